@@ -1,0 +1,101 @@
+package separation
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+func TestSymmetricEigenAgainstGonum(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := func(n int) []float64 {
+		a := make([]float64, n*n)
+		for i := range n {
+			for j := range i + 1 {
+				a[i*n+j] = random.NormFloat64()
+				a[j*n+i] = a[i*n+j]
+			}
+		}
+		return a
+	}
+	diagonal := func(d ...float64) []float64 {
+		a := make([]float64, len(d)*len(d))
+		for i, v := range d {
+			a[i*len(d)+i] = v
+		}
+		return a
+	}
+	// gramOf returns B B^T for n x r noise B with rows scaled by grade^i.
+	gramOf := func(n, r int, grade float64) []float64 {
+		b := make([]float64, n*r)
+		for i := range b {
+			b[i] = random.NormFloat64() * math.Pow(grade, float64(i/r))
+		}
+		a := make([]float64, n*n)
+		for i := range n {
+			for j := range n {
+				a[i*n+j] = dot(b[i*r:(i+1)*r], b[j*r:(j+1)*r])
+			}
+		}
+		return a
+	}
+	cases := map[string][]float64{
+		"one":             {-3},
+		"two":             {0, 1, 1, 0},
+		"two equal":       {5, 0, 0, 5},
+		"zero":            make([]float64, 36),
+		"identity":        diagonal(1, 1, 1, 1, 1),
+		"unsorted":        diagonal(1, 4, 2, 4, -7, 0),
+		"all ones":        {1, 1, 1, 1, 1, 1, 1, 1, 1},
+		"noise 3":         noise(3),
+		"noise 10":        noise(10),
+		"noise 83":        noise(83),
+		"rank 4 of 30":    gramOf(30, 4, 1),
+		"graded":          gramOf(12, 12, 0.1),
+		"graded upwards":  gramOf(12, 12, 10),
+		"near zero block": diagonal(1, 1e-300, 0, 0),
+		"huge":            {1e140, 2e140, 2e140, -1e140},
+		"tiny":            {1e-100, 2e-100, 2e-100, -1e-100},
+	}
+	for name, a := range cases {
+		n := int(math.Round(math.Sqrt(float64(len(a)))))
+		t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+			var want mat.EigenSym
+			if !want.Factorize(mat.NewSymDense(n, append([]float64(nil), a...)), false) {
+				t.Fatal("the reference did not converge")
+			}
+			ascending := want.Values(nil)
+			size := max(math.Abs(ascending[0]), math.Abs(ascending[n-1]))
+			tolerance := 1e-14 * float64(n) * size
+
+			values, vectors, err := symmetricEigen(append([]float64(nil), a...), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				near(t, fmt.Sprint("eigenvalue ", i), values[i], ascending[n-1-i], tolerance)
+				v := vectors[i*n : (i+1)*n]
+				for j := range n {
+					near(t, fmt.Sprint("A v of eigenvector ", i), dot(a[j*n:(j+1)*n], v), values[i]*v[j], tolerance)
+					same := 0.0
+					if i == j {
+						same = 1
+					}
+					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), dot(v, vectors[j*n:(j+1)*n]), same, 1e-14*float64(n))
+				}
+			}
+		})
+	}
+}
+
+// near reports a value that is not within the tolerance of the one wanted, NaN
+// included.
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %v: want %v within %v", what, got, want, tolerance)
+	}
+}
