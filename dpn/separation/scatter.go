@@ -1,0 +1,155 @@
+package separation
+
+import "math"
+
+// scatter holds the class means of a set. Everything is relative to ref, the
+// first row: differences of float32 are exact in float64 (or nearly so), hence
+// a constant feature contributes exactly nothing and a large common offset
+// costs no digits.
+type scatter struct {
+	set     Set
+	threads int
+
+	labels []byte // the classes present, in increasing order
+	counts []int  // samples of each
+	class  []int  // index into labels of each row
+
+	ref   []float64 // dim
+	means []float64 // K x dim, class means minus ref
+	mean  []float64 // dim, mean of all rows minus ref
+
+	// meanSquare is the mean squared distance of the rows to ref: the scale of
+	// the rounding errors in the means.
+	meanSquare float64
+}
+
+// columnsPerBlock is how many columns a thread sums at a time: their class sums
+// stay in the L1 cache while the rows stream by, and each sum runs over the rows
+// in order whatever the number of threads.
+const columnsPerBlock = 64
+
+func newScatter(s Set, threads int) *scatter {
+	sc := &scatter{set: s, threads: threads, class: make([]int, s.Len()), ref: make([]float64, s.Dim)}
+	var present [256]int
+	for _, l := range s.Labels {
+		present[l]++
+	}
+	var index [256]int
+	for l, count := range present {
+		if count > 0 {
+			index[l] = len(sc.labels)
+			sc.labels = append(sc.labels, byte(l))
+			sc.counts = append(sc.counts, count)
+		}
+	}
+	for i, l := range s.Labels {
+		sc.class[i] = index[l]
+	}
+
+	dim, classes := s.Dim, len(sc.labels)
+	for j := range dim {
+		sc.ref[j] = float64(s.X[j])
+	}
+	sc.means = make([]float64, classes*dim)
+	sc.mean = make([]float64, dim)
+	squares := make([]float64, dim)
+	forEach(chunkCount(dim, columnsPerBlock), threads, func(c int) {
+		from, to := chunkBounds(dim, columnsPerBlock, c)
+		ref, sq := sc.ref[from:to], squares[from:to]
+		for i, k := range sc.class {
+			x := s.X[i*dim+from : i*dim+to]
+			sum := sc.means[k*dim+from : k*dim+to]
+			for j, v := range x {
+				t := float64(v) - ref[j]
+				sum[j] += t
+				sq[j] += float64(t * t)
+			}
+		}
+		mean := sc.mean[from:to]
+		for k, count := range sc.counts {
+			sum := sc.means[k*dim+from : k*dim+to]
+			for j := range sum {
+				mean[j] += sum[j]
+				sum[j] /= float64(count)
+			}
+		}
+		scale(1/float64(s.Len()), mean)
+	})
+	for _, v := range squares {
+		sc.meanSquare += v
+	}
+	sc.meanSquare /= float64(s.Len())
+	return sc
+}
+
+// classMean returns the mean of class k, minus ref.
+func (sc *scatter) classMean(k int) []float64 {
+	return sc.means[k*sc.set.Dim : (k+1)*sc.set.Dim]
+}
+
+// within returns Tr(SSw), and v^T SSw v for each of the given directions (rows
+// of width dim), in one pass over the features.
+func (sc *scatter) within(directions []float64) (trace float64, along []float64) {
+	dim, n := sc.set.Dim, sc.set.Len()
+	r := len(directions) / dim
+	chunks := chunkCount(n, rowsPerChunk)
+	sums := make([]float64, chunks*(r+1))
+	forEach(chunks, sc.threads, func(c int) {
+		sum := sums[c*(r+1) : (c+1)*(r+1)]
+		t := make([]float64, dim)
+		from, to := chunkBounds(n, rowsPerChunk, c)
+		for i := from; i < to; i++ {
+			mean := sc.classMean(sc.class[i])
+			for j, v := range sc.set.X[i*dim : (i+1)*dim] {
+				t[j] = (float64(v) - sc.ref[j]) - mean[j]
+			}
+			sum[r] += dot(t, t)
+			for v := range r {
+				p := dot(t, directions[v*dim:(v+1)*dim])
+				sum[v] += float64(p * p)
+			}
+		}
+	})
+	along = make([]float64, r)
+	for c := range chunks {
+		for v := range r {
+			along[v] += sums[c*(r+1)+v]
+		}
+		trace += sums[c*(r+1)+r]
+	}
+	scale(1/float64(n), along)
+	return trace / float64(n), along
+}
+
+// deviations returns the K x dim matrix M of weighted class-mean deviations,
+// row k being sqrt(n_k/n) (m_k - m): SSb = M^T M.
+func (sc *scatter) deviations() []float64 {
+	dim := sc.set.Dim
+	m := make([]float64, len(sc.means))
+	for k, count := range sc.counts {
+		row, mean := m[k*dim:(k+1)*dim], sc.classMean(k)
+		weight := math.Sqrt(float64(count) / float64(sc.set.Len()))
+		for j := range row {
+			row[j] = weight * (mean[j] - sc.mean[j])
+		}
+	}
+	return m
+}
+
+// meanDistance returns the Euclidean distance between two class means, averaged
+// over all pairs of classes present.
+func (sc *scatter) meanDistance() float64 {
+	classes := len(sc.labels)
+	diff := make([]float64, sc.set.Dim)
+	var sum float64
+	for a := range classes {
+		for b := a + 1; b < classes; b++ {
+			ma, mb := sc.classMean(a), sc.classMean(b)
+			for j := range diff {
+				diff[j] = ma[j] - mb[j]
+			}
+			sum += norm(diff)
+		}
+	}
+	return sum / float64(classes*(classes-1)/2)
+}
