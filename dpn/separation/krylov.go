@@ -1,0 +1,144 @@
+package separation
+
+import "math"
+
+// krylovTolerance is the residual |C v - lambda v| <= tolerance lambda_1 at which
+// a component counts as found. The eigenvalue is then right to that much, and to
+// about its square over the gap where neighbours are well apart.
+const krylovTolerance = 1e-10
+
+// krylov finds the q leading components by block Lanczos with full
+// reorthogonalisation (Golub and Van Loan, Matrix Computations, 10.3.6) and a
+// Rayleigh-Ritz step. Each iteration is one pass over the features. The blocks
+// hold at least q vectors, so that up to q equal eigenvalues are found; they
+// start from fixed pseudo-random numbers. The space grows until the residuals
+// are small, up to the whole of R^d, so there is no failure to converge.
+func (p *PCA) krylov(c *covariance, q int) error {
+	dim := c.dim
+	block := min(q+q%2, dim) // apply takes vectors in pairs
+	var random splitMix
+	basis := make([]float64, 0, 32*block*dim)
+	for range block {
+		basis = appendRandom(basis, dim, &random)
+	}
+
+	// columns[j] holds the projections of C basis_j to basis_0..basis_j.
+	var columns [][]float64
+	w := make([]float64, block*dim)
+	coupling := make([]float64, block*block)
+	last := block // vectors in the last block
+	for check := 2 * block; ; {
+		p.Iterations++
+		m := len(basis) / dim
+		w = w[:last*dim]
+		c.apply(w, basis[(m-last)*dim:])
+
+		// Split C (last block) into its part within the space, which goes to
+		// columns, and the rest, whose length in an orthonormal basis (the next
+		// block) goes to coupling.
+		clear(coupling)
+		next := 0
+		for i := range last {
+			v := w[i*dim : (i+1)*dim]
+			size := norm(v)
+			along := make([]float64, len(basis)/dim)
+			for range 2 {
+				for b := range along {
+					f := dot(v, basis[b*dim:(b+1)*dim])
+					along[b] += f
+					axpy(-f, basis[b*dim:(b+1)*dim], v)
+				}
+			}
+			columns = append(columns, along[:m-last+i+1])
+			for b, f := range along[m:] {
+				coupling[b*block+i] = f
+			}
+			if m+next == dim {
+				continue
+			}
+			if rest := norm(v); rest > size*0x1p-48 {
+				coupling[next*block+i] = rest
+				scale(1/rest, v)
+				basis = append(basis, v...)
+			} else {
+				// Nothing new this way: go on with a vector from elsewhere, to
+				// which C does not lead.
+				basis = appendRandom(basis, dim, &random)
+			}
+			next++
+		}
+
+		if m >= check || next == 0 {
+			check = m + m/8 + block
+			values, s, err := ritz(columns)
+			if err != nil {
+				return err
+			}
+			p.Residual = 0
+			if values[0] > 0 {
+				for i := range q {
+					var sum float64
+					for b := range next {
+						r := dot(coupling[b*block:b*block+last], s[i*m+m-last:(i+1)*m])
+						sum += float64(r * r)
+					}
+					p.Residual = max(p.Residual, math.Sqrt(sum)/values[0])
+				}
+			}
+			if p.Residual <= krylovTolerance || next == 0 {
+				p.Eigenvalues = values[:q:q]
+				p.Components = make([]float64, q*dim)
+				for i := range q {
+					v := p.Components[i*dim : (i+1)*dim]
+					for b := range m {
+						axpy(s[i*m+b], basis[b*dim:(b+1)*dim], v)
+					}
+				}
+				return nil
+			}
+		}
+		last = next
+	}
+}
+
+// ritz solves the projected problem: columns[j] holds its entries 0..j of
+// column j.
+func ritz(columns [][]float64) (values, vectors []float64, err error) {
+	m := len(columns)
+	h := make([]float64, m*m)
+	for j, col := range columns {
+		for i, v := range col {
+			h[i*m+j], h[j*m+i] = v, v
+		}
+	}
+	return symmetricEigen(h, m)
+}
+
+// appendRandom appends a random unit vector orthogonal to the basis, which must
+// not fill the space.
+func appendRandom(basis []float64, dim int, random *splitMix) []float64 {
+	m := len(basis)
+	basis = append(basis, make([]float64, dim)...)
+	for {
+		v := basis[m:]
+		for j := range v {
+			v[j] = random.next()
+		}
+		if orthogonalise(v, basis[:m]) {
+			return basis
+		}
+	}
+}
+
+// splitMix is the SplitMix64 generator (Steele, Lea and Flood 2014).
+type splitMix uint64
+
+// next returns a number between -1 and 1.
+func (s *splitMix) next() float64 {
+	*s += 0x9e3779b97f4a7c15
+	z := uint64(*s)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return float64(int64(z)>>11) * 0x1p-52
+}

@@ -1,0 +1,191 @@
+package separation
+
+import (
+	"fmt"
+	"math"
+)
+
+// PCA is the principal components of a set of features.
+type PCA struct {
+	// Dim is the width of a row.
+	Dim int
+	// Mean is the mean row.
+	Mean []float64
+	// TotalVariance is the trace of the covariance matrix (divisor n).
+	TotalVariance float64
+	// Eigenvalues are the leading eigenvalues of the covariance, largest first:
+	// the variance along each component.
+	Eigenvalues []float64
+	// ExplainedVariance is each eigenvalue's share of the total variance; zeros
+	// if nothing varies.
+	ExplainedVariance []float64
+	// Components holds one unit row of width Dim for each eigenvalue. A row's
+	// sign is such that its entry of largest magnitude (the first of equals) is
+	// positive. Where eigenvalues coincide, zero ones included, the rows are one
+	// orthonormal basis out of many, always the same one.
+	Components []float64
+	// Method is how it was computed: "covariance", "gram" (both exact up to
+	// rounding) or "krylov".
+	Method string
+	// Iterations is the number of passes over the features that the Krylov
+	// iteration took, and Residual the largest |C v - lambda v| left, relative to
+	// the largest eigenvalue; both zero for the other methods.
+	Iterations int
+	Residual   float64
+}
+
+// denseSize is the width up to which forming the covariance or the Gram matrix
+// and solving it whole is cheaper than the Krylov iteration's passes.
+const denseSize = 160
+
+// FitPCA computes the q leading principal components of x, rows of width dim
+// (fewer if dim is smaller), on the given number of threads (0: GOMAXPROCS). The
+// result has the same bits for every number of threads.
+func FitPCA(x []float32, dim, q, threads int) (*PCA, error) {
+	rows, err := checkRows(x, dim)
+	if err != nil {
+		return nil, err
+	}
+	if rows == 0 {
+		return nil, fmt.Errorf("separation: principal components of no rows")
+	}
+	if q < 1 {
+		return nil, fmt.Errorf("separation: %d principal components asked for: at least 1 is needed", q)
+	}
+	if err := checkFinite(x, dim, threads); err != nil {
+		return nil, err
+	}
+	return fitPCA(x, dim, q, threads)
+}
+
+// fitPCA is FitPCA for features that have been checked.
+func fitPCA(x []float32, dim, q, threads int) (*PCA, error) {
+	rows := len(x) / dim
+	c := newCovariance(x, dim, threads)
+	p := &PCA{Dim: dim, Mean: c.mean, TotalVariance: c.trace()}
+	q = min(q, dim)
+	var err error
+	switch small := min(rows, dim); {
+	case small > denseSize && 8*q <= small:
+		p.Method = "krylov"
+		err = p.krylov(c, q)
+	case dim <= rows:
+		p.Method = "covariance"
+		err = p.dense(c, q)
+	default:
+		p.Method = "gram"
+		err = p.gram(c, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.ExplainedVariance = make([]float64, q)
+	for i, v := range p.Eigenvalues {
+		// Rounding may leave a zero eigenvalue slightly negative.
+		p.Eigenvalues[i] = max(v, 0)
+		if p.TotalVariance > 0 {
+			p.ExplainedVariance[i] = p.Eigenvalues[i] / p.TotalVariance
+		}
+		fixSign(p.Components[i*dim : (i+1)*dim])
+	}
+	return p, nil
+}
+
+// dense solves the d x d covariance matrix.
+func (p *PCA) dense(c *covariance, q int) error {
+	values, vectors, err := symmetricEigen(c.matrix(), c.dim)
+	if err != nil {
+		return err
+	}
+	p.Eigenvalues, p.Components = values[:q:q], vectors[:q*c.dim:q*c.dim]
+	return nil
+}
+
+// gram solves the n x n matrix Z Z^T / n of the centred rows Z, whose non-zero
+// eigenvalues are those of Z^T Z / n; the components are Z^T u, normalised.
+func (p *PCA) gram(c *covariance, q int) error {
+	values, u, err := symmetricEigen(c.gramMatrix(), c.rows)
+	if err != nil {
+		return err
+	}
+	// Below this an eigenvalue is rounding, and Z^T u has no direction.
+	floor := float64(c.rows) * 0x1p-52 * max(values[0], 0)
+	p.Eigenvalues = make([]float64, q)
+	p.Components = make([]float64, q*c.dim)
+	for i := range q {
+		row := p.Components[i*c.dim : (i+1)*c.dim]
+		if i < c.rows && values[i] > floor {
+			p.Eigenvalues[i] = values[i]
+			c.combineRows(row, u[i*c.rows:(i+1)*c.rows])
+		}
+		// Rows of small eigenvalues have lost some orthogonality; those of zero
+		// ones are completed to a basis.
+		orthonormalise(row, p.Components[:i*c.dim])
+	}
+	return nil
+}
+
+// Project returns the coordinates of each row of x (width Dim) along the
+// components: n x q, row after row.
+func (p *PCA) Project(x []float32) ([]float64, error) {
+	rows, err := checkRows(x, p.Dim)
+	if err != nil {
+		return nil, err
+	}
+	q := len(p.Eigenvalues)
+	out := make([]float64, rows*q)
+	t := make([]float64, p.Dim)
+	for i := range rows {
+		centreRow(t, x[i*p.Dim:(i+1)*p.Dim], p.Mean)
+		for k := range q {
+			out[i*q+k] = dot(t, p.Components[k*p.Dim:(k+1)*p.Dim])
+		}
+	}
+	return out, nil
+}
+
+// fixSign flips v if its entry of largest magnitude is negative.
+func fixSign(v []float64) {
+	best := 0
+	for j := range v {
+		if math.Abs(v[j]) > math.Abs(v[best]) {
+			best = j
+		}
+	}
+	if v[best] < 0 {
+		scale(-1, v)
+	}
+}
+
+// orthonormalise makes v a unit vector orthogonal to the rows of basis, which
+// are orthonormal themselves. Where v lies in their span, it takes the first
+// unit vector e_0, e_1, ... that does not.
+func orthonormalise(v, basis []float64) {
+	dim := len(v)
+	for try := 0; !orthogonalise(v, basis); try++ {
+		clear(v)
+		v[try%dim] = 1
+	}
+}
+
+// orthogonalise makes v a unit vector orthogonal to the rows of basis, or
+// reports false if nothing but rounding is left of it then.
+func orthogonalise(v, basis []float64) bool {
+	length := norm(v)
+	if length == 0 {
+		return false
+	}
+	scale(1/length, v)
+	// Twice: the first sweep leaves rounding of the size of what it removed.
+	for range 2 {
+		for b := 0; b < len(basis); b += len(v) {
+			axpy(-dot(v, basis[b:b+len(v)]), basis[b:b+len(v)], v)
+		}
+	}
+	length = norm(v)
+	if length < 1e-10 {
+		return false
+	}
+	scale(1/length, v)
+	return true
+}
