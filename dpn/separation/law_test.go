@@ -1,0 +1,133 @@
+package separation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func names(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprint("layer ", i)
+	}
+	return out
+}
+
+func TestLawOfGeometricData(t *testing.T) {
+	for _, c := range []struct{ rho, d0 float64 }{{0.5, 8}, {0.65, 20}, {1.07, 14.6}, {3, 1e-4}} {
+		for _, n := range []int{2, 3, 8, 31} {
+			d := make([]float64, n)
+			for l := range d {
+				d[l] = c.d0 * math.Pow(c.rho, float64(l))
+			}
+			law, err := FitLaw(names(n), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "rho", law.Rho, c.rho, 1e-12*c.rho)
+			near(t, "D0", law.D0, c.d0, 1e-12*c.d0)
+			near(t, "Pearson", float64(law.Pearson), math.Copysign(1, math.Log(c.rho)), 1e-12)
+			near(t, "At", law.At(float64(n-1)), d[n-1], 1e-10*d[n-1])
+			if law.Points != n || len(law.Residuals) != n || len(law.Layers) != n {
+				t.Errorf("%d points, %d residuals, %d layers: want %d", law.Points, len(law.Residuals), len(law.Layers), n)
+			}
+			for l, e := range law.Residuals {
+				near(t, fmt.Sprint("residual ", l), e, 0, 1e-12)
+			}
+			if n == 2 {
+				if law.RhoCI != nil {
+					t.Errorf("two points have the interval %v: want none", law.RhoCI)
+				}
+				continue
+			}
+			near(t, "lower end", law.RhoCI[0], c.rho, 1e-9*c.rho)
+			near(t, "upper end", law.RhoCI[1], c.rho, 1e-9*c.rho)
+		}
+	}
+}
+
+// Logs 0, 1, 1, 2 on 0..3: slope 0.6, intercept 0.1, residuals -0.1, 0.3, -0.3,
+// 0.1, r = 3/sqrt(10). t(0.975, 2) = 4.30265273 (tables), s^2 = 0.2/2, standard
+// error sqrt(0.1/5).
+func TestLawByHand(t *testing.T) {
+	e := math.E
+	law, err := FitLaw([]string{"a", "b", "c", "d"}, []float64{1, e, e, e * e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "rho", law.Rho, math.Exp(0.6), 1e-14)
+	near(t, "D0", law.D0, math.Exp(0.1), 1e-14)
+	near(t, "Pearson", float64(law.Pearson), 3/math.Sqrt(10), 1e-14)
+	near(t, "residual deviation", law.ResidualStd, math.Sqrt(0.1), 1e-14)
+	for l, want := range []float64{-0.1, 0.3, -0.3, 0.1} {
+		near(t, fmt.Sprint("residual ", l), law.Residuals[l], want, 1e-14)
+	}
+	half := 4.30265273 * math.Sqrt(0.02)
+	near(t, "lower end", law.RhoCI[0], math.Exp(0.6-half), 1e-7)
+	near(t, "upper end", law.RhoCI[1], math.Exp(0.6+half), 1e-7)
+}
+
+// The interval contains the true rho in 95% of draws when the residuals are what
+// it assumes: 2,000 draws stray by at most 4 standard deviations (0.0049 each).
+func TestLawIntervalCovers(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 4))
+	const draws, rho = 2000, 0.8
+	for _, n := range []int{3, 6, 20} {
+		inside := 0
+		for range draws {
+			d := make([]float64, n)
+			for l := range d {
+				d[l] = 5 * math.Pow(rho, float64(l)) * math.Exp(0.1*random.NormFloat64())
+			}
+			law, err := FitLaw(names(n), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if law.RhoCI[0] <= rho && rho <= law.RhoCI[1] {
+				inside++
+			}
+		}
+		near(t, fmt.Sprintf("coverage with %d layers", n), float64(inside)/draws, 0.95, 4*0.0049)
+	}
+}
+
+func TestLawOfConstantFuzziness(t *testing.T) {
+	law, err := FitLaw(names(4), []float64{3, 3, 3, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if law.Rho != 1 || law.Pearson.IsFinite() {
+		t.Errorf("rho %v, Pearson %v: want 1 and NaN", law.Rho, law.Pearson)
+	}
+	b, err := json.Marshal(law)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), `"pearson":null`) {
+		t.Errorf("JSON is %s: want a null Pearson", b)
+	}
+}
+
+func TestLawErrors(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		d     []float64
+		want  string
+	}{
+		{names(2), []float64{1, 2, 3}, "2 layer names for 3 values"},
+		{nil, nil, "0 layers: at least 2"},
+		{names(1), []float64{2}, "1 layers: at least 2"},
+		{names(3), []float64{1, 0, 2}, "layer 1 (layer 1) is 0"},
+		{names(3), []float64{1, 2, -1}, "layer 2 (layer 2) is -1"},
+		{names(3), []float64{math.NaN(), 2, 1}, "layer 0 (layer 0) is NaN"},
+		{names(3), []float64{1, math.Inf(1), 1}, "layer 1 (layer 1) is +Inf"},
+	} {
+		if _, err := FitLaw(c.names, c.d); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("law of %v: error is %v: want one with %q", c.d, err, c.want)
+		}
+	}
+}
