@@ -1,0 +1,42 @@
+package separation_test
+
+import (
+	"fmt"
+	"log"
+
+	"dpnbench/dpn/separation"
+)
+
+// Two classes on a line, their spread halved from layer to layer while their
+// means, 0 and 8, stay.
+func Example() {
+	layers := []struct {
+		name string
+		x    []float32
+	}{
+		{"input", []float32{-8, 8, 0, 16}},
+		{"hidden", []float32{-4, 4, 4, 12}},
+		{"output", []float32{-2, 2, 6, 10}},
+	}
+	var names []string
+	var d []float64
+	for _, l := range layers {
+		m, err := separation.Measure(l.name, separation.Set{X: l.x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, separation.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%-6s  D %.4f  rank %d  between/within %.2f\n", m.Name, m.Fuzziness, m.Rank, m.BetweenWithinRatio)
+		names = append(names, m.Name)
+		d = append(d, float64(m.Fuzziness))
+	}
+	law, err := separation.FitLaw(names, d)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("rho %.3f, Pearson r %.3f\n", law.Rho, law.Pearson)
+	// Output:
+	// input   D 4.0000  rank 1  between/within 0.25
+	// hidden  D 1.0000  rank 1  between/within 1.00
+	// output  D 0.2500  rank 1  between/within 4.00
+	// rho 0.250, Pearson r -1.000
+}

@@ -1,0 +1,142 @@
+package separation
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"reflect"
+	"runtime"
+	"testing"
+)
+
+// pseudoRandom draws features from the package's own integer generator, so that
+// they are the same on every machine.
+func pseudoRandom(rows, dim, classes int) Set {
+	var random splitMix
+	s := Set{Dim: dim, X: make([]float32, rows*dim), Labels: make([]byte, rows)}
+	for i := range rows {
+		s.Labels[i] = byte(i % classes)
+		for j := range dim {
+			s.X[i*dim+j] = float32(random.next()) + float32((i%classes)*(j%7))/8
+		}
+	}
+	return s
+}
+
+// bits returns a digest of every number of the layers.
+func bits(layers ...Layer) string {
+	h := sha256.New()
+	for _, l := range layers {
+		binary.Write(h, binary.LittleEndian, []float64{
+			float64(l.Fuzziness), l.FuzzinessProduct, l.Tolerance, l.SmallestEigenvalue, l.MeanDistance,
+			l.BetweenTrace, l.WithinTrace, float64(l.BetweenWithinRatio), l.PCA.TotalVariance})
+		for _, v := range [][]float64{l.ExplainedVariance, l.PCA.Mean, l.PCA.Eigenvalues, l.PCA.Components} {
+			binary.Write(h, binary.LittleEndian, v)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func TestMeasureDoesNotDependOnThreads(t *testing.T) {
+	s := pseudoRandom(1700, 200, 6)
+	var first string
+	for _, c := range []struct{ procs, threads int }{{1, 0}, {1, 1}, {2, 0}, {2, 2}, {3, 0}, {2, 7}} {
+		before := runtime.GOMAXPROCS(c.procs)
+		l, err := Measure("x", s, Options{Threads: c.threads})
+		runtime.GOMAXPROCS(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.PCA.Method != "krylov" {
+			t.Fatalf("method is %q: the case is meant for krylov", l.PCA.Method)
+		}
+		if first == "" {
+			first = bits(l)
+		}
+		if got := bits(l); got != first {
+			t.Errorf("GOMAXPROCS %d, %d threads: digest %s: want %s", c.procs, c.threads, got, first)
+		}
+	}
+}
+
+// The same bits on every architecture: the digest is committed, and the tests
+// run on arm64 as well, where the compiler could fuse products and sums.
+func TestMeasureBits(t *testing.T) {
+	const want = "f63588a8f85ebd330ee4b3334b5fa336f6c32e8c7f561392b711665053ba2488"
+	var layers []Layer
+	for _, shape := range [][3]int{{40, 300, 5}, {600, 24, 10}, {700, 180, 4}} { // gram, covariance, krylov
+		l, err := Measure("x", pseudoRandom(shape[0], shape[1], shape[2]), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	if got := bits(layers...); got != want {
+		t.Errorf("digest is %s on %s: want %s", got, runtime.GOARCH, want)
+	}
+}
+
+func TestLayerJSON(t *testing.T) {
+	l, err := Measure("features", Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []byte{200, 200, 1, 1}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"name": "features", "dim": 1.0, "samples": 4.0, "classes": 2.0,
+		"class_labels": []any{1.0, 200.0}, "class_counts": []any{2.0, 2.0},
+		"fuzziness": float64(l.Fuzziness), "fuzziness_product": l.FuzzinessProduct, "rank": 1.0,
+		"tolerance": l.Tolerance, "smallest_eigenvalue": l.SmallestEigenvalue,
+		"mean_distance": 4.0, "between_trace": l.BetweenTrace, "within_trace": 1.0,
+		"between_within_ratio": float64(l.BetweenWithinRatio),
+		"explained_variance":   []any{1.0},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("JSON is\n%v\nwant\n%v", got, want)
+	}
+}
+
+func TestUndefinedStatisticsAreNullInJSON(t *testing.T) {
+	for _, x := range [][]float32{{5, 5, 5, 5}, {1, 3, 3, 1}} { // D is NaN, then +Inf
+		l, err := Measure("collapsed", Set{X: x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Layer
+		if err := json.Unmarshal(b, &back); err != nil {
+			t.Fatal(err)
+		}
+		if !math.IsNaN(float64(back.Fuzziness)) || back.Rank != 0 {
+			t.Errorf("read back from %s: D %v, rank %d: want NaN and 0", b, back.Fuzziness, back.Rank)
+		}
+	}
+}
+
+func TestFloatJSON(t *testing.T) {
+	var f Float
+	if err := json.Unmarshal([]byte(`"x"`), &f); err == nil {
+		t.Error("a string was read as a number")
+	}
+	for _, v := range []float64{0, -1.5, 1e300, 0.1} {
+		b, err := json.Marshal(Float(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &f); err != nil || float64(f) != v {
+			t.Errorf("%v came back as %v (%v)", v, f, err)
+		}
+	}
+}

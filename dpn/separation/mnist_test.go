@@ -1,0 +1,85 @@
+package separation
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// mnist returns the first n MNIST test images, normalised as the paper does
+// ((v/255 - 0.1307) / 0.3081), from the folder named by DPN_DATA.
+func mnist(tb testing.TB, n int) Set {
+	tb.Helper()
+	dir := os.Getenv("DPN_DATA")
+	if dir == "" {
+		tb.Skip("DPN_DATA does not name a folder with MNIST")
+	}
+	read := func(name string, header, size int) []byte {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		b := make([]byte, header+size)
+		if _, err := io.ReadFull(z, b); err != nil {
+			tb.Fatal(err)
+		}
+		return b[header:]
+	}
+	const dim = 28 * 28
+	s := Set{Dim: dim, Labels: read("t10k-labels-idx1-ubyte.gz", 8, n)}
+	for _, v := range read("t10k-images-idx3-ubyte.gz", 16, n*dim) {
+		s.X = append(s.X, float32((float64(v)/255-0.1307)/0.3081))
+	}
+	return s
+}
+
+// The figures of an independent prototype (D) and those that the paper prints
+// for the first 32 test images (Table 1 and section 3.2), with one more digit.
+func TestMNISTFigures(t *testing.T) {
+	whole := mnist(t, 10000)
+	for _, c := range []struct {
+		n int
+		d float64
+	}{{32, 2.139}, {64, 4.328}, {128, 7.285}, {320, 10.35}, {1000, 13.61}, {10000, 14.60}} {
+		s := Set{X: whole.X[:c.n*whole.Dim], Dim: whole.Dim, Labels: whole.Labels[:c.n]}
+		layer, err := Measure(fmt.Sprint("first ", c.n), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digits := 1e-3
+		if c.d >= 10 {
+			digits = 1e-2
+		}
+		t.Logf("n %d: D %.6f product %.6g rank %d smallest %.4g distance %.6f ratio %.6f PCA %.6f (%s, %d passes, residual %.2g)",
+			c.n, layer.Fuzziness, layer.FuzzinessProduct, layer.Rank, layer.SmallestEigenvalue, layer.MeanDistance, layer.BetweenWithinRatio,
+			layer.ExplainedVariance, layer.PCA.Method, layer.PCA.Iterations, layer.PCA.Residual)
+		near(t, "D", float64(layer.Fuzziness), c.d, digits/2)
+		if c.n == 32 {
+			near(t, "mean distance", layer.MeanDistance, 24.51, 0.005)
+			near(t, "between/within ratio", float64(layer.BetweenWithinRatio), 0.885, 0.0005)
+			near(t, "explained variance 1", layer.ExplainedVariance[0], 0.164, 0.0005)
+			near(t, "explained variance 2", layer.ExplainedVariance[1], 0.114, 0.0005)
+			// No 8 among them: nine classes, hence rank 8.
+			if layer.Classes != 9 || layer.Rank != 8 {
+				t.Errorf("%d classes, rank %d: want 9 and 8", layer.Classes, layer.Rank)
+			}
+		}
+	}
+}
+
+func BenchmarkMeasureMNIST(b *testing.B) {
+	s := mnist(b, 10000)
+	for b.Loop() {
+		if _, err := Measure("input", s, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
