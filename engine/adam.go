@@ -1,0 +1,28 @@
+package engine
+
+// AdamCoefficients are the numbers of one step of Adam (Kingma and Ba, 2015), the same
+// for all parameters.
+type AdamCoefficients struct {
+	Clip          float32 // factor on the gradient
+	Beta1         float32
+	OneMinusBeta1 float32
+	Beta2         float32
+	OneMinusBeta2 float32
+	Step          float32 // learning rate / (1 - beta1^t)
+	RBC2          float32 // 1 / sqrt(1 - beta2^t)
+	Eps           float32
+}
+
+// Adam makes one step on the parameters p with gradient g and moments m and v (all of
+// one length, m and v zero before the first step):
+//
+//	g' = clip*g, m = beta1 m + (1-beta1) g', v = beta2 v + (1-beta2) g'^2
+//	p  = p - step * m / (sqrt(v)*rbc2 + eps)
+func (e *Engine) Adam(p, g, m, v []float32, co *AdamCoefficients) {
+	length("Adam", "g", len(g), len(p))
+	length("Adam", "m", len(m), len(p))
+	length("Adam", "v", len(v), len(p))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opAdam, dst: p, x: g, y: m, v: v, co: co}, len(p))
+}

@@ -1,0 +1,189 @@
+//go:build amd64 && !purego && !noasm
+
+package engine
+
+import "golang.org/x/sys/cpu"
+
+// tierTable returns the kernels of t, or why it has none on this machine.
+func tierTable(t Tier) (*kernels, string) {
+	switch t {
+	case Generic:
+		return &genericKernels, ""
+	case AVX2:
+		switch { // x/sys/cpu reports AVX2 only if the operating system saves the YMM registers
+		case !cpu.X86.HasAVX2:
+			return nil, "the CPU or the operating system has no AVX2"
+		case !cpu.X86.HasFMA:
+			return nil, "the CPU has no FMA"
+		}
+		return &avx2Kernels, ""
+	case AVX512:
+		return nil, "this version has no AVX-512 kernels"
+	}
+	return nil, "this is an amd64 machine"
+}
+
+var avx2Kernels = kernels{
+	tier:                AVX2,
+	flopsAMicrosecond:   80e3,
+	panel:               panelAVX2,
+	rawAdd:              addAVX2,
+	rawSubRows:          subRowsAVX2,
+	rawAxpy:             axpyAVX2,
+	rawScale:            scaleAVX2,
+	rawShift:            shiftAVX2,
+	rawReLU:             reluAVX2,
+	rawReLUBackward:     reluBackwardAVX2,
+	rawNormBackward:     normBackwardAVX2,
+	rawAdam:             adamAVX2,
+	rawDotRows:          dotRowsAVX2,
+	rawSqdistRows:       sqdistRowsAVX2,
+	rawSum:              sumAVX2,
+	rawExp:              expAVX2,
+	rawLog:              logAVX2,
+	rawGradient:         gradientAVX2,
+	rawPullRows:         pullRowsAVX2,
+	rawMixture:          mixtureAVX2,
+	rawResponsibilities: responsibilityBackwardAVX2,
+	fmaPeak:             fmaPeakAVX2,
+	flopsAPeakRound:     24 * 16,
+}
+
+// panelAVX2 is panelGeneric over the assembly tile.
+func panelAVX2(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool) {
+	tiles, rows, longer := tiling(m)
+	for t := range tiles {
+		n := rows
+		if t < longer {
+			n++
+		}
+		sgemmAVX2_6x16(k, a, ars, acs, b, brs, c, crs, n, acc)
+		if t < tiles-1 {
+			a, c = a[n*ars:], c[n*crs:]
+		}
+	}
+}
+
+// sgemmAVX2_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+//
+//go:noescape
+func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool)
+
+// addAVX2 sets dst[j] = x[j] + y[j].
+//
+//go:noescape
+func addAVX2(dst, x, y []float32)
+
+// subRowsAVX2 sets dst[i*ds+j] = x[i*xs+j] - y[i*ys+j] for i < rows, j < n. A stride
+// ys of 0 takes the same vector from every row.
+//
+//go:noescape
+func subRowsAVX2(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+
+// axpyAVX2 sets y[j] = fma(a, x[j], y[j]).
+//
+//go:noescape
+func axpyAVX2(a float32, x, y []float32)
+
+// scaleAVX2 sets dst[j] = a * x[j].
+//
+//go:noescape
+func scaleAVX2(dst []float32, a float32, x []float32)
+
+// shiftAVX2 sets dst[j] = x[j] + a.
+//
+//go:noescape
+func shiftAVX2(dst []float32, a float32, x []float32)
+
+// reluAVX2 sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
+//
+//go:noescape
+func reluAVX2(dst, x []float32)
+
+// reluBackwardAVX2 sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere.
+//
+//go:noescape
+func reluBackwardAVX2(dst, x, y []float32)
+
+// normBackwardAVX2 sets dst[j] = rstd * fma(-c2, x[j], y[j]-c1).
+//
+//go:noescape
+func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float32)
+
+// adamAVX2 makes one step of Adam on p with gradient g and moments m and v:
+//
+//	g' = clip*g
+//	m  = fma(beta1, m, (1-beta1)*g')
+//	v  = fma(beta2, v, (1-beta2)*(g'*g'))
+//	p  = fma(-step, m/fma(sqrt(v), rbc2, eps), p)
+//
+//go:noescape
+func adamAVX2(p, g, m, v []float32, co *AdamCoefficients)
+
+// dotRowsAVX2 sets dst[i] = sum over j < n of x[i*xs+j]*y[i*ys+j], each lane a chain
+// of fused multiply-adds.
+//
+//go:noescape
+func dotRowsAVX2(dst, x []float32, xs int, y []float32, ys, n int)
+
+// sqdistRowsAVX2 sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
+//
+//go:noescape
+func sqdistRowsAVX2(dst, x []float32, xs int, y []float32)
+
+// sumAVX2 returns the sum of x.
+//
+//go:noescape
+func sumAVX2(x []float32) float32
+
+// expAVX2 sets dst[j] = exp(x[j]).
+//
+//go:noescape
+func expAVX2(dst, x []float32)
+
+// logAVX2 sets dst[j] = log(x[j]).
+//
+//go:noescape
+func logAVX2(dst, x []float32)
+
+// gradientAVX2 sets dst[j] = - sum over i < k of r[i*rs]*g[i*gs+j], a chain of fused
+// multiply-adds in increasing i from +0 that leaves out every i with r[i*rs] == 0.
+//
+//go:noescape
+func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
+
+// pullRowsAVX2 sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
+// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and E_i (h = 1) of the
+// backward pass.
+//
+//go:noescape
+func pullRowsAVX2(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+
+// mixtureAVX2 turns the quadratic forms of n rows, q[i*ld+b] of component i < k and
+// row b < n, into responsibilities in place, and sets phi[b]:
+//
+//	l_i = fma(-1/2, q_i, c_i)     m = max_i l_i
+//	e_i = exp(l_i - m), or 0 where l_i - m < ResponsibilityCut
+//	phi = m + log(sum of e_i in increasing i)     r_i = e_i / sum
+//
+//go:noescape
+func mixtureAVX2(q []float32, ld int, c, phi []float32)
+
+// responsibilityBackwardAVX2 sets, for every row b, sum[b] to the chain of
+// fma(r_i, s_i, ...) in increasing i over the components with r_i != 0, and replaces
+// s_i by t_i = r_i*(s_i - sum[b]), or +0 where r_i == 0. Component i of row b is at
+// i*ld+b, for i < k.
+//
+//go:noescape
+func responsibilityBackwardAVX2(r, s []float32, ld int, sum []float32, k int)
+
+// fmaPeakAVX2 runs rounds of 24 fused multiply-adds on registers, in twelve chains:
+// what the FMA units of one core can do.
+func fmaPeakAVX2(rounds int)
+
+// pause tells the core n times that this thread is spinning.
+func pause(n int)

@@ -1,0 +1,277 @@
+package engine
+
+import "math"
+
+// The pure-Go twins of the assembly kernels, one for each, with the same signature and
+// the same bits. A kernel trusts its arguments: the methods of kernels (kernels.go)
+// check them.
+
+// sgemmGeneric6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
+	for i := range rows {
+		ci := (*[16]float32)(c[i*crs:])
+		var s [16]float32
+		if acc {
+			s = *ci
+		}
+		for p := range k {
+			x := a[i*ars+p*acs]
+			bp := (*[16]float32)(b[p*brs:])
+			for j := range s {
+				s[j] = FMA32(x, bp[j], s[j])
+			}
+		}
+		*ci = s
+	}
+}
+
+// addGeneric sets dst[j] = x[j] + y[j].
+func addGeneric(dst, x, y []float32) {
+	for j := range dst {
+		dst[j] = x[j] + y[j]
+	}
+}
+
+// subRowsGeneric sets dst[i*ds+j] = x[i*xs+j] - y[i*ys+j] for i < rows, j < n. A stride
+// ys of 0 takes the same vector from every row.
+func subRowsGeneric(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
+	for i := range rows {
+		for j := range n {
+			dst[i*ds+j] = x[i*xs+j] - y[i*ys+j]
+		}
+	}
+}
+
+// axpyGeneric sets y[j] = fma(a, x[j], y[j]).
+func axpyGeneric(a float32, x, y []float32) {
+	for j := range y {
+		y[j] = FMA32(a, x[j], y[j])
+	}
+}
+
+// scaleGeneric sets dst[j] = a * x[j].
+func scaleGeneric(dst []float32, a float32, x []float32) {
+	for j := range dst {
+		dst[j] = a * x[j]
+	}
+}
+
+// shiftGeneric sets dst[j] = x[j] + a.
+func shiftGeneric(dst []float32, a float32, x []float32) {
+	for j := range dst {
+		dst[j] = x[j] + a
+	}
+}
+
+// reluGeneric sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
+func reluGeneric(dst, x []float32) {
+	for j := range dst {
+		if v := x[j]; v > 0 {
+			dst[j] = v
+		} else {
+			dst[j] = 0
+		}
+	}
+}
+
+// reluBackwardGeneric sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere.
+func reluBackwardGeneric(dst, x, y []float32) {
+	for j := range dst {
+		if x[j] > 0 {
+			dst[j] = y[j]
+		} else {
+			dst[j] = 0
+		}
+	}
+}
+
+// normBackwardGeneric sets dst[j] = rstd * fma(-c2, x[j], y[j]-c1).
+func normBackwardGeneric(dst, x, y []float32, c1, c2, rstd float32) {
+	for j := range dst {
+		dst[j] = rstd * FMA32(-c2, x[j], y[j]-c1)
+	}
+}
+
+// adamGeneric makes one step of Adam on p with gradient g and moments m and v:
+//
+//	g' = clip*g
+//	m  = fma(beta1, m, (1-beta1)*g')
+//	v  = fma(beta2, v, (1-beta2)*(g'*g'))
+//	p  = fma(-step, m/fma(sqrt(v), rbc2, eps), p)
+func adamGeneric(p, g, m, v []float32, co *AdamCoefficients) {
+	for j := range p {
+		x := co.Clip * g[j]
+		m[j] = FMA32(co.Beta1, m[j], float32(co.OneMinusBeta1*x))
+		v[j] = FMA32(co.Beta2, v[j], float32(co.OneMinusBeta2*float32(x*x)))
+		p[j] = FMA32(-co.Step, m[j]/FMA32(sqrt32(v[j]), co.RBC2, co.Eps), p[j])
+	}
+}
+
+// sqrt32 is the square root rounded once: the float64 root of a float32, rounded
+// again, is the right float32 (53 >= 2*24 + 2).
+func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+// lanes are the sixteen partial sums of a reduction; element j of a vector belongs to
+// lane j mod 16. A vector counts as padded with +0 to a multiple of 16.
+type lanes [16]float32
+
+// sum combines the lanes in the fixed order: 8 apart, 4, 2, 1.
+func (l *lanes) sum() float32 {
+	for h := 8; h > 0; h /= 2 {
+		for i := range h {
+			l[i] += l[i+h]
+		}
+	}
+	return l[0]
+}
+
+// dotRowsGeneric sets dst[i] = sum over j < n of x[i*xs+j]*y[i*ys+j], each lane a chain
+// of fused multiply-adds.
+func dotRowsGeneric(dst, x []float32, xs int, y []float32, ys, n int) {
+	for i := range dst {
+		var l lanes
+		for j := range n {
+			l[j&15] = FMA32(x[i*xs+j], y[i*ys+j], l[j&15])
+		}
+		l.pad(n)
+		dst[i] = l.sum()
+	}
+}
+
+// pad adds the +0 of the padding after n elements: it turns a lane of -0 (which an
+// underflow can leave) into +0, as a vector register does.
+func (l *lanes) pad(n int) {
+	if n&15 != 0 {
+		for j := n & 15; j < 16; j++ {
+			l[j] += 0
+		}
+	}
+}
+
+// sqdistRowsGeneric sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
+func sqdistRowsGeneric(dst, x []float32, xs int, y []float32) {
+	for i := range dst {
+		var l lanes
+		for j := range y {
+			d := x[i*xs+j] - y[j]
+			l[j&15] = FMA32(d, d, l[j&15])
+		}
+		l.pad(len(y))
+		dst[i] = l.sum()
+	}
+}
+
+// sumGeneric returns the sum of x.
+func sumGeneric(x []float32) float32 {
+	var l lanes
+	for j, v := range x {
+		l[j&15] += v
+	}
+	l.pad(len(x))
+	return l.sum()
+}
+
+// expGeneric sets dst[j] = exp(x[j]).
+func expGeneric(dst, x []float32) {
+	for j := range dst {
+		dst[j] = Exp32(x[j])
+	}
+}
+
+// logGeneric sets dst[j] = log(x[j]).
+func logGeneric(dst, x []float32) {
+	for j := range dst {
+		dst[j] = Log32(x[j])
+	}
+}
+
+// gradientGeneric sets dst[j] = - sum over i < k of r[i*rs]*g[i*gs+j], a chain of fused
+// multiply-adds in increasing i from +0 that leaves out every i with r[i*rs] == 0.
+func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
+	for j := range dst {
+		var s float32
+		for i := range k {
+			if w := r[i*rs]; w != 0 {
+				s = FMA32(-w, g[i*gs+j], s)
+			}
+		}
+		dst[j] = s
+	}
+}
+
+// pullRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
+// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and E_i (h = 1) of the
+// backward pass.
+func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
+	for i, w := range r {
+		row := dst[i*ds : i*ds+n]
+		if w == 0 {
+			clear(row)
+			continue
+		}
+		v := h * t[i]
+		for j := range row {
+			row[j] = FMA32(-v, y[i*ys+j], float32(-w*x[i*xs+j]))
+		}
+	}
+}
+
+// mixtureGeneric turns the quadratic forms of n rows, q[i*ld+b] of component i < k and
+// row b < n, into responsibilities in place, and sets phi[b]:
+//
+//	l_i = fma(-1/2, q_i, c_i)     m = max_i l_i
+//	e_i = exp(l_i - m), or 0 where l_i - m < ResponsibilityCut
+//	phi = m + log(sum of e_i in increasing i)     r_i = e_i / sum
+func mixtureGeneric(q []float32, ld int, c, phi []float32) {
+	for b := range phi {
+		m := float32(math.Inf(-1))
+		for i := range c {
+			l := FMA32(-0.5, q[i*ld+b], c[i])
+			q[i*ld+b] = l
+			if l > m {
+				m = l
+			}
+		}
+		var s float32
+		for i := range c {
+			z := q[i*ld+b] - m
+			var e float32
+			if !(z < ResponsibilityCut) {
+				e = Exp32(z)
+			}
+			q[i*ld+b] = e
+			s += e
+		}
+		phi[b] = m + Log32(s)
+		for i := range c {
+			q[i*ld+b] /= s
+		}
+	}
+}
+
+// responsibilityBackwardGeneric sets, for every row b, sum[b] to the chain of
+// fma(r_i, s_i, ...) in increasing i over the components with r_i != 0, and replaces
+// s_i by t_i = r_i*(s_i - sum[b]), or +0 where r_i == 0. Component i of row b is at
+// i*ld+b, for i < k.
+func responsibilityBackwardGeneric(r, s []float32, ld int, sum []float32, k int) {
+	for b := range sum {
+		var v float32
+		for i := range k {
+			if w := r[i*ld+b]; w != 0 {
+				v = FMA32(w, s[i*ld+b], v)
+			}
+		}
+		sum[b] = v
+		for i := range k {
+			if w := r[i*ld+b]; w != 0 {
+				s[i*ld+b] = w * (s[i*ld+b] - v)
+			} else {
+				s[i*ld+b] = 0
+			}
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package engine
+
+import "fmt"
+
+// MixtureGradient holds the gradient of a loss with respect to the parameters of a
+// mixture with precisions P_i = A_i^T A_i.
+type MixtureGradient struct {
+	Mu    []float32 // K x D
+	C     []float32 // K
+	A     []float32 // K x D x D
+	Alpha float32
+
+	p []float32 // dL/dP_i, K x D x D
+}
+
+// NewMixtureGradient makes room for the gradient of a mixture of k components in d
+// dimensions.
+func NewMixtureGradient(k, d int) *MixtureGradient {
+	return &MixtureGradient{
+		Mu: alignedFloats(k * d), C: make([]float32, k),
+		A: alignedFloats(k * d * d), p: alignedFloats(k * d * d),
+	}
+}
+
+// AscendBackward is the exact backward pass of Ascend (DESIGN 2.2). v (B x d) holds
+// dL/dx_n and receives dL/dx_0; grad receives the gradient of the parameters; a holds the
+// k matrices A_i (d x d). tr must come from an Ascend of the same mixture, with the same
+// alpha, with backward set; it is used up.
+//
+// With V = dL/dx_{t+1}, for t = n-1 .. 0:
+//
+//	U = alpha V              s_i = -rowsum(U * G_i)        t_i = r_i (s_i - sum_j r_j s_j)
+//	W_i = -r_i U - t_i/2 D_i                               dP_i += W_i^T D_i
+//	E_i = -r_i (U P_i) - t_i G_i                           dmu_i -= colsum(E_i)
+//	V += sum_i E_i           dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
+//
+// and dA_i = A_i (dP_i + dP_i^T). (The last term of the second line is
+// sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
+//
+// There are two passes over all steps: one in which a thread takes a block of rows from
+// the last step to the first on its own, and one split over the outputs dP_i, whose
+// chains run over the steps from the last to the first and the rows in increasing order.
+func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Trajectory, v Matrix, grad *MixtureGradient) {
+	if tr.K != m.K || tr.D != m.D {
+		panic(fmt.Sprintf("engine: AscendBackward: trajectory of %d components in %d dimensions, mixture of %d in %d",
+			tr.K, tr.D, m.K, m.D))
+	}
+	v.shape("AscendBackward", "v", tr.Rows, m.D)
+	if !tr.backward {
+		panic("engine: AscendBackward: the trajectory was not recorded for the backward pass")
+	}
+	length("AscendBackward", "a", len(a), m.K*m.D*m.D)
+	length("AscendBackward", "grad.A", len(grad.A), m.K*m.D*m.D)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	target := v
+	v = e.dense(slotDense, v)
+	clear(grad.Mu)
+	clear(grad.C)
+	grad.Alpha = 0
+
+	grow(&tr.u, tr.Steps*tr.Rows*tr.D)
+	grow(&tr.t, tr.Steps*tr.K*tr.Rows)
+	grow(&tr.sum, tr.Steps*tr.Rows)
+	if tr.kept {
+		e.pullSteps(m, alpha, tr, v, 0, tr.Steps)
+		e.accumulate(m, tr, grad, 0, tr.Steps)
+	} else { // one step at a time, in the memory of one step
+		for t := tr.Steps - 1; t >= 0; t-- {
+			e.pullSteps(m, alpha, tr, v, t, t+1)
+			e.accumulate(m, tr, grad, t, t+1)
+		}
+	}
+	for t := tr.Steps - 1; t >= 0; t-- {
+		grad.Alpha += e.k.sum(tr.sum[t*tr.Rows : (t+1)*tr.Rows])
+	}
+	grad.Alpha /= alpha
+	if tr.Steps == 0 || tr.Rows == 0 {
+		clear(grad.A)
+	} else {
+		e.factorGradient(m, a, grad)
+	}
+	tr.backward = false
+	if target.CS != 1 {
+		copyMatrix(target, v)
+	}
+}
+
+// pullSteps pulls v back through the steps [t0, t1), last first, and leaves in the
+// trajectory what accumulate needs: U, t and, in place of G, E.
+func (e *Engine) pullSteps(m *Mixture, alpha float32, tr *Trajectory, v Matrix, t0, t1 int) {
+	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
+	j := &e.pull
+	*j = pullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, t0: t0, t1: t1}
+	j.blocks = rowBlocks(e, tr.Rows, 3*leading(m.D), flops)
+	e.run(j, j.blocks, flops)
+	*j = pullJob{}
+}
+
+type pullJob struct {
+	e      *Engine
+	m      *Mixture
+	alpha  float32
+	tr     *Trajectory
+	v      Matrix
+	t0, t1 int
+	blocks int
+}
+
+func (j *pullJob) run(worker, task int) {
+	r0, r1 := part(j.tr.Rows, j.blocks, task)
+	if r0 == r1 {
+		return
+	}
+	var (
+		e, m, tr = j.e, j.m, j.tr
+		arena    = &e.scratch[worker]
+		rows, d  = r1 - r0, m.D
+		ld       = leading(d)
+		v        = j.v.Slice(r0, r1, 0, d)
+		y        = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
+		total    = arena.floats(slotE, rows*d)
+		q        = arena.floats(slotQ, rows)
+	)
+	for t := j.t1 - 1; t >= j.t0; t-- {
+		u := View(tr.u[(t*tr.Rows+r0)*d:(t*tr.Rows+r1)*d], rows, d)
+		for b := range rows {
+			e.k.scale(u.Row(b), j.alpha, v.Row(b))
+		}
+		r := tr.RAt(t).Slice(0, m.K, r0, r1)
+		s := Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
+		for i := range m.K {
+			g := tr.gAt(t, i, r0, r1)
+			if !tr.kept {
+				e.quadGrad(worker, g, q, tr.XAt(t).Slice(r0, r1, 0, d), m, i)
+			}
+			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
+			e.k.scale(s.Row(i), -1, s.Row(i))
+		}
+		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
+		clear(total)
+		for i := range m.K {
+			e.multiply(worker, y, u, &operand{packed: &m.p[i]}, 0, panels(d), false)
+			g := tr.gAt(t, i, r0, r1)
+			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
+			e.k.add(total, total, g.Data)
+		}
+		for b := range rows {
+			e.k.add(v.Row(b), v.Row(b), total[b*d:(b+1)*d])
+		}
+	}
+}
+
+// accumulate adds the steps [t0, t1), last first, to the gradient of mu, c and P.
+func (e *Engine) accumulate(m *Mixture, tr *Trajectory, grad *MixtureGradient, t0, t1 int) {
+	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
+	j := &e.grads
+	*j = gradientJob{e: e, m: m, tr: tr, grad: grad, t0: t0, t1: t1}
+	j.parts = min(max(2*e.Threads()/m.K, 1), panels(m.D))
+	e.run(j, m.K*j.parts, flops)
+	*j = gradientJob{}
+}
+
+// gradientJob computes dP_i, of which a task has some panels of 16 columns, and with
+// the first part dmu_i and dc_i.
+type gradientJob struct {
+	e      *Engine
+	m      *Mixture
+	tr     *Trajectory
+	grad   *MixtureGradient
+	t0, t1 int
+	parts  int
+}
+
+func (j *gradientJob) run(worker, task int) {
+	e, m, tr, d := j.e, j.m, j.tr, j.m.D
+	i, pt := task/j.parts, task%j.parts
+	if pt == 0 {
+		j.centre(i)
+	}
+	arena := &e.scratch[worker]
+	ld := leading(d)
+	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
+	p0, p1 := part(panels(d), j.parts, pt)
+	// The inner index of W^T D runs over the rows of all steps, last step first; a block
+	// of it may hold several steps or a part of one.
+	all := (j.t1 - j.t0) * tr.Rows
+	nb := blocks(all)
+	mb := (d + mcMax - 1) / mcMax
+	for kb := range nb {
+		k0, k1 := part(all, nb, kb)
+		n := k1 - k0
+		w := Matrix{Data: arena.floats(slotW, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
+		x := Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
+		for k := k0; k < k1; {
+			t, b := j.t1-1-k/tr.Rows, k%tr.Rows
+			run := min(tr.Rows-b, k1-k) // rows of one step
+			xs, ws := x.Data[(k-k0)*ld:], w.Data[(k-k0)*ld:]
+			at := (t*m.K+i)*tr.Rows + b
+			e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, run, d)
+			e.k.pullRows(ws, ld, tr.R[at:at+run], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+run], 0.5, xs, ld, d)
+			k += run
+		}
+		panel := Packed{rows: n, cols: nr, data: arena.floats(slotB, n*nr)}
+		for pn := p0; pn < p1; pn++ {
+			packPanel(panel.data, x, 0, n, pn*nr)
+			for ib := range mb {
+				i0, i1 := part(d, mb, ib)
+				ab := blockOf(arena, w.T(), i0, i1, 0, n)
+				e.multiplyTile(arena, dp, ab, panel.data, nr, i0, pn*nr, n, j.t1 < tr.Steps || kb > 0)
+			}
+		}
+	}
+}
+
+// centre computes dmu_i and dc_i.
+func (j *gradientJob) centre(i int) {
+	e, m, tr, d := j.e, j.m, j.tr, j.m.D
+	dmu := j.grad.Mu[i*d : (i+1)*d]
+	for t := j.t1 - 1; t >= j.t0; t-- {
+		at := (t*m.K + i) * tr.Rows
+		r := tr.R[at : at+tr.Rows]
+		for b, w := range r {
+			if w != 0 { // otherwise the row of E is +0
+				e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+1).Data, 0, 1, d)
+			}
+		}
+		j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+	}
+}
+
+// factorGradient sets dA_i = A_i (dP_i + dP_i^T).
+func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient) {
+	d := float64(m.D)
+	flops := 2 * float64(m.K) * d * d * d
+	j := &e.factors
+	*j = factorJob{e: e, m: m, a: a, grad: grad}
+	j.parts = min(max(2*e.Threads()/m.K, 1), m.D)
+	e.run(j, m.K*j.parts, flops)
+	*j = factorJob{}
+}
+
+type factorJob struct {
+	e     *Engine
+	m     *Mixture
+	a     []float32
+	grad  *MixtureGradient
+	parts int
+}
+
+func (j *factorJob) run(worker, task int) {
+	d := j.m.D
+	i := task / j.parts
+	r0, r1 := part(d, j.parts, task%j.parts)
+	s := Packed{rows: d, cols: d, data: j.e.scratch[worker].floats(slotB, d*panels(d)*nr)}
+	s.setSymmetricSum(j.grad.p[i*d*d : (i+1)*d*d])
+	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
+	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
+	j.e.multiply(worker, da, ai, &operand{packed: &s}, 0, panels(d), false)
+}
+
+// setSymmetricSum packs p + p^T of a row-major square matrix, 16 x 16 elements at a
+// time, so that reading down the columns stays within the cache.
+func (p *Packed) setSymmetricSum(a []float32) {
+	d := p.cols
+	nb := blocks(d)
+	for kb := range nb {
+		k0, k1 := part(d, nb, kb)
+		for pn := range panels(d) {
+			dst := p.panel(pn, k0, k1)
+			j0 := pn * nr
+			n := min(nr, d-j0)
+			if n < nr {
+				clear(dst)
+			}
+			for r0 := k0; r0 < k1; r0 += nr {
+				r1 := min(r0+nr, k1)
+				for c := range n {
+					col := a[(j0+c)*d:]
+					for r := r0; r < r1; r++ {
+						dst[(r-k0)*nr+c] = a[r*d+j0+c] + col[r]
+					}
+				}
+			}
+		}
+	}
+}

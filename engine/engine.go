@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Engine runs kernels: it holds a tier, a pool of threads and scratch memory. Several
+// engines can live side by side. The methods of one engine take turns when they are
+// called from several goroutines.
+type Engine struct {
+	k    *kernels
+	pool *pool
+
+	mu      sync.Mutex // held by the method that runs
+	scratch []arena    // one a worker
+
+	// The jobs live here so that starting one allocates nothing.
+	gemm    gemmJob
+	pack    packJob
+	slices  sliceJob
+	rows    rowJob
+	ascent  ascentJob
+	gramJob gramJob
+	pull    pullJob
+	grads   gradientJob
+	factors factorJob
+	one     [1]float32
+}
+
+// Option changes how New makes an engine.
+type Option func(*settings)
+
+type settings struct {
+	tier    Tier
+	threads int
+}
+
+// WithTier asks for a tier; Auto, the default, is the fastest one of this machine.
+func WithTier(t Tier) Option { return func(s *settings) { s.tier = t } }
+
+// WithThreads sets the number of threads. The default is what the process may use:
+// GOMAXPROCS, which honours the affinity mask and the cgroup limit.
+func WithThreads(n int) Option { return func(s *settings) { s.threads = n } }
+
+// MaxThreads is the largest number of threads of an engine.
+const MaxThreads = 1024
+
+// New makes an engine. It fails when the tier that was asked for is not available here
+// (the error says why) or the number of threads is not between 1 and MaxThreads.
+func New(options ...Option) (*Engine, error) {
+	s := settings{threads: runtime.GOMAXPROCS(0)}
+	for _, o := range options {
+		o(&s)
+	}
+	k, err := resolve(s.tier)
+	if err != nil {
+		return nil, err
+	}
+	if s.threads < 1 || s.threads > MaxThreads {
+		return nil, fmt.Errorf("engine: %d threads, expected 1 to %d", s.threads, MaxThreads)
+	}
+	return &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}, nil
+}
+
+// Close ends the engine's threads. The engine must not be used afterwards.
+func (e *Engine) Close() { e.pool.close() }
+
+// Tier returns the tier whose kernels run; never Auto.
+func (e *Engine) Tier() Tier { return e.k.tier }
+
+// Threads returns the number of threads.
+func (e *Engine) Threads() int { return e.pool.threads() }
+
+// arena holds scratch memory of one worker, by use, kept from call to call.
+type arena [slots][]float32
+
+// slot names a use of scratch memory.
+type slot int
+
+const (
+	slotA      slot = iota // a block of A
+	slotB                  // a packed block of B
+	slotC                  // a tile column that sticks out of C
+	slotCentre             // D_i of a block of rows
+	slotG                  // G_i of a block of rows, for all i
+	slotQ                  // q, then r
+	slotS                  // s, then t
+	slotY                  // U P_i
+	slotE                  // sum of E_i
+	slotW                  // W_i of several steps
+	slotDense              // a dense copy of a strided operand
+	slotResult             // a dense result that is then scattered
+	slotGrad
+	slots
+)
+
+// floats returns n floats of scratch memory, which hold anything. The memory begins on
+// a cache line.
+func (a *arena) floats(s slot, n int) []float32 {
+	if len(a[s]) < n {
+		a[s] = alignedFloats(n + n/8)
+	}
+	return a[s][:n]
+}
+
+// alignedFloats allocates n floats that begin on a cache line (64 bytes).
+func alignedFloats(n int) []float32 {
+	if n == 0 {
+		return nil
+	}
+	b := make([]float32, n+15)
+	skip := int(-uintptr(unsafe.Pointer(&b[0])) & 63 / 4)
+	return b[skip : skip+n : skip+n]
+}
+
+// smallWork is the time, in microseconds, below which work stays on one thread: waking
+// the others costs a few microseconds, and more on a busy machine.
+const smallWork = 100
+
+// run runs the tasks of j, on all threads unless the work is too small to share.
+func (e *Engine) run(j job, tasks int, flops float64) {
+	if tasks == 0 {
+		return
+	}
+	if flops < smallWork*e.k.flopsAMicrosecond {
+		for t := range tasks {
+			j.run(0, t)
+		}
+		return
+	}
+	e.pool.run(j, tasks)
+}
+
+// tasksFor returns into how many tasks to split n units of work that cost flops in all:
+// one when the work stays on one thread, otherwise several a thread, so that a thread
+// that is held up does not hold up the others.
+func (e *Engine) tasksFor(n int, flops float64) int {
+	if e.Threads() == 1 || flops < smallWork*e.k.flopsAMicrosecond {
+		return min(n, 1)
+	}
+	most := int(flops/(smallWork/4*e.k.flopsAMicrosecond)) + 1
+	return min(n, 4*e.Threads(), most)
+}
+
+// part returns the bounds of task t when n units are split evenly over tasks.
+func part(n, tasks, t int) (lo, hi int) {
+	return n * t / tasks, n * (t + 1) / tasks
+}

@@ -1,0 +1,288 @@
+package engine
+
+import "fmt"
+
+// kernels is one tier: a table of functions with the same arguments and the same bits
+// in every tier. To add a tier is to add a table (tierTable chooses among them).
+//
+// The raw functions trust their arguments and write through pointers; everything else
+// in the package calls them by the methods below, which check every length first.
+type kernels struct {
+	tier Tier
+
+	// flopsAMicrosecond is a rough speed of one thread. It decides when work is too
+	// small to share, and no result.
+	flopsAMicrosecond float64
+
+	// panel multiplies m rows of A with one panel of 16 columns of B.
+	panel func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool)
+
+	rawAdd              func(dst, x, y []float32)
+	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+	rawAxpy             func(a float32, x, y []float32)
+	rawScale            func(dst []float32, a float32, x []float32)
+	rawShift            func(dst []float32, a float32, x []float32)
+	rawReLU             func(dst, x []float32)
+	rawReLUBackward     func(dst, x, y []float32)
+	rawNormBackward     func(dst, x, y []float32, c1, c2, rstd float32)
+	rawAdam             func(p, g, m, v []float32, co *AdamCoefficients)
+	rawDotRows          func(dst, x []float32, xs int, y []float32, ys, n int)
+	rawSqdistRows       func(dst, x []float32, xs int, y []float32)
+	rawSum              func(x []float32) float32
+	rawExp              func(dst, x []float32)
+	rawLog              func(dst, x []float32)
+	rawGradient         func(dst, r []float32, rs int, g []float32, gs, k int)
+	rawPullRows         func(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+	rawMixture          func(q []float32, ld int, c, phi []float32)
+	rawResponsibilities func(r, s []float32, ld int, sum []float32, k int)
+
+	// fmaPeak runs rounds of multiply-adds that touch no memory.
+	fmaPeak         func(rounds int)
+	flopsAPeakRound float64
+}
+
+var genericKernels = kernels{
+	tier:                Generic,
+	flopsAMicrosecond:   1e3,
+	panel:               panelGeneric,
+	rawAdd:              addGeneric,
+	rawSubRows:          subRowsGeneric,
+	rawAxpy:             axpyGeneric,
+	rawScale:            scaleGeneric,
+	rawShift:            shiftGeneric,
+	rawReLU:             reluGeneric,
+	rawReLUBackward:     reluBackwardGeneric,
+	rawNormBackward:     normBackwardGeneric,
+	rawAdam:             adamGeneric,
+	rawDotRows:          dotRowsGeneric,
+	rawSqdistRows:       sqdistRowsGeneric,
+	rawSum:              sumGeneric,
+	rawExp:              expGeneric,
+	rawLog:              logGeneric,
+	rawGradient:         gradientGeneric,
+	rawPullRows:         pullRowsGeneric,
+	rawMixture:          mixtureGeneric,
+	rawResponsibilities: responsibilityBackwardGeneric,
+	fmaPeak:             fmaPeakGeneric,
+	flopsAPeakRound:     24 * 2,
+}
+
+const (
+	mr = 6  // rows of a tile
+	nr = 16 // columns of a tile, and width of a packed panel
+)
+
+// tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the
+// first longer of them one row more. Even tiles beat full ones with a remnant.
+func tiling(m int) (tiles, rows, longer int) {
+	tiles = (m + mr - 1) / mr
+	if tiles == 0 {
+		return 0, 0, 0
+	}
+	return tiles, m / tiles, m % tiles
+}
+
+// panelGeneric runs the tile over m rows.
+func panelGeneric(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool) {
+	tiles, rows, longer := tiling(m)
+	for t := range tiles {
+		n := rows
+		if t < longer {
+			n++
+		}
+		sgemmGeneric6x16(k, a, ars, acs, b, brs, c, crs, n, acc)
+		if t < tiles-1 {
+			a, c = a[n*ars:], c[n*crs:]
+		}
+	}
+}
+
+// fmaPeakGeneric runs rounds of 24 emulated multiply-adds.
+func fmaPeakGeneric(rounds int) {
+	var s [12]float32
+	for range rounds {
+		for range 2 {
+			for j := range s {
+				s[j] = FMA32(1, 0.5, s[j])
+			}
+		}
+	}
+	peakSink = s[0]
+}
+
+var peakSink float32
+
+// span is the length that rows of n elements need at a distance of stride.
+func span(rows, stride, n int) int {
+	if rows == 0 || n == 0 {
+		return 0
+	}
+	return (rows-1)*stride + n
+}
+
+// short panics because a slice is shorter than its kernel needs.
+func short(kernel, name string, have, want int) {
+	panic(fmt.Sprintf("engine: %s: %s has %d elements, need %d", kernel, name, have, want))
+}
+
+func (k *kernels) add(dst, x, y []float32) {
+	if len(x) < len(dst) {
+		short("add", "x", len(x), len(dst))
+	}
+	if len(y) < len(dst) {
+		short("add", "y", len(y), len(dst))
+	}
+	k.rawAdd(dst, x, y)
+}
+
+func (k *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
+	if w := span(rows, ds, n); len(dst) < w {
+		short("subRows", "dst", len(dst), w)
+	}
+	if w := span(rows, xs, n); len(x) < w {
+		short("subRows", "x", len(x), w)
+	}
+	if w := span(rows, ys, n); len(y) < w {
+		short("subRows", "y", len(y), w)
+	}
+	k.rawSubRows(dst, ds, x, xs, y, ys, rows, n)
+}
+
+func (k *kernels) axpy(a float32, x, y []float32) {
+	if len(x) < len(y) {
+		short("axpy", "x", len(x), len(y))
+	}
+	k.rawAxpy(a, x, y)
+}
+
+func (k *kernels) scale(dst []float32, a float32, x []float32) {
+	if len(x) < len(dst) {
+		short("scale", "x", len(x), len(dst))
+	}
+	k.rawScale(dst, a, x)
+}
+
+func (k *kernels) shift(dst []float32, a float32, x []float32) {
+	if len(x) < len(dst) {
+		short("shift", "x", len(x), len(dst))
+	}
+	k.rawShift(dst, a, x)
+}
+
+func (k *kernels) relu(dst, x []float32) {
+	if len(x) < len(dst) {
+		short("relu", "x", len(x), len(dst))
+	}
+	k.rawReLU(dst, x)
+}
+
+func (k *kernels) reluBackward(dst, x, y []float32) {
+	if len(x) < len(dst) {
+		short("reluBackward", "x", len(x), len(dst))
+	}
+	if len(y) < len(dst) {
+		short("reluBackward", "y", len(y), len(dst))
+	}
+	k.rawReLUBackward(dst, x, y)
+}
+
+func (k *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float32) {
+	if len(x) < len(dst) {
+		short("normBackward", "x", len(x), len(dst))
+	}
+	if len(y) < len(dst) {
+		short("normBackward", "y", len(y), len(dst))
+	}
+	k.rawNormBackward(dst, x, y, c1, c2, rstd)
+}
+
+func (k *kernels) adam(p, g, m, v []float32, co *AdamCoefficients) {
+	if len(g) < len(p) {
+		short("adam", "g", len(g), len(p))
+	}
+	if len(m) < len(p) {
+		short("adam", "m", len(m), len(p))
+	}
+	if len(v) < len(p) {
+		short("adam", "v", len(v), len(p))
+	}
+	k.rawAdam(p, g, m, v, co)
+}
+
+func (k *kernels) dotRows(dst, x []float32, xs int, y []float32, ys, n int) {
+	if w := span(len(dst), xs, n); len(x) < w {
+		short("dotRows", "x", len(x), w)
+	}
+	if w := span(len(dst), ys, n); len(y) < w {
+		short("dotRows", "y", len(y), w)
+	}
+	k.rawDotRows(dst, x, xs, y, ys, n)
+}
+
+func (k *kernels) sqdistRows(dst, x []float32, xs int, y []float32) {
+	if w := span(len(dst), xs, len(y)); len(x) < w {
+		short("sqdistRows", "x", len(x), w)
+	}
+	k.rawSqdistRows(dst, x, xs, y)
+}
+
+func (k *kernels) sum(x []float32) float32 { return k.rawSum(x) }
+
+func (k *kernels) exp(dst, x []float32) {
+	if len(x) < len(dst) {
+		short("exp", "x", len(x), len(dst))
+	}
+	k.rawExp(dst, x)
+}
+
+func (k *kernels) log(dst, x []float32) {
+	if len(x) < len(dst) {
+		short("log", "x", len(x), len(dst))
+	}
+	k.rawLog(dst, x)
+}
+
+func (k *kernels) gradient(dst, r []float32, rs int, g []float32, gs, comps int) {
+	if w := span(comps, rs, 1); len(r) < w {
+		short("gradient", "r", len(r), w)
+	}
+	if w := span(comps, gs, len(dst)); len(g) < w {
+		short("gradient", "g", len(g), w)
+	}
+	k.rawGradient(dst, r, rs, g, gs, comps)
+}
+
+func (k *kernels) pullRows(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
+	rows := len(r)
+	if w := span(rows, ds, n); len(dst) < w {
+		short("pullRows", "dst", len(dst), w)
+	}
+	if w := span(rows, xs, n); len(x) < w {
+		short("pullRows", "x", len(x), w)
+	}
+	if len(t) < rows {
+		short("pullRows", "t", len(t), rows)
+	}
+	if w := span(rows, ys, n); len(y) < w {
+		short("pullRows", "y", len(y), w)
+	}
+	k.rawPullRows(dst, ds, r, x, xs, t, h, y, ys, n)
+}
+
+func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {
+	if w := span(len(c), ld, len(phi)); len(q) < w {
+		short("mixture", "q", len(q), w)
+	}
+	k.rawMixture(q, ld, c, phi)
+}
+
+func (k *kernels) responsibilities(r, s []float32, ld int, sum []float32, comps int) {
+	w := span(comps, ld, len(sum))
+	if len(r) < w {
+		short("responsibilities", "r", len(r), w)
+	}
+	if len(s) < w {
+		short("responsibilities", "s", len(s), w)
+	}
+	k.rawResponsibilities(r, s, ld, sum, comps)
+}

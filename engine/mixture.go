@@ -1,0 +1,191 @@
+package engine
+
+import "fmt"
+
+// Mixture is the potential of DESIGN 2.1 as the kernels read it: the log of a mixture
+// of K Gaussians in D dimensions,
+//
+//	phi(x) = log sum_i exp(c_i - q_i(x)/2),   q_i(x) = (x - mu_i)^T P_i (x - mu_i)
+//
+// Mu and C belong to the caller and are read at every call. The precisions P_i are kept
+// packed: set them once per update of the parameters (SetFactors or SetPrecisions).
+type Mixture struct {
+	K, D int
+	Mu   []float32 // K x D
+	C    []float32 // K, the log weights
+	p    []Packed  // K packed D x D matrices; symmetric, so they serve the backward pass too
+}
+
+// NewMixture makes a mixture around centres mu (k x d) and log weights c (k). Its
+// precisions must be set before use.
+func NewMixture(k, d int, mu, c []float32) *Mixture {
+	if k < 1 || d < 1 {
+		panic(fmt.Sprintf("engine: NewMixture: %d components in %d dimensions, expected at least 1 of each", k, d))
+	}
+	length("NewMixture", "mu", len(mu), k*d)
+	length("NewMixture", "c", len(c), k)
+	m := &Mixture{K: k, D: d, Mu: mu, C: c, p: make([]Packed, k)}
+	for i := range m.p {
+		m.p[i].reshape(d, d)
+	}
+	return m
+}
+
+func (m *Mixture) mu(i int) []float32 { return m.Mu[i*m.D : (i+1)*m.D] }
+
+// SetPrecisions sets P_i to the i-th of the k symmetric d x d matrices in p.
+func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
+	length("SetPrecisions", "p", len(p), m.K*m.D*m.D)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range m.K {
+		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
+	}
+}
+
+// SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
+// symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits.
+func (e *Engine) SetFactors(m *Mixture, a []float32) {
+	length("SetFactors", "a", len(a), m.K*m.D*m.D)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := float64(m.D)
+	flops := float64(m.K) * d * d * (d + 1)
+	j := &e.gramJob
+	*j = gramJob{e: e, m: m, a: a}
+	// Split the panels of each component only as far as the threads need it.
+	j.parts = min(max(2*e.Threads()/m.K, 1), panels(m.D))
+	e.run(j, m.K*j.parts, flops)
+	*j = gramJob{}
+}
+
+// gramJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of 16
+// columns, because the cost of a panel grows with its number: of panel p only the rows
+// down to the diagonal are computed, and the rest mirrored.
+type gramJob struct {
+	e     *Engine
+	m     *Mixture
+	a     []float32
+	parts int
+}
+
+func (j *gramJob) run(worker, task int) {
+	i, d := task/j.parts, j.m.D
+	arena := &j.e.scratch[worker]
+	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
+	cols := Packed{rows: d, cols: nr, data: arena.floats(slotB, d*nr)}
+	p := &j.m.p[i]
+	nb := blocks(d)
+	for pn := task % j.parts; pn < panels(d); pn += j.parts {
+		for kb := range nb {
+			k0, k1 := part(d, nb, kb)
+			packPanel(cols.panel(0, k0, k1), a, k0, k1, pn*nr)
+		}
+		rows := min((pn+1)*nr, d)
+		t := View(arena.floats(slotG, rows*nr), rows, nr)
+		j.e.multiply(worker, t, a.T().Slice(0, rows, 0, d), &operand{packed: &cols}, 0, 1, false)
+		p.setPanel(pn, t)
+	}
+}
+
+// setPanel stores the rows of t (down to the diagonal) as panel pn of a symmetric
+// matrix, and their mirror images as part of the panels before it.
+func (p *Packed) setPanel(pn int, t Matrix) {
+	d := p.cols
+	nb := blocks(d)
+	for kb := range nb {
+		k0, k1 := part(d, nb, kb)
+		panel := p.panel(pn, k0, k1)
+		for r := k0; r < min(k1, t.Rows); r++ {
+			copy(panel[(r-k0)*nr:(r-k0)*nr+nr], t.Data[r*nr:])
+		}
+		for q := range pn { // element (r, pn*nr+c) mirrored to (pn*nr+c, r)
+			mirror := p.panel(q, k0, k1)
+			for c := range min(nr, d-pn*nr) {
+				if row := pn*nr + c; k0 <= row && row < k1 {
+					for r := range nr {
+						mirror[(row-k0)*nr+r] = t.Data[(q*nr+r)*nr+c]
+					}
+				}
+			}
+		}
+	}
+}
+
+// LogSumExp turns the quadratic forms q (k x n: row i is component i) into
+// responsibilities in place and writes the potential of every row to phi (n):
+//
+//	l_i = c_i - q_i/2, phi = logsumexp_i l_i, r_i = exp(l_i - phi)
+//
+// computed as r_i = e_i / sum_j e_j with e_i = exp(l_i - max_j l_j), and r_i = 0 exactly
+// where l_i lies more than 30 ln 2 below the largest. The sum over components is a
+// chain in increasing i, so a row has the same bits alone and within any batch.
+func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
+	q.shape("LogSumExp", "q", len(c), len(phi))
+	if len(c) == 0 {
+		panic("engine: LogSumExp: no components")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	target := q
+	if q.CS != 1 {
+		q = View(e.scratch[0].floats(slotDense, q.Rows*q.Cols), q.Rows, q.Cols)
+		copyMatrix(q, target)
+	}
+	e.k.mixture(q.Data, q.RS, c, phi)
+	if target.CS != 1 {
+		copyMatrix(target, q)
+	}
+}
+
+// QuadGrad computes, for component i and the rows of x (n x d), G = (x - mu_i) P_i
+// (n x d, written to g) and q = rowsum(G * (x - mu_i)) (n).
+func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
+	if i < 0 || i >= m.K {
+		panic(fmt.Sprintf("engine: QuadGrad: component %d of %d", i, m.K))
+	}
+	x.shape("QuadGrad", "x", x.Rows, m.D)
+	g.shape("QuadGrad", "g", x.Rows, m.D)
+	length("QuadGrad", "q", len(q), x.Rows)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x = e.dense(slotDense, x)
+	out := e.denseTarget(g)
+	for r0 := 0; r0 < x.Rows; r0 += mcMax {
+		r1 := min(r0+mcMax, x.Rows)
+		e.quadGrad(0, out.Slice(r0, r1, 0, m.D), q[r0:r1], x.Slice(r0, r1, 0, m.D), m, i)
+	}
+	if g.CS != 1 {
+		copyMatrix(g, out)
+	}
+}
+
+// dense returns m, or a copy of it whose rows are contiguous.
+func (e *Engine) dense(s slot, m Matrix) Matrix {
+	if m.CS == 1 {
+		return m
+	}
+	c := View(e.scratch[0].floats(s, m.Rows*m.Cols), m.Rows, m.Cols)
+	copyMatrix(c, m)
+	return c
+}
+
+// denseTarget returns m, or a matrix of its shape whose rows are contiguous.
+func (e *Engine) denseTarget(m Matrix) Matrix {
+	if m.CS == 1 {
+		return m
+	}
+	return View(e.scratch[0].floats(slotResult, m.Rows*m.Cols), m.Rows, m.Cols)
+}
+
+// quadGrad is QuadGrad on one thread, for a block of rows that stays in the cache. D_i
+// is stored once, row by row: the tile streams its rows, and the row dots read it again.
+// (Taking the dots from the tile's registers instead would save one read of G and D_i
+// from the second-level cache, about a hundredth of the product at d = 784.)
+func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int) {
+	rows, ld := x.Rows, leading(m.D)
+	d := Matrix{Data: e.scratch[worker].floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
+	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
+	e.multiply(worker, g, d, &operand{packed: &m.p[i]}, 0, panels(m.D), false)
+	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+)
+
+// job is work that falls into tasks which write to separate outputs. The worker number
+// (0 is the caller) picks scratch memory and nothing else: no result may depend on it.
+type job interface {
+	run(worker, task int)
+}
+
+// pool runs jobs on a fixed number of threads: the caller and its helpers. A helper
+// that has nothing to do spins for some tens of microseconds, because the next job of
+// a training step usually comes that soon, and then parks.
+//
+// Tasks are handed out by one counter, ticket, which holds the number of the job, its
+// count of tasks and the next task. So a helper that wakes late, when its job is over,
+// sees that from the ticket alone, and the caller never waits for helpers that sleep:
+// only for tasks that somebody has begun.
+type pool struct {
+	ticket  atomic.Uint64
+	done    atomic.Int32 // finished tasks of the running job
+	job     job          // set before the ticket, read only by holders of a valid task
+	failure atomic.Pointer[failure]
+	helpers []*helper
+	spins   int
+	stop    atomic.Bool
+}
+
+type helper struct {
+	parked atomic.Bool
+	wake   chan struct{}
+}
+
+// failure is a panic of a task, raised again in the caller.
+type failure struct{ value any }
+
+const (
+	taskBits = 20
+	maxTasks = 1<<taskBits - 1024 // room for helpers that come too late
+	taskMask = 1<<taskBits - 1
+	jobShift = 2 * taskBits
+
+	// spinRounds rounds of pausesARound pauses are about 50 microseconds.
+	spinRounds   = 200
+	pausesARound = 8
+)
+
+func newPool(threads int) *pool {
+	p := &pool{}
+	if threads <= runtime.GOMAXPROCS(0) {
+		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
+	}
+	for i := 1; i < threads; i++ {
+		h := &helper{wake: make(chan struct{}, 1)}
+		p.helpers = append(p.helpers, h)
+		go p.help(h, i)
+	}
+	return p
+}
+
+func (p *pool) threads() int { return len(p.helpers) + 1 }
+
+func (p *pool) close() {
+	p.stop.Store(true)
+	p.ticket.Add(1 << jobShift)
+	p.wakeHelpers()
+}
+
+// run does all tasks of j and returns when the last one is finished.
+func (p *pool) run(j job, tasks int) {
+	if len(p.helpers) == 0 || tasks == 1 {
+		for t := range tasks {
+			j.run(0, t)
+		}
+		return
+	}
+	if tasks > maxTasks {
+		panic(fmt.Sprintf("engine: %d tasks in one job, at most %d", tasks, maxTasks))
+	}
+	p.job = j
+	p.done.Store(0)
+	number := p.ticket.Load()>>jobShift + 1
+	p.ticket.Store(number<<jobShift | uint64(tasks)<<taskBits)
+	p.wakeHelpers()
+	p.work(0)
+	for spin := 0; p.done.Load() != int32(tasks); spin++ {
+		if spin < p.spins {
+			pause(pausesARound)
+		} else {
+			runtime.Gosched()
+		}
+	}
+	p.job = nil
+	if f := p.failure.Swap(nil); f != nil {
+		panic(f.value)
+	}
+}
+
+func (p *pool) wakeHelpers() {
+	for _, h := range p.helpers {
+		if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
+			h.wake <- struct{}{}
+		}
+	}
+}
+
+// work takes tasks until none is left.
+func (p *pool) work(worker int) {
+	for {
+		t := p.ticket.Add(1) - 1
+		task, tasks := int(t&taskMask), int(t>>taskBits&taskMask)
+		if task >= tasks {
+			return
+		}
+		p.do(worker, task)
+	}
+}
+
+func (p *pool) do(worker, task int) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.failure.CompareAndSwap(nil, &failure{v})
+		}
+		p.done.Add(1)
+	}()
+	p.job.run(worker, task)
+}
+
+func (p *pool) help(h *helper, worker int) {
+	var seen uint64
+	for {
+		for spin := 0; p.ticket.Load()>>jobShift == seen; spin++ {
+			if spin < p.spins {
+				pause(pausesARound)
+				continue
+			}
+			h.parked.Store(true)
+			if p.ticket.Load()>>jobShift == seen || !h.parked.CompareAndSwap(true, false) {
+				<-h.wake
+			}
+		}
+		if p.stop.Load() {
+			return
+		}
+		seen = p.ticket.Load() >> jobShift
+		p.work(worker)
+	}
+}

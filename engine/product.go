@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/klauspost/cpuid/v2"
+)
+
+// kcMax is the largest inner size of a packed block: a panel of kcMax x 16 floats fills
+// about half of the first-level cache, and rows of A the rest. Blocking along the inner
+// index stores and reloads the float32 partial sums, so it changes no bit.
+var kcMax = func() int {
+	l1 := cpuid.CPU.Cache.L1D
+	if l1 <= 0 {
+		l1 = 32 << 10
+	}
+	return max(l1*9/16/(4*nr), 64)
+}()
+
+const (
+	mcMax      = 256     // rows of A worked on before the next panels of B
+	directRows = 2 * mr  // up to here, packing B costs more than it saves
+	packFloats = 4 << 20 // B is packed in blocks of columns of about this size
+)
+
+// Packed is the right operand of a product in the order in which the kernels read it:
+// blocks of the inner index, in them panels of 16 columns. Pack a matrix once that
+// serves many products.
+type Packed struct {
+	rows, cols int
+	data       []float32
+}
+
+// Rows returns the inner size.
+func (p *Packed) Rows() int { return p.rows }
+
+// Cols returns the number of columns.
+func (p *Packed) Cols() int { return p.cols }
+
+// panels is the number of panels of n columns.
+func panels(n int) int { return (n + nr - 1) / nr }
+
+// blocks is the number of blocks of an inner size.
+func blocks(k int) int { return (k + kcMax - 1) / kcMax }
+
+// panel returns panel j of the block [k0, k1).
+func (p *Packed) panel(j, k0, k1 int) []float32 {
+	at := nr * (panels(p.cols)*k0 + j*(k1-k0))
+	return p.data[at : at+nr*(k1-k0)]
+}
+
+// reshape gives p room for a k x n matrix, without keeping its content.
+func (p *Packed) reshape(k, n int) {
+	p.rows, p.cols = k, n
+	size := k * panels(n) * nr
+	if cap(p.data) < size {
+		p.data = alignedFloats(size)
+	}
+	p.data = p.data[:size]
+}
+
+// Pack packs b (inner size x columns) into p, whose memory is used again where it is
+// large enough. A nil p makes a new one.
+func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
+	b.check("Pack", "b")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p == nil {
+		p = &Packed{}
+	}
+	p.reshape(b.Rows, b.Cols)
+	e.packInto(p, b)
+	return p
+}
+
+func (e *Engine) packInto(p *Packed, b Matrix) {
+	// About 16 flop could be done in the time that moving one element takes.
+	cost := 16 * float64(b.Rows) * float64(b.Cols)
+	n := e.tasksFor(panels(b.Cols), cost)
+	e.pack = packJob{p: p, b: b, tasks: n}
+	e.run(&e.pack, n, cost)
+	e.pack = packJob{}
+}
+
+type packJob struct {
+	p     *Packed
+	b     Matrix
+	tasks int
+}
+
+func (j *packJob) run(_, task int) {
+	lo, hi := part(panels(j.b.Cols), j.tasks, task)
+	nb := blocks(j.b.Rows)
+	for kb := range nb {
+		k0, k1 := part(j.b.Rows, nb, kb)
+		for pn := lo; pn < hi; pn++ {
+			packPanel(j.p.panel(pn, k0, k1), j.b, k0, k1, pn*nr)
+		}
+	}
+}
+
+// packPanel copies rows [k0, k1) and the 16 columns from j0 on; columns past the edge
+// become zeros.
+func packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
+	n := min(nr, b.Cols-j0)
+	if b.CS == 1 && n == nr {
+		for p := k0; p < k1; p++ {
+			*(*[nr]float32)(dst[(p-k0)*nr:]) = *(*[nr]float32)(b.Data[p*b.RS+j0:])
+		}
+		return
+	}
+	if n < nr {
+		clear(dst[:(k1-k0)*nr])
+	}
+	if b.RS == 1 { // a transposed matrix: read along its rows
+		for j := range n {
+			col := b.Data[(j0+j)*b.CS+k0:]
+			col = col[:k1-k0]
+			for p, v := range col {
+				dst[p*nr+j] = v
+			}
+		}
+		return
+	}
+	for p := k0; p < k1; p++ {
+		for j := range n {
+			dst[(p-k0)*nr+j] = b.Data[p*b.RS+(j0+j)*b.CS]
+		}
+	}
+}
+
+// MatMul sets C = A B, or C = C + A B when acc is set. Every element is one chain of
+// float32 fused multiply-adds in increasing inner index, starting from +0 or from the
+// old value. Transposed operands are given as views (Matrix.T), so this is all four
+// forms. C must not overlap A or B. Shapes: A m x k, B k x n, C m x n.
+func (e *Engine) MatMul(c, a, b Matrix, acc bool) {
+	c.shape("MatMul", "C", a.Rows, b.Cols)
+	a.check("MatMul", "A")
+	b.shape("MatMul", "B", a.Cols, b.Cols)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.matMul(c, a, b, acc)
+}
+
+// MatMulPacked is MatMul with a packed B.
+func (e *Engine) MatMulPacked(c, a Matrix, b *Packed, acc bool) {
+	if a.Cols != b.rows {
+		panic(fmt.Sprintf("engine: MatMulPacked: A has %d columns, packed B %d rows", a.Cols, b.rows))
+	}
+	c.shape("MatMulPacked", "C", a.Rows, b.cols)
+	a.check("MatMulPacked", "A")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.matMulOperand(c, a, operand{packed: b}, acc)
+}
+
+func (e *Engine) matMul(c, a, b Matrix, acc bool) {
+	if c.CS != 1 && c.RS == 1 && c.Cols > 1 {
+		c, a, b = c.T(), b.T(), a.T() // the same chains: a product of two numbers commutes
+	}
+	if c.Rows == 0 || c.Cols == 0 {
+		return
+	}
+	if b.CS == 1 && c.Rows <= directRows {
+		e.matMulOperand(c, a, operand{direct: b}, acc)
+		return
+	}
+	cols := max(packFloats/max(b.Rows, 1), 64) / nr * nr
+	p := &e.gemm.packed
+	for j := 0; j < b.Cols; j += cols {
+		end := min(j+cols, b.Cols)
+		bj := b.Slice(0, b.Rows, j, end)
+		p.rows, p.cols = bj.Rows, bj.Cols
+		p.data = e.scratch[0].floats(slotB, bj.Rows*panels(bj.Cols)*nr)
+		e.packInto(p, bj)
+		e.matMulOperand(c.Slice(0, c.Rows, j, end), a, operand{packed: p}, acc)
+	}
+}
+
+// operand is a right operand: packed, or read where it lies (CS 1).
+type operand struct {
+	packed *Packed
+	direct Matrix
+}
+
+func (b *operand) cols() int {
+	if b.packed != nil {
+		return b.packed.cols
+	}
+	return b.direct.Cols
+}
+
+func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
+	if c.Rows == 0 || c.Cols == 0 {
+		return
+	}
+	target := c
+	if c.CS != 1 && c.Cols > 1 { // the kernels write rows: go through a dense result
+		c = View(e.scratch[0].floats(slotResult, c.Rows*c.Cols), c.Rows, c.Cols)
+		if acc {
+			copyMatrix(c, target)
+		}
+	}
+	flops := 2 * float64(c.Rows) * float64(c.Cols) * float64(a.Cols)
+	j := &e.gemm
+	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
+	j.rowTasks, j.colTasks = 1, 1
+	if n := e.tasksFor(maxTasks, flops); n > 1 {
+		// Split the longer side, so that what the threads share is the smaller operand.
+		if strips := (c.Rows + mr - 1) / mr; c.Rows >= c.Cols {
+			j.rowTasks = min(n, strips)
+			j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, panels(c.Cols))
+		} else {
+			j.colTasks = min(n, panels(c.Cols))
+			j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
+		}
+	}
+	e.run(j, j.rowTasks*j.colTasks, flops)
+	if target.CS != 1 && target.Cols > 1 {
+		copyMatrix(target, c)
+	}
+	j.c, j.a, j.b = Matrix{}, Matrix{}, operand{}
+}
+
+type gemmJob struct {
+	e                  *Engine
+	c, a               Matrix
+	b                  operand
+	acc                bool
+	rowTasks, colTasks int
+	packed             Packed // B of the running call, in scratch memory
+}
+
+func (j *gemmJob) run(worker, task int) {
+	r0, r1 := part(j.c.Rows, j.rowTasks, task/j.colTasks)
+	p0, p1 := part(panels(j.c.Cols), j.colTasks, task%j.colTasks)
+	if r0 == r1 || p0 == p1 {
+		return
+	}
+	c := j.c.Slice(r0, r1, 0, j.c.Cols)
+	j.e.multiply(worker, c, j.a.Slice(r0, r1, 0, j.a.Cols), &j.b, p0, p1, j.acc)
+}
+
+// multiply computes panels [p0, p1) of C = A B on one thread. C has column stride 1.
+func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc bool) {
+	if a.Cols == 0 {
+		if !acc {
+			for i := range c.Rows {
+				clear(c.Data[i*c.RS+p0*nr : i*c.RS+min(p1*nr, c.Cols)])
+			}
+		}
+		return
+	}
+	arena := &e.scratch[worker]
+	nb := blocks(a.Cols)
+	mb := (c.Rows + mcMax - 1) / mcMax
+	for kb := range nb {
+		k0, k1 := part(a.Cols, nb, kb)
+		for ib := range mb {
+			i0, i1 := part(c.Rows, mb, ib)
+			ab := blockOf(arena, a, i0, i1, k0, k1)
+			for p := p0; p < p1; p++ {
+				e.multiplyPanel(arena, c, ab, b, i0, p, k0, k1, acc || kb > 0)
+			}
+		}
+	}
+}
+
+// multiplyPanel computes the 16 columns of panel p, for the rows of the block ab, which
+// begin at row i0 of C, and the inner indices [k0, k1).
+func (e *Engine) multiplyPanel(arena *arena, c, ab Matrix, b *operand, i0, p, k0, k1 int, acc bool) {
+	j0 := p * nr
+	var bp []float32
+	brs := nr
+	switch n := min(nr, b.cols()-j0); {
+	case b.packed != nil:
+		bp = b.packed.panel(p, k0, k1)
+	case n == nr:
+		bp, brs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
+	default: // reading 16 columns would leave the matrix
+		bp = arena.floats(slotB, (k1-k0)*nr)
+		packPanel(bp, b.direct, k0, k1, j0)
+	}
+	e.multiplyTile(arena, c, ab, bp, brs, i0, j0, k1-k0, acc)
+}
+
+// multiplyTile multiplies the block ab with 16 columns of B and writes to C from row i0
+// and column j0 on, by way of a scratch tile where 16 columns would leave C.
+func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp []float32, brs, i0, j0, k int, acc bool) {
+	rows := ab.Rows
+	if j0+nr <= c.Cols {
+		e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, c.Data[i0*c.RS+j0:], c.RS, rows, acc)
+		return
+	}
+	n := c.Cols - j0
+	tile := arena.floats(slotC, rows*nr)
+	if acc {
+		for i := range rows {
+			copy(tile[i*nr:i*nr+n], c.Data[(i0+i)*c.RS+j0:])
+		}
+	}
+	e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, tile, nr, rows, acc)
+	for i := range rows {
+		copy(c.Data[(i0+i)*c.RS+j0:(i0+i)*c.RS+c.Cols], tile[i*nr:i*nr+n])
+	}
+}
+
+// blockOf returns rows [i0, i1) and columns [k0, k1) of a, in place where the kernel can
+// stream them, and otherwise as a copy: rows a multiple of 2048 bytes apart would all
+// fall into the same few sets of the first-level cache.
+func blockOf(arena *arena, a Matrix, i0, i1, k0, k1 int) Matrix {
+	b := a.Slice(i0, i1, k0, k1)
+	switch {
+	case b.CS == 1 && !aliased(b.RS), b.RS == 1 && !aliased(b.CS):
+		return b
+	case b.RS == 1: // keep the order: columns are contiguous
+		c := Matrix{Rows: b.Rows, Cols: b.Cols, RS: 1, CS: leading(b.Rows)}
+		c.Data = arena.floats(slotA, b.Cols*c.CS)
+		copyMatrix(c.T(), b.T())
+		return c
+	}
+	c := Matrix{Rows: b.Rows, Cols: b.Cols, RS: leading(b.Cols), CS: 1}
+	c.Data = arena.floats(slotA, b.Rows*c.RS)
+	copyMatrix(c, b)
+	return c
+}
+
+func aliased(stride int) bool { return stride >= 512 && stride%512 == 0 }
+
+// leading returns a row distance of at least n that is whole cache lines and not aliased.
+func leading(n int) int {
+	n = (n + 15) / 16 * 16
+	if aliased(n) {
+		n += 16
+	}
+	return n
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Rand is a stream of random numbers: a function of seed, stream and position only, with
+// the same bits on every machine. Number i of a stream is the SplitMix64 finaliser
+// (Steele, Lea and Flood, 2014) of key + (i+1)*0x9e3779b97f4a7c15, where the key comes
+// from seed and stream by the same finaliser. Give every use a stream of its own, and no
+// draw in one place shifts the draws in another.
+type Rand struct {
+	key, at uint64
+}
+
+const golden = 0x9e3779b97f4a7c15
+
+// NewRand returns the stream of that number under seed.
+func NewRand(seed, stream uint64) *Rand {
+	return &Rand{key: mix64(mix64(seed+golden) ^ (stream+1)*0xd1342543de82ef95)}
+}
+
+func mix64(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Uint64 returns the next number.
+func (r *Rand) Uint64() uint64 {
+	r.at++
+	return mix64(r.key + r.at*golden)
+}
+
+// Intn returns a number in [0, n), each equally likely (Lemire's method, 2019). It
+// panics for n < 1.
+func (r *Rand) Intn(n int) int {
+	if n < 1 {
+		panic("engine: Intn of a number below 1")
+	}
+	hi, lo := bits.Mul64(r.Uint64(), uint64(n))
+	for t := -uint64(n) % uint64(n); lo < t; {
+		hi, lo = bits.Mul64(r.Uint64(), uint64(n))
+	}
+	return int(hi)
+}
+
+// Float32 returns a multiple of 2^-24 in [0, 1).
+func (r *Rand) Float32() float32 { return float32(r.Uint64()>>40) * 0x1p-24 }
+
+// Float64 returns a multiple of 2^-53 in [0, 1).
+func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) * 0x1p-53 }
+
+// Uniform fills dst with numbers in [lo, hi).
+func (r *Rand) Uniform(dst []float32, lo, hi float32) {
+	for i := range dst {
+		dst[i] = FMA32(r.Float32(), hi-lo, lo)
+	}
+}
+
+// Normal fills dst with standard normal numbers, one draw each.
+func (r *Rand) Normal(dst []float32) {
+	for i := range dst {
+		u := r.Uint64()
+		// 52 bits choose a probability p in (0, 1/2), the top bit the side.
+		p := (float64(u&(1<<52-1)) + 0.5) * 0x1p-53
+		z := float32(normalQuantile(p))
+		if u>>63 != 0 {
+			z = -z
+		}
+		dst[i] = z
+	}
+}
+
+// normalQuantile returns the p-quantile of the standard normal distribution for
+// 0 < p <= 1/2 (so it is not positive): algorithm AS 241, PPND7 (Wichura, Applied
+// Statistics 37, 1988), about seven digits. Every product that is added is rounded on
+// its own, so that no machine fuses it.
+func normalQuantile(p float64) float64 {
+	q := p - 0.5
+	if q >= -0.425 {
+		r := 0.180625 - float64(q*q)
+		num := float64(float64(float64(float64(float64(59.109374720*r)+159.29113202)*r)+50.434271938)*r) + 3.3871327179
+		den := float64(float64(float64(float64(float64(67.187563600*r)+78.757757664)*r)+17.895169469)*r) + 1
+		return q * num / den
+	}
+	r := math.Sqrt(-float64(Log32(float32(p))))
+	if r <= 5 {
+		r -= 1.6
+		num := float64(float64(float64(float64(float64(0.17023821103*r)+1.3067284816)*r)+2.7568153900)*r) + 1.4234372777
+		den := float64(float64(float64(0.12021132975*r)+0.73700164250)*r) + 1
+		return -num / den
+	}
+	r -= 5
+	num := float64(float64(float64(float64(float64(0.017337203997*r)+0.42868294337)*r)+3.0812263860)*r) + 6.6579051150
+	den := float64(float64(float64(0.012258202635*r)+0.24197894225)*r) + 1
+	return -num / den
+}
+
+// Shuffle puts the elements in a random order, each equally likely (Fisher and Yates,
+// from the end).
+func (r *Rand) Shuffle(s []int32) {
+	for i := len(s) - 1; i > 0; i-- {
+		j := r.Intn(i + 1)
+		s[i], s[j] = s[j], s[i]
+	}
+}
+
+// Permutation fills dst with 0 .. len(dst)-1 in a random order.
+func (r *Rand) Permutation(dst []int32) {
+	for i := range dst {
+		dst[i] = int32(i)
+	}
+	r.Shuffle(dst)
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+)
+
+// rowBlock is the number of rows that one task or kernel call handles at least.
+const rowBlock = 64
+
+type rowOp int
+
+const (
+	opRowDots rowOp = iota
+	opSquaredDistances
+	opLayerNorm
+	opLayerNormBackward
+	opColumnSums
+)
+
+// rowJob runs a kernel over blocks of rows, or over blocks of columns (opColumnSums).
+type rowJob struct {
+	e       *Engine
+	op      rowOp
+	dst     Matrix
+	out     []float32
+	x, y    Matrix
+	eps     float32
+	acc     bool
+	n       int // rows, or columns
+	tasks   int
+	columns bool
+}
+
+func (e *Engine) eachRow(j rowJob, n int, elements float64) {
+	if n == 0 {
+		return
+	}
+	cost := flopsAnElement * elements
+	j.e, j.n = e, n
+	j.tasks = e.tasksFor((n+rowBlock-1)/rowBlock, cost)
+	e.rows = j
+	e.run(&e.rows, j.tasks, cost)
+	e.rows = rowJob{}
+}
+
+func (j *rowJob) run(worker, task int) {
+	lo, hi := part((j.n+rowBlock-1)/rowBlock, j.tasks, task)
+	for b := lo; b < hi; b++ {
+		r0, r1 := b*rowBlock, min((b+1)*rowBlock, j.n)
+		switch j.op {
+		case opRowDots:
+			x, y := j.x.Slice(r0, r1, 0, j.x.Cols), j.y.Slice(r0, r1, 0, j.y.Cols)
+			j.e.k.dotRows(j.out[r0:r1], x.Data, x.RS, y.Data, y.RS, x.Cols)
+		case opSquaredDistances:
+			j.distances(worker, r0, r1)
+		case opLayerNorm:
+			j.normalise(r0, r1)
+		case opLayerNormBackward:
+			j.normaliseBackward(worker, r0, r1)
+		case opColumnSums:
+			dst := j.out[r0:r1]
+			if !j.acc {
+				clear(dst)
+			}
+			for i := range j.x.Rows {
+				j.e.k.add(dst, dst, j.x.Data[i*j.x.RS+r0:])
+			}
+		}
+	}
+}
+
+// RowDots sets dst[i] to the dot product of rows i of x and y (both n x d), each in
+// lanes as in Dot.
+func (e *Engine) RowDots(dst []float32, x, y Matrix) {
+	y.shape("RowDots", "y", x.Rows, x.Cols)
+	x.check("RowDots", "x")
+	length("RowDots", "dst", len(dst), x.Rows)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x, y = e.dense(slotDense, x), e.dense(slotResult, y)
+	e.eachRow(rowJob{op: opRowDots, out: dst, x: x, y: y}, x.Rows, float64(x.Rows)*float64(x.Cols))
+}
+
+// ColumnSums sets dst[j] (or adds to it, with acc) to the sum of column j of x, a chain
+// in increasing row.
+func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
+	x.check("ColumnSums", "x")
+	length("ColumnSums", "dst", len(dst), x.Cols)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x = e.dense(slotDense, x)
+	e.eachRow(rowJob{op: opColumnSums, out: dst, x: x, acc: acc}, x.Cols, float64(x.Rows)*float64(x.Cols))
+}
+
+// SquaredDistances sets dst (n x k) to the squared Euclidean distances of the rows of x
+// (n x d) to the rows of centres (k x d), each a sum in lanes as in Dot of (x-c)^2: exact
+// zeros for equal rows.
+func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
+	dst.shape("SquaredDistances", "dst", x.Rows, centres.Rows)
+	x.check("SquaredDistances", "x")
+	centres.shape("SquaredDistances", "centres", centres.Rows, x.Cols)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x, centres = e.dense(slotDense, x), e.dense(slotResult, centres)
+	e.eachRow(rowJob{op: opSquaredDistances, dst: dst, x: x, y: centres},
+		x.Rows, float64(x.Rows)*float64(x.Cols)*float64(centres.Rows)/4)
+}
+
+func (j *rowJob) distances(worker, r0, r1 int) {
+	x := j.x.Slice(r0, r1, 0, j.x.Cols)
+	d := j.e.scratch[worker].floats(slotS, r1-r0)
+	for c := range j.y.Rows {
+		j.e.k.sqdistRows(d, x.Data, x.RS, j.y.Row(c))
+		for i, v := range d {
+			j.dst.Set(r0+i, c, v)
+		}
+	}
+}
+
+// ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower
+// column among equals. A NaN is never smaller.
+func (e *Engine) ArgMin(dst []int32, x Matrix) {
+	x.check("ArgMin", "x")
+	length("ArgMin", "dst", len(dst), x.Rows)
+	if x.Cols == 0 && x.Rows > 0 {
+		panic("engine: ArgMin: rows without columns")
+	}
+	for i := range dst {
+		best, at := float32(math.Inf(1)), 0
+		for j := range x.Cols {
+			if v := x.At(i, j); v < best {
+				best, at = v, j
+			}
+		}
+		dst[i] = int32(at)
+	}
+}
+
+// ArgMax sets dst[i] to the column of the largest element of row i of x, the lower
+// column among equals. A NaN is never larger.
+func (e *Engine) ArgMax(dst []int32, x Matrix) {
+	x.check("ArgMax", "x")
+	length("ArgMax", "dst", len(dst), x.Rows)
+	if x.Cols == 0 && x.Rows > 0 {
+		panic("engine: ArgMax: rows without columns")
+	}
+	for i := range dst {
+		best, at := float32(math.Inf(-1)), 0
+		for j := range x.Cols {
+			if v := x.At(i, j); v > best {
+				best, at = v, j
+			}
+		}
+		dst[i] = int32(at)
+	}
+}
+
+// LayerNorm normalises every row of x (n x d) to mean 0 and variance 1, without scale
+// and shift: y = (x - mean) * rstd with rstd = 1/sqrt(variance + eps), which is also
+// written to rstd (n). y may be x.
+func (e *Engine) LayerNorm(y Matrix, rstd []float32, x Matrix, eps float32) {
+	y.shape("LayerNorm", "y", x.Rows, x.Cols)
+	x.check("LayerNorm", "x")
+	length("LayerNorm", "rstd", len(rstd), x.Rows)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x = e.dense(slotDense, x)
+	out := e.denseTarget(y)
+	e.eachRow(rowJob{op: opLayerNorm, dst: out, out: rstd, x: x, eps: eps}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	if y.CS != 1 {
+		copyMatrix(y, out)
+	}
+}
+
+func (j *rowJob) normalise(r0, r1 int) {
+	k := j.e.k
+	d := float32(j.x.Cols)
+	for i := r0; i < r1; i++ {
+		x, y := j.x.Row(i), j.dst.Row(i)
+		k.shift(y, -(k.sum(x) / d), x)
+		rstd := j.out[i : i+1]
+		k.dotRows(rstd, y, 0, y, 0, len(y))
+		rstd[0] = 1 / sqrt32(rstd[0]/d+j.eps)
+		k.scale(y, rstd[0], y)
+	}
+}
+
+// LayerNormBackward sets dx from the output y and rstd of LayerNorm and the gradient dy
+// (all n x d): dx = rstd * (dy - mean(dy) - y * mean(dy*y)). dx may be dy.
+func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
+	dx.shape("LayerNormBackward", "dx", y.Rows, y.Cols)
+	dy.shape("LayerNormBackward", "dy", y.Rows, y.Cols)
+	y.check("LayerNormBackward", "y")
+	length("LayerNormBackward", "rstd", len(rstd), y.Rows)
+	for _, m := range []Matrix{dx, y, dy} {
+		if m.CS != 1 {
+			panic(fmt.Sprintf("engine: LayerNormBackward: column stride %d, expected 1", m.CS))
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.eachRow(rowJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows, float64(y.Rows)*float64(y.Cols))
+}
+
+func (j *rowJob) normaliseBackward(worker, r0, r1 int) {
+	k := j.e.k
+	d := float32(j.x.Cols)
+	c2 := j.e.scratch[worker].floats(slotS, 1)
+	for i := r0; i < r1; i++ {
+		y, dy := j.x.Row(i), j.y.Row(i)
+		k.dotRows(c2, dy, 0, y, 0, len(y))
+		k.normBackward(j.dst.Row(i), y, dy, k.sum(dy)/d, c2[0]/d, j.out[i])
+	}
+}

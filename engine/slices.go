@@ -1,0 +1,166 @@
+package engine
+
+// chunk is the number of elements that one kernel call handles: some microseconds, so
+// that assembly never holds up the scheduler, and a multiple of the 16 lanes.
+const chunk = 16 << 10
+
+// flopsAnElement is a rough cost of an elementwise kernel, in multiply-adds that could
+// have been done meanwhile.
+const flopsAnElement = 16
+
+type sliceOp int
+
+const (
+	opAdd sliceOp = iota
+	opAxpy
+	opScale
+	opReLU
+	opReLUBackward
+	opExp
+	opLog
+	opAdam
+	opPartialDots
+)
+
+// sliceJob runs an elementwise kernel chunk by chunk.
+type sliceJob struct {
+	op         sliceOp
+	k          *kernels
+	dst        []float32
+	x, y, v    []float32
+	a          float32
+	co         *AdamCoefficients
+	tasks, all int
+}
+
+func (j *sliceJob) run(_, task int) {
+	lo, hi := part((j.all+chunk-1)/chunk, j.tasks, task)
+	for c := lo; c < hi; c++ {
+		a, b := c*chunk, min((c+1)*chunk, j.all)
+		switch j.op {
+		case opAdd:
+			j.k.add(j.dst[a:b], j.x[a:b], j.y[a:b])
+		case opAxpy:
+			j.k.axpy(j.a, j.x[a:b], j.dst[a:b])
+		case opScale:
+			j.k.scale(j.dst[a:b], j.a, j.x[a:b])
+		case opReLU:
+			j.k.relu(j.dst[a:b], j.x[a:b])
+		case opReLUBackward:
+			j.k.reluBackward(j.dst[a:b], j.x[a:b], j.y[a:b])
+		case opExp:
+			j.k.exp(j.dst[a:b], j.x[a:b])
+		case opLog:
+			j.k.log(j.dst[a:b], j.x[a:b])
+		case opAdam:
+			j.k.adam(j.dst[a:b], j.x[a:b], j.y[a:b], j.v[a:b], j.co)
+		case opPartialDots:
+			j.k.dotRows(j.dst[c:c+1], j.x[a:b], 0, j.y[a:b], 0, b-a)
+		}
+	}
+}
+
+// each runs the job over n elements.
+func (e *Engine) each(j sliceJob, n int) {
+	if n == 0 {
+		return
+	}
+	cost := flopsAnElement * float64(n)
+	j.k, j.all = e.k, n
+	j.tasks = e.tasksFor((n+chunk-1)/chunk, cost)
+	e.slices = j
+	e.run(&e.slices, j.tasks, cost)
+	e.slices = sliceJob{}
+}
+
+// Add sets dst[j] = x[j] + y[j].
+func (e *Engine) Add(dst, x, y []float32) {
+	length("Add", "x", len(x), len(dst))
+	length("Add", "y", len(y), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
+}
+
+// Axpy sets y[j] = fma(a, x[j], y[j]).
+func (e *Engine) Axpy(a float32, x, y []float32) {
+	length("Axpy", "x", len(x), len(y))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opAxpy, a: a, x: x, dst: y}, len(y))
+}
+
+// Scale sets dst[j] = a * x[j].
+func (e *Engine) Scale(dst []float32, a float32, x []float32) {
+	length("Scale", "x", len(x), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opScale, a: a, x: x, dst: dst}, len(dst))
+}
+
+// ReLU sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
+func (e *Engine) ReLU(dst, x []float32) {
+	length("ReLU", "x", len(x), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opReLU, x: x, dst: dst}, len(dst))
+}
+
+// ReLUBackward sets dx[j] = dy[j] where y[j] > 0, and +0 elsewhere; y is the output (or
+// the input) of ReLU.
+func (e *Engine) ReLUBackward(dx, y, dy []float32) {
+	length("ReLUBackward", "y", len(y), len(dx))
+	length("ReLUBackward", "dy", len(dy), len(dx))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
+}
+
+// Exp sets dst[j] = Exp32(x[j]).
+func (e *Engine) Exp(dst, x []float32) {
+	length("Exp", "x", len(x), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opExp, x: x, dst: dst}, len(dst))
+}
+
+// Log sets dst[j] = Log32(x[j]).
+func (e *Engine) Log(dst, x []float32) {
+	length("Log", "x", len(x), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opLog, x: x, dst: dst}, len(dst))
+}
+
+// Dot returns the sum of x[j]*y[j] in float32: sixteen lanes, element j in lane j mod
+// 16, each a chain of fused multiply-adds, combined 8 apart, 4, 2, 1.
+func (e *Engine) Dot(x, y []float32) float32 {
+	length("Dot", "y", len(y), len(x))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.k.dotRows(e.one[:], x, 0, y, 0, len(x))
+	return e.one[0]
+}
+
+// Sum returns the sum of x in float32, in lanes as in Dot.
+func (e *Engine) Sum(x []float32) float32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.k.sum(x)
+}
+
+// SumSquares returns the sum of x[j]^2 as a float64: chunks of 16,384 elements in
+// float32 lanes (Dot), added in order in float64, which keeps the sum of millions of
+// elements accurate. It is not finite exactly when an element is not, or one square or
+// the sum of a chunk overflows float32.
+func (e *Engine) SumSquares(x []float32) float64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	parts := e.scratch[0].floats(slotS, (len(x)+chunk-1)/chunk)
+	e.each(sliceJob{op: opPartialDots, dst: parts, x: x, y: x}, len(x))
+	var s float64
+	for _, v := range parts {
+		s += float64(v)
+	}
+	return s
+}
