@@ -164,7 +164,7 @@ func (j *ascentJob) split(flops float64) int {
 func rowBlocks(e *Engine, rows, floats int, flops float64) int {
 	most := min(maxBlockRows, max(maxBlockFloats/(4*floats), mr))
 	n := (rows + most - 1) / most
-	if flops >= smallWork*e.k.flopsAMicrosecond {
+	if flops >= e.smallWork {
 		t := e.Threads()
 		n = (n + t - 1) / t * t
 	}

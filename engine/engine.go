@@ -11,8 +11,9 @@ import (
 // engines can live side by side. The methods of one engine take turns when they are
 // called from several goroutines.
 type Engine struct {
-	k    *kernels
-	pool *pool
+	k         *kernels
+	pool      *pool
+	smallWork float64 // flop below which work stays on one thread
 
 	mu      sync.Mutex // held by the method that runs
 	scratch []arena    // one a worker
@@ -36,6 +37,7 @@ type Option func(*settings)
 type settings struct {
 	tier    Tier
 	threads int
+	eager   bool
 }
 
 // WithTier asks for a tier; Auto, the default, is the fastest one of this machine.
@@ -44,6 +46,10 @@ func WithTier(t Tier) Option { return func(s *settings) { s.tier = t } }
 // WithThreads sets the number of threads. The default is what the process may use:
 // GOMAXPROCS, which honours the affinity mask and the cgroup limit.
 func WithThreads(n int) Option { return func(s *settings) { s.threads = n } }
+
+// WithEagerThreads shares even the smallest work among the threads. It makes nothing
+// faster; it lets tests see every way of splitting.
+func WithEagerThreads() Option { return func(s *settings) { s.eager = true } }
 
 // MaxThreads is the largest number of threads of an engine.
 const MaxThreads = 1024
@@ -62,7 +68,11 @@ func New(options ...Option) (*Engine, error) {
 	if s.threads < 1 || s.threads > MaxThreads {
 		return nil, fmt.Errorf("engine: %d threads, expected 1 to %d", s.threads, MaxThreads)
 	}
-	return &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}, nil
+	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}
+	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {
+		e.smallWork = 0
+	}
+	return e, nil
 }
 
 // Close ends the engine's threads. The engine must not be used afterwards.
@@ -125,7 +135,7 @@ func (e *Engine) run(j job, tasks int, flops float64) {
 	if tasks == 0 {
 		return
 	}
-	if flops < smallWork*e.k.flopsAMicrosecond {
+	if flops < e.smallWork {
 		for t := range tasks {
 			j.run(0, t)
 		}
@@ -138,11 +148,13 @@ func (e *Engine) run(j job, tasks int, flops float64) {
 // one when the work stays on one thread, otherwise several a thread, so that a thread
 // that is held up does not hold up the others.
 func (e *Engine) tasksFor(n int, flops float64) int {
-	if e.Threads() == 1 || flops < smallWork*e.k.flopsAMicrosecond {
+	if e.Threads() == 1 || flops < e.smallWork {
 		return min(n, 1)
 	}
-	most := int(flops/(smallWork/4*e.k.flopsAMicrosecond)) + 1
-	return min(n, 4*e.Threads(), most)
+	if e.smallWork > 0 {
+		n = min(n, int(4*flops/e.smallWork)+1)
+	}
+	return min(n, 4*e.Threads())
 }
 
 // part returns the bounds of task t when n units are split evenly over tasks.

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 )
 
@@ -131,6 +132,7 @@ func (p *pool) do(worker, task int) {
 }
 
 func (p *pool) help(h *helper, worker int) {
+	debug.SetPanicOnFault(true) // so that a fault, too, is raised in the caller
 	var seen uint64
 	for {
 		for spin := 0; p.ticket.Load()>>jobShift == seen; spin++ {

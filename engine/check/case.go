@@ -1,0 +1,112 @@
+package check
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Case is one call of a kernel: its name and arguments. The inputs follow from them.
+type Case struct {
+	Kernel string
+	names  []string
+	values []int
+}
+
+// String writes the case as ParseCase reads it, such as "matmul:m=7,k=3,n=17".
+func (c Case) String() string {
+	var b strings.Builder
+	b.WriteString(c.Kernel)
+	for i, n := range c.names {
+		sep := ","
+		if i == 0 {
+			sep = ":"
+		}
+		fmt.Fprintf(&b, "%s%s=%d", sep, n, c.values[i])
+	}
+	return b.String()
+}
+
+// ParseCase reads what String writes. The error says which part is wrong.
+func ParseCase(s string) (Case, error) {
+	name, rest, _ := strings.Cut(s, ":")
+	k := find(name)
+	if k == nil {
+		return Case{}, fmt.Errorf("case %q: no kernel %q, expected one of %s", s, name, strings.Join(Kernels(), ", "))
+	}
+	given := map[string]int{}
+	for _, f := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' }) {
+		n, v, ok := strings.Cut(f, "=")
+		x, err := strconv.Atoi(v)
+		if !ok || err != nil || x < -1 || x > 1<<20 {
+			return Case{}, fmt.Errorf("case %q: %q is not NAME=NUMBER with a number from -1 to 1048576", s, f)
+		}
+		given[n] = x
+	}
+	c := Case{Kernel: name}
+	for _, p := range k.args {
+		v, ok := given[p.name]
+		if !ok {
+			v = p.usual
+		}
+		delete(given, p.name)
+		if v < p.min || p.max > 0 && v > p.max {
+			return Case{}, fmt.Errorf("case %q: %s=%d, expected %d to %d", s, p.name, v, p.min, p.max)
+		}
+		c.names = append(c.names, p.name)
+		c.values = append(c.values, v)
+	}
+	for n := range given {
+		return Case{}, fmt.Errorf("case %q: kernel %s has no argument %q", s, name, n)
+	}
+	return c, nil
+}
+
+// arg describes an argument of a kernel: its name, usual value and range (max 0: none).
+type arg struct {
+	name       string
+	usual      int
+	min, max   int
+	sweep      []int // values of the sweep over this argument alone
+	quickSweep []int
+}
+
+func (c Case) get(name string) int {
+	for i, n := range c.names {
+		if n == name {
+			return c.values[i]
+		}
+	}
+	panic("check: kernel " + c.Kernel + " has no argument " + name)
+}
+
+// sizes are the awkward sizes: small, prime, and one below and above each tile, panel
+// and lane edge.
+var sizes = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 18, 19, 23, 24, 25, 31, 32, 33, 37, 47, 48, 49, 63, 64, 65, 67}
+var quickSizes = []int{0, 1, 2, 5, 6, 7, 13, 16, 17, 33, 64}
+
+// offsets are all alignments of a float within a cache line, and -1: against the end.
+var offsets = []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+var quickOffsets = []int{-1, 0, 1, 7, 15}
+
+func size(name string, usual int) arg {
+	return arg{name: name, usual: usual, max: 4096, sweep: sizes, quickSweep: quickSizes}
+}
+
+func one(a arg) arg { a.min = 1; return a }
+
+var allLayouts = []int{0, 1, 2, 3, 4}
+
+func layoutArg(name string) arg {
+	return arg{name: name, max: int(layouts) - 1, sweep: allLayouts, quickSweep: allLayouts}
+}
+
+var (
+	offsetArg = arg{name: "offset", usual: -1, min: -1, max: 15, sweep: offsets, quickSweep: quickOffsets}
+	dataArg   = arg{name: "data", max: 2, sweep: []int{0, 1, 2}, quickSweep: []int{0, 1, 2}}
+	seedArg   = arg{name: "seed", usual: 1}
+)
+
+func flag(name string) arg {
+	return arg{name: name, max: 1, sweep: []int{0, 1}, quickSweep: []int{0, 1}}
+}

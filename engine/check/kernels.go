@@ -1,0 +1,665 @@
+package check
+
+import (
+	"math"
+
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// kernels is everything that is checked, in the order of the table.
+var kernels = []kernel{
+	matMulKernel("matmul", false),
+	matMulKernel("matmul-packed", true),
+	{name: "set-factors", args: []arg{one(size("d", 17)), {name: "k", usual: 2, min: 1, max: 64}, offsetArg, dataArg, seedArg}, make: setFactors},
+	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
+	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
+	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
+	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, make: ascendBackward},
+	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
+	{name: "log", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Log, math.Log)},
+	{name: "add", args: vectorArgs, make: elementwise(add)},
+	{name: "axpy", args: vectorArgs, make: elementwise(axpy)},
+	{name: "scale", args: vectorArgs, make: elementwise(scale)},
+	{name: "relu", args: vectorArgs, make: elementwise(relu)},
+	{name: "relu-backward", args: vectorArgs, make: elementwise(reluBackward)},
+	{name: "adam", args: vectorArgs, make: adam},
+	{name: "dot", args: vectorArgs, more: longVectors, make: dot},
+	{name: "sum", args: vectorArgs, more: longVectors, make: sum},
+	{name: "sum-squares", args: vectorArgs, more: longVectors, make: sumSquares},
+	{name: "row-dots", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), layoutArg("ly"), offsetArg, dataArg, seedArg}, make: rowDots},
+	{name: "column-sums", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flag("acc"), offsetArg, dataArg, seedArg}, make: columnSums},
+	{name: "squared-distances", args: []arg{size("rows", 7), size("n", 17), size("k", 3), layoutArg("lx"), layoutArg("lc"), offsetArg, dataArg, seedArg}, make: squaredDistances},
+	{name: "arg-min", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: argMin},
+	{name: "layer-norm", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), layoutArg("ly"), offsetArg, seedArg}, make: layerNorm},
+	{name: "layer-norm-backward", args: []arg{size("rows", 7), one(size("n", 17)), offsetArg, seedArg}, make: layerNormBackward},
+	{name: "softmax-cross-entropy", args: []arg{size("rows", 7), one(size("classes", 10)), layoutArg("lx"), layoutArg("lg"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 10, 100}, quickSweep: []int{100}}, offsetArg, seedArg}, make: crossEntropy},
+}
+
+var (
+	vectorArgs  = []arg{size("n", 37), offsetArg, dataArg, seedArg}
+	functionArg = arg{name: "points", max: 3, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 1, 2, 3}}
+)
+
+// longVectors are lengths on both sides of the chunk that one kernel call handles.
+func longVectors(quick bool) [][]int {
+	if quick {
+		return nil
+	}
+	var v [][]int
+	for _, n := range []int{1<<14 - 1, 1 << 14, 1<<14 + 1, 5<<14 + 7} {
+		v = append(v, []int{n, -1, 0, 1})
+	}
+	return v
+}
+
+// filler returns a source of inputs: normal numbers (kind 0), small integers, whose
+// sums of products are exact (1), or numbers of very different size (2).
+func filler(r *engine.Rand, kind int) func() float32 {
+	var one [1]float32
+	switch kind {
+	case 1:
+		return func() float32 { return float32(r.Intn(17) - 8) }
+	case 2:
+		return func() float32 {
+			r.Normal(one[:])
+			return float32(math.Ldexp(float64(one[0]), r.Intn(41)-20))
+		}
+	}
+	return func() float32 {
+		r.Normal(one[:])
+		return one[0]
+	}
+}
+
+func (c Case) rand() *engine.Rand { return engine.NewRand(uint64(c.get("seed")), 0) }
+
+func general(m engine.Matrix) blas64.General {
+	return reference.FromFloat32(m.Data, m.Rows, m.Cols, m.RS, m.CS)
+}
+
+// exact replaces the bounds of sums of small integers, which have no rounding at all.
+func exact(kind int, bound []float64) {
+	if kind == 1 {
+		clear(bound)
+	}
+}
+
+func matMulKernel(name string, packed bool) kernel {
+	args := []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), layoutArg("lb"), layoutArg("lc"), flag("acc"), offsetArg, dataArg, seedArg}
+	return kernel{name: name, args: args,
+		more: func(quick bool) [][]int {
+			var list [][]int
+			usual := func(m, k, n, la, lb, lc, acc int) { list = append(list, []int{m, k, n, la, lb, lc, acc, -1, 0, 1}) }
+			for lc := range 5 { // all forms of transposition, on both sides of the direct path
+				for la := range 5 {
+					for lb := range 5 {
+						usual(7, 5, 18, la, lb, lc, 1)
+						if !quick || lc == 0 {
+							usual(19, 21, 33, la, lb, lc, 0)
+						}
+					}
+				}
+			}
+			for _, k := range []int{255, 256, 257, 431, 432, 433, 863, 864, 865} { // edges of inner blocks
+				usual(5, k, 17, 0, 0, 0, 1)
+				usual(14, k, 3, 2, 2, 0, 0)
+			}
+			if quick {
+				return list
+			}
+			usual(257, 33, 40, 0, 0, 0, 0) // edges of row blocks
+			usual(30, 17, 512, 0, 0, 0, 0) // strides of 2048 and 4096 bytes
+			usual(30, 512, 17, 0, 0, 0, 0)
+			usual(30, 1024, 17, 0, 2, 0, 0)
+			usual(512, 30, 17, 2, 0, 0, 1)
+			usual(150, 210, 190, 0, 0, 0, 0) // enough for several threads
+			usual(150, 210, 190, 2, 2, 2, 1)
+			r := engine.NewRand(11, 0)
+			for range 200 {
+				v := []int{r.Intn(70), r.Intn(70), r.Intn(70), r.Intn(5), r.Intn(5), r.Intn(5), r.Intn(2), r.Intn(17) - 1, r.Intn(3), r.Intn(1000)}
+				list = append(list, v)
+			}
+			return list
+		},
+		make: func(c Case, mem *memory) trial {
+			m, k, n, off := c.get("m"), c.get("k"), c.get("n"), c.get("offset")
+			fill := filler(c.rand(), c.get("data"))
+			a := mem.input(m, k, layout(c.get("la")), off, fill)
+			b := mem.input(k, n, layout(c.get("lb")), off, fill)
+			out := mem.output(m, n, layout(c.get("lc")), off, fill)
+			acc := c.get("acc") == 1
+			var c0 blas64.General
+			if acc {
+				c0 = general(out)
+			}
+			want, bound := reference.MatMul(general(a), general(b), c0)
+			exact(c.get("data"), bound.Data)
+			return trial{want: want.Data, bound: bound.Data, run: func(e *engine.Engine) {
+				if packed {
+					e.MatMulPacked(out, a, e.Pack(nil, b), acc)
+				} else {
+					e.MatMul(out, a, b, acc)
+				}
+			}}
+		}}
+}
+
+// setFactors reads the packed P_i back by multiplying it with the identity.
+func setFactors(c Case, mem *memory) trial {
+	k, d, off := c.get("k"), c.get("d"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	a := mem.input(1, k*d*d, rowMajor, off, fill)
+	out := mem.output(k*d, d, rowMajor, off, fill)
+	zero := func() float32 { return 0 }
+	x := mem.input(d, d, rowMajor, off, zero)
+	for i := range d {
+		x.Set(i, i, 1)
+	}
+	var tr trial
+	for i := range k {
+		ai := reference.FromFloat32(vector(a)[i*d*d:], d, d, d, 1)
+		p, b := reference.MatMul(reference.Transpose(ai), ai, blas64.General{})
+		exact(c.get("data"), b.Data)
+		tr.want = append(tr.want, p.Data...)
+		tr.bound = append(tr.bound, b.Data...)
+	}
+	tr.run = func(e *engine.Engine) {
+		m := engine.NewMixture(k, d, make([]float32, k*d), make([]float32, k))
+		e.SetFactors(m, vector(a))
+		q := make([]float32, d)
+		for i := range k {
+			e.QuadGrad(out.Slice(i*d, (i+1)*d, 0, d), q, x, m, i)
+		}
+	}
+	return tr
+}
+
+// mixtureCase is a potential with inputs in guarded memory: symmetric precisions, of
+// which P_i = A_i^T A_i as the engine's products compute it.
+type mixtureCase struct {
+	k, d     int
+	mu, c, a engine.Matrix
+	p        []float32
+	alpha    float32
+	oracle   *reference.Potential
+	factors  []blas64.General
+}
+
+func newMixtureCase(cs Case, mem *memory, k, d int, r *engine.Rand) *mixtureCase {
+	off := cs.get("offset")
+	normal := filler(r, 0)
+	scaled := func(s float32) func() float32 { return func() float32 { return s * normal() } }
+	m := &mixtureCase{k: k, d: d, alpha: 0.25}
+	m.mu = mem.input(1, k*d, rowMajor, off, normal)
+	m.c = mem.input(1, k, rowMajor, off, scaled(0.5))
+	m.a = mem.input(1, k*d*d, rowMajor, off, scaled(float32(0.5/math.Sqrt(float64(d)))))
+	m.p = make([]float32, k*d*d)
+	m.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(m.c)), Alpha: float64(m.alpha),
+		Mu: reference.FromFloat32(vector(m.mu), k, d, d, 1)}
+	for i := range k {
+		a := vector(m.a)[i*d*d : (i+1)*d*d]
+		for j := range d {
+			a[j*d+j] += 0.7
+		}
+		p := engine.View(m.p[i*d*d:(i+1)*d*d], d, d)
+		chains(p, engine.View(a, d, d))
+		m.oracle.P = append(m.oracle.P, general(p))
+		m.factors = append(m.factors, reference.FromFloat32(a, d, d, d, 1))
+	}
+	return m
+}
+
+// chains sets p = a^T a as the engine defines it, element by element.
+func chains(p, a engine.Matrix) {
+	for i := range a.Cols {
+		for j := range a.Cols {
+			var s float32
+			for l := range a.Rows {
+				s = engine.FMA32(a.At(l, i), a.At(l, j), s)
+			}
+			p.Set(i, j, s)
+		}
+	}
+}
+
+func (m *mixtureCase) engine(e *engine.Engine) *engine.Mixture {
+	x := engine.NewMixture(m.k, m.d, vector(m.mu), vector(m.c))
+	e.SetPrecisions(x, m.p)
+	return x
+}
+
+func quadGrad(c Case, mem *memory) trial {
+	rows, d, r := c.get("rows"), c.get("d"), c.rand()
+	m := newMixtureCase(c, mem, 1, d, r)
+	fill := filler(r, 0)
+	x := mem.input(rows, d, layout(c.get("lx")), c.get("offset"), fill)
+	g := mem.output(rows, d, layout(c.get("lg")), c.get("offset"), fill)
+	q := mem.output(1, rows, rowMajor, c.get("offset"), fill)
+	var tr trial
+	var wq, bq []float64
+	gx := general(x)
+	for i := range rows {
+		ev := m.oracle.At(gx.Data[i*gx.Stride : i*gx.Stride+d])
+		tr.want, tr.bound = append(tr.want, ev.G.V...), append(tr.bound, ev.G.E...)
+		wq, bq = append(wq, ev.Q.V[0]), append(bq, ev.Q.E[0])
+	}
+	tr.want, tr.bound = append(tr.want, wq...), append(tr.bound, bq...)
+	tr.run = func(e *engine.Engine) { e.QuadGrad(g, vector(q), x, m.engine(e), 0) }
+	return tr
+}
+
+func logSumExp(c Case, mem *memory) trial {
+	rows, k, off, r := c.get("rows"), c.get("k"), c.get("offset"), c.rand()
+	normal := filler(r, 0)
+	spread := float32(c.get("spread"))
+	q := mem.output(k, rows, layout(c.get("lq")), off, func() float32 { v := normal(); return spread * v * v })
+	cc := mem.input(1, k, rowMajor, off, normal)
+	phi := mem.output(1, rows, rowMajor, off, normal)
+	tr := trial{want: make([]float64, k*rows+rows), bound: make([]float64, k*rows+rows)}
+	for b := range rows {
+		col := make([]float64, k)
+		for i := range k {
+			col[i] = float64(q.At(i, b))
+		}
+		rv, pv := reference.LogSumExp(col, reference.Vector(vector(cc)))
+		for i := range k {
+			tr.want[i*rows+b], tr.bound[i*rows+b] = rv.V[i], rv.E[i]
+		}
+		tr.want[k*rows+b], tr.bound[k*rows+b] = pv.V[0], pv.E[0]
+	}
+	tr.run = func(e *engine.Engine) { e.LogSumExp(q, vector(cc), vector(phi)) }
+	return tr
+}
+
+// ascend holds every step of the trajectory against one step of the reference from the
+// engine's own x_t, so that the bound of one step is enough. The reference needs the
+// trajectory, which the tiers share bit by bit: it is computed once, by pure Go.
+func ascend(c Case, mem *memory) trial {
+	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
+	m := newMixtureCase(c, mem, k, d, r)
+	fill := filler(r, 0)
+	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
+	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
+	phi := mem.output(steps, rows, rowMajor, -1, fill)
+
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	defer base.Close()
+	first := engine.NewMatrix(rows, d)
+	for i := range rows {
+		for j := range d {
+			first.Set(i, j, x.At(i, j))
+		}
+	}
+	var known engine.Trajectory
+	base.Ascend(m.engine(base), m.alpha, steps, first, &known, false)
+	var tr trial
+	var wp, bp []float64
+	last, lastBound := general(known.XAt(0)).Data, make([]float64, rows*d)
+	for t := range steps {
+		xt := general(known.XAt(t))
+		tr.want, tr.bound = append(tr.want, last...), append(tr.bound, lastBound...)
+		last, lastBound = nil, nil
+		for b := range rows {
+			row := xt.Data[b*d : (b+1)*d]
+			v := m.oracle.Step(row)
+			last, lastBound = append(last, v.V...), append(lastBound, v.E...)
+			ev := m.oracle.At(row)
+			wp, bp = append(wp, ev.Phi.V[0]), append(bp, ev.Phi.E[0])
+		}
+	}
+	tr.want, tr.bound = append(tr.want, last...), append(tr.bound, lastBound...)
+	// The outputs come in the order x, path, phi.
+	tr.want = append(append(append([]float64(nil), last...), tr.want...), wp...)
+	tr.bound = append(append(append([]float64(nil), lastBound...), tr.bound...), bp...)
+	tr.run = func(e *engine.Engine) {
+		var t engine.Trajectory
+		e.Ascend(m.engine(e), m.alpha, steps, x, &t, false)
+		copy(path.Data, t.X)
+		copy(phi.Data, t.Phi)
+	}
+	return tr
+}
+
+func ascendBackward(c Case, mem *memory) trial {
+	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
+	m := newMixtureCase(c, mem, k, d, r)
+	fill := filler(r, 0)
+	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
+	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
+	dmu := mem.output(1, k*d, rowMajor, -1, fill)
+	dc := mem.output(1, k, rowMajor, -1, fill)
+	da := mem.output(1, k*d*d, rowMajor, -1, fill)
+	dalpha := mem.output(1, 1, rowMajor, -1, fill)
+
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	defer base.Close()
+	first := engine.NewMatrix(rows, d)
+	copy(first.Data, x.Data)
+	var known engine.Trajectory
+	base.Ascend(m.engine(base), m.alpha, steps, first, &known, false)
+	var path []blas64.General
+	for t := range steps + 1 {
+		path = append(path, general(known.XAt(t)))
+	}
+	g := m.oracle.Backward(path, general(v))
+	wa := reference.FactorGradient(m.factors, g.P)
+	var tr trial
+	for _, w := range []reference.Value{g.V, g.Mu, g.C, wa, g.Alpha} {
+		tr.want, tr.bound = append(tr.want, w.V...), append(tr.bound, w.E...)
+	}
+	tr.run = func(e *engine.Engine) {
+		mix := m.engine(e)
+		var t engine.Trajectory
+		y := engine.NewMatrix(rows, d)
+		copy(y.Data, x.Data)
+		e.Ascend(mix, m.alpha, steps, y, &t, true)
+		grad := engine.NewMixtureGradient(k, d)
+		e.AscendBackward(mix, m.alpha, vector(m.a), &t, v, grad)
+		copy(dmu.Data, grad.Mu)
+		copy(dc.Data, grad.C)
+		copy(da.Data, grad.A)
+		dalpha.Data[0] = grad.Alpha
+	}
+	return tr
+}
+
+// function checks exp or log on numbers of usual size (points 0), all exponents (1),
+// the neighbourhood of its limits (2) and special values (3), to one ULP.
+func function(call func(*engine.Engine, []float32, []float32), oracle func(float64) float64) func(Case, *memory) trial {
+	limits := []float32{0, 1, 88.72284, 89, -87.33655, -103.97208, -104.5, 0x1p-126, 0x1p-149, math.MaxFloat32, 0x1.6a09e6p-1}
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	special := []float32{nan, inf, -inf, 0, float32(math.Copysign(0, -1)), -1, 0x1p-149, -0x1p-149, -math.MaxFloat32, -0x1p-126}
+	return func(c Case, mem *memory) trial {
+		r := c.rand()
+		normal := filler(r, 0)
+		fill := func() float32 { return 10 * normal() }
+		switch c.get("points") {
+		case 1:
+			fill = func() float32 { return math.Float32frombits(uint32(r.Uint64())) }
+		case 2:
+			fill = func() float32 {
+				b := math.Float32bits(limits[r.Intn(len(limits))])
+				return math.Float32frombits(b + uint32(r.Intn(7)) - 3)
+			}
+		case 3:
+			fill = func() float32 { return special[r.Intn(len(special))] }
+		}
+		n, off := c.get("n"), c.get("offset")
+		x := mem.input(1, n, rowMajor, off, fill)
+		out := mem.output(1, n, rowMajor, off, normal)
+		tr := trial{run: func(e *engine.Engine) { call(e, vector(out), vector(x)) }}
+		for _, v := range vector(x) {
+			tr.want, tr.bound = append(tr.want, oracle(float64(v))), append(tr.bound, -1)
+		}
+		return tr
+	}
+}
+
+// elementwise checks a function of a factor and two vectors; f returns the exact value.
+func elementwise(f elementFunction) func(Case, *memory) trial {
+	return func(c Case, mem *memory) trial {
+		n, off := c.get("n"), c.get("offset")
+		fill := filler(c.rand(), c.get("data"))
+		a := fill()
+		x := mem.input(1, n, rowMajor, off, fill)
+		y := mem.input(1, n, rowMajor, off, fill)
+		out := mem.output(1, n, rowMajor, off, fill)
+		var tr trial
+		for i := range n {
+			v, roundings := f.exact(float64(a), float64(x.Data[i]), float64(y.Data[i]), float64(out.Data[i]))
+			tr.want, tr.bound = append(tr.want, v), append(tr.bound, reference.Rounded(v, roundings))
+		}
+		tr.run = func(e *engine.Engine) { f.call(e, vector(out), a, vector(x), vector(y)) }
+		return tr
+	}
+}
+
+type elementFunction struct {
+	exact func(a, x, y, old float64) (value float64, roundings int)
+	call  func(e *engine.Engine, out []float32, a float32, x, y []float32)
+}
+
+var (
+	add = elementFunction{
+		func(_, x, y, _ float64) (float64, int) { return x + y, 1 },
+		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Add(out, x, y) }}
+	axpy = elementFunction{
+		func(a, x, _, old float64) (float64, int) { return a*x + old, 1 },
+		func(e *engine.Engine, out []float32, a float32, x, _ []float32) { e.Axpy(a, x, out) }}
+	scale = elementFunction{
+		func(a, x, _, _ float64) (float64, int) { return a * x, 1 },
+		func(e *engine.Engine, out []float32, a float32, x, _ []float32) { e.Scale(out, a, x) }}
+	relu = elementFunction{
+		func(_, x, _, _ float64) (float64, int) { return max(x, 0), 0 },
+		func(e *engine.Engine, out []float32, _ float32, x, _ []float32) { e.ReLU(out, x) }}
+	reluBackward = elementFunction{
+		func(_, x, y, _ float64) (float64, int) {
+			if x > 0 {
+				return y, 0
+			}
+			return 0, 0
+		},
+		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.ReLUBackward(out, x, y) }}
+)
+
+func adam(c Case, mem *memory) trial {
+	n, off := c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	p := mem.output(1, n, rowMajor, off, fill)
+	g := mem.input(1, n, rowMajor, off, fill)
+	m := mem.output(1, n, rowMajor, off, fill)
+	v := mem.output(1, n, rowMajor, off, func() float32 { x := fill(); return x * x })
+	co := &engine.AdamCoefficients{Clip: 0.7, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 2e-3, RBC2: 3.2, Eps: 1e-8}
+	tr := trial{want: make([]float64, 3*n), bound: make([]float64, 3*n)}
+	for i := range n {
+		np, nm, nv := reference.Adam(float64(p.Data[i]), float64(g.Data[i]), float64(m.Data[i]), float64(v.Data[i]),
+			float64(co.Clip), float64(co.Beta1), float64(co.OneMinusBeta1), float64(co.Beta2), float64(co.OneMinusBeta2),
+			float64(co.Step), float64(co.RBC2), float64(co.Eps))
+		for j, x := range []reference.Value{np, nm, nv} {
+			tr.want[j*n+i], tr.bound[j*n+i] = x.V[0], x.E[0]
+		}
+	}
+	tr.run = func(e *engine.Engine) { e.Adam(vector(p), vector(g), vector(m), vector(v), co) }
+	return tr
+}
+
+func dot(c Case, mem *memory) trial {
+	n, off := c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(1, n, rowMajor, off, fill)
+	y := mem.input(1, n, rowMajor, off, fill)
+	out := mem.output(1, 1, rowMajor, off, fill)
+	v, b := reference.Dot(reference.Vector(vector(x)), reference.Vector(vector(y)))
+	tr := trial{want: []float64{v}, bound: []float64{b}}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { out.Data[0] = e.Dot(vector(x), vector(y)) }
+	return tr
+}
+
+func sum(c Case, mem *memory) trial {
+	n, off := c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(1, n, rowMajor, off, fill)
+	out := mem.output(1, 1, rowMajor, off, fill)
+	v, b := reference.Sum(reference.Vector(vector(x)))
+	tr := trial{want: []float64{v}, bound: []float64{b}}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { out.Data[0] = e.Sum(vector(x)) }
+	return tr
+}
+
+// sumSquares returns two float32 whose sum is the float64 result, so that its bits count.
+func sumSquares(c Case, mem *memory) trial {
+	n, off := c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(1, n, rowMajor, off, fill)
+	out := mem.output(1, 2, rowMajor, off, fill)
+	xs := reference.Vector(vector(x))
+	v, _ := reference.Dot(xs, xs)
+	low := func(v float64) float64 { return v - float64(float32(v)) }
+	tr := trial{want: []float64{v, low(v)}, bound: []float64{reference.Gamma(1<<10+5) * v, reference.Gamma(1<<10+5)*v + math.Abs(low(v))}}
+	tr.run = func(e *engine.Engine) {
+		s := e.SumSquares(vector(x))
+		out.Data[0], out.Data[1] = float32(s), float32(low(s))
+	}
+	return tr
+}
+
+func rowDots(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	y := mem.input(rows, n, layout(c.get("ly")), off, fill)
+	out := mem.output(1, rows, rowMajor, off, fill)
+	gx, gy := general(x), general(y)
+	tr := trial{want: []float64{}, bound: []float64{}}
+	for i := range rows {
+		v, b := reference.Dot(gx.Data[i*n:(i+1)*n], gy.Data[i*n:(i+1)*n])
+		tr.want, tr.bound = append(tr.want, v), append(tr.bound, b)
+	}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { e.RowDots(vector(out), x, y) }
+	return tr
+}
+
+func columnSums(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	out := mem.output(1, n, rowMajor, off, fill)
+	acc := c.get("acc") == 1
+	tr := trial{want: make([]float64, n), bound: make([]float64, n)}
+	for j := range n {
+		size := 0.0
+		if acc {
+			tr.want[j] = float64(out.Data[j])
+			size = math.Abs(tr.want[j])
+		}
+		for i := range rows {
+			tr.want[j] += float64(x.At(i, j))
+			size += math.Abs(float64(x.At(i, j)))
+		}
+		tr.bound[j] = reference.Gamma(rows+1) * size
+	}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { e.ColumnSums(vector(out), x, acc) }
+	return tr
+}
+
+func squaredDistances(c Case, mem *memory) trial {
+	rows, n, k, off := c.get("rows"), c.get("n"), c.get("k"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	y := mem.input(k, n, layout(c.get("lc")), off, fill)
+	out := mem.output(rows, k, layout(c.get("lx")), off, fill)
+	gx, gy := general(x), general(y)
+	tr := trial{want: []float64{}, bound: []float64{}}
+	for i := range rows {
+		for j := range k {
+			v, b := reference.SquaredDistance(gx.Data[i*n:(i+1)*n], gy.Data[j*n:(j+1)*n])
+			tr.want, tr.bound = append(tr.want, v), append(tr.bound, b)
+		}
+	}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { e.SquaredDistances(out, x, y) }
+	return tr
+}
+
+// argMin checks ArgMin and ArgMax; integers (data 1) have many ties.
+func argMin(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	out := mem.output(2, rows, rowMajor, off, fill)
+	tr := trial{want: make([]float64, 2*rows), bound: make([]float64, 2*rows)}
+	for i := range rows {
+		for j := range n {
+			if x.At(i, j) < x.At(i, int(tr.want[i])) {
+				tr.want[i] = float64(j)
+			}
+			if x.At(i, j) > x.At(i, int(tr.want[rows+i])) {
+				tr.want[rows+i] = float64(j)
+			}
+		}
+	}
+	tr.run = func(e *engine.Engine) {
+		idx := make([]int32, rows)
+		e.ArgMin(idx, x)
+		for i, v := range idx {
+			out.Set(0, i, float32(v))
+		}
+		e.ArgMax(idx, x)
+		for i, v := range idx {
+			out.Set(1, i, float32(v))
+		}
+	}
+	return tr
+}
+
+const normEps = 1e-5
+
+func layerNorm(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), 0)
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	y := mem.output(rows, n, layout(c.get("ly")), off, fill)
+	rstd := mem.output(1, rows, rowMajor, off, fill)
+	gx := general(x)
+	var tr trial
+	var wr, br []float64
+	for i := range rows {
+		v, r := reference.LayerNorm(gx.Data[i*n:(i+1)*n], float64(float32(normEps)))
+		tr.want, tr.bound = append(tr.want, v.V...), append(tr.bound, v.E...)
+		wr, br = append(wr, r.V[0]), append(br, r.E[0])
+	}
+	tr.want, tr.bound = append(tr.want, wr...), append(tr.bound, br...)
+	tr.run = func(e *engine.Engine) { e.LayerNorm(y, vector(rstd), x, normEps) }
+	return tr
+}
+
+func layerNormBackward(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	r := c.rand()
+	fill := filler(r, 0)
+	y := mem.input(rows, n, rowPadded, off, fill)
+	rstd := mem.input(1, rows, rowMajor, off, func() float32 { return 0.5 + r.Float32() })
+	dy := mem.input(rows, n, rowMajor, off, fill)
+	dx := mem.output(rows, n, rowPadded, off, fill)
+	gy, gd := general(y), general(dy)
+	var tr trial
+	for i := range rows {
+		v := reference.LayerNormBackward(gy.Data[i*n:(i+1)*n], float64(rstd.Data[i]), gd.Data[i*n:(i+1)*n])
+		tr.want, tr.bound = append(tr.want, v.V...), append(tr.bound, v.E...)
+	}
+	tr.run = func(e *engine.Engine) { e.LayerNormBackward(dx, y, vector(rstd), dy) }
+	return tr
+}
+
+func crossEntropy(c Case, mem *memory) trial {
+	rows, classes, off := c.get("rows"), c.get("classes"), c.get("offset")
+	r := c.rand()
+	normal := filler(r, 0)
+	spread := float32(c.get("spread"))
+	logits := mem.input(rows, classes, layout(c.get("lx")), off, func() float32 { return spread * normal() })
+	grad := mem.output(rows, classes, layout(c.get("lg")), off, normal)
+	losses := mem.output(1, rows, rowMajor, off, normal)
+	labels := make([]byte, rows)
+	const scale = 0.125
+	g := general(logits)
+	var tr trial
+	var wl, bl []float64
+	for i := range rows {
+		labels[i] = byte(r.Intn(min(classes, 256)))
+		l, d := reference.SoftmaxCrossEntropy(g.Data[i*classes:(i+1)*classes], int(labels[i]))
+		for j := range d.V {
+			tr.want, tr.bound = append(tr.want, scale*d.V[j]), append(tr.bound, scale*d.E[j]+0x1p-149)
+		}
+		wl, bl = append(wl, l.V[0]), append(bl, l.E[0])
+	}
+	tr.want, tr.bound = append(tr.want, wl...), append(tr.bound, bl...)
+	tr.run = func(e *engine.Engine) { e.SoftmaxCrossEntropy(grad, vector(losses), logits, labels, scale) }
+	return tr
+}

@@ -1,0 +1,172 @@
+package check
+
+import (
+	"fmt"
+	"math"
+
+	"dpnbench/engine"
+)
+
+// canary fills all memory that a kernel has no business with: a NaN, so that reading it
+// spoils a result, with a payload that is unlikely to come about.
+const canary = 0x7fa5a5a5
+
+// memory hands out the buffers of one case. Each lies in a region of its own between two
+// pages without access: against the end (offset -1) or a number of floats after the
+// start.
+type memory struct {
+	regions []*region
+	used    int
+	inputs  []engine.Matrix
+	outputs []engine.Matrix
+	initial [][]float32 // of the outputs
+	saved   [][]uint32  // of the used regions, bits before the run
+}
+
+// region is page-aligned memory that is followed and preceded by pages without access
+// where the system can do that.
+type region struct {
+	floats []float32
+}
+
+// take returns n floats at the offset.
+func (m *memory) take(n, offset int) []float32 {
+	if m.used == len(m.regions) {
+		m.regions = append(m.regions, &region{})
+	}
+	r := m.regions[m.used]
+	m.used++
+	if len(r.floats) < n+16 {
+		r.floats = guarded(n + n/2 + 1024)
+	}
+	nan := math.Float32frombits(canary)
+	for i := range r.floats {
+		r.floats[i] = nan
+	}
+	if offset < 0 {
+		return r.floats[len(r.floats)-n:]
+	}
+	return r.floats[offset : offset+n : offset+n]
+}
+
+// reset forgets the buffers of the last case; their memory is used again.
+func (m *memory) reset() {
+	m.used = 0
+	m.inputs, m.outputs, m.initial, m.saved = m.inputs[:0], m.outputs[:0], m.initial[:0], m.saved[:0]
+}
+
+// layout of a matrix in memory.
+type layout int
+
+const (
+	rowMajor layout = iota
+	rowPadded
+	columnMajor
+	columnPadded
+	strided // neither stride is 1
+	layouts
+)
+
+// matrix makes room for a rows x cols matrix.
+func (m *memory) matrix(rows, cols int, l layout, offset int) engine.Matrix {
+	x := engine.Matrix{Rows: rows, Cols: cols}
+	switch l {
+	case rowMajor:
+		x.RS, x.CS = cols, 1
+	case rowPadded:
+		x.RS, x.CS = cols+3, 1
+	case columnMajor:
+		x.RS, x.CS = 1, rows
+	case columnPadded:
+		x.RS, x.CS = 1, rows+5
+	case strided:
+		x.RS, x.CS = 2*cols+1, 2
+	default:
+		panic(fmt.Sprintf("check: layout %d", l))
+	}
+	n := 0
+	if rows > 0 && cols > 0 {
+		n = (rows-1)*x.RS + (cols-1)*x.CS + 1
+	}
+	x.Data = m.take(n, offset)
+	return x
+}
+
+// input makes a matrix and fills it.
+func (m *memory) input(rows, cols int, l layout, offset int, fill func() float32) engine.Matrix {
+	x := m.matrix(rows, cols, l, offset)
+	for i := range rows {
+		for j := range cols {
+			x.Set(i, j, fill())
+		}
+	}
+	m.inputs = append(m.inputs, x)
+	return x
+}
+
+// output makes a matrix that the kernel writes; before every run it holds what fill gave.
+func (m *memory) output(rows, cols int, l layout, offset int, fill func() float32) engine.Matrix {
+	x := m.matrix(rows, cols, l, offset)
+	v := make([]float32, 0, rows*cols)
+	for i := range rows {
+		for j := range cols {
+			x.Set(i, j, fill())
+			v = append(v, x.At(i, j))
+		}
+	}
+	m.outputs = append(m.outputs, x)
+	m.initial = append(m.initial, v)
+	return x
+}
+
+// vector is the one row of a matrix as a slice.
+func vector(x engine.Matrix) []float32 { return x.Data[:x.Cols:x.Cols] }
+
+// save records all memory as it must be after the run, outputs aside.
+func (m *memory) save() {
+	m.restore()
+	for _, r := range m.regions[:m.used] {
+		bits := make([]uint32, len(r.floats))
+		for i, v := range r.floats {
+			bits[i] = math.Float32bits(v)
+		}
+		m.saved = append(m.saved, bits)
+	}
+}
+
+// restore gives the outputs their initial values.
+func (m *memory) restore() {
+	for o, x := range m.outputs {
+		for i := range x.Rows {
+			for j := range x.Cols {
+				x.Set(i, j, m.initial[o][i*x.Cols+j])
+			}
+		}
+	}
+}
+
+// results returns the elements of all outputs, in order.
+func (m *memory) results() []float32 {
+	var v []float32
+	for _, x := range m.outputs {
+		for i := range x.Rows {
+			for j := range x.Cols {
+				v = append(v, x.At(i, j))
+			}
+		}
+	}
+	return v
+}
+
+// trespass restores the outputs and says what else has changed, if anything has.
+func (m *memory) trespass() error {
+	m.restore()
+	for b, r := range m.regions[:m.used] {
+		for i, v := range r.floats {
+			if got, want := math.Float32bits(v), m.saved[b][i]; got != want {
+				return fmt.Errorf("wrote outside its outputs: buffer %d, float %d of %d became %#x", b, i, len(r.floats), got)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+)
+
+// Options say what to check.
+type Options struct {
+	Tiers   []engine.Tier // empty: all that this machine has
+	Threads int           // 0: 1 and 2 in turn
+	Quick   bool          // a part of the cases, some seconds
+	Kernel  string        // only this kernel
+	Cases   []Case        // only these cases
+
+	// Progress is called after each case.
+	Progress func(done, all int)
+}
+
+// Row sums up the cases of one kernel on one tier.
+type Row struct {
+	Kernel        string  `json:"kernel"`
+	Tier          string  `json:"tier"`
+	Cases         int     `json:"cases"`
+	Failed        int     `json:"failed"`
+	MaxULP        uint32  `json:"max_ulp"`         // largest distance from the rounded reference; see conditioned
+	MaxErrorRatio float64 `json:"max_error_ratio"` // largest error over its bound
+	BitsEqual     bool    `json:"bits_equal"`      // to those of the pure-Go tier, in all cases
+}
+
+// Failure is a case that failed on a tier.
+type Failure struct {
+	Case    string `json:"case"`
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Reason  string `json:"reason"`
+}
+
+// Report is the outcome of a check.
+type Report struct {
+	Cases    int       `json:"cases"` // on all tiers together
+	Failed   int       `json:"failed"`
+	Kernels  []Row     `json:"kernels"`
+	Failures []Failure `json:"failures"`
+}
+
+// trial is a case made ready: run calls the kernel on an engine.
+type trial struct {
+	run func(e *engine.Engine)
+	// want and bound follow the outputs element by element; a bound below 0 asks for at
+	// most -bound ULPs. Without them only the bits are compared.
+	want, bound []float64
+}
+
+// kernel is something to check.
+type kernel struct {
+	name string
+	args []arg
+	more func(quick bool) [][]int // cases besides the sweeps over one argument each
+	make func(c Case, m *memory) trial
+}
+
+// Kernels lists the names of all kernels.
+func Kernels() []string {
+	var names []string
+	for _, k := range kernels {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+func find(name string) *kernel {
+	for i := range kernels {
+		if kernels[i].name == name {
+			return &kernels[i]
+		}
+	}
+	return nil
+}
+
+// cases lists the cases of k: its usual arguments with one swept at a time, and more.
+func (k *kernel) cases(quick bool) []Case {
+	var list []Case
+	seen := map[string]bool{}
+	add := func(values []int) {
+		c := Case{Kernel: k.name}
+		for i, a := range k.args {
+			if values[i] < a.min {
+				return
+			}
+			c.names = append(c.names, a.name)
+			c.values = append(c.values, values[i])
+		}
+		if s := c.String(); !seen[s] {
+			seen[s] = true
+			list = append(list, c)
+		}
+	}
+	usual := make([]int, len(k.args))
+	for i, a := range k.args {
+		usual[i] = a.usual
+	}
+	add(usual)
+	for i, a := range k.args {
+		sweep := a.sweep
+		if quick {
+			sweep = a.quickSweep
+		}
+		for _, v := range sweep {
+			values := append([]int(nil), usual...)
+			values[i] = v
+			add(values)
+		}
+	}
+	if k.more != nil {
+		for _, v := range k.more(quick) {
+			add(v)
+		}
+	}
+	return list
+}
+
+// Run checks. It returns an error when there is nothing to run or ctx ends; failing
+// cases are in the report.
+func Run(ctx context.Context, opt Options) (*Report, error) {
+	cases := opt.Cases
+	if len(cases) == 0 {
+		for i := range kernels {
+			if opt.Kernel == "" || opt.Kernel == kernels[i].name {
+				cases = append(cases, kernels[i].cases(opt.Quick)...)
+			}
+		}
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("no kernel %q to check", opt.Kernel)
+	}
+	tiers := opt.Tiers
+	if len(tiers) == 0 {
+		tiers = engine.Available()
+	}
+	threads := []int{opt.Threads}
+	if opt.Threads == 0 {
+		threads = []int{1, 2}
+	}
+	engines := map[engine.Tier][]*engine.Engine{}
+	for _, t := range append([]engine.Tier{engine.Generic}, tiers...) {
+		for _, n := range threads {
+			e, err := engine.New(engine.WithTier(t), engine.WithThreads(n), engine.WithEagerThreads())
+			if err != nil {
+				return nil, err
+			}
+			defer e.Close()
+			if e.Tier() != t {
+				return nil, fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
+			}
+			engines[t] = append(engines[t], e)
+		}
+	}
+
+	r := &Report{}
+	rows := map[string]*Row{}
+	var order []*Row
+	var mem memory
+	for n, c := range cases {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		mem.reset()
+		tr := find(c.Kernel).make(c, &mem)
+		mem.save()
+		base := engines[engine.Generic][0]
+		want, err := mem.try(tr, base)
+		if err != nil {
+			err = fmt.Errorf("on tier generic: %w", err)
+		}
+		for _, t := range tiers {
+			key := c.Kernel + "/" + t.String()
+			row := rows[key]
+			if row == nil {
+				row = &Row{Kernel: c.Kernel, Tier: t.String(), BitsEqual: true}
+				rows[key] = row
+				order = append(order, row)
+			}
+			e := engines[t][n%len(engines[t])]
+			row.Cases++
+			r.Cases++
+			got, terr := want, err
+			if e != base && err == nil {
+				got, terr = mem.try(tr, e)
+			}
+			if terr == nil {
+				terr = row.judge(got, tr)
+			}
+			if err == nil && terr == nil {
+				if i := differs(got, want); i >= 0 {
+					row.BitsEqual = false
+					terr = fmt.Errorf("element %d: %v has bits %#08x, generic %v %#08x",
+						i, got[i], math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
+				}
+			}
+			if terr != nil {
+				row.Failed++
+				r.Failed++
+				r.Failures = append(r.Failures, Failure{c.String(), t.String(), e.Threads(), terr.Error()})
+			}
+		}
+		if opt.Progress != nil {
+			opt.Progress(n+1, len(cases))
+		}
+	}
+	for _, row := range order {
+		r.Kernels = append(r.Kernels, *row)
+	}
+	return r, nil
+}
+
+// try runs the trial on e and returns its results.
+func (m *memory) try(tr trial, e *engine.Engine) (results []float32, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	m.restore()
+	tr.run(e)
+	results = m.results()
+	return results, m.trespass()
+}
+
+// judge compares results with the reference.
+func (row *Row) judge(got []float32, tr trial) error {
+	if tr.want == nil {
+		return nil
+	}
+	if len(got) != len(tr.want) || len(got) != len(tr.bound) {
+		return fmt.Errorf("%d results, %d expected with %d bounds", len(got), len(tr.want), len(tr.bound))
+	}
+	for i, g := range got {
+		w, b := tr.want[i], tr.bound[i]
+		ulps := reference.ULPs(g, w)
+		if b < 0 {
+			row.MaxULP = max(row.MaxULP, ulps)
+			row.MaxErrorRatio = max(row.MaxErrorRatio, float64(ulps)/-b)
+			if float64(ulps) > -b {
+				return fmt.Errorf("element %d: %v is %d ULPs from %v, at most %g allowed", i, g, ulps, w, -b)
+			}
+			continue
+		}
+		e := math.Abs(float64(g) - w)
+		if ulps == 0 {
+			e = 0 // the rounded reference itself, also for NaN and infinities
+		}
+		if !(e <= b) {
+			return fmt.Errorf("element %d: %v differs from %v by %.3g, bound %.3g", i, g, w, e, b)
+		}
+		if b <= conditioned*ulp(w) {
+			row.MaxULP = max(row.MaxULP, ulps)
+		}
+		if e > 0 {
+			row.MaxErrorRatio = max(row.MaxErrorRatio, e/b)
+		}
+	}
+	return nil
+}
+
+// conditioned is the number of units in the last place of a result up to which its bound
+// may go for the result to count in MaxULP. A sum that cancels has a larger bound, and
+// its distance in ULPs says nothing.
+const conditioned = 64
+
+// ulp returns the unit in the last place of float32 at v.
+func ulp(v float64) float64 {
+	_, e := math.Frexp(v)
+	return math.Ldexp(1, max(e-24, -149))
+}
+
+// differs returns the first element whose bits differ, or -1. All NaNs count as equal.
+func differs(a, b []float32) int {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) && !(a[i] != a[i] && b[i] != b[i]) {
+			return i
+		}
+	}
+	return -1
+}
