@@ -1,0 +1,264 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// pngDPI makes a figure 16 cm wide 1260 pixels wide: sharp in print at column
+// width, small enough for a web page.
+const pngDPI = 200
+
+// figure is what every figure has in common: a title, a row of keys (the legend,
+// which never covers data because it stands outside of the axes), the plots
+// themselves and a note below.
+type figure struct {
+	width, height vg.Length
+	title, note   string
+	keys          []key
+	draw          func(c draw.Canvas)
+}
+
+// key is one entry of the legend: a line, a glyph or both.
+type key struct {
+	text  string
+	line  *draw.LineStyle
+	glyph *draw.GlyphStyle
+}
+
+// Files returns the names of the files that a figure function writes for path.
+func Files(path string) []string { return []string{path + ".png", path + ".svg"} }
+
+// save writes path.png and path.svg, creating the folder if there is none. Each
+// file appears whole or not at all.
+func (f figure) save(path string) error {
+	if dir := filepath.Dir(path); dir != "." {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return fmt.Errorf("report: figure %s: %w", path, err)
+		}
+	}
+	encoders := []func() ([]byte, error){f.png, f.svg}
+	for i, name := range Files(path) {
+		b, err := encoders[i]()
+		if err == nil {
+			err = writeFile(name, b)
+		}
+		if err != nil {
+			return fmt.Errorf("report: figure %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// writeFile writes b under a temporary name beside the file and renames it.
+func writeFile(name string, b []byte) (err error) {
+	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(t.Name())
+		}
+	}()
+	_, err = t.Write(b)
+	if err == nil {
+		// CreateTemp's mode is for secrets; figures are to be read by others.
+		err = t.Chmod(0o644)
+	}
+	if e := t.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), name)
+}
+
+func (f figure) png() ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngDPI))
+	f.render(draw.New(c))
+	var b bytes.Buffer
+	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+var svgStart = regexp.MustCompile(`<svg [^>]*>\n`)
+
+func (f figure) svg() ([]byte, error) {
+	c := vgsvg.New(f.width, f.height)
+	f.render(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	// Text stays text, in a font that few machines other than Linux ones have:
+	// name the fonts of the same metrics that the others do have. A title tells
+	// screen readers what the picture is.
+	out := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+	at := svgStart.FindIndex(out)
+	if at == nil {
+		return nil, fmt.Errorf("the SVG has no start tag")
+	}
+	title := "<title>" + html.EscapeString(printable(f.title)) + "</title>\n"
+	return append(out[:at[1]:at[1]], append([]byte(title), out[at[1]:]...)...), nil
+}
+
+const (
+	titleSize = vg.Length(12)
+	labelSize = vg.Length(10)
+	tickSize  = vg.Length(9)
+	noteSize  = vg.Length(8)
+
+	margin  = vg.Length(8)
+	gap     = vg.Length(6)
+	keyIcon = vg.Length(20)
+)
+
+var (
+	ink   = color.NRGBA{R: 0x22, G: 0x22, B: 0x22, A: 0xff}
+	faint = color.NRGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
+	grey  = color.NRGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff}
+)
+
+// style returns text in the figures' one typeface, from the top left corner.
+func style(size vg.Length, weight xfont.Weight) text.Style {
+	return text.Style{
+		Color:   ink,
+		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size, Weight: weight},
+		XAlign:  text.XLeft,
+		YAlign:  text.YTop,
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+// render draws the parts from the outside in; the plots get what is left.
+func (f figure) render(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, margin, -margin, margin, -margin)
+
+	title := style(titleSize, xfont.WeightBold)
+	for _, line := range wrap(title, f.title, c.Max.X-c.Min.X) {
+		c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y}, line)
+		c.Max.Y -= title.Height(line) + gap/2
+	}
+	if f.title != "" {
+		c.Max.Y -= gap / 2
+	}
+	c.Max.Y = f.renderKeys(c)
+
+	note := style(noteSize, xfont.WeightNormal)
+	note.Color = grey
+	lines := wrap(note, f.note, c.Max.X-c.Min.X)
+	for i := len(lines) - 1; i >= 0; i-- {
+		c.Min.Y += note.Height(lines[i])
+		c.FillText(note, vg.Point{X: c.Min.X, Y: c.Min.Y}, lines[i])
+	}
+	if len(lines) > 0 {
+		c.Min.Y += gap
+	}
+	f.draw(c)
+}
+
+// renderKeys draws the legend in rows and returns the height left below it.
+func (f figure) renderKeys(c draw.Canvas) vg.Length {
+	if len(f.keys) == 0 {
+		return c.Max.Y
+	}
+	label := style(labelSize, xfont.WeightNormal)
+	row := label.FontExtents().Height + gap/2
+	x, y := c.Min.X, c.Max.Y
+	for i, k := range f.keys {
+		icon := keyIcon
+		if k.line == nil {
+			icon = keyIcon / 2
+		}
+		txt := printable(k.text)
+		width := icon + gap/2 + label.Width(txt)
+		if i > 0 && x+width > c.Max.X {
+			x, y = c.Min.X, y-row
+		}
+		middle := y - row/2 + gap/4
+		if k.line != nil {
+			c.StrokeLine2(*k.line, x, middle, x+icon, middle)
+		}
+		if k.glyph != nil {
+			c.DrawGlyphNoClip(*k.glyph, vg.Point{X: x + icon/2, Y: middle})
+		}
+		centred := label
+		centred.YAlign = text.YCenter
+		// Centred means the line with its descenders: small letters want it higher.
+		c.FillText(centred, vg.Point{X: x + icon + gap/2, Y: middle + 1}, txt)
+		x += width + 2*gap
+	}
+	return y - row - gap
+}
+
+// wrap breaks s at spaces into lines no wider than width; a word that is wider
+// by itself has a line of its own.
+func wrap(sty text.Style, s string, width vg.Length) []string {
+	var lines []string
+	for _, word := range strings.Fields(printable(s)) {
+		if n := len(lines); n > 0 && sty.Width(lines[n-1]+" "+word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// printable replaces what no font shows and XML does not allow.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, " "))
+}
+
+// newPlot returns an empty plot in the house style.
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = printable(title)
+	p.Title.Padding = gap / 2
+	p.Title.TextStyle.Font = style(labelSize, xfont.WeightBold).Font
+	p.Title.TextStyle.Color = ink
+	for _, a := range []struct {
+		axis  *plot.Axis
+		label string
+	}{{&p.X, x}, {&p.Y, y}} {
+		a.axis.Label.Text = printable(a.label)
+		a.axis.Label.TextStyle.Font = style(labelSize, xfont.WeightNormal).Font
+		a.axis.Label.TextStyle.Color = ink
+		a.axis.Label.Padding = gap / 2
+		a.axis.Tick.Label.Font = style(tickSize, xfont.WeightNormal).Font
+		a.axis.Tick.Label.Color = ink
+		a.axis.Tick.LineStyle.Color = ink
+		a.axis.Tick.LineStyle.Width = 0.5
+		a.axis.Tick.Length = 4
+		a.axis.LineStyle.Color = ink
+		a.axis.LineStyle.Width = 0.5
+		a.axis.Padding = 0
+	}
+	return p
+}

@@ -1,0 +1,177 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"dpnbench/dpn/separation"
+)
+
+// maxPoints is how many points a panel shows at most: more hide each other, and
+// make an SVG file of megabytes.
+const maxPoints = 1000
+
+// Panel is one scatter plot of a PCA figure: the samples of one layer in the
+// plane of its first two principal components.
+type Panel struct {
+	// Title names the layer.
+	Title string
+	// Points holds the coordinates of each sample along the leading components,
+	// Components numbers a row. The first two are drawn; a single one is drawn
+	// along the x axis.
+	Points     []float64
+	Components int
+	// Explained is the share of the variance along each component.
+	Explained []float64
+	// Labels is the class of each sample.
+	Labels []byte
+}
+
+// NewPanel returns the panel of a layer that [separation.Measure] has measured
+// on s.
+func NewPanel(layer separation.Layer, s separation.Set) (Panel, error) {
+	if layer.PCA == nil {
+		return Panel{}, fmt.Errorf("report: layer %q has no principal components", layer.Name)
+	}
+	points, err := layer.PCA.Project(s.X)
+	if err != nil {
+		return Panel{}, fmt.Errorf("report: layer %q: %w", layer.Name, err)
+	}
+	return Panel{
+		Title:      layer.Name,
+		Points:     points,
+		Components: len(layer.ExplainedVariance),
+		Explained:  layer.ExplainedVariance,
+		Labels:     s.Labels,
+	}, nil
+}
+
+// check reports what keeps the panel from being drawn.
+func (p Panel) check() error {
+	switch {
+	case p.Components < 1:
+		return fmt.Errorf("panel %q has %d components: want at least 1", p.Title, p.Components)
+	case len(p.Labels) == 0:
+		return fmt.Errorf("panel %q has no points", p.Title)
+	case len(p.Points) != len(p.Labels)*p.Components:
+		return fmt.Errorf("panel %q has %d coordinates for %d samples of %d components", p.Title, len(p.Points), len(p.Labels), p.Components)
+	case len(p.Explained) != p.Components:
+		return fmt.Errorf("panel %q has %d shares of variance for %d components", p.Title, len(p.Explained), p.Components)
+	}
+	for i, v := range p.Points {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("panel %q: coordinate %d of sample %d is %v", p.Title, i%p.Components, i/p.Components, v)
+		}
+	}
+	return nil
+}
+
+// PCAFigure draws a panel for each layer, the points coloured by class, as
+// path.png and path.svg. classes are the names of the labels 0, 1, ...; a label
+// beyond them goes by its number. More than a thousand samples are thinned out,
+// the same ones for every panel of equal length, and the note says so.
+func PCAFigure(path, title string, panels []Panel, classes []string) error {
+	if len(panels) == 0 {
+		return fmt.Errorf("report: figure %s: no panels", path)
+	}
+	var present [256]bool
+	for _, p := range panels {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("report: figure %s: %w", path, err)
+		}
+		for _, l := range p.Labels {
+			present[l] = true
+		}
+	}
+	const radius = vg.Length(1.9)
+	f := figure{title: title}
+	glyphs := map[byte]draw.GlyphStyle{}
+	for l, there := range present {
+		if !there {
+			continue
+		}
+		name := fmt.Sprint(l)
+		if l < len(classes) {
+			name = classes[l]
+		}
+		glyphs[byte(l)] = classGlyph(len(glyphs), radius)
+		big := glyphs[byte(l)]
+		big.Radius *= 1.7
+		f.keys = append(f.keys, key{text: name, glyph: &big})
+	}
+
+	most := 0
+	var plots []*plot.Plot
+	for _, panel := range panels {
+		plots = append(plots, panel.plot(glyphs))
+		most = max(most, len(panel.Labels))
+	}
+	if most > maxPoints {
+		f.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the variance are those of all.", thousands(maxPoints), thousands(most))
+	}
+	columns := 3
+	switch {
+	case len(panels) == 1:
+		columns = 1
+	case len(panels) <= 4:
+		columns = 2
+	}
+	rows := (len(panels) + columns - 1) / columns
+	side := 8.5 * vg.Centimeter
+	if columns == 1 {
+		side = 12.5 * vg.Centimeter
+	}
+	f.width = vg.Length(columns)*side + 2*margin
+	f.height = vg.Length(rows)*min(side, 10*vg.Centimeter) + 2*vg.Centimeter
+	f.draw = tiled(plots, columns)
+	return f.save(path)
+}
+
+// plot draws the samples in their order, so that no class covers the others.
+func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
+	axis := func(k int) string {
+		return fmt.Sprintf("PC %d (%s%% of variance)", k+1, number(100*p.Explained[k], 1))
+	}
+	out := newPlot(p.Title, axis(0), "")
+	if p.Components > 1 {
+		out.Y.Label.Text = axis(1)
+	}
+	rows := sample(len(p.Labels), maxPoints)
+	xys := make(plotter.XYs, len(rows))
+	for i, row := range rows {
+		xys[i].X = p.Points[row*p.Components]
+		if p.Components > 1 {
+			xys[i].Y = p.Points[row*p.Components+1]
+		}
+	}
+	out.Add(grid(), &plotter.Scatter{
+		XYs:            xys,
+		GlyphStyleFunc: func(i int) draw.GlyphStyle { return glyphs[p.Labels[rows[i]]] },
+	})
+	for _, a := range []*plot.Axis{&out.X, &out.Y} {
+		pad := 0.04 * (a.Max - a.Min)
+		if pad == 0 {
+			pad = max(1, 0.05*math.Abs(a.Max))
+		}
+		a.Min, a.Max = a.Min-pad, a.Max+pad
+		a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	}
+	return out
+}
+
+// sample returns at most most of the numbers 0..n-1, in increasing order: a
+// random choice, always the same one. Every tenth row, say, would not do, since
+// the order of the samples may repeat with the classes.
+func sample(n, most int) []int {
+	rows := rand.New(rand.NewPCG(1, uint64(n))).Perm(n)
+	rows = rows[:min(n, most)]
+	slices.Sort(rows)
+	return rows
+}

@@ -1,0 +1,459 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn/separation"
+)
+
+func fitted(t *testing.T, names []string, d []float64) *separation.Law {
+	t.Helper()
+	law, err := separation.FitLaw(names, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &law
+}
+
+// clouds returns a panel of n samples around classes on a circle.
+func clouds(n, classes, components int) Panel {
+	random := rand.New(rand.NewPCG(1, 1))
+	p := Panel{Title: "denoised", Components: components, Explained: []float64{0.225, 0.172, 0.1}[:components]}
+	for i := range n {
+		angle := 2 * math.Pi * float64(i%classes) / float64(classes)
+		for _, centre := range []float64{math.Cos(angle), math.Sin(angle), 0}[:components] {
+			p.Points = append(p.Points, 5*centre+random.NormFloat64())
+		}
+		p.Labels = append(p.Labels, byte(i%classes))
+	}
+	return p
+}
+
+var (
+	layerNames = []string{"input", "features", "denoised", "logits"}
+	layerD     = []float64{14.6, 12.2, 5.96, 7.92}
+	nan        = math.NaN()
+	digits     = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+)
+
+func TestFigures(t *testing.T) {
+	steps := make([]float64, 31)
+	for i := range steps {
+		steps[i] = 14.6 * math.Pow(0.95, float64(i))
+	}
+	stepNames := make([]string, len(steps))
+	var epochs []Epoch
+	for i := range 20 {
+		f := math.Exp(-float64(i) / 5)
+		epochs = append(epochs, Epoch{i + 1, 0.4 + f, 0.86 - 0.3*f, 0.39 + f, 0.87 - 0.3*f})
+	}
+	withoutValidation := []Epoch{{1, 0.9, 0.7, nan, nan}, {2, 0.5, 0.8, nan, nan}}
+	const mm = 1.0
+	for _, c := range []struct {
+		name          string
+		draw          func(path string) error
+		width, height float64 // mm; 0: not checked
+		want          []string
+		reject        []string
+		colours       []color.NRGBA
+		missing       []color.NRGBA
+	}{
+		{
+			name: "layers",
+			draw: func(path string) error {
+				return LayersFigure(path, "Over layers", layerNames, layerD, fitted(t, layerNames[:3], layerD[:3]))
+			},
+			width: 160 * mm, height: 100 * mm,
+			want: []string{"Over layers", "input", "features", "denoised", "logits", "layer", "fuzziness D (log scale)",
+				"measured, in the fit", "measured, left out of it", "ρ = 0.639", "95% CI", "r = −0.9", "14.6", "7.92"},
+			colours: []color.NRGBA{blue, vermillion},
+		},
+		{
+			name:    "layers without a law",
+			draw:    func(path string) error { return LayersFigure(path, "", layerNames, layerD, nil) },
+			width:   160 * mm,
+			want:    []string{"logits", "measured"},
+			reject:  []string{"ρ", "left out"},
+			colours: []color.NRGBA{blue},
+			missing: []color.NRGBA{vermillion},
+		},
+		{
+			name: "two layers, hence no interval",
+			draw: func(path string) error {
+				return LayersFigure(path, "", layerNames[:2], layerD[:2], fitted(t, layerNames[:2], layerD[:2]))
+			},
+			want:   []string{"ρ = 0.836", "r = −1.000"},
+			reject: []string{"CI"},
+		},
+		{
+			name: "a law over later layers",
+			draw: func(path string) error {
+				return LayersFigure(path, "", layerNames, []float64{math.Inf(1), 9, 3, 1}, fitted(t, layerNames[1:], []float64{9, 3, 1}))
+			},
+			want: []string{"Not drawn, since D has no logarithm there: input (+Inf).", "ρ = 0.333"},
+		},
+		{
+			name: "constant fuzziness",
+			draw: func(path string) error {
+				return LayersFigure(path, "", layerNames[:3], []float64{2, 2, 2}, fitted(t, layerNames[:3], []float64{2, 2, 2}))
+			},
+			want:   []string{"ρ = 1.00"},
+			reject: []string{"r = "},
+		},
+		{
+			name: "many layers with long and odd names",
+			draw: func(path string) error {
+				names := make([]string, 20)
+				d := make([]float64, 20)
+				for i := range names {
+					names[i] = "normalised & <hidden>\n\x00 layer " + digits[i%10]
+					d[i] = math.Pow(10, float64(i-6))
+				}
+				return LayersFigure(path, strings.Repeat("A title too long for one line ", 8)+"\x1b\xff", names, d, nil)
+			},
+			width: 160 * mm,
+			want:  []string{"normalised & <hidden>", "layer 9", "1e+12"},
+		},
+		{
+			name: "steps",
+			draw: func(path string) error {
+				return StepsFigure(path, "Along the ascent", steps, fitted(t, stepNames, steps))
+			},
+			width: 160 * mm, height: 100 * mm,
+			want:    []string{"Along the ascent", "ascent step", "30", "ρ = 0.950", "r = −1.000"},
+			colours: []color.NRGBA{blue, vermillion},
+		},
+		{
+			name: "one step",
+			draw: func(path string) error { return StepsFigure(path, "", steps[:1], nil) },
+			want: []string{"ascent step", "measured"},
+		},
+		{
+			name: "four panels",
+			draw: func(path string) error {
+				p := clouds(2500, 10, 2)
+				q := clouds(300, 10, 3)
+				q.Title = "logits"
+				return PCAFigure(path, "Components", []Panel{p, p, p, q}, digits)
+			},
+			want: []string{"Components", "denoised", "logits", "PC 1 (22.5% of variance)", "PC 2 (17.2% of variance)",
+				"1,000 of 2,500 samples drawn", "0", "9"},
+			colours: classColours,
+		},
+		{
+			name:    "one panel of one component, some classes without a name",
+			draw:    func(path string) error { return PCAFigure(path, "", []Panel{clouds(40, 3, 1)}, []string{"cat", "dog"}) },
+			want:    []string{"cat", "dog", "2", "PC 1 (22.5% of variance)"},
+			reject:  []string{"PC 2", "samples drawn"},
+			colours: classColours[:3],
+			missing: classColours[3:9],
+		},
+		{
+			name: "panel without variance",
+			draw: func(path string) error {
+				return PCAFigure(path, "", []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0}, []byte{0, 1, 2}}}, nil)
+			},
+			want: []string{"PC 1 (0.0% of variance)"},
+		},
+		{
+			name:  "training",
+			draw:  func(path string) error { return TrainingFigure(path, "Training", epochs) },
+			width: 180 * mm, height: 80 * mm,
+			want:    []string{"Training", "training", "validation", "epoch", "cross-entropy loss (nats)", "accuracy (%)", "20"},
+			colours: []color.NRGBA{blue, vermillion},
+		},
+		{
+			name:    "training without validation",
+			draw:    func(path string) error { return TrainingFigure(path, "", withoutValidation) },
+			want:    []string{"training"},
+			reject:  []string{"validation"},
+			missing: []color.NRGBA{vermillion},
+		},
+		{
+			name: "one epoch",
+			draw: func(path string) error { return TrainingFigure(path, "", epochs[:1]) },
+			want: []string{"training", "validation", "1"},
+		},
+		{
+			name: "losses alone, with a gap",
+			draw: func(path string) error {
+				return TrainingFigure(path, "", []Epoch{{1, 1, nan, 1, nan}, {2, nan, nan, 0.9, nan}, {5, 0.5, nan, math.Inf(1), nan}})
+			},
+			width:  90 * mm,
+			want:   []string{"cross-entropy loss (nats)"},
+			reject: []string{"accuracy"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "new", "folder", "figure")
+			if err := c.draw(path); err != nil {
+				t.Fatal(err)
+			}
+			names := Files(path)
+			img := checkPNG(t, names[0], c.width, c.height)
+			for _, col := range c.colours {
+				if !has(img, col) {
+					t.Errorf("nothing has the colour %v", col)
+				}
+			}
+			for _, col := range c.missing {
+				if has(img, col) {
+					t.Errorf("something has the colour %v", col)
+				}
+			}
+			text := checkSVG(t, names[1])
+			for _, s := range c.want {
+				if !strings.Contains(text, s) {
+					t.Errorf("the SVG does not contain %q; its text is\n%s", s, text)
+				}
+			}
+			for _, s := range c.reject {
+				if strings.Contains(text, s) {
+					t.Errorf("the SVG contains %q", s)
+				}
+			}
+
+			// Nothing else is left in the folder, and the same data give the same bytes.
+			entries, err := os.ReadDir(filepath.Dir(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(entries) != 2 {
+				t.Errorf("the folder holds %v: want the two files alone", entries)
+			}
+			if testing.Short() {
+				return
+			}
+			again := filepath.Join(t.TempDir(), "figure")
+			if err := c.draw(again); err != nil {
+				t.Fatal(err)
+			}
+			for i, name := range Files(again) {
+				if !bytes.Equal(read(t, name), read(t, names[i])) {
+					t.Errorf("%s differs when drawn again", names[i])
+				}
+			}
+		})
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// checkPNG decodes the file, compares its size in mm, and looks for ink at the
+// edge, where something would have been cut off.
+func checkPNG(t *testing.T, name string, width, height float64) image.Image {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(read(t, name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := img.Bounds().Size()
+	for _, c := range []struct {
+		what string
+		got  int
+		mm   float64
+	}{{"width", size.X, width}, {"height", size.Y, height}} {
+		if want := c.mm / 25.4 * pngDPI; want > 0 && math.Abs(float64(c.got)-want) > 1 {
+			t.Errorf("%s is %d pixels: want %.0f", c.what, c.got, want)
+		}
+	}
+	const edge = 6
+	for y := range size.Y {
+		for x := range size.X {
+			if x >= edge && x < size.X-edge && y >= edge && y < size.Y-edge {
+				continue
+			}
+			if r, g, b, _ := img.At(x, y).RGBA(); r != 0xffff || g != 0xffff || b != 0xffff {
+				t.Fatalf("pixel %d, %d at the edge is not white: something is cut off", x, y)
+			}
+		}
+	}
+	return img
+}
+
+// has reports whether some pixels are just of that colour.
+func has(img image.Image, want color.NRGBA) bool {
+	size := img.Bounds().Size()
+	for y := range size.Y {
+		for x := range size.X {
+			if color.NRGBAModel.Convert(img.At(x, y)) == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkSVG reads the file as XML and returns its text, a line for each element.
+func checkSVG(t *testing.T, name string) string {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(read(t, name)))
+	var text []string
+	inside, root, titles := false, "", 0
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s is not well-formed: %v", name, err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			if root == "" {
+				root = e.Name.Local
+			}
+			if e.Name.Local == "title" {
+				titles++
+			}
+			inside = e.Name.Local == "text"
+			for _, a := range e.Attr {
+				if inside && a.Name.Local == "style" && !strings.Contains(a.Value, "sans-serif") {
+					t.Errorf("text has the style %q: want a fallback font", a.Value)
+				}
+			}
+		case xml.EndElement:
+			inside = false
+		case xml.CharData:
+			if inside {
+				text = append(text, string(e))
+			}
+		}
+	}
+	if root != "svg" || titles != 1 {
+		t.Errorf("root is %q with %d titles: want svg with one", root, titles)
+	}
+	return strings.Join(text, "\n")
+}
+
+func TestFigureErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "figure")
+	law := fitted(t, layerNames[:3], layerD[:3])
+	broken := *law
+	broken.Rho = nan
+	panel := clouds(20, 2, 2)
+	edit := func(f func(p *Panel)) []Panel {
+		p := clouds(20, 2, 2)
+		f(&p)
+		return []Panel{panel, p}
+	}
+	for _, c := range []struct {
+		want string
+		err  error
+	}{
+		{"4 layer names for 3 values", LayersFigure(path, "", layerNames, layerD[:3], nil)},
+		{"not a run of", LayersFigure(path, "", layerNames[1:], layerD[1:], law)},
+		{"not a run of", LayersFigure(path, "", layerNames, layerD, &separation.Law{Rho: 1, D0: 1})},
+		{"rho NaN", LayersFigure(path, "", layerNames, layerD, &broken)},
+		{"no value of D is positive", LayersFigure(path, "", layerNames[:2], []float64{nan, 0}, nil)},
+		{"no value of D is positive", LayersFigure(path, "", nil, nil, nil)},
+		{"fitted to 3 points, of 4 steps", StepsFigure(path, "", layerD, law)},
+		{"no value of D is positive", StepsFigure(path, "", []float64{math.Inf(1)}, nil)},
+		{"no panels", PCAFigure(path, "", nil, nil)},
+		{"0 components", PCAFigure(path, "", edit(func(p *Panel) { p.Components = 0 }), nil)},
+		{"has no points", PCAFigure(path, "", edit(func(p *Panel) { p.Labels, p.Points = nil, nil }), nil)},
+		{"39 coordinates for 20 samples", PCAFigure(path, "", edit(func(p *Panel) { p.Points = p.Points[1:] }), nil)},
+		{"1 shares of variance for 2", PCAFigure(path, "", edit(func(p *Panel) { p.Explained = p.Explained[:1] }), nil)},
+		{"coordinate 1 of sample 3 is NaN", PCAFigure(path, "", edit(func(p *Panel) { p.Points[7] = nan }), nil)},
+		{"no epochs", TrainingFigure(path, "", nil)},
+		{"epoch 3 follows epoch 3", TrainingFigure(path, "", []Epoch{{Epoch: 3}, {Epoch: 3}})},
+		{"accuracy of epoch 1 is 86", TrainingFigure(path, "", []Epoch{{Epoch: 1, TrainAccuracy: 86}})},
+		{"no epoch has a finite loss", TrainingFigure(path, "", []Epoch{{1, nan, nan, nan, nan}})},
+	} {
+		if c.err == nil {
+			t.Errorf("no error: want one with %q", c.want)
+			continue
+		}
+		if s := c.err.Error(); !strings.Contains(s, c.want) || !strings.Contains(s, path) || strings.Contains(s, "\n") {
+			t.Errorf("error is %q: want one line with %q and the path", s, c.want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("bad input left %v (%v)", entries, err)
+	}
+}
+
+func TestUnwritableFigure(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("keep"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := StepsFigure(filepath.Join(file, "figure"), "", layerD, nil)
+	var pathError *fs.PathError
+	if !errors.As(err, &pathError) || !strings.Contains(err.Error(), file) {
+		t.Errorf("a file in place of the folder: error is %v", err)
+	}
+	if string(read(t, file)) != "keep" {
+		t.Error("the file was overwritten")
+	}
+
+	// A folder in place of the SVG file: the error names it, and no temporary
+	// file stays behind.
+	path := filepath.Join(dir, "figure")
+	if err := os.Mkdir(path+".svg", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := StepsFigure(path, "", layerD, nil); err == nil || !strings.Contains(err.Error(), path+".svg") {
+		t.Errorf("a folder in place of the file: error is %v", err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if !slices.Equal(left, []string{"figure.png", "figure.svg", "file"}) {
+		t.Errorf("the folder holds %v", left)
+	}
+}
+
+func TestNewPanel(t *testing.T) {
+	s := separation.Set{X: []float32{0, 0, 2, 0, 8, 1, 10, 1}, Dim: 2, Labels: []byte{0, 0, 1, 1}}
+	layer, err := separation.Measure("input", s, separation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPanel(layer, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.check(); err != nil || p.Title != "input" || p.Components != 2 {
+		t.Errorf("panel is %+v (%v)", p, err)
+	}
+	// The first component runs along the larger differences, to the right.
+	if !(p.Points[0] < p.Points[2] && p.Points[2] < p.Points[4] && p.Points[4] < p.Points[6]) {
+		t.Errorf("points are %v: want the first coordinate to increase", p.Points)
+	}
+	if _, err := NewPanel(separation.Layer{Name: "x"}, s); err == nil {
+		t.Error("a layer without components: no error")
+	}
+	s.X = s.X[:7]
+	if _, err := NewPanel(layer, s); err == nil {
+		t.Error("a ragged set: no error")
+	}
+}

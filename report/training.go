@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Epoch is one point of the training curves. NaN stands for what was not
+// measured.
+type Epoch struct {
+	Epoch         int
+	TrainLoss     float64
+	TrainAccuracy float64 // between 0 and 1
+	ValLoss       float64
+	ValAccuracy   float64 // between 0 and 1
+}
+
+// TrainingFigure draws loss and accuracy over epochs, on the training and the
+// validation images, as path.png and path.svg.
+func TrainingFigure(path, title string, epochs []Epoch) error {
+	if len(epochs) == 0 {
+		return fmt.Errorf("report: figure %s: no epochs", path)
+	}
+	for i, e := range epochs[1:] {
+		if e.Epoch <= epochs[i].Epoch {
+			return fmt.Errorf("report: figure %s: epoch %d follows epoch %d", path, e.Epoch, epochs[i].Epoch)
+		}
+	}
+	for _, e := range epochs {
+		for _, a := range []float64{e.TrainAccuracy, e.ValAccuracy} {
+			if a < 0 || a > 1 {
+				return fmt.Errorf("report: figure %s: accuracy of epoch %d is %v: want it between 0 and 1", path, e.Epoch, a)
+			}
+		}
+	}
+	kinds := []struct {
+		name  string
+		line  draw.LineStyle
+		glyph draw.GlyphStyle
+	}{
+		{"training", draw.LineStyle{Color: blue, Width: 1.5}, draw.GlyphStyle{Color: blue, Radius: 2.5, Shape: draw.CircleGlyph{}}},
+		{"validation", draw.LineStyle{Color: vermillion, Width: 1.5, Dashes: []vg.Length{5, 3}}, draw.GlyphStyle{Color: vermillion, Radius: 2.5, Shape: draw.BoxGlyph{}}},
+	}
+	used := make([]bool, len(kinds))
+	var panels []*plot.Plot
+	for _, panel := range []struct {
+		label string
+		of    func(e Epoch) [2]float64
+	}{
+		{"cross-entropy loss (nats)", func(e Epoch) [2]float64 { return [2]float64{e.TrainLoss, e.ValLoss} }},
+		{"accuracy (%)", func(e Epoch) [2]float64 { return [2]float64{100 * e.TrainAccuracy, 100 * e.ValAccuracy} }},
+	} {
+		p := newPlot("", "epoch", panel.label)
+		p.Add(grid())
+		drawn := false
+		for k, kind := range kinds {
+			for _, run := range finiteRuns(epochs, func(e Epoch) float64 { return panel.of(e)[k] }) {
+				p.Add(&plotter.Line{XYs: run, LineStyle: kind.line})
+				if len(epochs) <= 40 || len(run) == 1 {
+					p.Add(&plotter.Scatter{XYs: run, GlyphStyle: kind.glyph})
+				}
+				used[k], drawn = true, true
+			}
+		}
+		if !drawn {
+			continue
+		}
+		pad := max(0.06*(p.Y.Max-p.Y.Min), 1e-3*math.Abs(p.Y.Max), 1e-9)
+		p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
+		p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+		from, to := float64(epochs[0].Epoch), float64(epochs[len(epochs)-1].Epoch)
+		pad = max(0.03*(to-from), 0.2)
+		p.X.Min, p.X.Max = from-pad, to+pad
+		p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick { return linearTicks(from, to, 8, true) })
+		panels = append(panels, p)
+	}
+	if len(panels) == 0 {
+		return fmt.Errorf("report: figure %s: no epoch has a finite loss or accuracy", path)
+	}
+	f := figure{width: vg.Length(9*len(panels)) * vg.Centimeter, height: 8 * vg.Centimeter, title: title}
+	for k, kind := range kinds {
+		if used[k] {
+			f.keys = append(f.keys, key{text: kind.name, line: &kind.line})
+			if len(epochs) <= 40 {
+				f.keys[len(f.keys)-1].glyph = &kind.glyph
+			}
+		}
+	}
+	f.draw = tiled(panels, len(panels))
+	return f.save(path)
+}
+
+// finiteRuns splits a curve at the epochs where it has no finite value.
+func finiteRuns(epochs []Epoch, value func(Epoch) float64) []plotter.XYs {
+	var runs []plotter.XYs
+	var run plotter.XYs
+	for _, e := range epochs {
+		v := value(e)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			if len(run) > 0 {
+				runs = append(runs, run)
+			}
+			run = nil
+			continue
+		}
+		run = append(run, plotter.XY{X: float64(e.Epoch), Y: v})
+	}
+	if len(run) > 0 {
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// tiled draws plots in rows of the given number of columns, their axes aligned.
+func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
+	return func(c draw.Canvas) {
+		rows := (len(plots) + columns - 1) / columns
+		table := make([][]*plot.Plot, rows)
+		for r := range table {
+			table[r] = make([]*plot.Plot, columns)
+			copy(table[r], plots[r*columns:min((r+1)*columns, len(plots))])
+		}
+		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 3 * gap, PadY: 2 * gap}
+		canvases := plot.Align(table, tiles, c)
+		for r := range table {
+			for i, p := range table[r] {
+				if p != nil {
+					p.Draw(canvases[r][i])
+				}
+			}
+		}
+	}
+}
