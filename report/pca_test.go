@@ -17,17 +17,22 @@ func TestSample(t *testing.T) {
 	if len(rows) != most || rows[0] < 0 || rows[most-1] >= n {
 		t.Fatalf("%d rows from %d to %d", len(rows), rows[0], rows[most-1])
 	}
-	var of [classes]int
+	var of, in [classes]int
 	for i, row := range rows {
 		if i > 0 && row <= rows[i-1] {
 			t.Fatalf("row %d follows %d", row, rows[i-1])
 		}
 		of[row%classes]++
+		in[row*classes/n]++
 	}
-	// 100 of each class are expected with a standard deviation of 9.
-	for k, count := range of {
-		if count < 55 || count > 145 {
-			t.Errorf("%d of %d rows belong to class %d, though the classes alternate", count, most, k)
+	// 100 of each class are expected with a standard deviation of 9, whether the
+	// classes alternate or follow one another.
+	for k := range classes {
+		if of[k] < 55 || of[k] > 145 {
+			t.Errorf("%d of %d rows belong to class %d when the classes alternate", of[k], most, k)
+		}
+		if in[k] < 55 || in[k] > 145 {
+			t.Errorf("%d of %d rows belong to class %d when the rows are sorted by class", in[k], most, k)
 		}
 	}
 }

@@ -100,7 +100,14 @@ func TestFigures(t *testing.T) {
 			reject: []string{"CI"},
 		},
 		{
-			name: "a law over later layers",
+			name: "a law without the first layer",
+			draw: func(path string) error {
+				return LayersFigure(path, "", layerNames, []float64{10, 9, 3, 1}, fitted(t, layerNames[1:], []float64{9, 3, 1}))
+			},
+			want: []string{"measured, left out of it"},
+		},
+		{
+			name: "a law over layers after one that collapsed",
 			draw: func(path string) error {
 				return LayersFigure(path, "", layerNames, []float64{math.Inf(1), 9, 3, 1}, fitted(t, layerNames[1:], []float64{9, 3, 1}))
 			},

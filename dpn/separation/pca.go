@@ -108,18 +108,16 @@ func (p *PCA) gram(c *covariance, q int) error {
 	if err != nil {
 		return err
 	}
-	// Below this an eigenvalue is rounding, and Z^T u has no direction.
-	floor := float64(c.rows) * 0x1p-52 * max(values[0], 0)
 	p.Eigenvalues = make([]float64, q)
 	p.Components = make([]float64, q*c.dim)
 	for i := range q {
 		row := p.Components[i*c.dim : (i+1)*c.dim]
-		if i < c.rows && values[i] > floor {
+		if i < c.rows {
 			p.Eigenvalues[i] = values[i]
 			c.combineRows(row, u[i*c.rows:(i+1)*c.rows])
 		}
-		// Rows of small eigenvalues have lost some orthogonality; those of zero
-		// ones are completed to a basis.
+		// Rows of small eigenvalues have lost some orthogonality; what is missing
+		// for zero ones is completed to a basis.
 		orthonormalise(row, p.Components[:i*c.dim])
 	}
 	return nil
