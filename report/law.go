@@ -173,7 +173,7 @@ func fuzzinessFigure(title string, names []string, d []float64, law *separation.
 func lawText(law *separation.Law) string {
 	s := "law fitted: ρ = " + significant(law.Rho)
 	if len(law.RhoCI) == 2 {
-		s += fmt.Sprintf(" (%.0f%% CI %s to %s)", 100*law.Confidence, significant(law.RhoCI[0]), significant(law.RhoCI[1]))
+		s += fmt.Sprintf(" (%.0f%% CI %s to %s)", 100*law.Confidence, significant(float64(law.RhoCI[0])), significant(float64(law.RhoCI[1])))
 	}
 	if law.Pearson.IsFinite() {
 		s += ", r = " + number(float64(law.Pearson), 3)

@@ -16,10 +16,11 @@ type Law struct {
 	// Rho is the factor by which D changes from one layer to the next.
 	Rho float64 `json:"rho"`
 	// RhoCI is the 95% confidence interval of Rho (Student's t with Points-2
-	// degrees of freedom for the slope, then exp), or nil for two points. It
-	// rests on residuals that are independent and of equal size, which layers of
-	// one network are not: read it with the residuals.
-	RhoCI []float64 `json:"rho_ci"`
+	// degrees of freedom for the slope, then exp), or nil (null) for two points.
+	// The upper end may overflow to +Inf for three wild ones. It rests on
+	// residuals that are independent and of equal size, which those of the layers
+	// of one network are not: read it with the residuals.
+	RhoCI []Float `json:"rho_ci"`
 	// Pearson is the correlation of log D with l; NaN (null) if D is constant.
 	// A convex curve can have one near -1 as well.
 	Pearson Float `json:"pearson"`
@@ -105,6 +106,6 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 	law.ResidualStd = math.Sqrt(sse / freedom)
 	t := distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.5 + lawConfidence/2)
 	half := t * law.ResidualStd / math.Sqrt(sxx)
-	law.RhoCI = []float64{math.Exp(slope - half), math.Exp(slope + half)}
+	law.RhoCI = []Float{Float(math.Exp(slope - half)), Float(math.Exp(slope + half))}
 	return law, nil
 }

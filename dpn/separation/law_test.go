@@ -44,8 +44,8 @@ func TestLawOfGeometricData(t *testing.T) {
 				}
 				continue
 			}
-			near(t, "lower end", law.RhoCI[0], c.rho, 1e-9*c.rho)
-			near(t, "upper end", law.RhoCI[1], c.rho, 1e-9*c.rho)
+			near(t, "lower end", float64(law.RhoCI[0]), c.rho, 1e-9*c.rho)
+			near(t, "upper end", float64(law.RhoCI[1]), c.rho, 1e-9*c.rho)
 		}
 	}
 }
@@ -67,8 +67,8 @@ func TestLawByHand(t *testing.T) {
 		near(t, fmt.Sprint("residual ", l), law.Residuals[l], want, 1e-14)
 	}
 	half := 4.30265273 * math.Sqrt(0.02)
-	near(t, "lower end", law.RhoCI[0], math.Exp(0.6-half), 1e-7)
-	near(t, "upper end", law.RhoCI[1], math.Exp(0.6+half), 1e-7)
+	near(t, "lower end", float64(law.RhoCI[0]), math.Exp(0.6-half), 1e-7)
+	near(t, "upper end", float64(law.RhoCI[1]), math.Exp(0.6+half), 1e-7)
 }
 
 // The interval contains the true rho in 95% of draws when the residuals are what
@@ -109,6 +109,22 @@ func TestLawOfConstantFuzziness(t *testing.T) {
 	}
 	if !strings.Contains(string(b), `"pearson":null`) {
 		t.Errorf("JSON is %s: want a null Pearson", b)
+	}
+}
+
+// Three points that are far from a line have an interval without end, which must
+// not make the whole result unwritable.
+func TestLawOfWildFuzziness(t *testing.T) {
+	law, err := FitLaw(names(3), []float64{1e-40, 1e40, 1e-40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if law.RhoCI[0] != 0 || law.RhoCI[1].IsFinite() {
+		t.Errorf("interval is %v: want 0 to +Inf", law.RhoCI)
+	}
+	b, err := json.Marshal(law)
+	if err != nil || !strings.Contains(string(b), `"rho_ci":[0,null]`) {
+		t.Errorf("JSON is %s (%v): want an interval of 0 and null", b, err)
 	}
 }
 
