@@ -1,0 +1,203 @@
+package dpn
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Config holds every setting of a network and its training. The names in a TOML file
+// are those of the command's flags.
+type Config struct {
+	Preset string `toml:"preset" json:"preset"` // where the settings started from
+
+	// The network.
+	Extractor  string  `toml:"extractor" json:"extractor"`   // identity, or linear: pixels to dim features
+	Dim        int     `toml:"dim" json:"dim"`               // features of the linear extractor; identity: the number of pixels
+	LayerNorm  bool    `toml:"layer-norm" json:"layer_norm"` // normalise features, without scale and shift
+	Components int     `toml:"components" json:"components"` // k
+	Steps      int     `toml:"steps" json:"steps"`           // n, ascent steps
+	Scale      float64 `toml:"scale" json:"scale"`           // s0: A_i = s0 I at first
+	Alpha      float64 `toml:"alpha" json:"alpha"`           // step size at first
+
+	// Its training.
+	Gradient    string  `toml:"gradient" json:"gradient"` // exact, or detached: only the classifier learns
+	Epochs      int     `toml:"epochs" json:"epochs"`
+	MaxUpdates  int     `toml:"max-updates" json:"max_updates"`   // stop after so many updates; 0: no limit
+	Batch       int     `toml:"batch" json:"batch"`               // images a minibatch
+	LR          float64 `toml:"lr" json:"lr"`                     // Adam's rate for extractor and classifier
+	PotentialLR float64 `toml:"potential-lr" json:"potential_lr"` // and for mu, A, c, alpha
+	Schedule    string  `toml:"schedule" json:"schedule"`         // constant, or cosine: decay to 0
+	Warmup      float64 `toml:"warmup" json:"warmup"`             // share of the updates over which the rate rises
+	Clip        float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
+	ValSize     int     `toml:"val-size" json:"val_size"`         // last training images kept for validation; -1: a tenth
+	Seed        uint64  `toml:"seed" json:"seed"`
+}
+
+// Presets, by name (DESIGN 2.5 and 7).
+var presets = map[string]Config{
+	// The public reference: raw pixels, the potential is never trained.
+	"published": {
+		Extractor: "identity", Components: 20, Steps: 30, Scale: 1, Alpha: 0.1,
+		Gradient: "detached", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "constant", ValSize: -1, Seed: 1,
+	},
+	// The same network with the exact gradient.
+	"paper": {
+		Extractor: "identity", Components: 20, Steps: 30, Scale: 1, Alpha: 0.1,
+		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 3e-4, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+	},
+	// A small one: 64 learned features. It trains in seconds.
+	"compact": {
+		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3),
+		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+	},
+}
+
+// Presets lists the names of the presets.
+func Presets() []string { return []string{"published", "paper", "compact"} }
+
+// Preset returns the settings of a preset.
+func Preset(name string) (Config, error) {
+	c, ok := presets[name]
+	if !ok {
+		return Config{}, fmt.Errorf("preset %q: expected one of %s", name, strings.Join(Presets(), ", "))
+	}
+	c.Preset = name
+	return c, nil
+}
+
+// LoadConfig reads settings from a TOML file: those of the preset that it names, with
+// what the file says in their place. Without a preset in the file, base gives the rest.
+func LoadConfig(path string, base Config) (Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			return base, fmt.Errorf("config %s: %w", path, pe.Err)
+		}
+		return base, fmt.Errorf("config %s: %w", path, err)
+	}
+	c, err := parseConfig(text, base)
+	if err != nil {
+		return base, fmt.Errorf("config %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// parseConfig is LoadConfig on the text of a file.
+func parseConfig(text []byte, base Config) (Config, error) {
+	var named struct {
+		Preset string `toml:"preset"`
+	}
+	if _, err := toml.Decode(string(text), &named); err != nil {
+		return base, oneLine(err)
+	}
+	if named.Preset != "" {
+		var err error
+		if base, err = Preset(named.Preset); err != nil {
+			return base, err
+		}
+	}
+	return decode(text, base)
+}
+
+// decode puts the settings in text in the place of those of c. The preset that they
+// name is a note of where they came from.
+func decode(text []byte, c Config) (Config, error) {
+	meta, err := toml.Decode(string(text), &c)
+	if err != nil {
+		return c, oneLine(err)
+	}
+	if extra := meta.Undecoded(); len(extra) > 0 {
+		return c, fmt.Errorf("unknown setting %q", extra[0].String())
+	}
+	return c, nil
+}
+
+// oneLine shortens an error of the TOML parser to its first line.
+func oneLine(err error) error {
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(s)
+}
+
+// TOML returns the settings as a TOML file.
+func (c Config) TOML() string {
+	var b bytes.Buffer
+	if err := toml.NewEncoder(&b).Encode(c); err != nil {
+		panic(err) // a Config holds nothing that TOML cannot write
+	}
+	return b.String()
+}
+
+// Validate checks every setting on its own. The error names the setting, what it is
+// and what was expected.
+func (c Config) Validate() error {
+	positive := func(name string, v float64) error {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s %v: expected a number above 0", name, v)
+		}
+		return nil
+	}
+	between := func(name string, v, lo, hi int) error {
+		if v < lo || v > hi {
+			return fmt.Errorf("%s %d: expected %d to %d", name, v, lo, hi)
+		}
+		return nil
+	}
+	choice := func(name, v string, of ...string) error {
+		for _, o := range of {
+			if v == o {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s %q: expected one of %s", name, v, strings.Join(of, ", "))
+	}
+	errs := []error{
+		choice("extractor", c.Extractor, "identity", "linear"),
+		between("components", c.Components, 1, 100000),
+		between("steps", c.Steps, 0, 100000),
+		positive("scale", c.Scale),
+		positive("alpha", c.Alpha),
+		choice("gradient", c.Gradient, "exact", "detached"),
+		between("epochs", c.Epochs, 1, 1000000),
+		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
+		between("batch", c.Batch, 1, 1<<20),
+		positive("lr", c.LR),
+		positive("potential-lr", c.PotentialLR),
+		choice("schedule", c.Schedule, "constant", "cosine"),
+		between("val-size", c.ValSize, -1, math.MaxInt32),
+	}
+	if c.Extractor == "linear" {
+		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
+	}
+	if !(c.Warmup >= 0 && c.Warmup <= 1) {
+		errs = append(errs, fmt.Errorf("warmup %v: expected 0 to 1", c.Warmup))
+	}
+	if !(c.Clip >= 0) {
+		errs = append(errs, fmt.Errorf("clip %v: expected 0 or more", c.Clip))
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// difference names the first setting in which two configurations differ, or returns "".
+func (c Config) difference(d Config) string {
+	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
+	for i := range a.NumField() {
+		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
+			return fmt.Sprintf("%s is %v, was %v", a.Type().Field(i).Tag.Get("toml"), x, y)
+		}
+	}
+	return ""
+}

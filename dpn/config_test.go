@@ -1,0 +1,121 @@
+package dpn
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPresets(t *testing.T) {
+	for _, name := range Presets() {
+		c, err := Preset(name)
+		if err != nil || c.Validate() != nil || c.Preset != name {
+			t.Errorf("%s: %+v, %v, %v", name, c, err, c.Validate())
+		}
+		back, err := parseConfig([]byte(c.TOML()), Config{})
+		if err != nil || back != c {
+			t.Errorf("%s: read back %+v, %v", name, back, err)
+		}
+	}
+	if _, err := Preset("fancy"); err == nil || !strings.Contains(err.Error(), "published, paper, compact") {
+		t.Errorf("error %v, want one that lists the presets", err)
+	}
+	if len(presets) != len(Presets()) {
+		t.Error("Presets does not list all")
+	}
+}
+
+func TestLoadConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.toml")
+	base, _ := Preset("compact")
+	for _, c := range []struct{ text, want string }{
+		{"preset = \"paper\"\nsteps = 10\n", ""},
+		{"speed = 3\n", `unknown setting "speed"`},
+		{"steps = \"many\"\n", "steps"},
+		{"preset = \"none\"\n", `preset "none"`},
+		{"= =", "toml"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := LoadConfig(path, base)
+		if c.want == "" {
+			if err != nil || got.Preset != "paper" || got.Steps != 10 || got.Components != 20 {
+				t.Errorf("%q: %+v, %v", c.text, got, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line with %q and the file", c.text, err, c.want)
+		}
+	}
+	if _, err := LoadConfig(path+".none", base); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("missing file: %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		`extractor "x"`:    func(c *Config) { c.Extractor = "x" },
+		"dim 0":            func(c *Config) { c.Dim = 0 },
+		"components 0":     func(c *Config) { c.Components = 0 },
+		"steps -1":         func(c *Config) { c.Steps = -1 },
+		"scale 0":          func(c *Config) { c.Scale = 0 },
+		"alpha NaN":        func(c *Config) { c.Alpha = math.NaN() },
+		`gradient "y"`:     func(c *Config) { c.Gradient = "y" },
+		"epochs 0":         func(c *Config) { c.Epochs = 0 },
+		"max-updates -1":   func(c *Config) { c.MaxUpdates = -1 },
+		"batch 0":          func(c *Config) { c.Batch = 0 },
+		"lr +Inf":          func(c *Config) { c.LR = math.Inf(1) },
+		"potential-lr -1":  func(c *Config) { c.PotentialLR = -1 },
+		`schedule "linear`: func(c *Config) { c.Schedule = "linear" },
+		"warmup 2":         func(c *Config) { c.Warmup = 2 },
+		"clip -1":          func(c *Config) { c.Clip = -1 },
+		"val-size -2":      func(c *Config) { c.ValSize = -2 },
+	} {
+		c, _ := Preset("compact")
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want one that begins with %q", err, want)
+		}
+	}
+}
+
+func TestCosPi(t *testing.T) {
+	for i := range 1001 {
+		x := float64(i) / 1000
+		if got, want := cosPi(x), math.Cos(math.Pi*x); math.Abs(got-want) > 1e-9 {
+			t.Errorf("cosPi(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestRate(t *testing.T) {
+	c := Config{Schedule: "cosine", Warmup: 0.1}
+	last := 0.0
+	for s := range 200 {
+		r := c.rate(s, 200)
+		if s < 20 && (r <= last || r > 1) || s > 20 && r >= last {
+			t.Errorf("update %d: rate %v after %v", s, r, last)
+		}
+		last = r
+	}
+	if last > 1e-3 || c.rate(19, 200) != 1 || math.Abs(c.rate(20, 200)-1) > 1e-9 {
+		t.Errorf("rates %v, %v, ..., %v", c.rate(19, 200), c.rate(20, 200), last)
+	}
+	if r := (Config{Schedule: "constant"}).rate(0, 1); r != 1 {
+		t.Errorf("constant rate %v", r)
+	}
+}
+
+func TestSoftplus(t *testing.T) {
+	for _, alpha := range []float32{1e-4, 0.01, 0.1, 1, 1.11, 5, 19, 30, 1000} {
+		if got := softplus(softplusInverse(alpha)); math.Abs(float64(got/alpha)-1) > 1e-6/min(float64(alpha), 1) {
+			t.Errorf("softplus(softplusInverse(%v)) = %v", alpha, got)
+		}
+		want := 1 - math.Exp(-float64(alpha))
+		if got := float64(softplusSlope(alpha)); math.Abs(got-want) > 2e-7 {
+			t.Errorf("softplusSlope(%v) = %v, want %v", alpha, got, want)
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package dpn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"dpnbench/dataset"
+	"dpnbench/engine"
+	"dpnbench/internal/atomicfile"
+)
+
+// Files that Fit keeps in its folder.
+const (
+	ModelFile   = "model.safetensors" // the best epoch so far
+	LastFile    = "last.safetensors"  // the last finished epoch
+	StateFile   = "state.safetensors" // what resuming needs
+	MetricsFile = "metrics.jsonl"     // a line an epoch
+	ConfigFile  = "config.toml"       // the settings used in the end
+)
+
+// Epoch is what training measured in one epoch. The training figures are those of the
+// minibatches as they were used; without validation pictures the val fields are nil.
+type Epoch struct {
+	Epoch         int      `json:"epoch"` // from 1
+	TrainLoss     float64  `json:"train_loss"`
+	TrainAccuracy float64  `json:"train_accuracy"`
+	ValLoss       *float64 `json:"val_loss"`
+	ValAccuracy   *float64 `json:"val_accuracy"`
+	Seconds       float64  `json:"seconds"`
+	Updates       int      `json:"updates"`       // made by the end of the epoch
+	GradientNorm  float64  `json:"gradient_norm"` // median over the updates, before clipping
+	Alpha         float32  `json:"alpha"`         // step size of the ascent at the end
+}
+
+// FitOptions say what happens around training.
+type FitOptions struct {
+	Dir    string // where to keep models and metrics; empty: nowhere
+	Resume bool   // go on from the state in Dir, if there is one
+
+	OnEpoch func(Epoch)                       // after each finished epoch
+	OnStep  func(done, all int, loss float64) // after each update
+}
+
+// FitResult sums up training.
+type FitResult struct {
+	Epochs         []Epoch
+	Best           int     // epoch whose model was kept, from 1
+	Updates        int     // made in all
+	Seconds        float64 // of all epochs
+	SecondsPerStep float64 // median of one update
+}
+
+// NotFiniteError says that training stopped because a number was infinite or NaN.
+type NotFiniteError struct {
+	Epoch, Update int    // from 1
+	What          string // "loss", or the name of the tensor whose gradient it was
+}
+
+func (e *NotFiniteError) Error() string {
+	return fmt.Sprintf("epoch %d, update %d: the %s is not finite; try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1",
+		e.Epoch, e.Update, e.What)
+}
+
+// split returns the pictures to train on and those to validate on: the last ValSize.
+func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
+	n := m.Config.ValSize
+	if n < 0 {
+		n = s.Len() / 10
+	}
+	if n >= s.Len() {
+		return nil, nil, fmt.Errorf("val-size %d: expected fewer than the %d training pictures", n, s.Len())
+	}
+	return s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len()), nil
+}
+
+// Init places the centres of the potential by k-means on the features of s.
+func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) error {
+	x, err := m.Features(ctx, e, s)
+	if err != nil {
+		return err
+	}
+	r, err := KMeans(ctx, e, x, m.Config.Components, m.Config.Seed)
+	if err != nil {
+		return err
+	}
+	copy(m.potential.mu.Data, r.Centres.Data)
+	return nil
+}
+
+// Fit trains the model on s, of which the last pictures are kept for validation, and
+// leaves it as it was after the epoch with the lowest validation loss (without
+// validation pictures: the last epoch). Training begins with the placement of the
+// centres. It stops with ctx's error when ctx ends, and with a *NotFiniteError when the
+// loss or the gradient is not finite; what finished epochs have written stays good.
+func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
+	if err := m.fits(s); err != nil {
+		return nil, err
+	}
+	train, val, err := m.split(s)
+	if err != nil {
+		return nil, err
+	}
+	f := &fitting{m: m, e: e, train: train, val: val, opt: opt, best: -1}
+	return f.run(ctx)
+}
+
+// fitting is one call of Fit.
+type fitting struct {
+	m          *Model
+	e          *engine.Engine
+	train, val *dataset.Set
+	opt        FitOptions
+	step       *stepper
+	progress
+
+	best      int // index of the best epoch, or -1
+	bestModel [][]float32
+	data      string // fingerprint of the training pictures
+
+	// Denoised features of both splits, when only the classifier learns: the potential
+	// never changes, and neither do they.
+	denoised, denoisedVal engine.Matrix
+}
+
+func (f *fitting) run(ctx context.Context) (*FitResult, error) {
+	m := f.m
+	f.step = newStepper(m, f.e)
+	resumed, err := f.resume()
+	if err != nil {
+		return nil, err
+	}
+	if !resumed {
+		if err := m.Init(ctx, f.e, f.train); err != nil {
+			return nil, err
+		}
+	}
+	if f.opt.Dir != "" {
+		text := m.Config.TOML()
+		if err := writeText(filepath.Join(f.opt.Dir, ConfigFile), text); err != nil {
+			return nil, err
+		}
+	}
+	if m.Config.Gradient == "detached" {
+		if f.denoised, err = m.Denoised(ctx, f.e, f.train); err != nil {
+			return nil, err
+		}
+		if f.denoisedVal, err = m.Denoised(ctx, f.e, f.val); err != nil {
+			return nil, err
+		}
+	}
+	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
+	all := m.Config.Epochs * perEpoch
+	if m.Config.MaxUpdates > 0 {
+		all = min(all, m.Config.MaxUpdates)
+	}
+	for f.updates < all {
+		if err := f.epoch(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range m.Params() {
+		copy(p.Data, f.bestModel[i])
+	}
+	m.potential.setAlpha(m.potential.Alpha())
+	m.stale = true
+	r := &FitResult{Epochs: f.history, Best: f.best + 1, Updates: f.updates}
+	for _, h := range f.history {
+		r.Seconds += h.Seconds
+	}
+	r.SecondsPerStep = median(f.seconds)
+	return r, nil
+}
+
+// epoch makes one pass over the training pictures in a new random order, validates, and
+// keeps what there is to keep.
+func (f *fitting) epoch(ctx context.Context, all int) error {
+	m, s := f.m, f.step
+	start := time.Now()
+	number := len(f.history) + 1
+	order := make([]int32, f.train.Len())
+	engine.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
+	var t tally
+	var norms []float64
+	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		at := order[lo:min(lo+m.Config.Batch, len(order))]
+		begun := time.Now()
+		var loss float64
+		if m.Config.Gradient == "detached" {
+			loss = s.detached(f.denoised, f.train, at, &t)
+		} else {
+			loss = s.exact(f.train, at, &t)
+		}
+		if loss-loss != 0 {
+			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: "loss"}
+		}
+		norm := s.norm()
+		if norm-norm != 0 {
+			what := "norm of the gradient"
+			if name := s.spoiled(); name != "" {
+				what = "gradient of " + name
+			}
+			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
+		}
+		norms = append(norms, norm)
+		s.update(m.Config.rate(f.updates, all), norm)
+		f.updates++
+		f.seconds = append(f.seconds, time.Since(begun).Seconds())
+		if f.opt.OnStep != nil {
+			f.opt.OnStep(f.updates, all, loss)
+		}
+	}
+	score := t.score()
+	h := Epoch{Epoch: number, TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: f.updates,
+		GradientNorm: median(norms), Alpha: m.potential.Alpha()}
+	better := true
+	if f.val.Len() > 0 {
+		v, err := f.validate(ctx)
+		if err != nil {
+			return err
+		}
+		if v.Loss-v.Loss != 0 {
+			return &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
+		}
+		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
+		better = f.best < 0 || v.Loss < *f.history[f.best].ValLoss
+	}
+	h.Seconds = time.Since(start).Seconds()
+	f.history = append(f.history, h)
+	if better {
+		f.best = len(f.history) - 1
+		f.keepBest()
+	}
+	if err := f.write(better); err != nil {
+		return err
+	}
+	if f.opt.OnEpoch != nil {
+		f.opt.OnEpoch(h)
+	}
+	return nil
+}
+
+func (f *fitting) validate(ctx context.Context) (Score, error) {
+	if f.m.Config.Gradient != "detached" {
+		return f.m.Score(ctx, f.e, f.val)
+	}
+	var t tally
+	t.add(f.e, f.m.Logits(f.e, f.denoisedVal), f.val.Labels, engine.Matrix{}, 0)
+	return t.score(), nil
+}
+
+// keepBest remembers the parameters as they are.
+func (f *fitting) keepBest() {
+	for i, p := range f.m.Params() {
+		if len(f.bestModel) <= i {
+			f.bestModel = append(f.bestModel, make([]float32, len(p.Data)))
+		}
+		copy(f.bestModel[i], p.Data)
+	}
+}
+
+// write keeps the finished epoch: the models and metrics first, the state last, so that
+// resuming never starts from a state whose model is not there.
+func (f *fitting) write(better bool) error {
+	dir := f.opt.Dir
+	if dir == "" {
+		return nil
+	}
+	if better {
+		if err := f.m.Save(filepath.Join(dir, ModelFile)); err != nil {
+			return fileError("model", filepath.Join(dir, ModelFile), err)
+		}
+	}
+	if err := f.m.Save(filepath.Join(dir, LastFile)); err != nil {
+		return fileError("model", filepath.Join(dir, LastFile), err)
+	}
+	if err := f.writeMetrics(); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, StateFile)
+	if err := f.step.save(path, f.data, f.progress); err != nil {
+		return fileError("state", path, err)
+	}
+	return nil
+}
+
+// writeMetrics writes the whole history, a line an epoch.
+func (f *fitting) writeMetrics() error {
+	path := filepath.Join(f.opt.Dir, MetricsFile)
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		for _, h := range f.history {
+			if err := enc.Encode(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fileError("metrics", path, err)
+	}
+	return nil
+}
+
+// resume goes back to the state in the folder, if it is asked for and there is one.
+func (f *fitting) resume() (bool, error) {
+	if f.opt.Dir == "" {
+		return false, nil
+	}
+	f.data = fingerprint(f.train) // of the pictures, not of those kept for validation
+	if !f.opt.Resume {
+		return false, nil
+	}
+	path := filepath.Join(f.opt.Dir, StateFile)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return false, nil // nothing was finished: begin
+	}
+	p, err := f.step.load(path, f.data)
+	if err != nil {
+		return false, err
+	}
+	f.progress = p
+	for i, h := range p.history {
+		if h.ValLoss == nil || f.best < 0 || *h.ValLoss < *p.history[f.best].ValLoss {
+			f.best = i
+		}
+	}
+	best := filepath.Join(f.opt.Dir, ModelFile)
+	m, err := Load(best)
+	if err != nil {
+		return false, err
+	}
+	for i, q := range m.Params() {
+		if want := f.m.Params()[i]; q.Name != want.Name || len(q.Data) != len(want.Data) {
+			return false, fmt.Errorf("model %s: not the network of %s", best, path)
+		}
+		f.bestModel = append(f.bestModel, q.Data)
+	}
+	return true, nil
+}
+
+func writeText(path, text string) error {
+	err := atomicfile.Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	if err != nil {
+		return fileError("file", path, err)
+	}
+	return nil
+}
+
+// median returns the middle of x, or 0 of nothing.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := slices.Clone(x)
+	slices.Sort(s)
+	if n := len(s); n%2 == 0 {
+		return s[n/2-1]/2 + s[n/2]/2
+	}
+	return s[len(s)/2]
+}

@@ -1,0 +1,326 @@
+package dpn
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/engine"
+)
+
+func digits(t testing.TB, train, test int) *dataset.Data {
+	t.Helper()
+	d, err := dataset.Open("digits", dataset.Options{TrainSize: train, TestSize: test, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func newEngine(t testing.TB, o ...engine.Option) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func newModel(t testing.TB, c Config, d *dataset.Data) *Model {
+	t.Helper()
+	m, err := New(c, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// tiny is a network that trains in a fraction of a second.
+func tiny() Config {
+	c, _ := Preset("compact")
+	c.Dim, c.Components, c.Steps, c.Epochs, c.Batch = 16, 5, 3, 4, 32
+	return c
+}
+
+// trainedHash is the hash of the weights after 50 updates of the preset compact (d 64, k
+// 10, n 5) on 2,000 built-in digits, on every tier, number of threads and machine.
+const trainedHash = "eb6640a03f2cb5c4"
+
+// TestTrainedBits trains the same network on every tier and with several numbers of
+// threads: the same bits as committed.
+func TestTrainedBits(t *testing.T) {
+	d := digits(t, 2000, 10)
+	type run struct {
+		name    string
+		options []engine.Option
+	}
+	runs := []run{
+		{"one thread", []engine.Option{engine.WithThreads(1)}},
+		{"two threads", []engine.Option{engine.WithThreads(2)}},
+		{"three eager threads", []engine.Option{engine.WithThreads(3), engine.WithEagerThreads()}},
+	}
+	for _, tier := range engine.Available()[1:] { // the first is what the runs above use
+		runs = append(runs, run{tier.String(), []engine.Option{engine.WithTier(tier)}})
+	}
+	if testing.Short() {
+		runs = runs[1:2]
+	}
+	for _, r := range runs {
+		t.Run(r.name, func(t *testing.T) {
+			c, _ := Preset("compact")
+			c.MaxUpdates = 50
+			m := newModel(t, c, d)
+			res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, FitOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Updates != 50 {
+				t.Errorf("%d updates, want 50", res.Updates)
+			}
+			if got := m.WeightsSHA256(); !strings.HasPrefix(got, trainedHash) {
+				t.Errorf("weights hash to %s, want %s...", got, trainedHash)
+			}
+		})
+	}
+}
+
+// TestResume checks that training cut off in the middle of an epoch and resumed ends
+// with the same bits, metrics and best model as training in one go.
+func TestResume(t *testing.T) {
+	d := digits(t, 600, 10)
+	e := newEngine(t)
+	whole, cut := t.TempDir(), t.TempDir()
+	m := newModel(t, tiny(), d)
+	want, err := m.Fit(context.Background(), e, d.Train, FitOptions{Dir: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = newModel(t, tiny(), d).Fit(ctx, e, d.Train, FitOptions{Dir: cut, OnStep: func(done, _ int, _ float64) {
+		if done == 40 { // of 68, in the third epoch
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want that of the cancelled context", err)
+	}
+	if _, err := Load(filepath.Join(cut, ModelFile)); err != nil {
+		t.Errorf("after the cut: %v", err)
+	}
+	again := newModel(t, tiny(), d)
+	got, err := again.Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.WeightsSHA256() != m.WeightsSHA256() || got.Best != want.Best || got.Updates != want.Updates {
+		t.Errorf("resumed: epoch %d, %d updates, weights %s; in one go: epoch %d, %d updates, weights %s",
+			got.Best, got.Updates, again.WeightsSHA256(), want.Best, want.Updates, m.WeightsSHA256())
+	}
+	for _, name := range []string{ModelFile, LastFile} {
+		a, err := Load(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Load(filepath.Join(cut, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.WeightsSHA256() != b.WeightsSHA256() {
+			t.Errorf("%s differs", name)
+		}
+	}
+	for i, h := range readMetrics(t, cut) {
+		w := want.Epochs[i]
+		if h.Epoch != i+1 || h.TrainLoss != w.TrainLoss || *h.ValLoss != *w.ValLoss {
+			t.Errorf("metrics of epoch %d: %+v, want %+v", i+1, h, w)
+		}
+	}
+
+	other := tiny()
+	other.LR = 2e-3
+	_, err = newModel(t, other, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "lr is 0.002, was 0.001") {
+		t.Errorf("error %v, want one that names the changed setting", err)
+	}
+	_, err = newModel(t, tiny(), d).Fit(context.Background(), e, digits(t, 700, 10).Train, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "other training pictures") {
+		t.Errorf("error %v, want one about other pictures", err)
+	}
+}
+
+func readMetrics(t *testing.T, dir string) []Epoch {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, MetricsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var list []Epoch
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var h Epoch
+		if err := json.Unmarshal(s.Bytes(), &h); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// TestDetached checks that the published mode trains the classifier and nothing else.
+func TestDetached(t *testing.T) {
+	d := digits(t, 1000, 200)
+	e := newEngine(t)
+	c := tiny()
+	c.Gradient, c.Extractor, c.LayerNorm, c.Scale, c.Alpha, c.Epochs = "detached", "identity", false, 1, 0.1, 15
+	m := newModel(t, c, d)
+	if err := m.Init(context.Background(), e, d.Train.Slice(0, 900)); err != nil {
+		t.Fatal(err)
+	}
+	centres := append([]float32(nil), m.potential.mu.Data...)
+	before, err := m.Score(context.Background(), e, d.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range m.potential.mu.Data {
+		if v != centres[i] {
+			t.Fatalf("centre number %d moved from %v to %v", i, centres[i], v)
+		}
+	}
+	if m.potential.Alpha() != 0.1 || m.potential.a.Data[0] != 1 || m.potential.a.Data[1] != 0 {
+		t.Error("alpha or A changed")
+	}
+	after, err := m.Score(context.Background(), e, d.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Accuracy < before.Accuracy+0.2 || after.Loss > before.Loss {
+		t.Errorf("training took %+v to %+v", before, after)
+	}
+	pred, err := m.Predict(context.Background(), e, d.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := 0
+	for i, y := range d.Test.Labels {
+		if pred[i] == y {
+			right++
+		}
+	}
+	if got := float64(right) / 200; got != after.Accuracy {
+		t.Errorf("predictions are right for %v, Score says %v", got, after.Accuracy)
+	}
+}
+
+// TestLearns checks that the exact gradient lowers the loss and moves every parameter.
+func TestLearns(t *testing.T) {
+	d := digits(t, 1000, 10)
+	m := newModel(t, tiny(), d)
+	r, err := m.Fit(context.Background(), newEngine(t), d.Train, FitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := r.Epochs[0], r.Epochs[len(r.Epochs)-1]
+	if last.TrainLoss > 0.8*first.TrainLoss || *last.ValLoss > *first.ValLoss {
+		t.Errorf("loss from %v to %v, in validation %v to %v", first.TrainLoss, last.TrainLoss, *first.ValLoss, *last.ValLoss)
+	}
+	fresh := newModel(t, tiny(), d)
+	for i, p := range m.Params() {
+		same := 0
+		for j, v := range p.Data {
+			if v == fresh.Params()[i].Data[j] {
+				same++
+			}
+		}
+		if same > len(p.Data)/10 {
+			t.Errorf("%s: %d of %d numbers did not move", p.Name, same, len(p.Data))
+		}
+	}
+}
+
+// TestNotFinite checks that a run that blows up says where, and spoils no good model.
+func TestNotFinite(t *testing.T) {
+	d := digits(t, 400, 10)
+	c := tiny()
+	c.Clip, c.LR, c.PotentialLR, c.Warmup, c.Schedule, c.Alpha = 0, 1e-3, 30, 0, "constant", 3
+	c.Epochs = 50
+	dir := t.TempDir()
+	m := newModel(t, c, d)
+	_, err := m.Fit(context.Background(), newEngine(t), d.Train, FitOptions{Dir: dir})
+	var bad *NotFiniteError
+	if !errors.As(err, &bad) {
+		t.Fatalf("error %v, want a NotFiniteError", err)
+	}
+	if bad.Update < 1 || bad.What == "" || !strings.Contains(err.Error(), "potential-lr") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %q", err)
+	}
+	if bad.Epoch > 1 {
+		if _, err := Load(filepath.Join(dir, ModelFile)); err != nil {
+			t.Errorf("the model of the epochs before: %v", err)
+		}
+	} else if _, err := os.Stat(filepath.Join(dir, ModelFile)); err == nil {
+		t.Error("a model was written although no epoch ended well")
+	}
+}
+
+// TestBatchesAndSplits checks odd sizes: a last minibatch of one, no validation, more
+// pictures wanted than there are.
+func TestBatchesAndSplits(t *testing.T) {
+	d := digits(t, 65, 10)
+	e := newEngine(t)
+	c := tiny()
+	c.Epochs, c.ValSize = 1, 0
+	r, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Updates != 3 || r.Epochs[0].ValLoss != nil || r.Best != 1 {
+		t.Errorf("%d updates, validation %v, best %d", r.Updates, r.Epochs[0].ValLoss, r.Best)
+	}
+	c.ValSize = 65
+	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "val-size 65") {
+		t.Errorf("error %v, want one about val-size", err)
+	}
+	c.ValSize, c.Components = 62, 5
+	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "5 centres for 3 rows") {
+		t.Errorf("error %v, want one about too few rows", err)
+	}
+}
+
+// TestRowsAlone checks that a picture has the same logits alone and within a set.
+func TestRowsAlone(t *testing.T) {
+	d := digits(t, 200, 70)
+	e := newEngine(t)
+	c := tiny()
+	c.Epochs = 1
+	m := newModel(t, c, d)
+	if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := m.Denoised(context.Background(), e, d.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Test.Len() {
+		one, err := m.Denoised(context.Background(), e, d.Test.Slice(i, i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range one.Row(0) {
+			if math.Float32bits(v) != math.Float32bits(x.At(i, j)) {
+				t.Fatalf("picture %d, feature %d: %v alone, %v among others", i, j, v, x.At(i, j))
+			}
+		}
+	}
+}

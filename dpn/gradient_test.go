@@ -1,0 +1,225 @@
+package dpn
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// oracle is the whole network in float64, on flat parameters by name.
+type oracle struct {
+	in, d, k, classes, steps int
+	norm                     bool
+	params                   map[string][]float64
+	x                        blas64.General // pixels
+	labels                   []byte
+}
+
+// affine returns x w^T + b.
+func affine(x blas64.General, w, b []float64, out int) blas64.General {
+	y := reference.New(x.Rows, out)
+	for r := range x.Rows {
+		for o := range out {
+			s := b[o]
+			for i := range x.Cols {
+				s += x.Data[r*x.Stride+i] * w[o*x.Cols+i]
+			}
+			y.Data[r*y.Stride+o] = s
+		}
+	}
+	return y
+}
+
+func (o *oracle) potential() (*reference.Potential, []blas64.General) {
+	p := &reference.Potential{K: o.k, D: o.d, C: o.params["denoising_potential.c"], Alpha: o.params["denoising_potential.alpha"][0],
+		Mu: blas64.General{Rows: o.k, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.mu"]}}
+	var a []blas64.General
+	for i := range o.k {
+		a = append(a, blas64.General{Rows: o.d, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.A"][i*o.d*o.d:][:o.d*o.d]})
+	}
+	p.P = reference.Factors(a)
+	return p, a
+}
+
+// forward returns features, the path of the ascent, logits and the mean loss.
+func (o *oracle) forward() (f blas64.General, rstd []float64, path []blas64.General, logits blas64.General, loss float64) {
+	f = o.x
+	if w, ok := o.params["feature_extractor.weight"]; ok {
+		f = affine(o.x, w, o.params["feature_extractor.bias"], o.d)
+	}
+	if o.norm {
+		y := reference.New(f.Rows, f.Cols)
+		for r := range f.Rows {
+			v, s := reference.LayerNorm(f.Data[r*f.Stride:][:o.d], normEps)
+			copy(y.Data[r*y.Stride:], v.V)
+			rstd = append(rstd, s.V[0])
+		}
+		f = y
+	}
+	p, _ := o.potential()
+	path = p.Ascend(f, o.steps)
+	logits = affine(path[o.steps], o.params["classifier.weight"], o.params["classifier.bias"], o.classes)
+	for r, y := range o.labels {
+		l, _ := reference.SoftmaxCrossEntropy(logits.Data[r*logits.Stride:][:o.classes], int(y))
+		loss += l.V[0] / float64(len(o.labels))
+	}
+	return f, rstd, path, logits, loss
+}
+
+// transposed returns y^T x as a flat slice and the column sums of y.
+func transposed(y, x blas64.General) (w, b []float64) {
+	w, b = make([]float64, y.Cols*x.Cols), make([]float64, y.Cols)
+	for r := range y.Rows {
+		for o := range y.Cols {
+			v := y.Data[r*y.Stride+o]
+			b[o] += v
+			for i := range x.Cols {
+				w[o*x.Cols+i] += v * x.Data[r*x.Stride+i]
+			}
+		}
+	}
+	return w, b
+}
+
+// backward returns the gradient of the loss by parameter. That of alpha is with respect
+// to alpha itself.
+func (o *oracle) backward() map[string][]float64 {
+	g := map[string][]float64{}
+	f, rstd, path, logits, _ := o.forward()
+	n := len(o.labels)
+	dy := reference.New(n, o.classes)
+	for r, y := range o.labels {
+		_, d := reference.SoftmaxCrossEntropy(logits.Data[r*logits.Stride:][:o.classes], int(y))
+		for j, v := range d.V {
+			dy.Data[r*dy.Stride+j] = v / float64(n)
+		}
+	}
+	g["classifier.weight"], g["classifier.bias"] = transposed(dy, path[o.steps])
+	w := blas64.General{Rows: o.classes, Cols: o.d, Stride: o.d, Data: o.params["classifier.weight"]}
+	v, _ := reference.MatMul(dy, w, blas64.General{})
+	p, a := o.potential()
+	pg := p.Backward(path, v)
+	g["denoising_potential.mu"], g["denoising_potential.c"] = pg.Mu.V, pg.C.V
+	g["denoising_potential.alpha"] = pg.Alpha.V
+	g["denoising_potential.A"] = reference.FactorGradient(a, pg.P).V
+	if _, ok := o.params["feature_extractor.weight"]; ok {
+		df := reference.New(n, o.d)
+		copy(df.Data, pg.V.V)
+		if o.norm {
+			for r := range n {
+				d := reference.LayerNormBackward(f.Data[r*f.Stride:][:o.d], rstd[r], pg.V.V[r*o.d:][:o.d])
+				copy(df.Data[r*o.d:], d.V)
+			}
+		}
+		g["feature_extractor.weight"], g["feature_extractor.bias"] = transposed(df, o.x)
+	}
+	return g
+}
+
+// smallModel is a network on 3 x 4 pictures with parameters away from their first values.
+func smallModel(t *testing.T, c Config) (*Model, *dataset.Set) {
+	t.Helper()
+	r := engine.NewRand(5, 0)
+	set := &dataset.Set{Rows: 3, Cols: 4, Images: make([]byte, 12*6), Labels: make([]byte, 6)}
+	for i := range set.Images {
+		set.Images[i] = byte(r.Intn(256))
+	}
+	for i := range set.Labels {
+		set.Labels[i] = byte(r.Intn(3))
+	}
+	c.Batch = 6
+	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 3, Norm: dataset.Normalization{Mean: 0.5, Std: 0.3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := m.potential
+	r.Normal(p.mu.Data)
+	r.Normal(p.c.Data)
+	noise := make([]float32, len(p.a.Data))
+	r.Normal(noise)
+	for i, v := range noise {
+		p.a.Data[i] += 0.1 * v
+	}
+	return m, set
+}
+
+var gradientConfigs = []Config{
+	{Extractor: "identity", Components: 1, Steps: 1, Scale: 0.5, Alpha: 0.3},
+	{Extractor: "identity", Components: 3, Steps: 4, Scale: 0.4, Alpha: 0.5},
+	{Extractor: "linear", Dim: 5, Components: 4, Steps: 0, Scale: 0.6, Alpha: 0.4},
+	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Scale: 0.6, Alpha: 0.4},
+	{Extractor: "linear", Dim: 5, Components: 3, Steps: 5, Scale: 0.7, Alpha: 0.3, LayerNorm: true},
+	{Extractor: "identity", Components: 3, Steps: 3, Scale: 0.4, Alpha: 0.5, LayerNorm: true},
+}
+
+func completed(c Config) Config {
+	c.Gradient, c.Epochs, c.LR, c.PotentialLR, c.Schedule, c.Seed = "exact", 1, 1e-3, 1e-3, "constant", 1
+	return c
+}
+
+// TestGradients holds every parameter's gradient in float64 against central differences
+// of the loss, and the engine's float32 gradient against the one in float64.
+func TestGradients(t *testing.T) {
+	e, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, c := range gradientConfigs {
+		c = completed(c)
+		t.Run(fmt.Sprintf("%s,k%d,n%d,norm=%v", c.Extractor, c.Components, c.Steps, c.LayerNorm), func(t *testing.T) {
+			m, set := smallModel(t, c)
+			s := newStepper(m, e)
+			var tl tally
+			at := []int32{0, 1, 2, 3, 4, 5}
+			loss := s.exact(set, at, &tl)
+
+			o := &oracle{in: 12, d: m.Dim(), k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
+				params: map[string][]float64{}, x: reference.New(6, 12), labels: set.Labels}
+			for i, v := range s.x.Data {
+				o.x.Data[i] = float64(v)
+			}
+			for _, p := range m.Params() {
+				o.params[p.Name] = reference.Vector(p.Data)
+			}
+			_, _, _, _, want := o.forward()
+			if math.Abs(loss-want) > 1e-5*want {
+				t.Errorf("loss %v, in float64 %v", loss, want)
+			}
+			grads := o.backward()
+			for _, p := range m.Params() {
+				g, x := grads[p.Name], o.params[p.Name]
+				largest := 0.0
+				for _, v := range g {
+					largest = max(largest, math.Abs(v))
+				}
+				for i := range g {
+					const h = 1e-5
+					old := x[i]
+					x[i] = old + h
+					_, _, _, _, up := o.forward()
+					x[i] = old - h
+					_, _, _, _, down := o.forward()
+					x[i] = old
+					diff := (up - down) / (2 * h)
+					if math.Abs(g[i]-diff) > 1e-6*(math.Abs(diff)+1e-2*largest)+1e-11 {
+						t.Errorf("%s[%d]: gradient %.12g, central difference %.12g", p.Name, i, g[i], diff)
+					}
+					slope := 1.0
+					if p == m.potential.alpha {
+						slope = 1 - math.Exp(-x[0])
+					}
+					if got := float64(p.grad[i]); math.Abs(got-slope*g[i]) > 2e-5*slope*largest+1e-7 {
+						t.Errorf("%s[%d]: float32 gradient %.9g, in float64 %.9g", p.Name, i, got, slope*g[i])
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package dpn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dpnbench/engine"
+)
+
+// KMeansResult is the outcome of KMeans.
+type KMeansResult struct {
+	Centres    engine.Matrix // k x d
+	Assignment []int32       // nearest centre of each row, the lower one among equals
+	Inertia    float64       // sum of squared distances to the nearest centre
+	Iterations int
+	Converged  bool
+}
+
+const (
+	kMeansIterations = 100
+	kMeansTolerance  = 1e-5 // relative fall of the inertia below which it has converged
+)
+
+// KMeans clusters the rows of x (n x d, rows contiguous) around k centres: k-means++
+// for the first ones (Arthur and Vassilvitskii, 2007), then Lloyd's iterations until no
+// row changes its centre, the inertia falls by less than a 1e-5th, or 100 are done. A
+// centre that loses all rows moves to the row that is farthest from its own. The result
+// is a function of x, k and the seed, whatever the number of threads and the machine.
+func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed uint64) (*KMeansResult, error) {
+	n, d := x.Rows, x.Cols
+	if k < 1 || n < k {
+		return nil, fmt.Errorf("k-means: %d centres for %d rows, expected at least one row for each", k, n)
+	}
+	r := &KMeansResult{Centres: engine.NewMatrix(k, d), Assignment: make([]int32, n)}
+	dist := engine.NewMatrix(n, k)
+	if err := plusPlus(ctx, e, x, r.Centres, dist, engine.NewRand(seed, streamKMeans)); err != nil {
+		return nil, err
+	}
+	before := make([]int32, n)
+	for i := range before {
+		before[i] = -1
+	}
+	last := math.Inf(1)
+	sums := engine.NewMatrix(k, d)
+	counts := make([]int, k)
+	for r.Iterations < kMeansIterations && !r.Converged {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e.SquaredDistances(dist, x, r.Centres)
+		e.ArgMin(r.Assignment, dist)
+		r.Iterations++
+		moved := 0
+		r.Inertia = 0
+		clear(sums.Data)
+		clear(counts)
+		for i, c := range r.Assignment {
+			if c != before[i] {
+				moved++
+			}
+			r.Inertia += float64(dist.At(i, int(c)))
+			e.Add(sums.Row(int(c)), sums.Row(int(c)), x.Row(i))
+			counts[c]++
+		}
+		if math.IsNaN(r.Inertia) || math.IsInf(r.Inertia, 0) {
+			return nil, fmt.Errorf("k-means: distances are not finite")
+		}
+		r.Converged = moved == 0 || last-r.Inertia < kMeansTolerance*r.Inertia
+		last = r.Inertia
+		copy(before, r.Assignment)
+		for c := range k {
+			if counts[c] > 0 {
+				e.Scale(r.Centres.Row(c), 1/float32(counts[c]), sums.Row(c))
+				continue
+			}
+			far := farthest(dist, r.Assignment)
+			copy(r.Centres.Row(c), x.Row(far))
+			dist.Set(far, int(r.Assignment[far]), 0) // so that another empty centre goes elsewhere
+			r.Converged = false
+		}
+	}
+	return r, nil
+}
+
+// farthest returns the row with the largest distance to its own centre.
+func farthest(dist engine.Matrix, own []int32) int {
+	at, most := 0, float32(-1)
+	for i, c := range own {
+		if v := dist.At(i, int(c)); v > most {
+			at, most = i, v
+		}
+	}
+	return at
+}
+
+// plusPlus chooses rows of x as centres: the first at random, each further one with a
+// probability in proportion to the squared distance to the nearest centre so far.
+func plusPlus(ctx context.Context, e *engine.Engine, x, centres, dist engine.Matrix, r *engine.Rand) error {
+	nearest := make([]float32, x.Rows)
+	pick := r.Intn(x.Rows)
+	for c := range centres.Rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		copy(centres.Row(c), x.Row(pick))
+		column := dist.Slice(0, x.Rows, c, c+1)
+		e.SquaredDistances(column, x, centres.Slice(c, c+1, 0, x.Cols))
+		var total float64
+		for i := range nearest {
+			if v := column.At(i, 0); c == 0 || v < nearest[i] {
+				nearest[i] = v
+			}
+			total += float64(nearest[i])
+		}
+		u := r.Float64() * total
+		pick = x.Rows - 1
+		var sum float64
+		for i, v := range nearest {
+			if sum += float64(v); sum > u {
+				pick = i
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package dpn
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/safetensors"
+)
+
+// Keys of the metadata of a model file, besides those of the config.
+const (
+	metaFormat  = "format"
+	metaConfig  = "config"
+	metaRows    = "rows"
+	metaCols    = "cols"
+	metaMean    = "mean"
+	metaStd     = "std"
+	formatModel = "dpnbench model 1"
+)
+
+// Save writes the model to path in the safetensors format, keys as in the published
+// state dictionary, settings in the metadata. A crash leaves the old file or the new one.
+func (m *Model) Save(path string) error {
+	return safetensors.WriteFile(path, m.file(formatModel))
+}
+
+func (m *Model) file(format string) *safetensors.File {
+	f := &safetensors.File{Metadata: map[string]string{
+		metaFormat: format,
+		metaConfig: m.Config.TOML(),
+		metaRows:   strconv.Itoa(m.Rows),
+		metaCols:   strconv.Itoa(m.Cols),
+		metaMean:   strconv.FormatFloat(float64(m.Norm.Mean), 'g', -1, 32),
+		metaStd:    strconv.FormatFloat(float64(m.Norm.Std), 'g', -1, 32),
+	}}
+	for _, p := range m.Params() {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: p.Name, Shape: p.Shape, Data: p.Data})
+	}
+	return f
+}
+
+// Load reads a model: a file that Save wrote, or the state dictionary of the published
+// reference written by PyTorch, which has no settings (square pictures, the published
+// ones otherwise; the number of steps is not in it: set Config.Steps). Every error names
+// the file, and the tensor where one is at fault.
+func Load(path string) (*Model, error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return nil, fileError("model", path, err)
+	}
+	m, err := fromFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// fileError says in one line what went wrong with which file.
+func fileError(what, path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s %s: no such file", what, path)
+		}
+		return fmt.Errorf("%s %s: %w", what, path, pe.Err)
+	}
+	return fmt.Errorf("%s %w", what, err)
+}
+
+// fromFile builds a model from the tensors and metadata of f.
+func fromFile(f *safetensors.File) (*Model, error) {
+	shape := func(name string, rank int) ([]int, error) {
+		t := f.Tensor(name)
+		if t == nil {
+			return nil, fmt.Errorf("no tensor %q", name)
+		}
+		if len(t.Shape) != rank {
+			return nil, fmt.Errorf("tensor %q has shape %v, expected %d dimensions", name, t.Shape, rank)
+		}
+		return t.Shape, nil
+	}
+	mu, err := shape("denoising_potential.mu", 2)
+	if err != nil {
+		return nil, err
+	}
+	head, err := shape("classifier.weight", 2)
+	if err != nil {
+		return nil, err
+	}
+	c := presets["published"]
+	c.Preset = "imported"
+	m := &Model{Norm: dataset.MNISTNorm, Classes: head[0]}
+	if text, ok := f.Metadata[metaConfig]; ok {
+		if c, err = decode([]byte(text), Config{}); err != nil {
+			return nil, fmt.Errorf("settings: %w", err)
+		}
+	}
+	c.Components, c.Dim, c.Extractor = mu[0], mu[1], "identity"
+	pixels := mu[1]
+	if f.Tensor("feature_extractor.weight") != nil {
+		w, err := shape("feature_extractor.weight", 2)
+		if err != nil {
+			return nil, err
+		}
+		c.Extractor, pixels = "linear", w[1]
+	}
+	if err := m.readGeometry(f.Metadata, pixels); err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	if head[0] < 1 || head[0] > 256 {
+		return nil, fmt.Errorf("classifier.weight has shape %v, expected 1 to 256 classes", head)
+	}
+	if a := f.Tensor("denoising_potential.A"); a == nil || len(a.Data) != mu[0]*mu[1]*mu[1] {
+		return nil, fmt.Errorf("no tensor \"denoising_potential.A\" of shape %v", []int{mu[0], mu[1], mu[1]})
+	}
+	m.Config = c
+	m.build()
+	for _, p := range m.Params() {
+		if err := copyTensor(p.Data, f, p.Name, p.Shape); err != nil {
+			return nil, err
+		}
+	}
+	if a := m.potential.Alpha(); !(a > 0) {
+		return nil, fmt.Errorf("tensor %q is %v, expected a number above 0", m.potential.alpha.Name, a)
+	}
+	m.potential.setAlpha(m.potential.Alpha())
+	m.stale = true
+	return m, nil
+}
+
+// readGeometry takes picture size and normalisation from the metadata, or the size from
+// the number of pixels.
+func (m *Model) readGeometry(meta map[string]string, pixels int) error {
+	side := int(math.Sqrt(float64(pixels)))
+	m.Rows, m.Cols = side, side
+	for key, to := range map[string]*int{metaRows: &m.Rows, metaCols: &m.Cols} {
+		if s, ok := meta[key]; ok {
+			v, err := strconv.Atoi(s)
+			if err != nil || v < 1 || v > 1<<16 {
+				return fmt.Errorf("metadata %s is %q, expected 1 to 65536", key, s)
+			}
+			*to = v
+		}
+	}
+	if pixels < 1 || m.Rows*m.Cols != pixels {
+		return fmt.Errorf("%d pixels, pictures of %d x %d", pixels, m.Rows, m.Cols)
+	}
+	for key, to := range map[string]*float32{metaMean: &m.Norm.Mean, metaStd: &m.Norm.Std} {
+		if s, ok := meta[key]; ok {
+			v, err := strconv.ParseFloat(s, 32)
+			if err != nil || v-v != 0 || key == metaStd && v <= 0 {
+				return fmt.Errorf("metadata %s is %q, expected a number", key, s)
+			}
+			*to = float32(v)
+		}
+	}
+	return nil
+}
+
+// copyTensor copies a tensor of that shape out of f. All numbers must be finite.
+func copyTensor(dst []float32, f *safetensors.File, name string, shape []int) error {
+	t := f.Tensor(name)
+	if t == nil {
+		return fmt.Errorf("no tensor %q", name)
+	}
+	same := len(t.Shape) == len(shape)
+	for i := 0; same && i < len(shape); i++ {
+		same = t.Shape[i] == shape[i]
+	}
+	if !same && !(len(t.Data) == 1 && len(dst) == 1) { // a scalar may be written as [1]
+		return fmt.Errorf("tensor %q has shape %v, expected %v", name, t.Shape, shape)
+	}
+	for i, v := range t.Data {
+		if v-v != 0 {
+			return fmt.Errorf("tensor %q: number %d is %v, expected finite numbers", name, i, v)
+		}
+	}
+	copy(dst, t.Data)
+	return nil
+}

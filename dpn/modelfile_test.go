@@ -1,0 +1,123 @@
+package dpn
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn/safetensors"
+)
+
+func TestSaveAndLoad(t *testing.T) {
+	for _, c := range []Config{gradientConfigs[1], gradientConfigs[4]} {
+		m, _ := smallModel(t, completed(c))
+		m.Config.Preset = "own"
+		path := filepath.Join(t.TempDir(), "m.safetensors")
+		if err := m.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.WeightsSHA256() != m.WeightsSHA256() || got.Config != m.Config || got.Norm != m.Norm ||
+			got.Rows != 3 || got.Cols != 4 || got.Classes != 3 {
+			t.Errorf("read %+v, wrote %+v", got, m)
+		}
+	}
+}
+
+// TestLoadStateDictionary loads what PyTorch writes for the published network: the same
+// tensors, no settings, alpha a scalar or of shape [1].
+func TestLoadStateDictionary(t *testing.T) {
+	const k, d = 2, 16
+	for _, alphaShape := range [][]int{nil, {1}} {
+		f := &safetensors.File{Tensors: []safetensors.Tensor{
+			{Name: "denoising_potential.mu", Shape: []int{k, d}, Data: make([]float32, k*d)},
+			{Name: "denoising_potential.A", Shape: []int{k, d, d}, Data: make([]float32, k*d*d)},
+			{Name: "denoising_potential.c", Shape: []int{k}, Data: []float32{0.5, -1}},
+			{Name: "denoising_potential.alpha", Shape: alphaShape, Data: []float32{0.1}},
+			{Name: "classifier.weight", Shape: []int{10, d}, Data: make([]float32, 10*d)},
+			{Name: "classifier.bias", Shape: []int{10}, Data: make([]float32, 10)},
+		}}
+		path := filepath.Join(t.TempDir(), "reference.safetensors")
+		if err := safetensors.WriteFile(path, f); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 || m.Config.Components != k || m.potential.c.Data[1] != -1 {
+			t.Errorf("read %+v", m)
+		}
+	}
+}
+
+// TestBadModels spoils a good file in many ways; every error is one line that names the
+// file and what is wrong.
+func TestBadModels(t *testing.T) {
+	m, _ := smallModel(t, completed(gradientConfigs[3]))
+	dir := t.TempDir()
+	spoil := func(change func(f *safetensors.File)) string {
+		f := m.file(formatModel)
+		for i, x := range f.Tensors { // the model's own numbers stay good
+			f.Tensors[i].Data = append([]float32(nil), x.Data...)
+		}
+		change(f)
+		path := filepath.Join(dir, "bad.safetensors")
+		if err := safetensors.WriteFile(path, f); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	drop := func(name string) func(f *safetensors.File) {
+		return func(f *safetensors.File) {
+			for i := range f.Tensors {
+				if f.Tensors[i].Name == name {
+					f.Tensors = append(f.Tensors[:i], f.Tensors[i+1:]...)
+					return
+				}
+			}
+		}
+	}
+	meta := func(key, value string) func(f *safetensors.File) {
+		return func(f *safetensors.File) { f.Metadata[key] = value }
+	}
+	cases := []struct {
+		want   string
+		change func(f *safetensors.File)
+	}{
+		{`"classifier.weight": number 3 is NaN`, func(f *safetensors.File) { f.Tensor("classifier.weight").Data[3] = float32(math.NaN()) }},
+		{`"denoising_potential.A": number 0 is +Inf`, func(f *safetensors.File) { f.Tensor("denoising_potential.A").Data[0] = float32(math.Inf(1)) }},
+		{"expected a number above 0", func(f *safetensors.File) { f.Tensor("denoising_potential.alpha").Data[0] = -1 }},
+		{`no tensor "denoising_potential.mu"`, drop("denoising_potential.mu")},
+		{`no tensor "classifier.bias"`, drop("classifier.bias")},
+		{`no tensor "denoising_potential.A"`, drop("denoising_potential.A")},
+		{"expected 2 dimensions", func(f *safetensors.File) { f.Tensor("denoising_potential.mu").Shape = []int{20} }},
+		{"has shape [3 1], expected [3]", func(f *safetensors.File) { f.Tensor("classifier.bias").Shape = []int{3, 1} }},
+		{"pictures of 5 x 4", meta("rows", "5")},
+		{`rows is "x"`, meta("rows", "x")},
+		{`std is "0"`, meta("std", "0")},
+		{"settings", meta("config", "steps = -1")},
+		{"settings", meta("config", "no TOML")},
+		{`unknown setting "colour"`, meta("config", "colour = 1")},
+	}
+	for _, c := range cases {
+		path := spoil(c.change)
+		_, err := Load(path)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q and the file", err, c.want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cut"), []byte("xx"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cut", "none", "."} {
+		if _, err := Load(filepath.Join(dir, name)); err == nil {
+			t.Errorf("no error for %q", name)
+		}
+	}
+}

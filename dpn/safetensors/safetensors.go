@@ -1,0 +1,289 @@
+// Package safetensors reads and writes the safetensors format for float32 tensors: an
+// 8-byte little-endian length, a JSON header of that length, and the numbers.
+//
+// Reading checks everything before it allocates: the header is at most 100 MB and lies
+// within the file; every tensor is F32, its range has the size of its shape, and the
+// ranges cover the data exactly, without overlap or hole. The format is that of
+// https://github.com/huggingface/safetensors; PyTorch reads what Write writes.
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sort"
+
+	"dpnbench/internal/atomicfile"
+)
+
+// MaxHeader is the largest header that is accepted, in bytes.
+const MaxHeader = 100 << 20
+
+// Tensor is a named array, row-major. A scalar has an empty shape.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
+// File is what a safetensors file holds. Tensors are in the order of their names.
+type File struct {
+	Tensors  []Tensor
+	Metadata map[string]string
+}
+
+// Tensor returns the tensor of that name, or nil.
+func (f *File) Tensor(name string) *Tensor {
+	for i := range f.Tensors {
+		if f.Tensors[i].Name == name {
+			return &f.Tensors[i]
+		}
+	}
+	return nil
+}
+
+// entry is a tensor in the header.
+type entry struct {
+	DType   string  `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
+// Write writes f to w, tensors in the order of their names.
+func Write(w io.Writer, f *File) error {
+	tensors := append([]Tensor(nil), f.Tensors...)
+	sort.Slice(tensors, func(i, j int) bool { return tensors[i].Name < tensors[j].Name })
+	var head bytes.Buffer
+	head.WriteByte('{')
+	member := func(name string, v any) error {
+		if head.Len() > 1 {
+			head.WriteByte(',')
+		}
+		k, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		head.Write(k)
+		head.WriteByte(':')
+		head.Write(b)
+		return nil
+	}
+	if len(f.Metadata) > 0 {
+		if err := member("__metadata__", f.Metadata); err != nil {
+			return err
+		}
+	}
+	at := int64(0)
+	for i, t := range tensors {
+		if i > 0 && t.Name == tensors[i-1].Name {
+			return fmt.Errorf("safetensors: two tensors named %q", t.Name)
+		}
+		n := 1
+		e := entry{DType: "F32", Shape: []int64{}}
+		for _, d := range t.Shape {
+			n *= d
+			e.Shape = append(e.Shape, int64(d))
+		}
+		if n != len(t.Data) {
+			return fmt.Errorf("safetensors: tensor %q has %d numbers for shape %v", t.Name, len(t.Data), t.Shape)
+		}
+		e.Offsets = []int64{at, at + 4*int64(n)}
+		at = e.Offsets[1]
+		if err := member(t.Name, e); err != nil {
+			return err
+		}
+	}
+	head.WriteByte('}')
+	for head.Len()%8 != 0 {
+		head.WriteByte(' ')
+	}
+	if head.Len() > MaxHeader {
+		return fmt.Errorf("safetensors: header of %d bytes, at most %d", head.Len(), MaxHeader)
+	}
+	var size [8]byte
+	binary.LittleEndian.PutUint64(size[:], uint64(head.Len()))
+	if _, err := w.Write(size[:]); err != nil {
+		return err
+	}
+	if _, err := w.Write(head.Bytes()); err != nil {
+		return err
+	}
+	buf := make([]byte, 64<<10)
+	for _, t := range tensors {
+		for x := t.Data; len(x) > 0; {
+			n := min(len(x), len(buf)/4)
+			for i, v := range x[:n] {
+				binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(v))
+			}
+			if _, err := w.Write(buf[:4*n]); err != nil {
+				return err
+			}
+			x = x[n:]
+		}
+	}
+	return nil
+}
+
+// WriteFile replaces the file at path by f, so that a crash leaves the old file or the
+// new one.
+func WriteFile(path string, f *File) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return Write(w, f) })
+}
+
+// ReadFile reads the file at path. Errors name the file.
+func ReadFile(path string) (*File, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	st, err := r.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	f, err := Read(r, st.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Read reads a file of size bytes from r.
+func Read(r io.Reader, size int64) (*File, error) {
+	var b [8]byte
+	if size < 8 {
+		return nil, fmt.Errorf("%d bytes, a safetensors file has at least 8", size)
+	}
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return nil, fmt.Errorf("length of the header: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(b[:])
+	if n > MaxHeader {
+		return nil, fmt.Errorf("offset 0: header of %d bytes, at most %d are accepted", n, MaxHeader)
+	}
+	if int64(n) > size-8 {
+		return nil, fmt.Errorf("offset 0: header of %d bytes in a file of %d", n, size)
+	}
+	head := make([]byte, n)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	f, entries, err := parseHeader(head, size-8-int64(n))
+	if err != nil {
+		return nil, err
+	}
+	// The ranges are in order and cover the data: read it in one go.
+	for i, at := range entries {
+		t := &f.Tensors[at]
+		data, err := readFloats(r, t.Data)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q (%d of %d): %w", t.Name, i+1, len(entries), err)
+		}
+		t.Data = data
+	}
+	return f, nil
+}
+
+// readFloats fills x.
+func readFloats(r io.Reader, x []float32) ([]float32, error) {
+	buf := make([]byte, min(64<<10, 4*len(x)))
+	for at := 0; at < len(x); {
+		n := min(len(x)-at, len(buf)/4)
+		if _, err := io.ReadFull(r, buf[:4*n]); err != nil {
+			return nil, err
+		}
+		for i := range n {
+			x[at+i] = math.Float32frombits(binary.LittleEndian.Uint32(buf[4*i:]))
+		}
+		at += n
+	}
+	return x, nil
+}
+
+// parseHeader checks the header against the number of bytes of data that follow it. It
+// returns the tensors with room for their data, and their order in the data.
+func parseHeader(head []byte, data int64) (*File, []int, error) {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(head, &raw); err != nil {
+		return nil, nil, fmt.Errorf("header: %w", err)
+	}
+	if raw == nil {
+		return nil, nil, errors.New("header: expected a JSON object")
+	}
+	f := &File{}
+	if m, ok := raw["__metadata__"]; ok {
+		if err := json.Unmarshal(m, &f.Metadata); err != nil {
+			return nil, nil, fmt.Errorf("header: __metadata__: %w", err)
+		}
+		delete(raw, "__metadata__")
+	}
+	type span struct{ begin, end int64 }
+	var spans []span
+	for name := range raw {
+		f.Tensors = append(f.Tensors, Tensor{Name: name})
+	}
+	sort.Slice(f.Tensors, func(i, j int) bool { return f.Tensors[i].Name < f.Tensors[j].Name })
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		var e entry
+		if err := json.Unmarshal(raw[t.Name], &e); err != nil {
+			return nil, nil, fmt.Errorf("header: tensor %q: %w", t.Name, err)
+		}
+		if e.DType != "F32" {
+			return nil, nil, fmt.Errorf("header: tensor %q has type %q, expected F32", t.Name, e.DType)
+		}
+		if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > data {
+			return nil, nil, fmt.Errorf("header: tensor %q: data_offsets %v, expected a range within the %d bytes of data", t.Name, e.Offsets, data)
+		}
+		n := int64(1)
+		for _, d := range e.Shape {
+			if d < 0 || d > 0 && n > data/4/d {
+				return nil, nil, fmt.Errorf("header: tensor %q: shape %v does not fit the %d bytes of data", t.Name, e.Shape, data)
+			}
+			n *= d
+			t.Shape = append(t.Shape, int(d))
+		}
+		if 4*n != e.Offsets[1]-e.Offsets[0] {
+			return nil, nil, fmt.Errorf("header: tensor %q: shape %v takes %d bytes, data_offsets %v", t.Name, e.Shape, 4*n, e.Offsets)
+		}
+		spans = append(spans, span{e.Offsets[0], e.Offsets[1]})
+	}
+	order := make([]int, len(spans))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := spans[order[i]], spans[order[j]]
+		return a.begin < b.begin || a.begin == b.begin && a.end < b.end
+	})
+	at := int64(0)
+	for _, i := range order {
+		if spans[i].begin != at {
+			what := "leaves a hole after"
+			if spans[i].begin < at {
+				what = "overlaps what ends at"
+			}
+			return nil, nil, fmt.Errorf("header: tensor %q begins at %d of the data and %s %d", f.Tensors[i].Name, spans[i].begin, what, at)
+		}
+		at = spans[i].end
+	}
+	if at != data {
+		return nil, nil, fmt.Errorf("%d bytes of data, the tensors take %d", data, at)
+	}
+	for i := range f.Tensors { // only now: together they take what the file has
+		f.Tensors[i].Data = make([]float32, (spans[i].end-spans[i].begin)/4)
+	}
+	return f, order, nil
+}

@@ -1,0 +1,144 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func sample() *File {
+	return &File{
+		Tensors: []Tensor{
+			{"a.weight", []int{2, 3}, []float32{1, 2, 3, 4, 5, float32(math.Inf(-1))}},
+			{"b", nil, []float32{0.1}},
+			{"empty", []int{0, 4}, []float32{}},
+			{"z", []int{2}, []float32{-0x1p-149, 7}},
+		},
+		Metadata: map[string]string{"preset": "paper", "note": "ä \"quoted\""},
+	}
+}
+
+func encode(t testing.TB, f *File) []byte {
+	var b bytes.Buffer
+	if err := Write(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := sample()
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	if err := WriteFile(path, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, wrote %+v", got, want)
+	}
+	b := encode(t, want)
+	if n := binary.LittleEndian.Uint64(b); n%8 != 0 {
+		t.Errorf("header of %d bytes, expected a multiple of 8", n)
+	}
+	if got.Tensor("b").Data[0] != 0.1 || got.Tensor("none") != nil {
+		t.Error("Tensor finds the wrong ones")
+	}
+}
+
+// raw makes a file from a header and a number of data bytes.
+func raw(header string, data int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	b = append(b, header...)
+	return append(b, make([]byte, data)...)
+}
+
+func TestBadFiles(t *testing.T) {
+	good := encode(t, sample())
+	for _, c := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"empty", nil, "0 bytes"},
+		{"no header", raw("", 0), "header"},
+		{"huge header", binary.LittleEndian.AppendUint64(nil, 1<<40), "at most"},
+		{"header past the end", binary.LittleEndian.AppendUint64(nil, 100), "in a file of 8"},
+		{"not JSON", raw("{x", 0), "header"},
+		{"null", raw("null", 0), "expected a JSON object"},
+		{"cut", good[:len(good)-1], "of data"},
+		{"longer", append(append([]byte(nil), good...), 0), "bytes of data, the tensors take"},
+		{"type", raw(`{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}`, 4), `has type "BF16", expected F32`},
+		{"out of range", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 4), "within the 4 bytes"},
+		{"negative", raw(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 4), "shape [-1]"},
+		{"backwards", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 4), "data_offsets [4 0]"},
+		{"overflow", raw(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4), "does not fit"},
+		{"shape and range", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 8), "takes 8 bytes"},
+		{"overlap", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), "overlaps"},
+		{"hole", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}`, 12), "hole"},
+		{"metadata", raw(`{"__metadata__":{"a":1}}`, 0), "__metadata__"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Read(bytes.NewReader(c.file), int64(len(c.file)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %v", err)
+			}
+		})
+	}
+	if _, err := ReadFile(t.TempDir()); err == nil {
+		t.Error("no error for a folder")
+	}
+}
+
+func TestBadTensors(t *testing.T) {
+	for _, f := range []*File{
+		{Tensors: []Tensor{{"a", []int{2}, []float32{1}}}},
+		{Tensors: []Tensor{{"a", []int{1}, []float32{1}}, {"a", []int{1}, []float32{1}}}},
+	} {
+		if Write(&bytes.Buffer{}, f) == nil {
+			t.Errorf("wrote %+v", f)
+		}
+	}
+}
+
+// FuzzRead: any input is refused or read into what it writes again.
+func FuzzRead(f *testing.F) {
+	f.Add(encode(f, sample()))
+	f.Add(raw(`{}`, 0))
+	f.Add(raw(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4))
+	f.Add(raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, 0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file, err := Read(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := Write(&again, file); err != nil {
+			t.Fatal(err)
+		}
+		back, err := Read(&again, int64(again.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range file.Tensors {
+			y := back.Tensors[i]
+			if x.Name != y.Name || len(x.Data) != len(y.Data) {
+				t.Fatalf("tensor %q with %d numbers became %q with %d", x.Name, len(x.Data), y.Name, len(y.Data))
+			}
+			for j := range x.Data {
+				if math.Float32bits(x.Data[j]) != math.Float32bits(y.Data[j]) {
+					t.Fatalf("tensor %q: number %d changed", x.Name, j)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package dpn
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/safetensors"
+)
+
+// The training state after an epoch, from which training goes on as if it had never
+// stopped: one safetensors file with the parameters, Adam's moments ("adam.m." and
+// "adam.v." before the name) and the unconstrained step size; the rest is metadata.
+
+const (
+	formatState = "dpnbench training state 1"
+	metaHistory = "history"
+	metaUpdates = "updates"
+	metaBeta1   = "beta1t"
+	metaBeta2   = "beta2t"
+	metaData    = "data_sha256"
+	metaSteps   = "step_seconds"
+	rawAlpha    = "denoising_potential.alpha_unconstrained"
+	prefixM     = "adam.m."
+	prefixV     = "adam.v."
+)
+
+// progress is how far training has come.
+type progress struct {
+	history []Epoch
+	updates int
+	seconds []float64 // of each update
+}
+
+func (s *stepper) save(path, data string, p progress) error {
+	f := s.m.file(formatState)
+	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: rawAlpha, Data: s.m.potential.raw})
+	for _, q := range s.params {
+		f.Tensors = append(f.Tensors,
+			safetensors.Tensor{Name: prefixM + q.Name, Shape: q.Shape, Data: q.m},
+			safetensors.Tensor{Name: prefixV + q.Name, Shape: q.Shape, Data: q.v})
+	}
+	history, err := json.Marshal(p.history)
+	if err != nil {
+		return err
+	}
+	seconds, err := json.Marshal(p.seconds)
+	if err != nil {
+		return err
+	}
+	f.Metadata[metaHistory] = string(history)
+	f.Metadata[metaSteps] = string(seconds)
+	f.Metadata[metaUpdates] = strconv.Itoa(p.updates)
+	f.Metadata[metaBeta1] = strconv.FormatFloat(s.beta1t, 'g', -1, 64)
+	f.Metadata[metaBeta2] = strconv.FormatFloat(s.beta2t, 'g', -1, 64)
+	f.Metadata[metaData] = data
+	return safetensors.WriteFile(path, f)
+}
+
+// load restores what save wrote. It refuses a state of other settings or other data.
+func (s *stepper) load(path, data string) (p progress, err error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return p, fileError("state", path, err)
+	}
+	if p, err = s.restore(f, data); err != nil {
+		return p, fmt.Errorf("state %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func (s *stepper) restore(f *safetensors.File, data string) (p progress, err error) {
+	if got := f.Metadata[metaFormat]; got != formatState {
+		return p, fmt.Errorf("format %q, expected %q", got, formatState)
+	}
+	c, err := decode([]byte(f.Metadata[metaConfig]), Config{})
+	if err != nil {
+		return p, fmt.Errorf("settings: %w", err)
+	}
+	if d := s.m.Config.difference(c); d != "" {
+		return p, fmt.Errorf("cannot resume with other settings: %s", d)
+	}
+	if f.Metadata[metaData] != data {
+		return p, fmt.Errorf("cannot resume with other training pictures")
+	}
+	for _, q := range s.m.Params() {
+		if err := copyTensor(q.Data, f, q.Name, q.Shape); err != nil {
+			return p, err
+		}
+	}
+	if err := copyTensor(s.m.potential.raw, f, rawAlpha, nil); err != nil {
+		return p, err
+	}
+	for _, q := range s.params {
+		if err := copyTensor(q.m, f, prefixM+q.Name, q.Shape); err != nil {
+			return p, err
+		}
+		if err := copyTensor(q.v, f, prefixV+q.Name, q.Shape); err != nil {
+			return p, err
+		}
+	}
+	s.m.stale = true
+	if err := json.Unmarshal([]byte(f.Metadata[metaHistory]), &p.history); err != nil {
+		return p, fmt.Errorf("history: %w", err)
+	}
+	if err := json.Unmarshal([]byte(f.Metadata[metaSteps]), &p.seconds); err != nil {
+		return p, fmt.Errorf("step_seconds: %w", err)
+	}
+	if p.updates, err = strconv.Atoi(f.Metadata[metaUpdates]); err != nil || p.updates < 0 {
+		return p, fmt.Errorf("updates is %q, expected a number", f.Metadata[metaUpdates])
+	}
+	for key, to := range map[string]*float64{metaBeta1: &s.beta1t, metaBeta2: &s.beta2t} {
+		if *to, err = strconv.ParseFloat(f.Metadata[key], 64); err != nil || !(*to >= 0 && *to < 1) {
+			return p, fmt.Errorf("%s is %q, expected 0 to 1", key, f.Metadata[key])
+		}
+	}
+	return p, nil
+}
+
+// fingerprint hashes pictures and labels.
+func fingerprint(s *dataset.Set) string {
+	h := sha256.New()
+	h.Write(s.Labels)
+	h.Write(s.Images)
+	return hex.EncodeToString(h.Sum(nil))
+}
