@@ -59,13 +59,16 @@ type FitResult struct {
 
 // NotFiniteError says that training stopped because a number was infinite or NaN.
 type NotFiniteError struct {
-	Epoch, Update int    // from 1
+	Epoch, Update int    // from 1; 0 outside Fit
 	What          string // "loss", or the name of the tensor whose gradient it was
 }
 
 func (e *NotFiniteError) Error() string {
-	return fmt.Sprintf("epoch %d, update %d: the %s is not finite; try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1",
-		e.Epoch, e.Update, e.What)
+	where := ""
+	if e.Epoch > 0 {
+		where = fmt.Sprintf("epoch %d, update %d: ", e.Epoch, e.Update)
+	}
+	return where + "the " + e.What + " is not finite; try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1"
 }
 
 // split returns the pictures to train on and those to validate on: the last ValSize.
@@ -117,7 +120,7 @@ type fitting struct {
 	e          *engine.Engine
 	train, val *dataset.Set
 	opt        FitOptions
-	step       *stepper
+	step       *Trainer
 	progress
 
 	best      int // index of the best epoch, or -1
@@ -131,7 +134,7 @@ type fitting struct {
 
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
-	f.step = newStepper(m, f.e)
+	f.step = NewTrainer(m, f.e)
 	resumed, err := f.resume()
 	if err != nil {
 		return nil, err
@@ -200,15 +203,8 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		} else {
 			loss = s.exact(f.train, at, &t)
 		}
-		if loss-loss != 0 {
-			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: "loss"}
-		}
-		norm := s.norm()
-		if norm-norm != 0 {
-			what := "norm of the gradient"
-			if name := s.spoiled(); name != "" {
-				what = "gradient of " + name
-			}
+		norm, what := s.check(loss)
+		if what != "" {
 			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
 		}
 		norms = append(norms, norm)

@@ -175,7 +175,7 @@ func TestGradients(t *testing.T) {
 		c = completed(c)
 		t.Run(fmt.Sprintf("%s,k%d,n%d,norm=%v", c.Extractor, c.Components, c.Steps, c.LayerNorm), func(t *testing.T) {
 			m, set := smallModel(t, c)
-			s := newStepper(m, e)
+			s := NewTrainer(m, e)
 			var tl tally
 			at := []int32{0, 1, 2, 3, 4, 5}
 			loss := s.exact(set, at, &tl)

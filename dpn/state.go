@@ -35,7 +35,7 @@ type progress struct {
 	seconds []float64 // of each update
 }
 
-func (s *stepper) save(path, data string, p progress) error {
+func (s *Trainer) save(path, data string, p progress) error {
 	f := s.m.file(formatState)
 	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: rawAlpha, Data: s.m.potential.raw})
 	for _, q := range s.params {
@@ -61,7 +61,7 @@ func (s *stepper) save(path, data string, p progress) error {
 }
 
 // load restores what save wrote. It refuses a state of other settings or other data.
-func (s *stepper) load(path, data string) (p progress, err error) {
+func (s *Trainer) load(path, data string) (p progress, err error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
 		return p, fileError("state", path, err)
@@ -72,7 +72,7 @@ func (s *stepper) load(path, data string) (p progress, err error) {
 	return p, nil
 }
 
-func (s *stepper) restore(f *safetensors.File, data string) (p progress, err error) {
+func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err error) {
 	if got := f.Metadata[metaFormat]; got != formatState {
 		return p, fmt.Errorf("format %q, expected %q", got, formatState)
 	}

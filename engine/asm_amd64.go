@@ -47,6 +47,7 @@ var avx2Kernels = kernels{
 	rawResponsibilities: responsibilityBackwardAVX2,
 	fmaPeak:             fmaPeakAVX2,
 	flopsAPeakRound:     24 * 16,
+	peakRounds:          5000,
 }
 
 // panelAVX2 is panelGeneric over the assembly tile.

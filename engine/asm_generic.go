@@ -12,20 +12,37 @@ import "math"
 //
 // starting from the old value of c when acc is set, from +0 otherwise.
 func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
-	for i := range rows {
-		ci := (*[16]float32)(c[i*crs:])
-		var s [16]float32
-		if acc {
-			s = *ci
-		}
-		for p := range k {
-			x := a[i*ars+p*acs]
-			bp := (*[16]float32)(b[p*brs:])
-			for j := range s {
-				s[j] = FMA32(x, bp[j], s[j])
+	// FMA32 written out: the partial sums stay float64 numbers that are float32 numbers,
+	// and a row of B is converted once for all rows.
+	var s [mr][nr]float64
+	if acc {
+		for i := range rows {
+			for j, v := range c[i*crs : i*crs+nr] {
+				s[i][j] = float64(v)
 			}
 		}
-		*ci = s
+	}
+	var y [nr]float64
+	for p := range k {
+		for j, v := range b[p*brs : p*brs+nr] {
+			y[j] = float64(v)
+		}
+		for i := range rows {
+			x := float64(a[i*ars+p*acs])
+			si := &s[i]
+			for j := range si {
+				v := x*y[j] + si[j]
+				if h := math.Float64bits(v) << 1; h<<34 == midpoint || h-1 < minNormalSum-1 {
+					v = float64(fma32Rounded(float32(x), float32(y[j]), float32(si[j])))
+				}
+				si[j] = float64(float32(v))
+			}
+		}
+	}
+	for i := range rows {
+		for j, v := range s[i] {
+			c[i*crs+j] = float32(v)
+		}
 	}
 }
 

@@ -11,24 +11,32 @@ import "math"
 // first rounding may have hidden which side the exact sum is on, or below the normal
 // range, where float32 has fewer bits. Only there is the error of the sum looked at.
 func FMA32(x, y, z float32) float32 {
-	p := float64(x) * float64(y)
-	s := p + float64(z)
-	if b := math.Float64bits(s); b&0x1fffffff == 0x10000000 || b<<1 < minNormalSum {
-		return fma32Rounded(p, float64(z), s)
+	s := float64(x)*float64(y) + float64(z)
+	if b := math.Float64bits(s) << 1; b<<34 == midpoint || b-1 < minNormalSum-1 {
+		return fma32Rounded(x, y, z)
 	}
 	return float32(s)
 }
 
-// minNormalSum is the float64 2^-126 with its sign bit shifted out.
-const minNormalSum = (1023 - 126) << 53
+// The bits of a float64, its sign shifted out, where rounding it to float32 may not be
+// the whole truth: those that end as a midpoint of two float32 numbers do, and those of
+// numbers below 2^-126, save 0.
+const (
+	midpoint     = 1 << 63
+	minNormalSum = (1023 - 126) << 53
+)
 
-// fma32Rounded rounds p + z, whose float64 sum is s, once to float32: it finds the
-// error of the sum (Knuth's TwoSum, exact), makes s odd where that error is not zero
-// ("round to odd"), and rounds again. 53 bits are more than 2*24 + 1, so the second
-// rounding sees everything that it needs (Boldo and Melquiond, 2008).
-func fma32Rounded(p, z, s float64) float32 {
-	zz := s - p
-	e := (p - (s - zz)) + (z - zz)
+// fma32Rounded finds the error of the sum (Knuth's TwoSum, exact), makes the sum odd
+// where that error is not zero ("round to odd"), and rounds again: 53 bits are more than
+// 2*24 + 1, so the second rounding sees everything that it needs (Boldo and Melquiond,
+// "Emulation of FMA and correctly rounded sums", 2008).
+//
+//go:noinline
+func fma32Rounded(x, y, z float32) float32 {
+	p, q := float64(x)*float64(y), float64(z)
+	s := p + q
+	r := s - p
+	e := (p - (s - r)) + (q - r)
 	if e != 0 && e-e == 0 { // e is NaN where s is infinite or NaN
 		b := math.Float64bits(s)
 		if b&1 == 0 {

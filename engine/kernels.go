@@ -36,9 +36,11 @@ type kernels struct {
 	rawMixture          func(q []float32, ld int, c, phi []float32)
 	rawResponsibilities func(r, s []float32, ld int, sum []float32, k int)
 
-	// fmaPeak runs rounds of multiply-adds that touch no memory.
+	// fmaPeak runs rounds of multiply-adds that touch no memory; peakRounds of them take
+	// some tens of microseconds.
 	fmaPeak         func(rounds int)
 	flopsAPeakRound float64
+	peakRounds      int
 }
 
 var genericKernels = kernels{
@@ -65,6 +67,7 @@ var genericKernels = kernels{
 	rawResponsibilities: responsibilityBackwardGeneric,
 	fmaPeak:             fmaPeakGeneric,
 	flopsAPeakRound:     24 * 2,
+	peakRounds:          400,
 }
 
 const (

@@ -7,8 +7,9 @@ import (
 	"dpnbench/engine"
 )
 
-// stepper makes updates: it holds the memory of one minibatch and the optimiser's state.
-type stepper struct {
+// Trainer makes one update after another: it holds the memory of a minibatch and the
+// optimiser's state. Fit is the loop around it; use a Trainer for a loop of your own.
+type Trainer struct {
 	m      *Model
 	e      *engine.Engine
 	params []*Param // those that learn
@@ -29,9 +30,10 @@ const (
 	adamEps = 1e-8
 )
 
-// newStepper makes room for gradients and moments, which are zero.
-func newStepper(m *Model, e *engine.Engine) *stepper {
-	s := &stepper{m: m, e: e, table: m.Norm.Table(), beta1t: beta1, beta2t: beta2}
+// NewTrainer makes room for gradients and moments, which are zero. The model's centres
+// must have been placed (Init).
+func NewTrainer(m *Model, e *engine.Engine) *Trainer {
+	s := &Trainer{m: m, e: e, table: m.Norm.Table(), beta1t: beta1, beta2t: beta2}
 	s.params = []*Param{m.head.bias, m.head.weight}
 	if m.Config.Gradient == "exact" {
 		s.params = m.Params()
@@ -53,14 +55,44 @@ func newStepper(m *Model, e *engine.Engine) *stepper {
 	return s
 }
 
-// first returns the first n rows of a matrix of the stepper.
+// Update makes one update of every parameter on the pictures at[0], at[1], ... of set, at
+// most Config.Batch of them, with the exact gradient and the factor rate on the learning
+// rates. It returns the mean loss before the update, and changes nothing when that or the
+// gradient is not finite.
+func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
+	var t tally
+	loss = s.exact(set, at, &t)
+	norm, what := s.check(loss)
+	if what != "" {
+		return loss, &NotFiniteError{What: what}
+	}
+	s.update(rate, norm)
+	return loss, nil
+}
+
+// check returns the norm of the gradient, and what is not finite if anything is.
+func (s *Trainer) check(loss float64) (norm float64, what string) {
+	if loss-loss != 0 {
+		return 0, "loss"
+	}
+	norm = s.norm()
+	if norm-norm == 0 {
+		return norm, ""
+	}
+	if name := s.spoiled(); name != "" {
+		return norm, "gradient of " + name
+	}
+	return norm, "norm of the gradient"
+}
+
+// first returns the first n rows of a matrix of the Trainer.
 func first(m engine.Matrix, n int) engine.Matrix {
 	return engine.View(m.Data[:n*m.Cols], n, m.Cols)
 }
 
 // exact computes loss and gradients for the pictures at of set, through the classifier,
 // all ascent steps and the extractor. It returns the mean loss.
-func (s *stepper) exact(set *dataset.Set, at []int32, t *tally) float64 {
+func (s *Trainer) exact(set *dataset.Set, at []int32, t *tally) float64 {
 	m, e, n := s.m, s.e, len(at)
 	p := m.potential
 	x, f, v := first(s.x, n), first(s.f, n), first(s.v, n)
@@ -83,7 +115,7 @@ func (s *stepper) exact(set *dataset.Set, at []int32, t *tally) float64 {
 }
 
 // detached computes loss and gradients of the classifier alone from denoised features.
-func (s *stepper) detached(denoised engine.Matrix, set *dataset.Set, at []int32, t *tally) float64 {
+func (s *Trainer) detached(denoised engine.Matrix, set *dataset.Set, at []int32, t *tally) float64 {
 	f := first(s.f, len(at))
 	for b, i := range at {
 		copy(f.Row(b), denoised.Row(int(i)))
@@ -93,7 +125,7 @@ func (s *stepper) detached(denoised engine.Matrix, set *dataset.Set, at []int32,
 
 // classify runs the classifier on x_n = f forward and backward; v, unless empty,
 // receives dL/dx_n. The loss is the mean over the minibatch.
-func (s *stepper) classify(f, v engine.Matrix, set *dataset.Set, at []int32, t *tally) float64 {
+func (s *Trainer) classify(f, v engine.Matrix, set *dataset.Set, at []int32, t *tally) float64 {
 	n := f.Rows
 	y, dy, labels := first(s.y, n), first(s.dy, n), s.labels[:n]
 	for b, i := range at {
@@ -106,7 +138,7 @@ func (s *stepper) classify(f, v engine.Matrix, set *dataset.Set, at []int32, t *
 }
 
 // norm returns the Euclidean norm of the whole gradient.
-func (s *stepper) norm() float64 {
+func (s *Trainer) norm() float64 {
 	var sum float64
 	for _, p := range s.params {
 		sum += s.e.SumSquares(p.grad)
@@ -115,7 +147,7 @@ func (s *stepper) norm() float64 {
 }
 
 // spoiled names the tensor whose gradient is not finite, or returns "".
-func (s *stepper) spoiled() string {
+func (s *Trainer) spoiled() string {
 	for _, p := range s.params {
 		for _, g := range p.grad {
 			if g-g != 0 {
@@ -128,7 +160,7 @@ func (s *stepper) spoiled() string {
 
 // update makes one step of Adam with the factor rate on the learning rates, the
 // gradient scaled down where its norm is above the limit.
-func (s *stepper) update(rate, norm float64) {
+func (s *Trainer) update(rate, norm float64) {
 	c := s.m.Config
 	clip := 1.0
 	if c.Clip > 0 && norm > c.Clip {
