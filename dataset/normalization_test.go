@@ -1,0 +1,57 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	for _, n := range []Normalization{MNISTNorm, DigitsNorm, {Mean: 0, Std: 1}} {
+		table := n.Table()
+		for v, got := range table {
+			want := (float64(v)/255 - float64(n.Mean)) / float64(n.Std)
+			if math.Abs(float64(got)-want) > 4e-7 {
+				t.Errorf("%+v: level %d maps to %g, want %g", n, v, got, want)
+			}
+			if v > 0 && got <= table[v-1] {
+				t.Errorf("%+v: level %d maps to %g, not above level %d", n, v, got, v-1)
+			}
+		}
+	}
+}
+
+// The bits decide what a network sees; every architecture must have these.
+func TestTableBits(t *testing.T) {
+	h := sha256.New()
+	for _, v := range MNISTNorm.Table() {
+		h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	}
+	const want = "0103dbab6b16bfcaea0aa75d7377b4b22bb6792081600921bee4a17ff9c4d33e"
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		t.Errorf("SHA-256 of the MNIST table is %s, want %s", got, want)
+	}
+}
+
+func TestDigitsNormFitsAFreshDraw(t *testing.T) {
+	n := 6000
+	if testing.Short() {
+		n = 1500
+	}
+	var sum, square, count float64
+	for _, v := range Digits(20, 0, n).Images {
+		x := float64(v) / 255
+		sum += x
+		square += x * x
+		count++
+	}
+	mean := sum / count
+	std := math.Sqrt(square/count - mean*mean)
+	// The mean of a digit varies by 0.05 from digit to digit: four standard
+	// errors of 1500 are 0.005.
+	if math.Abs(mean-float64(DigitsNorm.Mean)) > 0.005 || math.Abs(std-float64(DigitsNorm.Std)) > 0.005 {
+		t.Errorf("fresh digits have mean %.4f and standard deviation %.4f, DigitsNorm says %+v", mean, std, DigitsNorm)
+	}
+}

@@ -1,0 +1,48 @@
+package dataset
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestSetSliceIsAView(t *testing.T) {
+	s := &Set{Images: make([]byte, 5*6), Labels: []byte{0, 1, 2, 3, 4}, Rows: 2, Cols: 3}
+	for i := range s.Images {
+		s.Images[i] = byte(i)
+	}
+	v := s.Slice(1, 4)
+	if v.Len() != 3 || v.Pixels() != 6 || !bytes.Equal(v.Labels, []byte{1, 2, 3}) {
+		t.Fatalf("Slice(1, 4) has %d images of %d pixels, labels %v", v.Len(), v.Pixels(), v.Labels)
+	}
+	for i := range v.Len() {
+		if !bytes.Equal(v.Image(i), s.Image(i+1)) {
+			t.Errorf("image %d of the slice is %v, want %v", i, v.Image(i), s.Image(i+1))
+		}
+	}
+	v.Image(0)[0] = 200
+	if s.Image(1)[0] != 200 {
+		t.Error("the slice does not share memory")
+	}
+	_ = append(v.Images, 99) // must not reach into image 4 of s
+	_ = append(v.Image(0), 98)
+	if s.Image(4)[0] != 24 || v.Image(1)[0] != 12 {
+		t.Error("appending to a view wrote into the set behind it")
+	}
+	if e := s.Slice(5, 5); e.Len() != 0 {
+		t.Errorf("Slice(5, 5) has %d images", e.Len())
+	}
+}
+
+func TestSetSlicePanics(t *testing.T) {
+	s := Digits(1, 0, 3)
+	for _, b := range [][2]int{{-1, 2}, {2, 1}, {0, 4}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Slice(%d, %d) of 3 images did not panic", b[0], b[1])
+				}
+			}()
+			s.Slice(b[0], b[1])
+		}()
+	}
+}
