@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"dpnbench/bench"
+	"dpnbench/engine"
+	"dpnbench/engine/check"
+
+	"github.com/spf13/cobra"
+)
+
+func checkCommand(a *app) *cobra.Command {
+	var quick bool
+	var kernel string
+	var cases []string
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Run every kernel on every tier against the reference",
+		Long: `Run every kernel on every tier of this machine (or the one of --tier) over awkward
+sizes, strides and alignments. Each result must lie within the error bound of a float64
+reference and have the same bits as that of the pure-Go tier; no kernel may touch a byte
+outside its operands, which lie against unreadable pages. A failing case prints the
+command that repeats it, and the exit status is 1.
+
+Columns: ULP is the largest distance from the rounded reference in units in the last
+place (of results that do not cancel), error/bound the largest error over its bound.
+
+Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
+		Example: `  dpnbench check                     # all cases, some seconds
+  dpnbench check --quick             # a part of them
+  dpnbench check --tier avx2 --kernel matmul
+  dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; what is not named is usual`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.check(c.Context(), quick, kernel, cases) },
+	}
+	c.Flags().BoolVar(&quick, "quick", false, "a part of the cases")
+	c.Flags().StringVar(&kernel, "kernel", "", "only this kernel")
+	c.Flags().StringArrayVar(&cases, "case", nil, "only this case, as a failure prints it (repeatable)")
+	return c
+}
+
+// checkResult is the JSON of check.
+type checkResult struct {
+	Machine bench.Machine `json:"machine"`
+	*check.Report
+}
+
+func (a *app) check(ctx context.Context, quick bool, kernel string, cases []string) error {
+	if err := a.checkJSON(); err != nil {
+		return err
+	}
+	opt := check.Options{Quick: quick, Kernel: kernel}
+	if kernel != "" && !contains(check.Kernels(), kernel) {
+		return fmt.Errorf("--kernel %q: expected one of %s", kernel, strings.Join(check.Kernels(), ", "))
+	}
+	for _, s := range cases {
+		c, err := check.ParseCase(s)
+		if err != nil {
+			return fmt.Errorf("--case: %w", err)
+		}
+		opt.Cases = append(opt.Cases, c)
+	}
+	t, err := a.tierSetting()
+	if err != nil {
+		return err
+	}
+	if t != engine.Auto {
+		opt.Tiers = []engine.Tier{t}
+	}
+	if opt.Threads, err = a.threadsSetting(); err != nil {
+		return err
+	}
+	b := a.bar(0, "check")
+	opt.Progress = func(done, all int) {
+		if b != nil && b.GetMax() != all {
+			b.ChangeMax(all)
+		}
+		set(b, done)
+	}
+	start := time.Now()
+	r, err := check.Run(ctx, opt)
+	finish(b)
+	if err != nil {
+		return err
+	}
+	if err := a.writeJSON(checkResult{bench.ReadMachine(), r}); err != nil {
+		return err
+	}
+	a.checkTable(r)
+	for i, f := range r.Failures {
+		if i == 20 {
+			a.printf("... and %d more\n", len(r.Failures)-i)
+			break
+		}
+		a.printf("FAIL %s on %s: %s\n     repeat with: dpnbench check --tier %s --threads %d --case %s\n", f.Case, f.Tier, f.Reason, f.Tier, f.Threads, f.Case)
+	}
+	if r.Failed > 0 {
+		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}
+	}
+	a.note("%d cases passed in %.1f s\n", r.Cases, time.Since(start).Seconds())
+	return nil
+}
+
+func (a *app) checkTable(r *check.Report) {
+	rows := [][]string{{"kernel", "tier", "cases", "failed", "ULP", "error/bound", "bits equal"}}
+	for _, k := range r.Kernels {
+		equal := "yes"
+		if !k.BitsEqual {
+			equal = "NO"
+		}
+		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed), fmt.Sprint(k.MaxULP), fmt.Sprintf("%.3f", k.MaxErrorRatio), equal})
+	}
+	a.table(rows)
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"dpnbench/dataset"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+)
+
+func dataCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "data",
+		Short: "Fetch data sets",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("data: no subcommand %q, expected fetch", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var out string
+	var mirrors []string
+	fetch := &cobra.Command{
+		Use:   "fetch mnist",
+		Short: "Download MNIST",
+		Long: `Download the four files of MNIST, check their SHA-256, and put them where "--data mnist"
+looks for them: the user's cache directory, unless --out says another folder. A download
+that was cut is taken up where it ended.`,
+		Example: `  dpnbench data fetch mnist
+  dpnbench data fetch mnist --out mnist    # then: --data mnist/ or DPN_DATA=mnist`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] != "mnist" {
+				return fmt.Errorf("data fetch: expected one name, mnist")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return a.fetch(c.Context(), out, mirrors) },
+	}
+	fetch.Flags().StringVar(&out, "out", "", "`FOLDER` to put the files in")
+	fetch.Flags().StringArrayVar(&mirrors, "mirror", nil, "`URL` of a folder with the files, in the place of the usual ones (repeatable)")
+	c.AddCommand(fetch)
+	return c
+}
+
+func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
+	if out == "" {
+		dir, err := dataset.MNISTDir()
+		if err != nil {
+			return err
+		}
+		out = dir
+	}
+	bars := map[string]*progressbar.ProgressBar{}
+	err := dataset.Fetch(ctx, out, dataset.FetchOptions{Mirrors: mirrors, Progress: func(name string, done, total int64) {
+		b, ok := bars[name]
+		if !ok {
+			b = a.bar(int(total), name)
+			bars[name] = b
+		}
+		set(b, int(done))
+	}})
+	for _, b := range bars {
+		finish(b)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.writeJSON(map[string]string{"folder": out}); err != nil {
+		return err
+	}
+	a.printf("MNIST is in %s\n", out)
+	return nil
+}

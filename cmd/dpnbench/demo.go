@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"dpnbench/bench"
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine/check"
+
+	"github.com/spf13/cobra"
+)
+
+func demoCommand(a *app) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Check, train and analyse on the built-in digits",
+		Long: `The whole path on the built-in digits, nothing to download, in under two minutes: check
+the kernels, train a network, evaluate it, and measure how it separates the classes. What
+an earlier demo wrote to the same folder is replaced.`,
+		Example: `  dpnbench demo
+  dpnbench demo --out /tmp/demo --json -`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.demo(c.Context(), out) },
+	}
+	c.Flags().StringVar(&out, "out", "demo", "`FOLDER` for the results")
+	return c
+}
+
+func (a *app) demo(ctx context.Context, out string) error {
+	start := time.Now()
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := outputFolder("--out", out); err != nil {
+		return err
+	}
+	if err := a.checkJSON(); err != nil {
+		return err
+	}
+	m := bench.ReadMachine()
+	a.note("1. Check: every kernel on every tier of %s\n", m.Brand)
+	r, err := check.Run(ctx, check.Options{Quick: true})
+	if err != nil {
+		return err
+	}
+	if r.Failed > 0 {
+		return &failedError{fmt.Sprintf("%d of %d cases failed; \"dpnbench check\" says which", r.Failed, r.Cases)}
+	}
+	a.note("   %d cases: within their error bounds, the same bits on every tier\n\n", r.Cases)
+
+	a.note("2. Train: a network with 64 features and 10 components, the exact gradient\n")
+	data, err := dataset.Open("digits", dataset.Options{TrainSize: 20000, TestSize: 5000, Seed: 1})
+	if err != nil {
+		return err
+	}
+	c, err := dpn.Preset("compact")
+	if err != nil {
+		return err
+	}
+	t := &training{app: a, out: out, overwrite: true}
+	trained, model, err := t.train(ctx, e, c, data)
+	if err != nil {
+		return err
+	}
+
+	a.note("\n3. Analyse: how the classes separate, layer by layer and step by step\n")
+	z := &analysis{app: a, out: filepath.Join(out, "analysis")}
+	found, err := z.analyze(ctx, e, model, data.Test)
+	if err != nil {
+		return err
+	}
+	if err := a.writeJSON(map[string]any{"check": checkResult{m, r}, "train": trained, "analyze": found}); err != nil {
+		return err
+	}
+	a.printf("\nDone in %.0f s. Look at\n", time.Since(start).Seconds())
+	for _, p := range []string{dpn.ModelFile, "training.png", "analysis/layers.png", "analysis/steps.png", "analysis/pca.png", "analysis/analysis.json"} {
+		a.printf("  %s\n", filepath.Join(out, p))
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"dpnbench/dpn"
+
+	"github.com/spf13/cobra"
+)
+
+func evalCommand(a *app) *cobra.Command {
+	v := &evaluation{app: a}
+	c := &cobra.Command{
+		Use:   "eval",
+		Short: "Evaluate a model on the test pictures",
+		Long: `Evaluate a model on the test pictures: mean cross-entropy and accuracy.
+
+A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys
+of the published reference. The latter does not say how many ascent steps to make: give
+--steps (30 otherwise).`,
+		Example: `  dpnbench eval --model runs/first/model.safetensors
+  dpnbench eval --model runs/first/model.safetensors --data mnist --test-size 1000
+  dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context()) },
+	}
+	v.data.add(c)
+	v.model.add(c)
+	return c
+}
+
+// modelFlags choose a model.
+type modelFlags struct {
+	path  string
+	steps int
+}
+
+func (m *modelFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
+	c.Flags().IntVar(&m.steps, "steps", -1, "ascent steps in the place of the model's")
+}
+
+func (m *modelFlags) load() (*dpn.Model, error) {
+	if m.path == "" {
+		return nil, fmt.Errorf("--model: expected a model file")
+	}
+	model, err := dpn.Load(m.path)
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	if m.steps >= 0 {
+		model.Config.Steps = m.steps
+	} else if m.steps != -1 {
+		return nil, fmt.Errorf("--steps %d: expected 0 or more", m.steps)
+	}
+	return model, nil
+}
+
+// evaluation is one run of eval.
+type evaluation struct {
+	*app
+	data  dataFlags
+	model modelFlags
+}
+
+func (v *evaluation) run(ctx context.Context) error {
+	m, err := v.model.load()
+	if err != nil {
+		return err
+	}
+	e, err := v.engine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	data, err := v.data.open()
+	if err != nil {
+		return err
+	}
+	s, err := m.Score(ctx, e, data.Test)
+	if err != nil {
+		return fmt.Errorf("--data %s: %w", v.data.data, err)
+	}
+	if err := v.writeJSON(struct {
+		Model string `json:"model"`
+		Data  string `json:"data"`
+		dpn.Score
+	}{v.model.path, data.Name, s}); err != nil {
+		return err
+	}
+	v.printf("test   loss %.4f   accuracy %.2f%%   (%d pictures of %s)\n", s.Loss, 100*s.Accuracy, s.Samples, data.Name)
+	return nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+
+	"dpnbench/bench"
+	"dpnbench/engine"
+
+	"github.com/spf13/cobra"
+)
+
+func infoCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "info",
+		Short: "Show CPU, caches, kernels and threads",
+		Long: `Show the CPU and its caches, which tiers of kernels this machine has (and why not the
+others), and how many threads the process may use.`,
+		Example: `  dpnbench info
+  dpnbench info --json -          # for scripts
+  DPN_TIER=generic dpnbench info  # what would run without assembly`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.info() },
+	}
+}
+
+func (a *app) info() error {
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	m := bench.ReadMachine()
+	if err := a.writeJSON(struct {
+		Machine bench.Machine `json:"machine"`
+		Tier    string        `json:"tier"`
+		Threads int           `json:"threads"`
+	}{m, e.Tier().String(), e.Threads()}); err != nil {
+		return err
+	}
+	a.printf("CPU      %s (%s %s, family %d, model %d)\n", m.Brand, m.OS, m.Arch, m.Family, m.Model)
+	a.printf("cores    %s physical, %s logical; the process may use %d\n", known(m.Cores), known(m.LogicalCores), m.ThreadsAllowed)
+	a.printf("caches   L1 %s, L2 %s, L3 %s\n", size(m.Caches.L1D), size(m.Caches.L2), size(m.Caches.L3))
+	a.printf("Go       %s\n\n", m.GoVersion)
+	for _, t := range engine.Tiers() {
+		state := "available"
+		if !t.Available {
+			state = "not available: " + t.Reason
+		}
+		if t.Tier == e.Tier() {
+			state = "active"
+		}
+		a.printf("tier     %-8s %s\n", t.Tier, state)
+	}
+	a.printf("threads  %d\n", e.Threads())
+	return nil
+}
+
+func known(n int) string {
+	if n <= 0 {
+		return "unknown"
+	}
+	return fmt.Sprint(n)
+}
+
+func size(bytes int) string {
+	switch {
+	case bytes <= 0:
+		return "unknown"
+	case bytes < 1<<20:
+		return fmt.Sprintf("%g KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%g MiB", float64(bytes)/(1<<20))
+}

@@ -1,0 +1,61 @@
+// Command dpnbench trains, benchmarks and dissects Denoising Potential Networks on the
+// CPU. Run "dpnbench help" for its subcommands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1 // the check, test or comparison that was asked for failed
+	exitUsage  = 2 // wrong usage or unusable input
+)
+
+// failedError is a result, not a mistake of the user's: exit status 1.
+type failedError struct{ message string }
+
+func (e *failedError) Error() string { return e.message }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run executes the command line and returns the exit status. An error is one line on
+// standard error, never a stack trace.
+func run(ctx context.Context, args []string, stdout, stderr *os.File) (status int) {
+	defer func() {
+		if v := recover(); v != nil {
+			fmt.Fprintf(stderr, "dpnbench: internal error: %v\n", v)
+			status = exitUsage
+		}
+	}()
+	a := &app{stdout: stdout, stderr: stderr}
+	root := a.command()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	message := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
+	if errors.Is(err, context.Canceled) {
+		message = "interrupted"
+	}
+	fmt.Fprintf(stderr, "dpnbench: %s\n", message)
+	var failed *failedError
+	if errors.As(err, &failed) {
+		return exitFailed
+	}
+	return exitUsage
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"dpnbench/dataset"
+	"dpnbench/engine"
+	"dpnbench/internal/atomicfile"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// app is one run of the command: where it prints, and the flags that every subcommand has.
+type app struct {
+	stdout, stderr *os.File
+
+	json    string
+	tier    string
+	threads string
+	quiet   bool
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dpnbench",
+		Short: "Train, benchmark and dissect Denoising Potential Networks on the CPU",
+		Long: `dpnbench trains, benchmarks and dissects Denoising Potential Networks on the CPU,
+with hand-written kernels that give the same bits on every machine.
+
+Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("no subcommand %q, expected one of %s", args[0], subcommands(c))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	f := root.PersistentFlags()
+	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
+	f.StringVar(&a.tier, "tier", "", "kernels to use: auto, avx512, avx2, neon, generic (also DPN_TIER; default auto)")
+	f.StringVar(&a.threads, "threads", "", "number of threads (also DPN_THREADS; default: what the process may use)")
+	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w (see %q)", err, c.CommandPath()+" --help")
+	})
+	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), dataCommand(a))
+	return root
+}
+
+func subcommands(c *cobra.Command) string {
+	var names []string
+	for _, s := range c.Commands() {
+		if s.IsAvailableCommand() {
+			names = append(names, s.Name())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// noArgs refuses arguments that are not flags.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument %q (see %q)", c.Name(), args[0], c.CommandPath()+" --help")
+	}
+	return nil
+}
+
+// setting returns a flag's value, or that of its environment variable, and where it is from.
+func setting(flag, value, env string) (v, from string) {
+	if value != "" {
+		return value, flag
+	}
+	return os.Getenv(env), env
+}
+
+// tierSetting returns the tier that was asked for.
+func (a *app) tierSetting() (engine.Tier, error) {
+	name, from := setting("--tier", a.tier, "DPN_TIER")
+	if name == "" {
+		return engine.Auto, nil
+	}
+	t, err := engine.ParseTier(name)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", from, err)
+	}
+	return t, nil
+}
+
+// threadsSetting returns the number of threads that was asked for, or 0.
+func (a *app) threadsSetting() (int, error) {
+	text, from := setting("--threads", a.threads, "DPN_THREADS")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > engine.MaxThreads {
+		return 0, fmt.Errorf("%s %s: expected a number from 1 to %d", from, text, engine.MaxThreads)
+	}
+	return n, nil
+}
+
+// engine makes the engine that the flags ask for.
+func (a *app) engine() (*engine.Engine, error) {
+	t, err := a.tierSetting()
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.threadsSetting()
+	if err != nil {
+		return nil, err
+	}
+	options := []engine.Option{engine.WithTier(t)}
+	if n > 0 {
+		options = append(options, engine.WithThreads(n))
+	}
+	return engine.New(options...)
+}
+
+// printf prints a line of results. With --json - the JSON has standard output to itself.
+func (a *app) printf(format string, args ...any) {
+	if a.json != "-" {
+		fmt.Fprintf(a.stdout, format, args...)
+	}
+}
+
+// note prints what is not a result, unless --quiet.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		a.printf(format, args...)
+	}
+}
+
+// table prints rows of cells in aligned columns, the first row as the head.
+func (a *app) table(rows [][]string) {
+	if a.json == "-" {
+		return
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, r := range rows {
+		fmt.Fprintln(w, strings.Join(r, "\t")+"\t")
+	}
+	w.Flush()
+}
+
+// writeJSON writes the results where --json says, if it does.
+func (a *app) writeJSON(v any) error {
+	if a.json == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	if a.json == "-" {
+		_, err = a.stdout.Write(b)
+		return err
+	}
+	if err := writeFile(a.json, b); err != nil {
+		return fmt.Errorf("--json %w", err)
+	}
+	return nil
+}
+
+// checkJSON fails early when the file of --json cannot be written.
+func (a *app) checkJSON() error {
+	if a.json == "" || a.json == "-" {
+		return nil
+	}
+	f, err := os.OpenFile(a.json, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("--json %s: %w", a.json, reason(err))
+	}
+	return f.Close()
+}
+
+func writeFile(path string, b []byte) error {
+	err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err })
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, reason(err))
+	}
+	return nil
+}
+
+// reason strips the path from an error of the file system: the message names it already.
+func reason(err error) error {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// outputFolder makes a folder for results, and fails when nothing can be written to it.
+func outputFolder(flag, path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("%s %s: %w", flag, path, reason(err))
+	}
+	f, err := os.CreateTemp(path, ".writable")
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", flag, path, reason(err))
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// bar shows progress on standard error, if that is a terminal. It may be nil.
+func (a *app) bar(all int, what string) *progressbar.ProgressBar {
+	if a.quiet || !term.IsTerminal(int(a.stderr.Fd())) {
+		return nil
+	}
+	return progressbar.NewOptions(all,
+		progressbar.OptionSetWriter(a.stderr),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(100_000_000), // nanoseconds
+		progressbar.OptionClearOnFinish())
+}
+
+func set(b *progressbar.ProgressBar, n int) {
+	if b != nil {
+		b.Set(n)
+	}
+}
+
+func finish(b *progressbar.ProgressBar) {
+	if b != nil {
+		b.Finish()
+	}
+}
+
+// dataFlags are the flags that choose pictures.
+type dataFlags struct {
+	data                string
+	trainSize, testSize int
+	seed                uint64
+}
+
+func (d *dataFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&d.data, "data", "digits", "`WHAT` to use: digits (built in), mnist, or a folder with IDX files")
+	f.IntVar(&d.trainSize, "train-size", 0, "take the first N training pictures (digits: draw so many); 0: all")
+	f.IntVar(&d.testSize, "test-size", 0, "take the first N test pictures (digits: draw so many); 0: all")
+	f.Uint64Var(&d.seed, "data-seed", 1, "draw of the built-in digits")
+}
+
+func (d *dataFlags) open() (*dataset.Data, error) {
+	data, err := dataset.Open(d.data, dataset.Options{TrainSize: d.trainSize, TestSize: d.testSize, Seed: d.seed})
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return data, nil
+}

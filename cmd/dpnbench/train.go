@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+	"dpnbench/report"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func trainCommand(a *app) *cobra.Command {
+	t := &training{app: a}
+	c := &cobra.Command{
+		Use:   "train",
+		Short: "Train a network",
+		Long: `Train a Denoising Potential Network and evaluate it on the test pictures. The last
+training pictures are kept for validation; the epoch with the lowest validation loss is
+the model that is kept and evaluated.
+
+Settings come from a preset, then from the TOML file of --config, then from flags:
+
+  published   the public reference: raw pixels, k 20, n 30, A = I, alpha 0.1; the
+              potential never learns (its gradient is cut after every step)
+  paper       the same network with the exact gradient through all steps
+  compact     64 learned features, k 10, n 5: trains in seconds
+
+The folder of --out gets model.safetensors (the best epoch), last.safetensors,
+state.safetensors (for --resume), metrics.jsonl, config.toml and the training curves.
+Without --out a new folder below "runs" is made.`,
+		Example: `  dpnbench train --preset compact --out runs/first
+  dpnbench train --data mnist --preset published --steps 10
+  dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
+  dpnbench train --preset compact --out runs/first --resume   # after a crash
+  dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context(), c.Flags()) },
+	}
+	t.data.add(c)
+	f := c.Flags()
+	f.StringVar(&t.preset, "preset", "compact", "settings to start from: "+strings.Join(dpn.Presets(), ", "))
+	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings in the place of the preset's")
+	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
+	f.BoolVar(&t.resume, "resume", false, "go on from the last finished epoch in the folder of --out")
+	f.BoolVar(&t.overwrite, "overwrite", false, "replace the model that the folder of --out holds")
+	s := &t.settings
+	f.StringVar(&s.Extractor, "extractor", "", "identity (pixels), or linear (to --dim features)")
+	f.IntVar(&s.Dim, "dim", 0, "features of the linear extractor")
+	f.BoolVar(&s.LayerNorm, "layer-norm", false, "normalise the features")
+	f.IntVar(&s.Components, "components", 0, "k, Gaussians in the mixture")
+	f.IntVar(&s.Steps, "steps", 0, "n, ascent steps")
+	f.Float64Var(&s.Scale, "scale", 0, "s0: A = s0 I at first")
+	f.Float64Var(&s.Alpha, "alpha", 0, "step size of the ascent at first")
+	f.StringVar(&s.Gradient, "gradient", "", "exact, or detached (only the classifier learns)")
+	f.IntVar(&s.Epochs, "epochs", 0, "passes over the training pictures")
+	f.IntVar(&s.MaxUpdates, "max-updates", 0, "stop after so many updates; 0: no limit")
+	f.IntVar(&s.Batch, "batch", 0, "pictures a minibatch")
+	f.Float64Var(&s.LR, "lr", 0, "Adam's rate for extractor and classifier")
+	f.Float64Var(&s.PotentialLR, "potential-lr", 0, "Adam's rate for mu, A, c and alpha")
+	f.StringVar(&s.Schedule, "schedule", "", "constant, or cosine (decay to 0)")
+	f.Float64Var(&s.Warmup, "warmup", 0, "share of the updates over which the rates rise")
+	f.Float64Var(&s.Clip, "clip", 0, "largest norm of the gradient; 0: no limit")
+	f.IntVar(&s.ValSize, "val-size", 0, "last training pictures kept for validation; -1: a tenth")
+	f.Uint64Var(&s.Seed, "seed", 0, "decides all random draws of training")
+	// The values above are of flags that were given; the others show the preset's.
+	f.VisitAll(func(f *pflag.Flag) {
+		if dpnSetting(f.Name) {
+			f.DefValue = ""
+		}
+	})
+	return c
+}
+
+// training is one run of train.
+type training struct {
+	*app
+	data      dataFlags
+	preset    string
+	config    string
+	out       string
+	resume    bool
+	overwrite bool
+	settings  dpn.Config
+}
+
+// trainResult is the JSON of train.
+type trainResult struct {
+	Preset         string      `json:"preset"`
+	Seed           uint64      `json:"seed"`
+	Tier           string      `json:"tier"`
+	Threads        int         `json:"threads"`
+	Data           string      `json:"data"`
+	TrainSamples   int         `json:"train_samples"` // with those kept for validation
+	TestSamples    int         `json:"test_samples"`
+	Epochs         []dpn.Epoch `json:"epochs"`
+	BestEpoch      int         `json:"best_epoch"`
+	TestLoss       float64     `json:"test_loss"`
+	TestAccuracy   float64     `json:"test_accuracy"`
+	Steps          int         `json:"steps"` // updates made
+	Seconds        float64     `json:"seconds"`
+	SecondsPerStep float64     `json:"seconds_per_step"`
+	Parameters     int         `json:"parameters"`
+	MACsPerSample  int         `json:"macs_per_sample"`
+	PeakRSSBytes   int64       `json:"peak_rss_bytes"`
+	WeightsSHA256  string      `json:"weights_sha256"`
+	Config         dpn.Config  `json:"config"`
+	Out            string      `json:"out"`
+}
+
+// dpnSetting says whether a flag is a setting of the network or its training.
+func dpnSetting(name string) bool {
+	switch name {
+	case "extractor", "dim", "layer-norm", "components", "steps", "scale", "alpha", "gradient", "epochs", "max-updates",
+		"batch", "lr", "potential-lr", "schedule", "warmup", "clip", "val-size", "seed":
+		return true
+	}
+	return false
+}
+
+// resolve puts together the settings: preset, file, flags.
+func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
+	c, err := dpn.Preset(t.preset)
+	if err != nil {
+		return c, fmt.Errorf("--%w", err)
+	}
+	if t.config != "" {
+		if c, err = dpn.LoadConfig(t.config, c); err != nil {
+			return c, fmt.Errorf("--%w", err)
+		}
+	}
+	s := t.settings
+	flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "extractor":
+			c.Extractor = s.Extractor
+		case "dim":
+			c.Dim = s.Dim
+		case "layer-norm":
+			c.LayerNorm = s.LayerNorm
+		case "components":
+			c.Components = s.Components
+		case "steps":
+			c.Steps = s.Steps
+		case "scale":
+			c.Scale = s.Scale
+		case "alpha":
+			c.Alpha = s.Alpha
+		case "gradient":
+			c.Gradient = s.Gradient
+		case "epochs":
+			c.Epochs = s.Epochs
+		case "max-updates":
+			c.MaxUpdates = s.MaxUpdates
+		case "batch":
+			c.Batch = s.Batch
+		case "lr":
+			c.LR = s.LR
+		case "potential-lr":
+			c.PotentialLR = s.PotentialLR
+		case "schedule":
+			c.Schedule = s.Schedule
+		case "warmup":
+			c.Warmup = s.Warmup
+		case "clip":
+			c.Clip = s.Clip
+		case "val-size":
+			c.ValSize = s.ValSize
+		case "seed":
+			c.Seed = s.Seed
+		}
+	})
+	if err := c.Validate(); err != nil {
+		return c, fmt.Errorf("--%w", err)
+	}
+	return c, nil
+}
+
+func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
+	c, err := t.resolve(flags)
+	if err != nil {
+		return err
+	}
+	e, err := t.engine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if t.resume && t.out == "" {
+		return fmt.Errorf("--resume: expected the folder to resume in --out")
+	}
+	data, err := t.data.open()
+	if err != nil {
+		return err
+	}
+	if err := t.prepareOut(c); err != nil {
+		return err
+	}
+	if err := t.checkJSON(); err != nil {
+		return err
+	}
+	r, _, err := t.train(ctx, e, c, data)
+	if err != nil {
+		return err
+	}
+	return t.writeJSON(r)
+}
+
+// prepareOut chooses the folder, makes it, and refuses to overwrite a model in it.
+func (t *training) prepareOut(c dpn.Config) error {
+	if t.out == "" {
+		for i := 1; ; i++ {
+			t.out = filepath.Join("runs", fmt.Sprintf("%s-%d", c.Preset, i))
+			if _, err := os.Stat(t.out); os.IsNotExist(err) {
+				break
+			}
+		}
+	}
+	if err := outputFolder("--out", t.out); err != nil {
+		return err
+	}
+	path := filepath.Join(t.out, dpn.ModelFile)
+	if _, err := os.Stat(path); err == nil && !t.resume && !t.overwrite {
+		return fmt.Errorf("--out %s: holds a model already; give another folder, --resume or --overwrite", t.out)
+	}
+	return nil
+}
+
+// train trains a network, prints its progress, evaluates it and draws its curves.
+func (t *training) train(ctx context.Context, e *engine.Engine, c dpn.Config, data *dataset.Data) (*trainResult, *dpn.Model, error) {
+	m, err := dpn.New(c, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.note("%s on %s: %d + %d pictures, %d parameters, %.2f M multiply-adds a picture; %s, %s\n",
+		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6, e.Tier(), count(e.Threads(), "thread"))
+	var b *progressbar.ProgressBar
+	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume,
+		OnEpoch: func(h dpn.Epoch) {
+			if b != nil {
+				b.Clear()
+			}
+			val := ""
+			if h.ValLoss != nil {
+				val = fmt.Sprintf("   validation %.4f %6.2f%%", *h.ValLoss, 100**h.ValAccuracy)
+			}
+			t.note("epoch %*d   loss %.4f %6.2f%%%s   %.1f s\n", len(fmt.Sprint(c.Epochs)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val, h.Seconds)
+		},
+		OnStep: func(done, all int, loss float64) {
+			if b == nil && done == 1 {
+				b = t.bar(all, "train")
+			}
+			set(b, done)
+		},
+	}
+	res, err := m.Fit(ctx, e, data.Train, opt)
+	finish(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	score, err := m.Score(ctx, e, data.Test)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &trainResult{
+		Preset: c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
+		TrainSamples: data.Train.Len(), TestSamples: data.Test.Len(),
+		Epochs: res.Epochs, BestEpoch: res.Best, TestLoss: score.Loss, TestAccuracy: score.Accuracy,
+		Steps: res.Updates, Seconds: res.Seconds, SecondsPerStep: res.SecondsPerStep,
+		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
+		Config: m.Config, Out: t.out,
+	}
+	t.printf("test   loss %.4f   accuracy %.2f%%   (%d pictures, model of epoch %d)\n", score.Loss, 100*score.Accuracy, score.Samples, res.Best)
+	t.note("%s, %.4g s each; weights %s\n", count(res.Updates, "update"), res.SecondsPerStep, r.WeightsSHA256[:16])
+	if err := trainingCurves(t.out, c, res.Epochs); err != nil {
+		return nil, nil, err
+	}
+	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
+	return r, m, nil
+}
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// trainingCurves draws loss and accuracy over epochs.
+func trainingCurves(dir string, c dpn.Config, epochs []dpn.Epoch) error {
+	var points []report.Epoch
+	for _, h := range epochs {
+		p := report.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: nan, ValAccuracy: nan}
+		if h.ValLoss != nil {
+			p.ValLoss, p.ValAccuracy = *h.ValLoss, *h.ValAccuracy
+		}
+		points = append(points, p)
+	}
+	return report.TrainingFigure(filepath.Join(dir, "training"), "Training of "+c.Preset, points)
+}
