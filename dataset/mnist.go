@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// mnistClasses is the number of classes of an IDX folder.
+const mnistClasses = 10
+
+// The four files of an IDX folder, by MNIST's names.
+const (
+	trainImages = "train-images-idx3-ubyte"
+	trainLabels = "train-labels-idx1-ubyte"
+	testImages  = "t10k-images-idx3-ubyte"
+	testLabels  = "t10k-labels-idx1-ubyte"
+)
+
+// idxVariants returns the file names under which name is looked for, in order.
+func idxVariants(name string) []string {
+	dotted := strings.Replace(name, "-idx", ".idx", 1)
+	return []string{name, name + ".gz", dotted, dotted + ".gz"}
+}
+
+// findIDX returns the path of the file called name, or a variant of it, in dir.
+func findIDX(dir, name string) (string, error) {
+	for _, v := range idxVariants(name) {
+		path := filepath.Join(dir, v)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("folder %s holds no %s, with or without .gz: %w", dir, name, fs.ErrNotExist)
+}
+
+// holdsIDX reports whether at least one of the four files is in dir.
+func holdsIDX(dir string) bool {
+	for _, name := range []string{trainImages, trainLabels, testImages, testLabels} {
+		if _, err := findIDX(dir, name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// LoadIDX reads a data set of the format and the file names of MNIST: ten
+// classes, one byte a pixel, any picture size. Files may be gzip-compressed
+// (told by their content), and "train-images.idx3-ubyte" is accepted for
+// "train-images-idx3-ubyte". With sizes in opt it keeps the first so many
+// images of each split; asking for more than there are is an error. A file
+// with the wrong content gives a *FormatError.
+func LoadIDX(dir string, opt Options) (*Data, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("folder %s, expected to hold %s and its companions: %w", dir, trainImages, fs.ErrNotExist)
+	} else if err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, trainImages)
+	}
+	train, err := loadSplit(dir, trainImages, trainLabels, opt.TrainSize)
+	if err != nil {
+		return nil, err
+	}
+	test, err := loadSplit(dir, testImages, testLabels, opt.TestSize)
+	if err != nil {
+		return nil, err
+	}
+	if train.Rows != test.Rows || train.Cols != test.Cols {
+		path, err := findIDX(dir, testImages)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &FormatError{File: path, Offset: 8, Problem: fmt.Sprintf(
+			"pictures of %d x %d pixels, expected %d x %d as in the training images",
+			test.Rows, test.Cols, train.Rows, train.Cols)}
+	}
+	return &Data{
+		Name:    filepath.Clean(dir),
+		Train:   train,
+		Test:    test,
+		Classes: mnistClasses,
+		Norm:    MNISTNorm,
+	}, nil
+}
+
+// loadSplit reads the first n images of a split and their labels, all when n is
+// 0. Labels are read first: they are short, and say how many images to expect.
+func loadSplit(dir, imagesName, labelsName string, n int) (*Set, error) {
+	labelsPath, err := findIDX(dir, labelsName)
+	if err != nil {
+		return nil, err
+	}
+	imagesPath, err := findIDX(dir, imagesName)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := loadIDX(labelsPath, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range labels.data {
+		if l >= mnistClasses {
+			return nil, &FormatError{File: labelsPath, Offset: labels.start() + int64(i),
+				Problem: fmt.Sprintf("label %d of image %d, expected 0 to %d", l, i, mnistClasses-1)}
+		}
+	}
+	images, err := loadIDX(imagesPath, 3, n)
+	if err != nil {
+		return nil, err
+	}
+	count := images.dims[0]
+	if count != labels.dims[0] {
+		return nil, &FormatError{File: imagesPath, Offset: 4, Problem: fmt.Sprintf(
+			"%d images, expected %d as there are labels in %s", count, labels.dims[0], filepath.Base(labelsPath))}
+	}
+	if n > count {
+		return nil, fmt.Errorf("%s holds %d images, %d asked for", imagesPath, count, n)
+	}
+	if n == 0 {
+		n = count
+	}
+	return &Set{
+		Images: images.data,
+		Labels: labels.data[:n:n],
+		Rows:   images.dims[1],
+		Cols:   images.dims[2],
+	}, nil
+}
