@@ -1,0 +1,113 @@
+package dataset
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestOpenDigits(t *testing.T) {
+	d, err := Open("digits", Options{TrainSize: 30, TestSize: 20, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equal(d.Train, Digits(5, 0, 30)) || !equal(d.Test, Digits(5, TestFirst, 20)) {
+		t.Error("the splits are not the digits from 0 and from TestFirst on")
+	}
+	if d.Name != "digits" || d.Classes != 10 || d.Norm != DigitsNorm {
+		t.Errorf("name %q, %d classes, %+v", d.Name, d.Classes, d.Norm)
+	}
+}
+
+func TestOpenDigitsSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws 70,000 digits")
+	}
+	d, err := Open("digits", Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Train.Len() != 60_000 || d.Test.Len() != 10_000 {
+		t.Errorf("%d and %d digits, want 60,000 and 10,000", d.Train.Len(), d.Test.Len())
+	}
+}
+
+func TestOpenFolder(t *testing.T) {
+	dir := folder(t, nil)
+	d, err := Open(dir, Options{TestSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != dir || d.Train.Len() != 6 || d.Test.Len() != 2 {
+		t.Errorf("%q: %d and %d images", d.Name, d.Train.Len(), d.Test.Len())
+	}
+}
+
+func TestOpenMNISTLooksInTwoPlaces(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("the cache directory does not follow XDG_CACHE_HOME here")
+	}
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	empty := t.TempDir()
+	t.Setenv("DPN_DATA", empty)
+
+	_, err := Open("mnist", Options{})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("without MNIST the error is %v, want fs.ErrNotExist", err)
+	}
+	inCache := filepath.Join(cache, "dpnbench", "mnist")
+	for _, w := range []string{empty, "DPN_DATA", inCache, "dpnbench data fetch mnist"} {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("message %q lacks %q", err, w)
+		}
+	}
+
+	if dir, err := MNISTDir(); err != nil || dir != inCache {
+		t.Errorf("MNISTDir is %q, %v, want %q", dir, err, inCache)
+	}
+	if err := os.MkdirAll(filepath.Dir(inCache), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(folder(t, nil), inCache); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Open("mnist", Options{}); err != nil {
+		t.Errorf("MNIST in the cache directory: %v", err)
+	} else if d.Name != "mnist" || d.Train.Len() != 6 {
+		t.Errorf("MNIST in the cache directory: %q, %d images", d.Name, d.Train.Len())
+	}
+
+	t.Setenv("DPN_DATA", folder(t, map[string][]byte{trainLabels: idxBytes([]byte{1, 1, 1, 1, 1, 1}, 6)}))
+	if d, err := Open("mnist", Options{}); err != nil || d.Train.Labels[0] != 1 {
+		t.Errorf("MNIST in DPN_DATA does not come first: %v", err)
+	}
+
+	// A broken DPN_DATA is reported, not passed over.
+	t.Setenv("DPN_DATA", folder(t, map[string][]byte{testLabels: nil}))
+	if _, err := Open("mnist", Options{}); err == nil || !strings.Contains(err.Error(), testLabels) {
+		t.Errorf("half of MNIST in DPN_DATA gives %v", err)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for _, c := range []struct {
+		spec, want string
+		opt        Options
+	}{
+		{spec: "", want: `"digits", "mnist" or a folder`},
+		{spec: "mnits", want: `"mnits" is neither "digits" nor "mnist" nor a folder`},
+		{spec: "./mnits", want: "folder ./mnits"},
+		{spec: "digits", opt: Options{TestSize: -3}, want: "test size -3"},
+		{spec: "digits", opt: Options{TrainSize: maxDigits + 1}, want: "at most 10000000"},
+	} {
+		_, err := Open(c.spec, c.opt)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Open(%q, %+v): %v, want one line with %q", c.spec, c.opt, err, c.want)
+		}
+	}
+}
