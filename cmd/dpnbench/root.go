@@ -49,8 +49,8 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
-	f.StringVar(&a.tier, "tier", "", "kernels to use: auto, avx512, avx2, neon, generic (also DPN_TIER; default auto)")
-	f.StringVar(&a.threads, "threads", "", "number of threads (also DPN_THREADS; default: what the process may use)")
+	f.StringVar(&a.tier, "tier", "", "`TIER` of kernels: auto, avx512, avx2, neon, generic (also DPN_TIER; default auto)")
+	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see %q)", err, c.CommandPath()+" --help")

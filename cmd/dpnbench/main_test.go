@@ -1,0 +1,353 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn"
+	"dpnbench/dpn/safetensors"
+	"dpnbench/engine"
+)
+
+// dpnbench runs a command line and returns what it printed and its status.
+func dpnbench(t *testing.T, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	dir := t.TempDir()
+	open := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	out, errs := open("out"), open("err")
+	defer out.Close()
+	defer errs.Close()
+	status = run(context.Background(), args, out, errs)
+	read := func(f *os.File) string {
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	return read(out), read(errs), status
+}
+
+// succeed runs a command line that must end well, and returns its output.
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, status := dpnbench(t, args...)
+	if status != exitDone || errs != "" {
+		t.Fatalf("dpnbench %s: status %d, standard error %q", strings.Join(args, " "), status, errs)
+	}
+	return out
+}
+
+// fails runs a command line that must end with status 2 and one line that holds all of want.
+func fails(t *testing.T, args []string, want ...string) {
+	t.Helper()
+	out, errs, status := dpnbench(t, args...)
+	if status != exitUsage {
+		t.Errorf("dpnbench %s: status %d, want %d", strings.Join(args, " "), status, exitUsage)
+	}
+	if !strings.HasPrefix(errs, "dpnbench: ") || strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, "\n") {
+		t.Errorf("dpnbench %s: standard error %q, want one line", strings.Join(args, " "), errs)
+	}
+	for _, w := range want {
+		if !strings.Contains(errs, w) {
+			t.Errorf("dpnbench %s: standard error %q, want it to hold %q", strings.Join(args, " "), errs, w)
+		}
+	}
+	if strings.Contains(out, "accuracy") {
+		t.Errorf("dpnbench %s: printed results: %q", strings.Join(args, " "), out)
+	}
+}
+
+// idx writes n pictures of 4 x 4 and their labels as MNIST's four files.
+func idx(t *testing.T, dir string, n int) {
+	t.Helper()
+	r := engine.NewRand(1, 0)
+	for _, split := range []string{"train", "t10k"} {
+		images := []byte{0, 0, 8, 3}
+		for _, d := range []int{n, 4, 4} {
+			images = binary.BigEndian.AppendUint32(images, uint32(d))
+		}
+		labels := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, uint32(n))
+		for i := range n {
+			labels = append(labels, byte(i%10))
+			for p := range 16 {
+				images = append(images, byte(r.Intn(100)+15*((i+p)%10)))
+			}
+		}
+		write(t, filepath.Join(dir, split+"-images-idx3-ubyte.gz"), zip(t, images))
+		write(t, filepath.Join(dir, split+"-labels-idx1-ubyte"), labels)
+	}
+}
+
+func zip(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write(b)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return z.Bytes()
+}
+
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, path string, v any) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// small are the flags of a network that trains in a moment.
+var small = []string{"--preset", "compact", "--dim", "8", "--components", "4", "--steps", "3", "--epochs", "2", "--batch", "16"}
+
+func with(base []string, more ...string) []string {
+	return append(append([]string(nil), base...), more...)
+}
+
+// TestPath walks the whole path on a folder of pictures: train, evaluate, analyse.
+func TestPath(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 200)
+	out := filepath.Join(dir, "run")
+	js := filepath.Join(dir, "train.json")
+	text := succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--json", js, "--seed", "3")...)
+	if !strings.Contains(text, "epoch 2") || !strings.Contains(text, "test   loss") {
+		t.Errorf("train printed %q", text)
+	}
+	var r trainResult
+	load(t, js, &r)
+	if r.Preset != "compact" || r.Seed != 3 || len(r.Epochs) != 2 || r.Steps != 2*12 || r.TestAccuracy <= 0 || r.Parameters == 0 ||
+		r.MACsPerSample != 16*8+4*8*8*3+8*10 || r.PeakRSSBytes == 0 || len(r.WeightsSHA256) != 64 || r.Threads < 1 || r.Tier == "" {
+		t.Errorf("train's JSON: %+v", r)
+	}
+	for _, f := range []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile, "training.png", "training.svg"} {
+		if _, err := os.Stat(filepath.Join(out, f)); err != nil {
+			t.Error(err)
+		}
+	}
+	model := filepath.Join(out, dpn.ModelFile)
+
+	var score struct {
+		Samples        int
+		Loss, Accuracy float64
+	}
+	succeed(t, "eval", "--model", model, "--data", data, "--json", js)
+	load(t, js, &score)
+	if score.Samples != 200 || score.Loss != r.TestLoss || score.Accuracy != r.TestAccuracy {
+		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
+	}
+
+	text = succeed(t, "analyze", "--model", model, "--data", data, "--first", "100")
+	if !strings.Contains(text, "denoised") || !strings.Contains(text, "step 3") {
+		t.Errorf("analyze printed %q", text)
+	}
+	var a struct {
+		Samples, Classes int
+		Layers, Steps    []map[string]any
+		DisplacementL2   float64 `json:"displacement_l2"`
+		Law              map[string]any
+	}
+	folder := filepath.Join(out, "analysis")
+	load(t, filepath.Join(folder, "analysis.json"), &a)
+	if a.Samples != 100 || a.Classes != 10 || len(a.Layers) != 4 || len(a.Steps) != 4 || a.DisplacementL2 <= 0 || a.Law == nil {
+		t.Errorf("analysis.json: %+v", a)
+	}
+	for _, key := range []string{"name", "dim", "fuzziness", "fuzziness_product", "rank", "smallest_eigenvalue", "mean_distance", "between_within_ratio", "explained_variance"} {
+		if a.Layers[2][key] == nil {
+			t.Errorf("analysis.json: no %q in a layer", key)
+		}
+	}
+	for _, f := range []string{"layers", "steps", "pca"} {
+		for _, ext := range []string{".png", ".svg"} {
+			if _, err := os.Stat(filepath.Join(folder, f+ext)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+
+	// What is there is not overwritten, unless that is asked for.
+	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out", "holds a model already")
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--seed", "3", "--quiet")...)
+	// The settings that were saved repeat the run.
+	again := filepath.Join(dir, "again")
+	succeed(t, "train", "--config", filepath.Join(out, dpn.ConfigFile), "--data", data, "--out", again, "--json", js, "--quiet")
+	want := r.WeightsSHA256
+	load(t, js, &r)
+	if r.WeightsSHA256 != want {
+		t.Errorf("the saved settings gave weights %s, first %s", r.WeightsSHA256, want)
+	}
+}
+
+// TestBadInput gives every command what it cannot use: one line, status 2, and what was
+// there before is still there.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good")
+	if err := os.Mkdir(good, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	idx(t, good, 60)
+	out := filepath.Join(dir, "out")
+	succeed(t, with(append([]string{"train"}, small...), "--data", good, "--out", out, "--quiet")...)
+	model := filepath.Join(out, dpn.ModelFile)
+	before, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// broken copies the folder of pictures and spoils one of its files.
+	broken := func(name string, spoil func(b []byte) []byte) string {
+		folder := filepath.Join(t.TempDir(), "data")
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		idx(t, folder, 60)
+		path := filepath.Join(folder, name)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, spoil(b))
+		return folder
+	}
+	train := func(args ...string) []string {
+		return with(append([]string{"train", "--out", out, "--overwrite"}, small...), args...)
+	}
+	const images, labels = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte"
+	fails(t, train("--data", filepath.Join(dir, "none")), "--data", "none")
+	fails(t, train("--data", broken(images, func(b []byte) []byte { return b[:len(b)/2] })), "--data", images)
+	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[0] = 7; return b })), "--data", labels, "magic")
+	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data", "60", "59")
+	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels, "10")
+	fails(t, train("--data", good, "--train-size", "61"), "--data", "61")
+	fails(t, train("--data", good, "--train-size", "-1"), "--data", "-1")
+	fails(t, train("--preset", "none"), "--preset", `"none"`, "published, paper, compact")
+	fails(t, train("--components", "0"), "--components 0")
+	fails(t, train("--steps", "-2"), "--steps -2")
+	fails(t, train("--lr", "NaN"), "--lr NaN")
+	fails(t, train("--lr", "x"), "--lr", `"x"`)
+	fails(t, train("--data", good, "--val-size", "60"), "val-size 60")
+	fails(t, train("--config", filepath.Join(dir, "none.toml")), "--config", "none.toml", "no such file")
+	fails(t, train("--threads", "0"), "--threads 0")
+	fails(t, train("--threads", "many"), "--threads many")
+	fails(t, train("--tier", "sse"), "--tier", `"sse"`)
+	fails(t, train("--json", filepath.Join(dir, "none", "x.json"), "--data", good), "--json", "x.json")
+	fails(t, train("--speed", "9"), "--speed")
+	fails(t, train("more"), `"more"`)
+	fails(t, []string{"train", "--resume"}, "--resume", "--out")
+
+	blocked := filepath.Join(dir, "file")
+	write(t, blocked, nil)
+	for _, path := range []string{blocked, filepath.Join(blocked, "below"), "/proc/none"} {
+		fails(t, with(append([]string{"train"}, small...), "--data", good, "--out", path), "--out", path)
+		fails(t, []string{"analyze", "--model", model, "--data", good, "--out", path}, "--out", path)
+	}
+	fails(t, []string{"demo", "--out", filepath.Join(blocked, "below")}, "--out")
+
+	f, err := safetensors.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Tensor("denoising_potential.mu").Data[5] = float32(math.NaN())
+	spoiled := filepath.Join(dir, "nan.safetensors")
+	if err := safetensors.WriteFile(spoiled, f); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"eval", "analyze"} {
+		fails(t, []string{c, "--data", good}, "--model")
+		fails(t, []string{c, "--data", good, "--model", filepath.Join(dir, "none")}, "--model", "no such file")
+		fails(t, []string{c, "--data", good, "--model", blocked}, "--model", blocked)
+		fails(t, []string{c, "--data", good, "--model", spoiled}, "--model", "nan.safetensors", "denoising_potential.mu", "number 5 is NaN")
+		fails(t, []string{c, "--data", "digits", "--test-size", "20", "--model", model}, "--data digits", "28 x 28", "4 x 4")
+		fails(t, []string{c, "--data", good, "--model", model, "--steps", "-5"}, "--steps -5")
+	}
+	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
+	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1", "--out", filepath.Join(dir, "a")}, "at least 2")
+	fails(t, []string{"check", "--kernel", "none"}, "--kernel", `"none"`)
+	fails(t, []string{"check", "--case", "matmul:q=1"}, "--case", `"q"`)
+	fails(t, []string{"check", "--case", "matmul:m=x"}, "--case", "m=x")
+	fails(t, []string{"nothing"}, `"nothing"`, "train")
+	fails(t, []string{"data", "fetch", "cifar"}, "mnist")
+
+	after, err := os.ReadFile(model)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the model that was there has changed (%v)", err)
+	}
+}
+
+// TestUnavailableTier asks for a tier that no machine has together with this one.
+func TestUnavailableTier(t *testing.T) {
+	for _, i := range engine.Tiers() {
+		if !i.Available {
+			fails(t, []string{"info", "--tier", i.Tier.String()}, i.Tier.String(), i.Reason)
+		}
+	}
+	t.Setenv("DPN_TIER", "none")
+	fails(t, []string{"info"}, "DPN_TIER", `"none"`)
+	t.Setenv("DPN_TIER", "generic")
+	t.Setenv("DPN_THREADS", "-3")
+	fails(t, []string{"info"}, "DPN_THREADS -3")
+	t.Setenv("DPN_THREADS", "3")
+	var r struct {
+		Tier    string
+		Threads int
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "info", "--json", "-")), &r); err != nil || r.Tier != "generic" || r.Threads != 3 {
+		t.Errorf("info: %+v, %v", r, err)
+	}
+}
+
+// TestCheck runs one kernel, then one case.
+func TestCheck(t *testing.T) {
+	var r checkResult
+	if err := json.Unmarshal([]byte(succeed(t, "check", "--kernel", "dot", "--json", "-")), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Cases == 0 || r.Failed != 0 || len(r.Kernels) != len(engine.Available()) || r.Machine.Arch == "" {
+		t.Errorf("check: %+v", r)
+	}
+	out := succeed(t, "check", "--tier", "generic", "--case", "matmul:m=3,n=5")
+	if !strings.Contains(out, "1 cases passed") {
+		t.Errorf("check printed %q", out)
+	}
+}
+
+// TestHelp checks that every command has examples in its help.
+func TestHelp(t *testing.T) {
+	for _, c := range []string{"demo", "info", "check", "train", "eval", "analyze"} {
+		if out := succeed(t, c, "--help"); !strings.Contains(out, "Examples:") || !strings.Contains(out, "dpnbench "+c) {
+			t.Errorf("help of %s: %q", c, out)
+		}
+	}
+	if out := succeed(t, "data", "fetch", "--help"); !strings.Contains(out, "Examples:") {
+		t.Errorf("help of data fetch: %q", out)
+	}
+	if out := succeed(t); !strings.Contains(out, "Available Commands:") {
+		t.Errorf("dpnbench printed %q", out)
+	}
+}
