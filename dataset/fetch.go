@@ -1,0 +1,373 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// RemoteFile is a file to fetch, known beforehand to the bit.
+type RemoteFile struct {
+	Name   string // below each mirror's address, and in the folder
+	Size   int64  // bytes
+	SHA256 string // in hexadecimal
+}
+
+// FetchOptions says what Fetch downloads, and from where. The zero value is
+// MNIST from its usual mirrors.
+type FetchOptions struct {
+	Files   []RemoteFile  // nil: the four files of MNIST
+	Mirrors []string      // addresses to which names are appended, tried in order; nil: the usual ones
+	Client  *http.Client  // nil: one that gives up on hosts that do not answer
+	Stall   time.Duration // give up on a mirror that sends nothing for so long; 0: 30 seconds
+
+	// Progress, when not nil, is called as bytes of a file arrive, and once
+	// with done equal to total for a file that was there already. After a
+	// mirror turned out to be wrong, done falls back.
+	Progress func(name string, done, total int64)
+}
+
+// mnistFiles are MNIST's files as LeCun, Cortes and Burges published them.
+var mnistFiles = []RemoteFile{
+	{trainImages + ".gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+	{trainLabels + ".gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
+	{testImages + ".gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+	{testLabels + ".gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
+}
+
+var mnistMirrors = []string{
+	"https://storage.googleapis.com/cvdf-datasets/mnist/",
+	"https://ossci-datasets.s3.amazonaws.com/mnist/",
+	"http://yann.lecun.com/exdb/mnist/",
+}
+
+// FetchError reports that no mirror delivered a file, and why each did not.
+type FetchError struct {
+	File     string
+	Failures []error // in the order of the attempts, each naming its address
+}
+
+func (e *FetchError) Error() string {
+	why := make([]string, len(e.Failures))
+	for i, err := range e.Failures {
+		why[i] = err.Error()
+	}
+	return fmt.Sprintf("no mirror delivered %s: %s", e.File, strings.Join(why, "; "))
+}
+
+func (e *FetchError) Unwrap() []error { return e.Failures }
+
+// Fetch downloads files into the folder dir, which it creates. A file that is
+// there with the right hash is left alone; the others arrive under their name with
+// ".part" appended, and get their own name once size and hash are right, so a
+// name never stands for half a file. A .part left by an interrupted fetch is
+// resumed, from whichever mirror answers. When no mirror delivers a file the
+// error is a *FetchError; when ctx ends it wraps ctx's error.
+func Fetch(ctx context.Context, dir string, opt FetchOptions) error {
+	if opt.Files == nil {
+		opt.Files = mnistFiles
+	}
+	if opt.Mirrors == nil {
+		opt.Mirrors = mnistMirrors
+	}
+	if opt.Client == nil {
+		opt.Client = patientClient()
+	}
+	if opt.Stall == 0 {
+		opt.Stall = 30 * time.Second
+	}
+	if opt.Progress == nil {
+		opt.Progress = func(string, int64, int64) {}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range opt.Files {
+		d := &download{
+			FetchOptions: &opt,
+			file:         f,
+			dir:          dir,
+			final:        filepath.Join(dir, f.Name),
+			part:         filepath.Join(dir, f.Name+".part"),
+		}
+		if err := d.run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patientClient returns a client without a limit on the whole of a download,
+// which may be slow, but with limits on each step before the first byte.
+func patientClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
+	t.TLSHandshakeTimeout = 15 * time.Second
+	t.ResponseHeaderTimeout = 30 * time.Second
+	return &http.Client{Transport: t}
+}
+
+// attemptsPerMirror bounds how often a connection that breaks off is taken up
+// again before the next mirror is tried.
+const attemptsPerMirror = 4
+
+// download is one file on its way.
+type download struct {
+	*FetchOptions
+	file        RemoteFile
+	dir         string
+	final, part string
+}
+
+// localError is a failure of this machine's disk, which no mirror can help.
+type localError struct{ error }
+
+func (e localError) Unwrap() error { return e.error }
+
+func (d *download) run(ctx context.Context) error {
+	switch err := d.verify(d.final); {
+	case err == nil:
+		d.Progress(d.file.Name, d.file.Size, d.file.Size)
+		return nil
+	case errors.As(err, new(localError)):
+		return err
+	}
+	var failures []error
+	for _, mirror := range d.Mirrors {
+		address := strings.TrimSuffix(mirror, "/") + "/" + d.file.Name
+		for range attemptsPerMirror {
+			if ctx.Err() != nil {
+				return fmt.Errorf("fetching %s: %w", d.file.Name, ctx.Err())
+			}
+			again, err := d.attempt(ctx, address)
+			if err == nil {
+				return d.install()
+			}
+			if errors.As(err, new(localError)) {
+				return err
+			}
+			failures = append(failures, fmt.Errorf("%s: %w", address, err))
+			if !again {
+				break
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("fetching %s: %w", d.file.Name, ctx.Err())
+	}
+	return &FetchError{File: d.file.Name, Failures: failures}
+}
+
+// attempt asks address for what is missing of the .part and leaves it complete and
+// verified, or fails. again says that the same mirror may yet deliver: it sent
+// something before it broke off, or the .part was to blame and is gone.
+func (d *download) attempt(ctx context.Context, address string) (again bool, err error) {
+	have, err := d.leftover()
+	if err != nil {
+		return false, err
+	}
+	resumed := have > 0
+	if have < d.file.Size {
+		var got int64
+		again, got, err = d.transfer(ctx, address, have)
+		if err != nil {
+			return again || got > 0, err
+		}
+	}
+	if err := d.verify(d.part); err != nil {
+		return resumed, d.discardFor(err)
+	}
+	return false, nil
+}
+
+// leftover returns how many bytes of the .part can be built upon.
+func (d *download) leftover() (int64, error) {
+	info, err := os.Stat(d.part)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, localError{err}
+	}
+	if info.Size() > d.file.Size {
+		return 0, d.discard()
+	}
+	return info.Size(), nil
+}
+
+// discard removes the .part. It is removed rather than cut to nothing, lest
+// another process that is at the same work loses what it has.
+func (d *download) discard() error {
+	if err := os.Remove(d.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return localError{err}
+	}
+	return nil
+}
+
+// discardFor removes the .part because of err, and returns err unless the
+// removal fails.
+func (d *download) discardFor(err error) error {
+	if rmErr := d.discard(); rmErr != nil {
+		return rmErr
+	}
+	return err
+}
+
+var errStalled = errors.New("nothing received for too long")
+
+// transfer appends to the .part, of which have bytes exist, what address sends. got
+// is how many bytes were written; again says that a .part that did not fit was
+// discarded.
+func (d *download) transfer(ctx context.Context, address string, have int64) (again bool, got int64, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(d.Stall, func() { cancel(errStalled) })
+	defer watchdog.Stop()
+	explain := func(err error) error {
+		if errors.Is(context.Cause(ctx), errStalled) {
+			return fmt.Errorf("%w (%v)", errStalled, d.Stall)
+		}
+		if u := new(url.Error); errors.As(err, &u) {
+			return u.Err // the address is named already
+		}
+		return err
+	}
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false, 0, err
+	}
+	req.Header.Set("User-Agent", "dpnbench")
+	// The bytes of the .gz itself are wanted, not what is in it.
+	req.Header.Set("Accept-Encoding", "identity")
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	resp, err := d.Client.Do(req)
+	if err != nil {
+		return false, 0, explain(err)
+	}
+	defer resp.Body.Close()
+
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		if have > 0 { // the server does not resume
+			if err := d.discard(); err != nil {
+				return false, 0, err
+			}
+			have = 0
+		}
+	case resp.StatusCode == http.StatusPartialContent && have > 0:
+		var from, to, total int64
+		r := resp.Header.Get("Content-Range")
+		if n, _ := fmt.Sscanf(r, "bytes %d-%d/%d", &from, &to, &total); n != 3 || from != have || total != d.file.Size {
+			return true, 0, d.discardFor(fmt.Errorf("sent range %q, expected bytes %d on of %d", r, have, d.file.Size))
+		}
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
+		return true, 0, d.discardFor(fmt.Errorf("refused to go on at byte %d", have))
+	default:
+		return false, 0, errors.New(resp.Status)
+	}
+	if n := resp.ContentLength; n >= 0 && have+n != d.file.Size {
+		return false, 0, fmt.Errorf("offers %d bytes, expected %d", have+n, d.file.Size)
+	}
+
+	out, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return false, 0, localError{err}
+	}
+	defer func() {
+		syncErr := out.Sync()
+		if closeErr := out.Close(); syncErr == nil {
+			syncErr = closeErr
+		}
+		if syncErr != nil && (err == nil || !errors.As(err, new(localError))) {
+			err = localError{syncErr}
+		}
+	}()
+
+	buf := make([]byte, 64<<10)
+	d.Progress(d.file.Name, have, d.file.Size)
+	for {
+		n, readErr := resp.Body.Read(buf)
+		watchdog.Reset(d.Stall)
+		if have+int64(n) > d.file.Size {
+			return false, got, d.discardFor(fmt.Errorf("sends more than the %d bytes expected", d.file.Size))
+		}
+		if _, err := out.WriteAt(buf[:n], have); err != nil {
+			return false, got, localError{err}
+		}
+		have += int64(n)
+		got += int64(n)
+		if n > 0 {
+			d.Progress(d.file.Name, have, d.file.Size)
+		}
+		if have == d.file.Size {
+			return false, got, nil
+		}
+		if errors.Is(readErr, io.EOF) {
+			readErr = io.ErrUnexpectedEOF
+		}
+		if readErr != nil {
+			return false, got, fmt.Errorf("broke off after %d of %d bytes: %w", have, d.file.Size, explain(readErr))
+		}
+	}
+}
+
+// verify returns nil when the file at path has the right size and hash.
+func (d *download) verify(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil {
+		return localError{err}
+	}
+	if !info.Mode().IsRegular() {
+		return localError{fmt.Errorf("%s is in the way: expected a file, or nothing", path)}
+	}
+	if info.Size() != d.file.Size {
+		return fmt.Errorf("%d bytes, expected %d", info.Size(), d.file.Size)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return localError{err}
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return localError{err}
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(sum, d.file.SHA256) {
+		return fmt.Errorf("wrong content: SHA-256 %s, expected %s", sum, d.file.SHA256)
+	}
+	return nil
+}
+
+// install gives the verified .part its name, durably.
+func (d *download) install() error {
+	if err := os.Rename(d.part, d.final); err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" { // folders cannot be synced there
+		return nil
+	}
+	folder, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}

@@ -1,0 +1,431 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// mirrorServer is a server of one file that records how it was asked.
+type mirrorServer struct {
+	*httptest.Server
+	mu     sync.Mutex
+	ranges []string // the Range header of each request
+	sent   int      // bytes of all bodies
+}
+
+// newMirror starts a mirror; serve answers request number n, from 0 on.
+func newMirror(t *testing.T, serve func(w http.ResponseWriter, r *http.Request, n int)) *mirrorServer {
+	m := &mirrorServer{}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		n := len(m.ranges)
+		m.ranges = append(m.ranges, r.Header.Get("Range"))
+		m.mu.Unlock()
+		serve(counter{w, m}, r, n)
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// asked returns the Range headers so far.
+func (m *mirrorServer) asked() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string{}, m.ranges...)
+}
+
+// counter counts the bytes of a body.
+type counter struct {
+	http.ResponseWriter
+	m *mirrorServer
+}
+
+func (c counter) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.m.mu.Lock()
+	c.m.sent += n
+	c.m.mu.Unlock()
+	return n, err
+}
+
+func (c counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// whole answers like a good server, ranges included.
+func whole(body []byte) func(http.ResponseWriter, *http.Request, int) {
+	return func(w http.ResponseWriter, r *http.Request, _ int) {
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	}
+}
+
+// cut promises the whole and breaks off after n bytes.
+func cut(w http.ResponseWriter, body []byte, n int) {
+	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	w.Write(body[:n])
+	http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// wanted is the file that the tests fetch, and its description.
+func wanted() (body []byte, files []RemoteFile) {
+	body = counting(300_000)
+	for i := range body {
+		body[i] = byte(mix64(uint64(i)))
+	}
+	sum := sha256.Sum256(body)
+	return body, []RemoteFile{{Name: "file.gz", Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])}}
+}
+
+// checkFetched fails the test unless dir holds the file under its final name,
+// and nothing else.
+func checkFetched(t *testing.T, dir string, body []byte) {
+	t.Helper()
+	got, err := os.ReadFile(filepath.Join(dir, "file.gz"))
+	if err != nil {
+		t.Error(err)
+	} else if !bytes.Equal(got, body) {
+		t.Error("the file's content is wrong")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "file.gz.part")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a .part is left: %v", err)
+	}
+}
+
+// checkAbsent fails the test when dir holds the file under its final name.
+func checkAbsent(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "file.gz")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is there under its final name: %v", err)
+	}
+}
+
+func writePart(t *testing.T, dir string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "file.gz.part"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	body, files := wanted()
+	m := newMirror(t, whole(body))
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	var last, calls int64
+	opt := FetchOptions{Files: files, Mirrors: []string{m.URL + "/some/path/"}, Progress: func(name string, done, total int64) {
+		if name != "file.gz" || total != int64(len(body)) || done < last {
+			t.Errorf("progress of %q: %d of %d after %d", name, done, total, last)
+		}
+		last = done
+		calls++
+	}}
+	if err := Fetch(context.Background(), dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+	if last != int64(len(body)) || calls < 3 {
+		t.Errorf("progress ended at %d after %d calls", last, calls)
+	}
+
+	// What is there is not fetched again, but reported.
+	calls = 0
+	if err := Fetch(context.Background(), dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.asked()); n != 1 || calls != 1 {
+		t.Errorf("%d requests and %d reports for a file that is there, want 1 from before and 1", n, calls)
+	}
+
+	// A file that was damaged since is replaced.
+	if err := os.WriteFile(filepath.Join(dir, "file.gz"), body[1:], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	last = 0
+	if err := Fetch(context.Background(), dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+}
+
+func TestFetchResumesWithinACall(t *testing.T) {
+	body, files := wanted()
+	m := newMirror(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 0 {
+			cut(w, body, 200_000)
+		}
+		whole(body)(w, r, n)
+	})
+	dir := t.TempDir()
+	if err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{m.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+	asked := m.asked()
+	if len(asked) != 2 || asked[0] != "" || asked[1] != "bytes=200000-" {
+		t.Errorf("requests with ranges %q, want none and then bytes=200000-", asked)
+	}
+	if m.sent != len(body) {
+		t.Errorf("the server sent %d bytes, want each of the %d once", m.sent, len(body))
+	}
+}
+
+func TestFetchResumesALaterCall(t *testing.T) {
+	body, files := wanted()
+	broken := newMirror(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if r.Header.Get("Range") != "" {
+			http.Error(w, "gone", http.StatusGone)
+			return
+		}
+		cut(w, body, 123_456)
+	})
+	dir := t.TempDir()
+	err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{broken.URL}})
+	if err == nil || !strings.Contains(err.Error(), "broke off after 123456 of 300000 bytes") || !strings.Contains(err.Error(), "410 Gone") {
+		t.Fatalf("a mirror that breaks off gives %v", err)
+	}
+	checkAbsent(t, dir)
+	good := newMirror(t, whole(body))
+	if err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{good.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+	if asked := good.asked(); len(asked) != 1 || asked[0] != "bytes=123456-" {
+		t.Errorf("requests with ranges %q, want bytes=123456-", asked)
+	}
+	if good.sent != len(body)-123_456 {
+		t.Errorf("the server sent %d bytes, want the %d that were missing", good.sent, len(body)-123_456)
+	}
+}
+
+// Parts on which nothing can be built: all lead to one whole download, the last
+// request being without a range.
+func TestFetchStartsAgain(t *testing.T) {
+	body, files := wanted()
+	other := bytes.Clone(body)
+	other[5]++
+	for name, c := range map[string]struct {
+		part     []byte
+		serve    func(http.ResponseWriter, *http.Request, int)
+		requests []string
+	}{
+		"longer than the file": {append(bytes.Clone(body), 1), whole(body), []string{""}},
+		"other content":        {other[:1000], whole(body), []string{"bytes=1000-", ""}},
+		"whole but wrong":      {other, whole(body), []string{""}},
+		"range ignored": {body[:1000], func(w http.ResponseWriter, r *http.Request, _ int) {
+			w.Write(body)
+		}, []string{"bytes=1000-"}},
+		"range refused": {body[:1000], func(w http.ResponseWriter, r *http.Request, n int) {
+			if r.Header.Get("Range") != "" {
+				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+				return
+			}
+			w.Write(body)
+		}, []string{"bytes=1000-", ""}},
+		"another range sent": {body[:1000], func(w http.ResponseWriter, r *http.Request, n int) {
+			if r.Header.Get("Range") != "" {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(body)-1, len(body)))
+				w.WriteHeader(http.StatusPartialContent)
+			}
+			w.Write(body)
+		}, []string{"bytes=1000-", ""}},
+		"range of another file": {body[:1000], func(w http.ResponseWriter, r *http.Request, n int) {
+			if r.Header.Get("Range") != "" {
+				w.Header().Set("Content-Range", "bytes 1000-1999/2000")
+				w.WriteHeader(http.StatusPartialContent)
+				w.Write(body[:1000])
+				return
+			}
+			w.Write(body)
+		}, []string{"bytes=1000-", ""}},
+	} {
+		m := newMirror(t, c.serve)
+		dir := t.TempDir()
+		writePart(t, dir, c.part)
+		if err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{m.URL}}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		checkFetched(t, dir, body)
+		if asked := m.asked(); strings.Join(asked, ",") != strings.Join(c.requests, ",") {
+			t.Errorf("%s: requests with ranges %q, want %q", name, asked, c.requests)
+		}
+	}
+}
+
+func TestFetchUsesAWholePart(t *testing.T) {
+	body, files := wanted()
+	dir := t.TempDir()
+	writePart(t, dir, body)
+	if err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{"http://127.0.0.1:1"}}); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+}
+
+func TestFetchWrongContent(t *testing.T) {
+	body, files := wanted()
+	wrong := bytes.Clone(body)
+	wrong[100]++
+	for name, c := range map[string]struct {
+		serve func(http.ResponseWriter, *http.Request, int)
+		want  string
+	}{
+		"wrong hash": {whole(wrong), "SHA-256"},
+		"short":      {whole(body[:1000]), "offers 1000 bytes, expected 300000"},
+		// Noticed at once, or by the hash when a read ends exactly at the size.
+		"endless": {func(w http.ResponseWriter, r *http.Request, _ int) {
+			for {
+				if _, err := w.Write(wrong); err != nil {
+					return
+				}
+			}
+		}, ""},
+		"not there": {func(w http.ResponseWriter, r *http.Request, _ int) {
+			http.NotFound(w, r)
+		}, "404 Not Found"},
+	} {
+		m := newMirror(t, c.serve)
+		dir := t.TempDir()
+		err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{m.URL}})
+		var failed *FetchError
+		if !errors.As(err, &failed) || failed.File != "file.gz" || len(failed.Failures) != 1 {
+			t.Errorf("%s: %v, want a *FetchError with one failure", name, err)
+			continue
+		}
+		if !strings.Contains(err.Error(), m.URL+"/file.gz: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: message %q lacks the address or %q", name, err, c.want)
+		}
+		checkAbsent(t, dir)
+		if _, err := os.Stat(filepath.Join(dir, "file.gz.part")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a wrong .part is left: %v", name, err)
+		}
+	}
+}
+
+func TestFetchTriesMirrorsInOrder(t *testing.T) {
+	body, files := wanted()
+	missing := newMirror(t, func(w http.ResponseWriter, r *http.Request, _ int) { http.NotFound(w, r) })
+	good := newMirror(t, whole(body))
+	spare := newMirror(t, whole(body))
+	dir := t.TempDir()
+	mirrors := []string{"http://127.0.0.1:1", missing.URL, good.URL, spare.URL}
+	if err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: mirrors}); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+	if a, b, c := len(missing.asked()), len(good.asked()), len(spare.asked()); a != 1 || b != 1 || c != 0 {
+		t.Errorf("mirrors were asked %d, %d and %d times, want 1, 1 and 0", a, b, c)
+	}
+
+	err := Fetch(context.Background(), t.TempDir(), FetchOptions{Files: files, Mirrors: mirrors[:2]})
+	if err == nil {
+		t.Fatal("no mirror has the file, yet there is no error")
+	}
+	for _, w := range []string{"file.gz", "http://127.0.0.1:1/file.gz: ", "refused", missing.URL + "/file.gz: 404 Not Found"} {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("message %q lacks %q", err, w)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("message %q has more than one line", err)
+	}
+}
+
+func TestFetchCancelled(t *testing.T) {
+	body, files := wanted()
+	release := make(chan struct{})
+	m := newMirror(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n > 0 {
+			whole(body)(w, r, n)
+			return
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.Write(body[:100_000])
+		http.NewResponseController(w).Flush()
+		<-release
+	})
+	defer close(release)
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	opt := FetchOptions{Files: files, Mirrors: []string{m.URL, m.URL}, Progress: func(_ string, done, _ int64) {
+		if done == 100_000 {
+			cancel()
+		}
+	}}
+	err := Fetch(ctx, dir, opt)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancelling the error is %v", err)
+	}
+	checkAbsent(t, dir)
+	if n := len(m.asked()); n != 1 {
+		t.Errorf("%d requests, want none after cancelling", n)
+	}
+	opt.Progress = nil
+	if err := Fetch(context.Background(), dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+	if asked := m.asked(); len(asked) != 2 || asked[1] != "bytes=100000-" {
+		t.Errorf("requests with ranges %q, want the second to go on at 100000", asked)
+	}
+}
+
+func TestFetchGivesUpOnASilentMirror(t *testing.T) {
+	body, files := wanted()
+	release := make(chan struct{})
+	silent := newMirror(t, func(http.ResponseWriter, *http.Request, int) { <-release })
+	defer close(release)
+	good := newMirror(t, whole(body))
+	dir := t.TempDir()
+	opt := FetchOptions{Files: files, Mirrors: []string{silent.URL}, Stall: 50 * time.Millisecond}
+	if err := Fetch(context.Background(), dir, opt); err == nil || !strings.Contains(err.Error(), "nothing received") {
+		t.Errorf("a silent mirror gives %v", err)
+	}
+	opt.Mirrors = append(opt.Mirrors, good.URL)
+	opt.Stall = time.Second
+	if err := Fetch(context.Background(), dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	checkFetched(t, dir, body)
+}
+
+func TestFetchSaysWhenTheDiskIsToBlame(t *testing.T) {
+	body, files := wanted()
+	m := newMirror(t, whole(body))
+	for name, blocked := range map[string]string{"final": "file.gz", "part": "file.gz.part"} {
+		dir := t.TempDir()
+		// A folder with something in it can be neither written nor removed.
+		if err := os.MkdirAll(filepath.Join(dir, blocked, "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := Fetch(context.Background(), dir, FetchOptions{Files: files, Mirrors: []string{m.URL}})
+		if err == nil || errors.As(err, new(*FetchError)) || !strings.Contains(err.Error(), filepath.Join(dir, blocked)) {
+			t.Errorf("%s: %v, want an error that names what is in the way", name, err)
+		}
+	}
+}
+
+func TestMNISTIsPinned(t *testing.T) {
+	if len(mnistFiles) != 4 || len(mnistMirrors) < 2 {
+		t.Fatalf("%d files, %d mirrors", len(mnistFiles), len(mnistMirrors))
+	}
+	for _, f := range mnistFiles {
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size || f.Size <= 0 || f.Size > 1<<24 {
+			t.Errorf("%+v is not pinned", f)
+		}
+		if !strings.HasSuffix(f.Name, "-ubyte.gz") {
+			t.Errorf("%s would not be found by LoadIDX", f.Name)
+		}
+	}
+}
