@@ -1,0 +1,75 @@
+package dataset_test
+
+import (
+	"fmt"
+	"log"
+	"strings"
+
+	"dpnbench/dataset"
+)
+
+// The built-in digits need no download and are the same on every machine.
+func Example() {
+	data, err := dataset.Open("digits", dataset.Options{TrainSize: 1000, TestSize: 100, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(data.Name, data.Train.Len(), data.Test.Len(), data.Train.Rows, data.Train.Cols, data.Classes)
+	fmt.Println("labels", data.Train.Labels[:10])
+
+	// The first picture as a network sees it.
+	table := data.Norm.Table()
+	x := make([]float32, data.Train.Pixels())
+	for j, v := range data.Train.Image(0) {
+		x[j] = table[v]
+	}
+	fmt.Printf("background %.4f\n", x[0])
+	// Output:
+	// digits 1000 100 28 28 10
+	// labels [3 5 6 0 9 6 2 1 4 0]
+	// background -0.4229
+}
+
+// Any piece of the digits can be drawn by itself.
+func ExampleDigits() {
+	s := dataset.Digits(1, 1_000_000, 1)
+	fmt.Println("label", s.Labels[0])
+	for y := 3; y < 25; y++ {
+		var line strings.Builder
+		for _, v := range s.Image(0)[y*s.Cols : (y+1)*s.Cols] {
+			line.WriteByte(" .+#"[v/64])
+		}
+		fmt.Println(strings.TrimRight(line.String(), " "))
+	}
+	// Output:
+	// label 3
+	//
+	//              ....
+	//           .+######+
+	//          ###+. .+##+
+	//          #+       ##
+	//                   #+
+	//                  .#.
+	//                  ##
+	//                 +#.
+	//                ##+
+	//            .+###+
+	//            +####.
+	//              .+##
+	//                +#.
+	//                .#.
+	//                +#.
+	//               .##
+	//              .##.
+	//     .       +##.
+	//    +##+   +###
+	//    .+#######+
+	//       +##+.
+}
+
+func ExampleNormalization_Table() {
+	table := dataset.MNISTNorm.Table()
+	fmt.Printf("background %.4f, ink %.4f\n", table[0], table[255])
+	// Output:
+	// background -0.4242, ink 2.8215
+}
