@@ -1,0 +1,181 @@
+//go:build arm64 && !purego && !noasm
+
+package engine
+
+// tierTable returns the kernels of t, or why it has none on this machine. NEON is part
+// of every arm64 machine that Go runs on.
+func tierTable(t Tier) (*kernels, string) {
+	switch t {
+	case Generic:
+		return &genericKernels, ""
+	case NEON:
+		return &neonKernels, ""
+	}
+	return nil, "this is an arm64 machine"
+}
+
+var neonKernels = kernels{
+	tier:                NEON,
+	flopsAMicrosecond:   30e3,
+	panel:               panelNEON,
+	rawAdd:              addNEON,
+	rawSubRows:          subRowsNEON,
+	rawAxpy:             axpyNEON,
+	rawScale:            scaleNEON,
+	rawShift:            shiftNEON,
+	rawReLU:             reluNEON,
+	rawReLUBackward:     reluBackwardNEON,
+	rawNormBackward:     normBackwardNEON,
+	rawAdam:             adamNEON,
+	rawDotRows:          dotRowsNEON,
+	rawSqdistRows:       sqdistRowsNEON,
+	rawSum:              sumNEON,
+	rawExp:              expNEON,
+	rawLog:              logNEON,
+	rawGradient:         gradientNEON,
+	rawPullRows:         pullRowsNEON,
+	rawMixture:          mixtureNEON,
+	rawResponsibilities: responsibilityBackwardNEON,
+	fmaPeak:             fmaPeakNEON,
+	flopsAPeakRound:     24 * 8,
+	peakRounds:          5000,
+}
+
+// panelNEON is panelGeneric over the assembly tile.
+func panelNEON(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool) {
+	tiles, rows, longer := tiling(m)
+	for t := range tiles {
+		n := rows
+		if t < longer {
+			n++
+		}
+		sgemmNEON_6x16(k, a, ars, acs, b, brs, c, crs, n, acc)
+		if t < tiles-1 {
+			a, c = a[n*ars:], c[n*crs:]
+		}
+	}
+}
+
+// sgemmNEON_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+//
+//go:noescape
+func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool)
+
+// addNEON sets dst[j] = x[j] + y[j].
+//
+//go:noescape
+func addNEON(dst, x, y []float32)
+
+// subRowsNEON sets dst[i*ds+j] = x[i*xs+j] - y[i*ys+j] for i < rows, j < n. A stride
+// ys of 0 takes the same vector from every row.
+//
+//go:noescape
+func subRowsNEON(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+
+// axpyNEON sets y[j] = fma(a, x[j], y[j]).
+//
+//go:noescape
+func axpyNEON(a float32, x, y []float32)
+
+// scaleNEON sets dst[j] = a * x[j].
+//
+//go:noescape
+func scaleNEON(dst []float32, a float32, x []float32)
+
+// shiftNEON sets dst[j] = x[j] + a.
+//
+//go:noescape
+func shiftNEON(dst []float32, a float32, x []float32)
+
+// reluNEON sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
+//
+//go:noescape
+func reluNEON(dst, x []float32)
+
+// reluBackwardNEON sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere.
+//
+//go:noescape
+func reluBackwardNEON(dst, x, y []float32)
+
+// normBackwardNEON sets dst[j] = rstd * fma(-c2, x[j], y[j]-c1).
+//
+//go:noescape
+func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float32)
+
+// adamNEON makes one step of Adam on p with gradient g and moments m and v:
+//
+//	g' = clip*g
+//	m  = fma(beta1, m, (1-beta1)*g')
+//	v  = fma(beta2, v, (1-beta2)*(g'*g'))
+//	p  = fma(-step, m/fma(sqrt(v), rbc2, eps), p)
+//
+//go:noescape
+func adamNEON(p, g, m, v []float32, co *AdamCoefficients)
+
+// dotRowsNEON sets dst[i] = sum over j < n of x[i*xs+j]*y[i*ys+j], each lane a chain
+// of fused multiply-adds.
+//
+//go:noescape
+func dotRowsNEON(dst, x []float32, xs int, y []float32, ys, n int)
+
+// sqdistRowsNEON sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
+//
+//go:noescape
+func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
+
+// sumNEON returns the sum of x.
+//
+//go:noescape
+func sumNEON(x []float32) float32
+
+// expNEON sets dst[j] = exp(x[j]).
+//
+//go:noescape
+func expNEON(dst, x []float32)
+
+// logNEON sets dst[j] = log(x[j]).
+//
+//go:noescape
+func logNEON(dst, x []float32)
+
+// gradientNEON sets dst[j] = - sum over i < k of r[i*rs]*g[i*gs+j], a chain of fused
+// multiply-adds in increasing i from +0 that leaves out every i with r[i*rs] == 0.
+//
+//go:noescape
+func gradientNEON(dst, r []float32, rs int, g []float32, gs, k int)
+
+// pullRowsNEON sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
+// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and E_i (h = 1) of the
+// backward pass.
+//
+//go:noescape
+func pullRowsNEON(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+
+// mixtureNEON turns the quadratic forms of n rows, q[i*ld+b] of component i < k and
+// row b < n, into responsibilities in place, and sets phi[b]:
+//
+//	l_i = fma(-1/2, q_i, c_i)     m = max_i l_i
+//	e_i = exp(l_i - m), or 0 where l_i - m < ResponsibilityCut
+//	phi = m + log(sum of e_i in increasing i)     r_i = e_i / sum
+//
+//go:noescape
+func mixtureNEON(q []float32, ld int, c, phi []float32)
+
+// responsibilityBackwardNEON sets, for every row b, sum[b] to the chain of
+// fma(r_i, s_i, ...) in increasing i over the components with r_i != 0, and replaces
+// s_i by t_i = r_i*(s_i - sum[b]), or +0 where r_i == 0. Component i of row b is at
+// i*ld+b, for i < k.
+//
+//go:noescape
+func responsibilityBackwardNEON(r, s []float32, ld int, sum []float32, k int)
+
+// fmaPeakNEON runs rounds of 24 fused multiply-adds on registers, in as many chains:
+// what the FMA units of one core can do.
+func fmaPeakNEON(rounds int)
+
+// pause tells the core n times that this thread is spinning.
+func pause(n int)

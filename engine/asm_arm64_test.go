@@ -1,0 +1,729 @@
+//go:build arm64 && !purego && !noasm && unix
+
+package engine
+
+import (
+	"flag"
+	"fmt"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// What only concerns arm64: every raw NEON kernel against its pure-Go twin, bit by bit,
+// between unreadable pages; and the instructions written as WORD against a disassembler.
+// Without an arm64 machine: GOARCH=arm64 go test -exec qemu-aarch64 ./engine/
+
+var expLogStride = flag.Int("neonstride", 1009, "exp and log are compared on every n-th float32 (1: on all of them)")
+
+// A fence is memory between two pages that cannot be touched. What no kernel owns is
+// filled with guard cells.
+type fence []float32
+
+const (
+	guardCell   = 0x7fa5c3e1 // a NaN, so that a stray read shows in the result
+	guardMargin = 48         // guard cells looked at on each side
+
+	atStart  = 0  // directly behind the unreadable page
+	atEnd    = -1 // directly before the unreadable page
+	inPlaces = 17 // atEnd, atStart and 15 more offsets
+)
+
+func newFence(t *testing.T, n int) fence {
+	t.Helper()
+	page := syscall.Getpagesize()
+	size := (n*4 + page - 1) / page * page
+	mem, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatalf("mmap: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Munmap(mem); err != nil {
+			t.Errorf("munmap: %v", err)
+		}
+	})
+	for _, outer := range [][]byte{mem[:page], mem[page+size:]} {
+		if err := syscall.Mprotect(outer, syscall.PROT_NONE); err != nil {
+			t.Fatalf("mprotect: %v", err)
+		}
+	}
+	f := fence(unsafe.Slice((*float32)(unsafe.Pointer(&mem[page])), size/4))
+	for i := range f {
+		f[i] = math.Float32frombits(guardCell)
+	}
+	return f
+}
+
+// place copies src to offset at and returns where it begins and the copy.
+func (f fence) place(src []float32, at int) (int, []float32) {
+	if at == atEnd {
+		at = len(f) - len(src)
+	}
+	dst := f[at : at+len(src) : at+len(src)]
+	copy(dst, src)
+	return at, dst
+}
+
+// clear makes guard cells of the n elements from at on. It returns the offset of a
+// guard cell that was overwritten, and whether there is one.
+func (f fence) clear(at, n int) (int, bool) {
+	for i := max(at-guardMargin, 0); i < min(at+n+guardMargin, len(f)); i++ {
+		if i < at || i >= at+n {
+			if math.Float32bits(f[i]) != guardCell {
+				return i - at, true
+			}
+			continue
+		}
+		f[i] = math.Float32frombits(guardCell)
+	}
+	return 0, false
+}
+
+// twins runs kernels on both tiers and compares.
+type twins struct {
+	*testing.T
+	fences []fence
+	rng    *rand.Rand
+	cases  int
+}
+
+func newTwins(t *testing.T) *twins {
+	h := &twins{T: t, rng: rand.New(rand.NewPCG(1, 2))}
+	for range 5 {
+		h.fences = append(h.fences, newFence(t, 8<<10))
+	}
+	debug.SetPanicOnFault(true) // for the goroutine of this test
+	t.Cleanup(func() { t.Logf("%d cases", h.cases) })
+	return h
+}
+
+// same runs a kernel once in pure Go and, for each place, once in assembly, on copies of
+// the buffers, and compares all buffers afterwards. The label names the case.
+func (h *twins) same(places int, run func(k *kernels, b [][]float32), bufs [][]float32, format string, label ...any) {
+	h.Helper()
+	want := make([][]float32, len(bufs))
+	for i, b := range bufs {
+		want[i] = append([]float32(nil), b...)
+	}
+	run(&genericKernels, want)
+
+	got := make([][]float32, len(bufs))
+	at := make([]int, len(bufs))
+	for p := range places {
+		// Against the end, because reading past it is the likeliest fault; against the
+		// start; then at offsets that differ from buffer to buffer.
+		h.cases++
+		for i, b := range bufs {
+			where := atEnd
+			switch {
+			case p == 1:
+				where = atStart
+			case p > 1:
+				where = (p - 1 + 5*i) % 16
+			}
+			at[i], got[i] = h.fences[i].place(b, where)
+		}
+		h.guarded(func() { run(&neonKernels, got) }, format, label)
+		for i := range bufs {
+			for j, w := range want[i] {
+				if v := got[i][j]; math.Float32bits(v) != math.Float32bits(w) && (v == v || w == w) {
+					h.Fatalf("%s: place %d: buffer %d, element %d: NEON %v (%#08x), Go %v (%#08x)", fmt.Sprintf(format, label...),
+						p, i, j, v, math.Float32bits(v), w, math.Float32bits(w))
+				}
+			}
+			if cell, bad := h.fences[i].clear(at[i], len(want[i])); bad {
+				h.Fatalf("%s: place %d: buffer %d of %d elements: element %d was written", fmt.Sprintf(format, label...),
+					p, i, len(want[i]), cell)
+			}
+		}
+	}
+}
+
+// rounds runs a test several times, with new numbers each time.
+func (h *twins) rounds(test func(h *twins)) {
+	for range 10 {
+		test(h)
+	}
+}
+
+// guarded turns a touch of an unreadable page into a failure that names the case.
+func (h *twins) guarded(run func(), format string, label []any) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.Fatalf("%s: %v", fmt.Sprintf(format, label...), r)
+		}
+	}()
+	run()
+}
+
+var neonSpecials = []float32{
+	0, float32(math.Copysign(0, -1)),
+	float32(math.Inf(1)), float32(math.Inf(-1)),
+	float32(math.NaN()), math.Float32frombits(0xffc00001), math.Float32frombits(0x7f800001),
+	0x1p-149, -0x1p-149, 0x1.fffffcp-127, -0x1.fffffcp-127, 0x1p-126, -0x1p-126,
+	math.MaxFloat32, -math.MaxFloat32, 0x1p100, -0x1p-100,
+	1, -1, 0x1.000002p0, 88.7, -103.9,
+}
+
+// number returns an ordinary number, or with probability density a special one.
+func (h *twins) number(density float64) float32 {
+	if density > 0 && h.rng.Float64() < density {
+		return neonSpecials[h.rng.IntN(len(neonSpecials))]
+	}
+	return float32(h.rng.NormFloat64()) * float32(math.Ldexp(1, h.rng.IntN(9)-4))
+}
+
+func (h *twins) numbers(n int, density float64) []float32 {
+	x := make([]float32, n)
+	for j := range x {
+		x[j] = h.number(density)
+	}
+	return x
+}
+
+// neonLengths are all tails behind none to four full vectors of 16, and some longer ones.
+func neonLengths() []int {
+	var list []int
+	for n := range 68 {
+		list = append(list, n)
+	}
+	return append(list, 100, 127, 128, 129, 255, 1000)
+}
+
+var neonDensities = []float64{0, 0.1, 1}
+
+type neonElementwise struct {
+	name    string
+	buffers int
+	scalars int
+	run     func(k *kernels, b [][]float32, s []float32)
+}
+
+var neonElementwiseKernels = []neonElementwise{
+	{"add", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[1], b[2]) }},
+	{"add, dst = x", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[0], b[1]) }},
+	{"add, dst = y", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[1], b[0]) }},
+	{"axpy", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawAxpy(s[0], b[0], b[1]) }},
+	{"axpy, y = x", 1, 1, func(k *kernels, b [][]float32, s []float32) { k.rawAxpy(s[0], b[0], b[0]) }},
+	{"scale", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawScale(b[0], s[0], b[1]) }},
+	{"scale, dst = x", 1, 1, func(k *kernels, b [][]float32, s []float32) { k.rawScale(b[0], s[0], b[0]) }},
+	{"shift", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawShift(b[0], s[0], b[1]) }},
+	{"shift, dst = x", 1, 1, func(k *kernels, b [][]float32, s []float32) { k.rawShift(b[0], s[0], b[0]) }},
+	{"relu", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLU(b[0], b[1]) }},
+	{"relu, dst = x", 1, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLU(b[0], b[0]) }},
+	{"reluBackward", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLUBackward(b[0], b[1], b[2]) }},
+	{"reluBackward, dst = y", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLUBackward(b[0], b[1], b[0]) }},
+	{"normBackward", 3, 3, func(k *kernels, b [][]float32, s []float32) { k.rawNormBackward(b[0], b[1], b[2], s[0], s[1], s[2]) }},
+	{"normBackward, dst = y", 2, 3, func(k *kernels, b [][]float32, s []float32) { k.rawNormBackward(b[0], b[1], b[0], s[0], s[1], s[2]) }},
+	{"adam", 4, 8, func(k *kernels, b [][]float32, s []float32) {
+		k.rawAdam(b[0], b[1], b[2], b[3], &AdamCoefficients{s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]})
+	}},
+	{"exp", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawExp(b[0], b[1]) }},
+	{"exp, dst = x", 1, 0, func(k *kernels, b [][]float32, s []float32) { k.rawExp(b[0], b[0]) }},
+	{"log", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawLog(b[0], b[1]) }},
+	{"log, dst = x", 1, 0, func(k *kernels, b [][]float32, s []float32) { k.rawLog(b[0], b[0]) }},
+}
+
+func TestNEONElementwise(t *testing.T) {
+	for _, e := range neonElementwiseKernels {
+		t.Run(strings.ReplaceAll(e.name, " ", ""), func(t *testing.T) {
+			h := newTwins(t)
+			sample := func(places, n int, density float64, change func(b [][]float32)) {
+				bufs := make([][]float32, e.buffers)
+				for i := range bufs {
+					bufs[i] = h.numbers(n, density)
+				}
+				s := h.numbers(e.scalars, density/4)
+				if change != nil {
+					change(bufs)
+				}
+				run := func(k *kernels, b [][]float32) { e.run(k, b, s) }
+				h.same(places, run, bufs, "%s: n %d, scalars %v, density %v", e.name, n, s, density)
+			}
+			for _, n := range neonLengths() {
+				for _, density := range neonDensities {
+					sample(inPlaces, n, density, nil)
+				}
+			}
+			for n := 1; n <= 21; n++ { // one special value in every position of every buffer
+				for j := range n {
+					for _, v := range neonSpecials {
+						sample(1, n, 0, func(b [][]float32) { b[h.rng.IntN(len(b))][j] = v })
+					}
+				}
+			}
+			if e.buffers > 1 { // every pair of special values
+				n := len(neonSpecials)
+				sample(2, n*n, 1, func(b [][]float32) {
+					for j := range n * n {
+						b[len(b)-1][j], b[len(b)-2][j] = neonSpecials[j/n], neonSpecials[j%n]
+					}
+				})
+			}
+		})
+	}
+}
+
+// neonStrides are strides of rows of n elements: dense, with gaps, one row read again
+// and again, and rows that overlap.
+func neonStrides(n int) []int { return []int{n, n + 3, 0, (n + 1) / 2} }
+
+func TestNEONSubRows(t *testing.T) { newTwins(t).rounds((*twins).subRows) }
+
+func (h *twins) subRows() {
+	for n := range 40 {
+		for rows := range 4 {
+			for c, xs := range neonStrides(n) {
+				ys, ds := neonStrides(n)[(c+2)%4], neonStrides(n)[(c+rows)%3]
+				density := neonDensities[c%3]
+				x, y := h.numbers(span(rows, xs, n), density), h.numbers(span(rows, ys, n), density)
+				dst := h.numbers(span(rows, ds, n)+2, 0)
+				h.same(3, func(k *kernels, b [][]float32) {
+					k.rawSubRows(b[0], ds, b[1], xs, b[2], ys, rows, n)
+				}, [][]float32{dst, x, y}, "subRows: n %d, rows %d, ds %d, xs %d, ys %d", n, rows, ds, xs, ys)
+				h.same(2, func(k *kernels, b [][]float32) {
+					k.rawSubRows(b[0], xs, b[0], xs, b[1], ys, rows, n)
+				}, [][]float32{x, y}, "subRows, dst = x: n %d, rows %d, xs %d, ys %d", n, rows, xs, ys)
+			}
+		}
+	}
+	for _, n := range neonLengths() {
+		x, y := h.numbers(2*n, 0.5), h.numbers(n, 0.5)
+		h.same(inPlaces, func(k *kernels, b [][]float32) {
+			k.rawSubRows(b[0], n, b[1], n, b[2], 0, 2, n)
+		}, [][]float32{h.numbers(2*n, 0), x, y}, "subRows: n %d, rows 2", n)
+	}
+}
+
+// neonReductions are compared with the same arguments: rows of x against rows of y (or
+// against one y), n elements each.
+var neonReductions = []struct {
+	name string
+	run  func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int)
+}{
+	{"dotRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		k.rawDotRows(dst, x, xs, y, ys, n)
+	}},
+	{"sqdistRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		k.rawSqdistRows(dst, x, xs, y[:n])
+	}},
+	{"sum", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		for i := range dst {
+			at := min(i*xs, len(x)-n) // a row without elements may begin behind x
+			dst[i] = k.rawSum(x[at : at+n])
+		}
+	}},
+}
+
+func TestNEONReductions(t *testing.T) {
+	for _, r := range neonReductions {
+		t.Run(r.name, func(t *testing.T) {
+			h := newTwins(t)
+			sample := func(places, rows, xs, ys, n int, x, y []float32) {
+				run := func(k *kernels, b [][]float32) { r.run(k, b[0], b[1], xs, b[2], ys, n) }
+				h.same(places, run, [][]float32{h.numbers(rows, 0), x, y}, "%s: n %d, rows %d, xs %d, ys %d", r.name, n, rows, xs, ys)
+			}
+			for _, n := range neonLengths() {
+				for _, density := range []float64{0, 0.02, 0.5} {
+					sample(inPlaces, 1, n, n, n, h.numbers(n, density), h.numbers(n, density))
+				}
+				// Products that underflow to -0 leave -0 in the lanes that no padding touches.
+				x, y := make([]float32, n), make([]float32, n)
+				for j := range n {
+					x[j], y[j] = 0x1p-80, -0x1p-80
+				}
+				sample(1, 1, n, n, n, x, y)
+			}
+			for n := range 40 {
+				for rows := range 4 {
+					for c, xs := range neonStrides(n) {
+						if rows == 0 {
+							continue
+						}
+						ys := neonStrides(n)[(c+rows)%4]
+						sample(2, rows, xs, ys, n, h.numbers(span(rows, xs, n), 0.01), h.numbers(max(span(rows, ys, n), n), 0.01))
+					}
+				}
+				for j := range n { // one special value in every position
+					for i, v := range neonSpecials {
+						x, y := h.numbers(n, 0), h.numbers(n, 0)
+						if i%2 == 0 {
+							x[j] = v
+						} else {
+							y[j], x[j] = v, 0
+						}
+						sample(1, 1, n, n, n, x, y)
+					}
+				}
+			}
+			sample(2, 0, 7, 7, 7, nil, h.numbers(7, 0))
+		})
+	}
+}
+
+func TestNEONTile(t *testing.T) { newTwins(t).rounds((*twins).tile) }
+
+func (h *twins) tile() {
+	for rows := 1; rows <= mr; rows++ {
+		for _, k := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 23, 64} {
+			for c, a := range [][2]int{{k, 1}, {1, rows}, {k + 3, 1}, {2, 2*rows + 1}, {2*k + 1, 2}, {0, 1}, {1, 0}} {
+				ars, acs := a[0], a[1]
+				brs := []int{nr, nr, nr + 5, 3 * nr, nr, 0, 1}[c]
+				crs := []int{nr, nr + 1, 2*nr + 3}[c%3]
+				density := []float64{0, 0.01, 0, 0.1, 0, 0.5, 0}[c]
+				var an, bn int
+				if k > 0 {
+					an, bn = (rows-1)*ars+(k-1)*acs+1, (k-1)*brs+nr
+				}
+				bufs := [][]float32{
+					h.numbers(an, density), h.numbers(bn, density), h.numbers((rows-1)*crs+nr, density),
+				}
+				acc := h.rng.IntN(2) == 0
+				places := 2
+				if k == 3 {
+					places = inPlaces
+				}
+				run := func(t *kernels, b [][]float32) {
+					tile := sgemmNEON_6x16
+					if t == &genericKernels {
+						tile = sgemmGeneric6x16
+					}
+					tile(k, b[0], ars, acs, b[1], brs, b[2], crs, rows, acc)
+				}
+				h.same(places, run, bufs, "sgemm: rows %d, k %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, k, ars, acs, brs, crs, acc)
+			}
+		}
+	}
+	for m := range 21 {
+		const k, ld = 7, 18
+		bufs := [][]float32{h.numbers(m*k, 0), h.numbers(k*nr, 0), h.numbers(m*ld, 0)}
+		run := func(t *kernels, b [][]float32) { t.panel(k, b[0], k, 1, b[1], nr, b[2], ld, m, true) }
+		h.same(2, run, bufs, "panel: m %d", m)
+	}
+}
+
+// weights are responsibilities: zeros of both signs, ordinary and special values.
+func (h *twins) weights(n int, density float64) []float32 {
+	r := make([]float32, n)
+	for i := range r {
+		switch h.rng.IntN(4) {
+		case 0:
+		case 1:
+			r[i] = float32(math.Copysign(0, -1))
+		default:
+			r[i] = h.number(density)
+		}
+	}
+	return r
+}
+
+func TestNEONGradient(t *testing.T) { newTwins(t).rounds((*twins).gradient) }
+
+func (h *twins) gradient() {
+	for i, n := range append(neonLengths(), 63+64, 64+16+4+1, 192, 211) {
+		for k := range 6 {
+			rs := []int{1, 3, 0}[(i+k)%3]
+			gs := neonStrides(n)[(i/3+k)%4]
+			density := neonDensities[(i+k)%3]
+			bufs := [][]float32{h.numbers(n, 0), h.weights(span(k, rs, 1), density), h.numbers(span(k, gs, n), density)}
+			places := 2
+			if k == 3 {
+				places = inPlaces
+			}
+			h.same(places, func(t *kernels, b [][]float32) {
+				t.rawGradient(b[0], b[1], rs, b[2], gs, k)
+			}, bufs, "gradient: n %d, k %d, rs %d, gs %d", n, k, rs, gs)
+			if k > 0 {
+				h.same(1, func(t *kernels, b [][]float32) {
+					t.rawGradient(b[1][:n], b[0], rs, b[1], n, k)
+				}, [][]float32{bufs[1], h.numbers(k*n, density)}, "gradient, dst = g: n %d, k %d, rs %d", n, k, rs)
+			}
+		}
+	}
+}
+
+// extent is span, but rows without elements still begin stride apart.
+func extent(rows, stride, n int) int { return max(rows-1, 0)*stride + n }
+
+func TestNEONPullRows(t *testing.T) { newTwins(t).rounds((*twins).pullRows) }
+
+func (h *twins) pullRows() {
+	for i, n := range neonLengths() {
+		for rows := range 5 {
+			c := i + rows
+			ds, xs, ys := neonStrides(n)[c%3], neonStrides(n)[(c/3)%4], neonStrides(n)[(c/5)%4]
+			density := neonDensities[c%3]
+			hh := []float32{0.5, 1, h.number(density)}[c%3]
+			bufs := [][]float32{
+				h.numbers(extent(rows, ds, n), 0), h.weights(rows, density/4), h.numbers(extent(rows, xs, n), density),
+				h.numbers(rows, density/4), h.numbers(extent(rows, ys, n), density),
+			}
+			places := 2
+			if rows == 3 {
+				places = inPlaces
+			}
+			h.same(places, func(k *kernels, b [][]float32) {
+				k.rawPullRows(b[0], ds, b[1], b[2], xs, b[3], hh, b[4], ys, n)
+			}, bufs, "pullRows: n %d, rows %d, h %v, ds %d, xs %d, ys %d", n, rows, hh, ds, xs, ys)
+			h.same(1, func(k *kernels, b [][]float32) {
+				k.rawPullRows(b[1], xs, b[0], b[1], xs, b[2], hh, b[3], ys, n)
+			}, bufs[1:], "pullRows, dst = x: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
+			h.same(1, func(k *kernels, b [][]float32) {
+				k.rawPullRows(b[3], ys, b[0], b[1], xs, b[2], hh, b[3], ys, n)
+			}, bufs[1:], "pullRows, dst = y: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
+		}
+	}
+}
+
+func TestNEONMixture(t *testing.T) { newTwins(t).rounds((*twins).mixture) }
+
+func (h *twins) mixture() {
+	for n := range 18 {
+		for _, k := range []int{0, 1, 2, 3, 7} {
+			for v := range 8 {
+				ld := n + v%3
+				density := []float64{0, 0, 0, 0.05, 0.3, 1, 0, 0}[v]
+				c, q := h.numbers(k, density/4), h.numbers(span(k, ld, n), density)
+				for j := range q {
+					switch v {
+					case 1: // around the cut
+						q[j] = 2 * (-ResponsibilityCut) * float32(h.rng.IntN(3)) * (1 + float32(h.rng.IntN(5)-2)*0x1p-23)
+					case 2: // far apart
+						q[j] *= 100
+					case 6: // ties
+						q[j] = float32(h.rng.IntN(2))
+					case 7: // nothing but infinities
+						q[j] = float32(math.Inf(h.rng.IntN(2)*2 - 1))
+					}
+				}
+				if v == 1 {
+					clear(c)
+				}
+				places := 2
+				if k == 3 {
+					places = inPlaces
+				}
+				h.same(places, func(t *kernels, b [][]float32) {
+					t.rawMixture(b[0], ld, b[1], b[2])
+				}, [][]float32{q, c, h.numbers(n, 0)}, "mixture: n %d, k %d, ld %d, kind %d", n, k, ld, v)
+			}
+		}
+	}
+}
+
+func TestNEONResponsibilities(t *testing.T) { newTwins(t).rounds((*twins).responsibilities) }
+
+func (h *twins) responsibilities() {
+	for n := range 22 {
+		for k := range 6 {
+			for v, density := range []float64{0, 0.05, 0.3, 1} {
+				ld := n + v
+				bufs := [][]float32{h.weights(span(k, ld, n), density), h.numbers(span(k, ld, n), density), h.numbers(n, 0)}
+				places := 2
+				if k == 3 {
+					places = inPlaces
+				}
+				h.same(places, func(t *kernels, b [][]float32) {
+					t.rawResponsibilities(b[0], b[1], ld, b[2], k)
+				}, bufs, "responsibilities: n %d, k %d, ld %d", n, k, ld)
+			}
+		}
+	}
+}
+
+// TestNEONExpLog compares exp and log over a sample of all float32, and closely around
+// the numbers where something changes.
+func TestNEONExpLog(t *testing.T) {
+	const block = 4096
+	x, y := make([]float32, 0, block), make([]float32, block)
+	flush := func() {
+		expNEON(y[:len(x)], x)
+		for j, v := range x {
+			if w := Exp32(v); math.Float32bits(y[j]) != math.Float32bits(w) && (y[j] == y[j] || w == w) {
+				t.Fatalf("exp(%v = %#08x): NEON %v (%#08x), Go %v (%#08x)", v, math.Float32bits(v), y[j], math.Float32bits(y[j]), w, math.Float32bits(w))
+			}
+		}
+		logNEON(y[:len(x)], x)
+		for j, v := range x {
+			if w := Log32(v); math.Float32bits(y[j]) != math.Float32bits(w) && (y[j] == y[j] || w == w) {
+				t.Fatalf("log(%v = %#08x): NEON %v (%#08x), Go %v (%#08x)", v, math.Float32bits(v), y[j], math.Float32bits(y[j]), w, math.Float32bits(w))
+			}
+		}
+		x = x[:0]
+	}
+	inputs := 0
+	add := func(bits uint32) {
+		x = append(x, math.Float32frombits(bits))
+		inputs++
+		if len(x) == block {
+			flush()
+		}
+	}
+	edges := []float32{0, 0x1p-149, 0x1p-126, 0x1p-24, 0x1p-12, 0.5, math.Float32frombits(sqrtHlf), 1, math.Sqrt2, 2, 64,
+		0x1.5d589ep6, 0x1.62e42ep6, 88, expMax, -expMin, 103.278929903431851103, 103.972077083991796413, 150, math.MaxFloat32, float32(math.Inf(1))}
+	for k := float32(0.5); k < 152; k++ { // where exp's reduction changes its multiple of ln 2
+		edges = append(edges, k*ln2Hi)
+	}
+	for e := uint32(1); e < 255; e++ { // where log's reduction changes the exponent
+		edges = append(edges, math.Float32frombits(e<<23), math.Float32frombits(e<<23|sqrtHlf&0x7fffff))
+	}
+	for _, e := range edges {
+		for d := range uint32(17) {
+			add(math.Float32bits(e) + d - 8)
+			add(math.Float32bits(-e) + d - 8)
+		}
+	}
+	for _, v := range []uint32{0x7f800001, 0x7fbfffff, 0x7fc00000, 0x7fffffff, 0xff800001, 0xffc00000, 0xffffffff} {
+		add(v)
+	}
+	for bits := uint64(0); bits < 1<<32; bits += uint64(*expLogStride) {
+		add(uint32(bits))
+	}
+	flush()
+	t.Logf("%d inputs", inputs)
+}
+
+// TestNEONTable: every entry of the table is there, and the tiers of this machine say so.
+func TestNEONTable(t *testing.T) {
+	v := reflect.ValueOf(neonKernels)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("neonKernels.%s is not set", v.Type().Field(i).Name)
+		}
+	}
+	for _, tier := range Tiers() {
+		want := tier.Tier == NEON || tier.Tier == Generic
+		if tier.Available != want || (tier.Reason == "") != want {
+			t.Errorf("%v: available %t, reason %q", tier.Tier, tier.Available, tier.Reason)
+		}
+	}
+	for rounds := range 3 {
+		fmaPeakNEON(rounds)
+		pause(rounds)
+	}
+}
+
+// wordMacro is an instruction that Go's assembler does not know: name, operands, value
+// and, as a comment, what it must decode to.
+var wordMacro = regexp.MustCompile(`^#define (\w+)\(([\w, ]+)\)\s+WORD \$\((.+)\)\s+// (.+)$`)
+
+// TestEncodings decodes every WORD macro of asm_arm64.s with several registers and
+// compares with the mnemonic in its comment.
+func TestEncodings(t *testing.T) {
+	source, err := os.ReadFile("asm_arm64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []uint32
+	var want []string
+	macros := 0
+	for i, line := range strings.Split(string(source), "\n") {
+		code, _, _ := strings.Cut(line, "//")
+		if !strings.Contains(code, "WORD") {
+			continue
+		}
+		m := wordMacro.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("asm_arm64.s:%d: WORD outside of a macro with its mnemonic in a comment", i+1)
+			continue
+		}
+		macros++
+		for _, values := range [][]int{{1, 2, 3}, {31, 30, 29}, {16, 8, 4}, {21, 10, 27}} {
+			value, mnemonic := m[3], m[4]
+			for j, operand := range strings.Split(m[2], ", ") {
+				v := fmt.Sprint(values[j])
+				value = regexp.MustCompile(`\b`+operand+`\b`).ReplaceAllString(value, v)
+				if operand == "s" {
+					mnemonic = strings.ReplaceAll(mnemonic, "#s", "#"+v)
+				} else {
+					mnemonic = strings.ReplaceAll(mnemonic, "V"+operand+".", "v"+v+".")
+				}
+			}
+			word, err := types.Eval(token.NewFileSet(), nil, token.NoPos, value)
+			if err != nil {
+				t.Fatalf("asm_arm64.s:%d: %s: %v", i+1, m[1], err)
+			}
+			bits, exact := constant.Uint64Val(word.Value)
+			if !exact || bits >= 1<<32 {
+				t.Fatalf("asm_arm64.s:%d: %s: %v is not a word", i+1, m[1], word.Value)
+			}
+			words = append(words, uint32(bits))
+			want = append(want, mnemonic)
+		}
+	}
+	if macros == 0 {
+		t.Fatal("asm_arm64.s: no WORD macros found")
+	}
+	got := disassemble(t, words)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%#08x decodes to %q, expected %q", words[i], got[i], want[i])
+		}
+	}
+	t.Logf("%d macros, %d words", macros, len(words))
+}
+
+var objdumpLine = regexp.MustCompile(`(?m)^\s*[0-9a-f]+:\s+[0-9a-f]{8}\s+(.+)$`)
+
+// disassemble decodes words with GNU objdump, or skips the test.
+func disassemble(t *testing.T, words []uint32) []string {
+	t.Helper()
+	decode := func(tool string, words []uint32) []string {
+		var code []byte
+		for _, w := range words {
+			code = append(code, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
+		}
+		file := filepath.Join(t.TempDir(), "code")
+		if err := os.WriteFile(file, code, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(tool, "-D", "-z", "-b", "binary", "-m", "aarch64", file).Output()
+		if err != nil {
+			return nil
+		}
+		var list []string
+		for _, m := range objdumpLine.FindAllStringSubmatch(string(out), -1) {
+			list = append(list, strings.Join(strings.Fields(m[1]), " "))
+		}
+		return list
+	}
+	for _, tool := range []string{"aarch64-linux-gnu-objdump", "objdump", "gobjdump"} {
+		if nop := decode(tool, []uint32{0xd503201f}); len(nop) != 1 || nop[0] != "nop" {
+			continue
+		}
+		list := decode(tool, words)
+		if len(list) != len(words) {
+			t.Fatalf("%s decoded %d words of %d", tool, len(list), len(words))
+		}
+		return list
+	}
+	t.Skip("no GNU objdump that decodes AArch64 (Debian: binutils-aarch64-linux-gnu)")
+	return nil
+}
+
+// TestReservedRegisters: the registers that the file promises to leave alone.
+func TestReservedRegisters(t *testing.T) {
+	source, err := os.ReadFile("asm_arm64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved := regexp.MustCompile(`\b(R(1[6-8]|2[7-9]|30)|RSP|g)\b`)
+	for i, line := range strings.Split(string(source), "\n") {
+		code, _, _ := strings.Cut(line, "//")
+		if r := reserved.FindString(code); r != "" {
+			t.Errorf("asm_arm64.s:%d: uses %s", i+1, r)
+		}
+	}
+}
