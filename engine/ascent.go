@@ -24,10 +24,10 @@ type Trajectory struct {
 	sum []float32 // sum_i r_i s_i of each step, each Rows
 }
 
-// MaxKeptGradient is the size in bytes up to which a Trajectory keeps all G_i of an
+// maxKeptGradient is the size in bytes up to which a Trajectory keeps all G_i of an
 // ascent for the backward pass. Above it they are computed a second time there: the same
 // bits, for a third more products.
-const MaxKeptGradient = 512 << 20
+var maxKeptGradient = 512 << 20
 
 // XAt returns x_t (Rows x D).
 func (tr *Trajectory) XAt(t int) Matrix {
@@ -51,7 +51,7 @@ func (tr *Trajectory) reshape(steps, rows, k, d int, backward bool) {
 	grow(&tr.R, steps*k*rows)
 	grow(&tr.Phi, steps*rows)
 	one := k * rows * d
-	tr.kept = backward && 4*steps*one <= MaxKeptGradient
+	tr.kept = backward && 4*steps*one <= maxKeptGradient
 	if tr.kept {
 		grow(&tr.g, steps*one)
 	} else if backward {

@@ -241,7 +241,7 @@ func TestBadInput(t *testing.T) {
 	const images, labels = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte"
 	fails(t, train("--data", filepath.Join(dir, "none")), "--data", "none")
 	fails(t, train("--data", broken(images, func(b []byte) []byte { return b[:len(b)/2] })), "--data", images)
-	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[0] = 7; return b })), "--data", labels, "magic")
+	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[0] = 7; return b })), "--data", labels, "offset 0")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data", "60", "59")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels, "10")
 	fails(t, train("--data", good, "--train-size", "61"), "--data", "61")

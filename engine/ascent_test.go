@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"math"
+	"testing"
+)
+
+// landscape is a mixture with its factors.
+type landscape struct {
+	m     *Mixture
+	a     []float32
+	k, d  int
+	alpha float32
+}
+
+func newLandscape(e *Engine, k, d int, scale float32) *landscape {
+	r := NewRand(17, 0)
+	l := &landscape{k: k, d: d, alpha: 0.3, a: make([]float32, k*d*d)}
+	mu, c := make([]float32, k*d), make([]float32, k)
+	r.Normal(mu)
+	r.Normal(c)
+	r.Normal(l.a)
+	for i := range l.a {
+		l.a[i] *= 0.3 * scale / float32(math.Sqrt(float64(d)))
+		if i/d%d == i%d {
+			l.a[i] += scale
+		}
+	}
+	l.m = NewMixture(k, d, mu, c)
+	e.SetFactors(l.m, l.a)
+	return l
+}
+
+func points(n, d int) Matrix {
+	x := NewMatrix(n, d)
+	NewRand(23, 0).Normal(x.Data)
+	return x
+}
+
+func clone(m Matrix) Matrix {
+	c := NewMatrix(m.Rows, m.Cols)
+	copyMatrix(c, m)
+	return c
+}
+
+func equalBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// TestRowsAndThreads checks that the end of an ascent and the pulled-back gradient of a
+// row depend neither on the other rows, nor on their order, nor on threads or tier.
+func TestRowsAndThreads(t *testing.T) {
+	const n, k, d, steps = 29, 4, 19, 6
+	type result struct{ x, v []float32 }
+	ascend := func(e *Engine, x, v Matrix) (result, *MixtureGradient) {
+		l := newLandscape(e, k, d, 0.8)
+		var tr Trajectory
+		x, v = clone(x), clone(v)
+		e.Ascend(l.m, l.alpha, steps, x, &tr, true)
+		g := NewMixtureGradient(k, d)
+		e.AscendBackward(l.m, l.alpha, l.a, &tr, v, g)
+		return result{x.Data, v.Data}, g
+	}
+	x, v := points(n, d), points(n, d)
+	base := newTestEngine(t, WithTier(Generic), WithThreads(1))
+	want, wantGrad := ascend(base, x, v)
+	for _, tier := range Available() {
+		for _, threads := range []int{1, 2, 3, 8} {
+			e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads())
+			got, grad := ascend(e, x, v)
+			name := tier.String()
+			equalBits(t, name+" x_n", got.x, want.x)
+			equalBits(t, name+" dL/dx_0", got.v, want.v)
+			equalBits(t, name+" dL/dA", grad.A, wantGrad.A)
+			equalBits(t, name+" dL/dmu", grad.Mu, wantGrad.Mu)
+			equalBits(t, name+" dL/dc", grad.C, wantGrad.C)
+			equalBits(t, name+" dL/dalpha", []float32{grad.Alpha}, []float32{wantGrad.Alpha})
+		}
+		e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads())
+		for i := range n { // each row alone
+			row := func(m Matrix) Matrix { return clone(m.Slice(i, i+1, 0, d)) }
+			got, _ := ascend(e, row(x), row(v))
+			equalBits(t, "row alone x_n", got.x, want.x[i*d:(i+1)*d])
+			equalBits(t, "row alone dL/dx_0", got.v, want.v[i*d:(i+1)*d])
+		}
+		p := make([]int32, n)
+		NewRand(9, 0).Permutation(p)
+		px, pv := NewMatrix(n, d), NewMatrix(n, d)
+		for i, j := range p {
+			copy(px.Row(i), x.Row(int(j)))
+			copy(pv.Row(i), v.Row(int(j)))
+		}
+		got, _ := ascend(e, px, pv)
+		for i, j := range p {
+			equalBits(t, "permuted x_n", got.x[i*d:(i+1)*d], want.x[int(j)*d:int(j+1)*d])
+			equalBits(t, "permuted dL/dx_0", got.v[i*d:(i+1)*d], want.v[int(j)*d:int(j+1)*d])
+		}
+	}
+}
+
+// TestRecomputedGradients checks that a trajectory too long to keep all G_i, which
+// computes them again on the way back, gives the same bits.
+func TestRecomputedGradients(t *testing.T) {
+	const n, k, d, steps = 21, 3, 18, 5
+	e := newTestEngine(t, WithThreads(2), WithEagerThreads())
+	l := newLandscape(e, k, d, 0.8)
+	var grads [2]*MixtureGradient
+	var vs [2]Matrix
+	for i, limit := range []int{maxKeptGradient, 0} {
+		old := maxKeptGradient
+		maxKeptGradient = limit
+		var tr Trajectory
+		x, v := points(n, d), points(n, d)
+		e.Ascend(l.m, l.alpha, steps, x, &tr, true)
+		if tr.kept != (i == 0) {
+			t.Errorf("limit %d: kept %v", limit, tr.kept)
+		}
+		grads[i], vs[i] = NewMixtureGradient(k, d), v
+		e.AscendBackward(l.m, l.alpha, l.a, &tr, v, grads[i])
+		maxKeptGradient = old
+	}
+	equalBits(t, "dL/dx_0", vs[1].Data, vs[0].Data)
+	equalBits(t, "dL/dA", grads[1].A, grads[0].A)
+	equalBits(t, "dL/dmu", grads[1].Mu, grads[0].Mu)
+	equalBits(t, "dL/dc", grads[1].C, grads[0].C)
+	equalBits(t, "dL/dalpha", []float32{grads[1].Alpha}, []float32{grads[0].Alpha})
+}
+
+// TestPotentialRises checks that no step below the stable size 2/lambda lowers the
+// potential by more than its rounding.
+func TestPotentialRises(t *testing.T) {
+	const n, k, d, steps = 40, 6, 24, 30
+	e := newTestEngine(t)
+	l := newLandscape(e, k, d, 0.9)
+	l.alpha = 0.2
+	var tr Trajectory
+	x := points(n, d)
+	e.Ascend(l.m, l.alpha, steps, x, &tr, false)
+	for s := 1; s < steps; s++ {
+		for b, phi := range tr.PhiAt(s) {
+			if before := tr.PhiAt(s - 1)[b]; phi < before-1e-5*(1+float32(math.Abs(float64(before)))) {
+				t.Fatalf("row %d: the potential falls from %v to %v at step %d", b, before, phi, s)
+			}
+		}
+	}
+	phi, r := make([]float32, n), NewMatrix(k, n)
+	e.Potential(l.m, tr.XAt(3), phi, r)
+	equalBits(t, "potential", phi, tr.PhiAt(3))
+	equalBits(t, "responsibilities", r.Data, tr.RAt(3).Data)
+	for b := range n {
+		var sum float64
+		for i := range k {
+			sum += float64(r.At(i, b))
+		}
+		if math.Abs(sum-1) > 1e-6 {
+			t.Errorf("responsibilities of row %d add up to %v", b, sum)
+		}
+	}
+	if x.At(0, 0) != tr.XAt(steps).At(0, 0) {
+		t.Error("the trajectory does not end where x does")
+	}
+}
+
+// TestOneComponent compares with the closed form: one component with P = s^2 I draws
+// every row towards its centre by the factor 1 - alpha s^2 a step.
+func TestOneComponent(t *testing.T) {
+	const n, d, steps, s, alpha = 5, 33, 12, 0.75, 0.5
+	e := newTestEngine(t)
+	mu, a := make([]float32, d), make([]float32, d*d)
+	NewRand(1, 0).Normal(mu)
+	for i := range d {
+		a[i*d+i] = s
+	}
+	m := NewMixture(1, d, mu, []float32{0.7})
+	e.SetFactors(m, a)
+	x := points(n, d)
+	first := clone(x)
+	e.Ascend(m, alpha, steps, x, nil, false)
+	shrink := math.Pow(1-alpha*s*s, steps)
+	for i := range n {
+		for j := range d {
+			want := float64(mu[j]) + shrink*float64(first.At(i, j)-mu[j])
+			if got := float64(x.At(i, j)); math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+				t.Errorf("x_n[%d, %d] = %v, want %v", i, j, got, want)
+			}
+		}
+	}
+}
+
+// TestCut checks that a component far below the largest has responsibility 0, one just
+// above the cut has not, and neither spoils the others.
+func TestCut(t *testing.T) {
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier))
+		q := View([]float32{0, 0, 2 * 20.7, 2 * 20.9, 1e30, 1e30}, 3, 2)
+		phi := make([]float32, 2)
+		e.LogSumExp(q, []float32{0, 0, 0}, phi)
+		if q.At(1, 0) == 0 || q.At(1, 1) != 0 || q.At(2, 0) != 0 || q.At(0, 1) != 1 || phi[1] != 0 {
+			t.Errorf("%v: responsibilities %v, potential %v", tier, q.Data, phi)
+		}
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	e := newTestEngine(t)
+	l := newLandscape(e, 2, 3, 1)
+	var plain Trajectory
+	e.Ascend(l.m, 0.1, 2, points(4, 3), &plain, false)
+	for name, f := range map[string]func(){
+		"wrong width":           func() { e.Ascend(l.m, 0.1, 1, points(4, 5), nil, false) },
+		"negative steps":        func() { e.Ascend(l.m, 0.1, -1, points(4, 3), nil, false) },
+		"product of odd shapes": func() { e.MatMul(NewMatrix(2, 2), NewMatrix(2, 3), NewMatrix(4, 2), false) },
+		"short data":            func() { e.MatMul(NewMatrix(2, 2), Matrix{make([]float32, 3), 2, 2, 2, 1}, NewMatrix(2, 2), false) },
+		"no backward record": func() {
+			e.AscendBackward(l.m, 0.1, l.a, &plain, points(4, 3), NewMixtureGradient(2, 3))
+		},
+		"label out of range":  func() { e.SoftmaxCrossEntropy(Matrix{}, make([]float32, 1), NewMatrix(1, 3), []byte{3}, 1) },
+		"no components":       func() { NewMixture(0, 3, nil, nil) },
+		"lengths that differ": func() { e.Add(make([]float32, 3), make([]float32, 3), make([]float32, 2)) },
+	} {
+		func() {
+			defer func() {
+				if s, ok := recover().(string); !ok || len(s) < 10 || s[:8] != "engine: " {
+					t.Errorf("%s: recovered %v, want a message of the engine", name, s)
+				}
+			}()
+			f()
+		}()
+	}
+	// After all these panics the engine still works.
+	c := NewMatrix(1, 1)
+	e.MatMul(c, View([]float32{2, 3}, 1, 2), View([]float32{5, 7}, 2, 1), false)
+	if c.Data[0] != 31 {
+		t.Errorf("2*5 + 3*7 = %v", c.Data[0])
+	}
+}

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+type countJob struct {
+	hits   []atomic.Int32
+	sleep  time.Duration
+	broken int // task that panics, or -1
+}
+
+func (j *countJob) run(worker, task int) {
+	j.hits[task].Add(1)
+	if task == j.broken {
+		panic(fmt.Sprintf("task %d", task))
+	}
+	time.Sleep(j.sleep)
+}
+
+// TestPoolRunsEveryTask checks that every task of every job runs once, whether helpers
+// spin, sleep or come late.
+func TestPoolRunsEveryTask(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		p := newPool(threads)
+		for round := range 300 {
+			j := &countJob{hits: make([]atomic.Int32, 1+round%37), broken: -1}
+			if round%100 == 99 {
+				j.sleep = time.Millisecond // long enough for the others to park
+			}
+			p.run(j, len(j.hits))
+			for i := range j.hits {
+				if n := j.hits[i].Load(); n != 1 {
+					t.Fatalf("%d threads, job %d: task %d ran %d times", threads, round, i, n)
+				}
+			}
+		}
+		p.close()
+	}
+}
+
+// TestPoolPanics checks that a panic of a task reaches the caller and the pool goes on.
+func TestPoolPanics(t *testing.T) {
+	p := newPool(3)
+	defer p.close()
+	for round := range 20 {
+		j := &countJob{hits: make([]atomic.Int32, 10), broken: round % 10}
+		func() {
+			defer func() {
+				if v := recover(); v != fmt.Sprintf("task %d", round%10) {
+					t.Errorf("recovered %v", v)
+				}
+			}()
+			p.run(j, 10)
+		}()
+		j.broken = -1
+		p.run(j, 10)
+	}
+}
+
+// TestTakingTurns calls one engine from several goroutines at once.
+func TestTakingTurns(t *testing.T) {
+	e := newTestEngine(t, WithThreads(3), WithEagerThreads())
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			r := NewRand(uint64(g), 0)
+			a, b := NewMatrix(9, 20), NewMatrix(20, 33)
+			r.Normal(a.Data)
+			r.Normal(b.Data)
+			want := NewMatrix(9, 33)
+			e.MatMul(want, a, b, false)
+			for range 50 {
+				c := NewMatrix(9, 33)
+				e.MatMul(c, a, b, false)
+				for i := range c.Data {
+					if c.Data[i] != want.Data[i] {
+						t.Errorf("goroutine %d: element %d is %v, was %v", g, i, c.Data[i], want.Data[i])
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, n := range []int{0, -1, MaxThreads + 1} {
+		if _, err := New(WithThreads(n)); err == nil {
+			t.Errorf("no error for %d threads", n)
+		}
+	}
+	for _, i := range Tiers() {
+		e, err := New(WithTier(i.Tier))
+		if i.Available != (err == nil) {
+			t.Errorf("tier %v: available %v, error %v", i.Tier, i.Available, err)
+		}
+		if err == nil {
+			if e.Tier() != i.Tier {
+				t.Errorf("asked for tier %v, got %v", i.Tier, e.Tier())
+			}
+			e.Close()
+		} else if !strings.Contains(err.Error(), i.Reason) || i.Reason == "" {
+			t.Errorf("tier %v: error %q does not say why (%q)", i.Tier, err, i.Reason)
+		}
+	}
+	if _, err := New(WithTier(Tier(77))); err == nil {
+		t.Error("no error for a tier that does not exist")
+	}
+	for _, i := range Tiers() {
+		if got, err := ParseTier(i.Tier.String()); got != i.Tier || err != nil {
+			t.Errorf("ParseTier(%q) = %v, %v", i.Tier, got, err)
+		}
+	}
+	if _, err := ParseTier("sse"); err == nil {
+		t.Error("no error for an unknown tier")
+	}
+}
