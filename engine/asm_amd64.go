@@ -26,7 +26,7 @@ func tierTable(t Tier) (*kernels, string) {
 var avx2Kernels = kernels{
 	tier:                AVX2,
 	flopsAMicrosecond:   80e3,
-	panel:               panelAVX2,
+	rawTile:             sgemmAVX2_6x16,
 	rawAdd:              addAVX2,
 	rawSubRows:          subRowsAVX2,
 	rawAxpy:             axpyAVX2,
@@ -50,29 +50,15 @@ var avx2Kernels = kernels{
 	peakRounds:          5000,
 }
 
-// panelAVX2 is panelGeneric over the assembly tile.
-func panelAVX2(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool) {
-	tiles, rows, longer := tiling(m)
-	for t := range tiles {
-		n := rows
-		if t < longer {
-			n++
-		}
-		sgemmAVX2_6x16(k, a, ars, acs, b, brs, c, crs, n, acc)
-		if t < tiles-1 {
-			a, c = a[n*ars:], c[n*crs:]
-		}
-	}
-}
-
 // sgemmAVX2_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise.
+// starting from the old value of c when acc is set, from +0 otherwise. next, from which
+// step bytes are fetched into the cache for every fourth p, takes no part in it.
 //
 //go:noescape
-func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool)
+func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 
 // addAVX2 sets dst[j] = x[j] + y[j].
 //

@@ -41,10 +41,14 @@
 	ADDQ R11, R9 \
 	ADDQ R12, BX
 
-// The loop over the inner index, four at a time, then one at a time.
+// The loop over the inner index, four at a time, then one at a time. Every four fetch a
+// line of the panel of B that comes next: R15 walks along it in steps of DX, which is 0
+// where there is nothing to fetch.
 #define LOOP(step, four, fourtest, one, onetest, done) \
 	JMP   fourtest \
 four: \
+	PREFETCHT1 (R15) \
+	ADDQ  DX, R15 \
 	step  \
 	NEXT  \
 	step  \
@@ -66,8 +70,8 @@ onetest: \
 	JGE   one      \
 	JMP   done
 
-// func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool)
-TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-121
+// func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-160
 	MOVQ k+0(FP), CX
 	MOVQ a_base+8(FP), R8
 	MOVQ ars+32(FP), R10
@@ -102,7 +106,7 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-121
 	TESTQ DX, DX
 	JEQ  start
 
-	// The chains go on from the old values of C.
+	// The chains go on from the old values of C. Those of the tile below are fetched.
 	VMOVUPS (DI), Y4
 	VMOVUPS 32(DI), Y5
 	CMPQ AX, $2
@@ -120,11 +124,29 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-121
 	VMOVUPS (SI)(R13*1), Y12
 	VMOVUPS 32(SI)(R13*1), Y13
 	CMPQ AX, $6
-	JLT  start
+	JLT  below
 	VMOVUPS (SI)(R13*2), Y14
 	VMOVUPS 32(SI)(R13*2), Y15
+below:
+	LEAQ (SI)(R13*2), DX     // row 5; with six rows the tile below begins one further on
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 60(DX)(R13*1)
+	PREFETCHT0 (DX)(R13*2)
+	PREFETCHT0 60(DX)(R13*2)
+	LEAQ (DX)(R13*2), DX
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 60(DX)(R13*1)
+	PREFETCHT0 (DX)(R13*2)
+	PREFETCHT0 60(DX)(R13*2)
+	LEAQ (DX)(R13*2), DX
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 60(DX)(R13*1)
+	PREFETCHT0 (DX)(R13*2)
+	PREFETCHT0 60(DX)(R13*2)
 
 start:
+	MOVQ next_base+128(FP), R15
+	MOVQ step+152(FP), DX
 	CMPQ AX, $6
 	JEQ  rows6
 	CMPQ AX, $5

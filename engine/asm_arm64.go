@@ -17,7 +17,7 @@ func tierTable(t Tier) (*kernels, string) {
 var neonKernels = kernels{
 	tier:                NEON,
 	flopsAMicrosecond:   30e3,
-	panel:               panelNEON,
+	rawTile:             sgemmNEON_6x16,
 	rawAdd:              addNEON,
 	rawSubRows:          subRowsNEON,
 	rawAxpy:             axpyNEON,
@@ -41,29 +41,15 @@ var neonKernels = kernels{
 	peakRounds:          5000,
 }
 
-// panelNEON is panelGeneric over the assembly tile.
-func panelNEON(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool) {
-	tiles, rows, longer := tiling(m)
-	for t := range tiles {
-		n := rows
-		if t < longer {
-			n++
-		}
-		sgemmNEON_6x16(k, a, ars, acs, b, brs, c, crs, n, acc)
-		if t < tiles-1 {
-			a, c = a[n*ars:], c[n*crs:]
-		}
-	}
-}
-
 // sgemmNEON_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise.
+// starting from the old value of c when acc is set, from +0 otherwise. next, from which
+// step bytes are fetched into the cache for every fourth p, takes no part in it.
 //
 //go:noescape
-func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool)
+func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 
 // addNEON sets dst[j] = x[j] + y[j].
 //

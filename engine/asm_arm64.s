@@ -124,10 +124,14 @@
 	ADD R10, R9 \
 	ADD R11, R8
 
-// The loop over the inner index, four at a time, then one at a time.
+// The loop over the inner index, four at a time, then one at a time. Every four fetch a
+// line of the panel of B that comes next: R19 walks along it in steps of R20, which is 0
+// where there is nothing to fetch.
 #define LOOP(step, four, fourtest, one, onetest, done) \
 	B    fourtest \
 four: \
+	PRFM (R19), PLDL2KEEP \
+	ADD  R20, R19 \
 	step \
 	NEXT \
 	step \
@@ -149,8 +153,8 @@ onetest: \
 	BGE  one    \
 	B    done
 
-// func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool)
-TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-121
+// func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-160
 	MOVD  k+0(FP), R7
 	MOVD  a_base+8(FP), R1
 	MOVD  ars+32(FP), R13
@@ -161,6 +165,8 @@ TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-121
 	MOVD  crs+104(FP), R12
 	MOVD  rows+112(FP), R14
 	MOVBU acc+120(FP), R15
+	MOVD  next_base+128(FP), R19
+	MOVD  step+152(FP), R20
 	LSL   $2, R10, R10
 	LSL   $2, R11, R11
 	LSL   $2, R12, R12

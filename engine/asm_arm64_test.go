@@ -400,7 +400,7 @@ func (h *twins) tile() {
 					if t == &genericKernels {
 						tile = sgemmGeneric6x16
 					}
-					tile(k, b[0], ars, acs, b[1], brs, b[2], crs, rows, acc)
+					tile(k, b[0], ars, acs, b[1], brs, b[2], crs, rows, acc, b[1], 64)
 				}
 				h.same(places, run, bufs, "sgemm: rows %d, k %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, k, ars, acs, brs, crs, acc)
 			}
@@ -409,7 +409,7 @@ func (h *twins) tile() {
 	for m := range 21 {
 		const k, ld = 7, 18
 		bufs := [][]float32{h.numbers(m*k, 0), h.numbers(k*nr, 0), h.numbers(m*ld, 0)}
-		run := func(t *kernels, b [][]float32) { t.panel(k, b[0], k, 1, b[1], nr, b[2], ld, m, true) }
+		run := func(t *kernels, b [][]float32) { t.panel(k, b[0], k, 1, b[1], nr, b[2], ld, m, true, b[1]) }
 		h.same(2, run, bufs, "panel: m %d", m)
 	}
 }

@@ -10,8 +10,9 @@ import "math"
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise.
-func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
+// starting from the old value of c when acc is set, from +0 otherwise. next, from which
+// step bytes are fetched into the cache for every fourth p, takes no part in it.
+func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int) {
 	// FMA32 written out: the partial sums stay float64 numbers that are float32 numbers,
 	// and a row of B is converted once for all rows.
 	var s [mr][nr]float64
@@ -225,6 +226,9 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 // backward pass.
 func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
 	for i, w := range r {
+		if n == 0 {
+			return
+		}
 		row := dst[i*ds : i*ds+n]
 		if w == 0 {
 			clear(row)

@@ -207,7 +207,7 @@ func (j *gradientJob) run(worker, task int) {
 			for ib := range mb {
 				i0, i1 := part(d, mb, ib)
 				ab := blockOf(arena, w.T(), i0, i1, 0, n)
-				e.multiplyTile(arena, dp, ab, panel.data, nr, i0, pn*nr, n, j.t1 < tr.Steps || kb > 0)
+				e.multiplyTile(arena, dp, ab, panel.data, nil, nr, i0, pn*nr, n, j.t1 < tr.Steps || kb > 0)
 			}
 		}
 	}

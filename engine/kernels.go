@@ -14,8 +14,8 @@ type kernels struct {
 	// small to share, and no result.
 	flopsAMicrosecond float64
 
-	// panel multiplies m rows of A with one panel of 16 columns of B.
-	panel func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool)
+	// rawTile is one tile of a matrix product, up to 6 rows by 16 columns.
+	rawTile func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
@@ -46,7 +46,7 @@ type kernels struct {
 var genericKernels = kernels{
 	tier:                Generic,
 	flopsAMicrosecond:   1e3,
-	panel:               panelGeneric,
+	rawTile:             sgemmGeneric6x16,
 	rawAdd:              addGeneric,
 	rawSubRows:          subRowsGeneric,
 	rawAxpy:             axpyGeneric,
@@ -66,8 +66,8 @@ var genericKernels = kernels{
 	rawMixture:          mixtureGeneric,
 	rawResponsibilities: responsibilityBackwardGeneric,
 	fmaPeak:             fmaPeakGeneric,
-	flopsAPeakRound:     24 * 2,
-	peakRounds:          400,
+	flopsAPeakRound:     2 * mr * nr,
+	peakRounds:          500,
 }
 
 const (
@@ -85,35 +85,48 @@ func tiling(m int) (tiles, rows, longer int) {
 	return tiles, m / tiles, m % tiles
 }
 
-// panelGeneric runs the tile over m rows.
-func panelGeneric(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool) {
+// panel multiplies m rows of A with one panel of 16 columns of B, tile by tile. next is
+// the panel that will be read after it; the tiles fetch it into the cache, a line for
+// every four inner indices, so that memory is never waited for. It may be empty.
+func (k *kernels) panel(inner int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool, next []float32) {
+	if w := span(inner, acs, span(m, ars, 1)); len(a) < w {
+		short("panel", "a", len(a), w)
+	}
+	if w := span(inner, brs, nr); len(b) < w {
+		short("panel", "b", len(b), w)
+	}
+	if w := span(m, crs, nr); len(c) < w {
+		short("panel", "c", len(c), w)
+	}
 	tiles, rows, longer := tiling(m)
+	lines := inner / 4 * 16 // floats that one tile fetches
 	for t := range tiles {
 		n := rows
 		if t < longer {
 			n++
 		}
-		sgemmGeneric6x16(k, a, ars, acs, b, brs, c, crs, n, acc)
+		if lines <= len(next) {
+			k.rawTile(inner, a, ars, acs, b, brs, c, crs, n, acc, next, 64)
+			next = next[lines:]
+		} else {
+			k.rawTile(inner, a, ars, acs, b, brs, c, crs, n, acc, b, 0)
+		}
 		if t < tiles-1 {
 			a, c = a[n*ars:], c[n*crs:]
 		}
 	}
 }
 
-// fmaPeakGeneric runs rounds of 24 emulated multiply-adds.
+// fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that
+// stay in the cache: emulated multiply-adds are bound by nothing else.
 func fmaPeakGeneric(rounds int) {
-	var s [12]float32
-	for range rounds {
-		for range 2 {
-			for j := range s {
-				s[j] = FMA32(1, 0.5, s[j])
-			}
-		}
+	var b, c [nr]float32
+	a := [...]float32{0.5}
+	for i := range b {
+		b[i] = float32(i)
 	}
-	peakSink = s[0]
+	sgemmGeneric6x16(rounds, a[:], 0, 0, b[:], 0, c[:], 0, mr, true, nil, 0)
 }
-
-var peakSink float32
 
 // span is the length that rows of n elements need at a distance of stride.
 func span(rows, stride, n int) int {

@@ -270,26 +270,29 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 // begin at row i0 of C, and the inner indices [k0, k1).
 func (e *Engine) multiplyPanel(arena *arena, c, ab Matrix, b *operand, i0, p, k0, k1 int, acc bool) {
 	j0 := p * nr
-	var bp []float32
+	var bp, next []float32
 	brs := nr
 	switch n := min(nr, b.cols()-j0); {
 	case b.packed != nil:
 		bp = b.packed.panel(p, k0, k1)
+		if i0 == 0 && p+1 < panels(b.packed.cols) {
+			next = b.packed.panel(p+1, k0, k1)
+		}
 	case n == nr:
 		bp, brs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
 	default: // reading 16 columns would leave the matrix
 		bp = arena.floats(slotB, (k1-k0)*nr)
 		packPanel(bp, b.direct, k0, k1, j0)
 	}
-	e.multiplyTile(arena, c, ab, bp, brs, i0, j0, k1-k0, acc)
+	e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
 }
 
-// multiplyTile multiplies the block ab with 16 columns of B and writes to C from row i0
-// and column j0 on, by way of a scratch tile where 16 columns would leave C.
-func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp []float32, brs, i0, j0, k int, acc bool) {
+// multiplyTile multiplies the block ab with the 16 columns of B in bp and writes to C
+// from row i0 and column j0 on, by way of a scratch tile where 16 columns would leave C.
+func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp, next []float32, brs, i0, j0, k int, acc bool) {
 	rows := ab.Rows
 	if j0+nr <= c.Cols {
-		e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, c.Data[i0*c.RS+j0:], c.RS, rows, acc)
+		e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, c.Data[i0*c.RS+j0:], c.RS, rows, acc, next)
 		return
 	}
 	n := c.Cols - j0
@@ -299,7 +302,7 @@ func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp []float32, brs, i0,
 			copy(tile[i*nr:i*nr+n], c.Data[(i0+i)*c.RS+j0:])
 		}
 	}
-	e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, tile, nr, rows, acc)
+	e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, tile, nr, rows, acc, next)
 	for i := range rows {
 		copy(c.Data[(i0+i)*c.RS+j0:(i0+i)*c.RS+c.Cols], tile[i*nr:i*nr+n])
 	}
