@@ -15,11 +15,11 @@ type Trainer struct {
 	params []*Param // those that learn
 	table  [256]float32
 
-	x, f, y   engine.Matrix // pixels, features and then x_n, logits
-	dy, v, df engine.Matrix // dL/dlogits, dL/dx_n and then dL/dx_0, dL/dfeatures
-	rstd      []float32
-	labels    []byte
-	path      engine.Trajectory
+	x, f, y engine.Matrix // pixels, features and then x_n, logits
+	dy, v   engine.Matrix // dL/dlogits, dL/dx_n and then dL/dx_0 and dL/dfeatures
+	rstd    []float32
+	labels  []byte
+	path    engine.Trajectory
 
 	beta1t, beta2t float64 // beta1^t and beta2^t of the next update
 }

@@ -20,16 +20,15 @@ const (
 
 // rowJob runs a kernel over blocks of rows, or over blocks of columns (opColumnSums).
 type rowJob struct {
-	e       *Engine
-	op      rowOp
-	dst     Matrix
-	out     []float32
-	x, y    Matrix
-	eps     float32
-	acc     bool
-	n       int // rows, or columns
-	tasks   int
-	columns bool
+	e     *Engine
+	op    rowOp
+	dst   Matrix
+	out   []float32
+	x, y  Matrix
+	eps   float32
+	acc   bool
+	n     int // rows, or columns
+	tasks int
 }
 
 func (e *Engine) eachRow(j rowJob, n int, elements float64) {

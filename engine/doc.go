@@ -1,0 +1,52 @@
+// Package engine is a hand-vectorised float32 engine for CPUs: matrix products, the
+// ascent on a mixture of Gaussians and its exact backward pass, elementary functions,
+// reductions, normalisation, Adam and random numbers, in assembly for AVX2 and NEON with
+// pure-Go twins, chosen at run time. It knows nothing of networks or training.
+//
+// An [Engine] holds a tier and a pool of threads; there is no global state. A [Matrix] is
+// a view with any strides, so transposes and parts of matrices cost nothing; a [Packed]
+// matrix is laid out once for many products; a [Mixture] is a potential with its packed
+// precisions. See the example.
+//
+// # The same bits everywhere
+//
+// The same input gives the same bits, whatever the tier, the number of threads and the
+// number of other rows in the batch:
+//
+//   - Every element of a product is one chain of fused multiply-adds ([FMA32]) in
+//     increasing inner index, from +0 or from the old value. Vectors and threads split
+//     outputs, never the inner index; blocks store and reload the float32 partial sum.
+//   - The reduction of a vector uses sixteen lanes: element j goes to lane j mod 16, the
+//     vector counts as padded with +0, and the lanes are combined 8 apart, 4, 2, 1.
+//   - Sums over components, classes and rows of a matrix are chains in increasing index,
+//     computed side by side for many outputs.
+//   - [Exp32] and [Log32] are the engine's own, at most 1 ULP from correctly rounded.
+//     Square roots and divisions are correctly rounded. No estimates, no flush to zero.
+//   - A responsibility below 2^-30 of the largest is exactly 0 ([ResponsibilityCut]), and
+//     a component with responsibility 0 is left out of every sum.
+//   - Maxima ignore NaN; ties go to the lower index.
+//
+// Not promised: the sign and payload of a NaN. A NaN that goes in comes out as some NaN.
+//
+// # Memory
+//
+// No kernel reads or writes outside its slices, at any length and alignment; package
+// check holds every kernel against unreadable pages. (Kernels ask the cache to prefetch
+// what comes next, which touches nothing.) One call of an assembly function takes some
+// tens of microseconds at most, so it never holds up the scheduler or the collector.
+// Methods panic when shapes do not fit, with a message that names the operand.
+//
+// # Tiers
+//
+// A tier is a table of functions (kernels.go) with the same signatures: asm_generic.go
+// holds the pure-Go ones, whose doc comments are the definitions, asm_amd64.s and
+// asm_arm64.s the assembly. The build tags purego and noasm leave the assembly out. To
+// add a kernel:
+//
+//  1. Write its pure-Go twin in asm_generic.go, with the loop that it stands for.
+//  2. Write the assembly, and declare it with the same signature and doc comment.
+//  3. Add a field to the table and a method that checks every length before the call.
+//  4. Call it from an Engine method that splits the work over outputs.
+//  5. Add an oracle to package reference and a case to package check, which compares all
+//     tiers over awkward sizes, strides and alignments.
+package engine
