@@ -131,7 +131,7 @@ func BenchmarkTrainStep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := m.Init(context.Background(), e, data.Train); err != nil {
+				if _, err := m.Init(context.Background(), e, data.Train); err != nil {
 					b.Fatal(err)
 				}
 				t := dpn.NewTrainer(m, e)

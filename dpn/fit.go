@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,7 @@ type FitOptions struct {
 
 	OnEpoch func(Epoch)                       // after each finished epoch
 	OnStep  func(done, all int, loss float64) // after each update
+	Log     *slog.Logger                      // what else happens; nil: nothing is logged
 }
 
 // FitResult sums up training.
@@ -84,17 +86,17 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 }
 
 // Init places the centres of the potential by k-means on the features of s.
-func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) error {
+func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*KMeansResult, error) {
 	x, err := m.Features(ctx, e, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := KMeans(ctx, e, x, m.Config.Components, m.Config.Seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	copy(m.potential.mu.Data, r.Centres.Data)
-	return nil
+	return r, nil
 }
 
 // Fit trains the model on s, of which the last pictures are kept for validation, and
@@ -109,6 +111,9 @@ func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt F
 	train, val, err := m.split(s)
 	if err != nil {
 		return nil, err
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &fitting{m: m, e: e, train: train, val: val, opt: opt, best: -1}
 	return f.run(ctx)
@@ -139,9 +144,17 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !resumed {
-		if err := m.Init(ctx, f.e, f.train); err != nil {
+	log := f.opt.Log
+	if resumed {
+		log.Info("resumed", "epoch", len(f.history), "updates", f.updates)
+	} else {
+		r, err := m.Init(ctx, f.e, f.train)
+		if err != nil {
 			return nil, err
+		}
+		log.Info("centres placed by k-means", "components", m.Config.Components, "iterations", r.Iterations, "inertia", r.Inertia)
+		if !r.Converged {
+			log.Warn("k-means has not converged", "iterations", r.Iterations)
 		}
 	}
 	if f.opt.Dir != "" {
@@ -157,6 +170,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		if f.denoisedVal, err = m.Denoised(ctx, f.e, f.val); err != nil {
 			return nil, err
 		}
+		log.Info("denoised features computed once for all epochs", "pictures", f.denoised.Rows+f.denoisedVal.Rows)
 	}
 	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
 	all := m.Config.Epochs * perEpoch
@@ -286,6 +300,7 @@ func (f *fitting) write(better bool) error {
 	if err := f.step.save(path, f.data, f.progress); err != nil {
 		return fileError("state", path, err)
 	}
+	f.opt.Log.Info("epoch kept", "epoch", len(f.history), "best", better, "folder", dir)
 	return nil
 }
 

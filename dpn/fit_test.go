@@ -182,7 +182,7 @@ func TestDetached(t *testing.T) {
 	c := tiny()
 	c.Gradient, c.Extractor, c.LayerNorm, c.Scale, c.Alpha, c.Epochs = "detached", "identity", false, 1, 0.1, 15
 	m := newModel(t, c, d)
-	if err := m.Init(context.Background(), e, d.Train.Slice(0, 900)); err != nil {
+	if _, err := m.Init(context.Background(), e, d.Train.Slice(0, 900)); err != nil {
 		t.Fatal(err)
 	}
 	centres := append([]float32(nil), m.potential.mu.Data...)

@@ -13,7 +13,7 @@ func TestUpdate(t *testing.T) {
 	d := digits(t, 300, 10)
 	e := newEngine(t)
 	m := newModel(t, tiny(), d)
-	if err := m.Init(context.Background(), e, d.Train); err != nil {
+	if _, err := m.Init(context.Background(), e, d.Train); err != nil {
 		t.Fatal(err)
 	}
 	tr := NewTrainer(m, e)

@@ -132,7 +132,10 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 		q = View(e.scratch[0].floats(slotDense, q.Rows*q.Cols), q.Rows, q.Cols)
 		copyMatrix(q, target)
 	}
-	e.k.mixture(q.Data, q.RS, c, phi)
+	for b := 0; b < q.Cols; b += mcMax { // short calls
+		n := min(mcMax, q.Cols-b)
+		e.k.mixture(q.Data[b:], q.RS, c, phi[b:b+n])
+	}
 	if target.CS != 1 {
 		copyMatrix(target, q)
 	}

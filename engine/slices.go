@@ -132,21 +132,34 @@ func (e *Engine) Log(dst, x []float32) {
 	e.each(sliceJob{op: opLog, x: x, dst: dst}, len(dst))
 }
 
+// piece is the number of elements that Dot and Sum reduce in one call.
+const piece = 1 << 20
+
 // Dot returns the sum of x[j]*y[j] in float32: sixteen lanes, element j in lane j mod
-// 16, each a chain of fused multiply-adds, combined 8 apart, 4, 2, 1.
+// 16, each a chain of fused multiply-adds, combined 8 apart, 4, 2, 1. The sums of pieces
+// of 2^20 elements are added in order.
 func (e *Engine) Dot(x, y []float32) float32 {
 	length("Dot", "y", len(y), len(x))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.k.dotRows(e.one[:], x, 0, y, 0, len(x))
-	return e.one[0]
+	var s float32
+	for a := 0; a < len(x); a += piece {
+		b := min(a+piece, len(x))
+		e.k.dotRows(e.one[:], x[a:b], 0, y[a:b], 0, b-a)
+		s += e.one[0]
+	}
+	return s
 }
 
-// Sum returns the sum of x in float32, in lanes as in Dot.
+// Sum returns the sum of x in float32, in lanes and pieces as in Dot.
 func (e *Engine) Sum(x []float32) float32 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.k.sum(x)
+	var s float32
+	for a := 0; a < len(x); a += piece {
+		s += e.k.sum(x[a:min(a+piece, len(x))])
+	}
+	return s
 }
 
 // SumSquares returns the sum of x[j]^2 as a float64: chunks of 16,384 elements in

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type app struct {
 	tier    string
 	threads string
 	quiet   bool
+	verbose bool
 }
 
 func (a *app) command() *cobra.Command {
@@ -52,6 +54,7 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	f.StringVar(&a.tier, "tier", "", "`TIER` of kernels: auto, avx512, avx2, neon, generic (also DPN_TIER; default auto)")
 	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
+	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see %q)", err, c.CommandPath()+" --help")
 	})
@@ -213,6 +216,15 @@ func outputFolder(flag, path string) error {
 	}
 	f.Close()
 	return os.Remove(f.Name())
+}
+
+// log returns where to log: standard error with --verbose, otherwise only warnings.
+func (a *app) log() *slog.Logger {
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 }
 
 // bar shows progress on standard error, if that is a terminal. It may be nil.

@@ -242,7 +242,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, c dpn.Config, da
 	t.note("%s on %s: %d + %d pictures, %d parameters, %.2f M multiply-adds a picture; %s, %s\n",
 		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6, e.Tier(), count(e.Threads(), "thread"))
 	var b *progressbar.ProgressBar
-	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume,
+	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume, Log: t.log(),
 		OnEpoch: func(h dpn.Epoch) {
 			if b != nil {
 				b.Clear()
