@@ -93,6 +93,7 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 		panic(fmt.Sprintf("engine: Ascend: %d steps", steps))
 	}
 	x.shape("Ascend", "x", x.Rows, m.D)
+	m.ready(e, "Ascend")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if tr != nil {
@@ -116,6 +117,7 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	x.shape("Potential", "x", x.Rows, m.D)
 	length("Potential", "phi", len(phi), x.Rows)
+	m.ready(e, "Potential")
 	if r.Data != nil {
 		r.shape("Potential", "r", m.K, x.Rows)
 	}
@@ -162,7 +164,7 @@ func (j *ascentJob) split(flops float64) int {
 // rowBlocks returns into how many blocks to split rows, of which each needs scratch
 // memory of floats a row.
 func rowBlocks(e *Engine, rows, floats int, flops float64) int {
-	most := min(maxBlockRows, max(maxBlockFloats/(4*floats), mr))
+	most := min(maxBlockRows, max(maxBlockFloats/(4*floats), e.k.mr))
 	n := (rows + most - 1) / most
 	if flops >= e.smallWork {
 		t := e.Threads()

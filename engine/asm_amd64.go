@@ -18,7 +18,10 @@ func tierTable(t Tier) (*kernels, string) {
 		}
 		return &avx2Kernels, ""
 	case AVX512:
-		return nil, "this version has no AVX-512 kernels"
+		if missing := missingAVX512(); missing != "" {
+			return nil, missing
+		}
+		return &avx512Kernels, ""
 	}
 	return nil, "this is an amd64 machine"
 }
@@ -26,6 +29,9 @@ func tierTable(t Tier) (*kernels, string) {
 var avx2Kernels = kernels{
 	tier:                AVX2,
 	flopsAMicrosecond:   80e3,
+	mr:                  6,
+	nr:                  16,
+	linesAStep:          4,
 	rawTile:             sgemmAVX2_6x16,
 	rawAdd:              addAVX2,
 	rawSubRows:          subRowsAVX2,

@@ -643,50 +643,50 @@ tree:
 // exp and log. Constants are kept eight times over, so that they can be operands.
 
 #define CONST8(name, off, v) \
-	DATA name<>+(off+0)(SB)/4, v  \
-	DATA name<>+(off+4)(SB)/4, v  \
-	DATA name<>+(off+8)(SB)/4, v  \
-	DATA name<>+(off+12)(SB)/4, v \
-	DATA name<>+(off+16)(SB)/4, v \
-	DATA name<>+(off+20)(SB)/4, v \
-	DATA name<>+(off+24)(SB)/4, v \
-	DATA name<>+(off+28)(SB)/4, v
+	DATA name+(off+0)(SB)/4, v  \
+	DATA name+(off+4)(SB)/4, v  \
+	DATA name+(off+8)(SB)/4, v  \
+	DATA name+(off+12)(SB)/4, v \
+	DATA name+(off+16)(SB)/4, v \
+	DATA name+(off+20)(SB)/4, v \
+	DATA name+(off+24)(SB)/4, v \
+	DATA name+(off+28)(SB)/4, v
 
-CONST8(expc, 0, $0x3fb8aa3b)   // log2(e)
-CONST8(expc, 32, $0x4b400000)  // 1.5*2^23: adding it rounds to an integer
-CONST8(expc, 64, $0x3f317218)  // ln 2, upper part
-CONST8(expc, 96, $0xb102e308)  // ln 2, lower part
-CONST8(expc, 128, $0x3ab6a602) // polynomial, highest degree first
-CONST8(expc, 160, $0x3c09060a)
-CONST8(expc, 192, $0x3d2aaa75)
-CONST8(expc, 224, $0x3e2aaa6e)
-CONST8(expc, 256, $0x3f000000) // 1/2
-CONST8(expc, 288, $0x3f800000) // 1
-CONST8(expc, 320, $0x0000007f) // exponent bias
-CONST8(expc, 352, $0x42b20000) // 89: above it exp overflows
-CONST8(expc, 384, $0xc2d10000) // -104.5: below it exp is 0
-CONST8(expc, 416, $0xc1a65af6) // -30 ln 2: below it a responsibility is 0
-GLOBL expc<>(SB), RODATA|NOPTR, $448
+CONST8(·expc, 0, $0x3fb8aa3b)   // log2(e)
+CONST8(·expc, 32, $0x4b400000)  // 1.5*2^23: adding it rounds to an integer
+CONST8(·expc, 64, $0x3f317218)  // ln 2, upper part
+CONST8(·expc, 96, $0xb102e308)  // ln 2, lower part
+CONST8(·expc, 128, $0x3ab6a602) // polynomial, highest degree first
+CONST8(·expc, 160, $0x3c09060a)
+CONST8(·expc, 192, $0x3d2aaa75)
+CONST8(·expc, 224, $0x3e2aaa6e)
+CONST8(·expc, 256, $0x3f000000) // 1/2
+CONST8(·expc, 288, $0x3f800000) // 1
+CONST8(·expc, 320, $0x0000007f) // exponent bias
+CONST8(·expc, 352, $0x42b20000) // 89: above it exp overflows
+CONST8(·expc, 384, $0xc2d10000) // -104.5: below it exp is 0
+CONST8(·expc, 416, $0xc1a65af6) // -30 ln 2: below it a responsibility is 0
+GLOBL ·expc(SB), RODATA|NOPTR, $448
 
 // EXP: x in Y0, result in Y0. Changes Y1, Y2, Y3.
 #define EXP \
-	VMOVUPS      expc<>+32(SB), Y1      \
-	VFMADD231PS  expc<>+0(SB), Y0, Y1   \ // t = fma(x, log2e, magic)
-	VSUBPS       expc<>+32(SB), Y1, Y2  \ // n
-	VFNMADD231PS expc<>+64(SB), Y2, Y0  \
-	VFNMADD231PS expc<>+96(SB), Y2, Y0  \ // r = x - n ln 2
-	VMOVUPS      expc<>+128(SB), Y3     \
-	VFMADD213PS  expc<>+160(SB), Y0, Y3 \
-	VFMADD213PS  expc<>+192(SB), Y0, Y3 \
-	VFMADD213PS  expc<>+224(SB), Y0, Y3 \
-	VFMADD213PS  expc<>+256(SB), Y0, Y3 \
-	VFMADD213PS  expc<>+288(SB), Y0, Y3 \
-	VFMADD213PS  expc<>+288(SB), Y0, Y3 \ // e^r
-	VPSUBD       expc<>+32(SB), Y1, Y1  \ // n as an integer
+	VMOVUPS      ·expc+32(SB), Y1      \
+	VFMADD231PS  ·expc+0(SB), Y0, Y1   \ // t = fma(x, log2e, magic)
+	VSUBPS       ·expc+32(SB), Y1, Y2  \ // n
+	VFNMADD231PS ·expc+64(SB), Y2, Y0  \
+	VFNMADD231PS ·expc+96(SB), Y2, Y0  \ // r = x - n ln 2
+	VMOVUPS      ·expc+128(SB), Y3     \
+	VFMADD213PS  ·expc+160(SB), Y0, Y3 \
+	VFMADD213PS  ·expc+192(SB), Y0, Y3 \
+	VFMADD213PS  ·expc+224(SB), Y0, Y3 \
+	VFMADD213PS  ·expc+256(SB), Y0, Y3 \
+	VFMADD213PS  ·expc+288(SB), Y0, Y3 \
+	VFMADD213PS  ·expc+288(SB), Y0, Y3 \ // e^r
+	VPSUBD       ·expc+32(SB), Y1, Y1  \ // n as an integer
 	VPSRAD       $1, Y1, Y2             \
 	VPSUBD       Y2, Y1, Y1             \ // n = Y2 + Y1
-	VPADDD       expc<>+320(SB), Y1, Y1 \
-	VPADDD       expc<>+320(SB), Y2, Y2 \
+	VPADDD       ·expc+320(SB), Y1, Y1 \
+	VPADDD       ·expc+320(SB), Y2, Y2 \
 	VPSLLD       $23, Y1, Y1            \
 	VPSLLD       $23, Y2, Y2            \
 	VMULPS       Y2, Y3, Y0             \
@@ -695,9 +695,9 @@ GLOBL expc<>(SB), RODATA|NOPTR, $448
 // The bounds come first of the two sources: MINPS and MAXPS give the second one where
 // either is NaN, so a NaN passes.
 #define OPEXP \
-	VMOVUPS expc<>+352(SB), Y1 \
+	VMOVUPS ·expc+352(SB), Y1 \
 	VMINPS  Y0, Y1, Y0         \
-	VMOVUPS expc<>+384(SB), Y1 \
+	VMOVUPS ·expc+384(SB), Y1 \
 	VMAXPS  Y0, Y1, Y0         \
 	EXP
 
@@ -710,65 +710,65 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-48
 	VZEROUPPER
 	RET
 
-CONST8(logc, 0, $0x3f3504f3)   // sqrt(1/2)
-CONST8(logc, 32, $0x3f800000)  // 1
-CONST8(logc, 64, $0xbda4b529)  // polynomial, highest degree first
-CONST8(logc, 96, $0x3e045351)
-CONST8(logc, 128, $0xbe05faa2)
-CONST8(logc, 160, $0x3e112235)
-CONST8(logc, 192, $0xbe2a43f1)
-CONST8(logc, 224, $0x3e4cd3d4)
-CONST8(logc, 256, $0xbe800111)
-CONST8(logc, 288, $0x3eaaaaa4)
-CONST8(logc, 320, $0xbeffffff)
-CONST8(logc, 352, $0xb102e308) // ln 2, lower part
-CONST8(logc, 384, $0x3f317218) // ln 2, upper part
-CONST8(logc, 416, $0x00800000) // 2^-126
-CONST8(logc, 448, $0x4b000000) // 2^23
-CONST8(logc, 480, $0xc1b80000) // -23
-CONST8(logc, 512, $0xff800000) // -Inf
-CONST8(logc, 544, $0x7f800000) // +Inf
-CONST8(logc, 576, $0x7fc00000) // NaN
-GLOBL logc<>(SB), RODATA|NOPTR, $608
+CONST8(·logc, 0, $0x3f3504f3)   // sqrt(1/2)
+CONST8(·logc, 32, $0x3f800000)  // 1
+CONST8(·logc, 64, $0xbda4b529)  // polynomial, highest degree first
+CONST8(·logc, 96, $0x3e045351)
+CONST8(·logc, 128, $0xbe05faa2)
+CONST8(·logc, 160, $0x3e112235)
+CONST8(·logc, 192, $0xbe2a43f1)
+CONST8(·logc, 224, $0x3e4cd3d4)
+CONST8(·logc, 256, $0xbe800111)
+CONST8(·logc, 288, $0x3eaaaaa4)
+CONST8(·logc, 320, $0xbeffffff)
+CONST8(·logc, 352, $0xb102e308) // ln 2, lower part
+CONST8(·logc, 384, $0x3f317218) // ln 2, upper part
+CONST8(·logc, 416, $0x00800000) // 2^-126
+CONST8(·logc, 448, $0x4b000000) // 2^23
+CONST8(·logc, 480, $0xc1b80000) // -23
+CONST8(·logc, 512, $0xff800000) // -Inf
+CONST8(·logc, 544, $0x7f800000) // +Inf
+CONST8(·logc, 576, $0x7fc00000) // NaN
+GLOBL ·logc(SB), RODATA|NOPTR, $608
 
 // LOG: normal positive x in Y0, exponent to add in Y4, result in Y0. Changes Y1..Y4.
 #define LOG \
-	VPSUBD      logc<>+0(SB), Y0, Y1   \
+	VPSUBD      ·logc+0(SB), Y0, Y1   \
 	VPSRAD      $23, Y1, Y1            \ // e
 	VPSLLD      $23, Y1, Y2            \
 	VPSUBD      Y2, Y0, Y0             \ // mantissa in [sqrt(1/2), sqrt(2))
 	VCVTDQ2PS   Y1, Y1                 \
 	VADDPS      Y4, Y1, Y1             \
-	VSUBPS      logc<>+32(SB), Y0, Y0  \ // f
+	VSUBPS      ·logc+32(SB), Y0, Y0  \ // f
 	VMULPS      Y0, Y0, Y2             \
-	VMOVUPS     logc<>+64(SB), Y3      \
-	VFMADD213PS logc<>+96(SB), Y0, Y3  \
-	VFMADD213PS logc<>+128(SB), Y0, Y3 \
-	VFMADD213PS logc<>+160(SB), Y0, Y3 \
-	VFMADD213PS logc<>+192(SB), Y0, Y3 \
-	VFMADD213PS logc<>+224(SB), Y0, Y3 \
-	VFMADD213PS logc<>+256(SB), Y0, Y3 \
-	VFMADD213PS logc<>+288(SB), Y0, Y3 \
-	VFMADD213PS logc<>+320(SB), Y0, Y3 \
+	VMOVUPS     ·logc+64(SB), Y3      \
+	VFMADD213PS ·logc+96(SB), Y0, Y3  \
+	VFMADD213PS ·logc+128(SB), Y0, Y3 \
+	VFMADD213PS ·logc+160(SB), Y0, Y3 \
+	VFMADD213PS ·logc+192(SB), Y0, Y3 \
+	VFMADD213PS ·logc+224(SB), Y0, Y3 \
+	VFMADD213PS ·logc+256(SB), Y0, Y3 \
+	VFMADD213PS ·logc+288(SB), Y0, Y3 \
+	VFMADD213PS ·logc+320(SB), Y0, Y3 \
 	VFMADD231PS Y2, Y3, Y0             \ // log(1+f) = fma(f*f, q, f)
-	VFMADD231PS logc<>+352(SB), Y1, Y0 \
-	VFMADD231PS logc<>+384(SB), Y1, Y0
+	VFMADD231PS ·logc+352(SB), Y1, Y0 \
+	VFMADD231PS ·logc+384(SB), Y1, Y0
 
 #define OPLOG \
 	VMOVAPS   Y0, Y5                      \
-	VCMPPS    $0x11, logc<>+416(SB), Y0, Y4 \ // below the normal range
-	VMULPS    logc<>+448(SB), Y0, Y1      \
+	VCMPPS    $0x11, ·logc+416(SB), Y0, Y4 \ // below the normal range
+	VMULPS    ·logc+448(SB), Y0, Y1      \
 	VBLENDVPS Y4, Y1, Y0, Y0              \
-	VANDPS    logc<>+480(SB), Y4, Y4      \
+	VANDPS    ·logc+480(SB), Y4, Y4      \
 	LOG                                   \
 	VXORPS    Y1, Y1, Y1                  \
-	VMOVUPS   logc<>+512(SB), Y3          \
+	VMOVUPS   ·logc+512(SB), Y3          \
 	VCMPPS    $0x00, Y1, Y5, Y2           \ // x == 0
 	VBLENDVPS Y2, Y3, Y0, Y0              \
-	VMOVUPS   logc<>+544(SB), Y3          \
+	VMOVUPS   ·logc+544(SB), Y3          \
 	VCMPPS    $0x00, Y3, Y5, Y2           \ // x == +Inf
 	VBLENDVPS Y2, Y3, Y0, Y0              \
-	VMOVUPS   logc<>+576(SB), Y3          \
+	VMOVUPS   ·logc+576(SB), Y3          \
 	VCMPPS    $0x19, Y1, Y5, Y2           \ // not x >= 0
 	VBLENDVPS Y2, Y3, Y0, Y0
 
@@ -954,7 +954,7 @@ rowtest:
 // Responsibilities of eight rows: q at SI, c at DX, phi at DI. Y6 holds the largest l,
 // Y8 the sum, Y10 one half, Y11 the cut.
 #define MIXTURE(load, store, first, firsttest, second, secondtest, third, thirdtest) \
-	VMOVUPS logc<>+512(SB), Y6      \
+	VMOVUPS ·logc+512(SB), Y6      \
 	MOVQ    SI, R8                  \
 	MOVQ    DX, R9                  \
 	MOVQ    R12, BX                 \
@@ -1014,8 +1014,8 @@ TEXT ·mixtureAVX2(SB), NOSPLIT, $0-80
 	MOVQ c_len+40(FP), R12
 	MOVQ phi_len+64(FP), CX
 	SHLQ $2, R10
-	VMOVUPS expc<>+256(SB), Y10
-	VMOVUPS expc<>+416(SB), Y11
+	VMOVUPS ·expc+256(SB), Y10
+	VMOVUPS ·expc+416(SB), Y11
 group:
 	SUBQ $8, CX
 	JLT  rest

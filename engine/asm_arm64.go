@@ -17,6 +17,9 @@ func tierTable(t Tier) (*kernels, string) {
 var neonKernels = kernels{
 	tier:                NEON,
 	flopsAMicrosecond:   30e3,
+	mr:                  6,
+	nr:                  16,
+	linesAStep:          4,
 	rawTile:             sgemmNEON_6x16,
 	rawAdd:              addNEON,
 	rawSubRows:          subRowsNEON,

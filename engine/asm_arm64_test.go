@@ -380,15 +380,15 @@ func (h *twins) tile() {
 		for _, k := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 23, 64} {
 			for c, a := range [][2]int{{k, 1}, {1, rows}, {k + 3, 1}, {2, 2*rows + 1}, {2*k + 1, 2}, {0, 1}, {1, 0}} {
 				ars, acs := a[0], a[1]
-				brs := []int{nr, nr, nr + 5, 3 * nr, nr, 0, 1}[c]
-				crs := []int{nr, nr + 1, 2*nr + 3}[c%3]
+				brs := []int{genericNR, genericNR, genericNR + 5, 3 * genericNR, genericNR, 0, 1}[c]
+				crs := []int{genericNR, genericNR + 1, 2*genericNR + 3}[c%3]
 				density := []float64{0, 0.01, 0, 0.1, 0, 0.5, 0}[c]
 				var an, bn int
 				if k > 0 {
-					an, bn = (rows-1)*ars+(k-1)*acs+1, (k-1)*brs+nr
+					an, bn = (rows-1)*ars+(k-1)*acs+1, (k-1)*brs+genericNR
 				}
 				bufs := [][]float32{
-					h.numbers(an, density), h.numbers(bn, density), h.numbers((rows-1)*crs+nr, density),
+					h.numbers(an, density), h.numbers(bn, density), h.numbers((rows-1)*crs+genericNR, density),
 				}
 				acc := h.rng.IntN(2) == 0
 				places := 2
@@ -408,8 +408,8 @@ func (h *twins) tile() {
 	}
 	for m := range 21 {
 		const k, ld = 7, 18
-		bufs := [][]float32{h.numbers(m*k, 0), h.numbers(k*nr, 0), h.numbers(m*ld, 0)}
-		run := func(t *kernels, b [][]float32) { t.panel(k, b[0], k, 1, b[1], nr, b[2], ld, m, true, b[1]) }
+		bufs := [][]float32{h.numbers(m*k, 0), h.numbers(k*genericNR, 0), h.numbers(m*ld, 0)}
+		run := func(t *kernels, b [][]float32) { t.panel(k, b[0], k, 1, b[1], genericNR, b[2], ld, m, true, b[1]) }
 		h.same(2, run, bufs, "panel: m %d", m)
 	}
 }

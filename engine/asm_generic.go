@@ -15,17 +15,17 @@ import "math"
 func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int) {
 	// FMA32 written out: the partial sums stay float64 numbers that are float32 numbers,
 	// and a row of B is converted once for all rows.
-	var s [mr][nr]float64
+	var s [genericMR][genericNR]float64
 	if acc {
 		for i := range rows {
-			for j, v := range c[i*crs : i*crs+nr] {
+			for j, v := range c[i*crs : i*crs+genericNR] {
 				s[i][j] = float64(v)
 			}
 		}
 	}
-	var y [nr]float64
+	var y [genericNR]float64
 	for p := range k {
-		for j, v := range b[p*brs : p*brs+nr] {
+		for j, v := range b[p*brs : p*brs+genericNR] {
 			y[j] = float64(v)
 		}
 		for i := range rows {

@@ -46,6 +46,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 			tr.K, tr.D, m.K, m.D))
 	}
 	v.shape("AscendBackward", "v", tr.Rows, m.D)
+	m.ready(e, "AscendBackward")
 	if !tr.backward {
 		panic("engine: AscendBackward: the trajectory was not recorded for the backward pass")
 	}
@@ -140,7 +141,7 @@ func (j *pullJob) run(worker, task int) {
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		clear(total)
 		for i := range m.K {
-			e.multiply(worker, y, u, &operand{packed: &m.p[i]}, 0, panels(d), false)
+			e.multiply(worker, y, u, &operand{packed: &m.p[i]}, 0, e.k.panels(d), false)
 			g := tr.gAt(t, i, r0, r1)
 			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
 			e.k.add(total, total, g.Data)
@@ -156,13 +157,13 @@ func (e *Engine) accumulate(m *Mixture, tr *Trajectory, grad *MixtureGradient, t
 	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
 	j := &e.grads
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad, t0: t0, t1: t1}
-	j.parts = min(max(2*e.Threads()/m.K, 1), panels(m.D))
+	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
 	e.run(j, m.K*j.parts, flops)
 	*j = gradientJob{}
 }
 
-// gradientJob computes dP_i, of which a task has some panels of 16 columns, and with
-// the first part dmu_i and dc_i.
+// gradientJob computes dP_i, of which a task has some panels of columns, and with the
+// first part dmu_i and dc_i.
 type gradientJob struct {
 	e      *Engine
 	m      *Mixture
@@ -181,7 +182,8 @@ func (j *gradientJob) run(worker, task int) {
 	arena := &e.scratch[worker]
 	ld := leading(d)
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
-	p0, p1 := part(panels(d), j.parts, pt)
+	nr := e.k.nr
+	p0, p1 := part(e.k.panels(d), j.parts, pt)
 	// The inner index of W^T D runs over the rows of all steps, last step first; a block
 	// of it may hold several steps or a part of one.
 	all := (j.t1 - j.t0) * tr.Rows
@@ -201,13 +203,13 @@ func (j *gradientJob) run(worker, task int) {
 			e.k.pullRows(ws, ld, tr.R[at:at+run], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+run], 0.5, xs, ld, d)
 			k += run
 		}
-		panel := Packed{rows: n, cols: nr, data: arena.floats(slotB, n*nr)}
+		panel := arena.floats(slotB, n*nr)
 		for pn := p0; pn < p1; pn++ {
-			packPanel(panel.data, x, 0, n, pn*nr)
+			packPanel(panel, x, 0, n, pn*nr, nr)
 			for ib := range mb {
 				i0, i1 := part(d, mb, ib)
 				ab := blockOf(arena, w.T(), i0, i1, 0, n)
-				e.multiplyTile(arena, dp, ab, panel.data, nil, nr, i0, pn*nr, n, j.t1 < tr.Steps || kb > 0)
+				e.multiplyTile(arena, dp, ab, panel, nil, nr, i0, pn*nr, n, j.t1 < tr.Steps || kb > 0)
 			}
 		}
 	}
@@ -252,21 +254,21 @@ func (j *factorJob) run(worker, task int) {
 	d := j.m.D
 	i := task / j.parts
 	r0, r1 := part(d, j.parts, task%j.parts)
-	s := Packed{rows: d, cols: d, data: j.e.scratch[worker].floats(slotB, d*panels(d)*nr)}
+	s := Packed{rows: d, cols: d, nr: j.e.k.nr}
+	s.data = j.e.scratch[worker].floats(slotB, d*s.panels()*s.nr)
 	s.setSymmetricSum(j.grad.p[i*d*d : (i+1)*d*d])
 	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
-	j.e.multiply(worker, da, ai, &operand{packed: &s}, 0, panels(d), false)
+	j.e.multiply(worker, da, ai, &operand{packed: &s}, 0, s.panels(), false)
 }
 
-// setSymmetricSum packs p + p^T of a row-major square matrix, 16 x 16 elements at a
-// time, so that reading down the columns stays within the cache.
+// setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that reading down the columns stays within the cache.
 func (p *Packed) setSymmetricSum(a []float32) {
-	d := p.cols
+	d, nr := p.cols, p.nr
 	nb := blocks(d)
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
-		for pn := range panels(d) {
+		for pn := range p.panels() {
 			dst := p.panel(pn, k0, k1)
 			j0 := pn * nr
 			n := min(nr, d-j0)

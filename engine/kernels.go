@@ -14,8 +14,12 @@ type kernels struct {
 	// small to share, and no result.
 	flopsAMicrosecond float64
 
-	// rawTile is one tile of a matrix product, up to 6 rows by 16 columns.
-	rawTile func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+	// rawTile is one tile of a matrix product, up to mr rows by nr columns (a multiple of
+	// the 16 lanes), which is also the width of a packed panel. Every linesAStep inner
+	// indices it fetches a cache line of the panel that comes next.
+	mr, nr     int
+	linesAStep int
+	rawTile    func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
@@ -46,6 +50,9 @@ type kernels struct {
 var genericKernels = kernels{
 	tier:                Generic,
 	flopsAMicrosecond:   1e3,
+	mr:                  genericMR,
+	nr:                  genericNR,
+	linesAStep:          4,
 	rawTile:             sgemmGeneric6x16,
 	rawAdd:              addGeneric,
 	rawSubRows:          subRowsGeneric,
@@ -66,40 +73,41 @@ var genericKernels = kernels{
 	rawMixture:          mixtureGeneric,
 	rawResponsibilities: responsibilityBackwardGeneric,
 	fmaPeak:             fmaPeakGeneric,
-	flopsAPeakRound:     2 * mr * nr,
+	flopsAPeakRound:     2 * genericMR * genericNR,
 	peakRounds:          500,
 }
 
+// The tile of the generic tier.
 const (
-	mr = 6  // rows of a tile
-	nr = 16 // columns of a tile, and width of a packed panel
+	genericMR = 6
+	genericNR = 16
 )
 
 // tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the
 // first longer of them one row more. Even tiles beat full ones with a remnant.
-func tiling(m int) (tiles, rows, longer int) {
-	tiles = (m + mr - 1) / mr
+func (k *kernels) tiling(m int) (tiles, rows, longer int) {
+	tiles = (m + k.mr - 1) / k.mr
 	if tiles == 0 {
 		return 0, 0, 0
 	}
 	return tiles, m / tiles, m % tiles
 }
 
-// panel multiplies m rows of A with one panel of 16 columns of B, tile by tile. next is
-// the panel that will be read after it; the tiles fetch it into the cache, a line for
-// every four inner indices, so that memory is never waited for. It may be empty.
+// panel multiplies m rows of A with one panel of nr columns of B, tile by tile. next is
+// the panel that will be read after it; the tiles fetch it into the cache, so that memory
+// is never waited for. It may be empty.
 func (k *kernels) panel(inner int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool, next []float32) {
 	if w := span(inner, acs, span(m, ars, 1)); len(a) < w {
 		short("panel", "a", len(a), w)
 	}
-	if w := span(inner, brs, nr); len(b) < w {
+	if w := span(inner, brs, k.nr); len(b) < w {
 		short("panel", "b", len(b), w)
 	}
-	if w := span(m, crs, nr); len(c) < w {
+	if w := span(m, crs, k.nr); len(c) < w {
 		short("panel", "c", len(c), w)
 	}
-	tiles, rows, longer := tiling(m)
-	lines := inner / 4 * 16 // floats that one tile fetches
+	tiles, rows, longer := k.tiling(m)
+	lines := inner / k.linesAStep * 16 // floats that one tile fetches
 	for t := range tiles {
 		n := rows
 		if t < longer {
@@ -120,12 +128,12 @@ func (k *kernels) panel(inner int, a []float32, ars, acs int, b []float32, brs i
 // fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that
 // stay in the cache: emulated multiply-adds are bound by nothing else.
 func fmaPeakGeneric(rounds int) {
-	var b, c [nr]float32
+	var b, c [genericNR]float32
 	a := [...]float32{0.5}
 	for i := range b {
 		b[i] = float32(i)
 	}
-	sgemmGeneric6x16(rounds, a[:], 0, 0, b[:], 0, c[:], 0, mr, true, nil, 0)
+	sgemmGeneric6x16(rounds, a[:], 0, 0, b[:], 0, c[:], 0, genericMR, true, nil, 0)
 }
 
 // span is the length that rows of n elements need at a distance of stride.

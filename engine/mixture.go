@@ -25,10 +25,14 @@ func NewMixture(k, d int, mu, c []float32) *Mixture {
 	length("NewMixture", "mu", len(mu), k*d)
 	length("NewMixture", "c", len(c), k)
 	m := &Mixture{K: k, D: d, Mu: mu, C: c, p: make([]Packed, k)}
-	for i := range m.p {
-		m.p[i].reshape(d, d)
-	}
 	return m
+}
+
+// ready panics unless the precisions were set by an engine of this tier.
+func (m *Mixture) ready(e *Engine, call string) {
+	if m.p[0].nr != e.k.nr {
+		panic(fmt.Sprintf("engine: %s: the precisions have not been set by an engine of tier %v (SetFactors, SetPrecisions)", call, e.k.tier))
+	}
 }
 
 func (m *Mixture) mu(i int) []float32 { return m.Mu[i*m.D : (i+1)*m.D] }
@@ -39,6 +43,7 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range m.K {
+		m.p[i].reshape(m.D, m.D, e.k.nr)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
 }
@@ -54,12 +59,15 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	j := &e.gramJob
 	*j = gramJob{e: e, m: m, a: a}
 	// Split the panels of each component only as far as the threads need it.
-	j.parts = min(max(2*e.Threads()/m.K, 1), panels(m.D))
+	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
+	for i := range m.p {
+		m.p[i].reshape(m.D, m.D, e.k.nr)
+	}
 	e.run(j, m.K*j.parts, flops)
 	*j = gramJob{}
 }
 
-// gramJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of 16
+// gramJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of
 // columns, because the cost of a panel grows with its number: of panel p only the rows
 // down to the diagonal are computed, and the rest mirrored.
 type gramJob struct {
@@ -73,13 +81,14 @@ func (j *gramJob) run(worker, task int) {
 	i, d := task/j.parts, j.m.D
 	arena := &j.e.scratch[worker]
 	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
-	cols := Packed{rows: d, cols: nr, data: arena.floats(slotB, d*nr)}
+	nr := j.e.k.nr
+	cols := Packed{rows: d, cols: nr, nr: nr, data: arena.floats(slotB, d*nr)}
 	p := &j.m.p[i]
 	nb := blocks(d)
-	for pn := task % j.parts; pn < panels(d); pn += j.parts {
+	for pn := task % j.parts; pn < p.panels(); pn += j.parts {
 		for kb := range nb {
 			k0, k1 := part(d, nb, kb)
-			packPanel(cols.panel(0, k0, k1), a, k0, k1, pn*nr)
+			packPanel(cols.panel(0, k0, k1), a, k0, k1, pn*nr, nr)
 		}
 		rows := min((pn+1)*nr, d)
 		t := View(arena.floats(slotG, rows*nr), rows, nr)
@@ -91,7 +100,7 @@ func (j *gramJob) run(worker, task int) {
 // setPanel stores the rows of t (down to the diagonal) as panel pn of a symmetric
 // matrix, and their mirror images as part of the panels before it.
 func (p *Packed) setPanel(pn int, t Matrix) {
-	d := p.cols
+	d, nr := p.cols, p.nr
 	nb := blocks(d)
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
@@ -150,6 +159,7 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	x.shape("QuadGrad", "x", x.Rows, m.D)
 	g.shape("QuadGrad", "g", x.Rows, m.D)
 	length("QuadGrad", "q", len(q), x.Rows)
+	m.ready(e, "QuadGrad")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
@@ -189,6 +199,6 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 	rows, ld := x.Rows, leading(m.D)
 	d := Matrix{Data: e.scratch[worker].floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
 	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
-	e.multiply(worker, g, d, &operand{packed: &m.p[i]}, 0, panels(m.D), false)
+	e.multiply(worker, g, d, &operand{packed: &m.p[i]}, 0, e.k.panels(m.D), false)
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }

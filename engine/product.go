@@ -7,27 +7,29 @@ import (
 )
 
 // kcMax is the largest inner size of a packed block: a panel of kcMax x 16 floats fills
-// about half of the first-level cache, and rows of A the rest. Blocking along the inner
-// index stores and reloads the float32 partial sums, so it changes no bit.
+// about half of the first-level cache, and rows of A the rest. (Panels of 32 columns
+// stream from the second level, which the wider tile leaves time for.) Blocking along the
+// inner index stores and reloads the float32 partial sums, so it changes no bit.
 var kcMax = func() int {
 	l1 := cpuid.CPU.Cache.L1D
 	if l1 <= 0 {
 		l1 = 32 << 10
 	}
-	return max(l1*9/16/(4*nr), 64)
+	return max(l1*9/16/(4*16), 64)
 }()
 
 const (
 	mcMax      = 256     // rows of A worked on before the next panels of B
-	directRows = 2 * mr  // up to here, packing B costs more than it saves
+	directRows = 12      // up to here, packing B costs more than it saves
 	packFloats = 4 << 20 // B is packed in blocks of columns of about this size
 )
 
-// Packed is the right operand of a product in the order in which the kernels read it:
-// blocks of the inner index, in them panels of 16 columns. Pack a matrix once that
+// Packed is the right operand of a product in the order in which the kernels of a tier
+// read it: blocks of the inner index, in them panels of columns. Pack a matrix once that
 // serves many products.
 type Packed struct {
 	rows, cols int
+	nr         int // width of a panel
 	data       []float32
 }
 
@@ -37,22 +39,25 @@ func (p *Packed) Rows() int { return p.rows }
 // Cols returns the number of columns.
 func (p *Packed) Cols() int { return p.cols }
 
+// panels is the number of panels.
+func (p *Packed) panels() int { return (p.cols + p.nr - 1) / p.nr }
+
 // panels is the number of panels of n columns.
-func panels(n int) int { return (n + nr - 1) / nr }
+func (k *kernels) panels(n int) int { return (n + k.nr - 1) / k.nr }
 
 // blocks is the number of blocks of an inner size.
 func blocks(k int) int { return (k + kcMax - 1) / kcMax }
 
 // panel returns panel j of the block [k0, k1).
 func (p *Packed) panel(j, k0, k1 int) []float32 {
-	at := nr * (panels(p.cols)*k0 + j*(k1-k0))
-	return p.data[at : at+nr*(k1-k0)]
+	at := p.nr * (p.panels()*k0 + j*(k1-k0))
+	return p.data[at : at+p.nr*(k1-k0)]
 }
 
 // reshape gives p room for a k x n matrix, without keeping its content.
-func (p *Packed) reshape(k, n int) {
-	p.rows, p.cols = k, n
-	size := k * panels(n) * nr
+func (p *Packed) reshape(k, n, nr int) {
+	p.rows, p.cols, p.nr = k, n, nr
+	size := k * p.panels() * nr
 	if cap(p.data) < size {
 		p.data = alignedFloats(size)
 	}
@@ -68,7 +73,7 @@ func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 	if p == nil {
 		p = &Packed{}
 	}
-	p.reshape(b.Rows, b.Cols)
+	p.reshape(b.Rows, b.Cols, e.k.nr)
 	e.packInto(p, b)
 	return p
 }
@@ -76,7 +81,7 @@ func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 func (e *Engine) packInto(p *Packed, b Matrix) {
 	// About 16 flop could be done in the time that moving one element takes.
 	cost := 16 * float64(b.Rows) * float64(b.Cols)
-	n := e.tasksFor(panels(b.Cols), cost)
+	n := e.tasksFor(p.panels(), cost)
 	e.pack = packJob{p: p, b: b, tasks: n}
 	e.run(&e.pack, n, cost)
 	e.pack = packJob{}
@@ -89,23 +94,29 @@ type packJob struct {
 }
 
 func (j *packJob) run(_, task int) {
-	lo, hi := part(panels(j.b.Cols), j.tasks, task)
+	lo, hi := part(j.p.panels(), j.tasks, task)
 	nb := blocks(j.b.Rows)
 	for kb := range nb {
 		k0, k1 := part(j.b.Rows, nb, kb)
 		for pn := lo; pn < hi; pn++ {
-			packPanel(j.p.panel(pn, k0, k1), j.b, k0, k1, pn*nr)
+			packPanel(j.p.panel(pn, k0, k1), j.b, k0, k1, pn*j.p.nr, j.p.nr)
 		}
 	}
 }
 
-// packPanel copies rows [k0, k1) and the 16 columns from j0 on; columns past the edge
+// packPanel copies rows [k0, k1) and the nr columns from j0 on; columns past the edge
 // become zeros.
-func packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
+func packPanel(dst []float32, b Matrix, k0, k1, j0, nr int) {
 	n := min(nr, b.Cols-j0)
 	if b.CS == 1 && n == nr {
+		if nr == 16 {
+			for p := k0; p < k1; p++ {
+				*(*[16]float32)(dst[(p-k0)*16:]) = *(*[16]float32)(b.Data[p*b.RS+j0:])
+			}
+			return
+		}
 		for p := k0; p < k1; p++ {
-			*(*[nr]float32)(dst[(p-k0)*nr:]) = *(*[nr]float32)(b.Data[p*b.RS+j0:])
+			copy(dst[(p-k0)*nr:(p-k0)*nr+nr], b.Data[p*b.RS+j0:])
 		}
 		return
 	}
@@ -149,6 +160,9 @@ func (e *Engine) MatMulPacked(c, a Matrix, b *Packed, acc bool) {
 	}
 	c.shape("MatMulPacked", "C", a.Rows, b.cols)
 	a.check("MatMulPacked", "A")
+	if b.nr != e.k.nr {
+		panic(fmt.Sprintf("engine: MatMulPacked: B was packed in panels of %d columns by an engine of another tier, %v reads %d", b.nr, e.k.tier, e.k.nr))
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.matMulOperand(c, a, operand{packed: b}, acc)
@@ -165,13 +179,13 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
 	}
-	cols := max(packFloats/max(b.Rows, 1), 64) / nr * nr
+	cols := max(packFloats/max(b.Rows, 1), 64) / e.k.nr * e.k.nr
 	p := &e.gemm.packed
 	for j := 0; j < b.Cols; j += cols {
 		end := min(j+cols, b.Cols)
 		bj := b.Slice(0, b.Rows, j, end)
-		p.rows, p.cols = bj.Rows, bj.Cols
-		p.data = e.scratch[0].floats(slotB, bj.Rows*panels(bj.Cols)*nr)
+		p.rows, p.cols, p.nr = bj.Rows, bj.Cols, e.k.nr
+		p.data = e.scratch[0].floats(slotB, bj.Rows*p.panels()*p.nr)
 		e.packInto(p, bj)
 		e.matMulOperand(c.Slice(0, c.Rows, j, end), a, operand{packed: p}, acc)
 	}
@@ -207,11 +221,11 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 	j.rowTasks, j.colTasks = 1, 1
 	if n := e.tasksFor(maxTasks, flops); n > 1 {
 		// Split the longer side, so that what the threads share is the smaller operand.
-		if strips := (c.Rows + mr - 1) / mr; c.Rows >= c.Cols {
+		if strips := (c.Rows + e.k.mr - 1) / e.k.mr; c.Rows >= c.Cols {
 			j.rowTasks = min(n, strips)
-			j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, panels(c.Cols))
+			j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, e.k.panels(c.Cols))
 		} else {
-			j.colTasks = min(n, panels(c.Cols))
+			j.colTasks = min(n, e.k.panels(c.Cols))
 			j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
 		}
 	}
@@ -233,7 +247,7 @@ type gemmJob struct {
 
 func (j *gemmJob) run(worker, task int) {
 	r0, r1 := part(j.c.Rows, j.rowTasks, task/j.colTasks)
-	p0, p1 := part(panels(j.c.Cols), j.colTasks, task%j.colTasks)
+	p0, p1 := part(j.e.k.panels(j.c.Cols), j.colTasks, task%j.colTasks)
 	if r0 == r1 || p0 == p1 {
 		return
 	}
@@ -246,7 +260,7 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	if a.Cols == 0 {
 		if !acc {
 			for i := range c.Rows {
-				clear(c.Data[i*c.RS+p0*nr : i*c.RS+min(p1*nr, c.Cols)])
+				clear(c.Data[i*c.RS+p0*e.k.nr : i*c.RS+min(p1*e.k.nr, c.Cols)])
 			}
 		}
 		return
@@ -266,31 +280,32 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 }
 
-// multiplyPanel computes the 16 columns of panel p, for the rows of the block ab, which
+// multiplyPanel computes the columns of panel p, for the rows of the block ab, which
 // begin at row i0 of C, and the inner indices [k0, k1).
 func (e *Engine) multiplyPanel(arena *arena, c, ab Matrix, b *operand, i0, p, k0, k1 int, acc bool) {
+	nr := e.k.nr
 	j0 := p * nr
 	var bp, next []float32
 	brs := nr
 	switch n := min(nr, b.cols()-j0); {
 	case b.packed != nil:
 		bp = b.packed.panel(p, k0, k1)
-		if i0 == 0 && p+1 < panels(b.packed.cols) {
+		if i0 == 0 && p+1 < b.packed.panels() {
 			next = b.packed.panel(p+1, k0, k1)
 		}
 	case n == nr:
 		bp, brs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
-	default: // reading 16 columns would leave the matrix
+	default: // reading all columns of a tile would leave the matrix
 		bp = arena.floats(slotB, (k1-k0)*nr)
-		packPanel(bp, b.direct, k0, k1, j0)
+		packPanel(bp, b.direct, k0, k1, j0, nr)
 	}
 	e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
 }
 
-// multiplyTile multiplies the block ab with the 16 columns of B in bp and writes to C
-// from row i0 and column j0 on, by way of a scratch tile where 16 columns would leave C.
+// multiplyTile multiplies the block ab with the columns of B in bp and writes to C from
+// row i0 and column j0 on, by way of a scratch tile where a whole one would leave C.
 func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp, next []float32, brs, i0, j0, k int, acc bool) {
-	rows := ab.Rows
+	rows, nr := ab.Rows, e.k.nr
 	if j0+nr <= c.Cols {
 		e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, c.Data[i0*c.RS+j0:], c.RS, rows, acc, next)
 		return

@@ -1,0 +1,168 @@
+//go:build amd64 && !purego && !noasm
+
+package engine
+
+import "golang.org/x/sys/cpu"
+
+// missingAVX512 says what this machine lacks for the AVX-512 tier, or returns "".
+func missingAVX512() string {
+	switch x := cpu.X86; { // x/sys/cpu reports these only if the operating system saves the ZMM and mask registers
+	case !x.HasAVX512F:
+		return "the CPU or the operating system has no AVX-512"
+	case !x.HasAVX512DQ || !x.HasAVX512BW || !x.HasAVX512VL:
+		return "the CPU has no AVX-512 DQ, BW and VL"
+	}
+	return ""
+}
+
+var avx512Kernels = kernels{
+	tier:                AVX512,
+	flopsAMicrosecond:   120e3,
+	mr:                  14,
+	nr:                  32,
+	linesAStep:          2,
+	rawTile:             sgemmAVX512_14x32,
+	rawAdd:              addAVX512,
+	rawSubRows:          subRowsAVX512,
+	rawAxpy:             axpyAVX512,
+	rawScale:            scaleAVX512,
+	rawShift:            shiftAVX512,
+	rawReLU:             reluAVX512,
+	rawReLUBackward:     reluBackwardAVX512,
+	rawNormBackward:     normBackwardAVX512,
+	rawAdam:             adamAVX512,
+	rawDotRows:          dotRowsAVX512,
+	rawSqdistRows:       sqdistRowsAVX512,
+	rawSum:              sumAVX512,
+	rawExp:              expAVX512,
+	rawLog:              logAVX512,
+	rawGradient:         gradientAVX512,
+	rawPullRows:         pullRowsAVX512,
+	rawMixture:          mixtureAVX512,
+	rawResponsibilities: responsibilityBackwardAVX512,
+	fmaPeak:             fmaPeakAVX512,
+	flopsAPeakRound:     24 * 32,
+	peakRounds:          5000,
+}
+
+// sgemmAVX512_14x32 is one tile of a matrix product: for i < rows (1 to 14), j < 32
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise. next, from which
+// step bytes are fetched into the cache for every second p, takes no part in it.
+//
+//go:noescape
+func sgemmAVX512_14x32(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+
+// addAVX512 sets dst[j] = x[j] + y[j].
+//
+//go:noescape
+func addAVX512(dst, x, y []float32)
+
+// subRowsAVX512 sets dst[i*ds+j] = x[i*xs+j] - y[i*ys+j] for i < rows, j < n. A stride
+// ys of 0 takes the same vector from every row.
+//
+//go:noescape
+func subRowsAVX512(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+
+// axpyAVX512 sets y[j] = fma(a, x[j], y[j]).
+//
+//go:noescape
+func axpyAVX512(a float32, x, y []float32)
+
+// scaleAVX512 sets dst[j] = a * x[j].
+//
+//go:noescape
+func scaleAVX512(dst []float32, a float32, x []float32)
+
+// shiftAVX512 sets dst[j] = x[j] + a.
+//
+//go:noescape
+func shiftAVX512(dst []float32, a float32, x []float32)
+
+// reluAVX512 sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
+//
+//go:noescape
+func reluAVX512(dst, x []float32)
+
+// reluBackwardAVX512 sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere.
+//
+//go:noescape
+func reluBackwardAVX512(dst, x, y []float32)
+
+// normBackwardAVX512 sets dst[j] = rstd * fma(-c2, x[j], y[j]-c1).
+//
+//go:noescape
+func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float32)
+
+// adamAVX512 makes one step of Adam on p with gradient g and moments m and v:
+//
+//	g' = clip*g
+//	m  = fma(beta1, m, (1-beta1)*g')
+//	v  = fma(beta2, v, (1-beta2)*(g'*g'))
+//	p  = fma(-step, m/fma(sqrt(v), rbc2, eps), p)
+//
+//go:noescape
+func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
+
+// dotRowsAVX512 sets dst[i] = sum over j < n of x[i*xs+j]*y[i*ys+j], each lane a chain
+// of fused multiply-adds.
+//
+//go:noescape
+func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
+
+// sqdistRowsAVX512 sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
+//
+//go:noescape
+func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
+
+// sumAVX512 returns the sum of x.
+//
+//go:noescape
+func sumAVX512(x []float32) float32
+
+// expAVX512 sets dst[j] = exp(x[j]).
+//
+//go:noescape
+func expAVX512(dst, x []float32)
+
+// logAVX512 sets dst[j] = log(x[j]).
+//
+//go:noescape
+func logAVX512(dst, x []float32)
+
+// gradientAVX512 sets dst[j] = - sum over i < k of r[i*rs]*g[i*gs+j], a chain of fused
+// multiply-adds in increasing i from +0 that leaves out every i with r[i*rs] == 0.
+//
+//go:noescape
+func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
+
+// pullRowsAVX512 sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
+// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and E_i (h = 1) of the
+// backward pass.
+//
+//go:noescape
+func pullRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+
+// mixtureAVX512 turns the quadratic forms of n rows, q[i*ld+b] of component i < k and
+// row b < n, into responsibilities in place, and sets phi[b]:
+//
+//	l_i = fma(-1/2, q_i, c_i)     m = max_i l_i
+//	e_i = exp(l_i - m), or 0 where l_i - m < ResponsibilityCut
+//	phi = m + log(sum of e_i in increasing i)     r_i = e_i / sum
+//
+//go:noescape
+func mixtureAVX512(q []float32, ld int, c, phi []float32)
+
+// responsibilityBackwardAVX512 sets, for every row b, sum[b] to the chain of
+// fma(r_i, s_i, ...) in increasing i over the components with r_i != 0, and replaces
+// s_i by t_i = r_i*(s_i - sum[b]), or +0 where r_i == 0. Component i of row b is at
+// i*ld+b, for i < k.
+//
+//go:noescape
+func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
+
+// fmaPeakAVX512 runs rounds of 24 fused multiply-adds on registers, in twelve chains:
+// what the FMA units of one core can do.
+func fmaPeakAVX512(rounds int)

@@ -1,0 +1,1159 @@
+//go:build amd64 && !purego && !noasm
+
+#include "textflag.h"
+
+// AVX-512 (F, DQ, BW, VL). The sixteen lanes of a reduction are one register, and tails
+// are masked: a masked load reads nothing and a masked store writes nothing outside. As
+// in asm_amd64.s, R14 and SP are left alone and every function ends with VZEROUPPER. The
+// constants are those of asm_amd64.s, of which one copy is broadcast.
+
+// ---------------------------------------------------------------------------------
+// sgemmAVX512_14x32
+
+// One row of the tile at one inner index: broadcast an element of A, multiply it with
+// 32 elements of B (Z0, Z1), add to the row's two accumulators.
+#define ROW(a, t, c0, c1) \
+	VBROADCASTSS a, t      \
+	VFMADD231PS  Z0, t, c0 \
+	VFMADD231PS  Z1, t, c1
+
+#define STEP1 \
+	VMOVUPS (BX), Z0   \
+	VMOVUPS 64(BX), Z1 \
+	ROW((R8), Z2, Z4, Z5)
+#define STEP2 STEP1 \
+	ROW((R8)(R10*1), Z3, Z6, Z7)
+#define STEP3 STEP2 \
+	ROW((R8)(R10*2), Z2, Z8, Z9)
+#define STEP4 STEP3 \
+	ROW((R8)(R9*1), Z3, Z10, Z11)
+#define STEP5 STEP4 \
+	ROW((R8)(R10*4), Z2, Z12, Z13)
+#define STEP6 STEP5 \
+	ROW((SI), Z3, Z14, Z15)
+#define STEP7 STEP6 \
+	ROW((SI)(R10*1), Z2, Z16, Z17)
+#define STEP8 STEP7 \
+	ROW((SI)(R10*2), Z3, Z18, Z19)
+#define STEP9 STEP8 \
+	ROW((SI)(R9*1), Z2, Z20, Z21)
+#define STEP10 STEP9 \
+	ROW((SI)(R10*4), Z3, Z22, Z23)
+#define STEP11 STEP10 \
+	ROW((DX), Z2, Z24, Z25)
+#define STEP12 STEP11 \
+	ROW((DX)(R10*1), Z3, Z26, Z27)
+#define STEP13 STEP12 \
+	ROW((DX)(R10*2), Z2, Z28, Z29)
+#define STEP14 STEP13 \
+	ROW((DX)(R9*1), Z3, Z30, Z31)
+
+// R8, SI, DX: rows 0, 5 and 10 of A. R10: distance of rows, R9: three times that. R11:
+// distance of inner indices in A, R12 in B (BX).
+#define NEXT \
+	ADDQ R11, R8 \
+	ADDQ R11, SI \
+	ADDQ R11, DX \
+	ADDQ R12, BX
+
+// The loop over the inner index, two at a time, then the odd one. Every two fetch a line
+// of the panel of B that comes next: R15 walks along it in steps of AX, which is 0 where
+// there is nothing to fetch.
+#define LOOP(step, two, twotest, odd) \
+	JMP   twotest \
+two: \
+	PREFETCHT1 (R15) \
+	ADDQ  AX, R15 \
+	step  \
+	NEXT  \
+	step  \
+	NEXT  \
+twotest: \
+	SUBQ  $2, CX   \
+	JGE   two      \
+	ADDQ  $2, CX   \
+	JEQ   odd      \
+	step           \
+odd: \
+	JMP   store
+
+// Old values of a row of C, if the tile has it: DI walks down the rows.
+#define OLD(row, c0, c1) \
+	CMPQ AX, $row        \
+	JLE  below           \
+	VMOVUPS (DI), c0     \
+	VMOVUPS 64(DI), c1   \
+	ADDQ R13, DI
+
+#define STORE(row, c0, c1) \
+	CMPQ CX, $row        \
+	JLE  done            \
+	VMOVUPS c0, (DI)     \
+	VMOVUPS c1, 64(DI)   \
+	ADDQ R13, DI
+
+#define FETCHC \
+	PREFETCHT0 (DI)    \
+	PREFETCHT0 64(DI)  \
+	PREFETCHT0 124(DI) \
+	ADDQ R13, DI
+
+// func sgemmAVX512_14x32(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-160
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ b_base+48(FP), BX
+	MOVQ brs+72(FP), R12
+	MOVQ c_base+80(FP), DI
+	MOVQ crs+104(FP), R13
+	MOVQ rows+112(FP), AX
+	MOVBQZX acc+120(FP), DX
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	SHLQ $2, R13
+	LEAQ (R10)(R10*2), R9
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	TESTQ DX, DX
+	JEQ  start
+
+	// The chains go on from the old values of C. Those of the tile below are fetched.
+	OLD(0, Z4, Z5)
+	OLD(1, Z6, Z7)
+	OLD(2, Z8, Z9)
+	OLD(3, Z10, Z11)
+	OLD(4, Z12, Z13)
+	OLD(5, Z14, Z15)
+	OLD(6, Z16, Z17)
+	OLD(7, Z18, Z19)
+	OLD(8, Z20, Z21)
+	OLD(9, Z22, Z23)
+	OLD(10, Z24, Z25)
+	OLD(11, Z26, Z27)
+	OLD(12, Z28, Z29)
+	OLD(13, Z30, Z31)
+below:
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+	FETCHC
+
+start:
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
+	MOVQ next_base+128(FP), R15
+	MOVQ AX, DI              // rows
+	MOVQ step+152(FP), AX
+	CMPQ DI, $13
+	JEQ  rows13
+	JGT  rows14
+	CMPQ DI, $11
+	JEQ  rows11
+	JGT  rows12
+	CMPQ DI, $9
+	JEQ  rows9
+	JGT  rows10
+	CMPQ DI, $7
+	JEQ  rows7
+	JGT  rows8
+	CMPQ DI, $5
+	JEQ  rows5
+	JGT  rows6
+	CMPQ DI, $3
+	JEQ  rows3
+	JGT  rows4
+	CMPQ DI, $1
+	JGT  rows2
+	LOOP(STEP1, two1, twotest1, odd1)
+rows2:
+	LOOP(STEP2, two2, twotest2, odd2)
+rows3:
+	LOOP(STEP3, two3, twotest3, odd3)
+rows4:
+	LOOP(STEP4, two4, twotest4, odd4)
+rows5:
+	LOOP(STEP5, two5, twotest5, odd5)
+rows6:
+	LOOP(STEP6, two6, twotest6, odd6)
+rows7:
+	LOOP(STEP7, two7, twotest7, odd7)
+rows8:
+	LOOP(STEP8, two8, twotest8, odd8)
+rows9:
+	LOOP(STEP9, two9, twotest9, odd9)
+rows10:
+	LOOP(STEP10, two10, twotest10, odd10)
+rows11:
+	LOOP(STEP11, two11, twotest11, odd11)
+rows12:
+	LOOP(STEP12, two12, twotest12, odd12)
+rows13:
+	LOOP(STEP13, two13, twotest13, odd13)
+rows14:
+	LOOP(STEP14, two14, twotest14, odd14)
+
+store:
+	MOVQ DI, CX
+	MOVQ c_base+80(FP), DI
+	STORE(0, Z4, Z5)
+	STORE(1, Z6, Z7)
+	STORE(2, Z8, Z9)
+	STORE(3, Z10, Z11)
+	STORE(4, Z12, Z13)
+	STORE(5, Z14, Z15)
+	STORE(6, Z16, Z17)
+	STORE(7, Z18, Z19)
+	STORE(8, Z20, Z21)
+	STORE(9, Z22, Z23)
+	STORE(10, Z24, Z25)
+	STORE(11, Z26, Z27)
+	STORE(12, Z28, Z29)
+	STORE(13, Z30, Z31)
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// fmaPeakAVX512
+
+#define PEAK6(a, b, c, d, e, f) \
+	VFMADD231PS Z0, Z1, a \
+	VFMADD231PS Z0, Z1, b \
+	VFMADD231PS Z0, Z1, c \
+	VFMADD231PS Z0, Z1, d \
+	VFMADD231PS Z0, Z1, e \
+	VFMADD231PS Z0, Z1, f
+
+// func fmaPeakAVX512(rounds int)
+TEXT ·fmaPeakAVX512(SB), NOSPLIT, $0-8
+	MOVQ rounds+0(FP), CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	TESTQ CX, CX
+	JLE  done
+loop:
+	PEAK6(Z4, Z5, Z6, Z7, Z8, Z9)
+	PEAK6(Z10, Z11, Z12, Z13, Z14, Z15)
+	PEAK6(Z4, Z5, Z6, Z7, Z8, Z9)
+	PEAK6(Z10, Z11, Z12, Z13, Z14, Z15)
+	DECQ CX
+	JNE  loop
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Vectors
+
+// TAILMASK sets K1 to the lowest CX (0 to 15) of sixteen lanes. Changes R8, CX.
+#define TAILMASK \
+	MOVL  $1, R8 \
+	SHLL  CX, R8 \
+	DECL  R8     \
+	KMOVW R8, K1
+
+// VECTOR runs over CX elements: 16 at a time, then the masked rest (mask in K1). The
+// macros load, op and store work at base(AX*4). Uses AX, CX, R8.
+#define VECTOR(load, op, store, mload, mstore, l16, rest, end) \
+	XORQ AX, AX      \
+	SUBQ $16, CX     \
+	JLT  rest        \
+l16: \
+	load             \
+	op               \
+	store            \
+	ADDQ $16, AX     \
+	SUBQ $16, CX     \
+	JGE  l16         \
+rest: \
+	ADDQ $16, CX     \
+	JEQ  end         \
+	TAILMASK         \
+	mload            \
+	op               \
+	mstore           \
+end:
+
+// Operands: x at SI, y at DX, destination at DI; values in Z0 (x) and Z1 (y).
+#define LOADX VMOVUPS (SI)(AX*4), Z0
+#define LOADXY \
+	VMOVUPS (SI)(AX*4), Z0 \
+	VMOVUPS (DX)(AX*4), Z1
+#define STOREZ VMOVUPS Z0, (DI)(AX*4)
+#define MLOADX VMOVUPS.Z (SI)(AX*4), K1, Z0
+#define MLOADXY \
+	VMOVUPS.Z (SI)(AX*4), K1, Z0 \
+	VMOVUPS.Z (DX)(AX*4), K1, Z1
+#define MSTOREZ VMOVUPS Z0, K1, (DI)(AX*4)
+
+// ---------------------------------------------------------------------------------
+// Elementwise kernels
+
+#define OPADD VADDPS Z1, Z0, Z0
+
+// func addAVX512(dst, x, y []float32)
+TEXT ·addAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	MOVQ dst_len+8(FP), CX
+	VECTOR(LOADXY, OPADD, STOREZ, MLOADXY, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+#define OPSUB VSUBPS Z1, Z0, Z0
+
+// func subRowsAVX512(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+TEXT ·subRowsAVX512(SB), NOSPLIT, $0-112
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R10
+	MOVQ x_base+32(FP), SI
+	MOVQ xs+56(FP), R11
+	MOVQ y_base+64(FP), DX
+	MOVQ ys+88(FP), R13
+	MOVQ rows+96(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R13
+	JMP  rowtest
+row:
+	MOVQ n+104(FP), CX
+	VECTOR(LOADXY, OPSUB, STOREZ, MLOADXY, MSTOREZ, l16, rest, end)
+	ADDQ R10, DI
+	ADDQ R11, SI
+	ADDQ R13, DX
+rowtest:
+	SUBQ $1, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+#define OPAXPY VFMADD231PS Z0, Z14, Z1
+#define STOREY VMOVUPS Z1, (DX)(AX*4)
+#define MSTOREY VMOVUPS Z1, K1, (DX)(AX*4)
+
+// func axpyAVX512(a float32, x, y []float32)
+TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS a+0(FP), Z14
+	MOVQ x_base+8(FP), SI
+	MOVQ y_base+32(FP), DX
+	MOVQ y_len+40(FP), CX
+	VECTOR(LOADXY, OPAXPY, STOREY, MLOADXY, MSTOREY, l16, rest, end)
+	VZEROUPPER
+	RET
+
+#define OPSCALE VMULPS Z14, Z0, Z0
+
+// func scaleAVX512(dst []float32, a float32, x []float32)
+TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
+	MOVQ dst_base+0(FP), DI
+	VBROADCASTSS a+24(FP), Z14
+	MOVQ x_base+32(FP), SI
+	MOVQ dst_len+8(FP), CX
+	VECTOR(LOADX, OPSCALE, STOREZ, MLOADX, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+#define OPSHIFT VADDPS Z14, Z0, Z0
+
+// func shiftAVX512(dst []float32, a float32, x []float32)
+TEXT ·shiftAVX512(SB), NOSPLIT, $0-56
+	MOVQ dst_base+0(FP), DI
+	VBROADCASTSS a+24(FP), Z14
+	MOVQ x_base+32(FP), SI
+	MOVQ dst_len+8(FP), CX
+	VECTOR(LOADX, OPSHIFT, STOREZ, MLOADX, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// x > 0 ? x : +0: MAXPS gives its second source where the comparison is false.
+#define OPRELU VMAXPS Z14, Z0, Z0
+
+// func reluAVX512(dst, x []float32)
+TEXT ·reluAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ dst_len+8(FP), CX
+	VPXORD Z14, Z14, Z14
+	VECTOR(LOADX, OPRELU, STOREZ, MLOADX, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// x holds the layer's output, y the gradient: dst = x > 0 ? y : +0.
+#define OPRELUBACK \
+	VCMPPS    $0x11, Z0, Z14, K2 \
+	VMOVAPS.Z Z1, K2, Z0
+
+// func reluBackwardAVX512(dst, x, y []float32)
+TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	MOVQ dst_len+8(FP), CX
+	VPXORD Z14, Z14, Z14
+	VECTOR(LOADXY, OPRELUBACK, STOREZ, MLOADXY, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// x: normalised output, y: gradient. dst = rstd*(fma(-c2, x, y - c1)).
+#define OPNORMBACK \
+	VSUBPS       Z12, Z1, Z1 \
+	VFNMADD231PS Z0, Z13, Z1 \
+	VMULPS       Z14, Z1, Z0
+
+// func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float32)
+TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-84
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSS c1+72(FP), Z12
+	VBROADCASTSS c2+76(FP), Z13
+	VBROADCASTSS rstd+80(FP), Z14
+	VECTOR(LOADXY, OPNORMBACK, STOREZ, MLOADXY, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// p at DI, g at SI, m at DX, v at BX. Coefficients: Z4 clip, Z5 beta1, Z6 1-beta1, Z7
+// beta2, Z8 1-beta2, Z9 step, Z10 rbc2, Z11 eps.
+#define OPADAM \
+	VMULPS       Z4, Z0, Z0    \ // g *= clip
+	VMULPS       Z6, Z0, Z12   \
+	VFMADD231PS  Z5, Z1, Z12   \ // m = fma(beta1, m, (1-beta1)*g)
+	VMULPS       Z0, Z0, Z0    \
+	VMULPS       Z8, Z0, Z0    \
+	VFMADD231PS  Z7, Z2, Z0    \ // v = fma(beta2, v, (1-beta2)*(g*g))
+	VSQRTPS      Z0, Z13       \
+	VFMADD213PS  Z11, Z10, Z13 \ // fma(sqrt(v), rbc2, eps)
+	VDIVPS       Z13, Z12, Z13 \
+	VFNMADD231PS Z9, Z13, Z3     // p = fma(-step, m/den, p)
+#define LOADADAM \
+	VMOVUPS (SI)(AX*4), Z0 \
+	VMOVUPS (DX)(AX*4), Z1 \
+	VMOVUPS (BX)(AX*4), Z2 \
+	VMOVUPS (DI)(AX*4), Z3
+#define STOREADAM \
+	VMOVUPS Z12, (DX)(AX*4) \
+	VMOVUPS Z0, (BX)(AX*4)  \
+	VMOVUPS Z3, (DI)(AX*4)
+#define MLOADADAM \
+	VMOVUPS.Z (SI)(AX*4), K1, Z0 \
+	VMOVUPS.Z (DX)(AX*4), K1, Z1 \
+	VMOVUPS.Z (BX)(AX*4), K1, Z2 \
+	VMOVUPS.Z (DI)(AX*4), K1, Z3
+#define MSTOREADAM \
+	VMOVUPS Z12, K1, (DX)(AX*4) \
+	VMOVUPS Z0, K1, (BX)(AX*4)  \
+	VMOVUPS Z3, K1, (DI)(AX*4)
+
+// func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
+TEXT ·adamAVX512(SB), NOSPLIT, $0-104
+	MOVQ p_base+0(FP), DI
+	MOVQ g_base+24(FP), SI
+	MOVQ m_base+48(FP), DX
+	MOVQ v_base+72(FP), BX
+	MOVQ p_len+8(FP), CX
+	MOVQ co+96(FP), R10
+	VBROADCASTSS 0(R10), Z4
+	VBROADCASTSS 4(R10), Z5
+	VBROADCASTSS 8(R10), Z6
+	VBROADCASTSS 12(R10), Z7
+	VBROADCASTSS 16(R10), Z8
+	VBROADCASTSS 20(R10), Z9
+	VBROADCASTSS 24(R10), Z10
+	VBROADCASTSS 28(R10), Z11
+	VECTOR(LOADADAM, OPADAM, STOREADAM, MLOADADAM, MSTOREADAM, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Reductions: sixteen lanes in one register, combined 8 apart, 4, 2, 1.
+
+// TREE reduces Z4 to X4. Changes X5, Y5.
+#define TREE \
+	VEXTRACTF64X4 $1, Z4, Y5 \
+	VADDPS        Y5, Y4, Y4 \
+	VEXTRACTF128  $1, Y4, X5 \
+	VADDPS        X5, X4, X4 \
+	VMOVHLPS      X4, X4, X5 \
+	VADDPS        X5, X4, X4 \
+	VMOVSHDUP     X4, X5     \
+	VADDSS        X5, X4, X4
+
+// TREE4 reduces Z4, Z5, Z6, Z7 to the four elements of X4. Changes Z8, Z9, K2.
+#define TREE4 \
+	VSHUFF64X2 $0x44, Z5, Z4, Z8 \ // lower halves of rows 0, 1
+	VSHUFF64X2 $0xee, Z5, Z4, Z9 \ // upper halves
+	VADDPS     Z9, Z8, Z4        \
+	VSHUFF64X2 $0x44, Z7, Z6, Z8 \
+	VSHUFF64X2 $0xee, Z7, Z6, Z9 \
+	VADDPS     Z9, Z8, Z6        \
+	VSHUFF64X2 $0x88, Z6, Z4, Z8 \ // lower quarters of rows 0, 1, 2, 3
+	VSHUFF64X2 $0xdd, Z6, Z4, Z9 \ // upper ones
+	VADDPS     Z9, Z8, Z4        \
+	VPERMILPS  $0x4e, Z4, Z8     \
+	VADDPS     Z8, Z4, Z4        \
+	VPERMILPS  $0xb1, Z4, Z8     \
+	VADDPS     Z8, Z4, Z4        \
+	VCOMPRESSPS Z4, K2, Z4
+
+// func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
+TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ xs+48(FP), R10
+	MOVQ y_base+56(FP), DX
+	MOVQ ys+80(FP), R11
+	MOVQ dst_len+8(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	MOVQ n+88(FP), CX
+	ANDQ $15, CX
+	TAILMASK                 // K1: the elements of the last block, if it is not whole
+	MOVQ n+88(FP), BX
+	SHRQ $4, BX              // whole blocks
+	MOVL $0x1111, R8
+	KMOVW R8, K2
+	LEAQ (R10)(R10*2), R13
+	LEAQ (R11)(R11*2), R15
+
+	// Four rows at a time hide the latency of their chains.
+four:
+	SUBQ $4, R12
+	JLT  single
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ BX, CX
+	JMP  fourtest
+fourblock:
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R10*1), Z1
+	VMOVUPS (R8)(R10*2), Z2
+	VMOVUPS (R8)(R13*1), Z3
+	VFMADD231PS (R9), Z0, Z4
+	VFMADD231PS (R9)(R11*1), Z1, Z5
+	VFMADD231PS (R9)(R11*2), Z2, Z6
+	VFMADD231PS (R9)(R15*1), Z3, Z7
+	ADDQ $64, R8
+	ADDQ $64, R9
+fourtest:
+	SUBQ $1, CX
+	JGE  fourblock
+	KTESTW K1, K1
+	JEQ  fourtree
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R8)(R10*1), K1, Z1
+	VMOVUPS.Z (R8)(R10*2), K1, Z2
+	VMOVUPS.Z (R8)(R13*1), K1, Z3
+	VMOVUPS.Z (R9), K1, Z8
+	VMOVUPS.Z (R9)(R11*1), K1, Z9
+	VMOVUPS.Z (R9)(R11*2), K1, Z10
+	VMOVUPS.Z (R9)(R15*1), K1, Z11
+	VFMADD231PS Z8, Z0, Z4
+	VFMADD231PS Z9, Z1, Z5
+	VFMADD231PS Z10, Z2, Z6
+	VFMADD231PS Z11, Z3, Z7
+fourtree:
+	TREE4
+	VMOVUPS X4, (DI)
+	ADDQ $16, DI
+	LEAQ (SI)(R10*4), SI
+	LEAQ (DX)(R11*4), DX
+	JMP  four
+
+single:
+	ADDQ $4, R12
+	JMP  rowtest
+row:
+	VPXORD Z4, Z4, Z4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ BX, CX
+	JMP  test
+block:
+	VMOVUPS (R8), Z0
+	VFMADD231PS (R9), Z0, Z4
+	ADDQ $64, R8
+	ADDQ $64, R9
+test:
+	SUBQ $1, CX
+	JGE  block
+	KTESTW K1, K1
+	JEQ  tree
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VFMADD231PS Z1, Z0, Z4
+tree:
+	TREE
+	VMOVSS X4, (DI)
+	ADDQ $4, DI
+	ADDQ R10, SI
+	ADDQ R11, DX
+rowtest:
+	SUBQ $1, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
+TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ xs+48(FP), R10
+	MOVQ y_base+56(FP), DX
+	MOVQ dst_len+8(FP), R12
+	SHLQ $2, R10
+	MOVQ y_len+64(FP), CX
+	ANDQ $15, CX
+	TAILMASK
+	MOVQ y_len+64(FP), BX
+	SHRQ $4, BX
+	MOVL $0x1111, R8
+	KMOVW R8, K2
+	LEAQ (R10)(R10*2), R13
+four:
+	SUBQ $4, R12
+	JLT  single
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ BX, CX
+	JMP  fourtest
+fourblock:
+	VMOVUPS (R9), Z8
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R10*1), Z1
+	VMOVUPS (R8)(R10*2), Z2
+	VMOVUPS (R8)(R13*1), Z3
+	VSUBPS Z8, Z0, Z0
+	VSUBPS Z8, Z1, Z1
+	VSUBPS Z8, Z2, Z2
+	VSUBPS Z8, Z3, Z3
+	VFMADD231PS Z0, Z0, Z4
+	VFMADD231PS Z1, Z1, Z5
+	VFMADD231PS Z2, Z2, Z6
+	VFMADD231PS Z3, Z3, Z7
+	ADDQ $64, R8
+	ADDQ $64, R9
+fourtest:
+	SUBQ $1, CX
+	JGE  fourblock
+	KTESTW K1, K1
+	JEQ  fourtree
+	VMOVUPS.Z (R9), K1, Z8
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R8)(R10*1), K1, Z1
+	VMOVUPS.Z (R8)(R10*2), K1, Z2
+	VMOVUPS.Z (R8)(R13*1), K1, Z3
+	VSUBPS Z8, Z0, Z0
+	VSUBPS Z8, Z1, Z1
+	VSUBPS Z8, Z2, Z2
+	VSUBPS Z8, Z3, Z3
+	VFMADD231PS Z0, Z0, Z4
+	VFMADD231PS Z1, Z1, Z5
+	VFMADD231PS Z2, Z2, Z6
+	VFMADD231PS Z3, Z3, Z7
+fourtree:
+	TREE4
+	VMOVUPS X4, (DI)
+	ADDQ $16, DI
+	LEAQ (SI)(R10*4), SI
+	JMP  four
+
+single:
+	ADDQ $4, R12
+	JMP  rowtest
+row:
+	VPXORD Z4, Z4, Z4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ BX, CX
+	JMP  test
+block:
+	VMOVUPS (R8), Z0
+	VSUBPS (R9), Z0, Z0
+	VFMADD231PS Z0, Z0, Z4
+	ADDQ $64, R8
+	ADDQ $64, R9
+test:
+	SUBQ $1, CX
+	JGE  block
+	KTESTW K1, K1
+	JEQ  tree
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VSUBPS Z1, Z0, Z0
+	VFMADD231PS Z0, Z0, Z4
+tree:
+	TREE
+	VMOVSS X4, (DI)
+	ADDQ $4, DI
+	ADDQ R10, SI
+rowtest:
+	SUBQ $1, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// func sumAVX512(x []float32) float32
+TEXT ·sumAVX512(SB), NOSPLIT, $0-28
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	VPXORD Z4, Z4, Z4
+	SUBQ $16, CX
+	JLT  rest
+block:
+	VADDPS (SI), Z4, Z4
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JGE  block
+rest:
+	ADDQ $16, CX
+	JEQ  tree
+	TAILMASK
+	VMOVUPS.Z (SI), K1, Z0
+	VADDPS Z0, Z4, Z4
+tree:
+	TREE
+	VMOVSS X4, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// exp and log
+
+// EXPCONSTANTS loads what EXP needs into Z16 to Z25.
+#define EXPCONSTANTS \
+	VBROADCASTSS ·expc+0(SB), Z16   \ // log2(e)
+	VBROADCASTSS ·expc+32(SB), Z17  \ // 1.5*2^23
+	VBROADCASTSS ·expc+64(SB), Z18  \ // ln 2, upper part
+	VBROADCASTSS ·expc+96(SB), Z19  \ // ln 2, lower part
+	VBROADCASTSS ·expc+128(SB), Z20 \ // polynomial
+	VBROADCASTSS ·expc+160(SB), Z21 \
+	VBROADCASTSS ·expc+192(SB), Z22 \
+	VBROADCASTSS ·expc+224(SB), Z23 \
+	VBROADCASTSS ·expc+256(SB), Z24 \ // 1/2
+	VBROADCASTSS ·expc+288(SB), Z25   // 1
+
+// EXP: x in Z0, result in Z0. Changes Z1, Z2, Z3. Scaling by 2^n rounds once, as the two
+// factors of the other tiers do.
+#define EXP \
+	VMOVAPS      Z17, Z1      \
+	VFMADD231PS  Z16, Z0, Z1  \ // t = fma(x, log2e, magic)
+	VSUBPS       Z17, Z1, Z2  \ // n
+	VFNMADD231PS Z18, Z2, Z0  \
+	VFNMADD231PS Z19, Z2, Z0  \ // r = x - n ln 2
+	VMOVAPS      Z20, Z3      \
+	VFMADD213PS  Z21, Z0, Z3  \
+	VFMADD213PS  Z22, Z0, Z3  \
+	VFMADD213PS  Z23, Z0, Z3  \
+	VFMADD213PS  Z24, Z0, Z3  \
+	VFMADD213PS  Z25, Z0, Z3  \
+	VFMADD213PS  Z25, Z0, Z3  \ // e^r
+	VSCALEFPS    Z2, Z3, Z0
+
+#define OPEXP \
+	VMINPS Z0, Z26, Z0 \ // the bound first: a NaN passes
+	VMAXPS Z0, Z27, Z0 \
+	EXP
+
+// func expAVX512(dst, x []float32)
+TEXT ·expAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ dst_len+8(FP), CX
+	EXPCONSTANTS
+	VBROADCASTSS ·expc+352(SB), Z26
+	VBROADCASTSS ·expc+384(SB), Z27
+	VECTOR(LOADX, OPEXP, STOREZ, MLOADX, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// LOG: normal positive x in Z0, exponent to add in Z4, result in Z0. Changes Z1 to Z3.
+#define LOG \
+	VPSUBD.BCST      ·logc+0(SB), Z0, Z1   \
+	VPSRAD           $23, Z1, Z1           \ // e
+	VPSLLD           $23, Z1, Z2           \
+	VPSUBD           Z2, Z0, Z0            \ // mantissa in [sqrt(1/2), sqrt(2))
+	VCVTDQ2PS        Z1, Z1                \
+	VADDPS           Z4, Z1, Z1            \
+	VSUBPS.BCST      ·logc+32(SB), Z0, Z0  \ // f
+	VMULPS           Z0, Z0, Z2            \
+	VBROADCASTSS     ·logc+64(SB), Z3      \
+	VFMADD213PS.BCST ·logc+96(SB), Z0, Z3  \
+	VFMADD213PS.BCST ·logc+128(SB), Z0, Z3 \
+	VFMADD213PS.BCST ·logc+160(SB), Z0, Z3 \
+	VFMADD213PS.BCST ·logc+192(SB), Z0, Z3 \
+	VFMADD213PS.BCST ·logc+224(SB), Z0, Z3 \
+	VFMADD213PS.BCST ·logc+256(SB), Z0, Z3 \
+	VFMADD213PS.BCST ·logc+288(SB), Z0, Z3 \
+	VFMADD213PS.BCST ·logc+320(SB), Z0, Z3 \
+	VFMADD231PS      Z2, Z3, Z0            \ // log(1+f) = fma(f*f, q, f)
+	VFMADD231PS.BCST ·logc+352(SB), Z1, Z0 \
+	VFMADD231PS.BCST ·logc+384(SB), Z1, Z0
+
+#define OPLOG \
+	VMOVAPS        Z0, Z5                      \
+	VCMPPS.BCST    $0x11, ·logc+416(SB), Z0, K2 \ // below the normal range
+	VMULPS.BCST    ·logc+448(SB), Z0, K2, Z0   \
+	VBROADCASTSS.Z ·logc+480(SB), K2, Z4       \
+	LOG                                        \
+	VPXORD         Z1, Z1, Z1                  \
+	VCMPPS         $0x00, Z1, Z5, K2           \ // x == 0
+	VBROADCASTSS   ·logc+512(SB), K2, Z0       \
+	VCMPPS.BCST    $0x00, ·logc+544(SB), Z5, K2 \ // x == +Inf
+	VBROADCASTSS   ·logc+544(SB), K2, Z0       \
+	VCMPPS         $0x19, Z1, Z5, K2           \ // not x >= 0
+	VBROADCASTSS   ·logc+576(SB), K2, Z0
+
+// func logAVX512(dst, x []float32)
+TEXT ·logAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ dst_len+8(FP), CX
+	VECTOR(LOADX, OPLOG, STOREZ, MLOADX, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// What else sits inside the ascent loop
+
+#define SKIPZERO(skip) \
+	MOVL (R8), AX \
+	ADDL AX, AX   \ // drops the sign: only +0 and -0 give zero
+	JEQ  skip     \
+	VBROADCASTSS (R8), Z0
+
+// func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
+TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), DI
+	MOVQ r_base+24(FP), SI
+	MOVQ rs+48(FP), R10
+	MOVQ g_base+56(FP), DX
+	MOVQ gs+80(FP), R11
+	MOVQ k+88(FP), R12
+	MOVQ dst_len+8(FP), CX
+	SHLQ $2, R10
+	SHLQ $2, R11
+wide:
+	SUBQ $64, CX
+	JLT  narrow
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  widetest
+wideloop:
+	SKIPZERO(wideskip)
+	VFNMADD231PS (R9), Z0, Z4
+	VFNMADD231PS 64(R9), Z0, Z5
+	VFNMADD231PS 128(R9), Z0, Z6
+	VFNMADD231PS 192(R9), Z0, Z7
+wideskip:
+	ADDQ R10, R8
+	ADDQ R11, R9
+widetest:
+	SUBQ $1, BX
+	JGE  wideloop
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	VMOVUPS Z6, 128(DI)
+	VMOVUPS Z7, 192(DI)
+	ADDQ $256, DI
+	ADDQ $256, DX
+	JMP  wide
+narrow:
+	ADDQ $64, CX
+	JEQ  done
+	MOVL $-1, AX
+	KMOVW AX, K1
+	MOVQ CX, R13
+sixteen:                     // 16 columns at a time, the last of them masked
+	CMPQ R13, $16
+	JGE  columns
+	MOVQ R13, CX
+	TAILMASK
+columns:
+	VPXORD Z4, Z4, Z4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  resttest
+restloop:
+	SKIPZERO(restskip)
+	VMOVUPS.Z (R9), K1, Z1
+	VFNMADD231PS Z1, Z0, Z4
+restskip:
+	ADDQ R10, R8
+	ADDQ R11, R9
+resttest:
+	SUBQ $1, BX
+	JGE  restloop
+	VMOVUPS Z4, K1, (DI)
+	ADDQ $64, DI
+	ADDQ $64, DX
+	SUBQ $16, R13
+	JGT  sixteen
+done:
+	VZEROUPPER
+	RET
+
+// dst = fma(-w, y, -(r*x)): Z14 holds -r, Z13 holds w = h*t.
+#define OPPULL \
+	VMULPS       Z14, Z0, Z0 \
+	VFNMADD231PS Z1, Z13, Z0
+#define NOTHING
+#define STOREZERO VMOVUPS Z11, (DI)(AX*4)
+#define MSTOREZERO VMOVUPS Z11, K1, (DI)(AX*4)
+
+// func pullRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+TEXT ·pullRowsAVX512(SB), NOSPLIT, $0-160
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R10
+	MOVQ r_base+32(FP), BX
+	MOVQ x_base+56(FP), SI
+	MOVQ xs+80(FP), R11
+	MOVQ t_base+88(FP), R13
+	VBROADCASTSS h+112(FP), Z10
+	MOVQ y_base+120(FP), DX
+	MOVQ ys+144(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VPXORD Z11, Z11, Z11
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z12     // sign bits
+	MOVQ r_len+40(FP), R15
+	JMP  rowtest
+row:
+	MOVQ n+152(FP), CX
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  zero
+	VBROADCASTSS (BX), Z14
+	VXORPS Z12, Z14, Z14
+	VBROADCASTSS (R13), Z13
+	VMULPS Z10, Z13, Z13
+	VECTOR(LOADXY, OPPULL, STOREZ, MLOADXY, MSTOREZ, l16, rest, end)
+	JMP  next
+zero:
+	VECTOR(NOTHING, NOTHING, STOREZERO, NOTHING, MSTOREZERO, z16, zrest, zend)
+next:
+	ADDQ $4, BX
+	ADDQ $4, R13
+	ADDQ R10, DI
+	ADDQ R11, SI
+	ADDQ R12, DX
+rowtest:
+	SUBQ $1, R15
+	JGE  row
+	VZEROUPPER
+	RET
+
+// func mixtureAVX512(q []float32, ld int, c, phi []float32)
+TEXT ·mixtureAVX512(SB), NOSPLIT, $0-80
+	MOVQ q_base+0(FP), SI
+	MOVQ ld+24(FP), R10
+	MOVQ c_base+32(FP), DX
+	MOVQ phi_base+56(FP), DI
+	MOVQ c_len+40(FP), R12
+	MOVQ phi_len+64(FP), R13
+	SHLQ $2, R10
+	EXPCONSTANTS
+	VBROADCASTSS ·expc+416(SB), Z26 // the cut
+	MOVL $-1, AX
+	KMOVW AX, K1
+	TESTQ R13, R13
+	JEQ  done
+
+	// Sixteen rows at a time, the last of them masked. Z6: largest l, Z8: sum.
+group:
+	CMPQ R13, $16
+	JGE  rows
+	MOVQ R13, CX
+	TAILMASK
+rows:
+	VBROADCASTSS ·logc+512(SB), Z6
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  firsttest
+first:
+	VMOVUPS.Z (R8), K1, Z0
+	VBROADCASTSS (R9), Z1
+	VFNMADD231PS Z0, Z24, Z1 // l = c - q/2
+	VMOVUPS Z1, K1, (R8)
+	VMAXPS Z6, Z1, Z6        // l > m ? l : m
+	ADDQ R10, R8
+	ADDQ $4, R9
+firsttest:
+	SUBQ $1, BX
+	JGE  first
+
+	VPXORD Z8, Z8, Z8
+	MOVQ SI, R8
+	MOVQ R12, BX
+	JMP  secondtest
+second:
+	VMOVUPS.Z (R8), K1, Z0
+	VSUBPS Z6, Z0, Z0
+	VCMPPS $0x15, Z26, Z0, K2 // not below the cut
+	EXP
+	VMOVAPS.Z Z0, K2, Z0
+	VMOVUPS Z0, K1, (R8)
+	VADDPS Z0, Z8, Z8
+	ADDQ R10, R8
+secondtest:
+	SUBQ $1, BX
+	JGE  second
+
+	VMOVAPS Z8, Z0
+	VPXORD Z4, Z4, Z4
+	LOG
+	VCMPPS $0x03, Z8, Z8, K2 // NaN stays NaN
+	VMOVAPS Z8, K2, Z0
+	VADDPS Z6, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+	MOVQ SI, R8
+	MOVQ R12, BX
+	JMP  thirdtest
+third:
+	VMOVUPS.Z (R8), K1, Z0
+	VDIVPS Z8, Z0, Z0
+	VMOVUPS Z0, K1, (R8)
+	ADDQ R10, R8
+thirdtest:
+	SUBQ $1, BX
+	JGE  third
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, R13
+	JGT  group
+done:
+	VZEROUPPER
+	RET
+
+// func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
+TEXT ·responsibilityBackwardAVX512(SB), NOSPLIT, $0-88
+	MOVQ r_base+0(FP), SI
+	MOVQ s_base+24(FP), DX
+	MOVQ ld+48(FP), R10
+	MOVQ sum_base+56(FP), DI
+	MOVQ k+80(FP), R12
+	MOVQ sum_len+64(FP), R13
+	SHLQ $2, R10
+	VPXORD Z5, Z5, Z5
+	MOVL $-1, AX
+	KMOVW AX, K1
+	TESTQ R13, R13
+	JEQ  done
+group:
+	CMPQ R13, $16
+	JGE  rows
+	MOVQ R13, CX
+	TAILMASK
+rows:
+	VPXORD Z6, Z6, Z6
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  firsttest
+first:
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VCMPPS $0x04, Z5, Z0, K2 // r != 0
+	VFMADD231PS Z0, Z1, K2, Z6
+	ADDQ R10, R8
+	ADDQ R10, R9
+firsttest:
+	SUBQ $1, BX
+	JGE  first
+	VMOVUPS Z6, K1, (DI)
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  secondtest
+second:
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VCMPPS $0x04, Z5, Z0, K2
+	VSUBPS Z6, Z1, Z1
+	VMULPS.Z Z1, Z0, K2, Z0
+	VMOVUPS Z0, K1, (R9)
+	ADDQ R10, R8
+	ADDQ R10, R9
+secondtest:
+	SUBQ $1, BX
+	JGE  second
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, DI
+	SUBQ $16, R13
+	JGT  group
+done:
+	VZEROUPPER
+	RET
