@@ -254,12 +254,14 @@ func (j *factorJob) run(worker, task int) {
 	d := j.m.D
 	i := task / j.parts
 	r0, r1 := part(d, j.parts, task%j.parts)
-	s := Packed{rows: d, cols: d, nr: j.e.k.nr}
-	s.data = j.e.scratch[worker].floats(slotB, d*s.panels()*s.nr)
+	arena := &j.e.scratch[worker]
+	s := &arena.packed
+	*s = Packed{rows: d, cols: d, nr: j.e.k.nr}
+	s.data = arena.floats(slotB, d*s.panels()*s.nr)
 	s.setSymmetricSum(j.grad.p[i*d*d : (i+1)*d*d])
 	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
-	j.e.multiply(worker, da, ai, &operand{packed: &s}, 0, s.panels(), false)
+	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
 }
 
 // setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that reading down the columns stays within the cache.

@@ -85,7 +85,10 @@ func (e *Engine) Tier() Tier { return e.k.tier }
 func (e *Engine) Threads() int { return e.pool.threads() }
 
 // arena holds scratch memory of one worker, by use, kept from call to call.
-type arena [slots][]float32
+type arena struct {
+	buffers [slots][]float32
+	packed  Packed // an operand in the worker's memory
+}
 
 // slot names a use of scratch memory.
 type slot int
@@ -110,10 +113,10 @@ const (
 // floats returns n floats of scratch memory, which hold anything. The memory begins on
 // a cache line.
 func (a *arena) floats(s slot, n int) []float32 {
-	if len(a[s]) < n {
-		a[s] = alignedFloats(n + n/8)
+	if len(a.buffers[s]) < n {
+		a.buffers[s] = alignedFloats(n + n/8)
 	}
-	return a[s][:n]
+	return a.buffers[s][:n]
 }
 
 // alignedFloats allocates n floats that begin on a cache line (64 bytes).

@@ -82,7 +82,8 @@ func (j *gramJob) run(worker, task int) {
 	arena := &j.e.scratch[worker]
 	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
 	nr := j.e.k.nr
-	cols := Packed{rows: d, cols: nr, nr: nr, data: arena.floats(slotB, d*nr)}
+	cols := &arena.packed
+	*cols = Packed{rows: d, cols: nr, nr: nr, data: arena.floats(slotB, d*nr)}
 	p := &j.m.p[i]
 	nb := blocks(d)
 	for pn := task % j.parts; pn < p.panels(); pn += j.parts {
@@ -92,7 +93,7 @@ func (j *gramJob) run(worker, task int) {
 		}
 		rows := min((pn+1)*nr, d)
 		t := View(arena.floats(slotG, rows*nr), rows, nr)
-		j.e.multiply(worker, t, a.T().Slice(0, rows, 0, d), &operand{packed: &cols}, 0, 1, false)
+		j.e.multiply(worker, t, a.T().Slice(0, rows, 0, d), &operand{packed: cols}, 0, 1, false)
 		p.setPanel(pn, t)
 	}
 }

@@ -1,0 +1,52 @@
+package engine
+
+import "testing"
+
+// TestNoAllocations checks that the methods that training calls allocate nothing once
+// their scratch memory is there.
+func TestNoAllocations(t *testing.T) {
+	e := newTestEngine(t, WithThreads(2), WithEagerThreads())
+	l := newLandscape(e, 3, 20, 0.8)
+	x, v := points(24, 20), points(24, 20)
+	var tr Trajectory
+	grad := NewMixtureGradient(3, 20)
+	a, b, c := points(30, 40), points(40, 50), NewMatrix(30, 50)
+	p := e.Pack(nil, b)
+	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
+	y, idx := NewMatrix(30, 40), make([]int32, 30)
+	m, w := make([]float32, 1200), make([]float32, 1200)
+	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3, RBC2: 1, Eps: 1e-8}
+	dist := NewMatrix(24, 5)
+	for _, call := range []struct {
+		name string
+		f    func()
+	}{
+		{"MatMul", func() { e.MatMul(c, a, b, false) }},
+		{"MatMul of transposes", func() { e.MatMul(c.T(), b.T(), a.T(), true) }},
+		{"MatMulPacked", func() { e.MatMulPacked(c, a, p, false) }},
+		{"Pack", func() { e.Pack(p, b) }},
+		{"SetFactors", func() { e.SetFactors(l.m, l.a) }},
+		{"Ascend", func() { e.Ascend(l.m, l.alpha, 3, x, nil, false) }},
+		{"Ascend and back", func() {
+			e.Ascend(l.m, l.alpha, 3, x, &tr, true)
+			e.AscendBackward(l.m, l.alpha, l.a, &tr, v, grad)
+		}},
+		{"LayerNorm", func() { e.LayerNorm(y, rstd, a, 1e-5) }},
+		{"LayerNormBackward", func() { e.LayerNormBackward(y, a, rstd, y) }},
+		{"SoftmaxCrossEntropy", func() { e.SoftmaxCrossEntropy(y, losses, a, labels, 1) }},
+		{"ArgMax", func() { e.ArgMax(idx, a) }},
+		{"SquaredDistances", func() { e.SquaredDistances(dist, x, points5) }},
+		{"ColumnSums", func() { e.ColumnSums(losses[:20], x, false) }},
+		{"Adam", func() { e.Adam(m, a.Data, w, w, co) }},
+		{"SumSquares", func() { e.SumSquares(a.Data) }},
+		{"Dot", func() { e.Dot(m, w) }},
+		{"Exp", func() { e.Exp(m, w) }},
+	} {
+		call.f()
+		if n := testing.AllocsPerRun(20, call.f); n != 0 {
+			t.Errorf("%s: %v allocations a call", call.name, n)
+		}
+	}
+}
+
+var points5 = points(5, 20)
