@@ -39,6 +39,27 @@ type Config struct {
 	Clip        float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
 	ValSize     int     `toml:"val-size" json:"val_size"`         // last training images kept for validation; -1: a tenth
 	Seed        uint64  `toml:"seed" json:"seed"`
+
+	// The pictures that it was trained on, for the record: package dataset opens them.
+	Data      string `toml:"data" json:"data"`
+	TrainSize int    `toml:"train-size" json:"train_size"` // 0: all
+	TestSize  int    `toml:"test-size" json:"test_size"`   // 0: all
+	DataSeed  uint64 `toml:"data-seed" json:"data_seed"`   // draw of the built-in digits
+}
+
+// SettingError says what is wrong with a setting.
+type SettingError struct {
+	Setting string // its name in a TOML file and as a flag
+	Value   any
+	Problem string // what was expected
+}
+
+func (e *SettingError) Error() string {
+	v := fmt.Sprint(e.Value)
+	if s, ok := e.Value.(string); ok {
+		v = fmt.Sprintf("%q", s)
+	}
+	return e.Setting + " " + v + ": " + e.Problem
 }
 
 // Presets, by name (DESIGN 2.5 and 7).
@@ -69,9 +90,9 @@ func Presets() []string { return []string{"published", "paper", "compact"} }
 func Preset(name string) (Config, error) {
 	c, ok := presets[name]
 	if !ok {
-		return Config{}, fmt.Errorf("preset %q: expected one of %s", name, strings.Join(Presets(), ", "))
+		return Config{}, &SettingError{"preset", name, "expected one of " + strings.Join(Presets(), ", ")}
 	}
-	c.Preset = name
+	c.Preset, c.Data, c.DataSeed = name, "digits", 1
 	return c, nil
 }
 
@@ -143,13 +164,13 @@ func (c Config) TOML() string {
 func (c Config) Validate() error {
 	positive := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s %v: expected a number above 0", name, v)
+			return &SettingError{name, v, "expected a number above 0"}
 		}
 		return nil
 	}
 	between := func(name string, v, lo, hi int) error {
 		if v < lo || v > hi {
-			return fmt.Errorf("%s %d: expected %d to %d", name, v, lo, hi)
+			return &SettingError{name, v, fmt.Sprintf("expected %d to %d", lo, hi)}
 		}
 		return nil
 	}
@@ -159,7 +180,7 @@ func (c Config) Validate() error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s %q: expected one of %s", name, v, strings.Join(of, ", "))
+		return &SettingError{name, v, "expected one of " + strings.Join(of, ", ")}
 	}
 	errs := []error{
 		choice("extractor", c.Extractor, "identity", "linear"),
@@ -175,15 +196,17 @@ func (c Config) Validate() error {
 		positive("potential-lr", c.PotentialLR),
 		choice("schedule", c.Schedule, "constant", "cosine"),
 		between("val-size", c.ValSize, -1, math.MaxInt32),
+		between("train-size", c.TrainSize, 0, math.MaxInt32),
+		between("test-size", c.TestSize, 0, math.MaxInt32),
 	}
 	if c.Extractor == "linear" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
 	}
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
-		errs = append(errs, fmt.Errorf("warmup %v: expected 0 to 1", c.Warmup))
+		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
 	}
 	if !(c.Clip >= 0) {
-		errs = append(errs, fmt.Errorf("clip %v: expected 0 or more", c.Clip))
+		errs = append(errs, &SettingError{"clip", c.Clip, "expected 0 or more"})
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -193,8 +216,32 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// TrainingBytes estimates the memory that training takes at its peak, for pictures of so
+// many pixels and classes, of which there are samples to train and validate on. It is
+// meant to refuse in time what cannot fit.
+func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
+	d, k, n, b := float64(pixels), float64(c.Components), float64(c.Steps), float64(c.Batch)
+	rows := float64(samples)
+	var layers float64
+	if c.Extractor == "linear" {
+		d = float64(c.Dim)
+		layers = d * float64(pixels)
+	}
+	layers += d * float64(classes)
+	matrices := k * d * d
+	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers) // pictures; features and distances for k-means
+	if c.Gradient == "detached" {
+		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
+	}
+	kept := min(4*n*k*b*d, 512<<20)
+	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
+}
+
 // difference names the first setting in which two configurations differ, or returns "".
+// The pictures do not count: resuming compares them themselves.
 func (c Config) difference(d Config) string {
+	d.Data, d.TrainSize, d.TestSize, d.DataSeed = c.Data, c.TrainSize, c.TestSize, c.DataSeed
+	d.Preset = c.Preset
 	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
 	for i := range a.NumField() {
 		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {

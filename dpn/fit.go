@@ -3,11 +3,9 @@ package dpn
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -43,11 +41,12 @@ type Epoch struct {
 // FitOptions say what happens around training.
 type FitOptions struct {
 	Dir    string // where to keep models and metrics; empty: nowhere
-	Resume bool   // go on from the state in Dir, if there is one
+	Resume bool   // go on from the state in Dir, which must be there
 
-	OnEpoch func(Epoch)                       // after each finished epoch
-	OnStep  func(done, all int, loss float64) // after each update
-	Log     *slog.Logger                      // what else happens; nil: nothing is logged
+	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
+	OnEpoch   func(Epoch)                       // after each finished epoch
+	OnStep    func(done, all int, loss float64) // after each update
+	Log       *slog.Logger                      // what else happens; nil: nothing is logged
 }
 
 // FitResult sums up training.
@@ -55,7 +54,8 @@ type FitResult struct {
 	Epochs         []Epoch
 	Best           int     // epoch whose model was kept, from 1
 	Updates        int     // made in all
-	Seconds        float64 // of all epochs
+	PrepareSeconds float64 // before the first epoch of this call: centres, and denoised features if they never change
+	Seconds        float64 // of all epochs, and of that
 	SecondsPerStep float64 // median of one update
 }
 
@@ -80,7 +80,10 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 		n = s.Len() / 10
 	}
 	if n >= s.Len() {
-		return nil, nil, fmt.Errorf("val-size %d: expected fewer than the %d training pictures", n, s.Len())
+		return nil, nil, &SettingError{"val-size", m.Config.ValSize, fmt.Sprintf("expected fewer than the %d training pictures", s.Len())}
+	}
+	if rest := s.Len() - n; m.Config.Components > rest {
+		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
 	}
 	return s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len()), nil
 }
@@ -97,6 +100,15 @@ func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*KM
 	}
 	copy(m.potential.mu.Data, r.Centres.Data)
 	return r, nil
+}
+
+// Check says whether Fit can train the model on s, as far as that can be known beforehand.
+func (m *Model) Check(s *dataset.Set) error {
+	if err := m.fits(s); err != nil {
+		return err
+	}
+	_, _, err := m.split(s)
+	return err
 }
 
 // Fit trains the model on s, of which the last pictures are kept for validation, and
@@ -139,6 +151,7 @@ type fitting struct {
 
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
+	begun := time.Now()
 	f.step = NewTrainer(m, f.e)
 	resumed, err := f.resume()
 	if err != nil {
@@ -157,21 +170,24 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 			log.Warn("k-means has not converged", "iterations", r.Iterations)
 		}
 	}
-	if f.opt.Dir != "" {
-		text := m.Config.TOML()
-		if err := writeText(filepath.Join(f.opt.Dir, ConfigFile), text); err != nil {
-			return nil, err
-		}
-	}
 	if m.Config.Gradient == "detached" {
-		if f.denoised, err = m.Denoised(ctx, f.e, f.train); err != nil {
+		all := f.train.Len() + f.val.Len()
+		report := func(before int) func(int) {
+			return func(done int) {
+				if f.opt.OnPrepare != nil {
+					f.opt.OnPrepare(before+done, all)
+				}
+			}
+		}
+		if f.denoised, err = m.rows(ctx, f.e, f.train, m.Config.Steps, report(0)); err != nil {
 			return nil, err
 		}
-		if f.denoisedVal, err = m.Denoised(ctx, f.e, f.val); err != nil {
+		if f.denoisedVal, err = m.rows(ctx, f.e, f.val, m.Config.Steps, report(f.train.Len())); err != nil {
 			return nil, err
 		}
 		log.Info("denoised features computed once for all epochs", "pictures", f.denoised.Rows+f.denoisedVal.Rows)
 	}
+	prepared := time.Since(begun).Seconds()
 	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
 	all := m.Config.Epochs * perEpoch
 	if m.Config.MaxUpdates > 0 {
@@ -187,7 +203,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	m.potential.setAlpha(m.potential.Alpha())
 	m.stale = true
-	r := &FitResult{Epochs: f.history, Best: f.best + 1, Updates: f.updates}
+	r := &FitResult{Epochs: f.history, Best: f.best + 1, Updates: f.updates, PrepareSeconds: prepared, Seconds: prepared}
 	for _, h := range f.history {
 		r.Seconds += h.Seconds
 	}
@@ -285,6 +301,9 @@ func (f *fitting) write(better bool) error {
 	if dir == "" {
 		return nil
 	}
+	if err := writeText(filepath.Join(dir, ConfigFile), f.m.Config.TOML()); err != nil {
+		return err
+	}
 	if better {
 		if err := f.m.Save(filepath.Join(dir, ModelFile)); err != nil {
 			return fileError("model", filepath.Join(dir, ModelFile), err)
@@ -327,14 +346,10 @@ func (f *fitting) resume() (bool, error) {
 	if f.opt.Dir == "" {
 		return false, nil
 	}
-	f.data = fingerprint(f.train) // of the pictures, not of those kept for validation
-	if !f.opt.Resume {
+	if f.data = fingerprint(f.train); !f.opt.Resume {
 		return false, nil
 	}
 	path := filepath.Join(f.opt.Dir, StateFile)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return false, nil // nothing was finished: begin
-	}
 	p, err := f.step.load(path, f.data)
 	if err != nil {
 		return false, err

@@ -145,6 +145,9 @@ func TestResume(t *testing.T) {
 		}
 	}
 
+	if _, err := newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(), Resume: true}); err == nil || !strings.Contains(err.Error(), StateFile) {
+		t.Errorf("error %v, want one about the missing state", err)
+	}
 	other := tiny()
 	other.LR = 2e-3
 	_, err = newModel(t, other, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
@@ -293,7 +296,7 @@ func TestBatchesAndSplits(t *testing.T) {
 		t.Errorf("error %v, want one about val-size", err)
 	}
 	c.ValSize, c.Components = 62, 5
-	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "5 centres for 3 rows") {
+	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "components 5: expected at most one for each of the 3 pictures") {
 		t.Errorf("error %v, want one about too few rows", err)
 	}
 }

@@ -92,7 +92,7 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := presets["published"]
+	c, _ := Preset("published")
 	c.Preset = "imported"
 	m := &Model{Norm: dataset.MNISTNorm, Classes: head[0]}
 	if text, ok := f.Metadata[metaConfig]; ok {

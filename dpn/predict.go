@@ -7,8 +7,10 @@ import (
 	"dpnbench/engine"
 )
 
-// evalRows is the number of pictures that are evaluated together.
-const evalRows = 512
+const (
+	evalRows    = 512 // pictures that are evaluated together
+	stepsAtOnce = 10  // ascent steps between two looks at the context
+)
 
 // Score is how well a model does on labelled pictures.
 type Score struct {
@@ -41,12 +43,12 @@ func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Sc
 
 // Features returns the features of every picture of s, n x d, before the ascent.
 func (m *Model) Features(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
-	return m.rows(ctx, e, s, 0)
+	return m.rows(ctx, e, s, 0, nil)
 }
 
 // Denoised returns x_n of every picture of s, n x d.
 func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
-	return m.rows(ctx, e, s, m.Config.Steps)
+	return m.rows(ctx, e, s, m.Config.Steps, nil)
 }
 
 // Ascend moves features x (n x d) uphill by so many steps, in place.
@@ -62,8 +64,9 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// rows computes features and moves them uphill by so many steps, block by block.
-func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int) (engine.Matrix, error) {
+// rows computes features and moves them uphill by so many steps, block by block; progress,
+// unless nil, is told how many rows are done.
+func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int, progress func(done int)) (engine.Matrix, error) {
 	if err := m.fits(s); err != nil {
 		return engine.Matrix{}, err
 	}
@@ -81,8 +84,14 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 		yb.Data = yb.Data[:yb.Rows*yb.Cols]
 		xb.Data = xb.Data[:xb.Rows*xb.Cols]
 		m.features(e, yb, xb, rstd[:hi-lo])
-		if steps > 0 {
-			m.Ascend(e, yb, steps)
+		for t := 0; t < steps; t += stepsAtOnce {
+			if err := ctx.Err(); err != nil {
+				return out, err
+			}
+			m.Ascend(e, yb, min(stepsAtOnce, steps-t))
+		}
+		if progress != nil {
+			progress(hi)
 		}
 	}
 	return out, nil
@@ -95,7 +104,7 @@ func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, f 
 		return err
 	}
 	for lo := 0; lo < s.Len(); lo += evalRows {
-		x, err := m.rows(ctx, e, s.Slice(lo, min(lo+evalRows, s.Len())), m.Config.Steps)
+		x, err := m.rows(ctx, e, s.Slice(lo, min(lo+evalRows, s.Len())), m.Config.Steps, nil)
 		if err != nil {
 			return err
 		}

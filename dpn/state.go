@@ -81,10 +81,10 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 		return p, fmt.Errorf("settings: %w", err)
 	}
 	if d := s.m.Config.difference(c); d != "" {
-		return p, fmt.Errorf("cannot resume with other settings: %s", d)
+		return p, fmt.Errorf("cannot resume with other settings than it was begun with: %s", d)
 	}
 	if f.Metadata[metaData] != data {
-		return p, fmt.Errorf("cannot resume with other training pictures")
+		return p, fmt.Errorf("cannot resume with other training pictures than it was begun with (data %q, train-size %d, val-size %d, data-seed %d)", c.Data, c.TrainSize, c.ValSize, c.DataSeed)
 	}
 	for _, q := range s.m.Params() {
 		if err := copyTensor(q.Data, f, q.Name, q.Shape); err != nil {

@@ -57,7 +57,7 @@ func ParseCase(s string) (Case, error) {
 		c.values = append(c.values, v)
 	}
 	for n := range given {
-		return Case{}, fmt.Errorf("case %q: kernel %s has no argument %q", s, name, n)
+		return Case{}, fmt.Errorf("case %q: kernel %s has no argument %q, expected some of %s", s, name, n, strings.Join(c.names, ", "))
 	}
 	return c, nil
 }

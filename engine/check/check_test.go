@@ -1,7 +1,12 @@
 package check
 
 import (
+	"math"
+	"strings"
+	"unsafe"
+
 	"context"
+	"dpnbench/engine"
 	"testing"
 )
 
@@ -20,5 +25,78 @@ func TestEveryKernel(t *testing.T) {
 	}
 	for _, row := range r.Kernels {
 		t.Logf("%-24s %-8s %5d cases %3d failed, %3d ULP, ratio %.3f, bits equal %v", row.Kernel, row.Tier, row.Cases, row.Failed, row.MaxULP, row.MaxErrorRatio, row.BitsEqual)
+	}
+}
+
+// TestCatches checks that each kind of mistake is found: a wrong number, other bits, a
+// write outside the outputs, a read or write outside the buffers.
+func TestCatches(t *testing.T) {
+	nothing := func() float32 { return 0 }
+	for name, c := range map[string]struct {
+		want string
+		run  func(m *memory, out engine.Matrix) func(e *engine.Engine)
+	}{
+		"right": {"", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) { out.Data[2] = 1 }
+		}},
+		"out of bound": {"bound", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) { out.Data[2] = 1.5 }
+		}},
+		"NaN": {"bound", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) { out.Data[2] = float32(math.NaN()) }
+		}},
+		"write to padding": {"wrote outside", func(m *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) { out.Data[2] = 1; m.regions[0].floats[7] = 1 }
+		}},
+		"write to an input": {"wrote outside", func(m *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) { out.Data[2] = 1; m.inputs[0].Data[0] = 2 }
+		}},
+		"read past the end": {"outside its operands", func(m *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) {
+				out.Data[2] = 1 + 0**(*float32)(unsafe.Add(unsafe.Pointer(&m.inputs[0].Data[0]), 4*len(m.inputs[0].Data)))
+			}
+		}},
+		"panic": {"panic: oops", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
+			return func(*engine.Engine) { panic("oops") }
+		}},
+	} {
+		if !guards && name == "read past the end" {
+			continue
+		}
+		var mem memory
+		mem.input(1, 5, rowMajor, -1, nothing)
+		out := mem.output(1, 4, rowMajor, 3, nothing)
+		tr := trial{want: []float64{0, 0, 1, 0}, bound: []float64{0, 0, 0.25, 0}, run: c.run(&mem, out)}
+		mem.save()
+		var row Row
+		got, err := mem.try(tr, nil)
+		if err == nil {
+			err = row.judge(got, tr)
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+		if name == "out of bound" && row.MaxErrorRatio != 2 {
+			t.Errorf("error ratio %v of a result twice out of its bound", row.MaxErrorRatio)
+		}
+	}
+	if i := differs([]float32{1, float32(math.NaN()), 0}, []float32{1, -float32(math.NaN()), float32(math.Copysign(0, -1))}); i != 2 {
+		t.Errorf("the first difference is %d, want the sign of zero at 2", i)
+	}
+}
+
+// TestParseCase reads back what a case writes.
+func TestParseCase(t *testing.T) {
+	for i := range kernels {
+		for _, c := range kernels[i].cases(true) {
+			back, err := ParseCase(c.String())
+			if err != nil || back.String() != c.String() {
+				t.Fatalf("%s reads back as %s, %v", c, back, err)
+			}
+		}
+	}
+	c, err := ParseCase("dot:n=5")
+	if err != nil || c.get("n") != 5 || c.get("seed") != 1 {
+		t.Errorf("%v, %v", c, err)
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -162,7 +163,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		}
 	}
 
-	r := &Report{}
+	r := &Report{Failures: []Failure{}}
 	rows := map[string]*Row{}
 	var order []*Row
 	var mem memory
@@ -204,6 +205,9 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 				}
 			}
 			if terr != nil {
+				if got == nil || err != nil {
+					row.BitsEqual = false // there was nothing to compare
+				}
 				row.Failed++
 				r.Failed++
 				r.Failures = append(r.Failures, Failure{c.String(), t.String(), e.Threads(), terr.Error()})
@@ -224,7 +228,11 @@ func (m *memory) try(tr trial, e *engine.Engine) (results []float32, err error) 
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
+			if _, fault := v.(interface{ Addr() uintptr }); fault {
+				err = errors.New("touched memory outside its operands")
+			} else {
+				err = fmt.Errorf("panic: %v", v)
+			}
 		}
 	}()
 	m.restore()
@@ -233,13 +241,19 @@ func (m *memory) try(tr trial, e *engine.Engine) (results []float32, err error) 
 	return results, m.trespass()
 }
 
-// judge compares results with the reference.
-func (row *Row) judge(got []float32, tr trial) error {
+// judge compares results with the reference, counts all of them in the row, and returns
+// the first that is out of bounds.
+func (row *Row) judge(got []float32, tr trial) (failure error) {
 	if tr.want == nil {
 		return nil
 	}
 	if len(got) != len(tr.want) || len(got) != len(tr.bound) {
 		return fmt.Errorf("%d results, %d expected with %d bounds", len(got), len(tr.want), len(tr.bound))
+	}
+	fail := func(format string, args ...any) {
+		if failure == nil {
+			failure = fmt.Errorf(format, args...)
+		}
 	}
 	for i, g := range got {
 		w, b := tr.want[i], tr.bound[i]
@@ -248,7 +262,7 @@ func (row *Row) judge(got []float32, tr trial) error {
 			row.MaxULP = max(row.MaxULP, ulps)
 			row.MaxErrorRatio = max(row.MaxErrorRatio, float64(ulps)/-b)
 			if float64(ulps) > -b {
-				return fmt.Errorf("element %d: %v is %d ULPs from %v, at most %g allowed", i, g, ulps, w, -b)
+				fail("element %d: %v is %d ULPs from %v, at most %g allowed", i, g, ulps, w, -b)
 			}
 			continue
 		}
@@ -257,17 +271,22 @@ func (row *Row) judge(got []float32, tr trial) error {
 			e = 0 // the rounded reference itself, also for NaN and infinities
 		}
 		if !(e <= b) {
-			return fmt.Errorf("element %d: %v differs from %v by %.3g, bound %.3g", i, g, w, e, b)
+			fail("element %d: %v differs from %v by %.3g, bound %.3g", i, g, w, e, b)
 		}
 		if b <= conditioned*ulp(w) {
 			row.MaxULP = max(row.MaxULP, ulps)
 		}
-		if e > 0 {
-			row.MaxErrorRatio = max(row.MaxErrorRatio, e/b)
+		if e > 0 && b > 0 {
+			row.MaxErrorRatio = max(row.MaxErrorRatio, min(e/b, worstRatio))
+		} else if !(e <= b) {
+			row.MaxErrorRatio = worstRatio
 		}
 	}
-	return nil
+	return failure
 }
+
+// worstRatio stands for an error without bound: JSON has no infinity.
+const worstRatio = 1e300
 
 // conditioned is the number of units in the last place of a result up to which its bound
 // may go for the result to count in MaxULP. A sum that cancels has a larger bound, and
