@@ -11,5 +11,5 @@
 // model.
 //
 // Colours are chosen to differ under the common forms of colour blindness, and
-// no figure relies on colour alone. Text in SVG files stays text.
+// shapes or dashes change along with them. Text in SVG files stays text.
 package report

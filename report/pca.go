@@ -101,7 +101,7 @@ func PCAFigure(path, title string, panels []Panel, classes []string) error {
 		if l < len(classes) {
 			name = classes[l]
 		}
-		glyphs[byte(l)] = classGlyph(len(glyphs), radius)
+		glyphs[byte(l)] = classGlyph(l, radius) // by label, so that a class looks the same in every figure
 		big := glyphs[byte(l)]
 		big.Radius *= 1.7
 		f.keys = append(f.keys, key{text: name, glyph: &big})

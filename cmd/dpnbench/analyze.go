@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 
 	"dpnbench/dataset"
@@ -13,6 +15,7 @@ import (
 	"dpnbench/report"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 var nan = math.NaN()
@@ -35,9 +38,9 @@ only what was measured on equally many.`,
   dpnbench analyze --model runs/first/model.safetensors --data mnist --out analysis
   dpnbench analyze --model runs/published-1/model.safetensors --data mnist --first 32   # the paper's sample`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context(), c.Flags()) },
 	}
-	z.data.add(c)
+	z.data.add(c, false)
 	z.model.add(c)
 	c.Flags().StringVar(&z.out, "out", "", "`FOLDER` for analysis.json and figures")
 	c.Flags().IntVar(&z.first, "first", 0, "only the first N test pictures; 0: all")
@@ -53,7 +56,7 @@ type analysis struct {
 	first int
 }
 
-func (z *analysis) run(ctx context.Context) error {
+func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	m, err := z.model.load()
 	if err != nil {
 		return err
@@ -63,7 +66,8 @@ func (z *analysis) run(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	data, err := z.data.open()
+	z.data.settle(flags, &m.Config)
+	data, err := openData(m.Config)
 	if err != nil {
 		return err
 	}
@@ -80,12 +84,12 @@ func (z *analysis) run(ctx context.Context) error {
 	if err := outputFolder("--out", z.out); err != nil {
 		return err
 	}
-	if err := z.checkJSON(); err != nil {
+	if err := z.checkJSON(z.model.path); err != nil {
 		return err
 	}
 	r, err := z.analyze(ctx, e, m, set)
 	if err != nil {
-		return fmt.Errorf("--data %s: %w", z.data.data, err)
+		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
 	return z.writeJSON(r)
 }
@@ -105,18 +109,17 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 	for _, l := range r.Steps {
 		rows = append(rows, layerCells(l))
 	}
-	z.printf("%d pictures of %d classes\n", r.Samples, r.Classes)
+	z.printf("%s of %d classes\n", count(r.Samples, "picture"), r.Classes)
 	z.table(rows)
 	z.printf("displacement x_0 to x_n   %.1f (Frobenius norm)\n", r.DisplacementL2)
 	if law := r.StepsLaw; law != nil && len(law.RhoCI) == 2 {
 		z.printf("law over the steps        rho %.4f (95%% interval %.4f to %.4f), Pearson r of log D %.3f\n", law.Rho, law.RhoCI[0], law.RhoCI[1], float64(law.Pearson))
 	}
-	if err := z.figures(r, m); err != nil {
+	path := filepath.Join(z.out, "analysis.json")
+	if err := saveJSON(path, r); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(z.out, "analysis.json")
-	j := &app{json: path}
-	if err := j.writeJSON(r); err != nil {
+	if err := z.figures(r, m); err != nil {
 		return nil, err
 	}
 	z.note("written  %s and figures beside it\n", path)
@@ -134,7 +137,12 @@ func layerCells(l separation.Layer) []string {
 		fmt.Sprintf("%.2f", l.MeanDistance), fmt.Sprintf("%.3f", float64(l.BetweenWithinRatio)), pc[0], pc[1], fmt.Sprint(l.Rank)}
 }
 
-// figures draws D over layers and steps, and the PCA scatter of each layer.
+// leastLawPoints is the number of layers from which on a line through them says something.
+const leastLawPoints = 4
+
+// figures draws D over layers and steps, and the PCA scatter of each layer. A figure that
+// these data do not allow is left out, with a note, and what an earlier analysis drew in
+// its place is removed.
 func (z *analysis) figures(r *dpn.Analysis, m *dpn.Model) error {
 	var names []string
 	var layers, steps []float64
@@ -144,26 +152,52 @@ func (z *analysis) figures(r *dpn.Analysis, m *dpn.Model) error {
 	for _, l := range r.Steps {
 		steps = append(steps, float64(l.Fuzziness))
 	}
-	title := fmt.Sprintf("%s, %d pictures", m.Config.Preset, r.Samples)
-	if err := report.LayersFigure(filepath.Join(z.out, "layers"), "Separation fuzziness over layers: "+title, names, layers, r.Law); err != nil {
-		return err
+	law := r.Law
+	if law != nil && law.Points < leastLawPoints {
+		law = nil
 	}
-	if len(steps) > 1 {
-		if err := report.StepsFigure(filepath.Join(z.out, "steps"), "Separation fuzziness over ascent steps: "+title, steps, r.StepsLaw); err != nil {
-			return err
-		}
-	}
-	var panels []report.Panel
-	for i, l := range r.Layers {
-		p, err := report.NewPanel(l, r.Sets[i])
-		if err != nil {
-			return err
-		}
-		panels = append(panels, p)
-	}
+	title := fmt.Sprintf("%s, %s", m.Config.Preset, count(r.Samples, "picture"))
 	var classes []string
 	for c := range m.Classes {
 		classes = append(classes, fmt.Sprint(c))
 	}
-	return report.PCAFigure(filepath.Join(z.out, "pca"), "Principal components: "+title, panels, classes)
+	for _, f := range []struct {
+		name string
+		draw func(path string) error
+	}{
+		{"layers", func(path string) error {
+			return report.LayersFigure(path, "Separation fuzziness over layers: "+title, names, layers, law)
+		}},
+		{"steps", func(path string) error {
+			if len(steps) < 2 {
+				return fmt.Errorf("there are no ascent steps")
+			}
+			return report.StepsFigure(path, "Separation fuzziness over ascent steps: "+title, steps, r.StepsLaw)
+		}},
+		{"pca", func(path string) error {
+			var panels []report.Panel
+			for i, l := range r.Layers {
+				p, err := report.NewPanel(l, r.Sets[i])
+				if err != nil {
+					return err
+				}
+				panels = append(panels, p)
+			}
+			return report.PCAFigure(path, "Principal components: "+title, panels, classes)
+		}},
+	} {
+		path := filepath.Join(z.out, f.name)
+		err := f.draw(path)
+		var failed *os.PathError
+		if errors.As(err, &failed) {
+			return err
+		}
+		if err != nil {
+			for _, old := range report.Files(path) {
+				os.Remove(old)
+			}
+			z.note("no figure %q: %v\n", f.name, err)
+		}
+	}
+	return nil
 }

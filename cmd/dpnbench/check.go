@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,12 @@ command that repeats it, and the exit status is 1.
 Columns: ULP is the largest distance from the rounded reference in units in the last
 place (of results that do not cancel), error/bound the largest error over its bound.
 
+A case is KERNEL:NAME=NUMBER,...: m, k, n, rows, d, classes are sizes; steps the ascent
+steps; la, lb, lc, lx, ly, ... layouts (0 row-major, 1 with padding, 2 column-major, 3 with
+padding, 4 neither stride 1); acc 1 adds to the old values; offset the distance of a
+buffer from the unreadable page before it in floats, or -1 for right against the one
+behind it; data 0 normal, 1 small integers, 2 of very different size; seed the draw.
+
 Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 		Example: `  dpnbench check                     # all cases, some seconds
   dpnbench check --quick             # a part of them
@@ -54,7 +61,10 @@ func (a *app) check(ctx context.Context, quick bool, kernel string, cases []stri
 		return err
 	}
 	opt := check.Options{Quick: quick, Kernel: kernel}
-	if kernel != "" && !contains(check.Kernels(), kernel) {
+	if kernel != "" && len(cases) > 0 {
+		return fmt.Errorf("--kernel %s: --case names its kernel; give one of the two", kernel)
+	}
+	if kernel != "" && !slices.Contains(check.Kernels(), kernel) {
 		return fmt.Errorf("--kernel %q: expected one of %s", kernel, strings.Join(check.Kernels(), ", "))
 	}
 	for _, s := range cases {
@@ -101,7 +111,7 @@ func (a *app) check(ctx context.Context, quick bool, kernel string, cases []stri
 	if r.Failed > 0 {
 		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}
 	}
-	a.note("%d cases passed in %.1f s\n", r.Cases, time.Since(start).Seconds())
+	a.note("%s passed in %.1f s\n", count(r.Cases, "case"), time.Since(start).Seconds())
 	return nil
 }
 
@@ -115,13 +125,4 @@ func (a *app) checkTable(r *check.Report) {
 		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed), fmt.Sprint(k.MaxULP), fmt.Sprintf("%.3f", k.MaxErrorRatio), equal})
 	}
 	a.table(rows)
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

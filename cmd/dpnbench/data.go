@@ -54,6 +54,9 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 		}
 		out = dir
 	}
+	if err := outputFolder("--out", out); err != nil {
+		return err
+	}
 	bars := map[string]*progressbar.ProgressBar{}
 	err := dataset.Fetch(ctx, out, dataset.FetchOptions{Mirrors: mirrors, Progress: func(name string, done, total int64) {
 		b, ok := bars[name]

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -41,6 +42,13 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err := outputFolder("--out", out); err != nil {
 		return err
 	}
+	marker := filepath.Join(out, "demo.json")
+	for _, name := range runFiles {
+		_, run := os.Stat(filepath.Join(out, name))
+		if _, err := os.Stat(marker); run == nil && err != nil {
+			return fmt.Errorf("--out %s: holds the %s of a run that is not a demo; give another folder", out, name)
+		}
+	}
 	if err := a.checkJSON(); err != nil {
 		return err
 	}
@@ -64,8 +72,15 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
+	if err := writeFile(marker, []byte("{}\n")); err != nil { // the folder is a demo's from here on
+		return err
+	}
+	model, err := dpn.New(c, data)
+	if err != nil {
+		return err
+	}
 	t := &training{app: a, out: out, overwrite: true}
-	trained, model, err := t.train(ctx, e, c, data)
+	trained, err := t.train(ctx, e, model, data)
 	if err != nil {
 		return err
 	}
@@ -76,7 +91,11 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(map[string]any{"check": checkResult{m, r}, "train": trained, "analyze": found}); err != nil {
+	results := map[string]any{"check": checkResult{m, r}, "train": trained, "analyze": found}
+	if err := saveJSON(marker, results); err != nil {
+		return err
+	}
+	if err := a.writeJSON(results); err != nil {
 		return err
 	}
 	a.printf("\nDone in %.0f s. Look at\n", time.Since(start).Seconds())

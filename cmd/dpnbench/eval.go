@@ -7,6 +7,7 @@ import (
 	"dpnbench/dpn"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func evalCommand(a *app) *cobra.Command {
@@ -18,14 +19,15 @@ func evalCommand(a *app) *cobra.Command {
 
 A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys
 of the published reference. The latter does not say how many ascent steps to make: give
---steps (30 otherwise).`,
+--steps (30 otherwise). The pictures are those that the model was trained with, unless
+--data says otherwise.`,
 		Example: `  dpnbench eval --model runs/first/model.safetensors
-  dpnbench eval --model runs/first/model.safetensors --data mnist --test-size 1000
+  dpnbench eval --model runs/first/model.safetensors --test-size 1000
   dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context(), c.Flags()) },
 	}
-	v.data.add(c)
+	v.data.add(c, false)
 	v.model.add(c)
 	return c
 }
@@ -49,10 +51,11 @@ func (m *modelFlags) load() (*dpn.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
-	if m.steps >= 0 {
+	if m.steps != -1 {
 		model.Config.Steps = m.steps
-	} else if m.steps != -1 {
-		return nil, fmt.Errorf("--steps %d: expected 0 or more", m.steps)
+		if err := model.Config.Validate(); err != nil {
+			return nil, fmt.Errorf("--%w", err)
+		}
 	}
 	return model, nil
 }
@@ -64,7 +67,7 @@ type evaluation struct {
 	model modelFlags
 }
 
-func (v *evaluation) run(ctx context.Context) error {
+func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	m, err := v.model.load()
 	if err != nil {
 		return err
@@ -74,13 +77,17 @@ func (v *evaluation) run(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	data, err := v.data.open()
+	v.data.settle(flags, &m.Config)
+	data, err := openData(m.Config)
 	if err != nil {
+		return err
+	}
+	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
 	s, err := m.Score(ctx, e, data.Test)
 	if err != nil {
-		return fmt.Errorf("--data %s: %w", v.data.data, err)
+		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
 	if err := v.writeJSON(struct {
 		Model string `json:"model"`
@@ -89,6 +96,6 @@ func (v *evaluation) run(ctx context.Context) error {
 	}{v.model.path, data.Name, s}); err != nil {
 		return err
 	}
-	v.printf("test   loss %.4f   accuracy %.2f%%   (%d pictures of %s)\n", s.Loss, 100*s.Accuracy, s.Samples, data.Name)
+	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
 	return nil
 }

@@ -14,9 +14,10 @@ import (
 
 // Exit statuses.
 const (
-	exitDone   = 0
-	exitFailed = 1 // the check, test or comparison that was asked for failed
-	exitUsage  = 2 // wrong usage or unusable input
+	exitDone        = 0
+	exitFailed      = 1   // the check, test or comparison that was asked for failed
+	exitUsage       = 2   // wrong usage or unusable input
+	exitInterrupted = 130 // by Ctrl-C, as shells report it
 )
 
 // failedError is a result, not a mistake of the user's: exit status 1.
@@ -26,7 +27,10 @@ func (e *failedError) Error() string { return e.message }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the process at once
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -45,12 +49,16 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) (status in
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && a.printError != nil {
+		err = fmt.Errorf("standard output: %w", reason(a.printError))
+	}
 	if err == nil {
 		return exitDone
 	}
 	message := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
 	if errors.Is(err, context.Canceled) {
-		message = "interrupted"
+		fmt.Fprintf(stderr, "dpnbench: interrupted%s\n", a.afterInterrupt)
+		return exitInterrupted
 	}
 	fmt.Fprintf(stderr, "dpnbench: %s\n", message)
 	var failed *failedError

@@ -156,7 +156,7 @@ func TestPath(t *testing.T) {
 		Samples        int
 		Loss, Accuracy float64
 	}
-	succeed(t, "eval", "--model", model, "--data", data, "--json", js)
+	succeed(t, "eval", "--model", model, "--json", js) // on the data that it was trained on
 	load(t, js, &score)
 	if score.Samples != 200 || score.Loss != r.TestLoss || score.Accuracy != r.TestAccuracy {
 		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
@@ -191,11 +191,11 @@ func TestPath(t *testing.T) {
 	}
 
 	// What is there is not overwritten, unless that is asked for.
-	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out", "holds a model already")
+	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out", "holds the model.safetensors")
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--seed", "3", "--quiet")...)
 	// The settings that were saved repeat the run.
 	again := filepath.Join(dir, "again")
-	succeed(t, "train", "--config", filepath.Join(out, dpn.ConfigFile), "--data", data, "--out", again, "--json", js, "--quiet")
+	succeed(t, "train", "--config", filepath.Join(out, dpn.ConfigFile), "--out", again, "--json", js, "--quiet")
 	want := r.WeightsSHA256
 	load(t, js, &r)
 	if r.WeightsSHA256 != want {
@@ -245,16 +245,26 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data", "60", "59")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels, "10")
 	fails(t, train("--data", good, "--train-size", "61"), "--data", "61")
-	fails(t, train("--data", good, "--train-size", "-1"), "--data", "-1")
+	fails(t, train("--data", good, "--train-size", "-1"), "--train-size -1")
 	fails(t, train("--preset", "none"), "--preset", `"none"`, "published, paper, compact")
 	fails(t, train("--components", "0"), "--components 0")
 	fails(t, train("--steps", "-2"), "--steps -2")
 	fails(t, train("--lr", "NaN"), "--lr NaN")
 	fails(t, train("--lr", "x"), "--lr", `"x"`)
-	fails(t, train("--data", good, "--val-size", "60"), "val-size 60")
-	fails(t, train("--config", filepath.Join(dir, "none.toml")), "--config", "none.toml", "no such file")
+	fails(t, train("--data", good, "--val-size", "60"), "--val-size 60")
+	fails(t, []string{"train", "--config", filepath.Join(dir, "none.toml")}, "--config", "none.toml", "no such file")
 	fails(t, train("--threads", "0"), "--threads 0")
-	fails(t, train("--threads", "many"), "--threads many")
+	fails(t, train("--threads", "many"), "--threads many", "whole number")
+	fails(t, train("--steps", "x"), "--steps", `"x"`, "expected a number")
+	fails(t, train("--components", "30000", "--extractor", "identity", "--dim", "9"), "--dim 9", "identity")
+	fails(t, train("--data", good, "--components", "70"), "--components 70", "54 pictures")
+	fails(t, train("--dim", "60000", "--components", "50"), "GB", "--dim 60000")
+	fails(t, train("--preset", "paper", "--config", filepath.Join(out, dpn.ConfigFile)), "--preset paper", "--config")
+	config := filepath.Join(dir, "c.toml")
+	write(t, config, []byte("epochs = 0\n"))
+	fails(t, []string{"train", "--config", config, "--epochs", "0"}, "--epochs 0")
+	fails(t, []string{"train", "--config", config}, "c.toml", "epochs 0")
+	fails(t, []string{"train", "--resume", "--out", filepath.Join(dir, "none")}, "--resume", "nothing to resume")
 	fails(t, train("--tier", "sse"), "--tier", `"sse"`)
 	fails(t, train("--json", filepath.Join(dir, "none", "x.json"), "--data", good), "--json", "x.json")
 	fails(t, train("--speed", "9"), "--speed")
@@ -289,7 +299,12 @@ func TestBadInput(t *testing.T) {
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1", "--out", filepath.Join(dir, "a")}, "at least 2")
 	fails(t, []string{"check", "--kernel", "none"}, "--kernel", `"none"`)
-	fails(t, []string{"check", "--case", "matmul:q=1"}, "--case", `"q"`)
+	fails(t, []string{"check", "--case", "matmul:q=1"}, "--case", `"q"`, "m, k, n")
+	fails(t, []string{"check", "--case", "matmul:m=1", "--kernel", "dot"}, "--kernel dot", "--case")
+	for _, c := range []string{"eval", "analyze"} {
+		fails(t, []string{c, "--model", model, "--data", good, "--json", model}, "--json", "is the input")
+	}
+	fails(t, []string{"demo", "--out", out}, "--out", "not a demo")
 	fails(t, []string{"check", "--case", "matmul:m=x"}, "--case", "m=x")
 	fails(t, []string{"nothing"}, `"nothing"`, "train")
 	fails(t, []string{"data", "fetch", "cifar"}, "mnist")
@@ -332,7 +347,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("check: %+v", r)
 	}
 	out := succeed(t, "check", "--tier", "generic", "--case", "matmul:m=3,n=5")
-	if !strings.Contains(out, "1 cases passed") {
+	if !strings.Contains(out, "1 case passed") {
 		t.Errorf("check printed %q", out)
 	}
 }
@@ -350,4 +365,44 @@ func TestHelp(t *testing.T) {
 	if out := succeed(t); !strings.Contains(out, "Available Commands:") {
 		t.Errorf("dpnbench printed %q", out)
 	}
+}
+
+// TestJSONTargets writes results through a link and into what is not a regular file.
+func TestJSONTargets(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	write(t, target, []byte("old"))
+	if err := os.Symlink(target, link); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	succeed(t, "info", "--json", link)
+	var r map[string]any
+	load(t, target, &r)
+	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link became a file")
+	}
+	if before, err := os.Stat(os.DevNull); err == nil && !before.Mode().IsRegular() {
+		succeed(t, "info", "--json", os.DevNull)
+		if after, err := os.Stat(os.DevNull); err != nil || after.Mode() != before.Mode() {
+			t.Fatalf("%s changed from %v to %v", os.DevNull, before.Mode(), after.Mode())
+		}
+	}
+}
+
+// TestResumeCommand resumes by the folder alone.
+func TestResumeCommand(t *testing.T) {
+	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	idx(t, data, 120)
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--seed", "5", "--quiet")...)
+	var first, again trainResult
+	load(t, filepath.Join(out, resultFile), &first)
+	succeed(t, "train", "--out", out, "--resume", "--quiet") // there is nothing left to do
+	load(t, filepath.Join(out, resultFile), &again)
+	if first.WeightsSHA256 != again.WeightsSHA256 || again.Seed != 5 || again.Data != first.Data {
+		t.Errorf("resumed to %+v, first %+v", again, first)
+	}
+	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
+	other := t.TempDir()
+	idx(t, other, 130)
+	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "other training pictures")
 }

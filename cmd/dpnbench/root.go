@@ -2,26 +2,34 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
 // app is one run of the command: where it prints, and the flags that every subcommand has.
 type app struct {
 	stdout, stderr *os.File
+
+	printError     error  // the first one of standard output
+	afterInterrupt string // what to say after "interrupted"
 
 	json    string
 	tier    string
@@ -46,8 +54,10 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Version: version(),
 	}
+	root.SetVersionTemplate("dpnbench {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
@@ -56,10 +66,31 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w (see %q)", err, c.CommandPath()+" --help")
+		return fmt.Errorf("%s (see %q)", flagProblem.Replace(err.Error()), c.CommandPath()+" --help")
 	})
 	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), dataCommand(a))
 	return root
+}
+
+// flagProblem says in plain words what the flag parser reports of numbers.
+var flagProblem = strings.NewReplacer(
+	"strconv.ParseInt: parsing ", "", "strconv.ParseUint: parsing ", "", "strconv.ParseFloat: parsing ", "",
+	": invalid syntax", ": expected a number, whole where it counts something", ": value out of range", ": out of range",
+)
+
+// version says what was built, as far as the build knows.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "of unknown version"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v + " " + info.GoVersion
 }
 
 func subcommands(c *cobra.Command) string {
@@ -98,6 +129,11 @@ func (a *app) tierSetting() (engine.Tier, error) {
 	if err != nil {
 		return t, fmt.Errorf("%s: %w", from, err)
 	}
+	for _, i := range engine.Tiers() {
+		if i.Tier == t && !i.Available {
+			return t, fmt.Errorf("%s %s: not available: %s", from, name, i.Reason)
+		}
+	}
 	return t, nil
 }
 
@@ -109,7 +145,7 @@ func (a *app) threadsSetting() (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > engine.MaxThreads {
-		return 0, fmt.Errorf("%s %s: expected a number from 1 to %d", from, text, engine.MaxThreads)
+		return 0, fmt.Errorf("%s %s: expected a whole number from 1 to %d", from, text, engine.MaxThreads)
 	}
 	return n, nil
 }
@@ -133,8 +169,11 @@ func (a *app) engine() (*engine.Engine, error) {
 
 // printf prints a line of results. With --json - the JSON has standard output to itself.
 func (a *app) printf(format string, args ...any) {
-	if a.json != "-" {
-		fmt.Fprintf(a.stdout, format, args...)
+	if a.json == "-" {
+		return
+	}
+	if _, err := fmt.Fprintf(a.stdout, format, args...); err != nil && a.printError == nil {
+		a.printError = err
 	}
 }
 
@@ -147,14 +186,13 @@ func (a *app) note(format string, args ...any) {
 
 // table prints rows of cells in aligned columns, the first row as the head.
 func (a *app) table(rows [][]string) {
-	if a.json == "-" {
-		return
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, r := range rows {
 		fmt.Fprintln(w, strings.Join(r, "\t")+"\t")
 	}
 	w.Flush()
+	a.printf("%s", b.String())
 }
 
 // writeJSON writes the results where --json says, if it does.
@@ -177,21 +215,61 @@ func (a *app) writeJSON(v any) error {
 	return nil
 }
 
-// checkJSON fails early when the file of --json cannot be written.
-func (a *app) checkJSON() error {
+// saveJSON writes results to a file of a folder of results.
+func saveJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(path, append(b, '\n'))
+}
+
+// checkJSON fails early when the file of --json cannot be written, or is one of the
+// inputs.
+func (a *app) checkJSON(inputs ...string) error {
 	if a.json == "" || a.json == "-" {
 		return nil
 	}
-	f, err := os.OpenFile(a.json, os.O_WRONLY|os.O_CREATE, 0o644)
+	st, err := os.Stat(a.json)
+	for _, in := range inputs {
+		if i, ierr := os.Stat(in); err == nil && ierr == nil && os.SameFile(st, i) {
+			return fmt.Errorf("--json %s: is the input %s", a.json, in)
+		}
+	}
+	if err == nil {
+		f, err := os.OpenFile(a.json, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("--json %s: %w", a.json, reason(err))
+		}
+		return f.Close()
+	}
+	f, err := os.CreateTemp(filepath.Dir(a.json), ".writable")
 	if err != nil {
 		return fmt.Errorf("--json %s: %w", a.json, reason(err))
 	}
-	return f.Close()
+	f.Close()
+	return os.Remove(f.Name())
 }
 
+// writeFile replaces a file, or what a link points to, as a whole. What is not a regular
+// file (a pipe, a device) is written to.
 func writeFile(path string, b []byte) error {
-	err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err })
-	if err != nil {
+	write := func(w io.Writer) error { _, err := w.Write(b); return err }
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err == nil {
+			err = errors.Join(write(f), f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, reason(err))
+		}
+		return nil
+	}
+	target := path
+	if t, err := filepath.EvalSymlinks(path); err == nil {
+		target = t
+	}
+	if err := atomicfile.Write(target, write); err != nil {
 		return fmt.Errorf("%s: %w", path, reason(err))
 	}
 	return nil
@@ -224,7 +302,12 @@ func (a *app) log() *slog.Logger {
 	if a.verbose {
 		level = slog.LevelInfo
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+		if attr.Key == slog.TimeKey && !a.verbose {
+			return slog.Attr{}
+		}
+		return attr
+	}}))
 }
 
 // bar shows progress on standard error, if that is a terminal. It may be nil.
@@ -260,18 +343,54 @@ type dataFlags struct {
 	seed                uint64
 }
 
-func (d *dataFlags) add(c *cobra.Command) {
+// add adds the flags; those that only training needs with train.
+func (d *dataFlags) add(c *cobra.Command, train bool) {
 	f := c.Flags()
-	f.StringVar(&d.data, "data", "digits", "`WHAT` to use: digits (built in), mnist, or a folder with IDX files")
-	f.IntVar(&d.trainSize, "train-size", 0, "take the first N training pictures (digits: draw so many); 0: all")
+	if train {
+		f.StringVar(&d.data, "data", "", "`WHAT` to use: digits (built in, the default), mnist, or a folder with IDX files")
+		f.IntVar(&d.trainSize, "train-size", 0, "take the first N training pictures (digits: draw so many); 0: all")
+	} else {
+		f.StringVar(&d.data, "data", "", "`WHAT` to use: digits, mnist, or a folder with IDX files (default: what the model was trained on)")
+	}
 	f.IntVar(&d.testSize, "test-size", 0, "take the first N test pictures (digits: draw so many); 0: all")
 	f.Uint64Var(&d.seed, "data-seed", 1, "draw of the built-in digits")
 }
 
-func (d *dataFlags) open() (*dataset.Data, error) {
-	data, err := dataset.Open(d.data, dataset.Options{TrainSize: d.trainSize, TestSize: d.testSize, Seed: d.seed})
+// settle puts the flags that were given in the place of the data settings of c.
+func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
+	flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "data":
+			c.Data = d.data
+			if !flags.Changed("train-size") { // sizes of other pictures mean nothing
+				c.TrainSize = 0
+			}
+			if !flags.Changed("test-size") {
+				c.TestSize = 0
+			}
+		case "train-size":
+			c.TrainSize = d.trainSize
+		case "test-size":
+			c.TestSize = d.testSize
+		case "data-seed":
+			c.DataSeed = d.seed
+		}
+	})
+}
+
+// openData opens the pictures that the settings name.
+func openData(c dpn.Config) (*dataset.Data, error) {
+	for _, s := range []struct {
+		name string
+		n    int
+	}{{"train-size", c.TrainSize}, {"test-size", c.TestSize}} {
+		if s.n < 0 {
+			return nil, fmt.Errorf("--%s %d: expected a number of pictures, or 0 for all", s.name, s.n)
+		}
+	}
+	data, err := dataset.Open(c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
 	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
+		return nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}
 	return data, nil
 }

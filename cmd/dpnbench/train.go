@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
+	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
@@ -26,31 +29,33 @@ func trainCommand(a *app) *cobra.Command {
 training pictures are kept for validation; the epoch with the lowest validation loss is
 the model that is kept and evaluated.
 
-Settings come from a preset, then from the TOML file of --config, then from flags:
+Settings come from a preset, then from the TOML file of --config, then from flags. With
+--resume they come from the folder that is resumed.
 
   published   the public reference: raw pixels, k 20, n 30, A = I, alpha 0.1; the
               potential never learns (its gradient is cut after every step)
   paper       the same network with the exact gradient through all steps
   compact     64 learned features, k 10, n 5: trains in seconds
 
+` + presetTable() + `
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
-state.safetensors (for --resume), metrics.jsonl, config.toml and the training curves.
-Without --out a new folder below "runs" is made.`,
+state.safetensors (for --resume), metrics.jsonl, config.toml, train.json (what --json
+writes) and the training curves. Without --out it is a new folder runs/PRESET-N.`,
 		Example: `  dpnbench train --preset compact --out runs/first
   dpnbench train --data mnist --preset published --steps 10
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
-  dpnbench train --preset compact --out runs/first --resume   # after a crash
+  dpnbench train --out runs/first --resume   # after a crash
   dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context(), c.Flags()) },
 	}
-	t.data.add(c)
+	t.data.add(c, true)
 	f := c.Flags()
 	f.StringVar(&t.preset, "preset", "compact", "settings to start from: "+strings.Join(dpn.Presets(), ", "))
 	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings in the place of the preset's")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "go on from the last finished epoch in the folder of --out")
-	f.BoolVar(&t.overwrite, "overwrite", false, "replace the model that the folder of --out holds")
+	f.BoolVar(&t.overwrite, "overwrite", false, "replace what an earlier run left in the folder of --out")
 	s := &t.settings
 	f.StringVar(&s.Extractor, "extractor", "", "identity (pixels), or linear (to --dim features)")
 	f.IntVar(&s.Dim, "dim", 0, "features of the linear extractor")
@@ -70,13 +75,35 @@ Without --out a new folder below "runs" is made.`,
 	f.Float64Var(&s.Clip, "clip", 0, "largest norm of the gradient; 0: no limit")
 	f.IntVar(&s.ValSize, "val-size", 0, "last training pictures kept for validation; -1: a tenth")
 	f.Uint64Var(&s.Seed, "seed", 0, "decides all random draws of training")
-	// The values above are of flags that were given; the others show the preset's.
-	f.VisitAll(func(f *pflag.Flag) {
-		if dpnSetting(f.Name) {
-			f.DefValue = ""
-		}
-	})
 	return c
+}
+
+// presetTable lists the settings of all presets by the names of their flags.
+func presetTable() string {
+	names := dpn.Presets()
+	rows := [][]string{append([]string{"setting"}, names...)}
+	for i, name := range names {
+		c, err := dpn.Preset(name)
+		if err != nil {
+			panic(err) // a name from the list
+		}
+		for l, line := range strings.Split(strings.TrimSpace(c.TOML()), "\n") {
+			key, value, _ := strings.Cut(line, " = ")
+			if i == 0 {
+				rows = append(rows, []string{key})
+			}
+			rows[l+1] = append(rows[l+1], strings.Trim(value, `"`))
+		}
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		if r[0] != "preset" {
+			fmt.Fprintf(w, "  %s\n", strings.Join(r, "\t"))
+		}
+	}
+	w.Flush()
+	return b.String()
 }
 
 // training is one run of train.
@@ -104,8 +131,9 @@ type trainResult struct {
 	BestEpoch      int         `json:"best_epoch"`
 	TestLoss       float64     `json:"test_loss"`
 	TestAccuracy   float64     `json:"test_accuracy"`
-	Steps          int         `json:"steps"` // updates made
-	Seconds        float64     `json:"seconds"`
+	Steps          int         `json:"steps"`           // updates made
+	Seconds        float64     `json:"seconds"`         // of all of training
+	PrepareSeconds float64     `json:"prepare_seconds"` // of that, before the first epoch
 	SecondsPerStep float64     `json:"seconds_per_step"`
 	Parameters     int         `json:"parameters"`
 	MACsPerSample  int         `json:"macs_per_sample"`
@@ -115,26 +143,30 @@ type trainResult struct {
 	Out            string      `json:"out"`
 }
 
-// dpnSetting says whether a flag is a setting of the network or its training.
-func dpnSetting(name string) bool {
-	switch name {
-	case "extractor", "dim", "layer-norm", "components", "steps", "scale", "alpha", "gradient", "epochs", "max-updates",
-		"batch", "lr", "potential-lr", "schedule", "warmup", "clip", "val-size", "seed":
-		return true
-	}
-	return false
-}
-
-// resolve puts together the settings: preset, file, flags.
+// resolve puts together the settings: preset, file (or the folder to resume), flags.
 func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	c, err := dpn.Preset(t.preset)
 	if err != nil {
 		return c, fmt.Errorf("--%w", err)
 	}
-	if t.config != "" {
+	from := "--"
+	switch {
+	case t.resume && t.out == "":
+		return c, fmt.Errorf("--resume: expected the folder to resume in --out")
+	case t.resume && t.config == "":
+		t.config = filepath.Join(t.out, dpn.ConfigFile)
+		fallthrough
+	case t.config != "":
+		if flags.Changed("preset") && !t.resume {
+			return c, fmt.Errorf("--preset %s: the settings come from --config %s; give one of the two", t.preset, t.config)
+		}
 		if c, err = dpn.LoadConfig(t.config, c); err != nil {
+			if t.resume {
+				return c, fmt.Errorf("--resume: nothing to resume in --out %s: %w", t.out, err)
+			}
 			return c, fmt.Errorf("--%w", err)
 		}
+		from = "config " + t.config + ": "
 	}
 	s := t.settings
 	flags.Visit(func(f *pflag.Flag) {
@@ -177,10 +209,23 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			c.Seed = s.Seed
 		}
 	})
-	if err := c.Validate(); err != nil {
-		return c, fmt.Errorf("--%w", err)
+	if flags.Changed("dim") && c.Extractor == "identity" {
+		return c, fmt.Errorf("--dim %d: the features of the extractor identity are the pixels; expected --extractor linear with it", c.Dim)
 	}
-	return c, nil
+	t.data.settle(flags, &c)
+	return c, settingError(c.Validate(), flags, from)
+}
+
+// settingError says where a wrong setting came from: a flag, or from.
+func settingError(err error, flags *pflag.FlagSet, from string) error {
+	var s *dpn.SettingError
+	if !errors.As(err, &s) {
+		return err
+	}
+	if flags != nil && flags.Changed(s.Setting) {
+		from = "--"
+	}
+	return fmt.Errorf("%s%w", from, s)
 }
 
 func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
@@ -193,27 +238,49 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	if t.resume && t.out == "" {
-		return fmt.Errorf("--resume: expected the folder to resume in --out")
-	}
-	data, err := t.data.open()
+	data, err := openData(c)
 	if err != nil {
+		return err
+	}
+	if err := enoughMemory(c, data); err != nil {
+		return err
+	}
+	m, err := dpn.New(c, data)
+	if err == nil {
+		err = m.Check(data.Train)
+	}
+	if err != nil {
+		return settingError(err, flags, "--")
+	}
+	if err := t.checkJSON(t.config); err != nil {
 		return err
 	}
 	if err := t.prepareOut(c); err != nil {
 		return err
 	}
-	if err := t.checkJSON(); err != nil {
-		return err
-	}
-	r, _, err := t.train(ctx, e, c, data)
+	r, err := t.train(ctx, e, m, data)
 	if err != nil {
 		return err
 	}
 	return t.writeJSON(r)
 }
 
-// prepareOut chooses the folder, makes it, and refuses to overwrite a model in it.
+// enoughMemory refuses what cannot fit, before the system has to.
+func enoughMemory(c dpn.Config, data *dataset.Data) error {
+	need, free := c.TrainingBytes(data.Train.Pixels(), data.Classes, data.Train.Len()), bench.AvailableMemory()
+	if need > free {
+		return fmt.Errorf("this network needs about %.1f GB to train (--components %d, --dim %d, --batch %d), %.1f GB are available", need/1e9, c.Components, c.Dim, c.Batch, free/1e9)
+	}
+	return nil
+}
+
+// runFiles are what training leaves in its folder.
+var runFiles = []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile, resultFile}
+
+// resultFile holds what train --json writes.
+const resultFile = "train.json"
+
+// prepareOut chooses the folder, makes it, and refuses to overwrite an earlier run.
 func (t *training) prepareOut(c dpn.Config) error {
 	if t.out == "" {
 		for i := 1; ; i++ {
@@ -226,23 +293,33 @@ func (t *training) prepareOut(c dpn.Config) error {
 	if err := outputFolder("--out", t.out); err != nil {
 		return err
 	}
-	path := filepath.Join(t.out, dpn.ModelFile)
-	if _, err := os.Stat(path); err == nil && !t.resume && !t.overwrite {
-		return fmt.Errorf("--out %s: holds a model already; give another folder, --resume or --overwrite", t.out)
+	for _, name := range runFiles {
+		if _, err := os.Stat(filepath.Join(t.out, name)); err == nil && !t.resume && !t.overwrite {
+			return fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --resume or --overwrite", t.out, name)
+		}
 	}
 	return nil
 }
 
-// train trains a network, prints its progress, evaluates it and draws its curves.
-func (t *training) train(ctx context.Context, e *engine.Engine, c dpn.Config, data *dataset.Data) (*trainResult, *dpn.Model, error) {
-	m, err := dpn.New(c, data)
-	if err != nil {
-		return nil, nil, err
-	}
+// train trains m, prints its progress, evaluates it, draws its curves and keeps the results.
+func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*trainResult, error) {
+	c := m.Config
 	t.note("%s on %s: %d + %d pictures, %d parameters, %.2f M multiply-adds a picture; %s, %s\n",
 		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6, e.Tier(), count(e.Threads(), "thread"))
 	var b *progressbar.ProgressBar
+	progress := func(what string, done, all int) {
+		if b == nil {
+			b = t.bar(all, what)
+		}
+		set(b, done)
+	}
 	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume, Log: t.log(),
+		OnPrepare: func(done, all int) {
+			if progress("denoise", done, all); done == all {
+				finish(b)
+				b = nil
+			}
+		},
 		OnEpoch: func(h dpn.Epoch) {
 			if b != nil {
 				b.Clear()
@@ -252,38 +329,39 @@ func (t *training) train(ctx context.Context, e *engine.Engine, c dpn.Config, da
 				val = fmt.Sprintf("   validation %.4f %6.2f%%", *h.ValLoss, 100**h.ValAccuracy)
 			}
 			t.note("epoch %*d   loss %.4f %6.2f%%%s   %.1f s\n", len(fmt.Sprint(c.Epochs)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val, h.Seconds)
+			t.afterInterrupt = fmt.Sprintf(": the epochs up to %d are kept, go on with train --out %s --resume", h.Epoch, t.out)
 		},
-		OnStep: func(done, all int, loss float64) {
-			if b == nil && done == 1 {
-				b = t.bar(all, "train")
-			}
-			set(b, done)
-		},
+		OnStep: func(done, all int, loss float64) { progress("train", done, all) },
 	}
+	t.afterInterrupt = ": no epoch was finished"
 	res, err := m.Fit(ctx, e, data.Train, opt)
 	finish(b)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r := &trainResult{
 		Preset: c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
 		TrainSamples: data.Train.Len(), TestSamples: data.Test.Len(),
 		Epochs: res.Epochs, BestEpoch: res.Best, TestLoss: score.Loss, TestAccuracy: score.Accuracy,
-		Steps: res.Updates, Seconds: res.Seconds, SecondsPerStep: res.SecondsPerStep,
+		Steps: res.Updates, Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		Config: m.Config, Out: t.out,
 	}
-	t.printf("test   loss %.4f   accuracy %.2f%%   (%d pictures, model of epoch %d)\n", score.Loss, 100*score.Accuracy, score.Samples, res.Best)
-	t.note("%s, %.4g s each; weights %s\n", count(res.Updates, "update"), res.SecondsPerStep, r.WeightsSHA256[:16])
-	if err := trainingCurves(t.out, c, res.Epochs); err != nil {
-		return nil, nil, err
+	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", score.Loss, 100*score.Accuracy, count(score.Samples, "picture"), res.Best)
+	t.note("%.1f s in all, of which %.1f s to prepare; %s of %.3g s each; weights %s\n",
+		res.Seconds, res.PrepareSeconds, count(res.Updates, "update"), res.SecondsPerStep, r.WeightsSHA256[:16])
+	if err := trainingCurves(t.out, c, data.Name, res.Epochs); err != nil {
+		return nil, err
+	}
+	if err := saveJSON(filepath.Join(t.out, resultFile), r); err != nil {
+		return nil, err
 	}
 	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
-	return r, m, nil
+	return r, nil
 }
 
 // count writes a number with its noun.
@@ -295,7 +373,7 @@ func count(n int, noun string) string {
 }
 
 // trainingCurves draws loss and accuracy over epochs.
-func trainingCurves(dir string, c dpn.Config, epochs []dpn.Epoch) error {
+func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) error {
 	var points []report.Epoch
 	for _, h := range epochs {
 		p := report.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: nan, ValAccuracy: nan}
@@ -304,5 +382,5 @@ func trainingCurves(dir string, c dpn.Config, epochs []dpn.Epoch) error {
 		}
 		points = append(points, p)
 	}
-	return report.TrainingFigure(filepath.Join(dir, "training"), "Training of "+c.Preset, points)
+	return report.TrainingFigure(filepath.Join(dir, "training"), fmt.Sprintf("Training of %s on %s", c.Preset, filepath.Base(data)), points)
 }
