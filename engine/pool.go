@@ -17,18 +17,26 @@ type job interface {
 // that has nothing to do spins for some tens of microseconds, because the next job of
 // a training step usually comes that soon, and then parks.
 //
-// Tasks are handed out by one counter, ticket, which holds the number of the job, its
-// count of tasks and the next task. So a helper that wakes late, when its job is over,
-// sees that from the ticket alone, and the caller never waits for helpers that sleep:
-// only for tasks that somebody has begun.
+// Every thread has a run of consecutive tasks of its own, the same one from job to job,
+// so that it meets its data in its own cache; when it is through, it takes tasks of the
+// others. Tasks are handed out by one counter a thread, its ticket, which holds the
+// number of the job, the end of the run and the next task. So a helper that wakes late,
+// when its job is over, sees that from the tickets alone, and the caller never waits for
+// helpers that sleep: only for tasks that somebody has begun.
 type pool struct {
-	ticket  atomic.Uint64
+	tickets []ticket     // one a thread; the first one announces a job
 	done    atomic.Int32 // finished tasks of the running job
-	job     job          // set before the ticket, read only by holders of a valid task
+	job     job          // set before the tickets, read only by holders of a valid task
 	failure atomic.Pointer[failure]
 	helpers []*helper
 	spins   int
 	stop    atomic.Bool
+}
+
+// ticket is alone on its cache line.
+type ticket struct {
+	atomic.Uint64
+	_ [56]byte
 }
 
 type helper struct {
@@ -41,7 +49,7 @@ type failure struct{ value any }
 
 const (
 	taskBits = 20
-	maxTasks = 1<<taskBits - 1024 // room for helpers that come too late
+	maxTasks = 1<<taskBits - 1<<14 // room for those that come too late
 	taskMask = 1<<taskBits - 1
 	jobShift = 2 * taskBits
 
@@ -51,7 +59,7 @@ const (
 )
 
 func newPool(threads int) *pool {
-	p := &pool{}
+	p := &pool{tickets: make([]ticket, threads)}
 	if threads <= runtime.GOMAXPROCS(0) {
 		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
 	}
@@ -67,7 +75,7 @@ func (p *pool) threads() int { return len(p.helpers) + 1 }
 
 func (p *pool) close() {
 	p.stop.Store(true)
-	p.ticket.Add(1 << jobShift)
+	p.tickets[0].Add(1 << jobShift)
 	p.wakeHelpers()
 }
 
@@ -84,8 +92,11 @@ func (p *pool) run(j job, tasks int) {
 	}
 	p.job = j
 	p.done.Store(0)
-	number := p.ticket.Load()>>jobShift + 1
-	p.ticket.Store(number<<jobShift | uint64(tasks)<<taskBits)
+	number := p.tickets[0].Load()>>jobShift + 1
+	for w := len(p.tickets) - 1; w >= 0; w-- { // the announcement comes last
+		lo, hi := part(tasks, len(p.tickets), w)
+		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
+	}
 	p.wakeHelpers()
 	p.work(0)
 	for spin := 0; p.done.Load() != int32(tasks); spin++ {
@@ -109,15 +120,18 @@ func (p *pool) wakeHelpers() {
 	}
 }
 
-// work takes tasks until none is left.
+// work takes tasks until none is left, the worker's own first.
 func (p *pool) work(worker int) {
-	for {
-		t := p.ticket.Add(1) - 1
-		task, tasks := int(t&taskMask), int(t>>taskBits&taskMask)
-		if task >= tasks {
-			return
+	for i := range p.tickets {
+		t := &p.tickets[(worker+i)%len(p.tickets)]
+		for {
+			v := t.Add(1) - 1
+			task, end := int(v&taskMask), int(v>>taskBits&taskMask)
+			if task >= end {
+				break
+			}
+			p.do(worker, task)
 		}
-		p.do(worker, task)
 	}
 }
 
@@ -135,20 +149,20 @@ func (p *pool) help(h *helper, worker int) {
 	debug.SetPanicOnFault(true) // so that a fault, too, is raised in the caller
 	var seen uint64
 	for {
-		for spin := 0; p.ticket.Load()>>jobShift == seen; spin++ {
+		for spin := 0; p.tickets[0].Load()>>jobShift == seen; spin++ {
 			if spin < p.spins {
 				pause(pausesARound)
 				continue
 			}
 			h.parked.Store(true)
-			if p.ticket.Load()>>jobShift == seen || !h.parked.CompareAndSwap(true, false) {
+			if p.tickets[0].Load()>>jobShift == seen || !h.parked.CompareAndSwap(true, false) {
 				<-h.wake
 			}
 		}
 		if p.stop.Load() {
 			return
 		}
-		seen = p.ticket.Load() >> jobShift
+		seen = p.tickets[0].Load() >> jobShift
 		p.work(worker)
 	}
 }

@@ -290,7 +290,7 @@ func (e *Engine) multiplyPanel(arena *arena, c, ab Matrix, b *operand, i0, p, k0
 	switch n := min(nr, b.cols()-j0); {
 	case b.packed != nil:
 		bp = b.packed.panel(p, k0, k1)
-		if i0 == 0 && p+1 < b.packed.panels() {
+		if p+1 < b.packed.panels() {
 			next = b.packed.panel(p+1, k0, k1)
 		}
 	case n == nr:
