@@ -31,6 +31,8 @@ var avx2Kernels = kernels{
 	flopsAMicrosecond:   80e3,
 	mr:                  6,
 	nr:                  16,
+	kc:                  innerBlock(16),
+	mc:                  outerBlock(innerBlock(16)),
 	linesAStep:          4,
 	rawTile:             sgemmAVX2_6x16,
 	rawAdd:              addAVX2,

@@ -19,6 +19,8 @@ var neonKernels = kernels{
 	flopsAMicrosecond:   30e3,
 	mr:                  6,
 	nr:                  16,
+	kc:                  innerBlock(16),
+	mc:                  outerBlock(innerBlock(16)),
 	linesAStep:          4,
 	rawTile:             sgemmNEON_6x16,
 	rawAdd:              addNEON,

@@ -20,6 +20,8 @@ var avx512Kernels = kernels{
 	flopsAMicrosecond:   120e3,
 	mr:                  14,
 	nr:                  32,
+	kc:                  innerBlock(32),
+	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
 	rawTile:             sgemmAVX512_14x32,
 	rawAdd:              addAVX512,

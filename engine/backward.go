@@ -174,45 +174,58 @@ type gradientJob struct {
 }
 
 func (j *gradientJob) run(worker, task int) {
-	e, m, tr, d := j.e, j.m, j.tr, j.m.D
+	e, tr, d := j.e, j.tr, j.m.D
 	i, pt := task/j.parts, task%j.parts
 	if pt == 0 {
 		j.centre(i)
 	}
 	arena := &e.scratch[worker]
-	ld := leading(d)
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
-	nr := e.k.nr
 	p0, p1 := part(e.k.panels(d), j.parts, pt)
 	// The inner index of W^T D runs over the rows of all steps, last step first; a block
 	// of it may hold several steps or a part of one.
 	all := (j.t1 - j.t0) * tr.Rows
-	nb := blocks(all)
-	mb := (d + mcMax - 1) / mcMax
+	nb, mb := e.k.blocks(all), e.k.rowBlocks(d)
 	for kb := range nb {
 		k0, k1 := part(all, nb, kb)
-		n := k1 - k0
-		w := Matrix{Data: arena.floats(slotW, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
-		x := Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
-		for k := k0; k < k1; {
-			t, b := j.t1-1-k/tr.Rows, k%tr.Rows
-			run := min(tr.Rows-b, k1-k) // rows of one step
-			xs, ws := x.Data[(k-k0)*ld:], w.Data[(k-k0)*ld:]
-			at := (t*m.K+i)*tr.Rows + b
-			e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, run, d)
-			e.k.pullRows(ws, ld, tr.R[at:at+run], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+run], 0.5, xs, ld, d)
-			k += run
-		}
-		panel := arena.floats(slotB, n*nr)
-		for pn := p0; pn < p1; pn++ {
-			packPanel(panel, x, 0, n, pn*nr, nr)
-			for ib := range mb {
-				i0, i1 := part(d, mb, ib)
-				ab := blockOf(arena, w.T(), i0, i1, 0, n)
-				e.multiplyTile(arena, dp, ab, panel, nil, nr, i0, pn*nr, n, j.t1 < tr.Steps || kb > 0)
+		w, x := j.operands(arena, i, k0, k1, p0, p1)
+		tiles, row := w.tiles(e.k), 0
+		for ib := range mb {
+			t0, t1 := part(tiles, mb, ib)
+			block := w.sliceTiles(e.k, t0, t1)
+			for pn := p0; pn < p1; pn++ {
+				e.multiplyPanel(arena, dp, block, &operand{packed: x}, row, pn, 0, k1-k0, j.t1 < tr.Steps || kb > 0)
 			}
+			row += block.rows
 		}
 	}
+}
+
+// operands computes W_i^T, in strips, and the panels [p0, p1) of D_i for the inner
+// indices [k0, k1) of W_i^T D_i, some rows at a time.
+func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x *Packed) {
+	const chunk = 16
+	e, m, tr, d := j.e, j.m, j.tr, j.m.D
+	w = e.k.strips(arena, slotA, d, k1-k0)
+	x = &arena.packed
+	*x = Packed{k: e.k, rows: k1 - k0, cols: d}
+	x.data = arena.floats(slotB, x.size())
+	ld := x.panels() * e.k.nr
+	xs, ws := arena.floats(slotCentre, chunk*ld), arena.floats(slotW, chunk*ld)
+	clear(xs) // the columns past the edge
+	for k := k0; k < k1; {
+		t, b := j.t1-1-k/tr.Rows, k%tr.Rows
+		n := min(tr.Rows-b, k1-k, chunk) // rows of one step
+		at := (t*m.K+i)*tr.Rows + b
+		e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, n, d)
+		e.k.pullRows(ws, ld, tr.R[at:at+n], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+n], 0.5, xs, ld, d)
+		for r := range n {
+			w.setColumn(e.k, k-k0+r, ws[r*ld:(r+1)*ld])
+			x.setRow(k-k0+r, xs[r*ld:(r+1)*ld], p0, p1)
+		}
+		k += n
+	}
+	return w, x
 }
 
 // centre computes dmu_i and dc_i.
@@ -222,10 +235,13 @@ func (j *gradientJob) centre(i int) {
 	for t := j.t1 - 1; t >= j.t0; t-- {
 		at := (t*m.K + i) * tr.Rows
 		r := tr.R[at : at+tr.Rows]
-		for b, w := range r {
-			if w != 0 { // otherwise the row of E is +0
-				e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+1).Data, 0, 1, d)
+		for b := 0; b < tr.Rows; {
+			n := 0
+			for b+n < tr.Rows && r[b+n] != 0 { // otherwise the row of E is +0
+				n++
 			}
+			e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+n).Data, d, n, d)
+			b += n + 1
 		}
 		j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
 	}
@@ -256,8 +272,8 @@ func (j *factorJob) run(worker, task int) {
 	r0, r1 := part(d, j.parts, task%j.parts)
 	arena := &j.e.scratch[worker]
 	s := &arena.packed
-	*s = Packed{rows: d, cols: d, nr: j.e.k.nr}
-	s.data = arena.floats(slotB, d*s.panels()*s.nr)
+	*s = Packed{k: j.e.k, rows: d, cols: d}
+	s.data = arena.floats(slotB, s.size())
 	s.setSymmetricSum(j.grad.p[i*d*d : (i+1)*d*d])
 	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
@@ -266,8 +282,7 @@ func (j *factorJob) run(worker, task int) {
 
 // setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that reading down the columns stays within the cache.
 func (p *Packed) setSymmetricSum(a []float32) {
-	d, nr := p.cols, p.nr
-	nb := blocks(d)
+	d, nr, nb := p.cols, p.k.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
 		for pn := range p.panels() {

@@ -18,6 +18,7 @@ type kernels struct {
 	// the 16 lanes), which is also the width of a packed panel. Every linesAStep inner
 	// indices it fetches a cache line of the panel that comes next.
 	mr, nr     int
+	kc, mc     int // largest block of a product: inner indices and rows of A
 	linesAStep int
 	rawTile    func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 
@@ -52,6 +53,8 @@ var genericKernels = kernels{
 	flopsAMicrosecond:   1e3,
 	mr:                  genericMR,
 	nr:                  genericNR,
+	kc:                  innerBlock(genericNR),
+	mc:                  outerBlock(innerBlock(genericNR)),
 	linesAStep:          4,
 	rawTile:             sgemmGeneric6x16,
 	rawAdd:              addGeneric,
@@ -96,8 +99,14 @@ func (k *kernels) tiling(m int) (tiles, rows, longer int) {
 // panel multiplies m rows of A with one panel of nr columns of B, tile by tile. next is
 // the panel that will be read after it; the tiles fetch it into the cache, so that memory
 // is never waited for. It may be empty.
-func (k *kernels) panel(inner int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, m int, acc bool, next []float32) {
-	if w := span(inner, acs, span(m, ars, 1)); len(a) < w {
+func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, crs int, acc bool, next []float32) {
+	m, a := ab.rows, ab.data
+	tiles, rows, longer := k.tiling(m)
+	w := span(inner, ab.cs, span(m, ab.rs, 1))
+	if ab.strip > 0 {
+		w = (tiles-1)*ab.strip + span(inner, ab.cs, rows)
+	}
+	if len(a) < w {
 		short("panel", "a", len(a), w)
 	}
 	if w := span(inner, brs, k.nr); len(b) < w {
@@ -106,7 +115,6 @@ func (k *kernels) panel(inner int, a []float32, ars, acs int, b []float32, brs i
 	if w := span(m, crs, k.nr); len(c) < w {
 		short("panel", "c", len(c), w)
 	}
-	tiles, rows, longer := k.tiling(m)
 	lines := inner / k.linesAStep * 16 // floats that one tile fetches
 	for t := range tiles {
 		n := rows
@@ -114,13 +122,18 @@ func (k *kernels) panel(inner int, a []float32, ars, acs int, b []float32, brs i
 			n++
 		}
 		if lines <= len(next) {
-			k.rawTile(inner, a, ars, acs, b, brs, c, crs, n, acc, next, 64)
+			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, next, 64)
 			next = next[lines:]
 		} else {
-			k.rawTile(inner, a, ars, acs, b, brs, c, crs, n, acc, b, 0)
+			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, b, 0)
 		}
 		if t < tiles-1 {
-			a, c = a[n*ars:], c[n*crs:]
+			c = c[n*crs:]
+			if ab.strip > 0 {
+				a = a[ab.strip:]
+			} else {
+				a = a[n*ab.rs:]
+			}
 		}
 	}
 }

@@ -30,7 +30,7 @@ func NewMixture(k, d int, mu, c []float32) *Mixture {
 
 // ready panics unless the precisions were set by an engine of this tier.
 func (m *Mixture) ready(e *Engine, call string) {
-	if m.p[0].nr != e.k.nr {
+	if m.p[0].k != e.k {
 		panic(fmt.Sprintf("engine: %s: the precisions have not been set by an engine of tier %v (SetFactors, SetPrecisions)", call, e.k.tier))
 	}
 }
@@ -43,7 +43,7 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range m.K {
-		m.p[i].reshape(m.D, m.D, e.k.nr)
+		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
 }
@@ -61,7 +61,7 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	// Split the panels of each component only as far as the threads need it.
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
 	for i := range m.p {
-		m.p[i].reshape(m.D, m.D, e.k.nr)
+		m.p[i].reshape(e.k, m.D, m.D)
 	}
 	e.run(j, m.K*j.parts, flops)
 	*j = gramJob{}
@@ -83,9 +83,9 @@ func (j *gramJob) run(worker, task int) {
 	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
 	nr := j.e.k.nr
 	cols := &arena.packed
-	*cols = Packed{rows: d, cols: nr, nr: nr, data: arena.floats(slotB, d*nr)}
+	*cols = Packed{k: j.e.k, rows: d, cols: nr, data: arena.floats(slotB, d*nr)}
 	p := &j.m.p[i]
-	nb := blocks(d)
+	nb := p.blocks()
 	for pn := task % j.parts; pn < p.panels(); pn += j.parts {
 		for kb := range nb {
 			k0, k1 := part(d, nb, kb)
@@ -101,8 +101,7 @@ func (j *gramJob) run(worker, task int) {
 // setPanel stores the rows of t (down to the diagonal) as panel pn of a symmetric
 // matrix, and their mirror images as part of the panels before it.
 func (p *Packed) setPanel(pn int, t Matrix) {
-	d, nr := p.cols, p.nr
-	nb := blocks(d)
+	d, nr, nb := p.cols, p.k.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
 		panel := p.panel(pn, k0, k1)
@@ -142,8 +141,8 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 		q = View(e.scratch[0].floats(slotDense, q.Rows*q.Cols), q.Rows, q.Cols)
 		copyMatrix(q, target)
 	}
-	for b := 0; b < q.Cols; b += mcMax { // short calls
-		n := min(mcMax, q.Cols-b)
+	for b := 0; b < q.Cols; b += maxBlockRows { // short calls
+		n := min(maxBlockRows, q.Cols-b)
 		e.k.mixture(q.Data[b:], q.RS, c, phi[b:b+n])
 	}
 	if target.CS != 1 {
@@ -165,8 +164,8 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
 	out := e.denseTarget(g)
-	for r0 := 0; r0 < x.Rows; r0 += mcMax {
-		r1 := min(r0+mcMax, x.Rows)
+	for r0 := 0; r0 < x.Rows; r0 += maxBlockRows {
+		r1 := min(r0+maxBlockRows, x.Rows)
 		e.quadGrad(0, out.Slice(r0, r1, 0, m.D), q[r0:r1], x.Slice(r0, r1, 0, m.D), m, i)
 	}
 	if g.CS != 1 {

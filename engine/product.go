@@ -6,20 +6,34 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// kcMax is the largest inner size of a packed block: a panel of kcMax x 16 floats fills
-// about half of the first-level cache, and rows of A the rest. (Panels of 32 columns
-// stream from the second level, which the wider tile leaves time for.) Blocking along the
-// inner index stores and reloads the float32 partial sums, so it changes no bit.
-var kcMax = func() int {
-	l1 := cpuid.CPU.Cache.L1D
-	if l1 <= 0 {
-		l1 = 32 << 10
+// innerBlock returns kc, the longest block of the inner index, of a tier whose panels
+// have nr columns. Narrow panels live in the first-level cache, of which one takes about
+// half, and rows of A the rest. Panels of 32 columns stream from the second level, which
+// the wider tile leaves time for. Blocking along the inner index stores and reloads the
+// float32 partial sums, so it changes no bit.
+func innerBlock(nr int) int {
+	bytes := cacheSize(cpuid.CPU.Cache.L1D, 32<<10) * 9 / 16
+	if nr > 16 {
+		bytes = cacheSize(cpuid.CPU.Cache.L2, 512<<10) / 16
 	}
-	return max(l1*9/16/(4*16), 64)
-}()
+	return min(max(bytes/4/nr, 64), 1024)
+}
+
+// outerBlock returns mc, the rows of A that are multiplied with all panels of a block
+// before the next rows: half of the second-level cache.
+func outerBlock(kc int) int {
+	return max(cacheSize(cpuid.CPU.Cache.L2, 512<<10)/2/4/kc, 64)
+}
+
+// cacheSize is what cpuid reports, or typical where it reports nothing.
+func cacheSize(reported, typical int) int {
+	if reported <= 0 {
+		return typical
+	}
+	return reported
+}
 
 const (
-	mcMax      = 256     // rows of A worked on before the next panels of B
 	directRows = 12      // up to here, packing B costs more than it saves
 	packFloats = 4 << 20 // B is packed in blocks of columns of about this size
 )
@@ -29,7 +43,7 @@ const (
 // serves many products.
 type Packed struct {
 	rows, cols int
-	nr         int // width of a panel
+	k          *kernels // the tier, which decides the layout
 	data       []float32
 }
 
@@ -40,28 +54,48 @@ func (p *Packed) Rows() int { return p.rows }
 func (p *Packed) Cols() int { return p.cols }
 
 // panels is the number of panels.
-func (p *Packed) panels() int { return (p.cols + p.nr - 1) / p.nr }
+func (p *Packed) panels() int { return p.k.panels(p.cols) }
 
 // panels is the number of panels of n columns.
 func (k *kernels) panels(n int) int { return (n + k.nr - 1) / k.nr }
 
+// blocks is the number of blocks of the inner index.
+func (p *Packed) blocks() int { return p.k.blocks(p.rows) }
+
 // blocks is the number of blocks of an inner size.
-func blocks(k int) int { return (k + kcMax - 1) / kcMax }
+func (k *kernels) blocks(inner int) int { return (inner + k.kc - 1) / k.kc }
+
+// rowBlocks is the number of blocks of rows of A.
+func (k *kernels) rowBlocks(m int) int { return (m + k.mc - 1) / k.mc }
 
 // panel returns panel j of the block [k0, k1).
 func (p *Packed) panel(j, k0, k1 int) []float32 {
-	at := p.nr * (p.panels()*k0 + j*(k1-k0))
-	return p.data[at : at+p.nr*(k1-k0)]
+	nr := p.k.nr
+	at := nr * (p.panels()*k0 + j*(k1-k0))
+	return p.data[at : at+nr*(k1-k0)]
 }
 
-// reshape gives p room for a k x n matrix, without keeping its content.
-func (p *Packed) reshape(k, n, nr int) {
-	p.rows, p.cols, p.nr = k, n, nr
-	size := k * p.panels() * nr
-	if cap(p.data) < size {
-		p.data = alignedFloats(size)
+// reshape gives p room for a matrix in the layout of k, without keeping its content.
+func (p *Packed) reshape(k *kernels, rows, cols int) {
+	p.k, p.rows, p.cols = k, rows, cols
+	grow(&p.data, p.size())
+}
+
+// size is the length of data.
+func (p *Packed) size() int { return p.rows * p.panels() * p.k.nr }
+
+// setRow sets row r in the panels [p0, p1). The matrix must be a single block. row holds
+// whole panels.
+func (p *Packed) setRow(r int, row []float32, p0, p1 int) {
+	nr := p.k.nr
+	for pn := p0; pn < p1; pn++ {
+		at := nr * (pn*p.rows + r)
+		if nr == 32 {
+			*(*[32]float32)(p.data[at:]) = *(*[32]float32)(row[pn*nr:])
+		} else {
+			*(*[16]float32)(p.data[at:]) = *(*[16]float32)(row[pn*nr:])
+		}
 	}
-	p.data = p.data[:size]
 }
 
 // Pack packs b (inner size x columns) into p, whose memory is used again where it is
@@ -73,7 +107,7 @@ func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 	if p == nil {
 		p = &Packed{}
 	}
-	p.reshape(b.Rows, b.Cols, e.k.nr)
+	p.reshape(e.k, b.Rows, b.Cols)
 	e.packInto(p, b)
 	return p
 }
@@ -95,11 +129,11 @@ type packJob struct {
 
 func (j *packJob) run(_, task int) {
 	lo, hi := part(j.p.panels(), j.tasks, task)
-	nb := blocks(j.b.Rows)
+	nb := j.p.blocks()
 	for kb := range nb {
 		k0, k1 := part(j.b.Rows, nb, kb)
 		for pn := lo; pn < hi; pn++ {
-			packPanel(j.p.panel(pn, k0, k1), j.b, k0, k1, pn*j.p.nr, j.p.nr)
+			packPanel(j.p.panel(pn, k0, k1), j.b, k0, k1, pn*j.p.k.nr, j.p.k.nr)
 		}
 	}
 }
@@ -160,8 +194,8 @@ func (e *Engine) MatMulPacked(c, a Matrix, b *Packed, acc bool) {
 	}
 	c.shape("MatMulPacked", "C", a.Rows, b.cols)
 	a.check("MatMulPacked", "A")
-	if b.nr != e.k.nr {
-		panic(fmt.Sprintf("engine: MatMulPacked: B was packed in panels of %d columns by an engine of another tier, %v reads %d", b.nr, e.k.tier, e.k.nr))
+	if b.k != e.k {
+		panic(fmt.Sprintf("engine: MatMulPacked: B has not been packed by an engine of tier %v", e.k.tier))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -184,8 +218,8 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 	for j := 0; j < b.Cols; j += cols {
 		end := min(j+cols, b.Cols)
 		bj := b.Slice(0, b.Rows, j, end)
-		p.rows, p.cols, p.nr = bj.Rows, bj.Cols, e.k.nr
-		p.data = e.scratch[0].floats(slotB, bj.Rows*p.panels()*p.nr)
+		*p = Packed{k: e.k, rows: bj.Rows, cols: bj.Cols}
+		p.data = e.scratch[0].floats(slotB, p.size())
 		e.packInto(p, bj)
 		e.matMulOperand(c.Slice(0, c.Rows, j, end), a, operand{packed: p}, acc)
 	}
@@ -266,13 +300,12 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 		return
 	}
 	arena := &e.scratch[worker]
-	nb := blocks(a.Cols)
-	mb := (c.Rows + mcMax - 1) / mcMax
+	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
-			ab := blockOf(arena, a, i0, i1, k0, k1)
+			ab := e.leftBlock(arena, a.Slice(i0, i1, k0, k1), p1-p0)
 			for p := p0; p < p1; p++ {
 				e.multiplyPanel(arena, c, ab, b, i0, p, k0, k1, acc || kb > 0)
 			}
@@ -282,7 +315,7 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 
 // multiplyPanel computes the columns of panel p, for the rows of the block ab, which
 // begin at row i0 of C, and the inner indices [k0, k1).
-func (e *Engine) multiplyPanel(arena *arena, c, ab Matrix, b *operand, i0, p, k0, k1 int, acc bool) {
+func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, p, k0, k1 int, acc bool) {
 	nr := e.k.nr
 	j0 := p * nr
 	var bp, next []float32
@@ -304,10 +337,10 @@ func (e *Engine) multiplyPanel(arena *arena, c, ab Matrix, b *operand, i0, p, k0
 
 // multiplyTile multiplies the block ab with the columns of B in bp and writes to C from
 // row i0 and column j0 on, by way of a scratch tile where a whole one would leave C.
-func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp, next []float32, brs, i0, j0, k int, acc bool) {
-	rows, nr := ab.Rows, e.k.nr
+func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float32, brs, i0, j0, k int, acc bool) {
+	rows, nr := ab.rows, e.k.nr
 	if j0+nr <= c.Cols {
-		e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, c.Data[i0*c.RS+j0:], c.RS, rows, acc, next)
+		e.k.panel(k, ab, bp, brs, c.Data[i0*c.RS+j0:], c.RS, acc, next)
 		return
 	}
 	n := c.Cols - j0
@@ -317,30 +350,93 @@ func (e *Engine) multiplyTile(arena *arena, c, ab Matrix, bp, next []float32, br
 			copy(tile[i*nr:i*nr+n], c.Data[(i0+i)*c.RS+j0:])
 		}
 	}
-	e.k.panel(k, ab.Data, ab.RS, ab.CS, bp, brs, tile, nr, rows, acc, next)
+	e.k.panel(k, ab, bp, brs, tile, nr, acc, next)
 	for i := range rows {
 		copy(c.Data[(i0+i)*c.RS+j0:(i0+i)*c.RS+c.Cols], tile[i*nr:i*nr+n])
 	}
 }
 
-// blockOf returns rows [i0, i1) and columns [k0, k1) of a, in place where the kernel can
-// stream them, and otherwise as a copy: rows a multiple of 2048 bytes apart would all
-// fall into the same few sets of the first-level cache.
-func blockOf(arena *arena, a Matrix, i0, i1, k0, k1 int) Matrix {
-	b := a.Slice(i0, i1, k0, k1)
+// left is a block of A as the tiles read it: element (i, p) at data[i*rs+p*cs]. Where
+// strip is not 0, the rows of each tile are stored apart, strip floats after those of the
+// tile before.
+type left struct {
+	rows, cols int
+	rs, cs     int
+	strip      int
+	data       []float32
+}
+
+// stripPanels is the number of panels from which on it pays to store a block of A whose
+// columns are contiguous in strips.
+const stripPanels = 4
+
+// leftBlock returns the block a of A, which will be multiplied with so many panels: in
+// place where the tiles can stream it, and otherwise as a copy. Rows a multiple of 2048
+// bytes apart would all fall into the same few sets of the first-level cache, and of
+// contiguous columns a tile would read a line or two each.
+func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	switch {
-	case b.CS == 1 && !aliased(b.RS), b.RS == 1 && !aliased(b.CS):
-		return b
-	case b.RS == 1: // keep the order: columns are contiguous
-		c := Matrix{Rows: b.Rows, Cols: b.Cols, RS: 1, CS: leading(b.Rows)}
-		c.Data = arena.floats(slotA, b.Cols*c.CS)
-		copyMatrix(c.T(), b.T())
-		return c
+	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
+		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
+	case a.RS == 1:
+		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
+		for p := range a.Cols {
+			s.setColumn(e.k, p, a.Data[p*a.CS:p*a.CS+a.Rows])
+		}
+		return s
 	}
-	c := Matrix{Rows: b.Rows, Cols: b.Cols, RS: leading(b.Cols), CS: 1}
-	c.Data = arena.floats(slotA, b.Rows*c.RS)
-	copyMatrix(c, b)
-	return c
+	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: leading(a.Cols), CS: 1}
+	c.Data = arena.floats(slotA, a.Rows*c.RS)
+	copyMatrix(c, a)
+	return left{rows: c.Rows, cols: c.Cols, rs: c.RS, cs: 1, data: c.Data}
+}
+
+// strips makes room for a block of A in strips.
+func (k *kernels) strips(arena *arena, s slot, rows, cols int) left {
+	width := (k.mr + 7) / 8 * 8
+	tiles, _, _ := k.tiling(rows)
+	return left{
+		rows: rows, cols: cols, rs: 1, cs: width, strip: width * cols,
+		data: arena.floats(s, tiles*width*cols),
+	}
+}
+
+// tiles is the number of tiles of a block.
+func (l *left) tiles(k *kernels) int {
+	tiles, _, _ := k.tiling(l.rows)
+	return tiles
+}
+
+// sliceTiles returns the tiles [t0, t1) of a block in strips. They are tiled as before,
+// because longer tiles come first.
+func (l *left) sliceTiles(k *kernels, t0, t1 int) left {
+	_, rows, longer := k.tiling(l.rows)
+	s := *l
+	s.rows = (t1-t0)*rows + min(t1, longer) - min(t0, longer)
+	s.data = l.data[t0*l.strip : t1*l.strip]
+	return s
+}
+
+// setColumn sets column p of a block in strips.
+func (l *left) setColumn(k *kernels, p int, col []float32) {
+	tiles, rows, longer := k.tiling(l.rows)
+	at := p * l.cs
+	for t := range tiles {
+		n := rows
+		if t < longer {
+			n++
+		}
+		switch { // a fixed length is faster, even with columns of the next tile
+		case l.cs == 16 && len(col) >= 16:
+			*(*[16]float32)(l.data[at:]) = *(*[16]float32)(col)
+		case l.cs == 8 && len(col) >= 8:
+			*(*[8]float32)(l.data[at:]) = *(*[8]float32)(col)
+		default:
+			copy(l.data[at:at+n], col)
+		}
+		at += l.strip
+		col = col[n:]
+	}
 }
 
 func aliased(stride int) bool { return stride >= 512 && stride%512 == 0 }
