@@ -147,7 +147,7 @@ TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-160
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	TESTQ DX, DX
-	JEQ  start
+	JEQ  fresh
 
 	// The chains go on from the old values of C. Those of the tile below are fetched.
 	OLD(0, Z4, Z5)
@@ -179,6 +179,20 @@ below:
 	FETCHC
 	FETCHC
 	FETCHC
+	JMP  start
+
+fresh:
+	// Nothing of C is read, but the lines to be written must be had as well.
+	CMPQ CX, $256
+	JLT  start
+	MOVQ AX, DX
+own:
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 124(DI)
+	ADDQ R13, DI
+	SUBQ $1, DX
+	JNE  own
 
 start:
 	LEAQ (SI)(R10*4), DX

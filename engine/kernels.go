@@ -115,15 +115,20 @@ func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, c
 	if w := span(m, crs, k.nr); len(c) < w {
 		short("panel", "c", len(c), w)
 	}
-	lines := inner / k.linesAStep * 16 // floats that one tile fetches
+	// Every tile fetches its share, so that no burst of fetches holds up the loads.
+	step := 0 // floats a fetch
+	if tiles > 0 {
+		step = min((k.nr*k.linesAStep+tiles-1)/tiles, 16)
+	}
+	fetched := inner / k.linesAStep * step
 	for t := range tiles {
 		n := rows
 		if t < longer {
 			n++
 		}
-		if lines <= len(next) {
-			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, next, 64)
-			next = next[lines:]
+		if fetched <= len(next) {
+			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, next, 4*step)
+			next = next[fetched:]
 		} else {
 			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, b, 0)
 		}
