@@ -201,17 +201,28 @@ func (j *gradientJob) run(worker, task int) {
 	}
 }
 
-// operands computes W_i^T, in strips, and the panels [p0, p1) of D_i for the inner
-// indices [k0, k1) of W_i^T D_i, some rows at a time.
+// operands computes W_i^T and the panels [p0, p1) of D_i for the inner indices [k0, k1)
+// of W_i^T D_i, some rows at a time. Long rows of W_i are stored in strips.
 func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x *Packed) {
-	const chunk = 16
+	const (
+		chunk    = 16
+		longRows = 128 // up to here all of W_i stays near without that
+	)
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
-	w = e.k.strips(arena, slotA, d, k1-k0)
 	x = &arena.packed
 	*x = Packed{k: e.k, rows: k1 - k0, cols: d}
 	x.data = arena.floats(slotB, x.size())
 	ld := x.panels() * e.k.nr
-	xs, ws := arena.floats(slotCentre, chunk*ld), arena.floats(slotW, chunk*ld)
+	strips := d > longRows
+	var ws []float32
+	if strips {
+		w = e.k.strips(arena, slotA, d, k1-k0)
+		ws = arena.floats(slotW, chunk*ld)
+	} else {
+		ws = arena.floats(slotA, (k1-k0)*ld)
+		w = left{rows: d, cols: k1 - k0, rs: 1, cs: ld, data: ws}
+	}
+	xs := arena.floats(slotCentre, chunk*ld)
 	clear(xs) // the columns past the edge
 	for k := k0; k < k1; {
 		t, b := j.t1-1-k/tr.Rows, k%tr.Rows
@@ -220,8 +231,13 @@ func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x *
 		e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, n, d)
 		e.k.pullRows(ws, ld, tr.R[at:at+n], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+n], 0.5, xs, ld, d)
 		for r := range n {
-			w.setColumn(e.k, k-k0+r, ws[r*ld:(r+1)*ld])
+			if strips {
+				w.setColumn(e.k, k-k0+r, ws[r*ld:(r+1)*ld])
+			}
 			x.setRow(k-k0+r, xs[r*ld:(r+1)*ld], p0, p1)
+		}
+		if !strips {
+			ws = ws[n*ld:]
 		}
 		k += n
 	}

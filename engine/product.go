@@ -407,13 +407,17 @@ func (l *left) tiles(k *kernels) int {
 	return tiles
 }
 
-// sliceTiles returns the tiles [t0, t1) of a block in strips. They are tiled as before,
+// sliceTiles returns the tiles [t0, t1) of a block. They are tiled as before,
 // because longer tiles come first.
 func (l *left) sliceTiles(k *kernels, t0, t1 int) left {
 	_, rows, longer := k.tiling(l.rows)
 	s := *l
 	s.rows = (t1-t0)*rows + min(t1, longer) - min(t0, longer)
-	s.data = l.data[t0*l.strip : t1*l.strip]
+	if l.strip > 0 {
+		s.data = l.data[t0*l.strip : t1*l.strip]
+	} else {
+		s.data = l.data[(t0*rows+min(t0, longer))*l.rs:]
+	}
 	return s
 }
 
