@@ -1,7 +1,7 @@
 // Package engine is a hand-vectorised float32 engine for CPUs: matrix products, the
 // ascent on a mixture of Gaussians and its exact backward pass, elementary functions,
-// reductions, normalisation, Adam and random numbers, in assembly for AVX2 and NEON with
-// pure-Go twins, chosen at run time. It knows nothing of networks or training.
+// reductions, normalisation, Adam and random numbers, in assembly for AVX-512, AVX2 and
+// NEON with pure-Go twins, chosen at run time. It knows nothing of networks or training.
 //
 // An [Engine] holds a tier and a pool of threads; there is no global state. A [Matrix] is
 // a view with any strides, so transposes and parts of matrices cost nothing; a [Packed]
@@ -39,8 +39,8 @@
 // # Tiers
 //
 // A tier is a table of functions (kernels.go) with the same signatures: asm_generic.go
-// holds the pure-Go ones, whose doc comments are the definitions, asm_amd64.s and
-// asm_arm64.s the assembly. The build tags purego and noasm leave the assembly out. To
+// holds the pure-Go ones, whose doc comments are the definitions, asm_avx512_amd64.s,
+// asm_amd64.s and asm_arm64.s the assembly. The build tags purego and noasm leave the assembly out. To
 // add a kernel:
 //
 //  1. Write its pure-Go twin in asm_generic.go, with the loop that it stands for.
