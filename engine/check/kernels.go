@@ -17,7 +17,7 @@ var kernels = []kernel{
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
-	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, make: ascendBackward},
+	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward},
 	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
 	{name: "log", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Log, math.Log)},
 	{name: "add", args: vectorArgs, make: elementwise(add)},
@@ -51,6 +51,16 @@ func longVectors(quick bool) [][]int {
 	var v [][]int
 	for _, n := range []int{1<<14 - 1, 1 << 14, 1<<14 + 1, 5<<14 + 7} {
 		v = append(v, []int{n, -1, 0, 1})
+	}
+	return v
+}
+
+// longRows are dimensions in which the backward pass stores W_i in strips, and splits
+// their columns into blocks.
+func longRows(quick bool) [][]int {
+	v := [][]int{{3, 1, 128, 2, 0, -1, 1}, {3, 1, 129, 2, 0, -1, 1}}
+	if !quick {
+		v = append(v, []int{2, 2, 261, 2, 0, -1, 1}, []int{2, 1, 621, 1, 0, -1, 1})
 	}
 	return v
 }
@@ -103,9 +113,13 @@ func matMulKernel(name string, packed bool) kernel {
 					}
 				}
 			}
-			for _, k := range []int{255, 256, 257, 431, 432, 433, 863, 864, 865} { // edges of inner blocks
+			for _, k := range []int{287, 288, 289, 431, 432, 433, 511, 512, 513, 863, 864, 865, 1023, 1024, 1025} { // edges of inner blocks
 				usual(5, k, 17, 0, 0, 0, 1)
 				usual(14, k, 3, 2, 2, 0, 0)
+			}
+			for _, m := range []int{6, 7, 14, 15, 29, 83} { // strips: columns of A, and many panels
+				usual(m, 9, 97, 2, 0, 0, 0)
+				usual(m, 5, 130, 3, 0, 0, 1)
 			}
 			if quick {
 				return list
