@@ -107,6 +107,6 @@ var (
 	seedArg   = arg{name: "seed", usual: 1}
 )
 
-func flag(name string) arg {
+func flagArg(name string) arg {
 	return arg{name: name, max: 1, sweep: []int{0, 1}, quickSweep: []int{0, 1}}
 }

@@ -1,13 +1,16 @@
 package check
 
 import (
+	"context"
+	"flag"
+	"fmt"
 	"math"
+	"os"
 	"strings"
+	"testing"
 	"unsafe"
 
-	"context"
 	"dpnbench/engine"
-	"testing"
 )
 
 // TestEveryKernel is the check itself.
@@ -25,6 +28,47 @@ func TestEveryKernel(t *testing.T) {
 	}
 	for _, row := range r.Kernels {
 		t.Logf("%-24s %-8s %5d cases %3d failed, %3d ULP, ratio %.3f, bits equal %v", row.Kernel, row.Tier, row.Cases, row.Failed, row.MaxULP, row.MaxErrorRatio, row.BitsEqual)
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/sha256.txt anew")
+
+// TestHashes compares the results of the quick cases with those committed, which every
+// machine and tier must reproduce bit by bit.
+func TestHashes(t *testing.T) {
+	const file = "testdata/sha256.txt"
+	r, err := Run(context.Background(), Options{Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		var text strings.Builder
+		for _, row := range r.Kernels {
+			if row.Tier == "generic" {
+				fmt.Fprintf(&text, "%s  %s\n", row.SHA256, row.Kernel)
+			}
+		}
+		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			want[name] = sum
+		}
+	}
+	if len(want) != len(kernels) {
+		t.Errorf("%s has %d kernels, there are %d", file, len(want), len(kernels))
+	}
+	for _, row := range r.Kernels {
+		if row.SHA256 != want[row.Kernel] {
+			t.Errorf("%s on %s: results hash to %s, committed %s (-update after a change of the cases)", row.Kernel, row.Tier, row.SHA256, want[row.Kernel])
+		}
 	}
 }
 

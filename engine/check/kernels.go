@@ -30,7 +30,7 @@ var kernels = []kernel{
 	{name: "sum", args: vectorArgs, more: longVectors, make: sum},
 	{name: "sum-squares", args: vectorArgs, more: longVectors, make: sumSquares},
 	{name: "row-dots", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), layoutArg("ly"), offsetArg, dataArg, seedArg}, make: rowDots},
-	{name: "column-sums", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flag("acc"), offsetArg, dataArg, seedArg}, make: columnSums},
+	{name: "column-sums", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg}, make: columnSums},
 	{name: "squared-distances", args: []arg{size("rows", 7), size("n", 17), size("k", 3), layoutArg("lx"), layoutArg("lc"), offsetArg, dataArg, seedArg}, make: squaredDistances},
 	{name: "arg-min", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: argMin},
 	{name: "layer-norm", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), layoutArg("ly"), offsetArg, seedArg}, make: layerNorm},
@@ -98,7 +98,7 @@ func exact(kind int, bound []float64) {
 }
 
 func matMulKernel(name string, packed bool) kernel {
-	args := []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), layoutArg("lb"), layoutArg("lc"), flag("acc"), offsetArg, dataArg, seedArg}
+	args := []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), layoutArg("lb"), layoutArg("lc"), flagArg("acc"), offsetArg, dataArg, seedArg}
 	return kernel{name: name, args: args,
 		more: func(quick bool) [][]int {
 			var list [][]int

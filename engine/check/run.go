@@ -2,8 +2,12 @@ package check
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"math"
 	"runtime/debug"
 
@@ -32,6 +36,9 @@ type Row struct {
 	MaxULP        uint32  `json:"max_ulp"`         // largest distance from the rounded reference; see conditioned
 	MaxErrorRatio float64 `json:"max_error_ratio"` // largest error over its bound
 	BitsEqual     bool    `json:"bits_equal"`      // to those of the pure-Go tier, in all cases
+	SHA256        string  `json:"sha256"`          // of the results of all cases in order, NaN as 0x7fc00000
+
+	hash hash.Hash
 }
 
 // Failure is a case that failed on a tier.
@@ -183,7 +190,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 			key := c.Kernel + "/" + t.String()
 			row := rows[key]
 			if row == nil {
-				row = &Row{Kernel: c.Kernel, Tier: t.String(), BitsEqual: true}
+				row = &Row{Kernel: c.Kernel, Tier: t.String(), BitsEqual: true, hash: sha256.New()}
 				rows[key] = row
 				order = append(order, row)
 			}
@@ -194,6 +201,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 			if e != base && err == nil {
 				got, terr = mem.try(tr, e)
 			}
+			row.add(got)
 			if terr == nil {
 				terr = row.judge(got, tr)
 			}
@@ -218,6 +226,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		}
 	}
 	for _, row := range order {
+		row.SHA256 = hex.EncodeToString(row.hash.Sum(nil))
 		r.Kernels = append(r.Kernels, *row)
 	}
 	return r, nil
@@ -239,6 +248,19 @@ func (m *memory) try(tr trial, e *engine.Engine) (results []float32, err error) 
 	tr.run(e)
 	results = m.results()
 	return results, m.trespass()
+}
+
+// add adds results to the hash of the row.
+func (row *Row) add(results []float32) {
+	bytes := make([]byte, 0, 4*len(results))
+	for _, v := range results {
+		bits := math.Float32bits(v)
+		if v != v {
+			bits = 0x7fc00000
+		}
+		bytes = binary.LittleEndian.AppendUint32(bytes, bits)
+	}
+	row.hash.Write(bytes)
 }
 
 // judge compares results with the reference, counts all of them in the row, and returns
