@@ -50,14 +50,18 @@ func tiny() Config {
 	return c
 }
 
-// trainedHash is the hash of the weights after 50 updates of the preset compact (d 64, k
-// 10, n 5) on 2,000 built-in digits, on every tier, number of threads and machine.
-const trainedHash = "eb6640a03f2cb5c4"
+// trainedHashes are the hashes of the weights after a short training of each preset on
+// built-in digits, on every tier, number of threads and machine. The networks in pixel
+// space have two components and steps only, for the sake of pure Go.
+var trainedHashes = map[string]string{
+	"compact":   "eb6640a03f2cb5c4",
+	"paper":     "a7c38bf1fdd49b92",
+	"published": "ef25d53fc0045eac",
+}
 
-// TestTrainedBits trains the same network on every tier and with several numbers of
+// TestTrainedBits trains the same networks on every tier and with several numbers of
 // threads: the same bits as committed.
 func TestTrainedBits(t *testing.T) {
-	d := digits(t, 2000, 10)
 	type run struct {
 		name    string
 		options []engine.Option
@@ -66,6 +70,7 @@ func TestTrainedBits(t *testing.T) {
 		{"one thread", []engine.Option{engine.WithThreads(1)}},
 		{"two threads", []engine.Option{engine.WithThreads(2)}},
 		{"three eager threads", []engine.Option{engine.WithThreads(3), engine.WithEagerThreads()}},
+		{"eight threads", []engine.Option{engine.WithThreads(8)}},
 	}
 	for _, tier := range engine.Available()[1:] { // the first is what the runs above use
 		runs = append(runs, run{tier.String(), []engine.Option{engine.WithTier(tier)}})
@@ -73,22 +78,31 @@ func TestTrainedBits(t *testing.T) {
 	if testing.Short() {
 		runs = runs[1:2]
 	}
-	for _, r := range runs {
-		t.Run(r.name, func(t *testing.T) {
-			c, _ := Preset("compact")
-			c.MaxUpdates = 50
-			m := newModel(t, c, d)
-			res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, FitOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.Updates != 50 {
-				t.Errorf("%d updates, want 50", res.Updates)
-			}
-			if got := m.WeightsSHA256(); !strings.HasPrefix(got, trainedHash) {
-				t.Errorf("weights hash to %s, want %s...", got, trainedHash)
-			}
-		})
+	for _, preset := range Presets() {
+		c, _ := Preset(preset)
+		pictures, updates := 2000, 50
+		if c.Extractor == "identity" {
+			pictures, updates = 120, 2
+			c.Components, c.Steps, c.Batch = 2, 2, 16
+		}
+		c.MaxUpdates = updates
+		d := digits(t, pictures, 10)
+		for _, r := range runs {
+			t.Run(preset+"/"+r.name, func(t *testing.T) {
+				m := newModel(t, c, d)
+				res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, FitOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Updates != updates {
+					t.Errorf("%d updates, want %d", res.Updates, updates)
+				}
+				want := trainedHashes[preset]
+				if got := m.WeightsSHA256(); want == "" || !strings.HasPrefix(got, want) {
+					t.Errorf("weights hash to %s, want %s...", got, want)
+				}
+			})
+		}
 	}
 }
 
