@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -11,11 +12,12 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/check"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
 func checkCommand(a *app) *cobra.Command {
-	var quick bool
+	var quick, sweep bool
 	var kernel string
 	var cases []string
 	c := &cobra.Command{
@@ -26,6 +28,9 @@ sizes, strides and alignments. Each result must lie within the error bound of a 
 reference and have the same bits as that of the pure-Go tier; no kernel may touch a byte
 outside its operands, which lie against unreadable pages. A failing case prints the
 command that repeats it, and the exit status is 1.
+
+With --sweep it evaluates exp and log at all 2^32 inputs instead: at most 1 ULP from the
+rounded reference, and the results of every tier hash to the value that is committed.
 
 Columns: ULP is the largest distance from the rounded reference in units in the last
 place (of results that do not cancel), error/bound the largest error over its bound.
@@ -40,11 +45,18 @@ Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 		Example: `  dpnbench check                     # all cases, some seconds
   dpnbench check --quick             # a part of them
   dpnbench check --tier avx2 --kernel matmul
+  dpnbench check --sweep --tier avx2 # exp and log at all inputs, minutes
   dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; what is not named is usual`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.check(c.Context(), quick, kernel, cases) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if sweep && (quick || kernel != "" || len(cases) > 0) {
+				return fmt.Errorf("--sweep: runs on its own, without --quick, --kernel and --case")
+			}
+			return a.check(c.Context(), sweep, quick, kernel, cases)
+		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a part of the cases")
+	c.Flags().BoolVar(&sweep, "sweep", false, "exp and log at all 2^32 inputs")
 	c.Flags().StringVar(&kernel, "kernel", "", "only this kernel")
 	c.Flags().StringArrayVar(&cases, "case", nil, "only this case, as a failure prints it (repeatable)")
 	return c
@@ -54,9 +66,10 @@ Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 type checkResult struct {
 	Machine bench.Machine `json:"machine"`
 	*check.Report
+	Sweep []check.SweepRow `json:"sweep,omitempty"`
 }
 
-func (a *app) check(ctx context.Context, quick bool, kernel string, cases []string) error {
+func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases []string) error {
 	if err := a.checkJSON(); err != nil {
 		return err
 	}
@@ -92,12 +105,15 @@ func (a *app) check(ctx context.Context, quick bool, kernel string, cases []stri
 		set(b, done)
 	}
 	start := time.Now()
+	if sweep {
+		return a.sweep(ctx, opt, b)
+	}
 	r, err := check.Run(ctx, opt)
 	finish(b)
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(checkResult{bench.ReadMachine(), r}); err != nil {
+	if err := a.writeJSON(checkResult{bench.ReadMachine(), r, nil}); err != nil {
 		return err
 	}
 	a.checkTable(r)
@@ -112,6 +128,41 @@ func (a *app) check(ctx context.Context, quick bool, kernel string, cases []stri
 		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}
 	}
 	a.note("%s passed in %.1f s\n", count(r.Cases, "case"), time.Since(start).Seconds())
+	return nil
+}
+
+// sweep is check --sweep.
+func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.ProgressBar) error {
+	start := time.Now()
+	if opt.Threads == 0 {
+		opt.Threads = runtime.GOMAXPROCS(0)
+	}
+	sweep, err := check.Sweep(ctx, opt)
+	finish(b)
+	if err != nil {
+		return err
+	}
+	r := &check.Report{Kernels: []check.Row{}, Failures: []check.Failure{}}
+	rows := [][]string{{"function", "tier", "inputs", "failed", "ULP", "largest error", "at", "hash"}}
+	for _, s := range sweep {
+		r.Cases++
+		verdict := "as committed"
+		if !s.HashEqual {
+			verdict = "NOT as committed: " + s.SHA256
+		}
+		if s.Failed > 0 || !s.HashEqual {
+			r.Failed++
+		}
+		rows = append(rows, []string{s.Function, s.Tier, fmt.Sprint(s.Inputs), fmt.Sprint(s.Failed), fmt.Sprint(s.MaxULP), fmt.Sprintf("%.4f ULP", s.MaxError), s.Worst, verdict})
+	}
+	if err := a.writeJSON(checkResult{bench.ReadMachine(), r, sweep}); err != nil {
+		return err
+	}
+	a.table(rows)
+	if r.Failed > 0 {
+		return &failedError{fmt.Sprintf("%d of %d sweeps failed", r.Failed, r.Cases)}
+	}
+	a.note("%s passed in %.0f s\n", count(r.Cases, "sweep"), time.Since(start).Seconds())
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	results := map[string]any{"check": checkResult{m, r}, "train": trained, "analyze": found}
+	results := map[string]any{"check": checkResult{m, r, nil}, "train": trained, "analyze": found}
 	if err := saveJSON(marker, results); err != nil {
 		return err
 	}

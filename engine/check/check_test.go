@@ -72,6 +72,23 @@ func TestHashes(t *testing.T) {
 	}
 }
 
+// TestSweep runs the first of the 256 blocks of the sweep on the tiers with assembly.
+func TestSweep(t *testing.T) {
+	tiers := engine.Available()
+	if tiers = tiers[:len(tiers)-1]; testing.Short() || len(tiers) == 0 {
+		t.Skip("a second or more")
+	}
+	rows, err := sweep(context.Background(), Options{Tiers: tiers, Threads: 2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Failed > 0 || r.Inputs != sweepBlock || !r.BitsEqual || r.MaxULP > 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // TestCatches checks that each kind of mistake is found: a wrong number, other bits, a
 // write outside the outputs, a read or write outside the buffers.
 func TestCatches(t *testing.T) {
