@@ -13,6 +13,10 @@ import "math"
 // starting from the old value of c when acc is set, from +0 otherwise. next, from which
 // step bytes are fetched into the cache for every fourth p, takes no part in it.
 func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int) {
+	if compilerFuses {
+		sgemmFused6x16(k, a, ars, acs, b, brs, c, crs, rows, acc)
+		return
+	}
 	// FMA32 written out: the partial sums stay float64 numbers that are float32 numbers,
 	// and a row of B is converted once for all rows.
 	var s [genericMR][genericNR]float64
@@ -46,6 +50,63 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 		}
 	}
 }
+
+// sgemmFused6x16 is sgemmGeneric6x16 where the compiler turns x*y + z of float32 into one
+// instruction, which the language allows but does not promise.
+func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
+	for i := 0; i < rows; i += 2 { // two rows of four columns at a time stay in registers
+		second := 0
+		if i+1 < rows {
+			second = 1
+		}
+		a0, a1 := a[i*ars:], a[(i+second)*ars:]
+		for j := 0; j < genericNR; j += 4 {
+			c0, c1 := (*[4]float32)(c[i*crs+j:]), (*[4]float32)(c[(i+second)*crs+j:])
+			var s00, s01, s02, s03, s10, s11, s12, s13 float32
+			if acc {
+				s00, s01, s02, s03 = c0[0], c0[1], c0[2], c0[3]
+				s10, s11, s12, s13 = c1[0], c1[1], c1[2], c1[3]
+			}
+			for p := range k {
+				y := (*[4]float32)(b[p*brs+j:])
+				x0, x1 := a0[p*acs], a1[p*acs]
+				s00 = x0*y[0] + s00
+				s01 = x0*y[1] + s01
+				s02 = x0*y[2] + s02
+				s03 = x0*y[3] + s03
+				s10 = x1*y[0] + s10
+				s11 = x1*y[1] + s11
+				s12 = x1*y[2] + s12
+				s13 = x1*y[3] + s13
+			}
+			*c0 = [4]float32{s00, s01, s02, s03}
+			*c1 = [4]float32{s10, s11, s12, s13}
+		}
+	}
+}
+
+// compilerFuses reports whether sgemmFused6x16 has the bits of FMA32 here: on arm64,
+// ppc64le, riscv64, s390x, and on amd64 from GOAMD64=v3. It is found out at start, in the
+// loops themselves: (1+2^-12)^2 - (1+2^-11) is 2^-24 when it is rounded once, else 0.
+var compilerFuses = func() bool {
+	const rows = genericMR
+	a := []float32{1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12}
+	var b [genericNR]float32
+	var c [rows * genericNR]float32
+	for j := range b {
+		b[j] = 1 + 0x1p-12
+	}
+	for i := range c {
+		c[i] = -1 - 0x1p-11
+	}
+	sgemmFused6x16(1, a, 1, 1, b[:], 0, c[:], genericNR, rows, true)
+	for _, v := range c {
+		if v != 0x1p-24 {
+			return false
+		}
+	}
+	return true
+}()
 
 // addGeneric sets dst[j] = x[j] + y[j].
 func addGeneric(dst, x, y []float32) {
