@@ -1,11 +1,11 @@
 # Everything here is a short form of go commands; Go is all that is needed, and for
-# test-arm64 an emulator (Debian: qemu-user).
+# test-arm64 and test-machines emulators (Debian: qemu-user).
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-arm64 check bench lint clean
+.PHONY: help build demo test test-arm64 test-machines check bench lint clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./dpnbench
 	CGO_ENABLED=0 go build -o dpnbench ./cmd/dpnbench
@@ -21,6 +21,16 @@ test-arm64: ## the tests on arm64, under qemu-aarch64
 	@command -v qemu-aarch64 >/dev/null || { echo "qemu-aarch64 is missing (Debian: apt-get install qemu-user)"; exit 1; }
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -exec qemu-aarch64 ./...
 
+test-machines: build ## lesser amd64 machines and a big-endian one, emulated: right tier, same bits
+	@command -v qemu-x86_64 qemu-s390x >/dev/null || { echo "qemu-x86_64 or qemu-s390x is missing (Debian: apt-get install qemu-user)"; exit 1; }
+	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
+	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
+	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
+	qemu-x86_64 -cpu Haswell ./dpnbench check --tier avx512 --quiet 2>&1 | grep 'not available'
+	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/check
+	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Haswell' ./engine ./dpn
+	CGO_ENABLED=0 GOARCH=s390x go test -short -exec qemu-s390x ./engine/... ./dataset ./dpn/...
+
 check: build ## every kernel on every tier against the reference
 	./dpnbench check
 
@@ -34,8 +44,10 @@ lint: ## formatting, vet on several systems, builds without assembly
 	GOOS=windows go vet ./...
 	GOOS=darwin GOARCH=arm64 go vet ./...
 	go vet -tags noasm ./...
-	CGO_ENABLED=0 GOARCH=riscv64 go build -o /dev/null ./cmd/dpnbench
-	CGO_ENABLED=0 GOARCH=s390x go build -o /dev/null ./cmd/dpnbench
+	GOARCH=riscv64 go vet ./...
+	GOARCH=s390x go vet ./...
+	GOARCH=386 go vet ./...
+	GOOS=js GOARCH=wasm go vet ./...
 
 clean: ## remove what build and demo made
 	rm -rf dpnbench demo

@@ -199,14 +199,19 @@ func (c Config) Validate() error {
 		between("train-size", c.TrainSize, 0, math.MaxInt32),
 		between("test-size", c.TestSize, 0, math.MaxInt32),
 	}
+	for name, v := range map[string]uint64{"seed": c.Seed, "data-seed": c.DataSeed} {
+		if v > math.MaxInt64 { // TOML has no larger numbers
+			errs = append(errs, &SettingError{name, v, "expected 0 to 9223372036854775807"})
+		}
+	}
 	if c.Extractor == "linear" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
 	}
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
 		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
 	}
-	if !(c.Clip >= 0) {
-		errs = append(errs, &SettingError{"clip", c.Clip, "expected 0 or more"})
+	if !(c.Clip >= 0) || math.IsInf(c.Clip, 0) {
+		errs = append(errs, &SettingError{"clip", c.Clip, "expected a number above 0, or 0 for none"})
 	}
 	for _, err := range errs {
 		if err != nil {

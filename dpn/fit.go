@@ -240,7 +240,9 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		norms = append(norms, norm)
 		s.update(m.Config.rate(f.updates, all), norm)
 		f.updates++
-		f.seconds = append(f.seconds, time.Since(begun).Seconds())
+		if f.seconds = append(f.seconds, time.Since(begun).Seconds()); len(f.seconds) > 2*keptSeconds {
+			f.seconds = slices.Delete(f.seconds, 0, len(f.seconds)-keptSeconds)
+		}
 		if f.opt.OnStep != nil {
 			f.opt.OnStep(f.updates, all, loss)
 		}
@@ -249,7 +251,11 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 	h := Epoch{Epoch: number, TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: f.updates,
 		GradientNorm: median(norms), Alpha: m.potential.Alpha()}
 	better := true
-	if f.val.Len() > 0 {
+	if f.val.Len() == 0 {
+		if err := f.sound(ctx, number); err != nil {
+			return err
+		}
+	} else {
 		v, err := f.validate(ctx)
 		if err != nil {
 			return err
@@ -273,6 +279,16 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		f.opt.OnEpoch(h)
 	}
 	return nil
+}
+
+// sound holds the weights that the epoch ended with against the first training pictures,
+// where there are none to validate on.
+func (f *fitting) sound(ctx context.Context, number int) error {
+	v, err := f.m.Score(ctx, f.e, f.train.Slice(0, min(f.m.Config.Batch, f.train.Len())))
+	if err == nil && v.Loss-v.Loss != 0 {
+		err = &NotFiniteError{Epoch: number, Update: f.updates, What: "loss at the end of the epoch"}
+	}
+	return err
 }
 
 func (f *fitting) validate(ctx context.Context) (Score, error) {
@@ -300,6 +316,20 @@ func (f *fitting) write(better bool) error {
 	dir := f.opt.Dir
 	if dir == "" {
 		return nil
+	}
+	for _, p := range f.m.Params() {
+		for _, v := range p.Data {
+			if v-v != 0 {
+				return &NotFiniteError{Epoch: len(f.history), Update: f.updates, What: "tensor " + p.Name}
+			}
+		}
+	}
+	if len(f.history) == 1 { // an earlier state must not be taken for one of these models
+		for _, name := range []string{StateFile, ModelFile, LastFile, MetricsFile, ConfigFile} {
+			if err := atomicfile.Remove(filepath.Join(dir, name)); err != nil {
+				return fileError("file", filepath.Join(dir, name), err)
+			}
+		}
 	}
 	if err := writeText(filepath.Join(dir, ConfigFile), f.m.Config.TOML()); err != nil {
 		return err
@@ -346,7 +376,7 @@ func (f *fitting) resume() (bool, error) {
 	if f.opt.Dir == "" {
 		return false, nil
 	}
-	if f.data = fingerprint(f.train); !f.opt.Resume {
+	if f.data = f.m.fingerprint(f.train, f.val); !f.opt.Resume {
 		return false, nil
 	}
 	path := filepath.Join(f.opt.Dir, StateFile)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,54 @@ func TestTrainedBits(t *testing.T) {
 	}
 }
 
+// TestRuinedWeights checks that an epoch that ruins the weights with its last update
+// leaves no files, also without pictures to validate on.
+func TestRuinedWeights(t *testing.T) {
+	d := digits(t, 256, 10)
+	for _, lr := range []float64{1e25, 3e38} { // the loss overflows, the weights themselves
+		dir := t.TempDir()
+		c := tiny()
+		c.ValSize, c.Batch, c.Epochs, c.LR, c.PotentialLR, c.Clip, c.Warmup, c.Schedule = 0, 256, 1, lr, lr, 0, 0, "constant"
+		_, err := newModel(t, c, d).Fit(context.Background(), newEngine(t), d.Train, FitOptions{Dir: dir})
+		var bad *NotFiniteError
+		if !errors.As(err, &bad) {
+			t.Errorf("lr %g: error %v, want a *NotFiniteError", lr, err)
+		}
+		if list, _ := os.ReadDir(dir); len(list) != 0 {
+			t.Errorf("lr %g: %d files are left", lr, len(list))
+		}
+	}
+}
+
+// TestOldState checks that a new run removes the state of an earlier one before it writes
+// its first model: resuming must not take the one for the other.
+func TestOldState(t *testing.T) {
+	d := digits(t, 256, 10)
+	dir := t.TempDir()
+	e := newEngine(t)
+	if _, err := newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, LastFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, LastFile), 0o755); err != nil { // the new run fails to write it
+		t.Fatal(err)
+	}
+	write := os.WriteFile(filepath.Join(dir, LastFile, "x"), nil, 0o644)
+	if write != nil {
+		t.Fatal(write)
+	}
+	c := tiny()
+	c.Seed = 7
+	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: dir}); err == nil {
+		t.Fatal("no error where a file cannot be written")
+	}
+	if _, err := os.Stat(filepath.Join(dir, StateFile)); err == nil {
+		t.Error("the state of the earlier run is still there")
+	}
+}
+
 // TestResume checks that training cut off in the middle of an epoch and resumed ends
 // with the same bits, metrics and best model as training in one go.
 func TestResume(t *testing.T) {
@@ -169,7 +218,14 @@ func TestResume(t *testing.T) {
 		t.Errorf("error %v, want one that names the changed setting", err)
 	}
 	_, err = newModel(t, tiny(), d).Fit(context.Background(), e, digits(t, 700, 10).Train, FitOptions{Dir: cut, Resume: true})
-	if err == nil || !strings.Contains(err.Error(), "other training pictures") {
+	if err == nil || !strings.Contains(err.Error(), "other pictures") {
+		t.Errorf("error %v, want one about other pictures", err)
+	}
+	val := *d.Train
+	val.Labels = slices.Clone(val.Labels)
+	val.Labels[len(val.Labels)-1] ^= 1 // of a picture to validate on
+	_, err = newModel(t, tiny(), d).Fit(context.Background(), e, &val, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "other pictures") {
 		t.Errorf("error %v, want one about other pictures", err)
 	}
 }

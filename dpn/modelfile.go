@@ -107,7 +107,13 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
+		if w[0] != mu[1] || w[1] < 1 {
+			return nil, fmt.Errorf("tensor \"feature_extractor.weight\" has shape %v, expected [%d, pixels]", w, mu[1])
+		}
 		c.Extractor, pixels = "linear", w[1]
+	}
+	if mu[0] < 1 || mu[1] < 1 || head[1] != mu[1] {
+		return nil, fmt.Errorf("tensors \"denoising_potential.mu\" and \"classifier.weight\" have shapes %v and %v, expected [k, d] and [classes, d]", mu, head)
 	}
 	if err := m.readGeometry(f.Metadata, pixels); err != nil {
 		return nil, err

@@ -65,17 +65,32 @@ func softplus(a float32) float32 {
 	if a > 20 { // e^-a is below the rounding of a
 		return a
 	}
-	return engine.Log32(1 + engine.Exp32(a))
+	y := engine.Exp32(a)
+	if y < small { // 1 + y would lose most of y
+		return y * engine.FMA32(y, engine.FMA32(y, 1./3, -1./2), 1)
+	}
+	return engine.Log32(1 + y)
 }
+
+// small is where series begin to be better than the functions whose results cancel.
+const small = 1e-2
 
 // softplusInverse returns the a with softplus(a) = alpha > 0.
 func softplusInverse(alpha float32) float32 {
 	if alpha > 20 {
 		return alpha
 	}
+	if alpha < small {
+		return engine.FMA32(alpha, engine.FMA32(alpha, 1./24, 1./2), engine.Log32(alpha))
+	}
 	return engine.Log32(engine.Exp32(alpha) - 1)
 }
 
 // softplusSlope returns the derivative of softplus at the a with softplus(a) = alpha,
 // 1/(1+e^-a) = 1 - e^-alpha.
-func softplusSlope(alpha float32) float32 { return 1 - engine.Exp32(-alpha) }
+func softplusSlope(alpha float32) float32 {
+	if alpha < small {
+		return alpha * engine.FMA32(alpha, engine.FMA32(alpha, 1./6, -1./2), 1)
+	}
+	return 1 - engine.Exp32(-alpha)
+}

@@ -16,7 +16,7 @@ import (
 // "adam.v." before the name) and the unconstrained step size; the rest is metadata.
 
 const (
-	formatState = "dpnbench training state 1"
+	formatState = "dpnbench training state 2"
 	metaHistory = "history"
 	metaUpdates = "updates"
 	metaBeta1   = "beta1t"
@@ -28,11 +28,14 @@ const (
 	prefixV     = "adam.v."
 )
 
+// keptSeconds is the number of updates whose times are kept, for the median.
+const keptSeconds = 1 << 15
+
 // progress is how far training has come.
 type progress struct {
 	history []Epoch
 	updates int
-	seconds []float64 // of each update
+	seconds []float64 // of the last updates, at most keptSeconds
 }
 
 func (s *Trainer) save(path, data string, p progress) error {
@@ -84,7 +87,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 		return p, fmt.Errorf("cannot resume with other settings than it was begun with: %s", d)
 	}
 	if f.Metadata[metaData] != data {
-		return p, fmt.Errorf("cannot resume with other training pictures than it was begun with (data %q, train-size %d, val-size %d, data-seed %d)", c.Data, c.TrainSize, c.ValSize, c.DataSeed)
+		return p, fmt.Errorf("cannot resume with other pictures than it was begun with (data %q, train-size %d, val-size %d, data-seed %d)", c.Data, c.TrainSize, c.ValSize, c.DataSeed)
 	}
 	for _, q := range s.m.Params() {
 		if err := copyTensor(q.Data, f, q.Name, q.Shape); err != nil {
@@ -120,10 +123,15 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	return p, nil
 }
 
-// fingerprint hashes pictures and labels.
-func fingerprint(s *dataset.Set) string {
+// fingerprint hashes what decides the result besides the settings: pictures to train and
+// to validate on, with their labels, size and normalisation.
+func (m *Model) fingerprint(sets ...*dataset.Set) string {
 	h := sha256.New()
-	h.Write(s.Labels)
-	h.Write(s.Images)
+	fmt.Fprintln(h, m.Rows, m.Cols, m.Norm.Mean, m.Norm.Std)
+	for _, s := range sets {
+		fmt.Fprintln(h, s.Len())
+		h.Write(s.Labels)
+		h.Write(s.Images)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -58,8 +58,12 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 // Update makes one update of every parameter on the pictures at[0], at[1], ... of set, at
 // most Config.Batch of them, with the exact gradient and the factor rate on the learning
 // rates. It returns the mean loss before the update, and changes nothing when that or the
-// gradient is not finite.
+// gradient is not finite. With the setting "detached" there is no exact gradient, and it
+// fails.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
+	if s.m.Config.Gradient == "detached" {
+		return 0, &SettingError{"gradient", s.m.Config.Gradient, "expected exact"}
+	}
 	var t tally
 	loss = s.exact(set, at, &t)
 	norm, what := s.check(loss)

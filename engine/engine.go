@@ -155,12 +155,13 @@ func (e *Engine) tasksFor(n int, flops float64) int {
 		return min(n, 1)
 	}
 	if e.smallWork > 0 {
-		n = min(n, int(4*flops/e.smallWork)+1)
+		n = int(min(float64(n), 4*flops/e.smallWork+1))
 	}
 	return min(n, 4*e.Threads())
 }
 
 // part returns the bounds of task t when n units are split evenly over tasks.
 func part(n, tasks, t int) (lo, hi int) {
-	return n * t / tasks, n * (t + 1) / tasks
+	at := func(t int) int { return int(int64(n) * int64(t) / int64(tasks)) }
+	return at(t), at(t + 1)
 }

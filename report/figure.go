@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"html"
 	"image/color"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"dpnbench/internal/atomicfile"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -57,38 +60,13 @@ func (f figure) save(path string) error {
 	for i, name := range Files(path) {
 		b, err := encoders[i]()
 		if err == nil {
-			err = writeFile(name, b)
+			err = atomicfile.Write(name, func(w io.Writer) error { _, err := w.Write(b); return err })
 		}
 		if err != nil {
 			return fmt.Errorf("report: figure %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// writeFile writes b under a temporary name beside the file and renames it.
-func writeFile(name string, b []byte) (err error) {
-	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(t.Name())
-		}
-	}()
-	_, err = t.Write(b)
-	if err == nil {
-		// CreateTemp's mode is for secrets; figures are to be read by others.
-		err = t.Chmod(0o644)
-	}
-	if e := t.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(t.Name(), name)
 }
 
 func (f figure) png() ([]byte, error) {

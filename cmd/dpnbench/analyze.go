@@ -116,10 +116,12 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 		z.printf("law over the steps        rho %.4f (95%% interval %.4f to %.4f), Pearson r of log D %.3f\n", law.Rho, law.RhoCI[0], law.RhoCI[1], float64(law.Pearson))
 	}
 	path := filepath.Join(z.out, "analysis.json")
+	_, err = os.Stat(path)
+	again := err == nil
 	if err := saveJSON(path, r); err != nil {
 		return nil, err
 	}
-	if err := z.figures(r, m); err != nil {
+	if err := z.figures(r, m, again); err != nil {
 		return nil, err
 	}
 	z.note("written  %s and figures beside it\n", path)
@@ -141,9 +143,9 @@ func layerCells(l separation.Layer) []string {
 const leastLawPoints = 4
 
 // figures draws D over layers and steps, and the PCA scatter of each layer. A figure that
-// these data do not allow is left out, with a note, and what an earlier analysis drew in
-// its place is removed.
-func (z *analysis) figures(r *dpn.Analysis, m *dpn.Model) error {
+// these data do not allow is left out, with a note, and in a folder that is analysed again
+// what was drawn in its place is removed.
+func (z *analysis) figures(r *dpn.Analysis, m *dpn.Model, again bool) error {
 	var names []string
 	var layers, steps []float64
 	for _, l := range r.Layers {
@@ -194,7 +196,9 @@ func (z *analysis) figures(r *dpn.Analysis, m *dpn.Model) error {
 		}
 		if err != nil {
 			for _, old := range report.Files(path) {
-				os.Remove(old)
+				if again {
+					os.Remove(old)
+				}
 			}
 			z.note("no figure %q: %v\n", f.name, err)
 		}

@@ -32,6 +32,9 @@ an earlier demo wrote to the same folder is replaced.`,
 	return c
 }
 
+// demoFile marks a folder as one of demo, which may replace what is in it.
+const demoFile = "demo.json"
+
 func (a *app) demo(ctx context.Context, out string) error {
 	start := time.Now()
 	e, err := a.engine()
@@ -42,7 +45,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err := outputFolder("--out", out); err != nil {
 		return err
 	}
-	marker := filepath.Join(out, "demo.json")
+	marker := filepath.Join(out, demoFile)
 	for _, name := range runFiles {
 		_, run := os.Stat(filepath.Join(out, name))
 		if _, err := os.Stat(marker); run == nil && err != nil {
@@ -87,6 +90,9 @@ func (a *app) demo(ctx context.Context, out string) error {
 
 	a.note("\n3. Analyse: how the classes separate, layer by layer and step by step\n")
 	z := &analysis{app: a, out: filepath.Join(out, "analysis")}
+	if err := outputFolder("--out", z.out); err != nil {
+		return err
+	}
 	found, err := z.analyze(ctx, e, model, data.Test)
 	if err != nil {
 		return err

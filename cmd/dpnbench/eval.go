@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,10 +91,12 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
 	if err := v.writeJSON(struct {
-		Model string `json:"model"`
-		Data  string `json:"data"`
-		dpn.Score
-	}{v.model.path, data.Name, s}); err != nil {
+		Model    string           `json:"model"`
+		Data     string           `json:"data"`
+		Samples  int              `json:"samples"`
+		Loss     separation.Float `json:"loss"`
+		Accuracy float64          `json:"accuracy"`
+	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy}); err != nil {
 		return err
 	}
 	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)

@@ -158,7 +158,7 @@ func TestPath(t *testing.T) {
 	}
 	succeed(t, "eval", "--model", model, "--json", js) // on the data that it was trained on
 	load(t, js, &score)
-	if score.Samples != 200 || score.Loss != r.TestLoss || score.Accuracy != r.TestAccuracy {
+	if score.Samples != 200 || score.Loss != float64(r.TestLoss) || score.Accuracy != r.TestAccuracy {
 		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
 	}
 
@@ -389,6 +389,70 @@ func TestJSONTargets(t *testing.T) {
 	}
 }
 
+// TestDemo runs the demo as a newcomer does, in a folder that is not there yet.
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten seconds or more")
+	}
+	out := filepath.Join(t.TempDir(), "demo")
+	text := succeed(t, "demo", "--out", out)
+	for _, f := range []string{dpn.ModelFile, "training.png", "analysis/layers.png", "analysis/steps.png", "analysis/pca.png", "analysis/analysis.json"} {
+		name := filepath.Join(out, f)
+		if _, err := os.Stat(name); err != nil || !strings.Contains(text, name) {
+			t.Errorf("%s: %v, and the demo printed %q", name, err, text)
+		}
+	}
+	fails(t, []string{"train", "--preset", "compact", "--out", out}, "--out", "an earlier run")
+}
+
+// TestOverwrite checks what is left beside the model of a new run in an old folder.
+func TestOverwrite(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 120)
+	out := filepath.Join(dir, "run")
+	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")
+	succeed(t, train...)
+	write(t, filepath.Join(out, demoFile), []byte("{}"))
+	// A new run whose figures cannot be drawn keeps its results, and not those of the old one.
+	os.Remove(filepath.Join(out, "training.png"))
+	if err := os.Mkdir(filepath.Join(out, "training.png"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	js := filepath.Join(dir, "r.json")
+	_, errs, status := dpnbench(t, with(train, "--overwrite", "--seed", "9", "--json", js)...)
+	if status != exitUsage || !strings.Contains(errs, "training.png") {
+		t.Errorf("status %d, %q", status, errs)
+	}
+	for _, name := range []string{js, filepath.Join(out, resultFile)} {
+		var r trainResult
+		if load(t, name, &r); r.Seed != 9 {
+			t.Errorf("%s is of seed %d, want 9", name, r.Seed)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(out, demoFile)); err == nil {
+		t.Error("a folder that was overwritten still counts as one of the demo")
+	}
+}
+
+// TestRunFolder checks the folders of runs that name none.
+func TestRunFolder(t *testing.T) {
+	data := t.TempDir()
+	idx(t, data, 120)
+	t.Chdir(t.TempDir())
+	train := with(append([]string{"train"}, small...), "--data", data, "--quiet")
+	for range 2 {
+		succeed(t, train...)
+	}
+	for _, name := range []string{"runs/compact-1", "runs/compact-2"} {
+		if _, err := os.Stat(filepath.Join(name, dpn.ModelFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	write(t, "runs", nil)
+	fails(t, train, "runs", "--out")
+}
+
 // TestResumeCommand resumes by the folder alone.
 func TestResumeCommand(t *testing.T) {
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
@@ -404,5 +468,5 @@ func TestResumeCommand(t *testing.T) {
 	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
 	other := t.TempDir()
 	idx(t, other, 130)
-	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "other training pictures")
+	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "other pictures")
 }

@@ -65,6 +65,11 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
+	root.PersistentPreRun = func(*cobra.Command, []string) {
+		if a.json == "/dev/stdout" { // it may lead to a file, which must not be replaced
+			a.json = "-"
+		}
+	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s (see %q)", flagProblem.Replace(err.Error()), c.CommandPath()+" --help")
 	})
@@ -235,6 +240,9 @@ func (a *app) checkJSON(inputs ...string) error {
 		if i, ierr := os.Stat(in); err == nil && ierr == nil && os.SameFile(st, i) {
 			return fmt.Errorf("--json %s: is the input %s", a.json, in)
 		}
+	}
+	if err == nil && !st.Mode().IsRegular() {
+		return nil // a reader of a pipe takes the first close for the end
 	}
 	if err == nil {
 		f, err := os.OpenFile(a.json, os.O_WRONLY, 0)

@@ -12,6 +12,7 @@ import (
 	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/report"
 
@@ -120,27 +121,27 @@ type training struct {
 
 // trainResult is the JSON of train.
 type trainResult struct {
-	Preset         string      `json:"preset"`
-	Seed           uint64      `json:"seed"`
-	Tier           string      `json:"tier"`
-	Threads        int         `json:"threads"`
-	Data           string      `json:"data"`
-	TrainSamples   int         `json:"train_samples"` // with those kept for validation
-	TestSamples    int         `json:"test_samples"`
-	Epochs         []dpn.Epoch `json:"epochs"`
-	BestEpoch      int         `json:"best_epoch"`
-	TestLoss       float64     `json:"test_loss"`
-	TestAccuracy   float64     `json:"test_accuracy"`
-	Steps          int         `json:"steps"`           // updates made
-	Seconds        float64     `json:"seconds"`         // of all of training
-	PrepareSeconds float64     `json:"prepare_seconds"` // of that, before the first epoch
-	SecondsPerStep float64     `json:"seconds_per_step"`
-	Parameters     int         `json:"parameters"`
-	MACsPerSample  int         `json:"macs_per_sample"`
-	PeakRSSBytes   int64       `json:"peak_rss_bytes"`
-	WeightsSHA256  string      `json:"weights_sha256"`
-	Config         dpn.Config  `json:"config"`
-	Out            string      `json:"out"`
+	Preset         string           `json:"preset"`
+	Seed           uint64           `json:"seed"`
+	Tier           string           `json:"tier"`
+	Threads        int              `json:"threads"`
+	Data           string           `json:"data"`
+	TrainSamples   int              `json:"train_samples"` // with those kept for validation
+	TestSamples    int              `json:"test_samples"`
+	Epochs         []dpn.Epoch      `json:"epochs"`
+	BestEpoch      int              `json:"best_epoch"`
+	TestLoss       separation.Float `json:"test_loss"`
+	TestAccuracy   float64          `json:"test_accuracy"`
+	Steps          int              `json:"steps"`           // updates made
+	Seconds        float64          `json:"seconds"`         // of all of training
+	PrepareSeconds float64          `json:"prepare_seconds"` // of that, before the first epoch
+	SecondsPerStep float64          `json:"seconds_per_step"`
+	Parameters     int              `json:"parameters"`
+	MACsPerSample  int              `json:"macs_per_sample"`
+	PeakRSSBytes   int64            `json:"peak_rss_bytes"`
+	WeightsSHA256  string           `json:"weights_sha256"`
+	Config         dpn.Config       `json:"config"`
+	Out            string           `json:"out"`
 }
 
 // resolve puts together the settings: preset, file (or the folder to resume), flags.
@@ -252,17 +253,18 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return settingError(err, flags, "--")
 	}
-	if err := t.checkJSON(t.config); err != nil {
-		return err
-	}
 	if err := t.prepareOut(c); err != nil {
 		return err
 	}
-	r, err := t.train(ctx, e, m, data)
-	if err != nil {
+	if err := t.checkJSON(t.config); err != nil {
+		os.Remove(t.out) // if it is new, and so empty
 		return err
 	}
-	return t.writeJSON(r)
+	r, err := t.train(ctx, e, m, data)
+	if r != nil {
+		err = errors.Join(t.writeJSON(r), err)
+	}
+	return err
 }
 
 // enoughMemory refuses what cannot fit, before the system has to.
@@ -275,7 +277,7 @@ func enoughMemory(c dpn.Config, data *dataset.Data) error {
 }
 
 // runFiles are what training leaves in its folder.
-var runFiles = []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile, resultFile}
+var runFiles = []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile, resultFile, "training.png", "training.svg"}
 
 // resultFile holds what train --json writes.
 const resultFile = "train.json"
@@ -283,11 +285,18 @@ const resultFile = "train.json"
 // prepareOut chooses the folder, makes it, and refuses to overwrite an earlier run.
 func (t *training) prepareOut(c dpn.Config) error {
 	if t.out == "" {
-		for i := 1; ; i++ {
+		err := os.MkdirAll("runs", 0o755)
+		for i := 1; err == nil; i++ {
 			t.out = filepath.Join("runs", fmt.Sprintf("%s-%d", c.Preset, i))
-			if _, err := os.Stat(t.out); os.IsNotExist(err) {
+			if err = os.Mkdir(t.out, 0o755); err == nil {
 				break
 			}
+			if errors.Is(err, os.ErrExist) {
+				err = nil
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("folder runs: %w; choose another by --out", reason(err))
 		}
 	}
 	if err := outputFolder("--out", t.out); err != nil {
@@ -298,10 +307,12 @@ func (t *training) prepareOut(c dpn.Config) error {
 			return fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --resume or --overwrite", t.out, name)
 		}
 	}
+	os.Remove(filepath.Join(t.out, demoFile)) // it is no demo's any more
 	return nil
 }
 
-// train trains m, prints its progress, evaluates it, draws its curves and keeps the results.
+// train trains m, prints its progress, evaluates it, keeps the results and draws its
+// curves. When it is these that fail, it returns the results with the error.
 func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*trainResult, error) {
 	c := m.Config
 	t.note("%s on %s: %d + %d pictures, %d parameters, %.2f M multiply-adds a picture; %s, %s\n",
@@ -329,11 +340,17 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 				val = fmt.Sprintf("   validation %.4f %6.2f%%", *h.ValLoss, 100**h.ValAccuracy)
 			}
 			t.note("epoch %*d   loss %.4f %6.2f%%%s   %.1f s\n", len(fmt.Sprint(c.Epochs)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val, h.Seconds)
+			if h.Epoch == 1 { // what is beside the model belongs to an earlier one
+				os.Remove(filepath.Join(t.out, resultFile))
+			}
 			t.afterInterrupt = fmt.Sprintf(": the epochs up to %d are kept, go on with train --out %s --resume", h.Epoch, t.out)
 		},
 		OnStep: func(done, all int, loss float64) { progress("train", done, all) },
 	}
 	t.afterInterrupt = ": no epoch was finished"
+	if t.resume {
+		t.afterInterrupt = fmt.Sprintf(": no further epoch was finished, go on with train --out %s --resume", t.out)
+	}
 	res, err := m.Fit(ctx, e, data.Train, opt)
 	finish(b)
 	if err != nil {
@@ -346,7 +363,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	r := &trainResult{
 		Preset: c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
 		TrainSamples: data.Train.Len(), TestSamples: data.Test.Len(),
-		Epochs: res.Epochs, BestEpoch: res.Best, TestLoss: score.Loss, TestAccuracy: score.Accuracy,
+		Epochs: res.Epochs, BestEpoch: res.Best, TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy,
 		Steps: res.Updates, Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		Config: m.Config, Out: t.out,
@@ -354,11 +371,11 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", score.Loss, 100*score.Accuracy, count(score.Samples, "picture"), res.Best)
 	t.note("%.1f s in all, of which %.1f s to prepare; %s of %.3g s each; weights %s\n",
 		res.Seconds, res.PrepareSeconds, count(res.Updates, "update"), res.SecondsPerStep, r.WeightsSHA256[:16])
-	if err := trainingCurves(t.out, c, data.Name, res.Epochs); err != nil {
-		return nil, err
-	}
 	if err := saveJSON(filepath.Join(t.out, resultFile), r); err != nil {
-		return nil, err
+		return r, err
+	}
+	if err := trainingCurves(t.out, c, data.Name, res.Epochs); err != nil {
+		return r, err
 	}
 	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
 	return r, nil

@@ -4,19 +4,41 @@ package atomicfile
 
 import (
 	"bufio"
+	"crypto/rand"
 	"io"
 	"os"
 	"path/filepath"
 )
 
-// Write replaces the file at path by what write writes: to a temporary name in the same
-// folder, synced, renamed, and the folder synced. On an error the old file stays.
-func Write(path string, write func(w io.Writer) error) (err error) {
-	dir, name := filepath.Split(path)
-	if dir == "" {
-		dir = "."
+// Remove removes the file at path, if there is one, and the unfinished files that a
+// crash has left of it.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
 	}
-	f, err := os.CreateTemp(dir, "."+name+".*")
+	left, _ := filepath.Glob(temporary(path, "*"))
+	for _, name := range left {
+		os.Remove(name)
+	}
+	return nil
+}
+
+// temporary is the name under which a file is written.
+func temporary(path, unique string) string {
+	dir, name := filepath.Split(path)
+	return filepath.Join(dir, "."+name+".unfinished-"+unique)
+}
+
+// Write replaces the file at path by what write writes: to a temporary name in the same
+// folder, synced, renamed, and the folder synced. On an error the old file stays. An old
+// file's permissions are kept.
+func Write(path string, write func(w io.Writer) error) (err error) {
+	mode := os.FileMode(0o666) // less the umask
+	old, statErr := os.Stat(path)
+	if statErr == nil {
+		mode = old.Mode().Perm()
+	}
+	f, err := os.OpenFile(temporary(path, rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -33,8 +55,10 @@ func Write(path string, write func(w io.Writer) error) (err error) {
 	if err = w.Flush(); err != nil {
 		return err
 	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
+	if statErr == nil {
+		if err = f.Chmod(mode); err != nil {
+			return err
+		}
 	}
 	if err = f.Sync(); err != nil {
 		return err
@@ -45,7 +69,7 @@ func Write(path string, write func(w io.Writer) error) (err error) {
 	if err = os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	if d, derr := os.Open(dir); derr == nil { // not every system can sync a folder
+	if d, derr := os.Open(filepath.Dir(path)); derr == nil { // not every system can sync a folder
 		d.Sync()
 		d.Close()
 	}

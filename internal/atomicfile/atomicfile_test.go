@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -41,5 +42,35 @@ func TestFailure(t *testing.T) {
 	}
 	if err := Write(filepath.Join(dir, "none", "f"), func(io.Writer) error { return nil }); err == nil {
 		t.Error("no error for a missing folder")
+	}
+}
+
+// TestModeAndRemove checks that an old file's permissions are kept, and that Remove takes
+// what a crash has left along.
+func TestModeAndRemove(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && st.Mode().Perm()&0o077 != 0 {
+		t.Errorf("the file became %v, %v", st.Mode(), err)
+	}
+	for _, name := range []string{temporary(path, "1"), filepath.Join(dir, "g")} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 || list[0].Name() != "g" {
+		t.Errorf("left: %v", list)
+	}
+	if err := Remove(path); err != nil {
+		t.Errorf("of no file: %v", err)
 	}
 }
