@@ -376,7 +376,7 @@ func TestNEONReductions(t *testing.T) {
 func TestNEONTile(t *testing.T) { newTwins(t).rounds((*twins).tile) }
 
 func (h *twins) tile() {
-	for rows := 1; rows <= mr; rows++ {
+	for rows := 1; rows <= genericMR; rows++ {
 		for _, k := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 23, 64} {
 			for c, a := range [][2]int{{k, 1}, {1, rows}, {k + 3, 1}, {2, 2*rows + 1}, {2*k + 1, 2}, {0, 1}, {1, 0}} {
 				ars, acs := a[0], a[1]
@@ -409,7 +409,9 @@ func (h *twins) tile() {
 	for m := range 21 {
 		const k, ld = 7, 18
 		bufs := [][]float32{h.numbers(m*k, 0), h.numbers(k*genericNR, 0), h.numbers(m*ld, 0)}
-		run := func(t *kernels, b [][]float32) { t.panel(k, b[0], k, 1, b[1], genericNR, b[2], ld, m, true, b[1]) }
+		run := func(t *kernels, b [][]float32) {
+			t.panel(k, left{rows: m, cols: k, rs: k, cs: 1, data: b[0]}, b[1], genericNR, b[2], ld, true, b[1])
+		}
 		h.same(2, run, bufs, "panel: m %d", m)
 	}
 }
