@@ -98,7 +98,7 @@ func TestBadModels(t *testing.T) {
 		{`no tensor "denoising_potential.A"`, drop("denoising_potential.A")},
 		{"feature_extractor.weight", func(f *safetensors.File) {
 			w := f.Tensor("feature_extractor.weight")
-			w.Shape, w.Data = []int{0, 1 << 40}, nil
+			w.Shape, w.Data = []int{0, math.MaxInt}, nil
 		}},
 		{"expected 2 dimensions", func(f *safetensors.File) { f.Tensor("denoising_potential.mu").Shape = []int{20} }},
 		{"has shape [3 1], expected [3]", func(f *safetensors.File) { f.Tensor("classifier.bias").Shape = []int{3, 1} }},
