@@ -59,7 +59,7 @@ func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []
 		if i+1 < rows {
 			second = 1
 		}
-		a0, a1 := a[i*ars:], a[(i+second)*ars:]
+		a0, a1 := i*ars, (i+second)*ars
 		for j := 0; j < genericNR; j += 4 {
 			c0, c1 := (*[4]float32)(c[i*crs+j:]), (*[4]float32)(c[(i+second)*crs+j:])
 			var s00, s01, s02, s03, s10, s11, s12, s13 float32
@@ -69,7 +69,7 @@ func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []
 			}
 			for p := range k {
 				y := (*[4]float32)(b[p*brs+j:])
-				x0, x1 := a0[p*acs], a1[p*acs]
+				x0, x1 := a[a0+p*acs], a[a1+p*acs]
 				s00 = x0*y[0] + s00
 				s01 = x0*y[1] + s01
 				s02 = x0*y[2] + s02
