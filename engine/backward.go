@@ -194,54 +194,62 @@ func (j *gradientJob) run(worker, task int) {
 			t0, t1 := part(tiles, mb, ib)
 			block := w.sliceTiles(e.k, t0, t1)
 			for pn := p0; pn < p1; pn++ {
-				e.multiplyPanel(arena, dp, block, &operand{packed: x}, row, pn, 0, k1-k0, j.t1 < tr.Steps || kb > 0)
+				e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, j.t1 < tr.Steps || kb > 0)
 			}
 			row += block.rows
 		}
 	}
 }
 
-// operands computes W_i^T and the panels [p0, p1) of D_i for the inner indices [k0, k1)
-// of W_i^T D_i, some rows at a time. Long rows of W_i are stored in strips.
-func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x *Packed) {
-	const (
-		chunk    = 16
-		longRows = 128 // up to here all of W_i stays near without that
-	)
-	e, m, tr, d := j.e, j.m, j.tr, j.m.D
-	x = &arena.packed
-	*x = Packed{k: e.k, rows: k1 - k0, cols: d}
-	x.data = arena.floats(slotB, x.size())
-	ld := x.panels() * e.k.nr
-	strips := d > longRows
-	var ws []float32
-	if strips {
-		w = e.k.strips(arena, slotA, d, k1-k0)
-		ws = arena.floats(slotW, chunk*ld)
-	} else {
-		ws = arena.floats(slotA, (k1-k0)*ld)
-		w = left{rows: d, cols: k1 - k0, rs: 1, cs: ld, data: ws}
+// longRows is the number of features up to which all of W_i and D_i of a block stay
+// near: their rows are then multiplied as they are.
+const longRows = 128
+
+// operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, for the inner
+// indices [k0, k1) of W_i^T D_i.
+func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x operand) {
+	n, d := k1-k0, j.m.D
+	if d <= longRows {
+		ld := leading(d)
+		ws, xs := arena.floats(slotA, n*ld), arena.floats(slotCentre, n*ld)
+		for k := k0; k < k1; {
+			at := (k - k0) * ld
+			k += j.rows(ws[at:], xs[at:], ld, i, k, k1-k)
+		}
+		return left{rows: d, cols: n, rs: 1, cs: ld, data: ws},
+			operand{direct: Matrix{Data: xs, Rows: n, Cols: d, RS: ld, CS: 1}}
 	}
-	xs := arena.floats(slotCentre, chunk*ld)
+	const chunk = 16 // rows that go into strips and panels at a time
+	e := j.e
+	w = e.k.strips(arena, slotA, d, n)
+	p := &arena.packed
+	*p = Packed{k: e.k, rows: n, cols: d}
+	p.data = arena.floats(slotB, p.size())
+	ld := p.panels() * e.k.nr
+	ws, xs := arena.floats(slotW, chunk*ld), arena.floats(slotCentre, chunk*ld)
 	clear(xs) // the columns past the edge
 	for k := k0; k < k1; {
-		t, b := j.t1-1-k/tr.Rows, k%tr.Rows
-		n := min(tr.Rows-b, k1-k, chunk) // rows of one step
-		at := (t*m.K+i)*tr.Rows + b
-		e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, n, d)
-		e.k.pullRows(ws, ld, tr.R[at:at+n], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+n], 0.5, xs, ld, d)
-		for r := range n {
-			if strips {
-				w.setColumn(e.k, k-k0+r, ws[r*ld:(r+1)*ld])
-			}
-			x.setRow(k-k0+r, xs[r*ld:(r+1)*ld], p0, p1)
+		at := k - k0
+		rows := j.rows(ws, xs, ld, i, k, min(k1-k, chunk))
+		for r := range rows {
+			w.setColumn(e.k, at+r, ws[r*ld:(r+1)*ld])
+			p.setRow(at+r, xs[r*ld:(r+1)*ld], p0, p1)
 		}
-		if !strips {
-			ws = ws[n*ld:]
-		}
-		k += n
+		k += rows
 	}
-	return w, x
+	return w, operand{packed: p}
+}
+
+// rows computes up to most rows of W_i and D_i from inner index k on, all of one step, and
+// returns how many.
+func (j *gradientJob) rows(ws, xs []float32, ld, i, k, most int) int {
+	e, m, tr, d := j.e, j.m, j.tr, j.m.D
+	t, b := j.t1-1-k/tr.Rows, k%tr.Rows
+	n := min(tr.Rows-b, most)
+	at := (t*m.K+i)*tr.Rows + b
+	e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, n, d)
+	e.k.pullRows(ws, ld, tr.R[at:at+n], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+n], 0.5, xs, ld, d)
+	return n
 }
 
 // centre computes dmu_i and dc_i.
