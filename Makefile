@@ -2,7 +2,7 @@
 # test-arm64 and test-machines emulators (Debian: qemu-user).
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-arm64 test-machines check bench lint clean
+.PHONY: help build demo test test-arm64 test-machines check bench peers lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ check: build ## every kernel on every tier against the reference
 
 bench: ## products, ascent and training steps, with their share of the measured peak
 	go test -run NONE -bench . ./bench/
+
+peers: ## our products against those of OpenBLAS, in one run (bench/peers)
+	@pkg-config --exists openblas || { echo "OpenBLAS or pkg-config is missing (Debian: apt-get install gcc pkg-config libopenblas-dev)"; exit 1; }
+	go run -tags openblas ./bench/peers/openblas
 
 lint: ## formatting, vet on several systems, builds without assembly
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }

@@ -129,11 +129,20 @@ type packJob struct {
 
 func (j *packJob) run(_, task int) {
 	lo, hi := part(j.p.panels(), j.tasks, task)
-	nb := j.p.blocks()
+	j.p.fill(j.b, lo, hi)
+}
+
+// fill packs the panels [p0, p1) of b.
+func (p *Packed) fill(b Matrix, p0, p1 int) {
+	const rows = 16 // at a time, so that the panels share pages of b
+	nr, nb := p.k.nr, p.blocks()
 	for kb := range nb {
-		k0, k1 := part(j.b.Rows, nb, kb)
-		for pn := lo; pn < hi; pn++ {
-			packPanel(j.p.panel(pn, k0, k1), j.b, k0, k1, pn*j.p.k.nr, j.p.k.nr)
+		k0, k1 := part(b.Rows, nb, kb)
+		for r0 := k0; r0 < k1; r0 += rows {
+			r1 := min(r0+rows, k1)
+			for pn := p0; pn < p1; pn++ {
+				packPanel(p.panel(pn, k0, k1)[(r0-k0)*nr:(r1-k0)*nr], b, r0, r1, pn*nr, nr)
+			}
 		}
 	}
 }
@@ -150,7 +159,7 @@ func packPanel(dst []float32, b Matrix, k0, k1, j0, nr int) {
 			return
 		}
 		for p := k0; p < k1; p++ {
-			copy(dst[(p-k0)*nr:(p-k0)*nr+nr], b.Data[p*b.RS+j0:])
+			*(*[32]float32)(dst[(p-k0)*32:]) = *(*[32]float32)(b.Data[p*b.RS+j0:])
 		}
 		return
 	}
@@ -213,6 +222,10 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
 	}
+	if c.Rows <= e.k.mc { // every panel serves once: the thread that needs it packs it
+		e.matMulOperand(c, a, operand{direct: b, pack: true}, acc)
+		return
+	}
 	cols := max(packFloats/max(b.Rows, 1), 64) / e.k.nr * e.k.nr
 	p := &e.gemm.packed
 	for j := 0; j < b.Cols; j += cols {
@@ -225,10 +238,12 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 	}
 }
 
-// operand is a right operand: packed, or read where it lies (CS 1).
+// operand is a right operand: packed, or read where it lies (CS 1), or to be packed by
+// the thread that reads it.
 type operand struct {
 	packed *Packed
 	direct Matrix
+	pack   bool
 }
 
 func (b *operand) cols() int {
@@ -255,7 +270,9 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 	j.rowTasks, j.colTasks = 1, 1
 	if n := e.tasksFor(maxTasks, flops); n > 1 {
 		// Split the longer side, so that what the threads share is the smaller operand.
-		if strips := (c.Rows + e.k.mr - 1) / e.k.mr; c.Rows >= c.Cols {
+		if strips := (c.Rows + e.k.mr - 1) / e.k.mr; b.pack {
+			j.colTasks = min(n, e.k.panels(c.Cols))
+		} else if c.Rows >= c.Cols {
 			j.rowTasks = min(n, strips)
 			j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, e.k.panels(c.Cols))
 		} else {
@@ -285,8 +302,29 @@ func (j *gemmJob) run(worker, task int) {
 	if r0 == r1 || p0 == p1 {
 		return
 	}
+	if j.b.pack {
+		j.packAndMultiply(worker, p0, p1)
+		return
+	}
 	c := j.c.Slice(r0, r1, 0, j.c.Cols)
 	j.e.multiply(worker, c, j.a.Slice(r0, r1, 0, j.a.Cols), &j.b, p0, p1, j.acc)
+}
+
+// packAndMultiply packs some panels of B at a time, so that it reads long pieces of rows,
+// and multiplies with them while they are near.
+func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
+	const together = 4
+	e, b := j.e, j.b.direct
+	nr := e.k.nr
+	arena := &e.scratch[worker]
+	for p := p0; p < p1; p += together {
+		j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
+		part := &arena.packed
+		*part = Packed{k: e.k, rows: b.Rows, cols: j1 - j0}
+		part.data = arena.floats(slotB, part.size())
+		part.fill(b.Slice(0, b.Rows, j0, j1), 0, part.panels())
+		e.multiply(worker, j.c.Slice(0, j.c.Rows, j0, j1), j.a, &operand{packed: part}, 0, part.panels(), j.acc)
+	}
 }
 
 // multiply computes panels [p0, p1) of C = A B on one thread. C has column stride 1.

@@ -125,6 +125,11 @@ func matMulKernel(name string, packed bool) kernel {
 				return list
 			}
 			usual(257, 33, 40, 0, 0, 0, 0) // edges of row blocks
+			for _, lb := range []int{0, 2, 4} { // B packed by the threads, and packed before
+				for _, m := range []int{13, 63, 64, 65, 700} {
+					usual(m, 37, 150, 0, lb, 0, 1)
+				}
+			}
 			usual(30, 17, 512, 0, 0, 0, 0) // strides of 2048 and 4096 bytes
 			usual(30, 512, 17, 0, 0, 0, 0)
 			usual(30, 1024, 17, 0, 2, 0, 0)
