@@ -34,7 +34,7 @@ var avx2Kernels = kernels{
 	kc:                  innerBlock(16),
 	mc:                  outerBlock(innerBlock(16)),
 	linesAStep:          4,
-	rawTile:             sgemmAVX2_6x16,
+	rawPanel:            panelAVX2,
 	rawAdd:              addAVX2,
 	rawSubRows:          subRowsAVX2,
 	rawAxpy:             axpyAVX2,
@@ -56,6 +56,16 @@ var avx2Kernels = kernels{
 	fmaPeak:             fmaPeakAVX2,
 	flopsAPeakRound:     24 * 16,
 	peakRounds:          5000,
+}
+
+// panelAVX2 is one panel of a matrix product: see sgemmAVX512_14x32, with tiles of 6 x 16.
+func panelAVX2(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+	w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
+	for range tiles {
+		n := w.tile()
+		sgemmAVX2_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
+		w.step(n)
+	}
 }
 
 // sgemmAVX2_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16

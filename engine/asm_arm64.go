@@ -22,7 +22,7 @@ var neonKernels = kernels{
 	kc:                  innerBlock(16),
 	mc:                  outerBlock(innerBlock(16)),
 	linesAStep:          4,
-	rawTile:             sgemmNEON_6x16,
+	rawPanel:            panelNEON,
 	rawAdd:              addNEON,
 	rawSubRows:          subRowsNEON,
 	rawAxpy:             axpyNEON,
@@ -44,6 +44,16 @@ var neonKernels = kernels{
 	fmaPeak:             fmaPeakNEON,
 	flopsAPeakRound:     24 * 8,
 	peakRounds:          5000,
+}
+
+// panelNEON is one panel of a matrix product: see panelGeneric.
+func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+	w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
+	for range tiles {
+		n := w.tile()
+		sgemmNEON_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
+		w.step(n)
+	}
 }
 
 // sgemmNEON_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16

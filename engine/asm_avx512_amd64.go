@@ -23,7 +23,7 @@ var avx512Kernels = kernels{
 	kc:                  innerBlock(32),
 	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
-	rawTile:             sgemmAVX512_14x32,
+	rawPanel:            sgemmAVX512_14x32,
 	rawAdd:              addAVX512,
 	rawSubRows:          subRowsAVX512,
 	rawAxpy:             axpyAVX512,
@@ -47,15 +47,18 @@ var avx512Kernels = kernels{
 	peakRounds:          5000,
 }
 
-// sgemmAVX512_14x32 is one tile of a matrix product: for i < rows (1 to 14), j < 32
+// sgemmAVX512_14x32 is one panel of a matrix product: tiles of rows rows, the first longer
+// of them one row more (14 at most); for every row i of all tiles, j < 32
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise. next, from which
-// step bytes are fetched into the cache for every second p, takes no part in it.
+// starting from the old value of c when acc is set, from +0 otherwise. The rows of A of
+// each tile begin strip floats after those of the tile before, or follow them if strip is
+// 0. next, from which step bytes are fetched into the cache for every second p, takes no
+// part in it.
 //
 //go:noescape
-func sgemmAVX512_14x32(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // addAVX512 sets dst[j] = x[j] + y[j].
 //

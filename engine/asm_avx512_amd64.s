@@ -98,23 +98,32 @@ odd: \
 	PREFETCHT0 124(DI) \
 	ADDQ R13, DI
 
-// func sgemmAVX512_14x32(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
-TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-160
-	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
+// The arguments a, c, next, tiles and longer are counted on from tile to tile.
+//
+// func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-184
 	MOVQ ars+32(FP), R10
 	MOVQ acs+40(FP), R11
-	MOVQ b_base+48(FP), BX
-	MOVQ brs+72(FP), R12
-	MOVQ c_base+80(FP), DI
-	MOVQ crs+104(FP), R13
-	MOVQ rows+112(FP), AX
-	MOVBQZX acc+120(FP), DX
+	MOVQ brs+80(FP), R12
+	MOVQ crs+112(FP), R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+152(FP), R15
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ b_base+56(FP), BX
+	MOVQ c_base+88(FP), DI
+	MOVQ rows+128(FP), AX
+	CMPQ longer+136(FP), $0
+	JLE  even
+	SUBQ $1, longer+136(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
+	MOVBQZX acc+144(FP), DX
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 
@@ -197,9 +206,8 @@ own:
 start:
 	LEAQ (SI)(R10*4), DX
 	ADDQ R10, DX
-	MOVQ next_base+128(FP), R15
 	MOVQ AX, DI              // rows
-	MOVQ step+152(FP), AX
+	MOVQ step+176(FP), AX
 	CMPQ DI, $13
 	JEQ  rows13
 	JGT  rows14
@@ -250,7 +258,7 @@ rows14:
 
 store:
 	MOVQ DI, CX
-	MOVQ c_base+80(FP), DI
+	MOVQ c_base+88(FP), DI
 	STORE(0, Z4, Z5)
 	STORE(1, Z6, Z7)
 	STORE(2, Z8, Z9)
@@ -266,6 +274,16 @@ store:
 	STORE(12, Z28, Z29)
 	STORE(13, Z30, Z31)
 done:
+	MOVQ DI, c_base+88(FP)
+	MOVQ strip+48(FP), AX
+	SHLQ $2, AX
+	JNE  apart
+	MOVQ R10, AX             // the rows of the tiles follow each other
+	IMULQ CX, AX
+apart:
+	ADDQ AX, a_base+8(FP)
+	SUBQ $1, tiles+120(FP)
+	JNE  tile
 	VZEROUPPER
 	RET
 

@@ -6,6 +6,53 @@ import "math"
 // the same bits. A kernel trusts its arguments: the methods of kernels (kernels.go)
 // check them.
 
+// panelGeneric is one panel of a matrix product: tiles of rows rows, the first longer of
+// them one row more (6 at most); for every row i of all tiles, j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise. The rows of A of
+// each tile begin strip floats after those of the tile before, or follow them if strip is
+// 0. next, from which step bytes are fetched into the cache for every fourth p, takes no
+// part in it.
+func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+	w := tileWalk{a: a, c: c, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer}
+	for range tiles {
+		n := w.tile()
+		sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
+		w.step(n)
+	}
+}
+
+// tileWalk walks down the tiles of a panel.
+type tileWalk struct {
+	a, c, next      []float32
+	ars, strip, crs int
+	rows, longer    int
+	fetch           int // floats that a tile fetches of next
+}
+
+// tile returns the number of rows of the tile.
+func (w *tileWalk) tile() int {
+	if w.longer > 0 {
+		return w.rows + 1
+	}
+	return w.rows
+}
+
+// step goes on to the next tile, after one of n rows. After the last one nothing is left
+// to stand on: the slices become as short as they must.
+func (w *tileWalk) step(n int) {
+	w.longer--
+	at := w.strip
+	if at == 0 {
+		at = n * w.ars
+	}
+	w.a = w.a[min(at, len(w.a)):]
+	w.c = w.c[min(n*w.crs, len(w.c)):]
+	w.next = w.next[min(w.fetch, len(w.next)):]
+}
+
 // sgemmGeneric6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)

@@ -14,13 +14,13 @@ type kernels struct {
 	// small to share, and no result.
 	flopsAMicrosecond float64
 
-	// rawTile is one tile of a matrix product, up to mr rows by nr columns (a multiple of
-	// the 16 lanes), which is also the width of a packed panel. Every linesAStep inner
-	// indices it fetches a cache line of the panel that comes next.
+	// rawPanel multiplies with one panel of nr columns (a multiple of the 16 lanes), in
+	// tiles of up to mr rows. Every linesAStep inner indices a tile fetches from the panel
+	// that comes next.
 	mr, nr     int
 	kc, mc     int // largest block of a product: inner indices and rows of A
 	linesAStep int
-	rawTile    func(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
@@ -56,7 +56,7 @@ var genericKernels = kernels{
 	kc:                  innerBlock(genericNR),
 	mc:                  outerBlock(innerBlock(genericNR)),
 	linesAStep:          4,
-	rawTile:             sgemmGeneric6x16,
+	rawPanel:            panelGeneric,
 	rawAdd:              addGeneric,
 	rawSubRows:          subRowsGeneric,
 	rawAxpy:             axpyGeneric,
@@ -115,32 +115,17 @@ func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, c
 	if w := span(m, crs, k.nr); len(c) < w {
 		short("panel", "c", len(c), w)
 	}
+	if tiles == 0 {
+		return
+	}
 	// Every tile fetches its share, so that no burst of fetches holds up the loads.
 	step := 0 // floats a fetch
-	if tiles > 0 {
+	if len(next) > 0 {
 		step = min((k.nr*k.linesAStep+tiles-1)/tiles, 16)
+	} else {
+		next = b
 	}
-	fetched := inner / k.linesAStep * step
-	for t := range tiles {
-		n := rows
-		if t < longer {
-			n++
-		}
-		if fetched <= len(next) {
-			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, next, 4*step)
-			next = next[fetched:]
-		} else {
-			k.rawTile(inner, a, ab.rs, ab.cs, b, brs, c, crs, n, acc, b, 0)
-		}
-		if t < tiles-1 {
-			c = c[n*crs:]
-			if ab.strip > 0 {
-				a = a[ab.strip:]
-			} else {
-				a = a[n*ab.rs:]
-			}
-		}
-	}
+	k.rawPanel(inner, a, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, 4*step)
 }
 
 // fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that

@@ -124,7 +124,7 @@ func matMulKernel(name string, packed bool) kernel {
 			if quick {
 				return list
 			}
-			usual(257, 33, 40, 0, 0, 0, 0) // edges of row blocks
+			usual(257, 33, 40, 0, 0, 0, 0)      // edges of row blocks
 			for _, lb := range []int{0, 2, 4} { // B packed by the threads, and packed before
 				for _, m := range []int{13, 63, 64, 65, 700} {
 					usual(m, 37, 150, 0, lb, 0, 1)
