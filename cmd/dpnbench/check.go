@@ -39,7 +39,8 @@ A case is KERNEL:NAME=NUMBER,...: m, k, n, rows, d, classes are sizes; steps the
 steps; la, lb, lc, lx, ly, ... layouts (0 row-major, 1 with padding, 2 column-major, 3 with
 padding, 4 neither stride 1); acc 1 adds to the old values; offset the distance of a
 buffer from the unreadable page before it in floats, or -1 for right against the one
-behind it; data 0 normal, 1 small integers, 2 of very different size; seed the draw.
+behind it; data 0 normal, 1 small integers, 2 of very different size, 3 powers of two, 4 with
+infinities, NaN, subnormal numbers and zeros; seed the draw.
 
 Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 		Example: `  dpnbench check                     # all cases, some seconds
@@ -173,7 +174,11 @@ func (a *app) checkTable(r *check.Report) {
 		if !k.BitsEqual {
 			equal = "NO"
 		}
-		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed), fmt.Sprint(k.MaxULP), fmt.Sprintf("%.3f", k.MaxErrorRatio), equal})
+		ratio := fmt.Sprintf("%.3f", k.MaxErrorRatio)
+		if k.MaxErrorRatio > 1e6 {
+			ratio = "beyond all"
+		}
+		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed), fmt.Sprint(k.MaxULP), ratio, equal})
 	}
 	a.table(rows)
 }

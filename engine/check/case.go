@@ -103,7 +103,8 @@ func layoutArg(name string) arg {
 
 var (
 	offsetArg = arg{name: "offset", usual: -1, min: -1, max: 15, sweep: offsets, quickSweep: quickOffsets}
-	dataArg   = arg{name: "data", max: 2, sweep: []int{0, 1, 2}, quickSweep: []int{0, 1, 2}}
+	dataArg   = arg{name: "data", max: 4, sweep: []int{0, 1, 2, 3, 4}, quickSweep: []int{0, 1, 2, 3, 4}}
+	finiteArg = arg{name: "data", max: 3, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 1, 2, 3}}
 	seedArg   = arg{name: "seed", usual: 1}
 )
 

@@ -13,7 +13,7 @@ import (
 var kernels = []kernel{
 	matMulKernel("matmul", false),
 	matMulKernel("matmul-packed", true),
-	{name: "set-factors", args: []arg{one(size("d", 17)), {name: "k", usual: 2, min: 1, max: 64}, offsetArg, dataArg, seedArg}, make: setFactors},
+	{name: "set-factors", args: []arg{one(size("d", 17)), {name: "k", usual: 2, min: 1, max: 64}, offsetArg, finiteArg, seedArg}, make: setFactors},
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
@@ -66,7 +66,9 @@ func longRows(quick bool) [][]int {
 }
 
 // filler returns a source of inputs: normal numbers (kind 0), small integers, whose
-// sums of products are exact (1), or numbers of very different size (2).
+// sums of products are exact (1), numbers of very different size (2), powers of two of
+// both signs, whose products are exact (3), or normal numbers among which some are
+// infinite, NaN, subnormal or zeros of both signs (4).
 func filler(r *engine.Rand, kind int) func() float32 {
 	var one [1]float32
 	switch kind {
@@ -78,10 +80,24 @@ func filler(r *engine.Rand, kind int) func() float32 {
 			return float32(math.Ldexp(float64(one[0]), r.Intn(41)-20))
 		}
 	}
-	return func() float32 {
+	if kind == 3 {
+		return func() float32 { return float32(math.Ldexp(float64(1-2*r.Intn(2)), r.Intn(9)-4)) }
+	}
+	normal := func() float32 {
 		r.Normal(one[:])
 		return one[0]
 	}
+	if kind == 4 {
+		inf := float32(math.Inf(1))
+		special := []float32{inf, -inf, float32(math.NaN()), 0, float32(math.Copysign(0, -1)), 0x1p-149, -0x1p-149, 0x1.8p-127, -0x1p-126}
+		return func() float32 {
+			if i := r.Intn(20 * len(special)); i < len(special) {
+				return special[i]
+			}
+			return normal()
+		}
+	}
+	return normal
 }
 
 func (c Case) rand() *engine.Rand { return engine.NewRand(uint64(c.get("seed")), 0) }
@@ -138,7 +154,7 @@ func matMulKernel(name string, packed bool) kernel {
 			usual(150, 210, 190, 2, 2, 2, 1)
 			r := engine.NewRand(11, 0)
 			for range 200 {
-				v := []int{r.Intn(70), r.Intn(70), r.Intn(70), r.Intn(5), r.Intn(5), r.Intn(5), r.Intn(2), r.Intn(17) - 1, r.Intn(3), r.Intn(1000)}
+				v := []int{r.Intn(70), r.Intn(70), r.Intn(70), r.Intn(5), r.Intn(5), r.Intn(5), r.Intn(2), r.Intn(17) - 1, r.Intn(5), r.Intn(1000)}
 				list = append(list, v)
 			}
 			return list
@@ -452,7 +468,12 @@ var (
 		func(a, x, _, _ float64) (float64, int) { return a * x, 1 },
 		func(e *engine.Engine, out []float32, a float32, x, _ []float32) { e.Scale(out, a, x) }}
 	relu = elementFunction{
-		func(_, x, _, _ float64) (float64, int) { return max(x, 0), 0 },
+		func(_, x, _, _ float64) (float64, int) {
+			if x > 0 {
+				return x, 0
+			}
+			return 0, 0 // also for NaN
+		},
 		func(e *engine.Engine, out []float32, _ float32, x, _ []float32) { e.ReLU(out, x) }}
 	reluBackward = elementFunction{
 		func(_, x, y, _ float64) (float64, int) {

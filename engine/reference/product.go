@@ -76,7 +76,12 @@ func MatMul(a, b, c0 blas64.General) (c, bound blas64.General) {
 	if len(c.Data) == 0 {
 		return c, bound
 	}
-	if a.Cols > 0 {
+	switch {
+	case a.Cols == 0:
+	case !finite(b): // blas64 leaves out products with 0, which are NaN here
+		multiply(a, b, c)
+		multiply(Abs(a), Abs(b), bound)
+	default:
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, a, b, 1, c)
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, Abs(a), Abs(b), 1, bound)
 	}
@@ -85,6 +90,29 @@ func MatMul(a, b, c0 blas64.General) (c, bound blas64.General) {
 		bound.Data[i] = Gamma(k)*bound.Data[i] + float64(k)*tiny
 	}
 	return c, bound
+}
+
+// multiply adds a b to c by plain loops.
+func multiply(a, b, c blas64.General) {
+	for i := range a.Rows {
+		for p := range a.Cols {
+			for j := range b.Cols {
+				c.Data[i*c.Stride+j] += a.Data[i*a.Stride+p] * b.Data[p*b.Stride+j]
+			}
+		}
+	}
+}
+
+// finite reports whether all elements of m are.
+func finite(m blas64.General) bool {
+	for i := range m.Rows {
+		for _, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
+			if v-v != 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Dot returns the dot product and its bound in sixteen lanes.
