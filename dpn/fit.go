@@ -3,9 +3,11 @@ package dpn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -140,7 +142,8 @@ type fitting struct {
 	step       *Trainer
 	progress
 
-	best      int // index of the best epoch, or -1
+	cleaned   bool // the folder, of what a crash has left
+	best      int  // index of the best epoch, or -1
 	bestModel [][]float32
 	data      string // fingerprint of the training pictures
 
@@ -324,11 +327,15 @@ func (f *fitting) write(better bool) error {
 			}
 		}
 	}
-	if len(f.history) == 1 { // an earlier state must not be taken for one of these models
+	if !f.cleaned {
+		f.cleaned = true
 		for _, name := range []string{StateFile, ModelFile, LastFile, MetricsFile, ConfigFile} {
-			if err := atomicfile.Remove(filepath.Join(dir, name)); err != nil {
-				return fileError("file", filepath.Join(dir, name), err)
-			}
+			atomicfile.Clean(filepath.Join(dir, name))
+		}
+	}
+	if path := filepath.Join(dir, StateFile); len(f.history) == 1 { // it is of an earlier run, and must not be taken for this one's
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fileError("state", path, err)
 		}
 	}
 	if err := writeText(filepath.Join(dir, ConfigFile), f.m.Config.TOML()); err != nil {

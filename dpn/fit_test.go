@@ -127,31 +127,54 @@ func TestRuinedWeights(t *testing.T) {
 }
 
 // TestOldState checks that a new run removes the state of an earlier one before it writes
-// its first model: resuming must not take the one for the other.
+// its first model, because resuming must not take the one for the other, and that what a
+// crash has left unfinished goes when training is resumed.
 func TestOldState(t *testing.T) {
 	d := digits(t, 256, 10)
 	dir := t.TempDir()
 	e := newEngine(t)
-	if _, err := newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: dir}); err != nil {
+	fit := func(seed uint64, resume bool) error {
+		c := tiny()
+		c.Seed, c.Epochs = seed, 2
+		if resume {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := newModel(t, c, d).Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnEpoch: func(Epoch) { cancel() }})
+			if !errors.Is(err, context.Canceled) {
+				return err
+			}
+		}
+		_, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: dir, Resume: resume})
+		return err
+	}
+	if err := fit(1, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, LastFile)); err != nil {
+	left := filepath.Join(dir, "."+StateFile+".unfinished-1")
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, LastFile), 0o755); err != nil { // the new run fails to write it
+	if err := fit(2, true); err != nil {
 		t.Fatal(err)
 	}
-	write := os.WriteFile(filepath.Join(dir, LastFile, "x"), nil, 0o644)
-	if write != nil {
-		t.Fatal(write)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what a crash left is still there")
 	}
-	c := tiny()
-	c.Seed = 7
-	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: dir}); err == nil {
-		t.Fatal("no error where a file cannot be written")
+	last := filepath.Join(dir, LastFile)
+	if err := os.Remove(last); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(last, 0o755); err != nil { // so that the new run fails to write it
+		t.Fatal(err)
+	}
+	if err := fit(7, false); err == nil || !strings.Contains(err.Error(), last) || strings.Contains(err.Error(), "unfinished") {
+		t.Errorf("error %v, want one about %s", err, last)
 	}
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); err == nil {
 		t.Error("the state of the earlier run is still there")
+	}
+	if _, err := Load(filepath.Join(dir, ModelFile)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -58,7 +58,7 @@ var avx2Kernels = kernels{
 	peakRounds:          5000,
 }
 
-// panelAVX2 is one panel of a matrix product: see sgemmAVX512_14x32, with tiles of 6 x 16.
+// panelAVX2 is one panel of a matrix product: see panelGeneric.
 func panelAVX2(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
 	w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
 	for range tiles {

@@ -24,35 +24,6 @@ func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int,
 	}
 }
 
-// tileWalk walks down the tiles of a panel.
-type tileWalk struct {
-	a, c, next      []float32
-	ars, strip, crs int
-	rows, longer    int
-	fetch           int // floats that a tile fetches of next
-}
-
-// tile returns the number of rows of the tile.
-func (w *tileWalk) tile() int {
-	if w.longer > 0 {
-		return w.rows + 1
-	}
-	return w.rows
-}
-
-// step goes on to the next tile, after one of n rows. After the last one nothing is left
-// to stand on: the slices become as short as they must.
-func (w *tileWalk) step(n int) {
-	w.longer--
-	at := w.strip
-	if at == 0 {
-		at = n * w.ars
-	}
-	w.a = w.a[min(at, len(w.a)):]
-	w.c = w.c[min(n*w.crs, len(w.c)):]
-	w.next = w.next[min(w.fetch, len(w.next)):]
-}
-
 // sgemmGeneric6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)

@@ -304,7 +304,8 @@ func (j *factorJob) run(worker, task int) {
 	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
 }
 
-// setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that reading down the columns stays within the cache.
+// setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that
+// reading down the columns stays within the cache.
 func (p *Packed) setSymmetricSum(a []float32) {
 	d, nr, nb := p.cols, p.k.nr, p.blocks()
 	for kb := range nb {

@@ -36,8 +36,9 @@
 //
 // No kernel reads or writes outside its slices, at any length and alignment; package
 // check holds every kernel against unreadable pages. (Kernels ask the cache to prefetch
-// what comes next, which touches nothing.) One call of an assembly function takes some
-// tens of microseconds at most, so it never holds up the scheduler or the collector.
+// what comes next, which touches nothing.) One call of an assembly function takes about
+// a hundred microseconds at most, because nothing can interrupt it; between the calls of
+// a long product the scheduler and the collector can.
 // Methods panic when shapes do not fit, with a message that names the operand.
 //
 // # Tiers

@@ -128,6 +128,36 @@ func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, c
 	k.rawPanel(inner, a, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, 4*step)
 }
 
+// tileWalk walks down the tiles of a panel, for the tiers whose assembly is one tile. Each
+// has the loop to itself, because calls by way of a variable cost a percent.
+type tileWalk struct {
+	a, c, next      []float32
+	ars, strip, crs int
+	rows, longer    int
+	fetch           int // floats that a tile fetches of next
+}
+
+// tile returns the number of rows of the tile.
+func (w *tileWalk) tile() int {
+	if w.longer > 0 {
+		return w.rows + 1
+	}
+	return w.rows
+}
+
+// step goes on to the next tile, after one of n rows. After the last one nothing is left
+// to stand on: the slices become as short as they must.
+func (w *tileWalk) step(n int) {
+	w.longer--
+	at := w.strip
+	if at == 0 {
+		at = n * w.ars
+	}
+	w.a = w.a[min(at, len(w.a)):]
+	w.c = w.c[min(n*w.crs, len(w.c)):]
+	w.next = w.next[min(w.fetch, len(w.next)):]
+}
+
 // fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that
 // stay in the cache: emulated multiply-adds are bound by nothing else.
 func fmaPeakGeneric(rounds int) {

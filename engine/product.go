@@ -222,7 +222,7 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
 	}
-	if c.Rows <= e.k.mc { // every panel serves once: the thread that needs it packs it
+	if c.Rows <= e.k.mc && a.Cols > 0 { // every panel serves once: the thread that needs it packs it
 		e.matMulOperand(c, a, operand{direct: b, pack: true}, acc)
 		return
 	}
@@ -314,16 +314,22 @@ func (j *gemmJob) run(worker, task int) {
 // and multiplies with them while they are near.
 func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	const together = 4
-	e, b := j.e, j.b.direct
-	nr := e.k.nr
+	e, c, a, b := j.e, j.c, j.a, j.b.direct
 	arena := &e.scratch[worker]
-	for p := p0; p < p1; p += together {
-		j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
-		part := &arena.packed
-		*part = Packed{k: e.k, rows: b.Rows, cols: j1 - j0}
-		part.data = arena.floats(slotB, part.size())
-		part.fill(b.Slice(0, b.Rows, j0, j1), 0, part.panels())
-		e.multiply(worker, j.c.Slice(0, j.c.Rows, j0, j1), j.a, &operand{packed: part}, 0, part.panels(), j.acc)
+	few := operand{packed: &arena.packed}
+	nr, nb := e.k.nr, e.k.blocks(a.Cols)
+	for kb := range nb {
+		k0, k1 := part(a.Cols, nb, kb)
+		ab := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
+		for p := p0; p < p1; p += together {
+			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
+			*few.packed = Packed{k: e.k, rows: k1 - k0, cols: j1 - j0}
+			few.packed.data = arena.floats(slotB, few.packed.size())
+			few.packed.fill(b.Slice(k0, k1, j0, j1), 0, few.packed.panels())
+			for i := range few.packed.panels() {
+				e.multiplyPanel(arena, c.Slice(0, c.Rows, j0, j1), ab, &few, 0, i, 0, k1-k0, j.acc || kb > 0)
+			}
+		}
 	}
 }
 

@@ -253,11 +253,14 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return settingError(err, flags, "--")
 	}
+	_, statErr := os.Stat(t.out) // of no name, too, there is none yet
 	if err := t.prepareOut(c); err != nil {
 		return err
 	}
 	if err := t.checkJSON(t.config); err != nil {
-		os.Remove(t.out) // if it is new, and so empty
+		if statErr != nil {
+			os.Remove(t.out)
+		}
 		return err
 	}
 	r, err := t.train(ctx, e, m, data)

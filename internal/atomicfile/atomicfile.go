@@ -5,22 +5,25 @@ package atomicfile
 import (
 	"bufio"
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// Remove removes the file at path, if there is one, and the unfinished files that a
-// crash has left of it.
-func Remove(path string) error {
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return err
+// Clean removes what a crash has left of unfinished writes to path.
+func Clean(path string) {
+	dir, name := filepath.Split(temporary(path, ""))
+	if dir == "" {
+		dir = "."
 	}
-	left, _ := filepath.Glob(temporary(path, "*"))
-	for _, name := range left {
-		os.Remove(name)
+	list, _ := os.ReadDir(dir)
+	for _, f := range list {
+		if strings.HasPrefix(f.Name(), name) {
+			os.Remove(filepath.Join(dir, f.Name()))
+		}
 	}
-	return nil
 }
 
 // temporary is the name under which a file is written.
@@ -67,6 +70,10 @@ func Write(path string, write func(w io.Writer) error) (err error) {
 		return err
 	}
 	if err = os.Rename(f.Name(), path); err != nil {
+		var link *os.LinkError
+		if errors.As(err, &link) { // which names the temporary file, too
+			err = &os.PathError{Op: "replace", Path: path, Err: link.Err}
+		}
 		return err
 	}
 	if d, derr := os.Open(filepath.Dir(path)); derr == nil { // not every system can sync a folder
