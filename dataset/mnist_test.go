@@ -123,7 +123,7 @@ func TestLoadIDXErrors(t *testing.T) {
 func TestRealMNIST(t *testing.T) {
 	dir := os.Getenv("DPN_DATA")
 	if dir == "" {
-		t.Skip("DPN_DATA is not set")
+		t.Skip("MNIST is not part of the project: set DPN_DATA to a folder that holds it")
 	}
 	d, err := Open("mnist", Options{})
 	if err != nil {

@@ -25,7 +25,7 @@ func TestOpenDigits(t *testing.T) {
 
 func TestOpenDigitsSizes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws 70,000 digits")
+		t.Skip("draws 70,000 digits, minutes under emulation: without -short")
 	}
 	d, err := Open("digits", Options{Seed: 1})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestOpenFolder(t *testing.T) {
 
 func TestOpenMNISTLooksInTwoPlaces(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		t.Skip("the cache directory does not follow XDG_CACHE_HOME here")
+		t.Skip("this system keeps its caches where the test cannot put one: XDG_CACHE_HOME does not count")
 	}
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)

@@ -182,6 +182,12 @@ func (c Config) Validate() error {
 		}
 		return &SettingError{name, v, "expected one of " + strings.Join(of, ", ")}
 	}
+	seed := func(name string, v uint64) error {
+		if v > math.MaxInt64 { // TOML has no larger numbers
+			return &SettingError{name, v, "expected 0 to 9223372036854775807"}
+		}
+		return nil
+	}
 	errs := []error{
 		choice("extractor", c.Extractor, "identity", "linear"),
 		between("components", c.Components, 1, 100000),
@@ -198,11 +204,8 @@ func (c Config) Validate() error {
 		between("val-size", c.ValSize, -1, math.MaxInt32),
 		between("train-size", c.TrainSize, 0, math.MaxInt32),
 		between("test-size", c.TestSize, 0, math.MaxInt32),
-	}
-	for name, v := range map[string]uint64{"seed": c.Seed, "data-seed": c.DataSeed} {
-		if v > math.MaxInt64 { // TOML has no larger numbers
-			errs = append(errs, &SettingError{name, v, "expected 0 to 9223372036854775807"})
-		}
+		seed("seed", c.Seed),
+		seed("data-seed", c.DataSeed),
 	}
 	if c.Extractor == "linear" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))

@@ -117,6 +117,15 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	if err := a.writeJSON(checkResult{bench.ReadMachine(), r, nil}); err != nil {
 		return err
 	}
+	if err := a.verdict(r); err != nil {
+		return err
+	}
+	a.note("%s passed in %.1f s\n", count(r.Cases, "case"), time.Since(start).Seconds())
+	return nil
+}
+
+// verdict prints the table, and of failing cases the command that repeats them.
+func (a *app) verdict(r *check.Report) error {
 	a.checkTable(r)
 	for i, f := range r.Failures {
 		if i == 20 {
@@ -128,7 +137,6 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	if r.Failed > 0 {
 		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}
 	}
-	a.note("%s passed in %.1f s\n", count(r.Cases, "case"), time.Since(start).Seconds())
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
+	"dpnbench/engine/check"
 )
 
 // dpnbench runs a command line and returns what it printed and its status.
@@ -250,6 +252,8 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--components", "0"), "--components 0")
 	fails(t, train("--steps", "-2"), "--steps -2")
 	fails(t, train("--lr", "NaN"), "--lr NaN")
+	fails(t, train("--clip", "Inf"), "--clip +Inf")
+	fails(t, train("--seed", "9223372036854775808"), "--seed 9223372036854775808")
 	fails(t, train("--lr", "x"), "--lr", `"x"`)
 	fails(t, train("--data", good, "--val-size", "60"), "--val-size 60")
 	fails(t, []string{"train", "--config", filepath.Join(dir, "none.toml")}, "--config", "none.toml", "no such file")
@@ -267,6 +271,14 @@ func TestBadInput(t *testing.T) {
 	fails(t, []string{"train", "--resume", "--out", filepath.Join(dir, "none")}, "--resume", "nothing to resume")
 	fails(t, train("--tier", "sse"), "--tier", `"sse"`)
 	fails(t, train("--json", filepath.Join(dir, "none", "x.json"), "--data", good), "--json", "x.json")
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, with(append([]string{"train"}, small...), "--data", good, "--out", empty, "--json", filepath.Join(dir, "none", "x.json")), "--json")
+	if _, err := os.Stat(empty); err != nil {
+		t.Error("a folder of the user's is gone: ", err)
+	}
 	fails(t, train("--speed", "9"), "--speed")
 	fails(t, train("more"), `"more"`)
 	fails(t, []string{"train", "--resume"}, "--resume", "--out")
@@ -352,6 +364,36 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestVerdict checks what a failing case looks like: a row, the command that repeats it,
+// which runs, and an error of status 1.
+func TestVerdict(t *testing.T) {
+	const failing = "dot:n=5,offset=-1,data=0,seed=1"
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a := &app{stdout: f}
+	err = a.verdict(&check.Report{Cases: 9, Failed: 1,
+		Kernels:  []check.Row{{Kernel: "dot", Tier: "generic", Cases: 9, Failed: 1}},
+		Failures: []check.Failure{{Case: failing, Tier: "generic", Threads: 2, Reason: "element 3 is off"}}})
+	var failed *failedError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "1 of 9") {
+		t.Errorf("error %v, want a *failedError", err)
+	}
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, repeat, ok := strings.Cut(string(text), "repeat with: dpnbench ")
+	if !ok || !strings.Contains(string(text), "element 3 is off") || !strings.Contains(string(text), "NO") {
+		t.Fatalf("printed %q", text)
+	}
+	if out := succeed(t, strings.Fields(repeat)...); !strings.Contains(out, "1 case passed") { // for the kernel is sound
+		t.Errorf("%s: %q", repeat, out)
+	}
+}
+
 // TestHelp checks that every command has examples in its help.
 func TestHelp(t *testing.T) {
 	for _, c := range []string{"demo", "info", "check", "train", "eval", "analyze"} {
@@ -373,7 +415,7 @@ func TestJSONTargets(t *testing.T) {
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
 	write(t, target, []byte("old"))
 	if err := os.Symlink(target, link); err != nil {
-		t.Skip("no symbolic links here:", err)
+		t.Skip("Windows makes symbolic links for administrators only:", err)
 	}
 	succeed(t, "info", "--json", link)
 	var r map[string]any
@@ -392,7 +434,7 @@ func TestJSONTargets(t *testing.T) {
 // TestDemo runs the demo as a newcomer does, in a folder that is not there yet.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("ten seconds or more")
+		t.Skip("ten seconds, minutes under emulation: without -short")
 	}
 	out := filepath.Join(t.TempDir(), "demo")
 	text := succeed(t, "demo", "--out", out)

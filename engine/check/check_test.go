@@ -72,11 +72,15 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestSweep runs the first of the 256 blocks of the sweep on the tiers with assembly.
+// TestSweep runs the first of the 256 blocks of the sweep, on the tiers with assembly if
+// there are any.
 func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("32 million inputs, minutes under emulation: without -short")
+	}
 	tiers := engine.Available()
-	if tiers = tiers[:len(tiers)-1]; testing.Short() || len(tiers) == 0 {
-		t.Skip("a second or more")
+	if len(tiers) > 1 {
+		tiers = tiers[:len(tiers)-1] // generic takes longer than all others
 	}
 	rows, err := sweep(context.Background(), Options{Tiers: tiers, Threads: 2}, 1)
 	if err != nil {
