@@ -2,6 +2,7 @@ package dpn
 
 import (
 	"context"
+	"fmt"
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
@@ -55,6 +56,24 @@ func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) 
 func (m *Model) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
 	m.prepare(e)
 	e.Ascend(m.potential.mixture, m.potential.Alpha(), steps, x, nil, false)
+}
+
+// Explain says in a line how the ascents of the model run on e: those of its minibatches
+// when it trains, and otherwise those of the blocks in which pictures are evaluated.
+func (m *Model) Explain(e *engine.Engine, training bool) string {
+	c := m.Config
+	if !training {
+		return fmt.Sprintf("ascent of %d rows, %v", evalRows, e.PlanAscent(evalRows, c.Components, m.Dim(), c.Steps))
+	}
+	p := e.PlanAscent(c.Batch, c.Components, m.Dim(), c.Steps)
+	if c.Gradient != "exact" {
+		return fmt.Sprintf("ascent of %d rows, %v", c.Batch, p)
+	}
+	g := "G_i of all steps are kept for the backward pass"
+	if !p.KeepsG {
+		g = "G_i are computed a second time for the backward pass, because all of them would need too much memory"
+	}
+	return fmt.Sprintf("ascent of %d rows, %v; %s", c.Batch, p, g)
 }
 
 // Logits returns the classifier's output for denoised features x (n x d), n x classes.

@@ -24,11 +24,6 @@ type Trajectory struct {
 	sum []float32 // sum_i r_i s_i of each step, each Rows
 }
 
-// maxKeptGradient is the size in bytes up to which a Trajectory keeps all G_i of an
-// ascent for the backward pass. Above it they are computed a second time there: the same
-// bits, for a third more products.
-var maxKeptGradient = 512 << 20
-
 // XAt returns x_t (Rows x D).
 func (tr *Trajectory) XAt(t int) Matrix {
 	n := tr.Rows * tr.D
@@ -51,7 +46,7 @@ func (tr *Trajectory) reshape(steps, rows, k, d int, backward bool) {
 	grow(&tr.R, steps*k*rows)
 	grow(&tr.Phi, steps*rows)
 	one := k * rows * d
-	tr.kept = backward && 4*steps*one <= maxKeptGradient
+	tr.kept = backward && keepsG(rows, k, d, steps)
 	if tr.kept {
 		grow(&tr.g, steps*one)
 	} else if backward {
@@ -76,18 +71,13 @@ func (tr *Trajectory) gAt(t, i, r0, r1 int) Matrix {
 	return View(tr.g[(at+r0)*tr.D:(at+r1)*tr.D], r1-r0, tr.D)
 }
 
-// ascentFlops counts the products of steps of ascent of rows.
-func ascentFlops(rows, k, d, steps int) float64 {
-	return 2 * float64(rows) * float64(k) * float64(d) * float64(d) * float64(steps)
-}
-
 // Ascend moves the rows of x (B x d) uphill on the potential of m, steps times, in place:
 //
 //	x_{t+1} = x_t + alpha grad phi(x_t),   grad phi = - sum_i r_i G_i
 //
 // With a trajectory it records x_0 .. x_n, r and phi; with backward set also what
-// AscendBackward needs. A thread takes a block of rows through all steps on its own:
-// rows never wait for each other, and no bit of a row depends on the others.
+// AscendBackward needs. PlanAscent says how the threads share the work. No bit of a row
+// depends on the others, nor on the plan.
 func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, backward bool) {
 	if steps < 0 {
 		panic(fmt.Sprintf("engine: Ascend: %d steps", steps))
@@ -102,11 +92,7 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 	}
 	target := x
 	x = e.dense(slotDense, x)
-	flops := ascentFlops(x.Rows, m.K, m.D, steps)
-	j := &e.ascent
-	*j = ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr}
-	e.run(j, j.split(flops), flops)
-	*j = ascentJob{}
+	e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, plan: e.PlanAscent(x.Rows, m.K, m.D, steps)})
 	if target.CS != 1 {
 		copyMatrix(target, x)
 	}
@@ -124,102 +110,147 @@ func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	flops := ascentFlops(x.Rows, m.K, m.D, 1)
+	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.PlanAscent(x.Rows, m.K, m.D, 1)})
+}
+
+// ascentJob takes rows through all steps. With phi set it evaluates the potential once
+// instead, and leaves x alone.
+type ascentJob struct {
+	e     *Engine
+	m     *Mixture
+	alpha float32
+	steps int
+	x     Matrix
+	tr    *Trajectory
+	phi   []float32
+	r     Matrix
+	plan  AscentPlan
+
+	// By components: the phase that runs, in which part of the step.
+	phase phase
+	block ascentBlock
+	parts int
+}
+
+type phase int
+
+const (
+	byRows phase = iota // whole blocks of rows, all steps
+	quads               // G_i and q_i of one step, split over components
+	moves               // mixture and movement of one step, split over rows
+)
+
+// ascentBlock is a block of rows at one step: the rows of x, and where G_i, q (then r) and
+// phi of the step go: into the trajectory, or into scratch memory.
+type ascentBlock struct {
+	r0     int // its first row in x
+	x      Matrix
+	q      []float32
+	qs     int // distance of components in q
+	phi    []float32
+	g      []float32
+	gs, gr int // distances of components and of rows in g
+}
+
+// ascend runs a job by its plan.
+func (e *Engine) ascend(job ascentJob) {
 	j := &e.ascent
-	*j = ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r}
-	e.run(j, j.split(flops), flops)
+	*j = job
+	if j.plan.Route == ByComponents {
+		j.together()
+	} else {
+		e.run(j, j.plan.Blocks, j.plan.Flops)
+	}
 	*j = ascentJob{}
 }
 
-const (
-	maxBlockRows   = 128      // more rows at a time gain nothing
-	maxBlockFloats = 16 << 20 // scratch memory for G_i of all components, in bytes
-)
-
-// ascentJob takes blocks of rows through all steps. With phi set it evaluates the
-// potential once instead, and leaves x alone.
-type ascentJob struct {
-	e      *Engine
-	m      *Mixture
-	alpha  float32
-	steps  int
-	x      Matrix
-	tr     *Trajectory
-	phi    []float32
-	r      Matrix
-	blocks int
-}
-
-// split sets the number of blocks of rows: one a thread where there are few rows,
-// because every block reads all P_i.
-func (j *ascentJob) split(flops float64) int {
-	rows := j.x.Rows
-	if rows == 0 {
-		return 0
-	}
-	j.blocks = rowBlocks(j.e, rows, j.m.K*leading(j.m.D), flops)
-	return j.blocks
-}
-
-// rowBlocks returns into how many blocks to split rows, of which each needs scratch
-// memory of floats a row.
-func rowBlocks(e *Engine, rows, floats int, flops float64) int {
-	most := min(maxBlockRows, max(maxBlockFloats/(4*floats), e.k.mr))
-	n := (rows + most - 1) / most
-	if flops >= e.smallWork {
-		t := e.Threads()
-		n = (n + t - 1) / t * t
-	}
-	return min(n, rows)
-}
-
 func (j *ascentJob) run(worker, task int) {
-	r0, r1 := part(j.x.Rows, j.blocks, task)
-	if r0 == r1 {
+	switch j.phase {
+	case byRows:
+		r0, r1 := part(j.x.Rows, j.plan.Blocks, task)
+		for t := range j.steps {
+			b := j.at(t, r0, r1, worker)
+			for i := range j.m.K {
+				j.quad(worker, &b, i, 0, r1-r0)
+			}
+			j.move(worker, &b, 0, r1-r0)
+		}
+		if j.tr != nil {
+			copyMatrix(j.tr.XAt(j.steps).Slice(r0, r1, 0, j.m.D), j.x.Slice(r0, r1, 0, j.m.D))
+		}
+	case quads:
+		b0, b1 := part(j.block.x.Rows, j.parts, task%j.parts)
+		j.quad(worker, &j.block, task/j.parts, b0, b1)
+	case moves:
+		b0, b1 := part(j.block.x.Rows, j.parts, task)
+		j.move(worker, &j.block, b0, b1)
+	}
+}
+
+// together takes all threads through each step of a block of rows.
+func (j *ascentJob) together() {
+	e, rows, threads := j.e, j.x.Rows, j.e.Threads()
+	flops := j.plan.Flops / float64(max(j.steps, 1)) / float64(j.plan.Blocks)
+	for n := range j.plan.Blocks {
+		r0, r1 := part(rows, j.plan.Blocks, n)
+		for t := range j.steps {
+			j.block = j.at(t, r0, r1, 0)
+			j.phase, j.parts = quads, min(max(2*threads/j.m.K, 1), r1-r0)
+			e.run(j, j.m.K*j.parts, flops)
+			j.phase, j.parts = moves, min(threads, r1-r0)
+			e.run(j, j.parts, 16*float64(j.m.K*(r1-r0)*j.m.D)) // one float moved is worth 16 flop
+		}
+	}
+	if j.tr != nil {
+		copyMatrix(j.tr.XAt(j.steps), j.x)
+	}
+}
+
+// at returns the block of rows [r0, r1) at step t, in the memory of a worker.
+func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
+	arena, rows, d := &j.e.scratch[worker], r1-r0, j.m.D
+	b := ascentBlock{r0: r0, x: j.x.Slice(r0, r1, 0, d)}
+	tr := j.tr
+	if tr != nil {
+		r := tr.RAt(t)
+		b.q, b.qs = r.Data[r0:], r.RS
+		b.phi = tr.PhiAt(t)[r0:r1]
+		copyMatrix(tr.XAt(t).Slice(r0, r1, 0, d), b.x)
+	} else {
+		b.q, b.qs = arena.floats(slotQ, j.m.K*rows), rows
+		b.phi = arena.floats(slotS, rows)
+	}
+	if tr != nil && tr.kept {
+		b.g, b.gs, b.gr = tr.g[(t*j.m.K*tr.Rows+r0)*d:], tr.Rows*d, d
+	} else {
+		ld := leading(d)
+		b.g, b.gs, b.gr = arena.floats(slotG, j.m.K*rows*ld), rows*ld, ld
+	}
+	return b
+}
+
+// quad computes G_i and q_i of the rows [b0, b1) of a block.
+func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int) {
+	d := j.m.D
+	g := Matrix{Data: b.g[i*b.gs+b0*b.gr:], Rows: b1 - b0, Cols: d, RS: b.gr, CS: 1}
+	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i)
+}
+
+// move turns q into r and phi, and moves the rows [b0, b1) of a block uphill.
+func (j *ascentJob) move(worker int, b *ascentBlock, b0, b1 int) {
+	e, m := j.e, j.m
+	e.k.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
+	if j.phi != nil {
+		copy(j.phi[b.r0+b0:b.r0+b1], b.phi[b0:b1])
+		if j.r.Data != nil {
+			r := Matrix{Data: b.q[b0:], Rows: m.K, Cols: b1 - b0, RS: b.qs, CS: 1}
+			copyMatrix(j.r.Slice(0, m.K, b.r0+b0, b.r0+b1), r)
+		}
 		return
 	}
-	var (
-		e, m, tr = j.e, j.m, j.tr
-		arena    = &e.scratch[worker]
-		rows     = r1 - r0
-		ld       = leading(m.D)
-		block    = j.x.Slice(r0, r1, 0, m.D)
-		grad     = arena.floats(slotGrad, m.D)
-	)
-	for t := range j.steps {
-		// Where G_i, q and phi of this step go: into the trajectory, or into scratch memory.
-		q, qs := arena.floats(slotQ, m.K*rows), rows
-		phi := arena.floats(slotS, rows)
-		if tr != nil {
-			r := tr.RAt(t)
-			q, qs = r.Data[r0:], r.RS
-			phi = tr.PhiAt(t)[r0:r1]
-			copyMatrix(tr.XAt(t).Slice(r0, r1, 0, m.D), block)
-		}
-		g, gs, gr := []float32(nil), 0, ld // G, distance of components, distance of rows
-		if tr != nil && tr.kept {
-			g, gs, gr = tr.g[(t*m.K*tr.Rows+r0)*m.D:], tr.Rows*m.D, m.D
-		} else {
-			g, gs = arena.floats(slotG, m.K*rows*ld), rows*ld
-		}
-		for i := range m.K {
-			gi := Matrix{Data: g[i*gs:], Rows: rows, Cols: m.D, RS: gr, CS: 1}
-			e.quadGrad(worker, gi, q[i*qs:i*qs+rows], block, m, i)
-		}
-		e.k.mixture(q, qs, m.C, phi)
-		if j.phi != nil {
-			copy(j.phi[r0:r1], phi)
-			if j.r.Data != nil {
-				copyMatrix(j.r.Slice(0, m.K, r0, r1), Matrix{Data: q, Rows: m.K, Cols: rows, RS: qs, CS: 1})
-			}
-			return
-		}
-		for b := range rows {
-			e.k.gradient(grad, q[b:], qs, g[b*gr:], gs, m.K)
-			e.k.axpy(j.alpha, grad, block.Row(b))
-		}
-	}
-	if tr != nil {
-		copyMatrix(tr.XAt(j.steps).Slice(r0, r1, 0, m.D), block)
+	grad := e.scratch[worker].floats(slotGrad, m.D)
+	for row := b0; row < b1; row++ {
+		e.k.gradient(grad, b.q[row:], b.qs, b.g[row*b.gr:], b.gs, m.K)
+		e.k.axpy(j.alpha, grad, b.x.Row(row))
 	}
 }

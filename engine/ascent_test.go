@@ -114,9 +114,9 @@ func TestRecomputedGradients(t *testing.T) {
 	l := newLandscape(e, k, d, 0.8)
 	var grads [2]*MixtureGradient
 	var vs [2]Matrix
-	for i, limit := range []int{maxKeptGradient, 0} {
-		old := maxKeptGradient
-		maxKeptGradient = limit
+	for i, limit := range []int{maxKeptG, 0} {
+		old := maxKeptG
+		maxKeptG = limit
 		var tr Trajectory
 		x, v := points(n, d), points(n, d)
 		e.Ascend(l.m, l.alpha, steps, x, &tr, true)
@@ -125,7 +125,7 @@ func TestRecomputedGradients(t *testing.T) {
 		}
 		grads[i], vs[i] = NewMixtureGradient(k, d), v
 		e.AscendBackward(l.m, l.alpha, l.a, &tr, v, grads[i])
-		maxKeptGradient = old
+		maxKeptG = old
 	}
 	equalBits(t, "dL/dx_0", vs[1].Data, vs[0].Data)
 	equalBits(t, "dL/dA", grads[1].A, grads[0].A)

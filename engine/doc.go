@@ -32,6 +32,14 @@
 //
 // Not promised: the sign and payload of a NaN. A NaN that goes in comes out as some NaN.
 //
+// # Threads
+//
+// Work is split over outputs and stays on one thread where it takes less than about 100
+// microseconds. [Engine.PlanAscent] says how an ascent is shared: by rows, or by
+// components where P_i of many dimensions serve few rows; [AscentPlan] has the cost model.
+// An engine with as many threads as processors lets others run four times a
+// millisecond, so that a collection beside a long product takes one or two milliseconds.
+//
 // # Memory
 //
 // No kernel reads or writes outside its slices, at any length and alignment; package

@@ -13,6 +13,7 @@ import (
 type Engine struct {
 	k         *kernels
 	pool      *pool
+	full      bool    // as many threads as processors
 	smallWork float64 // flop below which work stays on one thread
 
 	mu      sync.Mutex // held by the method that runs
@@ -69,6 +70,7 @@ func New(options ...Option) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %d threads, expected 1 to %d", s.threads, MaxThreads)
 	}
 	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}
+	e.full = s.threads >= runtime.GOMAXPROCS(0)
 	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {
 		e.smallWork = 0
 	}
@@ -86,6 +88,7 @@ func (e *Engine) Threads() int { return e.pool.threads() }
 
 // arena holds scratch memory of one worker, by use, kept from call to call.
 type arena struct {
+	work    int // flop of the running job since the worker yielded
 	buffers [slots][]float32
 	packed  Packed // an operand in the worker's memory
 }
@@ -133,6 +136,20 @@ func alignedFloats(n int) []float32 {
 // the others costs a few microseconds, and more on a busy machine.
 const smallWork = 100
 
+// yieldAfter is the time, in microseconds, after which a worker lets others run.
+const yieldAfter = 250
+
+// yield counts the work of a worker and lets others run from time to time. Without it
+// the collector, which needs a processor for its own work, would wait for the scheduler
+// to interrupt a thread (10 ms) whenever the engine works on all of them. Where one
+// is free, and for short jobs, it is better to stay on the core whose caches are warm.
+func (e *Engine) yield(a *arena, flops int) {
+	if a.work += flops; e.full && a.work > int(yieldAfter*e.k.flopsAMicrosecond) {
+		a.work = 0
+		runtime.Gosched()
+	}
+}
+
 // run runs the tasks of j, on all threads unless the work is too small to share.
 func (e *Engine) run(j job, tasks int, flops float64) {
 	if tasks == 0 {
@@ -143,6 +160,9 @@ func (e *Engine) run(j job, tasks int, flops float64) {
 			j.run(0, t)
 		}
 		return
+	}
+	for i := range e.scratch {
+		e.scratch[i].work = 0
 	}
 	e.pool.run(j, tasks)
 }

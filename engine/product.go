@@ -377,6 +377,7 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, 
 		packPanel(bp, b.direct, k0, k1, j0, nr)
 	}
 	e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
+	e.yield(arena, 2*ab.rows*nr*(k1-k0))
 }
 
 // multiplyTile multiplies the block ab with the columns of B in bp and writes to C from

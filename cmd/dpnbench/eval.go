@@ -30,6 +30,7 @@ of the published reference. The latter does not say how many ascent steps to mak
 	}
 	v.data.add(c, false)
 	v.model.add(c)
+	a.addExplain(c)
 	return c
 }
 
@@ -86,6 +87,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
+	v.explainAscent(e, m, false)
 	s, err := m.Score(ctx, e, data.Test)
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)

@@ -35,6 +35,7 @@ type app struct {
 	tier    string
 	threads string
 	quiet   bool
+	explain bool
 	verbose bool
 }
 
@@ -179,6 +180,18 @@ func (a *app) printf(format string, args ...any) {
 	}
 	if _, err := fmt.Fprintf(a.stdout, format, args...); err != nil && a.printError == nil {
 		a.printError = err
+	}
+}
+
+// addExplain adds --explain to a subcommand that makes ascents.
+func (a *app) addExplain(c *cobra.Command) {
+	c.Flags().BoolVar(&a.explain, "explain", false, "say how the threads will share the ascents, and why")
+}
+
+// explainAscent does what --explain asks for.
+func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, training bool) {
+	if a.explain {
+		a.printf("%s\n", m.Explain(e, training))
 	}
 }
 

@@ -46,6 +46,7 @@ writes) and the training curves. Without --out it is a new folder runs/PRESET-N.
   dpnbench train --data mnist --preset published --steps 10
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
   dpnbench train --out runs/first --resume   # after a crash
+  dpnbench train --preset paper --max-updates 1 --explain   # how its ascents are run
   dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context(), c.Flags()) },
@@ -57,6 +58,7 @@ writes) and the training curves. Without --out it is a new folder runs/PRESET-N.
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "go on from the last finished epoch in the folder of --out")
 	f.BoolVar(&t.overwrite, "overwrite", false, "replace what an earlier run left in the folder of --out")
+	a.addExplain(c)
 	s := &t.settings
 	f.StringVar(&s.Extractor, "extractor", "", "identity (pixels), or linear (to --dim features)")
 	f.IntVar(&s.Dim, "dim", 0, "features of the linear extractor")
@@ -320,6 +322,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	c := m.Config
 	t.note("%s on %s: %d + %d pictures, %d parameters, %.2f M multiply-adds a picture; %s, %s\n",
 		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6, e.Tier(), count(e.Threads(), "thread"))
+	t.explainAscent(e, m, true)
 	var b *progressbar.ProgressBar
 	progress := func(what string, done, all int) {
 		if b == nil {

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/klauspost/cpuid/v2"
+)
+
+// Route is a way for threads to share an ascent. It changes no bit.
+type Route int
+
+const (
+	// ByRows gives every thread blocks of rows, which it takes through all steps on its
+	// own, without meeting the others.
+	ByRows Route = iota
+	// ByComponents has all threads work on the same block of rows: in every step they
+	// share the products with P_i over the components, meet, and share the movement over
+	// the rows.
+	ByComponents
+)
+
+func (r Route) String() string {
+	if r == ByComponents {
+		return "components"
+	}
+	return "rows"
+}
+
+// AscentPlan is how an ascent will be run. The cost model is this. A step multiplies a
+// block of b rows with all P_i, 2 b k d^2 flop, and reads all P_i, 4 k d^2 bytes.
+//
+//   - Where all P_i fit into half of the second-level cache, reading them costs little:
+//     the blocks are small enough for x and D_i to stay in the first level, but at least
+//     four tiles high.
+//   - Otherwise blocks are as high as they can be, up to 128 rows. Below StreamRows rows
+//     reading P_i takes longer than multiplying, so where sharing the rows leaves a thread
+//     fewer, the threads share the components instead: each P_i is then read once, by
+//     one thread, at the price of two meetings a step.
+//
+// Work of less than about 100 microseconds stays on one thread.
+type AscentPlan struct {
+	Route     Route
+	Threads   int // that take part
+	Blocks    int // of rows; by components, one after the other
+	BlockRows int // rows of the largest block
+
+	// KeepsG says whether an ascent for the backward pass keeps G_i of all steps. Otherwise
+	// they are computed a second time there: the same bits, for a third more products.
+	KeepsG bool
+
+	Flops          float64 // of the products, all steps
+	PrecisionBytes float64 // of all P_i
+	Cache          float64 // bytes of second-level cache that P_i may fill
+	StreamRows     int     // rows a block from which on multiplying takes longer than reading P_i
+}
+
+const (
+	maxBlockRows   = 128      // more rows at a time gain nothing
+	maxBlockFloats = 16 << 20 // scratch memory for G_i of all components, in bytes
+
+	// streamBytesAMicrosecond is what a thread reads from the third-level cache or from
+	// memory while it multiplies, roughly: 5 GB/s. It decides the route, and no result. On
+	// two cores with AVX-512, 48 rows a thread are as fast either way, 32 a tenth and 16 a
+	// quarter faster by components.
+	streamBytesAMicrosecond = 5e3
+)
+
+// PlanAscent returns how Ascend would run on so many rows.
+func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
+	p := AscentPlan{
+		Threads:        e.Threads(),
+		Flops:          ascentFlops(rows, k, d, steps),
+		PrecisionBytes: 4 * float64(k) * float64(d) * float64(d),
+		Cache:          float64(cacheSize(cpuid.CPU.Cache.L2, 512<<10)) / 2,
+		KeepsG:         keepsG(rows, k, d, steps),
+		StreamRows:     int(math.Ceil(2 * e.k.flopsAMicrosecond / streamBytesAMicrosecond)),
+	}
+	if p.Flops < e.smallWork {
+		p.Threads = 1
+	}
+	if rows == 0 {
+		return p
+	}
+	near := p.PrecisionBytes <= p.Cache
+	most := min(maxBlockRows, max(maxBlockFloats/(4*k*leading(d)), e.k.mr))
+	if near {
+		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
+		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
+	}
+	if p.Threads > 1 && !near && (rows+p.Threads-1)/p.Threads < p.StreamRows && k >= p.Threads {
+		p.Route = ByComponents
+		p.Blocks = (rows + most - 1) / most
+	} else {
+		p.Blocks = rowBlocks(rows, most, p.Threads)
+		p.Threads = min(p.Threads, p.Blocks)
+	}
+	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
+	return p
+}
+
+// String explains the plan in a line.
+func (p AscentPlan) String() string {
+	if p.Blocks == 0 {
+		return "no rows"
+	}
+	where := fmt.Sprintf("P_i take %s, which stays in the second-level cache", size(p.PrecisionBytes))
+	if p.PrecisionBytes > p.Cache {
+		where = fmt.Sprintf("P_i take %s, more than %s of second-level cache, and reading them is hidden from %d rows a block on",
+			size(p.PrecisionBytes), size(p.Cache), p.StreamRows)
+	}
+	threads, blocks, rows := plural(p.Threads, "thread"), plural(p.Blocks, "block"), plural(p.BlockRows, "row")
+	if p.Route == ByComponents {
+		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads, blocks, rows, where)
+	}
+	return fmt.Sprintf("by rows: %s of up to %s, each taken through all steps by one of %s (%s)", blocks, rows, threads, where)
+}
+
+func plural(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+func size(bytes float64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%.0f KiB", math.Ceil(bytes/(1<<10)))
+	}
+	return fmt.Sprintf("%.1f MiB", bytes/(1<<20))
+}
+
+// maxKeptG is the size in bytes up to which the G_i of all steps are kept.
+var maxKeptG = 512 << 20
+
+func keepsG(rows, k, d, steps int) bool { return 4*rows*k*d*steps <= maxKeptG }
+
+// ascentFlops counts the products of steps of ascent of rows.
+func ascentFlops(rows, k, d, steps int) float64 {
+	return 2 * float64(rows) * float64(k) * float64(d) * float64(d) * float64(steps)
+}
+
+// rowBlocks returns into how many blocks of up to most rows to split rows, as many for
+// every thread.
+func rowBlocks(rows, most, threads int) int {
+	n := (rows + most - 1) / most
+	n = (n + threads - 1) / threads * threads
+	return min(n, rows)
+}

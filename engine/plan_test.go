@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRoutes runs the same ascent by rows and by components, in several blocks of rows
+// each: states, responsibilities, potentials and what the backward pass reads have the
+// same bits.
+func TestRoutes(t *testing.T) {
+	const rows, k, d, steps = 37, 3, 35, 4
+	type result struct{ x, r, phi, g, end []float32 }
+	for _, tier := range Available() {
+		for _, threads := range []int{1, 2, 8} {
+			e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads())
+			l := newLandscape(e, k, d, 0.8)
+			ascend := func(route Route, blocks int) result {
+				x := points(rows, d)
+				var tr Trajectory
+				tr.reshape(steps, rows, k, d, true)
+				plan := AscentPlan{Route: route, Blocks: blocks, Threads: threads, Flops: ascentFlops(rows, k, d, steps)}
+				e.ascend(ascentJob{e: e, m: l.m, alpha: l.alpha, steps: steps, x: x, tr: &tr, plan: plan})
+				phi, r := make([]float32, rows), NewMatrix(k, rows)
+				plan.Flops = ascentFlops(rows, k, d, 1)
+				e.ascend(ascentJob{e: e, m: l.m, steps: 1, x: x, phi: phi, r: r, plan: plan})
+				return result{x.Data, append(tr.R, r.Data...), append(tr.Phi, phi...), tr.g, tr.X}
+			}
+			want := ascend(ByRows, 1)
+			for _, route := range []Route{ByRows, ByComponents} {
+				for _, blocks := range []int{1, 2, 5} {
+					got := ascend(route, blocks)
+					name := fmt.Sprintf("%v, %d threads, by %v, %d blocks: ", tier, threads, route, blocks)
+					equalBits(t, name+"x_n", got.x, want.x)
+					equalBits(t, name+"r", got.r, want.r)
+					equalBits(t, name+"phi", got.phi, want.phi)
+					equalBits(t, name+"G", got.g, want.g)
+					equalBits(t, name+"x_t", got.end, want.end)
+				}
+			}
+		}
+	}
+}
+
+// TestPlanAscent holds plans to what their documentation says.
+func TestPlanAscent(t *testing.T) {
+	e := newTestEngine(t, WithThreads(4))
+	for _, c := range []struct {
+		rows, k, d, steps int
+		route             Route
+		threads           int
+		says              string
+	}{
+		{128, 20, 64, 30, ByRows, 4, "by rows: "},
+		{1, 20, 64, 1, ByRows, 1, "by rows: 1 block of up to 1 row, each taken through all steps by one of 1 thread"},
+		{8, 20, 784, 200, ByComponents, 4, "by components: 4 threads"},
+		{10000, 20, 784, 10, ByRows, 4, "by rows: "},
+		{0, 20, 784, 10, ByRows, 1, "no rows"},
+	} {
+		p := e.PlanAscent(c.rows, c.k, c.d, c.steps)
+		if p.Route != c.route || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
+			t.Errorf("%+v: route %v, %d threads, %q", c, p.Route, p.Threads, p)
+		}
+		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
+			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)
+		}
+	}
+}
