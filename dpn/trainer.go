@@ -21,6 +21,9 @@ type Trainer struct {
 	labels  []byte
 	path    engine.Trajectory
 
+	tally tally                   // of an Update
+	adam  engine.AdamCoefficients // of a parameter; here because kernels take its address
+
 	beta1t, beta2t float64 // beta1^t and beta2^t of the next update
 }
 
@@ -56,16 +59,20 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 }
 
 // Update makes one update of every parameter on the pictures at[0], at[1], ... of set, at
-// most Config.Batch of them, with the exact gradient and the factor rate on the learning
-// rates. It returns the mean loss before the update, and changes nothing when that or the
-// gradient is not finite. With the setting "detached" there is no exact gradient, and it
-// fails.
+// most Config.Batch of them, with the factor rate on the learning rates. It returns the
+// mean loss before the update, and changes nothing when that or the gradient is not
+// finite. With the setting "detached" only the classifier learns.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
-	if s.m.Config.Gradient == "detached" {
-		return 0, &SettingError{"gradient", s.m.Config.Gradient, "expected exact"}
+	s.tally.n, s.tally.right, s.tally.loss = 0, 0, 0
+	if m := s.m; m.Config.Gradient == "detached" { // Fit does these ascents once for all epochs
+		x, f := first(s.x, len(at)), first(s.f, len(at))
+		pixels(x, set, at, &s.table)
+		m.features(s.e, f, x, s.rstd[:len(at)])
+		m.Ascend(s.e, f, m.Config.Steps)
+		loss = s.classify(f, engine.Matrix{}, set, at, &s.tally)
+	} else {
+		loss = s.exact(set, at, &s.tally)
 	}
-	var t tally
-	loss = s.exact(set, at, &t)
 	norm, what := s.check(loss)
 	if what != "" {
 		return loss, &NotFiniteError{What: what}
@@ -175,7 +182,7 @@ func (s *Trainer) update(rate, norm float64) {
 		if p.potential {
 			lr = c.PotentialLR
 		}
-		co := engine.AdamCoefficients{
+		s.adam = engine.AdamCoefficients{
 			Clip:  float32(clip),
 			Beta1: beta1, OneMinusBeta1: 1 - beta1, Beta2: beta2, OneMinusBeta2: 1 - beta2,
 			Step: float32(lr * rate / (1 - s.beta1t)),
@@ -186,7 +193,7 @@ func (s *Trainer) update(rate, norm float64) {
 		if p == s.m.potential.alpha {
 			data = s.m.potential.raw
 		}
-		s.e.Adam(data, p.grad, p.m, p.v, &co)
+		s.e.Adam(data, p.grad, p.m, p.v, &s.adam)
 	}
 	s.beta1t = float64(s.beta1t * beta1) // rounded here, so that 1 - beta1t above is never fused
 	s.beta2t = float64(s.beta2t * beta2)
