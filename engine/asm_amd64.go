@@ -53,6 +53,9 @@ var avx2Kernels = kernels{
 	rawPullRows:         pullRowsAVX2,
 	rawMixture:          mixtureAVX2,
 	rawResponsibilities: responsibilityBackwardAVX2,
+	rawStreamRead:       streamReadAVX2,
+	rawStreamWrite:      streamWriteAVX2,
+	rawStreamTriad:      streamTriadAVX2,
 	fmaPeak:             fmaPeakAVX2,
 	flopsAPeakRound:     24 * 16,
 	peakRounds:          5000,
@@ -192,3 +195,18 @@ func fmaPeakAVX2(rounds int)
 
 // pause tells the core n times that this thread is spinning.
 func pause(n int)
+
+// streamReadAVX2 loads every element of x, rounds times.
+//
+//go:noescape
+func streamReadAVX2(x []float32, rounds int)
+
+// streamWriteAVX2 sets dst[j] = v, rounds times.
+//
+//go:noescape
+func streamWriteAVX2(dst []float32, v float32, rounds int)
+
+// streamTriadAVX2 sets dst[j] = x[j] + s*y[j], with one rounding, rounds times.
+//
+//go:noescape
+func streamTriadAVX2(dst, x, y []float32, s float32, rounds int)

@@ -1111,3 +1111,115 @@ loop:
 	SUBQ $1, CX
 	JGT  loop
 	RET
+
+// ---------------------------------------------------------------------------------
+// Streams
+
+// func streamReadAVX2(x []float32, rounds int)
+TEXT ·streamReadAVX2(SB), NOSPLIT, $0-32
+	MOVQ rounds+24(FP), R9
+round:
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	JMP  test
+loop:                        // the loads are the limit: two a cycle, into eight chains
+	VORPS (SI), Y0, Y0
+	VORPS 32(SI), Y1, Y1
+	VORPS 64(SI), Y2, Y2
+	VORPS 96(SI), Y3, Y3
+	VORPS 128(SI), Y4, Y4
+	VORPS 160(SI), Y5, Y5
+	VORPS 192(SI), Y6, Y6
+	VORPS 224(SI), Y7, Y7
+	ADDQ  $256, SI
+test:
+	SUBQ $64, CX
+	JGE  loop
+	ADDQ $64, CX
+	JMP  tailtest
+tail:
+	VMOVSS (SI), X0
+	ADDQ  $4, SI
+tailtest:
+	SUBQ $1, CX
+	JGE  tail
+	SUBQ $1, R9
+	JGT  round
+	VZEROUPPER
+	RET
+
+// func streamWriteAVX2(dst []float32, v float32, rounds int)
+TEXT ·streamWriteAVX2(SB), NOSPLIT, $0-40
+	MOVQ rounds+32(FP), R9
+round:
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSS v+24(FP), Y0
+	JMP  test
+loop:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y0, 32(DI)
+	VMOVUPS Y0, 64(DI)
+	VMOVUPS Y0, 96(DI)
+	ADDQ $128, DI
+test:
+	SUBQ $32, CX
+	JGE  loop
+	ADDQ $32, CX
+	JMP  tailtest
+tail:
+	VMOVSS X0, (DI)
+	ADDQ $4, DI
+tailtest:
+	SUBQ $1, CX
+	JGE  tail
+	SUBQ $1, R9
+	JGT  round
+	VZEROUPPER
+	RET
+
+// func streamTriadAVX2(dst, x, y []float32, s float32, rounds int)
+TEXT ·streamTriadAVX2(SB), NOSPLIT, $0-88
+	MOVQ rounds+80(FP), R9
+round:
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	VBROADCASTSS s+72(FP), Y14
+	JMP  test
+loop:
+	VMOVUPS (DX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 64(DX), Y3
+	VMOVUPS 96(DX), Y4
+	VFMADD213PS (SI), Y14, Y1
+	VFMADD213PS 32(SI), Y14, Y2
+	VFMADD213PS 64(SI), Y14, Y3
+	VFMADD213PS 96(SI), Y14, Y4
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 32(DI)
+	VMOVUPS Y3, 64(DI)
+	VMOVUPS Y4, 96(DI)
+	ADDQ $128, DX
+	ADDQ $128, SI
+	ADDQ $128, DI
+test:
+	SUBQ $32, CX
+	JGE  loop
+	ADDQ $32, CX
+	JMP  tailtest
+tail:
+	VMOVSS (DX), X1
+	VFMADD213SS (SI), X14, X1
+	VMOVSS X1, (DI)
+	ADDQ $4, DX
+	ADDQ $4, SI
+	ADDQ $4, DI
+tailtest:
+	SUBQ $1, CX
+	JGE  tail
+	SUBQ $1, R9
+	JGT  round
+	VZEROUPPER
+	RET

@@ -41,6 +41,9 @@ var neonKernels = kernels{
 	rawPullRows:         pullRowsNEON,
 	rawMixture:          mixtureNEON,
 	rawResponsibilities: responsibilityBackwardNEON,
+	rawStreamRead:       streamReadNEON,
+	rawStreamWrite:      streamWriteNEON,
+	rawStreamTriad:      streamTriadNEON,
 	fmaPeak:             fmaPeakNEON,
 	flopsAPeakRound:     24 * 8,
 	peakRounds:          5000,
@@ -180,3 +183,18 @@ func fmaPeakNEON(rounds int)
 
 // pause tells the core n times that this thread is spinning.
 func pause(n int)
+
+// streamReadNEON loads every element of x, rounds times.
+//
+//go:noescape
+func streamReadNEON(x []float32, rounds int)
+
+// streamWriteNEON sets dst[j] = v, rounds times.
+//
+//go:noescape
+func streamWriteNEON(dst []float32, v float32, rounds int)
+
+// streamTriadNEON sets dst[j] = x[j] + s*y[j], with one rounding, rounds times.
+//
+//go:noescape
+func streamTriadNEON(dst, x, y []float32, s float32, rounds int)

@@ -1290,3 +1290,81 @@ loop:
 	SUBS $1, R7
 	BGT  loop
 	RET
+
+// ---------------------------------------------------------------------------------
+// Streams
+
+// func streamReadNEON(x []float32, rounds int)
+TEXT ·streamReadNEON(SB), NOSPLIT, $0-32
+	MOVD rounds+24(FP), R9
+round:
+	MOVD x_base+0(FP), R0
+	MOVD x_len+8(FP), R7
+	B    test
+loop:
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ 64(R0), (F4, F5)
+	FLDPQ 96(R0), (F6, F7)
+	ADD   $128, R0
+test:
+	SUBS $32, R7
+	BGE  loop
+	ADD  $32, R7
+	B    tailtest
+tail:
+	FMOVS (R0), F0
+	ADD   $4, R0
+tailtest:
+	SUBS $1, R7
+	BGE  tail
+	SUBS $1, R9
+	BGT  round
+	RET
+
+// func streamWriteNEON(dst []float32, v float32, rounds int)
+TEXT ·streamWriteNEON(SB), NOSPLIT, $0-40
+	MOVD rounds+32(FP), R9
+round:
+	MOVD  dst_base+0(FP), R0
+	MOVD  dst_len+8(FP), R7
+	FMOVS v+24(FP), F0
+	VDUP  V0.S[0], V0.S4
+	B     test
+loop:
+	FSTPQ (F0, F0), (R0)
+	FSTPQ (F0, F0), 32(R0)
+	FSTPQ (F0, F0), 64(R0)
+	FSTPQ (F0, F0), 96(R0)
+	ADD   $128, R0
+test:
+	SUBS $32, R7
+	BGE  loop
+	ADD  $32, R7
+	B    tailtest
+tail:
+	FMOVS F0, (R0)
+	ADD   $4, R0
+tailtest:
+	SUBS $1, R7
+	BGE  tail
+	SUBS $1, R9
+	BGT  round
+	RET
+
+#define OPTRIAD VFMLA V14.S4, V1.S4, V0.S4
+
+// func streamTriadNEON(dst, x, y []float32, s float32, rounds int)
+TEXT ·streamTriadNEON(SB), NOSPLIT, $0-88
+	MOVD rounds+80(FP), R9
+round:
+	MOVD  dst_base+0(FP), R0
+	MOVD  dst_len+8(FP), R7
+	MOVD  x_base+24(FP), R1
+	MOVD  y_base+48(FP), R2
+	FMOVS s+72(FP), F14
+	VDUP  V14.S[0], V14.S4
+	VECTOR(LOADXY, OPTRIAD, STORE, LOADXY1, STORE1, l16, t16, l4, t4, l1, t1)
+	SUBS $1, R9
+	BGT  round
+	RET

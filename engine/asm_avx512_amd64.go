@@ -42,6 +42,9 @@ var avx512Kernels = kernels{
 	rawPullRows:         pullRowsAVX512,
 	rawMixture:          mixtureAVX512,
 	rawResponsibilities: responsibilityBackwardAVX512,
+	rawStreamRead:       streamReadAVX512,
+	rawStreamWrite:      streamWriteAVX512,
+	rawStreamTriad:      streamTriadAVX512,
 	fmaPeak:             fmaPeakAVX512,
 	flopsAPeakRound:     24 * 32,
 	peakRounds:          5000,
@@ -171,3 +174,18 @@ func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
 // fmaPeakAVX512 runs rounds of 24 fused multiply-adds on registers, in twelve chains:
 // what the FMA units of one core can do.
 func fmaPeakAVX512(rounds int)
+
+// streamReadAVX512 loads every element of x, rounds times.
+//
+//go:noescape
+func streamReadAVX512(x []float32, rounds int)
+
+// streamWriteAVX512 sets dst[j] = v, rounds times.
+//
+//go:noescape
+func streamWriteAVX512(dst []float32, v float32, rounds int)
+
+// streamTriadAVX512 sets dst[j] = x[j] + s*y[j], with one rounding, rounds times.
+//
+//go:noescape
+func streamTriadAVX512(dst, x, y []float32, s float32, rounds int)

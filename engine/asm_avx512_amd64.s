@@ -1189,3 +1189,138 @@ secondtest:
 done:
 	VZEROUPPER
 	RET
+
+// ---------------------------------------------------------------------------------
+// Streams
+
+// func streamReadAVX512(x []float32, rounds int)
+TEXT ·streamReadAVX512(SB), NOSPLIT, $0-32
+	MOVQ rounds+24(FP), R9
+round:
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	JMP  test
+loop:                        // the loads are the limit: two a cycle, into eight chains
+	VORPS (SI), Z0, Z0
+	VORPS 64(SI), Z1, Z1
+	VORPS 128(SI), Z2, Z2
+	VORPS 192(SI), Z3, Z3
+	VORPS 256(SI), Z4, Z4
+	VORPS 320(SI), Z5, Z5
+	VORPS 384(SI), Z6, Z6
+	VORPS 448(SI), Z7, Z7
+	ADDQ  $512, SI
+test:
+	SUBQ $128, CX
+	JGE  loop
+	ADDQ $128, CX
+	JMP  tailtest
+tail:
+	VORPS (SI), Z0, Z0
+	ADDQ  $64, SI
+tailtest:
+	SUBQ $16, CX
+	JGE  tail
+	ADDQ $16, CX
+	JEQ  done
+	TAILMASK
+	VMOVUPS.Z (SI), K1, Z0
+done:
+	SUBQ $1, R9
+	JGT  round
+	VZEROUPPER
+	RET
+
+// func streamWriteAVX512(dst []float32, v float32, rounds int)
+TEXT ·streamWriteAVX512(SB), NOSPLIT, $0-40
+	MOVQ rounds+32(FP), R9
+round:
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSS v+24(FP), Z0
+	JMP  test
+loop:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z0, 64(DI)
+	VMOVUPS Z0, 128(DI)
+	VMOVUPS Z0, 192(DI)
+	ADDQ $256, DI
+test:
+	SUBQ $64, CX
+	JGE  loop
+	ADDQ $64, CX
+	JMP  tailtest
+tail:
+	VMOVUPS Z0, (DI)
+	ADDQ $64, DI
+tailtest:
+	SUBQ $16, CX
+	JGE  tail
+	ADDQ $16, CX
+	JEQ  done
+	TAILMASK
+	VMOVUPS Z0, K1, (DI)
+done:
+	SUBQ $1, R9
+	JGT  round
+	VZEROUPPER
+	RET
+
+#define TRIAD4 \
+	VMOVUPS (DX)(AX*4), Z1                    \
+	VMOVUPS 64(DX)(AX*4), Z2                  \
+	VMOVUPS 128(DX)(AX*4), Z3                 \
+	VMOVUPS 192(DX)(AX*4), Z4                 \
+	VFMADD213PS (SI)(AX*4), Z14, Z1           \
+	VFMADD213PS 64(SI)(AX*4), Z14, Z2         \
+	VFMADD213PS 128(SI)(AX*4), Z14, Z3        \
+	VFMADD213PS 192(SI)(AX*4), Z14, Z4        \
+	VMOVUPS Z1, (DI)(AX*4)                    \
+	VMOVUPS Z2, 64(DI)(AX*4)                  \
+	VMOVUPS Z3, 128(DI)(AX*4)                 \
+	VMOVUPS Z4, 192(DI)(AX*4)
+
+#define OPTRIAD VFMADD213PS Z0, Z14, Z1
+
+// func streamTriadAVX512(dst, x, y []float32, s float32, rounds int)
+TEXT ·streamTriadAVX512(SB), NOSPLIT, $0-88
+	MOVQ rounds+80(FP), R9
+round:
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	VBROADCASTSS s+72(FP), Z14
+	XORQ AX, AX
+	JMP  test
+loop:
+	TRIAD4
+	ADDQ $64, AX
+test:
+	SUBQ $64, CX
+	JGE  loop
+	ADDQ $64, CX
+	LEAQ (DI)(AX*4), DI
+	LEAQ (SI)(AX*4), SI
+	LEAQ (DX)(AX*4), DX
+	XORQ AX, AX
+	JMP  tailtest
+tail:
+	LOADXY
+	OPTRIAD
+	VMOVUPS Z1, (DI)(AX*4)
+	ADDQ $16, AX
+tailtest:
+	SUBQ $16, CX
+	JGE  tail
+	ADDQ $16, CX
+	JEQ  done
+	TAILMASK
+	MLOADXY
+	OPTRIAD
+	VMOVUPS Z1, K1, (DI)(AX*4)
+done:
+	SUBQ $1, R9
+	JGT  round
+	VZEROUPPER
+	RET

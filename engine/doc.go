@@ -61,7 +61,7 @@
 // fuses (arm64, ppc64le, riscv64, s390x, and amd64 built with GOAMD64=v3; found out at
 // start), and some 200 in assembly. Measure it with
 //
-//	go test -tags purego -run NONE -bench Product/128x64x1280/generic ./bench
+//	go test -tags purego -run NONE -bench Gemm/packed/generic/m=128,k=64,n=1280 ./bench
 //
 // To add a kernel:
 //

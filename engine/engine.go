@@ -16,8 +16,9 @@ type Engine struct {
 	full      bool    // as many threads as processors
 	smallWork float64 // flop below which work stays on one thread
 
-	mu      sync.Mutex // held by the method that runs
-	scratch []arena    // one a worker
+	mu      sync.Mutex  // held by the method that runs
+	scratch []arena     // one a worker
+	streams [][]float32 // of RunStream, one a worker
 
 	// The jobs live here so that starting one allocates nothing.
 	gemm    gemmJob
@@ -29,6 +30,7 @@ type Engine struct {
 	pull    pullJob
 	grads   gradientJob
 	factors factorJob
+	stream  streamJob
 	one     [1]float32
 }
 
@@ -39,7 +41,13 @@ type settings struct {
 	tier    Tier
 	threads int
 	eager   bool
+	pinned  bool
 }
+
+// WithPinnedThreads binds every thread of the engine but the caller's to a processor of
+// its own: the second and following ones that the caller of New may use. PinCaller does
+// the same for the caller, after New. It is for measurements, and only on Linux.
+func WithPinnedThreads() Option { return func(s *settings) { s.pinned = true } }
 
 // WithTier asks for a tier; Auto, the default, is the fastest one of this machine.
 func WithTier(t Tier) Option { return func(s *settings) { s.tier = t } }
@@ -69,7 +77,16 @@ func New(options ...Option) (*Engine, error) {
 	if s.threads < 1 || s.threads > MaxThreads {
 		return nil, fmt.Errorf("engine: %d threads, expected 1 to %d", s.threads, MaxThreads)
 	}
-	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}
+	var cpus []int
+	if s.pinned {
+		if cpus, err = allowed(); err != nil {
+			return nil, fmt.Errorf("engine: %w", err)
+		}
+		if len(cpus) < s.threads {
+			return nil, fmt.Errorf("engine: %d pinned threads, but %d processors", s.threads, len(cpus))
+		}
+	}
+	e := &Engine{k: k, pool: newPool(s.threads, cpus), scratch: make([]arena, s.threads)}
 	e.full = s.threads >= runtime.GOMAXPROCS(0)
 	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {
 		e.smallWork = 0

@@ -41,6 +41,10 @@ type kernels struct {
 	rawMixture          func(q []float32, ld int, c, phi []float32)
 	rawResponsibilities func(r, s []float32, ld int, sum []float32, k int)
 
+	rawStreamRead  func(x []float32, rounds int)
+	rawStreamWrite func(dst []float32, v float32, rounds int)
+	rawStreamTriad func(dst, x, y []float32, s float32, rounds int)
+
 	// fmaPeak runs rounds of multiply-adds that touch no memory; peakRounds of them take
 	// some tens of microseconds.
 	fmaPeak         func(rounds int)
@@ -75,6 +79,9 @@ var genericKernels = kernels{
 	rawPullRows:         pullRowsGeneric,
 	rawMixture:          mixtureGeneric,
 	rawResponsibilities: responsibilityBackwardGeneric,
+	rawStreamRead:       streamReadGeneric,
+	rawStreamWrite:      streamWriteGeneric,
+	rawStreamTriad:      streamTriadGeneric,
 	fmaPeak:             fmaPeakGeneric,
 	flopsAPeakRound:     2 * genericMR * genericNR,
 	peakRounds:          500,

@@ -58,7 +58,8 @@ const (
 	pausesARound = 8
 )
 
-func newPool(threads int) *pool {
+// newPool makes a pool. Where cpus are given, helper i is bound to the i-th.
+func newPool(threads int, cpus []int) *pool {
 	p := &pool{tickets: make([]ticket, threads)}
 	if threads <= runtime.GOMAXPROCS(0) {
 		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
@@ -66,7 +67,11 @@ func newPool(threads int) *pool {
 	for i := 1; i < threads; i++ {
 		h := &helper{wake: make(chan struct{}, 1)}
 		p.helpers = append(p.helpers, h)
-		go p.help(h, i)
+		cpu := -1
+		if cpus != nil {
+			cpu = cpus[i]
+		}
+		go p.help(h, i, cpu)
 	}
 	return p
 }
@@ -145,7 +150,10 @@ func (p *pool) do(worker, task int) {
 	p.job.run(worker, task)
 }
 
-func (p *pool) help(h *helper, worker int) {
+func (p *pool) help(h *helper, worker, cpu int) {
+	if cpu >= 0 {
+		pin(cpu) // the processor was allowed a moment ago; without it the thread runs all the same
+	}
 	debug.SetPanicOnFault(true) // so that a fault, too, is raised in the caller
 	var seen uint64
 	for {
