@@ -41,6 +41,9 @@ func TestNoAllocations(t *testing.T) {
 		{"SumSquares", func() { e.SumSquares(a.Data) }},
 		{"Dot", func() { e.Dot(m, w) }},
 		{"Exp", func() { e.Exp(m, w) }},
+		{"RunStream read", func() { e.RunStream(Read, 1<<18, 2) }},
+		{"RunStream write", func() { e.RunStream(Write, 1000, 2) }},
+		{"RunStream triad", func() { e.RunStream(Triad, 1<<17, 2) }},
 	} {
 		call.f()
 		if n := testing.AllocsPerRun(20, call.f); n != 0 {

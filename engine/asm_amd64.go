@@ -53,9 +53,9 @@ var avx2Kernels = kernels{
 	rawPullRows:         pullRowsAVX2,
 	rawMixture:          mixtureAVX2,
 	rawResponsibilities: responsibilityBackwardAVX2,
-	rawStreamRead:       streamReadAVX2,
-	rawStreamWrite:      streamWriteAVX2,
-	rawStreamTriad:      streamTriadAVX2,
+	rawRead:             readAVX2,
+	rawWrite:            writeAVX2,
+	rawTriad:            triadAVX2,
 	fmaPeak:             fmaPeakAVX2,
 	flopsAPeakRound:     24 * 16,
 	peakRounds:          5000,
@@ -189,6 +189,21 @@ func mixtureAVX2(q []float32, ld int, c, phi []float32)
 //go:noescape
 func responsibilityBackwardAVX2(r, s []float32, ld int, sum []float32, k int)
 
+// readAVX2 returns the bitwise or of the elements of x, which it reads rounds times.
+//
+//go:noescape
+func readAVX2(x []float32, rounds int) uint32
+
+// writeAVX2 sets dst[j] = a, rounds times.
+//
+//go:noescape
+func writeAVX2(dst []float32, a float32, rounds int)
+
+// triadAVX2 sets dst[j] = fma(a, y[j], x[j]), rounds times.
+//
+//go:noescape
+func triadAVX2(a float32, dst, x, y []float32, rounds int)
+
 // fmaPeakAVX2 runs rounds of 24 fused multiply-adds on registers, in twelve chains:
 // what the FMA units of one core can do.
 func fmaPeakAVX2(rounds int)
@@ -196,17 +211,7 @@ func fmaPeakAVX2(rounds int)
 // pause tells the core n times that this thread is spinning.
 func pause(n int)
 
-// streamReadAVX2 loads every element of x, rounds times.
-//
-//go:noescape
-func streamReadAVX2(x []float32, rounds int)
-
-// streamWriteAVX2 sets dst[j] = v, rounds times.
-//
-//go:noescape
-func streamWriteAVX2(dst []float32, v float32, rounds int)
-
-// streamTriadAVX2 sets dst[j] = x[j] + s*y[j], with one rounding, rounds times.
-//
-//go:noescape
-func streamTriadAVX2(dst, x, y []float32, s float32, rounds int)
+// additions runs rounds of 64 additions to one register, each of which waits for the one
+// before. (A compiler is free to make fewer of them: on amd64 Go turns x + y + y into one
+// LEAQ.)
+func additions(rounds int)

@@ -236,6 +236,143 @@ done:
 	RET
 
 // ---------------------------------------------------------------------------------
+// Streams of memory traffic
+
+// STREAM makes R9 passes over R13 floats of x (at R10), y (R11) and dst (R12), or those
+// of them that there are: 64 floats at a time, then 8, then 1. The macro v handles 8 at an
+// offset of SI (x), DX (y) and DI (dst), in the register given, v1 handles one. The
+// addresses have no index, with which many Intel cores would take each load apart from the
+// operation that uses it.
+#define STREAM(v, v1, pass, block, blocktest, vector, vectortest, one, onetest, next) \
+	JMP   next       \
+pass: \
+	MOVQ  R10, SI    \
+	MOVQ  R11, DX    \
+	MOVQ  R12, DI    \
+	MOVQ  R13, CX    \
+	JMP   blocktest  \
+block: \
+	v(0, Y0)         \
+	v(32, Y1)        \
+	v(64, Y2)        \
+	v(96, Y3)        \
+	v(128, Y4)       \
+	v(160, Y5)       \
+	v(192, Y6)       \
+	v(224, Y7)       \
+	ADDQ  $256, SI   \
+	ADDQ  $256, DX   \
+	ADDQ  $256, DI   \
+blocktest: \
+	SUBQ  $64, CX    \
+	JGE   block      \
+	ADDQ  $64, CX    \
+	JMP   vectortest \
+vector: \
+	v(0, Y0)         \
+	ADDQ  $32, SI    \
+	ADDQ  $32, DX    \
+	ADDQ  $32, DI    \
+vectortest: \
+	SUBQ  $8, CX     \
+	JGE   vector     \
+	ADDQ  $8, CX     \
+	JMP   onetest    \
+one: \
+	v1               \
+	ADDQ  $4, SI     \
+	ADDQ  $4, DX     \
+	ADDQ  $4, DI     \
+onetest: \
+	SUBQ  $1, CX     \
+	JGE   one        \
+next: \
+	SUBQ  $1, R9     \
+	JGE   pass
+
+#define LOAD(off, y) VMOVUPS off(SI), y
+#define LOAD1 VMOVSS (SI), X0
+#define READ(off, y) VPOR off(SI), y, y
+#define READ1 \
+	VMOVSS (SI), X8  \
+	VPOR   Y8, Y0, Y0
+
+// All passes but the last are loads and nothing else: what is done with the values, too,
+// would need units that the loop does not leave free.
+//
+// func readAVX2(x []float32, rounds int) uint32
+TEXT ·readAVX2(SB), NOSPLIT, $0-36
+	MOVQ x_base+0(FP), R10
+	MOVQ x_len+8(FP), R13
+	MOVQ rounds+24(FP), R9
+	SUBQ $1, R9
+	STREAM(LOAD, LOAD1, loadpass, loadblock, loadblocktest, loadvector, loadvectortest, loadone, loadonetest, loadnext)
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	XORQ R9, R9
+	CMPQ rounds+24(FP), $0
+	SETGT R9
+	STREAM(READ, READ1, pass, block, blocktest, vector, vectortest, one, onetest, next)
+	VPOR Y1, Y0, Y0
+	VPOR Y3, Y2, Y2
+	VPOR Y5, Y4, Y4
+	VPOR Y7, Y6, Y6
+	VPOR Y2, Y0, Y0
+	VPOR Y6, Y4, Y4
+	VPOR Y4, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPOR X1, X0, X0
+	VPSRLDQ $8, X0, X1
+	VPOR X1, X0, X0
+	VPSRLDQ $4, X0, X1
+	VPOR X1, X0, X0
+	VMOVD X0, AX
+	VZEROUPPER
+	MOVL AX, ret+32(FP)
+	RET
+
+#define WRITE(off, y) VMOVUPS Y8, off(DI)
+#define WRITE1 VMOVSS X8, (DI)
+
+// func writeAVX2(dst []float32, a float32, rounds int)
+TEXT ·writeAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst_base+0(FP), R12
+	MOVQ dst_len+8(FP), R13
+	VBROADCASTSS a+24(FP), Y8
+	MOVQ rounds+32(FP), R9
+	STREAM(WRITE, WRITE1, pass, block, blocktest, vector, vectortest, one, onetest, next)
+	VZEROUPPER
+	RET
+
+#define TRIAD(off, y) \
+	VMOVUPS     off(SI), y     \
+	VFMADD231PS off(DX), Y8, y \
+	VMOVUPS     y, off(DI)
+#define TRIAD1 \
+	VMOVSS      (SI), X0    \
+	VMOVSS      (DX), X1    \
+	VFMADD231SS X1, X8, X0  \
+	VMOVSS      X0, (DI)
+
+// func triadAVX2(a float32, dst, x, y []float32, rounds int)
+TEXT ·triadAVX2(SB), NOSPLIT, $0-88
+	VBROADCASTSS a+0(FP), Y8
+	MOVQ dst_base+8(FP), R12
+	MOVQ dst_len+16(FP), R13
+	MOVQ x_base+32(FP), R10
+	MOVQ y_base+56(FP), R11
+	MOVQ rounds+80(FP), R9
+	STREAM(TRIAD, TRIAD1, pass, block, blocktest, vector, vectortest, one, onetest, next)
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
 // Masked tails
 
 // masks: eight all-ones words, then eight zeros. Thirty-two bytes at (8 - n)*4 select
@@ -1112,114 +1249,35 @@ loop:
 	JGT  loop
 	RET
 
-// ---------------------------------------------------------------------------------
-// Streams
+#define ADD8 \
+	ADDQ BX, AX \
+	ADDQ BX, AX \
+	ADDQ BX, AX \
+	ADDQ BX, AX \
+	ADDQ BX, AX \
+	ADDQ BX, AX \
+	ADDQ BX, AX \
+	ADDQ BX, AX
 
-// func streamReadAVX2(x []float32, rounds int)
-TEXT ·streamReadAVX2(SB), NOSPLIT, $0-32
-	MOVQ rounds+24(FP), R9
-round:
-	MOVQ x_base+0(FP), SI
-	MOVQ x_len+8(FP), CX
-	JMP  test
-loop:                        // the loads are the limit: two a cycle, into eight chains
-	VORPS (SI), Y0, Y0
-	VORPS 32(SI), Y1, Y1
-	VORPS 64(SI), Y2, Y2
-	VORPS 96(SI), Y3, Y3
-	VORPS 128(SI), Y4, Y4
-	VORPS 160(SI), Y5, Y5
-	VORPS 192(SI), Y6, Y6
-	VORPS 224(SI), Y7, Y7
-	ADDQ  $256, SI
-test:
-	SUBQ $64, CX
-	JGE  loop
-	ADDQ $64, CX
-	JMP  tailtest
-tail:
-	VMOVSS (SI), X0
-	ADDQ  $4, SI
-tailtest:
-	SUBQ $1, CX
-	JGE  tail
-	SUBQ $1, R9
-	JGT  round
-	VZEROUPPER
-	RET
-
-// func streamWriteAVX2(dst []float32, v float32, rounds int)
-TEXT ·streamWriteAVX2(SB), NOSPLIT, $0-40
-	MOVQ rounds+32(FP), R9
-round:
-	MOVQ dst_base+0(FP), DI
-	MOVQ dst_len+8(FP), CX
-	VBROADCASTSS v+24(FP), Y0
+// A register is added, not a constant: recent cores add constants when they rename
+// registers, several a cycle. The counting of the loop runs beside the chain.
+//
+// func additions(rounds int)
+TEXT ·additions(SB), NOSPLIT, $0-8
+	MOVQ rounds+0(FP), CX
+	MOVQ CX, AX
+	MOVQ CX, BX
 	JMP  test
 loop:
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y0, 32(DI)
-	VMOVUPS Y0, 64(DI)
-	VMOVUPS Y0, 96(DI)
-	ADDQ $128, DI
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
 test:
-	SUBQ $32, CX
-	JGE  loop
-	ADDQ $32, CX
-	JMP  tailtest
-tail:
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-tailtest:
 	SUBQ $1, CX
-	JGE  tail
-	SUBQ $1, R9
-	JGT  round
-	VZEROUPPER
-	RET
-
-// func streamTriadAVX2(dst, x, y []float32, s float32, rounds int)
-TEXT ·streamTriadAVX2(SB), NOSPLIT, $0-88
-	MOVQ rounds+80(FP), R9
-round:
-	MOVQ dst_base+0(FP), DI
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	VBROADCASTSS s+72(FP), Y14
-	JMP  test
-loop:
-	VMOVUPS (DX), Y1
-	VMOVUPS 32(DX), Y2
-	VMOVUPS 64(DX), Y3
-	VMOVUPS 96(DX), Y4
-	VFMADD213PS (SI), Y14, Y1
-	VFMADD213PS 32(SI), Y14, Y2
-	VFMADD213PS 64(SI), Y14, Y3
-	VFMADD213PS 96(SI), Y14, Y4
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
-	ADDQ $128, DX
-	ADDQ $128, SI
-	ADDQ $128, DI
-test:
-	SUBQ $32, CX
 	JGE  loop
-	ADDQ $32, CX
-	JMP  tailtest
-tail:
-	VMOVSS (DX), X1
-	VFMADD213SS (SI), X14, X1
-	VMOVSS X1, (DI)
-	ADDQ $4, DX
-	ADDQ $4, SI
-	ADDQ $4, DI
-tailtest:
-	SUBQ $1, CX
-	JGE  tail
-	SUBQ $1, R9
-	JGT  round
-	VZEROUPPER
 	RET

@@ -41,9 +41,9 @@ var neonKernels = kernels{
 	rawPullRows:         pullRowsNEON,
 	rawMixture:          mixtureNEON,
 	rawResponsibilities: responsibilityBackwardNEON,
-	rawStreamRead:       streamReadNEON,
-	rawStreamWrite:      streamWriteNEON,
-	rawStreamTriad:      streamTriadNEON,
+	rawRead:             readNEON,
+	rawWrite:            writeNEON,
+	rawTriad:            triadNEON,
 	fmaPeak:             fmaPeakNEON,
 	flopsAPeakRound:     24 * 8,
 	peakRounds:          5000,
@@ -177,6 +177,21 @@ func mixtureNEON(q []float32, ld int, c, phi []float32)
 //go:noescape
 func responsibilityBackwardNEON(r, s []float32, ld int, sum []float32, k int)
 
+// readNEON returns the bitwise or of the elements of x, which it reads rounds times.
+//
+//go:noescape
+func readNEON(x []float32, rounds int) uint32
+
+// writeNEON sets dst[j] = a, rounds times.
+//
+//go:noescape
+func writeNEON(dst []float32, a float32, rounds int)
+
+// triadNEON sets dst[j] = fma(a, y[j], x[j]), rounds times.
+//
+//go:noescape
+func triadNEON(a float32, dst, x, y []float32, rounds int)
+
 // fmaPeakNEON runs rounds of 24 fused multiply-adds on registers, in as many chains:
 // what the FMA units of one core can do.
 func fmaPeakNEON(rounds int)
@@ -184,17 +199,7 @@ func fmaPeakNEON(rounds int)
 // pause tells the core n times that this thread is spinning.
 func pause(n int)
 
-// streamReadNEON loads every element of x, rounds times.
-//
-//go:noescape
-func streamReadNEON(x []float32, rounds int)
-
-// streamWriteNEON sets dst[j] = v, rounds times.
-//
-//go:noescape
-func streamWriteNEON(dst []float32, v float32, rounds int)
-
-// streamTriadNEON sets dst[j] = x[j] + s*y[j], with one rounding, rounds times.
-//
-//go:noescape
-func streamTriadNEON(dst, x, y []float32, s float32, rounds int)
+// additions runs rounds of 64 additions to one register, each of which waits for the one
+// before. (A compiler is free to make fewer of them: on amd64 Go turns x + y + y into one
+// LEAQ.)
+func additions(rounds int)

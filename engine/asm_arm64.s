@@ -334,6 +334,170 @@ test:
 	RET
 
 // ---------------------------------------------------------------------------------
+// Streams of memory traffic
+
+// STREAM makes R6 passes over R8 floats of dst (at R3), x (R4) and y (R5), or those of
+// them that there are: 64 floats at a time, then 4, then 1. The macros v32, v4 and v1
+// handle so many at R0 (dst), R1 (x) and R2 (y), and move the pointers on.
+#define STREAM(v32, v4, v1, pass, l64, t64, l4, t4, l1, t1, next) \
+	B     next    \
+pass: \
+	MOVD  R3, R0  \
+	MOVD  R4, R1  \
+	MOVD  R5, R2  \
+	MOVD  R8, R7  \
+	B     t64     \
+l64: \
+	v32           \
+	v32           \
+t64: \
+	SUBS  $64, R7 \
+	BGE   l64     \
+	ADD   $64, R7 \
+	B     t4      \
+l4: \
+	v4            \
+t4: \
+	SUBS  $4, R7  \
+	BGE   l4      \
+	ADD   $4, R7  \
+	B     t1      \
+l1: \
+	v1            \
+t1: \
+	SUBS  $1, R7  \
+	BGE   l1      \
+next: \
+	SUBS  $1, R6  \
+	BGE   pass
+
+#define LD32 \
+	FLDPQ (R1), (F8, F9)     \
+	FLDPQ 32(R1), (F10, F11) \
+	FLDPQ 64(R1), (F12, F13) \
+	FLDPQ 96(R1), (F14, F15) \
+	ADD   $128, R1
+#define LD4 FMOVQ.P 16(R1), F8
+#define LD1 FMOVS.P 4(R1), F8
+#define READ32 \
+	LD32                          \
+	VORR  V8.B16, V0.B16, V0.B16  \
+	VORR  V9.B16, V1.B16, V1.B16  \
+	VORR  V10.B16, V2.B16, V2.B16 \
+	VORR  V11.B16, V3.B16, V3.B16 \
+	VORR  V12.B16, V4.B16, V4.B16 \
+	VORR  V13.B16, V5.B16, V5.B16 \
+	VORR  V14.B16, V6.B16, V6.B16 \
+	VORR  V15.B16, V7.B16, V7.B16
+#define READ4 \
+	LD4  \
+	VORR V8.B16, V0.B16, V0.B16
+#define READ1 \
+	LD1  \
+	VORR V8.B16, V0.B16, V0.B16
+
+// All passes but the last are loads and nothing else: see readAVX2.
+//
+// func readNEON(x []float32, rounds int) uint32
+TEXT ·readNEON(SB), NOSPLIT, $0-36
+	MOVD x_base+0(FP), R4
+	MOVD x_len+8(FP), R8
+	MOVD rounds+24(FP), R6
+	SUB  $1, R6
+	STREAM(LD32, LD4, LD1, loadpass, l64, t64, l4, t4, l1, t1, loadnext)
+	MOVD rounds+24(FP), R9
+	CMP  $0, R9
+	CSET GT, R6
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	STREAM(READ32, READ4, READ1, pass, r64, rt64, r4, rt4, r1, rt1, next)
+	VORR V1.B16, V0.B16, V0.B16
+	VORR V3.B16, V2.B16, V2.B16
+	VORR V5.B16, V4.B16, V4.B16
+	VORR V7.B16, V6.B16, V6.B16
+	VORR V2.B16, V0.B16, V0.B16
+	VORR V6.B16, V4.B16, V4.B16
+	VORR V4.B16, V0.B16, V0.B16
+	VMOV V0.D[0], R8
+	VMOV V0.D[1], R9
+	ORR  R9, R8
+	ORR  R8>>32, R8
+	MOVW R8, ret+32(FP)
+	RET
+
+#define WRITE32 \
+	FSTPQ (F31, F31), (R0)   \
+	FSTPQ (F31, F31), 32(R0) \
+	FSTPQ (F31, F31), 64(R0) \
+	FSTPQ (F31, F31), 96(R0) \
+	ADD   $128, R0
+#define WRITE4 FMOVQ.P F31, 16(R0)
+#define WRITE1 FMOVS.P F31, 4(R0)
+
+// func writeNEON(dst []float32, a float32, rounds int)
+TEXT ·writeNEON(SB), NOSPLIT, $0-40
+	MOVD  dst_base+0(FP), R3
+	MOVD  dst_len+8(FP), R8
+	FMOVS a+24(FP), F31
+	VDUP  V31.S[0], V31.S4
+	MOVD  rounds+32(FP), R6
+	STREAM(WRITE32, WRITE4, WRITE1, pass, l64, t64, l4, t4, l1, t1, next)
+	RET
+
+#define TRIAD32 \
+	FLDPQ (R1), (F0, F1)       \
+	FLDPQ (R2), (F16, F17)     \
+	FLDPQ 32(R1), (F2, F3)     \
+	FLDPQ 32(R2), (F18, F19)   \
+	FLDPQ 64(R1), (F4, F5)     \
+	FLDPQ 64(R2), (F20, F21)   \
+	FLDPQ 96(R1), (F6, F7)     \
+	FLDPQ 96(R2), (F22, F23)   \
+	VFMLA V31.S4, V16.S4, V0.S4 \
+	VFMLA V31.S4, V17.S4, V1.S4 \
+	VFMLA V31.S4, V18.S4, V2.S4 \
+	VFMLA V31.S4, V19.S4, V3.S4 \
+	VFMLA V31.S4, V20.S4, V4.S4 \
+	VFMLA V31.S4, V21.S4, V5.S4 \
+	VFMLA V31.S4, V22.S4, V6.S4 \
+	VFMLA V31.S4, V23.S4, V7.S4 \
+	FSTPQ (F0, F1), (R0)       \
+	FSTPQ (F2, F3), 32(R0)     \
+	FSTPQ (F4, F5), 64(R0)     \
+	FSTPQ (F6, F7), 96(R0)     \
+	ADD   $128, R0             \
+	ADD   $128, R1             \
+	ADD   $128, R2
+#define TRIAD4 \
+	FMOVQ.P 16(R1), F0 \
+	FMOVQ.P 16(R2), F1 \
+	VFMLA   V31.S4, V1.S4, V0.S4 \
+	FMOVQ.P F0, 16(R0)
+#define TRIAD1 \
+	FMOVS.P 4(R1), F0 \
+	FMOVS.P 4(R2), F1 \
+	VFMLA   V31.S4, V1.S4, V0.S4 \
+	FMOVS.P F0, 4(R0)
+
+// func triadNEON(a float32, dst, x, y []float32, rounds int)
+TEXT ·triadNEON(SB), NOSPLIT, $0-88
+	FMOVS a+0(FP), F31
+	VDUP  V31.S[0], V31.S4
+	MOVD  dst_base+8(FP), R3
+	MOVD  dst_len+16(FP), R8
+	MOVD  x_base+32(FP), R4
+	MOVD  y_base+56(FP), R5
+	MOVD  rounds+80(FP), R6
+	STREAM(TRIAD32, TRIAD4, TRIAD1, pass, l64, t64, l4, t4, l1, t1, next)
+	RET
+
+// ---------------------------------------------------------------------------------
 // Elementwise kernels
 
 // VECTOR runs over R7 elements: 16 at a time, then 4, then 1. The macros load, op and
@@ -1292,79 +1456,36 @@ loop:
 	RET
 
 // ---------------------------------------------------------------------------------
-// Streams
+// additions
 
-// func streamReadNEON(x []float32, rounds int)
-TEXT ·streamReadNEON(SB), NOSPLIT, $0-32
-	MOVD rounds+24(FP), R9
-round:
-	MOVD x_base+0(FP), R0
-	MOVD x_len+8(FP), R7
+#define ADD8 \
+	ADD R1, R0 \
+	ADD R1, R0 \
+	ADD R1, R0 \
+	ADD R1, R0 \
+	ADD R1, R0 \
+	ADD R1, R0 \
+	ADD R1, R0 \
+	ADD R1, R0
+
+// The counting of the loop runs beside the chain.
+//
+// func additions(rounds int)
+TEXT ·additions(SB), NOSPLIT, $0-8
+	MOVD rounds+0(FP), R7
+	MOVD R7, R0
+	MOVD R7, R1
 	B    test
 loop:
-	FLDPQ (R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-	FLDPQ 64(R0), (F4, F5)
-	FLDPQ 96(R0), (F6, F7)
-	ADD   $128, R0
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
+	ADD8
 test:
-	SUBS $32, R7
-	BGE  loop
-	ADD  $32, R7
-	B    tailtest
-tail:
-	FMOVS (R0), F0
-	ADD   $4, R0
-tailtest:
 	SUBS $1, R7
-	BGE  tail
-	SUBS $1, R9
-	BGT  round
-	RET
-
-// func streamWriteNEON(dst []float32, v float32, rounds int)
-TEXT ·streamWriteNEON(SB), NOSPLIT, $0-40
-	MOVD rounds+32(FP), R9
-round:
-	MOVD  dst_base+0(FP), R0
-	MOVD  dst_len+8(FP), R7
-	FMOVS v+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	B     test
-loop:
-	FSTPQ (F0, F0), (R0)
-	FSTPQ (F0, F0), 32(R0)
-	FSTPQ (F0, F0), 64(R0)
-	FSTPQ (F0, F0), 96(R0)
-	ADD   $128, R0
-test:
-	SUBS $32, R7
 	BGE  loop
-	ADD  $32, R7
-	B    tailtest
-tail:
-	FMOVS F0, (R0)
-	ADD   $4, R0
-tailtest:
-	SUBS $1, R7
-	BGE  tail
-	SUBS $1, R9
-	BGT  round
-	RET
-
-#define OPTRIAD VFMLA V14.S4, V1.S4, V0.S4
-
-// func streamTriadNEON(dst, x, y []float32, s float32, rounds int)
-TEXT ·streamTriadNEON(SB), NOSPLIT, $0-88
-	MOVD rounds+80(FP), R9
-round:
-	MOVD  dst_base+0(FP), R0
-	MOVD  dst_len+8(FP), R7
-	MOVD  x_base+24(FP), R1
-	MOVD  y_base+48(FP), R2
-	FMOVS s+72(FP), F14
-	VDUP  V14.S[0], V14.S4
-	VECTOR(LOADXY, OPTRIAD, STORE, LOADXY1, STORE1, l16, t16, l4, t4, l1, t1)
-	SUBS $1, R9
-	BGT  round
 	RET

@@ -42,9 +42,9 @@ var avx512Kernels = kernels{
 	rawPullRows:         pullRowsAVX512,
 	rawMixture:          mixtureAVX512,
 	rawResponsibilities: responsibilityBackwardAVX512,
-	rawStreamRead:       streamReadAVX512,
-	rawStreamWrite:      streamWriteAVX512,
-	rawStreamTriad:      streamTriadAVX512,
+	rawRead:             readAVX512,
+	rawWrite:            writeAVX512,
+	rawTriad:            triadAVX512,
 	fmaPeak:             fmaPeakAVX512,
 	flopsAPeakRound:     24 * 32,
 	peakRounds:          5000,
@@ -171,21 +171,21 @@ func mixtureAVX512(q []float32, ld int, c, phi []float32)
 //go:noescape
 func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
 
+// readAVX512 returns the bitwise or of the elements of x, which it reads rounds times.
+//
+//go:noescape
+func readAVX512(x []float32, rounds int) uint32
+
+// writeAVX512 sets dst[j] = a, rounds times.
+//
+//go:noescape
+func writeAVX512(dst []float32, a float32, rounds int)
+
+// triadAVX512 sets dst[j] = fma(a, y[j], x[j]), rounds times.
+//
+//go:noescape
+func triadAVX512(a float32, dst, x, y []float32, rounds int)
+
 // fmaPeakAVX512 runs rounds of 24 fused multiply-adds on registers, in twelve chains:
 // what the FMA units of one core can do.
 func fmaPeakAVX512(rounds int)
-
-// streamReadAVX512 loads every element of x, rounds times.
-//
-//go:noescape
-func streamReadAVX512(x []float32, rounds int)
-
-// streamWriteAVX512 sets dst[j] = v, rounds times.
-//
-//go:noescape
-func streamWriteAVX512(dst []float32, v float32, rounds int)
-
-// streamTriadAVX512 sets dst[j] = x[j] + s*y[j], with one rounding, rounds times.
-//
-//go:noescape
-func streamTriadAVX512(dst, x, y []float32, s float32, rounds int)

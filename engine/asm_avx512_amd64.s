@@ -1191,136 +1191,132 @@ done:
 	RET
 
 // ---------------------------------------------------------------------------------
-// Streams
+// Streams of memory traffic
 
-// func streamReadAVX512(x []float32, rounds int)
-TEXT ·streamReadAVX512(SB), NOSPLIT, $0-32
+// STREAM makes R9 passes over R13 floats of x (at R10), y (R11) and dst (R12), or those
+// of them that there are: 128 floats at a time, then 16, then the masked rest (mask in
+// K1). The macro v handles 16 at an offset of SI (x), DX (y) and DI (dst), in the register
+// given, vmask the rest. The addresses have no index: see asm_amd64.s.
+#define STREAM(v, vmask, pass, block, blocktest, vector, vectortest, next) \
+	JMP   next       \
+pass: \
+	MOVQ  R10, SI    \
+	MOVQ  R11, DX    \
+	MOVQ  R12, DI    \
+	MOVQ  R13, CX    \
+	JMP   blocktest  \
+block: \
+	v(0, Z0)         \
+	v(64, Z1)        \
+	v(128, Z2)       \
+	v(192, Z3)       \
+	v(256, Z4)       \
+	v(320, Z5)       \
+	v(384, Z6)       \
+	v(448, Z7)       \
+	ADDQ  $512, SI   \
+	ADDQ  $512, DX   \
+	ADDQ  $512, DI   \
+blocktest: \
+	SUBQ  $128, CX   \
+	JGE   block      \
+	ADDQ  $128, CX   \
+	JMP   vectortest \
+vector: \
+	v(0, Z0)         \
+	ADDQ  $64, SI    \
+	ADDQ  $64, DX    \
+	ADDQ  $64, DI    \
+vectortest: \
+	SUBQ  $16, CX    \
+	JGE   vector     \
+	ADDQ  $16, CX    \
+	JEQ   next       \
+	TAILMASK         \
+	vmask            \
+next: \
+	SUBQ  $1, R9     \
+	JGE   pass
+
+#define LOAD(off, z) VMOVUPS off(SI), z
+#define LOADMASK VMOVUPS.Z (SI), K1, Z0
+#define READ(off, z) VPORD off(SI), z, z
+#define READMASK \
+	VMOVUPS.Z (SI), K1, Z8 \
+	VPORD     Z8, Z0, Z0
+
+// The last pass alone does something with the values: see readAVX2.
+//
+// func readAVX512(x []float32, rounds int) uint32
+TEXT ·readAVX512(SB), NOSPLIT, $0-36
+	MOVQ x_base+0(FP), R10
+	MOVQ x_len+8(FP), R13
 	MOVQ rounds+24(FP), R9
-round:
-	MOVQ x_base+0(FP), SI
-	MOVQ x_len+8(FP), CX
-	JMP  test
-loop:                        // the loads are the limit: two a cycle, into eight chains
-	VORPS (SI), Z0, Z0
-	VORPS 64(SI), Z1, Z1
-	VORPS 128(SI), Z2, Z2
-	VORPS 192(SI), Z3, Z3
-	VORPS 256(SI), Z4, Z4
-	VORPS 320(SI), Z5, Z5
-	VORPS 384(SI), Z6, Z6
-	VORPS 448(SI), Z7, Z7
-	ADDQ  $512, SI
-test:
-	SUBQ $128, CX
-	JGE  loop
-	ADDQ $128, CX
-	JMP  tailtest
-tail:
-	VORPS (SI), Z0, Z0
-	ADDQ  $64, SI
-tailtest:
-	SUBQ $16, CX
-	JGE  tail
-	ADDQ $16, CX
-	JEQ  done
-	TAILMASK
-	VMOVUPS.Z (SI), K1, Z0
-done:
 	SUBQ $1, R9
-	JGT  round
+	STREAM(LOAD, LOADMASK, loadpass, loadblock, loadblocktest, loadvector, loadvectortest, loadnext)
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ R9, R9
+	CMPQ rounds+24(FP), $0
+	SETGT R9
+	STREAM(READ, READMASK, pass, block, blocktest, vector, vectortest, next)
+	VPORD Z1, Z0, Z0
+	VPORD Z3, Z2, Z2
+	VPORD Z5, Z4, Z4
+	VPORD Z7, Z6, Z6
+	VPORD Z2, Z0, Z0
+	VPORD Z6, Z4, Z4
+	VPORD Z4, Z0, Z0
+	VEXTRACTI64X4 $1, Z0, Y1
+	VPOR Y1, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPOR X1, X0, X0
+	VPSRLDQ $8, X0, X1
+	VPOR X1, X0, X0
+	VPSRLDQ $4, X0, X1
+	VPOR X1, X0, X0
+	VMOVD X0, AX
 	VZEROUPPER
+	MOVL AX, ret+32(FP)
 	RET
 
-// func streamWriteAVX512(dst []float32, v float32, rounds int)
-TEXT ·streamWriteAVX512(SB), NOSPLIT, $0-40
+#define WRITE(off, z) VMOVUPS Z8, off(DI)
+#define WRITEMASK VMOVUPS Z8, K1, (DI)
+
+// func writeAVX512(dst []float32, a float32, rounds int)
+TEXT ·writeAVX512(SB), NOSPLIT, $0-40
+	MOVQ dst_base+0(FP), R12
+	MOVQ dst_len+8(FP), R13
+	VBROADCASTSS a+24(FP), Z8
 	MOVQ rounds+32(FP), R9
-round:
-	MOVQ dst_base+0(FP), DI
-	MOVQ dst_len+8(FP), CX
-	VBROADCASTSS v+24(FP), Z0
-	JMP  test
-loop:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z0, 64(DI)
-	VMOVUPS Z0, 128(DI)
-	VMOVUPS Z0, 192(DI)
-	ADDQ $256, DI
-test:
-	SUBQ $64, CX
-	JGE  loop
-	ADDQ $64, CX
-	JMP  tailtest
-tail:
-	VMOVUPS Z0, (DI)
-	ADDQ $64, DI
-tailtest:
-	SUBQ $16, CX
-	JGE  tail
-	ADDQ $16, CX
-	JEQ  done
-	TAILMASK
-	VMOVUPS Z0, K1, (DI)
-done:
-	SUBQ $1, R9
-	JGT  round
+	STREAM(WRITE, WRITEMASK, pass, block, blocktest, vector, vectortest, next)
 	VZEROUPPER
 	RET
 
-#define TRIAD4 \
-	VMOVUPS (DX)(AX*4), Z1                    \
-	VMOVUPS 64(DX)(AX*4), Z2                  \
-	VMOVUPS 128(DX)(AX*4), Z3                 \
-	VMOVUPS 192(DX)(AX*4), Z4                 \
-	VFMADD213PS (SI)(AX*4), Z14, Z1           \
-	VFMADD213PS 64(SI)(AX*4), Z14, Z2         \
-	VFMADD213PS 128(SI)(AX*4), Z14, Z3        \
-	VFMADD213PS 192(SI)(AX*4), Z14, Z4        \
-	VMOVUPS Z1, (DI)(AX*4)                    \
-	VMOVUPS Z2, 64(DI)(AX*4)                  \
-	VMOVUPS Z3, 128(DI)(AX*4)                 \
-	VMOVUPS Z4, 192(DI)(AX*4)
+#define TRIAD(off, z) \
+	VMOVUPS     off(SI), z     \
+	VFMADD231PS off(DX), Z8, z \
+	VMOVUPS     z, off(DI)
+#define TRIADMASK \
+	VMOVUPS.Z   (SI), K1, Z0 \
+	VMOVUPS.Z   (DX), K1, Z1 \
+	VFMADD231PS Z1, Z8, Z0   \
+	VMOVUPS     Z0, K1, (DI)
 
-#define OPTRIAD VFMADD213PS Z0, Z14, Z1
-
-// func streamTriadAVX512(dst, x, y []float32, s float32, rounds int)
-TEXT ·streamTriadAVX512(SB), NOSPLIT, $0-88
+// func triadAVX512(a float32, dst, x, y []float32, rounds int)
+TEXT ·triadAVX512(SB), NOSPLIT, $0-88
+	VBROADCASTSS a+0(FP), Z8
+	MOVQ dst_base+8(FP), R12
+	MOVQ dst_len+16(FP), R13
+	MOVQ x_base+32(FP), R10
+	MOVQ y_base+56(FP), R11
 	MOVQ rounds+80(FP), R9
-round:
-	MOVQ dst_base+0(FP), DI
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	VBROADCASTSS s+72(FP), Z14
-	XORQ AX, AX
-	JMP  test
-loop:
-	TRIAD4
-	ADDQ $64, AX
-test:
-	SUBQ $64, CX
-	JGE  loop
-	ADDQ $64, CX
-	LEAQ (DI)(AX*4), DI
-	LEAQ (SI)(AX*4), SI
-	LEAQ (DX)(AX*4), DX
-	XORQ AX, AX
-	JMP  tailtest
-tail:
-	LOADXY
-	OPTRIAD
-	VMOVUPS Z1, (DI)(AX*4)
-	ADDQ $16, AX
-tailtest:
-	SUBQ $16, CX
-	JGE  tail
-	ADDQ $16, CX
-	JEQ  done
-	TAILMASK
-	MLOADXY
-	OPTRIAD
-	VMOVUPS Z1, K1, (DI)(AX*4)
-done:
-	SUBQ $1, R9
-	JGT  round
+	STREAM(TRIAD, TRIADMASK, pass, block, blocktest, vector, vectortest, next)
 	VZEROUPPER
 	RET

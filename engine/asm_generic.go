@@ -375,3 +375,64 @@ func responsibilityBackwardGeneric(r, s []float32, ld int, sum []float32, k int)
 		}
 	}
 }
+
+// readGeneric returns the bitwise or of the elements of x, which it reads rounds times.
+func readGeneric(x []float32, rounds int) uint32 {
+	var b0, b1, b2, b3 uint32
+	for range rounds {
+		rest := x
+		for ; len(rest) >= 8; rest = rest[8:] {
+			v := (*[8]float32)(rest)
+			b0 |= math.Float32bits(v[0]) | math.Float32bits(v[4])
+			b1 |= math.Float32bits(v[1]) | math.Float32bits(v[5])
+			b2 |= math.Float32bits(v[2]) | math.Float32bits(v[6])
+			b3 |= math.Float32bits(v[3]) | math.Float32bits(v[7])
+		}
+		for _, v := range rest {
+			b0 |= math.Float32bits(v)
+		}
+	}
+	return b0 | b1 | b2 | b3
+}
+
+// writeGeneric sets dst[j] = a, rounds times.
+func writeGeneric(dst []float32, a float32, rounds int) {
+	for range rounds {
+		rest := dst
+		for ; len(rest) >= 8; rest = rest[8:] {
+			v := (*[8]float32)(rest)
+			v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7] = a, a, a, a, a, a, a, a
+		}
+		for j := range rest {
+			rest[j] = a
+		}
+	}
+}
+
+// triadGeneric sets dst[j] = fma(a, y[j], x[j]), rounds times.
+func triadGeneric(a float32, dst, x, y []float32, rounds int) {
+	for range rounds {
+		if triadFuses {
+			triadFused(a, dst, x, y)
+			continue
+		}
+		for j := range dst {
+			dst[j] = FMA32(a, y[j], x[j])
+		}
+	}
+}
+
+// triadFused is a triad where the compiler makes one instruction of the sum.
+func triadFused(a float32, dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for j := range dst {
+		dst[j] = a*y[j] + x[j]
+	}
+}
+
+// triadFuses reports whether it does: see compilerFuses, which says nothing of this loop.
+var triadFuses = func() bool {
+	x := []float32{1 + 0x1p-12, -1 - 0x1p-11, 0}
+	triadFused(x[0], x[2:], x[1:2], x[:1])
+	return x[2] == 0x1p-24
+}()

@@ -38,7 +38,8 @@
 // microseconds. [Engine.PlanAscent] says how an ascent is shared: by rows, or by
 // components where P_i of many dimensions serve few rows; [AscentPlan] has the cost model.
 // An engine with as many threads as processors lets others run four times a
-// millisecond, so that a collection beside a long product takes one or two milliseconds.
+// millisecond, so that a collection beside a long product takes one or two milliseconds,
+// unless its threads are pinned.
 //
 // # Memory
 //
@@ -48,6 +49,12 @@
 // a hundred microseconds at most, because nothing can interrupt it; between the calls of
 // a long product the scheduler and the collector can.
 // Methods panic when shapes do not fit, with a message that names the operand.
+//
+// # Measuring
+//
+// [Engine.RunFMA] and [Engine.RunStream] do nothing but multiply-adds, or memory traffic:
+// the most that a kernel can reach on this machine. [RunAdditions] counts cycles of the
+// clock. [WithPinnedThreads] and [PinCaller] keep threads where they are.
 //
 // # Tiers
 //

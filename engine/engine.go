@@ -16,9 +16,8 @@ type Engine struct {
 	full      bool    // as many threads as processors
 	smallWork float64 // flop below which work stays on one thread
 
-	mu      sync.Mutex  // held by the method that runs
-	scratch []arena     // one a worker
-	streams [][]float32 // of RunStream, one a worker
+	mu      sync.Mutex // held by the method that runs
+	scratch []arena    // one a worker
 
 	// The jobs live here so that starting one allocates nothing.
 	gemm    gemmJob
@@ -30,8 +29,9 @@ type Engine struct {
 	pull    pullJob
 	grads   gradientJob
 	factors factorJob
-	stream  streamJob
 	one     [1]float32
+	streams streamJob
+	every   everyJob
 }
 
 // Option changes how New makes an engine.
@@ -43,11 +43,6 @@ type settings struct {
 	eager   bool
 	pinned  bool
 }
-
-// WithPinnedThreads binds every thread of the engine but the caller's to a processor of
-// its own: the second and following ones that the caller of New may use. PinCaller does
-// the same for the caller, after New. It is for measurements, and only on Linux.
-func WithPinnedThreads() Option { return func(s *settings) { s.pinned = true } }
 
 // WithTier asks for a tier; Auto, the default, is the fastest one of this machine.
 func WithTier(t Tier) Option { return func(s *settings) { s.tier = t } }
@@ -79,17 +74,25 @@ func New(options ...Option) (*Engine, error) {
 	}
 	var cpus []int
 	if s.pinned {
-		if cpus, err = allowed(); err != nil {
-			return nil, fmt.Errorf("engine: %w", err)
+		if cpus, err = processCPUs(); err != nil {
+			return nil, fmt.Errorf("engine: pinning threads: %w", err)
 		}
-		if len(cpus) < s.threads {
-			return nil, fmt.Errorf("engine: %d pinned threads, but %d processors", s.threads, len(cpus))
+		if s.threads > len(cpus) {
+			return nil, fmt.Errorf("engine: %d pinned threads, but the process may use %d CPUs", s.threads, len(cpus))
 		}
 	}
-	e := &Engine{k: k, pool: newPool(s.threads, cpus), scratch: make([]arena, s.threads)}
-	e.full = s.threads >= runtime.GOMAXPROCS(0)
+	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}
+	// Pinned threads do not yield: each time the scheduler would have to change threads
+	// twice, which takes a quarter of the speed.
+	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
 	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {
 		e.smallWork = 0
+	}
+	if s.pinned {
+		if err := e.pinHelpers(cpus); err != nil {
+			e.Close()
+			return nil, fmt.Errorf("engine: pinning threads: %w", err)
+		}
 	}
 	return e, nil
 }

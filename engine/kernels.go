@@ -41,9 +41,10 @@ type kernels struct {
 	rawMixture          func(q []float32, ld int, c, phi []float32)
 	rawResponsibilities func(r, s []float32, ld int, sum []float32, k int)
 
-	rawStreamRead  func(x []float32, rounds int)
-	rawStreamWrite func(dst []float32, v float32, rounds int)
-	rawStreamTriad func(dst, x, y []float32, s float32, rounds int)
+	// The measuring loops (RunStream, RunFMA).
+	rawRead  func(x []float32, rounds int) uint32
+	rawWrite func(dst []float32, a float32, rounds int)
+	rawTriad func(a float32, dst, x, y []float32, rounds int)
 
 	// fmaPeak runs rounds of multiply-adds that touch no memory; peakRounds of them take
 	// some tens of microseconds.
@@ -79,9 +80,9 @@ var genericKernels = kernels{
 	rawPullRows:         pullRowsGeneric,
 	rawMixture:          mixtureGeneric,
 	rawResponsibilities: responsibilityBackwardGeneric,
-	rawStreamRead:       streamReadGeneric,
-	rawStreamWrite:      streamWriteGeneric,
-	rawStreamTriad:      streamTriadGeneric,
+	rawRead:             readGeneric,
+	rawWrite:            writeGeneric,
+	rawTriad:            triadGeneric,
 	fmaPeak:             fmaPeakGeneric,
 	flopsAPeakRound:     2 * genericMR * genericNR,
 	peakRounds:          500,
@@ -349,4 +350,18 @@ func (k *kernels) responsibilities(r, s []float32, ld int, sum []float32, comps 
 		short("responsibilities", "s", len(s), w)
 	}
 	k.rawResponsibilities(r, s, ld, sum, comps)
+}
+
+func (k *kernels) read(x []float32, rounds int) uint32 { return k.rawRead(x, rounds) }
+
+func (k *kernels) write(dst []float32, a float32, rounds int) { k.rawWrite(dst, a, rounds) }
+
+func (k *kernels) triad(a float32, dst, x, y []float32, rounds int) {
+	if len(x) < len(dst) {
+		short("triad", "x", len(x), len(dst))
+	}
+	if len(y) < len(dst) {
+		short("triad", "y", len(y), len(dst))
+	}
+	k.rawTriad(a, dst, x, y, rounds)
 }

@@ -1,50 +1,45 @@
 package engine
 
 import (
+	"fmt"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// allowed returns the processors that the calling thread may run on.
-func allowed() ([]int, error) {
+// processCPUs lists the CPUs that the process may use, in increasing order. It asks once,
+// because the answer for a thread that is pinned would be another.
+var processCPUs = sync.OnceValues(func() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
 	}
 	var cpus []int
-	for c := 0; len(cpus) < set.Count(); c++ {
-		if set.IsSet(c) {
-			cpus = append(cpus, c)
+	for cpu := 0; len(cpus) < set.Count(); cpu++ {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
 		}
 	}
 	return cpus, nil
-}
+})
 
-// pin binds the calling goroutine to a thread and that thread to a processor.
-func pin(cpu int) error {
+// pinThread locks the calling goroutine to its thread, and the thread to a CPU.
+func pinThread(cpu int) (undo func(), err error) {
 	runtime.LockOSThread()
-	var set unix.CPUSet
-	set.Set(cpu)
-	return unix.SchedSetaffinity(0, &set)
-}
-
-// PinCaller binds the calling goroutine, which is one of the threads of every engine that
-// it calls, to the first processor that it may use. undo takes that back.
-func PinCaller() (undo func(), err error) {
-	var before unix.CPUSet
+	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return nil, err
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
 	}
-	cpus, err := allowed()
-	if err == nil {
-		err = pin(cpus[0])
-	}
-	if err != nil {
-		return nil, err
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("sched_setaffinity to CPU %d: %w", cpu, err)
 	}
 	return func() {
-		unix.SchedSetaffinity(0, &before) // it was valid before
-		runtime.UnlockOSThread()
+		if unix.SchedSetaffinity(0, &before) == nil { // otherwise the thread ends with the goroutine
+			runtime.UnlockOSThread()
+		}
 	}, nil
 }

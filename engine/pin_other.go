@@ -7,11 +7,8 @@ import (
 	"runtime"
 )
 
-var errPin = errors.New("threads cannot be pinned on " + runtime.GOOS)
+var errPin = errors.New("not supported on " + runtime.GOOS)
 
-func allowed() ([]int, error) { return nil, errPin }
+func processCPUs() ([]int, error) { return nil, errPin }
 
-func pin(int) error { return errPin }
-
-// PinCaller binds the calling goroutine to a processor. It fails on this system.
-func PinCaller() (undo func(), err error) { return nil, errPin }
+func pinThread(int) (func(), error) { return nil, errPin }

@@ -58,8 +58,7 @@ const (
 	pausesARound = 8
 )
 
-// newPool makes a pool. Where cpus are given, helper i is bound to the i-th.
-func newPool(threads int, cpus []int) *pool {
+func newPool(threads int) *pool {
 	p := &pool{tickets: make([]ticket, threads)}
 	if threads <= runtime.GOMAXPROCS(0) {
 		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
@@ -67,11 +66,7 @@ func newPool(threads int, cpus []int) *pool {
 	for i := 1; i < threads; i++ {
 		h := &helper{wake: make(chan struct{}, 1)}
 		p.helpers = append(p.helpers, h)
-		cpu := -1
-		if cpus != nil {
-			cpu = cpus[i]
-		}
-		go p.help(h, i, cpu)
+		go p.help(h, i)
 	}
 	return p
 }
@@ -150,10 +145,7 @@ func (p *pool) do(worker, task int) {
 	p.job.run(worker, task)
 }
 
-func (p *pool) help(h *helper, worker, cpu int) {
-	if cpu >= 0 {
-		pin(cpu) // the processor was allowed a moment ago; without it the thread runs all the same
-	}
+func (p *pool) help(h *helper, worker int) {
 	debug.SetPanicOnFault(true) // so that a fault, too, is raised in the caller
 	var seen uint64
 	for {

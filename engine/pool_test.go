@@ -27,7 +27,7 @@ func (j *countJob) run(worker, task int) {
 // spin, sleep or come late.
 func TestPoolRunsEveryTask(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 8} {
-		p := newPool(threads, nil)
+		p := newPool(threads)
 		for round := range 300 {
 			j := &countJob{hits: make([]atomic.Int32, 1+round%37), broken: -1}
 			if round%100 == 99 {
@@ -46,7 +46,7 @@ func TestPoolRunsEveryTask(t *testing.T) {
 
 // TestPoolPanics checks that a panic of a task reaches the caller and the pool goes on.
 func TestPoolPanics(t *testing.T) {
-	p := newPool(3, nil)
+	p := newPool(3)
 	defer p.close()
 	for round := range 20 {
 		j := &countJob{hits: make([]atomic.Int32, 10), broken: round % 10}

@@ -1,170 +1,164 @@
 package engine
 
-// Stream is a pattern of memory traffic, as package bench measures it.
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+)
+
+// Stream names a pattern of memory traffic over arrays of float32: what memory and each
+// cache can deliver, whatever is computed.
 type Stream int
 
 const (
-	Read  Stream = iota // load every element
-	Write               // store every element
-	Triad               // a = b + s c: two loads, a multiply-add and a store
+	Read  Stream = iota // one array is read
+	Write               // one array is written, by ordinary stores
+	Triad               // a[i] = fma(s, c[i], b[i]): two arrays are read, one is written
 )
 
-func (s Stream) String() string { return [...]string{"read", "write", "triad"}[s] }
+var streamNames = [...]string{"read", "write", "triad"}
 
-// streamChunk is how many floats one assembly call moves in and out, so that it stays short
-// even from memory.
-const streamChunk = 1 << 16
-
-// RunStream makes rounds passes of s on every thread, each over arrays of its own that take
-// that many bytes in all, and returns the bytes moved by all threads: those of every array
-// once a pass. The arrays are kept for the next call of the same size.
-func (e *Engine) RunStream(s Stream, bytes, rounds int) float64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.streams) == 0 {
-		e.streams = make([][]float32, e.Threads())
+// String returns the name of s.
+func (s Stream) String() string {
+	if s < 0 || int(s) >= len(streamNames) {
+		return fmt.Sprintf("stream(%d)", int(s))
 	}
-	floats := bytes / 4
-	if s == Triad {
-		floats = bytes / 12 * 3
-	}
-	j := &e.stream
-	*j = streamJob{e: e, s: s, floats: floats, rounds: rounds}
-	e.pool.run(j, e.Threads()) // however small: it is the threads that are measured
-	*j = streamJob{}
-	return 4 * float64(floats) * float64(rounds) * float64(e.Threads())
+	return streamNames[s]
 }
 
-// ReleaseStreams gives the arrays of RunStream back.
+// arrays is how many arrays s passes over at a time.
+func (s Stream) arrays() int {
+	if s == Triad {
+		return 3
+	}
+	return 1
+}
+
+// StreamBytes is how many bytes s moves a float of its arrays: 4, or 12 of a triad. Lines
+// that the hardware reads before they are written are not counted.
+func (s Stream) StreamBytes() int { return 4 * s.arrays() }
+
+// RunStream makes rounds passes of s on every thread of e at the same time, each over
+// arrays of its own of bytes in all (a triad: three of a third each, in whole floats),
+// and returns the bytes moved by all threads. Divided by the time that it takes, it is
+// the bandwidth of the level of memory that holds the arrays.
+//
+// The first call that needs more memory than those before allocates it; ReleaseStreams
+// gives it back.
+func (e *Engine) RunStream(s Stream, bytes, rounds int) float64 {
+	if s < Read || s > Triad {
+		panic(fmt.Sprintf("engine: RunStream: %v is not a stream", s))
+	}
+	if bytes < 0 || rounds < 0 {
+		panic(fmt.Sprintf("engine: RunStream: %d bytes, %d rounds", bytes, rounds))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.streams.arrays == nil {
+		e.streams.arrays = make([][]float32, e.Threads())
+	}
+	j := &e.streams
+	j.k, j.s, j.n, j.rounds = e.k, s, bytes/s.StreamBytes(), rounds
+	e.onEveryThread(j)
+	return float64(e.Threads()) * float64(rounds) * float64(j.n*s.StreamBytes())
+}
+
+// ReleaseStreams lets go of the arrays of RunStream.
 func (e *Engine) ReleaseStreams() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.streams = nil
+	e.streams.arrays = nil
 }
 
 type streamJob struct {
-	e              *Engine
-	s              Stream
-	floats, rounds int
+	k      *kernels
+	s      Stream
+	n      int // floats an array
+	rounds int
+	arrays [][]float32   // one a worker, for all arrays of a stream
+	seen   atomic.Uint32 // what was read, so that a compiler cannot leave it out
 }
 
-// run works on the arrays of the worker, which first touched them, not of the task.
+const (
+	// streamChunk floats at most are one call: 200 kB of a triad, which slow memory moves
+	// in 100 microseconds.
+	streamChunk = 16 << 10
+
+	// Passes over arrays that are shorter than that, and so in a cache, take up to so many
+	// floats a call.
+	streamShort = 4 * streamChunk
+
+	// The arrays hold ones. With so small a factor they stay ones, which no number of
+	// passes turns into infinities or subnormal numbers.
+	streamFactor = 0x1p-30
+)
+
 func (j *streamJob) run(worker, _ int) {
-	k, a := j.e.k, &j.e.streams[worker]
-	if len(*a) != j.floats {
-		*a = alignedFloats(j.floats)
-		clear(*a) // pages of zeros that nobody wrote would all be the same one
+	stride := (j.n + 15) / 16 * 16 // every array begins on a cache line
+	need := (j.s.arrays()-1)*stride + j.n
+	if len(j.arrays[worker]) < need {
+		j.arrays[worker] = nil // the collector may have it before the new one is there
+		a := alignedFloats(need)
+		// Writing makes the system find memory: near the thread that writes, and a page for
+		// each page (what was never written can all be one page of zeros).
+		for at := 0; at < need; at += streamChunk {
+			j.k.write(a[at:min(at+streamChunk, need)], 1, 1)
+		}
+		j.arrays[worker] = a
 	}
-	x := *a
-	n := len(x)
+	a := j.arrays[worker][:need]
+	var b, c []float32
 	if j.s == Triad {
-		n /= 3
+		a, b, c = a[:j.n], a[stride:stride+j.n], a[2*stride:]
 	}
-	together := max(1, min(j.rounds, streamChunk/max(n, 1))) // passes a call, over small arrays
-	for done := 0; done < j.rounds; done += together {
-		passes := min(together, j.rounds-done)
-		for at := 0; at < n; at += streamChunk {
-			end := min(at+streamChunk, n)
+	// Short arrays: many passes a call. Long ones: many calls a pass.
+	passes := 1
+	if j.n > 0 && j.n <= streamChunk {
+		passes = streamShort / j.n
+	}
+	var seen uint32
+	for done := 0; done < j.rounds; done += passes {
+		passes := min(passes, j.rounds-done)
+		for lo := 0; lo < j.n; lo += streamChunk {
+			hi := min(lo+streamChunk, j.n)
 			switch j.s {
 			case Read:
-				k.streamRead(x[at:end], passes)
+				seen |= j.k.read(a[lo:hi], passes)
 			case Write:
-				k.streamWrite(x[at:end], 1, passes)
+				j.k.write(a[lo:hi], 1, passes)
 			case Triad:
-				k.streamTriad(x[at:end], x[n+at:n+end], x[2*n+at:2*n+end], 0.5, passes)
+				j.k.triad(streamFactor, a[lo:hi], b[lo:hi], c[lo:hi], passes)
 			}
 		}
 	}
+	j.seen.Or(seen)
 }
 
-func (k *kernels) streamRead(x []float32, rounds int) { k.rawStreamRead(x, rounds) }
-
-func (k *kernels) streamWrite(dst []float32, v float32, rounds int) {
-	k.rawStreamWrite(dst, v, rounds)
+// onEveryThread runs j once on every thread, with the number of the worker as the task,
+// at the same time. The pool alone does not: a thread that is early takes the tasks of
+// others.
+func (e *Engine) onEveryThread(j job) {
+	e.every.job = j
+	e.every.waiting.Store(int32(e.Threads()))
+	e.pool.run(&e.every, e.Threads())
+	e.every.job = nil
 }
 
-func (k *kernels) streamTriad(dst, x, y []float32, s float32, rounds int) {
-	if len(x) < len(dst) {
-		short("streamTriad", "x", len(x), len(dst))
-	}
-	if len(y) < len(dst) {
-		short("streamTriad", "y", len(y), len(dst))
-	}
-	k.rawStreamTriad(dst, x, y, s, rounds)
+// everyJob has as many tasks as there are threads, and none goes on before all have
+// begun: a thread that waits cannot take another.
+type everyJob struct {
+	job     job
+	waiting atomic.Int32 // tasks that have not begun
 }
 
-// streamReadGeneric loads every element of x, rounds times. The sums keep the compiler
-// from leaving the loads out.
-func streamReadGeneric(x []float32, rounds int) {
-	var a, b, c, d float32
-	for range rounds {
-		y := x
-		for ; len(y) >= 4; y = y[4:] {
-			a, b, c, d = a+y[0], b+y[1], c+y[2], d+y[3]
-		}
-		for _, v := range y {
-			a += v
+func (j *everyJob) run(worker, _ int) {
+	j.waiting.Add(-1)
+	for spin := 0; j.waiting.Load() > 0; spin++ {
+		if spin < spinRounds {
+			pause(pausesARound)
+		} else {
+			runtime.Gosched()
 		}
 	}
-	if a+b+c+d == 0.12345 {
-		panic("engine: streams hold other numbers")
-	}
-}
-
-// streamWriteGeneric sets dst[j] = v, rounds times.
-func streamWriteGeneric(dst []float32, v float32, rounds int) {
-	for range rounds {
-		for j := range dst {
-			dst[j] = v
-		}
-	}
-}
-
-// streamTriadGeneric sets dst[j] = x[j] + s*y[j], rounds times; with one rounding where the
-// compiler fuses and two elsewhere. With the numbers of RunStream both are exact.
-func streamTriadGeneric(dst, x, y []float32, s float32, rounds int) {
-	x, y = x[:len(dst)], y[:len(dst)]
-	for range rounds {
-		for j := range dst {
-			dst[j] = x[j] + s*y[j]
-		}
-	}
-}
-
-// RunAdditions makes rounds of 64 additions, each of which needs the result of the one
-// before, and returns their number: as many cycles of the core. The terms are in registers,
-// because recent cores add small constants without taking a cycle.
-func RunAdditions(rounds int) (cycles float64) {
-	if additions(rounds, 1, 1, 3) == 0 {
-		panic("engine: additions that overflow") // the chain is not left out
-	}
-	return 64 * float64(max(rounds, 0))
-}
-
-//go:noinline
-func additions(rounds int, x, y, z uint) uint {
-	for range rounds {
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-		x = eightAdditions(x, y, z)
-	}
-	return x
-}
-
-// eightAdditions takes its terms in turn, so that the compiler finds nothing to merge.
-func eightAdditions(x, y, z uint) uint {
-	x += y
-	x += z
-	x += y
-	x += z
-	x += y
-	x += z
-	x += y
-	x += z
-	return x
+	j.job.run(worker, worker)
 }

@@ -2,95 +2,191 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
-// TestStreams compares the streams of every tier with plain loops at all short lengths, on
-// numbers with which every rounding is exact, and looks for bytes touched beyond the end.
-func TestStreams(t *testing.T) {
-	const guard = 7
+// A streamKernel runs one of the kernels on an array to write, which a read takes too, and
+// two to read. want is the plain loop: it returns what the kernel returns, or 0.
+var streamKernels = []struct {
+	name string
+	run  func(k *kernels, a float32, dst, x, y []float32, rounds int) uint32
+	want func(a float32, dst, x, y []float32) uint32
+}{
+	{"read", func(k *kernels, _ float32, _, x, _ []float32, rounds int) uint32 {
+		return k.read(x, rounds)
+	}, func(_ float32, _, x, _ []float32) (bits uint32) {
+		for _, v := range x {
+			bits |= math.Float32bits(v)
+		}
+		return bits
+	}},
+	{"write", func(k *kernels, a float32, dst, _, _ []float32, rounds int) uint32 {
+		k.write(dst, a, rounds)
+		return 0
+	}, func(a float32, dst, _, _ []float32) uint32 {
+		for j := range dst {
+			dst[j] = a
+		}
+		return 0
+	}},
+	{"triad", func(k *kernels, a float32, dst, x, y []float32, rounds int) uint32 {
+		k.triad(a, dst, x, y, rounds)
+		return 0
+	}, func(a float32, dst, x, y []float32) uint32 {
+		for j := range dst {
+			dst[j] = FMA32(a, y[j], x[j])
+		}
+		return 0
+	}},
+}
+
+// TestStreamKernels compares the kernels of all tiers with plain loops. Each of the three
+// arrays lies against the end of its memory, then against the start, then anywhere; what
+// is around it must stay as it is, and cannot be read where the system can see to that.
+func TestStreamKernels(t *testing.T) {
+	const longest, room = 300, 1024 // floats
+	guard := math.Float32frombits(0x7fa5a5a5)
+	r := NewRand(1, 0)
+	var memory [3][]float32
+	for i := range memory {
+		memory[i] = walled(t, room)
+	}
+	var data [3][longest]float32
 	for _, tier := range Available() {
-		k := newTestEngine(t, WithTier(tier)).k
-		for n := range 300 {
-			dst, x, y := make([]float32, n+2*guard), make([]float32, n), make([]float32, n)
-			for j := range n {
-				x[j], y[j] = float32(j), float32(3*j+1)
+		k, err := resolve(tier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range streamKernels {
+			t.Run(fmt.Sprintf("%s/%v", s.name, tier), func(t *testing.T) {
+				for n := range longest + 1 {
+					for place := range 4 {
+						rounds := (n + place) % 4
+						var b, want [3][]float32
+						for i, m := range memory {
+							r.Normal(data[i][:n])
+							at := []int{len(m) - n, 0, (3*n + 5*i) % 32, 16 + i}[place]
+							for j := range m {
+								m[j] = guard
+							}
+							b[i] = m[at : at+n : at+n]
+							copy(b[i], data[i][:n])
+							want[i] = append([]float32(nil), m...)
+							want[i] = want[i][at : at+n : len(m)]
+						}
+						a, bits := data[0][n/2], uint32(0)
+						if rounds > 0 {
+							bits = s.want(a, want[0], want[1], want[2])
+						}
+						if got := s.run(k, a, b[0], b[1], b[2], rounds); got != bits {
+							t.Fatalf("n %d, place %d, %d rounds: returns %#x, want %#x", n, place, rounds, got, bits)
+						}
+						for i, m := range memory {
+							at := []int{len(m) - n, 0, (3*n + 5*i) % 32, 16 + i}[place]
+							for j, v := range m {
+								w := guard
+								if j >= at && j < at+n {
+									w = want[i][j-at]
+								}
+								if math.Float32bits(v) != math.Float32bits(w) {
+									t.Fatalf("n %d, place %d, %d rounds: array %d, element %d: %v, want %v", n, place, rounds, i, j-at, v, w)
+								}
+							}
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestStreamKernelsCheckLengths(t *testing.T) {
+	for i, f := range []func(){
+		func() { genericKernels.triad(1, make([]float32, 3), make([]float32, 2), make([]float32, 3), 1) },
+		func() { genericKernels.triad(1, make([]float32, 3), make([]float32, 3), make([]float32, 2), 1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("case %d: no panic", i)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// TestRunStream checks that every thread passes over arrays of its own, and what is
+// counted.
+func TestRunStream(t *testing.T) {
+	for _, tier := range Available() {
+		for threads := 1; threads <= 3; threads++ {
+			e := newTestEngine(t, WithTier(tier), WithThreads(threads))
+			for _, bytes := range []int{0, 3, 4, 12, 100, 4 << 10, 1<<18 + 8, 100} {
+				for _, s := range []Stream{Read, Write, Triad} {
+					for rounds := range 3 {
+						n := bytes / s.StreamBytes()
+						want := float64(threads * rounds * n * s.StreamBytes())
+						if got := e.RunStream(s, bytes, rounds); got != want {
+							t.Errorf("%v, %d threads: %v of %d bytes, %d rounds: %v bytes, want %v", tier, threads, s, bytes, rounds, got, want)
+						}
+					}
+				}
 			}
-			k.streamRead(x, 2)
-			for _, c := range []struct {
-				what string
-				run  func(d []float32)
-				want func(j int) float32
-			}{
-				{"write", func(d []float32) { k.streamWrite(d, 5, 2) }, func(int) float32 { return 5 }},
-				{"triad", func(d []float32) { k.streamTriad(d, x, y, 0.5, 2) }, func(j int) float32 { return x[j] + 0.5*y[j] }},
-			} {
-				for j := range dst {
-					dst[j] = -1
+			first := map[*float32]bool{}
+			for w, a := range e.streams.arrays {
+				if len(a) < 1<<16+2 {
+					t.Fatalf("%v: thread %d of %d has %d floats", tier, w, threads, len(a))
 				}
-				c.run(dst[guard : guard+n])
-				for j, got := range dst {
-					want := float32(-1)
-					if guard <= j && j < guard+n {
-						want = c.want(j - guard)
-					}
-					if got != want {
-						t.Fatalf("%v, %s of %d: element %d is %v, want %v", tier, c.what, n, j-guard, got, want)
+				first[&a[0]] = true
+				for j, v := range a {
+					if v != 1 {
+						t.Fatalf("%v: element %d of thread %d is %v, want 1", tier, j, w, v)
 					}
 				}
+			}
+			if len(first) != threads || len(e.streams.arrays) != threads {
+				t.Errorf("%v: %d arrays for %d threads", tier, len(first), threads)
+			}
+			if e.ReleaseStreams(); e.streams.arrays != nil {
+				t.Error("the arrays are still there")
+			}
+			if got := e.RunStream(Triad, 120, 1); got != float64(120*threads) {
+				t.Errorf("%v bytes after the release, want %d", got, 120*threads)
 			}
 		}
 	}
 }
 
-func TestRunStream(t *testing.T) {
-	for _, threads := range []int{1, 2, 3} {
-		e := newTestEngine(t, WithThreads(threads))
-		for s, want := range map[Stream]float64{Read: 4000, Write: 4000, Triad: 3996} {
-			if got := e.RunStream(s, 4000, 5); got != want*5*float64(threads) {
-				t.Errorf("%v on %d threads: %v bytes, want %v", s, threads, got, want*5*float64(threads))
-			}
-		}
-		if n := testing.AllocsPerRun(20, func() { e.RunStream(Read, 1<<20, 2) }); n > 0.5 {
-			t.Errorf("%d threads: %v allocations", threads, n)
-		}
-		e.ReleaseStreams()
+func TestRunStreamRefuses(t *testing.T) {
+	e := newTestEngine(t, WithThreads(1))
+	for _, f := range []func(){
+		func() { e.RunStream(Triad+1, 100, 1) },
+		func() { e.RunStream(Read, -1, 1) },
+		func() { e.RunStream(Read, 100, -1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		}()
+	}
+	if got := fmt.Sprint(Read, Write, Triad, Stream(7)); got != "read write triad stream(7)" {
+		t.Errorf("the streams are called %s", got)
 	}
 }
 
 func TestRunAdditions(t *testing.T) {
-	for rounds, want := range map[int]float64{0: 0, 1: 64, 1000: 64000} {
-		if got := RunAdditions(rounds); got != want {
-			t.Errorf("%d rounds: %v cycles, want %v", rounds, got, want)
+	for _, c := range []struct {
+		rounds int
+		want   float64
+	}{{-1, 0}, {0, 0}, {1, 64}, {additionRounds, 64 * additionRounds}, {2*additionRounds + 1, 64 * (2*additionRounds + 1)}} {
+		if got := RunAdditions(c.rounds); got != c.want {
+			t.Errorf("%d rounds are %v additions, want %v", c.rounds, got, c.want)
 		}
-	}
-}
-
-// TestPinCaller checks that the caller runs on one processor, and on all again afterwards.
-func TestPinCaller(t *testing.T) {
-	before, err := allowed()
-	if err != nil {
-		t.Skip(err)
-	}
-	e, err := New(WithThreads(len(before)), WithPinnedThreads())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if _, err := New(WithThreads(len(before)+1), WithPinnedThreads()); err == nil {
-		t.Error("more pinned threads than processors")
-	}
-	undo, err := PinCaller()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if now, err := allowed(); err != nil || len(now) != 1 || now[0] != before[0] {
-		t.Errorf("pinned to %v, %v; want the first of %v", now, err, before)
-	}
-	a, c := points(200, 200), NewMatrix(200, 200)
-	e.MatMul(c, a, a, false)
-	undo()
-	if now, err := allowed(); err != nil || fmt.Sprint(now) != fmt.Sprint(before) {
-		t.Errorf("afterwards on %v, %v; want %v", now, err, before)
 	}
 }
