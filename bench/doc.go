@@ -1,7 +1,14 @@
-// Package bench says how fast this machine is and how near the engine comes to that: it
-// describes the machine ([ReadMachine]) and measures its peak ([Peak]), and its Go
-// benchmarks run the products, the ascent and whole training steps, each with its share
-// of the peak measured in the same run:
+// Package bench says how fast this machine is, how near the engine comes to that, and
+// whether a change made it faster. [Run] times the suites and returns a [Report]; [Compare]
+// compares two. [WritePage] and [WriteGoBench] show a report. [ReadMachine], [Peak] and
+// [Clock] serve on their own.
 //
-//	go test -run NONE -bench . ./bench/
+// Every row is compared with a reference before it is timed, repetitions of all rows take
+// turns, and the peak is measured beside each of them; docs/benchmarks.md has the method
+// and the meaning of every column. The same rows are Go benchmarks:
+//
+//	go test -run NONE -bench Gemm ./bench/
+//
+// To add a row, add a group to the function of its suite (gemmSuite and so on): what a call
+// does, what it counts, and how its result is checked.
 package bench

@@ -12,6 +12,7 @@ import (
 // Machine describes the CPU and what the process may use of it.
 type Machine struct {
 	Brand     string   `json:"brand"`
+	Micro     string   `json:"microarchitecture"` // as far as its features tell, else empty
 	Vendor    string   `json:"vendor"`
 	Family    int      `json:"family"`
 	Model     int      `json:"model"`
@@ -27,6 +28,13 @@ type Machine struct {
 
 	Caches  Caches `json:"caches"`
 	Virtual bool   `json:"virtual"` // under a hypervisor
+
+	// Of the system; empty, and CgroupCPUs and Load -1, where it does not say.
+	Kernel     string  `json:"kernel"`
+	HugePages  string  `json:"huge_pages"` // the setting of transparent huge pages
+	Governor   string  `json:"governor"`
+	CgroupCPUs float64 `json:"cgroup_cpus"` // processor time a second that the cgroup allows
+	Load       float64 `json:"load"`        // mean number of running processes of the last minute
 
 	Tiers []Tier `json:"tiers"` // the fastest first
 }
@@ -61,6 +69,8 @@ func ReadMachine() Machine {
 	if m.Brand == "" {
 		m.Brand = "unknown " + m.Arch + " CPU"
 	}
+	m.Micro = microarchitecture(c.VendorString, c.Family, c.Model, c.Supports)
+	m.readSystem()
 	for _, t := range engine.Tiers() {
 		m.Tiers = append(m.Tiers, Tier{Name: t.Tier.String(), Available: t.Available, Reason: t.Reason})
 	}

@@ -11,21 +11,46 @@ import (
 // of several runs of d each, after one that warms up the clock. The loops touch no
 // memory, so nothing that the engine computes can be faster.
 func Peak(e *engine.Engine, d time.Duration) float64 {
-	tasks := 1
+	peakOnce(e, d.Seconds())
 	var rates []float64
-	for len(rates) < 5 {
+	for range 5 {
+		rates = append(rates, peakOnce(e, d.Seconds()))
+	}
+	return median(rates)
+}
+
+// peakOnce is one run of about so many seconds.
+func peakOnce(e *engine.Engine, seconds float64) float64 {
+	for tasks := 1; ; {
 		start := time.Now()
 		flop := e.RunFMA(tasks)
-		took := time.Since(start)
-		if took < d {
-			tasks = tasks*5/4 + 1
-			if took > d/16 {
-				tasks = max(tasks, int(1.1*float64(tasks)*float64(d)/float64(took)))
-			}
-			continue
+		took := time.Since(start).Seconds()
+		if took >= 0.7*seconds {
+			return flop / took
 		}
-		rates = append(rates, flop/took.Seconds())
+		tasks = max(tasks+1, int(float64(tasks)*min(seconds/took, 16)))
 	}
-	slices.Sort(rates)
-	return rates[len(rates)/2]
+}
+
+// Clock measures the frequency of a core, in Hz, without privileges: the fastest of some
+// chains of dependent additions, each of which takes a cycle.
+func Clock() float64 {
+	var best float64
+	for range 5 {
+		start := time.Now()
+		cycles := engine.RunAdditions(clockRounds)
+		best = max(best, cycles/time.Since(start).Seconds())
+	}
+	return best
+}
+
+// clockRounds rounds of additions take about 100 microseconds: interrupts spare most.
+const clockRounds = 5000
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(x))
+	return s[len(s)/2]/2 + s[(len(s)-1)/2]/2
 }

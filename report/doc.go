@@ -10,6 +10,9 @@
 // bytes. It takes plain numbers and results of package separation, and knows no
 // model.
 //
+// [RooflineSVG], [LinesSVG] and [BarsSVG] return figures for the page of a benchmark: SVG
+// to stand within HTML, narrow enough for a phone, without ids that could collide.
+//
 // Colours are chosen to differ under the common forms of colour blindness, and
 // shapes or dashes change along with them. Text in SVG files stays text.
 package report

@@ -99,6 +99,21 @@ func (f figure) svg() ([]byte, error) {
 	return append(out[:at[1]:at[1]], append([]byte(title), out[at[1]:]...)...), nil
 }
 
+// inline returns the SVG for use within a page: without the XML declaration, as wide as
+// what it stands in, and one image to screen readers. It has no ids, so that any number
+// of figures can share a page. It grows by the height of the legend, so that axes are as
+// high in every figure.
+func (f figure) inline() ([]byte, error) {
+	_, legend := f.placeKeys(f.width - 2*margin)
+	f.height += legend
+	out, err := f.svg()
+	if err != nil {
+		return nil, fmt.Errorf("report: figure %q: %w", f.title, err)
+	}
+	start := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.5g %.5g\" role=\"img\">\n", f.width, f.height)
+	return append([]byte(start), out[svgStart.FindIndex(out)[1]:]...), nil
+}
+
 const (
 	titleSize = vg.Length(12)
 	labelSize = vg.Length(10)
@@ -156,25 +171,43 @@ func (f figure) render(c draw.Canvas) {
 	f.draw(c)
 }
 
-// renderKeys draws the legend in rows and returns the height left below it.
-func (f figure) renderKeys(c draw.Canvas) vg.Length {
+// icon is the width of the line or glyph before the text.
+func (k key) icon() vg.Length {
+	if k.line == nil {
+		return keyIcon / 2
+	}
+	return keyIcon
+}
+
+// placeKeys returns where each entry of the legend begins, from the top left corner, and
+// the height of all rows.
+func (f figure) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
 	if len(f.keys) == 0 {
-		return c.Max.Y
+		return nil, 0
 	}
 	label := style(labelSize, xfont.WeightNormal)
 	row := label.FontExtents().Height + gap/2
-	x, y := c.Min.X, c.Max.Y
+	var p vg.Point
 	for i, k := range f.keys {
-		icon := keyIcon
-		if k.line == nil {
-			icon = keyIcon / 2
+		w := k.icon() + gap/2 + label.Width(printable(k.text))
+		if i > 0 && p.X+w > width {
+			p = vg.Point{Y: p.Y - row}
 		}
-		txt := printable(k.text)
-		width := icon + gap/2 + label.Width(txt)
-		if i > 0 && x+width > c.Max.X {
-			x, y = c.Min.X, y-row
-		}
-		middle := y - row/2 + gap/4
+		at = append(at, p)
+		p.X += w + 2*gap
+	}
+	return at, row + gap - p.Y
+}
+
+// renderKeys draws the legend in rows and returns the height left below it.
+func (f figure) renderKeys(c draw.Canvas) vg.Length {
+	label := style(labelSize, xfont.WeightNormal)
+	row := label.FontExtents().Height + gap/2
+	at, height := f.placeKeys(c.Max.X - c.Min.X)
+	for i, k := range f.keys {
+		icon, txt := k.icon(), printable(k.text)
+		x := c.Min.X + at[i].X
+		middle := c.Max.Y + at[i].Y - row/2 + gap/4
 		if k.line != nil {
 			c.StrokeLine2(*k.line, x, middle, x+icon, middle)
 		}
@@ -185,9 +218,8 @@ func (f figure) renderKeys(c draw.Canvas) vg.Length {
 		centred.YAlign = text.YCenter
 		// Centred means the line with its descenders: small letters want it higher.
 		c.FillText(centred, vg.Point{X: x + icon + gap/2, Y: middle + 1}, txt)
-		x += width + 2*gap
 	}
-	return y - row - gap
+	return c.Max.Y - height
 }
 
 // wrap breaks s at spaces into lines no wider than width; a word that is wider

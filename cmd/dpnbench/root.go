@@ -74,7 +74,7 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s (see %q)", flagProblem.Replace(err.Error()), c.CommandPath()+" --help")
 	})
-	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), dataCommand(a))
+	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), dataCommand(a))
 	return root
 }
 
@@ -245,28 +245,37 @@ func saveJSON(path string, v any) error {
 // checkJSON fails early when the file of --json cannot be written, or is one of the
 // inputs.
 func (a *app) checkJSON(inputs ...string) error {
-	if a.json == "" || a.json == "-" {
+	if a.json == "-" {
 		return nil
 	}
-	st, err := os.Stat(a.json)
+	return writable("--json", a.json, inputs...)
+}
+
+// writable fails when the file that a flag names cannot be written, or is one of the
+// inputs.
+func writable(flag, path string, inputs ...string) error {
+	if path == "" {
+		return nil
+	}
+	st, err := os.Stat(path)
 	for _, in := range inputs {
 		if i, ierr := os.Stat(in); err == nil && ierr == nil && os.SameFile(st, i) {
-			return fmt.Errorf("--json %s: is the input %s", a.json, in)
+			return fmt.Errorf("%s %s: is the input %s", flag, path, in)
 		}
 	}
 	if err == nil && !st.Mode().IsRegular() {
 		return nil // a reader of a pipe takes the first close for the end
 	}
 	if err == nil {
-		f, err := os.OpenFile(a.json, os.O_WRONLY, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return fmt.Errorf("--json %s: %w", a.json, reason(err))
+			return fmt.Errorf("%s %s: %w", flag, path, reason(err))
 		}
 		return f.Close()
 	}
-	f, err := os.CreateTemp(filepath.Dir(a.json), ".writable")
+	f, err := os.CreateTemp(filepath.Dir(path), ".writable")
 	if err != nil {
-		return fmt.Errorf("--json %s: %w", a.json, reason(err))
+		return fmt.Errorf("%s %s: %w", flag, path, reason(err))
 	}
 	f.Close()
 	return os.Remove(f.Name())

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// The clock of a shared machine changes by a tenth from one minute to the next, and all
+// rows with it. So a repetition counts as its time multiplied by the peak that was measured
+// just before it. Where it is not the clock that decides (files, data that lie beyond the
+// core's own caches), and on demand, it counts as its time.
+
+// Comparison is what changed from one Report to another.
+type Comparison struct {
+	Old       string  `json:"old"`
+	New       string  `json:"new"`
+	Threshold float64 `json:"threshold"` // share
+	Seconds   bool    `json:"seconds"`   // times as they are
+
+	Rows    []Change `json:"rows"`
+	OnlyOld []string `json:"only_old"` // rows that the other report does not have
+	OnlyNew []string `json:"only_new"`
+	// GeoMean is the geometric mean of the ratios of all rows that both have.
+	GeoMean  float64  `json:"geomean"`
+	Slower   int      `json:"slower"` // significant, and beyond the threshold
+	Faster   int      `json:"faster"`
+	Warnings []string `json:"warnings"`
+}
+
+// Change is a row that both reports have.
+type Change struct {
+	ID     string     `json:"id"`
+	Old    float64    `json:"old_seconds"` // median of a call
+	OldCI  [2]float64 `json:"old_ci"`
+	New    float64    `json:"new_seconds"`
+	NewCI  [2]float64 `json:"new_ci"`
+	Ratio  float64    `json:"ratio"`  // new over old: above 1 is slower
+	Scaled bool       `json:"scaled"` // Ratio and P are of times multiplied by the peak
+	P      float64    `json:"p"`      // of the rank test of Mann and Whitney
+	Marked bool       `json:"marked"`
+	// Verdict is same (not significant, or within the threshold), slower or faster.
+	Verdict string `json:"verdict"`
+}
+
+// Significance is the p-value below which a change is one: with hundreds of rows, a few in
+// a thousand would be found by chance.
+const Significance = 0.001
+
+// Compare compares the rows that two reports share: medians with their intervals, and the
+// rank test of Mann and Whitney, of times multiplied by the peak beside them or, with
+// seconds set, of times. A row is slower, or faster, when the
+// test finds a difference and the medians differ by more than the threshold (a share).
+// The suite peak is left out: it measures the machine.
+func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
+	c := &Comparison{Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
+	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
+	a, b := &before.Machine, &after.Machine
+	if a.Brand != b.Brand || a.Micro != b.Micro {
+		warn("two machines: %s and %s", a.Brand, b.Brand)
+	}
+	if a.GoVersion != b.GoVersion {
+		warn("two versions of Go: %s and %s", a.GoVersion, b.GoVersion)
+	}
+	if hz := before.Clock.Hz; hz > 0 && after.Clock.Hz > 0 && max(hz/after.Clock.Hz, after.Clock.Hz/hz) > 1+mostSpread {
+		warn("the clock was %.2f GHz and then %.2f GHz", hz/1e9, after.Clock.Hz/1e9)
+	}
+	for i, r := range []*Report{before, after} {
+		if r.Partial {
+			warn("the %s run is partial", [...]string{"old", "new"}[i])
+		}
+	}
+	old := map[string]*Result{}
+	for i := range before.Results {
+		if r := &before.Results[i]; r.Suite != "peak" {
+			old[r.ID()] = r
+		}
+	}
+	var logs float64
+	shared := map[string]bool{}
+	for i := range after.Results {
+		n := &after.Results[i]
+		if n.Suite == "peak" {
+			continue
+		}
+		o := old[n.ID()]
+		if o == nil {
+			c.OnlyNew = append(c.OnlyNew, n.ID())
+			continue
+		}
+		shared[n.ID()] = true
+		row := change(o, n, threshold, seconds)
+		logs += math.Log(row.Ratio)
+		switch row.Verdict {
+		case "slower":
+			c.Slower++
+		case "faster":
+			c.Faster++
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	for i := range before.Results {
+		if r := &before.Results[i]; r.Suite != "peak" && !shared[r.ID()] {
+			c.OnlyOld = append(c.OnlyOld, r.ID())
+		}
+	}
+	if len(c.Rows) > 0 {
+		c.GeoMean = math.Exp(logs / float64(len(c.Rows)))
+	}
+	return c
+}
+
+func change(o, n *Result, threshold float64, seconds bool) Change {
+	so, sn := sample(o.Samples), sample(n.Samples)
+	mo, mn := summary(so), summary(sn)
+	row := Change{
+		ID: n.ID(), Old: mo.Center, OldCI: finite(mo, o.Samples), New: mn.Center, NewCI: finite(mn, n.Samples),
+		Scaled: !seconds && o.clocked() && n.clocked(),
+		Marked: len(o.Marks)+len(n.Marks) > 0, Verdict: "same",
+	}
+	if row.Scaled {
+		so, sn = sample(o.work()), sample(n.work())
+	}
+	row.Ratio = summary(sn).Center / summary(so).Center
+	row.P = benchmath.AssumeNothing.Compare(so, sn).P
+	if row.P < Significance {
+		switch {
+		case row.Ratio > 1+threshold:
+			row.Verdict = "slower"
+		case row.Ratio < 1/(1+threshold):
+			row.Verdict = "faster"
+		}
+	}
+	return row
+}
+
+// clocked says whether the time of a row goes with the clock of the cores.
+func (r *Result) clocked() bool {
+	return r.Suite != "load" && (r.Flop > 0 || r.Bound == "" || r.Bound == "L1" || r.Bound == "L2")
+}
+
+func sample(s []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(s), &benchmath.DefaultThresholds)
+}
+
+func summary(s *benchmath.Sample) benchmath.Summary { return benchmath.AssumeNothing.Summary(s, 0.95) }

@@ -1,0 +1,316 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dpnbench/engine"
+)
+
+// modelled returns a report with the rows of an extent and times of a simple model of a
+// machine: caches and memory of some bandwidth, tiers of some peak, costs of every call.
+func modelled(x Extent, tiers []string, threads []int) *Report {
+	random := rand.New(rand.NewPCG(1, 2))
+	r := &Report{
+		Format: Format, Start: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), Seconds: 754.3,
+		Machine: Machine{
+			Brand: "AMD EPYC 9654 96-Core Processor", Micro: "Zen 4", Arch: "amd64", OS: "linux", GoVersion: "go1.26.8",
+			Cores: 4, LogicalCores: 8, CPUs: 8, ThreadsAllowed: 4, Kernel: "6.1.0", HugePages: "madvise", CgroupCPUs: -1, Load: 0.11,
+			Caches:  Caches{L1D: 32 << 10, L2: 1 << 20, L3: 32 << 20, Line: 64},
+			Virtual: true,
+			Tiers:   []Tier{{"avx512", true, ""}, {"avx2", true, ""}, {"neon", false, "this is an amd64 machine"}, {"generic", true, ""}},
+		},
+		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5, Least: 0.01},
+		Clock:    Clocks{3.704e9, 3.687e9, 3.711e9},
+	}
+	speed := map[string]float64{"avx512": 117.2, "avx2": 115.9, "neon": 60, "generic": 3.1}
+	all := groups(x)
+	fma := group{suite: "peak", name: "fma"}
+	for _, tier := range tiers {
+		for _, n := range threads {
+			peak := speed[tier] * float64(n) * (1 - 0.01*float64(n))
+			clock := 100 * peak / (speed["avx512"] * 1.012 * float64(n))
+			if tier == "generic" {
+				clock = 0
+			}
+			r.Peak = append(r.Peak, Peaks{tier, n, peak, clock, min(24*float64(n), 55)})
+			levels := []Bandwidth{
+				{"L1", 16 << 10, tier, n, 2.0 * speed[tier] * float64(n), 1.0 * speed[tier] * float64(n), 1.6 * speed[tier] * float64(n)},
+				{"L2", 512 << 10, tier, n, 1.05 * speed[tier] * float64(n), 0.6 * speed[tier] * float64(n), 0.8 * speed[tier] * float64(n)},
+				{"L3", 16 << 20, tier, n, min(60, speed[tier]) * float64(n), min(31, speed[tier]) * float64(n), min(40, speed[tier]) * float64(n)},
+				{"memory", 1 << 30, tier, n, min(28, speed[tier]) * math.Sqrt(float64(n)), 17, min(24, speed[tier]) * math.Sqrt(float64(n))},
+			}
+			r.Bandwidth = append(r.Bandwidth, levels...)
+			for _, g := range append([]group{fma}, all...) {
+				res := Result{Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: tier, Threads: n,
+					Calls: 12, Repetitions: 20, Flop: g.flop, Bytes: g.bytes, Items: g.items, Check: "256 elements within the bound of float64"}
+				if parsed, err := engine.ParseTier(tier); err != nil || !g.wants(parsed) || g.serial && n > 1 {
+					continue
+				}
+				if g.host {
+					if tier != tiers[0] {
+						continue
+					}
+					res.Tier = "go"
+				}
+				if g.name == "fma" {
+					res.Flop = 1e6
+				}
+				level := levels[3]
+				for _, l := range slices.Backward(levels[:3]) {
+					if res.Bytes < float64(2*l.Bytes*n) {
+						level = l
+					}
+				}
+				t := max((res.Flop+g.cost)/(0.97*peak*1e9), 1.3*res.Bytes/(level.Read*1e9)) + 1e-7 + 2e-6*float64(n-1)
+				if g.suite == "gemm" && g.name != "packed" {
+					t *= 1.08
+				}
+				t *= 1 + 0.02*random.Float64()
+				wide := 0.002 + 0.01*random.Float64()
+				if random.IntN(40) == 0 {
+					wide = 0.14
+					res.Marks = []string{"unsteady, within 14%", "other processes used 17% of a core"}
+				}
+				res.SecondsMedian, res.SecondsCI, res.Samples = t, [2]float64{t * (1 - wide), t * (1 + wide)}, []float64{t}
+				res.GFlops, res.GBPerS, res.SamplesPerSecond = res.Flop/t/1e9, res.Bytes/t/1e9, g.items/t
+				if !g.host {
+					res.PercentPeak = 100 * res.GFlops / peak
+					bound := max(res.Flop/(peak*1e9), res.Bytes/(level.Read*1e9))
+					res.PercentBound, res.Bound = 100*bound/t, level.Level
+					if bound == res.Flop/(peak*1e9) {
+						res.Bound = "peak"
+					}
+				}
+				r.Results = append(r.Results, res)
+			}
+		}
+	}
+	return r
+}
+
+func pageOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WritePage(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if file := os.Getenv("DPN_TEST_PAGE"); file != "" { // to look at
+		if err := os.WriteFile(strings.ReplaceAll(file, "*", strings.ReplaceAll(t.Name(), "/", "-")), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkPage(t, b.String())
+	return b.String()
+}
+
+var (
+	pageSVG      = regexp.MustCompile(`(?s)<svg .*?</svg>`)
+	pageStyle    = regexp.MustCompile(`(?s)<style>.*?</style>`)
+	pageScript   = regexp.MustCompile(`(?s)<script>.*?</script>`)
+	pageID       = regexp.MustCompile(`\sid="([^"]*)"`)
+	pageExternal = regexp.MustCompile(`(?i)(\s(src|srcset|href|data|action|poster)\s*=\s*"[^#"]|url\(|@import|//[a-z])`)
+)
+
+// checkPage checks what holds for every page: balanced elements, ids that differ, and
+// nothing from elsewhere.
+func checkPage(t *testing.T, page string) {
+	t.Helper()
+	markup := pageScript.ReplaceAllString(pageStyle.ReplaceAllString(page, ""), "")
+	d := xml.NewDecoder(strings.NewReader(markup))
+	d.Strict = false
+	d.AutoClose = []string{"meta", "input"}
+	d.Entity = xml.HTMLEntity
+	var open []string
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the page is not well-formed: %v", err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			open = append(open, e.Name.Local)
+		case xml.EndElement:
+			if len(open) == 0 || open[len(open)-1] != e.Name.Local {
+				t.Fatalf("</%s> within %v", e.Name.Local, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("%v stay open", open)
+	}
+	for _, svg := range pageSVG.FindAllString(page, -1) {
+		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
+			t.Errorf("an SVG is not well-formed: %v", err)
+		}
+		if !strings.Contains(svg, `role="img"`) || strings.Count(svg, "<title>") != 1 || strings.Contains(svg, "<title></title>") {
+			t.Errorf("an SVG without a title: %.200s", svg)
+		}
+	}
+	seen := map[string]bool{}
+	for _, id := range pageID.FindAllStringSubmatch(page, -1) {
+		if seen[id[1]] {
+			t.Errorf("id %q twice", id[1])
+		}
+		seen[id[1]] = true
+	}
+	without := strings.ReplaceAll(page, ` xmlns="http://www.w3.org/2000/svg"`, "")
+	if at := pageExternal.FindStringIndex(without); at != nil {
+		t.Errorf("something from elsewhere: %q", without[max(0, at[0]-40):min(len(without), at[1]+40)])
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !seen[link[1]] {
+			t.Errorf("a link to #%s, which is not there", link[1])
+		}
+	}
+	for _, bad := range []string{"ZgotmplZ", "NaN", "Inf", "%!", "<no value>"} {
+		if strings.Contains(strings.ReplaceAll(without, "parseFloat", ""), bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+}
+
+var pageSections = regexp.MustCompile(`<section id="([^"]*)"`)
+
+func sectionsOf(page string) (ids []string) {
+	for _, m := range pageSections.FindAllStringSubmatch(page, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+func TestPage(t *testing.T) {
+	r := modelled(Full, []string{"avx512", "avx2", "generic"}, []int{1, 2, 4})
+	r.Warnings = []string{"the clock changed during the run, between 2.90 and 3.71 GHz"}
+	page := pageOf(t, r)
+	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "square", "tiers", "rows", "reading"}; !slices.Equal(got, want) {
+		t.Errorf("sections %v, expected %v", got, want)
+	}
+	if got := len(pageSVG.FindAllString(page, -1)); got != 2+1+4+2+2 {
+		t.Errorf("%d figures, expected 11", got)
+	}
+	if got := strings.Count(page, `<th scope="row">`); got != len(r.Results)+len(r.Peak) {
+		t.Errorf("%d rows of tables", got)
+	}
+	for _, want := range []string{
+		"AMD EPYC 9654", "Zen 4", "go1.26.8", "2026-03-14 15:09 UTC", "12m34s", "3.70 GHz", "between 2.90 and 3.71 GHz",
+		"L1 32 KiB", "generic, not neon", "unsteady, within 14%; other processes used 17% of a core",
+		"dpnbench bench --full --threads 1,2,4 --json", "avx512 on 4 threads", "ideal", "k, components", "plain nn", "GB/s on 1 thread",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not contain %q", want)
+		}
+	}
+	if strings.Contains(page, "Partial run") {
+		t.Error("a complete run is called partial")
+	}
+	if pageOf(t, r) != page {
+		t.Error("the same report gives another page")
+	}
+}
+
+func TestPageOfParts(t *testing.T) {
+	quick := func(edit func(r *Report)) *Report {
+		r := modelled(Quick, []string{"avx2"}, []int{1})
+		edit(r)
+		return r
+	}
+	only := func(suites ...string) func(r *Report) {
+		return func(r *Report) {
+			r.Results = slices.DeleteFunc(r.Results, func(res Result) bool { return !slices.Contains(suites, res.Suite) })
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		report   *Report
+		sections []string
+		want     string
+	}{
+		{"quick", quick(func(r *Report) {}), []string{"limits", "roofline", "rows", "reading"}, "avx2 on 1 thread"},
+		{"nothing", &Report{}, []string{"reading"}, "dpnbench bench"},
+		{"interrupted", quick(func(r *Report) { r.Results, r.Partial = nil, true }), []string{"limits", "reading"}, "Partial run"},
+		{"host alone", quick(only("load", "separation")), []string{"limits", "rows", "reading"}, "fuzziness"},
+		{"two tiers", modelled(Quick, []string{"avx512", "avx2"}, []int{2}), []string{"limits", "roofline", "tiers", "rows", "reading"}, "GFLOP/s on 2 threads"},
+		{"two thread counts", modelled(Quick, []string{"neon"}, []int{1, 8}), []string{"limits", "roofline", "threads", "rows", "reading"}, "Speed-up of neon"},
+		{"no limits", quick(func(r *Report) { r.Peak, r.Bandwidth, r.Clock = nil, nil, Clocks{} }), []string{"rows", "reading"}, "packed"},
+		{"one repetition", quick(func(r *Report) {
+			for i := range r.Results { // too few for an interval
+				r.Results[i].SecondsCI = [2]float64{math.Inf(-1), math.Inf(1)}
+			}
+		}), []string{"limits", "roofline", "rows", "reading"}, "<td class=\"n\">–</td>"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			page := pageOf(t, c.report)
+			if got := sectionsOf(page); !slices.Equal(got, c.sections) {
+				t.Errorf("sections %v, expected %v", got, c.sections)
+			}
+			if strings.Contains(page, "<figure>\n</figure>") || !strings.Contains(page, c.want) {
+				t.Errorf("an empty figure, or no %q", c.want)
+			}
+		})
+	}
+}
+
+// Whatever a file claims to be a name is text on the page.
+func TestPageEscapes(t *testing.T) {
+	const evil = `</title></style></svg><script>alert("1")</script><img src=x onerror='alert(1)'>&amp;` + "\x00\xff"
+	r := modelled(Quick, []string{"avx512", "avx2"}, []int{1, 2})
+	r.Machine.Brand, r.Machine.GoVersion, r.Machine.Kernel = evil, evil, evil
+	r.Warnings = []string{evil}
+	r.Settings.Filter = "a'b" + evil
+	for i := range r.Results {
+		res := &r.Results[i]
+		res.Shape, res.Check, res.Bound, res.Marks = evil, evil, evil, []string{evil}
+	}
+	for _, tier := range []*string{&r.Peak[0].Tier, &r.Bandwidth[0].Level} {
+		*tier = evil
+	}
+	page := pageOf(t, r)
+	if strings.Contains(page, "<img") || strings.Count(page, "<script>") != 1 || strings.Contains(page, "alert(\"1\")") {
+		t.Error("a name became markup")
+	}
+	if !strings.Contains(page, "&lt;script&gt;") {
+		t.Error("the names are not there")
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestPageUnwritable(t *testing.T) {
+	if err := WritePage(full{}, &Report{}); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestPageNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{quantity(0), "–"}, {quantity(math.NaN()), "–"}, {quantity(0.01234), "0.0123"}, {quantity(1.2345), "1.23"}, {quantity(99.95), "100.0"},
+		{quantity(117.2), "117"}, {quantity(9999), "9999"}, {quantity(12345), "12.3 k"}, {quantity(4.2e6), "4.20 M"}, {quantity(7e10), "70.0 G"},
+		{duration(2.5), "2.50 s"}, {duration(1e-3), "1.00 ms"}, {duration(4.56e-5), "45.6 µs"}, {duration(1.7e-8), "17.0 ns"}, {duration(0), "–"},
+		{bytesText(48 << 10), "48 KiB"}, {bytesText(503316480), "480 MiB"}, {bytesText(1 << 30), "1 GiB"}, {bytesText(-1), "unknown"},
+		{interval(Result{SecondsMedian: 1, SecondsCI: [2]float64{0.99, 1.03}}), "±3.0%"}, {interval(Result{}), "–"},
+		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},
+		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"}, Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
+			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 --pin --slow 2 --json again.json --html again.html`},
+	} {
+		if c.got != c.want {
+			t.Errorf("printed %q: want %q", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+// Format is the version of the JSON of a Report.
+const Format = 1
+
+// Report is what a run of the suites measured.
+type Report struct {
+	Format   int       `json:"format"`
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+	Start    time.Time `json:"start"`
+	Seconds  float64   `json:"seconds"` // of the whole run
+	Partial  bool      `json:"partial"` // the run was interrupted: what follows is what was finished
+
+	// Warnings name what makes figures of this run untrustworthy.
+	Warnings []string `json:"warnings"`
+
+	Clock     Clocks      `json:"clock"`
+	Peak      []Peaks     `json:"peak"`
+	Bandwidth []Bandwidth `json:"bandwidth"`
+	Results   []Result    `json:"results"`
+}
+
+// Clocks are the frequency of a core, from timed chains of dependent additions before every
+// group of rows.
+type Clocks struct {
+	Hz     float64 `json:"hz"` // median
+	Lowest float64 `json:"lowest"`
+	Most   float64 `json:"most"`
+}
+
+// Peaks is the measured rate of the FMA units of a tier on so many threads: no product can
+// be faster.
+type Peaks struct {
+	Tier    string  `json:"tier"`
+	Threads int     `json:"threads"`
+	GFlops  float64 `json:"gflops"` // median over the run
+	// PercentClock compares it with the measured clock times the flop a cycle of two FMA
+	// units of the tier's width, where that is known to apply; 0 elsewhere.
+	PercentClock float64 `json:"percent_clock"`
+	StreamGB     float64 `json:"stream_gb_per_s"` // triad from memory, in GB/s
+}
+
+// Bandwidth is what streams move from and to a level of the memory on all threads.
+type Bandwidth struct {
+	Level   string  `json:"level"` // L1, L2, L3 or memory
+	Bytes   int     `json:"bytes"` // of the arrays: of a thread in L1 and L2, of all in L3 and memory
+	Tier    string  `json:"tier"`
+	Threads int     `json:"threads"`
+	Read    float64 `json:"read_gb_per_s"`
+	Write   float64 `json:"write_gb_per_s"`
+	Triad   float64 `json:"triad_gb_per_s"`
+}
+
+// Result is one row: a piece of work on a tier and a number of threads.
+type Result struct {
+	Suite   string         `json:"suite"`
+	Name    string         `json:"name"`
+	Shape   string         `json:"shape"` // as in m=128,k=784,n=784
+	Params  map[string]int `json:"params"`
+	Tier    string         `json:"tier"`
+	Threads int            `json:"threads"`
+
+	Calls         int        `json:"calls"`       // of the work in a repetition
+	Repetitions   int        `json:"repetitions"` // spread over the whole run
+	SecondsMedian float64    `json:"seconds_median"`
+	SecondsCI     [2]float64 `json:"seconds_ci"` // 95% interval of the median
+	Samples       []float64  `json:"samples"`    // seconds of a call, of every repetition
+	Peaks         []float64  `json:"peaks"`      // flop a second of the FMA units, measured just before each repetition
+	Outliers      int        `json:"outliers"`   // repetitions beyond 1.5 interquartile ranges; they count all the same
+
+	// What a call does. 0 where it does not apply.
+	Flop  float64 `json:"flop"`
+	Bytes float64 `json:"bytes"` // operands and results, each once
+	Items float64 `json:"items"` // pictures, rows
+
+	GFlops           float64 `json:"gflops"`
+	PercentPeak      float64 `json:"percent_peak"` // of the peak of the same tier and threads, measured beside it
+	GBPerS           float64 `json:"gb_per_s"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+	// PercentBound compares with the roofline: the smaller of the peak and the bandwidth of
+	// the level that holds operands and results, times flop a byte.
+	PercentBound float64 `json:"percent_bound"`
+	Bound        string  `json:"bound"` // peak, or the level of the memory that limits
+
+	Check string   `json:"check"` // what was compared with the reference before the timing
+	Marks []string `json:"marks"` // why the row is not to be trusted
+}
+
+// ID names a row.
+func (r *Result) ID() string {
+	return fmt.Sprintf("%s/%s/%s/%s/threads=%d", r.Suite, r.Name, r.Tier, r.Shape, r.Threads)
+}
+
+// maxReport is the size of a file beyond which it cannot be a Report.
+const maxReport = 256 << 20
+
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		var b []byte
+		if b, err = io.ReadAll(io.LimitReader(f, most+1)); err == nil {
+			if int64(len(b)) > most {
+				return nil, fmt.Errorf("more than %d bytes, too long for a report", most)
+			}
+			return b, nil
+		}
+	}
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return nil, p.Err
+	}
+	return nil, err
+}
+
+// ReadReport reads the JSON of a Report.
+func ReadReport(path string) (*Report, error) {
+	b, err := readAtMost(path, maxReport)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var head struct {
+		Format  *int             `json:"format"`
+		Results *json.RawMessage `json:"results"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: %w", path, err)
+	}
+	if head.Format == nil || head.Results == nil {
+		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: expected the keys format and results", path)
+	}
+	if *head.Format != Format {
+		return nil, fmt.Errorf("%s: format %d, expected %d: written by another version of dpnbench", path, *head.Format, Format)
+	}
+	r := &Report{}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: %w", path, err)
+	}
+	seen := map[string]bool{}
+	for i := range r.Results {
+		row := &r.Results[i]
+		if seen[row.ID()] {
+			return nil, fmt.Errorf("%s: results[%d]: %s twice", path, i, row.ID())
+		}
+		seen[row.ID()] = true
+		if len(row.Samples) == 0 {
+			return nil, fmt.Errorf("%s: results[%d] (%s): no samples", path, i, row.ID())
+		}
+		if len(row.Peaks) != len(row.Samples) {
+			return nil, fmt.Errorf("%s: results[%d] (%s): %d peaks for %d samples", path, i, row.ID(), len(row.Peaks), len(row.Samples))
+		}
+		for _, s := range slices.Concat(row.Samples, row.Peaks) {
+			if !(s > 0) {
+				return nil, fmt.Errorf("%s: results[%d] (%s): a sample of %v, expected more than 0", path, i, row.ID(), s)
+			}
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,506 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"dpnbench/engine"
+
+	"github.com/klauspost/cpuid/v2"
+	"golang.org/x/perf/benchmath"
+)
+
+// Run measures what the settings ask for. progress, unless nil, is told how many groups of
+// rows are done. When ctx ends, it returns what was measured until then, marked as
+// partial. A result that differs from the reference is an *ErrMismatch, and ends the run.
+func Run(ctx context.Context, s Settings, progress func(done, all int, what string)) (*Report, error) {
+	p, err := s.resolve()
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	r := &runner{settings: s, plan: p, start: time.Now(), machine: ReadMachine()}
+	defer r.close()
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	if s.Pinned {
+		undo, err := engine.PinCaller()
+		if err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		defer undo()
+	}
+	began := readUsage()
+	done, all := 0, s.Passes*len(p.groups)
+	for pass := range s.Passes {
+		for i := range p.groups {
+			if ctx.Err() != nil {
+				return r.report(began, true), nil
+			}
+			if progress != nil {
+				progress(done, all, p.groups[i].suite)
+			}
+			if err := r.group(ctx, &p.groups[i], pass); err != nil {
+				return nil, err
+			}
+			done++
+		}
+	}
+	if progress != nil {
+		progress(all, all, "")
+	}
+	return r.report(began, ctx.Err() != nil), nil
+}
+
+type runner struct {
+	settings Settings
+	plan     *plan
+	start    time.Time
+	machine  Machine
+	slots    []*slot
+	rows     []*row
+	flush    int // bytes that empty the core's own caches
+}
+
+// slot is a tier on a number of threads.
+type slot struct {
+	e       *engine.Engine
+	tier    engine.Tier
+	threads int
+	peaks   []float64 // flop a second
+}
+
+// row is a group on a slot.
+type row struct {
+	g      *group
+	s      *slot
+	calls  int
+	repeat int // repetitions in a pass
+	work   *work
+	check  string
+
+	samples []float64 // seconds of a call
+	peaks   []float64 // flop a second, measured beside it
+	clocks  []float64
+	around  disturbance
+	flop    float64
+	bytes   float64
+}
+
+func (r *runner) open() error {
+	for _, t := range r.plan.tiers {
+		for _, n := range r.plan.threads {
+			options := []engine.Option{engine.WithTier(t), engine.WithThreads(n)}
+			if r.settings.Pinned {
+				options = append(options, engine.WithPinnedThreads())
+			}
+			e, err := engine.New(options...)
+			if err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
+			r.slots = append(r.slots, &slot{e: e, tier: e.Tier(), threads: n})
+		}
+	}
+	r.flush = 4 * max(cpuid.CPU.Cache.L2, 1<<20)
+	for i := range r.plan.groups {
+		g := &r.plan.groups[i]
+		for _, s := range r.slots {
+			if (g.host || g.fastest) && s.tier != r.slots[0].tier || g.serial && s.threads != r.slots[0].threads || !g.wants(s.tier) {
+				continue
+			}
+			r.rows = append(r.rows, &row{g: g, s: s, flop: g.flop, bytes: g.bytes})
+		}
+	}
+	return nil
+}
+
+func (r *runner) close() {
+	for _, s := range r.slots {
+		s.e.Close()
+	}
+}
+
+func (w *row) id() string {
+	res := w.result()
+	return res.ID()
+}
+
+// group times the rows of a group, repetition by repetition in turn.
+func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
+	var rows []*row
+	for _, w := range r.rows {
+		if w.g == g {
+			rows = append(rows, w)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fail := func(w *row, err error) error { return fmt.Errorf("bench: %s: %w", w.id(), err) }
+	open, err := g.open()
+	if err != nil {
+		return fail(rows[0], err)
+	}
+	defer func() {
+		for _, w := range rows {
+			if w.work != nil && w.work.close != nil {
+				w.work.close()
+			}
+			w.work = nil
+			if g.suite == "peak" || g.cold {
+				w.s.e.ReleaseStreams()
+			}
+		}
+		runtime.GC() // not while others are timed
+	}()
+	for _, w := range rows {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if w.work, err = open(w.s.e); err != nil {
+			return fail(w, err)
+		}
+		began := time.Now()
+		if err := w.work.op(); err != nil {
+			return fail(w, err)
+		}
+		took := time.Since(began).Seconds()
+		w.flop, w.bytes = max(w.flop, w.work.flop), max(w.bytes, w.work.bytes)
+		if pass == 0 {
+			if w.check, err = w.work.check(); err != nil {
+				return &ErrMismatch{w.id(), err.Error()}
+			}
+		}
+		if err := r.warm(ctx, w, took); err != nil {
+			return fail(w, err)
+		}
+	}
+	runtime.GC()
+	most := 0
+	for _, w := range rows {
+		most = max(most, w.repeat)
+	}
+	clock, before := Clock(), readUsage()
+	for rep := range most {
+		for i := range rows {
+			w := rows[(i+rep)%len(rows)] // no row always comes after the same one
+			if rep >= w.repeat {
+				continue
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			peak := peakOnce(w.s.e, peakSeconds)
+			t, err := r.time(w, w.calls)
+			if err != nil {
+				return fail(w, err)
+			}
+			t /= float64(w.calls)
+			w.s.peaks = append(w.s.peaks, peak)
+			w.samples = append(w.samples, t)
+			w.peaks = append(w.peaks, peak)
+		}
+	}
+	after := readUsage()
+	for _, w := range rows {
+		w.clocks = append(w.clocks, clock)
+		w.around.add(before, after)
+	}
+	return nil
+}
+
+const (
+	peakSeconds = 1e-3
+	steady      = 0.03 // change of two timings in turn below which a row counts as warm
+	longCall    = 0.5  // seconds a row may take in a pass beyond its fewest repetitions
+	fewest      = 2    // repetitions in a pass
+)
+
+// warm calls the work until two timings agree, and finds how many calls make a repetition.
+// The call that took so many seconds already is enough for long work.
+func (r *runner) warm(ctx context.Context, w *row, seconds float64) error {
+	if seconds > longCall {
+		w.ready(r, 1, seconds)
+		return nil
+	}
+	calls, last := 1, 0.0
+	for range 12 {
+		t, err := r.time(w, calls)
+		if err != nil {
+			return err
+		}
+		switch {
+		case t < r.settings.Least && !(w.g.cold && calls >= 8):
+			// Up to twice as long as needed, so that the clock may rise later.
+			calls = max(calls+1, min(calls*16, int(1.1*float64(calls)*r.settings.Least/t)))
+		case last > 0 && max(t/last, last/t) < 1+steady || ctx.Err() != nil:
+			w.ready(r, calls, t)
+			return nil
+		default:
+			last = t
+		}
+	}
+	w.ready(r, calls, last)
+	return nil
+}
+
+// ready fixes calls and repetitions, which stay the same through all passes.
+func (w *row) ready(r *runner, calls int, seconds float64) {
+	if w.calls == 0 {
+		w.calls = calls
+		w.repeat = r.settings.Repetitions
+		if seconds > 0 {
+			w.repeat = min(w.repeat, max(fewest, int(longCall/seconds)))
+		}
+	}
+}
+
+// time returns the seconds of so many calls.
+func (r *runner) time(w *row, calls int) (float64, error) {
+	times := max(r.settings.Slow, 1)
+	if w.g.cold {
+		var sum time.Duration
+		for range calls {
+			w.s.e.RunStream(engine.Read, r.flush, 1)
+			start := time.Now()
+			for range times {
+				if err := w.work.op(); err != nil {
+					return 0, err
+				}
+			}
+			sum += time.Since(start)
+		}
+		return sum.Seconds(), nil
+	}
+	start := time.Now()
+	for range calls * times {
+		if err := w.work.op(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start).Seconds(), nil
+}
+
+// Limits beyond which a figure is not to be trusted.
+const (
+	mostSteal   = 0.02 // of a core, taken by other virtual machines
+	mostOthers  = 0.1  // of a core, used by other processes
+	mostSpread  = 0.05 // of the clock
+	widest      = 0.1  // of the median, to either side
+	restingLoad = 0.3  // processes a CPU before the run
+)
+
+func (w *row) result() Result {
+	g := w.g
+	res := Result{
+		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(), Threads: w.s.threads,
+		Calls: w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks, Flop: w.flop, Bytes: w.bytes, Items: g.items,
+		Check: w.check, Marks: []string{},
+	}
+	if g.host {
+		res.Tier = "go"
+	}
+	if res.Shape == "" {
+		res.Shape = "-"
+	}
+	if len(w.samples) == 0 {
+		return res
+	}
+	sum := summary(sample(w.samples))
+	res.SecondsMedian, res.SecondsCI = sum.Center, finite(sum, w.samples)
+	res.Outliers = outliers(w.samples)
+	t := res.SecondsMedian
+	res.GFlops, res.GBPerS, res.SamplesPerSecond = w.flop/t/1e9, w.bytes/t/1e9, g.items/t
+	if !g.host {
+		res.PercentPeak = 100 * w.flop / median(res.work())
+	}
+	return res
+}
+
+// finite is the interval of a summary. Fewer than six repetitions give none that is finite;
+// it is then from the least to the most.
+func finite(s benchmath.Summary, samples []float64) [2]float64 {
+	return [2]float64{max(s.Lo, slices.Min(samples)), min(s.Hi, slices.Max(samples))}
+}
+
+// work returns the samples as flop that the FMA units would have done in their time: what
+// is left of a change of the clock is little.
+func (r *Result) work() []float64 {
+	s := make([]float64, len(r.Samples))
+	for i, t := range r.Samples {
+		s[i] = t * r.Peaks[i]
+	}
+	return s
+}
+
+// outliers counts values more than 1.5 interquartile ranges from the quartiles.
+func outliers(x []float64) int {
+	s := slices.Sorted(slices.Values(x))
+	q1, q3 := s[len(s)/4], s[(3*len(s)-1)/4]
+	n := 0
+	for _, v := range s {
+		if v < q1-1.5*(q3-q1) || v > q3+1.5*(q3-q1) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *runner) report(began usage, partial bool) *Report {
+	rep := &Report{
+		Format: Format, Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
+		Warnings: []string{}, Peak: []Peaks{}, Bandwidth: []Bandwidth{}, Results: []Result{},
+	}
+	var clocks []float64
+	for _, w := range r.rows {
+		clocks = append(clocks, w.clocks...)
+	}
+	if len(clocks) > 0 {
+		rep.Clock = Clocks{median(clocks), slices.Min(clocks), slices.Max(clocks)}
+	}
+	for _, s := range r.slots {
+		if len(s.peaks) == 0 {
+			continue
+		}
+		p := Peaks{Tier: s.tier.String(), Threads: s.threads, GFlops: median(s.peaks) / 1e9}
+		if per := flopACycle(p.Tier); per > 0 && rep.Clock.Hz > 0 {
+			p.PercentClock = 100 * p.GFlops * 1e9 / (rep.Clock.Hz * per * float64(s.threads))
+		}
+		rep.Peak = append(rep.Peak, p)
+	}
+	marked := 0
+	for _, w := range r.rows {
+		if len(w.samples) == 0 {
+			continue
+		}
+		res := w.result()
+		res.mark(w, rep.Clock.Hz)
+		rep.bandwidth(&res)
+		rep.bound(&res, w)
+		if len(res.Marks) > 0 {
+			marked++
+		}
+		rep.Results = append(rep.Results, res)
+	}
+	rep.warn(began, marked)
+	return rep
+}
+
+// mark says why a row is not to be trusted.
+func (res *Result) mark(w *row, hz float64) {
+	steal, others := w.around.shares()
+	if steal > mostSteal {
+		res.Marks = append(res.Marks, fmt.Sprintf("other virtual machines took %.0f%% of a core", 100*steal))
+	}
+	if others > mostOthers {
+		res.Marks = append(res.Marks, fmt.Sprintf("other processes used %.0f%% of a core", 100*others))
+	}
+	if c := median(w.clocks); hz > 0 && c > 0 && max(c/hz, hz/c) > 1+mostSpread {
+		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz, in the run %.2f", c/1e9, hz/1e9))
+	}
+	if wide := max(res.SecondsCI[1]-res.SecondsMedian, res.SecondsMedian-res.SecondsCI[0]) / res.SecondsMedian; wide > widest {
+		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
+	}
+}
+
+// bandwidth puts a row of suite peak into the table of streams.
+func (r *Report) bandwidth(res *Result) {
+	if res.Suite != "peak" || res.Name == "fma" {
+		return
+	}
+	var op, name string
+	fmt.Sscan(res.Name, &op, &name)
+	at := slices.IndexFunc(r.Bandwidth, func(b Bandwidth) bool {
+		return b.Level == name && b.Tier == res.Tier && b.Threads == res.Threads
+	})
+	if at < 0 {
+		at = len(r.Bandwidth)
+		r.Bandwidth = append(r.Bandwidth, Bandwidth{Level: name, Bytes: res.Params["bytes"], Tier: res.Tier, Threads: res.Threads})
+	}
+	b := &r.Bandwidth[at]
+	switch op {
+	case engine.Read.String():
+		b.Read = res.GBPerS
+	case engine.Write.String():
+		b.Write = res.GBPerS
+	default:
+		b.Triad = res.GBPerS
+	}
+	for i := range r.Peak {
+		if p := &r.Peak[i]; name == "memory" && p.Threads == b.Threads { // of all tiers
+			p.StreamGB = b.Triad
+		}
+	}
+}
+
+// bound compares a row with the roofline (Williams, Waterman and Patterson, 2009): the
+// peak, or what reads from the level that holds operands and results allow.
+func (r *Report) bound(res *Result, w *row) {
+	if res.Suite == "peak" || w.g.host || res.Bytes == 0 && res.Flop == 0 {
+		return
+	}
+	perSecond := 0.0 // calls that the bound allows
+	for _, p := range r.Peak {
+		if p.Tier == res.Tier && p.Threads == res.Threads && res.Flop > 0 {
+			perSecond, res.Bound = p.GFlops*1e9/res.Flop, "peak"
+		}
+	}
+	if l := r.holds(res, w.g.cold); l != nil && res.Bytes > 0 {
+		if v := l.Read * 1e9 / res.Bytes; perSecond == 0 || v < perSecond {
+			perSecond, res.Bound = v, l.Level
+		}
+	}
+	if perSecond > 0 {
+		res.PercentBound = 100 / (res.SecondsMedian * perSecond)
+	}
+}
+
+// holds returns the nearest level whose caches, of all threads of the row, hold what it
+// touches; cold work finds nothing in the core's own caches.
+func (r *Report) holds(res *Result, cold bool) *Bandwidth {
+	var last *Bandwidth
+	for i := range r.Bandwidth {
+		b := &r.Bandwidth[i]
+		own := b.Level == "L1" || b.Level == "L2"
+		if b.Threads != res.Threads || own && b.Tier != res.Tier {
+			continue
+		}
+		last = b
+		size := float64(2 * b.Bytes * b.Threads) // the arrays took half of each core's own cache
+		if !own {
+			size = float64(cpuid.CPU.Cache.L3)
+		}
+		if res.Bytes <= size && !(own && cold) {
+			return b
+		}
+	}
+	return last
+}
+
+func (r *Report) warn(began usage, marked int) {
+	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	if m := &r.Machine; m.Load > restingLoad*float64(m.CPUs) {
+		warn("the load average before the run was %.2f: something else may have been running", m.Load)
+	}
+	var d disturbance
+	d.add(began, readUsage())
+	steal, others := d.shares()
+	if steal > mostSteal {
+		warn("other virtual machines took %.1f%% of a core during the run", 100*steal)
+	}
+	if others > mostOthers {
+		warn("other processes used %.0f%% of a core during the run", 100*others)
+	}
+	if c := r.Clock; c.Lowest > 0 && c.Most/c.Lowest > 1+mostSpread {
+		warn("the clock changed during the run, between %.2f and %.2f GHz", c.Lowest/1e9, c.Most/1e9)
+	}
+	if r.Settings.Slow > 1 {
+		warn("every call did its work %d times, on purpose", r.Settings.Slow)
+	}
+	if marked > 0 {
+		warn("%d of %d rows are marked as not to be trusted", marked, len(r.Results))
+	}
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+
+	"dpnbench/engine"
+)
+
+// Extent says how much is measured.
+type Extent int
+
+const (
+	Quick Extent = iota // under a minute
+	Usual               // some minutes
+	Full                // every suite, tier and number of threads
+)
+
+func (x Extent) String() string { return [...]string{"quick", "usual", "full"}[x] }
+
+// Suites lists the names of the suites, in the order in which they run. Suite peak is
+// measured beside all others.
+func Suites() []string {
+	return []string{"peak", "gemm", "quad", "ascent", "backward", "reduce", "optim", "kmeans", "separation", "train", "load"}
+}
+
+// group is a piece of work to be timed on several engines: a row each.
+type group struct {
+	suite, name string
+	params      []param
+	extent      Extent // the smallest one that has it
+
+	flop, bytes, items float64
+	cost               float64 // in flop, of work whose flop are not counted
+	host               bool    // no kernels take part: the tier is "go"
+	fastest            bool    // on the fastest tier only
+	serial             bool    // on one thread only
+	cold               bool    // the core's own caches are emptied before every call
+
+	// open makes what all engines share: inputs, and results of the reference. What it
+	// returns prepares the work for an engine, and compares a result with the reference.
+	open func() (func(e *engine.Engine) (*work, error), error)
+}
+
+// work is a group on one engine.
+type work struct {
+	op func() error
+	// What a call does, where that depends on the engine.
+	flop, bytes float64
+	// check compares the result of op with the reference. It says what was compared.
+	check func() (string, error)
+	close func()
+}
+
+type param struct {
+	name  string
+	value int
+}
+
+func params(kv ...any) []param {
+	var p []param
+	for i := 0; i < len(kv); i += 2 {
+		p = append(p, param{kv[i].(string), kv[i+1].(int)})
+	}
+	return p
+}
+
+// id names a group; its rows have tier and threads besides.
+func (g *group) id() string { return g.suite + "/" + g.name + "/" + g.shape() }
+
+func (g *group) shape() string {
+	var b strings.Builder
+	for i, p := range g.params {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s=%d", p.name, p.value)
+	}
+	return b.String()
+}
+
+func (g *group) paramMap() map[string]int {
+	m := map[string]int{}
+	for _, p := range g.params {
+		m[p.name] = p.value
+	}
+	return m
+}
+
+// maxGenericFlop bounds what pure Go is asked to do: at one or two GFLOP/s more would take
+// seconds a call.
+const maxGenericFlop = 1e9
+
+// wants says whether the group is timed on a tier.
+func (g *group) wants(t engine.Tier) bool {
+	return t != engine.Generic || max(g.flop, g.cost) <= maxGenericFlop
+}
+
+// groups returns the work of an extent, suite by suite.
+func groups(x Extent) []group {
+	var all []group
+	for _, s := range [][]group{gemmSuite(), quadSuite(), ascentSuite(), backwardSuite(), reduceSuite(), optimSuite(), kmeansSuite(), separationSuite(), trainSuite(), loadSuite()} {
+		for _, g := range s {
+			if g.extent <= x {
+				all = append(all, g)
+			}
+		}
+	}
+	return all
+}
+
+// ErrMismatch says that a result differs from the reference.
+type ErrMismatch struct{ Row, Reason string }
+
+func (e *ErrMismatch) Error() string { return fmt.Sprintf("%s: %s", e.Row, e.Reason) }

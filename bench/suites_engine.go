@@ -1,0 +1,410 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// opener is what group.open returns.
+type opener = func(e *engine.Engine) (*work, error)
+
+// within compares a float32 with a number of the reference and its bound.
+func within(what string, got float32, want, bound float64) error {
+	if !(math.Abs(float64(got)-want) <= bound) {
+		return fmt.Errorf("%s is %v, the reference has %v within %.3g", what, got, want, bound)
+	}
+	return nil
+}
+
+// samples returns n indices below most, the ends among them.
+func samples(n, most int) []int {
+	r := engine.NewRand(5, 0)
+	at := []int{0, most - 1}
+	for len(at) < n {
+		at = append(at, r.Intn(most))
+	}
+	return at
+}
+
+func normal(stream uint64, rows, cols int) engine.Matrix {
+	m := engine.NewMatrix(rows, cols)
+	engine.NewRand(1, stream).Normal(m.Data)
+	return m
+}
+
+// --- gemm
+
+func gemmSuite() []group {
+	var all []group
+	add := func(x Extent, m, k, n int, forms ...string) {
+		for _, f := range forms {
+			all = append(all, gemm(x, f, m, k, n))
+		}
+	}
+	// The shapes of a DPN.
+	add(Quick, 128, 784, 784, "packed", "plain nn")
+	add(Quick, 128, 64, 64, "packed", "plain nn")
+	add(Quick, 128, 64, 1280, "packed", "plain nn")
+	add(Usual, 1280, 784, 784, "packed", "plain nn")
+	add(Usual, 128, 784, 15680, "packed", "plain nn")
+	add(Usual, 128, 784, 784, "plain nt", "plain tn", "plain tt", "packed cold")
+	for _, n := range []int{16, 32, 64, 128, 256, 512, 1024, 2048} {
+		x := Usual
+		switch {
+		case n == 512:
+			x = Quick
+		case n == 2048:
+			x = Full
+		}
+		add(x, n, n, n, "packed", "plain nn")
+	}
+	add(Full, 1, 784, 784, "packed", "plain nn")   // one picture
+	add(Full, 8, 784, 784, "packed", "plain nn")   // skinny
+	add(Full, 8192, 64, 16, "packed", "plain nn")  // tall, narrow
+	add(Full, 16, 16, 8192, "packed", "plain nn")  // wide
+	add(Full, 64, 8192, 64, "packed", "plain nn")  // long chains
+	add(Full, 127, 783, 785, "packed", "plain nn") // remnants on all sides
+	add(Full, 512, 512, 512, "plain nt", "plain tn", "plain tt")
+	return all
+}
+
+// gemm is C = A B: packed has B packed once, plain packs it at every call; the letters say
+// whether A and B are read as they lie (n) or transposed (t).
+func gemm(x Extent, form string, m, k, n int) group {
+	g := group{
+		suite: "gemm", name: form, extent: x, params: params("m", m, "k", k, "n", n),
+		flop: 2 * float64(m) * float64(k) * float64(n), bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
+		cold: form == "packed cold",
+	}
+	g.open = func() (opener, error) {
+		operand := func(stream uint64, rows, cols int, transposed bool) engine.Matrix {
+			if transposed {
+				return normal(stream, cols, rows).T()
+			}
+			return normal(stream, rows, cols)
+		}
+		a := operand(1, m, k, form == "plain tn" || form == "plain tt")
+		b := operand(2, k, n, form == "plain nt" || form == "plain tt")
+		c := engine.NewMatrix(m, n)
+		rows, cols := samples(32, m), samples(32, n)
+		want, bound := make([]float64, len(rows)), make([]float64, len(rows))
+		row, col := make([]float64, k), make([]float64, k)
+		for s := range rows {
+			for p := range k {
+				row[p], col[p] = float64(a.At(rows[s], p)), float64(b.At(p, cols[s]))
+			}
+			want[s], bound[s] = reference.Dot(row, col)
+		}
+		return func(e *engine.Engine) (*work, error) {
+			op := func() error { e.MatMul(c, a, b, false); return nil }
+			if form == "packed" || form == "packed cold" {
+				p := e.Pack(nil, b)
+				op = func() error { e.MatMulPacked(c, a, p, false); return nil }
+			}
+			return &work{op: op, check: func() (string, error) {
+				for s := range rows {
+					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), want[s], bound[s]); err != nil {
+						return "", err
+					}
+				}
+				return fmt.Sprintf("%d elements within the bound of float64", len(rows)), nil
+			}}, nil
+		}, nil
+	}
+	return g
+}
+
+// --- potentials
+
+// landscape is a mixture with a float64 twin. Its precisions are given as they are, because
+// the product A^T A in float64 takes seconds at d = 784.
+type landscape struct {
+	k, d  int
+	mu, c []float32
+	p     []float32 // k symmetric d x d matrices
+	alpha float32
+}
+
+func newLandscape(k, d int) *landscape {
+	l := &landscape{k: k, d: d, mu: make([]float32, k*d), c: make([]float32, k), p: make([]float32, k*d*d), alpha: 0.5}
+	engine.NewRand(1, 11).Normal(l.mu)
+	engine.NewRand(1, 12).Normal(l.c)
+	r := engine.NewRand(1, 13)
+	noise := make([]float32, d)
+	for i := range k { // 0.1 I with symmetric noise small enough to stay positive definite
+		p := l.p[i*d*d : (i+1)*d*d]
+		for row := range d {
+			r.Normal(noise)
+			for col := range row {
+				v := 0.01 * noise[col] / float32(math.Sqrt(float64(d)))
+				p[row*d+col], p[col*d+row] = v, v
+			}
+			p[row*d+row] = 0.1
+		}
+	}
+	return l
+}
+
+func (l *landscape) mixture(e *engine.Engine) *engine.Mixture {
+	m := engine.NewMixture(l.k, l.d, l.mu, l.c)
+	e.SetPrecisions(m, l.p)
+	return m
+}
+
+func (l *landscape) oracle() *reference.Potential {
+	o := &reference.Potential{K: l.k, D: l.d, C: reference.Vector(l.c), Alpha: float64(l.alpha)}
+	o.Mu = reference.FromFloat32(l.mu, l.k, l.d, l.d, 1)
+	for i := range l.k {
+		o.P = append(o.P, reference.FromFloat32(l.p[i*l.d*l.d:(i+1)*l.d*l.d], l.d, l.d, l.d, 1))
+	}
+	return o
+}
+
+// ascentCosts are the products of n steps, and what they read and write: x and P_i. (G_i
+// stay in the caches.)
+func ascentCosts(d, k, n, batch int) (flop, bytes float64) {
+	fd, fk, fb := float64(d), float64(k), float64(batch)
+	return 2 * fk * fd * fd * fb * float64(n), 4 * (fk*fd*fd + 2*fb*fd)
+}
+
+func quadSuite() []group {
+	var all []group
+	for _, s := range [][3]int{{64, 20, 128}, {784, 20, 128}, {16, 20, 128}, {256, 20, 128}, {64, 200, 128}, {64, 20, 1}, {64, 20, 4096}} {
+		d, k, batch := s[0], s[1], s[2]
+		x := Usual
+		if s == [3]int{64, 20, 128} {
+			x = Quick
+		}
+		if k > 20 || batch != 128 {
+			x = Full
+		}
+		flop, bytes := ascentCosts(d, k, 1, batch)
+		all = append(all, group{
+			suite: "quad", name: "potential", extent: x, params: params("d", d, "k", k, "batch", batch),
+			flop: flop, bytes: bytes, items: float64(batch),
+			open: func() (opener, error) {
+				l := newLandscape(k, d)
+				pts := normal(3, batch, d)
+				ev := l.oracle().At(reference.Vector(pts.Row(0)))
+				phi, r := make([]float32, batch), engine.NewMatrix(k, batch)
+				return func(e *engine.Engine) (*work, error) {
+					m := l.mixture(e)
+					return &work{
+						op: func() error { e.Potential(m, pts, phi, r); return nil },
+						check: func() (string, error) {
+							if err := within("phi of row 0", phi[0], ev.Phi.V[0], ev.Phi.E[0]); err != nil {
+								return "", err
+							}
+							for i := range k {
+								if err := within(fmt.Sprintf("r of row 0, component %d", i), r.At(i, 0), ev.R.V[i], ev.R.E[i]); err != nil {
+									return "", err
+								}
+							}
+							return "phi and r of a row within the bound of float64", nil
+						},
+					}, nil
+				}, nil
+			},
+		})
+	}
+	return all
+}
+
+// ascentSweeps are the points around d 64, k 20, n 30, batch 128, one setting at a time,
+// and the seed's network.
+func ascentSweeps() map[[4]int]Extent {
+	base := [4]int{64, 20, 30, 128}
+	all := map[[4]int]Extent{base: Quick, {784, 20, 10, 128}: Quick, {784, 20, 30, 128}: Full}
+	for i, values := range [][]int{{16, 32, 128, 256, 512}, {1, 2, 5, 10, 50, 100, 200}, {1, 5, 10, 100}, {1, 8, 32, 512, 2048}} {
+		for j, v := range values {
+			s := base
+			s[i] = v
+			all[s] = Full
+			if j%2 == 1 {
+				all[s] = Usual
+			}
+		}
+	}
+	return all
+}
+
+// inOrder returns the points of a sweep in a fixed order.
+func inOrder(sweep map[[4]int]Extent) [][4]int {
+	var all [][4]int
+	for s := range sweep {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b [4]int) int { return slices.Compare(a[:], b[:]) })
+	return all
+}
+
+func ascentSuite() []group {
+	var all []group
+	sweep := ascentSweeps()
+	for _, s := range inOrder(sweep) {
+		all = append(all, ascent(sweep[s], "full", s))
+		if s == [4]int{64, 20, 30, 128} {
+			all = append(all, ascent(Usual, "full cold", s))
+		}
+	}
+	return all
+}
+
+func ascent(x Extent, name string, s [4]int) group {
+	d, k, n, batch := s[0], s[1], s[2], s[3]
+	flop, bytes := ascentCosts(d, k, n, batch)
+	return group{
+		suite: "ascent", name: name, extent: x, params: params("d", d, "k", k, "n", n, "batch", batch),
+		flop: flop, bytes: bytes, items: float64(batch), cold: name == "full cold",
+		open: func() (opener, error) {
+			l := newLandscape(k, d)
+			first, pts := normal(3, batch, d), engine.NewMatrix(batch, d)
+			oracle := l.oracle()
+			return func(e *engine.Engine) (*work, error) {
+				m := l.mixture(e)
+				return &work{
+					op: func() error {
+						copy(pts.Data, first.Data)
+						e.Ascend(m, l.alpha, n, pts, nil, false)
+						return nil
+					},
+					check: func() (string, error) {
+						alone := engine.NewMatrix(1, d)
+						copy(alone.Data, first.Row(0))
+						var tr engine.Trajectory
+						e.Ascend(m, l.alpha, n, alone, &tr, false)
+						for _, t := range ends(n) {
+							step := oracle.Step(reference.Vector(tr.XAt(t).Row(0)))
+							for j, got := range tr.XAt(t + 1).Row(0) {
+								if err := within(fmt.Sprintf("x_%d of row 0, feature %d", t+1, j), got, step.V[j], step.E[j]); err != nil {
+									return "", err
+								}
+							}
+						}
+						if err := sameBits("x_n of row 0 in the batch and alone", pts.Row(0), alone.Data); err != nil {
+							return "", err
+						}
+						return "first and last step of a row within the bound of float64, the row alone has the same bits", nil
+					},
+				}, nil
+			}, nil
+		},
+	}
+}
+
+// ends returns the first and the last of n steps.
+func ends(n int) []int {
+	if n < 2 {
+		return []int{0}[:n]
+	}
+	return []int{0, n - 1}
+}
+
+func sameBits(what string, a, b []float32) error {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return fmt.Errorf("%s: element %d is %v and %v, expected the same bits", what, i, a[i], b[i])
+		}
+	}
+	return nil
+}
+
+// --- backward
+
+// checkedSteps and checkedRows are how far the float64 reference follows a backward pass.
+const (
+	checkedSteps = 2
+	checkedRows  = 2
+)
+
+func backwardSuite() []group {
+	var all []group
+	for _, s := range []struct {
+		Extent
+		at [4]int
+	}{{Quick, [4]int{64, 20, 30, 128}}, {Usual, [4]int{784, 20, 10, 128}}, {Usual, [4]int{16, 20, 30, 128}}, {Full, [4]int{256, 20, 30, 128}}, {Full, [4]int{64, 10, 5, 128}}, {Full, [4]int{64, 20, 30, 16}}} {
+		d, k, n, batch := s.at[0], s.at[1], s.at[2], s.at[3]
+		flop, bytes := ascentCosts(d, k, n, batch)
+		fd, fk := float64(d), float64(k)
+		all = append(all, group{
+			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch", batch),
+			flop: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*2*fk*fd*fd, items: float64(batch),
+			open: func() (opener, error) { return openBackward(d, k, n, batch), nil },
+		})
+	}
+	return all
+}
+
+func openBackward(d, k, n, batch int) opener {
+	l := newLandscape(k, d)
+	// dA = A (dP + dP^T) needs factors, but no result that is checked depends on them.
+	a := make([]float32, k*d*d)
+	for i := range a {
+		if i/d%d == i%d {
+			a[i] = 0.3
+		}
+	}
+	first, upstream := normal(3, batch, d), normal(4, batch, d)
+	rows := min(checkedRows, batch)
+	head := func(m engine.Matrix) engine.Matrix {
+		c := engine.NewMatrix(rows, d)
+		copy(c.Data, m.Data[:rows*d])
+		return c
+	}
+	var want *reference.Gradient // of the first rows through some steps, from the engine's own x_t
+	return func(e *engine.Engine) (*work, error) {
+		m := l.mixture(e)
+		x, v := engine.NewMatrix(batch, d), engine.NewMatrix(batch, d)
+		var tr engine.Trajectory
+		g := engine.NewMixtureGradient(k, d)
+		return &work{
+			op: func() error {
+				copy(x.Data, first.Data)
+				copy(v.Data, upstream.Data)
+				e.Ascend(m, l.alpha, n, x, &tr, true)
+				e.AscendBackward(m, l.alpha, a, &tr, v, g)
+				return nil
+			},
+			check: func() (string, error) {
+				run := func(steps int) (engine.Matrix, []float32) {
+					xs, vs := head(first), head(upstream)
+					var path engine.Trajectory
+					few := engine.NewMixtureGradient(k, d)
+					e.Ascend(m, l.alpha, steps, xs, &path, true)
+					if want == nil && steps == min(n, checkedSteps) {
+						var at []blas64.General
+						for t := range steps + 1 {
+							at = append(at, reference.FromFloat32(path.XAt(t).Data, rows, d, d, 1))
+						}
+						want = l.oracle().Backward(at, reference.FromFloat32(upstream.Data, rows, d, d, 1))
+					}
+					e.AscendBackward(m, l.alpha, a, &path, vs, few)
+					return vs, few.Mu
+				}
+				vs, mu := run(min(n, checkedSteps))
+				for i, got := range vs.Data {
+					if err := within(fmt.Sprintf("dL/dx_0 element %d", i), got, want.V.V[i], want.V.E[i]); err != nil {
+						return "", err
+					}
+				}
+				for i, got := range mu {
+					if err := within(fmt.Sprintf("dL/dmu element %d", i), got, want.Mu.V[i], want.Mu.E[i]); err != nil {
+						return "", err
+					}
+				}
+				if vs, _ = run(n); rows > 0 {
+					if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:rows*d], vs.Data); err != nil {
+						return "", err
+					}
+				}
+				return fmt.Sprintf("dL/dx_0 and dL/dmu of %d rows through %d steps within the bound of float64, the rows alone have the same bits", rows, min(n, checkedSteps)), nil
+			},
+		}, nil
+	}
+}

@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+)
+
+// --- reduce
+
+const vectorLength = 1 << 16 // floats: they stay in the second-level cache
+
+func reduceSuite() []group {
+	all := []group{
+		vectorGroup(Quick, "exp", vectorLength, 2), vectorGroup(Usual, "log", vectorLength, 2), vectorGroup(Usual, "sum", vectorLength, 1),
+		vectorGroup(Full, "exp", 1<<22, 2), vectorGroup(Full, "exp", 100, 2), vectorGroup(Full, "sum", 1<<22, 1),
+		rowsGroup(Quick, "softmax", 4096, 10), rowsGroup(Usual, "softmax", 128, 10),
+		rowsGroup(Usual, "logsumexp", 4096, 20), rowsGroup(Full, "logsumexp", 128, 20),
+		rowsGroup(Usual, "layernorm", 1024, 64), rowsGroup(Full, "layernorm", 1024, 784),
+	}
+	cold := vectorGroup(Usual, "exp cold", vectorLength, 2)
+	cold.cold = true
+	return append(all, cold)
+}
+
+// vectorGroup is an elementary function, or a sum, of n numbers.
+func vectorGroup(x Extent, name string, n int, moved float64) group {
+	return group{
+		suite: "reduce", name: name, extent: x, params: params("n", n),
+		bytes: moved * 4 * float64(n), items: float64(n),
+		open: func() (opener, error) {
+			in, out := normal(21, 1, n).Data, make([]float32, n)
+			f := math.Exp
+			if name == "log" {
+				f = math.Log
+				for i, v := range in {
+					in[i] = float32(math.Abs(float64(v))) + 0x1p-20
+				}
+			}
+			var sum float32
+			return func(e *engine.Engine) (*work, error) {
+				w := &work{op: func() error { e.Exp(out, in); return nil }}
+				switch name {
+				case "log":
+					w.op = func() error { e.Log(out, in); return nil }
+				case "sum":
+					w.op = func() error { sum = e.Sum(in); return nil }
+					w.check = func() (string, error) {
+						want, bound := reference.Sum(reference.Vector(in))
+						return "within the bound of float64", within("the sum", sum, want, bound)
+					}
+					return w, nil
+				}
+				w.check = func() (string, error) {
+					at := samples(min(256, n), n)
+					for _, i := range at {
+						if u := reference.ULPs(out[i], f(float64(in[i]))); u > 1 {
+							return "", fmt.Errorf("%s(%v) is %v, %d ULP from the reference, expected at most 1", name, in[i], out[i], u)
+						}
+					}
+					return fmt.Sprintf("%d elements within 1 ULP", len(at)), nil
+				}
+				return w, nil
+			}, nil
+		},
+	}
+}
+
+// rowsGroup is an operation on rows of d numbers each.
+func rowsGroup(x Extent, name string, rows, d int) group {
+	size := "d"
+	switch name {
+	case "softmax":
+		size = "classes"
+	case "logsumexp":
+		size = "k"
+	}
+	g := group{
+		suite: "reduce", name: name, extent: x, params: params("rows", rows, size, d),
+		bytes: 8 * float64(rows) * float64(d), items: float64(rows),
+	}
+	g.open = func() (opener, error) {
+		in, out := normal(22, rows, d), engine.NewMatrix(rows, d)
+		per, first := make([]float32, rows), in.Row(rows/2)
+		labels := make([]byte, rows)
+		for i := range labels {
+			labels[i] = byte(i % d)
+		}
+		compare := func(what string, got []float32, want reference.Value) (string, error) {
+			for i := range got {
+				if err := within(fmt.Sprintf("%s, element %d", what, i), got[i], want.V[i], want.E[i]); err != nil {
+					return "", err
+				}
+			}
+			return "a row within the bound of float64", nil
+		}
+		return func(e *engine.Engine) (*work, error) {
+			switch name {
+			case "softmax":
+				return &work{
+					op: func() error { e.SoftmaxCrossEntropy(out, per, in, labels, 1); return nil },
+					check: func() (string, error) {
+						_, grad := reference.SoftmaxCrossEntropy(reference.Vector(first), int(labels[rows/2]))
+						return compare("gradient", out.Row(rows/2), grad)
+					},
+				}, nil
+			case "layernorm":
+				return &work{
+					op: func() error { e.LayerNorm(out, per, in, 1e-5); return nil },
+					check: func() (string, error) {
+						y, _ := reference.LayerNorm(reference.Vector(first), float64(float32(1e-5)))
+						return compare("row", out.Row(rows/2), y)
+					},
+				}, nil
+			}
+			// Components lie in rows, the points in columns.
+			q, c := engine.NewMatrix(d, rows), make([]float32, d)
+			return &work{
+				op: func() error {
+					copy(q.Data, in.Data)
+					e.LogSumExp(q, c, per)
+					return nil
+				},
+				check: func() (string, error) {
+					column, got := make([]float64, d), make([]float32, d)
+					for i := range d {
+						column[i], got[i] = float64(in.Data[i*rows+rows/2]), q.At(i, rows/2)
+					}
+					r, phi := reference.LogSumExp(column, make([]float64, d))
+					if err := within("phi", per[rows/2], phi.V[0], phi.E[0]); err != nil {
+						return "", err
+					}
+					return compare("r", got, r)
+				},
+			}, nil
+		}, nil
+	}
+	return g
+}
+
+// --- optim
+
+func optimSuite() []group {
+	all := []group{adamGroup(Quick, 1<<16), adamGroup(Usual, 12316671)} // the last one: preset paper
+	for _, s := range []struct {
+		Extent
+		d, k int
+	}{{Quick, 64, 20}, {Usual, 784, 20}, {Full, 256, 20}} {
+		all = append(all, factorsGroup(s.Extent, s.d, s.k))
+	}
+	return all
+}
+
+func adamGroup(x Extent, n int) group {
+	return group{
+		suite: "optim", name: "adam", extent: x, params: params("n", n), bytes: 7 * 4 * float64(n), items: float64(n),
+		open: func() (opener, error) {
+			start, g := normal(31, 1, n).Data, normal(32, 1, n).Data
+			co := &engine.AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3, RBC2: 1, Eps: 1e-8}
+			f := func(v float32) float64 { return float64(v) }
+			return func(e *engine.Engine) (*work, error) {
+				p, m, v := append([]float32(nil), start...), make([]float32, n), make([]float32, n)
+				var first []float32 // p after the first call
+				at := samples(64, n)
+				return &work{
+					op: func() error {
+						e.Adam(p, g, m, v, co)
+						if first == nil {
+							first = append(first, p...)
+						}
+						return nil
+					},
+					check: func() (string, error) {
+						for _, i := range at {
+							np, _, _ := reference.Adam(f(start[i]), f(g[i]), 0, 0, f(co.Clip), f(co.Beta1), f(co.OneMinusBeta1), f(co.Beta2), f(co.OneMinusBeta2), f(co.Step), f(co.RBC2), f(co.Eps))
+							if err := within(fmt.Sprintf("parameter %d", i), first[i], np.V[0], np.E[0]); err != nil {
+								return "", err
+							}
+						}
+						return fmt.Sprintf("%d parameters after a step within the bound of float64", len(at)), nil
+					},
+				}, nil
+			}, nil
+		},
+	}
+}
+
+// factorsGroup is P_i = A_i^T A_i for all components.
+func factorsGroup(x Extent, d, k int) group {
+	fd, fk := float64(d), float64(k)
+	return group{
+		suite: "optim", name: "factors", extent: x, params: params("d", d, "k", k), flop: fk * fd * fd * (fd + 1), bytes: 8 * fk * fd * fd,
+		open: func() (opener, error) {
+			a := normal(33, k*d, d).Data
+			mu, c := make([]float32, k*d), make([]float32, k)
+			pt := normal(34, 1, d)
+			// G = x A^T A of the last component, for which the bound of two products is enough.
+			last := a[(k-1)*d*d:]
+			y, size := make([]float64, d), make([]float64, d)
+			for r := range d {
+				for j := range d {
+					v := float64(last[r*d+j]) * float64(pt.Data[j])
+					y[r], size[r] = y[r]+v, size[r]+math.Abs(v)
+				}
+			}
+			g, bound := make([]float64, d), make([]float64, d)
+			for r := range d {
+				for j := range d {
+					g[j] += float64(last[r*d+j]) * y[r]
+					bound[j] += math.Abs(float64(last[r*d+j])) * size[r]
+				}
+			}
+			return func(e *engine.Engine) (*work, error) {
+				m := engine.NewMixture(k, d, mu, c)
+				return &work{
+					op: func() error { e.SetFactors(m, a); return nil },
+					check: func() (string, error) {
+						got, q := engine.NewMatrix(1, d), make([]float32, 1)
+						e.QuadGrad(got, q, pt, m, k-1)
+						for j, v := range got.Data {
+							if err := within(fmt.Sprintf("x P, feature %d", j), v, g[j], reference.Gamma(2*d+2)*bound[j]); err != nil {
+								return "", err
+							}
+						}
+						return "x P of the last component within the bound of float64", nil
+					},
+				}, nil
+			}, nil
+		},
+	}
+}

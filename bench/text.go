@@ -1,0 +1,32 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteGoBench writes the report in the format of Go benchmarks, a line a repetition, so
+// that benchstat can read it.
+func WriteGoBench(w io.Writer, r *Report) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: dpnbench/bench\ncpu: %s\n", r.Machine.OS, r.Machine.Arch, r.Machine.Brand)
+	for i := range r.Results {
+		res := &r.Results[i]
+		name := strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/%s/threads=%d", title(res.Suite), res.Name, res.Tier, res.Shape, res.Threads), " ", "-")
+		for _, t := range res.Samples {
+			fmt.Fprintf(b, "Benchmark%s\t%d\t%.6g ns/op", name, res.Calls, 1e9*t)
+			if res.Flop > 0 {
+				fmt.Fprintf(b, "\t%.6g GFLOP/s", res.Flop/t/1e9)
+			}
+			if res.Bytes > 0 {
+				fmt.Fprintf(b, "\t%.6g MB/s", res.Bytes/t/1e6)
+			}
+			fmt.Fprintln(b)
+		}
+	}
+	return b.Flush()
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

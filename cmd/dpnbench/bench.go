@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpnbench/bench"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+)
+
+func benchCommand(a *app) *cobra.Command {
+	b := &benchmark{app: a}
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure how fast this machine is, and how near to what it can do",
+		Long: `Measure kernels, ascents, training steps and files: suites ` + strings.Join(bench.Suites(), ", ") + `.
+
+Each row is a piece of work on a tier of kernels and a number of threads. It is compared
+with a float64 reference before it is timed; a difference ends the run with exit status
+1. Repetitions of all rows take turns, in several passes over the whole run, so that a
+disturbance meets all of them alike. Beside every repetition the peak of the FMA units is
+measured on the same threads. Outliers are counted and kept.
+
+Columns:
+  time     median of a call, with its 95% interval (order statistics, no distribution assumed)
+  GFLOP/s  dense floating-point operations; peak: their share of the measured peak
+  GB/s     operands and results, each once
+  items/s  pictures, rows or numbers
+  roof     share of the roofline: the peak, or what reading operands and results from the
+           level of the memory that holds them allows, whichever is less
+  note     ! where the row is not to be trusted, with the reason below
+
+Without --tier, --quick takes the fastest tier and the others all tiers (pure Go for small
+work only). --threads takes several numbers here: 1,2. Leave the machine alone meanwhile;
+what disturbed the run all the same is reported.`,
+		Example: `  dpnbench bench --quick                       # under a minute
+  dpnbench bench --suite gemm,ascent --json run.json --html run.html
+  dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
+  dpnbench bench --full --json full.json       # every suite, tier and number of threads
+  dpnbench bench --quick --go-bench old.txt    # for benchstat
+  dpnbench bench compare old.json new.json     # exit status 1 when something got slower`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context()) },
+	}
+	f := c.Flags()
+	f.StringSliceVar(&b.settings.Suites, "suite", nil, "`SUITES` to run (default all)")
+	f.StringVar(&b.settings.Filter, "filter", "", "only rows whose suite/name/shape match the regular `EXPRESSION`")
+	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions, under a minute")
+	f.BoolVar(&b.full, "full", false, "more rows: all sweeps")
+	f.BoolVar(&b.settings.Pinned, "pin", false, "pin each thread to a processor (Linux)")
+	f.StringVar(&b.html, "html", "", "write a page with figures to `FILE`")
+	f.StringVar(&b.goBench, "go-bench", "", "write the format of Go benchmarks to `FILE`, for benchstat")
+	f.IntVar(&b.settings.Slow, "slow", 0, "do the work of every call so many times, to test comparisons")
+	f.MarkHidden("slow")
+	c.AddCommand(compareCommand(a))
+	return c
+}
+
+// benchmark is one run of bench.
+type benchmark struct {
+	*app
+	settings    bench.Settings
+	quick, full bool
+	html        string
+	goBench     string
+}
+
+func (b *benchmark) resolve() error {
+	s := &b.settings
+	s.Extent = "usual"
+	switch {
+	case b.quick && b.full:
+		return fmt.Errorf("--quick and --full: give one of the two")
+	case b.quick:
+		s.Extent = "quick"
+	case b.full:
+		s.Extent = "full"
+	}
+	if s.Slow < 0 {
+		return fmt.Errorf("--slow %d: expected a number of times", s.Slow)
+	}
+	if t, _ := setting("--tier", b.tier, "DPN_TIER"); t != "" {
+		if _, err := b.tierSetting(); err != nil {
+			return err
+		}
+		s.Tiers = []string{t}
+	}
+	text, from := setting("--threads", b.threads, "DPN_THREADS")
+	if text == "" {
+		return nil
+	}
+	for _, field := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || n < 1 || n > 1024 || slices.Contains(s.Threads, n) {
+			return fmt.Errorf("%s %s: expected different whole numbers from 1 to 1024, as in 1,2", from, text)
+		}
+		s.Threads = append(s.Threads, n)
+	}
+	return nil
+}
+
+func (b *benchmark) run(ctx context.Context) error {
+	if err := b.resolve(); err != nil {
+		return err
+	}
+	if err := b.settings.Check(); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	if err := b.checkJSON(); err != nil {
+		return err
+	}
+	for _, o := range [][2]string{{"--html", b.html}, {"--go-bench", b.goBench}} {
+		if err := writable(o[0], o[1]); err != nil {
+			return err
+		}
+	}
+	var bar *progressbar.ProgressBar
+	r, err := bench.Run(ctx, b.settings, func(done, all int, what string) {
+		if bar == nil {
+			bar = b.bar(all, "bench")
+		}
+		if bar != nil {
+			bar.Describe(what)
+		}
+		set(bar, done)
+	})
+	finish(bar)
+	if err != nil {
+		var mismatch *bench.ErrMismatch
+		if errors.As(err, &mismatch) {
+			return &failedError{mismatch.Error()}
+		}
+		return err
+	}
+	if err := b.writeJSON(r); err != nil {
+		return err
+	}
+	if b.html != "" {
+		var page bytes.Buffer
+		if err := bench.WritePage(&page, r); err != nil {
+			return fmt.Errorf("--html %s: %w", b.html, err)
+		}
+		if err := writeFile(b.html, page.Bytes()); err != nil {
+			return fmt.Errorf("--html %w", err)
+		}
+	}
+	if b.goBench != "" {
+		var lines bytes.Buffer
+		if err := bench.WriteGoBench(&lines, r); err != nil {
+			return err
+		}
+		if err := writeFile(b.goBench, lines.Bytes()); err != nil {
+			return fmt.Errorf("--go-bench %w", err)
+		}
+	}
+	b.show(r)
+	if r.Partial {
+		b.afterInterrupt = ": what was measured until then is shown and written, marked as partial"
+		return ctx.Err()
+	}
+	return nil
+}
+
+// show prints the machine, the limits and the rows.
+func (b *benchmark) show(r *bench.Report) {
+	m := &r.Machine
+	b.note("%s%s, %s %s, %s of %d CPUs", m.Brand, parenthesis(m.Micro), m.OS, m.Arch, plural(r.Settings.Threads), m.CPUs)
+	if m.Virtual {
+		b.note(", virtual")
+	}
+	b.note("\nclock %.2f GHz (%.2f to %.2f)\n\n", r.Clock.Hz/1e9, r.Clock.Lowest/1e9, r.Clock.Most/1e9)
+	rows := [][]string{{"tier", "threads", "peak GFLOP/s", "of 2 FMA units"}}
+	for _, p := range r.Peak {
+		share := "-"
+		if p.PercentClock > 0 {
+			share = fmt.Sprintf("%.1f%%", p.PercentClock)
+		}
+		rows = append(rows, []string{p.Tier, fmt.Sprint(p.Threads), fmt.Sprintf("%.1f", p.GFlops), share})
+	}
+	b.table(rows)
+	b.note("\n")
+	rows = [][]string{{"tier", "threads", "level", "a thread", "read GB/s", "write GB/s", "triad GB/s"}}
+	for _, l := range r.Bandwidth {
+		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, size(l.Bytes), fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
+	}
+	b.table(rows)
+	b.note("\n")
+	rows = [][]string{{"suite", "work", "shape", "tier", "threads", "time", "95%", "GFLOP/s", "peak", "GB/s", "items/s", "roof", "note"}}
+	for i := range r.Results {
+		res := &r.Results[i]
+		if res.Suite == "peak" {
+			continue
+		}
+		note := ""
+		if len(res.Marks) > 0 {
+			note = "!"
+		}
+		roof := "-"
+		if res.PercentBound > 0 {
+			roof = fmt.Sprintf("%.0f%% %s", res.PercentBound, res.Bound)
+		}
+		rows = append(rows, []string{res.Suite, res.Name, res.Shape, res.Tier, fmt.Sprint(res.Threads),
+			seconds(res.SecondsMedian), interval(res.SecondsMedian, res.SecondsCI), figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"),
+			figure(res.GBPerS, "%.1f"), figure(res.SamplesPerSecond, "%.4g"), roof, note})
+	}
+	if len(rows) > 1 {
+		b.table(rows)
+	}
+	for i := range r.Results {
+		if res := &r.Results[i]; len(res.Marks) > 0 {
+			b.note("! %s: %s\n", res.ID(), strings.Join(res.Marks, "; "))
+		}
+	}
+	for _, w := range r.Warnings {
+		b.note("warning: %s\n", w)
+	}
+	b.note("%d rows, each compared with the reference first, in %.0f s\n", len(r.Results), r.Seconds)
+}
+
+func parenthesis(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+func plural(threads []int) string {
+	var s []string
+	for _, n := range threads {
+		s = append(s, fmt.Sprint(n))
+	}
+	if len(s) == 1 && s[0] == "1" {
+		return "1 thread"
+	}
+	return strings.Join(s, " and ") + " threads"
+}
+
+// figure formats what a row may not have.
+func figure(v float64, format string) string {
+	if v == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, v)
+}
+
+// seconds formats a time with a unit of its size.
+func seconds(s float64) string {
+	for _, u := range []struct {
+		unit string
+		size float64
+	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
+		if s >= u.size {
+			return fmt.Sprintf("%.3g %s", s/u.size, u.unit)
+		}
+	}
+	return fmt.Sprintf("%.3g ns", s/1e-9)
+}
+
+func interval(median float64, ci [2]float64) string {
+	if median == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("±%.1f%%", 100*max(ci[1]-median, median-ci[0])/median)
+}
+
+func compareCommand(a *app) *cobra.Command {
+	var threshold float64
+	var all, seconds bool
+	c := &cobra.Command{
+		Use:   "compare OLD.json NEW.json",
+		Short: "Compare two runs of bench",
+		Long: `Compare the rows that two runs of bench share: medians with their 95% intervals, and the
+rank test of Mann and Whitney (p below 0.001, because there are many rows). Exit status 1
+when a row is slower by more than the threshold and the test agrees.
+
+Clocks of shared machines change from minute to minute, so change and test are of times
+multiplied by the peak that was measured just before each of them; --seconds compares the
+times themselves, as is always done for files and for what waits for the memory.`,
+		Example: `  dpnbench bench --quick --json old.json
+  dpnbench bench --quick --json new.json
+  dpnbench bench compare old.json new.json
+  dpnbench bench compare --threshold 2 --all old.json new.json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("compare: %d files, expected two (see %q)", len(args), c.CommandPath()+" --help")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.compare(args[0], args[1], threshold, all, seconds)
+		},
+	}
+	c.Flags().Float64Var(&threshold, "threshold", 5, "`PERCENT` that a row may get slower")
+	c.Flags().BoolVar(&seconds, "seconds", false, "compare times as they are")
+	c.Flags().BoolVar(&all, "all", false, "show the rows that did not change, too")
+	return c
+}
+
+func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) error {
+	if !(threshold >= 0 && threshold < 1e6) {
+		return fmt.Errorf("--threshold %v: expected a percentage from 0 on", threshold)
+	}
+	if err := a.checkJSON(old, new); err != nil {
+		return err
+	}
+	before, err := bench.ReadReport(old)
+	if err != nil {
+		return err
+	}
+	after, err := bench.ReadReport(new)
+	if err != nil {
+		return err
+	}
+	c := bench.Compare(before, after, threshold/100, inSeconds)
+	c.Old, c.New = old, new
+	if len(c.Rows) == 0 {
+		return fmt.Errorf("%s and %s: share no rows", old, new)
+	}
+	if err := a.writeJSON(c); err != nil {
+		return err
+	}
+	rows := [][]string{{"row", "old", "95%", "new", "95%", "change", "p", "verdict"}}
+	for _, r := range c.Rows {
+		if r.Verdict == "same" && !all {
+			continue
+		}
+		verdict := r.Verdict
+		if r.Marked {
+			verdict += " (marked)"
+		}
+		rows = append(rows, []string{r.ID, seconds(r.Old), interval(r.Old, r.OldCI), seconds(r.New), interval(r.New, r.NewCI),
+			fmt.Sprintf("%+.1f%%", 100*(r.Ratio-1)), fmt.Sprintf("%.3g", r.P), verdict})
+	}
+	if len(rows) > 1 {
+		a.table(rows)
+	}
+	a.printf("%d rows: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n", len(c.Rows), c.Slower, c.Faster, threshold, c.GeoMean)
+	if n := len(c.OnlyOld) + len(c.OnlyNew); n > 0 {
+		a.note("%d rows are in one of the two only\n", n)
+	}
+	for _, w := range c.Warnings {
+		a.note("warning: %s\n", w)
+	}
+	if c.Slower > 0 {
+		return &failedError{fmt.Sprintf("%d of %d rows are slower by more than %g%%", c.Slower, len(c.Rows), threshold)}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	xfont "golang.org/x/image/font"
+)
+
+// Bars is a figure of horizontal bars in groups.
+type Bars struct {
+	Title, X, Note string
+	Groups         []string
+	// Series are the bars of one kind: point i is that of group i, with its length in Y;
+	// X and the interval are not used. Without a positive length there is no bar.
+	Series []Series
+}
+
+const (
+	barHeight  = vg.Length(9)
+	barPitch   = vg.Length(10.5)
+	groupPitch = vg.Length(20) // for the name and the distance to the next group
+)
+
+// BarsSVG draws b as SVG for use within a page.
+func BarsSVG(b Bars) ([]byte, error) {
+	f := figure{width: pageWidth, title: b.Title, note: b.Note}
+	p := newPlot("", b.X, "")
+	longest, doubt := 0.0, false
+	for _, s := range b.Series {
+		if len(s.Points) != len(b.Groups) {
+			return nil, fmt.Errorf("report: figure %q: %d points of %s for %d groups", b.Title, len(s.Points), s.Name, len(b.Groups))
+		}
+		_, glyph := s.look()
+		glyph.Shape, glyph.Radius = draw.BoxGlyph{}, barHeight/2
+		there := false
+		for _, pt := range s.Points {
+			if drawable(pt.Y) {
+				longest, doubt, there = max(longest, pt.Y), doubt || pt.Doubtful, true
+			}
+		}
+		if there {
+			f.keys = append(f.keys, key{text: s.Name, glyph: &glyph})
+		}
+	}
+	if longest == 0 {
+		return nil, fmt.Errorf("report: figure %q: nothing to draw", b.Title)
+	}
+	if doubt {
+		f.keys = append(f.keys, key{text: doubtful.text, glyph: &draw.GlyphStyle{Color: grey, Radius: barHeight / 2, Shape: draw.SquareGlyph{}}})
+	}
+	g := grid()
+	g.Horizontal.Color = nil
+	p.Add(g, bars(b))
+	p.HideY()
+	p.X.Min, p.X.Max = 0, 1.15*longest // the numbers stand at the ends of the bars
+	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	p.Y.Min, p.Y.Max = 0, 1
+	f.height = b.height() + 2.6*vg.Centimeter // title and axis
+	f.draw = p.Draw
+	return f.inline()
+}
+
+func (b Bars) height() (h vg.Length) {
+	for i := range b.Groups {
+		h += groupPitch
+		for _, s := range b.Series {
+			if drawable(s.Points[i].Y) {
+				h += barPitch
+			}
+		}
+	}
+	return h
+}
+
+type bars Bars
+
+// Plot implements plot.Plotter. From the top down, it takes the lengths above in place
+// of a scale, so that bars are as high in every figure.
+func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
+	tx, _ := p.Transforms(&c)
+	name := style(tickSize, xfont.WeightNormal)
+	value := style(noteSize, xfont.WeightNormal)
+	value.YAlign, value.Color = text.YCenter, grey
+	y := c.Max.Y
+	for i, group := range b.Groups {
+		c.FillText(name, vg.Point{X: c.Min.X + 2, Y: y}, printable(group))
+		y -= groupPitch - gap
+		for _, s := range b.Series {
+			pt := s.Points[i]
+			if !drawable(pt.Y) {
+				continue
+			}
+			_, glyph := s.look()
+			end := tx(pt.Y)
+			corners := []vg.Point{{X: c.Min.X, Y: y}, {X: end, Y: y}, {X: end, Y: y - barHeight}, {X: c.Min.X, Y: y - barHeight}}
+			if pt.Doubtful {
+				c.StrokeLines(draw.LineStyle{Color: glyph.Color, Width: 1}, append(corners, corners[0]))
+			} else {
+				c.FillPolygon(glyph.Color, corners)
+			}
+			c.FillText(value, vg.Point{X: end + 3, Y: y - barHeight/2 + 1}, significant(pt.Y))
+			y -= barPitch
+		}
+		y -= gap
+	}
+}

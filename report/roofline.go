@@ -1,0 +1,156 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	xfont "golang.org/x/image/font"
+)
+
+// Limit is what a machine can do at most.
+type Limit struct {
+	Name string
+	Rate float64 // GFLOP/s or GB/s
+}
+
+// Roofline is work under the limits of a machine (Williams, Waterman and Patterson,
+// Communications of the ACM 52(4), 2009).
+type Roofline struct {
+	Title, Note string
+	Peaks       []Limit  // GFLOP/s
+	Bandwidths  []Limit  // GB/s
+	Points      []Series // X is flop a byte, Y GFLOP/s
+}
+
+// RooflineSVG draws r as SVG for use within a page. It needs a peak, a bandwidth and a
+// point at least.
+func RooflineSVG(r Roofline) ([]byte, error) {
+	f := figure{width: pageWidth, height: 9.8 * vg.Centimeter, title: r.Title, note: r.Note}
+	p := newPlot("", "arithmetic intensity (flop a byte)", "GFLOP/s")
+	c := roof{peaks: highest(r.Peaks), bandwidths: highest(r.Bandwidths)}
+	if len(c.peaks) == 0 || len(c.bandwidths) == 0 {
+		return nil, fmt.Errorf("report: figure %q: %d peaks and %d bandwidths: want one at least of each", r.Title, len(c.peaks), len(c.bandwidths))
+	}
+	p.Add(grid(), c)
+
+	// The axes show every point and the corners of the roof.
+	top, fast, slow := c.peaks[0].Rate, c.bandwidths[0].Rate, c.bandwidths[len(c.bandwidths)-1].Rate
+	xlo, xhi := top/fast/4, top/slow*4
+	ylo, yhi := min(c.peaks[len(c.peaks)-1].Rate, top/10), top
+	drawn, doubt := 0, false
+	for _, s := range r.Points {
+		_, glyph := s.look()
+		var whole, hollow plotter.XYs
+		for _, pt := range s.Points {
+			if !drawable(pt.X) || !drawable(pt.Y) {
+				continue
+			}
+			xlo, xhi = min(xlo, pt.X), max(xhi, pt.X)
+			ylo, yhi = min(ylo, pt.Y), max(yhi, pt.Y)
+			v := plotter.XY{X: math.Log10(pt.X), Y: math.Log10(pt.Y)}
+			if pt.Doubtful {
+				hollow = append(hollow, v)
+			} else {
+				whole = append(whole, v)
+			}
+		}
+		if len(whole)+len(hollow) == 0 {
+			continue
+		}
+		drawn += len(whole) + len(hollow)
+		doubt = doubt || len(hollow) > 0
+		p.Add(&plotter.Scatter{XYs: whole, GlyphStyle: glyph},
+			&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius, Shape: ring{}}})
+		big := glyph
+		big.Radius *= 1.3
+		f.keys = append(f.keys, key{text: s.Name, glyph: &big})
+	}
+	if drawn == 0 {
+		return nil, fmt.Errorf("report: figure %q: no point has a place on logarithmic axes", r.Title)
+	}
+	if doubt {
+		f.keys = append(f.keys, doubtful)
+	}
+	p.X.Min, p.X.Max = math.Log10(xlo/1.3), math.Log10(xhi*1.3)
+	p.Y.Min, p.Y.Max = math.Log10(ylo/1.6), math.Log10(yhi*2)
+	p.X.Tick.Marker, p.Y.Tick.Marker = log10Ticks, log10Ticks
+	f.draw = p.Draw
+	return f.inline()
+}
+
+// highest returns the limits that can be drawn, the highest first.
+func highest(limits []Limit) []Limit {
+	limits = slices.DeleteFunc(slices.Clone(limits), func(l Limit) bool { return !drawable(l.Rate) })
+	slices.SortStableFunc(limits, func(a, b Limit) int { return cmp.Compare(b.Rate, a.Rate) })
+	return limits
+}
+
+// roof draws the limits with their names on them, the highest first.
+type roof struct{ peaks, bandwidths []Limit }
+
+// Plot implements plot.Plotter.
+func (r roof) Plot(c draw.Canvas, p *plot.Plot) {
+	tx, ty := p.Transforms(&c)
+	at := func(x, y float64) vg.Point { return vg.Point{X: tx(math.Log10(x)), Y: ty(math.Log10(y))} }
+	left, right, bottom := math.Pow(10, p.X.Min), math.Pow(10, p.X.Max), math.Pow(10, p.Y.Min)
+	top := r.peaks[0].Rate
+	label := style(noteSize, xfont.WeightNormal)
+	label.Color, label.YAlign = grey, text.YBottom
+	line := draw.LineStyle{Color: grey, Width: 0.8}
+
+	for i, l := range r.bandwidths {
+		from := max(left, bottom/l.Rate)
+		a, b := at(from, from*l.Rate), at(top/l.Rate, top)
+		c.StrokeLine2(line, a.X, a.Y, b.X, b.Y)
+		if txt := names(r.bandwidths, i, "GB/s"); txt != "" {
+			slope := math.Atan2(float64(b.Y-a.Y), float64(b.X-a.X))
+			sin, cos := vg.Length(math.Sin(slope)), vg.Length(math.Cos(slope))
+			sty := label
+			sty.Rotation = slope
+			along := gap/2 + sty.Height(txt)*sin/cos // the text stays right of the axis
+			c.FillText(sty, vg.Point{X: a.X + along*cos - sin, Y: a.Y + along*sin + cos}, txt)
+		}
+	}
+	label.XAlign = text.XRight
+	for i, l := range r.peaks {
+		a, b := at(max(left, l.Rate/r.bandwidths[0].Rate), l.Rate), at(right, l.Rate)
+		thick := line
+		if i == 0 {
+			thick.Color, thick.Width = ink, 1.5
+		}
+		c.StrokeLine2(thick, a.X, a.Y, b.X, b.Y)
+		if txt := names(r.peaks, i, "GFLOP/s"); txt != "" {
+			c.FillText(label, vg.Point{X: b.X - gap/2, Y: b.Y + gap/2}, txt)
+		}
+	}
+}
+
+// names labels limit i, together with those below it that are too close for a label of
+// their own; it returns "" for one of those.
+func names(limits []Limit, i int, unit string) string {
+	const apart = 1.4
+	txt, first := "", 0
+	for j, l := range limits {
+		if limits[first].Rate > apart*l.Rate {
+			first = j
+		}
+		if first == i {
+			if txt != "" {
+				txt += ", "
+			}
+			txt += printable(l.Name) + " " + significant(l.Rate)
+		}
+	}
+	if txt == "" {
+		return ""
+	}
+	return txt + " " + unit
+}
