@@ -45,8 +45,8 @@ type Peaks struct {
 	Tier    string  `json:"tier"`
 	Threads int     `json:"threads"`
 	GFlops  float64 `json:"gflops"` // median over the run
-	// PercentClock compares it with the measured clock times the flop a cycle of two FMA
-	// units of the tier's width, where that is known to apply; 0 elsewhere.
+	// PercentClock compares it with the clock, measured right after it, times the flop a
+	// cycle of two FMA units of the tier's width, where that is known to apply; 0 elsewhere.
 	PercentClock float64 `json:"percent_clock"`
 	StreamGB     float64 `json:"stream_gb_per_s"` // triad from memory, in GB/s
 }

@@ -62,7 +62,8 @@ type runner struct {
 	machine  Machine
 	slots    []*slot
 	rows     []*row
-	flush    int // bytes that empty the core's own caches
+	clocks   []float64 // before every group
+	flush    int       // bytes that empty the core's own caches
 }
 
 // slot is a tier on a number of threads.
@@ -71,6 +72,7 @@ type slot struct {
 	tier    engine.Tier
 	threads int
 	peaks   []float64 // flop a second
+	clocks  []float64 // right after each of them
 }
 
 // row is a group on a slot.
@@ -84,7 +86,7 @@ type row struct {
 
 	samples []float64 // seconds of a call
 	peaks   []float64 // flop a second, measured beside it
-	clocks  []float64
+	clocks  []float64 // right after each peak
 	around  disturbance
 	flop    float64
 	bytes   float64
@@ -183,7 +185,8 @@ func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
 	for _, w := range rows {
 		most = max(most, w.repeat)
 	}
-	clock, before := Clock(), readUsage()
+	r.clocks = append(r.clocks, Clock())
+	before := readUsage()
 	for rep := range most {
 		for i := range rows {
 			w := rows[(i+rep)%len(rows)] // no row always comes after the same one
@@ -194,6 +197,9 @@ func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
 				return nil
 			}
 			peak := peakOnce(w.s.e, peakSeconds)
+			clock := clockOnce()
+			w.s.clocks = append(w.s.clocks, clock)
+			w.clocks = append(w.clocks, clock)
 			t, err := r.time(w, w.calls)
 			if err != nil {
 				return fail(w, err)
@@ -206,7 +212,6 @@ func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
 	}
 	after := readUsage()
 	for _, w := range rows {
-		w.clocks = append(w.clocks, clock)
 		w.around.add(before, after)
 	}
 	return nil
@@ -354,20 +359,20 @@ func (r *runner) report(began usage, partial bool) *Report {
 		Format: Format, Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
 		Warnings: []string{}, Peak: []Peaks{}, Bandwidth: []Bandwidth{}, Results: []Result{},
 	}
-	var clocks []float64
-	for _, w := range r.rows {
-		clocks = append(clocks, w.clocks...)
-	}
-	if len(clocks) > 0 {
-		rep.Clock = Clocks{median(clocks), slices.Min(clocks), slices.Max(clocks)}
+	if len(r.clocks) > 0 {
+		rep.Clock = Clocks{median(r.clocks), slices.Min(r.clocks), slices.Max(r.clocks)}
 	}
 	for _, s := range r.slots {
 		if len(s.peaks) == 0 {
 			continue
 		}
 		p := Peaks{Tier: s.tier.String(), Threads: s.threads, GFlops: median(s.peaks) / 1e9}
-		if per := flopACycle(p.Tier); per > 0 && rep.Clock.Hz > 0 {
-			p.PercentClock = 100 * p.GFlops * 1e9 / (rep.Clock.Hz * per * float64(s.threads))
+		if per := flopACycle(p.Tier); per > 0 {
+			var shares []float64
+			for i, peak := range s.peaks {
+				shares = append(shares, peak/(s.clocks[i]*per*float64(s.threads)))
+			}
+			p.PercentClock = 100 * median(shares)
 		}
 		rep.Peak = append(rep.Peak, p)
 	}
@@ -377,7 +382,7 @@ func (r *runner) report(began usage, partial bool) *Report {
 			continue
 		}
 		res := w.result()
-		res.mark(w, rep.Clock.Hz)
+		res.mark(w)
 		rep.bandwidth(&res)
 		rep.bound(&res, w)
 		if len(res.Marks) > 0 {
@@ -385,12 +390,12 @@ func (r *runner) report(began usage, partial bool) *Report {
 		}
 		rep.Results = append(rep.Results, res)
 	}
-	rep.warn(began, marked)
+	rep.warn(r, began, marked)
 	return rep
 }
 
 // mark says why a row is not to be trusted.
-func (res *Result) mark(w *row, hz float64) {
+func (res *Result) mark(w *row) {
 	steal, others := w.around.shares()
 	if steal > mostSteal {
 		res.Marks = append(res.Marks, fmt.Sprintf("other virtual machines took %.0f%% of a core", 100*steal))
@@ -398,8 +403,8 @@ func (res *Result) mark(w *row, hz float64) {
 	if others > mostOthers {
 		res.Marks = append(res.Marks, fmt.Sprintf("other processes used %.0f%% of a core", 100*others))
 	}
-	if c := median(w.clocks); hz > 0 && c > 0 && max(c/hz, hz/c) > 1+mostSpread {
-		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz, in the run %.2f", c/1e9, hz/1e9))
+	if c, hz := median(w.clocks), median(w.s.clocks); max(c/hz, hz/c) > 1+mostSpread {
+		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz after the peak, in the run %.2f", c/1e9, hz/1e9))
 	}
 	if wide := max(res.SecondsCI[1]-res.SecondsMedian, res.SecondsMedian-res.SecondsCI[0]) / res.SecondsMedian; wide > widest {
 		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
@@ -480,7 +485,7 @@ func (r *Report) holds(res *Result, cold bool) *Bandwidth {
 	return last
 }
 
-func (r *Report) warn(began usage, marked int) {
+func (r *Report) warn(run *runner, began usage, marked int) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	if m := &r.Machine; m.Load > restingLoad*float64(m.CPUs) {
 		warn("the load average before the run was %.2f: something else may have been running", m.Load)
@@ -494,8 +499,12 @@ func (r *Report) warn(began usage, marked int) {
 	if others > mostOthers {
 		warn("other processes used %.0f%% of a core during the run", 100*others)
 	}
-	if c := r.Clock; c.Lowest > 0 && c.Most/c.Lowest > 1+mostSpread {
-		warn("the clock changed during the run, between %.2f and %.2f GHz", c.Lowest/1e9, c.Most/1e9)
+	for _, s := range run.slots {
+		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
+			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; hi/lo > 1+mostSpread {
+				warn("the clock of %v on %d threads changed during the run, between %.2f and %.2f GHz", s.tier, s.threads, lo/1e9, hi/1e9)
+			}
+		}
 	}
 	if r.Settings.Slow > 1 {
 		warn("every call did its work %d times, on purpose", r.Settings.Slow)
