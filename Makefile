@@ -34,12 +34,11 @@ test-machines: build ## lesser amd64 machines and a big-endian one, emulated: ri
 check: build ## every kernel on every tier against the reference
 	./dpnbench check
 
-bench: ## products, ascent and training steps, with their share of the measured peak
-	go test -run NONE -bench . ./bench/
+bench: build ## how fast this machine is: some minutes, figures in bench.html
+	./dpnbench bench --json bench.json --html bench.html
 
-peers: ## our products against those of OpenBLAS, in one run (bench/peers)
-	@pkg-config --exists openblas || { echo "OpenBLAS or pkg-config is missing (Debian: apt-get install gcc pkg-config libopenblas-dev)"; exit 1; }
-	go run -tags openblas ./bench/peers/openblas
+peers: ## OpenBLAS, gonum, PyTorch and scikit-learn against us, in one run (bench/peers); ARGS=-quick
+	go run $$(pkg-config --exists openblas 2>/dev/null && echo -tags openblas) ./bench/peers $(ARGS)
 
 lint: ## formatting, vet on several systems, builds without assembly
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }

@@ -1,0 +1,95 @@
+// Command peers times the engine and its rivals, OpenBLAS, gonum, PyTorch and
+// scikit-learn, on the same work, in turn, in one run (see README.md).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"dpnbench/bench"
+	"dpnbench/engine"
+)
+
+var rivals = []string{"openblas", "gonum", "torch", "sklearn"}
+
+// settings are what the flags say.
+type settings struct {
+	tier       engine.Tier
+	rounds     int // in which everything is timed once
+	slowRounds int // the same where a round takes many seconds
+	least      time.Duration
+	only       []string
+	python     string
+}
+
+func (s *settings) wants(rival string) bool { return slices.Contains(s.only, rival) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context) error {
+	rounds := flag.Int("rounds", 21, "rounds in which everything is timed once; a third of them, at least 7, where a round takes over 5 s")
+	least := flag.Duration("batch", 20*time.Millisecond, "least time of one timing")
+	tier := flag.String("tier", "auto", "tier of the engine")
+	only := flag.String("only", strings.Join(rivals, ","), "rivals, with commas between them")
+	quick := flag.Bool("quick", false, "6 rounds, one where a round takes over 5 s: does everything work?")
+	python := flag.String("python", "", "Python to use (default: the first of python3 and /usr/bin/python3 that has the package)")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("%q: expected flags only", flag.Arg(0))
+	}
+	if *rounds < 6 {
+		return fmt.Errorf("-rounds %d: expected at least 6, for an interval", *rounds)
+	}
+	s := &settings{rounds: *rounds, slowRounds: min(*rounds, max(7, *rounds/3)), least: *least, only: strings.Split(*only, ","), python: *python}
+	if *quick {
+		s.rounds, s.slowRounds, s.least = 6, 1, 5*time.Millisecond
+	}
+	for _, name := range s.only {
+		if !slices.Contains(rivals, name) {
+			return fmt.Errorf("-only %s: expected some of %s", name, strings.Join(rivals, ", "))
+		}
+	}
+	var err error
+	if s.tier, err = engine.ParseTier(*tier); err != nil {
+		return fmt.Errorf("-tier: %w", err)
+	}
+	e, err := engine.New(engine.WithTier(s.tier))
+	if err != nil {
+		return fmt.Errorf("-tier: %w", err)
+	}
+	s.tier = e.Tier()
+	e.Close()
+	fmt.Printf("%s, tier %v; medians and the 95%% intervals of medians\n", bench.ReadMachine().Brand, s.tier)
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil { // Linux
+		var mean float64
+		if fmt.Sscan(string(load), &mean); mean > 0.5 {
+			fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", mean)
+		}
+	}
+
+	for _, compare := range []func(context.Context, *settings) error{products, torch, sklearn} {
+		err := compare(ctx, s)
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

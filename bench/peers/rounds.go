@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// threadCounts are the numbers of threads that everything is timed with.
+var threadCounts = []int{1, 2}
+
+// A contender does some work and says how many seconds one call took.
+type contender func() (float64, error)
+
+// settle is a pause before every timing: idle threads of OpenBLAS and of OpenMP go on
+// spinning for 2^26 cycles and 300,000 pauses, up to 30 ms, and would slow who comes next.
+const settle = 50 * time.Millisecond
+
+// long is the time of a call from which on a single call, without warm-up, will do.
+const long = 300 * time.Millisecond
+
+// inTurn times all contenders once a round, one after the other, so that whatever
+// disturbs the machine disturbs all of them alike. It returns the seconds of every
+// contender, round by round.
+func inTurn(ctx context.Context, s *settings, all []contender) ([][]float64, error) {
+	times := make([][]float64, len(all))
+	rounds := s.rounds
+	for r := 0; r < rounds; r++ {
+		start := time.Now()
+		for i, c := range all {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			time.Sleep(settle)
+			t, err := c()
+			if err != nil {
+				return nil, err
+			}
+			times[i] = append(times[i], t)
+		}
+		if time.Since(start) > 5*time.Second {
+			rounds = min(rounds, max(r+1, s.slowRounds))
+		}
+	}
+	return times, nil
+}
+
+// seconds is the time of one call of f, over a batch of them.
+func seconds(f func(), least time.Duration) float64 {
+	for n := 0; ; n *= 2 {
+		start := time.Now()
+		for range max(n, 1) {
+			f()
+		}
+		took := time.Since(start)
+		switch {
+		case n == 0 && took < long: // that was the warm-up
+			n = 1
+			continue
+		case took >= least:
+			return took.Seconds() / float64(max(n, 1))
+		}
+	}
+}
+
+// ratios returns a[i]/b[i].
+func ratios(a, b []float64) []float64 {
+	x := make([]float64, len(a))
+	for i := range a {
+		x[i] = a[i] / b[i]
+	}
+	return x
+}
+
+// ratio prints the median of a/b, round by round, and its interval: how many times as
+// fast b is.
+func ratio(a, b []float64) string {
+	x := ratios(a, b)
+	lo, hi := interval(x)
+	if lo == 0 {
+		return fmt.Sprintf("%.2f (rounds: %d)", median(x), len(x))
+	}
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(x), lo, hi)
+}
+
+// rows prints ours against theirs: seconds by number of threads (in the order of
+// threadCounts) and round. The last row compares the better number of threads of each.
+func rows(name string, ours, theirs [][]float64) {
+	var a, b int
+	for i, threads := range threadCounts {
+		fmt.Printf("%-34s %7d %10s %10s  %s\n", name, threads, ms(ours[i]), ms(theirs[i]), ratio(theirs[i], ours[i]))
+		if median(ours[i]) < median(ours[a]) {
+			a = i
+		}
+		if median(theirs[i]) < median(theirs[b]) {
+			b = i
+		}
+	}
+	fmt.Printf("%-34s %7s %10s %10s  %s\n", name, "best", ms(ours[a]), ms(theirs[b]), ratio(theirs[b], ours[a]))
+}
+
+func header(title string) {
+	fmt.Printf("%-34s %7s %10s %10s  %s\n", title, "threads", "ours ms", "theirs ms", "theirs / ours")
+}
+
+func ms(x []float64) string { return fmt.Sprintf("%.4g", 1e3*median(x)) }
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[len(s)/2]/2 + s[(len(s)-1)/2]/2
+}
+
+// interval is the 95% interval of the median that needs no distribution: between order
+// statistics, by the binomial distribution of the number of values below the median.
+// Fewer than 6 values have none: 0, 0.
+func interval(x []float64) (lo, hi float64) {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	p, tail, k := math.Pow(0.5, float64(n)), 0.0, 0
+	for ; tail+p <= 0.025; k++ {
+		tail += p
+		p *= float64(n-k) / float64(k+1)
+	}
+	if k == 0 {
+		return 0, 0
+	}
+	return s[k-1], s[n-k]
+}
+
+// near returns an error unless every element of got is within tol times the largest
+// element of want, in magnitude, of that of want.
+func near(what string, got, want []float32, tol float64) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%s: %d numbers, ours are %d", what, len(got), len(want))
+	}
+	var most float64
+	for _, v := range want {
+		most = max(most, math.Abs(float64(v)))
+	}
+	for i, v := range want {
+		if d := math.Abs(float64(got[i] - v)); !(d <= tol*most) {
+			return fmt.Errorf("%s: element %d is %v, ours %v: further apart than %v of the largest, %.3g", what, i, got[i], v, tol, most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"math"
+	"testing"
+)
+
+// TestInterval checks intervals against tables of the binomial distribution: of n values
+// the rank of the lower end.
+func TestInterval(t *testing.T) {
+	for _, c := range []struct{ n, rank int }{{5, 0}, {6, 1}, {7, 1}, {8, 1}, {9, 2}, {12, 3}, {21, 6}, {50, 18}} {
+		x := make([]float64, c.n)
+		for i := range x {
+			x[c.n-1-i] = float64(i + 1)
+		}
+		lo, hi := interval(x)
+		want := [2]float64{float64(c.rank), float64(c.n + 1 - c.rank)}
+		if c.rank == 0 {
+			want = [2]float64{}
+		}
+		if lo != want[0] || hi != want[1] {
+			t.Errorf("%d values: %v to %v, want %v", c.n, lo, hi, want)
+		}
+	}
+}
+
+func TestNear(t *testing.T) {
+	nan := float32(math.NaN())
+	want := []float32{1, -100, 0.5}
+	for _, c := range []struct {
+		got []float32
+		ok  bool
+	}{
+		{[]float32{1.05, -100, 0.5}, true}, // 1e-3 of the largest, not of the element
+		{[]float32{1, -100.2, 0.5}, false},
+		{[]float32{1, nan, 0.5}, false},
+		{[]float32{1, -100}, false},
+	} {
+		if err := near("x", c.got, want, 1e-3); (err == nil) != c.ok {
+			t.Errorf("%v against %v: %v", c.got, want, err)
+		}
+	}
+	if near("x", want, []float32{1, nan, 0.5}, 1e-3) == nil {
+		t.Error("NaN of ours passes")
+	}
+}

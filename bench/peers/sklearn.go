@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"dpnbench/engine"
+)
+
+// sklearn times the potential against the scores of scikit-learn's GaussianMixture with
+// full covariances (sklearn_rival.py), in float32, as ours, and in float64, its usual form.
+func sklearn(ctx context.Context, s *settings) error {
+	if !s.wants("sklearn") {
+		return nil
+	}
+	dir, err := workspace()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	rivals, err := startAll(s, dir, "sklearn_rival.py")
+	if errors.Is(err, errMissing) {
+		fmt.Println("\nsklearn: skipped: no Python with scikit-learn (Debian: apt-get install python3-sklearn)")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer stopAll(rivals)
+	fmt.Printf("\nThe potential against scikit-learn's GaussianMixture.score_samples\n")
+	fmt.Println(rivals[0].about)
+	for _, in := range []*inputs{softInputs(64, 20, 0, 1024), softInputs(784, 20, 0, 128)} {
+		if err := sklearnShape(ctx, s, dir, rivals, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child, in *inputs) error {
+	fmt.Printf("\nd %d, k %d, batch %d\n\n", in.d, in.k, in.rows)
+	if err := in.write(filepath.Join(dir, "inputs")); err != nil {
+		return err
+	}
+	var contend []contender
+	for i, threads := range threadCounts {
+		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		r := rivals[i]
+		if _, err := r.ask("load", in.d, in.k, in.n, in.rows, classes); err != nil {
+			return err
+		}
+		// Theirs are log densities: ours with c_i = log w_i + log det L_i - d/2 log 2 pi.
+		c, err := r.results("c")
+		if err != nil {
+			return err
+		}
+		m := engine.NewMixture(in.k, in.d, in.mu, c)
+		e.SetFactors(m, in.a)
+		x, phi := engine.View(in.x, in.rows, in.d), make([]float32, in.rows)
+		e.Potential(m, x, phi, engine.Matrix{})
+		for _, kind := range []string{"float32", "float64"} {
+			scores, err := r.results(kind)
+			if err != nil {
+				return err
+			}
+			// c_i and phi are rounded to 2^-24, 6e-8, and q, a sum of d terms, adds little.
+			if err := near(r.name+": "+kind, scores, phi, 1e-5); err != nil {
+				return err
+			}
+		}
+		contend = append(contend,
+			func() (float64, error) {
+				return seconds(func() { e.Potential(m, x, phi, engine.Matrix{}) }, s.least), nil
+			},
+			r.time("float32", s.least), r.time("float64", s.least))
+	}
+	times, err := inTurn(ctx, s, contend)
+	if err != nil {
+		return err
+	}
+	header("")
+	for i, kind := range []string{"float32", "float64"} {
+		var ours, theirs [][]float64
+		for t := range threadCounts {
+			ours, theirs = append(ours, times[3*t]), append(theirs, times[3*t+1+i])
+		}
+		rows("sklearn in "+kind, ours, theirs)
+	}
+	return nil
+}
