@@ -17,9 +17,10 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // What only concerns arm64: every raw NEON kernel against its pure-Go twin, bit by bit,
@@ -43,19 +44,19 @@ const (
 
 func newFence(t *testing.T, n int) fence {
 	t.Helper()
-	page := syscall.Getpagesize()
+	page := unix.Getpagesize()
 	size := (n*4 + page - 1) / page * page
-	mem, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	mem, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatalf("mmap: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Munmap(mem); err != nil {
+		if err := unix.Munmap(mem); err != nil {
 			t.Errorf("munmap: %v", err)
 		}
 	})
 	for _, outer := range [][]byte{mem[:page], mem[page+size:]} {
-		if err := syscall.Mprotect(outer, syscall.PROT_NONE); err != nil {
+		if err := unix.Mprotect(outer, unix.PROT_NONE); err != nil {
 			t.Fatalf("mprotect: %v", err)
 		}
 	}

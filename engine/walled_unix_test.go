@@ -3,23 +3,24 @@
 package engine
 
 import (
-	"syscall"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // walled returns at least n floats between two pages without access.
 func walled(t *testing.T, n int) []float32 {
 	t.Helper()
-	page := syscall.Getpagesize()
+	page := unix.Getpagesize()
 	size := (4*n + page - 1) / page * page
-	b, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	b, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { syscall.Munmap(b) })
+	t.Cleanup(func() { unix.Munmap(b) })
 	for _, wall := range [][]byte{b[:page], b[page+size:]} {
-		if err := syscall.Mprotect(wall, syscall.PROT_NONE); err != nil {
+		if err := unix.Mprotect(wall, unix.PROT_NONE); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,8 +4,9 @@ package check
 
 import (
 	"os"
-	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // guards says whether buffers lie against unreadable pages.
@@ -16,11 +17,11 @@ const guards = true
 func guarded(n int) []float32 {
 	page := os.Getpagesize()
 	size := (4*n + page - 1) / page * page
-	b, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	b, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return make([]float32, n)
 	}
-	if syscall.Mprotect(b[:page], syscall.PROT_NONE) != nil || syscall.Mprotect(b[page+size:], syscall.PROT_NONE) != nil {
+	if unix.Mprotect(b[:page], unix.PROT_NONE) != nil || unix.Mprotect(b[page+size:], unix.PROT_NONE) != nil {
 		return make([]float32, n)
 	}
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[page])), size/4)
