@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"dpnbench/engine"
 )
@@ -139,14 +140,32 @@ func TestAllGroups(t *testing.T) {
 	}
 }
 
-// TestSlow checks that a comparison finds work that is done three times.
+// TestSlow checks that a comparison finds work that is done twenty times. The work waits
+// instead of computing, so that a busy machine changes little.
 func TestSlow(t *testing.T) {
-	s := small("gemm")
-	s.Filter, s.Passes, s.Repetitions, s.Threads = "packed/m=128,k=64,n=64", 3, 6, []int{1}
-	before := run(t, s)
-	s.Slow = 3
-	c := Compare(before, run(t, s), 0.05, false)
-	if c.Slower != 1 || len(c.Rows) != 1 || !(c.Rows[0].Ratio > 1.5) {
+	measure := func(slow int) *Report {
+		s := small()
+		s.Slow, s.Repetitions = slow, 18
+		r := &runner{settings: s, plan: &plan{tiers: []engine.Tier{engine.Auto}, threads: []int{1}}}
+		r.plan.groups = []group{{suite: "gemm", name: "wait", flop: 1, open: func() (opener, error) {
+			return func(*engine.Engine) (*work, error) {
+				return &work{
+					op:    func() error { time.Sleep(time.Millisecond); return nil },
+					check: func() (string, error) { return "nothing to compare", nil },
+				}, nil
+			}, nil
+		}}}
+		if err := r.open(); err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		if err := r.group(context.Background(), &r.plan.groups[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		return r.report(readUsage(), false)
+	}
+	c := Compare(measure(1), measure(20), 0.05, true)
+	if c.Slower != 1 || len(c.Rows) != 1 {
 		t.Errorf("%+v", c)
 	}
 }
