@@ -10,7 +10,7 @@ import (
 
 // The clock of a shared machine changes by a tenth from one minute to the next, and all
 // rows with it. So a repetition counts as its time multiplied by the peak that was measured
-// just before it. Where it is not the clock that decides (files, data that lie beyond the
+// in the same pass. Where it is not the clock that decides (files, data that lie beyond the
 // core's own caches), and on demand, it counts as its time.
 
 // Comparison is what changed from one Report to another.

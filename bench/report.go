@@ -76,7 +76,7 @@ type Result struct {
 	SecondsMedian float64    `json:"seconds_median"`
 	SecondsCI     [2]float64 `json:"seconds_ci"` // 95% interval of the median
 	Samples       []float64  `json:"samples"`    // seconds of a call, of every repetition
-	Peaks         []float64  `json:"peaks"`      // flop a second of the FMA units, measured just before each repetition
+	Peaks         []float64  `json:"peaks"`      // flop a second of the FMA units: of each pass the median of those measured before its repetitions
 	Outliers      int        `json:"outliers"`   // repetitions beyond 1.5 interquartile ranges; they count all the same
 
 	// What a call does. 0 where it does not apply.

@@ -281,7 +281,7 @@ rank test of Mann and Whitney (p below 0.001, because there are many rows). Exit
 when a row is slower by more than the threshold and the test agrees.
 
 Clocks of shared machines change from minute to minute, so change and test are of times
-multiplied by the peak that was measured just before each of them; --seconds compares the
+multiplied by the peak that was measured beside them; --seconds compares the
 times themselves, as is always done for files and for what waits for the memory.`,
 		Example: `  dpnbench bench --quick --json old.json
   dpnbench bench --quick --json new.json
