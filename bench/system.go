@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -76,6 +77,30 @@ func (m *Machine) readSystem() {
 			m.Load = v
 		}
 	}
+}
+
+// System says in a line what the system told of itself.
+func (m *Machine) System() string {
+	s := []string{m.OS}
+	if m.Kernel != "" {
+		s[0] += " " + m.Kernel
+	}
+	if m.Virtual {
+		s = append(s, "virtual")
+	}
+	if m.HugePages != "" {
+		s = append(s, "huge pages "+m.HugePages)
+	}
+	if m.Governor != "" {
+		s = append(s, "governor "+m.Governor)
+	}
+	if m.CgroupCPUs >= 0 {
+		s = append(s, fmt.Sprintf("cgroup limit %g CPUs", m.CgroupCPUs))
+	}
+	if m.Load >= 0 {
+		s = append(s, fmt.Sprintf("load %.2f", m.Load))
+	}
+	return strings.Join(s, ", ")
 }
 
 // cgroupCPUs reads cpu.max: quota and period, or max.

@@ -38,8 +38,12 @@ func (a *app) info() error {
 		return err
 	}
 	a.printf("CPU      %s (%s %s, family %d, model %d)\n", m.Brand, m.OS, m.Arch, m.Family, m.Model)
+	if m.Micro != "" {
+		a.printf("design   %s\n", m.Micro)
+	}
 	a.printf("cores    %s physical, %s logical; the process may use %d\n", known(m.Cores), known(m.LogicalCores), m.ThreadsAllowed)
 	a.printf("caches   L1 %s, L2 %s, L3 %s\n", size(m.Caches.L1D), size(m.Caches.L2), size(m.Caches.L3))
+	a.printf("system   %s\n", m.System())
 	a.printf("Go       %s\n\n", m.GoVersion)
 	for _, t := range engine.Tiers() {
 		state := "available"
