@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -150,6 +151,9 @@ func ReadReport(path string) (*Report, error) {
 	seen := map[string]bool{}
 	for i := range r.Results {
 		row := &r.Results[i]
+		if !slices.Contains(Suites(), row.Suite) {
+			return nil, fmt.Errorf("%s: results[%d]: suite %q, expected one of %s", path, i, row.Suite, strings.Join(Suites(), ", "))
+		}
 		if seen[row.ID()] {
 			return nil, fmt.Errorf("%s: results[%d]: %s twice", path, i, row.ID())
 		}

@@ -226,6 +226,8 @@ func TestReadReportErrors(t *testing.T) {
 		{`{"format": 99, "results": []}`, "format 99, expected 1: written by another version"},
 		{`{"format": 1, "results": [{"suite": 3}]}`, "no JSON of dpnbench bench"},
 		{`{"format": 1, "results": [{"suite":"gemm"}]}`, "no samples"},
+		{`{"format": 1, "results": [{"samples":[1],"peaks":[1]}]}`, `suite "", expected one of peak`},
+		{`{"format": 1, "results": [{"suite":"gemm","samples":[1]}]}`, "0 peaks for 1 samples"},
 		{`{"format": 1, "results": [` + strings.Replace(row, "[1]", "[-1]", 1) + `]}`, "a sample of -1,"},
 		{`{"format": 1, "results": [` + row + "," + row + `]}`, "twice"},
 	} {
