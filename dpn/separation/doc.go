@@ -4,8 +4,9 @@
 //
 // A [Set] is the features of n samples at one layer, with their classes.
 // [Measure] gives a [Layer], every statistic of one Set; [MeasureFuzziness],
-// [FitPCA] and [Displace] give some of them alone. [FitLaw] fits the law of
-// equi-separation to the fuzziness of successive layers.
+// [FitPCA] and [Displace] give some of them alone. [Bootstrap] gives the sampling error
+// of the fuzziness, and [Curve] how it depends on the number of samples. [FitLaw] fits the
+// law of equi-separation to the fuzziness of successive layers.
 //
 // # Separation fuzziness
 //
@@ -37,24 +38,33 @@
 //
 // D depends strongly on the number of samples, because the class means of few
 // samples lie apart by chance: 2.1 for the first 32 test images of MNIST, 14.6
-// for all 10,000. Compare only values of equal n and equal classes.
+// for all 10,000. Compare only values of equal n and equal classes, or the estimates
+// for n to infinity: see [Sampling]. Layer.Warning says where D is mainly a matter of n.
+//
+// Classes weigh n_k/n in D; Layer.FuzzinessBalanced has 1/K in its place, in SSw and SSb.
 //
 // # Other statistics
 //
 //   - Mean distance: |m_a - m_b| averaged over all pairs of classes present.
 //   - Between/within ratio: Tr(SSb)/Tr(SSw), classes weighted by n_k/n. This is
 //     the definition that gives the paper's Table 1.
+//   - NC1: D/K (Papyan, Han and Donoho, PNAS 2020).
+//   - Class-distance normalised variance: (v_a + v_b) / (2 |m_a - m_b|^2) averaged
+//     over all pairs, v_k being the mean squared distance of class k to its mean
+//     (Galanti, Gyorgy and Hutter, ICLR 2022).
+//   - Nearest-class-mean accuracy: the share of samples nearest to their own mean.
 //   - Explained variance: eigenvalues of the covariance (divisor n) over its trace.
 //   - Displacement: the Frobenius norm of X' - X, and the mean length of its rows.
 //
 // # The law of equi-separation
 //
 // D_l ~ rho^l D_0 over layers l = 0, 1, 2, ...: a straight line in log D, fitted by
-// least squares. See [Law] for what its interval assumes.
+// least squares. See [Law] for what its interval assumes, and [Curvature] for the test
+// of a parabola: curves that flatten out or turn have Pearson coefficients near -1, too.
 //
 // # Numbers
 //
-// Everything is computed in float64, and has the same bits for every number of
-// threads. On all architectures the bits of a [Layer] are the same too; those of
+// Everything is computed in float64 (but for the products of a bootstrap), and has the
+// same bits for every number of threads. On all architectures the bits of a [Layer] are the same too; those of
 // a [Law] may differ in the last digits, since it needs the library's logarithm.
 package separation

@@ -15,9 +15,13 @@ import (
 type explicit struct {
 	d, product, between, within, distance float64
 	rank                                  int
+
+	variance float64 // class-distance normalised
+	nearest  float64 // accuracy
 }
 
-func measureExplicitly(t *testing.T, s Set) explicit {
+// measureExplicitly weights classes by n_k/n, or by 1/K if balanced is set.
+func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 	t.Helper()
 	n, dim := s.Len(), s.Dim
 	byClass := map[byte][]int{}
@@ -35,14 +39,22 @@ func measureExplicitly(t *testing.T, s Set) explicit {
 		}
 		return m
 	}
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
+	weight := func(rows []int) float64 {
+		if balanced {
+			return 1 / float64(len(byClass))
+		}
+		return float64(len(rows)) / float64(n)
 	}
-	m := mean(all)
+	m := make([]float64, dim)
+	for _, rows := range byClass {
+		for j, v := range mean(rows) {
+			m[j] += weight(rows) * v
+		}
+	}
 	b, w := mat.NewDense(dim, dim, nil), mat.NewDense(dim, dim, nil)
 	var out explicit
 	var means [][]float64
+	var traces []float64
 	diff := make([]float64, dim)
 	for l := range 256 {
 		rows := byClass[byte(l)]
@@ -53,23 +65,44 @@ func measureExplicitly(t *testing.T, s Set) explicit {
 		for j := range diff {
 			diff[j] = mk[j] - m[j]
 		}
-		b.RankOne(b, float64(len(rows))/float64(n), mat.NewVecDense(dim, diff), mat.NewVecDense(dim, diff))
+		b.RankOne(b, weight(rows), mat.NewVecDense(dim, diff), mat.NewVecDense(dim, diff))
+		var trace float64
 		for _, i := range rows {
 			for j := range diff {
 				diff[j] = float64(s.X[i*dim+j]) - float64(s.X[j]) - mk[j]
+				trace += diff[j] * diff[j] / float64(len(rows))
 			}
-			w.RankOne(w, 1/float64(n), mat.NewVecDense(dim, diff), mat.NewVecDense(dim, diff))
+			w.RankOne(w, weight(rows)/float64(len(rows)), mat.NewVecDense(dim, diff), mat.NewVecDense(dim, diff))
 		}
-		for _, other := range means {
-			var sum float64
-			for j := range mk {
-				sum += (mk[j] - other[j]) * (mk[j] - other[j])
-			}
+		for a, other := range means {
+			sum := squaredDistance(mk, other)
 			out.distance += math.Sqrt(sum)
+			out.variance += (traces[a] + trace) / 2 / sum
 		}
-		means = append(means, mk)
+		means, traces = append(means, mk), append(traces, trace)
 	}
-	out.distance /= float64(len(means) * (len(means) - 1) / 2)
+	pairs := float64(len(means) * (len(means) - 1) / 2)
+	out.distance /= pairs
+	out.variance /= pairs
+	for i, l := range s.Labels {
+		x, at, best := make([]float64, dim), -1, math.Inf(1)
+		for j := range x {
+			x[j] = float64(s.X[i*dim+j]) - float64(s.X[j])
+		}
+		k := 0
+		for c := range 256 {
+			if byClass[byte(c)] == nil {
+				continue
+			}
+			if sum := squaredDistance(x, means[k]); sum < best*(1-1e-12) { // ties to the lower class
+				at, best = c, sum
+			}
+			k++
+		}
+		if at == int(l) {
+			out.nearest += 1 / float64(n)
+		}
+	}
 	out.between, out.within = mat.Trace(b), mat.Trace(w)
 
 	var svd mat.SVD
@@ -95,11 +128,19 @@ func measureExplicitly(t *testing.T, s Set) explicit {
 	return out
 }
 
+func squaredDistance(a, b []float64) float64 {
+	var sum float64
+	for j := range a {
+		sum += (a[j] - b[j]) * (a[j] - b[j])
+	}
+	return sum
+}
+
 // compare checks every statistic of the set against the explicit ones, to 1e-9
 // relative.
 func compare(t *testing.T, s Set) {
 	t.Helper()
-	want := measureExplicitly(t, s)
+	want, balanced := measureExplicitly(t, s, false), measureExplicitly(t, s, true)
 	got, err := Measure("x", s, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +153,12 @@ func compare(t *testing.T, s Set) {
 		near(t, what, got, want, 1e-9*math.Abs(want))
 	}
 	relative("D", float64(got.Fuzziness), want.d)
+	relative("balanced D", float64(got.FuzzinessBalanced), balanced.d)
+	relative("NC1", float64(got.NC1), want.d/float64(got.Classes))
+	near(t, "nearest-mean accuracy", got.NearestMeanAccuracy, want.nearest, 1e-12)
+	if !math.IsInf(want.variance, 1) && want.variance < 1e12 { // no two means coincide
+		relative("class-distance variance", float64(got.ClassDistanceVariance), want.variance)
+	}
 	relative("product", got.FuzzinessProduct, want.product)
 	relative("Tr(SSb)", got.BetweenTrace, want.between)
 	relative("Tr(SSw)", got.WithinTrace, want.within)
@@ -305,7 +352,7 @@ func mapped(s Set, a []float64) Set {
 func TestFuzzinessInvariances(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	s := integers(random, 90, 6, 4)
-	base, err := MeasureFuzziness(s, 0)
+	base, err := Measure("base", s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,8 +366,7 @@ func TestFuzzinessInvariances(t *testing.T) {
 		near(t, "product", l.FuzzinessProduct, product, 1e-12*product)
 		near(t, "mean distance", l.MeanDistance, distance, 1e-12*distance)
 	}
-	d, product := float64(base.D), base.Product
-	distance := newScatter(s, 1).meanDistance()
+	d, product, distance := float64(base.Fuzziness), base.FuzzinessProduct, base.MeanDistance
 
 	t.Run("order of rows", func(t *testing.T) {
 		p := Set{Dim: s.Dim}
@@ -518,7 +564,7 @@ func TestSetErrors(t *testing.T) {
 		})
 	}
 	ok := Set{X: []float32{0, 1}, Dim: 1, Labels: []byte{0, 1}}
-	if _, err := Measure("x", ok, Options{Components: -1}); err == nil {
-		t.Error("-1 components: no error")
+	if _, err := Measure("x", ok, Options{Components: -2}); err == nil {
+		t.Error("-2 components: no error")
 	}
 }

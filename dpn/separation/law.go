@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// lawConfidence is the confidence level of Law.RhoCI.
+// lawConfidence is the confidence level of the intervals of a Law.
 const lawConfidence = 0.95
 
 // Law is the law of equi-separation, D_l ~ rho^l D_0, fitted by least squares of
@@ -35,8 +35,72 @@ type Law struct {
 	// ResidualStd is their standard deviation, with Points-2 degrees of freedom
 	// (0 for two points).
 	ResidualStd float64 `json:"residual_std"`
-	// Confidence is the level of RhoCI.
+	// Confidence is the level of the intervals.
 	Confidence float64 `json:"confidence"`
+	// Curvature says whether the points bend away from a line; nil (null) for fewer
+	// than four.
+	Curvature *Curvature `json:"curvature"`
+}
+
+// Curvature is the test of a parabola against the line of a Law: least squares of log D_l
+// on 1, l and l^2. It exists because a curve that flattens out, or turns, can still have a
+// Pearson coefficient beyond 0.98.
+type Curvature struct {
+	// Quadratic is the coefficient of l^2, and CI its confidence interval (Student's t
+	// with Points-3 degrees of freedom).
+	Quadratic float64 `json:"quadratic"`
+	CI        []Float `json:"ci"`
+	// P is the probability of a coefficient at least as far from zero, were the points
+	// on a line with independent normal residuals.
+	P Float `json:"p"`
+	// Bend is how far the parabola leaves the chord between its ends, as a share of the
+	// height between them, at most 1: what the curvature amounts to where residuals are
+	// so small that any is significant.
+	Bend float64 `json:"bend"`
+}
+
+// Shapes that a Law may find.
+const (
+	Straight = "straight" // no bend worth the name
+	Convex   = "convex"   // log D falls ever more slowly, or turns upwards
+	Concave  = "concave"
+	Untested = "untested" // fewer than four points
+)
+
+// Shape says which of the shapes the points have. They are curved if the probability of
+// that is below 5% by chance and the parabola bends by more than a tenth of its height.
+func (w Law) Shape() string {
+	switch c := w.Curvature; {
+	case c == nil:
+		return Untested
+	case !(c.P < 1-lawConfidence) || c.Bend <= 0.1:
+		return Straight
+	case c.Quadratic > 0:
+		return Convex
+	default:
+		return Concave
+	}
+}
+
+// Follows reports whether the points follow the law of equi-separation: D falls (the
+// interval of rho lies below 1) on a line (Pearson's coefficient at or below -0.95, and
+// no curvature).
+func (w Law) Follows() bool {
+	return len(w.RhoCI) == 2 && w.RhoCI[1] < 1 && w.Pearson <= -0.95 && w.Shape() != Convex && w.Shape() != Concave
+}
+
+// Band returns the confidence interval of the fitted line at layer l, pointwise; both ends
+// are At(l) for two points.
+func (w Law) Band(l float64) (low, high float64) {
+	if w.Points < 3 {
+		return w.At(l), w.At(l)
+	}
+	n := float64(w.Points)
+	sxx := n * (n*n - 1) / 12 // of 0 .. n-1 about their mean
+	t := distuv.StudentsT{Sigma: 1, Nu: n - 2}.Quantile(0.5 + lawConfidence/2)
+	middle := (n - 1) / 2
+	half := math.Exp(t * w.ResidualStd * math.Sqrt(1/n+(l-middle)*(l-middle)/sxx))
+	return w.At(l) / half, w.At(l) * half
 }
 
 // At returns the fitted D at layer l.
@@ -107,5 +171,46 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 	t := distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.5 + lawConfidence/2)
 	half := t * law.ResidualStd / math.Sqrt(sxx)
 	law.RhoCI = []Float{Float(math.Exp(slope - half)), Float(math.Exp(slope + half))}
+	if n >= 4 {
+		law.Curvature = curvature(law.Residuals, slope)
+	}
 	return law, nil
+}
+
+// curvature fits a parabola to what the line with that slope leaves of the points. Its
+// quadratic polynomial is orthogonal to 1 and l, so that the line stays as it is.
+func curvature(residuals []float64, slope float64) *Curvature {
+	n := len(residuals)
+	middle := float64(n-1) / 2
+	constant := float64(n*n-1) / 12 // the mean of (l - middle)^2
+	polynomial := func(l int) float64 {
+		x := float64(l) - middle
+		return float64(x*x) - constant
+	}
+	var spp, spy float64
+	for l, e := range residuals {
+		p := polynomial(l)
+		spp += float64(p * p)
+		spy += float64(p * e)
+	}
+	q := spy / spp
+	var sse float64
+	for l, e := range residuals {
+		r := e - float64(q*polynomial(l))
+		sse += float64(r * r)
+	}
+	c := &Curvature{Quadratic: q, P: 1}
+	student := distuv.StudentsT{Sigma: 1, Nu: float64(n - 3)}
+	std := math.Sqrt(sse / float64(n-3) / spp)
+	half := student.Quantile(0.5+lawConfidence/2) * std
+	c.CI = []Float{Float(q - half), Float(q + half)}
+	if q != 0 {
+		c.P = Float(2 * student.Survival(math.Abs(q)/std))
+	}
+	// The parabola leaves its chord by |q| ((n-1)/2)^2 in the middle: below 1e-9 of D it
+	// is rounding.
+	if sag := math.Abs(q) * middle * middle; sag > 1e-9 {
+		c.Bend = min(1, sag/math.Abs(slope*float64(n-1)))
+	}
+	return c
 }

@@ -147,3 +147,99 @@ func TestLawErrors(t *testing.T) {
 		}
 	}
 }
+
+// Shapes that a Pearson coefficient cannot tell apart.
+func TestLawShape(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct {
+		name    string
+		log     func(l float64) float64
+		n       int
+		noise   float64
+		shape   string
+		follows bool
+	}{
+		{"line", func(l float64) float64 { return 3 - 0.4*l }, 9, 0, Straight, true},
+		{"line with noise", func(l float64) float64 { return 3 - 0.4*l }, 20, 0.1, Straight, true},
+		{"rising line", func(l float64) float64 { return 3 + 0.1*l }, 9, 0.01, Straight, false},
+		{"constant", func(float64) float64 { return 2.6 }, 9, 0, Straight, false},
+		{"flattens out, r = -0.98", func(l float64) float64 { return 3 * math.Exp(-l/8) }, 11, 0.001, Convex, false},
+		{"dips and rises", func(l float64) float64 { return math.Abs(l-2) / 5 }, 9, 0, Convex, false},
+		{"falls ever faster", func(l float64) float64 { return 3 - l*l/20 }, 11, 0.001, Concave, false},
+		{"a bend of a hundredth", func(l float64) float64 { return 3 - 0.4*l + 0.0016*l*l }, 11, 0, Straight, true},
+		{"three points", func(l float64) float64 { return 3 - 0.4*l }, 3, 0, Untested, true},
+		{"two points", func(l float64) float64 { return 3 - 0.4*l }, 2, 0, Untested, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := make([]float64, c.n)
+			for l := range d {
+				d[l] = math.Exp(c.log(float64(l)) + c.noise*random.NormFloat64())
+			}
+			law, err := FitLaw(names(c.n), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if law.Shape() != c.shape || law.Follows() != c.follows {
+				t.Errorf("%s, follows: %v (Pearson %.4f, curvature %+v): want %s, %v", law.Shape(), law.Follows(), law.Pearson, law.Curvature, c.shape, c.follows)
+			}
+			if c.name == "flattens out, r = -0.98" && law.Pearson > -0.975 {
+				t.Errorf("Pearson is %.4f: the case is meant for one near -0.98", law.Pearson)
+			}
+		})
+	}
+}
+
+// log D = l^2 on 0..4: the line is 4 l - 2, what it leaves 2, -1, -2, -1, 2, all of it
+// quadratic with coefficient 1; the parabola leaves its chord by 4 of 16.
+func TestCurvatureByHand(t *testing.T) {
+	d := make([]float64, 5)
+	for l := range d {
+		d[l] = math.Exp(float64(l * l))
+	}
+	law, err := FitLaw(names(5), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "coefficient", law.Curvature.Quadratic, 1, 1e-12)
+	near(t, "P", float64(law.Curvature.P), 0, 1e-9)
+	near(t, "bend", law.Curvature.Bend, 0.25, 1e-12)
+
+	// Logs 0, 1, 1, 2 leave -0.1, 0.3, -0.3, 0.1 of their line, which has no parabola in
+	// it: (1, -1, -1, 1) times them sums to 0.
+	law, err = FitLaw(names(4), []float64{1, math.E, math.E, math.E * math.E})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "coefficient", law.Curvature.Quadratic, 0, 1e-15)
+	near(t, "P", float64(law.Curvature.P), 1, 1e-12)
+}
+
+// Noisy lines are called curved in 5% of draws, at any bend: 2,000 draws stray by at most
+// 4 standard deviations (0.0049 each). The band about the line contains the true one as
+// often as it says.
+func TestCurvatureAndBandLevels(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 1))
+	const trials, n = 2000, 8
+	curved, inside := 0, 0
+	for range trials {
+		d := make([]float64, n)
+		for l := range d {
+			d[l] = math.Exp(1 - 0.3*float64(l) + 0.2*random.NormFloat64())
+		}
+		law, err := FitLaw(names(n), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if law.Curvature.P < 0.05 {
+			curved++
+		}
+		if in := law.Curvature.CI[0] <= 0 && 0 <= law.Curvature.CI[1]; in != (law.Curvature.P >= 0.05) {
+			t.Fatalf("P %v and interval %v contradict each other", law.Curvature.P, law.Curvature.CI)
+		}
+		if low, high := law.Band(6); low <= math.Exp(1-0.3*6) && math.Exp(1-0.3*6) <= high {
+			inside++
+		}
+	}
+	near(t, "share called curved", float64(curved)/trials, 0.05, 4*0.0049)
+	near(t, "share inside the band", float64(inside)/trials, 0.95, 4*0.0049)
+}

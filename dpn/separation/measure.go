@@ -4,12 +4,17 @@ import "fmt"
 
 // Options are the settings of Measure. The zero value is ready to use.
 type Options struct {
-	// Components is the number of leading principal components (0: 2).
+	// Components is the number of leading principal components (0: 2; AllComponents:
+	// as many as there are features).
 	Components int
 	// Threads is the number of goroutines (0: GOMAXPROCS). It does not change
 	// the results.
 	Threads int
 }
+
+// AllComponents asks for the variance along every principal component. It costs about
+// n d^2 operations.
+const AllComponents = -1
 
 // Layer is every statistic of the features of one layer, or of one ascent step.
 type Layer struct {
@@ -25,9 +30,12 @@ type Layer struct {
 	ClassLabels []int `json:"class_labels"`
 	ClassCounts []int `json:"class_counts"`
 
-	// The fuzziness and its truncation: see Fuzziness.
+	// The fuzziness and its truncation: see Fuzziness. FuzzinessBalanced is D with each
+	// class weighted by 1/K where Fuzziness has n_k/n, and NC1 is Fuzziness/K.
 	Fuzziness          Float   `json:"fuzziness"`
+	FuzzinessBalanced  Float   `json:"fuzziness_balanced"`
 	FuzzinessProduct   float64 `json:"fuzziness_product"`
+	NC1                Float   `json:"nc1"`
 	Rank               int     `json:"rank"`
 	Tolerance          float64 `json:"tolerance"`
 	SmallestEigenvalue float64 `json:"smallest_eigenvalue"`
@@ -41,6 +49,28 @@ type Layer struct {
 	// BetweenWithinRatio is Tr(SSb)/Tr(SSw), classes weighted by n_k/n. +Inf if
 	// no class varies, NaN if nothing does.
 	BetweenWithinRatio Float `json:"between_within_ratio"`
+	// ClassDistanceVariance is the class-distance normalised variance, (v_a + v_b) /
+	// (2 |m_a - m_b|^2) averaged over all pairs of classes, v being the mean squared
+	// distance of a class to its mean (Galanti, Gyorgy and Hutter, ICLR 2022). +Inf if
+	// two means coincide.
+	ClassDistanceVariance Float `json:"class_distance_variance"`
+	// NearestMeanAccuracy is the share of samples that lie nearest to the mean of
+	// their own class, which they have themselves a part in.
+	NearestMeanAccuracy float64 `json:"nearest_mean_accuracy"`
+	// NoiseShare estimates how much of the smallest eigenvalue kept is chance: the
+	// sampling noise of the class means in SSb, shared out over its directions,
+	// divided by that eigenvalue. Above 1/10, D is mainly a matter of how many
+	// samples there are, and Warning says so.
+	NoiseShare Float `json:"noise_share"`
+	// Warning says why Fuzziness should not be relied on, or is empty.
+	Warning string `json:"warning,omitempty"`
+	// Sampling is the error of Fuzziness, where Bootstrap has estimated it.
+	// FuzzinessLimit and FuzzinessCI repeat its estimate for n to infinity and the
+	// interval.
+	Sampling       *Sampling `json:"sampling,omitempty"`
+	FuzzinessLimit *Float    `json:"fuzziness_limit,omitempty"`
+	FuzzinessCI    []Float   `json:"fuzziness_ci,omitempty"`
+
 	// ExplainedVariance is the share of the total variance along each of the
 	// leading principal components.
 	ExplainedVariance []float64 `json:"explained_variance"`
@@ -56,10 +86,44 @@ func Measure(name string, s Set, o Options) (Layer, error) {
 	if err != nil {
 		return Layer{}, fmt.Errorf("layer %q: %w", name, err)
 	}
+	layer.Warning = layer.warning()
 	return layer, nil
 }
 
+// noiseLimit is the noise share above which D is not to be relied on.
+const noiseLimit = 0.1
+
+// noiseShare is Layer.NoiseShare. The means of n_k samples with covariance S_k add
+// sum_k p_k (1 - p_k) S_k / n_k to SSb.
+func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
+	var noise float64
+	for k, p := range sc.weights {
+		noise += float64(p*(1-p)) * traces[k] / float64(sc.counts[k])
+	}
+	return noise / float64(len(sc.counts)-1) / f.SmallestEigenvalue
+}
+
+// warning is Layer.Warning.
+func (l Layer) warning() string {
+	least := l.ClassCounts[0]
+	for _, n := range l.ClassCounts {
+		least = min(least, n)
+	}
+	full := min(l.Dim, l.Classes-1)
+	switch {
+	case l.Rank < full:
+		return fmt.Sprintf("the class means span %d directions of %d: D says nothing of the others", l.Rank, full)
+	case float64(l.NoiseShare) > noiseLimit:
+		return fmt.Sprintf("about %.0f%% of the smallest eigenvalue of SSb is the sampling noise of class means (%d samples in the smallest class): D is too small",
+			100*min(1, float64(l.NoiseShare)), least)
+	}
+	return ""
+}
+
 func measure(name string, s Set, o Options) (Layer, error) {
+	if o.Components == AllComponents {
+		o.Components = s.Dim
+	}
 	if o.Components < 0 {
 		return Layer{}, fmt.Errorf("separation: %d principal components asked for", o.Components)
 	}
@@ -74,6 +138,12 @@ func measure(name string, s Set, o Options) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
+	balanced, err := sc.balanced().fuzziness()
+	if err != nil {
+		return Layer{}, err
+	}
+	traces, right := sc.nearest()
+	distance, variance := sc.classDistances(traces)
 	pca, err := fitPCA(s.X, s.Dim, o.Components, o.Threads)
 	if err != nil {
 		return Layer{}, err
@@ -87,16 +157,22 @@ func measure(name string, s Set, o Options) (Layer, error) {
 		ClassCounts: sc.counts,
 
 		Fuzziness:          f.D,
+		FuzzinessBalanced:  balanced.D,
+		NC1:                f.D / Float(len(sc.labels)),
 		FuzzinessProduct:   f.Product,
 		Rank:               f.Rank,
 		Tolerance:          f.Tolerance,
 		SmallestEigenvalue: f.SmallestEigenvalue,
 
-		MeanDistance:       sc.meanDistance(),
+		MeanDistance:       distance,
 		BetweenTrace:       f.BetweenTrace,
 		WithinTrace:        f.WithinTrace,
 		BetweenWithinRatio: Float(f.BetweenTrace / f.WithinTrace),
 		ExplainedVariance:  pca.ExplainedVariance,
+
+		ClassDistanceVariance: Float(variance),
+		NearestMeanAccuracy:   float64(right) / float64(s.Len()),
+		NoiseShare:            Float(sc.noiseShare(traces, f)),
 
 		PCA: pca,
 	}

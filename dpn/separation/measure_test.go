@@ -31,7 +31,8 @@ func bits(layers ...Layer) string {
 	for _, l := range layers {
 		binary.Write(h, binary.LittleEndian, []float64{
 			float64(l.Fuzziness), l.FuzzinessProduct, l.Tolerance, l.SmallestEigenvalue, l.MeanDistance,
-			l.BetweenTrace, l.WithinTrace, float64(l.BetweenWithinRatio), l.PCA.TotalVariance})
+			l.BetweenTrace, l.WithinTrace, float64(l.BetweenWithinRatio), l.PCA.TotalVariance,
+			float64(l.FuzzinessBalanced), float64(l.ClassDistanceVariance), l.NearestMeanAccuracy, float64(l.NoiseShare)})
 		for _, v := range [][]float64{l.ExplainedVariance, l.PCA.Mean, l.PCA.Eigenvalues, l.PCA.Components} {
 			binary.Write(h, binary.LittleEndian, v)
 		}
@@ -64,7 +65,7 @@ func TestMeasureDoesNotDependOnThreads(t *testing.T) {
 // The same bits on every architecture: the digest is committed, and the tests
 // run on arm64 as well, where the compiler could fuse products and sums.
 func TestMeasureBits(t *testing.T) {
-	const want = "f63588a8f85ebd330ee4b3334b5fa336f6c32e8c7f561392b711665053ba2488"
+	const want = "01a82e6ea2aa12cb23c6cc1468bf1ce846090ce7c44b451191ec6ee67a3db69a"
 	var layers []Layer
 	for _, shape := range [][3]int{{40, 300, 5}, {600, 24, 10}, {700, 180, 4}} { // gram, covariance, krylov
 		l, err := Measure("x", pseudoRandom(shape[0], shape[1], shape[2]), Options{})
@@ -98,7 +99,9 @@ func TestLayerJSON(t *testing.T) {
 		"tolerance": l.Tolerance, "smallest_eigenvalue": l.SmallestEigenvalue,
 		"mean_distance": 4.0, "between_trace": l.BetweenTrace, "within_trace": 1.0,
 		"between_within_ratio": float64(l.BetweenWithinRatio),
-		"explained_variance":   []any{1.0},
+		"fuzziness_balanced":   float64(l.FuzzinessBalanced), "nc1": float64(l.NC1),
+		"class_distance_variance": 1. / 16, "nearest_mean_accuracy": 1.0, "noise_share": float64(l.NoiseShare),
+		"explained_variance": []any{1.0},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("JSON is\n%v\nwant\n%v", got, want)

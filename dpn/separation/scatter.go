@@ -10,13 +10,14 @@ type scatter struct {
 	set     Set
 	threads int
 
-	labels []byte // the classes present, in increasing order
-	counts []int  // samples of each
-	class  []int  // index into labels of each row
+	labels  []byte    // the classes present, in increasing order
+	counts  []int     // samples of each
+	weights []float64 // p_k of each class: n_k/n or 1/K
+	class   []int     // index into labels of each row
 
 	ref   []float64 // dim
 	means []float64 // K x dim, class means minus ref
-	mean  []float64 // dim, mean of all rows minus ref
+	mean  []float64 // dim, sum_k p_k times the class means, minus ref
 
 	// meanSquare is the mean squared distance of the rows to ref: the scale of
 	// the rounding errors in the means.
@@ -79,7 +80,22 @@ func newScatter(s Set, threads int) *scatter {
 		sc.meanSquare += v
 	}
 	sc.meanSquare /= float64(s.Len())
+	for _, count := range sc.counts {
+		sc.weights = append(sc.weights, float64(count)/float64(s.Len()))
+	}
 	return sc
+}
+
+// balanced returns the same set with every class weighted by 1/K.
+func (sc *scatter) balanced() *scatter {
+	b := *sc
+	b.weights = make([]float64, len(sc.labels))
+	b.mean = make([]float64, sc.set.Dim)
+	for k := range b.weights {
+		b.weights[k] = 1 / float64(len(sc.labels))
+		axpy(b.weights[k], sc.classMean(k), b.mean)
+	}
+	return &b
 }
 
 // classMean returns the mean of class k, minus ref.
@@ -92,6 +108,10 @@ func (sc *scatter) classMean(k int) []float64 {
 func (sc *scatter) within(directions []float64) (trace float64, along []float64) {
 	dim, n := sc.set.Dim, sc.set.Len()
 	r := len(directions) / dim
+	weights := make([]float64, len(sc.counts)) // of a row, 1 where classes weigh n_k/n
+	for k, count := range sc.counts {
+		weights[k] = sc.weights[k] / (float64(count) / float64(n))
+	}
 	chunks := chunkCount(n, rowsPerChunk)
 	sums := make([]float64, chunks*(r+1))
 	forEach(chunks, sc.threads, func(c int) {
@@ -99,14 +119,14 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 		t := make([]float64, dim)
 		from, to := chunkBounds(n, rowsPerChunk, c)
 		for i := from; i < to; i++ {
-			mean := sc.classMean(sc.class[i])
+			mean, weight := sc.classMean(sc.class[i]), weights[sc.class[i]]
 			for j, v := range sc.set.X[i*dim : (i+1)*dim] {
 				t[j] = (float64(v) - sc.ref[j]) - mean[j]
 			}
-			sum[r] += dot(t, t)
+			sum[r] += float64(weight * dot(t, t))
 			for v := range r {
 				p := dot(t, directions[v*dim:(v+1)*dim])
-				sum[v] += float64(p * p)
+				sum[v] += float64(weight * float64(p*p))
 			}
 		}
 	})
@@ -122,13 +142,13 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 }
 
 // deviations returns the K x dim matrix M of weighted class-mean deviations,
-// row k being sqrt(n_k/n) (m_k - m): SSb = M^T M.
+// row k being sqrt(p_k) (m_k - m): SSb = M^T M.
 func (sc *scatter) deviations() []float64 {
 	dim := sc.set.Dim
 	m := make([]float64, len(sc.means))
-	for k, count := range sc.counts {
+	for k, p := range sc.weights {
 		row, mean := m[k*dim:(k+1)*dim], sc.classMean(k)
-		weight := math.Sqrt(float64(count) / float64(sc.set.Len()))
+		weight := math.Sqrt(p)
 		for j := range row {
 			row[j] = weight * (mean[j] - sc.mean[j])
 		}
@@ -136,20 +156,66 @@ func (sc *scatter) deviations() []float64 {
 	return m
 }
 
-// meanDistance returns the Euclidean distance between two class means, averaged
-// over all pairs of classes present.
-func (sc *scatter) meanDistance() float64 {
+// nearest returns the trace of each class's covariance (divisor n_k), and how many rows
+// lie nearest to the mean of their own class, ties going to the lower class.
+func (sc *scatter) nearest() (traces []float64, right int) {
+	dim, n, classes := sc.set.Dim, sc.set.Len(), len(sc.labels)
+	chunks := chunkCount(n, rowsPerChunk)
+	sums := make([]float64, chunks*classes)
+	rights := make([]int, chunks)
+	forEach(chunks, sc.threads, func(c int) {
+		t, u := make([]float64, dim), make([]float64, dim)
+		from, to := chunkBounds(n, rowsPerChunk, c)
+		for i := from; i < to; i++ {
+			centreRow(t, sc.set.X[i*dim:(i+1)*dim], sc.ref)
+			best, least := 0, math.Inf(1)
+			for k := range classes {
+				for j, m := range sc.classMean(k) {
+					u[j] = t[j] - m
+				}
+				distance := dot(u, u)
+				if distance < least {
+					best, least = k, distance
+				}
+				if k == sc.class[i] {
+					sums[c*classes+k] += distance
+				}
+			}
+			if best == sc.class[i] {
+				rights[c]++
+			}
+		}
+	})
+	traces = make([]float64, classes)
+	for c := range chunks {
+		for k := range traces {
+			traces[k] += sums[c*classes+k]
+		}
+		right += rights[c]
+	}
+	for k, count := range sc.counts {
+		traces[k] /= float64(count)
+	}
+	return traces, right
+}
+
+// classDistances returns the Euclidean distance between two class means, averaged over
+// all pairs of classes present, and in the same way the class-distance normalised
+// variance (v_a + v_b) / (2 |m_a - m_b|^2), v being the traces of the covariances.
+func (sc *scatter) classDistances(traces []float64) (mean, normalisedVariance float64) {
 	classes := len(sc.labels)
 	diff := make([]float64, sc.set.Dim)
-	var sum float64
 	for a := range classes {
 		for b := a + 1; b < classes; b++ {
 			ma, mb := sc.classMean(a), sc.classMean(b)
 			for j := range diff {
 				diff[j] = ma[j] - mb[j]
 			}
-			sum += norm(diff)
+			square := dot(diff, diff)
+			mean += math.Sqrt(square)
+			normalisedVariance += (traces[a] + traces[b]) / (2 * square)
 		}
 	}
-	return sum / float64(classes*(classes-1)/2)
+	pairs := float64(classes * (classes - 1) / 2)
+	return mean / pairs, normalisedVariance / pairs
 }

@@ -1,0 +1,143 @@
+package separation
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpnbench/engine"
+)
+
+// CurvePoint is the fuzziness of subsets of one size, drawn at random from a set.
+type CurvePoint struct {
+	// Samples is the size n of a subset, Subsets how many were drawn; one, if it is
+	// the whole set.
+	Samples int `json:"samples"`
+	Subsets int `json:"subsets"`
+	// Mean and Std are those of D over the subsets, Least and Greatest its range.
+	Mean     Float `json:"mean"`
+	Std      Float `json:"std"`
+	Least    Float `json:"least"`
+	Greatest Float `json:"greatest"`
+	// First is D of the first n samples of the set: what a figure in print that
+	// names a number of test images is to be compared with.
+	First Float `json:"first"`
+	// Limit is the median of the estimates of D for n to infinity (Sampling) from
+	// each of the subsets; NaN (null) if half of them or more give none.
+	Limit Float `json:"limit"`
+}
+
+// CurveOptions are the settings of Curve. The zero value is ready to use.
+type CurveOptions struct {
+	Sizes   []int  // of the subsets, increasing (nil: 32, 100, 320, 1000 and so on up to n)
+	Subsets int    // of each size (0: 20)
+	Seed    uint64 // of the draws
+}
+
+// Curve measures how D depends on the number of samples: subsets of s are drawn without
+// replacement, and D is measured on each. The result has the same bits on every machine.
+func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]CurvePoint, error) {
+	if err := s.check(e.Threads()); err != nil {
+		return nil, err
+	}
+	n := s.Len()
+	if o.Subsets == 0 {
+		o.Subsets = 20
+	}
+	if o.Subsets < 1 {
+		return nil, fmt.Errorf("separation: %d subsets: expected 1 or more", o.Subsets)
+	}
+	if o.Sizes == nil {
+		for size := 10; size < n; size *= 10 {
+			for _, v := range []int{size, size * 32 / 10} {
+				if v >= 32 && v < n {
+					o.Sizes = append(o.Sizes, v)
+				}
+			}
+		}
+		o.Sizes = append(o.Sizes, n)
+	}
+	out := make([]CurvePoint, 0, len(o.Sizes))
+	for at, size := range o.Sizes {
+		if size < 2 || size > n {
+			return nil, fmt.Errorf("separation: subsets of %d samples: expected 2 to %d", size, n)
+		}
+		p := CurvePoint{Samples: size, Subsets: o.Subsets, First: Float(math.NaN())}
+		if size == n {
+			p.Subsets = 1
+		}
+		if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil { // or its samples are of one class
+			p.First = f.D
+		}
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		r := engine.NewRand(o.Seed, uint64(at))
+		var values, limits []float64
+		for range p.Subsets {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			part := s
+			for i := 0; i < size && size < n; i++ { // the first steps of a shuffle
+				j := i + r.Intn(n-i)
+				order[i], order[j] = order[j], order[i]
+			}
+			if size < n {
+				part = s.rows(order[:size])
+			}
+			f, err := MeasureFuzziness(part, e.Threads())
+			if err != nil {
+				return nil, fmt.Errorf("%d samples: %w", size, err)
+			}
+			values = append(values, float64(f.D))
+			limit, err := EstimateLimit(e, part)
+			if err != nil {
+				limit = math.NaN() // a class of one sample
+			}
+			limits = append(limits, limit)
+		}
+		p.summarise(values, limits)
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// summarise sets the statistics of the subsets.
+func (p *CurvePoint) summarise(values, limits []float64) {
+	var mean, square float64
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		square += float64((v - mean) * (v - mean))
+	}
+	p.Mean, p.Std = Float(mean), Float(math.Sqrt(square/float64(max(1, len(values)-1))))
+	p.Least, p.Greatest = Float(slices.Min(values)), Float(slices.Max(values))
+	for i, v := range limits {
+		if math.IsNaN(v) {
+			limits[i] = math.Inf(1)
+		}
+	}
+	slices.Sort(limits)
+	if p.Limit = Float(quantile(limits, 0.5)); !p.Limit.IsFinite() {
+		p.Limit = Float(math.NaN())
+	}
+}
+
+// first returns the first n samples.
+func (s Set) first(n int) Set {
+	return Set{X: s.X[:n*s.Dim], Dim: s.Dim, Labels: s.Labels[:n]}
+}
+
+// rows returns the samples at the given places.
+func (s Set) rows(at []int) Set {
+	out := Set{Dim: s.Dim, X: make([]float32, 0, len(at)*s.Dim), Labels: make([]byte, 0, len(at))}
+	for _, i := range at {
+		out.X = append(out.X, s.X[i*s.Dim:(i+1)*s.Dim]...)
+		out.Labels = append(out.Labels, s.Labels[i])
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package separation
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"dpnbench/engine"
+)
+
+func newEngine(tb testing.TB, options ...engine.Option) *engine.Engine {
+	tb.Helper()
+	e, err := engine.New(options...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(e.Close)
+	return e
+}
+
+// normalClasses is K Gaussian classes with the same axis-parallel covariance, whose D is
+// known.
+type normalClasses struct {
+	classes, dim int
+	means, std   []float64
+}
+
+func newNormalClasses(seed uint64, classes, dim int, apart float64) normalClasses {
+	random := rand.New(rand.NewPCG(seed, 99))
+	c := normalClasses{classes: classes, dim: dim, means: make([]float64, classes*dim), std: make([]float64, dim)}
+	for i := range c.means {
+		c.means[i] = apart * random.NormFloat64()
+	}
+	for j := range c.std {
+		c.std[j] = 0.5 + 2*random.Float64()
+	}
+	return c
+}
+
+// draw returns n samples of each class.
+func (c normalClasses) draw(random *rand.Rand, n int) Set {
+	s := Set{Dim: c.dim}
+	for k := range c.classes {
+		for range n {
+			s.Labels = append(s.Labels, byte(k))
+			for j, std := range c.std {
+				s.X = append(s.X, float32(c.means[k*c.dim+j]+std*random.NormFloat64()))
+			}
+		}
+	}
+	return s
+}
+
+// fuzziness returns Tr(SSw SSb^+) of classes of equal size, from an explicit
+// pseudo-inverse.
+func (c normalClasses) fuzziness() float64 {
+	mean := make([]float64, c.dim)
+	for i, m := range c.means {
+		mean[i%c.dim] += m / float64(c.classes)
+	}
+	between := mat.NewSymDense(c.dim, nil)
+	for k := range c.classes {
+		diff := make([]float64, c.dim)
+		for j := range diff {
+			diff[j] = c.means[k*c.dim+j] - mean[j]
+		}
+		between.SymRankOne(between, 1/float64(c.classes), mat.NewVecDense(c.dim, diff))
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(between, true) {
+		panic("no convergence")
+	}
+	var v mat.Dense
+	eigen.VectorsTo(&v)
+	values := eigen.Values(nil)
+	var d float64
+	for r := range min(c.dim, c.classes-1) {
+		at := c.dim - 1 - r
+		for j, std := range c.std {
+			d += std * std * v.At(j, at) * v.At(j, at) / values[at]
+		}
+	}
+	return d
+}
+
+// Intervals contain the D of the distribution in 93 to 97% of 500 trials, and the
+// estimates have less than a quarter of the bias of D itself.
+func TestBootstrapCovers(t *testing.T) {
+	trials, draws := 500, 400
+	if testing.Short() {
+		trials, draws = 60, 100
+	}
+	e := newEngine(t)
+	for _, c := range []struct{ classes, dim, n int }{{4, 10, 50}, {6, 30, 60}, {3, 60, 40}} {
+		t.Run(fmt.Sprintf("%d classes of %d in %d dimensions", c.classes, c.n, c.dim), func(t *testing.T) {
+			classes := newNormalClasses(uint64(c.dim), c.classes, c.dim, 1)
+			truth := classes.fuzziness()
+			covered := 0
+			var bias, plain float64 // of log D
+			for trial := range trials {
+				s := classes.draw(rand.New(rand.NewPCG(uint64(trial), 5)), c.n)
+				got, err := Bootstrap(context.Background(), e, s, BootstrapOptions{Draws: draws, Seed: uint64(trial)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := MeasureFuzziness(s, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bias += math.Log(float64(got.Limit)/truth) / float64(trials)
+				plain += math.Log(float64(f.D)/truth) / float64(trials)
+				if float64(got.CI[0]) <= truth && truth <= float64(got.CI[1]) {
+					covered++
+				}
+			}
+			share := float64(covered) / float64(trials)
+			t.Logf("true D %.4f: %.1f%% of intervals contain it; bias of log D: %.4f, of the estimate %.4f", truth, 100*share, plain, bias)
+			if testing.Short() {
+				if share < 0.85 {
+					t.Errorf("%.1f%% of %d intervals contain the truth: want about 95%%", 100*share, trials)
+				}
+				return
+			}
+			if share < 0.93 || share > 0.97 {
+				t.Errorf("%.1f%% of intervals contain the truth: want 93 to 97%%", 100*share)
+			}
+			if math.Abs(bias) > math.Abs(plain)/4 {
+				t.Errorf("the bias of log D is %.4f, of its estimate %.4f: want less than a quarter", plain, bias)
+			}
+		})
+	}
+}
+
+// The statistic of a draw is that of the samples repeated as often as they were drawn:
+// D for the moments as they are, which is what the noise is taken off from.
+func TestBootstrapDrawIsASubset(t *testing.T) {
+	e := newEngine(t)
+	for _, c := range []struct{ classes, dim, n int }{{4, 10, 13}, {3, 50, 7}, {2, 3, 40}} {
+		s := newNormalClasses(1, c.classes, c.dim, 2).draw(rand.New(rand.NewPCG(8, 8)), c.n)
+		b, err := newBootstrap(e, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := engine.NewRand(4, 4)
+		weights := engine.NewMatrix(1, s.Len())
+		repeated := Set{Dim: s.Dim}
+		for i := range weights.Data {
+			weights.Data[i] = -1
+		}
+		for k := range c.classes {
+			for range c.n { // samples are sorted by class
+				at := k*c.n + r.Intn(c.n)
+				weights.Data[at]++
+				repeated.X = append(repeated.X, s.X[at*s.Dim:(at+1)*s.Dim]...)
+				repeated.Labels = append(repeated.Labels, byte(k))
+			}
+		}
+		shifts, means := make([]float32, c.classes*c.dim), engine.NewMatrix(c.classes, c.dim)
+		for k := range c.classes {
+			for i := b.first[k]; i < b.first[k+1]; i++ {
+				for j, v := range b.z.Row(i) {
+					shifts[k*c.dim+j] += weights.Data[i] * v
+				}
+			}
+		}
+		d := b.moved(weights.Data, shifts, means, 0)
+		along := engine.NewMatrix(s.Len(), c.classes)
+		e.MatMul(along, b.z, means.T(), false)
+		d.scatter(b, along)
+		got, err := b.fuzziness(d.g, d.h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := MeasureFuzziness(repeated, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "D of a draw", got, float64(want.D), 1e-5*float64(want.D))
+	}
+}
+
+// The spread Tr(S_k SSw) comes out the same by covariances and by inner products, and is
+// unbiased: the mean over many draws is that of the distribution.
+func TestSpreads(t *testing.T) {
+	e := newEngine(t)
+	c := newNormalClasses(3, 3, 6, 1)
+	var want, trace float64
+	for _, std := range c.std {
+		want += std * std * std * std
+		trace += std * std
+	}
+	for _, n := range []int{2, 3, 12} { // inner products for 2 a class, covariances above
+		const trials = 4000
+		var sum, square float64
+		random := rand.New(rand.NewPCG(6, uint64(n)))
+		for range trials {
+			b, err := newBootstrap(e, c.draw(random, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 2 { // a class of two has no estimate of its own Tr(S^2)
+				b.spread[0] *= 3. / 2
+			}
+			sum += b.spread[0] / trials
+			square += b.spread[0] * b.spread[0] / trials
+		}
+		// The cut at zero of Tr(S_k^2) leaves a little bias for classes of three.
+		allowed := 4*math.Sqrt((square-sum*sum)/trials) + 0.15*want/float64(n*n)
+		near(t, fmt.Sprintf("spread of %d samples a class", n), sum, want, allowed)
+	}
+}
+
+func TestBootstrapIsTheSameEverywhere(t *testing.T) {
+	s := Set{Dim: 40, X: make([]float32, 700*40), Labels: make([]byte, 700)}
+	centres := make([]float32, 5*s.Dim)
+	engine.NewRand(1, 0).Normal(centres)
+	engine.NewRand(1, 1).Normal(s.X)
+	for i := range s.Labels {
+		s.Labels[i] = byte(i % 5)
+		for j := range s.Dim {
+			s.X[i*s.Dim+j] += centres[i%5*s.Dim+j]
+		}
+	}
+	var want *Sampling
+	for _, tier := range engine.Available() {
+		for _, threads := range []int{1, 2, 3} {
+			e := newEngine(t, engine.WithTier(tier), engine.WithThreads(threads))
+			got, err := Bootstrap(context.Background(), e, s, BootstrapOptions{Draws: 50, Seed: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if got.Limit != want.Limit || got.CI[0] != want.CI[0] || got.CI[1] != want.CI[1] {
+				t.Errorf("%v, %d threads: %v %v: want %v %v", tier, threads, got.Limit, got.CI, want.Limit, want.CI)
+			}
+		}
+	}
+	// Committed, so that other architectures compare.
+	if got := fmt.Sprintf("%x %x %x", float64(want.Limit), float64(want.CI[0]), float64(want.CI[1])); got != bootstrapBits {
+		t.Errorf("limit and interval are %s: want %s", got, bootstrapBits)
+	}
+}
+
+const bootstrapBits = "0x1.20939fb693d9ep-01 0x1.1164374d82dafp-01 0x1.32b15e7433d0fp-01"
+
+func TestBootstrapUndetermined(t *testing.T) {
+	e := newEngine(t)
+	random := rand.New(rand.NewPCG(2, 2))
+	// Five classes that are one: nothing but noise between them.
+	c := newNormalClasses(1, 5, 20, 0)
+	got, err := Bootstrap(context.Background(), e, c.draw(random, 30), BootstrapOptions{Draws: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Limit.IsFinite() || got.CI != nil {
+		t.Errorf("classes that do not differ: limit %v, interval %v: want none", got.Limit, got.CI)
+	}
+	// Two far apart, the third hardly away from the first.
+	c = newNormalClasses(1, 3, 4, 0)
+	c.means[4], c.means[8] = 50, 0.3
+	got, err = Bootstrap(context.Background(), e, c.draw(random, 100), BootstrapOptions{Draws: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Limit.IsFinite() && got.CI[1].IsFinite() {
+		t.Errorf("a class that hardly differs: limit %v, interval %v: want no upper end", got.Limit, got.CI)
+	}
+	// Class means in one direction only.
+	flat := Set{Dim: 2}
+	for i := range 40 {
+		flat.X, flat.Labels = append(flat.X, float32(i%4*3+i%3), 7), append(flat.Labels, byte(i%4))
+	}
+	if d, err := EstimateLimit(e, flat); err != nil || !math.IsNaN(d) {
+		t.Errorf("means on a line: %v, %v: want NaN", d, err)
+	}
+}
+
+func TestSamplingErrors(t *testing.T) {
+	e := newEngine(t)
+	good := pseudoRandom(40, 3, 2)
+	alone := pseudoRandom(41, 3, 2)
+	alone.Labels[40] = 9
+	spoiled := pseudoRandom(40, 3, 2)
+	spoiled.X[7] = float32(math.NaN())
+	for _, c := range []struct {
+		s    Set
+		o    BootstrapOptions
+		want string
+	}{
+		{good, BootstrapOptions{Draws: 3}, "3 bootstrap draws: expected 20 to 1000000"},
+		{good, BootstrapOptions{Confidence: 1}, "confidence 1: expected a number between 0 and 1"},
+		{alone, BootstrapOptions{}, "1 sample in class 9"},
+		{spoiled, BootstrapOptions{}, "row 2, column 1 is NaN"},
+		{Set{Dim: 0}, BootstrapOptions{}, "width 0"},
+	} {
+		if _, err := Bootstrap(context.Background(), e, c.s, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: want %q", err, c.want)
+		}
+	}
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := Bootstrap(stopped, e, good, BootstrapOptions{}); err != context.Canceled {
+		t.Errorf("stopped: %v", err)
+	}
+	if _, err := Curve(context.Background(), e, good, CurveOptions{Sizes: []int{41}}); err == nil || !strings.Contains(err.Error(), "subsets of 41 samples: expected 2 to 40") {
+		t.Errorf("%v", err)
+	}
+}
+
+// D grows with the number of samples, towards the truth; its estimates for n to infinity
+// are there long before.
+func TestCurve(t *testing.T) {
+	e := newEngine(t)
+	c := newNormalClasses(5, 4, 30, 1)
+	s := c.draw(rand.New(rand.NewPCG(1, 2)), 500)
+	random := rand.New(rand.NewPCG(1, 3)) // the first samples must not be one class
+	random.Shuffle(s.Len(), func(i, j int) {
+		for x := range s.Dim {
+			s.X[i*s.Dim+x], s.X[j*s.Dim+x] = s.X[j*s.Dim+x], s.X[i*s.Dim+x]
+		}
+		s.Labels[i], s.Labels[j] = s.Labels[j], s.Labels[i]
+	})
+	points, err := Curve(context.Background(), e, s, CurveOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	for i, p := range points {
+		sizes = append(sizes, p.Samples)
+		if i > 0 && i < 4 && p.Mean < points[i-1].Mean { // 1,000 and all agree to their errors
+			t.Errorf("D of %d samples is %v, less than that of fewer", p.Samples, p.Mean)
+		}
+		if p.Least > p.Mean || p.Mean > p.Greatest {
+			t.Errorf("%+v", p)
+		}
+	}
+	if fmt.Sprint(sizes) != "[32 100 320 1000 2000]" {
+		t.Errorf("sizes are %v", sizes)
+	}
+	whole, err := MeasureFuzziness(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := points[1]; !(math.Abs(float64(p.Limit/whole.D)-1) < 0.05) || p.Mean > 0.95*whole.D {
+		t.Errorf("100 samples: D %v, limit %v; of all D is %v", p.Mean, p.Limit, whole.D)
+	}
+	if last := points[len(points)-1]; last.Mean != whole.D || last.First != whole.D || last.Subsets != 1 {
+		t.Errorf("all samples: %+v: want D %v", last, whole.D)
+	}
+	if points[0].First == points[0].Mean {
+		t.Error("the first samples are the mean of random ones")
+	}
+}
