@@ -97,7 +97,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 // analyze measures, prints the table and writes everything to z.out.
 func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, pictures *dataset.Set) (*dpn.Analysis, error) {
 	b := z.bar(m.Config.Steps+3, "analyze")
-	r, err := m.Analyze(ctx, e, pictures, func(done, _ int) { set(b, done) })
+	r, err := m.Analyze(ctx, e, pictures, dpn.AnalyzeOptions{Progress: func(done, _ int) { set(b, done) }})
 	finish(b)
 	if err != nil {
 		return nil, err

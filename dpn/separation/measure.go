@@ -5,15 +5,15 @@ import "fmt"
 // Options are the settings of Measure. The zero value is ready to use.
 type Options struct {
 	// Components is the number of leading principal components (0: 2; AllComponents:
-	// as many as there are features).
+	// all that can have a variance).
 	Components int
 	// Threads is the number of goroutines (0: GOMAXPROCS). It does not change
 	// the results.
 	Threads int
 }
 
-// AllComponents asks for the variance along every principal component. It costs about
-// n d^2 operations.
+// AllComponents asks for every principal component that can have a variance, the lesser of
+// d and n-1. It costs about n d^2 operations.
 const AllComponents = -1
 
 // Layer is every statistic of the features of one layer, or of one ascent step.
@@ -122,7 +122,7 @@ func (l Layer) warning() string {
 
 func measure(name string, s Set, o Options) (Layer, error) {
 	if o.Components == AllComponents {
-		o.Components = s.Dim
+		o.Components = max(1, min(s.Dim, s.Len()-1)) // n rows less their mean span n-1
 	}
 	if o.Components < 0 {
 		return Layer{}, fmt.Errorf("separation: %d principal components asked for", o.Components)

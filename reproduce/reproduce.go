@@ -1,0 +1,51 @@
+package reproduce
+
+import (
+	"math"
+	"slices"
+
+	"dpnbench/dpn/separation"
+)
+
+// Progress is told what an experiment does next, and how far it has come.
+type Progress func(what string, done, all int)
+
+func (p Progress) at(what string, done, all int) {
+	if p != nil {
+		p(what, done, all)
+	}
+}
+
+// Spread is one figure over seeds: its range and median.
+type Spread struct {
+	Least    separation.Float `json:"least"`
+	Median   separation.Float `json:"median"`
+	Greatest separation.Float `json:"greatest"`
+	Seeds    int              `json:"seeds"`
+}
+
+// spread sums up values, one a seed.
+func spread(values []float64) Spread {
+	s := slices.Clone(values)
+	slices.Sort(s)
+	n := len(s)
+	if n == 0 {
+		nan := separation.Float(math.NaN())
+		return Spread{nan, nan, nan, 0}
+	}
+	return Spread{separation.Float(s[0]), separation.Float((s[(n-1)/2] + s[n/2]) / 2), separation.Float(s[n-1]), n}
+}
+
+// Encloses reports whether v lies within the range.
+func (s Spread) Encloses(v float64) bool {
+	return s.Seeds > 0 && float64(s.Least) <= v && v <= float64(s.Greatest)
+}
+
+// over returns the spread of one figure of every item.
+func over[T any](items []T, figure func(T) float64) Spread {
+	var values []float64
+	for _, i := range items {
+		values = append(values, figure(i))
+	}
+	return spread(values)
+}
