@@ -178,28 +178,57 @@ func (w window) convolve(e *engine.Engine, y, x, weights engine.Matrix, bias []f
 // patches lays out the patches of a picture as columns, from column at of cols on: row k of
 // them holds what weight k0+k meets at every position of the kernel.
 func (w window) patches(cols engine.Matrix, at int, picture []float32, k0, k1 int) {
-	oc := w.outCols()
+	area, n, pixels := w.kernel*w.kernel, w.positions(), w.rows*w.cols
+	same := w.outCols() == w.cols
 	for k := k0; k < k1; k++ {
-		c, u, v := k/(w.kernel*w.kernel), k/w.kernel%w.kernel, k%w.kernel
-		to := cols.Row(k - k0)[at : at+w.positions()]
-		channel := picture[c*w.rows*w.cols:][:w.rows*w.cols]
-		left := max(w.padding-v, 0)          // columns whose pixel lies before the picture
-		right := min(oc, w.cols+w.padding-v) // and from here on after it
-		first := max(left+v-w.padding, 0)    // pixel of column left
-		for i := range w.outRows() {
-			row := to[i*oc : (i+1)*oc]
-			r := i + u - w.padding
-			if r < 0 || r >= w.rows || left >= right {
-				clear(row)
-				continue
-			}
-			for j := range left {
-				row[j] = 0
-			}
-			copy(row[left:right], channel[r*w.cols+first:])
-			for j := right; j < oc; j++ {
-				row[j] = 0
+		to := cols.Row(k - k0)[at : at+n]
+		channel := picture[k/area*pixels:][:pixels]
+		du, dv := k%area/w.kernel-w.padding, k%w.kernel-w.padding
+		if same {
+			w.shifted(to, channel, du, dv)
+		} else {
+			w.shiftedRows(to, channel, du, dv)
+		}
+	}
+}
+
+// shifted sets to to the channel moved up by du rows and left by dv columns, where the
+// output has as many columns as the channel: a single copy, and then the border.
+func (w window) shifted(to, channel []float32, du, dv int) {
+	shift := du*w.cols + dv
+	lo := min(max(-shift, 0), len(to))
+	hi := max(min(len(channel)-shift, len(to)), lo)
+	clear(to[:lo])
+	if lo < hi {
+		copy(to[lo:hi], channel[lo+shift:])
+	}
+	clear(to[hi:])
+	first, last := 0, min(-dv, w.cols) // columns that the copy took from the row before
+	if dv > 0 {
+		first, last = max(w.cols-dv, 0), w.cols // and from the row after
+	}
+	if first < last {
+		for r := first; r < len(to); r += w.cols {
+			border := to[r : r+last-first]
+			for j := range border {
+				border[j] = 0
 			}
 		}
+	}
+}
+
+// shiftedRows is shifted for any size of the output, row by row.
+func (w window) shiftedRows(to, channel []float32, du, dv int) {
+	oc := w.outCols()
+	left, right := max(-dv, 0), min(oc, w.cols-dv) // columns that lie in the channel
+	for i := range w.outRows() {
+		row, r := to[i*oc:(i+1)*oc], i+du
+		if r < 0 || r >= w.rows || left >= right {
+			clear(row)
+			continue
+		}
+		clear(row[:left])
+		copy(row[left:right], channel[r*w.cols+left+dv:])
+		clear(row[right:])
 	}
 }

@@ -4,7 +4,7 @@ import "dpnbench/engine"
 
 // MaxPool takes the largest of every 2 x 2 pixels of each channel; a last odd row or column
 // is left out (PyTorch's MaxPool2d(2)). Among equals the first in reading order is the one
-// that the gradient goes to; a NaN is not larger than anything.
+// that the gradient goes to. A NaN among the four gives a NaN.
 type MaxPool struct {
 	channels, rows, cols int
 	at                   []byte // 0 to 3: which pixel of the four, of the last pass in training
@@ -51,19 +51,24 @@ func (l *MaxPool) pool(y, x []float32, at []byte) {
 			top, bottom := top[:2*w], top[l.cols:l.cols+2*w]
 			out := y[o : o+w]
 			for j := range out {
-				v, k := top[2*j], byte(0)
-				if u := top[2*j+1]; u > v || v != v {
-					v, k = u, 1
-				}
-				if u := bottom[2*j]; u > v || v != v {
-					v, k = u, 2
-				}
-				if u := bottom[2*j+1]; u > v || v != v {
-					v, k = u, 3
-				}
+				a, b, c, d := top[2*j], top[2*j+1], bottom[2*j], bottom[2*j+1]
+				v := max(a, b, c, d)
 				out[j] = v
 				if at != nil {
-					at[o+j] = k
+					k := 0 // branches would be guessed wrong half of the time: these are none
+					if d == v {
+						k = 3
+					}
+					if c == v {
+						k = 2
+					}
+					if b == v {
+						k = 1
+					}
+					if a == v {
+						k = 0
+					}
+					at[o+j] = byte(k)
 				}
 			}
 			o += w
