@@ -224,3 +224,8 @@ func TestGradients(t *testing.T) {
 		})
 	}
 }
+
+// blas is x as a matrix.
+func blas(x []float64, rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: x}
+}

@@ -46,14 +46,16 @@ const (
 	streamShuffle // and those that follow, one for each epoch
 )
 
-// New makes a network for pictures like those of a data set. Its linear layers are
+// New makes a network for pictures like those of a data set. Its layers are
 // drawn from the seed; the centres of its potential are all zero until Init.
 func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	m := &Model{Config: c, Rows: data.Train.Rows, Cols: data.Train.Cols, Classes: data.Classes, Norm: data.Norm}
-	m.build()
+	if err := m.build(); err != nil {
+		return nil, err
+	}
 	r := engine.NewRand(c.Seed, streamWeights)
 	m.extractor.Draw(r)
 	m.head.Draw(r)
@@ -63,10 +65,13 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 }
 
 // build makes the parameters, all zero.
-func (m *Model) build() {
-	m.extractor, m.Config.Dim = m.Config.extractor(m.Rows, m.Cols)
+func (m *Model) build() (err error) {
+	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Rows, m.Cols); err != nil {
+		return err
+	}
 	m.potential = newPotential(m.Config.Components, m.Config.Dim)
 	m.head = layer.NewLinear("classifier", m.Config.Dim, m.Classes)
+	return nil
 }
 
 // Params lists all tensors in the order of their names, which is that of a model file.

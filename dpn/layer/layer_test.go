@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/reference"
 )
 
 // oracle computes a layer in float64 from x (n x in) and the parameters.
@@ -117,44 +118,13 @@ func dropout64(d int, p float64, seed uint64) oracle {
 
 func pool64(channels, rows, cols int) oracle {
 	return func(x []float64, n int, _ [][]float64) []float64 {
-		var y []float64
-		for i := range n * channels {
-			for r := range rows / 2 {
-				for c := range cols / 2 {
-					at := i*rows*cols + 2*r*cols + 2*c
-					y = append(y, max(x[at], x[at+1], x[at+cols], x[at+cols+1]))
-				}
-			}
-		}
-		return y
+		return reference.MaxPool(x, n, channels, rows, cols)
 	}
 }
 
-// conv64 is the definition, loop by loop.
 func conv64(s [6]int) oracle {
-	channels, rows, cols, out, k, pad := s[0], s[1], s[2], s[3], s[4], s[5]
 	return func(x []float64, n int, p [][]float64) []float64 {
-		var y []float64
-		for b := range n {
-			for o := range out {
-				for i := range rows + 2*pad - k + 1 {
-					for j := range cols + 2*pad - k + 1 {
-						sum := p[1][o]
-						for c := range channels {
-							for u := range k {
-								for v := range k {
-									if r, q := i+u-pad, j+v-pad; r >= 0 && r < rows && q >= 0 && q < cols {
-										sum += p[0][((o*channels+c)*k+u)*k+v] * x[((b*channels+c)*rows+r)*cols+q]
-									}
-								}
-							}
-						}
-						y = append(y, sum)
-					}
-				}
-			}
-		}
-		return y
+		return reference.Conv2D(x, n, p[0], p[1], s[0], s[1], s[2], s[4], s[5])
 	}
 }
 
