@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
@@ -160,8 +161,12 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	if c.Gradient == "exact" {
 		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
 	}
-	if c.Extractor != "identity" {
+	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
+	case "linear":
 		flop += 4 * float64(pixels) * fd * batch
+	case "conv":
+		s := layer.Convolutions("", 28, 28)
+		flop += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+float64(pixels)*fd))
 	}
 	return group{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),

@@ -19,8 +19,9 @@ type Config struct {
 	Preset string `toml:"preset" json:"preset"` // where the settings started from
 
 	// The network.
-	Extractor  string  `toml:"extractor" json:"extractor"`   // identity, or linear: pixels to dim features
-	Dim        int     `toml:"dim" json:"dim"`               // features of the linear extractor; identity: the number of pixels
+	Extractor  string  `toml:"extractor" json:"extractor"`   // identity; or to dim features: linear, mlp, conv (convolutions to 8 and 16 channels)
+	Hidden     string  `toml:"hidden" json:"hidden"`         // hidden layers of the extractor mlp: widths such as 512-256
+	Dim        int     `toml:"dim" json:"dim"`               // features; identity: the number of pixels
 	LayerNorm  bool    `toml:"layer-norm" json:"layer_norm"` // normalise features, without scale and shift
 	Components int     `toml:"components" json:"components"` // k
 	Steps      int     `toml:"steps" json:"steps"`           // n, ascent steps
@@ -81,10 +82,15 @@ var presets = map[string]Config{
 		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3),
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
+	// Convolutions to 64 features, trained on clean pictures.
+	"clean": {
+		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3),
+		Gradient: "exact", Epochs: 6, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+	},
 }
 
 // Presets lists the names of the presets.
-func Presets() []string { return []string{"published", "paper", "compact"} }
+func Presets() []string { return []string{"published", "paper", "compact", "clean"} }
 
 // Preset returns the settings of a preset.
 func Preset(name string) (Config, error) {
@@ -189,7 +195,7 @@ func (c Config) Validate() error {
 		return nil
 	}
 	errs := []error{
-		choice("extractor", c.Extractor, "identity", "linear"),
+		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv"),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
 		positive("scale", c.Scale),
@@ -207,8 +213,14 @@ func (c Config) Validate() error {
 		seed("seed", c.Seed),
 		seed("data-seed", c.DataSeed),
 	}
-	if c.Extractor == "linear" {
+	if c.Extractor != "identity" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
+	}
+	if c.Extractor == "mlp" {
+		_, err := parseWidths(c.Hidden)
+		errs = append(errs, err)
+	} else if c.Hidden != "" {
+		errs = append(errs, &SettingError{"hidden", c.Hidden, "expected the extractor mlp with it"})
 	}
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
 		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
@@ -230,14 +242,13 @@ func (c Config) Validate() error {
 func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	d, k, n, b := float64(pixels), float64(c.Components), float64(c.Steps), float64(c.Batch)
 	rows := float64(samples)
-	var layers float64
-	if c.Extractor == "linear" {
+	layers, values := c.extractorSize(pixels)
+	if c.Extractor != "identity" {
 		d = float64(c.Dim)
-		layers = d * float64(pixels)
 	}
 	layers += d * float64(classes)
 	matrices := k * d * d
-	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers) // pictures; features and distances for k-means
+	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // pictures; features and distances for k-means
 	if c.Gradient == "detached" {
 		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
 	}

@@ -81,33 +81,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestCosPi(t *testing.T) {
-	for i := range 1001 {
-		x := float64(i) / 1000
-		if got, want := cosPi(x), math.Cos(math.Pi*x); math.Abs(got-want) > 1e-9 {
-			t.Errorf("cosPi(%v) = %v, want %v", x, got, want)
-		}
-	}
-}
-
-func TestRate(t *testing.T) {
-	c := Config{Schedule: "cosine", Warmup: 0.1}
-	last := 0.0
-	for s := range 200 {
-		r := c.rate(s, 200)
-		if s < 20 && (r <= last || r > 1) || s > 20 && r >= last {
-			t.Errorf("update %d: rate %v after %v", s, r, last)
-		}
-		last = r
-	}
-	if last > 1e-3 || c.rate(19, 200) != 1 || math.Abs(c.rate(20, 200)-1) > 1e-9 {
-		t.Errorf("rates %v, %v, ..., %v", c.rate(19, 200), c.rate(20, 200), last)
-	}
-	if r := (Config{Schedule: "constant"}).rate(0, 1); r != 1 {
-		t.Errorf("constant rate %v", r)
-	}
-}
-
 func TestSoftplus(t *testing.T) {
 	for _, alpha := range []float32{1e-12, 1e-8, 1e-4, 0.0099, 0.01, 0.0101, 0.02, 0.1, 1, 1.11, 5, 19, 30, 1000} {
 		if got := softplus(softplusInverse(alpha)); math.Abs(float64(got/alpha)-1) > 2e-5 {

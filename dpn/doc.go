@@ -16,6 +16,9 @@
 // that mu, A, c and alpha never learn ("detached"). Shapes: x and mu_i have d features,
 // A_i is d x d, there are k components and the classifier is classes x d.
 //
+// The features are the pixels (extractor "identity"), or come from a linear map, an MLP or
+// two convolutions, made of the layers of package layer.
+//
 // # Results that repeat
 //
 // Training is a function of settings and pictures: its weights have the same bits on

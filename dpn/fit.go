@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
 )
@@ -222,7 +223,7 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 	number := len(f.history) + 1
 	order := make([]int32, f.train.Len())
 	engine.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
-	var t tally
+	var t layer.Tally
 	var norms []float64
 	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
 		if err := ctx.Err(); err != nil {
@@ -241,7 +242,7 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
 		}
 		norms = append(norms, norm)
-		s.update(m.Config.rate(f.updates, all), norm)
+		s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.updates, all), norm)
 		f.updates++
 		if f.seconds = append(f.seconds, time.Since(begun).Seconds()); len(f.seconds) > 2*keptSeconds {
 			f.seconds = slices.Delete(f.seconds, 0, len(f.seconds)-keptSeconds)
@@ -250,7 +251,7 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 			f.opt.OnStep(f.updates, all, loss)
 		}
 	}
-	score := t.score()
+	score := t.Score()
 	h := Epoch{Epoch: number, TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: f.updates,
 		GradientNorm: median(norms), Alpha: m.potential.Alpha()}
 	better := true
@@ -298,9 +299,9 @@ func (f *fitting) validate(ctx context.Context) (Score, error) {
 	if f.m.Config.Gradient != "detached" {
 		return f.m.Score(ctx, f.e, f.val)
 	}
-	var t tally
-	t.add(f.e, f.m.Logits(f.e, f.denoisedVal), f.val.Labels, engine.Matrix{}, 0)
-	return t.score(), nil
+	var t layer.Tally
+	t.Add(f.e, f.m.Logits(f.e, f.denoisedVal), f.val.Labels, engine.Matrix{}, 0)
+	return t.Score(), nil
 }
 
 // keepBest remembers the parameters as they are.

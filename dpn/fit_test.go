@@ -53,9 +53,11 @@ func tiny() Config {
 
 // trainedHashes are the hashes of the weights after a short training of each preset on
 // built-in digits, on every tier, number of threads and machine. The networks in pixel
-// space have two components and steps only, for the sake of pure Go.
+// space have two components and steps only, and convolutions few updates, for the sake of
+// pure Go.
 var trainedHashes = map[string]string{
 	"compact":   "eb6640a03f2cb5c4",
+	"clean":     "c4f4a41dcae6bc7f",
 	"paper":     "a7c38bf1fdd49b92",
 	"published": "ef25d53fc0045eac",
 }
@@ -82,9 +84,12 @@ func TestTrainedBits(t *testing.T) {
 	for _, preset := range Presets() {
 		c, _ := Preset(preset)
 		pictures, updates := 2000, 50
-		if c.Extractor == "identity" {
+		switch c.Extractor {
+		case "identity":
 			pictures, updates = 120, 2
 			c.Components, c.Steps, c.Batch = 2, 2, 16
+		case "conv":
+			pictures, updates, c.Batch = 120, 4, 16
 		}
 		c.MaxUpdates = updates
 		d := digits(t, pictures, 10)

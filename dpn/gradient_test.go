@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
 
@@ -56,7 +57,7 @@ func (o *oracle) forward() (f blas64.General, rstd []float64, path []blas64.Gene
 	if o.norm {
 		y := reference.New(f.Rows, f.Cols)
 		for r := range f.Rows {
-			v, s := reference.LayerNorm(f.Data[r*f.Stride:][:o.d], normEps)
+			v, s := reference.LayerNorm(f.Data[r*f.Stride:][:o.d], layer.Eps)
 			copy(y.Data[r*y.Stride:], v.V)
 			rstd = append(rstd, s.V[0])
 		}
@@ -176,7 +177,7 @@ func TestGradients(t *testing.T) {
 		t.Run(fmt.Sprintf("%s,k%d,n%d,norm=%v", c.Extractor, c.Components, c.Steps, c.LayerNorm), func(t *testing.T) {
 			m, set := smallModel(t, c)
 			s := NewTrainer(m, e)
-			var tl tally
+			var tl layer.Tally
 			at := []int32{0, 1, 2, 3, 4, 5}
 			loss := s.exact(set, at, &tl)
 
@@ -215,11 +216,16 @@ func TestGradients(t *testing.T) {
 					if p == m.potential.alpha {
 						slope = 1 - math.Exp(-x[0])
 					}
-					if got := float64(p.grad[i]); math.Abs(got-slope*g[i]) > 2e-5*slope*largest+1e-7 {
+					if got := float64(p.Grad[i]); math.Abs(got-slope*g[i]) > 2e-5*slope*largest+1e-7 {
 						t.Errorf("%s[%d]: float32 gradient %.9g, in float64 %.9g", p.Name, i, got, slope*g[i])
 					}
 				}
 			}
 		})
 	}
+}
+
+// blas is x as a matrix.
+func blas(x []float64, rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: x}
 }

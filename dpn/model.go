@@ -1,16 +1,27 @@
 package dpn
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"math"
 	"sort"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 )
+
+// Param is a tensor that training changes.
+type Param = layer.Param
+
+// groupPotential is the Group of the parameters that learn at the potential's rate.
+const groupPotential = "potential"
+
+func newParam(name string, potential bool, shape ...int) *Param {
+	p := layer.NewParam(name, shape...)
+	if potential {
+		p.Group = groupPotential
+	}
+	return p
+}
 
 // Model is a Denoising Potential Network: pixels, normalised, go through the feature
 // extractor, then uphill on the potential for Config.Steps steps, then through a linear
@@ -22,9 +33,9 @@ type Model struct {
 	Classes int
 	Norm    dataset.Normalization
 
-	extractor *linear // nil: the pixels are the features
+	extractor layer.Stack // pixels to features; empty: the pixels are the features
 	potential *Potential
-	head      *linear
+	head      *layer.Linear
 	stale     bool // parameters have changed since the potential was prepared
 }
 
@@ -35,42 +46,39 @@ const (
 	streamShuffle // and those that follow, one for each epoch
 )
 
-// New makes a network for pictures like those of a data set. Its linear layers are
+// New makes a network for pictures like those of a data set. Its layers are
 // drawn from the seed; the centres of its potential are all zero until Init.
 func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	m := &Model{Config: c, Rows: data.Train.Rows, Cols: data.Train.Cols, Classes: data.Classes, Norm: data.Norm}
-	m.build()
-	r := engine.NewRand(c.Seed, streamWeights)
-	if m.extractor != nil {
-		m.extractor.draw(r)
+	if err := m.build(); err != nil {
+		return nil, err
 	}
-	m.head.draw(r)
+	r := engine.NewRand(c.Seed, streamWeights)
+	m.extractor.Draw(r)
+	m.head.Draw(r)
 	m.potential.set(c.Scale, c.Alpha)
 	m.stale = true
 	return m, nil
 }
 
 // build makes the parameters, all zero.
-func (m *Model) build() {
-	d := m.Rows * m.Cols
-	if m.Config.Extractor == "linear" {
-		d = m.Config.Dim
-		m.extractor = newLinear("feature_extractor", m.Rows*m.Cols, d)
+func (m *Model) build() (err error) {
+	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Rows, m.Cols); err != nil {
+		return err
 	}
-	m.Config.Dim = d
-	m.potential = newPotential(m.Config.Components, d)
-	m.head = newLinear("classifier", d, m.Classes)
+	m.potential = newPotential(m.Config.Components, m.Config.Dim)
+	m.head = layer.NewLinear("classifier", m.Config.Dim, m.Classes)
+	return nil
 }
 
 // Params lists all tensors in the order of their names, which is that of a model file.
 func (m *Model) Params() []*Param {
-	list := []*Param{m.head.bias, m.head.weight, m.potential.a, m.potential.alpha, m.potential.c, m.potential.mu}
-	if m.extractor != nil {
-		list = append(list, m.extractor.bias, m.extractor.weight)
-	}
+	list := []*Param{m.potential.a, m.potential.alpha, m.potential.c, m.potential.mu}
+	list = append(list, m.head.Params()...)
+	list = append(list, m.extractor.Params()...)
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
 }
@@ -93,26 +101,12 @@ func (m *Model) Parameters() int {
 // MACs counts the multiply-adds that the dense products take for one picture.
 func (m *Model) MACs() int {
 	d := m.Dim()
-	n := m.Config.Components*d*d*m.Config.Steps + d*m.Classes
-	if m.extractor != nil {
-		n += m.extractor.in * d
-	}
-	return n
+	return m.extractor.MACs() + m.Config.Components*d*d*m.Config.Steps + m.head.MACs()
 }
 
 // WeightsSHA256 hashes all numbers, little-endian, in the order of Params: equal weights
 // give equal hashes on every machine.
-func (m *Model) WeightsSHA256() string {
-	h := sha256.New()
-	var b [4]byte
-	for _, p := range m.Params() {
-		for _, v := range p.Data {
-			binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
-			h.Write(b[:])
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
+func (m *Model) WeightsSHA256() string { return layer.SHA256(m.Params()) }
 
 // fits says whether the pictures of s are those that the network expects.
 func (m *Model) fits(s *dataset.Set) error {
@@ -150,18 +144,7 @@ func pixels(x engine.Matrix, s *dataset.Set, at []int32, table *[256]float32) {
 	}
 }
 
-// features sets y to the features of normalised pixels x. rstd receives what the
-// backward pass of the normalisation needs.
-func (m *Model) features(e *engine.Engine, y, x engine.Matrix, rstd []float32) {
-	if m.extractor == nil {
-		copy(y.Data, x.Data)
-	} else {
-		m.extractor.forward(e, y, x)
-	}
-	if m.Config.LayerNorm {
-		e.LayerNorm(y, rstd, y, normEps)
-	}
+// part returns rows [lo, hi) of a dense matrix.
+func part(m engine.Matrix, lo, hi int) engine.Matrix {
+	return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
 }
-
-// normEps is added to the variance in the normalisation of features.
-const normEps = 1e-5

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"dpnbench/dataset"
@@ -100,22 +101,15 @@ func fromFile(f *safetensors.File) (*Model, error) {
 			return nil, fmt.Errorf("settings: %w", err)
 		}
 	}
-	c.Components, c.Dim, c.Extractor = mu[0], mu[1], "identity"
-	pixels := mu[1]
-	if f.Tensor("feature_extractor.weight") != nil {
-		w, err := shape("feature_extractor.weight", 2)
-		if err != nil {
-			return nil, err
-		}
-		if w[0] != mu[1] || w[1] < 1 {
-			return nil, fmt.Errorf("tensor \"feature_extractor.weight\" has shape %v, expected [%d, pixels]", w, mu[1])
-		}
-		c.Extractor, pixels = "linear", w[1]
+	c.Components, c.Dim = mu[0], mu[1]
+	pixels, err := c.readExtractor(f, shape)
+	if err != nil {
+		return nil, err
 	}
 	if mu[0] < 1 || mu[1] < 1 || head[1] != mu[1] {
 		return nil, fmt.Errorf("tensors \"denoising_potential.mu\" and \"classifier.weight\" have shapes %v and %v, expected [k, d] and [classes, d]", mu, head)
 	}
-	if err := m.readGeometry(f.Metadata, pixels); err != nil {
+	if err := m.readGeometry(c, f.Metadata, pixels); err != nil {
 		return nil, err
 	}
 	if err := c.Validate(); err != nil {
@@ -128,7 +122,9 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		return nil, fmt.Errorf("no tensor \"denoising_potential.A\" of shape %v", []int{mu[0], mu[1], mu[1]})
 	}
 	m.Config = c
-	m.build()
+	if err := m.build(); err != nil {
+		return nil, err
+	}
 	for _, p := range m.Params() {
 		if err := copyTensor(p.Data, f, p.Name, p.Shape); err != nil {
 			return nil, err
@@ -142,9 +138,55 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	return m, nil
 }
 
+// readExtractor sets extractor and hidden layers by the tensors that there are, whose shapes
+// it checks, and returns the number of pixels of a picture; for conv, of what the convolutions
+// make of it.
+func (c *Config) readExtractor(f *safetensors.File, shape func(name string, rank int) ([]int, error)) (pixels int, err error) {
+	// linear returns the inputs of a linear layer.
+	linear := func(name string, out int) (int, error) {
+		w, err := shape(name, 2)
+		if err != nil {
+			return 0, err
+		}
+		if w[0] != out || w[1] < 1 {
+			return 0, fmt.Errorf("tensor %q has shape %v, expected [%d, inputs]", name, w, out)
+		}
+		return w[1], nil
+	}
+	c.Extractor, c.Hidden = "identity", ""
+	first := f.Tensor(extractorKey + ".0.weight")
+	switch {
+	case f.Tensor(extractorKey+".weight") != nil:
+		c.Extractor = "linear"
+		return linear(extractorKey+".weight", c.Dim)
+	case first != nil && len(first.Shape) == 4:
+		c.Extractor = "conv"
+		return linear(extractorKey+".7.weight", c.Dim)
+	case first != nil:
+		c.Extractor = "mlp"
+		last := 0
+		for last < 2*maxHidden && f.Tensor(fmt.Sprintf("%s.%d.weight", extractorKey, last+2)) != nil {
+			last += 2
+		}
+		var widths []int
+		in := c.Dim
+		for i := last; i >= 0; i -= 2 {
+			if in, err = linear(fmt.Sprintf("%s.%d.weight", extractorKey, i), in); err != nil {
+				return 0, err
+			}
+			widths = append(widths, in)
+		}
+		widths = widths[:len(widths)-1]
+		slices.Reverse(widths)
+		c.Hidden = formatWidths(widths)
+		return in, nil
+	}
+	return c.Dim, nil
+}
+
 // readGeometry takes picture size and normalisation from the metadata, or the size from
 // the number of pixels.
-func (m *Model) readGeometry(meta map[string]string, pixels int) error {
+func (m *Model) readGeometry(c Config, meta map[string]string, pixels int) error {
 	side := int(math.Sqrt(float64(pixels)))
 	m.Rows, m.Cols = side, side
 	for key, to := range map[string]*int{metaRows: &m.Rows, metaCols: &m.Cols} {
@@ -156,7 +198,11 @@ func (m *Model) readGeometry(meta map[string]string, pixels int) error {
 			*to = v
 		}
 	}
-	if pixels < 1 || m.Rows*m.Cols != pixels {
+	have := m.Rows * m.Cols
+	if c.Extractor == "conv" { // what the convolutions make of them, 16 channels of a quarter of the size
+		have = 16 * (m.Rows / 4) * (m.Cols / 4)
+	}
+	if pixels < 1 || have != pixels {
 		return fmt.Errorf("%d pixels, pictures of %d x %d", pixels, m.Rows, m.Cols)
 	}
 	for key, to := range map[string]*float32{metaMean: &m.Norm.Mean, metaStd: &m.Norm.Std} {

@@ -5,20 +5,18 @@ import (
 	"fmt"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 )
 
 const (
 	evalRows    = 512 // pictures that are evaluated together
+	extractRows = 128 // of them, go through the extractor together: its layers need memory
 	stepsAtOnce = 10  // ascent steps between two looks at the context
 )
 
 // Score is how well a model does on labelled pictures.
-type Score struct {
-	Samples  int     `json:"samples"`
-	Loss     float64 `json:"loss"`     // mean cross-entropy
-	Accuracy float64 `json:"accuracy"` // share of pictures given their label
-}
+type Score = layer.Score
 
 // Predict returns the class of every picture of s, the lower one among equals.
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
@@ -35,11 +33,11 @@ func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 
 // Score evaluates the model on s.
 func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
-	var t tally
+	var t layer.Tally
 	err := m.logits(ctx, e, s, func(lo int, logits engine.Matrix) {
-		t.add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
+		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
 	})
-	return t.score(), err
+	return t.Score(), err
 }
 
 // Features returns the features of every picture of s, n x d, before the ascent.
@@ -79,7 +77,7 @@ func (m *Model) Explain(e *engine.Engine, training bool) string {
 // Logits returns the classifier's output for denoised features x (n x d), n x classes.
 func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	y := engine.NewMatrix(x.Rows, m.Classes)
-	m.head.forward(e, y, x)
+	m.head.Forward(e, y, x, layer.Evaluation)
 	return y
 }
 
@@ -91,18 +89,20 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 	}
 	out := engine.NewMatrix(s.Len(), m.Dim())
 	x := engine.NewMatrix(min(evalRows, s.Len()), s.Pixels())
-	rstd := make([]float32, evalRows)
+	var tape layer.Tape
 	table := m.Norm.Table()
 	for lo := 0; lo < s.Len(); lo += evalRows {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 		hi := min(lo+evalRows, s.Len())
-		xb, yb := x.Slice(0, hi-lo, 0, x.Cols), out.Slice(lo, hi, 0, out.Cols)
+		xb, yb := part(x, 0, hi-lo), part(out, lo, hi)
 		pixels(xb, s.Slice(lo, hi), nil, &table)
-		yb.Data = yb.Data[:yb.Rows*yb.Cols]
-		xb.Data = xb.Data[:xb.Rows*xb.Cols]
-		m.features(e, yb, xb, rstd[:hi-lo])
+		for a := 0; a < hi-lo; a += extractRows {
+			b := min(a+extractRows, hi-lo)
+			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)
+			copy(part(yb, a, b).Data, f.Data)
+		}
 		for t := 0; t < steps; t += stepsAtOnce {
 			if err := ctx.Err(); err != nil {
 				return out, err
@@ -130,41 +130,4 @@ func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, f 
 		f(lo, m.Logits(e, x))
 	}
 	return nil
-}
-
-// tally adds up losses and right answers.
-type tally struct {
-	n, right int
-	loss     float64
-	losses   []float32
-	idx      []int32
-}
-
-// add evaluates logits against labels; grad, unless empty, receives scale times the
-// gradient of the summed loss. It returns the sum of the block's losses.
-func (t *tally) add(e *engine.Engine, logits engine.Matrix, labels []byte, grad engine.Matrix, scale float32) float64 {
-	n := logits.Rows
-	if cap(t.losses) < n {
-		t.losses, t.idx = make([]float32, n), make([]int32, n)
-	}
-	losses, idx := t.losses[:n], t.idx[:n]
-	e.ArgMax(idx, logits)
-	e.SoftmaxCrossEntropy(grad, losses, logits, labels, scale)
-	var sum float64
-	for i, y := range labels {
-		sum += float64(losses[i])
-		if idx[i] == int32(y) {
-			t.right++
-		}
-	}
-	t.n += n
-	t.loss += sum
-	return sum
-}
-
-func (t *tally) score() Score {
-	if t.n == 0 {
-		return Score{}
-	}
-	return Score{Samples: t.n, Loss: t.loss / float64(t.n), Accuracy: float64(t.right) / float64(t.n)}
 }

@@ -43,8 +43,8 @@ func (s *Trainer) save(path, data string, p progress) error {
 	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: rawAlpha, Data: s.m.potential.raw})
 	for _, q := range s.params {
 		f.Tensors = append(f.Tensors,
-			safetensors.Tensor{Name: prefixM + q.Name, Shape: q.Shape, Data: q.m},
-			safetensors.Tensor{Name: prefixV + q.Name, Shape: q.Shape, Data: q.v})
+			safetensors.Tensor{Name: prefixM + q.Name, Shape: q.Shape, Data: q.M},
+			safetensors.Tensor{Name: prefixV + q.Name, Shape: q.Shape, Data: q.V})
 	}
 	history, err := json.Marshal(p.history)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Trainer) save(path, data string, p progress) error {
 	f.Metadata[metaHistory] = string(history)
 	f.Metadata[metaSteps] = string(seconds)
 	f.Metadata[metaUpdates] = strconv.Itoa(p.updates)
-	f.Metadata[metaBeta1] = strconv.FormatFloat(s.beta1t, 'g', -1, 64)
-	f.Metadata[metaBeta2] = strconv.FormatFloat(s.beta2t, 'g', -1, 64)
+	f.Metadata[metaBeta1] = strconv.FormatFloat(s.adam.Beta1T, 'g', -1, 64)
+	f.Metadata[metaBeta2] = strconv.FormatFloat(s.adam.Beta2T, 'g', -1, 64)
 	f.Metadata[metaData] = data
 	return safetensors.WriteFile(path, f)
 }
@@ -98,10 +98,10 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 		return p, err
 	}
 	for _, q := range s.params {
-		if err := copyTensor(q.m, f, prefixM+q.Name, q.Shape); err != nil {
+		if err := copyTensor(q.M, f, prefixM+q.Name, q.Shape); err != nil {
 			return p, err
 		}
-		if err := copyTensor(q.v, f, prefixV+q.Name, q.Shape); err != nil {
+		if err := copyTensor(q.V, f, prefixV+q.Name, q.Shape); err != nil {
 			return p, err
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	if p.updates, err = strconv.Atoi(f.Metadata[metaUpdates]); err != nil || p.updates < 0 {
 		return p, fmt.Errorf("updates is %q, expected a number", f.Metadata[metaUpdates])
 	}
-	for key, to := range map[string]*float64{metaBeta1: &s.beta1t, metaBeta2: &s.beta2t} {
+	for key, to := range map[string]*float64{metaBeta1: &s.adam.Beta1T, metaBeta2: &s.adam.Beta2T} {
 		if *to, err = strconv.ParseFloat(f.Metadata[key], 64); err != nil || !(*to >= 0 && *to < 1) {
 			return p, fmt.Errorf("%s is %q, expected 0 to 1", key, f.Metadata[key])
 		}

@@ -34,9 +34,9 @@ func TestUpdateDetached(t *testing.T) {
 			t.Fatal("the centres moved")
 		}
 	}
-	for i, w := range updated.head.weight.Data { // the order of the pictures differs: so does rounding
-		if diff := math.Abs(float64(w - fitted.head.weight.Data[i])); !(diff < 1e-5) {
-			t.Fatalf("weight %d is %v, after Fit %v", i, w, fitted.head.weight.Data[i])
+	for i, w := range updated.head.Weight.Data { // the order of the pictures differs: so does rounding
+		if diff := math.Abs(float64(w - fitted.head.Weight.Data[i])); !(diff < 1e-5) {
+			t.Fatalf("weight %d is %v, after Fit %v", i, w, fitted.head.Weight.Data[i])
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestUpdate(t *testing.T) {
 	if last > first/2 {
 		t.Errorf("loss %v after 60 updates, %v before", last, first)
 	}
-	m.head.weight.Data[3] = float32(math.NaN())
+	m.head.Weight.Data[3] = float32(math.NaN())
 	before := m.WeightsSHA256()
 	var bad *NotFiniteError
 	if _, err := tr.Update(d.Train, at, 1); !errors.As(err, &bad) || bad.What != "loss" {

@@ -17,6 +17,7 @@ func TestNoAllocations(t *testing.T) {
 	m, w := make([]float32, 1200), make([]float32, 1200)
 	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3, RBC2: 1, Eps: 1e-8}
 	dist := NewMatrix(24, 5)
+	product := func(w *Worker, _, _ int) { w.Floats(10); w.MatMul(c, a, b, false) }
 	for _, call := range []struct {
 		name string
 		f    func()
@@ -25,6 +26,7 @@ func TestNoAllocations(t *testing.T) {
 		{"MatMul of transposes", func() { e.MatMul(c.T(), b.T(), a.T(), true) }},
 		{"MatMulPacked", func() { e.MatMulPacked(c, a, p, false) }},
 		{"Pack", func() { e.Pack(p, b) }},
+		{"Worker.MatMul", func() { e.Parallel(1, 0, 0, product) }},
 		{"SetFactors", func() { e.SetFactors(l.m, l.a) }},
 		{"Ascend", func() { e.Ascend(l.m, l.alpha, 3, x, nil, false) }},
 		{"Ascend and back", func() {

@@ -32,6 +32,9 @@ type Engine struct {
 	one     [1]float32
 	streams streamJob
 	every   everyJob
+
+	parallel parallelJob
+	workers  []Worker // one a thread
 }
 
 // Option changes how New makes an engine.
@@ -81,7 +84,10 @@ func New(options ...Option) (*Engine, error) {
 			return nil, fmt.Errorf("engine: %d pinned threads, but the process may use %d CPUs", s.threads, len(cpus))
 		}
 	}
-	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads)}
+	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads), workers: make([]Worker, s.threads)}
+	for i := range e.workers {
+		e.workers[i] = Worker{e: e, index: i}
+	}
 	// Pinned threads do not yield: each time the scheduler would have to change threads
 	// twice, which takes a quarter of the speed.
 	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
@@ -130,6 +136,7 @@ const (
 	slotDense              // a dense copy of a strided operand
 	slotResult             // a dense result that is then scattered
 	slotGrad
+	slotWorker // of the function of Parallel
 	slots
 )
 

@@ -60,8 +60,9 @@ writes) and the training curves. Without --out it is a new folder runs/PRESET-N.
 	f.BoolVar(&t.overwrite, "overwrite", false, "replace what an earlier run left in the folder of --out")
 	a.addExplain(c)
 	s := &t.settings
-	f.StringVar(&s.Extractor, "extractor", "", "identity (pixels), or linear (to --dim features)")
-	f.IntVar(&s.Dim, "dim", 0, "features of the linear extractor")
+	f.StringVar(&s.Extractor, "extractor", "", "identity (pixels), or to --dim features: linear, mlp, conv")
+	f.StringVar(&s.Hidden, "hidden", "", "hidden layers of the extractor mlp: `WIDTHS` such as 512-256")
+	f.IntVar(&s.Dim, "dim", 0, "features of the extractor")
 	f.BoolVar(&s.LayerNorm, "layer-norm", false, "normalise the features")
 	f.IntVar(&s.Components, "components", 0, "k, Gaussians in the mixture")
 	f.IntVar(&s.Steps, "steps", 0, "n, ascent steps")
@@ -176,6 +177,8 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		switch f.Name {
 		case "extractor":
 			c.Extractor = s.Extractor
+		case "hidden":
+			c.Hidden = s.Hidden
 		case "dim":
 			c.Dim = s.Dim
 		case "layer-norm":
@@ -213,7 +216,7 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		}
 	})
 	if flags.Changed("dim") && c.Extractor == "identity" {
-		return c, fmt.Errorf("--dim %d: the features of the extractor identity are the pixels; expected --extractor linear with it", c.Dim)
+		return c, fmt.Errorf("--dim %d: the features of the extractor identity are the pixels; expected --extractor linear, mlp or conv with it", c.Dim)
 	}
 	t.data.settle(flags, &c)
 	return c, settingError(c.Validate(), flags, from)

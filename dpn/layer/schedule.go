@@ -1,15 +1,31 @@
-package dpn
+package layer
 
 import "math"
 
-// rate returns the factor on the learning rates at update s (from 0) of all: a linear
-// rise over the warm-up, then a constant or half a cosine down to 0.
-func (c Config) rate(s, all int) float64 {
-	warm := int(math.Ceil(c.Warmup * float64(all)))
+// Schedules of the learning rate.
+const (
+	Constant = "constant"
+	Cosine   = "cosine" // half a cosine down to 0
+	Thirds   = "thirds" // a tenth from a third of the updates on, a hundredth from two thirds on (He and Su, 2023)
+)
+
+// Rate returns the factor of a schedule on the learning rate at update s (from 0) of all: a
+// linear rise over the share warmup of the updates, then the schedule.
+func Rate(schedule string, warmup float64, s, all int) float64 {
+	warm := int(math.Ceil(warmup * float64(all)))
 	if s < warm {
 		return float64(s+1) / float64(warm)
 	}
-	if c.Schedule == "constant" {
+	switch schedule {
+	case Constant:
+		return 1
+	case Thirds:
+		switch {
+		case s >= int(2*int64(all)/3):
+			return 0.01
+		case s >= all/3:
+			return 0.1
+		}
 		return 1
 	}
 	return float64(0.5*cosPi(float64(s-warm)/float64(max(all-warm, 1)))) + 0.5

@@ -1,0 +1,87 @@
+package dataset
+
+import (
+	"math"
+	"testing"
+)
+
+// TestResize holds resized pictures against the area average in float64, and checks that
+// even halving, the same size and plain pictures are exact.
+func TestResize(t *testing.T) {
+	s := Digits(1, 0, 5)
+	for _, size := range [][2]int{{10, 10}, {14, 14}, {28, 28}, {1, 1}, {7, 31}, {56, 3}} {
+		rows, cols := size[0], size[1]
+		got, err := s.Resize(rows, cols)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Len() != 5 || got.Rows != rows || got.Cols != cols || len(got.Images) != 5*rows*cols {
+			t.Fatalf("%v: %d pictures of %d x %d", size, got.Len(), got.Rows, got.Cols)
+		}
+		high, wide := 28/float64(rows), 28/float64(cols)
+		overlap := func(i, p int, step float64) float64 {
+			return max(0, min(float64(i+1)*step, float64(p+1))-max(float64(i)*step, float64(p)))
+		}
+		for i := range 5 {
+			for r := range rows {
+				for c := range cols {
+					sum := 0.0
+					for p := range 28 {
+						for q := range 28 {
+							sum += overlap(r, p, high) * overlap(c, q, wide) * float64(s.Image(i)[p*28+q])
+						}
+					}
+					if v := float64(got.Image(i)[r*cols+c]); math.Abs(v-sum/(high*wide)) > 0.5+1e-9 {
+						t.Fatalf("%v: pixel %d, %d of picture %d is %v, the mean is %v", size, r, c, i, v, sum/(high*wide))
+					}
+				}
+			}
+		}
+	}
+	for i := range s.Images {
+		s.Images[i] = 255
+	}
+	white, err := s.Resize(10, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range white.Images {
+		if v != 255 {
+			t.Fatalf("a pixel of a white picture is %d", v)
+		}
+	}
+	for _, size := range [][2]int{{0, 10}, {10, -1}, {1025, 1}} {
+		if _, err := s.Resize(size[0], size[1]); err == nil {
+			t.Errorf("%v was accepted", size)
+		}
+	}
+}
+
+func TestPerClass(t *testing.T) {
+	s := Digits(1, 0, 200)
+	got, err := s.PerClass(10, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[byte]int{}
+	at := 0
+	for i, y := range got.Labels {
+		seen[y]++
+		for s.Labels[at] != y || string(s.Image(at)) != string(got.Image(i)) { // in order
+			if at++; at == s.Len() {
+				t.Fatalf("picture %d is not one of the set, in its order", i)
+			}
+		}
+	}
+	for y := range byte(10) {
+		if seen[y] != 5 {
+			t.Errorf("%d pictures of class %d", seen[y], y)
+		}
+	}
+	if _, err := s.PerClass(10, 200); err == nil {
+		t.Error("200 of each class of 200 pictures in all")
+	}
+	if got, err := s.PerClass(3, 2); err != nil || got.Len() != 6 {
+		t.Errorf("three classes: %v, %v", got, err)
+	}
+}

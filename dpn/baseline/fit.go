@@ -1,0 +1,243 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dpnbench/dpn/layer"
+	"dpnbench/engine"
+)
+
+// Training are the settings of Fit.
+type Training struct {
+	Optimiser   string  // Adam or SGD
+	LR          float64 // learning rate
+	Momentum    float64 // of SGD
+	WeightDecay float64 // times the parameter is added to its gradient, after clipping (PyTorch's weight_decay)
+	Clip        float64 // largest norm of the gradient; 0: no limit
+	Schedule    string  // layer.Constant, layer.Cosine or layer.Thirds
+	Warmup      float64 // share of the updates over which the rate rises
+	Epochs      int
+	Batch       int // rows a minibatch
+	MaxUpdates  int // stop after so many updates; 0: no limit
+	Seed        uint64
+
+	// Noise is added to the first half of every minibatch, whose order is random: to each row
+	// normal numbers of a standard deviation between NoiseMin and NoiseMax, drawn for the
+	// row, in the units of Samples.X and before its Norm; the sum is clamped to [0, 1].
+	// NoiseMax 0: none.
+	NoiseMin, NoiseMax float64
+}
+
+// Optimisers.
+const (
+	Adam = "adam"
+	SGD  = "sgd"
+)
+
+// HeSuTraining returns the protocol of He and Su: 600 epochs of minibatches of 128, weight
+// decay 5e-4, momentum 0.9 (SGD), the learning rate divided by 10 after a third and after two
+// thirds. They searched the rate and chose the optimiser for each network.
+func HeSuTraining(optimiser string, lr float64) Training {
+	return Training{Optimiser: optimiser, LR: lr, Momentum: 0.9, WeightDecay: 5e-4, Schedule: layer.Thirds, Epochs: 600, Batch: 128, Seed: 1}
+}
+
+// Validate checks every setting.
+func (t Training) Validate() error {
+	for _, c := range []struct {
+		name string
+		ok   bool
+		v    any
+		want string
+	}{
+		{"optimiser", t.Optimiser == Adam || t.Optimiser == SGD, t.Optimiser, "adam or sgd"},
+		{"learning rate", t.LR > 0 && !math.IsInf(t.LR, 0), t.LR, "a number above 0"},
+		{"momentum", t.Momentum >= 0 && t.Momentum < 1, t.Momentum, "at least 0 and below 1"},
+		{"weight decay", t.WeightDecay >= 0 && !math.IsInf(t.WeightDecay, 0), t.WeightDecay, "a number of at least 0"},
+		{"clip", t.Clip >= 0 && !math.IsInf(t.Clip, 0), t.Clip, "a number of at least 0"},
+		{"schedule", slices.Contains([]string{layer.Constant, layer.Cosine, layer.Thirds}, t.Schedule), t.Schedule, "constant, cosine or thirds"},
+		{"warm-up", t.Warmup >= 0 && t.Warmup <= 1, t.Warmup, "0 to 1"},
+		{"epochs", t.Epochs >= 1 && t.Epochs <= 1000000, t.Epochs, "1 to 1000000"},
+		{"batch", t.Batch >= 1 && t.Batch <= 1<<20, t.Batch, "1 to 1048576"},
+		{"max updates", t.MaxUpdates >= 0, t.MaxUpdates, "a number of at least 0"},
+		{"noise", 0 <= t.NoiseMin && t.NoiseMin <= t.NoiseMax && t.NoiseMax <= 100, []float64{t.NoiseMin, t.NoiseMax}, "two numbers from 0 to 100, the lower one first"},
+	} {
+		if !c.ok {
+			return fmt.Errorf("%s %v: expected %s", c.name, c.v, c.want)
+		}
+	}
+	return nil
+}
+
+// Epoch is what training measured in one epoch, on the minibatches as they were used.
+type Epoch struct {
+	Epoch    int     `json:"epoch"` // from 1
+	Loss     float64 `json:"loss"`
+	Accuracy float64 `json:"accuracy"`
+	Updates  int     `json:"updates"` // made by the end of the epoch
+	Seconds  float64 `json:"seconds"`
+}
+
+// NotFiniteError says that training stopped because a number was infinite or NaN.
+type NotFiniteError struct {
+	Epoch, Update int    // from 1
+	What          string // "loss", or "gradient of" a tensor
+}
+
+func (e *NotFiniteError) Error() string {
+	return fmt.Sprintf("epoch %d, update %d: the %s is not finite; try a lower learning rate, or clip 1", e.Epoch, e.Update, e.What)
+}
+
+// Streams of random numbers under the seed of a training.
+const (
+	streamNoise   = iota
+	streamShuffle // and those that follow, one for each epoch
+)
+
+// Fit trains the network on s, from where it is, with a new optimiser. onEpoch, unless nil,
+// is called after every epoch. Fit stops with ctx's error when ctx ends, and with a
+// *NotFiniteError when the loss or the gradient is not finite.
+func (n *Network) Fit(ctx context.Context, e *engine.Engine, s Samples, t Training, onEpoch func(Epoch)) ([]Epoch, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.check(n.In, n.Classes); err != nil {
+		return nil, err
+	}
+	if s.Len() == 0 {
+		return nil, fmt.Errorf("no rows to train on")
+	}
+	f := newFitting(n, e, s, t)
+	perEpoch := (s.Len() + t.Batch - 1) / t.Batch
+	f.all = t.Epochs * perEpoch
+	if t.MaxUpdates > 0 {
+		f.all = min(f.all, t.MaxUpdates)
+	}
+	var history []Epoch
+	for f.updates < f.all {
+		h, err := f.epoch(ctx, len(history)+1)
+		if err != nil {
+			return history, err
+		}
+		history = append(history, h)
+		if onEpoch != nil {
+			onEpoch(h)
+		}
+	}
+	return history, nil
+}
+
+// fitting is one call of Fit.
+type fitting struct {
+	n *Network
+	e *engine.Engine
+	s Samples
+	t Training
+
+	params       []*layer.Param
+	adam         *layer.Adam
+	updates, all int
+
+	x, dy  engine.Matrix // a minibatch, dL/dlogits
+	labels []byte
+	noise  []float32
+	seed   uint64 // of the noise
+	tape   layer.Tape
+}
+
+func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
+	b := min(t.Batch, s.Len())
+	f := &fitting{n: n, e: e, s: s, t: t, params: n.Params(), adam: layer.NewAdam(),
+		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]byte, b), noise: make([]float32, n.In),
+		seed: engine.NewRand(t.Seed, streamNoise).Uint64()}
+	for _, p := range f.params {
+		p.Prepare()
+	}
+	for _, l := range n.layers {
+		if d, ok := l.(*layer.Dropout); ok {
+			d.SetPass(0)
+		}
+	}
+	return f
+}
+
+// epoch makes one pass over the rows in a new random order.
+func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
+	start := time.Now()
+	order := make([]int32, f.s.Len())
+	engine.NewRand(f.t.Seed, streamShuffle+uint64(number)).Permutation(order)
+	var tally layer.Tally
+	for lo := 0; lo < len(order) && f.updates < f.all; lo += f.t.Batch {
+		if err := ctx.Err(); err != nil {
+			return Epoch{}, err
+		}
+		if what := f.update(order[lo:min(lo+f.t.Batch, len(order))], &tally); what != "" {
+			return Epoch{}, &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
+		}
+		f.updates++
+	}
+	score := tally.Score()
+	return Epoch{Epoch: number, Loss: score.Loss, Accuracy: score.Accuracy, Updates: f.updates, Seconds: time.Since(start).Seconds()}, nil
+}
+
+// update makes one update on the rows at. It changes nothing and says what is not finite
+// where the loss or the gradient is not.
+func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
+	e, b := f.e, len(at)
+	x := engine.View(f.x.Data[:b*f.n.In], b, f.n.In)
+	dy := engine.View(f.dy.Data[:b*f.n.Classes], b, f.n.Classes)
+	labels := f.labels[:b]
+	for i, a := range at {
+		copy(x.Row(i), f.s.X.Row(int(a)))
+		labels[i] = f.s.Labels[a]
+	}
+	if f.t.NoiseMax > 0 {
+		f.addNoise(x)
+	}
+	f.s.normalise(x.Data)
+
+	y := f.n.layers.Forward(e, &f.tape, x, layer.Training)
+	if loss := tally.Add(e, y, labels, dy, 1/float32(b)); loss-loss != 0 {
+		return "loss"
+	}
+	f.n.layers.Backward(e, &f.tape, engine.Matrix{}, dy)
+	norm := layer.Norm(e, f.params)
+	if norm-norm != 0 {
+		return "gradient of " + layer.Spoiled(f.params)
+	}
+	f.step(layer.Clip(norm, f.t.Clip))
+	return ""
+}
+
+// addNoise adds noise to the first half of a minibatch. The numbers are a function of the
+// seed and of the updates so far.
+func (f *fitting) addNoise(x engine.Matrix) {
+	r := engine.NewRand(f.seed, uint64(f.updates))
+	for i := range x.Rows / 2 {
+		sigma := float32(f.t.NoiseMin + float64((f.t.NoiseMax-f.t.NoiseMin)*r.Float64()))
+		r.Normal(f.noise)
+		row := x.Row(i)
+		for j, v := range f.noise {
+			row[j] = min(max(row[j]+float32(sigma*v), 0), 1)
+		}
+	}
+}
+
+// step moves all parameters by the gradient, which counts clip times.
+func (f *fitting) step(clip float64) {
+	lr := f.t.LR * layer.Rate(f.t.Schedule, f.t.Warmup, f.updates, f.all)
+	for _, p := range f.params {
+		if f.t.WeightDecay > 0 {
+			f.e.Axpy(float32(f.t.WeightDecay/clip), p.Data, p.Grad)
+		}
+		if f.t.Optimiser == SGD {
+			layer.SGD{Momentum: f.t.Momentum}.Step(f.e, p, lr, clip)
+		} else {
+			f.adam.Step(f.e, p, p.Data, lr, clip)
+		}
+	}
+	f.adam.Next()
+}

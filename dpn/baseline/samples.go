@@ -1,0 +1,62 @@
+package baseline
+
+import (
+	"fmt"
+
+	"dpnbench/dataset"
+	"dpnbench/engine"
+)
+
+// Samples are labelled rows of numbers.
+type Samples struct {
+	X      engine.Matrix // n x d, dense
+	Labels []byte        // the class of each row
+
+	// Norm is applied to a row on its way into a network; with Std 0 the row goes in as it
+	// is.
+	Norm dataset.Normalization
+}
+
+// Pictures makes rows of the images of s: grey levels between 0 and 1.
+func Pictures(s *dataset.Set, norm dataset.Normalization) Samples {
+	x := engine.NewMatrix(s.Len(), s.Pixels())
+	for i, v := range s.Images {
+		x.Data[i] = float32(v) / 255
+	}
+	return Samples{X: x, Labels: s.Labels, Norm: norm}
+}
+
+// Len returns the number of rows.
+func (s Samples) Len() int { return s.X.Rows }
+
+// Slice returns rows [lo, hi), which share the memory of s.
+func (s Samples) Slice(lo, hi int) Samples {
+	d := s.X.Cols
+	return Samples{X: engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), Labels: s.Labels[lo:hi], Norm: s.Norm}
+}
+
+// normalise applies Norm to rows, in place.
+func (s Samples) normalise(x []float32) {
+	if s.Norm.Std == 0 {
+		return
+	}
+	for i, v := range x {
+		x[i] = (v - s.Norm.Mean) / s.Norm.Std
+	}
+}
+
+// check says whether a network with so many inputs and classes can take the rows.
+func (s Samples) check(in, classes int) error {
+	if s.X.Cols != in || s.X.CS != 1 || s.X.RS != in || len(s.X.Data) != s.X.Rows*in {
+		return fmt.Errorf("rows of %d numbers, expected dense rows of %d", s.X.Cols, in)
+	}
+	if len(s.Labels) != s.X.Rows {
+		return fmt.Errorf("%d labels for %d rows", len(s.Labels), s.X.Rows)
+	}
+	for i, y := range s.Labels {
+		if int(y) >= classes {
+			return fmt.Errorf("label %d of row %d, expected 0 to %d", y, i, classes-1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package baseline
+
+import (
+	"context"
+
+	"dpnbench/dpn/layer"
+	"dpnbench/engine"
+)
+
+// evalRows are evaluated together.
+const evalRows = 128
+
+// Predict returns the class of every row of s, the lower one among equals.
+func (n *Network) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]byte, error) {
+	out := make([]byte, 0, s.Len())
+	idx := make([]int32, evalRows)
+	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, t *layer.Tape, logits engine.Matrix) {
+		e.ArgMax(idx[:logits.Rows], logits)
+		for _, c := range idx[:logits.Rows] {
+			out = append(out, byte(c))
+		}
+	})
+	return out, err
+}
+
+// Score evaluates the network on s.
+func (n *Network) Score(ctx context.Context, e *engine.Engine, s Samples) (layer.Score, error) {
+	var t layer.Tally
+	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, _ *layer.Tape, logits engine.Matrix) {
+		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
+	})
+	return t.Score(), err
+}
+
+// Features are what a network has made of every row of Samples at one place.
+type Features struct {
+	Name string // "input", "conv 1", "hidden 1" and so on, "logits"
+	X    engine.Matrix
+}
+
+// Activations returns the normalised input, what every hidden layer gives (after ReLU, and
+// pooling) and the logits, n x width each. With batch 0 the network is as in Score; with a
+// number, BatchNorm takes its statistics from so many rows at a time instead of the
+// running averages, as in He and Su's published code (100 rows).
+func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, batch int) ([]Features, error) {
+	rows, mode := evalRows, layer.Evaluation
+	if batch > 0 {
+		rows, mode = batch, layer.BatchStatistics
+	}
+	marks := append([]mark{{"input", -1}}, n.marks...)
+	list := make([]Features, len(marks))
+	err := n.each(ctx, e, s, rows, mode, func(lo int, t *layer.Tape, _ engine.Matrix) {
+		for i, m := range marks {
+			x := t.Value(m.layer)
+			if list[i].X.Data == nil {
+				list[i] = Features{m.name, engine.NewMatrix(s.Len(), x.Cols)}
+			}
+			copy(list[i].X.Data[lo*x.Cols:], x.Data)
+		}
+	})
+	return list, err
+}
+
+// each takes s through the network, some rows at a time, and calls f with the tape and the
+// logits of each block; lo is its first row.
+func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows int, mode layer.Mode, f func(lo int, t *layer.Tape, logits engine.Matrix)) error {
+	if err := s.check(n.In, n.Classes); err != nil {
+		return err
+	}
+	x := engine.NewMatrix(min(rows, s.Len()), n.In)
+	var t layer.Tape
+	for lo := 0; lo < s.Len(); lo += rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := s.Slice(lo, min(lo+rows, s.Len()))
+		xb := engine.View(x.Data[:len(part.X.Data)], part.Len(), n.In)
+		copy(xb.Data, part.X.Data)
+		s.normalise(xb.Data)
+		f(lo, &t, n.layers.Forward(e, &t, xb, mode))
+	}
+	return nil
+}

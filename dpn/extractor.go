@@ -1,0 +1,104 @@
+package dpn
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dpnbench/dpn/layer"
+)
+
+// extractorKey is where the keys of the extractor's tensors begin.
+const extractorKey = "feature_extractor"
+
+// extractor makes the layers that turn pictures of rows x cols pixels into features, and
+// counts the features. Keys are those of PyTorch: extractorKey is an nn.Linear for the
+// extractor linear, an nn.Sequential of Linear and ReLU for mlp, and for conv one of Conv2d,
+// ReLU, MaxPool2d, Conv2d, ReLU, MaxPool2d, Flatten and Linear. LayerNorm has no tensors.
+func (c Config) extractor(rows, cols int) (s layer.Stack, dim int, err error) {
+	dim = c.Dim
+	switch c.Extractor {
+	case "identity":
+		dim = rows * cols
+	case "linear":
+		s = layer.Stack{layer.NewLinear(extractorKey, rows*cols, dim)}
+	case "mlp":
+		widths, err := parseWidths(c.Hidden)
+		if err != nil {
+			return nil, 0, err
+		}
+		in := rows * cols
+		for _, w := range widths {
+			s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, w), layer.NewReLU(w))
+			in = w
+		}
+		s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, dim))
+	case "conv":
+		if rows < 4 || cols < 4 {
+			return nil, 0, &SettingError{"extractor", c.Extractor, fmt.Sprintf("expected pictures of at least 4 x 4 pixels with it, not %d x %d", rows, cols)}
+		}
+		s = layer.Convolutions(extractorKey+".", rows, cols)
+		_, wide := s[len(s)-1].Sizes()
+		s = append(s, layer.NewLinear(extractorKey+".7", wide, dim))
+	}
+	if c.LayerNorm {
+		s = append(s, layer.NewLayerNorm(dim))
+	}
+	return s, dim, nil
+}
+
+// maxHidden bounds the number of hidden layers of the extractor mlp.
+const maxHidden = 100
+
+// parseWidths reads the widths of hidden layers: 512-256, or nothing for none.
+func parseWidths(text string) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parts := strings.Split(text, "-")
+	widths := make([]int, len(parts))
+	for i, p := range parts {
+		w, err := strconv.Atoi(p)
+		if err != nil || w < 1 || w > 1<<16 || len(parts) > maxHidden {
+			return nil, &SettingError{"hidden", text, fmt.Sprintf("expected up to %d widths from 1 to 65536, such as 512-256", maxHidden)}
+		}
+		widths[i] = w
+	}
+	return widths, nil
+}
+
+// formatWidths is the inverse of parseWidths.
+func formatWidths(widths []int) string {
+	var parts []string
+	for _, w := range widths {
+		parts = append(parts, strconv.Itoa(w))
+	}
+	return strings.Join(parts, "-")
+}
+
+// extractorSize estimates the parameters of the extractor for pictures of so many pixels, and
+// the numbers that it holds for a row in training.
+func (c Config) extractorSize(pixels int) (parameters, values float64) {
+	p, d := float64(pixels), float64(c.Dim)
+	switch c.Extractor {
+	case "linear":
+		return p * d, d
+	case "mlp":
+		widths, err := parseWidths(c.Hidden)
+		if err != nil {
+			return 0, 0 // Validate says so
+		}
+		in := p
+		for _, w := range widths {
+			parameters += in * float64(w)
+			values += 4 * float64(w)
+			in = float64(w)
+		}
+		return parameters + in*d, values + d
+	case "conv":
+		// Two convolutions to 8 and 16 channels with what follows, and two buffers for
+		// gradients.
+		return p*d + 3424, 27*p + 16*p + d
+	}
+	return 0, p
+}

@@ -1,0 +1,219 @@
+package dpn
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
+	"dpnbench/dpn/safetensors"
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+)
+
+// extractorConfigs are networks with hidden layers before the potential, for pictures of
+// 5 x 6 pixels: convolutions leave a row and a column out.
+func extractorConfigs() []Config {
+	small := Config{Extractor: "mlp", Dim: 5, Components: 3, Steps: 3, Scale: 0.5, Alpha: 0.4}
+	deep, conv := small, small
+	deep.Hidden, deep.LayerNorm = "7-6", true
+	conv.Extractor, conv.LayerNorm = "conv", true
+	return []Config{completed(small), completed(deep), completed(conv)}
+}
+
+// pictureModel is a network for random pictures of 5 x 6 pixels.
+func pictureModel(t *testing.T, c Config) (*Model, *dataset.Set) {
+	t.Helper()
+	r := engine.NewRand(6, 0)
+	set := &dataset.Set{Rows: 5, Cols: 6, Images: make([]byte, 30*4), Labels: []byte{2, 0, 1, 2}}
+	for i := range set.Images {
+		set.Images[i] = byte(r.Intn(256))
+	}
+	c.Batch = 4
+	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 3, Norm: dataset.Normalization{Mean: 0.4, Std: 0.3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Normal(m.potential.mu.Data)
+	return m, set
+}
+
+// features64 computes the features of n rows of pixels in float64.
+func features64(c Config, params map[string][]float64, x []float64, n int) []float64 {
+	linear := func(name string, x []float64) []float64 {
+		w, b := params[name+".weight"], params[name+".bias"]
+		in := len(x) / n
+		return affine(blas(x, n, in), w, b, len(b)).Data
+	}
+	relu := func(x []float64) []float64 {
+		for i, v := range x {
+			x[i] = max(v, 0)
+		}
+		return x
+	}
+	if c.Extractor == "mlp" {
+		widths, _ := parseWidths(c.Hidden)
+		for i := range widths {
+			x = relu(linear(fmt.Sprintf("feature_extractor.%d", 2*i), x))
+		}
+		return linear(fmt.Sprintf("feature_extractor.%d", 2*len(widths)), x)
+	}
+	x = relu(reference.Conv2D(x, n, params["feature_extractor.0.weight"], params["feature_extractor.0.bias"], 1, 5, 6, 5, 2))
+	x = reference.MaxPool(x, n, 8, 5, 6)
+	x = relu(reference.Conv2D(x, n, params["feature_extractor.3.weight"], params["feature_extractor.3.bias"], 8, 2, 3, 5, 2))
+	return linear("feature_extractor.7", reference.MaxPool(x, n, 16, 2, 3))
+}
+
+// TestExtractorGradients holds the gradient that reaches the layers of an extractor through
+// classifier, ascent and normalisation against central differences in float64.
+func TestExtractorGradients(t *testing.T) {
+	e := newEngine(t)
+	for _, c := range extractorConfigs() {
+		t.Run(c.Extractor+c.Hidden, func(t *testing.T) {
+			m, set := pictureModel(t, c)
+			s := NewTrainer(m, e)
+			var tl layer.Tally
+			loss := s.exact(set, []int32{0, 1, 2, 3}, &tl)
+			params := map[string][]float64{}
+			for _, p := range m.Params() {
+				params[p.Name] = reference.Vector(p.Data)
+			}
+			x := reference.Vector(s.x.Data)
+			loss64 := func() float64 {
+				o := &oracle{in: c.Dim, d: c.Dim, k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
+					params: params, x: blas(features64(c, params, x, 4), 4, c.Dim), labels: set.Labels}
+				_, _, _, _, l := o.forward()
+				return l
+			}
+			if want := loss64(); math.Abs(loss-want) > 1e-5*want {
+				t.Errorf("loss %v, in float64 %v", loss, want)
+			}
+			for _, p := range m.extractor.Params() {
+				v := params[p.Name]
+				step := max(len(v)/40, 1)
+				largest := 0.0
+				for _, g := range p.Grad {
+					largest = max(largest, math.Abs(float64(g)))
+				}
+				if largest == 0 {
+					t.Errorf("no gradient reaches %s", p.Name)
+				}
+				for i := 0; i < len(v); i += step {
+					const h = 1e-6
+					old := v[i]
+					v[i] = old + h
+					up := loss64()
+					v[i] = old - h
+					diff := (up - loss64()) / (2 * h)
+					v[i] = old
+					if got := float64(p.Grad[i]); math.Abs(got-diff) > 1e-4*largest {
+						t.Errorf("%s[%d]: gradient %.9g, central difference %.9g", p.Name, i, got, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestExtractorFiles writes models with every extractor and reads them back, with their
+// settings, and without them as PyTorch would write a state dictionary.
+func TestExtractorFiles(t *testing.T) {
+	e := newEngine(t)
+	keys := map[string][]string{
+		"mlp":    {"0.weight [5 30]", "0.bias [5]"},
+		"mlp7-6": {"0.weight [7 30]", "0.bias [7]", "2.weight [6 7]", "2.bias [6]", "4.weight [5 6]", "4.bias [5]"},
+		"conv":   {"0.weight [8 1 5 5]", "0.bias [8]", "3.weight [16 8 5 5]", "3.bias [16]", "7.weight [5 16]", "7.bias [5]"},
+	}
+	for _, c := range extractorConfigs() {
+		m, set := pictureModel(t, c)
+		var have []string
+		for _, p := range m.extractor.Params() {
+			have = append(have, strings.TrimPrefix(p.Name, "feature_extractor.")+" "+fmt.Sprint(p.Shape))
+		}
+		if want := keys[c.Extractor+c.Hidden]; !slices.Equal(have, want) {
+			t.Errorf("tensors %q, want %q", have, want)
+		}
+		path := filepath.Join(t.TempDir(), "m.safetensors")
+		if err := m.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Config != m.Config || got.WeightsSHA256() != m.WeightsSHA256() {
+			t.Errorf("read %+v, wrote %+v", got.Config, m.Config)
+		}
+		a, err := m.Features(t.Context(), e, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := got.Features(t.Context(), e, set); err != nil || !slices.Equal(a.Data, b.Data) {
+			t.Errorf("other features after reading, %v", err)
+		}
+		f := m.file(formatModel)
+		f.Metadata = map[string]string{metaRows: "5", metaCols: "6"}
+		bare, err := fromFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bare.Config.Extractor != c.Extractor || bare.Config.Hidden != c.Hidden || bare.WeightsSHA256() != m.WeightsSHA256() {
+			t.Errorf("without settings: %+v", bare.Config)
+		}
+		for i := range f.Tensors { // spoil the shape of one tensor after the other
+			old := f.Tensors[i]
+			f.Tensors[i] = safetensors.Tensor{Name: old.Name, Shape: []int{len(old.Data) + 1}, Data: make([]float32, len(old.Data)+1)}
+			if _, err := fromFile(f); err == nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s of another shape: error %v, want one line", old.Name, err)
+			}
+			f.Tensors[i] = old
+		}
+	}
+	c := extractorConfigs()[2]
+	m, _ := pictureModel(t, c)
+	f := m.file(formatModel)
+	f.Metadata[metaRows] = "8"
+	if _, err := fromFile(f); err == nil || !strings.Contains(err.Error(), "pictures of 8 x 6") {
+		t.Errorf("error %v, want one about the size of pictures", err)
+	}
+}
+
+// TestExtractorSettings checks that settings that do not fit are refused by name.
+func TestExtractorSettings(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		`hidden "7-0"`:    func(c *Config) { c.Extractor, c.Hidden = "mlp", "7-0" },
+		`hidden "7--1"`:   func(c *Config) { c.Extractor, c.Hidden = "mlp", "7--1" },
+		`hidden "99999"`:  func(c *Config) { c.Extractor, c.Hidden = "mlp", "99999" },
+		`hidden "30"`:     func(c *Config) { c.Extractor, c.Hidden = "linear", "30" },
+		"dim 0":           func(c *Config) { c.Extractor, c.Dim = "conv", 0 },
+		`extractor "cnn"`: func(c *Config) { c.Extractor = "cnn" },
+	} {
+		c, _ := Preset("compact")
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want one that begins with %q", err, want)
+		}
+	}
+	c, _ := Preset("clean")
+	set := &dataset.Set{Rows: 3, Cols: 30, Images: make([]byte, 90), Labels: []byte{0}}
+	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 1, Norm: dataset.MNISTNorm}); err == nil || !strings.Contains(err.Error(), "3 x 30") {
+		t.Errorf("error %v, want one about pictures of 3 x 30", err)
+	}
+}
+
+// TestCleanMACs holds the size of the preset clean against DESIGN 2.5: 1.05 million
+// multiply-adds a picture.
+func TestCleanMACs(t *testing.T) {
+	c, _ := Preset("clean")
+	m := newModel(t, c, digits(t, 20, 1))
+	if got, want := m.MACs(), 784*25*8+196*200*16+784*64+5*10*64*64+640; got != want {
+		t.Errorf("%d multiply-adds, want %d", got, want)
+	}
+	if b := c.TrainingBytes(784, 10, 60000); b < 50e6 || b > 400e6 {
+		t.Errorf("%g bytes for the preset clean", b)
+	}
+}

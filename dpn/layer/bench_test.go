@@ -1,0 +1,38 @@
+package layer
+
+import (
+	"fmt"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// BenchmarkLayers times passes of the layers of the small CNN on 128 pictures.
+func BenchmarkLayers(b *testing.B) {
+	for _, l := range []Layer{
+		NewConv2D("conv1", 1, 28, 28, 8, 5, 2), NewReLU(6272), NewMaxPool(8, 28, 28), NewConv2D("conv2", 8, 14, 14, 16, 5, 2),
+		NewBatchNorm("b", 100), NewDropout(640, 0.5, 1),
+	} {
+		for threads := 1; threads <= 2; threads++ {
+			e := newEngine(b, engine.WithThreads(threads))
+			for _, p := range l.Params() {
+				p.Prepare()
+			}
+			in, out := l.Sizes()
+			r := engine.NewRand(1, 0)
+			x, dy := normal(r, 128, in), normal(r, 128, out)
+			y, dx := engine.NewMatrix(128, out), engine.NewMatrix(128, in)
+			name := fmt.Sprintf("%T-%d/threads=%d", l, in, threads)
+			b.Run("forward/"+name, func(b *testing.B) {
+				for b.Loop() {
+					l.Forward(e, y, x, Training)
+				}
+			})
+			b.Run("backward/"+name, func(b *testing.B) {
+				for b.Loop() {
+					l.Backward(e, dx, x, y, dy)
+				}
+			})
+		}
+	}
+}

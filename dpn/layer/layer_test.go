@@ -1,0 +1,600 @@
+package layer
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+)
+
+// oracle computes a layer in float64 from x (n x in) and the parameters.
+type oracle func(x []float64, n int, params [][]float64) []float64
+
+// specimen is a layer in a size that a test can afford, with its float64 twin.
+type specimen struct {
+	name string
+	make func() Layer
+	want oracle
+}
+
+func specimens() []specimen {
+	list := []specimen{
+		{"linear 7-5", func() Layer { return NewLinear("l", 7, 5) }, linear64(7, 5)},
+		{"linear 33-1", func() Layer { return NewLinear("l", 33, 1) }, linear64(33, 1)},
+		{"relu 19", func() Layer { return NewReLU(19) }, relu64},
+		{"layernorm 9", func() Layer { return NewLayerNorm(9) }, norm64(9)},
+		{"batchnorm 6", func() Layer { return NewBatchNorm("b", 6) }, batch64(6)},
+		{"dropout 8", func() Layer { return NewDropout(8, 0.3, 11) }, dropout64(8, 0.3, 11)},
+	}
+	for _, s := range [][3]int{{1, 4, 4}, {3, 5, 7}, {2, 2, 3}} {
+		list = append(list, specimen{fmt.Sprintf("maxpool %dx%dx%d", s[0], s[1], s[2]),
+			func() Layer { return NewMaxPool(s[0], s[1], s[2]) }, pool64(s[0], s[1], s[2])})
+	}
+	for _, s := range [][6]int{
+		{1, 5, 5, 1, 1, 0}, {1, 5, 5, 2, 5, 0}, {1, 6, 7, 3, 5, 2}, {3, 4, 5, 14, 3, 1}, {2, 3, 3, 4, 3, 0}, {2, 1, 4, 3, 2, 1}, {2, 2, 1, 2, 5, 4},
+	} {
+		list = append(list, specimen{fmt.Sprintf("conv %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
+			func() Layer { return NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, conv64(s)})
+	}
+	return list
+}
+
+func linear64(in, out int) oracle {
+	return func(x []float64, n int, p [][]float64) []float64 {
+		y := make([]float64, n*out)
+		for i := range n {
+			for o := range out {
+				y[i*out+o] = p[1][o]
+				for j := range in {
+					y[i*out+o] += x[i*in+j] * p[0][o*in+j]
+				}
+			}
+		}
+		return y
+	}
+}
+
+func relu64(x []float64, _ int, _ [][]float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = max(v, 0)
+	}
+	return y
+}
+
+func norm64(d int) oracle {
+	return func(x []float64, n int, _ [][]float64) []float64 {
+		y := make([]float64, len(x))
+		for i := range n {
+			normalise64(y[i*d:(i+1)*d], x[i*d:(i+1)*d])
+		}
+		return y
+	}
+}
+
+func normalise64(y, x []float64) (mean, variance float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		variance += (v - mean) * (v - mean) / float64(len(x))
+	}
+	for i, v := range x {
+		y[i] = (v - mean) / math.Sqrt(variance+Eps)
+	}
+	return mean, variance
+}
+
+func batch64(d int) oracle {
+	return func(x []float64, n int, p [][]float64) []float64 {
+		y, col := make([]float64, len(x)), make([]float64, n)
+		for j := range d {
+			for i := range n {
+				col[i] = x[i*d+j]
+			}
+			normalise64(col, col)
+			for i := range n {
+				y[i*d+j] = col[i]*p[0][j] + p[1][j]
+			}
+		}
+		return y
+	}
+}
+
+func dropout64(d int, p float64, seed uint64) oracle {
+	return func(x []float64, n int, _ [][]float64) []float64 {
+		r := engine.NewRand(seed, 0)
+		y := make([]float64, len(x))
+		for i, v := range x {
+			if float64(r.Float32()) >= p {
+				y[i] = v / (1 - p)
+			}
+		}
+		return y
+	}
+}
+
+func pool64(channels, rows, cols int) oracle {
+	return func(x []float64, n int, _ [][]float64) []float64 {
+		return reference.MaxPool(x, n, channels, rows, cols)
+	}
+}
+
+func conv64(s [6]int) oracle {
+	return func(x []float64, n int, p [][]float64) []float64 {
+		return reference.Conv2D(x, n, p[0], p[1], s[0], s[1], s[2], s[4], s[5])
+	}
+}
+
+func newEngine(t testing.TB, o ...engine.Option) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func normal(r *engine.Rand, rows, cols int) engine.Matrix {
+	m := engine.NewMatrix(rows, cols)
+	r.Normal(m.Data)
+	return m
+}
+
+// drawn returns the layer with normal parameters, ready to train.
+func (s specimen) drawn() Layer {
+	l := s.make()
+	r := engine.NewRand(7, 1)
+	for _, p := range l.Params() {
+		p.Prepare()
+		r.Normal(p.Data)
+	}
+	return l
+}
+
+func doubles(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// within checks that two vectors agree to within tol of the largest element.
+func within(t *testing.T, what string, got []float32, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	largest := 0.0
+	for _, v := range want {
+		largest = max(largest, math.Abs(v))
+	}
+	for i, v := range want {
+		if !(math.Abs(float64(got[i])-v) <= tol*(largest+1e-3)) {
+			t.Fatalf("%s[%d] is %.9g, want %.9g", what, i, got[i], v)
+		}
+	}
+}
+
+// TestGradients holds forward passes against float64 and every gradient against central
+// differences of it, for the loss sum(c*y) with random c.
+func TestGradients(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
+	for _, s := range specimens() {
+		t.Run(s.name, func(t *testing.T) {
+			l := s.drawn()
+			in, out := l.Sizes()
+			const n = 5
+			r := engine.NewRand(3, 2)
+			x, dy := normal(r, n, in), normal(r, n, out)
+			y, dx := engine.NewMatrix(n, out), normal(r, n, in)
+			l.Forward(e, y, x, Training)
+			l.Backward(e, dx, x, y, dy)
+
+			x64, c := doubles(x.Data), doubles(dy.Data)
+			var params [][]float64
+			for _, p := range l.Params() {
+				params = append(params, doubles(p.Data))
+			}
+			within(t, "y", y.Data, s.want(x64, n, params), 2e-6)
+			slope := func(v []float64) []float64 {
+				loss := func() (sum float64) {
+					for i, u := range s.want(x64, n, params) {
+						sum += c[i] * u
+					}
+					return sum
+				}
+				const h = 1e-5
+				g := make([]float64, len(v))
+				for i, old := range v {
+					v[i] = old + h
+					up := loss()
+					v[i] = old - h
+					g[i] = (up - loss()) / (2 * h)
+					v[i] = old
+				}
+				return g
+			}
+			within(t, "dx", dx.Data, slope(x64), 5e-6)
+			for i, p := range l.Params() {
+				within(t, "gradient of "+p.Name, p.Grad, slope(params[i]), 5e-6)
+			}
+			first := make([][]float32, len(l.Params()))
+			for i, p := range l.Params() {
+				first[i] = append(first[i], p.Grad...)
+			}
+			l.Backward(e, engine.Matrix{}, x, y, dy)
+			for i, p := range l.Params() {
+				same(t, "gradient of "+p.Name+" without dx", p.Grad, first[i])
+			}
+		})
+	}
+}
+
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i, v := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(v) {
+			t.Fatalf("%s[%d] is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// TestBits checks that every tier and number of threads gives the same bits, in a batch
+// that is shared among threads as far as it goes.
+func TestBits(t *testing.T) {
+	for _, s := range specimens() {
+		t.Run(s.name, func(t *testing.T) {
+			var want [][]float32
+			for _, tier := range engine.Available() {
+				for threads := 1; threads <= 3; threads++ {
+					e := newEngine(t, engine.WithTier(tier), engine.WithThreads(threads), engine.WithEagerThreads())
+					l := s.drawn()
+					in, out := l.Sizes()
+					r := engine.NewRand(4, 3)
+					x, dy := normal(r, 37, in), normal(r, 37, out)
+					y, dx := engine.NewMatrix(37, out), engine.NewMatrix(37, in)
+					l.Forward(e, y, x, Training)
+					l.Backward(e, dx, x, y, dy)
+					got := [][]float32{y.Data, dx.Data}
+					for _, p := range l.Params() {
+						got = append(got, p.Grad)
+					}
+					if b, ok := l.(*BatchNorm); ok {
+						got = append(got, b.RunningMean.Data, b.RunningVar.Data)
+					}
+					l.Forward(e, y, x, Evaluation)
+					got = append(got, append([]float32(nil), y.Data...))
+					if want == nil {
+						want = got
+					}
+					for i := range want {
+						same(t, fmt.Sprintf("%v, %d threads, result %d", tier, threads, i), got[i], want[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRowsAreIndependent checks that a row's result in evaluation, and its gradient, do
+// not depend on the other rows nor on its place among them.
+func TestRowsAreIndependent(t *testing.T) {
+	e := newEngine(t)
+	const n = 9
+	for _, s := range specimens() {
+		t.Run(s.name, func(t *testing.T) {
+			l := s.drawn()
+			in, out := l.Sizes()
+			r := engine.NewRand(5, 4)
+			x, dy := normal(r, n, in), normal(r, n, out)
+			pass := func(x, dy engine.Matrix) (y, dx engine.Matrix) {
+				y, dx = engine.NewMatrix(x.Rows, out), engine.NewMatrix(x.Rows, in)
+				switch l.(type) {
+				case *BatchNorm, *Dropout: // in training they do look at the others, or at the place
+				default:
+					l.Forward(e, y, x, Training)
+					l.Backward(e, dx, x, y, dy)
+				}
+				l.Forward(e, y, x, Evaluation)
+				return y, dx
+			}
+			y, dx := pass(x, dy)
+			backwards, dback := engine.NewMatrix(n, in), engine.NewMatrix(n, out)
+			for i := range n {
+				copy(backwards.Row(n-1-i), x.Row(i))
+				copy(dback.Row(n-1-i), dy.Row(i))
+			}
+			yb, dxb := pass(backwards, dback)
+			for i := range n {
+				same(t, "y of permuted rows", yb.Row(n-1-i), y.Row(i))
+				same(t, "dx of permuted rows", dxb.Row(n-1-i), dx.Row(i))
+				y1, dx1 := pass(engine.View(x.Row(i), 1, in), engine.View(dy.Row(i), 1, out))
+				same(t, "y of a row alone", y1.Data, y.Row(i))
+				same(t, "dx of a row alone", dx1.Data, dx.Row(i))
+			}
+		})
+	}
+}
+
+// TestRunningStatistics checks the averages of BatchNorm against their definition over
+// several batches, evaluation with them, and that only training changes them.
+func TestRunningStatistics(t *testing.T) {
+	e := newEngine(t)
+	const d, n = 5, 8
+	l := NewBatchNorm("b", d)
+	for _, p := range l.Params() {
+		p.Prepare()
+	}
+	r := engine.NewRand(9, 0)
+	r.Normal(l.Weight.Data)
+	r.Normal(l.Bias.Data)
+	mean, variance := make([]float64, d), make([]float64, d)
+	for j := range d {
+		variance[j] = 1
+	}
+	col, y := make([]float64, n), engine.NewMatrix(n, d)
+	for range 4 {
+		x := normal(r, n, d)
+		for i := range x.Data {
+			x.Data[i] = x.Data[i]*3 + 2
+		}
+		l.Forward(e, y, x, Training)
+		for j := range d {
+			for i := range n {
+				col[i] = float64(x.At(i, j))
+			}
+			m, v := normalise64(col, col)
+			mean[j] = 0.9*mean[j] + 0.1*m
+			variance[j] = 0.9*variance[j] + 0.1*v*n/(n-1)
+		}
+	}
+	within(t, "running mean", l.RunningMean.Data, mean, 1e-6)
+	within(t, "running variance", l.RunningVar.Data, variance, 1e-6)
+
+	x := normal(r, 3, d)
+	y = engine.NewMatrix(3, d)
+	l.Forward(e, y, x, Evaluation)
+	want := make([]float64, 3*d)
+	for i := range want {
+		j := i % d
+		want[i] = (float64(x.Data[i])-mean[j])/math.Sqrt(variance[j]+Eps)*float64(l.Weight.Data[j]) + float64(l.Bias.Data[j])
+	}
+	within(t, "evaluation", y.Data, want, 1e-6)
+
+	batch := engine.NewMatrix(3, d)
+	l.Forward(e, batch, x, BatchStatistics)
+	within(t, "running mean after evaluation", l.RunningMean.Data, mean, 1e-6)
+	within(t, "running variance after evaluation", l.RunningVar.Data, variance, 1e-6)
+	l.Forward(e, y, x, Training)
+	same(t, "batch statistics", batch.Data, y.Data)
+
+	one, before := engine.NewMatrix(1, d), append([]float32(nil), l.RunningVar.Data...)
+	l.Forward(e, one, x.Slice(0, 1, 0, d), Training)
+	same(t, "a single row", one.Data, l.Bias.Data)
+	same(t, "running variance after a single row", l.RunningVar.Data, before)
+}
+
+// TestDropout checks that the mean stays, that every pass has a pattern of its own, which
+// SetPass brings back, and that evaluation changes nothing.
+func TestDropout(t *testing.T) {
+	e := newEngine(t)
+	const n, d = 200, 300
+	l := NewDropout(d, 0.25, 3)
+	x, y, z := engine.NewMatrix(n, d), engine.NewMatrix(n, d), engine.NewMatrix(n, d)
+	for i := range x.Data {
+		x.Data[i] = 1
+	}
+	l.Forward(e, y, x, Training)
+	sum, zeros := 0.0, 0
+	for _, v := range y.Data {
+		if sum += float64(v); v == 0 {
+			zeros++
+		} else if v != 1/float32(0.75) {
+			t.Fatalf("a number is %v, want 0 or 4/3", v)
+		}
+	}
+	// Five standard deviations of the mean of n*d numbers.
+	if mean := sum / (n * d); math.Abs(mean-1) > 5*math.Sqrt(1./3/(n*d)) {
+		t.Errorf("mean %v, %d zeros of %d", mean, zeros, n*d)
+	}
+	l.Forward(e, z, x, Training)
+	differ := 0
+	for i := range y.Data {
+		if y.Data[i] != z.Data[i] {
+			differ++
+		}
+	}
+	if differ < n*d/4 {
+		t.Errorf("the second pattern differs in %d of %d places only", differ, n*d)
+	}
+	l.SetPass(0)
+	l.Forward(e, z, x, Training)
+	same(t, "pattern of pass 0", z.Data, y.Data)
+	l.Forward(e, z, x, Evaluation)
+	same(t, "evaluation", z.Data, x.Data)
+}
+
+// TestStack holds a network of all layers against central differences through its own
+// layers in float64, and its tape against the layers one by one.
+func TestStack(t *testing.T) {
+	e := newEngine(t)
+	s := Stack{
+		NewConv2D("0", 1, 6, 6, 2, 3, 1), NewReLU(72), NewMaxPool(2, 6, 6), NewLinear("3", 18, 7),
+		NewBatchNorm("4", 7), NewDropout(7, 0.2, 5), NewLinear("6", 7, 4), NewLayerNorm(4),
+	}
+	if out, err := s.Check(36); err != nil || out != 4 {
+		t.Fatalf("Check: %d, %v", out, err)
+	}
+	if _, err := s.Check(35); err == nil {
+		t.Error("rows of 35 numbers fit")
+	}
+	if got, want := s.MACs(), 36*2*9+18*7+7*4; got != want {
+		t.Errorf("%d multiply-adds, want %d", got, want)
+	}
+	if got, want := s.Values(), 72+72+18+7+7+7+4+4; got != want {
+		t.Errorf("%d values, want %d", got, want)
+	}
+	oracles := []oracle{conv64([6]int{1, 6, 6, 2, 3, 1}), relu64, pool64(2, 6, 6), linear64(18, 7), batch64(7), dropout64(7, 0.2, 5), linear64(7, 4), norm64(4)}
+	s.Draw(engine.NewRand(1, 0))
+	var params [][][]float64
+	for _, l := range s {
+		var p [][]float64
+		for _, q := range l.Params() {
+			q.Prepare()
+			p = append(p, doubles(q.Data))
+		}
+		params = append(params, p)
+	}
+	const n = 6
+	r := engine.NewRand(2, 0)
+	x, dy, dx := normal(r, n, 36), normal(r, n, 4), engine.NewMatrix(n, 36)
+	var tape Tape
+	y := s.Forward(e, &tape, x, Training)
+	s.Backward(e, &tape, dx, dy)
+	x64 := doubles(x.Data)
+	forward := func() []float64 {
+		v := x64
+		for i, f := range oracles {
+			v = f(v, n, params[i])
+		}
+		return v
+	}
+	within(t, "y", y.Data, forward(), 2e-5)
+	slope := func(v []float64) []float64 {
+		loss := func() (sum float64) {
+			for i, u := range forward() {
+				sum += float64(dy.Data[i]) * u
+			}
+			return sum
+		}
+		const h = 1e-6
+		g := make([]float64, len(v))
+		for i, old := range v {
+			v[i] = old + h
+			up := loss()
+			v[i] = old - h
+			g[i] = (up - loss()) / (2 * h)
+			v[i] = old
+		}
+		return g
+	}
+	within(t, "dx", dx.Data, slope(x64), 1e-4)
+	largest := 0.0
+	for _, p := range s.Params() {
+		for _, g := range p.Grad {
+			largest = max(largest, math.Abs(float64(g)))
+		}
+	}
+	for i, l := range s {
+		for j, p := range l.Params() {
+			for k, v := range slope(params[i][j]) {
+				if math.Abs(float64(p.Grad[k])-v) > 1e-4*largest {
+					t.Errorf("%s[%d]: gradient %v, central difference %v", p.Name, k, p.Grad[k], v)
+				}
+			}
+		}
+	}
+}
+
+// TestOptimisers holds SGD against its definition, and checks that both find the minimum
+// of a square.
+func TestOptimisers(t *testing.T) {
+	e := newEngine(t)
+	p := NewParam("p", 3)
+	copy(p.Data, []float32{1, -2, 3})
+	p.Prepare()
+	want, m := doubles(p.Data), make([]float64, 3)
+	s := SGD{Momentum: 0.9}
+	for range 400 {
+		for j := range want {
+			p.Grad[j] = 2 * p.Data[j]
+			m[j] = 0.9*m[j] + 0.5*2*want[j]
+			want[j] -= 0.02 * m[j]
+		}
+		s.Step(e, p, 0.02, 0.5)
+		within(t, "p", p.Data, want, 1e-4)
+	}
+	copy(p.Data, []float32{1, -2, 3})
+	p.Prepare()
+	a := NewAdam()
+	for i := range 1000 {
+		for j := range p.Grad {
+			p.Grad[j] = 2 * p.Data[j]
+		}
+		a.Step(e, p, p.Data, 0.05*Rate(Cosine, 0, i, 1000), 1)
+		a.Next()
+	}
+	within(t, "p after Adam", p.Data, make([]float64, 3), 2)
+}
+
+// TestNorm checks the norm of a gradient and the name of a spoiled one.
+func TestNorm(t *testing.T) {
+	e := newEngine(t)
+	a, b := NewParam("a", 2), NewParam("b", 1)
+	a.Prepare()
+	b.Prepare()
+	copy(a.Grad, []float32{2, 3})
+	b.Grad[0] = 6
+	if got := Norm(e, []*Param{a, b}); got != 7 {
+		t.Errorf("norm %v, want 7", got)
+	}
+	if Clip(7, 0) != 1 || Clip(7, 8) != 1 || Clip(8, 2) != 0.25 {
+		t.Error("wrong factors")
+	}
+	if got := Spoiled([]*Param{a, b}); got != "" {
+		t.Errorf("%q is spoiled", got)
+	}
+	b.Grad[0] = float32(math.Inf(1))
+	if got := Spoiled([]*Param{a, b}); got != "b" {
+		t.Errorf("%q is spoiled, want b", got)
+	}
+}
+
+// TestDraw checks the range and the variance of first weights.
+func TestDraw(t *testing.T) {
+	l := NewLinear("l", 400, 300)
+	variance := func() (v, largest float64) {
+		for _, w := range l.Weight.Data {
+			v += float64(w) * float64(w) / float64(len(l.Weight.Data))
+			largest = max(largest, math.Abs(float64(w)))
+		}
+		return v, largest
+	}
+	l.Draw(engine.NewRand(1, 0))
+	if v, largest := variance(); largest > 0.05 || math.Abs(v*3*400-1) > 0.02 {
+		t.Errorf("variance %v, largest %v", v, largest)
+	}
+	l.DrawKaiming(engine.NewRand(1, 0), math.Sqrt2)
+	if v, _ := variance(); math.Abs(v*200-1) > 0.02 {
+		t.Errorf("variance %v, want 1/200", v)
+	}
+	c := NewConv2D("c", 2, 9, 9, 3, 5, 2)
+	c.Draw(engine.NewRand(1, 0))
+	for _, w := range c.Weight.Data {
+		if limit := 1 / math.Sqrt(50); math.Abs(float64(w)) > limit {
+			t.Errorf("weight %v, limit %v", w, limit)
+		}
+	}
+}
+
+// TestConv2DRefuses checks that sizes without a meaning panic.
+func TestConv2DRefuses(t *testing.T) {
+	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v was accepted", s)
+				}
+			}()
+			NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5])
+		}()
+	}
+}

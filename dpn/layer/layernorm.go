@@ -1,0 +1,34 @@
+package layer
+
+import "dpnbench/engine"
+
+// LayerNorm normalises every row to mean 0 and variance 1, without scale and shift
+// (PyTorch's LayerNorm with elementwise_affine=False, eps 1e-5).
+type LayerNorm struct {
+	width int
+	rstd  []float32 // of the last pass in training
+}
+
+// Eps is added to the variances of LayerNorm and BatchNorm, PyTorch's default.
+const Eps = 1e-5
+
+// NewLayerNorm makes a LayerNorm of rows of so many numbers.
+func NewLayerNorm(width int) *LayerNorm { return &LayerNorm{width: width} }
+
+func (l *LayerNorm) Sizes() (in, out int) { return l.width, l.width }
+func (l *LayerNorm) Params() []*Param     { return nil }
+func (l *LayerNorm) MACs() int            { return 0 }
+
+func (l *LayerNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
+	rstd := &l.rstd
+	if mode != Training {
+		rstd = new([]float32)
+	}
+	e.LayerNorm(y, room(rstd, x.Rows), x, Eps)
+}
+
+func (l *LayerNorm) Backward(e *engine.Engine, dx, _, y, dy engine.Matrix) {
+	if dx.Data != nil {
+		e.LayerNormBackward(dx, y, l.rstd, dy)
+	}
+}

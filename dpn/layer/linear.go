@@ -1,0 +1,58 @@
+package layer
+
+import (
+	"math"
+
+	"dpnbench/engine"
+)
+
+// Linear is an affine map y = x W^T + b of rows, W out x in as PyTorch keeps it.
+type Linear struct {
+	Weight, Bias *Param
+	in, out      int
+}
+
+// NewLinear makes a map with weights of zero. Its tensors are name.weight and name.bias.
+func NewLinear(name string, in, out int) *Linear {
+	return &Linear{Weight: NewParam(name+".weight", out, in), Bias: NewParam(name+".bias", out), in: in, out: out}
+}
+
+func (l *Linear) Sizes() (in, out int) { return l.in, l.out }
+func (l *Linear) Params() []*Param     { return []*Param{l.Weight, l.Bias} }
+func (l *Linear) MACs() int            { return l.in * l.out }
+
+// Draw sets weights and bias to uniform numbers within 1/sqrt(in), PyTorch's default.
+func (l *Linear) Draw(r *engine.Rand) { drawDefault(r, l.Weight, l.Bias, l.in) }
+
+// DrawKaiming sets the weights to uniform numbers of variance gain^2/in and the bias to 0,
+// so that rows keep their size through many layers: gain^2 is 2 where ReLU follows, 1
+// where nothing does (He et al., 2015; PyTorch's kaiming_uniform_).
+func (l *Linear) DrawKaiming(r *engine.Rand, gain float64) {
+	limit := float32(gain * math.Sqrt(3/float64(l.in)))
+	r.Uniform(l.Weight.Data, -limit, limit)
+	clear(l.Bias.Data)
+}
+
+// drawDefault draws weights and bias as PyTorch does unless told otherwise: uniform within
+// 1/sqrt of the number of inputs of an output.
+func drawDefault(r *engine.Rand, weight, bias *Param, inputs int) {
+	limit := float32(1 / math.Sqrt(float64(inputs)))
+	r.Uniform(weight.Data, -limit, limit)
+	r.Uniform(bias.Data, -limit, limit)
+}
+
+// Forward computes chains that start from the bias.
+func (l *Linear) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
+	for i := range y.Rows {
+		copy(y.Row(i), l.Bias.Data)
+	}
+	e.MatMul(y, x, engine.View(l.Weight.Data, l.out, l.in).T(), true)
+}
+
+func (l *Linear) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
+	e.MatMul(engine.View(l.Weight.Grad, l.out, l.in), dy.T(), x, false)
+	e.ColumnSums(l.Bias.Grad, dy, false)
+	if dx.Data != nil {
+		e.MatMul(dx, dy, engine.View(l.Weight.Data, l.out, l.in), false)
+	}
+}

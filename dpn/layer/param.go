@@ -1,0 +1,51 @@
+package layer
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+)
+
+// Param is a tensor that training changes.
+type Param struct {
+	Name  string // key in a model file
+	Shape []int
+	Data  []float32
+	Group string // which learning rate it follows, where there are several
+
+	// Made when training begins (Prepare).
+	Grad []float32
+	M, V []float32 // the optimiser's moments: Adam uses both, SGD's momentum is M
+}
+
+// NewParam makes a tensor of zeros. Without a shape it is one number.
+func NewParam(name string, shape ...int) *Param {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return &Param{Name: name, Shape: shape, Data: make([]float32, n)}
+}
+
+// Prepare makes room for the gradient, unless there is some, and moments that are zero.
+func (p *Param) Prepare() {
+	if p.Grad == nil {
+		p.Grad = make([]float32, len(p.Data))
+	}
+	p.M, p.V = make([]float32, len(p.Data)), make([]float32, len(p.Data))
+}
+
+// SHA256 hashes all numbers of params, little-endian, in order: equal weights give equal
+// hashes on every machine.
+func SHA256(params []*Param) string {
+	h := sha256.New()
+	var b [4]byte
+	for _, p := range params {
+		for _, v := range p.Data {
+			binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
+			h.Write(b[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

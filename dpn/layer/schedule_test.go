@@ -1,0 +1,38 @@
+package layer
+
+import (
+	"math"
+	"testing"
+)
+
+func TestCosPi(t *testing.T) {
+	for i := range 1001 {
+		x := float64(i) / 1000
+		if got, want := cosPi(x), math.Cos(math.Pi*x); math.Abs(got-want) > 1e-9 {
+			t.Errorf("cosPi(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestRate(t *testing.T) {
+	last := 0.0
+	rate := func(s int) float64 { return Rate(Cosine, 0.1, s, 200) }
+	for s := range 200 {
+		r := rate(s)
+		if s < 20 && (r <= last || r > 1) || s > 20 && r >= last {
+			t.Errorf("update %d: rate %v after %v", s, r, last)
+		}
+		last = r
+	}
+	if last > 1e-3 || rate(19) != 1 || math.Abs(rate(20)-1) > 1e-9 {
+		t.Errorf("rates %v, %v, ..., %v", rate(19), rate(20), last)
+	}
+	if r := Rate(Constant, 0, 0, 1); r != 1 {
+		t.Errorf("constant rate %v", r)
+	}
+	for s, want := range []float64{1, 1, 0.1, 0.1, 0.01, 0.01} {
+		if r := Rate(Thirds, 0, s, 6); r != want {
+			t.Errorf("thirds: update %d of 6: rate %v, want %v", s, r, want)
+		}
+	}
+}
