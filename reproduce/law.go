@@ -1,0 +1,196 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/baseline"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// He and Su's protocol ("A law of data separation in deep learning", PNAS 2023): pictures
+// of 10 x 10 pixels, so many training pictures of each class.
+const (
+	lawSide     = 10
+	lawPerClass = 100
+
+	// lawRate is the learning rate of SGD; a tenth of it without BatchNorm. They searched
+	// a rate for each network.
+	lawRate = 0.1
+)
+
+// LawOptions are the settings of RunLaw. The zero value is ready to use.
+type LawOptions struct {
+	Seeds  int // of weights and training, 1, 2, ... (0: 3)
+	Epochs int // (0: 600, theirs)
+
+	Progress Progress
+}
+
+// LawResult is the law of equi-separation in feed-forward networks.
+type LawResult struct {
+	Data     string       `json:"data"`
+	Side     int          `json:"side"` // of a picture, in pixels
+	Pictures int          `json:"pictures"`
+	Epochs   int          `json:"epochs"`
+	Networks []LawNetwork `json:"networks"`
+}
+
+// LawNetwork is one network over all seeds.
+type LawNetwork struct {
+	Name   string   `json:"name"`
+	Layers []string `json:"layers"` // input, hidden layers, logits
+	Runs   []LawRun `json:"runs"`
+}
+
+// LawRun is one training. D is measured on the training pictures, as He and Su do.
+type LawRun struct {
+	Seed          uint64             `json:"seed"`
+	TrainAccuracy float64            `json:"train_accuracy"`
+	TestAccuracy  float64            `json:"test_accuracy"`
+	D             []separation.Float `json:"fuzziness"`      // of each layer
+	TestD         []separation.Float `json:"test_fuzziness"` // on as many test pictures
+	Law           *separation.Law    `json:"law"`            // without the logits
+	WithLogits    *separation.Law    `json:"law_with_logits"`
+	TestLaw       *separation.Law    `json:"test_law"` // without the logits
+}
+
+// lawNetworks are the networks compared: He and Su's, and those in which they found no
+// law or leave it open.
+func lawNetworks(in, classes int) []struct {
+	name string
+	mlp  baseline.MLP
+	lr   float64
+} {
+	plain := baseline.HeSu(in, 6, classes)
+	plain.BatchNorm, plain.Kaiming = false, true
+	linear := plain
+	linear.Identity = true
+	return []struct {
+		name string
+		mlp  baseline.MLP
+		lr   float64
+	}{
+		{"BatchNorm, 3 x 100", baseline.HeSu(in, 2, classes), lawRate},
+		{"BatchNorm, 7 x 100", baseline.HeSu(in, 6, classes), lawRate},
+		{"BatchNorm, 19 x 100", baseline.HeSu(in, 18, classes), lawRate},
+		{"no BatchNorm, 7 x 100", plain, lawRate / 10},
+		{"linear, 7 x 100", linear, lawRate / 10},
+	}
+}
+
+
+// RunLaw trains the networks by He and Su's protocol and fits the law to each. Their
+// figures are of Fashion-MNIST; data says what these are of.
+func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOptions) (*LawResult, error) {
+	if o.Seeds == 0 {
+		o.Seeds = 3
+	}
+	train, err := lawSamples(data.Train, data)
+	if err != nil {
+		return nil, fmt.Errorf("law: training pictures: %w", err)
+	}
+	test, err := lawSamples(data.Test, data)
+	if err != nil {
+		return nil, fmt.Errorf("law: test pictures: %w", err)
+	}
+	tr := baseline.HeSuTraining(baseline.SGD, 0)
+	if o.Epochs > 0 {
+		tr.Epochs = o.Epochs
+	}
+	out := &LawResult{Data: data.Name, Side: lawSide, Pictures: train.Len(), Epochs: tr.Epochs}
+	networks := lawNetworks(lawSide*lawSide, data.Classes)
+	for i, n := range networks {
+		result := LawNetwork{Name: n.name}
+		for s := range o.Seeds {
+			o.Progress.at("law: "+n.name, i*o.Seeds+s, len(networks)*o.Seeds)
+			tr.Seed, tr.LR = uint64(s+1), n.lr
+			run, layers, err := lawRun(ctx, e, n.mlp, tr, train, test)
+			if err != nil {
+				return nil, fmt.Errorf("law: %s, seed %d: %w", n.name, tr.Seed, err)
+			}
+			result.Layers = layers
+			result.Runs = append(result.Runs, run)
+		}
+		out.Networks = append(out.Networks, result)
+	}
+	return out, nil
+}
+
+// lawSamples returns the first pictures of each class, made small.
+func lawSamples(s *dataset.Set, data *dataset.Data) (baseline.Samples, error) {
+	few, err := s.PerClass(data.Classes, lawPerClass)
+	if err != nil {
+		return baseline.Samples{}, err
+	}
+	if few, err = few.Resize(lawSide, lawSide); err != nil {
+		return baseline.Samples{}, err
+	}
+	return baseline.Pictures(few, data.Norm), nil
+}
+
+// lawRun trains one network and measures it.
+func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.Training, train, test baseline.Samples) (LawRun, []string, error) {
+	run := LawRun{Seed: tr.Seed}
+	n, err := baseline.NewMLP(c, tr.Seed)
+	if err != nil {
+		return run, nil, err
+	}
+	if _, err := n.Fit(ctx, e, train, tr, nil); err != nil {
+		return run, nil, err
+	}
+	var names []string
+	for _, part := range []struct {
+		samples  baseline.Samples
+		accuracy *float64
+		d        *[]separation.Float
+	}{{train, &run.TrainAccuracy, &run.D}, {test, &run.TestAccuracy, &run.TestD}} {
+		score, err := n.Score(ctx, e, part.samples)
+		if err != nil {
+			return run, nil, err
+		}
+		*part.accuracy = score.Accuracy
+		if names, *part.d, err = fuzzinessOfLayers(ctx, e, n, part.samples); err != nil {
+			return run, nil, err
+		}
+	}
+	last := len(names) - 1
+	run.Law = fit(names[:last], run.D[:last])
+	run.WithLogits = fit(names, run.D)
+	run.TestLaw = fit(names[:last], run.TestD[:last])
+	return run, names, nil
+}
+
+// fuzzinessOfLayers measures D at every layer of a network.
+func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Network, s baseline.Samples) ([]string, []separation.Float, error) {
+	list, err := n.Activations(ctx, e, s, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	var d []separation.Float
+	for _, f := range list {
+		x, err := separation.MeasureFuzziness(separation.Set{X: f.X.Data, Dim: f.X.Cols, Labels: s.Labels}, e.Threads())
+		if err != nil {
+			return nil, nil, fmt.Errorf("layer %q: %w", f.Name, err)
+		}
+		names, d = append(names, f.Name), append(d, x.D)
+	}
+	return names, d, nil
+}
+
+
+// fit returns the law of layers, or nil where it has no meaning.
+func fit(names []string, d []separation.Float) *separation.Law {
+	values := make([]float64, len(d))
+	for i, v := range d {
+		values[i] = float64(v)
+	}
+	law, err := separation.FitLaw(names, values)
+	if err != nil {
+		return nil
+	}
+	return &law
+}
