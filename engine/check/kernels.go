@@ -21,6 +21,7 @@ var kernels = []kernel{
 	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
 	{name: "log", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Log, math.Log)},
 	{name: "add", args: vectorArgs, make: elementwise(add)},
+	{name: "multiply", args: vectorArgs, make: elementwise(multiply)},
 	{name: "axpy", args: vectorArgs, make: elementwise(axpy)},
 	{name: "scale", args: vectorArgs, make: elementwise(scale)},
 	{name: "relu", args: vectorArgs, make: elementwise(relu)},
@@ -32,6 +33,7 @@ var kernels = []kernel{
 	{name: "row-dots", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), layoutArg("ly"), offsetArg, dataArg, seedArg}, make: rowDots},
 	{name: "column-sums", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg}, make: columnSums},
 	{name: "squared-distances", args: []arg{size("rows", 7), size("n", 17), size("k", 3), layoutArg("lx"), layoutArg("lc"), offsetArg, dataArg, seedArg}, make: squaredDistances},
+	{name: "weighted-squares", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: weightedSquares},
 	{name: "arg-min", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: argMin},
 	{name: "layer-norm", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), layoutArg("ly"), offsetArg, seedArg}, make: layerNorm},
 	{name: "layer-norm-backward", args: []arg{size("rows", 7), one(size("n", 17)), offsetArg, seedArg}, make: layerNormBackward},
@@ -461,6 +463,9 @@ var (
 	add = elementFunction{
 		func(_, x, y, _ float64) (float64, int) { return x + y, 1 },
 		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Add(out, x, y) }}
+	multiply = elementFunction{
+		func(_, x, y, _ float64) (float64, int) { return x * y, 1 },
+		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Multiply(out, x, y) }}
 	axpy = elementFunction{
 		func(a, x, _, old float64) (float64, int) { return a*x + old, 1 },
 		func(e *engine.Engine, out []float32, a float32, x, _ []float32) { e.Axpy(a, x, out) }}
@@ -605,6 +610,24 @@ func squaredDistances(c Case, mem *memory) trial {
 	}
 	exact(c.get("data"), tr.bound)
 	tr.run = func(e *engine.Engine) { e.SquaredDistances(out, x, y) }
+	return tr
+}
+
+func weightedSquares(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	y := mem.input(1, n, rowMajor, off, fill)
+	w := mem.input(1, n, rowMajor, off, fill)
+	out := mem.output(1, rows, rowMajor, off, fill)
+	gx, gy, gw := general(x), reference.Vector(vector(y)), reference.Vector(vector(w))
+	tr := trial{want: []float64{}, bound: []float64{}}
+	for i := range rows {
+		v, b := reference.WeightedSquares(gx.Data[i*n:(i+1)*n], gy, gw)
+		tr.want, tr.bound = append(tr.want, v), append(tr.bound, b)
+	}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { e.WeightedSquares(vector(out), x, vector(y), vector(w)) }
 	return tr
 }
 
