@@ -3,14 +3,19 @@ package engine
 import "fmt"
 
 // MixtureGradient holds the gradient of a loss with respect to the parameters of a
-// mixture with precisions P_i = A_i^T A_i.
+// mixture: of its factors A_i if its precisions are P_i = A_i^T A_i, of its weights w_i and
+// factors F_i if they are diag(w_i) + sign F_i^T F_i.
 type MixtureGradient struct {
 	Mu    []float32 // K x D
 	C     []float32 // K
 	A     []float32 // K x D x D
+	W     []float32 // K x D
+	F     []float32 // K r x D
 	Alpha float32
 
 	p []float32 // dL/dP_i, K x D x D
+
+	sums, squares, ones []float32 // see lowSumJob: (K r + K) x D, K x D, and K r + K column sums
 }
 
 // NewMixtureGradient makes room for the gradient of a mixture of k components in d
@@ -24,7 +29,8 @@ func NewMixtureGradient(k, d int) *MixtureGradient {
 
 // AscendBackward is the exact backward pass of Ascend (DESIGN 2.2). v (B x d) holds
 // dL/dx_n and receives dL/dx_0; grad receives the gradient of the parameters; a holds the
-// k matrices A_i (d x d). tr must come from an Ascend of the same mixture, with the same
+// k matrices A_i (d x d; empty for precisions of low rank, whose pass lowRankBackward
+// describes). tr must come from an Ascend of the same mixture, with the same
 // alpha, with backward set; it is used up.
 //
 // With V = dL/dx_{t+1}, for t = n-1 .. 0:
@@ -50,8 +56,13 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	if !tr.backward {
 		panic("engine: AscendBackward: the trajectory was not recorded for the backward pass")
 	}
-	length("AscendBackward", "a", len(a), m.K*m.D*m.D)
-	length("AscendBackward", "grad.A", len(grad.A), m.K*m.D*m.D)
+	if m.low != nil {
+		length("AscendBackward", "grad.W", len(grad.W), m.K*m.D)
+		length("AscendBackward", "grad.F", len(grad.F), m.K*m.low.r*m.D)
+	} else {
+		length("AscendBackward", "a", len(a), m.K*m.D*m.D)
+		length("AscendBackward", "grad.A", len(grad.A), m.K*m.D*m.D)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	target := v
@@ -63,7 +74,9 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 	grow(&tr.t, tr.Steps*tr.K*tr.Rows)
 	grow(&tr.sum, tr.Steps*tr.Rows)
-	if tr.kept {
+	if m.low != nil {
+		e.lowRankBackward(m, alpha, tr, v, grad)
+	} else if tr.kept {
 		e.pullSteps(m, alpha, tr, v, 0, tr.Steps)
 		e.accumulate(m, tr, grad, 0, tr.Steps)
 	} else { // one step at a time, in the memory of one step
@@ -78,7 +91,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grad.Alpha /= alpha
 	if tr.Steps == 0 || tr.Rows == 0 {
 		clear(grad.A)
-	} else {
+	} else if m.low == nil {
 		e.factorGradient(m, a, grad)
 	}
 	tr.backward = false

@@ -18,6 +18,8 @@ var kernels = []kernel{
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
 	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward},
+	{name: "low-rank-ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, more: lowRanks, make: lowRankAscend},
+	{name: "low-rank-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, flagArg("minus"), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: lowRanks, make: lowRankBackward},
 	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
 	{name: "log", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Log, math.Log)},
 	{name: "add", args: vectorArgs, make: elementwise(add)},
@@ -44,6 +46,16 @@ var (
 	vectorArgs  = []arg{size("n", 37), offsetArg, dataArg, seedArg}
 	functionArg = arg{name: "points", max: 3, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 1, 2, 3}}
 )
+
+// rankArg is the rank of P_i - diag(w_i); ranks above d become d.
+var rankArg = arg{name: "r", usual: 2, max: 64, sweep: []int{0, 1, 2, 3, 8, 15, 16, 17}, quickSweep: []int{0, 1, 8}}
+
+// lowRanks are pairs of k and r on both sides of the edges of panels and lanes.
+func lowRanks(bool) [][]int {
+	return [][]int{
+		{3, 2, 40, 16, 0, 2, 0, -1, 1}, {3, 4, 40, 8, 1, 2, 0, -1, 1}, {4, 3, 40, 11, 0, 2, 0, -1, 1}, {5, 33, 20, 1, 0, 1, 0, -1, 1},
+	}
+}
 
 // longVectors are lengths on both sides of the chunk that one kernel call handles.
 func longVectors(quick bool) [][]int {
@@ -399,6 +411,132 @@ func ascendBackward(c Case, mem *memory) trial {
 		copy(dc.Data, grad.C)
 		copy(da.Data, grad.A)
 		dalpha.Data[0] = grad.Alpha
+	}
+	return tr
+}
+
+// lowRankCase is a potential with precisions diag(w_i) +- F_i^T F_i.
+type lowRankCase struct {
+	*mixtureCase
+	r    int
+	sign float32
+	w, f engine.Matrix
+	low  *reference.LowRank
+}
+
+func newLowRankCase(cs Case, mem *memory, k, d int, r *engine.Rand) *lowRankCase {
+	off, normal := cs.get("offset"), filler(r, 0)
+	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, alpha: 0.25}, r: min(cs.get("r"), d), sign: 1}
+	if cs.get("minus") == 1 {
+		l.sign = -1
+	}
+	l.mu = mem.input(1, k*d, rowMajor, off, normal)
+	l.c = mem.input(1, k, rowMajor, off, func() float32 { return 0.5 * normal() })
+	l.w = mem.input(1, k*d, rowMajor, off, func() float32 { return 0.5 + r.Float32() })
+	scale := float32(0.5 / math.Sqrt(float64(d)*float64(l.r+1)))
+	l.f = mem.input(1, k*l.r*d, rowMajor, off, func() float32 { return scale * normal() })
+	l.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(l.c)), Alpha: float64(l.alpha),
+		Mu: reference.FromFloat32(vector(l.mu), k, d, d, 1)}
+	l.low = &reference.LowRank{Sign: float64(l.sign),
+		W: reference.FromFloat32(vector(l.w), k, d, d, 1), F: reference.FromFloat32(vector(l.f), k*l.r, d, d, 1)}
+	return l
+}
+
+func (l *lowRankCase) engine(e *engine.Engine) *engine.Mixture {
+	m := engine.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
+	e.SetLowRank(m, vector(l.w), vector(l.f), l.sign)
+	return m
+}
+
+// trajectory ascends from the rows of x in pure Go.
+func (l *lowRankCase) trajectory(x engine.Matrix, steps int) *engine.Trajectory {
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	defer base.Close()
+	first := engine.NewMatrix(x.Rows, x.Cols)
+	for i := range x.Rows {
+		for j := range x.Cols {
+			first.Set(i, j, x.At(i, j))
+		}
+	}
+	var known engine.Trajectory
+	base.Ascend(l.engine(base), l.alpha, steps, first, &known, false)
+	return &known
+}
+
+// lowRankAscend is ascend for precisions of low rank, with their own formulas and bounds.
+func lowRankAscend(c Case, mem *memory) trial {
+	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
+	l := newLowRankCase(c, mem, k, d, r)
+	fill := filler(r, 0)
+	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
+	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
+	res := mem.output(steps, k*rows, rowMajor, -1, fill)
+	phi := mem.output(steps, rows, rowMajor, -1, fill)
+	known := l.trajectory(x, steps)
+	last, lastBound := general(known.XAt(0)).Data, make([]float64, rows*d)
+	wr, br := make([]float64, steps*k*rows), make([]float64, steps*k*rows)
+	var wx, bx, wp, bp []float64
+	for t := range steps {
+		xt := general(known.XAt(t))
+		wx, bx = append(wx, last...), append(bx, lastBound...)
+		last, lastBound = nil, nil
+		for b := range rows {
+			row := xt.Data[b*d : (b+1)*d]
+			v, ev := l.oracle.StepLowRank(l.low, row), l.oracle.AtLowRank(l.low, row)
+			last, lastBound = append(last, v.V...), append(lastBound, v.E...)
+			wp, bp = append(wp, ev.Phi.V[0]), append(bp, ev.Phi.E[0])
+			for i := range k {
+				at := (t*k+i)*rows + b
+				wr[at], br[at] = ev.R.V[i], ev.R.E[i]
+			}
+		}
+	}
+	var tr trial
+	for _, p := range [][2][]float64{{last, lastBound}, {wx, bx}, {last, lastBound}, {wr, br}, {wp, bp}} {
+		tr.want, tr.bound = append(tr.want, p[0]...), append(tr.bound, p[1]...)
+	}
+	tr.run = func(e *engine.Engine) {
+		var t engine.Trajectory
+		e.Ascend(l.engine(e), l.alpha, steps, x, &t, false)
+		copy(path.Data, t.X)
+		copy(res.Data, t.R)
+		copy(phi.Data, t.Phi)
+	}
+	return tr
+}
+
+// lowRankBackward is ascendBackward for precisions of low rank.
+func lowRankBackward(c Case, mem *memory) trial {
+	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
+	l := newLowRankCase(c, mem, k, d, r)
+	fill := filler(r, 0)
+	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
+	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
+	var outs []engine.Matrix
+	for _, n := range []int{k * d, k, k * d, k * l.r * d, 1} {
+		outs = append(outs, mem.output(1, n, rowMajor, -1, fill))
+	}
+	known := l.trajectory(x, steps)
+	var path []blas64.General
+	for t := range steps + 1 {
+		path = append(path, general(known.XAt(t)))
+	}
+	g := l.oracle.BackwardLowRank(l.low, path, general(v))
+	var tr trial
+	for _, w := range []reference.Value{g.V, g.Mu, g.C, g.W, g.F, g.Alpha} {
+		tr.want, tr.bound = append(tr.want, w.V...), append(tr.bound, w.E...)
+	}
+	tr.run = func(e *engine.Engine) {
+		mix := l.engine(e)
+		var t engine.Trajectory
+		y := engine.NewMatrix(rows, d)
+		copy(y.Data, x.Data)
+		e.Ascend(mix, l.alpha, steps, y, &t, true)
+		grad := engine.NewLowRankGradient(k, d, l.r)
+		e.AscendBackward(mix, l.alpha, nil, &t, v, grad)
+		for i, from := range [][]float32{grad.Mu, grad.C, grad.W, grad.F, {grad.Alpha}} {
+			copy(outs[i].Data, from)
+		}
 	}
 	return tr
 }
