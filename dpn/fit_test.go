@@ -294,7 +294,7 @@ func TestDetached(t *testing.T) {
 			t.Fatalf("centre number %d moved from %v to %v", i, centres[i], v)
 		}
 	}
-	if m.potential.Alpha() != 0.1 || m.potential.a.Data[0] != 1 || m.potential.a.Data[1] != 0 {
+	if m.potential.Alpha() != 0.1 || m.potential.form.factors()[0] != 1 || m.potential.form.factors()[1] != 0 {
 		t.Error("alpha or A changed")
 	}
 	after, err := m.Score(context.Background(), e, d.Test)

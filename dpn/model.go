@@ -33,6 +33,8 @@ const (
 	streamWeights = iota
 	streamKMeans
 	streamShuffle // and those that follow, one for each epoch
+
+	streamClasses = 1 << 32 // and those that follow: k-means in one class each
 )
 
 // New makes a network for pictures like those of a data set. Its linear layers are
@@ -42,32 +44,42 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Config: c, Rows: data.Train.Rows, Cols: data.Train.Cols, Classes: data.Classes, Norm: data.Norm}
+	if err := c.checkRank(m.width()); err != nil {
+		return nil, err
+	}
 	m.build()
 	r := engine.NewRand(c.Seed, streamWeights)
 	if m.extractor != nil {
 		m.extractor.draw(r)
 	}
 	m.head.draw(r)
-	m.potential.set(c.Scale, c.Alpha)
+	m.potential.set(c.Alpha, r)
 	m.stale = true
 	return m, nil
 }
 
+// width is the number of features that the settings and the pictures ask for.
+func (m *Model) width() int {
+	if m.Config.Extractor == "linear" {
+		return m.Config.Dim
+	}
+	return m.Rows * m.Cols
+}
+
 // build makes the parameters, all zero.
 func (m *Model) build() {
-	d := m.Rows * m.Cols
+	d := m.width()
 	if m.Config.Extractor == "linear" {
-		d = m.Config.Dim
 		m.extractor = newLinear("feature_extractor", m.Rows*m.Cols, d)
 	}
 	m.Config.Dim = d
-	m.potential = newPotential(m.Config.Components, d)
+	m.potential = newPotential(m.Config, d)
 	m.head = newLinear("classifier", d, m.Classes)
 }
 
 // Params lists all tensors in the order of their names, which is that of a model file.
 func (m *Model) Params() []*Param {
-	list := []*Param{m.head.bias, m.head.weight, m.potential.a, m.potential.alpha, m.potential.c, m.potential.mu}
+	list := append([]*Param{m.head.bias, m.head.weight}, m.potential.params()...)
 	if m.extractor != nil {
 		list = append(list, m.extractor.bias, m.extractor.weight)
 	}
@@ -90,10 +102,11 @@ func (m *Model) Parameters() int {
 	return n
 }
 
-// MACs counts the multiply-adds that the dense products take for one picture.
+// MACs counts the multiply-adds that the dense products take for one picture: k d^2 a step
+// with full or tied precisions, k d (2 r + 3) with those of rank r.
 func (m *Model) MACs() int {
 	d := m.Dim()
-	n := m.Config.Components*d*d*m.Config.Steps + d*m.Classes
+	n := m.Config.stepMACs(d)*m.Config.Steps + d*m.Classes
 	if m.extractor != nil {
 		n += m.extractor.in * d
 	}

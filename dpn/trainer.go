@@ -41,8 +41,8 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	if m.Config.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
-		p.grad = engine.NewMixtureGradient(p.K, p.D)
-		p.a.grad, p.mu.grad, p.c.grad = p.grad.A, p.grad.Mu, p.grad.C
+		p.grad = p.form.newGradient()
+		p.mu.grad, p.c.grad = p.grad.Mu, p.grad.C
 	}
 	for _, p := range s.params {
 		if p.grad == nil {
@@ -114,7 +114,8 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *tally) float64 {
 
 	loss := s.classify(f, v, set, at, t)
 
-	e.AscendBackward(p.mixture, p.Alpha(), p.a.Data, &s.path, v, p.grad)
+	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), &s.path, v, p.grad)
+	p.form.gradient(e, p.grad)
 	p.alpha.grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
 	if m.extractor != nil {
 		if m.Config.LayerNorm {
@@ -199,6 +200,7 @@ func (s *Trainer) update(rate, norm float64) {
 	s.beta2t = float64(s.beta2t * beta2)
 	if c.Gradient == "exact" {
 		s.m.potential.alpha.Data[0] = softplus(s.m.potential.raw[0])
+		s.m.potential.form.retract(s.e)
 		s.m.stale = true
 	}
 }

@@ -8,7 +8,7 @@ import "fmt"
 type MixtureGradient struct {
 	Mu    []float32 // K x D
 	C     []float32 // K
-	A     []float32 // K x D x D
+	A     []float32 // K x D x D; D x D of a tied mixture
 	W     []float32 // K x D
 	F     []float32 // K r x D
 	Alpha float32
@@ -27,6 +27,14 @@ func NewMixtureGradient(k, d int) *MixtureGradient {
 	}
 }
 
+// NewTiedGradient is NewMixtureGradient for a tied mixture.
+func NewTiedGradient(k, d int) *MixtureGradient {
+	return &MixtureGradient{
+		Mu: alignedFloats(k * d), C: make([]float32, k),
+		A: alignedFloats(d * d), p: alignedFloats(k * d * d),
+	}
+}
+
 // AscendBackward is the exact backward pass of Ascend (DESIGN 2.2). v (B x d) holds
 // dL/dx_n and receives dL/dx_0; grad receives the gradient of the parameters; a holds the
 // k matrices A_i (d x d; empty for precisions of low rank, whose pass lowRankBackward
@@ -40,7 +48,7 @@ func NewMixtureGradient(k, d int) *MixtureGradient {
 //	E_i = -r_i (U P_i) - t_i G_i                           dmu_i -= colsum(E_i)
 //	V += sum_i E_i           dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
 //
-// and dA_i = A_i (dP_i + dP_i^T). (The last term of the second line is
+// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The last term of the second line is
 // sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
 //
 // There are two passes over all steps: one in which a thread takes a block of rows from
@@ -60,8 +68,8 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		length("AscendBackward", "grad.W", len(grad.W), m.K*m.D)
 		length("AscendBackward", "grad.F", len(grad.F), m.K*m.low.r*m.D)
 	} else {
-		length("AscendBackward", "a", len(a), m.K*m.D*m.D)
-		length("AscendBackward", "grad.A", len(grad.A), m.K*m.D*m.D)
+		length("AscendBackward", "a", len(a), len(m.p)*m.D*m.D)
+		length("AscendBackward", "grad.A", len(grad.A), len(m.p)*m.D*m.D)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,6 +100,10 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	if tr.Steps == 0 || tr.Rows == 0 {
 		clear(grad.A)
 	} else if m.low == nil {
+		for i := len(m.p); i < m.K; i++ { // one P for all: the sum of dP_i in increasing i
+			n := m.D * m.D
+			e.each(sliceJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
+		}
 		e.factorGradient(m, a, grad)
 	}
 	tr.backward = false
@@ -163,7 +175,7 @@ func (j *pullJob) run(worker, task int) {
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		clear(total)
 		for i := range m.K {
-			e.multiply(worker, y, u, &operand{packed: &m.p[i]}, 0, e.k.panels(d), false)
+			e.multiply(worker, y, u, &operand{packed: m.precision(i)}, 0, e.k.panels(d), false)
 			g := tr.gAt(t, i, r0, r1)
 			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
 			e.k.add(total, total, g.Data)
@@ -296,11 +308,12 @@ func (j *gradientJob) centre(i int) {
 // factorGradient sets dA_i = A_i (dP_i + dP_i^T).
 func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient) {
 	d := float64(m.D)
-	flops := 2 * float64(m.K) * d * d * d
+	n := len(m.p)
+	flops := 2 * float64(n) * d * d * d
 	j := &e.factors
 	*j = factorJob{e: e, m: m, a: a, grad: grad}
-	j.parts = min(max(2*e.Threads()/m.K, 1), m.D)
-	e.run(j, m.K*j.parts, flops)
+	j.parts = min(max(2*e.Threads()/n, 1), m.D)
+	e.run(j, n*j.parts, flops)
 	*j = factorJob{}
 }
 

@@ -14,7 +14,7 @@ type Mixture struct {
 	K, D int
 	Mu   []float32 // K x D
 	C    []float32 // K, the log weights
-	p    []Packed  // K packed D x D matrices; symmetric, so they serve the backward pass too
+	p    []Packed  // K packed D x D matrices, or one for all; symmetric, so they serve the backward pass too
 	low  *lowRank  // in place of p: diagonal up to a low rank
 }
 
@@ -25,6 +25,17 @@ func NewMixture(k, d int, mu, c []float32) *Mixture {
 	m.p = make([]Packed, k)
 	return m
 }
+
+// NewTiedMixture makes a mixture whose components share one precision: SetPrecisions takes
+// a single matrix P, SetFactors and AscendBackward a single A.
+func NewTiedMixture(k, d int, mu, c []float32) *Mixture {
+	m := newMixture("NewTiedMixture", k, d, mu, c)
+	m.p = make([]Packed, 1)
+	return m
+}
+
+// precision returns P_i.
+func (m *Mixture) precision(i int) *Packed { return &m.p[min(i, len(m.p)-1)] }
 
 func newMixture(call string, k, d int, mu, c []float32) *Mixture {
 	if k < 1 || d < 1 {
@@ -62,10 +73,10 @@ func (m *Mixture) mu(i int) []float32 { return m.Mu[i*m.D : (i+1)*m.D] }
 // SetPrecisions sets P_i to the i-th of the k symmetric d x d matrices in p.
 func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 	m.dense("SetPrecisions")
-	length("SetPrecisions", "p", len(p), m.K*m.D*m.D)
+	length("SetPrecisions", "p", len(p), len(m.p)*m.D*m.D)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := range m.K {
+	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
@@ -75,19 +86,20 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 // symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits.
 func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	m.dense("SetFactors")
-	length("SetFactors", "a", len(a), m.K*m.D*m.D)
+	n := len(m.p)
+	length("SetFactors", "a", len(a), n*m.D*m.D)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := float64(m.D)
-	flops := float64(m.K) * d * d * (d + 1)
+	flops := float64(n) * d * d * (d + 1)
 	j := &e.gramJob
 	*j = gramJob{e: e, m: m, a: a}
 	// Split the panels of each component only as far as the threads need it.
-	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
+	j.parts = min(max(2*e.Threads()/n, 1), e.k.panels(m.D))
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
-	e.run(j, m.K*j.parts, flops)
+	e.run(j, n*j.parts, flops)
 	*j = gramJob{}
 }
 
@@ -224,6 +236,6 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 	rows, ld := x.Rows, leading(m.D)
 	d := Matrix{Data: e.scratch[worker].floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
 	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
-	e.multiply(worker, g, d, &operand{packed: &m.p[i]}, 0, e.k.panels(m.D), false)
+	e.multiply(worker, g, d, &operand{packed: m.precision(i)}, 0, e.k.panels(m.D), false)
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }

@@ -101,7 +101,7 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 
 // PlanMixture returns how Ascend would run so many rows on m. Precisions of low rank are
 // shared by rows, in blocks as high as they can be; nothing of size d is kept for each
-// component, so that KeepsG does not matter.
+// component, so that KeepsG does not matter. One P for all is planned for as k of them.
 func (e *Engine) PlanMixture(m *Mixture, rows, steps int) AscentPlan {
 	if m.low == nil {
 		return e.PlanAscent(rows, m.K, m.D, steps)
