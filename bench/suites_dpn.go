@@ -14,6 +14,8 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
+
+	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // digits opens a few of the built-in digits.
@@ -160,6 +162,9 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	if c.Gradient == "exact" {
 		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
 	}
+	if c.Form == dpn.FormLowRank || c.Form == dpn.FormFlat {
+		flop = lowRankFlop(c.Rank, d, c.Components, c.Steps, c.Batch, c.Gradient == "exact")
+	}
 	if c.Extractor != "identity" {
 		flop += 4 * float64(pixels) * fd * batch
 	}
@@ -206,8 +211,18 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	}
 }
 
-// checkLogits compares the outputs of a fresh network with float64. Its precisions are
-// still A = s0 I, for which P = s0^2 I needs no product, and its log weights 0.
+// lowRankFlop counts the products of n steps, forward or also back, on precisions that are
+// diagonal up to rank r.
+func lowRankFlop(r, d, k, n, batch int, back bool) float64 {
+	rows := 2*r + 2 // of d numbers a component
+	if back {
+		rows += 4*r + 9
+	}
+	return 2 * float64(rows) * float64(d) * float64(k) * float64(n) * float64(batch)
+}
+
+// checkLogits compares the outputs of a fresh network with float64. Its log weights are
+// still 0.
 func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error) {
 	f, err := m.Features(context.Background(), e, s)
 	if err != nil {
@@ -217,19 +232,7 @@ func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error)
 	if err != nil {
 		return "", err
 	}
-	p := m.Potential()
-	o := &reference.Potential{K: p.K, D: p.D, C: make([]float64, p.K), Alpha: float64(p.Alpha())}
-	o.Mu = reference.FromFloat32(p.Centres().Data, p.K, p.D, p.D, 1)
-	s0 := float64(float32(m.Config.Scale))
-	precision := reference.New(p.D, p.D)
-	for j := range p.D {
-		precision.Data[j*precision.Stride+j] = s0 * s0
-	}
-	for range p.K {
-		o.P = append(o.P, precision)
-	}
-	path := o.Ascend(reference.FromFloat32(f.Data, f.Rows, f.Cols, f.RS, 1), m.Config.Steps)
-	want := path[len(path)-1]
+	want := ascendInFull(m.Potential(), reference.FromFloat32(f.Data, f.Rows, f.Cols, f.RS, 1), m.Config.Steps)
 	for i := range x.Rows {
 		var apart, size float64
 		for j := range x.Cols {
@@ -242,6 +245,36 @@ func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error)
 		}
 	}
 	return fmt.Sprintf("x_n of %d pictures before the first update within 1e-4 of float64", x.Rows), nil
+}
+
+// ascendInFull takes the rows of x uphill in float64, a component after the other, because
+// all precisions in full would need gigabytes.
+func ascendInFull(p *dpn.Potential, x blas64.General, steps int) blas64.General {
+	centres := p.Centres()
+	one := reference.Potential{K: 1, D: p.D, C: []float64{0}}
+	for range steps {
+		evs := make([][]*reference.Evaluation, x.Rows)
+		for i := range p.K {
+			one.Mu = reference.FromFloat32(centres.Row(i), 1, p.D, p.D, 1)
+			one.P = []blas64.General{{Rows: p.D, Cols: p.D, Stride: p.D, Data: p.Precision(i)}}
+			for b := range x.Rows {
+				evs[b] = append(evs[b], one.At(x.Data[b*x.Stride:b*x.Stride+p.D]))
+			}
+		}
+		for b := range x.Rows {
+			q := make([]float64, p.K)
+			for i, ev := range evs[b] {
+				q[i] = ev.Q.V[0]
+			}
+			r, _ := reference.LogSumExp(q, make([]float64, p.K))
+			for i, ev := range evs[b] {
+				for j, g := range ev.Grad.V {
+					x.Data[b*x.Stride+j] += float64(p.Alpha()) * r.V[i] * g
+				}
+			}
+		}
+	}
+	return x
 }
 
 // --- load

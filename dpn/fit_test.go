@@ -53,11 +53,13 @@ func tiny() Config {
 
 // trainedHashes are the hashes of the weights after a short training of each preset on
 // built-in digits, on every tier, number of threads and machine. The networks in pixel
-// space have two components and steps only, for the sake of pure Go.
+// space have few components and two steps only, for the sake of pure Go.
 var trainedHashes = map[string]string{
 	"compact":   "eb6640a03f2cb5c4",
 	"paper":     "a7c38bf1fdd49b92",
 	"published": "ef25d53fc0045eac",
+	"raw":       "be6a89087fdc5866",
+	"robust":    "79b0b9d45aefe7dd",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of
@@ -85,6 +87,9 @@ func TestTrainedBits(t *testing.T) {
 		if c.Extractor == "identity" {
 			pictures, updates = 120, 2
 			c.Components, c.Steps, c.Batch = 2, 2, 16
+			if c.Init == "classwise" {
+				c.Components = 10
+			}
 		}
 		c.MaxUpdates = updates
 		d := digits(t, pictures, 10)

@@ -94,6 +94,9 @@ func (f *denseForm) precision(i int) []float64 {
 // float64, so the result is symmetric.
 func addOuter(p []float64, s float64, v []float32) {
 	for i, x := range v {
+		if x == 0 { // most of a factor before it learns
+			continue
+		}
 		row := p[i*len(v) : (i+1)*len(v)]
 		for j, y := range v {
 			row[j] += float64(s * (float64(x) * float64(y)))
