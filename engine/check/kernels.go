@@ -17,7 +17,8 @@ var kernels = []kernel{
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
-	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward},
+	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(false)},
+	{name: "tied-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(true)},
 	{name: "low-rank-ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, more: lowRanks, make: lowRankAscend},
 	{name: "low-rank-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, flagArg("minus"), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: lowRanks, make: lowRankBackward},
 	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
@@ -227,9 +228,10 @@ func setFactors(c Case, mem *memory) trial {
 }
 
 // mixtureCase is a potential with inputs in guarded memory: symmetric precisions, of
-// which P_i = A_i^T A_i as the engine's products compute it.
+// which P_i = A_i^T A_i as the engine's products compute it, or one for all components.
 type mixtureCase struct {
 	k, d     int
+	tied     bool
 	mu, c, a engine.Matrix
 	p        []float32
 	alpha    float32
@@ -237,18 +239,22 @@ type mixtureCase struct {
 	factors  []blas64.General
 }
 
-func newMixtureCase(cs Case, mem *memory, k, d int, r *engine.Rand) *mixtureCase {
+func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *engine.Rand) *mixtureCase {
+	n := k // matrices
+	if tied {
+		n = 1
+	}
 	off := cs.get("offset")
 	normal := filler(r, 0)
 	scaled := func(s float32) func() float32 { return func() float32 { return s * normal() } }
-	m := &mixtureCase{k: k, d: d, alpha: 0.25}
+	m := &mixtureCase{k: k, d: d, tied: tied, alpha: 0.25}
 	m.mu = mem.input(1, k*d, rowMajor, off, normal)
 	m.c = mem.input(1, k, rowMajor, off, scaled(0.5))
-	m.a = mem.input(1, k*d*d, rowMajor, off, scaled(float32(0.5/math.Sqrt(float64(d)))))
-	m.p = make([]float32, k*d*d)
+	m.a = mem.input(1, n*d*d, rowMajor, off, scaled(float32(0.5/math.Sqrt(float64(d)))))
+	m.p = make([]float32, n*d*d)
 	m.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(m.c)), Alpha: float64(m.alpha),
 		Mu: reference.FromFloat32(vector(m.mu), k, d, d, 1)}
-	for i := range k {
+	for i := range n {
 		a := vector(m.a)[i*d*d : (i+1)*d*d]
 		for j := range d {
 			a[j*d+j] += 0.7
@@ -257,6 +263,9 @@ func newMixtureCase(cs Case, mem *memory, k, d int, r *engine.Rand) *mixtureCase
 		chains(p, engine.View(a, d, d))
 		m.oracle.P = append(m.oracle.P, general(p))
 		m.factors = append(m.factors, reference.FromFloat32(a, d, d, d, 1))
+	}
+	for len(m.oracle.P) < k {
+		m.oracle.P = append(m.oracle.P, m.oracle.P[0])
 	}
 	return m
 }
@@ -276,13 +285,16 @@ func chains(p, a engine.Matrix) {
 
 func (m *mixtureCase) engine(e *engine.Engine) *engine.Mixture {
 	x := engine.NewMixture(m.k, m.d, vector(m.mu), vector(m.c))
+	if m.tied {
+		x = engine.NewTiedMixture(m.k, m.d, vector(m.mu), vector(m.c))
+	}
 	e.SetPrecisions(x, m.p)
 	return x
 }
 
 func quadGrad(c Case, mem *memory) trial {
 	rows, d, r := c.get("rows"), c.get("d"), c.rand()
-	m := newMixtureCase(c, mem, 1, d, r)
+	m := newMixtureCase(c, mem, 1, d, false, r)
 	fill := filler(r, 0)
 	x := mem.input(rows, d, layout(c.get("lx")), c.get("offset"), fill)
 	g := mem.output(rows, d, layout(c.get("lg")), c.get("offset"), fill)
@@ -328,7 +340,7 @@ func logSumExp(c Case, mem *memory) trial {
 // trajectory, which the tiers share bit by bit: it is computed once, by pure Go.
 func ascend(c Case, mem *memory) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
-	m := newMixtureCase(c, mem, k, d, r)
+	m := newMixtureCase(c, mem, k, d, false, r)
 	fill := filler(r, 0)
 	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
 	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
@@ -372,15 +384,20 @@ func ascend(c Case, mem *memory) trial {
 	return tr
 }
 
-func ascendBackward(c Case, mem *memory) trial {
+// ascendBackward checks the backward pass of full or of tied precisions.
+func ascendBackward(tied bool) func(Case, *memory) trial {
+	return func(c Case, mem *memory) trial { return backwardTrial(c, mem, tied) }
+}
+
+func backwardTrial(c Case, mem *memory, tied bool) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
-	m := newMixtureCase(c, mem, k, d, r)
+	m := newMixtureCase(c, mem, k, d, tied, r)
 	fill := filler(r, 0)
 	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
 	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
 	dmu := mem.output(1, k*d, rowMajor, -1, fill)
 	dc := mem.output(1, k, rowMajor, -1, fill)
-	da := mem.output(1, k*d*d, rowMajor, -1, fill)
+	da := mem.output(1, len(m.p), rowMajor, -1, fill)
 	dalpha := mem.output(1, 1, rowMajor, -1, fill)
 
 	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
@@ -394,6 +411,9 @@ func ascendBackward(c Case, mem *memory) trial {
 		path = append(path, general(known.XAt(t)))
 	}
 	g := m.oracle.Backward(path, general(v))
+	if tied {
+		g.P = reference.SumOver(k, g.P)
+	}
 	wa := reference.FactorGradient(m.factors, g.P)
 	var tr trial
 	for _, w := range []reference.Value{g.V, g.Mu, g.C, wa, g.Alpha} {
@@ -406,6 +426,9 @@ func ascendBackward(c Case, mem *memory) trial {
 		copy(y.Data, x.Data)
 		e.Ascend(mix, m.alpha, steps, y, &t, true)
 		grad := engine.NewMixtureGradient(k, d)
+		if tied {
+			grad = engine.NewTiedGradient(k, d)
+		}
 		e.AscendBackward(mix, m.alpha, vector(m.a), &t, v, grad)
 		copy(dmu.Data, grad.Mu)
 		copy(dc.Data, grad.C)
