@@ -163,7 +163,7 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
 	}
 	if c.Form == dpn.FormLowRank || c.Form == dpn.FormFlat {
-		flop = lowRankFlop(c.Rank, d, c.Components, c.Steps, c.Batch, c.Gradient == "exact")
+		flop = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, c.Gradient == "exact")
 	}
 	if c.Extractor != "identity" {
 		flop += 4 * float64(pixels) * fd * batch
@@ -209,16 +209,6 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 			}, nil
 		},
 	}
-}
-
-// lowRankFlop counts the products of n steps, forward or also back, on precisions that are
-// diagonal up to rank r.
-func lowRankFlop(r, d, k, n, batch int, back bool) float64 {
-	rows := 2*r + 2 // of d numbers a component
-	if back {
-		rows += 4*r + 9
-	}
-	return 2 * float64(rows) * float64(d) * float64(k) * float64(n) * float64(batch)
 }
 
 // checkLogits compares the outputs of a fresh network with float64. Its log weights are

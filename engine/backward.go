@@ -37,8 +37,7 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 
 // AscendBackward is the exact backward pass of Ascend (DESIGN 2.2). v (B x d) holds
 // dL/dx_n and receives dL/dx_0; grad receives the gradient of the parameters; a holds the
-// k matrices A_i (d x d; empty for precisions of low rank, whose pass lowRankBackward
-// describes). tr must come from an Ascend of the same mixture, with the same
+// k matrices A_i (d x d; empty for precisions of low rank). tr must come from an Ascend of the same mixture, with the same
 // alpha, with backward set; it is used up.
 //
 // With V = dL/dx_{t+1}, for t = n-1 .. 0:
@@ -50,6 +49,16 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 //
 // and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The last term of the second line is
 // sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
+//
+// Precisions diag(w_i) + S F_i^T F_i (NewLowRankMixture) split dP_i into its diagonal and
+// dF_i = S F_i (dP_i + dP_i^T), and never make it:
+//
+//	Y_i = U F_i^T            s_i = -rowsum(w_i * U * D_i) - S rowsum(Y_i * Z_i)
+//	N_i = r_i Y_i + t_i Z_i
+//	dF_i  -= S (N_i^T D_i + (r_i Z_i)^T U)
+//	dw_i  -= colsum((r_i U + t_i/2 D_i) * D_i)
+//	dmu_i += w_i * colsum(r_i U + t_i D_i) + S colsum(N_i) F_i
+//	V     -= sum_i (w_i * (r_i U + t_i D_i) + S N_i F_i)
 //
 // There are two passes over all steps: one in which a thread takes a block of rows from
 // the last step to the first on its own, and one split over the outputs dP_i, whose
