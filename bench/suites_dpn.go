@@ -15,6 +15,8 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
+
+	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // digits opens a few of the built-in digits.
@@ -161,6 +163,9 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	if c.Gradient == "exact" {
 		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
 	}
+	if c.Form == dpn.FormLowRank || c.Form == dpn.FormFlat {
+		flop = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, c.Gradient == "exact")
+	}
 	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
 	case "linear":
 		flop += 4 * float64(pixels) * fd * batch
@@ -211,8 +216,8 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	}
 }
 
-// checkLogits compares the outputs of a fresh network with float64. Its precisions are
-// still A = s0 I, for which P = s0^2 I needs no product, and its log weights 0.
+// checkLogits compares the outputs of a fresh network with float64. Its log weights are
+// still 0.
 func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error) {
 	f, err := m.Features(context.Background(), e, s)
 	if err != nil {
@@ -222,19 +227,7 @@ func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error)
 	if err != nil {
 		return "", err
 	}
-	p := m.Potential()
-	o := &reference.Potential{K: p.K, D: p.D, C: make([]float64, p.K), Alpha: float64(p.Alpha())}
-	o.Mu = reference.FromFloat32(p.Centres().Data, p.K, p.D, p.D, 1)
-	s0 := float64(float32(m.Config.Scale))
-	precision := reference.New(p.D, p.D)
-	for j := range p.D {
-		precision.Data[j*precision.Stride+j] = s0 * s0
-	}
-	for range p.K {
-		o.P = append(o.P, precision)
-	}
-	path := o.Ascend(reference.FromFloat32(f.Data, f.Rows, f.Cols, f.RS, 1), m.Config.Steps)
-	want := path[len(path)-1]
+	want := ascendInFull(m.Potential(), reference.FromFloat32(f.Data, f.Rows, f.Cols, f.RS, 1), m.Config.Steps)
 	for i := range x.Rows {
 		var apart, size float64
 		for j := range x.Cols {
@@ -247,6 +240,36 @@ func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error)
 		}
 	}
 	return fmt.Sprintf("x_n of %d pictures before the first update within 1e-4 of float64", x.Rows), nil
+}
+
+// ascendInFull takes the rows of x uphill in float64, a component after the other, because
+// all precisions in full would need gigabytes.
+func ascendInFull(p *dpn.Potential, x blas64.General, steps int) blas64.General {
+	centres := p.Centres()
+	one := reference.Potential{K: 1, D: p.D, C: []float64{0}}
+	for range steps {
+		evs := make([][]*reference.Evaluation, x.Rows)
+		for i := range p.K {
+			one.Mu = reference.FromFloat32(centres.Row(i), 1, p.D, p.D, 1)
+			one.P = []blas64.General{{Rows: p.D, Cols: p.D, Stride: p.D, Data: p.Precision(i)}}
+			for b := range x.Rows {
+				evs[b] = append(evs[b], one.At(x.Data[b*x.Stride:b*x.Stride+p.D]))
+			}
+		}
+		for b := range x.Rows {
+			q := make([]float64, p.K)
+			for i, ev := range evs[b] {
+				q[i] = ev.Q.V[0]
+			}
+			r, _ := reference.LogSumExp(q, make([]float64, p.K))
+			for i, ev := range evs[b] {
+				for j, g := range ev.Grad.V {
+					x.Data[b*x.Stride+j] += float64(p.Alpha()) * r.V[i] * g
+				}
+			}
+		}
+	}
+	return x
 }
 
 // --- load

@@ -253,7 +253,8 @@ func ascentSuite() []group {
 			all = append(all, ascent(Usual, "full cold", s))
 		}
 	}
-	return all
+	// The potentials of the presets raw and robust.
+	return append(all, lowRank(Usual, "ascent", "lowrank", 784, 20, 8, 10, 128), lowRank(Usual, "ascent", "lowrank", 784, 100, 10, 3, 128))
 }
 
 func ascent(x Extent, name string, s [4]int) group {
@@ -338,7 +339,7 @@ func backwardSuite() []group {
 			open: func() (opener, error) { return openBackward(d, k, n, batch), nil },
 		})
 	}
-	return all
+	return append(all, lowRank(Usual, "backward", "lowrank forward+backward", 784, 20, 8, 10, 128))
 }
 
 func openBackward(d, k, n, batch int) opener {

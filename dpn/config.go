@@ -25,16 +25,20 @@ type Config struct {
 	LayerNorm  bool    `toml:"layer-norm" json:"layer_norm"` // normalise features, without scale and shift
 	Components int     `toml:"components" json:"components"` // k
 	Steps      int     `toml:"steps" json:"steps"`           // n, ascent steps
-	Scale      float64 `toml:"scale" json:"scale"`           // s0: A_i = s0 I at first
+	Form       string  `toml:"form" json:"form"`             // of the precisions: full, diag, lowrank, flat or tied
+	Rank       int     `toml:"rank" json:"rank"`             // r of the forms lowrank and flat
+	Eps        float64 `toml:"eps" json:"eps"`               // of the form flat: share of the precision that is left along U
+	Scale      float64 `toml:"scale" json:"scale"`           // s0: A_i = s0 I at first, and the factor of the other forms
 	Alpha      float64 `toml:"alpha" json:"alpha"`           // step size at first
 
 	// Its training.
+	Init        string  `toml:"init" json:"init"`         // centres at first: kmeans, or classwise (as many in each class)
 	Gradient    string  `toml:"gradient" json:"gradient"` // exact, or detached: only the classifier learns
 	Epochs      int     `toml:"epochs" json:"epochs"`
 	MaxUpdates  int     `toml:"max-updates" json:"max_updates"`   // stop after so many updates; 0: no limit
 	Batch       int     `toml:"batch" json:"batch"`               // images a minibatch
 	LR          float64 `toml:"lr" json:"lr"`                     // Adam's rate for extractor and classifier
-	PotentialLR float64 `toml:"potential-lr" json:"potential_lr"` // and for mu, A, c, alpha
+	PotentialLR float64 `toml:"potential-lr" json:"potential_lr"` // and for the potential: mu, c, alpha and precisions
 	Schedule    string  `toml:"schedule" json:"schedule"`         // constant, or cosine: decay to 0
 	Warmup      float64 `toml:"warmup" json:"warmup"`             // share of the updates over which the rate rises
 	Clip        float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
@@ -69,28 +73,42 @@ var presets = map[string]Config{
 	// Adam's rate but no schedule; this one reproduces the poster's loss of 0.4 with 10
 	// steps (a constant rate ends at 0.37).
 	"published": {
-		Extractor: "identity", Components: 20, Steps: 30, Scale: 1, Alpha: 0.1,
+		Extractor: "identity", Components: 20, Steps: 30, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 1, Alpha: 0.1, Init: "kmeans",
 		Gradient: "detached", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, ValSize: -1, Seed: 1,
 	},
 	// The same network with the exact gradient.
 	"paper": {
-		Extractor: "identity", Components: 20, Steps: 30, Scale: 1, Alpha: 0.1,
+		Extractor: "identity", Components: 20, Steps: 30, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 1, Alpha: 0.1, Init: "kmeans",
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 3e-4, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// A small one: 64 learned features. It trains in seconds.
 	"compact": {
-		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3),
+		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "kmeans",
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// Convolutions to 64 features, trained on clean pictures.
 	"clean": {
-		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3),
+		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
 		Gradient: "exact", Epochs: 6, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+	},
+	// Raw pixels with precisions of low rank, which learn.
+	"raw": {
+		Extractor: "identity", Components: 20, Steps: 10, Form: FormLowRank, Rank: 8, Eps: 0.1, Scale: 0.1, Alpha: 0.1 / (0.1 * 0.1), Init: "classwise",
+		Gradient: "exact", Epochs: 10, Batch: 128, LR: 1e-3, PotentialLR: 4e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+	},
+	// Raw pixels on a potential that is flat along the principal components of its clusters
+	// and steep across them: noise, which lies across, is taken away.
+	"robust": {
+		Extractor: "identity", Components: 100, Steps: 3, Form: FormFlat, Rank: 10, Eps: 0.1, Scale: 1, Alpha: 0.6, Init: "classwise",
+		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-4, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 }
 
+// unset is what files say by not mentioning a setting that was added later.
+var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: "kmeans"}
+
 // Presets lists the names of the presets.
-func Presets() []string { return []string{"published", "paper", "compact", "clean"} }
+func Presets() []string { return []string{"published", "paper", "compact", "clean", "raw", "robust"} }
 
 // Preset returns the settings of a preset.
 func Preset(name string) (Config, error) {
@@ -198,8 +216,10 @@ func (c Config) Validate() error {
 		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv"),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
+		choice("form", c.Form, Forms()...),
 		positive("scale", c.Scale),
 		positive("alpha", c.Alpha),
+		choice("init", c.Init, "kmeans", "classwise"),
 		choice("gradient", c.Gradient, "exact", "detached"),
 		between("epochs", c.Epochs, 1, 1000000),
 		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
@@ -221,6 +241,12 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	} else if c.Hidden != "" {
 		errs = append(errs, &SettingError{"hidden", c.Hidden, "expected the extractor mlp with it"})
+	}
+	if c.Form == FormLowRank || c.Form == FormFlat {
+		errs = append(errs, between("rank", c.Rank, 1, 1<<16))
+	}
+	if c.Form == FormFlat && !(c.Eps >= 1e-3 && c.Eps <= 1) {
+		errs = append(errs, &SettingError{"eps", c.Eps, "expected 0.001 to 1"})
 	}
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
 		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
@@ -249,11 +275,51 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	layers += d * float64(classes)
 	matrices := k * d * d
 	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // pictures; features and distances for k-means
+	if r := c.rank(); r >= 0 {
+		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
+		if c.Gradient == "detached" {
+			return bytes + 4*(7*w+b*d)
+		}
+		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1)) // also moments; X, U, Z and the left operands of all steps
+	}
+	if c.Form == FormTied {
+		matrices = d * d
+		if c.Gradient == "exact" {
+			bytes += 4 * k * d * d // the gradients of all P_i before they are summed
+		}
+	}
 	if c.Gradient == "detached" {
 		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
 	}
 	kept := min(4*n*k*b*d, 512<<20)
 	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
+}
+
+// rank returns the rank r up to which precisions are diagonal, or -1 where they are dense.
+func (c Config) rank() int {
+	switch c.Form {
+	case FormDiag:
+		return 0
+	case FormLowRank, FormFlat:
+		return c.Rank
+	}
+	return -1
+}
+
+// checkRank refuses a rank above the number of features.
+func (c Config) checkRank(d int) error {
+	if r := c.rank(); r > d {
+		return &SettingError{"rank", r, fmt.Sprintf("expected at most the %d features", d)}
+	}
+	return nil
+}
+
+// stepMACs counts the multiply-adds of an ascent step in d dimensions.
+func (c Config) stepMACs(d int) int {
+	if r := c.rank(); r >= 0 {
+		return c.Components * d * (2*r + 3)
+	}
+	return c.Components * d * d
 }
 
 // difference names the first setting in which two configurations differ, or returns "".

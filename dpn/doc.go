@@ -9,12 +9,26 @@
 //
 // # The mathematics
 //
-// The potential is phi(x) = log sum_i exp(c_i - q_i(x)/2) with q_i(x) = |A_i (x - mu_i)|^2:
-// the log of a mixture of Gaussians with precisions P_i = A_i^T A_i. The ascent x_{t+1} =
+// The potential is phi(x) = log sum_i exp(c_i - q_i(x)/2) with q_i(x) = (x - mu_i)^T P_i
+// (x - mu_i): the log of a mixture of Gaussians with precisions P_i. The ascent x_{t+1} =
 // x_t + alpha grad phi(x_t) runs n steps. Training goes back through all of them exactly
 // (gradient "exact"); the published reference cuts the gradient after every step, so
 // that mu, A, c and alpha never learn ("detached"). Shapes: x and mu_i have d features,
-// A_i is d x d, there are k components and the classifier is classes x d.
+// there are k components and the classifier is classes x d.
+//
+// The precisions have one of these forms (Config.Form); all but the settings s0 and eps
+// learn. The derivatives of the engine's parameters are those of [engine.Engine.AscendBackward]:
+//
+//	full     P_i = A_i^T A_i                            A_i d x d
+//	tied     P_i = A^T A                                A d x d
+//	diag     P_i = s0^2 diag(exp(2 l_i))                l_i of d numbers, dl_i = 2 w_i * dw_i
+//	lowrank  P_i = s0^2 (diag(exp(2 l_i)) + R_i^T R_i)  R_i r x d, dR_i = s0 dF_i
+//	flat     P_i = s0^2 (I - (1-eps) U_i^T U_i)         U_i r x d, orthonormal rows, dU_i = s0 sqrt(1-eps) dF_i
+//
+// All stay positive definite: diag and lowrank by the exponential, flat because the rows of
+// U_i are made orthonormal again after every update (dU_i is taken as if its elements were
+// free), full and tied unless A becomes singular. [Model.Fit] checks it after every epoch
+// ([NotDefiniteError]). [Potential.Precision] gives P_i in any form.
 //
 // The features are the pixels (extractor "identity"), or come from a linear map, an MLP or
 // two convolutions, made of the layers of package layer.

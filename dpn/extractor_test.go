@@ -85,6 +85,7 @@ func TestExtractorGradients(t *testing.T) {
 			x := reference.Vector(s.x.Data)
 			loss64 := func() float64 {
 				o := &oracle{in: c.Dim, d: c.Dim, k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
+					form: c.Form, scale: float64(float32(c.Scale)), eps: c.Eps,
 					params: params, x: blas(features64(c, params, x, 4), 4, c.Dim), labels: set.Labels}
 				_, _, _, _, l := o.forward()
 				return l

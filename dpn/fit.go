@@ -91,17 +91,35 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	return s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len()), nil
 }
 
-// Init places the centres of the potential by k-means on the features of s.
+// Init places the centres of the potential by k-means on the features of s, of all of them
+// or in each class apart (Config.Init). Precisions of the form flat become flat along the
+// principal components of each cluster.
 func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*KMeansResult, error) {
 	x, err := m.Features(ctx, e, s)
 	if err != nil {
 		return nil, err
 	}
-	r, err := KMeans(ctx, e, x, m.Config.Components, m.Config.Seed)
+	var r *KMeansResult
+	if m.Config.Init == "classwise" {
+		r, err = ClassKMeans(ctx, e, x, s.Labels, m.Config.Components, m.Config.Seed)
+	} else {
+		r, err = KMeans(ctx, e, x, m.Config.Components, m.Config.Seed)
+	}
 	if err != nil {
 		return nil, err
 	}
 	copy(m.potential.mu.Data, r.Centres.Data)
+	if f, ok := m.potential.form.(*flatForm); ok {
+		for i := range m.Config.Components {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := f.fit(e, x, r.Assignment, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	m.stale = true
 	return r, nil
 }
 
@@ -117,8 +135,9 @@ func (m *Model) Check(s *dataset.Set) error {
 // Fit trains the model on s, of which the last pictures are kept for validation, and
 // leaves it as it was after the epoch with the lowest validation loss (without
 // validation pictures: the last epoch). Training begins with the placement of the
-// centres. It stops with ctx's error when ctx ends, and with a *NotFiniteError when the
-// loss or the gradient is not finite; what finished epochs have written stays good.
+// centres. It stops with ctx's error when ctx ends, with a *NotFiniteError when the loss or
+// the gradient is not finite, and with a *NotDefiniteError when precisions are no longer
+// positive definite at the end of an epoch; what finished epochs have written stays good.
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
 	if err := m.fits(s); err != nil {
 		return nil, err
@@ -249,6 +268,11 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		}
 		if f.opt.OnStep != nil {
 			f.opt.OnStep(f.updates, all, loss)
+		}
+	}
+	if m.Config.Gradient == "exact" {
+		if err := m.potential.checkDefinite(number); err != nil {
+			return err
 		}
 	}
 	score := t.Score()

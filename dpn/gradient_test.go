@@ -17,6 +17,8 @@ import (
 type oracle struct {
 	in, d, k, classes, steps int
 	norm                     bool
+	form                     string
+	scale, eps               float64
 	params                   map[string][]float64
 	x                        blas64.General // pixels
 	labels                   []byte
@@ -37,15 +39,73 @@ func affine(x blas64.General, w, b []float64, out int) blas64.General {
 	return y
 }
 
-func (o *oracle) potential() (*reference.Potential, []blas64.General) {
+// potential returns the potential, and a function that turns gradients of all P_i into
+// those of their parameters.
+func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map[string][]float64) {
 	p := &reference.Potential{K: o.k, D: o.d, C: o.params["denoising_potential.c"], Alpha: o.params["denoising_potential.alpha"][0],
 		Mu: blas64.General{Rows: o.k, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.mu"]}}
-	var a []blas64.General
-	for i := range o.k {
-		a = append(a, blas64.General{Rows: o.d, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.A"][i*o.d*o.d:][:o.d*o.d]})
+	const prefix = "denoising_potential."
+	switch s := o.scale; o.form {
+	case FormFull, FormTied:
+		var a []blas64.General
+		for i := range o.k {
+			if o.form == FormTied {
+				i = 0
+			}
+			a = append(a, blas64.General{Rows: o.d, Cols: o.d, Stride: o.d, Data: o.params[prefix+"A"][i*o.d*o.d:][:o.d*o.d]})
+		}
+		p.P = reference.Factors(a)
+		return p, func(dp reference.Value) map[string][]float64 {
+			da := reference.FactorGradient(a, dp).V
+			if o.form == FormTied {
+				n := o.d * o.d
+				for i, v := range da[n:] {
+					da[i%n] += v
+				}
+				da = da[:n]
+			}
+			return map[string][]float64{prefix + "A": da}
+		}
+	case FormFlat:
+		u := o.params[prefix+"U"]
+		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(u)/o.d, o.d), Sign: -1}
+		factor := s * math.Sqrt(1-o.eps)
+		for i := range low.W.Data {
+			low.W.Data[i] = s * s
+		}
+		for i, v := range u {
+			low.F.Data[i] = factor * v
+		}
+		p.P = low.Precisions()
+		return p, func(dp reference.Value) map[string][]float64 {
+			_, df := low.Gradient(dp.V)
+			return map[string][]float64{prefix + "U": scaled(df, factor)}
+		}
+	default:
+		l, r := o.params[prefix+"l"], o.params[prefix+"R"]
+		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(r)/o.d, o.d), Sign: 1}
+		for i, v := range l {
+			low.W.Data[i] = s * s * math.Exp(2*v)
+		}
+		for i, v := range r {
+			low.F.Data[i] = s * v
+		}
+		p.P = low.Precisions()
+		return p, func(dp reference.Value) map[string][]float64 {
+			dw, df := low.Gradient(dp.V)
+			for i := range dw {
+				dw[i] *= 2 * low.W.Data[i]
+			}
+			return map[string][]float64{prefix + "l": dw, prefix + "R": scaled(df, s)}
+		}
 	}
-	p.P = reference.Factors(a)
-	return p, a
+}
+
+func scaled(x []float64, s float64) []float64 {
+	for i := range x {
+		x[i] *= s
+	}
+	return x
 }
 
 // forward returns features, the path of the ascent, logits and the mean loss.
@@ -104,11 +164,13 @@ func (o *oracle) backward() map[string][]float64 {
 	g["classifier.weight"], g["classifier.bias"] = transposed(dy, path[o.steps])
 	w := blas64.General{Rows: o.classes, Cols: o.d, Stride: o.d, Data: o.params["classifier.weight"]}
 	v, _ := reference.MatMul(dy, w, blas64.General{})
-	p, a := o.potential()
+	p, parameters := o.potential()
 	pg := p.Backward(path, v)
 	g["denoising_potential.mu"], g["denoising_potential.c"] = pg.Mu.V, pg.C.V
 	g["denoising_potential.alpha"] = pg.Alpha.V
-	g["denoising_potential.A"] = reference.FactorGradient(a, pg.P).V
+	for name, v := range parameters(pg.P) {
+		g[name] = v
+	}
 	if _, ok := o.params["feature_extractor.weight"]; ok {
 		df := reference.New(n, o.d)
 		copy(df.Data, pg.V.V)
@@ -142,11 +204,14 @@ func smallModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	p := m.potential
 	r.Normal(p.mu.Data)
 	r.Normal(p.c.Data)
-	noise := make([]float32, len(p.a.Data))
-	r.Normal(noise)
-	for i, v := range noise {
-		p.a.Data[i] += 0.1 * v
+	for _, q := range p.form.params() {
+		noise := make([]float32, len(q.Data))
+		r.Normal(noise)
+		for i, v := range noise {
+			q.Data[i] += 0.1 * v
+		}
 	}
+	p.form.retract(newEngine(t))
 	return m, set
 }
 
@@ -157,9 +222,19 @@ var gradientConfigs = []Config{
 	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Scale: 0.6, Alpha: 0.4},
 	{Extractor: "linear", Dim: 5, Components: 3, Steps: 5, Scale: 0.7, Alpha: 0.3, LayerNorm: true},
 	{Extractor: "identity", Components: 3, Steps: 3, Scale: 0.4, Alpha: 0.5, LayerNorm: true},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: FormDiag, Scale: 0.5, Alpha: 0.5},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: FormLowRank, Rank: 2, Scale: 0.4, Alpha: 0.5},
+	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Form: FormLowRank, Rank: 5, Scale: 0.6, Alpha: 0.4, LayerNorm: true},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5},
+	{Extractor: "linear", Dim: 5, Components: 1, Steps: 2, Form: FormFlat, Rank: 1, Eps: 1, Scale: 0.7, Alpha: 0.5},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: FormTied, Scale: 0.4, Alpha: 0.5},
 }
 
 func completed(c Config) Config {
+	if c.Form == "" {
+		c.Form = FormFull
+	}
+	c.Init = "kmeans"
 	c.Gradient, c.Epochs, c.LR, c.PotentialLR, c.Schedule, c.Seed = "exact", 1, 1e-3, 1e-3, "constant", 1
 	return c
 }
@@ -174,7 +249,7 @@ func TestGradients(t *testing.T) {
 	defer e.Close()
 	for _, c := range gradientConfigs {
 		c = completed(c)
-		t.Run(fmt.Sprintf("%s,k%d,n%d,norm=%v", c.Extractor, c.Components, c.Steps, c.LayerNorm), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s,%s,k%d,n%d,norm=%v", c.Extractor, c.Form, c.Components, c.Steps, c.LayerNorm), func(t *testing.T) {
 			m, set := smallModel(t, c)
 			s := NewTrainer(m, e)
 			var tl layer.Tally
@@ -182,6 +257,7 @@ func TestGradients(t *testing.T) {
 			loss := s.exact(set, at, &tl)
 
 			o := &oracle{in: 12, d: m.Dim(), k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
+				form: c.Form, scale: float64(float32(c.Scale)), eps: c.Eps,
 				params: map[string][]float64{}, x: reference.New(6, 12), labels: set.Labels}
 			for i, v := range s.x.Data {
 				o.x.Data[i] = float64(v)

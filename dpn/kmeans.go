@@ -28,13 +28,62 @@ const (
 // centre that loses all rows moves to the row that is farthest from its own. The result
 // is a function of x, k and the seed, whatever the number of threads and the machine.
 func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed uint64) (*KMeansResult, error) {
+	return kMeans(ctx, e, x, k, engine.NewRand(seed, streamKMeans))
+}
+
+// ClassKMeans clusters the rows of x of each class apart, around as many centres as divide
+// k evenly among the classes that are present; the lower ones get those left over. The
+// centres come in the order of the classes. Inertia is the sum over classes and
+// Iterations the most that one took.
+func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []byte, k int, seed uint64) (*KMeansResult, error) {
+	var members [256][]int32
+	for i, y := range labels {
+		members[y] = append(members[y], int32(i))
+	}
+	var present []int
+	for y := range members {
+		if len(members[y]) > 0 {
+			present = append(present, y)
+		}
+	}
+	if k < len(present) {
+		return nil, fmt.Errorf("k-means in each class: %d centres for %d classes, expected at least one for each", k, len(present))
+	}
+	r := &KMeansResult{Centres: engine.NewMatrix(k, x.Cols), Assignment: make([]int32, x.Rows), Converged: true}
+	first := 0
+	for at, y := range present {
+		n := k / len(present)
+		if at < k%len(present) {
+			n++
+		}
+		own := engine.NewMatrix(len(members[y]), x.Cols)
+		for i, row := range members[y] {
+			copy(own.Row(i), x.Row(int(row)))
+		}
+		c, err := kMeans(ctx, e, own, n, engine.NewRand(seed, streamClasses+uint64(y)))
+		if err != nil {
+			return nil, fmt.Errorf("class %d: %w", y, err)
+		}
+		copy(r.Centres.Data[first*x.Cols:], c.Centres.Data)
+		for i, row := range members[y] {
+			r.Assignment[row] = int32(first) + c.Assignment[i]
+		}
+		r.Inertia += c.Inertia
+		r.Iterations = max(r.Iterations, c.Iterations)
+		r.Converged = r.Converged && c.Converged
+		first += n
+	}
+	return r, nil
+}
+
+func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, random *engine.Rand) (*KMeansResult, error) {
 	n, d := x.Rows, x.Cols
 	if k < 1 || n < k {
 		return nil, fmt.Errorf("k-means: %d centres for %d rows, expected at least one row for each", k, n)
 	}
 	r := &KMeansResult{Centres: engine.NewMatrix(k, d), Assignment: make([]int32, n)}
 	dist := engine.NewMatrix(n, k)
-	if err := plusPlus(ctx, e, x, r.Centres, dist, engine.NewRand(seed, streamKMeans)); err != nil {
+	if err := plusPlus(ctx, e, x, r.Centres, dist, random); err != nil {
 		return nil, err
 	}
 	before := make([]int32, n)

@@ -44,6 +44,8 @@ const (
 	streamWeights = iota
 	streamKMeans
 	streamShuffle // and those that follow, one for each epoch
+
+	streamClasses = 1 << 32 // and those that follow: k-means in one class each
 )
 
 // New makes a network for pictures like those of a data set. Its layers are
@@ -59,7 +61,7 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	r := engine.NewRand(c.Seed, streamWeights)
 	m.extractor.Draw(r)
 	m.head.Draw(r)
-	m.potential.set(c.Scale, c.Alpha)
+	m.potential.set(c.Alpha, r)
 	m.stale = true
 	return m, nil
 }
@@ -69,15 +71,17 @@ func (m *Model) build() (err error) {
 	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Rows, m.Cols); err != nil {
 		return err
 	}
-	m.potential = newPotential(m.Config.Components, m.Config.Dim)
+	if err := m.Config.checkRank(m.Config.Dim); err != nil {
+		return err
+	}
+	m.potential = newPotential(m.Config, m.Config.Dim)
 	m.head = layer.NewLinear("classifier", m.Config.Dim, m.Classes)
 	return nil
 }
 
 // Params lists all tensors in the order of their names, which is that of a model file.
 func (m *Model) Params() []*Param {
-	list := []*Param{m.potential.a, m.potential.alpha, m.potential.c, m.potential.mu}
-	list = append(list, m.head.Params()...)
+	list := append(m.head.Params(), m.potential.params()...)
 	list = append(list, m.extractor.Params()...)
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
@@ -98,10 +102,11 @@ func (m *Model) Parameters() int {
 	return n
 }
 
-// MACs counts the multiply-adds that the dense products take for one picture.
+// MACs counts the multiply-adds that the dense products take for one picture: k d^2 a step
+// with full or tied precisions, k d (2 r + 3) with those of rank r.
 func (m *Model) MACs() int {
 	d := m.Dim()
-	return m.extractor.MACs() + m.Config.Components*d*d*m.Config.Steps + m.head.MACs()
+	return m.extractor.MACs() + m.Config.stepMACs(d)*m.Config.Steps + m.head.MACs()
 }
 
 // WeightsSHA256 hashes all numbers, little-endian, in the order of Params: equal weights

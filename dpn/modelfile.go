@@ -26,6 +26,8 @@ const (
 
 // Save writes the model to path in the safetensors format, keys as in the published
 // state dictionary, settings in the metadata. A crash leaves the old file or the new one.
+// The precisions are the tensors of their form (FormFull and those below it); s0 and eps
+// are the settings scale and eps.
 func (m *Model) Save(path string) error {
 	return safetensors.WriteFile(path, m.file(formatModel))
 }
@@ -97,7 +99,7 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	c.Preset = "imported"
 	m := &Model{Norm: dataset.MNISTNorm, Classes: head[0]}
 	if text, ok := f.Metadata[metaConfig]; ok {
-		if c, err = decode([]byte(text), Config{}); err != nil {
+		if c, err = decode([]byte(text), unset); err != nil {
 			return nil, fmt.Errorf("settings: %w", err)
 		}
 	}
@@ -118,8 +120,13 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	if head[0] < 1 || head[0] > 256 {
 		return nil, fmt.Errorf("classifier.weight has shape %v, expected 1 to 256 classes", head)
 	}
-	if a := f.Tensor("denoising_potential.A"); a == nil || len(a.Data) != mu[0]*mu[1]*mu[1] {
-		return nil, fmt.Errorf("no tensor \"denoising_potential.A\" of shape %v", []int{mu[0], mu[1], mu[1]})
+	if err := c.checkRank(mu[1]); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	for _, want := range precisionTensors(c, mu[1]) { // before memory is made for them
+		if t := f.Tensor(want.name); t == nil || !slices.Equal(t.Shape, want.shape) {
+			return nil, fmt.Errorf("no tensor %q of shape %v, which the form %q has", want.name, want.shape, c.Form)
+		}
 	}
 	m.Config = c
 	if err := m.build(); err != nil {
@@ -132,6 +139,11 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	}
 	if a := m.potential.Alpha(); !(a > 0) {
 		return nil, fmt.Errorf("tensor %q is %v, expected a number above 0", m.potential.alpha.Name, a)
+	}
+	if c.Form != FormFull && c.Form != FormTied { // whose A may be singular: the file is not ours to judge
+		if tensor, problem := m.potential.form.definite(); problem != "" {
+			return nil, fmt.Errorf("tensor %q: %s", tensor, problem)
+		}
 	}
 	m.potential.setAlpha(m.potential.Alpha())
 	m.stale = true

@@ -11,7 +11,7 @@ import (
 )
 
 func TestSaveAndLoad(t *testing.T) {
-	for _, c := range []Config{gradientConfigs[1], gradientConfigs[4]} {
+	for _, c := range gradientConfigs {
 		m, _ := smallModel(t, completed(c))
 		m.Config.Preset = "own"
 		path := filepath.Join(t.TempDir(), "m.safetensors")

@@ -5,43 +5,46 @@ import (
 )
 
 // Potential is the learned energy landscape: the log of a mixture of k Gaussians in d
-// dimensions with precisions P_i = A_i^T A_i (form "full"), and the step size alpha of
-// the ascent on it (DESIGN 2.1).
+// dimensions with precisions of some form (Forms), and the step size alpha of the ascent
+// on it (DESIGN 2.1).
 //
 // alpha stays positive because training moves an unconstrained number a, alpha =
 // softplus(a) = log(1 + e^a).
 type Potential struct {
 	K, D  int
 	mu    *Param // k x d centres
-	a     *Param // k x d x d factors
 	c     *Param // k log weights
 	alpha *Param // step size; its gradient and moments are those of the unconstrained a
 	raw   []float32
 
+	form    form
 	mixture *engine.Mixture
 	grad    *engine.MixtureGradient
 }
 
-func newPotential(k, d int) *Potential {
+// newPotential makes the potential of c in d dimensions, all parameters zero.
+func newPotential(c Config, d int) *Potential {
+	k := c.Components
 	p := &Potential{K: k, D: d,
 		mu:    newParam("denoising_potential.mu", true, k, d),
-		a:     newParam("denoising_potential.A", true, k, d, d),
 		c:     newParam("denoising_potential.c", true, k),
 		alpha: newParam("denoising_potential.alpha", true),
 		raw:   make([]float32, 1),
 	}
-	p.mixture = engine.NewMixture(k, d, p.mu.Data, p.c.Data)
+	p.form = newForm(c, d)
+	p.mixture = p.form.mixture(p.mu.Data, p.c.Data)
 	return p
 }
 
-// set gives the potential its first values: A_i = scale I, c = 0; centres stay as they are.
-func (p *Potential) set(scale, alpha float64) {
-	clear(p.a.Data)
-	for i := range p.K {
-		for j := range p.D {
-			p.a.Data[(i*p.D+j)*p.D+j] = float32(scale)
-		}
-	}
+// params lists all tensors.
+func (p *Potential) params() []*Param {
+	return append([]*Param{p.alpha, p.c, p.mu}, p.form.params()...)
+}
+
+// set gives the potential its first values: those of the form for the precisions, c = 0;
+// centres stay as they are.
+func (p *Potential) set(alpha float64, r *engine.Rand) {
+	p.form.start(r)
 	clear(p.c.Data)
 	p.setAlpha(float32(alpha))
 }
@@ -52,10 +55,14 @@ func (p *Potential) setAlpha(alpha float32) {
 }
 
 // changed brings what depends on the parameters up to date.
-func (p *Potential) changed(e *engine.Engine) { e.SetFactors(p.mixture, p.a.Data) }
+func (p *Potential) changed(e *engine.Engine) { p.form.prepare(e, p.mixture) }
 
 // Alpha returns the step size.
 func (p *Potential) Alpha() float32 { return p.alpha.Data[0] }
+
+// Precision returns P_i, a symmetric d x d matrix, whatever its form. It costs d^3
+// multiply-adds for a full one and r d^2 for one of rank r.
+func (p *Potential) Precision(i int) []float64 { return p.form.precision(i) }
 
 // Centres returns the centres, k x d.
 func (p *Potential) Centres() engine.Matrix { return engine.View(p.mu.Data, p.K, p.D) }

@@ -61,10 +61,10 @@ func (m *Model) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
 func (m *Model) Explain(e *engine.Engine, training bool) string {
 	c := m.Config
 	if !training {
-		return fmt.Sprintf("ascent of %d rows, %v", evalRows, e.PlanAscent(evalRows, c.Components, m.Dim(), c.Steps))
+		return fmt.Sprintf("ascent of %d rows, %v", evalRows, e.PlanMixture(m.potential.mixture, evalRows, c.Steps))
 	}
-	p := e.PlanAscent(c.Batch, c.Components, m.Dim(), c.Steps)
-	if c.Gradient != "exact" {
+	p := e.PlanMixture(m.potential.mixture, c.Batch, c.Steps)
+	if c.Gradient != "exact" || c.rank() >= 0 {
 		return fmt.Sprintf("ascent of %d rows, %v", c.Batch, p)
 	}
 	g := "G_i of all steps are kept for the backward pass"

@@ -79,7 +79,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	if got := f.Metadata[metaFormat]; got != formatState {
 		return p, fmt.Errorf("format %q, expected %q", got, formatState)
 	}
-	c, err := decode([]byte(f.Metadata[metaConfig]), Config{})
+	c, err := decode([]byte(f.Metadata[metaConfig]), unset)
 	if err != nil {
 		return p, fmt.Errorf("settings: %w", err)
 	}

@@ -32,8 +32,8 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	if m.Config.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
-		p.grad = engine.NewMixtureGradient(p.K, p.D)
-		p.a.Grad, p.mu.Grad, p.c.Grad = p.grad.A, p.grad.Mu, p.grad.C
+		p.grad = p.form.newGradient()
+		p.mu.Grad, p.c.Grad = p.grad.Mu, p.grad.C
 	}
 	for _, p := range s.params {
 		p.Prepare()
@@ -102,7 +102,8 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 
 	loss := s.classify(f, v, set, at, t)
 
-	e.AscendBackward(p.mixture, p.Alpha(), p.a.Data, &s.path, v, p.grad)
+	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), &s.path, v, p.grad)
+	p.form.gradient(e, p.grad)
 	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
 	return loss
@@ -150,6 +151,7 @@ func (s *Trainer) update(rate, norm float64) {
 	s.adam.Next()
 	if c.Gradient == "exact" {
 		s.m.potential.alpha.Data[0] = softplus(s.m.potential.raw[0])
+		s.m.potential.form.retract(s.e)
 		s.m.stale = true
 	}
 }

@@ -17,11 +17,14 @@ type Trajectory struct {
 	backward bool // recorded for the backward pass
 	kept     bool
 	g        []float32 // G of steps 0 .. n-1, each K x Rows x D; of one step only unless kept
+	z, push  []float32 // for precisions of low rank: Z and [-rZ | -r] of each step, each Rows x (K r) and Rows x (K r + K)
 
 	// Set by the backward pass.
 	u   []float32 // alpha V of each step, each Rows x D
 	t   []float32 // dL/dl of each step, each K x Rows
 	sum []float32 // sum_i r_i s_i of each step, each Rows
+
+	pull []float32 // for precisions of low rank: [-N | -t] of each step, each Rows x (K r + K)
 }
 
 // XAt returns x_t (Rows x D).
@@ -40,11 +43,21 @@ func (tr *Trajectory) RAt(t int) Matrix {
 func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[t*tr.Rows : (t+1)*tr.Rows] }
 
 // reshape gives the trajectory room for an ascent.
-func (tr *Trajectory) reshape(steps, rows, k, d int, backward bool) {
+func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward bool) {
+	k, d := m.K, m.D
 	tr.Steps, tr.Rows, tr.K, tr.D = steps, rows, k, d
+	tr.backward = backward
 	grow(&tr.X, (steps+1)*rows*d)
 	grow(&tr.R, steps*k*rows)
 	grow(&tr.Phi, steps*rows)
+	if m.low != nil {
+		tr.kept = false
+		if backward {
+			grow(&tr.z, steps*rows*k*m.low.r)
+			grow(&tr.push, steps*rows*m.inner())
+		}
+		return
+	}
 	one := k * rows * d
 	tr.kept = backward && keepsG(rows, k, d, steps)
 	if tr.kept {
@@ -87,12 +100,11 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if tr != nil {
-		tr.reshape(steps, x.Rows, m.K, m.D, backward)
-		tr.backward = backward
+		tr.reshape(steps, x.Rows, m, backward)
 	}
 	target := x
 	x = e.dense(slotDense, x)
-	e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, plan: e.PlanAscent(x.Rows, m.K, m.D, steps)})
+	e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, plan: e.PlanMixture(m, x.Rows, steps)})
 	if target.CS != 1 {
 		copyMatrix(target, x)
 	}
@@ -110,7 +122,7 @@ func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.PlanAscent(x.Rows, m.K, m.D, 1)})
+	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.PlanMixture(m, x.Rows, 1)})
 }
 
 // ascentJob takes rows through all steps. With phi set it evaluates the potential once
@@ -170,6 +182,10 @@ func (j *ascentJob) run(worker, task int) {
 		r0, r1 := part(j.x.Rows, j.plan.Blocks, task)
 		for t := range j.steps {
 			b := j.at(t, r0, r1, worker)
+			if j.m.low != nil {
+				j.lowStep(worker, t, &b)
+				continue
+			}
 			for i := range j.m.K {
 				j.quad(worker, &b, i, 0, r1-r0)
 			}
@@ -220,6 +236,9 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 		b.q, b.qs = arena.floats(slotQ, j.m.K*rows), rows
 		b.phi = arena.floats(slotS, rows)
 	}
+	if j.m.low != nil {
+		return b
+	}
 	if tr != nil && tr.kept {
 		b.g, b.gs, b.gr = tr.g[(t*j.m.K*tr.Rows+r0)*d:], tr.Rows*d, d
 	} else {
@@ -236,16 +255,21 @@ func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int) {
 	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i)
 }
 
+// report copies phi and r of the rows [b0, b1) of a block to where they were asked for.
+func (j *ascentJob) report(b *ascentBlock, b0, b1 int) {
+	copy(j.phi[b.r0+b0:b.r0+b1], b.phi[b0:b1])
+	if j.r.Data != nil {
+		r := Matrix{Data: b.q[b0:], Rows: j.m.K, Cols: b1 - b0, RS: b.qs, CS: 1}
+		copyMatrix(j.r.Slice(0, j.m.K, b.r0+b0, b.r0+b1), r)
+	}
+}
+
 // move turns q into r and phi, and moves the rows [b0, b1) of a block uphill.
 func (j *ascentJob) move(worker int, b *ascentBlock, b0, b1 int) {
 	e, m := j.e, j.m
 	e.k.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
 	if j.phi != nil {
-		copy(j.phi[b.r0+b0:b.r0+b1], b.phi[b0:b1])
-		if j.r.Data != nil {
-			r := Matrix{Data: b.q[b0:], Rows: m.K, Cols: b1 - b0, RS: b.qs, CS: 1}
-			copyMatrix(j.r.Slice(0, m.K, b.r0+b0, b.r0+b1), r)
-		}
+		j.report(b, b0, b1)
 		return
 	}
 	grad := e.scratch[worker].floats(slotGrad, m.D)

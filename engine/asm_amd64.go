@@ -37,6 +37,7 @@ var avx2Kernels = kernels{
 	rawPanel:            panelAVX2,
 	rawAdd:              addAVX2,
 	rawSubRows:          subRowsAVX2,
+	rawMultiply:         multiplyAVX2,
 	rawAxpy:             axpyAVX2,
 	rawScale:            scaleAVX2,
 	rawShift:            shiftAVX2,
@@ -46,6 +47,7 @@ var avx2Kernels = kernels{
 	rawAdam:             adamAVX2,
 	rawDotRows:          dotRowsAVX2,
 	rawSqdistRows:       sqdistRowsAVX2,
+	rawQuadRows:         quadRowsAVX2,
 	rawSum:              sumAVX2,
 	rawExp:              expAVX2,
 	rawLog:              logAVX2,
@@ -91,6 +93,11 @@ func addAVX2(dst, x, y []float32)
 //
 //go:noescape
 func subRowsAVX2(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+
+// multiplyAVX2 sets dst[j] = x[j] * y[j].
+//
+//go:noescape
+func multiplyAVX2(dst, x, y []float32)
 
 // axpyAVX2 sets y[j] = fma(a, x[j], y[j]).
 //
@@ -142,6 +149,12 @@ func dotRowsAVX2(dst, x []float32, xs int, y []float32, ys, n int)
 //
 //go:noescape
 func sqdistRowsAVX2(dst, x []float32, xs int, y []float32)
+
+// quadRowsAVX2 sets dst[i] = sum over j of w[j]*(x[i*xs+j] - y[j])^2, each lane a chain
+// of fma(w[j]*e, e, ...) with e = x[i*xs+j] - y[j].
+//
+//go:noescape
+func quadRowsAVX2(dst, x []float32, xs int, y, w []float32)
 
 // sumAVX2 returns the sum of x.
 //

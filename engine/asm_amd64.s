@@ -451,6 +451,18 @@ TEXT ·addAVX2(SB), NOSPLIT, $0-72
 	VZEROUPPER
 	RET
 
+#define OPMUL VMULPS Y1, Y0, Y0
+
+// func multiplyAVX2(dst, x, y []float32)
+TEXT ·multiplyAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	MOVQ dst_len+8(FP), CX
+	VECTOR(LOADXY, OPMUL, STORE, MLOADXY, MSTORE, l16, l8, tail, end)
+	VZEROUPPER
+	RET
+
 #define OPSUB VSUBPS Y1, Y0, Y0
 
 // func subRowsAVX2(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
@@ -736,6 +748,62 @@ rest:
 	VMASKMOVPS 32(DX)(AX*4), Y15, Y1
 	VSUBPS Y1, Y0, Y0
 	VFMADD231PS Y0, Y0, Y5
+tree:
+	TREE
+	VMOVSS X4, (DI)
+	ADDQ $4, DI
+	ADDQ R10, SI
+rowtest:
+	SUBQ $1, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// func quadRowsAVX2(dst, x []float32, xs int, y, w []float32)
+TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ xs+48(FP), R10
+	MOVQ y_base+56(FP), DX
+	MOVQ w_base+80(FP), BX
+	MOVQ dst_len+8(FP), R12
+	SHLQ $2, R10
+	JMP  rowtest
+row:
+	MOVQ y_len+64(FP), CX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	XORQ AX, AX
+	SUBQ $16, CX
+	JLT  rest
+block:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS 32(SI)(AX*4), Y1
+	VSUBPS (DX)(AX*4), Y0, Y0
+	VSUBPS 32(DX)(AX*4), Y1, Y1
+	VMULPS (BX)(AX*4), Y0, Y2
+	VMULPS 32(BX)(AX*4), Y1, Y3
+	VFMADD231PS Y0, Y2, Y4
+	VFMADD231PS Y1, Y3, Y5
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JGE  block
+rest:
+	ADDQ $16, CX
+	JEQ  tree
+	TAILMASKS(short)
+	VMASKMOVPS (SI)(AX*4), Y14, Y0
+	VMASKMOVPS (DX)(AX*4), Y14, Y1
+	VMASKMOVPS (BX)(AX*4), Y14, Y2
+	VSUBPS Y1, Y0, Y0
+	VMULPS Y2, Y0, Y2
+	VFMADD231PS Y0, Y2, Y4
+	VMASKMOVPS 32(SI)(AX*4), Y15, Y0
+	VMASKMOVPS 32(DX)(AX*4), Y15, Y1
+	VMASKMOVPS 32(BX)(AX*4), Y15, Y2
+	VSUBPS Y1, Y0, Y0
+	VMULPS Y2, Y0, Y2
+	VFMADD231PS Y0, Y2, Y5
 tree:
 	TREE
 	VMOVSS X4, (DI)

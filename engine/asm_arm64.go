@@ -25,6 +25,7 @@ var neonKernels = kernels{
 	rawPanel:            panelNEON,
 	rawAdd:              addNEON,
 	rawSubRows:          subRowsNEON,
+	rawMultiply:         multiplyNEON,
 	rawAxpy:             axpyNEON,
 	rawScale:            scaleNEON,
 	rawShift:            shiftNEON,
@@ -34,6 +35,7 @@ var neonKernels = kernels{
 	rawAdam:             adamNEON,
 	rawDotRows:          dotRowsNEON,
 	rawSqdistRows:       sqdistRowsNEON,
+	rawQuadRows:         quadRowsNEON,
 	rawSum:              sumNEON,
 	rawExp:              expNEON,
 	rawLog:              logNEON,
@@ -79,6 +81,11 @@ func addNEON(dst, x, y []float32)
 //
 //go:noescape
 func subRowsNEON(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+
+// multiplyNEON sets dst[j] = x[j] * y[j].
+//
+//go:noescape
+func multiplyNEON(dst, x, y []float32)
 
 // axpyNEON sets y[j] = fma(a, x[j], y[j]).
 //
@@ -130,6 +137,12 @@ func dotRowsNEON(dst, x []float32, xs int, y []float32, ys, n int)
 //
 //go:noescape
 func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
+
+// quadRowsNEON sets dst[i] = sum over j of w[j]*(x[i*xs+j] - y[j])^2, each lane a chain
+// of fma(w[j]*e, e, ...) with e = x[i*xs+j] - y[j].
+//
+//go:noescape
+func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
 
 // sumNEON returns the sum of x.
 //

@@ -562,6 +562,17 @@ TEXT ·addNEON(SB), NOSPLIT, $0-72
 	VECTOR(LOADXY, OPADD, STORE, LOADXY1, STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
+#define OPMUL VFMUL4S(1, 0, 0)
+
+// func multiplyNEON(dst, x, y []float32)
+TEXT ·multiplyNEON(SB), NOSPLIT, $0-72
+	MOVD dst_base+0(FP), R0
+	MOVD dst_len+8(FP), R7
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	VECTOR(LOADXY, OPMUL, STORE, LOADXY1, STORE1, l16, t16, l4, t4, l1, t1)
+	RET
+
 #define OPSUB VFSUB4S(1, 0, 0)
 
 // func subRowsNEON(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
@@ -861,11 +872,14 @@ rowtest:
 	BGE  row
 	RET
 
+#define DISTANCE16 \
+	VFSUB4S(0, 4, 4) \
+	VFSUB4S(1, 5, 5) \
+	VFSUB4S(2, 6, 6) \
+	VFSUB4S(3, 7, 7)
+
 #define SQDIST16 \
-	VFSUB4S(0, 4, 4)           \
-	VFSUB4S(1, 5, 5)           \
-	VFSUB4S(2, 6, 6)           \
-	VFSUB4S(3, 7, 7)           \
+	DISTANCE16                 \
 	VFMLA V4.S4, V4.S4, V16.S4 \
 	VFMLA V5.S4, V5.S4, V17.S4 \
 	VFMLA V6.S4, V6.S4, V18.S4 \
@@ -896,6 +910,58 @@ blocktest:
 	BEQ  tree
 	RESTXY
 	SQDIST16
+tree:
+	TREE
+	FMOVS.P F16, 4(R0)
+	ADD  R11<<2, R1
+rowtest:
+	SUBS $1, R5
+	BGE  row
+	RET
+
+#define QUAD16 \
+	VFMUL4S(4, 0, 0)           \
+	VFMUL4S(5, 1, 1)           \
+	VFMUL4S(6, 2, 2)           \
+	VFMUL4S(7, 3, 3)           \
+	VFMLA V4.S4, V0.S4, V16.S4 \
+	VFMLA V5.S4, V1.S4, V17.S4 \
+	VFMLA V6.S4, V2.S4, V18.S4 \
+	VFMLA V7.S4, V3.S4, V19.S4
+
+// func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
+TEXT ·quadRowsNEON(SB), NOSPLIT, $0-104
+	MOVD dst_base+0(FP), R0
+	MOVD dst_len+8(FP), R5
+	MOVD x_base+24(FP), R1
+	MOVD xs+48(FP), R11
+	MOVD y_base+56(FP), R12
+	MOVD y_len+64(FP), R6
+	MOVD w_base+80(FP), R13
+	SUB  R6, R11            // from the end of a row to the next one
+	B    rowtest
+row:
+	ZEROLANES
+	MOVD R12, R2
+	MOVD R13, R3
+	MOVD R6, R7
+	B    blocktest
+block:
+	BLOCKXY
+	DISTANCE16
+	FLDPQ.P 32(R3), (F0, F1)
+	FLDPQ.P 32(R3), (F2, F3)
+	QUAD16
+blocktest:
+	SUBS $16, R7
+	BGE  block
+	ADDS $16, R7
+	BEQ  tree
+	RESTXY
+	DISTANCE16
+	MOVD R3, R8
+	CALL rest<>(SB)
+	QUAD16
 tree:
 	TREE
 	FMOVS.P F16, 4(R0)

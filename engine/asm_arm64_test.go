@@ -214,6 +214,7 @@ type neonElementwise struct {
 
 var neonElementwiseKernels = []neonElementwise{
 	{"add", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[1], b[2]) }},
+	{"multiply", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawMultiply(b[0], b[1], b[2]) }},
 	{"add, dst = x", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[0], b[1]) }},
 	{"add, dst = y", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[1], b[0]) }},
 	{"axpy", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawAxpy(s[0], b[0], b[1]) }},
@@ -319,6 +320,9 @@ var neonReductions = []struct {
 	}},
 	{"sqdistRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
 		k.rawSqdistRows(dst, x, xs, y[:n])
+	}},
+	{"quadRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		k.rawQuadRows(dst, x, xs, y[:n], y[len(y)-n:])
 	}},
 	{"sum", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
 		for i := range dst {

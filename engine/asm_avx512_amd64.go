@@ -26,6 +26,7 @@ var avx512Kernels = kernels{
 	rawPanel:            sgemmAVX512_14x32,
 	rawAdd:              addAVX512,
 	rawSubRows:          subRowsAVX512,
+	rawMultiply:         multiplyAVX512,
 	rawAxpy:             axpyAVX512,
 	rawScale:            scaleAVX512,
 	rawShift:            shiftAVX512,
@@ -35,6 +36,7 @@ var avx512Kernels = kernels{
 	rawAdam:             adamAVX512,
 	rawDotRows:          dotRowsAVX512,
 	rawSqdistRows:       sqdistRowsAVX512,
+	rawQuadRows:         quadRowsAVX512,
 	rawSum:              sumAVX512,
 	rawExp:              expAVX512,
 	rawLog:              logAVX512,
@@ -73,6 +75,11 @@ func addAVX512(dst, x, y []float32)
 //
 //go:noescape
 func subRowsAVX512(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+
+// multiplyAVX512 sets dst[j] = x[j] * y[j].
+//
+//go:noescape
+func multiplyAVX512(dst, x, y []float32)
 
 // axpyAVX512 sets y[j] = fma(a, x[j], y[j]).
 //
@@ -124,6 +131,12 @@ func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
 //
 //go:noescape
 func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
+
+// quadRowsAVX512 sets dst[i] = sum over j of w[j]*(x[i*xs+j] - y[j])^2, each lane a chain
+// of fma(w[j]*e, e, ...) with e = x[i*xs+j] - y[j].
+//
+//go:noescape
+func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
 
 // sumAVX512 returns the sum of x.
 //

@@ -387,6 +387,18 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	VZEROUPPER
 	RET
 
+#define OPMUL VMULPS Z1, Z0, Z0
+
+// func multiplyAVX512(dst, x, y []float32)
+TEXT ·multiplyAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	MOVQ dst_len+8(FP), CX
+	VECTOR(LOADXY, OPMUL, STOREZ, MLOADXY, MSTOREZ, l16, rest, end)
+	VZEROUPPER
+	RET
+
 #define OPSUB VSUBPS Z1, Z0, Z0
 
 // func subRowsAVX512(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
@@ -777,6 +789,124 @@ test:
 	VMOVUPS.Z (R9), K1, Z1
 	VSUBPS Z1, Z0, Z0
 	VFMADD231PS Z0, Z0, Z4
+tree:
+	TREE
+	VMOVSS X4, (DI)
+	ADDQ $4, DI
+	ADDQ R10, SI
+rowtest:
+	SUBQ $1, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
+TEXT ·quadRowsAVX512(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ xs+48(FP), R10
+	MOVQ y_base+56(FP), DX
+	MOVQ w_base+80(FP), R11
+	SUBQ DX, R11 // from y to w
+	MOVQ dst_len+8(FP), R12
+	SHLQ $2, R10
+	MOVQ y_len+64(FP), CX
+	ANDQ $15, CX
+	TAILMASK
+	MOVQ y_len+64(FP), BX
+	SHRQ $4, BX
+	MOVL $0x1111, R8
+	KMOVW R8, K2
+	LEAQ (R10)(R10*2), R13
+four:
+	SUBQ $4, R12
+	JLT  single
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ BX, CX
+	JMP  fourtest
+fourblock:
+	VMOVUPS (R9), Z8
+	VMOVUPS (R9)(R11*1), Z9
+	VMOVUPS (R8), Z0
+	VMOVUPS (R8)(R10*1), Z1
+	VMOVUPS (R8)(R10*2), Z2
+	VMOVUPS (R8)(R13*1), Z3
+	VSUBPS Z8, Z0, Z0
+	VSUBPS Z8, Z1, Z1
+	VSUBPS Z8, Z2, Z2
+	VSUBPS Z8, Z3, Z3
+	VMULPS Z9, Z0, Z10
+	VMULPS Z9, Z1, Z11
+	VMULPS Z9, Z2, Z12
+	VMULPS Z9, Z3, Z13
+	VFMADD231PS Z0, Z10, Z4
+	VFMADD231PS Z1, Z11, Z5
+	VFMADD231PS Z2, Z12, Z6
+	VFMADD231PS Z3, Z13, Z7
+	ADDQ $64, R8
+	ADDQ $64, R9
+fourtest:
+	SUBQ $1, CX
+	JGE  fourblock
+	KTESTW K1, K1
+	JEQ  fourtree
+	VMOVUPS.Z (R9), K1, Z8
+	VMOVUPS.Z (R9)(R11*1), K1, Z9
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R8)(R10*1), K1, Z1
+	VMOVUPS.Z (R8)(R10*2), K1, Z2
+	VMOVUPS.Z (R8)(R13*1), K1, Z3
+	VSUBPS Z8, Z0, Z0
+	VSUBPS Z8, Z1, Z1
+	VSUBPS Z8, Z2, Z2
+	VSUBPS Z8, Z3, Z3
+	VMULPS Z9, Z0, Z10
+	VMULPS Z9, Z1, Z11
+	VMULPS Z9, Z2, Z12
+	VMULPS Z9, Z3, Z13
+	VFMADD231PS Z0, Z10, Z4
+	VFMADD231PS Z1, Z11, Z5
+	VFMADD231PS Z2, Z12, Z6
+	VFMADD231PS Z3, Z13, Z7
+fourtree:
+	TREE4
+	VMOVUPS X4, (DI)
+	ADDQ $16, DI
+	LEAQ (SI)(R10*4), SI
+	JMP  four
+
+single:
+	ADDQ $4, R12
+	JMP  rowtest
+row:
+	VPXORD Z4, Z4, Z4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ BX, CX
+	JMP  test
+block:
+	VMOVUPS (R8), Z0
+	VSUBPS (R9), Z0, Z0
+	VMULPS (R9)(R11*1), Z0, Z1
+	VFMADD231PS Z0, Z1, Z4
+	ADDQ $64, R8
+	ADDQ $64, R9
+test:
+	SUBQ $1, CX
+	JGE  block
+	KTESTW K1, K1
+	JEQ  tree
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VMOVUPS.Z (R9)(R11*1), K1, Z2
+	VSUBPS Z1, Z0, Z0
+	VMULPS Z2, Z0, Z1
+	VFMADD231PS Z0, Z1, Z4
 tree:
 	TREE
 	VMOVSS X4, (DI)

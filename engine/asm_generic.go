@@ -143,6 +143,13 @@ func subRowsGeneric(dst []float32, ds int, x []float32, xs int, y []float32, ys,
 	}
 }
 
+// multiplyGeneric sets dst[j] = x[j] * y[j].
+func multiplyGeneric(dst, x, y []float32) {
+	for j := range dst {
+		dst[j] = x[j] * y[j]
+	}
+}
+
 // axpyGeneric sets y[j] = fma(a, x[j], y[j]).
 func axpyGeneric(a float32, x, y []float32) {
 	for j := range y {
@@ -256,6 +263,20 @@ func sqdistRowsGeneric(dst, x []float32, xs int, y []float32) {
 		for j := range y {
 			d := x[i*xs+j] - y[j]
 			l[j&15] = FMA32(d, d, l[j&15])
+		}
+		l.pad(len(y))
+		dst[i] = l.sum()
+	}
+}
+
+// quadRowsGeneric sets dst[i] = sum over j of w[j]*(x[i*xs+j] - y[j])^2, each lane a chain
+// of fma(w[j]*e, e, ...) with e = x[i*xs+j] - y[j].
+func quadRowsGeneric(dst, x []float32, xs int, y, w []float32) {
+	for i := range dst {
+		var l lanes
+		for j := range y {
+			e := x[i*xs+j] - y[j]
+			l[j&15] = FMA32(float32(w[j]*e), e, l[j&15])
 		}
 		l.pad(len(y))
 		dst[i] = l.sum()

@@ -3,14 +3,19 @@ package engine
 import "fmt"
 
 // MixtureGradient holds the gradient of a loss with respect to the parameters of a
-// mixture with precisions P_i = A_i^T A_i.
+// mixture: of its factors A_i if its precisions are P_i = A_i^T A_i, of its weights w_i and
+// factors F_i if they are diag(w_i) + sign F_i^T F_i.
 type MixtureGradient struct {
 	Mu    []float32 // K x D
 	C     []float32 // K
-	A     []float32 // K x D x D
+	A     []float32 // K x D x D; D x D of a tied mixture
+	W     []float32 // K x D
+	F     []float32 // K r x D
 	Alpha float32
 
 	p []float32 // dL/dP_i, K x D x D
+
+	sums, squares, ones []float32 // see lowSumJob: (K r + K) x D, K x D, and K r + K column sums
 }
 
 // NewMixtureGradient makes room for the gradient of a mixture of k components in d
@@ -22,9 +27,17 @@ func NewMixtureGradient(k, d int) *MixtureGradient {
 	}
 }
 
+// NewTiedGradient is NewMixtureGradient for a tied mixture.
+func NewTiedGradient(k, d int) *MixtureGradient {
+	return &MixtureGradient{
+		Mu: alignedFloats(k * d), C: make([]float32, k),
+		A: alignedFloats(d * d), p: alignedFloats(k * d * d),
+	}
+}
+
 // AscendBackward is the exact backward pass of Ascend (DESIGN 2.2). v (B x d) holds
 // dL/dx_n and receives dL/dx_0; grad receives the gradient of the parameters; a holds the
-// k matrices A_i (d x d). tr must come from an Ascend of the same mixture, with the same
+// k matrices A_i (d x d; empty for precisions of low rank). tr must come from an Ascend of the same mixture, with the same
 // alpha, with backward set; it is used up.
 //
 // With V = dL/dx_{t+1}, for t = n-1 .. 0:
@@ -34,8 +47,18 @@ func NewMixtureGradient(k, d int) *MixtureGradient {
 //	E_i = -r_i (U P_i) - t_i G_i                           dmu_i -= colsum(E_i)
 //	V += sum_i E_i           dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
 //
-// and dA_i = A_i (dP_i + dP_i^T). (The last term of the second line is
+// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The last term of the second line is
 // sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
+//
+// Precisions diag(w_i) + S F_i^T F_i (NewLowRankMixture) split dP_i into its diagonal and
+// dF_i = S F_i (dP_i + dP_i^T), and never make it:
+//
+//	Y_i = U F_i^T            s_i = -rowsum(w_i * U * D_i) - S rowsum(Y_i * Z_i)
+//	N_i = r_i Y_i + t_i Z_i
+//	dF_i  -= S (N_i^T D_i + (r_i Z_i)^T U)
+//	dw_i  -= colsum((r_i U + t_i/2 D_i) * D_i)
+//	dmu_i += w_i * colsum(r_i U + t_i D_i) + S colsum(N_i) F_i
+//	V     -= sum_i (w_i * (r_i U + t_i D_i) + S N_i F_i)
 //
 // There are two passes over all steps: one in which a thread takes a block of rows from
 // the last step to the first on its own, and one split over the outputs dP_i, whose
@@ -50,8 +73,13 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	if !tr.backward {
 		panic("engine: AscendBackward: the trajectory was not recorded for the backward pass")
 	}
-	length("AscendBackward", "a", len(a), m.K*m.D*m.D)
-	length("AscendBackward", "grad.A", len(grad.A), m.K*m.D*m.D)
+	if m.low != nil {
+		length("AscendBackward", "grad.W", len(grad.W), m.K*m.D)
+		length("AscendBackward", "grad.F", len(grad.F), m.K*m.low.r*m.D)
+	} else {
+		length("AscendBackward", "a", len(a), len(m.p)*m.D*m.D)
+		length("AscendBackward", "grad.A", len(grad.A), len(m.p)*m.D*m.D)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	target := v
@@ -63,7 +91,9 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 	grow(&tr.t, tr.Steps*tr.K*tr.Rows)
 	grow(&tr.sum, tr.Steps*tr.Rows)
-	if tr.kept {
+	if m.low != nil {
+		e.lowRankBackward(m, alpha, tr, v, grad)
+	} else if tr.kept {
 		e.pullSteps(m, alpha, tr, v, 0, tr.Steps)
 		e.accumulate(m, tr, grad, 0, tr.Steps)
 	} else { // one step at a time, in the memory of one step
@@ -78,7 +108,11 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grad.Alpha /= alpha
 	if tr.Steps == 0 || tr.Rows == 0 {
 		clear(grad.A)
-	} else {
+	} else if m.low == nil {
+		for i := len(m.p); i < m.K; i++ { // one P for all: the sum of dP_i in increasing i
+			n := m.D * m.D
+			e.each(sliceJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
+		}
 		e.factorGradient(m, a, grad)
 	}
 	tr.backward = false
@@ -150,7 +184,7 @@ func (j *pullJob) run(worker, task int) {
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		clear(total)
 		for i := range m.K {
-			e.multiply(worker, y, u, &operand{packed: &m.p[i]}, 0, e.k.panels(d), false)
+			e.multiply(worker, y, u, &operand{packed: m.precision(i)}, 0, e.k.panels(d), false)
 			g := tr.gAt(t, i, r0, r1)
 			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
 			e.k.add(total, total, g.Data)
@@ -283,11 +317,12 @@ func (j *gradientJob) centre(i int) {
 // factorGradient sets dA_i = A_i (dP_i + dP_i^T).
 func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient) {
 	d := float64(m.D)
-	flops := 2 * float64(m.K) * d * d * d
+	n := len(m.p)
+	flops := 2 * float64(n) * d * d * d
 	j := &e.factors
 	*j = factorJob{e: e, m: m, a: a, grad: grad}
-	j.parts = min(max(2*e.Threads()/m.K, 1), m.D)
-	e.run(j, m.K*j.parts, flops)
+	j.parts = min(max(2*e.Threads()/n, 1), m.D)
+	e.run(j, n*j.parts, flops)
 	*j = factorJob{}
 }
 

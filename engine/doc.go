@@ -6,7 +6,8 @@
 // An [Engine] holds a tier and a pool of threads; there is no global state. A [Matrix] is
 // a view with any strides, so transposes and parts of matrices cost nothing; a [Packed]
 // matrix is laid out once for many products; a [Mixture] is a potential with its packed
-// precisions. See the example.
+// precisions: full ones, one for all components, or diagonal up to a low rank
+// ([NewLowRankMixture]). See the example.
 //
 // # The same bits everywhere
 //
@@ -36,9 +37,9 @@
 //
 // Work is split over outputs and stays on one thread where it takes less than about 100
 // microseconds. [Engine.PlanAscent] says how an ascent is shared: by rows, or by
-// components where P_i of many dimensions serve few rows; [AscentPlan] has the cost model.
-// [Engine.Parallel] shares Go code among the threads, with products on each of them
-// ([Worker.MatMul]).
+// components where P_i of many dimensions serve few rows; [AscentPlan] has the cost model
+// ([Engine.PlanMixture] for all precisions). [Engine.Parallel] shares Go code among the
+// threads, with products on each of them ([Worker.MatMul]).
 // An engine with as many threads as processors lets others run four times a
 // millisecond, so that a collection beside a long product takes one or two milliseconds,
 // unless its threads are pinned.

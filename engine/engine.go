@@ -29,6 +29,8 @@ type Engine struct {
 	pull    pullJob
 	grads   gradientJob
 	factors factorJob
+	lowPull lowPullJob
+	lowSums lowSumJob
 	one     [1]float32
 	streams streamJob
 	every   everyJob

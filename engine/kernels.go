@@ -24,6 +24,7 @@ type kernels struct {
 
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+	rawMultiply         func(dst, x, y []float32)
 	rawAxpy             func(a float32, x, y []float32)
 	rawScale            func(dst []float32, a float32, x []float32)
 	rawShift            func(dst []float32, a float32, x []float32)
@@ -33,6 +34,7 @@ type kernels struct {
 	rawAdam             func(p, g, m, v []float32, co *AdamCoefficients)
 	rawDotRows          func(dst, x []float32, xs int, y []float32, ys, n int)
 	rawSqdistRows       func(dst, x []float32, xs int, y []float32)
+	rawQuadRows         func(dst, x []float32, xs int, y, w []float32)
 	rawSum              func(x []float32) float32
 	rawExp              func(dst, x []float32)
 	rawLog              func(dst, x []float32)
@@ -64,6 +66,7 @@ var genericKernels = kernels{
 	rawPanel:            panelGeneric,
 	rawAdd:              addGeneric,
 	rawSubRows:          subRowsGeneric,
+	rawMultiply:         multiplyGeneric,
 	rawAxpy:             axpyGeneric,
 	rawScale:            scaleGeneric,
 	rawShift:            shiftGeneric,
@@ -73,6 +76,7 @@ var genericKernels = kernels{
 	rawAdam:             adamGeneric,
 	rawDotRows:          dotRowsGeneric,
 	rawSqdistRows:       sqdistRowsGeneric,
+	rawQuadRows:         quadRowsGeneric,
 	rawSum:              sumGeneric,
 	rawExp:              expGeneric,
 	rawLog:              logGeneric,
@@ -213,6 +217,16 @@ func (k *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float3
 	k.rawSubRows(dst, ds, x, xs, y, ys, rows, n)
 }
 
+func (k *kernels) multiply(dst, x, y []float32) {
+	if len(x) < len(dst) {
+		short("multiply", "x", len(x), len(dst))
+	}
+	if len(y) < len(dst) {
+		short("multiply", "y", len(y), len(dst))
+	}
+	k.rawMultiply(dst, x, y)
+}
+
 func (k *kernels) axpy(a float32, x, y []float32) {
 	if len(x) < len(y) {
 		short("axpy", "x", len(x), len(y))
@@ -289,6 +303,16 @@ func (k *kernels) sqdistRows(dst, x []float32, xs int, y []float32) {
 		short("sqdistRows", "x", len(x), w)
 	}
 	k.rawSqdistRows(dst, x, xs, y)
+}
+
+func (k *kernels) quadRows(dst, x []float32, xs int, y, w []float32) {
+	if w := span(len(dst), xs, len(y)); len(x) < w {
+		short("quadRows", "x", len(x), w)
+	}
+	if len(w) < len(y) {
+		short("quadRows", "w", len(w), len(y))
+	}
+	k.rawQuadRows(dst, x, xs, y, w)
 }
 
 func (k *kernels) sum(x []float32) float32 { return k.rawSum(x) }

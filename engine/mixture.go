@@ -8,30 +8,63 @@ import "fmt"
 //	phi(x) = log sum_i exp(c_i - q_i(x)/2),   q_i(x) = (x - mu_i)^T P_i (x - mu_i)
 //
 // Mu and C belong to the caller and are read at every call. The precisions P_i are kept
-// packed: set them once per update of the parameters (SetFactors or SetPrecisions).
+// packed: set them once per update of the parameters (SetFactors or SetPrecisions, and
+// SetLowRank for those of NewLowRankMixture).
 type Mixture struct {
 	K, D int
 	Mu   []float32 // K x D
 	C    []float32 // K, the log weights
-	p    []Packed  // K packed D x D matrices; symmetric, so they serve the backward pass too
+	p    []Packed  // K packed D x D matrices, or one for all; symmetric, so they serve the backward pass too
+	low  *lowRank  // in place of p: diagonal up to a low rank
 }
 
 // NewMixture makes a mixture around centres mu (k x d) and log weights c (k). Its
 // precisions must be set before use.
 func NewMixture(k, d int, mu, c []float32) *Mixture {
-	if k < 1 || d < 1 {
-		panic(fmt.Sprintf("engine: NewMixture: %d components in %d dimensions, expected at least 1 of each", k, d))
-	}
-	length("NewMixture", "mu", len(mu), k*d)
-	length("NewMixture", "c", len(c), k)
-	m := &Mixture{K: k, D: d, Mu: mu, C: c, p: make([]Packed, k)}
+	m := newMixture("NewMixture", k, d, mu, c)
+	m.p = make([]Packed, k)
 	return m
+}
+
+// NewTiedMixture makes a mixture whose components share one precision: SetPrecisions takes
+// a single matrix P, SetFactors and AscendBackward a single A.
+func NewTiedMixture(k, d int, mu, c []float32) *Mixture {
+	m := newMixture("NewTiedMixture", k, d, mu, c)
+	m.p = make([]Packed, 1)
+	return m
+}
+
+// precision returns P_i.
+func (m *Mixture) precision(i int) *Packed { return &m.p[min(i, len(m.p)-1)] }
+
+func newMixture(call string, k, d int, mu, c []float32) *Mixture {
+	if k < 1 || d < 1 {
+		panic(fmt.Sprintf("engine: %s: %d components in %d dimensions, expected at least 1 of each", call, k, d))
+	}
+	length(call, "mu", len(mu), k*d)
+	length(call, "c", len(c), k)
+	return &Mixture{K: k, D: d, Mu: mu, C: c}
 }
 
 // ready panics unless the precisions were set by an engine of this tier.
 func (m *Mixture) ready(e *Engine, call string) {
-	if m.p[0].k != e.k {
-		panic(fmt.Sprintf("engine: %s: the precisions have not been set by an engine of tier %v (SetFactors, SetPrecisions)", call, e.k.tier))
+	if m.packed().k != e.k {
+		panic(fmt.Sprintf("engine: %s: the precisions have not been set by an engine of tier %v (SetFactors, SetPrecisions, SetLowRank)", call, e.k.tier))
+	}
+}
+
+// packed returns one of the packed matrices.
+func (m *Mixture) packed() *Packed {
+	if m.low != nil {
+		return &m.low.project
+	}
+	return &m.p[0]
+}
+
+// dense panics unless the precisions are matrices.
+func (m *Mixture) dense(call string) {
+	if m.low != nil {
+		panic("engine: " + call + ": the precisions of the mixture are of low rank (SetLowRank)")
 	}
 }
 
@@ -39,10 +72,11 @@ func (m *Mixture) mu(i int) []float32 { return m.Mu[i*m.D : (i+1)*m.D] }
 
 // SetPrecisions sets P_i to the i-th of the k symmetric d x d matrices in p.
 func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
-	length("SetPrecisions", "p", len(p), m.K*m.D*m.D)
+	m.dense("SetPrecisions")
+	length("SetPrecisions", "p", len(p), len(m.p)*m.D*m.D)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := range m.K {
+	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
@@ -51,19 +85,21 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
 // symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits.
 func (e *Engine) SetFactors(m *Mixture, a []float32) {
-	length("SetFactors", "a", len(a), m.K*m.D*m.D)
+	m.dense("SetFactors")
+	n := len(m.p)
+	length("SetFactors", "a", len(a), n*m.D*m.D)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := float64(m.D)
-	flops := float64(m.K) * d * d * (d + 1)
+	flops := float64(n) * d * d * (d + 1)
 	j := &e.gramJob
 	*j = gramJob{e: e, m: m, a: a}
 	// Split the panels of each component only as far as the threads need it.
-	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
+	j.parts = min(max(2*e.Threads()/n, 1), e.k.panels(m.D))
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
-	e.run(j, m.K*j.parts, flops)
+	e.run(j, n*j.parts, flops)
 	*j = gramJob{}
 }
 
@@ -156,6 +192,7 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	if i < 0 || i >= m.K {
 		panic(fmt.Sprintf("engine: QuadGrad: component %d of %d", i, m.K))
 	}
+	m.dense("QuadGrad")
 	x.shape("QuadGrad", "x", x.Rows, m.D)
 	g.shape("QuadGrad", "g", x.Rows, m.D)
 	length("QuadGrad", "q", len(q), x.Rows)
@@ -199,6 +236,6 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 	rows, ld := x.Rows, leading(m.D)
 	d := Matrix{Data: e.scratch[worker].floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
 	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
-	e.multiply(worker, g, d, &operand{packed: &m.p[i]}, 0, e.k.panels(m.D), false)
+	e.multiply(worker, g, d, &operand{packed: m.precision(i)}, 0, e.k.panels(m.D), false)
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }

@@ -72,9 +72,9 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		Threads:        e.Threads(),
 		Flops:          ascentFlops(rows, k, d, steps),
 		PrecisionBytes: 4 * float64(k) * float64(d) * float64(d),
-		Cache:          float64(cacheSize(cpuid.CPU.Cache.L2, 512<<10)) / 2,
+		Cache:          secondLevelShare(),
 		KeepsG:         keepsG(rows, k, d, steps),
-		StreamRows:     int(math.Ceil(2 * e.k.flopsAMicrosecond / streamBytesAMicrosecond)),
+		StreamRows:     e.streamRows(),
 	}
 	if p.Flops < e.smallWork {
 		p.Threads = 1
@@ -97,6 +97,40 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 	}
 	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
 	return p
+}
+
+// PlanMixture returns how Ascend would run so many rows on m. Precisions of low rank are
+// shared by rows, in blocks as high as they can be; nothing of size d is kept for each
+// component, so that KeepsG does not matter. One P for all is planned for as k of them.
+func (e *Engine) PlanMixture(m *Mixture, rows, steps int) AscentPlan {
+	if m.low == nil {
+		return e.PlanAscent(rows, m.K, m.D, steps)
+	}
+	p := AscentPlan{
+		Threads:        e.Threads(),
+		Flops:          lowRankFlops(rows, m.K, m.D, m.low.r, steps),
+		PrecisionBytes: 8 * float64(m.inner()+m.K) * float64(m.D),
+		Cache:          secondLevelShare(),
+		StreamRows:     e.streamRows(),
+	}
+	if p.Flops < e.smallWork {
+		p.Threads = 1
+	}
+	if rows == 0 {
+		return p
+	}
+	p.Blocks = rowBlocks(rows, maxBlockRows, p.Threads)
+	p.Threads = min(p.Threads, p.Blocks)
+	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
+	return p
+}
+
+// secondLevelShare is how many bytes of the second-level cache precisions may fill.
+func secondLevelShare() float64 { return float64(cacheSize(cpuid.CPU.Cache.L2, 512<<10)) / 2 }
+
+// streamRows is AscentPlan.StreamRows.
+func (e *Engine) streamRows() int {
+	return int(math.Ceil(2 * e.k.flopsAMicrosecond / streamBytesAMicrosecond))
 }
 
 // String explains the plan in a line.

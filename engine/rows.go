@@ -13,6 +13,7 @@ type rowOp int
 const (
 	opRowDots rowOp = iota
 	opSquaredDistances
+	opWeightedSquares
 	opLayerNorm
 	opLayerNormBackward
 	opColumnSums
@@ -25,6 +26,7 @@ type rowJob struct {
 	dst   Matrix
 	out   []float32
 	x, y  Matrix
+	w     []float32
 	eps   float32
 	acc   bool
 	n     int // rows, or columns
@@ -53,6 +55,9 @@ func (j *rowJob) run(worker, task int) {
 			j.e.k.dotRows(j.out[r0:r1], x.Data, x.RS, y.Data, y.RS, x.Cols)
 		case opSquaredDistances:
 			j.distances(worker, r0, r1)
+		case opWeightedSquares:
+			x := j.x.Slice(r0, r1, 0, j.x.Cols)
+			j.e.k.quadRows(j.out[r0:r1], x.Data, x.RS, j.y.Data, j.w)
 		case opLayerNorm:
 			j.normalise(r0, r1)
 		case opLayerNormBackward:
@@ -115,6 +120,19 @@ func (j *rowJob) distances(worker, r0, r1 int) {
 			j.dst.Set(r0+i, c, v)
 		}
 	}
+}
+
+// WeightedSquares sets dst[i] to the squared distance of row i of x (n x d) to y (d) with
+// weights w (d): the sum in lanes, as in Dot, of w_j (x_ij - y_j)^2.
+func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
+	x.check("WeightedSquares", "x")
+	length("WeightedSquares", "dst", len(dst), x.Rows)
+	length("WeightedSquares", "y", len(y), x.Cols)
+	length("WeightedSquares", "w", len(w), x.Cols)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x = e.dense(slotDense, x)
+	e.eachRow(rowJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w}, x.Rows, float64(x.Rows)*float64(x.Cols))
 }
 
 // ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower

@@ -12,6 +12,7 @@ type sliceOp int
 
 const (
 	opAdd sliceOp = iota
+	opMultiply
 	opAxpy
 	opScale
 	opReLU
@@ -40,6 +41,8 @@ func (j *sliceJob) run(_, task int) {
 		switch j.op {
 		case opAdd:
 			j.k.add(j.dst[a:b], j.x[a:b], j.y[a:b])
+		case opMultiply:
+			j.k.multiply(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opAxpy:
 			j.k.axpy(j.a, j.x[a:b], j.dst[a:b])
 		case opScale:
@@ -80,6 +83,15 @@ func (e *Engine) Add(dst, x, y []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(sliceJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
+}
+
+// Multiply sets dst[j] = x[j] * y[j].
+func (e *Engine) Multiply(dst, x, y []float32) {
+	length("Multiply", "x", len(x), len(dst))
+	length("Multiply", "y", len(y), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(sliceJob{op: opMultiply, dst: dst, x: x, y: y}, len(dst))
 }
 
 // Axpy sets y[j] = fma(a, x[j], y[j]).

@@ -81,7 +81,6 @@ func lawNetworks(in, classes int) []struct {
 	}
 }
 
-
 // RunLaw trains the networks by He and Su's protocol and fits the law to each. Their
 // figures are of Fashion-MNIST; data says what these are of.
 func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOptions) (*LawResult, error) {
@@ -180,7 +179,6 @@ func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Networ
 	}
 	return names, d, nil
 }
-
 
 // fit returns the law of layers, or nil where it has no meaning.
 func fit(names []string, d []separation.Float) *separation.Law {

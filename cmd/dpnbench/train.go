@@ -37,6 +37,9 @@ Settings come from a preset, then from the TOML file of --config, then from flag
               potential never learns (its gradient is cut after every step)
   paper       the same network with the exact gradient through all steps
   compact     64 learned features, k 10, n 5: trains in seconds
+  raw         raw pixels with precisions of low rank, k 20, n 10
+  robust      raw pixels, a potential that is flat along the principal components of k 100
+              clusters and steep across them: holds against noise
 
 ` + presetTable() + `
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
@@ -66,14 +69,18 @@ writes) and the training curves. Without --out it is a new folder runs/PRESET-N.
 	f.BoolVar(&s.LayerNorm, "layer-norm", false, "normalise the features")
 	f.IntVar(&s.Components, "components", 0, "k, Gaussians in the mixture")
 	f.IntVar(&s.Steps, "steps", 0, "n, ascent steps")
-	f.Float64Var(&s.Scale, "scale", 0, "s0: A = s0 I at first")
+	f.StringVar(&s.Form, "form", "", "of the precisions: "+strings.Join(dpn.Forms(), ", "))
+	f.IntVar(&s.Rank, "rank", 0, "r of the forms lowrank and flat")
+	f.Float64Var(&s.Eps, "eps", 0, "of the form flat: share of the precision that is left along U")
+	f.Float64Var(&s.Scale, "scale", 0, "s0: A = s0 I at first, and the factor of the other forms")
+	f.StringVar(&s.Init, "init", "", "centres at first: kmeans, or classwise (k-means in each class)")
 	f.Float64Var(&s.Alpha, "alpha", 0, "step size of the ascent at first")
 	f.StringVar(&s.Gradient, "gradient", "", "exact, or detached (only the classifier learns)")
 	f.IntVar(&s.Epochs, "epochs", 0, "passes over the training pictures")
 	f.IntVar(&s.MaxUpdates, "max-updates", 0, "stop after so many updates; 0: no limit")
 	f.IntVar(&s.Batch, "batch", 0, "pictures a minibatch")
 	f.Float64Var(&s.LR, "lr", 0, "Adam's rate for extractor and classifier")
-	f.Float64Var(&s.PotentialLR, "potential-lr", 0, "Adam's rate for mu, A, c and alpha")
+	f.Float64Var(&s.PotentialLR, "potential-lr", 0, "Adam's rate for the potential: mu, c, alpha and precisions")
 	f.StringVar(&s.Schedule, "schedule", "", "constant, or cosine (decay to 0)")
 	f.Float64Var(&s.Warmup, "warmup", 0, "share of the updates over which the rates rise")
 	f.Float64Var(&s.Clip, "clip", 0, "largest norm of the gradient; 0: no limit")
@@ -187,6 +194,14 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			c.Components = s.Components
 		case "steps":
 			c.Steps = s.Steps
+		case "form":
+			c.Form = s.Form
+		case "rank":
+			c.Rank = s.Rank
+		case "eps":
+			c.Eps = s.Eps
+		case "init":
+			c.Init = s.Init
 		case "scale":
 			c.Scale = s.Scale
 		case "alpha":

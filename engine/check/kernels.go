@@ -17,10 +17,14 @@ var kernels = []kernel{
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
-	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward},
+	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(false)},
+	{name: "tied-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(true)},
+	{name: "low-rank-ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, more: lowRanks, make: lowRankAscend},
+	{name: "low-rank-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, flagArg("minus"), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: lowRanks, make: lowRankBackward},
 	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
 	{name: "log", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Log, math.Log)},
 	{name: "add", args: vectorArgs, make: elementwise(add)},
+	{name: "multiply", args: vectorArgs, make: elementwise(multiply)},
 	{name: "axpy", args: vectorArgs, make: elementwise(axpy)},
 	{name: "scale", args: vectorArgs, make: elementwise(scale)},
 	{name: "relu", args: vectorArgs, make: elementwise(relu)},
@@ -32,6 +36,7 @@ var kernels = []kernel{
 	{name: "row-dots", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), layoutArg("ly"), offsetArg, dataArg, seedArg}, make: rowDots},
 	{name: "column-sums", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg}, make: columnSums},
 	{name: "squared-distances", args: []arg{size("rows", 7), size("n", 17), size("k", 3), layoutArg("lx"), layoutArg("lc"), offsetArg, dataArg, seedArg}, make: squaredDistances},
+	{name: "weighted-squares", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: weightedSquares},
 	{name: "arg-min", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: argMin},
 	{name: "layer-norm", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), layoutArg("ly"), offsetArg, seedArg}, make: layerNorm},
 	{name: "layer-norm-backward", args: []arg{size("rows", 7), one(size("n", 17)), offsetArg, seedArg}, make: layerNormBackward},
@@ -42,6 +47,16 @@ var (
 	vectorArgs  = []arg{size("n", 37), offsetArg, dataArg, seedArg}
 	functionArg = arg{name: "points", max: 3, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 1, 2, 3}}
 )
+
+// rankArg is the rank of P_i - diag(w_i); ranks above d become d.
+var rankArg = arg{name: "r", usual: 2, max: 64, sweep: []int{0, 1, 2, 3, 8, 15, 16, 17}, quickSweep: []int{0, 1, 8}}
+
+// lowRanks are pairs of k and r on both sides of the edges of panels and lanes.
+func lowRanks(bool) [][]int {
+	return [][]int{
+		{3, 2, 40, 16, 0, 2, 0, -1, 1}, {3, 4, 40, 8, 1, 2, 0, -1, 1}, {4, 3, 40, 11, 0, 2, 0, -1, 1}, {5, 33, 20, 1, 0, 1, 0, -1, 1},
+	}
+}
 
 // longVectors are lengths on both sides of the chunk that one kernel call handles.
 func longVectors(quick bool) [][]int {
@@ -213,9 +228,10 @@ func setFactors(c Case, mem *memory) trial {
 }
 
 // mixtureCase is a potential with inputs in guarded memory: symmetric precisions, of
-// which P_i = A_i^T A_i as the engine's products compute it.
+// which P_i = A_i^T A_i as the engine's products compute it, or one for all components.
 type mixtureCase struct {
 	k, d     int
+	tied     bool
 	mu, c, a engine.Matrix
 	p        []float32
 	alpha    float32
@@ -223,18 +239,22 @@ type mixtureCase struct {
 	factors  []blas64.General
 }
 
-func newMixtureCase(cs Case, mem *memory, k, d int, r *engine.Rand) *mixtureCase {
+func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *engine.Rand) *mixtureCase {
+	n := k // matrices
+	if tied {
+		n = 1
+	}
 	off := cs.get("offset")
 	normal := filler(r, 0)
 	scaled := func(s float32) func() float32 { return func() float32 { return s * normal() } }
-	m := &mixtureCase{k: k, d: d, alpha: 0.25}
+	m := &mixtureCase{k: k, d: d, tied: tied, alpha: 0.25}
 	m.mu = mem.input(1, k*d, rowMajor, off, normal)
 	m.c = mem.input(1, k, rowMajor, off, scaled(0.5))
-	m.a = mem.input(1, k*d*d, rowMajor, off, scaled(float32(0.5/math.Sqrt(float64(d)))))
-	m.p = make([]float32, k*d*d)
+	m.a = mem.input(1, n*d*d, rowMajor, off, scaled(float32(0.5/math.Sqrt(float64(d)))))
+	m.p = make([]float32, n*d*d)
 	m.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(m.c)), Alpha: float64(m.alpha),
 		Mu: reference.FromFloat32(vector(m.mu), k, d, d, 1)}
-	for i := range k {
+	for i := range n {
 		a := vector(m.a)[i*d*d : (i+1)*d*d]
 		for j := range d {
 			a[j*d+j] += 0.7
@@ -243,6 +263,9 @@ func newMixtureCase(cs Case, mem *memory, k, d int, r *engine.Rand) *mixtureCase
 		chains(p, engine.View(a, d, d))
 		m.oracle.P = append(m.oracle.P, general(p))
 		m.factors = append(m.factors, reference.FromFloat32(a, d, d, d, 1))
+	}
+	for len(m.oracle.P) < k {
+		m.oracle.P = append(m.oracle.P, m.oracle.P[0])
 	}
 	return m
 }
@@ -262,13 +285,16 @@ func chains(p, a engine.Matrix) {
 
 func (m *mixtureCase) engine(e *engine.Engine) *engine.Mixture {
 	x := engine.NewMixture(m.k, m.d, vector(m.mu), vector(m.c))
+	if m.tied {
+		x = engine.NewTiedMixture(m.k, m.d, vector(m.mu), vector(m.c))
+	}
 	e.SetPrecisions(x, m.p)
 	return x
 }
 
 func quadGrad(c Case, mem *memory) trial {
 	rows, d, r := c.get("rows"), c.get("d"), c.rand()
-	m := newMixtureCase(c, mem, 1, d, r)
+	m := newMixtureCase(c, mem, 1, d, false, r)
 	fill := filler(r, 0)
 	x := mem.input(rows, d, layout(c.get("lx")), c.get("offset"), fill)
 	g := mem.output(rows, d, layout(c.get("lg")), c.get("offset"), fill)
@@ -314,7 +340,7 @@ func logSumExp(c Case, mem *memory) trial {
 // trajectory, which the tiers share bit by bit: it is computed once, by pure Go.
 func ascend(c Case, mem *memory) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
-	m := newMixtureCase(c, mem, k, d, r)
+	m := newMixtureCase(c, mem, k, d, false, r)
 	fill := filler(r, 0)
 	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
 	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
@@ -358,15 +384,20 @@ func ascend(c Case, mem *memory) trial {
 	return tr
 }
 
-func ascendBackward(c Case, mem *memory) trial {
+// ascendBackward checks the backward pass of full or of tied precisions.
+func ascendBackward(tied bool) func(Case, *memory) trial {
+	return func(c Case, mem *memory) trial { return backwardTrial(c, mem, tied) }
+}
+
+func backwardTrial(c Case, mem *memory, tied bool) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
-	m := newMixtureCase(c, mem, k, d, r)
+	m := newMixtureCase(c, mem, k, d, tied, r)
 	fill := filler(r, 0)
 	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
 	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
 	dmu := mem.output(1, k*d, rowMajor, -1, fill)
 	dc := mem.output(1, k, rowMajor, -1, fill)
-	da := mem.output(1, k*d*d, rowMajor, -1, fill)
+	da := mem.output(1, len(m.p), rowMajor, -1, fill)
 	dalpha := mem.output(1, 1, rowMajor, -1, fill)
 
 	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
@@ -380,6 +411,9 @@ func ascendBackward(c Case, mem *memory) trial {
 		path = append(path, general(known.XAt(t)))
 	}
 	g := m.oracle.Backward(path, general(v))
+	if tied {
+		g.P = reference.SumOver(k, g.P)
+	}
 	wa := reference.FactorGradient(m.factors, g.P)
 	var tr trial
 	for _, w := range []reference.Value{g.V, g.Mu, g.C, wa, g.Alpha} {
@@ -392,11 +426,140 @@ func ascendBackward(c Case, mem *memory) trial {
 		copy(y.Data, x.Data)
 		e.Ascend(mix, m.alpha, steps, y, &t, true)
 		grad := engine.NewMixtureGradient(k, d)
+		if tied {
+			grad = engine.NewTiedGradient(k, d)
+		}
 		e.AscendBackward(mix, m.alpha, vector(m.a), &t, v, grad)
 		copy(dmu.Data, grad.Mu)
 		copy(dc.Data, grad.C)
 		copy(da.Data, grad.A)
 		dalpha.Data[0] = grad.Alpha
+	}
+	return tr
+}
+
+// lowRankCase is a potential with precisions diag(w_i) +- F_i^T F_i.
+type lowRankCase struct {
+	*mixtureCase
+	r    int
+	sign float32
+	w, f engine.Matrix
+	low  *reference.LowRank
+}
+
+func newLowRankCase(cs Case, mem *memory, k, d int, r *engine.Rand) *lowRankCase {
+	off, normal := cs.get("offset"), filler(r, 0)
+	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, alpha: 0.25}, r: min(cs.get("r"), d), sign: 1}
+	if cs.get("minus") == 1 {
+		l.sign = -1
+	}
+	l.mu = mem.input(1, k*d, rowMajor, off, normal)
+	l.c = mem.input(1, k, rowMajor, off, func() float32 { return 0.5 * normal() })
+	l.w = mem.input(1, k*d, rowMajor, off, func() float32 { return 0.5 + r.Float32() })
+	scale := float32(0.5 / math.Sqrt(float64(d)*float64(l.r+1)))
+	l.f = mem.input(1, k*l.r*d, rowMajor, off, func() float32 { return scale * normal() })
+	l.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(l.c)), Alpha: float64(l.alpha),
+		Mu: reference.FromFloat32(vector(l.mu), k, d, d, 1)}
+	l.low = &reference.LowRank{Sign: float64(l.sign),
+		W: reference.FromFloat32(vector(l.w), k, d, d, 1), F: reference.FromFloat32(vector(l.f), k*l.r, d, d, 1)}
+	return l
+}
+
+func (l *lowRankCase) engine(e *engine.Engine) *engine.Mixture {
+	m := engine.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
+	e.SetLowRank(m, vector(l.w), vector(l.f), l.sign)
+	return m
+}
+
+// trajectory ascends from the rows of x in pure Go.
+func (l *lowRankCase) trajectory(x engine.Matrix, steps int) *engine.Trajectory {
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	defer base.Close()
+	first := engine.NewMatrix(x.Rows, x.Cols)
+	for i := range x.Rows {
+		for j := range x.Cols {
+			first.Set(i, j, x.At(i, j))
+		}
+	}
+	var known engine.Trajectory
+	base.Ascend(l.engine(base), l.alpha, steps, first, &known, false)
+	return &known
+}
+
+// lowRankAscend is ascend for precisions of low rank, with their own formulas and bounds.
+func lowRankAscend(c Case, mem *memory) trial {
+	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
+	l := newLowRankCase(c, mem, k, d, r)
+	fill := filler(r, 0)
+	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
+	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
+	res := mem.output(steps, k*rows, rowMajor, -1, fill)
+	phi := mem.output(steps, rows, rowMajor, -1, fill)
+	known := l.trajectory(x, steps)
+	last, lastBound := general(known.XAt(0)).Data, make([]float64, rows*d)
+	wr, br := make([]float64, steps*k*rows), make([]float64, steps*k*rows)
+	var wx, bx, wp, bp []float64
+	for t := range steps {
+		xt := general(known.XAt(t))
+		wx, bx = append(wx, last...), append(bx, lastBound...)
+		last, lastBound = nil, nil
+		for b := range rows {
+			row := xt.Data[b*d : (b+1)*d]
+			v, ev := l.oracle.StepLowRank(l.low, row), l.oracle.AtLowRank(l.low, row)
+			last, lastBound = append(last, v.V...), append(lastBound, v.E...)
+			wp, bp = append(wp, ev.Phi.V[0]), append(bp, ev.Phi.E[0])
+			for i := range k {
+				at := (t*k+i)*rows + b
+				wr[at], br[at] = ev.R.V[i], ev.R.E[i]
+			}
+		}
+	}
+	var tr trial
+	for _, p := range [][2][]float64{{last, lastBound}, {wx, bx}, {last, lastBound}, {wr, br}, {wp, bp}} {
+		tr.want, tr.bound = append(tr.want, p[0]...), append(tr.bound, p[1]...)
+	}
+	tr.run = func(e *engine.Engine) {
+		var t engine.Trajectory
+		e.Ascend(l.engine(e), l.alpha, steps, x, &t, false)
+		copy(path.Data, t.X)
+		copy(res.Data, t.R)
+		copy(phi.Data, t.Phi)
+	}
+	return tr
+}
+
+// lowRankBackward is ascendBackward for precisions of low rank.
+func lowRankBackward(c Case, mem *memory) trial {
+	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
+	l := newLowRankCase(c, mem, k, d, r)
+	fill := filler(r, 0)
+	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
+	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
+	var outs []engine.Matrix
+	for _, n := range []int{k * d, k, k * d, k * l.r * d, 1} {
+		outs = append(outs, mem.output(1, n, rowMajor, -1, fill))
+	}
+	known := l.trajectory(x, steps)
+	var path []blas64.General
+	for t := range steps + 1 {
+		path = append(path, general(known.XAt(t)))
+	}
+	g := l.oracle.BackwardLowRank(l.low, path, general(v))
+	var tr trial
+	for _, w := range []reference.Value{g.V, g.Mu, g.C, g.W, g.F, g.Alpha} {
+		tr.want, tr.bound = append(tr.want, w.V...), append(tr.bound, w.E...)
+	}
+	tr.run = func(e *engine.Engine) {
+		mix := l.engine(e)
+		var t engine.Trajectory
+		y := engine.NewMatrix(rows, d)
+		copy(y.Data, x.Data)
+		e.Ascend(mix, l.alpha, steps, y, &t, true)
+		grad := engine.NewLowRankGradient(k, d, l.r)
+		e.AscendBackward(mix, l.alpha, nil, &t, v, grad)
+		for i, from := range [][]float32{grad.Mu, grad.C, grad.W, grad.F, {grad.Alpha}} {
+			copy(outs[i].Data, from)
+		}
 	}
 	return tr
 }
@@ -461,6 +624,9 @@ var (
 	add = elementFunction{
 		func(_, x, y, _ float64) (float64, int) { return x + y, 1 },
 		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Add(out, x, y) }}
+	multiply = elementFunction{
+		func(_, x, y, _ float64) (float64, int) { return x * y, 1 },
+		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Multiply(out, x, y) }}
 	axpy = elementFunction{
 		func(a, x, _, old float64) (float64, int) { return a*x + old, 1 },
 		func(e *engine.Engine, out []float32, a float32, x, _ []float32) { e.Axpy(a, x, out) }}
@@ -605,6 +771,24 @@ func squaredDistances(c Case, mem *memory) trial {
 	}
 	exact(c.get("data"), tr.bound)
 	tr.run = func(e *engine.Engine) { e.SquaredDistances(out, x, y) }
+	return tr
+}
+
+func weightedSquares(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("lx")), off, fill)
+	y := mem.input(1, n, rowMajor, off, fill)
+	w := mem.input(1, n, rowMajor, off, fill)
+	out := mem.output(1, rows, rowMajor, off, fill)
+	gx, gy, gw := general(x), reference.Vector(vector(y)), reference.Vector(vector(w))
+	tr := trial{want: []float64{}, bound: []float64{}}
+	for i := range rows {
+		v, b := reference.WeightedSquares(gx.Data[i*n:(i+1)*n], gy, gw)
+		tr.want, tr.bound = append(tr.want, v), append(tr.bound, b)
+	}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) { e.WeightedSquares(vector(out), x, vector(y), vector(w)) }
 	return tr
 }
 

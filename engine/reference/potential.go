@@ -266,6 +266,22 @@ func (p *Potential) Backward(path []blas64.General, v blas64.General) *Gradient 
 	return g
 }
 
+// SumOver adds up k gradients of matrices, one chain for each element: that of a matrix
+// which all components share.
+func SumOver(k int, dp Value) Value {
+	n := len(dp.V) / k
+	s, size := newValue(n), make([]float64, n)
+	for i, v := range dp.V {
+		s.V[i%n] += v
+		s.E[i%n] += dp.E[i]
+		size[i%n] += math.Abs(v) + dp.E[i]
+	}
+	for i := range size {
+		s.E[i] += Gamma(k) * size[i]
+	}
+	return s
+}
+
 // FactorGradient returns dA_i = A_i (dP_i + dP_i^T) with its bound, for gradients of all
 // P_i as Backward gives them (k x d x d).
 func FactorGradient(a []blas64.General, dp Value) Value {

@@ -142,6 +142,24 @@ func SquaredDistance(x, y []float64) (d, bound float64) {
 	return d, Gamma(laneRoundings(len(x))+2)*d + float64(len(x))*tiny
 }
 
+// WeightedSquares returns the sum of w (x-y)^2 and its bound in sixteen lanes.
+func WeightedSquares(x, y, w []float64) (q, bound float64) {
+	for i := range x {
+		v := w[i] * (x[i] - y[i]) * (x[i] - y[i])
+		q += v
+		bound += math.Abs(v)
+	}
+	return q, Gamma(laneRoundings(len(x))+3)*bound + float64(len(x))*tiny*(1+maxAbs(x)+maxAbs(y))
+}
+
+func maxAbs(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
 // Rounded is the bound of a result that is computed exactly and rounded n times.
 func Rounded(v float64, n int) float64 { return Gamma(n)*math.Abs(v) + float64(n)*tiny }
 

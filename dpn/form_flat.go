@@ -1,0 +1,152 @@
+package dpn
+
+import (
+	"fmt"
+	"math"
+
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// flatForm is "flat", P_i = s0^2 (I - (1-eps) U_i^T U_i) with orthonormal rows U_i (r x d):
+// eigenvalue eps s0^2 along them, s0^2 across. With F_i = s0 sqrt(1-eps) U_i and the sign -
+// the gradient is dU = s0 sqrt(1-eps) dF: that of U as if its elements were free. After
+// each update the rows are made orthonormal again, in order, by the modified method of
+// Gram and Schmidt, which takes out what the update did to lengths and angles; P_i only
+// depends on the space that the rows span. eps and s0 do not learn.
+type flatForm struct {
+	k, d, r    int
+	scale, eps float64
+	u          *Param // k x r x d
+	w, f       []float32
+}
+
+func newFlatForm(c Config, d int, u *Param) *flatForm {
+	f := &flatForm{k: c.Components, d: d, r: c.Rank, scale: c.Scale, eps: c.Eps, u: u,
+		w: make([]float32, c.Components*d), f: make([]float32, len(u.Data))}
+	for i := range f.w {
+		f.w[i] = float32(c.Scale * c.Scale)
+	}
+	return f
+}
+
+func (f *flatForm) params() []*Param { return []*Param{f.u} }
+
+// factor is s0 sqrt(1-eps).
+func (f *flatForm) factor() float32 { return float32(f.scale * math.Sqrt(1-f.eps)) }
+
+// rows returns U_i.
+func (f *flatForm) rows(i int) engine.Matrix {
+	n := f.r * f.d
+	return engine.View(f.u.Data[i*n:(i+1)*n], f.r, f.d)
+}
+
+// start sets U_i to the first r unit vectors. Init puts principal components there.
+func (f *flatForm) start(*engine.Rand) {
+	clear(f.u.Data)
+	for i := range f.k {
+		u := f.rows(i)
+		for j := range f.r {
+			u.Set(j, j, 1)
+		}
+	}
+}
+
+// fit sets U_i to the principal components of the rows of x that are assigned to component
+// i. Where rows vary in fewer than r directions, the others are any that are orthogonal.
+func (f *flatForm) fit(e *engine.Engine, x engine.Matrix, assignment []int32, i int) error {
+	var members []float32
+	for row, c := range assignment {
+		if int(c) == i {
+			members = append(members, x.Row(row)...)
+		}
+	}
+	u := f.rows(i)
+	if len(members) == 0 {
+		return nil
+	}
+	pca, err := separation.FitPCA(members, f.d, f.r, e.Threads())
+	if err != nil {
+		return fmt.Errorf("principal components of cluster %d: %w", i, err)
+	}
+	for j, v := range pca.Components {
+		u.Data[j] = float32(v)
+	}
+	orthonormalise(e, u)
+	return nil
+}
+
+// orthonormalise makes the rows of u orthonormal, in order. A row in the span of those
+// above it becomes NaN or lacks direction, which definite then finds.
+func orthonormalise(e *engine.Engine, u engine.Matrix) {
+	for a := range u.Rows {
+		row := u.Row(a)
+		for b := range a {
+			e.Axpy(-e.Dot(row, u.Row(b)), u.Row(b), row)
+		}
+		e.Scale(row, 1/float32(math.Sqrt(float64(e.Dot(row, row)))), row)
+	}
+}
+
+func (f *flatForm) mixture(mu, c []float32) *engine.Mixture {
+	return engine.NewLowRankMixture(f.k, f.d, f.r, mu, c)
+}
+
+func (f *flatForm) prepare(e *engine.Engine, m *engine.Mixture) {
+	e.Scale(f.f, f.factor(), f.u.Data)
+	e.SetLowRank(m, f.w, f.f, -1)
+}
+
+func (f *flatForm) factors() []float32 { return nil }
+
+func (f *flatForm) newGradient() *engine.MixtureGradient {
+	return engine.NewLowRankGradient(f.k, f.d, f.r)
+}
+
+func (f *flatForm) gradient(e *engine.Engine, g *engine.MixtureGradient) {
+	e.Scale(f.u.Grad, f.factor(), g.F)
+}
+
+func (f *flatForm) retract(e *engine.Engine) {
+	for i := range f.k {
+		orthonormalise(e, f.rows(i))
+	}
+}
+
+// definite finds rows that are not orthonormal. P_i is positive definite while the largest
+// eigenvalue of U_i U_i^T lies below 1/(1-eps), so certainly while its elements are those
+// of the identity up to eps/r.
+func (f *flatForm) definite() (tensor, problem string) {
+	tolerance := min(1e-3, f.eps/float64(2*f.r))
+	for i := range f.k {
+		u := f.rows(i)
+		for a := range f.r {
+			for b := range a + 1 {
+				var dot, want float64
+				for j, v := range u.Row(a) {
+					dot += float64(float64(v) * float64(u.At(b, j)))
+				}
+				if a == b {
+					want = 1
+				}
+				if !(math.Abs(dot-want) < tolerance) {
+					return f.u.Name, fmt.Sprintf("rows %d and %d of component %d have the product %.6g, expected %v", b, a, i, dot, want)
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+func (f *flatForm) precision(i int) []float64 {
+	d, s := f.d, f.scale*f.scale
+	p := make([]float64, d*d)
+	u := f.rows(i)
+	for row := range f.r {
+		addOuter(p, -s*(1-f.eps), u.Row(row))
+	}
+	for j := range d {
+		p[j*d+j] += s
+	}
+	return p
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// lowLandscape is a mixture with precisions diag(w_i) + sign F_i^T F_i.
+type lowLandscape struct {
+	m       *Mixture
+	w, f    []float32
+	k, d, r int
+	sign    float32
+}
+
+func newLowLandscape(e *Engine, k, d, r int, sign float32) *lowLandscape {
+	random := NewRand(19, 0)
+	l := &lowLandscape{k: k, d: d, r: r, sign: sign, w: make([]float32, k*d), f: make([]float32, k*r*d)}
+	mu, c := make([]float32, k*d), make([]float32, k)
+	random.Normal(mu)
+	random.Normal(c)
+	random.Uniform(l.w, 0.5, 1.5)
+	random.Normal(l.f)
+	for i := range l.f {
+		l.f[i] *= 0.5 / float32(math.Sqrt(float64(d*max(r, 1))))
+	}
+	l.m = NewLowRankMixture(k, d, r, mu, c)
+	e.SetLowRank(l.m, l.w, l.f, sign)
+	return l
+}
+
+// full returns the same potential with its precisions in full.
+func (l *lowLandscape) full(e *Engine) *Mixture {
+	p := make([]float32, l.k*l.d*l.d)
+	for i := range l.k {
+		for a := range l.d {
+			for b := range l.d {
+				var s float64
+				if a == b {
+					s = float64(l.w[i*l.d+a])
+				}
+				for row := i * l.r; row < (i+1)*l.r; row++ {
+					s += float64(l.sign) * float64(l.f[row*l.d+a]) * float64(l.f[row*l.d+b])
+				}
+				p[(i*l.d+a)*l.d+b] = float32(s)
+			}
+		}
+	}
+	m := NewMixture(l.k, l.d, l.m.Mu, l.m.C)
+	e.SetPrecisions(m, p)
+	return m
+}
+
+// TestLowRankLikeFull checks that precisions of low rank move rows, and value them, as the
+// same precisions in full do, up to rounding.
+func TestLowRankLikeFull(t *testing.T) {
+	e := newTestEngine(t)
+	for _, s := range []struct {
+		r    int
+		sign float32
+	}{{0, 1}, {3, 1}, {3, -1}, {19, 1}} {
+		const n, k, d, steps = 23, 4, 19, 5
+		l := newLowLandscape(e, k, d, s.r, s.sign)
+		full := l.full(e)
+		x, y := points(n, d), points(n, d)
+		e.Ascend(l.m, 0.2, steps, x, nil, false)
+		e.Ascend(full, 0.2, steps, y, nil, false)
+		for i := range x.Data {
+			if diff := math.Abs(float64(x.Data[i] - y.Data[i])); diff > 2e-5 {
+				t.Fatalf("rank %d: number %d of x_n is %v, with full precisions %v", s.r, i, x.Data[i], y.Data[i])
+			}
+		}
+		phi, want, r := make([]float32, n), make([]float32, n), NewMatrix(k, n)
+		e.Potential(l.m, y, phi, r)
+		e.Potential(full, y, want, Matrix{})
+		for i := range phi {
+			if diff := math.Abs(float64(phi[i] - want[i])); diff > 2e-5*(1+math.Abs(float64(want[i]))) {
+				t.Errorf("rank %d: potential %v, with full precisions %v", s.r, phi[i], want[i])
+			}
+		}
+	}
+}
+
+// TestLowRankRowsAndThreads is TestRowsAndThreads for precisions of low rank.
+func TestLowRankRowsAndThreads(t *testing.T) {
+	const n, k, d, r, steps = 29, 5, 37, 4, 6
+	type result struct{ x, v []float32 }
+	ascend := func(e *Engine, x, v Matrix) (result, *MixtureGradient) {
+		l := newLowLandscape(e, k, d, r, 1)
+		var tr Trajectory
+		x, v = clone(x), clone(v)
+		e.Ascend(l.m, 0.25, steps, x, &tr, true)
+		g := NewLowRankGradient(k, d, r)
+		e.AscendBackward(l.m, 0.25, nil, &tr, v, g)
+		return result{x.Data, v.Data}, g
+	}
+	x, v := points(n, d), points(n, d)
+	want, wantGrad := ascend(newTestEngine(t, WithTier(Generic), WithThreads(1)), x, v)
+	for _, tier := range Available() {
+		for _, threads := range []int{1, 2, 3, 8} {
+			e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads())
+			got, grad := ascend(e, x, v)
+			name := fmt.Sprintf("%v, %d threads: ", tier, threads)
+			equalBits(t, name+"x_n", got.x, want.x)
+			equalBits(t, name+"dL/dx_0", got.v, want.v)
+			equalBits(t, name+"dL/dw", grad.W, wantGrad.W)
+			equalBits(t, name+"dL/dF", grad.F, wantGrad.F)
+			equalBits(t, name+"dL/dmu", grad.Mu, wantGrad.Mu)
+			equalBits(t, name+"dL/dc", grad.C, wantGrad.C)
+			equalBits(t, name+"dL/dalpha", []float32{grad.Alpha}, []float32{wantGrad.Alpha})
+		}
+		e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads())
+		p := make([]int32, n)
+		NewRand(9, 0).Permutation(p)
+		px, pv := NewMatrix(n, d), NewMatrix(n, d)
+		for i, j := range p {
+			copy(px.Row(i), x.Row(int(j)))
+			copy(pv.Row(i), v.Row(int(j)))
+		}
+		permuted, _ := ascend(e, px, pv)
+		for i, j := range p {
+			row := func(m Matrix) Matrix { return clone(m.Slice(int(j), int(j)+1, 0, d)) }
+			alone, _ := ascend(e, row(x), row(v))
+			equalBits(t, "row alone x_n", alone.x, want.x[int(j)*d:int(j+1)*d])
+			equalBits(t, "row alone dL/dx_0", alone.v, want.v[int(j)*d:int(j+1)*d])
+			equalBits(t, "permuted x_n", permuted.x[i*d:(i+1)*d], alone.x)
+			equalBits(t, "permuted dL/dx_0", permuted.v[i*d:(i+1)*d], alone.v)
+		}
+	}
+}
+
+// TestLowRankPrecision holds q, by way of the potential of one component, against float64
+// where it is large: pixels of a digit's contrast, far from the centre. Responsibilities
+// depend on differences of q of about 1.
+func TestLowRankPrecision(t *testing.T) {
+	const n, d, r = 200, 784, 10
+	e := newTestEngine(t)
+	for _, sign := range []float32{1, -1} {
+		random := NewRand(5, 0)
+		w, f, mu := make([]float32, d), make([]float32, r*d), make([]float32, d)
+		for j := range w {
+			w[j] = 1
+		}
+		random.Normal(f)
+		for i := range f {
+			f[i] *= 0.95 / float32(math.Sqrt(d)) // of a length just below 1
+		}
+		x := NewMatrix(n, d)
+		pixel := func() float32 {
+			if random.Float32() < 0.8 {
+				return -0.4242
+			}
+			return 2.8 * random.Float32()
+		}
+		for j := range mu {
+			mu[j] = pixel()
+		}
+		for i := range x.Data {
+			x.Data[i] = pixel()
+		}
+		m := NewLowRankMixture(1, d, r, mu, []float32{0})
+		e.SetLowRank(m, w, f, sign)
+		phi := make([]float32, n)
+		e.Potential(m, x, phi, Matrix{})
+		worst, size := 0.0, 0.0
+		for i := range n {
+			var q float64
+			for j := range d {
+				e := float64(x.At(i, j)) - float64(mu[j])
+				q += e * e
+			}
+			for row := range r {
+				var z float64
+				for j := range d {
+					z += float64(f[row*d+j]) * (float64(x.At(i, j)) - float64(mu[j]))
+				}
+				q += float64(sign) * z * z
+			}
+			worst, size = max(worst, math.Abs(-2*float64(phi[i])-q)), max(size, q)
+		}
+		t.Logf("sign %v: q up to %.0f, off by at most %.2g", sign, size, worst)
+		if worst > 1e-3 || size < 500 {
+			t.Errorf("sign %v: q up to %v, off by %v, expected at most 0.001", sign, size, worst)
+		}
+	}
+}
+
+// TestLowRankAllocates checks that nothing is allocated once an ascent has run.
+func TestLowRankAllocates(t *testing.T) {
+	e := newTestEngine(t)
+	l := newLowLandscape(e, 3, 20, 2, 1)
+	x, v := points(9, 20), points(9, 20)
+	g := NewLowRankGradient(3, 20, 2)
+	var tr Trajectory
+	if n := testing.AllocsPerRun(10, func() {
+		e.SetLowRank(l.m, l.w, l.f, l.sign)
+		e.Ascend(l.m, 0.01, 3, x, &tr, true)
+		e.AscendBackward(l.m, 0.01, nil, &tr, v, g)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
