@@ -269,11 +269,6 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 			f.opt.OnStep(f.updates, all, loss)
 		}
 	}
-	if m.Config.Gradient == "exact" {
-		if err := m.potential.checkDefinite(number); err != nil {
-			return err
-		}
-	}
 	score := t.score()
 	h := Epoch{Epoch: number, TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: f.updates,
 		GradientNorm: median(norms), Alpha: m.potential.Alpha()}
@@ -292,6 +287,11 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		}
 		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
 		better = f.best < 0 || v.Loss < *f.history[f.best].ValLoss
+	}
+	if m.Config.Gradient == "exact" {
+		if err := m.potential.checkDefinite(number); err != nil {
+			return err
+		}
 	}
 	h.Seconds = time.Since(start).Seconds()
 	f.history = append(f.history, h)
