@@ -87,7 +87,13 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	if rest := s.Len() - n; m.Config.Components > rest {
 		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
 	}
-	return s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len()), nil
+	train, val = s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len())
+	if m.Config.Init == "classwise" {
+		if _, problem := centresByClass(train.Labels, m.Config.Components); problem != "" {
+			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init classwise)"}
+		}
+	}
+	return train, val, nil
 }
 
 // Init places the centres of the potential by k-means on the features of s, of all of them
