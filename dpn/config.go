@@ -94,7 +94,7 @@ var presets = map[string]Config{
 	// Raw pixels with precisions of low rank, which learn.
 	"raw": {
 		Extractor: "identity", Components: 20, Steps: 10, Form: FormLowRank, Rank: 8, Eps: 0.1, Scale: 0.1, Alpha: 0.1 / (0.1 * 0.1), Init: "classwise",
-		Gradient: "exact", Epochs: 10, Batch: 128, LR: 1e-3, PotentialLR: 4e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 4e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// Raw pixels on a potential that is flat along the principal components of its clusters
 	// and steep across them: noise, which lies across, is taken away.

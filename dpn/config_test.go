@@ -60,6 +60,11 @@ func TestValidate(t *testing.T) {
 		"dim 0":            func(c *Config) { c.Dim = 0 },
 		"components 0":     func(c *Config) { c.Components = 0 },
 		"steps -1":         func(c *Config) { c.Steps = -1 },
+		`form "x"`:         func(c *Config) { c.Form = "x" },
+		"rank 0":           func(c *Config) { c.Form, c.Rank = FormLowRank, 0 },
+		"eps 0":            func(c *Config) { c.Form, c.Eps = FormFlat, 0 },
+		"eps NaN":          func(c *Config) { c.Form, c.Eps = FormFlat, math.NaN() },
+		`init "z"`:         func(c *Config) { c.Init = "z" },
 		"scale 0":          func(c *Config) { c.Scale = 0 },
 		"alpha NaN":        func(c *Config) { c.Alpha = math.NaN() },
 		`gradient "y"`:     func(c *Config) { c.Gradient = "y" },
@@ -99,6 +104,12 @@ func TestTrainingBytes(t *testing.T) {
 	c, _ := Preset("paper")
 	if b := c.TrainingBytes(784, 10, 60000); b < 0.5e9 || b > 1.3e9 {
 		t.Errorf("%g bytes for the paper's network", b)
+	}
+	for preset, most := range map[string]float64{"raw": 0.6e9, "robust": 0.7e9} {
+		c, _ := Preset(preset)
+		if b := c.TrainingBytes(784, 10, 60000); b < 0.2e9 || b > most {
+			t.Errorf("%g bytes for %s", b, preset)
+		}
 	}
 	c.Components = 20000
 	if b := c.TrainingBytes(784, 10, 60000); b < 100e9 {

@@ -88,7 +88,13 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	if rest := s.Len() - n; m.Config.Components > rest {
 		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
 	}
-	return s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len()), nil
+	train, val = s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len())
+	if m.Config.Init == "classwise" {
+		if _, problem := centresByClass(train.Labels, m.Config.Components); problem != "" {
+			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init classwise)"}
+		}
+	}
+	return train, val, nil
 }
 
 // Init places the centres of the potential by k-means on the features of s, of all of them
@@ -270,11 +276,6 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 			f.opt.OnStep(f.updates, all, loss)
 		}
 	}
-	if m.Config.Gradient == "exact" {
-		if err := m.potential.checkDefinite(number); err != nil {
-			return err
-		}
-	}
 	score := t.Score()
 	h := Epoch{Epoch: number, TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: f.updates,
 		GradientNorm: median(norms), Alpha: m.potential.Alpha()}
@@ -293,6 +294,11 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		}
 		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
 		better = f.best < 0 || v.Loss < *f.history[f.best].ValLoss
+	}
+	if m.Config.Gradient == "exact" {
+		if err := m.potential.checkDefinite(number); err != nil {
+			return err
+		}
 	}
 	h.Seconds = time.Since(start).Seconds()
 	f.history = append(f.history, h)

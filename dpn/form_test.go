@@ -211,6 +211,20 @@ func TestClassKMeans(t *testing.T) {
 	}
 }
 
+// TestComponentsForClasses checks that Check refuses too few or too many components for
+// centres in each class.
+func TestComponentsForClasses(t *testing.T) {
+	d := digits(t, 60, 10)
+	for _, k := range []int{9, 54} {
+		c := tiny()
+		c.Init, c.Components = "classwise", k
+		var bad *SettingError
+		if err := newModel(t, c, d).Check(d.Train); !errors.As(err, &bad) || bad.Setting != "components" {
+			t.Errorf("%d components: error %v, want one about them", k, err)
+		}
+	}
+}
+
 // TestSettingsBeforeForms loads a file from before there were other forms than full.
 func TestSettingsBeforeForms(t *testing.T) {
 	m, _ := smallModel(t, completed(gradientConfigs[1]))

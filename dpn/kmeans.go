@@ -36,25 +36,19 @@ func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed 
 // centres come in the order of the classes. Inertia is the sum over classes and
 // Iterations the most that one took.
 func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []byte, k int, seed uint64) (*KMeansResult, error) {
+	centres, problem := centresByClass(labels, k)
+	if problem != "" {
+		return nil, fmt.Errorf("k-means in each class: %d centres: %s", k, problem)
+	}
 	var members [256][]int32
 	for i, y := range labels {
 		members[y] = append(members[y], int32(i))
 	}
-	var present []int
-	for y := range members {
-		if len(members[y]) > 0 {
-			present = append(present, y)
-		}
-	}
-	if k < len(present) {
-		return nil, fmt.Errorf("k-means in each class: %d centres for %d classes, expected at least one for each", k, len(present))
-	}
 	r := &KMeansResult{Centres: engine.NewMatrix(k, x.Cols), Assignment: make([]int32, x.Rows), Converged: true}
 	first := 0
-	for at, y := range present {
-		n := k / len(present)
-		if at < k%len(present) {
-			n++
+	for y, n := range centres {
+		if n == 0 {
+			continue
 		}
 		own := engine.NewMatrix(len(members[y]), x.Cols)
 		for i, row := range members[y] {
@@ -74,6 +68,33 @@ func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels 
 		first += n
 	}
 	return r, nil
+}
+
+// centresByClass divides k centres among the classes of labels, or says why it cannot.
+func centresByClass(labels []byte, k int) (centres [256]int, problem string) {
+	var members [256]int
+	for _, y := range labels {
+		members[y]++
+	}
+	var present []int
+	for y, n := range members {
+		if n > 0 {
+			present = append(present, y)
+		}
+	}
+	if k < len(present) {
+		return centres, fmt.Sprintf("expected at least one for each of %d classes", len(present))
+	}
+	for at, y := range present {
+		centres[y] = k / len(present)
+		if at < k%len(present) {
+			centres[y]++
+		}
+		if centres[y] > members[y] {
+			return centres, fmt.Sprintf("expected at most one for each row of a class, class %d has %d for %d", y, members[y], centres[y])
+		}
+	}
+	return centres, ""
 }
 
 func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, random *engine.Rand) (*KMeansResult, error) {
