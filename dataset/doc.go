@@ -14,6 +14,9 @@
 //		}
 //	}
 //
+// Set.Resize makes smaller or larger pictures by area average, Set.PerClass picks equally
+// many of each class.
+//
 // LoadIDX reads a folder, Digits draws any piece of the built-in digits, and
 // Fetch downloads MNIST.
 //

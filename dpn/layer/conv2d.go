@@ -41,9 +41,6 @@ func NewConv2D(name string, channels, rows, cols, out, kernel, padding int) *Con
 	return &Conv2D{Weight: NewParam(name+".weight", out, channels, kernel, kernel), Bias: NewParam(name+".bias", out), w: w, out: out}
 }
 
-// OutSize returns rows and columns of a channel that comes out.
-func (l *Conv2D) OutSize() (rows, cols int) { return l.w.outRows(), l.w.outCols() }
-
 func (l *Conv2D) Sizes() (in, out int) {
 	return l.w.channels * l.w.rows * l.w.cols, l.out * l.w.positions()
 }

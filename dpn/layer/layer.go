@@ -80,16 +80,6 @@ func (s Stack) MACs() int {
 	return n
 }
 
-// Values counts the numbers that all layers give for one row: what a Tape holds.
-func (s Stack) Values() int {
-	n := 0
-	for _, l := range s {
-		_, out := l.Sizes()
-		n += out
-	}
-	return n
-}
-
 // Draw draws the first weights of all layers, in order.
 func (s Stack) Draw(r *engine.Rand) {
 	for _, l := range s {
