@@ -118,7 +118,10 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 		}
 		l.Offset = vg.Point{Y: gap}
 		if len(a.Intervals) > 0 { // beside the error bars
-			l.Offset = vg.Point{X: 2.3 * gap}
+			l.Offset = vg.Point{X: gap, Y: 1}
+			for i := range l.TextStyle {
+				l.TextStyle[i].XAlign = text.XLeft
+			}
 		}
 		p.Add(l)
 	}
@@ -263,18 +266,12 @@ func logInterval(i Interval) (low, high float64, ok bool) {
 func band(lower, upper plotter.XYs, c color.NRGBA) *plotter.Polygon {
 	edge := slices.Clone(upper)
 	slices.Reverse(edge)
-	return &plotter.Polygon{XYs: []plotter.XYs{append(slices.Clone(lower), edge...)}, Color: veil(c)}
-}
-
-// veil returns the colour of bands.
-func veil(c color.NRGBA) color.NRGBA {
-	c.A = 0x30
-	return c
+	return &plotter.Polygon{XYs: []plotter.XYs{append(slices.Clone(lower), edge...)}, Color: translucent(c, 0x30)}
 }
 
 // bandKey is the legend of a band.
 func bandKey(text string, c color.NRGBA) key {
-	return key{text: text, glyph: &draw.GlyphStyle{Color: veil(c), Radius: 5, Shape: draw.BoxGlyph{}}}
+	return key{text: text, glyph: &draw.GlyphStyle{Color: translucent(c, 0x30), Radius: 5, Shape: draw.BoxGlyph{}}}
 }
 
 // lawText is the law in one line of the legend.

@@ -169,14 +169,19 @@ func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
 		GlyphStyleFunc: func(i int) draw.GlyphStyle { return glyphs[p.Labels[rows[i]]] },
 	})
 	for _, a := range []*plot.Axis{&out.X, &out.Y} {
-		pad := 0.04 * (a.Max - a.Min)
-		if pad == 0 {
-			pad = max(1, 0.05*math.Abs(a.Max))
-		}
-		a.Min, a.Max = a.Min-pad, a.Max+pad
-		a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+		spread(a)
 	}
 	return out
+}
+
+// spread gives the places on an axis a margin, and it ticks.
+func spread(a *plot.Axis) {
+	pad := 0.04 * (a.Max - a.Min)
+	if pad == 0 {
+		pad = max(1, 0.05*math.Abs(a.Max))
+	}
+	a.Min, a.Max = a.Min-pad, a.Max+pad
+	a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
 }
 
 // sample returns at most most of the numbers 0..n-1, in increasing order: a
