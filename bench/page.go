@@ -22,6 +22,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style":    report.PageStyle,
 	"quantity": quantity,
 	"duration": duration,
 	"interval": interval,

@@ -60,19 +60,25 @@ func Save(path string, f Figure) error {
 // SVG returns f as SVG for use within a page: without an XML declaration, as wide as what
 // it stands in, one image to screen readers, and without ids, so that any number of
 // figures can share a page.
-func SVG(f Figure) ([]byte, error) { return inline(f, pageWidth, "") }
+func SVG(f Figure) ([]byte, error) {
+	svg, err := inline(f, pageWidth, "")
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return svg, nil
+}
 
 // inline returns f as [SVG] does, drawn for a width. alt adds to the title that screen
 // readers read.
 func inline(f Figure, width vg.Length, alt string) ([]byte, error) {
 	d, err := f.layout(width)
 	if err != nil {
-		return nil, fmt.Errorf("report: figure %q: %w", f.heading(), err)
+		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
 	}
 	d.title, d.alt = f.heading(), alt
 	out, err := d.inline()
 	if err != nil {
-		return nil, fmt.Errorf("report: figure %q: %w", f.heading(), err)
+		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
 	}
 	return out, nil
 }

@@ -192,7 +192,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		return drawing{}, nil, errors.New("no value of D is positive and finite")
 	}
 	p := newPlot("", "", "fuzziness D (log scale)")
-	f := drawing{width: width, height: width * 10 / 16, draw: p.Draw}
+	f := drawing{width: width, height: min(width, fileWidth) * 10 / 16, draw: p.Draw}
 	if law != nil {
 		if !drawable(law.Rho) || !drawable(law.D0) {
 			return drawing{}, nil, fmt.Errorf("the law's rho %v and D_0 %v must be positive and finite", law.Rho, law.D0)

@@ -86,7 +86,7 @@ func (l Lines) heading() string { return l.Title }
 
 // layout leaves out points without a place on the axes.
 func (l Lines) layout(width vg.Length) (drawing, error) {
-	f := drawing{width: width, height: width * pageHeight / pageWidth, note: l.Note}
+	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: l.Note}
 	p := newPlot("", l.X, l.Y)
 	p.Add(grid())
 	y := func(v float64) float64 { return v }

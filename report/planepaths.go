@@ -38,7 +38,7 @@ const (
 func (a PlanePaths) heading() string { return a.Title }
 
 func (a PlanePaths) layout(width vg.Length) (drawing, error) {
-	f := drawing{width: width, height: 0.85 * width, note: a.Note}
+	f := drawing{width: width, height: 0.85 * min(width, fileWidth), note: a.Note}
 	if len(a.Paths) == 0 {
 		return f, errNothing
 	}

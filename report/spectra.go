@@ -30,7 +30,7 @@ const (
 func (a Spectra) heading() string { return a.Title }
 
 func (a Spectra) layout(width vg.Length) (drawing, error) {
-	f := drawing{width: width, height: width * 10 / 16, note: a.Note}
+	f := drawing{width: width, height: min(width, fileWidth) * 10 / 16, note: a.Note}
 	if len(a.Values) == 0 || len(a.Values[0]) == 0 {
 		return f, errNothing
 	}

@@ -27,7 +27,7 @@ const mostBars = 40
 func (a Weights) heading() string { return a.Title }
 
 func (a Weights) layout(width vg.Length) (drawing, error) {
-	f := drawing{width: width, height: width / 2}
+	f := drawing{width: width, height: min(width, fileWidth) / 2}
 	k := len(a.C)
 	if k == 0 {
 		return f, errNothing
