@@ -75,8 +75,8 @@ type Column struct {
 // Row is a row of a table: a cell for each column, of which the first names the row.
 type Row struct {
 	Cells []string
-	// Verdict stands in a column of its own, which a table has if one of its rows has a
-	// verdict.
+	// Verdict stands in a column of its own, the second one, which a table has if one of
+	// its rows has a verdict.
 	Verdict Verdict
 }
 
@@ -228,6 +228,10 @@ func (t Table) view(b *builder) (blockView, error) {
 		if len(r.Cells) != len(t.Columns) {
 			return blockView{}, fmt.Errorf("table %q: row %d has %d cells for %d columns", t.Caption, i, len(r.Cells), len(t.Columns))
 		}
+		class, known := classes[r.Verdict]
+		if !known {
+			return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, which is none of ours", t.Caption, i, r.Verdict)
+		}
 		var line lineView
 		for j, text := range r.Cells {
 			c := cellView{Text: text, Head: j == 0}
@@ -238,13 +242,9 @@ func (t Table) view(b *builder) (blockView, error) {
 				c.Class = "text"
 			}
 			line.Cells = append(line.Cells, c)
-		}
-		if v.Judged {
-			class, known := classes[r.Verdict]
-			if !known {
-				return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, which is none of ours", t.Caption, i, r.Verdict)
+			if v.Judged && j == 0 { // in sight on a phone
+				line.Cells = append(line.Cells, cellView{Text: string(r.Verdict), Class: class})
 			}
-			line.Cells = append(line.Cells, cellView{Text: string(r.Verdict), Class: class})
 		}
 		v.Lines = append(v.Lines, line)
 	}

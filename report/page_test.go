@@ -367,15 +367,28 @@ func TestPageInBrowser(t *testing.T) {
 	if shown != 0 {
 		t.Errorf("%d strips beside the walk", shown)
 	}
-	pdf := b.Print()
-	if !bytes.HasPrefix(pdf, []byte("%PDF")) {
-		t.Errorf("the print form begins with %.10q", pdf)
+
+	b.Open(page.Bytes(), 688, 900) // A4 without its margins
+	b.Media("print")
+	var print struct {
+		Live, Ends, Strips int
+		Content            float64
 	}
-	if file := os.Getenv("DPN_TEST_SCREENSHOT"); file != "" {
-		if err := os.WriteFile(file+".pdf", pdf, 0o644); err != nil {
-			t.Fatal(err)
+	b.Evaluate(`(() => {
+		const seen = s => [...document.querySelectorAll(s)].filter(e => e.getBoundingClientRect().width > 0).length;
+		return { live: seen('.walk-live'), ends: seen('.ends img'), strips: seen('.sprite'), content: document.documentElement.scrollWidth };
+	})()`, &print)
+	if print.Live != 0 || print.Ends != 2*20 || print.Strips != 0 || print.Content > 688 {
+		t.Errorf("in print: %+v; want the first and the last picture of each digit, on 688 pixels", print)
+	}
+	if file := os.Getenv("DPN_TEST_SCREENSHOT"); file != "" { // to look at
+		for name, data := range map[string][]byte{".pdf": b.Print(), "-print.png": b.Screenshot()} {
+			if err := os.WriteFile(file+name, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	b.Media("")
 
 	b.Scripts(false)
 	b.Open(page.Bytes(), 390, 800)
@@ -387,4 +400,17 @@ func TestPageInBrowser(t *testing.T) {
 	if len(b.Requests)+len(b.Errors) > 0 {
 		t.Errorf("requests %q, errors %q", b.Requests, b.Errors)
 	}
+}
+
+// No name is too long for a phone.
+func TestLongWordsInBrowser(t *testing.T) {
+	b := webtest.Start(t)
+	s := strings.Repeat("Donaudampfschiff", 30)
+	r := [][]float32{{1}}
+	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
+		Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails}}},
+		Figures{{Figure: Weights{s, []float64{1, 2}}, Caption: s}, {Figure: Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
+		Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
+	}}}}
+	b.CheckWidths([]byte(written(t, p)), 2)
 }
