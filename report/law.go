@@ -58,8 +58,8 @@ func LineBand(law separation.Law, c [2][2]float64, t float64) []Interval {
 	band := make([]Interval, law.Points)
 	for i := range band {
 		l := float64(i)
-		half := t * math.Sqrt(max(0, c[0][0]+2*l*c[0][1]+l*l*c[1][1]))
-		at := math.Log(law.D0) + l*math.Log(law.Rho)
+		half := t * math.Sqrt(max(0, c[0][0]+float64(2*l*c[0][1])+float64(l*l*c[1][1])))
+		at := math.Log(law.D0) + float64(l*math.Log(law.Rho))
 		band[i] = Interval{math.Exp(at - half), math.Exp(at + half)}
 	}
 	return band

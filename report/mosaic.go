@@ -279,7 +279,7 @@ func tone(v, lo, hi float64, log bool) uint8 {
 	if !(share > 0) { // also where lo is hi, or a logarithm does not exist
 		return 0
 	}
-	return uint8(min(255*share+0.5, 255))
+	return uint8(min(float64(255*share)+0.5, 255))
 }
 
 // greys run from black to white.
@@ -361,10 +361,15 @@ func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
 // enlarged repeats each pixel times times each way.
 func enlarged(img image.Image, times int) image.Image {
 	size := img.Bounds().Size()
-	out := image.NewNRGBA(image.Rect(0, 0, size.X*times, size.Y*times))
-	for y := range size.Y * times {
+	out := image.NewRGBA(image.Rect(0, 0, size.X*times, size.Y*times))
+	for y := range size.Y {
+		row := out.Pix[y*times*out.Stride:]
 		for x := range size.X * times {
-			out.Set(x, y, img.At(x/times, y/times))
+			c := color.RGBAModel.Convert(img.At(x/times, y)).(color.RGBA)
+			copy(row[4*x:], []uint8{c.R, c.G, c.B, c.A})
+		}
+		for i := 1; i < times; i++ {
+			copy(row[i*out.Stride:], row[:out.Stride])
 		}
 	}
 	return out
