@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"io"
 	"io/fs"
@@ -345,14 +346,14 @@ func TestFigures(t *testing.T) {
 				t.Fatal(err)
 			}
 			names := Files(path)
-			img := checkPNG(t, names[0], c.width, c.height)
+			seen := coloursOf(checkPNG(t, names[0], c.width, c.height))
 			for _, col := range c.colours {
-				if !has(img, col) {
+				if !seen[col] {
 					t.Errorf("nothing has the colour %v", col)
 				}
 			}
 			for _, col := range c.missing {
-				if has(img, col) {
+				if seen[col] {
 					t.Errorf("something has the colour %v", col)
 				}
 			}
@@ -433,17 +434,18 @@ func checkPNG(t *testing.T, name string, width, height float64) image.Image {
 	return img
 }
 
-// has reports whether some pixels are just of that colour.
-func has(img image.Image, want color.NRGBA) bool {
-	size := img.Bounds().Size()
-	for y := range size.Y {
-		for x := range size.X {
-			if color.NRGBAModel.Convert(img.At(x, y)) == want {
-				return true
-			}
+// coloursOf returns the colours of all pixels.
+func coloursOf(img image.Image) map[color.NRGBA]bool {
+	pixels := image.NewNRGBA(img.Bounds())
+	draw.Draw(pixels, pixels.Rect, img, img.Bounds().Min, draw.Src)
+	seen := map[color.NRGBA]bool{}
+	var last color.NRGBA
+	for i := 0; i < len(pixels.Pix); i += 4 {
+		if c := (color.NRGBA{pixels.Pix[i], pixels.Pix[i+1], pixels.Pix[i+2], pixels.Pix[i+3]}); c != last {
+			seen[c], last = true, c
 		}
 	}
-	return false
+	return seen
 }
 
 // checkSVG reads the file as XML and returns its text, a line for each element.
