@@ -22,6 +22,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style":    report.PageStyle,
 	"quantity": quantity,
 	"duration": duration,
 	"interval": interval,
@@ -271,7 +272,7 @@ func (p *page) rooflines() (svgs [][]byte, err error) {
 		if drawn == 0 || len(f.Peaks) == 0 || len(f.Bandwidths) == 0 {
 			continue
 		}
-		svg, err := report.RooflineSVG(f)
+		svg, err := report.SVG(f)
 		if err != nil {
 			return nil, err
 		}
@@ -312,7 +313,7 @@ func (p *page) speedUps() ([][]byte, error) {
 	for _, threads := range p.threads {
 		ideal.Points = append(ideal.Points, report.Point{X: float64(threads), Y: float64(threads)})
 	}
-	svg, err := report.LinesSVG(report.Lines{
+	svg, err := report.SVG(report.Lines{
 		Title: "Speed-up of " + p.tiers[0], X: "threads (log scale)", Y: "speed over one thread (log scale)",
 		LogY: true, Series: append(series, ideal)})
 	return [][]byte{svg}, err
@@ -382,7 +383,7 @@ func percentLines(svgs [][]byte, title, x string, series []report.Series) ([][]b
 	if !slices.ContainsFunc(series, func(s report.Series) bool { return len(s.Points) > 1 }) {
 		return svgs, nil
 	}
-	svg, err := report.LinesSVG(report.Lines{Title: title, X: x, Y: "percent of measured peak", From: 0, To: 100, Series: series})
+	svg, err := report.SVG(report.Lines{Title: title, X: x, Y: "percent of measured peak", From: 0, To: 100, Series: series})
 	return append(svgs, svg), err
 }
 
@@ -419,7 +420,7 @@ func (p *page) comparisons() (svgs [][]byte, err error) {
 		if len(f.Groups) == 0 {
 			continue
 		}
-		svg, err := report.BarsSVG(f)
+		svg, err := report.SVG(f)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
 	"io"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/webtest"
 )
 
 // modelled returns a report with the rows of an extent and times of a simple model of a
@@ -110,78 +110,8 @@ func pageOf(t *testing.T, r *Report) string {
 			t.Fatal(err)
 		}
 	}
-	checkPage(t, b.String())
+	webtest.Check(t, b.String())
 	return b.String()
-}
-
-var (
-	pageSVG      = regexp.MustCompile(`(?s)<svg .*?</svg>`)
-	pageStyle    = regexp.MustCompile(`(?s)<style>.*?</style>`)
-	pageScript   = regexp.MustCompile(`(?s)<script>.*?</script>`)
-	pageID       = regexp.MustCompile(`\sid="([^"]*)"`)
-	pageExternal = regexp.MustCompile(`(?i)(\s(src|srcset|href|data|action|poster)\s*=\s*"[^#"]|url\(|@import|//[a-z])`)
-)
-
-// checkPage checks what holds for every page: balanced elements, ids that differ, and
-// nothing from elsewhere.
-func checkPage(t *testing.T, page string) {
-	t.Helper()
-	markup := pageScript.ReplaceAllString(pageStyle.ReplaceAllString(page, ""), "")
-	d := xml.NewDecoder(strings.NewReader(markup))
-	d.Strict = false
-	d.AutoClose = []string{"meta", "input"}
-	d.Entity = xml.HTMLEntity
-	var open []string
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatalf("the page is not well-formed: %v", err)
-		}
-		switch e := token.(type) {
-		case xml.StartElement:
-			open = append(open, e.Name.Local)
-		case xml.EndElement:
-			if len(open) == 0 || open[len(open)-1] != e.Name.Local {
-				t.Fatalf("</%s> within %v", e.Name.Local, open)
-			}
-			open = open[:len(open)-1]
-		}
-	}
-	if len(open) > 0 {
-		t.Errorf("%v stay open", open)
-	}
-	for _, svg := range pageSVG.FindAllString(page, -1) {
-		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
-			t.Errorf("an SVG is not well-formed: %v", err)
-		}
-		if !strings.Contains(svg, `role="img"`) || strings.Count(svg, "<title>") != 1 || strings.Contains(svg, "<title></title>") {
-			t.Errorf("an SVG without a title: %.200s", svg)
-		}
-	}
-	seen := map[string]bool{}
-	for _, id := range pageID.FindAllStringSubmatch(page, -1) {
-		if seen[id[1]] {
-			t.Errorf("id %q twice", id[1])
-		}
-		seen[id[1]] = true
-	}
-	without := strings.ReplaceAll(page, ` xmlns="http://www.w3.org/2000/svg"`, "")
-	if at := pageExternal.FindStringIndex(without); at != nil {
-		t.Errorf("something from elsewhere: %q", without[max(0, at[0]-40):min(len(without), at[1]+40)])
-	}
-	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
-		if !seen[link[1]] {
-			t.Errorf("a link to #%s, which is not there", link[1])
-		}
-	}
-	for _, bad := range []string{"ZgotmplZ", "NaN", "Inf", "%!", "<no value>"} {
-		if strings.Contains(strings.ReplaceAll(without, "parseFloat", ""), bad) {
-			t.Errorf("the page contains %q", bad)
-		}
-	}
 }
 
 var pageSections = regexp.MustCompile(`<section id="([^"]*)"`)
@@ -200,7 +130,7 @@ func TestPage(t *testing.T) {
 	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "square", "tiers", "rows", "reading"}; !slices.Equal(got, want) {
 		t.Errorf("sections %v, expected %v", got, want)
 	}
-	if got := len(pageSVG.FindAllString(page, -1)); got != 2+1+4+2+2 {
+	if got := len(webtest.SVG.FindAllString(page, -1)); got != 2+1+4+2+2 {
 		t.Errorf("%d figures, expected 11", got)
 	}
 	if got := strings.Count(page, `<th scope="row">`); got != len(r.Results)+len(r.Peak) {

@@ -26,14 +26,15 @@ const (
 	groupPitch = vg.Length(20) // for the name and the distance to the next group
 )
 
-// BarsSVG draws b as SVG for use within a page.
-func BarsSVG(b Bars) ([]byte, error) {
-	f := figure{width: pageWidth, title: b.Title, note: b.Note}
+func (b Bars) heading() string { return b.Title }
+
+func (b Bars) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, note: b.Note}
 	p := newPlot("", b.X, "")
 	longest, doubt := 0.0, false
 	for _, s := range b.Series {
 		if len(s.Points) != len(b.Groups) {
-			return nil, fmt.Errorf("report: figure %q: %d points of %s for %d groups", b.Title, len(s.Points), s.Name, len(b.Groups))
+			return f, fmt.Errorf("%d points of %s for %d groups", len(s.Points), s.Name, len(b.Groups))
 		}
 		_, glyph := s.look()
 		glyph.Shape, glyph.Radius = draw.BoxGlyph{}, barHeight/2
@@ -48,7 +49,7 @@ func BarsSVG(b Bars) ([]byte, error) {
 		}
 	}
 	if longest == 0 {
-		return nil, fmt.Errorf("report: figure %q: nothing to draw", b.Title)
+		return f, errNothing
 	}
 	if doubt {
 		f.keys = append(f.keys, key{text: doubtful.text, glyph: &draw.GlyphStyle{Color: grey, Radius: barHeight / 2, Shape: draw.SquareGlyph{}}})
@@ -62,7 +63,7 @@ func BarsSVG(b Bars) ([]byte, error) {
 	p.Y.Min, p.Y.Max = 0, 1
 	f.height = b.height() + 2.6*vg.Centimeter // title and axis
 	f.draw = p.Draw
-	return f.inline()
+	return f, nil
 }
 
 func (b Bars) height() (h vg.Length) {

@@ -1,18 +1,26 @@
-// Package report draws the figures of an analysis, each as a PNG and an SVG file:
-// [LayersFigure] and [StepsFigure] (separation fuzziness over layers or ascent
-// steps, with the fitted law), [PCAFigure] (a scatter plot of each layer in the
-// plane of its principal components) and [TrainingFigure] (loss and accuracy over
-// epochs).
+// Package report draws the figures of an analysis and builds self-contained HTML pages.
+// It takes plain numbers and results of package separation, and knows no model.
 //
-// A figure function takes a path without extension, creates the folder if there
-// is none, and writes path.png and path.svg, each whole or not at all; its error
-// names the file. [Files] returns the two names. The same data give the same
-// bytes. It takes plain numbers and results of package separation, and knows no
-// model.
+// A [Figure] is one of
 //
-// [RooflineSVG], [LinesSVG] and [BarsSVG] return figures for the page of a benchmark: SVG
-// to stand within HTML, narrow enough for a phone, without ids that could collide.
+//   - [Layers], [Steps]: separation fuzziness D over layers or ascent steps, with the fitted law;
+//   - [PCA]: a scatter plot of each layer in the plane of its principal components;
+//   - [PlanePaths]: trajectories in such a plane;
+//   - [Training]: loss and accuracy over epochs;
+//   - [Gallery], [Strips], [Maps]: pictures, trajectories of pictures, heat maps;
+//   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
+//   - [Lines], [Bars], [Roofline]: something over sizes (D over n, throughput over batch
+//     sizes), in groups, or under the limits of a machine.
 //
-// Colours are chosen to differ under the common forms of colour blindness, and
-// shapes or dashes change along with them. Text in SVG files stays text.
+// [Save] writes a figure for a path without extension as path.png and path.svg, each
+// whole or not at all, creating the folder if there is none; its error names the file.
+// [Files] returns the two names. [SVG] returns a figure to stand within HTML, narrow
+// enough for a phone, without ids that could collide.
+//
+// A [Page] holds text, tables, figures and a [Walk] in one file that needs no network:
+// readable on a phone, printable, usable by keyboard and screen reader.
+//
+// The same data give the same bytes. Colours are chosen to differ under the common forms
+// of colour blindness, and shapes or dashes change along with them. Text in SVG files
+// stays text.
 package report

@@ -35,3 +35,29 @@ func Example() {
 	// layers.png
 	// layers.svg
 }
+
+func ExamplePage() {
+	page := report.Page{
+		Title:   "Separation of the built-in digits",
+		Summary: []string{"D falls by a third from layer to layer."},
+		Sections: []report.Section{{Title: "Layers", Blocks: []report.Block{
+			report.Text("D is the separation fuzziness of He and Su."),
+			report.Table{
+				Columns: []report.Column{{Name: "layer"}, {Name: "D", Number: true}},
+				Rows:    []report.Row{{Cells: []string{"input", "14.6"}}, {Cells: []string{"features", "9.8"}}},
+			},
+			report.Figures{{
+				Figure:  report.Layers{Title: "D over layers", Names: []string{"input", "features"}, D: []float64{14.6, 9.8}},
+				Caption: "Less is better.",
+			}},
+		}}},
+	}
+	dir, err := os.MkdirTemp("", "page")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	fmt.Println(page.Save(filepath.Join(dir, "report.html")))
+	// Output:
+	// <nil>
+}

@@ -28,12 +28,69 @@ import (
 // width, small enough for a web page.
 const pngDPI = 200
 
-// figure is what every figure has in common: a title, a row of keys (the legend,
+// Figure is one of the figures of this package.
+type Figure interface {
+	// heading is the title.
+	heading() string
+	// layout returns the drawing on a sheet of that width. A figure with a shape of
+	// its own may be wider.
+	layout(width vg.Length) (drawing, error)
+}
+
+// The widths of sheets. Figures of a page stand side by side on a wide screen and shrink
+// to the width of a phone: narrow enough for their text to stay readable there.
+const (
+	fileWidth  = 16 * vg.Centimeter
+	pageWidth  = 12.5 * vg.Centimeter
+	wideWidth  = 2 * pageWidth     // across a page
+	pageHeight = 8 * vg.Centimeter // and the legend
+)
+
+// Save writes f as path.png and path.svg, creating the folder if there is none. Each
+// file appears whole or not at all.
+func Save(path string, f Figure) error {
+	d, err := f.layout(fileWidth)
+	if err != nil {
+		return fmt.Errorf("report: figure %s: %w", path, err)
+	}
+	d.title = f.heading()
+	return d.save(path)
+}
+
+// SVG returns f as SVG for use within a page: without an XML declaration, as wide as what
+// it stands in, one image to screen readers, and without ids, so that any number of
+// figures can share a page.
+func SVG(f Figure) ([]byte, error) {
+	svg, err := inline(f, pageWidth, "")
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return svg, nil
+}
+
+// inline returns f as [SVG] does, drawn for a width. alt adds to the title that screen
+// readers read.
+func inline(f Figure, width vg.Length, alt string) ([]byte, error) {
+	d, err := f.layout(width)
+	if err != nil {
+		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
+	}
+	d.title, d.alt = f.heading(), alt
+	out, err := d.inline()
+	if err != nil {
+		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
+	}
+	return out, nil
+}
+
+// drawing is what every figure has in common: a title, a row of keys (the legend,
 // which never covers data because it stands outside of the axes), the plots
 // themselves and a note below.
-type figure struct {
+type drawing struct {
 	width, height vg.Length
+	body          vg.Length // what draw needs, if it is not to take what height leaves
 	title, note   string
+	alt           string // what screen readers read after the title
 	keys          []key
 	draw          func(c draw.Canvas)
 }
@@ -48,14 +105,13 @@ type key struct {
 // Files returns the names of the files that a figure function writes for path.
 func Files(path string) []string { return []string{path + ".png", path + ".svg"} }
 
-// save writes path.png and path.svg, creating the folder if there is none. Each
-// file appears whole or not at all.
-func (f figure) save(path string) error {
+func (f drawing) save(path string) error {
 	if dir := filepath.Dir(path); dir != "." {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return fmt.Errorf("report: figure %s: %w", path, err)
 		}
 	}
+	f.settle()
 	encoders := []func() ([]byte, error){f.png, f.svg}
 	for i, name := range Files(path) {
 		b, err := encoders[i]()
@@ -69,7 +125,7 @@ func (f figure) save(path string) error {
 	return nil
 }
 
-func (f figure) png() ([]byte, error) {
+func (f drawing) png() ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngDPI))
 	f.render(draw.New(c))
 	var b bytes.Buffer
@@ -79,37 +135,44 @@ func (f figure) png() ([]byte, error) {
 
 var svgStart = regexp.MustCompile(`<svg [^>]*>\n`)
 
-func (f figure) svg() ([]byte, error) {
+func (f drawing) svg() ([]byte, error) {
 	c := vgsvg.New(f.width, f.height)
 	f.render(draw.New(c))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
+	// gonum/plot calls its PNG data JPEG, and leaves it to the viewer to blur them.
+	out := bytes.ReplaceAll(b.Bytes(), []byte(`xlink:href="data:image/jpg;`),
+		[]byte(`preserveAspectRatio="none" style="image-rendering:pixelated" xlink:href="data:image/png;`))
 	// Text stays text, in a font that few machines other than Linux ones have:
 	// name the fonts of the same metrics that the others do have. A title tells
 	// screen readers what the picture is.
-	out := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+	out = bytes.ReplaceAll(out, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 	at := svgStart.FindIndex(out)
 	if at == nil {
 		return nil, fmt.Errorf("the SVG has no start tag")
 	}
-	title := "<title>" + html.EscapeString(printable(f.title)) + "</title>\n"
+	name := f.title
+	if f.alt != "" {
+		name = strings.TrimPrefix(strings.TrimSuffix(name, ".")+". "+f.alt, ". ")
+	}
+	title := "<title>" + html.EscapeString(printable(name)) + "</title>\n"
 	return append(out[:at[1]:at[1]], append([]byte(title), out[at[1]:]...)...), nil
 }
 
-// inline returns the SVG for use within a page: without the XML declaration, as wide as
-// what it stands in, and one image to screen readers. It has no ids, so that any number
-// of figures can share a page. It grows by the height of the legend, so that axes are as
-// high in every figure.
-func (f figure) inline() ([]byte, error) {
+// inline returns the SVG for use within a page. It grows by the height of the legend, so
+// that axes are as high in every figure.
+func (f drawing) inline() ([]byte, error) {
 	_, legend := f.placeKeys(f.width - 2*margin)
 	f.height += legend
+	f.settle()
 	out, err := f.svg()
 	if err != nil {
-		return nil, fmt.Errorf("report: figure %q: %w", f.title, err)
+		return nil, err
 	}
+	out = bytes.ReplaceAll(out, []byte(" xlink:href="), []byte(" href=")) // HTML knows no namespaces
 	start := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.5g %.5g\" role=\"img\">\n", f.width, f.height)
 	return append([]byte(start), out[svgStart.FindIndex(out)[1]:]...), nil
 }
@@ -142,8 +205,32 @@ func style(size vg.Length, weight xfont.Weight) text.Style {
 	}
 }
 
+// settle finds the height of a drawing whose body has one.
+func (f *drawing) settle() {
+	if f.body == 0 {
+		return
+	}
+	width := f.width - 2*margin
+	_, legend := f.placeKeys(width)
+	f.height = 2*margin + legend + f.body
+	title := style(titleSize, xfont.WeightBold)
+	for _, line := range wrap(title, f.title, width) {
+		f.height += title.Height(line) + gap/2
+	}
+	if f.title != "" {
+		f.height += gap / 2
+	}
+	note := style(noteSize, xfont.WeightNormal)
+	for i, line := range wrap(note, f.note, width) {
+		if i == 0 {
+			f.height += gap
+		}
+		f.height += note.Height(line)
+	}
+}
+
 // render draws the parts from the outside in; the plots get what is left.
-func (f figure) render(c draw.Canvas) {
+func (f drawing) render(c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
@@ -181,7 +268,7 @@ func (k key) icon() vg.Length {
 
 // placeKeys returns where each entry of the legend begins, from the top left corner, and
 // the height of all rows.
-func (f figure) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
+func (f drawing) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
 	if len(f.keys) == 0 {
 		return nil, 0
 	}
@@ -200,7 +287,7 @@ func (f figure) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
 }
 
 // renderKeys draws the legend in rows and returns the height left below it.
-func (f figure) renderKeys(c draw.Canvas) vg.Length {
+func (f drawing) renderKeys(c draw.Canvas) vg.Length {
 	label := style(labelSize, xfont.WeightNormal)
 	row := label.FontExtents().Height + gap/2
 	at, height := f.placeKeys(c.Max.X - c.Min.X)

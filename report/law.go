@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -18,36 +19,89 @@ import (
 	"dpnbench/dpn/separation"
 )
 
-// LayersFigure draws the separation fuzziness d over layers, logarithmically,
-// with each value printed, as path.png and path.svg. names are the layers in
-// order. law, if not nil, is drawn over the layers that it was fitted to, which
-// must be some run of names; the points left out of it are hollow. A value that
-// has no logarithm leaves a gap and is named below.
+// Interval is what a measured or estimated number lies in. Where Low < High does not hold,
+// there is none.
+type Interval struct{ Low, High float64 }
+
+// Layers is a figure of the separation fuzziness D over layers, logarithmically, with
+// each value printed. A value that has no logarithm leaves a gap and is named below.
+type Layers struct {
+	Title string
+	Names []string // of the layers, in order
+	D     []float64
+	// Intervals of D, one for each layer, are drawn as error bars; nil: none.
+	Intervals []Interval
+	// Law, if not nil, is drawn over the layers that it was fitted to, which must be some
+	// run of Names; the points left out of it are hollow.
+	Law *separation.Law
+	// Band is the confidence band of the line, one interval of D for each point of Law
+	// (see [LineBand]); nil: none.
+	Band []Interval
+}
+
+// Steps is a figure of the separation fuzziness D over ascent steps 0, 1, ..., len(D)-1,
+// logarithmically.
+type Steps struct {
+	Title     string
+	D         []float64
+	Intervals []Interval      // as in [Layers]
+	Law       *separation.Law // fitted to all steps, or nil
+	Band      []Interval      // as in [Layers]
+}
+
+// LineBand returns the pointwise confidence band of a fitted law: the interval of D at
+// each of its points, exp(log D_0 + l log rho ± t sqrt(v(l))) with the variance
+// v(l) = c00 + 2 l c01 + l^2 c11, where c is the covariance of (log D_0, log rho) in
+// natural logarithms and t the quantile for the level wanted (for 95% and many
+// networks 1.96).
+func LineBand(law separation.Law, c [2][2]float64, t float64) []Interval {
+	band := make([]Interval, law.Points)
+	for i := range band {
+		l := float64(i)
+		half := t * math.Sqrt(max(0, c[0][0]+float64(2*l*c[0][1])+float64(l*l*c[1][1])))
+		at := math.Log(law.D0) + float64(l*math.Log(law.Rho))
+		band[i] = Interval{math.Exp(at - half), math.Exp(at + half)}
+	}
+	return band
+}
+
+// LayersFigure saves the figure [Layers] as path.png and path.svg, without intervals.
 func LayersFigure(path, title string, names []string, d []float64, law *separation.Law) error {
-	if len(names) != len(d) {
-		return fmt.Errorf("report: figure %s: %d layer names for %d values of D", path, len(names), len(d))
+	return Save(path, Layers{Title: title, Names: names, D: d, Law: law})
+}
+
+// StepsFigure saves the figure [Steps] as path.png and path.svg, without intervals.
+func StepsFigure(path, title string, d []float64, law *separation.Law) error {
+	return Save(path, Steps{Title: title, D: d, Law: law})
+}
+
+func (a Layers) heading() string { return a.Title }
+
+func (a Layers) layout(width vg.Length) (drawing, error) {
+	if len(a.Names) != len(a.D) {
+		return drawing{}, fmt.Errorf("%d layer names for %d values of D", len(a.Names), len(a.D))
 	}
 	first := 0
-	if law != nil {
-		if first = find(names, law.Layers); first < 0 {
-			return fmt.Errorf("report: figure %s: the law was fitted to layers %q, which are not a run of %q", path, law.Layers, names)
+	if a.Law != nil {
+		if first = find(a.Names, a.Law.Layers); first < 0 {
+			return drawing{}, fmt.Errorf("the law was fitted to layers %q, which are not a run of %q", a.Law.Layers, a.Names)
 		}
 	}
-	f, p, err := fuzzinessFigure(title, names, d, law, first)
+	f, p, err := fuzziness(a, first, width)
 	if err != nil {
-		return fmt.Errorf("report: figure %s: %w", path, err)
+		return drawing{}, err
 	}
 	p.X.Label.Text = "layer"
-	p.X.Min, p.X.Max = -0.5, float64(len(d))-0.5
+	p.X.Min, p.X.Max = -0.5, float64(len(a.D))-0.5
 	var ticks []plot.Tick
-	for i, name := range names {
+	for i, name := range a.Names {
 		ticks = append(ticks, plot.Tick{Value: float64(i), Label: printable(name)})
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	f.height += slant(p, ticks, f.width-2*margin-yAxisWidth)
 
 	var labels plotter.XYLabels
-	for i, v := range d {
+	for i, v := range a.D {
 		if drawable(v) {
 			labels.XYs = append(labels.XYs, plotter.XY{X: float64(i), Y: math.Log10(v)})
 			labels.Labels = append(labels.Labels, significant(v))
@@ -56,50 +110,66 @@ func LayersFigure(path, title string, names []string, d []float64, law *separati
 	if len(labels.Labels) <= 12 {
 		l, err := plotter.NewLabels(labels)
 		if err != nil {
-			return fmt.Errorf("report: figure %s: %w", path, err)
+			return drawing{}, err
 		}
 		for i := range l.TextStyle {
 			l.TextStyle[i] = style(tickSize, xfont.WeightNormal)
 			l.TextStyle[i].XAlign, l.TextStyle[i].YAlign = text.XCenter, text.YBottom
 		}
 		l.Offset = vg.Point{Y: gap}
+		if len(a.Intervals) > 0 { // beside the error bars
+			l.Offset = vg.Point{X: gap, Y: 1}
+			for i := range l.TextStyle {
+				l.TextStyle[i].XAlign = text.XLeft
+			}
+		}
 		p.Add(l)
 	}
-	return f.save(path)
+	return f, nil
 }
 
-// StepsFigure draws the separation fuzziness d over ascent steps 0, 1, ...,
-// len(d)-1, logarithmically, as path.png and path.svg. law, if not nil, must
-// have been fitted to all of them.
-func StepsFigure(path, title string, d []float64, law *separation.Law) error {
-	if law != nil && law.Points != len(d) {
-		return fmt.Errorf("report: figure %s: the law was fitted to %d points, of %d steps", path, law.Points, len(d))
+func (a Steps) heading() string { return a.Title }
+
+func (a Steps) layout(width vg.Length) (drawing, error) {
+	if a.Law != nil && a.Law.Points != len(a.D) {
+		return drawing{}, fmt.Errorf("the law was fitted to %d points, of %d steps", a.Law.Points, len(a.D))
 	}
-	names := make([]string, len(d))
+	names := make([]string, len(a.D))
 	for i := range names {
 		names[i] = fmt.Sprint("step ", i)
 	}
-	f, p, err := fuzzinessFigure(title, names, d, law, 0)
+	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Law, a.Band}, 0, width)
 	if err != nil {
-		return fmt.Errorf("report: figure %s: %w", path, err)
+		return drawing{}, err
 	}
 	p.X.Label.Text = "ascent step"
-	last := float64(len(d) - 1)
+	last := float64(len(a.D) - 1)
 	pad := max(0.5, last/40)
 	p.X.Min, p.X.Max = -pad, last+pad
 	p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick { return linearTicks(0, last, 10, true) })
-	return f.save(path)
+	return f, nil
 }
 
-// fuzzinessFigure is what the two have in common: all but the x axis. The law
-// starts at point first.
-func fuzzinessFigure(title string, names []string, d []float64, law *separation.Law, first int) (figure, *plot.Plot, error) {
-	var line, fitted, apart plotter.XYs
+// fuzziness is what the two have in common: all but the x axis. The law starts at point
+// first.
+func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error) {
+	law := a.Law
+	if len(a.Intervals) > 0 && len(a.Intervals) != len(a.D) {
+		return drawing{}, nil, fmt.Errorf("%d intervals for %d values of D", len(a.Intervals), len(a.D))
+	}
+	if len(a.Band) > 0 && (law == nil || len(a.Band) != law.Points) {
+		return drawing{}, nil, fmt.Errorf("a band of %d points does not belong to the law", len(a.Band))
+	}
+	var line, fitted, apart, upper, lower plotter.XYs
+	var bars struct {
+		plotter.XYs
+		plotter.YErrors
+	}
 	var gaps []string
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for i, v := range d {
+	for i, v := range a.D {
 		if !drawable(v) {
-			gaps = append(gaps, fmt.Sprintf("%s (%v)", names[i], v))
+			gaps = append(gaps, fmt.Sprintf("%s (%v)", a.Names[i], v))
 			continue
 		}
 		y := math.Log10(v)
@@ -110,20 +180,35 @@ func fuzzinessFigure(title string, names []string, d []float64, law *separation.
 		} else {
 			apart = append(apart, xy)
 		}
+		if len(a.Intervals) > 0 {
+			if low, high, ok := logInterval(a.Intervals[i]); ok {
+				lo, hi = min(lo, low), max(hi, high)
+				bars.XYs = append(bars.XYs, xy)
+				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{y - low, high - y})
+			}
+		}
 	}
 	if len(fitted)+len(apart) == 0 {
-		return figure{}, nil, errors.New("no value of D is positive and finite")
+		return drawing{}, nil, errors.New("no value of D is positive and finite")
 	}
 	p := newPlot("", "", "fuzziness D (log scale)")
-	f := figure{width: 16 * vg.Centimeter, height: 10 * vg.Centimeter, title: title, draw: p.Draw}
+	f := drawing{width: width, height: min(width, fileWidth) * 10 / 16, draw: p.Draw}
 	if law != nil {
 		if !drawable(law.Rho) || !drawable(law.D0) {
-			return figure{}, nil, fmt.Errorf("the law's rho %v and D_0 %v must be positive and finite", law.Rho, law.D0)
+			return drawing{}, nil, fmt.Errorf("the law's rho %v and D_0 %v must be positive and finite", law.Rho, law.D0)
 		}
 		for l := range law.Points {
-			y := math.Log10(law.D0) + float64(l)*math.Log10(law.Rho)
-			line = append(line, plotter.XY{X: float64(first + l), Y: y})
-			lo, hi = min(lo, y), max(hi, y)
+			xy := plotter.XY{X: float64(first + l), Y: math.Log10(law.D0) + float64(l)*math.Log10(law.Rho)}
+			line = append(line, xy)
+			lo, hi = min(lo, xy.Y), max(hi, xy.Y)
+			if len(a.Band) > 0 {
+				low, high, ok := logInterval(a.Band[l])
+				if !ok {
+					low, high = xy.Y, xy.Y
+				}
+				lo, hi = min(lo, low), max(hi, high)
+				lower, upper = append(lower, plotter.XY{X: xy.X, Y: low}), append(upper, plotter.XY{X: xy.X, Y: high})
+			}
 		}
 	}
 	// A margin of 8% of the axis, or of 10% of the value where D hardly changes:
@@ -132,17 +217,11 @@ func fuzzinessFigure(title string, names []string, d []float64, law *separation.
 	p.Y.Min, p.Y.Max = lo-margin, hi+margin
 	// The plot is linear in log10 D: plot.LogScale would misplace the axis label's
 	// box and leave a gap above the axes.
-	p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
-		ticks := logTicks(math.Pow(10, lo), math.Pow(10, hi))
-		for i := range ticks {
-			ticks[i].Value = math.Log10(ticks[i].Value)
-		}
-		return ticks
-	})
+	p.Y.Tick.Marker = log10Ticks
 	p.Add(grid())
 
 	point := draw.GlyphStyle{Color: blue, Radius: 3.5, Shape: draw.CircleGlyph{}}
-	if len(d) > 40 {
+	if len(a.D) > 40 {
 		point.Radius = 2.5
 	}
 	hollow := point
@@ -159,14 +238,40 @@ func fuzzinessFigure(title string, names []string, d []float64, law *separation.
 	}
 	if law != nil {
 		l := &plotter.Line{XYs: line, LineStyle: draw.LineStyle{Color: vermillion, Width: 1.5, Dashes: []vg.Length{5, 3}}}
-		p.Add(l)
 		f.keys = append(f.keys, key{text: lawText(law), line: &l.LineStyle})
+		if len(a.Band) > 0 {
+			p.Add(band(lower, upper, vermillion))
+			f.keys = append(f.keys, bandKey("its confidence band", vermillion))
+		}
+		p.Add(l)
 	}
-	p.Add(&plotter.Scatter{XYs: fitted, GlyphStyle: point}, &plotter.Scatter{XYs: apart, GlyphStyle: hollow})
+	p.Add(&plotter.YErrorBars{XYs: bars.XYs, YErrors: bars.YErrors, LineStyle: draw.LineStyle{Color: blue, Width: 0.8}, CapWidth: 5},
+		&plotter.Scatter{XYs: fitted, GlyphStyle: point}, &plotter.Scatter{XYs: apart, GlyphStyle: hollow})
 	if len(gaps) > 0 {
 		f.note = "Not drawn, since D has no logarithm there: " + strings.Join(gaps, ", ") + "."
 	}
 	return f, p, nil
+}
+
+// logInterval returns the decimal logarithms of an interval, and whether it has a place on
+// a logarithmic axis.
+func logInterval(i Interval) (low, high float64, ok bool) {
+	if !(drawable(i.Low) && drawable(i.High) && i.Low < i.High) {
+		return 0, 0, false
+	}
+	return math.Log10(i.Low), math.Log10(i.High), true
+}
+
+// band fills what lies between two lines over the same places. The grid shows through.
+func band(lower, upper plotter.XYs, c color.NRGBA) *plotter.Polygon {
+	edge := slices.Clone(upper)
+	slices.Reverse(edge)
+	return &plotter.Polygon{XYs: []plotter.XYs{append(slices.Clone(lower), edge...)}, Color: translucent(c, 0x30)}
+}
+
+// bandKey is the legend of a band.
+func bandKey(text string, c color.NRGBA) key {
+	return key{text: text, glyph: &draw.GlyphStyle{Color: translucent(c, 0x30), Radius: 5, Shape: draw.BoxGlyph{}}}
 }
 
 // lawText is the law in one line of the legend.

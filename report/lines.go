@@ -1,7 +1,7 @@
 package report
 
 import (
-	"fmt"
+	"errors"
 	"image/color"
 	"math"
 	"slices"
@@ -28,22 +28,28 @@ type Series struct {
 	Points []Point
 	// Reference makes it a thin grey line without marks, to compare the others with.
 	Reference bool
+	// Band draws the intervals of a line as a band in place of bars.
+	Band bool
+	// Limit, if not nil, is what Y of a line tends to.
+	Limit *Level
 }
 
-// Lines is a figure of series over sizes, which have a logarithmic axis.
+// Level is an estimate that belongs to no single place, such as that of D for n to
+// infinity: a dashed line across the figure, within a band.
+type Level struct {
+	Name      string // in the legend
+	Y         float64
+	Low, High float64 // interval of Y; both 0 if there is none
+}
+
+// Lines is a figure of series over sizes, which have a logarithmic axis: throughput over
+// batch sizes, or separation fuzziness D over the number of samples.
 type Lines struct {
 	Title, X, Y, Note string
 	LogY              bool
 	From, To          float64 // what the y axis shows at least
 	Series            []Series
 }
-
-// Figures of a page stand side by side on a wide screen and shrink to the width of a
-// phone: narrow enough for their text to stay readable there.
-const (
-	pageWidth  = 12.5 * vg.Centimeter
-	pageHeight = 8 * vg.Centimeter // and the legend
-)
 
 // seriesColours are those of Okabe and Ito (2008) that show as lines on white.
 var seriesColours = []color.NRGBA{
@@ -63,7 +69,7 @@ func (s Series) look() (draw.LineStyle, draw.GlyphStyle) {
 	if s.Reference {
 		return draw.LineStyle{Color: grey, Width: 0.8, Dashes: []vg.Length{2, 2}}, draw.GlyphStyle{}
 	}
-	c := seriesColours[s.Colour%len(seriesColours)]
+	c := seriesColour(s)
 	line := draw.LineStyle{Color: c, Width: 1.5, Dashes: seriesDashes[s.Dash%len(seriesDashes)]}
 	glyph := classGlyph(s.Colour, 2.8) // for its shape
 	glyph.Color = c
@@ -73,10 +79,14 @@ func (s Series) look() (draw.LineStyle, draw.GlyphStyle) {
 // doubtful is the key of hollow marks.
 var doubtful = key{text: "marked in the table: doubtful", glyph: &draw.GlyphStyle{Color: grey, Radius: 2.8, Shape: ring{}}}
 
-// LinesSVG draws l as SVG for use within a page. Points without a place on the axes are
-// left out.
-func LinesSVG(l Lines) ([]byte, error) {
-	f := figure{width: pageWidth, height: pageHeight, title: l.Title, note: l.Note}
+// errNothing reports a figure without data.
+var errNothing = errors.New("nothing to draw")
+
+func (l Lines) heading() string { return l.Title }
+
+// layout leaves out points without a place on the axes.
+func (l Lines) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: l.Note}
 	p := newPlot("", l.X, l.Y)
 	p.Add(grid())
 	y := func(v float64) float64 { return v }
@@ -88,7 +98,9 @@ func LinesSVG(l Lines) ([]byte, error) {
 	if l.From < l.To {
 		lo, hi = y(l.From), y(l.To)
 	}
-	var marks []plot.Plotter // over all lines
+	var levels []Level
+	var colours []color.NRGBA // of the levels
+	var marks []plot.Plotter  // over all lines
 	doubt := false
 	for _, s := range l.Series {
 		line, glyph := s.look()
@@ -97,6 +109,7 @@ func LinesSVG(l Lines) ([]byte, error) {
 			plotter.XYs
 			plotter.YErrors
 		}
+		var lower, upper plotter.XYs
 		for _, pt := range s.Points {
 			v := plotter.XY{X: math.Log10(pt.X), Y: y(pt.Y)}
 			if !finite(v.X) || !finite(v.Y) {
@@ -106,8 +119,12 @@ func LinesSVG(l Lines) ([]byte, error) {
 			xys = append(xys, v)
 			lo, hi = min(lo, v.Y), max(hi, v.Y)
 			if low, high := y(pt.Low), y(pt.High); pt.Low < pt.High && finite(low) && finite(high) {
-				bars.XYs = append(bars.XYs, v)
-				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{v.Y - low, high - v.Y})
+				if s.Band {
+					lower, upper = append(lower, plotter.XY{X: v.X, Y: low}), append(upper, plotter.XY{X: v.X, Y: high})
+				} else {
+					bars.XYs = append(bars.XYs, v)
+					bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{v.Y - low, high - v.Y})
+				}
 				lo, hi = min(lo, low), max(hi, high)
 			}
 			if pt.Doubtful {
@@ -118,6 +135,9 @@ func LinesSVG(l Lines) ([]byte, error) {
 		}
 		if len(xys) == 0 {
 			continue
+		}
+		if len(upper) > 1 {
+			p.Add(band(lower, upper, seriesColour(s)))
 		}
 		p.Add(&plotter.Line{XYs: xys, LineStyle: line})
 		k := key{text: s.Name, line: &line}
@@ -130,11 +150,18 @@ func LinesSVG(l Lines) ([]byte, error) {
 			doubt = doubt || len(hollow) > 0
 		}
 		f.keys = append(f.keys, k)
+		if s.Limit != nil && finite(y(s.Limit.Y)) {
+			level := Level{s.Limit.Name, y(s.Limit.Y), y(s.Limit.Low), y(s.Limit.High)}
+			lo, hi = min(lo, level.Y), max(hi, level.Y)
+			if level.banded() {
+				lo, hi = min(lo, level.Low), max(hi, level.High)
+			}
+			levels, colours = append(levels, level), append(colours, seriesColour(s))
+		}
 	}
 	if len(sizes) == 0 {
-		return nil, fmt.Errorf("report: figure %q: nothing to draw", l.Title)
+		return f, errNothing
 	}
-	p.Add(marks...)
 	if doubt {
 		f.keys = append(f.keys, doubtful)
 	}
@@ -162,9 +189,24 @@ func LinesSVG(l Lines) ([]byte, error) {
 	lo, hi = math.Log10(slices.Min(sizes)), math.Log10(slices.Max(sizes))
 	pad = max(0.04*(hi-lo), 0.02)
 	p.X.Min, p.X.Max = lo-pad, hi+pad
+	for i, level := range levels {
+		ends := func(y float64) plotter.XYs { return plotter.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}} }
+		if level.banded() {
+			p.Add(band(ends(level.Low), ends(level.High), colours[i]))
+		}
+		line := draw.LineStyle{Color: colours[i], Width: 1, Dashes: []vg.Length{6, 4}}
+		p.Add(&plotter.Line{XYs: ends(level.Y), LineStyle: line})
+		f.keys = append(f.keys, key{text: level.Name, line: &line})
+	}
+	p.Add(marks...)
 	f.draw = p.Draw
-	return f.inline()
+	return f, nil
 }
+
+// banded reports whether l has an interval.
+func (l Level) banded() bool { return l.Low < l.High && finite(l.Low) && finite(l.High) }
+
+func seriesColour(s Series) color.NRGBA { return seriesColours[s.Colour%len(seriesColours)] }
 
 // log10Ticks marks an axis that is linear in the decimal logarithm.
 var log10Ticks = plot.TickerFunc(func(lo, hi float64) []plot.Tick {

@@ -29,6 +29,13 @@ var (
 	vermillion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
 )
 
+// translucent returns c with an opacity of 0 to 255.
+func translucent(c color.Color, opacity uint8) color.NRGBA {
+	out := color.NRGBAModel.Convert(c).(color.NRGBA)
+	out.A = opacity
+	return out
+}
+
 // classGlyph returns the mark of class k. Shapes change along with colours, so
 // that neither has to be told apart alone; more than ten classes repeat a colour
 // with another shape.

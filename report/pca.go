@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -73,33 +74,45 @@ func (p Panel) check() error {
 	return nil
 }
 
-// PCAFigure draws a panel for each layer, the points coloured by class, as
-// path.png and path.svg. classes are the names of the labels 0, 1, ...; a label
-// beyond them goes by its number. More than a thousand samples are thinned out,
-// the same ones for every panel of equal length, and the note says so.
+// PCA is a figure with a panel for each layer, the points coloured by class. More than a
+// thousand samples are thinned out, the same ones for every panel of equal length, and
+// the note says so.
+type PCA struct {
+	Title   string
+	Panels  []Panel
+	Classes []string // names of the labels 0, 1, ...; a label beyond them goes by its number
+}
+
+// PCAFigure saves the figure [PCA] as path.png and path.svg.
 func PCAFigure(path, title string, panels []Panel, classes []string) error {
-	if len(panels) == 0 {
-		return fmt.Errorf("report: figure %s: no panels", path)
+	return Save(path, PCA{title, panels, classes})
+}
+
+func (a PCA) heading() string { return a.Title }
+
+func (a PCA) layout(width vg.Length) (drawing, error) {
+	var f drawing
+	if len(a.Panels) == 0 {
+		return f, errors.New("no panels")
 	}
 	var present [256]bool
-	for _, p := range panels {
+	for _, p := range a.Panels {
 		if err := p.check(); err != nil {
-			return fmt.Errorf("report: figure %s: %w", path, err)
+			return f, err
 		}
 		for _, l := range p.Labels {
 			present[l] = true
 		}
 	}
 	const radius = vg.Length(1.9)
-	f := figure{title: title}
 	glyphs := map[byte]draw.GlyphStyle{}
 	for l, there := range present {
 		if !there {
 			continue
 		}
 		name := fmt.Sprint(l)
-		if l < len(classes) {
-			name = classes[l]
+		if l < len(a.Classes) {
+			name = a.Classes[l]
 		}
 		glyphs[byte(l)] = classGlyph(l, radius) // by label, so that a class looks the same in every figure
 		big := glyphs[byte(l)]
@@ -109,7 +122,7 @@ func PCAFigure(path, title string, panels []Panel, classes []string) error {
 
 	most := 0
 	var plots []*plot.Plot
-	for _, panel := range panels {
+	for _, panel := range a.Panels {
 		plots = append(plots, panel.plot(glyphs))
 		most = max(most, len(panel.Labels))
 	}
@@ -118,12 +131,12 @@ func PCAFigure(path, title string, panels []Panel, classes []string) error {
 	}
 	columns := 3
 	switch {
-	case len(panels) == 1:
+	case len(a.Panels) == 1 || width < fileWidth:
 		columns = 1
-	case len(panels) <= 4:
+	case len(a.Panels) <= 4:
 		columns = 2
 	}
-	rows := (len(panels) + columns - 1) / columns
+	rows := (len(a.Panels) + columns - 1) / columns
 	side := 8.5 * vg.Centimeter
 	if columns == 1 {
 		side = 12.5 * vg.Centimeter
@@ -131,7 +144,7 @@ func PCAFigure(path, title string, panels []Panel, classes []string) error {
 	f.width = vg.Length(columns)*side + 2*margin
 	f.height = vg.Length(rows)*min(side, 10*vg.Centimeter) + 2*vg.Centimeter
 	f.draw = tiled(plots, columns)
-	return f.save(path)
+	return f, nil
 }
 
 // plot draws the samples in their order, so that no class covers the others.
@@ -156,14 +169,19 @@ func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
 		GlyphStyleFunc: func(i int) draw.GlyphStyle { return glyphs[p.Labels[rows[i]]] },
 	})
 	for _, a := range []*plot.Axis{&out.X, &out.Y} {
-		pad := 0.04 * (a.Max - a.Min)
-		if pad == 0 {
-			pad = max(1, 0.05*math.Abs(a.Max))
-		}
-		a.Min, a.Max = a.Min-pad, a.Max+pad
-		a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+		spread(a)
 	}
 	return out
+}
+
+// spread gives the places on an axis a margin, and it ticks.
+func spread(a *plot.Axis) {
+	pad := 0.04 * (a.Max - a.Min)
+	if pad == 0 {
+		pad = max(1, 0.05*math.Abs(a.Max))
+	}
+	a.Min, a.Max = a.Min-pad, a.Max+pad
+	a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
 }
 
 // sample returns at most most of the numbers 0..n-1, in increasing order: a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"io"
 	"io/fs"
@@ -62,6 +63,7 @@ func TestFigures(t *testing.T) {
 		epochs = append(epochs, Epoch{i + 1, 0.4 + f, 0.86 - 0.3*f, 0.39 + f, 0.87 - 0.3*f})
 	}
 	withoutValidation := []Epoch{{1, 0.9, 0.7, nan, nan}, {2, 0.5, 0.8, nan, nan}}
+	some := walked(16, 30)
 	const mm = 1.0
 	for _, c := range []struct {
 		name          string
@@ -204,6 +206,139 @@ func TestFigures(t *testing.T) {
 			want:   []string{"cross-entropy loss (nats)"},
 			reject: []string{"accuracy"},
 		},
+		{
+			name: "layers with intervals and a band",
+			draw: func(path string) error {
+				law := fitted(t, layerNames[:3], layerD[:3])
+				return Save(path, Layers{Names: layerNames, D: layerD, Law: law,
+					Intervals: []Interval{{13, 16}, {}, {nan, 7}, {7, 9}}, Band: LineBand(*law, [2][2]float64{{0.01, -0.004}, {-0.004, 0.003}}, 1.96)})
+			},
+			width: 160 * mm,
+			want:  []string{"14.6", "its confidence band"},
+		},
+		{
+			name: "steps with intervals and a band",
+			draw: func(path string) error {
+				law := fitted(t, stepNames, steps)
+				intervals := make([]Interval, len(steps))
+				for i, v := range steps {
+					intervals[i] = Interval{0.9 * v, 1.1 * v}
+				}
+				return Save(path, Steps{D: steps, Law: law, Intervals: intervals, Band: LineBand(*law, [2][2]float64{{1e-3, 0}, {0, 1e-5}}, 2)})
+			},
+			width: 160 * mm,
+			want:  []string{"ascent step", "its confidence band"},
+		},
+		{
+			name: "D over n, with what it tends to",
+			draw: func(path string) error {
+				return Save(path, Lines{Title: "Over n", X: "samples n (log scale)", Y: "fuzziness D", Series: []Series{
+					{Name: "input", Band: true, Points: []Point{{X: 32, Y: 2, Low: 1.8, High: 2.2}, {X: 320, Y: 10, Low: 9, High: 11}, {X: 10000, Y: 14.6, Low: 14.5, High: 14.7}},
+						Limit: &Level{"estimate for n to infinity", 15, 14.6, 15.4}},
+					{Name: "denoised", Colour: 1, Points: []Point{{X: 32, Y: 1}, {X: 10000, Y: 6}}, Limit: &Level{Name: "of the denoised", Y: 6.1}},
+					{Name: "without a limit", Colour: 2, Points: []Point{{X: 32, Y: 3}}, Limit: &Level{Name: "nowhere", Y: nan}},
+				}})
+			},
+			width:   160 * mm,
+			want:    []string{"samples n (log scale)", "fuzziness D", "10000", "estimate for n to infinity", "of the denoised"},
+			reject:  []string{"nowhere"},
+			colours: []color.NRGBA{blue, vermillion},
+		},
+		{
+			name: "gallery of pairs",
+			draw: func(path string) error {
+				var g = Gallery{Title: "Centres", Rows: 28, Cols: 28, Scale: Scale{0, 1, "grey level"}, Series: []string{"initial", "final"}}
+				for i := range some.centres {
+					g.Pictures = append(g.Pictures, Picture{"w = 0.1", [][]float32{some.centres[i], some.final[i]}})
+				}
+				return Save(path, g)
+			},
+			width: 160 * mm,
+			want:  []string{"Centres", "initial", "final", "w = 0.1", "grey level", "0.5"},
+		},
+		{
+			name: "gallery of one flat picture with a long caption",
+			draw: func(path string) error {
+				return Save(path, Gallery{Rows: 1, Cols: 2, Note: "A note.", Pictures: []Picture{{strings.Repeat("caption ", 99) + "\x00", [][]float32{{3, 3}}}}})
+			},
+			want: []string{"caption", "…", "A note. Each picture has a grey scale of its own."},
+		},
+		{
+			name: "strips",
+			draw: func(path string) error {
+				return Save(path, Strips{Title: "Ascent", Rows: 28, Cols: 28, Strips: some.strips()})
+			},
+			want:    []string{"step 0", "30", "label", "prediction", "wrong", "test picture 3"},
+			colours: []color.NRGBA{vermillion},
+		},
+		{
+			name: "a strip without steps",
+			draw: func(path string) error {
+				return Save(path, Strips{Rows: 1, Cols: 1, Scale: Scale{0, 1, "ink"}, Strips: []Strip{{Label: 4, Predicted: 4, X: [][]float32{{1}}}}})
+			},
+			want:   []string{"step 0", "4", "ink"},
+			reject: []string{"wrong"},
+		},
+		{
+			name: "maps",
+			draw: func(path string) error {
+				return Save(path, Maps{Title: "Variance", Rows: 28, Cols: 28, Scale: Scale{Unit: "variance of a pixel"}, Pictures: []Picture{
+					{"component 0", [][]float32{some.final[0]}}, {"mean", [][]float32{some.final[1]}}}})
+			},
+			want:    []string{"Variance", "component 0", "mean", "variance of a pixel"},
+			colours: []color.NRGBA{{R: 0x44, G: 0x01, B: 0x54, A: 0xff}}, // the dark end of viridis
+		},
+		{
+			name: "maps of one value, and logarithmic ones with a zero",
+			draw: func(path string) error {
+				if err := Save(path, Maps{Rows: 1, Cols: 1, Pictures: []Picture{{"", [][]float32{{0}}}}}); err != nil {
+					return err
+				}
+				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1, Pictures: []Picture{{"", [][]float32{{0, 0.01, 10}}}, {"", [][]float32{{1, 1, 1}}}}})
+			},
+			want: []string{"0.1", "10"},
+		},
+		{
+			name:    "weights",
+			draw:    func(path string) error { return Save(path, Weights{"Weights", []float64{0, 1000, 1000}}) },
+			want:    []string{"Weights", "1\n2\n0", "weight w", "equal weights, 1/3", "2.00 of 3"},
+			colours: []color.NRGBA{blue},
+		},
+		{
+			name: "weights of many",
+			draw: func(path string) error { return Save(path, Weights{C: make([]float64, 200)}) },
+			want: []string{"rank of the component", "200 of 200"},
+		},
+		{
+			name: "spectra",
+			draw: func(path string) error {
+				return Save(path, Spectra{Title: "Spectra", Note: "A note.", Values: [][]float64{{1, 100, 0.01}, {nan, 10, 0}, {5, 2, -1}}})
+			},
+			want:    []string{"eigenvalue of P (log scale)", "each of 3 components", "median", "A note. 3 of 9 values are not drawn"},
+			colours: []color.NRGBA{vermillion},
+		},
+		{
+			name:   "one spectrum of one value",
+			draw:   func(path string) error { return Save(path, Spectra{Y: "variance", Values: [][]float64{{2}}}) },
+			want:   []string{"variance (log scale)", "the one component"},
+			reject: []string{"median"},
+		},
+		{
+			name: "paths",
+			draw: func(path string) error {
+				return Save(path, PlanePaths{Title: "Paths", Paths: some.paths, Centres: [][2]float64{{1, 1}}, Classes: []string{"zero"}})
+			},
+			want:    []string{"zero", "9", "step 0", "centre", "PC 1", "PC 2"},
+			colours: classColours[:4],
+		},
+		{
+			name: "a path that stays where it is",
+			draw: func(path string) error {
+				return Save(path, PlanePaths{X: "first", Paths: []PlanePath{{Class: 12, At: [][2]float64{{0, 0}}}}})
+			},
+			want:   []string{"12", "first"},
+			reject: []string{"centre"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "new", "folder", "figure")
@@ -211,14 +346,14 @@ func TestFigures(t *testing.T) {
 				t.Fatal(err)
 			}
 			names := Files(path)
-			img := checkPNG(t, names[0], c.width, c.height)
+			seen := coloursOf(checkPNG(t, names[0], c.width, c.height))
 			for _, col := range c.colours {
-				if !has(img, col) {
+				if !seen[col] {
 					t.Errorf("nothing has the colour %v", col)
 				}
 			}
 			for _, col := range c.missing {
-				if has(img, col) {
+				if seen[col] {
 					t.Errorf("something has the colour %v", col)
 				}
 			}
@@ -299,17 +434,18 @@ func checkPNG(t *testing.T, name string, width, height float64) image.Image {
 	return img
 }
 
-// has reports whether some pixels are just of that colour.
-func has(img image.Image, want color.NRGBA) bool {
-	size := img.Bounds().Size()
-	for y := range size.Y {
-		for x := range size.X {
-			if color.NRGBAModel.Convert(img.At(x, y)) == want {
-				return true
-			}
+// coloursOf returns the colours of all pixels.
+func coloursOf(img image.Image) map[color.NRGBA]bool {
+	pixels := image.NewNRGBA(img.Bounds())
+	draw.Draw(pixels, pixels.Rect, img, img.Bounds().Min, draw.Src)
+	seen := map[color.NRGBA]bool{}
+	var last color.NRGBA
+	for i := 0; i < len(pixels.Pix); i += 4 {
+		if c := (color.NRGBA{pixels.Pix[i], pixels.Pix[i+1], pixels.Pix[i+2], pixels.Pix[i+3]}); c != last {
+			seen[c], last = true, c
 		}
 	}
-	return false
+	return seen
 }
 
 // checkSVG reads the file as XML and returns its text, a line for each element.
@@ -387,6 +523,37 @@ func TestFigureErrors(t *testing.T) {
 		{"no epochs", TrainingFigure(path, "", nil)},
 		{"epoch 3 follows epoch 3", TrainingFigure(path, "", []Epoch{{Epoch: 3}, {Epoch: 3}})},
 		{"accuracy of epoch 1 is 86", TrainingFigure(path, "", []Epoch{{Epoch: 1, TrainAccuracy: 86}})},
+		{"2 intervals for 4", Save(path, Layers{Names: layerNames, D: layerD, Intervals: make([]Interval, 2)})},
+		{"a band of 4 points", Save(path, Layers{Names: layerNames, D: layerD, Law: law, Band: make([]Interval, 4)})},
+		{"a band of 1 points", Save(path, Steps{D: layerD, Band: make([]Interval, 1)})},
+		{"nothing to draw", Save(path, Lines{})},
+		{"pictures of 0 x 4", Save(path, Gallery{Cols: 4})},
+		{"pictures of 4 x 257", Save(path, Gallery{Rows: 4, Cols: 257})},
+		{"nothing to draw", Save(path, Gallery{Rows: 1, Cols: 1})},
+		{"entry 0 has 1 pictures: want 2", Save(path, Gallery{Rows: 1, Cols: 1, Series: digits[:2], Pictures: []Picture{{X: [][]float32{{1}}}}})},
+		{"entry 1: 2 values for a picture of 1 x 1", Save(path, Gallery{Rows: 1, Cols: 1, Pictures: []Picture{{X: [][]float32{{1}}}, {X: [][]float32{{1, 2}}}}})},
+		{"entry 0: value 1 is NaN", Save(path, Gallery{Rows: 1, Cols: 2, Pictures: []Picture{{X: [][]float32{{1, float32(nan)}}}}})},
+		{"401 pictures", Save(path, Gallery{Rows: 1, Cols: 1, Pictures: make([]Picture, 401)})},
+		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1})},
+		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Pictures: []Picture{{X: [][]float32{{0}}}}})},
+		{"a logarithmic scale from -1", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Scale: Scale{Low: -1, High: 1}, Pictures: []Picture{{X: [][]float32{{0}}}}})},
+		{"nothing to draw", Save(path, Strips{Rows: 1, Cols: 1})},
+		{"pictures of 0 x 0", Save(path, Strips{})},
+		{"34 strips", Save(path, Strips{Rows: 1, Cols: 1, Strips: make([]Strip, 34)})},
+		{"strip 1 has 2 pictures, the first one 1", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}}}, {X: [][]float32{{1}, {1}}}}})},
+		{"strip 0: step 1: 0 values", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}, {}}}}})},
+		{"nothing to draw", Save(path, Weights{})},
+		{"c of component 1 is -Inf", Save(path, Weights{C: []float64{1, math.Inf(-1)}})},
+		{"nothing to draw", Save(path, Spectra{Values: [][]float64{{}}})},
+		{"spectrum 1 has 1 values, the first one 2", Save(path, Spectra{Values: [][]float64{{1, 2}, {1}}})},
+		{"no value is positive", Save(path, Spectra{Values: [][]float64{{0, nan}}})},
+		{"1001 spectra", Save(path, Spectra{Values: slices.Repeat([][]float64{{1}}, 1001)})},
+		{"nothing to draw", Save(path, PlanePaths{})},
+		{"path 0 has class -1", Save(path, PlanePaths{Paths: []PlanePath{{Class: -1}}})},
+		{"path 0 has no place", Save(path, PlanePaths{Paths: []PlanePath{{}}})},
+		{"path 0: step 1 is at [+Inf 0]", Save(path, PlanePaths{Paths: []PlanePath{{At: [][2]float64{{0, 0}, {math.Inf(1), 0}}}}})},
+		{"centre 0 is at [NaN 0]", Save(path, PlanePaths{Paths: []PlanePath{{At: [][2]float64{{0, 0}}}}, Centres: [][2]float64{{nan, 0}}})},
+		{"1001 paths", Save(path, PlanePaths{Paths: slices.Repeat([]PlanePath{{At: [][2]float64{{0, 0}}}}, 1001)})},
 		{"no epoch has a finite loss", TrainingFigure(path, "", []Epoch{{1, nan, nan, nan, nan}})},
 	} {
 		if c.err == nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,7 +23,7 @@ type Limit struct {
 }
 
 // Roofline is work under the limits of a machine (Williams, Waterman and Patterson,
-// Communications of the ACM 52(4), 2009).
+// Communications of the ACM 52(4), 2009). It needs a peak, a bandwidth and a point at least.
 type Roofline struct {
 	Title, Note string
 	Peaks       []Limit  // GFLOP/s
@@ -30,14 +31,14 @@ type Roofline struct {
 	Points      []Series // X is flop a byte, Y GFLOP/s
 }
 
-// RooflineSVG draws r as SVG for use within a page. It needs a peak, a bandwidth and a
-// point at least.
-func RooflineSVG(r Roofline) ([]byte, error) {
-	f := figure{width: pageWidth, height: 9.8 * vg.Centimeter, title: r.Title, note: r.Note}
+func (r Roofline) heading() string { return r.Title }
+
+func (r Roofline) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, height: 9.8 * vg.Centimeter, note: r.Note}
 	p := newPlot("", "arithmetic intensity (flop a byte)", "GFLOP/s")
 	c := roof{peaks: highest(r.Peaks), bandwidths: highest(r.Bandwidths)}
 	if len(c.peaks) == 0 || len(c.bandwidths) == 0 {
-		return nil, fmt.Errorf("report: figure %q: %d peaks and %d bandwidths: want one at least of each", r.Title, len(c.peaks), len(c.bandwidths))
+		return f, fmt.Errorf("%d peaks and %d bandwidths: want one at least of each", len(c.peaks), len(c.bandwidths))
 	}
 	p.Add(grid(), c)
 
@@ -74,7 +75,7 @@ func RooflineSVG(r Roofline) ([]byte, error) {
 		f.keys = append(f.keys, key{text: s.Name, glyph: &big})
 	}
 	if drawn == 0 {
-		return nil, fmt.Errorf("report: figure %q: no point has a place on logarithmic axes", r.Title)
+		return f, errors.New("no point has a place on logarithmic axes")
 	}
 	if doubt {
 		f.keys = append(f.keys, doubtful)
@@ -83,7 +84,7 @@ func RooflineSVG(r Roofline) ([]byte, error) {
 	p.Y.Min, p.Y.Max = math.Log10(ylo/1.6), math.Log10(yhi*2)
 	p.X.Tick.Marker, p.Y.Tick.Marker = log10Ticks, log10Ticks
 	f.draw = p.Draw
-	return f.inline()
+	return f, nil
 }
 
 // highest returns the limits that can be drawn, the highest first.

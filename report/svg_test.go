@@ -39,15 +39,15 @@ func TestSVG(t *testing.T) {
 		want   []string
 		reject []string
 	}{
-		{"lines", func() ([]byte, error) { return LinesSVG(lines) },
+		{"lines", func() ([]byte, error) { return SVG(lines) },
 			[]string{"Over sizes <b>&\"", "packed <b>", "plain", "16", "64", "2048", "100", "marked in the table", "A note."}, []string{"absent"}},
-		{"speed-up", func() ([]byte, error) { return LinesSVG(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"}, []string{"marked"}},
+		{"speed-up", func() ([]byte, error) { return SVG(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"}, []string{"marked"}},
 		{"one point", func() ([]byte, error) {
-			return LinesSVG(Lines{Series: []Series{{Name: "s", Points: []Point{{X: 7, Y: 3}}}}})
+			return SVG(Lines{Series: []Series{{Name: "s", Points: []Point{{X: 7, Y: 3}}}}})
 		}, []string{"s", "7"}, nil},
-		{"roofline", func() ([]byte, error) { return RooflineSVG(roof) },
+		{"roofline", func() ([]byte, error) { return SVG(roof) },
 			[]string{"avx512 117, avx2 <b>&\"   115 GFLOP/s", "generic 3.00 GFLOP/s", "L1 400 GB/s", "L2 150 GB/s", "memory 20.0 GB/s", "gemm", "marked"}, []string{"neon", "L3", "absent"}},
-		{"bars", func() ([]byte, error) { return BarsSVG(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic", "marked"}, []string{"absent"}},
+		{"bars", func() ([]byte, error) { return SVG(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic", "marked"}, []string{"absent"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			svg, err := c.draw()
@@ -85,18 +85,18 @@ func TestSVGErrors(t *testing.T) {
 		want string
 		draw func() ([]byte, error)
 	}{
-		{`"a": nothing to draw`, func() ([]byte, error) { return LinesSVG(Lines{Title: "a"}) }},
+		{`"a": nothing to draw`, func() ([]byte, error) { return SVG(Lines{Title: "a"}) }},
 		{"nothing to draw", func() ([]byte, error) {
-			return LinesSVG(Lines{LogY: true, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}})
+			return SVG(Lines{LogY: true, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}})
 		}},
-		{"0 peaks and 1 bandwidths", func() ([]byte, error) { return RooflineSVG(Roofline{Bandwidths: memory}) }},
-		{"1 peaks and 0 bandwidths", func() ([]byte, error) { return RooflineSVG(Roofline{Peaks: peak}) }},
+		{"0 peaks and 1 bandwidths", func() ([]byte, error) { return SVG(Roofline{Bandwidths: memory}) }},
+		{"1 peaks and 0 bandwidths", func() ([]byte, error) { return SVG(Roofline{Peaks: peak}) }},
 		{"no point", func() ([]byte, error) {
-			return RooflineSVG(Roofline{Peaks: peak, Bandwidths: memory, Points: []Series{{Points: []Point{{X: math.Inf(1), Y: 1}}}}})
+			return SVG(Roofline{Peaks: peak, Bandwidths: memory, Points: []Series{{Points: []Point{{X: math.Inf(1), Y: 1}}}}})
 		}},
-		{"nothing to draw", func() ([]byte, error) { return BarsSVG(Bars{Groups: []string{"a"}}) }},
+		{"nothing to draw", func() ([]byte, error) { return SVG(Bars{Groups: []string{"a"}}) }},
 		{"0 points of s for 1 groups", func() ([]byte, error) {
-			return BarsSVG(Bars{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
+			return SVG(Bars{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
 		}},
 	} {
 		if _, err := c.draw(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -20,21 +21,34 @@ type Epoch struct {
 	ValAccuracy   float64 // between 0 and 1
 }
 
-// TrainingFigure draws loss and accuracy over epochs, on the training and the
-// validation images, as path.png and path.svg.
+// Training is a figure of loss and accuracy over epochs, on the training and the
+// validation images.
+type Training struct {
+	Title  string
+	Epochs []Epoch // in increasing order
+}
+
+// TrainingFigure saves the figure [Training] as path.png and path.svg.
 func TrainingFigure(path, title string, epochs []Epoch) error {
+	return Save(path, Training{title, epochs})
+}
+
+func (a Training) heading() string { return a.Title }
+
+func (a Training) layout(width vg.Length) (drawing, error) {
+	epochs := a.Epochs
 	if len(epochs) == 0 {
-		return fmt.Errorf("report: figure %s: no epochs", path)
+		return drawing{}, errors.New("no epochs")
 	}
 	for i, e := range epochs[1:] {
 		if e.Epoch <= epochs[i].Epoch {
-			return fmt.Errorf("report: figure %s: epoch %d follows epoch %d", path, e.Epoch, epochs[i].Epoch)
+			return drawing{}, fmt.Errorf("epoch %d follows epoch %d", e.Epoch, epochs[i].Epoch)
 		}
 	}
 	for _, e := range epochs {
 		for _, a := range []float64{e.TrainAccuracy, e.ValAccuracy} {
 			if a < 0 || a > 1 {
-				return fmt.Errorf("report: figure %s: accuracy of epoch %d is %v: want it between 0 and 1", path, e.Epoch, a)
+				return drawing{}, fmt.Errorf("accuracy of epoch %d is %v: want it between 0 and 1", e.Epoch, a)
 			}
 		}
 	}
@@ -80,9 +94,13 @@ func TrainingFigure(path, title string, epochs []Epoch) error {
 		panels = append(panels, p)
 	}
 	if len(panels) == 0 {
-		return fmt.Errorf("report: figure %s: no epoch has a finite loss or accuracy", path)
+		return drawing{}, errors.New("no epoch has a finite loss or accuracy")
 	}
-	f := figure{width: vg.Length(9*len(panels)) * vg.Centimeter, height: 8 * vg.Centimeter, title: title}
+	f := drawing{width: vg.Length(9*len(panels)) * vg.Centimeter, height: 8 * vg.Centimeter}
+	columns := len(panels)
+	if width < fileWidth { // one above the other
+		f.width, f.height, columns = width, f.height*vg.Length(len(panels)), 1
+	}
 	for k, kind := range kinds {
 		if used[k] {
 			f.keys = append(f.keys, key{text: kind.name, line: &kind.line})
@@ -91,8 +109,8 @@ func TrainingFigure(path, title string, epochs []Epoch) error {
 			}
 		}
 	}
-	f.draw = tiled(panels, len(panels))
-	return f.save(path)
+	f.draw = tiled(panels, columns)
+	return f, nil
 }
 
 // finiteRuns splits a curve at the epochs where it has no finite value.

@@ -1,0 +1,396 @@
+package report
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"strings"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// Picture is one entry of a [Gallery] or of [Maps].
+type Picture struct {
+	Caption string
+	// X holds a picture for each series, Rows x Cols values each, row by row.
+	X [][]float32
+}
+
+// Scale says what the darkest and the brightest value of pictures are. Where Low < High
+// does not hold, every picture (of [Strips], every strip) has a scale of its own, from
+// its least to its largest value; else values beyond the ends look like the ends, and a
+// bar shows the values.
+type Scale struct {
+	Low, High float64
+	Unit      string // what the values are, beside the bar
+}
+
+// Gallery is a figure of grey pictures in rows, with a caption below each: learned
+// centres, or pictures before and after something.
+type Gallery struct {
+	Title, Note string
+	Rows, Cols  int // pixels of each picture
+	Scale       Scale
+	// Series names the pictures of one entry, which stand one below the other; a single
+	// one needs no name.
+	Series   []string
+	Pictures []Picture
+	PerRow   int // entries in a row; 0: what fits
+}
+
+// Maps is a figure of heat maps in rows, with a caption below each: the variance of each
+// pixel under each component and on average, say. The colours are those of viridis,
+// which run from dark to bright and differ under the common forms of colour blindness.
+type Maps struct {
+	Title, Note string
+	Rows, Cols  int // pixels of each map
+	// Scale of all maps. Without one, that of the least and the largest value of all.
+	Scale Scale
+	// Log makes the scale logarithmic. Values without a logarithm look like the least.
+	Log      bool
+	Pictures []Picture // one map each
+	PerRow   int       // maps in a row; 0: what fits
+}
+
+// Limits of the pictures in a figure: more would make a file that no page can hold.
+const (
+	maxSide     = 256 // pixels
+	maxPictures = 400
+)
+
+func (g Gallery) heading() string { return g.Title }
+
+func (g Gallery) layout(width vg.Length) (drawing, error) {
+	series := g.Series
+	if len(series) == 0 {
+		series = []string{""}
+	}
+	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, pictures: g.Pictures, perRow: g.PerRow, tones: greys, scale: g.Scale}
+	return m.layout(width, g.Note, "Each picture has a grey scale of its own.")
+}
+
+func (a Maps) heading() string { return a.Title }
+
+func (a Maps) layout(width vg.Length) (drawing, error) {
+	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, pictures: a.Pictures, perRow: a.PerRow, tones: viridis, scale: a.Scale, log: a.Log}
+	if !m.scale.shared() {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, p := range a.Pictures {
+			for _, x := range p.X {
+				for _, v := range x {
+					if v := float64(v); finite(v) && (!a.Log || v > 0) {
+						lo, hi = min(lo, v), max(hi, v)
+					}
+				}
+			}
+		}
+		if math.IsInf(lo, 0) {
+			return drawing{}, errNothing
+		}
+		if lo == hi { // a map of one value is a map all the same
+			hi = lo + max(math.Abs(lo)/100, 1e-6)
+		}
+		m.scale.Low, m.scale.High = lo, hi
+	}
+	if a.Log && m.scale.Low <= 0 {
+		return drawing{}, fmt.Errorf("a logarithmic scale from %v", m.scale.Low)
+	}
+	return m.layout(width, a.Note, "")
+}
+
+func (s Scale) shared() bool { return s.Low < s.High && finite(s.Low) && finite(s.High) }
+
+// mosaic is pictures in rows, with captions and the bar of their scale.
+type mosaic struct {
+	rows, cols int
+	series     []string
+	pictures   []Picture
+	perRow     int
+	tones      color.Palette
+	scale      Scale
+	log        bool
+}
+
+const (
+	barLength    = 5 * vg.Centimeter
+	barThickness = vg.Length(8)
+	leastCell    = 1.5 * vg.Centimeter
+	mostCell     = 2.8 * vg.Centimeter
+	cellGap      = vg.Length(5)
+)
+
+func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
+	f := drawing{width: width, note: note}
+	if err := m.check(); err != nil {
+		return f, err
+	}
+	if !m.scale.shared() && own != "" {
+		if f.note != "" {
+			f.note += " "
+		}
+		f.note += own
+	}
+	name := style(tickSize, xfont.WeightNormal)
+	name.YAlign = text.YCenter
+	var names vg.Length
+	for _, s := range m.series {
+		if s != "" {
+			names = max(names, name.Width(printable(s))+gap)
+		}
+	}
+	names = min(names, width/4)
+	room := width - 2*margin - names + cellGap
+	columns := m.perRow
+	if columns <= 0 {
+		columns = max(1, int(room/(leastCell+cellGap)))
+	}
+	columns = min(columns, len(m.pictures))
+	blocks := (len(m.pictures) + columns - 1) / columns
+	if m.perRow <= 0 { // rows of equal length
+		columns = (len(m.pictures) + blocks - 1) / blocks
+	}
+	cell := min(room/vg.Length(columns)-cellGap, mostCell)
+	tall := cell * vg.Length(m.rows) / vg.Length(m.cols)
+
+	caption := style(noteSize, xfont.WeightNormal)
+	caption.XAlign = text.XCenter
+	captions := make([][]string, len(m.pictures))
+	most := 0
+	for i, p := range m.pictures {
+		captions[i] = fit(caption, p.Caption, cell+cellGap/2, 3)
+		most = max(most, len(captions[i]))
+	}
+	line := caption.FontExtents().Height
+	block := vg.Length(len(m.series))*(tall+2) + vg.Length(most)*line + 1.5*gap
+	f.body = vg.Length(blocks) * block
+	if m.scale.shared() {
+		f.body += barThickness + 3.5*gap
+	}
+	f.draw = func(c draw.Canvas) {
+		for i, p := range m.pictures {
+			left := c.Min.X + names + vg.Length(i%columns)*(cell+cellGap)
+			top := c.Max.Y - vg.Length(i/columns)*block
+			for s, x := range p.X {
+				at := vg.Rectangle{Min: vg.Point{X: left, Y: top - tall}, Max: vg.Point{X: left + cell, Y: top}}
+				drawImage(c, at, m.image(x))
+				if i%columns == 0 && m.series[s] != "" {
+					for _, t := range fit(name, m.series[s], names-gap/2, 1) {
+						c.FillText(name, vg.Point{X: c.Min.X, Y: top - tall/2 + 1}, t)
+					}
+				}
+				top -= tall + 2
+			}
+			for l, t := range captions[i] {
+				c.FillText(caption, vg.Point{X: left + cell/2, Y: top - vg.Length(l)*line - 1}, t)
+			}
+		}
+		if m.scale.shared() {
+			drawBar(c, vg.Point{X: c.Min.X + names, Y: c.Min.Y + 2.5*gap}, m.scale, m.tones, m.log)
+		}
+	}
+	return f, nil
+}
+
+func (m mosaic) check() error {
+	if err := checkSides(m.rows, m.cols); err != nil {
+		return err
+	}
+	if len(m.pictures) == 0 {
+		return errNothing
+	}
+	if n := len(m.pictures) * len(m.series); n > maxPictures {
+		return fmt.Errorf("%d pictures: want at most %d", n, maxPictures)
+	}
+	for i, p := range m.pictures {
+		if len(p.X) != len(m.series) {
+			return fmt.Errorf("entry %d has %d pictures: want %d", i, len(p.X), len(m.series))
+		}
+		for _, x := range p.X {
+			if err := checkPixels(x, m.rows, m.cols); err != nil {
+				return fmt.Errorf("entry %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkSides(rows, cols int) error {
+	if rows < 1 || cols < 1 || rows > maxSide || cols > maxSide {
+		return fmt.Errorf("pictures of %d x %d pixels: want 1 to %d each way", rows, cols, maxSide)
+	}
+	return nil
+}
+
+func checkPixels(x []float32, rows, cols int) error {
+	if len(x) != rows*cols {
+		return fmt.Errorf("%d values for a picture of %d x %d", len(x), rows, cols)
+	}
+	for j, v := range x {
+		if !finite(float64(v)) {
+			return fmt.Errorf("value %d is %v", j, v)
+		}
+	}
+	return nil
+}
+
+func (m mosaic) image(x []float32) image.Image {
+	s := m.scale
+	if !s.shared() {
+		s.Low, s.High = extent(x)
+	}
+	return toned(x, m.rows, m.cols, s.Low, s.High, m.log, m.tones)
+}
+
+// extent returns the least and the largest value of all pictures.
+func extent(pictures ...[]float32) (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, x := range pictures {
+		for _, v := range x {
+			lo, hi = min(lo, float64(v)), max(hi, float64(v))
+		}
+	}
+	return lo, hi
+}
+
+// toned returns a picture of the values, lo in the first tone and hi in the last.
+func toned(x []float32, rows, cols int, lo, hi float64, log bool, tones color.Palette) image.Image {
+	frame := image.Rect(0, 0, cols, rows)
+	img := image.NewPaletted(frame, tones)
+	for j, v := range x {
+		img.Pix[j] = tone(float64(v), lo, hi, log)
+	}
+	if &tones[0] == &greys[0] { // a smaller file
+		return &image.Gray{Pix: img.Pix, Stride: img.Stride, Rect: frame}
+	}
+	return img
+}
+
+// tone returns the place of v between lo and hi, 0 to 255.
+func tone(v, lo, hi float64, log bool) uint8 {
+	if log {
+		v, lo, hi = math.Log(v), math.Log(lo), math.Log(hi)
+	}
+	share := (v - lo) / (hi - lo)
+	if !(share > 0) { // also where lo is hi, or a logarithm does not exist
+		return 0
+	}
+	return uint8(min(float64(255*share)+0.5, 255))
+}
+
+// greys run from black to white.
+var greys = func() (p color.Palette) {
+	for v := range 256 {
+		p = append(p, color.Gray{Y: uint8(v)})
+	}
+	return p
+}()
+
+// viridis is the colour map of that name (Smith and van der Walt, 2015), straight between
+// ten of its colours.
+var viridis = func() (p color.Palette) {
+	anchors := []uint32{0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725}
+	for v := range 256 {
+		at := v * (len(anchors) - 1)
+		i, part := at/255, at%255
+		a, b := anchors[i], anchors[min(i+1, len(anchors)-1)]
+		mix := func(shift int) uint8 {
+			return uint8((int(a>>shift&0xff)*(255-part) + int(b>>shift&0xff)*part + 127) / 255)
+		}
+		p = append(p, color.NRGBA{R: mix(16), G: mix(8), B: mix(0), A: 0xff})
+	}
+	return p
+}()
+
+// drawBar draws the bar of a scale from its lower left corner: the values below it, the
+// unit beside it.
+func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool) {
+	const cells = 256
+	x := make([]float32, cells)
+	for j := range x {
+		x[j] = float32(j)
+	}
+	ramp := toned(x, 1, cells, 0, cells-1, false, tones)
+	r := vg.Rectangle{Min: at, Max: vg.Point{X: at.X + barLength, Y: at.Y + barThickness}}
+	drawImage(c, r, ramp)
+	ticks := linearTicks(s.Low, s.High, 4, false)
+	place := func(v float64) float64 { return (v - s.Low) / (s.High - s.Low) }
+	if log {
+		ticks = logTicks(s.Low, s.High)
+		place = func(v float64) float64 { return math.Log(v/s.Low) / math.Log(s.High/s.Low) }
+	}
+	label := style(noteSize, xfont.WeightNormal)
+	label.XAlign = text.XCenter
+	last := vg.Length(math.Inf(-1))
+	for _, t := range ticks {
+		if t.Label == "" {
+			continue
+		}
+		x := r.Min.X + vg.Length(place(t.Value))*barLength
+		half := label.Width(t.Label) / 2
+		at := max(x, c.Min.X+half)
+		if at-half < last {
+			continue
+		}
+		last = at + half + gap/2
+		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.5}, x, r.Min.Y, x, r.Min.Y-2)
+		c.FillText(label, vg.Point{X: at, Y: r.Min.Y - 3}, t.Label)
+	}
+	unit := style(noteSize, xfont.WeightNormal)
+	unit.YAlign = text.YCenter
+	for _, t := range fit(unit, s.Unit, c.Max.X-r.Max.X-2*gap, 1) {
+		c.FillText(unit, vg.Point{X: r.Max.X + 1.5*gap, Y: (r.Min.Y+r.Max.Y)/2 + 1}, t)
+	}
+}
+
+// drawImage draws img with sharp pixels and a thin frame.
+func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
+	shown := img
+	if raster, ok := c.Canvas.(*vgimg.Canvas); ok {
+		// It would blur the pixels where it enlarges them.
+		shown = enlarged(img, int(math.Ceil(at.Size().X.Dots(raster.DPI())/float64(img.Bounds().Dx()))))
+	}
+	c.DrawImage(at, shown)
+	c.StrokeLines(draw.LineStyle{Color: faint, Width: 0.4}, []vg.Point{at.Min, {X: at.Max.X, Y: at.Min.Y}, at.Max, {X: at.Min.X, Y: at.Max.Y}, at.Min})
+}
+
+// enlarged repeats each pixel times times each way.
+func enlarged(img image.Image, times int) image.Image {
+	size := img.Bounds().Size()
+	out := image.NewRGBA(image.Rect(0, 0, size.X*times, size.Y*times))
+	for y := range size.Y {
+		row := out.Pix[y*times*out.Stride:]
+		for x := range size.X * times {
+			c := color.RGBAModel.Convert(img.At(x/times, y)).(color.RGBA)
+			copy(row[4*x:], []uint8{c.R, c.G, c.B, c.A})
+		}
+		for i := 1; i < times; i++ {
+			copy(row[i*out.Stride:], row[:out.Stride])
+		}
+	}
+	return out
+}
+
+// fit wraps s into at most so many lines no wider than width; what does not fit ends in
+// an ellipsis.
+func fit(sty text.Style, s string, width vg.Length, most int) []string {
+	lines := wrap(sty, s, width)
+	if len(lines) > most {
+		lines = append(lines[:most-1], strings.Join(lines[most-1:], " "))
+	}
+	for i, line := range lines {
+		if sty.Width(line) <= width {
+			continue
+		}
+		runes := []rune(line)
+		for len(runes) > 0 && sty.Width(string(runes)+"…") > width {
+			runes = runes[:len(runes)-1]
+		}
+		lines[i] = string(runes) + "…"
+	}
+	return lines
+}

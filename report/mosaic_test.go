@@ -1,0 +1,107 @@
+package report
+
+import (
+	"image"
+	"math"
+	"slices"
+	"testing"
+)
+
+// The darkest tone is the least value, the brightest the largest, and tones rise with
+// values in between.
+func TestTone(t *testing.T) {
+	for _, c := range []struct {
+		v, lo, hi float64
+		log       bool
+		want      uint8
+	}{
+		{0, 0, 1, false, 0}, {1, 0, 1, false, 255}, {0.5, 0, 1, false, 128}, {-3, 0, 1, false, 0}, {9, 0, 1, false, 255},
+		{0, -1, 1, false, 128}, {5, 5, 5, false, 0},
+		{1, 0.01, 100, true, 128}, {0, 0.01, 100, true, 0}, {-1, 0.01, 100, true, 0}, {1e9, 0.01, 100, true, 255},
+	} {
+		if got := tone(c.v, c.lo, c.hi, c.log); got != c.want {
+			t.Errorf("tone of %v in %v to %v (logarithmic: %v) is %d: want %d", c.v, c.lo, c.hi, c.log, got, c.want)
+		}
+	}
+	for i := 1; i <= 1000; i++ {
+		for _, log := range []bool{false, true} {
+			if a, b := tone(float64(i-1), 1, 1000, log), tone(float64(i), 1, 1000, log); b < a {
+				t.Errorf("tone of %d is %d, that of %d is %d (logarithmic: %v)", i-1, a, i, b, log)
+			}
+		}
+	}
+}
+
+// The colours of heat maps rise in brightness, so that they stay in order without hue.
+func TestViridisRises(t *testing.T) {
+	if len(viridis) != 256 || len(greys) != 256 {
+		t.Fatalf("%d colours and %d greys", len(viridis), len(greys))
+	}
+	before := -1.0
+	for i, c := range viridis {
+		r, g, b, _ := c.RGBA()
+		luma := 0.2126*float64(r) + 0.7152*float64(g) + 0.0722*float64(b)
+		if luma <= before-200 { // of 65535: rounding to 8 bits
+			t.Errorf("colour %d is darker than the one before", i)
+		}
+		before = luma
+	}
+}
+
+func TestEnlarged(t *testing.T) {
+	img := image.NewGray(image.Rect(0, 0, 2, 1))
+	img.Pix = []uint8{7, 200}
+	big := enlarged(img, 3)
+	if big.Bounds().Size() != image.Pt(6, 3) {
+		t.Fatalf("size is %v", big.Bounds().Size())
+	}
+	for y := range 3 {
+		for x := range 6 {
+			want := uint32(7)
+			if x >= 3 {
+				want = 200
+			}
+			if r, _, _, _ := big.At(x, y).RGBA(); r>>8 != want {
+				t.Errorf("pixel %d, %d is %d: want %d", x, y, r>>8, want)
+			}
+		}
+	}
+}
+
+func TestChosenSteps(t *testing.T) {
+	if got := chosenSteps(30, 12); !slices.Equal(got, []int{0, 3, 5, 8, 11, 14, 16, 19, 22, 25, 27, 30}) {
+		t.Errorf("12 of 0 to 30 are %v", got)
+	}
+	for n := range 100 {
+		for most := 2; most < 15; most++ {
+			got := chosenSteps(n, most)
+			if len(got) != min(most, n+1) || got[0] != 0 || got[len(got)-1] != n {
+				t.Fatalf("at most %d of 0 to %d are %v", most, n, got)
+			}
+			for i := 1; i < len(got); i++ {
+				if got[i] <= got[i-1] {
+					t.Fatalf("at most %d of 0 to %d are %v", most, n, got)
+				}
+			}
+		}
+	}
+}
+
+// The band is that of the textbook: at the mean of the places its half width is t s/sqrt(n).
+func TestLineBand(t *testing.T) {
+	d := []float64{10, 6, 4.5, 2, 1.4}
+	law := fitted(t, digits[:5], d)
+	s2, n, middle, sxx := law.ResidualStd*law.ResidualStd, 5.0, 2.0, 10.0
+	cov := [2][2]float64{{s2 * (1/n + middle*middle/sxx), -s2 * middle / sxx}, {-s2 * middle / sxx, s2 / sxx}}
+	band := LineBand(*law, cov, 3)
+	if len(band) != 5 {
+		t.Fatalf("%d intervals", len(band))
+	}
+	for l, b := range band {
+		half := 3 * math.Sqrt(s2*(1/n+(float64(l)-middle)*(float64(l)-middle)/sxx))
+		at := law.At(float64(l))
+		if math.Abs(b.Low/(at*math.Exp(-half))-1) > 1e-9 || math.Abs(b.High/(at*math.Exp(half))-1) > 1e-9 {
+			t.Errorf("at %d the band is %v: want %v times or over exp(%v)", l, b, at, half)
+		}
+	}
+}

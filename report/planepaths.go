@@ -1,0 +1,146 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// PlanePaths is a figure of trajectories in the plane of two principal components: a line
+// for each, in the colour of its class, from a small ring at step 0 to a mark at the last
+// step. Crosses are the centres.
+type PlanePaths struct {
+	Title, Note string
+	X, Y        string // labels of the axes; empty: PC 1 and PC 2
+	Paths       []PlanePath
+	Centres     [][2]float64
+	Classes     []string // names of classes 0, 1, ...; a class beyond them goes by its number
+}
+
+// PlanePath is one trajectory.
+type PlanePath struct {
+	Class int          // 0 or more
+	At    [][2]float64 // the place at steps 0, 1, ..., n
+}
+
+// Limits of a figure of paths.
+const (
+	mostPaths  = 1000
+	mostPlaces = 1 << 17 // in all
+	mostClass  = 255
+)
+
+func (a PlanePaths) heading() string { return a.Title }
+
+func (a PlanePaths) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, height: 0.85 * min(width, fileWidth), note: a.Note}
+	if len(a.Paths) == 0 {
+		return f, errNothing
+	}
+	places := len(a.Centres)
+	present := map[int]bool{}
+	for i, path := range a.Paths {
+		if path.Class < 0 || path.Class > mostClass {
+			return f, fmt.Errorf("path %d has class %d: want 0 to %d", i, path.Class, mostClass)
+		}
+		if len(path.At) == 0 {
+			return f, fmt.Errorf("path %d has no place", i)
+		}
+		places += len(path.At)
+		present[path.Class] = true
+		if err := checkPlaces(path.At); err != nil {
+			return f, fmt.Errorf("path %d: step %w", i, err)
+		}
+	}
+	if err := checkPlaces(a.Centres); err != nil {
+		return f, fmt.Errorf("centre %w", err)
+	}
+	if len(a.Paths) > mostPaths || places > mostPlaces {
+		return f, fmt.Errorf("%d paths of %d places: want at most %d of %d", len(a.Paths), places, mostPaths, mostPlaces)
+	}
+	x, y := a.X, a.Y
+	if x == "" {
+		x = "PC 1"
+	}
+	if y == "" {
+		y = "PC 2"
+	}
+	p := newPlot("", x, y)
+	p.Add(grid())
+	// The more paths, the thinner.
+	crowd := math.Sqrt(float64(len(a.Paths)) / 40)
+	thin, small := vg.Length(min(max(1.1/crowd, 0.5), 1.1)), vg.Length(min(max(2.6/crowd, 1.6), 2.6))
+	start := draw.GlyphStyle{Color: grey, Radius: small * 0.8, Shape: ring{}}
+	centre := draw.GlyphStyle{Color: ink, Radius: 4, Shape: cross{}}
+	var starts plotter.XYs
+	var ends []plot.Plotter
+	for _, path := range a.Paths {
+		end := classGlyph(path.Class, small)
+		xys := toXYs(path.At)
+		p.Add(&plotter.Line{XYs: xys, LineStyle: draw.LineStyle{Color: translucent(end.Color, 0x90), Width: thin}})
+		starts = append(starts, xys[0])
+		ends = append(ends, &plotter.Scatter{XYs: xys[len(xys)-1:], GlyphStyle: end})
+	}
+	p.Add(&plotter.Scatter{XYs: starts, GlyphStyle: start})
+	p.Add(ends...)
+	p.Add(&plotter.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
+	for class := range mostClass + 1 {
+		if !present[class] {
+			continue
+		}
+		name := fmt.Sprint(class)
+		if class < len(a.Classes) {
+			name = a.Classes[class]
+		}
+		g := classGlyph(class, 3.2)
+		f.keys = append(f.keys, key{text: name, glyph: &g})
+	}
+	start.Radius = 2.5
+	f.keys = append(f.keys, key{text: "step 0", glyph: &start})
+	if len(a.Centres) > 0 {
+		f.keys = append(f.keys, key{text: "centre", glyph: &centre})
+	}
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		spread(axis)
+	}
+	f.draw = p.Draw
+	return f, nil
+}
+
+func checkPlaces(at [][2]float64) error {
+	for i, v := range at {
+		if !finite(v[0]) || !finite(v[1]) {
+			return fmt.Errorf("%d is at %v", i, v)
+		}
+	}
+	return nil
+}
+
+func toXYs(at [][2]float64) plotter.XYs {
+	xys := make(plotter.XYs, len(at))
+	for i, v := range at {
+		xys[i] = plotter.XY{X: v[0], Y: v[1]}
+	}
+	return xys
+}
+
+// cross is a cross that shows on any crowd of lines.
+type cross struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (cross) DrawGlyph(c *draw.Canvas, g draw.GlyphStyle, at vg.Point) {
+	for _, line := range []draw.LineStyle{{Color: color.White, Width: 3.4}, {Color: g.Color, Width: 1.6}} {
+		r := g.Radius
+		if line.Color == color.White {
+			r += 1
+		}
+		for _, s := range []vg.Length{-1, 1} {
+			c.StrokeLine2(line, at.X-r, at.Y-s*r, at.X+r, at.Y+s*r)
+		}
+	}
+}

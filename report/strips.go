@@ -1,0 +1,146 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Strips is a figure of trajectories of pictures: a row for each, with its label before
+// and its prediction after it, and a column for each step shown.
+type Strips struct {
+	Title, Note string
+	Rows, Cols  int // pixels of each picture
+	Scale       Scale
+	Strips      []Strip
+}
+
+// Strip is the trajectory of one picture.
+type Strip struct {
+	Name             string // below the label; may be empty
+	Label, Predicted int
+	// X are the pictures of steps 0, 1, ..., n, Rows x Cols values each.
+	X [][]float32
+}
+
+// mostColumns is how many steps a figure of strips shows at most.
+const mostColumns = 12
+
+func (a Strips) heading() string { return a.Title }
+
+func (a Strips) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, note: a.Note}
+	if err := a.check(); err != nil {
+		return f, err
+	}
+	head := style(noteSize, xfont.WeightNormal)
+	right := head.Width("prediction") + gap // of the pictures, as left
+	left := head.Width("label") + gap
+	for _, s := range a.Strips {
+		left = max(left, min(head.Width(printable(s.Name))+gap, width/6))
+	}
+	room := width - 2*margin - left - right
+	steps := chosenSteps(len(a.Strips[0].X)-1, min(mostColumns, int(room/(0.9*vg.Centimeter))))
+	cell := min(room/vg.Length(len(steps)), mostCell)
+	side := cell - 2
+	tall := side * vg.Length(a.Rows) / vg.Length(a.Cols)
+	row := tall + gap
+	head.XAlign = text.XCenter
+	line := head.FontExtents().Height
+	f.body = line + gap + vg.Length(len(a.Strips))*row
+	if a.Scale.shared() {
+		f.body += barThickness + 3.5*gap
+	}
+	f.draw = func(c draw.Canvas) {
+		edge, left := left, c.Min.X+left
+		right := left + vg.Length(len(steps))*cell + gap/2
+		head := head
+		for i, s := range steps {
+			t := strconv.Itoa(s)
+			if i == 0 {
+				t = "step " + t
+			}
+			c.FillText(head, vg.Point{X: left + vg.Length(i)*cell + side/2, Y: c.Max.Y}, t)
+		}
+		head.XAlign = text.XLeft
+		c.FillText(head, vg.Point{X: c.Min.X, Y: c.Max.Y}, "label")
+		c.FillText(head, vg.Point{X: right, Y: c.Max.Y}, "prediction")
+		for i, s := range a.Strips {
+			top := c.Max.Y - line - gap/2 - vg.Length(i)*row
+			scale := a.Scale
+			if !scale.shared() {
+				scale.Low, scale.High = extent(s.X...)
+			}
+			for j, step := range steps {
+				x := left + vg.Length(j)*cell
+				at := vg.Rectangle{Min: vg.Point{X: x, Y: top - tall}, Max: vg.Point{X: x + side, Y: top}}
+				drawImage(c, at, toned(s.X[step], a.Rows, a.Cols, scale.Low, scale.High, false, greys))
+			}
+			class := style(titleSize, xfont.WeightBold)
+			class.YAlign = text.YCenter
+			small := style(noteSize, xfont.WeightNormal)
+			small.Color, small.YAlign = grey, text.YCenter
+			middle := top - tall/2
+			below := vg.Length(0)
+			if s.Name != "" {
+				below = line / 2
+				for _, t := range fit(small, s.Name, edge-gap/2, 1) {
+					c.FillText(small, vg.Point{X: c.Min.X, Y: middle - below}, t)
+				}
+			}
+			c.FillText(class, vg.Point{X: c.Min.X, Y: middle + below}, strconv.Itoa(s.Label))
+			below = 0
+			if s.Predicted != s.Label {
+				below, class.Color = line/2, vermillion
+				small.Color = vermillion
+				c.FillText(small, vg.Point{X: right, Y: middle - below}, "wrong")
+			}
+			c.FillText(class, vg.Point{X: right, Y: middle + below}, strconv.Itoa(s.Predicted))
+		}
+		if a.Scale.shared() {
+			drawBar(c, vg.Point{X: left, Y: c.Min.Y + 2.5*gap}, a.Scale, greys, false)
+		}
+	}
+	return f, nil
+}
+
+func (a Strips) check() error {
+	if err := checkSides(a.Rows, a.Cols); err != nil {
+		return err
+	}
+	if len(a.Strips) == 0 {
+		return errNothing
+	}
+	if most := maxPictures / mostColumns; len(a.Strips) > most {
+		return fmt.Errorf("%d strips: want at most %d", len(a.Strips), most)
+	}
+	for i, s := range a.Strips {
+		if len(s.X) != len(a.Strips[0].X) || len(s.X) == 0 {
+			return fmt.Errorf("strip %d has %d pictures, the first one %d: want as many, 1 at least", i, len(s.X), len(a.Strips[0].X))
+		}
+		for step, x := range s.X {
+			if err := checkPixels(x, a.Rows, a.Cols); err != nil {
+				return fmt.Errorf("strip %d: step %d: %w", i, step, err)
+			}
+		}
+	}
+	return nil
+}
+
+// chosenSteps returns at most most of the steps 0, 1, ..., n, with both ends, about
+// equally far apart.
+func chosenSteps(n, most int) []int {
+	most = min(max(most, 2), n+1)
+	if n == 0 {
+		return []int{0}
+	}
+	steps := make([]int, most)
+	for i := range steps {
+		steps[i] = (2*i*n + most - 1) / (2 * (most - 1)) // rounded
+	}
+	return steps
+}

@@ -1,0 +1,248 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"image"
+	"image/png"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Walk is a block of a page that walks through the ascent of single pictures: choose a
+// picture and a step, and see the picture at that step, the potential phi and the
+// responsibilities of the components that matter most. Without JavaScript the page shows
+// all steps side by side, in print the first and the last one.
+type Walk struct {
+	Rows, Cols int // pixels of each picture
+	Steps      int // n: there are n+1 pictures of each
+	Items      []WalkItem
+	// Components names the components of the potential; one beyond them goes by its number.
+	Components []string
+}
+
+// WalkItem is the ascent of one picture, at steps 0, 1, ..., n.
+type WalkItem struct {
+	Name             string // such as test picture 17
+	Label, Predicted int
+	X                [][]float32 // Rows x Cols grey levels, 0 black to 1 white; what lies beyond is clamped
+	Phi              []float64   // the potential
+	R                [][]float32 // the responsibilities of all k components, 0 to 1
+}
+
+// Limits of a walk. The page of twenty digits of 28 x 28 pixels with 30 steps is about
+// 200 kB; that of the largest walk has some megabytes.
+const (
+	mostWalkItems   = 100
+	mostWalkPixels  = 1 << 22 // of all pictures of all steps
+	mostSpriteWidth = 1 << 14 // pixels, the steps side by side; browsers draw twice that
+	walkBars        = 6       // components shown, of each item the same ones at all steps
+)
+
+//go:embed walk.css
+var walkCSS string
+
+//go:embed walk.js
+var walkJS string
+
+// walkView is what the template shows of a walk.
+type walkView struct {
+	Walk
+	ID    string
+	Items []walkItemView
+	Bars  []struct{} // one for each row of the table
+	Data  walkData
+}
+
+type walkItemView struct {
+	Name, Said          string
+	PhiFirst, PhiLast   string
+	First, Last, Sprite template.URL
+	Width, Height       int
+	SpriteWidth         int
+}
+
+// walkData is what the script reads.
+type walkData struct {
+	Steps int            `json:"steps"`
+	Items []walkItemData `json:"items"`
+}
+
+type walkItemData struct {
+	Name string      `json:"name"`
+	Said string      `json:"said"`
+	Phi  []float64   `json:"phi"`
+	Top  []string    `json:"top"` // names of the rows of the table
+	R    [][]float64 `json:"r"`   // for each step that of each row
+}
+
+func (w Walk) view(b *builder) (blockView, error) {
+	if err := w.check(); err != nil {
+		return blockView{}, fmt.Errorf("walk: %w", err)
+	}
+	b.walks++
+	v := walkView{Walk: w, ID: fmt.Sprintf("walk-%d", b.walks), Data: walkData{Steps: w.Steps}}
+	for i, it := range w.Items {
+		pictures := make([]*image.Gray, len(it.X))
+		for t, x := range it.X {
+			pictures[t] = &image.Gray{Pix: make([]uint8, len(x)), Stride: w.Cols, Rect: image.Rect(0, 0, w.Cols, w.Rows)}
+			for j, g := range x {
+				pictures[t].Pix[j] = tone(float64(g), 0, 1, false)
+			}
+		}
+		first, err := dataURI(pictures[0])
+		if err != nil {
+			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
+		}
+		last, err := dataURI(pictures[w.Steps])
+		if err != nil {
+			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
+		}
+		sprite, err := dataURI(sideBySide(pictures))
+		if err != nil {
+			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
+		}
+		said := fmt.Sprintf("label %d, prediction %d", it.Label, it.Predicted)
+		if it.Predicted != it.Label {
+			said += " (wrong)"
+		}
+		name := cmp.Or(strings.TrimSpace(printable(it.Name)), fmt.Sprintf("picture %d", i))
+		v.Items = append(v.Items, walkItemView{
+			Name: name, Said: said, PhiFirst: significant(it.Phi[0]), PhiLast: significant(it.Phi[w.Steps]),
+			First: first, Last: last, Sprite: sprite, Width: w.Cols, Height: w.Rows, SpriteWidth: w.Cols * (w.Steps + 1),
+		})
+		d := walkItemData{Name: name, Said: said, Phi: make([]float64, len(it.Phi))}
+		for t, phi := range it.Phi {
+			d.Phi[t] = rounded(phi, 6)
+		}
+		d.Top, d.R = w.top(it.R)
+		if n := len(d.Top); n > len(v.Bars) {
+			v.Bars = make([]struct{}, n)
+		}
+		v.Data.Items = append(v.Data.Items, d)
+	}
+	return blockView{Walk: &v}, nil
+}
+
+// top returns the names of the components with the largest responsibilities over all
+// steps, the largest first, and their responsibilities at each step; the others come
+// last, together.
+func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
+	k := len(r[0])
+	most := make([]float32, k)
+	order := make([]int, k)
+	for i := range order {
+		order[i] = i
+		for _, step := range r {
+			most[i] = max(most[i], step[i])
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[j], most[i]) })
+	shown := k
+	if k > walkBars {
+		shown = walkBars - 1
+	}
+	for _, i := range order[:shown] {
+		name := fmt.Sprint("component ", i)
+		if i < len(w.Components) {
+			name = printable(w.Components[i])
+		}
+		names = append(names, name)
+	}
+	if shown < k {
+		names = append(names, fmt.Sprintf("the other %d", k-shown))
+	}
+	for _, step := range r {
+		var row []float64
+		rest := 0.0
+		for at, i := range order {
+			if at < shown {
+				row = append(row, rounded(float64(step[i]), 4))
+			} else {
+				rest += float64(step[i])
+			}
+		}
+		if shown < k {
+			row = append(row, rounded(min(rest, 1), 4))
+		}
+		rows = append(rows, row)
+	}
+	return names, rows
+}
+
+func (w Walk) check() error {
+	if err := checkSides(w.Rows, w.Cols); err != nil {
+		return err
+	}
+	switch {
+	case len(w.Items) == 0:
+		return errNothing
+	case len(w.Items) > mostWalkItems:
+		return fmt.Errorf("%d items: want at most %d", len(w.Items), mostWalkItems)
+	case w.Steps < 0 || (w.Steps+1) > mostSpriteWidth/w.Cols:
+		return fmt.Errorf("%d steps of %d columns: want 0 to %d steps", w.Steps, w.Cols, mostSpriteWidth/w.Cols-1)
+	case len(w.Items)*(w.Steps+1)*w.Rows*w.Cols > mostWalkPixels:
+		return fmt.Errorf("%d items of %d steps of %d x %d pixels: want at most %s pixels in all", len(w.Items), w.Steps, w.Rows, w.Cols, thousands(mostWalkPixels))
+	}
+	for i, it := range w.Items {
+		if len(it.X) != w.Steps+1 || len(it.Phi) != w.Steps+1 || len(it.R) != w.Steps+1 {
+			return fmt.Errorf("item %d has %d pictures, %d phi and %d rows of r: want %d of each", i, len(it.X), len(it.Phi), len(it.R), w.Steps+1)
+		}
+		for t := range it.X {
+			if err := checkPixels(it.X[t], w.Rows, w.Cols); err != nil {
+				return fmt.Errorf("item %d: step %d: %w", i, t, err)
+			}
+			if !finite(it.Phi[t]) {
+				return fmt.Errorf("item %d: step %d: phi is %v", i, t, it.Phi[t])
+			}
+			if len(it.R[t]) != len(it.R[0]) || len(it.R[t]) == 0 {
+				return fmt.Errorf("item %d: step %d has %d responsibilities, step 0 %d: want as many, 1 at least", i, t, len(it.R[t]), len(it.R[0]))
+			}
+			for j, r := range it.R[t] {
+				if !(r >= 0 && r <= 1.001) { // of a sum that is 1 but for rounding
+					return fmt.Errorf("item %d: step %d: r of component %d is %v", i, t, j, r)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sideBySide returns pictures of one size in a row.
+func sideBySide(pictures []*image.Gray) *image.Gray {
+	size := pictures[0].Rect.Size()
+	out := image.NewGray(image.Rect(0, 0, size.X*len(pictures), size.Y))
+	for t, p := range pictures {
+		for y := range size.Y {
+			copy(out.Pix[y*out.Stride+t*size.X:], p.Pix[y*p.Stride:][:size.X])
+		}
+	}
+	return out
+}
+
+// dataURI returns img as the address of a PNG that holds it.
+func dataURI(img image.Image) (template.URL, error) {
+	var b bytes.Buffer
+	e := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := e.Encode(&b, img); err != nil {
+		return "", err
+	}
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
+}
+
+// rounded returns v with so many significant digits, to keep the page small.
+func rounded(v float64, digits int) float64 {
+	if v == 0 {
+		return 0
+	}
+	scale := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(v))))
+	if r := math.Round(v*scale) / scale; finite(r) {
+		return r
+	}
+	return v
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Weights is a bar chart of the shares w_i = exp(c_i) / sum_j exp(c_j) of the components
+// of a potential, the largest first. The note tells how many components count: the
+// exponential of the entropy of the shares.
+type Weights struct {
+	Title string
+	C     []float64 // c_i of each component, finite
+}
+
+// mostBars is how many components have a number below their bar.
+const mostBars = 40
+
+func (a Weights) heading() string { return a.Title }
+
+func (a Weights) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, height: min(width, fileWidth) / 2}
+	k := len(a.C)
+	if k == 0 {
+		return f, errNothing
+	}
+	for i, c := range a.C {
+		if !finite(c) {
+			return f, fmt.Errorf("c of component %d is %v", i, c)
+		}
+	}
+	w := make([]float64, k)
+	sum, most := 0.0, slices.Max(a.C)
+	for i, c := range a.C {
+		w[i] = math.Exp(c - most)
+		sum += w[i]
+	}
+	entropy := 0.0
+	order := make([]int, k)
+	for i := range w {
+		w[i] /= sum
+		if w[i] > 0 {
+			entropy -= w[i] * math.Log(w[i])
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(w[j], w[i]) })
+
+	p := newPlot("", "component, by weight", "weight w")
+	g := grid()
+	g.Vertical.Color = nil
+	p.Add(g)
+	p.X.Min, p.X.Max = -0.6, float64(k)-0.4
+	p.Y.Min, p.Y.Max = 0, 1.1*w[order[0]]
+	p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	var ticks []plot.Tick
+	for at, i := range order {
+		if k <= mostBars {
+			ticks = append(ticks, plot.Tick{Value: float64(at), Label: strconv.Itoa(i)})
+		}
+		left, right := float64(at)-0.38, float64(at)+0.38
+		p.Add(&plotter.Polygon{XYs: []plotter.XYs{{{X: left}, {X: right}, {X: right, Y: w[i]}, {X: left, Y: w[i]}}}, Color: blue})
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	if k > mostBars {
+		p.X.Label.Text = "rank of the component, by weight"
+		p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick {
+			ticks := linearTicks(1, float64(k), 10, true)
+			for i := range ticks {
+				ticks[i].Value--
+			}
+			return ticks
+		})
+	}
+	equal := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{5, 3}}
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: p.X.Min, Y: 1 / float64(k)}, {X: p.X.Max, Y: 1 / float64(k)}}, LineStyle: equal})
+	f.keys = []key{{text: "weight", glyph: &draw.GlyphStyle{Color: blue, Radius: 4, Shape: draw.BoxGlyph{}}}, {text: fmt.Sprintf("equal weights, 1/%d", k), line: &equal}}
+	f.note = fmt.Sprintf("Effective number of components (exponential of the entropy): %s of %d.", significant(math.Exp(entropy)), k)
+	f.draw = p.Draw
+	return f, nil
+}
