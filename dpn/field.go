@@ -151,6 +151,7 @@ type VectorField struct {
 	Name     string
 	Dim      int     // d
 	Rounding float64 // unit roundoff u of the arithmetic: 2^-53 or 2^-24
+	Carried  float64 // numbers of the size of Carried |x| are rounded on the way to g
 
 	// Eval sets the rows of g to the field at the rows of x (both n x d).
 	Eval func(ctx context.Context, g, x []float64) error
@@ -158,7 +159,7 @@ type VectorField struct {
 
 // Field returns the ascent field g = grad phi in float64.
 func (p *Potential) Field(threads int) VectorField {
-	return VectorField{Name: "potential, float64", Dim: p.D, Rounding: 0x1p-53,
+	return VectorField{Name: "potential, float64", Dim: p.D, Rounding: 0x1p-53, Carried: 1,
 		Eval: func(ctx context.Context, g, x []float64) error {
 			ev, err := p.Evaluate(ctx, x, threads)
 			if err == nil {
@@ -172,7 +173,7 @@ func (p *Potential) Field(threads int) VectorField {
 // step over alpha. Points are rounded to float32.
 func (m *Model) Field(e *engine.Engine) VectorField {
 	d := m.Dim()
-	return VectorField{Name: "potential, engine", Dim: d, Rounding: 0x1p-24,
+	return VectorField{Name: "potential, engine", Dim: d, Rounding: 0x1p-24, Carried: 1 / float64(m.potential.Alpha()),
 		Eval: func(ctx context.Context, g, x []float64) error {
 			alpha := float64(m.potential.Alpha())
 			rows := make([]float32, min(len(x), evalRows*d))
