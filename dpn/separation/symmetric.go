@@ -19,7 +19,8 @@ var errNoConvergence = errors.New("separation: eigenvalue iteration did not conv
 // every architecture; eigenvalues are right to a few units in the last place of
 // the largest one.
 func symmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
-	d, e, q := tridiagonalise(a, n)
+	d, e, beta := tridiagonalise(a, n)
+	q := reflections(a, beta, n)
 	if err := diagonalise(d, e, q, n); err != nil {
 		return nil, nil, err
 	}
@@ -43,11 +44,11 @@ func symmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
 }
 
 // tridiagonalise reduces a to Q T Q^T: d is the diagonal of T (n), e the
-// off-diagonal (n-1), and q holds Q^T, so that row i of q is column i of Q.
-func tridiagonalise(a []float64, n int) (d, e, q []float64) {
+// off-diagonal (n-1). It leaves the reflectors that make up Q in a and beta.
+func tridiagonalise(a []float64, n int) (d, e, beta []float64) {
 	d = make([]float64, n)
 	e = make([]float64, max(n-1, 0))
-	beta := make([]float64, n)
+	beta = make([]float64, n)
 	p := make([]float64, n)
 	for k := 0; k+2 < n; k++ {
 		// The reflector I - beta v v^T takes column k below the diagonal to a
@@ -80,11 +81,17 @@ func tridiagonalise(a []float64, n int) (d, e, q []float64) {
 	if n >= 2 {
 		e[n-2] = a[(n-2)*n+n-1]
 	}
+	return d, e, beta
+}
 
-	// Q = H_0 H_1 ... H_{n-3}, applied from the last so that the leading rows
-	// and columns stay those of the identity. Q^T row i is Q column i:
-	// (H Q) column i = Q column i - beta v (v . Q column i).
-	q = make([]float64, n*n)
+// reflections returns Q^T from what tridiagonalise has left, so that row i of it is
+// column i of Q.
+//
+// Q = H_0 H_1 ... H_{n-3}, applied from the last so that the leading rows
+// and columns stay those of the identity. Q^T row i is Q column i:
+// (H Q) column i = Q column i - beta v (v . Q column i).
+func reflections(a, beta []float64, n int) []float64 {
+	q := make([]float64, n*n)
 	for i := range n {
 		q[i*n+i] = 1
 	}
@@ -98,11 +105,11 @@ func tridiagonalise(a []float64, n int) (d, e, q []float64) {
 			axpy(-beta[k]*dot(v, col), v, col)
 		}
 	}
-	return d, e, q
+	return q
 }
 
 // diagonalise turns the tridiagonal matrix (d, e) into its eigenvalues, left in
-// d, and applies the rotations to the rows of q.
+// d, and applies the rotations to the rows of q unless q is nil.
 func diagonalise(d, e, q []float64, n int) error {
 	const eps = 0x1p-52
 	var size float64
@@ -159,7 +166,9 @@ func diagonalise(d, e, q []float64, n int) error {
 				z = float64(s * e[k+1])
 				e[k+1] = float64(c * e[k+1])
 			}
-			rotateRows(q[k*n:(k+1)*n], q[(k+1)*n:(k+2)*n], c, s)
+			if q != nil {
+				rotateRows(q[k*n:(k+1)*n], q[(k+1)*n:(k+2)*n], c, s)
+			}
 		}
 	}
 	return nil

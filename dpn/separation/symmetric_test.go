@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -75,6 +76,10 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			alone, err := Eigenvalues(append([]float64(nil), a...), n)
+			if err != nil || !slices.Equal(alone, values) {
+				t.Errorf("eigenvalues alone are %v (%v), with vectors %v", alone, err, values)
+			}
 			for i := range n {
 				near(t, fmt.Sprint("eigenvalue ", i), values[i], ascending[n-1-i], tolerance)
 				v := vectors[i*n : (i+1)*n]
@@ -97,5 +102,13 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {
 		t.Errorf("%s is %v: want %v within %v", what, got, want, tolerance)
+	}
+}
+
+func TestEigenvaluesRefuses(t *testing.T) {
+	for name, a := range map[string][]float64{"shape": make([]float64, 3), "NaN": {1, 0, 0, math.NaN()}, "infinite": {math.Inf(1), 0, 0, 1}} {
+		if v, err := Eigenvalues(a, 2); err == nil {
+			t.Errorf("%s: eigenvalues %v, expected an error", name, v)
+		}
 	}
 }

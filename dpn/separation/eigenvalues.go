@@ -1,0 +1,28 @@
+package separation
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Eigenvalues returns the n eigenvalues of the symmetric n x n matrix a (row-major, both
+// triangles filled, overwritten), largest first, right to a few units in the last place
+// of the largest. It has the same bits on every machine, and takes about a third of the
+// time that eigenvectors would.
+func Eigenvalues(a []float64, n int) ([]float64, error) {
+	if n < 0 || len(a) != n*n {
+		return nil, fmt.Errorf("separation: eigenvalues of %d numbers as a %d x %d matrix", len(a), n, n)
+	}
+	for i, v := range a {
+		if v-v != 0 {
+			return nil, fmt.Errorf("separation: eigenvalues: element (%d, %d) of the matrix is not finite", i/n, i%n)
+		}
+	}
+	d, e, _ := tridiagonalise(a, n)
+	if err := diagonalise(d, e, nil, n); err != nil {
+		return nil, err
+	}
+	slices.Sort(d)
+	slices.Reverse(d)
+	return d, nil
+}

@@ -1,0 +1,123 @@
+package dpn
+
+import (
+	"context"
+	"fmt"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// Trace is the way of some pictures through the landscape, x_0 to x_n.
+type Trace struct {
+	Steps   int     `json:"steps"` // n
+	Samples int     `json:"samples"`
+	Dim     int     `json:"dim"`        // d
+	K       int     `json:"components"` // k
+	Alpha   float64 `json:"alpha"`      // step size
+
+	Index  []int `json:"index"`  // samples: which picture of the set
+	Labels []int `json:"labels"` // samples
+
+	X         []float32            `json:"-"`         // (n+1) x samples x d
+	Phi       [][]separation.Float `json:"phi"`       // (n+1) x samples, potential at x_t
+	R         [][][]float32        `json:"r"`         // (n+1) x samples x k, responsibilities at x_t
+	Predicted [][]int              `json:"predicted"` // (n+1) x samples, the class read from x_t
+	Length    [][]separation.Float `json:"length"`    // n x samples, |x_{t+1} - x_t|
+}
+
+// XAt returns x_t (samples x d).
+func (t *Trace) XAt(step int) engine.Matrix {
+	n := t.Samples * t.Dim
+	return engine.View(t.X[step*n:(step+1)*n], t.Samples, t.Dim)
+}
+
+// maxTrace is the largest number of bytes of a trace.
+const maxTrace = 2 << 30
+
+// Trace follows the pictures at[0], at[1], ... of s for so many ascent steps, which may be
+// more than Config.Steps. The numbers are those that the engine computes: the same bits on
+// every machine. An ascent that diverges is recorded as it is (its numbers that are not
+// finite are null in JSON).
+func (m *Model) Trace(ctx context.Context, e *engine.Engine, s *dataset.Set, at []int, steps int) (*Trace, error) {
+	if err := m.fits(s); err != nil {
+		return nil, err
+	}
+	if steps < 0 || len(at) == 0 {
+		return nil, fmt.Errorf("trace of %d pictures over %d steps, expected one picture or more and no steps below 0", len(at), steps)
+	}
+	k, d, n := m.potential.K, m.Dim(), len(at)
+	if size := 4 * float64(steps+1) * float64(n) * float64(2*(d+k)+16); size > maxTrace {
+		return nil, fmt.Errorf("trace of %d pictures over %d steps needs %.1f GB, at most %d GB are allowed: take fewer pictures or steps", n, steps, size/(1<<30), maxTrace>>30)
+	}
+	idx := make([]int32, n)
+	t := &Trace{Steps: steps, Samples: n, Dim: d, K: k, Alpha: float64(m.potential.Alpha()), X: make([]float32, (steps+1)*n*d)}
+	for b, i := range at {
+		if i < 0 || i >= s.Len() {
+			return nil, fmt.Errorf("trace of picture %d, expected 0 to %d", i, s.Len()-1)
+		}
+		idx[b] = int32(i)
+		t.Index, t.Labels = append(t.Index, i), append(t.Labels, int(s.Labels[i]))
+	}
+	px, table := engine.NewMatrix(n, s.Pixels()), m.Norm.Table()
+	pixels(px, s, idx, &table)
+	x := engine.NewMatrix(n, d)
+	m.features(e, x, px, make([]float32, n))
+
+	var tr engine.Trajectory
+	for done := 0; done < steps; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more := min(stepsAtOnce, steps-done)
+		m.record(e, m.potential.Alpha(), more, x, &tr)
+		for i := range more {
+			t.add(m, e, tr.XAt(i), tr.PhiAt(i), tr.RAt(i))
+		}
+		done += more
+	}
+	phi, r := make([]float32, n), engine.NewMatrix(k, n)
+	m.evaluate(e, x, phi, r)
+	t.add(m, e, x, phi, r)
+	for step := range steps {
+		a, b := t.XAt(step), t.XAt(step+1)
+		l := make([]separation.Float, n)
+		for i := range l {
+			l[i] = separation.Float(distance(a.Row(i), b.Row(i)))
+		}
+		t.Length = append(t.Length, l)
+	}
+	return t, nil
+}
+
+// add records one step. r is k x samples.
+func (t *Trace) add(m *Model, e *engine.Engine, x engine.Matrix, phi []float32, r engine.Matrix) {
+	step := len(t.Phi)
+	copy(t.XAt(step).Data, x.Data)
+	f, rs, classes := make([]separation.Float, t.Samples), make([][]float32, t.Samples), make([]int, t.Samples)
+	idx := make([]int32, t.Samples)
+	e.ArgMax(idx, m.Logits(e, t.XAt(step)))
+	for b := range f {
+		f[b], classes[b] = separation.Float(phi[b]), int(idx[b])
+		rs[b] = make([]float32, t.K)
+		for i := range rs[b] {
+			if v := r.At(i, b); v == v {
+				rs[b][i] = v // those of a point that is not finite are 0
+			}
+		}
+	}
+	t.Phi, t.R, t.Predicted = append(t.Phi, f), append(t.R, rs), append(t.Predicted, classes)
+}
+
+// record moves x (n x d) uphill with a step size of its own, and records the way.
+func (m *Model) record(e *engine.Engine, alpha float32, steps int, x engine.Matrix, tr *engine.Trajectory) {
+	m.prepare(e)
+	e.Ascend(m.potential.mixture, alpha, steps, x, tr, false)
+}
+
+// evaluate sets phi (n) and r (k x n, or empty) at the rows of x.
+func (m *Model) evaluate(e *engine.Engine, x engine.Matrix, phi []float32, r engine.Matrix) {
+	m.prepare(e)
+	e.Potential(m.potential.mixture, x, phi, r)
+}
