@@ -67,7 +67,7 @@ func (m *Model) Analyze(ctx context.Context, e *engine.Engine, s *dataset.Set, o
 	n, steps := s.Len(), m.Config.Steps
 	a := &Analysis{Samples: n}
 	done, all := 0, max(steps, 1)+3
-	identity := m.extractor == nil && !m.Config.LayerNorm // features are the input
+	identity := m.Config.Extractor == "identity" && !m.Config.LayerNorm // features are the input
 	if identity {
 		all--
 	}

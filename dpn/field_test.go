@@ -15,23 +15,26 @@ import (
 // randomPotential has centres and weights near 0 and full factors, so that several
 // components are responsible at points near 0.
 func randomPotential(k, d int, seed uint64) *Potential {
-	p := newPotential(k, d)
+	p := newPotential(completed(Config{Components: k, Scale: 1}), d)
 	r := engine.NewRand(seed, 0)
 	r.Normal(p.mu.Data)
 	r.Normal(p.c.Data)
-	r.Normal(p.a.Data)
-	for i := range p.a.Data {
-		p.a.Data[i] *= float32(0.5 / math.Sqrt(float64(d)))
+	r.Normal(factors(p).Data)
+	for i := range factors(p).Data {
+		factors(p).Data[i] *= float32(0.5 / math.Sqrt(float64(d)))
 	}
 	for i := range p.mu.Data {
 		p.mu.Data[i] *= float32(2 / math.Sqrt(float64(d)))
 	}
 	for i := range k * d {
-		p.a.Data[i*d+i%d] += 0.5
+		factors(p).Data[i*d+i%d] += 0.5
 	}
 	p.setAlpha(0.1)
 	return p
 }
+
+// factors returns the A of a potential of the form full.
+func factors(p *Potential) *Param { return p.form.(*denseForm).a }
 
 // randomPoints returns n points of d standard normal numbers.
 func randomPoints(n, d int, seed uint64) []float64 {
@@ -53,7 +56,7 @@ func TestEvaluateAgainstReference(t *testing.T) {
 			Mu: blas64.General{Rows: c.k, Cols: c.d, Stride: c.d, Data: widened(p.mu.Data)}}
 		var a []blas64.General
 		for i := range c.k {
-			a = append(a, blas64.General{Rows: c.d, Cols: c.d, Stride: c.d, Data: widened(p.a.Data[i*c.d*c.d : (i+1)*c.d*c.d])})
+			a = append(a, blas64.General{Rows: c.d, Cols: c.d, Stride: c.d, Data: widened(factors(p).Data[i*c.d*c.d : (i+1)*c.d*c.d])})
 		}
 		want.P = reference.Factors(a)
 		near := func(what string, got, want []float64) {
@@ -197,8 +200,8 @@ func TestRotationOfFields(t *testing.T) {
 		c := completed(Config{Extractor: "linear", Dim: d, Components: 4, Steps: 1, Scale: 1, Alpha: 0.1, Batch: 4})
 		m := newModel(t, c, digits(t, 10, 10))
 		p := randomPotential(4, d, 7)
-		for i, q := range []*Param{p.mu, p.a, p.c} {
-			copy([]*Param{m.potential.mu, m.potential.a, m.potential.c}[i].Data, q.Data)
+		for i, q := range []*Param{p.mu, factors(p), p.c} {
+			copy([]*Param{m.potential.mu, factors(m.potential), m.potential.c}[i].Data, q.Data)
 		}
 		x := engine.NewMatrix(60, d)
 		engine.NewRand(9, 0).Normal(x.Data)

@@ -13,26 +13,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestPrecision holds P_i = A_i^T A_i against gonum.
-func TestPrecision(t *testing.T) {
-	for _, d := range []int{1, 2, 5, 8, 31} {
-		p := randomPotential(3, d, 2)
-		for i := range p.K {
-			a := mat.NewDense(d, d, widened(p.a.Data[i*d*d:(i+1)*d*d]))
-			var want mat.Dense
-			want.Mul(a.T(), a)
-			got := p.Precision(i)
-			for j := range d {
-				for c := range d {
-					if v := want.At(j, c); !(math.Abs(got[j*d+c]-v) <= 1e-14*(1+math.Abs(v))) || got[j*d+c] != got[c*d+j] {
-						t.Errorf("d %d: P_%d[%d][%d] is %v, mirrored %v, expected %v", d, i, j, c, got[j*d+c], got[c*d+j], v)
-					}
-				}
-			}
-		}
-	}
-}
-
 // TestLandscape holds spectra and variances against gonum, on any number of threads.
 func TestLandscape(t *testing.T) {
 	const k, d = 5, 17
@@ -85,10 +65,10 @@ func TestLandscape(t *testing.T) {
 // TestLandscapeClosedForms checks diagonal precisions, a singular one, and the weights.
 func TestLandscapeClosedForms(t *testing.T) {
 	ctx, e := context.Background(), newEngine(t)
-	p := newPotential(4, 3)
-	p.set(0.5, 0.25)
-	copy(p.a.Data, []float32{2, 0, 0, 0, 1, 0, 0, 0, 4})     // P_0 = diag(4, 1, 16)
-	copy(p.a.Data[9:], []float32{1, 2, 3, 0, 0, 0, 0, 0, 0}) // P_1 of rank 1, largest eigenvalue 14
+	p := newPotential(completed(Config{Components: 4, Scale: 0.5}), 3)
+	p.set(0.25, nil)
+	copy(factors(p).Data, []float32{2, 0, 0, 0, 1, 0, 0, 0, 4})     // P_0 = diag(4, 1, 16)
+	copy(factors(p).Data[9:], []float32{1, 2, 3, 0, 0, 0, 0, 0, 0}) // P_1 of rank 1, largest eigenvalue 14
 	copy(p.c.Data, []float32{0, float32(math.Log(2)), 0, float32(math.Log(4))})
 	l, err := p.Landscape(ctx, e)
 	if err != nil {
@@ -119,7 +99,7 @@ func TestLandscapeClosedForms(t *testing.T) {
 		t.Errorf("mean variance %v, expected %v", l.MeanVariance[0], want)
 	}
 
-	clear(p.a.Data)
+	clear(factors(p).Data)
 	if l, err = p.Landscape(ctx, e); err != nil || l.MeanVariance != nil || len(l.Singular) != 4 || !math.IsInf(float64(l.StableAlpha), 1) {
 		t.Errorf("a flat landscape: %+v, %v", l, err)
 	}
@@ -136,7 +116,7 @@ func TestLandscapeRefuses(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for name, spoil := range map[string]func(p *Potential) *float32{
-		"A":  func(p *Potential) *float32 { return &p.a.Data[3] },
+		"A":  func(p *Potential) *float32 { return &factors(p).Data[3] },
 		"c":  func(p *Potential) *float32 { return &p.c.Data[1] },
 		"mu": func(p *Potential) *float32 { return &p.mu.Data[1] },
 	} {
@@ -285,8 +265,8 @@ func pixelModel(t *testing.T, lambda, alpha float64, centres ...float32) *Model 
 	c := completed(Config{Extractor: "identity", Components: len(centres) / 2, Steps: 5, Scale: math.Sqrt(lambda), Alpha: alpha, Batch: 1})
 	m := newModel(t, c, d)
 	copy(m.potential.mu.Data, centres)
-	clear(m.head.bias.Data)
-	copy(m.head.weight.Data, []float32{1, 0, 0, 1})
+	clear(m.head.Bias.Data)
+	copy(m.head.Weight.Data, []float32{1, 0, 0, 1})
 	return m
 }
 
@@ -332,7 +312,7 @@ func TestPhiRises(t *testing.T) {
 		m := newModel(t, c, d)
 		p := randomPotential(6, 12, seed)
 		copy(m.potential.mu.Data, p.mu.Data)
-		copy(m.potential.a.Data, p.a.Data)
+		copy(factors(m.potential).Data, factors(p).Data)
 		copy(m.potential.c.Data, p.c.Data)
 		l, err := m.potential.Landscape(ctx, e)
 		if err != nil {

@@ -51,19 +51,19 @@ func (m *Model) Trace(ctx context.Context, e *engine.Engine, s *dataset.Set, at 
 	if size := 4 * float64(steps+1) * float64(n) * float64(2*(d+k)+16); size > maxTrace {
 		return nil, fmt.Errorf("trace of %d pictures over %d steps needs %.1f GB, at most %d GB are allowed: take fewer pictures or steps", n, steps, size/(1<<30), maxTrace>>30)
 	}
-	idx := make([]int32, n)
+	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}
 	t := &Trace{Steps: steps, Samples: n, Dim: d, K: k, Alpha: float64(m.potential.Alpha()), X: make([]float32, (steps+1)*n*d)}
-	for b, i := range at {
+	for _, i := range at {
 		if i < 0 || i >= s.Len() {
 			return nil, fmt.Errorf("trace of picture %d, expected 0 to %d", i, s.Len()-1)
 		}
-		idx[b] = int32(i)
+		chosen.Images, chosen.Labels = append(chosen.Images, s.Image(i)...), append(chosen.Labels, s.Labels[i])
 		t.Index, t.Labels = append(t.Index, i), append(t.Labels, int(s.Labels[i]))
 	}
-	px, table := engine.NewMatrix(n, s.Pixels()), m.Norm.Table()
-	pixels(px, s, idx, &table)
-	x := engine.NewMatrix(n, d)
-	m.features(e, x, px, make([]float32, n))
+	x, err := m.Features(ctx, e, chosen)
+	if err != nil {
+		return nil, err
+	}
 
 	var tr engine.Trajectory
 	for done := 0; done < steps; {
