@@ -40,9 +40,10 @@ type LawResult struct {
 
 // LawNetwork is one network over all seeds.
 type LawNetwork struct {
-	Name   string   `json:"name"`
-	Layers []string `json:"layers"` // input, hidden layers, logits
-	Runs   []LawRun `json:"runs"`
+	Name      string   `json:"name"`
+	BatchNorm bool     `json:"batch_norm"`
+	Layers    []string `json:"layers"` // input, hidden layers, logits
+	Runs      []LawRun `json:"runs"`
 }
 
 // LawRun is one training. D is measured on the training pictures, as He and Su do.
@@ -102,7 +103,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	out := &LawResult{Data: data.Name, Side: lawSide, Pictures: train.Len(), Epochs: tr.Epochs}
 	networks := lawNetworks(lawSide*lawSide, data.Classes)
 	for i, n := range networks {
-		result := LawNetwork{Name: n.name}
+		result := LawNetwork{Name: n.name, BatchNorm: n.mlp.BatchNorm}
 		for s := range o.Seeds {
 			o.Progress.at("law: "+n.name, i*o.Seeds+s, len(networks)*o.Seeds)
 			tr.Seed, tr.LR = uint64(s+1), n.lr

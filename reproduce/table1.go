@@ -117,5 +117,6 @@ func published(data *dataset.Data, seed uint64, steps int) (*dpn.Model, error) {
 	}
 	c.Seed, c.Steps = seed, steps
 	c.ValSize = 0 // centres from all training pictures
+	c.Form = dpn.FormDiag
 	return dpn.New(c, data)
 }

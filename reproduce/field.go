@@ -1,0 +1,84 @@
+package reproduce
+
+import (
+	"context"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+)
+
+// FieldOptions are the settings of RunField. The zero value is ready to use.
+type FieldOptions struct {
+	Pictures int // test pictures that are followed until they stand still (0: all)
+
+	Progress Progress
+}
+
+// Field is the ascent field of the published network, untrained as it stays: whether it
+// has a curl, whether phi rises, and where the pictures end.
+type Field struct {
+	Data        string               `json:"data"`
+	Comparison  *dpn.FieldComparison `json:"comparison"`
+	Rises       *dpn.RiseSweep       `json:"rises"`
+	FixedPoints *dpn.FixedPoints     `json:"fixed_points"`
+
+	// Nearest is the share of the pictures that end nearest to the centre that they
+	// started nearest to, and After30 the share that stands still after the paper's 30
+	// steps.
+	Nearest float64 `json:"nearest"`
+	After30 float64 `json:"after_30"`
+}
+
+// RunField measures the field on test pictures.
+func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o FieldOptions) (*Field, error) {
+	s := data.Test
+	if o.Pictures > 0 {
+		s = s.Slice(0, min(o.Pictures, s.Len()))
+	}
+	m, err := published(data, 1, 30)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.Init(ctx, e, data.Train); err != nil {
+		return nil, err
+	}
+	x, err := m.Features(ctx, e, s)
+	if err != nil {
+		return nil, err
+	}
+	out := &Field{Data: data.Name}
+	o.Progress.at("field: rotation", 0, 3)
+	if out.Comparison, err = m.CompareFields(ctx, e, x, dpn.FieldOptions{}); err != nil {
+		return nil, err
+	}
+	o.Progress.at("field: rise of phi", 1, 3)
+	if out.Rises, err = m.Rises(ctx, e, s.Slice(0, min(1000, s.Len())), dpn.RiseOptions{}); err != nil {
+		return nil, err
+	}
+	o.Progress.at("field: fixed points", 2, 3)
+	f, err := m.FixedPoints(ctx, e, s, dpn.FixedPointOptions{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.FixedPoints = f
+
+	centres := m.Potential().Centres()
+	start, end := make([]int32, s.Len()), make([]int32, s.Len())
+	distances := engine.NewMatrix(s.Len(), centres.Rows)
+	e.SquaredDistances(distances, x, centres)
+	e.ArgMin(start, distances)
+	e.SquaredDistances(distances, f.Ends, centres)
+	e.ArgMin(end, distances)
+	same, still := 0, 0
+	for i := range start {
+		if start[i] == end[i] {
+			same++
+		}
+		if t := f.Steps[i]; t >= 0 && t <= 30 {
+			still++
+		}
+	}
+	out.Nearest, out.After30 = float64(same)/float64(s.Len()), float64(still)/float64(s.Len())
+	return out, nil
+}

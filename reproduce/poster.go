@@ -1,0 +1,137 @@
+package reproduce
+
+import (
+	"context"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+)
+
+// The poster's figures are those of the published network with 10 steps, whose classifier
+// alone learns.
+const posterEpochs = 20
+
+// PosterOptions are the settings of RunPoster. The zero value is ready to use.
+type PosterOptions struct {
+	Seeds  int // 1, 2, ... (0: 3)
+	Epochs int // (0: 20)
+
+	Progress Progress
+}
+
+// Poster is the training that the poster reports, and a linear classifier of the pixels
+// trained in the same way beside it.
+type Poster struct {
+	Data   string      `json:"data"`
+	DPN    []PosterRun `json:"dpn"`    // 10 steps
+	Linear []PosterRun `json:"linear"` // none
+}
+
+// PosterRun is one training.
+type PosterRun struct {
+	Seed         uint64      `json:"seed"`
+	Epochs       []dpn.Epoch `json:"epochs"`
+	Best         int         `json:"best_epoch"` // by validation loss, from 1
+	TestAccuracy float64     `json:"test_accuracy"`
+	TestLoss     float64     `json:"test_loss"`
+	MACs         int         `json:"macs_per_sample"` // by the dense precisions that the reference multiplies with
+	// PotentialMoved counts the numbers of the potential that training has changed.
+	PotentialMoved int `json:"potential_moved"`
+}
+
+// BestAccuracy returns the highest validation accuracy, and its epoch.
+func (r PosterRun) BestAccuracy() (accuracy float64, epoch int) {
+	for _, h := range r.Epochs {
+		if h.ValAccuracy != nil && *h.ValAccuracy > accuracy {
+			accuracy, epoch = *h.ValAccuracy, h.Epoch
+		}
+	}
+	return accuracy, epoch
+}
+
+// ValBelowTrain counts the epochs whose validation loss is below the training loss.
+func (r PosterRun) ValBelowTrain() int {
+	n := 0
+	for _, h := range r.Epochs {
+		if h.ValLoss != nil && *h.ValLoss < h.TrainLoss {
+			n++
+		}
+	}
+	return n
+}
+
+// RunPoster repeats the training of the poster: Adam at a constant rate of 1e-3, as it
+// names no schedule.
+func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o PosterOptions) (*Poster, error) {
+	for v, d := range map[*int]int{&o.Seeds: 3, &o.Epochs: posterEpochs} {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	out := &Poster{Data: data.Name}
+	for s := range o.Seeds {
+		o.Progress.at("poster", s, o.Seeds)
+		for _, part := range []struct {
+			steps int
+			runs  *[]PosterRun
+		}{{table1Steps, &out.DPN}, {0, &out.Linear}} {
+			run, err := posterRun(ctx, e, data, uint64(s+1), part.steps, o.Epochs)
+			if err != nil {
+				return nil, err
+			}
+			*part.runs = append(*part.runs, *run)
+		}
+	}
+	return out, nil
+}
+
+func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed uint64, steps, epochs int) (*PosterRun, error) {
+	m, err := published(data, seed, steps)
+	if err != nil {
+		return nil, err
+	}
+	m.Config.ValSize, m.Config.Schedule, m.Config.Warmup, m.Config.Epochs = -1, "constant", 0, epochs
+	r, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{})
+	if err != nil {
+		return nil, err
+	}
+	score, err := m.Score(ctx, e, data.Test)
+	if err != nil {
+		return nil, err
+	}
+	d := m.Dim()
+	run := &PosterRun{Seed: seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
+		MACs: m.Config.Components*d*d*steps + d*m.Classes}
+	if steps == 0 {
+		return run, nil // no picture meets the potential
+	}
+	before, err := published(data, seed, steps)
+	if err != nil {
+		return nil, err
+	}
+	centres, err := m.InitialCentres(ctx, e, data.Train)
+	if err != nil {
+		return nil, err
+	}
+	copy(before.Potential().Centres().Data, centres.Data)
+	run.PotentialMoved = moved(before, m)
+	return run, nil
+}
+
+// moved counts the numbers in which the potentials of two models of one shape differ.
+func moved(a, b *dpn.Model) int {
+	n := 0
+	for i, p := range a.Params() {
+		if !strings.HasPrefix(p.Name, "denoising_potential.") {
+			continue
+		}
+		for j, v := range p.Data {
+			if b.Params()[i].Data[j] != v {
+				n++
+			}
+		}
+	}
+	return n
+}
