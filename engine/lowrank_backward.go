@@ -35,16 +35,17 @@ func (j *lowPullJob) run(worker, task int) {
 		ld            = leading(n)
 		y             = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
 		total         = Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
-		term          = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		byU           = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		byX           = Matrix{Data: arena.floats(slotCentre, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 	)
 	for t := tr.Steps - 1; t >= 0; t-- {
 		u, x := tr.block(tr.u, d, t, r0, r1), tr.XAt(t).Slice(r0, r1, 0, d)
 		for b := range rows {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
-			e.k.multiply(term.Row(b), u.Row(b), x.Row(b))
+			e.k.multiply(byX.Row(b), u.Row(b), x.Row(b))
 		}
 		e.multiply(worker, y, u, &operand{packed: &l.project}, 0, e.k.panels(n), false)
-		e.multiply(worker, y.Slice(0, rows, kr, n), term, &operand{packed: &l.weightsT}, 0, e.k.panels(k), true)
+		e.multiply(worker, y.Slice(0, rows, kr, n), byX, &operand{packed: &l.weightsT}, 0, e.k.panels(k), true)
 		z := tr.block(tr.z, kr, t, r0, r1)
 		res := tr.RAt(t).Slice(0, k, r0, r1)
 		s := Matrix{Data: tr.t[t*k*tr.Rows+r0:], Rows: k, Cols: rows, RS: tr.Rows, CS: 1}
@@ -64,16 +65,13 @@ func (j *lowPullJob) run(worker, task int) {
 		for i := range k {
 			e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
 		}
-		e.multiply(worker, total, pull, &operand{packed: &l.back}, 0, e.k.panels(d), false)
-		for _, side := range []struct {
-			left  Matrix
-			right Matrix
-		}{{tr.block(tr.push, n, t, r0, r1), u}, {pull, x}} {
-			e.multiply(worker, term, side.left.Slice(0, rows, kr, n), &operand{packed: &l.weights}, 0, e.k.panels(d), false)
-			for b := range rows {
-				e.k.multiply(term.Row(b), term.Row(b), side.right.Row(b))
-				e.k.add(total.Row(b), total.Row(b), term.Row(b))
-			}
+		e.lowCombine(worker, m, tr.block(tr.push, n, t, r0, r1), res, Matrix{}, byU)
+		e.lowCombine(worker, m, pull, res, total, byX)
+		for b := range rows {
+			e.k.multiply(byU.Row(b), byU.Row(b), u.Row(b))
+			e.k.add(total.Row(b), total.Row(b), byU.Row(b))
+			e.k.multiply(byX.Row(b), byX.Row(b), x.Row(b))
+			e.k.add(total.Row(b), total.Row(b), byX.Row(b))
 		}
 		for b := range rows {
 			e.k.add(v.Row(b), v.Row(b), total.Row(b))
@@ -132,22 +130,67 @@ func (j *lowSumJob) run(worker, task int) {
 	c0, c1 := p0*e.k.nr, min(p1*e.k.nr, d)
 	sums, squares := View(j.grad.sums, n, d).Slice(0, n, c0, c1), View(j.grad.squares, k, d).Slice(0, k, c0, c1)
 	ld := leading(c1 - c0)
-	square := Matrix{Data: e.scratch[worker].floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
+	arena := &e.scratch[worker]
+	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
 	for t := tr.Steps - 1; t >= 0; t-- {
 		pull, push := tr.block(tr.pull, n, t, 0, tr.Rows), tr.block(tr.push, n, t, 0, tr.Rows)
 		x, u := tr.XAt(t).Slice(0, tr.Rows, c0, c1), tr.block(tr.u, d, t, 0, tr.Rows).Slice(0, tr.Rows, c0, c1)
-		e.multiply(worker, sums, pull.T(), &operand{direct: x}, 0, p1-p0, true)
-		e.multiply(worker, sums, push.T(), &operand{direct: u}, 0, p1-p0, true)
+		pairs, sparse := arena.fewPairs(tr.RAt(t))
+		j.add(worker, sums, pull, x, pairs, sparse)
+		j.add(worker, sums, push, u, pairs, sparse)
 		for b := range tr.Rows {
 			e.k.multiply(square.Row(b), u.Row(b), x.Row(b))
 		}
-		e.multiply(worker, squares, push.Slice(0, tr.Rows, kr, n).T(), &operand{direct: square}, 0, p1-p0, true)
+		j.add(worker, squares, push.Slice(0, tr.Rows, kr, n), square, pairs, sparse)
 		for b := range tr.Rows {
 			e.k.scale(square.Row(b), 0.5, x.Row(b))
 			e.k.multiply(square.Row(b), square.Row(b), x.Row(b))
 		}
-		e.multiply(worker, squares, pull.Slice(0, tr.Rows, kr, n).T(), &operand{direct: square}, 0, p1-p0, true)
+		j.add(worker, squares, pull.Slice(0, tr.Rows, kr, n), square, pairs, sparse)
 	}
+}
+
+// add adds left^T right to sum. Where few pairs of a row and a component have a
+// responsibility above 0, it goes from pair to pair: the same chains without their zeros.
+func (j *lowSumJob) add(worker int, sum, left, right Matrix, pairs []pair, sparse bool) {
+	e, k := j.e, j.m.K
+	if !sparse {
+		e.multiply(worker, sum, left.T(), &operand{direct: right}, 0, e.k.panels(right.Cols), true)
+		return
+	}
+	r := left.Cols/k - 1 // 0 for the last columns alone
+	for _, p := range pairs {
+		by, x := left.Row(p.row), right.Row(p.row)
+		for q := p.component * r; q < (p.component+1)*r; q++ {
+			e.k.axpy(by[q], x, sum.Row(q))
+		}
+		last := k*r + p.component
+		e.k.axpy(by[last], x, sum.Row(last))
+	}
+}
+
+// pair is a row and a component of which its responsibility is not 0.
+type pair struct{ row, component int }
+
+// fewPairs lists the pairs in r (k x rows), row by row, unless they are more than a share
+// of 1/sparseShare.
+func (a *arena) fewPairs(r Matrix) (list []pair, ok bool) {
+	if n := r.Rows * r.Cols / sparseShare; cap(a.pairs) < n {
+		a.pairs = make([]pair, n)
+	}
+	list = a.pairs[:0]
+	for b := range r.Cols {
+		for i := range r.Rows {
+			if r.At(i, b) == 0 {
+				continue
+			}
+			if (len(list)+1)*sparseShare > r.Rows*r.Cols {
+				return nil, false
+			}
+			list = append(list, pair{b, i})
+		}
+	}
+	return list, true
 }
 
 // lowFinish puts the terms with mu_i into the gradient of component i.
