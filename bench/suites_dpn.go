@@ -163,8 +163,11 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	if c.Gradient == "exact" {
 		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
 	}
-	if c.Form == dpn.FormLowRank || c.Form == dpn.FormFlat {
+	switch c.Form {
+	case dpn.FormLowRank:
 		flop = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, c.Gradient == "exact")
+	case dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
+		flop = 2 * float64(2*c.Rank+2) * k * fd * batch * n
 	}
 	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
 	case "linear":

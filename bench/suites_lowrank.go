@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// lowLandscape is a mixture with precisions diag(w_i) + F_i^T F_i of rank r.
+// lowLandscape is a mixture with precisions diag(w_i) + F_i^T F_i of rank r, so shallow that
+// no responsibility is 0 and no product is left out.
 type lowLandscape struct {
 	k, d, r     int
 	mu, c, w, f []float32
@@ -20,9 +21,9 @@ type lowLandscape struct {
 func newLowLandscape(k, d, r int) *lowLandscape {
 	l := &lowLandscape{k: k, d: d, r: r, mu: normal(11, k, d).Data, c: normal(12, 1, k).Data,
 		w: make([]float32, k*d), f: normal(13, k*r, d).Data, alpha: 0.5}
-	engine.NewRand(1, 14).Uniform(l.w, 0.05, 0.15)
+	engine.NewRand(1, 14).Uniform(l.w, 0.005, 0.015)
 	for i := range l.f {
-		l.f[i] *= 0.1 / float32(math.Sqrt(float64(d)))
+		l.f[i] *= 0.03 / float32(math.Sqrt(float64(d)))
 	}
 	return l
 }

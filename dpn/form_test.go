@@ -251,6 +251,32 @@ func TestSettingsBeforeForms(t *testing.T) {
 	}
 }
 
+// TestFormsResume stops training after an epoch and goes on: the same bits as in one go.
+func TestFormsResume(t *testing.T) {
+	d, e := digits(t, 200, 10), newEngine(t)
+	for _, form := range Forms() {
+		c := tiny()
+		c.Form, c.Rank, c.Init, c.Components, c.Epochs = form, 3, "classwise", 10, 3
+		whole := newModel(t, c, d)
+		if _, err := whole.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		stop := FitOptions{Dir: dir, OnEpoch: func(Epoch) { cancel() }}
+		if _, err := newModel(t, c, d).Fit(ctx, e, d.Train, stop); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: error %v", form, err)
+		}
+		resumed := newModel(t, c, d)
+		if _, err := resumed.Fit(context.Background(), e, d.Train, FitOptions{Dir: dir, Resume: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := resumed.WeightsSHA256(), whole.WeightsSHA256(); got != want {
+			t.Errorf("%s: weights hash to %s after resuming, %s in one go", form, got, want)
+		}
+	}
+}
+
 // TestRankAboveFeatures checks that it is refused in one line.
 func TestRankAboveFeatures(t *testing.T) {
 	c := tiny()

@@ -103,7 +103,8 @@ func (m *Model) Parameters() int {
 }
 
 // MACs counts the multiply-adds that the dense products take for one picture: k d^2 a step
-// with full or tied precisions, k d (2 r + 3) with those of rank r.
+// with full or tied precisions, k d (2 r + 3) with those of rank r (fewer are done where
+// few responsibilities are above 0).
 func (m *Model) MACs() int {
 	d := m.Dim()
 	return m.extractor.MACs() + m.Config.stepMACs(d)*m.Config.Steps + m.head.MACs()

@@ -222,8 +222,19 @@ func TestMisuse(t *testing.T) {
 		"no backward record": func() {
 			e.AscendBackward(l.m, 0.1, l.a, &plain, points(4, 3), NewMixtureGradient(2, 3))
 		},
-		"label out of range":  func() { e.SoftmaxCrossEntropy(Matrix{}, make([]float32, 1), NewMatrix(1, 3), []byte{3}, 1) },
-		"no components":       func() { NewMixture(0, 3, nil, nil) },
+		"label out of range":        func() { e.SoftmaxCrossEntropy(Matrix{}, make([]float32, 1), NewMatrix(1, 3), []byte{3}, 1) },
+		"no components":             func() { NewMixture(0, 3, nil, nil) },
+		"rank above the dimensions": func() { NewLowRankMixture(2, 3, 4, make([]float32, 6), make([]float32, 2)) },
+		"precisions of low rank that were not set": func() {
+			e.Ascend(NewLowRankMixture(1, 3, 1, make([]float32, 3), make([]float32, 1)), 0.1, 1, points(4, 3), nil, false)
+		},
+		"full factors for low rank": func() {
+			e.SetFactors(NewLowRankMixture(1, 3, 1, make([]float32, 3), make([]float32, 1)), make([]float32, 9))
+		},
+		"low rank for full precisions": func() { e.SetLowRank(l.m, make([]float32, 6), nil, 1) },
+		"a sign of 2": func() {
+			e.SetLowRank(NewLowRankMixture(1, 3, 0, make([]float32, 3), make([]float32, 1)), make([]float32, 3), nil, 2)
+		},
 		"lengths that differ": func() { e.Add(make([]float32, 3), make([]float32, 3), make([]float32, 2)) },
 	} {
 		func() {

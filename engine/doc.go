@@ -24,7 +24,7 @@
 //   - [Exp32] and [Log32] are the engine's own, at most 1 ULP from correctly rounded.
 //     Square roots and divisions are correctly rounded. No estimates, no flush to zero.
 //   - A responsibility below 2^-30 of the largest is exactly 0 ([ResponsibilityCut]), and
-//     a component with responsibility 0 is left out of every sum.
+//     a component with responsibility 0 is left out of every sum of finite numbers.
 //   - Maxima ignore NaN; ties go to the lower index.
 //
 // Tests hold every tier and machine to it: a hash of the results of each kernel

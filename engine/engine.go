@@ -119,6 +119,8 @@ type arena struct {
 	work    int // flop of the running job since the worker yielded
 	buffers [slots][]float32
 	packed  Packed // an operand in the worker's memory
+	active  []int  // components of a row whose responsibility is not 0
+	pairs   []pair // rows and such components
 }
 
 // slot names a use of scratch memory.

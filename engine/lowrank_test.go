@@ -130,6 +130,64 @@ func TestLowRankRowsAndThreads(t *testing.T) {
 	}
 }
 
+// TestLowRankSparse checks that rows of which few responsibilities are above 0 have the
+// same bits whether they are combined component by component or by products.
+func TestLowRankSparse(t *testing.T) {
+	const n, k, d, r, steps = 31, 20, 37, 3, 4
+	old := sparseShare
+	defer func() { sparseShare = old }()
+	type result struct {
+		x, v []float32
+		g    *MixtureGradient
+	}
+	for _, tier := range Available() {
+		for _, sign := range []float32{1, -1} {
+			var want *result
+			for _, share := range []int{k + 1, 1, 8, 4} { // never, always, by rows
+				sparseShare = share
+				e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads())
+				l := newLowLandscape(e, k, d, r, sign)
+				x, v := points(n, d), points(n, d)
+				for i := range n / 2 { // far from all centres: one-hot
+					e.Scale(x.Row(i), 6, x.Row(i))
+				}
+				var tr Trajectory
+				g := NewLowRankGradient(k, d, r)
+				e.Ascend(l.m, 0.05, steps, x, &tr, true)
+				few, many := 0, 0
+				for b := range n {
+					active := 0
+					for i := range k {
+						if tr.RAt(0).At(i, b) != 0 {
+							active++
+						}
+					}
+					if active*8 <= k {
+						few++
+					} else {
+						many++
+					}
+				}
+				if few < 3 || many < 3 {
+					t.Fatalf("%d rows with few responsibilities, %d with many: the test needs both", few, many)
+				}
+				e.AscendBackward(l.m, 0.05, nil, &tr, v, g)
+				if want == nil {
+					want = &result{x.Data, v.Data, g}
+					continue
+				}
+				name := fmt.Sprintf("%v, sign %v, share %d: ", tier, sign, share)
+				equalBits(t, name+"x_n", x.Data, want.x)
+				equalBits(t, name+"dL/dx_0", v.Data, want.v)
+				equalBits(t, name+"dL/dw", g.W, want.g.W)
+				equalBits(t, name+"dL/dF", g.F, want.g.F)
+				equalBits(t, name+"dL/dmu", g.Mu, want.g.Mu)
+				equalBits(t, name+"dL/dc", g.C, want.g.C)
+			}
+		}
+	}
+}
+
 // TestLowRankPrecision holds q, by way of the potential of one component, against float64
 // where it is large: pixels of a digit's contrast, far from the centre. Responsibilities
 // depend on differences of q of about 1.

@@ -1,0 +1,217 @@
+package engine
+
+// NewLowRankGradient makes room for the gradient of a mixture of k components in d
+// dimensions with precisions diag(w_i) + sign F_i^T F_i of rank r.
+func NewLowRankGradient(k, d, r int) *MixtureGradient {
+	return &MixtureGradient{
+		Mu: alignedFloats(k * d), C: make([]float32, k),
+		W: alignedFloats(k * d), F: alignedFloats(k * r * d),
+		sums: alignedFloats((k*r + k) * d), squares: alignedFloats(k * d), ones: make([]float32, k*r+k),
+	}
+}
+
+// lowPullJob pulls v back through all steps and leaves U and [-N | -t] of each (pull)
+// in the trajectory.
+type lowPullJob struct {
+	e      *Engine
+	m      *Mixture
+	alpha  float32
+	tr     *Trajectory
+	v      Matrix
+	blocks int
+}
+
+func (j *lowPullJob) run(worker, task int) {
+	r0, r1 := part(j.tr.Rows, j.blocks, task)
+	if r0 == r1 {
+		return
+	}
+	var (
+		e, m, l, tr   = j.e, j.m, j.m.low, j.tr
+		rows, k, d, r = r1 - r0, m.K, m.D, m.low.r
+		kr, n         = k * r, m.inner()
+		arena         = &e.scratch[worker]
+		v             = j.v.Slice(r0, r1, 0, d)
+		ld            = leading(n)
+		y             = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
+		total         = Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		byU           = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		byX           = Matrix{Data: arena.floats(slotCentre, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+	)
+	for t := tr.Steps - 1; t >= 0; t-- {
+		u, x := tr.block(tr.u, d, t, r0, r1), tr.XAt(t).Slice(r0, r1, 0, d)
+		for b := range rows {
+			e.k.scale(u.Row(b), j.alpha, v.Row(b))
+			e.k.multiply(byX.Row(b), u.Row(b), x.Row(b))
+		}
+		e.multiply(worker, y, u, &operand{packed: &l.project}, 0, e.k.panels(n), false)
+		e.multiply(worker, y.Slice(0, rows, kr, n), byX, &operand{packed: &l.weightsT}, 0, e.k.panels(k), true)
+		z := tr.block(tr.z, kr, t, r0, r1)
+		res := tr.RAt(t).Slice(0, k, r0, r1)
+		s := Matrix{Data: tr.t[t*k*tr.Rows+r0:], Rows: k, Cols: rows, RS: tr.Rows, CS: 1}
+		for i := range k {
+			si := s.Row(i)
+			if r > 0 {
+				e.k.dotRows(si, y.Data[i*r:], y.RS, z.Data[i*r:], z.RS, r)
+			} else {
+				clear(si)
+			}
+			for b := range si {
+				si[b] = -(float32(l.sign*si[b]) + y.Data[b*y.RS+kr+i])
+			}
+		}
+		e.k.responsibilities(res.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], k)
+		pull := tr.block(tr.pull, n, t, r0, r1)
+		for i := range k {
+			e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
+		}
+		e.lowCombine(worker, m, tr.block(tr.push, n, t, r0, r1), res, Matrix{}, byU)
+		e.lowCombine(worker, m, pull, res, total, byX)
+		for b := range rows {
+			e.k.multiply(byU.Row(b), byU.Row(b), u.Row(b))
+			e.k.add(total.Row(b), total.Row(b), byU.Row(b))
+			e.k.multiply(byX.Row(b), byX.Row(b), x.Row(b))
+			e.k.add(total.Row(b), total.Row(b), byX.Row(b))
+		}
+		for b := range rows {
+			e.k.add(v.Row(b), v.Row(b), total.Row(b))
+		}
+	}
+}
+
+// lowRankBackward is AscendBackward for precisions of low rank. The products run over X
+// and U alone; the terms with mu_i are put in at the end, from column sums.
+func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Matrix, grad *MixtureGradient) {
+	l, n := m.low, m.inner()
+	flops := 2 * lowRankFlops(tr.Rows, m.K, m.D, l.r, tr.Steps)
+	grow(&tr.pull, tr.Steps*tr.Rows*n)
+	j := &e.lowPull
+	*j = lowPullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, blocks: e.pullBlocks(tr.Rows, m.D, flops)}
+	e.run(j, j.blocks, flops)
+	*j = lowPullJob{}
+
+	clear(grad.sums)
+	clear(grad.squares)
+	sum := &e.lowSums
+	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad}
+	sum.parts = min(2*e.Threads(), e.k.panels(m.D))
+	e.run(sum, sum.parts, flops)
+	*sum = lowSumJob{}
+
+	clear(grad.ones)
+	for t := tr.Steps - 1; t >= 0; t-- {
+		for b := range tr.Rows {
+			e.k.add(grad.ones, grad.ones, tr.pull[(t*tr.Rows+b)*n:])
+		}
+		for i := range m.K {
+			at := (t*m.K + i) * tr.Rows
+			grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+		}
+	}
+	for i := range m.K {
+		e.lowFinish(m, i, grad)
+	}
+}
+
+// lowSumJob sums over steps, last first, and rows: sums = pull^T X + push^T U, and for the
+// weights squares = [-r]^T (U*X) + [-t]^T (X*X)/2. A task has some panels of columns.
+type lowSumJob struct {
+	e     *Engine
+	m     *Mixture
+	tr    *Trajectory
+	grad  *MixtureGradient
+	parts int
+}
+
+func (j *lowSumJob) run(worker, task int) {
+	e, m, tr := j.e, j.m, j.tr
+	k, d, kr, n := m.K, m.D, m.K*m.low.r, m.inner()
+	p0, p1 := part(e.k.panels(d), j.parts, task)
+	c0, c1 := p0*e.k.nr, min(p1*e.k.nr, d)
+	sums, squares := View(j.grad.sums, n, d).Slice(0, n, c0, c1), View(j.grad.squares, k, d).Slice(0, k, c0, c1)
+	ld := leading(c1 - c0)
+	arena := &e.scratch[worker]
+	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
+	for t := tr.Steps - 1; t >= 0; t-- {
+		pull, push := tr.block(tr.pull, n, t, 0, tr.Rows), tr.block(tr.push, n, t, 0, tr.Rows)
+		x, u := tr.XAt(t).Slice(0, tr.Rows, c0, c1), tr.block(tr.u, d, t, 0, tr.Rows).Slice(0, tr.Rows, c0, c1)
+		pairs, sparse := arena.fewPairs(tr.RAt(t))
+		j.add(worker, sums, pull, x, pairs, sparse)
+		j.add(worker, sums, push, u, pairs, sparse)
+		for b := range tr.Rows {
+			e.k.multiply(square.Row(b), u.Row(b), x.Row(b))
+		}
+		j.add(worker, squares, push.Slice(0, tr.Rows, kr, n), square, pairs, sparse)
+		for b := range tr.Rows {
+			e.k.scale(square.Row(b), 0.5, x.Row(b))
+			e.k.multiply(square.Row(b), square.Row(b), x.Row(b))
+		}
+		j.add(worker, squares, pull.Slice(0, tr.Rows, kr, n), square, pairs, sparse)
+	}
+}
+
+// add adds left^T right to sum. Where few pairs of a row and a component have a
+// responsibility above 0, it goes from pair to pair: the same chains without their zeros.
+func (j *lowSumJob) add(worker int, sum, left, right Matrix, pairs []pair, sparse bool) {
+	e, k := j.e, j.m.K
+	if !sparse {
+		e.multiply(worker, sum, left.T(), &operand{direct: right}, 0, e.k.panels(right.Cols), true)
+		return
+	}
+	r := left.Cols/k - 1 // 0 for the last columns alone
+	for _, p := range pairs {
+		by, x := left.Row(p.row), right.Row(p.row)
+		for q := p.component * r; q < (p.component+1)*r; q++ {
+			e.k.axpy(by[q], x, sum.Row(q))
+		}
+		last := k*r + p.component
+		e.k.axpy(by[last], x, sum.Row(last))
+	}
+}
+
+// pair is a row and a component of which its responsibility is not 0.
+type pair struct{ row, component int }
+
+// fewPairs lists the pairs in r (k x rows), row by row, unless they are more than a share
+// of 1/sparseShare.
+func (a *arena) fewPairs(r Matrix) (list []pair, ok bool) {
+	if n := r.Rows * r.Cols / sparseShare; cap(a.pairs) < n {
+		a.pairs = make([]pair, n)
+	}
+	list = a.pairs[:0]
+	for b := range r.Cols {
+		for i := range r.Rows {
+			if r.At(i, b) == 0 {
+				continue
+			}
+			if (len(list)+1)*sparseShare > r.Rows*r.Cols {
+				return nil, false
+			}
+			list = append(list, pair{b, i})
+		}
+	}
+	return list, true
+}
+
+// lowFinish puts the terms with mu_i into the gradient of component i.
+func (e *Engine) lowFinish(m *Mixture, i int, grad *MixtureGradient) {
+	l, d, r := m.low, m.D, m.low.r
+	mu, w, dmu, dw := m.mu(i), l.w[i*d:(i+1)*d], grad.Mu[i*d:(i+1)*d], grad.W[i*d:(i+1)*d]
+	last := m.K*r + i
+	ones, sum := grad.ones[last], grad.sums[last*d:(last+1)*d] // -sum t, -(sum t X + sum r U)
+	copy(dw, sum)
+	e.k.axpy(-0.5*ones, mu, dw)
+	e.k.multiply(dw, dw, mu)
+	e.k.subRows(dw, 0, grad.squares[i*d:(i+1)*d], 0, dw, 0, 1, d)
+	copy(dmu, sum)
+	e.k.axpy(-ones, mu, dmu)
+	e.k.multiply(dmu, dmu, w)
+	for row := i * r; row < (i+1)*r; row++ {
+		df := grad.F[row*d : (row+1)*d]
+		copy(df, grad.sums[row*d:(row+1)*d])
+		e.k.axpy(-grad.ones[row], mu, df)
+		e.k.scale(df, l.sign, df)
+		e.k.axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
+	}
+	e.k.scale(dmu, -1, dmu)
+}
