@@ -37,6 +37,7 @@ Settings come from a preset, then from the TOML file of --config, then from flag
               potential never learns (its gradient is cut after every step)
   paper       the same network with the exact gradient through all steps
   compact     64 learned features, k 10, n 5: trains in seconds
+  clean       the same behind two convolutions instead of a linear map
 
 ` + presetTable() + `
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
