@@ -58,7 +58,8 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 		return
 	}
 	panels := w.e.k.panels(c.Cols)
-	if a.Cols == 0 || b.CS == 1 && c.Rows <= directRows {
+	// One or two tiles read B as it lies: packing would read it once, and write it, too.
+	if a.Cols == 0 || b.CS == 1 && c.Rows <= 2*w.e.k.mr && !aliased(b.RS) {
 		w.e.multiply(w.index, c, a, &operand{direct: b}, 0, panels, acc)
 		return
 	}

@@ -37,6 +37,7 @@ Settings come from a preset, then from the TOML file of --config, then from flag
               potential never learns (its gradient is cut after every step)
   paper       the same network with the exact gradient through all steps
   compact     64 learned features, k 10, n 5: trains in seconds
+  clean       compact with two convolutions before its features
   raw         raw pixels with precisions of low rank, k 20, n 10
   robust      raw pixels, a potential that is flat along the principal components of k 100
               clusters and steep across them: holds against noise

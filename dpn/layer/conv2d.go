@@ -204,12 +204,9 @@ func (w window) shifted(to, channel []float32, du, dv int) {
 	if dv > 0 {
 		first, last = max(w.cols-dv, 0), w.cols // and from the row after
 	}
-	if first < last {
-		for r := first; r < len(to); r += w.cols {
-			border := to[r : r+last-first]
-			for j := range border {
-				border[j] = 0
-			}
+	for c := first; c < last; c++ {
+		for i := c; i < len(to); i += w.cols {
+			to[i] = 0
 		}
 	}
 }
