@@ -7,6 +7,9 @@
 // safetensors file with the keys of the published state dictionary. All take a
 // context that cancels and an engine that computes. See the example.
 //
+// [Potential.Landscape], [Model.Trace], [Model.CompareFields], [Model.Rises] and
+// [Model.FixedPoints] look into the energy landscape and the ascents on it.
+//
 // # The mathematics
 //
 // The potential is phi(x) = log sum_i exp(c_i - q_i(x)/2) with q_i(x) = (x - mu_i)^T P_i

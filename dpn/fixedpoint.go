@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 )
 
@@ -30,6 +31,13 @@ type FixedPoints struct {
 	Steps90     int `json:"steps_90"`
 	StepsMost   int `json:"steps_most"`
 
+	// Remaining90 is the 90th percentile, over the converged pictures, of the distance that
+	// they still have to go over 1 + |x|: the last movement times rho / (1 - rho), where rho
+	// is its ratio to the one before. Standing still is not being there: where phi is
+	// nearly flat in some direction, steps are short far from the top. Above Merge/2, what
+	// would become one fixed point may be counted as several. Null if movements grow.
+	Remaining90 separation.Float `json:"remaining_90"`
+
 	Points []FixedPoint `json:"points"` // the one that attracts most first, then in the order of their first pictures
 	Purity float64      `json:"purity"` // share of the converged pictures that have the most frequent label of their fixed point
 
@@ -43,6 +51,8 @@ type FixedPoints struct {
 	Steps      []int32       `json:"-"` // samples: t of each picture, or StillMoving or HasDiverged
 	Assignment []int32       `json:"-"` // samples: its index in Points, -1 if it has not converged
 	Ends       engine.Matrix `json:"-"` // samples x d: where each was last
+
+	remaining []float64 // of the converged pictures
 }
 
 // In the place of a number of steps: the picture still moves after the last step allowed,
@@ -149,8 +159,10 @@ func (m *Model) FixedPoints(ctx context.Context, e *engine.Engine, s *dataset.Se
 	if f.Converged > 0 {
 		f.MeanDistance /= float64(f.Converged)
 		slices.Sort(steps)
-		at := func(q float64) int { return int(steps[int(math.Ceil(q*float64(len(steps))))-1]) }
-		f.StepsMedian, f.Steps90, f.StepsMost = at(0.5), at(0.9), at(1)
+		slices.Sort(f.remaining)
+		rank := func(q float64) int { return int(math.Ceil(q*float64(len(steps)))) - 1 }
+		f.StepsMedian, f.Steps90, f.StepsMost = int(steps[rank(0.5)]), int(steps[rank(0.9)]), int(steps[rank(1)])
+		f.Remaining90 = separation.Float(f.remaining[rank(0.9)])
 	}
 	if err := f.gather(ctx); err != nil {
 		return nil, err
@@ -170,6 +182,7 @@ func (m *Model) follow(ctx context.Context, e *engine.Engine, f *FixedPoints, pr
 		moving[i] = int32(i)
 	}
 	moved, size := make([]float64, n), make([]float64, n)
+	before := make([]float64, n) // the movement of each picture in the last step
 	zero := make([]float32, d)
 	for t := 0; t < f.MaxSteps && len(moving) > 0; t++ {
 		rows := len(moving)
@@ -196,11 +209,13 @@ func (m *Model) follow(ctx context.Context, e *engine.Engine, f *FixedPoints, pr
 				f.Diverged++
 			case moved[b] <= f.Tolerance*(1+size[b]):
 				f.Steps[i] = int32(t)
+				f.remaining = append(f.remaining, remaining(before[i], moved[b])/(1+size[b]))
 			case t+1 == f.MaxSteps:
 				f.Steps[i] = StillMoving
 			default:
 				copy(x.Row(keep), x.Row(b))
 				moving[keep] = i
+				before[i] = moved[b]
 				keep++
 				continue
 			}
@@ -212,6 +227,20 @@ func (m *Model) follow(ctx context.Context, e *engine.Engine, f *FixedPoints, pr
 		}
 	}
 	return nil
+}
+
+// remaining returns the sum of the movements to come after two that were before and last
+// long, if they go on to shrink in that ratio; that of a first step is taken to halve.
+func remaining(before, last float64) float64 {
+	switch {
+	case last == 0:
+		return 0
+	case before == 0:
+		return last
+	case last >= before:
+		return math.Inf(1)
+	}
+	return last * last / (before - last)
 }
 
 // gather makes the fixed points out of the ends of the converged pictures.

@@ -46,6 +46,10 @@ func TestFixedPointOfOneComponent(t *testing.T) {
 		if p.Images != 4 || p.Share != 1 || p.Component != 0 || p.Responsibility != 1 || p.Entropy != 0 || p.First != 0 || p.CentreDistance > 3e-3 {
 			t.Errorf("alpha %v: %+v", alpha, p)
 		}
+		// All movements to come are along a line, in one ratio.
+		if got := float64(f.Remaining90); alpha*lambda < 1 && !(got > 0.5e-4*(1/(alpha*lambda)-1) && got < 1.01e-4*(1/(alpha*lambda)-1)) {
+			t.Errorf("alpha %v: still to go %v, expected up to %v", alpha, got, 1e-4*(1/(alpha*lambda)-1))
+		}
 		if p.Class != 0 || p.Purity != 0.75 || p.Predicted != 0 || f.Purity != 0.75 || f.Accuracy != 0.75 {
 			t.Errorf("alpha %v: class %d, purity %v, predicted %d, accuracy %v", alpha, p.Class, p.Purity, p.Predicted, f.Accuracy)
 		}
@@ -155,6 +159,16 @@ func TestGather(t *testing.T) {
 	near := &FixedPoints{Samples: 3, Merge: 0.15, Steps: make([]int32, 3), Assignment: make([]int32, 3), Ends: engine.View([]float32{0, 0.2, 0.14}, 3, 1)}
 	if err := near.gather(context.Background()); err != nil || !slices.Equal(near.Assignment, []int32{1, 0, 0}) {
 		t.Errorf("assignment %v, expected the second of two points first, with two ends", near.Assignment)
+	}
+}
+
+func TestRemaining(t *testing.T) {
+	for _, c := range []struct{ before, last, want float64 }{
+		{1, 0, 0}, {0, 0, 0}, {0, 3, 3}, {2, 1, 1}, {1, 0.9, 8.1}, {1, 1, math.Inf(1)}, {1, 2, math.Inf(1)},
+	} {
+		if got := remaining(c.before, c.last); got != c.want && math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("after %v and %v: %v, expected %v", c.before, c.last, got, c.want)
+		}
 	}
 }
 
