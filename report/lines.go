@@ -42,11 +42,12 @@ type Level struct {
 	Low, High float64 // interval of Y; both 0 if there is none
 }
 
-// Lines is a figure of series over sizes, which have a logarithmic axis: throughput over
-// batch sizes, or separation fuzziness D over the number of samples.
+// Lines is a figure of series over sizes, which have a logarithmic axis unless LinearX is
+// set: throughput over batch sizes, separation fuzziness D over the number of samples, or
+// (linear) over ascent steps.
 type Lines struct {
 	Title, X, Y, Note string
-	LogY              bool
+	LinearX, LogY     bool
 	From, To          float64 // what the y axis shows at least
 	Series            []Series
 }
@@ -89,7 +90,10 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: l.Note}
 	p := newPlot("", l.X, l.Y)
 	p.Add(grid())
-	y := func(v float64) float64 { return v }
+	x, y := math.Log10, func(v float64) float64 { return v }
+	if l.LinearX {
+		x = y
+	}
 	if l.LogY {
 		y = math.Log10
 	}
@@ -111,7 +115,7 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 		}
 		var lower, upper plotter.XYs
 		for _, pt := range s.Points {
-			v := plotter.XY{X: math.Log10(pt.X), Y: y(pt.Y)}
+			v := plotter.XY{X: x(pt.X), Y: y(pt.Y)}
 			if !finite(v.X) || !finite(v.Y) {
 				continue
 			}
@@ -184,10 +188,14 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 		}
 		p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
 	}
-	ticks := sizeTicks(sizes)
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	lo, hi = math.Log10(slices.Min(sizes)), math.Log10(slices.Max(sizes))
+	lo, hi = x(slices.Min(sizes)), x(slices.Max(sizes))
 	pad = max(0.04*(hi-lo), 0.02)
+	if l.LinearX {
+		whole := !slices.ContainsFunc(sizes, func(v float64) bool { return v != math.Trunc(v) })
+		p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 8, whole) })
+	} else {
+		p.X.Tick.Marker = plot.ConstantTicks(sizeTicks(sizes))
+	}
 	p.X.Min, p.X.Max = lo-pad, hi+pad
 	for i, level := range levels {
 		ends := func(y float64) plotter.XYs { return plotter.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}} }
