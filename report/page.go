@@ -76,8 +76,9 @@ type Column struct {
 type Row struct {
 	Cells []string
 	// Verdict stands in a column of its own, the second one, which a table has if one of
-	// its rows has a verdict.
+	// its rows has a verdict, in its own words unless Said has others.
 	Verdict Verdict
+	Said    string
 }
 
 // Verdict is what became of a claim, in words and a colour.
@@ -221,7 +222,7 @@ func (t Table) view(b *builder) (blockView, error) {
 		return blockView{}, fmt.Errorf("table %q has %s cells: want at most %s", t.Caption, thousands(n), thousands(mostTableCells))
 	}
 	for _, r := range t.Rows {
-		v.Judged = v.Judged || r.Verdict != Unjudged
+		v.Judged = v.Judged || r.Verdict != Unjudged || r.Said != ""
 	}
 	classes := map[Verdict]string{Holds: "verdict holds", Partly: "verdict partly", Fails: "verdict fails", Unjudged: ""}
 	for i, r := range t.Rows {
@@ -231,6 +232,10 @@ func (t Table) view(b *builder) (blockView, error) {
 		class, known := classes[r.Verdict]
 		if !known {
 			return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, which is none of ours", t.Caption, i, r.Verdict)
+		}
+		said := r.Said
+		if said == "" {
+			said = string(r.Verdict)
 		}
 		var line lineView
 		for j, text := range r.Cells {
@@ -243,7 +248,7 @@ func (t Table) view(b *builder) (blockView, error) {
 			}
 			line.Cells = append(line.Cells, c)
 			if v.Judged && j == 0 { // in sight on a phone
-				line.Cells = append(line.Cells, cellView{Text: string(r.Verdict), Class: class})
+				line.Cells = append(line.Cells, cellView{Text: said, Class: class})
 			}
 		}
 		v.Lines = append(v.Lines, line)

@@ -16,9 +16,13 @@ const (
 	lawSide     = 10
 	lawPerClass = 100
 
-	// lawRate is the learning rate of SGD; a tenth of it without BatchNorm. They searched
-	// a rate for each network.
-	lawRate = 0.1
+	// lawRate is the learning rate of Adam, for all networks. They searched a rate, and
+	// chose between Adam and SGD, for each.
+	lawRate = 1e-3
+
+	// lawBatch is how many rows BatchNorm takes its statistics from while D is measured:
+	// they leave the network in training mode.
+	lawBatch = 100
 )
 
 // LawOptions are the settings of RunLaw. The zero value is ready to use.
@@ -63,7 +67,6 @@ type LawRun struct {
 func lawNetworks(in, classes int) []struct {
 	name string
 	mlp  baseline.MLP
-	lr   float64
 } {
 	plain := baseline.HeSu(in, 6, classes)
 	plain.BatchNorm, plain.Kaiming = false, true
@@ -72,13 +75,12 @@ func lawNetworks(in, classes int) []struct {
 	return []struct {
 		name string
 		mlp  baseline.MLP
-		lr   float64
 	}{
-		{"BatchNorm, 3 x 100", baseline.HeSu(in, 2, classes), lawRate},
-		{"BatchNorm, 7 x 100", baseline.HeSu(in, 6, classes), lawRate},
-		{"BatchNorm, 19 x 100", baseline.HeSu(in, 18, classes), lawRate},
-		{"no BatchNorm, 7 x 100", plain, lawRate / 10},
-		{"linear, 7 x 100", linear, lawRate / 10},
+		{"BatchNorm, 3 x 100", baseline.HeSu(in, 2, classes)},
+		{"BatchNorm, 7 x 100", baseline.HeSu(in, 6, classes)},
+		{"BatchNorm, 19 x 100", baseline.HeSu(in, 18, classes)},
+		{"no BatchNorm, 7 x 100", plain},
+		{"linear, 7 x 100", linear},
 	}
 }
 
@@ -96,7 +98,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	if err != nil {
 		return nil, fmt.Errorf("law: test pictures: %w", err)
 	}
-	tr := baseline.HeSuTraining(baseline.SGD, 0)
+	tr := baseline.HeSuTraining(baseline.Adam, lawRate)
 	if o.Epochs > 0 {
 		tr.Epochs = o.Epochs
 	}
@@ -106,7 +108,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 		result := LawNetwork{Name: n.name, BatchNorm: n.mlp.BatchNorm}
 		for s := range o.Seeds {
 			o.Progress.at("law: "+n.name, i*o.Seeds+s, len(networks)*o.Seeds)
-			tr.Seed, tr.LR = uint64(s+1), n.lr
+			tr.Seed = uint64(s + 1)
 			run, layers, err := lawRun(ctx, e, n.mlp, tr, train, test)
 			if err != nil {
 				return nil, fmt.Errorf("law: %s, seed %d: %w", n.name, tr.Seed, err)
@@ -152,7 +154,7 @@ func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.T
 			return run, nil, err
 		}
 		*part.accuracy = score.Accuracy
-		if names, *part.d, err = fuzzinessOfLayers(ctx, e, n, part.samples); err != nil {
+		if names, *part.d, err = fuzzinessOfLayers(ctx, e, n, part.samples, lawBatch); err != nil {
 			return run, nil, err
 		}
 	}
@@ -163,9 +165,10 @@ func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.T
 	return run, names, nil
 }
 
-// fuzzinessOfLayers measures D at every layer of a network.
-func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Network, s baseline.Samples) ([]string, []separation.Float, error) {
-	list, err := n.Activations(ctx, e, s, 0)
+// fuzzinessOfLayers measures D at every layer of a network; batch is that of
+// [baseline.Network.Activations].
+func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Network, s baseline.Samples, batch int) ([]string, []separation.Float, error) {
+	list, err := n.Activations(ctx, e, s, batch)
 	if err != nil {
 		return nil, nil, err
 	}

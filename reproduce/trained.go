@@ -102,7 +102,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 			return nil, err
 		}
 		run.TestAccuracy = score.Accuracy
-		if run.Layers, run.D, err = fuzzinessOfLayers(ctx, e, n, test); err != nil {
+		if run.Layers, run.D, err = fuzzinessOfLayers(ctx, e, n, test, 0); err != nil {
 			return nil, err
 		}
 		last := len(run.Layers) - 1

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dpnbench/bench"
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+	"dpnbench/report"
+	"dpnbench/reproduce"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// experiments of reproduce, in the order in which "all" runs them.
+var experiments = []string{"table1", "law", "trained", "poster", "field"}
+
+func reproduceCommand(a *app) *cobra.Command {
+	r := &reproduction{app: a}
+	c := &cobra.Command{
+		Use:   "reproduce {table1|law|trained|poster|field|all}",
+		Short: "Repeat the published experiments and judge every claim",
+		Long: `Repeat the experiments of the documents that Denoising Potential Networks come from, by
+their own protocol and then with more data, and say of every claim what became of it. The
+pictures must be MNIST's for figures to be compared with the published ones.
+
+  table1   Table 1 of the paper: the first 32 test pictures, 10 steps, the potential untrained,
+           over seeds of k-means; then all test pictures, 30 steps, with intervals
+  law      He and Su's law of equi-separation in feed-forward networks
+  trained  D along the steps of potentials that have learned, by preset and seed
+  poster   the poster's training, and a linear classifier beside it
+  field    does the ascent field rotate, does phi rise, where do pictures end
+  all      everything: about a quarter of an hour on two cores
+
+The folder of --out (default: reproduce-NAME) gets report.html, which needs nothing else,
+reproduce.json and the figures as PNG and SVG.`,
+		Example: `  dpnbench reproduce table1 --data mnist
+  dpnbench reproduce trained --data mnist --presets raw,compact --seeds 2
+  dpnbench reproduce all --data mnist --out reproduction --json -`,
+		ValidArgs: append(slices.Clone(experiments), "all"),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(c.ValidArgs, args[0]) {
+				return fmt.Errorf("reproduce %s: expected one of %s", strings.Join(args, " "), strings.Join(c.ValidArgs, ", "))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return r.run(c.Context(), c.Flags(), args[0]) },
+	}
+	r.data.add(c, true)
+	f := c.Flags()
+	f.StringVar(&r.out, "out", "", "`FOLDER` for the report, results and figures")
+	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment; 0: 20 placements of centres for table1, 3 trainings of everything else")
+	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of every training; 0: as the protocols have it")
+	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "`NAMES` of the presets that are trained")
+	return c
+}
+
+// reproduction is one run of reproduce.
+type reproduction struct {
+	*app
+	data          dataFlags
+	out           string
+	seeds, epochs int
+	presets       []string
+}
+
+// reproduced is reproduce.json.
+type reproduced struct {
+	Machine bench.Machine     `json:"machine"`
+	Tier    string            `json:"tier"`
+	Threads int               `json:"threads"`
+	Data    string            `json:"data"`
+	Seconds float64           `json:"seconds"`
+	Claims  []reproduce.Claim `json:"claims"`
+	reproduce.Results
+}
+
+func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what string) error {
+	for name, v := range map[string]int{"seeds": r.seeds, "epochs": r.epochs} {
+		if v < 0 || v > 1_000_000 {
+			return fmt.Errorf("--%s %d: expected 1 to 1000000, or 0 for the default", name, v)
+		}
+	}
+	for _, p := range r.presets {
+		if _, err := dpn.Preset(p); err != nil {
+			return fmt.Errorf("--presets: %w", err)
+		}
+	}
+	e, err := r.engine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	c, err := dpn.Preset("published")
+	if err != nil {
+		return err
+	}
+	r.data.settle(flags, &c)
+	data, err := openData(c)
+	if err != nil {
+		return err
+	}
+	if r.out == "" {
+		r.out = "reproduce-" + what
+	}
+	if err := outputFolder("--out", r.out); err != nil {
+		return err
+	}
+	if err := r.checkJSON(); err != nil {
+		return err
+	}
+	start := time.Now()
+	out := &reproduced{Machine: bench.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
+	for _, name := range experiments {
+		if what != name && what != "all" {
+			continue
+		}
+		if err := r.experiment(ctx, e, data, name, &out.Results); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			return fmt.Errorf("--data %s: %w", c.Data, err)
+		}
+		// What is done is kept, whatever becomes of the rest.
+		out.Claims, out.Seconds = reproduce.Claims(out.Results), time.Since(start).Seconds()
+		if err := saveJSON(filepath.Join(r.out, "reproduce.json"), out); err != nil {
+			return err
+		}
+	}
+	if err := r.write(out); err != nil {
+		return err
+	}
+	r.show(out)
+	return r.writeJSON(out)
+}
+
+// experiment runs one experiment.
+func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *dataset.Data, name string, out *reproduce.Results) (err error) {
+	last := ""
+	progress := func(what string, done, all int) {
+		if what != last {
+			r.note("%s\n", what)
+		}
+		last = what
+	}
+	switch name {
+	case "table1":
+		o := reproduce.Table1Options{Seeds: r.seeds, Progress: progress}
+		out.Table1, err = reproduce.RunTable1(ctx, e, data, o)
+	case "law":
+		out.Law, err = reproduce.RunLaw(ctx, e, data, reproduce.LawOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+	case "trained":
+		out.Trained, err = reproduce.RunTrained(ctx, e, data, reproduce.TrainedOptions{Presets: r.presets, Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+	case "poster":
+		out.Poster, err = reproduce.RunPoster(ctx, e, data, reproduce.PosterOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+	case "field":
+		out.Field, err = reproduce.RunField(ctx, e, data, reproduce.FieldOptions{Progress: progress})
+	}
+	return err
+}
+
+// write writes the page and the figures.
+func (r *reproduction) write(out *reproduced) error {
+	facts := []report.Fact{
+		{Name: "data", Text: out.Data},
+		{Name: "machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, count(out.Threads, "thread"))},
+		{Name: "dpnbench", Text: version()},
+		{Name: "command", Text: strings.Join(append([]string{"dpnbench"}, os.Args[1:]...), " ")},
+	}
+	path := filepath.Join(r.out, "report.html")
+	if err := reproduce.Page(out.Results, facts).Save(path); err != nil {
+		return fmt.Errorf("--out %s: %w", path, err)
+	}
+	for _, f := range reproduce.Figures(out.Results) {
+		if err := report.Save(filepath.Join(r.out, f.Name), f.Figure); err != nil {
+			var failed *os.PathError
+			if errors.As(err, &failed) {
+				return fmt.Errorf("--out %s: %w", r.out, failed.Err)
+			}
+			r.note("no figure %q: %v\n", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// show prints the claims that were tested.
+func (r *reproduction) show(out *reproduced) {
+	rows := [][]string{{"claim", "published", "measured", "verdict"}}
+	untested := 0
+	for _, c := range out.Claims {
+		if c.Verdict == reproduce.Untested {
+			untested++
+			continue
+		}
+		rows = append(rows, []string{c.Statement, c.Published, c.Measured, c.Verdict})
+	}
+	r.table(rows)
+	r.printf("%s not tested in this run\n", count(untested, "claim"))
+	r.note("written  %s, with reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
+}

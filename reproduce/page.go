@@ -1,0 +1,398 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpnbench/dpn/separation"
+	"dpnbench/report"
+)
+
+// Figure is a figure of the experiments, with the name of its file.
+type Figure struct {
+	Name string
+	report.Shown
+}
+
+// verdicts of report, for the colour; the words are ours.
+var verdictColours = map[string]report.Verdict{Reproduced: report.Holds, OnlyByTheirs: report.Partly, NotReproduced: report.Fails, Untested: report.Unjudged}
+
+// Page returns the report of the experiments that have run. facts say on what and how.
+func Page(r Results, facts []report.Fact) report.Page {
+	claims := Claims(r)
+	p := report.Page{Kind: "dpnbench reproduce", Title: "What became of the claims about Denoising Potential Networks", Facts: facts, Summary: summary(r, claims)}
+	p.Sections = append(p.Sections, report.Section{Title: "Every claim", Blocks: []report.Block{
+		report.Text("“Reproduced only under their protocol” says that the figure comes out as printed when it is measured as they did, and that it does not hold beyond that."),
+		claimsTable(claims),
+	}})
+	add := func(title string, have bool, blocks func() []report.Block) {
+		if have {
+			p.Sections = append(p.Sections, report.Section{Title: title, Blocks: blocks()})
+		}
+	}
+	figures := Figures(r)
+	shown := func(names ...string) report.Figures {
+		var out report.Figures
+		for _, f := range figures {
+			if slices.Contains(names, f.Name) {
+				out = append(out, f.Shown)
+			}
+		}
+		return out
+	}
+	add("Table 1 of the paper", r.Table1 != nil, func() []report.Block {
+		return []report.Block{table1Table(r.Table1), shown("table1-samples", "table1-steps")}
+	})
+	add("The law of equi-separation in feed-forward networks", r.Law != nil, func() []report.Block {
+		return []report.Block{
+			report.Text(fmt.Sprintf("He and Su's protocol: pictures of %d x %d pixels of %s (theirs are of Fashion-MNIST), %d training pictures, %d epochs of Adam, D on the training data while BatchNorm takes its statistics from %d rows; the logits are left out of the fit.",
+				r.Law.Side, r.Law.Side, r.Law.Data, r.Law.Pictures, r.Law.Epochs, lawBatch)),
+			lawTable(r.Law), shown("law")}
+	})
+	add("Along the steps of trained potentials", r.Trained != nil, func() []report.Block {
+		return []report.Block{
+			report.Text(fmt.Sprintf("D of the %d test pictures after every ascent step, the potential trained by the exact gradient; at the end He and Su's feed-forward network on the same pictures.", r.Trained.Pictures)),
+			trainedTable(r.Trained), shown("trained-steps")}
+	})
+	add("The training of the poster", r.Poster != nil, func() []report.Block {
+		return []report.Block{posterTable(r.Poster), shown("poster")}
+	})
+	add("The ascent field", r.Field != nil, func() []report.Block {
+		return []report.Block{rotationTable(r.Field), risesTable(r.Field), shown("field-rises"), fixedPointsTable(r.Field)}
+	})
+	return p
+}
+
+// summary is what was found, in plain words.
+func summary(r Results, claims []Claim) []string {
+	count := map[string]int{}
+	for _, c := range claims {
+		count[c.Verdict]++
+	}
+	out := []string{fmt.Sprintf("Of %d claims %d were reproduced, %d only under the protocol that the documents used, %d were not reproduced, and %d were not tested in this run.",
+		len(claims), count[Reproduced], count[OnlyByTheirs], count[NotReproduced], count[Untested])}
+	if t := r.Table1; t != nil && len(t.Whole) > 0 {
+		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
+		s := fmt.Sprintf("The printed D of the input is that of %d pictures: it comes out as %.2f. All %d pictures have %.2f", table1Pictures, float64(few.Fuzziness), t.Pictures, float64(all.Fuzziness))
+		if all.Sampling != nil {
+			s += fmt.Sprintf(", and ever more of them would have %.2f (95%% interval %.2f to %.2f)", float64(all.Sampling.Limit), float64(all.Sampling.CI[0]), float64(all.Sampling.CI[1]))
+		}
+		out = append(out, s+".")
+		ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
+		out = append(out, fmt.Sprintf("Along the steps of the untrained potential D first dips and then rises, to %.1f to %.1f after 10 steps and %.1f to %.1f after 30, by the seed of k-means.",
+			float64(ten.Least), float64(ten.Greatest), float64(thirty.Least), float64(thirty.Greatest)))
+	}
+	if t := r.Trained; t != nil && len(t.Runs) > 0 {
+		out = append(out, "Do energy-based models break the law of equi-separation? "+judgeTrained(t).measured+". "+judgeTrained(t).why)
+	}
+	if l := r.Law; l != nil {
+		out = append(out, "The law itself: "+judgeLaw(l).measured+".")
+	}
+	if f := r.Field; f != nil {
+		out = append(out, fmt.Sprintf("The ascent field has no curl beyond rounding, and left to itself it takes %d of %d pictures to %d points.", f.FixedPoints.Converged, f.FixedPoints.Samples, len(f.FixedPoints.Points)))
+	}
+	return out
+}
+
+func claimsTable(claims []Claim) report.Table {
+	t := report.Table{Caption: "Claims of the paper, the overview and the poster",
+		Columns: []report.Column{{Name: "claim"}, {Name: "published"}, {Name: "measured"}, {Name: "why"}, {Name: "source"}, {Name: "protocol"}}}
+	for _, c := range claims {
+		t.Rows = append(t.Rows, report.Row{Verdict: verdictColours[c.Verdict], Said: c.Verdict,
+			Cells: []string{c.Statement, c.Published, dash(c.Measured), c.Why, c.Source, dash(c.Protocol)}})
+	}
+	return t
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+// number prints v with the given format, or a dash where it is no number.
+func number(format string, v separation.Float) string {
+	if math.IsNaN(float64(v)) {
+		return "–"
+	}
+	if math.IsInf(float64(v), 0) {
+		return "∞"
+	}
+	return fmt.Sprintf(format, float64(v))
+}
+
+// between prints an interval.
+func between(format string, ci []separation.Float) string {
+	if len(ci) != 2 {
+		return "–"
+	}
+	return number(format, ci[0]) + " to " + number(format, ci[1])
+}
+
+// table1Table has a row for each row of Table 1: published, ours over seeds, and ours on
+// all pictures.
+func table1Table(t *Table1) report.Table {
+	out := report.Table{Caption: "Table 1 as published, by its protocol (median and range over seeds of k-means), and on all test pictures after 30 steps",
+		Columns: []report.Column{{Name: "figure"}, {Name: "published", Number: true}, {Name: "32 pictures, 10 steps", Number: true}, {Name: "range", Number: true}, {Name: fmt.Sprintf("%d pictures, 30 steps", t.Pictures), Number: true}, {Name: "range", Number: true}}}
+	for _, row := range []struct {
+		name, published string
+		layer           int
+		format          string
+		figure          func(separation.Layer) float64
+	}{
+		{"input: D", "2.14", layerInput, "%.2f", fuzziness},
+		{"input: mean distance", "24.51", layerInput, "%.2f", distance},
+		{"input: between/within", "0.89", layerInput, "%.2f", ratio},
+		{"input: explained variance 1", "0.16", layerInput, "%.2f", component(0)},
+		{"input: explained variance 2", "0.11", layerInput, "%.2f", component(1)},
+		{"denoised: D", "2.81", layerDenoised, "%.2f", fuzziness},
+		{"denoised: mean distance", "18.24", layerDenoised, "%.2f", distance},
+		{"denoised: between/within", "2.10", layerDenoised, "%.2f", ratio},
+		{"denoised: explained variance 1", "0.28", layerDenoised, "%.2f", component(0)},
+		{"denoised: explained variance 2", "0.18", layerDenoised, "%.2f", component(1)},
+		{"logits: D", "9.53", layerLogits, "%.2f", fuzziness},
+		{"logits: mean distance", "17.17", layerLogits, "%.2f", distance},
+		{"logits: between/within", "8.21", layerLogits, "%.2f", ratio},
+		{"logits: explained variance 1", "0.55", layerLogits, "%.2f", component(0)},
+		{"logits: explained variance 2", "0.18", layerLogits, "%.2f", component(1)},
+	} {
+		few := layerOf(t.Few, row.layer == layerLogits, row.layer, row.figure)
+		all := spread(nil)
+		if row.layer != layerLogits { // the classifiers were trained for 10 steps
+			all = layerOf(t.Whole, false, row.layer, row.figure)
+		}
+		out.Rows = append(out.Rows, report.Row{Cells: append([]string{row.name, row.published}, append(spreadCells(row.format, few), spreadCells(row.format, all)...)...)})
+	}
+	few := over(t.Few, func(p Placement) float64 { return p.Analysis.DisplacementL2 })
+	all := over(t.Whole, func(p Placement) float64 { return p.Analysis.DisplacementL2 })
+	out.Rows = append(out.Rows, report.Row{Cells: append([]string{"displacement (Frobenius)", "69.6"}, append(spreadCells("%.1f", few), spreadCells("%.0f", all)...)...)})
+	return out
+}
+
+// spreadCells are the median and the range of s.
+func spreadCells(format string, s Spread) []string {
+	if s.Seeds == 0 {
+		return []string{"–", "–"}
+	}
+	if s.Least == s.Greatest {
+		return []string{number(format, s.Median), "–"}
+	}
+	return []string{number(format, s.Median), between(format, rangeOf(s))}
+}
+
+// lawCells are rho with its interval, Pearson's coefficient and the shape.
+func lawCells(l *separation.Law) []string {
+	if l == nil {
+		return []string{"–", "–", "–", "–"}
+	}
+	return []string{fmt.Sprintf("%.3f", l.Rho), between("%.3f", l.RhoCI), number("%.4f", l.Pearson), l.Shape()}
+}
+
+var lawColumns = []report.Column{{Name: "rho", Number: true}, {Name: "95% interval", Number: true}, {Name: "Pearson", Number: true}, {Name: "shape"}}
+
+// follows is the verdict of a law on a row.
+func follows(l *separation.Law) (report.Verdict, string) {
+	switch {
+	case l == nil:
+		return report.Unjudged, "no line"
+	case l.Follows():
+		return report.Holds, "follows"
+	case l.Rho < 1:
+		return report.Partly, "falls, but not on a line"
+	}
+	return report.Fails, "does not fall"
+}
+
+func lawTable(l *LawResult) report.Table {
+	t := report.Table{Caption: "The law in each network, log D over layers without and with the logits, and on as many test pictures",
+		Columns: append(append([]report.Column{{Name: "network"}, {Name: "seed", Number: true}, {Name: "training", Number: true}, {Name: "test", Number: true}}, lawColumns...),
+			report.Column{Name: "Pearson with logits", Number: true}, report.Column{Name: "rho, test", Number: true}, report.Column{Name: "Pearson, test", Number: true})}
+	for _, n := range l.Networks {
+		for _, run := range n.Runs {
+			cells := append([]string{n.Name, fmt.Sprint(run.Seed), fmt.Sprintf("%.1f%%", 100*run.TrainAccuracy), fmt.Sprintf("%.1f%%", 100*run.TestAccuracy)}, lawCells(run.Law)...)
+			with, test := lawCells(run.WithLogits), lawCells(run.TestLaw)
+			v, said := follows(run.Law)
+			t.Rows = append(t.Rows, report.Row{Verdict: v, Said: said, Cells: append(cells, with[2], test[0], test[2])})
+		}
+	}
+	return t
+}
+
+func trainedTable(t *Trained) report.Table {
+	out := report.Table{Caption: "D along the steps of trained potentials, and along the layers of a feed-forward network",
+		Columns: append([]report.Column{{Name: "network"}, {Name: "seed", Number: true}, {Name: "test accuracy", Number: true}, {Name: "D first", Number: true}, {Name: "D last", Number: true}, {Name: "95% interval, n to infinity", Number: true}}, lawColumns...)}
+	for _, run := range t.Runs {
+		steps := run.Analysis.Steps
+		last := steps[len(steps)-1]
+		v, said := follows(run.Analysis.StepsLaw)
+		out.Rows = append(out.Rows, report.Row{Verdict: v, Said: said, Cells: append([]string{run.Preset, fmt.Sprint(run.Seed), fmt.Sprintf("%.2f%%", 100*run.TestAccuracy),
+			number("%.2f", steps[0].Fuzziness), number("%.2f", last.Fuzziness), between("%.2f", last.FuzzinessCI)}, lawCells(run.Analysis.StepsLaw)...)})
+	}
+	for _, run := range t.Forward {
+		v, said := follows(run.Law)
+		out.Rows = append(out.Rows, report.Row{Verdict: v, Said: said, Cells: append([]string{"BatchNorm, 7 x 100", fmt.Sprint(run.Seed), fmt.Sprintf("%.2f%%", 100*run.TestAccuracy),
+			number("%.2f", run.D[0]), number("%.2f", run.D[len(run.D)-2]), "–"}, lawCells(run.Law)...)})
+	}
+	return out
+}
+
+func posterTable(p *Poster) report.Table {
+	t := report.Table{Caption: "The published network with 10 steps, and a linear classifier of the same pixels",
+		Columns: []report.Column{{Name: "network"}, {Name: "seed", Number: true}, {Name: "lowest validation loss", Number: true}, {Name: "in epoch", Number: true}, {Name: "highest validation accuracy", Number: true}, {Name: "in epoch", Number: true},
+			{Name: "validation loss below training loss", Number: true}, {Name: "test accuracy", Number: true}, {Name: "multiply-adds", Number: true}}}
+	for _, part := range []struct {
+		name string
+		runs []PosterRun
+	}{{"published, 10 steps", p.DPN}, {"linear", p.Linear}} {
+		for _, r := range part.runs {
+			a, at := r.BestAccuracy()
+			t.Rows = append(t.Rows, report.Row{Cells: []string{part.name, fmt.Sprint(r.Seed), fmt.Sprintf("%.3f", *r.Epochs[r.Best-1].ValLoss), fmt.Sprint(r.Best),
+				fmt.Sprintf("%.2f%%", 100*a), fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(), len(r.Epochs)), fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), fmt.Sprint(r.MACs)}})
+		}
+	}
+	return t
+}
+
+func rotationTable(f *Field) report.Table {
+	t := report.Table{Caption: "How far fields are from being the gradient of anything: medians over test pictures, 0 for a gradient",
+		Columns: []report.Column{{Name: "field"}, {Name: "asymmetry of the Jacobian", Number: true}, {Name: "of which rounding may be", Number: true}, {Name: "circulation", Number: true}}}
+	for _, r := range f.Comparison.Fields {
+		t.Rows = append(t.Rows, report.Row{Cells: []string{r.Field, number("%.1e", r.Asymmetry), number("%.1e", r.RoundingFloor), number("%.1e", r.Circulation)}})
+	}
+	return t
+}
+
+func risesTable(f *Field) report.Table {
+	t := report.Table{Caption: fmt.Sprintf("Does phi rise? %d pictures, %d steps each, by step size", f.Rises.Samples, f.Rises.Steps),
+		Columns: []report.Column{{Name: "alpha"}, {Name: "times the largest eigenvalue", Number: true}, {Name: "steps on which phi rises", Number: true}, {Name: "largest fall", Number: true}}}
+	for _, r := range f.Rises.Rises {
+		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprintf("%.3g", r.Alpha), fmt.Sprintf("%.3g", r.AlphaLambda), fmt.Sprintf("%.2f%%", 100*r.Share), fmt.Sprintf("%.3g", r.LargestFall)}})
+	}
+	return t
+}
+
+func fixedPointsTable(f *Field) report.Table {
+	p := f.FixedPoints
+	t := report.Table{Caption: fmt.Sprintf("Where %d pictures end: %d points, after %d steps in the median and %d at most; %.1f%% have the most frequent class of their end", p.Samples, len(p.Points), p.StepsMedian, p.StepsMost, 100*p.Purity),
+		Columns: []report.Column{{Name: "point"}, {Name: "pictures", Number: true}, {Name: "most frequent class", Number: true}, {Name: "its share", Number: true}, {Name: "component", Number: true}, {Name: "distance to its centre", Number: true}}}
+	for i, q := range p.Points {
+		if i == 40 {
+			break
+		}
+		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprint(i + 1), fmt.Sprint(q.Images), fmt.Sprint(q.Class), fmt.Sprintf("%.1f%%", 100*q.Purity), fmt.Sprint(q.Component), fmt.Sprintf("%.3g", q.CentreDistance)}})
+	}
+	return t
+}
+
+// Figures returns the figures of the experiments that have run, with the names of their
+// files.
+func Figures(r Results) []Figure {
+	var out []Figure
+	add := func(name, caption, alt string, f report.Figure) {
+		out = append(out, Figure{name, report.Shown{Figure: f, Caption: caption, Alt: alt}})
+	}
+	if t := r.Table1; t != nil && len(t.Whole) > 0 {
+		if c := t.Whole[0].Analysis.Curves; len(c) > 0 {
+			add("table1-samples", "D depends on how many pictures it is measured on: the paper's 32 are at the left end.", "D rises with the number of pictures and levels off", samplesFigure(t.Whole[0].Analysis.Layers, c[0].Layer, c[0].Points))
+		}
+		var series []report.Series
+		for i, p := range t.Whole {
+			series = append(series, stepsSeries(fmt.Sprintf("seed %d", p.Seed), i, 0, p.Analysis.Steps))
+		}
+		add("table1-steps", "The untrained potential: D dips while pictures lose their noise and rises as they gather at centres that know no labels.", "D dips and then rises, by a different amount for each seed",
+			report.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
+	}
+	if l := r.Law; l != nil {
+		var series []report.Series
+		for i, n := range l.Networks {
+			for s, run := range n.Runs {
+				var points []report.Point
+				for at, d := range run.D[:len(run.D)-1] {
+					points = append(points, report.Point{X: float64(at), Y: float64(d)})
+				}
+				name := n.Name
+				if len(n.Runs) > 1 {
+					name = fmt.Sprintf("%s, seed %d", n.Name, run.Seed)
+				}
+				if s == 0 {
+					series = append(series, report.Series{Name: name, Colour: i, Points: points})
+				}
+			}
+		}
+		add("law", "One seed of each network; a straight line is the law.", "D falls on a line in networks with BatchNorm that are not too deep, hardly without, and rises in a linear one",
+			report.Lines{Title: "D over layers, training data", X: "layer (0: the input)", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
+	}
+	if t := r.Trained; t != nil && len(t.Runs) > 0 {
+		var series []report.Series
+		colours := map[string]int{}
+		for _, run := range t.Runs {
+			c, ok := colours[run.Preset]
+			if !ok {
+				c = len(colours)
+				colours[run.Preset] = c
+			}
+			series = append(series, stepsSeries(fmt.Sprintf("%s, seed %d", run.Preset, run.Seed), c, int(run.Seed-1), run.Analysis.Steps))
+		}
+		add("trained-steps", "Trained potentials; bars are 95% intervals of D for ever more pictures, which lie a little above what these pictures give.", "D falls along the steps of trained potentials",
+			report.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
+	}
+	if p := r.Poster; p != nil && len(p.DPN) > 0 {
+		var epochs []report.Epoch
+		for _, h := range p.DPN[0].Epochs {
+			e := report.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: math.NaN(), ValAccuracy: math.NaN()}
+			if h.ValLoss != nil {
+				e.ValLoss, e.ValAccuracy = *h.ValLoss, *h.ValAccuracy
+			}
+			epochs = append(epochs, e)
+		}
+		add("poster", "The poster says: validation loss 0.4 near epoch 17, below the training loss, accuracy over 86%.", "Validation loss lies below training loss in all epochs",
+			report.Training{Title: "Published network, 10 steps, seed 1", Epochs: epochs})
+	}
+	if f := r.Field; f != nil {
+		var points []report.Point
+		for _, rise := range f.Rises.Rises {
+			points = append(points, report.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
+		}
+		add("field-rises", "Phi rises on every step up to the bound of 2, and falls beyond.", "The share is 100% below 2 and drops to 0 above",
+			report.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P", Y: "share of steps, %", From: 0, To: 100, Series: []report.Series{{Name: "untrained potential", Points: points}}})
+	}
+	return out
+}
+
+// samplesFigure is D of a layer over the number of samples.
+func samplesFigure(layers []separation.Layer, name string, points []separation.CurvePoint) report.Lines {
+	drawn := report.Series{Name: "random subsets, with their range", Colour: 0}
+	first := report.Series{Name: "the first n", Colour: 1}
+	limit := report.Series{Name: "estimate for n to infinity", Colour: 2}
+	for _, p := range points {
+		x := float64(p.Samples)
+		drawn.Points = append(drawn.Points, report.Point{X: x, Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest)})
+		if p.First.IsFinite() {
+			first.Points = append(first.Points, report.Point{X: x, Y: float64(p.First)})
+		}
+		if p.Limit.IsFinite() {
+			limit.Points = append(limit.Points, report.Point{X: x, Y: float64(p.Limit)})
+		}
+	}
+	for _, l := range layers {
+		if s := l.Sampling; l.Name == name && s != nil && s.Limit.IsFinite() {
+			drawn.Limit = &report.Level{Name: "n to infinity, 95% interval", Y: float64(s.Limit), Low: float64(s.CI[0]), High: float64(s.CI[1])}
+		}
+	}
+	return report.Lines{Title: "D over the number of pictures: " + name, X: "pictures n", Y: "separation fuzziness D", LogY: true, Series: []report.Series{drawn, first, limit}}
+}
+
+// stepsSeries is D over steps, with intervals where there are any.
+func stepsSeries(name string, colour, dash int, steps []separation.Layer) report.Series {
+	s := report.Series{Name: name, Colour: colour, Dash: dash}
+	for t, l := range steps {
+		p := report.Point{X: float64(t), Y: float64(l.Fuzziness)}
+		if len(l.FuzzinessCI) == 2 && l.FuzzinessCI[1].IsFinite() {
+			p.Low, p.High = float64(l.FuzzinessCI[0]), float64(l.FuzzinessCI[1])
+		}
+		s.Points = append(s.Points, p)
+	}
+	return s
+}
