@@ -194,16 +194,14 @@ func (r *reproduction) write(out *reproduced) error {
 
 // show prints the claims that were tested.
 func (r *reproduction) show(out *reproduced) {
-	rows := [][]string{{"claim", "published", "measured", "verdict"}}
 	untested := 0
 	for _, c := range out.Claims {
 		if c.Verdict == reproduce.Untested {
 			untested++
 			continue
 		}
-		rows = append(rows, []string{c.Statement, c.Published, c.Measured, c.Verdict})
+		r.printf("%-36s %s: published %s, measured %s\n", c.Verdict, c.Statement, c.Published, c.Measured)
 	}
-	r.table(rows)
 	r.printf("%s not tested in this run\n", count(untested, "claim"))
 	r.note("written  %s, with reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
 }

@@ -1,0 +1,285 @@
+package reproduce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+	"dpnbench/report"
+)
+
+func newEngine(tb testing.TB, threads int) *engine.Engine {
+	tb.Helper()
+	e, err := engine.New(engine.WithThreads(threads))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(e.Close)
+	return e
+}
+
+// digits are few built-in ones: enough for every experiment to run, too few for its
+// figures to mean anything.
+var digits = sync.OnceValue(func() *dataset.Data {
+	d, err := dataset.Open("digits", dataset.Options{Seed: 1, TrainSize: 1500, TestSize: 1400})
+	if err != nil {
+		panic(err)
+	}
+	return d
+})
+
+// run runs every experiment, small.
+func run(t *testing.T, threads int) Results {
+	t.Helper()
+	ctx, e, d := context.Background(), newEngine(t, threads), digits()
+	var r Results
+	var err error
+	if r.Table1, err = RunTable1(ctx, e, d, Table1Options{Seeds: 3, Trained: 1, Whole: 2, Draws: 20, Subsets: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 2, Epochs: 1, Draws: 20}); err != nil {
+		t.Fatal(err)
+	}
+	if r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if r.Field, err = RunField(ctx, e, d, FieldOptions{Pictures: 40}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// clocks removes what measures time.
+func clocks(r Results) {
+	for _, runs := range [][]PosterRun{r.Poster.DPN, r.Poster.Linear} {
+		for _, p := range runs {
+			for i := range p.Epochs {
+				p.Epochs[i].Seconds = 0
+			}
+		}
+	}
+}
+
+// TestExperiments runs everything on few digits and on one and two threads, and checks
+// figures, claims and page for what must hold of any data.
+func TestExperiments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains networks for half a minute")
+	}
+	r := run(t, 2)
+	clocks(r)
+	first, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, p := range r.Table1.Few {
+		if n := p.Analysis.Samples; n != 32 {
+			t.Errorf("table1: %d pictures, want 32", n)
+		}
+		if len(p.Analysis.Steps) != 11 {
+			t.Errorf("table1: %d steps, want x_0 to x_10", len(p.Analysis.Steps))
+		}
+		if p.Trained != (p.TestAccuracy > 0) {
+			t.Errorf("table1, seed %d: trained %v, accuracy %v", p.Seed, p.Trained, p.TestAccuracy)
+		}
+	}
+	for _, p := range r.Table1.Whole {
+		if p.Analysis.Samples != 1400 || len(p.Analysis.Steps) != 31 || p.Analysis.Steps[7].Sampling == nil {
+			t.Errorf("table1, all pictures: %d pictures, %d steps", p.Analysis.Samples, len(p.Analysis.Steps))
+		}
+	}
+	if a, b := r.Table1.Few[0].Analysis.DisplacementL2, r.Table1.Few[1].Analysis.DisplacementL2; a == b {
+		t.Error("table1: two seeds place the centres alike")
+	}
+	if n := len(r.Table1.Whole[0].Analysis.Curves); n != 2 {
+		t.Errorf("table1: %d curves, want those of input and denoised features", n)
+	}
+	for _, p := range r.Poster.DPN {
+		if p.PotentialMoved != 0 {
+			t.Errorf("poster: training has changed %d numbers of the potential, whose gradient is cut", p.PotentialMoved)
+		}
+	}
+	for _, n := range r.Law.Networks {
+		if len(n.Layers) != len(n.Runs[0].D) || n.Layers[0] != "input" || n.Layers[len(n.Layers)-1] != "logits" {
+			t.Errorf("law: %s: layers %v, D %v", n.Name, n.Layers, n.Runs[0].D)
+		}
+		if law := n.Runs[0].Law; law == nil || law.Points != len(n.Layers)-1 {
+			t.Errorf("law: %s: the fit is not of all layers but the logits: %+v", n.Name, law)
+		}
+	}
+	f := r.Field.Comparison.Fields
+	if float64(f[0].Asymmetry) > 1e-9 || float64(f[2].Asymmetry) < 0.1 {
+		t.Errorf("field: asymmetry of the potential %v, of a free network %v", f[0].Asymmetry, f[2].Asymmetry)
+	}
+
+	claims := Claims(r)
+	for _, c := range claims {
+		if c.Verdict == Untested && !strings.HasPrefix(c.Published, "may") && c.Measured != "" {
+			t.Errorf("%s: untested, but measured: %s", c.ID, c.Measured)
+		}
+	}
+	var page bytes.Buffer
+	if err := Page(r, []report.Fact{{Name: "data", Text: "digits"}}).Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Every claim", "Table 1 of the paper", "feed-forward networks", "trained potentials", "poster", "ascent field"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page says nothing of %q", want)
+		}
+	}
+	names := map[string]bool{}
+	for _, f := range Figures(r) {
+		if names[f.Name] {
+			t.Errorf("two figures %q", f.Name)
+		}
+		names[f.Name] = true
+		if _, err := report.SVG(f.Figure); err != nil {
+			t.Errorf("figure %q: %v", f.Name, err)
+		}
+	}
+
+	again := run(t, 1)
+	clocks(again)
+	if second, _ := json.Marshal(again); !bytes.Equal(first, second) {
+		t.Error("one thread gives other figures than two")
+	}
+}
+
+// TestClaims checks that every claim is whole, with no experiment and with figures like
+// those published.
+func TestClaims(t *testing.T) {
+	ids := map[string]bool{}
+	for _, c := range Claims(Results{}) {
+		if ids[c.ID] {
+			t.Errorf("two claims %q", c.ID)
+		}
+		ids[c.ID] = true
+		if c.Source == "" || c.Statement == "" || c.Published == "" || c.Why == "" || !strings.HasSuffix(c.Why, ".") {
+			t.Errorf("incomplete: %+v", c)
+		}
+		if c.Verdict != Untested && c.ID != "low-dimension" && c.ID != "definite" {
+			t.Errorf("%s: %s without an experiment", c.ID, c.Verdict)
+		}
+	}
+
+	layer := func(d, distance, ratio, pc1, pc2 float64) separation.Layer {
+		return separation.Layer{Fuzziness: separation.Float(d), MeanDistance: distance, BetweenWithinRatio: separation.Float(ratio), ExplainedVariance: []float64{pc1, pc2}}
+	}
+	place := func(d float64) Placement {
+		input := layer(2.139, 24.512, 0.8851, 0.164, 0.114)
+		return Placement{Analysis: &dpn.Analysis{DisplacementL2: 69 + d/3, Layers: []separation.Layer{input, input, layer(d, 18.24, 2.1, .28, .18), layer(9.53, 1, 1, 1, 1)}}}
+	}
+	verdicts := func(t1 *Table1) map[string]string {
+		out := map[string]string{}
+		for _, c := range Claims(Results{Table1: t1}) {
+			out[c.ID] = c.Verdict
+		}
+		return out
+	}
+	enclosing := verdicts(&Table1{Few: []Placement{place(2.4), place(3.9)}})
+	above := verdicts(&Table1{Few: []Placement{place(2.9), place(3.9)}})
+	for id, want := range map[string]string{
+		"table1-input-d": OnlyByTheirs, "table1-input-distance": OnlyByTheirs, "table1-input-ratio": OnlyByTheirs,
+		"table1-denoised-d": OnlyByTheirs, "displacement": NotReproduced, "table1-logits-d": Untested, "no-law": Untested,
+	} {
+		if enclosing[id] != want {
+			t.Errorf("%s: %q, want %q", id, enclosing[id], want)
+		}
+	}
+	if above["table1-denoised-d"] != NotReproduced {
+		t.Errorf("a range of 2.9 to 3.9 reproduces 2.81: %q", above["table1-denoised-d"])
+	}
+}
+
+// TestJudgeTrained checks the verdict on the paper's title for steps that fall on a line,
+// on a bent curve, and rise.
+func TestJudgeTrained(t *testing.T) {
+	law := func(f func(l float64) float64) *separation.Law {
+		var names []string
+		var d []float64
+		for l := range 11 {
+			names, d = append(names, "step"), append(d, f(float64(l)))
+		}
+		w, err := separation.FitLaw(names, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &w
+	}
+	line := law(func(l float64) float64 { return 14 * math.Pow(0.85, l) })
+	bent := law(func(l float64) float64 { return 2 + 12*math.Exp(-l) })
+	rise := law(func(l float64) float64 { return 14 * math.Pow(1.05, l) })
+	for _, c := range []struct {
+		laws []*separation.Law
+		want string
+		why  string
+	}{
+		{[]*separation.Law{line, line}, OnlyByTheirs, "every trained one follows"},
+		{[]*separation.Law{line, bent}, OnlyByTheirs, "some on a straight line"},
+		{[]*separation.Law{bent, bent}, OnlyByTheirs, "not by equal factors"},
+		{[]*separation.Law{rise, rise}, Reproduced, "No trained potential"},
+	} {
+		r := &Trained{}
+		for _, l := range c.laws {
+			r.Runs = append(r.Runs, TrainedRun{Analysis: &dpn.Analysis{StepsLaw: l}})
+		}
+		if j := judgeTrained(r); j.verdict != c.want || !strings.Contains(j.why, c.why) {
+			t.Errorf("%s: %s: want %s, %q", j.verdict, j.why, c.want, c.why)
+		}
+	}
+}
+
+// TestDiagonal holds the diagonal precisions of the experiments against the full ones of
+// the published network: A = I is the same ascent up to rounding.
+func TestDiagonal(t *testing.T) {
+	ctx, e, d := context.Background(), newEngine(t, 2), digits()
+	few := d.Test.Slice(0, 40)
+	m, err := published(d, 1, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Init(ctx, e, d.Train); err != nil {
+		t.Fatal(err)
+	}
+	c := m.Config
+	c.Form = dpn.FormFull
+	full, err := dpn.New(c, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(full.Potential().Centres().Data, m.Potential().Centres().Data)
+	a, err := m.Denoised(ctx, e, few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := full.Denoised(ctx, e, few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.Data {
+		if diff := math.Abs(float64(a.Data[i] - b.Data[i])); diff > 1e-4 {
+			t.Fatalf("feature %d: %v with diagonal precisions, %v with full ones", i, a.Data[i], b.Data[i])
+		}
+	}
+}
+
+func TestTooFewPictures(t *testing.T) {
+	d := *digits()
+	d.Test = d.Test.Slice(0, 20)
+	_, err := RunTable1(context.Background(), newEngine(t, 1), &d, Table1Options{})
+	if err == nil || !strings.Contains(err.Error(), "20 test pictures: expected at least 32") {
+		t.Errorf("%v", err)
+	}
+}
