@@ -190,7 +190,7 @@ func (j *ascentJob) run(worker, task int) {
 // together takes all threads through each step of a block of rows.
 func (j *ascentJob) together() {
 	e, rows, threads := j.e, j.x.Rows, j.e.Threads()
-	flops := j.plan.Flops / float64(max(j.steps, 1)) / float64(j.plan.Blocks)
+	flops := stepFlops(rows, j.m.K, j.m.D, j.plan.Blocks)
 	for n := range j.plan.Blocks {
 		r0, r1 := part(rows, j.plan.Blocks, n)
 		for t := range j.steps {

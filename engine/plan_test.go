@@ -56,6 +56,8 @@ func TestPlanAscent(t *testing.T) {
 		{1, 2, 64, 1, ByRows, 1, "by rows: 1 block of up to 1 row, each taken through all steps by one of 1 thread"},
 		{8, 20, 784, 200, ByComponents, 4, "by components: 4 threads"},
 		{10000, 20, 784, 10, ByRows, 4, "by rows: "},
+		// All steps are worth several threads, one step is not.
+		{2, 8, 256, 200, ByRows, 2, "by rows: 2 blocks of up to 1 row, each taken through all steps by one of 2 threads"},
 		{0, 20, 784, 10, ByRows, 1, "no rows"},
 	} {
 		if c.route == ByComponents && e.Tier() == Generic {
@@ -64,6 +66,9 @@ func TestPlanAscent(t *testing.T) {
 		p := e.PlanAscent(c.rows, c.k, c.d, c.steps)
 		if p.Route != c.route || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
 			t.Errorf("%+v: route %v, %d threads, %q", c, p.Route, p.Threads, p)
+		}
+		if p.Route == ByComponents && ascentFlops(c.rows, c.k, c.d, 1)/float64(p.Blocks) < e.smallWork {
+			t.Errorf("%+v: steps so short that they would run on one thread", c)
 		}
 		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
 			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)
