@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // The clock of a shared machine changes by a tenth from one minute to the next, and all
@@ -79,6 +80,7 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		}
 	}
 	var logs float64
+	few := 0
 	shared := map[string]bool{}
 	for i := range after.Results {
 		n := &after.Results[i]
@@ -93,6 +95,9 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		shared[n.ID()] = true
 		row := change(o, n, threshold, seconds)
 		logs += math.Log(row.Ratio)
+		if leastP(len(o.Samples), len(n.Samples)) >= Significance {
+			few++
+		}
 		switch row.Verdict {
 		case "slower":
 			c.Slower++
@@ -106,11 +111,18 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 			c.OnlyOld = append(c.OnlyOld, r.ID())
 		}
 	}
+	if few > 0 {
+		warn("%d of %d rows have too few repetitions for any difference to be found: the verdict %q says nothing there", few, len(c.Rows), "same")
+	}
 	if len(c.Rows) > 0 {
 		c.GeoMean = math.Exp(logs / float64(len(c.Rows)))
 	}
 	return c
 }
+
+// leastP is the smallest p-value of the rank test of a and b samples: that of two runs of
+// which one is faster in every sample.
+func leastP(a, b int) float64 { return min(2/combin.GeneralizedBinomial(float64(a+b), float64(a)), 1) }
 
 func change(o, n *Result, threshold float64, seconds bool) Change {
 	so, sn := sample(o.Samples), sample(n.Samples)

@@ -295,6 +295,33 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestFewest checks that two runs of every extent can tell even rows of the fewest
+// repetitions apart, that the rank test needs so many, and that a comparison of fewer says so.
+func TestFewest(t *testing.T) {
+	compare := func(n int) *Comparison {
+		report := func(f float64) *Report {
+			r := Result{Suite: "load", Name: "x", Shape: "-", Tier: "go", Threads: 1}
+			for i := range n {
+				r.Samples, r.Peaks = append(r.Samples, f+0.01*float64(i)), append(r.Peaks, 1)
+			}
+			return &Report{Format: Format, Results: []Result{r}}
+		}
+		return Compare(report(1), report(10), 0.05, false)
+	}
+	for n := 1; n <= 12; n++ {
+		c := compare(n)
+		found, warned := c.Slower == 1, len(c.Warnings) > 0
+		if p := leastP(n, n); found == warned || math.Abs(c.Rows[0].P-p) > 1e-9 {
+			t.Errorf("%d samples: p %v, expected %v, found %v, warnings %q", n, c.Rows[0].P, p, found, c.Warnings)
+		}
+	}
+	for _, x := range []Extent{Quick, Usual, Full} {
+		if c := compare(defaults[x].passes * fewest); c.Slower != 1 || len(c.Warnings) > 0 {
+			t.Errorf("%v: a row that takes long cannot be slower: %+v", x, c)
+		}
+	}
+}
+
 func TestSettingsErrors(t *testing.T) {
 	for _, c := range []struct {
 		s    Settings
