@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -23,35 +24,29 @@ func BenchmarkTrain(b *testing.B)      { runSuite(b, "train") }
 func BenchmarkLoad(b *testing.B)       { runSuite(b, "load") }
 
 func runSuite(b *testing.B, suite string) {
-	for _, g := range append(peakSuite(), groups(Usual)...) {
+	m := ReadMachine()
+	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: m.hierarchy()}
+	for _, g := range append(peakSuite(p.memory), groups(Usual)...) {
 		if g.suite != suite || g.cold { // a loop of calls is never cold
 			continue
 		}
 		b.Run(strings.ReplaceAll(g.name, " ", "-"), func(b *testing.B) {
-			tiers := engine.Available()
-			if g.host {
-				tiers = tiers[:1]
-			}
 			var open opener
-			for _, tier := range tiers {
-				if !g.wants(tier) {
-					continue
+			p.rows(&g, func(tier engine.Tier, threads int) {
+				name := tier.String()
+				if g.host {
+					name = hostTier
 				}
-				b.Run(tier.String()+"/"+g.shape(), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%s/threads=%d", name, g.shape(), threads), func(b *testing.B) {
 					if open == nil { // only when the pattern chooses it
 						var err error
 						if open, err = g.open(); err != nil {
 							b.Fatal(err)
 						}
 					}
-					for _, threads := range []int{1, 2} {
-						if g.serial && threads > 1 {
-							continue
-						}
-						b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) { benchmark(b, &g, open, tier, threads) })
-					}
+					benchmark(b, &g, open, tier, threads)
 				})
-			}
+			})
 		})
 	}
 }

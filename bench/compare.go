@@ -11,8 +11,8 @@ import (
 
 // The clock of a shared machine changes by a tenth from one minute to the next, and all
 // rows with it. So a repetition counts as its time multiplied by the peak that was measured
-// in the same pass. Where it is not the clock that decides (files, data that lie beyond the
-// core's own caches), and on demand, it counts as its time.
+// in the same pass. Where it is not the clock that decides (Go code without kernels, files,
+// data that lie beyond the core's own caches), and on demand, it counts as its time.
 
 // Comparison is what changed from one Report to another.
 type Comparison struct {
@@ -148,9 +148,16 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 	return row
 }
 
-// clocked says whether the time of a row goes with the clock of the cores.
+// clocked says whether the time of a row goes with the clock of the cores: it uses kernels,
+// and is bound by them or by the core's own caches.
 func (r *Result) clocked() bool {
-	return r.Suite != "load" && (r.Flop > 0 || r.Bound == "" || r.Bound == "L1" || r.Bound == "L2")
+	switch r.Bound {
+	case "peak", "L1", "L2":
+		return r.Tier != hostTier
+	case "": // nothing but numbers of items is known
+		return r.Tier != hostTier && r.Bytes == 0
+	}
+	return false
 }
 
 func sample(s []float64) *benchmath.Sample {

@@ -20,8 +20,9 @@ type Report struct {
 	Machine  Machine   `json:"machine"`
 	Settings Settings  `json:"settings"`
 	Start    time.Time `json:"start"`
-	Seconds  float64   `json:"seconds"` // of the whole run
-	Partial  bool      `json:"partial"` // the run was interrupted: what follows is what was finished
+	Seconds  float64   `json:"seconds"`         // of the whole run
+	Partial  bool      `json:"partial"`         // the run was interrupted, or failed: what follows is what was finished
+	Error    string    `json:"error,omitempty"` // why it failed
 
 	// Warnings name what makes figures of this run untrustworthy.
 	Warnings []string `json:"warnings"`
