@@ -25,7 +25,7 @@ func BenchmarkLoad(b *testing.B)       { runSuite(b, "load") }
 
 func runSuite(b *testing.B, suite string) {
 	m := ReadMachine()
-	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: m.hierarchy()}
+	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: m.hierarchy(0)}
 	for _, g := range append(peakSuite(p.memory), groups(Usual)...) {
 		if g.suite != suite || g.cold { // a loop of calls is never cold
 			continue

@@ -16,10 +16,13 @@ import (
 
 // Comparison is what changed from one Report to another.
 type Comparison struct {
-	Old       string  `json:"old"`
-	New       string  `json:"new"`
-	Threshold float64 `json:"threshold"` // share
-	Seconds   bool    `json:"seconds"`   // times as they are
+	Old string `json:"old"`
+	New string `json:"new"`
+	// Versions of the program.
+	OldVersion string  `json:"old_version"`
+	NewVersion string  `json:"new_version"`
+	Threshold  float64 `json:"threshold"` // share
+	Seconds    bool    `json:"seconds"`   // times as they are
 
 	Rows    []Change `json:"rows"`
 	OnlyOld []string `json:"only_old"` // rows that the other report does not have
@@ -56,7 +59,7 @@ const Significance = 0.001
 // test finds a difference and the medians differ by more than the threshold (a share).
 // The suite peak is left out: it measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
-	c := &Comparison{Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
+	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
 	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
 	a, b := &before.Machine, &after.Machine
 	if a.Brand != b.Brand || a.Micro != b.Micro {
@@ -70,7 +73,7 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 	}
 	for i, r := range []*Report{before, after} {
 		if r.Partial {
-			warn("the %s run is partial", [...]string{"old", "new"}[i])
+			warn("the %s run is partial%s", [...]string{"old", "new"}[i], because(r.Error))
 		}
 	}
 	old := map[string]*Result{}
@@ -118,6 +121,13 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		c.GeoMean = math.Exp(logs / float64(len(c.Rows)))
 	}
 	return c
+}
+
+func because(err string) string {
+	if err == "" {
+		return ""
+	}
+	return ": " + err
 }
 
 // leastP is the smallest p-value of the rank test of a and b samples: that of two runs of

@@ -1,6 +1,9 @@
 package bench
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // hierarchy is the memory as far as the machine tells; what it does not tell has a
 // typical size.
@@ -12,24 +15,21 @@ type hierarchy struct {
 	free   int // bytes of memory that streams may take at a time
 }
 
-// mostStreamed bounds the arrays of streams, whatever memory is available.
-var mostStreamed = math.MaxInt
-
-func (m *Machine) hierarchy() hierarchy {
+// hierarchy returns what the machine tells, with at most so many bytes of memory for
+// streams (0: a quarter of what is available).
+func (m *Machine) hierarchy(most int) hierarchy {
 	known := func(reported, typical int) int {
 		if reported <= 0 {
 			return typical
 		}
 		return reported
 	}
-	h := hierarchy{
+	return hierarchy{
 		cores: m.physicalCores(),
 		l1:    known(m.Caches.L1D, 32<<10), l2: known(m.Caches.L2, 512<<10),
 		l3: known(m.Caches.L3, 16<<20), l3s: known(m.Caches.L3Count, 1),
-		free: int(min(AvailableMemory()/4, 1<<40)),
+		free: cmp.Or(most, int(min(AvailableMemory()/4, 1<<40))),
 	}
-	h.free = min(h.free, mostStreamed)
-	return h
 }
 
 // levels of the memory, the nearest first.

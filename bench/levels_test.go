@@ -80,9 +80,9 @@ func TestReadCaches(t *testing.T) {
 		physical  int
 		hierarchy hierarchy
 	}{
-		{dir, silent, Caches{64 << 10, 1 << 20, 32 << 20, 64, 2}, 4, hierarchy{4, 64 << 10, 1 << 20, 32 << 20, 2, 0}},
-		{dir, Caches{48 << 10, 2 << 20, 16 << 20, 64, -1}, Caches{48 << 10, 2 << 20, 16 << 20, 64, 2}, 4, hierarchy{4, 48 << 10, 2 << 20, 16 << 20, 2, 0}},
-		{filepath.Join(dir, "none"), silent, silent, 2, hierarchy{8, 32 << 10, 512 << 10, 16 << 20, 1, 0}},
+		{dir, silent, Caches{64 << 10, 1 << 20, 32 << 20, 64, 2}, 4, hierarchy{4, 64 << 10, 1 << 20, 32 << 20, 2, 1 << 20}},
+		{dir, Caches{48 << 10, 2 << 20, 16 << 20, 64, -1}, Caches{48 << 10, 2 << 20, 16 << 20, 64, 2}, 4, hierarchy{4, 48 << 10, 2 << 20, 16 << 20, 2, 1 << 20}},
+		{filepath.Join(dir, "none"), silent, silent, 2, hierarchy{8, 32 << 10, 512 << 10, 16 << 20, 1, 1 << 20}},
 	} {
 		// cpuid counts the cores of one processor.
 		m := Machine{Cores: 2, LogicalCores: 4, CPUs: 8, Caches: c.told}
@@ -90,8 +90,7 @@ func TestReadCaches(t *testing.T) {
 		if m.Caches != c.want || m.Cores != c.physical {
 			t.Errorf("%d cores, %+v", m.Cores, m.Caches)
 		}
-		h := m.hierarchy()
-		if h.free = 0; h != c.hierarchy {
+		if h := m.hierarchy(1 << 20); h != c.hierarchy {
 			t.Errorf("hierarchy %+v, want %+v", h, c.hierarchy)
 		}
 	}

@@ -66,7 +66,7 @@ type page struct {
 	threads []int    // of the rows
 }
 
-// pageSection is a heading with report.
+// pageSection is a heading with figures.
 type pageSection struct {
 	ID, Title string
 	Text      string
@@ -169,6 +169,7 @@ func (p *page) describe() {
 	}
 	fact("Tiers", tiers...)
 	fact("System", m.OS+" "+m.Arch, set("kernel", m.Kernel), virtual)
+	fact("Version", p.Version)
 	fact("Go", m.GoVersion)
 	fact("Settings of the system", set("governor", m.Governor), set("huge pages", m.HugePages))
 	if m.Load >= 0 {
@@ -526,6 +527,9 @@ func (s Settings) command() string {
 	}
 	if s.Slow > 1 {
 		c += fmt.Sprintf(" --slow %d", s.Slow)
+	}
+	if s.Memory > 0 {
+		c += fmt.Sprintf(" --memory %d", s.Memory)
 	}
 	return c + " --json again.json --html again.html"
 }

@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ const Format = 1
 // Report is what a run of the suites measured.
 type Report struct {
 	Format   int       `json:"format"`
+	Version  string    `json:"version"` // of the program, as Version has it
 	Machine  Machine   `json:"machine"`
 	Settings Settings  `json:"settings"`
 	Start    time.Time `json:"start"`
@@ -97,6 +100,30 @@ type Result struct {
 
 	Check string   `json:"check"` // what was compared with the reference before the timing
 	Marks []string `json:"marks"` // why the row is not to be trusted
+}
+
+// PerThread returns the bytes of the arrays of a thread.
+func (b *Bandwidth) PerThread() int {
+	if shared(b.Level) {
+		return b.Bytes / max(b.Threads, 1)
+	}
+	return b.Bytes
+}
+
+// Version says which version of the module runs, and which commit, as far as the build
+// knows.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := cmp.Or(info.Main.Version, "unknown")
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
 }
 
 // ID names a row.

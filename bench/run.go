@@ -430,7 +430,7 @@ func outliers(x []float64) int {
 // report says what was measured, and err, if any, that ended the run.
 func (r *runner) report(began usage, err error, partial bool) *Report {
 	rep := &Report{
-		Format: Format, Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
+		Format: Format, Version: Version(), Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
 		Warnings: []string{}, Peak: []Peaks{}, Bandwidth: []Bandwidth{}, Results: []Result{},
 	}
 	if err != nil {

@@ -23,7 +23,8 @@ type Settings struct {
 	Repetitions int     `json:"repetitions"`   // of a row in a pass
 	Least       float64 `json:"least_seconds"` // of a repetition
 	Pinned      bool    `json:"pinned"`
-	Slow        int     `json:"slow,omitempty"` // how often each piece of work is done in the place of once
+	Memory      int     `json:"memory,omitempty"` // bytes that streams may take at a time; 0: a quarter of what is available
+	Slow        int     `json:"slow,omitempty"`   // how often each piece of work is done in the place of once
 }
 
 // defaults of every extent. Four passes give even the rows that take longest, which are
@@ -83,7 +84,7 @@ func (s *Settings) resolve() (*plan, error) {
 		s.Suites = Suites()
 	}
 	m := ReadMachine()
-	p := &plan{memory: m.hierarchy()}
+	p := &plan{memory: m.hierarchy(s.Memory)}
 	if p.tiers, err = s.tiers(x); err != nil {
 		return nil, err
 	}
