@@ -219,9 +219,9 @@ func (p *page) draw() error {
 		{pageSection{ID: "threads", Title: "Scaling with threads",
 			Text: "Speed over that of one thread. Vertical bars are what the 95% intervals of both allow."}, p.speedUps},
 		{pageSection{ID: "ascent", Title: "Scaling with d, k, n and batch",
-			Text: "The ascent: one parameter varies, the others stay at d\u00a0=\u00a064 dimensions, k\u00a0=\u00a020 components, n\u00a0=\u00a030 steps and a batch of 128. Vertical bars are 95% intervals."}, p.ascents},
+			Text: "The ascent: one parameter varies, the others stay at d\u00a0=\u00a064 dimensions, k\u00a0=\u00a020 components, n\u00a0=\u00a030 steps and a batch of 128. Vertical bars are the 95% intervals of the times."}, p.ascents},
 		{pageSection{ID: "square", Title: "Square matrix products",
-			Text: "Products of two square matrices: with the second one packed beforehand, as the engine keeps weights and precisions, and with both as they are."}, p.squares},
+			Text: "Products of two square matrices: with the second one packed beforehand, as the engine keeps weights and precisions, and with both as they are. Vertical bars are the 95% intervals of the times."}, p.squares},
 		{pageSection{ID: "tiers", Title: "Tiers",
 			Text: "The same work by each instruction set, with the same bits as its result."}, p.comparisons},
 	} {

@@ -59,7 +59,7 @@ func workspace() (string, error) {
 // environment is what an expert would set: the threads, and an allocator that keeps its
 // memory and uses huge pages, which makes PyTorch's training step up to 1.5 times as fast.
 // OpenBLAS with OpenMP shares the threads of PyTorch; the usual one, with threads of its
-// own, fights with them. What the user has set stays.
+// own, fights with them. Of all but the threads, what the user has set stays.
 func environment(threads int) []string {
 	env := os.Environ()
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {

@@ -178,9 +178,9 @@ func (a *app) addExplain(c *cobra.Command) {
 }
 
 // explainAscent does what --explain asks for.
-func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, training bool) {
+func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, s *dataset.Set, training bool) {
 	if a.explain {
-		a.printf("%s\n", m.Explain(e, training))
+		a.printf("%s\n", m.Explain(e, s, training))
 	}
 }
 
