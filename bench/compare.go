@@ -143,7 +143,7 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 		Marked: len(o.Marks)+len(n.Marks) > 0, Verdict: "same",
 	}
 	if row.Scaled {
-		so, sn = sample(o.work()), sample(n.work())
+		so, sn = sample(o.atPeak()), sample(n.atPeak())
 	}
 	row.Ratio = summary(sn).Center / summary(so).Center
 	row.P = benchmath.AssumeNothing.Compare(so, sn).P

@@ -586,7 +586,7 @@ func percent(v float64) string {
 
 // interval prints the farther end of the interval of the median, in percent of it.
 func interval(r Result) string {
-	wide := max(r.SecondsCI[1]-r.SecondsMedian, r.SecondsMedian-r.SecondsCI[0]) / r.SecondsMedian
+	wide := Width(r.SecondsMedian, r.SecondsCI)
 	if !(wide >= 0) || math.IsInf(wide, 0) {
 		return none
 	}

@@ -102,6 +102,12 @@ type Result struct {
 	Marks []string `json:"marks"` // why the row is not to be trusted
 }
 
+// Width is how far an interval reaches from its median, to its farther side, as a share of
+// the median.
+func Width(median float64, ci [2]float64) float64 {
+	return max(ci[1]-median, median-ci[0]) / median
+}
+
 // PerThread returns the bytes of the arrays of a thread.
 func (b *Bandwidth) PerThread() int {
 	if shared(b.Level) {

@@ -393,7 +393,7 @@ func (w *row) result() Result {
 	t := res.SecondsMedian
 	res.GFlops, res.GBPerS, res.SamplesPerSecond = w.flop/t/1e9, w.bytes/t/1e9, g.items/t
 	if !g.host {
-		res.PercentPeak = 100 * w.flop / median(res.work())
+		res.PercentPeak = 100 * w.flop / median(res.atPeak())
 	}
 	return res
 }
@@ -404,9 +404,9 @@ func finite(s benchmath.Summary, samples []float64) [2]float64 {
 	return [2]float64{max(s.Lo, slices.Min(samples)), min(s.Hi, slices.Max(samples))}
 }
 
-// work returns the samples as flop that the FMA units would have done in their time: what
+// atPeak returns the samples as flop that the FMA units would have done in their time: what
 // is left of a change of the clock is little.
-func (r *Result) work() []float64 {
+func (r *Result) atPeak() []float64 {
 	s := make([]float64, len(r.Samples))
 	for i, t := range r.Samples {
 		s[i] = t * r.Peaks[i]
@@ -485,7 +485,7 @@ func (res *Result) mark(w *row) {
 	if c, hz := median(w.clocks), median(w.s.clocks); c > 0 && hz > 0 && max(c/hz, hz/c) > 1+mostSpread {
 		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz after the peak, in the run %.2f", c/1e9, hz/1e9))
 	}
-	if wide := max(res.SecondsCI[1]-res.SecondsMedian, res.SecondsMedian-res.SecondsCI[0]) / res.SecondsMedian; wide > widest {
+	if wide := Width(res.SecondsMedian, res.SecondsCI); wide > widest {
 		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
 	}
 	if n := res.Repetitions; n < leastSamples {

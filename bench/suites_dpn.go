@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -310,29 +311,43 @@ func loadSuite() []group {
 		for _, preset := range []string{"compact", "paper"} {
 			c, err := dpn.Preset(preset)
 			if err != nil {
-				panic(err)
+				panic(err) // a name from the list
 			}
 			x := Usual
 			if preset == "compact" {
 				x = Quick
 			}
-			// The size is that of the float32 numbers.
-			g := group{suite: "load", name: "checkpoint " + name, extent: x, host: true, serial: true, open: func() (opener, error) { return openCheckpoint(c, name) }}
-			data, err := digits(10, 10)
-			if err != nil {
-				panic(err) // built in
-			}
-			m, err := dpn.New(c, data)
-			if err != nil {
-				panic(err) // a preset
-			}
-			g.bytes = 4 * float64(m.Parameters())
-			g.params = params("parameters", m.Parameters())
-			all = append(all, g)
+			n := presetParameters()[preset]
+			all = append(all, group{
+				suite: "load", name: "checkpoint " + name, extent: x, params: params("parameters", n),
+				bytes: 4 * float64(n), // the float32 numbers
+				host:  true, serial: true, open: func() (opener, error) { return openCheckpoint(c, name) },
+			})
 		}
 	}
 	return all
 }
+
+// presetParameters counts the parameters of every preset, once: it takes making the models.
+var presetParameters = sync.OnceValue(func() map[string]int {
+	data, err := digits(10, 10)
+	if err != nil {
+		panic(err) // built in
+	}
+	count := map[string]int{}
+	for _, name := range dpn.Presets() {
+		c, err := dpn.Preset(name)
+		if err != nil {
+			panic(err) // a name from the list
+		}
+		m, err := dpn.New(c, data)
+		if err != nil {
+			panic(err) // a preset
+		}
+		count[name] = m.Parameters()
+	}
+	return count
+})
 
 // openIDX writes compressed IDX files of built-in digits and reads them.
 func openIDX(n int) (opener, error) {

@@ -22,12 +22,11 @@ var scripts embed.FS
 // command (serve.py). It has a process for every number of threads, because OpenBLAS,
 // OpenMP and PyTorch all read theirs from the environment, and at the start only.
 type child struct {
-	name    string // script and threads
-	threads int
-	about   string
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	out     *json.Decoder
+	name  string // script and threads
+	about string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *json.Decoder
 }
 
 // A reply has what the command asks for.
@@ -119,7 +118,7 @@ func start(python, dir, script string, threads int) (*child, error) {
 	if err != nil {
 		return nil, errMissing
 	}
-	c := &child{name: fmt.Sprintf("%s, threads %d", script, threads), threads: threads}
+	c := &child{name: fmt.Sprintf("%s, threads %d", script, threads)}
 	c.cmd = exec.Command(path, filepath.Join(dir, script), dir)
 	c.cmd.Env = environment(threads)
 	c.cmd.Stderr = os.Stderr

@@ -105,8 +105,8 @@ func rows(name string, ours, theirs [][]float64) {
 	fmt.Printf("%-34s %7s %10s %10s  %s\n", name, "best", ms(ours[a]), ms(theirs[b]), ratio(theirs[b], ours[a]))
 }
 
-func header(title string) {
-	fmt.Printf("%-34s %7s %10s %10s  %s\n", title, "threads", "ours ms", "theirs ms", "theirs / ours")
+func header() {
+	fmt.Printf("%-34s %7s %10s %10s  %s\n", "", "threads", "ours ms", "theirs ms", "theirs / ours")
 }
 
 func ms(x []float64) string { return fmt.Sprintf("%.4g", 1e3*median(x)) }

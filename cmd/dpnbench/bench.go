@@ -313,12 +313,12 @@ func interval(median float64, ci [2]float64) string {
 	if median == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("±%.1f%%", 100*max(ci[1]-median, median-ci[0])/median)
+	return fmt.Sprintf("±%.1f%%", 100*bench.Width(median, ci))
 }
 
 func compareCommand(a *app) *cobra.Command {
 	var threshold float64
-	var all, seconds bool
+	var all, inSeconds bool
 	c := &cobra.Command{
 		Use:   "compare OLD.json NEW.json",
 		Short: "Compare two runs of bench",
@@ -340,11 +340,11 @@ times themselves, as is always done for files and for what waits for the memory.
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.compare(args[0], args[1], threshold, all, seconds)
+			return a.compare(args[0], args[1], threshold, all, inSeconds)
 		},
 	}
 	c.Flags().Float64Var(&threshold, "threshold", 5, "`PERCENT` that a row may get slower")
-	c.Flags().BoolVar(&seconds, "seconds", false, "compare times as they are")
+	c.Flags().BoolVar(&inSeconds, "seconds", false, "compare times as they are")
 	c.Flags().BoolVar(&all, "all", false, "show the rows that did not change, too")
 	return c
 }
