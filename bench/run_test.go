@@ -409,6 +409,19 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+func TestWriteGoBench(t *testing.T) {
+	row := Result{Suite: "gemm", Name: "plain nn", Shape: "m=1,k=2,n=3", Tier: "avx2", Threads: 2, Calls: 4, Samples: []float64{1e-6, 2e-6}, Flop: 12000}
+	for processors, name := range map[int]string{1: "\nBenchmarkGemm/plain-nn/avx2/m=1,k=2,n=3/threads=2\t", 8: "/threads=2-8\t"} {
+		var b bytes.Buffer
+		if err := WriteGoBench(&b, &Report{Machine: Machine{ThreadsAllowed: processors}, Results: []Result{row}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); strings.Count(got, name) != 2 || !strings.Contains(got, name+"4\t1000 ns/op\t12 GFLOP/s\n") {
+			t.Errorf("%d processors: %s", processors, got)
+		}
+	}
+}
+
 func TestReadReportErrors(t *testing.T) {
 	row := `{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1],"peaks":[1]}`
 	for _, c := range []struct{ text, says string }{
