@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 
 	"dpnbench/engine"
@@ -30,22 +28,18 @@ func runSuite(b *testing.B, suite string) {
 		if g.suite != suite || g.cold { // a loop of calls is never cold
 			continue
 		}
-		b.Run(strings.ReplaceAll(g.name, " ", "-"), func(b *testing.B) {
-			var open opener
-			p.rows(&g, func(tier engine.Tier, threads int) {
-				name := tier.String()
-				if g.host {
-					name = hostTier
-				}
-				b.Run(fmt.Sprintf("%s/%s/threads=%d", name, g.shape(), threads), func(b *testing.B) {
-					if open == nil { // only when the pattern chooses it
-						var err error
-						if open, err = g.open(); err != nil {
-							b.Fatal(err)
-						}
+		var open opener
+		p.rows(&g, func(tier engine.Tier, threads int) {
+			res := (&row{g: &g, s: &slot{tier: tier, threads: threads}}).result()
+			// One name, because groups of the same name would get numbers.
+			b.Run(res.benchmark(), func(b *testing.B) {
+				if open == nil { // only when the pattern chooses it
+					var err error
+					if open, err = g.open(); err != nil {
+						b.Fatal(err)
 					}
-					benchmark(b, &g, open, tier, threads)
-				})
+				}
+				benchmark(b, &g, open, tier, threads)
 			})
 		})
 	}

@@ -18,9 +18,8 @@ func WriteGoBench(w io.Writer, r *Report) error {
 	}
 	for i := range r.Results {
 		res := &r.Results[i]
-		name := strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/%s/threads=%d", title(res.Suite), res.Name, res.Tier, res.Shape, res.Threads), " ", "-")
 		for _, t := range res.Samples {
-			fmt.Fprintf(b, "Benchmark%s%s\t%d\t%.6g ns/op", name, processors, res.Calls, 1e9*t)
+			fmt.Fprintf(b, "Benchmark%s/%s%s\t%d\t%.6g ns/op", title(res.Suite), res.benchmark(), processors, res.Calls, 1e9*t)
 			if res.Flop > 0 {
 				fmt.Fprintf(b, "\t%.6g GFLOP/s", res.Flop/t/1e9)
 			}
@@ -31,6 +30,11 @@ func WriteGoBench(w io.Writer, r *Report) error {
 		}
 	}
 	return b.Flush()
+}
+
+// benchmark is the name of the row within the Go benchmark of its suite.
+func (r *Result) benchmark() string {
+	return strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/threads=%d", r.Name, r.Tier, r.Shape, r.Threads), " ", "-")
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
