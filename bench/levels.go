@@ -28,7 +28,7 @@ func (m *Machine) hierarchy(most int) hierarchy {
 		cores: m.physicalCores(),
 		l1:    known(m.Caches.L1D, 32<<10), l2: known(m.Caches.L2, 512<<10),
 		l3: known(m.Caches.L3, 16<<20), l3s: known(m.Caches.L3Count, 1),
-		free: cmp.Or(most, int(min(AvailableMemory()/4, 1<<40))),
+		free: cmp.Or(most, int(min(AvailableMemory()/4, math.MaxInt/2))),
 	}
 }
 
@@ -71,7 +71,7 @@ func (h hierarchy) array(level string, threads int) int {
 			return 0
 		}
 	case "memory":
-		all = min(4*max(l2, l3), h.free)
+		all = int(min(4*float64(max(l2, l3)), float64(h.free)))
 	}
 	return all / threads
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,22 +12,22 @@ import (
 // are for: those of L1 and L2 fit, those of L3 lie beyond all second-level caches and fit
 // into the third level, those of the memory lie far beyond all caches.
 func TestArrays(t *testing.T) {
-	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
+	const kib, mib, far = 1 << 10, 1 << 20, math.MaxInt32
 	for _, c := range []struct {
 		name    string
 		h       hierarchy
 		threads int
 		hasL3   bool
 	}{
-		{"a laptop", hierarchy{4, 48 * kib, 1280 * kib, 8 * mib, 1, 4 * gib}, 1, true},
-		{"two threads a core", hierarchy{8, 32 * kib, mib, 32 * mib, 1, 8 * gib}, 16, true},
-		{"96 cores with 12 third-level caches", hierarchy{96, 32 * kib, mib, 32 * mib, 12, 64 * gib}, 192, true},
-		{"one thread of them", hierarchy{96, 32 * kib, mib, 32 * mib, 12, 64 * gib}, 1, true},
-		{"192 cores, third level unknown", hierarchy{192, 32 * kib, mib, 32 * mib, 1, 64 * gib}, 192, false},
-		{"second level larger than the third", hierarchy{56, 48 * kib, 2 * mib, 105 * mib, 1, 64 * gib}, 112, false},
-		{"64 cores that tell nothing", hierarchy{64, 32 * kib, 512 * kib, 16 * mib, 1, 16 * gib}, 64, false},
-		{"two third-level caches", hierarchy{16, 32 * kib, 512 * kib, 32 * mib, 2, 16 * gib}, 32, true},
-		{"a virtual machine", hierarchy{2, 48 * kib, 2 * mib, 480 * mib, 1, 4 * gib}, 2, true},
+		{"a laptop", hierarchy{4, 48 * kib, 1280 * kib, 8 * mib, 1, far}, 1, true},
+		{"two threads a core", hierarchy{8, 32 * kib, mib, 32 * mib, 1, far}, 16, true},
+		{"96 cores with 12 third-level caches", hierarchy{96, 32 * kib, mib, 32 * mib, 12, far}, 192, true},
+		{"one thread of them", hierarchy{96, 32 * kib, mib, 32 * mib, 12, far}, 1, true},
+		{"192 cores, third level unknown", hierarchy{192, 32 * kib, mib, 32 * mib, 1, far}, 192, false},
+		{"second level larger than the third", hierarchy{56, 48 * kib, 2 * mib, 105 * mib, 1, far}, 112, false},
+		{"64 cores that tell nothing", hierarchy{64, 32 * kib, 512 * kib, 16 * mib, 1, far}, 64, false},
+		{"two third-level caches", hierarchy{16, 32 * kib, 512 * kib, 32 * mib, 2, far}, 32, true},
+		{"a virtual machine", hierarchy{2, 48 * kib, 2 * mib, 480 * mib, 1, far}, 2, true},
 	} {
 		n := c.threads
 		all := func(level string) int { return n * c.h.array(level, n) }
