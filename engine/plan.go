@@ -36,10 +36,10 @@ func (r Route) String() string {
 //   - Otherwise blocks are as high as they can be, up to 128 rows. Below StreamRows rows
 //     reading P_i takes longer than multiplying, so where sharing the rows leaves a thread
 //     fewer, the threads share the components instead: each P_i is then read once, by
-//     one thread, at the price of two meetings a step, which a step must be worth.
+//     one thread, at the price of two meetings a step. Even the shortest steps that so
+//     large P_i leave, 20 microseconds, are worth it (see together).
 //
-// Work of less than about 100 microseconds stays on one thread: by rows all steps of a
-// block, by components the products of one step.
+// Ascents of less than about 100 microseconds stay on one thread.
 type AscentPlan struct {
 	Route     Route
 	Threads   int // that take part
@@ -89,10 +89,9 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
 	}
-	blocks := (rows + most - 1) / most
-	if p.Threads > 1 && !near && (rows+p.Threads-1)/p.Threads < p.StreamRows && k >= p.Threads && stepFlops(rows, k, d, blocks) >= e.smallWork {
+	if p.Threads > 1 && !near && (rows+p.Threads-1)/p.Threads < p.StreamRows && k >= p.Threads {
 		p.Route = ByComponents
-		p.Blocks = blocks
+		p.Blocks = (rows + most - 1) / most
 	} else {
 		p.Blocks = rowBlocks(rows, most, p.Threads)
 		p.Threads = min(p.Threads, p.Blocks)
@@ -141,9 +140,6 @@ func keepsG(rows, k, d, steps int) bool { return 4*rows*k*d*steps <= maxKeptG }
 func ascentFlops(rows, k, d, steps int) float64 {
 	return 2 * float64(rows) * float64(k) * float64(d) * float64(d) * float64(steps)
 }
-
-// stepFlops counts those of a step of one block of rows.
-func stepFlops(rows, k, d, blocks int) float64 { return ascentFlops(rows, k, d, 1) / float64(blocks) }
 
 // rowBlocks returns into how many blocks of up to most rows to split rows, as many for
 // every thread.

@@ -56,8 +56,6 @@ func TestPlanAscent(t *testing.T) {
 		{1, 2, 64, 1, ByRows, 1, "by rows: 1 block of up to 1 row, each taken through all steps by one of 1 thread"},
 		{8, 20, 784, 200, ByComponents, 4, "by components: 4 threads"},
 		{10000, 20, 784, 10, ByRows, 4, "by rows: "},
-		// All steps are worth several threads, one step is not.
-		{2, 8, 256, 200, ByRows, 2, "by rows: 2 blocks of up to 1 row, each taken through all steps by one of 2 threads"},
 		{0, 20, 784, 10, ByRows, 1, "no rows"},
 	} {
 		if c.route == ByComponents && e.Tier() == Generic {
@@ -67,11 +65,26 @@ func TestPlanAscent(t *testing.T) {
 		if p.Route != c.route || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
 			t.Errorf("%+v: route %v, %d threads, %q", c, p.Route, p.Threads, p)
 		}
-		if p.Route == ByComponents && ascentFlops(c.rows, c.k, c.d, 1)/float64(p.Blocks) < e.smallWork {
-			t.Errorf("%+v: steps so short that they would run on one thread", c)
-		}
 		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
 			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)
 		}
+	}
+}
+
+// TestTogether checks that an ascent by components hands the products of every step to the
+// threads, also where one step alone would stay on one thread.
+func TestTogether(t *testing.T) {
+	const rows, k, d, steps = 2, 8, 64, 20
+	e := newTestEngine(t, WithThreads(2))
+	l := newLandscape(e, k, d, 0.8)
+	if step := ascentFlops(rows, k, d, 1); step >= e.smallWork && e.Tier() != Generic {
+		t.Fatalf("a step of %v flop is not short", step)
+	}
+	jobs := func() uint64 { return e.pool.tickets[0].Load() >> jobShift }
+	before := jobs()
+	plan := AscentPlan{Route: ByComponents, Blocks: 1, Threads: 2, Flops: ascentFlops(rows, k, d, steps)}
+	e.ascend(ascentJob{e: e, m: l.m, alpha: l.alpha, steps: steps, x: points(rows, d), plan: plan})
+	if got := jobs() - before; got < steps {
+		t.Errorf("%d jobs of %d steps were shared", got, steps)
 	}
 }
