@@ -392,11 +392,10 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	for _, w := range c.Warnings {
 		a.printf("warning: %s\n", w)
 	}
-	if err := a.writeJSON(c); err != nil {
-		return err
-	}
+	unwritten := a.writeJSON(c)
 	if c.Slower > 0 {
-		return &failedError{fmt.Sprintf("slower by more than %g%%: %d of %s", threshold, c.Slower, count(len(c.Rows), "row"))}
+		slower := fmt.Errorf("slower by more than %g%%: %d of %s", threshold, c.Slower, count(len(c.Rows), "row"))
+		return &failedError{joined(slower, unwritten).Error()}
 	}
-	return nil
+	return unwritten
 }
