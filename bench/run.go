@@ -313,7 +313,7 @@ func (r *runner) warm(ctx context.Context, w *row, seconds float64) error {
 		switch {
 		case t < least && !(w.g.cold && calls >= 8):
 			// A tenth more than needed, so that the clock may rise later.
-			calls = max(calls+1, min(calls*16, int(1.1*float64(calls)*least/t)))
+			calls = max(calls+1, int(float64(calls)*min(1.1*least/t, 16)))
 		case last > 0 && max(t/last, last/t) < 1+steady || ctx.Err() != nil:
 			w.ready(r, calls, t)
 			return nil
