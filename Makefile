@@ -53,5 +53,5 @@ lint: ## formatting, vet on several systems, builds without assembly
 	GOARCH=386 go vet ./...
 	GOOS=js GOARCH=wasm go vet ./...
 
-clean: ## remove what build and demo made
-	rm -rf dpnbench demo
+clean: ## remove what build, demo and bench made
+	rm -rf dpnbench demo bench.json bench.html

@@ -1,8 +1,7 @@
 package bench
 
 import (
-	"fmt"
-	"strings"
+	"runtime"
 	"testing"
 
 	"dpnbench/engine"
@@ -23,35 +22,25 @@ func BenchmarkTrain(b *testing.B)      { runSuite(b, "train") }
 func BenchmarkLoad(b *testing.B)       { runSuite(b, "load") }
 
 func runSuite(b *testing.B, suite string) {
-	for _, g := range append(peakSuite(), groups(Usual)...) {
+	m := ReadMachine()
+	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: m.hierarchy(0)}
+	for _, g := range append(peakSuite(p.memory), groups(Usual)...) {
 		if g.suite != suite || g.cold { // a loop of calls is never cold
 			continue
 		}
-		b.Run(strings.ReplaceAll(g.name, " ", "-"), func(b *testing.B) {
-			tiers := engine.Available()
-			if g.host {
-				tiers = tiers[:1]
-			}
-			var open opener
-			for _, tier := range tiers {
-				if !g.wants(tier) {
-					continue
+		var open opener
+		p.rows(&g, func(tier engine.Tier, threads int) {
+			res := (&row{g: &g, s: &slot{tier: tier, threads: threads}}).result()
+			// One name, because groups of the same name would get numbers.
+			b.Run(res.benchmark(), func(b *testing.B) {
+				if open == nil { // only when the pattern chooses it
+					var err error
+					if open, err = g.open(); err != nil {
+						b.Fatal(err)
+					}
 				}
-				b.Run(tier.String()+"/"+g.shape(), func(b *testing.B) {
-					if open == nil { // only when the pattern chooses it
-						var err error
-						if open, err = g.open(); err != nil {
-							b.Fatal(err)
-						}
-					}
-					for _, threads := range []int{1, 2} {
-						if g.serial && threads > 1 {
-							continue
-						}
-						b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) { benchmark(b, &g, open, tier, threads) })
-					}
-				})
-			}
+				benchmark(b, &g, open, tier, threads)
+			})
 		})
 	}
 }

@@ -6,19 +6,23 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // The clock of a shared machine changes by a tenth from one minute to the next, and all
 // rows with it. So a repetition counts as its time multiplied by the peak that was measured
-// in the same pass. Where it is not the clock that decides (files, data that lie beyond the
-// core's own caches), and on demand, it counts as its time.
+// in the same pass. Where it is not the clock that decides (Go code without kernels, files,
+// data that lie beyond the core's own caches), and on demand, it counts as its time.
 
 // Comparison is what changed from one Report to another.
 type Comparison struct {
-	Old       string  `json:"old"`
-	New       string  `json:"new"`
-	Threshold float64 `json:"threshold"` // share
-	Seconds   bool    `json:"seconds"`   // times as they are
+	Old string `json:"old"`
+	New string `json:"new"`
+	// Versions of the program.
+	OldVersion string  `json:"old_version"`
+	NewVersion string  `json:"new_version"`
+	Threshold  float64 `json:"threshold"` // share
+	Seconds    bool    `json:"seconds"`   // times as they are
 
 	Rows    []Change `json:"rows"`
 	OnlyOld []string `json:"only_old"` // rows that the other report does not have
@@ -55,7 +59,7 @@ const Significance = 0.001
 // test finds a difference and the medians differ by more than the threshold (a share).
 // The suite peak is left out: it measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
-	c := &Comparison{Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
+	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
 	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
 	a, b := &before.Machine, &after.Machine
 	if a.Brand != b.Brand || a.Micro != b.Micro {
@@ -69,7 +73,7 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 	}
 	for i, r := range []*Report{before, after} {
 		if r.Partial {
-			warn("the %s run is partial", [...]string{"old", "new"}[i])
+			warn("the %s run is partial%s", [...]string{"old", "new"}[i], because(r.Error))
 		}
 	}
 	old := map[string]*Result{}
@@ -79,6 +83,7 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		}
 	}
 	var logs float64
+	few := 0
 	shared := map[string]bool{}
 	for i := range after.Results {
 		n := &after.Results[i]
@@ -93,6 +98,9 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		shared[n.ID()] = true
 		row := change(o, n, threshold, seconds)
 		logs += math.Log(row.Ratio)
+		if leastP(len(o.Samples), len(n.Samples)) >= Significance {
+			few++
+		}
 		switch row.Verdict {
 		case "slower":
 			c.Slower++
@@ -106,11 +114,25 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 			c.OnlyOld = append(c.OnlyOld, r.ID())
 		}
 	}
+	if few > 0 {
+		warn("%d of %d rows have too few repetitions for any difference to be found: the verdict %q says nothing there", few, len(c.Rows), "same")
+	}
 	if len(c.Rows) > 0 {
 		c.GeoMean = math.Exp(logs / float64(len(c.Rows)))
 	}
 	return c
 }
+
+func because(err string) string {
+	if err == "" {
+		return ""
+	}
+	return ": " + err
+}
+
+// leastP is the smallest p-value of the rank test of a and b samples: that of two runs of
+// which one is faster in every sample.
+func leastP(a, b int) float64 { return min(2/combin.GeneralizedBinomial(float64(a+b), float64(a)), 1) }
 
 func change(o, n *Result, threshold float64, seconds bool) Change {
 	so, sn := sample(o.Samples), sample(n.Samples)
@@ -121,7 +143,7 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 		Marked: len(o.Marks)+len(n.Marks) > 0, Verdict: "same",
 	}
 	if row.Scaled {
-		so, sn = sample(o.work()), sample(n.work())
+		so, sn = sample(o.atPeak()), sample(n.atPeak())
 	}
 	row.Ratio = summary(sn).Center / summary(so).Center
 	row.P = benchmath.AssumeNothing.Compare(so, sn).P
@@ -136,9 +158,16 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 	return row
 }
 
-// clocked says whether the time of a row goes with the clock of the cores.
+// clocked says whether the time of a row goes with the clock of the cores: it uses kernels,
+// and is bound by them or by the core's own caches.
 func (r *Result) clocked() bool {
-	return r.Suite != "load" && (r.Flop > 0 || r.Bound == "" || r.Bound == "L1" || r.Bound == "L2")
+	switch r.Bound {
+	case "peak", "L1", "L2":
+		return r.Tier != hostTier
+	case "": // nothing but numbers of items is known
+		return r.Tier != hostTier && r.Bytes == 0
+	}
+	return false
 }
 
 func sample(s []float64) *benchmath.Sample {

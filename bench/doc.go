@@ -3,9 +3,9 @@
 // compares two. [WritePage] and [WriteGoBench] show a report. [ReadMachine], [Peak] and
 // [Clock] serve on their own.
 //
-// Every row is compared with a reference before it is timed, repetitions of all rows take
-// turns, and the peak is measured beside each of them; docs/benchmarks.md has the method
-// and the meaning of every column. The same rows are Go benchmarks:
+// What a row computes is compared with a reference before it is timed, repetitions of all
+// rows take turns, and the peak is measured beside each of them; docs/benchmarks.md has the
+// method and the meaning of every column. The rows, except cold ones, are Go benchmarks, too:
 //
 //	go test -run NONE -bench Gemm ./bench/
 //

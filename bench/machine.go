@@ -39,12 +39,13 @@ type Machine struct {
 	Tiers []Tier `json:"tiers"` // the fastest first
 }
 
-// Caches are sizes in bytes, -1 if unknown.
+// Caches are sizes in bytes of one cache each, -1 if unknown.
 type Caches struct {
-	L1D  int `json:"l1d"`
-	L2   int `json:"l2"`
-	L3   int `json:"l3"`
-	Line int `json:"line"`
+	L1D     int `json:"l1d"`
+	L2      int `json:"l2"`
+	L3      int `json:"l3"`
+	Line    int `json:"line"`
+	L3Count int `json:"l3_count"` // of third-level caches, -1 if unknown
 }
 
 // Tier is a tier of the engine on this machine.
@@ -62,7 +63,7 @@ func ReadMachine() Machine {
 		Arch: runtime.GOARCH, OS: runtime.GOOS, GoVersion: runtime.Version(), Features: c.FeatureSet(),
 		Cores: c.PhysicalCores, LogicalCores: c.LogicalCores,
 		CPUs: runtime.NumCPU(), ThreadsAllowed: runtime.GOMAXPROCS(0),
-		Caches:  Caches{L1D: c.Cache.L1D, L2: c.Cache.L2, L3: c.Cache.L3, Line: c.CacheLine},
+		Caches:  Caches{L1D: c.Cache.L1D, L2: c.Cache.L2, L3: c.Cache.L3, Line: c.CacheLine, L3Count: -1},
 		Virtual: c.VM(),
 	}
 	sort.Strings(m.Features)
@@ -71,8 +72,18 @@ func ReadMachine() Machine {
 	}
 	m.Micro = microarchitecture(c.VendorString, c.Family, c.Model, c.Supports)
 	m.readSystem()
+	m.readCaches("/sys/devices/system/cpu")
 	for _, t := range engine.Tiers() {
 		m.Tiers = append(m.Tiers, Tier{Name: t.Tier.String(), Available: t.Available, Reason: t.Reason})
 	}
 	return m
+}
+
+// physicalCores returns the number of cores; where it is not known, as many as CPUs. cpuid
+// counts the cores of one processor.
+func (m *Machine) physicalCores() int {
+	if m.Cores <= 0 || m.CPUs > m.LogicalCores {
+		return m.CPUs
+	}
+	return m.Cores
 }

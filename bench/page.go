@@ -67,7 +67,7 @@ type page struct {
 	threads []int    // of the rows
 }
 
-// pageSection is a heading with report.
+// pageSection is a heading with figures.
 type pageSection struct {
 	ID, Title string
 	Text      string
@@ -170,6 +170,7 @@ func (p *page) describe() {
 	}
 	fact("Tiers", tiers...)
 	fact("System", m.OS+" "+m.Arch, set("kernel", m.Kernel), virtual)
+	fact("Version", p.Version)
 	fact("Go", m.GoVersion)
 	fact("Settings of the system", set("governor", m.Governor), set("huge pages", m.HugePages))
 	if m.Load >= 0 {
@@ -219,9 +220,9 @@ func (p *page) draw() error {
 		{pageSection{ID: "threads", Title: "Scaling with threads",
 			Text: "Speed over that of one thread. Vertical bars are what the 95% intervals of both allow."}, p.speedUps},
 		{pageSection{ID: "ascent", Title: "Scaling with d, k, n and batch",
-			Text: "The ascent: one parameter varies, the others stay at d\u00a0=\u00a064 dimensions, k\u00a0=\u00a020 components, n\u00a0=\u00a030 steps and a batch of 128. Vertical bars are 95% intervals."}, p.ascents},
+			Text: "The ascent: one parameter varies, the others stay at d\u00a0=\u00a064 dimensions, k\u00a0=\u00a020 components, n\u00a0=\u00a030 steps and a batch of 128. Vertical bars are the 95% intervals of the times."}, p.ascents},
 		{pageSection{ID: "square", Title: "Square matrix products",
-			Text: "Products of two square matrices: with the second one packed beforehand, as the engine keeps weights and precisions, and with both as they are."}, p.squares},
+			Text: "Products of two square matrices: with the second one packed beforehand, as the engine keeps weights and precisions, and with both as they are. Vertical bars are the 95% intervals of the times."}, p.squares},
 		{pageSection{ID: "tiers", Title: "Tiers",
 			Text: "The same work by each instruction set, with the same bits as its result."}, p.comparisons},
 	} {
@@ -528,6 +529,9 @@ func (s Settings) command() string {
 	if s.Slow > 1 {
 		c += fmt.Sprintf(" --slow %d", s.Slow)
 	}
+	if s.Memory > 0 {
+		c += fmt.Sprintf(" --memory %d", s.Memory)
+	}
 	return c + " --json again.json --html again.html"
 }
 
@@ -583,7 +587,7 @@ func percent(v float64) string {
 
 // interval prints the farther end of the interval of the median, in percent of it.
 func interval(r Result) string {
-	wide := max(r.SecondsCI[1]-r.SecondsMedian, r.SecondsMedian-r.SecondsCI[0]) / r.SecondsMedian
+	wide := Width(r.SecondsMedian, r.SecondsCI)
 	if !(wide >= 0) || math.IsInf(wide, 0) {
 		return none
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"dpnbench/engine"
@@ -21,10 +22,11 @@ func Peak(e *engine.Engine, d time.Duration) float64 {
 
 // peakOnce is one run of about so many seconds.
 func peakOnce(e *engine.Engine, seconds float64) float64 {
+	seconds = max(seconds, measurable().Seconds())
 	for tasks := 1; ; {
-		start := time.Now()
+		start := now()
 		flop := e.RunFMA(tasks)
-		took := time.Since(start).Seconds()
+		took := (now() - start).Seconds()
 		if took >= 0.7*seconds {
 			return flop / took
 		}
@@ -33,7 +35,8 @@ func peakOnce(e *engine.Engine, seconds float64) float64 {
 }
 
 // Clock measures the frequency of a core, in Hz, without privileges: the fastest of some
-// chains of dependent additions, each of which takes a cycle.
+// chains of dependent additions, each of which takes a cycle. It is 0 where time cannot be
+// measured.
 func Clock() float64 {
 	var best float64
 	for range 5 {
@@ -42,15 +45,43 @@ func Clock() float64 {
 	return best
 }
 
-func clockOnce() float64 {
-	start := time.Now()
-	cycles := engine.RunAdditions(clockRounds)
-	return cycles / time.Since(start).Seconds()
-}
+func clockOnce() float64 { return cyclesASecond(engine.RunAdditions, now, measurable()) }
 
 // clockRounds rounds of additions take about 50 microseconds: interrupts spare most, and a
 // core that lowered its clock for wide vectors has not raised it again.
 const clockRounds = 2500
+
+// cyclesASecond times a chain of cycles, as short a one as takes the least time.
+func cyclesASecond(chain func(rounds int) (cycles float64), now func() time.Duration, least time.Duration) float64 {
+	for rounds := clockRounds; rounds < clockRounds<<14; rounds *= 2 {
+		start := now()
+		cycles := chain(rounds)
+		if took := now() - start; took > 0 && took >= least {
+			return cycles / took.Seconds()
+		}
+	}
+	return 0
+}
+
+// measurable is the shortest time that now measures within some percent: 20 of its ticks.
+var measurable = sync.OnceValue(func() time.Duration { return 20 * tick(now) })
+
+// tick returns by how much a clock goes on at a time, or by how much it does between two
+// looks at it; a second for one that stands still.
+func tick(now func() time.Duration) time.Duration {
+	least := time.Second
+	for range 5 {
+		start := now()
+		later := start
+		for looks := 0; later == start && looks < 1e7; looks++ {
+			later = now()
+		}
+		if later > start {
+			least = min(least, later-start)
+		}
+	}
+	return least
+}
 
 func median(x []float64) float64 {
 	if len(x) == 0 {

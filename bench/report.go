@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -17,11 +19,13 @@ const Format = 1
 // Report is what a run of the suites measured.
 type Report struct {
 	Format   int       `json:"format"`
+	Version  string    `json:"version"` // of the program, as Version has it
 	Machine  Machine   `json:"machine"`
 	Settings Settings  `json:"settings"`
 	Start    time.Time `json:"start"`
-	Seconds  float64   `json:"seconds"` // of the whole run
-	Partial  bool      `json:"partial"` // the run was interrupted: what follows is what was finished
+	Seconds  float64   `json:"seconds"`         // of the whole run
+	Partial  bool      `json:"partial"`         // the run was interrupted, or failed: what follows is what was finished
+	Error    string    `json:"error,omitempty"` // why it failed
 
 	// Warnings name what makes figures of this run untrustworthy.
 	Warnings []string `json:"warnings"`
@@ -96,6 +100,36 @@ type Result struct {
 
 	Check string   `json:"check"` // what was compared with the reference before the timing
 	Marks []string `json:"marks"` // why the row is not to be trusted
+}
+
+// Width is how far an interval reaches from its median, to its farther side, as a share of
+// the median.
+func Width(median float64, ci [2]float64) float64 {
+	return max(ci[1]-median, median-ci[0]) / median
+}
+
+// PerThread returns the bytes of the arrays of a thread.
+func (b *Bandwidth) PerThread() int {
+	if shared(b.Level) {
+		return b.Bytes / max(b.Threads, 1)
+	}
+	return b.Bytes
+}
+
+// Version says which version of the module runs, and which commit, as far as the build
+// knows.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := cmp.Or(info.Main.Version, "unknown")
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
 }
 
 // ID names a row.

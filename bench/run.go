@@ -2,26 +2,28 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"dpnbench/engine"
 
-	"github.com/klauspost/cpuid/v2"
 	"golang.org/x/perf/benchmath"
 )
 
 // Run measures what the settings ask for. progress, unless nil, is told how many groups of
 // rows are done. When ctx ends, it returns what was measured until then, marked as
-// partial. A result that differs from the reference is an *ErrMismatch, and ends the run.
+// partial, and so it does, beside the error, when something fails. A result that differs
+// from the reference is an *ErrMismatch, and ends the run.
 func Run(ctx context.Context, s Settings, progress func(done, all int, what string)) (*Report, error) {
 	p, err := s.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	r := &runner{settings: s, plan: p, start: time.Now(), machine: ReadMachine()}
+	r := &runner{settings: s, plan: p, start: time.Now(), machine: ReadMachine(), free: AvailableMemory}
 	defer r.close()
 	if err := r.open(); err != nil {
 		return nil, err
@@ -34,17 +36,24 @@ func Run(ctx context.Context, s Settings, progress func(done, all int, what stri
 		defer undo()
 	}
 	began := readUsage()
-	done, all := 0, s.Passes*len(p.groups)
-	for pass := range s.Passes {
-		for i := range p.groups {
+	err = r.passes(ctx, progress)
+	return r.report(began, err, err != nil || ctx.Err() != nil), err
+}
+
+// passes times all groups, pass by pass, until ctx ends.
+func (r *runner) passes(ctx context.Context, progress func(done, all int, what string)) error {
+	done, all := 0, r.settings.Passes*len(r.plan.groups)
+	for pass := range r.settings.Passes {
+		for i := range r.plan.groups {
 			if ctx.Err() != nil {
-				return r.report(began, true), nil
+				return nil
 			}
+			g := &r.plan.groups[i]
 			if progress != nil {
-				progress(done, all, p.groups[i].suite)
+				progress(done, all, g.suite)
 			}
-			if err := r.group(ctx, &p.groups[i], pass); err != nil {
-				return nil, err
+			if err := r.group(ctx, g, pass); err != nil {
+				return err
 			}
 			done++
 		}
@@ -52,7 +61,7 @@ func Run(ctx context.Context, s Settings, progress func(done, all int, what stri
 	if progress != nil {
 		progress(all, all, "")
 	}
-	return r.report(began, ctx.Err() != nil), nil
+	return nil
 }
 
 type runner struct {
@@ -60,6 +69,7 @@ type runner struct {
 	plan     *plan
 	start    time.Time
 	machine  Machine
+	free     func() float64 // bytes of memory that are available
 	slots    []*slot
 	rows     []*row
 	clocks   []float64 // before every group
@@ -83,6 +93,7 @@ type row struct {
 	repeat int // repetitions in a pass
 	work   *work
 	check  string
+	large  bool // does not fit into the memory, and is left out
 
 	samples []float64 // seconds of a call
 	peaks   []float64 // flop a second, measured beside it
@@ -103,18 +114,16 @@ func (r *runner) open() error {
 			if err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
-			r.slots = append(r.slots, &slot{e: e, tier: e.Tier(), threads: n})
+			r.slots = append(r.slots, &slot{e: e, tier: t, threads: n})
 		}
 	}
-	r.flush = 4 * max(cpuid.CPU.Cache.L2, 1<<20)
+	r.flush = 4 * max(r.plan.memory.l2, 1<<20)
 	for i := range r.plan.groups {
 		g := &r.plan.groups[i]
-		for _, s := range r.slots {
-			if (g.host || g.fastest) && s.tier != r.slots[0].tier || g.serial && s.threads != r.slots[0].threads || !g.wants(s.tier) {
-				continue
-			}
-			r.rows = append(r.rows, &row{g: g, s: s, flop: g.flop, bytes: g.bytes})
-		}
+		r.plan.rows(g, func(t engine.Tier, threads int) {
+			at := slices.IndexFunc(r.slots, func(s *slot) bool { return s.tier == t && s.threads == threads })
+			r.rows = append(r.rows, &row{g: g, s: r.slots[at], flop: g.flop, bytes: g.bytes})
+		})
 	}
 	return nil
 }
@@ -130,31 +139,71 @@ func (w *row) id() string {
 	return res.ID()
 }
 
-// group times the rows of a group, repetition by repetition in turn.
-func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
+// failed names the row in an error.
+func (w *row) failed(err error) error {
+	var mismatch *ErrMismatch
+	if errors.As(err, &mismatch) {
+		mismatch.Row = w.id()
+		return mismatch
+	}
+	return fmt.Errorf("bench: %s: %w", w.id(), err)
+}
+
+// group times the rows of a group: all in turn, or as many at a time as fit into the
+// memory.
+func (r *runner) group(ctx context.Context, g *group, pass int) error {
 	var rows []*row
 	for _, w := range r.rows {
-		if w.g == g {
+		if w.g == g && !w.large {
 			rows = append(rows, w)
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	fail := func(w *row, err error) error { return fmt.Errorf("bench: %s: %w", w.id(), err) }
 	open, err := g.open()
 	if err != nil {
-		return fail(rows[0], err)
+		return rows[0].failed(err)
 	}
+	for len(rows) > 0 {
+		n := r.fitting(g, len(rows))
+		if n == 0 {
+			for _, w := range rows {
+				w.large = true
+			}
+			return nil
+		}
+		if err := r.together(ctx, g, open, rows[:n], pass); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// mostMemory is the share of the available memory that rows may take.
+const mostMemory = 0.75
+
+// fitting returns how many of n rows of a group fit into the memory.
+func (r *runner) fitting(g *group, n int) int {
+	fit := func() int { return int(min(mostMemory*r.free()/max(g.footprint(), 1), float64(n))) }
+	if fit() < n {
+		for _, s := range r.slots {
+			s.e.ReleaseStreams() // kept from pass to pass: to get so much memory takes seconds
+		}
+		debug.FreeOSMemory() // what other rows have left
+	}
+	return max(fit(), 0)
+}
+
+// together times rows of a group, repetition by repetition in turn.
+func (r *runner) together(ctx context.Context, g *group, open opener, rows []*row, pass int) error {
 	defer func() {
 		for _, w := range rows {
 			if w.work != nil && w.work.close != nil {
 				w.work.close()
 			}
 			w.work = nil
-			if g.suite == "peak" || g.cold {
-				w.s.e.ReleaseStreams()
-			}
 		}
 		runtime.GC() // not while others are timed
 	}()
@@ -162,33 +211,56 @@ func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if w.work, err = open(w.s.e); err != nil {
-			return fail(w, err)
-		}
-		began := time.Now()
-		if err := w.work.op(); err != nil {
-			return fail(w, err)
-		}
-		took := time.Since(began).Seconds()
-		w.flop, w.bytes = max(w.flop, w.work.flop), max(w.bytes, w.work.bytes)
-		if pass == 0 {
-			if w.check, err = w.work.check(); err != nil {
-				return &ErrMismatch{w.id(), err.Error()}
-			}
-		}
-		if err := r.warm(ctx, w, took); err != nil {
-			return fail(w, err)
+		if err := r.prepare(ctx, w, open, pass); err != nil {
+			return w.failed(err)
 		}
 	}
 	runtime.GC()
-	most := 0
-	for _, w := range rows {
-		most = max(most, w.repeat)
-	}
 	r.clocks = append(r.clocks, Clock())
 	before, began := readUsage(), map[*row]int{}
 	for _, w := range rows {
 		began[w] = len(w.peaks)
+	}
+	err := r.inTurn(ctx, rows)
+	after := readUsage()
+	for _, w := range rows {
+		// One peak a pass: the clock changes slowly, but a peak may be interrupted.
+		if here := w.peaks[began[w]:]; len(here) > 0 {
+			m := median(here)
+			for i := range here {
+				here[i] = m
+			}
+		}
+		w.around.add(before, after)
+	}
+	return err
+}
+
+// prepare makes the work of a row, does it once, compares the result in the first pass,
+// and warms it up.
+func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (err error) {
+	if w.work, err = open(w.s.e); err != nil {
+		return err
+	}
+	began := now()
+	if err := w.work.op(); err != nil {
+		return err
+	}
+	took := (now() - began).Seconds()
+	w.flop, w.bytes = max(w.flop, w.work.flop), max(w.bytes, w.work.bytes)
+	if pass == 0 {
+		if w.check, err = w.work.check(); err != nil {
+			return err
+		}
+	}
+	return r.warm(ctx, w, took)
+}
+
+// inTurn makes the repetitions of a pass, until ctx ends.
+func (r *runner) inTurn(ctx context.Context, rows []*row) error {
+	most := 0
+	for _, w := range rows {
+		most = max(most, w.repeat)
 	}
 	for rep := range most {
 		for i := range rows {
@@ -203,26 +275,14 @@ func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
 			clock := clockOnce()
 			w.s.clocks = append(w.s.clocks, clock)
 			w.clocks = append(w.clocks, clock)
+			w.s.peaks = append(w.s.peaks, peak)
 			t, err := r.time(w, w.calls)
 			if err != nil {
-				return fail(w, err)
+				return w.failed(err)
 			}
-			t /= float64(w.calls)
-			w.s.peaks = append(w.s.peaks, peak)
-			w.samples = append(w.samples, t)
+			w.samples = append(w.samples, t/float64(w.calls))
 			w.peaks = append(w.peaks, peak)
 		}
-	}
-	after := readUsage()
-	for _, w := range rows {
-		// One peak a pass: the clock changes slowly, but a peak may be interrupted.
-		if here := w.peaks[began[w]:]; len(here) > 0 {
-			m := median(here)
-			for i := range here {
-				here[i] = m
-			}
-		}
-		w.around.add(before, after)
 	}
 	return nil
 }
@@ -230,27 +290,30 @@ func (r *runner) group(ctx context.Context, g *group, pass int) (err error) {
 const (
 	peakSeconds = 1e-3
 	steady      = 0.03 // change of two timings in turn below which a row counts as warm
-	longCall    = 0.5  // seconds a row may take in a pass beyond its fewest repetitions
+	mostTimings = 12   // to find that
+	warmCall    = 0.1  // seconds of a call from which on that call has warmed up its row
+	longRow     = 0.5  // seconds a row may take in a pass beyond its fewest repetitions
 	fewest      = 2    // repetitions in a pass
 )
 
 // warm calls the work until two timings agree, and finds how many calls make a repetition.
 // The call that took so many seconds already is enough for long work.
 func (r *runner) warm(ctx context.Context, w *row, seconds float64) error {
-	if seconds > longCall {
+	if seconds > warmCall {
 		w.ready(r, 1, seconds)
 		return nil
 	}
+	least := max(r.settings.Least, measurable().Seconds())
 	calls, last := 1, 0.0
-	for range 12 {
+	for range mostTimings {
 		t, err := r.time(w, calls)
 		if err != nil {
 			return err
 		}
 		switch {
-		case t < r.settings.Least && !(w.g.cold && calls >= 8):
-			// Up to twice as long as needed, so that the clock may rise later.
-			calls = max(calls+1, min(calls*16, int(1.1*float64(calls)*r.settings.Least/t)))
+		case t < least && !(w.g.cold && calls >= 8):
+			// A tenth more than needed, so that the clock may rise later.
+			calls = max(calls+1, int(float64(calls)*min(1.1*least/t, 16)))
 		case last > 0 && max(t/last, last/t) < 1+steady || ctx.Err() != nil:
 			w.ready(r, calls, t)
 			return nil
@@ -268,7 +331,7 @@ func (w *row) ready(r *runner, calls int, seconds float64) {
 		w.calls = calls
 		w.repeat = r.settings.Repetitions
 		if seconds > 0 {
-			w.repeat = min(w.repeat, max(fewest, int(longCall/seconds)))
+			w.repeat = min(w.repeat, max(fewest, int(longRow/seconds)))
 		}
 	}
 }
@@ -280,23 +343,23 @@ func (r *runner) time(w *row, calls int) (float64, error) {
 		var sum time.Duration
 		for range calls {
 			w.s.e.RunStream(engine.Read, r.flush, 1)
-			start := time.Now()
+			start := now()
 			for range times {
 				if err := w.work.op(); err != nil {
 					return 0, err
 				}
 			}
-			sum += time.Since(start)
+			sum += now() - start
 		}
 		return sum.Seconds(), nil
 	}
-	start := time.Now()
+	start := now()
 	for range calls * times {
 		if err := w.work.op(); err != nil {
 			return 0, err
 		}
 	}
-	return time.Since(start).Seconds(), nil
+	return (now() - start).Seconds(), nil
 }
 
 // Limits beyond which a figure is not to be trusted.
@@ -306,6 +369,9 @@ const (
 	mostSpread  = 0.05 // of the clock
 	widest      = 0.1  // of the median, to either side
 	restingLoad = 0.3  // processes a CPU before the run
+
+	// leastSamples are the fewest that give a 95% interval of the median.
+	leastSamples = 6
 )
 
 func (w *row) result() Result {
@@ -316,10 +382,7 @@ func (w *row) result() Result {
 		Check: w.check, Marks: []string{},
 	}
 	if g.host {
-		res.Tier = "go"
-	}
-	if res.Shape == "" {
-		res.Shape = "-"
+		res.Tier = hostTier
 	}
 	if len(w.samples) == 0 {
 		return res
@@ -330,20 +393,20 @@ func (w *row) result() Result {
 	t := res.SecondsMedian
 	res.GFlops, res.GBPerS, res.SamplesPerSecond = w.flop/t/1e9, w.bytes/t/1e9, g.items/t
 	if !g.host {
-		res.PercentPeak = 100 * w.flop / median(res.work())
+		res.PercentPeak = 100 * w.flop / median(res.atPeak())
 	}
 	return res
 }
 
-// finite is the interval of a summary. Fewer than six repetitions give none that is finite;
-// it is then from the least to the most.
+// finite is the interval of a summary. Fewer than leastSamples give none that is finite;
+// it is then from the least to the most, and the row is marked.
 func finite(s benchmath.Summary, samples []float64) [2]float64 {
 	return [2]float64{max(s.Lo, slices.Min(samples)), min(s.Hi, slices.Max(samples))}
 }
 
-// work returns the samples as flop that the FMA units would have done in their time: what
+// atPeak returns the samples as flop that the FMA units would have done in their time: what
 // is left of a change of the clock is little.
-func (r *Result) work() []float64 {
+func (r *Result) atPeak() []float64 {
 	s := make([]float64, len(r.Samples))
 	for i, t := range r.Samples {
 		s[i] = t * r.Peaks[i]
@@ -364,10 +427,14 @@ func outliers(x []float64) int {
 	return n
 }
 
-func (r *runner) report(began usage, partial bool) *Report {
+// report says what was measured, and err, if any, that ended the run.
+func (r *runner) report(began usage, err error, partial bool) *Report {
 	rep := &Report{
-		Format: Format, Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
+		Format: Format, Version: Version(), Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
 		Warnings: []string{}, Peak: []Peaks{}, Bandwidth: []Bandwidth{}, Results: []Result{},
+	}
+	if err != nil {
+		rep.Error = err.Error()
 	}
 	if len(r.clocks) > 0 {
 		rep.Clock = Clocks{median(r.clocks), slices.Min(r.clocks), slices.Max(r.clocks)}
@@ -380,7 +447,9 @@ func (r *runner) report(began usage, partial bool) *Report {
 		if per := flopACycle(p.Tier); per > 0 {
 			var shares []float64
 			for i, peak := range s.peaks {
-				shares = append(shares, peak/(s.clocks[i]*per*float64(s.threads)))
+				if s.clocks[i] > 0 { // threads beyond the cores share their FMA units
+					shares = append(shares, peak/(s.clocks[i]*per*float64(min(s.threads, r.plan.memory.cores))))
+				}
 			}
 			p.PercentClock = 100 * median(shares)
 		}
@@ -393,8 +462,8 @@ func (r *runner) report(began usage, partial bool) *Report {
 		}
 		res := w.result()
 		res.mark(w)
-		rep.bandwidth(&res)
-		rep.bound(&res, w)
+		rep.bandwidth(&res, w.g, r.plan.memory)
+		rep.bound(&res, w.g, r.plan.memory)
 		if len(res.Marks) > 0 {
 			marked++
 		}
@@ -413,39 +482,44 @@ func (res *Result) mark(w *row) {
 	if others > mostOthers {
 		res.Marks = append(res.Marks, fmt.Sprintf("other processes used %.0f%% of a core", 100*others))
 	}
-	if c, hz := median(w.clocks), median(w.s.clocks); max(c/hz, hz/c) > 1+mostSpread {
+	if c, hz := median(w.clocks), median(w.s.clocks); c > 0 && hz > 0 && max(c/hz, hz/c) > 1+mostSpread {
 		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz after the peak, in the run %.2f", c/1e9, hz/1e9))
 	}
-	if wide := max(res.SecondsCI[1]-res.SecondsMedian, res.SecondsMedian-res.SecondsCI[0]) / res.SecondsMedian; wide > widest {
+	if wide := Width(res.SecondsMedian, res.SecondsCI); wide > widest {
 		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
+	}
+	if n := res.Repetitions; n < leastSamples {
+		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d of the %d times that an interval needs: it is from the least to the most", n, leastSamples))
 	}
 }
 
-// bandwidth puts a row of suite peak into the table of streams.
-func (r *Report) bandwidth(res *Result) {
-	if res.Suite != "peak" || res.Name == "fma" {
+// bandwidth puts a row that measures a level of the memory into the table of streams.
+func (r *Report) bandwidth(res *Result, g *group, h hierarchy) {
+	if g.level == "" {
 		return
 	}
-	var op, name string
-	fmt.Sscan(res.Name, &op, &name)
 	at := slices.IndexFunc(r.Bandwidth, func(b Bandwidth) bool {
-		return b.Level == name && b.Tier == res.Tier && b.Threads == res.Threads
+		return b.Level == g.level && b.Tier == res.Tier && b.Threads == res.Threads
 	})
 	if at < 0 {
 		at = len(r.Bandwidth)
-		r.Bandwidth = append(r.Bandwidth, Bandwidth{Level: name, Bytes: res.Params["bytes"], Tier: res.Tier, Threads: res.Threads})
+		bytes := h.array(g.level, res.Threads)
+		if shared(g.level) {
+			bytes *= res.Threads
+		}
+		r.Bandwidth = append(r.Bandwidth, Bandwidth{Level: g.level, Bytes: bytes, Tier: res.Tier, Threads: res.Threads})
 	}
 	b := &r.Bandwidth[at]
-	switch op {
-	case engine.Read.String():
+	switch g.stream {
+	case engine.Read:
 		b.Read = res.GBPerS
-	case engine.Write.String():
+	case engine.Write:
 		b.Write = res.GBPerS
-	default:
+	case engine.Triad:
 		b.Triad = res.GBPerS
 	}
 	for i := range r.Peak {
-		if p := &r.Peak[i]; name == "memory" && p.Threads == b.Threads { // of all tiers
+		if p := &r.Peak[i]; g.level == "memory" && p.Threads == b.Threads { // of all tiers
 			p.StreamGB = b.Triad
 		}
 	}
@@ -453,8 +527,8 @@ func (r *Report) bandwidth(res *Result) {
 
 // bound compares a row with the roofline (Williams, Waterman and Patterson, 2009): the
 // peak, or what reads from the level that holds operands and results allow.
-func (r *Report) bound(res *Result, w *row) {
-	if res.Suite == "peak" || w.g.host || res.Bytes == 0 && res.Flop == 0 {
+func (r *Report) bound(res *Result, g *group, h hierarchy) {
+	if res.Suite == "peak" || g.host || res.Bytes == 0 && res.Flop == 0 {
 		return
 	}
 	perSecond := 0.0 // calls that the bound allows
@@ -463,7 +537,7 @@ func (r *Report) bound(res *Result, w *row) {
 			perSecond, res.Bound = p.GFlops*1e9/res.Flop, "peak"
 		}
 	}
-	if l := r.holds(res, w.g.cold); l != nil && res.Bytes > 0 {
+	if l := r.holds(res, g.cold, h); l != nil && res.Bytes > 0 {
 		if v := l.Read * 1e9 / res.Bytes; perSecond == 0 || v < perSecond {
 			perSecond, res.Bound = v, l.Level
 		}
@@ -475,20 +549,16 @@ func (r *Report) bound(res *Result, w *row) {
 
 // holds returns the nearest level whose caches, of all threads of the row, hold what it
 // touches; cold work finds nothing in the core's own caches.
-func (r *Report) holds(res *Result, cold bool) *Bandwidth {
+func (r *Report) holds(res *Result, cold bool, h hierarchy) *Bandwidth {
 	var last *Bandwidth
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		own := b.Level == "L1" || b.Level == "L2"
+		own := !shared(b.Level)
 		if b.Threads != res.Threads || own && b.Tier != res.Tier {
 			continue
 		}
 		last = b
-		size := float64(2 * b.Bytes * b.Threads) // the arrays took half of each core's own cache
-		if !own {
-			size = float64(cpuid.CPU.Cache.L3)
-		}
-		if res.Bytes <= size && !(own && cold) {
+		if res.Bytes <= float64(h.capacity(b.Level, b.Threads)) && !(own && cold) {
 			return b
 		}
 	}
@@ -511,13 +581,18 @@ func (r *Report) warn(run *runner, began usage, marked int) {
 	}
 	for _, s := range run.slots {
 		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
-			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; hi/lo > 1+mostSpread {
-				warn("the clock of %v on %d threads changed during the run, between %.2f and %.2f GHz", s.tier, s.threads, lo/1e9, hi/1e9)
+			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; lo > 0 && hi/lo > 1+mostSpread {
+				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier, countThreads(s.threads), lo/1e9, hi/1e9)
 			}
 		}
 	}
 	if r.Settings.Slow > 1 {
 		warn("every call did its work %d times, on purpose", r.Settings.Slow)
+	}
+	for _, w := range run.rows {
+		if w.large {
+			warn("%s was left out: it needs %s, and %s are available", w.id(), bytesText(int(w.g.footprint())), bytesText(int(run.free())))
+		}
 	}
 	if marked > 0 {
 		warn("%d of %d rows are marked as not to be trusted", marked, len(r.Results))

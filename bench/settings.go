@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -22,14 +23,36 @@ type Settings struct {
 	Repetitions int     `json:"repetitions"`   // of a row in a pass
 	Least       float64 `json:"least_seconds"` // of a repetition
 	Pinned      bool    `json:"pinned"`
-	Slow        int     `json:"slow,omitempty"` // how often each piece of work is done in the place of once
+	Memory      int     `json:"memory,omitempty"` // bytes that streams may take at a time; 0: a quarter of what is available
+	Slow        int     `json:"slow,omitempty"`   // how often each piece of work is done in the place of once
 }
+
+// defaults of every extent. Four passes give even the rows that take longest, which are
+// repeated twice in each (fewest), 8 samples: the rank test of two runs with fewer than 7
+// each can never reach Significance, however far apart they are.
+var defaults = [...]struct {
+	passes, repetitions int
+	least               float64
+}{Quick: {4, 5, 4e-3}, Usual: {4, 5, 8e-3}, Full: {4, 6, 10e-3}}
 
 // plan is what Settings ask for.
 type plan struct {
 	groups  []group
 	tiers   []engine.Tier
 	threads []int
+	memory  hierarchy
+}
+
+// rows calls f with every tier and number of threads on which a group is timed.
+func (p *plan) rows(g *group, f func(t engine.Tier, threads int)) {
+	for i, t := range p.tiers {
+		for j, n := range p.threads {
+			if (g.host || g.fastest) && i > 0 || g.serial && j > 0 || !g.wants(t) || g.level != "" && p.memory.array(g.level, n) == 0 {
+				continue
+			}
+			f(t, n)
+		}
+	}
 }
 
 // Check says what is wrong with the settings, by the name of the setting.
@@ -40,24 +63,14 @@ func (s Settings) Check() error {
 
 // resolve fills in what is not set, and says what is wrong.
 func (s *Settings) resolve() (*plan, error) {
-	x := slices.Index([]string{"quick", "usual", "full"}, s.Extent)
-	if x < 0 {
-		return nil, fmt.Errorf("extent %q, expected quick, usual or full", s.Extent)
+	x := Quick
+	for x.String() != s.Extent {
+		if x++; x > Full {
+			return nil, fmt.Errorf("extent %q, expected quick, usual or full", s.Extent)
+		}
 	}
-	// Six repetitions are the fewest that give a 95% interval of the median.
-	defaults := []struct {
-		passes, repetitions int
-		least               float64
-	}{{4, 5, 4e-3}, {3, 7, 8e-3}, {4, 6, 10e-3}}[x]
-	if s.Passes == 0 {
-		s.Passes = defaults.passes
-	}
-	if s.Repetitions == 0 {
-		s.Repetitions = defaults.repetitions
-	}
-	if s.Least == 0 {
-		s.Least = defaults.least
-	}
+	d := defaults[x]
+	s.Passes, s.Repetitions, s.Least = cmp.Or(s.Passes, d.passes), cmp.Or(s.Repetitions, d.repetitions), cmp.Or(s.Least, d.least)
 	filter, err := regexp.Compile(s.Filter)
 	if err != nil {
 		return nil, fmt.Errorf("filter %q: %w", s.Filter, err)
@@ -70,45 +83,65 @@ func (s *Settings) resolve() (*plan, error) {
 	if len(s.Suites) == 0 {
 		s.Suites = Suites()
 	}
-	p := &plan{}
-	for _, name := range s.Tiers {
-		t, err := engine.ParseTier(name)
-		if err != nil {
-			return nil, fmt.Errorf("tier: %w", err)
-		}
-		p.tiers = append(p.tiers, t)
-	}
-	if len(p.tiers) == 0 {
-		p.tiers = engine.Available()
-		if Extent(x) == Quick {
-			p.tiers = p.tiers[:1]
-		}
+	m := ReadMachine()
+	p := &plan{memory: m.hierarchy(s.Memory)}
+	if p.tiers, err = s.tiers(x); err != nil {
+		return nil, err
 	}
 	s.Tiers = nil
 	for _, t := range p.tiers {
 		s.Tiers = append(s.Tiers, t.String())
 	}
 	if len(s.Threads) == 0 {
-		s.Threads = []int{1}
-		if n := runtime.GOMAXPROCS(0); n > 1 {
-			if Extent(x) == Full && n > 3 {
-				s.Threads = append(s.Threads, 2)
-			}
-			s.Threads = append(s.Threads, n)
-		}
+		s.Threads = threads(x, runtime.GOMAXPROCS(0))
 	}
 	p.threads = s.Threads
-	matched := 0
-	for _, g := range append(peakSuite(), groups(Extent(x))...) {
-		if g.suite == "peak" || slices.Contains(s.Suites, g.suite) && filter.MatchString(g.id()) {
+	asked := 0 // rows
+	for _, g := range append(peakSuite(p.memory), groups(x)...) {
+		matches := slices.Contains(s.Suites, g.suite) && filter.MatchString(g.id())
+		if matches {
+			p.rows(&g, func(engine.Tier, int) { asked++ })
+		}
+		if matches || g.suite == "peak" {
 			p.groups = append(p.groups, g)
-			if filter.MatchString(g.id()) {
-				matched++
-			}
 		}
 	}
-	if matched == 0 {
-		return nil, fmt.Errorf("filter %q: no row of the suites %s matches", s.Filter, strings.Join(s.Suites, ", "))
+	if asked == 0 {
+		return nil, fmt.Errorf("filter %q: no row of the suites %s matches on tier %s", s.Filter, strings.Join(s.Suites, ", "), strings.Join(s.Tiers, ", "))
 	}
 	return p, nil
+}
+
+// tiers returns those that the settings name, or those of an extent.
+func (s *Settings) tiers(x Extent) ([]engine.Tier, error) {
+	available := engine.Available()
+	if len(s.Tiers) == 0 && x == Quick {
+		return available[:1], nil
+	}
+	if len(s.Tiers) == 0 {
+		return available, nil
+	}
+	var tiers []engine.Tier
+	for _, name := range s.Tiers {
+		t, err := engine.ParseTier(name)
+		if err != nil {
+			return nil, fmt.Errorf("tier: %w", err)
+		}
+		if t == engine.Auto {
+			t = available[0]
+		}
+		tiers = append(tiers, t)
+	}
+	return tiers, nil
+}
+
+// threads returns the numbers of threads of an extent where the process may use so many.
+func threads(x Extent, all int) []int {
+	switch {
+	case all == 1:
+		return []int{1}
+	case x == Full && all > 3:
+		return []int{1, 2, all}
+	}
+	return []int{1, all}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,7 @@ type Extent int
 const (
 	Quick Extent = iota // under a minute
 	Usual               // some minutes
-	Full                // every suite, tier and number of threads
+	Full                // all sweeps, and two threads beside one and all
 )
 
 func (x Extent) String() string { return [...]string{"quick", "usual", "full"}[x] }
@@ -32,22 +33,29 @@ type group struct {
 
 	flop, bytes, items float64
 	cost               float64 // in flop, of work whose flop are not counted
+	memory             float64 // bytes that each row holds while it is open; 0: about what it moves
 	host               bool    // no kernels take part: the tier is "go"
 	fastest            bool    // on the fastest tier only
 	serial             bool    // on one thread only
 	cold               bool    // the core's own caches are emptied before every call
+	level              string  // of the memory that stream measures
+	stream             engine.Stream
 
 	// open makes what all engines share: inputs, and results of the reference. What it
 	// returns prepares the work for an engine, and compares a result with the reference.
 	open func() (func(e *engine.Engine) (*work, error), error)
 }
 
+// hostTier stands in the place of a tier where no kernels take part.
+const hostTier = "go"
+
 // work is a group on one engine.
 type work struct {
 	op func() error
-	// What a call does, where that depends on the engine.
+	// What a call does, where that depends on the engine; op may set it.
 	flop, bytes float64
-	// check compares the result of op with the reference. It says what was compared.
+	// check compares the result of op with the reference. It says what was compared. A
+	// difference is an *ErrMismatch.
 	check func() (string, error)
 	close func()
 }
@@ -76,6 +84,9 @@ func (g *group) shape() string {
 		}
 		fmt.Fprintf(&b, "%s=%d", p.name, p.value)
 	}
+	if len(g.params) == 0 {
+		return "-"
+	}
 	return b.String()
 }
 
@@ -90,6 +101,10 @@ func (g *group) paramMap() map[string]int {
 // maxGenericFlop bounds what pure Go is asked to do: at one or two GFLOP/s more would take
 // seconds a call.
 const maxGenericFlop = 1e9
+
+// footprint is about how many bytes a row holds while it is open: operands, results, and
+// operands packed by its engine.
+func (g *group) footprint() float64 { return cmp.Or(g.memory, 3*g.bytes) }
 
 // wants says whether the group is timed on a tier.
 func (g *group) wants(t engine.Tier) bool {
@@ -113,3 +128,8 @@ func groups(x Extent) []group {
 type ErrMismatch struct{ Row, Reason string }
 
 func (e *ErrMismatch) Error() string { return fmt.Sprintf("%s: %s", e.Row, e.Reason) }
+
+// differs is the *ErrMismatch of a row that its runner names.
+func differs(format string, args ...any) error {
+	return &ErrMismatch{Reason: fmt.Sprintf(format, args...)}
+}

@@ -4,10 +4,13 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -17,6 +20,7 @@ import (
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
 )
 
 // digits opens a few of the built-in digits.
@@ -41,8 +45,8 @@ func kmeansSuite() []group {
 				for i := range n { // clusters, far apart
 					x.Data[i*d+i%min(k, d)] += 8
 				}
-				var r *dpn.KMeansResult
 				return func(e *engine.Engine) (*work, error) {
+					var r *dpn.KMeansResult
 					return &work{
 						op: func() (err error) {
 							r, err = dpn.KMeans(context.Background(), e, x, k, 1)
@@ -59,13 +63,13 @@ func kmeansSuite() []group {
 
 // checkCentres checks that rows belong to their nearest centre in float64.
 func checkCentres(x engine.Matrix, r *dpn.KMeansResult) (string, error) {
-	at := samples(64, x.Rows)
+	at := samples(0, 64, x.Rows)
 	for _, i := range at {
 		row := reference.Vector(x.Row(i))
 		own, bound := reference.SquaredDistance(row, reference.Vector(r.Centres.Row(int(r.Assignment[i]))))
 		for c := range r.Centres.Rows {
 			if other, b := reference.SquaredDistance(row, reference.Vector(r.Centres.Row(c))); own-bound > other+b {
-				return "", fmt.Errorf("row %d belongs to centre %d at a squared distance of %v, centre %d is at %v", i, r.Assignment[i], own, c, other)
+				return "", differs("row %d belongs to centre %d at a squared distance of %v, centre %d is at %v", i, r.Assignment[i], own, c, other)
 			}
 		}
 	}
@@ -92,12 +96,13 @@ func separationSuite() []group {
 					set.X[i*d+i%classes] += 2
 				}
 				return func(e *engine.Engine) (*work, error) {
+					var f separation.Fuzziness
 					return &work{
-						op: func() error {
-							_, err := separation.MeasureFuzziness(set, e.Threads())
+						op: func() (err error) {
+							f, err = separation.MeasureFuzziness(set, e.Threads())
 							return err
 						},
-						check: func() (string, error) { return checkFuzziness(d, classes, e.Threads()) },
+						check: func() (string, error) { return checkFuzziness(f, set, classes) },
 					}, nil
 				}, nil
 			},
@@ -106,30 +111,48 @@ func separationSuite() []group {
 	return all
 }
 
-// checkFuzziness measures D of points whose D is known: means a e_k, and around each mean
-// the points +-b e_j for all j. SSw = b^2/d I, and SSb has K-1 eigenvalues a^2/K.
-func checkFuzziness(d, classes, threads int) (string, error) {
-	const a, b = 2, 1
-	s := separation.Set{Dim: d}
-	for k := range classes {
-		for j := range d {
-			for _, sign := range []float32{1, -1} {
-				row := make([]float32, d)
-				row[k] = a
-				row[j] += sign * b
-				s.X, s.Labels = append(s.X, row...), append(s.Labels, byte(k))
-			}
+// checkFuzziness computes D = Tr(SSw SSb^+) another way than package separation. The
+// weighted deviations of the class means have the singular values s_j and directions u_j,
+// and SSb^+ = sum_j u_j u_j^T / s_j^2, so D = sum_j mean((x - m_class) u_j)^2 / s_j^2.
+func checkFuzziness(f separation.Fuzziness, set separation.Set, classes int) (string, error) {
+	n, d := len(set.Labels), set.Dim
+	means, all, count := mat.NewDense(d, classes, nil), make([]float64, d), make([]float64, classes)
+	for i, y := range set.Labels {
+		count[y]++
+		for j, v := range set.X[i*d : (i+1)*d] {
+			means.Set(j, int(y), means.At(j, int(y))+float64(v))
+			all[j] += float64(v) / float64(n)
 		}
 	}
-	f, err := separation.MeasureFuzziness(s, threads)
-	if err != nil {
-		return "", err
+	deviations := mat.NewDense(d, classes, nil)
+	for y := range classes {
+		for j := range d {
+			means.Set(j, y, means.At(j, y)/count[y])
+			deviations.Set(j, y, math.Sqrt(count[y]/float64(n))*(means.At(j, y)-all[j]))
+		}
 	}
-	want := b * b / float64(d) * float64(classes-1) * float64(classes) / (a * a)
+	var svd mat.SVD
+	if !svd.Factorize(deviations, mat.SVDThin) {
+		return "", errors.New("the singular values of the class means were not found")
+	}
+	var u mat.Dense
+	svd.UTo(&u)
+	var want float64
+	for j, s := range svd.Values(nil)[:classes-1] { // the deviations add up to zero
+		var sum float64
+		for i, y := range set.Labels {
+			along := 0.0
+			for c, v := range set.X[i*d : (i+1)*d] {
+				along += (float64(v) - means.At(c, int(y))) * u.At(c, j)
+			}
+			sum += along * along
+		}
+		want += sum / float64(n) / (s * s)
+	}
 	if got := float64(f.D); !(math.Abs(got-want) <= 1e-9*want) {
-		return "", fmt.Errorf("D is %v, the closed form %v", got, want)
+		return "", differs("D is %v, by singular values %v", got, want)
 	}
-	return "D of points with a known D", nil
+	return "D within 1e-9 of that by singular values", nil
 }
 
 // --- train
@@ -149,7 +172,7 @@ func trainSuite() []group {
 	}
 	deep, _ := dpn.Preset("compact")
 	deep.Components, deep.Steps = 20, 30
-	return append(all, trainGroup(Quick, "compact", deep))
+	return append(all, trainGroup(Quick, "compact deep", deep))
 }
 
 // trainGroup is an update of all parameters that learn.
@@ -160,8 +183,10 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	}
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
 	flop := 2 * k * fd * fd * batch * n
+	memory := 4 * 2 * k * fd * fd // A_i and P_i
 	if c.Gradient == "exact" {
 		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
+		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*k*fd*fd // A_i and its moments
 	}
 	switch c.Form {
 	case dpn.FormLowRank:
@@ -178,22 +203,18 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	}
 	return group{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		flop: flop, items: batch,
+		flop: flop, items: batch, memory: memory,
 		open: func() (opener, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
 				return nil, err
 			}
 			return func(e *engine.Engine) (*work, error) {
-				fresh := func() (*dpn.Model, error) {
-					m, err := dpn.New(c, data)
-					if err == nil {
-						_, err = m.Init(context.Background(), e, data.Train)
-					}
-					return m, err
-				}
-				m, err := fresh()
+				m, err := dpn.New(c, data)
 				if err != nil {
+					return nil, err
+				}
+				if _, err = m.Init(context.Background(), e, data.Train); err != nil {
 					return nil, err
 				}
 				t := dpn.NewTrainer(m, e)
@@ -201,37 +222,69 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 				for i := range at {
 					at[i] = int32(i)
 				}
+				loss := math.NaN()
 				return &work{
-					op: func() error {
-						_, err := t.Update(data.Train, at, 1)
+					// A rate of 0 is the same work, and every call starts from the same parameters.
+					op: func() (err error) {
+						loss, err = t.Update(data.Train, at, 0)
 						return err
 					},
-					check: func() (string, error) {
-						m, err := fresh()
-						if err != nil {
-							return "", err
-						}
-						return checkLogits(m, e, data.Train.Slice(0, 2))
-					},
+					check: func() (string, error) { return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss) },
 				}, nil
 			}, nil
 		},
 	}
 }
 
-// checkLogits compares the outputs of a fresh network with float64. Its log weights are
-// still 0.
-func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error) {
-	f, err := m.Features(context.Background(), e, s)
+// checkedPictures is how many pictures the float64 reference follows uphill.
+const checkedPictures = 2
+
+// checkUpdate compares the forward half of an update with float64: x_n of some pictures,
+// and from x_n of the whole minibatch its loss. The backward half is that of suite
+// backward; tests of package dpn hold whole updates against float64.
+func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float64) (string, error) {
+	f, err := m.Features(context.Background(), e, batch.Slice(0, checkedPictures))
 	if err != nil {
 		return "", err
 	}
-	x, err := m.Denoised(context.Background(), e, s)
+	x, err := m.Denoised(context.Background(), e, batch)
 	if err != nil {
 		return "", err
 	}
+	if err := checkAscent(m, f, x); err != nil {
+		return "", err
+	}
+	var weight, bias []float64
+	for _, p := range m.Params() {
+		switch p.Name {
+		case "classifier.weight":
+			weight = reference.Vector(p.Data)
+		case "classifier.bias":
+			bias = reference.Vector(p.Data)
+		}
+	}
+	want := 0.0
+	for b := range x.Rows {
+		logits := slices.Clone(bias)
+		for c := range logits {
+			for j, v := range x.Row(b) {
+				logits[c] += weight[c*x.Cols+j] * float64(v)
+			}
+		}
+		l, _ := reference.SoftmaxCrossEntropy(logits, int(batch.Labels[b]))
+		want += l.V[0] / float64(x.Rows)
+	}
+	if !(math.Abs(loss-want) <= 1e-5*want) {
+		return "", differs("the loss is %v, in float64 %v", loss, want)
+	}
+	return fmt.Sprintf("x_n of %d pictures within 1e-4 of float64, from it the loss of the minibatch within 1e-5; gradients by suite backward and the tests", f.Rows), nil
+}
+
+// checkAscent compares the first rows of x_n with the ascent of features f in float64. The
+// log weights are still 0.
+func checkAscent(m *dpn.Model, f, x engine.Matrix) error {
 	want := ascendInFull(m.Potential(), reference.FromFloat32(f.Data, f.Rows, f.Cols, f.RS, 1), m.Config.Steps)
-	for i := range x.Rows {
+	for i := range f.Rows {
 		var apart, size float64
 		for j := range x.Cols {
 			w := want.Data[i*want.Stride+j]
@@ -239,10 +292,10 @@ func checkLogits(m *dpn.Model, e *engine.Engine, s *dataset.Set) (string, error)
 		}
 		// The ascent contracts towards a centre, so rounding errors do not grow.
 		if !(apart <= 1e-8*size) {
-			return "", fmt.Errorf("x_n of picture %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i, math.Sqrt(apart/size))
+			return differs("x_n of picture %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i, math.Sqrt(apart/size))
 		}
 	}
-	return fmt.Sprintf("x_n of %d pictures before the first update within 1e-4 of float64", x.Rows), nil
+	return nil
 }
 
 // ascendInFull takes the rows of x uphill in float64, a component after the other, because
@@ -287,29 +340,43 @@ func loadSuite() []group {
 		for _, preset := range []string{"compact", "paper"} {
 			c, err := dpn.Preset(preset)
 			if err != nil {
-				panic(err)
+				panic(err) // a name from the list
 			}
 			x := Usual
 			if preset == "compact" {
 				x = Quick
 			}
-			// The size is that of the float32 numbers.
-			g := group{suite: "load", name: "checkpoint " + name, extent: x, host: true, serial: true, open: func() (opener, error) { return openCheckpoint(c, name) }}
-			data, err := digits(10, 10)
-			if err != nil {
-				panic(err) // built in
-			}
-			m, err := dpn.New(c, data)
-			if err != nil {
-				panic(err) // a preset
-			}
-			g.bytes = 4 * float64(m.Parameters())
-			g.params = params("parameters", m.Parameters())
-			all = append(all, g)
+			n := presetParameters()[preset]
+			all = append(all, group{
+				suite: "load", name: "checkpoint " + name, extent: x, params: params("parameters", n),
+				bytes: 4 * float64(n), // the float32 numbers
+				host:  true, serial: true, open: func() (opener, error) { return openCheckpoint(c, name) },
+			})
 		}
 	}
 	return all
 }
+
+// presetParameters counts the parameters of every preset, once: it takes making the models.
+var presetParameters = sync.OnceValue(func() map[string]int {
+	data, err := digits(10, 10)
+	if err != nil {
+		panic(err) // built in
+	}
+	count := map[string]int{}
+	for _, name := range dpn.Presets() {
+		c, err := dpn.Preset(name)
+		if err != nil {
+			panic(err) // a name from the list
+		}
+		m, err := dpn.New(c, data)
+		if err != nil {
+			panic(err) // a preset
+		}
+		count[name] = m.Parameters()
+	}
+	return count
+})
 
 // openIDX writes compressed IDX files of built-in digits and reads them.
 func openIDX(n int) (opener, error) {
@@ -340,11 +407,11 @@ func openIDX(n int) (opener, error) {
 			},
 			check: func() (string, error) {
 				if got.Train.Len() != n {
-					return "", fmt.Errorf("%d pictures, wrote %d", got.Train.Len(), n)
+					return "", differs("%d pictures, wrote %d", got.Train.Len(), n)
 				}
 				for i := range n {
 					if string(got.Train.Image(i)) != string(data.Train.Image(i)) || got.Train.Labels[i] != data.Train.Labels[i] {
-						return "", fmt.Errorf("picture %d differs from what was written", i)
+						return "", differs("picture %d differs from what was written", i)
 					}
 				}
 				return "the same pictures and labels", nil
@@ -405,21 +472,24 @@ func openCheckpoint(c dpn.Config, name string) (opener, error) {
 			return nil, err
 		}
 		path := filepath.Join(dir, dpn.ModelFile)
+		var back *dpn.Model
+		load := func() (err error) { back, err = dpn.Load(path); return err }
 		w := &work{close: func() { os.RemoveAll(dir) }, op: func() error { return m.Save(path) }}
 		if name == "read" {
 			if err := m.Save(path); err != nil {
 				w.close()
 				return nil, err
 			}
-			w.op = func() error { _, err := dpn.Load(path); return err }
+			w.op = load
 		}
 		w.check = func() (string, error) {
-			back, err := dpn.Load(path)
-			if err != nil {
-				return "", err
+			if name == "write" {
+				if err := load(); err != nil {
+					return "", err
+				}
 			}
 			if back.WeightsSHA256() != m.WeightsSHA256() {
-				return "", fmt.Errorf("the weights that were read are not those that were written")
+				return "", differs("the weights that were read are not those that were written")
 			}
 			return "the same weights back", nil
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
@@ -17,14 +18,24 @@ type opener = func(e *engine.Engine) (*work, error)
 // within compares a float32 with a number of the reference and its bound.
 func within(what string, got float32, want, bound float64) error {
 	if !(math.Abs(float64(got)-want) <= bound) {
-		return fmt.Errorf("%s is %v, the reference has %v within %.3g", what, got, want, bound)
+		return differs("%s is %v, the reference has %v within %.3g", what, got, want, bound)
 	}
 	return nil
 }
 
-// samples returns n indices below most, the ends among them.
-func samples(n, most int) []int {
-	r := engine.NewRand(5, 0)
+// spoil fills results with NaN, so that those of another row do not pass for this one's.
+func spoil(results ...[]float32) {
+	for _, x := range results {
+		for i := range x {
+			x[i] = float32(math.NaN())
+		}
+	}
+}
+
+// samples returns n indices below most, the ends among them, the same for the same stream
+// of random numbers.
+func samples(stream uint64, n, most int) []int {
+	r := engine.NewRand(5, stream)
 	at := []int{0, most - 1}
 	for len(at) < n {
 		at = append(at, r.Intn(most))
@@ -92,16 +103,16 @@ func gemm(x Extent, form string, m, k, n int) group {
 		a := operand(1, m, k, form == "plain tn" || form == "plain tt")
 		b := operand(2, k, n, form == "plain nt" || form == "plain tt")
 		c := engine.NewMatrix(m, n)
-		rows, cols := samples(32, m), samples(32, n)
-		want, bound := make([]float64, len(rows)), make([]float64, len(rows))
-		row, col := make([]float64, k), make([]float64, k)
-		for s := range rows {
+		rows, cols := samples(0, 32, m), samples(1, 32, n)
+		want := func(s int) (dot, bound float64) {
+			row, col := make([]float64, k), make([]float64, k)
 			for p := range k {
 				row[p], col[p] = float64(a.At(rows[s], p)), float64(b.At(p, cols[s]))
 			}
-			want[s], bound[s] = reference.Dot(row, col)
+			return reference.Dot(row, col)
 		}
 		return func(e *engine.Engine) (*work, error) {
+			spoil(c.Data)
 			op := func() error { e.MatMul(c, a, b, false); return nil }
 			if form == "packed" || form == "packed cold" {
 				p := e.Pack(nil, b)
@@ -109,7 +120,8 @@ func gemm(x Extent, form string, m, k, n int) group {
 			}
 			return &work{op: op, check: func() (string, error) {
 				for s := range rows {
-					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), want[s], bound[s]); err != nil {
+					dot, bound := want(s)
+					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), dot, bound); err != nil {
 						return "", err
 					}
 				}
@@ -184,20 +196,23 @@ func quadSuite() []group {
 		if k > 20 || batch != 128 {
 			x = Full
 		}
-		flop, bytes := ascentCosts(d, k, 1, batch)
+		flop, _ := ascentCosts(d, k, 1, batch)
+		bytes := 4 * (float64(k*d*d) + float64(batch*d) + float64(batch) + float64(k*batch)) // P_i and x, phi and r
 		all = append(all, group{
 			suite: "quad", name: "potential", extent: x, params: params("d", d, "k", k, "batch", batch),
 			flop: flop, bytes: bytes, items: float64(batch),
 			open: func() (opener, error) {
 				l := newLandscape(k, d)
 				pts := normal(3, batch, d)
-				ev := l.oracle().At(reference.Vector(pts.Row(0)))
+				first := sync.OnceValue(func() *reference.Evaluation { return l.oracle().At(reference.Vector(pts.Row(0))) })
 				phi, r := make([]float32, batch), engine.NewMatrix(k, batch)
 				return func(e *engine.Engine) (*work, error) {
+					spoil(phi, r.Data)
 					m := l.mixture(e)
 					return &work{
 						op: func() error { e.Potential(m, pts, phi, r); return nil },
 						check: func() (string, error) {
+							ev := first()
 							if err := within("phi of row 0", phi[0], ev.Phi.V[0], ev.Phi.E[0]); err != nil {
 								return "", err
 							}
@@ -266,8 +281,9 @@ func ascent(x Extent, name string, s [4]int) group {
 		open: func() (opener, error) {
 			l := newLandscape(k, d)
 			first, pts := normal(3, batch, d), engine.NewMatrix(batch, d)
-			oracle := l.oracle()
+			oracle := sync.OnceValue(l.oracle)
 			return func(e *engine.Engine) (*work, error) {
+				spoil(pts.Data)
 				m := l.mixture(e)
 				return &work{
 					op: func() error {
@@ -281,7 +297,7 @@ func ascent(x Extent, name string, s [4]int) group {
 						var tr engine.Trajectory
 						e.Ascend(m, l.alpha, n, alone, &tr, false)
 						for _, t := range ends(n) {
-							step := oracle.Step(reference.Vector(tr.XAt(t).Row(0)))
+							step := oracle().Step(reference.Vector(tr.XAt(t).Row(0)))
 							for j, got := range tr.XAt(t + 1).Row(0) {
 								if err := within(fmt.Sprintf("x_%d of row 0, feature %d", t+1, j), got, step.V[j], step.E[j]); err != nil {
 									return "", err
@@ -310,7 +326,7 @@ func ends(n int) []int {
 func sameBits(what string, a, b []float32) error {
 	for i := range a {
 		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-			return fmt.Errorf("%s: element %d is %v and %v, expected the same bits", what, i, a[i], b[i])
+			return differs("%s: element %d is %v and %v, expected the same bits", what, i, a[i], b[i])
 		}
 	}
 	return nil
@@ -335,11 +351,20 @@ func backwardSuite() []group {
 		fd, fk := float64(d), float64(k)
 		all = append(all, group{
 			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch", batch),
-			flop: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*2*fk*fd*fd, items: float64(batch),
-			open: func() (opener, error) { return openBackward(d, k, n, batch), nil },
+			// Besides: A_i and dA_i, and V before and after.
+			flop: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
+			memory: trainingMemory(d, k, n, batch),
+			open:   func() (opener, error) { return openBackward(d, k, n, batch), nil },
 		})
 	}
 	return append(all, lowRank(Usual, "backward", "lowrank forward+backward", 784, 20, 8, 10, 128))
+}
+
+// trainingMemory is about how many bytes an ascent and its backward pass take: P_i, dP_i
+// and dA_i; x, U and G_i (or what of them is kept) of all steps.
+func trainingMemory(d, k, n, batch int) float64 {
+	fd, fk, fn, fb := float64(d), float64(k), float64(n), float64(batch)
+	return 4 * (3*fk*fd*fd + 3*fn*fb*fd + min(fn*fk*fb*fd, 128<<20))
 }
 
 func openBackward(d, k, n, batch int) opener {
@@ -399,10 +424,9 @@ func openBackward(d, k, n, batch int) opener {
 						return "", err
 					}
 				}
-				if vs, _ = run(n); rows > 0 {
-					if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:rows*d], vs.Data); err != nil {
-						return "", err
-					}
+				vs, _ = run(n)
+				if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:rows*d], vs.Data); err != nil {
+					return "", err
 				}
 				return fmt.Sprintf("dL/dx_0 and dL/dmu of %d rows through %d steps within the bound of float64, the rows alone have the same bits", rows, min(n, checkedSteps)), nil
 			},

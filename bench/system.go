@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -58,24 +59,56 @@ func microarchitecture(vendor string, family, model int, has func(...cpuid.Featu
 	return ""
 }
 
-// line reads a file of one line; empty where there is none.
-func line(path string) string {
+// text reads a short file of the system, without the space around it; empty where there
+// is none.
+func text(path string) string {
 	b, _ := os.ReadFile(path)
 	return strings.TrimSpace(string(b))
 }
 
 func (m *Machine) readSystem() {
-	m.Kernel = line("/proc/sys/kernel/osrelease")
-	if _, rest, ok := strings.Cut(line("/sys/kernel/mm/transparent_hugepage/enabled"), "["); ok {
+	m.Kernel = text("/proc/sys/kernel/osrelease")
+	if _, rest, ok := strings.Cut(text("/sys/kernel/mm/transparent_hugepage/enabled"), "["); ok {
 		m.HugePages, _, _ = strings.Cut(rest, "]")
 	}
-	m.Governor = line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-	m.CgroupCPUs = cgroupCPUs(line("/sys/fs/cgroup/cpu.max"))
+	m.Governor = text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	m.CgroupCPUs = cgroupCPUs(text("/sys/fs/cgroup/cpu.max"))
 	m.Load = -1
-	if f := strings.Fields(line("/proc/loadavg")); len(f) > 0 {
+	if f := strings.Fields(text("/proc/loadavg")); len(f) > 0 {
 		if v, err := strconv.ParseFloat(f[0], 64); err == nil {
 			m.Load = v
 		}
+	}
+}
+
+// readCaches reads what Linux tells of the caches below dir: how many cores there are
+// (each has a first level), how many third-level caches, and the sizes that cpuid did not
+// tell, as on arm64.
+func (m *Machine) readCaches(dir string) {
+	found, _ := filepath.Glob(filepath.Join(dir, "cpu[0-9]*", "cache", "index[0-9]*"))
+	sharers := map[string]map[string]bool{} // by level, the lists of CPUs that share a cache
+	for _, cache := range found {
+		read := func(name string) string { return text(filepath.Join(cache, name)) }
+		level := read("level")
+		if read("type") == "Instruction" {
+			continue
+		}
+		if sharers[level] == nil {
+			sharers[level] = map[string]bool{}
+			var kib int
+			fmt.Sscanf(read("size"), "%dK", &kib)
+			if size := map[string]*int{"1": &m.Caches.L1D, "2": &m.Caches.L2, "3": &m.Caches.L3}[level]; size != nil && *size <= 0 && kib > 0 {
+				*size = kib << 10
+			}
+		}
+		sharers[level][read("shared_cpu_list")] = true
+	}
+	if n := len(sharers["1"]); n > 0 {
+		cpus, _ := filepath.Glob(filepath.Join(dir, "cpu[0-9]*", "cache"))
+		m.Cores, m.LogicalCores = n, len(cpus)
+	}
+	if n := len(sharers["3"]); n > 0 {
+		m.Caches.L3Count = n
 	}
 }
 
@@ -130,9 +163,9 @@ const ticksASecond = 100 // of /proc, on every architecture that Go runs on
 // readUsage reads /proc; ok is false on systems without it.
 func readUsage() usage {
 	u := usage{at: time.Now()}
-	stat, _, _ := strings.Cut(line("/proc/stat"), "\n")
+	stat, _, _ := strings.Cut(text("/proc/stat"), "\n")
 	f := strings.Fields(stat)
-	self := line("/proc/self/stat")
+	self := text("/proc/self/stat")
 	self = self[strings.LastIndexByte(self, ')')+1:] // the name may hold spaces
 	s := strings.Fields(self)
 	if len(f) < 9 || f[0] != "cpu" || len(s) < 13 {

@@ -8,15 +8,18 @@ import (
 )
 
 // WriteGoBench writes the report in the format of Go benchmarks, a line a repetition, so
-// that benchstat can read it.
+// that benchstat can read it, and with the names of the Go benchmarks of the same rows.
 func WriteGoBench(w io.Writer, r *Report) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: dpnbench/bench\ncpu: %s\n", r.Machine.OS, r.Machine.Arch, r.Machine.Brand)
+	processors := "" // as Go adds them to names
+	if n := r.Machine.ThreadsAllowed; n > 1 {
+		processors = fmt.Sprintf("-%d", n)
+	}
 	for i := range r.Results {
 		res := &r.Results[i]
-		name := strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/%s/threads=%d", title(res.Suite), res.Name, res.Tier, res.Shape, res.Threads), " ", "-")
 		for _, t := range res.Samples {
-			fmt.Fprintf(b, "Benchmark%s\t%d\t%.6g ns/op", name, res.Calls, 1e9*t)
+			fmt.Fprintf(b, "Benchmark%s/%s%s\t%d\t%.6g ns/op", title(res.Suite), res.benchmark(), processors, res.Calls, 1e9*t)
 			if res.Flop > 0 {
 				fmt.Fprintf(b, "\t%.6g GFLOP/s", res.Flop/t/1e9)
 			}
@@ -27,6 +30,11 @@ func WriteGoBench(w io.Writer, r *Report) error {
 		}
 	}
 	return b.Flush()
+}
+
+// benchmark is the name of the row within the Go benchmark of its suite.
+func (r *Result) benchmark() string {
+	return strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/threads=%d", r.Name, r.Tier, r.Shape, r.Threads), " ", "-")
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

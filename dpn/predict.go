@@ -56,22 +56,34 @@ func (m *Model) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
 	e.Ascend(m.potential.mixture, m.potential.Alpha(), steps, x, nil, false)
 }
 
-// Explain says in a line how the ascents of the model run on e: those of its minibatches
-// when it trains, and otherwise those of the blocks in which pictures are evaluated.
-func (m *Model) Explain(e *engine.Engine, training bool) string {
+// Explain says in a line how the ascents of the model run on e with the pictures of s:
+// those of its minibatches when it trains with the exact gradient, and otherwise those of
+// the blocks in which pictures are evaluated. With the setting "detached" training is such
+// an evaluation too, once for all epochs.
+func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string {
 	c := m.Config
-	if !training {
-		return fmt.Sprintf("ascent of %d rows, %v", evalRows, e.PlanMixture(m.potential.mixture, evalRows, c.Steps))
+	pictures := s.Len()
+	if train, _, err := m.split(s); training && err == nil {
+		pictures = train.Len()
 	}
-	p := e.PlanMixture(m.potential.mixture, c.Batch, c.Steps)
-	if c.Gradient != "exact" || c.rank() >= 0 {
-		return fmt.Sprintf("ascent of %d rows, %v", c.Batch, p)
+	if !training || c.Gradient != "exact" {
+		rows, steps := min(evalRows, pictures), min(stepsAtOnce, c.Steps)
+		once := ""
+		if training {
+			once = ", once for all epochs"
+		}
+		return fmt.Sprintf("ascent of %d rows, %d steps at a time%s, %v", rows, steps, once, e.PlanMixture(m.potential.mixture, rows, steps))
+	}
+	rows := min(c.Batch, pictures)
+	p := e.PlanMixture(m.potential.mixture, rows, c.Steps)
+	if c.rank() >= 0 {
+		return fmt.Sprintf("ascent of %d rows, %v", rows, p)
 	}
 	g := "G_i of all steps are kept for the backward pass"
 	if !p.KeepsG {
 		g = "G_i are computed a second time for the backward pass, because all of them would need too much memory"
 	}
-	return fmt.Sprintf("ascent of %d rows, %v; %s", c.Batch, p, g)
+	return fmt.Sprintf("ascent of %d rows, %v; %s", rows, p, g)
 }
 
 // Logits returns the classifier's output for denoised features x (n x d), n x classes.

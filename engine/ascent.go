@@ -203,16 +203,18 @@ func (j *ascentJob) run(worker, task int) {
 	}
 }
 
-// together takes all threads through each step of a block of rows.
+// together takes all threads through each step of a block of rows. The products of a step
+// are shared however few they are: the time is that of reading P_i, and the threads are
+// awake from the step before. (d 256, k 8, 30 steps of 2 rows, on two cores with AVX-512:
+// 1.1 ms on one thread, and by rows, 0.44 ms together.)
 func (j *ascentJob) together() {
 	e, rows, threads := j.e, j.x.Rows, j.e.Threads()
-	flops := j.plan.Flops / float64(max(j.steps, 1)) / float64(j.plan.Blocks)
 	for n := range j.plan.Blocks {
 		r0, r1 := part(rows, j.plan.Blocks, n)
 		for t := range j.steps {
 			j.block = j.at(t, r0, r1, 0)
 			j.phase, j.parts = quads, min(max(2*threads/j.m.K, 1), r1-r0)
-			e.run(j, j.m.K*j.parts, flops)
+			e.share(j, j.m.K*j.parts)
 			j.phase, j.parts = moves, min(threads, r1-r0)
 			e.run(j, j.parts, 16*float64(j.m.K*(r1-r0)*j.m.D)) // one float moved is worth 16 flop
 		}

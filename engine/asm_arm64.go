@@ -213,6 +213,5 @@ func fmaPeakNEON(rounds int)
 func pause(n int)
 
 // additions runs rounds of 64 additions to one register, each of which waits for the one
-// before. (A compiler is free to make fewer of them: on amd64 Go turns x + y + y into one
-// LEAQ.)
+// before. (A compiler is free to make fewer of them.)
 func additions(rounds int)

@@ -127,13 +127,13 @@ func (e *Engine) pullSteps(m *Mixture, alpha float32, tr *Trajectory, v Matrix, 
 	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
 	j := &e.pull
 	*j = pullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, t0: t0, t1: t1}
-	j.blocks = e.pullBlocks(tr.Rows, m.D, flops)
+	j.blocks = e.pullBlocks(tr.Rows, flops)
 	e.run(j, j.blocks, flops)
 	*j = pullJob{}
 }
 
 // pullBlocks returns the number of blocks of rows of a pullJob.
-func (e *Engine) pullBlocks(rows, d int, flops float64) int {
+func (e *Engine) pullBlocks(rows int, flops float64) int {
 	threads := e.Threads()
 	if flops < e.smallWork {
 		threads = 1

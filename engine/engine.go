@@ -192,6 +192,11 @@ func (e *Engine) run(j job, tasks int, flops float64) {
 		}
 		return
 	}
+	e.share(j, tasks)
+}
+
+// share runs the tasks of j on all threads.
+func (e *Engine) share(j job, tasks int) {
 	for i := range e.scratch {
 		e.scratch[i].work = 0
 	}

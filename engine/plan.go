@@ -36,9 +36,10 @@ func (r Route) String() string {
 //   - Otherwise blocks are as high as they can be, up to 128 rows. Below StreamRows rows
 //     reading P_i takes longer than multiplying, so where sharing the rows leaves a thread
 //     fewer, the threads share the components instead: each P_i is then read once, by
-//     one thread, at the price of two meetings a step.
+//     one thread, at the price of two meetings a step. Even the shortest steps that so
+//     large P_i leave, 20 microseconds, are worth it (see together).
 //
-// Work of less than about 100 microseconds stays on one thread.
+// Ascents of less than about 100 microseconds stay on one thread.
 type AscentPlan struct {
 	Route     Route
 	Threads   int // that take part
@@ -56,8 +57,8 @@ type AscentPlan struct {
 }
 
 const (
-	maxBlockRows   = 128      // more rows at a time gain nothing
-	maxBlockFloats = 16 << 20 // scratch memory for G_i of all components, in bytes
+	maxBlockRows  = 128      // more rows at a time gain nothing
+	maxBlockBytes = 16 << 20 // scratch memory for G_i of all components
 
 	// streamBytesAMicrosecond is what a thread reads from the third-level cache or from
 	// memory while it multiplies, roughly: 5 GB/s. It decides the route, and no result. On
@@ -83,7 +84,7 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		return p
 	}
 	near := p.PrecisionBytes <= p.Cache
-	most := min(maxBlockRows, max(maxBlockFloats/(4*k*leading(d)), e.k.mr))
+	most := min(maxBlockRows, max(maxBlockBytes/(4*k*leading(d)), e.k.mr))
 	if near {
 		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))

@@ -70,3 +70,21 @@ func TestPlanAscent(t *testing.T) {
 		}
 	}
 }
+
+// TestTogether checks that an ascent by components hands the products of every step to the
+// threads, also where one step alone would stay on one thread.
+func TestTogether(t *testing.T) {
+	const rows, k, d, steps = 2, 8, 64, 20
+	e := newTestEngine(t, WithThreads(2))
+	l := newLandscape(e, k, d, 0.8)
+	if step := ascentFlops(rows, k, d, 1); step >= e.smallWork && e.Tier() != Generic {
+		t.Fatalf("a step of %v flop is not short", step)
+	}
+	jobs := func() uint64 { return e.pool.tickets[0].Load() >> jobShift }
+	before := jobs()
+	plan := AscentPlan{Route: ByComponents, Blocks: 1, Threads: 2, Flops: ascentFlops(rows, k, d, steps)}
+	e.ascend(ascentJob{e: e, m: l.m, alpha: l.alpha, steps: steps, x: points(rows, d), plan: plan})
+	if got := jobs() - before; got < steps {
+		t.Errorf("%d jobs of %d steps were shared", got, steps)
+	}
+}

@@ -34,9 +34,9 @@ func (s Stream) arrays() int {
 	return 1
 }
 
-// StreamBytes is how many bytes s moves a float of its arrays: 4, or 12 of a triad. Lines
+// floatBytes is how many bytes s moves a float of its arrays: 4, or 12 of a triad. Lines
 // that the hardware reads before they are written are not counted.
-func (s Stream) StreamBytes() int { return 4 * s.arrays() }
+func (s Stream) floatBytes() int { return 4 * s.arrays() }
 
 // RunStream makes rounds passes of s on every thread of e at the same time, each over
 // arrays of its own of bytes in all (a triad: three of a third each, in whole floats),
@@ -58,9 +58,9 @@ func (e *Engine) RunStream(s Stream, bytes, rounds int) float64 {
 		e.streams.arrays = make([][]float32, e.Threads())
 	}
 	j := &e.streams
-	j.k, j.s, j.n, j.rounds = e.k, s, bytes/s.StreamBytes(), rounds
+	j.k, j.s, j.n, j.rounds = e.k, s, bytes/s.floatBytes(), rounds
 	e.onEveryThread(j)
-	return float64(e.Threads()) * float64(rounds) * float64(j.n*s.StreamBytes())
+	return float64(e.Threads()) * float64(rounds) * float64(j.n*s.floatBytes())
 }
 
 // ReleaseStreams lets go of the arrays of RunStream.
@@ -118,7 +118,7 @@ func (j *streamJob) run(worker, _ int) {
 	}
 	var seen uint32
 	for done := 0; done < j.rounds; done += passes {
-		passes := min(passes, j.rounds-done)
+		passes = min(passes, j.rounds-done)
 		for lo := 0; lo < j.n; lo += streamChunk {
 			hi := min(lo+streamChunk, j.n)
 			switch j.s {

@@ -64,9 +64,11 @@ func TestStreamKernels(t *testing.T) {
 					for place := range 4 {
 						rounds := (n + place) % 4
 						var b, want [3][]float32
+						var starts [3]int
 						for i, m := range memory {
 							r.Normal(data[i][:n])
 							at := []int{len(m) - n, 0, (3*n + 5*i) % 32, 16 + i}[place]
+							starts[i] = at
 							for j := range m {
 								m[j] = guard
 							}
@@ -83,7 +85,7 @@ func TestStreamKernels(t *testing.T) {
 							t.Fatalf("n %d, place %d, %d rounds: returns %#x, want %#x", n, place, rounds, got, bits)
 						}
 						for i, m := range memory {
-							at := []int{len(m) - n, 0, (3*n + 5*i) % 32, 16 + i}[place]
+							at := starts[i]
 							for j, v := range m {
 								w := guard
 								if j >= at && j < at+n {
@@ -126,8 +128,8 @@ func TestRunStream(t *testing.T) {
 			for _, bytes := range []int{0, 3, 4, 12, 100, 4 << 10, 1<<18 + 8, 100} {
 				for _, s := range []Stream{Read, Write, Triad} {
 					for rounds := range 3 {
-						n := bytes / s.StreamBytes()
-						want := float64(threads * rounds * n * s.StreamBytes())
+						n := bytes / s.floatBytes()
+						want := float64(threads * rounds * n * s.floatBytes())
 						if got := e.RunStream(s, bytes, rounds); got != want {
 							t.Errorf("%v, %d threads: %v of %d bytes, %d rounds: %v bytes, want %v", tier, threads, s, bytes, rounds, got, want)
 						}

@@ -75,12 +75,10 @@ func run(ctx context.Context) error {
 	}
 	s.tier = e.Tier()
 	e.Close()
-	fmt.Printf("%s, tier %v; medians and the 95%% intervals of medians\n", bench.ReadMachine().Brand, s.tier)
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil { // Linux
-		var mean float64
-		if fmt.Sscan(string(load), &mean); mean > 0.5 {
-			fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", mean)
-		}
+	m := bench.ReadMachine()
+	fmt.Printf("%s, tier %v; medians and the 95%% intervals of medians\n", m.Brand, s.tier)
+	if m.Load > 0.5 {
+		fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", m.Load)
 	}
 
 	for _, compare := range []func(context.Context, *settings) error{products, torch, sklearn} {

@@ -22,12 +22,11 @@ var scripts embed.FS
 // command (serve.py). It has a process for every number of threads, because OpenBLAS,
 // OpenMP and PyTorch all read theirs from the environment, and at the start only.
 type child struct {
-	name    string // script and threads
-	threads int
-	about   string
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	out     *json.Decoder
+	name  string // script and threads
+	about string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *json.Decoder
 }
 
 // A reply has what the command asks for.
@@ -59,7 +58,7 @@ func workspace() (string, error) {
 // environment is what an expert would set: the threads, and an allocator that keeps its
 // memory and uses huge pages, which makes PyTorch's training step up to 1.5 times as fast.
 // OpenBLAS with OpenMP shares the threads of PyTorch; the usual one, with threads of its
-// own, fights with them. What the user has set stays.
+// own, fights with them. Of all but the threads, what the user has set stays.
 func environment(threads int) []string {
 	env := os.Environ()
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
@@ -119,7 +118,7 @@ func start(python, dir, script string, threads int) (*child, error) {
 	if err != nil {
 		return nil, errMissing
 	}
-	c := &child{name: fmt.Sprintf("%s, threads %d", script, threads), threads: threads}
+	c := &child{name: fmt.Sprintf("%s, threads %d", script, threads)}
 	c.cmd = exec.Command(path, filepath.Join(dir, script), dir)
 	c.cmd.Env = environment(threads)
 	c.cmd.Stderr = os.Stderr

@@ -49,18 +49,22 @@ func inTurn(ctx context.Context, s *settings, all []contender) ([][]float64, err
 
 // seconds is the time of one call of f, over a batch of them.
 func seconds(f func(), least time.Duration) float64 {
-	for n := 0; ; n *= 2 {
+	return batch(func(calls int) time.Duration {
 		start := time.Now()
-		for range max(n, 1) {
+		for range calls {
 			f()
 		}
-		took := time.Since(start)
-		switch {
-		case n == 0 && took < long: // that was the warm-up
-			n = 1
-			continue
-		case took >= least:
-			return took.Seconds() / float64(max(n, 1))
+		return time.Since(start)
+	}, least)
+}
+
+// batch doubles the calls until they take the least time, and returns the seconds of one.
+// The first call is a warm-up, unless it is long.
+func batch(timed func(calls int) time.Duration, least time.Duration) float64 {
+	for n := 0; ; n = max(2*n, 1) {
+		calls := max(n, 1)
+		if took := timed(calls); took >= least && (n > 0 || took >= long) {
+			return took.Seconds() / float64(calls)
 		}
 	}
 }
@@ -101,8 +105,8 @@ func rows(name string, ours, theirs [][]float64) {
 	fmt.Printf("%-34s %7s %10s %10s  %s\n", name, "best", ms(ours[a]), ms(theirs[b]), ratio(theirs[b], ours[a]))
 }
 
-func header(title string) {
-	fmt.Printf("%-34s %7s %10s %10s  %s\n", title, "threads", "ours ms", "theirs ms", "theirs / ours")
+func header() {
+	fmt.Printf("%-34s %7s %10s %10s  %s\n", "", "threads", "ours ms", "theirs ms", "theirs / ours")
 }
 
 func ms(x []float64) string { return fmt.Sprintf("%.4g", 1e3*median(x)) }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
+	"time"
 )
 
 // TestInterval checks intervals against tables of the binomial distribution: of n values
@@ -20,6 +22,33 @@ func TestInterval(t *testing.T) {
 		}
 		if lo != want[0] || hi != want[1] {
 			t.Errorf("%d values: %v to %v, want %v", c.n, lo, hi, want)
+		}
+	}
+}
+
+// TestBatch times calls of some length until they take long enough together: how many
+// calls each timing makes, the first one to warm up.
+func TestBatch(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		call, least time.Duration
+		calls       []int
+	}{
+		{5 * ms, 20 * ms, []int{1, 1, 2, 4}},
+		{50 * ms, 20 * ms, []int{1, 1}},
+		{400 * ms, 20 * ms, []int{1}},        // long: no warm-up
+		{400 * ms, 500 * ms, []int{1, 1, 2}}, // long, but not long enough
+		{100 * ms, 500 * ms, []int{1, 1, 2, 4, 8}},
+	} {
+		var calls []int
+		got := batch(func(n int) time.Duration {
+			if calls = append(calls, n); len(calls) > 20 {
+				t.Fatalf("%+v: made %v calls and goes on", c, calls)
+			}
+			return time.Duration(n) * c.call
+		}, c.least)
+		if !slices.Equal(calls, c.calls) || got != c.call.Seconds() {
+			t.Errorf("%+v: %v s after %v calls", c, got, calls)
 		}
 	}
 }

@@ -32,12 +32,9 @@ def seconds(f, least):
         for _ in range(max(n, 1)):
             f()
         took = time.perf_counter() - start
-        if n == 0 and took < LONG:
-            n = 1
-        elif took >= least:
+        if took >= least and (n > 0 or took >= LONG):
             return took / max(n, 1)
-        else:
-            n *= 2
+        n = max(2 * n, 1)
 
 
 def serve(about, load):

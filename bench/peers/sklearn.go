@@ -85,7 +85,7 @@ func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child,
 	if err != nil {
 		return err
 	}
-	header("")
+	header()
 	for i, kind := range []string{"float32", "float64"} {
 		var ours, theirs [][]float64
 		for t := range threadCounts {

@@ -99,7 +99,7 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 		return err
 	}
 	fmt.Println()
-	header("")
+	header()
 	for i, w := range work {
 		var ours, theirs [][]float64
 		for t := range threadCounts {

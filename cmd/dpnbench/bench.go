@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"dpnbench/bench"
+	"dpnbench/engine"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -22,9 +25,9 @@ func benchCommand(a *app) *cobra.Command {
 		Short: "Measure how fast this machine is, and how near to what it can do",
 		Long: `Measure kernels, ascents, training steps and files: suites ` + strings.Join(bench.Suites(), ", ") + `.
 
-Each row is a piece of work on a tier of kernels and a number of threads. It is compared
-with a float64 reference before it is timed; a difference ends the run with exit status
-1. Repetitions of all rows take turns, in several passes over the whole run, so that a
+Each row is a piece of work on a tier of kernels and a number of threads. Its result is
+compared with a reference before it is timed (suite peak has none); a difference ends the
+run with exit status 1. Repetitions of all rows take turns, in several passes over the whole run, so that a
 disturbance meets all of them alike. Beside every repetition the peak of the FMA units is
 measured on the same threads. Outliers are counted and kept.
 
@@ -43,7 +46,7 @@ what disturbed the run all the same is reported.`,
 		Example: `  dpnbench bench --quick                       # under a minute
   dpnbench bench --suite gemm,ascent --json run.json --html run.html
   dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
-  dpnbench bench --full --json full.json       # every suite, tier and number of threads
+  dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
   dpnbench bench --quick --go-bench old.txt    # for benchstat
   dpnbench bench compare old.json new.json     # exit status 1 when something got slower`,
 		Args: noArgs,
@@ -58,7 +61,9 @@ what disturbed the run all the same is reported.`,
 	f.StringVar(&b.html, "html", "", "write a page with figures to `FILE`")
 	f.StringVar(&b.goBench, "go-bench", "", "write the format of Go benchmarks to `FILE`, for benchstat")
 	f.IntVar(&b.settings.Slow, "slow", 0, "do the work of every call so many times, to test comparisons")
+	f.IntVar(&b.settings.Memory, "memory", 0, "let streams take at most so many bytes, to test the command")
 	f.MarkHidden("slow")
+	f.MarkHidden("memory")
 	c.AddCommand(compareCommand(a))
 	return c
 }
@@ -86,6 +91,9 @@ func (b *benchmark) resolve() error {
 	if s.Slow < 0 {
 		return fmt.Errorf("--slow %d: expected a number of times", s.Slow)
 	}
+	if s.Memory < 0 {
+		return fmt.Errorf("--memory %d: expected a number of bytes", s.Memory)
+	}
 	if t, _ := setting("--tier", b.tier, "DPN_TIER"); t != "" {
 		if _, err := b.tierSetting(); err != nil {
 			return err
@@ -98,8 +106,8 @@ func (b *benchmark) resolve() error {
 	}
 	for _, field := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || n < 1 || n > 1024 || slices.Contains(s.Threads, n) {
-			return fmt.Errorf("%s %s: expected different whole numbers from 1 to 1024, as in 1,2", from, text)
+		if err != nil || n < 1 || n > engine.MaxThreads || slices.Contains(s.Threads, n) {
+			return fmt.Errorf("%s %s: expected different whole numbers from 1 to %d, as in 1,2", from, text, engine.MaxThreads)
 		}
 		s.Threads = append(s.Threads, n)
 	}
@@ -116,9 +124,17 @@ func (b *benchmark) run(ctx context.Context) error {
 	if err := b.checkJSON(); err != nil {
 		return err
 	}
-	for _, o := range [][2]string{{"--html", b.html}, {"--go-bench", b.goBench}} {
-		if err := writable(o[0], o[1]); err != nil {
-			return err
+	outputs := [][2]string{{"--json", b.json}, {"--html", b.html}, {"--go-bench", b.goBench}}
+	for i, o := range outputs {
+		if i > 0 {
+			if err := writable(o[0], o[1]); err != nil {
+				return err
+			}
+		}
+		for _, other := range outputs[:i] {
+			if sameFile(o[1], other[1]) {
+				return fmt.Errorf("%s %s: is the file of %s, too", o[0], o[1], other[0])
+			}
 		}
 	}
 	var bar *progressbar.ProgressBar
@@ -132,49 +148,72 @@ func (b *benchmark) run(ctx context.Context) error {
 		set(bar, done)
 	})
 	finish(bar)
-	if err != nil {
-		var mismatch *bench.ErrMismatch
-		if errors.As(err, &mismatch) {
-			return &failedError{mismatch.Error()}
-		}
+	if r == nil {
 		return err
 	}
-	if err := b.writeJSON(r); err != nil {
-		return err
-	}
-	if b.html != "" {
-		var page bytes.Buffer
-		if err := bench.WritePage(&page, r); err != nil {
-			return fmt.Errorf("--html %s: %w", b.html, err)
-		}
-		if err := writeFile(b.html, page.Bytes()); err != nil {
-			return fmt.Errorf("--html %w", err)
-		}
-	}
-	if b.goBench != "" {
-		var lines bytes.Buffer
-		if err := bench.WriteGoBench(&lines, r); err != nil {
-			return err
-		}
-		if err := writeFile(b.goBench, lines.Bytes()); err != nil {
-			return fmt.Errorf("--go-bench %w", err)
-		}
-	}
+	return b.conclude(ctx, r, err)
+}
+
+// conclude shows and writes what a run measured, and says how it ended.
+func (b *benchmark) conclude(ctx context.Context, r *bench.Report, err error) error {
+	// Whatever fails, what was measured is shown, and written where that can be done.
 	b.show(r)
-	if r.Partial {
+	unwritten := b.write(r)
+	var mismatch *bench.ErrMismatch
+	switch {
+	case errors.As(err, &mismatch):
+		return &failedError{joined(mismatch, unwritten).Error()}
+	case err != nil:
+		return joined(err, unwritten)
+	case unwritten != nil:
+		return unwritten
+	case r.Partial:
 		b.afterInterrupt = ": what was measured until then is shown and written, marked as partial"
 		return ctx.Err()
 	}
 	return nil
 }
 
+// write writes the files that were asked for.
+func (b *benchmark) write(r *bench.Report) error {
+	write := func(flag, path string, format func(io.Writer, *bench.Report) error) error {
+		if path == "" {
+			return nil
+		}
+		var text bytes.Buffer
+		if err := format(&text, r); err != nil {
+			return fmt.Errorf("%s %s: %w", flag, path, err)
+		}
+		if err := writeFile(path, text.Bytes()); err != nil {
+			return fmt.Errorf("%s %w", flag, err)
+		}
+		return nil
+	}
+	return joined(b.writeJSON(r), write("--html", b.html, bench.WritePage), write("--go-bench", b.goBench, bench.WriteGoBench))
+}
+
+// joined is all of some errors in a line, nil if there are none.
+func joined(errs ...error) error {
+	var all error
+	for _, err := range errs {
+		switch {
+		case all == nil:
+			all = err
+		case err != nil:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+	}
+	return all
+}
+
 // show prints the machine, the limits and the rows.
 func (b *benchmark) show(r *bench.Report) {
 	m := &r.Machine
-	b.note("%s%s, %s %s, %s of %d CPUs", m.Brand, parenthesis(m.Micro), m.OS, m.Arch, plural(r.Settings.Threads), m.CPUs)
+	b.note("%s%s, %s %s, %s of %d CPUs", m.Brand, parenthesis(m.Micro), m.OS, m.Arch, listThreads(r.Settings.Threads), m.CPUs)
 	if m.Virtual {
 		b.note(", virtual")
 	}
+	b.note("\nversion %s", r.Version)
 	b.note("\nclock %.2f GHz (%.2f to %.2f)\n\n", r.Clock.Hz/1e9, r.Clock.Lowest/1e9, r.Clock.Most/1e9)
 	rows := [][]string{{"tier", "threads", "peak GFLOP/s", "of 2 FMA units"}}
 	for _, p := range r.Peak {
@@ -188,7 +227,7 @@ func (b *benchmark) show(r *bench.Report) {
 	b.note("\n")
 	rows = [][]string{{"tier", "threads", "level", "a thread", "read GB/s", "write GB/s", "triad GB/s"}}
 	for _, l := range r.Bandwidth {
-		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, size(l.Bytes), fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
+		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, size(l.PerThread()), fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
 	}
 	b.table(rows)
 	b.note("\n")
@@ -215,13 +254,19 @@ func (b *benchmark) show(r *bench.Report) {
 	}
 	for i := range r.Results {
 		if res := &r.Results[i]; len(res.Marks) > 0 {
-			b.note("! %s: %s\n", res.ID(), strings.Join(res.Marks, "; "))
+			b.printf("! %s: %s\n", res.ID(), strings.Join(res.Marks, "; "))
 		}
 	}
 	for _, w := range r.Warnings {
-		b.note("warning: %s\n", w)
+		b.printf("warning: %s\n", w)
 	}
-	b.note("%d rows, each compared with the reference first, in %.0f s\n", len(r.Results), r.Seconds)
+	limits := 0
+	for i := range r.Results {
+		if r.Results[i].Suite == "peak" {
+			limits++
+		}
+	}
+	b.note("%s, each compared with the reference first, and %s of suite peak, in %.0f s\n", count(len(r.Results)-limits, "row"), count(limits, "row"), r.Seconds)
 }
 
 func parenthesis(s string) string {
@@ -231,7 +276,8 @@ func parenthesis(s string) string {
 	return " (" + s + ")"
 }
 
-func plural(threads []int) string {
+// listThreads prints numbers of threads.
+func listThreads(threads []int) string {
 	var s []string
 	for _, n := range threads {
 		s = append(s, fmt.Sprint(n))
@@ -267,12 +313,12 @@ func interval(median float64, ci [2]float64) string {
 	if median == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("±%.1f%%", 100*max(ci[1]-median, median-ci[0])/median)
+	return fmt.Sprintf("±%.1f%%", 100*bench.Width(median, ci))
 }
 
 func compareCommand(a *app) *cobra.Command {
 	var threshold float64
-	var all, seconds bool
+	var all, inSeconds bool
 	c := &cobra.Command{
 		Use:   "compare OLD.json NEW.json",
 		Short: "Compare two runs of bench",
@@ -294,11 +340,11 @@ times themselves, as is always done for files and for what waits for the memory.
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.compare(args[0], args[1], threshold, all, seconds)
+			return a.compare(args[0], args[1], threshold, all, inSeconds)
 		},
 	}
 	c.Flags().Float64Var(&threshold, "threshold", 5, "`PERCENT` that a row may get slower")
-	c.Flags().BoolVar(&seconds, "seconds", false, "compare times as they are")
+	c.Flags().BoolVar(&inSeconds, "seconds", false, "compare times as they are")
 	c.Flags().BoolVar(&all, "all", false, "show the rows that did not change, too")
 	return c
 }
@@ -323,9 +369,7 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	if len(c.Rows) == 0 {
 		return fmt.Errorf("%s and %s: share no rows", old, new)
 	}
-	if err := a.writeJSON(c); err != nil {
-		return err
-	}
+	a.note("old: version %s\nnew: version %s\n\n", cmp.Or(c.OldVersion, "unknown"), cmp.Or(c.NewVersion, "unknown"))
 	rows := [][]string{{"row", "old", "95%", "new", "95%", "change", "p", "verdict"}}
 	for _, r := range c.Rows {
 		if r.Verdict == "same" && !all {
@@ -341,15 +385,17 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	if len(rows) > 1 {
 		a.table(rows)
 	}
-	a.printf("%d rows: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n", len(c.Rows), c.Slower, c.Faster, threshold, c.GeoMean)
+	a.printf("%s: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n", count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, c.GeoMean)
 	if n := len(c.OnlyOld) + len(c.OnlyNew); n > 0 {
-		a.note("%d rows are in one of the two only\n", n)
+		a.note("%s in one of the two only\n", count(n, "row"))
 	}
 	for _, w := range c.Warnings {
-		a.note("warning: %s\n", w)
+		a.printf("warning: %s\n", w)
 	}
+	unwritten := a.writeJSON(c)
 	if c.Slower > 0 {
-		return &failedError{fmt.Sprintf("%d of %d rows are slower by more than %g%%", c.Slower, len(c.Rows), threshold)}
+		slower := fmt.Errorf("slower by more than %g%%: %d of %s", threshold, c.Slower, count(len(c.Rows), "row"))
+		return &failedError{joined(slower, unwritten).Error()}
 	}
-	return nil
+	return unwritten
 }

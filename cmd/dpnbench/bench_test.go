@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,9 +21,9 @@ func TestBench(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1"}
+	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1", "--memory", "4000000"}
 	out := succeed(t, with(args, "--json", path("a.json"), "--html", path("a.html"), "--go-bench", path("a.txt"))...)
-	for _, want := range []string{"packed", "m=128,k=64,n=64", "clock", "L2", "compared with the reference"} {
+	for _, want := range []string{"packed", "m=128,k=64,n=64", "clock", "L2", "\n1 row, each compared with the reference first, and 1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -49,11 +51,128 @@ func TestBench(t *testing.T) {
 	}
 	write(t, path("b.json"), b)
 	out = succeed(t, "bench", "compare", path("a.json"), path("a.json"))
-	if !strings.Contains(out, "1 rows: 0 slower, 0 faster") {
+	if !strings.Contains(out, "1 row: 0 slower, 0 faster") {
 		t.Errorf("a run compared with itself:\n%s", out)
 	}
-	if _, message, status := dpnbench(t, "bench", "compare", path("a.json"), path("b.json")); status != exitFailed || !strings.Contains(message, "1 of 1 rows are slower") {
+	if _, message, status := dpnbench(t, "bench", "compare", path("a.json"), path("b.json")); status != exitFailed || !strings.Contains(message, "slower by more than 5%: 1 of 1 row") {
 		t.Errorf("exit status %d, %q", status, message)
+	}
+}
+
+// madeUp is a report of a row on two threads, with a mark and a warning.
+func madeUp() *bench.Report {
+	r := &bench.Report{
+		Format: bench.Format, Version: "v1.2.3", Settings: bench.Settings{Extent: "quick", Threads: []int{2}}, Warnings: []string{"the dog barked"},
+		Peak:      []bench.Peaks{{Tier: "avx2", Threads: 2, GFlops: 200}},
+		Bandwidth: []bench.Bandwidth{{Level: "L1", Bytes: 16 << 10, Tier: "avx2", Threads: 2}, {Level: "memory", Bytes: 256 << 20, Tier: "avx2", Threads: 2}},
+	}
+	for _, suite := range []string{"peak", "gemm"} {
+		row := bench.Result{
+			Suite: suite, Name: "made up", Shape: "-", Tier: "avx2", Threads: 2, Calls: 1, Repetitions: 3, SecondsMedian: 2, SecondsCI: [2]float64{1, 3},
+			Samples: []float64{1, 2, 3}, Peaks: []float64{1, 1, 1}, Items: 1,
+		}
+		if suite == "gemm" {
+			row.Marks = []string{"unsteady, within 50%"}
+		}
+		r.Results = append(r.Results, row)
+	}
+	return r
+}
+
+// concluded shows and writes a report as a run does that ended with err, and returns what
+// was printed.
+func concluded(t *testing.T, b *benchmark, r *bench.Report, err error) (string, error) {
+	t.Helper()
+	out, ferr := os.Create(filepath.Join(t.TempDir(), "out"))
+	if ferr != nil {
+		t.Fatal(ferr)
+	}
+	defer out.Close()
+	b.stdout = out
+	err = b.conclude(context.Background(), r, err)
+	text, ferr := os.ReadFile(out.Name())
+	if ferr != nil {
+		t.Fatal(ferr)
+	}
+	return string(text), err
+}
+
+// TestBenchShows checks what is printed of a report. Marks and warnings are results:
+// --quiet leaves them.
+func TestBenchShows(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		out, err := concluded(t, &benchmark{app: &app{quiet: quiet}}, madeUp(), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{
+			"128 MiB", "16 KiB", // a thread
+			"! gemm/made up/avx2/-/threads=2: unsteady, within 50%\n", "warning: the dog barked\n",
+		} {
+			if !strings.Contains(out, want) {
+				t.Errorf("quiet %v: no %q in\n%s", quiet, want, out)
+			}
+		}
+		for _, note := range []string{"version v1.2.3", "1 row, each compared with the reference first, and 1 row of suite peak"} {
+			if strings.Contains(out, note) == quiet {
+				t.Errorf("quiet %v: %q in\n%s", quiet, note, out)
+			}
+		}
+	}
+}
+
+// TestBenchKeeps checks that neither a run that fails nor a file that cannot be written
+// takes the rest with it.
+func TestBenchKeeps(t *testing.T) {
+	dir := t.TempDir()
+	none, page, lines := filepath.Join(dir, "none", "a.json"), filepath.Join(dir, "a.html"), filepath.Join(dir, "a.txt")
+	for _, c := range []struct {
+		err    error
+		says   []string
+		failed bool // exit status 1
+	}{
+		{nil, []string{"--json " + none}, false},
+		{errors.New("no space left"), []string{"no space left", "--json " + none}, false},
+		{&bench.ErrMismatch{Row: "gemm/x", Reason: "element 3 is 1"}, []string{"gemm/x: element 3 is 1", "--json " + none}, true},
+	} {
+		os.Remove(page)
+		os.Remove(lines)
+		out, err := concluded(t, &benchmark{app: &app{json: none}, html: page, goBench: lines}, madeUp(), c.err)
+		var failed *failedError
+		if err == nil || errors.As(err, &failed) != c.failed || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: ended with %v", c.err, err)
+			continue
+		}
+		for _, want := range c.says {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: no %q in %v", c.err, want, err)
+			}
+		}
+		if !strings.Contains(out, "made up") {
+			t.Errorf("%v: the rows were not shown", c.err)
+		}
+		for _, path := range []string{page, lines} {
+			if b, err := os.ReadFile(path); err != nil || !bytes.Contains(b, []byte("2")) {
+				t.Errorf("%v: %v", c.err, err)
+			}
+		}
+	}
+}
+
+// TestBenchCompareSays checks what a comparison prints beside its rows, with --quiet, too.
+func TestBenchCompareSays(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	b, err := json.Marshal(madeUp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, b)
+	for _, quiet := range []string{"--quiet", "--quiet=false"} {
+		out := succeed(t, "bench", "compare", quiet, path, path)
+		if !strings.Contains(out, "warning: 1 of 1 rows have too few repetitions") || strings.Contains(out, "old: version v1.2.3") == (quiet == "--quiet") {
+			t.Errorf("%s: printed %s", quiet, out)
+		}
 	}
 }
 
@@ -68,6 +187,9 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--filter", "nothing"}, "--filter", "no row")
 	fails(t, []string{"bench", "--quick", "--full"}, "--quick and --full")
 	fails(t, []string{"bench", "--threads", "1,1"}, "--threads 1,1")
+	same := filepath.Join(dir, "same")
+	fails(t, []string{"bench", "--json", same, "--html", filepath.Join(dir, ".", "x", "..", "same")}, "--html", "is the file of --json, too")
+	fails(t, []string{"bench", "--html", broken, "--go-bench", broken}, "--go-bench", "is the file of --html, too")
 	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html", "no such file")
 	fails(t, []string{"bench", "quick"}, `"quick"`)
 	fails(t, []string{"bench", "compare", other}, "1 files, expected two")

@@ -87,7 +87,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
-	v.explainAscent(e, m, false)
+	v.explainAscent(e, m, data.Test, false)
 	s, err := m.Score(ctx, e, data.Test)
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)

@@ -17,6 +17,8 @@ import (
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
 	"dpnbench/engine/check"
+
+	"github.com/spf13/cobra"
 )
 
 // dpnbench runs a command line and returns what it printed and its status.
@@ -396,14 +398,20 @@ func TestVerdict(t *testing.T) {
 
 // TestHelp checks that every command has examples in its help.
 func TestHelp(t *testing.T) {
-	for _, c := range []string{"demo", "info", "check", "train", "eval", "analyze"} {
-		if out := succeed(t, c, "--help"); !strings.Contains(out, "Examples:") || !strings.Contains(out, "dpnbench "+c) {
-			t.Errorf("help of %s: %q", c, out)
+	var examples func(c *cobra.Command)
+	examples = func(c *cobra.Command) {
+		for _, s := range c.Commands() {
+			examples(s)
+		}
+		if !c.HasParent() || c.Name() == "data" { // they only lead to others
+			return
+		}
+		out := succeed(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
+		if !strings.Contains(out, "Examples:") || !strings.Contains(out, "  "+c.CommandPath()) {
+			t.Errorf("help of %s: %q", c.CommandPath(), out)
 		}
 	}
-	if out := succeed(t, "data", "fetch", "--help"); !strings.Contains(out, "Examples:") {
-		t.Errorf("help of data fetch: %q", out)
-	}
+	examples((&app{}).command())
 	if out := succeed(t); !strings.Contains(out, "Available Commands:") {
 		t.Errorf("dpnbench printed %q", out)
 	}

@@ -8,11 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
+	"runtime"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
@@ -84,20 +85,8 @@ var flagProblem = strings.NewReplacer(
 	": invalid syntax", ": expected a number, whole where it counts something", ": value out of range", ": out of range",
 )
 
-// version says what was built, as far as the build knows.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "of unknown version"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			v += " " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v + " " + info.GoVersion
-}
+// version says what was built, and with what.
+func version() string { return bench.Version() + " " + runtime.Version() }
 
 func subcommands(c *cobra.Command) string {
 	var names []string
@@ -189,9 +178,9 @@ func (a *app) addExplain(c *cobra.Command) {
 }
 
 // explainAscent does what --explain asks for.
-func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, training bool) {
+func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, s *dataset.Set, training bool) {
 	if a.explain {
-		a.printf("%s\n", m.Explain(e, training))
+		a.printf("%s\n", m.Explain(e, s, training))
 	}
 }
 
@@ -279,6 +268,21 @@ func writable(flag, path string, inputs ...string) error {
 	}
 	f.Close()
 	return os.Remove(f.Name())
+}
+
+// sameFile says whether two flags name one regular file, there or not.
+func sameFile(a, b string) bool {
+	if a == "" || b == "" || a == "-" || b == "-" {
+		return false
+	}
+	sa, errA := os.Stat(a)
+	sb, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(sa, sb) && sa.Mode().IsRegular()
+	}
+	a, errA = filepath.Abs(a)
+	b, errB = filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
 }
 
 // writeFile replaces a file, or what a link points to, as a whole. What is not a regular

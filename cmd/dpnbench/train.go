@@ -341,7 +341,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	c := m.Config
 	t.note("%s on %s: %d + %d pictures, %d parameters, %.2f M multiply-adds a picture; %s, %s\n",
 		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6, e.Tier(), count(e.Threads(), "thread"))
-	t.explainAscent(e, m, true)
+	t.explainAscent(e, m, data.Train, true)
 	var b *progressbar.ProgressBar
 	progress := func(what string, done, all int) {
 		if b == nil {
