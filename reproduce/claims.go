@@ -213,6 +213,10 @@ var statements = []statement{
 		seedsRow(layerLogits, 8.21, 0.01, ratio, "It depends on the training of the classifier and on 32 pictures.")},
 	{"table1-logits-distance", paper + ", Table 1, row 3", "mean distance between class means of the logits", few + ", classifier trained for 5 epochs", "17.17",
 		seedsRow(layerLogits, 17.17, 0.01, distance, "It grows with the training of the classifier: a matter of epochs and rates.")},
+	{"pca-logits-1", paper + ", section 3.2", "explained variance of the logits, first component", few + ", classifier trained for 5 epochs", "0.55",
+		seedsRow(layerLogits, 0.55, 0.01, component(0), "It depends on the training of the classifier and on 32 pictures.")},
+	{"pca-logits-2", paper + ", section 3.2", "explained variance of the logits, second component", few + ", classifier trained for 5 epochs", "0.18",
+		seedsRow(layerLogits, 0.18, 0.01, component(1), "It depends on the training of the classifier and on 32 pictures.")},
 	{"logits-triple", paper + ", section 3.1", "D more than triples from denoised features to logits", whole, "2.81 to 9.53", func(r Results) judged {
 		if r.Table1 == nil {
 			return judged{}
@@ -434,7 +438,7 @@ var statements = []statement{
 		small, _ := dpn.Preset("compact")
 		a := raw.Components * 784 * 784 * raw.Steps
 		b := small.Components*small.Dim*small.Dim*small.Steps + 784*small.Dim
-		return judged{measured: fmt.Sprintf("%d on 784 pixels, %d on 64 features", a, b), verdict: Reproduced, why: "k d^2 n multiply-adds a picture: d counts squared."}
+		return judged{measured: fmt.Sprintf("%d on 784 pixels, %d on 64 features", a, b), verdict: Reproduced, why: "k d² n multiply-adds a picture: d counts squared."}
 	}},
 	{"definite", overview + "; paper, section 2.1", "the factorisation A^T A guarantees positive definite precisions", "by argument", "guaranteed", func(Results) judged {
 		return judged{measured: "A = 0 gives P = 0", verdict: NotReproduced, why: "A^T A is positive semidefinite only; nothing keeps A from becoming singular."}

@@ -13,6 +13,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/webtest"
 	"dpnbench/report"
 )
 
@@ -146,6 +147,9 @@ func TestExperiments(t *testing.T) {
 			t.Errorf("the page says nothing of %q", want)
 		}
 	}
+	t.Run("browser", func(t *testing.T) {
+		webtest.Start(t).CheckWidths(page.Bytes(), len(webtest.SVG.FindAll(page.Bytes(), -1)))
+	})
 	names := map[string]bool{}
 	for _, f := range Figures(r) {
 		if names[f.Name] {
