@@ -12,7 +12,8 @@ import (
 // The clock of a shared machine changes by a tenth from one minute to the next, and all
 // rows with it. So a repetition counts as its time multiplied by the peak that was measured
 // in the same pass. Where it is not the clock that decides (Go code without kernels, files,
-// data that lie beyond the core's own caches), and on demand, it counts as its time.
+// data that lie beyond the core's own caches), where the peak itself was disturbed, and on
+// demand, it counts as its time.
 
 // Comparison is what changed from one Report to another.
 type Comparison struct {
@@ -83,7 +84,8 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		}
 	}
 	var logs float64
-	few := 0
+	few, unscaled := 0, 0
+	disturbed := [2]map[limit]bool{disturbedPeaks(before), disturbedPeaks(after)}
 	shared := map[string]bool{}
 	for i := range after.Results {
 		n := &after.Results[i]
@@ -96,7 +98,12 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 			continue
 		}
 		shared[n.ID()] = true
-		row := change(o, n, threshold, seconds)
+		plain := seconds
+		if at := (limit{n.Tier, n.Threads}); !seconds && (disturbed[0][at] || disturbed[1][at]) && o.clocked() && n.clocked() {
+			plain = true
+			unscaled++
+		}
+		row := change(o, n, threshold, plain)
 		logs += math.Log(row.Ratio)
 		if leastP(len(o.Samples), len(n.Samples)) >= Significance {
 			few++
@@ -117,10 +124,31 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 	if few > 0 {
 		warn("%d of %d rows have too few repetitions for any difference to be found: the verdict %q says nothing there", few, len(c.Rows), "same")
 	}
+	if unscaled > 0 {
+		warn("%d of %d rows are compared by their times, because the peak beside them was disturbed", unscaled, len(c.Rows))
+	}
 	if len(c.Rows) > 0 {
 		c.GeoMean = math.Exp(logs / float64(len(c.Rows)))
 	}
 	return c
+}
+
+// limit names a peak: a tier, and a number of threads.
+type limit struct {
+	tier    string
+	threads int
+}
+
+// disturbedPeaks are the peaks of a report whose own rows are marked: another process that
+// takes half of a peak on two threads takes nothing of a row that waits for one of them.
+func disturbedPeaks(r *Report) map[limit]bool {
+	out := map[limit]bool{}
+	for i := range r.Results {
+		if res := &r.Results[i]; res.Suite == "peak" && res.Name == "fma" && len(res.Marks) > 0 {
+			out[limit{res.Tier, res.Threads}] = true
+		}
+	}
+	return out
 }
 
 func because(err string) string {

@@ -544,6 +544,27 @@ func TestClocked(t *testing.T) {
 	}
 }
 
+// TestDisturbedPeak checks that a row keeps its time where the peak beside it, which other
+// processes halved, would make it twice as slow.
+func TestDisturbedPeak(t *testing.T) {
+	report := func(peak float64, marks []string) *Report {
+		r := &Report{Results: []Result{{Suite: "peak", Name: "fma", Tier: "avx2", Threads: 2, Marks: marks}}}
+		row := Result{Suite: "gemm", Name: "x", Shape: "-", Tier: "avx2", Threads: 2, Flop: 1, Bytes: 1, Bound: "peak"}
+		for i := range 12 {
+			row.Samples, row.Peaks = append(row.Samples, 1+0.001*float64(i)), append(row.Peaks, peak)
+		}
+		r.Results = append(r.Results, row)
+		return r
+	}
+	quiet := report(400, nil)
+	if c := Compare(report(200, []string{"other processes"}), quiet, 0.05, false); c.Slower != 0 || c.Rows[0].Scaled || len(c.Warnings) != 1 {
+		t.Errorf("the old peak was disturbed: %+v", c)
+	}
+	if c := Compare(report(200, nil), quiet, 0.05, false); c.Slower != 1 || !c.Rows[0].Scaled {
+		t.Errorf("the clock was half as fast: %+v", c)
+	}
+}
+
 // TestFewest checks that two runs of every extent can tell even rows of the fewest
 // repetitions apart, that the rank test needs so many, and that a comparison of fewer says so.
 func TestFewest(t *testing.T) {

@@ -127,6 +127,9 @@ func (b *benchmark) run(ctx context.Context) error {
 	outputs := [][2]string{{"--json", b.json}, {"--html", b.html}, {"--go-bench", b.goBench}}
 	for i, o := range outputs {
 		if i > 0 {
+			if o[1] == "-" {
+				return fmt.Errorf("%s -: expected a file; only --json writes to standard output", o[0])
+			}
 			if err := writable(o[0], o[1]); err != nil {
 				return err
 			}
@@ -252,10 +255,8 @@ func (b *benchmark) show(r *bench.Report) {
 	if len(rows) > 1 {
 		b.table(rows)
 	}
-	for i := range r.Results {
-		if res := &r.Results[i]; len(res.Marks) > 0 {
-			b.printf("! %s: %s\n", res.ID(), strings.Join(res.Marks, "; "))
-		}
+	for _, line := range marks(r) {
+		b.printf("! %s\n", line)
 	}
 	for _, w := range r.Warnings {
 		b.printf("warning: %s\n", w)
@@ -267,6 +268,43 @@ func (b *benchmark) show(r *bench.Report) {
 		}
 	}
 	b.note("%s, each compared with the reference first, and %s of suite peak, in %.0f s\n", count(len(r.Results)-limits, "row"), count(limits, "row"), r.Seconds)
+}
+
+// marks says why rows are not to be trusted: a line for each reason, whatever its numbers.
+func marks(r *bench.Report) []string {
+	type group struct {
+		rows        int
+		first, text string
+	}
+	groups := map[string]*group{}
+	var order []string
+	for i := range r.Results {
+		for _, text := range r.Results[i].Marks {
+			reason := strings.Map(func(c rune) rune {
+				if c >= '0' && c <= '9' || c == '.' {
+					return -1
+				}
+				return c
+			}, text)
+			g := groups[reason]
+			if g == nil {
+				g = &group{first: r.Results[i].ID(), text: text}
+				groups[reason] = g
+				order = append(order, reason)
+			}
+			g.rows++
+		}
+	}
+	var lines []string
+	for _, reason := range order {
+		g := groups[reason]
+		which := g.first
+		if g.rows > 1 {
+			which = fmt.Sprintf("%d rows, such as %s", g.rows, g.first)
+		}
+		lines = append(lines, which+": "+g.text)
+	}
+	return lines
 }
 
 func parenthesis(s string) string {
@@ -328,7 +366,9 @@ when a row is slower by more than the threshold and the test agrees.
 
 Clocks of shared machines change from minute to minute, so change and test are of times
 multiplied by the peak that was measured beside them; --seconds compares the
-times themselves, as is always done for files and for what waits for the memory.`,
+times themselves, as is always done for files, for what waits for the memory and where the
+peak itself was disturbed. Marked rows count like the others: repeat a run on a quiet
+machine before you believe them.`,
 		Example: `  dpnbench bench --quick --json old.json
   dpnbench bench --quick --json new.json
   dpnbench bench compare old.json new.json
@@ -351,7 +391,7 @@ times themselves, as is always done for files and for what waits for the memory.
 
 func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) error {
 	if !(threshold >= 0 && threshold < 1e6) {
-		return fmt.Errorf("--threshold %v: expected a percentage from 0 on", threshold)
+		return fmt.Errorf("--threshold %v: expected a percentage from 0 to below 1000000", threshold)
 	}
 	if err := a.checkJSON(old, new); err != nil {
 		return err
