@@ -216,7 +216,7 @@ func (p *page) draw() error {
 		draw func() ([][]byte, error)
 	}{
 		{pageSection{ID: "roofline", Title: "Roofline",
-			Text: "Each point is a row of the fastest tier. No work can lie above the roof: the peak of the FMA units, or for so many flop a byte what reads from a level of the memory deliver. Bytes count operands and results once each: what the caches allow at best."}, p.rooflines},
+			Text: "Each point is a row of the fastest tier. Work cannot lie above the roof by more than what measuring both leaves: the peak of the FMA units, or for so many flop a byte what reads from a level of the memory deliver. Bytes count operands and results once each: what the caches allow at best."}, p.rooflines},
 		{pageSection{ID: "threads", Title: "Scaling with threads",
 			Text: "Speed over that of one thread. Vertical bars are what the 95% intervals of both allow."}, p.speedUps},
 		{pageSection{ID: "ascent", Title: "Scaling with d, k, n and batch",
