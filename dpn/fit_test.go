@@ -261,6 +261,14 @@ func TestResume(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "other pictures") {
 		t.Errorf("error %v, want one about other pictures", err)
 	}
+	for _, name := range []string{ModelFile, StateFile} {
+		path := filepath.Join(cut, name)
+		damage(t, path)
+		_, err = newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v, want one about the damaged %s", err, path)
+		}
+	}
 }
 
 func readMetrics(t *testing.T, dir string) []Epoch {
