@@ -45,6 +45,11 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err := outputFolder("--out", out); err != nil {
 		return err
 	}
+	release, err := lockFolder("--out", out)
+	if err != nil {
+		return err
+	}
+	defer release()
 	marker := filepath.Join(out, demoFile)
 	for _, name := range runFiles {
 		_, run := os.Stat(filepath.Join(out, name))

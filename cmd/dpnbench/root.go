@@ -17,6 +17,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/folderlock"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -324,6 +325,15 @@ func outputFolder(flag, path string) error {
 	}
 	f.Close()
 	return os.Remove(f.Name())
+}
+
+// lockFolder keeps other processes from writing results to a folder until release is called.
+func lockFolder(flag, path string) (release func(), err error) {
+	release, err = folderlock.Acquire(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; expected one that no other run writes to", flag, path, reason(err))
+	}
+	return release, nil
 }
 
 // log returns where to log: standard error with --verbose, otherwise only warnings.
