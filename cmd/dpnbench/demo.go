@@ -72,7 +72,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	a.note("   %d cases: within their error bounds, the same bits on every tier\n\n", r.Cases)
 
 	a.note("2. Train: a network with 64 features and 10 components, the exact gradient\n")
-	data, err := dataset.Open("digits", dataset.Options{Seed: 1})
+	data, err := dataset.OpenContext(ctx, "digits", dataset.Options{Seed: 1})
 	if err != nil {
 		return err
 	}

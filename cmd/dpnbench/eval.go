@@ -84,7 +84,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer e.Close()
 	v.data.settle(flags, &m.Config)
-	data, err := openData(m.Config)
+	data, err := openDataContext(ctx, m.Config)
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,8 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[0] = 7; return b })), "--data", labels, "offset 0")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data", "60", "59")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels, "10")
-	fails(t, train("--data", good, "--train-size", "61"), "--data", "61")
+	fails(t, train("--data", good, "--train-size", "61"), "--train-size 61", good, "60 images")
+	fails(t, train("--data", "digits", "--train-size", "100000000"), "--train-size 100000000: expected at most 10000000 images")
 	fails(t, train("--data", good, "--train-size", "-1"), "--train-size -1")
 	fails(t, train("--preset", "none"), "--preset", `"none"`, "published, paper, compact")
 	fails(t, train("--components", "0"), "--components 0")
@@ -308,6 +309,8 @@ func TestBadInput(t *testing.T) {
 		fails(t, []string{c, "--data", good, "--model", spoiled}, "--model", "nan.safetensors", "denoising_potential.mu", "number 5 is NaN")
 		fails(t, []string{c, "--data", "digits", "--test-size", "20", "--model", model}, "--data digits", "28 x 28", "4 x 4")
 		fails(t, []string{c, "--data", good, "--model", model, "--steps", "-5"}, "--steps -5")
+		fails(t, []string{c, "--data", "digits", "--model", model, "--test-size", "100000000"}, "--test-size 100000000: expected at most 10000000 images")
+		fails(t, []string{c, "--data", good, "--model", model, "--test-size", "-1"}, "--test-size -1")
 	}
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1", "--out", filepath.Join(dir, "a")}, "at least 2")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -420,15 +421,19 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 
 // openData opens the pictures that the settings name.
 func openData(c dpn.Config) (*dataset.Data, error) {
-	for _, s := range []struct {
-		name string
-		n    int
-	}{{"train-size", c.TrainSize}, {"test-size", c.TestSize}} {
-		if s.n < 0 {
-			return nil, fmt.Errorf("--%s %d: expected a number of pictures, or 0 for all", s.name, s.n)
-		}
+	return openDataContext(context.Background(), c)
+}
+
+// openDataContext is openData until ctx ends.
+func openDataContext(ctx context.Context, c dpn.Config) (*dataset.Data, error) {
+	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
+	var size *dataset.SizeError
+	if errors.As(err, &size) {
+		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
 	}
-	data, err := dataset.Open(c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}

@@ -261,7 +261,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	data, err := openData(c)
+	data, err := openDataContext(ctx, c)
 	if err != nil {
 		return err
 	}
