@@ -72,6 +72,23 @@ func TestHashes(t *testing.T) {
 	}
 }
 
+// TestSweepInterrupted checks that a block of the sweep, seconds on slow tiers, looks at its
+// context: one that has ended stops it before the first call.
+func TestSweepInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e, err := engine.New(engine.WithThreads(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	calls := 0
+	sweepOne(ctx, func(*engine.Engine, []float32, []float32) { calls++ }, math.Exp, []*engine.Engine{e}, 0)
+	if calls > 0 {
+		t.Errorf("%d calls under a context that has ended", calls)
+	}
+}
+
 // TestSweep runs the first of the 256 blocks of the sweep, on the tiers with assembly if
 // there are any.
 func TestSweep(t *testing.T) {
