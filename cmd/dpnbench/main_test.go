@@ -256,12 +256,22 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--lr", "NaN"), "--lr NaN")
 	fails(t, train("--clip", "Inf"), "--clip +Inf")
 	fails(t, train("--seed", "9223372036854775808"), "--seed 9223372036854775808")
-	fails(t, train("--lr", "x"), "--lr", `"x"`)
 	fails(t, train("--data", good, "--val-size", "60"), "--val-size 60")
 	fails(t, []string{"train", "--config", filepath.Join(dir, "none.toml")}, "--config", "none.toml", "no such file")
 	fails(t, train("--threads", "0"), "--threads 0")
 	fails(t, train("--threads", "many"), "--threads many", "whole number")
-	fails(t, train("--steps", "x"), "--steps", `"x"`, "expected a number")
+	fails(t, train("--steps", "x"), `--steps "x": expected a whole number`)
+	fails(t, train("--steps", "1.5"), `--steps "1.5": expected a whole number`)
+	fails(t, train("--steps", "99999999999999999999"), `--steps "99999999999999999999": out of range`)
+	fails(t, train("--lr", "1,5"), `--lr "1,5": expected a number`)
+	fails(t, train("--seed", "-1"), `--seed "-1": expected a whole number from 0 to 9223372036854775807`)
+	fails(t, train("--resume=foo"), `--resume "foo": expected true or false`)
+	fails(t, train("--resume"), "--resume and --overwrite")
+	fails(t, train("--tier", ""), "--tier: expected a value")
+	fails(t, train("--data", ""), "--data: expected a value")
+	fails(t, []string{"bench", "--suite", ""}, "--suite: expected a value")
+	fails(t, []string{"bench", "comprae", "a", "b"}, `no subcommand "comprae", expected compare or none`)
+	fails(t, []string{"bench", "--pin=foo"}, `--pin "foo": expected true or false`)
 	fails(t, train("--components", "30000", "--extractor", "identity", "--dim", "9"), "--dim 9", "identity")
 	fails(t, train("--data", good, "--components", "70"), "--components 70", "54 pictures")
 	fails(t, train("--dim", "60000", "--components", "50"), "GB", "--dim 60000")
@@ -373,6 +383,29 @@ func TestForeignFiles(t *testing.T) {
 		path := filepath.Join(dir, "model.pth")
 		write(t, path, []byte(text))
 		fails(t, []string{"eval", "--model", path}, "--model "+path, want)
+	}
+}
+
+// TestEmptyFlags gives flags an empty text: most are refused, and two mean something.
+func TestEmptyFlags(t *testing.T) {
+	for _, name := range []string{"data", "suite", "out", "preset", "model", "hidden", "filter"} {
+		found := false
+		for _, c := range (&app{}).command().Commands() {
+			if c.Flags().Lookup(name) == nil {
+				continue
+			}
+			found = true
+			if err := c.ParseFlags([]string{"--" + name, ""}); err != nil {
+				t.Fatal(err)
+			}
+			err := emptyFlag(c.Flags())
+			if meant := name == "hidden" || name == "filter"; meant != (err == nil) {
+				t.Errorf("%s --%s '': error %v", c.Name(), name, err)
+			}
+		}
+		if !found {
+			t.Errorf("no command has --%s", name)
+		}
 	}
 }
 

@@ -68,23 +68,55 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
-	root.PersistentPreRun = func(*cobra.Command, []string) {
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if a.json == "/dev/stdout" { // it may lead to a file, which must not be replaced
 			a.json = "-"
 		}
+		return emptyFlag(c.Flags())
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%s (see %q)", flagProblem.Replace(err.Error()), c.CommandPath()+" --help")
+		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
 	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), dataCommand(a))
 	return root
 }
 
-// flagProblem says in plain words what the flag parser reports of numbers.
-var flagProblem = strings.NewReplacer(
-	"strconv.ParseInt: parsing ", "", "strconv.ParseUint: parsing ", "", "strconv.ParseFloat: parsing ", "",
-	": invalid syntax", ": expected a number, whole where it counts something", ": value out of range", ": out of range",
-)
+// flagProblem says in plain words what the flag parser reports of a value.
+func flagProblem(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	expected, ok := map[string]string{
+		"bool":    "true or false",
+		"int":     "a whole number",
+		"uint64":  "a whole number from 0 to 9223372036854775807", // all of them are seeds, which dpn.Config limits
+		"float64": "a number",
+	}[invalid.GetFlag().Value.Type()]
+	if !ok {
+		return err
+	}
+	problem := ""
+	if errors.Is(err, strconv.ErrRange) {
+		problem = "out of range, "
+	}
+	return fmt.Errorf("--%s %q: %sexpected %s", invalid.GetFlag().Name, invalid.GetValue(), problem, expected)
+}
+
+// emptyFlag refuses a flag that was given without a value, as in --tier ”, because that
+// is more often a variable that is not set than a wish for the default.
+func emptyFlag(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = len(list.GetSlice()) == 0
+		}
+		if empty && f.Name != "hidden" && f.Name != "filter" { // no hidden layers, and all rows
+			err = fmt.Errorf("--%s: expected a value, got none", f.Name)
+		}
+	})
+	return err
+}
 
 // version says what was built, as far as the build knows.
 func version() string {
@@ -113,7 +145,10 @@ func subcommands(c *cobra.Command) string {
 
 // noArgs refuses arguments that are not flags.
 func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
+	switch {
+	case len(args) > 0 && c.HasAvailableSubCommands():
+		return fmt.Errorf("%s: no subcommand %q, expected %s or none", c.Name(), args[0], subcommands(c))
+	case len(args) > 0:
 		return fmt.Errorf("%s takes no argument %q (see %q)", c.Name(), args[0], c.CommandPath()+" --help")
 	}
 	return nil

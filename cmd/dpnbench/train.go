@@ -164,6 +164,8 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	}
 	from := "--"
 	switch {
+	case t.resume && t.overwrite:
+		return c, fmt.Errorf("--resume and --overwrite: give one of the two")
 	case t.resume && t.out == "":
 		return c, fmt.Errorf("--resume: expected the folder to resume in --out")
 	case t.resume && t.config == "":

@@ -181,4 +181,22 @@ func TestParseCase(t *testing.T) {
 	if err != nil || c.get("n") != 5 || c.get("seed") != 1 {
 		t.Errorf("%v, %v", c, err)
 	}
+	for text, want := range map[string]string{
+		"matmul:seed=-1":                 "expected seed from 0 to 1048576",
+		"matmul:seed=1048577":            "expected seed from 0 to 1048576",
+		"matmul:m=1000000000":            "expected m from 0 to 4096",
+		"matmul:m=99999999999999999999":  "expected m from 0 to 4096",
+		"matmul:m=-99999999999999999999": "expected m from 0 to 4096",
+		"matmul:offset=-2":               "expected offset from -1 to 15",
+		"matmul:m=1.5":                   `"m=1.5" is not NAME=NUMBER with a whole number`,
+		"matmul:m":                       `"m" is not NAME=NUMBER`,
+		"matmul:q=5000":                  `no argument "q"`,
+	} {
+		if _, err := ParseCase(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+	}
+	if _, err := ParseCase("matmul:seed=1048576"); err != nil {
+		t.Error(err)
+	}
 }
