@@ -7,7 +7,7 @@
 // a view with any strides, so transposes and parts of matrices cost nothing; a [Packed]
 // matrix is laid out once for many products; a [Mixture] is a potential with its packed
 // precisions: full ones, one for all components, or diagonal up to a low rank
-// ([NewLowRankMixture]). See the example.
+// ([NewLowRankMixture]). See example_test.go.
 //
 // # The same bits everywhere
 //

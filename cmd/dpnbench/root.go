@@ -48,7 +48,11 @@ func (a *app) command() *cobra.Command {
 		Long: `dpnbench trains, benchmarks and dissects Denoising Potential Networks on the CPU,
 with hand-written kernels that give the same bits on every machine.
 
-Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
+Start with "dpnbench demo": it needs nothing and takes under two minutes.
+
+Exit status: 0 done; 1 the check, test or comparison that was asked for failed; 2 wrong usage
+or unusable input; 130 interrupted: by Ctrl-C, kill or a lost terminal, which end the command
+between two steps of its work. A second one ends it at once.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
