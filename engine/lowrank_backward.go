@@ -100,7 +100,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	*sum = lowSumJob{}
 
 	clear(grad.ones)
-	for t := tr.Steps - 1; t >= 0; t-- {
+	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		for b := range tr.Rows {
 			e.k.add(grad.ones, grad.ones, tr.pull[(t*tr.Rows+b)*n:])
 		}

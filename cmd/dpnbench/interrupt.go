@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+
+	"golang.org/x/term"
 )
 
 // interruptible returns a context that ends with the first signal to end, which is reported
@@ -20,6 +22,9 @@ func interruptible(stderr *os.File) context.Context {
 	go func() {
 		<-c
 		signal.Stop(c)
+		if term.IsTerminal(int(stderr.Fd())) { // whose line may hold ^C and a progress bar
+			fmt.Fprintln(stderr)
+		}
 		fmt.Fprintln(stderr, "dpnbench: interrupting; once more ends at once")
 		cancel()
 	}()
