@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -50,6 +51,12 @@ func Digits(seed uint64, first, n int) *Set {
 	if first < 0 || n < 0 {
 		panic(fmt.Sprintf("dataset: Digits(seed, %d, %d): negative", first, n))
 	}
+	s, _ := digits(context.Background(), seed, first, n)
+	return s
+}
+
+// digits is Digits until ctx ends, with ctx's error.
+func digits(ctx context.Context, seed uint64, first, n int) (*Set, error) {
 	s := &Set{
 		Images: make([]byte, n*DigitSide*DigitSide),
 		Labels: make([]byte, n),
@@ -62,7 +69,7 @@ func Digits(seed uint64, first, n int) *Set {
 	for range min(runtime.GOMAXPROCS(0), (n+piece-1)/piece) {
 		wg.Go(func() {
 			var w writer
-			for {
+			for ctx.Err() == nil {
 				hi := int(done.Add(piece))
 				for i := hi - piece; i < min(hi, n); i++ {
 					s.Labels[i] = w.draw(s.Image(i), newStream(seed, uint64(first)+uint64(i)))
@@ -74,7 +81,10 @@ func Digits(seed uint64, first, n int) *Set {
 		})
 	}
 	wg.Wait()
-	return s
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // writer holds the scratch memory of one goroutine that draws digits.

@@ -53,10 +53,10 @@ func holdsIDX(dir string) bool {
 // classes, one byte a pixel, any picture size. Files may be gzip-compressed
 // (told by their content), and "train-images.idx3-ubyte" is accepted for
 // "train-images-idx3-ubyte". With sizes in opt it keeps the first so many
-// images of each split; asking for more than there are is an error. A file
+// images of each split; asking for more than there are gives a *SizeError. A file
 // with the wrong content gives a *FormatError.
 func LoadIDX(dir string, opt Options) (*Data, error) {
-	if err := opt.check(); err != nil {
+	if err := opt.check(maxIDX); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -66,11 +66,11 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, trainImages)
 	}
-	train, err := loadSplit(dir, trainImages, trainLabels, opt.TrainSize)
+	train, err := loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize)
 	if err != nil {
 		return nil, err
 	}
-	test, err := loadSplit(dir, testImages, testLabels, opt.TestSize)
+	test, err := loadSplit(dir, "test", testImages, testLabels, opt.TestSize)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 
 // loadSplit reads the first n images of a split and their labels, all when n is
 // 0. Labels are read first: they are short, and say how many images to expect.
-func loadSplit(dir, imagesName, labelsName string, n int) (*Set, error) {
+func loadSplit(dir, split, imagesName, labelsName string, n int) (*Set, error) {
 	labelsPath, err := findIDX(dir, labelsName)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func loadSplit(dir, imagesName, labelsName string, n int) (*Set, error) {
 			"%d images, expected %d as there are labels in %s", count, labels.dims[0], filepath.Base(labelsPath))}
 	}
 	if n > count {
-		return nil, fmt.Errorf("%s holds %d images, %d asked for", imagesPath, count, n)
+		return nil, &SizeError{Split: split, Size: n, Problem: fmt.Sprintf("%s holds %d images", imagesPath, count)}
 	}
 	if n == 0 {
 		n = count

@@ -95,7 +95,7 @@ func TestLoadIDXErrors(t *testing.T) {
 		"truncated":         {dir: folder(t, map[string][]byte{trainImages: idxBytes(counting(30), 6, 2, 3)}), want: []string{trainImages, "offset 46:", "30 of the 36"}},
 		"other size":        {dir: folder(t, map[string][]byte{testImages: idxBytes(counting(36), 4, 3, 3)}), want: []string{testImages, "3 x 3", "2 x 3"}},
 		"no images":         {dir: folder(t, map[string][]byte{testImages: idxBytes(nil, 0, 2, 3)}), want: []string{testImages, "is 0"}},
-		"more than it has":  {dir: folder(t, nil), opt: Options{TestSize: 5}, want: []string{testImages, "4 images, 5 asked for"}},
+		"more than it has":  {dir: folder(t, nil), opt: Options{TestSize: 5}, want: []string{"test size 5: ", testImages, "holds 4 images"}},
 		"negative size":     {dir: folder(t, nil), opt: Options{TrainSize: -1}, want: []string{"train size -1"}},
 		"truncated gzip":    {dir: folder(t, map[string][]byte{testImages: gzipped(t, idxBytes(counting(24), 4, 2, 3))[:30]}), want: []string{testImages, "offset"}},
 		"unreadable folder": {dir: "no\x00folder", want: []string{"no\x00folder", "invalid"}},

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,13 +33,25 @@ type Options struct {
 // 7.8 GB; Digits itself draws any piece of an unbounded sequence.
 const maxDigits = 10_000_000
 
-func (o Options) check() error {
-	for _, s := range []struct {
-		name string
-		n    int
-	}{{"train size", o.TrainSize}, {"test size", o.TestSize}} {
-		if s.n < 0 {
-			return fmt.Errorf("%s %d: expected a number of images, or 0 for all", s.name, s.n)
+// SizeError says that a data set cannot give as many images as Options asks for.
+type SizeError struct {
+	Split   string // "train" or "test"
+	Size    int    // TrainSize or TestSize of the Options
+	Problem string // what is there, or was expected
+}
+
+func (e *SizeError) Error() string { return fmt.Sprintf("%s size %d: %s", e.Split, e.Size, e.Problem) }
+
+// check refuses sizes below 0, and above most.
+func (o Options) check(most int) error {
+	for _, e := range []*SizeError{{Split: "train", Size: o.TrainSize}, {Split: "test", Size: o.TestSize}} {
+		switch {
+		case e.Size < 0:
+			e.Problem = "expected a number of images, or 0 for all"
+			return e
+		case e.Size > most:
+			e.Problem = fmt.Sprintf("expected at most %d images", most)
+			return e
 		}
 	}
 	return nil
@@ -48,13 +61,19 @@ func (o Options) check() error {
 // "mnist" is looked for in the folder that the environment variable DPN_DATA
 // names, then in MNISTDir; anything else is a folder for LoadIDX (write
 // "./digits" for a folder of that name). An error is one line; it satisfies
-// errors.Is(err, fs.ErrNotExist) when a folder or file is missing.
+// errors.Is(err, fs.ErrNotExist) when a folder or file is missing, and is a *SizeError when
+// opt asks for more images than there are.
 func Open(spec string, opt Options) (*Data, error) {
+	return OpenContext(context.Background(), spec, opt)
+}
+
+// OpenContext is Open until ctx ends: drawing many built-in digits takes a while.
+func OpenContext(ctx context.Context, spec string, opt Options) (*Data, error) {
 	switch spec {
 	case "":
 		return nil, errors.New(`no data set named: expected "digits", "mnist" or a folder`)
 	case "digits":
-		return openDigits(opt)
+		return openDigits(ctx, opt)
 	case "mnist":
 		return openMNIST(opt)
 	}
@@ -67,8 +86,8 @@ func Open(spec string, opt Options) (*Data, error) {
 	return d, err
 }
 
-func openDigits(opt Options) (*Data, error) {
-	if err := opt.check(); err != nil {
+func openDigits(ctx context.Context, opt Options) (*Data, error) {
+	if err := opt.check(maxDigits); err != nil {
 		return nil, err
 	}
 	train, test := opt.TrainSize, opt.TestSize
@@ -78,16 +97,15 @@ func openDigits(opt Options) (*Data, error) {
 	if test == 0 {
 		test = digitsTest
 	}
-	if n := max(train, test); n > maxDigits {
-		return nil, fmt.Errorf("digits: %d images asked for, expected at most %d a split", n, maxDigits)
+	d := &Data{Name: "digits", Classes: 10, Norm: DigitsNorm}
+	var err error
+	if d.Train, err = digits(ctx, opt.Seed, 0, train); err != nil {
+		return nil, err
 	}
-	return &Data{
-		Name:    "digits",
-		Train:   Digits(opt.Seed, 0, train),
-		Test:    Digits(opt.Seed, TestFirst, test),
-		Classes: 10,
-		Norm:    DigitsNorm,
-	}, nil
+	if d.Test, err = digits(ctx, opt.Seed, TestFirst, test); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // MNISTDir returns the folder in the user's cache directory in which Open looks

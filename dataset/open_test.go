@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,6 +21,17 @@ func TestOpenDigits(t *testing.T) {
 	}
 	if d.Name != "digits" || d.Classes != 10 || d.Norm != DigitsNorm {
 		t.Errorf("name %q, %d classes, %+v", d.Name, d.Classes, d.Norm)
+	}
+}
+
+// TestOpenInterrupted opens digits under a context that has ended.
+func TestOpenInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, o := range []Options{{TrainSize: 1, TestSize: 1}, {TrainSize: 1000, TestSize: 1}} {
+		if _, err := OpenContext(ctx, "digits", o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v: error %v, want that of the context", o, err)
+		}
 	}
 }
 
@@ -103,7 +115,7 @@ func TestOpenErrors(t *testing.T) {
 		{spec: "mnits", want: `"mnits" is neither "digits" nor "mnist" nor a folder`},
 		{spec: "./mnits", want: "folder ./mnits"},
 		{spec: "digits", opt: Options{TestSize: -3}, want: "test size -3"},
-		{spec: "digits", opt: Options{TrainSize: maxDigits + 1}, want: "at most 10000000"},
+		{spec: "digits", opt: Options{TrainSize: maxDigits + 1}, want: "train size 10000001: expected at most 10000000"},
 	} {
 		_, err := Open(c.spec, c.opt)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

@@ -182,6 +182,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
 	begun := time.Now()
 	f.step = NewTrainer(m, f.e)
+	f.step.path.Stop = func() bool { return ctx.Err() != nil }
 	resumed, err := f.resume()
 	if err != nil {
 		return nil, err
@@ -261,6 +262,9 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 			loss = s.detached(f.denoised, f.train, at, &t)
 		} else {
 			loss = s.exact(f.train, at, &t)
+		}
+		if err := ctx.Err(); err != nil { // the ascent may have been given up
+			return err
 		}
 		norm, what := s.check(loss)
 		if what != "" {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"dpnbench/dataset"
@@ -260,6 +261,42 @@ func TestResume(t *testing.T) {
 	_, err = newModel(t, tiny(), d).Fit(context.Background(), e, &val, FitOptions{Dir: cut, Resume: true})
 	if err == nil || !strings.Contains(err.Error(), "other pictures") {
 		t.Errorf("error %v, want one about other pictures", err)
+	}
+	for _, name := range []string{ModelFile, StateFile} {
+		path := filepath.Join(cut, name)
+		damage(t, path)
+		_, err = newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v, want one about the damaged %s", err, path)
+		}
+	}
+}
+
+// counting is a context that counts how often it is asked whether it has ended.
+type counting struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (c *counting) Err() error { c.asked.Add(1); return c.Context.Err() }
+
+// TestInterruptible checks that training looks at its context between the steps of an
+// update, forward and backward: an update of many steps takes minutes.
+func TestInterruptible(t *testing.T) {
+	d, e := digits(t, 40, 10), newEngine(t, engine.WithThreads(1))
+	for _, form := range []string{FormFull, FormDiag} {
+		asked := func(steps int) int64 {
+			ctx := &counting{Context: context.Background()}
+			c := tiny()
+			c.Form, c.Steps, c.Epochs, c.ValSize, c.MaxUpdates, c.Alpha = form, steps, 1, 0, 1, 0.1
+			if _, err := newModel(t, c, d).Fit(ctx, e, d.Train, FitOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			return ctx.asked.Load()
+		}
+		if few, many := asked(10), asked(200); many-few < 2*190 {
+			t.Errorf("%s: asked %d times in an update of 10 steps, %d in one of 200", form, few, many)
+		}
 	}
 }
 

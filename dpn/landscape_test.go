@@ -212,7 +212,7 @@ func TestTrace(t *testing.T) {
 		"beyond":        func() (*Trace, error) { return m.Trace(ctx, e, d.Test, []int{30}, 1) },
 		"below":         func() (*Trace, error) { return m.Trace(ctx, e, d.Test, []int{-1}, 1) },
 		"steps below 0": func() (*Trace, error) { return m.Trace(ctx, e, d.Test, at, -1) },
-		"too long":      func() (*Trace, error) { return m.Trace(ctx, e, d.Test, at, 1<<40) },
+		"too long":      func() (*Trace, error) { return m.Trace(ctx, e, d.Test, at, math.MaxInt32) },
 		"cancelled":     func() (*Trace, error) { return m.Trace(ended, e, d.Test, at, 1) },
 	} {
 		if _, err := call(); err == nil {

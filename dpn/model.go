@@ -33,6 +33,11 @@ type Model struct {
 	Classes int
 	Norm    dataset.Normalization
 
+	// Assumed names the settings that change results and of which the file of Load says
+	// nothing: "steps", "layer-norm", "mean", "std" and "data". They are those of the
+	// published reference. Empty for a file that Save wrote, and for a model of New.
+	Assumed []string
+
 	extractor layer.Stack // pixels to features; empty: the pixels are the features
 	potential *Potential
 	head      *layer.Linear

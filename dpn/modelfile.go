@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/safetensors"
@@ -15,13 +16,15 @@ import (
 
 // Keys of the metadata of a model file, besides those of the config.
 const (
-	metaFormat  = "format"
-	metaConfig  = "config"
-	metaRows    = "rows"
-	metaCols    = "cols"
-	metaMean    = "mean"
-	metaStd     = "std"
-	formatModel = "dpnbench model 1"
+	metaFormat = "format"
+	metaConfig = "config"
+	metaRows   = "rows"
+	metaCols   = "cols"
+	metaMean   = "mean"
+	metaStd    = "std"
+
+	formatPrefix = "dpnbench " // of all formats of ours; the metadata of others may have a format, too
+	formatModel  = formatPrefix + "model 1"
 )
 
 // Save writes the model to path in the safetensors format, keys as in the published
@@ -48,9 +51,10 @@ func (m *Model) file(format string) *safetensors.File {
 }
 
 // Load reads a model: a file that Save wrote, or the state dictionary of the published
-// reference written by PyTorch, which has no settings (square pictures, the published
-// ones otherwise; the number of steps is not in it: set Config.Steps). Every error names
-// the file, and the tensor where one is at fault.
+// reference written by PyTorch in the same format, which has no settings (square pictures,
+// the published ones otherwise: see Model.Assumed; the number of steps is not in it: set
+// Config.Steps). What Save wrote has a checksum, and a damaged file is refused. Every error
+// names the file, and the tensor where one is at fault.
 func Load(path string) (*Model, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
@@ -77,6 +81,10 @@ func fileError(what, path string, err error) error {
 
 // fromFile builds a model from the tensors and metadata of f.
 func fromFile(f *safetensors.File) (*Model, error) {
+	text, ours := f.Metadata[metaConfig]
+	if format := f.Metadata[metaFormat]; format != formatModel && (ours || strings.HasPrefix(format, formatPrefix)) {
+		return nil, fmt.Errorf("format %q, expected %q", format, formatModel)
+	}
 	shape := func(name string, rank int) ([]int, error) {
 		t := f.Tensor(name)
 		if t == nil {
@@ -98,10 +106,12 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	c, _ := Preset("published")
 	c.Preset = "imported"
 	m := &Model{Norm: dataset.MNISTNorm, Classes: head[0]}
-	if text, ok := f.Metadata[metaConfig]; ok {
+	if ours {
 		if c, err = decode([]byte(text), unset); err != nil {
 			return nil, fmt.Errorf("settings: %w", err)
 		}
+	} else {
+		m.Assumed = []string{"steps", "layer-norm", "data"}
 	}
 	c.Components, c.Dim = mu[0], mu[1]
 	pixels, err := c.readExtractor(f, shape)
@@ -217,14 +227,20 @@ func (m *Model) readGeometry(c Config, meta map[string]string, pixels int) error
 	if pixels < 1 || have != pixels {
 		return fmt.Errorf("%d pixels, pictures of %d x %d", pixels, m.Rows, m.Cols)
 	}
-	for key, to := range map[string]*float32{metaMean: &m.Norm.Mean, metaStd: &m.Norm.Std} {
-		if s, ok := meta[key]; ok {
-			v, err := strconv.ParseFloat(s, 32)
-			if err != nil || v-v != 0 || key == metaStd && v <= 0 {
-				return fmt.Errorf("metadata %s is %q, expected a number", key, s)
-			}
-			*to = float32(v)
+	for _, n := range []struct {
+		key string
+		to  *float32
+	}{{metaMean, &m.Norm.Mean}, {metaStd, &m.Norm.Std}} {
+		s, ok := meta[n.key]
+		if !ok {
+			m.Assumed = append(m.Assumed, n.key)
+			continue
 		}
+		v, err := strconv.ParseFloat(s, 32)
+		if err != nil || v-v != 0 || n.key == metaStd && v <= 0 {
+			return fmt.Errorf("metadata %s is %q, expected a number", n.key, s)
+		}
+		*n.to = float32(v)
 	}
 	return nil
 }

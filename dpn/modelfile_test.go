@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestSaveAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.WeightsSHA256() != m.WeightsSHA256() || got.Config != m.Config || got.Norm != m.Norm ||
-			got.Rows != 3 || got.Cols != 4 || got.Classes != 3 {
+			got.Rows != 3 || got.Cols != 4 || got.Classes != 3 || len(got.Assumed) != 0 {
 			t.Errorf("read %+v, wrote %+v", got, m)
 		}
 	}
@@ -53,6 +54,45 @@ func TestLoadStateDictionary(t *testing.T) {
 		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 || m.Config.Components != k || m.potential.c.Data[1] != -1 {
 			t.Errorf("read %+v", m)
 		}
+		if want := []string{"steps", "layer-norm", "data", "mean", "std"}; !slices.Equal(m.Assumed, want) {
+			t.Errorf("assumed %v, want %v", m.Assumed, want)
+		}
+		f.Metadata = map[string]string{"format": "pt", "mean": "0.25", "std": "0.5"} // the first is what transformers writes
+		if err := safetensors.WriteFile(path, f); err != nil {
+			t.Fatal(err)
+		}
+		if m, err = Load(path); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"steps", "layer-norm", "data"}; !slices.Equal(m.Assumed, want) || m.Norm.Mean != 0.25 {
+			t.Errorf("assumed %v, want %v; mean %v", m.Assumed, want, m.Norm.Mean)
+		}
+	}
+}
+
+// TestDamagedModel changes one weight in a file that was saved to another finite number.
+func TestDamagedModel(t *testing.T) {
+	m, _ := smallModel(t, completed(gradientConfigs[3]))
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, path)
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v, want one about the damaged file", err)
+	}
+}
+
+// damage flips the lowest bit of the last number in a file of tensors.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-4] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -107,6 +147,12 @@ func TestBadModels(t *testing.T) {
 		{`std is "0"`, meta("std", "0")},
 		{"settings", meta("config", "steps = -1")},
 		{"settings", meta("config", "no TOML")},
+		{`format "dpnbench model 2", expected "dpnbench model 1"`, meta("format", "dpnbench model 2")},
+		{`format "dpnbench model 9", expected "dpnbench model 1"`, func(f *safetensors.File) {
+			f.Metadata, f.Tensors = map[string]string{"format": "dpnbench model 9"}, nil
+		}},
+		{`format "dpnbench training state 2", expected "dpnbench model 1"`, meta("format", formatState)},
+		{`format "", expected "dpnbench model 1"`, func(f *safetensors.File) { delete(f.Metadata, "format") }},
 		{`unknown setting "colour"`, meta("config", "colour = 1")},
 	}
 	for _, c := range cases {

@@ -16,7 +16,7 @@ import (
 // "adam.v." before the name) and the unconstrained step size; the rest is metadata.
 
 const (
-	formatState = "dpnbench training state 2"
+	formatState = formatPrefix + "training state 2"
 	metaHistory = "history"
 	metaUpdates = "updates"
 	metaBeta1   = "beta1t"
@@ -63,7 +63,8 @@ func (s *Trainer) save(path, data string, p progress) error {
 	return safetensors.WriteFile(path, f)
 }
 
-// load restores what save wrote. It refuses a state of other settings or other data.
+// load restores what save wrote. It refuses a damaged state, and one of other settings or
+// other data.
 func (s *Trainer) load(path, data string) (p progress, err error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {

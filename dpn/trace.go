@@ -48,7 +48,7 @@ func (m *Model) Trace(ctx context.Context, e *engine.Engine, s *dataset.Set, at 
 		return nil, fmt.Errorf("trace of %d pictures over %d steps, expected one picture or more and no steps below 0", len(at), steps)
 	}
 	k, d, n := m.potential.K, m.Dim(), len(at)
-	if size := 4 * float64(steps+1) * float64(n) * float64(2*(d+k)+16); size > maxTrace {
+	if size := 4 * (float64(steps) + 1) * float64(n) * float64(2*(d+k)+16); size > maxTrace {
 		return nil, fmt.Errorf("trace of %d pictures over %d steps needs %.1f GB, at most %d GB are allowed: take fewer pictures or steps", n, steps, size/(1<<30), maxTrace>>30)
 	}
 	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}

@@ -14,6 +14,10 @@ type Trajectory struct {
 	// Phi holds the potential at x_0 .. x_{n-1}, each Rows.
 	Phi []float32
 
+	// Stop, unless nil, is asked before each step of each block of rows, by several threads
+	// at a time, whether to give up. What Ascend and AscendBackward return then is of no use.
+	Stop func() bool
+
 	backward bool // recorded for the backward pass
 	kept     bool
 	g        []float32 // G of steps 0 .. n-1, each K x Rows x D; of one step only unless kept
@@ -41,6 +45,9 @@ func (tr *Trajectory) RAt(t int) Matrix {
 
 // PhiAt returns the potential at x_t.
 func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[t*tr.Rows : (t+1)*tr.Rows] }
+
+// stopped says whether the caller has given up.
+func (tr *Trajectory) stopped() bool { return tr != nil && tr.Stop != nil && tr.Stop() }
 
 // reshape gives the trajectory room for an ascent.
 func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward bool) {
@@ -181,6 +188,9 @@ func (j *ascentJob) run(worker, task int) {
 	case byRows:
 		r0, r1 := part(j.x.Rows, j.plan.Blocks, task)
 		for t := range j.steps {
+			if j.tr.stopped() {
+				return
+			}
 			b := j.at(t, r0, r1, worker)
 			if j.m.low != nil {
 				j.lowStep(worker, t, &b)
@@ -212,6 +222,9 @@ func (j *ascentJob) together() {
 	for n := range j.plan.Blocks {
 		r0, r1 := part(rows, j.plan.Blocks, n)
 		for t := range j.steps {
+			if j.tr.stopped() {
+				return
+			}
 			j.block = j.at(t, r0, r1, 0)
 			j.phase, j.parts = quads, min(max(2*threads/j.m.K, 1), r1-r0)
 			e.share(j, j.m.K*j.parts)

@@ -195,6 +195,88 @@ func TestOneComponent(t *testing.T) {
 	}
 }
 
+// TestFaintGradient pulls a gradient back through an ascent towards one centre, which takes
+// it down by the factor 1 - alpha s^2 a step: it follows that law, and is 0 where it has
+// fallen below 2^-100. Rounding would keep it at subnormal numbers for ever.
+func TestFaintGradient(t *testing.T) {
+	const n, d, s, alpha = 5, 33, 0.75, 0.5
+	e := newTestEngine(t)
+	mu, a, w := make([]float32, d), make([]float32, d*d), make([]float32, d)
+	NewRand(1, 0).Normal(mu)
+	for i := range d {
+		a[i*d+i], w[i] = s, s*s
+	}
+	full, diag := NewMixture(1, d, mu, []float32{0.7}), NewLowRankMixture(1, d, 0, mu, []float32{0.7})
+	e.SetFactors(full, a)
+	e.SetLowRank(diag, w, nil, 1)
+	for _, steps := range []int{100, 200, 250, 600} {
+		for name, m := range map[string]*Mixture{"full": full, "diag": diag} {
+			grad := NewMixtureGradient(1, d)
+			if m == diag {
+				grad = NewLowRankGradient(1, d, 0)
+			}
+			x, v := points(n, d), points(n, d)
+			first := clone(v)
+			var tr Trajectory
+			e.Ascend(m, alpha, steps, x, &tr, true)
+			e.AscendBackward(m, alpha, a, &tr, v, grad)
+			for b := range n {
+				var most float64
+				for j := range d {
+					most = max(most, math.Abs(float64(first.At(b, j))))
+				}
+				gone := steps
+				shrink := 1.0
+				for i := range steps {
+					if shrink *= 1 - alpha*s*s; shrink*most < 0x1p-100 {
+						gone = i
+						break
+					}
+				}
+				for j := range d {
+					want := 0.0
+					if gone == steps {
+						want = shrink * float64(first.At(b, j))
+					}
+					if got := float64(v.At(b, j)); math.Abs(got-want) > 1e-4*math.Abs(want) {
+						t.Fatalf("%s, %d steps: dL/dx_0[%d, %d] = %v, want %v", name, steps, b, j, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStop gives up before the third step, forward and backward.
+func TestStop(t *testing.T) {
+	const n, k, d = 6, 3, 18
+	e := newTestEngine(t, WithThreads(1))
+	dense, low := newLandscape(e, k, d, 0.8), newLowLandscape(e, k, d, 2, 1)
+	for name, m := range map[string]*Mixture{"full": dense.m, "low rank": low.m} {
+		left := 0
+		tr := Trajectory{Stop: func() bool { left--; return left < 0 }}
+		x, y := points(n, d), points(n, d)
+		left = 2
+		e.Ascend(m, 0.3, 1000, x, &tr, true)
+		e.Ascend(m, 0.3, 2, y, nil, false)
+		equalBits(t, name+": x", x.Data, y.Data)
+
+		grad := NewMixtureGradient(k, d)
+		if m == low.m {
+			grad = NewLowRankGradient(k, d, 2)
+		}
+		left = 1 << 30
+		e.Ascend(m, 0.3, 1000, points(n, d), &tr, true)
+		v := points(n, d)
+		left = 0
+		e.AscendBackward(m, 0.3, dense.a, &tr, v, grad)
+		equalBits(t, name+": v", v.Data, points(n, d).Data)
+		if left > -2 || left < -10 {
+			t.Errorf("%s: the backward pass asked %d times", name, -left)
+		}
+	}
+}
+
 // TestCut checks that a component far below the largest has responsibility 0, one just
 // above the cut has not, and neither spoils the others.
 func TestCut(t *testing.T) {

@@ -60,6 +60,8 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 //	dmu_i += w_i * colsum(r_i U + t_i D_i) + S colsum(N_i) F_i
 //	V     -= sum_i (w_i * (r_i U + t_i D_i) + S N_i F_i)
 //
+// A row of V whose elements are all below 2^-100 after a step is 0 from there on.
+//
 // There are two passes over all steps: one in which a thread takes a block of rows from
 // the last step to the first on its own, and one split over the outputs dP_i, whose
 // chains run over the steps from the last to the first and the rows in increasing order.
@@ -166,7 +168,7 @@ func (j *pullJob) run(worker, task int) {
 		total    = arena.floats(slotE, rows*d)
 		q        = arena.floats(slotQ, rows)
 	)
-	for t := j.t1 - 1; t >= j.t0; t-- {
+	for t := j.t1 - 1; t >= j.t0 && !tr.stopped(); t-- {
 		u := View(tr.u[(t*tr.Rows+r0)*d:(t*tr.Rows+r1)*d], rows, d)
 		for b := range rows {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
@@ -191,8 +193,25 @@ func (j *pullJob) run(worker, task int) {
 		}
 		for b := range rows {
 			e.k.add(v.Row(b), v.Row(b), total[b*d:(b+1)*d])
+			dropFaint(v.Row(b))
 		}
 	}
+}
+
+// faint is the size below which dL/dx_t counts as 0.
+const faint = 0x1p-100
+
+// dropFaint sets a row of V to 0 if no element of it reaches faint. An ascent that arrives
+// takes dL/dx_t down by a factor a step, and where that is above 1/2 rounding keeps it from
+// ever reaching 0: arithmetic with the subnormal numbers at which it stops is tens of times
+// slower, and 2^-100 is far below what an update of Adam can show.
+func dropFaint(v []float32) {
+	for _, x := range v {
+		if !(x > -faint && x < faint) { // NaN, too, stays
+			return
+		}
+	}
+	clear(v)
 }
 
 // accumulate adds the steps [t0, t1), last first, to the gradient of mu, c and P.
@@ -230,6 +249,9 @@ func (j *gradientJob) run(worker, task int) {
 	all := (j.t1 - j.t0) * tr.Rows
 	nb, mb := e.k.blocks(all), e.k.rowBlocks(d)
 	for kb := range nb {
+		if tr.stopped() {
+			return
+		}
 		k0, k1 := part(all, nb, kb)
 		w, x := j.operands(arena, i, k0, k1, p0, p1)
 		tiles, row := w.tiles(e.k), 0

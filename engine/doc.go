@@ -7,7 +7,7 @@
 // a view with any strides, so transposes and parts of matrices cost nothing; a [Packed]
 // matrix is laid out once for many products; a [Mixture] is a potential with its packed
 // precisions: full ones, one for all components, or diagonal up to a low rank
-// ([NewLowRankMixture]). See the example.
+// ([NewLowRankMixture]). See example_test.go.
 //
 // # The same bits everywhere
 //
@@ -25,6 +25,7 @@
 //     Square roots and divisions are correctly rounded. No estimates, no flush to zero.
 //   - A responsibility below 2^-30 of the largest is exactly 0 ([ResponsibilityCut]), and
 //     a component with responsibility 0 is left out of every sum of finite numbers.
+//   - A row of dL/dx_t that is below 2^-100 everywhere is 0 ([Engine.AscendBackward]).
 //   - Maxima ignore NaN; ties go to the lower index.
 //
 // Tests hold every tier and machine to it: a hash of the results of each kernel

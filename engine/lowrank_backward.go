@@ -38,7 +38,7 @@ func (j *lowPullJob) run(worker, task int) {
 		byU           = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 		byX           = Matrix{Data: arena.floats(slotCentre, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 	)
-	for t := tr.Steps - 1; t >= 0; t-- {
+	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		u, x := tr.block(tr.u, d, t, r0, r1), tr.XAt(t).Slice(r0, r1, 0, d)
 		for b := range rows {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
@@ -75,6 +75,7 @@ func (j *lowPullJob) run(worker, task int) {
 		}
 		for b := range rows {
 			e.k.add(v.Row(b), v.Row(b), total.Row(b))
+			dropFaint(v.Row(b))
 		}
 	}
 }
@@ -99,7 +100,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	*sum = lowSumJob{}
 
 	clear(grad.ones)
-	for t := tr.Steps - 1; t >= 0; t-- {
+	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		for b := range tr.Rows {
 			e.k.add(grad.ones, grad.ones, tr.pull[(t*tr.Rows+b)*n:])
 		}
@@ -132,7 +133,7 @@ func (j *lowSumJob) run(worker, task int) {
 	ld := leading(c1 - c0)
 	arena := &e.scratch[worker]
 	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
-	for t := tr.Steps - 1; t >= 0; t-- {
+	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		pull, push := tr.block(tr.pull, n, t, 0, tr.Rows), tr.block(tr.push, n, t, 0, tr.Rows)
 		x, u := tr.XAt(t).Slice(0, tr.Rows, c0, c1), tr.block(tr.u, d, t, 0, tr.Rows).Slice(0, tr.Rows, c0, c1)
 		pairs, sparse := arena.fewPairs(tr.RAt(t))

@@ -40,7 +40,8 @@ steps; la, lb, lc, lx, ly, ... layouts (0 row-major, 1 with padding, 2 column-ma
 padding, 4 neither stride 1); acc 1 adds to the old values; offset the distance of a
 buffer from the unreadable page before it in floats, or -1 for right against the one
 behind it; data 0 normal, 1 small integers, 2 of very different size, 3 powers of two, 4 with
-infinities, NaN, subnormal numbers and zeros; seed the draw.
+infinities, NaN, subnormal numbers and zeros; seed the draw. A number out of range is
+refused with its range.
 
 Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 		Example: `  dpnbench check                     # all cases, some seconds

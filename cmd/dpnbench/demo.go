@@ -45,6 +45,11 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err := outputFolder("--out", out); err != nil {
 		return err
 	}
+	release, err := lockFolder("--out", out)
+	if err != nil {
+		return err
+	}
+	defer release()
 	marker := filepath.Join(out, demoFile)
 	for _, name := range runFiles {
 		_, run := os.Stat(filepath.Join(out, name))
@@ -67,7 +72,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	a.note("   %d cases: within their error bounds, the same bits on every tier\n\n", r.Cases)
 
 	a.note("2. Train: a network with 64 features and 10 components, the exact gradient\n")
-	data, err := dataset.Open("digits", dataset.Options{Seed: 1})
+	data, err := dataset.OpenContext(ctx, "digits", dataset.Options{Seed: 1})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
@@ -19,9 +22,10 @@ func evalCommand(a *app) *cobra.Command {
 		Long: `Evaluate a model on the test pictures: mean cross-entropy and accuracy.
 
 A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys
-of the published reference. The latter does not say how many ascent steps to make: give
---steps (30 otherwise). The pictures are those that the model was trained with, unless
---data says otherwise.`,
+of the published reference, saved by safetensors.torch.save_file (what torch.save writes
+is not read). The latter does not say how many ascent steps to make: give --steps (30
+otherwise). What else is assumed of it is printed, and in the JSON under "assumed". The
+pictures are those that the model was trained with, unless --data says otherwise.`,
 		Example: `  dpnbench eval --model runs/first/model.safetensors
   dpnbench eval --model runs/first/model.safetensors --test-size 1000
   dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
@@ -80,12 +84,16 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer e.Close()
 	v.data.settle(flags, &m.Config)
-	data, err := openData(m.Config)
+	data, err := openDataContext(ctx, m.Config)
 	if err != nil {
 		return err
 	}
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
+	}
+	assumed := assumedSettings(m, flags)
+	if len(assumed) > 0 {
+		v.note("no settings in %s, assumed: %s\\n", v.model.path, assumed)
 	}
 	v.explainAscent(e, m, data.Test, false)
 	s, err := m.Score(ctx, e, data.Test)
@@ -98,9 +106,35 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		Samples  int              `json:"samples"`
 		Loss     separation.Float `json:"loss"`
 		Accuracy float64          `json:"accuracy"`
-	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy}); err != nil {
+		Assumed  assumptions      `json:"assumed,omitempty"`
+	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed}); err != nil {
 		return err
 	}
 	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
 	return nil
+}
+
+// assumptions are settings with the values that were taken for them.
+type assumptions map[string]any
+
+// assumedSettings returns what was assumed of a model whose file has no settings, less what
+// the flags say.
+func assumedSettings(m *dpn.Model, flags *pflag.FlagSet) assumptions {
+	values := assumptions{"steps": m.Config.Steps, "layer-norm": m.Config.LayerNorm, "mean": m.Norm.Mean, "std": m.Norm.Std, "data": m.Config.Data}
+	assumed := assumptions{}
+	for _, name := range m.Assumed {
+		if f := flags.Lookup(name); f == nil || !f.Changed {
+			assumed[strings.ReplaceAll(name, "-", "_")] = values[name]
+		}
+	}
+	return assumed
+}
+
+// String lists the settings in the order of their names.
+func (a assumptions) String() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		list = append(list, fmt.Sprintf("%s %v", strings.ReplaceAll(name, "_", "-"), a[name]))
+	}
+	return strings.Join(list, ", ")
 }

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 )
 
 // Exit statuses.
@@ -17,7 +15,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // the check, test or comparison that was asked for failed
 	exitUsage       = 2   // wrong usage or unusable input
-	exitInterrupted = 130 // by Ctrl-C, as shells report it
+	exitInterrupted = 130 // by Ctrl-C or another signal to end, as shells report the first
 )
 
 // failedError is a result, not a mistake of the user's: exit status 1.
@@ -25,14 +23,7 @@ type failedError struct{ message string }
 
 func (e *failedError) Error() string { return e.message }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-ctx.Done()
-		stop() // a second signal ends the process at once
-	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { os.Exit(run(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run executes the command line and returns the exit status. An error is one line on
 // standard error, never a stack trace.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -248,7 +249,8 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[0] = 7; return b })), "--data", labels, "offset 0")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data", "60", "59")
 	fails(t, train("--data", broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels, "10")
-	fails(t, train("--data", good, "--train-size", "61"), "--data", "61")
+	fails(t, train("--data", good, "--train-size", "61"), "--train-size 61", good, "60 images")
+	fails(t, train("--data", "digits", "--train-size", "100000000"), "--train-size 100000000: expected at most 10000000 images")
 	fails(t, train("--data", good, "--train-size", "-1"), "--train-size -1")
 	fails(t, train("--preset", "none"), "--preset", `"none"`, "published, paper, compact")
 	fails(t, train("--components", "0"), "--components 0")
@@ -256,12 +258,22 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--lr", "NaN"), "--lr NaN")
 	fails(t, train("--clip", "Inf"), "--clip +Inf")
 	fails(t, train("--seed", "9223372036854775808"), "--seed 9223372036854775808")
-	fails(t, train("--lr", "x"), "--lr", `"x"`)
 	fails(t, train("--data", good, "--val-size", "60"), "--val-size 60")
 	fails(t, []string{"train", "--config", filepath.Join(dir, "none.toml")}, "--config", "none.toml", "no such file")
 	fails(t, train("--threads", "0"), "--threads 0")
 	fails(t, train("--threads", "many"), "--threads many", "whole number")
-	fails(t, train("--steps", "x"), "--steps", `"x"`, "expected a number")
+	fails(t, train("--steps", "x"), `--steps "x": expected a whole number`)
+	fails(t, train("--steps", "1.5"), `--steps "1.5": expected a whole number`)
+	fails(t, train("--steps", "99999999999999999999"), `--steps "99999999999999999999": out of range`)
+	fails(t, train("--lr", "1,5"), `--lr "1,5": expected a number`)
+	fails(t, train("--seed", "-1"), `--seed "-1": expected a whole number from 0 to 9223372036854775807`)
+	fails(t, train("--resume=foo"), `--resume "foo": expected true or false`)
+	fails(t, train("--resume"), "--resume and --overwrite")
+	fails(t, train("--tier", ""), "--tier: expected a value")
+	fails(t, train("--data", ""), "--data: expected a value")
+	fails(t, []string{"bench", "--suite", ""}, "--suite: expected a value")
+	fails(t, []string{"bench", "comprae", "a", "b"}, `no subcommand "comprae", expected compare or none`)
+	fails(t, []string{"bench", "--pin=foo"}, `--pin "foo": expected true or false`)
 	fails(t, train("--components", "30000", "--extractor", "identity", "--dim", "9"), "--dim 9", "identity")
 	fails(t, train("--data", good, "--components", "70"), "--components 70", "54 pictures")
 	fails(t, train("--dim", "60000", "--components", "50"), "GB", "--dim 60000")
@@ -309,6 +321,8 @@ func TestBadInput(t *testing.T) {
 		fails(t, []string{c, "--data", good, "--model", spoiled}, "--model", "nan.safetensors", "denoising_potential.mu", "number 5 is NaN")
 		fails(t, []string{c, "--data", "digits", "--test-size", "20", "--model", model}, "--data digits", "28 x 28", "4 x 4")
 		fails(t, []string{c, "--data", good, "--model", model, "--steps", "-5"}, "--steps -5")
+		fails(t, []string{c, "--data", "digits", "--model", model, "--test-size", "100000000"}, "--test-size 100000000: expected at most 10000000 images")
+		fails(t, []string{c, "--data", good, "--model", model, "--test-size", "-1"}, "--test-size -1")
 	}
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1", "--out", filepath.Join(dir, "a")}, "at least 2")
@@ -326,6 +340,74 @@ func TestBadInput(t *testing.T) {
 	after, err := os.ReadFile(model)
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the model that was there has changed (%v)", err)
+	}
+}
+
+// TestStateDictionary evaluates tensors without settings: what was assumed is said, and
+// what a flag says is not assumed.
+func TestStateDictionary(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 60)
+	const k, d = 2, 16
+	f := &safetensors.File{Tensors: []safetensors.Tensor{
+		{Name: "denoising_potential.mu", Shape: []int{k, d}, Data: make([]float32, k*d)},
+		{Name: "denoising_potential.A", Shape: []int{k, d, d}, Data: make([]float32, k*d*d)},
+		{Name: "denoising_potential.c", Shape: []int{k}, Data: make([]float32, k)},
+		{Name: "denoising_potential.alpha", Data: []float32{0.1}},
+		{Name: "classifier.weight", Shape: []int{10, d}, Data: make([]float32, 10*d)},
+		{Name: "classifier.bias", Shape: []int{10}, Data: make([]float32, 10)},
+	}}
+	path := filepath.Join(dir, "reference.safetensors")
+	if err := safetensors.WriteFile(path, f); err != nil {
+		t.Fatal(err)
+	}
+	out := succeed(t, "eval", "--model", path, "--data", data)
+	if want := "no settings in " + path + ", assumed: layer-norm false, mean 0.1307, std 0.3081, steps 30\n"; !strings.Contains(out, want) {
+		t.Errorf("eval printed %q, want %q", out, want)
+	}
+	var r map[string]any
+	if err := json.Unmarshal([]byte(succeed(t, "eval", "--model", path, "--data", data, "--steps", "2", "--json", "-")), &r); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]any{"layer_norm": false, "mean": 0.1307, "std": 0.3081}; !reflect.DeepEqual(r["assumed"], want) {
+		t.Errorf("eval's JSON has assumed %v, want %v", r["assumed"], want)
+	}
+}
+
+// TestForeignFiles gives as models what other programs write, and damaged ones.
+func TestForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"PK\x03\x04\x00\x00\x08\x08, as torch.save writes": "safetensors.torch.save_file",
+		`{"loss": 0.25, "accuracy": 0.9}`:                  "not a safetensors file",
+		"":                                                 "not a safetensors file",
+	} {
+		path := filepath.Join(dir, "model.pth")
+		write(t, path, []byte(text))
+		fails(t, []string{"eval", "--model", path}, "--model "+path, want)
+	}
+}
+
+// TestEmptyFlags gives flags an empty text: most are refused, and two mean something.
+func TestEmptyFlags(t *testing.T) {
+	for _, name := range []string{"data", "suite", "out", "preset", "model", "hidden", "filter"} {
+		found := false
+		for _, c := range (&app{}).command().Commands() {
+			if c.Flags().Lookup(name) == nil {
+				continue
+			}
+			found = true
+			if err := c.ParseFlags([]string{"--" + name, ""}); err != nil {
+				t.Fatal(err)
+			}
+			err := emptyFlag(c.Flags())
+			if meant := name == "hidden" || name == "filter"; meant != (err == nil) {
+				t.Errorf("%s --%s '': error %v", c.Name(), name, err)
+			}
+		}
+		if !found {
+			t.Errorf("no command has --%s", name)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/folderlock"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -47,7 +49,11 @@ func (a *app) command() *cobra.Command {
 		Long: `dpnbench trains, benchmarks and dissects Denoising Potential Networks on the CPU,
 with hand-written kernels that give the same bits on every machine.
 
-Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
+Start with "dpnbench demo": it needs nothing and takes under two minutes.
+
+Exit status: 0 done; 1 the check, test or comparison that was asked for failed; 2 wrong usage
+or unusable input; 130 interrupted: by Ctrl-C, kill or a lost terminal, which end the command
+between two steps of its work. A second one ends it at once.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
@@ -67,23 +73,55 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
-	root.PersistentPreRun = func(*cobra.Command, []string) {
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if a.json == "/dev/stdout" { // it may lead to a file, which must not be replaced
 			a.json = "-"
 		}
+		return emptyFlag(c.Flags())
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%s (see %q)", flagProblem.Replace(err.Error()), c.CommandPath()+" --help")
+		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
 	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), reproduceCommand(a), dataCommand(a))
 	return root
 }
 
-// flagProblem says in plain words what the flag parser reports of numbers.
-var flagProblem = strings.NewReplacer(
-	"strconv.ParseInt: parsing ", "", "strconv.ParseUint: parsing ", "", "strconv.ParseFloat: parsing ", "",
-	": invalid syntax", ": expected a number, whole where it counts something", ": value out of range", ": out of range",
-)
+// flagProblem says in plain words what the flag parser reports of a value.
+func flagProblem(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	expected, ok := map[string]string{
+		"bool":    "true or false",
+		"int":     "a whole number",
+		"uint64":  "a whole number from 0 to 9223372036854775807", // all of them are seeds, which dpn.Config limits
+		"float64": "a number",
+	}[invalid.GetFlag().Value.Type()]
+	if !ok {
+		return err
+	}
+	problem := ""
+	if errors.Is(err, strconv.ErrRange) {
+		problem = "out of range, "
+	}
+	return fmt.Errorf("--%s %q: %sexpected %s", invalid.GetFlag().Name, invalid.GetValue(), problem, expected)
+}
+
+// emptyFlag refuses a flag that was given without a value, as in --tier ”, because that
+// is more often a variable that is not set than a wish for the default.
+func emptyFlag(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = len(list.GetSlice()) == 0
+		}
+		if empty && f.Name != "hidden" && f.Name != "filter" { // no hidden layers, and all rows
+			err = fmt.Errorf("--%s: expected a value, got none", f.Name)
+		}
+	})
+	return err
+}
 
 // version says what was built, and with what.
 func version() string { return bench.Version() + " " + runtime.Version() }
@@ -100,7 +138,10 @@ func subcommands(c *cobra.Command) string {
 
 // noArgs refuses arguments that are not flags.
 func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
+	switch {
+	case len(args) > 0 && c.HasAvailableSubCommands():
+		return fmt.Errorf("%s: no subcommand %q, expected %s or none", c.Name(), args[0], subcommands(c))
+	case len(args) > 0:
 		return fmt.Errorf("%s takes no argument %q (see %q)", c.Name(), args[0], c.CommandPath()+" --help")
 	}
 	return nil
@@ -330,6 +371,15 @@ func outputFolder(flag, path string) error {
 	return os.Remove(f.Name())
 }
 
+// lockFolder keeps other processes from writing results to a folder until release is called.
+func lockFolder(flag, path string) (release func(), err error) {
+	release, err = folderlock.Acquire(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; expected one that no other run writes to", flag, path, reason(err))
+	}
+	return release, nil
+}
+
 // log returns where to log: standard error with --verbose, otherwise only warnings.
 func (a *app) log() *slog.Logger {
 	level := slog.LevelWarn
@@ -414,15 +464,19 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 
 // openData opens the pictures that the settings name.
 func openData(c dpn.Config) (*dataset.Data, error) {
-	for _, s := range []struct {
-		name string
-		n    int
-	}{{"train-size", c.TrainSize}, {"test-size", c.TestSize}} {
-		if s.n < 0 {
-			return nil, fmt.Errorf("--%s %d: expected a number of pictures, or 0 for all", s.name, s.n)
-		}
+	return openDataContext(context.Background(), c)
+}
+
+// openDataContext is openData until ctx ends.
+func openDataContext(ctx context.Context, c dpn.Config) (*dataset.Data, error) {
+	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
+	var size *dataset.SizeError
+	if errors.As(err, &size) {
+		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
 	}
-	data, err := dataset.Open(c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}

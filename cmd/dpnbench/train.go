@@ -45,7 +45,8 @@ Settings come from a preset, then from the TOML file of --config, then from flag
 ` + presetTable() + `
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
 state.safetensors (for --resume), metrics.jsonl, config.toml, train.json (what --json
-writes) and the training curves. Without --out it is a new folder runs/PRESET-N.`,
+writes) and the training curves. Without --out it is a new folder runs/PRESET-N. One
+process at a time can train in a folder.`,
 		Example: `  dpnbench train --preset compact --out runs/first
   dpnbench train --data mnist --preset published --steps 10
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
@@ -163,6 +164,8 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	}
 	from := "--"
 	switch {
+	case t.resume && t.overwrite:
+		return c, fmt.Errorf("--resume and --overwrite: give one of the two")
 	case t.resume && t.out == "":
 		return c, fmt.Errorf("--resume: expected the folder to resume in --out")
 	case t.resume && t.config == "":
@@ -260,7 +263,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	data, err := openData(c)
+	data, err := openDataContext(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -275,9 +278,11 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return settingError(err, flags, "--")
 	}
 	_, statErr := os.Stat(t.out) // of no name, too, there is none yet
-	if err := t.prepareOut(c); err != nil {
+	release, err := t.prepareOut(c)
+	if err != nil {
 		return err
 	}
+	defer release()
 	if err := t.checkJSON(t.config); err != nil {
 		if statErr != nil {
 			os.Remove(t.out)
@@ -306,8 +311,9 @@ var runFiles = []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsF
 // resultFile holds what train --json writes.
 const resultFile = "train.json"
 
-// prepareOut chooses the folder, makes it, and refuses to overwrite an earlier run.
-func (t *training) prepareOut(c dpn.Config) error {
+// prepareOut chooses the folder, makes it, and refuses to overwrite an earlier run. No other
+// process can train in the folder until release is called.
+func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 	if t.out == "" {
 		err := os.MkdirAll("runs", 0o755)
 		for i := 1; err == nil; i++ {
@@ -320,19 +326,23 @@ func (t *training) prepareOut(c dpn.Config) error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("folder runs: %w; choose another by --out", reason(err))
+			return nil, fmt.Errorf("folder runs: %w; choose another by --out", reason(err))
 		}
 	}
 	if err := outputFolder("--out", t.out); err != nil {
-		return err
+		return nil, err
+	}
+	if release, err = lockFolder("--out", t.out); err != nil {
+		return nil, err
 	}
 	for _, name := range runFiles {
 		if _, err := os.Stat(filepath.Join(t.out, name)); err == nil && !t.resume && !t.overwrite {
-			return fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --resume or --overwrite", t.out, name)
+			release()
+			return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --resume or --overwrite", t.out, name)
 		}
 	}
 	os.Remove(filepath.Join(t.out, demoFile)) // it is no demo's any more
-	return nil
+	return release, nil
 }
 
 // train trains m, prints its progress, evaluates it, keeps the results and draws its

@@ -5,17 +5,25 @@
 // within the file; every tensor is F32, its range has the size of its shape, and the
 // ranges cover the data exactly, without overlap or hole. The format is that of
 // https://github.com/huggingface/safetensors; PyTorch reads what Write writes.
+//
+// The format has no checksum, so Write puts one into the metadata (ChecksumKey), and Read
+// refuses a file that does not match its own. Files of other programs have none, and are
+// read as they are.
 package safetensors
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"sort"
 
 	"dpnbench/internal/atomicfile"
@@ -23,6 +31,14 @@ import (
 
 // MaxHeader is the largest header that is accepted, in bytes.
 const MaxHeader = 100 << 20
+
+// zipMagic begins a zip archive.
+const zipMagic = "PK\x03\x04"
+
+// ChecksumKey is the key of the metadata under which a file holds the SHA-256 of all that
+// it says: the other metadata, and names, shapes and bits of the tensors. Write sets it;
+// Read checks it, where it is there, and leaves it out of File.Metadata.
+const ChecksumKey = "dpnbench.sha256"
 
 // Tensor is a named array, row-major. A scalar has an empty shape.
 type Tensor struct {
@@ -34,7 +50,7 @@ type Tensor struct {
 // File is what a safetensors file holds. Tensors are in the order of their names.
 type File struct {
 	Tensors  []Tensor
-	Metadata map[string]string
+	Metadata map[string]string // without the checksum
 }
 
 // Tensor returns the tensor of that name, or nil.
@@ -54,7 +70,28 @@ type entry struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// Write writes f to w, tensors in the order of their names.
+// checksum returns the SHA-256 of f, whose tensors are in the order of their names.
+func (f *File) checksum() string {
+	h := sha256.New()
+	text := func(s string) {
+		s = string([]rune(s)) // what is not UTF-8 becomes U+FFFD, as it does in the header
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		if key != ChecksumKey {
+			text(key)
+			text(f.Metadata[key])
+		}
+	}
+	for _, t := range f.Tensors {
+		text(t.Name)
+		fmt.Fprintln(h, t.Shape)
+		writeFloats(h, t.Data) // a hash never fails
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Write writes f to w, tensors in the order of their names, with its checksum.
 func Write(w io.Writer, f *File) error {
 	tensors := append([]Tensor(nil), f.Tensors...)
 	sort.Slice(tensors, func(i, j int) bool { return tensors[i].Name < tensors[j].Name })
@@ -77,10 +114,13 @@ func Write(w io.Writer, f *File) error {
 		head.Write(b)
 		return nil
 	}
-	if len(f.Metadata) > 0 {
-		if err := member("__metadata__", f.Metadata); err != nil {
-			return err
-		}
+	metadata := maps.Clone(f.Metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata[ChecksumKey] = (&File{Tensors: tensors, Metadata: f.Metadata}).checksum()
+	if err := member("__metadata__", metadata); err != nil {
+		return err
 	}
 	at := int64(0)
 	for i, t := range tensors {
@@ -117,18 +157,26 @@ func Write(w io.Writer, f *File) error {
 	if _, err := w.Write(head.Bytes()); err != nil {
 		return err
 	}
-	buf := make([]byte, 64<<10)
 	for _, t := range tensors {
-		for x := t.Data; len(x) > 0; {
-			n := min(len(x), len(buf)/4)
-			for i, v := range x[:n] {
-				binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(v))
-			}
-			if _, err := w.Write(buf[:4*n]); err != nil {
-				return err
-			}
-			x = x[n:]
+		if err := writeFloats(w, t.Data); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// writeFloats writes the bits of x, little-endian.
+func writeFloats(w io.Writer, x []float32) error {
+	buf := make([]byte, min(64<<10, 4*len(x)))
+	for len(x) > 0 {
+		n := min(len(x), len(buf)/4)
+		for i, v := range x[:n] {
+			binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(v))
+		}
+		if _, err := w.Write(buf[:4*n]); err != nil {
+			return err
+		}
+		x = x[n:]
 	}
 	return nil
 }
@@ -164,17 +212,20 @@ func ReadFile(path string) (*File, error) {
 func Read(r io.Reader, size int64) (*File, error) {
 	var b [8]byte
 	if size < 8 {
-		return nil, fmt.Errorf("%d bytes, a safetensors file has at least 8", size)
+		return nil, fmt.Errorf("not a safetensors file: %d bytes, expected at least 8", size)
 	}
 	if _, err := io.ReadFull(r, b[:]); err != nil {
 		return nil, fmt.Errorf("length of the header: %w", err)
 	}
 	n := binary.LittleEndian.Uint64(b[:])
-	if n > MaxHeader {
-		return nil, fmt.Errorf("offset 0: header of %d bytes, at most %d are accepted", n, MaxHeader)
-	}
-	if int64(n) > size-8 {
-		return nil, fmt.Errorf("offset 0: header of %d bytes in a file of %d", n, size)
+	if left := uint64(size - 8); n > min(left, MaxHeader) {
+		if string(b[:4]) == zipMagic {
+			return nil, errors.New("not a safetensors file, but a zip archive, as torch.save writes: save the tensors by safetensors.torch.save_file")
+		}
+		if n > MaxHeader {
+			return nil, fmt.Errorf("not a safetensors file: its first 8 bytes stand for a header of %d bytes, expected at most %d", n, MaxHeader)
+		}
+		return nil, fmt.Errorf("not a safetensors file, or cut: its first 8 bytes stand for a header of %d bytes, and %d follow", n, left)
 	}
 	head := make([]byte, n)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -192,6 +243,12 @@ func Read(r io.Reader, size int64) (*File, error) {
 			return nil, fmt.Errorf("tensor %q (%d of %d): %w", t.Name, i+1, len(entries), err)
 		}
 		t.Data = data
+	}
+	if want, ok := f.Metadata[ChecksumKey]; ok {
+		if got := f.checksum(); got != want {
+			return nil, fmt.Errorf("damaged, or changed by a program that left the checksum: SHA-256 %.12s, expected %.12s (%s in the metadata)", got, want, ChecksumKey)
+		}
+		delete(f.Metadata, ChecksumKey)
 	}
 	return f, nil
 }
@@ -217,7 +274,7 @@ func readFloats(r io.Reader, x []float32) ([]float32, error) {
 func parseHeader(head []byte, data int64) (*File, []int, error) {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(head, &raw); err != nil {
-		return nil, nil, fmt.Errorf("header: %w", err)
+		return nil, nil, fmt.Errorf("not a safetensors file, or damaged: header: %w", err)
 	}
 	if raw == nil {
 		return nil, nil, errors.New("header: expected a JSON object")

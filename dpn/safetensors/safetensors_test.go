@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -68,9 +69,12 @@ func TestBadFiles(t *testing.T) {
 	}{
 		{"empty", nil, "0 bytes"},
 		{"no header", raw("", 0), "header"},
-		{"huge header", binary.LittleEndian.AppendUint64(nil, 1<<40), "at most"},
-		{"header past the end", binary.LittleEndian.AppendUint64(nil, 100), "in a file of 8"},
-		{"not JSON", raw("{x", 0), "header"},
+		{"huge header", binary.LittleEndian.AppendUint64(nil, 1<<40), "not a safetensors file: its first 8 bytes stand for a header of 1099511627776 bytes, expected at most"},
+		{"JSON text", []byte(`{"loss": 0.25}`), "not a safetensors file: "},
+		{"torch.save", append([]byte("PK\x03\x04\x00\x00\x08\x08"), make([]byte, 60)...), "not a safetensors file, but a zip archive"},
+		{"short zip archive", append([]byte("PK\x03\x04\x00\x00\x00\x00"), make([]byte, 60)...), "not a safetensors file, but a zip archive"},
+		{"header past the end", binary.LittleEndian.AppendUint64(nil, 100), "not a safetensors file, or cut: its first 8 bytes stand for a header of 100 bytes, and 0 follow"},
+		{"not JSON", raw("{x", 0), "not a safetensors file, or damaged: header: "},
 		{"null", raw("null", 0), "expected a JSON object"},
 		{"cut", good[:len(good)-1], "of data"},
 		{"longer", append(append([]byte(nil), good...), 0), "bytes of data, the tensors take"},
@@ -96,6 +100,43 @@ func TestBadFiles(t *testing.T) {
 	}
 	if _, err := ReadFile(t.TempDir()); err == nil {
 		t.Error("no error for a folder")
+	}
+}
+
+// TestChecksum flips every bit of a file in turn: it is refused, or the bit was one that
+// says nothing (a space, a letter of the checksum's own key).
+func TestChecksum(t *testing.T) {
+	f := sample()
+	f.Metadata["path"] = "\xff\xfe no UTF-8" // a file name may be so; the header replaces it
+	good := encode(t, f)
+	want, err := Read(bytes.NewReader(good), int64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := want.Metadata[ChecksumKey]; ok || len(want.Metadata) != 3 {
+		t.Errorf("metadata %v, want those that were written", want.Metadata)
+	}
+	refused := 0
+	for bit := range 8 * len(good) {
+		bad := bytes.Clone(good)
+		bad[bit/8] ^= 1 << (bit % 8)
+		got, err := Read(bytes.NewReader(bad), int64(len(bad)))
+		if err != nil {
+			refused++
+			continue
+		}
+		maps.DeleteFunc(got.Metadata, func(key, _ string) bool { return want.Metadata[key] == "" })
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("bit %d of byte %d flipped: read %+v, wrote %+v", bit%8, bit/8, got, want)
+		}
+	}
+	if data := 8 * 4 * (6 + 1 + 2); refused < data {
+		t.Errorf("%d flipped bits were refused, and %d are of numbers", refused, data)
+	}
+	// Files of other programs have no checksum.
+	foreign := raw(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4)
+	if _, err := Read(bytes.NewReader(foreign), int64(len(foreign))); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -72,6 +72,23 @@ func TestHashes(t *testing.T) {
 	}
 }
 
+// TestSweepInterrupted checks that a block of the sweep, seconds on slow tiers, looks at its
+// context: one that has ended stops it before the first call.
+func TestSweepInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e, err := engine.New(engine.WithThreads(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	calls := 0
+	sweepOne(ctx, func(*engine.Engine, []float32, []float32) { calls++ }, math.Exp, []*engine.Engine{e}, 0)
+	if calls > 0 {
+		t.Errorf("%d calls under a context that has ended", calls)
+	}
+}
+
 // TestSweep runs the first of the 256 blocks of the sweep, on the tiers with assembly if
 // there are any.
 func TestSweep(t *testing.T) {
@@ -163,5 +180,23 @@ func TestParseCase(t *testing.T) {
 	c, err := ParseCase("dot:n=5")
 	if err != nil || c.get("n") != 5 || c.get("seed") != 1 {
 		t.Errorf("%v, %v", c, err)
+	}
+	for text, want := range map[string]string{
+		"matmul:seed=-1":                 "expected seed from 0 to 1048576",
+		"matmul:seed=1048577":            "expected seed from 0 to 1048576",
+		"matmul:m=1000000000":            "expected m from 0 to 4096",
+		"matmul:m=99999999999999999999":  "expected m from 0 to 4096",
+		"matmul:m=-99999999999999999999": "expected m from 0 to 4096",
+		"matmul:offset=-2":               "expected offset from -1 to 15",
+		"matmul:m=1.5":                   `"m=1.5" is not NAME=NUMBER with a whole number`,
+		"matmul:m":                       `"m" is not NAME=NUMBER`,
+		"matmul:q=5000":                  `no argument "q"`,
+	} {
+		if _, err := ParseCase(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+	}
+	if _, err := ParseCase("matmul:seed=1048576"); err != nil {
+		t.Error(err)
 	}
 }

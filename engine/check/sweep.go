@@ -88,7 +88,7 @@ func sweep(ctx context.Context, opt Options, blocks int) ([]SweepRow, error) {
 					if b >= blocks || ctx.Err() != nil {
 						return
 					}
-					sums[b], digests[b] = sweepOne(f.call, f.oracle, engines, uint32(b)*sweepBlock)
+					sums[b], digests[b] = sweepOne(ctx, f.call, f.oracle, engines, uint32(b)*sweepBlock)
 					n := int(done.Add(1))
 					if opt.Progress != nil {
 						opt.Progress(n, len(sweepFunctions)*blocks)
@@ -127,8 +127,9 @@ func sweep(ctx context.Context, opt Options, blocks int) ([]SweepRow, error) {
 	return rows, nil
 }
 
-// sweepOne evaluates the block of inputs whose bits begin at first on all engines.
-func sweepOne(call func(*engine.Engine, []float32, []float32), oracle func(float64) float64, engines []*engine.Engine, first uint32) (rows []SweepRow, digests [][]byte) {
+// sweepOne evaluates the block of inputs whose bits begin at first on all engines, or less
+// when ctx ends.
+func sweepOne(ctx context.Context, call func(*engine.Engine, []float32, []float32), oracle func(float64) float64, engines []*engine.Engine, first uint32) (rows []SweepRow, digests [][]byte) {
 	rows = make([]SweepRow, len(engines))
 	hashes := make([]hash.Hash, len(engines))
 	for i := range rows {
@@ -141,7 +142,7 @@ func sweepOne(call func(*engine.Engine, []float32, []float32), oracle func(float
 		base  [sweepChunk]uint32
 		bytes [4 * sweepChunk]byte
 	)
-	for at := 0; at < sweepBlock; at += sweepChunk {
+	for at := 0; at < sweepBlock && ctx.Err() == nil; at += sweepChunk {
 		for j := range x {
 			x[j] = math.Float32frombits(first + uint32(at+j))
 			want[j] = oracle(float64(x[j]))

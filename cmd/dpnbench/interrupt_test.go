@@ -1,0 +1,50 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+// TestInterruptible sends each signal to end to this process.
+func TestInterruptible(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			continue // as these tests are run in the background, or by nohup
+		}
+		f, err := os.Create(filepath.Join(t.TempDir(), "err"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		ctx := interruptible(f)
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		b, err := os.ReadFile(f.Name())
+		if err != nil || string(b) != "dpnbench: interrupting; once more ends at once\n" {
+			t.Errorf("%v: printed %q (%v)", s, b, err)
+		}
+	}
+}
+
+// TestNohup checks that a signal which was ignored from the start stays so.
+func TestNohup(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("SIGHUP is ignored already")
+	}
+	if !slices.Contains(watchedSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP is not watched")
+	}
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if list := watchedSignals(); slices.Contains(list, os.Signal(syscall.SIGHUP)) || len(list) == 0 {
+		t.Errorf("watches %v, and SIGHUP is ignored", list)
+	}
+}

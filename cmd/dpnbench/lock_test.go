@@ -1,0 +1,31 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"dpnbench/dpn"
+	"dpnbench/internal/folderlock"
+)
+
+// TestLock trains in a folder in which another run is writing: that is refused, in every way
+// to write there, and allowed once the other has ended.
+func TestLock(t *testing.T) {
+	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	idx(t, data, 120)
+	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")
+	succeed(t, train...)
+	release, err := folderlock.Acquire(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{train, with(train, "--overwrite"), {"train", "--resume", "--out", out}, {"demo", "--out", out}} {
+		fails(t, args, "--out "+out, "in use by another process")
+	}
+	succeed(t, "eval", "--model", filepath.Join(out, dpn.ModelFile)) // which only reads
+	release()
+	succeed(t, with(train, "--overwrite")...)
+	succeed(t, "train", "--resume", "--out", out, "--quiet")
+}

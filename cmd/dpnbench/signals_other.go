@@ -1,0 +1,11 @@
+//go:build !unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// endSignals ask the process to end.
+var endSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
