@@ -93,7 +93,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	assumed := assumedSettings(m, flags)
 	if len(assumed) > 0 {
-		v.note("no settings in %s, assumed: %s\\n", v.model.path, assumed)
+		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
 	v.explainAscent(e, m, data.Test, false)
 	s, err := m.Score(ctx, e, data.Test)
