@@ -67,8 +67,8 @@ func (a Analysis) Figures() []AnalysisFigure {
 		a.figure("weights", partPotential, a.weights),
 		a.figure("spectra", partPotential, a.spectra),
 		a.figure("centres", partPotential, a.centres),
-		a.figure("moves", partPotential, a.moves),
 		a.figure("variance", partPotential, a.variance),
+		a.figure("moves", partPotential, a.moves),
 	}
 }
 
@@ -217,6 +217,9 @@ func (a Analysis) classes() []string {
 func (a Analysis) scatter() (Shown, error) {
 	f := PCA{Title: a.title("Principal components"), Classes: a.classes()}
 	for i, l := range a.Study.Layers {
+		if i == 1 && a.pixels() {
+			continue // the features are the input
+		}
 		p, err := NewPanel(l, a.Study.Sets[i])
 		if err != nil {
 			return Shown{}, err
@@ -300,7 +303,7 @@ func (a Analysis) weights() (Shown, error) {
 	}
 	return Shown{Figure: f,
 		Caption: "The weight of each component, the heaviest first. Look how far it is from equal, and whether some components are not used at all.",
-		Alt:     fmt.Sprintf("%s of %d components carry the weight.", significant(a.carriers()), len(f.C)),
+		Alt:     fmt.Sprintf("%s of %d components carry the weight.", number(a.carriers(), 1), len(f.C)),
 	}, nil
 }
 
@@ -372,11 +375,11 @@ func (a Analysis) moves() (Shown, error) {
 	order, left := a.heaviest(mostMoves)
 	f := Gallery{Title: "Centres before and after training: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale, Series: []string{"initial", "final"}}
 	for _, i := range order {
-		caption := fmt.Sprintf("%d: moved by %s", i, significant(moves.Moved[i]))
+		caption := fmt.Sprintf("%d: by %s", i, significant(moves.Moved[i]))
 		f.Pictures = append(f.Pictures, Picture{caption, [][]float32{a.grey(moves.Initial.Row(i)), a.grey(moves.Final.Row(i))}})
 	}
-	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: fmt.Sprintf("Centres where k-means placed them and where training left them, with the distance in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", significant(moves.Nearest), left),
+	return Shown{Figure: f, Wide: true,
+		Caption: fmt.Sprintf("Centres where k-means placed them and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", significant(moves.Nearest), left),
 		Alt:     "Pairs of grey pictures.",
 	}, nil
 }

@@ -22,7 +22,7 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 		p.Warnings = append(p.Warnings, strings.ToUpper(w[:1])+w[1:]+".")
 	}
 	numbers := []Block{
-		Text("D = Tr(SSw SSb⁺) is the separation fuzziness: how far the pictures of a class scatter, in the directions in which the classes lie apart. Less is better. It depends on the number of pictures; n → ∞ is the estimate for ever more pictures of the same kind, and the interval is its own."),
+		Text("D = Tr(SSw SSb⁺) is the separation fuzziness: how far the pictures of a class scatter, in the directions in which the classes lie apart. Less is better. It depends on the number of pictures; n → ∞ is the estimate for ever more pictures of the same kind, and the interval is its own. Tr(SSw SSb), without the pseudo-inverse, is what the paper prints; distance is the mean distance between class means, between/within is Tr(SSb)/Tr(SSw), CDNV the class-distance normalised variance, NCM the share of pictures that lie nearest to the mean of their class, PC the share of the variance along a principal component, rank that of SSb."),
 		a.layerTable("Layers", a.Study.Layers),
 		a.lawTable(),
 	}
@@ -53,25 +53,44 @@ func (a Analysis) Warnings() []string {
 
 // figureBlocks are the figures of one part, and why others are missing.
 func figureBlocks(figures []AnalysisFigure, part string) []Block {
+	var mine []AnalysisFigure
 	var shown Figures
-	var missing List
 	for _, f := range figures {
-		switch {
-		case f.part != part:
-		case f.Missing != nil:
-			missing = append(missing, fmt.Sprintf("No figure “%s”: %v.", f.Name, f.Missing))
-		default:
-			shown = append(shown, f.Shown)
+		if f.part == part {
+			mine = append(mine, f)
+			if f.Missing == nil {
+				shown = append(shown, f.Shown)
+			}
 		}
 	}
 	var out []Block
 	if len(shown) > 0 {
 		out = append(out, shown)
 	}
-	if len(missing) > 0 {
-		out = append(out, missing)
+	if missing := MissingFigures(mine); len(missing) > 0 {
+		out = append(out, List(missing))
 	}
 	return out
+}
+
+// MissingFigures says which figures are missing and why, a sentence for each reason.
+func MissingFigures(figures []AnalysisFigure) []string {
+	names := map[string][]string{}
+	var reasons []string
+	for _, f := range figures {
+		if f.Missing == nil {
+			continue
+		}
+		reason := f.Missing.Error()
+		if names[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		names[reason] = append(names[reason], f.Name)
+	}
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("No figure of %s: %s.", strings.Join(names[reason], ", "), reason)
+	}
+	return reasons
 }
 
 // cell prints a number for a table.
@@ -172,7 +191,7 @@ func (a Analysis) summary() []string {
 	out = append(out, a.reliability())
 	order := s.Landscape.Order
 	out = append(out, fmt.Sprintf("%s of the %d components carry the weight; the heaviest has %s of it.",
-		significant(a.carriers()), s.Landscape.Components, percent(s.Landscape.Weights[order[0]])))
+		number(a.carriers(), 1), s.Landscape.Components, percent(s.Landscape.Weights[order[0]])))
 	if size := s.Landscape.Alpha * s.Landscape.LambdaMax; size <= 2 {
 		out = append(out, fmt.Sprintf("The step size is safe: α times the largest eigenvalue of the precisions is %s, and up to 2 no step can lower the potential φ.", significant(size)))
 	} else {
@@ -283,14 +302,14 @@ func (a Analysis) riseSentence() string {
 }
 
 func (a Analysis) layerTable(caption string, layers []separation.Layer) Table {
-	t := Table{Caption: caption, Columns: []Column{{Name: "layer"}, {"dim", true}, {"D", true}, {"D, n → ∞", true}, {"95% interval", true}, {"D, classes equal", true}, {"Tr(SSw SSb)", true},
-		{"distance of means", true}, {"between/within", true}, {"distance variance", true}, {"nearest mean", true}, {"PC 1", true}, {"PC 2", true}, {"rank", true}}}
+	t := Table{Caption: caption, Columns: []Column{{Name: "layer"}, {"dim", true}, {"D", true}, {"n → ∞", true}, {"95% interval", true}, {"Tr(SSw SSb)", true},
+		{"distance", true}, {"between/within", true}, {"CDNV", true}, {"NCM", true}, {"PC 1", true}, {"PC 2", true}, {"rank", true}}}
 	for _, l := range layers {
 		pc := [2]string{"–", "–"}
 		for i := range min(2, len(l.ExplainedVariance)) {
 			pc[i] = percent(l.ExplainedVariance[i])
 		}
-		t.Rows = append(t.Rows, Row{Cells: []string{l.Name, fmt.Sprint(l.Dim), cell(float64(l.Fuzziness)), limitCell(l), intervalCell(l.FuzzinessCI), cell(float64(l.FuzzinessBalanced)), cell(l.FuzzinessProduct),
+		t.Rows = append(t.Rows, Row{Cells: []string{l.Name, fmt.Sprint(l.Dim), cell(float64(l.Fuzziness)), limitCell(l), intervalCell(l.FuzzinessCI), cell(l.FuzzinessProduct),
 			cell(l.MeanDistance), cell(float64(l.BetweenWithinRatio)), cell(float64(l.ClassDistanceVariance)), percent(l.NearestMeanAccuracy), pc[0], pc[1], fmt.Sprint(l.Rank)}})
 	}
 	return t
@@ -314,7 +333,7 @@ type NamedLaw struct {
 func (a Analysis) Laws() []NamedLaw {
 	var out []NamedLaw
 	for _, l := range []NamedLaw{{"layers without logits", a.Study.Law}, {"layers with logits", a.Study.LawWithLogits}, {"ascent steps", a.Study.StepsLaw}} {
-		if l.Law != nil {
+		if l.Law != nil && l.Law.Points > 2 { // two points lie on a line
 			out = append(out, l)
 		}
 	}
@@ -398,7 +417,7 @@ func pictures(n int) string {
 func (a Analysis) componentTable() Table {
 	l := a.Study.Landscape
 	order, left := a.heaviest(mostRows)
-	t := Table{Caption: "Components by weight." + left, Columns: []Column{{Name: "component"}, {"weight", true}, {"largest λ", true}, {"smallest λ", true}, {"condition", true}, {"α λ", true}}}
+	t := Table{Caption: strings.TrimSuffix("Components by weight."+left, "."), Columns: []Column{{Name: "component"}, {"weight", true}, {"largest λ", true}, {"smallest λ", true}, {"condition", true}, {"α λ", true}}}
 	moves := a.Study.Moves
 	if moves != nil {
 		t.Columns = append(t.Columns, Column{"centre moved by", true})

@@ -209,7 +209,7 @@ func (z *analysis) print(found report.Analysis) {
 		z.printf("! %s\n", w)
 	}
 	z.printf("displacement x_0 to x_n: %.1f (Frobenius norm)\n", s.DisplacementL2)
-	rows = [][]string{{"law of equi-separation over", "points", "rho", "95% interval", "Pearson r", "shape", "follows"}}
+	rows = [][]string{{"law over", "points", "rho", "95% interval", "Pearson r", "shape", "follows"}}
 	for _, l := range found.Laws() {
 		rows = append(rows, []string{l.Over, fmt.Sprint(l.Law.Points), decimals(l.Law.Rho, 4), intervalText(l.Law.RhoCI, 4), decimals(float64(l.Law.Pearson), 3), l.Law.Shape(), l.Verdict()})
 	}
@@ -272,12 +272,14 @@ func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 					os.Remove(old)
 				}
 			}
-			z.note("no figure %q: %v\n", f.Name, f.Missing)
 			continue
 		}
 		if err := report.Save(path, f.Figure); err != nil {
 			return err
 		}
+	}
+	for _, missing := range report.MissingFigures(figures) {
+		z.note("%s\n", missing)
 	}
 	return report.AnalysisPage(found, figures).Save(filepath.Join(z.out, pageFile))
 }

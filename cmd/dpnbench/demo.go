@@ -89,7 +89,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	}
 
 	a.note("\n3. Analyse: how the classes separate, layer by layer and step by step\n")
-	z := &analysis{app: a, out: filepath.Join(out, "analysis"), draws: 200, subsets: 10, seed: 1}
+	z := &analysis{app: a, out: filepath.Join(out, "analysis"), draws: 100, subsets: 5, seed: 1}
 	if err := outputFolder("--out", z.out); err != nil {
 		return err
 	}
