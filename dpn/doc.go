@@ -8,7 +8,8 @@
 // context that cancels and an engine that computes. See example_test.go.
 //
 // [Potential.Landscape], [Model.Trace], [Model.CompareFields], [Model.Rises] and
-// [Model.FixedPoints] look into the energy landscape and the ascents on it.
+// [Model.FixedPoints] look into the energy landscape and the ascents on it; [Model.Study]
+// gathers what there is to know of one model.
 //
 // # The mathematics
 //

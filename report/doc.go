@@ -1,5 +1,5 @@
-// Package report draws the figures of an analysis and builds self-contained HTML pages.
-// It takes plain numbers and results of package separation, and knows no model.
+// Package report draws figures and builds self-contained HTML pages. Its figures take plain
+// numbers and results of package separation; [Analysis] alone knows models.
 //
 // A [Figure] is one of
 //
@@ -16,6 +16,9 @@
 // whole or not at all, creating the folder if there is none; its error names the file.
 // [Files] returns the two names. [SVG] returns a figure to stand within HTML, narrow
 // enough for a phone, without ids that could collide.
+//
+// An [Analysis] is what package dpn has measured of one model: [Analysis.Figures] are its
+// figures, [AnalysisPage] is its page.
 //
 // A [Page] holds text, tables, figures and a [Walk] in one file that needs no network:
 // readable on a phone, printable, usable by keyboard and screen reader.

@@ -29,7 +29,8 @@ type Layers struct {
 	Title string
 	Names []string // of the layers, in order
 	D     []float64
-	// Intervals of D, one for each layer, are drawn as error bars; nil: none.
+	// Intervals of D, one for each layer, are drawn as error bars; nil: none. Those of D
+	// for n to infinity may lie off the value measured.
 	Intervals []Interval
 	// Law, if not nil, is drawn over the layers that it was fitted to, which must be some
 	// run of Names; the points left out of it are hollow.
@@ -183,8 +184,9 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		if len(a.Intervals) > 0 {
 			if low, high, ok := logInterval(a.Intervals[i]); ok {
 				lo, hi = min(lo, low), max(hi, high)
-				bars.XYs = append(bars.XYs, xy)
-				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{y - low, high - y})
+				// An interval of an estimate may lie off the value measured.
+				bars.XYs = append(bars.XYs, plotter.XY{X: xy.X, Y: (low + high) / 2})
+				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{(high - low) / 2, (high - low) / 2})
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // all steps side by side, in print the first and the last one.
 type Walk struct {
 	Rows, Cols int // pixels of each picture
-	Steps      int // n: there are n+1 pictures of each
+	Steps      int // n
 	Items      []WalkItem
 	// Components names the components of the potential; one beyond them goes by its number.
 	Components []string
@@ -30,16 +30,19 @@ type Walk struct {
 type WalkItem struct {
 	Name             string // such as test picture 17
 	Label, Predicted int
-	X                [][]float32 // Rows x Cols grey levels, 0 black to 1 white; what lies beyond is clamped
-	Phi              []float64   // the potential
-	R                [][]float32 // the responsibilities of all k components, 0 to 1
+	// X is Rows x Cols grey levels, 0 black to 1 white, what lies beyond is clamped: a
+	// picture for each step, or one for all of them where steps are no pictures.
+	X    [][]float32
+	Read []int       // the class that is read from each step; nil: none
+	Phi  []float64   // the potential
+	R    [][]float32 // the responsibilities of all k components, 0 to 1
 }
 
 // Limits of a walk. The page of twenty digits of 28 x 28 pixels with 30 steps is about
 // 200 kB; that of the largest walk has some megabytes.
 const (
 	mostWalkItems   = 100
-	mostWalkPixels  = 1 << 22 // of all pictures of all steps
+	mostWalkPixels  = 1 << 22 // of all pictures, were there one for each step
 	mostSpriteWidth = 1 << 14 // pixels, the steps side by side; browsers draw twice that
 	walkBars        = 6       // components shown, of each item the same ones at all steps
 )
@@ -65,6 +68,7 @@ type walkItemView struct {
 	First, Last, Sprite template.URL
 	Width, Height       int
 	SpriteWidth         int
+	Still               bool // one picture
 }
 
 // walkData is what the script reads.
@@ -76,6 +80,7 @@ type walkData struct {
 type walkItemData struct {
 	Name string      `json:"name"`
 	Said string      `json:"said"`
+	Read []int       `json:"read,omitempty"`
 	Phi  []float64   `json:"phi"`
 	Top  []string    `json:"top"` // names of the rows of the table
 	R    [][]float64 `json:"r"`   // for each step that of each row
@@ -99,7 +104,7 @@ func (w Walk) view(b *builder) (blockView, error) {
 		if err != nil {
 			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
 		}
-		last, err := dataURI(pictures[w.Steps])
+		last, err := dataURI(pictures[len(pictures)-1])
 		if err != nil {
 			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
 		}
@@ -114,9 +119,9 @@ func (w Walk) view(b *builder) (blockView, error) {
 		name := cmp.Or(strings.TrimSpace(printable(it.Name)), fmt.Sprintf("picture %d", i))
 		v.Items = append(v.Items, walkItemView{
 			Name: name, Said: said, PhiFirst: significant(it.Phi[0]), PhiLast: significant(it.Phi[w.Steps]),
-			First: first, Last: last, Sprite: sprite, Width: w.Cols, Height: w.Rows, SpriteWidth: w.Cols * (w.Steps + 1),
+			First: first, Last: last, Sprite: sprite, Width: w.Cols, Height: w.Rows, SpriteWidth: w.Cols * len(pictures), Still: len(pictures) == 1,
 		})
-		d := walkItemData{Name: name, Said: said, Phi: make([]float64, len(it.Phi))}
+		d := walkItemData{Name: name, Said: said, Read: it.Read, Phi: make([]float64, len(it.Phi))}
 		for t, phi := range it.Phi {
 			d.Phi[t] = rounded(phi, 6)
 		}
@@ -190,13 +195,18 @@ func (w Walk) check() error {
 		return fmt.Errorf("%d items of %d steps of %d x %d pixels: want at most %s pixels in all", len(w.Items), w.Steps, w.Rows, w.Cols, thousands(mostWalkPixels))
 	}
 	for i, it := range w.Items {
-		if len(it.X) != w.Steps+1 || len(it.Phi) != w.Steps+1 || len(it.R) != w.Steps+1 {
+		if len(it.X) != 1 && len(it.X) != w.Steps+1 || len(it.Phi) != w.Steps+1 || len(it.R) != w.Steps+1 {
 			return fmt.Errorf("item %d has %d pictures, %d phi and %d rows of r: want %d of each", i, len(it.X), len(it.Phi), len(it.R), w.Steps+1)
 		}
-		for t := range it.X {
-			if err := checkPixels(it.X[t], w.Rows, w.Cols); err != nil {
+		if it.Read != nil && len(it.Read) != w.Steps+1 {
+			return fmt.Errorf("item %d has %d classes read: want %d or none", i, len(it.Read), w.Steps+1)
+		}
+		for t, x := range it.X {
+			if err := checkPixels(x, w.Rows, w.Cols); err != nil {
 				return fmt.Errorf("item %d: step %d: %w", i, t, err)
 			}
+		}
+		for t := range it.Phi {
 			if !finite(it.Phi[t]) {
 				return fmt.Errorf("item %d: step %d: phi is %v", i, t, it.Phi[t])
 			}

@@ -19,10 +19,12 @@ for (const walk of document.querySelectorAll('.walk')) {
     const sprite = sprites[part.item.value];
     sprite.decode().then(() => {
       if (sprite !== sprites[part.item.value] || step !== Number(part.step.value)) return; // another one by now
-      pen.drawImage(sprite, step * width, 0, width, height, 0, 0, width, height);
+      const at = Math.min(step, sprite.naturalWidth / width - 1); // one picture may stand for all steps
+      pen.drawImage(sprite, at * width, 0, width, height, 0, 0, width, height);
     });
     part.picture.setAttribute('aria-label', item.name + ' at step ' + step);
     part.said.textContent = item.said;
+    part.read.textContent = item.read ? 'read as ' + item.read[step] + ' at this step' : '';
     part.at.textContent = 'step ' + step + ' of ' + data.steps;
     part.step.setAttribute('aria-valuetext', part.at.textContent + ', φ ' + text(phi));
     part.phi.textContent = text(phi);

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -14,6 +14,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/report"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -26,34 +27,68 @@ func analyzeCommand(a *app) *cobra.Command {
 		Use:   "analyze",
 		Short: "Measure how a model separates classes, layer by layer and step by step",
 		Long: `Measure class separation on the test pictures at the input, the features, the denoised
-features, the logits and after every ascent step, and write analysis.json and figures to
-the folder of --out (default: "analysis" beside the model).
+features, the logits and after every ascent step, the shape of the potential, and how
+single pictures go uphill on it. The folder of --out (default: "analysis" beside the
+model) gets
 
-Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su; product is
-Tr(SSw SSb), as the paper prints it; distance is the mean distance between class means;
-between/within is Tr(SSb)/Tr(SSw); PC1, PC2 are shares of the variance. D depends on the
+  report.html     a page that needs nothing else: a summary in plain words, tables, all
+                  figures, and a slider that walks pictures through the ascent
+  analysis.json   every number
+  layers, steps, curve, pca, strips, paths, weights, spectra, centres, moves, variance
+                  the figures, as PNG and SVG; those of pictures only where the features
+                  are pixels, moves only where the training pictures are at hand
+
+Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su; then its estimate for
+ever more pictures with a 95% interval (bootstrap); distance is the mean distance between
+class means; betw/with is Tr(SSb)/Tr(SSw); PC1, PC2 are shares of the variance; NCM is
+the share of pictures that lie nearest to the mean of their class. D depends on the
 number of pictures: 2.1 for the first 32 of MNIST's test pictures, 14.6 for all. Compare
 only what was measured on equally many.`,
 		Example: `  dpnbench analyze --model runs/first/model.safetensors
   dpnbench analyze --model runs/first/model.safetensors --data mnist --out analysis
+  dpnbench analyze --model runs/raw-1/model.safetensors --draws 0 --subsets 0   # quicker, no intervals
   dpnbench analyze --model runs/published-1/model.safetensors --data mnist --first 32   # the paper's sample`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context(), c.Flags()) },
 	}
 	z.data.add(c, false)
 	z.model.add(c)
-	c.Flags().StringVar(&z.out, "out", "", "`FOLDER` for analysis.json and figures")
-	c.Flags().IntVar(&z.first, "first", 0, "only the first N test pictures; 0: all")
+	f := c.Flags()
+	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
+	f.IntVar(&z.first, "first", 0, "only the first N test pictures; 0: all")
+	f.IntVar(&z.draws, "draws", 200, "bootstrap draws behind the intervals of D; 0: no intervals")
+	f.IntVar(&z.subsets, "subsets", 10, "subsets of each size for the curve of D over the number of pictures; 0: no curve")
+	f.Uint64Var(&z.seed, "seed", 1, "of draws and subsets")
 	return c
 }
 
 // analysis is one run of analyze.
 type analysis struct {
 	*app
-	data  dataFlags
-	model modelFlags
-	out   string
-	first int
+	data           dataFlags
+	model          modelFlags
+	out            string
+	first          int
+	draws, subsets int
+	seed           uint64
+}
+
+// What flags allow.
+const (
+	leastDraws, mostDraws = 20, 1_000_000
+	mostSubsets           = 10_000
+)
+
+func (z *analysis) check(pictures int) error {
+	switch {
+	case z.first < 0 || z.first == 1 || z.first > pictures:
+		return fmt.Errorf("--first %d: expected at least 2 and at most %d pictures, or 0 for all", z.first, pictures)
+	case z.draws != 0 && (z.draws < leastDraws || z.draws > mostDraws):
+		return fmt.Errorf("--draws %d: expected %d to %d, or 0 for no intervals", z.draws, leastDraws, mostDraws)
+	case z.subsets < 0 || z.subsets > mostSubsets:
+		return fmt.Errorf("--subsets %d: expected 1 to %d, or 0 for no curve", z.subsets, mostSubsets)
+	}
+	return nil
 }
 
 func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
@@ -66,17 +101,21 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
+	trained := m.Config
 	z.data.settle(flags, &m.Config)
 	data, err := openData(m.Config)
 	if err != nil {
 		return err
 	}
-	set := data.Test
-	if z.first < 0 || z.first > set.Len() {
-		return fmt.Errorf("--first %d: expected 1 to %d, or 0 for all", z.first, set.Len())
+	if err := z.check(data.Test.Len()); err != nil {
+		return err
 	}
 	if z.first > 0 {
-		set = set.Slice(0, z.first)
+		data.Test = data.Test.Slice(0, z.first)
+	}
+	c := m.Config
+	if c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
+		data.Train = nil // those that the model was trained on are others
 	}
 	if z.out == "" {
 		z.out = filepath.Join(filepath.Dir(z.model.path), "analysis")
@@ -87,121 +126,160 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := z.checkJSON(z.model.path); err != nil {
 		return err
 	}
-	r, err := z.analyze(ctx, e, m, set)
+	r, err := z.analyze(ctx, e, m, data)
 	if err != nil {
-		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
+		return err
 	}
 	return z.writeJSON(r)
 }
 
-// analyze measures, prints the table and writes everything to z.out.
-func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, pictures *dataset.Set) (*dpn.Analysis, error) {
-	b := z.bar(m.Config.Steps+3, "analyze")
-	r, err := m.Analyze(ctx, e, pictures, dpn.AnalyzeOptions{Progress: func(done, _ int) { set(b, done) }})
+// analyzeResult is the JSON of analyze.
+type analyzeResult struct {
+	*dpn.Study
+	Preset        string     `json:"preset"`
+	Data          string     `json:"data"`
+	Tier          string     `json:"tier"`
+	Threads       int        `json:"threads"`
+	Draws         int        `json:"draws"`
+	Subsets       int        `json:"subsets"`
+	Seed          uint64     `json:"seed"`
+	WeightsSHA256 string     `json:"weights_sha256"`
+	Config        dpn.Config `json:"config"`
+}
+
+// analyze measures a model on the test pictures, prints the table and writes everything to
+// z.out. data.Train are the pictures that it was trained on, or nil.
+func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*analyzeResult, error) {
+	var b *progressbar.ProgressBar
+	opt := dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Progress: func(done, all int) {
+		if b == nil {
+			b = z.bar(all, "analyze")
+		}
+		set(b, done)
+	}}}
+	unmoved := "the centres did not move, since this potential never learned"
+	if m.Config.Gradient != "detached" {
+		unmoved = "the training pictures, which the centres began with, are not at hand"
+		if m.Config.Extractor == "identity" && !m.Config.LayerNorm { // those of learned features are nothing to see
+			opt.Train = data.Train
+		}
+	}
+	s, err := m.Study(ctx, e, data.Test, opt)
 	finish(b)
 	if err != nil {
-		return nil, err
+		if z.first > 0 {
+			return nil, fmt.Errorf("--data %s, --first %d: %w", m.Config.Data, z.first, err)
+		}
+		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	rows := [][]string{{"layer", "dim", "D", "product", "distance", "between/within", "PC1", "PC2", "rank"}}
-	for _, l := range r.Layers {
-		rows = append(rows, layerCells(l))
+	found := report.Analysis{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(), Threads: e.Threads(),
+		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Unmoved: unmoved}
+	z.print(found)
+	r := &analyzeResult{Study: s, Preset: m.Config.Preset, Data: data.Name, Tier: found.Tier, Threads: found.Threads,
+		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
+	if err := z.write(found, r); err != nil {
+		return nil, fmt.Errorf("--out %s: %w", z.out, err)
 	}
-	for _, l := range r.Steps {
-		rows = append(rows, layerCells(l))
-	}
-	z.printf("%s of %d classes\n", count(r.Samples, "picture"), r.Classes)
-	z.table(rows)
-	z.printf("displacement x_0 to x_n   %.1f (Frobenius norm)\n", r.DisplacementL2)
-	if law := r.StepsLaw; law != nil && len(law.RhoCI) == 2 {
-		z.printf("law over the steps        rho %.4f (95%% interval %.4f to %.4f), Pearson r of log D %.3f\n", law.Rho, law.RhoCI[0], law.RhoCI[1], float64(law.Pearson))
-	}
-	path := filepath.Join(z.out, "analysis.json")
-	_, err = os.Stat(path)
-	again := err == nil
-	if err := saveJSON(path, r); err != nil {
-		return nil, err
-	}
-	if err := z.figures(r, m, again); err != nil {
-		return nil, err
-	}
-	z.note("written  %s and figures beside it\n", path)
+	z.note("page     %s\n", filepath.Join(z.out, pageFile))
 	return r, nil
+}
+
+// Files of an analysis beside its figures.
+const (
+	pageFile    = "report.html"
+	numbersFile = "analysis.json"
+)
+
+// print prints the tables and the warnings.
+func (z *analysis) print(found report.Analysis) {
+	s := found.Study
+	z.printf("%s of %d classes, accuracy %.2f%%\n", count(s.Samples, "picture"), s.Classes, 100*s.Accuracy)
+	head := []string{"layer", "dim", "D", "n to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM", "rank"}
+	rows := [][]string{head}
+	for _, l := range slices.Concat(s.Layers, s.Steps) {
+		rows = append(rows, layerCells(l))
+	}
+	if z.draws == 0 {
+		for i, r := range rows {
+			rows[i] = slices.Delete(r, 3, 5)
+		}
+	}
+	z.table(rows)
+	for _, w := range found.Warnings() {
+		z.printf("! %s\n", w)
+	}
+	z.printf("displacement x_0 to x_n: %.1f (Frobenius norm)\n", s.DisplacementL2)
+	rows = [][]string{{"law over", "points", "rho", "95% interval", "Pearson r", "shape", "follows"}}
+	for _, l := range found.Laws() {
+		rows = append(rows, []string{l.Over, fmt.Sprint(l.Law.Points), decimals(l.Law.Rho, 4), intervalText(l.Law.RhoCI, 4), decimals(float64(l.Law.Pearson), 3), l.Law.Shape(), l.Verdict()})
+	}
+	if len(rows) > 1 {
+		z.table(rows)
+	}
 }
 
 func layerCells(l separation.Layer) []string {
 	pc := []string{"", ""}
 	for i, v := range l.ExplainedVariance {
 		if i < 2 {
-			pc[i] = fmt.Sprintf("%.3f", v)
+			pc[i] = decimals(v, 3)
 		}
 	}
-	return []string{l.Name, fmt.Sprint(l.Dim), fmt.Sprintf("%.3f", float64(l.Fuzziness)), fmt.Sprintf("%.4g", l.FuzzinessProduct),
-		fmt.Sprintf("%.2f", l.MeanDistance), fmt.Sprintf("%.3f", float64(l.BetweenWithinRatio)), pc[0], pc[1], fmt.Sprint(l.Rank)}
+	limit := math.NaN()
+	if l.FuzzinessLimit != nil {
+		limit = float64(*l.FuzzinessLimit)
+	}
+	return []string{l.Name, fmt.Sprint(l.Dim), decimals(float64(l.Fuzziness), 3), decimals(limit, 3), intervalText(l.FuzzinessCI, 3),
+		decimals(l.MeanDistance, 2), decimals(float64(l.BetweenWithinRatio), 3), pc[0], pc[1], decimals(l.NearestMeanAccuracy, 3), fmt.Sprint(l.Rank)}
 }
 
-// leastLawPoints is the number of layers from which on a line through them says something.
-const leastLawPoints = 4
+// decimals prints a number, in powers of ten where it is large, or a dash where there is
+// none.
+func decimals(v float64, n int) string {
+	switch {
+	case math.IsNaN(v):
+		return "-"
+	case math.Abs(v) >= 1e5:
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprintf("%.*f", n, v)
+}
 
-// figures draws D over layers and steps, and the PCA scatter of each layer. A figure that
-// these data do not allow is left out, with a note, and in a folder that is analysed again
-// what was drawn in its place is removed.
-func (z *analysis) figures(r *dpn.Analysis, m *dpn.Model, again bool) error {
-	var names []string
-	var layers, steps []float64
-	for _, l := range r.Layers {
-		names, layers = append(names, l.Name), append(layers, float64(l.Fuzziness))
+// intervalText prints an interval, or a dash where there is none.
+func intervalText(ci []separation.Float, n int) string {
+	if len(ci) != 2 {
+		return "-"
 	}
-	for _, l := range r.Steps {
-		steps = append(steps, float64(l.Fuzziness))
+	return decimals(float64(ci[0]), n) + " to " + decimals(float64(ci[1]), n)
+}
+
+// write writes numbers, figures and page. A figure that these data do not allow is left
+// out, with a note, and in a folder that is analysed again what was drawn in its place is
+// removed.
+func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
+	path := filepath.Join(z.out, numbersFile)
+	_, err := os.Stat(path)
+	again := err == nil
+	if err := saveJSON(path, r); err != nil {
+		return err
 	}
-	law := r.Law
-	if law != nil && law.Points < leastLawPoints {
-		law = nil
-	}
-	title := fmt.Sprintf("%s, %s", m.Config.Preset, count(r.Samples, "picture"))
-	var classes []string
-	for c := range m.Classes {
-		classes = append(classes, fmt.Sprint(c))
-	}
-	for _, f := range []struct {
-		name string
-		draw func(path string) error
-	}{
-		{"layers", func(path string) error {
-			return report.LayersFigure(path, "Separation fuzziness over layers: "+title, names, layers, law)
-		}},
-		{"steps", func(path string) error {
-			if len(steps) < 2 {
-				return fmt.Errorf("there are no ascent steps")
-			}
-			return report.StepsFigure(path, "Separation fuzziness over ascent steps: "+title, steps, r.StepsLaw)
-		}},
-		{"pca", func(path string) error {
-			var panels []report.Panel
-			for i, l := range r.Layers {
-				p, err := report.NewPanel(l, r.Sets[i])
-				if err != nil {
-					return err
-				}
-				panels = append(panels, p)
-			}
-			return report.PCAFigure(path, "Principal components: "+title, panels, classes)
-		}},
-	} {
-		path := filepath.Join(z.out, f.name)
-		err := f.draw(path)
-		var failed *os.PathError
-		if errors.As(err, &failed) {
-			return err
-		}
-		if err != nil {
+	figures := found.Figures()
+	for _, f := range figures {
+		path := filepath.Join(z.out, f.Name)
+		if f.Missing != nil {
 			for _, old := range report.Files(path) {
 				if again {
 					os.Remove(old)
 				}
 			}
-			z.note("no figure %q: %v\n", f.name, err)
+			continue
+		}
+		if err := report.Save(path, f.Figure); err != nil {
+			return err
 		}
 	}
-	return nil
+	for _, missing := range report.MissingFigures(figures) {
+		z.note("%s\n", missing)
+	}
+	return report.AnalysisPage(found, figures).Save(filepath.Join(z.out, pageFile))
 }

@@ -21,8 +21,8 @@ func demoCommand(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Check, train and analyse on the built-in digits",
 		Long: `The whole path on the built-in digits, nothing to download, in under two minutes: check
-the kernels, train a network, evaluate it, and measure how it separates the classes. What
-an earlier demo wrote to the same folder is replaced.`,
+the kernels, train a network, evaluate it, and measure how it separates the classes, with a
+page to look at. What an earlier demo wrote to the same folder is replaced.`,
 		Example: `  dpnbench demo
   dpnbench demo --out /tmp/demo --json -`,
 		Args: noArgs,
@@ -94,11 +94,11 @@ func (a *app) demo(ctx context.Context, out string) error {
 	}
 
 	a.note("\n3. Analyse: how the classes separate, layer by layer and step by step\n")
-	z := &analysis{app: a, out: filepath.Join(out, "analysis")}
+	z := &analysis{app: a, out: filepath.Join(out, "analysis"), draws: 100, subsets: 5, seed: 1}
 	if err := outputFolder("--out", z.out); err != nil {
 		return err
 	}
-	found, err := z.analyze(ctx, e, model, data.Test)
+	found, err := z.analyze(ctx, e, model, data)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 		return err
 	}
 	a.printf("\nDone in %.0f s. Look at\n", time.Since(start).Seconds())
-	for _, p := range []string{dpn.ModelFile, "training.png", "analysis/layers.png", "analysis/steps.png", "analysis/pca.png", "analysis/analysis.json"} {
+	for _, p := range []string{dpn.ModelFile, "training.png", "analysis/" + numbersFile, "analysis/" + pageFile} {
 		a.printf("  %s\n", filepath.Join(out, p))
 	}
 	return nil

@@ -90,9 +90,6 @@ func Measure(name string, s Set, o Options) (Layer, error) {
 	return layer, nil
 }
 
-// noiseLimit is the noise share above which D is not to be relied on.
-const noiseLimit = 0.1
-
 // noiseShare is Layer.NoiseShare. The means of n_k samples with covariance S_k add
 // sum_k p_k (1 - p_k) S_k / n_k to SSb.
 func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
@@ -101,23 +98,6 @@ func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
 		noise += float64(p*(1-p)) * traces[k] / float64(sc.counts[k])
 	}
 	return noise / float64(len(sc.counts)-1) / f.SmallestEigenvalue
-}
-
-// warning is Layer.Warning.
-func (l Layer) warning() string {
-	least := l.ClassCounts[0]
-	for _, n := range l.ClassCounts {
-		least = min(least, n)
-	}
-	full := min(l.Dim, l.Classes-1)
-	switch {
-	case l.Rank < full:
-		return fmt.Sprintf("the class means span %d directions of %d: D says nothing of the others", l.Rank, full)
-	case float64(l.NoiseShare) > noiseLimit:
-		return fmt.Sprintf("about %.0f%% of the smallest eigenvalue of SSb is the sampling noise of class means (%d samples in the smallest class): D is too small",
-			100*min(1, float64(l.NoiseShare)), least)
-	}
-	return ""
 }
 
 func measure(name string, s Set, o Options) (Layer, error) {

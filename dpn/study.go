@@ -1,0 +1,158 @@
+package dpn
+
+import (
+	"context"
+	"slices"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// Study is all that is measured of one model: how it separates classes, what its landscape
+// looks like and how single pictures go through it.
+type Study struct {
+	Analysis
+
+	Accuracy float64 `json:"accuracy"` // share of the pictures read correctly
+	Wrong    int     `json:"wrong"`    // pictures read as another class
+
+	// Shapes say what the laws of the Analysis amount to, by their keys there.
+	Shapes map[string]LawShape `json:"law_shapes"`
+
+	Landscape *Landscape `json:"landscape"`
+
+	// FixedPoints are where the ascents of the first pictures would end.
+	FixedPoints *FixedPoints `json:"fixed_points"`
+
+	// Moves are how far training has moved the centres; nil where that was not measured.
+	Moves *CentreMoves `json:"centre_moves"`
+
+	// Walk follows the first picture of each class and, after them, some that are read
+	// wrongly, Paths some of each class.
+	Walk  *Trace `json:"walk"`
+	Paths *Trace `json:"-"`
+
+	// Plane is the first two principal components of x_0 and x_n of all pictures together.
+	Plane *separation.PCA `json:"-"`
+}
+
+// LawShape is what a law amounts to.
+type LawShape struct {
+	Shape   string `json:"shape"`
+	Follows bool   `json:"follows"`
+}
+
+// Pictures of a Study.
+const (
+	walkWrong        = 10 // that are read wrongly, of a walk
+	walkMost         = 20 // of a walk in all
+	pathsPerClass    = 10
+	pathsMost        = 500 // in all
+	fixedPictures    = 500 // whose fixed points are looked for
+	fixedSteps       = 500 // after which a picture counts as not converged
+	studyBeyondSteps = 4   // what a study does after the analysis, for the progress
+)
+
+// StudyOptions are the settings of Study. The zero value is ready to use.
+type StudyOptions struct {
+	AnalyzeOptions
+	// Train, unless nil, are the training pictures that Fit was given. Without them, and
+	// for a potential that never learns, there are no Moves.
+	Train *dataset.Set
+}
+
+// Study measures everything on the pictures of s. The spectra of a landscape of 784
+// dimensions take half a second a component, the draws of the analysis as long as its
+// AnalyzeOptions ask for.
+func (m *Model) Study(ctx context.Context, e *engine.Engine, s *dataset.Set, opt StudyOptions) (*Study, error) {
+	progress := opt.Progress
+	done := 0
+	advance := func(all int) {
+		if done++; progress != nil {
+			progress(done, all)
+		}
+	}
+	all := 0
+	opt.Progress = func(_, analysis int) {
+		all = analysis + studyBeyondSteps
+		advance(all)
+	}
+	a, err := m.Analyze(ctx, e, s, opt.AnalyzeOptions)
+	if err != nil {
+		return nil, err
+	}
+	t := &Study{Analysis: *a, Shapes: map[string]LawShape{}}
+	for name, law := range map[string]*separation.Law{"law": a.Law, "law_with_logits": a.LawWithLogits, "steps_law": a.StepsLaw} {
+		if law != nil {
+			t.Shapes[name] = LawShape{law.Shape(), law.Follows()}
+		}
+	}
+	predicted := make([]int32, s.Len())
+	logits := a.Sets[len(a.Sets)-1]
+	e.ArgMax(predicted, engine.View(logits.X, s.Len(), logits.Dim))
+	for i, c := range predicted {
+		if c != int32(s.Labels[i]) {
+			t.Wrong++
+		}
+	}
+	t.Accuracy = float64(s.Len()-t.Wrong) / float64(s.Len())
+
+	features, denoised := a.Sets[1], a.Sets[2]
+	both := slices.Concat(features.X, denoised.X)
+	if t.Plane, err = separation.FitPCA(both, features.Dim, 2, e.Threads()); err != nil {
+		return nil, err
+	}
+	if t.Walk, err = m.Trace(ctx, e, s, walked(s.Labels, predicted), m.Config.Steps); err != nil {
+		return nil, err
+	}
+	paths := firstOfEach(s.Labels, pathsPerClass)
+	if t.Paths, err = m.Trace(ctx, e, s, paths[:min(len(paths), pathsMost)], m.Config.Steps); err != nil {
+		return nil, err
+	}
+	advance(all)
+	if t.Landscape, err = m.potential.Landscape(ctx, e); err != nil {
+		return nil, err
+	}
+	advance(all)
+	if t.FixedPoints, err = m.FixedPoints(ctx, e, s.Slice(0, min(fixedPictures, s.Len())), FixedPointOptions{MaxSteps: fixedSteps}, nil); err != nil {
+		return nil, err
+	}
+	advance(all)
+	if opt.Train != nil && m.Config.Gradient != "detached" {
+		if t.Moves, err = m.CentreMoves(ctx, e, opt.Train); err != nil {
+			return nil, err
+		}
+	}
+	advance(all)
+	return t, nil
+}
+
+// walked chooses the first picture of each class (of the first classes, if they are too
+// many), then the first that are read wrongly.
+func walked(labels []byte, predicted []int32) []int {
+	at := firstOfEach(labels, 1)
+	at = at[:min(len(at), walkMost)]
+	wrong := 0
+	for i, c := range predicted {
+		if wrong == walkWrong || len(at) == walkMost {
+			break
+		}
+		if c != int32(labels[i]) && !slices.Contains(at, i) {
+			at = append(at, i)
+			wrong++
+		}
+	}
+	return at
+}
+
+// firstOfEach returns the first n pictures of each class, class by class.
+func firstOfEach(labels []byte, n int) []int {
+	var classes [256][]int
+	for i, c := range labels {
+		if len(classes[c]) < n {
+			classes[c] = append(classes[c], i)
+		}
+	}
+	return slices.Concat(classes[:]...)
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+	"dpnbench/internal/webtest"
+)
+
+// studied returns the analysis of a network that has its centres but has not learned.
+func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
+	t.Helper()
+	c, err := dpn.Preset("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Components, c.Steps, c.Rank = 10, 4, 2
+	edit(&c)
+	set := func(first, n int) *dataset.Set {
+		s, err := dataset.Digits(1, first, n).Resize(10, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150), Classes: 10, Norm: dataset.DigitsNorm}
+	m, err := dpn.New(c, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.WithThreads(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	ctx := context.Background()
+	if _, err := m.Init(ctx, e, data.Train); err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.Study(ctx, e, data.Test, dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{Draws: 20, Subsets: 2}, Train: data.Train})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Analysis{Model: m, Study: s, Pictures: data.Test, Data: "x/small", Tier: "generic", Threads: 2, Draws: 20, Subsets: 2, Unmoved: "nobody knows"}
+}
+
+// analysisHTML is the page of a, checked.
+func analysisHTML(t *testing.T, a Analysis) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := AnalysisPage(a, a.Figures()).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Check(t, b.String())
+	return b.String()
+}
+
+func contains(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is missing", w)
+		}
+	}
+}
+
+// Every figure of a network on pixels is on its page.
+func TestAnalysisPage(t *testing.T) {
+	a := studied(t, func(*dpn.Config) {})
+	for _, f := range a.Figures() {
+		if f.Missing != nil {
+			t.Errorf("no figure %s: %v", f.Name, f.Missing)
+		}
+		if !strings.Contains(f.Caption, "Look") && !strings.Contains(f.Caption, "look") && f.Name != "spectra" && f.Name != "curve" || f.Alt == "" {
+			t.Errorf("figure %s does not say what to look for: %q, %q", f.Name, f.Caption, f.Alt)
+		}
+	}
+	page := analysisHTML(t, a)
+	contains(t, page, "How raw on small separates classes", "Figure 11.", "centre moved by", "picture 0", "of 150 test pictures correctly", "Take this page with care", `"steps":4`)
+	if analysisHTML(t, a) != page {
+		t.Error("the same analysis gives other bytes")
+	}
+}
+
+// What cannot be drawn is left out, and the page says why.
+func TestAnalysisWithoutPictures(t *testing.T) {
+	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
+	page := analysisHTML(t, a)
+	contains(t, page, "No figure of strips: the features are not pixels", "No figure of centres, variance, moves: the features", "only the input can be shown", "6 from linear layers", "too few to tell")
+	a = studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
+	contains(t, analysisHTML(t, a), "No figure of steps: there are no ascent steps", "No figure of moves: nobody knows")
+	a.Study.Walk.Phi[0][0] = separation.Float(math.Inf(1))
+	if n := len(a.walk().Items); n != a.Study.Walk.Samples-1 {
+		t.Errorf("%d pictures are walked, one of which has left the range of float32", n)
+	}
+	for i := range a.Study.Walk.Phi[0] {
+		a.Study.Walk.Phi[0][i] = separation.Float(math.NaN())
+	}
+	contains(t, analysisHTML(t, a), "There is no walk: nothing to draw")
+}
+
+// The sentences of the summary say what the numbers are.
+func TestAnalysisSummary(t *testing.T) {
+	a := studied(t, func(*dpn.Config) {})
+	law := func(d ...float64) {
+		a.Study.Steps = make([]separation.Layer, len(d))
+		for i, v := range d {
+			a.Study.Steps[i].Fuzziness = separation.Float(v)
+		}
+		a.Study.StepsLaw = nil
+		if l, err := separation.FitLaw(make([]string, len(d)), d); err == nil {
+			a.Study.StepsLaw = &l
+		}
+	}
+	for _, c := range []struct {
+		d    []float64
+		want string
+	}{
+		{[]float64{16, 8.1, 4, 2.02, 1}, "at each of the 4 ascent steps and follows the law of equi-separation: it changes by the factor ρ = 0.500"},
+		{[]float64{16, 4, 2, 1.5, 1.4}, "at each of the 4 ascent steps but does not follow the law of equi-separation: log D is no straight line but falls ever more slowly"},
+		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
+		{[]float64{1, 2, 4, 8.1, 16}, "at none of the 4 ascent steps but does not follow the law of equi-separation: the interval of the factor"},
+		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
+		{[]float64{2, 1, 0, 1}, "no logarithm"},
+		{[]float64{4, 2}, "D falls in the one ascent step; these are too few"},
+	} {
+		law(c.d...)
+		contains(t, a.stepsSentence(), c.want)
+	}
+
+	w := a.Study.Walk
+	rising := func() {
+		for step := range w.Phi {
+			for i := range w.Phi[step] {
+				w.Phi[step][i] = separation.Float(step)
+			}
+		}
+	}
+	rising()
+	contains(t, a.riseSentence(), "rises along every step of all 20 pictures")
+	w.Phi[2][7] = 0.5
+	contains(t, a.riseSentence(), "falls in 1 of the 80 steps", "in 1 of 20 pictures, by 0.500 at most")
+
+	limit := func(shift float64) {
+		for i := range a.Study.Layers {
+			l := &a.Study.Layers[i]
+			l.Warning = ""
+			v := l.Fuzziness
+			if l.Name == "denoised" {
+				v *= separation.Float(1 + shift)
+			}
+			l.FuzzinessLimit = &v
+		}
+	}
+	law(3, 2)
+	contains(t, a.reliability(), "not to be relied on")
+	limit(0.03)
+	contains(t, a.reliability(), "reliable with these 150 pictures", "3.0% at most (denoised)")
+	limit(0.5)
+	contains(t, a.reliability(), "still depends", "50.0% (denoised)")
+	limit(math.NaN())
+	contains(t, a.reliability(), "cannot be told", "layer denoised")
+	a.Draws = 0
+	contains(t, a.reliability(), "was not estimated")
+}
+
+func TestCell(t *testing.T) {
+	for v, want := range map[float64]string{1.2345: "1.23", -2: "−2.00", math.Inf(1): "∞"} {
+		if got := cell(v); got != want {
+			t.Errorf("%v is %q: want %q", v, got, want)
+		}
+	}
+	if got := cell(math.NaN()); got != "–" {
+		t.Errorf("no number is %q", got)
+	}
+}
+
+// A picture may stand for all steps, and the class that is read goes along.
+func TestWalkOfOnePicture(t *testing.T) {
+	r := [][]float32{{1}, {1}, {1}}
+	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []int{4, 5, 6}, Phi: []float64{1, 2, 3}, R: r}}}
+	page := written(t, Page{Sections: []Section{{"walk", []Block{w}}}})
+	contains(t, page, `"read":[4,5,6]`, `alt="one"`)
+	if strings.Contains(page, `alt="one at step 2"`) {
+		t.Error("the picture is there as that of a step")
+	}
+	w.Items[0].Read = []int{4}
+	if err := w.check(); err == nil || !strings.Contains(err.Error(), "1 classes read: want 3") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// An interval that does not hold the value measured is drawn where it lies: here one decade
+// of an axis of more than three.
+func TestIntervalOffTheValue(t *testing.T) {
+	svg, err := SVG(Layers{Names: []string{"a", "b"}, D: []float64{1, 1}, Intervals: []Interval{{100, 1000}, {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bars := 0
+	for _, m := range regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*#0072B2`).FindAllStringSubmatch(string(svg), -1) {
+		var v [4]float64
+		for i := range v {
+			if v[i], err = strconv.ParseFloat(m[i+1], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v[0] != v[2] {
+			continue // a cap
+		}
+		bars++
+		if length := math.Abs(v[3] - v[1]); length < 20 || length > float64(pageWidth)*10/16/3 {
+			t.Errorf("the bar is %v long", length)
+		}
+	}
+	if bars != 1 {
+		t.Errorf("%d bars", bars)
+	}
+}
