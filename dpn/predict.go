@@ -87,8 +87,11 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 	if !training || c.Gradient != "exact" {
 		rows, steps := min(evalRows, pictures), min(stepsAtOnce, c.Steps)
 		once := ""
-		if training {
+		switch {
+		case training && c.denoisesOnce():
 			once = ", once for all epochs"
+		case training:
+			rows, steps = min(c.Batch, pictures), c.Steps
 		}
 		return fmt.Sprintf("ascent of %d rows, %d steps at a time%s, %v", rows, steps, once, e.PlanMixture(m.potential.mixture, rows, steps))
 	}
