@@ -17,6 +17,10 @@
 // Set.Resize makes smaller or larger pictures by area average, Set.PerClass picks equally
 // many of each class.
 //
+// A Corruption spoils pictures by noise, patches, blur and so on, by as much as it says:
+// Corruption.Grey gives chosen pictures of a Set as float32 grey levels. CorruptionKinds
+// lists what there is.
+//
 // LoadIDX reads a folder, Digits draws any piece of the built-in digits, and
 // Fetch downloads MNIST.
 //

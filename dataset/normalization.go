@@ -26,3 +26,10 @@ func (n Normalization) Table() [256]float32 {
 	}
 	return t
 }
+
+// Apply normalises grey levels x of [0, 1], in place, with the bits of Table.
+func (n Normalization) Apply(x []float32) {
+	for i, v := range x {
+		x[i] = (v - n.Mean) / n.Std
+	}
+}

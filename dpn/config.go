@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 
+	"dpnbench/dpn/layer"
+
 	"github.com/BurntSushi/toml"
 )
 
@@ -42,6 +44,9 @@ type Config struct {
 	Schedule    string  `toml:"schedule" json:"schedule"`         // constant, or cosine: decay to 0
 	Warmup      float64 `toml:"warmup" json:"warmup"`             // share of the updates over which the rate rises
 	Clip        float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
+	NoiseMin    float64 `toml:"noise-min" json:"noise_min"`       // half of each minibatch gets noise (layer.Noise) of a standard deviation
+	NoiseMax    float64 `toml:"noise-max" json:"noise_max"`       // between these, in grey levels of [0, 1]; 0: none
+	Denoising   float64 `toml:"denoising" json:"denoising"`       // weight of the denoising loss; 0: none
 	ValSize     int     `toml:"val-size" json:"val_size"`         // last training images kept for validation; -1: a tenth
 	Seed        uint64  `toml:"seed" json:"seed"`
 
@@ -91,6 +96,12 @@ var presets = map[string]Config{
 		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
 		Gradient: "exact", Epochs: 6, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
+	// The same, trained to stand noise: where the ascent of noisy features ends shall be where
+	// the clean ones are.
+	"noise": {
+		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
+		Gradient: "exact", Epochs: 6, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 1, ValSize: -1, Seed: 1,
+	},
 	// Raw pixels with precisions of low rank, which learn.
 	"raw": {
 		Extractor: "identity", Components: 20, Steps: 10, Form: FormLowRank, Rank: 8, Eps: 0.1, Scale: 0.1, Alpha: 0.1 / (0.1 * 0.1), Init: "classwise",
@@ -108,7 +119,9 @@ var presets = map[string]Config{
 var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: "kmeans"}
 
 // Presets lists the names of the presets.
-func Presets() []string { return []string{"published", "paper", "compact", "clean", "raw", "robust"} }
+func Presets() []string {
+	return []string{"published", "paper", "compact", "clean", "raw", "robust", "noise"}
+}
 
 // Preset returns the settings of a preset.
 func Preset(name string) (Config, error) {
@@ -254,6 +267,18 @@ func (c Config) Validate() error {
 	if !(c.Clip >= 0) || math.IsInf(c.Clip, 0) {
 		errs = append(errs, &SettingError{"clip", c.Clip, "expected a number above 0, or 0 for none"})
 	}
+	if !(c.NoiseMax >= 0 && c.NoiseMax <= layer.MaxNoise) {
+		errs = append(errs, &SettingError{"noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)})
+	}
+	if !(c.NoiseMin >= 0 && c.NoiseMin <= c.NoiseMax) {
+		errs = append(errs, &SettingError{"noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)})
+	}
+	switch {
+	case !(c.Denoising >= 0) || math.IsInf(c.Denoising, 0):
+		errs = append(errs, &SettingError{"denoising", c.Denoising, "expected a weight above 0, or 0 for no denoising loss"})
+	case c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact"):
+		errs = append(errs, &SettingError{"denoising", c.Denoising, "expected noise-max above 0 and gradient exact with it"})
+	}
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -261,6 +286,9 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// denoisesOnce says whether the features that the classifier learns from never change.
+func (c Config) denoisesOnce() bool { return c.Gradient == "detached" && c.NoiseMax == 0 }
 
 // TrainingBytes estimates the memory that training takes at its peak, for pictures of so
 // many pixels and classes, of which there are samples to train and validate on. It is
@@ -275,6 +303,9 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	layers += d * float64(classes)
 	matrices := k * d * d
 	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // pictures; features and distances for k-means
+	if c.Denoising > 0 {
+		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
+	}
 	if r := c.rank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
 		if c.Gradient == "detached" {

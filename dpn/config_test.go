@@ -77,6 +77,14 @@ func TestValidate(t *testing.T) {
 		"warmup 2":         func(c *Config) { c.Warmup = 2 },
 		"clip -1":          func(c *Config) { c.Clip = -1 },
 		"val-size -2":      func(c *Config) { c.ValSize = -2 },
+		"noise-max 101":    func(c *Config) { c.NoiseMax = 101 },
+		"noise-max NaN":    func(c *Config) { c.NoiseMax = math.NaN() },
+		"noise-min 0.5":    func(c *Config) { c.NoiseMin, c.NoiseMax = 0.5, 0.3 },
+		"noise-min -0.1":   func(c *Config) { c.NoiseMin, c.NoiseMax = -0.1, 0.3 },
+		"denoising -1":     func(c *Config) { c.Denoising = -1 },
+		"denoising +Inf":   func(c *Config) { c.Denoising = math.Inf(1) },
+		"denoising 1":      func(c *Config) { c.Denoising = 1 },
+		"denoising 2":      func(c *Config) { c.Denoising, c.NoiseMax, c.Gradient = 2, 0.3, "detached" },
 	} {
 		c, _ := Preset("compact")
 		change(&c)

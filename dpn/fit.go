@@ -173,8 +173,8 @@ type fitting struct {
 	bestModel [][]float32
 	data      string // fingerprint of the training pictures
 
-	// Denoised features of both splits, when only the classifier learns: the potential
-	// never changes, and neither do they.
+	// Denoised features of both splits, when only the classifier learns, without noise: the
+	// potential never changes, and neither do they.
 	denoised, denoisedVal engine.Matrix
 }
 
@@ -200,7 +200,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 			log.Warn("k-means has not converged", "iterations", r.Iterations)
 		}
 	}
-	if m.Config.Gradient == "detached" {
+	if m.Config.denoisesOnce() {
 		all := f.train.Len() + f.val.Len()
 		report := func(before int) func(int) {
 			return func(done int) {
@@ -258,10 +258,10 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		at := order[lo:min(lo+m.Config.Batch, len(order))]
 		begun := time.Now()
 		var loss float64
-		if m.Config.Gradient == "detached" {
+		if m.Config.denoisesOnce() {
 			loss = s.detached(f.denoised, f.train, at, &t)
 		} else {
-			loss = s.exact(f.train, at, &t)
+			loss = s.gradients(f.train, at, &t)
 		}
 		if err := ctx.Err(); err != nil { // the ascent may have been given up
 			return err
@@ -330,7 +330,7 @@ func (f *fitting) sound(ctx context.Context, number int) error {
 }
 
 func (f *fitting) validate(ctx context.Context) (Score, error) {
-	if f.m.Config.Gradient != "detached" {
+	if !f.m.Config.denoisesOnce() {
 		return f.m.Score(ctx, f.e, f.val)
 	}
 	var t layer.Tally

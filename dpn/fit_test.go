@@ -63,6 +63,7 @@ var trainedHashes = map[string]string{
 	"published": "ef25d53fc0045eac",
 	"raw":       "be6a89087fdc5866",
 	"robust":    "79b0b9d45aefe7dd",
+	"noise":     "ccf08147a42a1c53",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of
@@ -193,16 +194,18 @@ func TestOldState(t *testing.T) {
 // with the same bits, metrics and best model as training in one go.
 func TestResume(t *testing.T) {
 	d := digits(t, 600, 10)
+	config := tiny()
+	config.NoiseMin, config.NoiseMax, config.Denoising = 0.1, 0.3, 0.5 // noise follows the updates
 	e := newEngine(t)
 	whole, cut := t.TempDir(), t.TempDir()
-	m := newModel(t, tiny(), d)
+	m := newModel(t, config, d)
 	want, err := m.Fit(context.Background(), e, d.Train, FitOptions{Dir: whole})
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = newModel(t, tiny(), d).Fit(ctx, e, d.Train, FitOptions{Dir: cut, OnStep: func(done, _ int, _ float64) {
+	_, err = newModel(t, config, d).Fit(ctx, e, d.Train, FitOptions{Dir: cut, OnStep: func(done, _ int, _ float64) {
 		if done == 40 { // of 68, in the third epoch
 			cancel()
 		}
@@ -213,7 +216,7 @@ func TestResume(t *testing.T) {
 	if _, err := Load(filepath.Join(cut, ModelFile)); err != nil {
 		t.Errorf("after the cut: %v", err)
 	}
-	again := newModel(t, tiny(), d)
+	again := newModel(t, config, d)
 	got, err := again.Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
 	if err != nil {
 		t.Fatal(err)
@@ -242,23 +245,23 @@ func TestResume(t *testing.T) {
 		}
 	}
 
-	if _, err := newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(), Resume: true}); err == nil || !strings.Contains(err.Error(), StateFile) {
+	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(), Resume: true}); err == nil || !strings.Contains(err.Error(), StateFile) {
 		t.Errorf("error %v, want one about the missing state", err)
 	}
-	other := tiny()
+	other := config
 	other.LR = 2e-3
 	_, err = newModel(t, other, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
 	if err == nil || !strings.Contains(err.Error(), "lr is 0.002, was 0.001") {
 		t.Errorf("error %v, want one that names the changed setting", err)
 	}
-	_, err = newModel(t, tiny(), d).Fit(context.Background(), e, digits(t, 700, 10).Train, FitOptions{Dir: cut, Resume: true})
+	_, err = newModel(t, config, d).Fit(context.Background(), e, digits(t, 700, 10).Train, FitOptions{Dir: cut, Resume: true})
 	if err == nil || !strings.Contains(err.Error(), "other pictures") {
 		t.Errorf("error %v, want one about other pictures", err)
 	}
 	val := *d.Train
 	val.Labels = slices.Clone(val.Labels)
 	val.Labels[len(val.Labels)-1] ^= 1 // of a picture to validate on
-	_, err = newModel(t, tiny(), d).Fit(context.Background(), e, &val, FitOptions{Dir: cut, Resume: true})
+	_, err = newModel(t, config, d).Fit(context.Background(), e, &val, FitOptions{Dir: cut, Resume: true})
 	if err == nil || !strings.Contains(err.Error(), "other pictures") {
 		t.Errorf("error %v, want one about other pictures", err)
 	}

@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -21,6 +22,8 @@ type oracle struct {
 	scale, eps               float64
 	params                   map[string][]float64
 	x                        blas64.General // pixels
+	clean                    blas64.General // clean features of the first rows, for the denoising loss
+	denoising                float64
 	labels                   []byte
 }
 
@@ -130,7 +133,19 @@ func (o *oracle) forward() (f blas64.General, rstd []float64, path []blas64.Gene
 		l, _ := reference.SoftmaxCrossEntropy(logits.Data[r*logits.Stride:][:o.classes], int(y))
 		loss += l.V[0] / float64(len(o.labels))
 	}
+	for _, d := range o.left(path) {
+		loss += o.denoising * d * d / float64(len(o.clean.Data))
+	}
 	return f, rstd, path, logits, loss
+}
+
+// left is what the ascent has left of the noise: x_n - clean.
+func (o *oracle) left(path []blas64.General) []float64 {
+	d := make([]float64, len(o.clean.Data))
+	for i, c := range o.clean.Data {
+		d[i] = path[o.steps].Data[i] - c
+	}
+	return d
 }
 
 // transposed returns y^T x as a flat slice and the column sums of y.
@@ -164,6 +179,9 @@ func (o *oracle) backward() map[string][]float64 {
 	g["classifier.weight"], g["classifier.bias"] = transposed(dy, path[o.steps])
 	w := blas64.General{Rows: o.classes, Cols: o.d, Stride: o.d, Data: o.params["classifier.weight"]}
 	v, _ := reference.MatMul(dy, w, blas64.General{})
+	for i, d := range o.left(path) {
+		v.Data[i] += o.denoising * 2 * d / float64(len(o.clean.Data))
+	}
 	p, parameters := o.potential()
 	pg := p.Backward(path, v)
 	g["denoising_potential.mu"], g["denoising_potential.c"] = pg.Mu.V, pg.C.V
@@ -228,6 +246,9 @@ var gradientConfigs = []Config{
 	{Extractor: "identity", Components: 3, Steps: 4, Form: FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5},
 	{Extractor: "linear", Dim: 5, Components: 1, Steps: 2, Form: FormFlat, Rank: 1, Eps: 1, Scale: 0.7, Alpha: 0.5},
 	{Extractor: "identity", Components: 3, Steps: 4, Form: FormTied, Scale: 0.4, Alpha: 0.5},
+	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Scale: 0.6, Alpha: 0.4, LayerNorm: true, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 1},
+	{Extractor: "linear", Dim: 5, Components: 4, Steps: 0, Scale: 0.6, Alpha: 0.4, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 3},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5, NoiseMax: 0.2, Denoising: 0.5},
 }
 
 func completed(c Config) Config {
@@ -249,7 +270,7 @@ func TestGradients(t *testing.T) {
 	defer e.Close()
 	for _, c := range gradientConfigs {
 		c = completed(c)
-		t.Run(fmt.Sprintf("%s,%s,k%d,n%d,norm=%v", c.Extractor, c.Form, c.Components, c.Steps, c.LayerNorm), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s,%s,k%d,n%d,norm=%v,denoising=%v", c.Extractor, c.Form, c.Components, c.Steps, c.LayerNorm, c.Denoising), func(t *testing.T) {
 			m, set := smallModel(t, c)
 			s := NewTrainer(m, e)
 			var tl layer.Tally
@@ -261,6 +282,13 @@ func TestGradients(t *testing.T) {
 				params: map[string][]float64{}, x: reference.New(6, 12), labels: set.Labels}
 			for i, v := range s.x.Data {
 				o.x.Data[i] = float64(v)
+			}
+			if c.Denoising > 0 {
+				clean, err := m.Features(context.Background(), e, set.Slice(0, 3))
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.clean, o.denoising = blas(reference.Vector(clean.Data), 3, m.Dim()), c.Denoising
 			}
 			for _, p := range m.Params() {
 				o.params[p.Name] = reference.Vector(p.Data)

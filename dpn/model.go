@@ -51,6 +51,7 @@ const (
 	streamShuffle // and those that follow, one for each epoch
 
 	streamClasses = 1 << 32 // and those that follow: k-means in one class each
+	streamNoise   = 1 << 33 // gives the seed of the noise
 )
 
 // New makes a network for pictures like those of a data set. Its layers are

@@ -22,7 +22,7 @@ type Score = layer.Score
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
-	err := m.logits(ctx, e, s, func(lo int, logits engine.Matrix) {
+	err := m.logits(ctx, e, s, m.clean(s), func(lo int, logits engine.Matrix) {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
 			out = append(out, byte(c))
@@ -33,8 +33,26 @@ func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 
 // Score evaluates the model on s.
 func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
+	return m.score(ctx, e, s, m.clean(s))
+}
+
+// ScoreCorrupted evaluates the model on the pictures of s as c spoils them under a seed.
+// Their grey levels are normalised as they are, without being rounded to bytes.
+func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (Score, error) {
+	if err := c.Validate(); err != nil {
+		return Score{}, err
+	}
+	return m.score(ctx, e, s, func(x engine.Matrix, at []int32) {
+		if err := c.Grey(x.Data, s, at, seed); err != nil {
+			panic(err) // it is valid
+		}
+		m.Norm.Apply(x.Data)
+	})
+}
+
+func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in input) (Score, error) {
 	var t layer.Tally
-	err := m.logits(ctx, e, s, func(lo int, logits engine.Matrix) {
+	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
 	})
 	return t.Score(), err
@@ -69,8 +87,11 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 	if !training || c.Gradient != "exact" {
 		rows, steps := min(evalRows, pictures), min(stepsAtOnce, c.Steps)
 		once := ""
-		if training {
+		switch {
+		case training && c.denoisesOnce():
 			once = ", once for all epochs"
+		case training:
+			rows, steps = min(c.Batch, pictures), c.Steps
 		}
 		return fmt.Sprintf("ascent of %d rows, %d steps at a time%s, %v", rows, steps, once, e.PlanMixture(m.potential.mixture, rows, steps))
 	}
@@ -93,23 +114,41 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// rows computes features and moves them uphill by so many steps, block by block; progress,
-// unless nil, is told how many rows are done.
+// input sets the rows of x to the normalised pixels of pictures at[0], at[1], ...
+type input func(x engine.Matrix, at []int32)
+
+// clean is the input of pictures as they are.
+func (m *Model) clean(s *dataset.Set) input {
+	table := m.Norm.Table()
+	return func(x engine.Matrix, at []int32) { pixels(x, s, at, &table) }
+}
+
+// rows computes the features of all pictures of s and moves them uphill by so many steps;
+// progress, unless nil, is told how many rows are done.
 func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int, progress func(done int)) (engine.Matrix, error) {
 	if err := m.fits(s); err != nil {
 		return engine.Matrix{}, err
 	}
-	out := engine.NewMatrix(s.Len(), m.Dim())
-	x := engine.NewMatrix(min(evalRows, s.Len()), s.Pixels())
+	return m.blocks(ctx, e, m.clean(s), 0, s.Len(), steps, progress)
+}
+
+// blocks is rows for pictures first to last-1 of an input, block by block.
+func (m *Model) blocks(ctx context.Context, e *engine.Engine, in input, first, last, steps int, progress func(done int)) (engine.Matrix, error) {
+	n := last - first
+	out := engine.NewMatrix(n, m.Dim())
+	x := engine.NewMatrix(min(evalRows, n), m.Rows*m.Cols)
+	at := make([]int32, x.Rows)
 	var tape layer.Tape
-	table := m.Norm.Table()
-	for lo := 0; lo < s.Len(); lo += evalRows {
+	for lo := 0; lo < n; lo += evalRows {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		hi := min(lo+evalRows, s.Len())
+		hi := min(lo+evalRows, n)
 		xb, yb := part(x, 0, hi-lo), part(out, lo, hi)
-		pixels(xb, s.Slice(lo, hi), nil, &table)
+		for b := range xb.Rows {
+			at[b] = int32(first + lo + b)
+		}
+		in(xb, at[:xb.Rows])
 		for a := 0; a < hi-lo; a += extractRows {
 			b := min(a+extractRows, hi-lo)
 			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)
@@ -128,14 +167,14 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 	return out, nil
 }
 
-// logits calls f with the logits of block after block of s; lo is the block's first
-// picture.
-func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, f func(lo int, logits engine.Matrix)) error {
+// logits calls f with the logits of block after block of s, whose pictures come by in; lo is
+// the block's first picture.
+func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in input, f func(lo int, logits engine.Matrix)) error {
 	if err := m.fits(s); err != nil {
 		return err
 	}
 	for lo := 0; lo < s.Len(); lo += evalRows {
-		x, err := m.rows(ctx, e, s.Slice(lo, min(lo+evalRows, s.Len())), m.Config.Steps, nil)
+		x, err := m.blocks(ctx, e, in, lo, min(lo+evalRows, s.Len()), m.Config.Steps, nil)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,71 @@
 package dpn
 
 import (
+	"context"
+	"math"
 	"strings"
 	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
+	"dpnbench/engine"
 )
+
+// TestScoreCorrupted holds scores on corrupted pictures, of several blocks, against a
+// pass over all of them at once; severity 0 is Score, and threads change no bit.
+func TestScoreCorrupted(t *testing.T) {
+	ctx := context.Background()
+	d, e := digits(t, 300, evalRows+90), newEngine(t, engine.WithThreads(1))
+	m := newModel(t, tiny(), d)
+	if _, err := m.Init(ctx, e, d.Train); err != nil {
+		t.Fatal(err)
+	}
+	score := func(e *engine.Engine, text string, seed uint64) Score {
+		c, err := dataset.ParseCorruption(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.ScoreCorrupted(ctx, e, d.Test, c, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	plain, err := m.Score(ctx, e, d.Test)
+	if got := score(e, "gaussian:0", 1); err != nil || got != plain {
+		t.Errorf("severity 0 scores %+v, clean pictures %+v, %v", got, plain, err)
+	}
+	for _, text := range []string{"gaussian-unclamped:0.5", "rotation:40"} {
+		c, _ := dataset.ParseCorruption(text)
+		at := make([]int32, d.Test.Len())
+		for i := range at {
+			at[i] = int32(i)
+		}
+		x := engine.NewMatrix(len(at), 784)
+		if err := c.Grey(x.Data, d.Test, at, 3); err != nil {
+			t.Fatal(err)
+		}
+		m.Norm.Apply(x.Data)
+		var tape layer.Tape
+		f := m.extractor.Forward(e, &tape, x, layer.Evaluation)
+		m.Ascend(e, f, m.Config.Steps)
+		var tally layer.Tally
+		tally.Add(e, m.Logits(e, f), d.Test.Labels, engine.Matrix{}, 0)
+		got, want := score(e, text, 3), tally.Score()
+		if got.Samples != want.Samples || got.Accuracy != want.Accuracy || math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss || got.Loss == plain.Loss {
+			t.Errorf("%s scores %+v, want %+v", text, got, want)
+		}
+		if again := score(newEngine(t, engine.WithThreads(3), engine.WithEagerThreads()), text, 3); again != got {
+			t.Errorf("%s scores %+v with three threads, %+v with one", text, again, got)
+		}
+	}
+	if score(e, "gaussian:0.5", 3) == score(e, "gaussian:0.5", 4) {
+		t.Error("the seed does not matter")
+	}
+	if _, err := m.ScoreCorrupted(ctx, e, d.Test, dataset.Corruption{Name: "fog", Severity: 1}, 1); err == nil || !strings.Contains(err.Error(), "fog") {
+		t.Errorf("an unknown corruption: %v", err)
+	}
+}
 
 // TestExplain checks that the line is about the ascents that will be made: minibatches
 // with the exact gradient, blocks of pictures without it and for evaluation, and never
@@ -13,18 +75,20 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		gradient          string
 		batch, steps, val int
+		noise             float64
 		training          bool
 		prefix, holds     string
 	}{
-		{"exact", 128, 30, 0, true, "ascent of 128 rows, ", "backward pass"},
-		{"exact", 580, 30, 50, true, "ascent of 550 rows, ", "backward pass"},
-		{"detached", 128, 30, 0, true, "ascent of 512 rows, 10 steps at a time, once for all epochs, ", "block"},
-		{"detached", 128, 4, 200, true, "ascent of 400 rows, 4 steps at a time, once for all epochs, ", "block"},
-		{"exact", 128, 30, 0, false, "ascent of 100 rows, 10 steps at a time, ", "block"},
-		{"detached", 128, 4, 0, false, "ascent of 100 rows, 4 steps at a time, ", "block"},
+		{"exact", 128, 30, 0, 0, true, "ascent of 128 rows, ", "backward pass"},
+		{"exact", 580, 30, 50, 0, true, "ascent of 550 rows, ", "backward pass"},
+		{"detached", 128, 30, 0, 0, true, "ascent of 512 rows, 10 steps at a time, once for all epochs, ", "block"},
+		{"detached", 128, 4, 200, 0, true, "ascent of 400 rows, 4 steps at a time, once for all epochs, ", "block"},
+		{"detached", 128, 30, 200, 0.5, true, "ascent of 128 rows, 30 steps at a time, ", "block"},
+		{"exact", 128, 30, 0, 0, false, "ascent of 100 rows, 10 steps at a time, ", "block"},
+		{"detached", 128, 4, 0, 0, false, "ascent of 100 rows, 4 steps at a time, ", "block"},
 	} {
 		config := tiny()
-		config.Gradient, config.Batch, config.Steps, config.ValSize = c.gradient, c.batch, c.steps, c.val
+		config.Gradient, config.Batch, config.Steps, config.ValSize, config.NoiseMax = c.gradient, c.batch, c.steps, c.val, c.noise
 		m, s := newModel(t, config, d), d.Test
 		if c.training {
 			s = d.Train

@@ -116,6 +116,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	if p.updates, err = strconv.Atoi(f.Metadata[metaUpdates]); err != nil || p.updates < 0 {
 		return p, fmt.Errorf("updates is %q, expected a number", f.Metadata[metaUpdates])
 	}
+	s.updates = p.updates
 	for key, to := range map[string]*float64{metaBeta1: &s.adam.Beta1T, metaBeta2: &s.adam.Beta2T} {
 		if *to, err = strconv.ParseFloat(f.Metadata[key], 64); err != nil || !(*to >= 0 && *to < 1) {
 			return p, fmt.Errorf("%s is %q, expected 0 to 1", key, f.Metadata[key])

@@ -17,19 +17,25 @@ type Trainer struct {
 	x, f, y engine.Matrix // pixels, features and then x_n, logits
 	dy, v   engine.Matrix // dL/dlogits, dL/dx_n and then dL/dx_0
 	tape    layer.Tape    // of the extractor
+	noise   layer.Noise
+	clean   engine.Matrix // features of the noisy rows before they became noisy, for the denoising loss
+	cleanly layer.Tape    // and the tape of their way through the extractor
 	labels  []byte
 	path    engine.Trajectory
 
-	tally layer.Tally // of an Update
-	adam  *layer.Adam
+	tally   layer.Tally // of an Update
+	adam    *layer.Adam
+	updates int // made so far
 }
 
 // NewTrainer makes room for gradients and moments, which are zero. The model's centres
 // must have been placed (Init).
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
-	s := &Trainer{m: m, e: e, table: m.Norm.Table(), adam: layer.NewAdam()}
+	c := m.Config
+	s := &Trainer{m: m, e: e, table: m.Norm.Table(), adam: layer.NewAdam(),
+		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64()}}
 	s.params = m.head.Params()
-	if m.Config.Gradient == "exact" {
+	if c.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
 		p.grad = p.form.newGradient()
@@ -38,27 +44,25 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	for _, p := range s.params {
 		p.Prepare()
 	}
-	b, d := m.Config.Batch, m.Dim()
+	b, d := c.Batch, m.Dim()
 	s.x = engine.NewMatrix(b, m.Rows*m.Cols)
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)
 	s.y, s.dy = engine.NewMatrix(b, m.Classes), engine.NewMatrix(b, m.Classes)
 	s.labels = make([]byte, b)
+	if c.Denoising > 0 {
+		s.clean = engine.NewMatrix(s.noise.Rows(b), d)
+	}
 	return s
 }
 
 // Update makes one update of every parameter on the pictures at[0], at[1], ... of set, at
 // most Config.Batch of them, with the factor rate on the learning rates. It returns the
-// mean loss before the update, and changes nothing when that or the gradient is not
-// finite. With the setting "detached" only the classifier learns.
+// mean loss before the update (with its share of the denoising loss), and changes nothing
+// when that or the gradient is not finite. With the setting "detached" only the classifier
+// learns. The first half of at becomes noisy where Config.NoiseMax says so.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
 	s.tally.Reset()
-	if m := s.m; m.Config.Gradient == "detached" { // Fit does these ascents once for all epochs
-		f := s.features(set, at)
-		m.Ascend(s.e, f, m.Config.Steps)
-		loss = s.classify(f, engine.Matrix{}, set, at, &s.tally)
-	} else {
-		loss = s.exact(set, at, &s.tally)
-	}
+	loss = s.gradients(set, at, &s.tally)
 	norm, what := s.check(loss)
 	if what != "" {
 		return loss, &NotFiniteError{What: what}
@@ -82,11 +86,28 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 	return norm, "norm of the gradient"
 }
 
-// features normalises the pictures at of set and computes their features, in memory of
-// the Trainer.
+// gradients computes loss and gradients for the pictures at of set. It returns the mean
+// loss.
+func (s *Trainer) gradients(set *dataset.Set, at []int32, t *layer.Tally) float64 {
+	if m := s.m; m.Config.Gradient == "detached" {
+		f := s.features(set, at)
+		m.Ascend(s.e, f, m.Config.Steps)
+		return s.classify(f, engine.Matrix{}, set, at, t)
+	}
+	return s.exact(set, at, t)
+}
+
+// features normalises the pictures at of set, the first of them with noise, and computes
+// their features, in memory of the Trainer.
 func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
 	pixels(x, set, at, &s.table)
+	if n := s.noise.Rows(len(at)); n > 0 {
+		noisy := part(x, 0, n)
+		set.Grey(noisy.Data, at[:n])
+		s.noise.Add(x, s.updates)
+		s.m.Norm.Apply(noisy.Data)
+	}
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)
 	return f
 }
@@ -96,17 +117,49 @@ func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	m, e, n := s.m, s.e, len(at)
 	p := m.potential
+	clean := s.cleanFeatures(set, at)
 	f, v := s.features(set, at), part(s.v, 0, n)
 	m.prepare(e)
 	e.Ascend(p.mixture, p.Alpha(), m.Config.Steps, f, &s.path, true)
 
-	loss := s.classify(f, v, set, at, t)
+	loss := s.classify(f, v, set, at, t) + s.denoise(v, f, clean)
 
 	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), &s.path, v, p.grad)
 	p.form.gradient(e, p.grad)
 	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
 	return loss
+}
+
+// cleanFeatures returns, where there is a denoising loss, the features that those of the
+// pictures at which become noisy have without noise.
+func (s *Trainer) cleanFeatures(set *dataset.Set, at []int32) engine.Matrix {
+	if s.clean.Data == nil {
+		return engine.Matrix{}
+	}
+	n := s.noise.Rows(len(at))
+	x, clean := part(s.x, 0, n), part(s.clean, 0, n)
+	pixels(x, set, at, &s.table)
+	copy(clean.Data, s.m.extractor.Forward(s.e, &s.cleanly, x, layer.Evaluation).Data)
+	return clean
+}
+
+// denoise returns the denoising loss, Config.Denoising times the mean of (x_n - clean)^2 over
+// the elements of clean, which are those of the first rows of x_n, and adds its gradient to
+// v = dL/dx_n. No gradient goes to clean: otherwise features that are all the same would be
+// best.
+func (s *Trainer) denoise(v, xn, clean engine.Matrix) float64 {
+	if len(clean.Data) == 0 {
+		return 0
+	}
+	weight := s.m.Config.Denoising / float64(len(clean.Data))
+	slope, sum := float32(2*weight), 0.0
+	for j, c := range clean.Data {
+		d := xn.Data[j] - c
+		sum += float64(float64(d) * float64(d))
+		v.Data[j] += float32(slope * d)
+	}
+	return float64(weight * sum)
 }
 
 // detached computes loss and gradients of the classifier alone from denoised features.
@@ -149,6 +202,7 @@ func (s *Trainer) update(rate, norm float64) {
 		s.adam.Step(s.e, p, data, lr*rate, clip)
 	}
 	s.adam.Next()
+	s.updates++
 	if c.Gradient == "exact" {
 		s.m.potential.alpha.Data[0] = softplus(s.m.potential.raw[0])
 		s.m.potential.form.retract(s.e)

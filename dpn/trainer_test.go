@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -37,6 +38,56 @@ func TestUpdateDetached(t *testing.T) {
 	for i, w := range updated.head.Weight.Data { // the order of the pictures differs: so does rounding
 		if diff := math.Abs(float64(w - fitted.head.Weight.Data[i])); !(diff < 1e-5) {
 			t.Fatalf("weight %d is %v, after Fit %v", i, w, fitted.head.Weight.Data[i])
+		}
+	}
+}
+
+// TestNoisyMinibatch checks that the first half of a minibatch becomes noisy, anew in every
+// update, and the clean features that the denoising loss compares with are those of its
+// pictures; also that a classifier that learns alone learns from noisy pictures.
+func TestNoisyMinibatch(t *testing.T) {
+	d, e := digits(t, 40, 10), newEngine(t)
+	c := tiny()
+	c.NoiseMin, c.NoiseMax, c.Denoising = 0.1, 0.3, 1
+	m := newModel(t, c, d)
+	want, err := m.Features(context.Background(), e, d.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, at := NewTrainer(m, e), []int32{7, 3, 9, 30, 5}
+	minibatch := func(updates int) []float32 {
+		s.updates = updates
+		return append([]float32(nil), s.features(d.Train, at).Data...)
+	}
+	first, again, next := minibatch(0), minibatch(0), minibatch(1)
+	clean := s.cleanFeatures(d.Train, at)
+	if clean.Rows != 2 {
+		t.Fatalf("%d noisy rows of 5", clean.Rows)
+	}
+	for b, i := range at {
+		for j, v := range want.Row(int(i)) {
+			k := b*m.Dim() + j
+			if b < 2 && (first[k] == v || first[k] == next[k] || first[k] != again[k] || clean.Data[k] != v) {
+				t.Fatalf("noisy row %d, feature %d: %v, again %v, in the next update %v; clean %v, want %v", b, j, first[k], again[k], next[k], clean.Data[k], v)
+			}
+			if b >= 2 && first[k] != v {
+				t.Fatalf("row %d, feature %d is %v, without noise %v", b, j, first[k], v)
+			}
+		}
+	}
+
+	c.Denoising, c.Gradient, c.Epochs = 0, "detached", 1
+	noisy, plain := newModel(t, c, d), newModel(t, c, d)
+	plain.Config.NoiseMin, plain.Config.NoiseMax = 0, 0
+	for _, m := range []*Model{noisy, plain} {
+		if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range noisy.Params() {
+		classifier := p == noisy.head.Weight || p == noisy.head.Bias
+		if same := slices.Equal(p.Data, plain.Params()[i].Data); same == classifier {
+			t.Errorf("%s: the same with and without noise: %v", p.Name, same)
 		}
 	}
 }

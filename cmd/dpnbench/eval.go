@@ -6,9 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/engine"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,17 +28,42 @@ A model file is what "dpnbench train" writes, or a PyTorch state dictionary with
 of the published reference, saved by safetensors.torch.save_file (what torch.save writes
 is not read). The latter does not say how many ascent steps to make: give --steps (30
 otherwise). What else is assumed of it is printed, and in the JSON under "assumed". The
-pictures are those that the model was trained with, unless --data says otherwise.`,
+pictures are those that the model was trained with, unless --data says otherwise.
+
+--corrupt evaluates it on spoiled pictures, too: a list of NAME:SEVERITY of these, and
+--suite robustness on all of them at three severities each (the last column).
+
+` + corruptionTable() + `
+The noise of a picture follows from --corrupt-seed and its place in the data, and is the
+same on every machine. Grey levels lie between 0 (background) and 1 (ink).`,
 		Example: `  dpnbench eval --model runs/first/model.safetensors
   dpnbench eval --model runs/first/model.safetensors --test-size 1000
+  dpnbench eval --model runs/first/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3
+  dpnbench eval --model runs/first/model.safetensors --suite robustness --json -
   dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context(), c.Flags()) },
 	}
 	v.data.add(c, false)
 	v.model.add(c)
+	f := c.Flags()
+	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
+	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "decides what is random about corruptions")
+	f.StringVar(&v.suite, "suite", "", "robustness: every corruption at three severities")
 	a.addExplain(c)
 	return c
+}
+
+// corruptionTable lists the kinds of corruptions.
+func corruptionTable() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, k := range dataset.CorruptionKinds() {
+		fmt.Fprintf(w, "  %s\t%s: %s\t%s\n", k.Name, k.Unit, k.Range(), strings.Trim(fmt.Sprint(k.Suite), "[]"))
+		fmt.Fprintf(w, "  \t  %s\n", k.Effect)
+	}
+	w.Flush()
+	return b.String()
 }
 
 // modelFlags choose a model.
@@ -69,11 +97,89 @@ func (m *modelFlags) load() (*dpn.Model, error) {
 // evaluation is one run of eval.
 type evaluation struct {
 	*app
-	data  dataFlags
-	model modelFlags
+	data        dataFlags
+	model       modelFlags
+	corrupt     string
+	corruptSeed uint64
+	suite       string
+}
+
+// corruptionScore is a row of corruptions in the JSON of eval.
+type corruptionScore struct {
+	Name     string           `json:"name"`
+	Severity float64          `json:"severity"`
+	Unit     string           `json:"unit"`
+	Loss     separation.Float `json:"loss"`
+	Accuracy float64          `json:"accuracy"`
+}
+
+// corruptions returns those that the flags ask for.
+func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
+	switch {
+	case v.suite != "" && v.corrupt != "":
+		return nil, fmt.Errorf("--suite %s: has corruptions of its own; give it or --corrupt", v.suite)
+	case v.suite == "robustness":
+		return dataset.RobustnessSuite(), nil
+	case v.suite != "":
+		return nil, fmt.Errorf("--suite %q: expected robustness", v.suite)
+	case v.corrupt == "":
+		return nil, nil
+	}
+	list, err := dataset.ParseCorruptions(v.corrupt)
+	if err != nil {
+		return nil, fmt.Errorf("--corrupt: %w", err)
+	}
+	return list, nil
+}
+
+// score evaluates m on every corruption.
+func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, list []dataset.Corruption) ([]corruptionScore, error) {
+	units := map[string]string{}
+	for _, k := range dataset.CorruptionKinds() {
+		units[k.Name] = k.Unit
+	}
+	scores := []corruptionScore{}
+	b := v.bar(len(list), "corrupt")
+	defer finish(b)
+	for i, c := range list {
+		r, err := m.ScoreCorrupted(ctx, e, s, c, v.corruptSeed)
+		if err != nil {
+			return nil, err
+		}
+		scores = append(scores, corruptionScore{c.Name, c.Severity, units[c.Name], separation.Float(r.Loss), r.Accuracy})
+		set(b, i+1)
+	}
+	return scores, nil
+}
+
+// printScores prints a row for each corruption, or for the suite a row for each kind.
+func (v *evaluation) printScores(scores []corruptionScore) {
+	rows := [][]string{{"corruption", "severity", "loss", "accuracy"}}
+	if v.suite != "" {
+		rows = [][]string{{"accuracy (severity)", "mild", "", "middle", "", "hard", ""}}
+	}
+	mean := 0.0
+	for _, s := range scores {
+		severity, accuracy := fmt.Sprint(s.Severity), fmt.Sprintf("%.2f%%", 100*s.Accuracy)
+		mean += s.Accuracy / float64(len(scores))
+		switch last := rows[len(rows)-1]; {
+		case v.suite == "":
+			rows = append(rows, []string{s.Name, severity, fmt.Sprintf("%.4f", float64(s.Loss)), accuracy})
+		case last[0] == s.Name:
+			rows[len(rows)-1] = append(last, accuracy, "("+severity+")")
+		default:
+			rows = append(rows, []string{s.Name, accuracy, "(" + severity + ")"})
+		}
+	}
+	v.table(rows)
+	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, count(len(scores), "corruption"), v.corruptSeed)
 }
 
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
+	list, err := v.corruptions()
+	if err != nil {
+		return err
+	}
 	m, err := v.model.load()
 	if err != nil {
 		return err
@@ -100,17 +206,26 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
+	scores, err := v.score(ctx, e, m, data.Test, list)
+	if err != nil {
+		return err
+	}
 	if err := v.writeJSON(struct {
-		Model    string           `json:"model"`
-		Data     string           `json:"data"`
-		Samples  int              `json:"samples"`
-		Loss     separation.Float `json:"loss"`
-		Accuracy float64          `json:"accuracy"`
-		Assumed  assumptions      `json:"assumed,omitempty"`
-	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed}); err != nil {
+		Model       string            `json:"model"`
+		Data        string            `json:"data"`
+		Samples     int               `json:"samples"`
+		Loss        separation.Float  `json:"loss"`
+		Accuracy    float64           `json:"accuracy"`
+		Assumed     assumptions       `json:"assumed,omitempty"`
+		CorruptSeed uint64            `json:"corrupt_seed"`
+		Corruptions []corruptionScore `json:"corruptions"`
+	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed, scores}); err != nil {
 		return err
 	}
 	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
+	if len(scores) > 0 {
+		v.printScores(scores)
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
@@ -167,6 +168,23 @@ func TestPath(t *testing.T) {
 		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
 	}
 
+	var spoiled struct {
+		Loss        float64
+		CorruptSeed uint64 `json:"corrupt_seed"`
+		Corruptions []corruptionScore
+	}
+	text = succeed(t, "eval", "--model", model, "--corrupt", "gaussian:0, inverted:1", "--corrupt-seed", "5", "--json", js)
+	load(t, js, &spoiled)
+	if list := spoiled.Corruptions; spoiled.CorruptSeed != 5 || len(list) != 2 || list[0].Name != "gaussian" || list[0].Accuracy != score.Accuracy ||
+		float64(list[0].Loss) != spoiled.Loss || list[1].Severity != 1 || float64(list[1].Loss) == spoiled.Loss || !strings.Contains(text, "inverted") {
+		t.Errorf("eval --corrupt found %+v and printed %q", spoiled, text)
+	}
+	text = succeed(t, "eval", "--model", model, "--suite", "robustness", "--json", js)
+	load(t, js, &spoiled)
+	if len(spoiled.Corruptions) != len(dataset.RobustnessSuite()) || !strings.Contains(text, "dotted-line") || !strings.Contains(text, "(60)") {
+		t.Errorf("eval --suite found %+v and printed %q", spoiled, text)
+	}
+
 	// What is there is not overwritten, unless that is asked for.
 	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out", "holds the model.safetensors")
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--seed", "3", "--quiet")...)
@@ -296,6 +314,10 @@ func TestBadInput(t *testing.T) {
 		fails(t, []string{c, "--data", "digits", "--model", model, "--test-size", "100000000"}, "--test-size 100000000: expected at most 10000000 images")
 		fails(t, []string{c, "--data", good, "--model", model, "--test-size", "-1"}, "--test-size -1")
 	}
+	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "fog:1"}, "--corrupt", `"fog"`, "gaussian")
+	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "shear:9"}, "--corrupt", "shear:9", "-2 to 2")
+	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "x"}, "--suite", `"x"`, "robustness")
+	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "robustness", "--corrupt", "shear:1"}, "--suite", "--corrupt")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1"}, "--first 1", "at least 2")
 	for _, c := range [][2]string{{"--first", "-1"}, {"--draws", "19"}, {"--draws", "-1"}, {"--draws", "1000001"}, {"--subsets", "-1"}, {"--subsets", "10001"}} {

@@ -41,6 +41,8 @@ Settings come from a preset, then from the TOML file of --config, then from flag
   raw         raw pixels with precisions of low rank, k 20, n 10
   robust      raw pixels, a potential that is flat along the principal components of k 100
               clusters and steep across them: holds against noise
+  noise       clean, trained with noise on half of the pictures and a loss for what of it
+              the ascent leaves: holds against much more
 
 ` + presetTable() + `
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
@@ -86,6 +88,9 @@ process at a time can train in a folder.`,
 	f.StringVar(&s.Schedule, "schedule", "", "constant, or cosine (decay to 0)")
 	f.Float64Var(&s.Warmup, "warmup", 0, "share of the updates over which the rates rise")
 	f.Float64Var(&s.Clip, "clip", 0, "largest norm of the gradient; 0: no limit")
+	f.Float64Var(&s.NoiseMin, "noise-min", 0, "least standard deviation of the noise on half of each minibatch, in grey levels of [0, 1]")
+	f.Float64Var(&s.NoiseMax, "noise-max", 0, "largest standard deviation of that noise; 0: none")
+	f.Float64Var(&s.Denoising, "denoising", 0, "weight of the denoising loss: how far noisy features end from the clean ones")
 	f.IntVar(&s.ValSize, "val-size", 0, "last training pictures kept for validation; -1: a tenth")
 	f.Uint64Var(&s.Seed, "seed", 0, "decides all random draws of training")
 	return c
@@ -228,6 +233,12 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			c.Warmup = s.Warmup
 		case "clip":
 			c.Clip = s.Clip
+		case "noise-min":
+			c.NoiseMin = s.NoiseMin
+		case "noise-max":
+			c.NoiseMax = s.NoiseMax
+		case "denoising":
+			c.Denoising = s.Denoising
 		case "val-size":
 			c.ValSize = s.ValSize
 		case "seed":

@@ -240,58 +240,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestNoise checks that half of a minibatch is noisy, by as much as was asked for, within
-// [0, 1], and that the noise is a function of seed and update.
-func TestNoise(t *testing.T) {
-	e := newEngine(t)
-	n, err := NewMLP(MLP{Widths: []int{4000, 2}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := Samples{X: engine.NewMatrix(10, 4000), Labels: make([]byte, 10)}
-	for i := range s.X.Data {
-		s.X.Data[i] = 0.5
-	}
-	tr := Training{Optimiser: Adam, LR: 1e-3, Schedule: layer.Constant, Epochs: 1, Batch: 10, Seed: 4, NoiseMin: 0.05, NoiseMax: 0.15}
-	noisy := func(update int) engine.Matrix {
-		f := newFitting(n, e, s, tr)
-		f.updates = update
-		x := engine.NewMatrix(10, 4000)
-		copy(x.Data, s.X.Data)
-		f.addNoise(x)
-		return x
-	}
-	x := noisy(3)
-	sigmas := map[float64]bool{}
-	for i := range 10 {
-		sum, square := 0.0, 0.0
-		for _, v := range x.Row(i) {
-			if v < 0 || v > 1 {
-				t.Fatalf("row %d: %v", i, v)
-			}
-			sum += float64(v-0.5) / 4000
-			square += float64(v-0.5) * float64(v-0.5) / 4000
-		}
-		sigma := math.Sqrt(square)
-		if i >= 5 && sigma != 0 || i < 5 && (sigma < 0.046 || sigma > 0.158 || math.Abs(sum) > 0.012) {
-			t.Errorf("row %d: mean %v, standard deviation %v", i, sum, sigma)
-		}
-		sigmas[sigma] = true
-	}
-	if len(sigmas) != 6 {
-		t.Errorf("%d different strengths, want 5 and none", len(sigmas))
-	}
-	again, other := noisy(3), noisy(4)
-	for i, v := range again.Data {
-		if v != x.Data[i] {
-			t.Fatal("the noise of an update does not repeat")
-		}
-	}
-	if other.At(0, 0) == x.At(0, 0) && other.At(0, 1) == x.At(0, 1) {
-		t.Error("two updates have the same noise")
-	}
-}
-
 // TestRefusals checks that bad settings and rows are refused in a line that names them.
 func TestRefusals(t *testing.T) {
 	e, ctx := newEngine(t), context.Background()

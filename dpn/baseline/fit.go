@@ -25,10 +25,7 @@ type Training struct {
 	MaxUpdates  int // stop after so many updates; 0: no limit
 	Seed        uint64
 
-	// Noise is added to the first half of every minibatch, whose order is random: to each row
-	// normal numbers of a standard deviation between NoiseMin and NoiseMax, drawn for the
-	// row, in the units of Samples.X and before its Norm; the sum is clamped to [0, 1].
-	// NoiseMax 0: none.
+	// Bounds of layer.Noise, in the units of Samples.X and before its Norm. NoiseMax 0: none.
 	NoiseMin, NoiseMax float64
 }
 
@@ -63,7 +60,7 @@ func (t Training) Validate() error {
 		{"epochs", t.Epochs >= 1 && t.Epochs <= 1000000, t.Epochs, "1 to 1000000"},
 		{"batch", t.Batch >= 1 && t.Batch <= 1<<20, t.Batch, "1 to 1048576"},
 		{"max updates", t.MaxUpdates >= 0, t.MaxUpdates, "a number of at least 0"},
-		{"noise", 0 <= t.NoiseMin && t.NoiseMin <= t.NoiseMax && t.NoiseMax <= 100, []float64{t.NoiseMin, t.NoiseMax}, "two numbers from 0 to 100, the lower one first"},
+		{"noise", 0 <= t.NoiseMin && t.NoiseMin <= t.NoiseMax && t.NoiseMax <= layer.MaxNoise, []float64{t.NoiseMin, t.NoiseMax}, fmt.Sprintf("two numbers from 0 to %d, the lower one first", layer.MaxNoise)},
 	} {
 		if !c.ok {
 			return fmt.Errorf("%s %v: expected %s", c.name, c.v, c.want)
@@ -143,16 +140,15 @@ type fitting struct {
 
 	x, dy  engine.Matrix // a minibatch, dL/dlogits
 	labels []byte
-	noise  []float32
-	seed   uint64 // of the noise
+	noise  layer.Noise
 	tape   layer.Tape
 }
 
 func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 	b := min(t.Batch, s.Len())
 	f := &fitting{n: n, e: e, s: s, t: t, params: n.Params(), adam: layer.NewAdam(),
-		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]byte, b), noise: make([]float32, n.In),
-		seed: engine.NewRand(t.Seed, streamNoise).Uint64()}
+		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]byte, b),
+		noise: layer.Noise{Min: t.NoiseMin, Max: t.NoiseMax, Seed: engine.NewRand(t.Seed, streamNoise).Uint64()}}
 	for _, p := range f.params {
 		p.Prepare()
 	}
@@ -194,9 +190,7 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 		copy(x.Row(i), f.s.X.Row(int(a)))
 		labels[i] = f.s.Labels[a]
 	}
-	if f.t.NoiseMax > 0 {
-		f.addNoise(x)
-	}
+	f.noise.Add(x, f.updates)
 	f.s.normalise(x.Data)
 
 	y := f.n.layers.Forward(e, &f.tape, x, layer.Training)
@@ -210,20 +204,6 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 	}
 	f.step(layer.Clip(norm, f.t.Clip))
 	return ""
-}
-
-// addNoise adds noise to the first half of a minibatch. The numbers are a function of the
-// seed and of the updates so far.
-func (f *fitting) addNoise(x engine.Matrix) {
-	r := engine.NewRand(f.seed, uint64(f.updates))
-	for i := range x.Rows / 2 {
-		sigma := float32(f.t.NoiseMin + float64((f.t.NoiseMax-f.t.NoiseMin)*r.Float64()))
-		r.Normal(f.noise)
-		row := x.Row(i)
-		for j, v := range f.noise {
-			row[j] = min(max(row[j]+float32(sigma*v), 0), 1)
-		}
-	}
 }
 
 // step moves all parameters by the gradient, which counts clip times.

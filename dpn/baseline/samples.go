@@ -37,11 +37,8 @@ func (s Samples) Slice(lo, hi int) Samples {
 
 // normalise applies Norm to rows, in place.
 func (s Samples) normalise(x []float32) {
-	if s.Norm.Std == 0 {
-		return
-	}
-	for i, v := range x {
-		x[i] = (v - s.Norm.Mean) / s.Norm.Std
+	if s.Norm.Std != 0 {
+		s.Norm.Apply(x)
 	}
 }
 

@@ -1,0 +1,294 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+
+	"dpnbench/engine"
+)
+
+// Grey sets dst (len(at) x Pixels()) to the grey levels of pictures at[0], at[1], ... as
+// numbers v/255 between 0 (background) and 1 (ink). It panics when dst has another length.
+func (s *Set) Grey(dst []float32, at []int32) {
+	d := s.Pixels()
+	if len(dst) != len(at)*d {
+		panic(fmt.Sprintf("dataset: Grey of %d pictures into %d numbers, expected %d", len(at), len(dst), len(at)*d))
+	}
+	for b, i := range at {
+		row := dst[b*d : (b+1)*d]
+		for j, v := range s.Image(int(i)) {
+			row[j] = float32(v) / 255
+		}
+	}
+}
+
+// Grey sets dst (len(at) x Pixels()) to the grey levels of corrupted pictures at[0], at[1],
+// ... of s. They are not rounded to bytes, and lie in [0, 1], except those of
+// gaussian-unclamped. What is random about picture i follows from the seed and i only, with
+// the same bits on every machine; all kinds and severities begin with the same random
+// numbers, so that their differences are less random than they. Grey fails when Validate
+// does, and panics when dst has another length.
+func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	s.Grey(dst, at)
+	if c.Severity == 0 {
+		return nil
+	}
+	d, kind := s.Pixels(), c.kind()
+	p := &spoiler{rows: s.Rows, cols: s.Cols, old: make([]float32, d)}
+	for b, i := range at {
+		p.x = dst[b*d : (b+1)*d]
+		p.rand = engine.NewRand(seed, uint64(i))
+		kind.spoil(p, c.Severity)
+	}
+	return nil
+}
+
+// AddNoise adds sigma times z to the grey levels x (of equal lengths) and clamps the sums to
+// [0, 1].
+func AddNoise(x, z []float32, sigma float32) {
+	for j, v := range z {
+		x[j] = clamp(x[j] + float32(sigma*v))
+	}
+}
+
+func clamp(v float32) float32 { return min(max(v, 0), 1) }
+
+// spoiler holds one picture that is being corrupted.
+type spoiler struct {
+	x          []float32 // rows x cols grey levels
+	rows, cols int
+	rand       *engine.Rand
+	old        []float32 // as long as x: random numbers, or the picture as it was
+	weights    []float32 // of the blur
+}
+
+func (p *spoiler) gaussian(sigma float64) {
+	p.rand.Normal(p.old)
+	AddNoise(p.x, p.old, float32(sigma))
+}
+
+func (p *spoiler) gaussianUnclamped(sigma float64) {
+	p.rand.Normal(p.old)
+	for j, z := range p.old {
+		p.x[j] += float32(float32(sigma) * z)
+	}
+}
+
+func (p *spoiler) uniform(most float64) {
+	p.rand.Uniform(p.old, -1, 1)
+	AddNoise(p.x, p.old, float32(most))
+}
+
+func (p *spoiler) saltPepper(share float64) {
+	for j := range p.x {
+		u := p.rand.Uint64() // 53 bits decide whether, the lowest decides the colour
+		if float64(float64(u>>11)*0x1p-53) < share {
+			p.x[j] = float32(u & 1)
+		}
+	}
+}
+
+func (p *spoiler) speckle(sigma float64) {
+	p.rand.Normal(p.old)
+	for j, v := range p.x {
+		p.old[j] = float32(p.old[j] * v)
+	}
+	AddNoise(p.x, p.old, float32(sigma))
+}
+
+func (p *spoiler) shot(severity float64) {
+	photon := float64(severity * severity) // grey levels of one
+	for j, v := range p.x {
+		if v > 0 {
+			p.x[j] = clamp(float32(float64(poisson(p.rand, float64(v)/photon)) * photon))
+		}
+	}
+}
+
+// poisson draws a Poisson number of the given mean. Large means are sums of numbers of
+// mean 8 or less, each by inversion: the sum of their probabilities is followed up to a
+// uniform number. It takes time in proportion to the mean.
+func poisson(r *engine.Rand, mean float64) int {
+	const piece, most = 8, 80 // more than 80 of mean 8 has probability 1e-48
+	sum := 0
+	for mean > 0 {
+		m := min(mean, piece)
+		mean -= m
+		u := r.Float64()
+		probability := float64(engine.Exp32(float32(-m)))
+		n := 0
+		for below := probability; u >= below && n < most; below += probability {
+			n++
+			probability = float64(probability * m / float64(n))
+		}
+		sum += n
+	}
+	return sum
+}
+
+func (p *spoiler) occlusionBlack(area float64) { p.occlude(area, 0) }
+func (p *spoiler) occlusionWhite(area float64) { p.occlude(area, 1) }
+
+// occlude paints a patch of the picture's proportions, all of it inside the picture.
+func (p *spoiler) occlude(area float64, colour float32) {
+	side := math.Sqrt(area)
+	h, w := int(math.Floor(float64(float64(p.rows)*side)+0.5)), int(math.Floor(float64(float64(p.cols)*side)+0.5))
+	var top, left int = p.rand.Intn(p.rows - h + 1), p.rand.Intn(p.cols - w + 1)
+	for r := top; r < top+h; r++ {
+		for c := left; c < left+w; c++ {
+			p.x[r*p.cols+c] = colour
+		}
+	}
+}
+
+// blur averages over rows, then over columns, with weights exp(-i^2 / (2 sigma^2)) up to
+// three standard deviations away.
+func (p *spoiler) blur(sigma float64) {
+	reach := int(math.Ceil(float64(3 * sigma)))
+	p.weights = p.weights[:0]
+	var sum float32
+	for i := -reach; i <= reach; i++ {
+		z := float64(i) / sigma
+		w := engine.Exp32(float32(float64(-0.5 * z * z)))
+		p.weights = append(p.weights, w)
+		sum += w
+	}
+	for i := range p.weights {
+		p.weights[i] /= sum
+	}
+	p.smooth(p.old, p.x, p.rows, p.cols, p.cols, 1)
+	p.smooth(p.x, p.old, p.cols, p.rows, 1, p.cols)
+}
+
+// smooth averages along lines of n numbers, step apart, that begin skip apart.
+func (p *spoiler) smooth(dst, src []float32, lines, n, skip, step int) {
+	reach := len(p.weights) / 2
+	for l := range lines {
+		for j := range n {
+			var sum float32
+			for i, w := range p.weights {
+				at := min(max(j+i-reach, 0), n-1)
+				sum = engine.FMA32(w, src[l*skip+at*step], sum)
+			}
+			dst[l*skip+j*step] = min(sum, 1) // the weights may add up to a little more than 1
+		}
+	}
+}
+
+func (p *spoiler) contrast(share float64) {
+	mean := 0.0
+	for _, v := range p.x {
+		mean += float64(v)
+	}
+	mean /= float64(len(p.x))
+	for j, v := range p.x {
+		p.x[j] = float32(mean + float64((1-share)*(float64(v)-mean)))
+	}
+}
+
+func (p *spoiler) brightness(more float64) {
+	for j, v := range p.x {
+		p.x[j] = clamp(v + float32(more))
+	}
+}
+
+func (p *spoiler) inverted(share float64) {
+	for j, v := range p.x {
+		p.x[j] = float32(float64(v) + float64(share*(1-float64(2*v))))
+	}
+}
+
+// dottedLines draws lines from edge to opposite edge, each across or down by the toss of a
+// coin.
+func (p *spoiler) dottedLines(lines float64) {
+	for range int(lines) {
+		n, width, along, aside := p.cols, p.rows, 1, p.cols
+		if p.rand.Intn(2) == 1 {
+			n, width, along, aside = p.rows, p.cols, p.cols, 1
+		}
+		var from, to int = p.rand.Intn(width), p.rand.Intn(width)
+		for i := 0; i < n; i += 2 {
+			steps := max(n-1, 1)
+			at := from + ((to-from)*i*2+steps*(1+2*width))/(2*steps) - width // rounded, halves up
+			p.x[i*along+at*aside] = 1
+		}
+	}
+}
+
+// The maps below are those from a place in the new picture to its place in the old one, both
+// relative to the middle, y down.
+
+func (p *spoiler) rotation(degrees float64) {
+	sin, cos := sinCos(degrees)
+	p.warp(affine{cos, -sin, sin, cos}, point{})
+}
+
+func (p *spoiler) shear(slant float64) {
+	p.warp(affine{1, slant, 0, 1}, point{})
+}
+
+func (p *spoiler) translation(pixels float64) {
+	shift := [4]point{{-pixels, 0}, {pixels, 0}, {0, -pixels}, {0, pixels}}
+	p.warp(affine{1, 0, 0, 1}, shift[p.rand.Intn(4)])
+}
+
+// warp moves every pixel to where m and then shift say that it was, by linear
+// interpolation between the four pixels around. Outside is black.
+func (p *spoiler) warp(m affine, shift point) {
+	copy(p.old, p.x)
+	middle := point{float64(p.cols-1) / 2, float64(p.rows-1) / 2}
+	for r := range p.rows {
+		for c := range p.cols {
+			q := m.apply(point{float64(c) - middle.x, float64(r) - middle.y})
+			q.x += middle.x + shift.x
+			q.y += middle.y + shift.y
+			p.x[r*p.cols+c] = p.between(q)
+		}
+	}
+}
+
+// between interpolates the old picture at q.
+func (p *spoiler) between(q point) float32 {
+	left, top := math.Floor(q.x), math.Floor(q.y)
+	x, y := q.x-left, q.y-top
+	c, r := int(left), int(top)
+	upper := float64((1-x)*p.at(r, c)) + float64(x*p.at(r, c+1))
+	lower := float64((1-x)*p.at(r+1, c)) + float64(x*p.at(r+1, c+1))
+	return float32(float64((1-y)*upper) + float64(y*lower))
+}
+
+func (p *spoiler) at(r, c int) float64 {
+	if r < 0 || r >= p.rows || c < 0 || c >= p.cols {
+		return 0
+	}
+	return float64(p.old[r*p.cols+c])
+}
+
+const radian = 0.017453292519943295769 // pi/180
+
+// sinCos returns sine and cosine of an angle in degrees, at most 360 away from 0, by their
+// Taylor series up to the powers 17 and 18 within 45 degrees of a multiple of 90. Multiples of 90
+// are exact; the others err by less than 4e-16.
+func sinCos(degrees float64) (sin, cos float64) {
+	quarter := math.Floor(degrees/90 + 0.5)
+	a := float64((degrees - float64(90*quarter)) * radian)
+	a2 := float64(a * a)
+	sin, cos = 1, 1
+	for n := 17.0; n > 1; n -= 2 { // Horner's rule from the highest power down
+		sin = 1 - float64(sin*a2)/float64(n*(n-1))
+		cos = 1 - float64(cos*a2)/float64((n+1)*n)
+	}
+	sin, cos = float64(sin*a), 1-float64(cos*a2)/2
+	switch int(quarter) & 3 {
+	case 1:
+		return cos, -sin
+	case 2:
+		return -sin, -cos
+	case 3:
+		return -cos, sin
+	}
+	return sin, cos
+}

@@ -1,0 +1,57 @@
+package layer
+
+import (
+	"math"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// TestNoise checks that half of a minibatch is noisy, by as much as was asked for, within
+// [0, 1], and that the noise is a function of seed and update.
+func TestNoise(t *testing.T) {
+	noisy := func(seed uint64, update int) engine.Matrix {
+		x := engine.NewMatrix(11, 4000)
+		for i := range x.Data {
+			x.Data[i] = 0.5
+		}
+		(&Noise{Min: 0.05, Max: 0.15, Seed: seed}).Add(x, update)
+		return x
+	}
+	x := noisy(4, 3)
+	sigmas := map[float64]bool{}
+	for i := range 11 {
+		sum, square := 0.0, 0.0
+		for _, v := range x.Row(i) {
+			if v < 0 || v > 1 {
+				t.Fatalf("row %d: %v", i, v)
+			}
+			sum += float64(v-0.5) / 4000
+			square += float64(v-0.5) * float64(v-0.5) / 4000
+		}
+		sigma := math.Sqrt(square)
+		if i >= 5 && sigma != 0 || i < 5 && (sigma < 0.046 || sigma > 0.158 || math.Abs(sum) > 0.012) {
+			t.Errorf("row %d: mean %v, standard deviation %v", i, sum, sigma)
+		}
+		sigmas[sigma] = true
+	}
+	if len(sigmas) != 6 {
+		t.Errorf("%d different strengths, want 5 and none", len(sigmas))
+	}
+	for i, v := range noisy(4, 3).Data {
+		if v != x.Data[i] {
+			t.Fatal("the noise of an update does not repeat")
+		}
+	}
+	for _, other := range []engine.Matrix{noisy(4, 4), noisy(5, 3)} {
+		if other.At(0, 0) == x.At(0, 0) && other.At(0, 1) == x.At(0, 1) {
+			t.Error("another update or seed has the same noise")
+		}
+	}
+	(&Noise{}).Add(x, 3)
+	for i, v := range noisy(4, 3).Data {
+		if v != x.Data[i] {
+			t.Fatal("no noise changes numbers")
+		}
+	}
+}
