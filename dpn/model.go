@@ -46,6 +46,8 @@ const (
 	streamShuffle // and those that follow, one for each epoch
 
 	streamClasses = 1 << 32 // and those that follow: k-means in one class each
+	streamDraws   = 1 << 40 // and those that follow: one for each sample
+	streamChains  = 1 << 41 // and those that follow: one for each chain
 )
 
 // New makes a network for pictures like those of a data set. Its layers are
