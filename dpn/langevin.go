@@ -146,7 +146,7 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 		err = forEach(ctx, n, threads, func(b int) error {
 			if opt.Adjusted {
 				forth, back := squaredDistance(y.Row(b), xd.Row(b)), squaredDistance(x.Row(b), yd.Row(b))
-				gain := float64(phiY[b])-float64(phi[b]) + (forth-back)/(4*float64(h))
+				gain := float64(phiY[b]) - float64(phi[b]) + (forth-back)/(4*float64(h))
 				if !(u[b] < engine.Exp32(float32(gain/opt.Temperature))) { // also where it is NaN
 					return nil
 				}
