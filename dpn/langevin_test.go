@@ -43,7 +43,10 @@ func exactDraws(t *testing.T, m *Model, n int) engine.Matrix {
 // the form, and that it comes to one Gaussian from afar.
 func TestMALAMoments(t *testing.T) {
 	ctx, e := context.Background(), newEngine(t)
-	const chains = 300
+	chains := 300
+	if testing.Short() {
+		chains = 60
+	}
 	for _, form := range Forms() {
 		m := mixtureModel(t, form, 3, 4, 8)
 		lambda, err := m.potential.lambdaMax(ctx, 1)
@@ -59,7 +62,7 @@ func TestMALAMoments(t *testing.T) {
 		if !(c.Acceptance > 0.5 && c.Acceptance < 0.99) {
 			t.Errorf("%s: acceptance %v", form, c.Acceptance)
 		}
-		if !(c.LeastESS > chains && c.LeastESS < chains*300) {
+		if !(float64(c.LeastESS) > float64(chains) && float64(c.LeastESS) < float64(300*chains)) {
 			t.Errorf("%s: effective sample size %v", form, c.LeastESS)
 		}
 	}
@@ -81,7 +84,10 @@ func TestMALAMoments(t *testing.T) {
 // h P/2)^-1, both where that is far from T P^-1 and where it is near.
 func TestULAMoments(t *testing.T) {
 	ctx, e := context.Background(), newEngine(t)
-	const chains = 300
+	chains := 300
+	if testing.Short() {
+		chains = 60
+	}
 	for _, form := range []string{FormFull, FormLowRank, FormFlat} {
 		for _, share := range []float64{0.05, 1.2} {
 			const temperature = 1.7

@@ -27,7 +27,7 @@ func mixturePotential(t *testing.T, form string, k, d int, seed uint64) *Potenti
 		noise := make([]float32, len(q.Data))
 		r.Normal(noise)
 		for i, v := range noise {
-			q.Data[i] += 0.3 * v
+			q.Data[i] += float32(0.3 * v)
 		}
 	}
 	p.form.retract(newEngine(t))
