@@ -17,6 +17,8 @@
 // Set.Resize makes smaller or larger pictures by area average, Set.PerClass picks equally
 // many of each class.
 //
+// WriteNPY writes numbers for NumPy.
+//
 // LoadIDX reads a folder, Digits draws any piece of the built-in digits, and
 // Fetch downloads MNIST.
 //

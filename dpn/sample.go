@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 )
 
@@ -49,7 +50,7 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	if temperature < 1 && p.K > 1 {
 		s.bound = float64(engine.Exp32(float32(float64(engine.Log32(float32(p.K))) * (1 - 1/temperature))))
 		if s.bound < 1./maxProposals {
-			return nil, fmt.Errorf("temperature %v: exact draws from %d components would take up to %.0e proposals each, at most %d are allowed: take a higher temperature, or Langevin dynamics", temperature, p.K, 1/s.bound, maxProposals)
+			return nil, fmt.Errorf("temperature %v: exact draws from %d components would take up to %.0e proposals each, at most %d are allowed: take a higher temperature, or chains that start elsewhere", temperature, p.K, 1/s.bound, maxProposals)
 		}
 	}
 	own := p.K
@@ -186,20 +187,38 @@ func (s *Sampler) acceptance(x []float32) float32 {
 	return float32(s.bound * float64(power) / tempered)
 }
 
-// Classify moves features x (n x d) uphill by Config.Steps steps, in place, and returns the
-// class that the classifier reads from each.
-func (m *Model) Classify(ctx context.Context, e *engine.Engine, x engine.Matrix) ([]int, error) {
+// Reading is what a model makes of features.
+type Reading struct {
+	Phi     []separation.Float `json:"phi"`     // n, potential at x_0
+	Classes []int              `json:"classes"` // n, what the classifier reads from x_n
+	X       engine.Matrix      `json:"-"`       // n x d, x_n
+}
+
+// Read evaluates the features x (n x d, left alone), moves them uphill by Config.Steps steps
+// and reads their classes.
+func (m *Model) Read(ctx context.Context, e *engine.Engine, x engine.Matrix) (*Reading, error) {
+	if x.Cols != m.Dim() {
+		return nil, fmt.Errorf("points of %d features, expected %d", x.Cols, m.Dim())
+	}
+	r := &Reading{Phi: make([]separation.Float, x.Rows), Classes: make([]int, x.Rows), X: engine.NewMatrix(x.Rows, x.Cols)}
+	copy(r.X.Data, x.Data)
+	phi, at := make([]float32, x.Rows), make([]int32, x.Rows)
+	m.evaluate(e, x, phi, engine.Matrix{})
 	for t := 0; t < m.Config.Steps; t += stepsAtOnce {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m.Ascend(e, x, min(stepsAtOnce, m.Config.Steps-t))
+		m.Ascend(e, r.X, min(stepsAtOnce, m.Config.Steps-t))
 	}
-	at := make([]int32, x.Rows)
-	e.ArgMax(at, m.Logits(e, x))
-	classes := make([]int, x.Rows)
+	e.ArgMax(at, m.Logits(e, r.X))
 	for b, c := range at {
-		classes[b] = int(c)
+		r.Phi[b], r.Classes[b] = separation.Float(phi[b]), int(c)
 	}
-	return classes, nil
+	return r, nil
+}
+
+// PixelFeatures says whether the features are the pixels, normalised by Norm only, so that
+// a point in feature space is a picture.
+func (m *Model) PixelFeatures() bool {
+	return m.Config.Extractor == "identity" && !m.Config.LayerNorm
 }

@@ -320,7 +320,7 @@ func TestSamplerRefuses(t *testing.T) {
 		"below 0":        {FormDiag, -1, nil, "temperature -1"},
 		"NaN":            {FormDiag, math.NaN(), nil, "temperature NaN"},
 		"infinite":       {FormDiag, math.Inf(1), nil, "temperature +Inf"},
-		"very cold":      {FormDiag, 0.01, nil, "take a higher temperature, or Langevin dynamics"},
+		"very cold":      {FormDiag, 0.01, nil, "take a higher temperature"},
 		"overflows":      {FormDiag, 1e-300, nil, "temperature 1e-300"},
 	} {
 		p := mixturePotential(t, c.form, 3, 5, 1)
@@ -362,5 +362,43 @@ func TestSamplerFarApart(t *testing.T) {
 	}
 	if slices.ContainsFunc(draws.Components, func(i int) bool { return i != 1 }) {
 		t.Errorf("components %v, expected 1 only", draws.Components)
+	}
+}
+
+// TestRead checks classes against those of pictures, and phi and x_n against a trace.
+func TestRead(t *testing.T) {
+	ctx, e := context.Background(), newEngine(t)
+	m := mixtureModel(t, FormLowRank, 3, 6, 2)
+	pictures := digits(t, 20, 10).Test
+	x, err := m.Features(ctx, e, pictures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := crc(x)
+	r, err := m.Read(ctx, e, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, err := m.Predict(ctx, e, pictures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := m.Trace(ctx, e, pictures, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, m.Config.Steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, c := range classes {
+		if r.Classes[b] != int(c) || r.Phi[b] != trace.Phi[0][b] {
+			t.Errorf("picture %d: class %d, phi %v, expected %d and %v", b, r.Classes[b], r.Phi[b], c, trace.Phi[0][b])
+		}
+	}
+	if crc(x) != before || !slices.Equal(r.X.Data, trace.XAt(m.Config.Steps).Data) {
+		t.Error("x_0 changed, or x_n is another")
+	}
+	if _, err := m.Read(ctx, e, engine.NewMatrix(1, 5)); err == nil {
+		t.Error("points of 5 features: no error")
+	}
+	if m.PixelFeatures() || !pixelModel(t, 1, 0.1, 0, 0).PixelFeatures() {
+		t.Error("which features are pixels is wrong")
 	}
 }

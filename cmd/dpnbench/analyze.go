@@ -41,7 +41,7 @@ only what was measured on equally many.`,
 		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context(), c.Flags()) },
 	}
 	z.data.add(c, false)
-	z.model.add(c)
+	z.model.add(c, "steps")
 	c.Flags().StringVar(&z.out, "out", "", "`FOLDER` for analysis.json and figures")
 	c.Flags().IntVar(&z.first, "first", 0, "only the first N test pictures; 0: all")
 	return c

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
@@ -29,7 +30,7 @@ of the published reference. The latter does not say how many ascent steps to mak
 		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context(), c.Flags()) },
 	}
 	v.data.add(c, false)
-	v.model.add(c)
+	v.model.add(c, "steps")
 	a.addExplain(c)
 	return c
 }
@@ -37,12 +38,15 @@ of the published reference. The latter does not say how many ascent steps to mak
 // modelFlags choose a model.
 type modelFlags struct {
 	path  string
+	flag  string // for the ascent steps
 	steps int
 }
 
-func (m *modelFlags) add(c *cobra.Command) {
+// add adds the flags, that for the ascent steps by this name.
+func (m *modelFlags) add(c *cobra.Command, steps string) {
+	m.flag = steps
 	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
-	c.Flags().IntVar(&m.steps, "steps", -1, "ascent steps in the place of the model's")
+	c.Flags().IntVar(&m.steps, steps, -1, "ascent steps in the place of the model's")
 }
 
 func (m *modelFlags) load() (*dpn.Model, error) {
@@ -56,7 +60,7 @@ func (m *modelFlags) load() (*dpn.Model, error) {
 	if m.steps != -1 {
 		model.Config.Steps = m.steps
 		if err := model.Config.Validate(); err != nil {
-			return nil, fmt.Errorf("--%w", err)
+			return nil, fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
 		}
 	}
 	return model, nil

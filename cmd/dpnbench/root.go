@@ -75,7 +75,7 @@ Start with "dpnbench demo": it needs nothing and takes under two minutes.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s (see %q)", flagProblem.Replace(err.Error()), c.CommandPath()+" --help")
 	})
-	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), reproduceCommand(a), dataCommand(a))
+	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), sampleCommand(a), reproduceCommand(a), dataCommand(a))
 	return root
 }
 
