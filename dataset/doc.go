@@ -21,6 +21,8 @@
 // Corruption.Grey gives chosen pictures of a Set as float32 grey levels. CorruptionKinds
 // lists what there is.
 //
+// WriteNPY writes numbers for NumPy.
+//
 // LoadIDX reads a folder, Digits draws any piece of the built-in digits, and
 // Fetch downloads MNIST.
 //

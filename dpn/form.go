@@ -42,6 +42,8 @@ type form interface {
 	definite() (tensor, problem string)
 	// precision returns P_i, d x d.
 	precision(i int) []float64
+	// gaussian makes component i something to draw from.
+	gaussian(i int) (gaussian, error)
 }
 
 // precisionTensor is the name and shape of a tensor of precisions.

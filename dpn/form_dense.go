@@ -90,6 +90,10 @@ func (f *denseForm) precision(i int) []float64 {
 	return p
 }
 
+func (f *denseForm) gaussian(i int) (gaussian, error) {
+	return newDenseGaussian(f.precision(i), f.d)
+}
+
 // addOuter adds s v v^T to the d x d matrix p. Products of two float32 are exact in
 // float64, so the result is symmetric.
 func addOuter(p []float64, s float64, v []float32) {

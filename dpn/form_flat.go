@@ -150,3 +150,15 @@ func (f *flatForm) precision(i int) []float64 {
 	}
 	return p
 }
+
+func (f *flatForm) gaussian(i int) (gaussian, error) {
+	root := make([]float64, f.d)
+	for j := range root {
+		root[j] = f.scale
+	}
+	b := widened(f.rows(i).Data)
+	for j := range b {
+		b[j] *= math.Sqrt(1 - f.eps)
+	}
+	return newLowRankGaussian(root, b, -1)
+}

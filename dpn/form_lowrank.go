@@ -97,3 +97,19 @@ func (f *lowRankForm) precision(i int) []float64 {
 	}
 	return p
 }
+
+func (f *lowRankForm) gaussian(i int) (gaussian, error) {
+	d, s := f.d, float64(f.scale)
+	root := make([]float64, d)
+	for j, l := range f.l.Data[i*d : (i+1)*d] {
+		root[j] = s * math.Sqrt(float64(engine.Exp32(2*l)))
+	}
+	var b []float64
+	if f.factor != nil {
+		b = widened(f.factor.Data[i*f.r*d : (i+1)*f.r*d])
+		for j := range b {
+			b[j] = s * b[j] / root[j%d]
+		}
+	}
+	return newLowRankGaussian(root, b, 1)
+}

@@ -52,6 +52,8 @@ const (
 
 	streamClasses = 1 << 32 // and those that follow: k-means in one class each
 	streamNoise   = 1 << 33 // gives the seed of the noise
+	streamDraws   = 1 << 40 // and those that follow: one for each sample
+	streamChains  = 1 << 41 // and those that follow: one for each chain
 )
 
 // New makes a network for pictures like those of a data set. Its layers are

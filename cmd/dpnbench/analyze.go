@@ -52,7 +52,7 @@ only what was measured on equally many.`,
 		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context(), c.Flags()) },
 	}
 	z.data.add(c, false)
-	z.model.add(c)
+	z.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
 	f.IntVar(&z.first, "first", 0, "only the first N test pictures; 0: all")

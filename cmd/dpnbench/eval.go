@@ -45,7 +45,7 @@ same on every machine. Grey levels lie between 0 (background) and 1 (ink).`,
 		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context(), c.Flags()) },
 	}
 	v.data.add(c, false)
-	v.model.add(c)
+	v.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "decides what is random about corruptions")
@@ -69,12 +69,15 @@ func corruptionTable() string {
 // modelFlags choose a model.
 type modelFlags struct {
 	path  string
+	flag  string // for the ascent steps
 	steps int
 }
 
-func (m *modelFlags) add(c *cobra.Command) {
+// add adds the flags, that for the ascent steps by this name.
+func (m *modelFlags) add(c *cobra.Command, steps string) {
+	m.flag = steps
 	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
-	c.Flags().IntVar(&m.steps, "steps", -1, "ascent steps in the place of the model's")
+	c.Flags().IntVar(&m.steps, steps, -1, "ascent steps in the place of the model's")
 }
 
 func (m *modelFlags) load() (*dpn.Model, error) {
@@ -88,7 +91,7 @@ func (m *modelFlags) load() (*dpn.Model, error) {
 	if m.steps != -1 {
 		model.Config.Steps = m.steps
 		if err := model.Config.Validate(); err != nil {
-			return nil, fmt.Errorf("--%w", err)
+			return nil, fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
 		}
 	}
 	return model, nil

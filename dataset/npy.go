@@ -1,0 +1,46 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteNPY writes an array of float32 of the given shape, row by row, in NumPy's format
+// (NPY, version 1.0): numpy.load reads it.
+func WriteNPY(w io.Writer, data []float32, shape ...int) error {
+	n := 1
+	sizes := make([]string, len(shape))
+	for i, s := range shape {
+		n *= s
+		sizes[i] = fmt.Sprint(s)
+	}
+	if n != len(data) {
+		return fmt.Errorf("npy: %d numbers for the shape %v", len(data), shape)
+	}
+	tuple := strings.Join(sizes, ", ")
+	if len(shape) == 1 {
+		tuple += "," // a tuple of one in Python
+	}
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", tuple)
+	const before = 10 // bytes of magic, version and length
+	// The numbers begin at a multiple of 64 bytes.
+	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	if len(header) >= 1<<16 {
+		return fmt.Errorf("npy: %d dimensions, expected fewer", len(shape))
+	}
+	b := bufio.NewWriter(w)
+	b.WriteString("\x93NUMPY\x01\x00")
+	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))
+	b.WriteString(header)
+	for len(data) > 0 {
+		some := data[:min(len(data), 4096)]
+		if err := binary.Write(b, binary.LittleEndian, some); err != nil {
+			return err
+		}
+		data = data[len(some):]
+	}
+	return b.Flush()
+}
