@@ -91,15 +91,12 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
-	assumed := assumedSettings(m, flags)
-	if len(assumed) > 0 {
-		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
-	}
 	v.explainAscent(e, m, false)
 	s, err := m.Score(ctx, e, data.Test)
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
+	assumed := assumedSettings(m, flags)
 	if err := v.writeJSON(struct {
 		Model    string           `json:"model"`
 		Data     string           `json:"data"`
@@ -109,6 +106,9 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		Assumed  assumptions      `json:"assumed,omitempty"`
 	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed}); err != nil {
 		return err
+	}
+	if len(assumed) > 0 {
+		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
 	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
 	return nil
