@@ -268,7 +268,7 @@ func TestResume(t *testing.T) {
 	for _, name := range []string{ModelFile, StateFile} {
 		path := filepath.Join(cut, name)
 		damage(t, path)
-		_, err = newModel(t, tiny(), d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+		_, err = newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
 		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v, want one about the damaged %s", err, path)
 		}

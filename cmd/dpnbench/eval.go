@@ -200,10 +200,6 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
-	assumed := assumedSettings(m, flags)
-	if len(assumed) > 0 {
-		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
-	}
 	v.explainAscent(e, m, data.Test, false)
 	s, err := m.Score(ctx, e, data.Test)
 	if err != nil {
@@ -213,6 +209,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	assumed := assumedSettings(m, flags)
 	if err := v.writeJSON(struct {
 		Model       string            `json:"model"`
 		Data        string            `json:"data"`
@@ -224,6 +221,9 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		Corruptions []corruptionScore `json:"corruptions"`
 	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed, scores}); err != nil {
 		return err
+	}
+	if len(assumed) > 0 {
+		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
 	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
 	if len(scores) > 0 {
