@@ -110,6 +110,7 @@ func TestStudy(t *testing.T) {
 		}
 	}
 	m.Config.Gradient = "detached"
+	before := m.WeightsSHA256()
 	e, err := engine.New()
 	if err != nil {
 		t.Fatal(err)
@@ -117,5 +118,8 @@ func TestStudy(t *testing.T) {
 	defer e.Close()
 	if s, err := m.Study(ctx, e, test, StudyOptions{Train: train}); err != nil || s.Moves != nil {
 		t.Errorf("the centres of a potential that never learns: %v, %v", s.Moves, err)
+	}
+	if m.WeightsSHA256() != before {
+		t.Error("a study changes the weights")
 	}
 }
