@@ -112,7 +112,7 @@ func (p *spoiler) shot(severity float64) {
 // mean 8 or less, each by inversion: the sum of their probabilities is followed up to a
 // uniform number. It takes time in proportion to the mean.
 func poisson(r *engine.Rand, mean float64) int {
-	const piece, most = 8, 80 // more than 80 of mean 8 has probability 1e-48
+	const piece, most = 8, 80 // more than 80 of mean 8 has probability 1e-51
 	sum := 0
 	for mean > 0 {
 		m := min(mean, piece)

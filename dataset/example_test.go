@@ -73,3 +73,25 @@ func ExampleNormalization_Table() {
 	// Output:
 	// background -0.4242, ink 2.8215
 }
+
+// Spoil the first and the third of three digits.
+func ExampleCorruption_Grey() {
+	c, err := dataset.ParseCorruption("inverted:1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := dataset.Digits(1, 0, 3)
+	x := make([]float32, 2*s.Pixels())
+	if err := c.Grey(x, s, []int32{0, 2}, 1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the corner is", x[0])
+
+	_, err = dataset.ParseCorruption("saltpepper:30")
+	fmt.Println(err)
+	// Output:
+	// the corner is 1
+	// corruption saltpepper:30: expected a severity of 0 to 1 (share of the pixels)
+}

@@ -34,6 +34,12 @@
 // free), full and tied unless A becomes singular. [Model.Fit] checks it after every epoch
 // ([NotDefiniteError]). [Potential.Precision] gives P_i in any form.
 //
+// Training may add noise to half of each minibatch (Config.NoiseMax, [layer.Noise]), and
+// to the cross-entropy Config.Denoising times a denoising loss: the mean over noisy rows and
+// features of (x_n - f)^2, where f are the features of the same pictures without noise, to
+// which no gradient goes. [Model.ScoreCorrupted] measures what noise and other corruptions
+// leave of a model.
+//
 // The features are the pixels (extractor "identity"), or come from a linear map, an MLP or
 // two convolutions, made of the layers of package layer.
 //

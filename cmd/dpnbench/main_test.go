@@ -314,6 +314,8 @@ func TestBadInput(t *testing.T) {
 		fails(t, []string{c, "--data", "digits", "--model", model, "--test-size", "100000000"}, "--test-size 100000000: expected at most 10000000 images")
 		fails(t, []string{c, "--data", good, "--model", model, "--test-size", "-1"}, "--test-size -1")
 	}
+	fails(t, []string{"train", "--data", good, "--denoising", "1"}, "--denoising 1", "noise-max")
+	fails(t, []string{"train", "--data", good, "--noise-max", "0.3", "--noise-min", "0.4"}, "--noise-min 0.4", "0.3")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "fog:1"}, "--corrupt", `"fog"`, "gaussian")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "shear:9"}, "--corrupt", "shear:9", "-2 to 2")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "x"}, "--suite", `"x"`, "robustness")
