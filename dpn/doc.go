@@ -10,6 +10,9 @@
 // [Potential.Landscape], [Model.Trace], [Model.CompareFields], [Model.Rises] and
 // [Model.FixedPoints] look into the energy landscape and the ascents on it.
 //
+// [Potential.Sampler] draws from the mixture that the potential is the log of,
+// [Model.Langevin] by chains, [Model.Read] says what the classifier makes of the samples.
+//
 // # The mathematics
 //
 // The potential is phi(x) = log sum_i exp(c_i - q_i(x)/2) with q_i(x) = (x - mu_i)^T P_i
