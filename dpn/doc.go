@@ -11,6 +11,9 @@
 // [Model.FixedPoints] look into the energy landscape and the ascents on it; [Model.Study]
 // gathers what there is to know of one model.
 //
+// [Potential.Sampler] draws from the mixture that the potential is the log of,
+// [Model.Langevin] by chains, [Model.Read] says what the classifier makes of the samples.
+//
 // # The mathematics
 //
 // The potential is phi(x) = log sum_i exp(c_i - q_i(x)/2) with q_i(x) = (x - mu_i)^T P_i

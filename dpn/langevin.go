@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -52,14 +53,23 @@ const (
 )
 
 // DefaultStepSize is the h that Langevin takes: with lambda the largest eigenvalue of all
-// P_i, 0.1 / lambda for ULA, whose variances are then too large by 5% at most in a single
-// component, and d^(-1/3) / lambda for MALA, which scales so that acceptance stays in d
+// P_i (found to some percent), 0.1 / lambda for ULA, whose variances are then too large by
+// about 5% at most in a single component, and d^(-1/3) / lambda for MALA, which scales so that acceptance stays in d
 // dimensions (Roberts and Rosenthal, JRSS B 60, 1998).
 func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads int) (float64, error) {
-	lambda, err := p.lambdaMax(ctx, threads)
+	gaussians, err := p.gaussians(ctx, threads)
 	if err != nil {
 		return 0, err
 	}
+	largest := make([]float64, p.K)
+	err = forEach(ctx, p.K, threads, func(i int) error {
+		largest[i] = largestEigenvalue(gaussians[i], p.D)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	lambda := slices.Max(largest)
 	if !(lambda > 0) || math.IsInf(lambda, 0) {
 		return 0, fmt.Errorf("step size: the largest eigenvalue of the precisions is %v, expected a number above 0", lambda)
 	}

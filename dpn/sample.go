@@ -46,28 +46,16 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	if err := p.finite(); err != nil {
 		return nil, err
 	}
-	s := &Sampler{p: p, temperature: temperature, gaussians: make([]gaussian, p.K), masses: make([]float64, p.K), bound: 1}
+	s := &Sampler{p: p, temperature: temperature, masses: make([]float64, p.K), bound: 1}
 	if temperature < 1 && p.K > 1 {
 		s.bound = float64(engine.Exp32(float32(float64(engine.Log32(float32(p.K))) * (1 - 1/temperature))))
 		if s.bound < 1./maxProposals {
 			return nil, fmt.Errorf("temperature %v: exact draws from %d components would take up to %.0e proposals each, at most %d are allowed: take a higher temperature, or chains that start elsewhere", temperature, p.K, 1/s.bound, maxProposals)
 		}
 	}
-	own := p.K
-	if f, ok := p.form.(*denseForm); ok && f.tied {
-		own = 1
-	}
-	err := forEach(ctx, own, threads, func(i int) (err error) {
-		if s.gaussians[i], err = p.form.gaussian(i); err != nil {
-			return fmt.Errorf("component %d: %w in float64, so there is nothing to draw from", i, err)
-		}
-		return nil
-	})
-	if err != nil {
+	var err error
+	if s.gaussians, err = p.gaussians(ctx, threads); err != nil {
 		return nil, err
-	}
-	for i := own; i < p.K; i++ {
-		s.gaussians[i] = s.gaussians[0]
 	}
 	logs := make([]float64, p.K)
 	for i, g := range s.gaussians {
@@ -170,12 +158,13 @@ func (s *Sampler) component(u float64) int {
 // acceptance returns the probability to take the proposal x at a temperature other than 1.
 func (s *Sampler) acceptance(x []float32) float32 {
 	d := s.p.D
-	l, delta := make([]float64, s.p.K), make([]float64, d)
+	l, delta, pulled := make([]float64, s.p.K), make([]float64, d), make([]float64, d)
 	for i, g := range s.gaussians {
 		for j, mu := range s.p.mu.Data[i*d : (i+1)*d] {
 			delta[j] = float64(x[j]) - float64(mu)
 		}
-		l[i] = float64(s.p.c.Data[i]) - g.quadratic(delta)/2
+		g.multiply(pulled, delta)
+		l[i] = float64(s.p.c.Data[i]) - dot(delta, pulled)/2
 	}
 	top := slices.Max(l)
 	var sum, tempered float64

@@ -151,9 +151,21 @@ func TestGaussian(t *testing.T) {
 					t.Errorf("%s, d %d: log |P| = %v, expected %v", form, d, g.logDet(), want)
 				}
 				delta := randomPoints(1, d, 3)
-				v := mat.NewVecDense(d, slices.Clone(delta))
-				if got, want := g.quadratic(delta), mat.Inner(v, dense, v); math.Abs(got-want) > 1e-12*want {
-					t.Errorf("%s, d %d: quadratic form %v, expected %v", form, d, got, want)
+				got := make([]float64, d)
+				g.multiply(got, delta)
+				var want mat.VecDense
+				want.MulVec(dense, mat.NewVecDense(d, delta))
+				for j, v := range got {
+					if math.Abs(v-want.AtVec(j)) > 1e-12*mat.Norm(dense, 2)*length(delta) {
+						t.Errorf("%s, d %d: (P x)[%d] = %v, expected %v", form, d, j, v, want.AtVec(j))
+					}
+				}
+				values, err := p.spectrum(i, p.Precision(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if share := largestEigenvalue(g, d) / values.Largest; !(share > 0.95 && share < 1+1e-12) {
+					t.Errorf("%s, d %d: the largest eigenvalue is found as %v of what it is", form, d, share)
 				}
 			}
 		}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn"
+	"dpnbench/dpn/safetensors"
+)
+
+// TestSample draws from a network on pixels and from one on features, by every method.
+func TestSample(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 60)
+	models := map[string]string{}
+	for name, flags := range map[string][]string{
+		"pixels":   {"--preset", "raw", "--components", "10", "--rank", "2", "--steps", "2", "--epochs", "1", "--batch", "16"},
+		"features": small,
+	} {
+		out := filepath.Join(dir, name)
+		succeed(t, with(append([]string{"train"}, flags...), "--data", data, "--out", out, "--quiet")...)
+		models[name] = filepath.Join(out, dpn.ModelFile)
+	}
+	for name, model := range models {
+		for _, method := range []string{"exact", "mala", "ula"} {
+			out, js := filepath.Join(dir, name, method), filepath.Join(dir, "sample.json")
+			base := []string{"sample", "--model", model, "--method", method, "--n", "9", "--steps", "20", "--json", js, "--out", out}
+			text := succeed(t, base...)
+			var r sampleResult
+			load(t, js, &r)
+			dim := map[string]int{"pixels": 16, "features": 8}[name]
+			if r.Method != method || r.Samples != 9 || r.Dim != dim || r.Pixels != (name == "pixels") || len(r.Classes) != 9 || len(r.Phi) != 9 || r.Temperature != 1 || r.Seed != 1 {
+				t.Errorf("%s, %s: %+v", name, method, r)
+			}
+			if c := r.Chains; method == "exact" {
+				if r.Exact == nil || len(r.Exact.Components) != 9 || r.Exact.Proposals != 9 || c != nil {
+					t.Errorf("%s, exact: %+v", name, r)
+				}
+			} else if c == nil || r.Exact != nil || c.Steps != 20 || c.Burn != 0 || !(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 180 || !(c.ESSLeast > 1) {
+				t.Errorf("%s, %s: %+v", name, method, c)
+			}
+			if method != "exact" && (!strings.Contains(text, "acceptance") || !strings.Contains(text, "effective sample size")) {
+				t.Errorf("printed %q", text)
+			}
+			first, err := os.ReadFile(filepath.Join(out, "samples.npy"))
+			if err != nil || len(first) != 128+4*9*dim {
+				t.Errorf("%s, %s: %d bytes of samples, %v", name, method, len(first), err)
+			}
+			for _, f := range []string{"samples.png", "samples.svg"} {
+				if _, err := os.Stat(filepath.Join(out, f)); (err == nil) != r.Pixels {
+					t.Errorf("%s, %s: %s: %v", name, method, f, err)
+				}
+			}
+			if strings.Contains(text, "not pixels") == r.Pixels {
+				t.Errorf("%s: printed %q", name, text)
+			}
+			succeed(t, with(base, "--threads", "3", "--tier", "generic")...)
+			if again, err := os.ReadFile(filepath.Join(out, "samples.npy")); err != nil || string(again) != string(first) {
+				t.Errorf("%s, %s: other samples on another tier (%v)", name, method, err)
+			}
+		}
+	}
+
+	var r sampleResult
+	js := filepath.Join(dir, "data.json")
+	succeed(t, "sample", "--model", models["features"], "--method", "mala", "--start", "data", "--n", "7", "--steps", "30", "--json", js, "--quiet")
+	load(t, js, &r)
+	if r.Chains == nil || r.Chains.Start != "data" || r.Chains.Burn != 15 || r.Chains.States != 7*15 {
+		t.Errorf("started from pictures: %+v", r.Chains)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(models["features"]), "samples", "samples.npy")); err != nil {
+		t.Error(err)
+	}
+
+	f, err := safetensors.ReadFile(models["features"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(f.Tensor("denoising_potential.A").Data[:64])
+	singular := filepath.Join(dir, "singular.safetensors")
+	if err := safetensors.WriteFile(singular, f); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, []string{"sample", "--model", singular}, "component 0: the precision has no inverse")
+	fails(t, []string{"sample"}, "--model: expected a model file")
+	model := models["features"]
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--method", "gibbs"}, `--method "gibbs": expected exact, mala or ula`},
+		{[]string{"--start", "noise"}, `--start "noise"`},
+		{[]string{"--n", "0"}, "--n 0"},
+		{[]string{"--n", "1000000000"}, "1000000000 samples"},
+		{[]string{"--temperature", "0"}, "--temperature 0"},
+		{[]string{"--temperature", "NaN"}, "--temperature NaN"},
+		{[]string{"--temperature", "0.01"}, "take a higher temperature"},
+		{[]string{"--step-size", "-1"}, "--step-size -1"},
+		{[]string{"--method", "ula", "--step-size", "1e6"}, "take a smaller step size"},
+		{[]string{"--method", "ula", "--steps", "0"}, "--steps 0"},
+		{[]string{"--method", "ula", "--steps", "10000000"}, "chains of 10000000 steps"},
+		{[]string{"--method", "mala", "--burn", "1000"}, "--burn 1000: expected 0 to 999"},
+		{[]string{"--method", "mala", "--start", "data", "--n", "61"}, "--n 61: expected 1 to 60"},
+		{[]string{"--ascent-steps", "-3"}, "--ascent-steps -3: "},
+		{[]string{"--out", model}, "--out " + model},
+		{[]string{"--json", model}, "is the input"},
+	} {
+		fails(t, with([]string{"sample", "--model", model, "--out", filepath.Join(dir, "bad")}, c.args...), c.want)
+	}
+}
