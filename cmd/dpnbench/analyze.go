@@ -103,7 +103,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	trained := m.Config
 	z.data.settle(flags, &m.Config)
-	data, err := openData(m.Config)
+	data, err := openData(ctx, m.Config)
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer e.Close()
 	v.data.settle(flags, &m.Config)
-	data, err := openDataContext(ctx, m.Config)
+	data, err := openData(ctx, m.Config)
 	if err != nil {
 		return err
 	}

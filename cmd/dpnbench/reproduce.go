@@ -105,7 +105,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	r.data.settle(flags, &c)
-	data, err := openData(c)
+	data, err := openData(ctx, c)
 	if err != nil {
 		return err
 	}

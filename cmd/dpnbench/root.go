@@ -463,12 +463,7 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 }
 
 // openData opens the pictures that the settings name.
-func openData(c dpn.Config) (*dataset.Data, error) {
-	return openDataContext(context.Background(), c)
-}
-
-// openDataContext is openData until ctx ends.
-func openDataContext(ctx context.Context, c dpn.Config) (*dataset.Data, error) {
+func openData(ctx context.Context, c dpn.Config) (*dataset.Data, error) {
 	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
 	var size *dataset.SizeError
 	if errors.As(err, &size) {

@@ -183,7 +183,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 			return x, nil
 		}
 	} else {
-		data, err := openData(m.Config)
+		data, err := openData(ctx, m.Config)
 		if err != nil {
 			return x, err
 		}

@@ -274,7 +274,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	data, err := openDataContext(ctx, c)
+	data, err := openData(ctx, c)
 	if err != nil {
 		return err
 	}
