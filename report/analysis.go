@@ -345,7 +345,7 @@ func (a Analysis) spectra() (Shown, error) {
 
 // share is the caption of a component.
 func (a Analysis) share(i int) string {
-	return fmt.Sprintf("%d: w %s", i, number(a.Study.Landscape.Weights[i], 3))
+	return fmt.Sprintf("%d: w %s", i, significant(a.Study.Landscape.Weights[i]))
 }
 
 func (a Analysis) centres() (Shown, error) {

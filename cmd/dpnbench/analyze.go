@@ -55,9 +55,9 @@ only what was measured on equally many.`,
 	z.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
-	f.IntVar(&z.first, "first", 0, "only the first N test pictures; 0: all")
-	f.IntVar(&z.draws, "draws", 200, "bootstrap draws behind the intervals of D; 0: no intervals")
-	f.IntVar(&z.subsets, "subsets", 10, "subsets of each size for the curve of D over the number of pictures; 0: no curve")
+	f.IntVar(&z.first, "first", 0, "only the first `N` test pictures; 0: all")
+	f.IntVar(&z.draws, "draws", 200, "`N` bootstrap draws behind the intervals of D; 0: no intervals")
+	f.IntVar(&z.subsets, "subsets", 10, "`N` subsets of each size for the curve of D over the number of pictures; 0: no curve")
 	f.Uint64Var(&z.seed, "seed", 1, "of draws and subsets")
 	return c
 }
