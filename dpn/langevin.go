@@ -26,8 +26,8 @@ type LangevinOptions struct {
 
 // Chains are the ends of Langevin chains, with what they say of their way there.
 type Chains struct {
-	X   engine.Matrix      `json:"-"`   // n x d, where each chain ends
-	Phi []separation.Float `json:"phi"` // n, there
+	X   engine.Matrix `json:"-"` // n x d, where each chain ends
+	Phi []float32     `json:"-"` // n, there
 
 	StepSize   float64 `json:"step_size"`  // h
 	Acceptance float64 `json:"acceptance"` // share of the steps after Burn that were taken; ULA: 1
@@ -91,7 +91,8 @@ func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads 
 // the step, and else stays at x.
 //
 // Phi and the ascent are those of the engine, in float32: phi is sure to RoundingAllowance,
-// which then decides between steps that are about as good. Chain b depends on seed, start b
+// which then decides between steps that are about as good. Chains hardly ever cross between
+// components far apart: there the masses of components stay those of the start. Chain b depends on seed, start b
 // and options only, and its bits are the same on every machine, tier and number of threads.
 func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Matrix, opt LangevinOptions) (*Chains, error) {
 	n, d, threads := start.Rows, m.Dim(), e.Threads()
@@ -114,7 +115,7 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 	if !(h > 0) || math.IsInf(float64(h), 0) {
 		return nil, fmt.Errorf("step size %v: expected a number above 0 that float32 holds", opt.StepSize)
 	}
-	c := &Chains{X: engine.NewMatrix(n, d), Phi: make([]separation.Float, n), StepSize: float64(h)}
+	c := &Chains{X: engine.NewMatrix(n, d), StepSize: float64(h)}
 	c.plan(opt.Steps-opt.Burn, n, d)
 
 	// Of the states x and of the proposals x': phi, and where the drift leads, x + h grad phi.
@@ -182,9 +183,9 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 		if v-v != 0 {
 			return nil, fmt.Errorf("chain %d: phi is %v after %d steps: take a smaller step size", b, v, opt.Steps)
 		}
-		c.Phi[b] = separation.Float(v)
 		all += taken[b]
 	}
+	c.Phi = phi
 	c.Acceptance = float64(all) / (float64(n) * float64(opt.Steps-opt.Burn))
 	return c, c.effective(ctx, threads)
 }

@@ -230,7 +230,7 @@ func TestChainsTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for b, phi := range c.Phi {
-		if c.Trace[0][b*c.Kept+c.Kept-1] != float32(phi) || c.Trace[1][b*c.Kept+c.Kept-1] != c.X.At(b, c.Traced[0]) {
+		if c.Trace[0][b*c.Kept+c.Kept-1] != phi || c.Trace[1][b*c.Kept+c.Kept-1] != c.X.At(b, c.Traced[0]) {
 			t.Errorf("the trace of chain %d does not end where it does", b)
 		}
 	}

@@ -328,7 +328,7 @@ func listThreads(threads []int) string {
 
 // figure formats what a row may not have.
 func figure(v float64, format string) string {
-	if v == 0 {
+	if v == 0 || v != v {
 		return "-"
 	}
 	return fmt.Sprintf(format, v)

@@ -13,7 +13,6 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
-	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
 	"dpnbench/report"
@@ -36,8 +35,9 @@ T = 1 a mixture of Gaussians. Methods:
   ula    the same, every step taken: the density is that of exp(phi/T) only for small h
 
 The step size h is in units of the ascent's alpha. Chains start at exact draws, which they
-then leave as they are, or at the features of the first test pictures (--start data); the
-effective sample size says how many independent draws the states on the way are worth.
+then leave as they are, or at the features of the first test pictures (--start data). The
+effective sample size says how many independent draws the states on the way are worth: where
+it is not far above the number of chains, they do not cross from component to component.
 
 Written to the folder of --out (default: "samples" beside the model): samples.npy (float32,
 a sample a row), samples.json, and pictures of the samples before and after the ascent where
@@ -87,27 +87,16 @@ type sampleResult struct {
 	Seed        uint64  `json:"seed"`
 
 	*dpn.Reading
-	Exact  *exactResult  `json:"exact,omitempty"`
+	Exact  *dpn.Draws    `json:"exact,omitempty"`
 	Chains *chainsResult `json:"chains,omitempty"`
 }
 
-type exactResult struct {
-	Components []int `json:"components"`
-	Proposals  int   `json:"proposals"`
-}
-
 type chainsResult struct {
-	Start        string             `json:"start"`
-	Steps        int                `json:"steps"`
-	Burn         int                `json:"burn"`
-	StepSize     float64            `json:"step_size"`
-	Acceptance   float64            `json:"acceptance"`
-	States       int                `json:"states"` // that the effective sample sizes are of
-	ESSPhi       separation.Float   `json:"ess_phi"`
-	ESSLeast     separation.Float   `json:"ess_least"`
-	Traced       []int              `json:"traced"`
-	ESSOfTraced  []separation.Float `json:"ess_features"`
-	EveryNthStep int                `json:"every"`
+	Start  string `json:"start"`
+	Steps  int    `json:"steps"`
+	Burn   int    `json:"burn"`
+	States int    `json:"states"` // that the effective sample sizes are of
+	*dpn.Chains
 }
 
 func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
@@ -179,7 +168,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 			return x, err
 		}
 		if x = draws.X; s.Method == "exact" {
-			s.Exact = &exactResult{draws.Components, draws.Proposals}
+			s.Exact = draws
 			return x, nil
 		}
 	} else {
@@ -207,8 +196,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 	if err != nil {
 		return x, err
 	}
-	s.Chains = &chainsResult{Start: s.start, Steps: s.steps, Burn: s.burn, StepSize: c.StepSize, Acceptance: c.Acceptance,
-		States: s.n * c.Kept, ESSPhi: c.ESSPhi, ESSLeast: c.LeastESS, Traced: c.Traced, ESSOfTraced: c.ESS, EveryNthStep: c.Every}
+	s.Chains = &chainsResult{s.start, s.steps, s.burn, s.n * c.Kept, c}
 	return c.X, nil
 }
 
@@ -221,7 +209,7 @@ func (s *sampling) show(m *dpn.Model) {
 	if c := s.Chains; c != nil {
 		s.printf("chains                  %d steps of size %.4g from %s, statistics of the last %d\n", c.Steps, c.StepSize, map[string]string{"exact": "exact draws", "data": "test pictures"}[c.Start], c.Steps-c.Burn)
 		s.printf("acceptance              %.4f\n", c.Acceptance)
-		s.printf("effective sample size   phi %s, least of %s %s (of %d states)\n", figure(float64(c.ESSPhi), "%.0f"), count(len(c.Traced), "feature"), figure(float64(c.ESSLeast), "%.0f"), c.States)
+		s.printf("effective sample size   phi %s, least of %s %s (of %d states)\n", figure(float64(c.ESSPhi), "%.0f"), count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
 	}
 	classes := make([]int, m.Classes)
 	for _, c := range s.Classes {

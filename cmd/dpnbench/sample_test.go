@@ -38,7 +38,7 @@ func TestSample(t *testing.T) {
 				if r.Exact == nil || len(r.Exact.Components) != 9 || r.Exact.Proposals != 9 || c != nil {
 					t.Errorf("%s, exact: %+v", name, r)
 				}
-			} else if c == nil || r.Exact != nil || c.Steps != 20 || c.Burn != 0 || !(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 180 || !(c.ESSLeast > 1) {
+			} else if c == nil || r.Exact != nil || c.Steps != 20 || c.Burn != 0 || !(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 180 || !(c.LeastESS > 1) {
 				t.Errorf("%s, %s: %+v", name, method, c)
 			}
 			if method != "exact" && (!strings.Contains(text, "acceptance") || !strings.Contains(text, "effective sample size")) {
