@@ -134,10 +134,10 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 // cleanFeatures returns, where there is a denoising loss, the features that those of the
 // pictures at which become noisy have without noise.
 func (s *Trainer) cleanFeatures(set *dataset.Set, at []int32) engine.Matrix {
-	if s.clean.Data == nil {
+	n := s.noise.Rows(len(at))
+	if s.m.Config.Denoising == 0 || n == 0 {
 		return engine.Matrix{}
 	}
-	n := s.noise.Rows(len(at))
 	x, clean := part(s.x, 0, n), part(s.clean, 0, n)
 	pixels(x, set, at, &s.table)
 	copy(clean.Data, s.m.extractor.Forward(s.e, &s.cleanly, x, layer.Evaluation).Data)

@@ -76,6 +76,10 @@ func TestNoisyMinibatch(t *testing.T) {
 		}
 	}
 
+	if _, err := s.Update(d.Train, at[:1], 1); err != nil { // of which no row is noisy
+		t.Error(err)
+	}
+
 	c.Denoising, c.Gradient, c.Epochs = 0, "detached", 1
 	noisy, plain := newModel(t, c, d), newModel(t, c, d)
 	plain.Config.NoiseMin, plain.Config.NoiseMax = 0, 0
