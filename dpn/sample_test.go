@@ -347,7 +347,7 @@ func TestSamplerRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{0, -1, 1 << 40} {
+	for _, n := range []int{0, -1, math.MaxInt32} {
 		if _, err := s.Draw(ctx, n, 1, 1); err == nil {
 			t.Errorf("%d samples: no error", n)
 		}
