@@ -254,6 +254,12 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 	if err := checkAscent(m, f, x); err != nil {
 		return "", err
 	}
+	if m.Config.NoiseMax > 0 { // the update has seen noisy pictures, and has a denoising loss
+		if !(loss > 0) || math.IsInf(loss, 0) {
+			return "", differs("the loss is %v, expected a number above 0", loss)
+		}
+		return fmt.Sprintf("x_n of %d clean pictures within 1e-4 of float64; the loss of noisy ones, and gradients, by suite backward and the tests", f.Rows), nil
+	}
 	var weight, bias []float64
 	for _, p := range m.Params() {
 		switch p.Name {

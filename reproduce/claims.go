@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"strings"
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
@@ -445,7 +446,12 @@ var statements = []statement{
 	}},
 	{"langevin", overview, "gradient ascent is a discretised version of Langevin dynamics", "by argument", "interpretation", untested("Langevin dynamics has a noise term, which the ascent lacks: it is the limit of zero temperature.")},
 	{"k-means", overview + "; paper, section 2.2", "k-means is crucial for stability and faster convergence", "", "crucial", untested("No training from other first centres is part of these experiments.")},
-	{"robustness", paper + ", section 4.3; overview", "DPNs may be more robust to noise", "", "may be", untested("Noise is not part of these experiments.")},
+	{"robustness", paper + ", section 4.3; overview; poster", "DPNs may be more robust to noise", "published network, 10 steps, and a linear classifier, trained on clean pictures; noisy test pictures", "may be", func(r Results) judged {
+		if r.Poster == nil {
+			return judged{}
+		}
+		return judgeRobustness(r.Poster)
+	}},
 	{"uncertainty", paper + ", section 4.3", "the landscape quantifies uncertainty", "", "may be", untested("Scores of uncertainty are not part of these experiments.")},
 	{"generation", paper + ", section 4.3", "samples could be drawn by Langevin dynamics", "", "could be", untested("Sampling is not part of these experiments.")},
 	{"industry", poster + ", Results", "with more resources, results comparable to models like ImageNet's", "", "anticipated", untested("It is a forecast.")},
@@ -487,6 +493,30 @@ func judgeTrained(t *Trained) judged {
 		j.verdict, j.why = OnlyByTheirs, "Trained potentials lower D along their steps, though not by equal factors: the law does not hold, but not for the paper's reason."
 	default:
 		j.verdict, j.why = Reproduced, "No trained potential lowers D along its steps."
+	}
+	return j
+}
+
+// judgeRobustness holds the published network against a linear classifier under noise.
+func judgeRobustness(p *Poster) judged {
+	at := func(runs []PosterRun, i int) Spread {
+		return over(runs, func(r PosterRun) float64 { return 100 * r.Noisy[i].Accuracy })
+	}
+	var text []string
+	ahead := 0
+	for i, n := range noises {
+		d, l := at(p.DPN, i), at(p.Linear, i)
+		text = append(text, fmt.Sprintf("%v %.1f%%, linear %.1f%%", n, float64(d.Median), float64(l.Median)))
+		if d.Least > l.Greatest {
+			ahead++
+		}
+	}
+	j := judged{measured: strings.Join(text, "; "), verdict: NotReproduced, why: "Under noise it is not ahead of a linear classifier."}
+	switch {
+	case ahead == len(noises):
+		j.verdict, j.why = Reproduced, "It loses less to noise than a linear classifier, which is better on clean pictures; networks of equal cost are not compared here."
+	case ahead > 0:
+		j.verdict, j.why = OnlyByTheirs, "It is ahead of a linear classifier under some noises only."
 	}
 	return j
 }

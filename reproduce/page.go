@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"dpnbench/dpn/separation"
 	"dpnbench/report"
@@ -239,17 +240,25 @@ func trainedTable(t *Trained) report.Table {
 }
 
 func posterTable(p *Poster) report.Table {
-	t := report.Table{Caption: "The published network with 10 steps, and a linear classifier of the same pixels",
+	var names []string
+	for _, n := range noises {
+		names = append(names, n.String())
+	}
+	t := report.Table{Caption: "The published network with 10 steps, and a linear classifier of the same pixels; noise: " + strings.Join(names, " / "),
 		Columns: []report.Column{{Name: "network"}, {Name: "seed", Number: true}, {Name: "lowest validation loss", Number: true}, {Name: "in epoch", Number: true}, {Name: "highest validation accuracy", Number: true}, {Name: "in epoch", Number: true},
-			{Name: "validation loss below training loss", Number: true}, {Name: "test accuracy", Number: true}, {Name: "multiply-adds", Number: true}}}
+			{Name: "validation loss below training loss", Number: true}, {Name: "test accuracy", Number: true}, {Name: "under noise", Number: true}, {Name: "multiply-adds", Number: true}}}
 	for _, part := range []struct {
 		name string
 		runs []PosterRun
 	}{{"published, 10 steps", p.DPN}, {"linear", p.Linear}} {
 		for _, r := range part.runs {
 			a, at := r.BestAccuracy()
+			var noisy []string
+			for _, n := range r.Noisy {
+				noisy = append(noisy, fmt.Sprintf("%.1f%%", 100*n.Accuracy))
+			}
 			t.Rows = append(t.Rows, report.Row{Cells: []string{part.name, fmt.Sprint(r.Seed), fmt.Sprintf("%.3f", *r.Epochs[r.Best-1].ValLoss), fmt.Sprint(r.Best),
-				fmt.Sprintf("%.2f%%", 100*a), fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(), len(r.Epochs)), fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), fmt.Sprint(r.MACs)}})
+				fmt.Sprintf("%.2f%%", 100*a), fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(), len(r.Epochs)), fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), strings.Join(noisy, " / "), fmt.Sprint(r.MACs)}})
 		}
 	}
 	return t

@@ -37,9 +37,21 @@ type PosterRun struct {
 	TestAccuracy float64     `json:"test_accuracy"`
 	TestLoss     float64     `json:"test_loss"`
 	MACs         int         `json:"macs_per_sample"` // by the dense precisions that the reference multiplies with
+	// Noisy are the test pictures under noise, which no training has seen.
+	Noisy []NoisyScore `json:"noisy"`
 	// PotentialMoved counts the numbers of the potential that training has changed.
 	PotentialMoved int `json:"potential_moved"`
 }
+
+// NoisyScore is the accuracy on test pictures that a corruption has spoiled.
+type NoisyScore struct {
+	Name     string  `json:"name"`
+	Severity float64 `json:"severity"`
+	Accuracy float64 `json:"accuracy"`
+}
+
+// noises are the corruptions that the claim of robustness is held against.
+var noises = []dataset.Corruption{{Name: "gaussian", Severity: 0.3}, {Name: "gaussian", Severity: 0.5}, {Name: "saltpepper", Severity: 0.3}}
 
 // BestAccuracy returns the highest validation accuracy, and its epoch.
 func (r PosterRun) BestAccuracy() (accuracy float64, epoch int) {
@@ -104,6 +116,13 @@ func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed u
 	d := m.Dim()
 	run := &PosterRun{Seed: seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
 		MACs: m.Config.Components*d*d*steps + d*m.Classes}
+	for _, c := range noises {
+		score, err := m.ScoreCorrupted(ctx, e, data.Test, c, 1)
+		if err != nil {
+			return nil, err
+		}
+		run.Noisy = append(run.Noisy, NoisyScore{c.Name, c.Severity, score.Accuracy})
+	}
 	if steps == 0 {
 		return run, nil // no picture meets the potential
 	}
