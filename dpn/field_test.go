@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
+	"dpnbench/internal/vec"
 
 	"gonum.org/v1/gonum/blas/blas64"
 )
@@ -99,7 +100,7 @@ func TestHessian(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := length(h)
+		size := vec.Norm(h)
 		for j := range c.d {
 			around := make([]float64, 0, 2*c.d)
 			for _, s := range []float64{step, -step} {
@@ -252,9 +253,9 @@ func TestFreeFieldJacobian(t *testing.T) {
 	}
 	j := make([]float64, d*d)
 	for u := range h {
-		v := math.Tanh(dot(f.W1[u*d:(u+1)*d], x) + f.B1[u])
+		v := math.Tanh(vec.Dot(f.W1[u*d:(u+1)*d], x) + f.B1[u])
 		for a := range d {
-			axpy(f.W2[a*h+u]*(1-v*v), f.W1[u*d:(u+1)*d], j[a*d:(a+1)*d])
+			vec.Axpy(f.W2[a*h+u]*(1-v*v), f.W1[u*d:(u+1)*d], j[a*d:(a+1)*d])
 		}
 	}
 	var odd float64
@@ -263,7 +264,7 @@ func TestFreeFieldJacobian(t *testing.T) {
 			odd += math.Pow(j[a*d+c]-j[c*d+a], 2)
 		}
 	}
-	if want := math.Sqrt(odd) / length(j); math.Abs(float64(r.Asymmetry)-want) > 1e-9 || want < 0.3 {
+	if want := math.Sqrt(odd) / vec.Norm(j); math.Abs(float64(r.Asymmetry)-want) > 1e-9 || want < 0.3 {
 		t.Errorf("asymmetry %v, of the Jacobian %v", r.Asymmetry, want)
 	}
 	var loops float64 // in the planes (0,1), (2,3), (4,5)

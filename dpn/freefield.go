@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // FreeField is a vector field that is the gradient of nothing: a network of two layers,
@@ -42,7 +43,7 @@ func (f *FreeField) hidden(ctx context.Context, t, x []float64, threads int) err
 	d, h := f.Dim, f.Hidden
 	return forEach(ctx, len(x)/d, threads, func(b int) error {
 		for u := range h {
-			t[b*h+u] = math.Tanh(dot(f.W1[u*d:(u+1)*d], x[b*d:(b+1)*d]) + f.B1[u])
+			t[b*h+u] = math.Tanh(vec.Dot(f.W1[u*d:(u+1)*d], x[b*d:(b+1)*d]) + f.B1[u])
 		}
 		return nil
 	})
@@ -59,7 +60,7 @@ func (f *FreeField) Field(name string, threads int) VectorField {
 			}
 			return forEach(ctx, len(x)/d, threads, func(b int) error {
 				for j := range d {
-					g[b*d+j] = dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h]) + f.B2[j]
+					g[b*d+j] = vec.Dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h]) + f.B2[j]
 				}
 				return nil
 			})
@@ -84,13 +85,13 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 	}
 	meanT, meanG := columnMeans(t, n, h), columnMeans(g, n, d)
 	for b := range n {
-		axpy(-1, meanT, t[b*h:(b+1)*h])
+		vec.Axpy(-1, meanT, t[b*h:(b+1)*h])
 	}
 	gram := make([]float64, h*h)
 	for b := range n {
 		row := t[b*h : (b+1)*h]
 		for u, v := range row {
-			axpy(v, row[:u+1], gram[u*h:u*h+u+1])
+			vec.Axpy(v, row[:u+1], gram[u*h:u*h+u+1])
 		}
 	}
 	for u := range h {
@@ -103,11 +104,11 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 		w := f.W2[j*h : (j+1)*h]
 		clear(w)
 		for b := range n {
-			axpy(g[b*d+j]-meanG[j], t[b*h:(b+1)*h], w)
+			vec.Axpy(g[b*d+j]-meanG[j], t[b*h:(b+1)*h], w)
 		}
 		forward(gram, h, w, 0)
 		backward(gram, h, w)
-		f.B2[j] = meanG[j] - dot(w, meanT)
+		f.B2[j] = meanG[j] - vec.Dot(w, meanT)
 		return nil
 	})
 	if err != nil {
@@ -117,7 +118,7 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 	for b := range n {
 		for j := range d {
 			v := g[b*d+j] - meanG[j]
-			e := v - dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h])
+			e := v - vec.Dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h])
 			left, all = left+float64(e*e), all+float64(v*v)
 		}
 	}
@@ -131,7 +132,7 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 func columnMeans(x []float64, n, d int) []float64 {
 	m := make([]float64, d)
 	for b := range n {
-		axpy(1/float64(n), x[b*d:(b+1)*d], m)
+		vec.Axpy(1/float64(n), x[b*d:(b+1)*d], m)
 	}
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // gaussian is one component of a potential as something to draw from: N(0, P^-1), in
@@ -50,12 +51,12 @@ func largestEigenvalue(g gaussian, d int) float64 {
 	x, y := widened(start), make([]float64, d)
 	var value float64
 	for range 100 {
-		norm := length(x)
+		norm := vec.Norm(x)
 		for j := range x {
 			x[j] /= norm
 		}
 		g.multiply(y, x)
-		value = dot(x, y)
+		value = vec.Dot(x, y)
 		x, y = y, x
 	}
 	return value
@@ -86,10 +87,10 @@ func (g *denseGaussian) draw(x, z []float64) {
 func (g *denseGaussian) multiply(y, x []float64) {
 	clear(y)
 	for i, v := range x { // L^T x
-		axpy(v, g.l[i*g.d:i*g.d+i+1], y[:i+1])
+		vec.Axpy(v, g.l[i*g.d:i*g.d+i+1], y[:i+1])
 	}
 	for i := g.d - 1; i >= 0; i-- { // L times that, in place
-		y[i] = dot(g.l[i*g.d:i*g.d+i+1], y[:i+1])
+		y[i] = vec.Dot(g.l[i*g.d:i*g.d+i+1], y[:i+1])
 	}
 }
 
@@ -119,7 +120,7 @@ func newLowRankGaussian(root, b []float64, sign float64) (*lowRankGaussian, erro
 	g.l = make([]float64, g.r*g.r)
 	for i := range g.r {
 		for j := range i + 1 {
-			g.l[i*g.r+j] = sign * dot(g.row(i), g.row(j))
+			g.l[i*g.r+j] = sign * vec.Dot(g.row(i), g.row(j))
 		}
 		g.l[i*g.r+i]++
 	}
@@ -139,11 +140,11 @@ func (g *lowRankGaussian) draw(x, z []float64) {
 	y := make([]float64, g.r)
 	for i := range y { // y = (L + I)^-1 B z
 		l := g.l[i*g.r : i*g.r+i+1]
-		y[i] = (dot(g.row(i), z) - dot(l[:i], y[:i])) / (l[i] + 1)
+		y[i] = (vec.Dot(g.row(i), z) - vec.Dot(l[:i], y[:i])) / (l[i] + 1)
 	}
 	backward(g.l, g.r, y)
 	for i, v := range y {
-		axpy(-g.sign*v, g.row(i), z)
+		vec.Axpy(-g.sign*v, g.row(i), z)
 	}
 	for j, v := range z {
 		x[j] = v / g.root[j]
@@ -157,7 +158,7 @@ func (g *lowRankGaussian) multiply(y, x []float64) {
 	}
 	copy(y, scaled)
 	for i := range g.r {
-		axpy(g.sign*dot(g.row(i), scaled), g.row(i), y)
+		vec.Axpy(g.sign*vec.Dot(g.row(i), scaled), g.row(i), y)
 	}
 	for j, v := range g.root {
 		y[j] *= v

@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // Landscape is the shape of a potential: how heavy its components are, and how steep and
@@ -104,7 +105,7 @@ func (p *Potential) Landscape(ctx context.Context, e *engine.Engine) (*Landscape
 		if l.MeanVariance == nil {
 			l.MeanVariance = make([]float64, p.D)
 		}
-		axpy(l.Weights[i], v, l.MeanVariance)
+		vec.Axpy(l.Weights[i], v, l.MeanVariance)
 		total += l.Weights[i]
 	}
 	if !(total > 0) {

@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // LangevinOptions say how chains move. Steps is needed; what else is zero has a default.
@@ -289,7 +290,7 @@ func EffectiveSampleSize(x []float32, chains int) float64 {
 		var sum float64
 		for b := range chains {
 			own := deviations[b*n : (b+1)*n]
-			sum += dot(own[:n-lag], own[lag:])
+			sum += vec.Dot(own[:n-lag], own[lag:])
 		}
 		return sum / float64(n) / float64(chains)
 	}
@@ -297,7 +298,7 @@ func EffectiveSampleSize(x []float32, chains int) float64 {
 	within, total := variance*float64(n)/float64(n-1), variance
 	if chains > 1 {
 		centre(means)
-		total += dot(means, means) / float64(chains-1)
+		total += vec.Dot(means, means) / float64(chains-1)
 	}
 	if !(total > 0) {
 		return math.NaN()

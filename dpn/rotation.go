@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // Rotation is how far a vector field is from being the gradient of anything, by two
@@ -120,14 +121,14 @@ func MeasureRotation(ctx context.Context, f VectorField, x []float64, opt Rotati
 		for b := range v {
 			p := x[(lo+b)*d : (lo+b+1)*d]
 			v[b] = directions(d, m, engine.NewRand(opt.Seed, uint64(lo+b)))
-			s.surround(at[b*each*d:(b+1)*each*d], p, v[b], s.Step*(1+length(p)))
+			s.surround(at[b*each*d:(b+1)*each*d], p, v[b], s.Step*(1+vec.Norm(p)))
 		}
 		if err := f.Eval(ctx, g, at); err != nil {
 			return nil, err
 		}
 		for b := range v {
 			p := x[(lo+b)*d : (lo+b+1)*d]
-			s.At = append(s.At, s.point(g[b*each*d:(b+1)*each*d], v[b], s.Step*(1+length(p)), f.Rounding, float64(f.Carried*length(p))))
+			s.At = append(s.At, s.point(g[b*each*d:(b+1)*each*d], v[b], s.Step*(1+vec.Norm(p)), f.Rounding, float64(f.Carried*vec.Norm(p))))
 		}
 	}
 	for _, c := range []struct {
@@ -176,9 +177,9 @@ func directions(d, m int, r *engine.Rand) []float64 {
 		for range 2 {
 			for c := range a {
 				w := v[c*d : (c+1)*d]
-				axpy(-dot(u, w), w, u)
+				vec.Axpy(-vec.Dot(u, w), w, u)
 			}
-			l := length(u)
+			l := vec.Norm(u)
 			for j := range u {
 				u[j] /= l
 			}
@@ -200,7 +201,7 @@ func (s *Rotation) surround(at, x, v []float64, h float64) {
 	next()
 	for a := range s.Directions {
 		for _, f := range [stencil]float64{h, -h, 2 * h, -2 * h} {
-			axpy(f, v[a*d:(a+1)*d], next())
+			vec.Axpy(f, v[a*d:(a+1)*d], next())
 		}
 	}
 	for a := range s.Loops {
@@ -208,8 +209,8 @@ func (s *Rotation) surround(at, x, v []float64, h float64) {
 			for _, z := range gaussNodes {
 				to := next()
 				cu, cv, _, _ := square(side, z)
-				axpy(h*cu, v[2*a*d:(2*a+1)*d], to)
-				axpy(h*cv, v[(2*a+1)*d:(2*a+2)*d], to)
+				vec.Axpy(h*cu, v[2*a*d:(2*a+1)*d], to)
+				vec.Axpy(h*cv, v[(2*a+1)*d:(2*a+2)*d], to)
 			}
 		}
 	}
@@ -242,7 +243,7 @@ func (s *Rotation) point(g, v []float64, h, rounding, carried float64) PointRota
 			column[j] = (float64(8*(up[j]-down[j])) - (up2[j] - down2[j])) / (12 * h)
 		}
 		for a := range m {
-			b[a*m+c] = dot(v[a*d:(a+1)*d], column)
+			b[a*m+c] = vec.Dot(v[a*d:(a+1)*d], column)
 		}
 		g = g[stencil*d:]
 	}
@@ -253,10 +254,10 @@ func (s *Rotation) point(g, v []float64, h, rounding, carried float64) PointRota
 			odd += float64(e * e)
 		}
 	}
-	size := length(b)
+	size := vec.Norm(b)
 	p := PointRotation{Curl: separation.Float(math.Sqrt(odd / 2)),
 		Asymmetry:     share(math.Sqrt(odd), size),
-		RoundingFloor: share(rounding*(length(centre)+carried), float64(h*size))}
+		RoundingFloor: share(rounding*(vec.Norm(centre)+carried), float64(h*size))}
 
 	diff := make([]float64, d)
 	for a := range s.Loops {
@@ -269,8 +270,8 @@ func (s *Rotation) point(g, v []float64, h, rounding, carried float64) PointRota
 				}
 				_, _, du, dv := square(side, z)
 				f := gaussWeights[i] * h
-				along := float64(du*dot(u, diff)) + float64(dv*dot(w, diff))
-				whole += float64(f * (float64(du*dot(u, g[:d])) + float64(dv*dot(w, g[:d]))))
+				along := float64(du*vec.Dot(u, diff)) + float64(dv*vec.Dot(w, diff))
+				whole += float64(f * (float64(du*vec.Dot(u, g[:d])) + float64(dv*vec.Dot(w, g[:d]))))
 				work += float64(f * along)
 				sum += float64(f * math.Abs(along))
 				g = g[d:]

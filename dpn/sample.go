@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // Sampler draws from the density proportional to exp(phi(x)/T), T being the temperature. At
@@ -164,7 +165,7 @@ func (s *Sampler) acceptance(x []float32) float32 {
 			delta[j] = float64(x[j]) - float64(mu)
 		}
 		g.multiply(pulled, delta)
-		l[i] = float64(s.p.c.Data[i]) - dot(delta, pulled)/2
+		l[i] = float64(s.p.c.Data[i]) - vec.Dot(delta, pulled)/2
 	}
 	top := slices.Max(l)
 	var sum, tempered float64

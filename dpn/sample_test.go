@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -80,7 +81,7 @@ func checkMean(t *testing.T, what string, values []float32, chains int, want flo
 	if chains < len(values) {
 		size = EffectiveSampleSize(values, chains)
 	}
-	deviation := math.Sqrt(dot(own, own) / float64(len(own)))
+	deviation := math.Sqrt(vec.Dot(own, own) / float64(len(own)))
 	if e := deviation / math.Sqrt(size); !(math.Abs(mean-want) <= standardErrors*e) {
 		t.Errorf("%s: %v, expected %v +- %v (%v effective draws)", what, mean, want, e, size)
 	}
@@ -156,7 +157,7 @@ func TestGaussian(t *testing.T) {
 				var want mat.VecDense
 				want.MulVec(dense, mat.NewVecDense(d, delta))
 				for j, v := range got {
-					if math.Abs(v-want.AtVec(j)) > 1e-12*mat.Norm(dense, 2)*length(delta) {
+					if math.Abs(v-want.AtVec(j)) > 1e-12*mat.Norm(dense, 2)*vec.Norm(delta) {
 						t.Errorf("%s, d %d: (P x)[%d] = %v, expected %v", form, d, j, v, want.AtVec(j))
 					}
 				}

@@ -1,5 +1,7 @@
 package separation
 
+import "dpnbench/internal/vec"
+
 // covariance is the covariance matrix C = Z^T Z / n of the rows of x, Z being
 // the rows less their mean. It is never formed unless asked for.
 type covariance struct {
@@ -42,7 +44,7 @@ func (c *covariance) trace() float64 {
 		from, to := chunkBounds(c.rows, rowsPerChunk, k)
 		for i := from; i < to; i++ {
 			c.row(t, i)
-			sums[k] += dot(t, t)
+			sums[k] += vec.Dot(t, t)
 		}
 	})
 	var total float64
@@ -64,7 +66,7 @@ func (c *covariance) matrix() []float64 {
 			c.row(t, i)
 			for j := from; j < to; j++ {
 				if t[j] != 0 {
-					axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
+					vec.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
 				}
 			}
 		}
@@ -83,7 +85,7 @@ func (c *covariance) gramMatrix() []float64 {
 	out := make([]float64, n*n)
 	forEach(n, c.threads, func(i int) {
 		for j := range i + 1 {
-			out[i*n+j] = dot(z[i*c.dim:(i+1)*c.dim], z[j*c.dim:(j+1)*c.dim])
+			out[i*n+j] = vec.Dot(z[i*c.dim:(i+1)*c.dim], z[j*c.dim:(j+1)*c.dim])
 		}
 	})
 	mirror(out, n, 1/float64(n))
@@ -107,7 +109,7 @@ func (c *covariance) combineRows(v, weights []float64) {
 	t := make([]float64, c.dim)
 	for i, w := range weights {
 		c.row(t, i)
-		axpy(w, t, v)
+		vec.Axpy(w, t, v)
 	}
 }
 
@@ -133,7 +135,7 @@ func (c *covariance) apply(out, in []float64) {
 			}
 			if b < block {
 				u := b * c.dim
-				axpy(dot(z, in[u:u+c.dim]), z, sum[u:u+c.dim])
+				vec.Axpy(vec.Dot(z, in[u:u+c.dim]), z, sum[u:u+c.dim])
 			}
 		}
 	})
@@ -143,7 +145,7 @@ func (c *covariance) apply(out, in []float64) {
 			out[j] += s
 		}
 	}
-	scale(1/float64(c.rows), out)
+	vec.Scale(1/float64(c.rows), out)
 }
 
 // dotPair returns z . a and z . b, each in two interleaved partial sums.

@@ -1,6 +1,10 @@
 package separation
 
-import "math"
+import (
+	"math"
+
+	"dpnbench/internal/vec"
+)
 
 // Fuzziness is the separation fuzziness of a set, with what its truncation did.
 type Fuzziness struct {
@@ -51,7 +55,7 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 	var f Fuzziness
 	for a := range classes {
 		for b := range a + 1 {
-			g := dot(m[a*dim:(a+1)*dim], m[b*dim:(b+1)*dim])
+			g := vec.Dot(m[a*dim:(a+1)*dim], m[b*dim:(b+1)*dim])
 			gram[a*classes+b], gram[b*classes+a] = g, g
 		}
 		f.BetweenTrace += gram[a*classes+a]
@@ -76,12 +80,12 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 	for j := 0; j < classes-1 && lambda[j] > f.Tolerance; j++ {
 		v := make([]float64, dim)
 		for k := range classes {
-			axpy(u[j*classes+k], m[k*dim:(k+1)*dim], v)
+			vec.Axpy(u[j*classes+k], m[k*dim:(k+1)*dim], v)
 		}
 		// |M^T u|^2 = u^T G u: the same eigenvalue, free of the rounding in G.
-		length := norm(v)
+		length := vec.Norm(v)
 		lambda[j] = length * length
-		scale(1/length, v)
+		vec.Scale(1/length, v)
 		directions = append(directions, v...)
 		f.Rank++
 		f.SmallestEigenvalue = lambda[j]

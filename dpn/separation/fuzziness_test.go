@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/internal/vec"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -471,7 +473,7 @@ func TestFuzzinessOfTwoClasses(t *testing.T) {
 	for j := range delta {
 		delta[j] = sc.classMean(1)[j] - sc.classMean(0)[j]
 	}
-	length := dot(delta, delta)
+	length := vec.Dot(delta, delta)
 	var along float64
 	for i := range n {
 		var p float64

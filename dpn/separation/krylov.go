@@ -1,6 +1,10 @@
 package separation
 
-import "math"
+import (
+	"math"
+
+	"dpnbench/internal/vec"
+)
 
 // krylovTolerance is the residual |C v - lambda v| <= tolerance lambda_1 at which
 // a component counts as found. The eigenvalue is then right to that much, and to
@@ -40,13 +44,13 @@ func (p *PCA) krylov(c *covariance, q int) error {
 		next := 0
 		for i := range last {
 			v := w[i*dim : (i+1)*dim]
-			size := norm(v)
+			size := vec.Norm(v)
 			along := make([]float64, len(basis)/dim)
 			for range 2 {
 				for b := range along {
-					f := dot(v, basis[b*dim:(b+1)*dim])
+					f := vec.Dot(v, basis[b*dim:(b+1)*dim])
 					along[b] += f
-					axpy(-f, basis[b*dim:(b+1)*dim], v)
+					vec.Axpy(-f, basis[b*dim:(b+1)*dim], v)
 				}
 			}
 			columns = append(columns, along[:m-last+i+1])
@@ -56,9 +60,9 @@ func (p *PCA) krylov(c *covariance, q int) error {
 			if m+next == dim {
 				continue
 			}
-			if rest := norm(v); rest > size*0x1p-48 {
+			if rest := vec.Norm(v); rest > size*0x1p-48 {
 				coupling[next*block+i] = rest
-				scale(1/rest, v)
+				vec.Scale(1/rest, v)
 				basis = append(basis, v...)
 			} else {
 				// Nothing new this way: go on with a vector from elsewhere, to
@@ -79,7 +83,7 @@ func (p *PCA) krylov(c *covariance, q int) error {
 				for i := range q {
 					var sum float64
 					for b := range next {
-						r := dot(coupling[b*block:b*block+last], s[i*m+m-last:(i+1)*m])
+						r := vec.Dot(coupling[b*block:b*block+last], s[i*m+m-last:(i+1)*m])
 						sum += float64(r * r)
 					}
 					p.Residual = max(p.Residual, math.Sqrt(sum)/values[0])
@@ -91,7 +95,7 @@ func (p *PCA) krylov(c *covariance, q int) error {
 				for i := range q {
 					v := p.Components[i*dim : (i+1)*dim]
 					for b := range m {
-						axpy(s[i*m+b], basis[b*dim:(b+1)*dim], v)
+						vec.Axpy(s[i*m+b], basis[b*dim:(b+1)*dim], v)
 					}
 				}
 				return nil

@@ -3,6 +3,8 @@ package separation
 import (
 	"fmt"
 	"math"
+
+	"dpnbench/internal/vec"
 )
 
 // PCA is the principal components of a set of features.
@@ -136,7 +138,7 @@ func (p *PCA) Project(x []float32) ([]float64, error) {
 	for i := range rows {
 		centreRow(t, x[i*p.Dim:(i+1)*p.Dim], p.Mean)
 		for k := range q {
-			out[i*q+k] = dot(t, p.Components[k*p.Dim:(k+1)*p.Dim])
+			out[i*q+k] = vec.Dot(t, p.Components[k*p.Dim:(k+1)*p.Dim])
 		}
 	}
 	return out, nil
@@ -151,7 +153,7 @@ func fixSign(v []float64) {
 		}
 	}
 	if v[best] < 0 {
-		scale(-1, v)
+		vec.Scale(-1, v)
 	}
 }
 
@@ -169,21 +171,21 @@ func orthonormalise(v, basis []float64) {
 // orthogonalise makes v a unit vector orthogonal to the rows of basis, or
 // reports false if nothing but rounding is left of it then.
 func orthogonalise(v, basis []float64) bool {
-	length := norm(v)
+	length := vec.Norm(v)
 	if length == 0 {
 		return false
 	}
-	scale(1/length, v)
+	vec.Scale(1/length, v)
 	// Twice: the first sweep leaves rounding of the size of what it removed.
 	for range 2 {
 		for b := 0; b < len(basis); b += len(v) {
-			axpy(-dot(v, basis[b:b+len(v)]), basis[b:b+len(v)], v)
+			vec.Axpy(-vec.Dot(v, basis[b:b+len(v)]), basis[b:b+len(v)], v)
 		}
 	}
-	length = norm(v)
+	length = vec.Norm(v)
 	if length < 1e-10 {
 		return false
 	}
-	scale(1/length, v)
+	vec.Scale(1/length, v)
 	return true
 }

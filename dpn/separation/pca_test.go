@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/internal/vec"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -188,7 +190,7 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 			if other == k {
 				same = 1
 			}
-			near(t, fmt.Sprintf("product of components %d and %d", k, other), dot(v, p.Components[other*dim:(other+1)*dim]), same, 1e-12)
+			near(t, fmt.Sprintf("product of components %d and %d", k, other), vec.Dot(v, p.Components[other*dim:(other+1)*dim]), same, 1e-12)
 		}
 		// C v = lambda v, by the projections z . v.
 		var zv, cv mat.VecDense

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // Sampling is the sampling error of the separation fuzziness: what D would be for ever
@@ -181,7 +182,7 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 			t[j] -= mean[j]
 			row[j] = float32(t[j])
 		}
-		b.square[next[k]] = dot(t, t)
+		b.square[next[k]] = vec.Dot(t, t)
 		next[k]++
 	}
 	b.basis = complement(sc.weights)
@@ -301,13 +302,13 @@ func complement(p []float64) []float64 {
 	for k := range v {
 		v[k] = math.Sqrt(p[k])
 	}
-	v[0] += norm(v)
-	f := 2 / dot(v, v)
+	v[0] += vec.Norm(v)
+	f := 2 / vec.Dot(v, v)
 	out := make([]float64, (n-1)*n)
 	for i := 1; i < n; i++ {
 		row := out[(i-1)*n : i*n]
 		row[i] = 1
-		axpy(-f*v[i], v, row)
+		vec.Axpy(-f*v[i], v, row)
 	}
 	return out
 }
@@ -351,9 +352,9 @@ func (b *bootstrap) fuzziness(g, h []float64) (float64, error) {
 		}
 		row := u[j*m : (j+1)*m]
 		for a := range m {
-			t[a] = dot(h[a*m:(a+1)*m], row)
+			t[a] = vec.Dot(h[a*m:(a+1)*m], row)
 		}
-		d += max(0, dot(row, t)) / float64(lambda[j]*lambda[j])
+		d += max(0, vec.Dot(row, t)) / float64(lambda[j]*lambda[j])
 	}
 	return d, nil
 }
@@ -365,13 +366,13 @@ func (b *bootstrap) within(a []float64) []float64 {
 	left := make([]float64, m*n) // basis a
 	for i := range m {
 		for k := range n {
-			axpy(b.basis[i*n+k], a[k*n:(k+1)*n], left[i*n:(i+1)*n])
+			vec.Axpy(b.basis[i*n+k], a[k*n:(k+1)*n], left[i*n:(i+1)*n])
 		}
 	}
 	out := make([]float64, m*m)
 	for i := range m {
 		for j := range i + 1 {
-			out[i*m+j] = dot(left[i*n:(i+1)*n], b.basis[j*n:(j+1)*n])
+			out[i*m+j] = vec.Dot(left[i*n:(i+1)*n], b.basis[j*n:(j+1)*n])
 			out[j*m+i] = out[i*m+j]
 		}
 	}
@@ -468,23 +469,23 @@ func (b *bootstrap) moved(weights, shifts []float32, means engine.Matrix, s int)
 			shift[j] = float64(v) / float64(b.sc.counts[k])
 			m[j] = b.sc.classMean(k)[j] + shift[j]
 		}
-		axpy(p, m, mean)
+		vec.Axpy(p, m, mean)
 		for i := b.first[k]; i < b.first[k+1]; i++ {
 			d.traces[k] += float64(float64(1+weights[i]) * b.square[i])
 		}
 		n := float64(b.sc.counts[k])
-		d.traces[k] = (d.traces[k] - float64(n*dot(shift, shift))) / (n - 1)
+		d.traces[k] = (d.traces[k] - float64(n*vec.Dot(shift, shift))) / (n - 1)
 	}
 	for k, p := range b.sc.weights {
 		m := d.means[k*dim : (k+1)*dim]
-		axpy(-1, mean, m)
-		scale(math.Sqrt(p), m)
+		vec.Axpy(-1, mean, m)
+		vec.Scale(math.Sqrt(p), m)
 		row := means.Row(s*classes + k)
 		for j, v := range m {
 			row[j] = float32(v)
 		}
 		for j := range k + 1 {
-			g := dot(m, d.means[j*dim:(j+1)*dim])
+			g := vec.Dot(m, d.means[j*dim:(j+1)*dim])
 			d.g[k*classes+j], d.g[j*classes+k] = g, g
 		}
 	}
@@ -515,7 +516,7 @@ func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 		}
 		n := float64(b.sc.counts[k])
 		for a := range t {
-			t[a] = dot(d.means[a*dim:(a+1)*dim], d.shift[k*dim:(k+1)*dim])
+			t[a] = vec.Dot(d.means[a*dim:(a+1)*dim], d.shift[k*dim:(k+1)*dim])
 		}
 		for x := range classes {
 			for y := range x + 1 {
@@ -538,7 +539,7 @@ func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 // spread.
 func (b *bootstrap) estimate(d draw, spread []float64) (float64, error) {
 	g, h := slices.Clone(d.g), slices.Clone(d.sharp)
-	axpy(-1, b.noise(d.traces), g)
-	axpy(-1, b.noise(spread), h)
+	vec.Axpy(-1, b.noise(d.traces), g)
+	vec.Axpy(-1, b.noise(spread), h)
 	return b.fuzziness(g, h)
 }

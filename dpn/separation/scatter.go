@@ -1,6 +1,10 @@
 package separation
 
-import "math"
+import (
+	"math"
+
+	"dpnbench/internal/vec"
+)
 
 // scatter holds the class means of a set. Everything is relative to ref, the
 // first row: differences of float32 are exact in float64 (or nearly so), hence
@@ -74,7 +78,7 @@ func newScatter(s Set, threads int) *scatter {
 				sum[j] /= float64(count)
 			}
 		}
-		scale(1/float64(s.Len()), mean)
+		vec.Scale(1/float64(s.Len()), mean)
 	})
 	for _, v := range squares {
 		sc.meanSquare += v
@@ -93,7 +97,7 @@ func (sc *scatter) balanced() *scatter {
 	b.mean = make([]float64, sc.set.Dim)
 	for k := range b.weights {
 		b.weights[k] = 1 / float64(len(sc.labels))
-		axpy(b.weights[k], sc.classMean(k), b.mean)
+		vec.Axpy(b.weights[k], sc.classMean(k), b.mean)
 	}
 	return &b
 }
@@ -123,9 +127,9 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 			for j, v := range sc.set.X[i*dim : (i+1)*dim] {
 				t[j] = (float64(v) - sc.ref[j]) - mean[j]
 			}
-			sum[r] += float64(weight * dot(t, t))
+			sum[r] += float64(weight * vec.Dot(t, t))
 			for v := range r {
-				p := dot(t, directions[v*dim:(v+1)*dim])
+				p := vec.Dot(t, directions[v*dim:(v+1)*dim])
 				sum[v] += float64(weight * float64(p*p))
 			}
 		}
@@ -137,7 +141,7 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 		}
 		trace += sums[c*(r+1)+r]
 	}
-	scale(1/float64(n), along)
+	vec.Scale(1/float64(n), along)
 	return trace / float64(n), along
 }
 
@@ -173,7 +177,7 @@ func (sc *scatter) nearest() (traces []float64, right int) {
 				for j, m := range sc.classMean(k) {
 					u[j] = t[j] - m
 				}
-				distance := dot(u, u)
+				distance := vec.Dot(u, u)
 				if distance < least {
 					best, least = k, distance
 				}
@@ -211,7 +215,7 @@ func (sc *scatter) classDistances(traces []float64) (mean, normalisedVariance fl
 			for j := range diff {
 				diff[j] = ma[j] - mb[j]
 			}
-			square := dot(diff, diff)
+			square := vec.Dot(diff, diff)
 			mean += math.Sqrt(square)
 			normalisedVariance += (traces[a] + traces[b]) / (2 * square)
 		}

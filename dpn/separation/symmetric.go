@@ -3,6 +3,8 @@ package separation
 import (
 	"errors"
 	"math"
+
+	"dpnbench/internal/vec"
 )
 
 // errNoConvergence cannot be met with finite input as far as is known; it is
@@ -55,18 +57,18 @@ func tridiagonalise(a []float64, n int) (d, e, beta []float64) {
 		// multiple of its first entry. v is kept in row k of a, right of the
 		// diagonal, which the reduction no longer needs.
 		v := a[k*n+k+1 : k*n+n]
-		if length := norm(v[1:]); length == 0 {
+		if length := vec.Norm(v[1:]); length == 0 {
 			e[k] = v[0]
 		} else {
-			e[k] = -math.Copysign(norm(v), v[0])
+			e[k] = -math.Copysign(vec.Norm(v), v[0])
 			v[0] -= e[k]
-			beta[k] = 2 / dot(v, v)
+			beta[k] = 2 / vec.Dot(v, v)
 			m := n - k - 1
 			w := p[:m]
 			for i := range m {
-				w[i] = beta[k] * dot(a[(k+1+i)*n+k+1:(k+1+i)*n+n], v)
+				w[i] = beta[k] * vec.Dot(a[(k+1+i)*n+k+1:(k+1+i)*n+n], v)
 			}
-			axpy(-beta[k]*dot(v, w)/2, v, w)
+			vec.Axpy(-beta[k]*vec.Dot(v, w)/2, v, w)
 			for i := range m {
 				row := a[(k+1+i)*n+k+1 : (k+1+i)*n+n]
 				for j := range row {
@@ -102,7 +104,7 @@ func reflections(a, beta []float64, n int) []float64 {
 		v := a[k*n+k+1 : k*n+n]
 		for i := k + 1; i < n; i++ {
 			col := q[i*n+k+1 : i*n+n]
-			axpy(-beta[k]*dot(v, col), v, col)
+			vec.Axpy(-beta[k]*vec.Dot(v, col), v, col)
 		}
 	}
 	return q

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"dpnbench/internal/vec"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -38,7 +40,7 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 		a := make([]float64, n*n)
 		for i := range n {
 			for j := range n {
-				a[i*n+j] = dot(b[i*r:(i+1)*r], b[j*r:(j+1)*r])
+				a[i*n+j] = vec.Dot(b[i*r:(i+1)*r], b[j*r:(j+1)*r])
 			}
 		}
 		return a
@@ -84,12 +86,12 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 				near(t, fmt.Sprint("eigenvalue ", i), values[i], ascending[n-1-i], tolerance)
 				v := vectors[i*n : (i+1)*n]
 				for j := range n {
-					near(t, fmt.Sprint("A v of eigenvector ", i), dot(a[j*n:(j+1)*n], v), values[i]*v[j], tolerance)
+					near(t, fmt.Sprint("A v of eigenvector ", i), vec.Dot(a[j*n:(j+1)*n], v), values[i]*v[j], tolerance)
 					same := 0.0
 					if i == j {
 						same = 1
 					}
-					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), dot(v, vectors[j*n:(j+1)*n]), same, 1e-14*float64(n))
+					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), vec.Dot(v, vectors[j*n:(j+1)*n]), same, 1e-14*float64(n))
 				}
 			}
 		})
