@@ -39,7 +39,7 @@ pictures must be MNIST's for figures to be compared with the published ones.
   trained  D along the steps of potentials that have learned, by preset and seed
   poster   the poster's training, and a linear classifier beside it
   field    does the ascent field rotate, does phi rise, where do pictures end
-  all      everything: about a quarter of an hour on two cores
+  all      everything: about ten minutes on two cores
 
 The folder of --out (default: reproduce-NAME) gets report.html, which needs nothing else,
 reproduce.json and the figures as PNG and SVG.`,
