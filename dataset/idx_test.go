@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -186,9 +187,7 @@ func FuzzReadIDX(f *testing.F) {
 	f.Add(idxBytes(nil, 1<<16, 1, 1), 3, 0)
 	f.Add([]byte{0x1f, 0x8b}, 1, 0)
 	f.Fuzz(func(t *testing.T, file []byte, rank, n int) {
-		if rank < 1 || rank > 4 || n < 0 {
-			t.Skip("no caller asks for such a file")
-		}
+		rank, n = 1+int(uint(rank-1)%4), n&math.MaxInt // what callers ask for
 		got, err := readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n)
 		if err != nil {
 			var bad *FormatError

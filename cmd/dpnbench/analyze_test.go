@@ -165,7 +165,7 @@ func TestAnalyzeOut(t *testing.T) {
 // TestAnalyzeThreads: no number depends on tier or threads.
 func TestAnalyzeThreads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the study of package dpn is tested for it")
+		t.Skip("trains and analyses in pure Go, minutes under emulation: without -short; TestStudy of package dpn compares threads, too")
 	}
 	model, folder, _ := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2", "--threads", "1", "--tier", "generic"})
 	numbers := func() map[string]any {
