@@ -33,3 +33,13 @@ func (n Normalization) Apply(x []float32) {
 		x[i] = (v - n.Mean) / n.Std
 	}
 }
+
+// Grey returns the grey levels that normalised x come from, in [0, 1] for those of
+// pictures.
+func (n Normalization) Grey(x []float32) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v*n.Std) + n.Mean
+	}
+	return y
+}

@@ -23,6 +23,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestGrey takes back the normalisation.
+func TestGrey(t *testing.T) {
+	for _, n := range []Normalization{MNISTNorm, DigitsNorm, {Mean: 0, Std: 1}} {
+		table := n.Table()
+		for v, got := range n.Grey(table[:]) {
+			if want := float64(v) / 255; math.Abs(float64(got)-want) > 2e-7 {
+				t.Errorf("%+v: level %d comes back as %g, want %g", n, v, got, want)
+			}
+		}
+	}
+}
+
 // The bits decide what a network sees; every architecture must have these.
 func TestTableBits(t *testing.T) {
 	h := sha256.New()

@@ -103,7 +103,7 @@ func (m *Model) Study(ctx context.Context, e *engine.Engine, s *dataset.Set, opt
 	if t.Plane, err = separation.FitPCA(both, features.Dim, 2, e.Threads()); err != nil {
 		return nil, err
 	}
-	if t.Walk, err = m.Trace(ctx, e, s, walked(s.Labels, predicted), m.Config.Steps); err != nil {
+	if t.Walk, err = m.traceExamples(ctx, e, s, predicted); err != nil {
 		return nil, err
 	}
 	paths := firstOfEach(s.Labels, pathsPerClass)
@@ -126,6 +126,25 @@ func (m *Model) Study(ctx context.Context, e *engine.Engine, s *dataset.Set, opt
 	}
 	advance(all)
 	return t, nil
+}
+
+// TraceExamples traces the first picture of each class and then some that are read
+// wrongly, twenty at most, over the steps of the model.
+func (m *Model) TraceExamples(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Trace, error) {
+	classes, err := m.Predict(ctx, e, s)
+	if err != nil {
+		return nil, err
+	}
+	predicted := make([]int32, len(classes))
+	for i, c := range classes {
+		predicted[i] = int32(c)
+	}
+	return m.traceExamples(ctx, e, s, predicted)
+}
+
+// traceExamples is TraceExamples with the classes read from all pictures.
+func (m *Model) traceExamples(ctx context.Context, e *engine.Engine, s *dataset.Set, predicted []int32) (*Trace, error) {
+	return m.Trace(ctx, e, s, walked(s.Labels, predicted), m.Config.Steps)
 }
 
 // walked chooses the first picture of each class (of the first classes, if they are too

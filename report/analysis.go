@@ -92,20 +92,9 @@ func (a Analysis) name() string {
 }
 
 // pixels reports whether features are pixels, so that they can be seen.
-func (a Analysis) pixels() bool {
-	return a.Model.Config.Extractor == "identity" && !a.Model.Config.LayerNorm
-}
+func (a Analysis) pixels() bool { return a.Model.PixelFeatures() }
 
 var errNoPixels = errors.New("the features are not pixels, so that there is nothing to see in them")
-
-// grey returns features that are pixels as grey levels, 0 to 1.
-func (a Analysis) grey(x []float32) []float32 {
-	out := make([]float32, len(x))
-	for j, v := range x {
-		out[j] = float32(v*a.Model.Norm.Std) + a.Model.Norm.Mean
-	}
-	return out
-}
 
 // greyScale is that of pictures.
 var greyScale = Scale{0, 1, "grey level"}
@@ -118,7 +107,7 @@ func (a Analysis) layers() (Shown, error) {
 	}
 	f.Intervals = intervals(a.Study.Layers)
 	if law := a.Study.Law; law != nil && law.Points >= leastPoints {
-		f.Law, f.Band = law, lawBand(law)
+		f.Law, f.Band = law, LawBand(law)
 	}
 	return Shown{Figure: f,
 		Caption: "D at each layer; less is better. Look where it falls: in the features, in the ascent (denoised) or only in the classifier (logits). " + barsCaption(f.Intervals),
@@ -138,7 +127,7 @@ func (a Analysis) steps() (Shown, error) {
 		f.Law = nil
 	}
 	if f.Law != nil {
-		f.Band = lawBand(f.Law)
+		f.Band = LawBand(f.Law)
 	}
 	return Shown{Figure: f,
 		Caption: "D after each ascent step. The law of equi-separation would be a straight line; look whether the points bend away from the fit. " + barsCaption(f.Intervals),
@@ -170,8 +159,8 @@ func intervals(layers []separation.Layer) []Interval {
 	return out
 }
 
-// lawBand is the confidence band of a law at its points.
-func lawBand(law *separation.Law) []Interval {
+// LawBand is the confidence band of a law at its points, for [Layers] and [Steps].
+func LawBand(law *separation.Law) []Interval {
 	band := make([]Interval, law.Points)
 	for i := range band {
 		band[i].Low, band[i].High = law.Band(float64(i))
@@ -241,7 +230,7 @@ func (a Analysis) strips() (Shown, error) {
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first of each class come first
 		s := Strip{Name: fmt.Sprint("picture ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
 		for step := range t.Steps + 1 {
-			s.X = append(s.X, a.grey(t.XAt(step).Row(i)))
+			s.X = append(s.X, a.Model.Norm.Grey(t.XAt(step).Row(i)))
 		}
 		f.Strips = append(f.Strips, s)
 	}
@@ -356,7 +345,7 @@ func (a Analysis) centres() (Shown, error) {
 	order, left := a.heaviest(mostCentres)
 	f := Gallery{Title: "Centres by weight: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for _, i := range order {
-		f.Pictures = append(f.Pictures, Picture{a.share(i), [][]float32{a.grey(mu.Row(i))}})
+		f.Pictures = append(f.Pictures, Picture{a.share(i), [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: "The centres μ as pictures, the heaviest first, with number and weight. Look for digits that you can read, for doubles, and for classes that have none." + left,
@@ -376,7 +365,7 @@ func (a Analysis) moves() (Shown, error) {
 	f := Gallery{Title: "Centres before and after training: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale, Series: []string{"initial", "final"}}
 	for _, i := range order {
 		caption := fmt.Sprintf("%d: by %s", i, significant(moves.Moved[i]))
-		f.Pictures = append(f.Pictures, Picture{caption, [][]float32{a.grey(moves.Initial.Row(i)), a.grey(moves.Final.Row(i))}})
+		f.Pictures = append(f.Pictures, Picture{caption, [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: true,
 		Caption: fmt.Sprintf("Centres where k-means placed them and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", significant(moves.Nearest), left),

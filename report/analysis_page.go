@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 )
@@ -359,11 +360,15 @@ func (a Analysis) walkText() Text {
 	return Text(t)
 }
 
-// walk is the walk through the pictures of the study. One whose ascent has left the range
-// of float32 is left out.
-func (a Analysis) walk() Walk {
-	t := a.Study.Walk
-	w := Walk{Rows: a.Model.Rows, Cols: a.Model.Cols, Steps: t.Steps}
+// walk is the walk through the pictures of the study.
+func (a Analysis) walk() Walk { return NewWalk(a.Model, a.Study.Walk, a.Pictures) }
+
+// NewWalk returns the walk through the ascents that t has traced of some of the pictures. One
+// whose ascent has left the range of float32 is left out. Where features are not pixels, a
+// picture stands still.
+func NewWalk(m *dpn.Model, t *dpn.Trace, pictures *dataset.Set) Walk {
+	w := Walk{Rows: m.Rows, Cols: m.Cols, Steps: t.Steps}
+	seen := m.PixelFeatures()
 	for i, at := range t.Index {
 		it := WalkItem{Name: fmt.Sprint("picture ", at), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
 		whole := true
@@ -373,13 +378,13 @@ func (a Analysis) walk() Walk {
 			it.Phi = append(it.Phi, float64(phi))
 			it.R = append(it.R, t.R[step][i])
 			it.Read = append(it.Read, t.Predicted[step][i])
-			if a.pixels() {
-				it.X = append(it.X, a.grey(t.XAt(step).Row(i)))
+			if seen {
+				it.X = append(it.X, m.Norm.Grey(t.XAt(step).Row(i)))
 			}
 		}
-		if !a.pixels() {
-			x := make([]float32, a.Pictures.Pixels())
-			for j, v := range a.Pictures.Image(at) {
+		if !seen {
+			x := make([]float32, pictures.Pixels())
+			for j, v := range pictures.Image(at) {
 				x[j] = float32(v) / 255
 			}
 			it.X = [][]float32{x}

@@ -43,18 +43,20 @@ func Page(r Results, facts []report.Fact) report.Page {
 		return out
 	}
 	add("Table 1 of the paper", r.Table1 != nil, func() []report.Block {
-		return []report.Block{table1Table(r.Table1), shown("table1-samples", "table1-steps")}
+		return append([]report.Block{table1Table(r.Table1), wholeTable(r.Table1), shown("table1-samples", "table1-steps")},
+			walkBlocks(r.Table1.Walk, "Walk digits through the ten steps of the untrained potential; the class is that of a classifier trained behind them.")...)
 	})
 	add("The law of equi-separation in feed-forward networks", r.Law != nil, func() []report.Block {
 		return []report.Block{
 			report.Text(fmt.Sprintf("He and Su's protocol: pictures of %d x %d pixels of %s (theirs are of Fashion-MNIST), %d training pictures, %d epochs of Adam, D on the training data while BatchNorm takes its statistics from %d rows; the logits are left out of the fit.",
 				r.Law.Side, r.Law.Side, r.Law.Data, r.Law.Pictures, r.Law.Epochs, lawBatch)),
-			lawTable(r.Law), shown("law")}
+			lawTable(r.Law), shown(append([]string{"law"}, lawFigureNames(r.Law)...)...)}
 	})
 	add("Along the steps of trained potentials", r.Trained != nil, func() []report.Block {
-		return []report.Block{
-			report.Text(fmt.Sprintf("D of the %d test pictures after every ascent step, the potential trained by the exact gradient; at the end He and Su's feed-forward network on the same pictures.", r.Trained.Pictures)),
-			trainedTable(r.Trained), shown("trained-steps")}
+		return append([]report.Block{
+			report.Text(fmt.Sprintf("D of the %d test pictures after every ascent step, the potential trained by the exact gradient; at the end feed-forward networks on the same pictures.", r.Trained.Pictures)),
+			trainedTable(r.Trained), forwardTable(r.Trained), shown("trained-steps")},
+			walkBlocks(r.Trained.Walk, "Walk digits through the steps of the first of these networks.")...)
 	})
 	add("The training of the poster", r.Poster != nil, func() []report.Block {
 		return []report.Block{posterTable(r.Poster), shown("poster")}
@@ -63,6 +65,14 @@ func Page(r Results, facts []report.Fact) report.Page {
 		return []report.Block{rotationTable(r.Field), risesTable(r.Field), shown("field-rises"), fixedPointsTable(r.Field)}
 	})
 	return p
+}
+
+// walkBlocks are a walk with what it shows, or nothing.
+func walkBlocks(w *Walk, text string) []report.Block {
+	if w == nil {
+		return nil
+	}
+	return []report.Block{report.Text(text), report.NewWalk(w.Model, w.Trace, w.Pictures)}
 }
 
 // summary is what was found, in plain words.
@@ -172,6 +182,26 @@ func table1Table(t *Table1) report.Table {
 	return out
 }
 
+// wholeTable has D on all test pictures after some steps, with its interval, for each
+// placement.
+func wholeTable(t *Table1) report.Table {
+	steps := []int{0, 4, table1Steps, 20, 30}
+	out := report.Table{Caption: fmt.Sprintf("D of all %d test pictures along the untrained potential, with the 95%% interval of D for ever more pictures", t.Pictures), Columns: []report.Column{{Name: "seed"}}}
+	for _, n := range steps {
+		out.Columns = append(out.Columns, report.Column{Name: fmt.Sprintf("step %d", n), Number: true})
+	}
+	out.Columns = append(out.Columns, report.Column{Name: "Pearson of log D", Number: true})
+	for _, p := range t.Whole {
+		cells := []string{fmt.Sprint(p.Seed)}
+		for _, n := range steps {
+			l := p.Analysis.Steps[n]
+			cells = append(cells, fmt.Sprintf("%s (%s)", number("%.2f", l.Fuzziness), between("%.1f", l.FuzzinessCI)))
+		}
+		out.Rows = append(out.Rows, report.Row{Cells: append(cells, lawCells(p.Analysis.StepsLaw)[2])})
+	}
+	return out
+}
+
 // spreadCells are the median and the range of s.
 func spreadCells(format string, s Spread) []string {
 	if s.Seeds == 0 {
@@ -222,7 +252,7 @@ func lawTable(l *LawResult) report.Table {
 }
 
 func trainedTable(t *Trained) report.Table {
-	out := report.Table{Caption: "D along the steps of trained potentials, and along the layers of a feed-forward network",
+	out := report.Table{Caption: "D along the steps of trained potentials",
 		Columns: append([]report.Column{{Name: "network"}, {Name: "seed", Number: true}, {Name: "test accuracy", Number: true}, {Name: "D first", Number: true}, {Name: "D last", Number: true}, {Name: "95% interval, n to infinity", Number: true}}, lawColumns...)}
 	for _, run := range t.Runs {
 		steps := run.Analysis.Steps
@@ -231,10 +261,20 @@ func trainedTable(t *Trained) report.Table {
 		out.Rows = append(out.Rows, report.Row{Verdict: v, Said: said, Cells: append([]string{run.Preset, fmt.Sprint(run.Seed), fmt.Sprintf("%.2f%%", 100*run.TestAccuracy),
 			number("%.2f", steps[0].Fuzziness), number("%.2f", last.Fuzziness), between("%.2f", last.FuzzinessCI)}, lawCells(run.Analysis.StepsLaw)...)})
 	}
+	return out
+}
+
+// forwardTable has D at every layer of the feed-forward networks.
+func forwardTable(t *Trained) report.Table {
+	out := report.Table{Caption: "D along the layers of feed-forward networks, the logits left out of the fit",
+		Columns: append([]report.Column{{Name: "network"}, {Name: "seed", Number: true}, {Name: "test accuracy", Number: true}, {Name: "D of input, hidden layers and logits"}}, lawColumns...)}
 	for _, run := range t.Forward {
+		var d []string
+		for _, v := range run.D {
+			d = append(d, number("%.2f", v))
+		}
 		v, said := follows(run.Law)
-		out.Rows = append(out.Rows, report.Row{Verdict: v, Said: said, Cells: append([]string{"BatchNorm, 7 x 100", fmt.Sprint(run.Seed), fmt.Sprintf("%.2f%%", 100*run.TestAccuracy),
-			number("%.2f", run.D[0]), number("%.2f", run.D[len(run.D)-2]), "–"}, lawCells(run.Law)...)})
+		out.Rows = append(out.Rows, report.Row{Verdict: v, Said: said, Cells: append([]string{run.Network, fmt.Sprint(run.Seed), fmt.Sprintf("%.2f%%", 100*run.TestAccuracy), strings.Join(d, ", ")}, lawCells(run.Law)...)})
 	}
 	return out
 }
@@ -333,6 +373,20 @@ func Figures(r Results) []Figure {
 		add("law", "One seed of each network; a straight line is the law.", "D falls on a line in networks with BatchNorm that are not too deep, hardly without, and rises in a linear one",
 			report.Lines{Title: "D over layers, training data", X: "layer (0: the input)", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
 	}
+	if l := r.Law; l != nil {
+		names := lawFigureNames(l)
+		for i, n := range l.Networks {
+			run := n.Runs[0]
+			f := report.Layers{Title: "Law: " + n.Name, Names: n.Layers}
+			for _, d := range run.D {
+				f.D = append(f.D, float64(d))
+			}
+			if run.Law != nil {
+				f.Law, f.Band = run.Law, report.LawBand(run.Law)
+			}
+			add(names[i], fmt.Sprintf("%s, seed %d: the fit without the logits, and its 95%% band.", n.Name, run.Seed), "D at each layer with the fitted line", f)
+		}
+	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
 		var series []report.Series
 		colours := map[string]int{}
@@ -368,6 +422,15 @@ func Figures(r Results) []Figure {
 			report.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P", Y: "share of steps, %", From: 0, To: 100, Series: []report.Series{{Name: "untrained potential", Points: points}}})
 	}
 	return out
+}
+
+// lawFigureNames are the names of the figures of each network alone.
+func lawFigureNames(l *LawResult) []string {
+	var names []string
+	for i := range l.Networks {
+		names = append(names, fmt.Sprintf("law-%d", i+1))
+	}
+	return names
 }
 
 // samplesFigure is D of a layer over the number of samples.

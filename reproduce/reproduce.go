@@ -1,10 +1,14 @@
 package reproduce
 
 import (
+	"context"
 	"math"
 	"slices"
 
+	"dpnbench/dataset"
+	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/engine"
 )
 
 // Progress is told what an experiment does next, and how far it has come.
@@ -14,6 +18,19 @@ func (p Progress) at(what string, done, all int) {
 	if p != nil {
 		p(what, done, all)
 	}
+}
+
+// Walk is the way of some pictures through the ascent of a model.
+type Walk struct {
+	Model    *dpn.Model
+	Trace    *dpn.Trace
+	Pictures *dataset.Set
+}
+
+// newWalk traces a picture of each class, and some that are read wrongly.
+func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, pictures *dataset.Set) (*Walk, error) {
+	t, err := m.TraceExamples(ctx, e, pictures)
+	return &Walk{m, t, pictures}, err
 }
 
 // Spread is one figure over seeds: its range and median.

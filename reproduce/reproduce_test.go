@@ -50,7 +50,7 @@ func run(t *testing.T, threads int, field bool) Results {
 	if r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 2, Epochs: 1, Draws: 20}); err != nil {
+	if r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 1, Epochs: 1, Draws: 20}); err != nil {
 		t.Fatal(err)
 	}
 	if r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2}); err != nil {
@@ -127,6 +127,10 @@ func TestExperiments(t *testing.T) {
 			t.Errorf("law: %s: the fit is not of all layers but the logits: %+v", n.Name, law)
 		}
 	}
+	cnn := r.Trained.Forward[1]
+	if cnn.Network != "CNN" || len(cnn.Layers) != len(cnn.D) || cnn.Layers[1] != "conv 1" {
+		t.Errorf("trained: %s has layers %v and D %v", cnn.Network, cnn.Layers, cnn.D)
+	}
 	f := r.Field.Comparison.Fields
 	if float64(f[0].Asymmetry) > 1e-9 || float64(f[2].Asymmetry) < 0.1 {
 		t.Errorf("field: asymmetry of the potential %v, of a free network %v", f[0].Asymmetry, f[2].Asymmetry)
@@ -142,13 +146,16 @@ func TestExperiments(t *testing.T) {
 	if err := Page(r, []report.Fact{{Name: "data", Text: "digits"}}).Write(&page); err != nil {
 		t.Fatal(err)
 	}
+	if n := strings.Count(page.String(), `type="range"`); n != 2 {
+		t.Errorf("%d sliders on the page, want one for the untrained potential and one for a trained one", n)
+	}
 	for _, want := range []string{"Every claim", "Table 1 of the paper", "feed-forward networks", "trained potentials", "poster", "ascent field"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page says nothing of %q", want)
 		}
 	}
 	t.Run("browser", func(t *testing.T) {
-		webtest.Start(t).CheckWidths(page.Bytes(), len(webtest.SVG.FindAll(page.Bytes(), -1)))
+		webtest.Start(t).CheckWidths(page.Bytes(), len(Figures(r)))
 	})
 	names := map[string]bool{}
 	for _, f := range Figures(r) {

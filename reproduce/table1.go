@@ -38,6 +38,9 @@ type Table1 struct {
 	// number of pictures as well.
 	Few   []Placement `json:"few"`
 	Whole []Placement `json:"whole"`
+
+	// Walk goes through the first placement, if its classifier was trained.
+	Walk *Walk `json:"-"`
 }
 
 // Placement is the published network with the centres that k-means finds from one seed.
@@ -81,6 +84,11 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 				return nil, err
 			}
 			p.TestAccuracy, p.TestLoss = score.Accuracy, score.Loss
+			if at == 0 {
+				if out.Walk, err = newWalk(ctx, e, m, data.Test); err != nil {
+					return nil, err
+				}
+			}
 		} else if _, err := m.Init(ctx, e, data.Train); err != nil {
 			return nil, err
 		}

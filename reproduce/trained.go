@@ -23,13 +23,16 @@ type TrainedOptions struct {
 }
 
 // Trained is how networks whose potential has learned, by the exact gradient, separate the
-// test pictures along their ascent, and a feed-forward network along its layers beside
+// test pictures along their ascent, and feed-forward networks along their layers beside
 // them.
 type Trained struct {
 	Data     string       `json:"data"`
 	Pictures int          `json:"pictures"` // all test pictures
 	Runs     []TrainedRun `json:"runs"`
 	Forward  []ForwardRun `json:"forward"`
+
+	// Walk goes through the first training of the first preset.
+	Walk *Walk `json:"-"`
 }
 
 // TrainedRun is one training of a preset.
@@ -44,9 +47,10 @@ type TrainedRun struct {
 	Analysis     *dpn.Analysis `json:"analysis"`
 }
 
-// ForwardRun is one training of He and Su's feed-forward network, 7 hidden layers of 100
-// with BatchNorm, on the same pictures at full size.
+// ForwardRun is one training of a feed-forward network on the same pictures at full size:
+// He and Su's, 7 hidden layers of 100 with BatchNorm, or a small CNN.
 type ForwardRun struct {
+	Network      string             `json:"network"`
 	Seed         uint64             `json:"seed"`
 	TestAccuracy float64            `json:"test_accuracy"`
 	Layers       []string           `json:"layers"`
@@ -54,7 +58,7 @@ type ForwardRun struct {
 	Law          *separation.Law    `json:"law"`       // without the logits
 }
 
-// forwardEpochs is how long the feed-forward network beside the presets is trained.
+// forwardEpochs is how long the feed-forward networks beside the presets are trained.
 const forwardEpochs = 6
 
 // RunTrained trains each preset from several seeds and measures D after every ascent step
@@ -69,53 +73,81 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 		}
 	}
 	out := &Trained{Data: data.Name, Pictures: data.Test.Len()}
-	done, all := 0, (len(o.Presets)+1)*o.Seeds
+	done, all := 0, (len(o.Presets)+len(forwardNetworks))*o.Seeds
 	for _, preset := range o.Presets {
 		for s := range o.Seeds {
 			o.Progress.at("trained: "+preset, done, all)
 			done++
-			run, err := trainedRun(ctx, e, data, preset, uint64(s+1), o)
+			run, m, err := trainedRun(ctx, e, data, preset, uint64(s+1), o)
 			if err != nil {
 				return nil, fmt.Errorf("trained: %s, seed %d: %w", preset, s+1, err)
 			}
 			out.Runs = append(out.Runs, *run)
+			if out.Walk == nil {
+				if out.Walk, err = newWalk(ctx, e, m, data.Test); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	train, test := baseline.Pictures(data.Train, data.Norm), baseline.Pictures(data.Test, data.Norm)
-	for s := range o.Seeds {
-		o.Progress.at("trained: feed-forward", done, all)
-		done++
-		run := ForwardRun{Seed: uint64(s + 1)}
-		n, err := baseline.NewMLP(baseline.HeSu(data.Train.Pixels(), 6, data.Classes), run.Seed)
-		if err != nil {
-			return nil, err
+	for _, network := range forwardNetworks {
+		for s := range o.Seeds {
+			o.Progress.at("trained: "+network.name, done, all)
+			done++
+			run := ForwardRun{Network: network.name, Seed: uint64(s + 1)}
+			n, err := network.make(data, run.Seed)
+			if err != nil {
+				return nil, fmt.Errorf("trained: %s: %w", network.name, err)
+			}
+			if err := run.measure(ctx, e, n, train, test, o.Epochs); err != nil {
+				return nil, fmt.Errorf("trained: %s, seed %d: %w", network.name, run.Seed, err)
+			}
+			out.Forward = append(out.Forward, run)
 		}
-		t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1, Epochs: forwardEpochs, Batch: 128, Seed: run.Seed}
-		if o.Epochs > 0 {
-			t.Epochs = o.Epochs
-		}
-		if _, err := n.Fit(ctx, e, train, t, nil); err != nil {
-			return nil, err
-		}
-		score, err := n.Score(ctx, e, test)
-		if err != nil {
-			return nil, err
-		}
-		run.TestAccuracy = score.Accuracy
-		if run.Layers, run.D, err = fuzzinessOfLayers(ctx, e, n, test, 0); err != nil {
-			return nil, err
-		}
-		last := len(run.Layers) - 1
-		run.Law = fit(run.Layers[:last], run.D[:last])
-		out.Forward = append(out.Forward, run)
 	}
 	return out, nil
 }
 
-func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, preset string, seed uint64, o TrainedOptions) (*TrainedRun, error) {
+// forwardNetworks stand beside the presets.
+var forwardNetworks = []struct {
+	name string
+	make func(data *dataset.Data, seed uint64) (*baseline.Network, error)
+}{
+	{"BatchNorm, 7 x 100", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
+		return baseline.NewMLP(baseline.HeSu(data.Train.Pixels(), 6, data.Classes), seed)
+	}},
+	{"CNN", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
+		return baseline.NewCNN(data.Train.Rows, data.Train.Cols, data.Classes, seed)
+	}},
+}
+
+// measure trains a network and measures D at each of its layers.
+func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.Network, train, test baseline.Samples, epochs int) error {
+	t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1, Epochs: forwardEpochs, Batch: 128, Seed: r.Seed}
+	if epochs > 0 {
+		t.Epochs = epochs
+	}
+	if _, err := n.Fit(ctx, e, train, t, nil); err != nil {
+		return err
+	}
+	score, err := n.Score(ctx, e, test)
+	if err != nil {
+		return err
+	}
+	r.TestAccuracy = score.Accuracy
+	if r.Layers, r.D, err = fuzzinessOfLayers(ctx, e, n, test, 0); err != nil {
+		return err
+	}
+	last := len(r.Layers) - 1
+	r.Law = fit(r.Layers[:last], r.D[:last])
+	return nil
+}
+
+func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, preset string, seed uint64, o TrainedOptions) (*TrainedRun, *dpn.Model, error) {
 	c, err := dpn.Preset(preset)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.Seed = seed
 	if o.Epochs > 0 {
@@ -123,19 +155,19 @@ func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, prese
 	}
 	m, err := dpn.New(c, data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	a, err := m.Analyze(ctx, e, data.Test, dpn.AnalyzeOptions{Draws: o.Draws, Seed: 1})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &TrainedRun{Preset: preset, Seed: seed, Epochs: c.Epochs, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
-		MACs: m.MACs(), WeightsHash: m.WeightsSHA256(), Analysis: a}, nil
+		MACs: m.MACs(), WeightsHash: m.WeightsSHA256(), Analysis: a}, m, nil
 }

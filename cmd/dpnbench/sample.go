@@ -269,16 +269,7 @@ func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) report.Gallery {
 	}
 	for b := range shown {
 		g.Pictures = append(g.Pictures, report.Picture{Caption: fmt.Sprint(s.Classes[b]),
-			X: [][]float32{greyLevels(m, x.Row(b)), greyLevels(m, s.X.Row(b))}})
+			X: [][]float32{m.Norm.Grey(x.Row(b)), m.Norm.Grey(s.X.Row(b))}})
 	}
 	return g
-}
-
-// greyLevels turns normalised pixels into grey levels, 0 to 1 for those of pictures.
-func greyLevels(m *dpn.Model, x []float32) []float32 {
-	y := make([]float32, len(x))
-	for j, v := range x {
-		y[j] = float32(v*m.Norm.Std) + m.Norm.Mean
-	}
-	return y
 }
