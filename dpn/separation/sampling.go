@@ -145,6 +145,9 @@ type bootstrap struct {
 	e  *engine.Engine
 	sc *scatter
 
+	// unit is a power of two that z and the class means have been multiplied by: no bit of
+	// D depends on it, and it keeps products of features within the range of float32.
+	unit   float64
 	z      engine.Matrix // samples less their class mean, sorted by class
 	first  []int         // row of z where each class begins; a last one is n
 	square []float64     // |z_i|^2 of each row
@@ -171,6 +174,11 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 	for k, n := range sc.counts {
 		b.first[k+1] = b.first[k] + n
 	}
+	b.unit = 1
+	if sc.meanSquare > 0 {
+		_, exponent := math.Frexp(math.Sqrt(sc.meanSquare))
+		b.unit = math.Ldexp(1, -exponent)
+	}
 	next := slices.Clone(b.first)
 	b.square = make([]float64, sc.set.Len())
 	t := make([]float64, dim)
@@ -179,12 +187,13 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 		mean := sc.classMean(k)
 		row := b.z.Row(next[k])
 		for j := range row {
-			t[j] -= mean[j]
+			t[j] = (t[j] - mean[j]) * b.unit
 			row[j] = float32(t[j])
 		}
 		b.square[next[k]] = vec.Dot(t, t)
 		next[k]++
 	}
+	vec.Scale(b.unit, sc.means)
 	b.basis = complement(sc.weights)
 	b.spread, b.crude = b.spreads()
 	return b, nil

@@ -203,6 +203,7 @@ func TestSpreads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			b.spread[0] /= math.Pow(b.unit, 4)
 			if n == 2 { // a class of two has no estimate of its own Tr(S^2)
 				b.spread[0] *= 3. / 2
 			}
@@ -249,6 +250,32 @@ func TestBootstrapIsTheSameEverywhere(t *testing.T) {
 }
 
 const bootstrapBits = "0x1.20939fb693d9ep-01 0x1.1164374d82dafp-01 0x1.32b15e7433d0fp-01"
+
+// D has no unit, and neither have its estimates: features of any size that float32 can
+// hold, such as those of an ascent that has overshot, give the same bits.
+func TestBootstrapHasNoUnit(t *testing.T) {
+	e := newEngine(t)
+	for _, n := range []int{2, 20} { // inner products, then covariances
+		s := newNormalClasses(1, 4, 10, 2).draw(rand.New(rand.NewPCG(1, 2)), n)
+		var want *Sampling
+		for _, exponent := range []int{0, -80, -40, 50, 90, 120} {
+			scaled := Set{Dim: s.Dim, Labels: s.Labels}
+			for _, v := range s.X {
+				scaled.X = append(scaled.X, float32(math.Ldexp(float64(v), exponent)))
+			}
+			got, err := Bootstrap(context.Background(), e, scaled, BootstrapOptions{Draws: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%d of a class, features times 2^%d: %+v: want %+v", n, exponent, got, want)
+			}
+		}
+	}
+}
 
 func TestBootstrapUndetermined(t *testing.T) {
 	e := newEngine(t)
