@@ -175,7 +175,7 @@ type ascentBlock struct {
 func (e *Engine) ascend(job ascentJob) {
 	j := &e.ascent
 	*j = job
-	if j.plan.Route == ByComponents {
+	if j.plan.Sharing == ByComponents {
 		j.together()
 	} else {
 		e.run(j, j.plan.Blocks, j.plan.Flops)

@@ -7,20 +7,20 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// Route is a way for threads to share an ascent. It changes no bit.
-type Route int
+// Sharing is a way for threads to share an ascent. It changes no bit.
+type Sharing int
 
 const (
 	// ByRows gives every thread blocks of rows, which it takes through all steps on its
 	// own, without meeting the others.
-	ByRows Route = iota
+	ByRows Sharing = iota
 	// ByComponents has all threads work on the same block of rows: in every step they
 	// share the products with P_i over the components, meet, and share the movement over
 	// the rows.
 	ByComponents
 )
 
-func (r Route) String() string {
+func (r Sharing) String() string {
 	if r == ByComponents {
 		return "components"
 	}
@@ -41,7 +41,7 @@ func (r Route) String() string {
 //
 // Ascents of less than about 100 microseconds stay on one thread.
 type AscentPlan struct {
-	Route     Route
+	Sharing   Sharing
 	Threads   int // that take part
 	Blocks    int // of rows; by components, one after the other
 	BlockRows int // rows of the largest block
@@ -61,7 +61,7 @@ const (
 	maxBlockBytes = 16 << 20 // scratch memory for G_i of all components
 
 	// streamBytesAMicrosecond is what a thread reads from the third-level cache or from
-	// memory while it multiplies, roughly: 5 GB/s. It decides the route, and no result. On
+	// memory while it multiplies, roughly: 5 GB/s. It decides the sharing, and no result. On
 	// two cores with AVX-512, 48 rows a thread are as fast either way, 32 a tenth and 16 a
 	// quarter faster by components.
 	streamBytesAMicrosecond = 5e3
@@ -90,7 +90,7 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
 	}
 	if p.Threads > 1 && !near && (rows+p.Threads-1)/p.Threads < p.StreamRows && k >= p.Threads {
-		p.Route = ByComponents
+		p.Sharing = ByComponents
 		p.Blocks = (rows + most - 1) / most
 	} else {
 		p.Blocks = rowBlocks(rows, most, p.Threads)
@@ -145,7 +145,7 @@ func (p AscentPlan) String() string {
 			size(p.PrecisionBytes), size(p.Cache), p.StreamRows)
 	}
 	threads, blocks, rows := plural(p.Threads, "thread"), plural(p.Blocks, "block"), plural(p.BlockRows, "row")
-	if p.Route == ByComponents {
+	if p.Sharing == ByComponents {
 		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads, blocks, rows, where)
 	}
 	return fmt.Sprintf("by rows: %s of up to %s, each taken through all steps by one of %s (%s)", blocks, rows, threads, where)

@@ -16,11 +16,11 @@ func TestRoutes(t *testing.T) {
 		for _, threads := range []int{1, 2, 8} {
 			e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads())
 			l := newLandscape(e, k, d, 0.8)
-			ascend := func(route Route, blocks int) result {
+			ascend := func(sharing Sharing, blocks int) result {
 				x := points(rows, d)
 				var tr Trajectory
 				tr.reshape(steps, rows, l.m, true)
-				plan := AscentPlan{Route: route, Blocks: blocks, Threads: threads, Flops: ascentFlops(rows, k, d, steps)}
+				plan := AscentPlan{Sharing: sharing, Blocks: blocks, Threads: threads, Flops: ascentFlops(rows, k, d, steps)}
 				e.ascend(ascentJob{e: e, m: l.m, alpha: l.alpha, steps: steps, x: x, tr: &tr, plan: plan})
 				phi, r := make([]float32, rows), NewMatrix(k, rows)
 				plan.Flops = ascentFlops(rows, k, d, 1)
@@ -28,10 +28,10 @@ func TestRoutes(t *testing.T) {
 				return result{x.Data, append(tr.R, r.Data...), append(tr.Phi, phi...), tr.g, tr.X}
 			}
 			want := ascend(ByRows, 1)
-			for _, route := range []Route{ByRows, ByComponents} {
+			for _, sharing := range []Sharing{ByRows, ByComponents} {
 				for _, blocks := range []int{1, 2, 5} {
-					got := ascend(route, blocks)
-					name := fmt.Sprintf("%v, %d threads, by %v, %d blocks: ", tier, threads, route, blocks)
+					got := ascend(sharing, blocks)
+					name := fmt.Sprintf("%v, %d threads, by %v, %d blocks: ", tier, threads, sharing, blocks)
 					equalBits(t, name+"x_n", got.x, want.x)
 					equalBits(t, name+"r", got.r, want.r)
 					equalBits(t, name+"phi", got.phi, want.phi)
@@ -48,7 +48,7 @@ func TestPlanAscent(t *testing.T) {
 	e := newTestEngine(t, WithThreads(4))
 	for _, c := range []struct {
 		rows, k, d, steps int
-		route             Route
+		sharing           Sharing
 		threads           int
 		says              string
 	}{
@@ -58,12 +58,12 @@ func TestPlanAscent(t *testing.T) {
 		{10000, 20, 784, 10, ByRows, 4, "by rows: "},
 		{0, 20, 784, 10, ByRows, 1, "no rows"},
 	} {
-		if c.route == ByComponents && e.Tier() == Generic {
+		if c.sharing == ByComponents && e.Tier() == Generic {
 			continue // it multiplies so slowly that reading P_i is always hidden
 		}
 		p := e.PlanAscent(c.rows, c.k, c.d, c.steps)
-		if p.Route != c.route || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
-			t.Errorf("%+v: route %v, %d threads, %q", c, p.Route, p.Threads, p)
+		if p.Sharing != c.sharing || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
+			t.Errorf("%+v: sharing %v, %d threads, %q", c, p.Sharing, p.Threads, p)
 		}
 		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
 			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)
@@ -82,7 +82,7 @@ func TestTogether(t *testing.T) {
 	}
 	jobs := func() uint64 { return e.pool.tickets[0].Load() >> jobShift }
 	before := jobs()
-	plan := AscentPlan{Route: ByComponents, Blocks: 1, Threads: 2, Flops: ascentFlops(rows, k, d, steps)}
+	plan := AscentPlan{Sharing: ByComponents, Blocks: 1, Threads: 2, Flops: ascentFlops(rows, k, d, steps)}
 	e.ascend(ascentJob{e: e, m: l.m, alpha: l.alpha, steps: steps, x: points(rows, d), plan: plan})
 	if got := jobs() - before; got < steps {
 		t.Errorf("%d jobs of %d steps were shared", got, steps)
