@@ -29,6 +29,12 @@ type Trajectory struct {
 	sum []float32 // sum_i r_i s_i of each step, each Rows
 
 	pull []float32 // for precisions of low rank: [-N | -t] of each step, each Rows x (K r + K)
+
+	sparse  bool          // by the sparse route: then what is above holds active pairs only, and
+	records []blockRecord // for precisions A_i^T A_i G_i of these is here
+
+	keepQ bool
+	q     []float32 // K x Rows of the last step, if asked for by keepQ
 }
 
 // XAt returns x_t (Rows x D).
@@ -50,19 +56,25 @@ func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[t*tr.Rows : (t+1)*t
 func (tr *Trajectory) stopped() bool { return tr != nil && tr.Stop != nil && tr.Stop() }
 
 // reshape gives the trajectory room for an ascent.
-func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward bool) {
+func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool) {
 	k, d := m.K, m.D
 	tr.Steps, tr.Rows, tr.K, tr.D = steps, rows, k, d
-	tr.backward = backward
+	tr.backward, tr.sparse = backward, sparse
 	grow(&tr.X, (steps+1)*rows*d)
 	grow(&tr.R, steps*k*rows)
 	grow(&tr.Phi, steps*rows)
+	if tr.keepQ {
+		grow(&tr.q, k*rows)
+	}
 	if m.low != nil {
 		tr.kept = false
 		if backward {
 			grow(&tr.z, steps*rows*k*m.low.r)
 			grow(&tr.push, steps*rows*m.inner())
 		}
+		return
+	}
+	if tr.kept = false; sparse {
 		return
 	}
 	one := k * rows * d
@@ -106,12 +118,18 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 	m.ready(e, "Ascend")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if tr != nil {
-		tr.reshape(steps, x.Rows, m, backward)
-	}
 	target := x
 	x = e.dense(slotDense, x)
-	e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, plan: e.PlanMixture(m, x.Rows, steps)})
+	route := e.chooseRoute(m, steps, x)
+	e.work.reset(route, x.Rows, m.K, steps)
+	if tr != nil {
+		tr.reshape(steps, x.Rows, m, backward, route == SparseRoute)
+	}
+	if route == SparseRoute {
+		e.ascendSparse(m, alpha, steps, x, tr)
+	} else {
+		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, plan: e.PlanMixture(m, x.Rows, steps)})
+	}
 	if target.CS != 1 {
 		copyMatrix(target, x)
 	}
@@ -279,9 +297,19 @@ func (j *ascentJob) report(b *ascentBlock, b0, b1 int) {
 	}
 }
 
+// keep copies q of the rows [b0, b1) of a block if the trajectory asks for it.
+func (j *ascentJob) keep(b *ascentBlock, b0, b1 int) {
+	if tr := j.tr; tr != nil && tr.keepQ {
+		for i := range j.m.K {
+			copy(tr.q[i*tr.Rows+b.r0+b0:i*tr.Rows+b.r0+b1], b.q[i*b.qs+b0:i*b.qs+b1])
+		}
+	}
+}
+
 // move turns q into r and phi, and moves the rows [b0, b1) of a block uphill.
 func (j *ascentJob) move(worker int, b *ascentBlock, b0, b1 int) {
 	e, m := j.e, j.m
+	j.keep(b, b0, b1)
 	e.k.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
 	if j.phi != nil {
 		j.report(b, b0, b1)

@@ -13,7 +13,8 @@ type MixtureGradient struct {
 	F     []float32 // K r x D
 	Alpha float32
 
-	p []float32 // dL/dP_i, K x D x D
+	p    []float32 // dL/dP_i, K x D x D
+	used []bool    // components that were active anywhere, after a sparse ascent
 
 	sums, squares, ones []float32 // see lowSumJob: (K r + K) x D, K x D, and K r + K column sums
 }
@@ -95,6 +96,8 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grow(&tr.sum, tr.Steps*tr.Rows)
 	if m.low != nil {
 		e.lowRankBackward(m, alpha, tr, v, grad)
+	} else if tr.sparse {
+		e.sparseBackward(m, alpha, tr, v, grad)
 	} else if tr.kept {
 		e.pullSteps(m, alpha, tr, v, 0, tr.Steps)
 		e.accumulate(m, tr, grad, 0, tr.Steps)
@@ -113,9 +116,16 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	} else if m.low == nil {
 		for i := len(m.p); i < m.K; i++ { // one P for all: the sum of dP_i in increasing i
 			n := m.D * m.D
+			if tr.sparse && !grad.used[i] {
+				continue
+			}
 			e.each(sliceJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
 		}
-		e.factorGradient(m, a, grad)
+		var used []bool
+		if tr.sparse && len(m.p) == m.K {
+			used = grad.used
+		}
+		e.factorGradient(m, a, grad, used)
 	}
 	tr.backward = false
 	if target.CS != 1 {
@@ -336,14 +346,23 @@ func (j *gradientJob) centre(i int) {
 	}
 }
 
-// factorGradient sets dA_i = A_i (dP_i + dP_i^T).
-func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient) {
+// factorGradient sets dA_i = A_i (dP_i + dP_i^T), which is 0 of components that are not
+// used (nil: all are).
+func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient, used []bool) {
 	d := float64(m.D)
 	n := len(m.p)
 	flops := 2 * float64(n) * d * d * d
 	j := &e.factors
 	*j = factorJob{e: e, m: m, a: a, grad: grad}
 	j.parts = min(max(2*e.Threads()/n, 1), m.D)
+	if used != nil {
+		for i := range n {
+			if !used[i] {
+				clear(grad.A[i*m.D*m.D : (i+1)*m.D*m.D])
+			}
+		}
+		j.used, flops = used, flops/2
+	}
 	e.run(j, n*j.parts, flops)
 	*j = factorJob{}
 }
@@ -354,11 +373,15 @@ type factorJob struct {
 	a     []float32
 	grad  *MixtureGradient
 	parts int
+	used  []bool
 }
 
 func (j *factorJob) run(worker, task int) {
 	d := j.m.D
 	i := task / j.parts
+	if j.used != nil && !j.used[i] {
+		return
+	}
 	r0, r1 := part(d, j.parts, task%j.parts)
 	arena := &j.e.scratch[worker]
 	s := &arena.packed

@@ -14,26 +14,33 @@ type Engine struct {
 	k         *kernels
 	pool      *pool
 	full      bool    // as many threads as processors
+	route     Route   // of ascents
 	smallWork float64 // flop below which work stays on one thread
 
 	mu      sync.Mutex // held by the method that runs
 	scratch []arena    // one a worker
 
 	// The jobs live here so that starting one allocates nothing.
-	gemm    gemmJob
-	pack    packJob
-	slices  sliceJob
-	rows    rowJob
-	ascent  ascentJob
-	gramJob gramJob
-	pull    pullJob
-	grads   gradientJob
-	factors factorJob
-	lowPull lowPullJob
-	lowSums lowSumJob
-	one     [1]float32
-	streams streamJob
-	every   everyJob
+	gemm       gemmJob
+	pack       packJob
+	slices     sliceJob
+	rows       rowJob
+	ascent     ascentJob
+	gramJob    gramJob
+	pull       pullJob
+	grads      gradientJob
+	factors    factorJob
+	lowPull    lowPullJob
+	lowSums    lowSumJob
+	sparse     sparseJob
+	backs      sparsePullJob
+	back       sparseGradientJob
+	certifying certifyJob
+	one        [1]float32
+	streams    streamJob
+	every      everyJob
+
+	work AscentWork // of the last ascent
 
 	parallel parallelJob
 	workers  []Worker // one a thread
@@ -47,6 +54,7 @@ type settings struct {
 	threads int
 	eager   bool
 	pinned  bool
+	route   Route
 }
 
 // WithTier asks for a tier; Auto, the default, is the fastest one of this machine.
@@ -92,6 +100,7 @@ func New(options ...Option) (*Engine, error) {
 	}
 	// Pinned threads do not yield: each time the scheduler would have to change threads
 	// twice, which takes a quarter of the speed.
+	e.route = s.route
 	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
 	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {
 		e.smallWork = 0
@@ -121,6 +130,11 @@ type arena struct {
 	packed  Packed // an operand in the worker's memory
 	active  []int  // components of a row whose responsibility is not 0
 	pairs   []pair // rows and such components
+	party   party  // a block of rows on the sparse route
+	byRow   []pair
+	list    []activePair
+
+	backwards bool // how multiplyPrecision read P_i the last time
 }
 
 // slot names a use of scratch memory.
@@ -140,6 +154,9 @@ const (
 	slotDense              // a dense copy of a strided operand
 	slotResult             // a dense result that is then scattered
 	slotGrad
+	slotRows   // rows that climb together
+	slotPick   // some of them
+	slotTile   // panels of which some columns are wanted
 	slotWorker // of the function of Parallel
 	slots
 )

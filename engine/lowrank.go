@@ -68,6 +68,7 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l.w, l.f, l.sign = w, f, sign
+	m.certificates = nil
 	grow(&l.stack, (kr+k)*d)
 	grow(&l.offset, kr)
 	copy(l.stack, f)
@@ -121,6 +122,7 @@ func (j *ascentJob) lowStep(worker, t int, b *ascentBlock) {
 			e.k.axpy(l.sign, squares, q)
 		}
 	}
+	j.keep(b, 0, rows)
 	e.k.mixture(b.q, b.qs, m.C, b.phi)
 	if j.phi != nil {
 		j.report(b, 0, rows)

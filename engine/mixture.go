@@ -16,6 +16,11 @@ type Mixture struct {
 	C    []float32 // K, the log weights
 	p    []Packed  // K packed D x D matrices, or one for all; symmetric, so they serve the backward pass too
 	low  *lowRank  // in place of p: diagonal up to a low rank
+	a    []float32 // the A_i of SetFactors
+
+	certificates    []certificate // of the precisions as they are, once they were needed
+	certificateList []certificate // their memory
+	activity        activity
 }
 
 // NewMixture makes a mixture around centres mu (k x d) and log weights c (k). Its
@@ -80,10 +85,12 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
+	m.a, m.certificates = nil, nil
 }
 
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
-// symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits.
+// symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits. a is
+// kept and must not change before the next call.
 func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	m.dense("SetFactors")
 	n := len(m.p)
@@ -101,6 +108,7 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	}
 	e.run(j, n*j.parts, flops)
 	*j = gramJob{}
+	m.a, m.certificates = a, nil
 }
 
 // gramJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of

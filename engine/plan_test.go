@@ -19,7 +19,7 @@ func TestRoutes(t *testing.T) {
 			ascend := func(sharing Sharing, blocks int) result {
 				x := points(rows, d)
 				var tr Trajectory
-				tr.reshape(steps, rows, l.m, true)
+				tr.reshape(steps, rows, l.m, true, false)
 				plan := AscentPlan{Sharing: sharing, Blocks: blocks, Threads: threads, Flops: ascentFlops(rows, k, d, steps)}
 				e.ascend(ascentJob{e: e, m: l.m, alpha: l.alpha, steps: steps, x: x, tr: &tr, plan: plan})
 				phi, r := make([]float32, rows), NewMatrix(k, rows)

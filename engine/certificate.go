@@ -1,0 +1,236 @@
+package engine
+
+import "math"
+
+// Certificates prove, before l_i of a row is computed, that it would fall under the cut of
+// responsibilities (ResponsibilityCut), so that component i adds exact zeros and can be left
+// out. They bound the l_i that the kernels *would compute*, so every bound carries the
+// roundings of q_i (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1:
+// gamma_n = n u / (1 - n u), u = 2^-24). Everything here is float64 and decides what is
+// computed, never what comes out.
+//
+// With q_i(x) = |A_i (x - mu_i)|^2 there are three:
+//
+//   - distance: q_i is at least the smallest eigenvalue of P_i times |x - mu_i|^2;
+//   - movement: sqrt(q_i) is a norm, so it changes by at most |A_i|_2 |x' - x|;
+//   - support: where G_i and q_i are known at some y, sqrt(q_i(x)) is at least
+//     (x - mu_i) G_i(y) / sqrt(q_i(y)), by the inequality of Cauchy and Schwarz.
+type certificate struct {
+	norm     float64   // at least |A_i|_2
+	least    float64   // at most the smallest eigenvalue of P_i; 0 where nothing is known
+	mu       float64   // at least |mu_i|
+	diagonal []float32 // of P_i = A_i^T A_i, if it has no other elements
+
+	// q_i as computed differs from q_i by at most
+	// byFar |x-mu|^2 + byBoth |x-mu| (|x|+|mu|) + bySum (|x|+|mu|)^2
+	byFar, byBoth, bySum float64
+
+	// G_i as computed differs from P_i (x - mu_i) by at most gradient |x-mu|; of precisions
+	// A_i^T A_i.
+	gradient float64
+}
+
+const (
+	unit     = 0x1p-24       // of float32 rounding
+	nearCut  = 30 * math.Ln2 // -ResponsibilityCut
+	cutGuard = 1 + 0x1p-20   // for the rounding of l_i - m, and of the cut itself
+	guard    = 1 + 0x1p-30   // for the float64 arithmetic of a bound
+	hugeSize = 1e30          // beyond it q_i may leave the range of float32: nothing is certain
+	leastSum = 1e-30         // covers what underflows
+	lanesSum = 10            // roundings in a sum over 16 lanes of n numbers, beyond n/16
+)
+
+// gamma is n u / (1 - n u).
+func gamma(n int) float64 { return float64(n) * unit / (1 - float64(n)*unit) }
+
+// laneRoundings is the number of roundings that a number meets in a sum in lanes.
+func laneRoundings(n int) int { return n/16 + lanesSum }
+
+// roundings bounds the error of q_i as computed, of a row at most far from mu_i, with |x| +
+// |mu_i| at most sum.
+func (c *certificate) roundings(far, sum float64) float64 {
+	return (c.byFar*far*far+c.byBoth*far*sum+c.bySum*sum*sum)*guard + leastSum
+}
+
+// certify makes the certificates of a mixture whose precisions have been set, and says
+// whether it can: those of SetPrecisions need not be positive semidefinite.
+func (e *Engine) certify(m *Mixture) bool {
+	if m.certificates != nil {
+		e.centreNorms(m)
+		return true
+	}
+	if m.low == nil && m.a == nil {
+		return false
+	}
+	list := m.certificateList
+	if list == nil {
+		list = make([]certificate, m.K)
+	}
+	j := &e.certifying
+	*j = certifyJob{e: e, m: m, list: list}
+	d := float64(m.D)
+	n, cost := len(m.p), float64(len(m.p))*d*d // of two sums over A_i in Go
+	if m.low != nil {
+		n, cost = m.K, float64(m.K*(1+m.low.r*m.low.r/4))*d/4
+	}
+	e.run(j, n, cost*e.k.flopsAMicrosecond/1e3)
+	*j = certifyJob{}
+	for i := len(m.p); m.low == nil && i < m.K; i++ { // one P for all
+		list[i] = list[0]
+	}
+	m.certificateList = list
+	for i := range list {
+		if c := &list[i]; !(c.norm > 0 && c.norm < math.Sqrt(hugeSize)) {
+			return false
+		}
+	}
+	m.certificates = list
+	e.centreNorms(m)
+	return true
+}
+
+// centreNorms brings |mu_i| up to date: the centres belong to the caller.
+func (e *Engine) centreNorms(m *Mixture) {
+	for i := range m.certificates {
+		m.certificates[i].mu = e.upperNorm(m.mu(i))
+	}
+}
+
+// upperNorm returns a number that is at least |x|, or NaN.
+func (e *Engine) upperNorm(x []float32) float64 {
+	var s [1]float32
+	e.k.dotRows(s[:], x, 0, x, 0, len(x))
+	return math.Sqrt(float64(s[0])*(1+2*gamma(laneRoundings(len(x))))+leastSum) * guard
+}
+
+type certifyJob struct {
+	e    *Engine
+	m    *Mixture
+	list []certificate
+}
+
+func (j *certifyJob) run(worker, i int) {
+	if j.m.low != nil {
+		j.low(worker, i)
+	} else {
+		j.dense(i)
+	}
+}
+
+// dense bounds P_i = A_i^T A_i. Its entries, chains of products, are off by at most gamma_d
+// |A_i|^T |A_i|, whose norm is at most the largest sum of a row of |A_i| times that of a
+// column. Of the norm of P_i the deviation from a multiple of the identity, as the sum of
+// its squares, is often the better bound.
+func (j *certifyJob) dense(i int) {
+	m, d := j.m, j.m.D
+	a := m.a[i*d*d : (i+1)*d*d]
+	c, diagonal := certificate{}, true
+	columns := make([]float64, d)
+	var rows, least, most float64
+	least = math.Inf(1)
+	for r := range d {
+		row, sum := a[r*d:(r+1)*d], 0.0
+		for k, v := range row {
+			w := math.Abs(float64(v))
+			sum += w
+			columns[k] += w
+		}
+		w := math.Abs(float64(row[r]))
+		diagonal = diagonal && sum == w
+		least, most = min(least, w), max(most, w)
+		rows = max(rows, sum)
+	}
+	size := 0.0
+	for _, v := range columns {
+		size = max(size, v)
+	}
+	size *= rows * guard
+	square := size
+	if diagonal {
+		c.diagonal = m.p[i].diagonal()
+		c.least, square = least*least*(1-4*unit), most*most*(1+4*unit)
+	} else {
+		square = min(square, j.deviation(&m.p[i])+gamma(d+4)*size)
+	}
+	c.norm = math.Sqrt(square) * guard
+	c.byFar = gamma(2*d+laneRoundings(d)+8) * size * 1.01
+	c.gradient = gamma(2*d+8) * size * 1.01
+	j.list[i] = c
+}
+
+// deviation bounds the norm of a packed symmetric matrix P by t + |P - t I|_F, with t the
+// mean of its diagonal.
+func (j *certifyJob) deviation(p *Packed) float64 {
+	const run = 1024
+	var squares, trace float64
+	var s [1]float32
+	for at := 0; at < len(p.data); at += run { // padding holds zeros
+		x := p.data[at:min(at+run, len(p.data))]
+		j.e.k.dotRows(s[:], x, 0, x, 0, len(x))
+		squares += float64(s[0])
+	}
+	for _, v := range p.diagonal() {
+		trace += float64(v)
+	}
+	squares *= 1 + 2*gamma(laneRoundings(run))
+	mean := trace / float64(p.cols)
+	return mean + math.Sqrt(max(squares-mean*trace, 0)+squares*0x1p-40)*guard
+}
+
+// diagonal returns the diagonal of a square matrix.
+func (p *Packed) diagonal() []float32 {
+	list := make([]float32, p.cols)
+	nr, nb := p.k.nr, p.blocks()
+	for kb := range nb {
+		k0, k1 := part(p.rows, nb, kb)
+		for r := k0; r < k1; r++ {
+			list[r] = p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
+		}
+	}
+	return list
+}
+
+// low bounds P_i = diag(w_i) + S F_i^T F_i. Where S is -1 it proves that P_i is positive
+// definite, by the largest sum of a row of |F_i F_i^T|; otherwise its norm is NaN.
+func (j *certifyJob) low(worker, i int) {
+	l, d := j.m.low, j.m.D
+	w, f := l.w[i*d:(i+1)*d], l.f[i*l.r*d:(i+1)*l.r*d]
+	least, most := math.Inf(1), 0.0
+	for _, v := range w {
+		least, most = min(least, float64(v)), max(most, float64(v))
+	}
+	dots := j.e.scratch[worker].floats(slotS, max(l.r, 1))[:l.r]
+	var squares, gram float64
+	for p := range l.r {
+		row := f[p*d : (p+1)*d]
+		if l.sign > 0 {
+			j.e.k.dotRows(dots[p:p+1], row, 0, row, 0, d)
+		} else {
+			var sum float64
+			j.e.k.dotRows(dots, f, d, row, 0, d)
+			for _, v := range dots {
+				sum += math.Abs(float64(v))
+			}
+			gram = max(gram, sum)
+		}
+		squares += float64(dots[p])
+	}
+	slack := 1 + 2*gamma(laneRoundings(d))
+	squares = squares*slack + leastSum
+	c := certificate{least: max(least, 0), norm: math.Sqrt(most+squares) * guard}
+	if l.sign < 0 {
+		// Each dot is off by at most gamma |F_p| |F_q|, and r of them make a row.
+		gram = gram*slack + float64(l.r)*gamma(laneRoundings(d))*squares
+		c.least, c.norm = least-gram, math.Sqrt(most)*guard
+		if !(c.least > 0) {
+			c.norm = math.NaN()
+		}
+	} else if !(least > 0) {
+		c.norm = math.NaN()
+	}
+	long := gamma(d+laneRoundings(d)+8) * 1.01
+	c.byFar = gamma(laneRoundings(d)+16) * (most + squares) * 1.01
+	c.byBoth = 2 * long * squares
+	c.bySum = long * long * squares
+	j.list[i] = c
+}

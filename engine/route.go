@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// Route says which components an ascent computes. It changes no bit.
+type Route int
+
+const (
+	// AutoRoute takes the route that costs less, as far as [Mixture] has shown (see Ascend).
+	AutoRoute Route = iota
+	// DenseRoute computes all components for every row in every step.
+	DenseRoute
+	// SparseRoute leaves out components of which a certificate proves that their
+	// responsibility would be 0.
+	SparseRoute
+)
+
+func (r Route) String() string {
+	switch r {
+	case DenseRoute:
+		return "dense"
+	case SparseRoute:
+		return "sparse"
+	}
+	return "auto"
+}
+
+// ParseRoute is the inverse of String.
+func ParseRoute(s string) (Route, error) {
+	for _, r := range []Route{AutoRoute, DenseRoute, SparseRoute} {
+		if strings.EqualFold(s, r.String()) {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown route %q, expected auto, dense or sparse", s)
+}
+
+// WithRoute sets the route of ascents; AutoRoute is the default.
+func WithRoute(r Route) Option { return func(s *settings) { s.route = r } }
+
+// AscentWork counts what the last ascent computed, step by step: pairs of a row and a
+// component. Of the dense route only Rows, Components and Steps are known.
+type AscentWork struct {
+	Route                   Route // DenseRoute or SparseRoute
+	Rows, Components, Steps int
+
+	Active    []atomic.Int64 // pairs whose responsibility is not 0
+	Evaluated []atomic.Int64 // pairs whose q_i was computed
+	Bounds    []atomic.Int64 // bounds by support
+}
+
+func (w *AscentWork) reset(route Route, rows, k, steps int) {
+	w.Route, w.Rows, w.Components, w.Steps = route, rows, k, steps
+	if route == DenseRoute {
+		steps = 0
+	}
+	for _, s := range []*[]atomic.Int64{&w.Active, &w.Evaluated, &w.Bounds} {
+		growSlice(s, steps)
+		for i := range *s {
+			(*s)[i].Store(0)
+		}
+	}
+}
+
+// Work returns what the last Ascend computed. It is valid until the next one.
+func (e *Engine) Work() *AscentWork { return &e.work }
+
+// activity is what ascents have shown of the responsibilities of a mixture.
+type activity struct {
+	known  bool
+	active float64 // components of a row whose responsibility is not 0
+	asked  int     // ascents since it was found out
+}
+
+const (
+	probeRows  = 16 // from which activity is found out
+	probeEvery = 32 // ascents
+)
+
+// chooseRoute returns the route of an ascent.
+func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix) Route {
+	if e.route == DenseRoute || steps == 0 || x.Rows == 0 || !(e.route == SparseRoute || m.K > 1 && m.certifiable()) {
+		return DenseRoute
+	}
+	if e.route == AutoRoute {
+		if a := &m.activity; !a.known || a.asked >= probeEvery {
+			e.probe(m, x)
+		}
+		m.activity.asked++
+		if e.sparseCost(m, x.Rows, steps) >= float64(steps*x.Rows*m.K) {
+			return DenseRoute
+		}
+	}
+	if !e.certify(m) {
+		return DenseRoute
+	}
+	return SparseRoute
+}
+
+// certifiable says whether a mixture may have certificates.
+func (m *Mixture) certifiable() bool { return m.low != nil || m.a != nil }
+
+// probe finds out how many components are active at some rows of x.
+func (e *Engine) probe(m *Mixture, x Matrix) {
+	n := min(x.Rows, probeRows)
+	some := View(e.scratch[0].floats(slotRows, n*m.D), n, m.D)
+	for i := range n {
+		copy(some.Row(i), x.Row(i*x.Rows/n))
+	}
+	r := View(e.scratch[0].floats(slotTile, m.K*n), m.K, n)
+	phi := make([]float32, n)
+	e.ascend(ascentJob{e: e, m: m, steps: 1, x: some, phi: phi, r: r, plan: e.PlanMixture(m, n, 1)})
+	count := 0
+	for _, v := range r.Data {
+		if v != 0 {
+			count++
+		}
+	}
+	m.activity = activity{known: true, active: float64(count) / float64(n)}
+}
+
+// sparseCost estimates what the sparse route costs, in products of a row with a precision
+// matrix at the full speed of the dense route. It knows three things: the first step is
+// dense; a product of few rows takes as long as reading P_i, or the panels of F_i; and a row
+// needs some Go code in every step, about half a microsecond and the cost of looking at
+// the bounds of all components now and then.
+func (e *Engine) sparseCost(m *Mixture, rows, steps int) float64 {
+	n, k, active := float64(rows), float64(m.K), m.activity.active
+	flops := 2 * float64(m.D) * float64(m.D)
+	group := max(n*active/min(k, n*active), 1) // rows that share a component
+	slow := max(float64(e.k.mr)/2/group, 1)
+	if m.low != nil {
+		flops = 2 * float64(m.D) * float64(2*m.low.r+3)
+		slow = 4 + 2*float64(e.k.nr)/float64(m.low.r+1)/group
+	} else if 4*k*float64(m.D)*float64(m.D) > secondLevelShare() {
+		slow = max(float64(e.streamRows())/group, 1)
+	}
+	code := (0.5 + k/500) * e.k.flopsAMicrosecond / flops
+	return n*k + float64(steps-1)*n*(active*slow+code)
+}

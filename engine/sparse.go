@@ -1,0 +1,788 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// The sparse route of an ascent. After the first step a row computes only the components
+// whose responsibility was not 0 at the step before, and those that no certificate
+// excludes. Rows that climb to the same component are taken through all steps together,
+// so that its P_i is read from the nearest cache that holds it. What comes out has the
+// bits of the dense route, because what is left out is exactly 0.
+
+// sparseJob is an ascent by the sparse route of the rows of x, which are few enough that
+// what certificates need of every row and component can be kept.
+type sparseJob struct {
+	e     *Engine
+	m     *Mixture
+	alpha float32
+	steps int
+	x     Matrix
+	tr    *Trajectory
+	row0  int // of x in the trajectory
+	work  *AscentWork
+
+	phase sparsePhase
+	parts int
+	from  int // the step at which the climb begins: 1 if the first one was dense
+	first Trajectory
+
+	// Of pairs of a row and a component, at row*K + component.
+	low  []float64 // low - norm*moved is below sqrt(q_i)
+	far  []float64 // far + moved is above |x - mu_i|
+	root []float64 // above sqrt(q_i) where G_i is known (support), or 0
+	seat []float64 // |x - mu_i| there, from above
+	tilt []float64 // mu_i G_i there
+
+	rows   []climber // state of each row
+	order  []int32   // rows, those that climb together beside each other
+	bounds []int32   // of the blocks in order
+	record int       // the first of their records in the trajectory
+
+	// The largest of all certificates.
+	norm, byFar, byBoth, bySum, mu, weight float64
+
+	centres Packed // Mu^T
+}
+
+type sparsePhase int
+
+const (
+	surveys sparsePhase = iota // |x - mu_i|, by blocks of rows
+	adopts                     // what the first step has shown, by blocks of rows
+	climbs                     // all other steps, by blocks of order
+)
+
+// climber is the state of a row on its way.
+type climber struct {
+	active []int32 // components whose responsibility is not 0
+	size   float64 // |x_0|, from above
+	moved  float64 // length of the way, from above
+	last   float64 // of its last step
+	far    float64 // the largest of far
+
+	// Of the components that are not near, the least sqrt(q_i) is above lowest -
+	// norm*(moved - at).
+	near   []int32
+	lowest float64
+	at     float64
+}
+
+// maxAnchors is the number of floats of G_i that a sparse ascent keeps for support: rows
+// beyond it wait for their turn.
+var maxAnchors = 16 << 20
+
+// sparseRows is how many rows of a mixture climb at a time.
+func sparseRows(m *Mixture) int {
+	n := maxAnchors / (8 * m.K) // low, far
+	if m.low == nil {
+		n = maxAnchors / (m.K * m.D)
+	}
+	return min(max(n, 16), 4096)
+}
+
+// ascendSparse is Ascend by the sparse route, for a mixture with certificates.
+func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory) {
+	j := &e.sparse
+	j.e, j.m, j.alpha, j.steps, j.tr, j.record = e, m, alpha, steps, tr, 0
+	j.work = &e.work
+	j.limits()
+	if tr != nil {
+		clear(tr.R)
+		tr.sparse = true
+		tr.records = tr.records[:0]
+	}
+	j.centres.reshape(e.k, m.D, m.K)
+	e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
+	most := sparseRows(m)
+	for lo := 0; lo < x.Rows; lo += most {
+		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
+		j.start()
+		j.gather()
+		j.phase = climbs
+		e.run(j, len(j.bounds)-1, j.flops())
+		j.record += len(j.bounds) - 1
+	}
+	j.x, j.tr, j.m, j.work = Matrix{}, nil, nil, nil
+}
+
+// flops is what a climb costs at least, with the Go code beside it.
+func (j *sparseJob) flops() float64 {
+	row := 2 * float64(j.m.D) * float64(j.m.D)
+	if j.m.low != nil {
+		row = 2 * float64(j.m.D) * float64(2*j.m.low.r+3)
+	}
+	return float64(j.x.Rows) * float64(j.steps-j.from) * (row + j.e.k.flopsAMicrosecond/2)
+}
+
+// limits collects the largest of the certificates.
+func (j *sparseJob) limits() {
+	j.norm, j.byFar, j.byBoth, j.bySum, j.mu, j.weight = 0, 0, 0, 0, 0, math.Inf(-1)
+	for i, c := range j.m.certificates {
+		j.norm, j.mu = max(j.norm, c.norm), max(j.mu, c.mu)
+		j.byFar, j.byBoth, j.bySum = max(j.byFar, c.byFar), max(j.byBoth, c.byBoth), max(j.bySum, c.bySum)
+		j.weight = max(j.weight, float64(j.m.C[i]))
+	}
+}
+
+// growSlice gives s n elements, in the memory that it has where that is enough.
+func growSlice[T any](s *[]T, n int) {
+	if cap(*s) < n {
+		*s = make([]T, n)
+	}
+	*s = (*s)[:n]
+}
+
+// start finds out where every row begins. Where all precisions have a known smallest
+// eigenvalue, distances to the centres do; otherwise a dense first step.
+func (j *sparseJob) start() {
+	e, m, n := j.e, j.m, j.x.Rows
+	pairs := n * m.K
+	growSlice(&j.low, pairs)
+	growSlice(&j.far, pairs)
+	if m.low == nil {
+		growSlice(&j.root, pairs)
+		growSlice(&j.seat, pairs)
+		growSlice(&j.tilt, pairs)
+		clear(j.root)
+	}
+	if cap(j.rows) < n {
+		j.rows = append(j.rows[:cap(j.rows)], make([]climber, n-cap(j.rows))...)
+	}
+	j.rows = j.rows[:n]
+	blocks := rowBlocks(n, maxBlockRows, e.Threads())
+	j.phase, j.parts = surveys, blocks
+	e.run(j, blocks, 2*float64(pairs)*float64(m.D))
+
+	j.from = 0
+	if j.screens() {
+		return
+	}
+	j.from = 1
+	f := &j.first
+	f.keepQ = true
+	f.reshape(1, n, m, true, false)
+	if f.kept = m.low == nil; f.kept { // at once, whatever the limit
+		grow(&f.g, n*m.K*m.D)
+	}
+	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, plan: e.PlanMixture(m, n, 1)})
+	j.phase, j.parts = adopts, blocks
+	e.run(j, blocks, 16*float64(pairs)*float64(m.D))
+	if j.work != nil {
+		j.work.Evaluated[0].Add(int64(pairs))
+	}
+}
+
+// screens says whether distances alone tell which components are close.
+func (j *sparseJob) screens() bool {
+	for i := range j.m.certificates {
+		c := &j.m.certificates[i]
+		if !(c.least > 0) || j.m.low != nil && j.m.low.sign < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (j *sparseJob) run(worker, task int) {
+	switch j.phase {
+	case surveys:
+		r0, r1 := part(j.x.Rows, j.parts, task)
+		j.survey(worker, r0, r1)
+	case adopts:
+		r0, r1 := part(j.x.Rows, j.parts, task)
+		for b := r0; b < r1; b++ {
+			j.adopt(b)
+		}
+	case climbs:
+		j.climb(worker, task)
+	}
+}
+
+// survey finds the distances of the rows [r0, r1) to all centres, from
+// |x|^2 - 2 x mu_i + |mu_i|^2, and what follows from them.
+func (j *sparseJob) survey(worker, r0, r1 int) {
+	e, m := j.e, j.m
+	n, ld := r1-r0, leading(m.K)
+	dots := Matrix{Data: e.scratch[worker].floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
+	e.multiply(worker, dots, j.x.Slice(r0, r1, 0, m.D), &operand{packed: &j.centres}, 0, e.k.panels(m.K), false)
+	slack := 2 * gamma(m.D+2*laneRoundings(m.D))
+	for b := r0; b < r1; b++ {
+		row := &j.rows[b]
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: e.upperNorm(j.x.Row(b))}
+		best, at := math.Inf(-1), 0
+		dot := dots.Row(b - r0)
+		for i := range m.certificates {
+			c := &m.certificates[i]
+			s := row.size + c.mu
+			square := row.size*row.size + c.mu*c.mu - 2*float64(dot[i])
+			wide := slack*s*s + leastSum
+			far := math.Sqrt(max(square+wide, 0)) * guard
+			least := math.Sqrt(c.least*max(square-wide, 0)) / guard
+			j.far[b*m.K+i], j.low[b*m.K+i] = far, least
+			if !(far <= row.far) { // also NaN
+				row.far = far
+			}
+			if l := float64(m.C[i]) - least*least/2; l > best {
+				best, at = l, i
+			}
+		}
+		row.active = append(row.active, int32(at))
+	}
+}
+
+// adopt takes over what the dense first step has found out about row b.
+func (j *sparseJob) adopt(b int) {
+	m, f, row := j.m, &j.first, &j.rows[b]
+	row.active = row.active[:0]
+	for i := range m.K {
+		at := b*m.K + i
+		q := float64(f.q[i*f.Rows+b])
+		wrong := m.certificates[i].roundings(j.far[at], row.size+m.certificates[i].mu)
+		j.low[at] = math.Sqrt(max(q-wrong, 0)) / guard
+		if f.R[i*f.Rows+b] != 0 {
+			row.active = append(row.active, int32(i))
+		}
+		if m.low == nil {
+			j.anchor(b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
+		}
+	}
+	j.strode(row, f.XAt(0).Row(b), j.x.Row(b))
+	if tr := j.tr; tr != nil {
+		g := j.row0 + b
+		copy(tr.XAt(0).Row(g), f.XAt(0).Row(b))
+		tr.Phi[g] = f.Phi[b]
+		for _, i := range row.active {
+			tr.R[int(i)*tr.Rows+g] = f.R[int(i)*f.Rows+b]
+		}
+		if m.low != nil && tr.backward {
+			copy(tr.block(tr.z, m.K*m.low.r, 0, g, g+1).Data, f.block(f.z, m.K*m.low.r, 0, b, b+1).Data)
+			copy(tr.block(tr.push, m.inner(), 0, g, g+1).Data, f.block(f.push, m.inner(), 0, b, b+1).Data)
+		}
+	}
+	if j.work != nil {
+		j.work.Active[0].Add(int64(len(row.active)))
+	}
+}
+
+// anchor notes what the bound by support of component i needs of the place where G_i was
+// computed: q_i is at most square there, and |x - mu_i| at most seat.
+func (j *sparseJob) anchor(b, i int, g []float32, square, seat float64) {
+	at := b*j.m.K + i
+	var tilt [1]float32
+	j.e.k.dotRows(tilt[:], g, 0, j.m.mu(i), 0, j.m.D)
+	j.tilt[at], j.seat[at] = float64(tilt[0]), seat
+	j.root[at] = math.Sqrt(square) * guard
+}
+
+// strode adds a step from x to y to the way of a row.
+func (j *sparseJob) strode(row *climber, x, y []float32) {
+	var s [1]float32
+	j.e.k.sqdistRows(s[:], x, 0, y)
+	row.last = math.Sqrt(float64(s[0])*(1+2*gamma(laneRoundings(len(x))+4))+leastSum) * guard
+	row.moved = (row.moved + row.last) * guard
+}
+
+// gather puts rows with the same first component beside each other and cuts them into
+// blocks. Those of a potential with matrices P_i end where the component does, unless all
+// its P_i are diagonal.
+func (j *sparseJob) gather() {
+	n := j.x.Rows
+	growSlice(&j.order, n)
+	for b := range j.order {
+		j.order[b] = int32(b)
+	}
+	first := func(b int32) int32 {
+		if a := j.rows[b].active; len(a) > 0 {
+			return a[0]
+		}
+		return -1
+	}
+	slices.SortFunc(j.order, func(a, b int32) int {
+		if c := cmp.Compare(first(a), first(b)); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	most := min(max((n+2*j.e.Threads()-1)/(2*j.e.Threads()), 8), maxBlockRows)
+	least := 8
+	if j.m.low == nil && j.m.certificates[0].diagonal == nil {
+		least = 1
+	}
+	j.bounds = append(j.bounds[:0], 0)
+	for at, begin := 1, 0; at <= n; at++ {
+		if at == n || at-begin == most || at-begin >= least && first(j.order[at]) != first(j.order[begin]) {
+			slices.Sort(j.order[begin:at])
+			j.bounds = append(j.bounds, int32(at))
+			begin = at
+		}
+	}
+	if tr := j.tr; tr != nil && tr.backward && j.m.low == nil {
+		tr.reserve(j.record + len(j.bounds) - 1)
+	}
+}
+
+// evaluated is a pair of a row of a block and a component, and where G_i, or Z_i, is.
+type evaluated struct {
+	row, comp, slot int32
+	q               float32
+}
+
+// party is the memory of a worker that takes a block of rows uphill.
+type party struct {
+	wanted, pairs []evaluated
+	top           []float64 // the largest l_i of each row so far
+	comps         []int32
+	byRow         [][]int32 // pairs of each row, as numbers in pairs
+	c             []float32
+	values        []float32 // G_i, or Z_i, of all pairs: slot by slot
+	slots         int
+}
+
+// climb takes a block of rows through the steps.
+func (j *sparseJob) climb(worker, task int) {
+	e, d := j.e, j.m.D
+	arena := &e.scratch[worker]
+	w := &arena.party
+	rows := j.order[j.bounds[task]:j.bounds[task+1]]
+	n := len(rows)
+	x := View(arena.floats(slotRows, n*d), n, d)
+	for p, b := range rows {
+		copy(x.Row(p), j.x.Row(int(b)))
+	}
+	rec := j.recordOf(task, rows)
+	growSlice(&w.top, n)
+	if cap(w.byRow) < n {
+		w.byRow = append(w.byRow[:cap(w.byRow)], make([][]int32, n-cap(w.byRow))...)
+	}
+	w.byRow = w.byRow[:n]
+	for t := j.from; t < j.steps; t++ {
+		if j.tr.stopped() {
+			return
+		}
+		w.pairs, w.wanted, w.slots = w.pairs[:0], w.wanted[:0], 0
+		for p, b := range rows {
+			w.top[p] = math.Inf(-1)
+			for _, i := range j.rows[b].active {
+				w.wanted = append(w.wanted, evaluated{row: int32(p), comp: i})
+			}
+		}
+		j.evaluate(worker, w, x, rows)
+		known := len(w.pairs)
+		w.wanted = w.wanted[:0]
+		var bounds int64
+		for p, b := range rows {
+			bounds += j.doubt(w, p, int(b), x.Row(p))
+		}
+		if len(w.wanted) > 0 {
+			j.evaluate(worker, w, x, rows)
+			if known > 0 {
+				slices.SortFunc(w.pairs, comparePairs)
+			}
+		}
+		active := j.weigh(arena, w, t, x, rows)
+		if rec != nil {
+			rec.add(w, rows, j.row0, d)
+		}
+		j.move(worker, w, t, x, rows)
+		if j.work != nil {
+			j.work.Evaluated[t].Add(int64(len(w.pairs)))
+			j.work.Active[t].Add(active)
+			j.work.Bounds[t].Add(bounds)
+		}
+	}
+	for p, b := range rows {
+		copy(j.x.Row(int(b)), x.Row(p))
+		if j.tr != nil {
+			copy(j.tr.XAt(j.steps).Row(j.row0+int(b)), x.Row(p))
+		}
+	}
+}
+
+func comparePairs(a, b evaluated) int {
+	if c := cmp.Compare(a.comp, b.comp); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.row, b.row)
+}
+
+// evaluate computes q_i and G_i, or Z_i, of the wanted pairs and appends them to the pairs,
+// component by component.
+func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
+	if !slices.IsSortedFunc(w.wanted, comparePairs) {
+		slices.SortFunc(w.wanted, comparePairs)
+	}
+	width := j.width()
+	if need := (w.slots + len(w.wanted)) * width; len(w.values) < need {
+		more := alignedFloats(need + need/2)
+		copy(more, w.values[:w.slots*width])
+		w.values = more
+	}
+	for lo := 0; lo < len(w.wanted); {
+		hi := lo + 1
+		for hi < len(w.wanted) && w.wanted[hi].comp == w.wanted[lo].comp {
+			hi++
+		}
+		group := w.wanted[lo:hi]
+		if j.m.low != nil {
+			j.lowGroup(worker, w, x, group)
+		} else {
+			j.denseGroup(worker, w, x, group)
+		}
+		for k := range group {
+			group[k].slot = int32(w.slots + k)
+			j.learn(w, group[k], int(rows[group[k].row]))
+		}
+		w.slots += len(group)
+		lo = hi
+	}
+	w.pairs = append(w.pairs, w.wanted...)
+}
+
+// width is the number of floats that are kept of a pair.
+func (j *sparseJob) width() int {
+	if j.m.low != nil {
+		return max(j.m.low.r, 1)
+	}
+	return leading(j.m.D)
+}
+
+// learn notes what a new q_i tells: of the largest l_i, and of the pair.
+func (j *sparseJob) learn(w *party, v evaluated, b int) {
+	i, row := int(v.comp), &j.rows[b]
+	at, c, q := b*j.m.K+i, &j.m.certificates[i], float64(v.q)
+	l := float64(FMA32(-0.5, v.q, j.m.C[i]))
+	if !(l <= w.top[v.row]) { // also NaN, which proves nothing from here on
+		w.top[v.row] = l
+	}
+	far := j.far[at] + row.moved
+	wrong := c.roundings(far, row.size+row.moved+c.mu)
+	j.low[at] = math.Sqrt(max(q-wrong, 0))/guard + c.norm*row.moved
+	if j.m.low == nil {
+		j.anchorTo(w, v, b, q+wrong, far)
+	}
+}
+
+// anchorTo keeps G_i of an evaluated pair for the bound by support.
+func (j *sparseJob) anchorTo(w *party, v evaluated, b int, square, far float64) {
+	if j.from == 0 { // without a dense first step there is no memory for it
+		return
+	}
+	ld, i := leading(j.m.D), int(v.comp)
+	g := j.first.gAt(0, i, b, b+1).Data
+	copy(g, w.values[int(v.slot)*ld:])
+	j.anchor(b, i, g, square, far)
+}
+
+// denseGroup computes G_i and q_i of some rows for one component.
+func (j *sparseJob) denseGroup(worker int, w *party, x Matrix, group []evaluated) {
+	e, m, d := j.e, j.m, j.m.D
+	arena, ld, i, n := &e.scratch[worker], leading(d), int(group[0].comp), len(group)
+	g := Matrix{Data: w.values[w.slots*ld:], Rows: n, Cols: d, RS: ld, CS: 1}
+	delta := Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
+	for k, v := range group {
+		e.k.subRows(delta.Row(k), 0, x.Row(int(v.row)), 0, m.mu(i), 0, 1, d)
+	}
+	e.multiplyPrecision(worker, g, delta, m, i)
+	q := arena.floats(slotQ, n)
+	e.k.dotRows(q, g.Data, ld, delta.Data, ld, d)
+	for k := range group {
+		group[k].q = q[k]
+	}
+}
+
+// multiplyPrecision computes g = delta P_i. Of a diagonal P_i and finite numbers a chain of
+// multiply-adds is a single product, up to the sign of a zero, which is lost in the sums
+// that it goes into. Every other time the panels of P_i are read from the
+// last to the first: what of it fits into the cache is then still there.
+func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i int) {
+	d, p := m.D, m.precision(i)
+	if c := m.certificates; c != nil && c[i].diagonal != nil && e.allFinite(delta) {
+		for b := range g.Rows {
+			e.k.multiply(g.Row(b), delta.Row(b), c[i].diagonal)
+		}
+		return
+	}
+	panels := e.k.panels(d)
+	arena := &e.scratch[worker]
+	if arena.backwards = !arena.backwards; !arena.backwards || g.Rows > 2*e.k.mr {
+		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, false)
+		return
+	}
+	for pn := panels - 1; pn >= 0; pn-- {
+		e.multiply(worker, g, delta, &operand{packed: p}, pn, pn+1, false)
+	}
+}
+
+// allFinite says whether no row has an infinity or a NaN.
+func (e *Engine) allFinite(m Matrix) bool {
+	for b := range m.Rows {
+		for _, v := range m.Row(b) {
+			if v-v != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lowGroup computes Z_i and q_i of some rows for one component.
+func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated) {
+	e, m, l, d := j.e, j.m, j.m.low, j.m.D
+	arena, r, i, n := &e.scratch[worker], j.m.low.r, int(group[0].comp), len(group)
+	some := View(arena.floats(slotPick, n*d), n, d)
+	for k, v := range group {
+		copy(some.Row(k), x.Row(int(v.row)))
+	}
+	q := arena.floats(slotQ, n)
+	e.k.quadRows(q, some.Data, d, m.mu(i), l.w[i*d:(i+1)*d])
+	if r > 0 {
+		z := Matrix{Data: w.values[w.slots*r:], Rows: n, Cols: r, RS: r, CS: 1}
+		for k := range n {
+			copy(z.Row(k), l.offset[i*r:(i+1)*r])
+		}
+		e.multiplyColumns(worker, z, some, &l.project, i*r, true)
+		squares := arena.floats(slotS, n)
+		e.k.dotRows(squares, z.Data, r, z.Data, r, r)
+		e.k.axpy(l.sign, squares, q)
+	}
+	for k := range group {
+		group[k].q = q[k]
+	}
+}
+
+// multiplyColumns sets c = a b, or adds to it, for the columns of b from j0 on that c has.
+// It computes whole panels and throws away the rest.
+func (e *Engine) multiplyColumns(worker int, c, a Matrix, b *Packed, j0 int, acc bool) {
+	arena, nr := &e.scratch[worker], e.k.nr
+	p0, p1 := j0/nr, (j0+c.Cols-1)/nr+1
+	width := (p1 - p0) * nr
+	tile := Matrix{Data: arena.floats(slotTile, c.Rows*width), Rows: c.Rows, Cols: width, RS: width, CS: 1}
+	at := j0 - p0*nr
+	if acc {
+		clear(tile.Data)
+		for i := range c.Rows {
+			copy(tile.Row(i)[at:], c.Row(i))
+		}
+	}
+	nb := e.k.blocks(a.Cols)
+	for kb := range nb {
+		k0, k1 := part(a.Cols, nb, kb)
+		left := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
+		for p := p0; p < p1; p++ {
+			e.k.panel(k1-k0, left, b.panel(p, k0, k1), nr, tile.Data[(p-p0)*nr:], width, acc || kb > 0, nil)
+		}
+	}
+	for i := range c.Rows {
+		copy(c.Row(i), tile.Row(i)[at:])
+	}
+}
+
+// doubt adds to the wanted pairs of row b, which is row p of the block, those that have not
+// been evaluated and that no certificate excludes. It returns how many bounds by support it
+// computed.
+func (j *sparseJob) doubt(w *party, p, b int, x []float32) (bounds int64) {
+	row, top := &j.rows[b], w.top[p]
+	far, sum := row.far+row.moved, row.size+row.moved+j.mu
+	wrong := (j.byFar*far*far+j.byBoth*far*sum+j.bySum*sum*sum)*guard + leastSum
+	enough := lowest(j.weight, top, wrong)
+	if !(row.lowest-j.norm*(row.moved-row.at)*guard > enough) {
+		j.patrol(row, b, enough)
+	}
+	for _, i := range row.near {
+		if slices.Contains(row.active, i) {
+			continue
+		}
+		ok, supported := j.excluded(row, b, int(i), top, x)
+		if supported {
+			bounds++
+		}
+		if !ok {
+			w.wanted = append(w.wanted, evaluated{row: int32(p), comp: i})
+		}
+	}
+	return bounds
+}
+
+// lowest returns how large sqrt(q_i) must be for l_i = c - q_i/2 as computed to fall under
+// the cut below top, if q_i as computed is at most wrong off; NaN where nothing can be said.
+func lowest(c, top, wrong float64) float64 {
+	need := 2*(c-top+nearCut*cutGuard) + wrong
+	need += 8 * unit * (math.Abs(c) + math.Abs(top) + nearCut) // rounding of l_i
+	if !(math.Abs(need) < hugeSize) {
+		return math.NaN()
+	}
+	return math.Sqrt(max(need, 0)) * guard
+}
+
+// patrol goes over all components of a row and divides them into those that may matter
+// within the next steps, and the others.
+func (j *sparseJob) patrol(row *climber, b int, enough float64) {
+	m := j.m
+	row.near, row.lowest, row.at = row.near[:0], math.Inf(1), row.moved
+	reach := 4 * row.last
+	for i, low := range j.low[b*m.K : (b+1)*m.K] {
+		norm := m.certificates[i].norm
+		if s := low - norm*row.moved*guard; s > enough+norm*reach {
+			row.lowest = min(row.lowest, s)
+		} else {
+			row.near = append(row.near, int32(i))
+		}
+	}
+}
+
+// excluded says whether a certificate proves that l_i of row b would fall under the cut, and
+// whether it took a bound by support to know.
+func (j *sparseJob) excluded(row *climber, b, i int, top float64, x []float32) (ok, supported bool) {
+	m, c, at := j.m, &j.m.certificates[i], b*j.m.K+i
+	far, sum := j.far[at]+row.moved, row.size+row.moved+c.mu
+	enough := lowest(float64(m.C[i]), top, c.roundings(far, sum))
+	if j.low[at]-c.norm*row.moved*guard > enough {
+		return true, false
+	}
+	if m.low != nil || j.from == 0 || !(j.root[at] > 0) {
+		return false, false
+	}
+	var dot [1]float32
+	j.e.k.dotRows(dot[:], x, 0, j.first.gAt(0, i, b, b+1).Data, 0, m.D)
+	seat := j.seat[at]
+	off := c.gradient*far*seat + 2*gamma(laneRoundings(m.D))*sum*(c.norm*c.norm+c.gradient)*seat
+	s := (float64(dot[0]) - j.tilt[at] - off*guard) / j.root[at]
+	if s > enough {
+		j.low[at] = max(j.low[at], s+c.norm*row.moved)
+		return true, true
+	}
+	return false, true
+}
+
+// weigh turns q of the evaluated pairs into responsibilities, in their place, and phi, and
+// notes which are active. It returns how many are.
+func (j *sparseJob) weigh(arena *arena, w *party, t int, x Matrix, rows []int32) (active int64) {
+	n := len(rows)
+	w.comps, w.c = w.comps[:0], w.c[:0]
+	for _, v := range w.pairs {
+		if k := len(w.comps); k == 0 || w.comps[k-1] != v.comp {
+			w.comps = append(w.comps, v.comp)
+			w.c = append(w.c, j.m.C[v.comp])
+		}
+	}
+	q := arena.floats(slotQ, len(w.comps)*n)
+	for k := range q {
+		q[k] = float32(math.Inf(1))
+	}
+	k := 0
+	for _, v := range w.pairs {
+		for w.comps[k] != v.comp {
+			k++
+		}
+		q[k*n+int(v.row)] = v.q
+	}
+	phi := arena.floats(slotS, n)
+	j.e.k.mixture(q, n, w.c, phi)
+	for p, b := range rows {
+		w.byRow[p] = w.byRow[p][:0]
+		j.rows[b].active = j.rows[b].active[:0]
+		if j.tr != nil {
+			g := j.row0 + int(b)
+			j.tr.PhiAt(t)[g] = phi[p]
+			copy(j.tr.XAt(t).Row(g), x.Row(p))
+		}
+	}
+	k = 0
+	for at := range w.pairs {
+		v := &w.pairs[at]
+		for w.comps[k] != v.comp {
+			k++
+		}
+		v.q = q[k*n+int(v.row)] // r from here on
+		if v.q == 0 {
+			continue
+		}
+		active++
+		b := rows[v.row]
+		w.byRow[v.row] = append(w.byRow[v.row], int32(at))
+		j.rows[b].active = append(j.rows[b].active, v.comp)
+		if j.tr != nil {
+			j.tr.RAt(t).Set(int(v.comp), j.row0+int(b), v.q)
+		}
+	}
+	return active
+}
+
+// move takes the rows of a block a step uphill.
+func (j *sparseJob) move(worker int, w *party, t int, x Matrix, rows []int32) {
+	e, d := j.e, j.m.D
+	arena := &e.scratch[worker]
+	grad, before := arena.floats(slotGrad, d), arena.floats(slotE, d)
+	for p, b := range rows {
+		if j.m.low != nil {
+			j.lowGradient(worker, w, t, p, int(b), x.Row(p), grad)
+		} else {
+			j.denseGradient(arena, w, p, grad)
+		}
+		copy(before, x.Row(p))
+		e.k.axpy(j.alpha, grad, x.Row(p))
+		j.strode(&j.rows[b], before, x.Row(p))
+	}
+}
+
+// denseGradient sums up - r_i G_i over the active components of a row.
+func (j *sparseJob) denseGradient(arena *arena, w *party, p int, grad []float32) {
+	ld, d, list := leading(j.m.D), j.m.D, w.byRow[p]
+	r := arena.floats(slotS, max(len(list), 1))
+	for k, at := range list {
+		r[k] = w.pairs[at].q
+	}
+	if len(list) == 1 {
+		j.e.k.gradient(grad, r, 1, w.values[int(w.pairs[list[0]].slot)*ld:], ld, 1)
+		return
+	}
+	g := arena.floats(slotG, len(list)*ld)
+	for k, at := range list {
+		s := int(w.pairs[at].slot) * ld
+		copy(g[k*ld:k*ld+d], w.values[s:s+d])
+	}
+	j.e.k.gradient(grad, r, 1, g, ld, len(list))
+}
+
+// lowGradient computes the gradient of a row for precisions of low rank, and records what
+// the backward pass needs.
+func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []float32) {
+	e, m, l, d := j.e, j.m, j.m.low, j.m.D
+	arena, r, kr := &e.scratch[worker], j.m.low.r, j.m.K*j.m.low.r
+	var z, push []float32
+	if j.tr != nil && j.tr.backward {
+		g := j.row0 + b
+		z, push = j.tr.block(j.tr.z, kr, t, g, g+1).Data, j.tr.block(j.tr.push, m.inner(), t, g, g+1).Data
+		clear(push)
+	}
+	stack := View(l.stack, m.inner(), d)
+	weights := arena.floats(slotW, d)
+	clear(weights)
+	clear(grad)
+	row, one := arena.floats(slotG, max(r, 1))[:r], arena.floats(slotS, 1)
+	for _, at := range w.byRow[p] {
+		v := &w.pairs[at]
+		i := int(v.comp)
+		zi := w.values[int(v.slot)*max(r, 1):][:r]
+		one[0] = v.q
+		e.k.pullRows(row, r, one, zi, r, one, 0, zi, r, r)
+		e.k.axpy(-v.q, l.w[i*d:(i+1)*d], weights)
+		for q, by := range row {
+			e.k.axpy(by, stack.Row(i*r+q), grad)
+		}
+		if push != nil {
+			copy(z[i*r:], zi)
+			copy(push[i*r:], row)
+			push[kr+i] = -v.q
+		}
+	}
+	for _, at := range w.byRow[p] {
+		v := &w.pairs[at]
+		e.k.axpy(-v.q, stack.Row(kr+int(v.comp)), grad)
+	}
+	e.k.multiply(weights, weights, x)
+	e.k.add(grad, grad, weights)
+}

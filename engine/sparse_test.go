@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// hill is a potential to climb by both routes, and where from.
+type hill struct {
+	name  string
+	k, d  int
+	low   int // rank of precisions of low rank, or -1 for A_i^T A_i
+	sign  float32
+	tied  bool
+	alpha float32
+	mu, c []float32
+	a     []float32 // A_i
+	w, f  []float32
+	x     Matrix
+}
+
+func (h *hill) mixture(e *Engine) *Mixture {
+	if h.low >= 0 {
+		m := NewLowRankMixture(h.k, h.d, h.low, h.mu, h.c)
+		e.SetLowRank(m, h.w, h.f, h.sign)
+		return m
+	}
+	m := NewMixture(h.k, h.d, h.mu, h.c)
+	if h.tied {
+		m = NewTiedMixture(h.k, h.d, h.mu, h.c)
+	}
+	e.SetFactors(m, h.a)
+	return m
+}
+
+func (h *hill) gradient() *MixtureGradient {
+	if h.low >= 0 {
+		return NewLowRankGradient(h.k, h.d, h.low)
+	}
+	if h.tied {
+		return NewTiedGradient(h.k, h.d)
+	}
+	return NewMixtureGradient(h.k, h.d)
+}
+
+// newHill makes k centres some way apart and rows around them.
+func newHill(name string, k, d, low int, sign, apart, wide float32, rows int) *hill {
+	r := NewRand(5, uint64(len(name)))
+	h := &hill{name: name, k: k, d: d, low: low, sign: sign, alpha: 0.1, mu: make([]float32, k*d), c: make([]float32, k), x: NewMatrix(rows, d)}
+	r.Normal(h.mu)
+	r.Normal(h.c)
+	r.Normal(h.x.Data)
+	for i := range h.mu {
+		h.mu[i] *= apart
+	}
+	for b := range rows {
+		for j := range d {
+			h.x.Data[b*d+j] = h.mu[b%k*d+j] + wide*h.x.Data[b*d+j]
+		}
+	}
+	if low >= 0 {
+		h.w, h.f = make([]float32, k*d), make([]float32, k*low*d)
+		for i := range h.w {
+			h.w[i] = 1
+		}
+		r.Normal(h.f)
+		for i := range k * low { // rows of length below 1/sqrt(r)
+			row := h.f[i*d : (i+1)*d]
+			var s float64
+			for _, v := range row {
+				s += float64(v) * float64(v)
+			}
+			for j := range row {
+				row[j] *= float32(0.9 / math.Sqrt(s*float64(low)))
+			}
+		}
+		return h
+	}
+	h.a = make([]float32, k*d*d)
+	r.Normal(h.a)
+	for i := range h.a {
+		h.a[i] *= 0.3 / float32(math.Sqrt(float64(d)))
+		if i/d%d == i%d {
+			h.a[i]++
+		}
+	}
+	return h
+}
+
+// identity makes all A_i the identity.
+func (h *hill) identity() *hill {
+	for i := range h.a {
+		h.a[i] = 0
+		if i/h.d%h.d == i%h.d {
+			h.a[i] = 1
+		}
+	}
+	return h
+}
+
+func hills() []*hill {
+	list := []*hill{
+		newHill("apart", 7, 19, -1, 0, 6, 1, 40),
+		newHill("close", 7, 19, -1, 0, 1, 2, 40),
+		newHill("between", 5, 33, -1, 0, 3, 3, 37),
+		newHill("identity", 9, 40, -1, 0, 4, 1.5, 50).identity(),
+		newHill("one component", 1, 17, -1, 0, 1, 1, 9),
+		newHill("one row", 6, 24, -1, 0, 3, 2, 1),
+		newHill("lowrank", 9, 30, 3, 1, 3, 2, 45),
+		newHill("diagonal", 40, 20, 0, 1, 3, 1, 70),
+		newHill("flat", 12, 35, 4, -1, 3, 2, 60),
+		newHill("wide", 3, 150, -1, 0, 2, 1, 20),
+	}
+	tied := newHill("tied", 6, 21, -1, 0, 4, 1, 30)
+	tied.tied, tied.a = true, tied.a[:21*21]
+	list = append(list, tied)
+
+	h := newHill("coincident", 6, 18, -1, 0, 4, 1, 30)
+	copy(h.mu[18:36], h.mu[:18]) // two components in one place, and with one precision
+	copy(h.a[18*18:2*18*18], h.a[:18*18])
+	h.c[1] = h.c[0]
+	for j := range h.d {
+		h.x.Set(1, j, (h.mu[2*18+j]+h.mu[3*18+j])/2) // a tie
+	}
+	list = append(list, h)
+
+	h = newHill("far and huge", 6, 18, -1, 0, 4, 1, 30)
+	for b := range h.x.Rows {
+		scale := float32(math.Pow(10, float64(b%12)*2)) // up to 1e22, which overflows
+		for j := range h.d {
+			h.x.Data[b*h.d+j] *= scale
+		}
+	}
+	list = append(list, h)
+
+	h = newHill("steep", 6, 18, -1, 0, 40, 1, 30)
+	for i := range h.a {
+		h.a[i] *= 30
+	}
+	h.alpha = 1e-4
+	list = append(list, h)
+
+	h = newHill("overshooting", 6, 18, -1, 0, 4, 1, 30)
+	h.alpha = 1.9
+	list = append(list, h)
+
+	h = newHill("weights", 6, 18, -1, 0, 2, 1, 30)
+	for i := range h.c {
+		h.c[i] *= 60
+	}
+	list = append(list, h)
+
+	h = newHill("not finite", 5, 12, -1, 0, 4, 1, 20)
+	h.x.Set(3, 2, float32(math.NaN()))
+	h.x.Set(7, 0, float32(math.Inf(1)))
+	h.x.Set(11, 5, 3e38)
+	list = append(list, h)
+	h = newHill("not finite diagonal", 5, 12, -1, 0, 4, 1, 20).identity()
+	h.x.Set(3, 2, float32(math.NaN()))
+	h.x.Set(7, 0, float32(math.Inf(-1)))
+	return append(list, h)
+}
+
+// climbed is all that an ascent and its backward pass give.
+type climbed struct {
+	x, xs, r, phi, v                   []float32
+	mu, c, a, w, f, dalpha, plain, grr []float32
+}
+
+func climbBy(t *testing.T, h *hill, route Route, tier Tier, threads int) (climbed, *Engine) {
+	t.Helper()
+	const steps = 6
+	e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads(), WithRoute(route))
+	m := h.mixture(e)
+	var tr Trajectory
+	x := clone(h.x)
+	e.Ascend(m, h.alpha, steps, x, &tr, true)
+	got := climbed{x: x.Data, xs: tr.X, r: tr.R, phi: tr.Phi}
+	v := NewMatrix(x.Rows, x.Cols)
+	NewRand(8, 8).Normal(v.Data)
+	g := h.gradient()
+	for i := range g.A {
+		g.A[i] = 7 // left over from an earlier step
+	}
+	e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
+	got.v, got.mu, got.c, got.a, got.w, got.f, got.dalpha = v.Data, g.Mu, g.C, g.A, g.W, g.F, []float32{g.Alpha}
+	plain := clone(h.x)
+	e.Ascend(m, h.alpha, steps, plain, nil, false)
+	got.plain = plain.Data
+	return got, e
+}
+
+func (c climbed) equal(t *testing.T, name string, want climbed) {
+	t.Helper()
+	for _, p := range []struct {
+		what      string
+		got, want []float32
+	}{
+		{"x_n", c.x, want.x}, {"x_t", c.xs, want.xs}, {"r", c.r, want.r}, {"phi", c.phi, want.phi},
+		{"x_n without a trajectory", c.plain, want.plain}, {"dL/dx_0", c.v, want.v}, {"dL/dmu", c.mu, want.mu}, {"dL/dc", c.c, want.c},
+		{"dL/dA", c.a, want.a}, {"dL/dw", c.w, want.w}, {"dL/dF", c.f, want.f}, {"dL/dalpha", c.dalpha, want.dalpha},
+	} {
+		sameNumbers(t, name+": "+p.what, p.got, p.want)
+	}
+}
+
+// sameNumbers is equalBits up to which NaN a NaN is.
+func sameNumbers(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
+			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// TestSparseRoute checks that both routes give the same bits, on potentials that are easy
+// and hard for certificates, and that the sparse one leaves out what it should.
+func TestSparseRoute(t *testing.T) {
+	for _, h := range hills() {
+		t.Run(h.name, func(t *testing.T) {
+			want, _ := climbBy(t, h, DenseRoute, Generic, 1)
+			for _, tier := range Available() {
+				for _, threads := range []int{1, 2, 3} {
+					got, e := climbBy(t, h, SparseRoute, tier, threads)
+					got.equal(t, fmt.Sprintf("%v, %d threads", tier, threads), want)
+					if e.Work().Route != SparseRoute {
+						t.Fatalf("%v: the route was %v", tier, e.Work().Route)
+					}
+				}
+			}
+			for _, limit := range []int{1, 1 << 9} { // rows in turns
+				old := maxAnchors
+				maxAnchors = limit
+				got, _ := climbBy(t, h, SparseRoute, Auto, 2)
+				maxAnchors = old
+				got.equal(t, "in turns", want)
+			}
+		})
+	}
+}
