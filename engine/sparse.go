@@ -58,6 +58,7 @@ const (
 // climber is the state of a row on its way.
 type climber struct {
 	active []int32 // components whose responsibility is not 0
+	lead   int32   // the one that was the largest at first
 	size   float64 // |x_0|, from above
 	moved  float64 // length of the way, from above
 	last   float64 // of its last step
@@ -229,7 +230,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 				best, at = l, i
 			}
 		}
-		row.active = append(row.active, int32(at))
+		row.active, row.lead = append(row.active, int32(at)), int32(at)
 	}
 }
 
@@ -237,13 +238,17 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 func (j *sparseJob) adopt(b int) {
 	m, f, row := j.m, &j.first, &j.rows[b]
 	row.active = row.active[:0]
+	var most float32
 	for i := range m.K {
 		at := b*m.K + i
 		q := float64(f.q[i*f.Rows+b])
 		wrong := m.certificates[i].roundings(j.far[at], row.size+m.certificates[i].mu)
 		j.low[at] = math.Sqrt(max(q-wrong, 0)) / guard
-		if f.R[i*f.Rows+b] != 0 {
+		if r := f.R[i*f.Rows+b]; r != 0 {
 			row.active = append(row.active, int32(i))
+			if r > most {
+				most, row.lead = r, int32(i)
+			}
 		}
 		if m.low == nil {
 			j.anchor(b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
@@ -285,7 +290,7 @@ func (j *sparseJob) strode(row *climber, x, y []float32) {
 	row.moved = (row.moved + row.last) * guard
 }
 
-// gather puts rows with the same first component beside each other and cuts them into
+// gather puts rows with the same leading component beside each other and cuts them into
 // blocks. Those of a potential with matrices P_i end where the component does, unless all
 // its P_i are diagonal.
 func (j *sparseJob) gather() {
@@ -294,14 +299,9 @@ func (j *sparseJob) gather() {
 	for b := range j.order {
 		j.order[b] = int32(b)
 	}
-	first := func(b int32) int32 {
-		if a := j.rows[b].active; len(a) > 0 {
-			return a[0]
-		}
-		return -1
-	}
+	lead := func(b int32) int32 { return j.rows[b].lead }
 	slices.SortFunc(j.order, func(a, b int32) int {
-		if c := cmp.Compare(first(a), first(b)); c != 0 {
+		if c := cmp.Compare(lead(a), lead(b)); c != 0 {
 			return c
 		}
 		return cmp.Compare(a, b)
@@ -313,7 +313,7 @@ func (j *sparseJob) gather() {
 	}
 	j.bounds = append(j.bounds[:0], 0)
 	for at, begin := 1, 0; at <= n; at++ {
-		if at == n || at-begin == most || at-begin >= least && first(j.order[at]) != first(j.order[begin]) {
+		if at == n || at-begin == most || at-begin >= least && lead(j.order[at]) != lead(j.order[begin]) {
 			slices.Sort(j.order[begin:at])
 			j.bounds = append(j.bounds, int32(at))
 			begin = at
@@ -505,14 +505,19 @@ func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i in
 		}
 		return
 	}
-	panels := e.k.panels(d)
-	arena := &e.scratch[worker]
-	if arena.backwards = !arena.backwards; !arena.backwards || g.Rows > 2*e.k.mr {
+	panels, arena := e.k.panels(d), &e.scratch[worker]
+	if arena.backwards = !arena.backwards; !arena.backwards || e.k.blocks(d) > 1 || g.Rows > e.k.mc {
 		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, false)
 		return
 	}
+	left := e.leftBlock(arena, delta, panels)
 	for pn := panels - 1; pn >= 0; pn-- {
-		e.multiply(worker, g, delta, &operand{packed: p}, pn, pn+1, false)
+		var next []float32
+		if pn > 0 {
+			next = p.panel(pn-1, 0, d)
+		}
+		e.multiplyTile(arena, g, left, p.panel(pn, 0, d), next, e.k.nr, 0, pn*e.k.nr, d, false)
+		e.yield(arena, 2*g.Rows*e.k.nr*d)
 	}
 }
 
@@ -638,19 +643,20 @@ func (j *sparseJob) patrol(row *climber, b int, enough float64) {
 func (j *sparseJob) excluded(row *climber, b, i int, top float64, x []float32) (ok, supported bool) {
 	m, c, at := j.m, &j.m.certificates[i], b*j.m.K+i
 	far, sum := j.far[at]+row.moved, row.size+row.moved+c.mu
-	enough := lowest(float64(m.C[i]), top, c.roundings(far, sum))
-	if j.low[at]-c.norm*row.moved*guard > enough {
+	if j.low[at]-c.norm*row.moved*guard > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		return true, false
 	}
 	if m.low != nil || j.from == 0 || !(j.root[at] > 0) {
 		return false, false
 	}
 	var dot [1]float32
+	j.e.k.sqdistRows(dot[:], x, 0, m.mu(i))
+	far = math.Sqrt(float64(dot[0])*(1+2*gamma(laneRoundings(m.D)+4))+leastSum) * guard
 	j.e.k.dotRows(dot[:], x, 0, j.first.gAt(0, i, b, b+1).Data, 0, m.D)
 	seat := j.seat[at]
 	off := c.gradient*far*seat + 2*gamma(laneRoundings(m.D))*sum*(c.norm*c.norm+c.gradient)*seat
 	s := (float64(dot[0]) - j.tilt[at] - off*guard) / j.root[at]
-	if s > enough {
+	if s > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		j.low[at] = max(j.low[at], s+c.norm*row.moved)
 		return true, true
 	}
