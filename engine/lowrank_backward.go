@@ -27,16 +27,16 @@ func (j *lowPullJob) run(worker, task int) {
 		return
 	}
 	var (
-		e, m, l, tr   = j.e, j.m, j.m.low, j.tr
-		rows, k, d, r = r1 - r0, m.K, m.D, m.low.r
-		kr, n         = k * r, m.inner()
-		arena         = &e.scratch[worker]
-		v             = j.v.Slice(r0, r1, 0, d)
-		ld            = leading(n)
-		y             = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
-		total         = Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
-		byU           = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
-		byX           = Matrix{Data: arena.floats(slotCentre, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		e, m, tr   = j.e, j.m, j.tr
+		rows, k, d = r1 - r0, m.K, m.D
+		kr, n      = k * m.low.r, m.inner()
+		arena      = &e.scratch[worker]
+		v          = j.v.Slice(r0, r1, 0, d)
+		ld         = leading(n)
+		y          = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
+		total      = Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		byU        = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		byX        = Matrix{Data: arena.floats(slotCentre, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 	)
 	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		u, x := tr.block(tr.u, d, t, r0, r1), tr.XAt(t).Slice(r0, r1, 0, d)
@@ -44,26 +44,21 @@ func (j *lowPullJob) run(worker, task int) {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
 			e.k.multiply(byX.Row(b), u.Row(b), x.Row(b))
 		}
-		e.multiply(worker, y, u, &operand{packed: &l.project}, 0, e.k.panels(n), false)
-		e.multiply(worker, y.Slice(0, rows, kr, n), byX, &operand{packed: &l.weightsT}, 0, e.k.panels(k), true)
 		z := tr.block(tr.z, kr, t, r0, r1)
 		res := tr.RAt(t).Slice(0, k, r0, r1)
 		s := Matrix{Data: tr.t[t*k*tr.Rows+r0:], Rows: k, Cols: rows, RS: tr.Rows, CS: 1}
-		for i := range k {
-			si := s.Row(i)
-			if r > 0 {
-				e.k.dotRows(si, y.Data[i*r:], y.RS, z.Data[i*r:], z.RS, r)
-			} else {
-				clear(si)
-			}
-			for b := range si {
-				si[b] = -(float32(l.sign*si[b]) + y.Data[b*y.RS+kr+i])
-			}
-		}
-		e.k.responsibilities(res.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], k)
 		pull := tr.block(tr.pull, n, t, r0, r1)
-		for i := range k {
-			e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
+		sum := tr.sum[t*tr.Rows+r0 : t*tr.Rows+r1]
+		if tr.sparse {
+			j.someSlopes(worker, s, res, u, byX, y, z)
+			e.k.responsibilities(res.Data, s.Data, tr.Rows, sum, k)
+			j.weighSome(pull, res, s, y, z)
+		} else {
+			j.allSlopes(worker, s, u, byX, y, z)
+			e.k.responsibilities(res.Data, s.Data, tr.Rows, sum, k)
+			for i := range k {
+				e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
+			}
 		}
 		e.lowCombine(worker, m, tr.block(tr.push, n, t, r0, r1), res, Matrix{}, byU)
 		e.lowCombine(worker, m, pull, res, total, byX)
@@ -76,6 +71,85 @@ func (j *lowPullJob) run(worker, task int) {
 		for b := range rows {
 			e.k.add(v.Row(b), v.Row(b), total.Row(b))
 			dropFaint(v.Row(b))
+		}
+	}
+}
+
+// allSlopes sets y = [U F^T | U (-w*mu)^T + (U*X) w^T] and s_i of all components (k x rows).
+func (j *lowPullJob) allSlopes(worker int, s, u, byX, y, z Matrix) {
+	e, m, l := j.e, j.m, j.m.low
+	r, kr := l.r, m.K*l.r
+	e.multiply(worker, y, u, &operand{packed: &l.project}, 0, e.k.panels(y.Cols), false)
+	e.multiply(worker, y.Slice(0, y.Rows, kr, y.Cols), byX, &operand{packed: &l.weightsT}, 0, e.k.panels(m.K), true)
+	for i := range m.K {
+		si := s.Row(i)
+		if r > 0 {
+			e.k.dotRows(si, y.Data[i*r:], y.RS, z.Data[i*r:], z.RS, r)
+		} else {
+			clear(si)
+		}
+		for b := range si {
+			si[b] = -(float32(l.sign*si[b]) + y.Data[b*y.RS+kr+i])
+		}
+	}
+}
+
+// someSlopes is allSlopes for the pairs of a row and a component whose responsibility is not
+// 0; of the others s is 0.
+func (j *lowPullJob) someSlopes(worker int, s, res, u, byX, y, z Matrix) {
+	e, l, d, r := j.e, j.m.low, j.m.D, j.m.low.r
+	arena, kr := &e.scratch[worker], j.m.K*j.m.low.r
+	some, some2 := arena.floats(slotRows, u.Rows*d), arena.floats(slotPick, u.Rows*d)
+	group, one := arena.active[:0], arena.floats(slotS, 1)
+	for i := range j.m.K {
+		clear(s.Row(i))
+		group = group[:0]
+		for b, v := range res.Row(i) {
+			if v != 0 {
+				copy(some[len(group)*d:], u.Row(b))
+				copy(some2[len(group)*d:], byX.Row(b))
+				group = append(group, b)
+			}
+		}
+		n := len(group)
+		if n == 0 {
+			continue
+		}
+		us, last := View(some[:n*d], n, d), View(arena.floats(slotQ, n), n, 1)
+		e.multiplyColumns(worker, last, us, &l.project, kr+i, false)
+		e.multiplyColumns(worker, last, View(some2[:n*d], n, d), &l.weightsT, i, true)
+		ys := View(arena.floats(slotGrad, n*r), n, r)
+		if r > 0 {
+			e.multiplyColumns(worker, ys, us, &l.project, i*r, false)
+		}
+		for q, b := range group {
+			one[0] = 0
+			if r > 0 {
+				copy(y.Row(b)[i*r:], ys.Row(q))
+				e.k.dotRows(one, ys.Row(q), 0, z.Row(b)[i*r:], 0, r)
+			}
+			s.Set(i, b, -(float32(l.sign*one[0]) + last.Data[q]))
+		}
+	}
+	arena.active = group
+}
+
+// weighSome sets the rows of pull where responsibilities are not 0, as lowWeigh does for all.
+func (j *lowPullJob) weighSome(pull, res, s, y, z Matrix) {
+	r, kr := j.m.low.r, j.m.K*j.m.low.r
+	for b := range pull.Rows {
+		clear(pull.Row(b))
+	}
+	for i := range j.m.K {
+		for b, v := range res.Row(i) {
+			if v == 0 {
+				continue
+			}
+			row := pull.Row(b)
+			if at := i * r; r > 0 {
+				j.e.k.pullRows(row[at:], r, res.Row(i)[b:b+1], y.Row(b)[at:], r, s.Row(i)[b:b+1], 1, z.Row(b)[at:], r, r)
+			}
+			row[kr+i] = -s.At(i, b)
 		}
 	}
 }

@@ -291,8 +291,8 @@ func (j *sparseJob) strode(row *climber, x, y []float32) {
 }
 
 // gather puts rows with the same leading component beside each other and cuts them into
-// blocks. Those of a potential with matrices P_i end where the component does, unless all
-// its P_i are diagonal.
+// blocks. Those of a potential with matrices P_i end where the component does, so that P_i
+// stays in the cache, unless they are diagonal.
 func (j *sparseJob) gather() {
 	n := j.x.Rows
 	growSlice(&j.order, n)
@@ -306,8 +306,9 @@ func (j *sparseJob) gather() {
 		}
 		return cmp.Compare(a, b)
 	})
-	most := min(max((n+2*j.e.Threads()-1)/(2*j.e.Threads()), 8), maxBlockRows)
-	least := 8
+	threads := j.e.Threads()
+	most := min(max((n+2*threads-1)/(2*threads), 8), maxBlockRows)
+	least := most
 	if j.m.low == nil && j.m.certificates[0].diagonal == nil {
 		least = 1
 	}
