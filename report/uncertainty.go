@@ -90,11 +90,19 @@ func (u Uncertainty) unknownSentence() string {
 		auroc = append(auroc, fmt.Sprintf("%s (%s)", number(t.Scores[at].AUROC, 3), t.Name))
 		pass = append(pass, percent(t.Scores[at].FPR)+" of "+t.Name)
 	}
-	text := fmt.Sprintf("To tell pictures of a kind that the network was not trained on, use %s (%s): AUROC %s.", kind.Symbol, kind.Meaning, list(auroc))
+	text := fmt.Sprintf("To tell pictures of a kind that the network was not trained on, use %s (%s): AUROC %s.", said(kind), kind.Meaning, list(auroc))
 	if limit := u.unknownTasks()[0].Scores[at].Limit; limit.IsFinite() {
 		text += fmt.Sprintf(" Refuse what lies %s %s: this refuses 5%% of the test pictures, and lets pass %s.", side(kind), significant(float64(limit)), list(pass))
 	}
 	return text
+}
+
+// said is the symbol of a score within a sentence.
+func said(s dpn.ConfidenceScore) string {
+	if s.Name == "softmax" || s.Name == "energy" { // words
+		return "the " + s.Symbol
+	}
+	return s.Symbol
 }
 
 // side says on which side of a limit unknown pictures lie.
@@ -114,7 +122,7 @@ func (u Uncertainty) hardSentence() string {
 	for _, t := range u.unknownTasks() {
 		best := t.Scores[t.Best()]
 		if best.AUROC < hardAUROC {
-			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, u.Study.Scores[t.Best()].Symbol, number(best.AUROC, 3)))
+			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, said(u.Study.Scores[t.Best()]), number(best.AUROC, 3)))
 		}
 	}
 	if len(hard) == 0 {
@@ -128,10 +136,10 @@ func (u Uncertainty) misreadSentence() string {
 	t, at := u.misread(), u.score(u.Study.Advice.Misread)
 	kind, d := u.Study.Scores[at], t.Scores[at]
 	text := fmt.Sprintf("To tell pictures that it reads wrongly (%s of %s test pictures), use %s (%s): AUROC %s (95%% interval %s).",
-		thousands(u.Study.Wrong), thousands(u.Study.Samples), kind.Symbol, kind.Meaning, number(d.AUROC, 3), shareInterval(d.AUROCCI, 3))
+		thousands(u.Study.Wrong), thousands(u.Study.Samples), said(kind), kind.Meaning, number(d.AUROC, 3), shareInterval(d.AUROCCI, 3))
 	if best := t.Best(); best != at {
 		b := t.Scores[best]
-		text += fmt.Sprintf(" That was chosen on %s pictures; on the test pictures %s does better, %s (%s).", u.Study.ChosenOn, u.Study.Scores[best].Symbol, number(b.AUROC, 3), shareInterval(b.AUROCCI, 3))
+		text += fmt.Sprintf(" That was chosen on %s pictures; on the test pictures %s does better, %s (%s).", u.Study.ChosenOn, said(u.Study.Scores[best]), number(b.AUROC, 3), shareInterval(b.AUROCCI, 3))
 	}
 	return text
 }
@@ -180,9 +188,9 @@ func (u Uncertainty) Figures() []AnalysisFigure {
 func (u Uncertainty) histogram(t *dpn.UncertaintyTask, score, unknown string) (Shown, error) {
 	at := u.score(score)
 	kind, d := u.Study.Scores[at], t.Scores[at]
-	known, pass := "test pictures", "95% of the test pictures pass"
+	known, pass, what := "test pictures", "95% of the test pictures pass", fmt.Sprintf("%s (%s)", unknown, t.Meaning)
 	if t.Name == misreadTask {
-		known, pass = "read correctly", "95% of those read correctly pass"
+		known, pass, what = "read correctly", "95% of those read correctly pass", unknown
 	}
 	unit := map[string]string{"entropy_0": " (nats)", "entropy_n": " (nats)", "displacement": " (units of the features)", "softmax": " (probability)"}[kind.Name]
 	f := Histogram{Title: fmt.Sprintf("%s, %s against %s: %s", kind.Symbol, known, unknown, u.name()), X: kind.Symbol + unit,
@@ -191,8 +199,8 @@ func (u Uncertainty) histogram(t *dpn.UncertaintyTask, score, unknown string) (S
 		f.Mark = &Level{Name: pass, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
-		Caption: fmt.Sprintf("How %s is distributed: %s against %s (%s). Where the two overlap, no threshold tells them apart. AUROC %s; %s of the latter pass, too.",
-			kind.Symbol, known, unknown, t.Meaning, number(d.AUROC, 3), percent(d.FPR)),
+		Caption: fmt.Sprintf("How %s is distributed: %s against %s. Where the two overlap, no threshold tells them apart. AUROC %s; %s of the latter pass, too.",
+			said(kind), known, what, number(d.AUROC, 3), percent(d.FPR)),
 		Alt: fmt.Sprintf("Two histograms; AUROC %s.", number(d.AUROC, 3)),
 	}, nil
 }
@@ -230,7 +238,7 @@ func diagonal(name string) Series {
 func (u Uncertainty) rocUnknown() (Shown, error) {
 	at := u.score(u.Study.Advice.Unknown)
 	kind := u.Study.Scores[at]
-	f := Lines{Title: fmt.Sprintf("ROC of %s: %s", kind.Symbol, u.name()), X: "unknown pictures accepted, FPR (%)", Y: "test pictures accepted, TPR (%)",
+	f := Lines{Title: fmt.Sprintf("ROC of %s: %s", kind.Symbol, u.name()), X: "FPR: unknown pictures accepted (%)", Y: "TPR: test pictures accepted (%)",
 		LinearX: true, From: 0, To: 100, Series: []Series{diagonal("a guess")}}
 	for i, t := range u.unknownTasks() {
 		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, number(t.Scores[at].AUROC, 3)), i, t.Accepted[at], t.Refused[at])
@@ -240,13 +248,13 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 		f.Series = append(f.Series, s)
 	}
 	return Shown{Figure: f,
-		Caption: fmt.Sprintf("Shares of test pictures and of unknown ones that are accepted as the threshold on %s moves; AUROC, the area below the curve, in brackets. The nearer to the top left corner, the better.", kind.Symbol),
+		Caption: fmt.Sprintf("Shares of test pictures and of unknown ones that are accepted as the threshold on %s moves; AUROC, the area below the curve, in brackets. The nearer to the top left corner, the better.", said(kind)),
 		Alt:     "A curve for each kind of unknown pictures.",
 	}, nil
 }
 
 func (u Uncertainty) rocMisread(t *dpn.UncertaintyTask) (Shown, error) {
-	f := Lines{Title: "ROC for pictures read wrongly: " + u.name(), X: "pictures read wrongly accepted, FPR (%)", Y: "pictures read correctly accepted, TPR (%)",
+	f := Lines{Title: "ROC for pictures read wrongly: " + u.name(), X: "FPR: wrong ones accepted (%)", Y: "TPR: right ones accepted (%)",
 		LinearX: true, From: 0, To: 100, Series: []Series{diagonal("a guess")}}
 	for i, kind := range u.Study.Scores {
 		s, err := curve(fmt.Sprintf("%s (%s)", kind.Symbol, number(t.Scores[i].AUROC, 3)), i, t.Accepted[i], t.Refused[i])
@@ -298,7 +306,7 @@ func (u Uncertainty) examples() (Shown, error) {
 	}
 	g.Note = "Rows from the top: " + list(rows) + "."
 	return Shown{Figure: g, Wide: true,
-		Caption: fmt.Sprintf("The first pictures of each kind, with %s and the largest softmax below. Look for nonsense that the softmax is sure of, and whether %s is.", kind.Symbol, kind.Symbol),
+		Caption: fmt.Sprintf("The first pictures of each kind, with %s and the largest softmax below. Look for nonsense that the softmax is sure of, and whether %s is, too.", said(kind), said(kind)),
 		Alt:     "Rows of pictures: " + list(rows) + ".",
 	}, err
 }
@@ -340,7 +348,7 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	}
 	return Page{
 		Kind:    "dpnbench uncertainty",
-		Title:   "What " + u.name() + " knows that it does not know",
+		Title:   "How " + u.name() + " tells what it does not know",
 		Summary: u.Summary(),
 		Facts:   u.facts(),
 		Sections: []Section{
@@ -431,6 +439,6 @@ func (u Uncertainty) facts() []Fact {
 		Fact{"Scores chosen on", u.Study.ChosenOn + " pictures"},
 		Fact{"Temperature", temperature},
 		Fact{"Noise", fmt.Sprintf("seed %d", u.Seed)},
-		Fact{"Machine", fmt.Sprintf("%s kernels, %d threads; no number depends on them", u.Tier, u.Threads)},
+		Fact{"Machine", fmt.Sprintf("%s kernels, threads: %d; no number depends on them", u.Tier, u.Threads)},
 		Fact{"Weights (SHA-256)", m.WeightsSHA256()})
 }

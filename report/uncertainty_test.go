@@ -53,7 +53,7 @@ func TestUncertaintyPage(t *testing.T) {
 		t.Errorf("figures %s, want %s", got, want)
 	}
 	page := uncertaintyHTML(t, u)
-	contains(t, page, "What raw on small knows that it does not know", "Figure 8.", "φ(x_0)", "by chance", "Scores chosen on", "validation pictures", "every grey level as likely")
+	contains(t, page, "How raw on small tells what it does not know", "Figure 8.", "φ(x_0)", "by chance", "Scores chosen on", "validation pictures", "every grey level as likely")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
 	}
