@@ -34,7 +34,7 @@ var confidenceScores = []ConfidenceScore{
 	{"entropy_0", "H(r) at x_0", "entropy of the responsibilities before the ascent, nats", true},
 	{"entropy_n", "H(r) at x_n", "entropy of the responsibilities where the ascent ends, nats", true},
 	{"softmax", "largest softmax", "the largest probability of the classifier", false},
-	{"energy", "logsumexp of logits", "log of the sum of exp(logit), minus the energy of Liu et al. (2020)", false},
+	{"energy", "logsumexp of logits", "log of the sum of exp(logit): minus the energy of Liu et al., 2020", false},
 }
 
 // ConfidenceScores lists the scores, in the order of tables.

@@ -29,7 +29,9 @@
 // 1988), on the logistic scale, where it cannot leave 0 to 1. Their variance vanishes where
 // the scores separate the two kinds completely. There min(m, n) pairs without a common
 // sample are right all together, which gives the lower end 0.025^(1/min(m, n)) (Clopper and
-// Pearson, Biometrika 26, 1934); no other data get a narrower one.
+// Pearson, Biometrika 26, 1934); no other data get a higher one. That matters for few samples
+// of one kind and an AUROC near 1: of normal scores with 30 to 100 unknown samples, DeLong's
+// intervals alone hold an AUROC of 0.986 to 0.998 in 86 to 91% of the draws, these in 98%.
 //
 // The error of the FPR has two parts: that of a share of n unknown samples, and that of the
 // threshold, since 95% of m known samples are not 95% of all that there are. The first is
