@@ -78,6 +78,9 @@ func (u Uncertainty) Summary() []string {
 	} else {
 		out = append(out, fmt.Sprintf("%s of %s test pictures are read wrongly: there is nothing to tell them by.", thousands(s.Wrong), thousands(s.Samples)))
 	}
+	if s.ChosenOn == "test" {
+		out = append(out, "There were no validation pictures: these scores were chosen on the test pictures, on which they may look a little better than they are.")
+	}
 	return append(out, u.calibrationSentence())
 }
 

@@ -93,7 +93,7 @@ func TestUncertaintySummary(t *testing.T) {
 	contains(t, text(), "0 of 150 test pictures are read wrongly: there is nothing to tell them by")
 	contains(t, uncertaintyHTML(t, u), "so that there is nothing to compare", "none is best")
 	s.ChosenOn = "test"
-	contains(t, uncertaintyHTML(t, u), "there are no validation pictures")
+	contains(t, uncertaintyHTML(t, u), "there are no validation pictures", "There were no validation pictures: these scores were chosen on the test pictures")
 }
 
 // Histograms hold every finite number once, and say what they do not show.
