@@ -14,6 +14,9 @@
 // [Potential.Sampler] draws from the mixture that the potential is the log of,
 // [Model.Langevin] by chains, [Model.Read] says what the classifier makes of the samples.
 //
+// [Model.Confidence] gives the scores that tell whether a model knows a picture,
+// [Model.StudyUncertainty] what they are worth.
+//
 // # The mathematics
 //
 // The potential is phi(x) = log sum_i exp(c_i - q_i(x)/2) with q_i(x) = (x - mu_i)^T P_i

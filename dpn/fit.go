@@ -79,23 +79,33 @@ func (e *NotFiniteError) Error() string {
 
 // split returns the pictures to train on and those to validate on: the last ValSize.
 func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
-	n := m.Config.ValSize
-	if n < 0 {
-		n = s.Len() / 10
+	if val, err = m.Validation(s); err != nil {
+		return nil, nil, err
 	}
-	if n >= s.Len() {
-		return nil, nil, &SettingError{"val-size", m.Config.ValSize, fmt.Sprintf("expected fewer than the %d training pictures", s.Len())}
-	}
-	if rest := s.Len() - n; m.Config.Components > rest {
+	rest := s.Len() - val.Len()
+	if m.Config.Components > rest {
 		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
 	}
-	train, val = s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len())
+	train = s.Slice(0, rest)
 	if m.Config.Init == "classwise" {
 		if _, problem := centresByClass(train.Labels, m.Config.Components); problem != "" {
 			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init classwise)"}
 		}
 	}
 	return train, val, nil
+}
+
+// Validation returns the last of the training pictures s, which Fit keeps from training
+// (Config.ValSize); there may be none.
+func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
+	n := m.Config.ValSize
+	if n < 0 {
+		n = s.Len() / 10
+	}
+	if n >= s.Len() {
+		return nil, &SettingError{"val-size", m.Config.ValSize, fmt.Sprintf("expected fewer than the %d training pictures", s.Len())}
+	}
+	return s.Slice(s.Len()-n, s.Len()), nil
 }
 
 // Init places the centres of the potential by k-means on the features of s, of all of them

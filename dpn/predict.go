@@ -39,15 +39,11 @@ func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Sc
 // ScoreCorrupted evaluates the model on the pictures of s as c spoils them under a seed.
 // Their grey levels are normalised as they are, without being rounded to bytes.
 func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (Score, error) {
-	if err := c.Validate(); err != nil {
+	in, err := m.corrupted(s, c, seed)
+	if err != nil {
 		return Score{}, err
 	}
-	return m.score(ctx, e, s, func(x engine.Matrix, at []int32) {
-		if err := c.Grey(x.Data, s, at, seed); err != nil {
-			panic(err) // it is valid
-		}
-		m.Norm.Apply(x.Data)
-	})
+	return m.score(ctx, e, s, in)
 }
 
 func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in input) (Score, error) {
@@ -121,6 +117,19 @@ type input func(x engine.Matrix, at []int32)
 func (m *Model) clean(s *dataset.Set) input {
 	table := m.Norm.Table()
 	return func(x engine.Matrix, at []int32) { pixels(x, s, at, &table) }
+}
+
+// corrupted is the input of pictures as c spoils them.
+func (m *Model) corrupted(s *dataset.Set, c dataset.Corruption, seed uint64) (input, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return func(x engine.Matrix, at []int32) {
+		if err := c.Grey(x.Data, s, at, seed); err != nil {
+			panic(err) // it is valid
+		}
+		m.Norm.Apply(x.Data)
+	}, nil
 }
 
 // rows computes the features of all pictures of s and moves them uphill by so many steps;

@@ -1,5 +1,5 @@
 // Package report draws figures and builds self-contained HTML pages. Its figures take plain
-// numbers and results of package separation; [Analysis] alone knows models.
+// numbers and results of package separation; [Analysis] and [Uncertainty] alone know models.
 //
 // A [Figure] is one of
 //
@@ -9,6 +9,7 @@
 //   - [Training]: loss and accuracy over epochs;
 //   - [Gallery], [Strips], [Maps]: pictures, trajectories of pictures, heat maps;
 //   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
+//   - [Histogram]: how samples of a number are distributed;
 //   - [Lines], [Bars], [Roofline]: something over sizes (D over n, throughput over batch
 //     sizes), in groups, or under the limits of a machine.
 //
@@ -18,7 +19,8 @@
 // enough for a phone, without ids that could collide.
 //
 // An [Analysis] is what package dpn has measured of one model: [Analysis.Figures] are its
-// figures, [AnalysisPage] is its page.
+// figures, [AnalysisPage] is its page. [Uncertainty] and [UncertaintyPage] are the same for
+// how a model tells what it does not know.
 //
 // A [Page] holds text, tables, figures and a [Walk] in one file that needs no network:
 // readable on a phone, printable, usable by keyboard and screen reader.

@@ -28,6 +28,8 @@ type Series struct {
 	Points []Point
 	// Reference makes it a thin grey line without marks, to compare the others with.
 	Reference bool
+	// Curve leaves out the marks of the points.
+	Curve bool
 	// Band draws the intervals of a line as a band in place of bars.
 	Band bool
 	// Limit, if not nil, is what Y of a line tends to.
@@ -145,7 +147,7 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 		}
 		p.Add(&plotter.Line{XYs: xys, LineStyle: line})
 		k := key{text: s.Name, line: &line}
-		if !s.Reference {
+		if !s.Reference && !s.Curve {
 			k.glyph = &glyph
 			marks = append(marks,
 				&plotter.YErrorBars{XYs: bars.XYs, YErrors: bars.YErrors, LineStyle: draw.LineStyle{Color: line.Color, Width: 0.8}, CapWidth: 4},

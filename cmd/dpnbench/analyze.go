@@ -253,9 +253,7 @@ func intervalText(ci []separation.Float, n int) string {
 	return decimals(float64(ci[0]), n) + " to " + decimals(float64(ci[1]), n)
 }
 
-// write writes numbers, figures and page. A figure that these data do not allow is left
-// out, with a note, and in a folder that is analysed again what was drawn in its place is
-// removed.
+// write writes numbers, figures and page.
 func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 	path := filepath.Join(z.out, numbersFile)
 	_, err := os.Stat(path)
@@ -264,8 +262,17 @@ func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 		return err
 	}
 	figures := found.Figures()
+	if err := z.saveFigures(z.out, figures, again); err != nil {
+		return err
+	}
+	return report.AnalysisPage(found, figures).Save(filepath.Join(z.out, pageFile))
+}
+
+// saveFigures writes figures to a folder. One that the data do not allow is left out, with a
+// note, and in a folder that is written to again what was drawn in its place is removed.
+func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again bool) error {
 	for _, f := range figures {
-		path := filepath.Join(z.out, f.Name)
+		path := filepath.Join(out, f.Name)
 		if f.Missing != nil {
 			for _, old := range report.Files(path) {
 				if again {
@@ -279,7 +286,7 @@ func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 		}
 	}
 	for _, missing := range report.MissingFigures(figures) {
-		z.note("%s\n", missing)
+		a.note("%s\n", missing)
 	}
-	return report.AnalysisPage(found, figures).Save(filepath.Join(z.out, pageFile))
+	return nil
 }

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"dpnbench/dpn"
+	"dpnbench/internal/webtest"
+	"dpnbench/report"
+)
+
+// doubtful trains a network on few built-in digits and returns its file and its folder.
+func doubtful(t *testing.T) (model, folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "run")
+	succeed(t, with(append([]string{"train"}, small...), "--train-size", "600", "--test-size", "200", "--out", folder, "--quiet")...)
+	return filepath.Join(folder, dpn.ModelFile), folder
+}
+
+// uncertaintyNumbers are some of the JSON.
+type uncertaintyNumbers struct {
+	Samples, Wrong int
+	Accuracy       float64
+	ChosenOn       string `json:"chosen_on"`
+	OODData        string `json:"ood_data"`
+	Scores         []map[string]any
+	Tasks          []struct {
+		Name           string
+		Known, Unknown int
+		Scores         []map[string]any
+	}
+	Advice      map[string]string
+	Calibration map[string]map[string]any
+	SHA         string `json:"weights_sha256"`
+}
+
+func (n uncertaintyNumbers) tasks() string {
+	var names []string
+	for _, t := range n.Tasks {
+		names = append(names, t.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestUncertainty measures a network on digits: tables, page, figures and the keys of the
+// numbers are there; another source comes by --ood-data, resized, and goes without it.
+func TestUncertainty(t *testing.T) {
+	model, run := doubtful(t)
+	other, folder, js := t.TempDir(), filepath.Join(run, "uncertainty"), filepath.Join(t.TempDir(), "u.json")
+	idx(t, other, 50)
+	text := succeed(t, "uncertainty", "--model", model, "--ood-data", other, "--json", js)
+	for _, want := range []string{"200 pictures of digits", "AUROC", "FPR", "displacement", "divided by T", "- To tell pictures of a kind", "- To tell pictures that it reads wrongly", "expected calibration error", filepath.Join(folder, "report.html")} {
+		if !strings.Contains(text, want) {
+			t.Errorf("uncertainty printed %q: want %q in it", text, want)
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if utf8.RuneCountInString(line) > 100 && !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "page") {
+			t.Errorf("more than 100 columns: %q", line)
+		}
+	}
+	var n, same uncertaintyNumbers
+	load(t, js, &n)
+	load(t, filepath.Join(folder, "uncertainty.json"), &same)
+	if !reflect.DeepEqual(n, same) {
+		t.Error("--json and uncertainty.json differ")
+	}
+	if n.tasks() != "uniform inverted rotated other misread" || n.Samples != 200 || n.ChosenOn != "validation" || n.OODData != other || len(n.Scores) != 7 || n.Advice["unknown"] == "" || n.Advice["misread"] == "" || len(n.SHA) != 64 {
+		t.Errorf("uncertainty.json: %+v", n)
+	}
+	for _, task := range n.Tasks {
+		for _, key := range []string{"score", "auroc", "auroc_ci", "fpr95", "fpr95_ci", "threshold"} {
+			if len(task.Scores) != 7 || task.Scores[0][key] == nil {
+				t.Errorf("uncertainty.json: no %q of %s", key, task.Name)
+			}
+		}
+	}
+	if n.Tasks[3].Unknown != 50 || n.Tasks[4].Unknown != n.Wrong || n.Calibration["before"]["ece"] == nil || n.Calibration["after"]["ece"] == nil || n.Calibration["temperature"]["samples"] != 60.0 {
+		t.Errorf("uncertainty.json: %+v", n)
+	}
+	page, err := os.ReadFile(filepath.Join(folder, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	webtest.Check(t, string(page))
+	if !strings.Contains(string(page), "resized from 4 x 4") {
+		t.Error("the page does not say that pictures were resized")
+	}
+	figures := func(want ...string) {
+		t.Helper()
+		for _, name := range want {
+			for _, f := range report.Files(filepath.Join(folder, name)) {
+				if st, err := os.Stat(f); err != nil || st.Size() == 0 {
+					t.Errorf("no figure %s: %v", f, err)
+				}
+			}
+		}
+		if got, _ := filepath.Glob(filepath.Join(folder, "*.png")); len(got) != len(want) {
+			t.Errorf("figures %q, want %q", got, want)
+		}
+	}
+	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-misread", "roc-unknown", "roc-misread", "reliability", "examples")
+
+	// Digits know no other source by themselves; the figure of the one before goes.
+	if out := succeed(t, "uncertainty", "--model", model, "--test-size", "100", "--quiet", "--json", js); strings.Contains(out, "page ") {
+		t.Errorf("--quiet printed %q", out)
+	}
+	n = uncertaintyNumbers{}
+	load(t, js, &n)
+	if n.tasks() != "uniform inverted rotated misread" || n.Samples != 100 || n.OODData != "" {
+		t.Errorf("%+v", n)
+	}
+	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-misread", "roc-unknown", "roc-misread", "reliability", "examples")
+}
+
+// On other pictures the built-in digits are the other source, and neither tier nor threads
+// change a number.
+func TestUncertaintyThreads(t *testing.T) {
+	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	idx(t, data, 200)
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)
+	var first map[string]any
+	for _, engine := range [][]string{{"--threads", "1", "--tier", "generic"}, {"--threads", "3"}} {
+		succeed(t, with([]string{"uncertainty", "--model", filepath.Join(out, dpn.ModelFile), "--quiet"}, engine...)...)
+		var v map[string]any
+		load(t, filepath.Join(out, "uncertainty", "uncertainty.json"), &v)
+		delete(v, "tier")
+		delete(v, "threads")
+		if v["ood_data"] != "digits" || len(v["tasks"].([]any)) < 4 {
+			t.Errorf("%v", v)
+		}
+		if first == nil {
+			first = v
+		} else if !reflect.DeepEqual(v, first) {
+			t.Error("three threads on the fastest tier give other numbers than one in pure Go")
+		}
+	}
+}
+
+func TestUncertaintyRefuses(t *testing.T) {
+	model, run := doubtful(t)
+	base := []string{"uncertainty", "--model", model}
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, nil)
+	fails(t, []string{"uncertainty"}, "--model: expected a model file")
+	fails(t, []string{"uncertainty", "--model", "none"}, "--model", "none", "no such file")
+	fails(t, with(base, "--ood-data", "digits"), "--ood-data digits: is the data of the model")
+	fails(t, with(base, "--ood-data", "none"), "--ood-data", "none")
+	fails(t, with(base, "--ood-data", ""), "--ood-data: expected a value")
+	fails(t, with(base, "--data", "none"), "--data", "none")
+	idx(t, run, 20)
+	fails(t, with(base, "--data", run), "--data "+run, "4 x 4", "28 x 28")
+	fails(t, with(base, "--out", file), "--out "+file)
+	fails(t, with(base, "--json", model), "--json", "is the input")
+	fails(t, with(base, "--seed", "x"), `--seed "x": expected a whole number`)
+	fails(t, with(base, "--steps", "-2"), "--steps -2")
+	fails(t, with(base, "--test-size", "-1"), "--test-size -1")
+	fails(t, with(base, "more"), `"more"`)
+	if err := os.MkdirAll(filepath.Join(run, "uncertainty", "examples.png", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, status := dpnbench(t, base...)
+	if status != exitUsage || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "dpnbench: --out ") || !strings.Contains(errs, "examples.png") {
+		t.Errorf("status %d, standard error %q", status, errs)
+	}
+}
+
+// TestUncertaintyInBrowser opens the page at the width of a desktop and of a phone.
+func TestUncertaintyInBrowser(t *testing.T) {
+	b := webtest.Start(t)
+	model, run := doubtful(t)
+	succeed(t, "uncertainty", "--model", model, "--quiet")
+	page, err := os.ReadFile(filepath.Join(run, "uncertainty", "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.CheckWidths(page, 8)
+}

@@ -1,0 +1,219 @@
+package uncertainty
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Accepted is the share of known samples at which the FPR is taken.
+const Accepted = 0.95
+
+const (
+	tail = 0.025            // at either end of an interval
+	z    = 1.95996398454005 // normal quantile of 1 - tail
+)
+
+// Detection is how well a score tells known samples from unknown ones.
+type Detection struct {
+	Known   int `json:"known"`   // m samples
+	Unknown int `json:"unknown"` // n samples
+
+	AUROC   float64    `json:"auroc"`
+	AUROCCI [2]float64 `json:"auroc_ci"` // 95% interval
+
+	// FPR is the share of unknown samples with a score of Threshold or more, the largest
+	// number that at least 95% of the known samples reach.
+	FPR       float64    `json:"fpr95"`
+	FPRCI     [2]float64 `json:"fpr95_ci"` // 95% interval
+	Threshold float64    `json:"-"`
+}
+
+// Detect compares the scores of known and of unknown samples, in any order; higher means
+// better known. They may be infinite. None at all or NaN is an error.
+func Detect(known, unknown []float64) (*Detection, error) {
+	x, y, err := sorted(known, unknown)
+	if err != nil {
+		return nil, err
+	}
+	d := &Detection{Known: len(x), Unknown: len(y)}
+	d.auroc(x, y)
+	d.fpr(x, y)
+	return d, nil
+}
+
+// sorted returns both samples in increasing order.
+func sorted(known, unknown []float64) (x, y []float64, err error) {
+	for _, s := range []struct {
+		name   string
+		scores []float64
+	}{{"known", known}, {"unknown", unknown}} {
+		if len(s.scores) == 0 {
+			return nil, nil, fmt.Errorf("uncertainty: no scores of %s samples: expected one or more", s.name)
+		}
+		if i := slices.IndexFunc(s.scores, math.IsNaN); i >= 0 {
+			return nil, nil, fmt.Errorf("uncertainty: score %d of the %s samples is NaN: expected a number", i, s.name)
+		}
+	}
+	return slices.Sorted(slices.Values(known)), slices.Sorted(slices.Values(unknown)), nil
+}
+
+// auroc sets AUROC and its interval.
+func (d *Detection) auroc(x, y []float64) {
+	m, n := len(x), len(y)
+	placesX, placesY := places(x, y), places(y, x)
+	var u int64 // pairs twice
+	for _, p := range placesX {
+		u += p
+	}
+	pairs := 2 * int64(m) * int64(n)
+	d.AUROC = float64(u) / float64(pairs)
+	worst := math.Pow(tail, 1/float64(min(m, n)))
+	d.AUROCCI = [2]float64{worst, 1 - worst}
+	if u == 0 || u == pairs { // one of them is the end of what is possible
+		d.AUROCCI = [2]float64{min(worst, d.AUROC), max(1-worst, d.AUROC)}
+		return
+	}
+	miss := float64(pairs-u) / float64(pairs) // 1 - AUROC, without cancellation
+	se := math.Sqrt(variance(placesX, 2*n)/float64(m) + variance(placesY, 2*m)/float64(n))
+	logit, half := math.Log(d.AUROC/miss), z*se/(d.AUROC*miss)
+	d.AUROCCI = [2]float64{min(worst, logistic(logit-half)), max(1-worst, logistic(logit+half))}
+}
+
+// places returns twice the number of values of b below each value of a, and once that of
+// equal ones. Both are sorted.
+func places(a, b []float64) []int64 {
+	out := make([]int64, len(a))
+	below, upTo := 0, 0
+	for i, v := range a {
+		for below < len(b) && b[below] < v {
+			below++
+		}
+		for upTo < len(b) && b[upTo] <= v {
+			upTo++
+		}
+		out[i] = int64(below + upTo)
+	}
+	return out
+}
+
+// variance is that of places/scale, with the divisor of an unbiased estimate.
+func variance(places []int64, scale int) float64 {
+	n := len(places)
+	if n < 2 {
+		return 0
+	}
+	var sum int64
+	for _, p := range places {
+		sum += p
+	}
+	mean, square := float64(sum)/float64(n), 0.0
+	for _, p := range places {
+		square += float64((float64(p) - mean) * (float64(p) - mean))
+	}
+	return square / float64(n-1) / float64(scale) / float64(scale)
+}
+
+func logistic(v float64) float64 { return 1 / (1 + math.Exp(-v)) }
+
+// fpr sets Threshold, FPR and its interval.
+func (d *Detection) fpr(x, y []float64) {
+	m := len(x)
+	d.Threshold = x[m-accepted(m)]
+	d.FPR = share(y, d.Threshold)
+	below, above := 0.0, 1.0 // FPR at the ends of the interval of the threshold
+	first, last := quantileRanks(m)
+	if first >= 0 {
+		above = share(y, x[first])
+	}
+	if last < m {
+		below = share(y, x[last])
+	}
+	low, high := wilson(d.FPR, len(y))
+	d.FPRCI = [2]float64{
+		max(0, d.FPR-math.Hypot(d.FPR-low, d.FPR-below)),
+		min(1, d.FPR+math.Hypot(high-d.FPR, above-d.FPR)),
+	}
+}
+
+// accepted is how many of m known samples are 95%.
+func accepted(m int) int {
+	return max(1, int(math.Ceil(float64(Accepted*float64(m))-1e-9))) // 95% of 20 are 19, whatever the rounding
+}
+
+// quantileRanks returns the places, in increasing order from 0 on, of those of m known
+// samples between which the 5% quantile of all that there are lies, -1 or m where no sample
+// is far enough out. How many of m lie below it has a binomial distribution.
+func quantileRanks(m int) (first, last int) {
+	below := distuv.Binomial{N: float64(m), P: 1 - Accepted}
+	first = sort.Search(m, func(c int) bool { return below.CDF(float64(c)) > tail }) - 1
+	last = sort.Search(m, func(c int) bool { return below.CDF(float64(c)) >= 1-tail })
+	return first, last
+}
+
+// share is that of the sorted values which are v or more.
+func share(sorted []float64, v float64) float64 {
+	below, _ := slices.BinarySearch(sorted, v)
+	return float64(len(sorted)-below) / float64(len(sorted))
+}
+
+// wilson returns the interval of a share of n.
+func wilson(p float64, n int) (low, high float64) {
+	f := z * z / float64(n)
+	centre := (p + f/2) / (1 + f)
+	half := math.Sqrt(f*(float64(p*(1-p))+f/4)) / (1 + f)
+	return max(0, min(p, centre-half)), min(1, max(p, centre+half))
+}
+
+// ROCPoint is a point of the curve of the shares accepted over all thresholds.
+type ROCPoint struct {
+	FPR float64 `json:"fpr"` // of the unknown samples
+	TPR float64 `json:"tpr"` // of the known samples
+}
+
+// ROC returns the curve from (0, 0) to (1, 1) in order, at every threshold that changes
+// something; the area below its straight lines is the AUROC. most, if above 1, is how many
+// points it has at most: those left out are the nearest to the ones before them, along both
+// axes.
+func ROC(known, unknown []float64, most int) ([]ROCPoint, error) {
+	x, y, err := sorted(known, unknown)
+	if err != nil {
+		return nil, err
+	}
+	curve := []ROCPoint{{}}
+	i, j := len(x), len(y)
+	for i > 0 || j > 0 {
+		v := math.Inf(-1)
+		if i > 0 {
+			v = x[i-1]
+		}
+		if j > 0 {
+			v = max(v, y[j-1])
+		}
+		for i > 0 && x[i-1] == v {
+			i--
+		}
+		for j > 0 && y[j-1] == v {
+			j--
+		}
+		curve = append(curve, ROCPoint{float64(len(y)-j) / float64(len(y)), float64(len(x)-i) / float64(len(x))})
+	}
+	if most < 2 || len(curve) <= most {
+		return curve, nil
+	}
+	// The curve is 2 long in steps of either axis: a point for every so much of it.
+	thin, step := curve[:1], 2/float64(most-2)
+	for _, p := range curve[1:] {
+		last := thin[len(thin)-1]
+		if p.FPR-last.FPR+p.TPR-last.TPR >= step {
+			thin = append(thin, p)
+		}
+	}
+	if end := (ROCPoint{1, 1}); thin[len(thin)-1] != end {
+		thin = append(thin, end)
+	}
+	return thin, nil
+}

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Histogram is a figure of how some samples of a number are distributed, each in percent of
+// its own size.
+type Histogram struct {
+	Title, X, Note string
+	Samples        []Sample
+	// Mark, if not nil, is a vertical line, named in the legend by its Name at its Y.
+	Mark *Level
+}
+
+// Sample is the numbers of one kind. Those that are not finite are counted, not drawn.
+type Sample struct {
+	Name   string
+	Values []float64
+}
+
+const (
+	histogramBins = 80
+	histogramTail = 0.001 // of each sample may lie outside of the axis, in the outermost bins
+)
+
+func (h Histogram) heading() string { return h.Title }
+
+func (h Histogram) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: h.Note}
+	lo, hi, beyond, err := h.span()
+	if err != nil {
+		return f, err
+	}
+	p := newPlot("", h.X, "pictures in a bin (%)")
+	p.Add(grid())
+	top := 0.0
+	var lost []string
+	for i, s := range h.Samples {
+		if len(s.Values) == 0 {
+			continue
+		}
+		line, _ := Series{Colour: i, Dash: i}.look()
+		line.Width = 1.2
+		outline, lostHere := s.outline(lo, hi)
+		if lostHere > 0 {
+			lost = append(lost, fmt.Sprintf("%s of %s", thousands(lostHere), s.Name))
+		}
+		for _, at := range outline {
+			top = max(top, at.Y)
+		}
+		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: translucent(line.Color, 0x30)}, &plotter.Line{XYs: outline, LineStyle: line})
+		f.keys = append(f.keys, key{text: s.Name, line: &line, glyph: bandKey("", seriesColours[i%len(seriesColours)]).glyph})
+	}
+	if m := h.Mark; m != nil && m.Y >= lo && m.Y <= hi {
+		line := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{2, 2}}
+		p.Add(&plotter.Line{XYs: plotter.XYs{{X: m.Y}, {X: m.Y, Y: 1.05 * top}}, LineStyle: line})
+		f.keys = append(f.keys, key{text: m.Name, line: &line})
+	}
+	f.note = joinNotes(f.note, beyond, lost)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = lo, hi, 0, 1.05*top
+	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 8, false) })
+	p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	f.draw = p.Draw
+	return f, nil
+}
+
+// joinNotes adds to a note what a histogram does not show.
+func joinNotes(note string, beyond bool, lost []string) string {
+	if beyond {
+		note += " The outermost bins also hold what lies beyond."
+	}
+	for _, l := range lost {
+		note += " Not finite, and not drawn: " + l + "."
+	}
+	return note
+}
+
+// span returns the range of the axis, and whether values lie beyond it.
+func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	least, most := lo, hi
+	for _, s := range h.Samples {
+		v := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
+		if len(v) == 0 {
+			continue
+		}
+		slices.Sort(v)
+		cut := int(histogramTail * float64(len(v)))
+		lo, hi = min(lo, v[cut]), max(hi, v[len(v)-1-cut])
+		least, most = min(least, v[0]), max(most, v[len(v)-1])
+	}
+	if lo > hi || !finite(hi-lo) {
+		return 0, 0, false, errNothing
+	}
+	beyond = least < lo || most > hi
+	if pad := 1e-9 * max(1, math.Abs(lo), math.Abs(hi)); hi-lo < pad { // all the same
+		lo, hi = lo-max(0.5, pad), hi+max(0.5, pad)
+	}
+	return lo, hi, beyond, nil
+}
+
+// outline returns the steps of the bins between lo and hi, and how many values have no bin.
+func (s Sample) outline(lo, hi float64) (xys plotter.XYs, lost int) {
+	var count [histogramBins]int
+	for _, v := range s.Values {
+		if !finite(v) {
+			lost++
+			continue
+		}
+		at := math.Floor((v - lo) / (hi - lo) * histogramBins)
+		count[int(min(max(at, 0), histogramBins-1))]++
+	}
+	xys = append(xys, plotter.XY{X: lo})
+	for i, n := range count {
+		y := 100 * float64(n) / float64(len(s.Values))
+		edge := func(i int) float64 { return lo + (hi-lo)*float64(i)/histogramBins }
+		xys = append(xys, plotter.XY{X: edge(i), Y: y}, plotter.XY{X: edge(i + 1), Y: y})
+	}
+	return append(xys, plotter.XY{X: hi}), lost
+}

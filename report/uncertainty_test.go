@@ -1,0 +1,133 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+	"dpnbench/internal/webtest"
+)
+
+// doubted returns what the scores of a network that has not learned are worth.
+func doubted(t *testing.T) Uncertainty {
+	t.Helper()
+	a := studied(t, func(*dpn.Config) {})
+	e, err := engine.New(engine.WithThreads(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := a.Model.StudyUncertainty(context.Background(), e, a.Pictures, dpn.UncertaintyOptions{Seed: 1, Validation: a.Pictures.Slice(0, 50)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Uncertainty{Model: a.Model, Study: s, Pictures: a.Pictures, Data: "x/small", Tier: "generic", Threads: 2, Seed: 1}
+}
+
+func uncertaintyHTML(t *testing.T, u Uncertainty) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := UncertaintyPage(u, u.Figures()).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Check(t, b.String())
+	return b.String()
+}
+
+// Every figure is there and on the page.
+func TestUncertaintyPage(t *testing.T) {
+	u := doubted(t)
+	var names []string
+	for _, f := range u.Figures() {
+		names = append(names, f.Name)
+		if f.Missing != nil || f.Caption == "" || f.Alt == "" {
+			t.Errorf("figure %s: %v, %q, %q", f.Name, f.Missing, f.Caption, f.Alt)
+		}
+	}
+	if got, want := list(names), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, histogram-misread, roc-misread, reliability"; got != want {
+		t.Errorf("figures %s, want %s", got, want)
+	}
+	page := uncertaintyHTML(t, u)
+	contains(t, page, "How raw on small tells what it does not know", "Figure 8.", "φ(x_0)", "by chance", "Scores chosen on", "validation pictures", "every grey level as likely")
+	if uncertaintyHTML(t, u) != page {
+		t.Error("the same numbers give other bytes")
+	}
+}
+
+// The summary says what the numbers are.
+func TestUncertaintySummary(t *testing.T) {
+	u := doubted(t)
+	s := u.Study
+	s.Advice = dpn.UncertaintyAdvice{Unknown: "displacement", Misread: "softmax"}
+	text := func() string { return strings.Join(u.Summary(), "\n") }
+	for i := range s.Tasks {
+		for j := range s.Tasks[i].Scores {
+			d := *s.Tasks[i].Scores[j].Detection
+			d.AUROC, d.FPR, d.AUROCCI = 0.9, 0.25, [2]float64{0.8, 0.95}
+			s.Tasks[i].Scores[j].Detection, s.Tasks[i].Scores[j].Limit = &d, 12
+		}
+	}
+	contains(t, text(), "use |x_n − x_0| (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 (inverted)", "Refuse what lies above 12.0", "25.0% of rotated",
+		"does better, 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
+	s.Tasks[3].Scores[5].AUROC = 0.91
+	if got := text(); strings.Contains(got, "does better") || strings.Contains(got, "No score tells") {
+		t.Errorf("the score advised is the best one, and none is hard to tell: %s", got)
+	}
+	for j := range s.Tasks[2].Scores {
+		s.Tasks[2].Scores[j].AUROC = 0.6
+	}
+	s.Tasks[0].Scores[2].Limit = separation.Float(math.Inf(1))
+	contains(t, text(), "No score tells these well: rotated (best: φ(x_0), AUROC 0.600)")
+	if strings.Contains(text(), "Refuse") {
+		t.Errorf("a threshold that is not finite is named: %s", text())
+	}
+	s.Calibration.Before.Confidence, s.Calibration.Before.Accuracy = 0.7, 0.8
+	s.Calibration.After, s.Calibration.Temperature = nil, nil
+	contains(t, text(), "claims less than comes true: 70.0% right on average, and 80.0% are", "no temperature was fitted")
+	s.Tasks, s.Wrong = s.Tasks[:3], 0
+	contains(t, text(), "0 of 150 test pictures are read wrongly: there is nothing to tell them by")
+	contains(t, uncertaintyHTML(t, u), "so that there is nothing to compare", "none is best")
+	s.ChosenOn = "test"
+	contains(t, uncertaintyHTML(t, u), "there are no validation pictures", "There were no validation pictures: these scores were chosen on the test pictures")
+}
+
+// Histograms hold every finite number once, and say what they do not show.
+func TestHistogram(t *testing.T) {
+	s := Sample{"some", []float64{0, 0.5, 1, 1, -7, 9, math.NaN(), math.Inf(1)}}
+	xys, lost := s.outline(0, 1)
+	sum := 0.0
+	for i := 1; i+1 < len(xys); i += 2 {
+		sum += xys[i].Y
+	}
+	if lost != 2 || math.Abs(sum-75) > 1e-9 {
+		t.Errorf("%d values lost, the bins hold %v%%", lost, sum)
+	}
+	many := make([]float64, 4000)
+	for i := range many {
+		many[i] = float64(i) / 4000
+	}
+	many[0] = -1e9
+	svg, err := SVG(Histogram{Title: "H", X: "score", Samples: []Sample{{"known", many}, {"unknown", []float64{3, 3.5, math.Inf(-1)}}, {"none", nil}}, Mark: &Level{Name: "threshold", Y: 0.5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(svg), "score", "known", "unknown", "threshold", "The outermost bins also hold what lies beyond.", "Not finite, and not drawn: 1 of unknown.", "pictures in a bin (%)")
+	if strings.Contains(string(svg), ">none<") || strings.Contains(string(svg), "NaN") {
+		t.Error("an empty sample is drawn")
+	}
+	for _, flat := range []float64{0, -3, 1e30} { // all the same
+		if _, err := SVG(Histogram{Samples: []Sample{{"one", []float64{flat, flat}}}}); err != nil {
+			t.Errorf("%v: %v", flat, err)
+		}
+	}
+	for _, empty := range [][]float64{nil, {math.NaN()}, {-math.MaxFloat64, math.MaxFloat64}} {
+		if _, err := SVG(Histogram{Samples: []Sample{{"none", empty}}}); err == nil {
+			t.Errorf("%v is drawn", empty)
+		}
+	}
+}
