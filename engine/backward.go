@@ -408,11 +408,14 @@ func (p *Packed) setSymmetricSum(a []float32) {
 			}
 			for r0 := k0; r0 < k1; r0 += nr {
 				r1 := min(r0+nr, k1)
-				for c := range n {
-					col := a[(j0+c)*d:]
-					for r := r0; r < r1; r++ {
-						dst[(r-k0)*nr+c] = a[r*d+j0+c] + col[r]
+				for c := range n { // its mirror image first, along its rows
+					for r, v := range a[(j0+c)*d+r0 : (j0+c)*d+r1] {
+						dst[(r0-k0+r)*nr+c] = v
 					}
+				}
+				for r := r0; r < r1; r++ {
+					row := dst[(r-k0)*nr : (r-k0)*nr+n]
+					p.k.add(row, row, a[r*d+j0:])
 				}
 			}
 		}

@@ -118,44 +118,48 @@ func (j *certifyJob) run(worker, i int) {
 }
 
 // dense bounds P_i = A_i^T A_i. Its entries, chains of products, are off by at most gamma_d
-// |A_i|^T |A_i|, whose norm is at most the largest sum of a row of |A_i| times that of a
-// column. Of the norm of P_i the deviation from a multiple of the identity, as the sum of
-// its squares, is often the better bound.
+// |A_i|^T |A_i|, whose norm is at most the square of that of |A_i|: the largest element of
+// the diagonal and the root of the squares of the others. The norm of P_i itself is often
+// bounded better by its distance from a multiple of the identity.
 func (j *certifyJob) dense(i int) {
 	m, d := j.m, j.m.D
-	a := m.a[i*d*d : (i+1)*d*d]
-	c, diagonal := certificate{}, true
-	columns := make([]float64, d)
-	var rows, least, most float64
-	least = math.Inf(1)
+	a := View(m.a[i*d*d:(i+1)*d*d], d, d)
+	var squares, most float64
+	least := math.Inf(1)
+	var s [1]float32
 	for r := range d {
-		row, sum := a[r*d:(r+1)*d], 0.0
-		for k, v := range row {
-			w := math.Abs(float64(v))
-			sum += w
-			columns[k] += w
-		}
+		row := a.Row(r)
 		w := math.Abs(float64(row[r]))
-		diagonal = diagonal && sum == w
 		least, most = min(least, w), max(most, w)
-		rows = max(rows, sum)
+		for _, x := range [][]float32{row[:r], row[r+1:]} {
+			j.e.k.dotRows(s[:], x, 0, x, 0, len(x))
+			squares += float64(s[0])
+		}
 	}
-	size := 0.0
-	for _, v := range columns {
-		size = max(size, v)
-	}
-	size *= rows * guard
-	square := size
-	if diagonal {
+	c := certificate{}
+	root := most + math.Sqrt(squares*(1+2*gamma(laneRoundings(d)))+leastSum)
+	size := root * root * guard
+	square := min(size, j.deviation(&m.p[i])+gamma(d+4)*size)
+	if squares == 0 && a.diagonal() { // squares may underflow
 		c.diagonal = m.p[i].diagonal()
 		c.least, square = least*least*(1-4*unit), most*most*(1+4*unit)
-	} else {
-		square = min(square, j.deviation(&m.p[i])+gamma(d+4)*size)
 	}
 	c.norm = math.Sqrt(square) * guard
 	c.byFar = gamma(2*d+laneRoundings(d)+8) * size * 1.01
 	c.gradient = gamma(2*d+8) * size * 1.01
 	j.list[i] = c
+}
+
+// diagonal says whether all elements beside the diagonal are 0.
+func (m Matrix) diagonal() bool {
+	for r := range m.Rows {
+		for k, v := range m.Row(r) {
+			if v != 0 && k != r {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // deviation bounds the norm of a packed symmetric matrix P by t + |P - t I|_F, with t the

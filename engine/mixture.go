@@ -122,23 +122,30 @@ type gramJob struct {
 }
 
 func (j *gramJob) run(worker, task int) {
-	i, d := task/j.parts, j.m.D
-	arena := &j.e.scratch[worker]
+	i, d, e := task/j.parts, j.m.D, j.e
+	arena, nr := &e.scratch[worker], e.k.nr
 	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
-	nr := j.e.k.nr
-	cols := &arena.packed
-	*cols = Packed{k: j.e.k, rows: d, cols: nr, data: arena.floats(slotB, d*nr)}
 	p := &j.m.p[i]
 	nb := p.blocks()
+	var whole left // A_i^T, for all panels, where it is a single block
+	if nb == 1 {
+		whole = e.leftBlock(arena, a.T(), p.panels())
+	}
+	cols := operand{packed: &arena.packed}
 	for pn := task % j.parts; pn < p.panels(); pn += j.parts {
+		rows := min((pn+1)*nr, d)
+		t := View(arena.floats(slotG, (rows+e.k.mr)*nr), rows+e.k.mr, nr)
 		for kb := range nb {
 			k0, k1 := part(d, nb, kb)
-			packPanel(cols.panel(0, k0, k1), a, k0, k1, pn*nr, nr)
+			*cols.packed = Packed{k: e.k, rows: k1 - k0, cols: nr, data: arena.floats(slotB, (k1-k0)*nr)}
+			packPanel(cols.packed.data, a, k0, k1, pn*nr, nr)
+			block := whole.firstTiles(e.k, rows)
+			if nb > 1 {
+				block = e.leftBlock(arena, a.T().Slice(0, rows, k0, k1), 1)
+			}
+			e.multiplyPanel(arena, t, block, &cols, 0, 0, 0, k1-k0, kb > 0)
 		}
-		rows := min((pn+1)*nr, d)
-		t := View(arena.floats(slotG, rows*nr), rows, nr)
-		j.e.multiply(worker, t, a.T().Slice(0, rows, 0, d), &operand{packed: cols}, 0, 1, false)
-		p.setPanel(pn, t)
+		p.setPanel(pn, t.Slice(0, rows, 0, nr))
 	}
 }
 

@@ -466,6 +466,18 @@ func (l *left) sliceTiles(k *kernels, t0, t1 int) left {
 	return s
 }
 
+// firstTiles returns as many tiles as hold so many rows.
+func (l *left) firstTiles(k *kernels, rows int) left {
+	tiles, each, longer := k.tiling(l.rows)
+	n := 0
+	for held := 0; held < rows && n < tiles; n++ {
+		if held += each; n < longer {
+			held++
+		}
+	}
+	return l.sliceTiles(k, 0, n)
+}
+
 // setColumn sets column p of a block in strips.
 func (l *left) setColumn(k *kernels, p int, col []float32) {
 	tiles, rows, longer := k.tiling(l.rows)
