@@ -98,11 +98,8 @@ func (m *Model) confidence(ctx context.Context, e *engine.Engine, s *dataset.Set
 		}
 		last := engine.NewMatrix(hi-lo, m.Dim())
 		copy(last.Data, first.Data)
-		for t := 0; t < m.Config.Steps; t += stepsAtOnce {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			m.Ascend(e, last, min(stepsAtOnce, m.Config.Steps-t))
+		if err := m.ascend(ctx, e, last, m.Config.Steps); err != nil {
+			return nil, err
 		}
 		logits := part(c.Logits, lo, hi)
 		copy(logits.Data, m.Logits(e, last).Data)

@@ -12,7 +12,6 @@ import (
 const (
 	evalRows    = 512 // pictures that are evaluated together
 	extractRows = 128 // of them, go through the extractor together: its layers need memory
-	stepsAtOnce = 10  // ascent steps between two looks at the context
 )
 
 // Score is how well a model does on labelled pictures.
@@ -70,7 +69,14 @@ func (m *Model) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
 	e.Ascend(m.potential.mixture, m.potential.Alpha(), steps, x, nil, false)
 }
 
-// Explain says in a line how the ascents of the model run on e with the pictures of s:
+// ascend is Ascend until ctx ends.
+func (m *Model) ascend(ctx context.Context, e *engine.Engine, x engine.Matrix, steps int) error {
+	m.prepare(e)
+	e.AscendUntil(func() bool { return ctx.Err() != nil }, m.potential.mixture, m.potential.Alpha(), steps, x)
+	return ctx.Err()
+}
+
+// Explain says in a line how the ascents of the model run, and by which route, on e with the pictures of s:
 // those of its minibatches when it trains with the exact gradient, and otherwise those of
 // the blocks in which pictures are evaluated. With the setting "detached" training is such
 // an evaluation too, once for all epochs.
@@ -81,26 +87,30 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 		pictures = train.Len()
 	}
 	if !training || c.Gradient != "exact" {
-		rows, steps := min(evalRows, pictures), min(stepsAtOnce, c.Steps)
-		once := ""
+		rows, once := min(evalRows, pictures), ""
 		switch {
 		case training && c.denoisesOnce():
 			once = ", once for all epochs"
 		case training:
-			rows, steps = min(c.Batch, pictures), c.Steps
+			rows = min(c.Batch, pictures)
 		}
-		return fmt.Sprintf("ascent of %d rows, %d steps at a time%s, %v", rows, steps, once, e.PlanMixture(m.potential.mixture, rows, steps))
+		return m.explain(e, rows, once)
 	}
 	rows := min(c.Batch, pictures)
-	p := e.PlanMixture(m.potential.mixture, rows, c.Steps)
+	text := m.explain(e, rows, "")
 	if c.rank() >= 0 {
-		return fmt.Sprintf("ascent of %d rows, %v", rows, p)
+		return text
 	}
-	g := "G_i of all steps are kept for the backward pass"
-	if !p.KeepsG {
-		g = "G_i are computed a second time for the backward pass, because all of them would need too much memory"
+	if !e.PlanMixture(m.potential.mixture, rows, c.Steps).KeepsG {
+		return text + "; on the dense route G_i are computed a second time for the backward pass, because all of them would need too much memory"
 	}
-	return fmt.Sprintf("ascent of %d rows, %v; %s", rows, p, g)
+	return text + "; on the dense route G_i of all steps are kept for the backward pass"
+}
+
+func (m *Model) explain(e *engine.Engine, rows int, once string) string {
+	m.prepare(e) // a route depends on the precisions
+	mix, steps := m.potential.mixture, m.Config.Steps
+	return fmt.Sprintf("ascent of %d rows%s, %v; %s", rows, once, e.PlanMixture(mix, rows, steps), e.ExplainRoute(mix, rows, steps))
 }
 
 // Logits returns the classifier's output for denoised features x (n x d), n x classes.
@@ -163,11 +173,8 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in input, first, l
 			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)
 			copy(part(yb, a, b).Data, f.Data)
 		}
-		for t := 0; t < steps; t += stepsAtOnce {
-			if err := ctx.Err(); err != nil {
-				return out, err
-			}
-			m.Ascend(e, yb, min(stepsAtOnce, steps-t))
+		if err := m.ascend(ctx, e, yb, steps); err != nil {
+			return out, err
 		}
 		if progress != nil {
 			progress(hi)

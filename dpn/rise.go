@@ -9,6 +9,10 @@ import (
 	"dpnbench/engine"
 )
 
+// stepsAtOnce is the number of ascent steps that are recorded between two looks at the
+// context.
+const stepsAtOnce = 10
+
 // Rise says whether phi rises along the ascents with one step size. A pair is a picture
 // and a step: phi(x_{t+1}) against phi(x_t), as the engine computes them in float32.
 type Rise struct {

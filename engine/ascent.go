@@ -110,7 +110,26 @@ func (tr *Trajectory) gAt(t, i, r0, r1 int) Matrix {
 // With a trajectory it records x_0 .. x_n, r and phi; with backward set also what
 // AscendBackward needs. PlanAscent says how the threads share the work. No bit of a row
 // depends on the others, nor on the plan.
+//
+// Which components are computed is the engine's route (WithRoute), and changes no bit
+// either. AutoRoute tries some rows of x now and then, and takes the sparse route where few
+// components are active, so that it costs less.
 func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, backward bool) {
+	var stop func() bool
+	if tr != nil {
+		stop = tr.Stop
+	}
+	e.ascendAll(m, alpha, steps, x, tr, backward, stop)
+}
+
+// AscendUntil is Ascend without a trajectory that asks stop, by several threads at a time,
+// before each step of each block of rows, whether to give up. What x then holds is of no
+// use.
+func (e *Engine) AscendUntil(stop func() bool, m *Mixture, alpha float32, steps int, x Matrix) {
+	e.ascendAll(m, alpha, steps, x, nil, false, stop)
+}
+
+func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, backward bool, stop func() bool) {
 	if steps < 0 {
 		panic(fmt.Sprintf("engine: Ascend: %d steps", steps))
 	}
@@ -126,9 +145,9 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 		tr.reshape(steps, x.Rows, m, backward, route == SparseRoute)
 	}
 	if route == SparseRoute {
-		e.ascendSparse(m, alpha, steps, x, tr)
+		e.ascendSparse(m, alpha, steps, x, tr, stop)
 	} else {
-		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, plan: e.PlanMixture(m, x.Rows, steps)})
+		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.PlanMixture(m, x.Rows, steps)})
 	}
 	if target.CS != 1 {
 		copyMatrix(target, x)
@@ -159,6 +178,7 @@ type ascentJob struct {
 	steps int
 	x     Matrix
 	tr    *Trajectory
+	stop  func() bool // or nil
 	phi   []float32
 	r     Matrix
 	plan  AscentPlan
@@ -206,7 +226,7 @@ func (j *ascentJob) run(worker, task int) {
 	case byRows:
 		r0, r1 := part(j.x.Rows, j.plan.Blocks, task)
 		for t := range j.steps {
-			if j.tr.stopped() {
+			if j.stop != nil && j.stop() {
 				return
 			}
 			b := j.at(t, r0, r1, worker)
@@ -240,7 +260,7 @@ func (j *ascentJob) together() {
 	for n := range j.plan.Blocks {
 		r0, r1 := part(rows, j.plan.Blocks, n)
 		for t := range j.steps {
-			if j.tr.stopped() {
+			if j.stop != nil && j.stop() {
 				return
 			}
 			j.block = j.at(t, r0, r1, 0)

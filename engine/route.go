@@ -142,3 +142,27 @@ func (e *Engine) sparseCost(m *Mixture, rows, steps int) float64 {
 	code := (0.5 + k/500) * e.k.flopsAMicrosecond / flops
 	return n*k + float64(steps-1)*n*(active*slow+code)
 }
+
+// ExplainRoute says in a line when ascents of so many rows on m take which route.
+func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
+	switch {
+	case e.route == DenseRoute:
+		return "dense route: all components are computed for every row"
+	case !m.certifiable():
+		return "dense route: precisions that were set as matrices have no certificates"
+	case e.route == SparseRoute:
+		return "sparse route: components are left out where a certificate proves that their responsibility would be 0"
+	}
+	was := m.activity
+	defer func() { m.activity = was }()
+	most := 0.0
+	for active := 0.1; active <= float64(m.K); active += 0.1 {
+		if m.activity.active = active; e.sparseCost(m, rows, steps) < float64(steps*rows*m.K) {
+			most = active
+		}
+	}
+	if most < 1 || m.K == 1 {
+		return "dense route: leaving out components would save less than it costs"
+	}
+	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, dense beyond", most, m.K)
+}

@@ -21,7 +21,8 @@ type sparseJob struct {
 	steps int
 	x     Matrix
 	tr    *Trajectory
-	row0  int // of x in the trajectory
+	stop  func() bool // or nil
+	row0  int         // of x in the trajectory
 	work  *AscentWork
 
 	phase sparsePhase
@@ -85,9 +86,9 @@ func sparseRows(m *Mixture) int {
 }
 
 // ascendSparse is Ascend by the sparse route, for a mixture with certificates.
-func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory) {
+func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, stop func() bool) {
 	j := &e.sparse
-	j.e, j.m, j.alpha, j.steps, j.tr, j.record = e, m, alpha, steps, tr, 0
+	j.e, j.m, j.alpha, j.steps, j.tr, j.record, j.stop = e, m, alpha, steps, tr, 0, stop
 	j.work = &e.work
 	j.limits()
 	if tr != nil {
@@ -98,7 +99,7 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 	j.centres.reshape(e.k, m.D, m.K)
 	e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
 	most := sparseRows(m)
-	for lo := 0; lo < x.Rows; lo += most {
+	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
 		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
 		j.start()
 		j.gather()
@@ -106,7 +107,7 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		e.run(j, len(j.bounds)-1, j.flops())
 		j.record += len(j.bounds) - 1
 	}
-	j.x, j.tr, j.m, j.work = Matrix{}, nil, nil, nil
+	j.x, j.tr, j.stop, j.m, j.work = Matrix{}, nil, nil, nil, nil
 }
 
 // flops is what a climb costs at least, with the Go code beside it.
@@ -360,7 +361,7 @@ func (j *sparseJob) climb(worker, task int) {
 	}
 	w.byRow = w.byRow[:n]
 	for t := j.from; t < j.steps; t++ {
-		if j.tr.stopped() {
+		if j.stop != nil && j.stop() {
 			return
 		}
 		w.pairs, w.wanted, w.slots = w.pairs[:0], w.wanted[:0], 0

@@ -75,6 +75,11 @@ func (rec *blockRecord) at(t int) ([]pair, int) {
 // sparseBackward is AscendBackward after a sparse ascent, for precisions A_i^T A_i: the same
 // sums without the terms that are 0.
 func (e *Engine) sparseBackward(m *Mixture, alpha float32, tr *Trajectory, v Matrix, grad *MixtureGradient) {
+	for i := range tr.records {
+		if len(tr.records[i].steps) != tr.Steps+1 { // the ascent was given up
+			return
+		}
+	}
 	pairs := 0
 	growSlice(&grad.used, m.K)
 	clear(grad.used)

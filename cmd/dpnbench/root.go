@@ -36,6 +36,7 @@ type app struct {
 
 	json    string
 	tier    string
+	route   string
 	threads string
 	quiet   bool
 	explain bool
@@ -71,6 +72,7 @@ between two steps of its work. A second one ends it at once.`,
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
 	f.StringVar(&a.tier, "tier", "", "`TIER` of kernels: auto, avx512, avx2, neon, generic (also DPN_TIER; default auto)")
 	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
+	f.StringVar(&a.route, "route", "", "`ROUTE` of ascents: dense, all components; sparse, those that matter; auto, the faster (also DPN_ROUTE; default auto; changes no bit)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
@@ -173,6 +175,19 @@ func (a *app) tierSetting() (engine.Tier, error) {
 	return t, nil
 }
 
+// routeSetting returns the route that was asked for.
+func (a *app) routeSetting() (engine.Route, error) {
+	name, from := setting("--route", a.route, "DPN_ROUTE")
+	if name == "" {
+		return engine.AutoRoute, nil
+	}
+	r, err := engine.ParseRoute(name)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", from, err)
+	}
+	return r, nil
+}
+
 // threadsSetting returns the number of threads that was asked for, or 0.
 func (a *app) threadsSetting() (int, error) {
 	text, from := setting("--threads", a.threads, "DPN_THREADS")
@@ -196,7 +211,11 @@ func (a *app) engine() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []engine.Option{engine.WithTier(t)}
+	r, err := a.routeSetting()
+	if err != nil {
+		return nil, err
+	}
+	options := []engine.Option{engine.WithTier(t), engine.WithRoute(r)}
 	if n > 0 {
 		options = append(options, engine.WithThreads(n))
 	}
