@@ -64,9 +64,8 @@ func (r *EMResult) Final() float64 { return r.LogLikelihood[len(r.LogLikelihood)
 // float64: the log-likelihood is that of the model as it will be saved, and the result has
 // the same bits on every machine, tier and number of threads. Sums go in the order of the
 // rows; another order changes roundings. An iteration takes 2 n k d^2 multiply-adds for full
-// precisions (less in the M step, where responsibilities are 0) and d^3 in float64 a
-// component: seconds for 64 features, but about a minute for 20 components of 784 pixels,
-// whose scatter has no inverse, on two cores.
+// precisions (less in the M step, where responsibilities are 0), and a component some d^3 in
+// float64: nothing for 64 features, about a second of a core for 784 pixels.
 func (p *Potential) EM(ctx context.Context, e *engine.Engine, x engine.Matrix, clusters []int32, opt EMOptions) (*EMResult, error) {
 	f, err := p.newEM(ctx, e, x, opt)
 	if err != nil {

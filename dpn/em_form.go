@@ -48,7 +48,9 @@ func (f *denseForm) maximise(m *em) error {
 	})
 }
 
-// raise lifts the eigenvalues of the symmetric n x n matrix a that are below floor.
+// raise lifts the eigenvalues of the positive semidefinite n x n matrix a that are below
+// floor. Zeros on the diagonal, such as those of pixels that are the same in all pictures,
+// stand for eigenvalues by themselves: their rows are zero, too.
 func raise(a []float64, n int, floor float64) error {
 	lower := append([]float64(nil), a...)
 	for j := range n {
@@ -57,8 +59,22 @@ func raise(a []float64, n int, floor float64) error {
 	if cholesky(lower, n) {
 		return nil
 	}
-	copy(lower, a)
-	values, vectors, err := separation.Eigenvectors(lower, n)
+	var varies []int
+	for j := range n {
+		if a[j*n+j] > 0 {
+			varies = append(varies, j)
+		} else {
+			a[j*n+j] = floor
+		}
+	}
+	m := len(varies)
+	part := make([]float64, m*m)
+	for i, row := range varies {
+		for j, column := range varies {
+			part[i*m+j] = a[row*n+column]
+		}
+	}
+	values, vectors, err := separation.Eigenvectors(part, m)
 	if err != nil {
 		return err
 	}
@@ -66,9 +82,12 @@ func raise(a []float64, n int, floor float64) error {
 		if v >= floor {
 			continue
 		}
-		row := vectors[i*n : (i+1)*n]
-		for j, w := range row {
-			vec.Axpy((floor-v)*w, row, a[j*n:(j+1)*n])
+		vector := vectors[i*m : (i+1)*m]
+		for j, row := range varies {
+			f := (floor - v) * vector[j]
+			for l, column := range varies {
+				a[row*n+column] += float64(f * vector[l])
+			}
 		}
 	}
 	return nil
