@@ -123,7 +123,7 @@ var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans}.withEM()
 
 // withEM returns the settings with those of EM that all presets begin with.
 func (c Config) withEM() Config {
-	c.EMIterations, c.EMTolerance, c.EMRidge = 50, 1e-3, 1e-3
+	c.EMIterations, c.EMTolerance, c.EMRidge = 50, 1e-3, 0.1
 	return c
 }
 

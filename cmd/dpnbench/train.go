@@ -54,7 +54,7 @@ process at a time can train in a folder.`,
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
   dpnbench train --out runs/first --resume   # after a crash
   dpnbench train --preset paper --max-updates 1 --explain   # how its ascents are run
-  dpnbench train --init em --em-ridge 0.01 --verbose   # the potential starts as a fitted mixture
+  dpnbench train --init em --em-ridge 0.3 --verbose   # the potential starts as a fitted mixture
   dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context(), c.Flags()) },
