@@ -82,7 +82,7 @@ process at a time can train in a folder.`,
 	f.IntVar(&s.EMIterations, "em-iterations", 0, "most iterations of EM")
 	f.Float64Var(&s.EMTolerance, "em-tolerance", 0, "rise of the log-likelihood, in nats a picture, below which EM ends")
 	f.Float64Var(&s.EMRidge, "em-ridge", 0, "least variance that EM gives a direction, over the mean variance of a feature")
-	f.Float64Var(&s.Alpha, "alpha", 0, "step size of the ascent at first")
+	f.Float64Var(&s.Alpha, "alpha", 0, "step size of the ascent at first; em lowers it to 1 over the largest eigenvalue of the precisions where it is above")
 	f.StringVar(&s.Gradient, "gradient", "", "exact, or detached (only the classifier learns)")
 	f.IntVar(&s.Epochs, "epochs", 0, "passes over the training pictures")
 	f.IntVar(&s.MaxUpdates, "max-updates", 0, "stop after so many updates; 0: no limit")
