@@ -34,21 +34,24 @@ type Config struct {
 	Alpha      float64 `toml:"alpha" json:"alpha"`           // step size at first
 
 	// Its training.
-	Init        string  `toml:"init" json:"init"`         // centres at first: kmeans, or classwise (as many in each class)
-	Gradient    string  `toml:"gradient" json:"gradient"` // exact, or detached: only the classifier learns
-	Epochs      int     `toml:"epochs" json:"epochs"`
-	MaxUpdates  int     `toml:"max-updates" json:"max_updates"`   // stop after so many updates; 0: no limit
-	Batch       int     `toml:"batch" json:"batch"`               // images a minibatch
-	LR          float64 `toml:"lr" json:"lr"`                     // Adam's rate for extractor and classifier
-	PotentialLR float64 `toml:"potential-lr" json:"potential_lr"` // and for the potential: mu, c, alpha and precisions
-	Schedule    string  `toml:"schedule" json:"schedule"`         // constant, or cosine: decay to 0
-	Warmup      float64 `toml:"warmup" json:"warmup"`             // share of the updates over which the rate rises
-	Clip        float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
-	NoiseMin    float64 `toml:"noise-min" json:"noise_min"`       // half of each minibatch gets noise (layer.Noise) of a standard deviation
-	NoiseMax    float64 `toml:"noise-max" json:"noise_max"`       // between these, in grey levels of [0, 1]; 0: none
-	Denoising   float64 `toml:"denoising" json:"denoising"`       // weight of the denoising loss; 0: none
-	ValSize     int     `toml:"val-size" json:"val_size"`         // last training images kept for validation; -1: a tenth
-	Seed        uint64  `toml:"seed" json:"seed"`
+	Init         string  `toml:"init" json:"init"`                   // centres at first: one of Inits
+	EMIterations int     `toml:"em-iterations" json:"em_iterations"` // at most so many of EM (init em and em-classwise: EMOptions)
+	EMTolerance  float64 `toml:"em-tolerance" json:"em_tolerance"`   // least rise of the log-likelihood, in nats a row
+	EMRidge      float64 `toml:"em-ridge" json:"em_ridge"`           // least variance, over the mean variance of a feature
+	Gradient     string  `toml:"gradient" json:"gradient"`           // exact, or detached: only the classifier learns
+	Epochs       int     `toml:"epochs" json:"epochs"`
+	MaxUpdates   int     `toml:"max-updates" json:"max_updates"`   // stop after so many updates; 0: no limit
+	Batch        int     `toml:"batch" json:"batch"`               // images a minibatch
+	LR           float64 `toml:"lr" json:"lr"`                     // Adam's rate for extractor and classifier
+	PotentialLR  float64 `toml:"potential-lr" json:"potential_lr"` // and for the potential: mu, c, alpha and precisions
+	Schedule     string  `toml:"schedule" json:"schedule"`         // constant, or cosine: decay to 0
+	Warmup       float64 `toml:"warmup" json:"warmup"`             // share of the updates over which the rate rises
+	Clip         float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
+	NoiseMin     float64 `toml:"noise-min" json:"noise_min"`       // half of each minibatch gets noise (layer.Noise) of a standard deviation
+	NoiseMax     float64 `toml:"noise-max" json:"noise_max"`       // between these, in grey levels of [0, 1]; 0: none
+	Denoising    float64 `toml:"denoising" json:"denoising"`       // weight of the denoising loss; 0: none
+	ValSize      int     `toml:"val-size" json:"val_size"`         // last training images kept for validation; -1: a tenth
+	Seed         uint64  `toml:"seed" json:"seed"`
 
 	// The pictures that it was trained on, for the record: package dataset opens them.
 	Data      string `toml:"data" json:"data"`
@@ -116,7 +119,13 @@ var presets = map[string]Config{
 }
 
 // unset is what files say by not mentioning a setting that was added later.
-var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: "kmeans"}
+var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans}.withEM()
+
+// withEM returns the settings with those of EM that all presets begin with.
+func (c Config) withEM() Config {
+	c.EMIterations, c.EMTolerance, c.EMRidge = 50, 1e-3, 0.1
+	return c
+}
 
 // Presets lists the names of the presets.
 func Presets() []string {
@@ -130,7 +139,7 @@ func Preset(name string) (Config, error) {
 		return Config{}, &SettingError{"preset", name, "expected one of " + strings.Join(Presets(), ", ")}
 	}
 	c.Preset, c.Data, c.DataSeed = name, "digits", 1
-	return c, nil
+	return c.withEM(), nil
 }
 
 // LoadConfig reads settings from a TOML file: those of the preset that it names, with
@@ -232,7 +241,7 @@ func (c Config) Validate() error {
 		choice("form", c.Form, Forms()...),
 		positive("scale", c.Scale),
 		positive("alpha", c.Alpha),
-		choice("init", c.Init, "kmeans", "classwise"),
+		choice("init", c.Init, Inits()...),
 		choice("gradient", c.Gradient, "exact", "detached"),
 		between("epochs", c.Epochs, 1, 1000000),
 		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
@@ -260,6 +269,9 @@ func (c Config) Validate() error {
 	}
 	if c.Form == FormFlat && !(c.Eps >= 1e-3 && c.Eps <= 1) {
 		errs = append(errs, &SettingError{"eps", c.Eps, "expected 0.001 to 1"})
+	}
+	if c.fitsMixture() {
+		errs = append(errs, c.emOptions().check())
 	}
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
 		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
@@ -305,6 +317,12 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // pictures; features and distances for k-means
 	if c.Denoising > 0 {
 		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
+	}
+	if c.fitsMixture() {
+		bytes += 4 * rows * k // responsibilities
+		if c.Form != FormDiag && c.Form != FormFlat {
+			bytes += 8 * 2 * k * d * d // scatter matrices, and what becomes of them
+		}
 	}
 	if r := c.rank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy

@@ -11,6 +11,10 @@
 // [Model.FixedPoints] look into the energy landscape and the ascents on it; [Model.Study]
 // gathers what there is to know of one model.
 //
+// Training begins with centres by k-means, in all of the features or in each class, with
+// drawn features, or with a whole mixture fitted by [Potential.EM] (Config.Init, [Inits]).
+// [NewPotential] makes a mixture of Gaussians for features without a network.
+//
 // [Potential.Sampler] draws from the mixture that the potential is the log of,
 // [Model.Langevin] by chains, [Model.Read] says what the classifier makes of the samples.
 //

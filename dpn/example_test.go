@@ -102,3 +102,41 @@ func ExamplePotential_Sampler() {
 	fmt.Println(len(reading.Classes), "classes, most steps taken:", chains.Acceptance > 0.5)
 	// Output: 20 classes, most steps taken: true
 }
+
+// Fit a mixture of Gaussians to features of one's own, without a network around it.
+func ExamplePotential_EM() {
+	e, err := engine.New()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	x := engine.NewMatrix(1000, 2) // two clouds, 8 apart
+	engine.NewRand(1, 0).Normal(x.Data)
+	for i := range 500 {
+		x.Row(i)[0] += 8
+	}
+	ctx := context.Background()
+	clusters, err := dpn.KMeans(ctx, e, x, 2, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config, err := dpn.Preset("compact")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mixture, err := dpn.NewPotential(config, clusters.Centres)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fit, err := mixture.EM(ctx, e, x, clusters.Assignment, dpn.EMOptions{Iterations: 50, Tolerance: 1e-6, Ridge: 1e-3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("converged: %v, log-likelihood %.0f\n", fit.Converged, fit.Final())
+	// Output: converged: true, log-likelihood -4
+}

@@ -47,6 +47,7 @@ type FitOptions struct {
 	Dir    string // where to keep models and metrics; empty: nowhere
 	Resume bool   // go on from the state in Dir, which must be there
 
+	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
 	OnStep    func(done, all int, loss float64) // after each update
@@ -56,11 +57,12 @@ type FitOptions struct {
 // FitResult sums up training.
 type FitResult struct {
 	Epochs         []Epoch
-	Best           int     // epoch whose model was kept, from 1
-	Updates        int     // made in all
-	PrepareSeconds float64 // before the first epoch of this call: centres, and denoised features if they never change
-	Seconds        float64 // of all epochs, and of that
-	SecondsPerStep float64 // median of one update
+	Best           int        // epoch whose model was kept, from 1
+	Updates        int        // made in all
+	Placement      *Placement // of the centres; nil when training was resumed
+	PrepareSeconds float64    // before the first epoch of this call: centres, and denoised features if they never change
+	Seconds        float64    // of all epochs, and of that
+	SecondsPerStep float64    // median of one update
 }
 
 // NotFiniteError says that training stopped because a number was infinite or NaN.
@@ -87,9 +89,9 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
 	}
 	train = s.Slice(0, rest)
-	if m.Config.Init == "classwise" {
+	if m.Config.classwise() {
 		if _, problem := centresByClass(train.Labels, m.Config.Components); problem != "" {
-			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init classwise)"}
+			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init " + m.Config.Init + ")"}
 		}
 	}
 	return train, val, nil
@@ -108,36 +110,12 @@ func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
 	return s.Slice(s.Len()-n, s.Len()), nil
 }
 
-// Init places the centres of the potential by k-means on the features of s, of all of them
-// or in each class apart (Config.Init). Precisions of the form flat become flat along the
-// principal components of each cluster.
-func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*KMeansResult, error) {
-	x, err := m.Features(ctx, e, s)
-	if err != nil {
-		return nil, err
+// onEM follows EM.
+func (f *fitting) onEM(done int, logLikelihood float64) {
+	f.opt.Log.Debug("EM", "iteration", done, "log_likelihood", logLikelihood)
+	if f.opt.OnEM != nil {
+		f.opt.OnEM(done, f.m.Config.EMIterations)
 	}
-	var r *KMeansResult
-	if m.Config.Init == "classwise" {
-		r, err = ClassKMeans(ctx, e, x, s.Labels, m.Config.Components, m.Config.Seed)
-	} else {
-		r, err = KMeans(ctx, e, x, m.Config.Components, m.Config.Seed)
-	}
-	if err != nil {
-		return nil, err
-	}
-	copy(m.potential.mu.Data, r.Centres.Data)
-	if f, ok := m.potential.form.(*flatForm); ok {
-		for i := range m.Config.Components {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := f.fit(e, x, r.Assignment, i); err != nil {
-				return nil, err
-			}
-		}
-	}
-	m.stale = true
-	return r, nil
 }
 
 // Check says whether Fit can train the model on s, as far as that can be known beforehand.
@@ -182,7 +160,8 @@ type fitting struct {
 	cleaned   bool // the folder, of what a crash has left
 	best      int  // index of the best epoch, or -1
 	bestModel [][]float32
-	data      string // fingerprint of the training pictures
+	data      string     // fingerprint of the training pictures
+	placed    *Placement // nil when resumed
 
 	// Denoised features of both splits, when only the classifier learns, without noise: the
 	// potential never changes, and neither do they.
@@ -202,14 +181,10 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if resumed {
 		log.Info("resumed", "epoch", len(f.history), "updates", f.updates)
 	} else {
-		r, err := m.Init(ctx, f.e, f.train)
-		if err != nil {
+		if f.placed, err = m.place(ctx, f.e, f.train, f.onEM); err != nil {
 			return nil, err
 		}
-		log.Info("centres placed by k-means", "components", m.Config.Components, "iterations", r.Iterations, "inertia", r.Inertia)
-		if !r.Converged {
-			log.Warn("k-means has not converged", "iterations", r.Iterations)
-		}
+		f.placed.log(log, m.Config)
 	}
 	if m.Config.denoisesOnce() {
 		all := f.train.Len() + f.val.Len()
@@ -244,7 +219,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	m.potential.setAlpha(m.potential.Alpha())
 	m.stale = true
-	r := &FitResult{Epochs: f.history, Best: f.best + 1, Updates: f.updates, PrepareSeconds: prepared, Seconds: prepared}
+	r := &FitResult{Epochs: f.history, Placement: f.placed, Best: f.best + 1, Updates: f.updates, PrepareSeconds: prepared, Seconds: prepared}
 	for _, h := range f.history {
 		r.Seconds += h.Seconds
 	}

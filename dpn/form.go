@@ -26,6 +26,8 @@ type form interface {
 	params() []*Param
 	// start gives them their first values.
 	start(r *engine.Rand)
+	// maximise is their part of an M step (Potential.EM), given the means.
+	maximise(m *em) error
 	// mixture makes the potential that the engine computes with.
 	mixture(mu, c []float32) *engine.Mixture
 	// prepare brings it up to date with the parameters.

@@ -52,6 +52,7 @@ const (
 
 	streamClasses = 1 << 32 // and those that follow: k-means in one class each
 	streamNoise   = 1 << 33 // gives the seed of the noise
+	streamSamples = 1 << 34 // centres drawn from the features
 	streamDraws   = 1 << 40 // and those that follow: one for each sample
 	streamChains  = 1 << 41 // and those that follow: one for each chain
 )

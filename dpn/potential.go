@@ -36,6 +36,25 @@ func newPotential(c Config, d int) *Potential {
 	return p
 }
 
+// NewPotential makes a potential of features without a network around it: that of the
+// settings of c with these centres (k x d), c_i = 0 and the precisions that training begins
+// with. Components are as many as there are centres.
+func NewPotential(c Config, centres engine.Matrix) (*Potential, error) {
+	c.Components = centres.Rows
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := c.checkRank(centres.Cols); err != nil {
+		return nil, err
+	}
+	p := newPotential(c, centres.Cols)
+	p.set(c.Alpha, engine.NewRand(c.Seed, streamWeights))
+	for i := range centres.Rows {
+		copy(p.mu.Data[i*p.D:], centres.Row(i))
+	}
+	return p, nil
+}
+
 // params lists all tensors.
 func (p *Potential) params() []*Param {
 	return append([]*Param{p.alpha, p.c, p.mu}, p.form.params()...)

@@ -91,7 +91,7 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix) Route {
 			e.probe(m, x)
 		}
 		m.activity.asked++
-		if e.sparseCost(m, x.Rows, steps) >= float64(steps*x.Rows*m.K) {
+		if !e.sparsePays(m, x.Rows, steps) {
 			return DenseRoute
 		}
 	}
@@ -121,6 +121,11 @@ func (e *Engine) probe(m *Mixture, x Matrix) {
 		}
 	}
 	m.activity = activity{known: true, active: float64(count) / float64(n)}
+}
+
+// sparsePays says whether the sparse route costs clearly less than the dense one.
+func (e *Engine) sparsePays(m *Mixture, rows, steps int) bool {
+	return e.sparseCost(m, rows, steps) < 0.7*float64(steps*rows*m.K)
 }
 
 // sparseCost estimates what the sparse route costs, in products of a row with a precision
@@ -157,7 +162,7 @@ func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	defer func() { m.activity = was }()
 	most := 0.0
 	for active := 0.1; active <= float64(m.K); active += 0.1 {
-		if m.activity.active = active; e.sparseCost(m, rows, steps) < float64(steps*rows*m.K) {
+		if m.activity.active = active; e.sparsePays(m, rows, steps) {
 			most = active
 		}
 	}

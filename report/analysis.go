@@ -368,7 +368,7 @@ func (a Analysis) moves() (Shown, error) {
 		f.Pictures = append(f.Pictures, Picture{caption, [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: true,
-		Caption: fmt.Sprintf("Centres where k-means placed them and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", significant(moves.Nearest), left),
+		Caption: fmt.Sprintf("Centres where they were placed at first and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", significant(moves.Nearest), left),
 		Alt:     "Pairs of grey pictures.",
 	}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"dpnbench/engine"
 )
 
-var rivals = []string{"openblas", "gonum", "torch", "sklearn"}
+var rivals = []string{"openblas", "gonum", "torch", "training", "sklearn"}
 
 // settings are what the flags say.
 type settings struct {
@@ -81,7 +81,7 @@ func run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", m.Load)
 	}
 
-	for _, compare := range []func(context.Context, *settings) error{products, torch, sklearn} {
+	for _, compare := range []func(context.Context, *settings) error{products, torch, training, sklearn} {
 		err := compare(ctx, s)
 		if ctx.Err() != nil {
 			return errors.New("interrupted")

@@ -136,17 +136,28 @@ func interval(x []float64) (lo, hi float64) {
 // near returns an error unless every element of got is within tol times the largest
 // element of want, in magnitude, of that of want.
 func near(what string, got, want []float32, tol float64) error {
+	return nearAbove(what, got, want, tol, 0)
+}
+
+// nearAbove is near where the largest element counts as least at the least.
+func nearAbove(what string, got, want []float32, tol, least float64) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s: %d numbers, ours are %d", what, len(got), len(want))
 	}
-	var most float64
-	for _, v := range want {
-		most = max(most, math.Abs(float64(v)))
-	}
+	most := max(least, largest(want))
 	for i, v := range want {
 		if d := math.Abs(float64(got[i] - v)); !(d <= tol*most) {
 			return fmt.Errorf("%s: element %d is %v, ours %v: further apart than %v of the largest, %.3g", what, i, got[i], v, tol, most)
 		}
 	}
 	return nil
+}
+
+// largest returns the largest magnitude, NaN if there is one.
+func largest(x []float32) float64 {
+	var most float64
+	for _, v := range x {
+		most = max(most, math.Abs(float64(v)))
+	}
+	return most
 }

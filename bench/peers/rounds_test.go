@@ -72,4 +72,11 @@ func TestNear(t *testing.T) {
 	if near("x", want, []float32{1, nan, 0.5}, 1e-3) == nil {
 		t.Error("NaN of ours passes")
 	}
+	small := []float32{1e-9, -3e-9} // rounding where the largest of all is 1
+	if err := nearAbove("x", small, []float32{2e-9, 1e-9}, 1e-3, 1e-5); err != nil {
+		t.Error(err)
+	}
+	if nearAbove("x", small, []float32{2e-9, 1e-9}, 1e-3, 1e-6) == nil {
+		t.Error("a difference above a thousandth of the least passes")
+	}
 }

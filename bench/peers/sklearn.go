@@ -11,7 +11,8 @@ import (
 )
 
 // sklearn times the potential against the scores of scikit-learn's GaussianMixture with
-// full covariances (sklearn_rival.py), in float32, as ours, and in float64, its usual form.
+// full covariances (sklearn_rival.py), in float32, as ours, and in float64, its usual form,
+// and then EM (em.go).
 func sklearn(ctx context.Context, s *settings) error {
 	if !s.wants("sklearn") {
 		return nil
@@ -37,7 +38,7 @@ func sklearn(ctx context.Context, s *settings) error {
 			return err
 		}
 	}
-	return nil
+	return fitting(ctx, s, dir)
 }
 
 func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child, in *inputs) error {

@@ -157,5 +157,6 @@ def load(inputs, d, k, n, rows, classes):
     return work, {"fastest": {"forward": way_forward.__name__, "train": way_train.__name__}}
 
 
-torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads what blas names
-serve("PyTorch %s, %s" % (torch.__version__, blas()), load)
+if __name__ == "__main__":
+    torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads what blas names
+    serve("PyTorch %s, %s" % (torch.__version__, blas()), load)

@@ -54,6 +54,7 @@ process at a time can train in a folder.`,
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
   dpnbench train --out runs/first --resume   # after a crash
   dpnbench train --preset paper --max-updates 1 --explain   # how its ascents are run
+  dpnbench train --init em --em-ridge 0.3 --verbose   # the potential starts as a fitted mixture
   dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context(), c.Flags()) },
@@ -77,8 +78,11 @@ process at a time can train in a folder.`,
 	f.IntVar(&s.Rank, "rank", 0, "r of the forms lowrank and flat")
 	f.Float64Var(&s.Eps, "eps", 0, "of the form flat: share of the precision that is left along U")
 	f.Float64Var(&s.Scale, "scale", 0, "s0: A = s0 I at first, and the factor of the other forms")
-	f.StringVar(&s.Init, "init", "", "centres at first: kmeans, or classwise (k-means in each class)")
-	f.Float64Var(&s.Alpha, "alpha", 0, "step size of the ascent at first")
+	f.StringVar(&s.Init, "init", "", "centres at first: kmeans, classwise (k-means in each class), samples (drawn features), em or em-classwise (a mixture fitted from either k-means: centres, weights and precisions)")
+	f.IntVar(&s.EMIterations, "em-iterations", 0, "most iterations of EM")
+	f.Float64Var(&s.EMTolerance, "em-tolerance", 0, "rise of the log-likelihood, in nats a picture, below which EM ends")
+	f.Float64Var(&s.EMRidge, "em-ridge", 0, "least variance that EM gives a direction, over the mean variance of a feature")
+	f.Float64Var(&s.Alpha, "alpha", 0, "step size of the ascent at first; em lowers it to 1 over the largest eigenvalue of the precisions where it is above")
 	f.StringVar(&s.Gradient, "gradient", "", "exact, or detached (only the classifier learns)")
 	f.IntVar(&s.Epochs, "epochs", 0, "passes over the training pictures")
 	f.IntVar(&s.MaxUpdates, "max-updates", 0, "stop after so many updates; 0: no limit")
@@ -157,6 +161,7 @@ type trainResult struct {
 	MACsPerSample  int              `json:"macs_per_sample"`
 	PeakRSSBytes   int64            `json:"peak_rss_bytes"`
 	WeightsSHA256  string           `json:"weights_sha256"`
+	EM             *dpn.EMResult    `json:"em,omitempty"` // of the start with init em or em-classwise
 	Config         dpn.Config       `json:"config"`
 	Out            string           `json:"out"`
 }
@@ -211,6 +216,12 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			c.Eps = s.Eps
 		case "init":
 			c.Init = s.Init
+		case "em-iterations":
+			c.EMIterations = s.EMIterations
+		case "em-tolerance":
+			c.EMTolerance = s.EMTolerance
+		case "em-ridge":
+			c.EMRidge = s.EMRidge
 		case "scale":
 			c.Scale = s.Scale
 		case "alpha":
@@ -247,6 +258,11 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	})
 	if flags.Changed("dim") && c.Extractor == "identity" {
 		return c, fmt.Errorf("--dim %d: the features of the extractor identity are the pixels; expected --extractor linear, mlp or conv with it", c.Dim)
+	}
+	for _, name := range []string{"em-iterations", "em-tolerance", "em-ridge"} {
+		if flags.Changed(name) && c.Init != dpn.InitEM && c.Init != dpn.InitEMClasswise {
+			return c, fmt.Errorf("--%s: no EM with init %q; expected --init em or em-classwise with it", name, c.Init)
+		}
 	}
 	t.data.settle(flags, &c)
 	return c, settingError(c.Validate(), flags, from)
@@ -364,19 +380,17 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6, e.Tier(), count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
 	var b *progressbar.ProgressBar
+	showing := ""
 	progress := func(what string, done, all int) {
-		if b == nil {
-			b = t.bar(all, what)
+		if what != showing {
+			finish(b)
+			b, showing = t.bar(all, what), what
 		}
 		set(b, done)
 	}
 	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume, Log: t.log(),
-		OnPrepare: func(done, all int) {
-			if progress("denoise", done, all); done == all {
-				finish(b)
-				b = nil
-			}
-		},
+		OnEM:      func(done, all int) { progress("EM", done, all) },
+		OnPrepare: func(done, all int) { progress("denoise", done, all) },
 		OnEpoch: func(h dpn.Epoch) {
 			if b != nil {
 				b.Clear()
@@ -413,6 +427,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		Steps: res.Updates, Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		Config: m.Config, Out: t.out,
+	}
+	if res.Placement != nil {
+		r.EM = res.Placement.EM
 	}
 	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", score.Loss, 100*score.Accuracy, count(score.Samples, "picture"), res.Best)
 	t.note("%.1f s in all, of which %.1f s to prepare; %s of %.3g s each; weights %s\n",

@@ -1,0 +1,178 @@
+package dpn
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// placedHashes are the hashes of the weights after the placement of the centres on
+// built-in digits by EM (em for full, em-classwise otherwise), on every machine.
+var placedHashes = map[string]string{
+	FormFull:    "9a7772d4499d82c8",
+	FormTied:    "87b40c2340861e24",
+	FormDiag:    "f1a38a1c545dc19b",
+	FormLowRank: "3d017b8c29c74480",
+	FormFlat:    "b3d2b1a0973e7805",
+}
+
+// TestPlacedBits places centres by EM on every tier and with several numbers of threads: the
+// same bits as committed.
+func TestPlacedBits(t *testing.T) {
+	d := digits(t, 300, 10)
+	options := [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}}
+	for _, tier := range engine.Available()[1:] {
+		options = append(options, []engine.Option{engine.WithTier(tier)})
+	}
+	for _, form := range Forms() {
+		c := tiny()
+		c.Form, c.Rank, c.Components, c.Init, c.EMIterations = form, 3, 10, InitEMClasswise, 5
+		if form == FormFull {
+			c.Init = InitEM
+		}
+		for _, o := range options {
+			e, m := newEngine(t, o...), newModel(t, c, d)
+			r, err := m.Init(context.Background(), e, d.Train)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.EM == nil || r.EM.Iterations == 0 {
+				t.Fatalf("%s: no EM: %+v", form, r.EM)
+			}
+			if got, want := m.WeightsSHA256(), placedHashes[form]; want == "" || !strings.HasPrefix(got, want) {
+				t.Errorf("%s, %v: weights hash to %s, want %s...", form, e.Tier(), got, want)
+			}
+		}
+	}
+}
+
+// TestEMTrains trains from a fitted mixture of each form: alpha is at most 1 over the largest
+// eigenvalue, the loss falls, and resuming gives the same bits as training in one go.
+func TestEMTrains(t *testing.T) {
+	d, e := digits(t, 300, 10), newEngine(t)
+	forms := Forms()
+	if testing.Short() {
+		forms = forms[:1]
+	}
+	for _, form := range forms {
+		c := tiny()
+		c.Form, c.Rank, c.Init, c.Epochs = form, 3, InitEM, 3
+		whole := newModel(t, c, d)
+		calls := 0
+		r, err := whole.Fit(context.Background(), e, d.Train, FitOptions{OnEM: func(done, all int) {
+			if done != calls || all != c.EMIterations {
+				t.Errorf("%s: iteration %d of %d, want %d of %d", form, done, all, calls, c.EMIterations)
+			}
+			calls++
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Placement.EM; calls != got.Iterations+1 {
+			t.Errorf("%s: %d calls for %d iterations", form, calls, got.Iterations)
+		}
+		if r.Epochs[2].TrainLoss > 0.95*r.Epochs[0].TrainLoss {
+			t.Errorf("%s: the loss goes from %v to %v", form, r.Epochs[0].TrainLoss, r.Epochs[2].TrainLoss)
+		}
+		first := newModel(t, c, d)
+		train, _, err := first.split(d.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		placed, err := first.Init(context.Background(), e, train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := float64(first.Potential().Alpha()); a*placed.EM.LambdaMax > 1.00001 {
+			t.Errorf("%s: alpha %v with an eigenvalue of %v", form, a, placed.EM.LambdaMax)
+		}
+
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		if _, err := newModel(t, c, d).Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnEpoch: func(Epoch) { cancel() }}); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: error %v", form, err)
+		}
+		resumed := newModel(t, c, d)
+		again, err := resumed.Fit(context.Background(), e, d.Train, FitOptions{Dir: dir, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Placement != nil {
+			t.Errorf("%s: a placement after resuming", form)
+		}
+		if got, want := resumed.WeightsSHA256(), whole.WeightsSHA256(); got != want {
+			t.Errorf("%s: weights hash to %s after resuming, %s in one go", form, got, want)
+		}
+	}
+}
+
+// TestSamples checks that centres are different rows in their order, others with another
+// seed, and that as many as there are rows are all of them.
+func TestSamples(t *testing.T) {
+	e := newEngine(t)
+	x := gaussianRows(60, 2, 4, 1)
+	find := func(centre []float32) int {
+		for i := range x.Rows {
+			if slices.Equal(centre, x.Row(i)) {
+				return i
+			}
+		}
+		return -1
+	}
+	var drawn [2][]int
+	for seed := range drawn {
+		r, err := Samples(e, x, 7, uint64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := -1
+		for i := range r.Centres.Rows {
+			at := find(r.Centres.Row(i))
+			if at <= last {
+				t.Errorf("centre %d is row %d, the one before %d", i, at, last)
+			}
+			if at >= 0 && r.Assignment[at] != int32(i) {
+				t.Errorf("row %d is centre %d but belongs to %d", at, i, r.Assignment[at])
+			}
+			drawn[seed], last = append(drawn[seed], at), at
+		}
+	}
+	if slices.Equal(drawn[0], drawn[1]) {
+		t.Errorf("both seeds draw %v", drawn[0])
+	}
+	all, err := Samples(e, x, x.Rows, 1)
+	if err != nil || !slices.Equal(all.Centres.Data, x.Data) || all.Inertia != 0 {
+		t.Errorf("all rows: inertia %v, error %v", all.Inertia, err)
+	}
+	for _, k := range []int{0, 61} {
+		if _, err := Samples(e, x, k, 1); err == nil {
+			t.Errorf("no error for %d centres", k)
+		}
+	}
+	x.Data[5] = float32(math.NaN())
+	if _, err := Samples(e, x, 3, 1); err == nil {
+		t.Error("no error for NaN")
+	}
+}
+
+// TestInitSamples trains from drawn centres.
+func TestInitSamples(t *testing.T) {
+	d, e := digits(t, 200, 10), newEngine(t)
+	for _, form := range []string{FormFull, FormFlat} {
+		c := tiny()
+		c.Form, c.Rank, c.Init = form, 3, InitSamples
+		m := newModel(t, c, d)
+		r, err := m.Fit(context.Background(), e, d.Train, FitOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Placement.EM != nil || r.Placement.Clusters == nil || r.Epochs[3].TrainLoss > 0.95*r.Epochs[0].TrainLoss {
+			t.Errorf("%s: %+v, loss from %v to %v", form, r.Placement, r.Epochs[0].TrainLoss, r.Epochs[3].TrainLoss)
+		}
+	}
+}
