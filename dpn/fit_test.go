@@ -82,6 +82,10 @@ func TestTrainedBits(t *testing.T) {
 	for _, tier := range engine.Available()[1:] { // the first is what the runs above use
 		runs = append(runs, run{tier.String(), []engine.Option{engine.WithTier(tier)}})
 	}
+	for _, tier := range engine.Available() {
+		runs = append(runs, run{"sparse on " + tier.String(), []engine.Option{engine.WithTier(tier), engine.WithRoute(engine.SparseRoute)}})
+	}
+	runs = append(runs, run{"dense", []engine.Option{engine.WithRoute(engine.DenseRoute)}})
 	if testing.Short() {
 		runs = runs[1:2]
 	}
@@ -115,6 +119,40 @@ func TestTrainedBits(t *testing.T) {
 					t.Errorf("weights hash to %s, want %s...", got, want)
 				}
 			})
+		}
+	}
+}
+
+// TestRoutes trains potentials with many components by both routes: the same bits, and few
+// components computed.
+func TestRoutes(t *testing.T) {
+	d := digits(t, 300, 10)
+	for _, preset := range []string{"paper", "published", "robust", "raw", "clean"} {
+		c, _ := Preset(preset)
+		c.Batch, c.MaxUpdates = 32, 3
+		if preset == "paper" || preset == "published" {
+			c.Components, c.Steps = 8, 4
+		}
+		if c.Extractor == "conv" {
+			c.MaxUpdates = 2
+		}
+		var want string
+		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute, engine.AutoRoute} {
+			e := newEngine(t, engine.WithThreads(2), engine.WithRoute(route))
+			m := newModel(t, c, d)
+			if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			got := m.WeightsSHA256()
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s: weights hash to %s by the %v route, %s by the dense one", preset, got, route, want)
+			}
+			if e.Work().Route == engine.AutoRoute || route != engine.AutoRoute && e.Work().Route != route {
+				t.Errorf("%s: the ascent took the %v route, want %v", preset, e.Work().Route, route)
+			}
 		}
 	}
 }

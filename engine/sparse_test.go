@@ -218,6 +218,142 @@ func sameNumbers(t *testing.T, what string, got, want []float32) {
 	}
 }
 
+// TestCertificates holds every certificate against float64: the norm against vectors, the
+// roundings against q_i as computed, the bounds by movement and support against q_i.
+func TestCertificates(t *testing.T) {
+	e := newTestEngine(t)
+	for _, h := range hills() {
+		m := h.mixture(e)
+		if !e.certify(m) {
+			t.Fatalf("%s: no certificates", h.name)
+		}
+		d, r := h.d, NewRand(77, 1)
+		points := NewMatrix(12, d)
+		r.Normal(points.Data)
+		for b := range points.Rows { // near the centres, around them, and far away
+			for j := range d {
+				points.Data[b*d+j] = h.mu[b%h.k*d+j] + float32(math.Pow(10, float64(b%5)-2))*points.Data[b*d+j]
+			}
+		}
+		norm := func(x []float64) (s float64) {
+			for _, v := range x {
+				s += v * v
+			}
+			return math.Sqrt(s)
+		}
+		q := make([]float32, points.Rows)
+		g := NewMatrix(points.Rows, d)
+		for i := range h.k {
+			c := &m.certificates[i]
+			h.computed(e, m, i, points, q, g)
+			root, where, slope := make([]float64, points.Rows), make([][]float64, points.Rows), make([][]float64, points.Rows)
+			for b := range points.Rows {
+				delta, exact := h.exact(i, points.Row(b))
+				size := norm(wide(points.Row(b))) + norm(wide(h.mu[i*d:(i+1)*d]))
+				if off := math.Abs(float64(q[b]) - exact); !(off <= c.roundings(norm(delta), size)) {
+					t.Errorf("%s: q of component %d at point %d is off by %g, certified %g", h.name, i, b, off, c.roundings(norm(delta), size))
+				}
+				root[b], where[b], slope[b] = math.Sqrt(exact), delta, wide(g.Row(b))
+				if s := math.Sqrt(exact); !(s <= c.norm*norm(delta)*(1+1e-12)) || !(s*s >= c.least*norm(delta)*norm(delta)*(1-1e-12)) {
+					t.Errorf("%s: component %d stretches a vector by %g, certified at most %g and at least %g", h.name, i, s/norm(delta), c.norm, math.Sqrt(c.least))
+				}
+			}
+			for a := range points.Rows {
+				for b := range points.Rows {
+					var step []float64
+					var dot float64
+					for j := range d {
+						step = append(step, where[b][j]-where[a][j])
+						dot += where[b][j] * slope[a][j]
+					}
+					if low := root[a] - c.norm*norm(step); low > root[b]*(1+1e-9)+1e-9 {
+						t.Errorf("%s: component %d: the bound by movement is %g, sqrt(q) %g", h.name, i, low, root[b])
+					}
+					if h.low >= 0 {
+						continue
+					}
+					off := c.gradient * norm(where[a]) * norm(where[b])
+					if low := (dot - off) / root[a]; low > root[b]*(1+1e-9)+1e-9 {
+						t.Errorf("%s: component %d: the bound by support is %g, sqrt(q) %g", h.name, i, low, root[b])
+					}
+				}
+			}
+		}
+	}
+}
+
+// computed sets q and, for precisions A_i^T A_i, g as the kernels compute them.
+func (h *hill) computed(e *Engine, m *Mixture, i int, x Matrix, q []float32, g Matrix) {
+	if h.low < 0 {
+		e.QuadGrad(g, q, x, m, i)
+		return
+	}
+	one := NewLowRankMixture(1, h.d, h.low, h.mu[i*h.d:(i+1)*h.d], []float32{0})
+	e.SetLowRank(one, h.w[i*h.d:(i+1)*h.d], h.f[i*h.low*h.d:(i+1)*h.low*h.d], h.sign)
+	var tr Trajectory
+	tr.keepQ = true
+	tr.reshape(1, x.Rows, one, false, false)
+	e.ascend(ascentJob{e: e, m: one, alpha: 0, steps: 1, x: clone(x), tr: &tr, plan: e.PlanMixture(one, x.Rows, 1)})
+	copy(q, tr.q)
+}
+
+// exact returns x - mu_i and q_i in float64.
+func (h *hill) exact(i int, x []float32) (delta []float64, q float64) {
+	d := h.d
+	delta = make([]float64, d)
+	for j := range d {
+		delta[j] = float64(x[j]) - float64(h.mu[i*d+j])
+	}
+	square := func(row []float32) float64 {
+		var s float64
+		for j, v := range row {
+			s += float64(v) * delta[j]
+		}
+		return s * s
+	}
+	if h.low >= 0 {
+		for j, v := range h.w[i*d : (i+1)*d] {
+			q += float64(v) * delta[j] * delta[j]
+		}
+		for p := i * h.low; p < (i+1)*h.low; p++ {
+			q += float64(h.sign) * square(h.f[p*d:(p+1)*d])
+		}
+		return delta, q
+	}
+	if h.tied {
+		i = 0
+	}
+	for p := i * d; p < (i+1)*d; p++ {
+		q += square(h.a[p*d : (p+1)*d])
+	}
+	return delta, q
+}
+
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// TestSparseSaves checks that the sparse route leaves out what plainly does not matter.
+func TestSparseSaves(t *testing.T) {
+	for _, h := range hills() {
+		most := map[string]float64{"apart": 1.1, "identity": 1.5, "diagonal": 1.5, "tied": 1.1, "flat": 2}[h.name]
+		if most == 0 {
+			continue
+		}
+		_, e := climbBy(t, h, SparseRoute, Auto, 2)
+		w := e.Work()
+		for s := 1; s < w.Steps; s++ {
+			if got := float64(w.Evaluated[s].Load()) / float64(w.Rows); got > most {
+				t.Errorf("%s: %.2f components a row computed in step %d, want at most %.2f (%.2f active)", h.name, got, s, most, float64(w.Active[s].Load())/float64(w.Rows))
+			}
+		}
+	}
+}
+
 // TestSparseRoute checks that both routes give the same bits, on potentials that are easy
 // and hard for certificates, and that the sparse one leaves out what it should.
 func TestSparseRoute(t *testing.T) {
