@@ -34,6 +34,10 @@ type Analysis struct {
 	// input) and denoised features.
 	Curves []Curve `json:"curves,omitempty"`
 
+	// Work is what the ascent of the first pictures (at most 512) costs by the sparse route,
+	// step by step; nil where there are no steps.
+	Work []engine.StepWork `json:"ascent_work"`
+
 	// Sets are the features that Layers were measured on.
 	Sets []separation.Set `json:"-"`
 }
@@ -136,6 +140,8 @@ func (m *Model) Analyze(ctx context.Context, e *engine.Engine, s *dataset.Set, o
 		return nil, err
 	}
 	a.Steps = append(a.Steps, renamed(a.Layers[1], "step 0"))
+	m.prepare(e)
+	a.Work = e.CountWork(m.potential.mixture, m.potential.Alpha(), steps, part(x0, 0, min(n, evalRows)))
 	x := engine.NewMatrix(n, m.Dim())
 	copy(x.Data, x0.Data)
 	for t := range steps {

@@ -69,6 +69,40 @@ func (w *AscentWork) reset(route Route, rows, k, steps int) {
 // Work returns what the last Ascend computed. It is valid until the next one.
 func (e *Engine) Work() *AscentWork { return &e.work }
 
+// StepWork is what the sparse route does in a step for a row, on average.
+type StepWork struct {
+	Active   float64 `json:"active"`   // components whose responsibility is not 0
+	Computed float64 `json:"computed"` // components whose q_i was computed; by the dense route all are
+	Bounds   float64 `json:"bounds"`   // bounds by support that were refreshed
+}
+
+// PerRow returns what each step has cost a row; nil of the dense route.
+func (w *AscentWork) PerRow() []StepWork {
+	var list []StepWork
+	n := float64(max(w.Rows, 1))
+	for t := range w.Evaluated {
+		list = append(list, StepWork{float64(w.Active[t].Load()) / n, float64(w.Evaluated[t].Load()) / n, float64(w.Bounds[t].Load()) / n})
+	}
+	return list
+}
+
+// CountWork returns what the sparse route would do in an ascent of the rows of x, which
+// stay as they are, or nil where there are no certificates. It takes as long as the ascent.
+func (e *Engine) CountWork(m *Mixture, alpha float32, steps int, x Matrix) []StepWork {
+	x.shape("CountWork", "x", x.Rows, m.D)
+	m.ready(e, "CountWork")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if steps < 1 || x.Rows == 0 || !e.certify(m) {
+		return nil
+	}
+	moved := NewMatrix(x.Rows, x.Cols)
+	copyMatrix(moved, x)
+	e.work.reset(SparseRoute, x.Rows, m.K, steps)
+	e.ascendSparse(m, alpha, steps, moved, nil, nil)
+	return e.work.PerRow()
+}
+
 // activity is what ascents have shown of the responsibilities of a mixture.
 type activity struct {
 	known  bool
