@@ -15,6 +15,8 @@ type denseForm struct {
 	tied  bool
 	scale float32 // of A at first: A = scale I
 	a     *Param
+
+	inverse, work []float32 // of logDets: all P_i^-1, and scratch
 }
 
 func (f *denseForm) params() []*Param { return []*Param{f.a} }
