@@ -349,10 +349,16 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	if c.Denoising > 0 {
 		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
 	}
+	if c.NLL > 0 {
+		bytes += 4 * b * (2*d + k)
+	}
 	if r := c.rank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
 		if c.Gradient == "detached" {
 			return bytes + 4*(7*w+b*d)
+		}
+		if c.Score > 0 {
+			bytes += 4 * (2*w + 4*b*d + 3*b*k*float64(r+1)) // a gradient, and one step
 		}
 		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1)) // also moments; X, U, Z and the left operands of all steps
 	}
@@ -364,6 +370,12 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	if c.Gradient == "detached" {
 		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
+	}
+	if c.NLL > 0 {
+		bytes += 4 * (matrices + d*d) // the inverses
+	}
+	if c.Score > 0 {
+		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
 	}
 	kept := min(4*n*k*b*d, 512<<20)
 	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments

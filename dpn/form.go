@@ -44,6 +44,9 @@ type form interface {
 	retract(e *engine.Engine)
 	// definite says which tensor has left the positive definite precisions, and how.
 	definite() (tensor, problem string)
+	// largest returns the largest eigenvalue of P_i: exactly where the form says what it is
+	// (diag, flat), otherwise by lanczos.
+	largest(i int) (float64, error)
 	// precision returns P_i, d x d.
 	precision(i int) []float64
 	// gaussian makes component i something to draw from.

@@ -1,6 +1,8 @@
 package dpn
 
 import (
+	"math"
+
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
@@ -31,6 +33,9 @@ type Trainer struct {
 	nll       float64 // of the last minibatch, without the weight
 	score     float64
 
+	used    []bool             // components with a responsibility above strong in any minibatch since resetUsed
+	squares map[string]float64 // of the gradients of the groups of the last minibatch (check)
+
 	tally   layer.Tally // of an Update
 	adam    *layer.Adam
 	updates int // made so far
@@ -41,6 +46,7 @@ type Trainer struct {
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
 	s := &Trainer{m: m, e: e, table: m.Norm.Table(), adam: layer.NewAdam(),
+		used: make([]bool, c.Components), squares: map[string]float64{},
 		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64()}}
 	s.params = m.head.Params()
 	b, d := c.Batch, m.Dim()
@@ -92,7 +98,14 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 	if loss-loss != 0 {
 		return 0, "loss"
 	}
-	norm = layer.Norm(s.e, s.params)
+	clear(s.squares)
+	var sum float64
+	for _, p := range s.params {
+		v := s.e.SumSquares(p.Grad)
+		s.squares[p.Group] += v
+		sum += v
+	}
+	norm = math.Sqrt(sum)
 	if norm-norm == 0 {
 		return norm, ""
 	}
@@ -137,6 +150,7 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	f, v := s.features(set, at), part(s.v, 0, n)
 	m.prepare(e)
 	e.Ascend(p.mixture, p.Alpha(), m.Config.Steps, f, &s.path, true)
+	use(s.used, &s.path)
 
 	loss := s.classify(f, v, set, at, t) + s.denoise(v, f, clean)
 
