@@ -372,7 +372,7 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
 	}
 	if c.NLL > 0 {
-		bytes += 4 * (matrices + d*d) // the inverses
+		bytes += 4 * (matrices + 3*d*d) // the inverses
 	}
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step

@@ -118,16 +118,15 @@ func (s *Trainer) scoreMatching(x engine.Matrix) float64 {
 	return sum * share
 }
 
-// logDets inverts all P_i, too.
+// logDets inverts all A_i, too.
 func (f *denseForm) logDets(e *engine.Engine, v []float32) {
-	d, n := f.d, f.d*f.d
+	n := f.d * f.d
 	if f.inverse == nil {
-		f.inverse, f.work = make([]float32, len(f.a.Data)), make([]float32, n)
+		f.inverse, f.inverter = make([]float32, len(f.a.Data)), &inverter{}
 	}
 	for i := range len(f.a.Data) / n {
-		a, p := engine.View(f.a.Data[i*n:(i+1)*n], d, d), engine.View(f.inverse[i*n:(i+1)*n], d, d)
-		e.MatMul(p, a.T(), a, false)
-		v[i] = float32(invert(e, p, f.work))
+		part := func(x []float32) engine.Matrix { return engine.View(x[i*n:(i+1)*n], f.d, f.d) }
+		v[i] = float32(2 * f.inverter.invert(e, part(f.inverse), part(f.a.Data)))
 	}
 	for i := len(f.a.Data) / n; i < f.k; i++ {
 		v[i] = v[0]
@@ -135,7 +134,7 @@ func (f *denseForm) logDets(e *engine.Engine, v []float32) {
 }
 
 // addLikelihood uses that with Y_i = D_i A_i^T the gradient by A_i is weight (mean r Y_i^T
-// D_i - mass A_i P_i^-1).
+// D_i - mass A_i^-T).
 func (f *denseForm) addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *likelihood) {
 	d, n := f.d, f.d*f.d
 	for i := range f.k {
@@ -154,9 +153,12 @@ func (f *denseForm) addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l
 			e.Axpy(-1, l.row, g.Mu[i*d:(i+1)*d])
 		}
 		if i == 0 || !f.tied {
-			p := f.inverse[at : at+n]
-			e.Scale(p, -l.weight*mass, p)
-			e.MatMul(ga, a, engine.View(p, d, d), true)
+			inverse, share := f.inverse[at:at+n], l.weight*mass
+			for r := range d {
+				for c, v := range ga.Row(r) {
+					ga.Data[r*d+c] = v - float32(share*inverse[c*d+r])
+				}
+			}
 		}
 	}
 }
@@ -166,64 +168,6 @@ func (l *likelihood) weigh(e *engine.Engine, y engine.Matrix, by []float32) {
 	for b, v := range by {
 		e.Scale(y.Row(b), v, y.Row(b))
 	}
-}
-
-// invertBase is the size up to which invert works in float64, number by number.
-const invertBase = 32
-
-// invert replaces the positive definite p by its inverse and returns log|p|, or NaN if p is
-// not positive definite to rounding. It goes by halves, so that the engine's products do
-// the work: with p = [A B; B^T C], Y = A^-1 B and S = C - B^T Y
-//
-//	p^-1 = [A^-1 + Y S^-1 Y^T, -Y S^-1; (-Y S^-1)^T, S^-1],   |p| = |A| |S|
-//
-// It reads the upper right of p only. work is scratch of as many numbers as p has.
-func invert(e *engine.Engine, p engine.Matrix, work []float32) (logDet float64) {
-	n := p.Rows
-	if n <= invertBase {
-		return invertSmall(p)
-	}
-	h := n / 2
-	a, b, c := p.Slice(0, h, 0, h), p.Slice(0, h, h, n), p.Slice(h, n, h, n)
-	logDet = invert(e, a, work)
-	y := engine.View(work[:h*(n-h)], h, n-h)
-	e.MatMul(y, a, b, false)
-	e.Scale(y.Data, -1, y.Data)
-	e.MatMul(c, b.T(), y, true)
-	logDet += invert(e, c, work[h*(n-h):])
-	e.MatMul(b, y, c, false)
-	e.MatMul(a, b, y.T(), true)
-	for i := h; i < n; i++ {
-		for j := range h {
-			p.Set(i, j, p.At(j, i))
-		}
-	}
-	return logDet
-}
-
-// invertSmall is invert by Cholesky's factor.
-func invertSmall(p engine.Matrix) (logDet float64) {
-	n := p.Rows
-	l := make([]float64, n*n)
-	for i := range n {
-		for j := range i + 1 {
-			l[i*n+j] = float64(p.At(j, i))
-		}
-	}
-	if !cholesky(l, n) {
-		return math.NaN()
-	}
-	column := make([]float64, n)
-	for j := range n {
-		clear(column)
-		column[j] = 1
-		forward(l, n, column, j)
-		backward(l, n, column)
-		for i, v := range column {
-			p.Set(i, j, float32(v))
-		}
-	}
-	return 2 * logDiagonal(l, n)
 }
 
 // logDets keeps the factors of the precisions for addLikelihood, too.

@@ -118,36 +118,40 @@ func TestDensityGradients(t *testing.T) {
 	}
 }
 
-// TestInvert holds inverses and determinants of sizes around the base and its halves
-// against gonum, and checks that a matrix that is not positive definite has none.
+// TestInvert holds inverses and determinants of sizes around the blocks against gonum:
+// matrices that need pivots, nearly singular ones to the precision that is left, and
+// singular ones.
 func TestInvert(t *testing.T) {
-	e := newEngine(t)
-	for _, n := range []int{1, 2, 31, 32, 33, 64, 65, 131} {
-		a := engine.NewMatrix(n, n)
-		engine.NewRand(uint64(n), 0).Normal(a.Data)
-		for i := range n {
-			a.Set(i, i, a.At(i, i)+2*float32(math.Sqrt(float64(n))))
-		}
-		p := engine.NewMatrix(n, n)
-		e.MatMul(p, a.T(), a, false)
-		dense := mat.NewDense(n, n, reference.Vector(p.Data))
-		want, _ := mat.LogDet(dense)
-		var inverse mat.Dense
-		if err := inverse.Inverse(dense); err != nil {
-			t.Fatal(err)
-		}
-		largest := mat.Max(&inverse)
-		if got := invert(e, p, make([]float32, n*n)); math.Abs(got-want) > 1e-5*float64(n) {
-			t.Errorf("%d: log of the determinant %v, want %v", n, got, want)
-		}
-		for i, v := range p.Data {
-			if want := inverse.At(i/n, i%n); math.Abs(float64(v)-want) > 1e-5*largest {
-				t.Fatalf("%d: element (%d, %d) is %v, want %v", n, i/n, i%n, v, want)
+	e, v := newEngine(t), &inverter{}
+	for _, n := range []int{131, 1, 2, 31, 32, 33, 64, 65} {
+		for _, small := range []float64{1, 1e-5} {
+			a := engine.NewMatrix(n, n)
+			engine.NewRand(uint64(n), 0).Normal(a.Data)
+			for j := range n {
+				a.Set(0, j, float32(small)*a.At(0, j)) // rows far smaller than others, and no pivot to begin with
 			}
-		}
-		p.Set(n-1, n-1, -p.At(n-1, n-1))
-		if got := invert(e, p, make([]float32, n*n)); got == got {
-			t.Errorf("%d: log of the determinant %v of a matrix that is not positive definite", n, got)
+			if n > 1 {
+				a.Set(0, 0, 0)
+			}
+			dense := mat.NewDense(n, n, reference.Vector(a.Data))
+			want, _ := mat.LogDet(dense)
+			var inverse mat.Dense
+			if err := inverse.Inverse(dense); err != nil {
+				t.Fatal(err)
+			}
+			largest, got := mat.Norm(&inverse, 2), engine.NewMatrix(n, n)
+			if log := v.invert(e, got, a); math.Abs(log-want) > 1e-4 {
+				t.Errorf("%d, %v: log of the determinant %v, want %v", n, small, log, want)
+			}
+			for i, x := range got.Data {
+				if want := inverse.At(i/n, i%n); math.Abs(float64(x)-want) > 1e-3*largest {
+					t.Fatalf("%d, %v: element (%d, %d) is %v, want %v", n, small, i/n, i%n, x, want)
+				}
+			}
+			clear(a.Row(n - 1))
+			if log := v.invert(e, got, a); !math.IsInf(log, -1) {
+				t.Errorf("%d: log of the determinant %v of a singular matrix", n, log)
+			}
 		}
 	}
 }

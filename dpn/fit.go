@@ -58,7 +58,7 @@ type FitOptions struct {
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
 	OnStep    func(done, all int, loss float64) // after each update
-	Log       *slog.Logger                      // what else happens; nil: nothing is logged
+	Log       *slog.Logger                      // what else happens, each Warning among it; nil: nothing is logged
 }
 
 // FitResult sums up training.

@@ -16,7 +16,8 @@ type denseForm struct {
 	scale float32 // of A at first: A = scale I
 	a     *Param
 
-	inverse, work []float32 // of logDets: all P_i^-1, and scratch
+	inverse  []float32 // of logDets: all A_i^-1
+	inverter *inverter
 }
 
 func (f *denseForm) params() []*Param { return []*Param{f.a} }
