@@ -40,17 +40,23 @@ type Config struct {
 	EMRidge      float64 `toml:"em-ridge" json:"em_ridge"`           // least variance, over the mean variance of a feature
 	Gradient     string  `toml:"gradient" json:"gradient"`           // exact, or detached: only the classifier learns
 	Epochs       int     `toml:"epochs" json:"epochs"`
-	MaxUpdates   int     `toml:"max-updates" json:"max_updates"`   // stop after so many updates; 0: no limit
-	Batch        int     `toml:"batch" json:"batch"`               // images a minibatch
-	LR           float64 `toml:"lr" json:"lr"`                     // Adam's rate for extractor and classifier
-	PotentialLR  float64 `toml:"potential-lr" json:"potential_lr"` // and for the potential: mu, c, alpha and precisions
-	Schedule     string  `toml:"schedule" json:"schedule"`         // constant, or cosine: decay to 0
-	Warmup       float64 `toml:"warmup" json:"warmup"`             // share of the updates over which the rate rises
-	Clip         float64 `toml:"clip" json:"clip"`                 // largest norm of the gradient; 0: no limit
-	NoiseMin     float64 `toml:"noise-min" json:"noise_min"`       // half of each minibatch gets noise (layer.Noise) of a standard deviation
-	NoiseMax     float64 `toml:"noise-max" json:"noise_max"`       // between these, in grey levels of [0, 1]; 0: none
-	Denoising    float64 `toml:"denoising" json:"denoising"`       // weight of the denoising loss; 0: none
-	ValSize      int     `toml:"val-size" json:"val_size"`         // last training images kept for validation; -1: a tenth
+	MaxUpdates   int     `toml:"max-updates" json:"max_updates"`       // stop after so many updates; 0: no limit
+	Batch        int     `toml:"batch" json:"batch"`                   // images a minibatch
+	LR           float64 `toml:"lr" json:"lr"`                         // Adam's rate for extractor and classifier
+	PotentialLR  float64 `toml:"potential-lr" json:"potential_lr"`     // and for the potential: mu, c, alpha and precisions
+	ExtractorLR  float64 `toml:"extractor-lr" json:"extractor_lr"`     // for the extractor alone; 0: LR
+	AlphaLR      float64 `toml:"alpha-lr" json:"alpha_lr"`             // for the step size alone; 0: PotentialLR
+	Schedule     string  `toml:"schedule" json:"schedule"`             // constant, or cosine: decay to 0
+	Warmup       float64 `toml:"warmup" json:"warmup"`                 // share of the updates over which the rate rises
+	Clip         float64 `toml:"clip" json:"clip"`                     // largest norm of the gradient; 0: no limit
+	NoiseMin     float64 `toml:"noise-min" json:"noise_min"`           // half of each minibatch gets noise (layer.Noise) of a standard deviation
+	NoiseMax     float64 `toml:"noise-max" json:"noise_max"`           // between these, in grey levels of [0, 1]; 0: none
+	Denoising    float64 `toml:"denoising" json:"denoising"`           // weight of the denoising loss; 0: none
+	NLL          float64 `toml:"nll" json:"nll"`                       // weight of the negative log-likelihood of the features; 0: none
+	Score        float64 `toml:"score-matching" json:"score_matching"` // weight of denoising score matching; 0: none
+	ScoreSigma   float64 `toml:"score-sigma" json:"score_sigma"`       // standard deviation of its noise on features
+	Patience     int     `toml:"patience" json:"patience"`             // stop after so many epochs without a lower validation loss; 0: never
+	ValSize      int     `toml:"val-size" json:"val_size"`             // last training images kept for validation; -1: a tenth
 	Seed         uint64  `toml:"seed" json:"seed"`
 
 	// The pictures that it was trained on, for the record: package dataset opens them.
@@ -119,13 +125,16 @@ var presets = map[string]Config{
 }
 
 // unset is what files say by not mentioning a setting that was added later.
-var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans}.withEM()
+var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans, ScoreSigma: scoreSigma}.withEM()
 
 // withEM returns the settings with those of EM that all presets begin with.
 func (c Config) withEM() Config {
 	c.EMIterations, c.EMTolerance, c.EMRidge = 50, 1e-3, 0.1
 	return c
 }
+
+// scoreSigma is half the standard deviation of normalised features.
+const scoreSigma = 0.5
 
 // Presets lists the names of the presets.
 func Presets() []string {
@@ -138,7 +147,7 @@ func Preset(name string) (Config, error) {
 	if !ok {
 		return Config{}, &SettingError{"preset", name, "expected one of " + strings.Join(Presets(), ", ")}
 	}
-	c.Preset, c.Data, c.DataSeed = name, "digits", 1
+	c.Preset, c.Data, c.DataSeed, c.ScoreSigma = name, "digits", 1, scoreSigma
 	return c.withEM(), nil
 }
 
@@ -228,6 +237,12 @@ func (c Config) Validate() error {
 		}
 		return &SettingError{name, v, "expected one of " + strings.Join(of, ", ")}
 	}
+	weight := func(name string, v float64, expected string) error {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return &SettingError{name, v, "expected " + expected}
+		}
+		return nil
+	}
 	seed := func(name string, v uint64) error {
 		if v > math.MaxInt64 { // TOML has no larger numbers
 			return &SettingError{name, v, "expected 0 to 9223372036854775807"}
@@ -246,9 +261,15 @@ func (c Config) Validate() error {
 		between("epochs", c.Epochs, 1, 1000000),
 		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
 		between("batch", c.Batch, 1, 1<<20),
+		weight("clip", c.Clip, "a number above 0, or 0 for none"),
 		positive("lr", c.LR),
 		positive("potential-lr", c.PotentialLR),
 		choice("schedule", c.Schedule, "constant", "cosine"),
+		weight("extractor-lr", c.ExtractorLR, "a number above 0, or 0 for that of lr"),
+		weight("alpha-lr", c.AlphaLR, "a number above 0, or 0 for that of potential-lr"),
+		weight("nll", c.NLL, "a weight above 0, or 0 for none"),
+		weight("score-matching", c.Score, "a weight above 0, or 0 for none"),
+		between("patience", c.Patience, 0, math.MaxInt32),
 		between("val-size", c.ValSize, -1, math.MaxInt32),
 		between("train-size", c.TrainSize, 0, math.MaxInt32),
 		between("test-size", c.TestSize, 0, math.MaxInt32),
@@ -276,20 +297,29 @@ func (c Config) Validate() error {
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
 		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
 	}
-	if !(c.Clip >= 0) || math.IsInf(c.Clip, 0) {
-		errs = append(errs, &SettingError{"clip", c.Clip, "expected a number above 0, or 0 for none"})
-	}
 	if !(c.NoiseMax >= 0 && c.NoiseMax <= layer.MaxNoise) {
 		errs = append(errs, &SettingError{"noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)})
 	}
 	if !(c.NoiseMin >= 0 && c.NoiseMin <= c.NoiseMax) {
 		errs = append(errs, &SettingError{"noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)})
 	}
-	switch {
-	case !(c.Denoising >= 0) || math.IsInf(c.Denoising, 0):
-		errs = append(errs, &SettingError{"denoising", c.Denoising, "expected a weight above 0, or 0 for no denoising loss"})
-	case c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact"):
+	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
+	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact") {
 		errs = append(errs, &SettingError{"denoising", c.Denoising, "expected noise-max above 0 and gradient exact with it"})
+	}
+	if c.NLL > 0 && c.Gradient != "exact" {
+		errs = append(errs, &SettingError{"nll", c.NLL, "expected gradient exact with it"})
+	}
+	if c.Score > 0 {
+		if !(c.ScoreSigma >= 1e-6 && c.ScoreSigma <= 1e6) { // its square is a float32
+			errs = append(errs, &SettingError{"score-sigma", c.ScoreSigma, "expected a standard deviation of 1e-06 to 1e+06"})
+		}
+		if c.Gradient != "exact" {
+			errs = append(errs, &SettingError{"score-matching", c.Score, "expected gradient exact with it"})
+		}
+	}
+	if c.Patience > 0 && c.ValSize == 0 {
+		errs = append(errs, &SettingError{"patience", c.Patience, "expected pictures to validate on with it (val-size)"})
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -297,6 +327,19 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// learningRate returns Adam's rate for a group of parameters.
+func (c Config) learningRate(group string) float64 {
+	switch {
+	case group == groupAlpha && c.AlphaLR > 0:
+		return c.AlphaLR
+	case group == groupAlpha || group == groupPotential:
+		return c.PotentialLR
+	case group == groupExtractor && c.ExtractorLR > 0:
+		return c.ExtractorLR
+	}
+	return c.LR
 }
 
 // denoisesOnce says whether the features that the classifier learns from never change.
@@ -324,10 +367,16 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 			bytes += 8 * 2 * k * d * d // scatter matrices, and what becomes of them
 		}
 	}
+	if c.NLL > 0 {
+		bytes += 4 * b * (2*d + k)
+	}
 	if r := c.rank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
 		if c.Gradient == "detached" {
 			return bytes + 4*(7*w+b*d)
+		}
+		if c.Score > 0 {
+			bytes += 4 * (2*w + 4*b*d + 3*b*k*float64(r+1)) // a gradient, and one step
 		}
 		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1)) // also moments; X, U, Z and the left operands of all steps
 	}
@@ -339,6 +388,12 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	if c.Gradient == "detached" {
 		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
+	}
+	if c.NLL > 0 {
+		bytes += 4 * (matrices + 3*d*d) // the inverses
+	}
+	if c.Score > 0 {
+		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
 	}
 	kept := min(4*n*k*b*d, 512<<20)
 	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments

@@ -87,6 +87,16 @@ func TestValidate(t *testing.T) {
 		"denoising -1":     func(c *Config) { c.Denoising = -1 },
 		"denoising +Inf":   func(c *Config) { c.Denoising = math.Inf(1) },
 		"denoising 1":      func(c *Config) { c.Denoising = 1 },
+		"extractor-lr -1":  func(c *Config) { c.ExtractorLR = -1 },
+		"alpha-lr NaN":     func(c *Config) { c.AlphaLR = math.NaN() },
+		"nll -1":           func(c *Config) { c.NLL = -1 },
+		"nll 1":            func(c *Config) { c.NLL, c.Gradient = 1, "detached" },
+		"score-matching +": func(c *Config) { c.Score = math.Inf(1) },
+		"score-matching 1": func(c *Config) { c.Score, c.Gradient = 1, "detached" },
+		"score-sigma 0":    func(c *Config) { c.Score, c.ScoreSigma = 1, 0 },
+		"score-sigma 1e+0": func(c *Config) { c.Score, c.ScoreSigma = 1, 1e7 },
+		"patience -1":      func(c *Config) { c.Patience = -1 },
+		"patience 1":       func(c *Config) { c.Patience, c.ValSize = 1, 0 },
 		"denoising 2":      func(c *Config) { c.Denoising, c.NoiseMax, c.Gradient = 2, 0.3, "detached" },
 	} {
 		c, _ := Preset("compact")

@@ -50,6 +50,16 @@
 // which no gradient goes. [Model.ScoreCorrupted] measures what noise and other corruptions
 // leave of a model.
 //
+// Two more losses make the potential the log of a density of the features. Config.NLL weighs
+// their negative log-likelihood under the mixture, over d; Config.Score denoising score
+// matching (Vincent 2011), the mean over rows and features of (sigma grad phi(x + sigma eps)
+// + eps)^2 with normal eps. They take the features x_0 as they are used, with the noise of
+// Config.NoiseMax where there is some, and send no gradient to the extractor, because features
+// that are all the same would be best, nor to alpha. density.go has the formulas.
+//
+// [Diagnostics] say after every epoch whether training is in its healthy range, and a
+// [Warning] which settings to change when it is not.
+//
 // The features are the pixels (extractor "identity"), or come from a linear map, an MLP or
 // two convolutions, made of the layers of package layer.
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,13 @@ type Epoch struct {
 	Updates       int      `json:"updates"`       // made by the end of the epoch
 	GradientNorm  float64  `json:"gradient_norm"` // median over the updates, before clipping
 	Alpha         float32  `json:"alpha"`         // step size of the ascent at the end
+
+	// Means over the updates, without the weights; nil where the setting is 0.
+	NLL           *float64 `json:"nll,omitempty"`            // negative log-likelihood for each feature
+	ScoreMatching *float64 `json:"score_matching,omitempty"` // loss of score matching; 1: that of a constant potential
+
+	Diagnostics Diagnostics `json:"diagnostics"`
+	Warnings    []Warning   `json:"warnings,omitempty"` // those that this epoch brought (the first: and what came before it)
 }
 
 // FitOptions say what happens around training.
@@ -51,13 +59,14 @@ type FitOptions struct {
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
 	OnStep    func(done, all int, loss float64) // after each update
-	Log       *slog.Logger                      // what else happens; nil: nothing is logged
+	Log       *slog.Logger                      // what else happens, each Warning among it; nil: nothing is logged
 }
 
 // FitResult sums up training.
 type FitResult struct {
 	Epochs         []Epoch
 	Best           int        // epoch whose model was kept, from 1
+	Stopped        bool       // early, because of Config.Patience
 	Updates        int        // made in all
 	Placement      *Placement // of the centres; nil when training was resumed
 	PrepareSeconds float64    // before the first epoch of this call: centres, and denoised features if they never change
@@ -89,6 +98,9 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
 	}
 	train = s.Slice(0, rest)
+	if val.Len() == 0 && m.Config.Patience > 0 {
+		return nil, nil, &SettingError{"patience", m.Config.Patience, "expected pictures to validate on with it (val-size)"}
+	}
 	if m.Config.classwise() {
 		if _, problem := centresByClass(train.Labels, m.Config.Components); problem != "" {
 			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init " + m.Config.Init + ")"}
@@ -163,6 +175,11 @@ type fitting struct {
 	data      string     // fingerprint of the training pictures
 	placed    *Placement // nil when resumed
 
+	sample *dataset.Set // for the diagnostics
+	fixed  *Diagnostics // of the ascents as they last were
+	start  float64      // Diagnostics.EntropyStart
+	early  []Warning    // given before the first epoch
+
 	// Denoised features of both splits, when only the classifier learns, without noise: the
 	// potential never changes, and neither do they.
 	denoised, denoisedVal engine.Matrix
@@ -173,6 +190,8 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	begun := time.Now()
 	f.step = NewTrainer(m, f.e)
 	f.step.path.Stop = func() bool { return ctx.Err() != nil }
+	f.step.one.Stop = f.step.path.Stop
+	f.sample = m.sample(f.train)
 	resumed, err := f.resume()
 	if err != nil {
 		return nil, err
@@ -209,7 +228,12 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if m.Config.MaxUpdates > 0 {
 		all = min(all, m.Config.MaxUpdates)
 	}
-	for f.updates < all {
+	if !resumed {
+		if err := f.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for f.updates < all && !f.stalled() {
 		if err := f.epoch(ctx, all); err != nil {
 			return nil, err
 		}
@@ -219,7 +243,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	m.potential.setAlpha(m.potential.Alpha())
 	m.stale = true
-	r := &FitResult{Epochs: f.history, Placement: f.placed, Best: f.best + 1, Updates: f.updates, PrepareSeconds: prepared, Seconds: prepared}
+	r := &FitResult{Epochs: f.history, Placement: f.placed, Best: f.best + 1, Stopped: f.updates < all, Updates: f.updates, PrepareSeconds: prepared, Seconds: prepared}
 	for _, h := range f.history {
 		r.Seconds += h.Seconds
 	}
@@ -230,66 +254,19 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 // epoch makes one pass over the training pictures in a new random order, validates, and
 // keeps what there is to keep.
 func (f *fitting) epoch(ctx context.Context, all int) error {
-	m, s := f.m, f.step
 	start := time.Now()
-	number := len(f.history) + 1
-	order := make([]int32, f.train.Len())
-	engine.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
-	var t layer.Tally
-	var norms []float64
-	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
-		if err := ctx.Err(); err != nil {
-			return err
+	p := &pass{norms: map[string][]float64{}}
+	h, err := f.measure(ctx, all, p)
+	if err != nil {
+		var bad *NotFiniteError
+		if errors.As(err, &bad) {
+			f.explain(ctx, p)
 		}
-		at := order[lo:min(lo+m.Config.Batch, len(order))]
-		begun := time.Now()
-		var loss float64
-		if m.Config.denoisesOnce() {
-			loss = s.detached(f.denoised, f.train, at, &t)
-		} else {
-			loss = s.gradients(f.train, at, &t)
-		}
-		if err := ctx.Err(); err != nil { // the ascent may have been given up
-			return err
-		}
-		norm, what := s.check(loss)
-		if what != "" {
-			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
-		}
-		norms = append(norms, norm)
-		s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.updates, all), norm)
-		f.updates++
-		if f.seconds = append(f.seconds, time.Since(begun).Seconds()); len(f.seconds) > 2*keptSeconds {
-			f.seconds = slices.Delete(f.seconds, 0, len(f.seconds)-keptSeconds)
-		}
-		if f.opt.OnStep != nil {
-			f.opt.OnStep(f.updates, all, loss)
-		}
+		return err
 	}
-	score := t.Score()
-	h := Epoch{Epoch: number, TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: f.updates,
-		GradientNorm: median(norms), Alpha: m.potential.Alpha()}
-	better := true
-	if f.val.Len() == 0 {
-		if err := f.sound(ctx, number); err != nil {
-			return err
-		}
-	} else {
-		v, err := f.validate(ctx)
-		if err != nil {
-			return err
-		}
-		if v.Loss-v.Loss != 0 {
-			return &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
-		}
-		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
-		better = f.best < 0 || v.Loss < *f.history[f.best].ValLoss
-	}
-	if m.Config.Gradient == "exact" {
-		if err := m.potential.checkDefinite(number); err != nil {
-			return err
-		}
-	}
+	better := f.best < 0 || h.ValLoss == nil || *h.ValLoss < *f.history[f.best].ValLoss
+	warnings := f.news(p)
+	h.Warnings = append(f.early, warnings...)
 	h.Seconds = time.Since(start).Seconds()
 	f.history = append(f.history, h)
 	if better {
@@ -302,7 +279,133 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 	if f.opt.OnEpoch != nil {
 		f.opt.OnEpoch(h)
 	}
+	f.early = nil
+	f.warn(warnings)
 	return nil
+}
+
+// measure makes the updates of the next epoch, and measures what came of them.
+func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err error) {
+	m, number := f.m, len(f.history)+1
+	if err := f.pass(ctx, number, all, p); err != nil {
+		return h, err
+	}
+	h = p.epoch(m, f.updates)
+	h.Epoch = number
+	if f.val.Len() == 0 {
+		if err := f.sound(ctx, number); err != nil {
+			return h, err
+		}
+	} else {
+		v, err := f.validate(ctx)
+		if err != nil {
+			return h, err
+		}
+		if v.Loss-v.Loss != 0 {
+			return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
+		}
+		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
+	}
+	for _, p := range m.Params() {
+		for _, v := range p.Data {
+			if v-v != 0 {
+				return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "tensor " + p.Name}
+			}
+		}
+	}
+	if m.Config.Gradient == "exact" {
+		if err := m.potential.checkDefinite(number); err != nil {
+			return h, err
+		}
+	}
+	err = f.diagnose(ctx, p)
+	h.Diagnostics = p.diagnostics
+	return h, err
+}
+
+// pass is what one pass over the training pictures measures, update by update.
+type pass struct {
+	tally       layer.Tally
+	updates     int
+	norms       map[string][]float64 // of the gradient, by group, and of all under ""
+	clipped     int
+	nll, score  float64 // sums over the updates
+	diagnostics Diagnostics
+}
+
+// pass makes the updates of an epoch.
+func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
+	m, s := f.m, f.step
+	order := make([]int32, f.train.Len())
+	engine.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
+	clear(s.used)
+	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		at := order[lo:min(lo+m.Config.Batch, len(order))]
+		begun := time.Now()
+		var loss float64
+		if m.Config.denoisesOnce() {
+			loss = s.detached(f.denoised, f.train, at, &p.tally)
+		} else {
+			loss = s.gradients(f.train, at, &p.tally)
+		}
+		if err := ctx.Err(); err != nil { // the ascent may have been given up
+			return err
+		}
+		norm, what := s.check(loss)
+		if what != "" {
+			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
+		}
+		p.add(s, norm)
+		s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.updates, all), norm)
+		f.updates++
+		if f.seconds = append(f.seconds, time.Since(begun).Seconds()); len(f.seconds) > 2*keptSeconds {
+			f.seconds = slices.Delete(f.seconds, 0, len(f.seconds)-keptSeconds)
+		}
+		if f.opt.OnStep != nil {
+			f.opt.OnStep(f.updates, all, loss)
+		}
+	}
+	return nil
+}
+
+// add takes in the gradient of a minibatch.
+func (p *pass) add(s *Trainer, norm float64) {
+	p.updates++
+	p.norms[""] = append(p.norms[""], norm)
+	for group, v := range s.squares {
+		p.norms[group] = append(p.norms[group], math.Sqrt(v))
+	}
+	if layer.Clip(norm, s.m.Config.Clip) < 1 {
+		p.clipped++
+	}
+	p.nll += s.nll
+	p.score += s.score
+}
+
+// epoch sums up.
+func (p *pass) epoch(m *Model, updates int) Epoch {
+	score := p.tally.Score()
+	h := Epoch{TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: updates,
+		GradientNorm: median(p.norms[""]), Alpha: m.potential.Alpha()}
+	n := float64(max(p.updates, 1))
+	if m.Config.NLL > 0 {
+		v := p.nll / n
+		h.NLL = &v
+	}
+	if m.Config.Score > 0 {
+		v := p.score / n
+		h.ScoreMatching = &v
+	}
+	return h
+}
+
+// stalled says whether Config.Patience is at its end.
+func (f *fitting) stalled() bool {
+	n := f.m.Config.Patience
+	return n > 0 && len(f.history) > f.best+n
 }
 
 // sound holds the weights that the epoch ended with against the first training pictures,
@@ -340,13 +443,6 @@ func (f *fitting) write(better bool) error {
 	dir := f.opt.Dir
 	if dir == "" {
 		return nil
-	}
-	for _, p := range f.m.Params() {
-		for _, v := range p.Data {
-			if v-v != 0 {
-				return &NotFiniteError{Epoch: len(f.history), Update: f.updates, What: "tensor " + p.Name}
-			}
-		}
 	}
 	if !f.cleaned {
 		f.cleaned = true
@@ -413,8 +509,11 @@ func (f *fitting) resume() (bool, error) {
 		return false, err
 	}
 	f.progress = p
+	if len(p.history) > 0 {
+		f.start = p.history[0].Diagnostics.EntropyStart
+	}
 	for i, h := range p.history {
-		if h.ValLoss == nil || f.best < 0 || *h.ValLoss < *p.history[f.best].ValLoss {
+		if f.best < 0 || h.ValLoss == nil || *h.ValLoss < *p.history[f.best].ValLoss {
 			f.best = i
 		}
 	}

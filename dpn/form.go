@@ -38,10 +38,17 @@ type form interface {
 	// turns it into those of the tensors.
 	newGradient() *engine.MixtureGradient
 	gradient(e *engine.Engine, g *engine.MixtureGradient)
+	// logDets sets v (k) to log |P_i|, not finite where P_i is not positive definite, and
+	// addLikelihood, after it, adds to g the gradient of the negative log-likelihood.
+	logDets(e *engine.Engine, v []float32)
+	addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *likelihood)
 	// retract puts the tensors back where they belong after an update.
 	retract(e *engine.Engine)
 	// definite says which tensor has left the positive definite precisions, and how.
 	definite() (tensor, problem string)
+	// largest returns the largest eigenvalue of P_i: exactly where the form says what it is
+	// (diag, flat), otherwise by lanczos.
+	largest(i int) (float64, error)
 	// precision returns P_i, d x d.
 	precision(i int) []float64
 	// gaussian makes component i something to draw from.
@@ -75,7 +82,7 @@ func precisionTensors(c Config, d int) []precisionTensor {
 func newForm(c Config, d int) form {
 	var list []*Param
 	for _, t := range precisionTensors(c, d) {
-		list = append(list, newParam(t.name, true, t.shape...))
+		list = append(list, newParam(groupPotential, t.name, t.shape...))
 	}
 	switch c.Form {
 	case FormDiag:

@@ -15,6 +15,9 @@ type denseForm struct {
 	tied  bool
 	scale float32 // of A at first: A = scale I
 	a     *Param
+
+	inverse  []float32 // of logDets: all A_i^-1
+	inverter *inverter
 }
 
 func (f *denseForm) params() []*Param { return []*Param{f.a} }

@@ -16,6 +16,8 @@ type lowRankForm struct {
 	l       *Param  // k x d
 	factor  *Param  // R, k x r x d; nil for "diag"
 	w, f    []float32
+
+	kept []*lowRankGaussian // of logDets
 }
 
 func newLowRankForm(c Config, d int, l, factor *Param) *lowRankForm {

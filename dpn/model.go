@@ -12,14 +12,18 @@ import (
 // Param is a tensor that training changes.
 type Param = layer.Param
 
-// groupPotential is the Group of the parameters that learn at the potential's rate.
-const groupPotential = "potential"
+// Groups of the parameters (Param.Group): those that have a learning rate of their own, and
+// a norm of the gradient.
+const (
+	groupExtractor  = "extractor"
+	groupPotential  = "potential" // mu, c and the precisions
+	groupAlpha      = "alpha"
+	groupClassifier = "classifier"
+)
 
-func newParam(name string, potential bool, shape ...int) *Param {
+func newParam(group, name string, shape ...int) *Param {
 	p := layer.NewParam(name, shape...)
-	if potential {
-		p.Group = groupPotential
-	}
+	p.Group = group
 	return p
 }
 
@@ -52,7 +56,9 @@ const (
 
 	streamClasses = 1 << 32 // and those that follow: k-means in one class each
 	streamNoise   = 1 << 33 // gives the seed of the noise
-	streamSamples = 1 << 34 // centres drawn from the features
+	streamScore   = 1 << 34 // gives the seed of that of score matching
+	streamSample  = 1 << 35 // pictures for the diagnostics
+	streamSamples = 1 << 36 // centres drawn from the features
 	streamDraws   = 1 << 40 // and those that follow: one for each sample
 	streamChains  = 1 << 41 // and those that follow: one for each chain
 )
@@ -85,6 +91,12 @@ func (m *Model) build() (err error) {
 	}
 	m.potential = newPotential(m.Config, m.Config.Dim)
 	m.head = layer.NewLinear("classifier", m.Config.Dim, m.Classes)
+	for _, p := range m.extractor.Params() {
+		p.Group = groupExtractor
+	}
+	for _, p := range m.head.Params() {
+		p.Group = groupClassifier
+	}
 	return nil
 }
 

@@ -26,9 +26,9 @@ type Potential struct {
 func newPotential(c Config, d int) *Potential {
 	k := c.Components
 	p := &Potential{K: k, D: d,
-		mu:    newParam("denoising_potential.mu", true, k, d),
-		c:     newParam("denoising_potential.c", true, k),
-		alpha: newParam("denoising_potential.alpha", true),
+		mu:    newParam(groupPotential, "denoising_potential.mu", k, d),
+		c:     newParam(groupPotential, "denoising_potential.c", k),
+		alpha: newParam(groupAlpha, "denoising_potential.alpha"),
 		raw:   make([]float32, 1),
 	}
 	p.form = newForm(c, d)

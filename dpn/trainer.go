@@ -1,6 +1,8 @@
 package dpn
 
 import (
+	"math"
+
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
@@ -23,6 +25,17 @@ type Trainer struct {
 	labels  []byte
 	path    engine.Trajectory
 
+	density   *likelihood             // for Config.NLL
+	noisy     engine.Matrix           // for Config.Score: noisy features,
+	one       engine.Trajectory       // their one step
+	scoreGrad *engine.MixtureGradient // and the gradient of it
+	scoreSeed uint64
+	nll       float64 // of the last minibatch, without the weight
+	score     float64
+
+	used    []bool             // components with a responsibility above strong in any minibatch since resetUsed
+	squares map[string]float64 // of the gradients of the groups of the last minibatch (check)
+
 	tally   layer.Tally // of an Update
 	adam    *layer.Adam
 	updates int // made so far
@@ -33,18 +46,27 @@ type Trainer struct {
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
 	s := &Trainer{m: m, e: e, table: m.Norm.Table(), adam: layer.NewAdam(),
+		used: make([]bool, c.Components), squares: map[string]float64{},
 		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64()}}
 	s.params = m.head.Params()
+	b, d := c.Batch, m.Dim()
 	if c.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
+		if c.Score > 0 {
+			// Before p.grad: the tensors' gradients are those that were made last.
+			s.scoreGrad, s.noisy = p.form.newGradient(), engine.NewMatrix(b, d)
+			s.scoreSeed = engine.NewRand(c.Seed, streamScore).Uint64()
+		}
+		if c.NLL > 0 {
+			s.density = newLikelihood(p, b, c.NLL)
+		}
 		p.grad = p.form.newGradient()
 		p.mu.Grad, p.c.Grad = p.grad.Mu, p.grad.C
 	}
 	for _, p := range s.params {
 		p.Prepare()
 	}
-	b, d := c.Batch, m.Dim()
 	s.x = engine.NewMatrix(b, m.Rows*m.Cols)
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)
 	s.y, s.dy = engine.NewMatrix(b, m.Classes), engine.NewMatrix(b, m.Classes)
@@ -57,7 +79,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 
 // Update makes one update of every parameter on the pictures at[0], at[1], ... of set, at
 // most Config.Batch of them, with the factor rate on the learning rates. It returns the
-// mean loss before the update (with its share of the denoising loss), and changes nothing
+// mean loss before the update (with its share of the other losses), and changes nothing
 // when that or the gradient is not finite. With the setting "detached" only the classifier
 // learns. The first half of at becomes noisy where Config.NoiseMax says so.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
@@ -76,7 +98,14 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 	if loss-loss != 0 {
 		return 0, "loss"
 	}
-	norm = layer.Norm(s.e, s.params)
+	clear(s.squares)
+	var sum float64
+	for _, p := range s.params {
+		v := s.e.SumSquares(p.Grad)
+		s.squares[p.Group] += v
+		sum += v
+	}
+	norm = math.Sqrt(sum)
 	if norm-norm == 0 {
 		return norm, ""
 	}
@@ -121,10 +150,19 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	f, v := s.features(set, at), part(s.v, 0, n)
 	m.prepare(e)
 	e.Ascend(p.mixture, p.Alpha(), m.Config.Steps, f, &s.path, true)
+	use(s.used, &s.path)
 
 	loss := s.classify(f, v, set, at, t) + s.denoise(v, f, clean)
 
 	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), &s.path, v, p.grad)
+	if m.Config.NLL > 0 {
+		s.nll = s.likelihood(s.path.XAt(0))
+		loss += float64(m.Config.NLL * s.nll)
+	}
+	if m.Config.Score > 0 {
+		s.score = s.scoreMatching(s.path.XAt(0))
+		loss += float64(m.Config.Score * s.score)
+	}
 	p.form.gradient(e, p.grad)
 	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
@@ -191,15 +229,11 @@ func (s *Trainer) update(rate, norm float64) {
 	c := s.m.Config
 	clip := layer.Clip(norm, c.Clip)
 	for _, p := range s.params {
-		lr := c.LR
-		if p.Group == groupPotential {
-			lr = c.PotentialLR
-		}
 		data := p.Data
 		if p == s.m.potential.alpha {
 			data = s.m.potential.raw
 		}
-		s.adam.Step(s.e, p, data, lr*rate, clip)
+		s.adam.Step(s.e, p, data, c.learningRate(p.Group)*rate, clip)
 	}
 	s.adam.Next()
 	s.updates++

@@ -198,6 +198,37 @@ func TestPath(t *testing.T) {
 	}
 }
 
+// TestTrainingOptions trains with every loss and early stopping, and with settings that
+// fail: the terminal says both.
+func TestTrainingOptions(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 200)
+	js := filepath.Join(dir, "train.json")
+	options := []string{"--nll", "0.2", "--score-matching", "0.3", "--score-sigma", "0.4", "--alpha-lr", "1e-4", "--extractor-lr", "2e-3",
+		"--patience", "1", "--epochs", "50", "--lr", "0.05", "--schedule", "constant"}
+	text := succeed(t, with(append([]string{"train"}, small...), append(options, "--data", data, "--out", filepath.Join(dir, "run"), "--json", js)...)...)
+	var r trainResult
+	load(t, js, &r)
+	n := len(r.Epochs)
+	if !r.StoppedEarly || n == 50 || n != r.BestEpoch+1 || !strings.Contains(text, "stopped early: 1 epoch without") || !strings.Contains(text, "alpha*lambda") {
+		t.Errorf("%d epochs, the best %d, stopped early: %v; printed %q", n, r.BestEpoch, r.StoppedEarly, text)
+	}
+	if c := r.Config; c.NLL != 0.2 || c.Score != 0.3 || c.ScoreSigma != 0.4 || c.AlphaLR != 1e-4 || c.ExtractorLR != 2e-3 || c.Patience != 1 {
+		t.Errorf("settings %+v", c)
+	}
+	for _, h := range r.Epochs {
+		if d := h.Diagnostics; h.NLL == nil || h.ScoreMatching == nil || d.AlphaLambda <= 0 || d.Rising <= 0 || d.ActiveFirst < 1 || len(d.GradientNorms) != 4 {
+			t.Errorf("epoch %+v", h)
+		}
+	}
+
+	out, errs, status := dpnbench(t, with(append([]string{"train"}, small...), "--scale", "5", "--data", data, "--out", filepath.Join(dir, "failing"), "--json", js)...)
+	load(t, js, &r)
+	if status != exitDone || strings.Count(errs, "kind=overshoot") != 1 || !strings.Contains(errs, "smaller alpha or scale") || len(r.Epochs[0].Warnings) == 0 {
+		t.Errorf("status %d, printed %q, on standard error %q; epoch 1: %+v", status, out, errs, r.Epochs[0])
+	}
+}
+
 // TestBadInput gives every command what it cannot use: one line, status 2, and what was
 // there before is still there.
 func TestBadInput(t *testing.T) {
@@ -318,6 +349,12 @@ func TestBadInput(t *testing.T) {
 		fails(t, []string{c, "--data", good, "--model", model, "--test-size", "-1"}, "--test-size -1")
 	}
 	fails(t, []string{"train", "--data", good, "--denoising", "1"}, "--denoising 1", "noise-max")
+	fails(t, train("--nll", "-1"), "--nll -1", "weight")
+	fails(t, train("--nll", "1", "--gradient", "detached"), "--nll 1", "gradient exact")
+	fails(t, train("--score-matching", "1", "--score-sigma", "0"), "--score-sigma 0", "standard deviation")
+	fails(t, train("--alpha-lr", "-1"), "--alpha-lr -1")
+	fails(t, train("--extractor-lr", "x"), `--extractor-lr "x": expected a number`)
+	fails(t, train("--patience", "2", "--val-size", "0"), "--patience 2", "val-size")
 	fails(t, []string{"train", "--data", good, "--noise-max", "0.3", "--noise-min", "0.4"}, "--noise-min 0.4", "0.3")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "fog:1"}, "--corrupt", `"fog"`, "gaussian")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "shear:9"}, "--corrupt", "shear:9", "-2 to 2")

@@ -399,18 +399,30 @@ func lockFolder(flag, path string) (release func(), err error) {
 	return release, nil
 }
 
-// log returns where to log: standard error with --verbose, otherwise only warnings.
-func (a *app) log() *slog.Logger {
+// log returns where to log: standard error with --verbose, otherwise only warnings. clear
+// takes away what stands in their line, such as a progress bar.
+func (a *app) log(clear func()) *slog.Logger {
 	level := slog.LevelWarn
 	if a.verbose {
 		level = slog.LevelInfo
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+	return slog.New(slog.NewTextHandler(cleared{a.stderr, clear}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
 		if attr.Key == slog.TimeKey && !a.verbose {
 			return slog.Attr{}
 		}
 		return attr
 	}}))
+}
+
+// cleared is a writer to a line that must be cleared first.
+type cleared struct {
+	w     io.Writer
+	clear func()
+}
+
+func (c cleared) Write(b []byte) (int, error) {
+	c.clear()
+	return c.w.Write(b)
 }
 
 // bar shows progress on standard error, if that is a terminal. It may be nil.

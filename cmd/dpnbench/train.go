@@ -45,6 +45,11 @@ Settings come from a preset, then from the TOML file of --config, then from flag
               the ascent leaves: holds against much more
 
 ` + presetTable() + `
+The line of an epoch says alpha times the largest eigenvalue of the precisions (from 2 on
+ascent steps can overshoot) and how many components have a responsibility above 0.01 where the
+ascents end; train.json and metrics.jsonl have more diagnostics. A warning, once a run and
+kind, names the settings to change when training leaves the healthy range.
+
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
 state.safetensors (for --resume), metrics.jsonl, config.toml, train.json (what --json
 writes) and the training curves. Without --out it is a new folder runs/PRESET-N. One
@@ -53,6 +58,8 @@ process at a time can train in a folder.`,
   dpnbench train --data mnist --preset published --steps 10
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
   dpnbench train --out runs/first --resume   # after a crash
+  dpnbench train --preset clean --epochs 30 --patience 3   # stop early
+  dpnbench train --nll 0.1 --score-matching 0.1 --alpha-lr 1e-4   # the potential as a density
   dpnbench train --preset paper --max-updates 1 --explain   # how its ascents are run
   dpnbench train --init em --em-ridge 0.3 --verbose   # the potential starts as a fitted mixture
   dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
@@ -89,12 +96,18 @@ process at a time can train in a folder.`,
 	f.IntVar(&s.Batch, "batch", 0, "pictures a minibatch")
 	f.Float64Var(&s.LR, "lr", 0, "Adam's rate for extractor and classifier")
 	f.Float64Var(&s.PotentialLR, "potential-lr", 0, "Adam's rate for the potential: mu, c, alpha and precisions")
+	f.Float64Var(&s.ExtractorLR, "extractor-lr", 0, "Adam's rate for the extractor alone; 0: that of --lr")
+	f.Float64Var(&s.AlphaLR, "alpha-lr", 0, "Adam's rate for the step size alpha alone; 0: that of --potential-lr")
 	f.StringVar(&s.Schedule, "schedule", "", "constant, or cosine (decay to 0)")
 	f.Float64Var(&s.Warmup, "warmup", 0, "share of the updates over which the rates rise")
 	f.Float64Var(&s.Clip, "clip", 0, "largest norm of the gradient; 0: no limit")
 	f.Float64Var(&s.NoiseMin, "noise-min", 0, "least standard deviation of the noise on half of each minibatch, in grey levels of [0, 1]")
 	f.Float64Var(&s.NoiseMax, "noise-max", 0, "largest standard deviation of that noise; 0: none")
 	f.Float64Var(&s.Denoising, "denoising", 0, "weight of the denoising loss: how far noisy features end from the clean ones")
+	f.Float64Var(&s.NLL, "nll", 0, "`WEIGHT` of the negative log-likelihood of the features under the mixture")
+	f.Float64Var(&s.Score, "score-matching", 0, "`WEIGHT` of denoising score matching on the features")
+	f.Float64Var(&s.ScoreSigma, "score-sigma", 0, "standard deviation of its noise on features")
+	f.IntVar(&s.Patience, "patience", 0, "stop after so many epochs without a lower validation loss; 0: never")
 	f.IntVar(&s.ValSize, "val-size", 0, "last training pictures kept for validation; -1: a tenth")
 	f.Uint64Var(&s.Seed, "seed", 0, "decides all random draws of training")
 	return c
@@ -151,6 +164,7 @@ type trainResult struct {
 	TestSamples    int              `json:"test_samples"`
 	Epochs         []dpn.Epoch      `json:"epochs"`
 	BestEpoch      int              `json:"best_epoch"`
+	StoppedEarly   bool             `json:"stopped_early"` // by --patience
 	TestLoss       separation.Float `json:"test_loss"`
 	TestAccuracy   float64          `json:"test_accuracy"`
 	Steps          int              `json:"steps"`           // updates made
@@ -250,6 +264,18 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			c.NoiseMax = s.NoiseMax
 		case "denoising":
 			c.Denoising = s.Denoising
+		case "extractor-lr":
+			c.ExtractorLR = s.ExtractorLR
+		case "alpha-lr":
+			c.AlphaLR = s.AlphaLR
+		case "nll":
+			c.NLL = s.NLL
+		case "score-matching":
+			c.Score = s.Score
+		case "score-sigma":
+			c.ScoreSigma = s.ScoreSigma
+		case "patience":
+			c.Patience = s.Patience
 		case "val-size":
 			c.ValSize = s.ValSize
 		case "seed":
@@ -388,18 +414,27 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		}
 		set(b, done)
 	}
-	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume, Log: t.log(),
-		OnEM:      func(done, all int) { progress("EM", done, all) },
-		OnPrepare: func(done, all int) { progress("denoise", done, all) },
-		OnEpoch: func(h dpn.Epoch) {
-			if b != nil {
-				b.Clear()
+	clear := func() {
+		if b != nil {
+			b.Clear()
+		}
+	}
+	opt := dpn.FitOptions{Dir: t.out, Resume: t.resume, Log: t.log(clear),
+		OnEM: func(done, all int) { progress("EM", done, all) },
+		OnPrepare: func(done, all int) {
+			if progress("denoise", done, all); done == all {
+				finish(b)
+				b = nil
 			}
+		},
+		OnEpoch: func(h dpn.Epoch) {
+			clear()
 			val := ""
 			if h.ValLoss != nil {
 				val = fmt.Sprintf("   validation %.4f %6.2f%%", *h.ValLoss, 100**h.ValAccuracy)
 			}
-			t.note("epoch %*d   loss %.4f %6.2f%%%s   %.1f s\n", len(fmt.Sprint(c.Epochs)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val, h.Seconds)
+			t.note("epoch %*d   loss %.4f %6.2f%%%s   alpha*lambda %.2f   active %.1f   %.1f s\n", len(fmt.Sprint(c.Epochs)), h.Epoch,
+				h.TrainLoss, 100*h.TrainAccuracy, val, h.Diagnostics.AlphaLambda, h.Diagnostics.StrongLast, h.Seconds)
 			if h.Epoch == 1 { // what is beside the model belongs to an earlier one
 				os.Remove(filepath.Join(t.out, resultFile))
 			}
@@ -416,6 +451,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if err != nil {
 		return nil, err
 	}
+	if res.Stopped {
+		t.note("stopped early: %s without a lower validation loss (--patience)\n", count(c.Patience, "epoch"))
+	}
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
 		return nil, err
@@ -423,7 +461,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	r := &trainResult{
 		Preset: c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
 		TrainSamples: data.Train.Len(), TestSamples: data.Test.Len(),
-		Epochs: res.Epochs, BestEpoch: res.Best, TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy,
+		Epochs: res.Epochs, BestEpoch: res.Best, StoppedEarly: res.Stopped, TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy,
 		Steps: res.Updates, Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		Config: m.Config, Out: t.out,

@@ -1,0 +1,153 @@
+package dpn
+
+import (
+	"math"
+
+	"dpnbench/engine"
+	"dpnbench/internal/vec"
+)
+
+// inverter inverts matrices by the elimination of Gauss with partial pivoting, a block of
+// columns after another: the columns in float64, what follows for the rest in the engine's
+// products, which have the same bits on every machine. It holds the memory for that.
+type inverter struct {
+	m     []float32 // [a | 1], which becomes [U | L^-1] and then [U | a^-1], n x 2n
+	panel []float64 // the columns, of the rows from the block on
+	left  []float32 // what a product has on its left
+	right []float32
+	pivot []float64
+}
+
+// invertBlock is the number of columns in a block.
+const invertBlock = 32
+
+// invert sets inverse to that of a, both n x n, and returns log|det a|: -Inf where a is
+// singular, and inverse is of no use.
+func (v *inverter) invert(e *engine.Engine, inverse, a engine.Matrix) (logDet float64) {
+	n := a.Rows
+	if len(v.m) != 2*n*n {
+		v.m, v.panel = make([]float32, 2*n*n), make([]float64, n*invertBlock)
+		v.left, v.right = make([]float32, n*invertBlock), make([]float32, 2*n*invertBlock)
+	}
+	m := engine.View(v.m, n, 2*n)
+	clear(m.Data)
+	for i := range n {
+		copy(m.Row(i), a.Row(i))
+		m.Set(i, n+i, 1)
+	}
+	v.pivot = v.pivot[:0]
+	for k := 0; k < n; k += invertBlock {
+		h := min(invertBlock, n-k)
+		p := v.panel[:(n-k)*h]
+		for i := range n - k {
+			for j, x := range m.Row(k + i)[k : k+h] {
+				p[i*h+j] = float64(x)
+			}
+		}
+		if !v.eliminate(m, p, k, h) {
+			return math.Inf(-1)
+		}
+		for i := range h {
+			for j := i; j < h; j++ {
+				m.Set(k+i, k+j, float32(p[i*h+j]))
+			}
+		}
+		v.solve(e, m.Slice(k, k+h, k+h, 2*n), func(b []float64) { lowerUnit(p, h, b) })
+		if rest := n - k - h; rest > 0 {
+			by := engine.View(v.left[:rest*h], rest, h)
+			for i := range by.Data {
+				by.Data[i] = -float32(p[h*h+i])
+			}
+			e.MatMul(m.Slice(k+h, n, k+h, 2*n), by, m.Slice(k, k+h, k+h, 2*n), true)
+		}
+	}
+	for k := (n - 1) / invertBlock * invertBlock; k >= 0; k -= invertBlock {
+		h := min(invertBlock, n-k)
+		x := m.Slice(k, k+h, n, 2*n)
+		if rest := n - k - h; rest > 0 {
+			by := engine.View(v.left[:h*rest], h, rest)
+			for i := range h {
+				e.Scale(by.Row(i), -1, m.Row(k + i)[k+h:n])
+			}
+			e.MatMul(x, by, m.Slice(k+h, n, n, 2*n), true)
+		}
+		v.solve(e, x, func(b []float64) { upper(m, k, h, b) })
+	}
+	for i := range n {
+		copy(inverse.Row(i), m.Row(i)[n:])
+	}
+	return logProduct(v.pivot)
+}
+
+// eliminate factors the columns p of the rows of m from k on into L (below the diagonal,
+// whose own is 1) and U, and swaps rows of m as it goes: the largest element becomes the
+// pivot, the first among equals. It says whether there is one.
+func (v *inverter) eliminate(m engine.Matrix, p []float64, k, h int) bool {
+	rows := len(p) / h
+	for j := range h {
+		best := j
+		for i := j + 1; i < rows; i++ {
+			if math.Abs(p[i*h+j]) > math.Abs(p[best*h+j]) {
+				best = i
+			}
+		}
+		top := p[j*h : (j+1)*h]
+		if best != j {
+			swap(top, p[best*h:(best+1)*h])
+			swap(m.Row(k+j), m.Row(k+best))
+		}
+		if !(math.Abs(top[j]) > 0) {
+			return false
+		}
+		v.pivot = append(v.pivot, math.Abs(top[j]))
+		for i := j + 1; i < rows; i++ {
+			row := p[i*h : (i+1)*h]
+			row[j] /= top[j]
+			vec.Axpy(-row[j], top[j+1:], row[j+1:])
+		}
+	}
+	return true
+}
+
+func swap[T any](a, b []T) {
+	for i := range a {
+		a[i], b[i] = b[i], a[i]
+	}
+}
+
+// solve sets x to T^-1 x, for a triangular T of as many rows, with which column solves in
+// place.
+func (v *inverter) solve(e *engine.Engine, x engine.Matrix, column func(b []float64)) {
+	h := x.Rows
+	t, b := engine.View(v.left[:h*h], h, h), make([]float64, h)
+	for j := range h {
+		clear(b)
+		b[j] = 1
+		column(b)
+		for i, y := range b {
+			t.Set(i, j, float32(y))
+		}
+	}
+	y := engine.View(v.right[:h*x.Cols], h, x.Cols)
+	e.MatMul(y, t, x, false)
+	for i := range h {
+		copy(x.Row(i), y.Row(i))
+	}
+}
+
+// lowerUnit solves L y = b in place, L the lower half of p with ones on the diagonal.
+func lowerUnit(p []float64, h int, b []float64) {
+	for i := range h {
+		b[i] -= vec.Dot(p[i*h:i*h+i], b[:i])
+	}
+}
+
+// upper solves U y = b in place, U the h x h upper triangle of m at (k, k).
+func upper(m engine.Matrix, k, h int, b []float64) {
+	for i := h - 1; i >= 0; i-- {
+		for j := i + 1; j < h; j++ {
+			b[i] -= float64(float64(m.At(k+i, k+j)) * b[j])
+		}
+		b[i] /= float64(m.At(k+i, k+i))
+	}
+}

@@ -1,0 +1,140 @@
+package dpn
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// Warning says that training has left the healthy range, and which settings to change. It is
+// given once a run and kind.
+type Warning struct {
+	Kind string `json:"kind"` // edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding or vanishing
+	Text string `json:"text"`
+	Note bool   `json:"note,omitempty"` // worth knowing, no failure in sight: logged as information
+}
+
+// Bounds of the healthy range. Between edge and overshoot networks still learn well: compact
+// ends there (2.2 on MNIST, where 4% of the steps lower phi, 2.8 on the built-in digits), and
+// so does raw (2.4). Settings that fail go to 6 to 40, or most of their steps lower phi.
+const (
+	edge         = 2    // alpha times the largest eigenvalue of P: below it no step lowers phi
+	overshoot    = 4    // the same: from here on many do
+	fewFalls     = 0.01 // share of the steps that lower phi
+	manyFalls    = 0.2
+	leastServing = 1.5  // components, of 3 or more
+	soft         = 0.1  // entropy, in nats, from which
+	hardened     = 1e-3 // times it is a collapse
+	fairShare    = 20   // pictures of an epoch for each component, from which unused ones count
+	manyClipped  = 0.9  // share of the updates
+	farClipped   = 30   // median norm over the limit
+	exploded     = 1e4  // median norm of the potential's gradient
+	vanished     = 1e-8 // the same, over that of the classifier
+)
+
+// warnings holds what was measured against the healthy range. norm is the median of that
+// of the whole gradient.
+func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
+	warn := func(when bool, kind, format string, args ...any) {
+		if when {
+			list = append(list, Warning{Kind: kind, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	exact := c.Gradient == "exact"
+	slower, classwise := "", ""
+	if exact {
+		slower = ", or a lower potential-lr"
+	}
+	if c.Init != "classwise" {
+		classwise = ", init classwise"
+	}
+	falls := 1 - d.Rising
+	steps := fmt.Sprintf("alpha times the largest eigenvalue of P is %.3g, and %.3g%% of the ascent steps lower phi", d.AlphaLambda, 100*falls)
+	warn(d.AlphaLambda >= overshoot, "overshoot", "%s: they overshoot; try a smaller alpha or scale%s", steps, slower)
+	warn(falls > manyFalls, "falls", "%s, expected at most %g%%; try a smaller alpha or scale%s", steps, 100*fewFalls, slower)
+	if len(list) == 0 && (d.AlphaLambda >= edge || falls > fewFalls) {
+		list = append(list, Warning{"edge", fmt.Sprintf("%s: below %d none would; a smaller alpha or scale%s takes it there", steps, edge, slower), true})
+	}
+	warn(d.Unused > 0, "unused", "%d of %d components have no responsibility above 0.01 for any picture of the epoch; try fewer components%s%s", d.Unused, c.Components, classwise, slower)
+	warn(d.Serving < leastServing && c.Components > 2, "collapse", "all pictures share %.3g of %d components in effect; try fewer components%s, a smaller scale%s", d.Serving, c.Components, classwise, slower)
+	warn(d.EntropyStart >= soft && d.EntropyFirst < hardened*d.EntropyStart, "one-hot", "the entropy of the responsibilities fell from %.3g to %.2g nats: each picture has one component, and the weights c learn no more; try a smaller scale%s", d.EntropyStart, d.EntropyFirst, slower)
+	warn(d.Clipped >= manyClipped && norm > farClipped*c.Clip, "clipped", "%.0f%% of the updates clipped the gradient, from a median norm of %.3g to clip %g; try a smaller alpha or scale, fewer steps, or a lower lr and potential-lr", 100*d.Clipped, norm, c.Clip)
+	potential, classifier := d.GradientNorms[groupPotential], d.GradientNorms[groupClassifier]
+	clip := ""
+	if c.Clip == 0 {
+		clip = ", or clip 1"
+	}
+	warn(potential > exploded, "exploding", "the gradient of the potential has a median norm of %.3g; try fewer steps, a smaller alpha or scale, a lower potential-lr%s", potential, clip)
+	warn(exact && c.Steps > 0 && classifier > 0 && potential < vanished*classifier, "vanishing", "no gradient reaches the potential: a median norm of %.2g, %.2g for the classifier; try fewer steps, a smaller alpha or scale", potential, classifier)
+	return list
+}
+
+// begin diagnoses the model that training begins with.
+func (f *fitting) begin(ctx context.Context) error {
+	p := &pass{}
+	if err := f.diagnose(ctx, p); err != nil {
+		return err
+	}
+	f.start = p.diagnostics.EntropyFirst
+	f.early = f.news(p)
+	f.warn(f.early)
+	return nil
+}
+
+// diagnose completes the diagnostics of a pass.
+func (f *fitting) diagnose(ctx context.Context, p *pass) error {
+	c := f.m.Config
+	if f.fixed == nil || c.Gradient == "exact" { // otherwise only the classifier learns
+		d, err := f.m.diagnose(ctx, f.e, f.sample)
+		if err != nil {
+			return err
+		}
+		f.fixed = &d
+	}
+	d := *f.fixed
+	d.EntropyStart = f.start
+	d.GradientNorms = map[string]float64{}
+	for group, v := range p.norms {
+		if group != "" {
+			d.GradientNorms[group] = median(v)
+		}
+	}
+	d.Clipped = float64(p.clipped) / float64(max(p.updates, 1))
+	if p.tally.Score().Samples >= fairShare*c.Components && c.Gradient == "exact" && c.Steps > 0 {
+		for _, u := range f.step.used {
+			if !u {
+				d.Unused++
+			}
+		}
+	}
+	p.diagnostics = d
+	return nil
+}
+
+// explain warns of what led to a number that is not finite, as far as that can be measured.
+func (f *fitting) explain(ctx context.Context, p *pass) {
+	if f.diagnose(ctx, p) == nil {
+		f.warn(f.news(p))
+	}
+}
+
+// news returns the warnings that this run has not given.
+func (f *fitting) news(p *pass) []Warning {
+	return slices.DeleteFunc(f.m.Config.warnings(p.diagnostics, median(p.norms[""])), func(w Warning) bool {
+		given := func(v Warning) bool { return v.Kind == w.Kind }
+		return slices.ContainsFunc(f.early, given) ||
+			slices.ContainsFunc(f.history, func(h Epoch) bool { return slices.ContainsFunc(h.Warnings, given) })
+	})
+}
+
+// warn logs warnings.
+func (f *fitting) warn(list []Warning) {
+	for _, w := range list {
+		level := slog.LevelWarn
+		if w.Note {
+			level = slog.LevelInfo
+		}
+		f.opt.Log.Log(context.Background(), level, w.Text, "kind", w.Kind)
+	}
+}
