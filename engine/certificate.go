@@ -92,15 +92,25 @@ func (e *Engine) certify(m *Mixture) bool {
 // centreNorms brings |mu_i| up to date: the centres belong to the caller.
 func (e *Engine) centreNorms(m *Mixture) {
 	for i := range m.certificates {
-		m.certificates[i].mu = e.upperNorm(m.mu(i))
+		m.certificates[i].mu = e.scratch[0].upperNorm(e.k, m.mu(i))
 	}
 }
 
 // upperNorm returns a number that is at least |x|, or NaN.
-func (e *Engine) upperNorm(x []float32) float64 {
-	var s [1]float32
-	e.k.dotRows(s[:], x, 0, x, 0, len(x))
-	return math.Sqrt(float64(s[0])*(1+2*gamma(laneRoundings(len(x))))+leastSum) * guard
+func (a *arena) upperNorm(k *kernels, x []float32) float64 {
+	return math.Sqrt(a.dot(k, x, x)*(1+2*gamma(laneRoundings(len(x))))+leastSum) * guard
+}
+
+// dot returns the dot product of x and y.
+func (a *arena) dot(k *kernels, x, y []float32) float64 {
+	k.dotRows(a.one[:], x, 0, y, 0, len(x))
+	return float64(a.one[0])
+}
+
+// distance returns a number that is at least |x - y|, or NaN.
+func (a *arena) distance(k *kernels, x, y []float32) float64 {
+	k.sqdistRows(a.one[:], x, 0, y)
+	return math.Sqrt(float64(a.one[0])*(1+2*gamma(laneRoundings(len(x))+4))+leastSum) * guard
 }
 
 type certifyJob struct {
@@ -113,7 +123,7 @@ func (j *certifyJob) run(worker, i int) {
 	if j.m.low != nil {
 		j.low(worker, i)
 	} else {
-		j.dense(i)
+		j.dense(worker, i)
 	}
 }
 
@@ -121,27 +131,26 @@ func (j *certifyJob) run(worker, i int) {
 // |A_i|^T |A_i|, whose norm is at most the square of that of |A_i|: the largest element of
 // the diagonal and the root of the squares of the others. The norm of P_i itself is often
 // bounded better by its distance from a multiple of the identity.
-func (j *certifyJob) dense(i int) {
-	m, d := j.m, j.m.D
+func (j *certifyJob) dense(worker, i int) {
+	m, d, arena := j.m, j.m.D, &j.e.scratch[worker]
 	a := View(m.a[i*d*d:(i+1)*d*d], d, d)
 	var squares, most float64
 	least := math.Inf(1)
-	var s [1]float32
 	for r := range d {
 		row := a.Row(r)
 		w := math.Abs(float64(row[r]))
 		least, most = min(least, w), max(most, w)
-		for _, x := range [][]float32{row[:r], row[r+1:]} {
-			j.e.k.dotRows(s[:], x, 0, x, 0, len(x))
-			squares += float64(s[0])
-		}
+		squares += arena.dot(j.e.k, row[:r], row[:r]) + arena.dot(j.e.k, row[r+1:], row[r+1:])
 	}
 	c := certificate{}
 	root := most + math.Sqrt(squares*(1+2*gamma(laneRoundings(d)))+leastSum)
 	size := root * root * guard
-	square := min(size, j.deviation(&m.p[i])+gamma(d+4)*size)
+	square := min(size, j.deviation(arena, &m.p[i])+gamma(d+4)*size)
 	if squares == 0 && a.diagonal() { // squares may underflow
-		c.diagonal = m.p[i].diagonal()
+		growSlice(&c.diagonal, d)
+		for r := range d {
+			c.diagonal[r] = m.p[i].onDiagonal(r)
+		}
 		c.least, square = least*least*(1-4*unit), most*most*(1+4*unit)
 	}
 	c.norm = math.Sqrt(square) * guard
@@ -164,34 +173,30 @@ func (m Matrix) diagonal() bool {
 
 // deviation bounds the norm of a packed symmetric matrix P by t + |P - t I|_F, with t the
 // mean of its diagonal.
-func (j *certifyJob) deviation(p *Packed) float64 {
+func (j *certifyJob) deviation(arena *arena, p *Packed) float64 {
 	const run = 1024
 	var squares, trace float64
-	var s [1]float32
 	for at := 0; at < len(p.data); at += run { // padding holds zeros
 		x := p.data[at:min(at+run, len(p.data))]
-		j.e.k.dotRows(s[:], x, 0, x, 0, len(x))
-		squares += float64(s[0])
+		squares += arena.dot(j.e.k, x, x)
 	}
-	for _, v := range p.diagonal() {
-		trace += float64(v)
+	for r := range p.cols {
+		trace += float64(p.onDiagonal(r))
 	}
 	squares *= 1 + 2*gamma(laneRoundings(run))
 	mean := trace / float64(p.cols)
 	return mean + math.Sqrt(max(squares-mean*trace, 0)+squares*0x1p-40)*guard
 }
 
-// diagonal returns the diagonal of a square matrix.
-func (p *Packed) diagonal() []float32 {
-	list := make([]float32, p.cols)
-	nr, nb := p.k.nr, p.blocks()
-	for kb := range nb {
-		k0, k1 := part(p.rows, nb, kb)
-		for r := k0; r < k1; r++ {
-			list[r] = p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
-		}
+// onDiagonal returns element (r, r) of a square matrix.
+func (p *Packed) onDiagonal(r int) float32 {
+	d, nr, nb := p.cols, p.k.nr, p.blocks()
+	kb := 0
+	for _, k1 := part(d, nb, kb); r >= k1; _, k1 = part(d, nb, kb) {
+		kb++
 	}
-	return list
+	k0, k1 := part(d, nb, kb)
+	return p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
 }
 
 // low bounds P_i = diag(w_i) + S F_i^T F_i. Where S is -1 it proves that P_i is positive

@@ -45,6 +45,21 @@
 // millisecond, so that a collection beside a long product takes one or two milliseconds,
 // unless its threads are pinned.
 //
+// # Routes
+//
+// Where the responsibilities of rows are nearly one-hot, an ascent need not compute all
+// components (route.go, sparse.go). A component whose responsibility is 0 adds exact zeros
+// to the gradient and to everything of the backward pass, so leaving it out changes no bit.
+// What may be left out is proved, not guessed: certificate.go bounds sqrt(q_i) from below by
+// how far the row has moved, or by a plane that supports it where it was last computed, with
+// the roundings of the kernels added (Higham's gamma_n). A row that no certificate covers is
+// computed; rows with a NaN or an infinity always are.
+//
+// [WithRoute] sets the route; [AutoRoute] tries some rows of the first ascent on a mixture, and
+// of every thirty-second after it, and goes by a cost model ([Engine.ExplainRoute]).
+// [Engine.CountWork] counts what the sparse route computes. Certificates exist for precisions
+// of SetFactors and SetLowRank.
+//
 // # Memory
 //
 // No kernel reads or writes outside its slices, at any length and alignment; package

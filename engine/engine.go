@@ -134,6 +134,7 @@ type arena struct {
 	byRow   []pair
 	list    []activePair
 
+	one       [1]float32
 	backwards bool // how multiplyPrecision read P_i the last time
 }
 

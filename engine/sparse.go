@@ -196,7 +196,7 @@ func (j *sparseJob) run(worker, task int) {
 	case adopts:
 		r0, r1 := part(j.x.Rows, j.parts, task)
 		for b := r0; b < r1; b++ {
-			j.adopt(b)
+			j.adopt(&j.e.scratch[worker], b)
 		}
 	case climbs:
 		j.climb(worker, task)
@@ -213,7 +213,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 	slack := 2 * gamma(m.D+2*laneRoundings(m.D))
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
-		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: e.upperNorm(j.x.Row(b))}
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: e.scratch[worker].upperNorm(e.k, j.x.Row(b))}
 		best, at := math.Inf(-1), 0
 		dot := dots.Row(b - r0)
 		for i := range m.certificates {
@@ -236,7 +236,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 }
 
 // adopt takes over what the dense first step has found out about row b.
-func (j *sparseJob) adopt(b int) {
+func (j *sparseJob) adopt(arena *arena, b int) {
 	m, f, row := j.m, &j.first, &j.rows[b]
 	row.active = row.active[:0]
 	var most float32
@@ -252,10 +252,10 @@ func (j *sparseJob) adopt(b int) {
 			}
 		}
 		if m.low == nil {
-			j.anchor(b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
+			j.anchor(arena, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
 		}
 	}
-	j.strode(row, f.XAt(0).Row(b), j.x.Row(b))
+	j.strode(arena, row, f.XAt(0).Row(b), j.x.Row(b))
 	if tr := j.tr; tr != nil {
 		g := j.row0 + b
 		copy(tr.XAt(0).Row(g), f.XAt(0).Row(b))
@@ -275,19 +275,15 @@ func (j *sparseJob) adopt(b int) {
 
 // anchor notes what the bound by support of component i needs of the place where G_i was
 // computed: q_i is at most square there, and |x - mu_i| at most seat.
-func (j *sparseJob) anchor(b, i int, g []float32, square, seat float64) {
+func (j *sparseJob) anchor(arena *arena, b, i int, g []float32, square, seat float64) {
 	at := b*j.m.K + i
-	var tilt [1]float32
-	j.e.k.dotRows(tilt[:], g, 0, j.m.mu(i), 0, j.m.D)
-	j.tilt[at], j.seat[at] = float64(tilt[0]), seat
+	j.tilt[at], j.seat[at] = arena.dot(j.e.k, g, j.m.mu(i)), seat
 	j.root[at] = math.Sqrt(square) * guard
 }
 
 // strode adds a step from x to y to the way of a row.
-func (j *sparseJob) strode(row *climber, x, y []float32) {
-	var s [1]float32
-	j.e.k.sqdistRows(s[:], x, 0, y)
-	row.last = math.Sqrt(float64(s[0])*(1+2*gamma(laneRoundings(len(x))+4))+leastSum) * guard
+func (j *sparseJob) strode(arena *arena, row *climber, x, y []float32) {
+	row.last = arena.distance(j.e.k, x, y)
 	row.moved = (row.moved + row.last) * guard
 }
 
@@ -376,7 +372,7 @@ func (j *sparseJob) climb(worker, task int) {
 		w.wanted = w.wanted[:0]
 		var bounds int64
 		for p, b := range rows {
-			bounds += j.doubt(w, p, int(b), x.Row(p))
+			bounds += j.doubt(arena, w, p, int(b), x.Row(p))
 		}
 		if len(w.wanted) > 0 {
 			j.evaluate(worker, w, x, rows)
@@ -416,7 +412,7 @@ func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
 	if !slices.IsSortedFunc(w.wanted, comparePairs) {
 		slices.SortFunc(w.wanted, comparePairs)
 	}
-	width := j.width()
+	width, arena := j.width(), &j.e.scratch[worker]
 	if need := (w.slots + len(w.wanted)) * width; len(w.values) < need {
 		more := alignedFloats(need + need/2)
 		copy(more, w.values[:w.slots*width])
@@ -435,7 +431,7 @@ func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
 		}
 		for k := range group {
 			group[k].slot = int32(w.slots + k)
-			j.learn(w, group[k], int(rows[group[k].row]))
+			j.learn(arena, w, group[k], int(rows[group[k].row]))
 		}
 		w.slots += len(group)
 		lo = hi
@@ -452,7 +448,7 @@ func (j *sparseJob) width() int {
 }
 
 // learn notes what a new q_i tells: of the largest l_i, and of the pair.
-func (j *sparseJob) learn(w *party, v evaluated, b int) {
+func (j *sparseJob) learn(arena *arena, w *party, v evaluated, b int) {
 	i, row := int(v.comp), &j.rows[b]
 	at, c, q := b*j.m.K+i, &j.m.certificates[i], float64(v.q)
 	l := float64(FMA32(-0.5, v.q, j.m.C[i]))
@@ -463,19 +459,19 @@ func (j *sparseJob) learn(w *party, v evaluated, b int) {
 	wrong := c.roundings(far, row.size+row.moved+c.mu)
 	j.low[at] = math.Sqrt(max(q-wrong, 0))/guard + c.norm*row.moved
 	if j.m.low == nil {
-		j.anchorTo(w, v, b, q+wrong, far)
+		j.anchorTo(arena, w, v, b, q+wrong, far)
 	}
 }
 
 // anchorTo keeps G_i of an evaluated pair for the bound by support.
-func (j *sparseJob) anchorTo(w *party, v evaluated, b int, square, far float64) {
+func (j *sparseJob) anchorTo(arena *arena, w *party, v evaluated, b int, square, far float64) {
 	if j.from == 0 { // without a dense first step there is no memory for it
 		return
 	}
 	ld, i := leading(j.m.D), int(v.comp)
 	g := j.first.gAt(0, i, b, b+1).Data
 	copy(g, w.values[int(v.slot)*ld:])
-	j.anchor(b, i, g, square, far)
+	j.anchor(arena, b, i, g, square, far)
 }
 
 // denseGroup computes G_i and q_i of some rows for one component.
@@ -590,7 +586,7 @@ func (e *Engine) multiplyColumns(worker int, c, a Matrix, b *Packed, j0 int, acc
 // doubt adds to the wanted pairs of row b, which is row p of the block, those that have not
 // been evaluated and that no certificate excludes. It returns how many bounds by support it
 // computed.
-func (j *sparseJob) doubt(w *party, p, b int, x []float32) (bounds int64) {
+func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32) (bounds int64) {
 	row, top := &j.rows[b], w.top[p]
 	far, sum := row.far+row.moved, row.size+row.moved+j.mu
 	wrong := (j.byFar*far*far+j.byBoth*far*sum+j.bySum*sum*sum)*guard + leastSum
@@ -602,7 +598,7 @@ func (j *sparseJob) doubt(w *party, p, b int, x []float32) (bounds int64) {
 		if slices.Contains(row.active, i) {
 			continue
 		}
-		ok, supported := j.excluded(row, b, int(i), top, x)
+		ok, supported := j.excluded(arena, row, b, int(i), top, x)
 		if supported {
 			bounds++
 		}
@@ -642,7 +638,7 @@ func (j *sparseJob) patrol(row *climber, b int, enough float64) {
 
 // excluded says whether a certificate proves that l_i of row b would fall under the cut, and
 // whether it took a bound by support to know.
-func (j *sparseJob) excluded(row *climber, b, i int, top float64, x []float32) (ok, supported bool) {
+func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, x []float32) (ok, supported bool) {
 	m, c, at := j.m, &j.m.certificates[i], b*j.m.K+i
 	far, sum := j.far[at]+row.moved, row.size+row.moved+c.mu
 	if j.low[at]-c.norm*row.moved*guard > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
@@ -651,13 +647,10 @@ func (j *sparseJob) excluded(row *climber, b, i int, top float64, x []float32) (
 	if m.low != nil || j.from == 0 || !(j.root[at] > 0) {
 		return false, false
 	}
-	var dot [1]float32
-	j.e.k.sqdistRows(dot[:], x, 0, m.mu(i))
-	far = math.Sqrt(float64(dot[0])*(1+2*gamma(laneRoundings(m.D)+4))+leastSum) * guard
-	j.e.k.dotRows(dot[:], x, 0, j.first.gAt(0, i, b, b+1).Data, 0, m.D)
-	seat := j.seat[at]
+	far = arena.distance(j.e.k, x, m.mu(i))
+	dot, seat := arena.dot(j.e.k, x, j.first.gAt(0, i, b, b+1).Data), j.seat[at]
 	off := c.gradient*far*seat + 2*gamma(laneRoundings(m.D))*sum*(c.norm*c.norm+c.gradient)*seat
-	s := (float64(dot[0]) - j.tilt[at] - off*guard) / j.root[at]
+	s := (dot - j.tilt[at] - off*guard) / j.root[at]
 	if s > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		j.low[at] = max(j.low[at], s+c.norm*row.moved)
 		return true, true
@@ -732,7 +725,7 @@ func (j *sparseJob) move(worker int, w *party, t int, x Matrix, rows []int32) {
 		}
 		copy(before, x.Row(p))
 		e.k.axpy(j.alpha, grad, x.Row(p))
-		j.strode(&j.rows[b], before, x.Row(p))
+		j.strode(arena, &j.rows[b], before, x.Row(p))
 	}
 }
 

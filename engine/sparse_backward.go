@@ -170,10 +170,9 @@ func (j *sparsePullJob) u(t, b int) []float32 {
 // slopes computes t_i of all pairs of a step, and the sums of r_i s_i.
 func (j *sparsePullJob) slopes(arena *arena, rec *blockRecord, t int, pairs []pair, first int) {
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
-	var s [1]float32
 	for q, p := range pairs {
-		e.k.dotRows(s[:], j.u(t, p.row), 0, rec.g[(first+q)*d:(first+q+1)*d], 0, d)
-		tr.t[(t*m.K+p.component)*tr.Rows+p.row] = -s[0]
+		s := arena.dot(e.k, j.u(t, p.row), rec.g[(first+q)*d:(first+q+1)*d])
+		tr.t[(t*m.K+p.component)*tr.Rows+p.row] = -float32(s)
 	}
 	// The chains over the components of a row take their places in the column of r and t;
 	// those of other components are 0 in both.

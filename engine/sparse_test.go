@@ -379,3 +379,34 @@ func TestSparseRoute(t *testing.T) {
 		})
 	}
 }
+
+// TestSparseAllocates checks that updates and ascents in steady state allocate nothing.
+func TestSparseAllocates(t *testing.T) {
+	for _, h := range hills() {
+		switch h.name {
+		case "apart", "lowrank", "flat", "tied":
+		default:
+			continue
+		}
+		e := newTestEngine(t, WithThreads(2), WithEagerThreads(), WithRoute(SparseRoute))
+		m := h.mixture(e)
+		g, x, v := h.gradient(), clone(h.x), NewMatrix(h.x.Rows, h.d)
+		var tr Trajectory
+		update := func() {
+			if h.low >= 0 {
+				e.SetLowRank(m, h.w, h.f, h.sign)
+			} else {
+				e.SetFactors(m, h.a)
+			}
+			copy(x.Data, h.x.Data)
+			e.Ascend(m, h.alpha, 5, x, &tr, true)
+			e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
+		}
+		for range 30 { // every thread meets every block some time, and makes room for it
+			update()
+		}
+		if n := testing.AllocsPerRun(20, update); n > 0 {
+			t.Errorf("%s: %v allocations an update", h.name, n)
+		}
+	}
+}
