@@ -387,7 +387,7 @@ func (j *factorJob) run(worker, task int) {
 	s := &arena.packed
 	*s = Packed{k: j.e.k, rows: d, cols: d}
 	s.data = arena.floats(slotB, s.size())
-	s.setSymmetricSum(j.grad.p[i*d*d : (i+1)*d*d])
+	s.setSymmetricSum(arena, j.grad.p[i*d*d : (i+1)*d*d])
 	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
@@ -395,7 +395,9 @@ func (j *factorJob) run(worker, task int) {
 
 // setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that
 // reading down the columns stays within the cache.
-func (p *Packed) setSymmetricSum(a []float32) {
+func (p *Packed) setSymmetricSum(arena *arena, a []float32) {
+	const side = 32 // of a tile, and the most columns of a panel
+	tile := (*[side * side]float32)(arena.floats(slotTile, side*side))
 	d, nr, nb := p.cols, p.k.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
@@ -406,16 +408,16 @@ func (p *Packed) setSymmetricSum(a []float32) {
 			if n < nr {
 				clear(dst)
 			}
-			for r0 := k0; r0 < k1; r0 += nr {
-				r1 := min(r0+nr, k1)
-				for c := range n { // its mirror image first, along its rows
-					for r, v := range a[(j0+c)*d+r0 : (j0+c)*d+r1] {
-						dst[(r0-k0+r)*nr+c] = v
+			for r0 := k0; r0 < k1; r0 += side {
+				rows := min(side, k1-r0)
+				for c := range n { // the mirror image first, along its rows
+					col := a[(j0+c)*d+r0:][:rows]
+					for r, v := range col {
+						tile[(r*side+c)&(side*side-1)] = v
 					}
 				}
-				for r := r0; r < r1; r++ {
-					row := dst[(r-k0)*nr : (r-k0)*nr+n]
-					p.k.add(row, row, a[r*d+j0:])
+				for r := range rows {
+					p.k.add(dst[(r0-k0+r)*nr:][:n], a[(r0+r)*d+j0:], tile[r*side:])
 				}
 			}
 		}
