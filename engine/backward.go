@@ -387,7 +387,7 @@ func (j *factorJob) run(worker, task int) {
 	s := &arena.packed
 	*s = Packed{k: j.e.k, rows: d, cols: d}
 	s.data = arena.floats(slotB, s.size())
-	s.setSymmetricSum(arena, j.grad.p[i*d*d : (i+1)*d*d])
+	s.setSymmetricSum(arena, j.grad.p[i*d*d:(i+1)*d*d])
 	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
