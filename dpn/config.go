@@ -418,14 +418,6 @@ func (c Config) checkRank(d int) error {
 	return nil
 }
 
-// stepMACs counts the multiply-adds of an ascent step in d dimensions.
-func (c Config) stepMACs(d int) int {
-	if r := c.rank(); r >= 0 {
-		return c.Components * d * (2*r + 3)
-	}
-	return c.Components * d * d
-}
-
 // difference names the first setting in which two configurations differ, or returns "".
 // The pictures do not count: resuming compares them themselves.
 func (c Config) difference(d Config) string {
