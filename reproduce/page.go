@@ -113,6 +113,9 @@ func summary(r Results, claims []Claim) []string {
 			}
 			out = append(out, fmt.Sprintf("At equal cost, trained on %s, a DPN is: %s.", trainingNames[noisy], strings.Join(said, "; ")))
 		}
+		if text := ruleText(b); text != "" {
+			out = append(out, text)
+		}
 	}
 	if f := r.Field; f != nil {
 		out = append(out, fmt.Sprintf("The ascent field has no curl beyond rounding, and left to itself it takes %d of %d pictures to %d points.", f.FixedPoints.Converged, f.FixedPoints.Samples, len(f.FixedPoints.Points)))

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"dpnbench/report"
 )
@@ -66,8 +67,40 @@ func robustBlocks(r *Robust, figures report.Figures) []report.Block {
 		blocks = append(blocks, report.Text("Not all trainings have ended: nothing is judged."))
 	} else {
 		blocks = append(blocks, verdictsTable(r))
+		if text := ruleText(r); text != "" {
+			blocks = append(blocks, report.Text(text))
+		}
 	}
 	return append(blocks, robustTable(r, false), robustTable(r, true), figures)
+}
+
+// ruleText says what ascent and classifier add to the prototype rule at x_0, which has
+// neither.
+func ruleText(r *Robust) string {
+	var dpn, rule *RobustNetwork
+	for i, n := range r.Networks {
+		switch {
+		case n.Name == equalCost[false] && !n.Noisy:
+			dpn = &r.Networks[i]
+		case n.Kind == kindRule && rule == nil:
+			rule = &r.Networks[i]
+		}
+	}
+	if dpn == nil || rule == nil {
+		return ""
+	}
+	var list []string
+	most := 0.0
+	for i, name := range robustSettings() {
+		a, b := float64(dpn.at(i).Mean), float64(rule.at(i).Mean)
+		most = max(most, math.Abs(a-b))
+		list = append(list, fmt.Sprintf("%s %.2f%% against %.2f%%", name, a, b))
+	}
+	text := fmt.Sprintf("%s beside the %s on its own potential, which makes no ascent and has no classifier: %s.", dpn.Name, rule.Name, strings.Join(list, ", "))
+	if most <= 0.5 {
+		text += " They are within half a point of each other everywhere: it is the potential that stands the noise, not the ascent on it."
+	}
+	return text
 }
 
 // robustFigureNames are the names of the figures of each training.

@@ -144,6 +144,13 @@ func TestRobustVerdicts(t *testing.T) {
 			}
 		}
 	}
+	if text := ruleText(r); !strings.Contains(text, "clean 96.50% against 99.00%") || strings.Contains(text, "within half a point") {
+		t.Errorf("of the rule: %q", text)
+	}
+	r.Networks[1].Runs = r.Networks[0].Runs
+	if text := ruleText(r); !strings.Contains(text, "within half a point") {
+		t.Errorf("of a rule that is as good: %q", text)
+	}
 	r.Complete = false
 	for _, c := range Claims(Results{Robust: r}) {
 		if strings.HasPrefix(c.ID, "sota-") && c.Verdict != Untested {

@@ -159,11 +159,13 @@ func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s
 		g := x.Gain()
 		r.Gain = &g
 	}
+	right := 0
 	for i, y := range s.Labels {
 		if x.Classes[i] == int(y) {
-			r.Accuracy += 1 / float64(s.Len())
+			right++
 		}
 	}
+	r.Accuracy = float64(right) / float64(s.Len())
 	err = atomicfile.Write(r.File, func(w io.Writer) error {
 		return dataset.WriteNPY(w, x.Cleaned.Data, s.Len(), s.Rows, s.Cols)
 	})
