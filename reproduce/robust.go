@@ -3,6 +3,7 @@ package reproduce
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -29,6 +30,9 @@ type RobustOptions struct {
 	// Keep, unless nil, is given what there is after every training. An error ends the
 	// experiment.
 	Keep func(*Robust) error
+	// Have, unless nil, is what an earlier run on the same pictures has kept: its trainings
+	// are not repeated.
+	Have *Robust
 }
 
 // Robust is how DPNs and baselines of the same cost stand noise: trained on the same clean
@@ -37,7 +41,9 @@ type RobustOptions struct {
 type Robust struct {
 	Data     string          `json:"data"`
 	Pictures int             `json:"pictures"` // test pictures
-	Complete bool            `json:"complete"` // every training has ended
+	Epochs   int             `json:"epochs"`   // that were asked for; 0: those of the presets
+	Done     []string        `json:"done"`     // trainings that have ended
+	Complete bool            `json:"complete"` // they are all
 	Networks []RobustNetwork `json:"networks"`
 }
 
@@ -123,27 +129,37 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 		o.Seeds = 3
 	}
 	a := &arena{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
-	out := &Robust{Data: data.Name, Pictures: data.Test.Len()}
+	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), Epochs: o.Epochs}
+	if h := o.Have; h != nil {
+		if h.Data != out.Data || h.Pictures != out.Pictures || h.Epochs != out.Epochs {
+			return nil, fmt.Errorf("robust: what was kept is of %s, %d pictures, epochs %d, expected %s, %d and %d", h.Data, h.Pictures, h.Epochs, out.Data, out.Pictures, out.Epochs)
+		}
+		out = h
+	}
 	list := contenders()
 	for s := range o.Seeds {
 		for i, c := range list {
-			how := ""
+			out.Complete = s == o.Seeds-1 && i == len(list)-1
+			name := fmt.Sprintf("seed %d, %s", s+1, c.name)
 			if c.noisy {
-				how = ", noisy training"
+				name += ", noisy training"
 			}
-			o.Progress.at(fmt.Sprintf("robust: seed %d, %s%s", s+1, c.name, how), s*len(list)+i, o.Seeds*len(list))
+			if slices.Contains(out.Done, name) {
+				continue
+			}
+			o.Progress.at("robust: "+name, s*len(list)+i, o.Seeds*len(list))
 			networks, err := c.run(ctx, a, uint64(s+1), c.noisy)
 			if err != nil {
-				return nil, fmt.Errorf("robust: %s, seed %d: %w", c.name, s+1, err)
+				return nil, fmt.Errorf("robust: %s: %w", name, err)
 			}
-			for _, n := range networks {
+			for _, n := range networks { // Keep has them all, or none
 				run, err := n.measure(uint64(s+1), s == 0)
 				if err != nil {
-					return nil, fmt.Errorf("robust: %s, seed %d: %w", n.name, s+1, err)
+					return nil, fmt.Errorf("robust: %s: %w", name, err)
 				}
 				out.add(n, c.noisy, *run)
 			}
-			out.Complete = s == o.Seeds-1 && i == len(list)-1
+			out.Done = append(out.Done, name)
 			if o.Keep != nil {
 				if err := o.Keep(out); err != nil {
 					return nil, err

@@ -78,18 +78,33 @@ func TestRobust(t *testing.T) {
 		t.Errorf("the page says nothing of robustness (%v)", err)
 	}
 
+	// A run that is given up after some trainings, and one that goes on from what it has kept,
+	// on one thread.
 	first, _ := json.Marshal(r)
-	again, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1})
+	full := errors.New("no space left")
+	var half []byte
+	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Keep: func(r *Robust) error {
+		if half, _ = json.Marshal(r); len(r.Done) == 5 {
+			return full
+		}
+		return nil
+	}}); !errors.Is(err, full) {
+		t.Errorf("error %v, want that of Keep", err)
+	}
+	var have Robust
+	if err := json.Unmarshal(half, &have); err != nil {
+		t.Fatal(err)
+	}
+	trained := 0
+	again, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: &have, Keep: func(*Robust) error { trained++; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, _ := json.Marshal(again); !bytes.Equal(first, second) {
-		t.Error("one thread gives other figures than two")
+	if second, _ := json.Marshal(again); !bytes.Equal(first, second) || trained != len(contenders())-5 {
+		t.Errorf("one thread, in two goes, gives other figures than two threads in one; %d trainings in the second go", trained)
 	}
-
-	full := errors.New("no space left")
-	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Keep: func(*Robust) error { return full }}); !errors.Is(err, full) {
-		t.Errorf("error %v, want that of Keep", err)
+	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 2, Have: again}); err == nil || !strings.Contains(err.Error(), "epochs 1") {
+		t.Errorf("what was kept of other epochs: %v", err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -46,12 +47,13 @@ pictures must be MNIST's for figures to be compared with the published ones.
            on clean and on noisy test pictures over seeds, and who is ahead in which setting
   all      everything but robust, which takes longer: about ten minutes on two cores
 
-robust writes reproduce.json after every training, so that what is finished is kept. The
+robust writes reproduce.json after every training, and --resume goes on from there. The
 folder of --out (default: reproduce-NAME) gets report.html, which needs nothing else,
 reproduce.json and the figures as PNG and SVG.`,
 		Example: `  dpnbench reproduce table1 --data mnist
   dpnbench reproduce trained --data mnist --presets raw,compact --seeds 2
-  dpnbench reproduce robust --data mnist --seeds 3
+  dpnbench reproduce robust --data mnist
+  dpnbench reproduce robust --data mnist --resume   # after an interruption
   dpnbench reproduce all --data mnist --out reproduction --json -`,
 		ValidArgs: append(slices.Clone(experiments), "all"),
 		Args: func(c *cobra.Command, args []string) error {
@@ -67,6 +69,7 @@ reproduce.json and the figures as PNG and SVG.`,
 	f.StringVar(&r.out, "out", "", "`FOLDER` for the report, results and figures")
 	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment; 0: 20 placements of centres for table1, 3 trainings of everything else")
 	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of every training; 0: as the protocols have it")
+	f.BoolVar(&r.resume, "resume", false, "robust: go on from the reproduce.json in the folder of --out, whose trainings are not repeated")
 	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "`NAMES` of the presets that are trained")
 	return c
 }
@@ -77,6 +80,7 @@ type reproduction struct {
 	data          dataFlags
 	out           string
 	seeds, epochs int
+	resume        bool
 	presets       []string
 }
 
@@ -96,6 +100,9 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		if v < 0 || v > 1_000_000 {
 			return fmt.Errorf("--%s %d: expected 1 to 1000000, or 0 for the default", name, v)
 		}
+	}
+	if r.resume && what != apart {
+		return fmt.Errorf("--resume: expected with it reproduce %s, the only experiment that it goes on with", apart)
 	}
 	for _, p := range r.presets {
 		if _, err := dpn.Preset(p); err != nil {
@@ -125,6 +132,10 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	if err := r.checkJSON(); err != nil {
 		return err
 	}
+	have, err := r.kept()
+	if err != nil {
+		return err
+	}
 	start := time.Now()
 	out := &reproduced{Machine: bench.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
 	for _, name := range experiments {
@@ -136,7 +147,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			out.Claims = reproduce.Claims(out.Results)
 			return saveJSON(filepath.Join(r.out, "reproduce.json"), out)
 		}
-		if err := r.experiment(ctx, e, data, name, &out.Results, keep); err != nil {
+		if err := r.experiment(ctx, e, data, name, &out.Results, have, keep); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -155,8 +166,25 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	return r.writeJSON(out)
 }
 
+// kept returns what an earlier run of robust has left in the folder, if that is asked for.
+func (r *reproduction) kept() (*reproduce.Robust, error) {
+	if !r.resume {
+		return nil, nil
+	}
+	path := filepath.Join(r.out, "reproduce.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--resume: %s: %w", path, reason(err))
+	}
+	var old struct{ Robust *reproduce.Robust }
+	if err := json.Unmarshal(b, &old); err != nil || old.Robust == nil {
+		return nil, fmt.Errorf("--resume: %s: expected the results of reproduce %s", path, apart)
+	}
+	return old.Robust, nil
+}
+
 // experiment runs one experiment.
-func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *dataset.Data, name string, out *reproduce.Results, keep func(*reproduce.Robust) error) (err error) {
+func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *dataset.Data, name string, out *reproduce.Results, have *reproduce.Robust, keep func(*reproduce.Robust) error) (err error) {
 	last := ""
 	progress := func(what string, done, all int) {
 		if what != last {
@@ -177,7 +205,7 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 	case "field":
 		out.Field, err = reproduce.RunField(ctx, e, data, reproduce.FieldOptions{Progress: progress})
 	case apart:
-		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress, Keep: keep})
+		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress, Have: have, Keep: keep})
 	}
 	return err
 }
