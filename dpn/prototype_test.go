@@ -21,7 +21,7 @@ func TestPrototypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, y := range MajorityLabels(r.Assignment, d.Train.Labels, 20) {
+	for i, y := range MajorityLabels(r.Clusters.Assignment, d.Train.Labels, 20) {
 		if int(y) != i/2 {
 			t.Errorf("centre %d of 2 a class has the majority label %d", i, y)
 		}
@@ -30,7 +30,7 @@ func TestPrototypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nearest, err := baseline.NewNearest(r.Centres, p.Labels)
+	nearest, err := baseline.NewNearest(r.Clusters.Centres, p.Labels)
 	if err != nil {
 		t.Fatal(err)
 	}
