@@ -88,7 +88,16 @@ func (e *NotFiniteError) Error() string {
 	return where + "the " + e.What + " is not finite; try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1"
 }
 
-// split returns the pictures to train on and those to validate on: the last ValSize.
+// Split divides training pictures into those that Fit trains on and the last ValSize, which
+// it validates on.
+func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
+	if err := m.fits(s); err != nil {
+		return nil, nil, err
+	}
+	return m.split(s)
+}
+
+// split is Split of pictures that fit.
 func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	if val, err = m.Validation(s); err != nil {
 		return nil, nil, err

@@ -57,13 +57,14 @@ func tiny() Config {
 // space have few components and two steps only, and convolutions few updates, for the
 // sake of pure Go.
 var trainedHashes = map[string]string{
-	"compact":   "eb6640a03f2cb5c4",
-	"clean":     "2c06cb127eb073b3",
-	"paper":     "a7c38bf1fdd49b92",
-	"published": "ef25d53fc0045eac",
-	"raw":       "be6a89087fdc5866",
-	"robust":    "79b0b9d45aefe7dd",
-	"noise":     "ccf08147a42a1c53",
+	"compact":      "eb6640a03f2cb5c4",
+	"clean":        "2c06cb127eb073b3",
+	"paper":        "a7c38bf1fdd49b92",
+	"published":    "ef25d53fc0045eac",
+	"raw":          "be6a89087fdc5866",
+	"robust":       "61c2adc77b9ff13e",
+	"robust-small": "bdaeaac528576c66",
+	"noise":        "598126d7bb0f83c5",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of

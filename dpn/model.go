@@ -114,23 +114,6 @@ func (m *Model) Potential() *Potential { return m.potential }
 // Dim returns the number of features.
 func (m *Model) Dim() int { return m.potential.D }
 
-// Parameters counts the numbers that training may change.
-func (m *Model) Parameters() int {
-	n := 0
-	for _, p := range m.Params() {
-		n += len(p.Data)
-	}
-	return n
-}
-
-// MACs counts the multiply-adds that the dense products take for one picture: k d^2 a step
-// with full or tied precisions, k d (2 r + 3) with those of rank r (fewer are done where
-// few responsibilities are above 0).
-func (m *Model) MACs() int {
-	d := m.Dim()
-	return m.extractor.MACs() + m.Config.stepMACs(d)*m.Config.Steps + m.head.MACs()
-}
-
 // WeightsSHA256 hashes all numbers, little-endian, in the order of Params: equal weights
 // give equal hashes on every machine.
 func (m *Model) WeightsSHA256() string { return layer.SHA256(m.Params()) }

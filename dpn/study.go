@@ -106,7 +106,7 @@ func (m *Model) Study(ctx context.Context, e *engine.Engine, s *dataset.Set, opt
 	if t.Walk, err = m.traceExamples(ctx, e, s, predicted); err != nil {
 		return nil, err
 	}
-	paths := firstOfEach(s.Labels, pathsPerClass)
+	paths := FirstOfEach(s.Labels, pathsPerClass)
 	if t.Paths, err = m.Trace(ctx, e, s, paths[:min(len(paths), pathsMost)], m.Config.Steps); err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (m *Model) traceExamples(ctx context.Context, e *engine.Engine, s *dataset.
 // walked chooses the first picture of each class (of the first classes, if they are too
 // many), then the first that are read wrongly.
 func walked(labels []byte, predicted []int32) []int {
-	at := firstOfEach(labels, 1)
+	at := FirstOfEach(labels, 1)
 	at = at[:min(len(at), walkMost)]
 	wrong := 0
 	for i, c := range predicted {
@@ -165,8 +165,8 @@ func walked(labels []byte, predicted []int32) []int {
 	return at
 }
 
-// firstOfEach returns the first n pictures of each class, class by class.
-func firstOfEach(labels []byte, n int) []int {
+// FirstOfEach returns the first n pictures of each class, class by class.
+func FirstOfEach(labels []byte, n int) []int {
 	var classes [256][]int
 	for i, c := range labels {
 		if len(classes[c]) < n {

@@ -26,7 +26,7 @@ func TestWalked(t *testing.T) {
 	if got := walked(many, wrong); len(got) != walkMost || got[14] != 14 || got[15] != 15 {
 		t.Errorf("%v: want one of each class, then mistakes, %d in all", got, walkMost)
 	}
-	if got, want := firstOfEach(labels, 2), []int{4, 6, 1, 2, 0, 3}; !slices.Equal(got, want) {
+	if got, want := FirstOfEach(labels, 2), []int{4, 6, 1, 2, 0, 3}; !slices.Equal(got, want) {
 		t.Errorf("%v: want %v", got, want)
 	}
 }

@@ -33,12 +33,18 @@ func TestSVG(t *testing.T) {
 		{Name: "generic", Colour: 3, Points: []Point{{Y: 3}, {}}},
 		{Name: "absent", Points: []Point{{}, {}}},
 	}}
+	dots := Dots{Title: "Accuracy", X: "percent", Groups: []string{"MLP " + evil, "DPN"}, Note: "Over seeds.", Series: []Series{
+		{Name: "clean", Points: []Point{{Y: 98, Low: 97.9, High: 98.2}, {Y: 96}}},
+		{Name: "noisy", Colour: 1, Points: []Point{{Y: nan}, {Y: 40, Low: 40, High: 40}}},
+		{Name: "absent", Points: []Point{{Y: nan}, {Y: math.Inf(1)}}},
+	}}
 	for _, c := range []struct {
 		name   string
 		draw   func() ([]byte, error)
 		want   []string
 		reject []string
 	}{
+		{"dots", func() ([]byte, error) { return SVG(dots) }, []string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40", "90", "Over seeds."}, []string{"absent"}},
 		{"lines", func() ([]byte, error) { return SVG(lines) },
 			[]string{"Over sizes <b>&\"", "packed <b>", "plain", "16", "64", "2048", "100", "marked in the table", "A note."}, []string{"absent"}},
 		{"speed-up", func() ([]byte, error) { return SVG(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"}, []string{"marked"}},
@@ -95,6 +101,10 @@ func TestSVGErrors(t *testing.T) {
 			return SVG(Roofline{Peaks: peak, Bandwidths: memory, Points: []Series{{Points: []Point{{X: math.Inf(1), Y: 1}}}}})
 		}},
 		{"nothing to draw", func() ([]byte, error) { return SVG(Bars{Groups: []string{"a"}}) }},
+		{"nothing to draw", func() ([]byte, error) { return SVG(Dots{Groups: []string{"a"}}) }},
+		{"0 points of s for 1 rows", func() ([]byte, error) {
+			return SVG(Dots{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
+		}},
 		{"0 points of s for 1 groups", func() ([]byte, error) {
 			return SVG(Bars{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
 		}},

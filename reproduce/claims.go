@@ -36,6 +36,7 @@ type Results struct {
 	Trained *Trained   `json:"trained,omitempty"`
 	Poster  *Poster    `json:"poster,omitempty"`
 	Field   *Field     `json:"field,omitempty"`
+	Robust  *Robust    `json:"robust,omitempty"`
 }
 
 // judged is what an experiment says of a claim. The zero value: nothing.
@@ -74,7 +75,9 @@ const (
 	overview = "overview"
 	poster   = "poster"
 
-	few   = "first 32 test pictures, 10 steps, potential untrained"
+	few            = "first 32 test pictures, 10 steps, potential untrained"
+	robustProtocol = "a DPN of a million multiply-adds beside linear classifier, MLP, MLP with dropout, CNN and nearest class means of no greater cost: same pictures, same noise, seeds; all test pictures"
+
 	whole = "all test pictures, 30 steps, potential untrained, k-means seeds"
 )
 
@@ -434,6 +437,11 @@ var statements = []statement{
 		}
 		return j
 	}},
+	{"sota-clean", overview, "it outperforms SOTA models at equivalent computational resources: trained and tested on clean pictures", robustProtocol, "outperforms", outperforms(false, 0)},
+	{"sota-gaussian-0.3", overview, "the same: trained on clean pictures, tested with Gaussian noise of 0.3", robustProtocol, "outperforms", outperforms(false, 1)},
+	{"sota-gaussian-0.5", overview, "the same: trained on clean pictures, tested with Gaussian noise of 0.5", robustProtocol, "outperforms", outperforms(false, 2)},
+	{"sota-saltpepper-0.3", overview, "the same: trained on clean pictures, tested with salt and pepper on 30% of the pixels", robustProtocol, "outperforms", outperforms(false, 3)},
+	{"sota-noisy-training", overview, "the same: trained with noise on half of each minibatch", robustProtocol, "outperforms", outperforms(true, 0, 1, 2, 3)},
 	{"low-dimension", poster + " and overview", "a low-dimensional feature space reduces cost and memory significantly", "multiply-adds a picture of presets, counted", "significantly", func(Results) judged {
 		raw, _ := dpn.Preset("published")
 		small, _ := dpn.Preset("compact")

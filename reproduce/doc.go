@@ -6,7 +6,8 @@
 // Equi-Separation"), the project's overview and the poster ("Application of Denoising
 // Potential on MNIST Dataset").
 //
-// [RunTable1], [RunLaw], [RunTrained] and [RunPoster] each run one experiment and return
+// [RunTable1], [RunLaw], [RunTrained], [RunPoster], [RunField] and [RunRobust] each run one
+// experiment and return
 // its figures; [Claims] turns the figures into a row for each claim: source, protocol,
 // published, measured, interval, verdict and why. A claim whose experiment did not run is
 // untested.

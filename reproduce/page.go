@@ -64,6 +64,9 @@ func Page(r Results, facts []report.Fact) report.Page {
 	add("The ascent field", r.Field != nil, func() []report.Block {
 		return []report.Block{rotationTable(r.Field), risesTable(r.Field), shown("field-rises"), fixedPointsTable(r.Field)}
 	})
+	add("Robustness at equal cost", r.Robust != nil, func() []report.Block {
+		return robustBlocks(r.Robust, shown(robustFigureNames[false], robustFigureNames[true]))
+	})
 	return p
 }
 
@@ -99,6 +102,20 @@ func summary(r Results, claims []Claim) []string {
 	}
 	if l := r.Law; l != nil {
 		out = append(out, "The law itself: "+judgeLaw(l).measured+".")
+	}
+	if b := r.Robust; b != nil && b.Complete {
+		for _, noisy := range []bool{false, true} {
+			var said []string
+			for _, v := range b.Verdicts() {
+				if v.Noisy == noisy {
+					said = append(said, fmt.Sprintf("%s %s the %s (%.1f%% against %.1f%%)", v.Setting, preposition[v.Word], v.Rival, float64(v.Ours.Mean), float64(v.Theirs.Mean)))
+				}
+			}
+			out = append(out, fmt.Sprintf("At equal cost, trained on %s, a DPN is: %s.", trainingNames[noisy], strings.Join(said, "; ")))
+		}
+		if text := ruleText(b); text != "" {
+			out = append(out, text)
+		}
 	}
 	if f := r.Field; f != nil {
 		out = append(out, fmt.Sprintf("The ascent field has no curl beyond rounding, and left to itself it takes %d of %d pictures to %d points.", f.FixedPoints.Converged, f.FixedPoints.Samples, len(f.FixedPoints.Points)))
@@ -420,6 +437,13 @@ func Figures(r Results) []Figure {
 		}
 		add("field-rises", "Phi rises on every step up to the bound of 2, and falls beyond.", "The share is 100% below 2 and drops to 0 above",
 			report.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P", Y: "share of steps, %", From: 0, To: 100, Series: []report.Series{{Name: "untrained potential", Points: points}}})
+	}
+	if b := r.Robust; b != nil {
+		for _, noisy := range []bool{false, true} {
+			if d := robustFigure(b, noisy); len(d.Groups) > 0 {
+				add(robustFigureNames[noisy], "After each name: million multiply-adds a picture.", "Accuracy of each network on clean and on noisy test pictures", d)
+			}
+		}
 	}
 	return out
 }

@@ -33,11 +33,12 @@ func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, pictures *data
 	return &Walk{m, t, pictures}, err
 }
 
-// Spread is one figure over seeds: its range and median.
+// Spread is one figure over seeds: its range, median and mean.
 type Spread struct {
 	Least    separation.Float `json:"least"`
 	Median   separation.Float `json:"median"`
 	Greatest separation.Float `json:"greatest"`
+	Mean     separation.Float `json:"mean"`
 	Seeds    int              `json:"seeds"`
 }
 
@@ -48,9 +49,13 @@ func spread(values []float64) Spread {
 	n := len(s)
 	if n == 0 {
 		nan := separation.Float(math.NaN())
-		return Spread{nan, nan, nan, 0}
+		return Spread{nan, nan, nan, nan, 0}
 	}
-	return Spread{separation.Float(s[0]), separation.Float((s[(n-1)/2] + s[n/2]) / 2), separation.Float(s[n-1]), n}
+	var sum float64
+	for _, v := range s {
+		sum += v
+	}
+	return Spread{separation.Float(s[0]), separation.Float((s[(n-1)/2] + s[n/2]) / 2), separation.Float(s[n-1]), separation.Float(sum / float64(n)), n}
 }
 
 // Encloses reports whether v lies within the range.

@@ -22,7 +22,9 @@ func evalCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Evaluate a model on the test pictures",
-		Long: `Evaluate a model on the test pictures: mean cross-entropy and accuracy.
+		Long: `Evaluate a model on the test pictures: mean cross-entropy and accuracy. With --split
+validation they are the training pictures that training kept for validation: settings are
+chosen by those, and test pictures only report.
 
 A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys
 of the published reference, saved by safetensors.torch.save_file (what torch.save writes
@@ -40,6 +42,7 @@ same on every machine. Grey levels lie between 0 (background) and 1 (ink).`,
   dpnbench eval --model runs/first/model.safetensors --test-size 1000
   dpnbench eval --model runs/first/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3
   dpnbench eval --model runs/first/model.safetensors --suite robustness --json -
+  dpnbench eval --model runs/first/model.safetensors --split validation --corrupt gaussian:0.5
   dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context(), c.Flags()) },
@@ -49,6 +52,7 @@ same on every machine. Grey levels lie between 0 (background) and 1 (ink).`,
 	f := c.Flags()
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "decides what is random about corruptions")
+	f.StringVar(&v.split, "split", "test", "pictures: test, or validation (the last training pictures, --val-size of the training), to choose settings by")
 	f.StringVar(&v.suite, "suite", "", "robustness: every corruption at three severities")
 	a.addExplain(c)
 	return c
@@ -105,6 +109,7 @@ type evaluation struct {
 	corrupt     string
 	corruptSeed uint64
 	suite       string
+	split       string
 }
 
 // corruptionScore is a row of corruptions in the JSON of eval.
@@ -178,7 +183,25 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, count(len(scores), "corruption"), v.corruptSeed)
 }
 
+// pictures returns the pictures of the split that the flags ask for.
+func (v *evaluation) pictures(m *dpn.Model, data *dataset.Data) (*dataset.Set, error) {
+	if v.split == "test" {
+		return data.Test, nil
+	}
+	_, val, err := m.Split(data.Train)
+	if err == nil && val.Len() == 0 {
+		err = fmt.Errorf("the model kept no pictures for validation (val-size 0)")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--split validation: %w", err)
+	}
+	return val, nil
+}
+
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
+	if v.split != "test" && v.split != "validation" {
+		return fmt.Errorf("--split %q: expected test or validation", v.split)
+	}
 	list, err := v.corruptions()
 	if err != nil {
 		return err
@@ -200,12 +223,16 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
-	v.explainAscent(e, m, data.Test, false)
-	s, err := m.Score(ctx, e, data.Test)
+	pictures, err := v.pictures(m, data)
+	if err != nil {
+		return err
+	}
+	v.explainAscent(e, m, pictures, false)
+	s, err := m.Score(ctx, e, pictures)
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	scores, err := v.score(ctx, e, m, data.Test, list)
+	scores, err := v.score(ctx, e, m, pictures, list)
 	if err != nil {
 		return err
 	}
@@ -213,19 +240,20 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.writeJSON(struct {
 		Model       string            `json:"model"`
 		Data        string            `json:"data"`
+		Split       string            `json:"split"`
 		Samples     int               `json:"samples"`
 		Loss        separation.Float  `json:"loss"`
 		Accuracy    float64           `json:"accuracy"`
 		Assumed     assumptions       `json:"assumed,omitempty"`
 		CorruptSeed uint64            `json:"corrupt_seed"`
 		Corruptions []corruptionScore `json:"corruptions"`
-	}{v.model.path, data.Name, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed, scores}); err != nil {
+	}{v.model.path, data.Name, v.split, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed, scores}); err != nil {
 		return err
 	}
 	if len(assumed) > 0 {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
-	v.printf("test   loss %.4f   accuracy %.2f%%   (%s of %s)\n", s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
+	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n", v.split, s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
 	if len(scores) > 0 {
 		v.printScores(scores)
 	}

@@ -168,6 +168,24 @@ func TestPath(t *testing.T) {
 		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
 	}
 
+	// The pictures kept for validation give what training found in its best epoch.
+	var kept struct {
+		Samples        int
+		Loss, Accuracy float64
+		Split          string
+	}
+	text = succeed(t, "eval", "--model", model, "--split", "validation", "--json", js)
+	load(t, js, &kept)
+	best := r.Epochs[0]
+	for _, h := range r.Epochs {
+		if *h.ValLoss < *best.ValLoss {
+			best = h
+		}
+	}
+	if kept.Samples != 20 || kept.Split != "validation" || kept.Loss != *best.ValLoss || kept.Accuracy != *best.ValAccuracy || !strings.HasPrefix(text, "validation   loss") {
+		t.Errorf("eval --split validation found %+v and printed %q, training %v and %v", kept, text, *best.ValLoss, *best.ValAccuracy)
+	}
+
 	var spoiled struct {
 		Loss        float64
 		CorruptSeed uint64 `json:"corrupt_seed"`
@@ -359,6 +377,7 @@ func TestBadInput(t *testing.T) {
 	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "fog:1"}, "--corrupt", `"fog"`, "gaussian")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt", "shear:9"}, "--corrupt", "shear:9", "-2 to 2")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "x"}, "--suite", `"x"`, "robustness")
+	fails(t, []string{"eval", "--data", good, "--model", model, "--split", "train"}, "--split", `"train"`, "test or validation")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "robustness", "--corrupt", "shear:1"}, "--suite", "--corrupt")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1"}, "--first 1", "at least 2")

@@ -84,7 +84,7 @@ between two steps of its work. A second one ends it at once.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
-	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), uncertaintyCommand(a), sampleCommand(a), reproduceCommand(a), dataCommand(a))
+	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a), dataCommand(a))
 	return root
 }
 

@@ -41,6 +41,8 @@ Settings come from a preset, then from the TOML file of --config, then from flag
   raw         raw pixels with precisions of low rank, k 20, n 10
   robust      raw pixels, a potential that is flat along the principal components of k 100
               clusters and steep across them: holds against noise
+  robust-small
+              robust at a million multiply-adds: k 60, one step
   noise       clean, trained with noise on half of the pictures and a loss for what of it
               the ascent leaves: holds against much more
 

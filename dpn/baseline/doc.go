@@ -1,6 +1,6 @@
 // Package baseline has the networks that a Denoising Potential Network is compared with:
 // multilayer perceptrons, with and without BatchNorm (He and Su's feed-forward network),
-// deep linear networks, a linear classifier and a small CNN.
+// deep linear networks, a linear classifier, a small CNN, and the nearest of some class means.
 //
 // [NewMLP] and [NewCNN] make a [Network]; [Network.Fit] trains it by a [Training], Adam or
 // SGD; [Network.Score] and [Network.Predict] use it, and [Network.Activations] returns

@@ -150,17 +150,14 @@ func (n *Network) finish(in int) (*Network, error) {
 // Params lists the tensors that training changes, from the input to the logits.
 func (n *Network) Params() []*layer.Param { return n.layers.Params() }
 
+// Cost counts what the network takes for one row.
+func (n *Network) Cost() layer.Cost { return layer.CostOf(n.layers) }
+
 // Parameters counts the numbers that training changes.
-func (n *Network) Parameters() int {
-	sum := 0
-	for _, p := range n.Params() {
-		sum += len(p.Data)
-	}
-	return sum
-}
+func (n *Network) Parameters() int { return n.Cost().Parameters }
 
 // MACs counts the multiply-adds of the products for one row.
-func (n *Network) MACs() int { return n.layers.MACs() }
+func (n *Network) MACs() int { return n.Cost().MACs }
 
 // WeightsSHA256 hashes all parameters, and then the running statistics of BatchNorm: equal
 // networks give equal hashes on every machine.

@@ -26,6 +26,27 @@ func Pictures(s *dataset.Set, norm dataset.Normalization) Samples {
 	return Samples{X: x, Labels: s.Labels, Norm: norm}
 }
 
+// Corrupted makes rows of the images of s as c spoils them under a seed.
+func Corrupted(s *dataset.Set, norm dataset.Normalization, c dataset.Corruption, seed uint64) (Samples, error) {
+	at := make([]int32, s.Len())
+	for i := range at {
+		at[i] = int32(i)
+	}
+	x := engine.NewMatrix(s.Len(), s.Pixels())
+	if err := c.Grey(x.Data, s, at, seed); err != nil {
+		return Samples{}, err
+	}
+	return Samples{X: x, Labels: s.Labels, Norm: norm}, nil
+}
+
+// Normalised returns the rows as they go into a network, in memory of their own.
+func (s Samples) Normalised() engine.Matrix {
+	x := engine.NewMatrix(s.X.Rows, s.X.Cols)
+	copy(x.Data, s.X.Data)
+	s.normalise(x.Data)
+	return x
+}
+
 // Len returns the number of rows.
 func (s Samples) Len() int { return s.X.Rows }
 

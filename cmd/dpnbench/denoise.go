@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+	"dpnbench/internal/atomicfile"
+	"dpnbench/report"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func denoiseCommand(a *app) *cobra.Command {
+	d := &denoising{app: a}
+	c := &cobra.Command{
+		Use:   "denoise",
+		Short: "Take noise off pictures by the ascent",
+		Long: `Spoil test pictures by each corruption of --corrupt, take them through the ascent of a
+model in pixel space, and say by how much that raises the signal-to-noise ratio: 10 log10 of
+the sum of squares of a clean picture over that of what differs from it, in dB, the mean over
+pictures with the 95% interval of the gain. The model must be one on pixels, as those of the
+presets robust and robust-small are.
+
+Without --corrupt the pictures are taken as they are: give a folder of IDX files with noisy
+pictures of your own to --data. What is gained is then not known.
+
+Written to the folder of --out (default: "denoised" beside the model) for each corruption:
+the cleaned pictures as NAME.npy (float32, pictures x rows x columns, grey levels 0 to 1 of
+background and ink), NAME.png and NAME.svg with the way of some of them from the clean picture
+to the end, and denoise.json.
+
+` + corruptionTable(),
+		Example: `  dpnbench denoise --model runs/robust-1/model.safetensors --corrupt gaussian:0.5
+  dpnbench denoise --model runs/robust-1/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3 --count 100 --out cleaned
+  dpnbench denoise --model runs/robust-1/model.safetensors --data path/to/noisy/idx --json -`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return d.run(c.Context(), c.Flags()) },
+	}
+	d.data.add(c, false)
+	d.model.add(c, "steps")
+	f := c.Flags()
+	f.StringVar(&d.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.5; without it pictures are taken as they are")
+	f.Uint64Var(&d.corruptSeed, "corrupt-seed", 1, "decides what is random about corruptions")
+	f.IntVar(&d.count, "count", 1000, "`N` first test pictures; 0: all")
+	f.StringVar(&d.out, "out", "", "`FOLDER` for pictures and results")
+	return c
+}
+
+// denoising is one run of denoise.
+type denoising struct {
+	*app
+	data        dataFlags
+	model       modelFlags
+	corrupt     string
+	corruptSeed uint64
+	count       int
+	out         string
+}
+
+// denoised is a row of corruptions in the JSON of denoise.
+type denoised struct {
+	Name     string  `json:"name"` // none: pictures as they are
+	Severity float64 `json:"severity"`
+	*dpn.Gain
+	Accuracy float64 `json:"accuracy"` // of the classes read after the ascent
+	File     string  `json:"file"`     // of the cleaned pictures
+}
+
+// none stands for pictures as they are.
+const none = "none"
+
+func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
+	if d.count < 0 {
+		return fmt.Errorf("--count %d: expected 1 or more pictures, or 0 for all", d.count)
+	}
+	list := []dataset.Corruption{{Name: none}}
+	if d.corrupt != "" {
+		var err error
+		if list, err = dataset.ParseCorruptions(d.corrupt); err != nil {
+			return fmt.Errorf("--corrupt: %w", err)
+		}
+	}
+	m, err := d.model.load()
+	if err != nil {
+		return err
+	}
+	if err := m.CheckPixels(); err != nil {
+		return fmt.Errorf("--model %s: %w", d.model.path, err)
+	}
+	e, err := d.engine()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	d.data.settle(flags, &m.Config)
+	data, err := openData(ctx, m.Config)
+	if err != nil {
+		return err
+	}
+	if d.out == "" {
+		d.out = filepath.Join(filepath.Dir(d.model.path), "denoised")
+	}
+	if err := outputFolder("--out", d.out); err != nil {
+		return err
+	}
+	if err := d.checkJSON(d.model.path); err != nil {
+		return err
+	}
+	s := data.Test
+	if d.count > 0 {
+		s = s.Slice(0, min(d.count, s.Len()))
+	}
+	out := struct {
+		Model       string     `json:"model"`
+		Data        string     `json:"data"`
+		Samples     int        `json:"samples"`
+		Steps       int        `json:"steps"`
+		CorruptSeed uint64     `json:"corrupt_seed"`
+		Corruptions []denoised `json:"corruptions"`
+	}{Model: d.model.path, Data: data.Name, Samples: s.Len(), Steps: m.Config.Steps, CorruptSeed: d.corruptSeed}
+	for _, c := range list {
+		r, err := d.clean(ctx, e, m, s, c)
+		if err != nil {
+			return err
+		}
+		out.Corruptions = append(out.Corruptions, *r)
+	}
+	if err := saveJSON(filepath.Join(d.out, "denoise.json"), out); err != nil {
+		return err
+	}
+	d.show(out.Corruptions, s.Len())
+	return d.writeJSON(out)
+}
+
+// clean denoises the pictures of s as c spoils them, and writes what becomes of them.
+func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption) (*denoised, error) {
+	spoil, name := c, strings.ReplaceAll(c.String(), ":", "-")
+	if c.Name == none {
+		spoil, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // of severity 0
+	}
+	x, err := m.Clean(ctx, e, s, spoil, d.corruptSeed)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+	}
+	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy")}
+	if c.Name != none {
+		g := x.Gain()
+		r.Gain = &g
+	}
+	right := 0
+	for i, y := range s.Labels {
+		if x.Classes[i] == int(y) {
+			right++
+		}
+	}
+	r.Accuracy = float64(right) / float64(s.Len())
+	err = atomicfile.Write(r.File, func(w io.Writer) error {
+		return dataset.WriteNPY(w, x.Cleaned.Data, s.Len(), s.Rows, s.Cols)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.File, reason(err))
+	}
+	gallery, err := d.gallery(ctx, e, m, s, x, c)
+	if err != nil {
+		return nil, err
+	}
+	err = report.Save(filepath.Join(d.out, name), gallery)
+	var failed *os.PathError
+	if errors.As(err, &failed) {
+		return nil, fmt.Errorf("--out %s: %w", d.out, failed.Err)
+	}
+	if err != nil {
+		d.note("no picture of %s: %v\n", name, err)
+	}
+	return r, nil
+}
+
+const (
+	galleryPictures = 10
+	galleryRows     = 4 // steps between the noisy picture and the end, at most
+)
+
+// gallery shows the way of the first picture of each class: clean where that is known,
+// noisy, after some steps, and the end.
+func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, x *dpn.Cleaning, c dataset.Corruption) (report.Gallery, error) {
+	g := report.Gallery{Title: fmt.Sprintf("Up the potential of %s, from %v", m.Config.Preset, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryPictures,
+		Scale: report.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"}, Note: "Below each: the class read at the end."}
+	if c.Name == none {
+		g.Title, g.Series = fmt.Sprintf("Up the potential of %s", m.Config.Preset), []string{"picture"}
+	}
+	chosen := dpn.FirstOfEach(s.Labels, 1)
+	chosen = chosen[:min(galleryPictures, len(chosen))]
+	way := engine.NewMatrix(len(chosen), s.Pixels())
+	for b, i := range chosen {
+		copy(way.Row(b), x.Noisy.Row(i))
+		p := report.Picture{Caption: fmt.Sprint(x.Classes[i])}
+		if c.Name != none {
+			clean := make([]float32, s.Pixels())
+			s.Grey(clean, []int32{int32(i)})
+			p.X = append(p.X, clean)
+		}
+		p.X = append(p.X, x.Noisy.Row(i))
+		g.Pictures = append(g.Pictures, p)
+	}
+	m.Norm.Apply(way.Data)
+	n := m.Config.Steps
+	stride := max(1, (n+galleryRows)/(galleryRows+1))
+	for done := 0; done < n; {
+		if err := ctx.Err(); err != nil {
+			return g, err
+		}
+		more := min(stride, n-done)
+		m.Ascend(e, way, more)
+		done += more
+		name := fmt.Sprintf("step %d", done)
+		if done == n {
+			name = "end"
+		}
+		g.Series = append(g.Series, name)
+		for b := range chosen {
+			g.Pictures[b].X = append(g.Pictures[b].X, m.Norm.Grey(way.Row(b)))
+		}
+	}
+	return g, nil
+}
+
+// show prints a row for each corruption.
+func (d *denoising) show(list []denoised, pictures int) {
+	rows := [][]string{{"corruption", "SNR before", "after", "gain", "95% interval", "accuracy"}}
+	for _, r := range list {
+		c := dataset.Corruption{Name: r.Name, Severity: r.Severity}
+		cells := []string{c.String(), "–", "–", "–", "–"}
+		if r.Name == none {
+			cells[0] = none
+		}
+		if g := r.Gain; g != nil && g.Gain.IsFinite() {
+			cells = []string{c.String(), fmt.Sprintf("%.2f dB", float64(g.Before)), fmt.Sprintf("%.2f dB", float64(g.After)), fmt.Sprintf("%+.2f dB", float64(g.Gain)), "–"}
+			if g.CI[0].IsFinite() {
+				cells[4] = fmt.Sprintf("%+.2f to %+.2f dB", float64(g.CI[0]), float64(g.CI[1]))
+			}
+		}
+		rows = append(rows, append(cells, fmt.Sprintf("%.2f%%", 100*r.Accuracy)))
+	}
+	d.table(rows)
+	d.printf("%s (seed %d)\n", count(pictures, "picture"), d.corruptSeed)
+	d.note("written  %s, with pictures and denoise.json\n", d.out)
+}

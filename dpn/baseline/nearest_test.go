@@ -1,0 +1,84 @@
+package baseline
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/engine"
+)
+
+// TestNearest reads every centre as its own class, rows between two as the nearer one's,
+// and rows as far from both as the first one's.
+func TestNearest(t *testing.T) {
+	e, ctx := newEngine(t), context.Background()
+	centres := engine.View([]float32{0, 0, 4, 0, 0, 8}, 3, 2)
+	n, err := NewNearest(centres, []byte{5, 2, 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := engine.View([]float32{0, 0, 4, 0, 0, 8, 1.9, 0, 2.1, 0, 2, 0, 0, 4.1, -90, 8}, 8, 2)
+	got, err := n.Predict(ctx, e, Samples{X: x, Labels: make([]byte, 8)})
+	if want := string([]byte{5, 2, 9, 5, 2, 5, 9, 9}); err != nil || string(got) != want {
+		t.Errorf("classes %v, want %v, %v", got, []byte(want), err)
+	}
+	if _, err := n.Predict(ctx, e, Samples{X: engine.NewMatrix(1, 3), Labels: make([]byte, 1)}); err == nil || !strings.Contains(err.Error(), "rows of 3") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := NewNearest(centres, []byte{1, 2}); err == nil || !strings.Contains(err.Error(), "3 centres with 2 labels") {
+		t.Errorf("error %v", err)
+	}
+
+	// Moving and scaling rows and centres alike, as a normalisation does, changes no class.
+	s := digits(t, 300, 8)
+	mean := engine.NewMatrix(10, 64)
+	var counts [10]float32
+	for i, y := range s.Labels {
+		counts[y]++
+		for j, v := range s.X.Row(i) {
+			mean.Row(int(y))[j] += v
+		}
+	}
+	for y := range counts {
+		e.Scale(mean.Row(y), 1/counts[y], mean.Row(y))
+	}
+	var found [2][]byte
+	labels := []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	for i, norm := range []dataset.Normalization{{}, {Mean: 0.25, Std: 0.5}} {
+		c := Samples{X: mean, Norm: norm}.Normalised()
+		n, err := NewNearest(c, labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Norm = norm
+		if found[i], err = n.Predict(ctx, e, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(found[0]) != string(found[1]) {
+		t.Error("normalisation changes classes")
+	}
+}
+
+// TestCorrupted holds corrupted rows of severity 0 against the pictures as they are.
+func TestCorrupted(t *testing.T) {
+	set, norm := dataset.Digits(1, 0, 20), dataset.DigitsNorm
+	plain := Pictures(set, norm)
+	for severity, same := range map[float64]bool{0: true, 0.5: false} {
+		s, err := Corrupted(set, norm, dataset.Corruption{Name: "gaussian", Severity: severity}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal := true
+		for i, v := range s.X.Data {
+			equal = equal && v == plain.X.Data[i]
+		}
+		if equal != same || s.Len() != 20 || s.Norm != norm {
+			t.Errorf("severity %v: pictures as they are: %v", severity, equal)
+		}
+	}
+	if _, err := Corrupted(set, norm, dataset.Corruption{Name: "fog"}, 1); err == nil {
+		t.Error("the corruption fog was accepted")
+	}
+}

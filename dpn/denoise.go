@@ -1,0 +1,115 @@
+package dpn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// Cleaning is what the ascent makes of spoiled pictures in pixel space. Pictures are grey
+// levels, 0 (background) to 1 (ink), beyond which noise and ascent may lead.
+type Cleaning struct {
+	Noisy, Cleaned engine.Matrix      // n x pixels: x_0 and x_n
+	Classes        []int              // n, read from x_n
+	Before, After  []separation.Float // n, signal-to-noise ratio of x_0 and x_n in dB (SNR)
+}
+
+// CheckPixels says whether Clean can use the model.
+func (m *Model) CheckPixels() error {
+	if m.PixelFeatures() {
+		return nil
+	}
+	return fmt.Errorf("the features are not pixels (extractor %s, layer-norm %v): expected a model whose ascent is in pixel space, as that of the preset robust", m.Config.Extractor, m.Config.LayerNorm)
+}
+
+// Clean spoils the pictures of s by c under a seed, takes them through the ascent and holds
+// both ends against the pictures as they were. It needs a model whose features are pixels.
+func (m *Model) Clean(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (*Cleaning, error) {
+	if err := m.CheckPixels(); err != nil {
+		return nil, err
+	}
+	if err := m.fits(s); err != nil {
+		return nil, err
+	}
+	in, err := m.corrupted(s, c, seed)
+	if err != nil {
+		return nil, err
+	}
+	x, err := m.blocks(ctx, e, in, 0, s.Len(), 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.Read(ctx, e, x)
+	if err != nil {
+		return nil, err
+	}
+	d := s.Pixels()
+	out := &Cleaning{Noisy: engine.View(m.Norm.Grey(x.Data), s.Len(), d), Cleaned: engine.View(m.Norm.Grey(r.X.Data), s.Len(), d), Classes: r.Classes}
+	at := make([]int32, s.Len())
+	for i := range at {
+		at[i] = int32(i)
+	}
+	clean := engine.NewMatrix(s.Len(), d)
+	s.Grey(clean.Data, at)
+	if c.Severity == 0 { // as they are: normalising and back rounds
+		copy(out.Noisy.Data, clean.Data)
+	}
+	for i := range at {
+		out.Before = append(out.Before, separation.Float(SNR(clean.Row(i), out.Noisy.Row(i))))
+		out.After = append(out.After, separation.Float(SNR(clean.Row(i), out.Cleaned.Row(i))))
+	}
+	return out, nil
+}
+
+// SNR returns the signal-to-noise ratio of x in dB, 10 log10 of the sum of squares of clean
+// over that of x - clean: infinite where they are equal, NaN where clean is all zero. The
+// slices have equal lengths.
+func SNR(clean, x []float32) float64 {
+	var signal, noise float64
+	for j, v := range clean {
+		n := float64(x[j]) - float64(v)
+		signal += float64(float64(v) * float64(v))
+		noise += float64(n * n)
+	}
+	if signal == 0 {
+		return math.NaN()
+	}
+	return 10 * math.Log10(signal/noise)
+}
+
+// Gain is the mean signal-to-noise ratio of pictures in dB before and after the ascent, and
+// of the difference. Pictures without noise or without a signal are left out.
+type Gain struct {
+	Pictures int                 `json:"pictures"` // that the means are over
+	Before   separation.Float    `json:"snr_before_db"`
+	After    separation.Float    `json:"snr_after_db"`
+	Gain     separation.Float    `json:"gain_db"`
+	CI       [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain over ever more pictures
+}
+
+// Gain sums up the pictures. Where there are fewer than two, or none with noise, figures
+// are NaN.
+func (c *Cleaning) Gain() Gain {
+	var before, after, gain, squares float64
+	n := 0
+	for i, b := range c.Before {
+		if a := c.After[i]; b.IsFinite() && a.IsFinite() {
+			n++
+			g := float64(a - b)
+			before, after, gain = before+float64(b), after+float64(a), gain+g
+			squares += float64(g * g)
+		}
+	}
+	f := float64(n)
+	mean := gain / f
+	half := 1.96 * math.Sqrt(max(squares-float64(f*mean*mean), 0)/(f-1)/f)
+	if n < 2 {
+		half = math.NaN()
+	}
+	number := func(v float64) separation.Float { return separation.Float(v) }
+	return Gain{n, number(before / f), number(after / f), number(mean), [2]separation.Float{number(mean - half), number(mean + half)}}
+}

@@ -1,0 +1,26 @@
+package layer
+
+// Counted is a part of a network whose cost can be counted: a Layer, a Stack, an ascent.
+type Counted interface {
+	Params() []*Param
+	MACs() int
+}
+
+// Cost is what a network takes. Networks are compared at equal cost by these figures, all
+// of which come from CostOf.
+type Cost struct {
+	MACs       int `json:"macs_per_sample"` // multiply-adds of the products for one row
+	Parameters int `json:"parameters"`      // numbers that training may change
+}
+
+// CostOf adds up the cost of the parts of a network.
+func CostOf(parts ...Counted) Cost {
+	var c Cost
+	for _, p := range parts {
+		c.MACs += p.MACs()
+		for _, q := range p.Params() {
+			c.Parameters += len(q.Data)
+		}
+	}
+	return c
+}

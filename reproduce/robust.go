@@ -1,0 +1,329 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/baseline"
+	"dpnbench/dpn/layer"
+	"dpnbench/engine"
+)
+
+const (
+	// robustDropout is what Srivastava et al. (2014) drop of hidden layers.
+	robustDropout = 0.5
+
+	// nearestMeans is a number of class-wise means whose product with a picture costs what
+	// the other baselines do.
+	nearestMeans = 1300
+)
+
+// RobustOptions are the settings of RunRobust. The zero value is ready to use.
+type RobustOptions struct {
+	Seeds  int // 1, 2, ... (0: 3)
+	Epochs int // of every training (0: as the presets have it, and for the baselines as the DPN of their cost has it)
+
+	Progress Progress
+	// Keep, unless nil, is given what there is after every training. An error ends the
+	// experiment.
+	Keep func(*Robust) error
+	// Have, unless nil, is what an earlier run on the same pictures has kept: its trainings
+	// are not repeated.
+	Have *Robust
+}
+
+// Robust is how DPNs and baselines of the same cost stand noise: trained on the same clean
+// pictures, and with the same noise (layer.Noise, standard deviation 0.3 to 0.5) on half
+// of every minibatch.
+type Robust struct {
+	Data     string          `json:"data"`
+	Pictures int             `json:"pictures"` // test pictures
+	Epochs   int             `json:"epochs"`   // that were asked for; 0: those of the presets
+	Done     []string        `json:"done"`     // trainings that have ended
+	Complete bool            `json:"complete"` // they are all
+	Networks []RobustNetwork `json:"networks"`
+}
+
+// RobustNetwork is a network, or a rule, over the seeds.
+type RobustNetwork struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`           // dpn, rule (on the potential of robust-small) or baseline
+	Noisy bool   `json:"noisy_training"` // trained with noise
+	layer.Cost
+	Runs []RobustRun `json:"runs"`
+}
+
+// Kinds of networks.
+const (
+	kindDPN      = "dpn"
+	kindRule     = "rule"
+	kindBaseline = "baseline"
+)
+
+// RobustRun is what one training came to on the test pictures.
+type RobustRun struct {
+	Seed         uint64       `json:"seed"`
+	TestAccuracy float64      `json:"test_accuracy"` // clean
+	Noisy        []NoisyScore `json:"noisy"`
+	// SuiteAccuracy is the mean over all of dataset.RobustnessSuite; of the first seed only.
+	SuiteAccuracy *float64 `json:"suite_accuracy,omitempty"`
+}
+
+// trained is a network that can be measured.
+type trained struct {
+	name, kind string
+	cost       layer.Cost
+	accuracy   func(c dataset.Corruption) (float64, error)
+}
+
+// arena is what all networks of the experiment share.
+type arena struct {
+	e      *engine.Engine
+	data   *dataset.Data
+	train  *dataset.Set // what the presets train on: without the pictures kept for validation
+	epochs int
+}
+
+// contender is a training, which gives one network or more.
+type contender struct {
+	name  string
+	noisy bool
+	run   func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error)
+}
+
+// contenders of the experiment, in the order of its table.
+func contenders() []contender {
+	mlp := func(dropout float64, hidden ...int) func(a *arena, seed uint64) (*baseline.Network, error) {
+		return func(a *arena, seed uint64) (*baseline.Network, error) {
+			widths := append([]int{a.data.Train.Pixels()}, hidden...)
+			return baseline.NewMLP(baseline.MLP{Widths: append(widths, a.data.Classes), Dropout: dropout}, seed)
+		}
+	}
+	cnn := func(a *arena, seed uint64) (*baseline.Network, error) {
+		return baseline.NewCNN(a.data.Train.Rows, a.data.Train.Cols, a.data.Classes, seed)
+	}
+	var list []contender
+	for _, noisy := range []bool{false, true} {
+		if noisy {
+			list = append(list, contender{"noise", noisy, trainPreset("noise")})
+		} else {
+			list = append(list, contender{"robust", noisy, trainPreset("robust")}, contender{"robust-small", noisy, trainPreset("robust-small")},
+				contender{"nearest class mean", noisy, trainNearest("nearest class mean", 1)}, contender{"nearest of class-wise means", noisy, trainNearest("", nearestMeans)})
+		}
+		list = append(list,
+			contender{"linear", noisy, trainBaseline("linear", mlp(0))},
+			contender{"MLP", noisy, trainBaseline("MLP", mlp(0, 640, 512, 256))},
+			contender{"MLP, dropout", noisy, trainBaseline("MLP, dropout", mlp(robustDropout, 640, 512, 256))},
+			contender{"CNN", noisy, trainBaseline("CNN", cnn)})
+	}
+	return list
+}
+
+// RunRobust trains every network from several seeds and measures it on the test pictures,
+// clean and under noise.
+func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o RobustOptions) (*Robust, error) {
+	if o.Seeds == 0 {
+		o.Seeds = 3
+	}
+	a := &arena{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
+	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), Epochs: o.Epochs}
+	if h := o.Have; h != nil {
+		if h.Data != out.Data || h.Pictures != out.Pictures || h.Epochs != out.Epochs {
+			return nil, fmt.Errorf("robust: what was kept is of %s, %d pictures, epochs %d, expected %s, %d and %d", h.Data, h.Pictures, h.Epochs, out.Data, out.Pictures, out.Epochs)
+		}
+		out = h
+	}
+	list := contenders()
+	for s := range o.Seeds {
+		for i, c := range list {
+			out.Complete = s == o.Seeds-1 && i == len(list)-1
+			name := fmt.Sprintf("seed %d, %s", s+1, c.name)
+			if c.noisy {
+				name += ", noisy training"
+			}
+			if slices.Contains(out.Done, name) {
+				continue
+			}
+			o.Progress.at("robust: "+name, s*len(list)+i, o.Seeds*len(list))
+			networks, err := c.run(ctx, a, uint64(s+1), c.noisy)
+			if err != nil {
+				return nil, fmt.Errorf("robust: %s: %w", name, err)
+			}
+			for _, n := range networks { // Keep has them all, or none
+				run, err := n.measure(uint64(s+1), s == 0)
+				if err != nil {
+					return nil, fmt.Errorf("robust: %s: %w", name, err)
+				}
+				out.add(n, c.noisy, *run)
+			}
+			out.Done = append(out.Done, name)
+			if o.Keep != nil {
+				if err := o.Keep(out); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// add puts a run with those of its network.
+func (r *Robust) add(n trained, noisy bool, run RobustRun) {
+	for i := range r.Networks {
+		if m := &r.Networks[i]; m.Name == n.name && m.Noisy == noisy {
+			m.Runs = append(m.Runs, run)
+			return
+		}
+	}
+	r.Networks = append(r.Networks, RobustNetwork{n.name, n.kind, noisy, n.cost, []RobustRun{run}})
+}
+
+// measure takes the test pictures through a network, clean, under every noise and, where
+// suite is set, as all of the suite spoils them.
+func (t trained) measure(seed uint64, suite bool) (*RobustRun, error) {
+	run := &RobustRun{Seed: seed}
+	var err error
+	if run.TestAccuracy, err = t.accuracy(dataset.Corruption{Name: noises[0].Name}); err != nil {
+		return nil, err
+	}
+	for _, c := range noises {
+		v, err := t.accuracy(c)
+		if err != nil {
+			return nil, err
+		}
+		run.Noisy = append(run.Noisy, NoisyScore{c.Name, c.Severity, v})
+	}
+	if !suite {
+		return run, nil
+	}
+	var sum float64
+	list := dataset.RobustnessSuite()
+	for _, c := range list {
+		v, err := t.accuracy(c)
+		if err != nil {
+			return nil, err
+		}
+		sum += v
+	}
+	mean := sum / float64(len(list))
+	run.SuiteAccuracy = &mean
+	return run, nil
+}
+
+// corruptSeed decides the noise of the test pictures, as eval's --corrupt-seed does.
+const corruptSeed = 1
+
+// trainPreset trains a preset, which decides itself whether there is noise; robust-small also gives the rules of its
+// components.
+func trainPreset(preset string) func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+	return func(ctx context.Context, a *arena, seed uint64, _ bool) ([]trained, error) {
+		c, err := dpn.Preset(preset)
+		if err != nil {
+			return nil, err
+		}
+		c.Seed = seed
+		if a.epochs > 0 {
+			c.Epochs = a.epochs
+		}
+		m, err := dpn.New(c, a.data)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := m.Fit(ctx, a.e, a.data.Train, dpn.FitOptions{}); err != nil {
+			return nil, err
+		}
+		list := []trained{{preset, kindDPN, m.Cost(), func(c dataset.Corruption) (float64, error) {
+			s, err := m.ScoreCorrupted(ctx, a.e, a.data.Test, c, corruptSeed)
+			return s.Accuracy, err
+		}}}
+		if preset != "robust-small" {
+			return list, nil
+		}
+		for _, steps := range []int{0, c.Steps} {
+			p, err := m.Prototypes(ctx, a.e, a.train, steps)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, trained{fmt.Sprintf("prototype rule at x_%d", steps), kindRule, p.Cost(), func(c dataset.Corruption) (float64, error) {
+				return p.Accuracy(ctx, a.e, a.data.Test, c, corruptSeed)
+			}})
+		}
+		return list, nil
+	}
+}
+
+// noiseMin and noiseMax bound the standard deviation of the noise in training, as the
+// preset noise has it.
+const noiseMin, noiseMax = 0.3, 0.5
+
+// trainBaseline trains a network of package baseline.
+func trainBaseline(name string, network func(a *arena, seed uint64) (*baseline.Network, error)) func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+	return func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+		n, err := network(a, seed)
+		if err != nil {
+			return nil, err
+		}
+		like, err := dpn.Preset(equalCost[noisy])
+		if err != nil {
+			return nil, err
+		}
+		t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: like.Schedule, Warmup: like.Warmup, Clip: like.Clip, Epochs: like.Epochs, Batch: like.Batch, Seed: seed}
+		if a.epochs > 0 {
+			t.Epochs = a.epochs
+		}
+		if noisy {
+			t.NoiseMin, t.NoiseMax = noiseMin, noiseMax
+		}
+		if _, err := n.Fit(ctx, a.e, baseline.Pictures(a.train, a.data.Norm), t, nil); err != nil {
+			return nil, err
+		}
+		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
+			s, err := baseline.Corrupted(a.data.Test, a.data.Norm, c, corruptSeed)
+			if err != nil {
+				return 0, err
+			}
+			score, err := n.Score(ctx, a.e, s)
+			return score.Accuracy, err
+		}}}, nil
+	}
+}
+
+// trainNearest places so many means by k-means in each class, or one for each, and reads
+// the class of the nearest.
+func trainNearest(name string, means int) func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+	return func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+		k, name := means, name
+		if k == 1 {
+			k = a.data.Classes
+		} else {
+			k = min(k, a.train.Len()/4)
+			name = fmt.Sprintf("nearest of %d class-wise means", k)
+		}
+		s := baseline.Pictures(a.train, a.data.Norm)
+		r, err := dpn.ClassKMeans(ctx, a.e, s.Normalised(), s.Labels, k, seed)
+		if err != nil {
+			return nil, err
+		}
+		n, err := baseline.NewNearest(r.Centres, dpn.MajorityLabels(r.Assignment, s.Labels, k))
+		if err != nil {
+			return nil, err
+		}
+		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
+			s, err := baseline.Corrupted(a.data.Test, a.data.Norm, c, corruptSeed)
+			if err != nil {
+				return 0, err
+			}
+			classes, err := n.Predict(ctx, a.e, s)
+			right := 0
+			for i, y := range classes {
+				if y == s.Labels[i] {
+					right++
+				}
+			}
+			return float64(right) / float64(max(s.Len(), 1)), err
+		}}}, nil
+	}
+}

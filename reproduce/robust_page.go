@@ -1,0 +1,131 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"dpnbench/report"
+)
+
+var trainingNames = map[bool]string{false: "clean pictures", true: "noise on half of each minibatch"}
+
+// RobustTable has a row for each network: cost, and the accuracy in every setting as mean
+// (least to greatest over seeds).
+func RobustTable(r *Robust) [][]string {
+	rows := [][]string{append(append([]string{"trained on", "network", "million multiply-adds", "thousand parameters"}, robustSettings()...), "suite, seed 1")}
+	for _, n := range r.Networks {
+		training := "clean"
+		if n.Noisy {
+			training = "noisy"
+		}
+		cells := []string{training, n.Name, fmt.Sprintf("%.3f", float64(n.MACs)/1e6), fmt.Sprintf("%.1f", float64(n.Parameters)/1e3)}
+		for i := range robustSettings() {
+			cells = append(cells, spreadText(n.at(i)))
+		}
+		suite := "–"
+		if v := n.Runs[0].SuiteAccuracy; v != nil {
+			suite = fmt.Sprintf("%.1f%%", 100**v)
+		}
+		rows = append(rows, append(cells, suite))
+	}
+	return rows
+}
+
+// robustTable is the part of RobustTable of one training.
+func robustTable(r *Robust, noisy bool) report.Table {
+	rows := RobustTable(r)
+	t := report.Table{Caption: fmt.Sprintf("Trained on %s: test accuracy, mean over seeds (least to greatest)", trainingNames[noisy])}
+	for i, name := range rows[0][1:] {
+		t.Columns = append(t.Columns, report.Column{Name: name, Number: i > 0})
+	}
+	for i, n := range r.Networks {
+		if n.Noisy == noisy {
+			t.Rows = append(t.Rows, report.Row{Cells: rows[i+1][1:]})
+		}
+	}
+	return t
+}
+
+var verdictOfWord = map[string]report.Verdict{ahead: report.Holds, level: report.Partly, behind: report.Fails}
+
+// verdictsTable has the verdict of every setting.
+func verdictsTable(r *Robust) report.Table {
+	t := report.Table{Caption: "Does a DPN of a million multiply-adds outperform the best baseline of no greater cost? Ahead: every seed is better than every seed of every baseline; behind: every seed is worse than every one of the best",
+		Columns: []report.Column{{Name: "trained on"}, {Name: "tested on"}, {Name: "DPN"}, {Name: "accuracy", Number: true}, {Name: "best baseline"}, {Name: "accuracy", Number: true}, {Name: "difference, points", Number: true}}}
+	for _, v := range r.Verdicts() {
+		t.Rows = append(t.Rows, report.Row{Verdict: verdictOfWord[v.Word], Said: v.Word, Cells: []string{trainingNames[v.Noisy], v.Setting, v.DPN, spreadText(v.Ours), v.Rival, spreadText(v.Theirs), fmt.Sprintf("%+.2f", v.Margin())}})
+	}
+	return t
+}
+
+// robustBlocks is the section of the page.
+func robustBlocks(r *Robust, figures report.Figures) []report.Block {
+	intro := report.Text(fmt.Sprintf("Every network is trained on the same pictures from the same seeds and measured on the %d test pictures under the same noise. Multiply-adds a picture and parameters are counted by one function. “Suite” is the mean over sixteen corruptions at three severities each. The prototype rules read the label of the component of robust-small that is most responsible, without a classifier. Of the baselines only the nearest means are not trained by gradient, and only on clean pictures.", r.Pictures))
+	blocks := []report.Block{intro}
+	if !r.Complete {
+		blocks = append(blocks, report.Text("Not all trainings have ended: nothing is judged."))
+	} else {
+		blocks = append(blocks, verdictsTable(r))
+		if text := ruleText(r); text != "" {
+			blocks = append(blocks, report.Text(text))
+		}
+	}
+	return append(blocks, robustTable(r, false), robustTable(r, true), figures)
+}
+
+// ruleText says what ascent and classifier add to the prototype rule at x_0, which has
+// neither.
+func ruleText(r *Robust) string {
+	var dpn, rule *RobustNetwork
+	for i, n := range r.Networks {
+		switch {
+		case n.Name == equalCost[false] && !n.Noisy:
+			dpn = &r.Networks[i]
+		case n.Kind == kindRule && rule == nil:
+			rule = &r.Networks[i]
+		}
+	}
+	if dpn == nil || rule == nil {
+		return ""
+	}
+	var list []string
+	most := 0.0
+	for i, name := range robustSettings() {
+		a, b := float64(dpn.at(i).Mean), float64(rule.at(i).Mean)
+		most = max(most, math.Abs(a-b))
+		list = append(list, fmt.Sprintf("%s %.2f%% against %.2f%%", name, a, b))
+	}
+	text := fmt.Sprintf("%s beside the %s on its own potential, which makes no ascent and has no classifier: %s.", dpn.Name, rule.Name, strings.Join(list, ", "))
+	if most <= 0.5 {
+		text += " They are within half a point of each other everywhere: it is the potential that stands the noise, not the ascent on it."
+	}
+	return text
+}
+
+// robustFigureNames are the names of the figures of each training.
+var robustFigureNames = map[bool]string{false: "robust-clean", true: "robust-noisy"}
+
+// robustFigure shows the accuracies of one training: a row a network, a dot a setting.
+func robustFigure(r *Robust, noisy bool) report.Dots {
+	d := report.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %", Note: "Dots are means over seeds, bars reach from the least to the greatest."}
+	for i, name := range robustSettings() {
+		s := report.Series{Name: name, Colour: i}
+		for _, n := range r.Networks {
+			if n.Noisy != noisy {
+				continue
+			}
+			if i == 0 {
+				d.Groups = append(d.Groups, fmt.Sprintf("%s, %.2f M", n.Name, float64(n.MACs)/1e6))
+			}
+			v := n.at(i)
+			p := report.Point{Y: float64(v.Mean), Low: float64(v.Least), High: float64(v.Greatest)}
+			if v.Seeds == 0 {
+				p.Y = math.NaN()
+			}
+			s.Points = append(s.Points, p)
+		}
+		d.Series = append(d.Series, s)
+	}
+	return d
+}
