@@ -1,0 +1,500 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"dpnbench/dpn"
+	"dpnbench/engine"
+	"dpnbench/engine/reference"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// Components are counts of components of the potential a row, by ascent steps.
+type Components struct {
+	First float64 `json:"first"` // step
+	Last  float64 `json:"last"`
+	Mean  float64 `json:"mean"`
+
+	total float64 // of all rows and steps
+}
+
+// countComponents reads a count of an ascent, step by step.
+func countComponents(steps []atomic.Int64, rows int) *Components {
+	c := &Components{}
+	for i := range steps {
+		v := float64(steps[i].Load())
+		c.total += v
+		c.Last = v / float64(rows)
+		if i == 0 {
+			c.First = c.Last
+		}
+	}
+	c.Mean = c.total / float64(rows*len(steps))
+	return c
+}
+
+// slope is a potential and where rows climb it from. It has factors a (k x d x d), or else
+// weights w (k x d) and factors f (k r x d) of precisions of low rank.
+type slope struct {
+	k, d, r, n         int
+	mu, c, a, w, f     []float32
+	sign, alpha        float32
+	diagonal           bool // all precisions are
+	x, upstream        engine.Matrix
+	oracle             *reference.Potential
+	low                *reference.LowRank
+	flopOfAll, flopOne float64 // of a step: of all components of a row, or of an evaluated one
+}
+
+func (s *slope) mixture(e *engine.Engine) *engine.Mixture {
+	m := engine.NewMixture(s.k, s.d, s.mu, s.c)
+	if s.w != nil {
+		m = engine.NewLowRankMixture(s.k, s.d, s.r, s.mu, s.c)
+	}
+	s.setPrecisions(e, m)
+	return m
+}
+
+func (s *slope) setPrecisions(e *engine.Engine, m *engine.Mixture) {
+	if s.w != nil {
+		e.SetLowRank(m, s.w, s.f, s.sign)
+	} else {
+		e.SetFactors(m, s.a)
+	}
+}
+
+// --- what is climbed
+
+// pictures are digits with normalised pixels: those of the training images come first.
+var pictures = sync.OnceValues(func() (engine.Matrix, error) {
+	data, err := digits(2000, sparseBatch)
+	if err != nil {
+		return engine.Matrix{}, err
+	}
+	table := data.Norm.Table()
+	m := engine.NewMatrix(data.Train.Len()+data.Test.Len(), data.Train.Pixels())
+	for i, v := range data.Train.Images {
+		m.Data[i] = table[v]
+	}
+	at := len(data.Train.Images)
+	for i, v := range data.Test.Images {
+		m.Data[at+i] = table[v]
+	}
+	return m, nil
+})
+
+const sparseBatch = 128
+
+// centres20 are k-means centres of the training pictures, those of the paper's network.
+var centres20 = sync.OnceValues(func() ([]float32, error) {
+	all, err := pictures()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.New()
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	found, err := dpn.KMeans(context.Background(), e, all.Slice(0, all.Rows-sparseBatch, 0, all.Cols), 20, 1)
+	if err != nil {
+		return nil, err
+	}
+	return found.Centres.Data, nil
+})
+
+// newSlope makes a slope of log weights 0.
+func newSlope(k, d, n int, mu []float32, x engine.Matrix) *slope {
+	return &slope{k: k, d: d, n: n, mu: mu, c: make([]float32, k), alpha: 0.1, x: x, upstream: normal(4, x.Rows, d)}
+}
+
+// factors sets all A_i to the identity, with noise of norm 2 x noise on request.
+func (s *slope) factors(noise float64) *slope {
+	s.a = make([]float32, s.k*s.d*s.d)
+	if s.diagonal = noise == 0; !s.diagonal {
+		engine.NewRand(1, 13).Normal(s.a)
+	}
+	scale := float32(noise / math.Sqrt(float64(s.d)))
+	for i := range s.a {
+		s.a[i] *= scale
+		if i/s.d%s.d == i%s.d {
+			s.a[i]++
+		}
+	}
+	return s
+}
+
+// trainedNoise gives A_i^T A_i a largest eigenvalue of (1 + 2*0.42)^2 = 3.4 or less, and
+// with alpha 0.1 the product that half an epoch of training leads to.
+const trainedNoise = 0.42
+
+// ofDigits is the paper's network, before training or, with noise, after some of it.
+func ofDigits(n int, noise float64) (*slope, error) {
+	all, err := pictures()
+	if err != nil {
+		return nil, err
+	}
+	mu, err := centres20()
+	if err != nil {
+		return nil, err
+	}
+	return newSlope(20, all.Cols, n, mu, all.Slice(all.Rows-sparseBatch, all.Rows, 0, all.Cols)).factors(noise), nil
+}
+
+// ofMany has k digits for centres, and diagonal precisions.
+func ofMany(k, n int) (*slope, error) {
+	all, err := pictures()
+	if err != nil {
+		return nil, err
+	}
+	s := newSlope(k, all.Cols, n, all.Data[:k*all.Cols], all.Slice(all.Rows-sparseBatch, all.Rows, 0, all.Cols))
+	s.w, s.f, s.sign, s.diagonal = make([]float32, k*s.d), []float32{}, 1, true
+	for i := range s.w {
+		s.w[i] = 1
+	}
+	return s, nil
+}
+
+// flatSlope is the potential of preset robust, as local PCA makes it.
+func flatSlope() (*slope, error) {
+	c, err := dpn.Preset("robust")
+	if err != nil {
+		return nil, err
+	}
+	data, err := digits(3000, sparseBatch)
+	if err != nil {
+		return nil, err
+	}
+	m, err := dpn.New(c, data)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.New()
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	if _, err := m.Init(context.Background(), e, data.Train); err != nil {
+		return nil, err
+	}
+	all, err := pictures()
+	if err != nil {
+		return nil, err
+	}
+	s := newSlope(c.Components, all.Cols, c.Steps, nil, all.Slice(all.Rows-sparseBatch, all.Rows, 0, all.Cols))
+	s.r, s.sign, s.alpha = c.Rank, -1, float32(c.Alpha)
+	s.w, s.f = make([]float32, s.k*s.d), make([]float32, s.k*s.r*s.d)
+	for i := range s.w {
+		s.w[i] = float32(c.Scale * c.Scale)
+	}
+	for _, p := range m.Params() {
+		switch p.Name {
+		case "denoising_potential.mu":
+			s.mu = p.Data
+		case "denoising_potential.U":
+			for i, v := range p.Data {
+				s.f[i] = float32(c.Scale*math.Sqrt(1-c.Eps)) * v
+			}
+		}
+	}
+	return s, nil
+}
+
+// apart has centres of random features whose standard deviation is percent of that of the
+// rows around them: from all components active to one.
+func apart(percent int) (*slope, error) {
+	const k, d, n = 20, 64, 5
+	s := newSlope(k, d, n, normal(51, k, d).Data, normal(52, sparseBatch, d)).factors(0.1)
+	for i := range s.mu {
+		s.mu[i] *= float32(percent) / 100
+	}
+	for b := range s.x.Rows {
+		for j, v := range s.mu[b%k*d : (b%k+1)*d] {
+			s.x.Data[b*d+j] += v
+		}
+	}
+	return s, nil
+}
+
+// --- the rows
+
+func sparseSuite() []group {
+	var all []group
+	add := func(g group, open func() (*slope, error), routes ...engine.Route) {
+		for _, route := range routes {
+			r := g
+			r.suite, r.name, r.route = "ascent-sparse", g.name+" "+route.String(), route
+			r.open = func() (opener, error) {
+				s, err := open()
+				if err != nil {
+					return nil, err
+				}
+				return s.opener(strings.Contains(g.name, "update")), nil
+			}
+			all = append(all, r)
+		}
+	}
+	const dense, sparse, auto = engine.DenseRoute, engine.SparseRoute, engine.AutoRoute
+	for _, f := range []struct {
+		name  string
+		noise float64
+		Extent
+	}{{"full identity", 0, Usual}, {"full trained", trainedNoise, Usual}} {
+		d, k, n := 784, 20, 30
+		flop, bytes := ascentCosts(d, k, n, sparseBatch)
+		g := group{name: f.name, extent: f.Extent, params: params("d", d, "k", k, "n", n, "batch", sparseBatch), bytes: bytes, items: sparseBatch,
+			cost: flop, memory: 3*bytes + 8*float64(k*d*d)}
+		open := func() (*slope, error) { return ofDigits(n, f.noise) }
+		add(g, open, dense, sparse)
+		g.name, g.extent, g.cost = f.name+" update", Full, 3*flop
+		g.bytes, g.memory = bytes+4*float64(2*k*d*d), 2*trainingMemory(d, k, n, sparseBatch)
+		add(g, open, dense, sparse)
+	}
+	flat := lowRank(Usual, "", "flat", 784, 100, 10, 3, sparseBatch)
+	flat.cost, flat.flop = flat.flop, 0
+	add(flat, flatSlope, dense, sparse)
+	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
+		for _, n := range []int{1, 30} {
+			g := lowRank(Full, "", "diag", 784, k, 0, n, sparseBatch)
+			g.cost, g.flop = g.flop, 0
+			if i%3 == 0 { // 20, 200, 2000
+				g.extent = Usual
+			}
+			open := func() (*slope, error) { return ofMany(k, n) }
+			add(g, open, sparse)
+			if g.extent = Full; k <= 500 {
+				add(g, open, dense)
+			}
+		}
+	}
+	for _, percent := range []int{10, 25, 40, 50, 60, 75, 100, 200} {
+		flop, bytes := ascentCosts(64, 20, 5, sparseBatch)
+		g := group{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart", percent),
+			bytes: bytes, items: sparseBatch, cost: flop}
+		if percent == 50 {
+			g.extent = Quick
+		}
+		add(g, func() (*slope, error) { return apart(percent) }, dense, sparse, auto)
+	}
+	return all
+}
+
+// climb is a slope on an engine, with what comes of it.
+type climb struct {
+	*slope
+	e    *engine.Engine
+	m    *engine.Mixture
+	back bool // with the backward pass, and the precisions from their parameters before
+
+	x, v engine.Matrix
+	tr   engine.Trajectory
+	g    *engine.MixtureGradient
+}
+
+func (s *slope) on(e *engine.Engine, m *engine.Mixture, rows int, back bool) *climb {
+	c := &climb{slope: s, e: e, m: m, back: back, x: engine.NewMatrix(rows, s.d)}
+	spoil(c.x.Data)
+	if back {
+		c.v, c.g = engine.NewMatrix(rows, s.d), engine.NewMixtureGradient(s.k, s.d)
+		spoil(c.v.Data)
+	}
+	return c
+}
+
+func (c *climb) run(steps int) {
+	copy(c.x.Data, c.slope.x.Data)
+	if !c.back {
+		c.e.Ascend(c.m, c.alpha, steps, c.x, nil, false)
+		return
+	}
+	c.setPrecisions(c.e, c.m)
+	c.e.Ascend(c.m, c.alpha, steps, c.x, &c.tr, true)
+	copy(c.v.Data, c.upstream.Data)
+	c.e.AscendBackward(c.m, c.alpha, c.a, &c.tr, c.v, c.g)
+}
+
+func (s *slope) opener(back bool) opener {
+	return func(e *engine.Engine) (*work, error) {
+		c := s.on(e, s.mixture(e), s.x.Rows, back)
+		w := &work{op: func() error { c.run(s.n); return nil }}
+		w.check = func() (string, error) {
+			if err := c.compareRoutes(w); err != nil {
+				return "", err
+			}
+			if err := c.compareReference(); err != nil {
+				return "", err
+			}
+			says := "both routes have the same bits; first and last step of a row within the bound of float64, and 1e-4 of its length"
+			if back {
+				says += "; gradients of the row through two steps within the bound of float64"
+			}
+			return says, nil
+		}
+		return w, nil
+	}
+}
+
+// compareRoutes compares what the last run has left with the other route, and fills in what
+// w counts.
+func (c *climb) compareRoutes(w *work) error {
+	work := c.e.Work()
+	w.route = work.Route
+	route := engine.DenseRoute
+	if w.route == engine.DenseRoute {
+		route = engine.SparseRoute
+		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k), total: float64(c.k * c.n * c.x.Rows)}
+	} else {
+		w.evaluated, w.active = countComponents(work.Evaluated, c.x.Rows), countComponents(work.Active, c.x.Rows)
+	}
+	e, err := engine.New(engine.WithTier(c.e.Tier()), engine.WithThreads(c.e.Threads()), engine.WithRoute(route))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	other := c.on(e, c.m, c.x.Rows, c.back)
+	other.run(c.n)
+	if got := e.Work().Route; got != route {
+		return differs("the other route is %v, expected %v", got, route)
+	}
+	if route == engine.SparseRoute {
+		w.active = countComponents(e.Work().Active, c.x.Rows)
+	}
+	if err := sameBits("x_n by both routes", c.x.Data, other.x.Data); err != nil {
+		return err
+	}
+	used := 0
+	if c.back {
+		for _, p := range []struct {
+			name string
+			a, b []float32
+		}{
+			{"dL/dx_0", c.v.Data, other.v.Data}, {"dL/dmu", c.g.Mu, other.g.Mu}, {"dL/dc", c.g.C, other.g.C}, {"dL/dA", c.g.A, other.g.A},
+			{"dL/dalpha", []float32{c.g.Alpha}, []float32{other.g.Alpha}},
+		} {
+			if err := sameBits(p.name+" by both routes", p.a, p.b); err != nil {
+				return err
+			}
+		}
+		for i := range c.k {
+			for _, v := range c.g.Mu[i*c.d : (i+1)*c.d] {
+				if v != 0 {
+					used++
+					break
+				}
+			}
+		}
+	}
+	w.flop = c.flop(w, used)
+	return nil
+}
+
+// flop counts the products that a route needs: with the precisions, of evaluated pairs of a
+// row and a component, and of the sparse route those with the centres, once. used
+// components have a gradient.
+func (c *climb) flop(w *work, used int) float64 {
+	d, k, rows, sparse := float64(c.d), float64(c.k), float64(c.x.Rows), w.route == engine.SparseRoute
+	survey := 0.0
+	if sparse {
+		survey = 2 * rows * k * d
+	}
+	if c.w != nil { // Z_i and the diagonal part of q_i; the gradient from active ones
+		return survey + 2*d*float64(c.r+1)*(w.evaluated.total+w.active.total)
+	}
+	pair, pulled := 2*d*d, w.evaluated.total
+	if sparse {
+		pulled = w.active.total
+		if c.diagonal {
+			pair = 2 * d
+		}
+	} else {
+		used = c.k
+	}
+	flop := survey + pair*w.evaluated.total
+	if c.back { // P_i; U P_i and W_i^T D_i; dA_i
+		flop += k*d*d*(d+1) + (pair+2*d*d)*pulled + 2*float64(used)*d*d*d
+	}
+	return flop
+}
+
+// compareReference follows a row uphill in float64, and back.
+func (c *climb) compareReference() error {
+	alone := c.on(c.e, c.m, 1, false)
+	alone.x.Data = append(alone.x.Data[:0], c.slope.x.Row(0)...)
+	var tr engine.Trajectory
+	c.e.Ascend(c.m, c.alpha, c.n, alone.x, &tr, false)
+	if err := sameBits("x_n of row 0 in the batch and alone", c.x.Row(0), alone.x.Data); err != nil {
+		return err
+	}
+	c.prepareReference()
+	for _, t := range ends(c.n) {
+		at := reference.Vector(tr.XAt(t).Row(0))
+		var step reference.Value
+		if c.low != nil {
+			step = c.oracle.StepLowRank(c.low, at)
+		} else {
+			step = c.oracle.Step(at)
+		}
+		var off, size float64
+		for j, got := range tr.XAt(t + 1).Row(0) {
+			if err := within(fmt.Sprintf("x_%d of row 0, feature %d", t+1, j), got, step.V[j], step.E[j]); err != nil {
+				return err
+			}
+			e := float64(got) - step.V[j]
+			off, size = off+e*e, size+step.V[j]*step.V[j]
+		}
+		if !(off <= 1e-8*size) {
+			return differs("x_%d of row 0 is %.3g of its length off, expected at most 1e-4", t+1, math.Sqrt(off/size))
+		}
+	}
+	if !c.back {
+		return nil
+	}
+	steps := min(c.n, checkedSteps)
+	few := c.on(c.e, c.m, 1, true)
+	few.run(steps)
+	var path []blas64.General
+	for t := range steps + 1 {
+		path = append(path, reference.FromFloat32(few.tr.XAt(t).Data, 1, c.d, c.d, 1))
+	}
+	want := c.oracle.Backward(path, reference.FromFloat32(c.upstream.Row(0), 1, c.d, c.d, 1))
+	for i, got := range few.v.Data {
+		if err := within(fmt.Sprintf("dL/dx_0 element %d", i), got, want.V.V[i], want.V.E[i]); err != nil {
+			return err
+		}
+	}
+	for i, got := range few.g.Mu {
+		if err := within(fmt.Sprintf("dL/dmu element %d", i), got, want.Mu.V[i], want.Mu.E[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareReference makes the float64 twin of the slope. Its P_i are those of the engine,
+// read off as the gradient at unit vectors around the origin: suite optim has their check.
+func (c *climb) prepareReference() {
+	if c.oracle != nil {
+		return
+	}
+	c.oracle = &reference.Potential{K: c.k, D: c.d, C: reference.Vector(c.c), Alpha: float64(c.alpha), Mu: reference.FromFloat32(c.mu, c.k, c.d, c.d, 1)}
+	if c.w != nil {
+		c.low = &reference.LowRank{W: reference.FromFloat32(c.w, c.k, c.d, c.d, 1), F: reference.FromFloat32(c.f, c.k*c.r, c.d, c.d, 1), Sign: float64(c.sign)}
+		return
+	}
+	unit, g, q := engine.NewMatrix(c.d, c.d), engine.NewMatrix(c.d, c.d), make([]float32, c.d)
+	for j := range c.d {
+		unit.Set(j, j, 1)
+	}
+	m := engine.NewMixture(c.k, c.d, make([]float32, c.k*c.d), c.c)
+	c.e.SetFactors(m, c.a)
+	for i := range c.k {
+		c.e.QuadGrad(g, q, unit, m, i)
+		c.oracle.P = append(c.oracle.P, reference.FromFloat32(g.Data, c.d, c.d, c.d, 1))
+	}
+}
