@@ -182,28 +182,32 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 		d = pixels
 	}
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
-	flop := 2 * k * fd * fd * batch * n
-	memory := 4 * 2 * k * fd * fd // A_i and P_i
-	if c.Gradient == "exact" {
-		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
+	ascent, other := 2*k*fd*fd*batch*n, 0.0 // flop of the dense route, and of what comes besides
+	memory := 4 * 2 * k * fd * fd           // A_i and P_i
+	exact := c.Gradient == "exact"
+	if exact {
+		ascent, other = 3*ascent, k*fd*fd*(fd+1)+2*k*fd*fd*fd
 		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*k*fd*fd // A_i and its moments
 	}
+	rank := -1
 	switch c.Form {
 	case dpn.FormLowRank:
-		flop = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, c.Gradient == "exact")
+		rank = c.Rank
+		ascent, other = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact), 0
 	case dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
-		flop = 2 * float64(2*c.Rank+2) * k * fd * batch * n
+		rank = c.Rank
+		ascent, other = 2*float64(2*c.Rank+2)*k*fd*batch*n, 0
 	}
 	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
 	case "linear":
-		flop += 4 * float64(pixels) * fd * batch
+		other += 4 * float64(pixels) * fd * batch
 	case "conv":
 		s := layer.Convolutions("", 28, 28)
-		flop += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+float64(pixels)*fd))
+		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+float64(pixels)*fd))
 	}
 	return group{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		flop: flop, items: batch, memory: memory,
+		cost: ascent + other, items: batch, memory: memory,
 		open: func() (opener, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
@@ -223,14 +227,21 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 					at[i] = int32(i)
 				}
 				loss := math.NaN()
-				return &work{
-					// A rate of 0 is the same work, and every call starts from the same parameters.
-					op: func() (err error) {
-						loss, err = t.Update(data.Train, at, 0)
-						return err
-					},
-					check: func() (string, error) { return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss) },
-				}, nil
+				w := &work{}
+				// A rate of 0 is the same work, and every call starts from the same parameters.
+				w.op = func() (err error) {
+					loss, err = t.Update(data.Train, at, 0)
+					return err
+				}
+				w.check = func() (string, error) {
+					w.flop = other + ascent
+					if a := e.Work(); a.Route == engine.SparseRoute { // of the update: A_i are still diagonal
+						w.flop = other + sparseFlop(c.Batch, c.Components, d, rank, true, exact,
+							countComponents(a.Evaluated, a.Rows).total, countComponents(a.Active, a.Rows).total)
+					}
+					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
+				}
+				return w, nil
 			}, nil
 		},
 	}

@@ -42,14 +42,13 @@ func countComponents(steps []atomic.Int64, rows int) *Components {
 // slope is a potential and where rows climb it from. It has factors a (k x d x d), or else
 // weights w (k x d) and factors f (k r x d) of precisions of low rank.
 type slope struct {
-	k, d, r, n         int
-	mu, c, a, w, f     []float32
-	sign, alpha        float32
-	diagonal           bool // all precisions are
-	x, upstream        engine.Matrix
-	oracle             *reference.Potential
-	low                *reference.LowRank
-	flopOfAll, flopOne float64 // of a step: of all components of a row, or of an evaluated one
+	k, d, r, n     int
+	mu, c, a, w, f []float32
+	sign, alpha    float32
+	diagonal       bool // all precisions are
+	x, upstream    engine.Matrix
+	oracle         *reference.Potential
+	low            *reference.LowRank
 }
 
 func (s *slope) mixture(e *engine.Engine) *engine.Mixture {
@@ -394,30 +393,52 @@ func (c *climb) compareRoutes(w *work) error {
 	return nil
 }
 
-// flop counts the products that a route needs: with the precisions, of evaluated pairs of a
-// row and a component, and of the sparse route those with the centres, once. used
-// components have a gradient.
+// flop counts the products that the route of w needs. used components have a gradient.
 func (c *climb) flop(w *work, used int) float64 {
-	d, k, rows, sparse := float64(c.d), float64(c.k), float64(c.x.Rows), w.route == engine.SparseRoute
-	survey := 0.0
-	if sparse {
-		survey = 2 * rows * k * d
+	d, k := float64(c.d), float64(c.k)
+	r := c.r
+	if c.a != nil {
+		r = -1
 	}
-	if c.w != nil { // Z_i and the diagonal part of q_i; the gradient from active ones
-		return survey + 2*d*float64(c.r+1)*(w.evaluated.total+w.active.total)
-	}
-	pair, pulled := 2*d*d, w.evaluated.total
-	if sparse {
-		pulled = w.active.total
-		if c.diagonal {
-			pair = 2 * d
-		}
-	} else {
+	flop := sparseFlop(c.x.Rows, c.k, c.d, r, c.diagonal, c.back, w.evaluated.total, w.active.total)
+	if w.route == engine.DenseRoute && c.a != nil {
 		used = c.k
+		flop, _ = ascentCosts(c.d, c.k, c.n, c.x.Rows)
+		if c.back {
+			flop *= 3
+		}
+	} else if w.route == engine.DenseRoute {
+		flop -= surveyFlop(c.x.Rows, c.k, c.d)
 	}
-	flop := survey + pair*w.evaluated.total
-	if c.back { // P_i; U P_i and W_i^T D_i; dA_i
-		flop += k*d*d*(d+1) + (pair+2*d*d)*pulled + 2*float64(used)*d*d*d
+	if c.back { // P_i and dA_i
+		flop += k*d*d*(d+1) + 2*float64(used)*d*d*d
+	}
+	return flop
+}
+
+// surveyFlop is the product of all rows with all centres.
+func surveyFlop(rows, k, d int) float64 { return 2 * float64(rows) * float64(k) * float64(d) }
+
+// sparseFlop counts the products that an ascent by the sparse route needs, and its backward
+// pass: of all rows with the centres, once, and those of so many evaluated and active pairs
+// of a row and a component. A rank r below 0 is that of precisions A_i^T A_i.
+func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float64) float64 {
+	fd, fr := float64(d), float64(r)
+	flop := surveyFlop(rows, k, d)
+	if r >= 0 { // Z_i and the diagonal part of q_i; the gradient
+		flop += 2 * fd * (fr + 1) * (evaluated + active)
+		if back {
+			flop += 2 * fd * (4*fr + 9) * active
+		}
+		return flop
+	}
+	one := 2 * fd * fd // (x - mu_i) P_i, or U P_i
+	if diagonal {
+		one = 2 * fd
+	}
+	flop += one * evaluated
+	if back {
+		flop += (one + 2*fd*fd) * active // and W_i^T D_i
 	}
 	return flop
 }
