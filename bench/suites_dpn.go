@@ -175,39 +175,52 @@ func trainSuite() []group {
 	return append(all, trainGroup(Quick, "compact deep", deep))
 }
 
-// trainGroup is an update of all parameters that learn.
-func trainGroup(x Extent, name string, c dpn.Config) group {
-	d, pixels := c.Dim, 28*28
-	if c.Extractor == "identity" {
-		d = pixels
-	}
+// trainFlop counts the products of an update: those of the ascent and its backward pass by
+// the dense route, and others.
+func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
-	ascent, other := 2*k*fd*fd*batch*n, 0.0 // flop of the dense route, and of what comes besides
-	memory := 4 * 2 * k * fd * fd           // A_i and P_i
 	exact := c.Gradient == "exact"
-	if exact {
-		ascent, other = 3*ascent, k*fd*fd*(fd+1)+2*k*fd*fd*fd
-		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*k*fd*fd // A_i and its moments
+	switch {
+	case c.Form == dpn.FormLowRank:
+		ascent = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact)
+	case c.Form == dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
+		ascent = 2 * float64(2*c.Rank+2) * k * fd * batch * n
+	default:
+		ascent = 2 * k * fd * fd * batch * n
+		if exact {
+			ascent, other = 3*ascent, k*fd*fd*(fd+1)+2*k*fd*fd*fd
+		}
 	}
-	rank := -1
-	switch c.Form {
-	case dpn.FormLowRank:
-		rank = c.Rank
-		ascent, other = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact), 0
-	case dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
-		rank = c.Rank
-		ascent, other = 2*float64(2*c.Rank+2)*k*fd*batch*n, 0
-	}
+	const pixels = 28 * 28
 	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
 	case "linear":
-		other += 4 * float64(pixels) * fd * batch
+		other += 4 * pixels * fd * batch
 	case "conv":
 		s := layer.Convolutions("", 28, 28)
-		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+float64(pixels)*fd))
+		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+pixels*fd))
+	}
+	return ascent, other
+}
+
+// trainGroup is an update of all parameters that learn.
+func trainGroup(x Extent, name string, c dpn.Config) group {
+	d := c.Dim
+	if c.Extractor == "identity" {
+		d = 28 * 28
+	}
+	ascent, other := trainFlop(c, d)
+	exact, square := c.Gradient == "exact", float64(c.Components*d*d)
+	memory := 4 * 2 * square // A_i and P_i
+	if exact {
+		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*square // A_i and its moments
+	}
+	rank := c.Rank
+	if c.Form == dpn.FormFull {
+		rank = -1
 	}
 	return group{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		cost: ascent + other, items: batch, memory: memory,
+		cost: ascent + other, items: float64(c.Batch), memory: memory,
 		open: func() (opener, error) {
 			data, err := digits(1000, 10)
 			if err != nil {

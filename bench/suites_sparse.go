@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -224,62 +223,66 @@ func apart(percent int) (*slope, error) {
 // --- the rows
 
 func sparseSuite() []group {
-	var all []group
-	add := func(g group, open func() (*slope, error), routes ...engine.Route) {
-		for _, route := range routes {
-			r := g
-			r.suite, r.name, r.route = "ascent-sparse", g.name+" "+route.String(), route
-			r.open = func() (opener, error) {
-				s, err := open()
-				if err != nil {
-					return nil, err
-				}
-				return s.opener(strings.Contains(g.name, "update")), nil
-			}
-			all = append(all, r)
-		}
-	}
 	const dense, sparse, auto = engine.DenseRoute, engine.SparseRoute, engine.AutoRoute
-	for _, f := range []struct {
-		name  string
-		noise float64
-		Extent
-	}{{"full identity", 0, Usual}, {"full trained", trainedNoise, Usual}} {
-		d, k, n := 784, 20, 30
-		flop, bytes := ascentCosts(d, k, n, sparseBatch)
-		g := group{name: f.name, extent: f.Extent, params: params("d", d, "k", k, "n", n, "batch", sparseBatch), bytes: bytes, items: sparseBatch,
-			cost: flop, memory: 3*bytes + 8*float64(k*d*d)}
-		open := func() (*slope, error) { return ofDigits(n, f.noise) }
-		add(g, open, dense, sparse)
-		g.name, g.extent, g.cost = f.name+" update", Full, 3*flop
-		g.bytes, g.memory = bytes+4*float64(2*k*d*d), 2*trainingMemory(d, k, n, sparseBatch)
-		add(g, open, dense, sparse)
-	}
+	all := fullRows()
 	flat := lowRank(Usual, "", "flat", 784, 100, 10, 3, sparseBatch)
-	flat.cost, flat.flop = flat.flop, 0
-	add(flat, flatSlope, dense, sparse)
+	all = append(all, byRoutes(flat, flatSlope, false, dense, sparse)...)
 	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
 		for _, n := range []int{1, 30} {
 			g := lowRank(Full, "", "diag", 784, k, 0, n, sparseBatch)
-			g.cost, g.flop = g.flop, 0
 			if i%3 == 0 { // 20, 200, 2000
 				g.extent = Usual
 			}
-			open := func() (*slope, error) { return ofMany(k, n) }
-			add(g, open, sparse)
-			if g.extent = Full; k <= 500 {
-				add(g, open, dense)
-			}
+			all = append(all, byRoutes(g, func() (*slope, error) { return ofMany(k, n) }, false, dense, sparse)...)
 		}
 	}
 	for _, percent := range []int{10, 25, 40, 50, 60, 75, 100, 200} {
 		flop, bytes := ascentCosts(64, 20, 5, sparseBatch)
 		g := group{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart", percent),
-			bytes: bytes, items: sparseBatch, cost: flop}
-		if percent == 50 {
+			flop: flop, bytes: bytes, items: sparseBatch}
+		if percent == 50 || percent == 100 {
 			g.extent = Quick
 		}
-		add(g, func() (*slope, error) { return apart(percent) }, dense, sparse, auto)
+		all = append(all, byRoutes(g, func() (*slope, error) { return apart(percent) }, false, dense, sparse, auto)...)
+	}
+	return all
+}
+
+// fullRows are the paper's network, forward and as a training step has it.
+func fullRows() []group {
+	const d, k, n = 784, 20, 30
+	var all []group
+	for _, f := range []struct {
+		name  string
+		noise float64
+	}{{"full identity", 0}, {"full trained", trainedNoise}} {
+		open := func() (*slope, error) { return ofDigits(n, f.noise) }
+		flop, bytes := ascentCosts(d, k, n, sparseBatch)
+		g := group{name: f.name, extent: Usual, params: params("d", d, "k", k, "n", n, "batch", sparseBatch),
+			flop: flop, bytes: bytes, items: sparseBatch, memory: 3*bytes + 8*float64(k*d*d)}
+		all = append(all, byRoutes(g, open, false, engine.DenseRoute, engine.SparseRoute)...)
+		g.name, g.extent, g.flop = f.name+" update", Full, 3*flop
+		g.bytes, g.memory = bytes+4*float64(2*k*d*d), 2*trainingMemory(d, k, n, sparseBatch)
+		all = append(all, byRoutes(g, open, true, engine.DenseRoute, engine.SparseRoute)...)
+	}
+	return all
+}
+
+// byRoutes makes a row for each route of g, whose flop are those of the dense one.
+func byRoutes(g group, open func() (*slope, error), back bool, routes ...engine.Route) []group {
+	var all []group
+	g.cost, g.flop = g.flop, 0 // until the route has said what it computes
+	for _, route := range routes {
+		r := g
+		r.suite, r.name, r.route = "ascent-sparse", g.name+" "+route.String(), route
+		r.open = func() (opener, error) {
+			s, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return s.opener(back), nil
+		}
+		all = append(all, r)
 	}
 	return all
 }
