@@ -226,7 +226,7 @@ func sparseSuite() []group {
 	const dense, sparse, auto = engine.DenseRoute, engine.SparseRoute, engine.AutoRoute
 	all := fullRows()
 	flat := lowRank(Usual, "", "flat", 784, 100, 10, 3, sparseBatch)
-	all = append(all, byRoutes(flat, flatSlope, false, dense, sparse)...)
+	all = append(all, byRoutes(flat, flatSlope, false, dense, sparse, auto)...)
 	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
 		for _, n := range []int{1, 30} {
 			g := lowRank(Full, "", "diag", 784, k, 0, n, sparseBatch)
@@ -260,7 +260,7 @@ func fullRows() []group {
 		flop, bytes := ascentCosts(d, k, n, sparseBatch)
 		g := group{name: f.name, extent: Usual, params: params("d", d, "k", k, "n", n, "batch", sparseBatch),
 			flop: flop, bytes: bytes, items: sparseBatch, memory: 3*bytes + 8*float64(k*d*d)}
-		all = append(all, byRoutes(g, open, false, engine.DenseRoute, engine.SparseRoute)...)
+		all = append(all, byRoutes(g, open, false, engine.DenseRoute, engine.SparseRoute, engine.AutoRoute)...)
 		g.name, g.extent, g.flop = f.name+" update", Full, 3*flop
 		g.bytes, g.memory = bytes+4*float64(2*k*d*d), 2*trainingMemory(d, k, n, sparseBatch)
 		all = append(all, byRoutes(g, open, true, engine.DenseRoute, engine.SparseRoute)...)
