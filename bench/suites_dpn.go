@@ -249,8 +249,8 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 				w.check = func() (string, error) {
 					w.flop = other + ascent
 					if a := e.Work(); a.Route == engine.SparseRoute { // of the update: A_i are still diagonal
-						w.flop = other + sparseFlop(c.Batch, c.Components, d, rank, true, exact,
-							countComponents(a.Evaluated, a.Rows).total, countComponents(a.Active, a.Rows).total)
+						active, evaluated := countComponents(a)
+						w.flop = other + sparseFlop(c.Batch, c.Components, d, rank, true, exact, evaluated.total, active.total)
 					}
 					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
 				}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
@@ -23,19 +22,24 @@ type Components struct {
 	total float64 // of all rows and steps
 }
 
-// countComponents reads a count of an ascent, step by step.
-func countComponents(steps []atomic.Int64, rows int) *Components {
-	c := &Components{}
-	for i := range steps {
-		v := float64(steps[i].Load())
-		c.total += v
-		c.Last = v / float64(rows)
-		if i == 0 {
-			c.First = c.Last
+// countComponents sums up what the sparse route has computed.
+func countComponents(w *engine.AscentWork) (active, evaluated *Components) {
+	active, evaluated = &Components{}, &Components{}
+	steps := w.PerRow()
+	n := float64(len(steps))
+	for t, s := range steps {
+		for _, c := range []struct {
+			*Components
+			v float64
+		}{{active, s.Active}, {evaluated, s.Computed}} {
+			if c.Last = c.v; t == 0 {
+				c.First = c.v
+			}
+			c.Mean += c.v / n
+			c.total += c.v * float64(w.Rows)
 		}
 	}
-	c.Mean = c.total / float64(rows*len(steps))
-	return c
+	return active, evaluated
 }
 
 // slope is a potential and where rows climb it from. It has factors a (k x d x d), or else
@@ -352,7 +356,7 @@ func (c *climb) compareRoutes(w *work) error {
 		route = engine.SparseRoute
 		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k), total: float64(c.k * c.n * c.x.Rows)}
 	} else {
-		w.evaluated, w.active = countComponents(work.Evaluated, c.x.Rows), countComponents(work.Active, c.x.Rows)
+		w.active, w.evaluated = countComponents(work)
 	}
 	e, err := engine.New(engine.WithTier(c.e.Tier()), engine.WithThreads(c.e.Threads()), engine.WithRoute(route))
 	if err != nil {
@@ -365,7 +369,7 @@ func (c *climb) compareRoutes(w *work) error {
 		return differs("the other route is %v, expected %v", got, route)
 	}
 	if route == engine.SparseRoute {
-		w.active = countComponents(e.Work().Active, c.x.Rows)
+		w.active, _ = countComponents(e.Work())
 	}
 	if err := sameBits("x_n by both routes", c.x.Data, other.x.Data); err != nil {
 		return err

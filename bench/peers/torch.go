@@ -155,13 +155,13 @@ func compareRoutes(ours map[engine.Route]*network) error {
 	}
 	w := ours[engine.SparseRoute].e.Work()
 	active, evaluated := 0.0, 0.0
-	for t := range w.Active {
-		active += float64(w.Active[t].Load())
-		evaluated += float64(w.Evaluated[t].Load())
+	for _, s := range w.PerRow() {
+		active += s.Active
+		evaluated += s.Computed
 	}
-	pairs := float64(w.Rows * w.Steps)
+	n := float64(w.Steps)
 	fmt.Printf("components of %d a row and step: %.2f active, %.2f computed by the sparse route; auto takes the %v one\n",
-		w.Components, active/pairs, evaluated/pairs, ours[engine.AutoRoute].e.Work().Route)
+		w.Components, active/n, evaluated/n, ours[engine.AutoRoute].e.Work().Route)
 	return nil
 }
 
