@@ -9,17 +9,18 @@ import (
 
 // The suites as Go benchmarks, named kernel/tier/shape/threads. Rates are shares of the
 // peak of the same tier and threads, measured before and after.
-func BenchmarkPeak(b *testing.B)       { runSuite(b, "peak") }
-func BenchmarkGemm(b *testing.B)       { runSuite(b, "gemm") }
-func BenchmarkQuad(b *testing.B)       { runSuite(b, "quad") }
-func BenchmarkAscent(b *testing.B)     { runSuite(b, "ascent") }
-func BenchmarkBackward(b *testing.B)   { runSuite(b, "backward") }
-func BenchmarkReduce(b *testing.B)     { runSuite(b, "reduce") }
-func BenchmarkOptim(b *testing.B)      { runSuite(b, "optim") }
-func BenchmarkKmeans(b *testing.B)     { runSuite(b, "kmeans") }
-func BenchmarkSeparation(b *testing.B) { runSuite(b, "separation") }
-func BenchmarkTrain(b *testing.B)      { runSuite(b, "train") }
-func BenchmarkLoad(b *testing.B)       { runSuite(b, "load") }
+func BenchmarkPeak(b *testing.B)         { runSuite(b, "peak") }
+func BenchmarkGemm(b *testing.B)         { runSuite(b, "gemm") }
+func BenchmarkQuad(b *testing.B)         { runSuite(b, "quad") }
+func BenchmarkAscent(b *testing.B)       { runSuite(b, "ascent") }
+func BenchmarkBackward(b *testing.B)     { runSuite(b, "backward") }
+func BenchmarkAscentSparse(b *testing.B) { runSuite(b, "ascent-sparse") }
+func BenchmarkReduce(b *testing.B)       { runSuite(b, "reduce") }
+func BenchmarkOptim(b *testing.B)        { runSuite(b, "optim") }
+func BenchmarkKmeans(b *testing.B)       { runSuite(b, "kmeans") }
+func BenchmarkSeparation(b *testing.B)   { runSuite(b, "separation") }
+func BenchmarkTrain(b *testing.B)        { runSuite(b, "train") }
+func BenchmarkLoad(b *testing.B)         { runSuite(b, "load") }
 
 func runSuite(b *testing.B, suite string) {
 	m := ReadMachine()
@@ -46,7 +47,7 @@ func runSuite(b *testing.B, suite string) {
 }
 
 func benchmark(b *testing.B, g *group, open opener, tier engine.Tier, threads int) {
-	e, err := engine.New(engine.WithTier(tier), engine.WithThreads(threads))
+	e, err := engine.New(engine.WithTier(tier), engine.WithThreads(threads), engine.WithRoute(g.route))
 	if err != nil {
 		b.Fatal(err)
 	}

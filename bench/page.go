@@ -25,6 +25,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":    report.PageStyle,
 	"quantity": quantity,
 	"duration": duration,
+	"number":   func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
 	"interval": interval,
 	"percent":  percent,
 	"bytes":    bytesText,
@@ -221,6 +222,8 @@ func (p *page) draw() error {
 			Text: "Speed over that of one thread. Vertical bars are what the 95% intervals of both allow."}, p.speedUps},
 		{pageSection{ID: "ascent", Title: "Scaling with d, k, n and batch",
 			Text: "The ascent: one parameter varies, the others stay at d\u00a0=\u00a064 dimensions, k\u00a0=\u00a020 components, n\u00a0=\u00a030 steps and a batch of 128. Vertical bars are the 95% intervals of the times."}, p.ascents},
+		{pageSection{ID: "growth", Title: "Cost against the number of components",
+			Text: "What a step of the ascent costs a row at d\u00a0=\u00a0784 with diagonal precisions, over what it costs with the fewest components: the first step, and the mean of the later ones (from ascents of 1 and of 30 steps). The dense route computes every component in every step, the sparse one those that may be active."}, p.growths},
 		{pageSection{ID: "square", Title: "Square matrix products",
 			Text: "Products of two square matrices: with the second one packed beforehand, as the engine keeps weights and precisions, and with both as they are. Vertical bars are the 95% intervals of the times."}, p.squares},
 		{pageSection{ID: "tiers", Title: "Tiers",
@@ -344,6 +347,71 @@ func (p *page) ascents() (svgs [][]byte, err error) {
 		}
 	}
 	return svgs, nil
+}
+
+// growths draws the cost of a step over k by both routes, the first one and the later ones
+// apart.
+func (p *page) growths() (svgs [][]byte, err error) {
+	for _, threads := range p.ends() {
+		f := growth(p.Report, p.tiers[0], threads)
+		if len(f.Series) < 2 {
+			continue
+		}
+		svg, err := report.SVG(f)
+		if err != nil {
+			return nil, err
+		}
+		svgs = append(svgs, svg)
+	}
+	return svgs, nil
+}
+
+// growth is a figure of the rows diag of suite ascent-sparse: the cost of a step, relative to
+// that with the fewest components. Beside it k itself is drawn.
+func growth(r *Report, tier string, threads int) report.Lines {
+	f := report.Lines{Title: tier + " on " + countThreads(threads), X: "k, components (log scale)", Y: "cost of a step, relative (log scale)", LogY: true}
+	proportional := report.Series{Name: "in proportion to k", Reference: true}
+	for colour, route := range []engine.Route{engine.SparseRoute, engine.DenseRoute} {
+		whole := map[[2]int]*Result{} // by k and n
+		for i := range r.Results {
+			row := &r.Results[i]
+			if row.Suite == "ascent-sparse" && row.Name == "diag "+route.String() && row.Tier == tier && row.Threads == threads {
+				whole[[2]int{row.Params["k"], row.Params["n"]}] = row
+			}
+		}
+		first := report.Series{Name: route.String() + ", first step", Colour: colour}
+		later := report.Series{Name: route.String() + ", later steps", Colour: colour, Dash: 1}
+		for at, long := range whole {
+			k, n := at[0], at[1]
+			one := whole[[2]int{k, 1}]
+			if n < 2 || one == nil || !(one.SecondsMedian > 0) || !(long.SecondsMedian > one.SecondsMedian) {
+				continue
+			}
+			doubtful := len(one.Marks)+len(long.Marks) > 0
+			first.Points = append(first.Points, report.Point{X: float64(k), Y: one.SecondsMedian, Doubtful: doubtful})
+			later.Points = append(later.Points, report.Point{X: float64(k), Y: (long.SecondsMedian - one.SecondsMedian) / float64(n-1), Doubtful: doubtful})
+		}
+		for _, s := range []*report.Series{&first, &later} {
+			if len(s.Points) < 2 {
+				continue
+			}
+			slices.SortFunc(s.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
+			base := s.Points[0]
+			for i := range s.Points {
+				s.Points[i].Y /= base.Y
+			}
+			if route == engine.SparseRoute && s == &first {
+				for _, pt := range s.Points {
+					proportional.Points = append(proportional.Points, report.Point{X: pt.X, Y: pt.X / base.X})
+				}
+			}
+			f.Series = append(f.Series, *s)
+		}
+	}
+	if len(f.Series) > 0 && len(proportional.Points) > 0 {
+		f.Series = append(f.Series, proportional)
+	}
+	return f
 }
 
 func (p *page) squares() (svgs [][]byte, err error) {

@@ -127,11 +127,11 @@ func TestPage(t *testing.T) {
 	r := modelled(Full, []string{"avx512", "avx2", "generic"}, []int{1, 2, 4})
 	r.Warnings = []string{"the clock changed during the run, between 2.90 and 3.71 GHz"}
 	page := pageOf(t, r)
-	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "square", "tiers", "rows", "reading"}; !slices.Equal(got, want) {
+	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "growth", "square", "tiers", "rows", "reading"}; !slices.Equal(got, want) {
 		t.Errorf("sections %v, expected %v", got, want)
 	}
-	if got := len(webtest.SVG.FindAllString(page, -1)); got != 2+1+4+2+2 {
-		t.Errorf("%d figures, expected 11", got)
+	if got := len(webtest.SVG.FindAllString(page, -1)); got != 2+1+4+2+2+2 {
+		t.Errorf("%d figures, expected 13", got)
 	}
 	if got := strings.Count(page, `<th scope="row">`); got != len(r.Results)+len(r.Peak) {
 		t.Errorf("%d rows of tables", got)

@@ -79,6 +79,7 @@ type runner struct {
 // slot is a tier on a number of threads.
 type slot struct {
 	e       *engine.Engine
+	routes  [3]*engine.Engine // e, and others where work asks for a route
 	tier    engine.Tier
 	threads int
 	peaks   []float64 // flop a second
@@ -101,20 +102,20 @@ type row struct {
 	around  disturbance
 	flop    float64
 	bytes   float64
+
+	route             string // of ascents; empty where it is not asked for
+	evaluated, active *Components
 }
 
 func (r *runner) open() error {
 	for _, t := range r.plan.tiers {
 		for _, n := range r.plan.threads {
-			options := []engine.Option{engine.WithTier(t), engine.WithThreads(n)}
-			if r.settings.Pinned {
-				options = append(options, engine.WithPinnedThreads())
-			}
-			e, err := engine.New(options...)
-			if err != nil {
+			s := &slot{tier: t, threads: n}
+			r.slots = append(r.slots, s)
+			var err error
+			if s.e, err = r.engine(s, engine.AutoRoute); err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
-			r.slots = append(r.slots, &slot{e: e, tier: t, threads: n})
 		}
 	}
 	r.flush = 4 * max(r.plan.memory.l2, 1<<20)
@@ -128,9 +129,27 @@ func (r *runner) open() error {
 	return nil
 }
 
+// engine returns the engine of a slot that takes a route.
+func (r *runner) engine(s *slot, route engine.Route) (*engine.Engine, error) {
+	if e := s.routes[route]; e != nil {
+		return e, nil
+	}
+	options := []engine.Option{engine.WithTier(s.tier), engine.WithThreads(s.threads), engine.WithRoute(route)}
+	if r.settings.Pinned {
+		options = append(options, engine.WithPinnedThreads())
+	}
+	e, err := engine.New(options...)
+	s.routes[route] = e
+	return e, err
+}
+
 func (r *runner) close() {
 	for _, s := range r.slots {
-		s.e.Close()
+		for _, e := range s.routes {
+			if e != nil {
+				e.Close()
+			}
+		}
 	}
 }
 
@@ -239,7 +258,11 @@ func (r *runner) together(ctx context.Context, g *group, open opener, rows []*ro
 // prepare makes the work of a row, does it once, compares the result in the first pass,
 // and warms it up.
 func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (err error) {
-	if w.work, err = open(w.s.e); err != nil {
+	e, err := r.engine(w.s, w.g.route)
+	if err != nil {
+		return err
+	}
+	if w.work, err = open(e); err != nil {
 		return err
 	}
 	began := now()
@@ -247,12 +270,15 @@ func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (er
 		return err
 	}
 	took := (now() - began).Seconds()
-	w.flop, w.bytes = max(w.flop, w.work.flop), max(w.bytes, w.work.bytes)
 	if pass == 0 {
 		if w.check, err = w.work.check(); err != nil {
 			return err
 		}
+		if w.active, w.evaluated = w.work.active, w.work.evaluated; w.active != nil {
+			w.route = w.work.route.String()
+		}
 	}
+	w.flop, w.bytes = max(w.flop, w.work.flop), max(w.bytes, w.work.bytes)
 	return r.warm(ctx, w, took)
 }
 
@@ -379,7 +405,7 @@ func (w *row) result() Result {
 	res := Result{
 		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(), Threads: w.s.threads,
 		Calls: w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks, Flop: w.flop, Bytes: w.bytes, Items: g.items,
-		Check: w.check, Marks: []string{},
+		Route: w.route, Evaluated: w.evaluated, Active: w.active, Check: w.check, Marks: []string{},
 	}
 	if g.host {
 		res.Tier = hostTier

@@ -22,7 +22,7 @@ func (x Extent) String() string { return [...]string{"quick", "usual", "full"}[x
 // Suites lists the names of the suites, in the order in which they run. Suite peak is
 // measured beside all others.
 func Suites() []string {
-	return []string{"peak", "gemm", "quad", "ascent", "backward", "reduce", "optim", "kmeans", "separation", "train", "load"}
+	return []string{"peak", "gemm", "quad", "ascent", "backward", "ascent-sparse", "reduce", "optim", "kmeans", "separation", "train", "load"}
 }
 
 // group is a piece of work to be timed on several engines: a row each.
@@ -32,13 +32,14 @@ type group struct {
 	extent      Extent // the smallest one that has it
 
 	flop, bytes, items float64
-	cost               float64 // in flop, of work whose flop are not counted
-	memory             float64 // bytes that each row holds while it is open; 0: about what it moves
-	host               bool    // no kernels take part: the tier is "go"
-	fastest            bool    // on the fastest tier only
-	serial             bool    // on one thread only
-	cold               bool    // the core's own caches are emptied before every call
-	level              string  // of the memory that stream measures
+	cost               float64      // in flop, of work whose flop are not counted
+	memory             float64      // bytes that each row holds while it is open; 0: about what it moves
+	host               bool         // no kernels take part: the tier is "go"
+	fastest            bool         // on the fastest tier only
+	serial             bool         // on one thread only
+	route              engine.Route // of its ascents
+	cold               bool         // the core's own caches are emptied before every call
+	level              string       // of the memory that stream measures
 	stream             engine.Stream
 
 	// open makes what all engines share: inputs, and results of the reference. What it
@@ -52,8 +53,12 @@ const hostTier = "go"
 // work is a group on one engine.
 type work struct {
 	op func() error
-	// What a call does, where that depends on the engine; op may set it.
+	// What a call does, where that depends on the engine; op may set it, or check.
 	flop, bytes float64
+	// Of ascents by a route: which one it was, and the components a row that it evaluated,
+	// and that were active. Set by check.
+	route             engine.Route
+	evaluated, active *Components
 	// check compares the result of op with the reference. It says what was compared. A
 	// difference is an *ErrMismatch.
 	check func() (string, error)
@@ -114,7 +119,7 @@ func (g *group) wants(t engine.Tier) bool {
 // groups returns the work of an extent, suite by suite.
 func groups(x Extent) []group {
 	var all []group
-	for _, s := range [][]group{gemmSuite(), quadSuite(), ascentSuite(), backwardSuite(), reduceSuite(), optimSuite(), kmeansSuite(), separationSuite(), trainSuite(), loadSuite()} {
+	for _, s := range [][]group{gemmSuite(), quadSuite(), ascentSuite(), backwardSuite(), sparseSuite(), reduceSuite(), optimSuite(), kmeansSuite(), separationSuite(), trainSuite(), loadSuite()} {
 		for _, g := range s {
 			if g.extent <= x {
 				all = append(all, g)

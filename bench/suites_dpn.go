@@ -175,35 +175,52 @@ func trainSuite() []group {
 	return append(all, trainGroup(Quick, "compact deep", deep))
 }
 
-// trainGroup is an update of all parameters that learn.
-func trainGroup(x Extent, name string, c dpn.Config) group {
-	d, pixels := c.Dim, 28*28
-	if c.Extractor == "identity" {
-		d = pixels
-	}
+// trainFlop counts the products of an update: those of the ascent and its backward pass by
+// the dense route, and others.
+func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
-	flop := 2 * k * fd * fd * batch * n
-	memory := 4 * 2 * k * fd * fd // A_i and P_i
-	if c.Gradient == "exact" {
-		flop = 3*flop + k*fd*fd*(fd+1) + 2*k*fd*fd*fd
-		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*k*fd*fd // A_i and its moments
+	exact := c.Gradient == "exact"
+	switch {
+	case c.Form == dpn.FormLowRank:
+		ascent = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact)
+	case c.Form == dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
+		ascent = 2 * float64(2*c.Rank+2) * k * fd * batch * n
+	default:
+		ascent = 2 * k * fd * fd * batch * n
+		if exact {
+			ascent, other = 3*ascent, k*fd*fd*(fd+1)+2*k*fd*fd*fd
+		}
 	}
-	switch c.Form {
-	case dpn.FormLowRank:
-		flop = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, c.Gradient == "exact")
-	case dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
-		flop = 2 * float64(2*c.Rank+2) * k * fd * batch * n
-	}
+	const pixels = 28 * 28
 	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
 	case "linear":
-		flop += 4 * float64(pixels) * fd * batch
+		other += 4 * pixels * fd * batch
 	case "conv":
 		s := layer.Convolutions("", 28, 28)
-		flop += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+float64(pixels)*fd))
+		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+pixels*fd))
+	}
+	return ascent, other
+}
+
+// trainGroup is an update of all parameters that learn.
+func trainGroup(x Extent, name string, c dpn.Config) group {
+	d := c.Dim
+	if c.Extractor == "identity" {
+		d = 28 * 28
+	}
+	ascent, other := trainFlop(c, d)
+	exact, square := c.Gradient == "exact", float64(c.Components*d*d)
+	memory := 4 * 2 * square // A_i and P_i
+	if exact {
+		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*square // A_i and its moments
+	}
+	rank := c.Rank
+	if c.Form == dpn.FormFull {
+		rank = -1
 	}
 	return group{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		flop: flop, items: batch, memory: memory,
+		cost: ascent + other, items: float64(c.Batch), memory: memory,
 		open: func() (opener, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
@@ -223,14 +240,21 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 					at[i] = int32(i)
 				}
 				loss := math.NaN()
-				return &work{
-					// A rate of 0 is the same work, and every call starts from the same parameters.
-					op: func() (err error) {
-						loss, err = t.Update(data.Train, at, 0)
-						return err
-					},
-					check: func() (string, error) { return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss) },
-				}, nil
+				w := &work{}
+				// A rate of 0 is the same work, and every call starts from the same parameters.
+				w.op = func() (err error) {
+					loss, err = t.Update(data.Train, at, 0)
+					return err
+				}
+				w.check = func() (string, error) {
+					w.flop = other + ascent
+					if a := e.Work(); a.Route == engine.SparseRoute { // of the update: A_i are still diagonal
+						active, evaluated := countComponents(a)
+						w.flop = other + sparseFlop(c.Batch, c.Components, d, rank, true, exact, evaluated.total, active.total)
+					}
+					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
+				}
+				return w, nil
 			}, nil
 		},
 	}

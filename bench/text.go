@@ -37,4 +37,13 @@ func (r *Result) benchmark() string {
 	return strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/threads=%d", r.Name, r.Tier, r.Shape, r.Threads), " ", "-")
 }
 
-func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// title makes the name of a suite that of its Go benchmark, such as AscentSparse.
+func title(s string) string {
+	t := ""
+	for _, word := range strings.Split(s, "-") {
+		if word != "" {
+			t += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return t
+}

@@ -17,6 +17,7 @@ const classes = 10
 // components, n steps, a batch of so many rows.
 type inputs struct {
 	soft          bool // all components count, not one
+	noise         float32
 	d, k, n, rows int
 
 	alpha  float32
@@ -66,9 +67,14 @@ func softInputs(d, k, n, rows int) *inputs {
 	return in
 }
 
+// trainedNoise gives A_i^T A_i eigenvalues from 0.14 to 3.1. Times alpha = 0.1 the largest is
+// about what half an epoch of training leads to.
+const trainedNoise = 0.5
+
 // digitInputs are the paper's network before training, A_i = I around the k-means centres
-// of pictures: nearly always a single component counts.
-func digitInputs(ctx context.Context, k, n, rows int) (*inputs, error) {
+// of pictures: nearly always a single component counts. Noise, whose rows have that length,
+// fills A_i as training does.
+func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, error) {
 	data, err := dataset.Open("digits", dataset.Options{TrainSize: 2000, TestSize: 10, Seed: 1})
 	if err != nil {
 		return nil, err
@@ -92,9 +98,13 @@ func digitInputs(ctx context.Context, k, n, rows int) (*inputs, error) {
 	copy(in.mu, found.Centres.Data)
 	copy(in.x, all.Data)
 	copy(in.labels, set.Labels)
+	if in.noise = noise; noise > 0 {
+		engine.NewRand(1, 1).Normal(in.a)
+	}
 	for i := range in.a {
+		in.a[i] *= noise / float32(math.Sqrt(float64(d)))
 		if i/d%d == i%d {
-			in.a[i] = 1
+			in.a[i]++
 		}
 	}
 	in.alpha = 0.1
@@ -102,9 +112,12 @@ func digitInputs(ctx context.Context, k, n, rows int) (*inputs, error) {
 }
 
 func (in *inputs) String() string {
-	what := "digits: one component counts"
-	if in.soft {
+	what := "digits, A = I: one component counts"
+	switch {
+	case in.soft:
 		what = "all components count"
+	case in.noise > 0:
+		what = "digits, A = I and noise: one component counts"
 	}
 	return fmt.Sprintf("d %d, k %d, n %d, batch %d (%s)", in.d, in.k, in.n, in.rows, what)
 }

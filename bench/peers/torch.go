@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,23 +37,29 @@ func torch(ctx context.Context, s *settings) error {
 	fmt.Printf("\nThe DPN against PyTorch\n")
 	fmt.Println(rivals[0].about)
 
-	digits, err := digitInputs(ctx, 20, 30, 128)
+	digits, err := digitInputs(ctx, 20, 30, 128, 0)
+	if err != nil {
+		return err
+	}
+	trained, err := digitInputs(ctx, 20, 30, 128, trainedNoise)
 	if err != nil {
 		return err
 	}
 	all := []torchWork{
-		{"forward, published form", "forward-published", (*network).forward},
-		{"forward, expert's form", "forward-expert", (*network).forward},
-		{"classifier's step, published form", "train-published", (*network).trainHead},
-		{"training step, expert's form", "train-expert", (*network).train},
+		{"forward, published form", "forward-published", (*network).forward, routes[:1]},
+		{"forward, expert's form", "forward-expert", (*network).forward, routes},
+		{"classifier's step, published form", "train-published", (*network).trainHead, routes[:1]},
+		{"training, expert's form", "train-expert", (*network).train, routes},
 	}
+	expert := []torchWork{all[1], all[3]}
 	for _, c := range []struct {
 		in   *inputs
 		work []torchWork
 	}{
 		{softInputs(64, 20, 30, 128), all},
 		{softInputs(784, 20, 30, 128), all},
-		{digits, all[3:]}, // of our times only that of this one could depend on how many count
+		{digits, expert},
+		{trained, expert},
 	} {
 		if err := torchShape(ctx, s, dir, rivals, c.in, c.work); err != nil {
 			return err
@@ -61,10 +68,14 @@ func torch(ctx context.Context, s *settings) error {
 	return nil
 }
 
-// torchWork is work of the rival by name, and ours that comes to the same.
+// routes are those of our side: the one that is taken by itself comes first.
+var routes = []engine.Route{engine.AutoRoute, engine.DenseRoute, engine.SparseRoute}
+
+// torchWork is work of the rival by name, and ours that comes to the same, by some routes.
 type torchWork struct {
 	title, theirs string
 	ours          func(*network)
+	routes        []engine.Route
 }
 
 func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, in *inputs, work []torchWork) error {
@@ -72,26 +83,35 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 	if err := in.write(filepath.Join(dir, "inputs")); err != nil {
 		return err
 	}
-	var contend []contender // ours and theirs, by work, then threads
+	var contend []contender // ours by all routes and theirs, by work, then threads
 	for i, threads := range threadCounts {
-		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
-		if err != nil {
-			return err
+		ours := map[engine.Route]*network{}
+		for _, route := range routes {
+			e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads), engine.WithRoute(route))
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			ours[route] = newNetwork(e, in)
 		}
-		defer e.Close()
-		n, r := newNetwork(e, in), rivals[i]
+		r := rivals[i]
 		loaded, err := r.ask("load", in.d, in.k, in.n, in.rows, classes)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("expert's fastest way, threads %d: forward %s, training step %s\n", threads, loaded.Fastest["forward"], loaded.Fastest["train"])
-		if err := compareTorch(n, r, work); err != nil {
+		if err := compareTorch(ours[engine.DenseRoute], r, work); err != nil {
+			return err
+		}
+		if err := compareRoutes(ours); err != nil {
 			return err
 		}
 		for _, w := range work {
-			contend = append(contend,
-				func() (float64, error) { return seconds(func() { w.ours(n) }, s.least), nil },
-				r.time(w.theirs, s.least))
+			for _, route := range w.routes {
+				n := ours[route]
+				contend = append(contend, func() (float64, error) { return seconds(func() { w.ours(n) }, s.least), nil })
+			}
+			contend = append(contend, r.time(w.theirs, s.least))
 		}
 	}
 	times, err := inTurn(ctx, s, contend)
@@ -100,14 +120,48 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 	}
 	fmt.Println()
 	header()
-	for i, w := range work {
-		var ours, theirs [][]float64
-		for t := range threadCounts {
-			at := 2 * (t*len(work) + i)
-			ours, theirs = append(ours, times[at]), append(theirs, times[at+1])
+	half, at := len(times)/len(threadCounts), 0
+	for _, w := range work {
+		for j, route := range w.routes {
+			var ours, theirs [][]float64
+			for t := range threadCounts {
+				ours, theirs = append(ours, times[t*half+at+j]), append(theirs, times[t*half+at+len(w.routes)])
+			}
+			title := w.title
+			if len(w.routes) > 1 {
+				title += ", " + route.String()
+			}
+			rows(title, ours, theirs)
 		}
-		rows(w.title, ours, theirs)
+		at += len(w.routes) + 1
 	}
+	return nil
+}
+
+// compareRoutes holds that all routes have the same bits, and says what the sparse one
+// computed.
+func compareRoutes(ours map[engine.Route]*network) error {
+	dense := ours[engine.DenseRoute]
+	for _, route := range routes {
+		n := ours[route]
+		n.gradients()
+		for i, p := range n.params {
+			for j, v := range p.grad {
+				if w := dense.params[i].grad[j]; math.Float32bits(v) != math.Float32bits(w) {
+					return fmt.Errorf("route %v: gradient %d, element %d is %v, %v by the dense one", route, i, j, v, w)
+				}
+			}
+		}
+	}
+	w := ours[engine.SparseRoute].e.Work()
+	active, evaluated := 0.0, 0.0
+	for _, s := range w.PerRow() {
+		active += s.Active
+		evaluated += s.Computed
+	}
+	n := float64(w.Steps)
+	fmt.Printf("components of %d a row and step: %.2f active, %.2f computed by the sparse route; auto takes the %v one\n",
+		w.Components, active/n, evaluated/n, ours[engine.AutoRoute].e.Work().Route)
 	return nil
 }
 

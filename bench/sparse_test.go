@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// TestSparseRows checks what rows say of the components that were computed: all by the dense
+// route, and by the sparse one no fewer than are active, which no route changes.
+func TestSparseRows(t *testing.T) {
+	s := small("ascent-sparse")
+	s.Threads = []int{1}
+	r := run(t, s)
+	active := map[string]Components{}
+	routes := map[string]string{}
+	for i := range r.Results {
+		row := &r.Results[i]
+		if row.Suite != "ascent-sparse" {
+			if row.Route != "" || row.Active != nil || row.Evaluated != nil {
+				t.Errorf("%s has components", row.ID())
+			}
+			continue
+		}
+		a, e, k := row.Active, row.Evaluated, float64(row.Params["k"])
+		if a == nil || e == nil {
+			t.Fatalf("%s: no components", row.ID())
+		}
+		if !(1 <= a.Mean && a.Mean <= e.Mean && e.Mean <= k && 1 <= a.First && a.Last <= e.Last) {
+			t.Errorf("%s: active %+v, evaluated %+v of %v", row.ID(), *a, *e, k)
+		}
+		name := row.Name[:strings.LastIndex(row.Name, " ")]
+		routes[row.Name[len(name)+1:]] = row.Route
+		if row.Route == "dense" && *e != (Components{k, k, k, e.total}) {
+			t.Errorf("%s: evaluated %+v of %v", row.ID(), *e, k)
+		}
+		if want, ok := active[name+row.Shape]; ok && want != *a {
+			t.Errorf("%s: active %+v, by another route %+v", row.ID(), *a, want)
+		}
+		active[name+row.Shape] = *a
+	}
+	if routes["dense"] != "dense" || routes["sparse"] != "sparse" || routes["auto"] != "dense" && routes["auto"] != "sparse" {
+		t.Errorf("routes %v", routes)
+	}
+}
+
+// TestRoutesDiffer checks that a bit in any row, or of a gradient, fails the check.
+func TestRoutesDiffer(t *testing.T) {
+	s, err := apart(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.WithRoute(engine.SparseRoute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	m := s.mixture(e)
+	for _, c := range []struct {
+		name  string
+		spoil func(c *climb) []float32
+	}{
+		{"", func(c *climb) []float32 { return make([]float32, 1) }},
+		{"x_n", func(c *climb) []float32 { return c.x.Row(77) }},
+		{"dL/dx_0", func(c *climb) []float32 { return c.v.Row(77) }},
+		{"dL/dmu", func(c *climb) []float32 { return c.g.Mu }},
+		{"dL/dA", func(c *climb) []float32 { return c.g.A }},
+	} {
+		on := s.on(e, m, s.x.Rows, true)
+		on.run(s.n)
+		v := c.spoil(on)
+		v[0] = math.Nextafter32(v[0], 9)
+		err := on.compareRoutes(&work{})
+		var mismatch *ErrMismatch
+		if c.name == "" && err != nil || c.name != "" && (!errors.As(err, &mismatch) || !strings.HasPrefix(mismatch.Reason, c.name+" by both routes")) {
+			t.Errorf("%q: %v", c.name, err)
+		}
+	}
+}
+
+// TestSparseFlop compares the products of the sparse route, should it compute everything,
+// with those of the dense one.
+func TestSparseFlop(t *testing.T) {
+	const rows, k, d, r, n = 128, 20, 64, 3, 5
+	all := float64(rows * k * n)
+	survey := surveyFlop(rows, k, d)
+	full, _ := ascentCosts(d, k, n, rows)
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"full", sparseFlop(rows, k, d, -1, false, false, all, all), survey + full},
+		{"full, back", sparseFlop(rows, k, d, -1, false, true, all, all), survey + 3*full},
+		{"low rank", sparseFlop(rows, k, d, r, false, false, all, all), survey + lowRankFlop(d, k, r, n, rows, false)},
+		{"low rank, back", sparseFlop(rows, k, d, r, false, true, all, all), survey + lowRankFlop(d, k, r, n, rows, true)},
+		{"diagonal", sparseFlop(rows, k, d, -1, true, false, all, all), survey + full/d},
+		{"nothing", sparseFlop(rows, k, d, -1, false, true, 0, 0), survey},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %v flop, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// TestGrowth draws a route whose steps cost k, and one whose later steps all cost the same.
+func TestGrowth(t *testing.T) {
+	r := &Report{}
+	add := func(route string, k, n int, seconds float64) {
+		r.Results = append(r.Results, Result{Suite: "ascent-sparse", Name: "diag " + route, Params: map[string]int{"k": k, "n": n}, Tier: "avx2", Threads: 1, SecondsMedian: seconds})
+	}
+	for _, k := range []int{200, 20, 2000} {
+		add("dense", k, 1, float64(k))
+		add("dense", k, 30, 30*float64(k))
+		add("sparse", k, 1, 10+float64(k))
+		add("sparse", k, 30, 10+float64(k)+29*4)
+	}
+	add("sparse", 50, 30, 1) // without its first step
+	f := growth(r, "avx2", 1)
+	want := map[string][]float64{
+		"sparse, first step": {1, 7, 67}, "sparse, later steps": {1, 1, 1}, "dense, first step": {1, 10, 100}, "dense, later steps": {1, 10, 100},
+		"in proportion to k": {1, 10, 100},
+	}
+	if len(f.Series) != len(want) {
+		t.Errorf("%d series", len(f.Series))
+	}
+	for _, s := range f.Series {
+		if len(s.Points) != 3 || len(want[s.Name]) != 3 {
+			t.Errorf("%s: %v", s.Name, s.Points)
+			continue
+		}
+		for i, p := range s.Points {
+			if x := []float64{20, 200, 2000}[i]; p.X != x || math.Abs(p.Y-want[s.Name][i]) > 1e-12 {
+				t.Errorf("%s: %v at %v, want %v at %v", s.Name, p.Y, p.X, want[s.Name][i], x)
+			}
+		}
+	}
+	if f := growth(r, "avx2", 2); len(f.Series) > 0 {
+		t.Errorf("%d series of no rows", len(f.Series))
+	}
+}
