@@ -230,55 +230,72 @@ func (e *Engine) accumulate(m *Mixture, tr *Trajectory, grad *MixtureGradient, t
 	j := &e.grads
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad, t0: t0, t1: t1}
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
-	e.run(j, m.K*j.parts, flops)
+	j.groups, j.inner = m.K, e.k.kc
+	if m.D <= longRows {
+		j.groups, j.inner = min(m.K, 2*e.Threads()), min(nearRows, e.k.kc)
+	}
+	e.run(j, j.groups*j.parts, flops)
 	*j = gradientJob{}
 }
 
 // gradientJob computes dP_i, of which a task has some panels of columns, and with the
-// first part dmu_i and dc_i.
+// first part dmu_i and dc_i, for a group of components. Where features are few, so many
+// rows at a time go to all components of the group that W_i and D_i stay in the first-level
+// cache, and x and U of the rows in the second.
 type gradientJob struct {
-	e      *Engine
-	m      *Mixture
-	tr     *Trajectory
-	grad   *MixtureGradient
-	t0, t1 int
-	parts  int
+	e             *Engine
+	m             *Mixture
+	tr            *Trajectory
+	grad          *MixtureGradient
+	t0, t1        int
+	groups, parts int
+	inner         int // rows at a time
 }
 
 func (j *gradientJob) run(worker, task int) {
-	e, tr, d := j.e, j.tr, j.m.D
-	i, pt := task/j.parts, task%j.parts
-	if pt == 0 {
-		j.centre(i)
-	}
-	arena := &e.scratch[worker]
-	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
-	p0, p1 := part(e.k.panels(d), j.parts, pt)
+	e, tr, m := j.e, j.tr, j.m
+	i0, i1 := part(m.K, j.groups, task/j.parts)
+	p0, p1 := part(e.k.panels(m.D), j.parts, task%j.parts)
 	// The inner index of W^T D runs over the rows of all steps, last step first; a block
 	// of it may hold several steps or a part of one.
 	all := (j.t1 - j.t0) * tr.Rows
-	nb, mb := e.k.blocks(all), e.k.rowBlocks(d)
+	nb := (all + j.inner - 1) / j.inner
 	for kb := range nb {
 		if tr.stopped() {
 			return
 		}
 		k0, k1 := part(all, nb, kb)
-		w, x := j.operands(arena, i, k0, k1, p0, p1)
-		tiles, row := w.tiles(e.k), 0
-		for ib := range mb {
-			t0, t1 := part(tiles, mb, ib)
-			block := w.sliceTiles(e.k, t0, t1)
-			for pn := p0; pn < p1; pn++ {
-				e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, j.t1 < tr.Steps || kb > 0)
+		for i := i0; i < i1; i++ {
+			if p0 == 0 {
+				j.centre(i, k0, k1)
 			}
-			row += block.rows
+			j.product(&e.scratch[worker], i, k0, k1, p0, p1)
 		}
+	}
+}
+
+// product adds the inner indices [k0, k1) of W_i^T D_i to the panels [p0, p1) of dP_i.
+func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int) {
+	e, d := j.e, j.m.D
+	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
+	w, x := j.operands(arena, i, k0, k1, p0, p1)
+	tiles, mb, row := w.tiles(e.k), e.k.rowBlocks(d), 0
+	for ib := range mb {
+		t0, t1 := part(tiles, mb, ib)
+		block := w.sliceTiles(e.k, t0, t1)
+		for pn := p0; pn < p1; pn++ {
+			e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, j.t1 < j.tr.Steps || k0 > 0)
+		}
+		row += block.rows
 	}
 }
 
 // longRows is the number of features up to which all of W_i and D_i of a block stay
 // near: their rows are then multiplied as they are.
 const longRows = 128
+
+// nearRows is how many of such rows a block has.
+const nearRows = 128
 
 // operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, for the inner
 // indices [k0, k1) of W_i^T D_i.
@@ -327,22 +344,20 @@ func (j *gradientJob) rows(ws, xs []float32, ld, i, k, most int) int {
 	return n
 }
 
-// centre computes dmu_i and dc_i.
-func (j *gradientJob) centre(i int) {
+// centre adds the inner indices [k0, k1) to dmu_i, and the steps that begin there to dc_i.
+func (j *gradientJob) centre(i, k0, k1 int) {
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
 	dmu := j.grad.Mu[i*d : (i+1)*d]
-	for t := j.t1 - 1; t >= j.t0; t-- {
-		at := (t*m.K + i) * tr.Rows
-		r := tr.R[at : at+tr.Rows]
-		for b := 0; b < tr.Rows; {
-			n := 0
-			for b+n < tr.Rows && r[b+n] != 0 { // otherwise the row of E is +0
-				n++
-			}
-			e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+n).Data, d, n, d)
-			b += n + 1
+	for k := k0; k < k1; {
+		t, b := j.t1-1-k/tr.Rows, k%tr.Rows
+		n := min(tr.Rows-b, k1-k)
+		// A row of E with responsibility 0 is +0, which changes nothing.
+		e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+n).Data, d, n, d)
+		if b == 0 {
+			at := (t*m.K + i) * tr.Rows
+			j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
 		}
-		j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+		k += n
 	}
 }
 
