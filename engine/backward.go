@@ -188,7 +188,7 @@ func (j *pullJob) run(worker, task int) {
 		for i := range m.K {
 			g := tr.gAt(t, i, r0, r1)
 			if !tr.kept {
-				e.quadGrad(worker, g, q, tr.XAt(t).Slice(r0, r1, 0, d), m, i)
+				e.quadGrad(worker, g, q, tr.XAt(t).Slice(r0, r1, 0, d), m, i, nil)
 			}
 			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
 			e.k.scale(s.Row(i), -1, s.Row(i))
@@ -196,7 +196,7 @@ func (j *pullJob) run(worker, task int) {
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		clear(total)
 		for i := range m.K {
-			e.multiply(worker, y, u, &operand{packed: m.precision(i)}, 0, e.k.panels(d), false)
+			e.multiply(worker, y, u, &operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}, 0, e.k.panels(d), false)
 			g := tr.gAt(t, i, r0, r1)
 			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
 			e.k.add(total, total, g.Data)
@@ -269,16 +269,30 @@ func (j *gradientJob) run(worker, task int) {
 			if p0 == 0 {
 				j.centre(i, k0, k1)
 			}
-			j.product(&e.scratch[worker], i, k0, k1, p0, p1)
+			var fetch []float32
+			if i+1 < i1 {
+				fetch = j.block(i+1, k0, k1)
+			} else if kb+1 < nb {
+				fetch = j.block(i0, k1, k1+k1-k0)
+			}
+			j.product(&e.scratch[worker], i, k0, k1, p0, p1, fetch)
 		}
 	}
 }
 
+// block returns what is to be fetched of E_i for the inner indices [k0, k1), if these are of
+// one step.
+func (j *gradientJob) block(i, k0, k1 int) []float32 {
+	b := k0 % j.tr.Rows
+	return j.tr.fetchG(j.t1-1-k0/j.tr.Rows, i, b, min(b+k1-k0, j.tr.Rows))
+}
+
 // product adds the inner indices [k0, k1) of W_i^T D_i to the panels [p0, p1) of dP_i.
-func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int) {
+func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int, fetch []float32) {
 	e, d := j.e, j.m.D
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
 	w, x := j.operands(arena, i, k0, k1, p0, p1)
+	x.fetch = fetch
 	tiles, mb, row := w.tiles(e.k), e.k.rowBlocks(d), 0
 	for ib := range mb {
 		t0, t1 := part(tiles, mb, ib)
