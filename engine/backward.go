@@ -139,18 +139,22 @@ func (e *Engine) pullSteps(m *Mixture, alpha float32, tr *Trajectory, v Matrix, 
 	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
 	j := &e.pull
 	*j = pullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, t0: t0, t1: t1}
-	j.blocks = e.pullBlocks(tr.Rows, flops)
+	most := maxBlockRows
+	if m.D <= longRows {
+		most = 64 // so that G of two steps stays in the second-level cache
+	}
+	j.blocks = e.pullBlocks(tr.Rows, most, flops)
 	e.run(j, j.blocks, flops)
 	*j = pullJob{}
 }
 
-// pullBlocks returns the number of blocks of rows of a pullJob.
-func (e *Engine) pullBlocks(rows int, flops float64) int {
+// pullBlocks returns the number of blocks, of up to most rows, of a pullJob.
+func (e *Engine) pullBlocks(rows, most int, flops float64) int {
 	threads := e.Threads()
 	if flops < e.smallWork {
 		threads = 1
 	}
-	return rowBlocks(rows, maxBlockRows, threads)
+	return rowBlocks(rows, most, threads)
 }
 
 type pullJob struct {
@@ -380,7 +384,7 @@ func (j *gradientJob) centre(i, k0, k1 int) {
 func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient, used []bool) {
 	d := float64(m.D)
 	n := len(m.p)
-	flops := 2 * float64(n) * d * d * d
+	flops := 2*float64(n)*d*d*d + e.goFlops(float64(n)*d*d)
 	j := &e.factors
 	*j = factorJob{e: e, m: m, a: a, grad: grad}
 	j.parts = min(max(2*e.Threads()/n, 1), m.D)

@@ -98,7 +98,7 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := float64(m.D)
-	flops := float64(n) * d * d * (d + 1)
+	flops := float64(n)*d*d*(d+1) + e.goFlops(float64(n)*d*d)
 	j := &e.gramJob
 	*j = gramJob{e: e, m: m, a: a}
 	// Split the panels of each component only as far as the threads need it.
