@@ -103,6 +103,20 @@ func (tr *Trajectory) gAt(t, i, r0, r1 int) Matrix {
 	return View(tr.g[(at+r0)*tr.D:(at+r1)*tr.D], r1-r0, tr.D)
 }
 
+// fetchG returns the memory of G_i of step t for rows [r0, r1), to be fetched into the cache
+// because it is needed next: nothing where G is not kept or there is no such step. Component
+// K is the first one of the next step. Of many features enough is near without it.
+func (tr *Trajectory) fetchG(t, i, r0, r1 int) []float32 {
+	if tr == nil || !tr.kept || tr.D > longRows {
+		return nil
+	}
+	t, i = t+i/tr.K, i%tr.K
+	if t < 0 || t >= tr.Steps {
+		return nil
+	}
+	return tr.gAt(t, i, r0, r1).Data
+}
+
 // Ascend moves the rows of x (B x d) uphill on the potential of m, steps times, in place:
 //
 //	x_{t+1} = x_t + alpha grad phi(x_t),   grad phi = - sum_i r_i G_i
@@ -235,7 +249,7 @@ func (j *ascentJob) run(worker, task int) {
 				continue
 			}
 			for i := range j.m.K {
-				j.quad(worker, &b, i, 0, r1-r0)
+				j.quad(worker, &b, i, 0, r1-r0, j.tr.fetchG(t, i+1, r0, r1))
 			}
 			j.move(worker, &b, 0, r1-r0)
 		}
@@ -244,7 +258,7 @@ func (j *ascentJob) run(worker, task int) {
 		}
 	case quads:
 		b0, b1 := part(j.block.x.Rows, j.parts, task%j.parts)
-		j.quad(worker, &j.block, task/j.parts, b0, b1)
+		j.quad(worker, &j.block, task/j.parts, b0, b1, nil)
 	case moves:
 		b0, b1 := part(j.block.x.Rows, j.parts, task)
 		j.move(worker, &j.block, b0, b1)
@@ -301,11 +315,11 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 	return b
 }
 
-// quad computes G_i and q_i of the rows [b0, b1) of a block.
-func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int) {
+// quad computes G_i and q_i of the rows [b0, b1) of a block. fetch is what is needed next.
+func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int, fetch []float32) {
 	d := j.m.D
 	g := Matrix{Data: b.g[i*b.gs+b0*b.gr:], Rows: b1 - b0, Cols: d, RS: b.gr, CS: 1}
-	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i)
+	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i, fetch)
 }
 
 // report copies phi and r of the rows [b0, b1) of a block to where they were asked for.

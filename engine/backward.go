@@ -139,18 +139,22 @@ func (e *Engine) pullSteps(m *Mixture, alpha float32, tr *Trajectory, v Matrix, 
 	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
 	j := &e.pull
 	*j = pullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, t0: t0, t1: t1}
-	j.blocks = e.pullBlocks(tr.Rows, flops)
+	most := maxBlockRows
+	if m.D <= longRows {
+		most = 64 // so that G of two steps stays in the second-level cache
+	}
+	j.blocks = e.pullBlocks(tr.Rows, most, flops)
 	e.run(j, j.blocks, flops)
 	*j = pullJob{}
 }
 
-// pullBlocks returns the number of blocks of rows of a pullJob.
-func (e *Engine) pullBlocks(rows int, flops float64) int {
+// pullBlocks returns the number of blocks, of up to most rows, of a pullJob.
+func (e *Engine) pullBlocks(rows, most int, flops float64) int {
 	threads := e.Threads()
 	if flops < e.smallWork {
 		threads = 1
 	}
-	return rowBlocks(rows, maxBlockRows, threads)
+	return rowBlocks(rows, most, threads)
 }
 
 type pullJob struct {
@@ -188,7 +192,7 @@ func (j *pullJob) run(worker, task int) {
 		for i := range m.K {
 			g := tr.gAt(t, i, r0, r1)
 			if !tr.kept {
-				e.quadGrad(worker, g, q, tr.XAt(t).Slice(r0, r1, 0, d), m, i)
+				e.quadGrad(worker, g, q, tr.XAt(t).Slice(r0, r1, 0, d), m, i, nil)
 			}
 			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
 			e.k.scale(s.Row(i), -1, s.Row(i))
@@ -196,7 +200,7 @@ func (j *pullJob) run(worker, task int) {
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		clear(total)
 		for i := range m.K {
-			e.multiply(worker, y, u, &operand{packed: m.precision(i)}, 0, e.k.panels(d), false)
+			e.multiply(worker, y, u, &operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}, 0, e.k.panels(d), false)
 			g := tr.gAt(t, i, r0, r1)
 			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
 			e.k.add(total, total, g.Data)
@@ -230,55 +234,86 @@ func (e *Engine) accumulate(m *Mixture, tr *Trajectory, grad *MixtureGradient, t
 	j := &e.grads
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad, t0: t0, t1: t1}
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
-	e.run(j, m.K*j.parts, flops)
+	j.groups, j.inner = m.K, e.k.kc
+	if m.D <= longRows {
+		j.groups, j.inner = min(m.K, 2*e.Threads()), min(nearRows, e.k.kc)
+	}
+	e.run(j, j.groups*j.parts, flops)
 	*j = gradientJob{}
 }
 
 // gradientJob computes dP_i, of which a task has some panels of columns, and with the
-// first part dmu_i and dc_i.
+// first part dmu_i and dc_i, for a group of components. Where features are few, so many
+// rows at a time go to all components of the group that W_i and D_i stay in the first-level
+// cache, and x and U of the rows in the second.
 type gradientJob struct {
-	e      *Engine
-	m      *Mixture
-	tr     *Trajectory
-	grad   *MixtureGradient
-	t0, t1 int
-	parts  int
+	e             *Engine
+	m             *Mixture
+	tr            *Trajectory
+	grad          *MixtureGradient
+	t0, t1        int
+	groups, parts int
+	inner         int // rows at a time
 }
 
 func (j *gradientJob) run(worker, task int) {
-	e, tr, d := j.e, j.tr, j.m.D
-	i, pt := task/j.parts, task%j.parts
-	if pt == 0 {
-		j.centre(i)
-	}
-	arena := &e.scratch[worker]
-	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
-	p0, p1 := part(e.k.panels(d), j.parts, pt)
+	e, tr, m := j.e, j.tr, j.m
+	i0, i1 := part(m.K, j.groups, task/j.parts)
+	p0, p1 := part(e.k.panels(m.D), j.parts, task%j.parts)
 	// The inner index of W^T D runs over the rows of all steps, last step first; a block
 	// of it may hold several steps or a part of one.
 	all := (j.t1 - j.t0) * tr.Rows
-	nb, mb := e.k.blocks(all), e.k.rowBlocks(d)
+	nb := (all + j.inner - 1) / j.inner
 	for kb := range nb {
 		if tr.stopped() {
 			return
 		}
 		k0, k1 := part(all, nb, kb)
-		w, x := j.operands(arena, i, k0, k1, p0, p1)
-		tiles, row := w.tiles(e.k), 0
-		for ib := range mb {
-			t0, t1 := part(tiles, mb, ib)
-			block := w.sliceTiles(e.k, t0, t1)
-			for pn := p0; pn < p1; pn++ {
-				e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, j.t1 < tr.Steps || kb > 0)
+		for i := i0; i < i1; i++ {
+			if p0 == 0 {
+				j.centre(i, k0, k1)
 			}
-			row += block.rows
+			var fetch []float32
+			if i+1 < i1 {
+				fetch = j.block(i+1, k0, k1)
+			} else if kb+1 < nb {
+				fetch = j.block(i0, k1, k1+k1-k0)
+			}
+			j.product(&e.scratch[worker], i, k0, k1, p0, p1, fetch)
 		}
+	}
+}
+
+// block returns what is to be fetched of E_i for the inner indices [k0, k1), if these are of
+// one step.
+func (j *gradientJob) block(i, k0, k1 int) []float32 {
+	b := k0 % j.tr.Rows
+	return j.tr.fetchG(j.t1-1-k0/j.tr.Rows, i, b, min(b+k1-k0, j.tr.Rows))
+}
+
+// product adds the inner indices [k0, k1) of W_i^T D_i to the panels [p0, p1) of dP_i.
+func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int, fetch []float32) {
+	e, d := j.e, j.m.D
+	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
+	w, x := j.operands(arena, i, k0, k1, p0, p1)
+	x.fetch = fetch
+	tiles, mb, row := w.tiles(e.k), e.k.rowBlocks(d), 0
+	for ib := range mb {
+		t0, t1 := part(tiles, mb, ib)
+		block := w.sliceTiles(e.k, t0, t1)
+		for pn := p0; pn < p1; pn++ {
+			e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, j.t1 < j.tr.Steps || k0 > 0)
+		}
+		row += block.rows
 	}
 }
 
 // longRows is the number of features up to which all of W_i and D_i of a block stay
 // near: their rows are then multiplied as they are.
 const longRows = 128
+
+// nearRows is how many of such rows a block has.
+const nearRows = 128
 
 // operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, for the inner
 // indices [k0, k1) of W_i^T D_i.
@@ -327,22 +362,20 @@ func (j *gradientJob) rows(ws, xs []float32, ld, i, k, most int) int {
 	return n
 }
 
-// centre computes dmu_i and dc_i.
-func (j *gradientJob) centre(i int) {
+// centre adds the inner indices [k0, k1) to dmu_i, and the steps that begin there to dc_i.
+func (j *gradientJob) centre(i, k0, k1 int) {
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
 	dmu := j.grad.Mu[i*d : (i+1)*d]
-	for t := j.t1 - 1; t >= j.t0; t-- {
-		at := (t*m.K + i) * tr.Rows
-		r := tr.R[at : at+tr.Rows]
-		for b := 0; b < tr.Rows; {
-			n := 0
-			for b+n < tr.Rows && r[b+n] != 0 { // otherwise the row of E is +0
-				n++
-			}
-			e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+n).Data, d, n, d)
-			b += n + 1
+	for k := k0; k < k1; {
+		t, b := j.t1-1-k/tr.Rows, k%tr.Rows
+		n := min(tr.Rows-b, k1-k)
+		// A row of E with responsibility 0 is +0, which changes nothing.
+		e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+n).Data, d, n, d)
+		if b == 0 {
+			at := (t*m.K + i) * tr.Rows
+			j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
 		}
-		j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+		k += n
 	}
 }
 
@@ -351,7 +384,7 @@ func (j *gradientJob) centre(i int) {
 func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient, used []bool) {
 	d := float64(m.D)
 	n := len(m.p)
-	flops := 2 * float64(n) * d * d * d
+	flops := 2*float64(n)*d*d*d + e.goFlops(float64(n)*d*d)
 	j := &e.factors
 	*j = factorJob{e: e, m: m, a: a, grad: grad}
 	j.parts = min(max(2*e.Threads()/n, 1), m.D)

@@ -133,7 +133,8 @@ func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, c
 	// Every tile fetches its share, so that no burst of fetches holds up the loads.
 	step := 0 // floats a fetch
 	if len(next) > 0 {
-		step = min((k.nr*k.linesAStep+tiles-1)/tiles, 16)
+		fetches := tiles * ((inner + k.linesAStep - 1) / k.linesAStep)
+		step = min((len(next)+fetches-1)/fetches, 16)
 	} else {
 		next = b
 	}

@@ -161,7 +161,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	flops := 2 * lowRankFlops(tr.Rows, m.K, m.D, l.r, tr.Steps)
 	grow(&tr.pull, tr.Steps*tr.Rows*n)
 	j := &e.lowPull
-	*j = lowPullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, blocks: e.pullBlocks(tr.Rows, flops)}
+	*j = lowPullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, blocks: e.pullBlocks(tr.Rows, maxBlockRows, flops)}
 	e.run(j, j.blocks, flops)
 	*j = lowPullJob{}
 

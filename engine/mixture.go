@@ -98,7 +98,7 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := float64(m.D)
-	flops := float64(n) * d * d * (d + 1)
+	flops := float64(n)*d*d*(d+1) + e.goFlops(float64(n)*d*d)
 	j := &e.gramJob
 	*j = gramJob{e: e, m: m, a: a}
 	// Split the panels of each component only as far as the threads need it.
@@ -218,7 +218,7 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	out := e.denseTarget(g)
 	for r0 := 0; r0 < x.Rows; r0 += maxBlockRows {
 		r1 := min(r0+maxBlockRows, x.Rows)
-		e.quadGrad(0, out.Slice(r0, r1, 0, m.D), q[r0:r1], x.Slice(r0, r1, 0, m.D), m, i)
+		e.quadGrad(0, out.Slice(r0, r1, 0, m.D), q[r0:r1], x.Slice(r0, r1, 0, m.D), m, i, nil)
 	}
 	if g.CS != 1 {
 		copyMatrix(g, out)
@@ -246,11 +246,12 @@ func (e *Engine) denseTarget(m Matrix) Matrix {
 // quadGrad is QuadGrad on one thread, for a block of rows that stays in the cache. D_i
 // is stored once, row by row: the tile streams its rows, and the row dots read it again.
 // (Taking the dots from the tile's registers instead would save one read of G and D_i
-// from the second-level cache, about a hundredth of the product at d = 784.)
-func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int) {
+// from the second-level cache, about a hundredth of the product at d = 784.) fetch is what
+// is needed next.
+func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32) {
 	rows, ld := x.Rows, leading(m.D)
 	d := Matrix{Data: e.scratch[worker].floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
 	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
-	e.multiply(worker, g, d, &operand{packed: m.precision(i)}, 0, e.k.panels(m.D), false)
+	e.multiply(worker, g, d, &operand{packed: m.precision(i), fetch: fetch}, 0, e.k.panels(m.D), false)
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }

@@ -17,7 +17,7 @@ func (e *Engine) Parallel(n int, flops, elements float64, f func(w *Worker, lo, 
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	cost := flops + elements*e.k.flopsAMicrosecond/1e3
+	cost := flops + e.goFlops(elements)
 	j := &e.parallel
 	j.e, j.f, j.n, j.tasks = e, f, n, e.tasksFor(n, cost)
 	e.run(j, j.tasks, cost)

@@ -244,6 +244,10 @@ type operand struct {
 	packed *Packed
 	direct Matrix
 	pack   bool
+
+	// fetch is what will be needed after the product, in place of a panel: it is fetched
+	// into the second-level cache meanwhile. Only its address counts.
+	fetch []float32
 }
 
 func (b *operand) cols() int {
@@ -375,6 +379,10 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, 
 	default: // reading all columns of a tile would leave the matrix
 		bp = arena.floats(slotB, (k1-k0)*nr)
 		packPanel(bp, b.direct, k0, k1, j0, nr)
+	}
+	if n := len(b.fetch); n > 0 {
+		f0, f1 := part(n, e.k.panels(b.cols()), p)
+		next = b.fetch[f0:f1]
 	}
 	e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
 	e.yield(arena, 2*ab.rows*nr*(k1-k0))
