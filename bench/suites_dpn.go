@@ -199,7 +199,7 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 		flop += 4 * float64(pixels) * fd * batch
 	case "conv":
 		s := layer.Convolutions("", 28, 28)
-		flop += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+float64(pixels)*fd))
+		flop += batch * (4*float64(s[0].MACs()) + 6*(float64(s[1].MACs())+float64(pixels)*fd))
 	}
 	return group{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
