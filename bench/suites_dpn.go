@@ -197,7 +197,7 @@ func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 		other += 4 * pixels * fd * batch
 	case "conv":
 		s := layer.Convolutions("", 28, 28)
-		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[3].MACs())+pixels*fd))
+		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[1].MACs())+pixels*fd))
 	}
 	return ascent, other
 }

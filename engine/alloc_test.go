@@ -18,6 +18,8 @@ func TestNoAllocations(t *testing.T) {
 	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3, RBC2: 1, Eps: 1e-8}
 	dist := NewMatrix(24, 5)
 	product := func(w *Worker, _, _ int) { w.Floats(10); w.MatMul(c, a, b, false) }
+	at := make([]int32, 40)
+	shifted := func(w *Worker, _, _ int) { w.MatMulAt(c, a, b.Data, at, false) }
 	for _, call := range []struct {
 		name string
 		f    func()
@@ -27,6 +29,7 @@ func TestNoAllocations(t *testing.T) {
 		{"MatMulPacked", func() { e.MatMulPacked(c, a, p, false) }},
 		{"Pack", func() { e.Pack(p, b) }},
 		{"Worker.MatMul", func() { e.Parallel(1, 0, 0, product) }},
+		{"Worker.MatMulAt", func() { e.Parallel(1, 0, 0, shifted) }},
 		{"SetFactors", func() { e.SetFactors(l.m, l.a) }},
 		{"Ascend", func() { e.Ascend(l.m, l.alpha, 3, x, nil, false) }},
 		{"Ascend and back", func() {

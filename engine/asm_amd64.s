@@ -70,6 +70,66 @@ onetest: \
 	JGE   one      \
 	JMP   done
 
+// All accumulators of a tile: empty, loaded and stored. R13 is the distance of rows of C, DI
+// row 0, SI row 3, AX their number.
+#define ZEROS \
+	VXORPS Y4, Y4, Y4 \
+	VXORPS Y5, Y5, Y5 \
+	VXORPS Y6, Y6, Y6 \
+	VXORPS Y7, Y7, Y7 \
+	VXORPS Y8, Y8, Y8 \
+	VXORPS Y9, Y9, Y9 \
+	VXORPS Y10, Y10, Y10 \
+	VXORPS Y11, Y11, Y11 \
+	VXORPS Y12, Y12, Y12 \
+	VXORPS Y13, Y13, Y13 \
+	VXORPS Y14, Y14, Y14 \
+	VXORPS Y15, Y15, Y15
+
+#define OLDS(below, short) \
+	VMOVUPS (DI), Y4 \
+	VMOVUPS 32(DI), Y5 \
+	CMPQ AX, $2 \
+	JLT  short \
+	VMOVUPS (DI)(R13*1), Y6 \
+	VMOVUPS 32(DI)(R13*1), Y7 \
+	JEQ  short \
+	VMOVUPS (DI)(R13*2), Y8 \
+	VMOVUPS 32(DI)(R13*2), Y9 \
+	CMPQ AX, $4 \
+	JLT  short \
+	VMOVUPS (SI), Y10 \
+	VMOVUPS 32(SI), Y11 \
+	JEQ  short \
+	VMOVUPS (SI)(R13*1), Y12 \
+	VMOVUPS 32(SI)(R13*1), Y13 \
+	CMPQ AX, $6 \
+	JLT  below \
+	VMOVUPS (SI)(R13*2), Y14 \
+	VMOVUPS 32(SI)(R13*2), Y15
+
+#define STORES \
+	VMOVUPS Y4, (DI) \
+	VMOVUPS Y5, 32(DI) \
+	CMPQ AX, $2 \
+	JLT  done \
+	VMOVUPS Y6, (DI)(R13*1) \
+	VMOVUPS Y7, 32(DI)(R13*1) \
+	JEQ  done \
+	VMOVUPS Y8, (DI)(R13*2) \
+	VMOVUPS Y9, 32(DI)(R13*2) \
+	CMPQ AX, $4 \
+	JLT  done \
+	VMOVUPS Y10, (SI) \
+	VMOVUPS Y11, 32(SI) \
+	JEQ  done \
+	VMOVUPS Y12, (SI)(R13*1) \
+	VMOVUPS Y13, 32(SI)(R13*1) \
+	CMPQ AX, $6 \
+	JLT  done \
+	VMOVUPS Y14, (SI)(R13*2) \
+	VMOVUPS Y15, 32(SI)(R13*2)
+
 // func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-160
 	MOVQ k+0(FP), CX
@@ -91,42 +151,12 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-160
 	LEAQ (DI)(R13*2), SI
 	ADDQ R13, SI             // SI: row 3 of C
 
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	VXORPS Y13, Y13, Y13
-	VXORPS Y14, Y14, Y14
-	VXORPS Y15, Y15, Y15
+	ZEROS
 	TESTQ DX, DX
 	JEQ  start
 
 	// The chains go on from the old values of C. Those of the tile below are fetched.
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	CMPQ AX, $2
-	JLT  start
-	VMOVUPS (DI)(R13*1), Y6
-	VMOVUPS 32(DI)(R13*1), Y7
-	JEQ  start
-	VMOVUPS (DI)(R13*2), Y8
-	VMOVUPS 32(DI)(R13*2), Y9
-	CMPQ AX, $4
-	JLT  start
-	VMOVUPS (SI), Y10
-	VMOVUPS 32(SI), Y11
-	JEQ  start
-	VMOVUPS (SI)(R13*1), Y12
-	VMOVUPS 32(SI)(R13*1), Y13
-	CMPQ AX, $6
-	JLT  below
-	VMOVUPS (SI)(R13*2), Y14
-	VMOVUPS 32(SI)(R13*2), Y15
+	OLDS(below, start)
 below:
 	LEAQ (SI)(R13*2), DX     // row 5; with six rows the tile below begins one further on
 	PREFETCHT0 (DX)(R13*1)
@@ -170,26 +200,78 @@ rows6:
 	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
 
 store:
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 32(DI)
-	CMPQ AX, $2
-	JLT  done
-	VMOVUPS Y6, (DI)(R13*1)
-	VMOVUPS Y7, 32(DI)(R13*1)
-	JEQ  done
-	VMOVUPS Y8, (DI)(R13*2)
-	VMOVUPS Y9, 32(DI)(R13*2)
-	CMPQ AX, $4
-	JLT  done
-	VMOVUPS Y10, (SI)
-	VMOVUPS Y11, 32(SI)
-	JEQ  done
-	VMOVUPS Y12, (SI)(R13*1)
-	VMOVUPS Y13, 32(SI)(R13*1)
+	STORES
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAtAVX2_6x16
+
+// The loop over the inner index with rows of B anywhere: R12 walks along their places,
+// R15 is the begin of B.
+#define LOOPAT(step, one, test) \
+	JMP  test \
+one: \
+	MOVLQSX (R12), BX   \
+	ADDQ $4, R12        \
+	LEAQ (R15)(BX*4), BX \
+	step                \
+	ADDQ R11, R8        \
+	ADDQ R11, R9        \
+test: \
+	SUBQ $1, CX         \
+	JGE  one            \
+	JMP  store
+
+// func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, rows int, acc bool)
+TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $0-137
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ b_base+48(FP), R15
+	MOVQ at_base+72(FP), R12
+	MOVQ c_base+96(FP), DI
+	MOVQ crs+120(FP), R13
+	MOVQ rows+128(FP), AX
+	MOVBQZX acc+136(FP), DX
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R13
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9             // R9: row 3 of A
+	LEAQ (DI)(R13*2), SI
+	ADDQ R13, SI             // SI: row 3 of C
+	ZEROS
+	TESTQ DX, DX
+	JEQ  start
+	OLDS(start, start)
+start:
 	CMPQ AX, $6
-	JLT  done
-	VMOVUPS Y14, (SI)(R13*2)
-	VMOVUPS Y15, 32(SI)(R13*2)
+	JEQ  rows6
+	CMPQ AX, $5
+	JEQ  rows5
+	CMPQ AX, $4
+	JEQ  rows4
+	CMPQ AX, $3
+	JEQ  rows3
+	CMPQ AX, $2
+	JEQ  rows2
+	LOOPAT(STEP1, one1, test1)
+rows2:
+	LOOPAT(STEP2, one2, test2)
+rows3:
+	LOOPAT(STEP3, one3, test3)
+rows4:
+	LOOPAT(STEP4, one4, test4)
+rows5:
+	LOOPAT(STEP5, one5, test5)
+rows6:
+	LOOPAT(STEP6, one6, test6)
+
+store:
+	STORES
 done:
 	VZEROUPPER
 	RET

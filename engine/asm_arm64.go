@@ -23,6 +23,7 @@ var neonKernels = kernels{
 	mc:                  outerBlock(innerBlock(16)),
 	linesAStep:          4,
 	rawPanel:            panelNEON,
+	rawPanelAt:          panelAtNEON,
 	rawAdd:              addNEON,
 	rawSubRows:          subRowsNEON,
 	rawMultiply:         multiplyNEON,
@@ -70,6 +71,25 @@ func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c 
 //
 //go:noescape
 func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+
+// panelAtNEON is one panel of a matrix product: see panelAtGeneric.
+func panelAtNEON(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool) {
+	w := tileWalk{a: a, c: c, ars: ars, crs: crs, rows: rows, longer: longer}
+	for range tiles {
+		n := w.tile()
+		sgemmAtNEON_6x16(k, w.a, ars, acs, b, at, w.c, crs, n, acc)
+		w.step(n)
+	}
+}
+
+// sgemmAtNEON_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+//
+//go:noescape
+func sgemmAtNEON_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, rows int, acc bool)
 
 // addNEON sets dst[j] = x[j] + y[j].
 //

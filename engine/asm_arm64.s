@@ -153,6 +153,89 @@ onetest: \
 	BGE  one    \
 	B    done
 
+// All accumulators of a tile: empty, loaded and stored. R12 is the distance of rows of C, R0
+// row 0, R14 their number.
+#define ZEROS \
+	VMOVI $0, V8.B16 \
+	VMOVI $0, V9.B16 \
+	VMOVI $0, V10.B16 \
+	VMOVI $0, V11.B16 \
+	VMOVI $0, V12.B16 \
+	VMOVI $0, V13.B16 \
+	VMOVI $0, V14.B16 \
+	VMOVI $0, V15.B16 \
+	VMOVI $0, V16.B16 \
+	VMOVI $0, V17.B16 \
+	VMOVI $0, V18.B16 \
+	VMOVI $0, V19.B16 \
+	VMOVI $0, V20.B16 \
+	VMOVI $0, V21.B16 \
+	VMOVI $0, V22.B16 \
+	VMOVI $0, V23.B16 \
+	VMOVI $0, V24.B16 \
+	VMOVI $0, V25.B16 \
+	VMOVI $0, V26.B16 \
+	VMOVI $0, V27.B16 \
+	VMOVI $0, V28.B16 \
+	VMOVI $0, V29.B16 \
+	VMOVI $0, V30.B16 \
+	VMOVI $0, V31.B16
+
+#define OLDS \
+	MOVD  R0, R15 \
+	FLDPQ (R15), (F8, F9) \
+	FLDPQ 32(R15), (F10, F11) \
+	CMP   $2, R14 \
+	BLT   start \
+	ADD   R12, R15 \
+	FLDPQ (R15), (F12, F13) \
+	FLDPQ 32(R15), (F14, F15) \
+	BEQ   start \
+	ADD   R12, R15 \
+	FLDPQ (R15), (F16, F17) \
+	FLDPQ 32(R15), (F18, F19) \
+	CMP   $4, R14 \
+	BLT   start \
+	ADD   R12, R15 \
+	FLDPQ (R15), (F20, F21) \
+	FLDPQ 32(R15), (F22, F23) \
+	BEQ   start \
+	ADD   R12, R15 \
+	FLDPQ (R15), (F24, F25) \
+	FLDPQ 32(R15), (F26, F27) \
+	CMP   $6, R14 \
+	BLT   start \
+	ADD   R12, R15 \
+	FLDPQ (R15), (F28, F29) \
+	FLDPQ 32(R15), (F30, F31)
+
+#define STORES \
+	FSTPQ (F8, F9), (R0) \
+	FSTPQ (F10, F11), 32(R0) \
+	CMP   $2, R14 \
+	BLT   done \
+	ADD   R12, R0 \
+	FSTPQ (F12, F13), (R0) \
+	FSTPQ (F14, F15), 32(R0) \
+	BEQ   done \
+	ADD   R12, R0 \
+	FSTPQ (F16, F17), (R0) \
+	FSTPQ (F18, F19), 32(R0) \
+	CMP   $4, R14 \
+	BLT   done \
+	ADD   R12, R0 \
+	FSTPQ (F20, F21), (R0) \
+	FSTPQ (F22, F23), 32(R0) \
+	BEQ   done \
+	ADD   R12, R0 \
+	FSTPQ (F24, F25), (R0) \
+	FSTPQ (F26, F27), 32(R0) \
+	CMP   $6, R14 \
+	BLT   done \
+	ADD   R12, R0 \
+	FSTPQ (F28, F29), (R0) \
+	FSTPQ (F30, F31), 32(R0)
+
 // func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-160
 	MOVD  k+0(FP), R7
@@ -178,60 +261,12 @@ TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-160
 	MOVD  ZR, R9         // R9: offset of the inner index in the rows of A
 	CBNZ  R15, old
 
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	VMOVI $0, V24.B16
-	VMOVI $0, V25.B16
-	VMOVI $0, V26.B16
-	VMOVI $0, V27.B16
-	VMOVI $0, V28.B16
-	VMOVI $0, V29.B16
-	VMOVI $0, V30.B16
-	VMOVI $0, V31.B16
+	ZEROS
 	B     start
 
 	// The chains go on from the old values of C.
 old:
-	MOVD  R0, R15
-	FLDPQ (R15), (F8, F9)
-	FLDPQ 32(R15), (F10, F11)
-	CMP   $2, R14
-	BLT   start
-	ADD   R12, R15
-	FLDPQ (R15), (F12, F13)
-	FLDPQ 32(R15), (F14, F15)
-	BEQ   start
-	ADD   R12, R15
-	FLDPQ (R15), (F16, F17)
-	FLDPQ 32(R15), (F18, F19)
-	CMP   $4, R14
-	BLT   start
-	ADD   R12, R15
-	FLDPQ (R15), (F20, F21)
-	FLDPQ 32(R15), (F22, F23)
-	BEQ   start
-	ADD   R12, R15
-	FLDPQ (R15), (F24, F25)
-	FLDPQ 32(R15), (F26, F27)
-	CMP   $6, R14
-	BLT   start
-	ADD   R12, R15
-	FLDPQ (R15), (F28, F29)
-	FLDPQ 32(R15), (F30, F31)
+	OLDS
 
 start:
 	CMP $6, R14
@@ -257,31 +292,78 @@ rows6:
 	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
 
 store:
-	FSTPQ (F8, F9), (R0)
-	FSTPQ (F10, F11), 32(R0)
-	CMP   $2, R14
-	BLT   done
-	ADD   R12, R0
-	FSTPQ (F12, F13), (R0)
-	FSTPQ (F14, F15), 32(R0)
-	BEQ   done
-	ADD   R12, R0
-	FSTPQ (F16, F17), (R0)
-	FSTPQ (F18, F19), 32(R0)
-	CMP   $4, R14
-	BLT   done
-	ADD   R12, R0
-	FSTPQ (F20, F21), (R0)
-	FSTPQ (F22, F23), 32(R0)
-	BEQ   done
-	ADD   R12, R0
-	FSTPQ (F24, F25), (R0)
-	FSTPQ (F26, F27), 32(R0)
-	CMP   $6, R14
-	BLT   done
-	ADD   R12, R0
-	FSTPQ (F28, F29), (R0)
-	FSTPQ (F30, F31), 32(R0)
+	STORES
+done:
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAtNEON_6x16
+
+// The loop over the inner index with rows of B anywhere: R19 walks along their places, R11
+// is the begin of B.
+#define LOOPAT(step, one, test) \
+	B    test \
+one: \
+	MOVW (R19), R8       \
+	ADD  $4, R19         \
+	ADD  R8<<2, R11, R8  \
+	step                 \
+	ADD  R10, R9         \
+test: \
+	SUBS $1, R7          \
+	BGE  one             \
+	B    store
+
+// func sgemmAtNEON_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, rows int, acc bool)
+TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-137
+	MOVD  k+0(FP), R7
+	MOVD  a_base+8(FP), R1
+	MOVD  ars+32(FP), R13
+	MOVD  acs+40(FP), R10
+	MOVD  b_base+48(FP), R11
+	MOVD  at_base+72(FP), R19
+	MOVD  c_base+96(FP), R0
+	MOVD  crs+120(FP), R12
+	MOVD  rows+128(FP), R14
+	MOVBU acc+136(FP), R15
+	LSL   $2, R10, R10
+	LSL   $2, R12, R12
+	ADD   R13<<2, R1, R2 // R1 to R6: rows 0 to 5 of A
+	ADD   R13<<2, R2, R3
+	ADD   R13<<2, R3, R4
+	ADD   R13<<2, R4, R5
+	ADD   R13<<2, R5, R6
+	MOVD  ZR, R9         // R9: offset of the inner index in the rows of A
+	CBNZ  R15, old
+	ZEROS
+	B     start
+old:
+	OLDS
+start:
+	CMP $6, R14
+	BEQ rows6
+	CMP $5, R14
+	BEQ rows5
+	CMP $4, R14
+	BEQ rows4
+	CMP $3, R14
+	BEQ rows3
+	CMP $2, R14
+	BEQ rows2
+	LOOPAT(STEP1, one1, test1)
+rows2:
+	LOOPAT(STEP2, one2, test2)
+rows3:
+	LOOPAT(STEP3, one3, test3)
+rows4:
+	LOOPAT(STEP4, one4, test4)
+rows5:
+	LOOPAT(STEP5, one5, test5)
+rows6:
+	LOOPAT(STEP6, one6, test6)
+
+store:
+	STORES
 done:
 	RET
 

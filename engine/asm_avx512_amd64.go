@@ -24,6 +24,7 @@ var avx512Kernels = kernels{
 	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
 	rawPanel:            sgemmAVX512_14x32,
+	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAdd:              addAVX512,
 	rawSubRows:          subRowsAVX512,
 	rawMultiply:         multiplyAVX512,
@@ -64,6 +65,16 @@ var avx512Kernels = kernels{
 //
 //go:noescape
 func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+
+// sgemmAtAVX512_14x32 is one panel of a matrix product: tiles of rows rows, the first
+// longer of them one row more (14 at most); for every row i of all tiles, j < 32
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+//
+//go:noescape
+func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
 // addAVX512 sets dst[j] = x[j] + y[j].
 //

@@ -98,6 +98,69 @@ odd: \
 	PREFETCHT0 124(DI) \
 	ADDQ R13, DI
 
+// All accumulators of a tile: empty, loaded and stored.
+#define ZEROS \
+	VPXORD Z4, Z4, Z4 \
+	VPXORD Z5, Z5, Z5 \
+	VPXORD Z6, Z6, Z6 \
+	VPXORD Z7, Z7, Z7 \
+	VPXORD Z8, Z8, Z8 \
+	VPXORD Z9, Z9, Z9 \
+	VPXORD Z10, Z10, Z10 \
+	VPXORD Z11, Z11, Z11 \
+	VPXORD Z12, Z12, Z12 \
+	VPXORD Z13, Z13, Z13 \
+	VPXORD Z14, Z14, Z14 \
+	VPXORD Z15, Z15, Z15 \
+	VPXORD Z16, Z16, Z16 \
+	VPXORD Z17, Z17, Z17 \
+	VPXORD Z18, Z18, Z18 \
+	VPXORD Z19, Z19, Z19 \
+	VPXORD Z20, Z20, Z20 \
+	VPXORD Z21, Z21, Z21 \
+	VPXORD Z22, Z22, Z22 \
+	VPXORD Z23, Z23, Z23 \
+	VPXORD Z24, Z24, Z24 \
+	VPXORD Z25, Z25, Z25 \
+	VPXORD Z26, Z26, Z26 \
+	VPXORD Z27, Z27, Z27 \
+	VPXORD Z28, Z28, Z28 \
+	VPXORD Z29, Z29, Z29 \
+	VPXORD Z30, Z30, Z30 \
+	VPXORD Z31, Z31, Z31
+
+#define OLDS \
+	OLD(0, Z4, Z5) \
+	OLD(1, Z6, Z7) \
+	OLD(2, Z8, Z9) \
+	OLD(3, Z10, Z11) \
+	OLD(4, Z12, Z13) \
+	OLD(5, Z14, Z15) \
+	OLD(6, Z16, Z17) \
+	OLD(7, Z18, Z19) \
+	OLD(8, Z20, Z21) \
+	OLD(9, Z22, Z23) \
+	OLD(10, Z24, Z25) \
+	OLD(11, Z26, Z27) \
+	OLD(12, Z28, Z29) \
+	OLD(13, Z30, Z31)
+
+#define STORES \
+	STORE(0, Z4, Z5) \
+	STORE(1, Z6, Z7) \
+	STORE(2, Z8, Z9) \
+	STORE(3, Z10, Z11) \
+	STORE(4, Z12, Z13) \
+	STORE(5, Z14, Z15) \
+	STORE(6, Z16, Z17) \
+	STORE(7, Z18, Z19) \
+	STORE(8, Z20, Z21) \
+	STORE(9, Z22, Z23) \
+	STORE(10, Z24, Z25) \
+	STORE(11, Z26, Z27) \
+	STORE(12, Z28, Z29) \
+	STORE(13, Z30, Z31)
+
 // The arguments a, c, next, tiles and longer are counted on from tile to tile.
 //
 // func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
@@ -127,52 +190,12 @@ even:
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
-	VPXORD Z26, Z26, Z26
-	VPXORD Z27, Z27, Z27
-	VPXORD Z28, Z28, Z28
-	VPXORD Z29, Z29, Z29
-	VPXORD Z30, Z30, Z30
-	VPXORD Z31, Z31, Z31
+	ZEROS
 	TESTQ DX, DX
 	JEQ  fresh
 
 	// The chains go on from the old values of C. Those of the tile below are fetched.
-	OLD(0, Z4, Z5)
-	OLD(1, Z6, Z7)
-	OLD(2, Z8, Z9)
-	OLD(3, Z10, Z11)
-	OLD(4, Z12, Z13)
-	OLD(5, Z14, Z15)
-	OLD(6, Z16, Z17)
-	OLD(7, Z18, Z19)
-	OLD(8, Z20, Z21)
-	OLD(9, Z22, Z23)
-	OLD(10, Z24, Z25)
-	OLD(11, Z26, Z27)
-	OLD(12, Z28, Z29)
-	OLD(13, Z30, Z31)
+	OLDS
 below:
 	FETCHC
 	FETCHC
@@ -259,20 +282,7 @@ rows14:
 store:
 	MOVQ DI, CX
 	MOVQ c_base+88(FP), DI
-	STORE(0, Z4, Z5)
-	STORE(1, Z6, Z7)
-	STORE(2, Z8, Z9)
-	STORE(3, Z10, Z11)
-	STORE(4, Z12, Z13)
-	STORE(5, Z14, Z15)
-	STORE(6, Z16, Z17)
-	STORE(7, Z18, Z19)
-	STORE(8, Z20, Z21)
-	STORE(9, Z22, Z23)
-	STORE(10, Z24, Z25)
-	STORE(11, Z26, Z27)
-	STORE(12, Z28, Z29)
-	STORE(13, Z30, Z31)
+	STORES
 done:
 	MOVQ DI, c_base+88(FP)
 	MOVQ strip+48(FP), AX
@@ -283,6 +293,121 @@ done:
 apart:
 	ADDQ AX, a_base+8(FP)
 	SUBQ $1, tiles+120(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAtAVX512_14x32
+
+// The loop over the inner index with rows of B anywhere: R15 walks along their places,
+// AX is the begin of B.
+#define LOOPAT(step, one, test) \
+	JMP  test \
+one: \
+	MOVLQSX (R15), BX \
+	ADDQ $4, R15      \
+	LEAQ (AX)(BX*4), BX \
+	step              \
+	ADDQ R11, R8      \
+	ADDQ R11, SI      \
+	ADDQ R11, DX      \
+test: \
+	SUBQ $1, CX       \
+	JGE  one          \
+	JMP  store
+
+// The arguments a, c, tiles and longer are counted on from tile to tile.
+//
+// func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $0-153
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ crs+120(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R13
+	LEAQ (R10)(R10*2), R9
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ at_base+72(FP), R15
+	MOVQ c_base+96(FP), DI
+	MOVQ rows+136(FP), AX
+	CMPQ longer+144(FP), $0
+	JLE  even
+	SUBQ $1, longer+144(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
+	MOVBQZX acc+152(FP), DX
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	ZEROS
+	TESTQ DX, DX
+	JEQ  below
+	OLDS
+below:
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
+	MOVQ AX, DI              // rows
+	MOVQ b_base+48(FP), AX
+	CMPQ DI, $13
+	JEQ  rows13
+	JGT  rows14
+	CMPQ DI, $11
+	JEQ  rows11
+	JGT  rows12
+	CMPQ DI, $9
+	JEQ  rows9
+	JGT  rows10
+	CMPQ DI, $7
+	JEQ  rows7
+	JGT  rows8
+	CMPQ DI, $5
+	JEQ  rows5
+	JGT  rows6
+	CMPQ DI, $3
+	JEQ  rows3
+	JGT  rows4
+	CMPQ DI, $1
+	JGT  rows2
+	LOOPAT(STEP1, one1, test1)
+rows2:
+	LOOPAT(STEP2, one2, test2)
+rows3:
+	LOOPAT(STEP3, one3, test3)
+rows4:
+	LOOPAT(STEP4, one4, test4)
+rows5:
+	LOOPAT(STEP5, one5, test5)
+rows6:
+	LOOPAT(STEP6, one6, test6)
+rows7:
+	LOOPAT(STEP7, one7, test7)
+rows8:
+	LOOPAT(STEP8, one8, test8)
+rows9:
+	LOOPAT(STEP9, one9, test9)
+rows10:
+	LOOPAT(STEP10, one10, test10)
+rows11:
+	LOOPAT(STEP11, one11, test11)
+rows12:
+	LOOPAT(STEP12, one12, test12)
+rows13:
+	LOOPAT(STEP13, one13, test13)
+rows14:
+	LOOPAT(STEP14, one14, test14)
+
+store:
+	MOVQ DI, CX
+	MOVQ c_base+96(FP), DI
+	STORES
+done:
+	MOVQ DI, c_base+96(FP)
+	IMULQ R10, CX
+	ADDQ CX, a_base+8(FP)
+	SUBQ $1, tiles+128(FP)
 	JNE  tile
 	VZEROUPPER
 	RET

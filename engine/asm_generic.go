@@ -69,6 +69,25 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 	}
 }
 
+// panelAtGeneric is one panel of a matrix product in which the rows of B lie anywhere, and
+// may overlap: tiles of rows rows, the first longer of them one row more (6 at most); for
+// every row i of all tiles, j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool) {
+	const together = 64 // inner indices, so that all tiles share a copy of their rows of B
+	var copied [together * genericNR]float32
+	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // without inner indices, too, c is set
+		n := min(together, k-p0)
+		for p, o := range at[p0 : p0+n] {
+			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(b[o:])
+		}
+		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, longer, acc || p0 > 0, nil, 0)
+	}
+}
+
 // sgemmFused6x16 is sgemmGeneric6x16 where the compiler turns x*y + z of float32 into one
 // instruction, which the language allows but does not promise.
 func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {

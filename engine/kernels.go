@@ -22,6 +22,9 @@ type kernels struct {
 	linesAStep int
 	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
+	// rawPanelAt is rawPanel with the rows of B anywhere.
+	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
 	rawMultiply         func(dst, x, y []float32)
@@ -64,6 +67,7 @@ var genericKernels = kernels{
 	mc:                  outerBlock(innerBlock(genericNR)),
 	linesAStep:          4,
 	rawPanel:            panelGeneric,
+	rawPanelAt:          panelAtGeneric,
 	rawAdd:              addGeneric,
 	rawSubRows:          subRowsGeneric,
 	rawMultiply:         multiplyGeneric,
@@ -139,6 +143,24 @@ func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, c
 		next = b
 	}
 	k.rawPanel(inner, a, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, 4*step)
+}
+
+// panelAt multiplies m rows of A with one panel of nr columns of B, whose row p begins at
+// at[p] of b: from 0 to last, which the caller has made sure of once for all panels.
+func (k *kernels) panelAt(a Matrix, b []float32, at []int32, last int, c []float32, crs int, acc bool) {
+	m, inner := a.Rows, len(at)
+	if w := span(inner, a.CS, span(m, a.RS, 1)); len(a.Data) < w {
+		short("panelAt", "a", len(a.Data), w)
+	}
+	if len(b) < last+k.nr {
+		short("panelAt", "b", len(b), last+k.nr)
+	}
+	if w := span(m, crs, k.nr); len(c) < w {
+		short("panelAt", "c", len(c), w)
+	}
+	if tiles, rows, longer := k.tiling(m); tiles > 0 {
+		k.rawPanelAt(inner, a.Data, a.RS, a.CS, b, at, c, crs, tiles, rows, longer, acc)
+	}
 }
 
 // tileWalk walks down the tiles of a panel, for the tiers whose assembly is one tile. Each

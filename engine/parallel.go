@@ -66,3 +66,64 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	j := gemmJob{e: w.e, c: c, a: a, b: operand{direct: b}, acc: acc}
 	j.packAndMultiply(w.index, 0, panels)
 }
+
+// MatMulAt is MatMul with rows of B that begin anywhere in b and may overlap: row p is
+// b[at[p]:]. So the patches of a picture under a kernel that slides over it are rows of B
+// as the picture lies. Every row is c.Cols long; where b goes on for as long as rows of
+// the next multiple of 32 columns are, nothing is copied. Shapes: A m x k, at k, C m x n.
+func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
+	c.shape("Worker.MatMulAt", "C", a.Rows, c.Cols)
+	a.check("Worker.MatMulAt", "A")
+	length("Worker.MatMulAt", "at", len(at), a.Cols)
+	if c.CS != 1 && c.Cols > 1 {
+		panic(fmt.Sprintf("engine: Worker.MatMulAt: C has column stride %d, expected 1", c.CS))
+	}
+	last := 0
+	for _, p := range at {
+		if p < 0 || int(p) > len(b)-c.Cols {
+			panic(fmt.Sprintf("engine: Worker.MatMulAt: a row of %d elements at %d of %d", c.Cols, p, len(b)))
+		}
+		last = max(last, int(p))
+	}
+	k, arena := w.e.k, &w.e.scratch[w.index]
+	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows)
+	for kb := range max(nb, 1) { // without inner indices, too, C is set
+		k0, k1 := part(a.Cols, max(nb, 1), kb)
+		for ib := range mb {
+			i0, i1 := part(c.Rows, mb, ib)
+			for j := 0; j < c.Cols; j += k.nr {
+				w.e.panelAt(arena, c.Slice(i0, i1, j, min(j+k.nr, c.Cols)), a.Slice(i0, i1, k0, k1), b[j:], at[k0:k1], last, acc || kb > 0)
+			}
+		}
+	}
+}
+
+// panelAt computes C of at most one panel of columns; last is the largest of at.
+func (e *Engine) panelAt(arena *arena, c, a Matrix, b []float32, at []int32, last int, acc bool) {
+	nr, n := e.k.nr, c.Cols
+	target, crs := c.Data, c.RS
+	if n < nr {
+		target, crs = arena.floats(slotC, c.Rows*nr), nr
+		if acc {
+			for i := range c.Rows {
+				copy(target[i*nr:i*nr+n], c.Row(i))
+			}
+		}
+	}
+	if last+nr <= len(b) {
+		e.k.panelAt(a, b, at, last, target, crs, acc)
+	} else { // reading all columns of a tile would leave b
+		rows := arena.floats(slotB, len(at)*nr)
+		clear(rows)
+		for p, o := range at {
+			copy(rows[p*nr:p*nr+n], b[o:])
+		}
+		e.multiplyTile(arena, Matrix{Data: target, Rows: c.Rows, Cols: nr, RS: crs, CS: 1}, left{rows: c.Rows, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
+	}
+	if n < nr {
+		for i := range c.Rows {
+			copy(c.Row(i), target[i*nr:i*nr+n])
+		}
+	}
+	e.yield(arena, 2*c.Rows*nr*len(at))
+}

@@ -118,8 +118,8 @@ func NewCNN(rows, cols, classes int, seed uint64) (*Network, error) {
 	}
 	const hidden = 128
 	n := &Network{layers: layer.Convolutions("", rows, cols)}
-	n.marks = []mark{{"conv 1", 2}, {"conv 2", 5}}
-	_, wide := n.layers[5].Sizes()
+	n.marks = []mark{{"conv 1", 0}, {"conv 2", 1}}
+	_, wide := n.layers[1].Sizes()
 	n.layers = append(n.layers, layer.NewLinear("7", wide, hidden), layer.NewReLU(hidden))
 	n.mark("hidden 1")
 	n.layers = append(n.layers, layer.NewLinear("9", hidden, classes))

@@ -38,6 +38,10 @@ func specimens() []specimen {
 		list = append(list, specimen{fmt.Sprintf("conv %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
 			func() Layer { return NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, conv64(s)})
 	}
+	for _, s := range pooledSizes {
+		list = append(list, specimen{fmt.Sprintf("convpool %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
+			func() Layer { return NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, convPool64(s)})
+	}
 	return list
 }
 
@@ -125,6 +129,16 @@ func pool64(channels, rows, cols int) oracle {
 func conv64(s [6]int) oracle {
 	return func(x []float64, n int, p [][]float64) []float64 {
 		return reference.Conv2D(x, n, p[0], p[1], s[0], s[1], s[2], s[4], s[5])
+	}
+}
+
+// pooledSizes are channels, rows and columns, channels to come, kernel and padding.
+var pooledSizes = [][6]int{{1, 8, 8, 8, 5, 2}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 3, 3, 33, 1, 0}, {2, 3, 2, 2, 5, 3}}
+
+func convPool64(s [6]int) oracle {
+	return func(x []float64, n int, p [][]float64) []float64 {
+		r, c := s[1]+2*s[5]-s[4]+1, s[2]+2*s[5]-s[4]+1
+		return pool64(s[3], r, c)(relu64(conv64(s)(x, n, p), n, nil), n, nil)
 	}
 }
 
@@ -281,6 +295,61 @@ func TestBits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestConvPool checks that a ConvPool has the bits of its three layers, with pictures of
+// normal numbers, of few different ones (so that maxima are tied), and with infinities and
+// NaN of both signs among them.
+func TestConvPool(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
+	inf := float32(math.Inf(1))
+	special := []float32{inf, -inf, math.Float32frombits(0x7fc00000), math.Float32frombits(0xffc00000)}
+	for _, s := range pooledSizes {
+		for _, kind := range []string{"normal", "few", "special"} {
+			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
+				r, c := s[1]+2*s[5]-s[4]+1, s[2]+2*s[5]-s[4]+1
+				one := NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
+				conv := NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5])
+				three := Stack{conv, NewReLU(s[3] * r * c), NewMaxPool(s[3], r, c)}
+				rand := engine.NewRand(5, 6)
+				for i, p := range three.Params() {
+					p.Prepare()
+					one.Params()[i].Prepare()
+					rand.Normal(p.Data)
+					if kind == "few" {
+						for j, v := range p.Data {
+							p.Data[j] = float32(math.Round(float64(v)))
+						}
+					}
+					copy(one.Params()[i].Data, p.Data)
+				}
+				in, out := one.Sizes()
+				const n = 9
+				x, dy := normal(rand, n, in), normal(rand, n, out)
+				for i := range x.Data {
+					switch {
+					case kind == "few":
+						x.Data[i] = float32(rand.Intn(3) - 1)
+					case kind == "special" && rand.Intn(20) == 0:
+						x.Data[i] = special[rand.Intn(len(special))]
+					}
+				}
+				var t1, t3 Tape
+				dx1, dx3 := engine.NewMatrix(n, in), engine.NewMatrix(n, in)
+				y1, y3 := Stack{one}.Forward(e, &t1, x, Training), three.Forward(e, &t3, x, Training)
+				same(t, "y", y1.Data, y3.Data)
+				if kind == "special" {
+					return // the sign of a NaN among gradients is not promised
+				}
+				Stack{one}.Backward(e, &t1, dx1, dy)
+				three.Backward(e, &t3, dx3, dy)
+				same(t, "dx", dx1.Data, dx3.Data)
+				for i, p := range three.Params() {
+					same(t, "gradient of "+p.Name, one.Params()[i].Grad, p.Grad)
+				}
+			})
+		}
 	}
 }
 

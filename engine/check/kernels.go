@@ -13,6 +13,7 @@ import (
 var kernels = []kernel{
 	matMulKernel("matmul", false),
 	matMulKernel("matmul-packed", true),
+	{name: "matmul-at", args: []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), {name: "slack", max: 64, sweep: []int{0, 1, 15, 16, 31, 32}, quickSweep: []int{0, 31}}, flagArg("acc"), offsetArg, dataArg, seedArg}, more: longPlaces, make: matMulAt},
 	{name: "set-factors", args: []arg{one(size("d", 17)), {name: "k", usual: 2, min: 1, max: 64}, offsetArg, finiteArg, seedArg}, make: setFactors},
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
@@ -195,6 +196,45 @@ func matMulKernel(name string, packed bool) kernel {
 				}
 			}}
 		}}
+}
+
+// longPlaces are products on both sides of the edges of inner blocks and blocks of rows.
+func longPlaces(quick bool) [][]int {
+	list := [][]int{{16, 200, 224, 0, 0, 1, -1, 0, 1}, {8, 25, 838, 0, 26, 1, -1, 0, 1}, {14, 1025, 33, 0, 0, 0, -1, 0, 1}}
+	for m := range 30 {
+		list = append(list, []int{m, 65, 34, 0, 64, m % 2, -1, 0, 1})
+	}
+	if !quick {
+		list = append(list, []int{700, 37, 40, 0, 30, 1, -1, 0, 1}, []int{20, 2100, 20, 2, 0, 1, -1, 0, 1})
+	}
+	return list
+}
+
+// matMulAt takes rows of B from anywhere in a vector. The slack is what the vector has
+// after the last of them.
+func matMulAt(c Case, mem *memory) trial {
+	m, k, n, off := c.get("m"), c.get("k"), c.get("n"), c.get("offset")
+	r := c.rand()
+	fill := filler(r, c.get("data"))
+	a := mem.input(m, k, layout(c.get("la")), off, fill)
+	b := mem.input(1, n+c.get("slack")+k/2, rowMajor, off, fill)
+	at := make([]int32, k)
+	rows := engine.NewMatrix(k, n)
+	for p := range at {
+		at[p] = int32(r.Intn(k/2 + 1))
+		copy(rows.Row(p), vector(b)[at[p]:])
+	}
+	out := mem.output(m, n, rowMajor, off, fill)
+	acc := c.get("acc") == 1
+	var c0 blas64.General
+	if acc {
+		c0 = general(out)
+	}
+	want, bound := reference.MatMul(general(a), general(rows), c0)
+	exact(c.get("data"), bound.Data)
+	return trial{want: want.Data, bound: bound.Data, run: func(e *engine.Engine) {
+		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) { w.MatMulAt(out, a, vector(b), at, acc) })
+	}}
 }
 
 // setFactors reads the packed P_i back by multiplying it with the identity.

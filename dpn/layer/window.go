@@ -1,0 +1,96 @@
+package layer
+
+import "dpnbench/engine"
+
+// window is a picture and the square kernels that slide over it.
+//
+// For the products a picture is framed: its channels one after the other, each with its
+// border of zeros, in rows of stride floats. What is right of a row and left of the next
+// is the same zeros. Position (i, j) of the kernel is number i*stride+j, and its tap
+// (c, u, v) then meets the float c*plane + u*stride + v further on, so that all positions
+// of a tap lie side by side; numbers with j >= outCols stand for no position, and what is
+// computed for them is left.
+type window struct {
+	channels, rows, cols int
+	kernel, padding      int
+	at                   []int32 // places of the taps
+}
+
+// panelCols is a multiple of the columns of a panel on every tier: numbers of columns that
+// are multiples of it need no copies, and framed pictures are followed by so many floats.
+const panelCols = 32
+
+func (w window) outRows() int   { return w.rows + 2*w.padding - w.kernel + 1 }
+func (w window) outCols() int   { return w.cols + 2*w.padding - w.kernel + 1 }
+func (w window) positions() int { return w.outRows() * w.outCols() }        // of a kernel
+func (w window) taps() int      { return w.channels * w.kernel * w.kernel } // weights that an output has
+
+func (w window) stride() int { return w.cols + w.padding }
+func (w window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.padding }
+
+// span is the number of floats from the first to the last position.
+func (w window) span() int { return (w.outRows()-1)*w.stride() + w.outCols() }
+
+// places lists where the taps of position 0 are in a framed picture.
+func (w window) places() []int32 {
+	at := make([]int32, w.taps())
+	area := w.kernel * w.kernel
+	for k := range at {
+		at[k] = int32(k/area*w.plane() + k%area/w.kernel*w.stride() + k%w.kernel)
+	}
+	return at
+}
+
+// cost is what Parallel wants to know about a convolution of so many pictures.
+func (w window) cost(pictures, out int) (flops, elements float64) {
+	n := float64(pictures) * float64(w.positions())
+	return 2 * n * float64(out) * float64(w.taps()), n * float64(out+w.channels)
+}
+
+// frame copies channels [c0, c1) of a picture into their frames, whose borders are zero.
+func (w window) frame(to, picture []float32, c0, c1 int) {
+	s, at := w.stride(), w.padding*(w.stride()+1)
+	for c := c0; c < c1; c++ {
+		for r := range w.rows {
+			copy(to[at+r*s:at+r*s+w.cols], picture[(c*w.rows+r)*w.cols:])
+		}
+		at += w.plane()
+	}
+}
+
+// crop is the picture of the positions in the rows of c, a channel each.
+func (w window) crop(picture []float32, c engine.Matrix) {
+	oc := w.outCols()
+	for o := range c.Rows {
+		for i := range w.outRows() {
+			copy(picture[:oc], c.Row(o)[i*w.stride():])
+			picture = picture[oc:]
+		}
+	}
+}
+
+// convolve takes pictures one by one: lay frames picture i in memory that is zero where no
+// call has written, weights (out x taps) make out channels of it, and take is given those,
+// out x positions. The chains start from the bias of the channel, or from 0 without one.
+// Both are called on several threads.
+func (w window) convolve(e *engine.Engine, pictures int, weights engine.Matrix, bias []float32, lay func(to []float32, i int), take func(i int, c engine.Matrix)) {
+	out, size := weights.Rows, w.channels*w.plane()+panelCols
+	cols := (w.span() + panelCols - 1) / panelCols * panelCols
+	flops, elements := w.cost(pictures, out)
+	e.Parallel(pictures, flops, elements, func(t *engine.Worker, lo, hi int) {
+		memory := t.Floats(size + out*cols)
+		x, c := memory[:size], engine.View(memory[size:], out, cols)
+		clear(x)
+		for i := lo; i < hi; i++ {
+			lay(x, i)
+			for o, v := range bias {
+				row := c.Row(o)
+				for j := range row {
+					row[j] = v
+				}
+			}
+			t.MatMulAt(c, weights, x, w.at, bias != nil)
+			take(i, c)
+		}
+	})
+}
