@@ -44,7 +44,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	rounds := flag.Int("rounds", 21, "rounds in which everything is timed once; a third of them, at least 7, where a round takes over 5 s")
-	least := flag.Duration("batch", 20*time.Millisecond, "least time of one timing")
+	least := flag.Duration("batch", 100*time.Millisecond, "least time of one timing")
 	tier := flag.String("tier", "auto", "tier of the engine")
 	only := flag.String("only", strings.Join(rivals, ","), "rivals, with commas between them")
 	quick := flag.Bool("quick", false, "6 rounds, one where a round takes over 5 s: does everything work?")
