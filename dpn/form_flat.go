@@ -19,6 +19,7 @@ type flatForm struct {
 	scale, eps float64
 	u          *Param // k x r x d
 	w, f       []float32
+	retraction func(w *engine.Worker, lo, hi int)
 }
 
 func newFlatForm(c Config, d int, u *Param) *flatForm {
@@ -78,7 +79,11 @@ func (f *flatForm) fit(e *engine.Engine, x engine.Matrix, assignment []int32, i 
 
 // orthonormalise makes the rows of u orthonormal, in order. A row in the span of those
 // above it becomes NaN or lacks direction, which definite then finds.
-func orthonormalise(e *engine.Engine, u engine.Matrix) {
+func orthonormalise(e interface {
+	Dot(x, y []float32) float32
+	Axpy(a float32, x, y []float32)
+	Scale(dst []float32, a float32, x []float32)
+}, u engine.Matrix) {
 	for a := range u.Rows {
 		row := u.Row(a)
 		for b := range a {
@@ -108,9 +113,14 @@ func (f *flatForm) gradient(e *engine.Engine, g *engine.MixtureGradient) {
 }
 
 func (f *flatForm) retract(e *engine.Engine) {
-	for i := range f.k {
-		orthonormalise(e, f.rows(i))
+	if f.retraction == nil { // made once: a step allocates nothing
+		f.retraction = func(w *engine.Worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				orthonormalise(w, f.rows(i))
+			}
+		}
 	}
+	e.Parallel(f.k, 2*float64(f.k*f.r*(f.r+1)*f.d), 0, f.retraction)
 }
 
 // definite finds rows that are not orthonormal. P_i is positive definite while the largest

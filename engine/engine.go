@@ -32,6 +32,8 @@ type Engine struct {
 	factors    factorJob
 	lowPull    lowPullJob
 	lowSums    lowSumJob
+	lowFinish  lowFinishJob
+	lowStack   lowStackJob
 	sparse     sparseJob
 	backs      sparsePullJob
 	back       sparseGradientJob

@@ -71,26 +71,50 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	m.certificates = nil
 	grow(&l.stack, (kr+k)*d)
 	grow(&l.offset, kr)
-	copy(l.stack, f)
-	for i := range k {
-		row := l.stack[(kr+i)*d : (kr+i+1)*d]
-		e.k.multiply(row, w[i*d:(i+1)*d], m.mu(i))
-		e.k.scale(row, -1, row)
-		e.k.dotRows(l.offset[i*l.r:(i+1)*l.r], f[i*l.r*d:(i+1)*l.r*d], d, m.mu(i), 0, d)
-	}
-	e.k.scale(l.offset, -1, l.offset)
+	j := &e.lowStack
+	*j = lowStackJob{k: e.k, m: m, tasks: e.tasksFor(k, flopsAnElement*float64(len(l.stack)))}
+	cost := flopsAnElement * float64(len(l.stack))
+	e.run(j, j.tasks, cost)
 	stack := View(l.stack, kr+k, d)
 	pack := func(p *Packed, b Matrix) {
 		p.reshape(e.k, b.Rows, b.Cols)
 		e.packInto(p, b)
 	}
 	pack(&l.project, stack.T())
-	for i := range kr {
-		e.k.scale(stack.Row(i), sign, stack.Row(i))
-	}
+	j.signed = true
+	e.run(j, j.tasks, cost)
+	*j = lowStackJob{}
 	pack(&l.back, stack)
 	pack(&l.weights, View(w, k, d))
 	pack(&l.weightsT, View(w, k, d).T())
+}
+
+// lowStackJob lays out the factors F_i, one component after the other, with -w_i mu_i below
+// them all, and the offsets -F_i mu_i; when signed it gives the factors their sign.
+type lowStackJob struct {
+	k      *kernels
+	m      *Mixture
+	tasks  int
+	signed bool
+}
+
+func (j *lowStackJob) run(_, task int) {
+	l, k, d := j.m.low, j.m.K, j.m.D
+	lo, hi := part(k, j.tasks, task)
+	for i := lo; i < hi; i++ {
+		f := l.stack[i*l.r*d : (i+1)*l.r*d]
+		if j.signed {
+			j.k.scale(f, l.sign, f)
+			continue
+		}
+		copy(f, l.f[i*l.r*d:])
+		row := l.stack[(k*l.r+i)*d : (k*l.r+i+1)*d]
+		j.k.multiply(row, l.w[i*d:(i+1)*d], j.m.mu(i))
+		j.k.scale(row, -1, row)
+		offset := l.offset[i*l.r : (i+1)*l.r]
+		j.k.dotRows(offset, f, d, j.m.mu(i), 0, d)
+		j.k.scale(offset, -1, offset)
+	}
 }
 
 // inner is k r + k, the inner size of the product that makes the gradient.

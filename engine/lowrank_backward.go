@@ -165,8 +165,6 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	e.run(j, j.blocks, flops)
 	*j = lowPullJob{}
 
-	clear(grad.sums)
-	clear(grad.squares)
 	sum := &e.lowSums
 	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad}
 	sum.parts = min(2*e.Threads(), e.k.panels(m.D))
@@ -183,9 +181,11 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 			grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
 		}
 	}
-	for i := range m.K {
-		e.lowFinish(m, i, grad)
-	}
+	finish := &e.lowFinish
+	cost := 2 * flopsAnElement * float64(n*m.D)
+	*finish = lowFinishJob{k: e.k, m: m, grad: grad, tasks: e.tasksFor(m.K, cost)}
+	e.run(finish, finish.tasks, cost)
+	*finish = lowFinishJob{}
 }
 
 // lowSumJob sums over steps, last first, and rows: sums = pull^T X + push^T U, and for the
@@ -204,6 +204,12 @@ func (j *lowSumJob) run(worker, task int) {
 	p0, p1 := part(e.k.panels(d), j.parts, task)
 	c0, c1 := p0*e.k.nr, min(p1*e.k.nr, d)
 	sums, squares := View(j.grad.sums, n, d).Slice(0, n, c0, c1), View(j.grad.squares, k, d).Slice(0, k, c0, c1)
+	for i := range n {
+		clear(sums.Row(i))
+	}
+	for i := range k {
+		clear(squares.Row(i))
+	}
 	ld := leading(c1 - c0)
 	arena := &e.scratch[worker]
 	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
@@ -268,25 +274,40 @@ func (a *arena) fewPairs(r Matrix) (list []pair, ok bool) {
 	return list, true
 }
 
-// lowFinish puts the terms with mu_i into the gradient of component i.
-func (e *Engine) lowFinish(m *Mixture, i int, grad *MixtureGradient) {
+// lowFinishJob puts the terms with mu_i into the gradient.
+type lowFinishJob struct {
+	k     *kernels
+	m     *Mixture
+	grad  *MixtureGradient
+	tasks int
+}
+
+func (j *lowFinishJob) run(_, task int) {
+	lo, hi := part(j.m.K, j.tasks, task)
+	for i := lo; i < hi; i++ {
+		j.component(i)
+	}
+}
+
+func (j *lowFinishJob) component(i int) {
+	k, m, grad := j.k, j.m, j.grad
 	l, d, r := m.low, m.D, m.low.r
 	mu, w, dmu, dw := m.mu(i), l.w[i*d:(i+1)*d], grad.Mu[i*d:(i+1)*d], grad.W[i*d:(i+1)*d]
 	last := m.K*r + i
 	ones, sum := grad.ones[last], grad.sums[last*d:(last+1)*d] // -sum t, -(sum t X + sum r U)
 	copy(dw, sum)
-	e.k.axpy(-0.5*ones, mu, dw)
-	e.k.multiply(dw, dw, mu)
-	e.k.subRows(dw, 0, grad.squares[i*d:(i+1)*d], 0, dw, 0, 1, d)
+	k.axpy(-0.5*ones, mu, dw)
+	k.multiply(dw, dw, mu)
+	k.subRows(dw, 0, grad.squares[i*d:(i+1)*d], 0, dw, 0, 1, d)
 	copy(dmu, sum)
-	e.k.axpy(-ones, mu, dmu)
-	e.k.multiply(dmu, dmu, w)
+	k.axpy(-ones, mu, dmu)
+	k.multiply(dmu, dmu, w)
 	for row := i * r; row < (i+1)*r; row++ {
 		df := grad.F[row*d : (row+1)*d]
 		copy(df, grad.sums[row*d:(row+1)*d])
-		e.k.axpy(-grad.ones[row], mu, df)
-		e.k.scale(df, l.sign, df)
-		e.k.axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
+		k.axpy(-grad.ones[row], mu, df)
+		k.scale(df, l.sign, df)
+		k.axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
 	}
-	e.k.scale(dmu, -1, dmu)
+	k.scale(dmu, -1, dmu)
 }

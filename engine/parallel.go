@@ -45,6 +45,24 @@ type Worker struct {
 // memory in every call on one thread.
 func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(slotWorker, n) }
 
+// Dot is Engine.Dot on this thread alone.
+func (w *Worker) Dot(x, y []float32) float32 {
+	length("Worker.Dot", "y", len(y), len(x))
+	return w.e.k.dot(w.e.scratch[w.index].one[:], x, y)
+}
+
+// Axpy is Engine.Axpy on this thread alone.
+func (w *Worker) Axpy(a float32, x, y []float32) {
+	length("Worker.Axpy", "x", len(x), len(y))
+	w.e.k.axpy(a, x, y)
+}
+
+// Scale is Engine.Scale on this thread alone.
+func (w *Worker) Scale(dst []float32, a float32, x []float32) {
+	length("Worker.Scale", "x", len(x), len(dst))
+	w.e.k.scale(dst, a, x)
+}
+
 // MatMul is Engine.MatMul on this thread alone, with the same bits. The rows of C must be
 // contiguous (CS 1).
 func (w *Worker) MatMul(c, a, b Matrix, acc bool) {

@@ -154,13 +154,17 @@ func (e *Engine) Dot(x, y []float32) float32 {
 	length("Dot", "y", len(y), len(x))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var s float32
+	return e.k.dot(e.one[:], x, y)
+}
+
+// dot adds up x[j] y[j] in pieces; one is memory for a number.
+func (k *kernels) dot(one, x, y []float32) (sum float32) {
 	for a := 0; a < len(x); a += piece {
 		b := min(a+piece, len(x))
-		e.k.dotRows(e.one[:], x[a:b], 0, y[a:b], 0, b-a)
-		s += e.one[0]
+		k.dotRows(one, x[a:b], 0, y[a:b], 0, b-a)
+		sum += one[0]
 	}
-	return s
+	return sum
 }
 
 // Sum returns the sum of x in float32, in lanes and pieces as in Dot.
