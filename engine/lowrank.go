@@ -72,8 +72,8 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	grow(&l.stack, (kr+k)*d)
 	grow(&l.offset, kr)
 	j := &e.lowStack
-	*j = lowStackJob{k: e.k, m: m, tasks: e.tasksFor(k, flopsAnElement*float64(len(l.stack)))}
-	cost := flopsAnElement * float64(len(l.stack))
+	cost := elementFlops(len(l.stack))
+	*j = lowStackJob{k: e.k, m: m, tasks: e.tasksFor(k, cost)}
 	e.run(j, j.tasks, cost)
 	stack := View(l.stack, kr+k, d)
 	pack := func(p *Packed, b Matrix) {

@@ -182,7 +182,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 		}
 	}
 	finish := &e.lowFinish
-	cost := 2 * flopsAnElement * float64(n*m.D)
+	cost := 2 * elementFlops(n*m.D)
 	*finish = lowFinishJob{k: e.k, m: m, grad: grad, tasks: e.tasksFor(m.K, cost)}
 	e.run(finish, finish.tasks, cost)
 	*finish = lowFinishJob{}

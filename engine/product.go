@@ -113,8 +113,7 @@ func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 }
 
 func (e *Engine) packInto(p *Packed, b Matrix) {
-	// About 16 flop could be done in the time that moving one element takes.
-	cost := 16 * float64(b.Rows) * float64(b.Cols)
+	cost := elementFlops(b.Rows * b.Cols)
 	n := e.tasksFor(p.panels(), cost)
 	e.pack = packJob{p: p, b: b, tasks: n}
 	e.run(&e.pack, n, cost)

@@ -37,7 +37,7 @@ func (e *Engine) eachRow(j rowJob, n int, elements float64) {
 	if n == 0 {
 		return
 	}
-	cost := flopsAnElement * elements
+	cost := elementFlops(int(elements))
 	j.e, j.n = e, n
 	j.tasks = e.tasksFor((n+rowBlock-1)/rowBlock, cost)
 	e.rows = j

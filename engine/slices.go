@@ -4,9 +4,16 @@ package engine
 // that assembly never holds up the scheduler, and a multiple of the 16 lanes.
 const chunk = 16 << 10
 
-// flopsAnElement is a rough cost of an elementwise kernel, in multiply-adds that could
-// have been done meanwhile.
-const flopsAnElement = 16
+// elementFlops is a rough cost of an elementwise kernel over n elements, in multiply-adds
+// that could have been done meanwhile: 16 an element, and 64 where that many no longer fit
+// the second-level cache.
+func elementFlops(n int) float64 {
+	const fit = 128 << 10
+	if n <= fit {
+		return 16 * float64(n)
+	}
+	return 64 * float64(n)
+}
 
 type sliceOp int
 
@@ -68,7 +75,7 @@ func (e *Engine) each(j sliceJob, n int) {
 	if n == 0 {
 		return
 	}
-	cost := flopsAnElement * float64(n)
+	cost := elementFlops(n)
 	j.k, j.all = e.k, n
 	j.tasks = e.tasksFor((n+chunk-1)/chunk, cost)
 	e.slices = j
