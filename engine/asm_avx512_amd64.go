@@ -25,6 +25,7 @@ var avx512Kernels = kernels{
 	linesAStep:          2,
 	rawPanel:            sgemmAVX512_14x32,
 	rawPanelAt:          sgemmAtAVX512_14x32,
+	rawAddRows:          addRowsAVX512,
 	rawAdd:              addAVX512,
 	rawSubRows:          subRowsAVX512,
 	rawMultiply:         multiplyAVX512,
@@ -75,6 +76,12 @@ func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs
 //
 //go:noescape
 func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+
+// addRowsAVX512 adds rows of b, which lie anywhere and may overlap, to dst:
+// dst[j] = chain over p of fma(r[p], b[at[p]+j], ...), from the old dst[j].
+//
+//go:noescape
+func addRowsAVX512(dst, r, b []float32, at []int32)
 
 // addAVX512 sets dst[j] = x[j] + y[j].
 //

@@ -1575,3 +1575,139 @@ TEXT ·triadAVX512(SB), NOSPLIT, $0-88
 	STREAM(TRIAD, TRIADMASK, pass, block, blocktest, vector, vectortest, next)
 	VZEROUPPER
 	RET
+
+// ---------------------------------------------------------------------------------
+// addRowsAVX512
+
+// The loop of addRowsAVX512 over rows: Z0 is the factor of a row that begins at R13, Z15 the
+// masked rest of its columns.
+#define ADDROWS(row, test, steps, rest) \
+	MOVQ SI, R12            \
+	MOVQ R9, R15            \
+	MOVQ R10, BX            \
+	JMP  test               \
+row: \
+	MOVLQSX (R15), R13      \
+	VBROADCASTSS (R12), Z0  \
+	LEAQ (AX)(R13*4), R13   \
+	ADDQ $4, R15            \
+	ADDQ $4, R12            \
+	steps                   \
+	VMOVUPS.Z rest(R13), K1, Z14 \
+	VFMADD231PS Z14, Z0, Z15 \
+test: \
+	SUBQ $1, BX             \
+	JGE  row
+
+#define ROW1  VFMADD231PS (R13), Z0, Z1
+#define ROW4  \
+	ROW1; \
+	VFMADD231PS 64(R13), Z0, Z2; \
+	VFMADD231PS 128(R13), Z0, Z3; \
+	VFMADD231PS 192(R13), Z0, Z4
+#define ROW12 \
+	ROW4; \
+	VFMADD231PS 256(R13), Z0, Z5; \
+	VFMADD231PS 320(R13), Z0, Z6; \
+	VFMADD231PS 384(R13), Z0, Z7; \
+	VFMADD231PS 448(R13), Z0, Z8; \
+	VFMADD231PS 512(R13), Z0, Z9; \
+	VFMADD231PS 576(R13), Z0, Z10; \
+	VFMADD231PS 640(R13), Z0, Z11; \
+	VFMADD231PS 704(R13), Z0, Z12
+
+// RESTMASK sets K1 to the first min(16, DX-full) columns, and CX to their number.
+#define RESTMASK(full) \
+	LEAQ -full(DX), CX \
+	MOVL $16, R13      \
+	CMPQ CX, R13       \
+	CMOVQGT R13, CX    \
+	TAILMASK
+
+// Groups of columns, 12, 4, 1 or no whole vectors wide and up to 16 columns more, whose sums
+// stay in registers. DX counts the columns left, AX is where b begins for the group.
+//
+// func addRowsAVX512(dst, r, b []float32, at []int32)
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), DX
+	MOVQ r_base+24(FP), SI
+	MOVQ b_base+48(FP), AX
+	MOVQ at_base+72(FP), R9
+	MOVQ at_len+80(FP), R10
+	JMP  groups
+wide:
+	RESTMASK(192)
+	VMOVUPS (DI), Z1
+	VMOVUPS 64(DI), Z2
+	VMOVUPS 128(DI), Z3
+	VMOVUPS 192(DI), Z4
+	VMOVUPS 256(DI), Z5
+	VMOVUPS 320(DI), Z6
+	VMOVUPS 384(DI), Z7
+	VMOVUPS 448(DI), Z8
+	VMOVUPS 512(DI), Z9
+	VMOVUPS 576(DI), Z10
+	VMOVUPS 640(DI), Z11
+	VMOVUPS 704(DI), Z12
+	VMOVUPS.Z 768(DI), K1, Z15
+	ADDROWS(row12, test12, ROW12, 768)
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z2, 64(DI)
+	VMOVUPS Z3, 128(DI)
+	VMOVUPS Z4, 192(DI)
+	VMOVUPS Z5, 256(DI)
+	VMOVUPS Z6, 320(DI)
+	VMOVUPS Z7, 384(DI)
+	VMOVUPS Z8, 448(DI)
+	VMOVUPS Z9, 512(DI)
+	VMOVUPS Z10, 576(DI)
+	VMOVUPS Z11, 640(DI)
+	VMOVUPS Z12, 704(DI)
+	VMOVUPS Z15, K1, 768(DI)
+	ADDQ $192, CX
+	JMP  next
+four:
+	RESTMASK(64)
+	VMOVUPS (DI), Z1
+	VMOVUPS 64(DI), Z2
+	VMOVUPS 128(DI), Z3
+	VMOVUPS 192(DI), Z4
+	VMOVUPS.Z 256(DI), K1, Z15
+	ADDROWS(row4, test4, ROW4, 256)
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z2, 64(DI)
+	VMOVUPS Z3, 128(DI)
+	VMOVUPS Z4, 192(DI)
+	VMOVUPS Z15, K1, 256(DI)
+	ADDQ $64, CX
+	JMP  next
+one:
+	RESTMASK(16)
+	VMOVUPS (DI), Z1
+	VMOVUPS.Z 64(DI), K1, Z15
+	ADDROWS(row1, test1, ROW1, 64)
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z15, K1, 64(DI)
+	ADDQ $16, CX
+	JMP  next
+few:
+	RESTMASK(0)
+	VMOVUPS.Z (DI), K1, Z15
+	ADDROWS(row0, test0, NOP, 0)
+	VMOVUPS Z15, K1, (DI)
+next:
+	LEAQ (DI)(CX*4), DI
+	LEAQ (AX)(CX*4), AX
+	SUBQ CX, DX
+groups:
+	CMPQ DX, $192
+	JGE  wide
+	CMPQ DX, $64
+	JGE  four
+	CMPQ DX, $16
+	JGE  one
+	CMPQ DX, $0
+	JG   few
+	VZEROUPPER
+	RET

@@ -25,6 +25,10 @@ type kernels struct {
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
+	// rawAddRows is rawPanelAt of one row of A, which adds to any number of columns; nil
+	// where rawPanelAt does that as well.
+	rawAddRows func(dst, r, b []float32, at []int32)
+
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
 	rawMultiply         func(dst, x, y []float32)

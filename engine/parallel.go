@@ -104,6 +104,13 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		last = max(last, int(p))
 	}
 	k, arena := w.e.k, &w.e.scratch[w.index]
+	if k.rawAddRows != nil && c.Rows == 1 && (a.CS == 1 || a.Cols <= 1) {
+		if !acc {
+			clear(c.Row(0))
+		}
+		k.rawAddRows(c.Row(0), a.Data[:a.Cols], b, at)
+		return
+	}
 	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows)
 	for kb := range max(nb, 1) { // without inner indices, too, C is set
 		k0, k1 := part(a.Cols, max(nb, 1), kb)

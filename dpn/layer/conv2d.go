@@ -23,7 +23,8 @@ type Conv2D struct {
 
 	flipped []float32 // weights of the backward pass: channels x out x kernel x kernel
 	sums    []float32 // of dy over the pictures
-	dw      []float32 // the gradient of the weights as the products have it
+	dw      []float32 // the gradient of the weights in the order of unfold
+	at      []int32   // positions, of every thread
 }
 
 // NewConv2D makes a convolution of pictures of channels x rows x cols to pictures with out
@@ -63,13 +64,13 @@ func (l *Conv2D) forward(e *engine.Engine, x engine.Matrix, take func(i int, c e
 func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	e.ColumnSums(room(&l.sums, dy.Cols), dy, false)
 	l.biasGradient(e)
-	oc, s, n := l.w.outCols(), l.w.stride(), l.w.positions()
-	l.weightGradient(e, x, func(to []float32, i int) {
-		for o := range l.out {
-			for j, v := range dy.Row(i)[o*n : (o+1)*n] {
-				to[(j/oc*s+j%oc)*l.out+o] = v
-			}
+	oc, n := l.w.outCols(), l.w.positions()
+	l.weightGradient(e, x, func(o, i int, at []int32, v []float32) int {
+		copy(v, dy.Row(i)[o*n:(o+1)*n])
+		for j := range n {
+			at[j] = int32(l.w.place(j/oc, j%oc))
 		}
+		return n
 	})
 	if dx.Data != nil {
 		l.inputGradient(e, dx, func(to []float32, i int) { l.back.frame(to, dy.Row(i), 0, l.out) })
@@ -84,45 +85,38 @@ func (l *Conv2D) biasGradient(e *engine.Engine) {
 	}
 }
 
-// weightGradient computes, for every weight, one chain over pictures and positions. The
-// threads share the weights, so each lays out all pictures, but only its channels of them;
-// lay writes dy of picture i, position after position (in rows of l.w.stride()) of out
-// channels, to memory that is zero elsewhere.
-//
-// A product has the positions as inner index, the rows u of the kernel as rows and out
-// channels as columns. That would leave most columns of a panel empty; so B is dy and beside
-// it dy shifted by 1, 2, ... positions, which are the columns v-1, v-2, ... of the kernel.
-// They overlap in memory, and zeros of dy around all add nothing to a chain.
-func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, lay func(to []float32, i int)) {
-	w, out, k := l.w, l.out, l.w.kernel
-	shifts := min(k, max(1, panelCols/out))
-	groups := (k + shifts - 1) / shifts
-	units, cols, inner := w.channels*groups, shifts*out, w.span()+shifts-1
-	dw := engine.View(room(&l.dw, units*k*cols), units*k, cols)
+// weightGradient computes, for every weight, one chain over pictures and positions. list
+// writes the gradient of output channel o of picture i, as numbers with their positions
+// (window.place) in reading order, and returns how many there are; zeros may be left out,
+// which add nothing. The threads share the output channels, so each unfolds all pictures.
+func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(o, i int, at []int32, v []float32) int) {
+	w, out, taps, n := l.w, l.out, l.w.taps(), l.w.positions()
+	dw := engine.View(room(&l.dw, out*taps), out, taps)
 	clear(dw.Data)
-	pieces := min(e.Threads(), units)
+	pieces := min(e.Threads(), out)
+	if len(l.at) < pieces*n {
+		l.at = make([]int32, pieces*n)
+	}
 	flops, elements := w.cost(x.Rows, out)
 	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
-		u0, u1 := units*lo/pieces, units*hi/pieces
-		c0, c1 := u0/groups, (u1+groups-1)/groups
-		size := (c1-c0)*w.plane() + panelCols
-		memory := t.Floats(size + (inner+shifts-1)*out)
-		clear(memory)
-		picture, d := memory[:size], memory[size:]
+		o0, o1 := out*lo/pieces, out*hi/pieces
+		at, folded := l.at[lo*n:(lo+1)*n], w.channels*w.height()*w.width()
+		memory := t.Floats(folded + w.unfolded() + n)
+		clear(memory[:folded])
+		rows, v := memory[folded:folded+w.unfolded()], memory[folded+w.unfolded():]
 		for i := range x.Rows {
-			w.frame(picture, x.Row(i), c0, c1)
-			lay(d[(shifts-1)*out:], i)
-			for u := u0; u < u1; u++ {
-				a := engine.Matrix{Data: picture[(u/groups-c0)*w.plane()+u%groups*shifts:], Rows: k, Cols: inner, RS: w.stride(), CS: 1}
-				b := engine.Matrix{Data: d, Rows: inner, Cols: cols, RS: out, CS: 1}
-				t.MatMul(dw.Slice(u*k, (u+1)*k, 0, cols), a, b, true)
+			w.unfold(rows, memory[:folded], x.Row(i))
+			for o := o0; o < o1; o++ {
+				m := list(o, i, at, v)
+				t.MatMulAt(dw.Slice(o, o+1, 0, taps), engine.View(v[:m], 1, m), rows, at[:m], true)
 			}
 		}
 	})
-	for i := range l.Weight.Grad {
-		o, c, u, v := i/w.taps(), i/(k*k)%w.channels, i/k%k, i%k
-		group, shift := v/shifts, shifts-1-v%shifts
-		l.Weight.Grad[i] = dw.At((c*groups+group)*k+u, shift*out+o)
+	area := w.kernel * w.kernel
+	for o := range out {
+		for k, g := range dw.Row(o) { // in the order of unfold
+			l.Weight.Grad[o*taps+k%w.channels*area+k/w.channels] = g
+		}
 	}
 }
 

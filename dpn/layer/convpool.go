@@ -85,14 +85,9 @@ func finite(v float32, low int64) int64 {
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 	e.ReLUBackward(room(&l.masked, len(dy.Data)), y.Data, dy.Data)
 	d := engine.View(l.masked, dy.Rows, dy.Cols)
-	l.addUp(e, d)
+	clear(room(&l.sums, l.out*l.w.positions()))
+	l.weightGradient(e, x, func(o, i int, at []int32, v []float32) int { return l.list(d.Row(i), o, i, at, v) })
 	l.biasGradient(e)
-	l.weightGradient(e, x, func(to []float32, i int) {
-		clear(to[:l.w.span()*l.out])
-		for o := range l.out {
-			l.unpool(to[o:], l.w.stride(), l.out, d.Row(i), i, o)
-		}
-	})
 	if dx.Data != nil {
 		b := l.back
 		l.inputGradient(e, dx, func(to []float32, i int) {
@@ -120,28 +115,39 @@ func (l *ConvPool) unpool(to []float32, stride, step int, d []float32, i, o int)
 	}
 }
 
-// addUp sets sums to the sums of the unpooled gradient over the pictures, chains in
-// increasing picture. The threads share the channels.
-func (l *ConvPool) addUp(e *engine.Engine, d engine.Matrix) {
-	n, oc := l.w.positions(), l.w.outCols()
-	h, w := l.w.outRows()/2, oc/2
-	sums := room(&l.sums, l.out*n)
-	clear(sums)
-	offsets := [4]int{0, 1, oc, oc + 1}
-	e.Parallel(l.out, 0, float64(len(d.Data)), func(_ *engine.Worker, lo, hi int) {
-		for i := range d.Rows {
-			for o := lo; o < hi; o++ {
-				at := l.at[i*d.Cols+o*h*w:][:h*w]
-				to := sums[o*n:]
-				from := d.Row(i)[o*h*w:][:h*w]
-				for r := range h {
-					p := 2 * r * oc
-					for j, k := range at[r*w : (r+1)*w] {
-						to[p+offsets[k&3]] += from[r*w+j]
-						p += 2
-					}
-				}
-			}
+// list is the gradient d of picture i where the maxima of channel o were, for
+// weightGradient: the numbers that are not 0, and their positions. It adds them to sums.
+func (l *ConvPool) list(d []float32, o, i int, at []int32, v []float32) (n int) {
+	h, w, oc := l.w.outRows()/2, l.w.outCols()/2, l.w.outCols()
+	down, right := int32(l.w.place(1, 0)), int32(l.w.place(0, 1))
+	places := [4]int32{0, right, down, down + right}
+	pixels := [4]int{0, 1, oc, oc + 1}
+	maxima := l.at[i*len(d)+o*h*w:][:h*w]
+	d = d[o*h*w:][:h*w]
+	half := len(at) / 2
+	lowerAt, lowerV := at[half:], v[half:]
+	for r := range h {
+		// What lies in the lower of two rows comes after the whole upper one. Every number is
+		// written to both lists and counted in one or none: branches would be guessed wrong.
+		m := 0
+		sums := l.sums[o*l.w.positions()+2*r*oc:]
+		from := maxima[r*w : (r+1)*w]
+		place := 2 * int32(r) * down
+		for j, g := range d[r*w : (r+1)*w] {
+			k := from[j] & 3
+			sums[2*j+pixels[k]] += g
+			bits := math.Float32bits(g) << 1
+			counts, lower := int((bits|-bits)>>31), int(k>>1)
+			p := place + places[k]
+			at[n], v[n] = p, g
+			lowerAt[m], lowerV[m] = p, g
+			n += counts &^ lower
+			m += counts & lower
+			place += 2 * right
 		}
-	})
+		copy(at[n:], lowerAt[:m])
+		copy(v[n:], lowerV[:m])
+		n += m
+	}
+	return n
 }

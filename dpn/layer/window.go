@@ -69,6 +69,37 @@ func (w window) crop(picture []float32, c engine.Matrix) {
 	}
 }
 
+// Unfolded, a picture is one vector in which the pixels under the kernel lie side by side,
+// wherever the kernel is: in the order u, v, c from place(i, j) on for position (i, j).
+
+func (w window) height() int   { return w.rows + 2*w.padding }
+func (w window) width() int    { return w.cols + 2*w.padding }
+func (w window) unfolded() int { return w.outCols() * w.height() * w.kernel * w.channels }
+
+func (w window) place(i, j int) int { return (j*w.height() + i) * w.kernel * w.channels }
+
+// unfold sets to to a picture unfolded. framed is memory for the picture with its border,
+// pixel by pixel of all channels, which is zero where no call has written.
+func (w window) unfold(to, framed, picture []float32) {
+	n, wide := w.channels, w.width()
+	for c := range n {
+		for r := range w.rows {
+			from := picture[(c*w.rows+r)*w.cols:][:w.cols]
+			row := framed[((r+w.padding)*wide+w.padding)*n+c:]
+			for j, v := range from {
+				row[j*n] = v
+			}
+		}
+	}
+	run := w.kernel * n
+	for j := range w.outCols() {
+		for i := range w.height() {
+			copy(to[:run], framed[(i*wide+j)*n:])
+			to = to[run:]
+		}
+	}
+}
+
 // convolve takes pictures one by one: lay frames picture i in memory that is zero where no
 // call has written, weights (out x taps) make out channels of it, and take is given those,
 // out x positions. The chains start from the bias of the channel, or from 0 without one.

@@ -204,6 +204,9 @@ func longPlaces(quick bool) [][]int {
 	for m := range 30 {
 		list = append(list, []int{m, 65, 34, 0, 64, m % 2, -1, 0, 1})
 	}
+	for _, n := range []int{0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 191, 192, 200, 207, 208, 209, 400, 500} { // a single row
+		list = append(list, []int{1, 5 + n%3, n, 0, 0, n % 2, -1, 0, 1})
+	}
 	if !quick {
 		list = append(list, []int{700, 37, 40, 0, 30, 1, -1, 0, 1}, []int{20, 2100, 20, 2, 0, 1, -1, 0, 1})
 	}
