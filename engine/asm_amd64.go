@@ -36,6 +36,8 @@ var avx2Kernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelAVX2,
 	rawPanelAt:          panelAtAVX2,
+	rawReLUPool:         reluPoolGeneric,
+	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addAVX2,
 	rawSubRows:          subRowsAVX2,
 	rawMultiply:         multiplyAVX2,

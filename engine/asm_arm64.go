@@ -24,6 +24,8 @@ var neonKernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelNEON,
 	rawPanelAt:          panelAtNEON,
+	rawReLUPool:         reluPoolGeneric,
+	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addNEON,
 	rawSubRows:          subRowsNEON,
 	rawMultiply:         multiplyNEON,

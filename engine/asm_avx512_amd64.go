@@ -26,6 +26,8 @@ var avx512Kernels = kernels{
 	rawPanel:            sgemmAVX512_14x32,
 	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAddRows:          addRowsAVX512,
+	rawReLUPool:         reluPoolAVX512,
+	rawPoolBackward:     poolBackwardAVX512,
 	rawAdd:              addAVX512,
 	rawSubRows:          subRowsAVX512,
 	rawMultiply:         multiplyAVX512,
@@ -82,6 +84,16 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 //
 //go:noescape
 func addRowsAVX512(dst, r, b []float32, at []int32)
+
+// reluPoolAVX512 is ReLU and the maximum of every 2 x 2 pixels: see reluPoolGeneric.
+//
+//go:noescape
+func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
+
+// poolBackwardAVX512 lists where a gradient goes to: see poolBackwardGeneric.
+//
+//go:noescape
+func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
 
 // addAVX512 sets dst[j] = x[j] + y[j].
 //

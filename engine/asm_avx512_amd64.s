@@ -1711,3 +1711,231 @@ groups:
 	JG   few
 	VZEROUPPER
 	RET
+
+// ---------------------------------------------------------------------------------
+// Pooling
+
+// iota is 0, 1, ..., 15; zipped is 0, 16, 1, 17, ..., 7, 23, the elements of two vectors
+// by turns.
+DATA iota<>+0(SB)/4, $0
+DATA iota<>+4(SB)/4, $1
+DATA iota<>+8(SB)/4, $2
+DATA iota<>+12(SB)/4, $3
+DATA iota<>+16(SB)/4, $4
+DATA iota<>+20(SB)/4, $5
+DATA iota<>+24(SB)/4, $6
+DATA iota<>+28(SB)/4, $7
+DATA iota<>+32(SB)/4, $8
+DATA iota<>+36(SB)/4, $9
+DATA iota<>+40(SB)/4, $10
+DATA iota<>+44(SB)/4, $11
+DATA iota<>+48(SB)/4, $12
+DATA iota<>+52(SB)/4, $13
+DATA iota<>+56(SB)/4, $14
+DATA iota<>+60(SB)/4, $15
+GLOBL iota<>(SB), RODATA|NOPTR, $64
+DATA zipped<>+0(SB)/4, $0
+DATA zipped<>+4(SB)/4, $16
+DATA zipped<>+8(SB)/4, $1
+DATA zipped<>+12(SB)/4, $17
+DATA zipped<>+16(SB)/4, $2
+DATA zipped<>+20(SB)/4, $18
+DATA zipped<>+24(SB)/4, $3
+DATA zipped<>+28(SB)/4, $19
+DATA zipped<>+32(SB)/4, $4
+DATA zipped<>+36(SB)/4, $20
+DATA zipped<>+40(SB)/4, $5
+DATA zipped<>+44(SB)/4, $21
+DATA zipped<>+48(SB)/4, $6
+DATA zipped<>+52(SB)/4, $22
+DATA zipped<>+56(SB)/4, $7
+DATA zipped<>+60(SB)/4, $23
+GLOBL zipped<>(SB), RODATA|NOPTR, $64
+
+// PAIRMASKS sets K3 to CX <= 16 elements, and K1 and K2 to twice as many. It doubles CX.
+#define PAIRMASKS \
+	MOVL  $1, AX  \
+	SHLL  CX, AX  \
+	DECL  AX      \
+	KMOVW AX, K3  \
+	ADDQ  CX, CX  \
+	MOVL  $1, AX  \
+	SHLQ  CX, AX  \
+	DECQ  AX      \
+	KMOVW AX, K1  \
+	SHRQ  $16, AX \
+	KMOVW AX, K2
+
+// SIXTEEN sets CX to min(16, BX).
+#define SIXTEEN \
+	MOVL    $16, CX \
+	CMPQ    BX, CX  \
+	CMOVQLT BX, CX
+
+// func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
+TEXT ·reluPoolAVX512(SB), NOSPLIT, $0-88
+	MOVQ y_base+0(FP), DI
+	MOVQ y_len+8(FP), R13
+	MOVQ which_base+24(FP), R9
+	MOVQ which_len+32(FP), R10
+	MOVQ x_base+48(FP), SI
+	MOVQ stride+72(FP), R11
+	MOVQ w+80(FP), R12
+	SHLQ $2, R11
+	VPXORD Z31, Z31, Z31
+	VMOVDQU32 iota<>(SB), Z30
+	VPADDD Z30, Z30, Z20     // even elements
+	MOVL $1, AX
+	VPBROADCASTD AX, Z29
+	VPADDD Z29, Z20, Z21     // odd elements
+	VPADDD Z29, Z29, Z28     // 2
+	VPADDD Z29, Z28, Z27     // 3
+	JMP  rows
+row:
+	MOVQ R12, BX             // columns left
+	MOVQ SI, DX
+	LEAQ (SI)(R11*1), R8
+columns:
+	SIXTEEN
+	SUBQ CX, BX
+	PAIRMASKS
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z 64(DX), K2, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VMOVUPS.Z 64(R8), K2, Z3
+	VMAXPS Z31, Z0, Z0       // NaN becomes 0, and -0 +0
+	VMAXPS Z31, Z1, Z1
+	VMAXPS Z31, Z2, Z2
+	VMAXPS Z31, Z3, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z2, Z6
+	VPERMT2PS Z1, Z20, Z4    // the four pixels in Z4, Z0, Z6, Z2
+	VPERMT2PS Z1, Z21, Z0
+	VPERMT2PS Z3, Z20, Z6
+	VPERMT2PS Z3, Z21, Z2
+	VMAXPS Z4, Z0, Z8
+	VMAXPS Z6, Z2, Z9
+	VMAXPS Z8, Z9, Z8
+	VMOVUPS Z8, K3, (DI)
+	TESTQ R10, R10
+	JEQ  pooled
+	VCMPPS $0, Z6, Z8, K4
+	VCMPPS $0, Z0, Z8, K5
+	VCMPPS $0, Z4, Z8, K6
+	VMOVDQA32 Z27, Z9
+	VMOVDQA32 Z28, K4, Z9
+	VMOVDQA32 Z29, K5, Z9
+	VMOVDQA32 Z31, K6, Z9
+	VPMOVDB Z9, K3, (R9)
+pooled:
+	LEAQ (DX)(CX*4), DX
+	LEAQ (R8)(CX*4), R8
+	SHRQ $1, CX
+	LEAQ (DI)(CX*4), DI
+	ADDQ CX, R9
+	TESTQ BX, BX
+	JNE  columns
+	LEAQ (SI)(R11*2), SI
+	SUBQ R12, R13
+rows:
+	CMPQ R13, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
+TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
+	MOVQ at_base+0(FP), DI
+	MOVQ v_base+24(FP), SI
+	MOVQ sums_base+48(FP), R9
+	MOVQ dy_base+72(FP), R10
+	MOVQ dy_len+80(FP), R15
+	MOVQ which_base+96(FP), R11
+	MOVQ w+120(FP), R12
+	VMOVDQU32 iota<>(SB), Z30
+	MOVL $1, AX
+	VPBROADCASTD AX, Z29
+	VPADDD Z29, Z29, Z28      // 2
+	MOVQ right+136(FP), AX
+	VPBROADCASTD AX, Z27
+	MOVQ down+144(FP), AX
+	VPBROADCASTD AX, Z26
+	VPADDD Z27, Z27, Z25
+	VPMULLD Z25, Z30, Z24     // places of 16 pairs of columns
+	VMOVDQU32 zipped<>(SB), Z22
+	MOVL $8, AX
+	VPBROADCASTD AX, Z23
+	VPADDD Z22, Z23, Z23      // the other half
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z21      // -0 adds nothing
+	VPXORD Z20, Z20, Z20      // place of the row
+	XORQ DX, DX               // numbers so far
+	JMP  rows
+row:
+	XORQ R8, R8               // 0: the upper row, 1: the lower one
+half:
+	MOVQ R12, BX
+	VMOVDQA32 Z20, Z19        // place of the columns
+	MOVQ R9, R13
+columns:
+	SIXTEEN
+	SUBQ CX, BX
+	PAIRMASKS
+	VMOVUPS.Z (R10), K3, Z0
+	VPMOVZXBD.Z (R11), K3, Z1
+	VPTESTMD Z28, Z1, K3, K4  // lower
+	TESTQ R8, R8
+	JNE  lower
+	KANDNW K3, K4, K4         // upper
+lower:
+	VPTESTMD Z29, Z1, K4, K5  // right
+	KANDNW K4, K5, K6         // left
+	VMOVAPS Z21, Z2
+	VMOVAPS Z21, Z3
+	VMOVAPS Z0, K6, Z2
+	VMOVAPS Z0, K5, Z3
+	VMOVAPS Z2, Z4
+	VPERMT2PS Z3, Z22, Z4
+	VPERMT2PS Z3, Z23, Z2
+	VMOVUPS.Z (R13), K1, Z5
+	VMOVUPS.Z 64(R13), K2, Z6
+	VADDPS Z4, Z5, Z5
+	VADDPS Z2, Z6, Z6
+	VMOVUPS Z5, K1, (R13)
+	VMOVUPS Z6, K2, 64(R13)
+	VPADDD Z24, Z19, Z7
+	VPADDD Z27, Z7, K5, Z7
+	VPADDD Z0, Z0, Z8         // without the sign
+	VPTESTMD Z8, Z8, K4, K4
+	VPCOMPRESSD.Z Z7, K4, Z7
+	VCOMPRESSPS.Z Z0, K4, Z0
+	VMOVDQU32 Z7, (DI)(DX*4)
+	VMOVUPS Z0, (SI)(DX*4)
+	KMOVW K4, AX
+	POPCNTL AX, AX
+	ADDQ AX, DX
+	LEAQ (R13)(CX*4), R13
+	SHRQ $1, CX
+	LEAQ (R10)(CX*4), R10
+	ADDQ CX, R11
+	VPSLLD $4, Z25, Z9
+	VPADDD Z9, Z19, Z19
+	TESTQ BX, BX
+	JNE  columns
+	VPADDD Z26, Z20, Z20
+	MOVQ cols+128(FP), AX
+	LEAQ (R9)(AX*4), R9
+	XORQ $1, R8
+	JEQ  both
+	LEAQ 0(R12*4), AX         // the same numbers again
+	SUBQ AX, R10
+	SUBQ R12, R11
+	JMP  half
+both:
+	SUBQ R12, R15
+rows:
+	CMPQ R15, R12
+	JGE  row
+	MOVQ DX, n+152(FP)
+	VZEROUPPER
+	RET

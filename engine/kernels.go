@@ -29,6 +29,9 @@ type kernels struct {
 	// where rawPanelAt does that as well.
 	rawAddRows func(dst, r, b []float32, at []int32)
 
+	rawReLUPool     func(y []float32, which []byte, x []float32, stride, w int)
+	rawPoolBackward func(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
+
 	rawAdd              func(dst, x, y []float32)
 	rawSubRows          func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
 	rawMultiply         func(dst, x, y []float32)
@@ -72,6 +75,8 @@ var genericKernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelGeneric,
 	rawPanelAt:          panelAtGeneric,
+	rawReLUPool:         reluPoolGeneric,
+	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addGeneric,
 	rawSubRows:          subRowsGeneric,
 	rawMultiply:         multiplyGeneric,
@@ -300,6 +305,37 @@ func (k *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float32) {
 		short("normBackward", "y", len(y), len(dst))
 	}
 	k.rawNormBackward(dst, x, y, c1, c2, rstd)
+}
+
+func (k *kernels) reluPool(y []float32, which []byte, x []float32, stride, w int) {
+	if len(y) == 0 {
+		return
+	}
+	if n := span(2*len(y)/w, stride, 2*w); len(x) < n {
+		short("reluPool", "x", len(x), n)
+	}
+	if len(which) > 0 && len(which) < len(y) {
+		short("reluPool", "which", len(which), len(y))
+	}
+	k.rawReLUPool(y, which, x, stride, w)
+}
+
+func (k *kernels) poolBackward(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) int {
+	if len(dy) == 0 {
+		return 0
+	}
+	if n := len(dy) + PoolSlack; len(at) < n {
+		short("poolBackward", "at", len(at), n)
+	} else if len(v) < n {
+		short("poolBackward", "v", len(v), n)
+	}
+	if n := span(2*len(dy)/w, cols, 2*w); len(sums) < n {
+		short("poolBackward", "sums", len(sums), n)
+	}
+	if len(which) < len(dy) {
+		short("poolBackward", "which", len(which), len(dy))
+	}
+	return k.rawPoolBackward(at, v, sums, dy, which, w, cols, right, down)
 }
 
 func (k *kernels) adam(p, g, m, v []float32, co *AdamCoefficients) {

@@ -152,3 +152,37 @@ func (e *Engine) panelAt(arena *arena, c, a Matrix, b []float32, at []int32, las
 	}
 	e.yield(arena, 2*c.Rows*nr*len(at))
 }
+
+// ReLUPool sets y to the largest of every 2 x 2 pixels of x that is above 0, or +0 (also
+// where the others are NaN). A last odd row or column is left out: y, row after row, is of
+// x.Rows/2 x x.Cols/2. Unless which is empty, it becomes the pixel of the four that is
+// the first of the largest, in reading order: 0 to 3, and 0 where y is 0.
+func (w *Worker) ReLUPool(y []float32, which []byte, x Matrix) {
+	rows, cols := x.Rows/2, x.Cols/2
+	x.check("Worker.ReLUPool", "x")
+	length("Worker.ReLUPool", "y", len(y), rows*cols)
+	if len(which) > 0 {
+		length("Worker.ReLUPool", "which", len(which), len(y))
+	}
+	if x.CS != 1 && x.Cols > 1 {
+		panic(fmt.Sprintf("engine: Worker.ReLUPool: x has column stride %d, expected 1", x.CS))
+	}
+	w.e.k.reluPool(y, which, x.Data, x.RS, cols)
+}
+
+// PoolSlack is how much longer than the gradient the lists of PoolBackward are.
+const PoolSlack = 16
+
+// PoolBackward hands the gradient dy of the pixels that ReLUPool made to those that it took:
+// it adds them to sums (x.Rows x x.Cols) and lists those that are not 0 in reading order of x,
+// v[p] and its place at[p] = row*down + column*right. It returns how many they are. at and v
+// have len(dy) + PoolSlack elements; those after the list may be overwritten.
+func (w *Worker) PoolBackward(at []int32, v []float32, sums Matrix, dy []float32, which []byte, right, down int) int {
+	length("Worker.PoolBackward", "dy", len(dy), sums.Rows/2*(sums.Cols/2))
+	length("Worker.PoolBackward", "which", len(which), len(dy))
+	sums.check("Worker.PoolBackward", "sums")
+	if sums.CS != 1 && sums.Cols > 1 {
+		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums has column stride %d, expected 1", sums.CS))
+	}
+	return w.e.k.poolBackward(at, v, sums.Data, dy, which, sums.Cols/2, sums.RS, right, down)
+}

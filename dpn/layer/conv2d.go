@@ -51,12 +51,12 @@ func (l *Conv2D) MACs() int        { return l.out * l.w.taps() * l.w.positions()
 func (l *Conv2D) Draw(r *engine.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *Conv2D) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
-	l.forward(e, x, func(i int, c engine.Matrix) { l.w.crop(y.Row(i), c) })
+	l.forward(e, x, func(_ *engine.Worker, i int, c engine.Matrix) { l.w.crop(y.Row(i), c) })
 }
 
 // forward convolves the rows of x, and gives take each result: out channels x positions
 // in rows of l.w.stride(), of which the first outCols count.
-func (l *Conv2D) forward(e *engine.Engine, x engine.Matrix, take func(i int, c engine.Matrix)) {
+func (l *Conv2D) forward(e *engine.Engine, x engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
 	lay := func(to []float32, i int) { l.w.frame(to, x.Row(i), 0, l.w.channels) }
 	l.w.convolve(e, x.Rows, engine.View(l.Weight.Data, l.out, l.w.taps()), l.Bias.Data, lay, take)
 }
@@ -65,7 +65,7 @@ func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	e.ColumnSums(room(&l.sums, dy.Cols), dy, false)
 	l.biasGradient(e)
 	oc, n := l.w.outCols(), l.w.positions()
-	l.weightGradient(e, x, func(o, i int, at []int32, v []float32) int {
+	l.weightGradient(e, x, func(_ *engine.Worker, o, i int, at []int32, v []float32) int {
 		copy(v, dy.Row(i)[o*n:(o+1)*n])
 		for j := range n {
 			at[j] = int32(l.w.place(j/oc, j%oc))
@@ -89,8 +89,8 @@ func (l *Conv2D) biasGradient(e *engine.Engine) {
 // writes the gradient of output channel o of picture i, as numbers with their positions
 // (window.place) in reading order, and returns how many there are; zeros may be left out,
 // which add nothing. The threads share the output channels, so each unfolds all pictures.
-func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(o, i int, at []int32, v []float32) int) {
-	w, out, taps, n := l.w, l.out, l.w.taps(), l.w.positions()
+func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *engine.Worker, o, i int, at []int32, v []float32) int) {
+	w, out, taps, n := l.w, l.out, l.w.taps(), l.w.positions()+engine.PoolSlack
 	dw := engine.View(room(&l.dw, out*taps), out, taps)
 	clear(dw.Data)
 	pieces := min(e.Threads(), out)
@@ -100,14 +100,14 @@ func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(o, 
 	flops, elements := w.cost(x.Rows, out)
 	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
 		o0, o1 := out*lo/pieces, out*hi/pieces
-		at, folded := l.at[lo*n:(lo+1)*n], w.channels*w.height()*w.width()
+		at, folded := l.at[lo*n:(lo+1)*n], w.channels*w.height()*w.width()+few
 		memory := t.Floats(folded + w.unfolded() + n)
 		clear(memory[:folded])
 		rows, v := memory[folded:folded+w.unfolded()], memory[folded+w.unfolded():]
 		for i := range x.Rows {
 			w.unfold(rows, memory[:folded], x.Row(i))
 			for o := o0; o < o1; o++ {
-				m := list(o, i, at, v)
+				m := list(t, o, i, at, v)
 				t.MatMulAt(dw.Slice(o, o+1, 0, taps), engine.View(v[:m], 1, m), rows, at[:m], true)
 			}
 		}
@@ -136,5 +136,5 @@ func (l *Conv2D) inputGradient(e *engine.Engine, dx engine.Matrix, lay func(to [
 		}
 	}
 	l.back.convolve(e, dx.Rows, engine.View(f, l.w.channels, l.back.taps()), nil, lay,
-		func(i int, c engine.Matrix) { l.back.crop(dx.Row(i), c) })
+		func(_ *engine.Worker, i int, c engine.Matrix) { l.back.crop(dx.Row(i), c) })
 }

@@ -74,7 +74,11 @@ func (w window) crop(picture []float32, c engine.Matrix) {
 
 func (w window) height() int   { return w.rows + 2*w.padding }
 func (w window) width() int    { return w.cols + 2*w.padding }
-func (w window) unfolded() int { return w.outCols() * w.height() * w.kernel * w.channels }
+func (w window) unfolded() int { return w.outCols()*w.height()*w.kernel*w.channels + few }
+
+// few floats are copied as one array, which takes a fraction of the time of a copy of less.
+// What is too much is overwritten by the next.
+const few = 8
 
 func (w window) place(i, j int) int { return (j*w.height() + i) * w.kernel * w.channels }
 
@@ -94,7 +98,12 @@ func (w window) unfold(to, framed, picture []float32) {
 	run := w.kernel * n
 	for j := range w.outCols() {
 		for i := range w.height() {
-			copy(to[:run], framed[(i*wide+j)*n:])
+			if from := framed[(i*wide+j)*n:]; run <= few {
+				v := [few]float32(from)
+				*(*[few]float32)(to) = v
+			} else {
+				copy(to[:run], from)
+			}
 			to = to[run:]
 		}
 	}
@@ -104,24 +113,27 @@ func (w window) unfold(to, framed, picture []float32) {
 // call has written, weights (out x taps) make out channels of it, and take is given those,
 // out x positions. The chains start from the bias of the channel, or from 0 without one.
 // Both are called on several threads.
-func (w window) convolve(e *engine.Engine, pictures int, weights engine.Matrix, bias []float32, lay func(to []float32, i int), take func(i int, c engine.Matrix)) {
+func (w window) convolve(e *engine.Engine, pictures int, weights engine.Matrix, bias []float32, lay func(to []float32, i int), take func(t *engine.Worker, i int, c engine.Matrix)) {
 	out, size := weights.Rows, w.channels*w.plane()+panelCols
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
 	flops, elements := w.cost(pictures, out)
 	e.Parallel(pictures, flops, elements, func(t *engine.Worker, lo, hi int) {
-		memory := t.Floats(size + out*cols)
-		x, c := memory[:size], engine.View(memory[size:], out, cols)
+		memory := t.Floats(size + 2*out*cols)
+		x, c := memory[:size], engine.View(memory[size:size+out*cols], out, cols)
+		start := memory[size+out*cols:]
 		clear(x)
+		for o, v := range bias {
+			for j := range cols {
+				start[o*cols+j] = v
+			}
+		}
 		for i := lo; i < hi; i++ {
 			lay(x, i)
-			for o, v := range bias {
-				row := c.Row(o)
-				for j := range row {
-					row[j] = v
-				}
+			if bias != nil {
+				copy(c.Data, start)
 			}
 			t.MatMulAt(c, weights, x, w.at, bias != nil)
-			take(i, c)
+			take(t, i, c)
 		}
 	})
 }

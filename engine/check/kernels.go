@@ -30,6 +30,8 @@ var kernels = []kernel{
 	{name: "scale", args: vectorArgs, make: elementwise(scale)},
 	{name: "relu", args: vectorArgs, make: elementwise(relu)},
 	{name: "relu-backward", args: vectorArgs, make: elementwise(reluBackward)},
+	{name: "relu-pool", args: []arg{size("rows", 7), size("n", 17), flagArg("padded"), offsetArg, dataArg, seedArg}, make: reluPool},
+	{name: "pool-backward", args: []arg{size("rows", 7), size("n", 17), offsetArg, dataArg, seedArg}, make: poolBackward},
 	{name: "adam", args: vectorArgs, make: adam},
 	{name: "dot", args: vectorArgs, more: longVectors, make: dot},
 	{name: "sum", args: vectorArgs, more: longVectors, make: sum},
@@ -693,6 +695,102 @@ var (
 		},
 		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.ReLUBackward(out, x, y) }}
 )
+
+// untouched is what bytes and places beyond an output hold.
+const untouched = 0x55
+
+// reluPool pools one picture, whose numbers are often the same, so that maxima are tied.
+func reluPool(c Case, mem *memory) trial {
+	rows, cols, off := c.get("rows"), c.get("n"), c.get("offset")
+	r := c.rand()
+	fill := filler(r, c.get("data"))
+	x := mem.input(rows, cols, layout(c.get("padded")), off, func() float32 {
+		v := fill()
+		switch {
+		case r.Intn(3) == 0:
+			return 1
+		case r.Intn(20) == 0:
+			return float32(math.NaN())
+		}
+		return v
+	})
+	n := rows / 2 * (cols / 2)
+	y := mem.output(1, n, rowMajor, off, fill)
+	which := mem.output(1, n, rowMajor, off, fill)
+	want, from := reference.ReLUPool(general(x).Data, rows, cols)
+	tr := trial{want: append(want, from...), bound: make([]float64, 2*n)}
+	tr.run = func(e *engine.Engine) {
+		bytes := make([]byte, n+64)
+		for i := range bytes {
+			bytes[i] = untouched
+		}
+		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) { w.ReLUPool(vector(y), bytes[:n], x) })
+		for i, b := range bytes {
+			if i < n {
+				which.Data[i] = float32(b)
+			} else if b != untouched {
+				panic("ReLUPool wrote bytes outside which")
+			}
+		}
+	}
+	return tr
+}
+
+// poolBackward is the way back, for gradients of which many are 0.
+func poolBackward(c Case, mem *memory) trial {
+	rows, cols, off := c.get("rows"), c.get("n"), c.get("offset")
+	r := c.rand()
+	fill := filler(r, c.get("data"))
+	n := rows / 2 * (cols / 2)
+	dy := mem.input(1, n, rowMajor, off, func() float32 {
+		if v := fill(); r.Intn(2) == 0 {
+			return v
+		}
+		return 0
+	})
+	sums := mem.output(rows, cols, rowPadded, off, fill)
+	v := mem.output(1, n+engine.PoolSlack, rowMajor, off, fill)
+	places := mem.output(1, n+1, rowMajor, off, fill)
+	which := make([]byte, n)
+	for i := range which {
+		which[i] = byte(r.Intn(4))
+	}
+	const right, down = 3, 1000
+	list, at, full := reference.PoolBackward(general(sums).Data, general(dy).Data, which, rows, cols)
+	tr := trial{want: full, bound: make([]float64, rows*cols)}
+	for i := range full {
+		tr.bound[i] = math.Abs(full[i]) * 0x1p-24
+	}
+	tr.want = append(tr.want, list...)
+	tr.want = append(tr.want, make([]float64, n+engine.PoolSlack-len(list))...)
+	for _, p := range at {
+		tr.want = append(tr.want, float64(p/cols*down+p%cols*right))
+	}
+	tr.want = append(tr.want, make([]float64, n-len(at))...)
+	tr.want = append(tr.want, float64(len(list)))
+	tr.bound = append(tr.bound, make([]float64, len(tr.want)-len(tr.bound))...)
+	tr.run = func(e *engine.Engine) {
+		ints := make([]int32, n+engine.PoolSlack+16)
+		for i := range ints {
+			ints[i] = untouched
+		}
+		var m int
+		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) {
+			m = w.PoolBackward(ints[:n+engine.PoolSlack], vector(v), sums, vector(dy), which, right, down)
+		})
+		clear(v.Data[m : n+engine.PoolSlack])
+		clear(places.Data[:n])
+		for i, p := range ints {
+			if i < m {
+				places.Data[i] = float32(p)
+			} else if i >= n+engine.PoolSlack && p != untouched {
+				panic("PoolBackward wrote places outside at")
+			}
+		}
+		places.Data[n] = float32(m)
+	}
+	return tr
+}
 
 func adam(c Case, mem *memory) trial {
 	n, off := c.get("n"), c.get("offset")

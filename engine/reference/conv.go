@@ -41,3 +41,41 @@ func MaxPool(x []float64, n, channels, rows, cols int) []float64 {
 	}
 	return y
 }
+
+// ReLUPool returns the largest of every 2 x 2 pixels of a picture of rows x cols above 0, or
+// 0, and which of the four it is: the first of them, 0 where all are 0. NaN is taken for 0.
+func ReLUPool(x []float64, rows, cols int) (y, which []float64) {
+	for r := range rows / 2 {
+		for c := range cols / 2 {
+			at := 2*r*cols + 2*c
+			var most, first float64
+			for i, v := range []float64{x[at], x[at+1], x[at+cols], x[at+cols+1]} {
+				if v > most {
+					most, first = v, float64(i)
+				}
+			}
+			y, which = append(y, most), append(which, first)
+		}
+	}
+	return y, which
+}
+
+// PoolBackward adds the gradient dy of pooled pixels to those of rows x cols pixels, sums,
+// which of the fours say which, and lists those that are not 0 with their places in reading
+// order.
+func PoolBackward(sums, dy []float64, which []byte, rows, cols int) (v []float64, at []int, added []float64) {
+	full := make([]float64, rows*cols)
+	added = append(added, sums...)
+	for i, g := range dy {
+		w, k := cols/2, int(which[i])
+		p := (2*(i/w)+k/2)*cols + 2*(i%w) + k%2
+		full[p] = g
+		added[p] += g
+	}
+	for p, g := range full {
+		if g != 0 {
+			v, at = append(v, g), append(at, p)
+		}
+	}
+	return v, at, added
+}
