@@ -129,10 +129,10 @@ func (e *Engine) Threads() int { return e.pool.threads() }
 type arena struct {
 	work    int // flop of the running job since the worker yielded
 	buffers [slots][]float32
-	packed  Packed // an operand in the worker's memory
-	active  []int  // components of a row whose responsibility is not 0
-	pairs   []pair // rows and such components
-	party   party  // a block of rows on the sparse route
+	packed  Packed     // an operand in the worker's memory
+	active  []int      // components of a row whose responsibility is not 0
+	pairs   []stepPair // rows and such components
+	party   party      // a block of rows on the sparse route
 	byRow   []pair
 	list    []activePair
 

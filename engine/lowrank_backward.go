@@ -167,7 +167,11 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 
 	sum := &e.lowSums
 	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad}
-	sum.parts = min(2*e.Threads(), e.k.panels(m.D))
+	sum.parts = e.Threads() // every part packs pull and push
+	if tr.sparse {
+		sum.parts *= 2
+	}
+	sum.parts = min(sum.parts, e.k.panels(m.D))
 	e.run(sum, sum.parts, flops)
 	*sum = lowSumJob{}
 
@@ -213,62 +217,95 @@ func (j *lowSumJob) run(worker, task int) {
 	ld := leading(c1 - c0)
 	arena := &e.scratch[worker]
 	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
+	if pairs, ok := arena.fewPairs(tr, k); ok {
+		for len(pairs) > 0 {
+			var same int
+			for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
+				same++
+			}
+			j.add(pairs[:same], sums, squares, c0, square.Row(0))
+			pairs = pairs[same:]
+		}
+		return
+	}
 	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		pull, push := tr.block(tr.pull, n, t, 0, tr.Rows), tr.block(tr.push, n, t, 0, tr.Rows)
 		x, u := tr.XAt(t).Slice(0, tr.Rows, c0, c1), tr.block(tr.u, d, t, 0, tr.Rows).Slice(0, tr.Rows, c0, c1)
-		pairs, sparse := arena.fewPairs(tr.RAt(t))
-		j.add(worker, sums, pull, x, pairs, sparse)
-		j.add(worker, sums, push, u, pairs, sparse)
+		j.product(worker, sums, pull, x)
+		j.product(worker, sums, push, u)
 		for b := range tr.Rows {
 			e.k.multiply(square.Row(b), u.Row(b), x.Row(b))
 		}
-		j.add(worker, squares, push.Slice(0, tr.Rows, kr, n), square, pairs, sparse)
+		j.product(worker, squares, push.Slice(0, tr.Rows, kr, n), square)
 		for b := range tr.Rows {
 			e.k.scale(square.Row(b), 0.5, x.Row(b))
 			e.k.multiply(square.Row(b), square.Row(b), x.Row(b))
 		}
-		j.add(worker, squares, pull.Slice(0, tr.Rows, kr, n), square, pairs, sparse)
+		j.product(worker, squares, pull.Slice(0, tr.Rows, kr, n), square)
 	}
 }
 
-// add adds left^T right to sum. Where few pairs of a row and a component have a
-// responsibility above 0, it goes from pair to pair: the same chains without their zeros.
-func (j *lowSumJob) add(worker int, sum, left, right Matrix, pairs []pair, sparse bool) {
-	e, k := j.e, j.m.K
-	if !sparse {
-		e.multiply(worker, sum, left.T(), &operand{direct: right}, 0, e.k.panels(right.Cols), true)
-		return
-	}
-	r := left.Cols/k - 1 // 0 for the last columns alone
-	for _, p := range pairs {
-		by, x := left.Row(p.row), right.Row(p.row)
-		for q := p.component * r; q < (p.component+1)*r; q++ {
-			e.k.axpy(by[q], x, sum.Row(q))
+// product adds left^T right to sum.
+func (j *lowSumJob) product(worker int, sum, left, right Matrix) {
+	j.e.multiply(worker, sum, left.T(), &operand{direct: right}, 0, j.e.k.panels(right.Cols), true)
+}
+
+// add adds what the products add to the sums of one component in one step, from row to row:
+// the same chains without their zeros. The sums have columns from c0 on.
+func (j *lowSumJob) add(pairs []stepPair, sums, squares Matrix, c0 int, square []float32) {
+	tr, k, r, d, n := j.tr, j.e.k, j.m.low.r, j.m.D, j.m.inner()
+	i, kr := pairs[0].component, j.m.K*r
+	c1 := c0 + sums.Cols
+	for half, by := range [2][]float32{tr.pull, tr.push} {
+		for _, p := range pairs {
+			x := tr.X[p.row*d+c0 : p.row*d+c1]
+			if half == 1 {
+				x = tr.u[p.row*d+c0 : p.row*d+c1]
+			}
+			by := by[p.row*n : (p.row+1)*n]
+			for q := i * r; q < (i+1)*r; q++ {
+				k.axpy(by[q], x, sums.Row(q))
+			}
+			k.axpy(by[kr+i], x, sums.Row(kr+i))
 		}
-		last := k*r + p.component
-		e.k.axpy(by[last], x, sum.Row(last))
+	}
+	for half, by := range [2][]float32{tr.push, tr.pull} {
+		for _, p := range pairs {
+			x := tr.X[p.row*d+c0 : p.row*d+c1]
+			if half == 0 {
+				k.multiply(square, tr.u[p.row*d+c0:p.row*d+c1], x)
+			} else {
+				k.scale(square, 0.5, x)
+				k.multiply(square, square, x)
+			}
+			k.axpy(by[p.row*n+kr+i], square, squares.Row(i))
+		}
 	}
 }
 
-// pair is a row and a component of which its responsibility is not 0.
-type pair struct{ row, component int }
+// stepPair is a row of a step, counted through all steps, and a component of which its
+// responsibility is not 0.
+type stepPair struct{ component, step, row int }
 
-// fewPairs lists the pairs in r (k x rows), row by row, unless they are more than a share
-// of 1/sparseShare.
-func (a *arena) fewPairs(r Matrix) (list []pair, ok bool) {
-	if n := r.Rows * r.Cols / sparseShare; cap(a.pairs) < n {
-		a.pairs = make([]pair, n)
+// fewPairs lists the pairs of a trajectory, component by component and the last step first,
+// unless they are more than a share of 1/sparseShare.
+func (a *arena) fewPairs(tr *Trajectory, k int) (list []stepPair, ok bool) {
+	most := k * tr.Rows * tr.Steps / sparseShare
+	if cap(a.pairs) < most {
+		a.pairs = make([]stepPair, most)
 	}
 	list = a.pairs[:0]
-	for b := range r.Cols {
-		for i := range r.Rows {
-			if r.At(i, b) == 0 {
-				continue
+	for i := range k {
+		for t := tr.Steps - 1; t >= 0; t-- {
+			for b, r := range tr.R[(t*k+i)*tr.Rows:][:tr.Rows] {
+				if r == 0 {
+					continue
+				}
+				if len(list) == most {
+					return nil, false
+				}
+				list = append(list, stepPair{i, t, t*tr.Rows + b})
 			}
-			if (len(list)+1)*sparseShare > r.Rows*r.Cols {
-				return nil, false
-			}
-			list = append(list, pair{b, i})
 		}
 	}
 	return list, true
@@ -303,10 +340,9 @@ func (j *lowFinishJob) component(i int) {
 	k.axpy(-ones, mu, dmu)
 	k.multiply(dmu, dmu, w)
 	for row := i * r; row < (i+1)*r; row++ {
-		df := grad.F[row*d : (row+1)*d]
-		copy(df, grad.sums[row*d:(row+1)*d])
-		k.axpy(-grad.ones[row], mu, df)
-		k.scale(df, l.sign, df)
+		s := grad.sums[row*d : (row+1)*d]
+		k.axpy(-grad.ones[row], mu, s)
+		k.scale(grad.F[row*d:(row+1)*d], l.sign, s)
 		k.axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
 	}
 	k.scale(dmu, -1, dmu)

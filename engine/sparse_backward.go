@@ -306,3 +306,6 @@ func (j *sparseGradientJob) centre(arena *arena, i int, list []activePair) {
 		j.grad.C[i] += e.k.sum(slopes)
 	}
 }
+
+// pair is a row and a component of which its responsibility is not 0.
+type pair struct{ row, component int }
