@@ -131,7 +131,7 @@ type arena struct {
 	buffers [slots][]float32
 	packed  Packed     // an operand in the worker's memory
 	active  []int      // components of a row whose responsibility is not 0
-	pairs   []stepPair // rows and such components
+	pairs   []stepPair // rows of steps and such components
 	party   party      // a block of rows on the sparse route
 	byRow   []pair
 	list    []activePair

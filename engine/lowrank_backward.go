@@ -167,11 +167,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 
 	sum := &e.lowSums
 	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad}
-	sum.parts = e.Threads() // every part packs pull and push
-	if tr.sparse {
-		sum.parts *= 2
-	}
-	sum.parts = min(sum.parts, e.k.panels(m.D))
+	sum.parts = min(2*e.Threads(), e.k.panels(m.D))
 	e.run(sum, sum.parts, flops)
 	*sum = lowSumJob{}
 
