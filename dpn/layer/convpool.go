@@ -59,24 +59,24 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 		l.inputGradient(e, dx, func(to []float32, i int) {
 			clear(to[:l.out*b.plane()])
 			for o := range l.out {
-				l.unpool(to[o*b.plane()+b.padding*(b.stride()+1):], b.stride(), 1, d.Row(i), i, o)
+				l.unpool(to[o*b.plane()+b.padding*(b.stride()+1):], b.stride(), d.Row(i), i, o)
 			}
 		})
 	}
 }
 
-// unpool writes the gradient d of channel o of picture i to where the maxima were: pixels
-// are step floats apart, and rows stride pixels.
-func (l *ConvPool) unpool(to []float32, stride, step int, d []float32, i, o int) {
+// unpool writes the gradient d of channel o of picture i to where the maxima were, in rows
+// of stride pixels.
+func (l *ConvPool) unpool(to []float32, stride int, d []float32, i, o int) {
 	h, w := l.w.outRows()/2, l.w.outCols()/2
 	at := l.at[i*len(d)+o*h*w:][:h*w]
 	d = d[o*h*w:][:h*w]
-	offsets := [4]int{0, step, stride * step, (stride + 1) * step}
+	offsets := [4]int{0, 1, stride, stride + 1}
 	for r := range h {
-		p := 2 * r * stride * step
+		p := 2 * r * stride
 		for j, k := range at[r*w : (r+1)*w] {
 			to[p+offsets[k&3]] = d[r*w+j]
-			p += 2 * step
+			p += 2
 		}
 	}
 }
