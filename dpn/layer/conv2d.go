@@ -57,7 +57,7 @@ func (l *Conv2D) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 // forward convolves the rows of x, and gives take each result: out channels x positions
 // in rows of l.w.stride(), of which the first outCols count.
 func (l *Conv2D) forward(e *engine.Engine, x engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
-	lay := func(to []float32, i int) { l.w.frame(to, x.Row(i), 0, l.w.channels) }
+	lay := func(to []float32, i int) { l.w.frame(to, x.Row(i)) }
 	l.w.convolve(e, x.Rows, engine.View(l.Weight.Data, l.out, l.w.taps()), l.Bias.Data, lay, take)
 }
 
@@ -73,7 +73,7 @@ func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 		return n
 	})
 	if dx.Data != nil {
-		l.inputGradient(e, dx, func(to []float32, i int) { l.back.frame(to, dy.Row(i), 0, l.out) })
+		l.inputGradient(e, dx, func(to []float32, i int) { l.back.frame(to, dy.Row(i)) })
 	}
 }
 

@@ -6,7 +6,7 @@ import "dpnbench/engine"
 // of a picture is pooled before the next one, and never written to memory as a whole.
 type ConvPool struct {
 	Conv2D
-	at     []byte // as in MaxPool
+	which  []byte // of the four pixels, of the last pass in training
 	masked []float32
 }
 
@@ -21,21 +21,21 @@ func (l *ConvPool) Sizes() (in, out int) {
 }
 
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
-	var at []byte
+	var which []byte
 	if mode == Training {
-		if cap(l.at) < len(y.Data) {
-			l.at = make([]byte, len(y.Data))
+		if cap(l.which) < len(y.Data) {
+			l.which = make([]byte, len(y.Data))
 		}
-		l.at = l.at[:len(y.Data)]
-		at = l.at
+		l.which = l.which[:len(y.Data)]
+		which = l.which
 	}
 	n := y.Cols / l.out
 	l.forward(e, x, func(t *engine.Worker, i int, c engine.Matrix) {
 		for o := range l.out {
 			picture := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
 			first := i*y.Cols + o*n
-			if at != nil {
-				t.ReLUPool(y.Data[first:first+n], at[first:first+n], picture)
+			if which != nil {
+				t.ReLUPool(y.Data[first:first+n], which[first:first+n], picture)
 			} else {
 				t.ReLUPool(y.Data[first:first+n], nil, picture)
 			}
@@ -51,7 +51,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 	l.weightGradient(e, x, func(t *engine.Worker, o, i int, at []int32, v []float32) int {
 		sums := engine.View(l.sums[o*l.w.positions():(o+1)*l.w.positions()], l.w.outRows(), l.w.outCols())
 		first := i*d.Cols + o*n
-		return t.PoolBackward(at, v, sums, d.Data[first:first+n], l.at[first:first+n], l.w.place(0, 1), l.w.place(1, 0))
+		return t.PoolBackward(at, v, sums, d.Data[first:first+n], l.which[first:first+n], l.w.place(0, 1), l.w.place(1, 0))
 	})
 	l.biasGradient(e)
 	if dx.Data != nil {
@@ -69,12 +69,12 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 // of stride pixels.
 func (l *ConvPool) unpool(to []float32, stride int, d []float32, i, o int) {
 	h, w := l.w.outRows()/2, l.w.outCols()/2
-	at := l.at[i*len(d)+o*h*w:][:h*w]
+	which := l.which[i*len(d)+o*h*w:][:h*w]
 	d = d[o*h*w:][:h*w]
 	offsets := [4]int{0, 1, stride, stride + 1}
 	for r := range h {
 		p := 2 * r * stride
-		for j, k := range at[r*w : (r+1)*w] {
+		for j, k := range which[r*w : (r+1)*w] {
 			to[p+offsets[k&3]] = d[r*w+j]
 			p += 2
 		}

@@ -47,10 +47,10 @@ func (w window) cost(pictures, out int) (flops, elements float64) {
 	return 2 * n * float64(out) * float64(w.taps()), n * float64(out+w.channels)
 }
 
-// frame copies channels [c0, c1) of a picture into their frames, whose borders are zero.
-func (w window) frame(to, picture []float32, c0, c1 int) {
+// frame copies the channels of a picture into their frames, whose borders are zero.
+func (w window) frame(to, picture []float32) {
 	s, at := w.stride(), w.padding*(w.stride()+1)
-	for c := c0; c < c1; c++ {
+	for c := range w.channels {
 		for r := range w.rows {
 			copy(to[at+r*s:at+r*s+w.cols], picture[(c*w.rows+r)*w.cols:])
 		}
