@@ -127,6 +127,9 @@ func TestTrainedBits(t *testing.T) {
 // TestRoutes trains potentials with many components by both routes: the same bits, and few
 // components computed.
 func TestRoutes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short; TestTrainedBits has both routes, too")
+	}
 	d := digits(t, 300, 10)
 	for _, preset := range []string{"paper", "published", "robust", "raw", "clean"} {
 		c, _ := Preset(preset)

@@ -25,8 +25,8 @@ type kernels struct {
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-	// rawAddRows is rawPanelAt of one row of A, which adds to any number of columns; nil
-	// where rawPanelAt does that as well.
+	// rawAddRows is rawPanelAt (whose twin defines it, too) of one row of A, which adds to
+	// any number of columns; nil where rawPanelAt does that.
 	rawAddRows func(dst, r, b []float32, at []int32)
 
 	rawReLUPool     func(y []float32, which []byte, x []float32, stride, w int)

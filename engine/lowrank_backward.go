@@ -214,7 +214,7 @@ func (j *lowSumJob) run(worker, task int) {
 	arena := &e.scratch[worker]
 	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
 	if pairs, ok := arena.fewPairs(tr, k); ok {
-		for len(pairs) > 0 {
+		for len(pairs) > 0 && !tr.stopped() {
 			var same int
 			for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
 				same++
@@ -287,24 +287,22 @@ type stepPair struct{ component, step, row int }
 // unless they are more than a share of 1/sparseShare.
 func (a *arena) fewPairs(tr *Trajectory, k int) (list []stepPair, ok bool) {
 	most := k * tr.Rows * tr.Steps / sparseShare
-	if cap(a.pairs) < most {
-		a.pairs = make([]stepPair, most)
-	}
-	list = a.pairs[:0]
-	for i := range k {
-		for t := tr.Steps - 1; t >= 0; t-- {
+	list, ok = a.pairs[:0], true
+	for i := 0; i < k && ok; i++ {
+		for t := tr.Steps - 1; t >= 0 && ok; t-- {
 			for b, r := range tr.R[(t*k+i)*tr.Rows:][:tr.Rows] {
 				if r == 0 {
 					continue
 				}
-				if len(list) == most {
-					return nil, false
+				if ok = len(list) < most; !ok {
+					break
 				}
 				list = append(list, stepPair{i, t, t*tr.Rows + b})
 			}
 		}
 	}
-	return list, true
+	a.pairs = list
+	return list, ok
 }
 
 // lowFinishJob puts the terms with mu_i into the gradient.

@@ -87,14 +87,25 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 
 // MatMulAt is MatMul with rows of B that begin anywhere in b and may overlap: row p is
 // b[at[p]:]. So the patches of a picture under a kernel that slides over it are rows of B
-// as the picture lies. Every row is c.Cols long; where b goes on for as long as rows of
-// the next multiple of 32 columns are, nothing is copied. Shapes: A m x k, at k, C m x n.
+// as the picture lies. Every row is c.Cols long; nothing is copied where that is a multiple
+// of 32, and with fewer columns in the last panel only those. Shapes: A m x k, at k, C m x n.
 func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 	c.shape("Worker.MatMulAt", "C", a.Rows, c.Cols)
 	a.check("Worker.MatMulAt", "A")
 	length("Worker.MatMulAt", "at", len(at), a.Cols)
 	if c.CS != 1 && c.Cols > 1 {
 		panic(fmt.Sprintf("engine: Worker.MatMulAt: C has column stride %d, expected 1", c.CS))
+	}
+	if c.Cols <= 1 {
+		c.CS = 1
+	}
+	if len(at) == 0 {
+		for i := range c.Rows {
+			if !acc {
+				clear(c.Row(i))
+			}
+		}
+		return
 	}
 	last := 0
 	for _, p := range at {
@@ -108,12 +119,18 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		if !acc {
 			clear(c.Row(0))
 		}
-		k.rawAddRows(c.Row(0), a.Data[:a.Cols], b, at)
+		const most = 256 << 10 // multiply-adds of a call
+		step := max(1, most/max(c.Cols, 1))
+		for lo := 0; lo < a.Cols; lo += step {
+			hi := min(lo+step, a.Cols)
+			k.rawAddRows(c.Row(0), a.Data[lo:hi], b, at[lo:hi])
+			w.e.yield(arena, 2*c.Cols*(hi-lo))
+		}
 		return
 	}
 	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows)
-	for kb := range max(nb, 1) { // without inner indices, too, C is set
-		k0, k1 := part(a.Cols, max(nb, 1), kb)
+	for kb := range nb {
+		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
 			for j := 0; j < c.Cols; j += k.nr {

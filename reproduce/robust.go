@@ -2,6 +2,9 @@ package reproduce
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -40,10 +43,11 @@ type RobustOptions struct {
 // of every minibatch.
 type Robust struct {
 	Data     string          `json:"data"`
-	Pictures int             `json:"pictures"` // test pictures
-	Epochs   int             `json:"epochs"`   // that were asked for; 0: those of the presets
-	Done     []string        `json:"done"`     // trainings that have ended
-	Complete bool            `json:"complete"` // they are all
+	Pictures int             `json:"pictures"`        // test pictures
+	SHA256   string          `json:"pictures_sha256"` // of all pictures and labels
+	Epochs   int             `json:"epochs"`          // that were asked for; 0: those of the presets
+	Done     []string        `json:"done"`            // trainings that have ended
+	Complete bool            `json:"complete"`        // they are all
 	Networks []RobustNetwork `json:"networks"`
 }
 
@@ -122,6 +126,16 @@ func contenders() []contender {
 	return list
 }
 
+// digest identifies pictures and labels.
+func digest(data *dataset.Data) string {
+	h := sha256.New()
+	for _, s := range []*dataset.Set{data.Train, data.Test} {
+		h.Write(s.Images)
+		h.Write(s.Labels)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // RunRobust trains every network from several seeds and measures it on the test pictures,
 // clean and under noise.
 func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o RobustOptions) (*Robust, error) {
@@ -129,10 +143,20 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 		o.Seeds = 3
 	}
 	a := &arena{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
-	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), Epochs: o.Epochs}
+	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs}
 	if h := o.Have; h != nil {
 		if h.Data != out.Data || h.Pictures != out.Pictures || h.Epochs != out.Epochs {
 			return nil, fmt.Errorf("robust: what was kept is of %s, %d pictures, epochs %d, expected %s, %d and %d", h.Data, h.Pictures, h.Epochs, out.Data, out.Pictures, out.Epochs)
+		}
+		if h.SHA256 != out.SHA256 {
+			return nil, errors.New("robust: what was kept is of other pictures, expected those of --data, --train-size, --test-size and --data-seed of the first run")
+		}
+		for _, n := range h.Networks {
+			for _, run := range n.Runs {
+				if run.Seed > uint64(o.Seeds) {
+					return nil, fmt.Errorf("robust: what was kept has seed %d, expected at most %d seeds", run.Seed, o.Seeds)
+				}
+			}
 		}
 		out = h
 	}

@@ -144,12 +144,12 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 		switch all := len(settings); {
 		case words[ahead] == all:
 			j.verdict, j.why = Reproduced, "Its worst seed is better than the best of every baseline of no greater cost."
-		case noisy && words[behind] < all:
-			j.why = fmt.Sprintf("With noise in training the %s of equal cost is its equal: ahead in %d, level in %d, behind in %d of %d settings.", last.Rival, words[ahead], words[level], words[behind], all)
+		case all > 1:
+			j.why = fmt.Sprintf("Ahead of all baselines of no greater cost in %d, level in %d, behind in %d of %d settings.", words[ahead], words[level], words[behind], all)
 		case words[behind] == all:
 			j.why = fmt.Sprintf("The %s is better at no greater cost.", last.Rival)
 		default:
-			j.why = fmt.Sprintf("Not every seed is ahead of every baseline: the %s is its equal.", last.Rival)
+			j.why = "Not every seed is ahead of every run of the baselines."
 		}
 		return j
 	}

@@ -113,6 +113,7 @@ func TestAnalyze(t *testing.T) {
 // analysis: what cannot be drawn goes, the warnings come once, and without draws and
 // subsets there are no columns and no figure of them.
 func TestAnalyzeAgain(t *testing.T) {
+	long(t)
 	model, folder, _ := analysed(t, append([]string{"train"}, small...), []string{"--draws", "20", "--subsets", "2", "--quiet"})
 	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "curve", "pca", "paths", "weights", "spectra"}) {
 		t.Errorf("figures %q", there)
@@ -139,6 +140,7 @@ func TestAnalyzeAgain(t *testing.T) {
 
 // A potential that never learns has not moved its centres.
 func TestAnalyzeUnmoved(t *testing.T) {
+	long(t)
 	train := with(onPixels, "--gradient", "detached")
 	_, folder, text := analysed(t, train, []string{"--draws", "0", "--subsets", "0"})
 	if !strings.Contains(text, "the centres did not move") {
@@ -185,6 +187,7 @@ func TestAnalyzeThreads(t *testing.T) {
 // TestAnalyzeInBrowser opens the page at the width of a desktop and of a phone, and moves
 // the slider: the picture changes.
 func TestAnalyzeInBrowser(t *testing.T) {
+	long(t)
 	b := webtest.Start(t)
 	_, folder, _ := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2"})
 	page, err := os.ReadFile(filepath.Join(folder, "report.html"))

@@ -11,6 +11,7 @@ import (
 
 // TestDenoise takes noise off pictures, and takes pictures as they are.
 func TestDenoise(t *testing.T) {
+	long(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 60)
 	pixels := filepath.Join(dir, "pixels")

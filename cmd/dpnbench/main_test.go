@@ -581,9 +581,7 @@ func TestJSONTargets(t *testing.T) {
 
 // TestDemo runs the demo as a newcomer does, in a folder that is not there yet.
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("ten seconds, minutes under emulation: without -short")
-	}
+	long(t)
 	out := filepath.Join(t.TempDir(), "demo")
 	text := succeed(t, "demo", "--out", out)
 	for _, f := range []string{dpn.ModelFile, "training.png", "analysis/analysis.json", "analysis/report.html"} {
@@ -659,4 +657,13 @@ func TestResumeCommand(t *testing.T) {
 	other := t.TempDir()
 	idx(t, other, 130)
 	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "other pictures")
+}
+
+// long skips a test of some seconds, which under emulation are minutes, unless all the tests
+// are asked for.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
+	}
 }

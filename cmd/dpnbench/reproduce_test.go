@@ -11,6 +11,7 @@ import (
 
 // TestReproduceRobust compares networks on tiny pictures, and again with everything kept.
 func TestReproduceRobust(t *testing.T) {
+	long(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 220)
 	out, js := filepath.Join(dir, "out"), filepath.Join(dir, "r.json")

@@ -49,6 +49,7 @@ func (n uncertaintyNumbers) tasks() string {
 // TestUncertainty measures a network on digits: tables, page, figures and the keys of the
 // numbers are there; another source comes by --ood-data, resized, and goes without it.
 func TestUncertainty(t *testing.T) {
+	long(t)
 	model, run := doubtful(t)
 	other, folder, js := t.TempDir(), filepath.Join(run, "uncertainty"), filepath.Join(t.TempDir(), "u.json")
 	idx(t, other, 50)
@@ -120,6 +121,7 @@ func TestUncertainty(t *testing.T) {
 // On other pictures the built-in digits are the other source, and neither tier nor threads
 // change a number.
 func TestUncertaintyThreads(t *testing.T) {
+	long(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 200)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)
@@ -171,6 +173,7 @@ func TestUncertaintyRefuses(t *testing.T) {
 
 // TestUncertaintyInBrowser opens the page at the width of a desktop and of a phone.
 func TestUncertaintyInBrowser(t *testing.T) {
+	long(t)
 	b := webtest.Start(t)
 	model, run := doubtful(t)
 	succeed(t, "uncertainty", "--model", model, "--quiet")

@@ -2,8 +2,10 @@ package layer
 
 import "dpnbench/engine"
 
-// ConvPool is a Conv2D, a ReLU and a MaxPool in one, with the same bits: the convolution
-// of a picture is pooled before the next one, and never written to memory as a whole.
+// ConvPool is a Conv2D, a ReLU and a MaxPool in one: the convolution of a picture is pooled
+// before the next one, and never written to memory as a whole, and the way back leaves out
+// the pixels that were not the largest. It has the bits of the three where numbers are finite
+// (0 times infinity, which is left out, would be NaN).
 type ConvPool struct {
 	Conv2D
 	which  []byte // of the four pixels, of the last pass in training

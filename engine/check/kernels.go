@@ -202,7 +202,7 @@ func matMulKernel(name string, packed bool) kernel {
 
 // longPlaces are products on both sides of the edges of inner blocks and blocks of rows.
 func longPlaces(quick bool) [][]int {
-	list := [][]int{{16, 200, 224, 0, 0, 1, -1, 0, 1}, {8, 25, 838, 0, 26, 1, -1, 0, 1}, {14, 1025, 33, 0, 0, 0, -1, 0, 1}}
+	list := [][]int{{3, 0, 40, 0, 0, 1, -1, 0, 1}, {3, 0, 40, 0, 0, 0, -1, 0, 1}, {1, 2000, 300, 0, 0, 1, -1, 0, 1}, {16, 200, 224, 0, 0, 1, -1, 0, 1}, {8, 25, 838, 0, 26, 1, -1, 0, 1}, {14, 1025, 33, 0, 0, 0, -1, 0, 1}}
 	for m := range 30 {
 		list = append(list, []int{m, 65, 34, 0, 64, m % 2, -1, 0, 1})
 	}
