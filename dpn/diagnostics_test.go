@@ -190,6 +190,9 @@ func TestWarnings(t *testing.T) {
 // TestDiagnosis trains with settings that are known to fail, each of which must end in
 // warnings that say why, once, and with presets, which must end in none.
 func TestDiagnosis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for seconds, a minute under emulation: without -short")
+	}
 	e, full, d := newEngine(t), digits(t, 230, 10), digits(t, 450, 10)
 	for _, s := range []**dataset.Set{&d.Train, &d.Test} {
 		small, err := (*s).Resize(10, 10) // for the sake of pure Go
@@ -233,9 +236,6 @@ func TestDiagnosis(t *testing.T) {
 			large := strings.Contains(c.name, "rate") // with few pixels these learn
 			if large {
 				d = full
-			}
-			if testing.Short() && (large || c.name == c.preset && len(c.kinds) == 0 && config.Gradient == "exact" && c.name != "robust") {
-				t.Skip()
 			}
 			if err := config.Validate(); err != nil {
 				t.Fatal(err)

@@ -365,6 +365,9 @@ func readMetrics(t *testing.T, dir string) []Epoch {
 
 // TestDetached checks that the published mode trains the classifier and nothing else.
 func TestDetached(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for seconds, a minute under emulation: without -short")
+	}
 	d := digits(t, 1000, 200)
 	e := newEngine(t)
 	c := tiny()
