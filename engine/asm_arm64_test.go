@@ -602,11 +602,12 @@ func TestNEONExpLog(t *testing.T) {
 	t.Logf("%d inputs", inputs)
 }
 
-// TestNEONTable: every entry of the table is there, and the tiers of this machine say so.
+// TestNEONTable: every entry of the table is there but the one that may be nil, and the tiers
+// of this machine say so.
 func TestNEONTable(t *testing.T) {
 	v := reflect.ValueOf(neonKernels)
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
+		if v.Field(i).IsZero() && v.Type().Field(i).Name != "rawAddRows" {
 			t.Errorf("neonKernels.%s is not set", v.Type().Field(i).Name)
 		}
 	}
