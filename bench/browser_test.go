@@ -11,6 +11,9 @@ import (
 // TestPageInBrowser loads the page in headless Chromium at the width of a desktop and of a
 // phone.
 func TestPageInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
+	}
 	b := webtest.Start(t)
 	var page bytes.Buffer
 	if err := WritePage(&page, modelled(Full, []string{engine.AVX512.String(), engine.AVX2.String()}, []int{1, 2})); err != nil {

@@ -357,11 +357,15 @@ func TestSparseSaves(t *testing.T) {
 // TestSparseRoute checks that both routes give the same bits, on potentials that are easy
 // and hard for certificates, and that the sparse one leaves out what it should.
 func TestSparseRoute(t *testing.T) {
+	counts := []int{1, 2, 3}
+	if testing.Short() {
+		counts = counts[1:2]
+	}
 	for _, h := range hills() {
 		t.Run(h.name, func(t *testing.T) {
 			want, _ := climbBy(t, h, DenseRoute, Generic, 1)
 			for _, tier := range Available() {
-				for _, threads := range []int{1, 2, 3} {
+				for _, threads := range counts {
 					got, e := climbBy(t, h, SparseRoute, tier, threads)
 					got.equal(t, fmt.Sprintf("%v, %d threads", tier, threads), want)
 					if e.Work().Route != SparseRoute {

@@ -301,6 +301,9 @@ func TestRounded(t *testing.T) {
 // a phone, and walks: the slider moves picture, number and bars, by script and by key;
 // Enlarge enlarges; without JavaScript the strips are there.
 func TestPageInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
+	}
 	b := webtest.Start(t)
 	var page bytes.Buffer
 	if err := samplePage(t).Write(&page); err != nil {
@@ -404,6 +407,9 @@ func TestPageInBrowser(t *testing.T) {
 
 // No name is too long for a phone.
 func TestLongWordsInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
+	}
 	b := webtest.Start(t)
 	s := strings.Repeat("Donaudampfschiff", 30)
 	r := [][]float32{{1}}

@@ -52,6 +52,9 @@ var (
 )
 
 func TestFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
+	}
 	steps := make([]float64, 31)
 	for i := range steps {
 		steps[i] = 14.6 * math.Pow(0.95, float64(i))
