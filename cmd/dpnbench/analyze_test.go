@@ -54,6 +54,7 @@ func files(t *testing.T, folder string) (there, missing []string) {
 // numbers are there. Other data than those that it was trained on do not tell from where
 // its centres came.
 func TestAnalyze(t *testing.T) {
+	long(t)
 	model, folder, text := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2"})
 	for _, want := range []string{"200 pictures of 10 classes, accuracy", "n to inf", "NCM", "step 4", "ascent steps", filepath.Join(folder, "report.html")} {
 		if !strings.Contains(text, want) {
@@ -153,6 +154,7 @@ func TestAnalyzeUnmoved(t *testing.T) {
 
 // A file that cannot be written is a matter of --out, not of the data.
 func TestAnalyzeOut(t *testing.T) {
+	long(t)
 	model, _, _ := analysed(t, append([]string{"train"}, small...), []string{"--draws", "0", "--subsets", "0", "--quiet"})
 	out := filepath.Join(t.TempDir(), "occupied")
 	if err := os.MkdirAll(filepath.Join(out, "steps.png", "x"), 0o755); err != nil {

@@ -12,6 +12,7 @@ import (
 
 // TestSample draws from a network on pixels and from one on features, by every method.
 func TestSample(t *testing.T) {
+	long(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 60)
 	models := map[string]string{}
