@@ -36,6 +36,7 @@ var avx2Kernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelAVX2,
 	rawPanelAt:          panelAtAVX2,
+	rawTranspose:        transposeGeneric,
 	rawReLUPool:         reluPoolGeneric,
 	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addAVX2,

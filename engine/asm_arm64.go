@@ -24,6 +24,7 @@ var neonKernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelNEON,
 	rawPanelAt:          panelAtNEON,
+	rawTranspose:        transposeGeneric,
 	rawReLUPool:         reluPoolGeneric,
 	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addNEON,

@@ -25,7 +25,9 @@ var avx512Kernels = kernels{
 	linesAStep:          2,
 	rawPanel:            sgemmAVX512_14x32,
 	rawPanelAt:          sgemmAtAVX512_14x32,
-	rawAddRows:          addRowsAVX512,
+	rawAddPatches:       addPatchesAVX512,
+	rawSpreadPatches:    spreadPatchesAVX512,
+	rawTranspose:        transposeAVX512,
 	rawReLUPool:         reluPoolAVX512,
 	rawPoolBackward:     poolBackwardAVX512,
 	rawAdd:              addAVX512,
@@ -79,18 +81,29 @@ func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs
 //go:noescape
 func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-// addRowsAVX512 adds rows of b, which lie anywhere and may overlap, to dst:
-// dst[j] = chain over p of fma(r[p], b[at[p]+j], ...), from the old dst[j].
+// addPatchesAVX512 adds patches of five rows, up to 48 columns wide, to c:
+// c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.
 //
 //go:noescape
-func addRowsAVX512(dst, r, b []float32, at []int32)
+func addPatchesAVX512(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
+
+// spreadPatchesAVX512 adds w, five rows of 40 columns, to patches of b, one after the other:
+// b[at[p]+u*stride+j] = fma(r[p], w[u*ws+j], ...).
+//
+//go:noescape
+func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int)
+
+// transposeAVX512 sets dst[j*ds+i] = src[i*ss+j] for i < rows, j < cols, both above 0.
+//
+//go:noescape
+func transposeAVX512(dst []float32, ds int, src []float32, ss, rows, cols int)
 
 // reluPoolAVX512 is ReLU and the maximum of every 2 x 2 pixels: see reluPoolGeneric.
 //
 //go:noescape
 func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
 
-// poolBackwardAVX512 lists where a gradient goes to: see poolBackwardGeneric.
+// poolBackwardAVX512 lists where a gradient goes to: see poolBackwardGeneric. w is at most 16.
 //
 //go:noescape
 func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)

@@ -1577,146 +1577,308 @@ TEXT ·triadAVX512(SB), NOSPLIT, $0-88
 	RET
 
 // ---------------------------------------------------------------------------------
-// addRowsAVX512
+// Patches: five rows of up to 48 columns, in an array in which rows are stride apart
 
-// The loop of addRowsAVX512 over rows: Z0 is the factor of a row that begins at R13, Z15 the
-// masked rest of its columns.
-#define ADDROWS(row, test, steps, rest) \
-	MOVQ SI, R12            \
-	MOVQ R9, R15            \
-	MOVQ R10, BX            \
-	JMP  test               \
-row: \
-	MOVLQSX (R15), R13      \
-	VBROADCASTSS (R12), Z0  \
-	LEAQ (AX)(R13*4), R13   \
-	ADDQ $4, R15            \
-	ADDQ $4, R12            \
-	steps                   \
-	VMOVUPS.Z rest(R13), K1, Z14 \
-	VFMADD231PS Z14, Z0, Z15 \
-test: \
-	SUBQ $1, BX             \
-	JGE  row
+// PATCHMASKS sets K1, K2 and K3 to the first CX <= 48 columns.
+#define PATCHMASKS \
+	MOVQ  $1, R8  \
+	SHLQ  CX, R8  \
+	DECQ  R8      \
+	KMOVW R8, K1  \
+	SHRQ  $16, R8 \
+	KMOVW R8, K2  \
+	SHRQ  $16, R8 \
+	KMOVW R8, K3
 
-#define ROW1  VFMADD231PS (R13), Z0, Z1
-#define ROW4  \
-	ROW1; \
-	VFMADD231PS 64(R13), Z0, Z2; \
-	VFMADD231PS 128(R13), Z0, Z3; \
-	VFMADD231PS 192(R13), Z0, Z4
-#define ROW12 \
-	ROW4; \
-	VFMADD231PS 256(R13), Z0, Z5; \
-	VFMADD231PS 320(R13), Z0, Z6; \
-	VFMADD231PS 384(R13), Z0, Z7; \
-	VFMADD231PS 448(R13), Z0, Z8; \
-	VFMADD231PS 512(R13), Z0, Z9; \
-	VFMADD231PS 576(R13), Z0, Z10; \
-	VFMADD231PS 640(R13), Z0, Z11; \
-	VFMADD231PS 704(R13), Z0, Z12
+// NEXTPATCH sets R13 to the next patch, counted in R10, and Z0 to its factor.
+#define NEXTPATCH \
+	MOVLQSX (R9), R13      \
+	VBROADCASTSS (SI), Z0  \
+	ADDQ $4, R9            \
+	ADDQ $4, SI            \
+	LEAQ (AX)(R13*4), R13
 
-// RESTMASK sets K1 to the first min(16, DX-full) columns, and CX to their number.
-#define RESTMASK(full) \
-	LEAQ -full(DX), CX \
-	MOVL $16, R13      \
-	CMPQ CX, R13       \
-	CMOVQGT R13, CX    \
-	TAILMASK
-
-// Groups of columns, 12, 4, 1 or no whole vectors wide and up to 16 columns more, whose sums
-// stay in registers. DX counts the columns left, AX is where b begins for the group.
-//
-// func addRowsAVX512(dst, r, b []float32, at []int32)
-TEXT ·addRowsAVX512(SB), NOSPLIT, $0-96
-	MOVQ dst_base+0(FP), DI
-	MOVQ dst_len+8(FP), DX
-	MOVQ r_base+24(FP), SI
-	MOVQ b_base+48(FP), AX
-	MOVQ at_base+72(FP), R9
-	MOVQ at_len+80(FP), R10
-	JMP  groups
+// func addPatchesAVX512(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
+TEXT ·addPatchesAVX512(SB), NOSPLIT, $0-120
+	MOVQ c_base+0(FP), DI
+	MOVQ crs+24(FP), DX
+	MOVQ cols+32(FP), CX
+	MOVQ r_base+40(FP), SI
+	MOVQ b_base+64(FP), AX
+	MOVQ at_base+88(FP), R9
+	MOVQ at_len+96(FP), R10
+	MOVQ stride+112(FP), R11
+	SHLQ $2, DX
+	SHLQ $2, R11
+	LEAQ (DX)(DX*2), BX
+	LEAQ (R11)(R11*2), R12
+	PATCHMASKS
+	VMOVUPS.Z (DI), K1, Z1
+	VMOVUPS.Z (DI)(DX*1), K1, Z2
+	VMOVUPS.Z (DI)(DX*2), K1, Z3
+	VMOVUPS.Z (DI)(BX*1), K1, Z4
+	VMOVUPS.Z (DI)(DX*4), K1, Z5
+	CMPQ CX, $16
+	JGT  wide
+	TESTQ R10, R10
+	JEQ  store
+narrow:
+	NEXTPATCH
+	VFMADD231PS (R13), Z0, K1, Z1
+	VFMADD231PS (R13)(R11*1), Z0, K1, Z2
+	VFMADD231PS (R13)(R11*2), Z0, K1, Z3
+	VFMADD231PS (R13)(R12*1), Z0, K1, Z4
+	VFMADD231PS (R13)(R11*4), Z0, K1, Z5
+	DECQ R10
+	JNE  narrow
+	JMP  store
 wide:
-	RESTMASK(192)
-	VMOVUPS (DI), Z1
-	VMOVUPS 64(DI), Z2
-	VMOVUPS 128(DI), Z3
-	VMOVUPS 192(DI), Z4
-	VMOVUPS 256(DI), Z5
-	VMOVUPS 320(DI), Z6
-	VMOVUPS 384(DI), Z7
-	VMOVUPS 448(DI), Z8
-	VMOVUPS 512(DI), Z9
-	VMOVUPS 576(DI), Z10
-	VMOVUPS 640(DI), Z11
-	VMOVUPS 704(DI), Z12
-	VMOVUPS.Z 768(DI), K1, Z15
-	ADDROWS(row12, test12, ROW12, 768)
-	VMOVUPS Z1, (DI)
-	VMOVUPS Z2, 64(DI)
-	VMOVUPS Z3, 128(DI)
-	VMOVUPS Z4, 192(DI)
-	VMOVUPS Z5, 256(DI)
-	VMOVUPS Z6, 320(DI)
-	VMOVUPS Z7, 384(DI)
-	VMOVUPS Z8, 448(DI)
-	VMOVUPS Z9, 512(DI)
-	VMOVUPS Z10, 576(DI)
-	VMOVUPS Z11, 640(DI)
-	VMOVUPS Z12, 704(DI)
-	VMOVUPS Z15, K1, 768(DI)
-	ADDQ $192, CX
-	JMP  next
-four:
-	RESTMASK(64)
-	VMOVUPS (DI), Z1
-	VMOVUPS 64(DI), Z2
-	VMOVUPS 128(DI), Z3
-	VMOVUPS 192(DI), Z4
-	VMOVUPS.Z 256(DI), K1, Z15
-	ADDROWS(row4, test4, ROW4, 256)
-	VMOVUPS Z1, (DI)
-	VMOVUPS Z2, 64(DI)
-	VMOVUPS Z3, 128(DI)
-	VMOVUPS Z4, 192(DI)
-	VMOVUPS Z15, K1, 256(DI)
-	ADDQ $64, CX
-	JMP  next
-one:
-	RESTMASK(16)
-	VMOVUPS (DI), Z1
-	VMOVUPS.Z 64(DI), K1, Z15
-	ADDROWS(row1, test1, ROW1, 64)
-	VMOVUPS Z1, (DI)
-	VMOVUPS Z15, K1, 64(DI)
-	ADDQ $16, CX
-	JMP  next
-few:
-	RESTMASK(0)
-	VMOVUPS.Z (DI), K1, Z15
-	ADDROWS(row0, test0, NOP, 0)
-	VMOVUPS Z15, K1, (DI)
-next:
-	LEAQ (DI)(CX*4), DI
-	LEAQ (AX)(CX*4), AX
-	SUBQ CX, DX
-groups:
-	CMPQ DX, $192
-	JGE  wide
-	CMPQ DX, $64
-	JGE  four
-	CMPQ DX, $16
-	JGE  one
-	CMPQ DX, $0
-	JG   few
+	VMOVUPS.Z 64(DI), K2, Z6
+	VMOVUPS.Z 64(DI)(DX*1), K2, Z7
+	VMOVUPS.Z 64(DI)(DX*2), K2, Z8
+	VMOVUPS.Z 64(DI)(BX*1), K2, Z9
+	VMOVUPS.Z 64(DI)(DX*4), K2, Z10
+	VMOVUPS.Z 128(DI), K3, Z11
+	VMOVUPS.Z 128(DI)(DX*1), K3, Z12
+	VMOVUPS.Z 128(DI)(DX*2), K3, Z13
+	VMOVUPS.Z 128(DI)(BX*1), K3, Z14
+	VMOVUPS.Z 128(DI)(DX*4), K3, Z15
+	TESTQ R10, R10
+	JEQ  storewide
+patch:
+	NEXTPATCH
+	VFMADD231PS (R13), Z0, Z1
+	VFMADD231PS (R13)(R11*1), Z0, Z2
+	VFMADD231PS (R13)(R11*2), Z0, Z3
+	VFMADD231PS (R13)(R12*1), Z0, Z4
+	VFMADD231PS (R13)(R11*4), Z0, Z5
+	VFMADD231PS 64(R13), Z0, K2, Z6
+	VFMADD231PS 64(R13)(R11*1), Z0, K2, Z7
+	VFMADD231PS 64(R13)(R11*2), Z0, K2, Z8
+	VFMADD231PS 64(R13)(R12*1), Z0, K2, Z9
+	VFMADD231PS 64(R13)(R11*4), Z0, K2, Z10
+	VFMADD231PS 128(R13), Z0, K3, Z11
+	VFMADD231PS 128(R13)(R11*1), Z0, K3, Z12
+	VFMADD231PS 128(R13)(R11*2), Z0, K3, Z13
+	VFMADD231PS 128(R13)(R12*1), Z0, K3, Z14
+	VFMADD231PS 128(R13)(R11*4), Z0, K3, Z15
+	DECQ R10
+	JNE  patch
+storewide:
+	VMOVUPS Z6, K2, 64(DI)
+	VMOVUPS Z7, K2, 64(DI)(DX*1)
+	VMOVUPS Z8, K2, 64(DI)(DX*2)
+	VMOVUPS Z9, K2, 64(DI)(BX*1)
+	VMOVUPS Z10, K2, 64(DI)(DX*4)
+	VMOVUPS Z11, K3, 128(DI)
+	VMOVUPS Z12, K3, 128(DI)(DX*1)
+	VMOVUPS Z13, K3, 128(DI)(DX*2)
+	VMOVUPS Z14, K3, 128(DI)(BX*1)
+	VMOVUPS Z15, K3, 128(DI)(DX*4)
+store:
+	VMOVUPS Z1, K1, (DI)
+	VMOVUPS Z2, K1, (DI)(DX*1)
+	VMOVUPS Z3, K1, (DI)(DX*2)
+	VMOVUPS Z4, K1, (DI)(BX*1)
+	VMOVUPS Z5, K1, (DI)(DX*4)
+	VZEROUPPER
+	RET
+
+// SPREADROW adds five vectors to a row of a patch at R13. A store is met again by loads of the
+// same eight floats, which a processor hands on without waiting.
+#define SPREADROW(w0, w1, w2, w3, w4) \
+	VMOVUPS     (R13), Y26     \
+	VMOVUPS     32(R13), Y27   \
+	VMOVUPS     64(R13), Y28   \
+	VMOVUPS     96(R13), Y29   \
+	VMOVUPS     128(R13), Y30  \
+	VFMADD231PS w0, Y0, Y26    \
+	VFMADD231PS w1, Y0, Y27    \
+	VFMADD231PS w2, Y0, Y28    \
+	VFMADD231PS w3, Y0, Y29    \
+	VFMADD231PS w4, Y0, Y30    \
+	VMOVUPS     Y26, (R13)     \
+	VMOVUPS     Y27, 32(R13)   \
+	VMOVUPS     Y28, 64(R13)   \
+	VMOVUPS     Y29, 96(R13)   \
+	VMOVUPS     Y30, 128(R13)
+
+// func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int)
+TEXT ·spreadPatchesAVX512(SB), NOSPLIT, $0-112
+	MOVQ b_base+0(FP), AX
+	MOVQ r_base+24(FP), SI
+	MOVQ r_len+32(FP), R10
+	MOVQ at_base+48(FP), R9
+	MOVQ w_base+72(FP), CX
+	MOVQ ws+96(FP), DX
+	MOVQ stride+104(FP), R11
+	SHLQ $2, DX
+	SHLQ $2, R11
+	VMOVUPS (CX), Y1
+	VMOVUPS 32(CX), Y2
+	VMOVUPS 64(CX), Y3
+	VMOVUPS 96(CX), Y4
+	VMOVUPS 128(CX), Y5
+	ADDQ DX, CX
+	VMOVUPS (CX), Y6
+	VMOVUPS 32(CX), Y7
+	VMOVUPS 64(CX), Y8
+	VMOVUPS 96(CX), Y9
+	VMOVUPS 128(CX), Y10
+	ADDQ DX, CX
+	VMOVUPS (CX), Y11
+	VMOVUPS 32(CX), Y12
+	VMOVUPS 64(CX), Y13
+	VMOVUPS 96(CX), Y14
+	VMOVUPS 128(CX), Y15
+	ADDQ DX, CX
+	VMOVUPS (CX), Y16
+	VMOVUPS 32(CX), Y17
+	VMOVUPS 64(CX), Y18
+	VMOVUPS 96(CX), Y19
+	VMOVUPS 128(CX), Y20
+	ADDQ DX, CX
+	VMOVUPS (CX), Y21
+	VMOVUPS 32(CX), Y22
+	VMOVUPS 64(CX), Y23
+	VMOVUPS 96(CX), Y24
+	VMOVUPS 128(CX), Y25
+	TESTQ R10, R10
+	JEQ  end
+patch:
+	MOVLQSX (R9), R13
+	VBROADCASTSS (SI), Y0
+	ADDQ $4, R9
+	ADDQ $4, SI
+	LEAQ (AX)(R13*4), R13
+	SPREADROW(Y1, Y2, Y3, Y4, Y5)
+	ADDQ R11, R13
+	SPREADROW(Y6, Y7, Y8, Y9, Y10)
+	ADDQ R11, R13
+	SPREADROW(Y11, Y12, Y13, Y14, Y15)
+	ADDQ R11, R13
+	SPREADROW(Y16, Y17, Y18, Y19, Y20)
+	ADDQ R11, R13
+	SPREADROW(Y21, Y22, Y23, Y24, Y25)
+	DECQ R10
+	JNE  patch
+end:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Transposition, eight rows and eight columns at a time
+
+// TRANSPOSED stores column n+i of eight rows, if it is there.
+#define TRANSPOSED(low, high, imm) \
+	VPERM2F128 imm, high, low, Y8 \
+	VMOVUPS Y8, K2, (DX)          \
+	ADDQ R8, DX                    \
+	DECQ BX                        \
+	JEQ  block
+
+// func transposeAVX512(dst []float32, ds int, src []float32, ss, rows, cols int)
+TEXT ·transposeAVX512(SB), NOSPLIT, $0-80
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R8
+	MOVQ src_base+32(FP), SI
+	MOVQ ss+56(FP), R9
+	MOVQ rows+64(FP), R10
+	SHLQ $2, R8
+	SHLQ $2, R9
+	LEAQ (R9)(R9*2), R11
+eight:
+	MOVQ SI, R12             // of these rows
+	MOVQ DI, DX
+	MOVQ cols+72(FP), R13    // columns left
+	MOVL $8, CX
+	CMPQ R10, CX
+	CMOVQLT R10, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K2             // rows that are there
+columns:
+	MOVL $8, BX
+	CMPQ R13, BX
+	CMOVQLT R13, BX
+	MOVQ BX, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	MOVQ R12, CX
+	LEAQ (R12)(R9*4), R15
+	VMOVUPS.Z (CX), K1, Y0
+	CMPQ R10, $8
+	JLT  some
+	VMOVUPS.Z (CX)(R9*1), K1, Y1
+	VMOVUPS.Z (CX)(R9*2), K1, Y2
+	VMOVUPS.Z (CX)(R11*1), K1, Y3
+	VMOVUPS.Z (R15), K1, Y4
+	VMOVUPS.Z (R15)(R9*1), K1, Y5
+	VMOVUPS.Z (R15)(R9*2), K1, Y6
+	VMOVUPS.Z (R15)(R11*1), K1, Y7
+	JMP  loaded
+some:
+	CMPQ R10, $2
+	JLT  loaded
+	VMOVUPS.Z (CX)(R9*1), K1, Y1
+	CMPQ R10, $3
+	JLT  loaded
+	VMOVUPS.Z (CX)(R9*2), K1, Y2
+	CMPQ R10, $4
+	JLT  loaded
+	VMOVUPS.Z (CX)(R11*1), K1, Y3
+	CMPQ R10, $5
+	JLT  loaded
+	VMOVUPS.Z (R15), K1, Y4
+	CMPQ R10, $6
+	JLT  loaded
+	VMOVUPS.Z (R15)(R9*1), K1, Y5
+	CMPQ R10, $7
+	JLT  loaded
+	VMOVUPS.Z (R15)(R9*2), K1, Y6
+loaded:
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPS Y5, Y4, Y12
+	VUNPCKHPS Y5, Y4, Y13
+	VUNPCKLPS Y7, Y6, Y14
+	VUNPCKHPS Y7, Y6, Y15
+	VUNPCKLPD Y10, Y8, Y0    // columns 0 and 4 of rows 0 to 3
+	VUNPCKHPD Y10, Y8, Y1    // 1, 5
+	VUNPCKLPD Y11, Y9, Y2    // 2, 6
+	VUNPCKHPD Y11, Y9, Y3    // 3, 7
+	VUNPCKLPD Y14, Y12, Y4   // the same of rows 4 to 7
+	VUNPCKHPD Y14, Y12, Y5
+	VUNPCKLPD Y15, Y13, Y6
+	VUNPCKHPD Y15, Y13, Y7
+	TRANSPOSED(Y0, Y4, $0x20)
+	TRANSPOSED(Y1, Y5, $0x20)
+	TRANSPOSED(Y2, Y6, $0x20)
+	TRANSPOSED(Y3, Y7, $0x20)
+	TRANSPOSED(Y0, Y4, $0x31)
+	TRANSPOSED(Y1, Y5, $0x31)
+	TRANSPOSED(Y2, Y6, $0x31)
+	TRANSPOSED(Y3, Y7, $0x31)
+block:
+	ADDQ $32, R12
+	SUBQ $8, R13
+	JGT  columns
+	LEAQ (SI)(R9*8), SI
+	ADDQ $32, DI
+	SUBQ $8, R10
+	JGT  eight
 	VZEROUPPER
 	RET
 
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// iota is 0, 1, ..., 15; zipped is 0, 16, 1, 17, ..., 7, 23, the elements of two vectors
-// by turns.
+// iota is 0, 1, ..., 15; twice is 0, 0, 1, 1, ..., 7, 7; sides is 0, 1, 0, 1, ..., 0, 1.
 DATA iota<>+0(SB)/4, $0
 DATA iota<>+4(SB)/4, $1
 DATA iota<>+8(SB)/4, $2
@@ -1734,23 +1896,40 @@ DATA iota<>+52(SB)/4, $13
 DATA iota<>+56(SB)/4, $14
 DATA iota<>+60(SB)/4, $15
 GLOBL iota<>(SB), RODATA|NOPTR, $64
-DATA zipped<>+0(SB)/4, $0
-DATA zipped<>+4(SB)/4, $16
-DATA zipped<>+8(SB)/4, $1
-DATA zipped<>+12(SB)/4, $17
-DATA zipped<>+16(SB)/4, $2
-DATA zipped<>+20(SB)/4, $18
-DATA zipped<>+24(SB)/4, $3
-DATA zipped<>+28(SB)/4, $19
-DATA zipped<>+32(SB)/4, $4
-DATA zipped<>+36(SB)/4, $20
-DATA zipped<>+40(SB)/4, $5
-DATA zipped<>+44(SB)/4, $21
-DATA zipped<>+48(SB)/4, $6
-DATA zipped<>+52(SB)/4, $22
-DATA zipped<>+56(SB)/4, $7
-DATA zipped<>+60(SB)/4, $23
-GLOBL zipped<>(SB), RODATA|NOPTR, $64
+DATA twice<>+0(SB)/4, $0
+DATA twice<>+4(SB)/4, $0
+DATA twice<>+8(SB)/4, $1
+DATA twice<>+12(SB)/4, $1
+DATA twice<>+16(SB)/4, $2
+DATA twice<>+20(SB)/4, $2
+DATA twice<>+24(SB)/4, $3
+DATA twice<>+28(SB)/4, $3
+DATA twice<>+32(SB)/4, $4
+DATA twice<>+36(SB)/4, $4
+DATA twice<>+40(SB)/4, $5
+DATA twice<>+44(SB)/4, $5
+DATA twice<>+48(SB)/4, $6
+DATA twice<>+52(SB)/4, $6
+DATA twice<>+56(SB)/4, $7
+DATA twice<>+60(SB)/4, $7
+GLOBL twice<>(SB), RODATA|NOPTR, $64
+DATA sides<>+0(SB)/4, $0
+DATA sides<>+4(SB)/4, $1
+DATA sides<>+8(SB)/4, $0
+DATA sides<>+12(SB)/4, $1
+DATA sides<>+16(SB)/4, $0
+DATA sides<>+20(SB)/4, $1
+DATA sides<>+24(SB)/4, $0
+DATA sides<>+28(SB)/4, $1
+DATA sides<>+32(SB)/4, $0
+DATA sides<>+36(SB)/4, $1
+DATA sides<>+40(SB)/4, $0
+DATA sides<>+44(SB)/4, $1
+DATA sides<>+48(SB)/4, $0
+DATA sides<>+52(SB)/4, $1
+DATA sides<>+56(SB)/4, $0
+DATA sides<>+60(SB)/4, $1
+GLOBL sides<>(SB), RODATA|NOPTR, $64
 
 // PAIRMASKS sets K3 to CX <= 16 elements, and K1 and K2 to twice as many. It doubles CX.
 #define PAIRMASKS \
@@ -1790,6 +1969,7 @@ TEXT ·reluPoolAVX512(SB), NOSPLIT, $0-88
 	VPADDD Z29, Z20, Z21     // odd elements
 	VPADDD Z29, Z29, Z28     // 2
 	VPADDD Z29, Z28, Z27     // 3
+	VPADDD Z28, Z28, Z26     // 4
 	JMP  rows
 row:
 	MOVQ R12, BX             // columns left
@@ -1822,10 +2002,12 @@ columns:
 	VCMPPS $0, Z6, Z8, K4
 	VCMPPS $0, Z0, Z8, K5
 	VCMPPS $0, Z4, Z8, K6
+	VCMPPS $0, Z31, Z8, K7   // none
 	VMOVDQA32 Z27, Z9
 	VMOVDQA32 Z28, K4, Z9
 	VMOVDQA32 Z29, K5, Z9
 	VMOVDQA32 Z31, K6, Z9
+	VMOVDQA32 Z26, K7, Z9
 	VPMOVDB Z9, K3, (R9)
 pooled:
 	LEAQ (DX)(CX*4), DX
@@ -1843,6 +2025,26 @@ rows:
 	VZEROUPPER
 	RET
 
+// LIST appends the numbers of Z0 and their places, those in K4, to the lists.
+#define LIST(places) \
+	VPCOMPRESSD.Z places, K4, Z9 \
+	VCOMPRESSPS.Z Z0, K4, Z10    \
+	VMOVDQU32 Z9, (DI)(DX*4)     \
+	VMOVUPS Z10, (SI)(DX*4)      \
+	KMOVW K4, AX                 \
+	POPCNTL AX, AX               \
+	ADDQ AX, DX
+
+// ADDWHERE adds by to the pixels at addr (of which the mask are in the picture) whose number,
+// in sides, is that of the pixels that which names.
+#define ADDWHERE(by, which, sides, addr, mask) \
+	VPCMPEQD which, sides, K4  \
+	VMOVUPS.Z addr, mask, Z7   \
+	VADDPS by, Z7, K4, Z7      \
+	VMOVUPS Z7, mask, addr
+
+// Rows of up to 16 pooled pixels.
+//
 // func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
 TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
 	MOVQ at_base+0(FP), DI
@@ -1852,86 +2054,60 @@ TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
 	MOVQ dy_len+80(FP), R15
 	MOVQ which_base+96(FP), R11
 	MOVQ w+120(FP), R12
+	MOVQ cols+128(FP), R14
+	SHLQ $2, R14
+	LEAQ (R9)(R14*1), R13    // the lower row
+	MOVQ R12, CX
+	PAIRMASKS
 	VMOVDQU32 iota<>(SB), Z30
+	VMOVDQU32 twice<>(SB), Z23
+	VMOVDQU32 sides<>(SB), Z21
 	MOVL $1, AX
 	VPBROADCASTD AX, Z29
-	VPADDD Z29, Z29, Z28      // 2
+	VPADDD Z29, Z29, Z28     // 2
+	VPSLLD $2, Z29, Z27      // 4, the number of no pixel
+	VPADDD Z28, Z27, Z19     // 2 and 4
+	VPADDD Z21, Z28, Z18     // the sides of the lower row
+	VPSLLD $3, Z29, Z22
+	VPADDD Z23, Z22, Z22     // 8, 8, 9, 9, ..., 15, 15
 	MOVQ right+136(FP), AX
-	VPBROADCASTD AX, Z27
-	MOVQ down+144(FP), AX
 	VPBROADCASTD AX, Z26
-	VPADDD Z27, Z27, Z25
-	VPMULLD Z25, Z30, Z24     // places of 16 pairs of columns
-	VMOVDQU32 zipped<>(SB), Z22
-	MOVL $8, AX
-	VPBROADCASTD AX, Z23
-	VPADDD Z22, Z23, Z23      // the other half
-	MOVL $0x80000000, AX
-	VPBROADCASTD AX, Z21      // -0 adds nothing
-	VPXORD Z20, Z20, Z20      // place of the row
-	XORQ DX, DX               // numbers so far
+	VPADDD Z26, Z26, Z25
+	VPMULLD Z25, Z30, Z20    // places of the left pixels of a row
+	MOVQ down+144(FP), AX
+	VPBROADCASTD AX, Z24
+	VPADDD Z24, Z24, Z25
+	XORQ DX, DX              // numbers so far
 	JMP  rows
 row:
-	XORQ R8, R8               // 0: the upper row, 1: the lower one
-half:
-	MOVQ R12, BX
-	VMOVDQA32 Z20, Z19        // place of the columns
-	MOVQ R9, R13
-columns:
-	SIXTEEN
-	SUBQ CX, BX
-	PAIRMASKS
 	VMOVUPS.Z (R10), K3, Z0
 	VPMOVZXBD.Z (R11), K3, Z1
-	VPTESTMD Z28, Z1, K3, K4  // lower
-	TESTQ R8, R8
-	JNE  lower
-	KANDNW K3, K4, K4         // upper
-lower:
-	VPTESTMD Z29, Z1, K4, K5  // right
-	KANDNW K4, K5, K6         // left
-	VMOVAPS Z21, Z2
-	VMOVAPS Z21, Z3
-	VMOVAPS Z0, K6, Z2
-	VMOVAPS Z0, K5, Z3
-	VMOVAPS Z2, Z4
-	VPERMT2PS Z3, Z22, Z4
-	VPERMT2PS Z3, Z23, Z2
-	VMOVUPS.Z (R13), K1, Z5
-	VMOVUPS.Z 64(R13), K2, Z6
-	VADDPS Z4, Z5, Z5
-	VADDPS Z2, Z6, Z6
-	VMOVUPS Z5, K1, (R13)
-	VMOVUPS Z6, K2, 64(R13)
-	VPADDD Z24, Z19, Z7
-	VPADDD Z27, Z7, K5, Z7
-	VPADDD Z0, Z0, Z8         // without the sign
-	VPTESTMD Z8, Z8, K4, K4
-	VPCOMPRESSD.Z Z7, K4, Z7
-	VCOMPRESSPS.Z Z0, K4, Z0
-	VMOVDQU32 Z7, (DI)(DX*4)
-	VMOVUPS Z0, (SI)(DX*4)
-	KMOVW K4, AX
-	POPCNTL AX, AX
-	ADDQ AX, DX
-	LEAQ (R13)(CX*4), R13
-	SHRQ $1, CX
-	LEAQ (R10)(CX*4), R10
-	ADDQ CX, R11
-	VPSLLD $4, Z25, Z9
-	VPADDD Z9, Z19, Z19
-	TESTQ BX, BX
-	JNE  columns
-	VPADDD Z26, Z20, Z20
-	MOVQ cols+128(FP), AX
-	LEAQ (R9)(AX*4), R9
-	XORQ $1, R8
-	JEQ  both
-	LEAQ 0(R12*4), AX         // the same numbers again
-	SUBQ AX, R10
-	SUBQ R12, R11
-	JMP  half
-both:
+	VPERMPS Z0, Z23, Z2
+	VPERMD  Z1, Z23, Z3
+	ADDWHERE(Z2, Z3, Z21, (R9), K1)
+	ADDWHERE(Z2, Z3, Z18, (R13), K1)
+	CMPQ R12, $8
+	JLE  half
+	VPERMPS Z0, Z22, Z2
+	VPERMD  Z1, Z22, Z3
+	ADDWHERE(Z2, Z3, Z21, 64(R9), K2)
+	ADDWHERE(Z2, Z3, Z18, 64(R13), K2)
+half:
+	VPADDD Z0, Z0, Z4        // without the sign
+	VPTESTMD Z4, Z4, K3, K5
+	VPTESTMD Z29, Z1, K6     // right
+	VMOVDQA32 Z20, Z5
+	VPADDD Z26, Z5, K6, Z5
+	VPTESTNMD Z19, Z1, K5, K4
+	LIST(Z5)
+	VPADDD Z24, Z5, Z6
+	VPTESTMD Z28, Z1, K5, K4
+	LIST(Z6)
+	VPADDD Z25, Z20, Z20
+	LEAQ (R10)(R12*4), R10
+	ADDQ R12, R11
+	LEAQ (R9)(R14*2), R9
+	LEAQ (R13)(R14*2), R13
 	SUBQ R12, R15
 rows:
 	CMPQ R15, R12

@@ -88,9 +88,19 @@ func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c
 	}
 }
 
+// transposeGeneric sets dst[j*ds+i] = src[i*ss+j] for i < rows, j < cols.
+func transposeGeneric(dst []float32, ds int, src []float32, ss, rows, cols int) {
+	for i := range rows {
+		to := dst[i:]
+		for j, v := range src[i*ss : i*ss+cols] {
+			to[j*ds] = v
+		}
+	}
+}
+
 // reluPoolGeneric sets y (rows of w) to the largest of every 2 x 2 pixels of x (rows of 2w,
 // stride apart) above 0, or +0, and which, unless it is empty, to the pixel of the four that
-// is the first of the largest: 0 and 1 above, 2 and 3 below; 0 where y is 0.
+// is the first of the largest: 0 and 1 above, 2 and 3 below; NoPixel where y is 0.
 //
 // Floats above 0 are ordered as their bits are, so that the bits and, below them, 3 less
 // the number of the pixel make an integer that is largest for the first of the largest; 3 is
@@ -114,7 +124,7 @@ func reluPoolGeneric(y []float32, which []byte, x []float32, stride, w int) {
 			}
 			y[j] = math.Float32frombits(uint32(k >> 2))
 			if len(which) > 0 {
-				which[j] = byte(3 - k&3)
+				which[j] = byte(3 - k&3 | (k>>2-1)>>63&NoPixel)
 			}
 		}
 		if len(which) > 0 {
@@ -127,7 +137,7 @@ func reluPoolGeneric(y []float32, which []byte, x []float32, stride, w int) {
 }
 
 // poolBackwardGeneric hands the gradient dy of pooled pixels (rows of w) to the pixels which
-// of the fours: it adds them to sums (rows of cols), and lists those that are not 0 in
+// of the fours, which is NoPixel where there is none: it adds them to sums (rows of cols), and lists those that are not 0 in
 // reading order of the pixels, v and where it is, at: right for every column and down for
 // every row. It returns their number; at and v may be written 16 elements further.
 func poolBackwardGeneric(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int) {
@@ -136,7 +146,9 @@ func poolBackwardGeneric(at []int32, v, sums, dy []float32, which []byte, w, col
 		for half := range 2 {
 			place := int32((2*r + half) * down)
 			for j, g := range dy[r*w : (r+1)*w] {
-				k := which[r*w+j] & 3
+				k := which[r*w+j]
+				g = math.Float32frombits(math.Float32bits(g) & (uint32(k>>2) - 1)) // NoPixel takes 0
+				k &= 3
 				if half == 0 {
 					sums[2*r*cols+2*j+pixels[k]] += g
 				}

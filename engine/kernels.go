@@ -25,10 +25,12 @@ type kernels struct {
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-	// rawAddRows is rawPanelAt (whose twin defines it, too) of one row of A, which adds to
-	// any number of columns; nil where rawPanelAt does that.
-	rawAddRows func(dst, r, b []float32, at []int32)
+	// rawAddPatches and rawSpreadPatches are nil where other kernels do it (Worker.AddPatches,
+	// Worker.SpreadPatches), and are for the sizes that patchRows and so on allow.
+	rawAddPatches    func(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
+	rawSpreadPatches func(b, r []float32, at []int32, w []float32, ws, stride int)
 
+	rawTranspose    func(dst []float32, ds int, src []float32, ss, rows, cols int)
 	rawReLUPool     func(y []float32, which []byte, x []float32, stride, w int)
 	rawPoolBackward func(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
 
@@ -75,6 +77,7 @@ var genericKernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelGeneric,
 	rawPanelAt:          panelAtGeneric,
+	rawTranspose:        transposeGeneric,
 	rawReLUPool:         reluPoolGeneric,
 	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addGeneric,
@@ -307,6 +310,19 @@ func (k *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float32) {
 	k.rawNormBackward(dst, x, y, c1, c2, rstd)
 }
 
+func (k *kernels) transpose(dst []float32, ds int, src []float32, ss, rows, cols int) {
+	if rows == 0 || cols == 0 {
+		return
+	}
+	if w := span(cols, ds, rows); len(dst) < w {
+		short("transpose", "dst", len(dst), w)
+	}
+	if w := span(rows, ss, cols); len(src) < w {
+		short("transpose", "src", len(src), w)
+	}
+	k.rawTranspose(dst, ds, src, ss, rows, cols)
+}
+
 func (k *kernels) reluPool(y []float32, which []byte, x []float32, stride, w int) {
 	if len(y) == 0 {
 		return
@@ -335,7 +351,37 @@ func (k *kernels) poolBackward(at []int32, v, sums, dy []float32, which []byte, 
 	if len(which) < len(dy) {
 		short("poolBackward", "which", len(which), len(dy))
 	}
+	if w > poolCols {
+		return poolBackwardGeneric(at, v, sums, dy, which, w, cols, right, down)
+	}
 	return k.rawPoolBackward(at, v, sums, dy, which, w, cols, right, down)
+}
+
+// The sizes that kernels are made for: rows of a patch and its columns, at most those of
+// addPatches and exactly those of spreadPatches, and pooled pixels of a row.
+const (
+	patchRows  = 5
+	addCols    = 48
+	spreadCols = 40
+	poolCols   = 16
+)
+
+// addPatches adds to c; it says whether there is a kernel for such patches.
+func (k *kernels) addPatches(c Matrix, r, b []float32, at []int32, stride int) bool {
+	if k.rawAddPatches == nil || c.Rows != patchRows || c.Cols > addCols {
+		return false
+	}
+	k.rawAddPatches(c.Data, c.RS, c.Cols, r, b, at, stride)
+	return true
+}
+
+// spreadPatches adds to b; it says whether there is a kernel for such patches.
+func (k *kernels) spreadPatches(b, r []float32, at []int32, w Matrix, stride int) bool {
+	if k.rawSpreadPatches == nil || w.Rows != patchRows || w.Cols != spreadCols {
+		return false
+	}
+	k.rawSpreadPatches(b, r, at, w.Data, w.RS, stride)
+	return true
 }
 
 func (k *kernels) adam(p, g, m, v []float32, co *AdamCoefficients) {

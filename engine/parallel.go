@@ -115,65 +115,139 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		last = max(last, int(p))
 	}
 	k, arena := w.e.k, &w.e.scratch[w.index]
-	if k.rawAddRows != nil && c.Rows == 1 && (a.CS == 1 || a.Cols <= 1) {
-		if !acc {
-			clear(c.Row(0))
-		}
-		const most = 256 << 10 // multiply-adds of a call
-		step := max(1, most/max(c.Cols, 1))
-		for lo := 0; lo < a.Cols; lo += step {
-			hi := min(lo+step, a.Cols)
-			k.rawAddRows(c.Row(0), a.Data[lo:hi], b, at[lo:hi])
-			w.e.yield(arena, 2*c.Cols*(hi-lo))
-		}
-		return
-	}
 	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
-			for j := 0; j < c.Cols; j += k.nr {
-				w.e.panelAt(arena, c.Slice(i0, i1, j, min(j+k.nr, c.Cols)), a.Slice(i0, i1, k0, k1), b[j:], at[k0:k1], last, acc || kb > 0)
+			rows, j := a.Slice(i0, i1, k0, k1), 0
+			for ; j+k.nr <= c.Cols; j += k.nr {
+				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, k.nr, rows, b[j:], at[k0:k1], last, acc || kb > 0)
+			}
+			if j < c.Cols {
+				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, c.Cols-j, rows, b[j:], at[k0:k1], last, acc || kb > 0)
 			}
 		}
 	}
 }
 
-// panelAt computes C of at most one panel of columns; last is the largest of at.
-func (e *Engine) panelAt(arena *arena, c, a Matrix, b []float32, at []int32, last int, acc bool) {
-	nr, n := e.k.nr, c.Cols
-	target, crs := c.Data, c.RS
+// panelAt computes n columns of C, rows crs apart, of at most one panel; last is the largest
+// of at.
+func (e *Engine) panelAt(arena *arena, c []float32, crs, n int, a Matrix, b []float32, at []int32, last int, acc bool) {
+	nr, m := e.k.nr, a.Rows
+	target, trs := c, crs
 	if n < nr {
-		target, crs = arena.floats(slotC, c.Rows*nr), nr
+		target, trs = arena.floats(slotC, m*nr), nr
 		if acc {
-			for i := range c.Rows {
-				copy(target[i*nr:i*nr+n], c.Row(i))
+			for i := range m {
+				copy(target[i*nr:i*nr+n], c[i*crs:])
 			}
 		}
 	}
 	if last+nr <= len(b) {
-		e.k.panelAt(a, b, at, last, target, crs, acc)
+		e.k.panelAt(a, b, at, last, target, trs, acc)
 	} else { // reading all columns of a tile would leave b
 		rows := arena.floats(slotB, len(at)*nr)
 		clear(rows)
 		for p, o := range at {
 			copy(rows[p*nr:p*nr+n], b[o:])
 		}
-		e.multiplyTile(arena, Matrix{Data: target, Rows: c.Rows, Cols: nr, RS: crs, CS: 1}, left{rows: c.Rows, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
+		e.multiplyTile(arena, Matrix{Data: target, Rows: m, Cols: nr, RS: trs, CS: 1}, left{rows: m, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
 	}
 	if n < nr {
-		for i := range c.Rows {
-			copy(c.Row(i), target[i*nr:i*nr+n])
+		for i := range m {
+			copy(c[i*crs:i*crs+n], target[i*nr:])
 		}
 	}
-	e.yield(arena, 2*c.Rows*nr*len(at))
+	e.yield(arena, 2*m*nr*len(at))
+}
+
+// AddPatches adds patches of b to C, multiplied by r: rows of C.Cols numbers, stride apart,
+// of which the first begins at at[p]. Every element of C is one chain over p:
+//
+//	C[u, j] = fma(r[p], b[at[p] + u*stride + j], C[u, j])
+func (w *Worker) AddPatches(c Matrix, r, b []float32, at []int32, stride int) {
+	w.patches("Worker.AddPatches", c, r, b, at, stride)
+	if c.Rows == 0 || c.Cols == 0 {
+		return
+	}
+	for lo, step := 0, patchesAStep(c); lo < len(at); lo += step {
+		r, at := r[lo:min(lo+step, len(at))], at[lo:min(lo+step, len(at))]
+		if !w.e.k.addPatches(c, r, b, at, stride) {
+			for u := range c.Rows {
+				w.MatMulAt(c.Slice(u, u+1, 0, c.Cols), View(r, 1, len(r)), b[u*stride:], at, true)
+			}
+		}
+		w.e.yield(&w.e.scratch[w.index], 2*c.Rows*c.Cols*len(at))
+	}
+}
+
+// SpreadPatches is the way back: it adds W, multiplied by r, to patches of b, one after the
+// other:
+//
+//	b[at[p] + u*stride + j] = fma(r[p], W[u, j], b[at[p] + u*stride + j])
+func (w *Worker) SpreadPatches(b, r []float32, at []int32, weights Matrix, stride int) {
+	w.patches("Worker.SpreadPatches", weights, r, b, at, stride)
+	if weights.Rows == 0 || weights.Cols == 0 {
+		return
+	}
+	for lo, step := 0, patchesAStep(weights); lo < len(at); lo += step {
+		r, at := r[lo:min(lo+step, len(at))], at[lo:min(lo+step, len(at))]
+		if !w.e.k.spreadPatches(b, r, at, weights, stride) {
+			for p, first := range at {
+				for u := range weights.Rows {
+					row := b[int(first)+u*stride:]
+					w.e.k.axpy(r[p], weights.Row(u), row[:weights.Cols])
+				}
+			}
+		}
+		w.e.yield(&w.e.scratch[w.index], 2*weights.Rows*weights.Cols*len(at))
+	}
+}
+
+// patchesAStep is how many patches make a call that is short enough for others to run.
+func patchesAStep(m Matrix) int {
+	const most = 128 << 10 // multiply-adds
+	return max(1, most/(m.Rows*m.Cols))
+}
+
+// patches panics unless all patches, of the shape of m, lie in b.
+func (w *Worker) patches(call string, m Matrix, r, b []float32, at []int32, stride int) {
+	m.check(call, "the patch")
+	length(call, "at", len(at), len(r))
+	if m.CS != 1 && m.Cols > 1 {
+		panic(fmt.Sprintf("engine: %s: the patch has column stride %d, expected 1", call, m.CS))
+	}
+	if stride < 0 {
+		panic(fmt.Sprintf("engine: %s: a stride of %d", call, stride))
+	}
+	if m.Rows == 0 || m.Cols == 0 {
+		return
+	}
+	last := len(b) - m.Cols - (m.Rows-1)*stride
+	outside := 0
+	for _, p := range at {
+		outside |= int(p) | last - int(p) // the signs
+	}
+	if outside < 0 {
+		panic(fmt.Sprintf("engine: %s: a patch of %d x %d elements, %d apart, that is not within the %d of b", call, m.Rows, m.Cols, stride, len(b)))
+	}
+}
+
+// Transpose sets dst (n x m) to the transpose of x (m x n); both have contiguous rows.
+func (w *Worker) Transpose(dst, x Matrix) {
+	x.check("Worker.Transpose", "x")
+	dst.shape("Worker.Transpose", "dst", x.Cols, x.Rows)
+	if dst.CS != 1 && dst.Cols > 1 || x.CS != 1 && x.Cols > 1 {
+		panic("engine: Worker.Transpose: expected contiguous rows")
+	}
+	w.e.k.transpose(dst.Data, dst.RS, x.Data, x.RS, x.Rows, x.Cols)
 }
 
 // ReLUPool sets y to the largest of every 2 x 2 pixels of x that is above 0, or +0 (also
 // where the others are NaN). A last odd row or column is left out: y, row after row, is of
 // x.Rows/2 x x.Cols/2. Unless which is empty, it becomes the pixel of the four that is
-// the first of the largest, in reading order: 0 to 3, and 0 where y is 0.
+// the first of the largest, in reading order: 0 to 3, and NoPixel where y is 0.
 func (w *Worker) ReLUPool(y []float32, which []byte, x Matrix) {
 	rows, cols := x.Rows/2, x.Cols/2
 	x.check("Worker.ReLUPool", "x")
@@ -187,11 +261,14 @@ func (w *Worker) ReLUPool(y []float32, which []byte, x Matrix) {
 	w.e.k.reluPool(y, which, x.Data, x.RS, cols)
 }
 
+// NoPixel is what ReLUPool writes where no pixel is above 0.
+const NoPixel = 4
+
 // PoolSlack is how much longer than the gradient the lists of PoolBackward are.
 const PoolSlack = 16
 
-// PoolBackward hands the gradient dy of the pixels that ReLUPool made to those that it took:
-// it adds them to sums (x.Rows x x.Cols) and lists those that are not 0 in reading order of x,
+// PoolBackward hands the gradient dy of the pixels that ReLUPool made to those that it took, if
+// any: it adds them to sums (x.Rows x x.Cols) and lists those that are not 0 in reading order of x,
 // v[p] and its place at[p] = row*down + column*right. It returns how many they are. at and v
 // have len(dy) + PoolSlack elements; those after the list may be overwritten.
 func (w *Worker) PoolBackward(at []int32, v []float32, sums Matrix, dy []float32, which []byte, right, down int) int {

@@ -21,10 +21,10 @@ type Conv2D struct {
 	back window // of the gradient with respect to the input
 	out  int    // channels
 
-	flipped []float32 // weights of the backward pass: channels x out x kernel x kernel
-	sums    []float32 // of dy over the pictures
-	dw      []float32 // the gradient of the weights in the order of unfold
-	at      []int32   // positions, of every thread
+	flipped  []float32 // weights of the backward pass: channels x out x kernel x kernel
+	sums     []float32 // of dy over the pictures
+	dw       []float32 // the gradient of the weights for interleaved pictures
+	pictures []float32 // interleaved
 }
 
 // NewConv2D makes a convolution of pictures of channels x rows x cols to pictures with out
@@ -65,12 +65,12 @@ func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	e.ColumnSums(room(&l.sums, dy.Cols), dy, false)
 	l.biasGradient(e)
 	oc, n := l.w.outCols(), l.w.positions()
-	l.weightGradient(e, x, func(_ *engine.Worker, o, i int, at []int32, v []float32) int {
-		copy(v, dy.Row(i)[o*n:(o+1)*n])
-		for j := range n {
-			at[j] = int32(l.w.place(j/oc, j%oc))
-		}
-		return n
+	at := make([]int32, n)
+	for j := range at {
+		at[j] = int32(l.w.place(j/oc, j%oc))
+	}
+	l.weightGradient(e, x, func(_ *engine.Worker, o, i int) ([]int32, []float32) {
+		return at, dy.Row(i)[o*n : (o+1)*n]
 	})
 	if dx.Data != nil {
 		l.inputGradient(e, dx, func(to []float32, i int) { l.back.frame(to, dy.Row(i)) })
@@ -86,38 +86,29 @@ func (l *Conv2D) biasGradient(e *engine.Engine) {
 }
 
 // weightGradient computes, for every weight, one chain over pictures and positions. list
-// writes the gradient of output channel o of picture i, as numbers with their positions
-// (window.place) in reading order, and returns how many there are; zeros may be left out,
-// which add nothing. The threads share the output channels, so each unfolds all pictures.
-func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *engine.Worker, o, i int, at []int32, v []float32) int) {
-	w, out, taps, n := l.w, l.out, l.w.taps(), l.w.positions()+engine.PoolSlack
-	dw := engine.View(room(&l.dw, out*taps), out, taps)
-	clear(dw.Data)
-	pieces := min(e.Threads(), out)
-	if len(l.at) < pieces*n {
-		l.at = make([]int32, pieces*n)
-	}
-	flops, elements := w.cost(x.Rows, out)
-	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
-		o0, o1 := out*lo/pieces, out*hi/pieces
-		at, folded := l.at[lo*n:(lo+1)*n], w.channels*w.height()*w.width()+few
-		memory := t.Floats(folded + w.unfolded() + n)
-		clear(memory[:folded])
-		rows, v := memory[folded:folded+w.unfolded()], memory[folded+w.unfolded():]
+// returns the gradient of output channel o of picture i, as numbers with their positions
+// (window.place) in reading order; zeros may be left out, which add nothing. It is called for
+// one picture after the other, by the thread that has the channel.
+func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *engine.Worker, o, i int) (at []int32, v []float32)) {
+	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
+	pictures := room(&l.pictures, x.Rows*size) // borders are zero where no call has written
+	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			w.interleave(t, pictures[i*size:(i+1)*size], x.Row(i))
+		}
+	})
+	dw := room(&l.dw, l.out*taps)
+	clear(dw)
+	flops, elements := w.cost(x.Rows, l.out)
+	e.Parallel(l.out, flops, elements, func(t *engine.Worker, lo, hi int) {
 		for i := range x.Rows {
-			w.unfold(rows, memory[:folded], x.Row(i))
-			for o := o0; o < o1; o++ {
-				m := list(t, o, i, at, v)
-				t.MatMulAt(dw.Slice(o, o+1, 0, taps), engine.View(v[:m], 1, m), rows, at[:m], true)
+			for o := lo; o < hi; o++ {
+				at, v := list(t, o, i)
+				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v, pictures[i*size:(i+1)*size], at, w.patchStride())
 			}
 		}
 	})
-	area := w.kernel * w.kernel
-	for o := range out {
-		for k, g := range dw.Row(o) { // in the order of unfold
-			l.Weight.Grad[o*taps+k%w.channels*area+k/w.channels] = g
-		}
-	}
+	w.interleaveWeights(l.Weight.Grad, dw, true)
 }
 
 // inputGradient is the convolution of dy with the kernels turned by 180 degrees and a

@@ -8,8 +8,16 @@ import "dpnbench/engine"
 // (0 times infinity, which is left out, would be NaN).
 type ConvPool struct {
 	Conv2D
-	which  []byte // of the four pixels, of the last pass in training
-	masked []float32
+	which  []byte    // of the four pixels, of the last pass in training
+	spaced []float32 // sums, in longer rows
+
+	// The gradient of every channel, and of every picture where the input wants one, too:
+	// numbers and their places, as weightGradient wants them, and how many.
+	at    []int32
+	v     []float32
+	count []int
+
+	weights []float32 // for interleaved pictures
 }
 
 // NewConvPool takes the arguments of NewConv2D, and panics as that does.
@@ -45,40 +53,53 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	})
 }
 
-func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
-	e.ReLUBackward(room(&l.masked, len(dy.Data)), y.Data, dy.Data)
-	d := engine.View(l.masked, dy.Rows, dy.Cols)
-	clear(room(&l.sums, l.out*l.w.positions()))
-	n := d.Cols / l.out
-	l.weightGradient(e, x, func(t *engine.Worker, o, i int, at []int32, v []float32) int {
-		sums := engine.View(l.sums[o*l.w.positions():(o+1)*l.w.positions()], l.w.outRows(), l.w.outCols())
-		first := i*d.Cols + o*n
-		return t.PoolBackward(at, v, sums, d.Data[first:first+n], l.which[first:first+n], l.w.place(0, 1), l.w.place(1, 0))
-	})
-	l.biasGradient(e)
+func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
+	// Rows of whole vectors of 16: a masked store would hold up what follows it closely.
+	rows, cols := l.w.outRows(), (l.w.outCols()+15)/16*16
+	clear(room(&l.spaced, l.out*rows*cols))
+	n := dy.Cols / l.out
+	size := n + engine.PoolSlack
+	pictures := 1
 	if dx.Data != nil {
-		b := l.back
-		l.inputGradient(e, dx, func(to []float32, i int) {
-			clear(to[:l.out*b.plane()])
+		pictures = dy.Rows
+	}
+	if lists := pictures * l.out; len(l.count) < lists {
+		l.at, l.v, l.count = make([]int32, lists*size), make([]float32, lists*size), make([]int, lists)
+	}
+	list := func(i, o int) (k int, at []int32, v []float32) {
+		k = i%pictures*l.out + o
+		return k, l.at[k*size : (k+1)*size], l.v[k*size : (k+1)*size]
+	}
+	l.weightGradient(e, x, func(t *engine.Worker, o, i int) ([]int32, []float32) {
+		sums := engine.View(l.spaced[o*rows*cols:(o+1)*rows*cols], rows, cols).Slice(0, rows, 0, l.w.outCols())
+		first := i*dy.Cols + o*n
+		k, at, v := list(i, o)
+		m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], l.w.place(0, 1), l.w.place(1, 0))
+		l.count[k] = m
+		return at[:m], v[:m]
+	})
+	sums := room(&l.sums, l.out*l.w.positions())
+	for r := range l.out * rows {
+		copy(sums[r*l.w.outCols():(r+1)*l.w.outCols()], l.spaced[r*cols:])
+	}
+	l.biasGradient(e)
+	if dx.Data == nil {
+		return
+	}
+	w, taps := &l.w, l.w.taps()
+	weights := room(&l.weights, len(l.Weight.Data))
+	w.interleaveWeights(weights, l.Weight.Data, false)
+	flops, elements := w.cost(dx.Rows, l.out)
+	e.Parallel(dx.Rows, flops/4, elements, func(t *engine.Worker, lo, hi int) {
+		picture := t.Floats(w.interleaved())
+		for i := lo; i < hi; i++ {
+			clear(picture)
 			for o := range l.out {
-				l.unpool(to[o*b.plane()+b.padding*(b.stride()+1):], b.stride(), d.Row(i), i, o)
+				k, at, v := list(i, o)
+				m := l.count[k]
+				t.SpreadPatches(picture, v[:m], at[:m], engine.View(weights[o*taps:(o+1)*taps], w.kernel, w.patchCols()), w.patchStride())
 			}
-		})
-	}
-}
-
-// unpool writes the gradient d of channel o of picture i to where the maxima were, in rows
-// of stride pixels.
-func (l *ConvPool) unpool(to []float32, stride int, d []float32, i, o int) {
-	h, w := l.w.outRows()/2, l.w.outCols()/2
-	which := l.which[i*len(d)+o*h*w:][:h*w]
-	d = d[o*h*w:][:h*w]
-	offsets := [4]int{0, 1, stride, stride + 1}
-	for r := range h {
-		p := 2 * r * stride
-		for j, k := range which[r*w : (r+1)*w] {
-			to[p+offsets[k&3]] = d[r*w+j]
-			p += 2
+			w.separate(t, dx.Row(i), picture)
 		}
-	}
+	})
 }

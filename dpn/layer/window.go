@@ -20,19 +20,19 @@ type window struct {
 // are multiples of it need no copies, and framed pictures are followed by so many floats.
 const panelCols = 32
 
-func (w window) outRows() int   { return w.rows + 2*w.padding - w.kernel + 1 }
-func (w window) outCols() int   { return w.cols + 2*w.padding - w.kernel + 1 }
-func (w window) positions() int { return w.outRows() * w.outCols() }        // of a kernel
-func (w window) taps() int      { return w.channels * w.kernel * w.kernel } // weights that an output has
+func (w *window) outRows() int   { return w.rows + 2*w.padding - w.kernel + 1 }
+func (w *window) outCols() int   { return w.cols + 2*w.padding - w.kernel + 1 }
+func (w *window) positions() int { return w.outRows() * w.outCols() }        // of a kernel
+func (w *window) taps() int      { return w.channels * w.kernel * w.kernel } // weights that an output has
 
-func (w window) stride() int { return w.cols + w.padding }
-func (w window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.padding }
+func (w *window) stride() int { return w.cols + w.padding }
+func (w *window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.padding }
 
 // span is the number of floats from the first to the last position.
-func (w window) span() int { return (w.outRows()-1)*w.stride() + w.outCols() }
+func (w *window) span() int { return (w.outRows()-1)*w.stride() + w.outCols() }
 
 // places lists where the taps of position 0 are in a framed picture.
-func (w window) places() []int32 {
+func (w *window) places() []int32 {
 	at := make([]int32, w.taps())
 	area := w.kernel * w.kernel
 	for k := range at {
@@ -42,13 +42,13 @@ func (w window) places() []int32 {
 }
 
 // cost is what Parallel wants to know about a convolution of so many pictures.
-func (w window) cost(pictures, out int) (flops, elements float64) {
+func (w *window) cost(pictures, out int) (flops, elements float64) {
 	n := float64(pictures) * float64(w.positions())
 	return 2 * n * float64(out) * float64(w.taps()), n * float64(out+w.channels)
 }
 
 // frame copies the channels of a picture into their frames, whose borders are zero.
-func (w window) frame(to, picture []float32) {
+func (w *window) frame(to, picture []float32) {
 	s, at := w.stride(), w.padding*(w.stride()+1)
 	for c := range w.channels {
 		for r := range w.rows {
@@ -59,7 +59,7 @@ func (w window) frame(to, picture []float32) {
 }
 
 // crop is the picture of the positions in the rows of c, a channel each.
-func (w window) crop(picture []float32, c engine.Matrix) {
+func (w *window) crop(picture []float32, c engine.Matrix) {
 	oc := w.outCols()
 	for o := range c.Rows {
 		for i := range w.outRows() {
@@ -69,42 +69,56 @@ func (w window) crop(picture []float32, c engine.Matrix) {
 	}
 }
 
-// Unfolded, a picture is one vector in which the pixels under the kernel lie side by side,
-// wherever the kernel is: in the order u, v, c from place(i, j) on for position (i, j).
+// Interleaved, a picture with its border is pixel after pixel, each with all channels, so that
+// what is under the kernel are few rows of many floats, patchStride apart, wherever it is: in
+// the order u, v, c from place(i, j) on for position (i, j).
 
-func (w window) height() int   { return w.rows + 2*w.padding }
-func (w window) width() int    { return w.cols + 2*w.padding }
-func (w window) unfolded() int { return w.outCols()*w.height()*w.kernel*w.channels + few }
+func (w *window) width() int       { return w.cols + 2*w.padding }
+func (w *window) interleaved() int { return (w.rows + 2*w.padding) * w.patchStride() }
+func (w *window) patchStride() int { return w.width() * w.channels }
+func (w *window) patchCols() int   { return w.kernel * w.channels }
 
-// few floats are copied as one array, which takes a fraction of the time of a copy of less.
-// What is too much is overwritten by the next.
-const few = 8
+func (w *window) place(i, j int) int { return (i*w.width() + j) * w.channels }
 
-func (w window) place(i, j int) int { return (j*w.height() + i) * w.kernel * w.channels }
-
-// unfold sets to to a picture unfolded. framed is memory for the picture with its border,
-// pixel by pixel of all channels, which is zero where no call has written.
-func (w window) unfold(to, framed, picture []float32) {
-	n, wide := w.channels, w.width()
-	for c := range n {
-		for r := range w.rows {
-			from := picture[(c*w.rows+r)*w.cols:][:w.cols]
-			row := framed[((r+w.padding)*wide+w.padding)*n+c:]
-			for j, v := range from {
-				row[j*n] = v
-			}
+// interleave sets to, whose border is zero, to a picture.
+func (w *window) interleave(t *engine.Worker, to, picture []float32) {
+	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
+	for r := range w.rows {
+		if w.channels == 1 {
+			copy(to[at:at+n], picture[r*w.cols:])
+		} else {
+			t.Transpose(engine.View(to[at:at+n], w.cols, w.channels), w.row(picture, r))
 		}
+		at += step
 	}
-	run := w.kernel * n
-	for j := range w.outCols() {
-		for i := range w.height() {
-			if from := framed[(i*wide+j)*n:]; run <= few {
-				v := [few]float32(from)
-				*(*[few]float32)(to) = v
+}
+
+// separate is the inverse of interleave.
+func (w *window) separate(t *engine.Worker, picture, from []float32) {
+	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
+	for r := range w.rows {
+		t.Transpose(w.row(picture, r), engine.View(from[at:at+n], w.cols, w.channels))
+		at += step
+	}
+}
+
+// row is row r of a picture, channels x cols.
+func (w *window) row(picture []float32, r int) engine.Matrix {
+	return engine.Matrix{Data: picture[r*w.cols:], Rows: w.channels, Cols: w.cols, RS: w.rows * w.cols, CS: 1}
+}
+
+// interleaveWeights sets to, of the size of weights (of some outputs), to them in the order of
+// interleaved pictures, or with back the inverse.
+func (w *window) interleaveWeights(to, weights []float32, back bool) {
+	area := w.kernel * w.kernel
+	for o := 0; o < len(weights); o += w.taps() {
+		for k := range w.taps() {
+			separate, interleaved := o+k, o+k%area*w.channels+k/area
+			if back {
+				to[separate] = weights[interleaved]
 			} else {
-				copy(to[:run], from)
+				to[interleaved] = weights[separate]
 			}
-			to = to[run:]
 		}
 	}
 }
@@ -113,7 +127,7 @@ func (w window) unfold(to, framed, picture []float32) {
 // call has written, weights (out x taps) make out channels of it, and take is given those,
 // out x positions. The chains start from the bias of the channel, or from 0 without one.
 // Both are called on several threads.
-func (w window) convolve(e *engine.Engine, pictures int, weights engine.Matrix, bias []float32, lay func(to []float32, i int), take func(t *engine.Worker, i int, c engine.Matrix)) {
+func (w *window) convolve(e *engine.Engine, pictures int, weights engine.Matrix, bias []float32, lay func(to []float32, i int), take func(t *engine.Worker, i int, c engine.Matrix)) {
 	out, size := weights.Rows, w.channels*w.plane()+panelCols
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
 	flops, elements := w.cost(pictures, out)

@@ -14,6 +14,9 @@ var kernels = []kernel{
 	matMulKernel("matmul", false),
 	matMulKernel("matmul-packed", true),
 	{name: "matmul-at", args: []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), {name: "slack", max: 64, sweep: []int{0, 1, 15, 16, 31, 32}, quickSweep: []int{0, 31}}, flagArg("acc"), offsetArg, dataArg, seedArg}, more: longPlaces, make: matMulAt},
+	{name: "add-patches", args: patchArgs, more: longPatches, make: addPatches},
+	{name: "spread-patches", args: patchArgs, more: longPatches, make: spreadPatches},
+	{name: "transpose", args: []arg{size("rows", 7), size("n", 17), flagArg("padded"), flagArg("spaced"), offsetArg, dataArg, seedArg}, make: transpose},
 	{name: "set-factors", args: []arg{one(size("d", 17)), {name: "k", usual: 2, min: 1, max: 64}, offsetArg, finiteArg, seedArg}, make: setFactors},
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
@@ -239,6 +242,82 @@ func matMulAt(c Case, mem *memory) trial {
 	exact(c.get("data"), bound.Data)
 	return trial{want: want.Data, bound: bound.Data, run: func(e *engine.Engine) {
 		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) { w.MatMulAt(out, a, vector(b), at, acc) })
+	}}
+}
+
+// patchArgs are patches, of rows x n, that begin at some of so many places.
+var patchArgs = []arg{size("rows", 5), size("n", 40), size("patches", 7), {name: "places", usual: 20, min: 1, max: 1 << 16, sweep: []int{1, 8, 100}, quickSweep: []int{1, 8}}, flagArg("padded"), offsetArg, dataArg, seedArg}
+
+// longPatches are those that have kernels of their own, and more than fit into a call.
+func longPatches(quick bool) [][]int {
+	list := [][]int{{5, 40, 700, 1000, 0, -1, 0, 1}, {5, 40, 700, 1000, 0, -1, 1, 1}, {5, 5, 1400, 900, 0, -1, 0, 1}, {5, 47, 700, 300, 0, 3, 0, 1}, {5, 0, 3, 1, 0, -1, 0, 1}, {0, 40, 3, 1, 0, -1, 0, 1}, {5, 40, 0, 1, 0, -1, 0, 1}}
+	for n := 1; n <= 49; n++ {
+		list = append(list, []int{5, n, 9, 30, n % 2, n % 16, 0, 1})
+	}
+	return list
+}
+
+// patches makes what add-patches and spread-patches have in common: numbers, the places of
+// the patches, how far apart their rows are, and the length of the vector that holds them,
+// which ends where the last patch does.
+func patches(c Case, mem *memory, r *engine.Rand, fill func() float32) (by engine.Matrix, at []int32, stride, length int) {
+	n, places := c.get("patches"), c.get("places")
+	by = mem.input(1, n, rowMajor, c.get("offset"), fill)
+	at = make([]int32, n)
+	for p := range at {
+		at[p] = int32(r.Intn(places))
+	}
+	if n > 0 {
+		at[n/2] = int32(places - 1)
+	}
+	stride = c.get("n") + r.Intn(20)
+	return by, at, stride, places - 1 + c.get("n") + max(c.get("rows")-1, 0)*stride
+}
+
+func addPatches(c Case, mem *memory) trial {
+	rows, n := c.get("rows"), c.get("n")
+	r := c.rand()
+	fill := filler(r, c.get("data"))
+	by, at, stride, length := patches(c, mem, r, fill)
+	b := mem.input(1, length, rowMajor, c.get("offset"), fill)
+	out := mem.output(rows, n, layout(c.get("padded")), c.get("offset"), fill)
+	var tr trial
+	for u := range rows {
+		list := engine.NewMatrix(len(at), n)
+		for p, first := range at {
+			copy(list.Row(p), vector(b)[int(first)+u*stride:])
+		}
+		want, bound := reference.MatMul(general(by), general(list), general(out.Slice(u, u+1, 0, n)))
+		tr.want, tr.bound = append(tr.want, want.Data...), append(tr.bound, bound.Data...)
+	}
+	exact(c.get("data"), tr.bound)
+	tr.run = func(e *engine.Engine) {
+		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) { w.AddPatches(out, vector(by), vector(b), at, stride) })
+	}
+	return tr
+}
+
+func spreadPatches(c Case, mem *memory) trial {
+	rows, n := c.get("rows"), c.get("n")
+	r := c.rand()
+	fill := filler(r, c.get("data"))
+	by, at, stride, length := patches(c, mem, r, fill)
+	w := mem.input(rows, n, layout(c.get("padded")), c.get("offset"), fill)
+	b := mem.output(1, length, rowMajor, c.get("offset"), fill)
+	want, bound := reference.SpreadPatches(general(b).Data, general(by).Data, at, general(w), stride)
+	exact(c.get("data"), bound)
+	return trial{want: want, bound: bound, run: func(e *engine.Engine) {
+		e.Parallel(1, 0, 0, func(t *engine.Worker, _, _ int) { t.SpreadPatches(vector(b), vector(by), at, w, stride) })
+	}}
+}
+
+func transpose(c Case, mem *memory) trial {
+	rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.input(rows, n, layout(c.get("padded")), off, fill)
+	y := mem.output(n, rows, layout(c.get("spaced")), off, fill)
+	return trial{want: reference.Transpose(general(x)).Data, bound: make([]float64, rows*n), run: func(e *engine.Engine) {
+		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) { w.Transpose(y, x) })
 	}}
 }
 
@@ -753,7 +832,7 @@ func poolBackward(c Case, mem *memory) trial {
 	places := mem.output(1, n+1, rowMajor, off, fill)
 	which := make([]byte, n)
 	for i := range which {
-		which[i] = byte(r.Intn(4))
+		which[i] = byte(r.Intn(5))
 	}
 	const right, down = 3, 1000
 	list, at, full := reference.PoolBackward(general(sums).Data, general(dy).Data, which, rows, cols)
