@@ -62,15 +62,14 @@ func (j *lowPullJob) run(worker, task int) {
 		}
 		e.lowCombine(worker, m, tr.block(tr.push, n, t, r0, r1), res, Matrix{}, byU)
 		e.lowCombine(worker, m, pull, res, total, byX)
-		for b := range rows {
+		for b := range rows { // all of a row at a time, while it is near
+			total, v := total.Row(b), v.Row(b)
 			e.k.multiply(byU.Row(b), byU.Row(b), u.Row(b))
-			e.k.add(total.Row(b), total.Row(b), byU.Row(b))
+			e.k.add(total, total, byU.Row(b))
 			e.k.multiply(byX.Row(b), byX.Row(b), x.Row(b))
-			e.k.add(total.Row(b), total.Row(b), byX.Row(b))
-		}
-		for b := range rows {
-			e.k.add(v.Row(b), v.Row(b), total.Row(b))
-			dropFaint(v.Row(b))
+			e.k.add(total, total, byX.Row(b))
+			e.k.add(v, v, total)
+			dropFaint(v)
 		}
 	}
 }
