@@ -36,7 +36,7 @@ var avx2Kernels = kernels{
 	linesAStep:          4,
 	rawPanel:            panelAVX2,
 	rawPanelAt:          panelAtAVX2,
-	rawTranspose:        transposeGeneric,
+	rawTranspose:        transposeAVX2,
 	rawReLUPool:         reluPoolGeneric,
 	rawPoolBackward:     poolBackwardGeneric,
 	rawAdd:              addAVX2,
@@ -251,3 +251,24 @@ func pause(n int)
 // before. (A compiler is free to make fewer of them: on amd64 Go turns x + y + y into one
 // LEAQ.)
 func additions(rounds int)
+
+// transposeBlocksAVX2 sets dst[j*ds+i] = src[i*ss+j] for i < rows, j < cols, both multiples of
+// 8 above 0.
+//
+//go:noescape
+func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
+
+func transposeAVX2(dst []float32, ds int, src []float32, ss, rows, cols int) {
+	r, c := rows&^7, cols&^7
+	if r > 0 && c > 0 {
+		transposeBlocksAVX2(dst, ds, src, ss, r, c)
+	} else {
+		r = 0
+	}
+	if r > 0 && c < cols { // right of the blocks
+		transposeGeneric(dst[c*ds:], ds, src[c:], ss, r, cols-c)
+	}
+	if r < rows { // below
+		transposeGeneric(dst[r:], ds, src[r*ss:], ss, rows-r, cols)
+	}
+}

@@ -1431,3 +1431,75 @@ test:
 	SUBQ $1, CX
 	JGE  loop
 	RET
+
+// ---------------------------------------------------------------------------------
+// Transposition
+
+// func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
+TEXT ·transposeBlocksAVX2(SB), NOSPLIT, $0-80
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R8
+	MOVQ src_base+32(FP), SI
+	MOVQ ss+56(FP), R9
+	MOVQ rows+64(FP), R10
+	SHLQ $2, R8
+	SHLQ $2, R9
+	LEAQ (R9)(R9*2), R11
+	LEAQ (R8)(R8*2), BX
+eight:
+	MOVQ SI, R12             // of these rows
+	MOVQ DI, DX
+	MOVQ cols+72(FP), R13    // columns left
+columns:
+	LEAQ (R12)(R9*4), R15
+	VMOVUPS (R12), Y0
+	VMOVUPS (R12)(R9*1), Y1
+	VMOVUPS (R12)(R9*2), Y2
+	VMOVUPS (R12)(R11*1), Y3
+	VMOVUPS (R15), Y4
+	VMOVUPS (R15)(R9*1), Y5
+	VMOVUPS (R15)(R9*2), Y6
+	VMOVUPS (R15)(R11*1), Y7
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPS Y5, Y4, Y12
+	VUNPCKHPS Y5, Y4, Y13
+	VUNPCKLPS Y7, Y6, Y14
+	VUNPCKHPS Y7, Y6, Y15
+	VUNPCKLPD Y10, Y8, Y0    // columns 0 and 4 of rows 0 to 3
+	VUNPCKHPD Y10, Y8, Y1    // 1, 5
+	VUNPCKLPD Y11, Y9, Y2    // 2, 6
+	VUNPCKHPD Y11, Y9, Y3    // 3, 7
+	VUNPCKLPD Y14, Y12, Y4   // the same of rows 4 to 7
+	VUNPCKHPD Y14, Y12, Y5
+	VUNPCKLPD Y15, Y13, Y6
+	VUNPCKHPD Y15, Y13, Y7
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x20, Y6, Y2, Y10
+	VPERM2F128 $0x20, Y7, Y3, Y11
+	VPERM2F128 $0x31, Y4, Y0, Y12
+	VPERM2F128 $0x31, Y5, Y1, Y13
+	VPERM2F128 $0x31, Y6, Y2, Y14
+	VPERM2F128 $0x31, Y7, Y3, Y15
+	LEAQ (DX)(R8*4), R15
+	VMOVUPS Y8, (DX)
+	VMOVUPS Y9, (DX)(R8*1)
+	VMOVUPS Y10, (DX)(R8*2)
+	VMOVUPS Y11, (DX)(BX*1)
+	VMOVUPS Y12, (R15)
+	VMOVUPS Y13, (R15)(R8*1)
+	VMOVUPS Y14, (R15)(R8*2)
+	VMOVUPS Y15, (R15)(BX*1)
+	LEAQ (DX)(R8*8), DX
+	ADDQ $32, R12
+	SUBQ $8, R13
+	JGT  columns
+	LEAQ (SI)(R9*8), SI
+	ADDQ $32, DI
+	SUBQ $8, R10
+	JGT  eight
+	VZEROUPPER
+	RET

@@ -430,7 +430,7 @@ func (j *factorJob) run(worker, task int) {
 // reading down the columns stays within the cache.
 func (p *Packed) setSymmetricSum(arena *arena, a []float32) {
 	const side = 32 // of a tile, and the most columns of a panel
-	tile := (*[side * side]float32)(arena.floats(slotTile, side*side))
+	tile := arena.floats(slotTile, side*side)
 	d, nr, nb := p.cols, p.k.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
@@ -443,12 +443,7 @@ func (p *Packed) setSymmetricSum(arena *arena, a []float32) {
 			}
 			for r0 := k0; r0 < k1; r0 += side {
 				rows := min(side, k1-r0)
-				for c := range n { // the mirror image first, along its rows
-					col := a[(j0+c)*d+r0:][:rows]
-					for r, v := range col {
-						tile[(r*side+c)&(side*side-1)] = v
-					}
-				}
+				p.k.transpose(tile, side, a[j0*d+r0:], d, n, rows)
 				for r := range rows {
 					p.k.add(dst[(r0-k0+r)*nr:][:n], a[(r0+r)*d+j0:], tile[r*side:])
 				}

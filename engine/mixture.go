@@ -138,7 +138,7 @@ func (j *gramJob) run(worker, task int) {
 		for kb := range nb {
 			k0, k1 := part(d, nb, kb)
 			*cols.packed = Packed{k: e.k, rows: k1 - k0, cols: nr, data: arena.floats(slotB, (k1-k0)*nr)}
-			packPanel(cols.packed.data, a, k0, k1, pn*nr, nr)
+			e.k.packPanel(cols.packed.data, a, k0, k1, pn*nr)
 			block := whole.firstTiles(e.k, rows)
 			if nb > 1 {
 				block = e.leftBlock(arena, a.T().Slice(0, rows, k0, k1), 1)
@@ -159,15 +159,9 @@ func (p *Packed) setPanel(pn int, t Matrix) {
 		for r := k0; r < min(k1, t.Rows); r++ {
 			copy(panel[(r-k0)*nr:(r-k0)*nr+nr], t.Data[r*nr:])
 		}
-		for q := range pn { // element (r, pn*nr+c) mirrored to (pn*nr+c, r)
-			mirror := p.panel(q, k0, k1)
-			for c := range min(nr, d-pn*nr) {
-				if row := pn*nr + c; k0 <= row && row < k1 {
-					for r := range nr {
-						mirror[(row-k0)*nr+r] = t.Data[(q*nr+r)*nr+c]
-					}
-				}
-			}
+		r0, r1 := max(pn*nr, k0), min(pn*nr+nr, d, k1) // rows in which the mirror images are
+		for q := 0; q < pn && r0 < r1; q++ {
+			p.k.transpose(p.panel(q, k0, k1)[(r0-k0)*nr:], nr, t.Data[q*nr*nr+r0-pn*nr:], nr, nr, r1-r0)
 		}
 	}
 }

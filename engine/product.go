@@ -140,7 +140,7 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 		for r0 := k0; r0 < k1; r0 += rows {
 			r1 := min(r0+rows, k1)
 			for pn := p0; pn < p1; pn++ {
-				packPanel(p.panel(pn, k0, k1)[(r0-k0)*nr:(r1-k0)*nr], b, r0, r1, pn*nr, nr)
+				p.k.packPanel(p.panel(pn, k0, k1)[(r0-k0)*nr:(r1-k0)*nr], b, r0, r1, pn*nr)
 			}
 		}
 	}
@@ -148,7 +148,8 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 
 // packPanel copies rows [k0, k1) and the nr columns from j0 on; columns past the edge
 // become zeros.
-func packPanel(dst []float32, b Matrix, k0, k1, j0, nr int) {
+func (k *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
+	nr := k.nr
 	n := min(nr, b.Cols-j0)
 	if b.CS == 1 && n == nr {
 		if nr == 16 {
@@ -165,14 +166,8 @@ func packPanel(dst []float32, b Matrix, k0, k1, j0, nr int) {
 	if n < nr {
 		clear(dst[:(k1-k0)*nr])
 	}
-	if b.RS == 1 { // a transposed matrix: read along its rows
-		for j := range n {
-			col := b.Data[(j0+j)*b.CS+k0:]
-			col = col[:k1-k0]
-			for p, v := range col {
-				dst[p*nr+j] = v
-			}
-		}
+	if b.RS == 1 { // a transposed matrix
+		k.transpose(dst, nr, b.Data[j0*b.CS+k0:], b.CS, n, k1-k0)
 		return
 	}
 	for p := k0; p < k1; p++ {
@@ -377,7 +372,7 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, 
 		bp, brs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
 	default: // reading all columns of a tile would leave the matrix
 		bp = arena.floats(slotB, (k1-k0)*nr)
-		packPanel(bp, b.direct, k0, k1, j0, nr)
+		e.k.packPanel(bp, b.direct, k0, k1, j0)
 	}
 	if n := len(b.fetch); n > 0 {
 		f0, f1 := part(n, e.k.panels(b.cols()), p)
