@@ -161,6 +161,9 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	if route == SparseRoute {
 		e.ascendSparse(m, alpha, steps, x, tr, stop)
 	} else {
+		if m.low != nil {
+			e.packCombined(m)
+		}
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.PlanMixture(m, x.Rows, steps)})
 	}
 	if target.CS != 1 {

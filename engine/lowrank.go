@@ -13,9 +13,11 @@ type lowRank struct {
 	offset   []float32 // k r: -F_i mu_i
 	stack    []float32 // (k r + k) x d: all F_i, with the sign before them, above all -w_i*mu_i
 	project  Packed    // stack^T without the sign
-	back     Packed    // stack
-	weights  Packed    // all w_i, k x d
-	weightsT Packed    // d x k
+	weightsT Packed    // all w_i, d x k
+
+	// For the dense route, where wanted (packCombined): stack, and all w_i.
+	combined      bool
+	back, weights Packed
 }
 
 // NewLowRankMixture makes a mixture whose precisions are diagonal up to r dimensions,
@@ -52,7 +54,7 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 // SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f
 // (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per
 // update of any of them. w and f are kept and must not change before the next call.
-// It takes a copy and four packings of about k r d numbers each. Whether P_i is positive
+// It takes a copy and up to four packings of about k r d numbers each. Whether P_i is positive
 // definite is for the caller to know.
 func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	if m.low == nil {
@@ -76,17 +78,31 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	*j = lowStackJob{k: e.k, m: m, tasks: e.tasksFor(k, cost)}
 	e.run(j, j.tasks, cost)
 	stack := View(l.stack, kr+k, d)
-	pack := func(p *Packed, b Matrix) {
-		p.reshape(e.k, b.Rows, b.Cols)
-		e.packInto(p, b)
-	}
-	pack(&l.project, stack.T())
+	e.repack(&l.project, stack.T())
 	j.signed = true
 	e.run(j, j.tasks, cost)
 	*j = lowStackJob{}
-	pack(&l.back, stack)
-	pack(&l.weights, View(w, k, d))
-	pack(&l.weightsT, View(w, k, d).T())
+	e.repack(&l.weightsT, View(w, k, d).T())
+	l.combined = false
+}
+
+// packCombined packs what lowCombine multiplies with, once after SetLowRank. The sparse route
+// does without: it seldom multiplies, and then with the matrices as they lie.
+func (e *Engine) packCombined(m *Mixture) {
+	if l := m.low; !l.combined {
+		e.repack(&l.back, View(l.stack, m.inner(), m.D))
+		e.repack(&l.weights, View(l.w, m.K, m.D))
+		l.combined = true
+	}
+}
+
+// combineWith returns the operands of lowCombine.
+func (m *Mixture) combineWith() (back, weights operand) {
+	l := m.low
+	if l.combined {
+		return operand{packed: &l.back}, operand{packed: &l.weights}
+	}
+	return operand{direct: View(l.stack, m.inner(), m.D)}, operand{direct: View(l.w, m.K, m.D)}
 }
 
 // lowStackJob lays out the factors F_i, one component after the other, with -w_i mu_i below
@@ -242,10 +258,11 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 			end++
 		}
 		part := left.Slice(b, end, 0, left.Cols)
+		back, byWeights := m.combineWith()
 		if sum.Data != nil {
-			e.multiply(worker, sum.Slice(b, end, 0, d), part, &operand{packed: &l.back}, 0, e.k.panels(d), false)
+			e.multiply(worker, sum.Slice(b, end, 0, d), part, &back, 0, e.k.panels(d), false)
 		}
-		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &operand{packed: &l.weights}, 0, e.k.panels(d), false)
+		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &byWeights, 0, e.k.panels(d), false)
 		b = end
 	}
 }

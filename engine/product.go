@@ -107,9 +107,13 @@ func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 	if p == nil {
 		p = &Packed{}
 	}
+	e.repack(p, b)
+	return p
+}
+
+func (e *Engine) repack(p *Packed, b Matrix) {
 	p.reshape(e.k, b.Rows, b.Cols)
 	e.packInto(p, b)
-	return p
 }
 
 func (e *Engine) packInto(p *Packed, b Matrix) {
@@ -492,8 +496,11 @@ func (l *left) setColumn(k *kernels, p int, col []float32) {
 		switch { // a fixed length is faster, even with columns of the next tile
 		case l.cs == 16 && len(col) >= 16:
 			*(*[16]float32)(l.data[at:]) = *(*[16]float32)(col)
-		case l.cs == 8 && len(col) >= 8:
+		case len(col) >= 8: // of at most 16, from both ends
 			*(*[8]float32)(l.data[at:]) = *(*[8]float32)(col)
+			if last := n - 8; last > 0 {
+				*(*[8]float32)(l.data[at+last:]) = *(*[8]float32)(col[last:])
+			}
 		default:
 			copy(l.data[at:at+n], col)
 		}
