@@ -42,7 +42,6 @@ func (j *lowPullJob) run(worker, task int) {
 		u, x := tr.block(tr.u, d, t, r0, r1), tr.XAt(t).Slice(r0, r1, 0, d)
 		for b := range rows {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
-			e.k.multiply(byX.Row(b), u.Row(b), x.Row(b))
 		}
 		z := tr.block(tr.z, kr, t, r0, r1)
 		res := tr.RAt(t).Slice(0, k, r0, r1)
@@ -50,11 +49,12 @@ func (j *lowPullJob) run(worker, task int) {
 		pull := tr.block(tr.pull, n, t, r0, r1)
 		sum := tr.sum[t*tr.Rows+r0 : t*tr.Rows+r1]
 		if tr.sparse {
+			e.multiplyRows(byX, u, x)
 			j.someSlopes(worker, s, res, u, byX, y, z)
 			e.k.responsibilities(res.Data, s.Data, tr.Rows, sum, k)
 			j.weighSome(pull, res, s, y, z)
 		} else {
-			j.allSlopes(worker, s, u, byX, y, z)
+			j.allSlopes(worker, s, u, x, byX, y, z)
 			e.k.responsibilities(res.Data, s.Data, tr.Rows, sum, k)
 			for i := range k {
 				e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
@@ -74,11 +74,13 @@ func (j *lowPullJob) run(worker, task int) {
 	}
 }
 
-// allSlopes sets y = [U F^T | U (-w*mu)^T + (U*X) w^T] and s_i of all components (k x rows).
-func (j *lowPullJob) allSlopes(worker int, s, u, byX, y, z Matrix) {
+// allSlopes sets byX = U*X, y = [U F^T | U (-w*mu)^T + (U*X) w^T] and s_i of all components (k
+// x rows). X, which comes from far away, is fetched during the first product.
+func (j *lowPullJob) allSlopes(worker int, s, u, x, byX, y, z Matrix) {
 	e, m, l := j.e, j.m, j.m.low
 	r, kr := l.r, m.K*l.r
-	e.multiply(worker, y, u, &operand{packed: &l.project}, 0, e.k.panels(y.Cols), false)
+	e.multiply(worker, y, u, &operand{packed: &l.project, fetch: x.Data[:x.Rows*x.Cols]}, 0, e.k.panels(y.Cols), false)
+	e.multiplyRows(byX, u, x)
 	e.multiply(worker, y.Slice(0, y.Rows, kr, y.Cols), byX, &operand{packed: &l.weightsT}, 0, e.k.panels(m.K), true)
 	for i := range m.K {
 		si := s.Row(i)
@@ -90,6 +92,13 @@ func (j *lowPullJob) allSlopes(worker int, s, u, byX, y, z Matrix) {
 		for b := range si {
 			si[b] = -(float32(l.sign*si[b]) + y.Data[b*y.RS+kr+i])
 		}
+	}
+}
+
+// multiplyRows sets dst = x*y.
+func (e *Engine) multiplyRows(dst, x, y Matrix) {
+	for b := range dst.Rows {
+		e.k.multiply(dst.Row(b), x.Row(b), y.Row(b))
 	}
 }
 
