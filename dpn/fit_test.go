@@ -59,7 +59,7 @@ func tiny() Config {
 var trainedHashes = map[string]string{
 	"compact":      "eb6640a03f2cb5c4",
 	"clean":        "2c06cb127eb073b3",
-	"paper":        "a7c38bf1fdd49b92",
+	"paper":        "f89d48e1990db64f",
 	"published":    "ef25d53fc0045eac",
 	"raw":          "be6a89087fdc5866",
 	"robust":       "61c2adc77b9ff13e",

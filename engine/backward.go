@@ -13,8 +13,8 @@ type MixtureGradient struct {
 	F     []float32 // K r x D
 	Alpha float32
 
-	p    []float32 // dL/dP_i, K x D x D
-	used []bool    // components that were active anywhere, after a sparse ascent
+	p    []float32 // dL/dP_i, K x D x D, of components with many
+	rows []int     // of all steps with a responsibility above 0, or many (countRows)
 
 	sums, squares, ones []float32 // see lowSumJob: (K r + K) x D, K x D, and K r + K column sums
 }
@@ -48,8 +48,10 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 //	E_i = -r_i (U P_i) - t_i G_i                           dmu_i -= colsum(E_i)
 //	V += sum_i E_i           dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
 //
-// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The last term of the second line is
-// sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
+// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T); where fewer
+// than d/3 rows of all steps have r_i above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i
+// D_i^T) W_i over these rows. (The last term of the second line is sum(V * grad phi), because
+// grad phi = -sum_i r_i G_i.)
 //
 // Precisions diag(w_i) + S F_i^T F_i (NewLowRankMixture) split dP_i into its diagonal and
 // dF_i = S F_i (dP_i + dP_i^T), and never make it:
@@ -94,6 +96,9 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 	grow(&tr.t, tr.Steps*tr.K*tr.Rows)
 	grow(&tr.sum, tr.Steps*tr.Rows)
+	if m.low == nil {
+		grad.countRows(m, tr)
+	}
 	if m.low != nil {
 		e.lowRankBackward(m, alpha, tr, v, grad)
 	} else if tr.sparse {
@@ -116,16 +121,12 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	} else if m.low == nil {
 		for i := len(m.p); i < m.K; i++ { // one P for all: the sum of dP_i in increasing i
 			n := m.D * m.D
-			if tr.sparse && !grad.used[i] {
+			if grad.rows[i] == 0 {
 				continue
 			}
 			e.each(sliceJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
 		}
-		var used []bool
-		if tr.sparse && len(m.p) == m.K {
-			used = grad.used
-		}
-		e.factorGradient(m, a, grad, used)
+		e.factorGradient(m, a, tr, grad)
 	}
 	tr.backward = false
 	if target.CS != 1 {
@@ -279,7 +280,9 @@ func (j *gradientJob) run(worker, task int) {
 			} else if kb+1 < nb {
 				fetch = j.block(i0, k1, k1+k1-k0)
 			}
-			j.product(&e.scratch[worker], i, k0, k1, p0, p1, fetch)
+			if j.grad.rows[i] == many {
+				j.product(&e.scratch[worker], i, k0, k1, p0, p1, fetch)
+			}
 		}
 	}
 }
@@ -376,78 +379,5 @@ func (j *gradientJob) centre(i, k0, k1 int) {
 			j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
 		}
 		k += n
-	}
-}
-
-// factorGradient sets dA_i = A_i (dP_i + dP_i^T), which is 0 of components that are not
-// used (nil: all are).
-func (e *Engine) factorGradient(m *Mixture, a []float32, grad *MixtureGradient, used []bool) {
-	d := float64(m.D)
-	n := len(m.p)
-	flops := 2*float64(n)*d*d*d + e.goFlops(float64(n)*d*d)
-	j := &e.factors
-	*j = factorJob{e: e, m: m, a: a, grad: grad}
-	j.parts = min(max(2*e.Threads()/n, 1), m.D)
-	if used != nil {
-		for i := range n {
-			if !used[i] {
-				clear(grad.A[i*m.D*m.D : (i+1)*m.D*m.D])
-			}
-		}
-		j.used, flops = used, flops/2
-	}
-	e.run(j, n*j.parts, flops)
-	*j = factorJob{}
-}
-
-type factorJob struct {
-	e     *Engine
-	m     *Mixture
-	a     []float32
-	grad  *MixtureGradient
-	parts int
-	used  []bool
-}
-
-func (j *factorJob) run(worker, task int) {
-	d := j.m.D
-	i := task / j.parts
-	if j.used != nil && !j.used[i] {
-		return
-	}
-	r0, r1 := part(d, j.parts, task%j.parts)
-	arena := &j.e.scratch[worker]
-	s := &arena.packed
-	*s = Packed{k: j.e.k, rows: d, cols: d}
-	s.data = arena.floats(slotB, s.size())
-	s.setSymmetricSum(arena, j.grad.p[i*d*d:(i+1)*d*d])
-	da := View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
-	ai := View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
-	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
-}
-
-// setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that
-// reading down the columns stays within the cache.
-func (p *Packed) setSymmetricSum(arena *arena, a []float32) {
-	const side = 32 // of a tile, and the most columns of a panel
-	tile := arena.floats(slotTile, side*side)
-	d, nr, nb := p.cols, p.k.nr, p.blocks()
-	for kb := range nb {
-		k0, k1 := part(d, nb, kb)
-		for pn := range p.panels() {
-			dst := p.panel(pn, k0, k1)
-			j0 := pn * nr
-			n := min(nr, d-j0)
-			if n < nr {
-				clear(dst)
-			}
-			for r0 := k0; r0 < k1; r0 += side {
-				rows := min(side, k1-r0)
-				p.k.transpose(tile, side, a[j0*d+r0:], d, n, rows)
-				for r := range rows {
-					p.k.add(dst[(r0-k0+r)*nr:][:n], a[(r0+r)*d+j0:], tile[r*side:])
-				}
-			}
-		}
 	}
 }

@@ -81,13 +81,8 @@ func (e *Engine) sparseBackward(m *Mixture, alpha float32, tr *Trajectory, v Mat
 		}
 	}
 	pairs := 0
-	growSlice(&grad.used, m.K)
-	clear(grad.used)
 	for i := range tr.records {
 		pairs += len(tr.records[i].pairs)
-		for _, p := range tr.records[i].pairs {
-			grad.used[p.component] = true
-		}
 	}
 	flops := 2 * float64(pairs) * float64(m.D) * float64(m.D)
 	j := &e.backs
@@ -222,15 +217,18 @@ func (j *sparseGradientJob) run(worker, task int) {
 	e, tr, d := j.e, j.tr, j.m.D
 	i, pt := task/j.parts, task%j.parts
 	arena := &e.scratch[worker]
+	if pt > 0 && j.grad.rows[i] != many {
+		return
+	}
 	list := j.list(arena, i)
 	if pt == 0 {
 		j.centre(arena, i, list)
 	}
-	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
-	p0, p1 := part(e.k.panels(d), j.parts, pt)
-	if len(list) == 0 {
+	if j.grad.rows[i] != many {
 		return
 	}
+	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
+	p0, p1 := part(e.k.panels(d), j.parts, pt)
 	nb, mb := e.k.blocks(len(list)), e.k.rowBlocks(d)
 	for kb := range nb {
 		if tr.stopped() {
