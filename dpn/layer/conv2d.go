@@ -57,8 +57,7 @@ func (l *Conv2D) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 // forward convolves the rows of x, and gives take each result: out channels x positions
 // in rows of l.w.stride(), of which the first outCols count.
 func (l *Conv2D) forward(e *engine.Engine, x engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
-	lay := func(to []float32, i int) { l.w.frame(to, x.Row(i)) }
-	l.w.convolve(e, x.Rows, engine.View(l.Weight.Data, l.out, l.w.taps()), l.Bias.Data, lay, take)
+	l.w.convolve(e, engine.View(l.Weight.Data, l.out, l.w.taps()), l.Bias.Data, x, take)
 }
 
 func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
@@ -73,7 +72,7 @@ func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 		return at, dy.Row(i)[o*n : (o+1)*n]
 	})
 	if dx.Data != nil {
-		l.inputGradient(e, dx, func(to []float32, i int) { l.back.frame(to, dy.Row(i)) })
+		l.inputGradient(e, dx, dy)
 	}
 }
 
@@ -112,9 +111,8 @@ func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *
 }
 
 // inputGradient is the convolution of dy with the kernels turned by 180 degrees and a
-// border of kernel-1-padding; lay frames dy of picture i as l.back wants it, in memory that
-// is zero where no call has written.
-func (l *Conv2D) inputGradient(e *engine.Engine, dx engine.Matrix, lay func(to []float32, i int)) {
+// border of kernel-1-padding.
+func (l *Conv2D) inputGradient(e *engine.Engine, dx, dy engine.Matrix) {
 	f := room(&l.flipped, len(l.Weight.Data))
 	area := l.w.kernel * l.w.kernel
 	for o := range l.out {
@@ -126,6 +124,6 @@ func (l *Conv2D) inputGradient(e *engine.Engine, dx engine.Matrix, lay func(to [
 			}
 		}
 	}
-	l.back.convolve(e, dx.Rows, engine.View(f, l.w.channels, l.back.taps()), nil, lay,
+	l.back.convolve(e, engine.View(f, l.w.channels, l.back.taps()), nil, dy,
 		func(_ *engine.Worker, i int, c engine.Matrix) { l.back.crop(dx.Row(i), c) })
 }

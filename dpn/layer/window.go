@@ -123,15 +123,14 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// convolve takes pictures one by one: lay frames picture i in memory that is zero where no
-// call has written, weights (out x taps) make out channels of it, and take is given those,
-// out x positions. The chains start from the bias of the channel, or from 0 without one.
-// Both are called on several threads.
-func (w *window) convolve(e *engine.Engine, pictures int, weights engine.Matrix, bias []float32, lay func(to []float32, i int), take func(t *engine.Worker, i int, c engine.Matrix)) {
+// convolve takes pictures one by one, the rows of pictures: weights (out x taps) make out
+// channels of each, and take is given those of picture i, out x positions, on several
+// threads. The chains start from the bias of the channel, or from 0 without one.
+func (w *window) convolve(e *engine.Engine, weights engine.Matrix, bias []float32, pictures engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
 	out, size := weights.Rows, w.channels*w.plane()+panelCols
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
-	flops, elements := w.cost(pictures, out)
-	e.Parallel(pictures, flops, elements, func(t *engine.Worker, lo, hi int) {
+	flops, elements := w.cost(pictures.Rows, out)
+	e.Parallel(pictures.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
 		memory := t.Floats(size + 2*out*cols)
 		x, c := memory[:size], engine.View(memory[size:size+out*cols], out, cols)
 		start := memory[size+out*cols:]
@@ -142,7 +141,7 @@ func (w *window) convolve(e *engine.Engine, pictures int, weights engine.Matrix,
 			}
 		}
 		for i := lo; i < hi; i++ {
-			lay(x, i)
+			w.frame(x, pictures.Row(i))
 			if bias != nil {
 				copy(c.Data, start)
 			}
