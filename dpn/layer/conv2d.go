@@ -99,9 +99,10 @@ func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *
 	dw := room(&l.dw, l.out*taps)
 	clear(dw)
 	flops, elements := w.cost(x.Rows, l.out)
-	e.Parallel(l.out, flops, elements, func(t *engine.Worker, lo, hi int) {
+	pieces := min(e.Threads(), l.out) // no more: each goes over all pictures
+	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
 		for i := range x.Rows {
-			for o := lo; o < hi; o++ {
+			for o := l.out * lo / pieces; o < l.out*hi/pieces; o++ {
 				at, v := list(t, o, i)
 				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v, pictures[i*size:(i+1)*size], at, w.patchStride())
 			}
