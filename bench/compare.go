@@ -190,11 +190,12 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 	return row
 }
 
-// passes returns the median of every pass of so many samples; none where that is not known.
+// passes returns the median of every pass of so many samples, but not of a last one that
+// ended early; none where the number is not known.
 func passes(samples []float64, each int) []float64 {
 	var list []float64
-	for ; each > 0 && len(samples) > 0; samples = samples[min(each, len(samples)):] {
-		list = append(list, median(samples[:min(each, len(samples))]))
+	for ; each > 0 && len(samples) >= each; samples = samples[each:] {
+		list = append(list, median(samples[:each]))
 	}
 	return list
 }

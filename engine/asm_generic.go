@@ -147,7 +147,8 @@ func poolBackwardGeneric(at []int32, v, sums, dy []float32, which []byte, w, col
 			place := int32((2*r + half) * down)
 			for j, g := range dy[r*w : (r+1)*w] {
 				k := which[r*w+j]
-				g = math.Float32frombits(math.Float32bits(g) & (uint32(k>>2) - 1)) // NoPixel takes 0
+				some := uint32(k>>2) - 1 // no bit for NoPixel, which takes -0: it adds nothing
+				g = math.Float32frombits(math.Float32bits(g)&some | 1<<31&^some)
 				k &= 3
 				if half == 0 {
 					sums[2*r*cols+2*j+pixels[k]] += g

@@ -14,7 +14,7 @@ type MixtureGradient struct {
 	Alpha float32
 
 	p    []float32 // dL/dP_i, K x D x D, of components with many
-	rows []int     // of all steps with a responsibility above 0, or many (countRows)
+	rows []int     // of all steps whose responsibility is not 0, or many (countRows)
 
 	sums, squares, ones []float32 // see lowSumJob: (K r + K) x D, K x D, and K r + K column sums
 }
@@ -119,8 +119,11 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	if tr.Steps == 0 || tr.Rows == 0 {
 		clear(grad.A)
 	} else if m.low == nil {
+		n := m.D * m.D
+		if len(m.p) < m.K && grad.rows[0] == 0 { // dP_0 has not been made
+			clear(grad.p[:n])
+		}
 		for i := len(m.p); i < m.K; i++ { // one P for all: the sum of dP_i in increasing i
-			n := m.D * m.D
 			if grad.rows[i] == 0 {
 				continue
 			}

@@ -1,6 +1,6 @@
 package engine
 
-// many is the number of rows of a component whose dP_i is made.
+// many stands for d/3 rows or more, with which dP_i is made.
 const many = -1
 
 // countRows finds out how many rows of all steps count for each component of a mixture. Of

@@ -26,7 +26,8 @@ type kernels struct {
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
 	// rawAddPatches and rawSpreadPatches are nil where other kernels do it (Worker.AddPatches,
-	// Worker.SpreadPatches), and are for the sizes that patchRows and so on allow.
+	// Worker.SpreadPatches). They are for patches of patchRows x (at most addCols, or exactly
+	// spreadCols).
 	rawAddPatches    func(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
 	rawSpreadPatches func(b, r []float32, at []int32, w []float32, ws, stride int)
 

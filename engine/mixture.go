@@ -9,7 +9,8 @@ import "fmt"
 //
 // Mu and C belong to the caller and are read at every call. The precisions P_i are kept
 // packed: set them once per update of the parameters (SetFactors or SetPrecisions, and
-// SetLowRank for those of NewLowRankMixture).
+// SetLowRank for those of NewLowRankMixture). What ascents find out about them is kept, too:
+// a mixture serves one engine at a time.
 type Mixture struct {
 	K, D int
 	Mu   []float32 // K x D

@@ -166,6 +166,9 @@ func (e *Engine) panelAt(arena *arena, c []float32, crs, n int, a Matrix, b []fl
 // of which the first begins at at[p]. Every element of C is one chain over p:
 //
 //	C[u, j] = fma(r[p], b[at[p] + u*stride + j], C[u, j])
+//
+// r and at are equally long. C has contiguous rows (CS 1) and must not overlap b. It panics
+// unless all patches lie within b.
 func (w *Worker) AddPatches(c Matrix, r, b []float32, at []int32, stride int) {
 	w.patches("Worker.AddPatches", c, r, b, at, stride)
 	if c.Rows == 0 || c.Cols == 0 {
@@ -177,6 +180,7 @@ func (w *Worker) AddPatches(c Matrix, r, b []float32, at []int32, stride int) {
 			for u := range c.Rows {
 				w.MatMulAt(c.Slice(u, u+1, 0, c.Cols), View(r, 1, len(r)), b[u*stride:], at, true)
 			}
+			continue
 		}
 		w.e.yield(&w.e.scratch[w.index], 2*c.Rows*c.Cols*len(at))
 	}
@@ -186,6 +190,8 @@ func (w *Worker) AddPatches(c Matrix, r, b []float32, at []int32, stride int) {
 // other:
 //
 //	b[at[p] + u*stride + j] = fma(r[p], W[u, j], b[at[p] + u*stride + j])
+//
+// It asks for the same as AddPatches, of W (weights).
 func (w *Worker) SpreadPatches(b, r []float32, at []int32, weights Matrix, stride int) {
 	w.patches("Worker.SpreadPatches", weights, r, b, at, stride)
 	if weights.Rows == 0 || weights.Cols == 0 {
@@ -218,30 +224,39 @@ func (w *Worker) patches(call string, m Matrix, r, b []float32, at []int32, stri
 	if m.CS != 1 && m.Cols > 1 {
 		panic(fmt.Sprintf("engine: %s: the patch has column stride %d, expected 1", call, m.CS))
 	}
-	if stride < 0 {
-		panic(fmt.Sprintf("engine: %s: a stride of %d", call, stride))
-	}
 	if m.Rows == 0 || m.Cols == 0 {
 		return
+	}
+	if stride < 0 || m.Rows > 1 && stride > len(b) {
+		panic(fmt.Sprintf("engine: %s: a stride of %d in %d elements", call, stride, len(b)))
 	}
 	last := len(b) - m.Cols - (m.Rows-1)*stride
 	outside := 0
 	for _, p := range at {
-		outside |= int(p) | last - int(p) // the signs
+		outside |= int(p) | (last - int(p)) // the signs
 	}
 	if outside < 0 {
 		panic(fmt.Sprintf("engine: %s: a patch of %d x %d elements, %d apart, that is not within the %d of b", call, m.Rows, m.Cols, stride, len(b)))
 	}
 }
 
-// Transpose sets dst (n x m) to the transpose of x (m x n); both have contiguous rows.
+// Transpose sets dst (n x m) to the transpose of x (m x n). Both have contiguous rows (CS 1)
+// and must not overlap.
 func (w *Worker) Transpose(dst, x Matrix) {
 	x.check("Worker.Transpose", "x")
 	dst.shape("Worker.Transpose", "dst", x.Cols, x.Rows)
 	if dst.CS != 1 && dst.Cols > 1 || x.CS != 1 && x.Cols > 1 {
-		panic("engine: Worker.Transpose: expected contiguous rows")
+		panic(fmt.Sprintf("engine: Worker.Transpose: dst has column stride %d and x %d, expected 1", dst.CS, x.CS))
 	}
-	w.e.k.transpose(dst.Data, dst.RS, x.Data, x.RS, x.Rows, x.Cols)
+	if x.Rows == 0 || x.Cols == 0 {
+		return
+	}
+	const most = 32 << 10 // elements of a call that is short enough for others to run
+	for lo, step := 0, max(8, most/x.Cols/8*8); lo < x.Rows; lo += step {
+		n := min(step, x.Rows-lo)
+		w.e.k.transpose(dst.Data[lo:], dst.RS, x.Data[lo*x.RS:], x.RS, n, x.Cols)
+		w.e.yield(&w.e.scratch[w.index], 2*n*x.Cols)
+	}
 }
 
 // ReLUPool sets y to the largest of every 2 x 2 pixels of x that is above 0, or +0 (also

@@ -496,7 +496,7 @@ func (l *left) setColumn(k *kernels, p int, col []float32) {
 		switch { // a fixed length is faster, even with columns of the next tile
 		case l.cs == 16 && len(col) >= 16:
 			*(*[16]float32)(l.data[at:]) = *(*[16]float32)(col)
-		case len(col) >= 8: // of at most 16, from both ends
+		case l.cs <= 16 && len(col) >= 8: // from both ends
 			*(*[8]float32)(l.data[at:]) = *(*[8]float32)(col)
 			if last := n - 8; last > 0 {
 				*(*[8]float32)(l.data[at+last:]) = *(*[8]float32)(col[last:])

@@ -414,3 +414,40 @@ func TestSparseAllocates(t *testing.T) {
 		}
 	}
 }
+
+// TestGradientAgain checks that a gradient holds nothing of an earlier one, also of components
+// that no row counts for.
+func TestGradientAgain(t *testing.T) {
+	for _, h := range hills() {
+		for _, lonely := range []bool{false, true} {
+			if lonely {
+				h.c[0] = -1e6
+			}
+			for _, route := range []Route{DenseRoute, SparseRoute} {
+				e := newTestEngine(t, WithThreads(2), WithEagerThreads(), WithRoute(route))
+				m := h.mixture(e)
+				backward := func(g *MixtureGradient) []float32 {
+					var tr Trajectory
+					x, v := clone(h.x), NewMatrix(h.x.Rows, h.d)
+					for i := range v.Data {
+						v.Data[i] = float32(i%7) - 3
+					}
+					e.Ascend(m, h.alpha, 3, x, &tr, true)
+					e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
+					return append(append(append(append(append([]float32{}, g.Mu...), g.C...), g.A...), g.W...), g.F...)
+				}
+				want, g := backward(h.gradient()), h.gradient()
+				for i := range g.p {
+					g.p[i] = float32(math.NaN())
+				}
+				for again := range 2 {
+					for i, v := range backward(g) {
+						if math.Float32bits(v) != math.Float32bits(want[i]) && !(v != v && want[i] != want[i]) {
+							t.Fatalf("%s, %v, component 0 left out %t: number %d is %v in turn %d, expected %v", h.name, route, lonely, i, v, again, want[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}

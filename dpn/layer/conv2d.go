@@ -90,7 +90,8 @@ func (l *Conv2D) biasGradient(e *engine.Engine) {
 // one picture after the other, by the thread that has the channel.
 func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *engine.Worker, o, i int) (at []int32, v []float32)) {
 	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
-	pictures := room(&l.pictures, x.Rows*size) // borders are zero where no call has written
+	// Borders are zero where no call has written. What follows lets panels read past the last.
+	pictures := room(&l.pictures, x.Rows*size+panelCols)
 	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			w.interleave(t, pictures[i*size:(i+1)*size], x.Row(i))
@@ -104,7 +105,7 @@ func (l *Conv2D) weightGradient(e *engine.Engine, x engine.Matrix, list func(t *
 		for i := range x.Rows {
 			for o := l.out * lo / pieces; o < l.out*hi/pieces; o++ {
 				at, v := list(t, o, i)
-				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v, pictures[i*size:(i+1)*size], at, w.patchStride())
+				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v, pictures[i*size:(i+1)*size+panelCols], at, w.patchStride())
 			}
 		}
 	})

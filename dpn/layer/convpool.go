@@ -66,14 +66,14 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	if lists := pictures * l.out; len(l.count) < lists {
 		l.at, l.v, l.count = make([]int32, lists*size), make([]float32, lists*size), make([]int, lists)
 	}
-	list := func(i, o int) (k int, at []int32, v []float32) {
+	list := func(o, i int) (k int, at []int32, v []float32) {
 		k = i%pictures*l.out + o
 		return k, l.at[k*size : (k+1)*size], l.v[k*size : (k+1)*size]
 	}
 	l.weightGradient(e, x, func(t *engine.Worker, o, i int) ([]int32, []float32) {
 		sums := engine.View(l.spaced[o*rows*cols:(o+1)*rows*cols], rows, cols).Slice(0, rows, 0, l.w.outCols())
 		first := i*dy.Cols + o*n
-		k, at, v := list(i, o)
+		k, at, v := list(o, i)
 		m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], l.w.place(0, 1), l.w.place(1, 0))
 		l.count[k] = m
 		return at[:m], v[:m]
@@ -95,7 +95,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 		for i := lo; i < hi; i++ {
 			clear(picture)
 			for o := range l.out {
-				k, at, v := list(i, o)
+				k, at, v := list(o, i)
 				m := l.count[k]
 				t.SpreadPatches(picture, v[:m], at[:m], engine.View(weights[o*taps:(o+1)*taps], w.kernel, w.patchCols()), w.patchStride())
 			}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"math"
+	"testing"
+)
+
+// TestPatchesOutside checks that no patch beyond b is accepted, where there is a kernel for
+// them and where not, and that the last one that fits is.
+func TestPatchesOutside(t *testing.T) {
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		for _, cols := range []int{5, 40, 60} {
+			const rows, stride = 5, 70
+			memory := make([]float32, 3000)
+			b := memory[1000:][: 4*stride+cols+16 : 4*stride+cols+16]
+			c, r := NewMatrix(rows, cols), []float32{1}
+			for at, fits := range map[int32]bool{-1: false, -50: false, 0: true, 16: true, 17: false, 1 << 30: false} {
+				for name, call := range map[string]func(w *Worker){
+					"AddPatches":    func(w *Worker) { w.AddPatches(c, r, b, []int32{at}, stride) },
+					"SpreadPatches": func(w *Worker) { w.SpreadPatches(b, r, []int32{at}, c, stride) },
+				} {
+					e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
+						defer func() {
+							if panicked := recover() != nil; panicked == fits {
+								t.Errorf("%v: %s of %d columns at %d: panic %v", tier, name, cols, at, panicked)
+							}
+						}()
+						call(w)
+					})
+				}
+			}
+			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%v: a stride that overflows was taken", tier)
+					}
+				}()
+				w.AddPatches(c, r, b, []int32{0}, math.MaxInt/2)
+			})
+		}
+	}
+}
+
+// TestPoolBackwardNegativeZero checks that pixels that get nothing keep the sign of a zero, for
+// rows of few and of many pixels.
+func TestPoolBackwardNegativeZero(t *testing.T) {
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		for _, w := range []int{1, 2, 9, 16, 17} {
+			sums, dy, which := NewMatrix(2, 2*w), make([]float32, w), make([]byte, w)
+			for i := range sums.Data {
+				sums.Data[i] = float32(math.Copysign(0, -1))
+			}
+			for i := range dy {
+				dy[i], which[i] = 1, NoPixel
+			}
+			at, v := make([]int32, w+PoolSlack), make([]float32, w+PoolSlack)
+			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
+				if n := worker.PoolBackward(at, v, sums, dy, which, 1, 100); n != 0 {
+					t.Errorf("%v: %d numbers, expected none", tier, n)
+				}
+			})
+			for i, s := range sums.Data {
+				if math.Float32bits(s) != 1<<31 {
+					t.Errorf("%v, %d pixels: sum %d is %v, expected -0", tier, w, i, s)
+				}
+			}
+		}
+	}
+}
