@@ -14,8 +14,9 @@ type job interface {
 }
 
 // pool runs jobs on a fixed number of threads: the caller and its helpers. A helper
-// that has nothing to do spins for some tens of microseconds, because the next job of
-// a training step usually comes that soon, and then parks.
+// that has nothing to do spins for a while, because the next job of a training step usually
+// comes soon, and then parks. The while is longer than the work that stays on one thread
+// between two jobs (smallWork): waking a helper takes as long.
 //
 // Every thread has a run of consecutive tasks of its own, the same one from job to job,
 // so that it meets its data in its own cache; when it is through, it takes tasks of the
@@ -53,8 +54,8 @@ const (
 	taskMask = 1<<taskBits - 1
 	jobShift = 2 * taskBits
 
-	// spinRounds rounds of pausesARound pauses are about 50 microseconds.
-	spinRounds   = 200
+	// spinRounds rounds of pausesARound pauses are 100 to 300 microseconds.
+	spinRounds   = 1000
 	pausesARound = 8
 )
 
