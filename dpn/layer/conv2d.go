@@ -21,6 +21,7 @@ type Conv2D struct {
 	back window // of the gradient with respect to the input
 	out  int    // channels
 
+	biased   []float32 // weights of the forward pass: out x (1 + taps), the bias first
 	flipped  []float32 // weights of the backward pass: channels x out x kernel x kernel
 	sums     []float32 // of dy over the pictures
 	dw       []float32 // the gradient of the weights for interleaved pictures
@@ -57,7 +58,13 @@ func (l *Conv2D) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 // forward convolves the rows of x, and gives take each result: out channels x positions
 // in rows of l.w.stride(), of which the first outCols count.
 func (l *Conv2D) forward(e *engine.Engine, x engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
-	l.w.convolve(e, engine.View(l.Weight.Data, l.out, l.w.taps()), l.Bias.Data, x, take)
+	taps := l.w.taps()
+	biased := engine.View(room(&l.biased, l.out*(taps+1)), l.out, taps+1)
+	for o, bias := range l.Bias.Data {
+		biased.Set(o, 0, bias)
+		copy(biased.Row(o)[1:], l.Weight.Data[o*taps:(o+1)*taps])
+	}
+	l.w.convolve(e, biased, x, take)
 }
 
 func (l *Conv2D) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
@@ -126,6 +133,6 @@ func (l *Conv2D) inputGradient(e *engine.Engine, dx, dy engine.Matrix) {
 			}
 		}
 	}
-	l.back.convolve(e, engine.View(f, l.w.channels, l.back.taps()), nil, dy,
+	l.back.convolve(e, engine.View(f, l.w.channels, l.back.taps()), dy,
 		func(_ *engine.Worker, i int, c engine.Matrix) { l.back.crop(dx.Row(i), c) })
 }

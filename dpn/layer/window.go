@@ -13,7 +13,7 @@ import "dpnbench/engine"
 type window struct {
 	channels, rows, cols int
 	kernel, padding      int
-	at                   []int32 // places of the taps
+	at                   []int32 // places of the ones behind a framed picture, and of the taps
 }
 
 // panelCols is a multiple of the columns of a panel on every tier: numbers of columns that
@@ -31,12 +31,16 @@ func (w *window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.paddi
 // span is the number of floats from the first to the last position.
 func (w *window) span() int { return (w.outRows()-1)*w.stride() + w.outCols() }
 
-// places lists where the taps of position 0 are in a framed picture.
+// framed is the room of a framed picture.
+func (w *window) framed() int { return w.channels*w.plane() + panelCols }
+
+// places lists where the ones behind a framed picture are, and in it the taps of position 0.
 func (w *window) places() []int32 {
-	at := make([]int32, w.taps())
+	at := make([]int32, 1+w.taps())
+	at[0] = int32(w.framed())
 	area := w.kernel * w.kernel
-	for k := range at {
-		at[k] = int32(k/area*w.plane() + k%area/w.kernel*w.stride() + k%w.kernel)
+	for k := range w.taps() {
+		at[1+k] = int32(k/area*w.plane() + k%area/w.kernel*w.stride() + k%w.kernel)
 	}
 	return at
 }
@@ -123,29 +127,25 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// convolve takes pictures one by one, the rows of pictures: weights (out x taps) make out
-// channels of each, and take is given those of picture i, out x positions, on several
-// threads. The chains start from the bias of the channel, or from 0 without one.
-func (w *window) convolve(e *engine.Engine, weights engine.Matrix, bias []float32, pictures engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
-	out, size := weights.Rows, w.channels*w.plane()+panelCols
+// convolve takes pictures one by one, the rows of pictures: weights make out channels of each,
+// and take is given those of picture i, out x positions, on several threads. Every output is
+// one chain over the taps, from 0 or, where weights (out x (taps + 1)) have a bias before
+// those of the taps, from that: it is multiplied with ones, which lie behind the picture.
+func (w *window) convolve(e *engine.Engine, weights, pictures engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
+	out, size := weights.Rows, w.framed()
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
+	at := w.at[len(w.at)-weights.Cols:]
 	flops, elements := w.cost(pictures.Rows, out)
 	e.Parallel(pictures.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
-		memory := t.Floats(size + 2*out*cols)
-		x, c := memory[:size], engine.View(memory[size:size+out*cols], out, cols)
-		start := memory[size+out*cols:]
-		clear(x)
-		for o, v := range bias {
-			for j := range cols {
-				start[o*cols+j] = v
-			}
+		memory := t.Floats(size + cols + out*cols)
+		x, c := memory[:size+cols], engine.View(memory[size+cols:], out, cols)
+		clear(x[:size])
+		for j := range cols {
+			x[size+j] = 1
 		}
 		for i := lo; i < hi; i++ {
 			w.frame(x, pictures.Row(i))
-			if bias != nil {
-				copy(c.Data, start)
-			}
-			t.MatMulAt(c, weights, x, w.at, bias != nil)
+			t.MatMulAt(c, weights, x, at, false)
 			take(t, i, c)
 		}
 	})
