@@ -91,11 +91,17 @@ func (p *Packed) setRow(r int, row []float32, p0, p1 int) {
 	for pn := p0; pn < p1; pn++ {
 		at := nr * (pn*p.rows + r)
 		if nr == 32 {
-			*(*[32]float32)(p.data[at:]) = *(*[32]float32)(row[pn*nr:])
-		} else {
-			*(*[16]float32)(p.data[at:]) = *(*[16]float32)(row[pn*nr:])
+			copy16(p.data[at+16:], row[pn*nr+16:])
 		}
+		copy16(p.data[at:], row[pn*nr:])
 	}
+}
+
+// copy16 copies 16 elements by way of registers. Between two arrays, which might overlap, the
+// compiler would call a function for that.
+func copy16(dst, src []float32) {
+	v := [16]float32(src)
+	*(*[16]float32)(dst) = v
 }
 
 // Pack packs b (inner size x columns) into p, whose memory is used again where it is
@@ -158,12 +164,13 @@ func (k *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 	if b.CS == 1 && n == nr {
 		if nr == 16 {
 			for p := k0; p < k1; p++ {
-				*(*[16]float32)(dst[(p-k0)*16:]) = *(*[16]float32)(b.Data[p*b.RS+j0:])
+				copy16(dst[(p-k0)*16:], b.Data[p*b.RS+j0:])
 			}
 			return
 		}
 		for p := k0; p < k1; p++ {
-			*(*[32]float32)(dst[(p-k0)*32:]) = *(*[32]float32)(b.Data[p*b.RS+j0:])
+			copy16(dst[(p-k0)*32:], b.Data[p*b.RS+j0:])
+			copy16(dst[(p-k0)*32+16:], b.Data[p*b.RS+j0+16:])
 		}
 		return
 	}
@@ -495,11 +502,13 @@ func (l *left) setColumn(k *kernels, p int, col []float32) {
 		}
 		switch { // a fixed length is faster, even with columns of the next tile
 		case l.cs == 16 && len(col) >= 16:
-			*(*[16]float32)(l.data[at:]) = *(*[16]float32)(col)
+			copy16(l.data[at:], col)
 		case l.cs <= 16 && len(col) >= 8: // from both ends
-			*(*[8]float32)(l.data[at:]) = *(*[8]float32)(col)
+			v := [8]float32(col)
+			*(*[8]float32)(l.data[at:]) = v
 			if last := n - 8; last > 0 {
-				*(*[8]float32)(l.data[at+last:]) = *(*[8]float32)(col[last:])
+				v = [8]float32(col[last:])
+				*(*[8]float32)(l.data[at+last:]) = v
 			}
 		default:
 			copy(l.data[at:at+n], col)
