@@ -197,7 +197,8 @@ func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 		other += 4 * pixels * fd * batch
 	case "conv":
 		s := layer.Convolutions("", 28, 28)
-		other += batch * (4*float64(s[0].MACs()) + 6*(float64(s[1].MACs())+pixels*fd))
+		// On the way back only the pixels that were the largest of four have a gradient.
+		other += batch * (2.5*float64(s[0].MACs()) + 3*float64(s[1].MACs()) + 6*pixels*fd)
 	}
 	return ascent, other
 }
