@@ -56,10 +56,8 @@ const Significance = 0.001
 
 // Compare compares the rows that two reports share: medians with their intervals, and the
 // rank test of Mann and Whitney, of times multiplied by the peak beside them or, with
-// seconds set, of times. A row is slower, or faster, when the test finds a difference, the
-// medians differ by more than the threshold (a share), and the medians of all passes of one
-// run lie beyond those of the other: repetitions of a pass share what disturbs them, so that
-// the test alone takes a disturbance of some seconds for a change.
+// seconds set, of times. A row is slower, or faster, when the
+// test finds a difference and the medians differ by more than the threshold (a share).
 // The suite peak is left out: it measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
 	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
@@ -165,8 +163,7 @@ func because(err string) string {
 func leastP(a, b int) float64 { return min(2/combin.GeneralizedBinomial(float64(a+b), float64(a)), 1) }
 
 func change(o, n *Result, threshold float64, seconds bool) Change {
-	old, now := o.Samples, n.Samples
-	so, sn := sample(old), sample(now)
+	so, sn := sample(o.Samples), sample(n.Samples)
 	mo, mn := summary(so), summary(sn)
 	row := Change{
 		ID: n.ID(), Old: mo.Center, OldCI: finite(mo, o.Samples), New: mn.Center, NewCI: finite(mn, n.Samples),
@@ -174,12 +171,11 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 		Marked: len(o.Marks)+len(n.Marks) > 0, Verdict: "same",
 	}
 	if row.Scaled {
-		old, now = o.atPeak(), n.atPeak()
-		so, sn = sample(old), sample(now)
+		so, sn = sample(o.atPeak()), sample(n.atPeak())
 	}
 	row.Ratio = summary(sn).Center / summary(so).Center
 	row.P = benchmath.AssumeNothing.Compare(so, sn).P
-	if row.P < Significance && disjoint(passes(old, o.InPass), passes(now, n.InPass)) {
+	if row.P < Significance {
 		switch {
 		case row.Ratio > 1+threshold:
 			row.Verdict = "slower"
@@ -188,22 +184,6 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 		}
 	}
 	return row
-}
-
-// passes returns the median of every pass of so many samples, but not of a last one that
-// ended early; none where the number is not known.
-func passes(samples []float64, each int) []float64 {
-	var list []float64
-	for ; each > 0 && len(samples) >= each; samples = samples[each:] {
-		list = append(list, median(samples[:each]))
-	}
-	return list
-}
-
-// disjoint says whether all of a lie beyond all of b, to one side; nothing speaks against it
-// where there are none.
-func disjoint(a, b []float64) bool {
-	return len(a) == 0 || len(b) == 0 || slices.Max(a) < slices.Min(b) || slices.Max(b) < slices.Min(a)
 }
 
 // clocked says whether the time of a row goes with the clock of the cores: it uses kernels,

@@ -76,9 +76,8 @@ type Result struct {
 	Tier    string         `json:"tier"`
 	Threads int            `json:"threads"`
 
-	Calls         int        `json:"calls"`               // of the work in a repetition
-	Repetitions   int        `json:"repetitions"`         // spread over the whole run
-	InPass        int        `json:"repetitions_in_pass"` // of Samples, pass after pass; the last may have fewer
+	Calls         int        `json:"calls"`       // of the work in a repetition
+	Repetitions   int        `json:"repetitions"` // spread over the whole run
 	SecondsMedian float64    `json:"seconds_median"`
 	SecondsCI     [2]float64 `json:"seconds_ci"` // 95% interval of the median
 	Samples       []float64  `json:"samples"`    // seconds of a call, of every repetition
@@ -204,9 +203,6 @@ func ReadReport(path string) (*Report, error) {
 		}
 		if len(row.Peaks) != len(row.Samples) {
 			return nil, fmt.Errorf("%s: results[%d] (%s): %d peaks for %d samples", path, i, row.ID(), len(row.Peaks), len(row.Samples))
-		}
-		if row.InPass < 0 {
-			return nil, fmt.Errorf("%s: results[%d] (%s): %d repetitions in a pass", path, i, row.ID(), row.InPass)
 		}
 		for _, s := range slices.Concat(row.Samples, row.Peaks) {
 			if !(s > 0) {

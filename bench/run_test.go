@@ -521,32 +521,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestPassesApart checks that a run of which a pass was disturbed is not slower, however
-// clear the rank test is, and that one is of which all passes are.
-func TestPassesApart(t *testing.T) {
-	report := func(passes ...float64) *Report {
-		r := Result{Suite: "gemm", Name: "x", Shape: "m=1", Tier: "avx2", Threads: 1, InPass: 5}
-		for i := range 5 * len(passes) {
-			r.Samples, r.Peaks = append(r.Samples, passes[i/5]*(1+0.001*float64(i%5))), append(r.Peaks, 1)
-		}
-		return &Report{Format: Format, Results: []Result{r}}
-	}
-	before := report(1, 1.01, 1.3, 1, 1, 1.02, 1)
-	for _, c := range []struct {
-		now     *Report
-		verdict string
-	}{
-		{report(1.25, 1.2, 1.22, 1.21, 1.2, 1.2, 1.2), "same"},
-		{report(1.4, 1.5, 1.45, 1.41), "slower"},
-		{report(0.8, 0.9, 0.85, 0.9), "faster"},
-	} {
-		got := Compare(before, c.now, 0.05, true).Rows[0]
-		if got.Verdict != c.verdict || !(got.P < Significance) {
-			t.Errorf("%+v, want %s", got, c.verdict)
-		}
-	}
-}
-
 // TestClocked checks which rows are compared by time multiplied by the peak.
 func TestClocked(t *testing.T) {
 	for _, c := range []struct {

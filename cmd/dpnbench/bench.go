@@ -362,8 +362,7 @@ func compareCommand(a *app) *cobra.Command {
 		Short: "Compare two runs of bench",
 		Long: `Compare the rows that two runs of bench share: medians with their 95% intervals, and the
 rank test of Mann and Whitney (p below 0.001, because there are many rows). Exit status 1
-when a row is slower by more than the threshold, the test agrees, and every pass of the new
-run was slower than every pass of the old one.
+when a row is slower by more than the threshold and the test agrees.
 
 Clocks of shared machines change from minute to minute, so change and test are of times
 multiplied by the peak that was measured beside them; --seconds compares the
