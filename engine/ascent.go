@@ -28,7 +28,9 @@ type Trajectory struct {
 	t   []float32 // dL/dl of each step, each K x Rows
 	sum []float32 // sum_i r_i s_i of each step, each Rows
 
-	pull []float32 // for precisions of low rank: [-N | -t] of each step, each Rows x (K r + K)
+	// For precisions of low rank, of the steps that are pulled back together.
+	pull     []float32 // [-N | -t] of each, each Rows x (K r + K)
+	operands []float32 // sumOperands of each
 
 	sparse  bool          // by the sparse route: then what is above holds active pairs only, and
 	records []blockRecord // for precisions A_i^T A_i G_i of these is here

@@ -93,10 +93,10 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	clear(grad.C)
 	grad.Alpha = 0
 
-	grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 	grow(&tr.t, tr.Steps*tr.K*tr.Rows)
 	grow(&tr.sum, tr.Steps*tr.Rows)
 	if m.low == nil {
+		grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 		grad.countRows(m, tr)
 	}
 	if m.low != nil {
@@ -321,6 +321,9 @@ const longRows = 128
 // nearRows is how many of such rows a block has.
 const nearRows = 128
 
+// chunkRows is how many rows of W_i and D_i go into strips and panels at a time.
+const chunkRows = 16
+
 // operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, for the inner
 // indices [k0, k1) of W_i^T D_i.
 func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x operand) {
@@ -335,22 +338,18 @@ func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x o
 		return left{rows: d, cols: n, rs: 1, cs: ld, data: ws},
 			operand{direct: Matrix{Data: xs, Rows: n, Cols: d, RS: ld, CS: 1}}
 	}
-	const chunk = 16 // rows that go into strips and panels at a time
 	e := j.e
 	w = e.k.strips(arena, slotA, d, n)
 	p := &arena.packed
 	*p = Packed{k: e.k, rows: n, cols: d}
 	p.data = arena.floats(slotB, p.size())
-	ld := p.panels() * e.k.nr
-	ws, xs := arena.floats(slotW, chunk*ld), arena.floats(slotCentre, chunk*ld)
-	clear(xs) // the columns past the edge
+	ld := leading(d)
+	ws, xs := arena.floats(slotW, chunkRows*ld), arena.floats(slotCentre, chunkRows*ld)
 	for k := k0; k < k1; {
 		at := k - k0
-		rows := j.rows(ws, xs, ld, i, k, min(k1-k, chunk))
-		for r := range rows {
-			w.setColumn(e.k, at+r, ws[r*ld:(r+1)*ld])
-			p.setRow(at+r, xs[r*ld:(r+1)*ld], p0, p1)
-		}
+		rows := j.rows(ws, xs, ld, i, k, min(k1-k, chunkRows))
+		w.setColumns(e.k, at, Matrix{Data: ws, Rows: rows, Cols: d, RS: ld, CS: 1})
+		p.setRows(at, Matrix{Data: xs, Rows: rows, Cols: d, RS: ld, CS: 1}, p0, p1)
 		k += rows
 	}
 	return w, operand{packed: p}

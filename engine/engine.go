@@ -153,6 +153,7 @@ const (
 	slotS                  // s, then t
 	slotY                  // U P_i
 	slotE                  // sum of E_i
+	slotU                  // U of a block of rows
 	slotW                  // W_i of several steps
 	slotDense              // a dense copy of a strided operand
 	slotResult             // a dense result that is then scattered

@@ -253,6 +253,14 @@ func (k *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float3
 	k.rawSubRows(dst, ds, x, xs, y, ys, rows, n)
 }
 
+// copyRows sets dst[i*ds+j] = src[i*ss+j] for i < rows, j < n, at most 32: pieces so short
+// that Go's copy takes several times as long. x - 0 is x, -0 too.
+func (k *kernels) copyRows(dst []float32, ds int, src []float32, ss, rows, n int) {
+	k.subRows(dst, ds, src, ss, zeros[:], 0, rows, n)
+}
+
+var zeros [32]float32
+
 func (k *kernels) multiply(dst, x, y []float32) {
 	if len(x) < len(dst) {
 		short("multiply", "x", len(x), len(dst))

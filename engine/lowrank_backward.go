@@ -10,14 +10,17 @@ func NewLowRankGradient(k, d, r int) *MixtureGradient {
 	}
 }
 
-// lowPullJob pulls v back through all steps and leaves U and [-N | -t] of each (pull)
-// in the trajectory.
+// lowPullJob pulls v back through the steps [t0, t1) and leaves what lowSumJob needs in the
+// trajectory: [-N | -t] of each step (pull), and U where few responsibilities are above 0,
+// otherwise the operands of its products, laid out while they are near.
 type lowPullJob struct {
 	e      *Engine
 	m      *Mixture
 	alpha  float32
 	tr     *Trajectory
 	v      Matrix
+	few    bool
+	t0, t1 int
 	blocks int
 }
 
@@ -37,16 +40,23 @@ func (j *lowPullJob) run(worker, task int) {
 		total      = Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 		byU        = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 		byX        = Matrix{Data: arena.floats(slotCentre, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
+		u          Matrix
 	)
-	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
-		u, x := tr.block(tr.u, d, t, r0, r1), tr.XAt(t).Slice(r0, r1, 0, d)
+	if !j.few {
+		u = View(arena.floats(slotU, rows*d), rows, d)
+	}
+	for t := j.t1 - 1; t >= j.t0 && !tr.stopped(); t-- {
+		x := tr.XAt(t).Slice(r0, r1, 0, d)
+		pull := tr.block(tr.pull, n, t-j.t0, r0, r1)
+		if j.few {
+			u = tr.block(tr.u, d, t, r0, r1)
+		}
 		for b := range rows {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
 		}
 		z := tr.block(tr.z, kr, t, r0, r1)
 		res := tr.RAt(t).Slice(0, k, r0, r1)
 		s := Matrix{Data: tr.t[t*k*tr.Rows+r0:], Rows: k, Cols: rows, RS: tr.Rows, CS: 1}
-		pull := tr.block(tr.pull, n, t, r0, r1)
 		sum := tr.sum[t*tr.Rows+r0 : t*tr.Rows+r1]
 		if tr.sparse {
 			e.multiplyRows(byX, u, x)
@@ -60,7 +70,12 @@ func (j *lowPullJob) run(worker, task int) {
 				e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
 			}
 		}
-		e.lowCombine(worker, m, tr.block(tr.push, n, t, r0, r1), res, Matrix{}, byU)
+		push := tr.block(tr.push, n, t, r0, r1)
+		if !j.few {
+			o := tr.sumOperands(e.k, m, t-j.t0)
+			o.set(e.k, r0, pull, push, x, u)
+		}
+		e.lowCombine(worker, m, push, res, Matrix{}, byU)
 		e.lowCombine(worker, m, pull, res, total, byX)
 		for b := range rows { // all of a row at a time, while it is near
 			total, v := total.Row(b), v.Row(b)
@@ -167,23 +182,33 @@ func (j *lowPullJob) weighSome(pull, res, s, y, z Matrix) {
 func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Matrix, grad *MixtureGradient) {
 	l, n := m.low, m.inner()
 	flops := 2 * lowRankFlops(tr.Rows, m.K, m.D, l.r, tr.Steps)
-	grow(&tr.pull, tr.Steps*tr.Rows*n)
-	j := &e.lowPull
-	*j = lowPullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, blocks: e.pullBlocks(tr.Rows, maxBlockRows, flops)}
-	e.run(j, j.blocks, flops)
-	*j = lowPullJob{}
-
-	sum := &e.lowSums
-	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad}
-	sum.parts = min(2*e.Threads(), e.k.panels(m.D))
-	e.run(sum, sum.parts, flops)
-	*sum = lowSumJob{}
-
+	pairs, few := e.scratch[0].fewPairs(tr, m.K)
+	pull, sum := &e.lowPull, &e.lowSums
+	*pull = lowPullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, few: few, blocks: e.pullBlocks(tr.Rows, maxBlockRows, flops)}
+	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad, parts: min(2*e.Threads(), e.k.panels(m.D)), few: few, pairs: pairs}
 	clear(grad.ones)
-	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
-		for b := range tr.Rows {
-			e.k.add(grad.ones, grad.ones, tr.pull[(t*tr.Rows+b)*n:])
+	each := tr.Steps
+	if few {
+		grow(&tr.u, tr.Steps*tr.Rows*m.D)
+	} else {
+		// So many steps at a time that their operands stay in the second-level cache.
+		bytes := 4 * e.k.sumOperandFloats(m, tr.Rows)
+		each = min(max(int(secondLevelShare())/bytes, 1), tr.Steps)
+		grow(&tr.operands, each*bytes/4)
+	}
+	grow(&tr.pull, each*tr.Rows*n)
+	for t1 := tr.Steps; ; t1 -= each {
+		t0 := max(t1-each, 0)
+		pull.t0, pull.t1, sum.t0, sum.t1 = t0, t1, t0, t1
+		e.run(pull, pull.blocks, flops)
+		e.run(sum, sum.parts, flops)
+		if t0 == 0 {
+			break
 		}
+	}
+	*pull, *sum = lowPullJob{}, lowSumJob{}
+
+	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		for i := range m.K {
 			at := (t*m.K + i) * tr.Rows
 			grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
@@ -196,67 +221,130 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	*finish = lowFinishJob{}
 }
 
-// lowSumJob sums over steps, last first, and rows: sums = pull^T X + push^T U, and for the
-// weights squares = [-r]^T (U*X) + [-t]^T (X*X)/2. A task has some panels of columns.
+// sumOperands are what the sums over the rows of a step multiply (lowSumJob): transposed
+// and in strips, [pull; push] and the last k columns of [push; pull]; in panels, [X; U].
+type sumOperands struct {
+	left, last left
+	right      Packed
+}
+
+// sumOperandFloats is how many floats sumOperands take.
+func (k *kernels) sumOperandFloats(m *Mixture, rows int) int {
+	return k.stripFloats(m.inner(), 2*rows) + k.stripFloats(m.K, 2*rows) + 2*rows*k.panels(m.D)*k.nr
+}
+
+// sumOperands returns the i-th of those that there is room for.
+func (tr *Trajectory) sumOperands(k *kernels, m *Mixture, i int) sumOperands {
+	n, left, last := k.sumOperandFloats(m, tr.Rows), k.stripFloats(m.inner(), 2*tr.Rows), k.stripFloats(m.K, 2*tr.Rows)
+	data := tr.operands[i*n : (i+1)*n]
+	return sumOperands{
+		left:  k.stripsIn(data[:left], m.inner(), 2*tr.Rows),
+		last:  k.stripsIn(data[left:left+last], m.K, 2*tr.Rows),
+		right: Packed{k: k, rows: 2 * tr.Rows, cols: m.D, data: data[left+last:]},
+	}
+}
+
+// set sets the rows from r0 on.
+func (o *sumOperands) set(k *kernels, r0 int, pull, push, x, u Matrix) {
+	rows, kr := o.right.rows/2, o.left.rows-o.last.rows
+	o.left.setColumns(k, r0, pull)
+	o.left.setColumns(k, rows+r0, push)
+	o.last.setColumns(k, r0, push.Slice(0, push.Rows, kr, push.Cols))
+	o.last.setColumns(k, rows+r0, pull.Slice(0, pull.Rows, kr, pull.Cols))
+	o.right.setRows(r0, x, 0, o.right.panels())
+	o.right.setRows(rows+r0, u, 0, o.right.panels())
+}
+
+// lowSumJob sums over the steps [t0, t1), last first, and rows: sums = pull^T X + push^T U, and for the
+// weights squares = [-r]^T (U*X) + [-t]^T (X*X)/2. A task has some panels of columns, and
+// some of the column sums of pull.
 type lowSumJob struct {
-	e     *Engine
-	m     *Mixture
-	tr    *Trajectory
-	grad  *MixtureGradient
-	parts int
+	e      *Engine
+	m      *Mixture
+	tr     *Trajectory
+	grad   *MixtureGradient
+	pairs  []stepPair // if few
+	few    bool
+	t0, t1 int
+	parts  int
 }
 
 func (j *lowSumJob) run(worker, task int) {
 	e, m, tr := j.e, j.m, j.tr
-	k, d, kr, n := m.K, m.D, m.K*m.low.r, m.inner()
-	p0, p1 := part(e.k.panels(d), j.parts, task)
-	c0, c1 := p0*e.k.nr, min(p1*e.k.nr, d)
-	sums, squares := View(j.grad.sums, n, d).Slice(0, n, c0, c1), View(j.grad.squares, k, d).Slice(0, k, c0, c1)
-	for i := range n {
-		clear(sums.Row(i))
-	}
-	for i := range k {
-		clear(squares.Row(i))
-	}
-	ld := leading(c1 - c0)
-	arena := &e.scratch[worker]
-	square := Matrix{Data: arena.floats(slotG, tr.Rows*ld), Rows: tr.Rows, Cols: c1 - c0, RS: ld, CS: 1}
-	if pairs, ok := arena.fewPairs(tr, k); ok {
-		for len(pairs) > 0 && !tr.stopped() {
-			var same int
-			for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
-				same++
-			}
-			j.add(pairs[:same], sums, squares, c0, square.Row(0))
-			pairs = pairs[same:]
+	k, d, n := m.K, m.D, m.inner()
+	lo, hi := part(n, j.parts, task)
+	ones := j.grad.ones[lo:hi]
+	for t := j.t1 - 1; t >= j.t0; t-- {
+		for b := range tr.Rows {
+			at := ((t-j.t0)*tr.Rows + b) * n
+			e.k.add(ones, ones, tr.pull[at+lo:at+hi])
 		}
+	}
+	p0, p1 := part(e.k.panels(d), j.parts, task)
+	if j.few {
+		c0, c1 := p0*e.k.nr, min(p1*e.k.nr, d)
+		j.addPairs(View(j.grad.sums, n, d).Slice(0, n, c0, c1), View(j.grad.squares, k, d).Slice(0, k, c0, c1), c0, worker)
 		return
 	}
-	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
-		pull, push := tr.block(tr.pull, n, t, 0, tr.Rows), tr.block(tr.push, n, t, 0, tr.Rows)
-		x, u := tr.XAt(t).Slice(0, tr.Rows, c0, c1), tr.block(tr.u, d, t, 0, tr.Rows).Slice(0, tr.Rows, c0, c1)
-		j.product(worker, sums, pull, x)
-		j.product(worker, sums, push, u)
-		for b := range tr.Rows {
-			e.k.multiply(square.Row(b), u.Row(b), x.Row(b))
-		}
-		j.product(worker, squares, push.Slice(0, tr.Rows, kr, n), square)
-		for b := range tr.Rows {
-			e.k.scale(square.Row(b), 0.5, x.Row(b))
-			e.k.multiply(square.Row(b), square.Row(b), x.Row(b))
-		}
-		j.product(worker, squares, pull.Slice(0, tr.Rows, kr, n), square)
+	for t := j.t1 - 1; t >= j.t0 && !tr.stopped(); t-- {
+		o := tr.sumOperands(e.k, m, t-j.t0)
+		j.addProducts(worker, &o, p0, p1, t < tr.Steps-1)
 	}
 }
 
-// product adds left^T right to sum.
-func (j *lowSumJob) product(worker int, sum, left, right Matrix) {
-	j.e.multiply(worker, sum, left.T(), &operand{direct: right}, 0, j.e.k.panels(right.Cols), true)
+// addProducts adds those of a step to the panels [p0, p1), or, with acc unset, begins with
+// them.
+func (j *lowSumJob) addProducts(worker int, o *sumOperands, p0, p1 int, acc bool) {
+	k, inner, half := j.e.k, o.right.rows, o.right.rows/2*j.e.k.nr
+	sums, squares := View(j.grad.sums, j.m.inner(), j.m.D), View(j.grad.squares, j.m.K, j.m.D)
+	products := j.e.scratch[worker].floats(slotG, 2*half) // U*X above X*X/2
+	for p := p0; p < p1; p++ {
+		panel, next := o.right.panel(p, 0, inner), []float32(nil)
+		if p+1 < p1 {
+			next = o.right.panel(p+1, 0, inner)
+		}
+		j.add(worker, sums, &o.left, panel, next, p, acc)
+		x, u := panel[:half], panel[half:]
+		k.multiply(products[:half], u, x)
+		k.scale(products[half:], 0.5, x)
+		k.multiply(products[half:], products[half:], x)
+		j.add(worker, squares, &o.last, products, nil, p, acc)
+	}
 }
 
-// add adds what the products add to the sums of one component in one step, from row to row:
+// add adds a product with a panel of the right operand to panel p of sum.
+func (j *lowSumJob) add(worker int, sum Matrix, l *left, panel, next []float32, p int, acc bool) {
+	e, nr := j.e, j.e.k.nr
+	arena, nb := &e.scratch[worker], e.k.blocks(l.cols)
+	for kb := range nb {
+		k0, k1 := part(l.cols, nb, kb)
+		e.multiplyTile(arena, sum, l.sliceCols(k0, k1), panel[k0*nr:k1*nr], next, nr, 0, p*nr, k1-k0, acc || kb > 0)
+	}
+	e.yield(arena, 2*l.rows*nr*l.cols)
+}
+
+// addPairs makes the sums of a range of columns from c0 on, pair by pair.
+func (j *lowSumJob) addPairs(sums, squares Matrix, c0, worker int) {
+	for i := range sums.Rows {
+		clear(sums.Row(i))
+	}
+	for i := range squares.Rows {
+		clear(squares.Row(i))
+	}
+	square := j.e.scratch[worker].floats(slotG, sums.Cols)
+	for pairs := j.pairs; len(pairs) > 0 && !j.tr.stopped(); {
+		var same int
+		for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
+			same++
+		}
+		j.addSame(pairs[:same], sums, squares, c0, square)
+		pairs = pairs[same:]
+	}
+}
+
+// addSame adds what the products add to the sums of one component in one step, from row to row:
 // the same chains without their zeros. The sums have columns from c0 on.
-func (j *lowSumJob) add(pairs []stepPair, sums, squares Matrix, c0 int, square []float32) {
+func (j *lowSumJob) addSame(pairs []stepPair, sums, squares Matrix, c0 int, square []float32) {
 	tr, k, r, d, n := j.tr, j.e.k, j.m.low.r, j.m.D, j.m.inner()
 	i, kr := pairs[0].component, j.m.K*r
 	c1 := c0 + sums.Cols

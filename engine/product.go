@@ -84,24 +84,13 @@ func (p *Packed) reshape(k *kernels, rows, cols int) {
 // size is the length of data.
 func (p *Packed) size() int { return p.rows * p.panels() * p.k.nr }
 
-// setRow sets row r in the panels [p0, p1). The matrix must be a single block. row holds
-// whole panels.
-func (p *Packed) setRow(r int, row []float32, p0, p1 int) {
+// setRows sets the rows from r on in the panels [p0, p1). The matrix must be a single block.
+func (p *Packed) setRows(r int, rows Matrix, p0, p1 int) {
 	nr := p.k.nr
 	for pn := p0; pn < p1; pn++ {
 		at := nr * (pn*p.rows + r)
-		if nr == 32 {
-			copy16(p.data[at+16:], row[pn*nr+16:])
-		}
-		copy16(p.data[at:], row[pn*nr:])
+		p.k.packPanel(p.data[at:at+rows.Rows*nr], rows, 0, rows.Rows, pn*nr)
 	}
-}
-
-// copy16 copies 16 elements by way of registers. Between two arrays, which might overlap, the
-// compiler would call a function for that.
-func copy16(dst, src []float32) {
-	v := [16]float32(src)
-	*(*[16]float32)(dst) = v
 }
 
 // Pack packs b (inner size x columns) into p, whose memory is used again where it is
@@ -161,23 +150,16 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 func (k *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 	nr := k.nr
 	n := min(nr, b.Cols-j0)
-	if b.CS == 1 && n == nr {
-		if nr == 16 {
-			for p := k0; p < k1; p++ {
-				copy16(dst[(p-k0)*16:], b.Data[p*b.RS+j0:])
-			}
-			return
-		}
-		for p := k0; p < k1; p++ {
-			copy16(dst[(p-k0)*32:], b.Data[p*b.RS+j0:])
-			copy16(dst[(p-k0)*32+16:], b.Data[p*b.RS+j0+16:])
-		}
-		return
-	}
 	if n < nr {
 		clear(dst[:(k1-k0)*nr])
 	}
-	if b.RS == 1 { // a transposed matrix
+	switch {
+	case k0 == k1:
+		return
+	case b.CS == 1:
+		k.copyRows(dst, nr, b.Data[k0*b.RS+j0:], b.RS, k1-k0, n)
+		return
+	case b.RS == 1: // a transposed matrix
 		k.transpose(dst, nr, b.Data[j0*b.CS+k0:], b.CS, n, k1-k0)
 		return
 	}
@@ -438,9 +420,7 @@ func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
 		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
-		for p := range a.Cols {
-			s.setColumn(e.k, p, a.Data[p*a.CS:p*a.CS+a.Rows])
-		}
+		s.setColumns(e.k, 0, a.T())
 		return s
 	}
 	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: leading(a.Cols), CS: 1}
@@ -451,12 +431,22 @@ func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 
 // strips makes room for a block of A in strips.
 func (k *kernels) strips(arena *arena, s slot, rows, cols int) left {
-	width := (k.mr + 7) / 8 * 8
+	return k.stripsIn(arena.floats(s, k.stripFloats(rows, cols)), rows, cols)
+}
+
+// stripFloats is how many floats a block of A takes in strips.
+func (k *kernels) stripFloats(rows, cols int) int {
 	tiles, _, _ := k.tiling(rows)
-	return left{
-		rows: rows, cols: cols, rs: 1, cs: width, strip: width * cols,
-		data: arena.floats(s, tiles*width*cols),
-	}
+	return tiles * k.stripWidth() * cols
+}
+
+// stripWidth is the number of floats that a column takes in a strip.
+func (k *kernels) stripWidth() int { return (k.mr + 7) / 8 * 8 }
+
+// stripsIn is a block of A in strips in data.
+func (k *kernels) stripsIn(data []float32, rows, cols int) left {
+	width := k.stripWidth()
+	return left{rows: rows, cols: cols, rs: 1, cs: width, strip: width * cols, data: data}
 }
 
 // tiles is the number of tiles of a block.
@@ -479,6 +469,13 @@ func (l *left) sliceTiles(k *kernels, t0, t1 int) left {
 	return s
 }
 
+// sliceCols returns the columns [p0, p1) of a block in strips.
+func (l *left) sliceCols(p0, p1 int) left {
+	s := *l
+	s.cols, s.data = p1-p0, l.data[p0*l.cs:]
+	return s
+}
+
 // firstTiles returns as many tiles as hold so many rows.
 func (l *left) firstTiles(k *kernels, rows int) left {
 	tiles, each, longer := k.tiling(l.rows)
@@ -491,30 +488,17 @@ func (l *left) firstTiles(k *kernels, rows int) left {
 	return l.sliceTiles(k, 0, n)
 }
 
-// setColumn sets column p of a block in strips.
-func (l *left) setColumn(k *kernels, p int, col []float32) {
+// setColumns sets the columns of a block in strips, from column p on, to the rows of cols.
+func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 	tiles, rows, longer := k.tiling(l.rows)
-	at := p * l.cs
+	at, first := p*l.cs, 0
 	for t := range tiles {
-		n := rows
-		if t < longer {
-			n++
-		}
-		switch { // a fixed length is faster, even with columns of the next tile
-		case l.cs == 16 && len(col) >= 16:
-			copy16(l.data[at:], col)
-		case l.cs <= 16 && len(col) >= 8: // from both ends
-			v := [8]float32(col)
-			*(*[8]float32)(l.data[at:]) = v
-			if last := n - 8; last > 0 {
-				v = [8]float32(col[last:])
-				*(*[8]float32)(l.data[at+last:]) = v
-			}
-		default:
-			copy(l.data[at:at+n], col)
+		// The whole width is faster, even with columns of the next tile.
+		k.copyRows(l.data[at:], l.cs, cols.Data[first:], cols.RS, cols.Rows, min(l.cs, l.rows-first))
+		if first += rows; t < longer {
+			first++
 		}
 		at += l.strip
-		col = col[n:]
 	}
 }
 

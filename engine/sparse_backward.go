@@ -274,16 +274,20 @@ func (j *sparseGradientJob) operands(arena *arena, i int, list []activePair, p0,
 	p := &arena.packed
 	*p = Packed{k: e.k, rows: len(list), cols: d}
 	p.data = arena.floats(slotB, p.size())
-	ld := p.panels() * e.k.nr
-	ws, xs := arena.floats(slotW, ld), arena.floats(slotCentre, ld)
-	clear(xs) // the columns past the edge
-	for k, a := range list {
-		row := int(a.t)*tr.Rows + int(a.row)
-		at := (int(a.t)*m.K+i)*tr.Rows + int(a.row)
-		e.k.subRows(xs, 0, tr.X[row*d:], 0, m.mu(i), 0, 1, d)
-		e.k.pullRows(ws, 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, xs, 0, d)
-		w.setColumn(e.k, k, ws)
-		p.setRow(k, xs, p0, p1)
+	ld := leading(d)
+	ws := Matrix{Data: arena.floats(slotW, chunkRows*ld), Cols: d, RS: ld, CS: 1}
+	xs := Matrix{Data: arena.floats(slotCentre, chunkRows*ld), Cols: d, RS: ld, CS: 1}
+	for done := 0; done < len(list); done += ws.Rows {
+		ws.Rows = min(len(list)-done, chunkRows)
+		xs.Rows = ws.Rows
+		for k, a := range list[done : done+ws.Rows] {
+			row := int(a.t)*tr.Rows + int(a.row)
+			at := (int(a.t)*m.K+i)*tr.Rows + int(a.row)
+			e.k.subRows(xs.Row(k), 0, tr.X[row*d:], 0, m.mu(i), 0, 1, d)
+			e.k.pullRows(ws.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, xs.Row(k), 0, d)
+		}
+		w.setColumns(e.k, done, ws)
+		p.setRows(done, xs, p0, p1)
 	}
 	return w, operand{packed: p}
 }
