@@ -173,14 +173,39 @@ func (j *ascentJob) lowStep(worker, t int, b *ascentBlock) {
 		ri := b.q[i*b.qs : i*b.qs+rows]
 		e.lowWeigh(m, push, i, ri, z, ri, 0, z)
 	}
+	res := Matrix{Data: b.q, Rows: k, Cols: rows, RS: b.qs, CS: 1}
+	if l.combined && !arena.anyFew(res) {
+		j.moveByPanels(worker, push, b.x)
+		return
+	}
 	grad := Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 	diagonal := Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
-	e.lowCombine(worker, m, push, Matrix{Data: b.q, Rows: k, Cols: rows, RS: b.qs, CS: 1}, grad, diagonal)
+	e.lowCombine(worker, m, push, res, grad, diagonal)
 	for i := range rows {
 		x, g, s := b.x.Row(i), grad.Row(i), diagonal.Row(i)
 		e.k.multiply(s, s, x)
 		e.k.add(g, g, s)
 		e.k.axpy(j.alpha, g, x)
+	}
+}
+
+// moveByPanels moves the rows of x uphill, panel by panel, so that all of one stays in the
+// first-level cache.
+func (j *ascentJob) moveByPanels(worker int, push, x Matrix) {
+	e, l, kr, nr := j.e, j.m.low, j.m.K*j.m.low.r, j.e.k.nr
+	arena, n := &e.scratch[worker], x.Rows*nr
+	all := arena.floats(slotC, 3*n)
+	grad, diagonal, panel := all[:n], all[n:2*n], all[2*n:]
+	for p := range l.back.panels() {
+		e.panelProduct(grad, push, &l.back, p)
+		e.panelProduct(diagonal, push.Slice(0, x.Rows, kr, push.Cols), &l.weights, p)
+		from, cols := x.Data[p*nr:], min(nr, x.Cols-p*nr)
+		e.k.copyRows(panel, nr, from, x.RS, x.Rows, cols)
+		e.k.multiply(diagonal, diagonal, panel)
+		e.k.add(grad, grad, diagonal)
+		e.k.axpy(j.alpha, grad, panel)
+		e.k.copyRows(from, x.RS, panel, nr, x.Rows, cols)
+		e.yield(arena, 2*n*push.Cols)
 	}
 }
 
@@ -220,6 +245,16 @@ func (a *arena) few(r Matrix, b int) (list []int, ok bool) {
 		list = append(list, i)
 	}
 	return list, true
+}
+
+// anyFew says whether any row of r (k x rows) has so few.
+func (a *arena) anyFew(r Matrix) bool {
+	for b := range r.Cols {
+		if _, ok := a.few(r, b); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // lowCombine multiplies rows of left (rows x (k r + k)), which are 0 where r (k x rows) is:

@@ -74,6 +74,10 @@ func (j *lowPullJob) run(worker, task int) {
 		if !j.few {
 			o := tr.sumOperands(e.k, m, t-j.t0)
 			o.set(e.k, r0, pull, push, x, u)
+			if m.low.combined {
+				j.moveByPanels(worker, &o, r0, pull, push, v)
+				continue
+			}
 		}
 		e.lowCombine(worker, m, push, res, Matrix{}, byU)
 		e.lowCombine(worker, m, pull, res, total, byX)
@@ -86,6 +90,34 @@ func (j *lowPullJob) run(worker, task int) {
 			e.k.add(v, v, total)
 			dropFaint(v)
 		}
+	}
+}
+
+// moveByPanels adds to v, panel by panel, so that all of one stays in the first-level cache,
+//
+//	pull [S F; -w*mu] + (-R W)*U + (-T W)*X
+func (j *lowPullJob) moveByPanels(worker int, o *sumOperands, r0 int, pull, push, v Matrix) {
+	e, l, kr, nr := j.e, j.m.low, j.m.K*j.m.low.r, j.e.k.nr
+	arena, n, half := &e.scratch[worker], v.Rows*nr, o.right.rows/2*nr
+	all := arena.floats(slotC, 3*n)
+	total, byU, byX := all[:n], all[n:2*n], all[2*n:]
+	for p := range o.right.panels() {
+		e.panelProduct(total, pull, &l.back, p)
+		e.panelProduct(byU, push.Slice(0, v.Rows, kr, push.Cols), &l.weights, p)
+		e.panelProduct(byX, pull.Slice(0, v.Rows, kr, pull.Cols), &l.weights, p)
+		panel := o.right.panel(p, 0, o.right.rows)
+		x, u := panel[r0*nr:][:n], panel[half+r0*nr:][:n]
+		e.k.multiply(byU, byU, u)
+		e.k.add(total, total, byU)
+		e.k.multiply(byX, byX, x)
+		e.k.add(total, total, byX)
+		e.k.scale(total, -1, total)
+		to := v.Data[p*nr:]
+		e.k.subRows(to, v.RS, to, v.RS, total, nr, v.Rows, min(nr, v.Cols-p*nr))
+		e.yield(arena, 2*n*pull.Cols)
+	}
+	for b := range v.Rows {
+		dropFaint(v.Row(b))
 	}
 }
 

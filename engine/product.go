@@ -396,6 +396,21 @@ func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float3
 	}
 }
 
+// panelProduct sets c (rows x nr) to the columns of panel p of A B, or what they would be past
+// the edge. A has column stride 1.
+func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
+	nb := b.blocks()
+	for kb := range nb {
+		k0, k1 := part(a.Cols, nb, kb)
+		var next []float32
+		if p+1 < b.panels() {
+			next = b.panel(p+1, k0, k1)
+		}
+		l := left{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}
+		e.k.panel(k1-k0, l, b.panel(p, k0, k1), e.k.nr, c, e.k.nr, kb > 0, next)
+	}
+}
+
 // left is a block of A as the tiles read it: element (i, p) at data[i*rs+p*cs]. Where
 // strip is not 0, the rows of each tile are stored apart, strip floats after those of the
 // tile before.
