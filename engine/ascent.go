@@ -24,7 +24,7 @@ type Trajectory struct {
 	z, push  []float32 // for precisions of low rank: Z and [-rZ | -r] of each step, each Rows x (K r) and Rows x (K r + K)
 
 	// Set by the backward pass.
-	u   []float32 // alpha V of each step, each Rows x D
+	u   []float32 // alpha V of each step, each Rows x D; not where sumOperands have it
 	t   []float32 // dL/dl of each step, each K x Rows
 	sum []float32 // sum_i r_i s_i of each step, each Rows
 

@@ -65,9 +65,11 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 //
 // A row of V whose elements are all below 2^-100 after a step is 0 from there on.
 //
-// There are two passes over all steps: one in which a thread takes a block of rows from
-// the last step to the first on its own, and one split over the outputs dP_i, whose
-// chains run over the steps from the last to the first and the rows in increasing order.
+// There are two passes: one in which a thread takes a block of rows from the last step to
+// the first on its own, and one split over the outputs dP_i (or dF_i and dw_i), whose chains
+// run over the steps from the last to the first and the rows in increasing order. They go
+// over all steps, or in turns over some steps at a time, as many as stay in a cache or in
+// memory.
 func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Trajectory, v Matrix, grad *MixtureGradient) {
 	if tr.K != m.K || tr.D != m.D {
 		panic(fmt.Sprintf("engine: AscendBackward: trajectory of %d components in %d dimensions, mixture of %d in %d",
@@ -99,14 +101,15 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 		grad.countRows(m, tr)
 	}
-	if m.low != nil {
+	switch {
+	case m.low != nil:
 		e.lowRankBackward(m, alpha, tr, v, grad)
-	} else if tr.sparse {
+	case tr.sparse:
 		e.sparseBackward(m, alpha, tr, v, grad)
-	} else if tr.kept {
+	case tr.kept:
 		e.pullSteps(m, alpha, tr, v, 0, tr.Steps)
 		e.accumulate(m, tr, grad, 0, tr.Steps)
-	} else { // one step at a time, in the memory of one step
+	default: // one step at a time, in the memory of one step
 		for t := tr.Steps - 1; t >= 0; t-- {
 			e.pullSteps(m, alpha, tr, v, t, t+1)
 			e.accumulate(m, tr, grad, t, t+1)

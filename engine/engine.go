@@ -146,7 +146,7 @@ type slot int
 const (
 	slotA      slot = iota // a block of A
 	slotB                  // a packed block of B
-	slotC                  // a tile column that sticks out of C
+	slotC                  // a tile column that sticks out of C, or panels of C
 	slotCentre             // D_i of a block of rows
 	slotG                  // G_i of a block of rows, for all i
 	slotQ                  // q, then r

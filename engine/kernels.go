@@ -254,7 +254,8 @@ func (k *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float3
 }
 
 // copyRows sets dst[i*ds+j] = src[i*ss+j] for i < rows, j < n, at most 32: pieces so short
-// that Go's copy takes several times as long. x - 0 is x, -0 too.
+// that Go's copy takes several times as long. x - 0 is x, -0 too; of a NaN the payload may
+// change.
 func (k *kernels) copyRows(dst []float32, ds int, src []float32, ss, rows, n int) {
 	k.subRows(dst, ds, src, ss, zeros[:], 0, rows, n)
 }

@@ -86,7 +86,7 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	l.combined = false
 }
 
-// packCombined packs what lowCombine multiplies with, once after SetLowRank. The sparse route
+// packCombined packs what lowCombine and moveByPanels multiply with, once after SetLowRank. The sparse route
 // does without: it seldom multiplies, and then with the matrices as they lie.
 func (e *Engine) packCombined(m *Mixture) {
 	if l := m.low; !l.combined {

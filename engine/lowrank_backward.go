@@ -74,7 +74,7 @@ func (j *lowPullJob) run(worker, task int) {
 		if !j.few {
 			o := tr.sumOperands(e.k, m, t-j.t0)
 			o.set(e.k, r0, pull, push, x, u)
-			if m.low.combined {
+			if m.low.combined && !arena.anyFew(res) {
 				j.moveByPanels(worker, &o, r0, pull, push, v)
 				continue
 			}
@@ -223,17 +223,17 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	if few {
 		grow(&tr.u, tr.Steps*tr.Rows*m.D)
 	} else {
-		// So many steps at a time that their operands stay in the second-level cache.
 		bytes := 4 * e.k.sumOperandFloats(m, tr.Rows)
-		each = min(max(int(secondLevelShare())/bytes, 1), tr.Steps)
+		each = min(max(operandBytes/bytes, 1), tr.Steps)
 		grow(&tr.operands, each*bytes/4)
 	}
 	grow(&tr.pull, each*tr.Rows*n)
 	for t1 := tr.Steps; ; t1 -= each {
 		t0 := max(t1-each, 0)
 		pull.t0, pull.t1, sum.t0, sum.t1 = t0, t1, t0, t1
-		e.run(pull, pull.blocks, flops)
-		e.run(sum, sum.parts, flops)
+		cost := flops * float64(t1-t0) / float64(max(tr.Steps, 1))
+		e.run(pull, pull.blocks, cost)
+		e.run(sum, sum.parts, cost)
 		if t0 == 0 {
 			break
 		}
@@ -259,6 +259,10 @@ type sumOperands struct {
 	left, last left
 	right      Packed
 }
+
+// operandBytes is what the sumOperands of several steps that are pulled back and summed
+// together may take: as much as stays in the second-level cache.
+var operandBytes = int(secondLevelShare())
 
 // sumOperandFloats is how many floats sumOperands take.
 func (k *kernels) sumOperandFloats(m *Mixture, rows int) int {
@@ -327,32 +331,20 @@ func (j *lowSumJob) run(worker, task int) {
 // addProducts adds those of a step to the panels [p0, p1), or, with acc unset, begins with
 // them.
 func (j *lowSumJob) addProducts(worker int, o *sumOperands, p0, p1 int, acc bool) {
-	k, inner, half := j.e.k, o.right.rows, o.right.rows/2*j.e.k.nr
+	e, k, nr := j.e, j.e.k, j.e.k.nr
+	arena, inner, half := &e.scratch[worker], o.right.rows, o.right.rows/2*nr
 	sums, squares := View(j.grad.sums, j.m.inner(), j.m.D), View(j.grad.squares, j.m.K, j.m.D)
-	products := j.e.scratch[worker].floats(slotG, 2*half) // U*X above X*X/2
+	e.multiplyStrips(arena, sums, &o.left, &o.right, p0, p1, acc)
+	products := Packed{k: k, rows: inner, cols: nr, data: arena.floats(slotG, 2*half)} // U*X above X*X/2
+	byU, byX := products.data[:half], products.data[half:]
 	for p := p0; p < p1; p++ {
-		panel, next := o.right.panel(p, 0, inner), []float32(nil)
-		if p+1 < p1 {
-			next = o.right.panel(p+1, 0, inner)
-		}
-		j.add(worker, sums, &o.left, panel, next, p, acc)
+		panel := o.right.panel(p, 0, inner)
 		x, u := panel[:half], panel[half:]
-		k.multiply(products[:half], u, x)
-		k.scale(products[half:], 0.5, x)
-		k.multiply(products[half:], products[half:], x)
-		j.add(worker, squares, &o.last, products, nil, p, acc)
+		k.multiply(byU, u, x)
+		k.scale(byX, 0.5, x)
+		k.multiply(byX, byX, x)
+		e.multiplyStrips(arena, squares.Slice(0, squares.Rows, p*nr, min((p+1)*nr, j.m.D)), &o.last, &products, 0, 1, acc)
 	}
-}
-
-// add adds a product with a panel of the right operand to panel p of sum.
-func (j *lowSumJob) add(worker int, sum Matrix, l *left, panel, next []float32, p int, acc bool) {
-	e, nr := j.e, j.e.k.nr
-	arena, nb := &e.scratch[worker], e.k.blocks(l.cols)
-	for kb := range nb {
-		k0, k1 := part(l.cols, nb, kb)
-		e.multiplyTile(arena, sum, l.sliceCols(k0, k1), panel[k0*nr:k1*nr], next, nr, 0, p*nr, k1-k0, acc || kb > 0)
-	}
-	e.yield(arena, 2*l.rows*nr*l.cols)
 }
 
 // addPairs makes the sums of a range of columns from c0 on, pair by pair.

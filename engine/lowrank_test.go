@@ -131,11 +131,19 @@ func TestLowRankRowsAndThreads(t *testing.T) {
 }
 
 // TestLowRankSparse checks that rows of which few responsibilities are above 0 have the
-// same bits whether they are combined component by component or by products.
+// same bits whether they are combined component by component or by products, and products
+// whatever number of steps they sum together; also where rows are more than one block of
+// the inner index.
 func TestLowRankSparse(t *testing.T) {
-	const n, k, d, r, steps = 31, 20, 37, 3, 4
-	old := sparseShare
-	defer func() { sparseShare = old }()
+	for _, n := range []int{31, 700} {
+		lowRankSparse(t, n)
+	}
+}
+
+func lowRankSparse(t *testing.T, n int) {
+	const k, d, r, steps = 20, 37, 3, 5
+	oldShare, oldBytes := sparseShare, operandBytes
+	defer func() { sparseShare, operandBytes = oldShare, oldBytes }()
 	type result struct {
 		x, v []float32
 		g    *MixtureGradient
@@ -143,10 +151,14 @@ func TestLowRankSparse(t *testing.T) {
 	for _, tier := range Available() {
 		for _, sign := range []float32{1, -1} {
 			var want *result
-			for _, share := range []int{k + 1, 1, 8, 4} { // never, always, by rows
+			for _, by := range []struct{ share, together int }{ // never, always, by rows
+				{k + 1, steps}, {k + 1, 1}, {k + 1, 2}, {1, steps}, {8, steps}, {4, 3},
+			} {
+				share := by.share
 				sparseShare = share
 				e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads())
 				l := newLowLandscape(e, k, d, r, sign)
+				operandBytes = 4 * by.together * e.k.sumOperandFloats(l.m, n)
 				x, v := points(n, d), points(n, d)
 				for i := range n / 2 { // far from all centres: one-hot
 					e.Scale(x.Row(i), 6, x.Row(i))
@@ -176,7 +188,7 @@ func TestLowRankSparse(t *testing.T) {
 					want = &result{x.Data, v.Data, g}
 					continue
 				}
-				name := fmt.Sprintf("%v, sign %v, share %d: ", tier, sign, share)
+				name := fmt.Sprintf("%v, %d rows, sign %v, share %d, %d steps together: ", tier, n, sign, share, by.together)
 				equalBits(t, name+"x_n", x.Data, want.x)
 				equalBits(t, name+"dL/dx_0", v.Data, want.v)
 				equalBits(t, name+"dL/dw", g.W, want.g.W)

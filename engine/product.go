@@ -396,6 +396,31 @@ func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float3
 	}
 }
 
+// multiplyStrips computes panels [p0, p1) of C = A B, of A in strips and B packed as a single
+// block, on one thread.
+func (e *Engine) multiplyStrips(arena *arena, c Matrix, a *left, b *Packed, p0, p1 int, acc bool) {
+	nr, nb := e.k.nr, e.k.blocks(a.cols)
+	tiles, mb := a.tiles(e.k), e.k.rowBlocks(a.rows)
+	for kb := range nb {
+		k0, k1 := part(a.cols, nb, kb)
+		row := 0
+		for ib := range mb {
+			t0, t1 := part(tiles, mb, ib)
+			block := a.sliceTiles(e.k, t0, t1)
+			block = block.sliceCols(k0, k1)
+			for p := p0; p < p1; p++ {
+				var next []float32
+				if p+1 < p1 {
+					next = b.panel(p+1, 0, b.rows)[k0*nr : k1*nr]
+				}
+				e.multiplyTile(arena, c, block, b.panel(p, 0, b.rows)[k0*nr:k1*nr], next, nr, row, p*nr, k1-k0, acc || kb > 0)
+				e.yield(arena, 2*block.rows*nr*(k1-k0))
+			}
+			row += block.rows
+		}
+	}
+}
+
 // panelProduct sets c (rows x nr) to the columns of panel p of A B, or what they would be past
 // the edge. A has column stride 1.
 func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
