@@ -234,7 +234,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 		cost := flops * float64(t1-t0) / float64(max(tr.Steps, 1))
 		e.run(pull, pull.blocks, cost)
 		e.run(sum, sum.parts, cost)
-		if t0 == 0 {
+		if t0 == 0 || tr.stopped() {
 			break
 		}
 	}
