@@ -56,9 +56,9 @@ const Significance = 0.001
 
 // Compare compares the rows that two reports share: medians with their intervals, and the
 // rank test of Mann and Whitney, of times multiplied by the peak beside them or, with
-// seconds set, of times. A row is slower, or faster, when the
-// test finds a difference and the medians differ by more than the threshold (a share).
-// The suite peak is left out: it measures the machine.
+// seconds set, of times. A row is slower, or faster, when the test finds a difference and
+// the medians differ by more than the threshold (a share). The suite peak is left out: it
+// measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
 	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
 	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }

@@ -119,11 +119,11 @@ func TestLoadIDXErrors(t *testing.T) {
 	}
 }
 
-// Runs when DPN_DATA names a folder with the real MNIST.
+// Runs when DPN_DATA names a folder with the files of the real MNIST.
 func TestRealMNIST(t *testing.T) {
 	dir := os.Getenv("DPN_DATA")
 	if dir == "" {
-		t.Skip("MNIST is not part of the project: set DPN_DATA to a folder that holds it")
+		t.Skip("MNIST is not part of the project: set DPN_DATA to the folder of its four files")
 	}
 	d, err := Open("mnist", Options{})
 	if err != nil {

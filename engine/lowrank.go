@@ -86,8 +86,9 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	l.combined = false
 }
 
-// packCombined packs what lowCombine and moveByPanels multiply with, once after SetLowRank. The sparse route
-// does without: it seldom multiplies, and then with the matrices as they lie.
+// packCombined packs what lowCombine and moveByPanels multiply with, once after SetLowRank.
+// The sparse route does without: it seldom multiplies, and then with the matrices as they
+// lie.
 func (e *Engine) packCombined(m *Mixture) {
 	if l := m.low; !l.combined {
 		e.repack(&l.back, View(l.stack, m.inner(), m.D))

@@ -254,7 +254,8 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 }
 
 // sumOperands are what the sums over the rows of a step multiply (lowSumJob): transposed
-// and in strips, [pull; push] and the last k columns of [push; pull]; in panels, [X; U].
+// and in strips, [pull; push] and the last k columns of [push; pull]; in panels, each whole
+// however many rows there are, [X; U].
 type sumOperands struct {
 	left, last left
 	right      Packed
@@ -291,9 +292,9 @@ func (o *sumOperands) set(k *kernels, r0 int, pull, push, x, u Matrix) {
 	o.right.setRows(rows+r0, u, 0, o.right.panels())
 }
 
-// lowSumJob sums over the steps [t0, t1), last first, and rows: sums = pull^T X + push^T U, and for the
-// weights squares = [-r]^T (U*X) + [-t]^T (X*X)/2. A task has some panels of columns, and
-// some of the column sums of pull.
+// lowSumJob sums over the steps [t0, t1), last first, and rows: sums = pull^T X + push^T U,
+// and for the weights squares = [-r]^T (U*X) + [-t]^T (X*X)/2. A task has some panels of
+// columns, and some of the column sums of pull.
 type lowSumJob struct {
 	e      *Engine
 	m      *Mixture

@@ -396,8 +396,8 @@ func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float3
 	}
 }
 
-// multiplyStrips computes panels [p0, p1) of C = A B, of A in strips and B packed as a single
-// block, on one thread.
+// multiplyStrips computes panels [p0, p1) of C = A B, or adds them to C, of A in strips and B
+// in panels that are whole, as if B were a single block, on one thread.
 func (e *Engine) multiplyStrips(arena *arena, c Matrix, a *left, b *Packed, p0, p1 int, acc bool) {
 	nr, nb := e.k.nr, e.k.blocks(a.cols)
 	tiles, mb := a.tiles(e.k), e.k.rowBlocks(a.rows)

@@ -16,9 +16,7 @@ import (
 // TestBench runs a row as a user would, and compares runs: with itself nothing changed,
 // with one whose times are a hundred times as long it is slower, and the exit status 1.
 func TestBench(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds; package bench has tests that take less")
-	}
+	long(t)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1", "--memory", "4000000"}

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestStripsAndPanels checks that products of operands that are laid out piece by piece have
+// the bits of MatMul, on every tier, where the rows of A and the inner index are each more
+// than a block, and the last panel sticks out of C.
+func TestStripsAndPanels(t *testing.T) {
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		rows, inner, cols := e.k.mc+37, e.k.kc+9, 3*e.k.nr+5
+		a, b := points(rows, inner), points(inner, cols)
+		old := points(rows, cols)
+		arena := &e.scratch[0]
+		strips := e.k.strips(arena, slotW, rows, inner)
+		panels := Packed{k: e.k, rows: inner, cols: cols}
+		panels.data = make([]float32, panels.size())
+		aT := NewMatrix(inner, rows)
+		copyMatrix(aT, a.T())
+		for p := 0; p < inner; p += 100 {
+			n := min(100, inner-p)
+			strips.setColumns(e.k, p, aT.Slice(p, p+n, 0, rows))
+			panels.setRows(p, b.Slice(p, p+n, 0, cols), 0, panels.panels())
+		}
+		for _, acc := range []bool{false, true} {
+			want, got := clone(old), clone(old)
+			e.MatMul(want, a, b, acc)
+			e.multiplyStrips(arena, got, &strips, &panels, 0, 1, acc)
+			e.multiplyStrips(arena, got, &strips, &panels, 1, panels.panels(), acc)
+			equalBits(t, fmt.Sprintf("%v, acc %v: strips", tier, acc), got.Data, want.Data)
+		}
+
+		want := NewMatrix(rows, cols)
+		e.MatMul(want, a, b, false)
+		packed := e.Pack(nil, b)
+		panel := make([]float32, rows*e.k.nr)
+		for p := range packed.panels() {
+			e.panelProduct(panel, a, packed, p)
+			from, to := p*e.k.nr, min((p+1)*e.k.nr, cols)
+			got := clone(View(panel, rows, e.k.nr).Slice(0, rows, 0, to-from))
+			equalBits(t, fmt.Sprintf("%v: panel %d", tier, p), got.Data, clone(want.Slice(0, rows, from, to)).Data)
+		}
+	}
+}
