@@ -57,14 +57,14 @@ func tiny() Config {
 // space have few components and two steps only, and convolutions few updates, for the
 // sake of pure Go.
 var trainedHashes = map[string]string{
-	"compact":      "eb6640a03f2cb5c4",
-	"clean":        "2c06cb127eb073b3",
-	"paper":        "f89d48e1990db64f",
+	"compact":      "179ca60775f4c53e",
+	"clean":        "e7d6d2f41712d1a8",
+	"paper":        "8720cd927ad7453c",
 	"published":    "ef25d53fc0045eac",
 	"raw":          "be6a89087fdc5866",
 	"robust":       "61c2adc77b9ff13e",
 	"robust-small": "bdaeaac528576c66",
-	"noise":        "598126d7bb0f83c5",
+	"noise":        "cbb19d4444c7c648",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of

@@ -20,7 +20,7 @@ type Trajectory struct {
 
 	backward bool // recorded for the backward pass
 	kept     bool
-	g        []float32 // G of steps 0 .. n-1, each K x Rows x D; of one step only unless kept
+	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x D
 	z, push  []float32 // for precisions of low rank: Z and [-rZ | -r] of each step, each Rows x (K r) and Rows x (K r + K)
 
 	// Set by the backward pass.
@@ -79,12 +79,8 @@ func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool
 	if tr.kept = false; sparse {
 		return
 	}
-	one := k * rows * d
-	tr.kept = backward && keepsG(rows, k, d, steps)
-	if tr.kept {
-		grow(&tr.g, steps*one)
-	} else if backward {
-		grow(&tr.g, one)
+	if tr.kept = backward && keepsG(rows, k, d, steps); tr.kept {
+		grow(&tr.g, steps*k*rows*d)
 	}
 }
 
@@ -98,9 +94,6 @@ func grow(s *[]float32, n int) {
 
 // gAt returns G_i of step t for rows [r0, r1).
 func (tr *Trajectory) gAt(t, i, r0, r1 int) Matrix {
-	if !tr.kept {
-		t = 0
-	}
 	at := (t*tr.K + i) * tr.Rows
 	return View(tr.g[(at+r0)*tr.D:(at+r1)*tr.D], r1-r0, tr.D)
 }

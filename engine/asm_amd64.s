@@ -1292,6 +1292,280 @@ thirdtest: \
 	SUBQ    $1, BX                  \
 	JGE     third
 
+// Eight columns of a row from off on: D_i, its part of the sums, and W_i. Y5: r, Y6: t, Y7:
+// h*t; Y2: h, Y4: zero. fma(-w, d, -(r*u)) is the negated fma(w, d, r*u).
+#define SCALARS \
+	VBROADCASTSS (BX), Y5          \
+	VBROADCASTSS (R13), Y6         \
+	VMULPS       Y6, Y2, Y7
+#define PULLOFF(off, sr, st) \
+	VMOVUPS      off(DX), Y0       \
+	VSUBPS       off(CX), Y0, Y0   \
+	VMOVUPS      Y0, off(R8)       \
+	VMOVUPS      off(SI), Y1       \
+	VFNMADD231PS Y1, Y5, sr        \
+	VFNMADD231PS Y0, Y6, st        \
+	VMULPS       Y5, Y1, Y1        \
+	VFNMSUB231PS Y0, Y7, Y1        \
+	VMOVUPS      Y1, off(DI)
+#define PULLZERO(off) \
+	VMOVUPS      off(DX), Y0       \
+	VSUBPS       off(CX), Y0, Y0   \
+	VMOVUPS      Y0, off(R8)       \
+	VMOVUPS      Y4, off(DI)
+#define PULLONLY(off) \
+	VMOVUPS      off(DX), Y0       \
+	VSUBPS       off(CX), Y0, Y0   \
+	VMULPS       off(SI), Y5, Y1   \
+	VFNMSUB231PS Y0, Y7, Y1        \
+	VMOVUPS      Y1, off(DI)
+#define NEXTROW \
+	ADDQ $4, BX   \
+	ADDQ $4, R13  \
+	ADDQ R10, DI  \
+	ADDQ R10, R8  \
+	ADDQ R11, SI  \
+	ADDQ R12, DX
+
+// func pullDeltasAVX2(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32)
+TEXT ·pullDeltasAVX2(SB), NOSPLIT, $0-248
+	MOVQ ld+48(FP), R10
+	MOVQ us+104(FP), R11
+	MOVQ xs+168(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VBROADCASTSS h+136(FP), Y2
+	VXORPS Y4, Y4, Y4
+	XORQ R15, R15
+wide:                        // 32 columns at a time
+	MOVQ mu_len+184(FP), AX
+	SHLQ $2, AX
+	SUBQ R15, AX
+	CMPQ AX, $128
+	JLT  eight
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), CX
+	ADDQ R15, CX
+	CMPQ d_len+32(FP), $0
+	JEQ  wideonlytest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS (AX)(R15*1), Y8
+	VMOVUPS 32(AX)(R15*1), Y9
+	VMOVUPS 64(AX)(R15*1), Y10
+	VMOVUPS 96(AX)(R15*1), Y11
+	MOVQ st_base+224(FP), AX
+	VMOVUPS (AX)(R15*1), Y12
+	VMOVUPS 32(AX)(R15*1), Y13
+	VMOVUPS 64(AX)(R15*1), Y14
+	VMOVUPS 96(AX)(R15*1), Y15
+	JMP  widetest
+widerow:
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  widezero
+	SCALARS
+	PULLOFF(0, Y8, Y12)
+	PULLOFF(32, Y9, Y13)
+	PULLOFF(64, Y10, Y14)
+	PULLOFF(96, Y11, Y15)
+	JMP  widenext
+widezero:
+	PULLZERO(0)
+	PULLZERO(32)
+	PULLZERO(64)
+	PULLZERO(96)
+widenext:
+	NEXTROW
+widetest:
+	SUBQ $1, R9
+	JGE  widerow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Y8, (AX)(R15*1)
+	VMOVUPS Y9, 32(AX)(R15*1)
+	VMOVUPS Y10, 64(AX)(R15*1)
+	VMOVUPS Y11, 96(AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Y12, (AX)(R15*1)
+	VMOVUPS Y13, 32(AX)(R15*1)
+	VMOVUPS Y14, 64(AX)(R15*1)
+	VMOVUPS Y15, 96(AX)(R15*1)
+	JMP  widedone
+wideonlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  wideonlyzero
+	SCALARS
+	PULLONLY(0)
+	PULLONLY(32)
+	PULLONLY(64)
+	PULLONLY(96)
+	JMP  wideonlynext
+wideonlyzero:
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y4, 32(DI)
+	VMOVUPS Y4, 64(DI)
+	VMOVUPS Y4, 96(DI)
+wideonlynext:
+	NEXTROW
+wideonlytest:
+	SUBQ $1, R9
+	JGE  wideonlyrow
+widedone:
+	ADDQ $128, R15
+	JMP  wide
+eight:
+	MOVQ mu_len+184(FP), AX
+	SHLQ $2, AX
+	SUBQ R15, AX
+	CMPQ AX, $32
+	JLT  rest
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), CX
+	ADDQ R15, CX
+	CMPQ d_len+32(FP), $0
+	JEQ  eightonlytest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS (AX)(R15*1), Y8
+	MOVQ st_base+224(FP), AX
+	VMOVUPS (AX)(R15*1), Y12
+	JMP  eighttest
+eightrow:
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  eightzero
+	SCALARS
+	PULLOFF(0, Y8, Y12)
+	JMP  eightnext
+eightzero:
+	PULLZERO(0)
+eightnext:
+	NEXTROW
+eighttest:
+	SUBQ $1, R9
+	JGE  eightrow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Y8, (AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Y12, (AX)(R15*1)
+	JMP  eightdone
+eightonlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  eightonlyzero
+	SCALARS
+	PULLONLY(0)
+	JMP  eightonlynext
+eightonlyzero:
+	VMOVUPS Y4, (DI)
+eightonlynext:
+	NEXTROW
+eightonlytest:
+	SUBQ $1, R9
+	JGE  eightonlyrow
+eightdone:
+	ADDQ $32, R15
+	JMP  eight
+rest:
+	TESTQ AX, AX
+	JEQ  done
+	LEAQ masks<>+32(SB), R8
+	SUBQ AX, R8
+	VMOVUPS (R8), Y15
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), CX
+	ADDQ R15, CX
+	VMASKMOVPS (CX), Y15, Y3
+	CMPQ d_len+32(FP), $0
+	JEQ  restonlytest
+	MOVQ sr_base+200(FP), AX
+	VMASKMOVPS (AX)(R15*1), Y15, Y8
+	MOVQ st_base+224(FP), AX
+	VMASKMOVPS (AX)(R15*1), Y15, Y12
+	JMP  resttest
+restrow:
+	VMASKMOVPS (DX), Y15, Y0
+	VSUBPS     Y3, Y0, Y0
+	VMASKMOVPS Y0, Y15, (R8)
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  restzero
+	SCALARS
+	VMASKMOVPS   (SI), Y15, Y1
+	VFNMADD231PS Y1, Y5, Y8
+	VFNMADD231PS Y0, Y6, Y12
+	VMULPS       Y5, Y1, Y1
+	VFNMSUB231PS Y0, Y7, Y1
+	VMASKMOVPS   Y1, Y15, (DI)
+	JMP  restnext
+restzero:
+	VMASKMOVPS Y4, Y15, (DI)
+restnext:
+	NEXTROW
+resttest:
+	SUBQ $1, R9
+	JGE  restrow
+	MOVQ sr_base+200(FP), AX
+	VMASKMOVPS Y8, Y15, (AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMASKMOVPS Y12, Y15, (AX)(R15*1)
+	JMP  done
+restonlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  restonlyzero
+	VMASKMOVPS (DX), Y15, Y0
+	VSUBPS     Y3, Y0, Y0
+	SCALARS
+	VMASKMOVPS   (SI), Y15, Y1
+	VMULPS       Y5, Y1, Y1
+	VFNMSUB231PS Y0, Y7, Y1
+	VMASKMOVPS   Y1, Y15, (DI)
+	JMP  restonlynext
+restonlyzero:
+	VMASKMOVPS Y4, Y15, (DI)
+restonlynext:
+	NEXTROW
+restonlytest:
+	SUBQ $1, R9
+	JGE  restonlyrow
+done:
+	VZEROUPPER
+	RET
+
 // func mixtureAVX2(q []float32, ld int, c, phi []float32)
 TEXT ·mixtureAVX2(SB), NOSPLIT, $0-80
 	MOVQ q_base+0(FP), SI

@@ -45,6 +45,7 @@ var neonKernels = kernels{
 	rawLog:              logNEON,
 	rawGradient:         gradientNEON,
 	rawPullRows:         pullRowsNEON,
+	rawPullDeltas:       pullDeltasNEON,
 	rawMixture:          mixtureNEON,
 	rawResponsibilities: responsibilityBackwardNEON,
 	rawRead:             readNEON,
@@ -189,11 +190,26 @@ func logNEON(dst, x []float32)
 func gradientNEON(dst, r []float32, rs int, g []float32, gs, k int)
 
 // pullRowsNEON sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
-// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and E_i (h = 1) of the
-// backward pass.
+// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and, of low rank, -N_i (h = 1)
+// of the backward pass.
 //
 //go:noescape
 func pullRowsNEON(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+
+// pullDeltasNEON sets, for the rows i of r and the columns j of mu,
+//
+//	d[i*ld+j] = x[i*xs+j] - mu[j]
+//	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
+//
+// that is D_i and, with h = 1/2, W_i, with h = 1 -N_i of the backward pass, and takes the
+// rows with r[i] != 0 off the sums that dmu_i is made of, in chains of fused multiply-adds:
+//
+//	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
+//
+// An empty d is not written, and then sr and st are not used.
+//
+//go:noescape
+func pullDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32)
 
 // mixtureNEON turns the quadratic forms of n rows, q[i*ld+b] of component i < k and
 // row b < n, into responsibilities in place, and sets phi[b]:

@@ -1422,6 +1422,315 @@ rowtest:
 	BGE   row
 	RET
 
+// V14: -r, V13: h*t, V12: r, V11: t; V10: h, V9: zero.
+#define SCALARS \
+	FMOVS (R4), F12          \
+	FNEGS F12, F14           \
+	FMOVS (R5), F11          \
+	FMULS F10, F11, F13      \
+	VDUP  V14.S[0], V14.S4   \
+	VDUP  V13.S[0], V13.S4   \
+	VDUP  V12.S[0], V12.S4   \
+	VDUP  V11.S[0], V11.S4
+#define NEXTROW \
+	ADD $4, R4      \
+	ADD $4, R5      \
+	ADD R8<<2, R0   \
+	ADD R8<<2, R1   \
+	ADD R9<<2, R2   \
+	ADD R10<<2, R3
+
+// func pullDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32)
+TEXT ·pullDeltasNEON(SB), NOSPLIT, $0-248
+	MOVD  d_len+32(FP), R12
+	MOVD  ld+48(FP), R8
+	MOVD  us+104(FP), R9
+	FMOVS h+136(FP), F10
+	MOVD  xs+168(FP), R10
+	MOVD  mu_len+184(FP), R6
+	VMOVI $0, V9.B16
+	MOVD  ZR, R11
+sixteen:
+	SUBS $16, R6
+	BLT  sixteennext
+	// w, d, u and x from column R11 (bytes) on; r, t; rows.
+	MOVD w_base+0(FP), R0
+	MOVD d_base+24(FP), R1
+	MOVD u_base+80(FP), R2
+	MOVD x_base+144(FP), R3
+	MOVD r_base+56(FP), R4
+	MOVD t_base+112(FP), R5
+	MOVD r_len+64(FP), R7
+	ADD  R11, R0
+	ADD  R11, R1
+	ADD  R11, R2
+	ADD  R11, R3
+	MOVD mu_base+176(FP), R14
+	ADD  R11, R14
+	FMOVQ (R14), F16
+	FMOVQ 16(R14), F17
+	FMOVQ 32(R14), F18
+	FMOVQ 48(R14), F19
+	CBZ  R12, sixteenonlytest
+	MOVD sr_base+200(FP), R14
+	MOVD st_base+224(FP), R15
+	ADD  R11, R14
+	ADD  R11, R15
+	FMOVQ (R14), F20
+	FMOVQ 16(R14), F21
+	FMOVQ 32(R14), F22
+	FMOVQ 48(R14), F23
+	FMOVQ (R15), F24
+	FMOVQ 16(R15), F25
+	FMOVQ 32(R15), F26
+	FMOVQ 48(R15), F27
+	B    sixteentest
+sixteenrow:
+	FMOVQ (R3), F0
+	VFSUB4S(16, 0, 0)
+	FMOVQ F0, (R1)
+	FMOVQ 16(R3), F1
+	VFSUB4S(17, 1, 1)
+	FMOVQ F1, 16(R1)
+	FMOVQ 32(R3), F2
+	VFSUB4S(18, 2, 2)
+	FMOVQ F2, 32(R1)
+	FMOVQ 48(R3), F3
+	VFSUB4S(19, 3, 3)
+	FMOVQ F3, 48(R1)
+	SKIPZERO(R4, sixteenzero)
+	SCALARS
+	FMOVQ (R2), F4
+	VFMLS V12.S4, V4.S4, V20.S4
+	VFMLS V11.S4, V0.S4, V24.S4
+	VFMUL4S(14, 4, 4)
+	VFMLS V13.S4, V0.S4, V4.S4
+	FMOVQ F4, (R0)
+	FMOVQ 16(R2), F5
+	VFMLS V12.S4, V5.S4, V21.S4
+	VFMLS V11.S4, V1.S4, V25.S4
+	VFMUL4S(14, 5, 5)
+	VFMLS V13.S4, V1.S4, V5.S4
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R2), F6
+	VFMLS V12.S4, V6.S4, V22.S4
+	VFMLS V11.S4, V2.S4, V26.S4
+	VFMUL4S(14, 6, 6)
+	VFMLS V13.S4, V2.S4, V6.S4
+	FMOVQ F6, 32(R0)
+	FMOVQ 48(R2), F7
+	VFMLS V12.S4, V7.S4, V23.S4
+	VFMLS V11.S4, V3.S4, V27.S4
+	VFMUL4S(14, 7, 7)
+	VFMLS V13.S4, V3.S4, V7.S4
+	FMOVQ F7, 48(R0)
+	B    sixteennextrow
+sixteenzero:
+	FMOVQ F9, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F9, 32(R0)
+	FMOVQ F9, 48(R0)
+sixteennextrow:
+	NEXTROW
+sixteentest:
+	SUBS $1, R7
+	BGE  sixteenrow
+	FMOVQ F20, (R14)
+	FMOVQ F21, 16(R14)
+	FMOVQ F22, 32(R14)
+	FMOVQ F23, 48(R14)
+	FMOVQ F24, (R15)
+	FMOVQ F25, 16(R15)
+	FMOVQ F26, 32(R15)
+	FMOVQ F27, 48(R15)
+	B    sixteendone
+sixteenonlyrow:
+	SKIPZERO(R4, sixteenonlyzero)
+	SCALARS
+	FMOVQ (R3), F0
+	VFSUB4S(16, 0, 0)
+	FMOVQ (R2), F4
+	VFMUL4S(14, 4, 4)
+	VFMLS V13.S4, V0.S4, V4.S4
+	FMOVQ F4, (R0)
+	FMOVQ 16(R3), F1
+	VFSUB4S(17, 1, 1)
+	FMOVQ 16(R2), F5
+	VFMUL4S(14, 5, 5)
+	VFMLS V13.S4, V1.S4, V5.S4
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R3), F2
+	VFSUB4S(18, 2, 2)
+	FMOVQ 32(R2), F6
+	VFMUL4S(14, 6, 6)
+	VFMLS V13.S4, V2.S4, V6.S4
+	FMOVQ F6, 32(R0)
+	FMOVQ 48(R3), F3
+	VFSUB4S(19, 3, 3)
+	FMOVQ 48(R2), F7
+	VFMUL4S(14, 7, 7)
+	VFMLS V13.S4, V3.S4, V7.S4
+	FMOVQ F7, 48(R0)
+	B    sixteenonlynext
+sixteenonlyzero:
+	FMOVQ F9, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F9, 32(R0)
+	FMOVQ F9, 48(R0)
+sixteenonlynext:
+	NEXTROW
+sixteenonlytest:
+	SUBS $1, R7
+	BGE  sixteenonlyrow
+sixteendone:
+	ADD  $64, R11
+	B    sixteen
+sixteennext:
+	ADD  $16, R6
+four:
+	SUBS $4, R6
+	BLT  fournext
+	// w, d, u and x from column R11 (bytes) on; r, t; rows.
+	MOVD w_base+0(FP), R0
+	MOVD d_base+24(FP), R1
+	MOVD u_base+80(FP), R2
+	MOVD x_base+144(FP), R3
+	MOVD r_base+56(FP), R4
+	MOVD t_base+112(FP), R5
+	MOVD r_len+64(FP), R7
+	ADD  R11, R0
+	ADD  R11, R1
+	ADD  R11, R2
+	ADD  R11, R3
+	MOVD mu_base+176(FP), R14
+	ADD  R11, R14
+	FMOVQ (R14), F16
+	CBZ  R12, fouronlytest
+	MOVD sr_base+200(FP), R14
+	MOVD st_base+224(FP), R15
+	ADD  R11, R14
+	ADD  R11, R15
+	FMOVQ (R14), F20
+	FMOVQ (R15), F24
+	B    fourtest
+fourrow:
+	FMOVQ (R3), F0
+	VFSUB4S(16, 0, 0)
+	FMOVQ F0, (R1)
+	SKIPZERO(R4, fourzero)
+	SCALARS
+	FMOVQ (R2), F4
+	VFMLS V12.S4, V4.S4, V20.S4
+	VFMLS V11.S4, V0.S4, V24.S4
+	VFMUL4S(14, 4, 4)
+	VFMLS V13.S4, V0.S4, V4.S4
+	FMOVQ F4, (R0)
+	B    fournextrow
+fourzero:
+	FMOVQ F9, (R0)
+fournextrow:
+	NEXTROW
+fourtest:
+	SUBS $1, R7
+	BGE  fourrow
+	FMOVQ F20, (R14)
+	FMOVQ F24, (R15)
+	B    fourdone
+fouronlyrow:
+	SKIPZERO(R4, fouronlyzero)
+	SCALARS
+	FMOVQ (R3), F0
+	VFSUB4S(16, 0, 0)
+	FMOVQ (R2), F4
+	VFMUL4S(14, 4, 4)
+	VFMLS V13.S4, V0.S4, V4.S4
+	FMOVQ F4, (R0)
+	B    fouronlynext
+fouronlyzero:
+	FMOVQ F9, (R0)
+fouronlynext:
+	NEXTROW
+fouronlytest:
+	SUBS $1, R7
+	BGE  fouronlyrow
+fourdone:
+	ADD  $16, R11
+	B    four
+fournext:
+	ADD  $4, R6
+one:
+	SUBS $1, R6
+	BLT  onenext
+	// w, d, u and x from column R11 (bytes) on; r, t; rows.
+	MOVD w_base+0(FP), R0
+	MOVD d_base+24(FP), R1
+	MOVD u_base+80(FP), R2
+	MOVD x_base+144(FP), R3
+	MOVD r_base+56(FP), R4
+	MOVD t_base+112(FP), R5
+	MOVD r_len+64(FP), R7
+	ADD  R11, R0
+	ADD  R11, R1
+	ADD  R11, R2
+	ADD  R11, R3
+	MOVD mu_base+176(FP), R14
+	ADD  R11, R14
+	FMOVS (R14), F16
+	CBZ  R12, oneonlytest
+	MOVD sr_base+200(FP), R14
+	MOVD st_base+224(FP), R15
+	ADD  R11, R14
+	ADD  R11, R15
+	FMOVS (R14), F20
+	FMOVS (R15), F24
+	B    onetest
+onerow:
+	FMOVS (R3), F0
+	VFSUB4S(16, 0, 0)
+	FMOVS F0, (R1)
+	SKIPZERO(R4, onezero)
+	SCALARS
+	FMOVS (R2), F4
+	VFMLS V12.S4, V4.S4, V20.S4
+	VFMLS V11.S4, V0.S4, V24.S4
+	VFMUL4S(14, 4, 4)
+	VFMLS V13.S4, V0.S4, V4.S4
+	FMOVS F4, (R0)
+	B    onenextrow
+onezero:
+	FMOVS F9, (R0)
+onenextrow:
+	NEXTROW
+onetest:
+	SUBS $1, R7
+	BGE  onerow
+	FMOVS F20, (R14)
+	FMOVS F24, (R15)
+	B    onedone
+oneonlyrow:
+	SKIPZERO(R4, oneonlyzero)
+	SCALARS
+	FMOVS (R3), F0
+	VFSUB4S(16, 0, 0)
+	FMOVS (R2), F4
+	VFMUL4S(14, 4, 4)
+	VFMLS V13.S4, V0.S4, V4.S4
+	FMOVS F4, (R0)
+	B    oneonlynext
+oneonlyzero:
+	FMOVS F9, (R0)
+oneonlynext:
+	NEXTROW
+oneonlytest:
+	SUBS $1, R7
+	BGE  oneonlyrow
+onedone:
+	ADD  $4, R11
+	B    one
+onenext:
+	ADD  $1, R6
+	RET
+
 #define LOAD4(p, f) FMOVQ (p), f
 #define STORE4(f, p) FMOVQ f, (p)
 #define LOAD1(p, f) FMOVS (p), f

@@ -102,7 +102,7 @@ type twins struct {
 
 func newTwins(t *testing.T) *twins {
 	h := &twins{T: t, rng: rand.New(rand.NewPCG(1, 2))}
-	for range 5 {
+	for range 9 {
 		h.fences = append(h.fences, newFence(t, 8<<10))
 	}
 	debug.SetPanicOnFault(true) // for the goroutine of this test
@@ -490,6 +490,30 @@ func (h *twins) pullRows() {
 			h.same(1, func(k *kernels, b [][]float32) {
 				k.rawPullRows(b[3], ys, b[0], b[1], xs, b[2], hh, b[3], ys, n)
 			}, bufs[1:], "pullRows, dst = y: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
+		}
+	}
+}
+
+func TestNEONPullDeltas(t *testing.T) { newTwins(t).rounds((*twins).pullDeltas) }
+
+func (h *twins) pullDeltas() {
+	for i, n := range append(neonLengths(), 64, 64+16+4+1) {
+		for rows := range 5 {
+			c := i + rows
+			ld, us, xs := neonStrides(n)[c%2], neonStrides(n)[(c/3)%4], neonStrides(n)[(c/5)%4]
+			density := neonDensities[c%3]
+			hh := []float32{0.5, 1, h.number(density)}[c%3]
+			bufs := [][]float32{
+				h.numbers(extent(rows, ld, n), 0), h.numbers(extent(rows, ld, n), 0), h.numbers(n, 0), h.numbers(n, 0),
+				h.weights(rows, density/4), h.numbers(rows, density/4),
+				h.numbers(extent(rows, us, n), density), h.numbers(extent(rows, xs, n), density), h.numbers(n, density),
+			}
+			h.same(4, func(k *kernels, b [][]float32) {
+				k.rawPullDeltas(b[0], b[1], ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], b[2], b[3])
+			}, bufs, "pullDeltas: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
+			h.same(2, func(k *kernels, b [][]float32) {
+				k.rawPullDeltas(b[0], nil, ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], nil, nil)
+			}, bufs, "pullDeltas without d: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
 		}
 	}
 }

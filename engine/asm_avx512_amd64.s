@@ -1301,6 +1301,236 @@ rowtest:
 	VZEROUPPER
 	RET
 
+// A row of 16 columns from off on: D_i, its part of the sums, and W_i. Z28: -r, Z29: h*t,
+// Z30: r, Z31: t.
+#define DELTA(off, x, m) \
+	VMOVUPS off(DX), x \
+	VSUBPS  m, x, x
+#define PULLOFF(off, x, u, sr, st) \
+	VMOVUPS      x, off(R8)  \
+	VMOVUPS      off(SI), u  \
+	VFNMADD231PS u, Z30, sr  \
+	VFNMADD231PS x, Z31, st  \
+	VMULPS       Z28, u, u   \
+	VFNMADD231PS x, Z29, u   \
+	VMOVUPS      u, off(DI)
+#define PULLONLY(off, x, u) \
+	VMULPS       off(SI), Z28, u \
+	VFNMADD231PS x, Z29, u       \
+	VMOVUPS      u, off(DI)
+
+#define NEXTROW \
+	ADDQ $4, BX   \
+	ADDQ $4, R13  \
+	ADDQ R10, DI  \
+	ADDQ R10, R8  \
+	ADDQ R11, SI  \
+	ADDQ R12, DX
+#define SCALARS \
+	VBROADCASTSS (BX), Z30    \
+	VBROADCASTSS (R13), Z31   \
+	VXORPS       Z3, Z30, Z28 \
+	VMULPS       Z2, Z31, Z29
+
+// func pullDeltasAVX512(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32)
+TEXT ·pullDeltasAVX512(SB), NOSPLIT, $0-248
+	MOVQ ld+48(FP), R10
+	MOVQ us+104(FP), R11
+	MOVQ xs+168(FP), R12
+	MOVQ mu_len+184(FP), CX
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VBROADCASTSS h+136(FP), Z2
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z3      // sign bits
+	VPXORD Z1, Z1, Z1
+	XORQ R15, R15
+wide:
+	SUBQ $64, CX
+	JLT  narrow
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), AX
+	VMOVUPS (AX)(R15*1), Z16
+	VMOVUPS 64(AX)(R15*1), Z17
+	VMOVUPS 128(AX)(R15*1), Z18
+	VMOVUPS 192(AX)(R15*1), Z19
+	CMPQ d_len+32(FP), $0
+	JEQ  onlytest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS (AX)(R15*1), Z20
+	VMOVUPS 64(AX)(R15*1), Z21
+	VMOVUPS 128(AX)(R15*1), Z22
+	VMOVUPS 192(AX)(R15*1), Z23
+	MOVQ st_base+224(FP), AX
+	VMOVUPS (AX)(R15*1), Z24
+	VMOVUPS 64(AX)(R15*1), Z25
+	VMOVUPS 128(AX)(R15*1), Z26
+	VMOVUPS 192(AX)(R15*1), Z27
+	JMP  widetest
+widerow:
+	DELTA(0, Z4, Z16)
+	DELTA(64, Z5, Z17)
+	DELTA(128, Z6, Z18)
+	DELTA(192, Z7, Z19)
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  widezero
+	SCALARS
+	PULLOFF(0, Z4, Z8, Z20, Z24)
+	PULLOFF(64, Z5, Z9, Z21, Z25)
+	PULLOFF(128, Z6, Z10, Z22, Z26)
+	PULLOFF(192, Z7, Z11, Z23, Z27)
+	JMP  widenext
+widezero:
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	VMOVUPS Z6, 128(R8)
+	VMOVUPS Z7, 192(R8)
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, 128(DI)
+	VMOVUPS Z1, 192(DI)
+widenext:
+	NEXTROW
+widetest:
+	SUBQ $1, R9
+	JGE  widerow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Z20, (AX)(R15*1)
+	VMOVUPS Z21, 64(AX)(R15*1)
+	VMOVUPS Z22, 128(AX)(R15*1)
+	VMOVUPS Z23, 192(AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Z24, (AX)(R15*1)
+	VMOVUPS Z25, 64(AX)(R15*1)
+	VMOVUPS Z26, 128(AX)(R15*1)
+	VMOVUPS Z27, 192(AX)(R15*1)
+	JMP  widedone
+onlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  onlyzero
+	DELTA(0, Z4, Z16)
+	DELTA(64, Z5, Z17)
+	DELTA(128, Z6, Z18)
+	DELTA(192, Z7, Z19)
+	SCALARS
+	PULLONLY(0, Z4, Z8)
+	PULLONLY(64, Z5, Z9)
+	PULLONLY(128, Z6, Z10)
+	PULLONLY(192, Z7, Z11)
+	JMP  onlynext
+onlyzero:
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, 128(DI)
+	VMOVUPS Z1, 192(DI)
+onlynext:
+	NEXTROW
+onlytest:
+	SUBQ $1, R9
+	JGE  onlyrow
+widedone:
+	ADDQ $256, R15
+	JMP  wide
+
+narrow:
+	ADDQ $64, CX
+	JEQ  done
+	MOVL $-1, AX
+	KMOVW AX, K1
+sixteen:                     // 16 columns at a time, the last of them masked
+	CMPQ CX, $16
+	JGE  columns
+	TAILMASK
+columns:
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), AX
+	VMOVUPS.Z (AX)(R15*1), K1, Z16
+	CMPQ d_len+32(FP), $0
+	JEQ  bittest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS.Z (AX)(R15*1), K1, Z20
+	MOVQ st_base+224(FP), AX
+	VMOVUPS.Z (AX)(R15*1), K1, Z24
+	JMP  resttest
+restrow:
+	VMOVUPS.Z (DX), K1, Z4
+	VSUBPS    Z16, Z4, Z4
+	VMOVUPS   Z4, K1, (R8)
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  restzero
+	SCALARS
+	VMOVUPS.Z    (SI), K1, Z8
+	VFNMADD231PS Z8, Z30, Z20
+	VFNMADD231PS Z4, Z31, Z24
+	VMULPS       Z28, Z8, Z8
+	VFNMADD231PS Z4, Z29, Z8
+	VMOVUPS      Z8, K1, (DI)
+	JMP  restnext
+restzero:
+	VMOVUPS Z1, K1, (DI)
+restnext:
+	NEXTROW
+resttest:
+	SUBQ $1, R9
+	JGE  restrow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Z20, K1, (AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Z24, K1, (AX)(R15*1)
+	JMP  restdone
+bitrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  bitzero
+	VMOVUPS.Z (DX), K1, Z4
+	VSUBPS    Z16, Z4, Z4
+	SCALARS
+	VMOVUPS.Z    (SI), K1, Z8
+	VMULPS       Z28, Z8, Z8
+	VFNMADD231PS Z4, Z29, Z8
+	VMOVUPS      Z8, K1, (DI)
+	JMP  bitnext
+bitzero:
+	VMOVUPS Z1, K1, (DI)
+bitnext:
+	NEXTROW
+bittest:
+	SUBQ $1, R9
+	JGE  bitrow
+restdone:
+	ADDQ $64, R15
+	SUBQ $16, CX
+	JGT  sixteen
+done:
+	VZEROUPPER
+	RET
+
 // func mixtureAVX512(q []float32, ld int, c, phi []float32)
 TEXT ·mixtureAVX512(SB), NOSPLIT, $0-80
 	MOVQ q_base+0(FP), SI

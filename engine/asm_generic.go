@@ -417,8 +417,8 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 }
 
 // pullRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
-// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and E_i (h = 1) of the
-// backward pass.
+// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and, of low rank, -N_i (h = 1)
+// of the backward pass.
 func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
 	for i, w := range r {
 		if n == 0 {
@@ -432,6 +432,39 @@ func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32,
 		v := h * t[i]
 		for j := range row {
 			row[j] = FMA32(-v, y[i*ys+j], float32(-w*x[i*xs+j]))
+		}
+	}
+}
+
+// pullDeltasGeneric sets, for the rows i of r and the columns j of mu,
+//
+//	d[i*ld+j] = x[i*xs+j] - mu[j]
+//	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
+//
+// that is D_i and, with h = 1/2, W_i, with h = 1 -N_i of the backward pass, and takes the
+// rows with r[i] != 0 off the sums that dmu_i is made of, in chains of fused multiply-adds:
+//
+//	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
+//
+// An empty d is not written, and then sr and st are not used.
+func pullDeltasGeneric(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
+	for i, ri := range r {
+		v := h * t[i]
+		for j, m := range mu {
+			delta := x[i*xs+j] - m
+			if len(d) > 0 {
+				d[i*ld+j] = delta
+			}
+			if ri == 0 {
+				w[i*ld+j] = 0
+				continue
+			}
+			uj := u[i*us+j]
+			if len(d) > 0 {
+				sr[j] = FMA32(-ri, uj, sr[j])
+				st[j] = FMA32(-t[i], delta, st[j])
+			}
+			w[i*ld+j] = FMA32(-v, delta, float32(-ri*uj))
 		}
 	}
 }

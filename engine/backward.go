@@ -16,7 +16,8 @@ type MixtureGradient struct {
 	p    []float32 // dL/dP_i, K x D x D, of components with many
 	rows []int     // of all steps whose responsibility is not 0, or many (countRows)
 
-	sums, squares, ones []float32 // see lowSumJob: (K r + K) x D, K x D, and K r + K column sums
+	sums          []float32 // -t_i^T D_i (K x D) of precisions A_i^T A_i; see lowSumJob: (K r + K) x D
+	squares, ones []float32 // see lowSumJob: K x D, and K r + K column sums
 }
 
 // NewMixtureGradient makes room for the gradient of a mixture of k components in d
@@ -38,15 +39,15 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 
 // AscendBackward is the exact backward pass of Ascend (DESIGN 2.2). v (B x d) holds
 // dL/dx_n and receives dL/dx_0; grad receives the gradient of the parameters; a holds the
-// k matrices A_i (d x d; empty for precisions of low rank). tr must come from an Ascend of the same mixture, with the same
-// alpha, with backward set; it is used up.
+// k matrices A_i (d x d; empty for precisions of low rank). tr must come from an Ascend of
+// the same mixture, with the same alpha, with backward set; it is used up.
 //
 // With V = dL/dx_{t+1}, for t = n-1 .. 0:
 //
 //	U = alpha V              s_i = -rowsum(U * G_i)        t_i = r_i (s_i - sum_j r_j s_j)
 //	W_i = -r_i U - t_i/2 D_i                               dP_i += W_i^T D_i
-//	E_i = -r_i (U P_i) - t_i G_i                           dmu_i -= colsum(E_i)
-//	V += sum_i E_i           dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
+//	N_i = r_i U + t_i D_i                                  dmu_i += colsum(N_i) P_i
+//	V -= sum_i N_i P_i       dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
 //
 // and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T); where fewer
 // than d/3 rows of all steps have r_i above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i
@@ -99,6 +100,8 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	grow(&tr.sum, tr.Steps*tr.Rows)
 	if m.low == nil {
 		grow(&tr.u, tr.Steps*tr.Rows*tr.D)
+		grow(&grad.sums, tr.K*tr.D)
+		clear(grad.sums)
 		grad.countRows(m, tr)
 	}
 	switch {
@@ -106,14 +109,8 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		e.lowRankBackward(m, alpha, tr, v, grad)
 	case tr.sparse:
 		e.sparseBackward(m, alpha, tr, v, grad)
-	case tr.kept:
-		e.pullSteps(m, alpha, tr, v, 0, tr.Steps)
-		e.accumulate(m, tr, grad, 0, tr.Steps)
-	default: // one step at a time, in the memory of one step
-		for t := tr.Steps - 1; t >= 0; t-- {
-			e.pullSteps(m, alpha, tr, v, t, t+1)
-			e.accumulate(m, tr, grad, t, t+1)
-		}
+	default:
+		e.denseBackward(m, alpha, tr, v, grad)
 	}
 	for t := tr.Steps - 1; t >= 0; t-- {
 		grad.Alpha += e.k.sum(tr.sum[t*tr.Rows : (t+1)*tr.Rows])
@@ -122,6 +119,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	if tr.Steps == 0 || tr.Rows == 0 {
 		clear(grad.A)
 	} else if m.low == nil {
+		e.centreGradient(m, grad)
 		n := m.D * m.D
 		if len(m.p) < m.K && grad.rows[0] == 0 { // dP_0 has not been made
 			clear(grad.p[:n])
@@ -140,19 +138,28 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	}
 }
 
-// pullSteps pulls v back through the steps [t0, t1), last first, and leaves in the
-// trajectory what accumulate needs: U, t and, in place of G, E.
-func (e *Engine) pullSteps(m *Mixture, alpha float32, tr *Trajectory, v Matrix, t0, t1 int) {
-	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
-	j := &e.pull
-	*j = pullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, t0: t0, t1: t1}
+// denseBackward computes all sums of AscendBackward of components with many rows, whatever
+// their responsibilities, for precisions A_i^T A_i.
+func (e *Engine) denseBackward(m *Mixture, alpha float32, tr *Trajectory, v Matrix, grad *MixtureGradient) {
+	flops := ascentFlops(tr.Rows, m.K, m.D, tr.Steps)
 	most := maxBlockRows
 	if m.D <= longRows {
 		most = 64 // so that G of two steps stays in the second-level cache
 	}
-	j.blocks = e.pullBlocks(tr.Rows, most, flops)
-	e.run(j, j.blocks, flops)
-	*j = pullJob{}
+	pull := &e.pull
+	*pull = pullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, blocks: e.pullBlocks(tr.Rows, most, flops)}
+	e.run(pull, pull.blocks, flops)
+	*pull = pullJob{}
+
+	j := &e.grads
+	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
+	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
+	j.groups, j.inner = m.K, e.k.kc
+	if m.D <= longRows {
+		j.groups, j.inner = min(m.K, 2*e.Threads()), min(nearRows, e.k.kc)
+	}
+	e.run(j, j.groups*j.parts, flops)
+	*j = gradientJob{}
 }
 
 // pullBlocks returns the number of blocks, of up to most rows, of a pullJob.
@@ -164,13 +171,14 @@ func (e *Engine) pullBlocks(rows, most int, flops float64) int {
 	return rowBlocks(rows, most, threads)
 }
 
+// pullJob pulls v back through all steps, a block of rows at a time, and leaves U and t in
+// the trajectory.
 type pullJob struct {
 	e      *Engine
 	m      *Mixture
 	alpha  float32
 	tr     *Trajectory
 	v      Matrix
-	t0, t1 int
 	blocks int
 }
 
@@ -185,11 +193,13 @@ func (j *pullJob) run(worker, task int) {
 		rows, d  = r1 - r0, m.D
 		ld       = leading(d)
 		v        = j.v.Slice(r0, r1, 0, d)
-		y        = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
-		total    = arena.floats(slotE, rows*d)
+		pushes   = Matrix{Data: arena.floats(slotW, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
+		total    = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
+		g        = Matrix{Data: arena.floats(slotG, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		q        = arena.floats(slotQ, rows)
 	)
-	for t := j.t1 - 1; t >= j.t0 && !tr.stopped(); t-- {
+	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
+		x := tr.XAt(t).Slice(r0, r1, 0, d)
 		u := View(tr.u[(t*tr.Rows+r0)*d:(t*tr.Rows+r1)*d], rows, d)
 		for b := range rows {
 			e.k.scale(u.Row(b), j.alpha, v.Row(b))
@@ -197,23 +207,21 @@ func (j *pullJob) run(worker, task int) {
 		r := tr.RAt(t).Slice(0, m.K, r0, r1)
 		s := Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
 		for i := range m.K {
-			g := tr.gAt(t, i, r0, r1)
-			if !tr.kept {
-				e.quadGrad(worker, g, q, tr.XAt(t).Slice(r0, r1, 0, d), m, i, nil)
+			if tr.kept {
+				g = tr.gAt(t, i, r0, r1)
+			} else {
+				e.quadGrad(worker, g, q, x, m, i, nil)
 			}
 			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
 			e.k.scale(s.Row(i), -1, s.Row(i))
 		}
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
-		clear(total)
 		for i := range m.K {
-			e.multiply(worker, y, u, &operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}, 0, e.k.panels(d), false)
-			g := tr.gAt(t, i, r0, r1)
-			e.k.pullRows(g.Data, d, r.Row(i), y.Data, ld, s.Row(i), 1, g.Data, d, d)
-			e.k.add(total, total, g.Data)
+			e.k.pullDeltas(pushes.Data, nil, ld, r.Row(i), u.Data, d, s.Row(i), 1, x.Data, d, m.mu(i), nil, nil) // -N_i
+			e.multiply(worker, total, pushes, &operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}, 0, e.k.panels(d), i > 0)
 		}
 		for b := range rows {
-			e.k.add(v.Row(b), v.Row(b), total[b*d:(b+1)*d])
+			e.k.add(v.Row(b), v.Row(b), total.Row(b))
 			dropFaint(v.Row(b))
 		}
 	}
@@ -235,30 +243,15 @@ func dropFaint(v []float32) {
 	clear(v)
 }
 
-// accumulate adds the steps [t0, t1), last first, to the gradient of mu, c and P.
-func (e *Engine) accumulate(m *Mixture, tr *Trajectory, grad *MixtureGradient, t0, t1 int) {
-	flops := ascentFlops(tr.Rows, m.K, m.D, t1-t0)
-	j := &e.grads
-	*j = gradientJob{e: e, m: m, tr: tr, grad: grad, t0: t0, t1: t1}
-	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
-	j.groups, j.inner = m.K, e.k.kc
-	if m.D <= longRows {
-		j.groups, j.inner = min(m.K, 2*e.Threads()), min(nearRows, e.k.kc)
-	}
-	e.run(j, j.groups*j.parts, flops)
-	*j = gradientJob{}
-}
-
 // gradientJob computes dP_i, of which a task has some panels of columns, and with the
-// first part dmu_i and dc_i, for a group of components. Where features are few, so many
-// rows at a time go to all components of the group that W_i and D_i stay in the first-level
-// cache, and x and U of the rows in the second.
+// first part dc_i and the sums that dmu_i is made of, for a group of components. Where
+// features are few, so many rows at a time go to all components of the group that W_i and
+// D_i stay in the first-level cache, and x and U of the rows in the second.
 type gradientJob struct {
 	e             *Engine
 	m             *Mixture
 	tr            *Trajectory
 	grad          *MixtureGradient
-	t0, t1        int
 	groups, parts int
 	inner         int // rows at a time
 }
@@ -269,7 +262,7 @@ func (j *gradientJob) run(worker, task int) {
 	p0, p1 := part(e.k.panels(m.D), j.parts, task%j.parts)
 	// The inner index of W^T D runs over the rows of all steps, last step first; a block
 	// of it may hold several steps or a part of one.
-	all := (j.t1 - j.t0) * tr.Rows
+	all := tr.Steps * tr.Rows
 	nb := (all + j.inner - 1) / j.inner
 	for kb := range nb {
 		if tr.stopped() {
@@ -277,43 +270,37 @@ func (j *gradientJob) run(worker, task int) {
 		}
 		k0, k1 := part(all, nb, kb)
 		for i := i0; i < i1; i++ {
-			if p0 == 0 {
-				j.centre(i, k0, k1)
-			}
-			var fetch []float32
-			if i+1 < i1 {
-				fetch = j.block(i+1, k0, k1)
-			} else if kb+1 < nb {
-				fetch = j.block(i0, k1, k1+k1-k0)
-			}
 			if j.grad.rows[i] == many {
-				j.product(&e.scratch[worker], i, k0, k1, p0, p1, fetch)
+				j.product(&e.scratch[worker], i, k0, k1, p0, p1)
+			} else if p0 == 0 {
+				j.few(&e.scratch[worker], i, k0, k1)
 			}
 		}
 	}
 }
 
-// block returns what is to be fetched of E_i for the inner indices [k0, k1), if these are of
-// one step.
-func (j *gradientJob) block(i, k0, k1 int) []float32 {
-	b := k0 % j.tr.Rows
-	return j.tr.fetchG(j.t1-1-k0/j.tr.Rows, i, b, min(b+k1-k0, j.tr.Rows))
-}
-
 // product adds the inner indices [k0, k1) of W_i^T D_i to the panels [p0, p1) of dP_i.
-func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int, fetch []float32) {
+func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int) {
 	e, d := j.e, j.m.D
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
 	w, x := j.operands(arena, i, k0, k1, p0, p1)
-	x.fetch = fetch
 	tiles, mb, row := w.tiles(e.k), e.k.rowBlocks(d), 0
 	for ib := range mb {
 		t0, t1 := part(tiles, mb, ib)
 		block := w.sliceTiles(e.k, t0, t1)
 		for pn := p0; pn < p1; pn++ {
-			e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, j.t1 < j.tr.Steps || k0 > 0)
+			e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, k0 > 0)
 		}
 		row += block.rows
+	}
+}
+
+// few does without the products, of a component whose rows are too few for dP_i.
+func (j *gradientJob) few(arena *arena, i, k0, k1 int) {
+	ld := leading(j.m.D)
+	ws, xs := arena.floats(slotW, chunkRows*ld), arena.floats(slotCentre, chunkRows*ld)
+	for k := k0; k < k1; {
+		k += j.rows(arena, ws, xs, ld, i, k, min(k1-k, chunkRows), true)
 	}
 }
 
@@ -336,7 +323,7 @@ func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x o
 		ws, xs := arena.floats(slotA, n*ld), arena.floats(slotCentre, n*ld)
 		for k := k0; k < k1; {
 			at := (k - k0) * ld
-			k += j.rows(ws[at:], xs[at:], ld, i, k, k1-k)
+			k += j.rows(arena, ws[at:], xs[at:], ld, i, k, k1-k, p0 == 0)
 		}
 		return left{rows: d, cols: n, rs: 1, cs: ld, data: ws},
 			operand{direct: Matrix{Data: xs, Rows: n, Cols: d, RS: ld, CS: 1}}
@@ -350,7 +337,7 @@ func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x o
 	ws, xs := arena.floats(slotW, chunkRows*ld), arena.floats(slotCentre, chunkRows*ld)
 	for k := k0; k < k1; {
 		at := k - k0
-		rows := j.rows(ws, xs, ld, i, k, min(k1-k, chunkRows))
+		rows := j.rows(arena, ws, xs, ld, i, k, min(k1-k, chunkRows), p0 == 0)
 		w.setColumns(e.k, at, Matrix{Data: ws, Rows: rows, Cols: d, RS: ld, CS: 1})
 		p.setRows(at, Matrix{Data: xs, Rows: rows, Cols: d, RS: ld, CS: 1}, p0, p1)
 		k += rows
@@ -359,30 +346,44 @@ func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x o
 }
 
 // rows computes up to most rows of W_i and D_i from inner index k on, all of one step, and
-// returns how many.
-func (j *gradientJob) rows(ws, xs []float32, ld, i, k, most int) int {
+// returns how many. If so told it counts them in the sums that dmu_i and dc_i are made of.
+func (j *gradientJob) rows(arena *arena, ws, xs []float32, ld, i, k, most int, count bool) int {
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
-	t, b := j.t1-1-k/tr.Rows, k%tr.Rows
-	n := min(tr.Rows-b, most)
-	at := (t*m.K+i)*tr.Rows + b
-	e.k.subRows(xs, ld, tr.X[(t*tr.Rows+b)*d:], d, m.mu(i), 0, n, d)
-	e.k.pullRows(ws, ld, tr.R[at:at+n], tr.u[(t*tr.Rows+b)*d:], d, tr.t[at:at+n], 0.5, xs, ld, d)
+	t, b := tr.Steps-1-k/tr.Rows, k%tr.Rows
+	row, at, n := t*tr.Rows+b, (t*m.K+i)*tr.Rows+b, min(tr.Rows-b, most)
+	sr, st := j.grad.Mu[i*d:(i+1)*d], j.grad.sums[i*d:(i+1)*d]
+	if !count {
+		sr, st = arena.floats(slotGrad, d), arena.floats(slotE, d)
+	} else if b == 0 {
+		j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+	}
+	e.k.pullDeltas(ws, xs, ld, tr.R[at:at+n], tr.u[row*d:], d, tr.t[at:at+n], 0.5, tr.X[row*d:], d, m.mu(i), sr, st)
 	return n
 }
 
-// centre adds the inner indices [k0, k1) to dmu_i, and the steps that begin there to dc_i.
-func (j *gradientJob) centre(i, k0, k1 int) {
-	e, m, tr, d := j.e, j.m, j.tr, j.m.D
-	dmu := j.grad.Mu[i*d : (i+1)*d]
-	for k := k0; k < k1; {
-		t, b := j.t1-1-k/tr.Rows, k%tr.Rows
-		n := min(tr.Rows-b, k1-k)
-		// A row of E with responsibility 0 is +0, which changes nothing.
-		e.k.subRows(dmu, 0, dmu, 0, tr.gAt(t, i, b, b+n).Data, d, n, d)
-		if b == 0 {
-			at := (t*m.K + i) * tr.Rows
-			j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
-		}
-		k += n
+// centreGradient makes dmu_i = colsum(N_i) P_i of -r_i^T U in grad.Mu and -t_i^T D_i in
+// grad.sums.
+func (e *Engine) centreGradient(m *Mixture, grad *MixtureGradient) {
+	j := &e.centre
+	*j = centreJob{e: e, m: m, grad: grad}
+	e.run(j, m.K, 16*float64(m.K*m.D*m.D)) // one float read is worth 16 flop
+	*j = centreJob{}
+}
+
+type centreJob struct {
+	e    *Engine
+	m    *Mixture
+	grad *MixtureGradient
+}
+
+func (j *centreJob) run(worker, i int) {
+	e, d := j.e, j.m.D
+	if j.grad.rows[i] == 0 {
+		return
 	}
+	n := View(e.scratch[worker].floats(slotRows, d), 1, d)
+	dmu := View(j.grad.Mu[i*d:(i+1)*d], 1, d)
+	e.k.add(n.Data, dmu.Data, j.grad.sums[i*d:(i+1)*d])
+	e.k.scale(n.Data, -1, n.Data)
+	e.multiply(worker, dmu, n, &operand{packed: j.m.precision(i)}, 0, e.k.panels(d), false)
 }

@@ -29,6 +29,7 @@ type Engine struct {
 	gramJob    gramJob
 	pull       pullJob
 	grads      gradientJob
+	centre     centreJob
 	factors    factorJob
 	lowPull    lowPullJob
 	lowSums    lowSumJob
@@ -134,6 +135,7 @@ type arena struct {
 	pairs   []stepPair // rows of steps and such components
 	party   party      // a block of rows on the sparse route
 	byRow   []pair
+	begun   []bool // rows whose sums have begun
 	list    []activePair
 
 	one       [1]float32
@@ -151,10 +153,10 @@ const (
 	slotG                  // G_i of a block of rows, for all i
 	slotQ                  // q, then r
 	slotS                  // s, then t
-	slotY                  // U P_i
-	slotE                  // sum of E_i
+	slotY                  // sum of N_i P_i, or U F_i^T
+	slotE                  // the same of rows that climb together
 	slotU                  // U of a block of rows
-	slotW                  // W_i of several steps
+	slotW                  // W_i, or -N_i
 	slotDense              // a dense copy of a strided operand
 	slotResult             // a dense result that is then scattered
 	slotGrad

@@ -53,6 +53,7 @@ type kernels struct {
 	rawLog              func(dst, x []float32)
 	rawGradient         func(dst, r []float32, rs int, g []float32, gs, k int)
 	rawPullRows         func(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)
+	rawPullDeltas       func(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32)
 	rawMixture          func(q []float32, ld int, c, phi []float32)
 	rawResponsibilities func(r, s []float32, ld int, sum []float32, k int)
 
@@ -99,6 +100,7 @@ var genericKernels = kernels{
 	rawLog:              logGeneric,
 	rawGradient:         gradientGeneric,
 	rawPullRows:         pullRowsGeneric,
+	rawPullDeltas:       pullDeltasGeneric,
 	rawMixture:          mixtureGeneric,
 	rawResponsibilities: responsibilityBackwardGeneric,
 	rawRead:             readGeneric,
@@ -475,6 +477,33 @@ func (k *kernels) pullRows(dst []float32, ds int, r, x []float32, xs int, t []fl
 		short("pullRows", "y", len(y), w)
 	}
 	k.rawPullRows(dst, ds, r, x, xs, t, h, y, ys, n)
+}
+
+func (k *kernels) pullDeltas(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
+	rows, n := len(r), len(mu)
+	if w0 := span(rows, ld, n); len(w) < w0 {
+		short("pullDeltas", "w", len(w), w0)
+	} else if len(d) > 0 && len(d) < w0 {
+		short("pullDeltas", "d", len(d), w0)
+	}
+	if w := span(rows, us, n); len(u) < w {
+		short("pullDeltas", "u", len(u), w)
+	}
+	if len(t) < rows {
+		short("pullDeltas", "t", len(t), rows)
+	}
+	if w := span(rows, xs, n); len(x) < w {
+		short("pullDeltas", "x", len(x), w)
+	}
+	if len(d) > 0 {
+		if len(sr) < n {
+			short("pullDeltas", "sr", len(sr), n)
+		}
+		if len(st) < n {
+			short("pullDeltas", "st", len(st), n)
+		}
+	}
+	k.rawPullDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
 }
 
 func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {

@@ -483,7 +483,7 @@ func (j *sparseJob) denseGroup(worker int, w *party, x Matrix, group []evaluated
 	for k, v := range group {
 		e.k.subRows(delta.Row(k), 0, x.Row(int(v.row)), 0, m.mu(i), 0, 1, d)
 	}
-	e.multiplyPrecision(worker, g, delta, m, i)
+	e.multiplyPrecision(worker, g, delta, m, i, false)
 	q := arena.floats(slotQ, n)
 	e.k.dotRows(q, g.Data, ld, delta.Data, ld, d)
 	for k := range group {
@@ -491,21 +491,21 @@ func (j *sparseJob) denseGroup(worker int, w *party, x Matrix, group []evaluated
 	}
 }
 
-// multiplyPrecision computes g = delta P_i. Of a diagonal P_i and finite numbers a chain of
+// multiplyPrecision computes g = delta P_i, or adds it to g. Of a diagonal P_i and finite numbers a chain of
 // multiply-adds is a single product, up to the sign of a zero, which is lost in the sums
 // that it goes into. Every other time the panels of P_i are read from the
 // last to the first: what of it fits into the cache is then still there.
-func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i int) {
+func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i int, acc bool) {
 	d, p := m.D, m.precision(i)
-	if c := m.certificates; c != nil && c[i].diagonal != nil && e.allFinite(delta) {
+	if diagonal := m.diagonal(i); diagonal != nil && !acc && e.allFinite(delta) {
 		for b := range g.Rows {
-			e.k.multiply(g.Row(b), delta.Row(b), c[i].diagonal)
+			e.k.multiply(g.Row(b), delta.Row(b), diagonal)
 		}
 		return
 	}
 	panels, arena := e.k.panels(d), &e.scratch[worker]
 	if arena.backwards = !arena.backwards; !arena.backwards || e.k.blocks(d) > 1 || g.Rows > e.k.mc {
-		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, false)
+		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, acc)
 		return
 	}
 	left := e.leftBlock(arena, delta, panels)
@@ -514,9 +514,17 @@ func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i in
 		if pn > 0 {
 			next = p.panel(pn-1, 0, d)
 		}
-		e.multiplyTile(arena, g, left, p.panel(pn, 0, d), next, e.k.nr, 0, pn*e.k.nr, d, false)
+		e.multiplyTile(arena, g, left, p.panel(pn, 0, d), next, e.k.nr, 0, pn*e.k.nr, d, acc)
 		e.yield(arena, 2*g.Rows*e.k.nr*d)
 	}
+}
+
+// diagonal returns the diagonal of P_i if it is known that there is nothing else.
+func (m *Mixture) diagonal(i int) []float32 {
+	if m.certificates == nil {
+		return nil
+	}
+	return m.certificates[i].diagonal
 }
 
 // allFinite says whether no row has an infinity or a NaN.

@@ -98,7 +98,7 @@ func (e *Engine) sparseBackward(m *Mixture, alpha float32, tr *Trajectory, v Mat
 }
 
 // sparsePullJob pulls v back through all steps, a block of rows at a time, and leaves in the
-// trajectory U, t of active pairs and, in place of G, E.
+// trajectory U and t of active pairs.
 type sparsePullJob struct {
 	e     *Engine
 	m     *Mixture
@@ -115,6 +115,7 @@ func (j *sparsePullJob) run(worker, task int) {
 	for p, b := range rec.rows {
 		copy(v.Row(p), j.v.Row(int(b)))
 	}
+	growSlice(&arena.begun, n)
 	place := func(b int) int { p, _ := slices.BinarySearch(rec.rows, int32(b)); return p }
 	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		for p, b := range rec.rows {
@@ -123,6 +124,7 @@ func (j *sparsePullJob) run(worker, task int) {
 		pairs, first := rec.at(t)
 		j.slopes(arena, rec, t, pairs, first)
 		clear(total.Data)
+		clear(arena.begun)
 		for lo := 0; lo < len(pairs); {
 			hi := lo + 1
 			for hi < len(pairs) && pairs[hi].component == pairs[lo].component {
@@ -130,19 +132,29 @@ func (j *sparsePullJob) run(worker, task int) {
 			}
 			i, k := pairs[lo].component, hi-lo
 			ld := leading(d)
-			u := Matrix{Data: arena.floats(slotCentre, k*ld), Rows: k, Cols: d, RS: ld, CS: 1}
-			y := Matrix{Data: arena.floats(slotY, k*ld), Rows: k, Cols: d, RS: ld, CS: 1}
-			r, s := arena.floats(slotQ, k), arena.floats(slotS, k)
+			pushes := Matrix{Data: arena.floats(slotW, k*ld), Rows: k, Cols: d, RS: ld, CS: 1} // -N_i
 			for q, p := range pairs[lo:hi] {
-				copy(u.Row(q), j.u(t, p.row))
-				r[q], s[q] = tr.RAt(t).At(i, p.row), tr.t[(t*m.K+i)*tr.Rows+p.row]
+				at := (t*m.K+i)*tr.Rows + p.row
+				e.k.pullDeltas(pushes.Row(q), nil, 0, tr.R[at:at+1], j.u(t, p.row), 0, tr.t[at:at+1], 1, tr.XAt(t).Row(p.row), 0, m.mu(i), nil, nil)
 			}
-			e.multiplyPrecision(worker, y, u, m, i)
-			g := rec.g[(first+lo)*d : (first+hi)*d]
-			e.k.pullRows(g, d, r, y.Data, ld, s, 1, g, d, d)
+			if diagonal := m.diagonal(i); diagonal != nil && e.allFinite(pushes) {
+				for q, p := range pairs[lo:hi] {
+					to := place(p.row)
+					e.addDiagonal(arena, total.Row(to), pushes.Row(q), diagonal, arena.begun[to])
+					arena.begun[to] = true
+				}
+				lo = hi
+				continue
+			}
+			sums := Matrix{Data: arena.floats(slotY, k*ld), Rows: k, Cols: d, RS: ld, CS: 1}
 			for q, p := range pairs[lo:hi] {
-				sum := total.Row(place(p.row))
-				e.k.add(sum, sum, g[q*d:(q+1)*d])
+				copy(sums.Row(q), total.Row(place(p.row)))
+			}
+			e.multiplyPrecision(worker, sums, pushes, m, i, true)
+			for q, p := range pairs[lo:hi] {
+				to := place(p.row)
+				copy(total.Row(to), sums.Row(q))
+				arena.begun[to] = true
 			}
 			lo = hi
 		}
@@ -154,6 +166,20 @@ func (j *sparsePullJob) run(worker, task int) {
 	for p, b := range rec.rows {
 		copy(j.v.Row(int(b)), v.Row(p))
 	}
+}
+
+// addDiagonal goes on with the chains of a row of total by push P_i, of a diagonal P_i: by one
+// multiply-add each, because the others add zeros. Chains that have not begun are at +0.
+func (e *Engine) addDiagonal(arena *arena, total, push, diagonal []float32, begun bool) {
+	if begun {
+		for j, v := range total {
+			total[j] = FMA32(push[j], diagonal[j], v)
+		}
+		return
+	}
+	y := arena.floats(slotGrad, len(total))
+	e.k.multiply(y, push, diagonal)
+	e.k.add(total, total, y) // of -0 makes the +0 of a chain
 }
 
 // u returns the row of U of step t.
@@ -207,24 +233,25 @@ type sparseGradientJob struct {
 	parts int
 }
 
-// activePair is a pair at a step, and its place in a record.
-type activePair struct {
-	t, row     int32
-	record, at int32
-}
+// activePair is a row of which a component is active at a step.
+type activePair struct{ t, row int32 }
 
 func (j *sparseGradientJob) run(worker, task int) {
 	e, tr, d := j.e, j.tr, j.m.D
 	i, pt := task/j.parts, task%j.parts
 	arena := &e.scratch[worker]
-	if pt > 0 && j.grad.rows[i] != many {
+	few := j.grad.rows[i] != many
+	if pt > 0 && few {
 		return
 	}
 	list := j.list(arena, i)
 	if pt == 0 {
-		j.centre(arena, i, list)
+		j.weight(arena, i, list)
 	}
-	if j.grad.rows[i] != many {
+	if few {
+		for k := 0; k < len(list); k += chunkRows {
+			j.rows(arena, i, list[k:min(k+chunkRows, len(list))], true)
+		}
 		return
 	}
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
@@ -235,7 +262,7 @@ func (j *sparseGradientJob) run(worker, task int) {
 			return
 		}
 		k0, k1 := part(len(list), nb, kb)
-		w, x := j.operands(arena, i, list[k0:k1], p0, p1)
+		w, x := j.operands(arena, i, list[k0:k1], p0, p1, pt == 0)
 		tiles, row := w.tiles(e.k), 0
 		for ib := range mb {
 			t0, t1 := part(tiles, mb, ib)
@@ -255,10 +282,10 @@ func (j *sparseGradientJob) list(arena *arena, i int) []activePair {
 	for t := j.tr.Steps - 1; t >= 0; t-- {
 		begin := len(list)
 		for r := range j.tr.records {
-			pairs, first := j.tr.records[r].at(t)
+			pairs, _ := j.tr.records[r].at(t)
 			lo, _ := slices.BinarySearchFunc(pairs, i, func(p pair, i int) int { return cmp.Compare(p.component, i) })
 			for k := lo; k < len(pairs) && pairs[k].component == i; k++ {
-				list = append(list, activePair{int32(t), int32(pairs[k].row), int32(r), int32(first + k)})
+				list = append(list, activePair{int32(t), int32(pairs[k].row)})
 			}
 		}
 		slices.SortFunc(list[begin:], func(a, b activePair) int { return cmp.Compare(a.row, b.row) })
@@ -268,44 +295,50 @@ func (j *sparseGradientJob) list(arena *arena, i int) []activePair {
 }
 
 // operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, of some pairs.
-func (j *sparseGradientJob) operands(arena *arena, i int, list []activePair, p0, p1 int) (w left, x operand) {
-	e, m, tr, d := j.e, j.m, j.tr, j.m.D
+func (j *sparseGradientJob) operands(arena *arena, i int, list []activePair, p0, p1 int, count bool) (w left, x operand) {
+	e, d := j.e, j.m.D
 	w = e.k.strips(arena, slotA, d, len(list))
 	p := &arena.packed
 	*p = Packed{k: e.k, rows: len(list), cols: d}
 	p.data = arena.floats(slotB, p.size())
-	ld := leading(d)
-	ws := Matrix{Data: arena.floats(slotW, chunkRows*ld), Cols: d, RS: ld, CS: 1}
-	xs := Matrix{Data: arena.floats(slotCentre, chunkRows*ld), Cols: d, RS: ld, CS: 1}
-	for done := 0; done < len(list); done += ws.Rows {
-		ws.Rows = min(len(list)-done, chunkRows)
-		xs.Rows = ws.Rows
-		for k, a := range list[done : done+ws.Rows] {
-			row := int(a.t)*tr.Rows + int(a.row)
-			at := (int(a.t)*m.K+i)*tr.Rows + int(a.row)
-			e.k.subRows(xs.Row(k), 0, tr.X[row*d:], 0, m.mu(i), 0, 1, d)
-			e.k.pullRows(ws.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, xs.Row(k), 0, d)
-		}
-		w.setColumns(e.k, done, ws)
-		p.setRows(done, xs, p0, p1)
+	for k := 0; k < len(list); k += chunkRows {
+		ws, xs := j.rows(arena, i, list[k:min(k+chunkRows, len(list))], count)
+		w.setColumns(e.k, k, ws)
+		p.setRows(k, xs, p0, p1)
 	}
 	return w, operand{packed: p}
 }
 
-// centre computes dmu_i and dc_i.
-func (j *sparseGradientJob) centre(arena *arena, i int, list []activePair) {
-	e, tr, d := j.e, j.tr, j.m.D
-	dmu := j.grad.Mu[i*d : (i+1)*d]
+// rows computes W_i and D_i of up to chunkRows pairs. If so told it counts them in the sums
+// that dmu_i is made of.
+func (j *sparseGradientJob) rows(arena *arena, i int, list []activePair, count bool) (ws, xs Matrix) {
+	e, m, tr, d, n := j.e, j.m, j.tr, j.m.D, len(list)
+	ld := leading(d)
+	ws = Matrix{Data: arena.floats(slotW, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
+	xs = Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
+	sr, st := j.grad.Mu[i*d:(i+1)*d], j.grad.sums[i*d:(i+1)*d]
+	if !count {
+		sr, st = arena.floats(slotGrad, d), arena.floats(slotE, d)
+	}
+	for k, a := range list {
+		row := int(a.t)*tr.Rows + int(a.row)
+		at := (int(a.t)*m.K+i)*tr.Rows + int(a.row)
+		e.k.pullDeltas(ws.Row(k), xs.Row(k), ld, tr.R[at:at+1], tr.u[row*d:], d, tr.t[at:at+1], 0.5, tr.X[row*d:], d, m.mu(i), sr, st)
+	}
+	return ws, xs
+}
+
+// weight computes dc_i.
+func (j *sparseGradientJob) weight(arena *arena, i int, list []activePair) {
+	tr := j.tr
 	slopes := arena.floats(slotQ, tr.Rows)
 	for lo := 0; lo < len(list); {
 		clear(slopes)
 		t := list[lo].t
 		for ; lo < len(list) && list[lo].t == t; lo++ {
-			a := list[lo]
-			e.k.subRows(dmu, 0, dmu, 0, tr.records[a.record].g[int(a.at)*d:], 0, 1, d)
-			slopes[a.row] = tr.t[(int(t)*j.m.K+i)*tr.Rows+int(a.row)]
+			slopes[list[lo].row] = tr.t[(int(t)*j.m.K+i)*tr.Rows+int(list[lo].row)]
 		}
-		j.grad.C[i] += e.k.sum(slopes)
+		j.grad.C[i] += j.e.k.sum(slopes)
 	}
 }
 

@@ -105,6 +105,7 @@ func hills() []*hill {
 		newHill("close", 7, 19, -1, 0, 1, 2, 40),
 		newHill("between", 5, 33, -1, 0, 3, 3, 37),
 		newHill("identity", 9, 40, -1, 0, 4, 1.5, 50).identity(),
+		newHill("close identity", 9, 40, -1, 0, 0.5, 1, 50).identity(),
 		newHill("one component", 1, 17, -1, 0, 1, 1, 9),
 		newHill("one row", 6, 24, -1, 0, 3, 2, 1),
 		newHill("lowrank", 9, 30, 3, 1, 3, 2, 45),
@@ -437,8 +438,10 @@ func TestGradientAgain(t *testing.T) {
 					return append(append(append(append(append([]float32{}, g.Mu...), g.C...), g.A...), g.W...), g.F...)
 				}
 				want, g := backward(h.gradient()), h.gradient()
-				for i := range g.p {
-					g.p[i] = float32(math.NaN())
+				for _, old := range [][]float32{g.p, g.sums} {
+					for i := range old {
+						old[i] = float32(math.NaN())
+					}
 				}
 				for again := range 2 {
 					for i, v := range backward(g) {

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestPullDeltas checks that pullDeltas has the bits of pure Go on every tier, at every
+// length and with and without d, and that it neither reads nor writes beyond its slices.
+func TestPullDeltas(t *testing.T) {
+	const most = 5 // rows
+	names := []string{"w", "d", "sr", "st", "r", "u", "t", "x", "mu"}
+	walls := make([][]float32, len(names))
+	for i := range walls {
+		walls[i] = walled(t, most*160)
+	}
+	rnd := NewRand(3, 1)
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		for n := range 150 {
+			for c := range 12 {
+				rows, gap := c%(most+1), c%3
+				ld, us, xs := n+gap, n+(gap+1)%3, n
+				sizes := []int{span(rows, ld, n), span(rows, ld, n), n, n, rows, span(rows, us, n), rows, span(rows, xs, n), n}
+				h := []float32{0.5, 1}[c%2]
+				want, got := make([][]float32, len(sizes)), make([][]float32, len(sizes))
+				for i, size := range sizes {
+					room := walls[i]
+					if c%4 < 2 { // against the end, or against the start
+						room = room[len(room)-size:]
+					}
+					got[i] = room[:size]
+					rnd.Normal(got[i])
+					if i == 4 && size > 1 {
+						got[i][rnd.Intn(size)] = 0
+					}
+					want[i] = append([]float32(nil), got[i]...)
+				}
+				run := func(k *kernels, b [][]float32) {
+					if c%5 == 4 {
+						k.pullDeltas(b[0], nil, ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], nil, nil)
+					} else {
+						k.pullDeltas(b[0], b[1], ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], b[2], b[3])
+					}
+				}
+				run(&genericKernels, want)
+				run(k, got)
+				for i, name := range names {
+					equalBits(t, fmt.Sprintf("%v, %d columns, %d rows, case %d: %s", tier, n, rows, c, name), got[i], want[i])
+				}
+			}
+		}
+	}
+}
