@@ -1338,12 +1338,9 @@ TEXT ·pullDeltasAVX2(SB), NOSPLIT, $0-248
 	VBROADCASTSS h+136(FP), Y2
 	VXORPS Y4, Y4, Y4
 	XORQ R15, R15
-wide:                        // 32 columns at a time
-	MOVQ mu_len+184(FP), AX
-	SHLQ $2, AX
-	SUBQ R15, AX
-	CMPQ AX, $128
-	JLT  eight
+columns:                     // mu_len counts down
+	CMPQ mu_len+184(FP), $0
+	JLE  done
 	// w, d, u and x from column R15 (bytes) on; r, t; rows.
 	MOVQ w_base+0(FP), DI
 	MOVQ d_base+24(FP), R8
@@ -1358,6 +1355,8 @@ wide:                        // 32 columns at a time
 	ADDQ R15, DX
 	MOVQ mu_base+176(FP), CX
 	ADDQ R15, CX
+	CMPQ mu_len+184(FP), $32
+	JLT  narrow
 	CMPQ d_len+32(FP), $0
 	JEQ  wideonlytest
 	MOVQ sr_base+200(FP), AX
@@ -1424,90 +1423,20 @@ wideonlytest:
 	JGE  wideonlyrow
 widedone:
 	ADDQ $128, R15
-	JMP  wide
-eight:
+	SUBQ $32, mu_len+184(FP)
+	JMP  columns
+
+narrow:                      // eight columns at a time, the last of them masked
+	VPCMPEQD Y15, Y15, Y15
 	MOVQ mu_len+184(FP), AX
+	CMPQ AX, $8
+	JGE  whole
 	SHLQ $2, AX
-	SUBQ R15, AX
-	CMPQ AX, $32
-	JLT  rest
-	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ w_base+0(FP), DI
-	MOVQ d_base+24(FP), R8
-	MOVQ u_base+80(FP), SI
-	MOVQ x_base+144(FP), DX
-	MOVQ r_base+56(FP), BX
-	MOVQ t_base+112(FP), R13
+	LEAQ masks<>+32(SB), R9
+	SUBQ AX, R9
+	VMOVUPS (R9), Y15
 	MOVQ r_len+64(FP), R9
-	ADDQ R15, DI
-	ADDQ R15, R8
-	ADDQ R15, SI
-	ADDQ R15, DX
-	MOVQ mu_base+176(FP), CX
-	ADDQ R15, CX
-	CMPQ d_len+32(FP), $0
-	JEQ  eightonlytest
-	MOVQ sr_base+200(FP), AX
-	VMOVUPS (AX)(R15*1), Y8
-	MOVQ st_base+224(FP), AX
-	VMOVUPS (AX)(R15*1), Y12
-	JMP  eighttest
-eightrow:
-	MOVL (BX), AX
-	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
-	JEQ  eightzero
-	SCALARS
-	PULLOFF(0, Y8, Y12)
-	JMP  eightnext
-eightzero:
-	PULLZERO(0)
-eightnext:
-	NEXTROW
-eighttest:
-	SUBQ $1, R9
-	JGE  eightrow
-	MOVQ sr_base+200(FP), AX
-	VMOVUPS Y8, (AX)(R15*1)
-	MOVQ st_base+224(FP), AX
-	VMOVUPS Y12, (AX)(R15*1)
-	JMP  eightdone
-eightonlyrow:
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  eightonlyzero
-	SCALARS
-	PULLONLY(0)
-	JMP  eightonlynext
-eightonlyzero:
-	VMOVUPS Y4, (DI)
-eightonlynext:
-	NEXTROW
-eightonlytest:
-	SUBQ $1, R9
-	JGE  eightonlyrow
-eightdone:
-	ADDQ $32, R15
-	JMP  eight
-rest:
-	TESTQ AX, AX
-	JEQ  done
-	LEAQ masks<>+32(SB), R8
-	SUBQ AX, R8
-	VMOVUPS (R8), Y15
-	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ w_base+0(FP), DI
-	MOVQ d_base+24(FP), R8
-	MOVQ u_base+80(FP), SI
-	MOVQ x_base+144(FP), DX
-	MOVQ r_base+56(FP), BX
-	MOVQ t_base+112(FP), R13
-	MOVQ r_len+64(FP), R9
-	ADDQ R15, DI
-	ADDQ R15, R8
-	ADDQ R15, SI
-	ADDQ R15, DX
-	MOVQ mu_base+176(FP), CX
-	ADDQ R15, CX
+whole:
 	VMASKMOVPS (CX), Y15, Y3
 	CMPQ d_len+32(FP), $0
 	JEQ  restonlytest
@@ -1542,7 +1471,7 @@ resttest:
 	VMASKMOVPS Y8, Y15, (AX)(R15*1)
 	MOVQ st_base+224(FP), AX
 	VMASKMOVPS Y12, Y15, (AX)(R15*1)
-	JMP  done
+	JMP  restdone
 restonlyrow:
 	MOVL (BX), AX
 	ADDL AX, AX
@@ -1562,6 +1491,10 @@ restonlynext:
 restonlytest:
 	SUBQ $1, R9
 	JGE  restonlyrow
+restdone:
+	ADDQ $32, R15
+	SUBQ $8, mu_len+184(FP)
+	JMP  columns
 done:
 	VZEROUPPER
 	RET

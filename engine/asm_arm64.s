@@ -1440,6 +1440,55 @@ rowtest:
 	ADD R9<<2, R2   \
 	ADD R10<<2, R3
 
+// A row of as many columns as move takes, like the sixteen of pullDeltas.
+#define PULLFEW(move, row, zero, next, test, onlyrow, onlyzero, onlynext, onlytest, end) \
+	move  (R14), F16               \
+	CBZ   R12, onlytest            \
+	move  (R19), F20               \
+	move  (R15), F24               \
+	B     test                     \
+row: \
+	move  (R3), F0                 \
+	VFSUB4S(16, 0, 0)              \
+	move  F0, (R1)                 \
+	SKIPZERO(R4, zero)             \
+	SCALARS                        \
+	move  (R2), F4                 \
+	VFMLS V12.S4, V4.S4, V20.S4    \
+	VFMLS V11.S4, V0.S4, V24.S4    \
+	VFMUL4S(14, 4, 4)              \
+	VFMLS V13.S4, V0.S4, V4.S4     \
+	move  F4, (R0)                 \
+	B     next                     \
+zero: \
+	move  F9, (R0)                 \
+next: \
+	NEXTROW                        \
+test: \
+	SUBS  $1, R7                   \
+	BGE   row                      \
+	move  F20, (R19)               \
+	move  F24, (R15)               \
+	B     end                      \
+onlyrow: \
+	SKIPZERO(R4, onlyzero)         \
+	SCALARS                        \
+	move  (R3), F0                 \
+	VFSUB4S(16, 0, 0)              \
+	move  (R2), F4                 \
+	VFMUL4S(14, 4, 4)              \
+	VFMLS V13.S4, V0.S4, V4.S4     \
+	move  F4, (R0)                 \
+	B     onlynext                 \
+onlyzero: \
+	move  F9, (R0)                 \
+onlynext: \
+	NEXTROW                        \
+onlytest: \
+	SUBS  $1, R7                   \
+	BGE   onlyrow                  \
+end:
+
 // func pullDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32)
 TEXT ·pullDeltasNEON(SB), NOSPLIT, $0-248
 	MOVD  d_len+32(FP), R12
@@ -1450,9 +1499,8 @@ TEXT ·pullDeltasNEON(SB), NOSPLIT, $0-248
 	MOVD  mu_len+184(FP), R6
 	VMOVI $0, V9.B16
 	MOVD  ZR, R11
-sixteen:
-	SUBS $16, R6
-	BLT  sixteennext
+columns:
+	CBZ  R6, done
 	// w, d, u and x from column R11 (bytes) on; r, t; rows.
 	MOVD w_base+0(FP), R0
 	MOVD d_base+24(FP), R1
@@ -1467,19 +1515,23 @@ sixteen:
 	ADD  R11, R3
 	MOVD mu_base+176(FP), R14
 	ADD  R11, R14
+	MOVD sr_base+200(FP), R19
+	MOVD st_base+224(FP), R15
+	ADD  R11, R19
+	ADD  R11, R15
+	CMP  $4, R6
+	BLT  one
+	CMP  $16, R6
+	BLT  four
 	FMOVQ (R14), F16
 	FMOVQ 16(R14), F17
 	FMOVQ 32(R14), F18
 	FMOVQ 48(R14), F19
 	CBZ  R12, sixteenonlytest
-	MOVD sr_base+200(FP), R14
-	MOVD st_base+224(FP), R15
-	ADD  R11, R14
-	ADD  R11, R15
-	FMOVQ (R14), F20
-	FMOVQ 16(R14), F21
-	FMOVQ 32(R14), F22
-	FMOVQ 48(R14), F23
+	FMOVQ (R19), F20
+	FMOVQ 16(R19), F21
+	FMOVQ 32(R19), F22
+	FMOVQ 48(R19), F23
 	FMOVQ (R15), F24
 	FMOVQ 16(R15), F25
 	FMOVQ 32(R15), F26
@@ -1535,10 +1587,10 @@ sixteennextrow:
 sixteentest:
 	SUBS $1, R7
 	BGE  sixteenrow
-	FMOVQ F20, (R14)
-	FMOVQ F21, 16(R14)
-	FMOVQ F22, 32(R14)
-	FMOVQ F23, 48(R14)
+	FMOVQ F20, (R19)
+	FMOVQ F21, 16(R19)
+	FMOVQ F22, 32(R19)
+	FMOVQ F23, 48(R19)
 	FMOVQ F24, (R15)
 	FMOVQ F25, 16(R15)
 	FMOVQ F26, 32(R15)
@@ -1584,151 +1636,21 @@ sixteenonlytest:
 	BGE  sixteenonlyrow
 sixteendone:
 	ADD  $64, R11
-	B    sixteen
-sixteennext:
-	ADD  $16, R6
+	SUB  $16, R6
+	B    columns
+
 four:
-	SUBS $4, R6
-	BLT  fournext
-	// w, d, u and x from column R11 (bytes) on; r, t; rows.
-	MOVD w_base+0(FP), R0
-	MOVD d_base+24(FP), R1
-	MOVD u_base+80(FP), R2
-	MOVD x_base+144(FP), R3
-	MOVD r_base+56(FP), R4
-	MOVD t_base+112(FP), R5
-	MOVD r_len+64(FP), R7
-	ADD  R11, R0
-	ADD  R11, R1
-	ADD  R11, R2
-	ADD  R11, R3
-	MOVD mu_base+176(FP), R14
-	ADD  R11, R14
-	FMOVQ (R14), F16
-	CBZ  R12, fouronlytest
-	MOVD sr_base+200(FP), R14
-	MOVD st_base+224(FP), R15
-	ADD  R11, R14
-	ADD  R11, R15
-	FMOVQ (R14), F20
-	FMOVQ (R15), F24
-	B    fourtest
-fourrow:
-	FMOVQ (R3), F0
-	VFSUB4S(16, 0, 0)
-	FMOVQ F0, (R1)
-	SKIPZERO(R4, fourzero)
-	SCALARS
-	FMOVQ (R2), F4
-	VFMLS V12.S4, V4.S4, V20.S4
-	VFMLS V11.S4, V0.S4, V24.S4
-	VFMUL4S(14, 4, 4)
-	VFMLS V13.S4, V0.S4, V4.S4
-	FMOVQ F4, (R0)
-	B    fournextrow
-fourzero:
-	FMOVQ F9, (R0)
-fournextrow:
-	NEXTROW
-fourtest:
-	SUBS $1, R7
-	BGE  fourrow
-	FMOVQ F20, (R14)
-	FMOVQ F24, (R15)
-	B    fourdone
-fouronlyrow:
-	SKIPZERO(R4, fouronlyzero)
-	SCALARS
-	FMOVQ (R3), F0
-	VFSUB4S(16, 0, 0)
-	FMOVQ (R2), F4
-	VFMUL4S(14, 4, 4)
-	VFMLS V13.S4, V0.S4, V4.S4
-	FMOVQ F4, (R0)
-	B    fouronlynext
-fouronlyzero:
-	FMOVQ F9, (R0)
-fouronlynext:
-	NEXTROW
-fouronlytest:
-	SUBS $1, R7
-	BGE  fouronlyrow
-fourdone:
+	PULLFEW(FMOVQ, fourrow, fourzero, fournextrow, fourtest, fouronlyrow, fouronlyzero, fouronlynext, fouronlytest, fourdone)
 	ADD  $16, R11
-	B    four
-fournext:
-	ADD  $4, R6
+	SUB  $4, R6
+	B    columns
+
 one:
-	SUBS $1, R6
-	BLT  onenext
-	// w, d, u and x from column R11 (bytes) on; r, t; rows.
-	MOVD w_base+0(FP), R0
-	MOVD d_base+24(FP), R1
-	MOVD u_base+80(FP), R2
-	MOVD x_base+144(FP), R3
-	MOVD r_base+56(FP), R4
-	MOVD t_base+112(FP), R5
-	MOVD r_len+64(FP), R7
-	ADD  R11, R0
-	ADD  R11, R1
-	ADD  R11, R2
-	ADD  R11, R3
-	MOVD mu_base+176(FP), R14
-	ADD  R11, R14
-	FMOVS (R14), F16
-	CBZ  R12, oneonlytest
-	MOVD sr_base+200(FP), R14
-	MOVD st_base+224(FP), R15
-	ADD  R11, R14
-	ADD  R11, R15
-	FMOVS (R14), F20
-	FMOVS (R15), F24
-	B    onetest
-onerow:
-	FMOVS (R3), F0
-	VFSUB4S(16, 0, 0)
-	FMOVS F0, (R1)
-	SKIPZERO(R4, onezero)
-	SCALARS
-	FMOVS (R2), F4
-	VFMLS V12.S4, V4.S4, V20.S4
-	VFMLS V11.S4, V0.S4, V24.S4
-	VFMUL4S(14, 4, 4)
-	VFMLS V13.S4, V0.S4, V4.S4
-	FMOVS F4, (R0)
-	B    onenextrow
-onezero:
-	FMOVS F9, (R0)
-onenextrow:
-	NEXTROW
-onetest:
-	SUBS $1, R7
-	BGE  onerow
-	FMOVS F20, (R14)
-	FMOVS F24, (R15)
-	B    onedone
-oneonlyrow:
-	SKIPZERO(R4, oneonlyzero)
-	SCALARS
-	FMOVS (R3), F0
-	VFSUB4S(16, 0, 0)
-	FMOVS (R2), F4
-	VFMUL4S(14, 4, 4)
-	VFMLS V13.S4, V0.S4, V4.S4
-	FMOVS F4, (R0)
-	B    oneonlynext
-oneonlyzero:
-	FMOVS F9, (R0)
-oneonlynext:
-	NEXTROW
-oneonlytest:
-	SUBS $1, R7
-	BGE  oneonlyrow
-onedone:
+	PULLFEW(FMOVS, onerow, onezero, onenextrow, onetest, oneonlyrow, oneonlyzero, oneonlynext, oneonlytest, onedone)
 	ADD  $4, R11
-	B    one
-onenext:
-	ADD  $1, R6
+	SUB  $1, R6
+	B    columns
+done:
 	RET
 
 #define LOAD4(p, f) FMOVQ (p), f

@@ -1346,9 +1346,14 @@ TEXT ·pullDeltasAVX512(SB), NOSPLIT, $0-248
 	VPBROADCASTD AX, Z3      // sign bits
 	VPXORD Z1, Z1, Z1
 	XORQ R15, R15
-wide:
-	SUBQ $64, CX
-	JLT  narrow
+columns:
+	TESTQ CX, CX
+	JEQ  done
+	KXNORW K1, K1, K1
+	CMPQ CX, $16
+	JGE  whole
+	TAILMASK
+whole:
 	// w, d, u and x from column R15 (bytes) on; r, t; rows.
 	MOVQ w_base+0(FP), DI
 	MOVQ d_base+24(FP), R8
@@ -1362,6 +1367,8 @@ wide:
 	ADDQ R15, SI
 	ADDQ R15, DX
 	MOVQ mu_base+176(FP), AX
+	CMPQ CX, $64
+	JLT  narrow
 	VMOVUPS (AX)(R15*1), Z16
 	VMOVUPS 64(AX)(R15*1), Z17
 	VMOVUPS 128(AX)(R15*1), Z18
@@ -1444,31 +1451,10 @@ onlytest:
 	JGE  onlyrow
 widedone:
 	ADDQ $256, R15
-	JMP  wide
+	SUBQ $64, CX
+	JMP  columns
 
-narrow:
-	ADDQ $64, CX
-	JEQ  done
-	MOVL $-1, AX
-	KMOVW AX, K1
-sixteen:                     // 16 columns at a time, the last of them masked
-	CMPQ CX, $16
-	JGE  columns
-	TAILMASK
-columns:
-	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ w_base+0(FP), DI
-	MOVQ d_base+24(FP), R8
-	MOVQ u_base+80(FP), SI
-	MOVQ x_base+144(FP), DX
-	MOVQ r_base+56(FP), BX
-	MOVQ t_base+112(FP), R13
-	MOVQ r_len+64(FP), R9
-	ADDQ R15, DI
-	ADDQ R15, R8
-	ADDQ R15, SI
-	ADDQ R15, DX
-	MOVQ mu_base+176(FP), AX
+narrow:                      // 16 columns at a time, the last of them masked
 	VMOVUPS.Z (AX)(R15*1), K1, Z16
 	CMPQ d_len+32(FP), $0
 	JEQ  bittest
@@ -1526,7 +1512,7 @@ bittest:
 restdone:
 	ADDQ $64, R15
 	SUBQ $16, CX
-	JGT  sixteen
+	JGT  columns
 done:
 	VZEROUPPER
 	RET
