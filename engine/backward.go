@@ -221,10 +221,17 @@ func (j *pullJob) run(worker, task int) {
 			e.multiply(worker, total, pushes, &operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}, 0, e.k.panels(d), i > 0)
 		}
 		for b := range rows {
-			e.k.add(v.Row(b), v.Row(b), total.Row(b))
-			dropFaint(v.Row(b))
+			e.k.pullOn(v.Row(b), total.Row(b))
 		}
 	}
+}
+
+// pullOn adds the sum over all components to a row of V. The chains of total end with -0 where
+// their products underflow, unless another component adds zeros: that may not show.
+func (k *kernels) pullOn(v, total []float32) {
+	k.add(v, v, total)
+	k.shift(v, 0, v)
+	dropFaint(v)
 }
 
 // faint is the size below which dL/dx_t counts as 0.
@@ -302,6 +309,7 @@ func (j *gradientJob) few(arena *arena, i, k0, k1 int) {
 	for k := k0; k < k1; {
 		k += j.rows(arena, ws, xs, ld, i, k, min(k1-k, chunkRows), true)
 	}
+	j.e.yield(arena, int(elementFlops((k1-k0)*j.m.D)))
 }
 
 // longRows is the number of features up to which all of W_i and D_i of a block stay

@@ -159,8 +159,7 @@ func (j *sparsePullJob) run(worker, task int) {
 			lo = hi
 		}
 		for p := range n {
-			e.k.add(v.Row(p), v.Row(p), total.Row(p))
-			dropFaint(v.Row(p))
+			e.k.pullOn(v.Row(p), total.Row(p))
 		}
 	}
 	for p, b := range rec.rows {
@@ -179,7 +178,7 @@ func (e *Engine) addDiagonal(arena *arena, total, push, diagonal []float32, begu
 	}
 	y := arena.floats(slotGrad, len(total))
 	e.k.multiply(y, push, diagonal)
-	e.k.add(total, total, y) // of -0 makes the +0 of a chain
+	e.k.add(total, total, y)
 }
 
 // u returns the row of U of step t.

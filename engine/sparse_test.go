@@ -385,6 +385,27 @@ func TestSparseRoute(t *testing.T) {
 	}
 }
 
+// TestNegativeZero checks that the routes agree on the sign of a zero of dL/dx_0: the products
+// of the component that counts underflow to -0, and the other one, which only the dense route
+// computes, adds +0.
+func TestNegativeZero(t *testing.T) {
+	h := &hill{name: "underflow", k: 2, d: 2, low: -1, alpha: 0.1, mu: []float32{0, 0, 100, 100}, c: []float32{0, 0},
+		a: []float32{1, 1e-20, 0, 1, 1, 1e-20, 0, 1}, x: View([]float32{0.5, 0.25}, 1, 2)}
+	for _, tier := range Available() {
+		for _, route := range []Route{DenseRoute, SparseRoute} {
+			e := newTestEngine(t, WithTier(tier), WithThreads(1), WithRoute(route))
+			m, g := h.mixture(e), h.gradient()
+			var tr Trajectory
+			v := View([]float32{float32(math.Copysign(0, -1)), 1e-29}, 1, 2)
+			e.Ascend(m, h.alpha, 1, clone(h.x), &tr, true)
+			e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
+			if v.Data[0] != 0 || math.Signbit(float64(v.Data[0])) {
+				t.Errorf("%v, %v: dL/dx_0 is %v, expected +0", tier, route, v.Data[0])
+			}
+		}
+	}
+}
+
 // TestSparseAllocates checks that updates and ascents in steady state allocate nothing.
 func TestSparseAllocates(t *testing.T) {
 	for _, h := range hills() {
