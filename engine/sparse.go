@@ -602,8 +602,9 @@ func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32) (bounds
 	if !(row.lowest-j.norm*(row.moved-row.at)*guard > enough) {
 		j.patrol(row, b, enough)
 	}
+	lows, lost := j.low[b*j.m.K:(b+1)*j.m.K], j.norm*row.moved*guard
 	for _, i := range row.near {
-		if slices.Contains(row.active, i) {
+		if lows[i]-lost > enough || slices.Contains(row.active, i) {
 			continue
 		}
 		ok, supported := j.excluded(arena, row, b, int(i), top, x)
@@ -629,19 +630,27 @@ func lowest(c, top, wrong float64) float64 {
 }
 
 // patrol goes over all components of a row and divides them into those that may matter
-// within the next steps, and the others.
+// within the next steps, and the others. Most are found to be far by the largest norm.
 func (j *sparseJob) patrol(row *climber, b int, enough float64) {
 	m := j.m
-	row.near, row.lowest, row.at = row.near[:0], math.Inf(1), row.moved
+	row.near, row.at = row.near[:0], row.moved
 	reach := 4 * row.last
+	lost := j.norm * row.moved * guard
+	far := enough + j.norm*reach + lost
+	least, nearest := math.Inf(1), math.Inf(1)
 	for i, low := range j.low[b*m.K : (b+1)*m.K] {
+		if low > far {
+			least = min(least, low)
+			continue
+		}
 		norm := m.certificates[i].norm
 		if s := low - norm*row.moved*guard; s > enough+norm*reach {
-			row.lowest = min(row.lowest, s)
+			nearest = min(nearest, s)
 		} else {
 			row.near = append(row.near, int32(i))
 		}
 	}
+	row.lowest = min(least-lost, nearest)
 }
 
 // excluded says whether a certificate proves that l_i of row b would fall under the cut, and
