@@ -98,7 +98,7 @@ var presets = map[string]Config{
 	// A small one: 64 learned features. It trains in seconds.
 	"compact": {
 		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "kmeans",
-		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
+		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 7e-4, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// Convolutions to 64 features, trained on clean pictures.
 	"clean": {

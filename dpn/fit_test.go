@@ -57,7 +57,7 @@ func tiny() Config {
 // space have few components and two steps only, and convolutions few updates, for the
 // sake of pure Go.
 var trainedHashes = map[string]string{
-	"compact":      "179ca60775f4c53e",
+	"compact":      "f708c65954a9dbe8",
 	"clean":        "e7d6d2f41712d1a8",
 	"paper":        "8720cd927ad7453c",
 	"published":    "ef25d53fc0045eac",
