@@ -204,8 +204,8 @@ func logAVX512(dst, x []float32)
 func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
 
 // pullRowsAVX512 sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
-// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and, of low rank, -N_i (h = 1)
-// of the backward pass.
+// j < n, and +0 in every row with r[i] == 0: what the rows of a precision of low rank are
+// multiplied by, -r_i Z_i in the ascent (h = 0) and -N_i in the backward pass (h = 1).
 //
 //go:noescape
 func pullRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int)

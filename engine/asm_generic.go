@@ -417,8 +417,8 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 }
 
 // pullRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
-// j < n, and +0 in every row with r[i] == 0: W_i (h = 1/2) and, of low rank, -N_i (h = 1)
-// of the backward pass.
+// j < n, and +0 in every row with r[i] == 0: what the rows of a precision of low rank are
+// multiplied by, -r_i Z_i in the ascent (h = 0) and -N_i in the backward pass (h = 1).
 func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
 	for i, w := range r {
 		if n == 0 {

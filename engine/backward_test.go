@@ -17,6 +17,9 @@ func TestPullDeltas(t *testing.T) {
 	rnd := NewRand(3, 1)
 	for _, tier := range Available() {
 		k, _ := tierTable(tier)
+		// QEMU 7 reads the bytes too that the mask of a VMASKMOVPS leaves out, which the
+		// processor does not: emulated (-short), AVX2 has no wall behind its slices.
+		ends := !(tier == AVX2 && testing.Short())
 		for n := range 150 {
 			for c := range 12 {
 				rows, gap := c%(most+1), c%3
@@ -26,7 +29,7 @@ func TestPullDeltas(t *testing.T) {
 				want, got := make([][]float32, len(sizes)), make([][]float32, len(sizes))
 				for i, size := range sizes {
 					room := walls[i]
-					if c%4 < 2 { // against the end, or against the start
+					if c%4 < 2 && ends { // against the end, or against the start
 						room = room[len(room)-size:]
 					}
 					got[i] = room[:size]

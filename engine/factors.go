@@ -87,6 +87,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 	arena, ld := &e.scratch[worker], leading(d)
 	both := Matrix{Data: arena.floats(slotRows, 2*n*ld), Rows: 2 * n, Cols: d, RS: ld, CS: 1}
 	w, x := both.Slice(0, n, 0, d), both.Slice(n, 2*n, 0, d)
+	sr, st := arena.floats(slotGrad, d), arena.floats(slotE, d) // not wanted again
 	k := 0
 	for t := tr.Steps - 1; t >= 0; t-- {
 		first := (t*m.K + i) * tr.Rows
@@ -95,8 +96,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 				continue
 			}
 			row, at := t*tr.Rows+b, first+b
-			e.k.subRows(x.Row(k), 0, tr.X[row*d:], 0, m.mu(i), 0, 1, d)
-			e.k.pullRows(w.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, x.Row(k), 0, d)
+			e.k.pullDeltas(w.Row(k), x.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, tr.X[row*d:], 0, m.mu(i), sr, st)
 			k++
 		}
 	}

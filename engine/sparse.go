@@ -491,10 +491,10 @@ func (j *sparseJob) denseGroup(worker int, w *party, x Matrix, group []evaluated
 	}
 }
 
-// multiplyPrecision computes g = delta P_i, or adds it to g. Of a diagonal P_i and finite numbers a chain of
-// multiply-adds is a single product, up to the sign of a zero, which is lost in the sums
-// that it goes into. Every other time the panels of P_i are read from the
-// last to the first: what of it fits into the cache is then still there.
+// multiplyPrecision computes g = delta P_i, or adds it to g. Of a diagonal P_i and finite
+// numbers a chain of multiply-adds that begins here is a single product, up to the sign of a
+// zero, which is lost in the sums that it goes into. Every other time the panels of P_i are
+// read from the last to the first: what of it fits into the cache is then still there.
 func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i int, acc bool) {
 	d, p := m.D, m.precision(i)
 	if diagonal := m.diagonal(i); diagonal != nil && !acc && e.allFinite(delta) {
