@@ -2,7 +2,7 @@
 # test-arm64 and test-machines emulators (Debian: qemu-user).
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-arm64 test-machines check bench peers lint clean
+.PHONY: help build demo test test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,14 +21,21 @@ test-arm64: ## the tests on arm64, under qemu-aarch64
 	@command -v qemu-aarch64 >/dev/null || { echo "qemu-aarch64 is missing (Debian: apt-get install qemu-user)"; exit 1; }
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -exec qemu-aarch64 ./...
 
-test-machines: build ## lesser amd64 machines and a big-endian one, emulated: right tier, same bits
+test-machines: ## lesser amd64 machines and a big-endian one, emulated: right tier, same bits
 	@command -v qemu-x86_64 qemu-s390x >/dev/null || { echo "qemu-x86_64 or qemu-s390x is missing (Debian: apt-get install qemu-user)"; exit 1; }
+	$(MAKE) -j2 --output-sync=target test-nehalem test-haswell test-s390x test-haswell test-s390x
+
+test-nehalem: build # without AVX
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
+	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/check
+
+test-haswell: build # AVX2 with and without FMA
 	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench check --tier avx512 --quiet 2>&1 | grep 'not available'
-	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/check
 	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Haswell' ./engine
+
+test-s390x: # big-endian
 	CGO_ENABLED=0 GOARCH=s390x go test -short -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
 
 check: build ## every kernel on every tier against the reference

@@ -135,7 +135,11 @@ func TestLowRankRowsAndThreads(t *testing.T) {
 // whatever number of steps they sum together; also where rows are more than one block of
 // the inner index.
 func TestLowRankSparse(t *testing.T) {
-	for _, n := range []int{31, 700} {
+	counts := []int{31, 270}
+	if testing.Short() {
+		counts[1] = 140
+	}
+	for _, n := range counts {
 		lowRankSparse(t, n)
 	}
 }

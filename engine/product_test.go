@@ -11,7 +11,7 @@ import (
 func TestStripsAndPanels(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		rows, inner, cols := e.k.mc+37, e.k.kc+9, 3*e.k.nr+5
+		rows, inner, cols := e.k.mc+37, e.k.kc+9, e.k.nr+5
 		a, b := points(rows, inner), points(inner, cols)
 		old := points(rows, cols)
 		arena := &e.scratch[0]

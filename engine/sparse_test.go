@@ -374,7 +374,11 @@ func TestSparseRoute(t *testing.T) {
 					}
 				}
 			}
-			for _, limit := range []int{1, 1 << 9} { // rows in turns
+			limits := []int{1, 1 << 9}
+			if testing.Short() {
+				limits = limits[:1]
+			}
+			for _, limit := range limits { // rows in turns
 				old := maxAnchors
 				maxAnchors = limit
 				got, _ := climbBy(t, h, SparseRoute, Auto, 2)
@@ -408,6 +412,9 @@ func TestNegativeZero(t *testing.T) {
 
 // TestSparseAllocates checks that updates and ascents in steady state allocate nothing.
 func TestSparseAllocates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many updates, a minute under emulation: without -short")
+	}
 	for _, h := range hills() {
 		switch h.name {
 		case "apart", "lowrank", "flat", "tied":
@@ -440,8 +447,12 @@ func TestSparseAllocates(t *testing.T) {
 // TestGradientAgain checks that a gradient holds nothing of an earlier one, also of components
 // that no row counts for.
 func TestGradientAgain(t *testing.T) {
+	turns := 2
+	if testing.Short() {
+		turns = 1
+	}
 	for _, h := range hills() {
-		for _, lonely := range []bool{false, true} {
+		for _, lonely := range []bool{false, true}[:turns] {
 			if lonely {
 				h.c[0] = -1e6
 			}
