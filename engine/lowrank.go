@@ -142,27 +142,33 @@ func lowRankFlops(rows, k, d, r, steps int) float64 {
 	return 2 * float64(rows) * float64(d) * float64(k) * float64(2*r+3) * float64(steps)
 }
 
+// lowQuads computes Z and q_i (row i of q, whose rows are qs apart) of the rows of x.
+func (e *Engine) lowQuads(worker int, z Matrix, q []float32, qs int, x Matrix, m *Mixture) {
+	l, d, r := m.low, m.D, m.low.r
+	for b := range x.Rows {
+		copy(z.Row(b), l.offset)
+	}
+	e.multiply(worker, z, x, &operand{packed: &l.project}, 0, e.k.panels(z.Cols), true)
+	squares := e.scratch[worker].floats(slotGrad, x.Rows)
+	for i := range m.K {
+		qi := q[i*qs : i*qs+x.Rows]
+		e.k.quadRows(qi, x.Data, x.RS, m.mu(i), l.w[i*d:(i+1)*d])
+		if r > 0 {
+			zi := z.Data[i*r:]
+			e.k.dotRows(squares, zi, z.RS, zi, z.RS, r)
+			e.k.axpy(l.sign, squares, qi)
+		}
+	}
+}
+
 // lowStep computes responsibilities, potential and, unless only these are asked for, the
 // movement of a block of rows.
 func (j *ascentJob) lowStep(worker, t int, b *ascentBlock) {
 	e, m, l := j.e, j.m, j.m.low
-	rows, k, d, r := b.x.Rows, m.K, m.D, l.r
+	rows, k, d := b.x.Rows, m.K, m.D
 	arena := &e.scratch[worker]
 	z := j.project(arena, t, b)
-	for i := range rows {
-		copy(z.Row(i), l.offset)
-	}
-	e.multiply(worker, z, b.x, &operand{packed: &l.project}, 0, e.k.panels(z.Cols), true)
-	squares := arena.floats(slotGrad, rows)
-	for i := range k {
-		q := b.q[i*b.qs : i*b.qs+rows]
-		e.k.quadRows(q, b.x.Data, b.x.RS, m.mu(i), l.w[i*d:(i+1)*d])
-		if r > 0 {
-			zi := z.Data[i*r:]
-			e.k.dotRows(squares, zi, z.RS, zi, z.RS, r)
-			e.k.axpy(l.sign, squares, q)
-		}
-	}
+	e.lowQuads(worker, z, b.q, b.qs, b.x, m)
 	j.keep(b, 0, rows)
 	e.k.mixture(b.q, b.qs, m.C, b.phi)
 	if j.phi != nil {

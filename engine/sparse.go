@@ -27,7 +27,8 @@ type sparseJob struct {
 
 	phase sparsePhase
 	parts int
-	from  int // the step at which the climb begins: 1 if the first one was dense
+	close bool // distances alone tell which components are close
+	from  int  // the step at which the climb begins: 1 if the first one computed all components
 	first Trajectory
 
 	// Of pairs of a row and a component, at row*K + component.
@@ -53,6 +54,7 @@ type sparsePhase int
 const (
 	surveys sparsePhase = iota // |x - mu_i|, by blocks of rows
 	adopts                     // what the first step has shown, by blocks of rows
+	begins                     // the first step itself, for precisions of low rank, by blocks of rows
 	climbs                     // all other steps, by blocks of order
 )
 
@@ -96,8 +98,10 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		tr.sparse = true
 		tr.records = tr.records[:0]
 	}
-	j.centres.reshape(e.k, m.D, m.K)
-	e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
+	if j.close = j.screens(); j.close || m.low == nil {
+		j.centres.reshape(e.k, m.D, m.K)
+		e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
+	}
 	most := sparseRows(m)
 	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
 		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
@@ -138,7 +142,7 @@ func growSlice[T any](s *[]T, n int) {
 }
 
 // start finds out where every row begins. Where all precisions have a known smallest
-// eigenvalue, distances to the centres do; otherwise a dense first step.
+// eigenvalue, distances to the centres do; otherwise a first step with all components.
 func (j *sparseJob) start() {
 	e, m, n := j.e, j.m, j.x.Rows
 	pairs := n * m.K
@@ -155,26 +159,29 @@ func (j *sparseJob) start() {
 	}
 	j.rows = j.rows[:n]
 	blocks := rowBlocks(n, maxBlockRows, e.Threads())
-	j.phase, j.parts = surveys, blocks
+	j.parts = blocks
+	if j.work != nil && !j.close {
+		j.work.Evaluated[0].Add(int64(pairs))
+	}
+	if !j.close && m.low != nil {
+		j.phase, j.from = begins, 1
+		e.run(j, blocks, lowRankFlops(n, m.K, m.D, m.low.r, 1)/2)
+		return
+	}
+	j.phase, j.from = surveys, 0
 	e.run(j, blocks, 2*float64(pairs)*float64(m.D))
-
-	j.from = 0
-	if j.screens() {
+	if j.close {
 		return
 	}
 	j.from = 1
 	f := &j.first
 	f.keepQ = true
 	f.reshape(1, n, m, true, false)
-	if f.kept = m.low == nil; f.kept { // at once, whatever the limit
-		grow(&f.g, n*m.K*m.D)
-	}
+	f.kept = true // at once, whatever the limit
+	grow(&f.g, n*m.K*m.D)
 	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, plan: e.PlanMixture(m, n, 1)})
 	j.phase, j.parts = adopts, blocks
 	e.run(j, blocks, 16*float64(pairs)*float64(m.D))
-	if j.work != nil {
-		j.work.Evaluated[0].Add(int64(pairs))
-	}
 }
 
 // screens says whether distances alone tell which components are close.
@@ -198,6 +205,9 @@ func (j *sparseJob) run(worker, task int) {
 		for b := r0; b < r1; b++ {
 			j.adopt(&j.e.scratch[worker], b)
 		}
+	case begins:
+		r0, r1 := part(j.x.Rows, j.parts, task)
+		j.begin(worker, r0, r1)
 	case climbs:
 		j.climb(worker, task)
 	}
@@ -235,6 +245,55 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 	}
 }
 
+// begin takes the rows [r0, r1) through the first step where precisions are of low rank: q_i
+// of all components, by one product, and the gradients of those that count.
+func (j *sparseJob) begin(worker, r0, r1 int) {
+	e, m, n, r := j.e, j.m, r1-r0, j.m.low.r
+	arena := &e.scratch[worker]
+	w := &arena.party
+	x, ld := j.x.Slice(r0, r1, 0, m.D), leading(m.K*r)
+	z := Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K * r, RS: ld, CS: 1}
+	both := arena.floats(slotCentre, 2*m.K*n)
+	q, res := both[:m.K*n], both[m.K*n:]
+	e.lowQuads(worker, z, q, n, x, m)
+	copy(res, q)
+	e.k.mixture(res, n, m.C, arena.floats(slotS, n))
+
+	w.expect(n)
+	w.pairs, w.slots, w.rows = w.pairs[:0], 0, w.rows[:0]
+	for b := r0; b < r1; b++ {
+		row := &j.rows[b]
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.k, j.x.Row(b))}
+		row.far = row.size + j.mu
+		w.rows, w.top[b-r0] = append(w.rows, int32(b)), 0
+		for i := range m.certificates {
+			c, at := &m.certificates[i], b*m.K+i
+			far := row.size + c.mu
+			wrong := c.roundings(far, far)
+			j.far[at], j.low[at] = far, math.Sqrt(max(float64(q[i*n+b-r0])-wrong, 0))/guard
+		}
+	}
+	for i := range m.K {
+		for p, v := range res[i*n : (i+1)*n] {
+			if v == 0 { // left out of the sums below, too
+				continue
+			}
+			if float64(v) > w.top[p] {
+				w.top[p], j.rows[r0+p].lead = float64(v), int32(i)
+			}
+			w.pairs = append(w.pairs, evaluated{row: int32(p), comp: int32(i), slot: int32(w.slots), q: q[i*n+p]})
+			w.reserve((w.slots + 1) * max(r, 1))
+			copy(w.values[w.slots*max(r, 1):], z.Row(p)[i*r:(i+1)*r])
+			w.slots++
+		}
+	}
+	active := j.weigh(arena, w, 0, x, w.rows)
+	if j.work != nil {
+		j.work.Active[0].Add(active)
+	}
+	j.move(worker, w, 0, x, w.rows)
+}
+
 // adopt takes over what the dense first step has found out about row b.
 func (j *sparseJob) adopt(arena *arena, b int) {
 	m, f, row := j.m, &j.first, &j.rows[b]
@@ -251,9 +310,7 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 				most, row.lead = r, int32(i)
 			}
 		}
-		if m.low == nil {
-			j.anchor(arena, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
-		}
+		j.anchor(arena, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
 	}
 	j.strode(arena, row, f.XAt(0).Row(b), j.x.Row(b))
 	if tr := j.tr; tr != nil {
@@ -262,10 +319,6 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 		tr.Phi[g] = f.Phi[b]
 		for _, i := range row.active {
 			tr.R[int(i)*tr.Rows+g] = f.R[int(i)*f.Rows+b]
-		}
-		if m.low != nil && tr.backward {
-			copy(tr.block(tr.z, m.K*m.low.r, 0, g, g+1).Data, f.block(f.z, m.K*m.low.r, 0, b, b+1).Data)
-			copy(tr.block(tr.push, m.inner(), 0, g, g+1).Data, f.block(f.push, m.inner(), 0, b, b+1).Data)
 		}
 	}
 	if j.work != nil {
@@ -303,8 +356,11 @@ func (j *sparseJob) gather() {
 		}
 		return cmp.Compare(a, b)
 	})
-	threads := j.e.Threads()
-	most := min(max((n+2*threads-1)/(2*threads), 8), maxBlockRows)
+	blocks := 2 * j.e.Threads()
+	if j.m.low != nil { // each reads the factors of many components
+		blocks /= 2
+	}
+	most := min(max((n+blocks-1)/blocks, 8), maxBlockRows)
 	least := most
 	if j.m.low == nil && j.m.certificates[0].diagonal == nil {
 		least = 1
@@ -337,6 +393,25 @@ type party struct {
 	c             []float32
 	values        []float32 // G_i, or Z_i, of all pairs: slot by slot
 	slots         int
+	rows          []int32
+}
+
+// expect makes room for n rows.
+func (w *party) expect(n int) {
+	growSlice(&w.top, n)
+	if cap(w.byRow) < n {
+		w.byRow = append(w.byRow[:cap(w.byRow)], make([][]int32, n-cap(w.byRow))...)
+	}
+	w.byRow = w.byRow[:n]
+}
+
+// reserve makes room for n values, and keeps those that there are.
+func (w *party) reserve(n int) {
+	if len(w.values) < n {
+		more := alignedFloats(n + n/2)
+		copy(more, w.values)
+		w.values = more
+	}
 }
 
 // climb takes a block of rows through the steps.
@@ -351,11 +426,7 @@ func (j *sparseJob) climb(worker, task int) {
 		copy(x.Row(p), j.x.Row(int(b)))
 	}
 	rec := j.recordOf(task, rows)
-	growSlice(&w.top, n)
-	if cap(w.byRow) < n {
-		w.byRow = append(w.byRow[:cap(w.byRow)], make([][]int32, n-cap(w.byRow))...)
-	}
-	w.byRow = w.byRow[:n]
+	w.expect(n)
 	for t := j.from; t < j.steps; t++ {
 		if j.stop != nil && j.stop() {
 			return
@@ -413,11 +484,7 @@ func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
 		slices.SortFunc(w.wanted, comparePairs)
 	}
 	width, arena := j.width(), &j.e.scratch[worker]
-	if need := (w.slots + len(w.wanted)) * width; len(w.values) < need {
-		more := alignedFloats(need + need/2)
-		copy(more, w.values[:w.slots*width])
-		w.values = more
-	}
+	w.reserve((w.slots + len(w.wanted)) * width)
 	for lo := 0; lo < len(w.wanted); {
 		hi := lo + 1
 		for hi < len(w.wanted) && w.wanted[hi].comp == w.wanted[lo].comp {
