@@ -163,6 +163,7 @@ const (
 	slotRows   // rows that climb together
 	slotPick   // some of them
 	slotTile   // panels of which some columns are wanted
+	slotColumn // w_i, with what multiplyThin reads beyond it
 	slotWorker // of the function of Parallel
 	slots
 )

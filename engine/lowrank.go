@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // lowRank holds precisions of NewLowRankMixture in the layouts in which the products read
 // them.
@@ -11,6 +14,8 @@ type lowRank struct {
 	f    []float32 // k r x d, F_1 above F_2 and so on
 
 	offset   []float32 // k r: -F_i mu_i
+	columns  []float32 // F_i^T of the components in use (columnsOf)
+	laid     []columnsState
 	stack    []float32 // (k r + k) x d: all F_i, with the sign before them, above all -w_i*mu_i
 	project  Packed    // stack^T without the sign
 	weightsT Packed    // all w_i, d x k
@@ -71,10 +76,15 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	defer e.mu.Unlock()
 	l.w, l.f, l.sign = w, f, sign
 	m.certificates = nil
-	grow(&l.stack, (kr+k)*d)
+	grow(&l.stack, (kr+k)*d+e.k.nr) // multiplyThin reads beyond a row
 	grow(&l.offset, kr)
+	grow(&l.columns, kr*d+e.k.nr)
+	growSlice(&l.laid, k)
+	for i := range l.laid {
+		l.laid[i].known = false
+	}
 	j := &e.lowStack
-	cost := elementFlops(len(l.stack))
+	cost := elementFlops((kr + k) * d)
 	*j = lowStackJob{k: e.k, m: m, tasks: e.tasksFor(k, cost)}
 	e.run(j, j.tasks, cost)
 	stack := View(l.stack, kr+k, d)
@@ -84,6 +94,25 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	*j = lowStackJob{}
 	e.repack(&l.weightsT, View(w, k, d).T())
 	l.combined = false
+}
+
+// columnsState says whether F_i^T is known since SetLowRank.
+type columnsState struct {
+	sync.Mutex
+	known bool
+}
+
+// columnsOf returns F_i^T (d x r, row-major), with what multiplyThin reads beyond it. It is
+// laid out when it is first asked for: few rows are multiplied by few components.
+func (l *lowRank) columnsOf(k *kernels, i, d int) []float32 {
+	state, n := &l.laid[i], l.r*d
+	state.Lock()
+	defer state.Unlock()
+	if !state.known {
+		k.transpose(l.columns[i*n:], l.r, l.f[i*n:], d, l.r, d)
+		state.known = true
+	}
+	return l.columns[i*n:]
 }
 
 // packCombined packs what lowCombine and moveByPanels multiply with, once after SetLowRank.

@@ -155,7 +155,7 @@ func (j *lowPullJob) someSlopes(worker int, s, res, u, byX, y, z Matrix) {
 	e, l, d, r := j.e, j.m.low, j.m.D, j.m.low.r
 	arena, kr := &e.scratch[worker], j.m.K*j.m.low.r
 	some, some2 := arena.floats(slotRows, u.Rows*d), arena.floats(slotPick, u.Rows*d)
-	group, one := arena.active[:0], arena.floats(slotS, 1)
+	group, one, weights := arena.active[:0], arena.floats(slotS, 1), arena.floats(slotColumn, d+e.k.nr)
 	for i := range j.m.K {
 		clear(s.Row(i))
 		group = group[:0]
@@ -171,11 +171,12 @@ func (j *lowPullJob) someSlopes(worker int, s, res, u, byX, y, z Matrix) {
 			continue
 		}
 		us, last := View(some[:n*d], n, d), View(arena.floats(slotQ, n), n, 1)
-		e.multiplyColumns(worker, last, us, &l.project, kr+i, false)
-		e.multiplyColumns(worker, last, View(some2[:n*d], n, d), &l.weightsT, i, true)
+		e.multiplyThin(worker, last, us, l.stack[(kr+i)*d:], false)
+		copy(weights, l.w[i*d:(i+1)*d])
+		e.multiplyThin(worker, last, View(some2[:n*d], n, d), weights, true)
 		ys := View(arena.floats(slotGrad, n*r), n, r)
 		if r > 0 {
-			e.multiplyColumns(worker, ys, us, &l.project, i*r, false)
+			e.multiplyThin(worker, ys, us, l.columnsOf(e.k, i, d), false)
 		}
 		for q, b := range group {
 			one[0] = 0

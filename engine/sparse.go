@@ -621,7 +621,7 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated) 
 		for k := range n {
 			copy(z.Row(k), l.offset[i*r:(i+1)*r])
 		}
-		e.multiplyColumns(worker, z, some, &l.project, i*r, true)
+		e.multiplyThin(worker, z, some, l.columnsOf(e.k, i, d), true)
 		squares := arena.floats(slotS, n)
 		e.k.dotRows(squares, z.Data, r, z.Data, r, r)
 		e.k.axpy(l.sign, squares, q)
@@ -631,30 +631,30 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated) 
 	}
 }
 
-// multiplyColumns sets c = a b, or adds to it, for the columns of b from j0 on that c has.
-// It computes whole panels and throws away the rest.
-func (e *Engine) multiplyColumns(worker int, c, a Matrix, b *Packed, j0 int, acc bool) {
+// multiplyThin sets c = a b, or adds to it, for a b of few columns, row-major and without
+// gaps, behind which another nr numbers can be read. In the panels of all factors these
+// columns lie among those of others, which for a few rows takes longer to read than to
+// multiply; here the other columns of a panel are the rows below, and are thrown away.
+func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool) {
 	arena, nr := &e.scratch[worker], e.k.nr
-	p0, p1 := j0/nr, (j0+c.Cols-1)/nr+1
-	width := (p1 - p0) * nr
-	tile := Matrix{Data: arena.floats(slotTile, c.Rows*width), Rows: c.Rows, Cols: width, RS: width, CS: 1}
-	at := j0 - p0*nr
-	if acc {
-		clear(tile.Data)
-		for i := range c.Rows {
-			copy(tile.Row(i)[at:], c.Row(i))
-		}
-	}
+	tile := View(arena.floats(slotTile, c.Rows*nr), c.Rows, nr)
 	nb := e.k.blocks(a.Cols)
-	for kb := range nb {
-		k0, k1 := part(a.Cols, nb, kb)
-		left := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
-		for p := p0; p < p1; p++ {
-			e.k.panel(k1-k0, left, b.panel(p, k0, k1), nr, tile.Data[(p-p0)*nr:], width, acc || kb > 0, nil)
+	for j0 := 0; j0 < c.Cols; j0 += nr {
+		j1 := min(j0+nr, c.Cols)
+		if acc {
+			clear(tile.Data)
+			for i := range c.Rows {
+				copy(tile.Row(i), c.Row(i)[j0:j1])
+			}
 		}
-	}
-	for i := range c.Rows {
-		copy(c.Row(i), tile.Row(i)[at:])
+		for kb := range nb {
+			k0, k1 := part(a.Cols, nb, kb)
+			left := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), 1)
+			e.k.panel(k1-k0, left, b[k0*c.Cols+j0:], c.Cols, tile.Data, nr, acc || kb > 0, nil)
+		}
+		for i := range c.Rows {
+			copy(c.Row(i)[j0:j1], tile.Row(i))
+		}
 	}
 }
 
@@ -846,17 +846,28 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 	stack := View(l.stack, m.inner(), d)
 	weights := arena.floats(slotW, d)
 	clear(weights)
-	clear(grad)
-	row, one := arena.floats(slotG, max(r, 1))[:r], arena.floats(slotS, 1)
-	for _, at := range w.byRow[p] {
+	both, one := arena.floats(slotG, max(2*r, 1))[:2*r], arena.floats(slotS, 1)
+	row, minus := both[:r], both[r:]
+	if len(w.byRow[p]) == 0 {
+		clear(grad)
+	}
+	for n, at := range w.byRow[p] {
 		v := &w.pairs[at]
 		i := int(v.comp)
 		zi := w.values[int(v.slot)*max(r, 1):][:r]
 		one[0] = v.q
 		e.k.pullRows(row, r, one, zi, r, one, 0, zi, r, r)
 		e.k.axpy(-v.q, l.w[i*d:(i+1)*d], weights)
-		for q, by := range row {
-			e.k.axpy(by, stack.Row(i*r+q), grad)
+		if n == 0 && !slices.Contains(row, 0) { // the chain in one go; zeros would be left out
+			e.k.scale(minus, -1, row)
+			e.k.gradient(grad, minus, 1, l.stack[i*r*d:], d, r)
+		} else {
+			if n == 0 {
+				clear(grad)
+			}
+			for q, by := range row {
+				e.k.axpy(by, stack.Row(i*r+q), grad)
+			}
 		}
 		if push != nil {
 			copy(z[i*r:], zi)
