@@ -157,6 +157,13 @@ func hills() []*hill {
 	h.x.Set(7, 0, float32(math.Inf(1)))
 	h.x.Set(11, 5, 3e38)
 	list = append(list, h)
+	h = newHill("not finite flat", 12, 35, 4, -1, 3, 2, 20)
+	h.x.Set(3, 2, float32(math.NaN()))
+	h.x.Set(7, 0, float32(math.Inf(1)))
+	h.x.Set(11, 5, 3e38)
+	list = append(list, h)
+	h = newHill("wide flat", 3, 90, 37, -1, 1, 2, 20) // more factors than a panel is wide
+	list = append(list, h)
 	h = newHill("not finite diagonal", 5, 12, -1, 0, 4, 1, 20).identity()
 	h.x.Set(3, 2, float32(math.NaN()))
 	h.x.Set(7, 0, float32(math.Inf(-1)))
