@@ -59,7 +59,7 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 // SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f
 // (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per
 // update of any of them. w and f are kept and must not change before the next call.
-// It takes a copy and up to four packings of about k r d numbers each. Whether P_i is positive
+// It takes a copy and up to three packings of about k r d numbers each, and two of k d. Whether P_i is positive
 // definite is for the caller to know.
 func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	if m.low == nil {
@@ -78,7 +78,7 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	m.certificates = nil
 	grow(&l.stack, (kr+k)*d+e.k.nr) // multiplyThin reads beyond a row
 	grow(&l.offset, kr)
-	grow(&l.columns, kr*d+e.k.nr)
+	grow(&l.columns, k*(l.r*d+e.k.nr))
 	growSlice(&l.laid, k)
 	for i := range l.laid {
 		l.laid[i].known = false
@@ -105,14 +105,18 @@ type columnsState struct {
 // columnsOf returns F_i^T (d x r, row-major), with what multiplyThin reads beyond it. It is
 // laid out when it is first asked for: few rows are multiplied by few components.
 func (l *lowRank) columnsOf(k *kernels, i, d int) []float32 {
+	const some = 16 // rows a call, which is short
 	state, n := &l.laid[i], l.r*d
+	columns := l.columns[i*(n+k.nr) : (i+1)*(n+k.nr)]
 	state.Lock()
 	defer state.Unlock()
 	if !state.known {
-		k.transpose(l.columns[i*n:], l.r, l.f[i*n:], d, l.r, d)
+		for q := 0; q < l.r; q += some {
+			k.transpose(columns[q:], l.r, l.f[i*n+q*d:], d, min(some, l.r-q), d)
+		}
 		state.known = true
 	}
-	return l.columns[i*n:]
+	return columns
 }
 
 // packCombined packs what lowCombine and moveByPanels multiply with, once after SetLowRank.

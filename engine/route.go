@@ -163,8 +163,9 @@ func (e *Engine) sparsePays(m *Mixture, rows, steps int) bool {
 }
 
 // sparseCost estimates what the sparse route costs, in products of a row with a precision
-// matrix at the full speed of the dense route. It knows three things: the first step is
-// dense; a product of few rows takes as long as reading P_i, or the panels of F_i; and a row
+// matrix at the full speed of the dense route. It knows three things: the first step computes
+// all components (of low rank it takes about half as long as counted here); a product of few
+// rows takes as long as reading P_i, or several times as long as F_i lets expect; and a row
 // needs some Go code in every step, about half a microsecond and the cost of looking at
 // the bounds of all components now and then.
 func (e *Engine) sparseCost(m *Mixture, rows, steps int) float64 {
