@@ -310,6 +310,9 @@ func TestDensityBits(t *testing.T) {
 		if *h.NLL >= *w.NLL || *h.ScoreMatching >= *w.ScoreMatching {
 			t.Errorf("%s: negative log-likelihood %v and loss of score matching %v, %v and %v without", form, *h.NLL, *h.ScoreMatching, *w.NLL, *w.ScoreMatching)
 		}
+		if testing.Short() { // the rest takes half a minute under emulation
+			continue
+		}
 		for _, o := range []engine.Option{engine.WithThreads(2), engine.WithThreads(7), engine.WithTier(engine.Generic)} {
 			m := newModel(t, c, d)
 			if _, err := m.Fit(context.Background(), newEngine(t, o), d.Train, FitOptions{}); err != nil {

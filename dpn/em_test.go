@@ -55,8 +55,12 @@ func gaussianRows(n, k, d int, seed uint64) engine.Matrix {
 // iteration that was taken back, but for rounding. The last one is that of the parameters.
 func TestEMRises(t *testing.T) {
 	e := newEngine(t)
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 3
+	}
 	for _, form := range Forms() {
-		for seed := range uint64(6) {
+		for seed := range seeds {
 			k, d := 1+int(seed), 2+int(seed)
 			x := gaussianRows(300+200*int(seed), 3, d, seed)
 			c := emConfig(form)
