@@ -162,7 +162,7 @@ const (
 	slotGrad
 	slotRows   // rows that climb together
 	slotPick   // some of them
-	slotTile   // panels of which some columns are wanted
+	slotTile   // a panel of which some columns are wanted
 	slotColumn // w_i, with what multiplyThin reads beyond it
 	slotWorker // of the function of Parallel
 	slots

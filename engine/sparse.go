@@ -393,7 +393,7 @@ type party struct {
 	c             []float32
 	values        []float32 // G_i, or Z_i, of all pairs: slot by slot
 	slots         int
-	rows          []int32
+	rows          []int32 // of the block, in the first step
 }
 
 // expect makes room for n rows.
@@ -848,9 +848,7 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 	clear(weights)
 	both, one := arena.floats(slotG, max(2*r, 1))[:2*r], arena.floats(slotS, 1)
 	row, minus := both[:r], both[r:]
-	if len(w.byRow[p]) == 0 {
-		clear(grad)
-	}
+	clear(grad)
 	for n, at := range w.byRow[p] {
 		v := &w.pairs[at]
 		i := int(v.comp)
@@ -862,9 +860,6 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 			e.k.scale(minus, -1, row)
 			e.k.gradient(grad, minus, 1, l.stack[i*r*d:], d, r)
 		} else {
-			if n == 0 {
-				clear(grad)
-			}
 			for q, by := range row {
 				e.k.axpy(by, stack.Row(i*r+q), grad)
 			}
