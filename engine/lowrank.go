@@ -182,15 +182,18 @@ func (e *Engine) lowQuads(worker int, z Matrix, q []float32, qs int, x Matrix, m
 		copy(z.Row(b), l.offset)
 	}
 	e.multiply(worker, z, x, &operand{packed: &l.project}, 0, e.k.panels(z.Cols), true)
-	squares := e.scratch[worker].floats(slotGrad, x.Rows)
-	for i := range m.K {
-		qi := q[i*qs : i*qs+x.Rows]
-		e.k.quadRows(qi, x.Data, x.RS, m.mu(i), l.w[i*d:(i+1)*d])
-		if r > 0 {
-			zi := z.Data[i*r:]
-			e.k.dotRows(squares, zi, z.RS, zi, z.RS, r)
-			e.k.axpy(l.sign, squares, qi)
+	const some = 8 // rows, which stay in the first-level cache
+	for b0 := 0; b0 < x.Rows; b0 += some {
+		b1 := min(b0+some, x.Rows)
+		for i := range m.K {
+			e.k.quadRows(q[i*qs+b0:i*qs+b1], x.Data[b0*x.RS:], x.RS, m.mu(i), l.w[i*d:(i+1)*d])
 		}
+	}
+	squares := e.scratch[worker].floats(slotGrad, x.Rows)
+	for i := 0; i < m.K && r > 0; i++ {
+		zi := z.Data[i*r:]
+		e.k.dotRows(squares, zi, z.RS, zi, z.RS, r)
+		e.k.axpy(l.sign, squares, q[i*qs:i*qs+x.Rows])
 	}
 }
 

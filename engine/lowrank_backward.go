@@ -171,12 +171,12 @@ func (j *lowPullJob) someSlopes(worker int, s, res, u, byX, y, z Matrix) {
 			continue
 		}
 		us, last := View(some[:n*d], n, d), View(arena.floats(slotQ, n), n, 1)
-		e.multiplyThin(worker, last, us, l.stack[(kr+i)*d:], false)
+		e.multiplyThin(worker, last, us, l.stack[(kr+i)*d:], false, nil)
 		copy(weights, l.w[i*d:(i+1)*d])
-		e.multiplyThin(worker, last, View(some2[:n*d], n, d), weights, true)
+		e.multiplyThin(worker, last, View(some2[:n*d], n, d), weights, true, nil)
 		ys := View(arena.floats(slotGrad, n*r), n, r)
 		if r > 0 {
-			e.multiplyThin(worker, ys, us, l.columnsOf(e.k, i, d), false)
+			e.multiplyThin(worker, ys, us, l.columnsOf(e.k, i, d), false, nil)
 		}
 		for q, b := range group {
 			one[0] = 0

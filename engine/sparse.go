@@ -62,6 +62,7 @@ const (
 type climber struct {
 	active []int32 // components whose responsibility is not 0
 	lead   int32   // the one that was the largest at first
+	top    float64 // the largest l_i at the step before
 	size   float64 // |x_0|, from above
 	moved  float64 // length of the way, from above
 	last   float64 // of its last step
@@ -241,7 +242,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 				best, at = l, i
 			}
 		}
-		row.active, row.lead = append(row.active, int32(at)), int32(at)
+		row.active, row.lead, row.top = append(row.active, int32(at)), int32(at), best
 	}
 }
 
@@ -278,8 +279,9 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 			if v == 0 { // left out of the sums below, too
 				continue
 			}
-			if float64(v) > w.top[p] {
-				w.top[p], j.rows[r0+p].lead = float64(v), int32(i)
+			if row := &j.rows[r0+p]; float64(v) > w.top[p] {
+				w.top[p], row.lead = float64(v), int32(i)
+				row.top = float64(FMA32(-0.5, q[i*n+p], m.C[i]))
 			}
 			w.pairs = append(w.pairs, evaluated{row: int32(p), comp: int32(i), slot: int32(w.slots), q: q[i*n+p]})
 			w.reserve((w.slots + 1) * max(r, 1))
@@ -308,6 +310,7 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 			row.active = append(row.active, int32(i))
 			if r > most {
 				most, row.lead = r, int32(i)
+				row.top = float64(FMA32(-0.5, f.q[i*f.Rows+b], m.C[i]))
 			}
 		}
 		j.anchor(arena, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
@@ -368,7 +371,9 @@ func (j *sparseJob) gather() {
 	j.bounds = append(j.bounds[:0], 0)
 	for at, begin := 1, 0; at <= n; at++ {
 		if at == n || at-begin == most || at-begin >= least && lead(j.order[at]) != lead(j.order[begin]) {
-			slices.Sort(j.order[begin:at])
+			if j.m.low == nil { // as records want them
+				slices.Sort(j.order[begin:at])
+			}
 			j.bounds = append(j.bounds, int32(at))
 			begin = at
 		}
@@ -387,7 +392,9 @@ type evaluated struct {
 // party is the memory of a worker that takes a block of rows uphill.
 type party struct {
 	wanted, pairs []evaluated
-	top           []float64 // the largest l_i of each row so far
+	sorted        []evaluated // memory for sorting
+	ends          []int32     // of components among the wanted pairs
+	top           []float64   // the largest l_i of each row so far
 	comps         []int32
 	byRow         [][]int32 // pairs of each row, as numbers in pairs
 	c             []float32
@@ -414,6 +421,51 @@ func (w *party) reserve(n int) {
 	}
 }
 
+// sortWanted sorts the wanted pairs, those of each component in increasing row, by component.
+func (w *party) sortWanted(k int) {
+	if slices.IsSortedFunc(w.wanted, comparePairs) {
+		return
+	}
+	growSlice(&w.ends, k)
+	clear(w.ends)
+	for _, v := range w.wanted {
+		w.ends[v.comp]++
+	}
+	var sum int32
+	for i, n := range w.ends {
+		w.ends[i] = sum
+		sum += n
+	}
+	growSlice(&w.sorted, len(w.wanted))
+	for _, v := range w.wanted {
+		w.sorted[w.ends[v.comp]] = v
+		w.ends[v.comp]++
+	}
+	w.wanted, w.sorted = w.sorted, w.wanted
+}
+
+// has says whether component i of row p has been evaluated.
+func (w *party) has(p int, i int32) bool {
+	_, ok := slices.BinarySearchFunc(w.pairs, evaluated{row: int32(p), comp: i}, comparePairs)
+	return ok
+}
+
+// merge sorts the pairs, of which the first n are sorted and the others, too.
+func (w *party) merge(n int) {
+	w.sorted = append(w.sorted[:0], w.pairs[:n]...)
+	a, b := w.sorted, w.pairs[n:]
+	for at := range w.pairs {
+		if len(a) == 0 {
+			return
+		}
+		if len(b) == 0 || comparePairs(a[0], b[0]) < 0 {
+			w.pairs[at], a = a[0], a[1:]
+		} else {
+			w.pairs[at], b = b[0], b[1:]
+		}
+	}
+}
+
 // climb takes a block of rows through the steps.
 func (j *sparseJob) climb(worker, task int) {
 	e, d := j.e, j.m.D
@@ -432,23 +484,30 @@ func (j *sparseJob) climb(worker, task int) {
 			return
 		}
 		w.pairs, w.wanted, w.slots = w.pairs[:0], w.wanted[:0], 0
+		var bounds int64
 		for p, b := range rows {
-			w.top[p] = math.Inf(-1)
-			for _, i := range j.rows[b].active {
+			row := &j.rows[b]
+			for _, i := range row.active {
 				w.wanted = append(w.wanted, evaluated{row: int32(p), comp: i})
 			}
+			bounds += j.doubt(arena, w, p, int(b), x.Row(p), j.expect(row))
+			w.top[p] = math.Inf(-1)
 		}
 		j.evaluate(worker, w, x, rows)
 		known := len(w.pairs)
 		w.wanted = w.wanted[:0]
-		var bounds int64
 		for p, b := range rows {
-			bounds += j.doubt(arena, w, p, int(b), x.Row(p))
+			row := &j.rows[b]
+			if !(w.top[p] >= j.expect(row)) {
+				bounds += j.doubt(arena, w, p, int(b), x.Row(p), w.top[p])
+			}
+			row.top = w.top[p]
 		}
 		if len(w.wanted) > 0 {
 			j.evaluate(worker, w, x, rows)
-			if known > 0 {
-				slices.SortFunc(w.pairs, comparePairs)
+			w.merge(known)
+			for p, b := range rows {
+				j.rows[b].top = w.top[p]
 			}
 		}
 		active := j.weigh(arena, w, t, x, rows)
@@ -480,9 +539,7 @@ func comparePairs(a, b evaluated) int {
 // evaluate computes q_i and G_i, or Z_i, of the wanted pairs and appends them to the pairs,
 // component by component.
 func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
-	if !slices.IsSortedFunc(w.wanted, comparePairs) {
-		slices.SortFunc(w.wanted, comparePairs)
-	}
+	w.sortWanted(j.m.K)
 	width, arena := j.width(), &j.e.scratch[worker]
 	w.reserve((w.slots + len(w.wanted)) * width)
 	for lo := 0; lo < len(w.wanted); {
@@ -492,7 +549,11 @@ func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
 		}
 		group := w.wanted[lo:hi]
 		if j.m.low != nil {
-			j.lowGroup(worker, w, x, group)
+			var next []float32
+			if hi < len(w.wanted) && j.m.low.r > 0 {
+				next = j.m.low.columnsOf(j.e.k, int(w.wanted[hi].comp), x.Cols)
+			}
+			j.lowGroup(worker, w, x, group, next)
 		} else {
 			j.denseGroup(worker, w, x, group)
 		}
@@ -606,8 +667,9 @@ func (e *Engine) allFinite(m Matrix) bool {
 	return true
 }
 
-// lowGroup computes Z_i and q_i of some rows for one component.
-func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated) {
+// lowGroup computes Z_i and q_i of some rows for one component. next is F_i^T of the one after
+// it, or empty.
+func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated, next []float32) {
 	e, m, l, d := j.e, j.m, j.m.low, j.m.D
 	arena, r, i, n := &e.scratch[worker], j.m.low.r, int(group[0].comp), len(group)
 	some := View(arena.floats(slotPick, n*d), n, d)
@@ -621,7 +683,7 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated) 
 		for k := range n {
 			copy(z.Row(k), l.offset[i*r:(i+1)*r])
 		}
-		e.multiplyThin(worker, z, some, l.columnsOf(e.k, i, d), true)
+		e.multiplyThin(worker, z, some, l.columnsOf(e.k, i, d), true, next)
 		squares := arena.floats(slotS, n)
 		e.k.dotRows(squares, z.Data, r, z.Data, r, r)
 		e.k.axpy(l.sign, squares, q)
@@ -634,8 +696,9 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated) 
 // multiplyThin sets c = a b, or adds to it, for a b of few columns, row-major and without
 // gaps, behind which another nr numbers can be read. In the panels of all factors these
 // columns lie among those of others, which for a few rows takes longer to read than to
-// multiply; here the other columns of a panel are the rows below, and are thrown away.
-func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool) {
+// multiply; here the other columns of a panel are the rows below, and are thrown away. next is
+// fetched into the cache meanwhile.
+func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool, next []float32) {
 	arena, nr := &e.scratch[worker], e.k.nr
 	tile := View(arena.floats(slotTile, c.Rows*nr), c.Rows, nr)
 	nb := e.k.blocks(a.Cols)
@@ -650,7 +713,7 @@ func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool) {
 		for kb := range nb {
 			k0, k1 := part(a.Cols, nb, kb)
 			left := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), 1)
-			e.k.panel(k1-k0, left, b[k0*c.Cols+j0:], c.Cols, tile.Data, nr, acc || kb > 0, nil)
+			e.k.panel(k1-k0, left, b[k0*c.Cols+j0:], c.Cols, tile.Data, nr, acc || kb > 0, next)
 		}
 		for i := range c.Rows {
 			copy(c.Row(i)[j0:j1], tile.Row(i))
@@ -658,11 +721,18 @@ func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool) {
 	}
 }
 
-// doubt adds to the wanted pairs of row b, which is row p of the block, those that have not
-// been evaluated and that no certificate excludes. It returns how many bounds by support it
-// computed.
-func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32) (bounds int64) {
-	row, top := &j.rows[b], w.top[p]
+// expect guesses the largest l_i of a row from the step before and the way since then: of one
+// active component, up a gradient of the length |x'-x|/alpha, it is so large up to rounding.
+func (j *sparseJob) expect(row *climber) float64 {
+	up := 1/float64(j.alpha) - j.norm*j.norm/2
+	return row.top + max(up, 0)*row.last*row.last - 0.25
+}
+
+// doubt adds to the wanted pairs of row b, which is row p of the block, those that are not
+// among them nor evaluated, and that no certificate excludes where the largest l_i is top. It
+// returns how many bounds by support it computed.
+func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top float64) (bounds int64) {
+	row := &j.rows[b]
 	far, sum := row.far+row.moved, row.size+row.moved+j.mu
 	wrong := (j.byFar*far*far+j.byBoth*far*sum+j.bySum*sum*sum)*guard + leastSum
 	enough := lowest(j.weight, top, wrong)
@@ -671,7 +741,7 @@ func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32) (bounds
 	}
 	lows, lost := j.low[b*j.m.K:(b+1)*j.m.K], j.norm*row.moved*guard
 	for _, i := range row.near {
-		if lows[i]-lost > enough || slices.Contains(row.active, i) {
+		if lows[i]-lost > enough || slices.Contains(row.active, i) || w.has(p, i) {
 			continue
 		}
 		ok, supported := j.excluded(arena, row, b, int(i), top, x)
@@ -796,21 +866,34 @@ func (j *sparseJob) weigh(arena *arena, w *party, t int, x Matrix, rows []int32)
 	return active
 }
 
-// move takes the rows of a block a step uphill.
+// move takes the rows of a block a step uphill, those with the same first active component one
+// after the other, while its factors are near.
 func (j *sparseJob) move(worker int, w *party, t int, x Matrix, rows []int32) {
-	e, d := j.e, j.m.D
+	for at, v := range w.pairs {
+		if list := w.byRow[v.row]; len(list) > 0 && int(list[0]) == at {
+			j.moveRow(worker, w, t, int(v.row), x, rows)
+		}
+	}
+	for p, list := range w.byRow[:len(rows)] {
+		if len(list) == 0 {
+			j.moveRow(worker, w, t, p, x, rows)
+		}
+	}
+}
+
+// moveRow takes row p of a block a step uphill.
+func (j *sparseJob) moveRow(worker int, w *party, t, p int, x Matrix, rows []int32) {
+	e, d, b := j.e, j.m.D, int(rows[p])
 	arena := &e.scratch[worker]
 	grad, before := arena.floats(slotGrad, d), arena.floats(slotE, d)
-	for p, b := range rows {
-		if j.m.low != nil {
-			j.lowGradient(worker, w, t, p, int(b), x.Row(p), grad)
-		} else {
-			j.denseGradient(arena, w, p, grad)
-		}
-		copy(before, x.Row(p))
-		e.k.axpy(j.alpha, grad, x.Row(p))
-		j.strode(arena, &j.rows[b], before, x.Row(p))
+	if j.m.low != nil {
+		j.lowGradient(worker, w, t, p, b, x.Row(p), grad)
+	} else {
+		j.denseGradient(arena, w, p, grad)
 	}
+	copy(before, x.Row(p))
+	e.k.axpy(j.alpha, grad, x.Row(p))
+	j.strode(arena, &j.rows[b], before, x.Row(p))
 }
 
 // denseGradient sums up - r_i G_i over the active components of a row.
