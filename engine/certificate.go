@@ -1,6 +1,9 @@
 package engine
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Certificates prove, before l_i of a row is computed, that it would fall under the cut of
 // responsibilities (ResponsibilityCut), so that component i adds exact zeros and can be left
@@ -9,17 +12,19 @@ import "math"
 // gamma_n = n u / (1 - n u), u = 2^-24). Everything here is float64 and decides what is
 // computed, never what comes out.
 //
-// With q_i(x) = |A_i (x - mu_i)|^2 there are three:
+// With q_i(x) = |A_i (x - mu_i)|^2 there are four:
 //
 //   - distance: q_i is at least the smallest eigenvalue of P_i times |x - mu_i|^2;
 //   - movement: sqrt(q_i) is a norm, so it changes by at most |A_i|_2 |x' - x|;
 //   - support: where G_i and q_i are known at some y, sqrt(q_i(x)) is at least
-//     (x - mu_i) G_i(y) / sqrt(q_i(y)), by the inequality of Cauchy and Schwarz.
+//     (x - mu_i) G_i(y) / sqrt(q_i(y)), by the inequality of Cauchy and Schwarz;
+//   - straight ways: on its way to mu_a a row need not be watched (straight.go).
 type certificate struct {
 	norm     float64   // at least |A_i|_2
 	least    float64   // at most the smallest eigenvalue of P_i; 0 where nothing is known
 	mu       float64   // at least |mu_i|
 	diagonal []float32 // of P_i = A_i^T A_i, if it has no other elements
+	even     float64   // p where P_i is p I, or 0
 
 	// q_i as computed differs from q_i by at most
 	// byFar |x-mu|^2 + byBoth |x-mu| (|x|+|mu|) + bySum (|x|+|mu|)^2
@@ -152,6 +157,9 @@ func (j *certifyJob) dense(worker, i int) {
 			c.diagonal[r] = m.p[i].onDiagonal(r)
 		}
 		c.least, square = least*least*(1-4*unit), most*most*(1+4*unit)
+		if slices.Min(c.diagonal) == slices.Max(c.diagonal) {
+			c.even = float64(c.diagonal[0])
+		}
 	}
 	c.norm = math.Sqrt(square) * guard
 	c.byFar = gamma(2*d+laneRoundings(d)+8) * size * 1.01
@@ -236,6 +244,9 @@ func (j *certifyJob) low(worker, i int) {
 		}
 	} else if !(least > 0) {
 		c.norm = math.NaN()
+	}
+	if l.r == 0 && least == most {
+		c.even = least
 	}
 	long := gamma(d+laneRoundings(d)+8) * 1.01
 	c.byFar = gamma(laneRoundings(d)+16) * (most + squares) * 1.01

@@ -20,6 +20,7 @@ type Mixture struct {
 	a    []float32 // the A_i of SetFactors
 
 	certificates    []certificate // of the precisions as they are, once they were needed
+	apart           [][]float32   // distances of centres, once they were needed (straight.go)
 	certificateList []certificate // their memory
 	activity        activity
 }

@@ -28,6 +28,7 @@ type sparseJob struct {
 	phase sparsePhase
 	parts int
 	close bool // distances alone tell which components are close
+	even  bool // rows go straight ways (straight)
 	from  int  // the step at which the climb begins: 1 if the first one computed all components
 	first Trajectory
 
@@ -46,13 +47,15 @@ type sparseJob struct {
 	// The largest of all certificates.
 	norm, byFar, byBoth, bySum, mu, weight float64
 
-	centres Packed // Mu^T
+	centres Packed  // Mu^T
+	leads   []int32 // whose distances from all centres are measured (lay)
 }
 
 type sparsePhase int
 
 const (
 	surveys sparsePhase = iota // |x - mu_i|, by blocks of rows
+	lays                       // |mu_a - mu_i|, by blocks of leading components
 	adopts                     // what the first step has shown, by blocks of rows
 	begins                     // the first step itself, for precisions of low rank, by blocks of rows
 	climbs                     // all other steps, by blocks of order
@@ -67,6 +70,8 @@ type climber struct {
 	moved  float64 // length of the way, from above
 	last   float64 // of its last step
 	far    float64 // the largest of far
+
+	settled int32 // 1 + the component that the row goes straight to (settle), or 0
 
 	// Of the components that are not near, the least sqrt(q_i) is above lowest -
 	// norm*(moved - at).
@@ -103,10 +108,14 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		j.centres.reshape(e.k, m.D, m.K)
 		e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
 	}
+	j.even = j.straight()
 	most := sparseRows(m)
 	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
 		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
 		j.start()
+		if j.even {
+			j.lay()
+		}
 		j.gather()
 		j.phase = climbs
 		e.run(j, len(j.bounds)-1, j.flops())
@@ -201,6 +210,9 @@ func (j *sparseJob) run(worker, task int) {
 	case surveys:
 		r0, r1 := part(j.x.Rows, j.parts, task)
 		j.survey(worker, r0, r1)
+	case lays:
+		r0, r1 := part(len(j.leads), j.parts, task)
+		j.layRows(worker, r0, r1)
 	case adopts:
 		r0, r1 := part(j.x.Rows, j.parts, task)
 		for b := r0; b < r1; b++ {
@@ -221,7 +233,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 	n, ld := r1-r0, leading(m.K)
 	dots := Matrix{Data: e.scratch[worker].floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
 	e.multiply(worker, dots, j.x.Slice(r0, r1, 0, m.D), &operand{packed: &j.centres}, 0, e.k.panels(m.K), false)
-	slack := 2 * gamma(m.D+2*laneRoundings(m.D))
+	slack := centreSlack(m.D)
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
 		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: e.scratch[worker].upperNorm(e.k, j.x.Row(b))}
@@ -514,6 +526,9 @@ func (j *sparseJob) climb(worker, task int) {
 		if rec != nil {
 			rec.add(w, rows, j.row0, d)
 		}
+		if j.even {
+			j.follow(w, rows)
+		}
 		j.move(worker, w, t, x, rows)
 		if j.work != nil {
 			j.work.Evaluated[t].Add(int64(len(w.pairs)))
@@ -733,10 +748,13 @@ func (j *sparseJob) expect(row *climber) float64 {
 // returns how many bounds by support it computed.
 func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top float64) (bounds int64) {
 	row := &j.rows[b]
+	if row.settled != 0 && len(row.near) == 0 {
+		return 0
+	}
 	far, sum := row.far+row.moved, row.size+row.moved+j.mu
 	wrong := (j.byFar*far*far+j.byBoth*far*sum+j.bySum*sum*sum)*guard + leastSum
 	enough := lowest(j.weight, top, wrong)
-	if !(row.lowest-j.norm*(row.moved-row.at)*guard > enough) {
+	if row.settled == 0 && !(row.lowest-j.norm*(row.moved-row.at)*guard > enough) {
 		j.patrol(row, b, enough)
 	}
 	lows, lost := j.low[b*j.m.K:(b+1)*j.m.K], j.norm*row.moved*guard

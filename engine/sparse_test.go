@@ -164,10 +164,37 @@ func hills() []*hill {
 	list = append(list, h)
 	h = newHill("wide flat", 3, 90, 37, -1, 1, 2, 20) // more factors than a panel is wide
 	list = append(list, h)
+	list = append(list, straightHill(-1), straightHill(0))
 	h = newHill("not finite diagonal", 5, 12, -1, 0, 4, 1, 20).identity()
 	h.x.Set(3, 2, float32(math.NaN()))
 	h.x.Set(7, 0, float32(math.Inf(-1)))
 	return append(list, h)
+}
+
+// straightHill has precisions I and rows on straight ways: on the way to mu_0, beside which
+// component 1 comes back; to mu_4, which does not lead at first; and to centres all around.
+func straightHill(low int) *hill {
+	h := newHill("straight", 12, 20, low, 1, 5, 3, 50)
+	if low < 0 {
+		h.identity()
+	}
+	h.alpha = 0.6
+	clear(h.c)
+	for i, at := range [][2]float32{{0, 0}, {5, 0}, {-3, 200}, {3.1, 200}, {8, 200}} {
+		clear(h.mu[i*h.d : (i+1)*h.d])
+		h.mu[i*h.d], h.mu[i*h.d+1] = at[0], at[1]
+	}
+	h.c[4] = 27.4
+	for b := range 8 {
+		clear(h.x.Row(b))
+		if b%2 == 0 {
+			h.x.Set(b, 0, float32(-8-b))
+		} else {
+			h.x.Set(b, 1, 200)
+			h.x.Set(b, 2, float32(b))
+		}
+	}
+	return h
 }
 
 // climbed is all that an ascent and its backward pass give.
