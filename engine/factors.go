@@ -85,8 +85,8 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 	}
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
 	arena, ld := &e.scratch[worker], leading(d)
-	both := Matrix{Data: arena.floats(slotRows, 2*n*ld), Rows: 2 * n, Cols: d, RS: ld, CS: 1}
-	w, x := both.Slice(0, n, 0, d), both.Slice(n, 2*n, 0, d)
+	all := Matrix{Data: arena.floats(slotRows, 3*n*ld), Rows: 3 * n, Cols: d, RS: ld, CS: 1} // D, W, and D again
+	x, w := all.Slice(0, n, 0, d), all.Slice(n, 2*n, 0, d)
 	sr, st := arena.floats(slotGrad, d), arena.floats(slotE, d) // not wanted again
 	k := 0
 	for t := tr.Steps - 1; t >= 0; t-- {
@@ -97,18 +97,21 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 			}
 			row, at := t*tr.Rows+b, first+b
 			e.k.pullDeltas(w.Row(k), x.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, tr.X[row*d:], 0, m.mu(i), sr, st)
+			copy(all.Row(2*n+k), x.Row(k))
 			k++
 		}
 	}
 	p := &arena.packed
 	*p = Packed{k: e.k, rows: d, cols: 2 * n}
 	p.data = arena.floats(slotB, p.size())
-	p.fill(both.T(), 0, p.panels())
+	p.fill(all.Slice(n, 3*n, 0, d).T(), 0, p.panels())
 	ly := leading(2 * n)
 	y := Matrix{Data: arena.floats(slotY, da.Rows*ly), Rows: da.Rows, Cols: 2 * n, RS: ly, CS: 1}
 	e.multiply(worker, y, ai, &operand{packed: p}, 0, p.panels(), false)
-	e.multiply(worker, da, y.Slice(0, y.Rows, 0, n), &operand{direct: x}, 0, e.k.panels(d), false)
-	e.multiply(worker, da, y.Slice(0, y.Rows, n, 2*n), &operand{direct: w}, 0, e.k.panels(d), true)
+	*p = Packed{k: e.k, rows: 2 * n, cols: d}
+	p.data = arena.floats(slotB, p.size())
+	p.fill(all.Slice(0, 2*n, 0, d), 0, p.panels())
+	e.multiply(worker, da, y, &operand{packed: p}, 0, p.panels(), false)
 }
 
 // setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that

@@ -123,31 +123,65 @@ type gramJob struct {
 	parts int
 }
 
+const (
+	gramPanels = 4  // made together, so that A_i^T, too large for the second-level cache, is read seldom
+	gramRows   = 16 // of A_i that they are packed from at a time, because they share pages of it
+)
+
 func (j *gramJob) run(worker, task int) {
 	i, d, e := task/j.parts, j.m.D, j.e
-	arena, nr := &e.scratch[worker], e.k.nr
 	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
 	p := &j.m.p[i]
-	nb := p.blocks()
 	var whole left // A_i^T, for all panels, where it is a single block
-	if nb == 1 {
-		whole = e.leftBlock(arena, a.T(), p.panels())
+	if p.blocks() == 1 {
+		whole = e.leftBlock(&e.scratch[worker], a.T(), p.panels())
 	}
-	cols := operand{packed: &arena.packed}
-	for pn := task % j.parts; pn < p.panels(); pn += j.parts {
-		rows := min((pn+1)*nr, d)
-		t := View(arena.floats(slotG, (rows+e.k.mr)*nr), rows+e.k.mr, nr)
-		for kb := range nb {
-			k0, k1 := part(d, nb, kb)
-			*cols.packed = Packed{k: e.k, rows: k1 - k0, cols: nr, data: arena.floats(slotB, (k1-k0)*nr)}
-			e.k.packPanel(cols.packed.data, a, k0, k1, pn*nr)
-			block := whole.firstTiles(e.k, rows)
-			if nb > 1 {
-				block = e.leftBlock(arena, a.T().Slice(0, rows, k0, k1), 1)
-			}
-			e.multiplyPanel(arena, t, block, &cols, 0, 0, 0, k1-k0, kb > 0)
+	for pn := task % j.parts; pn < p.panels(); pn += gramPanels * j.parts {
+		j.panels(worker, p, a, whole, pn)
+	}
+}
+
+// panels computes the panels pn, pn + parts and so on, gramPanels of them.
+func (j *gramJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
+	e, d, nr, nb := j.e, j.m.D, j.e.k.nr, p.blocks()
+	arena := &e.scratch[worker]
+	n := min(gramPanels, (p.panels()-pn+j.parts-1)/j.parts)
+	rows := func(q int) int { return min((pn+q*j.parts+1)*nr, d) } // of the q-th of them
+	size := (rows(n-1) + e.k.mr) * nr
+	results := arena.floats(slotG, n*size)
+	result := func(q int) Matrix { return View(results[q*size:(q+1)*size], size/nr, nr) }
+	for kb := range nb {
+		k0, k1 := part(d, nb, kb)
+		block := whole
+		if nb > 1 {
+			block = e.leftBlock(arena, a.T().Slice(0, rows(n-1), k0, k1), gramPanels)
 		}
-		p.setPanel(pn, t.Slice(0, rows, 0, nr))
+		each := (k1 - k0) * nr
+		cols := arena.floats(slotB, n*each)
+		for r0 := k0; r0 < k1; r0 += gramRows {
+			r1 := min(r0+gramRows, k1)
+			for q := range n {
+				e.k.packPanel(cols[q*each : (q+1)*each][(r0-k0)*nr:(r1-k0)*nr], a, r0, r1, (pn+q*j.parts)*nr)
+			}
+		}
+		top := block.firstTiles(e.k, rows(n-1))
+		tiles, mb, row := top.tiles(e.k), e.k.rowBlocks(top.rows), 0
+		for ib := range mb {
+			t0, t1 := part(tiles, mb, ib)
+			for q := range n {
+				own := block.firstTiles(e.k, rows(q))
+				if own = block.sliceTiles(e.k, t0, max(min(t1, own.tiles(e.k)), t0)); own.rows == 0 {
+					continue
+				}
+				e.multiplyTile(arena, result(q), own, cols[q*each:(q+1)*each], nil, nr, row, 0, k1-k0, kb > 0)
+				e.yield(arena, 2*own.rows*nr*(k1-k0))
+			}
+			all := block.sliceTiles(e.k, t0, t1)
+			row += all.rows
+		}
+	}
+	for q := range n {
+		p.setPanel(pn+q*j.parts, result(q).Slice(0, rows(q), 0, nr))
 	}
 }
 

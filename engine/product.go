@@ -459,8 +459,11 @@ func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
+		const some = 16 // rows of A^T at a time, so that the strips share pages of it
 		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
-		s.setColumns(e.k, 0, a.T())
+		for p := 0; p < a.Cols; p += some {
+			s.setColumns(e.k, p, a.T().Slice(p, min(p+some, a.Cols), 0, a.Rows))
+		}
 		return s
 	}
 	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: leading(a.Cols), CS: 1}
