@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Trajectory records an ascent: what the backward pass and the analysis need. Its
 // memory is kept and used again by the next ascent of the same size.
@@ -121,8 +124,9 @@ func (tr *Trajectory) fetchG(t, i, r0, r1 int) []float32 {
 // depends on the others, nor on the plan.
 //
 // Which components are computed is the engine's route (WithRoute), and changes no bit
-// either. AutoRoute tries some rows of x now and then, and takes the sparse route where few
-// components are active, so that it costs less.
+// either. AutoRoute tries some rows of x now and then. Where few components are active it takes
+// the sparse route, where many are the dense one, and between them it times two ascents by
+// each, with their backward passes, and goes on with the faster.
 func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, backward bool) {
 	var stop func() bool
 	if tr != nil {
@@ -148,7 +152,8 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	defer e.mu.Unlock()
 	target := x
 	x = e.dense(slotDense, x)
-	route := e.chooseRoute(m, steps, x)
+	begin := time.Now()
+	route := e.chooseRoute(m, steps, x, backward)
 	e.work.reset(route, x.Rows, m.K, steps)
 	if tr != nil {
 		tr.reshape(steps, x.Rows, m, backward, route == SparseRoute)
@@ -160,6 +165,9 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 			e.packCombined(m)
 		}
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.PlanMixture(m, x.Rows, steps)})
+	}
+	if len(m.contests) > 0 && (stop == nil || !stop()) {
+		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, time.Since(begin), false)
 	}
 	if target.CS != 1 {
 		copyMatrix(target, x)

@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // MixtureGradient holds the gradient of a loss with respect to the parameters of a
 // mixture: of its factors A_i if its precisions are P_i = A_i^T A_i, of its weights w_i and
@@ -90,7 +93,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	target := v
+	begin, target := time.Now(), v
 	v = e.dense(slotDense, v)
 	clear(grad.Mu)
 	clear(grad.C)
@@ -133,6 +136,12 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		e.factorGradient(m, a, tr, grad)
 	}
 	tr.backward = false
+	if route := DenseRoute; len(m.contests) > 0 && !tr.stopped() && tr.Rows > 0 {
+		if tr.sparse {
+			route = SparseRoute
+		}
+		m.timed(kindOf(tr.Rows, tr.Steps, true), route, tr.Rows, time.Since(begin), true)
+	}
 	if target.CS != 1 {
 		copyMatrix(target, v)
 	}

@@ -23,6 +23,7 @@ type Mixture struct {
 	apart           [][]float32   // distances of centres, once they were needed (straight.go)
 	certificateList []certificate // their memory
 	activity        activity
+	contests        []contest // of the routes
 }
 
 // NewMixture makes a mixture around centres mu (k x d) and log weights c (k). Its

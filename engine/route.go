@@ -2,15 +2,18 @@ package engine
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // Route says which components an ascent computes. It changes no bit.
 type Route int
 
 const (
-	// AutoRoute takes the route that costs less, as far as [Mixture] has shown (see Ascend).
+	// AutoRoute takes the route that costs less, as far as the mixture has shown (see Ascend).
 	AutoRoute Route = iota
 	// DenseRoute computes all components for every row in every step.
 	DenseRoute
@@ -116,7 +119,7 @@ const (
 )
 
 // chooseRoute returns the route of an ascent.
-func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix) Route {
+func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Route {
 	if e.route == DenseRoute || steps == 0 || x.Rows == 0 || !(e.route == SparseRoute || m.K > 1 && m.certifiable()) {
 		return DenseRoute
 	}
@@ -125,7 +128,10 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix) Route {
 			e.probe(m, x)
 		}
 		m.activity.asked++
-		if !e.sparsePays(m, x.Rows, steps) {
+		switch cost := e.sparseCost(m, x.Rows, steps); {
+		case cost > dearer:
+			return DenseRoute
+		case cost > cheaper && m.contest(kindOf(x.Rows, steps, backward)).route() == DenseRoute:
 			return DenseRoute
 		}
 	}
@@ -133,6 +139,101 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix) Route {
 		return DenseRoute
 	}
 	return SparseRoute
+}
+
+// Below cheaper the sparse route is taken untried, above dearer the dense one; between them
+// whichever takes less time.
+const (
+	cheaper = 0.5
+	dearer  = 1
+)
+
+// kind is what ascents must have in common for their times to be compared.
+type kind struct {
+	rows, steps int // rows: the power of two that they are below
+	backward    bool
+}
+
+func kindOf(rows, steps int, backward bool) kind { return kind{bits.Len(uint(rows)), steps, backward} }
+
+// contest times ascents of one kind on a mixture, by both routes in turn, and then rests
+// while those that follow take the faster one.
+type contest struct {
+	kind    kind
+	seconds [2]struct{ up, back float64 } // dense and sparse: the least a row
+	runs    int                           // so far
+	rest    int                           // ascents until the next contest
+	resting int                           // ascents of the last rest
+}
+
+const (
+	contestRuns = 4   // two of each route
+	firstRest   = 128 // each rest is four times as long as the one before, up to longestRest
+	longestRest = 8192
+	maxContests = 8 // of a mixture
+)
+
+// contest returns that of a kind.
+func (m *Mixture) contest(k kind) *contest {
+	for i := range m.contests {
+		if m.contests[i].kind == k {
+			return &m.contests[i]
+		}
+	}
+	if len(m.contests) == maxContests { // the oldest goes
+		m.contests = append(m.contests[:0], m.contests[1:]...)
+	}
+	m.contests = append(m.contests, contest{kind: k})
+	return &m.contests[len(m.contests)-1]
+}
+
+// route returns the route of the next ascent.
+func (c *contest) route() Route {
+	if c.rest > 0 {
+		if c.rest--; c.rest == 0 {
+			c.runs = 0
+		}
+		return c.faster()
+	}
+	if c.runs == 0 {
+		for i := range c.seconds {
+			c.seconds[i].up, c.seconds[i].back = math.Inf(1), 0
+		}
+	}
+	c.runs++
+	if c.runs > contestRuns {
+		c.resting = min(max(4*c.resting, firstRest), longestRest)
+		c.rest = c.resting
+		return c.faster()
+	}
+	return [...]Route{SparseRoute, DenseRoute}[c.runs%2]
+}
+
+// faster returns the route that has taken less time.
+func (c *contest) faster() Route {
+	if d, s := c.seconds[0], c.seconds[1]; s.up+s.back < d.up+d.back {
+		return SparseRoute
+	}
+	return DenseRoute
+}
+
+// timed notes what an ascent, or its backward pass, has taken, while a contest goes on.
+func (m *Mixture) timed(k kind, route Route, rows int, took time.Duration, back bool) {
+	for i := range m.contests {
+		c := &m.contests[i]
+		if c.kind != k || c.rest > 0 || c.runs == 0 {
+			continue
+		}
+		s, row := &c.seconds[0], took.Seconds()/float64(rows)
+		if route == SparseRoute {
+			s = &c.seconds[1]
+		}
+		if !back {
+			s.up = min(s.up, row)
+		} else if s.back == 0 || row < s.back {
+			s.back = row
+		}
+	}
 }
 
 // certifiable says whether a mixture may have certificates.
@@ -157,30 +258,24 @@ func (e *Engine) probe(m *Mixture, x Matrix) {
 	m.activity = activity{known: true, active: float64(count) / float64(n)}
 }
 
-// sparsePays says whether the sparse route costs clearly less than the dense one.
-func (e *Engine) sparsePays(m *Mixture, rows, steps int) bool {
-	return e.sparseCost(m, rows, steps) < 0.7*float64(steps*rows*m.K)
-}
-
-// sparseCost estimates what the sparse route costs, in products of a row with a precision
-// matrix at the full speed of the dense route. It knows three things: the first step computes
-// all components (of low rank it takes about half as long as counted here); a product of few
-// rows takes as long as reading P_i, or several times as long as F_i lets expect; and a row
-// needs some Go code in every step, about half a microsecond and the cost of looking at
-// the bounds of all components now and then.
+// sparseCost estimates what the sparse route costs, as a share of the dense one. It knows
+// three things: the first step computes all components (of low rank their q_i only); a
+// product of few rows takes as long as reading P_i, or several times as long as F_i lets
+// expect; and a row needs some Go code in every step, about half a microsecond and the cost
+// of looking at the bounds of all components now and then.
 func (e *Engine) sparseCost(m *Mixture, rows, steps int) float64 {
 	n, k, active := float64(rows), float64(m.K), m.activity.active
 	flops := 2 * float64(m.D) * float64(m.D)
 	group := max(n*active/min(k, n*active), 1) // rows that share a component
-	slow := max(float64(e.k.mr)/2/group, 1)
+	slow, first := max(float64(e.k.mr)/2/group, 1), k
 	if m.low != nil {
 		flops = 2 * float64(m.D) * float64(2*m.low.r+3)
-		slow = 4 + 2*float64(e.k.nr)/float64(m.low.r+1)/group
+		slow, first = 4+2*float64(e.k.nr)/float64(m.low.r+1)/group, 0.6*k
 	} else if 4*k*float64(m.D)*float64(m.D) > secondLevelShare() {
 		slow = max(float64(e.streamRows())/group, 1)
 	}
 	code := (0.5 + k/500) * e.k.flopsAMicrosecond / flops
-	return n*k + float64(steps-1)*n*(active*slow+code)
+	return (first + float64(steps-1)*(active*slow+code)) / (float64(steps) * k)
 }
 
 // ExplainRoute says in a line when ascents of so many rows on m take which route.
@@ -195,14 +290,20 @@ func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	}
 	was := m.activity
 	defer func() { m.activity = was }()
-	most := 0.0
-	for active := 0.1; active <= float64(m.K); active += 0.1 {
-		if m.activity.active = active; e.sparsePays(m, rows, steps) {
-			most = active
+	below := func(limit float64) (most float64) {
+		for active := 0.1; active <= float64(m.K); active += 0.1 {
+			if m.activity.active = active; e.sparseCost(m, rows, steps) <= limit {
+				most = active
+			}
 		}
+		return most
 	}
-	if most < 1 || m.K == 1 {
+	untried, timed := below(cheaper), below(dearer)
+	switch {
+	case m.K == 1 || timed < 1:
 		return "dense route: leaving out components would save less than it costs"
+	case untried < 1:
+		return fmt.Sprintf("the faster route, timed, while up to %.1f of %d components are active at a row, dense beyond", timed, m.K)
 	}
-	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, dense beyond", most, m.K)
+	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, the faster one, timed, up to %.1f, dense beyond", untried, m.K, timed)
 }
