@@ -212,9 +212,19 @@ func (p *Packed) onDiagonal(r int) float32 {
 func (j *certifyJob) low(worker, i int) {
 	l, d := j.m.low, j.m.D
 	w, f := l.w[i*d:(i+1)*d], l.f[i*l.r*d:(i+1)*l.r*d]
-	least, most := math.Inf(1), 0.0
+	low, high, number := w[0], w[0], true
 	for _, v := range w {
-		least, most = min(least, float64(v)), max(most, float64(v))
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+		number = number && v == v
+	}
+	least, most := float64(low), float64(high)
+	if !number {
+		least = math.NaN()
 	}
 	dots := j.e.scratch[worker].floats(slotS, max(l.r, 1))[:l.r]
 	var squares, gram float64

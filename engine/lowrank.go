@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -318,11 +319,11 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 			}
 			if sum.Data != nil {
 				s := sum.Row(b)
-				clear(s)
-				for _, i := range list {
-					for p := i * l.r; p < (i+1)*l.r; p++ {
-						e.k.axpy(by[p], stack.Row(p), s)
-					}
+				for n, i := range list {
+					e.addFactors(arena, s, by[i*l.r:(i+1)*l.r], l.stack[i*l.r*d:], n == 0)
+				}
+				if len(list) == 0 {
+					clear(s)
 				}
 				for _, i := range list {
 					e.k.axpy(by[kr+i], stack.Row(kr+i), s)
@@ -345,6 +346,25 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 		}
 		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &byWeights, 0, e.k.panels(d), false)
 		b = end
+	}
+}
+
+// addFactors adds to sum the rows of factors, one after the other, times the numbers by. Begun
+// by the first of them, and without zeros, which would be left out, the chains stay in
+// registers.
+func (e *Engine) addFactors(arena *arena, sum, by, factors []float32, begin bool) {
+	d := len(sum)
+	if begin {
+		if len(by) > 0 && !slices.Contains(by, 0) {
+			minus := arena.floats(slotS, len(by))
+			e.k.scale(minus, -1, by)
+			e.k.gradient(sum, minus, 1, factors, d, len(by))
+			return
+		}
+		clear(sum)
+	}
+	for q, v := range by {
+		e.k.axpy(v, factors[q*d:(q+1)*d], sum)
 	}
 }
 

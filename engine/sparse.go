@@ -947,9 +947,10 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 	stack := View(l.stack, m.inner(), d)
 	weights := arena.floats(slotW, d)
 	clear(weights)
-	both, one := arena.floats(slotG, max(2*r, 1))[:2*r], arena.floats(slotS, 1)
-	row, minus := both[:r], both[r:]
-	clear(grad)
+	row, one := arena.floats(slotG, max(r, 1))[:r], arena.floats(slotS, 1)
+	if len(w.byRow[p]) == 0 {
+		clear(grad)
+	}
 	for n, at := range w.byRow[p] {
 		v := &w.pairs[at]
 		i := int(v.comp)
@@ -957,14 +958,7 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 		one[0] = v.q
 		e.k.pullRows(row, r, one, zi, r, one, 0, zi, r, r)
 		e.k.axpy(-v.q, l.w[i*d:(i+1)*d], weights)
-		if n == 0 && !slices.Contains(row, 0) { // the chain in one go; zeros would be left out
-			e.k.scale(minus, -1, row)
-			e.k.gradient(grad, minus, 1, l.stack[i*r*d:], d, r)
-		} else {
-			for q, by := range row {
-				e.k.axpy(by, stack.Row(i*r+q), grad)
-			}
-		}
+		e.addFactors(arena, grad, row, l.stack[i*r*d:], n == 0)
 		if push != nil {
 			copy(z[i*r:], zi)
 			copy(push[i*r:], row)
