@@ -152,6 +152,7 @@ func (j *certifyJob) dense(worker, i int) {
 	size := root * root * guard
 	square := min(size, j.deviation(arena, &m.p[i])+gamma(d+4)*size)
 	if squares == 0 && a.diagonal() { // squares may underflow
+		c.diagonal = j.list[i].diagonal
 		growSlice(&c.diagonal, d)
 		for r := range d {
 			c.diagonal[r] = m.p[i].onDiagonal(r)

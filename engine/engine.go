@@ -152,7 +152,7 @@ const (
 	slotCentre             // D_i of a block of rows
 	slotG                  // G_i of a block of rows, for all i
 	slotQ                  // q, then r
-	slotS                  // s, then t
+	slotS                  // a number a row, such as s and then t, or phi
 	slotY                  // sum of N_i P_i, or U F_i^T
 	slotE                  // the same of rows that climb together
 	slotU                  // U of a block of rows
@@ -160,7 +160,7 @@ const (
 	slotDense              // a dense copy of a strided operand
 	slotResult             // a dense result that is then scattered
 	slotGrad
-	slotRows   // rows that climb together
+	slotRows   // rows that climb together, or those of a component
 	slotPick   // some of them
 	slotTile   // a panel of which some columns are wanted
 	slotColumn // w_i, with what multiplyThin reads beyond it

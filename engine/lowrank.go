@@ -77,9 +77,7 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	defer e.mu.Unlock()
 	l.w, l.f, l.sign = w, f, sign
 	m.certificates = nil
-	for i := range m.apart {
-		m.apart[i] = m.apart[i][:0]
-	}
+	m.forget()
 	grow(&l.stack, (kr+k)*d+e.k.nr) // multiplyThin reads beyond a row
 	grow(&l.offset, kr)
 	grow(&l.columns, k*(l.r*d+e.k.nr))

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -129,9 +129,9 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 		}
 		m.activity.asked++
 		switch cost := e.sparseCost(m, x.Rows, steps); {
-		case cost > dearer:
+		case cost >= dearer:
 			return DenseRoute
-		case cost > cheaper && m.contest(kindOf(x.Rows, steps, backward)).route() == DenseRoute:
+		case cost >= cheaper && m.openRoute(kindOf(x.Rows, steps, backward), cost) == DenseRoute:
 			return DenseRoute
 		}
 	}
@@ -160,58 +160,94 @@ func kindOf(rows, steps int, backward bool) kind { return kind{bits.Len(uint(row
 // while those that follow take the faster one.
 type contest struct {
 	kind    kind
-	seconds [2]struct{ up, back float64 } // dense and sparse: the least a row
-	runs    int                           // so far
-	rest    int                           // ascents until the next contest
-	resting int                           // ascents of the last rest
+	times   [2]times // dense and sparse
+	asked   int      // ascents so far
+	rest    int      // ascents until the next contest
+	resting int      // ascents of the last rest
+	active  float64  // components of a row when it began
+}
+
+// times are those of a route in a contest.
+type times struct {
+	runs     int
+	up, back float64 // the least seconds a row, of ascents and of backward passes; 0 if unknown
 }
 
 const (
-	contestRuns = 4   // two of each route
+	contestRuns = 2   // of each route
+	contestAsks = 16  // then it ends, whatever has been timed: ascents may be given up
 	firstRest   = 128 // each rest is four times as long as the one before, up to longestRest
 	longestRest = 8192
 	maxContests = 8 // of a mixture
 )
 
-// contest returns that of a kind.
+// openRoute returns the route of an ascent whose cost the model leaves open.
+func (m *Mixture) openRoute(k kind, cost float64) Route {
+	if c := m.contest(k); c != nil {
+		return c.route(m.activity.active)
+	}
+	if cost < (cheaper+dearer)/2 {
+		return SparseRoute
+	}
+	return DenseRoute
+}
+
+// contest returns that of a kind, or nil where there is no room for another: one that rests
+// makes place.
 func (m *Mixture) contest(k kind) *contest {
 	for i := range m.contests {
 		if m.contests[i].kind == k {
 			return &m.contests[i]
 		}
 	}
-	if len(m.contests) == maxContests { // the oldest goes
-		m.contests = append(m.contests[:0], m.contests[1:]...)
+	if len(m.contests) == maxContests {
+		i := slices.IndexFunc(m.contests, func(c contest) bool { return c.rest > 0 })
+		if i < 0 {
+			return nil
+		}
+		m.contests = slices.Delete(m.contests, i, i+1)
 	}
 	m.contests = append(m.contests, contest{kind: k})
 	return &m.contests[len(m.contests)-1]
 }
 
-// route returns the route of the next ascent.
-func (c *contest) route() Route {
+// route returns the route of the next ascent, of whose rows so many components are active.
+func (c *contest) route(active float64) Route {
+	if c.rest > 0 && (active > 1.5*c.active || 1.5*active < c.active) {
+		c.rest, c.resting = 0, 0
+	}
 	if c.rest > 0 {
-		if c.rest--; c.rest == 0 {
-			c.runs = 0
-		}
+		c.rest--
 		return c.faster()
 	}
-	if c.runs == 0 {
-		for i := range c.seconds {
-			c.seconds[i].up, c.seconds[i].back = math.Inf(1), 0
+	if c.asked == 0 {
+		c.times, c.active = [2]times{}, active
+	}
+	c.asked++
+	dense, sparse := c.times[0].runs, c.times[1].runs
+	if dense < contestRuns || sparse < contestRuns {
+		if c.asked <= contestAsks {
+			if sparse < dense {
+				return SparseRoute
+			}
+			return DenseRoute
 		}
 	}
-	c.runs++
-	if c.runs > contestRuns {
-		c.resting = min(max(4*c.resting, firstRest), longestRest)
-		c.rest = c.resting
-		return c.faster()
-	}
-	return [...]Route{SparseRoute, DenseRoute}[c.runs%2]
+	c.resting = min(max(4*c.resting, firstRest), longestRest)
+	c.asked, c.rest = 0, c.resting
+	return c.faster()
 }
 
-// faster returns the route that has taken less time.
+// faster returns the route that has taken less time, dense if one is unknown.
 func (c *contest) faster() Route {
-	if d, s := c.seconds[0], c.seconds[1]; s.up+s.back < d.up+d.back {
+	d, s := c.times[0], c.times[1]
+	if d.up == 0 || s.up == 0 {
+		return DenseRoute
+	}
+	if d.back > 0 && s.back > 0 {
+		d.up, s.up = d.up+d.back, s.up+s.back
+	}
+	if s.up < d.up {
 		return SparseRoute
 	}
 	return DenseRoute
@@ -221,17 +257,21 @@ func (c *contest) faster() Route {
 func (m *Mixture) timed(k kind, route Route, rows int, took time.Duration, back bool) {
 	for i := range m.contests {
 		c := &m.contests[i]
-		if c.kind != k || c.rest > 0 || c.runs == 0 {
+		if c.kind != k || c.asked == 0 {
 			continue
 		}
-		s, row := &c.seconds[0], took.Seconds()/float64(rows)
+		t := &c.times[0]
 		if route == SparseRoute {
-			s = &c.seconds[1]
+			t = &c.times[1]
 		}
-		if !back {
-			s.up = min(s.up, row)
-		} else if s.back == 0 || row < s.back {
-			s.back = row
+		best := &t.up
+		if back {
+			best = &t.back
+		} else {
+			t.runs++
+		}
+		if row := took.Seconds() / float64(rows); *best == 0 || row < *best {
+			*best = row
 		}
 	}
 }
@@ -246,8 +286,8 @@ func (e *Engine) probe(m *Mixture, x Matrix) {
 	for i := range n {
 		copy(some.Row(i), x.Row(i*x.Rows/n))
 	}
-	r := View(e.scratch[0].floats(slotTile, m.K*n), m.K, n)
-	phi := make([]float32, n)
+	both := e.scratch[0].floats(slotTile, (m.K+1)*n)
+	r, phi := View(both[:m.K*n], m.K, n), both[m.K*n:]
 	e.ascend(ascentJob{e: e, m: m, steps: 1, x: some, phi: phi, r: r, plan: e.PlanMixture(m, n, 1)})
 	count := 0
 	for _, v := range r.Data {
@@ -292,7 +332,7 @@ func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	defer func() { m.activity = was }()
 	below := func(limit float64) (most float64) {
 		for active := 0.1; active <= float64(m.K); active += 0.1 {
-			if m.activity.active = active; e.sparseCost(m, rows, steps) <= limit {
+			if m.activity.active = active; e.sparseCost(m, rows, steps) < limit {
 				most = active
 			}
 		}

@@ -74,7 +74,7 @@ type climber struct {
 	settled int32 // 1 + the component that the row goes straight to (settle), or 0
 
 	// Of the components that are not near, the least sqrt(q_i) is above lowest -
-	// norm*(moved - at).
+	// norm*(moved - at), unless the row is settled: then near is as settle says.
 	near   []int32
 	lowest float64
 	at     float64
@@ -108,7 +108,9 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		j.centres.reshape(e.k, m.D, m.K)
 		e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
 	}
-	j.even = j.straight()
+	if j.even = j.straight(); j.even && (m.low == nil || len(m.apart) == 0) {
+		m.forget() // centres belong to the caller; SetLowRank has been told of them
+	}
 	most := sparseRows(m)
 	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
 		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
@@ -243,7 +245,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 			c := &m.certificates[i]
 			s := row.size + c.mu
 			square := row.size*row.size + c.mu*c.mu - 2*float64(dot[i])
-			wide := slack*s*s + leastSum
+			wide := slack*s*s + 3*leastSum
 			far := math.Sqrt(max(square+wide, 0)) * guard
 			least := math.Sqrt(c.least*max(square-wide, 0)) / guard
 			j.far[b*m.K+i], j.low[b*m.K+i] = far, least

@@ -520,3 +520,21 @@ func TestGradientAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestTinyWays checks straight ways so short that squares of lengths are as small as what is
+// added for underflow: component 1 comes back or not at the end of the way to mu_0.
+func TestTinyWays(t *testing.T) {
+	dense, sparse := newTestEngine(t, WithThreads(1), WithRoute(DenseRoute)), newTestEngine(t, WithThreads(1), WithRoute(SparseRoute))
+	for _, p := range []float64{0x1p60, 0x1p96, 0x1p98} {
+		for n := range 24 {
+			at := float32(math.Sqrt((41.4 + float64(n)/120) / p))
+			h := &hill{name: "tiny", k: 2, d: 1, low: 0, sign: 1, alpha: float32(0.5 / p), mu: []float32{0, at}, c: []float32{0, 0},
+				w: []float32{float32(p), float32(p)}, x: View([]float32{-at}, 1, 1)}
+			var r [2]Trajectory
+			for i, e := range []*Engine{dense, sparse} {
+				e.Ascend(h.mixture(e), h.alpha, 60, clone(h.x), &r[i], false)
+			}
+			sameNumbers(t, fmt.Sprintf("p %g, q %v: r", p, 41.4+float64(n)/120), r[1].R, r[0].R)
+		}
+	}
+}

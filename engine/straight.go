@@ -27,18 +27,20 @@ func (j *sparseJob) straight() bool {
 	return j.close && p > 0 && j.alpha >= 0 && float64(j.alpha)*p <= 1 && j.m.K*j.m.K <= maxAnchors
 }
 
+// forget makes room for distances of centres that are all to be measured.
+func (m *Mixture) forget() {
+	if len(m.apart) != m.K {
+		m.apart = make([][]float32, m.K)
+	}
+	for i := range m.apart {
+		m.apart[i] = m.apart[i][:0]
+	}
+}
+
 // lay measures the distances of the leading components of all rows from the other centres,
 // as far as they are not known.
 func (j *sparseJob) lay() {
 	m := j.m
-	if len(m.apart) != m.K {
-		m.apart = make([][]float32, m.K)
-	}
-	if m.low == nil { // centres belong to the caller; SetLowRank has been told of them
-		for i := range m.apart {
-			m.apart[i] = m.apart[i][:0]
-		}
-	}
 	j.leads = j.leads[:0]
 	for b := range j.rows {
 		if a := j.rows[b].lead; len(m.apart[a]) == 0 {
@@ -70,14 +72,15 @@ func (j *sparseJob) layRows(worker, r0, r1 int) {
 		for i := range m.certificates {
 			c := &m.certificates[i]
 			s := size + c.mu
-			square := size*size + c.mu*c.mu - 2*float64(dot[i]) - (slack*s*s + leastSum)
+			square := size*size + c.mu*c.mu - 2*float64(dot[i]) - (slack*s*s + 3*leastSum)
 			m.apart[a][i] = float32(math.Sqrt(max(square, 0)) * (1 - 2*unit))
 		}
 	}
 }
 
-// centreSlack times (|x|+|y|)^2 bounds the error of |x|^2 + |y|^2 - 2 x y from numbers that
-// are at least |x| and |y| (upperNorm) and a product that is a chain.
+// centreSlack times (|x|+|y|)^2, with leastSum for each of the three, bounds the error of
+// |x|^2 + |y|^2 - 2 x y from numbers that are at least |x| and |y| (upperNorm) and a product
+// that is a chain.
 func centreSlack(d int) float64 { return 2 * gamma(d+2*laneRoundings(d)) }
 
 // settle takes row b, which stands at x with the one active component a, onto its straight
@@ -90,11 +93,12 @@ func (j *sparseJob) settle(b int, a int32) {
 	}
 	row.settled, row.near = a+1, row.near[:0]
 	p, ca := m.certificates[a].even, float64(m.C[a])
-	to := (j.far[b*m.K+int(a)] + row.moved) * (1 + 0x1p-8) // |x - mu_a|, and the way to come
-	far, sum := row.far+row.moved+to, row.size+row.moved+to+j.mu
+	to := j.far[b*m.K+int(a)] + row.moved // |x - mu_a|, and the way to come
 	// Roundings of a step move x by at most 5 unit (|x| + |mu_a|) off its way, and what is off
 	// does not grow.
-	off := 16 * unit * float64(j.steps) * sum
+	off := 16 * unit * float64(j.steps) * (row.size + row.moved + to + j.mu)
+	to = (to + off) * guard
+	far, sum := row.far+row.moved+to, row.size+row.moved+to+j.mu
 	// Of q_a, here and on the way, and of l_a.
 	wrong := 2*m.certificates[a].roundings(to, sum) + 8*unit*(math.Abs(row.top)+math.Abs(ca))
 	worst := (j.byFar*far*far+j.byBoth*far*sum+j.bySum*sum*sum)*guard + leastSum + wrong + 2*p*off*(far+to)*guard
