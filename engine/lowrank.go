@@ -60,8 +60,8 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 // SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f
 // (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per
 // update of any of them. w and f are kept and must not change before the next call.
-// It takes a copy and up to three packings of about k r d numbers each, and two of k d. Whether P_i is positive
-// definite is for the caller to know.
+// It takes a copy and up to three packings of about k r d numbers each, and two of k d.
+// Whether P_i is positive definite is for the caller to know.
 func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	if m.low == nil {
 		panic("engine: SetLowRank: the mixture was made for other precisions (NewLowRankMixture)")

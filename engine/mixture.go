@@ -177,8 +177,7 @@ func (j *gramJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
 				e.multiplyTile(arena, result(q), own, cols[q*each:(q+1)*each], nil, nr, row, 0, k1-k0, kb > 0)
 				e.yield(arena, 2*own.rows*nr*(k1-k0))
 			}
-			all := block.sliceTiles(e.k, t0, t1)
-			row += all.rows
+			row += block.sliceTiles(e.k, t0, t1).rows
 		}
 	}
 	for q := range n {

@@ -108,8 +108,8 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		j.centres.reshape(e.k, m.D, m.K)
 		e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
 	}
-	if j.even = j.straight(); j.even && (m.low == nil || len(m.apart) == 0) {
-		m.forget() // centres belong to the caller; SetLowRank has been told of them
+	if j.even = j.straight(); j.even && m.low == nil {
+		m.forget() // centres belong to the caller; SetLowRank is told of them
 	}
 	most := sparseRows(m)
 	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
@@ -504,25 +504,23 @@ func (j *sparseJob) climb(worker, task int) {
 			for _, i := range row.active {
 				w.wanted = append(w.wanted, evaluated{row: int32(p), comp: i})
 			}
-			bounds += j.doubt(arena, w, p, int(b), x.Row(p), j.expect(row))
+			bounds += j.doubt(arena, w, p, int(b), x.Row(p), j.guess(row))
 			w.top[p] = math.Inf(-1)
 		}
 		j.evaluate(worker, w, x, rows)
 		known := len(w.pairs)
 		w.wanted = w.wanted[:0]
 		for p, b := range rows {
-			row := &j.rows[b]
-			if !(w.top[p] >= j.expect(row)) {
+			if !(w.top[p] >= j.guess(&j.rows[b])) {
 				bounds += j.doubt(arena, w, p, int(b), x.Row(p), w.top[p])
 			}
-			row.top = w.top[p]
 		}
 		if len(w.wanted) > 0 {
 			j.evaluate(worker, w, x, rows)
 			w.merge(known)
-			for p, b := range rows {
-				j.rows[b].top = w.top[p]
-			}
+		}
+		for p, b := range rows {
+			j.rows[b].top = w.top[p]
 		}
 		active := j.weigh(arena, w, t, x, rows)
 		if rec != nil {
@@ -738,9 +736,9 @@ func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool, ne
 	}
 }
 
-// expect guesses the largest l_i of a row from the step before and the way since then: of one
-// active component, up a gradient of the length |x'-x|/alpha, it is so large up to rounding.
-func (j *sparseJob) expect(row *climber) float64 {
+// guess returns about the largest l_i of a row, from the step before and the way since then: of
+// one active component, up a gradient of the length |x'-x|/alpha, it is so large up to rounding.
+func (j *sparseJob) guess(row *climber) float64 {
 	up := 1/float64(j.alpha) - j.norm*j.norm/2
 	return row.top + max(up, 0)*row.last*row.last - 0.25
 }
