@@ -56,18 +56,62 @@
 	ADDQ R11, DX \
 	ADDQ R12, BX
 
+// Where the rows of A are beside each other R8 is enough, and the multiply-adds can broadcast
+// for themselves without being split in two, as they are with an index. That takes an
+// instruction less a row, and a load more: every second row does it, which leaves the units
+// that load as little behind as those that decode. Instructions decide where another thread
+// runs on the same core; there it is a sixth faster.
+#define TWICE(a, c0, c1) \
+	VFMADD231PS.BCST a, Z0, c0 \
+	VFMADD231PS.BCST a, Z1, c1
+
+#define COLUMN1 \
+	VMOVUPS (BX), Z0   \
+	VMOVUPS 64(BX), Z1 \
+	ROW((R8), Z2, Z4, Z5)
+#define COLUMN2 COLUMN1 \
+	TWICE(4(R8), Z6, Z7)
+#define COLUMN3 COLUMN2 \
+	ROW(8(R8), Z3, Z8, Z9)
+#define COLUMN4 COLUMN3 \
+	TWICE(12(R8), Z10, Z11)
+#define COLUMN5 COLUMN4 \
+	ROW(16(R8), Z2, Z12, Z13)
+#define COLUMN6 COLUMN5 \
+	TWICE(20(R8), Z14, Z15)
+#define COLUMN7 COLUMN6 \
+	ROW(24(R8), Z3, Z16, Z17)
+#define COLUMN8 COLUMN7 \
+	TWICE(28(R8), Z18, Z19)
+#define COLUMN9 COLUMN8 \
+	ROW(32(R8), Z2, Z20, Z21)
+#define COLUMN10 COLUMN9 \
+	TWICE(36(R8), Z22, Z23)
+#define COLUMN11 COLUMN10 \
+	ROW(40(R8), Z3, Z24, Z25)
+#define COLUMN12 COLUMN11 \
+	TWICE(44(R8), Z26, Z27)
+#define COLUMN13 COLUMN12 \
+	ROW(48(R8), Z2, Z28, Z29)
+#define COLUMN14 COLUMN13 \
+	TWICE(52(R8), Z30, Z31)
+
+#define NEXTCOLUMN \
+	ADDQ R11, R8 \
+	ADDQ R12, BX
+
 // The loop over the inner index, two at a time, then the odd one. Every two fetch a line
 // of the panel of B that comes next: R15 walks along it in steps of AX, which is 0 where
 // there is nothing to fetch.
-#define LOOP(step, two, twotest, odd) \
+#define LOOP(step, next, two, twotest, odd) \
 	JMP   twotest \
 two: \
 	PREFETCHT1 (R15) \
 	ADDQ  AX, R15 \
 	step  \
-	NEXT  \
+	next  \
 	step  \
-	NEXT  \
+	next  \
 twotest: \
 	SUBQ  $2, CX   \
 	JGE   two      \
@@ -231,6 +275,8 @@ start:
 	ADDQ R10, DX
 	MOVQ AX, DI              // rows
 	MOVQ step+176(FP), AX
+	CMPQ R10, $4
+	JEQ  columns
 	CMPQ DI, $13
 	JEQ  rows13
 	JGT  rows14
@@ -251,33 +297,82 @@ start:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOP(STEP1, two1, twotest1, odd1)
+	LOOP(STEP1, NEXT, two1, twotest1, odd1)
 rows2:
-	LOOP(STEP2, two2, twotest2, odd2)
+	LOOP(STEP2, NEXT, two2, twotest2, odd2)
 rows3:
-	LOOP(STEP3, two3, twotest3, odd3)
+	LOOP(STEP3, NEXT, two3, twotest3, odd3)
 rows4:
-	LOOP(STEP4, two4, twotest4, odd4)
+	LOOP(STEP4, NEXT, two4, twotest4, odd4)
 rows5:
-	LOOP(STEP5, two5, twotest5, odd5)
+	LOOP(STEP5, NEXT, two5, twotest5, odd5)
 rows6:
-	LOOP(STEP6, two6, twotest6, odd6)
+	LOOP(STEP6, NEXT, two6, twotest6, odd6)
 rows7:
-	LOOP(STEP7, two7, twotest7, odd7)
+	LOOP(STEP7, NEXT, two7, twotest7, odd7)
 rows8:
-	LOOP(STEP8, two8, twotest8, odd8)
+	LOOP(STEP8, NEXT, two8, twotest8, odd8)
 rows9:
-	LOOP(STEP9, two9, twotest9, odd9)
+	LOOP(STEP9, NEXT, two9, twotest9, odd9)
 rows10:
-	LOOP(STEP10, two10, twotest10, odd10)
+	LOOP(STEP10, NEXT, two10, twotest10, odd10)
 rows11:
-	LOOP(STEP11, two11, twotest11, odd11)
+	LOOP(STEP11, NEXT, two11, twotest11, odd11)
 rows12:
-	LOOP(STEP12, two12, twotest12, odd12)
+	LOOP(STEP12, NEXT, two12, twotest12, odd12)
 rows13:
-	LOOP(STEP13, two13, twotest13, odd13)
+	LOOP(STEP13, NEXT, two13, twotest13, odd13)
 rows14:
-	LOOP(STEP14, two14, twotest14, odd14)
+	LOOP(STEP14, NEXT, two14, twotest14, odd14)
+
+columns:
+	CMPQ DI, $13
+	JEQ  columns13
+	JGT  columns14
+	CMPQ DI, $11
+	JEQ  columns11
+	JGT  columns12
+	CMPQ DI, $9
+	JEQ  columns9
+	JGT  columns10
+	CMPQ DI, $7
+	JEQ  columns7
+	JGT  columns8
+	CMPQ DI, $5
+	JEQ  columns5
+	JGT  columns6
+	CMPQ DI, $3
+	JEQ  columns3
+	JGT  columns4
+	CMPQ DI, $1
+	JGT  columns2
+	LOOP(COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
+columns2:
+	LOOP(COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
+columns3:
+	LOOP(COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
+columns4:
+	LOOP(COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
+columns5:
+	LOOP(COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
+columns6:
+	LOOP(COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
+columns7:
+	LOOP(COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
+columns8:
+	LOOP(COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
+columns9:
+	LOOP(COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
+columns10:
+	LOOP(COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
+columns11:
+	LOOP(COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
+columns12:
+	LOOP(COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
+columns13:
+	LOOP(COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
+columns14:
+	LOOP(COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
 
 store:
 	MOVQ DI, CX

@@ -20,7 +20,12 @@ type kernels struct {
 	mr, nr     int
 	kc, mc     int // largest block of a product: inner indices and rows of A
 	linesAStep int
-	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+
+	// rowStripPanels is the number of panels from which on rows of A, which the tiles could
+	// stream, are stored in strips all the same, where the tiles are faster with those; or 0.
+	rowStripPanels int
+
+	rawPanel func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)

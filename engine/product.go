@@ -456,6 +456,10 @@ const stripPanels = 4
 // contiguous columns a tile would read a line or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	switch {
+	case a.CS == 1 && e.k.rowStripPanels > 0 && panels >= e.k.rowStripPanels:
+		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
+		s.setRows(e.k, a)
+		return s
 	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
@@ -542,6 +546,20 @@ func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 			first++
 		}
 		at += l.strip
+	}
+}
+
+// setRows sets a block in strips to a, whose rows are contiguous.
+func (l *left) setRows(k *kernels, a Matrix) {
+	tiles, rows, longer := k.tiling(l.rows)
+	first := 0
+	for t := range tiles {
+		n := rows
+		if t < longer {
+			n++
+		}
+		k.transpose(l.data[t*l.strip:], l.cs, a.Data[first*a.RS:], a.RS, n, a.Cols)
+		first += n
 	}
 }
 
