@@ -23,7 +23,7 @@ var avx512Kernels = kernels{
 	kc:                  innerBlock(32),
 	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
-	rowStripPanels:      4,
+	rowStripPanels:      6,
 	rawPanel:            sgemmAVX512_14x32,
 	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAddPatches:       addPatchesAVX512,

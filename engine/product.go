@@ -450,13 +450,16 @@ type left struct {
 // columns are contiguous in strips.
 const stripPanels = 4
 
+// fewRows is the number of rows of A that are never worth to be stored in strips.
+const fewRows = 8
+
 // leftBlock returns the block a of A, which will be multiplied with so many panels: in
 // place where the tiles can stream it, and otherwise as a copy. Rows a multiple of 2048
 // bytes apart would all fall into the same few sets of the first-level cache, and of
 // contiguous columns a tile would read a line or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	switch {
-	case a.CS == 1 && e.k.rowStripPanels > 0 && panels >= e.k.rowStripPanels:
+	case a.CS == 1 && a.Rows > fewRows && e.k.rowStripPanels > 0 && panels >= e.k.rowStripPanels:
 		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
 		s.setRows(e.k, a)
 		return s
@@ -551,6 +554,7 @@ func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 
 // setRows sets a block in strips to a, whose rows are contiguous.
 func (l *left) setRows(k *kernels, a Matrix) {
+	const some = 128 // columns at a time, of which the strip stays near for all rows
 	tiles, rows, longer := k.tiling(l.rows)
 	first := 0
 	for t := range tiles {
@@ -558,7 +562,9 @@ func (l *left) setRows(k *kernels, a Matrix) {
 		if t < longer {
 			n++
 		}
-		k.transpose(l.data[t*l.strip:], l.cs, a.Data[first*a.RS:], a.RS, n, a.Cols)
+		for p := 0; p < a.Cols; p += some {
+			k.transpose(l.data[t*l.strip+p*l.cs:], l.cs, a.Data[first*a.RS+p:], a.RS, n, min(some, a.Cols-p))
+		}
 		first += n
 	}
 }
