@@ -100,14 +100,17 @@
 	ADDQ R11, R8 \
 	ADDQ R12, BX
 
-// The loop over the inner index, two at a time, then the odd one. Every two fetch a line
-// of the panel of B that comes next: R15 walks along it in steps of AX, which is 0 where
-// there is nothing to fetch.
-#define LOOP(step, next, two, twotest, odd) \
+// Fetches a line of the panel of B that comes next: R15 walks along it in steps of AX, which is
+// 0 where there is nothing to fetch.
+#define FETCHNEXT \
+	PREFETCHT1 (R15) \
+	ADDQ  AX, R15
+
+// The loop over the inner index, two at a time, then the odd one.
+#define LOOP(fetch, step, next, two, twotest, odd) \
 	JMP   twotest \
 two: \
-	PREFETCHT1 (R15) \
-	ADDQ  AX, R15 \
+	fetch \
 	step  \
 	next  \
 	step  \
@@ -297,33 +300,33 @@ start:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOP(STEP1, NEXT, two1, twotest1, odd1)
+	LOOP(FETCHNEXT, STEP1, NEXT, two1, twotest1, odd1)
 rows2:
-	LOOP(STEP2, NEXT, two2, twotest2, odd2)
+	LOOP(FETCHNEXT, STEP2, NEXT, two2, twotest2, odd2)
 rows3:
-	LOOP(STEP3, NEXT, two3, twotest3, odd3)
+	LOOP(FETCHNEXT, STEP3, NEXT, two3, twotest3, odd3)
 rows4:
-	LOOP(STEP4, NEXT, two4, twotest4, odd4)
+	LOOP(FETCHNEXT, STEP4, NEXT, two4, twotest4, odd4)
 rows5:
-	LOOP(STEP5, NEXT, two5, twotest5, odd5)
+	LOOP(FETCHNEXT, STEP5, NEXT, two5, twotest5, odd5)
 rows6:
-	LOOP(STEP6, NEXT, two6, twotest6, odd6)
+	LOOP(FETCHNEXT, STEP6, NEXT, two6, twotest6, odd6)
 rows7:
-	LOOP(STEP7, NEXT, two7, twotest7, odd7)
+	LOOP(FETCHNEXT, STEP7, NEXT, two7, twotest7, odd7)
 rows8:
-	LOOP(STEP8, NEXT, two8, twotest8, odd8)
+	LOOP(FETCHNEXT, STEP8, NEXT, two8, twotest8, odd8)
 rows9:
-	LOOP(STEP9, NEXT, two9, twotest9, odd9)
+	LOOP(FETCHNEXT, STEP9, NEXT, two9, twotest9, odd9)
 rows10:
-	LOOP(STEP10, NEXT, two10, twotest10, odd10)
+	LOOP(FETCHNEXT, STEP10, NEXT, two10, twotest10, odd10)
 rows11:
-	LOOP(STEP11, NEXT, two11, twotest11, odd11)
+	LOOP(FETCHNEXT, STEP11, NEXT, two11, twotest11, odd11)
 rows12:
-	LOOP(STEP12, NEXT, two12, twotest12, odd12)
+	LOOP(FETCHNEXT, STEP12, NEXT, two12, twotest12, odd12)
 rows13:
-	LOOP(STEP13, NEXT, two13, twotest13, odd13)
+	LOOP(FETCHNEXT, STEP13, NEXT, two13, twotest13, odd13)
 rows14:
-	LOOP(STEP14, NEXT, two14, twotest14, odd14)
+	LOOP(FETCHNEXT, STEP14, NEXT, two14, twotest14, odd14)
 
 columns:
 	CMPQ DI, $13
@@ -346,33 +349,33 @@ columns:
 	JGT  columns4
 	CMPQ DI, $1
 	JGT  columns2
-	LOOP(COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
+	LOOP(FETCHNEXT, COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
 columns2:
-	LOOP(COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
+	LOOP(FETCHNEXT, COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
 columns3:
-	LOOP(COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
+	LOOP(FETCHNEXT, COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
 columns4:
-	LOOP(COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
+	LOOP(FETCHNEXT, COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
 columns5:
-	LOOP(COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
+	LOOP(FETCHNEXT, COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
 columns6:
-	LOOP(COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
+	LOOP(FETCHNEXT, COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
 columns7:
-	LOOP(COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
+	LOOP(FETCHNEXT, COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
 columns8:
-	LOOP(COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
+	LOOP(FETCHNEXT, COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
 columns9:
-	LOOP(COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
+	LOOP(FETCHNEXT, COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
 columns10:
-	LOOP(COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
+	LOOP(FETCHNEXT, COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
 columns11:
-	LOOP(COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
+	LOOP(FETCHNEXT, COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
 columns12:
-	LOOP(COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
+	LOOP(FETCHNEXT, COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
 columns13:
-	LOOP(COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
+	LOOP(FETCHNEXT, COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
 columns14:
-	LOOP(COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
+	LOOP(FETCHNEXT, COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
 
 store:
 	MOVQ DI, CX
@@ -914,6 +917,359 @@ tree:
 rowtest:
 	SUBQ $1, R12
 	JGE  row
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Rows in strips, few features
+
+// SUBSTRIP makes column n of D_i.
+#define SUBSTRIP(n) \
+	VMOVUPS (64*n)(SI), Z0            \
+	VSUBPS.BCST (4*n)(DX), Z0, Z0     \
+	VMOVUPS Z0, (64*n)(DI)
+
+// FETCHBOTH fetches a line of the next tile's strip as well.
+#define FETCHBOTH \
+	FETCHNEXT \
+	PREFETCHT0 (SI) \
+	ADDQ $64, SI
+
+// QUADROW stores a row of G, and goes on with the lanes of q: Z0 and Z1 are mu, SI walks down
+// the rows of x and DX has the lanes.
+#define QUADROW(row, c0, c1) \
+	CMPQ CX, $row                       \
+	JLE  stored                         \
+	VMOVUPS c0, (DI)                    \
+	VMOVUPS c1, 64(DI)                  \
+	VMOVUPS (SI), Z2                    \
+	VMOVUPS 64(SI), Z3                  \
+	VSUBPS  Z0, Z2, Z2                  \
+	VSUBPS  Z1, Z3, Z3                  \
+	VFMADD213PS (64*row)(DX), Z2, c0    \
+	VFMADD213PS c0, Z3, c1              \
+	VMOVUPS c1, (64*row)(DX)            \
+	ADDQ R9, DI                         \
+	ADDQ AX, SI
+
+// The arguments g, q, x, xs, tiles and longer are counted on from tile to tile.
+//
+// func quadStripsAVX512(g []float32, gs int, q, x []float32, rs int, xs, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+TEXT ·quadStripsAVX512(SB), NOSPLIT, $0-240
+	MOVQ $64, R11
+	MOVQ $128, R12
+	MOVQ next_base+208(FP), R15
+	MOVL $0x1111, R8
+	KMOVW R8, K2
+tile:
+	MOVQ rows+192(FP), R13
+	CMPQ longer+200(FP), $0
+	JLE  even
+	SUBQ $1, longer+200(FP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	// D_i of the tile, in a strip, and behind it the lanes of q.
+	MOVQ xs_base+88(FP), SI
+	MOVQ work_base+160(FP), DI
+	MOVQ mu_base+112(FP), DX
+	MOVQ mu_len+120(FP), CX
+delta:
+	SUBSTRIP(0)
+	SUBSTRIP(1)
+	SUBSTRIP(2)
+	SUBSTRIP(3)
+	ADDQ $256, SI
+	ADDQ $256, DI
+	ADDQ $16, DX
+	SUBQ $4, CX
+	JNE  delta
+	MOVQ SI, xs_base+88(FP)
+	VPXORD Z0, Z0, Z0
+	MOVL $16, CX
+lanes:
+	VMOVUPS Z0, (DI)
+	ADDQ $64, DI
+	SUBQ $1, CX
+	JNE  lanes
+	MOVQ p_base+136(FP), BX
+	XORQ R10, R10            // the first column of a panel, in bytes
+panel:
+	MOVQ work_base+160(FP), R8
+	MOVQ mu_len+120(FP), CX
+	MOVQ step+232(FP), AX
+	MOVQ R10, SI
+	SHLQ $4, SI
+	ADDQ xs_base+88(FP), SI  // the strip of the next tile
+	ZEROS
+	CMPQ R13, $13
+	JEQ  columns13
+	JGT  columns14
+	CMPQ R13, $11
+	JEQ  columns11
+	JGT  columns12
+	CMPQ R13, $9
+	JEQ  columns9
+	JGT  columns10
+	CMPQ R13, $7
+	JEQ  columns7
+	JGT  columns8
+	CMPQ R13, $5
+	JEQ  columns5
+	JGT  columns6
+	CMPQ R13, $3
+	JEQ  columns3
+	JGT  columns4
+	CMPQ R13, $1
+	JGT  columns2
+	LOOP(FETCHBOTH, COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
+columns2:
+	LOOP(FETCHBOTH, COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
+columns3:
+	LOOP(FETCHBOTH, COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
+columns4:
+	LOOP(FETCHBOTH, COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
+columns5:
+	LOOP(FETCHBOTH, COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
+columns6:
+	LOOP(FETCHBOTH, COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
+columns7:
+	LOOP(FETCHBOTH, COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
+columns8:
+	LOOP(FETCHBOTH, COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
+columns9:
+	LOOP(FETCHBOTH, COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
+columns10:
+	LOOP(FETCHBOTH, COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
+columns11:
+	LOOP(FETCHBOTH, COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
+columns12:
+	LOOP(FETCHBOTH, COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
+columns13:
+	LOOP(FETCHBOTH, COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
+columns14:
+	LOOP(FETCHBOTH, COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
+
+store:
+	MOVQ R13, CX
+	MOVQ mu_base+112(FP), DX
+	VMOVUPS (DX)(R10*1), Z0
+	VMOVUPS 64(DX)(R10*1), Z1
+	MOVQ mu_len+120(FP), DX
+	SHLQ $6, DX
+	ADDQ work_base+160(FP), DX
+	MOVQ g_base+0(FP), DI
+	ADDQ R10, DI
+	MOVQ x_base+56(FP), SI
+	ADDQ R10, SI
+	MOVQ gs+24(FP), R9
+	SHLQ $2, R9
+	MOVQ rs+80(FP), AX
+	SHLQ $2, AX
+	QUADROW(0, Z4, Z5)
+	QUADROW(1, Z6, Z7)
+	QUADROW(2, Z8, Z9)
+	QUADROW(3, Z10, Z11)
+	QUADROW(4, Z12, Z13)
+	QUADROW(5, Z14, Z15)
+	QUADROW(6, Z16, Z17)
+	QUADROW(7, Z18, Z19)
+	QUADROW(8, Z20, Z21)
+	QUADROW(9, Z22, Z23)
+	QUADROW(10, Z24, Z25)
+	QUADROW(11, Z26, Z27)
+	QUADROW(12, Z28, Z29)
+	QUADROW(13, Z30, Z31)
+stored:
+	ADDQ $128, R10
+	MOVQ mu_len+120(FP), AX
+	SHLQ $2, AX
+	CMPQ R10, AX
+	JLT  panel
+
+	MOVQ mu_len+120(FP), DX
+	SHLQ $6, DX
+	ADDQ work_base+160(FP), DX
+	MOVQ q_base+32(FP), DI
+	MOVQ R13, CX
+sum:
+	VMOVUPS (DX), Z4
+	VMOVUPS 64(DX), Z5
+	VMOVUPS 128(DX), Z6
+	VMOVUPS 192(DX), Z7
+	TREE4
+	TAILMASK
+	VMOVUPS X4, K1, (DI)
+	ADDQ $256, DX
+	ADDQ $16, DI
+	SUBQ $4, CX
+	JGT  sum
+
+	LEAQ (R13*4), CX
+	ADDQ CX, q_base+32(FP)
+	MOVQ gs+24(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, g_base+0(FP)
+	MOVQ rs+80(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, x_base+56(FP)
+	SUBQ $1, tiles+184(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// FETCHPULL fetches lines of the next tile's strips as well: R9 is the distance of U from X.
+#define FETCHPULL \
+	FETCHBOTH \
+	PREFETCHT0 -64(SI)(R9*1)
+
+// PULLSTRIP makes column n of -N_i: Z16 has -t, Z17 -r, and K1 the rows whose r is not 0.
+#define PULLSTRIP(n) \
+	VMOVUPS.Z (64*n)(R8), K1, Z4          \
+	VMULPS.Z (64*n)(SI), Z17, K1, Z0      \
+	VSUBPS.BCST (4*n)(DX), Z4, Z4         \
+	VFMADD231PS.Z Z4, Z16, K1, Z0         \
+	VMOVUPS Z0, (64*n)(DI)
+
+// The arguments v, r, u, t, x, tiles and longer are counted on from tile to tile.
+//
+// func pullStripsAVX512(v []float32, vs int, r, u, t, x, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·pullStripsAVX512(SB), NOSPLIT, $0-264
+	MOVQ $64, R11
+	MOVQ $128, R12
+	MOVQ next_base+232(FP), R15
+	MOVQ vs+24(FP), R13
+	SHLQ $2, R13
+tile:
+	MOVQ rows+208(FP), R10
+	CMPQ longer+216(FP), $0
+	JLE  even
+	SUBQ $1, longer+216(FP)
+	ADDQ $1, R10             // the first tiles have one row more
+even:
+	// -N_i of the tile, in a strip.
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z3      // sign bits
+	VPXORD Z1, Z1, Z1
+	MOVQ r_base+32(FP), BX
+	MOVQ t_base+80(FP), DX
+	MOVQ R10, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K2
+	VMOVUPS.Z (BX), K2, Z17
+	VMOVUPS.Z (DX), K2, Z16
+	VCMPPS $4, Z1, Z17, K2, K1 // not equal, also NaN
+	VPXORD Z3, Z17, Z17
+	VPXORD Z3, Z16, Z16
+	LEAQ (BX)(R10*4), BX
+	LEAQ (DX)(R10*4), DX
+	MOVQ BX, r_base+32(FP)
+	MOVQ DX, t_base+80(FP)
+	MOVQ work_base+176(FP), DI
+	MOVQ u_base+56(FP), SI
+	MOVQ x_base+104(FP), R8
+	MOVQ mu_base+128(FP), DX
+	MOVQ mu_len+136(FP), CX
+delta:
+	PULLSTRIP(0)
+	PULLSTRIP(1)
+	PULLSTRIP(2)
+	PULLSTRIP(3)
+	ADDQ $256, SI
+	ADDQ $256, DI
+	ADDQ $256, R8
+	ADDQ $16, DX
+	SUBQ $4, CX
+	JNE  delta
+	MOVQ SI, u_base+56(FP)
+	MOVQ R8, x_base+104(FP)
+	MOVQ p_base+152(FP), BX
+	MOVQ R10, AX
+	XORQ R10, R10            // the first column of a panel, in bytes
+panel:
+	MOVQ v_base+0(FP), DI
+	ADDQ R10, DI
+	ZEROS
+	CMPB acc+224(FP), $0
+	JEQ  start
+	OLDS
+below:
+start:
+	MOVQ AX, DI              // rows
+	MOVQ work_base+176(FP), R8
+	MOVQ mu_len+136(FP), CX
+	MOVQ R10, SI
+	SHLQ $4, SI
+	ADDQ x_base+104(FP), SI  // the strip of the next tile
+	MOVQ u_base+56(FP), R9
+	SUBQ x_base+104(FP), R9
+	MOVQ step+256(FP), AX
+	CMPQ DI, $13
+	JEQ  columns13
+	JGT  columns14
+	CMPQ DI, $11
+	JEQ  columns11
+	JGT  columns12
+	CMPQ DI, $9
+	JEQ  columns9
+	JGT  columns10
+	CMPQ DI, $7
+	JEQ  columns7
+	JGT  columns8
+	CMPQ DI, $5
+	JEQ  columns5
+	JGT  columns6
+	CMPQ DI, $3
+	JEQ  columns3
+	JGT  columns4
+	CMPQ DI, $1
+	JGT  columns2
+	LOOP(FETCHPULL, COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
+columns2:
+	LOOP(FETCHPULL, COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
+columns3:
+	LOOP(FETCHPULL, COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
+columns4:
+	LOOP(FETCHPULL, COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
+columns5:
+	LOOP(FETCHPULL, COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
+columns6:
+	LOOP(FETCHPULL, COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
+columns7:
+	LOOP(FETCHPULL, COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
+columns8:
+	LOOP(FETCHPULL, COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
+columns9:
+	LOOP(FETCHPULL, COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
+columns10:
+	LOOP(FETCHPULL, COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
+columns11:
+	LOOP(FETCHPULL, COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
+columns12:
+	LOOP(FETCHPULL, COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
+columns13:
+	LOOP(FETCHPULL, COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
+columns14:
+	LOOP(FETCHPULL, COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
+
+store:
+	MOVQ DI, CX
+	MOVQ v_base+0(FP), DI
+	ADDQ R10, DI
+	STORES
+done:
+	MOVQ CX, AX              // rows
+	ADDQ $128, R10
+	MOVQ mu_len+136(FP), DX
+	SHLQ $2, DX
+	CMPQ R10, DX
+	JLT  panel
+	IMULQ R13, CX
+	ADDQ CX, v_base+0(FP)
+	MOVQ AX, R10
+	SUBQ $1, tiles+200(FP)
+	JNE  tile
 	VZEROUPPER
 	RET
 

@@ -215,19 +215,27 @@ func (j *pullJob) run(worker, task int) {
 		}
 		r := tr.RAt(t).Slice(0, m.K, r0, r1)
 		s := Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
+		xs := e.rowStrips(arena, slotXStrips, x)
 		for i := range m.K {
 			if tr.kept {
 				g = tr.gAt(t, i, r0, r1)
 			} else {
-				e.quadGrad(worker, g, q, x, m, i, nil)
+				e.quadGrad(worker, g, q, x, &xs, m, i, nil)
 			}
 			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
 			e.k.scale(s.Row(i), -1, s.Row(i))
 		}
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
+		us := e.rowStrips(arena, slotUStrips, u)
 		for i := range m.K {
+			precision := operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}
+			if us.rows > 0 {
+				e.k.pullStrips(total, r.Row(i), &us, s.Row(i), &xs, m.mu(i), precision.packed, i > 0, arena.floats(slotA, us.strip), precision.fetch)
+				e.yield(arena, 2*rows*d*d)
+				continue
+			}
 			e.k.pullDeltas(pushes.Data, nil, ld, r.Row(i), u.Data, d, s.Row(i), 1, x.Data, d, m.mu(i), nil, nil) // -N_i
-			e.multiply(worker, total, pushes, &operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}, 0, e.k.panels(d), i > 0)
+			e.multiply(worker, total, pushes, &precision, 0, e.k.panels(d), i > 0)
 		}
 		for b := range rows {
 			e.k.pullOn(v.Row(b), total.Row(b))
@@ -300,15 +308,7 @@ func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int) {
 	e, d := j.e, j.m.D
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
 	w, x := j.operands(arena, i, k0, k1, p0, p1)
-	tiles, mb, row := w.tiles(e.k), e.k.rowBlocks(d), 0
-	for ib := range mb {
-		t0, t1 := part(tiles, mb, ib)
-		block := w.sliceTiles(e.k, t0, t1)
-		for pn := p0; pn < p1; pn++ {
-			e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, k0 > 0)
-		}
-		row += block.rows
-	}
+	e.multiplyLeft(arena, dp, &w, &x, p0, p1, k0 > 0)
 }
 
 // few does without the products, of a component whose rows are too few for dP_i.

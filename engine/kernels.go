@@ -20,12 +20,16 @@ type kernels struct {
 	mr, nr     int
 	kc, mc     int // largest block of a product: inner indices and rows of A
 	linesAStep int
+	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rowStripPanels is the number of panels from which on rows of A, which the tiles could
 	// stream, are stored in strips all the same, where the tiles are faster with those; or 0.
 	rowStripPanels int
 
-	rawPanel func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+	// rawQuadStrips and rawPullStrips are for rows of few features in such strips; nil where
+	// rowStripPanels is 0.
+	rawQuadStrips func(g []float32, gs int, q, x []float32, rs int, xs, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+	rawPullStrips func(v []float32, vs int, r, u, t, x, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
@@ -509,6 +513,76 @@ func (k *kernels) pullDeltas(w, d []float32, ld int, r, u []float32, us int, t [
 		}
 	}
 	k.rawPullDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
+}
+
+// quadStrips sets g and q to G and q of the rows x, which xs has in strips, for the packed P,
+// a single block of whole panels. work is memory for 16 times the features and 256 numbers.
+func (k *kernels) quadStrips(g Matrix, q []float32, x Matrix, xs *left, mu []float32, p *Packed, work, next []float32) {
+	tiles, rows, longer := k.tiling(x.Rows)
+	d := len(mu)
+	if w := span(x.Rows, g.RS, d); len(g.Data) < w {
+		short("quadStrips", "g", len(g.Data), w)
+	}
+	if len(q) < x.Rows {
+		short("quadStrips", "q", len(q), x.Rows)
+	}
+	if w := span(x.Rows, x.RS, d); len(x.Data) < w {
+		short("quadStrips", "x", len(x.Data), w)
+	}
+	if n := tiles * xs.strip; xs.rows != x.Rows || xs.strip != xs.cs*d || len(xs.data) < n {
+		short("quadStrips", "xs", len(xs.data), n)
+	}
+	if len(p.data) < d*d {
+		short("quadStrips", "p", len(p.data), d*d)
+	}
+	if n := xs.strip + 256; len(work) < n {
+		short("quadStrips", "work", len(work), n)
+	}
+	if tiles > 0 {
+		next, step := k.fetching(next, p, tiles)
+		k.rawQuadStrips(g.Data, g.RS, q, x.Data, x.RS, xs.data, mu, p.data, work, tiles, rows, longer, next, step)
+	}
+}
+
+// pullStrips sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
+// u in strips. p and work are as in quadStrips.
+func (k *kernels) pullStrips(v Matrix, r []float32, u *left, t []float32, x *left, mu []float32, p *Packed, acc bool, work, next []float32) {
+	tiles, rows, longer := k.tiling(v.Rows)
+	d := len(mu)
+	if w := span(v.Rows, v.RS, d); len(v.Data) < w {
+		short("pullStrips", "v", len(v.Data), w)
+	}
+	for _, l := range [...]*left{u, x} {
+		if n := tiles * l.strip; l.rows != v.Rows || l.strip != l.cs*d || len(l.data) < n {
+			short("pullStrips", "block", len(l.data), n)
+		}
+	}
+	if len(r) < v.Rows {
+		short("pullStrips", "r", len(r), v.Rows)
+	}
+	if len(t) < v.Rows {
+		short("pullStrips", "t", len(t), v.Rows)
+	}
+	if len(p.data) < d*d {
+		short("pullStrips", "p", len(p.data), d*d)
+	}
+	if len(work) < x.strip {
+		short("pullStrips", "work", len(work), x.strip)
+	}
+	if tiles > 0 {
+		next, step := k.fetching(next, p, tiles)
+		k.rawPullStrips(v.Data, v.RS, r, u.data, t, x.data, mu, p.data, work, tiles, rows, longer, acc, next, step)
+	}
+}
+
+// fetching returns what the tiles of quadStrips and pullStrips fetch, and how many bytes at a
+// time.
+func (k *kernels) fetching(next []float32, p *Packed, tiles int) ([]float32, int) {
+	if len(next) == 0 {
+		return p.data, 0
+	}
+	fetches := tiles * p.panels() * ((p.rows + k.linesAStep - 1) / k.linesAStep)
+	return next, 4 * min((len(next)+fetches-1)/fetches, 16)
 }
 
 func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {

@@ -348,6 +348,26 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 }
 
+// multiplyLeft is multiply for a block of A in strips.
+func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p1 int, acc bool) {
+	nb, mb, tiles := e.k.blocks(a.cols), e.k.rowBlocks(a.rows), a.tiles(e.k)
+	for kb := range nb {
+		k0, k1 := part(a.cols, nb, kb)
+		row := 0
+		for ib := range mb {
+			t0, t1 := part(tiles, mb, ib)
+			block := a.sliceTiles(e.k, t0, t1)
+			if nb > 1 {
+				block = block.sliceCols(k0, k1)
+			}
+			for p := p0; p < p1; p++ {
+				e.multiplyPanel(arena, c, block, b, row, p, k0, k1, acc || kb > 0)
+			}
+			row += block.rows
+		}
+	}
+}
+
 // multiplyPanel computes the columns of panel p, for the rows of the block ab, which
 // begin at row i0 of C, and the inner indices [k0, k1).
 func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, p, k0, k1 int, acc bool) {

@@ -255,22 +255,14 @@ func (j *sparseGradientJob) run(worker, task int) {
 	}
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
 	p0, p1 := part(e.k.panels(d), j.parts, pt)
-	nb, mb := e.k.blocks(len(list)), e.k.rowBlocks(d)
+	nb := e.k.blocks(len(list))
 	for kb := range nb {
 		if tr.stopped() {
 			return
 		}
 		k0, k1 := part(len(list), nb, kb)
 		w, x := j.operands(arena, i, list[k0:k1], p0, p1, pt == 0)
-		tiles, row := w.tiles(e.k), 0
-		for ib := range mb {
-			t0, t1 := part(tiles, mb, ib)
-			block := w.sliceTiles(e.k, t0, t1)
-			for pn := p0; pn < p1; pn++ {
-				e.multiplyPanel(arena, dp, block, &x, row, pn, 0, k1-k0, kb > 0)
-			}
-			row += block.rows
-		}
+		e.multiplyLeft(arena, dp, &w, &x, p0, p1, kb > 0)
 	}
 }
 
