@@ -16,25 +16,27 @@
 	VFMADD231PS  Y0, Y2, c0 \
 	VFMADD231PS  Y1, Y2, c1
 
-#define STEP1 \
-	VMOVUPS (BX), Y0   \
-	VMOVUPS 32(BX), Y1 \
-	ROW((R8), Y4, Y5)
+// Inner index n from where R8 and BX are, in rows of A and B that are 4 and 64 bytes apart from
+// one inner index to the next if n is not 0.
+#define STEP1(n) \
+	VMOVUPS (64*n)(BX), Y0    \
+	VMOVUPS (64*n+32)(BX), Y1 \
+	ROW((4*n)(R8), Y4, Y5)
 
-#define STEP2 STEP1 \
-	ROW((R8)(R10*1), Y6, Y7)
+#define STEP2(n) STEP1(n) \
+	ROW((4*n)(R8)(R10*1), Y6, Y7)
 
-#define STEP3 STEP2 \
-	ROW((R8)(R10*2), Y8, Y9)
+#define STEP3(n) STEP2(n) \
+	ROW((4*n)(R8)(R10*2), Y8, Y9)
 
-#define STEP4 STEP3 \
-	ROW((R9), Y10, Y11)
+#define STEP4(n) STEP3(n) \
+	ROW((4*n)(R9), Y10, Y11)
 
-#define STEP5 STEP4 \
-	ROW((R9)(R10*1), Y12, Y13)
+#define STEP5(n) STEP4(n) \
+	ROW((4*n)(R9)(R10*1), Y12, Y13)
 
-#define STEP6 STEP5 \
-	ROW((R9)(R10*2), Y14, Y15)
+#define STEP6(n) STEP5(n) \
+	ROW((4*n)(R9)(R10*2), Y14, Y15)
 
 #define NEXT \
 	ADDQ R11, R8 \
@@ -49,13 +51,13 @@
 four: \
 	PREFETCHT1 (R15) \
 	ADDQ  DX, R15 \
-	step  \
+	step(0) \
 	NEXT  \
-	step  \
+	step(0) \
 	NEXT  \
-	step  \
+	step(0) \
 	NEXT  \
-	step  \
+	step(0) \
 	NEXT  \
 fourtest: \
 	SUBQ  $4, CX   \
@@ -63,12 +65,38 @@ fourtest: \
 	ADDQ  $4, CX   \
 	JMP   onetest  \
 one: \
-	step  \
+	step(0) \
 	NEXT  \
 onetest: \
 	SUBQ  $1, CX   \
 	JGE   one      \
 	JMP   done
+
+// LOOP for rows of A and B whose inner indices are beside each other: the first ones eight at
+// a time, without counting on in between, which takes a fourteenth of the instructions.
+#define DENSELOOP(step, eight, eighttest, fourtest) \
+	JMP   eighttest \
+eight: \
+	PREFETCHT1 (R15) \
+	ADDQ  DX, R15 \
+	step(0) \
+	step(1) \
+	step(2) \
+	step(3) \
+	PREFETCHT1 (R15) \
+	ADDQ  DX, R15 \
+	step(4) \
+	step(5) \
+	step(6) \
+	step(7) \
+	ADDQ  $32, R8 \
+	ADDQ  $32, R9 \
+	ADDQ  $512, BX \
+eighttest: \
+	SUBQ  $8, CX   \
+	JGE   eight    \
+	ADDQ  $8, CX   \
+	JMP   fourtest
 
 // All accumulators of a tile: empty, loaded and stored. R13 is the distance of rows of C, DI
 // row 0, SI row 3, AX their number.
@@ -177,6 +205,15 @@ below:
 start:
 	MOVQ next_base+128(FP), R15
 	MOVQ step+152(FP), DX
+	CMPQ R11, $4
+	JNE  apart
+	CMPQ R12, $64
+	JNE  apart
+	CMPQ AX, $6
+	JEQ  dense6
+	CMPQ AX, $5
+	JEQ  dense5
+apart:
 	CMPQ AX, $6
 	JEQ  rows6
 	CMPQ AX, $5
@@ -198,6 +235,10 @@ rows5:
 	LOOP(STEP5, four5, fourtest5, one5, onetest5, store)
 rows6:
 	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
+dense5:
+	DENSELOOP(STEP5, eight5, eighttest5, fourtest5)
+dense6:
+	DENSELOOP(STEP6, eight6, eighttest6, fourtest6)
 
 store:
 	STORES
@@ -216,7 +257,7 @@ one: \
 	MOVLQSX (R12), BX   \
 	ADDQ $4, R12        \
 	LEAQ (R15)(BX*4), BX \
-	step                \
+	step(0)             \
 	ADDQ R11, R8        \
 	ADDQ R11, R9        \
 test: \
