@@ -206,14 +206,14 @@ start:
 	MOVQ next_base+128(FP), R15
 	MOVQ step+152(FP), DX
 	CMPQ R11, $4
-	JNE  apart
+	JNE  strided
 	CMPQ R12, $64
-	JNE  apart
+	JNE  strided
 	CMPQ AX, $6
 	JEQ  dense6
 	CMPQ AX, $5
 	JEQ  dense5
-apart:
+strided:
 	CMPQ AX, $6
 	JEQ  rows6
 	CMPQ AX, $5

@@ -17,36 +17,38 @@
 	VFMADD231PS  Z0, t, c0 \
 	VFMADD231PS  Z1, t, c1
 
-#define STEP1 \
-	VMOVUPS (BX), Z0   \
-	VMOVUPS 64(BX), Z1 \
-	ROW((R8), Z2, Z4, Z5)
-#define STEP2 STEP1 \
-	ROW((R8)(R10*1), Z3, Z6, Z7)
-#define STEP3 STEP2 \
-	ROW((R8)(R10*2), Z2, Z8, Z9)
-#define STEP4 STEP3 \
-	ROW((R8)(R9*1), Z3, Z10, Z11)
-#define STEP5 STEP4 \
-	ROW((R8)(R10*4), Z2, Z12, Z13)
-#define STEP6 STEP5 \
-	ROW((SI), Z3, Z14, Z15)
-#define STEP7 STEP6 \
-	ROW((SI)(R10*1), Z2, Z16, Z17)
-#define STEP8 STEP7 \
-	ROW((SI)(R10*2), Z3, Z18, Z19)
-#define STEP9 STEP8 \
-	ROW((SI)(R9*1), Z2, Z20, Z21)
-#define STEP10 STEP9 \
-	ROW((SI)(R10*4), Z3, Z22, Z23)
-#define STEP11 STEP10 \
-	ROW((DX), Z2, Z24, Z25)
-#define STEP12 STEP11 \
-	ROW((DX)(R10*1), Z3, Z26, Z27)
-#define STEP13 STEP12 \
-	ROW((DX)(R10*2), Z2, Z28, Z29)
-#define STEP14 STEP13 \
-	ROW((DX)(R9*1), Z3, Z30, Z31)
+// Inner index n from where R8 and BX are, of rows of A and B that are 4 and 128 bytes apart from
+// one inner index to the next if n is not 0.
+#define STEP1(n) \
+	VMOVUPS (128*n)(BX), Z0    \
+	VMOVUPS (128*n+64)(BX), Z1 \
+	ROW((4*n)(R8), Z2, Z4, Z5)
+#define STEP2(n) STEP1(n) \
+	ROW((4*n)(R8)(R10*1), Z3, Z6, Z7)
+#define STEP3(n) STEP2(n) \
+	ROW((4*n)(R8)(R10*2), Z2, Z8, Z9)
+#define STEP4(n) STEP3(n) \
+	ROW((4*n)(R8)(R9*1), Z3, Z10, Z11)
+#define STEP5(n) STEP4(n) \
+	ROW((4*n)(R8)(R10*4), Z2, Z12, Z13)
+#define STEP6(n) STEP5(n) \
+	ROW((4*n)(SI), Z3, Z14, Z15)
+#define STEP7(n) STEP6(n) \
+	ROW((4*n)(SI)(R10*1), Z2, Z16, Z17)
+#define STEP8(n) STEP7(n) \
+	ROW((4*n)(SI)(R10*2), Z3, Z18, Z19)
+#define STEP9(n) STEP8(n) \
+	ROW((4*n)(SI)(R9*1), Z2, Z20, Z21)
+#define STEP10(n) STEP9(n) \
+	ROW((4*n)(SI)(R10*4), Z3, Z22, Z23)
+#define STEP11(n) STEP10(n) \
+	ROW((4*n)(DX), Z2, Z24, Z25)
+#define STEP12(n) STEP11(n) \
+	ROW((4*n)(DX)(R10*1), Z3, Z26, Z27)
+#define STEP13(n) STEP12(n) \
+	ROW((4*n)(DX)(R10*2), Z2, Z28, Z29)
+#define STEP14(n) STEP13(n) \
+	ROW((4*n)(DX)(R9*1), Z3, Z30, Z31)
 
 // R8, SI, DX: rows 0, 5 and 10 of A. R10: distance of rows, R9: three times that. R11:
 // distance of inner indices in A, R12 in B (BX).
@@ -123,6 +125,27 @@ twotest: \
 	step           \
 odd: \
 	JMP   store
+
+// LOOP for whole tiles whose rows of A and B have their inner indices beside each other: four at
+// a time without counting on in between.
+#define DENSELOOP(step, four, fourtest, twotest) \
+	JMP   fourtest \
+four: \
+	FETCHNEXT \
+	step(0) \
+	step(1) \
+	FETCHNEXT \
+	step(2) \
+	step(3) \
+	ADDQ  $16, R8 \
+	ADDQ  $16, SI \
+	ADDQ  $16, DX \
+	ADDQ  $512, BX \
+fourtest: \
+	SUBQ  $4, CX   \
+	JGE   four     \
+	ADDQ  $4, CX   \
+	JMP   twotest
 
 // Old values of a row of C, if the tile has it: DI walks down the rows.
 #define OLD(row, c0, c1) \
@@ -280,6 +303,17 @@ start:
 	MOVQ step+176(FP), AX
 	CMPQ R10, $4
 	JEQ  columns
+	CMPQ DI, $12
+	JLT  strided
+	CMPQ R11, $4
+	JNE  strided
+	CMPQ R12, $128
+	JNE  strided
+	CMPQ DI, $13
+	JLT  dense12
+	JEQ  dense13
+	JMP  dense14
+strided:
 	CMPQ DI, $13
 	JEQ  rows13
 	JGT  rows14
@@ -300,33 +334,39 @@ start:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOP(FETCHNEXT, STEP1, NEXT, two1, twotest1, odd1)
+	LOOP(FETCHNEXT, STEP1(0), NEXT, two1, twotest1, odd1)
 rows2:
-	LOOP(FETCHNEXT, STEP2, NEXT, two2, twotest2, odd2)
+	LOOP(FETCHNEXT, STEP2(0), NEXT, two2, twotest2, odd2)
 rows3:
-	LOOP(FETCHNEXT, STEP3, NEXT, two3, twotest3, odd3)
+	LOOP(FETCHNEXT, STEP3(0), NEXT, two3, twotest3, odd3)
 rows4:
-	LOOP(FETCHNEXT, STEP4, NEXT, two4, twotest4, odd4)
+	LOOP(FETCHNEXT, STEP4(0), NEXT, two4, twotest4, odd4)
 rows5:
-	LOOP(FETCHNEXT, STEP5, NEXT, two5, twotest5, odd5)
+	LOOP(FETCHNEXT, STEP5(0), NEXT, two5, twotest5, odd5)
 rows6:
-	LOOP(FETCHNEXT, STEP6, NEXT, two6, twotest6, odd6)
+	LOOP(FETCHNEXT, STEP6(0), NEXT, two6, twotest6, odd6)
 rows7:
-	LOOP(FETCHNEXT, STEP7, NEXT, two7, twotest7, odd7)
+	LOOP(FETCHNEXT, STEP7(0), NEXT, two7, twotest7, odd7)
 rows8:
-	LOOP(FETCHNEXT, STEP8, NEXT, two8, twotest8, odd8)
+	LOOP(FETCHNEXT, STEP8(0), NEXT, two8, twotest8, odd8)
 rows9:
-	LOOP(FETCHNEXT, STEP9, NEXT, two9, twotest9, odd9)
+	LOOP(FETCHNEXT, STEP9(0), NEXT, two9, twotest9, odd9)
 rows10:
-	LOOP(FETCHNEXT, STEP10, NEXT, two10, twotest10, odd10)
+	LOOP(FETCHNEXT, STEP10(0), NEXT, two10, twotest10, odd10)
 rows11:
-	LOOP(FETCHNEXT, STEP11, NEXT, two11, twotest11, odd11)
+	LOOP(FETCHNEXT, STEP11(0), NEXT, two11, twotest11, odd11)
 rows12:
-	LOOP(FETCHNEXT, STEP12, NEXT, two12, twotest12, odd12)
+	LOOP(FETCHNEXT, STEP12(0), NEXT, two12, twotest12, odd12)
 rows13:
-	LOOP(FETCHNEXT, STEP13, NEXT, two13, twotest13, odd13)
+	LOOP(FETCHNEXT, STEP13(0), NEXT, two13, twotest13, odd13)
 rows14:
-	LOOP(FETCHNEXT, STEP14, NEXT, two14, twotest14, odd14)
+	LOOP(FETCHNEXT, STEP14(0), NEXT, two14, twotest14, odd14)
+dense12:
+	DENSELOOP(STEP12, four12, fourtest12, twotest12)
+dense13:
+	DENSELOOP(STEP13, four13, fourtest13, twotest13)
+dense14:
+	DENSELOOP(STEP14, four14, fourtest14, twotest14)
 
 columns:
 	CMPQ DI, $13
@@ -469,33 +509,33 @@ below:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOPAT(STEP1, one1, test1)
+	LOOPAT(STEP1(0), one1, test1)
 rows2:
-	LOOPAT(STEP2, one2, test2)
+	LOOPAT(STEP2(0), one2, test2)
 rows3:
-	LOOPAT(STEP3, one3, test3)
+	LOOPAT(STEP3(0), one3, test3)
 rows4:
-	LOOPAT(STEP4, one4, test4)
+	LOOPAT(STEP4(0), one4, test4)
 rows5:
-	LOOPAT(STEP5, one5, test5)
+	LOOPAT(STEP5(0), one5, test5)
 rows6:
-	LOOPAT(STEP6, one6, test6)
+	LOOPAT(STEP6(0), one6, test6)
 rows7:
-	LOOPAT(STEP7, one7, test7)
+	LOOPAT(STEP7(0), one7, test7)
 rows8:
-	LOOPAT(STEP8, one8, test8)
+	LOOPAT(STEP8(0), one8, test8)
 rows9:
-	LOOPAT(STEP9, one9, test9)
+	LOOPAT(STEP9(0), one9, test9)
 rows10:
-	LOOPAT(STEP10, one10, test10)
+	LOOPAT(STEP10(0), one10, test10)
 rows11:
-	LOOPAT(STEP11, one11, test11)
+	LOOPAT(STEP11(0), one11, test11)
 rows12:
-	LOOPAT(STEP12, one12, test12)
+	LOOPAT(STEP12(0), one12, test12)
 rows13:
-	LOOPAT(STEP13, one13, test13)
+	LOOPAT(STEP13(0), one13, test13)
 rows14:
-	LOOPAT(STEP14, one14, test14)
+	LOOPAT(STEP14(0), one14, test14)
 
 store:
 	MOVQ DI, CX
