@@ -256,25 +256,32 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 		}
 	}
 	flops := 2 * float64(c.Rows) * float64(c.Cols) * float64(a.Cols)
-	j := &e.gemm
-	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
-	j.rowTasks, j.colTasks = 1, 1
-	if n := e.tasksFor(maxTasks, flops); n > 1 {
-		// Split the longer side, so that what the threads share is the smaller operand.
-		if strips := (c.Rows + e.k.mr - 1) / e.k.mr; b.pack {
-			j.colTasks = min(n, e.k.panels(c.Cols))
-		} else if c.Rows >= c.Cols {
-			j.rowTasks = min(n, strips)
-			j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, e.k.panels(c.Cols))
-		} else {
-			j.colTasks = min(n, e.k.panels(c.Cols))
-			j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
-		}
+	if n := e.tasksFor(maxTasks, flops); n > 1 || b.pack {
+		e.shareProduct(c, a, b, acc, n, flops)
+	} else {
+		e.multiply(0, c, a, &b, 0, e.k.panels(c.Cols), acc)
 	}
-	e.run(j, j.rowTasks*j.colTasks, flops)
 	if target.CS != 1 && target.Cols > 1 {
 		copyMatrix(target, c)
 	}
+}
+
+// shareProduct splits a product into about n tasks: along the longer side, so that what the
+// threads share is the smaller operand.
+func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops float64) {
+	j := &e.gemm
+	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
+	j.rowTasks, j.colTasks = 1, 1
+	if strips := (c.Rows + e.k.mr - 1) / e.k.mr; b.pack {
+		j.colTasks = min(n, e.k.panels(c.Cols))
+	} else if c.Rows >= c.Cols {
+		j.rowTasks = min(n, strips)
+		j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, e.k.panels(c.Cols))
+	} else {
+		j.colTasks = min(n, e.k.panels(c.Cols))
+		j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
+	}
+	e.run(j, j.rowTasks*j.colTasks, flops)
 	j.c, j.a, j.b = Matrix{}, Matrix{}, operand{}
 }
 
@@ -340,7 +347,11 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
-			ab := e.leftBlock(arena, a.Slice(i0, i1, k0, k1), p1-p0)
+			block := a
+			if nb > 1 || mb > 1 {
+				block = a.Slice(i0, i1, k0, k1)
+			}
+			ab := e.leftBlock(arena, block, p1-p0)
 			for p := p0; p < p1; p++ {
 				e.multiplyPanel(arena, c, ab, b, i0, p, k0, k1, acc || kb > 0)
 			}
