@@ -222,7 +222,6 @@ const (
 type ascentBlock struct {
 	r0     int // its first row in x
 	x      Matrix
-	xs     left // x in strips, where a thread has the whole block (rowStrips)
 	q      []float32
 	qs     int // distance of components in q
 	phi    []float32
@@ -255,10 +254,9 @@ func (j *ascentJob) run(worker, task int) {
 				j.lowStep(worker, t, &b)
 				continue
 			}
-			b.xs = j.e.rowStrips(&j.e.scratch[worker], slotXStrips, b.x)
 			for i := range j.m.K {
 				g := Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: j.m.D, RS: b.gr, CS: 1}
-				j.e.quadGrad(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, &b.xs, j.m, i, j.tr.fetchG(t, i+1, r0, r1))
+				j.e.quadGrad(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, j.m, i, j.tr.fetchG(t, i+1, r0, r1))
 			}
 			j.move(worker, &b, 0, r1-r0)
 		}
@@ -328,7 +326,7 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int, fetch []float32) {
 	d := j.m.D
 	g := Matrix{Data: b.g[i*b.gs+b0*b.gr:], Rows: b1 - b0, Cols: d, RS: b.gr, CS: 1}
-	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), &b.xs, j.m, i, fetch)
+	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i, fetch)
 }
 
 // report copies phi and r of the rows [b0, b1) of a block to where they were asked for.

@@ -24,9 +24,11 @@ var avx512Kernels = kernels{
 	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
 	rowStripPanels:      6,
-	rawPullStrips:       pullStripsAVX512,
-	rawQuadStrips:       quadStripsAVX512,
 	rawPanel:            sgemmAVX512_14x32,
+	pairRows:            7,
+	rawPair:             sgemmAVX512_7x64,
+	rawQuadPairs:        quadPairsAVX512,
+	rawPullPairs:        pullPairsAVX512,
 	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAddPatches:       addPatchesAVX512,
 	rawSpreadPatches:    spreadPatchesAVX512,
@@ -85,29 +87,37 @@ func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs
 //go:noescape
 func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-// quadStripsAVX512 makes G and q of rows x (rs apart), of which xs is the same in strips, for a
-// packed P of a multiple of 32 features: the tiles one after the other,
+// sgemmAVX512_7x64 is a pair of panels of a matrix product, each in one block: tiles of rows
+// rows, the first longer of them one row more (7 at most); for every row i of all tiles, j < 64
 //
-//	d[p*16+i] = xs[p*16+i] - mu[p]
-//	g[i*gs+j] = chain over p of fma(d[p*16+i], p[p, j], ...), from +0
-//	q[i] = sum of g[i*gs+j]*(x[i*rs+j]-mu[j]), each lane a chain of fused multiply-adds
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p], b[j/32*32*k+p*32+j%32], ...)
 //
-// work holds d of a tile, 16 len(mu), and 256 numbers behind it. next and step are those of
-// sgemmAVX512_14x32.
+// starting from the old value of c when acc is set, from +0 otherwise. next and step are as
+// in sgemmAVX512_14x32.
 //
 //go:noescape
-func quadStripsAVX512(g []float32, gs int, q, x []float32, rs int, xs, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+func sgemmAVX512_7x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
-// pullStripsAVX512 multiplies -N_i of rows that x and u have in strips by a packed P of a multiple
-// of 32 features, into v, or adds that to v: the tiles one after the other,
+// quadPairsAVX512 makes G and q of rows x for a packed P of a multiple of 64 features, in tiles
+// as sgemmAVX512_7x64:
 //
-//	w[p*16+i] = fma(-t[i], x[p*16+i] - mu[p], -(r[i]*u[p*16+i])), and +0 where r[i] == 0
-//	v[i*vs+j] = chain over p of fma(w[p*16+i], p[p, j], ...), from +0 or from v
+//	d[i, p] = x[i*xs+p] - mu[p]
+//	g[i*gs+j] = chain over p of fma(d[i, p], p[p, j], ...), from +0
+//	q[i] = sum over j of d[i, j]*g[i*gs+j], each lane a chain of fused multiply-adds
 //
-// work holds w of a tile, 16 len(mu). next and step are those of sgemmAVX512_14x32.
+// work holds d of a tile, seven rows, and 128 numbers behind it.
 //
 //go:noescape
-func pullStripsAVX512(v []float32, vs int, r, u, t, x, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+func quadPairsAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+
+// pullPairsAVX512 sets v, in tiles as sgemmAVX512_7x64, to the product of
+//
+//	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p])), and +0 where r[i] == 0
+//
+// with a packed P of a multiple of 64 features, or adds that to v. work holds w of a tile.
+//
+//go:noescape
+func pullPairsAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // addPatchesAVX512 adds patches of five rows, up to 48 columns wide, to c:
 // c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.

@@ -436,6 +436,166 @@ apart:
 	RET
 
 // ---------------------------------------------------------------------------------
+// sgemmAVX512_7x64
+
+// A row of a tile of 64 columns, of two panels, at inner index n from where R8, BX and DX are.
+// Of the last 16 of them B comes from memory, because all registers are taken.
+#define WIDEROW(n, a, c0, c1, c2, c3) \
+	VBROADCASTSS a, Z3                     \
+	VFMADD231PS  Z0, Z3, c0                \
+	VFMADD231PS  Z1, Z3, c1                \
+	VFMADD231PS  Z2, Z3, c2                \
+	VFMADD231PS  (128*n+64)(DX), Z3, c3
+
+#define WIDE1(n) \
+	VMOVUPS (128*n)(BX), Z0    \
+	VMOVUPS (128*n+64)(BX), Z1 \
+	VMOVUPS (128*n)(DX), Z2    \
+	WIDEROW(n, (4*n)(R8), Z4, Z5, Z6, Z7)
+#define WIDE2(n) WIDE1(n) \
+	WIDEROW(n, (4*n)(R8)(R10*1), Z8, Z9, Z10, Z11)
+#define WIDE3(n) WIDE2(n) \
+	WIDEROW(n, (4*n)(R8)(R10*2), Z12, Z13, Z14, Z15)
+#define WIDE4(n) WIDE3(n) \
+	WIDEROW(n, (4*n)(R8)(R9*1), Z16, Z17, Z18, Z19)
+#define WIDE5(n) WIDE4(n) \
+	WIDEROW(n, (4*n)(R8)(R10*4), Z20, Z21, Z22, Z23)
+#define WIDE6(n) WIDE5(n) \
+	WIDEROW(n, (4*n)(SI), Z24, Z25, Z26, Z27)
+#define WIDE7(n) WIDE6(n) \
+	WIDEROW(n, (4*n)(SI)(R10*1), Z28, Z29, Z30, Z31)
+
+// The loop over the inner index, four at a time, then one at a time, of R13 rows. R8 and SI are
+// rows 0 and 5 of A, BX and DX the panels.
+#define WIDELOOP(step, four, fourtest, one) \
+	JMP   fourtest \
+four: \
+	FETCHNEXT \
+	step(0)   \
+	step(1)   \
+	FETCHNEXT \
+	step(2)   \
+	step(3)   \
+	ADDQ  $16, R8  \
+	ADDQ  $16, SI  \
+	ADDQ  $512, BX \
+	ADDQ  $512, DX \
+fourtest: \
+	SUBQ  $4, CX   \
+	JGE   four     \
+	ADDQ  $4, CX   \
+	JEQ   store    \
+one: \
+	step(0)        \
+	ADDQ  $4, R8   \
+	ADDQ  $4, SI   \
+	ADDQ  $128, BX \
+	ADDQ  $128, DX \
+	SUBQ  $1, CX   \
+	JNE   one      \
+	JMP   store
+
+// Old values of a row of C, and new ones: DI walks down the rows, AX apart.
+#define WIDEOLD(row, c0, c1, c2, c3) \
+	CMPQ R13, $row       \
+	JLE  start           \
+	VMOVUPS (DI), c0     \
+	VMOVUPS 64(DI), c1   \
+	VMOVUPS 128(DI), c2  \
+	VMOVUPS 192(DI), c3  \
+	ADDQ AX, DI
+
+#define WIDESTORE(row, c0, c1, c2, c3) \
+	CMPQ R13, $row       \
+	JLE  stored          \
+	VMOVUPS c0, (DI)     \
+	VMOVUPS c1, 64(DI)   \
+	VMOVUPS c2, 128(DI)  \
+	VMOVUPS c3, 192(DI)  \
+	ADDQ AX, DI
+
+// The arguments a, c, tiles and longer are counted on from tile to tile.
+//
+// func sgemmAVX512_7x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX512_7x64(SB), NOSPLIT, $0-160
+	MOVQ ars+32(FP), R10
+	SHLQ $2, R10
+	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+128(FP), R15
+tile:
+	MOVQ rows+104(FP), R13
+	CMPQ longer+112(FP), $0
+	JLE  even
+	SUBQ $1, longer+112(FP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	MOVQ a_base+8(FP), R8
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	MOVQ R13, CX
+	IMULQ R10, CX
+	ADDQ CX, a_base+8(FP)
+	MOVQ b_base+40(FP), BX
+	MOVQ k+0(FP), CX
+	MOVQ CX, DX
+	SHLQ $7, DX
+	ADDQ BX, DX
+	ZEROS
+	CMPB acc+120(FP), $0
+	JEQ  start
+	MOVQ c_base+64(FP), DI
+	MOVQ crs+88(FP), AX
+	SHLQ $2, AX
+	WIDEOLD(0, Z4, Z5, Z6, Z7)
+	WIDEOLD(1, Z8, Z9, Z10, Z11)
+	WIDEOLD(2, Z12, Z13, Z14, Z15)
+	WIDEOLD(3, Z16, Z17, Z18, Z19)
+	WIDEOLD(4, Z20, Z21, Z22, Z23)
+	WIDEOLD(5, Z24, Z25, Z26, Z27)
+	WIDEOLD(6, Z28, Z29, Z30, Z31)
+start:
+	MOVQ step+152(FP), AX
+	CMPQ R13, $6
+	JEQ  wide6
+	JGT  wide7
+	CMPQ R13, $4
+	JEQ  wide4
+	JGT  wide5
+	CMPQ R13, $2
+	JEQ  wide2
+	JGT  wide3
+	WIDELOOP(WIDE1, four1, fourtest1, one1)
+wide2:
+	WIDELOOP(WIDE2, four2, fourtest2, one2)
+wide3:
+	WIDELOOP(WIDE3, four3, fourtest3, one3)
+wide4:
+	WIDELOOP(WIDE4, four4, fourtest4, one4)
+wide5:
+	WIDELOOP(WIDE5, four5, fourtest5, one5)
+wide6:
+	WIDELOOP(WIDE6, four6, fourtest6, one6)
+wide7:
+	WIDELOOP(WIDE7, four7, fourtest7, one7)
+store:
+	MOVQ c_base+64(FP), DI
+	MOVQ crs+88(FP), AX
+	SHLQ $2, AX
+	WIDESTORE(0, Z4, Z5, Z6, Z7)
+	WIDESTORE(1, Z8, Z9, Z10, Z11)
+	WIDESTORE(2, Z12, Z13, Z14, Z15)
+	WIDESTORE(3, Z16, Z17, Z18, Z19)
+	WIDESTORE(4, Z20, Z21, Z22, Z23)
+	WIDESTORE(5, Z24, Z25, Z26, Z27)
+	WIDESTORE(6, Z28, Z29, Z30, Z31)
+stored:
+	MOVQ DI, c_base+64(FP)
+	SUBQ $1, tiles+96(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
 // sgemmAtAVX512_14x32
 
 // The loop over the inner index with rows of B anywhere: R15 walks along their places,
@@ -961,174 +1121,151 @@ rowtest:
 	RET
 
 // ---------------------------------------------------------------------------------
-// Rows in strips, few features
+// G and q, and -N P, of few features: tiles as in sgemmAVX512_7x64 whose left operand is made
+// on the way
 
-// SUBSTRIP makes column n of D_i.
-#define SUBSTRIP(n) \
-	VMOVUPS (64*n)(SI), Z0            \
-	VSUBPS.BCST (4*n)(DX), Z0, Z0     \
-	VMOVUPS Z0, (64*n)(DI)
+// TILEDELTA makes 16 columns of a row of D_i.
+#define TILEDELTA(off, mu, x) \
+	VMOVUPS off(SI), x \
+	VSUBPS  mu, x, x   \
+	VMOVUPS x, off(DI)
 
-// FETCHBOTH fetches a line of the next tile's strip as well.
-#define FETCHBOTH \
-	FETCHNEXT \
-	PREFETCHT0 (SI) \
-	ADDQ $64, SI
+// QUADROW stores a row of G and goes on with its lanes of q: R8 walks down the rows of D_i, DX
+// has the lanes.
+#define QUADROW(row, c0, c1, c2, c3) \
+	CMPQ R13, $row               \
+	JLE  stored                  \
+	VMOVUPS c0, (DI)             \
+	VMOVUPS c1, 64(DI)           \
+	VMOVUPS c2, 128(DI)          \
+	VMOVUPS c3, 192(DI)          \
+	ADDQ AX, DI                  \
+	VMOVUPS (64*row)(DX), Z0     \
+	VFMADD132PS (R8), Z0, c0     \
+	VFMADD132PS 64(R8), c0, c1   \
+	VFMADD132PS 128(R8), c1, c2  \
+	VFMADD132PS 192(R8), c2, c3  \
+	VMOVUPS c3, (64*row)(DX)     \
+	ADDQ R10, R8
 
-// QUADROW stores a row of G, and goes on with the lanes of q: Z0 and Z1 are mu, SI walks down
-// the rows of x and DX has the lanes.
-#define QUADROW(row, c0, c1) \
-	CMPQ CX, $row                       \
-	JLE  stored                         \
-	VMOVUPS c0, (DI)                    \
-	VMOVUPS c1, 64(DI)                  \
-	VMOVUPS (SI), Z2                    \
-	VMOVUPS 64(SI), Z3                  \
-	VSUBPS  Z0, Z2, Z2                  \
-	VSUBPS  Z1, Z3, Z3                  \
-	VFMADD213PS (64*row)(DX), Z2, c0    \
-	VFMADD213PS c0, Z3, c1              \
-	VMOVUPS c1, (64*row)(DX)            \
-	ADDQ R9, DI                         \
-	ADDQ AX, SI
-
-// The arguments g, q, x, xs, tiles and longer are counted on from tile to tile.
+// The arguments g, q, x, tiles and longer are counted on from tile to tile.
 //
-// func quadStripsAVX512(g []float32, gs int, q, x []float32, rs int, xs, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
-TEXT ·quadStripsAVX512(SB), NOSPLIT, $0-240
-	MOVQ $64, R11
-	MOVQ $128, R12
-	MOVQ next_base+208(FP), R15
+// func quadPairsAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+TEXT ·quadPairsAVX512(SB), NOSPLIT, $0-216
+	MOVQ mu_len+96(FP), R10
+	SHLQ $2, R10             // the distance of rows of D_i
+	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+184(FP), R15
 	MOVL $0x1111, R8
 	KMOVW R8, K2
 tile:
-	MOVQ rows+192(FP), R13
-	CMPQ longer+200(FP), $0
+	MOVQ rows+168(FP), R13
+	CMPQ longer+176(FP), $0
 	JLE  even
-	SUBQ $1, longer+200(FP)
+	SUBQ $1, longer+176(FP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
-	// D_i of the tile, in a strip, and behind it the lanes of q.
-	MOVQ xs_base+88(FP), SI
-	MOVQ work_base+160(FP), DI
-	MOVQ mu_base+112(FP), DX
-	MOVQ mu_len+120(FP), CX
-delta:
-	SUBSTRIP(0)
-	SUBSTRIP(1)
-	SUBSTRIP(2)
-	SUBSTRIP(3)
-	ADDQ $256, SI
-	ADDQ $256, DI
-	ADDQ $16, DX
-	SUBQ $4, CX
-	JNE  delta
-	MOVQ SI, xs_base+88(FP)
-	VPXORD Z0, Z0, Z0
-	MOVL $16, CX
-lanes:
-	VMOVUPS Z0, (DI)
-	ADDQ $64, DI
-	SUBQ $1, CX
-	JNE  lanes
-	MOVQ p_base+136(FP), BX
-	XORQ R10, R10            // the first column of a panel, in bytes
-panel:
-	MOVQ work_base+160(FP), R8
-	MOVQ mu_len+120(FP), CX
-	MOVQ step+232(FP), AX
-	MOVQ R10, SI
-	SHLQ $4, SI
-	ADDQ xs_base+88(FP), SI  // the strip of the next tile
-	ZEROS
-	CMPQ R13, $13
-	JEQ  columns13
-	JGT  columns14
-	CMPQ R13, $11
-	JEQ  columns11
-	JGT  columns12
-	CMPQ R13, $9
-	JEQ  columns9
-	JGT  columns10
-	CMPQ R13, $7
-	JEQ  columns7
-	JGT  columns8
-	CMPQ R13, $5
-	JEQ  columns5
-	JGT  columns6
-	CMPQ R13, $3
-	JEQ  columns3
-	JGT  columns4
-	CMPQ R13, $1
-	JGT  columns2
-	LOOP(FETCHBOTH, COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
-columns2:
-	LOOP(FETCHBOTH, COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
-columns3:
-	LOOP(FETCHBOTH, COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
-columns4:
-	LOOP(FETCHBOTH, COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
-columns5:
-	LOOP(FETCHBOTH, COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
-columns6:
-	LOOP(FETCHBOTH, COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
-columns7:
-	LOOP(FETCHBOTH, COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
-columns8:
-	LOOP(FETCHBOTH, COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
-columns9:
-	LOOP(FETCHBOTH, COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
-columns10:
-	LOOP(FETCHBOTH, COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
-columns11:
-	LOOP(FETCHBOTH, COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
-columns12:
-	LOOP(FETCHBOTH, COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
-columns13:
-	LOOP(FETCHBOTH, COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
-columns14:
-	LOOP(FETCHBOTH, COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
-
-store:
-	MOVQ R13, CX
-	MOVQ mu_base+112(FP), DX
-	VMOVUPS (DX)(R10*1), Z0
-	VMOVUPS 64(DX)(R10*1), Z1
-	MOVQ mu_len+120(FP), DX
-	SHLQ $6, DX
-	ADDQ work_base+160(FP), DX
-	MOVQ g_base+0(FP), DI
-	ADDQ R10, DI
+	// D_i of the tile, 64 columns at a time, and behind its seven rows the lanes of q.
+	XORQ R12, R12            // the first column, in bytes
+deltas:
+	MOVQ mu_base+88(FP), DX
+	VMOVUPS (DX)(R12*1), Z16
+	VMOVUPS 64(DX)(R12*1), Z17
+	VMOVUPS 128(DX)(R12*1), Z18
+	VMOVUPS 192(DX)(R12*1), Z19
 	MOVQ x_base+56(FP), SI
-	ADDQ R10, SI
-	MOVQ gs+24(FP), R9
-	SHLQ $2, R9
-	MOVQ rs+80(FP), AX
+	ADDQ R12, SI
+	MOVQ work_base+136(FP), DI
+	ADDQ R12, DI
+	MOVQ xs+80(FP), AX
 	SHLQ $2, AX
-	QUADROW(0, Z4, Z5)
-	QUADROW(1, Z6, Z7)
-	QUADROW(2, Z8, Z9)
-	QUADROW(3, Z10, Z11)
-	QUADROW(4, Z12, Z13)
-	QUADROW(5, Z14, Z15)
-	QUADROW(6, Z16, Z17)
-	QUADROW(7, Z18, Z19)
-	QUADROW(8, Z20, Z21)
-	QUADROW(9, Z22, Z23)
-	QUADROW(10, Z24, Z25)
-	QUADROW(11, Z26, Z27)
-	QUADROW(12, Z28, Z29)
-	QUADROW(13, Z30, Z31)
-stored:
-	ADDQ $128, R10
-	MOVQ mu_len+120(FP), AX
-	SHLQ $2, AX
-	CMPQ R10, AX
-	JLT  panel
+	MOVQ R13, CX
+delta:
+	TILEDELTA(0, Z16, Z0)
+	TILEDELTA(64, Z17, Z1)
+	TILEDELTA(128, Z18, Z2)
+	TILEDELTA(192, Z19, Z3)
+	ADDQ AX, SI
+	ADDQ R10, DI
+	SUBQ $1, CX
+	JNE  delta
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  deltas
+	MOVQ work_base+136(FP), DI
+	LEAQ (DI)(R10*8), DI
+	SUBQ R10, DI
+	VPXORD Z0, Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z0, 64(DI)
+	VMOVUPS Z0, 128(DI)
+	VMOVUPS Z0, 192(DI)
+	VMOVUPS Z0, 256(DI)
+	VMOVUPS Z0, 320(DI)
+	VMOVUPS Z0, 384(DI)
+	VMOVUPS Z0, 448(DI)
 
-	MOVQ mu_len+120(FP), DX
-	SHLQ $6, DX
-	ADDQ work_base+160(FP), DX
+	MOVQ p_base+112(FP), DX
+	XORQ R12, R12
+pair:
+	MOVQ work_base+136(FP), R8
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	MOVQ mu_len+96(FP), CX
+	MOVQ DX, BX
+	MOVQ R10, AX
+	SHLQ $5, AX              // a panel, in bytes
+	ADDQ AX, DX
+	MOVQ step+208(FP), AX
+	ZEROS
+	CMPQ R13, $6
+	JEQ  wide6
+	JGT  wide7
+	CMPQ R13, $4
+	JEQ  wide4
+	JGT  wide5
+	CMPQ R13, $2
+	JEQ  wide2
+	JGT  wide3
+	WIDELOOP(WIDE1, four1, fourtest1, one1)
+wide2:
+	WIDELOOP(WIDE2, four2, fourtest2, one2)
+wide3:
+	WIDELOOP(WIDE3, four3, fourtest3, one3)
+wide4:
+	WIDELOOP(WIDE4, four4, fourtest4, one4)
+wide5:
+	WIDELOOP(WIDE5, four5, fourtest5, one5)
+wide6:
+	WIDELOOP(WIDE6, four6, fourtest6, one6)
+wide7:
+	WIDELOOP(WIDE7, four7, fourtest7, one7)
+store:
+	MOVQ DX, BX              // the next pair of panels
+	MOVQ g_base+0(FP), DI
+	ADDQ R12, DI
+	MOVQ gs+24(FP), AX
+	SHLQ $2, AX
+	MOVQ work_base+136(FP), R8
+	LEAQ (R8)(R10*8), DX
+	SUBQ R10, DX
+	ADDQ R12, R8
+	QUADROW(0, Z4, Z5, Z6, Z7)
+	QUADROW(1, Z8, Z9, Z10, Z11)
+	QUADROW(2, Z12, Z13, Z14, Z15)
+	QUADROW(3, Z16, Z17, Z18, Z19)
+	QUADROW(4, Z20, Z21, Z22, Z23)
+	QUADROW(5, Z24, Z25, Z26, Z27)
+	QUADROW(6, Z28, Z29, Z30, Z31)
+stored:
+	MOVQ BX, DX
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  pair
+
+	MOVQ work_base+136(FP), DX
+	LEAQ (DX)(R10*8), DX
+	SUBQ R10, DX
 	MOVQ q_base+32(FP), DI
 	MOVQ R13, CX
 sum:
@@ -1149,166 +1286,167 @@ sum:
 	MOVQ gs+24(FP), AX
 	IMULQ CX, AX
 	ADDQ AX, g_base+0(FP)
-	MOVQ rs+80(FP), AX
+	MOVQ xs+80(FP), AX
 	IMULQ CX, AX
 	ADDQ AX, x_base+56(FP)
-	SUBQ $1, tiles+184(FP)
+	SUBQ $1, tiles+160(FP)
 	JNE  tile
 	VZEROUPPER
 	RET
 
-// FETCHPULL fetches lines of the next tile's strips as well: R9 is the distance of U from X.
-#define FETCHPULL \
-	FETCHBOTH \
-	PREFETCHT0 -64(SI)(R9*1)
-
-// PULLSTRIP makes column n of -N_i: Z16 has -t, Z17 -r, and K1 the rows whose r is not 0.
-#define PULLSTRIP(n) \
-	VMOVUPS.Z (64*n)(R8), K1, Z4          \
-	VMULPS.Z (64*n)(SI), Z17, K1, Z0      \
-	VSUBPS.BCST (4*n)(DX), Z4, Z4         \
-	VFMADD231PS.Z Z4, Z16, K1, Z0         \
-	VMOVUPS Z0, (64*n)(DI)
+// TILEPULL makes 16 columns of a row of -N_i: Z20 is -r, Z21 t.
+#define TILEPULL(off, mu, x, u) \
+	VMOVUPS off(SI), x           \
+	VSUBPS  mu, x, x             \
+	VMULPS  off(R8), Z20, u      \
+	VFNMADD231PS x, Z21, u       \
+	VMOVUPS u, off(DI)
 
 // The arguments v, r, u, t, x, tiles and longer are counted on from tile to tile.
 //
-// func pullStripsAVX512(v []float32, vs int, r, u, t, x, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
-TEXT ·pullStripsAVX512(SB), NOSPLIT, $0-264
-	MOVQ $64, R11
-	MOVQ $128, R12
-	MOVQ next_base+232(FP), R15
-	MOVQ vs+24(FP), R13
-	SHLQ $2, R13
+// func pullPairsAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·pullPairsAVX512(SB), NOSPLIT, $0-280
+	MOVQ mu_len+152(FP), R10
+	SHLQ $2, R10             // the distance of rows of -N_i
+	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+248(FP), R15
 tile:
-	MOVQ rows+208(FP), R10
-	CMPQ longer+216(FP), $0
+	MOVQ rows+224(FP), R13
+	CMPQ longer+232(FP), $0
 	JLE  even
-	SUBQ $1, longer+216(FP)
-	ADDQ $1, R10             // the first tiles have one row more
+	SUBQ $1, longer+232(FP)
+	ADDQ $1, R13             // the first tiles have one row more
 even:
-	// -N_i of the tile, in a strip.
+	// -N_i of the tile, 64 columns at a time.
 	MOVL $0x80000000, AX
 	VPBROADCASTD AX, Z3      // sign bits
-	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	XORQ R12, R12            // the first column, in bytes
+deltas:
+	MOVQ mu_base+144(FP), DX
+	VMOVUPS (DX)(R12*1), Z16
+	VMOVUPS 64(DX)(R12*1), Z17
+	VMOVUPS 128(DX)(R12*1), Z18
+	VMOVUPS 192(DX)(R12*1), Z19
+	MOVQ x_base+112(FP), SI
+	ADDQ R12, SI
+	MOVQ u_base+56(FP), R8
+	ADDQ R12, R8
+	MOVQ work_base+192(FP), DI
+	ADDQ R12, DI
 	MOVQ r_base+32(FP), BX
-	MOVQ t_base+80(FP), DX
-	MOVQ R10, CX
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K2
-	VMOVUPS.Z (BX), K2, Z17
-	VMOVUPS.Z (DX), K2, Z16
-	VCMPPS $4, Z1, Z17, K2, K1 // not equal, also NaN
-	VPXORD Z3, Z17, Z17
-	VPXORD Z3, Z16, Z16
-	LEAQ (BX)(R10*4), BX
-	LEAQ (DX)(R10*4), DX
-	MOVQ BX, r_base+32(FP)
-	MOVQ DX, t_base+80(FP)
-	MOVQ work_base+176(FP), DI
-	MOVQ u_base+56(FP), SI
-	MOVQ x_base+104(FP), R8
-	MOVQ mu_base+128(FP), DX
-	MOVQ mu_len+136(FP), CX
+	MOVQ t_base+88(FP), DX
+	MOVQ R13, CX
 delta:
-	PULLSTRIP(0)
-	PULLSTRIP(1)
-	PULLSTRIP(2)
-	PULLSTRIP(3)
-	ADDQ $256, SI
-	ADDQ $256, DI
-	ADDQ $256, R8
-	ADDQ $16, DX
-	SUBQ $4, CX
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  zero
+	VBROADCASTSS (BX), Z20
+	VXORPS Z3, Z20, Z20
+	VBROADCASTSS (DX), Z21
+	TILEPULL(0, Z16, Z0, Z1)
+	TILEPULL(64, Z17, Z4, Z5)
+	TILEPULL(128, Z18, Z6, Z7)
+	TILEPULL(192, Z19, Z8, Z9)
+	JMP  nextrow
+zero:
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z2, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z2, 192(DI)
+nextrow:
+	MOVQ xs+136(FP), AX
+	LEAQ (SI)(AX*4), SI
+	MOVQ us+80(FP), AX
+	LEAQ (R8)(AX*4), R8
+	ADDQ R10, DI
+	ADDQ $4, BX
+	ADDQ $4, DX
+	SUBQ $1, CX
 	JNE  delta
-	MOVQ SI, u_base+56(FP)
-	MOVQ R8, x_base+104(FP)
-	MOVQ p_base+152(FP), BX
-	MOVQ R10, AX
-	XORQ R10, R10            // the first column of a panel, in bytes
-panel:
-	MOVQ v_base+0(FP), DI
-	ADDQ R10, DI
-	ZEROS
-	CMPB acc+224(FP), $0
-	JEQ  start
-	OLDS
-below:
-start:
-	MOVQ AX, DI              // rows
-	MOVQ work_base+176(FP), R8
-	MOVQ mu_len+136(FP), CX
-	MOVQ R10, SI
-	SHLQ $4, SI
-	ADDQ x_base+104(FP), SI  // the strip of the next tile
-	MOVQ u_base+56(FP), R9
-	SUBQ x_base+104(FP), R9
-	MOVQ step+256(FP), AX
-	CMPQ DI, $13
-	JEQ  columns13
-	JGT  columns14
-	CMPQ DI, $11
-	JEQ  columns11
-	JGT  columns12
-	CMPQ DI, $9
-	JEQ  columns9
-	JGT  columns10
-	CMPQ DI, $7
-	JEQ  columns7
-	JGT  columns8
-	CMPQ DI, $5
-	JEQ  columns5
-	JGT  columns6
-	CMPQ DI, $3
-	JEQ  columns3
-	JGT  columns4
-	CMPQ DI, $1
-	JGT  columns2
-	LOOP(FETCHPULL, COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
-columns2:
-	LOOP(FETCHPULL, COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
-columns3:
-	LOOP(FETCHPULL, COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
-columns4:
-	LOOP(FETCHPULL, COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
-columns5:
-	LOOP(FETCHPULL, COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
-columns6:
-	LOOP(FETCHPULL, COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
-columns7:
-	LOOP(FETCHPULL, COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
-columns8:
-	LOOP(FETCHPULL, COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
-columns9:
-	LOOP(FETCHPULL, COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
-columns10:
-	LOOP(FETCHPULL, COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
-columns11:
-	LOOP(FETCHPULL, COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
-columns12:
-	LOOP(FETCHPULL, COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
-columns13:
-	LOOP(FETCHPULL, COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
-columns14:
-	LOOP(FETCHPULL, COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  deltas
+	MOVQ BX, r_base+32(FP)
+	MOVQ DX, t_base+88(FP)
 
-store:
-	MOVQ DI, CX
+	MOVQ p_base+168(FP), DX
+	XORQ R12, R12
+pair:
+	ZEROS
+	CMPB acc+240(FP), $0
+	JEQ  start
 	MOVQ v_base+0(FP), DI
-	ADDQ R10, DI
-	STORES
-done:
-	MOVQ CX, AX              // rows
-	ADDQ $128, R10
-	MOVQ mu_len+136(FP), DX
-	SHLQ $2, DX
-	CMPQ R10, DX
-	JLT  panel
-	IMULQ R13, CX
-	ADDQ CX, v_base+0(FP)
-	MOVQ AX, R10
-	SUBQ $1, tiles+200(FP)
+	ADDQ R12, DI
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	WIDEOLD(0, Z4, Z5, Z6, Z7)
+	WIDEOLD(1, Z8, Z9, Z10, Z11)
+	WIDEOLD(2, Z12, Z13, Z14, Z15)
+	WIDEOLD(3, Z16, Z17, Z18, Z19)
+	WIDEOLD(4, Z20, Z21, Z22, Z23)
+	WIDEOLD(5, Z24, Z25, Z26, Z27)
+	WIDEOLD(6, Z28, Z29, Z30, Z31)
+start:
+	MOVQ work_base+192(FP), R8
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	MOVQ mu_len+152(FP), CX
+	MOVQ DX, BX
+	MOVQ R10, AX
+	SHLQ $5, AX              // a panel, in bytes
+	ADDQ AX, DX
+	MOVQ step+272(FP), AX
+	CMPQ R13, $6
+	JEQ  wide6
+	JGT  wide7
+	CMPQ R13, $4
+	JEQ  wide4
+	JGT  wide5
+	CMPQ R13, $2
+	JEQ  wide2
+	JGT  wide3
+	WIDELOOP(WIDE1, four1, fourtest1, one1)
+wide2:
+	WIDELOOP(WIDE2, four2, fourtest2, one2)
+wide3:
+	WIDELOOP(WIDE3, four3, fourtest3, one3)
+wide4:
+	WIDELOOP(WIDE4, four4, fourtest4, one4)
+wide5:
+	WIDELOOP(WIDE5, four5, fourtest5, one5)
+wide6:
+	WIDELOOP(WIDE6, four6, fourtest6, one6)
+wide7:
+	WIDELOOP(WIDE7, four7, fourtest7, one7)
+store:
+	MOVQ v_base+0(FP), DI
+	ADDQ R12, DI
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	WIDESTORE(0, Z4, Z5, Z6, Z7)
+	WIDESTORE(1, Z8, Z9, Z10, Z11)
+	WIDESTORE(2, Z12, Z13, Z14, Z15)
+	WIDESTORE(3, Z16, Z17, Z18, Z19)
+	WIDESTORE(4, Z20, Z21, Z22, Z23)
+	WIDESTORE(5, Z24, Z25, Z26, Z27)
+	WIDESTORE(6, Z28, Z29, Z30, Z31)
+stored:
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  pair
+
+	LEAQ (R13*4), CX
+	MOVQ vs+24(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, v_base+0(FP)
+	MOVQ us+80(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, u_base+56(FP)
+	MOVQ xs+136(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, x_base+112(FP)
+	SUBQ $1, tiles+216(FP)
 	JNE  tile
 	VZEROUPPER
 	RET

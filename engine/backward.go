@@ -202,7 +202,7 @@ func (j *pullJob) run(worker, task int) {
 		rows, d  = r1 - r0, m.D
 		ld       = leading(d)
 		v        = j.v.Slice(r0, r1, 0, d)
-		pushes   = Matrix{Data: arena.floats(slotW, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
+		pushes   = Matrix{Data: arena.floats(slotW, max(rows, e.k.pairRows)*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		total    = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		g        = Matrix{Data: arena.floats(slotG, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		q        = arena.floats(slotQ, rows)
@@ -215,22 +215,20 @@ func (j *pullJob) run(worker, task int) {
 		}
 		r := tr.RAt(t).Slice(0, m.K, r0, r1)
 		s := Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
-		xs := e.rowStrips(arena, slotXStrips, x)
 		for i := range m.K {
 			if tr.kept {
 				g = tr.gAt(t, i, r0, r1)
 			} else {
-				e.quadGrad(worker, g, q, x, &xs, m, i, nil)
+				e.quadGrad(worker, g, q, x, m, i, nil)
 			}
 			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
 			e.k.scale(s.Row(i), -1, s.Row(i))
 		}
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
-		us := e.rowStrips(arena, slotUStrips, u)
 		for i := range m.K {
 			precision := operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}
-			if us.rows > 0 {
-				e.k.pullStrips(total, r.Row(i), &us, s.Row(i), &xs, m.mu(i), precision.packed, i > 0, arena.floats(slotA, us.strip), precision.fetch)
+			if e.k.paired(d) {
+				e.k.pullPairs(total, r.Row(i), u, s.Row(i), x, m.mu(i), precision.packed, i > 0, pushes.Data[:e.k.pairRows*d], precision.fetch)
 				e.yield(arena, 2*rows*d*d)
 				continue
 			}

@@ -26,10 +26,13 @@ type kernels struct {
 	// stream, are stored in strips all the same, where the tiles are faster with those; or 0.
 	rowStripPanels int
 
-	// rawQuadStrips and rawPullStrips are for rows of few features in such strips; nil where
-	// rowStripPanels is 0.
-	rawQuadStrips func(g []float32, gs int, q, x []float32, rs int, xs, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
-	rawPullStrips func(v []float32, vs int, r, u, t, x, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+	// rawPair is rawPanel for two panels that follow each other, in tiles of up to pairRows rows
+	// that are contiguous; rawQuadPairs and rawPullPairs make the left operand of such tiles on
+	// the way. nil, and pairRows 0, where a tier has no registers for them.
+	pairRows     int
+	rawPair      func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+	rawQuadPairs func(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+	rawPullPairs func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
@@ -128,8 +131,11 @@ const (
 
 // tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the
 // first longer of them one row more. Even tiles beat full ones with a remnant.
-func (k *kernels) tiling(m int) (tiles, rows, longer int) {
-	tiles = (m + k.mr - 1) / k.mr
+func (k *kernels) tiling(m int) (tiles, rows, longer int) { return split(m, k.mr) }
+
+// split is tiling for tiles of up to most rows.
+func split(m, most int) (tiles, rows, longer int) {
+	tiles = (m + most - 1) / most
 	if tiles == 0 {
 		return 0, 0, 0
 	}
@@ -158,15 +164,8 @@ func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, c
 	if tiles == 0 {
 		return
 	}
-	// Every tile fetches its share, so that no burst of fetches holds up the loads.
-	step := 0 // floats a fetch
-	if len(next) > 0 {
-		fetches := tiles * ((inner + k.linesAStep - 1) / k.linesAStep)
-		step = min((len(next)+fetches-1)/fetches, 16)
-	} else {
-		next = b
-	}
-	k.rawPanel(inner, a, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, 4*step)
+	next, step := k.fetching(next, b, tiles, inner)
+	k.rawPanel(inner, a, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
 }
 
 // panelAt multiplies m rows of A with one panel of nr columns of B, whose row p begins at
@@ -515,73 +514,88 @@ func (k *kernels) pullDeltas(w, d []float32, ld int, r, u []float32, us int, t [
 	k.rawPullDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
 }
 
-// quadStrips sets g and q to G and q of the rows x, which xs has in strips, for the packed P,
-// a single block of whole panels. work is memory for 16 times the features and 256 numbers.
-func (k *kernels) quadStrips(g Matrix, q []float32, x Matrix, xs *left, mu []float32, p *Packed, work, next []float32) {
-	tiles, rows, longer := k.tiling(x.Rows)
-	d := len(mu)
-	if w := span(x.Rows, g.RS, d); len(g.Data) < w {
-		short("quadStrips", "g", len(g.Data), w)
+// pair multiplies the rows of a, contiguous ones, with two panels of B that follow each other, each
+// a single block.
+func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float32) {
+	m, inner := a.Rows, a.Cols
+	if w := span(m, a.RS, inner); len(a.Data) < w {
+		short("pair", "a", len(a.Data), w)
 	}
-	if len(q) < x.Rows {
-		short("quadStrips", "q", len(q), x.Rows)
+	if w := 2 * k.nr * inner; len(b) < w {
+		short("pair", "b", len(b), w)
 	}
-	if w := span(x.Rows, x.RS, d); len(x.Data) < w {
-		short("quadStrips", "x", len(x.Data), w)
+	if w := span(m, crs, 2*k.nr); len(c) < w {
+		short("pair", "c", len(c), w)
 	}
-	if n := tiles * xs.strip; xs.rows != x.Rows || xs.strip != xs.cs*d || len(xs.data) < n {
-		short("quadStrips", "xs", len(xs.data), n)
-	}
-	if len(p.data) < d*d {
-		short("quadStrips", "p", len(p.data), d*d)
-	}
-	if n := xs.strip + 256; len(work) < n {
-		short("quadStrips", "work", len(work), n)
-	}
-	if tiles > 0 {
-		next, step := k.fetching(next, p, tiles)
-		k.rawQuadStrips(g.Data, g.RS, q, x.Data, x.RS, xs.data, mu, p.data, work, tiles, rows, longer, next, step)
+	if m > 0 {
+		tiles, rows, longer := split(m, k.pairRows)
+		next, step := k.fetching(next, b, tiles, inner)
+		k.rawPair(inner, a.Data, a.RS, b, c, crs, tiles, rows, longer, acc, next, step)
 	}
 }
 
-// pullStrips sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
-// u in strips. p and work are as in quadStrips.
-func (k *kernels) pullStrips(v Matrix, r []float32, u *left, t []float32, x *left, mu []float32, p *Packed, acc bool, work, next []float32) {
-	tiles, rows, longer := k.tiling(v.Rows)
-	d := len(mu)
-	if w := span(v.Rows, v.RS, d); len(v.Data) < w {
-		short("pullStrips", "v", len(v.Data), w)
+// quadPairs sets g and q to G and q of the rows x for the packed P, a single block of pairs of
+// panels. work is memory for pairRows rows and 128 numbers.
+func (k *kernels) quadPairs(g Matrix, q []float32, x Matrix, mu []float32, p *Packed, work, next []float32) {
+	m, d := x.Rows, len(mu)
+	if w := span(m, g.RS, d); len(g.Data) < w {
+		short("quadPairs", "g", len(g.Data), w)
 	}
-	for _, l := range [...]*left{u, x} {
-		if n := tiles * l.strip; l.rows != v.Rows || l.strip != l.cs*d || len(l.data) < n {
-			short("pullStrips", "block", len(l.data), n)
+	if len(q) < m {
+		short("quadPairs", "q", len(q), m)
+	}
+	if w := span(m, x.RS, d); len(x.Data) < w {
+		short("quadPairs", "x", len(x.Data), w)
+	}
+	if len(p.data) < d*d {
+		short("quadPairs", "p", len(p.data), d*d)
+	}
+	if n := k.pairRows*d + 128; len(work) < n {
+		short("quadPairs", "work", len(work), n)
+	}
+	if m > 0 {
+		tiles, rows, longer := split(m, k.pairRows)
+		next, step := k.fetching(next, p.data, tiles*d/(2*k.nr), d)
+		k.rawQuadPairs(g.Data, g.RS, q, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, next, step)
+	}
+}
+
+// pullPairs sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
+// u. p and work are as in quadPairs.
+func (k *kernels) pullPairs(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
+	m, d := v.Rows, len(mu)
+	for _, rows := range [...]*Matrix{&v, &u, &x} {
+		if w := span(m, rows.RS, d); len(rows.Data) < w {
+			short("pullPairs", "rows", len(rows.Data), w)
 		}
 	}
-	if len(r) < v.Rows {
-		short("pullStrips", "r", len(r), v.Rows)
+	if len(r) < m {
+		short("pullPairs", "r", len(r), m)
 	}
-	if len(t) < v.Rows {
-		short("pullStrips", "t", len(t), v.Rows)
+	if len(t) < m {
+		short("pullPairs", "t", len(t), m)
 	}
 	if len(p.data) < d*d {
-		short("pullStrips", "p", len(p.data), d*d)
+		short("pullPairs", "p", len(p.data), d*d)
 	}
-	if len(work) < x.strip {
-		short("pullStrips", "work", len(work), x.strip)
+	if n := k.pairRows * d; len(work) < n {
+		short("pullPairs", "work", len(work), n)
 	}
-	if tiles > 0 {
-		next, step := k.fetching(next, p, tiles)
-		k.rawPullStrips(v.Data, v.RS, r, u.data, t, x.data, mu, p.data, work, tiles, rows, longer, acc, next, step)
+	if m > 0 {
+		tiles, rows, longer := split(m, k.pairRows)
+		next, step := k.fetching(next, p.data, tiles*d/(2*k.nr), d)
+		k.rawPullPairs(v.Data, v.RS, r, u.Data, u.RS, t, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, acc, next, step)
 	}
 }
 
-// fetching returns what the tiles of quadStrips and pullStrips fetch, and how many bytes at a
-// time.
-func (k *kernels) fetching(next []float32, p *Packed, tiles int) ([]float32, int) {
+// fetching returns what so many tiles fetch, and how many bytes at a time, so that every tile
+// fetches its share and no burst of fetches holds up the loads. Without next it is b, again
+// and again the same.
+func (k *kernels) fetching(next, b []float32, tiles, inner int) ([]float32, int) {
 	if len(next) == 0 {
-		return p.data, 0
+		return b, 0
 	}
-	fetches := tiles * p.panels() * ((p.rows + k.linesAStep - 1) / k.linesAStep)
+	fetches := tiles * ((inner + k.linesAStep - 1) / k.linesAStep)
 	return next, 4 * min((len(next)+fetches-1)/fetches, 16)
 }
 

@@ -248,9 +248,7 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	out := e.denseTarget(g)
 	for r0 := 0; r0 < x.Rows; r0 += maxBlockRows {
 		r1 := min(r0+maxBlockRows, x.Rows)
-		rows := x.Slice(r0, r1, 0, m.D)
-		xs := e.rowStrips(&e.scratch[0], slotXStrips, rows)
-		e.quadGrad(0, out.Slice(r0, r1, 0, m.D), q[r0:r1], rows, &xs, m, i, nil)
+		e.quadGrad(0, out.Slice(r0, r1, 0, m.D), q[r0:r1], x.Slice(r0, r1, 0, m.D), m, i, nil)
 	}
 	if g.CS != 1 {
 		copyMatrix(g, out)
@@ -278,13 +276,12 @@ func (e *Engine) denseTarget(m Matrix) Matrix {
 // quadGrad is QuadGrad on one thread, for a block of rows that stays in the cache. D_i
 // is stored once, row by row: the tile streams its rows, and the row dots read it again.
 // (Taking the dots from the tile's registers instead would save one read of G and D_i
-// from the second-level cache, about a hundredth of the product at d = 784.) Where xs is not
-// empty (rowStrips), D_i is made tile by tile, in strips, and the dots are taken from the
-// registers. fetch is what is needed next.
-func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, xs *left, m *Mixture, i int, fetch []float32) {
+// from the second-level cache, about a hundredth of the product at d = 784.) Where features are
+// few a tile at a time is made of all that. fetch is what is needed next.
+func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
-	if xs.rows > 0 {
-		e.k.quadStrips(g, q, x, xs, m.mu(i), m.precision(i), arena.floats(slotA, xs.strip+256), fetch)
+	if e.k.paired(m.D) {
+		e.k.quadPairs(g, q, x, m.mu(i), m.precision(i), arena.floats(slotCentre, e.k.pairRows*m.D+128), fetch)
 		e.yield(arena, 2*rows*m.D*m.D)
 		return
 	}
@@ -294,14 +291,7 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, xs *left,
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }
 
-// rowStrips returns x, of few features, in strips for the products with all components
-// (quadStrips, pullStrips), or nothing where there are no kernels for them.
-func (e *Engine) rowStrips(arena *arena, s slot, x Matrix) left {
-	k, d := e.k, x.Cols
-	if k.rawQuadStrips == nil || x.Rows <= fewRows || d > longRows || d%k.nr != 0 || k.blocks(d) > 1 {
-		return left{}
-	}
-	xs := k.strips(arena, s, x.Rows, d)
-	xs.setRows(k, x)
-	return xs
+// paired says whether quadPairs and pullPairs are for d features.
+func (k *kernels) paired(d int) bool {
+	return k.pairRows > 0 && d%(2*k.nr) == 0 && d <= longRows && k.blocks(d) == 1
 }

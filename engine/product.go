@@ -343,6 +343,12 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 	arena := &e.scratch[worker]
 	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows)
+	if b.packed != nil && nb == 1 && e.k.pairs(a, p1-p0) {
+		p0 = e.multiplyPairs(arena, c, a, b, p0, p1, acc)
+	}
+	if p0 == p1 {
+		return
+	}
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
@@ -357,6 +363,43 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 			}
 		}
 	}
+}
+
+// pairs says whether pairs of panels are faster: those of an inner size that leaves a pair in the
+// first-level cache, and of somewhat larger ones where rows are not worth to be stored in
+// strips.
+func (k *kernels) pairs(a Matrix, panels int) bool {
+	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) &&
+		(a.Cols <= 96 || a.Cols <= 256 && (panels < k.rowStripPanels || a.Rows <= fewRows))
+}
+
+// multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block, and
+// returns the first panel that is left.
+func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int, acc bool) int {
+	nr, mb := e.k.nr, e.k.rowBlocks(c.Rows)
+	pairs := min(p1, c.Cols/nr) - p0
+	end := p0 + pairs/2*2
+	if end <= p0 {
+		return p0
+	}
+	size := nr * a.Cols // of a panel
+	for ib := range mb {
+		i0, i1 := part(c.Rows, mb, ib)
+		block := a
+		if mb > 1 {
+			block = a.Slice(i0, i1, 0, a.Cols)
+		}
+		for p := p0; p < end; p += 2 {
+			next := b.packed.data[(p+2)*size : min(p+4, b.packed.panels())*size]
+			if n := len(b.fetch); n > 0 {
+				f0, f1 := part(n, e.k.panels(b.cols())/2, p/2)
+				next = b.fetch[f0:f1]
+			}
+			e.k.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next)
+			e.yield(arena, 4*(i1-i0)*nr*a.Cols)
+		}
+	}
+	return end
 }
 
 // multiplyLeft is multiply for a block of A in strips.

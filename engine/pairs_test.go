@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestPairKernels compares the kernels for pairs of panels with pure Go's: every number of rows
+// and inner size, between unreadable pages, with NaN in the gaps between rows.
+func TestPairKernels(t *testing.T) {
+	const mostRows, mostD = 23, 128
+	rnd := NewRand(5, 2)
+	generic, _ := New(WithTier(Generic), WithThreads(1))
+	walls := make([][]float32, 9)
+	for i := range walls {
+		walls[i] = walled(t, mostRows*(mostD+3))
+	}
+	matrix := walled(t, mostD*mostD)
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		if k.pairRows == 0 {
+			continue
+		}
+		e, _ := New(WithTier(tier), WithThreads(1))
+		for rows := 1; rows <= mostRows; rows++ {
+			end, gap, next := rows%2 == 0, rows%3, 0
+			room := func(n int) []float32 {
+				w := walls[next]
+				next++
+				if end {
+					w = w[len(w)-n:]
+				}
+				w = w[:n:n]
+				for i := range w {
+					w[i] = float32(math.NaN())
+				}
+				return w
+			}
+			normal := func(n, ld int) Matrix {
+				m := Matrix{Data: room(span(rows, ld, n)), Rows: rows, Cols: n, RS: ld, CS: 1}
+				for b := range rows {
+					rnd.Normal(m.Row(b))
+				}
+				return m
+			}
+			pack := func(b Matrix) (own, other *Packed) {
+				rnd.Normal(b.Data)
+				own, other = e.Pack(nil, b), generic.Pack(nil, b)
+				wall := matrix[len(matrix)-len(own.data):]
+				copy(wall, own.data)
+				own.data = wall
+				return own, other
+			}
+			compare := func(what string, got, want Matrix) {
+				t.Helper()
+				for b := range rows {
+					equalBits(t, fmt.Sprintf("%v, %d rows: %s, row %d", tier, rows, what, b), got.Row(b), want.Row(b))
+					if b+1 < rows {
+						for _, v := range got.Data[b*got.RS+got.Cols : (b+1)*got.RS] {
+							if v == v {
+								t.Fatalf("%v, %d rows: %s wrote behind row %d", tier, rows, what, b)
+							}
+						}
+					}
+				}
+			}
+			fresh := func(n int) Matrix { return View(make([]float32, rows*n), rows, n) }
+
+			for inner := 1; inner < 12; inner++ {
+				next = 0
+				a, c := normal(inner, inner+gap), normal(2*k.nr, 2*k.nr+(gap+1)%3)
+				own, other := pack(View(make([]float32, inner*2*k.nr), inner, 2*k.nr))
+				want := fresh(2 * k.nr)
+				for _, acc := range []bool{true, false} {
+					copyMatrix(want, c)
+					generic.multiply(0, want, a, &operand{packed: other}, 0, genericKernels.panels(want.Cols), acc)
+					k.pair(a, own.data, c.Data, c.RS, acc, [][]float32{nil, a.Data}[rows%2])
+					compare(fmt.Sprintf("A B, inner size %d, added %t", inner, acc), c, want)
+				}
+			}
+			for d := 2 * k.nr; d <= mostD; d += 2 * k.nr {
+				next = 0
+				mu := make([]float32, d)
+				rnd.Normal(mu)
+				own, other := pack(View(make([]float32, d*d), d, d))
+				x, u, v := normal(d, d+gap), normal(d, d+gap/2), normal(d, d+(gap+1)%3)
+				old := slices.Clone(v.Data)
+				q, r, s, work := room(rows), room(rows), room(rows), room(k.pairRows*d+128)
+				rnd.Normal(r)
+				rnd.Normal(s)
+				r[rnd.Intn(rows)] = 0
+				r[rnd.Intn(rows)] = float32(math.Copysign(0, -1))
+				fetch := [][]float32{nil, u.Data}[rows%2]
+
+				wantQ, left, want := make([]float32, rows), fresh(d), fresh(d)
+				genericKernels.subRows(left.Data, d, x.Data, x.RS, mu, 0, rows, d)
+				generic.multiply(0, want, left, &operand{packed: other}, 0, genericKernels.panels(d), false)
+				genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
+				k.quadPairs(v, q, x, mu, own, work, fetch)
+				compare(fmt.Sprintf("G of %d", d), v, want)
+				equalBits(t, fmt.Sprintf("%v, %d rows: q of %d", tier, rows, d), q, wantQ)
+				for _, acc := range []bool{false, true} {
+					copy(v.Data, old)
+					copyMatrix(want, v)
+					genericKernels.pullDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
+					generic.multiply(0, want, left, &operand{packed: other}, 0, genericKernels.panels(d), acc)
+					k.pullPairs(v, r, u, s, x, mu, own, acc, work[:k.pairRows*d], fetch)
+					compare(fmt.Sprintf("-N P of %d, added %t", d, acc), v, want)
+				}
+			}
+		}
+	}
+}
