@@ -318,14 +318,22 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	nr, nb := e.k.nr, e.k.blocks(a.Cols)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
-		ab := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
+		paired := nb == 1 && e.k.pairs(a, p1-p0)
+		var ab left // for panels that are not in pairs
 		for p := p0; p < p1; p += together {
 			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
 			*few.packed = Packed{k: e.k, rows: k1 - k0, cols: j1 - j0}
 			few.packed.data = arena.floats(slotB, few.packed.size())
 			few.packed.fill(b.Slice(k0, k1, j0, j1), 0, few.packed.panels())
-			for i := range few.packed.panels() {
-				e.multiplyPanel(arena, c.Slice(0, c.Rows, j0, j1), ab, &few, 0, i, 0, k1-k0, j.acc || kb > 0)
+			i, cj := 0, c.Slice(0, c.Rows, j0, j1)
+			if paired {
+				i = e.multiplyPairs(arena, cj, a, &few, 0, few.packed.panels(), j.acc)
+			}
+			for ; i < few.packed.panels(); i++ {
+				if ab.rows == 0 {
+					ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
+				}
+				e.multiplyPanel(arena, cj, ab, &few, 0, i, 0, k1-k0, j.acc || kb > 0)
 			}
 		}
 	}
