@@ -81,6 +81,10 @@ func run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", m.Load)
 	}
 
+	if core, set := os.LookupEnv("OPENBLAS_CORETYPE"); set {
+		fmt.Fprintf(os.Stderr, "peers: OPENBLAS_CORETYPE=%s chooses the kernels of OpenBLAS, also for PyTorch and scikit-learn: are they its best ones here?\n", core)
+	}
+
 	for _, compare := range []func(context.Context, *settings) error{products, torch, training, sklearn} {
 		err := compare(ctx, s)
 		if ctx.Err() != nil {

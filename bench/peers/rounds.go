@@ -15,8 +15,9 @@ var threadCounts = []int{1, 2}
 type contender func() (float64, error)
 
 // settle is a pause before every timing: idle threads of OpenBLAS and of OpenMP go on
-// spinning for 2^26 cycles and 300,000 pauses, up to 30 ms, and would slow who comes next.
-const settle = 50 * time.Millisecond
+// spinning for 2^26 cycles and 300,000 pauses, 30 ms and on a busy machine several times that,
+// and would slow who comes next.
+const settle = 200 * time.Millisecond
 
 // long is the time of a call from which on a single call, without warm-up, will do.
 const long = 300 * time.Millisecond
