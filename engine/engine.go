@@ -146,21 +146,19 @@ type arena struct {
 type slot int
 
 const (
-	slotA       slot = iota // a block of A
-	slotB                   // a packed block of B
-	slotC                   // a tile column that sticks out of C, or panels of C
-	slotCentre              // D_i of a block of rows
-	slotG                   // G_i of a block of rows, for all i
-	slotQ                   // q, then r
-	slotS                   // a number a row, such as s and then t, or phi
-	slotY                   // sum of N_i P_i, or U F_i^T
-	slotE                   // the same of rows that climb together
-	slotU                   // U of a block of rows
-	slotXStrips             // X of a block of rows in strips
-	slotUStrips             // the same of U
-	slotW                   // W_i, or -N_i
-	slotDense               // a dense copy of a strided operand
-	slotResult              // a dense result that is then scattered
+	slotA      slot = iota // a block of A
+	slotB                  // a packed block of B
+	slotC                  // a tile column that sticks out of C, or panels of C
+	slotCentre             // D_i of a block of rows
+	slotG                  // G_i of a block of rows, for all i
+	slotQ                  // q, then r
+	slotS                  // a number a row, such as s and then t, or phi
+	slotY                  // sum of N_i P_i, or U F_i^T
+	slotE                  // the same of rows that climb together
+	slotU                  // U of a block of rows
+	slotW                  // W_i, or -N_i
+	slotDense              // a dense copy of a strided operand
+	slotResult             // a dense result that is then scattered
 	slotGrad
 	slotRows   // rows that climb together, or those of a component
 	slotPick   // some of them

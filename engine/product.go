@@ -410,23 +410,17 @@ func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int
 	return end
 }
 
-// multiplyLeft is multiply for a block of A in strips.
+// multiplyLeft is multiply for a left operand that is laid out already, and of a single block of
+// inner indices.
 func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p1 int, acc bool) {
-	nb, mb, tiles := e.k.blocks(a.cols), e.k.rowBlocks(a.rows), a.tiles(e.k)
-	for kb := range nb {
-		k0, k1 := part(a.cols, nb, kb)
-		row := 0
-		for ib := range mb {
-			t0, t1 := part(tiles, mb, ib)
-			block := a.sliceTiles(e.k, t0, t1)
-			if nb > 1 {
-				block = block.sliceCols(k0, k1)
-			}
-			for p := p0; p < p1; p++ {
-				e.multiplyPanel(arena, c, block, b, row, p, k0, k1, acc || kb > 0)
-			}
-			row += block.rows
+	mb, tiles, row := e.k.rowBlocks(a.rows), a.tiles(e.k), 0
+	for ib := range mb {
+		t0, t1 := part(tiles, mb, ib)
+		block := a.sliceTiles(e.k, t0, t1)
+		for p := p0; p < p1; p++ {
+			e.multiplyPanel(arena, c, block, b, row, p, 0, a.cols, acc)
 		}
+		row += block.rows
 	}
 }
 
