@@ -67,35 +67,43 @@
 	VFMADD231PS.BCST a, Z0, c0 \
 	VFMADD231PS.BCST a, Z1, c1
 
-#define COLUMN1 \
+// The loads of B: of a row at BX, or anywhere in B (AX).
+#define LOADB \
 	VMOVUPS (BX), Z0   \
-	VMOVUPS 64(BX), Z1 \
+	VMOVUPS 64(BX), Z1
+
+#define LOADAT \
+	VMOVUPS (AX)(BX*4), Z0   \
+	VMOVUPS 64(AX)(BX*4), Z1
+
+#define COLUMN1(load) \
+	load \
 	ROW((R8), Z2, Z4, Z5)
-#define COLUMN2 COLUMN1 \
+#define COLUMN2(load) COLUMN1(load) \
 	TWICE(4(R8), Z6, Z7)
-#define COLUMN3 COLUMN2 \
+#define COLUMN3(load) COLUMN2(load) \
 	ROW(8(R8), Z3, Z8, Z9)
-#define COLUMN4 COLUMN3 \
+#define COLUMN4(load) COLUMN3(load) \
 	TWICE(12(R8), Z10, Z11)
-#define COLUMN5 COLUMN4 \
+#define COLUMN5(load) COLUMN4(load) \
 	ROW(16(R8), Z2, Z12, Z13)
-#define COLUMN6 COLUMN5 \
+#define COLUMN6(load) COLUMN5(load) \
 	TWICE(20(R8), Z14, Z15)
-#define COLUMN7 COLUMN6 \
+#define COLUMN7(load) COLUMN6(load) \
 	ROW(24(R8), Z3, Z16, Z17)
-#define COLUMN8 COLUMN7 \
+#define COLUMN8(load) COLUMN7(load) \
 	TWICE(28(R8), Z18, Z19)
-#define COLUMN9 COLUMN8 \
+#define COLUMN9(load) COLUMN8(load) \
 	ROW(32(R8), Z2, Z20, Z21)
-#define COLUMN10 COLUMN9 \
+#define COLUMN10(load) COLUMN9(load) \
 	TWICE(36(R8), Z22, Z23)
-#define COLUMN11 COLUMN10 \
+#define COLUMN11(load) COLUMN10(load) \
 	ROW(40(R8), Z3, Z24, Z25)
-#define COLUMN12 COLUMN11 \
+#define COLUMN12(load) COLUMN11(load) \
 	TWICE(44(R8), Z26, Z27)
-#define COLUMN13 COLUMN12 \
+#define COLUMN13(load) COLUMN12(load) \
 	ROW(48(R8), Z2, Z28, Z29)
-#define COLUMN14 COLUMN13 \
+#define COLUMN14(load) COLUMN13(load) \
 	TWICE(52(R8), Z30, Z31)
 
 #define NEXTCOLUMN \
@@ -389,33 +397,33 @@ columns:
 	JGT  columns4
 	CMPQ DI, $1
 	JGT  columns2
-	LOOP(FETCHNEXT, COLUMN1, NEXTCOLUMN, pair1, pairtest1, single1)
+	LOOP(FETCHNEXT, COLUMN1(LOADB), NEXTCOLUMN, pair1, pairtest1, single1)
 columns2:
-	LOOP(FETCHNEXT, COLUMN2, NEXTCOLUMN, pair2, pairtest2, single2)
+	LOOP(FETCHNEXT, COLUMN2(LOADB), NEXTCOLUMN, pair2, pairtest2, single2)
 columns3:
-	LOOP(FETCHNEXT, COLUMN3, NEXTCOLUMN, pair3, pairtest3, single3)
+	LOOP(FETCHNEXT, COLUMN3(LOADB), NEXTCOLUMN, pair3, pairtest3, single3)
 columns4:
-	LOOP(FETCHNEXT, COLUMN4, NEXTCOLUMN, pair4, pairtest4, single4)
+	LOOP(FETCHNEXT, COLUMN4(LOADB), NEXTCOLUMN, pair4, pairtest4, single4)
 columns5:
-	LOOP(FETCHNEXT, COLUMN5, NEXTCOLUMN, pair5, pairtest5, single5)
+	LOOP(FETCHNEXT, COLUMN5(LOADB), NEXTCOLUMN, pair5, pairtest5, single5)
 columns6:
-	LOOP(FETCHNEXT, COLUMN6, NEXTCOLUMN, pair6, pairtest6, single6)
+	LOOP(FETCHNEXT, COLUMN6(LOADB), NEXTCOLUMN, pair6, pairtest6, single6)
 columns7:
-	LOOP(FETCHNEXT, COLUMN7, NEXTCOLUMN, pair7, pairtest7, single7)
+	LOOP(FETCHNEXT, COLUMN7(LOADB), NEXTCOLUMN, pair7, pairtest7, single7)
 columns8:
-	LOOP(FETCHNEXT, COLUMN8, NEXTCOLUMN, pair8, pairtest8, single8)
+	LOOP(FETCHNEXT, COLUMN8(LOADB), NEXTCOLUMN, pair8, pairtest8, single8)
 columns9:
-	LOOP(FETCHNEXT, COLUMN9, NEXTCOLUMN, pair9, pairtest9, single9)
+	LOOP(FETCHNEXT, COLUMN9(LOADB), NEXTCOLUMN, pair9, pairtest9, single9)
 columns10:
-	LOOP(FETCHNEXT, COLUMN10, NEXTCOLUMN, pair10, pairtest10, single10)
+	LOOP(FETCHNEXT, COLUMN10(LOADB), NEXTCOLUMN, pair10, pairtest10, single10)
 columns11:
-	LOOP(FETCHNEXT, COLUMN11, NEXTCOLUMN, pair11, pairtest11, single11)
+	LOOP(FETCHNEXT, COLUMN11(LOADB), NEXTCOLUMN, pair11, pairtest11, single11)
 columns12:
-	LOOP(FETCHNEXT, COLUMN12, NEXTCOLUMN, pair12, pairtest12, single12)
+	LOOP(FETCHNEXT, COLUMN12(LOADB), NEXTCOLUMN, pair12, pairtest12, single12)
 columns13:
-	LOOP(FETCHNEXT, COLUMN13, NEXTCOLUMN, pair13, pairtest13, single13)
+	LOOP(FETCHNEXT, COLUMN13(LOADB), NEXTCOLUMN, pair13, pairtest13, single13)
 columns14:
-	LOOP(FETCHNEXT, COLUMN14, NEXTCOLUMN, pair14, pairtest14, single14)
+	LOOP(FETCHNEXT, COLUMN14(LOADB), NEXTCOLUMN, pair14, pairtest14, single14)
 
 store:
 	MOVQ DI, CX
@@ -615,6 +623,26 @@ test: \
 	JGE  one          \
 	JMP  store
 
+// The same for rows of A beside each other, two inner indices at a time, then the odd one.
+#define LOOPCOLUMNAT(step, two, twotest) \
+	JMP  twotest \
+two: \
+	MOVLQSX (R15), BX  \
+	step(LOADAT)       \
+	MOVLQSX 4(R15), BX \
+	ADDQ R11, R8       \
+	ADDQ $8, R15       \
+	step(LOADAT)       \
+	ADDQ R11, R8       \
+twotest: \
+	SUBQ $2, CX        \
+	JGE  two           \
+	ADDQ $2, CX        \
+	JEQ  store         \
+	MOVLQSX (R15), BX  \
+	step(LOADAT)       \
+	JMP  store
+
 // The arguments a, c, tiles and longer are counted on from tile to tile.
 //
 // func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
@@ -649,6 +677,8 @@ below:
 	ADDQ R10, DX
 	MOVQ AX, DI              // rows
 	MOVQ b_base+48(FP), AX
+	CMPQ R10, $4
+	JEQ  columns
 	CMPQ DI, $13
 	JEQ  rows13
 	JGT  rows14
@@ -696,6 +726,55 @@ rows13:
 	LOOPAT(STEP13(0), one13, test13)
 rows14:
 	LOOPAT(STEP14(0), one14, test14)
+
+columns:
+	CMPQ DI, $13
+	JEQ  columns13
+	JGT  columns14
+	CMPQ DI, $11
+	JEQ  columns11
+	JGT  columns12
+	CMPQ DI, $9
+	JEQ  columns9
+	JGT  columns10
+	CMPQ DI, $7
+	JEQ  columns7
+	JGT  columns8
+	CMPQ DI, $5
+	JEQ  columns5
+	JGT  columns6
+	CMPQ DI, $3
+	JEQ  columns3
+	JGT  columns4
+	CMPQ DI, $1
+	JGT  columns2
+	LOOPCOLUMNAT(COLUMN1, two1, twotest1)
+columns2:
+	LOOPCOLUMNAT(COLUMN2, two2, twotest2)
+columns3:
+	LOOPCOLUMNAT(COLUMN3, two3, twotest3)
+columns4:
+	LOOPCOLUMNAT(COLUMN4, two4, twotest4)
+columns5:
+	LOOPCOLUMNAT(COLUMN5, two5, twotest5)
+columns6:
+	LOOPCOLUMNAT(COLUMN6, two6, twotest6)
+columns7:
+	LOOPCOLUMNAT(COLUMN7, two7, twotest7)
+columns8:
+	LOOPCOLUMNAT(COLUMN8, two8, twotest8)
+columns9:
+	LOOPCOLUMNAT(COLUMN9, two9, twotest9)
+columns10:
+	LOOPCOLUMNAT(COLUMN10, two10, twotest10)
+columns11:
+	LOOPCOLUMNAT(COLUMN11, two11, twotest11)
+columns12:
+	LOOPCOLUMNAT(COLUMN12, two12, twotest12)
+columns13:
+	LOOPCOLUMNAT(COLUMN13, two13, twotest13)
+columns14:
+	LOOPCOLUMNAT(COLUMN14, two14, twotest14)
 
 store:
 	MOVQ DI, CX

@@ -13,7 +13,8 @@ import "dpnbench/engine"
 type window struct {
 	channels, rows, cols int
 	kernel, padding      int
-	at                   []int32 // places of the ones behind a framed picture, and of the taps
+	at                   []int32   // places of the ones behind a framed picture, and of the taps
+	laid                 []float32 // weights, column by column
 }
 
 // panelCols is a multiple of the columns of a panel on every tier: numbers of columns that
@@ -127,6 +128,22 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
+// columns returns weights laid out column by column, in which the tiles of a product read them
+// faster.
+func (w *window) columns(weights engine.Matrix) engine.Matrix {
+	out := weights.Rows
+	if n := out * weights.Cols; cap(w.laid) < n {
+		w.laid = make([]float32, n)
+	}
+	w.laid = w.laid[:out*weights.Cols]
+	for o := range out {
+		for k, v := range weights.Row(o) {
+			w.laid[k*out+o] = v
+		}
+	}
+	return engine.Matrix{Data: w.laid, Rows: out, Cols: weights.Cols, RS: 1, CS: out}
+}
+
 // convolve takes pictures one by one, the rows of pictures: weights make out channels of each,
 // and take is given those of picture i, out x positions, on several threads. Every output is
 // one chain over the taps, from 0 or, where weights (out x (taps + 1)) have a bias before
@@ -135,6 +152,7 @@ func (w *window) convolve(e *engine.Engine, weights, pictures engine.Matrix, tak
 	out, size := weights.Rows, w.framed()
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
 	at := w.at[len(w.at)-weights.Cols:]
+	weights = w.columns(weights)
 	flops, elements := w.cost(pictures.Rows, out)
 	e.Parallel(pictures.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
 		memory := t.Floats(size + cols + out*cols)

@@ -207,7 +207,7 @@ func matMulKernel(name string, packed bool) kernel {
 func longPlaces(quick bool) [][]int {
 	list := [][]int{{3, 0, 40, 0, 0, 1, -1, 0, 1}, {3, 0, 40, 0, 0, 0, -1, 0, 1}, {1, 2000, 300, 0, 0, 1, -1, 0, 1}, {16, 200, 224, 0, 0, 1, -1, 0, 1}, {8, 25, 838, 0, 26, 1, -1, 0, 1}, {14, 1025, 33, 0, 0, 0, -1, 0, 1}}
 	for m := range 30 {
-		list = append(list, []int{m, 65, 34, 0, 64, m % 2, -1, 0, 1})
+		list = append(list, []int{m, 65, 34, 0, 64, m % 2, -1, 0, 1}, []int{m, 63 + m%3, 34, 2, 64, m % 2, -1, 0, 1})
 	}
 	for _, n := range []int{0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 191, 192, 200, 207, 208, 209, 400, 500} { // a single row
 		list = append(list, []int{1, 5 + n%3, n, 0, 0, n % 2, -1, 0, 1})
