@@ -73,7 +73,7 @@ onetest: \
 	JMP   done
 
 // LOOP for rows of A and B whose inner indices are beside each other: the first ones eight at
-// a time, without counting on in between, which takes a fourteenth of the instructions.
+// a time, without counting on in between, which saves an eighth of the instructions.
 #define DENSELOOP(step, eight, eighttest, fourtest) \
 	JMP   eighttest \
 eight: \
