@@ -265,7 +265,7 @@ func (j *ascentJob) run(worker, task int) {
 		}
 	case quads:
 		b0, b1 := part(j.block.x.Rows, j.parts, task%j.parts)
-		j.quad(worker, &j.block, task/j.parts, b0, b1, nil)
+		j.quad(worker, &j.block, task/j.parts, b0, b1)
 	case moves:
 		b0, b1 := part(j.block.x.Rows, j.parts, task)
 		j.move(worker, &j.block, b0, b1)
@@ -322,11 +322,11 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 	return b
 }
 
-// quad computes G_i and q_i of the rows [b0, b1) of a block. fetch is what is needed next.
-func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int, fetch []float32) {
+// quad computes G_i and q_i of the rows [b0, b1) of a block.
+func (j *ascentJob) quad(worker int, b *ascentBlock, i, b0, b1 int) {
 	d := j.m.D
 	g := Matrix{Data: b.g[i*b.gs+b0*b.gr:], Rows: b1 - b0, Cols: d, RS: b.gr, CS: 1}
-	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i, fetch)
+	j.e.quadGrad(worker, g, b.q[i*b.qs+b0:i*b.qs+b1], b.x.Slice(b0, b1, 0, d), j.m, i, nil)
 }
 
 // report copies phi and r of the rows [b0, b1) of a block to where they were asked for.

@@ -117,10 +117,10 @@
 	ADDQ  AX, R15
 
 // The loop over the inner index, two at a time, then the odd one.
-#define LOOP(fetch, step, next, two, twotest, odd) \
+#define LOOP(step, next, two, twotest, odd) \
 	JMP   twotest \
 two: \
-	fetch \
+	FETCHNEXT \
 	step  \
 	next  \
 	step  \
@@ -342,33 +342,33 @@ strided:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOP(FETCHNEXT, STEP1(0), NEXT, two1, twotest1, odd1)
+	LOOP(STEP1(0), NEXT, two1, twotest1, odd1)
 rows2:
-	LOOP(FETCHNEXT, STEP2(0), NEXT, two2, twotest2, odd2)
+	LOOP(STEP2(0), NEXT, two2, twotest2, odd2)
 rows3:
-	LOOP(FETCHNEXT, STEP3(0), NEXT, two3, twotest3, odd3)
+	LOOP(STEP3(0), NEXT, two3, twotest3, odd3)
 rows4:
-	LOOP(FETCHNEXT, STEP4(0), NEXT, two4, twotest4, odd4)
+	LOOP(STEP4(0), NEXT, two4, twotest4, odd4)
 rows5:
-	LOOP(FETCHNEXT, STEP5(0), NEXT, two5, twotest5, odd5)
+	LOOP(STEP5(0), NEXT, two5, twotest5, odd5)
 rows6:
-	LOOP(FETCHNEXT, STEP6(0), NEXT, two6, twotest6, odd6)
+	LOOP(STEP6(0), NEXT, two6, twotest6, odd6)
 rows7:
-	LOOP(FETCHNEXT, STEP7(0), NEXT, two7, twotest7, odd7)
+	LOOP(STEP7(0), NEXT, two7, twotest7, odd7)
 rows8:
-	LOOP(FETCHNEXT, STEP8(0), NEXT, two8, twotest8, odd8)
+	LOOP(STEP8(0), NEXT, two8, twotest8, odd8)
 rows9:
-	LOOP(FETCHNEXT, STEP9(0), NEXT, two9, twotest9, odd9)
+	LOOP(STEP9(0), NEXT, two9, twotest9, odd9)
 rows10:
-	LOOP(FETCHNEXT, STEP10(0), NEXT, two10, twotest10, odd10)
+	LOOP(STEP10(0), NEXT, two10, twotest10, odd10)
 rows11:
-	LOOP(FETCHNEXT, STEP11(0), NEXT, two11, twotest11, odd11)
+	LOOP(STEP11(0), NEXT, two11, twotest11, odd11)
 rows12:
-	LOOP(FETCHNEXT, STEP12(0), NEXT, two12, twotest12, odd12)
+	LOOP(STEP12(0), NEXT, two12, twotest12, odd12)
 rows13:
-	LOOP(FETCHNEXT, STEP13(0), NEXT, two13, twotest13, odd13)
+	LOOP(STEP13(0), NEXT, two13, twotest13, odd13)
 rows14:
-	LOOP(FETCHNEXT, STEP14(0), NEXT, two14, twotest14, odd14)
+	LOOP(STEP14(0), NEXT, two14, twotest14, odd14)
 dense12:
 	DENSELOOP(STEP12, four12, fourtest12, twotest12)
 dense13:
@@ -397,33 +397,33 @@ columns:
 	JGT  columns4
 	CMPQ DI, $1
 	JGT  columns2
-	LOOP(FETCHNEXT, COLUMN1(LOADB), NEXTCOLUMN, pair1, pairtest1, single1)
+	LOOP(COLUMN1(LOADB), NEXTCOLUMN, pair1, pairtest1, single1)
 columns2:
-	LOOP(FETCHNEXT, COLUMN2(LOADB), NEXTCOLUMN, pair2, pairtest2, single2)
+	LOOP(COLUMN2(LOADB), NEXTCOLUMN, pair2, pairtest2, single2)
 columns3:
-	LOOP(FETCHNEXT, COLUMN3(LOADB), NEXTCOLUMN, pair3, pairtest3, single3)
+	LOOP(COLUMN3(LOADB), NEXTCOLUMN, pair3, pairtest3, single3)
 columns4:
-	LOOP(FETCHNEXT, COLUMN4(LOADB), NEXTCOLUMN, pair4, pairtest4, single4)
+	LOOP(COLUMN4(LOADB), NEXTCOLUMN, pair4, pairtest4, single4)
 columns5:
-	LOOP(FETCHNEXT, COLUMN5(LOADB), NEXTCOLUMN, pair5, pairtest5, single5)
+	LOOP(COLUMN5(LOADB), NEXTCOLUMN, pair5, pairtest5, single5)
 columns6:
-	LOOP(FETCHNEXT, COLUMN6(LOADB), NEXTCOLUMN, pair6, pairtest6, single6)
+	LOOP(COLUMN6(LOADB), NEXTCOLUMN, pair6, pairtest6, single6)
 columns7:
-	LOOP(FETCHNEXT, COLUMN7(LOADB), NEXTCOLUMN, pair7, pairtest7, single7)
+	LOOP(COLUMN7(LOADB), NEXTCOLUMN, pair7, pairtest7, single7)
 columns8:
-	LOOP(FETCHNEXT, COLUMN8(LOADB), NEXTCOLUMN, pair8, pairtest8, single8)
+	LOOP(COLUMN8(LOADB), NEXTCOLUMN, pair8, pairtest8, single8)
 columns9:
-	LOOP(FETCHNEXT, COLUMN9(LOADB), NEXTCOLUMN, pair9, pairtest9, single9)
+	LOOP(COLUMN9(LOADB), NEXTCOLUMN, pair9, pairtest9, single9)
 columns10:
-	LOOP(FETCHNEXT, COLUMN10(LOADB), NEXTCOLUMN, pair10, pairtest10, single10)
+	LOOP(COLUMN10(LOADB), NEXTCOLUMN, pair10, pairtest10, single10)
 columns11:
-	LOOP(FETCHNEXT, COLUMN11(LOADB), NEXTCOLUMN, pair11, pairtest11, single11)
+	LOOP(COLUMN11(LOADB), NEXTCOLUMN, pair11, pairtest11, single11)
 columns12:
-	LOOP(FETCHNEXT, COLUMN12(LOADB), NEXTCOLUMN, pair12, pairtest12, single12)
+	LOOP(COLUMN12(LOADB), NEXTCOLUMN, pair12, pairtest12, single12)
 columns13:
-	LOOP(FETCHNEXT, COLUMN13(LOADB), NEXTCOLUMN, pair13, pairtest13, single13)
+	LOOP(COLUMN13(LOADB), NEXTCOLUMN, pair13, pairtest13, single13)
 columns14:
-	LOOP(FETCHNEXT, COLUMN14(LOADB), NEXTCOLUMN, pair14, pairtest14, single14)
+	LOOP(COLUMN14(LOADB), NEXTCOLUMN, pair14, pairtest14, single14)
 
 store:
 	MOVQ DI, CX

@@ -227,7 +227,7 @@ func (j *pullJob) run(worker, task int) {
 		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		for i := range m.K {
 			precision := operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}
-			if e.k.paired(d) {
+			if e.k.fewFeatures(d) {
 				e.k.pullPairs(total, r.Row(i), u, s.Row(i), x, m.mu(i), precision.packed, i > 0, pushes.Data[:e.k.pairRows*d], precision.fetch)
 				e.yield(arena, 2*rows*d*d)
 				continue

@@ -547,7 +547,7 @@ func (k *kernels) quadPairs(g Matrix, q []float32, x Matrix, mu []float32, p *Pa
 	if w := span(m, x.RS, d); len(x.Data) < w {
 		short("quadPairs", "x", len(x.Data), w)
 	}
-	if len(p.data) < d*d {
+	if !k.fewFeatures(d) || len(p.data) < d*d {
 		short("quadPairs", "p", len(p.data), d*d)
 	}
 	if n := k.pairRows*d + 128; len(work) < n {
@@ -575,7 +575,7 @@ func (k *kernels) pullPairs(v Matrix, r []float32, u Matrix, t []float32, x Matr
 	if len(t) < m {
 		short("pullPairs", "t", len(t), m)
 	}
-	if len(p.data) < d*d {
+	if !k.fewFeatures(d) || len(p.data) < d*d {
 		short("pullPairs", "p", len(p.data), d*d)
 	}
 	if n := k.pairRows * d; len(work) < n {

@@ -280,7 +280,7 @@ func (e *Engine) denseTarget(m Matrix) Matrix {
 // few a tile at a time is made of all that. fetch is what is needed next.
 func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
-	if e.k.paired(m.D) {
+	if e.k.fewFeatures(m.D) {
 		e.k.quadPairs(g, q, x, m.mu(i), m.precision(i), arena.floats(slotCentre, e.k.pairRows*m.D+128), fetch)
 		e.yield(arena, 2*rows*m.D*m.D)
 		return
@@ -291,7 +291,7 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }
 
-// paired says whether quadPairs and pullPairs are for d features.
-func (k *kernels) paired(d int) bool {
+// fewFeatures says whether quadPairs and pullPairs are for d features.
+func (k *kernels) fewFeatures(d int) bool {
 	return k.pairRows > 0 && d%(2*k.nr) == 0 && d <= longRows && k.blocks(d) == 1
 }

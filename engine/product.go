@@ -318,7 +318,10 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	nr, nb := e.k.nr, e.k.blocks(a.Cols)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
-		paired := nb == 1 && e.k.pairs(a, p1-p0)
+		inPairs, panels := nb == 1 && e.k.prefersPairs(a, p1-p0), p1-p0
+		if inPairs {
+			panels = 1 // that is left
+		}
 		var ab left // for panels that are not in pairs
 		for p := p0; p < p1; p += together {
 			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
@@ -326,12 +329,12 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 			few.packed.data = arena.floats(slotB, few.packed.size())
 			few.packed.fill(b.Slice(k0, k1, j0, j1), 0, few.packed.panels())
 			i, cj := 0, c.Slice(0, c.Rows, j0, j1)
-			if paired {
+			if inPairs {
 				i = e.multiplyPairs(arena, cj, a, &few, 0, few.packed.panels(), j.acc)
 			}
 			for ; i < few.packed.panels(); i++ {
 				if ab.rows == 0 {
-					ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
+					ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), panels)
 				}
 				e.multiplyPanel(arena, cj, ab, &few, 0, i, 0, k1-k0, j.acc || kb > 0)
 			}
@@ -351,7 +354,7 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 	arena := &e.scratch[worker]
 	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows)
-	if b.packed != nil && nb == 1 && e.k.pairs(a, p1-p0) {
+	if b.packed != nil && nb == 1 && e.k.prefersPairs(a, p1-p0) {
 		p0 = e.multiplyPairs(arena, c, a, b, p0, p1, acc)
 	}
 	if p0 == p1 {
@@ -373,10 +376,10 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 }
 
-// pairs says whether pairs of panels are faster: those of an inner size that leaves a pair in the
+// prefersPairs says whether pairs of panels are faster: those of an inner size that leaves a pair in the
 // first-level cache, and of somewhat larger ones where rows are not worth to be stored in
 // strips.
-func (k *kernels) pairs(a Matrix, panels int) bool {
+func (k *kernels) prefersPairs(a Matrix, panels int) bool {
 	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) &&
 		(a.Cols <= 96 || a.Cols <= 256 && (panels < k.rowStripPanels || a.Rows <= fewRows))
 }
@@ -530,9 +533,10 @@ const stripPanels = 4
 const fewRows = 8
 
 // leftBlock returns the block a of A, which will be multiplied with so many panels: in
-// place where the tiles can stream it, and otherwise as a copy. Rows a multiple of 2048
-// bytes apart would all fall into the same few sets of the first-level cache, and of
-// contiguous columns a tile would read a line or two each.
+// place where the tiles can stream it, and otherwise as a copy, as are rows where strips are
+// faster and serve many panels. Rows a multiple of 2048 bytes apart would all fall into the
+// same few sets of the first-level cache, and of contiguous columns a tile would read a line
+// or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	switch {
 	case a.CS == 1 && a.Rows > fewRows && e.k.rowStripPanels > 0 && panels >= e.k.rowStripPanels:

@@ -472,7 +472,11 @@ func TestSparseAllocates(t *testing.T) {
 		for range 30 { // every thread meets every block some time, and makes room for it
 			update()
 		}
-		if n := testing.AllocsPerRun(20, update); n > 0 {
+		n := testing.AllocsPerRun(20, update)
+		for again := 0; n > 0 && again < 20; again++ { // a thread may have been kept from a block until now
+			n = testing.AllocsPerRun(20, update)
+		}
+		if n > 0 {
 			t.Errorf("%s: %v allocations an update", h.name, n)
 		}
 	}

@@ -128,8 +128,7 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// columns returns weights laid out column by column, in which the tiles of a product read them
-// faster.
+// columns returns weights laid out column by column, which AVX-512 tiles read faster.
 func (w *window) columns(weights engine.Matrix) engine.Matrix {
 	out := weights.Rows
 	if n := out * weights.Cols; cap(w.laid) < n {

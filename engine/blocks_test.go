@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestSmallBlocks checks that the sizes of blocks change no bit: products and ascents of many
+// blocks of rows and inner indices, as on a machine with small caches, against one that has them
+// in a single block.
+func TestSmallBlocks(t *testing.T) {
+	type size struct{ rows, d, components int }
+	sizes := []size{{25, 64, 3}, {33, 70, 2}, {61, 128, 1}, {40, 150, 1}}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, tier := range Available() {
+		table, _ := tierTable(tier)
+		small := *table
+		small.kc, small.mc = 64, 2*small.mr
+		for _, s := range sizes {
+			rnd := NewRand(7, uint64(s.d))
+			random := func(rows, cols int) Matrix {
+				m := NewMatrix(rows, cols)
+				rnd.Normal(m.Data)
+				return m
+			}
+			m, k, n := 3*s.rows, s.d, s.d+3
+			a, b := random(m, k), random(k, n)
+			mu, factors, x, v := random(s.components, s.d), random(s.components*s.d, s.d), random(s.rows, s.d), random(s.rows, s.d)
+			for i := range factors.Data {
+				factors.Data[i] /= float32(s.d)
+			}
+			var want [][]float32
+			for _, kernels := range []*kernels{table, &small} {
+				e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads(), WithRoute(DenseRoute))
+				e.k = kernels
+				plain, packed := NewMatrix(m, n), NewMatrix(m, n)
+				e.MatMul(plain, a, b, false)
+				e.MatMulPacked(packed, a, e.Pack(nil, b), false)
+				mix := NewMixture(s.components, s.d, mu.Data, make([]float32, s.components))
+				e.SetFactors(mix, factors.Data)
+				end, slope, grad := clone(x), clone(v), NewMixtureGradient(s.components, s.d)
+				var tr Trajectory
+				e.Ascend(mix, 0.1, 3, end, &tr, true)
+				e.AscendBackward(mix, 0.1, factors.Data, &tr, slope, grad)
+				got := [][]float32{plain.Data, packed.Data, end.Data, slope.Data, grad.Mu, grad.C, grad.A}
+				if want == nil {
+					want = got
+					continue
+				}
+				for i, name := range []string{"A B", "A B, packed", "x_n", "dL/dx_0", "dmu", "dc", "dA"} {
+					equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components: %s", tier, s.rows, s.d, s.components, name), got[i], want[i])
+				}
+			}
+		}
+	}
+}
