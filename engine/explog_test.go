@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -46,6 +47,47 @@ func TestExpLogSample(t *testing.T) {
 				if d := reference.ULPs(y[i], f.oracle(float64(v))); d > 1 {
 					t.Fatalf("%s(%x) on %v: %x is %d ULPs from %x", f.name, v, tier, y[i], d, f.oracle(float64(v)))
 				}
+			}
+		}
+	}
+}
+
+// TestMixtureRow checks that a single row, whose components are beside each other, has the bits
+// that it has among others: also at the cut, and with infinities and NaN.
+func TestMixtureRow(t *testing.T) {
+	rnd := NewRand(11, 4)
+	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1e-44, -2 * ResponsibilityCut, 3e38, -3e38}
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		for n := range 70 {
+			for try := range 20 {
+				q, c := make([]float32, n), make([]float32, n)
+				rnd.Uniform(q, 0, float32([]int{1, 100, 1e5}[try%3]))
+				rnd.Normal(c)
+				if n > 0 && try%4 == 3 {
+					q[rnd.Intn(n)] = special[rnd.Intn(len(special))]
+					c[rnd.Intn(n)] = special[rnd.Intn(len(special))]
+				}
+				if n > 1 && try%4 == 2 { // at the cut, and next to it
+					clear(c)
+					q[0], q[1] = 0, -2*ResponsibilityCut*(1+float32(try%3-1)*0x1p-23)
+				}
+				apart, want, got := make([]float32, 2*n), make([]float32, n+1), make([]float32, n+1)
+				for i, v := range q {
+					apart[2*i] = v
+				}
+				k.mixture(apart, 2, c, want[n:])
+				for i := range n {
+					want[i] = apart[2*i]
+				}
+				copy(got, q)
+				k.mixture(got, 1, c, got[n:])
+				for i := range want {
+					if want[i] != want[i] && got[i] != got[i] {
+						want[i], got[i] = 0, 0 // any NaN
+					}
+				}
+				equalBits(t, fmt.Sprintf("%v, %d components, %v, %v", tier, n, q, c), got, want)
 			}
 		}
 	}

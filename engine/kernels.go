@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // kernels is one tier: a table of functions with the same arguments and the same bits
 // in every tier. To add a tier is to add a table (tierTable chooses among them).
@@ -603,7 +606,39 @@ func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {
 	if w := span(len(c), ld, len(phi)); len(q) < w {
 		short("mixture", "q", len(q), w)
 	}
+	if len(phi) == 1 && ld == 1 {
+		phi[0] = k.mixtureRow(q[:len(c)], c)
+		return
+	}
 	k.rawMixture(q, ld, c, phi)
+}
+
+// mixtureRow is mixture of a single row, the same steps over components instead of rows, of which
+// the kernels take a register at a time.
+func (k *kernels) mixtureRow(q, c []float32) (phi float32) {
+	m := float32(math.Inf(-1))
+	for i, v := range q {
+		l := FMA32(-0.5, v, c[i])
+		q[i] = l
+		if l > m {
+			m = l
+		}
+	}
+	for i, l := range q {
+		if q[i] = l - m; q[i] < ResponsibilityCut {
+			q[i] = float32(math.Inf(-1)) // whose exponential is 0
+		}
+	}
+	k.rawExp(q, q)
+	var s float32
+	for _, e := range q {
+		s += e
+	}
+	phi = m + Log32(s)
+	for i := range q {
+		q[i] /= s
+	}
+	return phi
 }
 
 func (k *kernels) responsibilities(r, s []float32, ld int, sum []float32, comps int) {
