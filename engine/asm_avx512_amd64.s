@@ -503,6 +503,31 @@ one: \
 	JNE   one      \
 	JMP   store
 
+// The loop for the rows that a tile has.
+#define WIDELOOPS \
+	CMPQ R13, $6 \
+	JEQ  wide6 \
+	JGT  wide7 \
+	CMPQ R13, $4 \
+	JEQ  wide4 \
+	JGT  wide5 \
+	CMPQ R13, $2 \
+	JEQ  wide2 \
+	JGT  wide3 \
+	WIDELOOP(WIDE1, four1, fourtest1, one1) \
+wide2: \
+	WIDELOOP(WIDE2, four2, fourtest2, one2) \
+wide3: \
+	WIDELOOP(WIDE3, four3, fourtest3, one3) \
+wide4: \
+	WIDELOOP(WIDE4, four4, fourtest4, one4) \
+wide5: \
+	WIDELOOP(WIDE5, four5, fourtest5, one5) \
+wide6: \
+	WIDELOOP(WIDE6, four6, fourtest6, one6) \
+wide7: \
+	WIDELOOP(WIDE7, four7, fourtest7, one7)
+
 // Old values of a row of C, and new ones: DI walks down the rows, AX apart.
 #define WIDEOLD(row, c0, c1, c2, c3) \
 	CMPQ R13, $row       \
@@ -521,6 +546,24 @@ one: \
 	VMOVUPS c2, 128(DI)  \
 	VMOVUPS c3, 192(DI)  \
 	ADDQ AX, DI
+
+#define WIDEOLDS \
+	WIDEOLD(0, Z4, Z5, Z6, Z7) \
+	WIDEOLD(1, Z8, Z9, Z10, Z11) \
+	WIDEOLD(2, Z12, Z13, Z14, Z15) \
+	WIDEOLD(3, Z16, Z17, Z18, Z19) \
+	WIDEOLD(4, Z20, Z21, Z22, Z23) \
+	WIDEOLD(5, Z24, Z25, Z26, Z27) \
+	WIDEOLD(6, Z28, Z29, Z30, Z31)
+
+#define WIDESTORES \
+	WIDESTORE(0, Z4, Z5, Z6, Z7) \
+	WIDESTORE(1, Z8, Z9, Z10, Z11) \
+	WIDESTORE(2, Z12, Z13, Z14, Z15) \
+	WIDESTORE(3, Z16, Z17, Z18, Z19) \
+	WIDESTORE(4, Z20, Z21, Z22, Z23) \
+	WIDESTORE(5, Z24, Z25, Z26, Z27) \
+	WIDESTORE(6, Z28, Z29, Z30, Z31)
 
 // The arguments a, c, tiles and longer are counted on from tile to tile.
 //
@@ -554,48 +597,15 @@ even:
 	MOVQ c_base+64(FP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
-	WIDEOLD(0, Z4, Z5, Z6, Z7)
-	WIDEOLD(1, Z8, Z9, Z10, Z11)
-	WIDEOLD(2, Z12, Z13, Z14, Z15)
-	WIDEOLD(3, Z16, Z17, Z18, Z19)
-	WIDEOLD(4, Z20, Z21, Z22, Z23)
-	WIDEOLD(5, Z24, Z25, Z26, Z27)
-	WIDEOLD(6, Z28, Z29, Z30, Z31)
+	WIDEOLDS
 start:
 	MOVQ step+152(FP), AX
-	CMPQ R13, $6
-	JEQ  wide6
-	JGT  wide7
-	CMPQ R13, $4
-	JEQ  wide4
-	JGT  wide5
-	CMPQ R13, $2
-	JEQ  wide2
-	JGT  wide3
-	WIDELOOP(WIDE1, four1, fourtest1, one1)
-wide2:
-	WIDELOOP(WIDE2, four2, fourtest2, one2)
-wide3:
-	WIDELOOP(WIDE3, four3, fourtest3, one3)
-wide4:
-	WIDELOOP(WIDE4, four4, fourtest4, one4)
-wide5:
-	WIDELOOP(WIDE5, four5, fourtest5, one5)
-wide6:
-	WIDELOOP(WIDE6, four6, fourtest6, one6)
-wide7:
-	WIDELOOP(WIDE7, four7, fourtest7, one7)
+	WIDELOOPS
 store:
 	MOVQ c_base+64(FP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
-	WIDESTORE(0, Z4, Z5, Z6, Z7)
-	WIDESTORE(1, Z8, Z9, Z10, Z11)
-	WIDESTORE(2, Z12, Z13, Z14, Z15)
-	WIDESTORE(3, Z16, Z17, Z18, Z19)
-	WIDESTORE(4, Z20, Z21, Z22, Z23)
-	WIDESTORE(5, Z24, Z25, Z26, Z27)
-	WIDESTORE(6, Z28, Z29, Z30, Z31)
+	WIDESTORES
 stored:
 	MOVQ DI, c_base+64(FP)
 	SUBQ $1, tiles+96(FP)
@@ -1297,28 +1307,7 @@ pair:
 	ADDQ AX, DX
 	MOVQ step+208(FP), AX
 	ZEROS
-	CMPQ R13, $6
-	JEQ  wide6
-	JGT  wide7
-	CMPQ R13, $4
-	JEQ  wide4
-	JGT  wide5
-	CMPQ R13, $2
-	JEQ  wide2
-	JGT  wide3
-	WIDELOOP(WIDE1, four1, fourtest1, one1)
-wide2:
-	WIDELOOP(WIDE2, four2, fourtest2, one2)
-wide3:
-	WIDELOOP(WIDE3, four3, fourtest3, one3)
-wide4:
-	WIDELOOP(WIDE4, four4, fourtest4, one4)
-wide5:
-	WIDELOOP(WIDE5, four5, fourtest5, one5)
-wide6:
-	WIDELOOP(WIDE6, four6, fourtest6, one6)
-wide7:
-	WIDELOOP(WIDE7, four7, fourtest7, one7)
+	WIDELOOPS
 store:
 	MOVQ DX, BX              // the next pair of panels
 	MOVQ g_base+0(FP), DI
@@ -1459,13 +1448,7 @@ pair:
 	ADDQ R12, DI
 	MOVQ vs+24(FP), AX
 	SHLQ $2, AX
-	WIDEOLD(0, Z4, Z5, Z6, Z7)
-	WIDEOLD(1, Z8, Z9, Z10, Z11)
-	WIDEOLD(2, Z12, Z13, Z14, Z15)
-	WIDEOLD(3, Z16, Z17, Z18, Z19)
-	WIDEOLD(4, Z20, Z21, Z22, Z23)
-	WIDEOLD(5, Z24, Z25, Z26, Z27)
-	WIDEOLD(6, Z28, Z29, Z30, Z31)
+	WIDEOLDS
 start:
 	MOVQ work_base+192(FP), R8
 	LEAQ (R8)(R10*4), SI
@@ -1476,40 +1459,13 @@ start:
 	SHLQ $5, AX              // a panel, in bytes
 	ADDQ AX, DX
 	MOVQ step+272(FP), AX
-	CMPQ R13, $6
-	JEQ  wide6
-	JGT  wide7
-	CMPQ R13, $4
-	JEQ  wide4
-	JGT  wide5
-	CMPQ R13, $2
-	JEQ  wide2
-	JGT  wide3
-	WIDELOOP(WIDE1, four1, fourtest1, one1)
-wide2:
-	WIDELOOP(WIDE2, four2, fourtest2, one2)
-wide3:
-	WIDELOOP(WIDE3, four3, fourtest3, one3)
-wide4:
-	WIDELOOP(WIDE4, four4, fourtest4, one4)
-wide5:
-	WIDELOOP(WIDE5, four5, fourtest5, one5)
-wide6:
-	WIDELOOP(WIDE6, four6, fourtest6, one6)
-wide7:
-	WIDELOOP(WIDE7, four7, fourtest7, one7)
+	WIDELOOPS
 store:
 	MOVQ v_base+0(FP), DI
 	ADDQ R12, DI
 	MOVQ vs+24(FP), AX
 	SHLQ $2, AX
-	WIDESTORE(0, Z4, Z5, Z6, Z7)
-	WIDESTORE(1, Z8, Z9, Z10, Z11)
-	WIDESTORE(2, Z12, Z13, Z14, Z15)
-	WIDESTORE(3, Z16, Z17, Z18, Z19)
-	WIDESTORE(4, Z20, Z21, Z22, Z23)
-	WIDESTORE(5, Z24, Z25, Z26, Z27)
-	WIDESTORE(6, Z28, Z29, Z30, Z31)
+	WIDESTORES
 stored:
 	ADDQ $256, R12
 	CMPQ R12, R10

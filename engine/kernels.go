@@ -517,8 +517,8 @@ func (k *kernels) pullDeltas(w, d []float32, ld int, r, u []float32, us int, t [
 	k.rawPullDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
 }
 
-// pair multiplies the rows of a, contiguous ones, with two panels of B that follow each other, each
-// a single block.
+// pair multiplies the rows of a, contiguous ones, with two panels of B that follow each other,
+// each a single block.
 func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float32) {
 	m, inner := a.Rows, a.Cols
 	if w := span(m, a.RS, inner); len(a.Data) < w {
@@ -613,8 +613,8 @@ func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {
 	k.rawMixture(q, ld, c, phi)
 }
 
-// mixtureRow is mixture of a single row, the same steps over components instead of rows, of which
-// the kernels take a register at a time.
+// mixtureRow is mixture of a single row. The kernels take a register of rows at a time, of which
+// one would count: here it is one of components, in the same steps.
 func (k *kernels) mixtureRow(q, c []float32) (phi float32) {
 	m := float32(math.Inf(-1))
 	for i, v := range q {

@@ -277,7 +277,7 @@ func (e *Engine) denseTarget(m Matrix) Matrix {
 // is stored once, row by row: the tile streams its rows, and the row dots read it again.
 // (Taking the dots from the tile's registers instead would save one read of G and D_i
 // from the second-level cache, about a hundredth of the product at d = 784.) Where features are
-// few a tile at a time is made of all that. fetch is what is needed next.
+// few all of that is made a tile at a time (quadPairs). fetch is what is needed next.
 func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
 	if e.k.fewFeatures(m.D) {

@@ -320,7 +320,7 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 		k0, k1 := part(a.Cols, nb, kb)
 		inPairs, panels := nb == 1 && e.k.prefersPairs(a, p1-p0), p1-p0
 		if inPairs {
-			panels = 1 // that is left
+			panels = 1 // or two, of all that are left
 		}
 		var ab left // for panels that are not in pairs
 		for p := p0; p < p1; p += together {
@@ -376,23 +376,23 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 }
 
-// prefersPairs says whether pairs of panels are faster: those of an inner size that leaves a pair in the
-// first-level cache, and of somewhat larger ones where rows are not worth to be stored in
-// strips.
+// prefersPairs says whether pairs of panels are faster: those of an inner size that leaves a pair
+// in the first-level cache, and of somewhat larger ones where rows are not worth to be stored
+// in strips.
 func (k *kernels) prefersPairs(a Matrix, panels int) bool {
 	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) &&
 		(a.Cols <= 96 || a.Cols <= 256 && (panels < k.rowStripPanels || a.Rows <= fewRows))
 }
 
-// multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block, and
-// returns the first panel that is left.
+// multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
+// and returns the first panel that is left.
 func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int, acc bool) int {
 	nr, mb := e.k.nr, e.k.rowBlocks(c.Rows)
-	pairs := min(p1, c.Cols/nr) - p0
-	end := p0 + pairs/2*2
-	if end <= p0 {
+	whole := min(p1, c.Cols/nr) - p0 // c may end within the last one
+	if whole < 2 {
 		return p0
 	}
+	end := p0 + whole/2*2
 	size := nr * a.Cols // of a panel
 	for ib := range mb {
 		i0, i1 := part(c.Rows, mb, ib)
