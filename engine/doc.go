@@ -53,8 +53,10 @@
 // What may be left out is proved, not guessed: certificate.go bounds sqrt(q_i) from below by
 // how far the row has moved, or by a plane that supports it where it was last computed, with
 // the roundings of the kernels added (Higham's gamma_n); where all precisions are the same
-// multiple of the identity, straight.go proves it for the whole way to a centre at once. A row
-// that no certificate covers is computed; rows with a NaN or an infinity always are.
+// multiple of the identity, straight.go proves it for the whole way to a centre at once; where they
+// are the same multiple less a low rank, and many rows climb, gram.go knows q_i from dot products
+// of factors and centres. A row that no certificate covers is computed; rows with a NaN or an
+// infinity always are.
 //
 // [WithRoute] sets the route; [AutoRoute] tries some rows of the first ascent on a mixture, and
 // of every thirty-second after it, and goes by a cost model ([Engine.ExplainRoute]); where

@@ -139,7 +139,8 @@ type arena struct {
 	list    []activePair
 
 	one       [1]float32
-	backwards bool // how multiplyPrecision read P_i the last time
+	backwards bool   // how multiplyPrecision read P_i the last time
+	read      uint32 // what was read only to be near (fetch)
 }
 
 // slot names a use of scratch memory.

@@ -29,6 +29,7 @@ type sparseJob struct {
 	parts int
 	close bool // distances alone tell which components are close
 	even  bool // rows go straight ways (straight)
+	gram  bool // rows are followed as combinations (gramFor)
 	from  int  // the step at which the climb begins: 1 if the first one computed all components
 	first Trajectory
 
@@ -38,6 +39,11 @@ type sparseJob struct {
 	root []float64 // above sqrt(q_i) where G_i is known (support), or 0
 	seat []float64 // |x - mu_i| there, from above
 	tilt []float64 // mu_i G_i there
+
+	// Of precisions of low rank: at x_0, for combinations.
+	firstZ Matrix    // Z_i, beside each other
+	firstQ []float32 // q_i, as above
+	zs     []float32 // memory of firstZ
 
 	rows   []climber // state of each row
 	order  []int32   // rows, those that climb together beside each other
@@ -78,6 +84,8 @@ type climber struct {
 	near   []int32
 	lowest float64
 	at     float64
+
+	span combination
 }
 
 // maxAnchors is the number of floats of G_i that a sparse ascent keeps for support: rows
@@ -111,6 +119,7 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 	if j.even = j.straight(); j.even && m.low == nil {
 		m.forget() // centres belong to the caller; SetLowRank is told of them
 	}
+	j.gram = e.gramFor(m, x.Rows, steps)
 	most := sparseRows(m)
 	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
 		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
@@ -177,6 +186,12 @@ func (j *sparseJob) start() {
 	}
 	if !j.close && m.low != nil {
 		j.phase, j.from = begins, 1
+		if j.gram {
+			ld := leading(m.K * m.low.r)
+			growSlice(&j.firstQ, pairs)
+			grow(&j.zs, n*ld)
+			j.firstZ = Matrix{Data: j.zs, Rows: n, Cols: m.K * m.low.r, RS: ld, CS: 1}
+		}
 		e.run(j, blocks, lowRankFlops(n, m.K, m.D, m.low.r, 1)/2)
 		return
 	}
@@ -267,7 +282,12 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	arena := &e.scratch[worker]
 	w := &arena.party
 	x, ld := j.x.Slice(r0, r1, 0, m.D), leading(m.K*r)
-	z := Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K * r, RS: ld, CS: 1}
+	var z Matrix
+	if j.gram {
+		z = j.firstZ.Slice(r0, r1, 0, m.K*r)
+	} else {
+		z = Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K * r, RS: ld, CS: 1}
+	}
 	both := arena.floats(slotCentre, 2*m.K*n)
 	q, res := both[:m.K*n], both[m.K*n:]
 	e.lowQuads(worker, z, q, n, x, m)
@@ -278,14 +298,18 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	w.pairs, w.slots, w.rows = w.pairs[:0], 0, w.rows[:0]
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
-		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.k, j.x.Row(b))}
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.k, j.x.Row(b)), span: row.span}
 		row.far = row.size + j.mu
+		row.span.begin(row.size)
 		w.rows, w.top[b-r0] = append(w.rows, int32(b)), 0
 		for i := range m.certificates {
 			c, at := &m.certificates[i], b*m.K+i
 			far := row.size + c.mu
 			wrong := c.roundings(far, far)
 			j.far[at], j.low[at] = far, math.Sqrt(max(float64(q[i*n+b-r0])-wrong, 0))/guard
+			if j.gram {
+				j.firstQ[at] = q[i*n+b-r0]
+			}
 		}
 	}
 	for i := range m.K {
@@ -410,6 +434,7 @@ type party struct {
 	ends          []int32     // of components among the wanted pairs
 	top           []float64   // the largest l_i of each row so far
 	comps         []int32
+	doubts        []int32   // components that may matter to a row
 	byRow         [][]int32 // pairs of each row, as numbers in pairs
 	c             []float32
 	values        []float32 // G_i, or Z_i, of all pairs: slot by slot
@@ -745,7 +770,7 @@ func (j *sparseJob) guess(row *climber) float64 {
 
 // doubt adds to the wanted pairs of row b, which is row p of the block, those that are not
 // among them nor evaluated, and that no certificate excludes where the largest l_i is top. It
-// returns how many bounds by support it computed.
+// returns how many bounds by support or combinations it computed.
 func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top float64) (bounds int64) {
 	row := &j.rows[b]
 	if row.settled != 0 && len(row.near) == 0 {
@@ -758,10 +783,16 @@ func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top flo
 		j.patrol(row, b, enough)
 	}
 	lows, lost := j.low[b*j.m.K:(b+1)*j.m.K], j.norm*row.moved*guard
+	w.doubts = w.doubts[:0]
 	for _, i := range row.near {
-		if lows[i]-lost > enough || slices.Contains(row.active, i) || w.has(p, i) {
-			continue
+		if !(lows[i]-lost > enough) && !slices.Contains(row.active, i) && !w.has(p, i) {
+			w.doubts = append(w.doubts, i)
 		}
+	}
+	if j.gram && len(w.doubts) > 0 {
+		j.fetch(arena, b, x, w.doubts)
+	}
+	for _, i := range w.doubts {
 		ok, supported := j.excluded(arena, row, b, int(i), top, x)
 		if supported {
 			bounds++
@@ -809,12 +840,20 @@ func (j *sparseJob) patrol(row *climber, b int, enough float64) {
 }
 
 // excluded says whether a certificate proves that l_i of row b would fall under the cut, and
-// whether it took a bound by support to know.
+// whether it took a bound by support, or by a combination, to know.
 func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, x []float32) (ok, supported bool) {
 	m, c, at := j.m, &j.m.certificates[i], b*j.m.K+i
 	far, sum := j.far[at]+row.moved, row.size+row.moved+c.mu
 	if j.low[at]-c.norm*row.moved*guard > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		return true, false
+	}
+	if j.gram {
+		s := j.combined(arena, b, i)
+		ok = s > lowest(float64(m.C[i]), top, c.roundings(far, sum))
+		if ok {
+			j.low[at] = max(j.low[at], s+c.norm*row.moved)
+		}
+		return ok, true
 	}
 	if m.low != nil || j.from == 0 || !(j.root[at] > 0) {
 		return false, false
@@ -912,6 +951,9 @@ func (j *sparseJob) moveRow(worker int, w *party, t, p int, x Matrix, rows []int
 	copy(before, x.Row(p))
 	e.k.axpy(j.alpha, grad, x.Row(p))
 	j.strode(arena, &j.rows[b], before, x.Row(p))
+	if j.gram {
+		j.combine(w, p, b)
+	}
 }
 
 // denseGradient sums up - r_i G_i over the active components of a row.

@@ -14,17 +14,22 @@ import "math"
 // straight says whether rows may go straight ways: whether all precisions are p I and a step
 // does not go beyond mu_a, and steps are enough for measuring distances to pay.
 func (j *sparseJob) straight() bool {
-	if j.steps < 4 {
+	if j.steps < 4 || j.m.low != nil && j.m.low.r > 0 {
 		return false
 	}
-	list := j.m.certificates
+	p := j.m.even()
+	return j.close && p > 0 && j.alpha >= 0 && float64(j.alpha)*p <= 1 && j.m.K*j.m.K <= maxAnchors
+}
+
+// even returns p where all P_i are p I, but for factors of low rank, or 0.
+func (m *Mixture) even() float64 {
+	list := m.certificates
 	for i := range list {
 		if list[i].even != list[0].even {
-			return false
+			return 0
 		}
 	}
-	p := list[0].even
-	return j.close && p > 0 && j.alpha >= 0 && float64(j.alpha)*p <= 1 && j.m.K*j.m.K <= maxAnchors
+	return list[0].even
 }
 
 // forget makes room for distances of centres that are all to be measured.

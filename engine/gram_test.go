@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// gramHills are potentials of low rank whose rows meet several components, on wide and narrow
+// ways.
+func gramHills() []*hill {
+	var list []*hill
+	for _, by := range []struct {
+		name               string
+		k, d, r            int
+		apart, wide, scale float32
+		alpha              float32
+	}{
+		{"apart", 12, 135, 4, 3, 2, 1, 0.6},
+		{"close", 9, 130, 3, 0.3, 1, 1, 0.6},
+		{"scaled", 8, 99, 2, 2, 2, 0.37, 1.1},
+		{"overshooting", 8, 99, 2, 2, 2, 1, 2.3},
+		{"downhill", 8, 99, 2, 2, 1, 1, -0.2},
+		{"many factors", 5, 390, 37, 1, 2, 1, 0.3},
+		{"wide", 20, 784, 12, 0.5, 3, 1, 0.6},
+		{"steep", 8, 99, 2, 0.02, 0.02, 1e4, 1e-4},
+		{"huge", 8, 99, 2, 1e6, 1e6, 1, 0.5},
+	} {
+		h := newHill(by.name, by.k, by.d, by.r, -1, by.apart, by.wide, 30)
+		h.alpha = by.alpha
+		for i := range h.w {
+			h.w[i] = by.scale
+		}
+		for i := range h.f {
+			h.f[i] *= float32(math.Sqrt(float64(by.scale)))
+		}
+		for b := range h.x.Rows { // some between two centres, some far away
+			for j := range h.d {
+				at, here, there := b*h.d+j, h.mu[b%h.k*h.d+j], h.mu[(b+1)%h.k*h.d+j]
+				switch b % 4 {
+				case 1:
+					h.x.Data[at] = (here+there)/2 + 0.02*(h.x.Data[at]-here)
+				case 2:
+					h.x.Data[at] *= 5
+				}
+			}
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// TestCombinations holds what follows from combinations of x_0, centres and factors against
+// float64: bounds that are below q_i, and, where float32 can tell, not far below.
+func TestCombinations(t *testing.T) {
+	defer func(n int) { gramAfter = n }(gramAfter)
+	gramAfter = 0
+	mixed := 0
+	for _, h := range gramHills() {
+		e := newTestEngine(t, WithRoute(SparseRoute))
+		m := h.mixture(e)
+		for _, steps := range []int{2, 3, 6} {
+			x := clone(h.x)
+			e.Ascend(m, h.alpha, steps, x, nil, false)
+			j := &e.sparse
+			if !j.gram {
+				t.Fatalf("%s: no combinations", h.name)
+			}
+			j.m = m
+			for b := range x.Rows {
+				s := &j.rows[b].span
+				if math.IsNaN(s.beta) { // more components than are followed
+					continue
+				}
+				if len(s.comps) > 1 {
+					mixed++
+				}
+				if off := s.distance(h, h.x.Row(b), x.Row(b)); !(off <= s.off) {
+					t.Errorf("%s: row %d after %d steps is %g off its combination, certified %g", h.name, b, steps, off, s.off)
+				}
+				j.fetch(&e.scratch[0], b, x.Row(b), nil)
+				for i := range h.k {
+					low := j.combined(&e.scratch[0], b, i)
+					delta, exact := h.exact(i, x.Row(b))
+					if !(low*low <= exact*(1+1e-9)) {
+						t.Errorf("%s, row %d after %d steps: sqrt(q_%d) is %g, certified at least %g", h.name, b, steps, i, math.Sqrt(exact), low)
+					}
+					var size float64 // of what q_i is a difference of
+					for k, v := range delta {
+						u := math.Abs(v) + 2*math.Abs(float64(h.mu[i*h.d+k]))
+						size += u * u
+					}
+					if size *= float64(h.w[0]); h.alpha > 0 && h.alpha < 2 && !(exact-low*low <= 1e-3*size) {
+						t.Errorf("%s, row %d after %d steps: q_%d is %g, certified only at least %g", h.name, b, steps, i, exact, low*low)
+					}
+				}
+			}
+			j.m = nil
+		}
+	}
+	if mixed < 50 {
+		t.Errorf("%d rows have met several components: the test needs more", mixed)
+	}
+}
+
+// distance returns how far x is from the combination that began at x0, in float64.
+func (s *combination) distance(h *hill, x0, x []float32) float64 {
+	y := make([]float64, h.d)
+	for j, v := range wide(x0) {
+		y[j] = s.beta*v - float64(x[j])
+	}
+	for k, a := range s.comps {
+		share := s.shares[k*(h.low+1) : (k+1)*(h.low+1)]
+		for p, v := range share {
+			row := h.mu[int(a)*h.d:]
+			if p < h.low {
+				row = h.f[(int(a)*h.low+p)*h.d:]
+			}
+			for j := range y {
+				y[j] += float64(v) * float64(row[j])
+			}
+		}
+	}
+	var square float64
+	for _, v := range y {
+		square += v * v
+	}
+	return math.Sqrt(square)
+}
+
+// TestGramSaves checks that the Gram matrix is made when it pays, forgotten when the potential
+// changes, and that it leaves fewer components to compute, with the same bits.
+func TestGramSaves(t *testing.T) {
+	h := gramHills()[6]
+	dense, e := newTestEngine(t, WithRoute(DenseRoute)), newTestEngine(t, WithRoute(SparseRoute))
+	md, m := h.mixture(dense), h.mixture(e)
+	const steps = 4
+	want := clone(h.x)
+	dense.Ascend(md, h.alpha, steps, want, nil, false)
+	side := h.k * (h.low + 1)
+	computed := func() (n int64) {
+		x := clone(h.x)
+		e.Ascend(m, h.alpha, steps, x, nil, false)
+		sameNumbers(t, "x_n", x.Data, want.Data)
+		for s := 1; s < steps; s++ {
+			n += e.Work().Evaluated[s].Load()
+		}
+		return n
+	}
+	before := computed()
+	for m.low.gram.rows+h.x.Rows < gramAfter*side {
+		computed()
+		if m.low.gram.known {
+			t.Fatalf("a Gram matrix after %d rows, expected %d", m.low.gram.rows, gramAfter*side)
+		}
+	}
+	if after := computed(); !m.low.gram.known || !(after*4 <= before*3) {
+		t.Errorf("%d pairs were computed, %d without the Gram matrix (made: %v)", after, before, m.low.gram.known)
+	}
+	e.SetLowRank(m, h.w, h.f, h.sign)
+	if again := computed(); m.low.gram.known || again != before {
+		t.Errorf("after SetLowRank %d pairs were computed, %d before (Gram matrix: %v)", again, before, m.low.gram.known)
+	}
+}
+
+// TestGramRoute checks that combinations change no bit, on all tiers and by any number of
+// threads, with the backward pass.
+func TestGramRoute(t *testing.T) {
+	defer func(n int) { gramAfter = n }(gramAfter)
+	gramAfter = 0
+	list := gramHills()
+	for _, h := range hills() {
+		if h.low > 0 && h.sign < 0 {
+			list = append(list, h)
+		}
+	}
+	tiers, counts := Available(), []int{1, 2, 3}
+	if testing.Short() { // another emulated machine has the lesser tiers
+		tiers, counts = tiers[:1], counts[1:2]
+	}
+	for _, h := range list {
+		if testing.Short() && h.d > 100 {
+			continue
+		}
+		want, _ := climbBy(t, h, DenseRoute, Auto, 1)
+		for _, tier := range tiers {
+			for _, threads := range counts {
+				got, e := climbBy(t, h, SparseRoute, tier, threads)
+				got.equal(t, fmt.Sprintf("%s, %v, %d threads", h.name, tier, threads), want)
+				if !e.sparse.gram {
+					t.Fatalf("%s: no combinations", h.name)
+				}
+			}
+		}
+	}
+}
