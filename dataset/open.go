@@ -13,7 +13,7 @@ import (
 // Data is a data set: both splits and what is needed to feed them to a network.
 type Data struct {
 	Name        string // "digits", "mnist" or the folder it was read from
-	Train, Test *Set   // of the same picture size, neither of them empty
+	Train, Test *Set   // of the same picture size, neither of them empty (Train: Options.TestOnly)
 	Classes     int    // labels are 0 to Classes-1
 	Norm        Normalization
 }
@@ -27,6 +27,10 @@ type Options struct {
 
 	// Seed selects the draw of the built-in digits; folders ignore it.
 	Seed uint64
+
+	// TestOnly leaves out training digits, which take seconds to draw: Data.Train is nil.
+	// Folders ignore it, too.
+	TestOnly bool
 }
 
 // maxDigits bounds what Open draws for a split, 1000 times MNIST's test set and
@@ -99,8 +103,10 @@ func openDigits(ctx context.Context, opt Options) (*Data, error) {
 	}
 	d := &Data{Name: "digits", Classes: 10, Norm: DigitsNorm}
 	var err error
-	if d.Train, err = digits(ctx, opt.Seed, 0, train); err != nil {
-		return nil, err
+	if !opt.TestOnly {
+		if d.Train, err = digits(ctx, opt.Seed, 0, train); err != nil {
+			return nil, err
+		}
 	}
 	if d.Test, err = digits(ctx, opt.Seed, TestFirst, test); err != nil {
 		return nil, err

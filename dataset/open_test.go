@@ -22,6 +22,13 @@ func TestOpenDigits(t *testing.T) {
 	if d.Name != "digits" || d.Classes != 10 || d.Norm != DigitsNorm {
 		t.Errorf("name %q, %d classes, %+v", d.Name, d.Classes, d.Norm)
 	}
+	only, err := Open("digits", Options{TrainSize: 30, TestSize: 20, Seed: 5, TestOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if only.Train != nil || !equal(only.Test, d.Test) {
+		t.Error("without training digits: others for testing, or some for training")
+	}
 }
 
 // TestOpenInterrupted opens digits under a context that has ended.

@@ -103,7 +103,9 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	trained := m.Config
 	z.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config)
+	c := m.Config
+	others := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed
+	data, err := openData(ctx, c, !others)
 	if err != nil {
 		return err
 	}
@@ -113,9 +115,8 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if z.first > 0 {
 		data.Test = data.Test.Slice(0, z.first)
 	}
-	c := m.Config
-	if c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
-		data.Train = nil // those that the model was trained on are others
+	if others { // not those that the model was trained on
+		data.Train = nil
 	}
 	if z.out == "" {
 		z.out = filepath.Join(filepath.Dir(z.model.path), "analysis")

@@ -102,7 +102,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer e.Close()
 	d.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config)
+	data, err := openData(ctx, m.Config, false)
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer e.Close()
 	v.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config)
+	data, err := openData(ctx, m.Config, v.split != "test")
 	if err != nil {
 		return err
 	}

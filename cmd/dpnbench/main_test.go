@@ -319,7 +319,7 @@ func TestBadInput(t *testing.T) {
 	fails(t, train("--em-ridge", "0.1"), "--em-ridge", "expected --init em")
 	fails(t, train("--init", "em", "--em-ridge", "0"), "--em-ridge 0", "expected 0.000001 to 1")
 	fails(t, train("--init", "lloyd"), `--init "lloyd"`, "samples, em, em-classwise")
-	fails(t, train("--dim", "60000", "--components", "50"), "GB", "--dim 60000")
+	fails(t, train("--data", good, "--dim", "60000", "--components", "50"), "GB", "--dim 60000")
 	fails(t, train("--preset", "paper", "--config", filepath.Join(out, dpn.ConfigFile)), "--preset paper", "--config")
 	config := filepath.Join(dir, "c.toml")
 	write(t, config, []byte("epochs = 0\n"))

@@ -119,7 +119,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	r.data.settle(flags, &c)
-	data, err := openData(ctx, c)
+	data, err := openData(ctx, c, true)
 	if err != nil {
 		return err
 	}

@@ -493,9 +493,10 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 	})
 }
 
-// openData opens the pictures that the settings name.
-func openData(ctx context.Context, c dpn.Config) (*dataset.Data, error) {
-	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed})
+// openData opens the pictures that the settings name, those for training only where they are
+// needed.
+func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, error) {
+	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train})
 	var size *dataset.SizeError
 	if errors.As(err, &size) {
 		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)

@@ -172,7 +172,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 			return x, nil
 		}
 	} else {
-		data, err := openData(ctx, m.Config)
+		data, err := openData(ctx, m.Config, false)
 		if err != nil {
 			return x, err
 		}

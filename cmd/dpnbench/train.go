@@ -318,7 +318,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	data, err := openData(ctx, c)
+	data, err := openData(ctx, c, true)
 	if err != nil {
 		return err
 	}

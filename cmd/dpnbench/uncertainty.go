@@ -105,7 +105,7 @@ func (u *doubt) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	trained := m.Config
 	u.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config)
+	data, err := openData(ctx, m.Config, true)
 	if err != nil {
 		return err
 	}
