@@ -12,6 +12,9 @@ import (
 // TestSparseRows checks what rows say of the components that were computed: all by the dense
 // route, and by the sparse one no fewer than are active, which no route changes.
 func TestSparseRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, a minute under emulation: without -short")
+	}
 	s := small("ascent-sparse")
 	s.Threads = []int{1}
 	r := run(t, s)
@@ -49,6 +52,9 @@ func TestSparseRows(t *testing.T) {
 
 // TestRoutesDiffer checks that a bit in any row, or of a gradient, fails the check.
 func TestRoutesDiffer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, a minute under emulation: without -short")
+	}
 	s, err := apart(50)
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,9 @@ func (o *oracle) densityLoss(c Config, x, eps blas64.General) float64 {
 // TestDensityGradients holds what the losses of the density add to loss and gradients
 // against central differences in float64, for every form.
 func TestDensityGradients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+	}
 	e := newEngine(t)
 	for _, form := range append(Forms(), "lowrank+extractor", "full+extractor") {
 		for _, weights := range [][2]float64{{0.7, 0}, {0, 0.3}, {0.5, 2}} {

@@ -356,6 +356,9 @@ func TestDensityBits(t *testing.T) {
 
 // TestPatience trains until the validation loss gets no lower, resumed or in one go.
 func TestPatience(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+	}
 	d, e := digits(t, 200, 10), newEngine(t)
 	c := tiny()
 	c.Epochs, c.Patience, c.LR, c.PotentialLR, c.Schedule = 200, 2, 2e-2, 2e-3, "constant"
