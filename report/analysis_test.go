@@ -93,6 +93,9 @@ func TestAnalysisPage(t *testing.T) {
 
 // What cannot be drawn is left out, and the page says why.
 func TestAnalysisWithoutPictures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+	}
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
 	contains(t, page, "No figure of strips: the features are not pixels", "No figure of centres, variance, moves: the features", "only the input can be shown", "6 from linear layers", "too few to tell")
@@ -110,6 +113,9 @@ func TestAnalysisWithoutPictures(t *testing.T) {
 
 // The sentences of the summary say what the numbers are.
 func TestAnalysisSummary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+	}
 	a := studied(t, func(*dpn.Config) {})
 	law := func(d ...float64) {
 		a.Study.Steps = make([]separation.Layer, len(d))

@@ -41,6 +41,9 @@ func uncertaintyHTML(t *testing.T, u Uncertainty) string {
 
 // Every figure is there and on the page.
 func TestUncertaintyPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+	}
 	u := doubted(t)
 	var names []string
 	for _, f := range u.Figures() {
@@ -61,6 +64,9 @@ func TestUncertaintyPage(t *testing.T) {
 
 // The summary says what the numbers are.
 func TestUncertaintySummary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+	}
 	u := doubted(t)
 	s := u.Study
 	s.Advice = dpn.UncertaintyAdvice{Unknown: "displacement", Misread: "softmax"}
