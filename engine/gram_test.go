@@ -50,6 +50,53 @@ func gramHills() []*hill {
 	return list
 }
 
+// TestRandomCombinations holds the bounds of combinations, and the bits of the route, on many random
+// potentials.
+func TestRandomCombinations(t *testing.T) {
+	defer func(n int) { gramAfter = n }(gramAfter)
+	gramAfter = 0
+	trials := 6000
+	if testing.Short() { // float64 is slow under emulation
+		trials = 100
+	}
+	r := NewRand(21, 0)
+	dense, e := newTestEngine(t, WithRoute(DenseRoute)), newTestEngine(t, WithRoute(SparseRoute))
+	followed := 0
+	for trial := range trials {
+		h, steps := randomHill(r), 2+r.Intn(8)
+		m, x, want := h.mixture(e), clone(h.x), clone(h.x)
+		dense.Ascend(h.mixture(dense), h.alpha, steps, want, nil, false)
+		e.Ascend(m, h.alpha, steps, x, nil, false)
+		sameNumbers(t, fmt.Sprintf("trial %d, %s: x_n", trial, h.name), x.Data, want.Data)
+		j := &e.sparse
+		if !j.gram {
+			continue // without certificates
+		}
+		j.m = m
+		for b := range x.Rows {
+			s := &j.rows[b].span
+			if math.IsNaN(s.beta) {
+				continue
+			}
+			followed++
+			if off := s.distance(h, h.x.Row(b), x.Row(b)); !(off <= s.off) && !math.IsNaN(s.off) && !math.IsNaN(off) {
+				t.Fatalf("trial %d, %s: row %d after %d steps is %g off its combination, certified %g", trial, h.name, b, steps, off, s.off)
+			}
+			j.fetch(&e.scratch[0], b, x.Row(b), nil)
+			for i := range h.k {
+				low := j.combined(&e.scratch[0], b, i)
+				if _, exact := h.exact(i, x.Row(b)); low*low > exact*(1+1e-9) {
+					t.Fatalf("trial %d, %s: row %d after %d steps: q_%d is %g, certified at least %g", trial, h.name, b, steps, i, exact, low*low)
+				}
+			}
+		}
+		j.m = nil
+	}
+	if followed < 5*trials/2 {
+		t.Errorf("%d rows of %d potentials could be followed: the test needs more", followed, trials)
+	}
+}
+
 // TestCombinations holds what follows from combinations of x_0, centres and factors against
 // float64: bounds that are below q_i, and, where float32 can tell, not far below.
 func TestCombinations(t *testing.T) {
@@ -105,6 +152,77 @@ func TestCombinations(t *testing.T) {
 	if mixed < 10 {
 		t.Errorf("%d rows have met several components: the test needs more", mixed)
 	}
+}
+
+// randomHill is a potential of any size and precision p, factors up to the largest that leave P_i
+// positive definite, and rows and centres that are normal, even, or in one dimension.
+func randomHill(r *Rand) *hill {
+	size := func(low, high float64) float64 { return low * math.Pow(high/low, r.Float64()) }
+	k, d := int(size(1, 30)), int(size(1, 120))
+	low := min(int(size(1, 20)), d)
+	scale := float32(size(1e-6, 1e6))
+	root := 1 / math.Sqrt(float64(scale))
+	apart := root * size(0.01, 100)
+	h := newHill(fmt.Sprintf("k %d, d %d, r %d, p %g, apart %g", k, d, low, scale, apart), k, d, low, -1, 0, 0, 1+r.Intn(16))
+	fill := func(x []float32, size float64) {
+		r.Normal(x)
+		kind := r.Intn(4)
+		for j := range x {
+			switch {
+			case kind == 1: // roundings of a sum do not cancel
+				x[j] = 1.1
+			case kind == 2 && j > 0:
+				x[j] = 0x1p-12
+			}
+			x[j] *= float32(size / math.Sqrt(float64(d)))
+		}
+	}
+	for i := range k {
+		fill(h.mu[i*d:(i+1)*d], apart*size(0.3, 3))
+		if i > 0 && r.Intn(6) == 0 {
+			copy(h.mu[i*d:(i+1)*d], h.mu[(i-1)*d:i*d])
+		}
+	}
+	for i := range h.w {
+		h.w[i] = scale
+	}
+	share := []float64{0, 1e-6, 0.5, 0.99}[r.Intn(4)] // newHill leaves rows of squares 0.81 / r
+	for i := range k {
+		f := h.f[i*low*d : (i+1)*low*d]
+		var most float64
+		for p := range low {
+			var sum float64
+			for q := range low {
+				var dot float64
+				for j := range d {
+					dot += float64(f[p*d+j]) * float64(f[q*d+j])
+				}
+				sum += math.Abs(dot)
+			}
+			most = max(most, sum)
+		}
+		for j := range f {
+			f[j] *= float32(math.Sqrt(share * float64(scale) / most))
+		}
+	}
+	h.alpha = []float32{-0.2, 0.1, 0.6, 1, 1.3, 3}[r.Intn(6)] / scale
+	for b := range h.x.Rows {
+		i, o := r.Intn(k), r.Intn(k)
+		fill(h.x.Row(b), root*size(0.01, 100))
+		for j := range d {
+			here, there := h.mu[i*d+j], h.mu[o*d+j]
+			if b%2 == 0 {
+				h.x.Data[b*d+j] += here
+			} else {
+				h.x.Data[b*d+j] = (here+there)/2 + h.x.Data[b*d+j]/50
+			}
+		}
+	}
+	for i := range k { // many matter to the first row
+		_, q := h.exact(i, h.x.Row(0))
+		h.c[i] = float32(q/2) + 5*h.c[i]
+	}
+	return h
 }
 
 // distance returns how far x is from the combination that began at x0, in float64.
