@@ -26,7 +26,7 @@ type certificate struct {
 	least    float64   // at most the smallest eigenvalue of P_i; 0 where nothing is known
 	mu       float64   // at least |mu_i|
 	diagonal []float32 // of P_i = A_i^T A_i, if it has no other elements
-	even     float64   // p where P_i is p I, but for factors of low rank, or 0
+	even     float64   // p where P_i is p I, plus or less factors of low rank if it has any, or 0
 	factors  float64   // at least |F_i|_F
 
 	// q_i as computed differs from q_i by at most

@@ -18,11 +18,11 @@ import (
 
 // gram is the Gram matrix of a mixture.
 type gram struct {
-	rows  int // that have climbed by the sparse route since SetLowRank
-	known bool
+	rows  int  // of ascents since SetLowRank that it would have served
+	known bool // the blocks are those of SetLowRank
 
-	// Of each pair (a, i) one after the other [F_a; mu_a] [F_i; mu_i]^T, of which the rows of a climb
-	// that have a active read what is beside each other.
+	// [F_a; mu_a] [F_i; mu_i]^T, of each a for all i one after the other: a row with the active
+	// component a reads what lies together.
 	blocks []float32
 }
 
@@ -108,6 +108,10 @@ func (s *combination) share(a int32, width, most int) []float32 {
 func (j *sparseJob) combine(w *party, p, b int) {
 	m, row, r := j.m, &j.rows[b], j.m.low.r
 	s, alpha, scale := &row.span, float64(j.alpha), m.certificates[0].even
+	if math.IsNaN(s.beta) {
+		return
+	}
+	s.square = math.NaN() // x has moved
 	var sum float64
 	for _, at := range w.byRow[p] {
 		sum += float64(w.pairs[at].q)
@@ -156,8 +160,9 @@ func lengthOf(x []float32) float64 {
 	return math.Sqrt(s)
 }
 
-// fetch prepares combined of some components of row b, which is at x: |x|^2, and a number of each
-// line of memory, so that waiting for one is waiting for all.
+// fetch prepares combined of some components of row b, which is at x: it sets |x|^2, without which
+// nothing is certain, and reads a number of each line of memory, so that waiting for one is
+// waiting for all.
 func (j *sparseJob) fetch(arena *arena, b int, x []float32, comps []int32) {
 	m, l, s := j.m, j.m.low, &j.rows[b].span
 	s.square = arena.dot(j.e.k, x, x)
@@ -200,15 +205,20 @@ func (j *sparseJob) combined(arena *arena, b, i int) float64 {
 	for k := range s.comps {
 		product -= float64(less[k*width+r])
 	}
-	// Chains over d in the Gram matrix and at x_0, lanes elsewhere.
+	// Z_i and x mu_i are off by the chains over d of the Gram matrix and of Z_i(x_0), by one over
+	// r+1, and by lanes in F_i mu_i; x_0 mu_i by 3 times the lanes of |x_0|^2 and |mu_i|^2
+	// (upperNorm) and once those of q_i(x_0), of which |Z_i|^2 is at most |F_i|^2 far^2.
 	far := row.size + c.mu
 	wrong := s.off + gamma(2*m.D+64)*(s.size+(1+math.Abs(s.beta))*c.mu)
 	lanes := gamma(2*laneRoundings(m.D) + 16)
 	product += c.mu*wrong + math.Abs(s.beta)*(lanes*(2+c.factors*c.factors/scale)*far*far+4*(1+1/scale)*leastSum) + leastRoot
 	z := math.Sqrt(after) + c.factors*wrong + leastRoot
-	if !(s.square < hugeSize && s.size+far < 1/leastRoot) {
+	if !(s.square < hugeSize && s.size+far < math.Sqrt(hugeSize)) {
 		return math.NaN()
 	}
 	q := scale*((s.square+c.mu*c.mu)*(1-2*lanes)-2*product-4*leastSum) - z*z
+	if !(q < hugeSize) { // q_i(x_0) may have been beyond float32
+		return math.NaN()
+	}
 	return math.Sqrt(max(q, 0)) / guard
 }

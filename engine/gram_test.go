@@ -250,6 +250,32 @@ func (s *combination) distance(h *hill, x0, x []float32) float64 {
 	return math.Sqrt(square)
 }
 
+// TestUneven checks that precisions whose diagonals differ are not followed as combinations.
+func TestUneven(t *testing.T) {
+	defer func(n int) { gramAfter = n }(gramAfter)
+	gramAfter = 0
+	for name, by := range map[string]func(i, j int) float32{
+		"by component":   func(i, _ int) float32 { return 1 + float32(i) },
+		"the last":       func(i, _ int) float32 { return 1 + float32(i/7) },
+		"all but one":    func(i, j int) float32 { return 1 + float32(min(i, 1)*(j%2)) },
+		"within the one": func(i, j int) float32 { return 1 + float32(i/7*(j%2)) },
+	} {
+		h := newHill(name, 8, 60, 2, -1, 1, 2, 30)
+		h.alpha = 0.3
+		for i := range h.k {
+			for j := range h.d {
+				h.w[i*h.d+j] = by(i, j)
+			}
+		}
+		want, _ := climbBy(t, h, DenseRoute, Auto, 1)
+		got, e := climbBy(t, h, SparseRoute, Auto, 1)
+		got.equal(t, name, want)
+		if e.Work().Route != SparseRoute || e.sparse.gram {
+			t.Errorf("%s: route %v, combinations %v", name, e.Work().Route, e.sparse.gram)
+		}
+	}
+}
+
 // TestGramSaves checks that the Gram matrix is made when it pays, forgotten when the potential
 // changes, and that it leaves fewer components to compute, with the same bits.
 func TestGramSaves(t *testing.T) {
@@ -316,6 +342,13 @@ func TestGramRoute(t *testing.T) {
 					t.Fatalf("%s: no combinations", h.name)
 				}
 			}
+		}
+		side := h.k * (h.low + 1)
+		if old := maxAnchors; side*side < old { // rows in turns
+			maxAnchors = side * side
+			got, _ := climbBy(t, h, SparseRoute, Auto, 2)
+			maxAnchors = old
+			got.equal(t, h.name+", in turns", want)
 		}
 	}
 }

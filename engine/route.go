@@ -53,7 +53,7 @@ type AscentWork struct {
 
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
-	Bounds    []atomic.Int64 // bounds by support
+	Bounds    []atomic.Int64 // bounds by support or combinations
 }
 
 func (w *AscentWork) reset(route Route, rows, k, steps int) {
@@ -76,7 +76,7 @@ func (e *Engine) Work() *AscentWork { return &e.work }
 type StepWork struct {
 	Active   float64 `json:"active"`   // components whose responsibility is not 0
 	Computed float64 `json:"computed"` // components whose q_i was computed; by the dense route all are
-	Bounds   float64 `json:"bounds"`   // bounds by support that were refreshed
+	Bounds   float64 `json:"bounds"`   // bounds by support, or combinations, that were refreshed
 }
 
 // PerRow returns what each step has cost a row; nil of the dense route.

@@ -789,7 +789,7 @@ func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top flo
 			w.doubts = append(w.doubts, i)
 		}
 	}
-	if j.gram && len(w.doubts) > 0 {
+	if j.gram && len(w.doubts) > 0 && !math.IsNaN(row.span.beta) {
 		j.fetch(arena, b, x, w.doubts)
 	}
 	for _, i := range w.doubts {
@@ -848,6 +848,9 @@ func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, 
 		return true, false
 	}
 	if j.gram {
+		if math.IsNaN(row.span.beta) {
+			return false, false
+		}
 		s := j.combined(arena, b, i)
 		ok = s > lowest(float64(m.C[i]), top, c.roundings(far, sum))
 		if ok {
