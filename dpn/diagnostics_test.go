@@ -357,7 +357,7 @@ func TestDensityBits(t *testing.T) {
 // TestPatience trains until the validation loss gets no lower, resumed or in one go.
 func TestPatience(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
 	}
 	d, e := digits(t, 200, 10), newEngine(t)
 	c := tiny()

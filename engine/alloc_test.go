@@ -5,9 +5,6 @@ import "testing"
 // TestNoAllocations checks that the methods that training calls allocate nothing once
 // their scratch memory is there.
 func TestNoAllocations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the same on every machine, and slow under emulation: without -short")
-	}
 	e := newTestEngine(t, WithThreads(2), WithEagerThreads())
 	l := newLandscape(e, 3, 20, 0.8)
 	x, v := points(24, 20), points(24, 20)

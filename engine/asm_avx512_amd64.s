@@ -547,23 +547,15 @@ wide7: \
 	VMOVUPS c3, 192(DI)  \
 	ADDQ AX, DI
 
-#define WIDEOLDS \
-	WIDEOLD(0, Z4, Z5, Z6, Z7) \
-	WIDEOLD(1, Z8, Z9, Z10, Z11) \
-	WIDEOLD(2, Z12, Z13, Z14, Z15) \
-	WIDEOLD(3, Z16, Z17, Z18, Z19) \
-	WIDEOLD(4, Z20, Z21, Z22, Z23) \
-	WIDEOLD(5, Z24, Z25, Z26, Z27) \
-	WIDEOLD(6, Z28, Z29, Z30, Z31)
-
-#define WIDESTORES \
-	WIDESTORE(0, Z4, Z5, Z6, Z7) \
-	WIDESTORE(1, Z8, Z9, Z10, Z11) \
-	WIDESTORE(2, Z12, Z13, Z14, Z15) \
-	WIDESTORE(3, Z16, Z17, Z18, Z19) \
-	WIDESTORE(4, Z20, Z21, Z22, Z23) \
-	WIDESTORE(5, Z24, Z25, Z26, Z27) \
-	WIDESTORE(6, Z28, Z29, Z30, Z31)
+// ROW for all rows of a tile.
+#define WIDEROWS(ROW) \
+	ROW(0, Z4, Z5, Z6, Z7) \
+	ROW(1, Z8, Z9, Z10, Z11) \
+	ROW(2, Z12, Z13, Z14, Z15) \
+	ROW(3, Z16, Z17, Z18, Z19) \
+	ROW(4, Z20, Z21, Z22, Z23) \
+	ROW(5, Z24, Z25, Z26, Z27) \
+	ROW(6, Z28, Z29, Z30, Z31)
 
 // The arguments a, c, tiles and longer are counted on from tile to tile.
 //
@@ -597,7 +589,7 @@ even:
 	MOVQ c_base+64(FP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
-	WIDEOLDS
+	WIDEROWS(WIDEOLD)
 start:
 	MOVQ step+152(FP), AX
 	WIDELOOPS
@@ -605,7 +597,7 @@ store:
 	MOVQ c_base+64(FP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
-	WIDESTORES
+	WIDEROWS(WIDESTORE)
 stored:
 	MOVQ DI, c_base+64(FP)
 	SUBQ $1, tiles+96(FP)
@@ -1448,7 +1440,7 @@ pair:
 	ADDQ R12, DI
 	MOVQ vs+24(FP), AX
 	SHLQ $2, AX
-	WIDEOLDS
+	WIDEROWS(WIDEOLD)
 start:
 	MOVQ work_base+192(FP), R8
 	LEAQ (R8)(R10*4), SI
@@ -1465,7 +1457,7 @@ store:
 	ADDQ R12, DI
 	MOVQ vs+24(FP), AX
 	SHLQ $2, AX
-	WIDESTORES
+	WIDEROWS(WIDESTORE)
 stored:
 	ADDQ $256, R12
 	CMPQ R12, R10

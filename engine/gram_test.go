@@ -61,7 +61,7 @@ func TestRandomCombinations(t *testing.T) {
 	}
 	r := NewRand(21, 0)
 	dense, e := newTestEngine(t, WithRoute(DenseRoute)), newTestEngine(t, WithRoute(SparseRoute))
-	followed := 0
+	proved := 0
 	for trial := range trials {
 		h, steps := randomHill(r), 2+r.Intn(8)
 		m, x, want := h.mixture(e), clone(h.x), clone(h.x)
@@ -78,22 +78,24 @@ func TestRandomCombinations(t *testing.T) {
 			if math.IsNaN(s.beta) {
 				continue
 			}
-			followed++
-			if off := s.distance(h, h.x.Row(b), x.Row(b)); !(off <= s.off) && !math.IsNaN(s.off) && !math.IsNaN(off) {
+			if off := s.distance(h, h.x.Row(b), x.Row(b)); !(off <= s.off) {
 				t.Fatalf("trial %d, %s: row %d after %d steps is %g off its combination, certified %g", trial, h.name, b, steps, off, s.off)
 			}
 			j.fetch(&e.scratch[0], b, x.Row(b), nil)
 			for i := range h.k {
 				low := j.combined(&e.scratch[0], b, i)
-				if _, exact := h.exact(i, x.Row(b)); low*low > exact*(1+1e-9) {
+				if low > 0 {
+					proved++
+				}
+				if _, exact := h.exact(i, x.Row(b)); !(low*low <= exact*(1+1e-9)) {
 					t.Fatalf("trial %d, %s: row %d after %d steps: q_%d is %g, certified at least %g", trial, h.name, b, steps, i, exact, low*low)
 				}
 			}
 		}
 		j.m = nil
 	}
-	if followed < 5*trials/2 {
-		t.Errorf("%d rows of %d potentials could be followed: the test needs more", followed, trials)
+	if proved < 5*trials {
+		t.Errorf("%d bounds above 0 of %d potentials: the test needs more", proved, trials)
 	}
 }
 
@@ -102,10 +104,10 @@ func TestRandomCombinations(t *testing.T) {
 func TestCombinations(t *testing.T) {
 	defer func(n int) { gramAfter = n }(gramAfter)
 	gramAfter = 0
-	mixed := 0
-	list := gramHills()
+	mixed, list := 0, gramHills()
+	wanted := 50
 	if testing.Short() { // float64 is slow under emulation
-		list = list[2:4]
+		wanted, list = 10, list[2:4]
 	}
 	for _, h := range list {
 		e := newTestEngine(t, WithRoute(SparseRoute))
@@ -149,7 +151,7 @@ func TestCombinations(t *testing.T) {
 			j.m = nil
 		}
 	}
-	if mixed < 10 {
+	if mixed < wanted {
 		t.Errorf("%d rows have met several components: the test needs more", mixed)
 	}
 }
@@ -186,7 +188,7 @@ func randomHill(r *Rand) *hill {
 	for i := range h.w {
 		h.w[i] = scale
 	}
-	share := []float64{0, 1e-6, 0.5, 0.99}[r.Intn(4)] // newHill leaves rows of squares 0.81 / r
+	share := []float64{0, 1e-6, 0.5, 0.99}[r.Intn(4)] // of the largest
 	for i := range k {
 		f := h.f[i*low*d : (i+1)*low*d]
 		var most float64

@@ -105,7 +105,7 @@ func TestTrainedBits(t *testing.T) {
 // TestLearns checks that the networks learn what they are shown.
 func TestLearns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
 	}
 	e := newEngine(t)
 	s := digits(t, 300, 10)

@@ -197,9 +197,6 @@ func within(t *testing.T, what string, got []float32, want []float64, tol float6
 // TestGradients holds forward passes against float64 and every gradient against central
 // differences of it, for the loss sum(c*y) with random c.
 func TestGradients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
-	}
 	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	for _, s := range specimens() {
 		t.Run(s.name, func(t *testing.T) {

@@ -91,10 +91,10 @@ func (c normalClasses) fuzziness() float64 {
 // Intervals contain the D of the distribution in 93 to 97% of 500 trials, and the
 // estimates have less than a quarter of the bias of D itself.
 func TestBootstrapCovers(t *testing.T) {
+	trials, draws := 500, 400
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		trials, draws = 60, 100
 	}
-	const trials, draws = 500, 400
 	e := newEngine(t)
 	for _, c := range []struct{ classes, dim, n int }{{4, 10, 50}, {6, 30, 60}, {3, 60, 40}} {
 		t.Run(fmt.Sprintf("%d classes of %d in %d dimensions", c.classes, c.n, c.dim), func(t *testing.T) {
@@ -120,6 +120,12 @@ func TestBootstrapCovers(t *testing.T) {
 			}
 			share := float64(covered) / float64(trials)
 			t.Logf("true D %.4f: %.1f%% of intervals contain it; bias of log D: %.4f, of the estimate %.4f", truth, 100*share, plain, bias)
+			if testing.Short() {
+				if share < 0.85 {
+					t.Errorf("%.1f%% of %d intervals contain the truth: want about 95%%", 100*share, trials)
+				}
+				return
+			}
 			if share < 0.93 || share > 0.97 {
 				t.Errorf("%.1f%% of intervals contain the truth: want 93 to 97%%", 100*share)
 			}
