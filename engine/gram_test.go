@@ -47,7 +47,20 @@ func gramHills() []*hill {
 		}
 		list = append(list, h)
 	}
-	return list
+	// Dot products of centres lose all elements but the first, one after the other.
+	h := newHill("lost sums", 6, 700, 2, -1, 0, 0, 30)
+	h.alpha = 1.3
+	clear(h.f)
+	for i := range h.mu {
+		h.mu[i] = 128 * (1 + float32(i/h.d)/1024)
+		if i%h.d > 0 {
+			h.mu[i] *= 0.99 * 0x1p-12
+		}
+	}
+	for i := range h.x.Data {
+		h.x.Data[i] = h.mu[i%len(h.mu)] * (1 + float32(i/len(h.mu))/2048)
+	}
+	return append(list, h)
 }
 
 // TestRandomCombinations holds the bounds of combinations, and the bits of the route, on many random
