@@ -2639,7 +2639,8 @@ end:
 	RET
 
 // ---------------------------------------------------------------------------------
-// Transposition, eight rows and eight columns at a time
+// Transposition: of twelve rows and more sixteen rows and four columns at a time, of what is
+// left eight rows and eight columns
 
 // TRANSPOSED stores column n+i of eight rows, if it is there.
 #define TRANSPOSED(low, high, imm) \
@@ -2659,6 +2660,103 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-80
 	SHLQ $2, R8
 	SHLQ $2, R9
 	LEAQ (R9)(R9*2), R11
+
+	CMPQ cols+72(FP), $4
+	JLT  eight
+sixteen:
+	CMPQ R10, $12
+	JLT  eight
+	MOVL $0xFFF, CX          // of 12 to 15 rows twelve are stored at once,
+	LEAQ -4(R10), AX
+	LEAQ (DI)(AX*4), DX      // and then the last four, some of them for the second time
+	CMPQ R10, $16
+	JLT  fewer
+	MOVL $0xFFFF, CX
+	MOVL $12, AX
+	XORL DX, DX
+fewer:
+	KMOVW CX, K1
+	IMULQ R9, AX
+	LEAQ (SI)(AX*1), R15     // the last four rows
+	MOVQ SI, BX              // the first four
+	LEAQ (SI)(R9*4), R12
+	LEAQ (SI)(R9*8), R13
+	MOVQ DI, AX
+	MOVQ cols+72(FP), CX     // columns left
+four:
+	// Four columns of rows 0, 4, 8 and 12 in the four parts of a register, and so on.
+	VMOVUPS (BX), X0
+	VMOVUPS (BX)(R9*1), X1
+	VMOVUPS (BX)(R9*2), X2
+	VMOVUPS (BX)(R11*1), X3
+	VINSERTF32X4 $1, (R12), Z0, Z0
+	VINSERTF32X4 $1, (R12)(R9*1), Z1, Z1
+	VINSERTF32X4 $1, (R12)(R9*2), Z2, Z2
+	VINSERTF32X4 $1, (R12)(R11*1), Z3, Z3
+	VINSERTF32X4 $2, (R13), Z0, Z0
+	VINSERTF32X4 $2, (R13)(R9*1), Z1, Z1
+	VINSERTF32X4 $2, (R13)(R9*2), Z2, Z2
+	VINSERTF32X4 $2, (R13)(R11*1), Z3, Z3
+	VINSERTF32X4 $3, (R15), Z0, Z0
+	VINSERTF32X4 $3, (R15)(R9*1), Z1, Z1
+	VINSERTF32X4 $3, (R15)(R9*2), Z2, Z2
+	VINSERTF32X4 $3, (R15)(R11*1), Z3, Z3
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z5
+	VUNPCKLPS Z3, Z2, Z6
+	VUNPCKHPS Z3, Z2, Z7
+	VUNPCKLPD Z6, Z4, Z0
+	VUNPCKHPD Z6, Z4, Z1
+	VUNPCKLPD Z7, Z5, Z2
+	VUNPCKHPD Z7, Z5, Z3
+	VMOVUPS Z0, K1, (AX)
+	ADDQ R8, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ R8, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ R8, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ R8, AX
+	TESTQ DX, DX
+	JEQ  whole
+	VEXTRACTF32X4 $3, Z0, (DX)
+	ADDQ R8, DX
+	VEXTRACTF32X4 $3, Z1, (DX)
+	ADDQ R8, DX
+	VEXTRACTF32X4 $3, Z2, (DX)
+	ADDQ R8, DX
+	VEXTRACTF32X4 $3, Z3, (DX)
+	ADDQ R8, DX
+whole:
+	ADDQ $16, BX
+	ADDQ $16, R12
+	ADDQ $16, R13
+	ADDQ $16, R15
+	SUBQ $4, CX
+	JEQ  stored
+	CMPQ CX, $4
+	JGE  four
+	SUBQ $4, CX              // the last four columns, some of them for the second time
+	LEAQ (BX)(CX*4), BX
+	LEAQ (R12)(CX*4), R12
+	LEAQ (R13)(CX*4), R13
+	LEAQ (R15)(CX*4), R15
+	IMULQ R8, CX
+	ADDQ CX, AX
+	TESTQ DX, DX
+	JEQ  back
+	ADDQ CX, DX
+back:
+	MOVL $4, CX
+	JMP  four
+stored:
+	LEAQ (SI)(R9*8), SI
+	LEAQ (SI)(R9*8), SI
+	ADDQ $64, DI
+	SUBQ $16, R10
+	JGT  sixteen
+	VZEROUPPER
+	RET
 eight:
 	MOVQ SI, R12             // of these rows
 	MOVQ DI, DX
