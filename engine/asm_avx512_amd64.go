@@ -25,6 +25,7 @@ var avx512Kernels = kernels{
 	linesAStep:          2,
 	rowStripPanels:      6,
 	rawPanel:            sgemmAVX512_14x32,
+	rawNarrow:           sgemmAVX512_14x16,
 	pairRows:            7,
 	rawPair:             sgemmAVX512_7x64,
 	rawQuadPairs:        quadPairsAVX512,
@@ -76,6 +77,12 @@ var avx512Kernels = kernels{
 //
 //go:noescape
 func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+
+// sgemmAVX512_14x16 is sgemmAVX512_14x32 for the first cols columns, at most 16. It reads 16 of
+// B and touches those of c only.
+//
+//go:noescape
+func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // sgemmAtAVX512_14x32 is one panel of a matrix product: tiles of rows rows, the first
 // longer of them one row more (14 at most); for every row i of all tiles, j < 32

@@ -444,6 +444,175 @@ apart:
 	RET
 
 // ---------------------------------------------------------------------------------
+// sgemmAVX512_14x16, for the last columns of a matrix that are half a panel or less
+
+#define NARROW1 \
+	VMOVUPS (BX), Z0 \
+	VFMADD231PS.BCST (R8), Z0, Z4
+#define NARROW2 NARROW1 \
+	VFMADD231PS.BCST (R8)(R10*1), Z0, Z5
+#define NARROW3 NARROW2 \
+	VFMADD231PS.BCST (R8)(R10*2), Z0, Z6
+#define NARROW4 NARROW3 \
+	VFMADD231PS.BCST (R8)(R9*1), Z0, Z7
+#define NARROW5 NARROW4 \
+	VFMADD231PS.BCST (R8)(R10*4), Z0, Z8
+#define NARROW6 NARROW5 \
+	VFMADD231PS.BCST (SI), Z0, Z9
+#define NARROW7 NARROW6 \
+	VFMADD231PS.BCST (SI)(R10*1), Z0, Z10
+#define NARROW8 NARROW7 \
+	VFMADD231PS.BCST (SI)(R10*2), Z0, Z11
+#define NARROW9 NARROW8 \
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z12
+#define NARROW10 NARROW9 \
+	VFMADD231PS.BCST (SI)(R10*4), Z0, Z13
+#define NARROW11 NARROW10 \
+	VFMADD231PS.BCST (DX), Z0, Z14
+#define NARROW12 NARROW11 \
+	VFMADD231PS.BCST (DX)(R10*1), Z0, Z15
+#define NARROW13 NARROW12 \
+	VFMADD231PS.BCST (DX)(R10*2), Z0, Z16
+#define NARROW14 NARROW13 \
+	VFMADD231PS.BCST (DX)(R9*1), Z0, Z17
+
+#define NARROWOLD(row, c) \
+	CMPQ AX, $row         \
+	JLE  start            \
+	VMOVUPS.Z (DI), K1, c \
+	ADDQ R13, DI
+
+#define NARROWSTORE(row, c) \
+	CMPQ CX, $row       \
+	JLE  done           \
+	VMOVUPS c, K1, (DI) \
+	ADDQ R13, DI
+
+// The accumulators of a tile, from the first row on.
+#define NARROWROWS(ROW) \
+	ROW(0, Z4) \
+	ROW(1, Z5) \
+	ROW(2, Z6) \
+	ROW(3, Z7) \
+	ROW(4, Z8) \
+	ROW(5, Z9) \
+	ROW(6, Z10) \
+	ROW(7, Z11) \
+	ROW(8, Z12) \
+	ROW(9, Z13) \
+	ROW(10, Z14) \
+	ROW(11, Z15) \
+	ROW(12, Z16) \
+	ROW(13, Z17)
+
+// The arguments a, c, next, tiles and longer are counted on from tile to tile.
+//
+// func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $0-192
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ brs+80(FP), R12
+	MOVQ crs+112(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	SHLQ $2, R13
+	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+160(FP), R15
+	MOVQ cols+120(FP), CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ b_base+56(FP), BX
+	MOVQ c_base+88(FP), DI
+	MOVQ rows+136(FP), AX
+	CMPQ longer+144(FP), $0
+	JLE  even
+	SUBQ $1, longer+144(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
+	ZEROS
+	CMPB acc+152(FP), $0
+	JEQ  start
+	NARROWROWS(NARROWOLD)
+start:
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
+	MOVQ AX, DI              // rows
+	MOVQ step+184(FP), AX
+	CMPQ DI, $13
+	JEQ  rows13
+	JGT  rows14
+	CMPQ DI, $11
+	JEQ  rows11
+	JGT  rows12
+	CMPQ DI, $9
+	JEQ  rows9
+	JGT  rows10
+	CMPQ DI, $7
+	JEQ  rows7
+	JGT  rows8
+	CMPQ DI, $5
+	JEQ  rows5
+	JGT  rows6
+	CMPQ DI, $3
+	JEQ  rows3
+	JGT  rows4
+	CMPQ DI, $1
+	JGT  rows2
+	LOOP(NARROW1, NEXT, two1, twotest1, odd1)
+rows2:
+	LOOP(NARROW2, NEXT, two2, twotest2, odd2)
+rows3:
+	LOOP(NARROW3, NEXT, two3, twotest3, odd3)
+rows4:
+	LOOP(NARROW4, NEXT, two4, twotest4, odd4)
+rows5:
+	LOOP(NARROW5, NEXT, two5, twotest5, odd5)
+rows6:
+	LOOP(NARROW6, NEXT, two6, twotest6, odd6)
+rows7:
+	LOOP(NARROW7, NEXT, two7, twotest7, odd7)
+rows8:
+	LOOP(NARROW8, NEXT, two8, twotest8, odd8)
+rows9:
+	LOOP(NARROW9, NEXT, two9, twotest9, odd9)
+rows10:
+	LOOP(NARROW10, NEXT, two10, twotest10, odd10)
+rows11:
+	LOOP(NARROW11, NEXT, two11, twotest11, odd11)
+rows12:
+	LOOP(NARROW12, NEXT, two12, twotest12, odd12)
+rows13:
+	LOOP(NARROW13, NEXT, two13, twotest13, odd13)
+rows14:
+	LOOP(NARROW14, NEXT, two14, twotest14, odd14)
+
+store:
+	MOVQ DI, CX
+	MOVQ c_base+88(FP), DI
+	NARROWROWS(NARROWSTORE)
+done:
+	MOVQ DI, c_base+88(FP)
+	MOVQ strip+48(FP), AX
+	SHLQ $2, AX
+	JNE  apart
+	MOVQ R10, AX             // the rows of the tiles follow each other
+	IMULQ CX, AX
+apart:
+	ADDQ AX, a_base+8(FP)
+	SUBQ $1, tiles+128(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
 // sgemmAVX512_7x64
 
 // A row of a tile of 64 columns, of two panels, at inner index n from where R8, BX and DX are.

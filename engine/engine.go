@@ -163,7 +163,7 @@ const (
 	slotGrad
 	slotRows   // rows that climb together, or those of a component
 	slotPick   // some of them
-	slotTile   // a panel of which some columns are wanted
+	slotTile   // a square that is transposed, or sums of a row
 	slotColumn // w_i, with what multiplyThin reads beyond it
 	slotWorker // of the function of Parallel
 	slots

@@ -25,6 +25,10 @@ type kernels struct {
 	linesAStep int
 	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
+	// rawNarrow is rawPanel for the first cols columns of a panel, at most half of them, or nil
+	// where a tier has no tile for them.
+	rawNarrow func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
+
 	// rowStripPanels is the number of panels from which on rows of A, which the tiles could
 	// stream, are stored in strips all the same, where the tiles are faster with those; or 0.
 	rowStripPanels int
@@ -149,26 +153,45 @@ func split(m, most int) (tiles, rows, longer int) {
 // the panel that will be read after it; the tiles fetch it into the cache, so that memory
 // is never waited for. It may be empty.
 func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, crs int, acc bool, next []float32) {
-	m, a := ab.rows, ab.data
-	tiles, rows, longer := k.tiling(m)
-	w := span(inner, ab.cs, span(m, ab.rs, 1))
-	if ab.strip > 0 {
-		w = (tiles-1)*ab.strip + span(inner, ab.cs, rows)
-	}
-	if len(a) < w {
-		short("panel", "a", len(a), w)
-	}
-	if w := span(inner, brs, k.nr); len(b) < w {
-		short("panel", "b", len(b), w)
-	}
-	if w := span(m, crs, k.nr); len(c) < w {
-		short("panel", "c", len(c), w)
-	}
+	tiles, rows, longer := k.panelTiles("panel", inner, &ab, b, brs, c, crs, k.nr)
 	if tiles == 0 {
 		return
 	}
 	next, step := k.fetching(next, b, tiles, inner)
-	k.rawPanel(inner, a, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
+	k.rawPanel(inner, ab.data, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
+}
+
+// narrow is panel for the first cols columns; it says whether there is a kernel for so few.
+func (k *kernels) narrow(inner int, ab left, b []float32, brs int, c []float32, crs, cols int, acc bool, next []float32) bool {
+	if k.rawNarrow == nil || cols > k.nr/2 {
+		return false
+	}
+	if tiles, rows, longer := k.panelTiles("narrow", inner, &ab, b, brs, c, crs, cols); tiles > 0 {
+		next, step := k.fetching(next, b, tiles, inner)
+		k.rawNarrow(inner, ab.data, ab.rs, ab.cs, ab.strip, b, brs, c, crs, cols, tiles, rows, longer, acc, next, step)
+	}
+	return true
+}
+
+// panelTiles returns the tiles of the block ab and panics unless the operands of a product with
+// a panel, and of cols columns of C, are as long as they must be.
+func (k *kernels) panelTiles(kernel string, inner int, ab *left, b []float32, brs int, c []float32, crs, cols int) (tiles, rows, longer int) {
+	m := ab.rows
+	tiles, rows, longer = k.tiling(m)
+	w := span(inner, ab.cs, span(m, ab.rs, 1))
+	if ab.strip > 0 {
+		w = (tiles-1)*ab.strip + span(inner, ab.cs, rows)
+	}
+	if len(ab.data) < w {
+		short(kernel, "a", len(ab.data), w)
+	}
+	if w := span(inner, brs, k.nr); len(b) < w {
+		short(kernel, "b", len(b), w)
+	}
+	if w := span(m, crs, cols); len(c) < w {
+		short(kernel, "c", len(c), w)
+	}
+	return tiles, rows, longer
 }
 
 // panelAt multiplies m rows of A with one panel of nr columns of B, whose row p begins at

@@ -150,7 +150,12 @@ func (j *gramJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
 	rows := func(q int) int { return min((pn+q*j.parts+1)*nr, d) } // of the q-th of them
 	size := (rows(n-1) + e.k.mr) * nr
 	results := arena.floats(slotG, n*size)
-	result := func(q int) Matrix { return View(results[q*size:(q+1)*size], size/nr, nr) }
+	result := func(q int) Matrix {
+		return Matrix{Data: results[q*size : (q+1)*size], Rows: rows(q), Cols: min(nr, d-(pn+q*j.parts)*nr), RS: nr, CS: 1}
+	}
+	if last := n - 1; result(last).Cols < nr {
+		clear(result(last).Data) // the padding
+	}
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
 		block := whole
@@ -181,11 +186,11 @@ func (j *gramJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
 		}
 	}
 	for q := range n {
-		p.setPanel(pn+q*j.parts, result(q).Slice(0, rows(q), 0, nr))
+		p.setPanel(pn+q*j.parts, result(q))
 	}
 }
 
-// setPanel stores the rows of t (down to the diagonal) as panel pn of a symmetric
+// setPanel stores the rows of t (down to the diagonal, padding and all) as panel pn of a symmetric
 // matrix, and their mirror images as part of the panels before it.
 func (p *Packed) setPanel(pn int, t Matrix) {
 	d, nr, nb := p.cols, p.k.nr, p.blocks()

@@ -455,23 +455,32 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, 
 }
 
 // multiplyTile multiplies the block ab with the columns of B in bp and writes to C from
-// row i0 and column j0 on, by way of a scratch tile where a whole one would leave C.
+// row i0 and column j0 on, those that C has.
 func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float32, brs, i0, j0, k int, acc bool) {
-	rows, nr := ab.rows, e.k.nr
-	if j0+nr <= c.Cols {
-		e.k.panel(k, ab, bp, brs, c.Data[i0*c.RS+j0:], c.RS, acc, next)
+	to := c.Data[i0*c.RS+j0:]
+	if n := c.Cols - j0; n < e.k.nr {
+		e.multiplyPart(arena, to, c.RS, n, ab, bp, next, brs, k, acc)
+	} else {
+		e.k.panel(k, ab, bp, brs, to, c.RS, acc, next)
+	}
+}
+
+// multiplyPart computes the first n columns of a panel, by way of a scratch tile where there is
+// no kernel for so few.
+func (e *Engine) multiplyPart(arena *arena, c []float32, crs, n int, ab left, bp, next []float32, brs, k int, acc bool) {
+	if e.k.narrow(k, ab, bp, brs, c, crs, n, acc, next) {
 		return
 	}
-	n := c.Cols - j0
+	rows, nr := ab.rows, e.k.nr
 	tile := arena.floats(slotC, rows*nr)
 	if acc {
 		for i := range rows {
-			copy(tile[i*nr:i*nr+n], c.Data[(i0+i)*c.RS+j0:])
+			copy(tile[i*nr:i*nr+n], c[i*crs:])
 		}
 	}
 	e.k.panel(k, ab, bp, brs, tile, nr, acc, next)
 	for i := range rows {
-		copy(c.Data[(i0+i)*c.RS+j0:(i0+i)*c.RS+c.Cols], tile[i*nr:i*nr+n])
+		copy(c[i*crs:i*crs+n], tile[i*nr:])
 	}
 }
 

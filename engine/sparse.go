@@ -740,23 +740,12 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated, 
 // fetched into the cache meanwhile.
 func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool, next []float32) {
 	arena, nr := &e.scratch[worker], e.k.nr
-	tile := View(arena.floats(slotTile, c.Rows*nr), c.Rows, nr)
 	nb := e.k.blocks(a.Cols)
 	for j0 := 0; j0 < c.Cols; j0 += nr {
-		j1 := min(j0+nr, c.Cols)
-		if acc {
-			clear(tile.Data)
-			for i := range c.Rows {
-				copy(tile.Row(i), c.Row(i)[j0:j1])
-			}
-		}
 		for kb := range nb {
 			k0, k1 := part(a.Cols, nb, kb)
 			left := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), 1)
-			e.k.panel(k1-k0, left, b[k0*c.Cols+j0:], c.Cols, tile.Data, nr, acc || kb > 0, next)
-		}
-		for i := range c.Rows {
-			copy(c.Row(i)[j0:j1], tile.Row(i))
+			e.multiplyTile(arena, c, left, b[k0*c.Cols+j0:], next, c.Cols, 0, j0, k1-k0, acc || kb > 0)
 		}
 	}
 }
