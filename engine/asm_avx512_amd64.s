@@ -17,38 +17,35 @@
 	VFMADD231PS  Z0, t, c0 \
 	VFMADD231PS  Z1, t, c1
 
-// Inner index n from where R8 and BX are, of rows of A and B that are 4 and 128 bytes apart from
-// one inner index to the next if n is not 0.
-#define STEP1(n) \
-	VMOVUPS (128*n)(BX), Z0    \
-	VMOVUPS (128*n+64)(BX), Z1 \
-	ROW((4*n)(R8), Z2, Z4, Z5)
-#define STEP2(n) STEP1(n) \
-	ROW((4*n)(R8)(R10*1), Z3, Z6, Z7)
-#define STEP3(n) STEP2(n) \
-	ROW((4*n)(R8)(R10*2), Z2, Z8, Z9)
-#define STEP4(n) STEP3(n) \
-	ROW((4*n)(R8)(R9*1), Z3, Z10, Z11)
-#define STEP5(n) STEP4(n) \
-	ROW((4*n)(R8)(R10*4), Z2, Z12, Z13)
-#define STEP6(n) STEP5(n) \
-	ROW((4*n)(SI), Z3, Z14, Z15)
-#define STEP7(n) STEP6(n) \
-	ROW((4*n)(SI)(R10*1), Z2, Z16, Z17)
-#define STEP8(n) STEP7(n) \
-	ROW((4*n)(SI)(R10*2), Z3, Z18, Z19)
-#define STEP9(n) STEP8(n) \
-	ROW((4*n)(SI)(R9*1), Z2, Z20, Z21)
-#define STEP10(n) STEP9(n) \
-	ROW((4*n)(SI)(R10*4), Z3, Z22, Z23)
-#define STEP11(n) STEP10(n) \
-	ROW((4*n)(DX), Z2, Z24, Z25)
-#define STEP12(n) STEP11(n) \
-	ROW((4*n)(DX)(R10*1), Z3, Z26, Z27)
-#define STEP13(n) STEP12(n) \
-	ROW((4*n)(DX)(R10*2), Z2, Z28, Z29)
-#define STEP14(n) STEP13(n) \
-	ROW((4*n)(DX)(R9*1), Z3, Z30, Z31)
+#define STEP1 \
+	LOADB \
+	ROW((R8), Z2, Z4, Z5)
+#define STEP2 STEP1 \
+	ROW((R8)(R10*1), Z3, Z6, Z7)
+#define STEP3 STEP2 \
+	ROW((R8)(R10*2), Z2, Z8, Z9)
+#define STEP4 STEP3 \
+	ROW((R8)(R9*1), Z3, Z10, Z11)
+#define STEP5 STEP4 \
+	ROW((R8)(R10*4), Z2, Z12, Z13)
+#define STEP6 STEP5 \
+	ROW((SI), Z3, Z14, Z15)
+#define STEP7 STEP6 \
+	ROW((SI)(R10*1), Z2, Z16, Z17)
+#define STEP8 STEP7 \
+	ROW((SI)(R10*2), Z3, Z18, Z19)
+#define STEP9 STEP8 \
+	ROW((SI)(R9*1), Z2, Z20, Z21)
+#define STEP10 STEP9 \
+	ROW((SI)(R10*4), Z3, Z22, Z23)
+#define STEP11 STEP10 \
+	ROW((DX), Z2, Z24, Z25)
+#define STEP12 STEP11 \
+	ROW((DX)(R10*1), Z3, Z26, Z27)
+#define STEP13 STEP12 \
+	ROW((DX)(R10*2), Z2, Z28, Z29)
+#define STEP14 STEP13 \
+	ROW((DX)(R9*1), Z3, Z30, Z31)
 
 // R8, SI, DX: rows 0, 5 and 10 of A. R10: distance of rows, R9: three times that. R11:
 // distance of inner indices in A, R12 in B (BX).
@@ -58,10 +55,9 @@
 	ADDQ R11, DX \
 	ADDQ R12, BX
 
-// Where the rows of A are beside each other R8 is enough, and the multiply-adds can broadcast
-// for themselves without being split in two, as they are with an index. That takes an
-// instruction less a row, and a load more: every second row does it, which leaves the units
-// that load as little behind as those that decode. Instructions decide where another thread
+// Without an index register a multiply-add can broadcast for itself and is not split in two. That
+// takes an instruction less a row, and a load more: every second row does it, which leaves the
+// units that load as little behind as those that decode. Instructions decide where another thread
 // runs on the same core; there it is a sixth faster.
 #define TWICE(a, c0, c1) \
 	VFMADD231PS.BCST a, Z0, c0 \
@@ -134,26 +130,73 @@ twotest: \
 odd: \
 	JMP   store
 
-// LOOP for whole tiles whose rows of A and B have their inner indices beside each other: four at
-// a time without counting on in between.
-#define DENSELOOP(step, four, fourtest, twotest) \
-	JMP   fourtest \
+// Inner index n from where the pointers are, of rows of A and B whose inner indices are beside
+// each other: R8, SI, DX, R11, R12, R13 and DI point to every second row of A, so that it needs
+// no index.
+#define DENSE1(n) \
+	VMOVUPS (128*n)(BX), Z0    \
+	VMOVUPS (128*n+64)(BX), Z1 \
+	TWICE((4*n)(R8), Z4, Z5)
+#define DENSE2(n) DENSE1(n) \
+	ROW((4*n)(R8)(R10*1), Z2, Z6, Z7)
+#define DENSE3(n) DENSE2(n) \
+	TWICE((4*n)(SI), Z8, Z9)
+#define DENSE4(n) DENSE3(n) \
+	ROW((4*n)(SI)(R10*1), Z3, Z10, Z11)
+#define DENSE5(n) DENSE4(n) \
+	TWICE((4*n)(DX), Z12, Z13)
+#define DENSE6(n) DENSE5(n) \
+	ROW((4*n)(DX)(R10*1), Z2, Z14, Z15)
+#define DENSE7(n) DENSE6(n) \
+	TWICE((4*n)(R11), Z16, Z17)
+#define DENSE8(n) DENSE7(n) \
+	ROW((4*n)(R11)(R10*1), Z3, Z18, Z19)
+#define DENSE9(n) DENSE8(n) \
+	TWICE((4*n)(R12), Z20, Z21)
+#define DENSE10(n) DENSE9(n) \
+	ROW((4*n)(R12)(R10*1), Z2, Z22, Z23)
+#define DENSE11(n) DENSE10(n) \
+	TWICE((4*n)(R13), Z24, Z25)
+#define DENSE12(n) DENSE11(n) \
+	ROW((4*n)(R13)(R10*1), Z3, Z26, Z27)
+#define DENSE13(n) DENSE12(n) \
+	TWICE((4*n)(DI), Z28, Z29)
+#define DENSE14(n) DENSE13(n) \
+	ROW((4*n)(DI)(R10*1), Z2, Z30, Z31)
+
+#define NEXTDENSE(n) \
+	ADDQ $(4*n), R8 \
+	ADDQ $(4*n), SI \
+	ADDQ $(4*n), DX \
+	ADDQ $(4*n), R11 \
+	ADDQ $(4*n), R12 \
+	ADDQ $(4*n), R13 \
+	ADDQ $(4*n), DI \
+	ADDQ $(128*n), BX
+
+// The loop over the inner index for those, four at a time without counting on in between.
+#define DENSELOOP(step, four, fourtest, one, onetest) \
+	JMP  fourtest \
 four: \
-	FETCHNEXT \
-	step(0) \
-	step(1) \
-	FETCHNEXT \
-	step(2) \
-	step(3) \
-	ADDQ  $16, R8 \
-	ADDQ  $16, SI \
-	ADDQ  $16, DX \
-	ADDQ  $512, BX \
+	FETCHNEXT    \
+	step(0)      \
+	step(1)      \
+	FETCHNEXT    \
+	step(2)      \
+	step(3)      \
+	NEXTDENSE(4) \
 fourtest: \
-	SUBQ  $4, CX   \
-	JGE   four     \
-	ADDQ  $4, CX   \
-	JMP   twotest
+	SUBQ $4, CX   \
+	JGE  four     \
+	ADDQ $4, CX   \
+	JMP  onetest  \
+one: \
+	step(0)       \
+	NEXTDENSE(1)  \
+onetest: \
+	SUBQ $1, CX   \
+	JGE  one      \
+	JMP  densestore
 
 // Old values of a row of C, if the tile has it: DI walks down the rows.
 #define OLD(row, c0, c1) \
@@ -305,23 +348,17 @@ own:
 	JNE  own
 
 start:
-	LEAQ (SI)(R10*4), DX
-	ADDQ R10, DX
 	MOVQ AX, DI              // rows
 	MOVQ step+176(FP), AX
 	CMPQ R10, $4
 	JEQ  columns
-	CMPQ DI, $12
-	JLT  strided
 	CMPQ R11, $4
 	JNE  strided
 	CMPQ R12, $128
-	JNE  strided
-	CMPQ DI, $13
-	JLT  dense12
-	JEQ  dense13
-	JMP  dense14
+	JEQ  dense
 strided:
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
 	CMPQ DI, $13
 	JEQ  rows13
 	JGT  rows14
@@ -342,39 +379,96 @@ strided:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOP(STEP1(0), NEXT, two1, twotest1, odd1)
+	LOOP(STEP1, NEXT, two1, twotest1, odd1)
 rows2:
-	LOOP(STEP2(0), NEXT, two2, twotest2, odd2)
+	LOOP(STEP2, NEXT, two2, twotest2, odd2)
 rows3:
-	LOOP(STEP3(0), NEXT, two3, twotest3, odd3)
+	LOOP(STEP3, NEXT, two3, twotest3, odd3)
 rows4:
-	LOOP(STEP4(0), NEXT, two4, twotest4, odd4)
+	LOOP(STEP4, NEXT, two4, twotest4, odd4)
 rows5:
-	LOOP(STEP5(0), NEXT, two5, twotest5, odd5)
+	LOOP(STEP5, NEXT, two5, twotest5, odd5)
 rows6:
-	LOOP(STEP6(0), NEXT, two6, twotest6, odd6)
+	LOOP(STEP6, NEXT, two6, twotest6, odd6)
 rows7:
-	LOOP(STEP7(0), NEXT, two7, twotest7, odd7)
+	LOOP(STEP7, NEXT, two7, twotest7, odd7)
 rows8:
-	LOOP(STEP8(0), NEXT, two8, twotest8, odd8)
+	LOOP(STEP8, NEXT, two8, twotest8, odd8)
 rows9:
-	LOOP(STEP9(0), NEXT, two9, twotest9, odd9)
+	LOOP(STEP9, NEXT, two9, twotest9, odd9)
 rows10:
-	LOOP(STEP10(0), NEXT, two10, twotest10, odd10)
+	LOOP(STEP10, NEXT, two10, twotest10, odd10)
 rows11:
-	LOOP(STEP11(0), NEXT, two11, twotest11, odd11)
+	LOOP(STEP11, NEXT, two11, twotest11, odd11)
 rows12:
-	LOOP(STEP12(0), NEXT, two12, twotest12, odd12)
+	LOOP(STEP12, NEXT, two12, twotest12, odd12)
 rows13:
-	LOOP(STEP13(0), NEXT, two13, twotest13, odd13)
+	LOOP(STEP13, NEXT, two13, twotest13, odd13)
 rows14:
-	LOOP(STEP14(0), NEXT, two14, twotest14, odd14)
+	LOOP(STEP14, NEXT, two14, twotest14, odd14)
+dense:
+	MOVQ DI, a_cap+24(FP)    // room for the number of rows
+	MOVQ DI, R9
+	LEAQ (R8)(R10*2), SI
+	LEAQ (SI)(R10*2), DX
+	LEAQ (DX)(R10*2), R11
+	LEAQ (R11)(R10*2), R12
+	LEAQ (R12)(R10*2), R13
+	LEAQ (R13)(R10*2), DI
+	CMPQ R9, $13
+	JEQ  dense13
+	JGT  dense14
+	CMPQ R9, $11
+	JEQ  dense11
+	JGT  dense12
+	CMPQ R9, $9
+	JEQ  dense9
+	JGT  dense10
+	CMPQ R9, $7
+	JEQ  dense7
+	JGT  dense8
+	CMPQ R9, $5
+	JEQ  dense5
+	JGT  dense6
+	CMPQ R9, $3
+	JEQ  dense3
+	JGT  dense4
+	CMPQ R9, $1
+	JGT  dense2
+	DENSELOOP(DENSE1, four1, fourtest1, one1, onetest1)
+dense2:
+	DENSELOOP(DENSE2, four2, fourtest2, one2, onetest2)
+dense3:
+	DENSELOOP(DENSE3, four3, fourtest3, one3, onetest3)
+dense4:
+	DENSELOOP(DENSE4, four4, fourtest4, one4, onetest4)
+dense5:
+	DENSELOOP(DENSE5, four5, fourtest5, one5, onetest5)
+dense6:
+	DENSELOOP(DENSE6, four6, fourtest6, one6, onetest6)
+dense7:
+	DENSELOOP(DENSE7, four7, fourtest7, one7, onetest7)
+dense8:
+	DENSELOOP(DENSE8, four8, fourtest8, one8, onetest8)
+dense9:
+	DENSELOOP(DENSE9, four9, fourtest9, one9, onetest9)
+dense10:
+	DENSELOOP(DENSE10, four10, fourtest10, one10, onetest10)
+dense11:
+	DENSELOOP(DENSE11, four11, fourtest11, one11, onetest11)
 dense12:
-	DENSELOOP(STEP12, four12, fourtest12, twotest12)
+	DENSELOOP(DENSE12, four12, fourtest12, one12, onetest12)
 dense13:
-	DENSELOOP(STEP13, four13, fourtest13, twotest13)
+	DENSELOOP(DENSE13, four13, fourtest13, one13, onetest13)
 dense14:
-	DENSELOOP(STEP14, four14, fourtest14, twotest14)
+	DENSELOOP(DENSE14, four14, fourtest14, one14, onetest14)
+densestore:
+	MOVQ a_cap+24(FP), DI
+	MOVL $4, R11
+	MOVL $128, R12
+	MOVQ crs+112(FP), R13
+	SHLQ $2, R13
+	JMP  store
 
 columns:
 	CMPQ DI, $13
@@ -870,33 +964,33 @@ below:
 	JGT  rows4
 	CMPQ DI, $1
 	JGT  rows2
-	LOOPAT(STEP1(0), one1, test1)
+	LOOPAT(STEP1, one1, test1)
 rows2:
-	LOOPAT(STEP2(0), one2, test2)
+	LOOPAT(STEP2, one2, test2)
 rows3:
-	LOOPAT(STEP3(0), one3, test3)
+	LOOPAT(STEP3, one3, test3)
 rows4:
-	LOOPAT(STEP4(0), one4, test4)
+	LOOPAT(STEP4, one4, test4)
 rows5:
-	LOOPAT(STEP5(0), one5, test5)
+	LOOPAT(STEP5, one5, test5)
 rows6:
-	LOOPAT(STEP6(0), one6, test6)
+	LOOPAT(STEP6, one6, test6)
 rows7:
-	LOOPAT(STEP7(0), one7, test7)
+	LOOPAT(STEP7, one7, test7)
 rows8:
-	LOOPAT(STEP8(0), one8, test8)
+	LOOPAT(STEP8, one8, test8)
 rows9:
-	LOOPAT(STEP9(0), one9, test9)
+	LOOPAT(STEP9, one9, test9)
 rows10:
-	LOOPAT(STEP10(0), one10, test10)
+	LOOPAT(STEP10, one10, test10)
 rows11:
-	LOOPAT(STEP11(0), one11, test11)
+	LOOPAT(STEP11, one11, test11)
 rows12:
-	LOOPAT(STEP12(0), one12, test12)
+	LOOPAT(STEP12, one12, test12)
 rows13:
-	LOOPAT(STEP13(0), one13, test13)
+	LOOPAT(STEP13, one13, test13)
 rows14:
-	LOOPAT(STEP14(0), one14, test14)
+	LOOPAT(STEP14, one14, test14)
 
 columns:
 	CMPQ DI, $13

@@ -318,7 +318,7 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	nr, nb := e.k.nr, e.k.blocks(a.Cols)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
-		inPairs, panels := nb == 1 && e.k.prefersPairs(a, p1-p0), p1-p0
+		inPairs, panels := nb == 1 && e.k.prefersPairs(a), p1-p0
 		if inPairs {
 			panels = 1 // or two, of all that are left
 		}
@@ -354,7 +354,7 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 	arena := &e.scratch[worker]
 	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows)
-	if b.packed != nil && nb == 1 && e.k.prefersPairs(a, p1-p0) {
+	if b.packed != nil && nb == 1 && e.k.prefersPairs(a) {
 		p0 = e.multiplyPairs(arena, c, a, b, p0, p1, acc)
 	}
 	if p0 == p1 {
@@ -377,11 +377,11 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 }
 
 // prefersPairs says whether pairs of panels are faster: those of an inner size that leaves a pair
-// in the first-level cache, and of somewhat larger ones where rows are not worth to be stored
-// in strips.
-func (k *kernels) prefersPairs(a Matrix, panels int) bool {
+// in the first-level cache, and of somewhat larger ones where rows are too few for a tile of a
+// panel to keep the units busy.
+func (k *kernels) prefersPairs(a Matrix) bool {
 	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) &&
-		(a.Cols <= 96 || a.Cols <= 256 && (panels < k.rowStripPanels || a.Rows <= fewRows))
+		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= k.pairRows)
 }
 
 // multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
@@ -538,20 +538,12 @@ type left struct {
 // columns are contiguous in strips.
 const stripPanels = 4
 
-// fewRows is the number of rows of A that are never worth to be stored in strips.
-const fewRows = 8
-
 // leftBlock returns the block a of A, which will be multiplied with so many panels: in
-// place where the tiles can stream it, and otherwise as a copy, as are rows where strips are
-// faster and serve many panels. Rows a multiple of 2048 bytes apart would all fall into the
-// same few sets of the first-level cache, and of contiguous columns a tile would read a line
-// or two each.
+// place where the tiles can stream it, and otherwise as a copy. Rows a multiple of 2048 bytes
+// apart would all fall into the same few sets of the first-level cache, and of contiguous
+// columns a tile would read a line or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	switch {
-	case a.CS == 1 && a.Rows > fewRows && e.k.rowStripPanels > 0 && panels >= e.k.rowStripPanels:
-		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
-		s.setRows(e.k, a)
-		return s
 	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
@@ -638,23 +630,6 @@ func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 			first++
 		}
 		at += l.strip
-	}
-}
-
-// setRows sets a block in strips to a, whose rows are contiguous.
-func (l *left) setRows(k *kernels, a Matrix) {
-	const some = 128 // columns at a time, of which the strip stays near for all rows
-	tiles, rows, longer := k.tiling(l.rows)
-	first := 0
-	for t := range tiles {
-		n := rows
-		if t < longer {
-			n++
-		}
-		for p := 0; p < a.Cols; p += some {
-			k.transpose(l.data[t*l.strip+p*l.cs:], l.cs, a.Data[first*a.RS+p:], a.RS, n, min(some, a.Cols-p))
-		}
-		first += n
 	}
 }
 
