@@ -630,7 +630,7 @@ func TestNEONExpLog(t *testing.T) {
 // TestNEONTable: every entry of the table is there but those that may be nil, and the tiers
 // of this machine say so.
 func TestNEONTable(t *testing.T) {
-	optional := []string{"rawNarrow", "pairRows", "rawPair", "rawQuadPairs", "rawPullPairs", "rawAddPatches", "rawSpreadPatches"}
+	optional := []string{"rawNarrow", "rowStripPanels", "pairRows", "rawPair", "rawQuadPairs", "rawPullPairs", "rawAddPatches", "rawSpreadPatches"}
 	v := reflect.ValueOf(neonKernels)
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name

@@ -29,6 +29,10 @@ type kernels struct {
 	// where a tier has no tile for them.
 	rawNarrow func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
 
+	// rowStripPanels is the number of panels from which on rows of A, which the tiles could
+	// stream, are stored in strips all the same, where that is a little faster; or 0.
+	rowStripPanels int
+
 	// rawPair is rawPanel for two panels that follow each other, in tiles of up to pairRows rows
 	// that are contiguous; rawQuadPairs and rawPullPairs make the left operand of such tiles on
 	// the way. nil, and pairRows 0, where a tier has no registers for them.

@@ -543,7 +543,11 @@ const stripPanels = 4
 // apart would all fall into the same few sets of the first-level cache, and of contiguous
 // columns a tile would read a line or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
-	switch {
+	switch inStrips := e.k.rowStripPanels > 0 && (panels >= e.k.rowStripPanels || aliased(a.RS)); {
+	case a.CS == 1 && inStrips && a.Rows > 1:
+		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
+		s.setRows(e.k, a)
+		return s
 	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
@@ -630,6 +634,23 @@ func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 			first++
 		}
 		at += l.strip
+	}
+}
+
+// setRows sets a block in strips to a, whose rows are contiguous.
+func (l *left) setRows(k *kernels, a Matrix) {
+	const some = 128 // columns at a time, of which the strip stays near for all rows
+	tiles, rows, longer := k.tiling(l.rows)
+	first := 0
+	for t := range tiles {
+		n := rows
+		if t < longer {
+			n++
+		}
+		for p := 0; p < a.Cols; p += some {
+			k.transpose(l.data[t*l.strip+p*l.cs:], l.cs, a.Data[first*a.RS+p:], a.RS, n, min(some, a.Cols-p))
+		}
+		first += n
 	}
 }
 
