@@ -242,7 +242,7 @@ func (e *Engine) tasksFor(n int, flops float64) int {
 	if e.smallWork > 0 {
 		n = int(min(float64(n), 4*flops/e.smallWork+1))
 	}
-	return min(n, 4*e.Threads())
+	return min(n, 8*e.Threads())
 }
 
 // part returns the bounds of task t when n units are split evenly over tasks.

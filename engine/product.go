@@ -271,14 +271,18 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops float64) {
 	j := &e.gemm
 	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
-	j.rowTasks, j.colTasks = 1, 1
+	j.rowTasks, j.colTasks, j.together = 1, 1, 1
+	if e.k.blocks(a.Cols) == 1 && e.k.prefersPairs(a) {
+		j.together = 2
+	}
+	most := (e.k.panels(c.Cols) + j.together - 1) / j.together
 	if strips := (c.Rows + e.k.mr - 1) / e.k.mr; b.pack {
-		j.colTasks = min(n, e.k.panels(c.Cols))
+		j.colTasks = min(n, most)
 	} else if c.Rows >= c.Cols {
 		j.rowTasks = min(n, strips)
-		j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, e.k.panels(c.Cols))
+		j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, most)
 	} else {
-		j.colTasks = min(n, e.k.panels(c.Cols))
+		j.colTasks = min(n, most)
 		j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
 	}
 	e.run(j, j.rowTasks*j.colTasks, flops)
@@ -291,12 +295,15 @@ type gemmJob struct {
 	b                  operand
 	acc                bool
 	rowTasks, colTasks int
+	together           int    // panels that no two tasks share
 	packed             Packed // B of the running call, in scratch memory
 }
 
 func (j *gemmJob) run(worker, task int) {
 	r0, r1 := part(j.c.Rows, j.rowTasks, task/j.colTasks)
-	p0, p1 := part(j.e.k.panels(j.c.Cols), j.colTasks, task%j.colTasks)
+	panels := j.e.k.panels(j.c.Cols)
+	p0, p1 := part((panels+j.together-1)/j.together, j.colTasks, task%j.colTasks)
+	p0, p1 = p0*j.together, min(p1*j.together, panels)
 	if r0 == r1 || p0 == p1 {
 		return
 	}
