@@ -7,14 +7,14 @@ import (
 )
 
 // innerBlock returns kc, the longest block of the inner index, of a tier whose panels
-// have nr columns. Narrow panels live in the first-level cache, of which one takes about
-// half, and rows of A the rest. Panels of 32 columns stream from the second level, which
-// the wider tile leaves time for. Blocking along the inner index stores and reloads the
-// float32 partial sums, so it changes no bit.
+// have nr columns. Panels of 16 columns and more stream from the second-level cache, which
+// their tiles leave time for, and a longer block stores and reloads fewer partial sums.
+// Narrower ones live in the first level, of which they take about half, and rows of A the rest.
+// The float32 partial sums make blocks change no bit.
 func innerBlock(nr int) int {
 	bytes := cacheSize(cpuid.CPU.Cache.L1D, 32<<10) * 9 / 16
-	if nr > 16 {
-		bytes = cacheSize(cpuid.CPU.Cache.L2, 512<<10) / 16
+	if nr >= 16 {
+		bytes = max(bytes, cacheSize(cpuid.CPU.Cache.L2, 512<<10)/16)
 	}
 	return min(max(bytes/4/nr, 64), 1024)
 }
