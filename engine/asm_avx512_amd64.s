@@ -1475,8 +1475,8 @@ rowtest:
 	VMOVUPS x, off(DI)
 
 // QUADROW stores a row of G and goes on with its lanes of q: R8 walks down the rows of D_i, DX
-// has the lanes.
-#define QUADROW(row, c0, c1, c2, c3) \
+// has the lanes, unless the first pair of panels begins them (first).
+#define QUADROW(row, c0, c1, c2, c3, first) \
 	CMPQ R13, $row               \
 	JLE  stored                  \
 	VMOVUPS c0, (DI)             \
@@ -1484,7 +1484,11 @@ rowtest:
 	VMOVUPS c2, 128(DI)          \
 	VMOVUPS c3, 192(DI)          \
 	ADDQ AX, DI                  \
+	VPXORD Z0, Z0, Z0            \
+	TESTQ R12, R12               \
+	JEQ  first                   \
 	VMOVUPS (64*row)(DX), Z0     \
+first: \
 	VFMADD132PS (R8), Z0, c0     \
 	VFMADD132PS 64(R8), c0, c1   \
 	VFMADD132PS 128(R8), c1, c2  \
@@ -1536,19 +1540,6 @@ delta:
 	ADDQ $256, R12
 	CMPQ R12, R10
 	JLT  deltas
-	MOVQ work_base+136(FP), DI
-	LEAQ (DI)(R10*8), DI
-	SUBQ R10, DI
-	VPXORD Z0, Z0, Z0
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z0, 64(DI)
-	VMOVUPS Z0, 128(DI)
-	VMOVUPS Z0, 192(DI)
-	VMOVUPS Z0, 256(DI)
-	VMOVUPS Z0, 320(DI)
-	VMOVUPS Z0, 384(DI)
-	VMOVUPS Z0, 448(DI)
-
 	MOVQ p_base+112(FP), DX
 	XORQ R12, R12
 pair:
@@ -1573,13 +1564,13 @@ store:
 	LEAQ (R8)(R10*8), DX
 	SUBQ R10, DX
 	ADDQ R12, R8
-	QUADROW(0, Z4, Z5, Z6, Z7)
-	QUADROW(1, Z8, Z9, Z10, Z11)
-	QUADROW(2, Z12, Z13, Z14, Z15)
-	QUADROW(3, Z16, Z17, Z18, Z19)
-	QUADROW(4, Z20, Z21, Z22, Z23)
-	QUADROW(5, Z24, Z25, Z26, Z27)
-	QUADROW(6, Z28, Z29, Z30, Z31)
+	QUADROW(0, Z4, Z5, Z6, Z7, first0)
+	QUADROW(1, Z8, Z9, Z10, Z11, first1)
+	QUADROW(2, Z12, Z13, Z14, Z15, first2)
+	QUADROW(3, Z16, Z17, Z18, Z19, first3)
+	QUADROW(4, Z20, Z21, Z22, Z23, first4)
+	QUADROW(5, Z24, Z25, Z26, Z27, first5)
+	QUADROW(6, Z28, Z29, Z30, Z31, first6)
 stored:
 	MOVQ BX, DX
 	ADDQ $256, R12
