@@ -72,7 +72,7 @@ var avx512Kernels = kernels{
 //
 // starting from the old value of c when acc is set, from +0 otherwise. The rows of A of
 // each tile begin strip floats after those of the tile before, or follow them if strip is
-// 0. next, from which step bytes are fetched into the cache for every second p, takes no
+// 0. next, from which step bytes are fetched into the cache for about every second p, takes no
 // part in it.
 //
 //go:noescape

@@ -191,8 +191,9 @@ fourtest: \
 	ADDQ $4, CX   \
 	JMP  onetest  \
 one: \
-	step(0)       \
-	NEXTDENSE(1)  \
+	FETCHNEXT    \
+	step(0)      \
+	NEXTDENSE(1) \
 onetest: \
 	SUBQ $1, CX   \
 	JGE  one      \
@@ -282,7 +283,8 @@ onetest: \
 	STORE(12, Z28, Z29) \
 	STORE(13, Z30, Z31)
 
-// The arguments a, c, next, tiles and longer are counted on from tile to tile.
+// The arguments a, c, tiles and longer are counted on from tile to tile, and a_cap is room for the number
+// of rows of one.
 //
 // func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-184
@@ -540,6 +542,7 @@ apart:
 // ---------------------------------------------------------------------------------
 // sgemmAVX512_14x16, for the last columns of a matrix that are half a panel or less
 
+// A row is one multiply-add, which the tile has time to split in two where it takes an index.
 #define NARROW1 \
 	VMOVUPS (BX), Z0 \
 	VFMADD231PS.BCST (R8), Z0, Z4
@@ -570,6 +573,9 @@ apart:
 #define NARROW14 NARROW13 \
 	VFMADD231PS.BCST (DX)(R9*1), Z0, Z17
 
+#define NARROWZERO(row, c) \
+	VPXORD c, c, c
+
 #define NARROWOLD(row, c) \
 	CMPQ AX, $row         \
 	JLE  start            \
@@ -599,7 +605,7 @@ apart:
 	ROW(12, Z16) \
 	ROW(13, Z17)
 
-// The arguments a, c, next, tiles and longer are counted on from tile to tile.
+// The arguments a, c, tiles and longer are counted on from tile to tile.
 //
 // func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
 TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $0-192
@@ -629,7 +635,7 @@ tile:
 	SUBQ $1, longer+144(FP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
-	ZEROS
+	NARROWROWS(NARROWZERO)
 	CMPB acc+152(FP), $0
 	JEQ  start
 	NARROWROWS(NARROWOLD)

@@ -45,11 +45,26 @@ func TestSmallBlocks(t *testing.T) {
 				e.Ascend(mix, 0.1, 3, end, &tr, true)
 				e.AscendBackward(mix, 0.1, factors.Data, &tr, slope, grad)
 				got := [][]float32{plain.Data, packed.Data, end.Data, slope.Data, grad.Mu, grad.C, grad.A}
+
+				const rank = 9
+				low := NewLowRankMixture(s.components, s.d, rank, mu.Data, make([]float32, s.components))
+				ones := make([]float32, s.components*s.d)
+				for i := range ones {
+					ones[i] = 1
+				}
+				e.SetLowRank(low, ones, factors.Data[:s.components*rank*s.d], 1)
+				for _, route := range []Route{DenseRoute, SparseRoute} {
+					e.route = route
+					end, slope, grad := clone(x), clone(v), NewLowRankGradient(s.components, s.d, rank)
+					e.Ascend(low, 0.1, 3, end, &tr, true)
+					e.AscendBackward(low, 0.1, nil, &tr, slope, grad)
+					got = append(got, end.Data, slope.Data, grad.Mu)
+				}
 				if want == nil {
 					want = got
 					continue
 				}
-				for i, name := range []string{"A B", "A B, packed", "x_n", "dL/dx_0", "dmu", "dc", "dA"} {
+				for i, name := range []string{"A B", "A B, packed", "x_n", "dL/dx_0", "dmu", "dc", "dA", "x_n of low rank", "dL/dx_0 of it", "dmu", "x_n of low rank, sparse", "dL/dx_0 of it", "dmu"} {
 					equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components: %s", tier, s.rows, s.d, s.components, name), got[i], want[i])
 				}
 			}

@@ -7,15 +7,12 @@ import (
 )
 
 // innerBlock returns kc, the longest block of the inner index, of a tier whose panels
-// have nr columns. Panels of 16 columns and more stream from the second-level cache, which
-// their tiles leave time for, and a longer block stores and reloads fewer partial sums.
-// Narrower ones live in the first level, of which they take about half, and rows of A the rest.
-// The float32 partial sums make blocks change no bit.
+// have nr columns. Panels stream from the second-level cache, of which one takes a sixteenth:
+// the tiles leave time for it, and a longer block stores and reloads fewer partial sums.
+// Where that level is small they live in the first one, of which they take about half, and rows
+// of A the rest. Partial sums are float32, so blocks change no bit.
 func innerBlock(nr int) int {
-	bytes := cacheSize(cpuid.CPU.Cache.L1D, 32<<10) * 9 / 16
-	if nr >= 16 {
-		bytes = max(bytes, cacheSize(cpuid.CPU.Cache.L2, 512<<10)/16)
-	}
+	bytes := max(cacheSize(cpuid.CPU.Cache.L1D, 32<<10)*9/16, cacheSize(cpuid.CPU.Cache.L2, 512<<10)/16)
 	return min(max(bytes/4/nr, 64), 1024)
 }
 
@@ -271,11 +268,11 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops float64) {
 	j := &e.gemm
 	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
-	j.rowTasks, j.colTasks, j.together = 1, 1, 1
-	if e.k.blocks(a.Cols) == 1 && e.k.prefersPairs(a) {
-		j.together = 2
+	j.rowTasks, j.colTasks, j.unit = 1, 1, 1
+	if (b.pack || b.packed != nil) && e.k.blocks(a.Cols) == 1 && e.k.prefersPairs(a) {
+		j.unit = 2
 	}
-	most := (e.k.panels(c.Cols) + j.together - 1) / j.together
+	most := (e.k.panels(c.Cols) + j.unit - 1) / j.unit
 	if strips := (c.Rows + e.k.mr - 1) / e.k.mr; b.pack {
 		j.colTasks = min(n, most)
 	} else if c.Rows >= c.Cols {
@@ -295,15 +292,15 @@ type gemmJob struct {
 	b                  operand
 	acc                bool
 	rowTasks, colTasks int
-	together           int    // panels that no two tasks share
+	unit               int    // panels that stay together: two where pairs are multiplied
 	packed             Packed // B of the running call, in scratch memory
 }
 
 func (j *gemmJob) run(worker, task int) {
 	r0, r1 := part(j.c.Rows, j.rowTasks, task/j.colTasks)
 	panels := j.e.k.panels(j.c.Cols)
-	p0, p1 := part((panels+j.together-1)/j.together, j.colTasks, task%j.colTasks)
-	p0, p1 = p0*j.together, min(p1*j.together, panels)
+	p0, p1 := part((panels+j.unit-1)/j.unit, j.colTasks, task%j.colTasks)
+	p0, p1 = p0*j.unit, min(p1*j.unit, panels)
 	if r0 == r1 || p0 == p1 {
 		return
 	}
@@ -383,9 +380,9 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 }
 
-// prefersPairs says whether pairs of panels are faster: those of an inner size that leaves a pair
-// in the first-level cache, and of somewhat larger ones where rows are too few for a tile of a
-// panel to keep the units busy.
+// prefersPairs says whether pairs of panels are faster, as measured: those of up to 160 inner
+// indices, which a first-level cache of 48 KiB holds, and of somewhat more where rows are too few
+// for a tile of a panel to keep the units busy.
 func (k *kernels) prefersPairs(a Matrix) bool {
 	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) &&
 		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= k.pairRows)
@@ -546,12 +543,14 @@ type left struct {
 const stripPanels = 4
 
 // leftBlock returns the block a of A, which will be multiplied with so many panels: in
-// place where the tiles can stream it, and otherwise as a copy. Rows a multiple of 2048 bytes
-// apart would all fall into the same few sets of the first-level cache, and of contiguous
-// columns a tile would read a line or two each.
+// place where the tiles can stream it, and otherwise as a copy, as are rows where strips are a
+// little faster and serve many panels. Rows a multiple of 2048 bytes apart would all fall into the
+// same few sets of the first-level cache, and of contiguous columns a tile would read a line or two
+// each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
-	switch inStrips := e.k.rowStripPanels > 0 && (panels >= e.k.rowStripPanels || aliased(a.RS)); {
-	case a.CS == 1 && inStrips && a.Rows > 1:
+	most := e.k.rowStripPanels
+	switch {
+	case a.CS == 1 && most > 0 && a.Rows > e.k.pairRows && (panels >= most || aliased(a.RS)):
 		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
 		s.setRows(e.k, a)
 		return s

@@ -6,30 +6,39 @@ import (
 	"testing"
 )
 
-// TestTiles compares a panel of a product with pure Go's: every number of rows and of columns, A
-// in every layout, B packed and as it lies, between unreadable pages, with NaN in the gaps between
-// rows.
+// roomIn returns n floats at one end of a walled slice, full of NaN.
+func roomIn(wall []float32, n int, end bool) []float32 {
+	if end {
+		wall = wall[len(wall)-n:]
+	}
+	wall = wall[:n:n]
+	for i := range wall {
+		wall[i] = float32(math.NaN())
+	}
+	return wall
+}
+
+// TestTiles compares a panel of a product with pure Go's: every number of rows, A in every layout,
+// B packed and as it lies, whole panels and narrow ones, between unreadable pages, with NaN in the
+// gaps between rows.
 func TestTiles(t *testing.T) {
 	rnd := NewRand(11, 3)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
-	const most = 32 * 70
-	wallA, wallT, wallB, wallC := walled(t, most), walled(t, most), walled(t, most), walled(t, most)
-	room := func(wall []float32, n int, end bool) []float32 {
-		if end {
-			wall = wall[len(wall)-n:]
-		}
-		wall = wall[:n:n]
-		for i := range wall {
-			wall[i] = float32(math.NaN())
-		}
-		return wall
+	const most = 5000
+	var walls [5][]float32
+	for i := range walls {
+		walls[i] = walled(t, most)
 	}
-	fill := func(m Matrix) {
-		for i := range m.Rows {
-			for j := range m.Cols {
+	end := func() bool { return rnd.Intn(2) == 0 }
+	gap := func() int { return rnd.Intn(3) }
+	matrix := func(wall []float32, rows, cols, rs, cs int) Matrix {
+		m := Matrix{Data: roomIn(wall, span(rows, rs, 1)+span(cols, cs, 1)-1, end()), Rows: rows, Cols: cols, RS: rs, CS: cs}
+		for i := range rows {
+			for j := range cols {
 				m.Set(i, j, rnd.Float32()-0.5)
 			}
 		}
+		return m
 	}
 	for _, tier := range Available() {
 		if tier == Generic {
@@ -37,40 +46,36 @@ func TestTiles(t *testing.T) {
 		}
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		arena, nr := &e.scratch[0], e.k.nr
-		turn := 0
 		for rows := 1; rows <= 2*e.k.mr+1; rows++ {
 			for _, inner := range []int{1, 2, 3, 4, 5, 7, 8, 11, 33} {
-				for _, cols := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr} {
-					turn++
-					end, gap, acc := turn%2 == 0, turn%3, turn%5 < 2
-					a := Matrix{Data: room(wallA, span(rows, inner+gap, inner), end), Rows: rows, Cols: inner, RS: inner + gap, CS: 1}
-					aT := Matrix{Data: room(wallT, span(inner, rows+gap, rows), end), Rows: rows, Cols: inner, RS: 1, CS: rows + gap}
-					fill(a)
-					copyMatrix(aT, a)
-					brs := nr + turn%2*3
-					b := Matrix{Data: room(wallB, span(inner, brs, nr), end), Rows: inner, Cols: nr, RS: brs, CS: 1}
-					fill(b)
-					strips := e.k.strips(arena, slotA, rows, inner)
-					strips.setRows(e.k, a)
-					fromColumns := e.k.strips(arena, slotE, rows, inner)
-					fromColumns.setColumns(e.k, 0, clone(a.T()))
-					old := NewMatrix(rows, cols)
-					fill(old)
+				for _, cols := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr, nr, nr} {
+					acc, brs := rnd.Intn(2) == 0, nr+max(rnd.Intn(6)-3, 0)
+					ars := inner + gap()
+					a := matrix(walls[0], rows, inner, ars, 1)
+					b := matrix(walls[1], inner, nr, brs, 1)
+					old := matrix(make([]float32, rows*cols), rows, cols, cols, 1)
 					want := clone(old)
 					generic.MatMul(want, a, b.Slice(0, inner, 0, cols), acc)
-					for name, block := range map[string]left{
-						"rows":              {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data},
-						"columns":           {rows: rows, cols: inner, rs: 1, cs: aT.CS, data: aT.Data},
-						"strips":            strips,
-						"strips of columns": fromColumns,
-					} {
-						c := Matrix{Data: room(wallC, span(rows, cols+gap, cols), end), Rows: rows, Cols: cols, RS: cols + gap, CS: 1}
+
+					layouts := map[string]left{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
+					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}} {
+						m := matrix(walls[2+i], rows, inner, l[0], l[1])
+						copyMatrix(m, a)
+						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = left{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
+					}
+					strips, ofColumns := e.k.strips(arena, slotA, rows, inner), e.k.strips(arena, slotE, rows, inner)
+					strips.setRows(e.k, a)
+					ofColumns.setColumns(e.k, 0, clone(a.T()))
+					layouts["strips"], layouts["strips of columns"] = strips, ofColumns
+					for name, block := range layouts {
+						crs := cols + gap()
+						c := matrix(walls[4], rows, cols, crs, 1)
 						copyMatrix(c, old)
 						e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
-						what := fmt.Sprintf("%v, %d x %d x %d, %s, acc %t", tier, rows, inner, cols, name, acc)
+						what := fmt.Sprintf("%v, %d x %d x %d, rows of B %d apart, %s, acc %t", tier, rows, inner, cols, brs, name, acc)
 						equalBits(t, what, clone(c).Data, want.Data)
 						for i := range rows - 1 {
-							for _, v := range c.Data[i*c.RS+cols : (i+1)*c.RS] {
+							for _, v := range c.Data[i*crs+cols : (i+1)*crs] {
 								if v == v {
 									t.Fatalf("%s: wrote behind row %d", what, i)
 								}
@@ -83,24 +88,118 @@ func TestTiles(t *testing.T) {
 	}
 }
 
+// TestShortOperands checks that a kernel for panels refuses operands that are an element short,
+// also of B, of which it reads whole rows.
+func TestShortOperands(t *testing.T) {
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		const rows, inner = 5, 6
+		n := [3]int{rows * inner, inner * k.nr, rows * k.nr}
+		for _, cols := range []int{k.nr, k.nr / 2} {
+			if cols < k.nr && k.rawNarrow == nil {
+				continue
+			}
+			n[2] = (rows-1)*k.nr + cols
+			for which := range 4 {
+				short := n
+				if which < 3 {
+					short[which]--
+				}
+				func() {
+					defer func() {
+						if failed := recover() != nil; failed != (which < 3) {
+							t.Errorf("%v, %d columns, operand %d an element short: panic %t", tier, cols, which, failed)
+						}
+					}()
+					a, b, c := make([]float32, short[0]), make([]float32, short[1]), make([]float32, short[2])
+					ab := left{rows: rows, cols: inner, rs: inner, cs: 1, data: a}
+					if cols < k.nr {
+						k.narrow(inner, ab, b, k.nr, c, k.nr, cols, false, nil)
+					} else {
+						k.panel(inner, ab, b, k.nr, c, k.nr, false, nil)
+					}
+				}()
+			}
+		}
+	}
+}
+
 // TestRowLayouts checks that how rows of A are stored for a product changes no bit: where they
-// lie, in strips for many panels, and copied because they are a multiple of 2048 bytes apart.
+// lie, in strips for many panels, and in strips or copied because they are a multiple of 2048
+// bytes apart.
 func TestRowLayouts(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		for _, rows := range []int{1, 2, e.k.mr - 1, e.k.mr, 3*e.k.mr + 5} {
 			for _, inner := range []int{200, 512} {
-				a, b := points(rows, inner), points(inner, 33*e.k.nr+5)
+				a, b := NewMatrix(rows, inner+1).Slice(0, rows, 0, inner), points(inner, 33*e.k.nr+5)
+				copyMatrix(a, points(rows, inner))
 				packed := e.Pack(nil, b)
 				want, got := NewMatrix(rows, b.Cols), NewMatrix(rows, b.Cols)
-				for p := range packed.panels() { // one at a time: never in strips
+				for p := range packed.panels() { // one at a time and not aliased: never in strips
 					e.multiply(0, want, a, &operand{packed: packed}, p, p+1, false)
 				}
 				apart := NewMatrix(rows, 1024).Slice(0, rows, 0, inner)
 				copyMatrix(apart, a)
-				for _, from := range []Matrix{a, apart, clone(a.T()).T()} {
+				for _, from := range []Matrix{a, clone(a), apart, clone(a.T()).T()} {
 					e.MatMulPacked(got, from, packed, false)
 					equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d and %d apart", tier, rows, inner, from.RS, from.CS), got.Data, want.Data)
+				}
+			}
+		}
+	}
+}
+
+// TestTransposeWalls checks the transposition of matrices of all small sizes between unreadable
+// pages, into rows that follow each other and into rows with gaps.
+func TestTransposeWalls(t *testing.T) {
+	src, dst := walled(t, 40*44), walled(t, 40*44)
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		for rows := 1; rows <= 40; rows++ {
+			for cols := 1; cols <= 21; cols++ {
+				ss, ds, end := cols+rows%3, rows+cols%4, (rows+cols)%2 == 0
+				from, to := roomIn(src, span(rows, ss, cols), end), roomIn(dst, span(cols, ds, rows), end)
+				for i := range rows {
+					for j := range cols {
+						from[i*ss+j] = float32(i*64 + j)
+					}
+				}
+				k.transpose(to, ds, from, ss, rows, cols)
+				for at, v := range to {
+					i, j := at%ds, at/ds
+					if i < rows && v != float32(i*64+j) || i >= rows && v == v {
+						t.Fatalf("%v, %d x %d, rows %d and %d apart: %g at (%d, %d)", tier, rows, cols, ss, ds, v, j, i)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPadding checks that the columns behind the last one of packed precisions hold zeros, whatever
+// was in the scratch memory: they go into bounds of norms.
+func TestPadding(t *testing.T) {
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		for _, d := range []int{1, e.k.nr/2 - 1, e.k.nr + e.k.nr/2, e.k.nr + 1, 5*e.k.nr - 1} {
+			arena := &e.scratch[0]
+			for s := range slots {
+				for i, m := 0, arena.floats(s, 200*5*e.k.nr); i < len(m); i++ {
+					m[i] = float32(math.NaN())
+				}
+			}
+			m := NewMixture(1, d, make([]float32, d), []float32{0})
+			e.SetFactors(m, points(d, d).Data)
+			packed := &m.p[0]
+			for kb := range packed.blocks() {
+				k0, k1 := part(d, packed.blocks(), kb)
+				for p := range packed.panels() {
+					for at, v := range packed.panel(p, k0, k1) {
+						if col := p*e.k.nr + at%e.k.nr; v != v || col >= d && math.Float32bits(v) != 0 {
+							t.Fatalf("%v, d %d: %g in row %d, column %d", tier, d, v, k0+at/e.k.nr, col)
+						}
+					}
 				}
 			}
 		}
