@@ -5,6 +5,13 @@ import (
 	"testing"
 )
 
+// smallBlocks returns the tier with small blocks, so that small work falls into many.
+func smallBlocks(k *kernels) *kernels {
+	small := *k
+	small.kc, small.mc = 64, 2*small.mr
+	return &small
+}
+
 // TestSmallBlocks checks that the sizes of blocks change no bit: products and ascents of many
 // blocks of rows and inner indices, as on a machine with small caches, against one that has them
 // in a single block.
@@ -16,8 +23,6 @@ func TestSmallBlocks(t *testing.T) {
 	}
 	for _, tier := range Available() {
 		table, _ := tierTable(tier)
-		small := *table
-		small.kc, small.mc = 64, 2*small.mr
 		for _, s := range sizes {
 			rnd := NewRand(7, uint64(s.d))
 			random := func(rows, cols int) Matrix {
@@ -32,7 +37,7 @@ func TestSmallBlocks(t *testing.T) {
 				factors.Data[i] /= float32(s.d)
 			}
 			var want [][]float32
-			for _, kernels := range []*kernels{table, &small} {
+			for _, kernels := range []*kernels{table, smallBlocks(table)} {
 				e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads(), WithRoute(DenseRoute))
 				e.k = kernels
 				plain, packed := NewMatrix(m, n), NewMatrix(m, n)

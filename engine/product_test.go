@@ -11,6 +11,7 @@ import (
 func TestStripsAndPanels(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		e.k = smallBlocks(e.k)
 		rows, inner, cols := e.k.mc+37, e.k.kc+9, e.k.nr+5
 		a, b := points(rows, inner), points(inner, cols)
 		old := points(rows, cols)
@@ -20,8 +21,8 @@ func TestStripsAndPanels(t *testing.T) {
 		panels.data = make([]float32, panels.size())
 		aT := NewMatrix(inner, rows)
 		copyMatrix(aT, a.T())
-		for p := 0; p < inner; p += 100 {
-			n := min(100, inner-p)
+		for p := 0; p < inner; p += 30 {
+			n := min(30, inner-p)
 			strips.setColumns(e.k, p, aT.Slice(p, p+n, 0, rows))
 			panels.setRows(p, b.Slice(p, p+n, 0, cols), 0, panels.panels())
 		}

@@ -490,7 +490,7 @@ func TestGradientAgain(t *testing.T) {
 		turns = 1
 	}
 	for n, h := range hills() {
-		if testing.Short() && n%2 > 0 {
+		if testing.Short() && n%4 > 0 {
 			continue
 		}
 		for _, lonely := range []bool{false, true}[:turns] {
