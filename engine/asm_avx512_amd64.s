@@ -199,6 +199,29 @@ onetest: \
 	JGE  one      \
 	JMP  densestore
 
+// BYROWS goes on where a tile of so many rows, 1 to 14, is computed: below for a single one.
+#define BYROWS(rows, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14) \
+	CMPQ rows, $13 \
+	JEQ  r13 \
+	JGT  r14 \
+	CMPQ rows, $11 \
+	JEQ  r11 \
+	JGT  r12 \
+	CMPQ rows, $9 \
+	JEQ  r9 \
+	JGT  r10 \
+	CMPQ rows, $7 \
+	JEQ  r7 \
+	JGT  r8 \
+	CMPQ rows, $5 \
+	JEQ  r5 \
+	JGT  r6 \
+	CMPQ rows, $3 \
+	JEQ  r3 \
+	JGT  r4 \
+	CMPQ rows, $1 \
+	JGT  r2
+
 // Old values of a row of C, if the tile has it: DI walks down the rows.
 #define OLD(row, c0, c1) \
 	CMPQ AX, $row        \
@@ -361,26 +384,7 @@ start:
 strided:
 	LEAQ (SI)(R10*4), DX
 	ADDQ R10, DX
-	CMPQ DI, $13
-	JEQ  rows13
-	JGT  rows14
-	CMPQ DI, $11
-	JEQ  rows11
-	JGT  rows12
-	CMPQ DI, $9
-	JEQ  rows9
-	JGT  rows10
-	CMPQ DI, $7
-	JEQ  rows7
-	JGT  rows8
-	CMPQ DI, $5
-	JEQ  rows5
-	JGT  rows6
-	CMPQ DI, $3
-	JEQ  rows3
-	JGT  rows4
-	CMPQ DI, $1
-	JGT  rows2
+	BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	LOOP(STEP1, NEXT, two1, twotest1, odd1)
 rows2:
 	LOOP(STEP2, NEXT, two2, twotest2, odd2)
@@ -417,26 +421,7 @@ dense:
 	LEAQ (R11)(R10*2), R12
 	LEAQ (R12)(R10*2), R13
 	LEAQ (R13)(R10*2), DI
-	CMPQ R9, $13
-	JEQ  dense13
-	JGT  dense14
-	CMPQ R9, $11
-	JEQ  dense11
-	JGT  dense12
-	CMPQ R9, $9
-	JEQ  dense9
-	JGT  dense10
-	CMPQ R9, $7
-	JEQ  dense7
-	JGT  dense8
-	CMPQ R9, $5
-	JEQ  dense5
-	JGT  dense6
-	CMPQ R9, $3
-	JEQ  dense3
-	JGT  dense4
-	CMPQ R9, $1
-	JGT  dense2
+	BYROWS(R9, dense2, dense3, dense4, dense5, dense6, dense7, dense8, dense9, dense10, dense11, dense12, dense13, dense14)
 	DENSELOOP(DENSE1, four1, fourtest1, one1, onetest1)
 dense2:
 	DENSELOOP(DENSE2, four2, fourtest2, one2, onetest2)
@@ -473,26 +458,7 @@ densestore:
 	JMP  store
 
 columns:
-	CMPQ DI, $13
-	JEQ  columns13
-	JGT  columns14
-	CMPQ DI, $11
-	JEQ  columns11
-	JGT  columns12
-	CMPQ DI, $9
-	JEQ  columns9
-	JGT  columns10
-	CMPQ DI, $7
-	JEQ  columns7
-	JGT  columns8
-	CMPQ DI, $5
-	JEQ  columns5
-	JGT  columns6
-	CMPQ DI, $3
-	JEQ  columns3
-	JGT  columns4
-	CMPQ DI, $1
-	JGT  columns2
+	BYROWS(DI, columns2, columns3, columns4, columns5, columns6, columns7, columns8, columns9, columns10, columns11, columns12, columns13, columns14)
 	LOOP(COLUMN1(LOADB), NEXTCOLUMN, pair1, pairtest1, single1)
 columns2:
 	LOOP(COLUMN2(LOADB), NEXTCOLUMN, pair2, pairtest2, single2)
@@ -646,26 +612,7 @@ start:
 	ADDQ R10, DX
 	MOVQ AX, DI              // rows
 	MOVQ step+184(FP), AX
-	CMPQ DI, $13
-	JEQ  rows13
-	JGT  rows14
-	CMPQ DI, $11
-	JEQ  rows11
-	JGT  rows12
-	CMPQ DI, $9
-	JEQ  rows9
-	JGT  rows10
-	CMPQ DI, $7
-	JEQ  rows7
-	JGT  rows8
-	CMPQ DI, $5
-	JEQ  rows5
-	JGT  rows6
-	CMPQ DI, $3
-	JEQ  rows3
-	JGT  rows4
-	CMPQ DI, $1
-	JGT  rows2
+	BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	LOOP(NARROW1, NEXT, two1, twotest1, odd1)
 rows2:
 	LOOP(NARROW2, NEXT, two2, twotest2, odd2)
@@ -950,26 +897,7 @@ below:
 	MOVQ b_base+48(FP), AX
 	CMPQ R10, $4
 	JEQ  columns
-	CMPQ DI, $13
-	JEQ  rows13
-	JGT  rows14
-	CMPQ DI, $11
-	JEQ  rows11
-	JGT  rows12
-	CMPQ DI, $9
-	JEQ  rows9
-	JGT  rows10
-	CMPQ DI, $7
-	JEQ  rows7
-	JGT  rows8
-	CMPQ DI, $5
-	JEQ  rows5
-	JGT  rows6
-	CMPQ DI, $3
-	JEQ  rows3
-	JGT  rows4
-	CMPQ DI, $1
-	JGT  rows2
+	BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	LOOPAT(STEP1, one1, test1)
 rows2:
 	LOOPAT(STEP2, one2, test2)
@@ -999,26 +927,7 @@ rows14:
 	LOOPAT(STEP14, one14, test14)
 
 columns:
-	CMPQ DI, $13
-	JEQ  columns13
-	JGT  columns14
-	CMPQ DI, $11
-	JEQ  columns11
-	JGT  columns12
-	CMPQ DI, $9
-	JEQ  columns9
-	JGT  columns10
-	CMPQ DI, $7
-	JEQ  columns7
-	JGT  columns8
-	CMPQ DI, $5
-	JEQ  columns5
-	JGT  columns6
-	CMPQ DI, $3
-	JEQ  columns3
-	JGT  columns4
-	CMPQ DI, $1
-	JGT  columns2
+	BYROWS(DI, columns2, columns3, columns4, columns5, columns6, columns7, columns8, columns9, columns10, columns11, columns12, columns13, columns14)
 	LOOPCOLUMNAT(COLUMN1, two1, twotest1)
 columns2:
 	LOOPCOLUMNAT(COLUMN2, two2, twotest2)
