@@ -29,16 +29,8 @@ func TestPairKernels(t *testing.T) {
 		for rows := 1; rows <= mostRows; rows++ {
 			end, gap, next := rows%2 == 0, rows%3, 0
 			room := func(n int) []float32 {
-				w := walls[next]
 				next++
-				if end {
-					w = w[len(w)-n:]
-				}
-				w = w[:n:n]
-				for i := range w {
-					w[i] = float32(math.NaN())
-				}
-				return w
+				return roomIn(walls[next-1], n, end)
 			}
 			normal := func(n, ld int) Matrix {
 				m := Matrix{Data: room(span(rows, ld, n)), Rows: rows, Cols: n, RS: ld, CS: 1}
