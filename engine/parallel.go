@@ -120,12 +120,10 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
-			rows, j := a.Slice(i0, i1, k0, k1), 0
-			for ; j+k.nr <= c.Cols; j += k.nr {
-				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, k.nr, rows, b[j:], at[k0:k1], last, acc || kb > 0)
-			}
-			if j < c.Cols {
-				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, c.Cols-j, rows, b[j:], at[k0:k1], last, acc || kb > 0)
+			rows := a.Slice(i0, i1, k0, k1)
+			for j := 0; j < c.Cols; j += k.nr {
+				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, min(k.nr, c.Cols-j), rows, b[j:], at[k0:k1], last, acc || kb > 0)
+				w.e.yield(arena, 2*rows.Rows*k.nr*rows.Cols)
 			}
 		}
 	}
@@ -135,31 +133,29 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 // of at.
 func (e *Engine) panelAt(arena *arena, c []float32, crs, n int, a Matrix, b []float32, at []int32, last int, acc bool) {
 	nr, m := e.k.nr, a.Rows
-	target, trs := c, crs
-	if n < nr {
-		target, trs = arena.floats(slotC, m*nr), nr
-		if acc {
-			for i := range m {
-				copy(target[i*nr:i*nr+n], c[i*crs:])
-			}
-		}
-	}
-	if last+nr <= len(b) {
-		e.k.panelAt(a, b, at, last, target, trs, acc)
-	} else { // reading all columns of a tile would leave b
+	if last+nr > len(b) { // reading all columns of a tile would leave b
 		rows := arena.floats(slotB, len(at)*nr)
 		clear(rows)
 		for p, o := range at {
 			copy(rows[p*nr:p*nr+n], b[o:])
 		}
-		e.multiplyTile(arena, Matrix{Data: target, Rows: m, Cols: nr, RS: trs, CS: 1}, left{rows: m, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
+		e.multiplyTile(arena, Matrix{Data: c, Rows: m, Cols: n, RS: crs, CS: 1}, left{rows: m, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
+		return
 	}
-	if n < nr {
+	if n == nr {
+		e.k.panelAt(a, b, at, last, c, crs, acc)
+		return
+	}
+	tile := arena.floats(slotC, m*nr)
+	if acc {
 		for i := range m {
-			copy(c[i*crs:i*crs+n], target[i*nr:])
+			copy(tile[i*nr:i*nr+n], c[i*crs:])
 		}
 	}
-	e.yield(arena, 2*m*nr*len(at))
+	e.k.panelAt(a, b, at, last, tile, nr, acc)
+	for i := range m {
+		copy(c[i*crs:i*crs+n], tile[i*nr:])
+	}
 }
 
 // AddPatches adds patches of b to C, multiplied by r: rows of C.Cols numbers, stride apart,

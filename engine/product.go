@@ -459,32 +459,26 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, 
 }
 
 // multiplyTile multiplies the block ab with the columns of B in bp and writes to C from
-// row i0 and column j0 on, those that C has.
+// row i0 and column j0 on, those that C has: by way of a scratch tile where a whole one would
+// leave C and there is no kernel for so few columns.
 func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float32, brs, i0, j0, k int, acc bool) {
-	to := c.Data[i0*c.RS+j0:]
-	if n := c.Cols - j0; n < e.k.nr {
-		e.multiplyPart(arena, to, c.RS, n, ab, bp, next, brs, k, acc)
-	} else {
+	nr, n, to := e.k.nr, c.Cols-j0, c.Data[i0*c.RS+j0:]
+	if n >= nr {
 		e.k.panel(k, ab, bp, brs, to, c.RS, acc, next)
-	}
-}
-
-// multiplyPart computes the first n columns of a panel, by way of a scratch tile where there is
-// no kernel for so few.
-func (e *Engine) multiplyPart(arena *arena, c []float32, crs, n int, ab left, bp, next []float32, brs, k int, acc bool) {
-	if e.k.narrow(k, ab, bp, brs, c, crs, n, acc, next) {
 		return
 	}
-	rows, nr := ab.rows, e.k.nr
-	tile := arena.floats(slotC, rows*nr)
+	if e.k.narrow(k, ab, bp, brs, to, c.RS, n, acc, next) {
+		return
+	}
+	tile := arena.floats(slotC, ab.rows*nr)
 	if acc {
-		for i := range rows {
-			copy(tile[i*nr:i*nr+n], c[i*crs:])
+		for i := range ab.rows {
+			copy(tile[i*nr:i*nr+n], to[i*c.RS:])
 		}
 	}
 	e.k.panel(k, ab, bp, brs, tile, nr, acc, next)
-	for i := range rows {
-		copy(c[i*crs:i*crs+n], tile[i*nr:])
+	for i := range ab.rows {
+		copy(to[i*c.RS:i*c.RS+n], tile[i*nr:])
 	}
 }
 
@@ -548,9 +542,9 @@ const stripPanels = 4
 // same few sets of the first-level cache, and of contiguous columns a tile would read a line or two
 // each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
-	most := e.k.rowStripPanels
+	enough := e.k.rowStripPanels
 	switch {
-	case a.CS == 1 && most > 0 && a.Rows > e.k.pairRows && (panels >= most || aliased(a.RS)):
+	case a.CS == 1 && enough > 0 && a.Rows > e.k.pairRows && (panels >= enough || aliased(a.RS)):
 		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
 		s.setRows(e.k, a)
 		return s
