@@ -46,6 +46,21 @@ func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
 	return nil
 }
 
+// GreyOn is Grey with the pictures shared among the threads of e.
+func (c Corruption) GreyOn(e *engine.Engine, dst []float32, s *Set, at []int32, seed uint64) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	const cost = 20 // elements of Parallel, about, that a pixel takes
+	d := s.Pixels()
+	e.Parallel(len(at), 0, cost*float64(len(dst)), func(_ *engine.Worker, lo, hi int) {
+		if err := c.Grey(dst[lo*d:hi*d], s, at[lo:hi], seed); err != nil {
+			panic(err) // it is valid
+		}
+	})
+	return nil
+}
+
 // AddNoise adds sigma times z to the grey levels x (of equal lengths) and clamps the sums to
 // [0, 1].
 func AddNoise(x, z []float32, sigma float32) {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dpnbench/engine"
 )
 
 // indices are 0 to n-1.
@@ -89,6 +91,11 @@ func TestCorruptChosen(t *testing.T) {
 	random := map[string]bool{"gaussian": true, "gaussian-unclamped": true, "uniform": true, "saltpepper": true, "speckle": true,
 		"shot": true, "occlusion-black": true, "occlusion-white": true, "dotted-line": true}
 	s := Digits(1, 0, 5)
+	e, err := engine.New(engine.WithThreads(3), engine.WithEagerThreads())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
 	for _, c := range RobustnessSuite() {
 		all, one, other := make([]float32, 5*784), make([]float32, 2*784), make([]float32, 2*784)
 		for _, r := range []struct {
@@ -100,6 +107,10 @@ func TestCorruptChosen(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		shared := make([]float32, 5*784)
+		if err := c.GreyOn(e, shared, s, indices(5), 7); err != nil {
+			t.Fatal(err)
+		}
 		before, changed, differ := clean(s), 0, false
 		for j := range 784 {
 			if one[j] != all[3*784+j] || one[784+j] != all[784+j] {
@@ -108,6 +119,9 @@ func TestCorruptChosen(t *testing.T) {
 			differ = differ || one[j] != other[j]
 		}
 		for j, v := range all {
+			if shared[j] != v {
+				t.Fatalf("%v: number %d depends on the threads", c, j)
+			}
 			if v != before[j] {
 				changed++
 			}

@@ -124,8 +124,7 @@ func (m *Model) Analyze(ctx context.Context, e *engine.Engine, s *dataset.Set, o
 	}
 
 	input := engine.NewMatrix(n, s.Pixels())
-	table := m.Norm.Table()
-	pixels(input, s, nil, &table)
+	newPictures(m.Norm).into(e, input, s, nil)
 	if err := measure(&a.Layers, "input", input); err != nil {
 		return nil, err
 	}

@@ -123,16 +123,15 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 		r.Iterations++
 		moved := 0
 		r.Inertia = 0
-		clear(sums.Data)
 		clear(counts)
 		for i, c := range r.Assignment {
 			if c != before[i] {
 				moved++
 			}
 			r.Inertia += float64(dist.At(i, int(c)))
-			e.Add(sums.Row(int(c)), sums.Row(int(c)), x.Row(i))
 			counts[c]++
 		}
+		sumByCentre(e, sums, x, r.Assignment)
 		if math.IsNaN(r.Inertia) || math.IsInf(r.Inertia, 0) {
 			return nil, fmt.Errorf("k-means: distances are not finite")
 		}
@@ -151,6 +150,19 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 		}
 	}
 	return r, nil
+}
+
+// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, in increasing order: the
+// threads share the centres.
+func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32) {
+	e.Parallel(sums.Rows, 0, float64(len(own))*float64(1+x.Cols/16), func(w *engine.Worker, lo, hi int) {
+		clear(sums.Data[lo*x.Cols : hi*x.Cols])
+		for i, c := range own {
+			if lo <= int(c) && int(c) < hi {
+				w.Axpy(1, x.Row(i), sums.Row(int(c)))
+			}
+		}
+	})
 }
 
 // farthest returns the row with the largest distance to its own centre.

@@ -139,21 +139,6 @@ func (m *Model) prepare(e *engine.Engine) {
 	}
 }
 
-// pixels normalises pictures at[0], at[1], ... of s (or the first ones, without at) into
-// the rows of x.
-func pixels(x engine.Matrix, s *dataset.Set, at []int32, table *[256]float32) {
-	for b := range x.Rows {
-		i := b
-		if at != nil {
-			i = int(at[b])
-		}
-		row := x.Row(b)
-		for j, v := range s.Image(i) {
-			row[j] = table[v]
-		}
-	}
-}
-
 // part returns rows [lo, hi) of a dense matrix.
 func part(m engine.Matrix, lo, hi int) engine.Matrix {
 	return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)

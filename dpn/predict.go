@@ -120,28 +120,6 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// input sets the rows of x to the normalised pixels of pictures at[0], at[1], ...
-type input func(x engine.Matrix, at []int32)
-
-// clean is the input of pictures as they are.
-func (m *Model) clean(s *dataset.Set) input {
-	table := m.Norm.Table()
-	return func(x engine.Matrix, at []int32) { pixels(x, s, at, &table) }
-}
-
-// corrupted is the input of pictures as c spoils them.
-func (m *Model) corrupted(s *dataset.Set, c dataset.Corruption, seed uint64) (input, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return func(x engine.Matrix, at []int32) {
-		if err := c.Grey(x.Data, s, at, seed); err != nil {
-			panic(err) // it is valid
-		}
-		m.Norm.Apply(x.Data)
-	}, nil
-}
-
 // rows computes the features of all pictures of s and moves them uphill by so many steps;
 // progress, unless nil, is told how many rows are done.
 func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int, progress func(done int)) (engine.Matrix, error) {
@@ -167,7 +145,7 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in input, first, l
 		for b := range xb.Rows {
 			at[b] = int32(first + lo + b)
 		}
-		in(xb, at[:xb.Rows])
+		in(e, xb, at[:xb.Rows])
 		for a := 0; a < hi-lo; a += extractRows {
 			b := min(a+extractRows, hi-lo)
 			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)

@@ -36,7 +36,7 @@ func TestPrototypes(t *testing.T) {
 	}
 	for _, text := range []string{"gaussian:0", "saltpepper:0.2"} {
 		c, _ := dataset.ParseCorruption(text)
-		s, err := baseline.Corrupted(d.Test, d.Norm, c, 3)
+		s, err := baseline.Corrupted(e, d.Test, d.Norm, c, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,9 @@ import (
 type Trainer struct {
 	m      *Model
 	e      *engine.Engine
-	params []*Param // those that learn
-	table  [256]float32
+	params []*Param  // those that learn
+	input  *pictures // as they are
+	grey   *pictures // before noise, which comes before normalisation
 
 	x, f, y engine.Matrix // pixels, features and then x_n, logits
 	dy, v   engine.Matrix // dL/dlogits, dL/dx_n and then dL/dx_0
@@ -45,7 +46,7 @@ type Trainer struct {
 // must have been placed (Init).
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
-	s := &Trainer{m: m, e: e, table: m.Norm.Table(), adam: layer.NewAdam(),
+	s := &Trainer{m: m, e: e, input: newPictures(m.Norm), grey: newPictures(dataset.Normalization{Std: 1}), adam: layer.NewAdam(),
 		used: make([]bool, c.Components), squares: map[string]float64{},
 		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64()}}
 	s.params = m.head.Params()
@@ -130,13 +131,14 @@ func (s *Trainer) gradients(set *dataset.Set, at []int32, t *layer.Tally) float6
 // their features, in memory of the Trainer.
 func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
-	pixels(x, set, at, &s.table)
-	if n := s.noise.Rows(len(at)); n > 0 {
+	n := s.noise.Rows(len(at))
+	if n > 0 {
 		noisy := part(x, 0, n)
-		set.Grey(noisy.Data, at[:n])
-		s.noise.Add(x, s.updates)
-		s.m.Norm.Apply(noisy.Data)
+		s.grey.into(s.e, noisy, set, at[:n])
+		s.noise.Add(s.e, x, s.updates)
+		normalise(s.e, s.m.Norm, noisy)
 	}
+	s.input.into(s.e, part(x, n, len(at)), set, at[n:])
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)
 	return f
 }
@@ -177,7 +179,7 @@ func (s *Trainer) cleanFeatures(set *dataset.Set, at []int32) engine.Matrix {
 		return engine.Matrix{}
 	}
 	x, clean := part(s.x, 0, n), part(s.clean, 0, n)
-	pixels(x, set, at, &s.table)
+	s.input.into(s.e, x, set, at[:n])
 	copy(clean.Data, s.m.extractor.Forward(s.e, &s.cleanly, x, layer.Evaluation).Data)
 	return clean
 }

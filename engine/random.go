@@ -33,6 +33,9 @@ func (r *Rand) Uint64() uint64 {
 	return mix64(r.key + r.at*golden)
 }
 
+// Skip leaves out the next n numbers.
+func (r *Rand) Skip(n uint64) { r.at += n }
+
 // Intn returns a number in [0, n), each equally likely (Lemire's method, 2019). It
 // panics for n < 1.
 func (r *Rand) Intn(n int) int {
@@ -49,7 +52,7 @@ func (r *Rand) Intn(n int) int {
 // Float32 returns a multiple of 2^-24 in [0, 1).
 func (r *Rand) Float32() float32 { return float32(r.Uint64()>>40) * 0x1p-24 }
 
-// Float64 returns a multiple of 2^-53 in [0, 1).
+// Float64 returns a multiple of 2^-53 in [0, 1), from one number of the stream.
 func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) * 0x1p-53 }
 
 // Uniform fills dst with numbers in [lo, hi).
@@ -59,7 +62,7 @@ func (r *Rand) Uniform(dst []float32, lo, hi float32) {
 	}
 }
 
-// Normal fills dst with standard normal numbers, one draw each.
+// Normal fills dst with standard normal numbers, one number of the stream each.
 func (r *Rand) Normal(dst []float32) {
 	for i := range dst {
 		u := r.Uint64()

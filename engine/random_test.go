@@ -88,6 +88,21 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
+// TestSkip checks that numbers can be left out, and how many of them each kind takes.
+func TestSkip(t *testing.T) {
+	all, some := NewRand(1, 2), NewRand(1, 2)
+	z := make([]float32, 7)
+	all.Normal(z)
+	all.Uniform(z, 0, 1)
+	all.Float32()
+	all.Float64()
+	some.Skip(0)
+	some.Skip(16)
+	if a, b := all.Uint64(), some.Uint64(); a != b {
+		t.Errorf("number 17 is %x, and %x after 16 that were left out", a, b)
+	}
+}
+
 // TestNormalQuantile holds the quantile function against the error function.
 func TestNormalQuantile(t *testing.T) {
 	for e := 1.0; e < 53; e += 0.37 {

@@ -305,7 +305,7 @@ func trainBaseline(name string, network func(a *arena, seed uint64) (*baseline.N
 			return nil, err
 		}
 		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
-			s, err := baseline.Corrupted(a.data.Test, a.data.Norm, c, corruptSeed)
+			s, err := baseline.Corrupted(a.e, a.data.Test, a.data.Norm, c, corruptSeed)
 			if err != nil {
 				return 0, err
 			}
@@ -336,7 +336,7 @@ func trainNearest(name string, means int) func(ctx context.Context, a *arena, se
 			return nil, err
 		}
 		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
-			s, err := baseline.Corrupted(a.data.Test, a.data.Norm, c, corruptSeed)
+			s, err := baseline.Corrupted(a.e, a.data.Test, a.data.Norm, c, corruptSeed)
 			if err != nil {
 				return 0, err
 			}

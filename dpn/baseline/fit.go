@@ -190,7 +190,7 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 		copy(x.Row(i), f.s.X.Row(int(a)))
 		labels[i] = f.s.Labels[a]
 	}
-	f.noise.Add(x, f.updates)
+	f.noise.Add(e, x, f.updates)
 	f.s.normalise(x.Data)
 
 	y := f.n.layers.Forward(e, &f.tape, x, layer.Training)

@@ -63,10 +63,10 @@ func TestNearest(t *testing.T) {
 
 // TestCorrupted holds corrupted rows of severity 0 against the pictures as they are.
 func TestCorrupted(t *testing.T) {
-	set, norm := dataset.Digits(1, 0, 20), dataset.DigitsNorm
+	e, set, norm := newEngine(t), dataset.Digits(1, 0, 20), dataset.DigitsNorm
 	plain := Pictures(set, norm)
 	for severity, same := range map[float64]bool{0: true, 0.5: false} {
-		s, err := Corrupted(set, norm, dataset.Corruption{Name: "gaussian", Severity: severity}, 1)
+		s, err := Corrupted(e, set, norm, dataset.Corruption{Name: "gaussian", Severity: severity}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestCorrupted(t *testing.T) {
 			t.Errorf("severity %v: pictures as they are: %v", severity, equal)
 		}
 	}
-	if _, err := Corrupted(set, norm, dataset.Corruption{Name: "fog"}, 1); err == nil {
+	if _, err := Corrupted(e, set, norm, dataset.Corruption{Name: "fog"}, 1); err == nil {
 		t.Error("the corruption fog was accepted")
 	}
 }

@@ -26,14 +26,14 @@ func Pictures(s *dataset.Set, norm dataset.Normalization) Samples {
 	return Samples{X: x, Labels: s.Labels, Norm: norm}
 }
 
-// Corrupted makes rows of the images of s as c spoils them under a seed.
-func Corrupted(s *dataset.Set, norm dataset.Normalization, c dataset.Corruption, seed uint64) (Samples, error) {
+// Corrupted makes rows of the images of s as c spoils them under a seed, on the threads of e.
+func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c dataset.Corruption, seed uint64) (Samples, error) {
 	at := make([]int32, s.Len())
 	for i := range at {
 		at[i] = int32(i)
 	}
 	x := engine.NewMatrix(s.Len(), s.Pixels())
-	if err := c.Grey(x.Data, s, at, seed); err != nil {
+	if err := c.GreyOn(e, x.Data, s, at, seed); err != nil {
 		return Samples{}, err
 	}
 	return Samples{X: x, Labels: s.Labels, Norm: norm}, nil

@@ -12,7 +12,6 @@ import (
 type Noise struct {
 	Min, Max float64
 	Seed     uint64
-	z        []float32
 }
 
 // MaxNoise bounds the standard deviation of training noise.
@@ -28,16 +27,16 @@ func (n *Noise) Rows(batch int) int {
 
 // Add adds the noise of an update to x, the rows of its minibatch. The numbers are a
 // function of Seed and update.
-func (n *Noise) Add(x engine.Matrix, update int) {
-	rows := n.Rows(x.Rows)
-	if rows == 0 {
-		return
-	}
-	r := engine.NewRand(n.Seed, uint64(update))
-	z := room(&n.z, x.Cols)
-	for i := range rows {
-		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
-		r.Normal(z)
-		dataset.AddNoise(x.Row(i), z, sigma)
-	}
+func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
+	const cost = 10                         // elements of Parallel, about, that a normal number takes
+	rows, draws := n.Rows(x.Rows), 1+x.Cols // of a row
+	e.Parallel(rows, 0, cost*float64(rows*draws), func(w *engine.Worker, lo, hi int) {
+		r, z := engine.NewRand(n.Seed, uint64(update)), w.Floats(x.Cols)
+		r.Skip(uint64(lo * draws))
+		for i := lo; i < hi; i++ {
+			sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
+			r.Normal(z)
+			dataset.AddNoise(x.Row(i), z, sigma)
+		}
+	})
 }

@@ -10,12 +10,13 @@ import (
 // TestNoise checks that half of a minibatch is noisy, by as much as was asked for, within
 // [0, 1], and that the noise is a function of seed and update.
 func TestNoise(t *testing.T) {
+	e, threads := newEngine(t, engine.WithThreads(1)), newEngine(t, engine.WithThreads(3), engine.WithEagerThreads())
 	noisy := func(seed uint64, update int) engine.Matrix {
 		x := engine.NewMatrix(11, 4000)
 		for i := range x.Data {
 			x.Data[i] = 0.5
 		}
-		(&Noise{Min: 0.05, Max: 0.15, Seed: seed}).Add(x, update)
+		(&Noise{Min: 0.05, Max: 0.15, Seed: seed}).Add(e, x, update)
 		return x
 	}
 	x := noisy(4, 3)
@@ -38,17 +39,20 @@ func TestNoise(t *testing.T) {
 	if len(sigmas) != 6 {
 		t.Errorf("%d different strengths, want 5 and none", len(sigmas))
 	}
+	one := e
+	e = threads
 	for i, v := range noisy(4, 3).Data {
 		if v != x.Data[i] {
-			t.Fatal("the noise of an update does not repeat")
+			t.Fatal("the noise of an update does not repeat on three threads")
 		}
 	}
+	e = one
 	for _, other := range []engine.Matrix{noisy(4, 4), noisy(5, 3)} {
 		if other.At(0, 0) == x.At(0, 0) && other.At(0, 1) == x.At(0, 1) {
 			t.Error("another update or seed has the same noise")
 		}
 	}
-	(&Noise{}).Add(x, 3)
+	(&Noise{}).Add(e, x, 3)
 	for i, v := range noisy(4, 3).Data {
 		if v != x.Data[i] {
 			t.Fatal("no noise changes numbers")

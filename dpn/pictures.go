@@ -1,0 +1,76 @@
+package dpn
+
+import (
+	"dpnbench/dataset"
+	"dpnbench/engine"
+)
+
+// pictures puts pictures into the rows of a matrix. The threads of an engine share them.
+type pictures struct {
+	table [256]float32 // what becomes of each grey level
+
+	// Of the running call.
+	x   engine.Matrix
+	set *dataset.Set
+	at  []int32
+
+	share func(w *engine.Worker, lo, hi int) // rows, made once: each call of Parallel would allocate it
+}
+
+// newPictures puts them in as norm says.
+func newPictures(norm dataset.Normalization) *pictures {
+	p := &pictures{table: norm.Table()}
+	p.share = p.rows
+	return p
+}
+
+// into sets the rows of x to pictures at[0], at[1], ... of set, or to the first ones, without at.
+func (p *pictures) into(e *engine.Engine, x engine.Matrix, set *dataset.Set, at []int32) {
+	p.x, p.set, p.at = x, set, at
+	e.Parallel(x.Rows, 0, float64(x.Rows*x.Cols), p.share)
+	p.x, p.set, p.at = engine.Matrix{}, nil, nil
+}
+
+func (p *pictures) rows(_ *engine.Worker, lo, hi int) {
+	for b := lo; b < hi; b++ {
+		i := b
+		if p.at != nil {
+			i = int(p.at[b])
+		}
+		image := p.set.Image(i)
+		row := p.x.Row(b)[:len(image)]
+		for j, v := range image {
+			row[j] = p.table[v]
+		}
+	}
+}
+
+// input sets the rows of x to the normalised pixels of pictures at[0], at[1], ...
+type input func(e *engine.Engine, x engine.Matrix, at []int32)
+
+// clean is the input of pictures as they are.
+func (m *Model) clean(s *dataset.Set) input {
+	p := newPictures(m.Norm)
+	return func(e *engine.Engine, x engine.Matrix, at []int32) { p.into(e, x, s, at) }
+}
+
+// corrupted is the input of pictures as c spoils them.
+func (m *Model) corrupted(s *dataset.Set, c dataset.Corruption, seed uint64) (input, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return func(e *engine.Engine, x engine.Matrix, at []int32) {
+		if err := c.GreyOn(e, x.Data, s, at, seed); err != nil {
+			panic(err) // it is valid
+		}
+		normalise(e, m.Norm, x)
+	}, nil
+}
+
+// normalise turns the grey levels in the rows of x, which is dense, into what goes into the
+// network.
+func normalise(e *engine.Engine, norm dataset.Normalization, x engine.Matrix) {
+	e.Parallel(x.Rows, 0, 2*float64(x.Rows*x.Cols), func(_ *engine.Worker, lo, hi int) {
+		norm.Apply(part(x, lo, hi).Data)
+	})
+}
