@@ -152,15 +152,17 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 	return r, nil
 }
 
-// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, in increasing order: the
-// threads share the centres.
+// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, in increasing order. The
+// threads share the columns, a cache line at a time, so that each reads the rows one after the
+// other.
 func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32) {
-	e.Parallel(sums.Rows, 0, float64(len(own))*float64(1+x.Cols/16), func(w *engine.Worker, lo, hi int) {
-		clear(sums.Data[lo*x.Cols : hi*x.Cols])
+	const line = 16
+	lines := (x.Cols + line - 1) / line
+	clear(sums.Data)
+	e.Parallel(lines, 0, float64(len(own)*lines), func(w *engine.Worker, lo, hi int) {
+		lo, hi = lo*line, min(hi*line, x.Cols)
 		for i, c := range own {
-			if lo <= int(c) && int(c) < hi {
-				w.Axpy(1, x.Row(i), sums.Row(int(c)))
-			}
+			w.Axpy(1, x.Row(i)[lo:hi], sums.Row(int(c))[lo:hi])
 		}
 	})
 }
