@@ -53,7 +53,7 @@ func (c Corruption) GreyOn(e *engine.Engine, dst []float32, s *Set, at []int32, 
 	}
 	const cost = 20 // elements of Parallel, about, that a pixel takes
 	d := s.Pixels()
-	e.Parallel(len(at), 0, cost*float64(len(dst)), func(_ *engine.Worker, lo, hi int) {
+	e.Parallel(len(at), 0, float64(cost*len(dst)), func(_ *engine.Worker, lo, hi int) {
 		if err := c.Grey(dst[lo*d:hi*d], s, at[lo:hi], seed); err != nil {
 			panic(err) // it is valid
 		}

@@ -37,10 +37,11 @@
 // # Threads
 //
 // Work is split over outputs and stays on one thread where it takes less than about 100
-// microseconds. [Engine.PlanAscent] says how an ascent is shared: by rows, or by
-// components where P_i of many dimensions serve few rows; [AscentPlan] has the cost model
-// ([Engine.PlanMixture] for all precisions). [Engine.Parallel] shares Go code among the
-// threads, with products on each of them ([Worker.MatMul]).
+// microseconds, or 20 right after other work, while the others are still awake.
+// [Engine.PlanAscent] says how an ascent is shared: by rows, or by components where P_i of
+// many dimensions serve few rows; [AscentPlan] has the cost model ([Engine.PlanMixture]
+// for all precisions). [Engine.Parallel] shares Go code among the threads, with products
+// on each of them ([Worker.MatMul]).
 // An engine with as many threads as processors lets others run four times a
 // millisecond, so that a collection beside a long product takes one or two milliseconds,
 // unless its threads are pinned.

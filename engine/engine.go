@@ -188,9 +188,18 @@ func alignedFloats(n int) []float32 {
 	return b[skip : skip+n : skip+n]
 }
 
-// smallWork is the time, in microseconds, below which work stays on one thread: waking
-// the others costs a few microseconds, and more on a busy machine.
-const smallWork = 100
+// Work of less than smallWork microseconds wakes no thread: that costs a few microseconds, and
+// more on a busy machine. Threads that are awake, because it was preceded by other work, share it
+// from sharedWork microseconds on.
+const (
+	smallWork  = 100
+	sharedWork = 20
+)
+
+// small says whether work stays on one thread.
+func (e *Engine) small(flops float64) bool {
+	return flops < e.smallWork && (flops < sharedWork*e.smallWork/smallWork || !e.pool.awake())
+}
 
 // yieldAfter is the time, in microseconds, after which a worker lets others run.
 const yieldAfter = 250
@@ -215,7 +224,7 @@ func (e *Engine) run(j job, tasks int, flops float64) {
 	if tasks == 0 {
 		return
 	}
-	if flops < e.smallWork {
+	if e.small(flops) {
 		for t := range tasks {
 			j.run(0, t)
 		}
@@ -236,13 +245,15 @@ func (e *Engine) share(j job, tasks int) {
 // one when the work stays on one thread, otherwise several a thread, so that a thread
 // that is held up does not hold up the others.
 func (e *Engine) tasksFor(n int, flops float64) int {
-	if e.Threads() == 1 || flops < e.smallWork {
+	threads := e.Threads()
+	if threads == 1 || e.small(flops) {
 		return min(n, 1)
 	}
 	if e.smallWork > 0 {
-		n = int(min(float64(n), 4*flops/e.smallWork+1))
+		pieces := int(min(4*flops/e.smallWork, 8*float64(threads))) + 1
+		n = min(n, (pieces+threads-1)/threads*threads)
 	}
-	return min(n, 8*e.Threads())
+	return min(n, 8*threads)
 }
 
 // part returns the bounds of task t when n units are split evenly over tasks.

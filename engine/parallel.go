@@ -10,7 +10,7 @@ import "fmt"
 //
 // flops and elements say how much work there is in all: flops of products, and elements
 // that Go code handles one by one at about a nanosecond each. Work of less than about 100
-// microseconds stays on one thread.
+// microseconds, or of 20 right after other work, stays on one thread.
 func (e *Engine) Parallel(n int, flops, elements float64, f func(w *Worker, lo, hi int)) {
 	if n < 0 {
 		panic(fmt.Sprintf("engine: Parallel: %d units", n))

@@ -113,6 +113,16 @@ func (p *pool) run(j job, tasks int) {
 	}
 }
 
+// awake says whether all helpers look out for a job, so that it costs a microsecond to share one.
+func (p *pool) awake() bool {
+	for _, h := range p.helpers {
+		if h.parked.Load() {
+			return false
+		}
+	}
+	return true
+}
+
 func (p *pool) wakeHelpers() {
 	for _, h := range p.helpers {
 		if h.parked.Load() && h.parked.CompareAndSwap(true, false) {

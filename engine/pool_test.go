@@ -122,3 +122,27 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("no error for an unknown tier")
 	}
 }
+
+// TestSmall checks what work stays on one thread: some is shared only by threads that are awake,
+// and less than that never.
+func TestSmall(t *testing.T) {
+	p := &pool{helpers: []*helper{{}, {}}, tickets: make([]ticket, 3)}
+	e := &Engine{pool: p, smallWork: 1000 * smallWork}
+	for _, sleeps := range []bool{false, true} {
+		p.helpers[1].parked.Store(sleeps)
+		for flops, want := range map[float64]bool{
+			1000*sharedWork - 1: true, 1000 * sharedWork: sleeps, 1000*smallWork - 1: sleeps, 1000 * smallWork: false,
+		} {
+			if e.small(flops) != want {
+				t.Errorf("a thread sleeps: %v, work of %v microseconds: small %v, want %v", sleeps, flops/1000, !want, want)
+			}
+			if n := e.tasksFor(100, flops); (n == 1) != want || n > 1 && n%3 != 0 {
+				t.Errorf("a thread sleeps: %v, work of %v microseconds: %d tasks for three threads", sleeps, flops/1000, n)
+			}
+		}
+	}
+	e.smallWork = 0
+	if e.small(0) {
+		t.Error("eager threads leave work to one")
+	}
+}

@@ -76,6 +76,9 @@ func (e *Engine) each(j sliceJob, n int) {
 		return
 	}
 	cost := elementFlops(n)
+	if j.op == opAdam { // seven streams, a root and a division
+		cost *= 4
+	}
 	j.k, j.all = e.k, n
 	j.tasks = e.tasksFor((n+chunk-1)/chunk, cost)
 	e.slices = j
