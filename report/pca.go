@@ -41,15 +41,16 @@ func NewPanel(layer separation.Layer, s separation.Set) (Panel, error) {
 	if layer.PCA == nil {
 		return Panel{}, fmt.Errorf("report: layer %q has no principal components", layer.Name)
 	}
-	points, err := layer.PCA.Project(s.X)
+	plane := layer.PCA.First(2)
+	points, err := plane.Project(s.X)
 	if err != nil {
 		return Panel{}, fmt.Errorf("report: layer %q: %w", layer.Name, err)
 	}
 	return Panel{
 		Title:      layer.Name,
 		Points:     points,
-		Components: len(layer.ExplainedVariance),
-		Explained:  layer.ExplainedVariance,
+		Components: len(plane.ExplainedVariance),
+		Explained:  plane.ExplainedVariance,
 		Labels:     s.Labels,
 	}, nil
 }

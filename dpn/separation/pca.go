@@ -125,6 +125,14 @@ func (p *PCA) gram(c *covariance, q int) error {
 	return nil
 }
 
+// First returns what p would be with its first q components only (or all, if there are fewer).
+func (p *PCA) First(q int) *PCA {
+	f := *p
+	q = min(q, len(p.Eigenvalues))
+	f.Eigenvalues, f.ExplainedVariance, f.Components = p.Eigenvalues[:q], p.ExplainedVariance[:q], p.Components[:q*p.Dim]
+	return &f
+}
+
 // Project returns the coordinates of each row of x (width Dim) along the
 // components: n x q, row after row.
 func (p *PCA) Project(x []float32) ([]float64, error) {

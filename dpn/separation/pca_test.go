@@ -178,6 +178,16 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	first := p.First(2)
+	two, err := first.Project(x)
+	if err != nil || len(first.Eigenvalues) != min(q, 2) || len(first.ExplainedVariance) != min(q, 2) || len(p.Eigenvalues) != q {
+		t.Fatalf("the first two components: %d eigenvalues, %v", len(first.Eigenvalues), err)
+	}
+	for i := range two {
+		if n := min(q, 2); two[i] != projected[i/n*q+i%n] {
+			t.Fatalf("coordinate %d along the first two components is %v, along all of them %v", i, two[i], projected[i/n*q+i%n])
+		}
+	}
 	for k := range q {
 		value := sigma[k] * sigma[k] / float64(rows)
 		near(t, fmt.Sprint("eigenvalue ", k), p.Eigenvalues[k], value, tolerance)
