@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -54,26 +55,43 @@ func (f *flatForm) start(*engine.Rand) {
 }
 
 // fit sets U_i to the principal components of the rows of x that are assigned to component
-// i. Where rows vary in fewer than r directions, the others are any that are orthogonal.
-func (f *flatForm) fit(e *engine.Engine, x engine.Matrix, assignment []int32, i int) error {
+// i. Where rows vary in fewer than r directions, the others are any that are orthogonal. The
+// threads share the components.
+func (f *flatForm) fit(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32) error {
+	failed := make([]error, f.k)
+	passes := float64(10 * f.r) // over the rows
+	e.Parallel(f.k, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
+		for i := lo; i < hi && ctx.Err() == nil; i++ {
+			failed[i] = f.fitOne(w, x, assignment, i, max(e.Threads()/f.k, 1))
+		}
+	})
+	for i, err := range failed {
+		if err != nil {
+			return fmt.Errorf("principal components of cluster %d: %w", i, err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (f *flatForm) fitOne(w *engine.Worker, x engine.Matrix, assignment []int32, i, threads int) error {
 	var members []float32
 	for row, c := range assignment {
 		if int(c) == i {
 			members = append(members, x.Row(row)...)
 		}
 	}
-	u := f.rows(i)
 	if len(members) == 0 {
 		return nil
 	}
-	pca, err := separation.FitPCA(members, f.d, f.r, e.Threads())
+	pca, err := separation.FitPCA(members, f.d, f.r, threads)
 	if err != nil {
-		return fmt.Errorf("principal components of cluster %d: %w", i, err)
+		return err
 	}
+	u := f.rows(i)
 	for j, v := range pca.Components {
 		u.Data[j] = float32(v)
 	}
-	orthonormalise(e, u)
+	orthonormalise(w, u)
 	return nil
 }
 

@@ -157,10 +157,8 @@ func TestFlatFollowsClusters(t *testing.T) {
 		}
 	}
 	assignment[0] = 2 // a cluster of one row
-	for i := range c.Components {
-		if err := f.fit(e, x, assignment, i); err != nil {
-			t.Fatal(err)
-		}
+	if err := f.fit(context.Background(), e, x, assignment); err != nil {
+		t.Fatal(err)
 	}
 	for i := range 2 {
 		for row := range 2 {

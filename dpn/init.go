@@ -71,13 +71,8 @@ func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set, onE
 	p := m.potential
 	copy(p.mu.Data, r.Clusters.Centres.Data)
 	if f, ok := p.form.(*flatForm); ok {
-		for i := range c.Components {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := f.fit(e, x, r.Clusters.Assignment, i); err != nil {
-				return nil, err
-			}
+		if err := f.fit(ctx, e, x, r.Clusters.Assignment); err != nil {
+			return nil, err
 		}
 	}
 	m.stale = true
