@@ -122,11 +122,22 @@ func (s *Trainer) scoreMatching(x engine.Matrix) float64 {
 func (f *denseForm) logDets(e *engine.Engine, v []float32) {
 	n := f.d * f.d
 	if f.inverse == nil {
-		f.inverse, f.inverter = make([]float32, len(f.a.Data)), &inverter{}
+		f.inverse, f.inverters = make([]float32, len(f.a.Data)), make([]inverter, len(f.a.Data)/n)
 	}
-	for i := range len(f.a.Data) / n {
+	invert := func(on multiplier, with *inverter, i int) {
 		part := func(x []float32) engine.Matrix { return engine.View(x[i*n:(i+1)*n], f.d, f.d) }
-		v[i] = float32(2 * f.inverter.invert(e, part(f.inverse), part(f.a.Data)))
+		v[i] = float32(2 * with.invert(on, part(f.inverse), part(f.a.Data)))
+	}
+	if many := len(f.inverters); many < e.Threads() {
+		for i := range many {
+			invert(e, &f.inverters[0], i)
+		}
+	} else {
+		e.Parallel(many, 2*float64(many*n*f.d), float64(10*many*n), func(w *engine.Worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				invert(w, &f.inverters[lo], i)
+			}
+		})
 	}
 	for i := len(f.a.Data) / n; i < f.k; i++ {
 		v[i] = v[0]

@@ -121,6 +121,28 @@ func TestDensityGradients(t *testing.T) {
 	}
 }
 
+// TestLogDets checks that inverses and determinants do not depend on how the threads share them.
+func TestLogDets(t *testing.T) {
+	one, three := newEngine(t, engine.WithThreads(1)), newEngine(t, engine.WithThreads(3), engine.WithEagerThreads())
+	for _, k := range []int{1, 2, 3, 7} { // fewer matrices than threads, and more
+		const d = 37
+		c := completed(Config{Extractor: "linear", Dim: d, Components: k, Steps: 1, Form: FormFull, Scale: 1, Alpha: 0.5})
+		var got [2][]float32
+		var inverse [2][]float32
+		for i, e := range []*engine.Engine{one, three} {
+			f := newForm(c, d).(*denseForm)
+			engine.NewRand(1, uint64(k)).Normal(f.a.Data)
+			got[i] = make([]float32, k)
+			f.logDets(e, got[i])
+			f.logDets(e, got[i]) // in the memory of the first time
+			inverse[i] = f.inverse
+		}
+		if !slices.Equal(got[0], got[1]) || !slices.Equal(inverse[0], inverse[1]) {
+			t.Errorf("%d matrices: log determinants %v on one thread and %v on three", k, got[0], got[1])
+		}
+	}
+}
+
 // TestInvert holds inverses and determinants of sizes around the blocks against gonum:
 // matrices that need pivots, nearly singular ones to the precision that is left, and
 // singular ones.

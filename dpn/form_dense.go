@@ -16,8 +16,8 @@ type denseForm struct {
 	scale float32 // of A at first: A = scale I
 	a     *Param
 
-	inverse  []float32 // of logDets: all A_i^-1
-	inverter *inverter
+	inverse   []float32 // of logDets: all A_i^-1
+	inverters []inverter
 }
 
 func (f *denseForm) params() []*Param { return []*Param{f.a} }

@@ -2,6 +2,7 @@ package dpn
 
 import (
 	"math"
+	"slices"
 
 	"dpnbench/engine"
 	"dpnbench/internal/vec"
@@ -16,6 +17,13 @@ type inverter struct {
 	left  []float32 // what a product has on its left
 	right []float32
 	pivot []float64
+	block []float64 // a triangle's inverse
+}
+
+// multiplier is an Engine, or one of its threads.
+type multiplier interface {
+	MatMul(c, a, b engine.Matrix, acc bool)
+	Scale(dst []float32, a float32, x []float32)
 }
 
 // invertBlock is the number of columns in a block.
@@ -23,7 +31,7 @@ const invertBlock = 32
 
 // invert sets inverse to that of a, both n x n, and returns log|det a|: -Inf where a is
 // singular, and inverse is of no use.
-func (v *inverter) invert(e *engine.Engine, inverse, a engine.Matrix) (logDet float64) {
+func (v *inverter) invert(e multiplier, inverse, a engine.Matrix) (logDet float64) {
 	n := a.Rows
 	if len(v.m) != 2*n*n {
 		v.m, v.panel = make([]float32, 2*n*n), make([]float64, n*invertBlock)
@@ -115,18 +123,19 @@ func swap[T any](a, b []T) {
 	}
 }
 
-// solve sets x to T^-1 x, for a triangular T of as many rows, with which column solves in
-// place.
-func (v *inverter) solve(e *engine.Engine, x engine.Matrix, column func(b []float64)) {
+// solve sets x to T^-1 x, for a triangular T of as many rows. invert turns the identity into
+// T^-1, in place.
+func (v *inverter) solve(e multiplier, x engine.Matrix, invert func(b []float64)) {
 	h := x.Rows
-	t, b := engine.View(v.left[:h*h], h, h), make([]float64, h)
+	v.block = slices.Grow(v.block[:0], h*h)[:h*h]
+	clear(v.block)
 	for j := range h {
-		clear(b)
-		b[j] = 1
-		column(b)
-		for i, y := range b {
-			t.Set(i, j, float32(y))
-		}
+		v.block[j*h+j] = 1
+	}
+	invert(v.block)
+	t := engine.View(v.left[:h*h], h, h)
+	for i, y := range v.block {
+		t.Data[i] = float32(y)
 	}
 	y := engine.View(v.right[:h*x.Cols], h, x.Cols)
 	e.MatMul(y, t, x, false)
@@ -135,19 +144,26 @@ func (v *inverter) solve(e *engine.Engine, x engine.Matrix, column func(b []floa
 	}
 }
 
-// lowerUnit solves L y = b in place, L the lower half of p with ones on the diagonal.
+// lowerUnit solves L B = 1 in place of B = 1, h x h, L the lower half of p with ones on the
+// diagonal: row after row, whose numbers right of the diagonal are 0.
 func lowerUnit(p []float64, h int, b []float64) {
 	for i := range h {
-		b[i] -= vec.Dot(p[i*h:i*h+i], b[:i])
+		for j := range i {
+			vec.Axpy(-p[i*h+j], b[j*h:j*h+j+1], b[i*h:i*h+j+1])
+		}
 	}
 }
 
-// upper solves U y = b in place, U the h x h upper triangle of m at (k, k).
+// upper solves U B = 1 in place of B = 1, U the h x h upper triangle of m at (k, k): from the last
+// row up, whose numbers left of the diagonal are 0.
 func upper(m engine.Matrix, k, h int, b []float64) {
 	for i := h - 1; i >= 0; i-- {
+		row := m.Row(k + i)[k : k+h]
 		for j := i + 1; j < h; j++ {
-			b[i] -= float64(float64(m.At(k+i, k+j)) * b[j])
+			vec.Axpy(-float64(row[j]), b[j*h+j:(j+1)*h], b[i*h+j:(i+1)*h])
 		}
-		b[i] /= float64(m.At(k+i, k+i))
+		for j := i; j < h; j++ {
+			b[i*h+j] /= float64(row[i])
+		}
 	}
 }
