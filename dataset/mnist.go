@@ -54,7 +54,8 @@ func holdsIDX(dir string) bool {
 // (told by their content), and "train-images.idx3-ubyte" is accepted for
 // "train-images-idx3-ubyte". With sizes in opt it keeps the first so many
 // images of each split; asking for more than there are gives a *SizeError. A file
-// with the wrong content gives a *FormatError.
+// with the wrong content gives a *FormatError. With opt.TestOnly the training files
+// are neither read nor missed.
 func LoadIDX(dir string, opt Options) (*Data, error) {
 	if err := opt.check(maxIDX); err != nil {
 		return nil, err
@@ -66,15 +67,18 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, trainImages)
 	}
-	train, err := loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize)
-	if err != nil {
-		return nil, err
+	var train *Set
+	if !opt.TestOnly {
+		var err error
+		if train, err = loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize); err != nil {
+			return nil, err
+		}
 	}
 	test, err := loadSplit(dir, "test", testImages, testLabels, opt.TestSize)
 	if err != nil {
 		return nil, err
 	}
-	if train.Rows != test.Rows || train.Cols != test.Cols {
+	if train != nil && (train.Rows != test.Rows || train.Cols != test.Cols) {
 		path, err := findIDX(dir, testImages)
 		if err != nil {
 			return nil, err

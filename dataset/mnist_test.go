@@ -55,6 +55,13 @@ func TestLoadIDXFolder(t *testing.T) {
 	if !equal(part.Train, d.Train.Slice(0, 4)) || !equal(part.Test, d.Test.Slice(0, 1)) {
 		t.Error("sizes of 4 and 1 do not give the first images")
 	}
+	only, err := LoadIDX(folder(t, map[string][]byte{trainImages: nil, trainLabels: []byte("not read")}), Options{TestOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if only.Train != nil || !equal(only.Test, d.Test) {
+		t.Error("without training images, the test images are others")
+	}
 }
 
 func TestLoadIDXNames(t *testing.T) {

@@ -28,8 +28,8 @@ type Options struct {
 	// Seed selects the draw of the built-in digits; folders ignore it.
 	Seed uint64
 
-	// TestOnly leaves out training digits, which take seconds to draw: Data.Train is nil.
-	// Folders ignore it, too.
+	// TestOnly leaves out the training images, which take seconds to draw or to read:
+	// Data.Train is nil.
 	TestOnly bool
 }
 
