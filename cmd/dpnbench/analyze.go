@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -270,9 +273,12 @@ func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 }
 
 // saveFigures writes figures to a folder. One that the data do not allow is left out, with a
-// note, and in a folder that is written to again what was drawn in its place is removed.
+// note, and in a folder that is written to again what was drawn in its place is removed. Figures
+// are drawn side by side.
 func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again bool) error {
-	for _, f := range figures {
+	var drawn sync.WaitGroup
+	failed, slots := make([]error, len(figures)), make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, f := range figures {
 		path := filepath.Join(out, f.Name)
 		if f.Missing != nil {
 			for _, old := range report.Files(path) {
@@ -282,9 +288,15 @@ func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again boo
 			}
 			continue
 		}
-		if err := report.Save(path, f.Figure); err != nil {
-			return err
-		}
+		drawn.Go(func() {
+			slots <- struct{}{}
+			failed[i] = report.Save(path, f.Figure)
+			<-slots
+		})
+	}
+	drawn.Wait()
+	if err := cmp.Or(failed...); err != nil {
+		return err
 	}
 	for _, missing := range report.MissingFigures(figures) {
 		a.note("%s\n", missing)
