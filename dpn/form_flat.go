@@ -58,11 +58,11 @@ func (f *flatForm) start(*engine.Rand) {
 // i. Where rows vary in fewer than r directions, the others are any that are orthogonal. The
 // threads share the components.
 func (f *flatForm) fit(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32) error {
-	failed := make([]error, f.k)
+	failed, threads := make([]error, f.k), max(e.Threads()/f.k, 1)
 	passes := float64(10 * f.r) // over the rows
 	e.Parallel(f.k, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
 		for i := lo; i < hi && ctx.Err() == nil; i++ {
-			failed[i] = f.fitOne(w, x, assignment, i, max(e.Threads()/f.k, 1))
+			failed[i] = f.fitOne(w, x, assignment, i, threads)
 		}
 	})
 	for i, err := range failed {
@@ -73,6 +73,7 @@ func (f *flatForm) fit(ctx context.Context, e *engine.Engine, x engine.Matrix, a
 	return ctx.Err()
 }
 
+// fitOne is fit for one component.
 func (f *flatForm) fitOne(w *engine.Worker, x engine.Matrix, assignment []int32, i, threads int) error {
 	var members []float32
 	for row, c := range assignment {

@@ -242,16 +242,18 @@ func (e *Engine) share(j job, tasks int) {
 }
 
 // tasksFor returns into how many tasks to split n units of work that cost flops in all:
-// one when the work stays on one thread, otherwise several a thread, so that a thread
-// that is held up does not hold up the others.
+// one when the work stays on one thread, otherwise several a thread, as many for each, so that
+// a thread that is held up does not hold up the others.
 func (e *Engine) tasksFor(n int, flops float64) int {
 	threads := e.Threads()
 	if threads == 1 || e.small(flops) {
 		return min(n, 1)
 	}
 	if e.smallWork > 0 {
+		const least = 5 // microseconds: smaller tasks take longer to hand out than to do
 		pieces := int(min(4*flops/e.smallWork, 8*float64(threads))) + 1
-		n = min(n, (pieces+threads-1)/threads*threads)
+		most := int(min(smallWork/least*flops/e.smallWork, maxTasks))
+		n = min(n, most, (pieces+threads-1)/threads*threads)
 	}
 	return min(n, 8*threads)
 }

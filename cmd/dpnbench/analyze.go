@@ -276,8 +276,12 @@ func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 // note, and in a folder that is written to again what was drawn in its place is removed. Figures
 // are drawn side by side.
 func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again bool) error {
+	threads, err := a.threadsSetting()
+	if err != nil {
+		return err
+	}
 	var drawn sync.WaitGroup
-	failed, slots := make([]error, len(figures)), make(chan struct{}, runtime.GOMAXPROCS(0))
+	failed, slots := make([]error, len(figures)), make(chan struct{}, cmp.Or(threads, runtime.GOMAXPROCS(0)))
 	for i, f := range figures {
 		path := filepath.Join(out, f.Name)
 		if f.Missing != nil {
