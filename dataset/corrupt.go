@@ -51,8 +51,11 @@ func (c Corruption) GreyOn(e *engine.Engine, dst []float32, s *Set, at []int32, 
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	const cost = 20 // elements of Parallel, about, that a pixel takes
 	d := s.Pixels()
+	if len(dst) != len(at)*d {
+		panic(fmt.Sprintf("dataset: GreyOn of %d pictures into %d numbers, expected %d", len(at), len(dst), len(at)*d))
+	}
+	const cost = 20 // elements of Parallel, about, that a pixel takes
 	e.Parallel(len(at), 0, float64(cost*len(dst)), func(_ *engine.Worker, lo, hi int) {
 		if err := c.Grey(dst[lo*d:hi*d], s, at[lo:hi], seed); err != nil {
 			panic(err) // it is valid

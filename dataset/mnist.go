@@ -60,12 +60,16 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 	if err := opt.check(maxIDX); err != nil {
 		return nil, err
 	}
+	first := trainImages
+	if opt.TestOnly {
+		first = testImages
+	}
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("folder %s, expected to hold %s and its companions: %w", dir, trainImages, fs.ErrNotExist)
+		return nil, fmt.Errorf("folder %s, expected to hold %s and its companions: %w", dir, first, fs.ErrNotExist)
 	} else if err != nil {
 		return nil, err
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, trainImages)
+		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, first)
 	}
 	var train *Set
 	if !opt.TestOnly {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
 
 	"dpnbench/dpn/layer"
@@ -397,7 +398,8 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
 	}
 	if c.NLL > 0 {
-		bytes += 4 * (matrices + 3*d*d) // the inverses
+		shares := min(matrices/(d*d), float64(runtime.GOMAXPROCS(0)))
+		bytes += 4 * (matrices + 3*shares*d*d) // the inverses
 	}
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step

@@ -20,7 +20,7 @@ func blobs(n, k, d int) engine.Matrix {
 }
 
 func TestKMeansFindsBlobs(t *testing.T) {
-	const n, k, d = 200, 4, 6
+	const n, k, d = 200, 4, 21 // columns that threads share, and a rest of them
 	x := blobs(n, k, d)
 	var want *KMeansResult
 	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {

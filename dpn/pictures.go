@@ -63,14 +63,8 @@ func (m *Model) corrupted(s *dataset.Set, c dataset.Corruption, seed uint64) (in
 		if err := c.GreyOn(e, x.Data, s, at, seed); err != nil {
 			panic(err) // it is valid
 		}
-		normalise(e, m.Norm, x)
+		e.Parallel(x.Rows, 0, 2*float64(x.Rows*x.Cols), func(_ *engine.Worker, lo, hi int) {
+			m.Norm.Apply(part(x, lo, hi).Data)
+		})
 	}, nil
-}
-
-// normalise turns the grey levels in the rows of x, which is dense, into what goes into the
-// network.
-func normalise(e *engine.Engine, norm dataset.Normalization, x engine.Matrix) {
-	e.Parallel(x.Rows, 0, 2*float64(x.Rows*x.Cols), func(_ *engine.Worker, lo, hi int) {
-		norm.Apply(part(x, lo, hi).Data)
-	})
 }

@@ -48,7 +48,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
 	s := &Trainer{m: m, e: e, input: newPictures(m.Norm), grey: newPictures(dataset.Normalization{Std: 1}), adam: layer.NewAdam(),
 		used: make([]bool, c.Components), squares: map[string]float64{},
-		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64()}}
+		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64(), Norm: m.Norm}}
 	s.params = m.head.Params()
 	b, d := c.Batch, m.Dim()
 	if c.Gradient == "exact" {
@@ -133,10 +133,8 @@ func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
 	n := s.noise.Rows(len(at))
 	if n > 0 {
-		noisy := part(x, 0, n)
-		s.grey.into(s.e, noisy, set, at[:n])
+		s.grey.into(s.e, part(x, 0, n), set, at[:n])
 		s.noise.Add(s.e, x, s.updates)
-		normalise(s.e, s.m.Norm, noisy)
 	}
 	s.input.into(s.e, part(x, n, len(at)), set, at[n:])
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)

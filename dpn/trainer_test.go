@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -99,9 +100,12 @@ func TestNoisyMinibatch(t *testing.T) {
 // TestUpdateAllocates checks that updates allocate nothing once they have run.
 func TestUpdateAllocates(t *testing.T) {
 	d, e := digits(t, 64, 10), newEngine(t)
-	for _, gradient := range []string{"exact", "detached"} {
+	for _, gradient := range []string{"exact", "detached", "exact, with noise"} {
 		c := tiny()
-		c.Gradient = gradient
+		c.Gradient, _, _ = strings.Cut(gradient, ",")
+		if c.Gradient != gradient {
+			c.NoiseMax = 0.3
+		}
 		m := newModel(t, c, d)
 		if _, err := m.Init(context.Background(), e, d.Train); err != nil {
 			t.Fatal(err)

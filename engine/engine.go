@@ -190,7 +190,8 @@ func alignedFloats(n int) []float32 {
 
 // Work of less than smallWork microseconds wakes no thread: that costs a few microseconds, and
 // more on a busy machine. Threads that are awake, because it was preceded by other work, share it
-// from sharedWork microseconds on.
+// from sharedWork microseconds on, or as many as there are threads, each of which takes its time
+// to tell.
 const (
 	smallWork  = 100
 	sharedWork = 20
@@ -198,7 +199,8 @@ const (
 
 // small says whether work stays on one thread.
 func (e *Engine) small(flops float64) bool {
-	return flops < e.smallWork && (flops < sharedWork*e.smallWork/smallWork || !e.pool.awake())
+	least := e.smallWork / smallWork * float64(max(sharedWork, e.Threads()))
+	return flops < e.smallWork && (flops < least || !e.pool.awake())
 }
 
 // yieldAfter is the time, in microseconds, after which a worker lets others run.

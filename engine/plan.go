@@ -39,7 +39,8 @@ func (r Sharing) String() string {
 //     one thread, at the price of two meetings a step. Even the shortest steps that so
 //     large P_i leave, 20 microseconds, are worth it (see together).
 //
-// Ascents of less than about 100 microseconds stay on one thread.
+// Ascents of less than about 100 microseconds are planned for one thread; where they come in
+// several blocks all the same, threads that are awake share those.
 type AscentPlan struct {
 	Sharing   Sharing
 	Threads   int // that take part

@@ -126,7 +126,7 @@ func TestNewRefuses(t *testing.T) {
 // TestSmall checks what work stays on one thread: some is shared only by threads that are awake,
 // and less than that never.
 func TestSmall(t *testing.T) {
-	p := &pool{helpers: []*helper{{}, {}}, tickets: make([]ticket, 3)}
+	p := &pool{spins: 1, helpers: []*helper{{}, {}}, tickets: make([]ticket, 3)}
 	e := &Engine{pool: p, smallWork: 1000 * smallWork}
 	for _, sleeps := range []bool{false, true} {
 		p.helpers[1].parked.Store(sleeps)
@@ -140,6 +140,10 @@ func TestSmall(t *testing.T) {
 				t.Errorf("a thread sleeps: %v, work of %v microseconds: %d tasks for three threads", sleeps, flops/1000, n)
 			}
 		}
+	}
+	p.helpers[1].parked.Store(false)
+	if p.spins = 0; !e.small(1000*smallWork - 1) {
+		t.Error("threads that never look out for work share a little of it")
 	}
 	e.smallWork = 0
 	if e.small(0) {

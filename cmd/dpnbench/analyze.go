@@ -108,7 +108,9 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	z.data.settle(flags, &m.Config)
 	c := m.Config
 	others := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed
-	data, err := openData(ctx, c, !others)
+	// Where the centres came from is shown as pictures, if it was those of the training.
+	moved := !others && c.Gradient != "detached" && m.PixelFeatures()
+	data, err := openData(ctx, c, moved)
 	if err != nil {
 		return err
 	}
@@ -117,9 +119,6 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	if z.first > 0 {
 		data.Test = data.Test.Slice(0, z.first)
-	}
-	if others { // not those that the model was trained on
-		data.Train = nil
 	}
 	if z.out == "" {
 		z.out = filepath.Join(filepath.Dir(z.model.path), "analysis")
@@ -152,7 +151,8 @@ type analyzeResult struct {
 }
 
 // analyze measures a model on the test pictures, prints the table and writes everything to
-// z.out. data.Train are the pictures that it was trained on, or nil.
+// z.out. data.Train are the pictures that it was trained on, or nil where they show nothing or are
+// not at hand.
 func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*analyzeResult, error) {
 	var b *progressbar.ProgressBar
 	opt := dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Progress: func(done, all int) {
@@ -164,9 +164,7 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 	unmoved := "the centres did not move, since this potential never learned"
 	if m.Config.Gradient != "detached" {
 		unmoved = "the training pictures, which the centres began with, are not at hand"
-		if m.Config.Extractor == "identity" && !m.Config.LayerNorm { // those of learned features are nothing to see
-			opt.Train = data.Train
-		}
+		opt.Train = data.Train
 	}
 	s, err := m.Study(ctx, e, data.Test, opt)
 	finish(b)

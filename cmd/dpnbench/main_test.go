@@ -248,6 +248,26 @@ func TestTrainingOptions(t *testing.T) {
 	}
 }
 
+// TestNoTrainingPictures checks that commands which need test pictures only take a folder of those,
+// and that the others say what is missing.
+func TestNoTrainingPictures(t *testing.T) {
+	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	idx(t, data, 100)
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)
+	model := filepath.Join(out, dpn.ModelFile)
+	const images, labels = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+	for _, name := range []string{images + ".gz", labels} {
+		if err := os.Remove(filepath.Join(data, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	succeed(t, "eval", "--model", model)
+	succeed(t, "analyze", "--model", model, "--draws", "20", "--subsets", "2")
+	fails(t, []string{"eval", "--model", model, "--split", "validation"}, "--data", labels)
+	fails(t, []string{"uncertainty", "--model", model}, "--data", labels)
+	fails(t, []string{"eval", "--model", model, "--data", out + "-none"}, "--data", "t10k-images-idx3-ubyte")
+}
+
 // TestBadInput gives every command what it cannot use: one line, status 2, and what was
 // there before is still there.
 func TestBadInput(t *testing.T) {

@@ -12,6 +12,13 @@ import (
 type Noise struct {
 	Min, Max float64
 	Seed     uint64
+	Norm     dataset.Normalization // of the noisy rows when that is done, or with Std 0 none
+
+	// Of the running call.
+	x      engine.Matrix
+	update int
+
+	share func(w *engine.Worker, lo, hi int) // addRows, made once: each call of Parallel would allocate it
 }
 
 // MaxNoise bounds the standard deviation of training noise.
@@ -28,15 +35,29 @@ func (n *Noise) Rows(batch int) int {
 // Add adds the noise of an update to x, the rows of its minibatch. The numbers are a
 // function of Seed and update.
 func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
-	const cost = 10                         // elements of Parallel, about, that a normal number takes
-	rows, draws := n.Rows(x.Rows), 1+x.Cols // of a row
-	e.Parallel(rows, 0, cost*float64(rows*draws), func(w *engine.Worker, lo, hi int) {
-		r, z := engine.NewRand(n.Seed, uint64(update)), w.Floats(x.Cols)
-		r.Skip(uint64(lo * draws))
-		for i := lo; i < hi; i++ {
-			sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
-			r.Normal(z)
-			dataset.AddNoise(x.Row(i), z, sigma)
+	rows := n.Rows(x.Rows)
+	if rows == 0 {
+		return
+	}
+	if n.share == nil {
+		n.share = n.addRows
+	}
+	const cost = 10 // elements of Parallel, about, that a normal number takes
+	n.x, n.update = x, update
+	e.Parallel(rows, 0, cost*float64(rows*x.Cols), n.share)
+	n.x = engine.Matrix{}
+}
+
+func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
+	r, z := engine.NewRand(n.Seed, uint64(n.update)), w.Floats(n.x.Cols)
+	r.Skip(uint64(lo * (1 + n.x.Cols))) // what the rows above take
+	for i := lo; i < hi; i++ {
+		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
+		r.Normal(z)
+		row := n.x.Row(i)
+		dataset.AddNoise(row, z, sigma)
+		if n.Norm.Std != 0 {
+			n.Norm.Apply(row)
 		}
-	})
+	}
 }
