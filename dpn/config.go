@@ -399,7 +399,7 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	if c.NLL > 0 {
 		shares := min(matrices/(d*d), float64(runtime.GOMAXPROCS(0)))
-		bytes += 4 * (matrices + 3*shares*d*d) // the inverses
+		bytes += 4 * (matrices + 3*shares*d*d) // the inverses, and what each thread needs for them
 	}
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
