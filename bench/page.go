@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +23,11 @@ var pageText string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":    report.PageStyle,
 	"quantity": quantity,
-	"duration": duration,
+	"duration": FormatSeconds,
 	"number":   func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
-	"interval": interval,
+	"interval": func(r Result) string { return FormatWidth(r.SecondsMedian, r.SecondsCI) },
 	"percent":  percent,
-	"bytes":    bytesText,
+	"bytes":    FormatBytes,
 	"join":     strings.Join,
 	"threads":  countThreads,
 	"ghz":      func(hz float64) string { return strconv.FormatFloat(hz/1e9, 'f', 2, 64) },
@@ -157,7 +156,7 @@ func (p *page) describe() {
 	}
 	fact("Microarchitecture", m.Micro)
 	fact("Cores", some(m.Cores, "physical"), some(m.LogicalCores, "logical"), some(m.CPUs, "allowed"), quota)
-	fact("Caches", "L1 "+bytesText(m.Caches.L1D), "L2 "+bytesText(m.Caches.L2), "L3 "+bytesText(m.Caches.L3))
+	fact("Caches", "L1 "+FormatBytes(m.Caches.L1D), "L2 "+FormatBytes(m.Caches.L2), "L3 "+FormatBytes(m.Caches.L3))
 	var tiers, missing []string
 	for _, t := range m.Tiers {
 		if t.Available {
@@ -183,7 +182,7 @@ func (p *page) describe() {
 		threads = append(threads, strconv.Itoa(n))
 	}
 	fact("Threads", append(threads, pinned)...)
-	fact("Extent", s.Extent, some(s.Passes, "passes"), some(s.Repetitions, "repetitions a pass"), "of "+duration(s.Least)+" at least")
+	fact("Extent", s.Extent, some(s.Passes, "passes"), some(s.Repetitions, "repetitions a pass"), "of "+FormatSeconds(s.Least)+" at least")
 	if !slices.Equal(s.Suites, Suites()) {
 		fact("Suites", s.Suites...)
 	}
@@ -609,68 +608,4 @@ func quoted(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-const none = "–" // in the place of a number
-
-// quantity prints a number with three digits or more.
-func quantity(v float64) string {
-	switch {
-	case !(v > 0) || math.IsInf(v, 0):
-		return none
-	case v >= 1e9:
-		return quantity(v/1e9) + " G"
-	case v >= 1e6:
-		return quantity(v/1e6) + " M"
-	case v >= 1e4:
-		return quantity(v/1e3) + " k"
-	case v >= 100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'f', min(max(2-int(math.Floor(math.Log10(v))), 0), 6), 64)
-}
-
-// duration prints seconds in a unit of their size.
-func duration(s float64) string {
-	for _, u := range []struct {
-		name string
-		size float64
-	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
-		if s >= u.size {
-			return quantity(s/u.size) + " " + u.name
-		}
-	}
-	if s > 0 {
-		return quantity(s/1e-9) + " ns"
-	}
-	return none
-}
-
-func percent(v float64) string {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return none
-	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + "%"
-}
-
-// interval prints the farther end of the interval of the median, in percent of it.
-func interval(r Result) string {
-	wide := Width(r.SecondsMedian, r.SecondsCI)
-	if !(wide >= 0) || math.IsInf(wide, 0) {
-		return none
-	}
-	return "±" + strconv.FormatFloat(100*wide, 'f', 1, 64) + "%"
-}
-
-// bytesText prints a number of bytes.
-func bytesText(n int) string {
-	switch {
-	case n <= 0:
-		return "unknown"
-	case n < 1<<20:
-		return fmt.Sprintf("%.4g KiB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.4g MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.4g GiB", float64(n)/(1<<30))
 }

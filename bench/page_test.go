@@ -232,9 +232,9 @@ func TestPageNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{quantity(0), "–"}, {quantity(math.NaN()), "–"}, {quantity(0.01234), "0.0123"}, {quantity(1.2345), "1.23"}, {quantity(99.95), "100.0"},
 		{quantity(117.2), "117"}, {quantity(9999), "9999"}, {quantity(12345), "12.3 k"}, {quantity(4.2e6), "4.20 M"}, {quantity(7e10), "70.0 G"},
-		{duration(2.5), "2.50 s"}, {duration(1e-3), "1.00 ms"}, {duration(4.56e-5), "45.6 µs"}, {duration(1.7e-8), "17.0 ns"}, {duration(0), "–"},
-		{bytesText(48 << 10), "48 KiB"}, {bytesText(503316480), "480 MiB"}, {bytesText(1 << 30), "1 GiB"}, {bytesText(-1), "unknown"},
-		{interval(Result{SecondsMedian: 1, SecondsCI: [2]float64{0.99, 1.03}}), "±3.0%"}, {interval(Result{}), "–"},
+		{FormatSeconds(2.5), "2.50 s"}, {FormatSeconds(1e-3), "1.00 ms"}, {FormatSeconds(4.56e-5), "45.6 µs"}, {FormatSeconds(1.7e-8), "17.0 ns"}, {FormatSeconds(0), "–"},
+		{FormatBytes(48 << 10), "48 KiB"}, {FormatBytes(503316480), "480 MiB"}, {FormatBytes(1 << 30), "1 GiB"}, {FormatBytes(-1), "unknown"},
+		{FormatWidth(1, [2]float64{0.99, 1.03}), "±3.0%"}, {FormatWidth(0, [2]float64{}), "–"},
 		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},
 		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"}, Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
 			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 --pin --slow 2 --json again.json --html again.html`},

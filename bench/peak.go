@@ -1,11 +1,11 @@
 package bench
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/stat"
 )
 
 // Peak measures what the FMA units give on all threads of e, in flop a second: the median
@@ -17,7 +17,7 @@ func Peak(e *engine.Engine, d time.Duration) float64 {
 	for range 5 {
 		rates = append(rates, peakOnce(e, d.Seconds()))
 	}
-	return median(rates)
+	return stat.Median(rates)
 }
 
 // peakOnce is one run of about so many seconds.
@@ -81,12 +81,4 @@ func tick(now func() time.Duration) time.Duration {
 		}
 	}
 	return least
-}
-
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(x))
-	return s[len(s)/2]/2 + s[(len(s)-1)/2]/2
 }

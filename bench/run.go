@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/stat"
 
 	"golang.org/x/perf/benchmath"
 )
@@ -94,7 +95,7 @@ type row struct {
 	repeat int // repetitions in a pass
 	work   *work
 	check  string
-	large  bool // does not fit into the memory, and is left out
+	large  *shortage // of the memory that it needs, from some pass on; nil: it fits
 
 	samples []float64 // seconds of a call
 	peaks   []float64 // flop a second, measured beside it
@@ -105,6 +106,12 @@ type row struct {
 
 	route             string // of ascents; empty where it is not asked for
 	evaluated, active *Components
+}
+
+// shortage says when a row did not fit into the memory, and how many bytes there were.
+type shortage struct {
+	pass int
+	free float64
 }
 
 func (r *runner) open() error {
@@ -173,7 +180,7 @@ func (w *row) failed(err error) error {
 func (r *runner) group(ctx context.Context, g *group, pass int) error {
 	var rows []*row
 	for _, w := range r.rows {
-		if w.g == g && !w.large {
+		if w.g == g && w.large == nil {
 			rows = append(rows, w)
 		}
 	}
@@ -185,10 +192,10 @@ func (r *runner) group(ctx context.Context, g *group, pass int) error {
 		return rows[0].failed(err)
 	}
 	for len(rows) > 0 {
-		n := r.fitting(g, len(rows))
+		n, free := r.fitting(g, len(rows))
 		if n == 0 {
 			for _, w := range rows {
-				w.large = true
+				w.large = &shortage{pass, free}
 			}
 			return nil
 		}
@@ -203,16 +210,21 @@ func (r *runner) group(ctx context.Context, g *group, pass int) error {
 // mostMemory is the share of the available memory that rows may take.
 const mostMemory = 0.75
 
-// fitting returns how many of n rows of a group fit into the memory.
-func (r *runner) fitting(g *group, n int) int {
-	fit := func() int { return int(min(mostMemory*r.free()/max(g.footprint(), 1), float64(n))) }
-	if fit() < n {
+// fitting returns how many of n rows of a group fit into the memory, and how much of it is
+// available.
+func (r *runner) fitting(g *group, n int) (fit int, free float64) {
+	look := func() {
+		free = r.free()
+		fit = int(min(mostMemory*free/max(g.footprint(), 1), float64(n)))
+	}
+	if look(); fit < n {
 		for _, s := range r.slots {
 			s.e.ReleaseStreams() // kept from pass to pass: to get so much memory takes seconds
 		}
 		debug.FreeOSMemory() // what other rows have left
+		look()
 	}
-	return max(fit(), 0)
+	return max(fit, 0), free
 }
 
 // together times rows of a group, repetition by repetition in turn.
@@ -245,7 +257,7 @@ func (r *runner) together(ctx context.Context, g *group, open opener, rows []*ro
 	for _, w := range rows {
 		// One peak a pass: the clock changes slowly, but a peak may be interrupted.
 		if here := w.peaks[began[w]:]; len(here) > 0 {
-			m := median(here)
+			m := stat.Median(here)
 			for i := range here {
 				here[i] = m
 			}
@@ -419,7 +431,7 @@ func (w *row) result() Result {
 	t := res.SecondsMedian
 	res.GFlops, res.GBPerS, res.SamplesPerSecond = w.flop/t/1e9, w.bytes/t/1e9, g.items/t
 	if !g.host {
-		res.PercentPeak = 100 * w.flop / median(res.atPeak())
+		res.PercentPeak = 100 * w.flop / stat.Median(res.atPeak())
 	}
 	return res
 }
@@ -463,13 +475,13 @@ func (r *runner) report(began usage, err error, partial bool) *Report {
 		rep.Error = err.Error()
 	}
 	if len(r.clocks) > 0 {
-		rep.Clock = Clocks{median(r.clocks), slices.Min(r.clocks), slices.Max(r.clocks)}
+		rep.Clock = Clocks{stat.Median(r.clocks), slices.Min(r.clocks), slices.Max(r.clocks)}
 	}
 	for _, s := range r.slots {
 		if len(s.peaks) == 0 {
 			continue
 		}
-		p := Peaks{Tier: s.tier.String(), Threads: s.threads, GFlops: median(s.peaks) / 1e9}
+		p := Peaks{Tier: s.tier.String(), Threads: s.threads, GFlops: stat.Median(s.peaks) / 1e9}
 		if per := flopACycle(p.Tier); per > 0 {
 			var shares []float64
 			for i, peak := range s.peaks {
@@ -477,7 +489,9 @@ func (r *runner) report(began usage, err error, partial bool) *Report {
 					shares = append(shares, peak/(s.clocks[i]*per*float64(min(s.threads, r.plan.memory.cores))))
 				}
 			}
-			p.PercentClock = 100 * median(shares)
+			if len(shares) > 0 {
+				p.PercentClock = 100 * stat.Median(shares)
+			}
 		}
 		rep.Peak = append(rep.Peak, p)
 	}
@@ -508,7 +522,7 @@ func (res *Result) mark(w *row) {
 	if others > mostOthers {
 		res.Marks = append(res.Marks, fmt.Sprintf("other processes used %.0f%% of a core", 100*others))
 	}
-	if c, hz := median(w.clocks), median(w.s.clocks); c > 0 && hz > 0 && max(c/hz, hz/c) > 1+mostSpread {
+	if c, hz := stat.Median(w.clocks), stat.Median(w.s.clocks); c > 0 && hz > 0 && max(c/hz, hz/c) > 1+mostSpread {
 		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz after the peak, in the run %.2f", c/1e9, hz/1e9))
 	}
 	if wide := Width(res.SecondsMedian, res.SecondsCI); wide > widest {
@@ -616,8 +630,12 @@ func (r *Report) warn(run *runner, began usage, marked int) {
 		warn("every call did its work %d times, on purpose", r.Settings.Slow)
 	}
 	for _, w := range run.rows {
-		if w.large {
-			warn("%s was left out: it needs %s, and %s are available", w.id(), bytesText(int(w.g.footprint())), bytesText(int(run.free())))
+		if w.large != nil {
+			when := ""
+			if w.large.pass > 0 {
+				when = fmt.Sprintf(" from pass %d of %d on", w.large.pass+1, r.Settings.Passes)
+			}
+			warn("%s was left out%s: it needs %s, and rows may take %.0f%% of the %s that were available", w.id(), when, FormatBytes(int(w.g.footprint())), 100*mostMemory, FormatBytes(int(w.large.free)))
 		}
 	}
 	if marked > 0 {

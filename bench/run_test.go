@@ -359,6 +359,36 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestLateShortage takes the memory away after the first pass, and gives it back at the end: the
+// row keeps its samples, and the warning says from which pass on there are no more, and how
+// much memory there was then.
+func TestLateShortage(t *testing.T) {
+	s := small()
+	s.Passes = 3
+	g := working("large", func() error { return nil })
+	g.memory = 1e9
+	r := made(t, s, g)
+	free := 4e9
+	r.free = func() float64 { return free }
+	err := r.passes(context.Background(), func(done, _ int, _ string) {
+		if done == 1 {
+			free = 1 << 30
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	free = 8e9
+	rep := r.report(readUsage(), nil, false)
+	if len(rep.Results) != 1 || rep.Results[0].Repetitions != s.Repetitions {
+		t.Fatalf("%d rows", len(rep.Results))
+	}
+	want := "left out from pass 2 of 3 on: it needs 953.7 MiB, and rows may take 75% of the 1 GiB that were available"
+	if !slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.HasSuffix(w, want) }) {
+		t.Errorf("warnings %q, want %q", rep.Warnings, want)
+	}
+}
+
 // TestInterrupted ends a run within the first pass of a group: the rows have the median of
 // the peaks of that pass, as all rows have, and are marked, because they have no interval.
 func TestInterrupted(t *testing.T) {
@@ -606,14 +636,6 @@ func TestSettingsErrors(t *testing.T) {
 	} {
 		if err := c.s.Check(); err == nil || !strings.HasPrefix(err.Error(), c.says[:6]) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.says)
-		}
-	}
-}
-
-func TestCgroupCPUs(t *testing.T) {
-	for s, want := range map[string]float64{"200000 100000": 2, "max 100000": -1, "": -1, "50000 100000": 0.5, "1 0": -1} {
-		if got := cgroupCPUs(s); got != want {
-			t.Errorf("%q: %v, want %v", s, got, want)
 		}
 	}
 }

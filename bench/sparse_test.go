@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -47,6 +48,35 @@ func TestSparseRows(t *testing.T) {
 	}
 	if routes["dense"] != "dense" || routes["sparse"] != "sparse" || routes["auto"] != "dense" && routes["auto"] != "sparse" {
 		t.Errorf("routes %v", routes)
+	}
+}
+
+// TestFlat checks that the rows of preset robust are named by, and their products counted
+// from, the sizes of the potential that they climb.
+func TestFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("places 100 centres, long under emulation: without -short")
+	}
+	s, err := flatSlope()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"d": s.d, "k": s.k, "r": s.r, "n": s.n, "batch": s.x.Rows}
+	found := 0
+	for _, g := range sparseSuite() {
+		if !strings.HasPrefix(g.name, "flat ") {
+			continue
+		}
+		found++
+		if got := g.paramMap(); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, the potential has %v", g.name, got, want)
+		}
+		if want := lowRankFlop(s.d, s.k, s.r, s.n, s.x.Rows, false); g.cost != want {
+			t.Errorf("%s: cost %v, want %v", g.name, g.cost, want)
+		}
+	}
+	if found != 3 || len(s.f) != s.k*s.r*s.d || len(s.mu) != s.k*s.d {
+		t.Errorf("%d rows, %d numbers of factors and %d of centres", found, len(s.f), len(s.mu))
 	}
 }
 

@@ -269,7 +269,7 @@ func ascentSuite() []group {
 		}
 	}
 	// The potentials of the presets raw and robust.
-	return append(all, lowRank(Usual, "ascent", "lowrank", 784, 20, 8, 10, 128), lowRank(Usual, "ascent", "lowrank", 784, 100, 10, 3, 128))
+	return append(all, lowRankOf(Usual, "ascent", "lowrank", "raw"), lowRankOf(Usual, "ascent", "lowrank", "robust"))
 }
 
 func ascent(x Extent, name string, s [4]int) group {
@@ -357,7 +357,7 @@ func backwardSuite() []group {
 			open:   func() (opener, error) { return openBackward(d, k, n, batch), nil },
 		})
 	}
-	return append(all, lowRank(Usual, "backward", "lowrank forward+backward", 784, 20, 8, 10, 128))
+	return append(all, lowRankOf(Usual, "backward", "lowrank forward+backward", "raw"))
 }
 
 // trainingMemory is about how many bytes an ascent and its backward pass take: P_i, dP_i

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
 
@@ -47,6 +48,15 @@ func lowRankFlop(d, k, r, n, batch int, back bool) float64 {
 		rows += 4*r + 9
 	}
 	return 2 * float64(rows) * float64(d) * float64(k) * float64(n) * float64(batch)
+}
+
+// lowRankOf is lowRank on a potential of the sizes of a preset that takes pixels.
+func lowRankOf(x Extent, suite, name, preset string) group {
+	c, err := dpn.Preset(preset)
+	if err != nil {
+		panic(err) // a name from the list
+	}
+	return lowRank(x, suite, name, 28*28, c.Components, c.Rank, c.Steps, sparseBatch)
 }
 
 // lowRank is an ascent on precisions of low rank, with the backward pass on request.

@@ -229,8 +229,7 @@ func apart(percent int) (*slope, error) {
 func sparseSuite() []group {
 	const dense, sparse, auto = engine.DenseRoute, engine.SparseRoute, engine.AutoRoute
 	all := fullRows()
-	flat := lowRank(Usual, "", "flat", 784, 100, 10, 3, sparseBatch)
-	all = append(all, byRoutes(flat, flatSlope, false, dense, sparse, auto)...)
+	all = append(all, byRoutes(lowRankOf(Usual, "", "flat", "robust"), flatSlope, false, dense, sparse, auto)...)
 	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
 		for _, n := range []int{1, 30} {
 			g := lowRank(Full, "", "diag", 784, k, 0, n, sparseBatch)

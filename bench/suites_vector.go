@@ -146,7 +146,7 @@ func rowsGroup(x Extent, name string, rows, d int) group {
 // --- optim
 
 func optimSuite() []group {
-	all := []group{adamGroup(Quick, 1<<16), adamGroup(Usual, 12316671)} // the last one: preset paper
+	all := []group{adamGroup(Quick, 1<<16), adamGroup(Usual, presetParameters("paper"))}
 	for _, s := range []struct {
 		Extent
 		d, k int

@@ -72,7 +72,7 @@ func (m *Machine) readSystem() {
 		m.HugePages, _, _ = strings.Cut(rest, "]")
 	}
 	m.Governor = text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-	m.CgroupCPUs = cgroupCPUs(text("/sys/fs/cgroup/cpu.max"))
+	m.CgroupCPUs = cgroupCPUs("/")
 	m.Load = -1
 	if f := strings.Fields(text("/proc/loadavg")); len(f) > 0 {
 		if v, err := strconv.ParseFloat(f[0], 64); err == nil {
@@ -134,20 +134,6 @@ func (m *Machine) System() string {
 		s = append(s, fmt.Sprintf("load %.2f", m.Load))
 	}
 	return strings.Join(s, ", ")
-}
-
-// cgroupCPUs reads cpu.max: quota and period, or max.
-func cgroupCPUs(s string) float64 {
-	f := strings.Fields(s)
-	if len(f) != 2 {
-		return -1
-	}
-	quota, err1 := strconv.ParseFloat(f[0], 64)
-	period, err2 := strconv.ParseFloat(f[1], 64)
-	if err1 != nil || err2 != nil || period <= 0 {
-		return -1
-	}
-	return quota / period
 }
 
 // usage is what the processors did since the system started, in seconds.

@@ -101,7 +101,7 @@ func readIDX(name string, r io.Reader, size int64, rank, n int) (*idxFile, error
 	case got >= 3 && head[2] != 8:
 		return nil, bad(2, nil, "element type %#02x, expected 0x08 (unsigned bytes)", head[2])
 	case got >= 4 && int(head[3]) != rank:
-		return nil, bad(3, nil, "%d dimensions, expected %d", head[3], rank)
+		return nil, bad(3, nil, "number of dimensions %d, expected %d", head[3], rank)
 	case got < len(head):
 		return nil, bad(int64(got), nil, "ends within the header of %d bytes", len(head))
 	}

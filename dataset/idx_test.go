@@ -98,7 +98,7 @@ func TestReadIDXErrors(t *testing.T) {
 		"short header":             {good[:9], 9, "within the header"},
 		"text":                     {[]byte("label,pixel\n1,2\n3,4\n"), 0, "6c 61"},
 		"floats":                   {append([]byte{0, 0, 13, 3}, good[4:]...), 2, "0x0d"},
-		"labels for images":        {idxBytes(counting(30), 30), 3, "1 dimensions, expected 3"},
+		"labels for images":        {idxBytes(counting(30), 30), 3, "number of dimensions 1, expected 3"},
 		"no images":                {idxBytes(nil, 0, 28, 28), 4, "dimension 0 is 0"},
 		"no columns":               {idxBytes(nil, 1, 28, 0), 12, "dimension 2 is 0"},
 		"too large":                {idxBytes(nil, 1<<31, 1<<31, 1<<31), 4, "promise more than"},

@@ -98,7 +98,7 @@ func TestLoadIDXErrors(t *testing.T) {
 		"more labels":       {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(5)[:1], 1)}), want: []string{testImages, "4 images, expected 1", testLabels}},
 		"label above 9":     {dir: folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 1, 10, 3, 4, 5}, 6)}), want: []string{trainLabels, "offset 10:", "label 10 of image 2", "0 to 9"}},
 		"wrong magic":       {dir: folder(t, map[string][]byte{trainImages: []byte("PK\x03\x04 and so on, not IDX")}), want: []string{trainImages, "offset 0:"}},
-		"images as labels":  {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(24), 4, 2, 3)}), want: []string{testLabels, "3 dimensions, expected 1"}},
+		"images as labels":  {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(24), 4, 2, 3)}), want: []string{testLabels, "number of dimensions 3, expected 1"}},
 		"truncated":         {dir: folder(t, map[string][]byte{trainImages: idxBytes(counting(30), 6, 2, 3)}), want: []string{trainImages, "offset 46:", "30 of the 36"}},
 		"other size":        {dir: folder(t, map[string][]byte{testImages: idxBytes(counting(36), 4, 3, 3)}), want: []string{testImages, "3 x 3", "2 x 3"}},
 		"no images":         {dir: folder(t, map[string][]byte{testImages: idxBytes(nil, 0, 2, 3)}), want: []string{testImages, "is 0"}},

@@ -71,7 +71,7 @@ func (m *Model) Analyze(ctx context.Context, e *engine.Engine, s *dataset.Set, o
 	n, steps := s.Len(), m.Config.Steps
 	a := &Analysis{Samples: n}
 	done, all := 0, max(steps, 1)+3
-	identity := m.Config.Extractor == "identity" && !m.Config.LayerNorm // features are the input
+	identity := m.PixelFeatures() // features are the input
 	if identity {
 		all--
 	}
@@ -95,7 +95,7 @@ func (m *Model) Analyze(ctx context.Context, e *engine.Engine, s *dataset.Set, o
 		if list == &a.Layers {
 			o.Components = separation.AllComponents
 		}
-		l, err := separation.Measure(name, set, o)
+		l, err := separation.Measure(ctx, name, set, o)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,10 @@ func (m *Model) CentreMoves(ctx context.Context, e *engine.Engine, s *dataset.Se
 }
 
 // distance returns |a - b| in float64.
-func distance(a, b []float32) float64 {
+func distance(a, b []float32) float64 { return math.Sqrt(squaredDistance(a, b)) }
+
+// squaredDistance returns |a - b|^2 in float64.
+func squaredDistance(a, b []float32) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64
 	j := 0
@@ -78,5 +81,5 @@ func distance(a, b []float32) float64 {
 		e := float64(a[j]) - float64(b[j])
 		s0 += float64(e * e)
 	}
-	return math.Sqrt((s0 + s2) + (s1 + s3))
+	return (s0 + s2) + (s1 + s3)
 }

@@ -11,7 +11,7 @@ import (
 // ConfidenceScore is a number from which to tell whether a model knows a picture.
 type ConfidenceScore struct {
 	Name    string `json:"name"`
-	Symbol  string `json:"symbol"` // for tables and axes
+	Symbol  string `json:"symbol"` // its formula, beside the name in tables and on axes
 	Meaning string `json:"meaning"`
 	Falls   bool   `json:"falls"` // lower values are those of better known pictures
 }
@@ -33,8 +33,8 @@ var confidenceScores = []ConfidenceScore{
 	{"displacement", "|x_n − x_0|", "how far the ascent moves the features", true},
 	{"entropy_0", "H(r) at x_0", "entropy of the responsibilities before the ascent, nats", true},
 	{"entropy_n", "H(r) at x_n", "entropy of the responsibilities where the ascent ends, nats", true},
-	{"softmax", "largest softmax", "the largest probability of the classifier", false},
-	{"energy", "logsumexp of logits", "log of the sum of exp(logit): minus the energy of Liu et al., 2020", false},
+	{"softmax", "max p", "the largest probability of the classifier", false},
+	{"energy", "log Σ exp(logit)", "log of the sum of exp(logit): minus the energy of Liu et al., 2020", false},
 }
 
 // ConfidenceScores lists the scores, in the order of tables.
@@ -68,7 +68,7 @@ func (c *Confidence) Known(score int) []float64 {
 
 // Confidence computes the scores of every picture of s, with the same bits on every machine.
 func (m *Model) Confidence(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Confidence, error) {
-	return m.confidence(ctx, e, s, m.clean(s))
+	return m.confidence(ctx, e, s, m.plain(s))
 }
 
 // ConfidenceCorrupted computes the scores of the pictures of s as c spoils them under a seed.
@@ -118,19 +118,9 @@ func (m *Model) confidence(ctx context.Context, e *engine.Engine, s *dataset.Set
 
 // place sets two scores of the pictures from lo on: the potential, and the entropy of the
 // responsibilities r (k x pictures).
-func (c *Confidence) place(lo, score, entropy int, phi []float32, r engine.Matrix) {
+func (c *Confidence) place(lo, potential, spread int, phi []float32, r engine.Matrix) {
 	for b, v := range phi {
-		c.Values[score][lo+b] = float64(v)
-		h := 0.0
-		for i := range r.Rows {
-			if p := r.At(i, b); p != 0 { // also NaN
-				h -= float64(float64(p) * float64(engine.Log32(p)))
-			}
-		}
-		if h < 0 { // p may be a rounding above 1
-			h = 0
-		}
-		c.Values[entropy][lo+b] = h
+		c.Values[potential][lo+b], c.Values[spread][lo+b] = float64(v), entropy(r, b)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dpnbench/dpn/layer"
+	"dpnbench/engine"
 
 	"github.com/BurntSushi/toml"
 )
@@ -179,15 +180,12 @@ func LoadConfig(path string, base Config) (Config, error) {
 
 // parseConfig is LoadConfig on the text of a file.
 func parseConfig(text []byte, base Config) (Config, error) {
-	var named struct {
-		Preset string `toml:"preset"`
+	values, err := parse(text)
+	if err != nil {
+		return base, err
 	}
-	if _, err := toml.Decode(string(text), &named); err != nil {
-		return base, oneLine(err)
-	}
-	if named.Preset != "" {
-		var err error
-		if base, err = Preset(named.Preset); err != nil {
+	if name, _ := values["preset"].(string); name != "" {
+		if base, err = Preset(name); err != nil {
 			return base, err
 		}
 	}
@@ -197,14 +195,67 @@ func parseConfig(text []byte, base Config) (Config, error) {
 // decode puts the settings in text in the place of those of c. The preset that they
 // name is a note of where they came from.
 func decode(text []byte, c Config) (Config, error) {
+	if _, err := parse(text); err != nil {
+		return c, err
+	}
 	meta, err := toml.Decode(string(text), &c)
 	if err != nil {
 		return c, oneLine(err)
 	}
 	if extra := meta.Undecoded(); len(extra) > 0 {
-		return c, fmt.Errorf("unknown setting %q", extra[0].String())
+		return c, fmt.Errorf("%sunknown setting %q", where(text, extra[0][0]), extra[0].String())
 	}
 	return c, nil
+}
+
+// parse returns what text says, by name. It checks the types of settings, of which the
+// TOML parser speaks in the words of programmers.
+func parse(text []byte) (values map[string]any, err error) {
+	if _, err := toml.Decode(string(text), &values); err != nil {
+		return nil, oneLine(err)
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		name := f.Tag.Get("toml")
+		v, ok := values[name]
+		if !ok {
+			continue
+		}
+		_, text := v.(string)
+		_, truth := v.(bool)
+		n, whole := v.(int64)
+		_, fraction := v.(float64)
+		expected := ""
+		switch f.Type.Kind() {
+		case reflect.String:
+			ok, expected = text, "a text in quotes"
+		case reflect.Bool:
+			ok, expected = truth, "true or false"
+		case reflect.Float64:
+			ok, expected = whole || fraction, "a number"
+		case reflect.Uint64:
+			ok, expected = whole && n >= 0, "a whole number from 0 on"
+		default:
+			ok, expected = whole, "a whole number"
+		}
+		if text { // whose quotes are easily overlooked
+			expected += ", got a text"
+		}
+		if !ok {
+			return nil, &SettingError{name, v, "expected " + expected}
+		}
+	}
+	return values, nil
+}
+
+// where names the line of text that gives the name a value, or nothing where none plainly
+// does.
+func where(text []byte, name string) string {
+	for i, line := range strings.Split(string(text), "\n") {
+		if before, _, _ := strings.Cut(line, "="); strings.Trim(before, " \t\r[]\"'") == name {
+			return fmt.Sprintf("line %d: ", i+1)
+		}
+	}
+	return ""
 }
 
 // oneLine shortens an error of the TOML parser to its first line.
@@ -380,6 +431,9 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	if r := c.rank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
+		if c.Form == FormFlat && c.Steps > 1 {
+			bytes += engine.GramBytes(c.Components, r)
+		}
 		if c.Gradient == "detached" {
 			return bytes + 4*(7*w+b*d)
 		}
@@ -404,7 +458,7 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
 	}
-	kept := min(4*n*k*b*d, 512<<20)
+	kept := engine.KeptBytes(c.Batch, c.Components, int(d), c.Steps)
 	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
 }
 

@@ -31,9 +31,18 @@ func TestLoadConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.toml")
 	base, _ := Preset("compact")
 	for _, c := range []struct{ text, want string }{
-		{"preset = \"paper\"\nsteps = 10\n", ""},
-		{"speed = 3\n", `unknown setting "speed"`},
-		{"steps = \"many\"\n", "steps"},
+		{"preset = \"paper\"\nsteps = 10\nalpha = 1\n", ""},
+		{"speed = 3\n", `: line 1: unknown setting "speed"`},
+		{"# speed\nsteps = 3\n\"speed\"=\"steps = 3\"\n", `: line 3: unknown setting "speed"`},
+		{"steps = 3\r\n [speed]\r\nof = 3\r\n", `: line 2: unknown setting "speed`},
+		{"speed.of = 3\n", `: unknown setting "speed.of"`},
+		{"steps = \"many\"\n", `: steps "many": expected a whole number, got a text`},
+		{"steps = 1.5\n", "steps 1.5: expected a whole number"},
+		{"seed = true\n", "seed true: expected a whole number"},
+		{"preset = 3\n", "preset 3: expected a text in quotes"},
+		{"layer-norm = 1\n", "layer-norm 1: expected true or false"},
+		{"alpha = \"0.1\"\n", `alpha "0.1": expected a number, got a text`},
+		{"seed = -1\n", "seed -1: expected a whole number from 0 on"},
 		{"preset = \"none\"\n", `preset "none"`},
 		{"= =", "toml"},
 	} {

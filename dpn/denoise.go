@@ -8,6 +8,8 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Cleaning is what the ascent makes of spoiled pictures in pixel space. Pictures are grey
@@ -88,28 +90,30 @@ type Gain struct {
 	Before   separation.Float    `json:"snr_before_db"`
 	After    separation.Float    `json:"snr_after_db"`
 	Gain     separation.Float    `json:"gain_db"`
-	CI       [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain over ever more pictures
+	CI       [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain over ever more pictures, by Student's t
 }
 
 // Gain sums up the pictures. Where there are fewer than two, or none with noise, figures
 // are NaN.
 func (c *Cleaning) Gain() Gain {
-	var before, after, gain, squares float64
-	n := 0
+	var before, after, sum float64
+	var gains []float64
 	for i, b := range c.Before {
 		if a := c.After[i]; b.IsFinite() && a.IsFinite() {
-			n++
 			g := float64(a - b)
-			before, after, gain = before+float64(b), after+float64(a), gain+g
-			squares += float64(g * g)
+			gains = append(gains, g)
+			before, after, sum = before+float64(b), after+float64(a), sum+g
 		}
 	}
-	f := float64(n)
-	mean := gain / f
-	half := 1.96 * math.Sqrt(max(squares-float64(f*mean*mean), 0)/(f-1)/f)
-	if n < 2 {
-		half = math.NaN()
+	n := float64(len(gains))
+	mean, squares := sum/n, 0.0
+	for _, g := range gains {
+		squares += float64((g - mean) * (g - mean))
+	}
+	half := math.NaN()
+	if len(gains) > 1 {
+		half = distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * math.Sqrt(squares/(n-1)/n)
 	}
 	number := func(v float64) separation.Float { return separation.Float(v) }
-	return Gain{n, number(before / f), number(after / f), number(mean), [2]separation.Float{number(mean - half), number(mean + half)}}
+	return Gain{len(gains), number(before / n), number(after / n), number(mean), [2]separation.Float{number(mean - half), number(mean + half)}}
 }

@@ -122,27 +122,13 @@ func (s *Trainer) scoreMatching(x engine.Matrix) float64 {
 func (f *denseForm) logDets(e *engine.Engine, v []float32) {
 	n := f.d * f.d
 	if f.inverse == nil {
-		f.inverse, f.inverters = make([]float32, len(f.a.Data)), make([]inverter, min(e.Threads(), len(f.a.Data)/n))
+		f.inverse = make([]float32, len(f.a.Data))
 	}
-	many, shares := len(f.a.Data)/n, len(f.inverters)
-	invert := func(on multiplier, with *inverter, i int) {
+	f.each(e, func(on multiplier, with *inverter, i int) {
 		part := func(x []float32) engine.Matrix { return engine.View(x[i*n:(i+1)*n], f.d, f.d) }
 		v[i] = float32(2 * with.invert(on, part(f.inverse), part(f.a.Data)))
-	}
-	if many < e.Threads() { // they share each matrix
-		for i := range many {
-			invert(e, &f.inverters[0], i)
-		}
-	} else {
-		e.Parallel(shares, 2*float64(many*n*f.d), float64(10*many*n), func(w *engine.Worker, lo, hi int) {
-			for s := lo; s < hi; s++ {
-				for i := many * s / shares; i < many*(s+1)/shares; i++ {
-					invert(w, &f.inverters[s], i)
-				}
-			}
-		})
-	}
-	for i := many; i < f.k; i++ {
+	})
+	for i := f.own(); i < f.k; i++ {
 		v[i] = v[0]
 	}
 }

@@ -180,3 +180,77 @@ func TestInvert(t *testing.T) {
 		}
 	}
 }
+
+// TestSingular holds what is called singular against the pivots of gonum in float64: matrices
+// whose last row is a sum of others but for some of its own, of sizes around the blocks and
+// of any scale.
+func TestSingular(t *testing.T) {
+	e, v := newEngine(t), &inverter{}
+	nan := float32(math.NaN())
+	var singular, regular int
+	for _, n := range []int{100, 1, 2, 33, 64, 65} {
+		for seed, scale := range []float32{1, 1e-30, 1e37} {
+			for _, own := range []float32{1, 1e-2, 1e-4, 1e-6, 3e-7, 1e-7, 3e-8, 1e-9, 0} {
+				a := engine.NewMatrix(n, n)
+				engine.NewRand(uint64(n), uint64(seed)).Normal(a.Data)
+				for j, x := range a.Row(n - 1) {
+					x *= own
+					for i := range min(n-1, 3) {
+						x += a.At(i, j)
+					}
+					a.Set(n-1, j, x)
+				}
+				e.Scale(a.Data, scale, a.Data)
+				var lu mat.LU
+				lu.Factorize(mat.NewDense(n, n, reference.Vector(a.Data)))
+				var u mat.TriDense
+				lu.UTo(&u)
+				least, most := math.Inf(1), 0.0
+				for j := range n {
+					x := math.Abs(u.At(j, j))
+					least, most = min(least, x), max(most, x)
+				}
+				ratio := least / most * 0x1p24
+				if math.Abs(ratio-1) < 1e-3 {
+					continue // either
+				}
+				want := !(ratio > 1)
+				if got := v.singular(e, a); got != want {
+					t.Errorf("%d x %d, scale %v, %v of its own: singular %v with pivots from %v to %v", n, n, scale, own, got, least, most)
+				}
+				if want {
+					singular++
+				} else {
+					regular++
+				}
+				if a.Row(n / 2)[n/3] = nan; !v.singular(e, a) {
+					t.Errorf("%d x %d: not singular with a NaN", n, n)
+				}
+			}
+		}
+	}
+	if singular < 30 || regular < 30 {
+		t.Errorf("%d singular matrices and %d others", singular, regular)
+	}
+}
+
+// TestSingularMatrix checks that the singular one of many matrices is named, however the
+// threads share them.
+func TestSingularMatrix(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		e := newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads())
+		for _, k := range []int{1, 2, 7} {
+			const d = 37
+			c := completed(Config{Extractor: "linear", Dim: d, Components: k, Steps: 1, Form: FormFull, Scale: 1, Alpha: 0.5})
+			f := newForm(c, d).(*denseForm)
+			engine.NewRand(1, uint64(k)).Normal(f.a.Data)
+			if _, problem := f.definite(e); problem != "" {
+				t.Errorf("%d threads, %d matrices: %s", threads, k, problem)
+			}
+			clear(f.a.Data[k/2*d*d:][:d])
+			if _, problem := f.definite(e); problem != fmt.Sprintf("matrix %d is singular", k/2) {
+				t.Errorf("%d threads, matrix %d of %d has a row of zeros: %q", threads, k/2, k, problem)
+			}
+		}
+	}
+}

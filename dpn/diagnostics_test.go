@@ -18,7 +18,8 @@ import (
 )
 
 // TestLargest holds the largest eigenvalues against those of all P_i: exact where all of
-// the space is searched, otherwise some percent below at most.
+// the space is searched, otherwise some percent below at most; and the step sizes of chains,
+// which come from them.
 func TestLargest(t *testing.T) {
 	for _, form := range Forms() {
 		for _, rank := range []int{3, 12} {
@@ -31,6 +32,12 @@ func TestLargest(t *testing.T) {
 			got, err := m.potential.steepest(context.Background(), 2)
 			if err != nil || math.Abs(got/want-1) > 1e-5 {
 				t.Errorf("%s, rank %d: largest eigenvalue %v, want %v (%v)", form, rank, got, want, err)
+			}
+			for adjusted, scale := range map[bool]float64{false: 0.1, true: math.Pow(float64(m.Dim()), -1./3)} {
+				h, err := m.potential.DefaultStepSize(context.Background(), adjusted, 2)
+				if err != nil || math.Abs(h*want/scale-1) > 1e-5 {
+					t.Errorf("%s, rank %d, adjusted %v: step size %v, want %v over %v (%v)", form, rank, adjusted, h, scale, want, err)
+				}
 			}
 		}
 	}

@@ -4,8 +4,8 @@
 // A [Config] holds every setting; [Preset] gives some that are known to work. [New] makes
 // a [Model], [Model.Fit] trains it, [Model.Predict] and [Model.Score] use it,
 // [Model.Analyze] measures how it separates classes, [Model.Save] and [Load] keep it in a
-// safetensors file with the keys of the published state dictionary. All take a
-// context that cancels and an engine that computes. See example_test.go.
+// safetensors file with the keys of the published state dictionary. What goes over pictures
+// takes a context that cancels and an engine that computes. See example_test.go.
 //
 // [Potential.Landscape], [Model.Trace], [Model.CompareFields], [Model.Rises] and
 // [Model.FixedPoints] look into the energy landscape and the ascents on it; [Model.Study]
@@ -67,7 +67,8 @@
 //
 // Training is a function of settings and pictures: its weights have the same bits on
 // every machine, tier and number of threads ([Model.WeightsSHA256]). Everything random
-// comes from Config.Seed. A finished epoch is never lost: [Model.Fit] writes model,
-// metrics and state by rename, and resumes from them with the same bits. Model and state
+// comes from Config.Seed. A finished epoch is never lost: [Model.Fit] leaves the best one in
+// the model also where it ends early, writes model, metrics and state by rename (given a
+// folder), and resumes from them with the same bits. Model and state
 // carry a checksum: a damaged file is refused.
 package dpn

@@ -84,8 +84,9 @@ func (p *Potential) EM(ctx context.Context, e *engine.Engine, x engine.Matrix, c
 	if err := f.iterate(opt); err != nil {
 		return nil, err
 	}
-	for _, g := range f.gaussians {
-		f.LambdaMax = max(f.LambdaMax, largestEigenvalue(g, p.D))
+	f.LambdaMax, err = p.greatest(ctx, e.Threads(), func(i int) (float64, error) { return largestEigenvalue(f.gaussians[i], p.D), nil })
+	if err != nil {
+		return nil, err
 	}
 	return &f.EMResult, nil
 }
@@ -321,7 +322,6 @@ func (f *em) densities() (err error) {
 
 // integrate sets logZ: exp(phi) integrates to the sum of exp(c_i) (2 pi)^(d/2) |P_i|^(-1/2).
 func (f *em) integrate() {
-	const log2Pi = 1.8378770664093454836
 	terms, most := make([]float64, f.p.K), math.Inf(-1)
 	for i, c := range f.p.c.Data {
 		terms[i] = float64(c) - f.gaussians[i].logDet()/2
@@ -331,7 +331,7 @@ func (f *em) integrate() {
 	for _, t := range terms {
 		sum += float64(engine.Exp32(float32(t - most)))
 	}
-	f.logZ = most + logProduct([]float64{sum}) + float64(float64(f.p.D)*log2Pi/2)
+	f.logZ = most + logProduct([]float64{sum}) + float64(float64(f.p.D)*logTwoPi/2)
 }
 
 // blocks calls do with the rows that belong to component i, up to 512 at a time: sqrt(r/m)

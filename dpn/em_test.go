@@ -87,7 +87,7 @@ func TestEMRises(t *testing.T) {
 			if got := logDensity(t, p, x); math.Abs(got-r.Final()) > 10*rounding {
 				t.Errorf("%s, seed %d: log-likelihood %v, by the densities %v", form, seed, r.Final(), got)
 			}
-			if tensor, problem := p.form.definite(); problem != "" {
+			if tensor, problem := p.form.definite(e); problem != "" {
 				t.Errorf("%s: %s: %s", form, tensor, problem)
 			}
 		}
@@ -347,7 +347,7 @@ func TestEMDegenerate(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, form, err)
 				continue
 			}
-			if tensor, problem := p.form.definite(); problem != "" {
+			if tensor, problem := p.form.definite(e); problem != "" {
 				t.Errorf("%s, %s: %s: %s", name, form, tensor, problem)
 			}
 			if err := p.finite(); err != nil {

@@ -276,6 +276,22 @@ func TestFreeFieldJacobian(t *testing.T) {
 	}
 }
 
+// TestFreeFieldStream checks that a free field has random numbers of its own: the directions
+// in which it is measured come from streams 0, 1 and so on of the same seed, one a point.
+func TestFreeFieldStream(t *testing.T) {
+	f, err := NewFreeField(1, 8, 1) // weights within 1
+	if err != nil {
+		t.Fatal(err)
+	}
+	for point := range uint64(2 * rotationBlock) {
+		drawn := make([]float32, len(f.W1))
+		engine.NewRand(1, point).Uniform(drawn, -1, 1)
+		if slices.Equal(f.W1, widened(drawn)) {
+			t.Errorf("the weights are drawn from the stream of point %d", point)
+		}
+	}
+}
+
 // TestFreeFieldFit recovers a last layer from the field that it makes.
 func TestFreeFieldFit(t *testing.T) {
 	const d, h, n = 3, 8, 200

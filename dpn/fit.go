@@ -17,6 +17,7 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/stat"
 )
 
 // Files that Fit keeps in its folder.
@@ -52,7 +53,7 @@ type Epoch struct {
 
 // FitOptions say what happens around training.
 type FitOptions struct {
-	Dir    string // where to keep models and metrics; empty: nowhere
+	Dir    string // folder to keep models and metrics in, which must be there; empty: nowhere
 	Resume bool   // go on from the state in Dir, which must be there
 
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
@@ -67,9 +68,10 @@ type FitResult struct {
 	Epochs         []Epoch
 	Best           int        // epoch whose model was kept, from 1
 	Stopped        bool       // early, because of Config.Patience
-	Updates        int        // made in all
+	Updates        int        // made in all, also in an epoch that did not finish
 	Placement      *Placement // of the centres; nil when training was resumed
-	PrepareSeconds float64    // before the first epoch of this call: centres, and denoised features if they never change
+	Already        bool       // nothing was left to train: an earlier call had finished
+	PrepareSeconds float64    // before the first epoch: centres, and denoised features if they never change; of all calls
 	Seconds        float64    // of all epochs, and of that
 	SecondsPerStep float64    // median of one update
 }
@@ -77,7 +79,7 @@ type FitResult struct {
 // NotFiniteError says that training stopped because a number was infinite or NaN.
 type NotFiniteError struct {
 	Epoch, Update int    // from 1; 0 outside Fit
-	What          string // "loss", or the name of the tensor whose gradient it was
+	What          string // that of layer.NotFinite, or the loss or tensor that an epoch ended with
 }
 
 func (e *NotFiniteError) Error() string {
@@ -151,9 +153,13 @@ func (m *Model) Check(s *dataset.Set) error {
 // Fit trains the model on s, of which the last pictures are kept for validation, and
 // leaves it as it was after the epoch with the lowest validation loss (without
 // validation pictures: the last epoch). Training begins with the placement of the
-// centres. It stops with ctx's error when ctx ends, with a *NotFiniteError when the loss or
+// centres. So it takes a model of New: one that has learned, or was loaded, would get new
+// centres under weights that fit the old ones, and is refused unless Resume replaces all of
+// it; a Trainer goes on with such a model. It stops with ctx's error when ctx ends, with a *NotFiniteError when the loss or
 // the gradient is not finite, and with a *NotDefiniteError when precisions are no longer
-// positive definite at the end of an epoch; what finished epochs have written stays good.
+// positive definite at the end of an epoch. Where epochs had finished before an error, Fit
+// returns them beside it and leaves the model as it was after the best of them; what they
+// have written stays good. Without any the result is nil, and the model is not to be used.
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
 	if err := m.fits(s); err != nil {
 		return nil, err
@@ -205,59 +211,75 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := f.opt.Log
-	if resumed {
-		log.Info("resumed", "epoch", len(f.history), "updates", f.updates)
-	} else {
-		if f.placed, err = m.place(ctx, f.e, f.train, f.onEM); err != nil {
-			return nil, err
-		}
-		f.placed.log(log, m.Config)
+	if !resumed && !m.fresh {
+		return nil, errors.New("the model has learned before or was loaded from a file, expected one of New; to go on with its weights use a Trainer, to go on with a run that was cut off FitOptions.Resume with its folder")
 	}
-	if m.Config.denoisesOnce() {
-		all := f.train.Len() + f.val.Len()
-		report := func(before int) func(int) {
-			return func(done int) {
-				if f.opt.OnPrepare != nil {
-					f.opt.OnPrepare(before+done, all)
-				}
-			}
-		}
-		if f.denoised, err = m.rows(ctx, f.e, f.train, m.Config.Steps, report(0)); err != nil {
-			return nil, err
-		}
-		if f.denoisedVal, err = m.rows(ctx, f.e, f.val, m.Config.Steps, report(f.train.Len())); err != nil {
-			return nil, err
-		}
-		log.Info("denoised features computed once for all epochs", "pictures", f.denoised.Rows+f.denoisedVal.Rows)
-	}
-	prepared := time.Since(begun).Seconds()
 	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
 	all := m.Config.Epochs * perEpoch
 	if m.Config.MaxUpdates > 0 {
 		all = min(all, m.Config.MaxUpdates)
 	}
-	if !resumed {
-		if err := f.begin(ctx); err != nil {
+	already := resumed && (f.updates >= all || f.stalled())
+	if !already {
+		if err := f.checkDir(); err != nil {
 			return nil, err
 		}
+		err = f.prepare(ctx, resumed)
+		f.prepared += time.Since(begun).Seconds()
 	}
-	for f.updates < all && !f.stalled() {
-		if err := f.epoch(ctx, all); err != nil {
-			return nil, err
-		}
+	if err == nil && !resumed {
+		err = f.begin(ctx)
+	}
+	for err == nil && f.updates < all && !f.stalled() {
+		err = f.epoch(ctx, all)
+	}
+	if f.bestModel == nil { // no epoch has finished
+		return nil, err
 	}
 	for i, p := range m.Params() {
 		copy(p.Data, f.bestModel[i])
 	}
 	m.potential.setAlpha(m.potential.Alpha())
 	m.stale = true
-	r := &FitResult{Epochs: f.history, Placement: f.placed, Best: f.best + 1, Stopped: f.updates < all, Updates: f.updates, PrepareSeconds: prepared, Seconds: prepared}
+	r := &FitResult{Epochs: f.history, Placement: f.placed, Best: f.best + 1, Stopped: err == nil && f.updates < all, Updates: f.updates, Already: already, PrepareSeconds: f.prepared, Seconds: f.prepared}
 	for _, h := range f.history {
 		r.Seconds += h.Seconds
 	}
 	r.SecondsPerStep = median(f.seconds)
-	return r, nil
+	return r, err
+}
+
+// prepare does what comes before the first update: it places the centres, and computes the
+// denoised features if they never change.
+func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
+	m, log := f.m, f.opt.Log
+	if resumed {
+		log.Info("resumed", "epoch", len(f.history), "updates", f.updates)
+	} else {
+		if f.placed, err = m.place(ctx, f.e, f.train, f.onEM); err != nil {
+			return err
+		}
+		f.placed.log(log, m.Config)
+	}
+	if !m.Config.denoisesOnce() {
+		return nil
+	}
+	all := f.train.Len() + f.val.Len()
+	report := func(before int) func(int) {
+		return func(done int) {
+			if f.opt.OnPrepare != nil {
+				f.opt.OnPrepare(before+done, all)
+			}
+		}
+	}
+	if f.denoised, err = m.rows(ctx, f.e, f.train, m.Config.Steps, report(0)); err != nil {
+		return err
+	}
+	if f.denoisedVal, err = m.rows(ctx, f.e, f.val, m.Config.Steps, report(f.train.Len())); err != nil {
+		return err
+	}
+	log.Info("denoised features computed once for all epochs", "pictures", f.denoised.Rows+f.denoisedVal.Rows)
+	return nil
 }
 
 // epoch makes one pass over the training pictures in a new random order, validates, and
@@ -323,7 +345,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 		}
 	}
 	if m.Config.Gradient == "exact" {
-		if err := m.potential.checkDefinite(number); err != nil {
+		if err := m.potential.checkDefinite(f.e, number); err != nil {
 			return h, err
 		}
 	}
@@ -446,6 +468,25 @@ func (f *fitting) keepBest() {
 	}
 }
 
+// checkDir fails where nothing can be written to the folder: the end of the first epoch
+// would be late to find out.
+func (f *fitting) checkDir() error {
+	dir := f.opt.Dir
+	if dir == "" {
+		return nil
+	}
+	probe, err := os.CreateTemp(dir, ".writable")
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) { // which names the probe, too
+			err = pe.Err
+		}
+		return fmt.Errorf("folder %s: %w; expected one that is there and can be written to", dir, err)
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
 // write keeps the finished epoch: the models and metrics first, the state last, so that
 // resuming never starts from a state whose model is not there.
 func (f *fitting) write(better bool) error {
@@ -548,15 +589,10 @@ func writeText(path, text string) error {
 	return nil
 }
 
-// median returns the middle of x, or 0 of nothing.
+// median returns the middle of x, or 0 of nothing: JSON has no NaN.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}
-	s := slices.Clone(x)
-	slices.Sort(s)
-	if n := len(s); n%2 == 0 {
-		return s[n/2-1]/2 + s[n/2]/2
-	}
-	return s[len(s)/2]
+	return stat.Median(x)
 }

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
 )
 
@@ -239,6 +241,61 @@ func TestOldState(t *testing.T) {
 	}
 }
 
+// TestFolder checks that training refuses a folder that it could not write to before it
+// places the centres, and that a folder that an earlier run has filled stays as it is until
+// the first epoch has finished.
+func TestFolder(t *testing.T) {
+	d, e, ctx := digits(t, 256, 10), newEngine(t), context.Background()
+	parent := t.TempDir()
+	file, closed := filepath.Join(parent, "file"), filepath.Join(parent, "closed")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(closed, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	refused := []string{filepath.Join(parent, "missing"), file}
+	if probe, err := os.CreateTemp(closed, ""); err != nil { // for root it is not closed
+		refused = append(refused, closed)
+	} else {
+		probe.Close()
+	}
+	for _, dir := range refused {
+		m := newModel(t, tiny(), d)
+		before := m.WeightsSHA256()
+		_, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), "folder "+dir+": ") || strings.Contains(err.Error(), "writable") {
+			t.Errorf("error %v, want one about %s", err, dir)
+		}
+		if m.WeightsSHA256() != before {
+			t.Errorf("%s: the centres were placed", dir)
+		}
+	}
+
+	names := func(dir string) (list []string) {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			list = append(list, f.Name())
+		}
+		return list
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, StateFile), []byte("of an earlier run"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := names(dir)
+	ended, cancel := context.WithCancel(ctx)
+	if _, err := newModel(t, tiny(), d).Fit(ended, e, d.Train, FitOptions{Dir: dir, OnStep: func(int, int, float64) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if after := names(dir); !slices.Equal(after, before) {
+		t.Errorf("no epoch has finished, and the folder holds %v, before %v", after, before)
+	}
+}
+
 // TestResume checks that training cut off in the middle of an epoch and resumed ends
 // with the same bits, metrics and best model as training in one go.
 func TestResume(t *testing.T) {
@@ -265,6 +322,10 @@ func TestResume(t *testing.T) {
 	if _, err := Load(filepath.Join(cut, ModelFile)); err != nil {
 		t.Errorf("after the cut: %v", err)
 	}
+	before, err := safetensors.ReadFile(filepath.Join(cut, StateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
 	again := newModel(t, config, d)
 	got, err := again.Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
 	if err != nil {
@@ -273,6 +334,9 @@ func TestResume(t *testing.T) {
 	if again.WeightsSHA256() != m.WeightsSHA256() || got.Best != want.Best || got.Updates != want.Updates {
 		t.Errorf("resumed: epoch %d, %d updates, weights %s; in one go: epoch %d, %d updates, weights %s",
 			got.Best, got.Updates, again.WeightsSHA256(), want.Best, want.Updates, m.WeightsSHA256())
+	}
+	if prepared, err := strconv.ParseFloat(before.Metadata[metaPrepare], 64); err != nil || !(prepared > 0 && got.PrepareSeconds > prepared) {
+		t.Errorf("preparing took %v s in all, %v s (%v) until the cut", got.PrepareSeconds, prepared, err)
 	}
 	for _, name := range []string{ModelFile, LastFile} {
 		a, err := Load(filepath.Join(whole, name))
@@ -287,11 +351,40 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s differs", name)
 		}
 	}
-	for i, h := range readMetrics(t, cut) {
+	metrics := readMetrics(t, cut)
+	if len(metrics) != len(want.Epochs) {
+		t.Fatalf("metrics of %d epochs, want %d", len(metrics), len(want.Epochs))
+	}
+	for i, h := range metrics {
 		w := want.Epochs[i]
 		if h.Epoch != i+1 || h.TrainLoss != w.TrainLoss || *h.ValLoss != *w.ValLoss {
 			t.Errorf("metrics of epoch %d: %+v, want %+v", i+1, h, w)
 		}
+	}
+
+	// Once it is finished, there is nothing to add: times are those of all calls. States of
+	// before these were kept are taken, too.
+	finished, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !finished.Already || got.Already || want.Already || finished.PrepareSeconds != got.PrepareSeconds || finished.Seconds != got.Seconds || finished.SecondsPerStep != got.SecondsPerStep {
+		t.Errorf("resumed when finished: %+v, before: %+v", finished, got)
+	}
+	state := filepath.Join(cut, StateFile)
+	f, err := safetensors.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := f.Metadata[metaPrepare]; kept != strconv.FormatFloat(got.PrepareSeconds, 'g', -1, 64) {
+		t.Errorf("the state says that %q s went into preparing, want %v", kept, got.PrepareSeconds)
+	}
+	delete(f.Metadata, metaPrepare)
+	if err := safetensors.WriteFile(state, f); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true}); err != nil || r.PrepareSeconds != 0 || r.Updates != want.Updates {
+		t.Errorf("resumed from a state without the times: %+v, %v", r, err)
 	}
 
 	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(), Resume: true}); err == nil || !strings.Contains(err.Error(), StateFile) {
@@ -321,6 +414,116 @@ func TestResume(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v, want one about the damaged %s", err, path)
 		}
+	}
+}
+
+// TestEndsEarly checks that training which ends by its context, by numbers that are not
+// finite or by a file that cannot be written returns the epochs that it had finished and
+// leaves the best of them in the model, and nothing without any.
+func TestEndsEarly(t *testing.T) {
+	d, e := digits(t, 600, 10), newEngine(t)
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, LastFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(m *Model) { m.head.Bias.Data[0] = float32(math.NaN()) }
+	for name, c := range map[string]struct {
+		dir    string
+		epochs int
+		at     int // update after which act is called, 17 an epoch
+		act    func(m *Model, cancel func())
+		as     func(err error) bool
+	}{
+		"context, first epoch": {"", 0, 7, func(_ *Model, cancel func()) { cancel() }, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"context":              {"", 2, 40, func(_ *Model, cancel func()) { cancel() }, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"not finite":           {"", 3, 60, func(m *Model, _ func()) { spoil(m) }, func(err error) bool { var bad *NotFiniteError; return errors.As(err, &bad) }},
+		"file":                 {folder, 1, 0, nil, func(err error) bool { return err != nil && strings.Contains(err.Error(), LastFile) }},
+	} {
+		m := newModel(t, tiny(), d)
+		ctx, cancel := context.WithCancel(context.Background())
+		var hashes []string // of the model as training left it after each update
+		r, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: c.dir, OnStep: func(done, _ int, _ float64) {
+			hashes = append(hashes, m.WeightsSHA256())
+			if done == c.at {
+				c.act(m, cancel)
+			}
+		}})
+		cancel()
+		if !c.as(err) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if c.epochs == 0 {
+			if r != nil {
+				t.Errorf("%s: %+v of no epoch", name, r)
+			}
+			continue
+		}
+		if r == nil || len(r.Epochs) != c.epochs || r.Best < 1 || r.Best > c.epochs || r.Stopped || r.Updates != max(c.at, 17) || r.Placement == nil {
+			t.Errorf("%s: %+v, want %d epochs", name, r, c.epochs)
+			continue
+		}
+		best := r.Epochs[r.Best-1]
+		for _, h := range r.Epochs {
+			if *h.ValLoss < *best.ValLoss {
+				t.Errorf("%s: epoch %d was better than %d", name, h.Epoch, r.Best)
+			}
+		}
+		if got := m.WeightsSHA256(); got != hashes[17*r.Best-1] {
+			t.Errorf("%s: the model is not that of epoch %d", name, r.Best)
+		}
+		_, val, err := m.Split(d.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := m.Score(context.Background(), e, val); err != nil || s.Loss != *best.ValLoss {
+			t.Errorf("%s: the model has validation loss %v, %v; epoch %d had %v", name, s.Loss, err, r.Best, *best.ValLoss)
+		}
+	}
+}
+
+// TestFitRefusesLearned checks that Fit trains nothing but a fresh model: not one of a Fit, a
+// Trainer or a file, which a Trainer goes on with; resuming replaces all of a model.
+func TestFitRefusesLearned(t *testing.T) {
+	d, e, ctx := digits(t, 100, 10), newEngine(t), context.Background()
+	c := tiny()
+	c.Epochs = 1
+	dir := t.TempDir()
+	fitted, updated := newModel(t, c, d), newModel(t, c, d)
+	if _, err := fitted.Fit(ctx, e, d.Train, FitOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := updated.Init(ctx, e, d.Train); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewTrainer(updated, e).Update(d.Train, []int32{1, 2, 3}, 1); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(filepath.Join(dir, ModelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fitted.WeightsSHA256()
+	for name, m := range map[string]*Model{"fitted": fitted, "updated": updated, "loaded": loaded} {
+		before := m.WeightsSHA256()
+		if _, err := m.Fit(ctx, e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "Trainer") {
+			t.Errorf("%s: error %v, want one that points to Trainer", name, err)
+		}
+		if m.WeightsSHA256() != before {
+			t.Errorf("%s: the weights changed", name)
+		}
+		if _, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir, Resume: true}); err != nil || m.WeightsSHA256() != want {
+			t.Errorf("%s: resumed: %v, weights %s, want %s", name, err, m.WeightsSHA256(), want)
+		}
+		if _, err := NewTrainer(m, e).Update(d.Train, []int32{1, 2, 3}, 1); err != nil || m.WeightsSHA256() == want {
+			t.Errorf("%s: %v, a Trainer changed nothing", name, err)
+		}
+	}
+	again := newModel(t, c, d) // Init before Fit learns nothing
+	if _, err := again.Init(ctx, e, d.Train.Slice(0, 50)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Fit(ctx, e, d.Train, FitOptions{}); err != nil || again.WeightsSHA256() != want {
+		t.Errorf("%v, weights %s, without Init before %s", err, again.WeightsSHA256(), want)
 	}
 }
 
@@ -360,12 +563,16 @@ func readMetrics(t *testing.T, dir string) []Epoch {
 	}
 	defer f.Close()
 	var list []Epoch
-	for s := bufio.NewScanner(f); s.Scan(); {
+	s := bufio.NewScanner(f)
+	for s.Scan() {
 		var h Epoch
 		if err := json.Unmarshal(s.Bytes(), &h); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, h)
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
 	}
 	return list
 }

@@ -327,7 +327,7 @@ func (m *Model) describe(e *engine.Engine, f *FixedPoints, labels []byte) {
 	}
 	f.Accuracy = float64(right) / float64(f.Samples)
 
-	x, phi, r, predicted := engine.NewMatrix(1, d), make([]float32, 1), engine.NewMatrix(k, 1), make([]int32, 1)
+	x, phi, r, first := engine.NewMatrix(1, d), make([]float32, 1), engine.NewMatrix(k, 1), make([]int32, 1)
 	for j := range f.Points {
 		p := &f.Points[j]
 		mine := votes[j*m.Classes : (j+1)*m.Classes]
@@ -342,13 +342,10 @@ func (m *Model) describe(e *engine.Engine, f *FixedPoints, labels []byte) {
 
 		copy(x.Data, p.X)
 		m.evaluate(e, x, phi, r)
-		e.ArgMax(predicted, m.Logits(e, x))
-		p.Predicted, p.Phi = int(predicted[0]), float64(phi[0])
-		for i, v := range r.Data {
-			if v > r.Data[p.Component] {
-				p.Component = i
-			}
-		}
+		e.ArgMax(first, m.Logits(e, x))
+		p.Predicted, p.Phi = int(first[0]), float64(phi[0])
+		e.ArgMax(first, r.T())
+		p.Component = int(first[0])
 		p.Responsibility = float64(r.Data[p.Component])
 		p.Entropy = entropy(r, 0)
 		p.CentreDistance = distance(p.X, m.potential.Centres().Row(p.Component))
@@ -359,7 +356,7 @@ func (m *Model) describe(e *engine.Engine, f *FixedPoints, labels []byte) {
 }
 
 // meanEntropy returns the mean entropy of r at the rows of x, without those that have
-// diverged.
+// diverged and those where it is not a number.
 func (m *Model) meanEntropy(ctx context.Context, e *engine.Engine, x engine.Matrix, steps []int32) (float64, error) {
 	phi := make([]float32, evalRows)
 	var sum float64
@@ -372,22 +369,11 @@ func (m *Model) meanEntropy(ctx context.Context, e *engine.Engine, x engine.Matr
 		r := engine.NewMatrix(m.potential.K, rows)
 		m.evaluate(e, x.Slice(lo, lo+rows, 0, x.Cols), phi[:rows], r)
 		for b := range rows {
-			if steps[lo+b] != HasDiverged {
-				sum += entropy(r, b)
+			if h := entropy(r, b); steps[lo+b] != HasDiverged && h == h {
+				sum += h
 				n++
 			}
 		}
 	}
 	return sum / float64(max(n, 1)), nil
-}
-
-// entropy returns - sum_i r_i ln r_i of column b of r, in nats.
-func entropy(r engine.Matrix, b int) float64 {
-	var h float64
-	for i := range r.Rows {
-		if v := r.At(i, b); v > 0 {
-			h -= float64(float64(v) * float64(engine.Log32(v)))
-		}
-	}
-	return h
 }

@@ -109,7 +109,6 @@ func TestBasinsOfTwoComponents(t *testing.T) {
 	var want *FixedPoints
 	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
 		last := -1
-		m.stale = true // another engine packs the precisions anew
 		f, err := m.FixedPoints(ctx, newEngine(t, o...), s, FixedPointOptions{}, func(step, moving int) { last = moving })
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,8 @@ func Forms() []string { return []string{FormFull, FormDiag, FormLowRank, FormFla
 type form interface {
 	// params lists the tensors.
 	params() []*Param
+	// own is how many P_i there are: 1 that all k components share, or k.
+	own() int
 	// start gives them their first values.
 	start(r *engine.Rand)
 	// maximise is their part of an M step (Potential.EM), given the means.
@@ -44,14 +46,15 @@ type form interface {
 	addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *likelihood)
 	// retract puts the tensors back where they belong after an update.
 	retract(e *engine.Engine)
-	// definite says which tensor has left the positive definite precisions, and how.
-	definite() (tensor, problem string)
-	// largest returns the largest eigenvalue of P_i: exactly where the form says what it is
-	// (diag, flat), otherwise by lanczos.
+	// definite says which tensor has left the positive definite precisions, and how. Only
+	// full and tied precisions need the engine.
+	definite(e *engine.Engine) (tensor, problem string)
+	// largest returns the largest eigenvalue of P_i, i < own(): exactly where the form says
+	// what it is (diag, flat), otherwise by lanczos.
 	largest(i int) (float64, error)
 	// precision returns P_i, d x d.
 	precision(i int) []float64
-	// gaussian makes component i something to draw from.
+	// gaussian makes component i < own() something to draw from.
 	gaussian(i int) (gaussian, error)
 }
 
@@ -108,8 +111,8 @@ func (e *NotDefiniteError) Error() string {
 }
 
 // checkDefinite returns a *NotDefiniteError unless all precisions are positive definite.
-func (p *Potential) checkDefinite(epoch int) error {
-	if tensor, problem := p.form.definite(); problem != "" {
+func (p *Potential) checkDefinite(e *engine.Engine, epoch int) error {
+	if tensor, problem := p.form.definite(e); problem != "" {
 		return &NotDefiniteError{Epoch: epoch, Tensor: tensor, Problem: problem}
 	}
 	return nil

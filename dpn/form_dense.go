@@ -2,11 +2,9 @@ package dpn
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"dpnbench/engine"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // denseForm is "full", P_i = A_i^T A_i, and "tied", with one A for all components.
@@ -16,11 +14,18 @@ type denseForm struct {
 	scale float32 // of A at first: A = scale I
 	a     *Param
 
-	inverse   []float32 // of logDets: all A_i^-1
-	inverters []inverter
+	inverse   []float32  // of logDets: all A_i^-1
+	inverters []inverter // of the threads
 }
 
 func (f *denseForm) params() []*Param { return []*Param{f.a} }
+
+func (f *denseForm) own() int {
+	if f.tied {
+		return 1
+	}
+	return f.k
+}
 
 func (f *denseForm) start(*engine.Rand) {
 	clear(f.a.Data)
@@ -57,27 +62,38 @@ func (f *denseForm) retract(*engine.Engine) {}
 
 // definite finds factors that are singular as far as float32 can tell: A^T A is positive
 // semidefinite whatever A is.
-func (f *denseForm) definite() (tensor, problem string) {
-	d := f.d
-	for at := 0; at < len(f.a.Data); at += d * d {
-		a := mat.NewDense(d, d, nil)
-		for i, v := range f.a.Data[at : at+d*d] {
-			a.Set(i/d, i%d, float64(v))
-		}
-		var lu mat.LU
-		lu.Factorize(a)
-		var u mat.TriDense
-		lu.UTo(&u)
-		least, most := math.Inf(1), 0.0
-		for j := range d {
-			v := math.Abs(u.At(j, j))
-			least, most = min(least, v), max(most, v)
-		}
-		if !(least > most*0x1p-24) {
-			return f.a.Name, fmt.Sprintf("matrix %d is singular", at/(d*d))
-		}
+func (f *denseForm) definite(e *engine.Engine) (tensor, problem string) {
+	n := f.d * f.d
+	singular := make([]bool, f.own())
+	f.each(e, func(on multiplier, with *inverter, i int) {
+		singular[i] = with.singular(on, engine.View(f.a.Data[i*n:(i+1)*n], f.d, f.d))
+	})
+	if i := slices.Index(singular, true); i >= 0 {
+		return f.a.Name, fmt.Sprintf("matrix %d is singular", i)
 	}
 	return "", ""
+}
+
+// each calls do for every A_i, on several threads or with an engine of several.
+func (f *denseForm) each(e *engine.Engine, do func(on multiplier, with *inverter, i int)) {
+	n, many := f.d*f.d, f.own()
+	if f.inverters == nil {
+		f.inverters = make([]inverter, min(e.Threads(), many))
+	}
+	if many < e.Threads() { // they share each matrix
+		for i := range many {
+			do(e, &f.inverters[0], i)
+		}
+		return
+	}
+	shares := len(f.inverters)
+	e.Parallel(shares, 2*float64(many*n*f.d), float64(10*many*n), func(w *engine.Worker, lo, hi int) {
+		for s := lo; s < hi; s++ {
+			for i := many * s / shares; i < many*(s+1)/shares; i++ {
+				do(w, &f.inverters[s], i)
+			}
+		}
+	})
 }
 
 func (f *denseForm) precision(i int) []float64 {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/vec"
 )
 
 // flatForm is "flat", P_i = s0^2 (I - (1-eps) U_i^T U_i) with orthonormal rows U_i (r x d):
@@ -33,6 +35,7 @@ func newFlatForm(c Config, d int, u *Param) *flatForm {
 }
 
 func (f *flatForm) params() []*Param { return []*Param{f.u} }
+func (f *flatForm) own() int         { return f.k }
 
 // factor is s0 sqrt(1-eps).
 func (f *flatForm) factor() float32 { return float32(f.scale * math.Sqrt(1-f.eps)) }
@@ -62,7 +65,7 @@ func (f *flatForm) fit(ctx context.Context, e *engine.Engine, x engine.Matrix, a
 	passes := float64(10 * f.r) // over the rows
 	e.Parallel(f.k, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
 		for i := lo; i < hi && ctx.Err() == nil; i++ {
-			failed[i] = f.fitOne(w, x, assignment, i, threads)
+			failed[i] = f.fitOne(ctx, w, x, assignment, i, threads)
 		}
 	})
 	for i, err := range failed {
@@ -74,7 +77,7 @@ func (f *flatForm) fit(ctx context.Context, e *engine.Engine, x engine.Matrix, a
 }
 
 // fitOne is fit for one component.
-func (f *flatForm) fitOne(w *engine.Worker, x engine.Matrix, assignment []int32, i, threads int) error {
+func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, x engine.Matrix, assignment []int32, i, threads int) error {
 	var members []float32
 	for row, c := range assignment {
 		if int(c) == i {
@@ -84,7 +87,7 @@ func (f *flatForm) fitOne(w *engine.Worker, x engine.Matrix, assignment []int32,
 	if len(members) == 0 {
 		return nil
 	}
-	pca, err := separation.FitPCA(members, f.d, f.r, threads)
+	pca, err := separation.FitPCA(ctx, members, f.d, f.r, threads)
 	if err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (f *flatForm) retract(e *engine.Engine) {
 // definite finds rows that are not orthonormal. P_i is positive definite while the largest
 // eigenvalue of U_i U_i^T lies below 1/(1-eps), so certainly while its elements are those
 // of the identity up to eps/r.
-func (f *flatForm) definite() (tensor, problem string) {
+func (f *flatForm) definite(*engine.Engine) (tensor, problem string) {
 	tolerance := min(1e-3, f.eps/float64(2*f.r))
 	for i := range f.k {
 		u := f.rows(i)
@@ -178,6 +181,50 @@ func (f *flatForm) precision(i int) []float64 {
 		p[j*d+j] += s
 	}
 	return p
+}
+
+// spectrum returns the eigenvalues of P_i, largest first, and the diagonal of its inverse. As
+// the rows of U_i are orthonormal only to float32, it takes the eigenvalues g_j and vectors
+// w_j of U_i U_i^T. With q_j = U_i^T w_j, of which |q_j|^2 = g_j,
+//
+//	P_i    = s0^2 (I - (1-eps) sum_j q_j q_j^T)                             eigenvalues s0^2 (1 - (1-eps) g_j), and s0^2 d-r times
+//	P_i^-1 = s0^-2 (I + sum_j (1-eps) / (1 - (1-eps) g_j) q_j q_j^T)        (Sherman and Morrison)
+func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
+	s, c := f.scale*f.scale, 1-f.eps
+	u := widened(f.rows(i).Data)
+	row := func(a int) []float64 { return u[a*f.d : (a+1)*f.d] }
+	gram := make([]float64, f.r*f.r)
+	for a := range f.r {
+		for b := range f.r {
+			gram[a*f.r+b] = vec.Dot(row(a), row(b))
+		}
+	}
+	g, w, err := separation.Eigenvectors(gram, f.r)
+	if err != nil {
+		return nil, nil, err
+	}
+	variances = make([]float64, f.d)
+	for j := range variances {
+		variances[j] = 1 / s
+	}
+	q := make([]float64, f.d)
+	for j, v := range g {
+		left := 1 - float64(c*v)
+		values = append(values, float64(s*left))
+		clear(q)
+		for a := range f.r {
+			vec.Axpy(w[j*f.r+a], row(a), q)
+		}
+		for n, v := range q {
+			variances[n] += float64(float64(c*v)*v) / (s * left)
+		}
+	}
+	for range f.d - f.r {
+		values = append(values, s)
+	}
+	slices.Sort(values)
+	slices.Reverse(values)
+	return values, variances, nil
 }
 
 func (f *flatForm) gaussian(i int) (gaussian, error) {

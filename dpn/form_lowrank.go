@@ -35,6 +35,8 @@ func (f *lowRankForm) params() []*Param {
 	return []*Param{f.l, f.factor}
 }
 
+func (f *lowRankForm) own() int { return f.k }
+
 // start sets l to 0 and draws the rows of R with a length of about 1: at R = 0 they would
 // have no gradient.
 func (f *lowRankForm) start(r *engine.Rand) {
@@ -79,7 +81,7 @@ func (f *lowRankForm) gradient(e *engine.Engine, g *engine.MixtureGradient) {
 func (f *lowRankForm) retract(*engine.Engine) {}
 
 // definite finds weights that have left the range of float32.
-func (f *lowRankForm) definite() (tensor, problem string) {
+func (f *lowRankForm) definite(*engine.Engine) (tensor, problem string) {
 	for i, l := range f.l.Data {
 		if w := f.scale * f.scale * engine.Exp32(2*l); !(w > 0 && w <= math.MaxFloat32) {
 			return f.l.Name, fmt.Sprintf("number %d of component %d is %v, whose exponential is no positive float32", i%f.d, i/f.d, l)

@@ -69,6 +69,7 @@ func TestPrecision(t *testing.T) {
 // TestNotDefinite spoils the tensors of each form: the error names tensor and epoch, and a
 // model file with such a tensor is refused.
 func TestNotDefinite(t *testing.T) {
+	e := newEngine(t)
 	spoil := map[string]struct {
 		tensor string
 		change func(x []float32, d int)
@@ -87,7 +88,7 @@ func TestNotDefinite(t *testing.T) {
 			c.Dim, c.Rank, c.Eps = 5, 3, 0.1
 		}
 		m, _ := smallModel(t, c)
-		if err := m.potential.checkDefinite(3); err != nil {
+		if err := m.potential.checkDefinite(e, 3); err != nil {
 			t.Errorf("%s: error %v before", name, err)
 		}
 		for _, p := range m.Params() {
@@ -96,7 +97,7 @@ func TestNotDefinite(t *testing.T) {
 			}
 		}
 		var bad *NotDefiniteError
-		if err := m.potential.checkDefinite(3); !errors.As(err, &bad) || bad.Epoch != 3 || bad.Tensor != s.tensor || !strings.Contains(err.Error(), s.tensor) {
+		if err := m.potential.checkDefinite(e, 3); !errors.As(err, &bad) || bad.Epoch != 3 || bad.Tensor != s.tensor || !strings.Contains(err.Error(), s.tensor) {
 			t.Errorf("%s: error %v, want one that names %s", name, err, s.tensor)
 		}
 		path := filepath.Join(t.TempDir(), "m.safetensors")
@@ -125,7 +126,7 @@ func TestFlatKeepsOrthonormal(t *testing.T) {
 	if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if tensor, problem := f.definite(); problem != "" {
+	if tensor, problem := f.definite(e); problem != "" {
 		t.Errorf("%s: %s", tensor, problem)
 	}
 	moved := 0.0
@@ -171,7 +172,7 @@ func TestFlatFollowsClusters(t *testing.T) {
 			}
 		}
 	}
-	if tensor, problem := f.definite(); problem != "" {
+	if tensor, problem := f.definite(e); problem != "" {
 		t.Errorf("%s: %s", tensor, problem)
 	}
 }

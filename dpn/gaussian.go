@@ -25,10 +25,7 @@ type gaussian interface {
 // gaussians returns all k components, those of tied precisions being one and the same, or
 // says which has a precision without inverse.
 func (p *Potential) gaussians(ctx context.Context, threads int) ([]gaussian, error) {
-	list, own := make([]gaussian, p.K), p.K
-	if f, ok := p.form.(*denseForm); ok && f.tied {
-		own = 1
-	}
+	list, own := make([]gaussian, p.K), p.form.own()
 	err := forEach(ctx, own, threads, func(i int) (err error) {
 		if list[i], err = p.form.gaussian(i); err != nil {
 			return fmt.Errorf("component %d: %w", i, err)
@@ -44,7 +41,8 @@ func (p *Potential) gaussians(ctx context.Context, threads int) ([]gaussian, err
 // largestEigenvalue returns that of P, to some percent and never more than it is: by 100
 // steps of power iteration from a random start (Kuczynski and Wozniakowski, SIAM J. Matrix
 // Anal. Appl. 13, 1992: an error of about log(d)/100 whatever the other eigenvalues are).
-// That is enough for a step size, and takes the structure of P into account.
+// EM limits the step size by it, and keeps to it for the sake of the bits of what is trained
+// from there; Potential.steepest takes fewer products, and no inverse.
 func largestEigenvalue(g gaussian, d int) float64 {
 	start := make([]float32, d)
 	engine.NewRand(0, 0).Normal(start)

@@ -33,41 +33,13 @@ const invertBlock = 32
 // singular, and inverse is of no use.
 func (v *inverter) invert(e multiplier, inverse, a engine.Matrix) (logDet float64) {
 	n := a.Rows
-	if len(v.m) != 2*n*n {
-		v.m, v.panel = make([]float32, 2*n*n), make([]float64, n*invertBlock)
-		v.left, v.right = make([]float32, n*invertBlock), make([]float32, 2*n*invertBlock)
-	}
-	m := engine.View(v.m, n, 2*n)
-	clear(m.Data)
+	m := v.load(a, 2*n)
 	for i := range n {
-		copy(m.Row(i), a.Row(i))
+		clear(m.Row(i)[n:])
 		m.Set(i, n+i, 1)
 	}
-	v.pivot = v.pivot[:0]
-	for k := 0; k < n; k += invertBlock {
-		h := min(invertBlock, n-k)
-		p := v.panel[:(n-k)*h]
-		for i := range n - k {
-			for j, x := range m.Row(k + i)[k : k+h] {
-				p[i*h+j] = float64(x)
-			}
-		}
-		if !v.eliminate(m, p, k, h) {
-			return math.Inf(-1)
-		}
-		for i := range h {
-			for j := i; j < h; j++ {
-				m.Set(k+i, k+j, float32(p[i*h+j]))
-			}
-		}
-		v.solve(e, m.Slice(k, k+h, k+h, 2*n), func(b []float64) { lowerUnit(p, h, b) })
-		if rest := n - k - h; rest > 0 {
-			by := engine.View(v.left[:rest*h], rest, h)
-			for i := range by.Data {
-				by.Data[i] = -float32(p[h*h+i])
-			}
-			e.MatMul(m.Slice(k+h, n, k+h, 2*n), by, m.Slice(k, k+h, k+h, 2*n), true)
-		}
+	if !v.factor(e, m) {
+		return math.Inf(-1)
 	}
 	for k := (n - 1) / invertBlock * invertBlock; k >= 0; k -= invertBlock {
 		h := min(invertBlock, n-k)
@@ -85,6 +57,77 @@ func (v *inverter) invert(e multiplier, inverse, a engine.Matrix) (logDet float6
 		copy(inverse.Row(i), m.Row(i)[n:])
 	}
 	return logProduct(v.pivot)
+}
+
+// singular says whether the n x n matrix a has no inverse as far as float32 can tell: one of
+// its pivots is no more than 2^-24 of the largest, as elimination in float64 finds them.
+// The engine's products round to float32, which may make as much of a zero, or more in a
+// large matrix. So they only acquit: what they leave above 2^-10 is far from that. What they do not
+// is eliminated in float64, which takes some twenty times longer.
+func (v *inverter) singular(e multiplier, a engine.Matrix) bool {
+	n := a.Rows
+	if v.factor(e, v.load(a, n)) && v.pivotRatio() > 0x1p-10 {
+		return false
+	}
+	m := v.load(a, n)
+	v.pivot = v.pivot[:0]
+	return !v.eliminate(m, widened(m.Data), 0, n) || !(v.pivotRatio() > 0x1p-24)
+}
+
+// pivotRatio returns the smallest pivot over the largest.
+func (v *inverter) pivotRatio() float64 { return slices.Min(v.pivot) / slices.Max(v.pivot) }
+
+// load returns m of so many columns with a in the first ones, and makes room for its
+// elimination.
+func (v *inverter) load(a engine.Matrix, cols int) engine.Matrix {
+	n := a.Rows
+	v.m, v.panel = sized(v.m, n*cols), sized(v.panel, n*invertBlock)
+	v.left, v.right = sized(v.left, n*invertBlock), sized(v.right, cols*invertBlock)
+	m := engine.View(v.m, n, cols)
+	for i := range n {
+		copy(m.Row(i), a.Row(i))
+	}
+	return m
+}
+
+// sized returns n numbers, in the memory of x where that is enough.
+func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
+
+// factor eliminates below the diagonal of the first n columns of m, which has n rows: they
+// become U, and those on their right L^-1 times what they were. It says whether all pivots
+// differ from 0.
+func (v *inverter) factor(e multiplier, m engine.Matrix) bool {
+	n := m.Rows
+	v.pivot = v.pivot[:0]
+	for k := 0; k < n; k += invertBlock {
+		h := min(invertBlock, n-k)
+		p := v.panel[:(n-k)*h]
+		for i := range n - k {
+			for j, x := range m.Row(k + i)[k : k+h] {
+				p[i*h+j] = float64(x)
+			}
+		}
+		if !v.eliminate(m, p, k, h) {
+			return false
+		}
+		for i := range h {
+			for j := i; j < h; j++ {
+				m.Set(k+i, k+j, float32(p[i*h+j]))
+			}
+		}
+		if k+h == m.Cols {
+			break
+		}
+		v.solve(e, m.Slice(k, k+h, k+h, m.Cols), func(b []float64) { lowerUnit(p, h, b) })
+		if rest := n - k - h; rest > 0 {
+			by := engine.View(v.left[:rest*h], rest, h)
+			for i := range by.Data {
+				by.Data[i] = -float32(p[h*h+i])
+			}
+			e.MatMul(m.Slice(k+h, n, k+h, m.Cols), by, m.Slice(k, k+h, k+h, m.Cols), true)
+		}
+	}
+	return true
 }
 
 // eliminate factors the columns p of the rows of m from k on into L (below the diagonal,
@@ -127,7 +170,7 @@ func swap[T any](a, b []T) {
 // T^-1, in place.
 func (v *inverter) solve(e multiplier, x engine.Matrix, invert func(b []float64)) {
 	h := x.Rows
-	v.block = slices.Grow(v.block[:0], h*h)[:h*h]
+	v.block = sized(v.block, h*h)
 	clear(v.block)
 	for j := range h {
 		v.block[j*h+j] = 1

@@ -8,11 +8,19 @@ import (
 	"dpnbench/engine"
 )
 
-// KMeansResult is the outcome of KMeans.
+// KMeansResult is the outcome of KMeans, ClassKMeans or Samples.
+//
+// An iteration of Lloyd's first assigns the rows and then moves the centres, and the last
+// one does both. So Assignment and Inertia are those of the centres before that move, and
+// Centres are the means of the rows that are assigned to them. Where no row changed its
+// centre the move changed nothing, and both belong to Centres, too. Where the inertia fell
+// by too little, or the iterations were used up, some rows may be nearer to another of the
+// Centres, and the sum of squared distances to the nearest of these is at most Inertia, up
+// to rounding. Samples moves no centre.
 type KMeansResult struct {
 	Centres    engine.Matrix // k x d
-	Assignment []int32       // nearest centre of each row, the lower one among equals
-	Inertia    float64       // sum of squared distances to the nearest centre
+	Assignment []int32       // nearest centre of each row (ClassKMeans: of those of its class), the lower one among equals
+	Inertia    float64       // sum of squared distances of the rows to the centres that they are assigned to
 	Iterations int
 	Converged  bool
 }

@@ -48,6 +48,63 @@ func TestKMeansFindsBlobs(t *testing.T) {
 	}
 }
 
+// TestKMeansResult checks what Assignment and Inertia belong to: Centres are the means of
+// the rows that are assigned to them, some of which may be nearer to another one by then, and
+// have no more than Inertia.
+func TestKMeansResult(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second, and runs have the same bits on every machine")
+	}
+	const n, k, d = 20000, 20, 2
+	e, x := newEngine(t), engine.NewMatrix(n, d)
+	engine.NewRand(5, 0).Uniform(x.Data, -1, 1)
+	between := 0 // runs that stopped before the assignment did
+	for seed := range uint64(2) {
+		r, err := KMeans(context.Background(), e, x, k, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		means, counts := make([]float64, k*d), make([]float64, k)
+		var inertia float64
+		nearer := 0
+		for i, own := range r.Assignment {
+			counts[own]++
+			best, at := math.Inf(1), int32(0)
+			for c := range k {
+				var q float64
+				for j, v := range x.Row(i) {
+					far := float64(v) - float64(r.Centres.At(c, j))
+					q += far * far
+				}
+				if q < best {
+					best, at = q, int32(c)
+				}
+			}
+			inertia += best
+			if at != own {
+				nearer++
+			}
+			for j, v := range x.Row(i) {
+				means[int(own)*d+j] += float64(v)
+			}
+		}
+		for i, v := range r.Centres.Data {
+			if want := means[i] / counts[i/d]; math.Abs(float64(v)-want) > 1e-5 {
+				t.Errorf("seed %d: number %d of the centres is %v, the mean of their rows %v", seed, i, v, want)
+			}
+		}
+		if inertia > r.Inertia*(1+1e-5) {
+			t.Errorf("seed %d: inertia %v, of the centres %v", seed, r.Inertia, inertia)
+		}
+		if nearer > 0 {
+			between++
+		}
+	}
+	if between == 0 {
+		t.Error("every run went on until no row changed its centre, and the last move was not seen")
+	}
+}
+
 // TestKMeansDegenerate covers as many centres as rows, equal rows and too few rows.
 func TestKMeansDegenerate(t *testing.T) {
 	e := newEngine(t)

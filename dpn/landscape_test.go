@@ -13,52 +13,101 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestLandscape holds spectra and variances against gonum, on any number of threads.
+// TestLandscape holds spectra and variances against gonum, on any number of threads, of
+// full and of tied precisions.
 func TestLandscape(t *testing.T) {
 	const k, d = 5, 17
 	ctx, e := context.Background(), newEngine(t)
-	p := randomPotential(k, d, 4)
-	l, err := p.Landscape(ctx, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean := make([]float64, d)
-	for i, s := range l.Spectra {
-		m := mat.NewSymDense(d, p.Precision(i))
-		var eigen mat.EigenSym
-		var inverse mat.Dense
-		if !eigen.Factorize(m, false) || inverse.Inverse(m) != nil {
-			t.Fatal("the reference failed")
+	for _, tied := range []bool{false, true} {
+		p := randomPotential(k, d, 4)
+		if tied {
+			f := p.form.(*denseForm)
+			f.tied, f.a.Data = true, f.a.Data[:d*d]
 		}
-		want := eigen.Values(nil)
-		slices.Reverse(want)
-		for j, v := range want {
-			if math.Abs(s.Eigenvalues[j]-v) > 1e-12*want[0] {
-				t.Errorf("eigenvalue %d of component %d is %v, expected %v", j, i, s.Eigenvalues[j], v)
+		l, err := p.Landscape(ctx, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := make([]float64, d)
+		for i, s := range l.Spectra {
+			m := mat.NewSymDense(d, p.Precision(i))
+			var eigen mat.EigenSym
+			var inverse mat.Dense
+			if !eigen.Factorize(m, false) || inverse.Inverse(m) != nil {
+				t.Fatal("the reference failed")
 			}
-			if v := inverse.At(j, j); math.Abs(l.Variances[i][j]-v) > 1e-10*v {
-				t.Errorf("variance %d of component %d is %v, expected %v", j, i, l.Variances[i][j], v)
+			want := eigen.Values(nil)
+			slices.Reverse(want)
+			for j, v := range want {
+				if math.Abs(s.Eigenvalues[j]-v) > 1e-12*want[0] {
+					t.Errorf("eigenvalue %d of component %d is %v, expected %v", j, i, s.Eigenvalues[j], v)
+				}
+				if v := inverse.At(j, j); math.Abs(l.Variances[i][j]-v) > 1e-10*v {
+					t.Errorf("variance %d of component %d is %v, expected %v", j, i, l.Variances[i][j], v)
+				}
+				mean[j] += l.Weights[i] * l.Variances[i][j]
 			}
-			mean[j] += l.Weights[i] * l.Variances[i][j]
+			if s.Component != i || s.Largest != s.Eigenvalues[0] || s.Smallest != s.Eigenvalues[d-1] ||
+				float64(s.Condition) != s.Largest/s.Smallest || s.AlphaLambda != float64(p.Alpha())*s.Largest || s.Largest > l.LambdaMax {
+				t.Errorf("component %d: %+v with largest of all %v", i, s, l.LambdaMax)
+			}
 		}
-		if s.Component != i || s.Largest != s.Eigenvalues[0] || s.Smallest != s.Eigenvalues[d-1] ||
-			float64(s.Condition) != s.Largest/s.Smallest || s.AlphaLambda != float64(p.Alpha())*s.Largest || s.Largest > l.LambdaMax {
-			t.Errorf("component %d: %+v with largest of all %v", i, s, l.LambdaMax)
+		for j, v := range mean {
+			if math.Abs(l.MeanVariance[j]-v) > 1e-12*v {
+				t.Errorf("mean variance %d is %v, expected %v", j, l.MeanVariance[j], v)
+			}
+		}
+		one, err := p.Landscape(ctx, newEngine(t, engine.WithThreads(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := json.Marshal(l)
+		b, _ := json.Marshal(one)
+		if string(a) != string(b) {
+			t.Error("other bits on one thread")
 		}
 	}
-	for j, v := range mean {
-		if math.Abs(l.MeanVariance[j]-v) > 1e-12*v {
-			t.Errorf("mean variance %d is %v, expected %v", j, l.MeanVariance[j], v)
+}
+
+// TestLandscapeFlat holds the spectra of flat precisions, which are taken from r x r matrices,
+// and their variances against those of the whole matrix, with rows that are orthonormal,
+// that are not, and with so many as there are dimensions.
+func TestLandscapeFlat(t *testing.T) {
+	const k, d = 3, 15
+	e := newEngine(t)
+	for _, r := range []int{1, 4, d} {
+		for _, spoil := range []float32{0, 0.02} {
+			p := newPotential(completed(Config{Components: k, Form: FormFlat, Rank: r, Eps: 0.1, Scale: 0.7, Alpha: 0.5}), d)
+			f := p.form.(*flatForm)
+			random := engine.NewRand(7, 0)
+			random.Normal(f.u.Data)
+			f.retract(e)
+			for i := range f.u.Data {
+				f.u.Data[i] *= 1 + spoil*float32(i%3-1)
+			}
+			l, err := p.Landscape(context.Background(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range k {
+				m := mat.NewSymDense(d, p.Precision(i))
+				var eigen mat.EigenSym
+				var inverse mat.Dense
+				if !eigen.Factorize(m, false) || inverse.Inverse(m) != nil {
+					t.Fatal("the reference failed")
+				}
+				want := eigen.Values(nil)
+				slices.Reverse(want)
+				for j, v := range want {
+					if got := l.Spectra[i].Eigenvalues[j]; !(math.Abs(got-v) <= 1e-13*want[0]) {
+						t.Errorf("rank %d, spoilt by %v: eigenvalue %d of component %d is %v, expected %v", r, spoil, j, i, got, v)
+					}
+					if got, v := l.Variances[i][j], inverse.At(j, j); !(math.Abs(got-v) <= 1e-12*v) {
+						t.Errorf("rank %d, spoilt by %v: variance %d of component %d is %v, expected %v", r, spoil, j, i, got, v)
+					}
+				}
+			}
 		}
-	}
-	one, err := p.Landscape(ctx, newEngine(t, engine.WithThreads(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, _ := json.Marshal(l)
-	b, _ := json.Marshal(one)
-	if string(a) != string(b) {
-		t.Error("other bits on one thread")
 	}
 }
 

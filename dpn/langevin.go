@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -58,19 +57,10 @@ const (
 // about 5% at most in a single component, and d^(-1/3) / lambda for MALA, which scales so that acceptance stays in d
 // dimensions (Roberts and Rosenthal, JRSS B 60, 1998).
 func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads int) (float64, error) {
-	gaussians, err := p.gaussians(ctx, threads)
+	lambda, err := p.steepest(ctx, threads)
 	if err != nil {
 		return 0, err
 	}
-	largest := make([]float64, p.K)
-	err = forEach(ctx, p.K, threads, func(i int) error {
-		largest[i] = largestEigenvalue(gaussians[i], p.D)
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	lambda := slices.Max(largest)
 	if !(lambda > 0) || math.IsInf(lambda, 0) {
 		return 0, fmt.Errorf("step size: the largest eigenvalue of the precisions is %v, expected a number above 0", lambda)
 	}
@@ -205,16 +195,6 @@ func (opt *LangevinOptions) check(n, d int, start engine.Matrix) error {
 		return fmt.Errorf("the first %d of %d steps left out, expected 0 to %d", opt.Burn, opt.Steps, opt.Steps-1)
 	}
 	return checkTemperature(opt.Temperature)
-}
-
-// squaredDistance returns |a - b|^2.
-func squaredDistance(a, b []float32) float64 {
-	var sum float64
-	for j, v := range a {
-		diff := float64(v) - float64(b[j])
-		sum += float64(diff * diff)
-	}
-	return sum
 }
 
 // plan chooses what is traced of so many steps.

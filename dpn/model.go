@@ -46,6 +46,7 @@ type Model struct {
 	potential *Potential
 	head      *layer.Linear
 	stale     bool // parameters have changed since the potential was prepared
+	fresh     bool // nothing has been learned since New, which Fit asks for
 }
 
 // Streams of random numbers under a seed, one for each use.
@@ -59,6 +60,7 @@ const (
 	streamScore   = 1 << 34 // gives the seed of that of score matching
 	streamSample  = 1 << 35 // pictures for the diagnostics
 	streamSamples = 1 << 36 // centres drawn from the features
+	streamField   = 1 << 37 // weights of a FreeField
 	streamDraws   = 1 << 40 // and those that follow: one for each sample
 	streamChains  = 1 << 41 // and those that follow: one for each chain
 )
@@ -77,7 +79,7 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	m.extractor.Draw(r)
 	m.head.Draw(r)
 	m.potential.set(c.Alpha, r)
-	m.stale = true
+	m.stale, m.fresh = true, true
 	return m, nil
 }
 
@@ -131,9 +133,10 @@ func (m *Model) fits(s *dataset.Set) error {
 	return nil
 }
 
-// prepare brings the potential's packed matrices up to date with the parameters.
+// prepare brings the potential's packed matrices up to date with the parameters, and packs
+// them anew for an engine of another tier, whose kernels read another order.
 func (m *Model) prepare(e *engine.Engine) {
-	if m.stale {
+	if m.stale || m.potential.tier != e.Tier() {
 		m.potential.changed(e)
 		m.stale = false
 	}

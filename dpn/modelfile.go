@@ -151,7 +151,7 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		return nil, fmt.Errorf("tensor %q is %v, expected a number above 0", m.potential.alpha.Name, a)
 	}
 	if c.Form != FormFull && c.Form != FormTied { // whose A may be singular: the file is not ours to judge
-		if tensor, problem := m.potential.form.definite(); problem != "" {
+		if tensor, problem := m.potential.form.definite(nil); problem != "" {
 			return nil, fmt.Errorf("tensor %q: %s", tensor, problem)
 		}
 	}

@@ -2,25 +2,20 @@ package dpn
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+
+	"dpnbench/internal/parallel"
 )
 
-// forEach calls f for 0 .. n-1 on so many goroutines, and stops early when ctx ends. f
-// must write only to what its number owns, so that no result depends on threads. It
-// returns ctx's error, or that of the lowest number that failed.
+// forEach calls f for 0 .. n-1 on so many goroutines, at least one, and stops early when
+// ctx ends. f must write only to what its number owns, so that no result depends on threads.
+// It returns ctx's error, or that of the lowest number that failed.
 func forEach(ctx context.Context, n, threads int, f func(i int) error) error {
 	errs := make([]error, n)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range max(min(threads, n), 1) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				errs[i] = f(i)
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(n, max(threads, 1), func(i int) {
+		if ctx.Err() == nil {
+			errs[i] = f(i)
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ func (p *pictures) rows(_ *engine.Worker, lo, hi int) {
 // input sets the rows of x to the normalised pixels of pictures at[0], at[1], ...
 type input func(e *engine.Engine, x engine.Matrix, at []int32)
 
-// clean is the input of pictures as they are.
-func (m *Model) clean(s *dataset.Set) input {
+// plain is the input of pictures as they are.
+func (m *Model) plain(s *dataset.Set) input {
 	p := newPictures(m.Norm)
 	return func(e *engine.Engine, x engine.Matrix, at []int32) { p.into(e, x, s, at) }
 }

@@ -19,6 +19,7 @@ type Potential struct {
 
 	form    form
 	mixture *engine.Mixture
+	tier    engine.Tier // of the engine that packed the precisions of mixture last
 	grad    *engine.MixtureGradient
 }
 
@@ -74,7 +75,10 @@ func (p *Potential) setAlpha(alpha float32) {
 }
 
 // changed brings what depends on the parameters up to date.
-func (p *Potential) changed(e *engine.Engine) { p.form.prepare(e, p.mixture) }
+func (p *Potential) changed(e *engine.Engine) {
+	p.form.prepare(e, p.mixture)
+	p.tier = e.Tier()
+}
 
 // Alpha returns the step size.
 func (p *Potential) Alpha() float32 { return p.alpha.Data[0] }

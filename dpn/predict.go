@@ -21,7 +21,7 @@ type Score = layer.Score
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
-	err := m.logits(ctx, e, s, m.clean(s), func(lo int, logits engine.Matrix) {
+	err := m.logits(ctx, e, s, m.plain(s), func(lo int, logits engine.Matrix) {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
 			out = append(out, byte(c))
@@ -32,7 +32,7 @@ func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 
 // Score evaluates the model on s.
 func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
-	return m.score(ctx, e, s, m.clean(s))
+	return m.score(ctx, e, s, m.plain(s))
 }
 
 // ScoreCorrupted evaluates the model on the pictures of s as c spoils them under a seed.
@@ -126,7 +126,7 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 	if err := m.fits(s); err != nil {
 		return engine.Matrix{}, err
 	}
-	return m.blocks(ctx, e, m.clean(s), 0, s.Len(), steps, progress)
+	return m.blocks(ctx, e, m.plain(s), 0, s.Len(), steps, progress)
 }
 
 // blocks is rows for pictures first to last-1 of an input, block by block.

@@ -98,3 +98,57 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestTiersSideBySide scores one model by engines of every pair of tiers in turn, and one
+// after EM on another tier, in every form of precisions: the same bits each time.
+func TestTiersSideBySide(t *testing.T) {
+	ctx, d := context.Background(), digits(t, 60, 40)
+	var engines []*engine.Engine
+	for _, tier := range engine.Available() {
+		engines = append(engines, newEngine(t, engine.WithTier(tier), engine.WithThreads(1)))
+	}
+	for _, form := range Forms() {
+		c := tiny()
+		c.Form, c.Rank = form, 2
+		m := newModel(t, c, d)
+		if _, err := m.Init(ctx, engines[0], d.Train); err != nil {
+			t.Fatal(err)
+		}
+		var want *Score
+		score := func(e *engine.Engine) {
+			t.Helper()
+			got, err := m.Score(ctx, e, d.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = &got
+			}
+			if got != *want {
+				t.Errorf("%s: %v scores %+v, %v scored %+v", form, e.Tier(), got, engines[0].Tier(), *want)
+			}
+		}
+		for _, a := range engines {
+			for _, b := range engines {
+				score(a)
+				score(b)
+			}
+		}
+		x, err := m.Features(ctx, engines[0], d.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assignment := make([]int32, x.Rows)
+		for i := range assignment {
+			assignment[i] = int32(i % c.Components)
+		}
+		last := engines[len(engines)-1]
+		if _, err := m.Potential().EM(ctx, last, x, assignment, EMOptions{Iterations: 1, Ridge: 0.1}); err != nil {
+			t.Fatal(err)
+		}
+		want = nil
+		for _, e := range engines {
+			score(e)
+		}
+	}
+}

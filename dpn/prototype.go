@@ -27,7 +27,7 @@ func (m *Model) Prototypes(ctx context.Context, e *engine.Engine, s *dataset.Set
 		return nil, fmt.Errorf("prototypes after %d steps, expected 0 or more", steps)
 	}
 	p := &Prototypes{Steps: steps, m: m}
-	winners, err := p.winners(ctx, e, s, m.clean(s))
+	winners, err := p.winners(ctx, e, s, m.plain(s))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.S
 	if err := p.m.fits(s); err != nil {
 		return nil, err
 	}
-	var out []int32
+	out := make([]int32, s.Len())
 	for lo := 0; lo < s.Len(); lo += evalRows {
 		hi := min(lo+evalRows, s.Len())
 		x, err := p.m.blocks(ctx, e, in, lo, hi, p.Steps, nil)
@@ -74,15 +74,7 @@ func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.S
 		}
 		phi, r := make([]float32, x.Rows), engine.NewMatrix(p.m.potential.K, x.Rows)
 		p.m.evaluate(e, x, phi, r)
-		for b := range x.Rows {
-			best := 0
-			for i := range r.Rows {
-				if r.At(i, b) > r.At(best, b) {
-					best = i
-				}
-			}
-			out = append(out, int32(best))
-		}
+		e.ArgMax(out[lo:hi], r.T())
 	}
 	return out, nil
 }

@@ -152,17 +152,11 @@ func (r *Rise) count(before, after []float32, d, step, first int) {
 	}
 }
 
-// lambdaMax returns the largest eigenvalue of all P_i.
+// lambdaMax returns the largest eigenvalue of all P_i, to rounding: see Potential.steepest for
+// one in much less time.
 func (p *Potential) lambdaMax(ctx context.Context, threads int) (float64, error) {
-	most := make([]float64, p.K)
-	err := forEach(ctx, p.K, threads, func(i int) error {
+	return p.greatest(ctx, threads, func(i int) (float64, error) {
 		s, err := p.spectrum(i, p.Precision(i))
-		most[i] = s.Largest
-		return err
+		return s.Largest, err
 	})
-	var top float64
-	for _, v := range most {
-		top = max(top, v)
-	}
-	return top, err
 }

@@ -23,6 +23,7 @@ const (
 	metaBeta2   = "beta2t"
 	metaData    = "data_sha256"
 	metaSteps   = "step_seconds"
+	metaPrepare = "prepare_seconds" // not in states of before it was counted
 	rawAlpha    = "denoising_potential.alpha_unconstrained"
 	prefixM     = "adam.m."
 	prefixV     = "adam.v."
@@ -33,9 +34,10 @@ const keptSeconds = 1 << 15
 
 // progress is how far training has come.
 type progress struct {
-	history []Epoch
-	updates int
-	seconds []float64 // of the last updates, at most keptSeconds
+	history  []Epoch
+	updates  int
+	seconds  []float64 // of the last updates, at most keptSeconds
+	prepared float64   // seconds before the first epoch, of every call of Fit
 }
 
 func (s *Trainer) save(path, data string, p progress) error {
@@ -56,6 +58,7 @@ func (s *Trainer) save(path, data string, p progress) error {
 	}
 	f.Metadata[metaHistory] = string(history)
 	f.Metadata[metaSteps] = string(seconds)
+	f.Metadata[metaPrepare] = strconv.FormatFloat(p.prepared, 'g', -1, 64)
 	f.Metadata[metaUpdates] = strconv.Itoa(p.updates)
 	f.Metadata[metaBeta1] = strconv.FormatFloat(s.adam.Beta1T, 'g', -1, 64)
 	f.Metadata[metaBeta2] = strconv.FormatFloat(s.adam.Beta2T, 'g', -1, 64)
@@ -106,12 +109,17 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 			return p, err
 		}
 	}
-	s.m.stale = true
+	s.m.stale, s.m.fresh = true, false
 	if err := json.Unmarshal([]byte(f.Metadata[metaHistory]), &p.history); err != nil {
 		return p, fmt.Errorf("history: %w", err)
 	}
 	if err := json.Unmarshal([]byte(f.Metadata[metaSteps]), &p.seconds); err != nil {
 		return p, fmt.Errorf("step_seconds: %w", err)
+	}
+	if text, ok := f.Metadata[metaPrepare]; ok {
+		if p.prepared, err = strconv.ParseFloat(text, 64); err != nil || !(p.prepared >= 0) {
+			return p, fmt.Errorf("%s is %q, expected a number of seconds", metaPrepare, text)
+		}
 	}
 	if p.updates, err = strconv.Atoi(f.Metadata[metaUpdates]); err != nil || p.updates < 0 {
 		return p, fmt.Errorf("updates is %q, expected a number", f.Metadata[metaUpdates])

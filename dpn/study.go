@@ -63,7 +63,7 @@ type StudyOptions struct {
 }
 
 // Study measures everything on the pictures of s. The spectra of a landscape of 784
-// dimensions take half a second a component, the draws of the analysis as long as its
+// dimensions take half a second a component unless they are flat, the draws of the analysis as long as its
 // AnalyzeOptions ask for.
 func (m *Model) Study(ctx context.Context, e *engine.Engine, s *dataset.Set, opt StudyOptions) (*Study, error) {
 	progress := opt.Progress
@@ -100,7 +100,7 @@ func (m *Model) Study(ctx context.Context, e *engine.Engine, s *dataset.Set, opt
 
 	features, denoised := a.Sets[1], a.Sets[2]
 	both := slices.Concat(features.X, denoised.X)
-	if t.Plane, err = separation.FitPCA(both, features.Dim, 2, e.Threads()); err != nil {
+	if t.Plane, err = separation.FitPCA(ctx, both, features.Dim, 2, e.Threads()); err != nil {
 		return nil, err
 	}
 	if t.Walk, err = m.traceExamples(ctx, e, s, predicted); err != nil {

@@ -96,9 +96,6 @@ func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float
 
 // check returns the norm of the gradient, and what is not finite if anything is.
 func (s *Trainer) check(loss float64) (norm float64, what string) {
-	if loss-loss != 0 {
-		return 0, "loss"
-	}
 	clear(s.squares)
 	var sum float64
 	for _, p := range s.params {
@@ -107,13 +104,7 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 		sum += v
 	}
 	norm = math.Sqrt(sum)
-	if norm-norm == 0 {
-		return norm, ""
-	}
-	if name := layer.Spoiled(s.params); name != "" {
-		return norm, "gradient of " + name
-	}
-	return norm, "norm of the gradient"
+	return norm, layer.NotFinite(loss, norm, s.params)
 }
 
 // gradients computes loss and gradients for the pictures at of set. It returns the mean
@@ -237,6 +228,7 @@ func (s *Trainer) update(rate, norm float64) {
 	}
 	s.adam.Next()
 	s.updates++
+	s.m.fresh = false
 	if c.Gradient == "exact" {
 		s.m.potential.alpha.Data[0] = softplus(s.m.potential.raw[0])
 		s.m.potential.form.retract(s.e)

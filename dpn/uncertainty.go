@@ -156,7 +156,7 @@ func (m *Model) StudyUncertainty(ctx context.Context, e *engine.Engine, s *datas
 		return nil, fmt.Errorf("test pictures: %w", err)
 	}
 	out.Accuracy = out.Calibration.Before.Accuracy
-	out.Wrong = len(misread(known, s))
+	out.Wrong = len(misread(e, known, s))
 	if choosing == nil {
 		return out, nil
 	}
@@ -213,7 +213,7 @@ func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confide
 		}
 		tasks = append(tasks, t)
 	}
-	if wrong := misread(known, s); len(wrong) > 0 && len(wrong) < s.Len() {
+	if wrong := misread(u.e, known, s); len(wrong) > 0 && len(wrong) < s.Len() {
 		t := UncertaintyTask{Name: "misread", Meaning: "those of the same pictures that are read wrongly, against those read correctly"}
 		for i := range all {
 			right, others := apart(accepted[i], wrong)
@@ -260,15 +260,11 @@ func (t *UncertaintyTask) detect() error {
 }
 
 // misread returns the pictures of s that are read wrongly, in order.
-func misread(c *Confidence, s *dataset.Set) (at []int) {
+func misread(e *engine.Engine, c *Confidence, s *dataset.Set) (at []int) {
+	predicted := make([]int32, s.Len())
+	e.ArgMax(predicted, c.Logits)
 	for i, y := range s.Labels {
-		row, top := c.Logits.Row(i), 0
-		for j, v := range row {
-			if v > row[top] {
-				top = j
-			}
-		}
-		if top != int(y) {
+		if predicted[i] != int32(y) {
 			at = append(at, i)
 		}
 	}

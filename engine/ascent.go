@@ -18,7 +18,8 @@ type Trajectory struct {
 	Phi []float32
 
 	// Stop, unless nil, is asked before each step of each block of rows, by several threads
-	// at a time, whether to give up. What Ascend and AscendBackward return then is of no use.
+	// at a time, whether to give up; yes is for good. What Ascend and AscendBackward return then
+	// is of no use.
 	Stop func() bool
 
 	backward bool // recorded for the backward pass
@@ -136,8 +137,8 @@ func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Traj
 }
 
 // AscendUntil is Ascend without a trajectory that asks stop, by several threads at a time,
-// before each step of each block of rows and once more at the end, whether to give up. What x
-// then holds is of no use.
+// before each step of each block of rows and once more at the end, whether to give up; yes is
+// for good. What x then holds is of no use.
 func (e *Engine) AscendUntil(stop func() bool, m *Mixture, alpha float32, steps int, x Matrix) {
 	e.ascendAll(m, alpha, steps, x, nil, false, stop)
 }

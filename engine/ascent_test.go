@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -247,36 +249,83 @@ func TestFaintGradient(t *testing.T) {
 	}
 }
 
-// TestStop gives up before the third step, forward and backward, where the backward pass
-// of low rank would sum one step at a time.
+// TestStop gives up at every question that an ascent asks, by both routes: no step is computed that
+// was not asked for, a backward pass changes nothing, and the next ascent is as if nothing had
+// been. Then it gives up a backward pass, which of low rank would sum one step at a time.
 func TestStop(t *testing.T) {
 	old := operandBytes
 	defer func() { operandBytes = old }()
 	operandBytes = 1
-	const n, k, d = 6, 3, 18
-	e := newTestEngine(t, WithThreads(1))
-	dense, low := newLandscape(e, k, d, 0.8), newLowLandscape(e, k, d, 2, 1)
-	for name, m := range map[string]*Mixture{"full": dense.m, "low rank": low.m} {
-		left := 0
-		tr := Trajectory{Stop: func() bool { left--; return left < 0 }}
-		x, y := points(n, d), points(n, d)
-		left = 2
-		e.Ascend(m, 0.3, 1000, x, &tr, true)
-		e.Ascend(m, 0.3, 2, y, nil, false)
-		equalBits(t, name+": x", x.Data, y.Data)
-
-		grad := NewMixtureGradient(k, d)
-		if m == low.m {
-			grad = NewLowRankGradient(k, d, 2)
+	const steps, many = 5, 1 << 30
+	var list []*hill
+	for _, h := range hills() {
+		switch h.name {
+		case "apart", "identity", "lowrank", "flat": // which begin in different ways
+			list = append(list, h)
 		}
-		left = 1 << 30
-		e.Ascend(m, 0.3, 1000, points(n, d), &tr, true)
-		v := points(n, d)
-		left = 0
-		e.AscendBackward(m, 0.3, dense.a, &tr, v, grad)
-		equalBits(t, name+": v", v.Data, points(n, d).Data)
-		if left > -2 || left < -10 {
-			t.Errorf("%s: the backward pass asked %d times", name, -left)
+	}
+	slices.Reverse(list) // what is left over of one is of more components than the next has
+	want := map[*hill][]float32{}
+	for _, route := range []Route{DenseRoute, SparseRoute} {
+		e := newTestEngine(t, WithThreads(1), WithRoute(route))
+		for _, h := range list {
+			name := fmt.Sprintf("%s, %v", h.name, route)
+			m, grad, x, v := h.mixture(e), h.gradient(), clone(h.x), clone(h.x)
+			left, given := 0, true // questions that are answered no
+			tr := Trajectory{Stop: func() bool {
+				left--
+				given = left < 0
+				return given
+			}}
+			for n := 0; given; n++ {
+				for _, until := range []bool{true, false} {
+					left, given = n, false
+					copyMatrix(x, h.x)
+					if until {
+						e.AscendUntil(tr.Stop, m, h.alpha, steps, x)
+					} else {
+						e.Ascend(m, h.alpha, steps, x, &tr, true)
+					}
+					if w := e.Work(); w.Route != route || given != (left < 0) || !given && n < steps || n > 1000 {
+						t.Fatalf("%s: by the route %v, given up: %v, after %d questions, then %d", name, w.Route, given, n, -left)
+					}
+					if !given {
+						break
+					}
+					if route == DenseRoute || n == 0 {
+						y := clone(h.x)
+						e.Ascend(m, h.alpha, n, y, nil, false)
+						equalBits(t, fmt.Sprintf("%s: x after %d steps", name, n), x.Data, y.Data)
+					}
+					for s := n; s < steps && route == SparseRoute && n > 0; s++ {
+						if e.Work().Active[s].Load() != 0 {
+							t.Fatalf("%s: step %d was computed, but only %d questions answered no", name, s, n)
+						}
+					}
+				}
+				if !given {
+					break
+				}
+				e.AscendBackward(m, h.alpha, h.a, &tr, v, grad)
+				equalBits(t, fmt.Sprintf("%s: v, given up after %d questions", name, n), v.Data, h.x.Data)
+			}
+			left = many
+			copyMatrix(x, h.x)
+			e.Ascend(m, h.alpha, steps, x, &tr, true)
+			if route == DenseRoute {
+				want[h] = clone(x).Data
+			}
+			equalBits(t, name+": x_n", x.Data, want[h])
+			left = 0
+			e.AscendBackward(m, h.alpha, h.a, &tr, v, grad)
+			equalBits(t, name+": v", v.Data, h.x.Data)
+			if left > -2 || left < -10*h.k {
+				t.Errorf("%s: the backward pass asked %d times", name, -left)
+			}
+			left = many
+			copyMatrix(x, h.x)
+			e.AscendUntil(tr.Stop, m, h.alpha, steps, x)
+			equalBits(t, name+": x_n of AscendUntil", x.Data, want[h])
 		}
 	}
 }

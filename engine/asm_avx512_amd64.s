@@ -3193,9 +3193,9 @@ TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
 	MOVQ dy_len+80(FP), R15
 	MOVQ which_base+96(FP), R11
 	MOVQ w+120(FP), R12
-	MOVQ cols+128(FP), R14
-	SHLQ $2, R14
-	LEAQ (R9)(R14*1), R13    // the lower row
+	MOVQ cols+128(FP), R8
+	SHLQ $2, R8
+	LEAQ (R9)(R8*1), R13     // the lower row
 	MOVQ R12, CX
 	PAIRMASKS
 	VMOVDQU32 iota<>(SB), Z30
@@ -3245,8 +3245,8 @@ half:
 	VPADDD Z25, Z20, Z20
 	LEAQ (R10)(R12*4), R10
 	ADDQ R12, R11
-	LEAQ (R9)(R14*2), R9
-	LEAQ (R13)(R14*2), R13
+	LEAQ (R9)(R8*2), R9
+	LEAQ (R13)(R8*2), R13
 	SUBQ R12, R15
 rows:
 	CMPQ R15, R12

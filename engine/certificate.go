@@ -68,7 +68,7 @@ func (e *Engine) certify(m *Mixture) bool {
 		e.centreNorms(m)
 		return true
 	}
-	if m.low == nil && m.a == nil {
+	if !m.certifiable() {
 		return false
 	}
 	list := m.certificateList
@@ -90,6 +90,7 @@ func (e *Engine) certify(m *Mixture) bool {
 	m.certificateList = list
 	for i := range list {
 		if c := &list[i]; !(c.norm > 0 && c.norm < math.Sqrt(hugeSize)) {
+			m.uncertain = true
 			return false
 		}
 	}
@@ -196,7 +197,7 @@ func (j *certifyJob) deviation(arena *arena, p *Packed) float64 {
 	for r := range p.cols {
 		trace += float64(p.onDiagonal(r))
 	}
-	squares *= 1 + 2*gamma(laneRoundings(run))
+	squares = squares*(1+2*gamma(laneRoundings(run))) + leastSum
 	mean := trace / float64(p.cols)
 	return mean + math.Sqrt(max(squares-mean*trace, 0)+squares*0x1p-40)*guard
 }

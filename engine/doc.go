@@ -32,7 +32,9 @@
 // (check/testdata/sha256.txt), of exp and log at all inputs (check.Sweep) and of trained
 // weights.
 //
-// Not promised: the sign and payload of a NaN. A NaN that goes in comes out as some NaN.
+// Not promised: the sign and payload of a NaN. A NaN that goes in comes out as some NaN, but
+// for the methods that ignore it and say so: maxima and what selects by them (ReLU and ReLUPool,
+// forward and backward, ArgMin, ArgMax).
 //
 // # Threads
 //
@@ -98,9 +100,11 @@
 //
 //  1. Write its pure-Go twin in asm_generic.go, with the loop that it stands for.
 //  2. Write the assembly, and declare it with the same signature and doc comment.
-//  3. Add a field to the table and a method that checks every length before the call.
+//  3. Add a field to the table and a method that checks every length before the call,
+//     and a line to twins_test.go, which holds the raw function against its twin.
 //  4. Call it from an Engine method that splits the work over outputs.
 //  5. Add an oracle to package reference and a case to package check, which compares all
 //     tiers over awkward sizes, strides and alignments, and add the hash of its results
-//     (go test ./engine/check -run TestHashes -update).
+//     (go test ./engine/check -run TestHashes -update, which adds what is missing and
+//     replaces only a kernel that it names: -update=matmul).
 package engine

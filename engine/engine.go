@@ -117,8 +117,13 @@ func New(options ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the engine's threads. The engine must not be used afterwards.
-func (e *Engine) Close() { e.pool.close() }
+// Close ends the engine's threads, once a method that still runs has returned. The engine must
+// not be used afterwards.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pool.close()
+}
 
 // Tier returns the tier whose kernels run; never Auto.
 func (e *Engine) Tier() Tier { return e.k.tier }

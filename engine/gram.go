@@ -14,7 +14,8 @@ import (
 // 1 - alpha p sum_a r_a and adds alpha p r_a to c_a and alpha r_a Z_a to v_a. So Z_i and q_i of
 // any component follow from those at x_0 and from the dot products of all [F_a; mu_a] with each
 // other, their Gram matrix: (r+1)^2 multiply-adds for each a in place of (r+1) d. It takes as
-// long to make as the ascent of some thousand rows, so a potential that is trained does without.
+// long to make as q_i of k (r+1) rows by the first step, so a potential that learns from
+// minibatches of fewer rows does without (gramAfter).
 
 // gram is the Gram matrix of a mixture.
 type gram struct {
@@ -44,20 +45,21 @@ func (e *Engine) gramFor(m *Mixture, rows, steps int) bool {
 	g, l, d := &m.low.gram, m.low, m.D
 	width := l.r + 1
 	side := m.K * width
-	if side > maxAnchors/side {
+	if side > maxGram/side {
 		return false
 	}
 	if g.rows += rows; g.known || g.rows < gramAfter*side {
 		return g.known
 	}
-	all := NewMatrix(side, d)
+	arena := &e.scratch[0]
+	all := View(arena.floats(slotRows, side*d), side, d)
 	for i := range m.K {
 		copy(all.Data[i*width*d:], l.f[i*l.r*d:(i+1)*l.r*d])
 		copy(all.Row(i*width+l.r), m.mu(i))
 	}
 	const some = 16 // components at a time
 	grow(&g.blocks, side*side)
-	part := NewMatrix(min(some, m.K)*width, side)
+	part := View(arena.floats(slotPick, min(some, m.K)*width*side), min(some, m.K)*width, side)
 	for a0 := 0; a0 < m.K; a0 += some {
 		a1 := min(a0+some, m.K)
 		e.matMul(part.Slice(0, (a1-a0)*width, 0, side), all.Slice(a0*width, a1*width, 0, d), all.T(), false)

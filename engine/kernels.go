@@ -9,7 +9,8 @@ import (
 // in every tier. To add a tier is to add a table (tierTable chooses among them).
 //
 // The raw functions trust their arguments and write through pointers; everything else
-// in the package calls them by the methods below, which check every length first.
+// in the package calls them by the methods below, which check every length first, or have it
+// checked by their only callers.
 type kernels struct {
 	tier Tier
 

@@ -78,7 +78,7 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l.w, l.f, l.sign = w, f, sign
-	m.certificates = nil
+	m.certificates, m.uncertain = nil, false
 	m.forget()
 	l.gram.known, l.gram.rows = false, 0
 	grow(&l.stack, (kr+k)*d+e.k.nr) // multiplyThin reads beyond a row
@@ -259,14 +259,14 @@ func (j *ascentJob) moveByPanels(worker int, push, x Matrix) {
 
 // lowWeigh sets the r columns of component i of dst (rows x (k r + k)) to -(r_i Z_i + h t_i
 // Y_i), and its single one behind those of all components to -t_i. Rows with r_i = 0
-// become 0; their t_i must be 0.
+// become +0, as where they are left out; their t_i must be 0.
 func (e *Engine) lowWeigh(m *Mixture, dst Matrix, i int, ri []float32, z Matrix, ti []float32, h float32, y Matrix) {
 	r := m.low.r
 	if at := i * r; r > 0 {
 		e.k.pullRows(dst.Data[at:], dst.RS, ri, z.Data[at:], z.RS, ti, h, y.Data[at:], y.RS, r)
 	}
 	for b, v := range ti {
-		dst.Set(b, m.K*r+i, -v)
+		dst.Set(b, m.K*r+i, 0-v)
 	}
 }
 

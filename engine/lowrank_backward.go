@@ -205,7 +205,7 @@ func (j *lowPullJob) weighSome(pull, res, s, y, z Matrix) {
 			if at := i * r; r > 0 {
 				j.e.k.pullRows(row[at:], r, res.Row(i)[b:b+1], y.Row(b)[at:], r, s.Row(i)[b:b+1], 1, z.Row(b)[at:], r, r)
 			}
-			row[kr+i] = -s.At(i, b)
+			row[kr+i] = 0 - s.At(i, b)
 		}
 	}
 }

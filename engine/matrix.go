@@ -40,9 +40,12 @@ func (m Matrix) Slice(r0, r1, c0, c1 int) Matrix {
 	return s
 }
 
-// Row returns row i of a matrix with CS 1.
+// Row returns row i of a matrix with CS 1, or of one column at most.
 func (m Matrix) Row(i int) []float32 {
-	if m.CS != 1 {
+	if m.Cols == 0 {
+		return nil // whatever Data holds
+	}
+	if m.CS != 1 && m.Cols > 1 {
 		panic(fmt.Sprintf("engine: Row of a matrix with column stride %d", m.CS))
 	}
 	return m.Data[i*m.RS : i*m.RS+m.Cols]
@@ -63,11 +66,21 @@ func (m Matrix) check(call, name string) {
 	if m.Rows == 0 || m.Cols == 0 {
 		return
 	}
-	if w := (m.Rows-1)*m.RS + (m.Cols-1)*m.CS + 1; len(m.Data) < w {
-		panic(fmt.Sprintf("engine: %s: %s has %d elements, a %d x %d matrix with strides %d, %d needs %d",
-			call, name, len(m.Data), m.Rows, m.Cols, m.RS, m.CS, w))
+	last := len(m.Data) - 1
+	if last >= 0 && fits(m.Rows, m.RS, last) {
+		last -= (m.Rows - 1) * m.RS
+	} else {
+		last = -1
+	}
+	if last < 0 || !fits(m.Cols, m.CS, last) {
+		panic(fmt.Sprintf("engine: %s: %s has %d elements, too few for a %d x %d matrix with strides %d, %d",
+			call, name, len(m.Data), m.Rows, m.Cols, m.RS, m.CS))
 	}
 }
+
+// fits says whether the last of n elements, stride apart, is last at most. The product of both,
+// of numbers that nobody has checked, may not be an int.
+func fits(n, stride, last int) bool { return stride == 0 || n-1 <= last/stride }
 
 // shape panics unless m is rows x cols, and checks it.
 func (m Matrix) shape(call, name string, rows, cols int) {

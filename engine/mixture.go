@@ -20,6 +20,7 @@ type Mixture struct {
 	a    []float32 // the A_i of SetFactors
 
 	certificates    []certificate // of the precisions as they are, once they were needed
+	uncertain       bool          // there are none: certify has failed on these precisions
 	apart           [][]float32   // distances of centres, once they were needed (straight.go)
 	certificateList []certificate // their memory
 	activity        activity
@@ -88,7 +89,7 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
-	m.a, m.certificates = nil, nil
+	m.a, m.certificates, m.uncertain = nil, nil, false
 }
 
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
@@ -111,7 +112,7 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	}
 	e.run(j, n*j.parts, flops)
 	*j = gramJob{}
-	m.a, m.certificates = a, nil
+	m.a, m.certificates, m.uncertain = a, nil, false
 }
 
 // gramJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of

@@ -6,7 +6,8 @@ import "fmt"
 // of units [lo, hi), and all units are covered once. f must write to the outputs of its
 // own units only, and no result may depend on how they are split. It is for Go code
 // beside the kernels; what it may use of the engine is the Worker, and no method of the
-// engine itself, which would wait forever.
+// engine itself, which would wait forever. Where f panics on one of several threads, the caller
+// panics with a *TaskPanic.
 //
 // flops and elements say how much work there is in all: flops of products, and elements
 // that Go code handles one by one at about a nanosecond each. Work of less than about 100
@@ -81,8 +82,13 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 		w.e.multiply(w.index, c, a, &operand{direct: b}, 0, panels, acc)
 		return
 	}
-	j := gemmJob{e: w.e, c: c, a: a, b: operand{direct: b}, acc: acc}
-	j.packAndMultiply(w.index, 0, panels)
+	// As many rows at a time as the caches hold, so that no call is long.
+	mb := w.e.k.rowBlocks(c.Rows)
+	for ib := range mb {
+		i0, i1 := part(c.Rows, mb, ib)
+		j := gemmJob{e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols), b: operand{direct: b}, acc: acc}
+		j.packAndMultiply(w.index, 0, panels)
+	}
 }
 
 // MatMulAt is MatMul with rows of B that begin anywhere in b and may overlap: row p is

@@ -35,7 +35,11 @@ func TestParallelCovers(t *testing.T) {
 			}
 			func() {
 				defer func() {
-					if recover() != "unit" {
+					v := recover()
+					if p, ok := v.(*TaskPanic); ok {
+						v = p.Value
+					}
+					if v != "unit" {
 						t.Error("the panic of the function did not come out")
 					}
 				}()

@@ -20,8 +20,8 @@ const (
 	ByComponents
 )
 
-func (r Sharing) String() string {
-	if r == ByComponents {
+func (s Sharing) String() string {
+	if s == ByComponents {
 		return "components"
 	}
 	return "rows"
@@ -169,7 +169,30 @@ func size(bytes float64) string {
 // maxKeptG is the size in bytes up to which the G_i of all steps are kept.
 var maxKeptG = 512 << 20
 
-func keepsG(rows, k, d, steps int) bool { return 4*rows*k*d*steps <= maxKeptG }
+func keepsG(rows, k, d, steps int) bool {
+	return 4*float64(rows)*float64(k)*float64(d)*float64(steps) <= float64(maxKeptG) // beyond an int of 32 bits
+}
+
+// KeptBytes returns the bytes of G_i that ascents of so many rows for the backward pass keep at
+// most, with precisions that are matrices: those of all steps if AscentPlan.KeepsG, by the dense
+// route, and those of the first step of the rows that climb at a time, by the sparse one.
+func KeptBytes(rows, k, d, steps int) float64 {
+	bytes := 4 * float64(min(rows, sparseRows(k*d))) * float64(k) * float64(d)
+	if keepsG(rows, k, d, steps) {
+		bytes += 4 * float64(rows) * float64(k) * float64(d) * float64(steps)
+	}
+	return bytes
+}
+
+// GramBytes returns the bytes of the Gram matrix that the sparse route may make for precisions of
+// rank r (gram.go), or 0 where it would be too large.
+func GramBytes(k, r int) float64 {
+	side := float64(k) * float64(r+1)
+	if side*side > float64(maxGram) {
+		return 0
+	}
+	return 4 * side * side
+}
 
 // ascentFlops counts the products of steps of ascent of rows.
 func ascentFlops(rows, k, d, steps int) float64 {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestRoutes runs the same ascent by rows and by components, in several blocks of rows
+// TestSharing runs the same ascent by rows and by components, in several blocks of rows
 // each: states, responsibilities, potentials and what the backward pass reads have the
 // same bits.
-func TestRoutes(t *testing.T) {
+func TestSharing(t *testing.T) {
 	const rows, k, d, steps = 37, 3, 35, 4
 	type result struct{ x, r, phi, g, end []float32 }
 	for _, tier := range Available() {
@@ -68,6 +68,55 @@ func TestPlanAscent(t *testing.T) {
 		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
 			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)
 		}
+	}
+}
+
+// TestKeepsG checks what is kept of small, large and very large ascents, the last of more bytes than
+// an int of 32 or 64 bits holds.
+func TestKeepsG(t *testing.T) {
+	e := newTestEngine(t, WithThreads(1))
+	for _, c := range []struct {
+		rows, k, d, steps int
+		keeps             bool
+	}{
+		{128, 20, 784, 30, true}, {128, 100, 784, 30, false},
+		{1 << 10, 1 << 5, 1 << 10, 1 << 5, false}, {1 << 30, 1 << 10, 1 << 10, 1 << 30, false},
+	} {
+		if got := e.PlanAscent(c.rows, c.k, c.d, c.steps).KeepsG; got != c.keeps {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestKeptBytes holds the estimate against the memory that a trajectory and the sparse route have
+// taken for G_i, and for the Gram matrix.
+func TestKeptBytes(t *testing.T) {
+	old := maxKeptG
+	defer func(n int) { maxKeptG, gramAfter = old, n }(gramAfter)
+	gramAfter = 0
+	h := newHill("kept", 5, 24, -1, 0, 3, 2, 40)
+	const steps = 3
+	for _, maxKeptG = range []int{old, 0} {
+		var taken float64
+		for _, route := range []Route{DenseRoute, SparseRoute} {
+			e := newTestEngine(t, WithThreads(1), WithRoute(route))
+			var tr Trajectory
+			e.Ascend(h.mixture(e), h.alpha, steps, clone(h.x), &tr, true)
+			taken += 4 * float64(len(tr.g)+len(e.sparse.first.g))
+		}
+		if got := KeptBytes(h.x.Rows, h.k, h.d, steps); got != taken {
+			t.Errorf("at most %d bytes of G_i kept: %g were taken, %g estimated", maxKeptG, taken, got)
+		}
+	}
+	h = newHill("flat", 12, 35, 4, -1, 3, 2, 60)
+	e := newTestEngine(t, WithThreads(1), WithRoute(SparseRoute))
+	m := h.mixture(e)
+	e.Ascend(m, h.alpha, steps, clone(h.x), nil, false)
+	if got, taken := GramBytes(h.k, h.low), 4*float64(len(m.low.gram.blocks)); got != taken || taken == 0 {
+		t.Errorf("the Gram matrix has taken %g bytes, %g estimated", taken, got)
+	}
+	if got := GramBytes(1<<13, 1); got != 0 {
+		t.Errorf("%g bytes of a Gram matrix that is not made", got)
 	}
 }
 

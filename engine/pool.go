@@ -28,7 +28,7 @@ type pool struct {
 	tickets []ticket     // one a thread; the first one announces a job
 	done    atomic.Int32 // finished tasks of the running job
 	job     job          // set before the tickets, read only by holders of a valid task
-	failure atomic.Pointer[failure]
+	failure atomic.Pointer[TaskPanic]
 	helpers []*helper
 	spins   int
 	stop    atomic.Bool
@@ -45,8 +45,16 @@ type helper struct {
 	wake   chan struct{}
 }
 
-// failure is a panic of a task, raised again in the caller.
-type failure struct{ value any }
+// TaskPanic is a panic on one of several threads (of the function of [Engine.Parallel], say),
+// raised again in the caller.
+type TaskPanic struct {
+	Value any    // of the first panic
+	Stack []byte // where it came from
+}
+
+func (p *TaskPanic) Error() string {
+	return fmt.Sprintf("%v\n\non a thread of the engine:\n%s", p.Value, p.Stack)
+}
 
 const (
 	taskBits = 20
@@ -75,13 +83,18 @@ func newPool(threads int) *pool {
 func (p *pool) threads() int { return len(p.helpers) + 1 }
 
 func (p *pool) close() {
-	p.stop.Store(true)
+	if p.stop.Swap(true) {
+		return
+	}
 	p.tickets[0].Add(1 << jobShift)
 	p.wakeHelpers()
 }
 
 // run does all tasks of j and returns when the last one is finished.
 func (p *pool) run(j job, tasks int) {
+	if p.stop.Load() {
+		panic("engine: used after Close")
+	}
 	if len(p.helpers) == 0 || tasks == 1 {
 		for t := range tasks {
 			j.run(0, t)
@@ -109,7 +122,7 @@ func (p *pool) run(j job, tasks int) {
 	}
 	p.job = nil
 	if f := p.failure.Swap(nil); f != nil {
-		panic(f.value)
+		panic(f)
 	}
 }
 
@@ -153,7 +166,7 @@ func (p *pool) work(worker int) {
 func (p *pool) do(worker, task int) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.failure.CompareAndSwap(nil, &failure{v})
+			p.failure.CompareAndSwap(nil, &TaskPanic{v, debug.Stack()})
 		}
 		p.done.Add(1)
 	}()

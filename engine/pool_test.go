@@ -52,8 +52,9 @@ func TestPoolPanics(t *testing.T) {
 		j := &countJob{hits: make([]atomic.Int32, 10), broken: round % 10}
 		func() {
 			defer func() {
-				if v := recover(); v != fmt.Sprintf("task %d", round%10) {
-					t.Errorf("recovered %v", v)
+				p, ok := recover().(*TaskPanic)
+				if !ok || p.Value != fmt.Sprintf("task %d", round%10) || !strings.Contains(string(p.Stack), "countJob") {
+					t.Errorf("recovered %v", p)
 				}
 			}()
 			p.run(j, 10)

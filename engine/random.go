@@ -58,7 +58,11 @@ func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) * 0x1p-53 }
 // Uniform fills dst with numbers in [lo, hi).
 func (r *Rand) Uniform(dst []float32, lo, hi float32) {
 	for i := range dst {
-		dst[i] = FMA32(r.Float32(), hi-lo, lo)
+		v := FMA32(r.Float32(), hi-lo, lo)
+		if v >= hi && lo < hi { // rounded up to it
+			v = math.Nextafter32(hi, lo)
+		}
+		dst[i] = v
 	}
 }
 

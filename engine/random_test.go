@@ -79,6 +79,14 @@ func TestDistributions(t *testing.T) {
 	near("mean of uniforms", sum, 3, math.Sqrt(1.0/3)/root)
 	near("variance of uniforms", square, 1.0/3, math.Sqrt(4.0/45)/root)
 
+	// Numbers so close together that one in 2^17 rounds to the upper end.
+	r.Uniform(x, 100, 101)
+	for _, v := range x {
+		if v < 100 || v >= 101 {
+			t.Fatalf("%v is not in [100, 101)", v)
+		}
+	}
+
 	counts := make([]float64, 7)
 	for range n {
 		counts[r.Intn(7)]++

@@ -128,7 +128,7 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 			e.probe(m, x)
 		}
 		m.activity.asked++
-		switch cost := e.sparseCost(m, x.Rows, steps); {
+		switch cost := e.sparseCost(m, x.Rows, steps, m.activity.active); {
 		case cost >= dearer:
 			return DenseRoute
 		case cost >= cheaper && m.openRoute(kindOf(x.Rows, steps, backward), cost) == DenseRoute:
@@ -277,7 +277,7 @@ func (m *Mixture) timed(k kind, route Route, rows int, took time.Duration, back 
 }
 
 // certifiable says whether a mixture may have certificates.
-func (m *Mixture) certifiable() bool { return m.low != nil || m.a != nil }
+func (m *Mixture) certifiable() bool { return !m.uncertain && (m.low != nil || m.a != nil) }
 
 // probe finds out how many components are active at some rows of x.
 func (e *Engine) probe(m *Mixture, x Matrix) {
@@ -298,13 +298,14 @@ func (e *Engine) probe(m *Mixture, x Matrix) {
 	m.activity = activity{known: true, active: float64(count) / float64(n)}
 }
 
-// sparseCost estimates what the sparse route costs, as a share of the dense one. It knows
+// sparseCost estimates what the sparse route costs where so many components of a row are active,
+// as a share of the dense one. It knows
 // three things: the first step computes all components (of low rank their q_i only); a
 // product of few rows takes as long as reading P_i, or several times as long as F_i lets
 // expect; and a row needs some Go code in every step, about half a microsecond and the cost
 // of looking at the bounds of all components now and then.
-func (e *Engine) sparseCost(m *Mixture, rows, steps int) float64 {
-	n, k, active := float64(rows), float64(m.K), m.activity.active
+func (e *Engine) sparseCost(m *Mixture, rows, steps int, active float64) float64 {
+	n, k := float64(rows), float64(m.K)
 	flops := 2 * float64(m.D) * float64(m.D)
 	group := max(n*active/min(k, n*active), 1) // rows that share a component
 	slow, first := max(float64(e.k.mr)/2/group, 1), k
@@ -318,21 +319,25 @@ func (e *Engine) sparseCost(m *Mixture, rows, steps int) float64 {
 	return (first + float64(steps-1)*(active*slow+code)) / (float64(steps) * k)
 }
 
-// ExplainRoute says in a line when ascents of so many rows on m take which route.
+// ExplainRoute says in a line when ascents of so many rows on m, whose precisions have been set,
+// take which route.
 func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
+	m.ready(e, "ExplainRoute")
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
 	case e.route == DenseRoute:
 		return "dense route: all components are computed for every row"
-	case !m.certifiable():
+	case m.low == nil && m.a == nil:
 		return "dense route: precisions that were set as matrices have no certificates"
+	case !e.certify(m):
+		return "dense route: that the precisions are positive definite, or how large they are, could not be certified"
 	case e.route == SparseRoute:
 		return "sparse route: components are left out where a certificate proves that their responsibility would be 0"
 	}
-	was := m.activity
-	defer func() { m.activity = was }()
 	below := func(limit float64) (most float64) {
 		for active := 0.1; active <= float64(m.K); active += 0.1 {
-			if m.activity.active = active; e.sparseCost(m, rows, steps) < limit {
+			if e.sparseCost(m, rows, steps, active) < limit {
 				most = active
 			}
 		}

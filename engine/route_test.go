@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -115,5 +116,39 @@ func TestAutoRoute(t *testing.T) {
 	}
 	if seen[DenseRoute] < 2 || seen[SparseRoute] < 2 {
 		t.Errorf("ascents took the routes %v, want some of each", seen)
+	}
+}
+
+// TestUncertain checks that precisions without certificates are climbed, and said to be climbed, by
+// the dense route, that this is found out once, and that precisions set later have theirs.
+func TestUncertain(t *testing.T) {
+	for _, route := range []Route{SparseRoute, AutoRoute} {
+		e := newTestEngine(t, WithThreads(1), WithRoute(route))
+		h := newHill("flat", 12, 35, 4, -1, 3, 2, 60)
+		m := h.mixture(e)
+		const dense = "dense route: that"
+		if s := e.ExplainRoute(m, 60, 3); strings.HasPrefix(s, dense) || m.certificates == nil {
+			t.Errorf("%v, with certificates: %s", route, s)
+		}
+		for i := range h.f {
+			h.f[i] *= 3 // beyond what is proved to be positive definite
+		}
+		e.SetLowRank(m, h.w, h.f, h.sign)
+		for range 2 {
+			e.Ascend(m, 0.1, 3, clone(h.x), nil, false)
+			if s := e.ExplainRoute(m, 60, 3); e.Work().Route != DenseRoute || !strings.HasPrefix(s, dense) {
+				t.Errorf("%v: the ascent took the %v route, explained as %s", route, e.Work().Route, s)
+			}
+			if m.certifiable() {
+				t.Errorf("%v: the certificates are to be made again", route)
+			}
+		}
+		for i := range h.f {
+			h.f[i] /= 3
+		}
+		e.SetLowRank(m, h.w, h.f, h.sign)
+		if s := e.ExplainRoute(m, 60, 3); strings.HasPrefix(s, dense) {
+			t.Errorf("%v, with certificates again: %s", route, s)
+		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// rowBlock is the number of rows that one task or kernel call handles at least.
+// rowBlock is the number of rows that one task handles at least.
 const rowBlock = 64
 
 type rowOp int
@@ -47,8 +47,13 @@ func (e *Engine) eachRow(j rowJob, n int, elements float64) {
 
 func (j *rowJob) run(worker, task int) {
 	lo, hi := part((j.n+rowBlock-1)/rowBlock, j.tasks, task)
-	for b := lo; b < hi; b++ {
-		r0, r1 := b*rowBlock, min((b+1)*rowBlock, j.n)
+	end := min(hi*rowBlock, j.n)
+	atOnce := rowBlock
+	if j.op != opColumnSums {
+		atOnce = max(1, min(rowBlock, piece/max(j.x.Cols, 1))) // so that no call is long
+	}
+	for r0 := lo * rowBlock; r0 < end; r0 += atOnce {
+		r1 := min(r0+atOnce, end)
 		switch j.op {
 		case opRowDots:
 			x, y := j.x.Slice(r0, r1, 0, j.x.Cols), j.y.Slice(r0, r1, 0, j.y.Cols)
@@ -210,9 +215,9 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	dy.shape("LayerNormBackward", "dy", y.Rows, y.Cols)
 	y.check("LayerNormBackward", "y")
 	length("LayerNormBackward", "rstd", len(rstd), y.Rows)
-	for _, m := range []Matrix{dx, y, dy} {
-		if m.CS != 1 {
-			panic(fmt.Sprintf("engine: LayerNormBackward: column stride %d, expected 1", m.CS))
+	for i, m := range [...]Matrix{dx, y, dy} {
+		if m.CS != 1 && m.Cols > 1 {
+			panic(fmt.Sprintf("engine: LayerNormBackward: %s has column stride %d, expected 1", [...]string{"dx", "y", "dy"}[i], m.CS))
 		}
 	}
 	e.mu.Lock()

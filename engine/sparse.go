@@ -88,18 +88,17 @@ type climber struct {
 	span combination
 }
 
-// maxAnchors is the number of floats of G_i that a sparse ascent keeps for support: rows
-// beyond it wait for their turn.
-var maxAnchors = 16 << 20
+// What the sparse route keeps at most, in floats.
+var (
+	maxAnchors = 16 << 20 // of G_i for support, or else of bounds: rows beyond it wait for their turn
+	maxApart   = 16 << 20 // distances of centres from each other (straight.go)
+	maxGram    = 16 << 20 // of the Gram matrix (gram.go)
+)
 
-// sparseRows is how many rows of a mixture climb at a time.
-func sparseRows(m *Mixture) int {
-	n := maxAnchors / (8 * m.K) // low, far
-	if m.low == nil {
-		n = maxAnchors / (m.K * m.D)
-	}
-	return min(max(n, 16), 4096)
-}
+// sparseRows is how many rows climb at a time, of each of which so many floats are kept. They are
+// 16 at least, for which it is still worth reading P_i: where k d is 10^7, their G_i take 640 MB,
+// ten times maxAnchors (and P_i more by far).
+func sparseRows(each int) int { return min(max(maxAnchors/each, 16), 4096) }
 
 // ascendSparse is Ascend by the sparse route, for a mixture with certificates.
 func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, stop func() bool) {
@@ -120,10 +119,16 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		m.forget() // centres belong to the caller; SetLowRank is told of them
 	}
 	j.gram = e.gramFor(m, x.Rows, steps)
-	most := sparseRows(m)
-	for lo := 0; lo < x.Rows && (stop == nil || !stop()); lo += most {
+	most := sparseRows(8 * m.K) // low, far
+	if m.low == nil {
+		most = sparseRows(m.K * m.D)
+	}
+	for lo := 0; lo < x.Rows; lo += most {
 		j.x, j.row0 = x.Slice(lo, min(lo+most, x.Rows), 0, m.D), lo
 		j.start()
+		if j.stopped() {
+			break
+		}
 		if j.even {
 			j.lay()
 		}
@@ -134,6 +139,9 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 	}
 	j.x, j.tr, j.stop, j.m, j.work = Matrix{}, nil, nil, nil, nil
 }
+
+// stopped says whether the caller has given up. What start was to find out is then not known.
+func (j *sparseJob) stopped() bool { return j.stop != nil && j.stop() }
 
 // flops is what a climb costs at least, with the Go code beside it.
 func (j *sparseJob) flops() float64 {
@@ -206,7 +214,10 @@ func (j *sparseJob) start() {
 	f.reshape(1, n, m, true, false)
 	f.kept = true // at once, whatever the limit
 	grow(&f.g, n*m.K*m.D)
-	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, plan: e.PlanMixture(m, n, 1)})
+	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: e.PlanMixture(m, n, 1)})
+	if j.stopped() {
+		return
+	}
 	j.phase, j.parts = adopts, blocks
 	e.run(j, blocks, 16*float64(pairs)*float64(m.D))
 }
@@ -246,6 +257,9 @@ func (j *sparseJob) run(worker, task int) {
 // survey finds the distances of the rows [r0, r1) to all centres, from
 // |x|^2 - 2 x mu_i + |mu_i|^2, and what follows from them.
 func (j *sparseJob) survey(worker, r0, r1 int) {
+	if j.stopped() {
+		return
+	}
 	e, m := j.e, j.m
 	n, ld := r1-r0, leading(m.K)
 	dots := Matrix{Data: e.scratch[worker].floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
@@ -278,6 +292,9 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 // begin takes the rows [r0, r1) through the first step where precisions are of low rank: q_i
 // of all components, by one product, and the gradients of those that count.
 func (j *sparseJob) begin(worker, r0, r1 int) {
+	if j.stopped() {
+		return
+	}
 	e, m, n, r := j.e, j.m, r1-r0, j.m.low.r
 	arena := &e.scratch[worker]
 	w := &arena.party
@@ -519,7 +536,7 @@ func (j *sparseJob) climb(worker, task int) {
 	rec := j.recordOf(task, rows)
 	w.expect(n)
 	for t := j.from; t < j.steps; t++ {
-		if j.stop != nil && j.stop() {
+		if j.stopped() {
 			return
 		}
 		w.pairs, w.wanted, w.slots = w.pairs[:0], w.wanted[:0], 0
@@ -620,7 +637,7 @@ func (j *sparseJob) learn(arena *arena, w *party, v evaluated, b int) {
 	i, row := int(v.comp), &j.rows[b]
 	at, c, q := b*j.m.K+i, &j.m.certificates[i], float64(v.q)
 	l := float64(FMA32(-0.5, v.q, j.m.C[i]))
-	if !(l <= w.top[v.row]) { // also NaN, which proves nothing from here on
+	if t := w.top[v.row]; t == t && !(l <= t) { // a NaN stays, and proves nothing from here on
 		w.top[v.row] = l
 	}
 	far := j.far[at] + row.moved
@@ -851,14 +868,21 @@ func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, 
 		return false, false
 	}
 	far = arena.distance(j.e.k, x, m.mu(i))
-	dot, seat := arena.dot(j.e.k, x, j.first.gAt(0, i, b, b+1).Data), j.seat[at]
-	off := c.gradient*far*seat + 2*gamma(laneRoundings(m.D))*sum*(c.norm*c.norm+c.gradient)*seat
-	s := (dot - j.tilt[at] - off*guard) / j.root[at]
+	s := j.supported(arena, b, i, far, sum, x)
 	if s > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		j.low[at] = max(j.low[at], s+c.norm*row.moved)
 		return true, true
 	}
 	return false, true
+}
+
+// supported returns a number that sqrt(q_i) of row b at x is not below, by the bound by support:
+// |x - mu_i| is at most far, |x| + |mu_i| at most sum.
+func (j *sparseJob) supported(arena *arena, b, i int, far, sum float64, x []float32) float64 {
+	c, at := &j.m.certificates[i], b*j.m.K+i
+	dot, seat := arena.dot(j.e.k, x, j.first.gAt(0, i, b, b+1).Data), j.seat[at]
+	off := c.gradient*far*seat + 2*gamma(laneRoundings(j.m.D))*sum*(c.norm*c.norm+c.gradient)*seat
+	return (dot - j.tilt[at] - off*guard) / j.root[at]
 }
 
 // weigh turns q of the evaluated pairs into responsibilities, in their place, and phi, and
@@ -916,16 +940,12 @@ func (j *sparseJob) weigh(arena *arena, w *party, t int, x Matrix, rows []int32)
 }
 
 // move takes the rows of a block a step uphill, those with the same first active component one
-// after the other, while its factors are near.
+// after the other, while its factors are near. Every row has one: the largest l_i has a
+// responsibility of 1/K at least, and where none is the largest all are NaN.
 func (j *sparseJob) move(worker int, w *party, t int, x Matrix, rows []int32) {
 	for at, v := range w.pairs {
-		if list := w.byRow[v.row]; len(list) > 0 && int(list[0]) == at {
+		if int(w.byRow[v.row][0]) == at {
 			j.moveRow(worker, w, t, int(v.row), x, rows)
-		}
-	}
-	for p, list := range w.byRow[:len(rows)] {
-		if len(list) == 0 {
-			j.moveRow(worker, w, t, p, x, rows)
 		}
 	}
 }
@@ -951,7 +971,7 @@ func (j *sparseJob) moveRow(worker int, w *party, t, p int, x Matrix, rows []int
 // denseGradient sums up - r_i G_i over the active components of a row.
 func (j *sparseJob) denseGradient(arena *arena, w *party, p int, grad []float32) {
 	ld, d, list := leading(j.m.D), j.m.D, w.byRow[p]
-	r := arena.floats(slotS, max(len(list), 1))
+	r := arena.floats(slotS, len(list))
 	for k, at := range list {
 		r[k] = w.pairs[at].q
 	}
@@ -982,9 +1002,6 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 	weights := arena.floats(slotW, d)
 	clear(weights)
 	row, one := arena.floats(slotG, max(r, 1))[:r], arena.floats(slotS, 1)
-	if len(w.byRow[p]) == 0 {
-		clear(grad)
-	}
 	for n, at := range w.byRow[p] {
 		v := &w.pairs[at]
 		i := int(v.comp)

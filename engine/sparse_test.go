@@ -142,6 +142,22 @@ func hills() []*hill {
 	h.alpha = 1e-4
 	list = append(list, h)
 
+	h = newHill("tiny", 6, 16, -1, 0, 2, 1, 30) // squares of the elements of P_i underflow
+	const scale = 0x1p-40
+	for i := range h.a {
+		h.a[i] = scale / 4
+		if i/h.d%h.d == i%h.d {
+			h.a[i] += scale / 64
+		}
+	}
+	for _, x := range [][]float32{h.mu, h.x.Data} {
+		for i := range x {
+			x[i] /= scale
+		}
+	}
+	h.alpha = 0.05 / scale / scale
+	list = append(list, h)
+
 	h = newHill("overshooting", 6, 18, -1, 0, 4, 1, 30)
 	h.alpha = 1.9
 	list = append(list, h)
@@ -165,6 +181,16 @@ func hills() []*hill {
 	h = newHill("wide flat", 3, 90, 37, -1, 1, 2, 20) // more factors than a panel is wide
 	list = append(list, h)
 	list = append(list, straightHill(-1), straightHill(0))
+	for _, by := range []struct {
+		name string
+		c    float64
+	}{{"NaN", math.NaN()}, {"infinite", math.Inf(1)}, {"no", math.Inf(-1)}} {
+		low := newHill(by.name+" weight lowrank", 9, 30, 3, 1, 3, 2, 20)
+		for _, h := range []*hill{newHill(by.name+" weight", 7, 19, -1, 0, 6, 1, 20), newHill(by.name+" weight identity", 9, 40, -1, 0, 4, 1.5, 20).identity(), low} {
+			h.c[1] = float32(by.c)
+			list = append(list, h)
+		}
+	}
 	h = newHill("not finite diagonal", 5, 12, -1, 0, 4, 1, 20).identity()
 	h.x.Set(3, 2, float32(math.NaN()))
 	h.x.Set(7, 0, float32(math.Inf(-1)))
@@ -444,14 +470,37 @@ func TestNegativeZero(t *testing.T) {
 	}
 }
 
+// TestNegativeZeroOfLowRank checks that the routes agree on the sign of a zero of dL/dw: what the
+// first row adds for component 1 underflows to -0, and the second row, which does not count for it,
+// must not add another -0.
+func TestNegativeZeroOfLowRank(t *testing.T) {
+	far := float32(6.2) // exp(-far^2/2) is above the cut
+	h := &hill{name: "underflow", k: 2, d: 1, low: 0, sign: 1, alpha: 1, mu: []float32{1, 1 + far}, c: []float32{0, 0},
+		w: []float32{1, 1}, x: View([]float32{1, -9}, 2, 1)}
+	var w [2][]float32
+	for n, route := range []Route{DenseRoute, SparseRoute} {
+		e := newTestEngine(t, WithThreads(1), WithRoute(route))
+		m, g := h.mixture(e), h.gradient()
+		var tr Trajectory
+		e.Ascend(m, h.alpha, 1, clone(h.x), &tr, true)
+		if e.Work().Route != route || tr.R[2] == 0 || tr.R[3] != 0 {
+			t.Fatalf("route %v, responsibilities %v: the test shows nothing", e.Work().Route, tr.R)
+		}
+		e.AscendBackward(m, h.alpha, nil, &tr, View([]float32{1e-38, -1e-38}, 2, 1), g)
+		w[n] = g.W
+	}
+	sameNumbers(t, "dL/dw", w[1], w[0])
+}
+
 // TestSparseAllocates checks that updates and ascents in steady state allocate nothing.
 func TestSparseAllocates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many updates, a minute under emulation: without -short")
 	}
-	for _, h := range hills() {
+	many := newHill("many rows", 5, 64, 4, -1, 3, 2, 128) // enough for a Gram matrix after every update
+	for _, h := range append(hills(), many) {
 		switch h.name {
-		case "apart", "lowrank", "flat", "tied":
+		case "apart", "lowrank", "flat", "tied", "many rows":
 		default:
 			continue
 		}
@@ -472,12 +521,20 @@ func TestSparseAllocates(t *testing.T) {
 		for range 30 { // every thread meets every block some time, and makes room for it
 			update()
 		}
-		n := testing.AllocsPerRun(20, update)
+		updates := func() {
+			for range 10 {
+				update()
+			}
+		}
+		n := testing.AllocsPerRun(1, updates)
 		for again := 0; n > 0 && again < 20; again++ { // a thread may have been kept from a block until now
-			n = testing.AllocsPerRun(20, update)
+			n = testing.AllocsPerRun(1, updates)
 		}
 		if n > 0 {
-			t.Errorf("%s: %v allocations an update", h.name, n)
+			t.Errorf("%s: %v allocations in 10 updates", h.name, n)
+		}
+		if h == many && !m.low.gram.known {
+			t.Errorf("%s: no Gram matrix", h.name)
 		}
 	}
 }

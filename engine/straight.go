@@ -18,7 +18,7 @@ func (j *sparseJob) straight() bool {
 		return false
 	}
 	p := j.m.even()
-	return j.close && p > 0 && j.alpha >= 0 && float64(j.alpha)*p <= 1 && j.m.K*j.m.K <= maxAnchors
+	return j.close && p > 0 && j.alpha >= 0 && float64(j.alpha)*p <= 1 && j.m.K*j.m.K <= maxApart
 }
 
 // even returns p where all P_i are p I, but for factors of low rank, or 0.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -107,7 +108,7 @@ func (a Analysis) layers() (Shown, error) {
 		f.Names = append(f.Names, l.Name)
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
-	f.Intervals = intervals(a.Study.Layers)
+	f.Intervals, f.Bars = intervals(a.Study.Layers), FuzzinessBars
 	if law := a.Study.Law; law != nil && law.Points >= leastPoints {
 		f.Law, f.Band = law, LawBand(law)
 	}
@@ -121,7 +122,7 @@ func (a Analysis) steps() (Shown, error) {
 	if len(a.Study.Steps) < 2 {
 		return Shown{}, errors.New("there are no ascent steps")
 	}
-	f := Steps{Title: a.title("Separation fuzziness over ascent steps"), Law: a.Study.StepsLaw, Intervals: intervals(a.Study.Steps)}
+	f := Steps{Title: a.title("Separation fuzziness over ascent steps"), Law: a.Study.StepsLaw, Intervals: intervals(a.Study.Steps), Bars: FuzzinessBars}
 	for _, l := range a.Study.Steps {
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
@@ -145,15 +146,28 @@ func barsCaption(bars []Interval) string {
 	return "Bars are 95% intervals of D for ever more pictures; where a point lies outside of its bar, D still depends on the number of pictures."
 }
 
+// FuzzinessBars is what intervals of D are, for the legends of figures.
+const FuzzinessBars = "95% interval of D for ever more pictures"
+
+// FuzzinessInterval is the interval of D of a layer for n to infinity, if it was estimated.
+// It has no end where the samples could not tell.
+func FuzzinessInterval(l separation.Layer) Interval {
+	switch {
+	case len(l.FuzzinessCI) == 2:
+		return Interval{float64(l.FuzzinessCI[0]), float64(l.FuzzinessCI[1])}
+	case l.FuzzinessLimit != nil:
+		return Interval{0, math.Inf(1)}
+	}
+	return Interval{}
+}
+
 // intervals returns those of D for n to infinity, or nil if no layer has one.
 func intervals(layers []separation.Layer) []Interval {
 	out := make([]Interval, len(layers))
 	some := false
 	for i, l := range layers {
-		if ci := l.FuzzinessCI; len(ci) == 2 {
-			out[i] = Interval{float64(ci[0]), float64(ci[1])}
-			some = true
-		}
+		out[i] = FuzzinessInterval(l)
+		some = some || out[i] != Interval{}
 	}
 	if !some {
 		return nil
@@ -190,6 +204,13 @@ func (a Analysis) curve() (Shown, error) {
 		}
 		f.Series = append(f.Series, s)
 	}
+	left := 0
+	for _, p := range a.Study.Curves[0].Points { // those of the other layers are the same pictures
+		left += p.LeftOut
+	}
+	if left > 0 {
+		f.Note = fmt.Sprintf("Subsets without a D, because all pictures are of one class, are left out: %s.", thousands(left))
+	}
 	return Shown{Figure: f,
 		Caption: "D of subsets of n pictures (mean and range), and what it tends to for ever more of them (dashed, with its 95% interval). Compare D only with what was measured on equally many pictures, or where the line has become flat.",
 		Alt:     "D rises with the number of pictures.",
@@ -217,7 +238,7 @@ func (a Analysis) scatter() (Shown, error) {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	return Shown{Figure: f, Wide: true,
+	return Shown{Figure: f,
 		Caption: "Each layer on its own first two principal components, coloured by class. Look for classes that become clumps; what overlaps here may still lie apart in other directions.",
 		Alt:     "A scatter plot for each layer.",
 	}, nil
@@ -308,7 +329,7 @@ func (a Analysis) work() (Shown, error) {
 	if k < 2 {
 		return Shown{}, errors.New("there is one component only")
 	}
-	f := Lines{Title: "Components that matter: " + a.name(), X: "step", Y: "components of a picture", LinearX: true, LogY: true, From: 1, To: k}
+	f := Lines{Title: "Components that matter: " + a.name(), X: "ascent step", Y: "components of a picture (log scale)", LinearX: true, LogY: true, From: 1, To: k}
 	lines := []struct {
 		name string
 		y    func(engine.StepWork) float64
@@ -367,9 +388,24 @@ func (a Analysis) spectra() (Shown, error) {
 	}, nil
 }
 
-// share is the caption of a component.
-func (a Analysis) share(i int) string {
-	return fmt.Sprintf("%d: w %s", i, significant(a.Study.Landscape.Weights[i]))
+// shares returns the captions of all components, their numbers and weights: with as many
+// decimals in each, and without weights, but with a sentence, if all look equal.
+func (a Analysis) shares() (captions []string, equal string) {
+	w, order := a.Study.Landscape.Weights, a.Study.Landscape.Order
+	heaviest := 100 * w[order[0]]
+	decimals := max(0, 2-int(math.Floor(math.Log10(heaviest)+1e-3))) // rounding makes 0.99999 of 1
+	share := func(i int) string { return fmt.Sprintf("%.*f%%", decimals, 100*w[i]) }
+	if heaviest := share(order[0]); heaviest == share(order[len(order)-1]) {
+		equal = fmt.Sprintf("All have a weight of %s.", heaviest)
+	}
+	for i := range w {
+		caption := fmt.Sprint(i)
+		if equal == "" {
+			caption += ": " + share(i)
+		}
+		captions = append(captions, caption)
+	}
+	return captions, equal
 }
 
 func (a Analysis) centres() (Shown, error) {
@@ -378,9 +414,10 @@ func (a Analysis) centres() (Shown, error) {
 	}
 	mu := a.Model.Potential().Centres()
 	order, left := a.heaviest(mostCentres)
-	f := Gallery{Title: "Centres by weight: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+	captions, equal := a.shares()
+	f := Gallery{Title: "Centres by weight: " + a.name(), Note: equal, Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for _, i := range order {
-		f.Pictures = append(f.Pictures, Picture{a.share(i), [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
+		f.Pictures = append(f.Pictures, Picture{captions[i], [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: "The centres μ as pictures, the heaviest first, with number and weight. Look for digits that you can read, for doubles, and for classes that have none." + left,
@@ -417,6 +454,7 @@ func (a Analysis) variance() (Shown, error) {
 		return Shown{}, errors.New("no precision has an inverse")
 	}
 	order, left := a.heaviest(mostMaps)
+	captions, equal := a.shares()
 	f := Maps{Title: "Variance of each pixel: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: Scale{Unit: "variance (grey levels squared)"}}
 	lo, hi := math.Inf(1), 0.0
 	add := func(caption string, v []float64) {
@@ -431,12 +469,13 @@ func (a Analysis) variance() (Shown, error) {
 	add("mean by weight", l.MeanVariance)
 	for _, i := range order {
 		if l.Variances[i] != nil {
-			add(a.share(i), l.Variances[i])
+			add(captions[i], l.Variances[i])
 		}
 	}
 	f.Log = hi > 10*lo
+	f.Note = equal
 	if len(l.Singular) > 0 {
-		f.Note = fmt.Sprintf("%d components have precisions without an inverse, and no map.", len(l.Singular))
+		f.Note = strings.TrimSpace(f.Note + fmt.Sprintf(" %d components have precisions without an inverse, and no map.", len(l.Singular)))
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: "The diagonal of each P⁻¹: bright pixels are those that a component leaves free, dark ones those that it pins down. Look whether the bright ones follow the strokes of a digit." + left,

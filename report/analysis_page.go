@@ -234,14 +234,14 @@ func (a Analysis) stepsSentence() string {
 	case law.Follows():
 		return text + fmt.Sprintf(" and follows the law of equi-separation: it changes by the factor ρ = %s a step (95%% interval %s).", significant(law.Rho), intervalCell(law.RhoCI))
 	}
-	return text + " but does not follow the law of equi-separation: " + lawFault(law) + "."
+	return text + " but does not follow the law of equi-separation: " + lawFault(law, falls == n) + "."
 }
 
-// lawFault says why a law is not followed.
-func lawFault(law *separation.Law) string {
+// lawFault says why a law is not followed; falling is whether D falls at every step.
+func lawFault(law *separation.Law, falling bool) string {
 	switch {
-	case law.Shape() == separation.Convex && law.Rho < 1:
-		return "log D is no straight line but falls ever more slowly, or turns upwards"
+	case law.Shape() == separation.Convex && falling:
+		return "log D is no straight line but falls ever more slowly"
 	case law.Shape() == separation.Convex:
 		return "log D is no straight line but bends upwards"
 	case law.Shape() == separation.Concave:
@@ -330,11 +330,17 @@ type NamedLaw struct {
 	Law  *separation.Law
 }
 
-// Laws returns the laws of the analysis that have a meaning.
+// Laws returns the laws of the analysis that have a meaning. One of too few points to test has
+// no interval: it would tell nothing.
 func (a Analysis) Laws() []NamedLaw {
 	var out []NamedLaw
 	for _, l := range []NamedLaw{{"layers without logits", a.Study.Law}, {"layers with logits", a.Study.LawWithLogits}, {"ascent steps", a.Study.StepsLaw}} {
 		if l.Law != nil && l.Law.Points > 2 { // two points lie on a line
+			if l.Law.Points < leastPoints {
+				law := *l.Law
+				law.RhoCI = nil
+				l.Law = &law
+			}
 			out = append(out, l)
 		}
 	}

@@ -89,6 +89,9 @@ func TestAnalysisPage(t *testing.T) {
 	if analysisHTML(t, a) != page {
 		t.Error("the same analysis gives other bytes")
 	}
+	none := separation.Float(math.NaN())
+	a.Study.Curves[0].Points[0] = separation.CurvePoint{Samples: 32, Subsets: 2, LeftOut: 2, Mean: none, Std: none, Least: none, Greatest: none, First: none, Limit: none}
+	contains(t, analysisHTML(t, a), "all pictures are of one class, are left out: 2.")
 }
 
 // What cannot be drawn is left out, and the page says why.
@@ -132,7 +135,8 @@ func TestAnalysisSummary(t *testing.T) {
 		want string
 	}{
 		{[]float64{16, 8.1, 4, 2.02, 1}, "at each of the 4 ascent steps and follows the law of equi-separation: it changes by the factor ρ = 0.500"},
-		{[]float64{16, 4, 2, 1.5, 1.4}, "at each of the 4 ascent steps but does not follow the law of equi-separation: log D is no straight line but falls ever more slowly"},
+		{[]float64{16, 4, 2, 1.5, 1.4}, "at each of the 4 ascent steps but does not follow the law of equi-separation: log D is no straight line but falls ever more slowly."},
+		{[]float64{16, 4, 2, 1.5, 1.6}, "at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is no straight line but bends upwards."},
 		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
 		{[]float64{1, 2, 4, 8.1, 16}, "at none of the 4 ascent steps but does not follow the law of equi-separation: the interval of the factor"},
 		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
@@ -141,6 +145,22 @@ func TestAnalysisSummary(t *testing.T) {
 	} {
 		law(c.d...)
 		contains(t, a.stepsSentence(), c.want)
+	}
+	l := a.Study.Landscape
+	for i := range l.Weights {
+		l.Weights[i], l.Order[i] = 0.1*(1-1e-7*float64(i)), i
+	}
+	if captions, equal := a.shares(); captions[3] != "3" || equal != "All have a weight of 10.0%." {
+		t.Errorf("equal weights: %q %q", captions[3], equal)
+	}
+	l.Weights[0], l.Weights[9] = 0.1991, 0.0009
+	if captions, equal := a.shares(); captions[0] != "0: 19.9%" || captions[9] != "9: 0.1%" || equal != "" {
+		t.Errorf("%q, %q %q", captions[0], captions[9], equal)
+	}
+
+	law(4, 2, 1.1)
+	if laws := a.Laws(); len(laws[len(laws)-1].Law.RhoCI) != 0 || len(a.Study.StepsLaw.RhoCI) != 2 {
+		t.Error("a law of three points has an interval, or has lost it in the study, too")
 	}
 
 	w := a.Study.Walk
@@ -208,27 +228,51 @@ func TestWalkOfOnePicture(t *testing.T) {
 // An interval that does not hold the value measured is drawn where it lies: here one decade
 // of an axis of more than three.
 func TestIntervalOffTheValue(t *testing.T) {
-	svg, err := SVG(Layers{Names: []string{"a", "b"}, D: []float64{1, 1}, Intervals: []Interval{{100, 1000}, {}}})
+	lengths, _ := barsOf(t, Layers{Names: []string{"a", "b"}, D: []float64{1, 1}, Intervals: []Interval{{100, 1000}, {}}})
+	if len(lengths) != 1 || lengths[0] < 20 || lengths[0] > float64(pageWidth)*10/16/3 {
+		t.Errorf("bars of the lengths %v", lengths)
+	}
+}
+
+// An interval without ends goes right across the figure, one with a single end further than
+// any value, and the legend says so.
+func TestOpenIntervals(t *testing.T) {
+	inf := math.Inf(1)
+	points := []Point{{X: 0, Y: 1, Low: 0, High: inf}, {X: 1, Y: 10, Low: 5, High: inf}, {X: 2, Y: 10, Low: 5, High: 20}}
+	for _, f := range []Figure{
+		Layers{Names: []string{"a", "b", "c"}, D: []float64{1, 10, 10}, Intervals: []Interval{{0, inf}, {5, inf}, {5, 20}}},
+		Lines{LinearX: true, LogY: true, Series: []Series{{Points: points}}},
+	} {
+		lengths, svg := barsOf(t, f)
+		if !strings.Contains(svg, "interval not bounded") {
+			t.Errorf("%T: the legend has no entry for arrows", f)
+		}
+		// The last ones are in the figure; those before them in its legend.
+		if n := len(lengths); n < 3 || !(lengths[n-3] > 2*lengths[n-2] && lengths[n-2] > lengths[n-1]) {
+			t.Errorf("%T: bars of the lengths %v", f, lengths)
+		}
+	}
+	if _, svg := barsOf(t, Layers{Names: []string{"a"}, D: []float64{1}, Intervals: []Interval{{1, 2}}, Bars: "what bars are"}); !strings.Contains(svg, "what bars are") || strings.Contains(svg, "not bounded") {
+		t.Error("the legend does not say what bars are, or speaks of arrows that are not there")
+	}
+}
+
+// barsOf returns the lengths of all upright lines of the first colour, and the SVG of f.
+func barsOf(t *testing.T, f Figure) (lengths []float64, svg string) {
+	b, err := SVG(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bars := 0
-	for _, m := range regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*#0072B2`).FindAllStringSubmatch(string(svg), -1) {
+	for _, m := range regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*#0072B2`).FindAllStringSubmatch(string(b), -1) {
 		var v [4]float64
 		for i := range v {
 			if v[i], err = strconv.ParseFloat(m[i+1], 64); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if v[0] != v[2] {
-			continue // a cap
-		}
-		bars++
-		if length := math.Abs(v[3] - v[1]); length < 20 || length > float64(pageWidth)*10/16/3 {
-			t.Errorf("the bar is %v long", length)
+		if v[0] == v[2] {
+			lengths = append(lengths, math.Abs(v[3]-v[1]))
 		}
 	}
-	if bars != 1 {
-		t.Errorf("%d bars", bars)
-	}
+	return lengths, string(b)
 }

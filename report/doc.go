@@ -10,6 +10,7 @@
 //   - [Gallery], [Strips], [Maps]: pictures, trajectories of pictures, heat maps;
 //   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
 //   - [Histogram]: how samples of a number are distributed;
+//   - [Dots]: measurements in named rows, with their intervals;
 //   - [Lines], [Bars], [Roofline]: something over sizes (D over n, throughput over batch
 //     sizes), in groups, or under the limits of a machine.
 //

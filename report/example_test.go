@@ -25,7 +25,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	path := filepath.Join(dir, "layers")
-	if err := report.LayersFigure(path, "Separation fuzziness over layers", names, d, &law); err != nil {
+	if err := report.Save(path, report.Layers{Title: "Separation fuzziness over layers", Names: names, D: d, Law: &law}); err != nil {
 		log.Fatal(err)
 	}
 	for _, name := range report.Files(path) {

@@ -20,7 +20,7 @@ import (
 )
 
 // Interval is what a measured or estimated number lies in. Where Low < High does not hold,
-// there is none.
+// there is none. An end at infinity, or without a place on a logarithmic axis, is open.
 type Interval struct{ Low, High float64 }
 
 // Layers is a figure of the separation fuzziness D over layers, logarithmically, with
@@ -30,13 +30,15 @@ type Layers struct {
 	Names []string // of the layers, in order
 	D     []float64
 	// Intervals of D, one for each layer, are drawn as error bars; nil: none. Those of D
-	// for n to infinity may lie off the value measured.
+	// for n to infinity may lie off the value measured. Bars says what they are, for the
+	// legend.
 	Intervals []Interval
+	Bars      string
 	// Law, if not nil, is drawn over the layers that it was fitted to, which must be some
 	// run of Names; the points left out of it are hollow.
 	Law *separation.Law
 	// Band is the confidence band of the line, one interval of D for each point of Law
-	// (see [LineBand]); nil: none.
+	// (see [LawBand]); nil: none.
 	Band []Interval
 }
 
@@ -46,34 +48,9 @@ type Steps struct {
 	Title     string
 	D         []float64
 	Intervals []Interval      // as in [Layers]
+	Bars      string          // as in [Layers]
 	Law       *separation.Law // fitted to all steps, or nil
 	Band      []Interval      // as in [Layers]
-}
-
-// LineBand returns the pointwise confidence band of a fitted law: the interval of D at
-// each of its points, exp(log D_0 + l log rho ± t sqrt(v(l))) with the variance
-// v(l) = c00 + 2 l c01 + l^2 c11, where c is the covariance of (log D_0, log rho) in
-// natural logarithms and t the quantile for the level wanted (for 95% and many
-// networks 1.96).
-func LineBand(law separation.Law, c [2][2]float64, t float64) []Interval {
-	band := make([]Interval, law.Points)
-	for i := range band {
-		l := float64(i)
-		half := t * math.Sqrt(max(0, c[0][0]+float64(2*l*c[0][1])+float64(l*l*c[1][1])))
-		at := math.Log(law.D0) + float64(l*math.Log(law.Rho))
-		band[i] = Interval{math.Exp(at - half), math.Exp(at + half)}
-	}
-	return band
-}
-
-// LayersFigure saves the figure [Layers] as path.png and path.svg, without intervals.
-func LayersFigure(path, title string, names []string, d []float64, law *separation.Law) error {
-	return Save(path, Layers{Title: title, Names: names, D: d, Law: law})
-}
-
-// StepsFigure saves the figure [Steps] as path.png and path.svg, without intervals.
-func StepsFigure(path, title string, d []float64, law *separation.Law) error {
-	return Save(path, Steps{Title: title, D: d, Law: law})
 }
 
 func (a Layers) heading() string { return a.Title }
@@ -139,7 +116,7 @@ func (a Steps) layout(width vg.Length) (drawing, error) {
 	for i := range names {
 		names[i] = fmt.Sprint("step ", i)
 	}
-	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Law, a.Band}, 0, width)
+	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Bars, a.Law, a.Band}, 0, width)
 	if err != nil {
 		return drawing{}, err
 	}
@@ -162,10 +139,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		return drawing{}, nil, fmt.Errorf("a band of %d points does not belong to the law", len(a.Band))
 	}
 	var line, fitted, apart, upper, lower plotter.XYs
-	var bars struct {
-		plotter.XYs
-		plotter.YErrors
-	}
+	bars := errorBars{colour: blue, width: 5}
 	var gaps []string
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, v := range a.D {
@@ -182,12 +156,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 			apart = append(apart, xy)
 		}
 		if len(a.Intervals) > 0 {
-			if low, high, ok := logInterval(a.Intervals[i]); ok {
-				lo, hi = min(lo, low), max(hi, high)
-				// An interval of an estimate may lie off the value measured.
-				bars.XYs = append(bars.XYs, plotter.XY{X: xy.X, Y: (low + high) / 2})
-				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{(high - low) / 2, (high - low) / 2})
-			}
+			lo, hi = bars.add(xy.X, a.Intervals[i], math.Log10, lo, hi)
 		}
 	}
 	if len(fitted)+len(apart) == 0 {
@@ -247,8 +216,8 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		}
 		p.Add(l)
 	}
-	p.Add(&plotter.YErrorBars{XYs: bars.XYs, YErrors: bars.YErrors, LineStyle: draw.LineStyle{Color: blue, Width: 0.8}, CapWidth: 5},
-		&plotter.Scatter{XYs: fitted, GlyphStyle: point}, &plotter.Scatter{XYs: apart, GlyphStyle: hollow})
+	f.keys = append(f.keys, bars.keys(a.Bars)...)
+	p.Add(bars, &plotter.Scatter{XYs: fitted, GlyphStyle: point}, &plotter.Scatter{XYs: apart, GlyphStyle: hollow})
 	if len(gaps) > 0 {
 		f.note = "Not drawn, since D has no logarithm there: " + strings.Join(gaps, ", ") + "."
 	}

@@ -16,7 +16,7 @@ import (
 // Point is a measurement: Y at X.
 type Point struct {
 	X, Y      float64
-	Low, High float64 // interval of Y; both 0 if there is none
+	Low, High float64 // interval of Y, as in [Interval]; both 0 if there is none
 	Doubtful  bool    // drawn hollow
 }
 
@@ -51,6 +51,7 @@ type Lines struct {
 	Title, X, Y, Note string
 	LinearX, LogY     bool
 	From, To          float64 // what the y axis shows at least
+	Bars              string  // what the intervals are that are drawn as bars, for the legend
 	Series            []Series
 }
 
@@ -108,13 +109,11 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	var colours []color.NRGBA // of the levels
 	var marks []plot.Plotter  // over all lines
 	doubt := false
+	all := errorBars{colour: grey, width: 4} // for the legend
 	for _, s := range l.Series {
 		line, glyph := s.look()
 		var xys, whole, hollow plotter.XYs
-		var bars struct {
-			plotter.XYs
-			plotter.YErrors
-		}
+		bars := errorBars{colour: line.Color, width: 4}
 		var lower, upper plotter.XYs
 		for _, pt := range s.Points {
 			v := plotter.XY{X: x(pt.X), Y: y(pt.Y)}
@@ -124,13 +123,10 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 			sizes = append(sizes, pt.X)
 			xys = append(xys, v)
 			lo, hi = min(lo, v.Y), max(hi, v.Y)
-			if low, high := y(pt.Low), y(pt.High); pt.Low < pt.High && finite(low) && finite(high) {
-				if s.Band {
-					lower, upper = append(lower, plotter.XY{X: v.X, Y: low}), append(upper, plotter.XY{X: v.X, Y: high})
-				} else {
-					bars.XYs = append(bars.XYs, v)
-					bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{v.Y - low, high - v.Y})
-				}
+			if !s.Band {
+				lo, hi = bars.add(v.X, Interval{pt.Low, pt.High}, y, lo, hi)
+			} else if low, high := y(pt.Low), y(pt.High); pt.Low < pt.High && finite(low) && finite(high) {
+				lower, upper = append(lower, plotter.XY{X: v.X, Y: low}), append(upper, plotter.XY{X: v.X, Y: high})
 				lo, hi = min(lo, low), max(hi, high)
 			}
 			if pt.Doubtful {
@@ -149,11 +145,11 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 		k := key{text: s.Name, line: &line}
 		if !s.Reference && !s.Curve {
 			k.glyph = &glyph
-			marks = append(marks,
-				&plotter.YErrorBars{XYs: bars.XYs, YErrors: bars.YErrors, LineStyle: draw.LineStyle{Color: line.Color, Width: 0.8}, CapWidth: 4},
+			marks = append(marks, bars,
 				&plotter.Scatter{XYs: whole, GlyphStyle: glyph},
 				&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius, Shape: ring{}}})
 			doubt = doubt || len(hollow) > 0
+			all.bars, all.open = append(all.bars, bars.bars...), all.open || bars.open
 		}
 		f.keys = append(f.keys, k)
 		if s.Limit != nil && finite(y(s.Limit.Y)) {
@@ -168,6 +164,7 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	if len(sizes) == 0 {
 		return f, errNothing
 	}
+	f.keys = append(f.keys, all.keys(l.Bars)...)
 	if doubt {
 		f.keys = append(f.keys, doubtful)
 	}

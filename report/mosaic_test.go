@@ -88,19 +88,18 @@ func TestChosenSteps(t *testing.T) {
 }
 
 // The band is that of the textbook: at the mean of the places its half width is t s/sqrt(n).
-func TestLineBand(t *testing.T) {
+func TestLawBand(t *testing.T) {
 	d := []float64{10, 6, 4.5, 2, 1.4}
 	law := fitted(t, digits[:5], d)
-	s2, n, middle, sxx := law.ResidualStd*law.ResidualStd, 5.0, 2.0, 10.0
-	cov := [2][2]float64{{s2 * (1/n + middle*middle/sxx), -s2 * middle / sxx}, {-s2 * middle / sxx, s2 / sxx}}
-	band := LineBand(*law, cov, 3)
+	const n, middle, sxx, quantile = 5.0, 2.0, 10.0, 3.182446 // of Student's t for 95% and 3 degrees of freedom
+	band := LawBand(law)
 	if len(band) != 5 {
 		t.Fatalf("%d intervals", len(band))
 	}
 	for l, b := range band {
-		half := 3 * math.Sqrt(s2*(1/n+(float64(l)-middle)*(float64(l)-middle)/sxx))
+		half := quantile * law.ResidualStd * math.Sqrt(1/n+(float64(l)-middle)*(float64(l)-middle)/sxx)
 		at := law.At(float64(l))
-		if math.Abs(b.Low/(at*math.Exp(-half))-1) > 1e-9 || math.Abs(b.High/(at*math.Exp(half))-1) > 1e-9 {
+		if math.Abs(b.Low/(at*math.Exp(-half))-1) > 1e-6 || math.Abs(b.High/(at*math.Exp(half))-1) > 1e-6 {
 			t.Errorf("at %d the band is %v: want %v times or over exp(%v)", l, b, at, half)
 		}
 	}

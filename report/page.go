@@ -79,6 +79,8 @@ type Row struct {
 	// its rows has a verdict, in its own words unless Said has others.
 	Verdict Verdict
 	Said    string
+	// Note is a second, small line in the first cell.
+	Note string
 }
 
 // Verdict is what became of a claim, in words and a colour.
@@ -195,6 +197,7 @@ type lineView struct{ Cells []cellView }
 
 type cellView struct {
 	Text, Class string
+	Note        string
 	Head        bool
 }
 
@@ -240,10 +243,13 @@ func (t Table) view(b *builder) (blockView, error) {
 		var line lineView
 		for j, text := range r.Cells {
 			c := cellView{Text: text, Head: j == 0}
+			if c.Head {
+				c.Note = r.Note
+			}
 			switch {
 			case t.Columns[j].Number:
 				c.Class = "n"
-			case utf8.RuneCountInString(text) > longCell:
+			case max(utf8.RuneCountInString(text), utf8.RuneCountInString(c.Note)) > longCell:
 				c.Class = "text"
 			}
 			line.Cells = append(line.Cells, c)

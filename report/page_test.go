@@ -56,10 +56,10 @@ func samplePage(t *testing.T) Page {
 			{"Claims", []Block{
 				Text("Each row is a claim of the paper, what it says and what was measured here, with a 95% interval."),
 				Table{"Claims and what became of them", []Column{{Name: "claim"}, {Name: "published", Number: true}, {Name: "measured", Number: true}, {Name: "95% interval", Number: true}, {Name: "how it was measured"}}, []Row{
-					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31", "the first 32 test pictures, as the published table has it"}, Holds, ""},
-					{[]string{"D after denoising", "2.81", "2.77", "2.52 to 3.05", "10 steps on the untrained potential, k-means centres, A = I"}, Partly, ""},
-					{[]string{"the law of equi-separation", "r = −0.99", "−0.91", "−0.95 to −0.84", "30 steps, all test pictures; a convex curve can have r near −1 as well"}, Fails, ""},
-					{[]string{"out of distribution", "–", "0.98", "", "not in the paper"}, Unjudged, ""},
+					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31", "the first 32 test pictures, as the published table has it"}, Holds, "", "Table 1 of the paper"},
+					{[]string{"D after denoising", "2.81", "2.77", "2.52 to 3.05", "10 steps on the untrained potential, k-means centres, A = I"}, Partly, "", ""},
+					{[]string{"the law of equi-separation", "r = −0.99", "−0.91", "−0.95 to −0.84", "30 steps, all test pictures; a convex curve can have r near −1 as well"}, Fails, "", ""},
+					{[]string{"out of distribution", "–", "0.98", "", "not in the paper"}, Unjudged, "", ""},
 				}},
 				List{"D depends on the number of pictures.", "The published code detaches the potential."},
 			}},
@@ -70,7 +70,7 @@ func samplePage(t *testing.T) Page {
 				{Figure: Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Pictures: variances, Scale: Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
 			}}},
 			{"Numbers", []Block{Figures{
-				{Figure: Steps{Title: "Separation over the steps", D: steps, Law: law, Band: LineBand(*law, [2][2]float64{{1e-3, -4e-5}, {-4e-5, 4e-6}}, 2.05)}, Caption: "Fuzziness D at each step."},
+				{Figure: Steps{Title: "Separation over the steps", D: steps, Law: law, Band: LawBand(law)}, Caption: "Fuzziness D at each step."},
 				{Figure: Weights{"Weights", []float64{0.1, 0.4, -0.3, 0.2, 0, 1, 0.6, -1, -0.2, 0.3}}, Caption: "Few components carry much."},
 				{Figure: Spectra{Title: "Spectra of the precisions", Values: spectra}, Caption: "Eigenvalues."},
 				{Figure: PlanePaths{Title: "Paths", Paths: a.paths, Centres: [][2]float64{{10, 0}, {-10, 0}}}, Caption: "Twenty digits."},
@@ -96,7 +96,7 @@ func TestPage(t *testing.T) {
 	p := samplePage(t)
 	page := written(t, p)
 	for _, want := range []string{
-		"<title>What a denoising", `<th scope="row">D at the input</th>`, `<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
+		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`, `<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
 		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight rows of digits that become smoother", "test picture 3: label 0, prediction 3 (wrong)",
 		`alt="test picture 19 at step 30"`, "<li>D depends on the number of pictures.</li>",
 	} {
@@ -135,7 +135,7 @@ func TestPageEscapes(t *testing.T) {
 		s := evil.String()
 		r := [][]float32{{1}}
 		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
-			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, ""}}},
+			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
 			Figures{{Figure: Weights{s, []float64{1, 2}}, Caption: s, Alt: s}, {Figure: Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Pictures: []Picture{{s, r}}}}},
 			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
 		}}}}
@@ -193,7 +193,7 @@ func TestPageErrors(t *testing.T) {
 		{"block 0 is nil", nil},
 		{"no columns", Table{}},
 		{"row 0 has 1 cells for 2 columns", Table{Columns: make([]Column, 2), Rows: []Row{{Cells: []string{""}}}}},
-		{`verdict "maybe"`, Table{Columns: make([]Column, 1), Rows: []Row{{[]string{""}, "maybe", ""}}}},
+		{`verdict "maybe"`, Table{Columns: make([]Column, 1), Rows: []Row{{[]string{""}, "maybe", "", ""}}}},
 		{"100,001 cells", Table{Columns: make([]Column, 1), Rows: make([]Row, 100_001)}},
 		{"figure 1 is nil", Figures{{}}},
 		{`figure "w": nothing to draw`, Figures{{Figure: Weights{Title: "w"}}}},
@@ -414,7 +414,7 @@ func TestLongWordsInBrowser(t *testing.T) {
 	s := strings.Repeat("Donaudampfschiff", 30)
 	r := [][]float32{{1}}
 	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
-		Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, ""}}},
+		Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
 		Figures{{Figure: Weights{s, []float64{1, 2}}, Caption: s}, {Figure: Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
 		Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
 	}}}}

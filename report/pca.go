@@ -84,11 +84,6 @@ type PCA struct {
 	Classes []string // names of the labels 0, 1, ...; a label beyond them goes by its number
 }
 
-// PCAFigure saves the figure [PCA] as path.png and path.svg.
-func PCAFigure(path, title string, panels []Panel, classes []string) error {
-	return Save(path, PCA{title, panels, classes})
-}
-
 func (a PCA) heading() string { return a.Title }
 
 func (a PCA) layout(width vg.Length) (drawing, error) {
@@ -132,9 +127,9 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 	}
 	columns := 3
 	switch {
-	case len(a.Panels) == 1 || width < fileWidth:
+	case len(a.Panels) == 1:
 		columns = 1
-	case len(a.Panels) <= 4:
+	case len(a.Panels) <= 4 || width < fileWidth: // a page for phones has room for two
 		columns = 2
 	}
 	rows := (len(a.Panels) + columns - 1) / columns

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"errors"
 	"image"
@@ -80,7 +81,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "layers",
 			draw: func(path string) error {
-				return LayersFigure(path, "Over layers", layerNames, layerD, fitted(t, layerNames[:3], layerD[:3]))
+				return Save(path, Layers{Title: "Over layers", Names: layerNames, D: layerD, Law: fitted(t, layerNames[:3], layerD[:3])})
 			},
 			width: 160 * mm, height: 100 * mm,
 			want: []string{"Over layers", "input", "features", "denoised", "logits", "layer", "fuzziness D (log scale)",
@@ -89,7 +90,7 @@ func TestFigures(t *testing.T) {
 		},
 		{
 			name:    "layers without a law",
-			draw:    func(path string) error { return LayersFigure(path, "", layerNames, layerD, nil) },
+			draw:    func(path string) error { return Save(path, Layers{Names: layerNames, D: layerD}) },
 			width:   160 * mm,
 			want:    []string{"logits", "measured"},
 			reject:  []string{"ρ", "left out"},
@@ -99,7 +100,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "two layers, hence no interval",
 			draw: func(path string) error {
-				return LayersFigure(path, "", layerNames[:2], layerD[:2], fitted(t, layerNames[:2], layerD[:2]))
+				return Save(path, Layers{Names: layerNames[:2], D: layerD[:2], Law: fitted(t, layerNames[:2], layerD[:2])})
 			},
 			want:   []string{"ρ = 0.836", "r = −1.000"},
 			reject: []string{"CI"},
@@ -107,21 +108,21 @@ func TestFigures(t *testing.T) {
 		{
 			name: "a law without the first layer",
 			draw: func(path string) error {
-				return LayersFigure(path, "", layerNames, []float64{10, 9, 3, 1}, fitted(t, layerNames[1:], []float64{9, 3, 1}))
+				return Save(path, Layers{Names: layerNames, D: []float64{10, 9, 3, 1}, Law: fitted(t, layerNames[1:], []float64{9, 3, 1})})
 			},
 			want: []string{"measured, left out of it"},
 		},
 		{
 			name: "a law over layers after one that collapsed",
 			draw: func(path string) error {
-				return LayersFigure(path, "", layerNames, []float64{math.Inf(1), 9, 3, 1}, fitted(t, layerNames[1:], []float64{9, 3, 1}))
+				return Save(path, Layers{Names: layerNames, D: []float64{math.Inf(1), 9, 3, 1}, Law: fitted(t, layerNames[1:], []float64{9, 3, 1})})
 			},
 			want: []string{"Not drawn, since D has no logarithm there: input (+Inf).", "ρ = 0.333"},
 		},
 		{
 			name: "constant fuzziness",
 			draw: func(path string) error {
-				return LayersFigure(path, "", layerNames[:3], []float64{2, 2, 2}, fitted(t, layerNames[:3], []float64{2, 2, 2}))
+				return Save(path, Layers{Names: layerNames[:3], D: []float64{2, 2, 2}, Law: fitted(t, layerNames[:3], []float64{2, 2, 2})})
 			},
 			want:   []string{"ρ = 1.00"},
 			reject: []string{"r = "},
@@ -135,7 +136,7 @@ func TestFigures(t *testing.T) {
 					names[i] = "normalised & <hidden>\n\x00 layer " + digits[i%10]
 					d[i] = math.Pow(10, float64(i-6))
 				}
-				return LayersFigure(path, strings.Repeat("A title too long for one line ", 8)+"\x1b\xff", names, d, nil)
+				return Save(path, Layers{Title: strings.Repeat("A title too long for one line ", 8) + "\x1b\xff", Names: names, D: d})
 			},
 			width: 160 * mm,
 			want:  []string{"normalised & <hidden>", "layer 9", "1e+12"},
@@ -143,7 +144,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "steps",
 			draw: func(path string) error {
-				return StepsFigure(path, "Along the ascent", steps, fitted(t, stepNames, steps))
+				return Save(path, Steps{Title: "Along the ascent", D: steps, Law: fitted(t, stepNames, steps)})
 			},
 			width: 160 * mm, height: 100 * mm,
 			want:    []string{"Along the ascent", "ascent step", "30", "ρ = 0.950", "r = −1.000"},
@@ -151,7 +152,7 @@ func TestFigures(t *testing.T) {
 		},
 		{
 			name: "one step",
-			draw: func(path string) error { return StepsFigure(path, "", steps[:1], nil) },
+			draw: func(path string) error { return Save(path, Steps{D: steps[:1]}) },
 			want: []string{"ascent step", "measured"},
 		},
 		{
@@ -160,15 +161,17 @@ func TestFigures(t *testing.T) {
 				p := clouds(2500, 10, 2)
 				q := clouds(300, 10, 3)
 				q.Title = "logits"
-				return PCAFigure(path, "Components", []Panel{p, p, p, q}, digits)
+				return Save(path, PCA{Title: "Components", Panels: []Panel{p, p, p, q}, Classes: digits})
 			},
 			want: []string{"Components", "denoised", "logits", "PC 1 (22.5% of variance)", "PC 2 (17.2% of variance)",
 				"1,000 of 2,500 samples drawn", "0", "9"},
 			colours: classColours,
 		},
 		{
-			name:    "one panel of one component, some classes without a name",
-			draw:    func(path string) error { return PCAFigure(path, "", []Panel{clouds(40, 3, 1)}, []string{"cat", "dog"}) },
+			name: "one panel of one component, some classes without a name",
+			draw: func(path string) error {
+				return Save(path, PCA{Panels: []Panel{clouds(40, 3, 1)}, Classes: []string{"cat", "dog"}})
+			},
 			want:    []string{"cat", "dog", "2", "PC 1 (22.5% of variance)"},
 			reject:  []string{"PC 2", "samples drawn"},
 			colours: classColours[:3],
@@ -177,33 +180,33 @@ func TestFigures(t *testing.T) {
 		{
 			name: "panel without variance",
 			draw: func(path string) error {
-				return PCAFigure(path, "", []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0}, []byte{0, 1, 2}}}, nil)
+				return Save(path, PCA{Panels: []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0}, []byte{0, 1, 2}}}})
 			},
 			want: []string{"PC 1 (0.0% of variance)"},
 		},
 		{
 			name:  "training",
-			draw:  func(path string) error { return TrainingFigure(path, "Training", epochs) },
+			draw:  func(path string) error { return Save(path, Training{Title: "Training", Epochs: epochs}) },
 			width: 180 * mm, height: 80 * mm,
 			want:    []string{"Training", "training", "validation", "epoch", "cross-entropy loss (nats)", "accuracy (%)", "20"},
 			colours: []color.NRGBA{blue, vermillion},
 		},
 		{
 			name:    "training without validation",
-			draw:    func(path string) error { return TrainingFigure(path, "", withoutValidation) },
+			draw:    func(path string) error { return Save(path, Training{Epochs: withoutValidation}) },
 			want:    []string{"training"},
 			reject:  []string{"validation"},
 			missing: []color.NRGBA{vermillion},
 		},
 		{
 			name: "one epoch",
-			draw: func(path string) error { return TrainingFigure(path, "", epochs[:1]) },
+			draw: func(path string) error { return Save(path, Training{Epochs: epochs[:1]}) },
 			want: []string{"training", "validation", "1"},
 		},
 		{
 			name: "losses alone, with a gap",
 			draw: func(path string) error {
-				return TrainingFigure(path, "", []Epoch{{1, 1, nan, 1, nan}, {2, nan, nan, 0.9, nan}, {5, 0.5, nan, math.Inf(1), nan}})
+				return Save(path, Training{Epochs: []Epoch{{1, 1, nan, 1, nan}, {2, nan, nan, 0.9, nan}, {5, 0.5, nan, math.Inf(1), nan}}})
 			},
 			width:  90 * mm,
 			want:   []string{"cross-entropy loss (nats)"},
@@ -214,7 +217,7 @@ func TestFigures(t *testing.T) {
 			draw: func(path string) error {
 				law := fitted(t, layerNames[:3], layerD[:3])
 				return Save(path, Layers{Names: layerNames, D: layerD, Law: law,
-					Intervals: []Interval{{13, 16}, {}, {nan, 7}, {7, 9}}, Band: LineBand(*law, [2][2]float64{{0.01, -0.004}, {-0.004, 0.003}}, 1.96)})
+					Intervals: []Interval{{13, 16}, {}, {nan, 7}, {7, 9}}, Band: LawBand(law)})
 			},
 			width: 160 * mm,
 			want:  []string{"14.6", "its confidence band"},
@@ -227,7 +230,7 @@ func TestFigures(t *testing.T) {
 				for i, v := range steps {
 					intervals[i] = Interval{0.9 * v, 1.1 * v}
 				}
-				return Save(path, Steps{D: steps, Law: law, Intervals: intervals, Band: LineBand(*law, [2][2]float64{{1e-3, 0}, {0, 1e-5}}, 2)})
+				return Save(path, Steps{D: steps, Law: law, Intervals: intervals, Band: LawBand(law)})
 			},
 			width: 160 * mm,
 			want:  []string{"ascent step", "its confidence band"},
@@ -509,23 +512,23 @@ func TestFigureErrors(t *testing.T) {
 		want string
 		err  error
 	}{
-		{"4 layer names for 3 values", LayersFigure(path, "", layerNames, layerD[:3], nil)},
-		{"not a run of", LayersFigure(path, "", layerNames[1:], layerD[1:], law)},
-		{"not a run of", LayersFigure(path, "", layerNames, layerD, &separation.Law{Rho: 1, D0: 1})},
-		{"rho NaN", LayersFigure(path, "", layerNames, layerD, &broken)},
-		{"no value of D is positive", LayersFigure(path, "", layerNames[:2], []float64{nan, 0}, nil)},
-		{"no value of D is positive", LayersFigure(path, "", nil, nil, nil)},
-		{"fitted to 3 points, of 4 steps", StepsFigure(path, "", layerD, law)},
-		{"no value of D is positive", StepsFigure(path, "", []float64{math.Inf(1)}, nil)},
-		{"no panels", PCAFigure(path, "", nil, nil)},
-		{"0 components", PCAFigure(path, "", edit(func(p *Panel) { p.Components = 0 }), nil)},
-		{"has no points", PCAFigure(path, "", edit(func(p *Panel) { p.Labels, p.Points = nil, nil }), nil)},
-		{"39 coordinates for 20 samples", PCAFigure(path, "", edit(func(p *Panel) { p.Points = p.Points[1:] }), nil)},
-		{"1 shares of variance for 2", PCAFigure(path, "", edit(func(p *Panel) { p.Explained = p.Explained[:1] }), nil)},
-		{"coordinate 1 of sample 3 is NaN", PCAFigure(path, "", edit(func(p *Panel) { p.Points[7] = nan }), nil)},
-		{"no epochs", TrainingFigure(path, "", nil)},
-		{"epoch 3 follows epoch 3", TrainingFigure(path, "", []Epoch{{Epoch: 3}, {Epoch: 3}})},
-		{"accuracy of epoch 1 is 86", TrainingFigure(path, "", []Epoch{{Epoch: 1, TrainAccuracy: 86}})},
+		{"4 layer names for 3 values", Save(path, Layers{Names: layerNames, D: layerD[:3]})},
+		{"not a run of", Save(path, Layers{Names: layerNames[1:], D: layerD[1:], Law: law})},
+		{"not a run of", Save(path, Layers{Names: layerNames, D: layerD, Law: &separation.Law{Rho: 1, D0: 1}})},
+		{"rho NaN", Save(path, Layers{Names: layerNames, D: layerD, Law: &broken})},
+		{"no value of D is positive", Save(path, Layers{Names: layerNames[:2], D: []float64{nan, 0}})},
+		{"no value of D is positive", Save(path, Layers{})},
+		{"fitted to 3 points, of 4 steps", Save(path, Steps{D: layerD, Law: law})},
+		{"no value of D is positive", Save(path, Steps{D: []float64{math.Inf(1)}})},
+		{"no panels", Save(path, PCA{})},
+		{"0 components", Save(path, PCA{Panels: edit(func(p *Panel) { p.Components = 0 })})},
+		{"has no points", Save(path, PCA{Panels: edit(func(p *Panel) { p.Labels, p.Points = nil, nil })})},
+		{"39 coordinates for 20 samples", Save(path, PCA{Panels: edit(func(p *Panel) { p.Points = p.Points[1:] })})},
+		{"1 shares of variance for 2", Save(path, PCA{Panels: edit(func(p *Panel) { p.Explained = p.Explained[:1] })})},
+		{"coordinate 1 of sample 3 is NaN", Save(path, PCA{Panels: edit(func(p *Panel) { p.Points[7] = nan })})},
+		{"no epochs", Save(path, Training{})},
+		{"epoch 3 follows epoch 3", Save(path, Training{Epochs: []Epoch{{Epoch: 3}, {Epoch: 3}}})},
+		{"accuracy of epoch 1 is 86", Save(path, Training{Epochs: []Epoch{{Epoch: 1, TrainAccuracy: 86}}})},
 		{"2 intervals for 4", Save(path, Layers{Names: layerNames, D: layerD, Intervals: make([]Interval, 2)})},
 		{"a band of 4 points", Save(path, Layers{Names: layerNames, D: layerD, Law: law, Band: make([]Interval, 4)})},
 		{"a band of 1 points", Save(path, Steps{D: layerD, Band: make([]Interval, 1)})},
@@ -557,7 +560,7 @@ func TestFigureErrors(t *testing.T) {
 		{"path 0: step 1 is at [+Inf 0]", Save(path, PlanePaths{Paths: []PlanePath{{At: [][2]float64{{0, 0}, {math.Inf(1), 0}}}}})},
 		{"centre 0 is at [NaN 0]", Save(path, PlanePaths{Paths: []PlanePath{{At: [][2]float64{{0, 0}}}}, Centres: [][2]float64{{nan, 0}}})},
 		{"1001 paths", Save(path, PlanePaths{Paths: slices.Repeat([]PlanePath{{At: [][2]float64{{0, 0}}}}, 1001)})},
-		{"no epoch has a finite loss", TrainingFigure(path, "", []Epoch{{1, nan, nan, nan, nan}})},
+		{"no epoch has a finite loss", Save(path, Training{Epochs: []Epoch{{1, nan, nan, nan, nan}}})},
 	} {
 		if c.err == nil {
 			t.Errorf("no error: want one with %q", c.want)
@@ -578,7 +581,7 @@ func TestUnwritableFigure(t *testing.T) {
 	if err := os.WriteFile(file, []byte("keep"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := StepsFigure(filepath.Join(file, "figure"), "", layerD, nil)
+	err := Save(filepath.Join(file, "figure"), Steps{D: layerD})
 	var pathError *fs.PathError
 	if !errors.As(err, &pathError) || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in place of the folder: error is %v", err)
@@ -593,7 +596,7 @@ func TestUnwritableFigure(t *testing.T) {
 	if err := os.Mkdir(path+".svg", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := StepsFigure(path, "", layerD, nil); err == nil || !strings.Contains(err.Error(), path+".svg") {
+	if err := Save(path, Steps{D: layerD}); err == nil || !strings.Contains(err.Error(), path+".svg") {
 		t.Errorf("a folder in place of the file: error is %v", err)
 	}
 	var left []string
@@ -611,7 +614,7 @@ func TestUnwritableFigure(t *testing.T) {
 
 func TestNewPanel(t *testing.T) {
 	s := separation.Set{X: []float32{0, 0, 2, 0, 8, 1, 10, 1}, Dim: 2, Labels: []byte{0, 0, 1, 1}}
-	layer, err := separation.Measure("input", s, separation.Options{})
+	layer, err := separation.Measure(context.Background(), "input", s, separation.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

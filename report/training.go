@@ -7,8 +7,11 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	xfont "golang.org/x/image/font"
 )
 
 // Epoch is one point of the training curves. NaN stands for what was not
@@ -26,11 +29,6 @@ type Epoch struct {
 type Training struct {
 	Title  string
 	Epochs []Epoch // in increasing order
-}
-
-// TrainingFigure saves the figure [Training] as path.png and path.svg.
-func TrainingFigure(path, title string, epochs []Epoch) error {
-	return Save(path, Training{title, epochs})
 }
 
 func (a Training) heading() string { return a.Title }
@@ -136,6 +134,18 @@ func finiteRuns(epochs []Epoch, value func(Epoch) float64) []plotter.XYs {
 
 // tiled draws plots in rows of the given number of columns, their axes aligned.
 func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
+	// The titles are drawn here: a plot would centre its own over axis and labels together,
+	// at a height that depends on the labels.
+	title := style(labelSize, xfont.WeightBold)
+	title.XAlign, title.YAlign = text.XCenter, text.YBottom
+	titles := make([]string, len(plots))
+	room := vg.Length(0)
+	for i, p := range plots {
+		titles[i], p.Title.Text = p.Title.Text, ""
+		if titles[i] != "" {
+			room = title.FontExtents().Height + gap
+		}
+	}
 	return func(c draw.Canvas) {
 		rows := (len(plots) + columns - 1) / columns
 		table := make([][]*plot.Plot, rows)
@@ -143,12 +153,14 @@ func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
 			table[r] = make([]*plot.Plot, columns)
 			copy(table[r], plots[r*columns:min((r+1)*columns, len(plots))])
 		}
-		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 3 * gap, PadY: 2 * gap}
+		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 3 * gap, PadY: 2*gap + room, PadTop: room}
 		canvases := plot.Align(table, tiles, c)
 		for r := range table {
 			for i, p := range table[r] {
 				if p != nil {
 					p.Draw(canvases[r][i])
+					axes := p.DataCanvas(canvases[r][i])
+					c.FillText(title, vg.Point{X: (axes.Min.X + axes.Max.X) / 2, Y: axes.Max.Y + gap}, titles[r*columns+i])
 				}
 			}
 		}

@@ -93,20 +93,15 @@ func (u Uncertainty) unknownSentence() string {
 		auroc = append(auroc, fmt.Sprintf("%s (%s)", number(t.Scores[at].AUROC, 3), t.Name))
 		pass = append(pass, percent(t.Scores[at].FPR)+" of "+t.Name)
 	}
-	text := fmt.Sprintf("To tell pictures of a kind that the network was not trained on, use %s (%s): AUROC %s.", said(kind), kind.Meaning, list(auroc))
+	text := fmt.Sprintf("To tell pictures of a kind that the network was not trained on, use %s (%s): AUROC %s.", kind.Name, kind.Meaning, list(auroc))
 	if limit := u.unknownTasks()[0].Scores[at].Limit; limit.IsFinite() {
 		text += fmt.Sprintf(" Refuse what lies %s %s: this refuses 5%% of the test pictures, and lets pass %s.", side(kind), significant(float64(limit)), list(pass))
 	}
 	return text
 }
 
-// said is the symbol of a score within a sentence.
-func said(s dpn.ConfidenceScore) string {
-	if s.Name == "softmax" || s.Name == "energy" { // words
-		return "the " + s.Symbol
-	}
-	return s.Symbol
-}
+// formula is a score by its name and what it is.
+func formula(s dpn.ConfidenceScore) string { return s.Name + " = " + s.Symbol }
 
 // side says on which side of a limit unknown pictures lie.
 func side(s dpn.ConfidenceScore) string {
@@ -125,7 +120,7 @@ func (u Uncertainty) hardSentence() string {
 	for _, t := range u.unknownTasks() {
 		best := t.Scores[t.Best()]
 		if best.AUROC < hardAUROC {
-			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, said(u.Study.Scores[t.Best()]), number(best.AUROC, 3)))
+			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, u.Study.Scores[t.Best()].Name, number(best.AUROC, 3)))
 		}
 	}
 	if len(hard) == 0 {
@@ -139,10 +134,10 @@ func (u Uncertainty) misreadSentence() string {
 	t, at := u.misread(), u.score(u.Study.Advice.Misread)
 	kind, d := u.Study.Scores[at], t.Scores[at]
 	text := fmt.Sprintf("To tell pictures that it reads wrongly (%s of %s test pictures), use %s (%s): AUROC %s (95%% interval %s).",
-		thousands(u.Study.Wrong), thousands(u.Study.Samples), said(kind), kind.Meaning, number(d.AUROC, 3), shareInterval(d.AUROCCI, 3))
+		thousands(u.Study.Wrong), thousands(u.Study.Samples), kind.Name, kind.Meaning, number(d.AUROC, 3), shareInterval(d.AUROCCI, 3))
 	if best := t.Best(); best != at {
 		b := t.Scores[best]
-		text += fmt.Sprintf(" That was chosen on %s pictures; on the test pictures %s does better, %s (%s).", u.Study.ChosenOn, said(u.Study.Scores[best]), number(b.AUROC, 3), shareInterval(b.AUROCCI, 3))
+		text += fmt.Sprintf(" That was chosen on %s pictures; on the test pictures %s does better, %s (%s).", u.Study.ChosenOn, u.Study.Scores[best].Name, number(b.AUROC, 3), shareInterval(b.AUROCCI, 3))
 	}
 	return text
 }
@@ -196,14 +191,14 @@ func (u Uncertainty) histogram(t *dpn.UncertaintyTask, score, unknown string) (S
 		known, pass, what = "read correctly", "95% of those read correctly pass", unknown
 	}
 	unit := map[string]string{"entropy_0": " (nats)", "entropy_n": " (nats)", "displacement": " (units of the features)", "softmax": " (probability)"}[kind.Name]
-	f := Histogram{Title: fmt.Sprintf("%s, %s against %s: %s", kind.Symbol, known, unknown, u.name()), X: kind.Symbol + unit,
+	f := Histogram{Title: fmt.Sprintf("%s, %s against %s: %s", kind.Name, known, unknown, u.name()), X: formula(kind) + unit,
 		Samples: []Sample{{known, raw(kind, t.Accepted[at])}, {unknown, raw(kind, t.Refused[at])}}}
 	if d.Limit.IsFinite() {
 		f.Mark = &Level{Name: pass, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
 		Caption: fmt.Sprintf("How %s is distributed: %s against %s. Where the two overlap, no threshold tells them apart. AUROC %s; %s of the latter pass, too.",
-			said(kind), known, what, number(d.AUROC, 3), percent(d.FPR)),
+			kind.Name, known, what, number(d.AUROC, 3), percent(d.FPR)),
 		Alt: fmt.Sprintf("Two histograms; AUROC %s.", number(d.AUROC, 3)),
 	}, nil
 }
@@ -241,7 +236,7 @@ func diagonal(name string) Series {
 func (u Uncertainty) rocUnknown() (Shown, error) {
 	at := u.score(u.Study.Advice.Unknown)
 	kind := u.Study.Scores[at]
-	f := Lines{Title: fmt.Sprintf("ROC of %s: %s", kind.Symbol, u.name()), X: "FPR: unknown pictures accepted (%)", Y: "TPR: test pictures accepted (%)",
+	f := Lines{Title: fmt.Sprintf("ROC of %s: %s", kind.Name, u.name()), X: "FPR: unknown pictures accepted (%)", Y: "TPR: test pictures accepted (%)",
 		LinearX: true, From: 0, To: 100, Series: []Series{diagonal("a guess")}}
 	for i, t := range u.unknownTasks() {
 		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, number(t.Scores[at].AUROC, 3)), i, t.Accepted[at], t.Refused[at])
@@ -251,7 +246,7 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 		f.Series = append(f.Series, s)
 	}
 	return Shown{Figure: f,
-		Caption: fmt.Sprintf("Shares of test pictures and of unknown ones that are accepted as the threshold on %s moves; AUROC, the area below the curve, in brackets. The nearer to the top left corner, the better.", said(kind)),
+		Caption: fmt.Sprintf("Shares of test pictures and of unknown ones that are accepted as the threshold on %s moves; AUROC, the area below the curve, in brackets. The nearer to the top left corner, the better.", kind.Name),
 		Alt:     "A curve for each kind of unknown pictures.",
 	}, nil
 }
@@ -260,7 +255,7 @@ func (u Uncertainty) rocMisread(t *dpn.UncertaintyTask) (Shown, error) {
 	f := Lines{Title: "ROC for pictures read wrongly: " + u.name(), X: "FPR: wrong ones accepted (%)", Y: "TPR: right ones accepted (%)",
 		LinearX: true, From: 0, To: 100, Series: []Series{diagonal("a guess")}}
 	for i, kind := range u.Study.Scores {
-		s, err := curve(fmt.Sprintf("%s (%s)", kind.Symbol, number(t.Scores[i].AUROC, 3)), i, t.Accepted[i], t.Refused[i])
+		s, err := curve(fmt.Sprintf("%s (%s)", kind.Name, number(t.Scores[i].AUROC, 3)), i, t.Accepted[i], t.Refused[i])
 		if err != nil {
 			return Shown{}, err
 		}
@@ -309,7 +304,7 @@ func (u Uncertainty) examples() (Shown, error) {
 	}
 	g.Note = "Rows from the top: " + list(rows) + "."
 	return Shown{Figure: g, Wide: true,
-		Caption: fmt.Sprintf("The first pictures of each kind, with %s and the largest softmax below. Look for nonsense that the softmax is sure of, and whether %s is, too.", said(kind), said(kind)),
+		Caption: fmt.Sprintf("The first pictures of each kind, with %s and the largest softmax below. Look for nonsense that the softmax is sure of, and whether %s is, too.", kind.Name, kind.Name),
 		Alt:     "Rows of pictures: " + list(rows) + ".",
 	}, err
 }
@@ -341,7 +336,7 @@ func bins(name string, colour int, c *uncertainty.Calibration) Series {
 // are those of [Uncertainty.Figures].
 func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	unknown := []Block{
-		Text("A score is a number from which to tell whether the network knows a picture. AUROC is the probability that it ranks a test picture above an unknown one: 1 tells them apart without a fault, 0.5 is a guess, and below 0.5 the score is higher for what is unknown. FPR is the share of unknown pictures that pass where the threshold lets 95% of the test pictures pass: less is better."),
+		Text("A score is a number from which to tell whether the network knows a picture. AUROC is the probability that it takes a test picture for better known than an unknown one: 1 tells them apart without a fault, 0.5 is a guess, and below 0.5 it points the wrong way. The displacement and the entropies count as better known the lower they are, the other scores the higher they are. FPR is the share of unknown pictures that pass where the threshold lets 95% of the test pictures pass: less is better."),
 		u.scoreTable("AUROC", func(d dpn.ScoreDetection) string { return number(d.AUROC, 3) }),
 		u.scoreTable("Unknown pictures that pass where 95% of the known ones do (FPR)", func(d dpn.ScoreDetection) string { return percent(d.FPR) }),
 	}
@@ -376,7 +371,7 @@ func (u Uncertainty) scoreTable(caption string, cell func(dpn.ScoreDetection) st
 		t.Columns = append(t.Columns, Column{task.Name, true})
 	}
 	for i, kind := range u.Study.Scores {
-		row := Row{Cells: []string{kind.Symbol}}
+		row := Row{Cells: []string{formula(kind)}}
 		for _, task := range u.Study.Tasks {
 			row.Cells = append(row.Cells, cell(task.Scores[i]))
 		}
@@ -394,7 +389,7 @@ func (u Uncertainty) fullTable() Table {
 			if d.Limit.IsFinite() {
 				limit = significant(float64(d.Limit))
 			}
-			t.Rows = append(t.Rows, Row{Cells: []string{task.Name, u.Study.Scores[i].Symbol, thousands(d.Known), thousands(d.Unknown),
+			t.Rows = append(t.Rows, Row{Cells: []string{task.Name, u.Study.Scores[i].Name, thousands(d.Known), thousands(d.Unknown),
 				number(d.AUROC, 4), shareInterval(d.AUROCCI, 4), percent(d.FPR), percent(d.FPRCI[0]) + " to " + percent(d.FPRCI[1]), limit}})
 		}
 	}

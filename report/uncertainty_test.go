@@ -78,7 +78,7 @@ func TestUncertaintySummary(t *testing.T) {
 			s.Tasks[i].Scores[j].Detection, s.Tasks[i].Scores[j].Limit = &d, 12
 		}
 	}
-	contains(t, text(), "use |x_n − x_0| (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 (inverted)", "Refuse what lies above 12.0", "25.0% of rotated",
+	contains(t, text(), "use displacement (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 (inverted)", "Refuse what lies above 12.0", "25.0% of rotated",
 		"does better, 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
 	s.Tasks[3].Scores[5].AUROC = 0.91
 	if got := text(); strings.Contains(got, "does better") || strings.Contains(got, "No score tells") {
@@ -88,7 +88,7 @@ func TestUncertaintySummary(t *testing.T) {
 		s.Tasks[2].Scores[j].AUROC = 0.6
 	}
 	s.Tasks[0].Scores[2].Limit = separation.Float(math.Inf(1))
-	contains(t, text(), "No score tells these well: rotated (best: φ(x_0), AUROC 0.600)")
+	contains(t, text(), "No score tells these well: rotated (best: phi_0, AUROC 0.600)")
 	if strings.Contains(text(), "Refuse") {
 		t.Errorf("a threshold that is not finite is named: %s", text())
 	}

@@ -31,6 +31,10 @@ type Claim struct {
 
 // Results are the experiments that have run; the others are nil.
 type Results struct {
+	// MNIST says that they ran on MNIST, whole ([IsMNIST]): the documents speak of nothing
+	// else, so that on other pictures no claim is judged.
+	MNIST bool `json:"mnist"`
+
 	Table1  *Table1    `json:"table1,omitempty"`
 	Law     *LawResult `json:"law,omitempty"`
 	Trained *Trained   `json:"trained,omitempty"`
@@ -54,11 +58,14 @@ type statement struct {
 }
 
 // Claims returns every claim of the documents with its verdict. Where the experiment has
-// not run, or there is none here, the verdict is "untested" and says why.
+// not run, or not on MNIST, or there is none here, the verdict is "untested" and says why.
 func Claims(r Results) []Claim {
 	var out []Claim
 	for _, s := range statements {
 		j := s.judge(r)
+		if argued := s.judge(Results{}).verdict != ""; j.verdict != "" && !argued && !r.MNIST {
+			j.verdict, j.why = Untested, "It was measured on other pictures than MNIST's 70,000, of which the documents speak."
+		}
 		if j.verdict == "" {
 			j.verdict = Untested
 		}
@@ -84,10 +91,21 @@ const (
 // rangeOf is the interval of a spread.
 func rangeOf(s Spread) []separation.Float { return []separation.Float{s.Least, s.Greatest} }
 
+// leastSeeds is the number of seeds whose range is held against a figure.
+const leastSeeds = 3
+
+// tooFew is what is said of a claim on fewer seeds than that.
+func tooFew(s Spread, format string) judged {
+	return judged{measured: fmt.Sprintf("%s from %d of at least %d seeds", s.text(format), s.Seeds, leastSeeds), why: "So few seeds have no range that could enclose it."}
+}
+
 // enclosed judges a published figure by whether the range over seeds encloses it, to the
 // digits printed.
 func enclosed(s Spread, published, digit float64, why string) judged {
-	j := judged{measured: fmt.Sprintf("%.4g (%.4g to %.4g over %d seeds)", float64(s.Median), float64(s.Least), float64(s.Greatest), s.Seeds), ci: rangeOf(s), verdict: NotReproduced, why: why}
+	if s.Seeds < leastSeeds {
+		return tooFew(s, "%.4g")
+	}
+	j := judged{measured: fmt.Sprintf("%.4g (%s over %d seeds)", float64(s.Median), s.text("%.4g"), s.Seeds), ci: rangeOf(s), verdict: NotReproduced, why: why}
 	s.Least -= separation.Float(digit / 2)
 	s.Greatest += separation.Float(digit / 2)
 	if s.Encloses(published) {
@@ -158,6 +176,17 @@ func component(i int) func(separation.Layer) float64 {
 	return func(l separation.Layer) float64 { return l.ExplainedVariance[i] }
 }
 
+// everMore continues a sentence on D of some pictures with what ever more would have.
+func everMore(s *separation.Sampling) string {
+	switch {
+	case s == nil:
+		return ""
+	case !s.Limit.IsFinite() || len(s.CI) != 2:
+		return ", too few to tell what ever more would have"
+	}
+	return fmt.Sprintf(", and for ever more %.2f (95%% interval %.2f to %.2f)", float64(s.Limit), float64(s.CI[0]), float64(s.CI[1]))
+}
+
 // untested is a claim that no experiment here measures.
 func untested(why string) func(Results) judged {
 	return func(Results) judged { return judged{why: why} }
@@ -170,9 +199,7 @@ var statements = []statement{
 			if len(t.Whole) > 0 {
 				l := t.Whole[0].Analysis.Layers[layerInput]
 				why += fmt.Sprintf(": all %d have %.2f", t.Pictures, float64(l.Fuzziness))
-				if l.Sampling != nil {
-					why += fmt.Sprintf(", and for ever more %.2f (95%% interval %.2f to %.2f)", float64(l.Sampling.Limit), float64(l.Sampling.CI[0]), float64(l.Sampling.CI[1]))
-				}
+				why += everMore(l.Sampling)
 			}
 			return why + "."
 		})},
@@ -190,9 +217,13 @@ var statements = []statement{
 		if r.Table1 == nil {
 			return judged{}
 		}
-		l := r.Table1.Few[0].Analysis.Layers[1]
-		return judged{measured: fmt.Sprintf("%.2f / %.2f / %.2f", float64(l.Fuzziness), l.MeanDistance, float64(l.BetweenWithinRatio)), verdict: Reproduced,
-			why: "The features are the pixels themselves."}
+		layers := r.Table1.Few[0].Analysis.Layers
+		input, l := layers[layerInput], layers[1]
+		j := judged{measured: fmt.Sprintf("%.2f / %.2f / %.2f", fuzziness(l), distance(l), ratio(l)), verdict: NotReproduced, why: "The features are others than the pixels."}
+		if fuzziness(l) == fuzziness(input) && distance(l) == distance(input) && ratio(l) == ratio(input) {
+			j.verdict, j.why = Reproduced, "The features are the pixels themselves."
+		}
+		return j
 	}},
 	{"table1-denoised-d", paper + ", Table 1, row 2", "D after denoising is 2.81", few, "2.81",
 		seedsRow(layerDenoised, 2.81, 0.01, fuzziness, "One value out of a range that the seed of k-means decides, on 32 pictures.")},
@@ -235,7 +266,10 @@ var statements = []statement{
 		if s.Seeds == 0 {
 			return judged{why: "No classifier was trained in this run."}
 		}
-		j := judged{measured: fmt.Sprintf("%.2f times (%.2f to %.2f over %d seeds), on 32 pictures", float64(s.Median), float64(s.Least), float64(s.Greatest), s.Seeds), ci: rangeOf(s), verdict: NotReproduced,
+		if s.Seeds < leastSeeds {
+			return tooFew(s, "%.2f")
+		}
+		j := judged{measured: fmt.Sprintf("%.2f times (%s over %d seeds), on 32 pictures", float64(s.Median), s.text("%.2f"), s.Seeds), ci: rangeOf(s), verdict: NotReproduced,
 			why: "On 32 pictures the factor is a matter of chance."}
 		if s.Greatest >= 3 {
 			j.verdict = OnlyByTheirs
@@ -248,7 +282,7 @@ var statements = []statement{
 		}
 		ten, thirty := stepOf(r.Table1.Whole, table1Steps), stepOf(r.Table1.Whole, 30)
 		input := float64(r.Table1.Whole[0].Analysis.Layers[layerInput].Fuzziness)
-		j := judged{measured: fmt.Sprintf("%.2f at the input, %.1f to %.1f after 10 steps, %.1f to %.1f after 30", input, float64(ten.Least), float64(ten.Greatest), float64(thirty.Least), float64(thirty.Greatest)),
+		j := judged{measured: fmt.Sprintf("%.2f at the input, %s after 10 steps, %s after 30", input, ten.text("%.1f"), thirty.text("%.1f")),
 			ci: rangeOf(thirty), verdict: NotReproduced, why: "An untrained potential gathers pictures at centres that k-means has placed without the labels, so D first dips and then rises many times over; a trained one lowers it."}
 		if float64(ten.Least) > input {
 			j.verdict = OnlyByTheirs
@@ -260,7 +294,7 @@ var statements = []statement{
 			return judged{}
 		}
 		a, b := layerOf(r.Table1.Whole, false, layerInput, ratio), layerOf(r.Table1.Whole, false, layerDenoised, ratio)
-		j := judged{measured: fmt.Sprintf("%.2f at the input, %.2f to %.2f after 30 steps", float64(a.Median), float64(b.Least), float64(b.Greatest)), ci: rangeOf(b), verdict: NotReproduced,
+		j := judged{measured: fmt.Sprintf("%.2f at the input, %s after 30 steps", float64(a.Median), b.text("%.2f")), ci: rangeOf(b), verdict: NotReproduced,
 			why: "The ratio weighs the directions by their variance, D by its inverse: the widest directions separate better, the narrowest worse."}
 		if b.Least > a.Greatest {
 			j.verdict = Reproduced
@@ -281,7 +315,7 @@ var statements = []statement{
 			steps := t.Analysis.Steps
 			return fuzziness(steps[len(steps)-1]) / fuzziness(steps[0])
 		})
-		j := judged{measured: fmt.Sprintf("factor %.2f to %.2f from x_0 to x_n", float64(s.Least), float64(s.Greatest)), ci: rangeOf(s), verdict: NotReproduced,
+		j := judged{measured: fmt.Sprintf("factor %s from x_0 to x_n", s.text("%.2f")), ci: rangeOf(s), verdict: NotReproduced,
 			why: "With a potential that has learned, the ascent lowers D."}
 		if s.Least >= 1 {
 			j.verdict = Reproduced
@@ -391,21 +425,27 @@ var statements = []statement{
 		return judged{measured: fmt.Sprintf("asymmetry of the Jacobian %.1e (free network %.2g)", float64(f[0].Asymmetry), float64(f[len(f)-1].Asymmetry)), verdict: Reproduced,
 			why: "A gradient has no curl: what is left is rounding."}
 	}},
-	{"poster-accuracy", poster + ", Results", "validation and test accuracy peak at over 86%, around epoch 17", "published network, 10 steps, Adam 1e-3, 20 epochs", "over 86%, epoch 17", func(r Results) judged {
+	{"poster-accuracy", poster + ", Results", "validation and test accuracy peak at over 86%", "published network, 10 steps, Adam 1e-3, 20 epochs", "over 86%", func(r Results) judged {
 		if r.Poster == nil {
 			return judged{}
 		}
 		s := over(r.Poster.DPN, func(p PosterRun) float64 { return 100 * p.TestAccuracy })
-		e := over(r.Poster.DPN, func(p PosterRun) float64 { _, at := p.BestAccuracy(); return float64(at) })
+		v := over(r.Poster.DPN, func(p PosterRun) float64 { a, _ := p.BestAccuracy(); return 100 * a })
 		l := over(r.Poster.Linear, func(p PosterRun) float64 { return 100 * p.TestAccuracy })
-		j := judged{measured: fmt.Sprintf("%.1f%% to %.1f%%, validation at its best in epoch %.0f to %.0f", float64(s.Least), float64(s.Greatest), float64(e.Least), float64(e.Greatest)), ci: rangeOf(s), verdict: NotReproduced,
-			why: fmt.Sprintf("A linear classifier of the same pixels has %.1f%% to %.1f%%.", float64(l.Least), float64(l.Greatest))}
-		if s.Least > 86 {
+		j := judged{measured: fmt.Sprintf("%s, validation at its best %s", s.text("%.1f%%"), v.text("%.1f%%")), ci: rangeOf(s), verdict: NotReproduced,
+			why: fmt.Sprintf("A linear classifier of the same pixels has %s.", l.text("%.1f%%"))}
+		if s.Least > 86 && v.Least > 86 {
 			j.verdict = Reproduced
 		}
 		return j
 	}},
-	{"poster-loss", poster + ", Results", "validation loss has its optimum of 0.4 around epoch 17", "as above", "0.4", func(r Results) judged {
+	{"poster-epoch", poster + ", Results", "validation accuracy and loss are at their best around epoch 17", "as above", "epoch 17", func(r Results) judged {
+		if r.Poster == nil {
+			return judged{}
+		}
+		return judgeBestEpoch(r.Poster)
+	}},
+	{"poster-loss", poster + ", Results", "validation loss has its optimum at 0.4", "as above", "0.4", func(r Results) judged {
 		if r.Poster == nil {
 			return judged{}
 		}
@@ -418,7 +458,7 @@ var statements = []statement{
 		}
 		s := over(r.Poster.DPN, func(p PosterRun) float64 { return float64(p.ValBelowTrain()) })
 		all := len(r.Poster.DPN[0].Epochs)
-		j := judged{measured: fmt.Sprintf("in %.0f to %.0f of %d epochs", float64(s.Least), float64(s.Greatest), all), ci: rangeOf(s), verdict: NotReproduced, why: "Not in every epoch."}
+		j := judged{measured: fmt.Sprintf("in %s of %d epochs", s.text("%.0f"), all), ci: rangeOf(s), verdict: NotReproduced, why: "Not in every epoch."}
 		if int(s.Least) == all {
 			j.verdict, j.why = Reproduced, "It says little: the last training pictures of MNIST are easier than the others, and the training loss is a mean over an epoch in which the weights still improve."
 		}
@@ -491,7 +531,7 @@ func judgeTrained(t *Trained) judged {
 		}
 	}
 	s := spread(r)
-	j := judged{measured: fmt.Sprintf("D falls in %d of %d trainings, on a straight line in %d; Pearson %.3f to %.3f", falls, len(t.Runs), follow, float64(s.Least), float64(s.Greatest)), ci: rangeOf(s)}
+	j := judged{measured: fmt.Sprintf("D falls in %d of %d trainings, on a straight line in %d; Pearson %s", falls, len(t.Runs), follow, s.text("%.3f")), ci: rangeOf(s)}
 	switch {
 	case follow == len(t.Runs):
 		j.verdict, j.why = OnlyByTheirs, "It holds for the potential that the paper never trained; every trained one follows the law along its steps."
@@ -501,6 +541,27 @@ func judgeTrained(t *Trained) judged {
 		j.verdict, j.why = OnlyByTheirs, "Trained potentials lower D along their steps, though not by equal factors: the law does not hold, but not for the paper's reason."
 	default:
 		j.verdict, j.why = Reproduced, "No trained potential lowers D along its steps."
+	}
+	return j
+}
+
+// judgeBestEpoch holds the epochs in which validation is at its best against "around epoch
+// 17": within two epochs of it, from every seed.
+func judgeBestEpoch(p *Poster) judged {
+	const published, around = 17, 2
+	if epochs := len(p.DPN[0].Epochs); epochs < published+around {
+		return judged{why: fmt.Sprintf("Trainings of %d epochs cannot tell.", epochs)}
+	}
+	accuracy := over(p.DPN, func(p PosterRun) float64 { _, at := p.BestAccuracy(); return float64(at) })
+	loss := over(p.DPN, func(p PosterRun) float64 { return float64(p.Best) })
+	j := judged{measured: fmt.Sprintf("accuracy in epoch %s, loss in epoch %s of %d", accuracy.text("%.0f"), loss.text("%.0f"), len(p.DPN[0].Epochs)),
+		verdict: NotReproduced, why: "Not from every seed within two epochs of it."}
+	near := true
+	for _, s := range []Spread{accuracy, loss} {
+		near = near && s.Least >= published-around && s.Greatest <= published+around
+	}
+	if near {
+		j.verdict, j.why = Reproduced, "From every seed within two epochs of it."
 	}
 	return j
 }
@@ -549,7 +610,7 @@ func judgeLaw(l *LawResult) judged {
 		}
 	}
 	s := spread(r)
-	j := judged{measured: fmt.Sprintf("%d of %d networks with BatchNorm follow it; Pearson %.3f to %.3f", follow, all, float64(s.Least), float64(s.Greatest)), ci: rangeOf(s), verdict: NotReproduced,
+	j := judged{measured: fmt.Sprintf("%d of %d networks with BatchNorm follow it; Pearson %s", follow, all, s.text("%.3f")), ci: rangeOf(s), verdict: NotReproduced,
 		why: "D does not fall on a line."}
 	switch {
 	case follow == all:

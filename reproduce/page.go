@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,13 +49,13 @@ func Page(r Results, facts []report.Fact) report.Page {
 	})
 	add("The law of equi-separation in feed-forward networks", r.Law != nil, func() []report.Block {
 		return []report.Block{
-			report.Text(fmt.Sprintf("He and Su's protocol: pictures of %d x %d pixels of %s (theirs are of Fashion-MNIST), %d training pictures, %d epochs of Adam, D on the training data while BatchNorm takes its statistics from %d rows; the logits are left out of the fit.",
-				r.Law.Side, r.Law.Side, r.Law.Data, r.Law.Pictures, r.Law.Epochs, lawBatch)),
+			report.Text(commas(fmt.Sprintf("He and Su's protocol: pictures of %d x %d pixels of %s (theirs are of Fashion-MNIST), %d training pictures, %d epochs of Adam, D on the training data while BatchNorm takes its statistics from %d rows; the logits are left out of the fit.",
+				r.Law.Side, r.Law.Side, r.Law.Data, r.Law.Pictures, r.Law.Epochs, lawBatch))),
 			lawTable(r.Law), shown(append([]string{"law"}, lawFigureNames(r.Law)...)...)}
 	})
 	add("Along the steps of trained potentials", r.Trained != nil, func() []report.Block {
 		return append([]report.Block{
-			report.Text(fmt.Sprintf("D of the %d test pictures after every ascent step, the potential trained by the exact gradient; at the end feed-forward networks on the same pictures.", r.Trained.Pictures)),
+			report.Text(commas(fmt.Sprintf("D of the %d test pictures after every ascent step, the potential trained by the exact gradient; at the end feed-forward networks on the same pictures.", r.Trained.Pictures))),
 			trainedTable(r.Trained), forwardTable(r.Trained), shown("trained-steps")},
 			walkBlocks(r.Trained.Walk, "Walk digits through the steps of the first of these networks.")...)
 	})
@@ -86,16 +87,16 @@ func summary(r Results, claims []Claim) []string {
 	}
 	out := []string{fmt.Sprintf("Of %d claims %d were reproduced, %d only under the protocol that the documents used, %d were not reproduced, and %d were not tested in this run.",
 		len(claims), count[Reproduced], count[OnlyByTheirs], count[NotReproduced], count[Untested])}
+	if !r.MNIST {
+		out = append(out, "The documents speak of MNIST. This run is on other pictures, or on some of MNIST's, so that nothing that was measured is held against the claims.")
+	}
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
-		s := fmt.Sprintf("The printed D of the input is that of %d pictures: it comes out as %.2f. All %d pictures have %.2f", table1Pictures, float64(few.Fuzziness), t.Pictures, float64(all.Fuzziness))
-		if all.Sampling != nil {
-			s += fmt.Sprintf(", and ever more of them would have %.2f (95%% interval %.2f to %.2f)", float64(all.Sampling.Limit), float64(all.Sampling.CI[0]), float64(all.Sampling.CI[1]))
-		}
-		out = append(out, s+".")
+		s := fmt.Sprintf("The printed D of the input, 2.14, is that of %d pictures: here they have %.2f. All %d pictures have %.2f", table1Pictures, float64(few.Fuzziness), t.Pictures, float64(all.Fuzziness))
+		out = append(out, s+everMore(all.Sampling)+".")
 		ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
-		out = append(out, fmt.Sprintf("Along the steps of the untrained potential D first dips and then rises, to %.1f to %.1f after 10 steps and %.1f to %.1f after 30, by the seed of k-means.",
-			float64(ten.Least), float64(ten.Greatest), float64(thirty.Least), float64(thirty.Greatest)))
+		out = append(out, fmt.Sprintf("Along the steps of the untrained potential D first dips and then rises, to %s after 10 steps and %s after 30, by the seed of k-means.",
+			ten.text("%.1f"), thirty.text("%.1f")))
 	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
 		out = append(out, "Do energy-based models break the law of equi-separation? "+judgeTrained(t).measured+". "+judgeTrained(t).why)
@@ -120,17 +121,36 @@ func summary(r Results, claims []Claim) []string {
 	if f := r.Field; f != nil {
 		out = append(out, fmt.Sprintf("The ascent field has no curl beyond rounding, and left to itself it takes %d of %d pictures to %d points.", f.FixedPoints.Converged, f.FixedPoints.Samples, len(f.FixedPoints.Points)))
 	}
+	for i, text := range out {
+		out[i] = commas(text)
+	}
 	return out
 }
 
 func claimsTable(claims []Claim) report.Table {
 	t := report.Table{Caption: "Claims of the paper, the overview and the poster",
-		Columns: []report.Column{{Name: "claim"}, {Name: "published"}, {Name: "measured"}, {Name: "why"}, {Name: "source"}, {Name: "protocol"}}}
+		Columns: []report.Column{{Name: "claim"}, {Name: "published"}, {Name: "measured"}, {Name: "why"}}}
 	for _, c := range claims {
-		t.Rows = append(t.Rows, report.Row{Verdict: verdictColours[c.Verdict], Said: c.Verdict,
-			Cells: []string{c.Statement, c.Published, dash(c.Measured), c.Why, c.Source, dash(c.Protocol)}})
+		note := c.Source // columns of their own would not fit the page
+		if c.Protocol != "" {
+			note += "; " + c.Protocol
+		}
+		t.Rows = append(t.Rows, report.Row{Verdict: verdictColours[c.Verdict], Said: c.Verdict, Note: note,
+			Cells: []string{c.Statement, c.Published, commas(dash(c.Measured)), commas(c.Why)}})
 	}
 	return t
+}
+
+var longNumber = regexp.MustCompile(`(^|[^.\d])(\d{4,})`)
+
+// commas sets commas into the whole numbers of a text that speaks of no years.
+func commas(text string) string {
+	return longNumber.ReplaceAllStringFunc(text, func(n string) string {
+		for i := len(n) - 3; i > 0 && n[i-1] >= '0' && n[i-1] <= '9'; i -= 3 {
+			n = n[:i] + "," + n[i:]
+		}
+		return n
+	})
 }
 
 func dash(s string) string {
@@ -163,7 +183,7 @@ func between(format string, ci []separation.Float) string {
 // all pictures.
 func table1Table(t *Table1) report.Table {
 	out := report.Table{Caption: "Table 1 as published, by its protocol (median and range over seeds of k-means), and on all test pictures after 30 steps",
-		Columns: []report.Column{{Name: "figure"}, {Name: "published", Number: true}, {Name: "32 pictures, 10 steps", Number: true}, {Name: "range", Number: true}, {Name: fmt.Sprintf("%d pictures, 30 steps", t.Pictures), Number: true}, {Name: "range", Number: true}}}
+		Columns: []report.Column{{Name: "figure"}, {Name: "published", Number: true}, {Name: "32 pictures, 10 steps", Number: true}, {Name: "range", Number: true}, {Name: commas(fmt.Sprintf("%d pictures, 30 steps", t.Pictures)), Number: true}, {Name: "range", Number: true}}}
 	for _, row := range []struct {
 		name, published string
 		layer           int
@@ -203,7 +223,7 @@ func table1Table(t *Table1) report.Table {
 // placement.
 func wholeTable(t *Table1) report.Table {
 	steps := []int{0, 4, table1Steps, 20, 30}
-	out := report.Table{Caption: fmt.Sprintf("D of all %d test pictures along the untrained potential, with the 95%% interval of D for ever more pictures", t.Pictures), Columns: []report.Column{{Name: "seed"}}}
+	out := report.Table{Caption: commas(fmt.Sprintf("D of all %d test pictures along the untrained potential, with the 95%% interval of D for ever more pictures", t.Pictures)), Columns: []report.Column{{Name: "seed"}}}
 	for _, n := range steps {
 		out.Columns = append(out.Columns, report.Column{Name: fmt.Sprintf("step %d", n), Number: true})
 	}
@@ -315,7 +335,7 @@ func posterTable(p *Poster) report.Table {
 				noisy = append(noisy, fmt.Sprintf("%.1f%%", 100*n.Accuracy))
 			}
 			t.Rows = append(t.Rows, report.Row{Cells: []string{part.name, fmt.Sprint(r.Seed), fmt.Sprintf("%.3f", *r.Epochs[r.Best-1].ValLoss), fmt.Sprint(r.Best),
-				fmt.Sprintf("%.2f%%", 100*a), fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(), len(r.Epochs)), fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), strings.Join(noisy, " / "), fmt.Sprint(r.MACs)}})
+				fmt.Sprintf("%.2f%%", 100*a), fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(), len(r.Epochs)), fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), strings.Join(noisy, " / "), commas(fmt.Sprint(r.MACs))}})
 		}
 	}
 	return t
@@ -331,7 +351,7 @@ func rotationTable(f *Field) report.Table {
 }
 
 func risesTable(f *Field) report.Table {
-	t := report.Table{Caption: fmt.Sprintf("Does phi rise? %d pictures, %d steps each, by step size", f.Rises.Samples, f.Rises.Steps),
+	t := report.Table{Caption: commas(fmt.Sprintf("Does phi rise? %d pictures, %d steps each, by step size", f.Rises.Samples, f.Rises.Steps)),
 		Columns: []report.Column{{Name: "alpha"}, {Name: "times the largest eigenvalue", Number: true}, {Name: "steps on which phi rises", Number: true}, {Name: "largest fall", Number: true}}}
 	for _, r := range f.Rises.Rises {
 		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprintf("%.3g", r.Alpha), fmt.Sprintf("%.3g", r.AlphaLambda), fmt.Sprintf("%.2f%%", 100*r.Share), fmt.Sprintf("%.3g", r.LargestFall)}})
@@ -341,13 +361,13 @@ func risesTable(f *Field) report.Table {
 
 func fixedPointsTable(f *Field) report.Table {
 	p := f.FixedPoints
-	t := report.Table{Caption: fmt.Sprintf("Where %d pictures end: %d points, after %d steps in the median and %d at most; %.1f%% have the most frequent class of their end", p.Samples, len(p.Points), p.StepsMedian, p.StepsMost, 100*p.Purity),
+	t := report.Table{Caption: commas(fmt.Sprintf("Where %d pictures end: %d points, after %d steps in the median and %d at most; %.1f%% have the most frequent class of their end", p.Samples, len(p.Points), p.StepsMedian, p.StepsMost, 100*p.Purity)),
 		Columns: []report.Column{{Name: "point"}, {Name: "pictures", Number: true}, {Name: "most frequent class", Number: true}, {Name: "its share", Number: true}, {Name: "component", Number: true}, {Name: "distance to its centre", Number: true}}}
 	for i, q := range p.Points {
 		if i == 40 {
 			break
 		}
-		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprint(i + 1), fmt.Sprint(q.Images), fmt.Sprint(q.Class), fmt.Sprintf("%.1f%%", 100*q.Purity), fmt.Sprint(q.Component), fmt.Sprintf("%.3g", q.CentreDistance)}})
+		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprint(i + 1), commas(fmt.Sprint(q.Images)), fmt.Sprint(q.Class), fmt.Sprintf("%.1f%%", 100*q.Purity), fmt.Sprint(q.Component), fmt.Sprintf("%.3g", q.CentreDistance)}})
 	}
 	return t
 }
@@ -368,7 +388,7 @@ func Figures(r Results) []Figure {
 			series = append(series, stepsSeries(fmt.Sprintf("seed %d", p.Seed), i, 0, p.Analysis.Steps))
 		}
 		add("table1-steps", "The untrained potential: D dips while pictures lose their noise and rises as they gather at centres that know no labels.", "D dips and then rises, by a different amount for each seed",
-			report.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
+			report.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
 	}
 	if l := r.Law; l != nil {
 		var series []report.Series
@@ -388,7 +408,7 @@ func Figures(r Results) []Figure {
 			}
 		}
 		add("law", "One seed of each network; a straight line is the law.", "D falls on a line in networks with BatchNorm that are not too deep, hardly without, and rises in a linear one",
-			report.Lines{Title: "D over layers, training data", X: "layer (0: the input)", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
+			report.Lines{Title: "D over layers, training data", X: "layer (0: the input)", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})
 	}
 	if l := r.Law; l != nil {
 		names := lawFigureNames(l)
@@ -416,7 +436,7 @@ func Figures(r Results) []Figure {
 			series = append(series, stepsSeries(fmt.Sprintf("%s, seed %d", run.Preset, run.Seed), c, int(run.Seed-1), run.Analysis.Steps))
 		}
 		add("trained-steps", "Trained potentials; bars are 95% intervals of D for ever more pictures, which lie a little above what these pictures give.", "D falls along the steps of trained potentials",
-			report.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step", Y: "separation fuzziness D", LinearX: true, LogY: true, Series: series})
+			report.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
 	}
 	if p := r.Poster; p != nil && len(p.DPN) > 0 {
 		var epochs []report.Epoch
@@ -436,7 +456,7 @@ func Figures(r Results) []Figure {
 			points = append(points, report.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
 		}
 		add("field-rises", "Phi rises on every step up to the bound of 2, and falls beyond.", "The share is 100% below 2 and drops to 0 above",
-			report.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P", Y: "share of steps, %", From: 0, To: 100, Series: []report.Series{{Name: "untrained potential", Points: points}}})
+			report.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P (log scale)", Y: "share of steps, %", From: 0, To: 100, Series: []report.Series{{Name: "untrained potential", Points: points}}})
 	}
 	if b := r.Robust; b != nil {
 		for _, noisy := range []bool{false, true} {
@@ -477,18 +497,15 @@ func samplesFigure(layers []separation.Layer, name string, points []separation.C
 			drawn.Limit = &report.Level{Name: "n to infinity, 95% interval", Y: float64(s.Limit), Low: float64(s.CI[0]), High: float64(s.CI[1])}
 		}
 	}
-	return report.Lines{Title: "D over the number of pictures: " + name, X: "pictures n", Y: "separation fuzziness D", LogY: true, Series: []report.Series{drawn, first, limit}}
+	return report.Lines{Title: "D over the number of pictures: " + name, X: "pictures n (log scale)", Y: "separation fuzziness D (log scale)", LogY: true, Series: []report.Series{drawn, first, limit}}
 }
 
 // stepsSeries is D over steps, with intervals where there are any.
 func stepsSeries(name string, colour, dash int, steps []separation.Layer) report.Series {
 	s := report.Series{Name: name, Colour: colour, Dash: dash}
 	for t, l := range steps {
-		p := report.Point{X: float64(t), Y: float64(l.Fuzziness)}
-		if len(l.FuzzinessCI) == 2 && l.FuzzinessCI[1].IsFinite() {
-			p.Low, p.High = float64(l.FuzzinessCI[0]), float64(l.FuzzinessCI[1])
-		}
-		s.Points = append(s.Points, p)
+		i := report.FuzzinessInterval(l)
+		s.Points = append(s.Points, report.Point{X: float64(t), Y: float64(l.Fuzziness), Low: i.Low, High: i.High})
 	}
 	return s
 }

@@ -2,6 +2,9 @@ package reproduce
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"math"
 	"slices"
 
@@ -9,6 +12,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/stat"
 )
 
 // Progress is told what an experiment does next, and how far it has come.
@@ -19,6 +23,22 @@ func (p Progress) at(what string, done, all int) {
 		p(what, done, all)
 	}
 }
+
+// digest identifies pictures and labels.
+func digest(data *dataset.Data) string {
+	h := sha256.New()
+	for _, s := range []*dataset.Set{data.Train, data.Test} {
+		h.Write(s.Images)
+		h.Write(s.Labels)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// mnist is the digest of MNIST, whole.
+const mnist = "06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16"
+
+// IsMNIST reports whether data are MNIST's 60,000 training and 10,000 test pictures, in order.
+func IsMNIST(data *dataset.Data) bool { return digest(data) == mnist }
 
 // Walk is the way of some pictures through the ascent of a model.
 type Walk struct {
@@ -55,12 +75,21 @@ func spread(values []float64) Spread {
 	for _, v := range s {
 		sum += v
 	}
-	return Spread{separation.Float(s[0]), separation.Float((s[(n-1)/2] + s[n/2]) / 2), separation.Float(s[n-1]), separation.Float(sum / float64(n)), n}
+	return Spread{separation.Float(s[0]), separation.Float(stat.Quantile(s, 0.5)), separation.Float(s[n-1]), separation.Float(sum / float64(n)), n}
 }
 
 // Encloses reports whether v lies within the range.
 func (s Spread) Encloses(v float64) bool {
 	return s.Seeds > 0 && float64(s.Least) <= v && v <= float64(s.Greatest)
+}
+
+// text is the range, or what all seeds have, each number in the given format.
+func (s Spread) text(format string) string {
+	least, greatest := fmt.Sprintf(format, float64(s.Least)), fmt.Sprintf(format, float64(s.Greatest))
+	if least == greatest {
+		return least
+	}
+	return least + " to " + greatest
 }
 
 // over returns the spread of one figure of every item.

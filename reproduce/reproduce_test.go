@@ -138,10 +138,17 @@ func TestExperiments(t *testing.T) {
 
 	claims := Claims(r)
 	for _, c := range claims {
-		if c.Verdict == Untested && !strings.HasPrefix(c.Published, "may") && c.Measured != "" {
+		if c.Verdict != Untested && c.ID != "low-dimension" && c.ID != "definite" {
+			t.Errorf("%s: %s, on pictures that are not MNIST's", c.ID, c.Verdict)
+		}
+	}
+	r.MNIST = true
+	for _, c := range Claims(r) {
+		if c.Verdict == Untested && !strings.HasPrefix(c.Published, "may") && c.Measured != "" && !strings.Contains(c.Measured, "of at least 3 seeds") {
 			t.Errorf("%s: untested, but measured: %s", c.ID, c.Measured)
 		}
 	}
+	r.MNIST = false
 	var page bytes.Buffer
 	if err := Page(r, []report.Fact{{Name: "data", Text: "digits"}}).Write(&page); err != nil {
 		t.Fatal(err)
@@ -199,25 +206,79 @@ func TestClaims(t *testing.T) {
 		input := layer(2.139, 24.512, 0.8851, 0.164, 0.114)
 		return Placement{Analysis: &dpn.Analysis{DisplacementL2: 69 + d/3, Layers: []separation.Layer{input, input, layer(d, 18.24, 2.1, .28, .18), layer(9.53, 1, 1, 1, 1)}}}
 	}
-	verdicts := func(t1 *Table1) map[string]string {
+	verdicts := func(r Results) map[string]string {
 		out := map[string]string{}
-		for _, c := range Claims(Results{Table1: t1}) {
+		for _, c := range Claims(r) {
 			out[c.ID] = c.Verdict
 		}
 		return out
 	}
-	enclosing := verdicts(&Table1{Few: []Placement{place(2.4), place(3.9)}})
-	above := verdicts(&Table1{Few: []Placement{place(2.9), place(3.9)}})
-	for id, want := range map[string]string{
-		"table1-input-d": OnlyByTheirs, "table1-input-distance": OnlyByTheirs, "table1-input-ratio": OnlyByTheirs,
-		"table1-denoised-d": OnlyByTheirs, "displacement": NotReproduced, "table1-logits-d": Untested, "no-law": Untested,
-	} {
-		if enclosing[id] != want {
-			t.Errorf("%s: %q, want %q", id, enclosing[id], want)
+	hold := func(what string, got, want map[string]string) {
+		t.Helper()
+		for id, verdict := range want {
+			if got[id] != verdict {
+				t.Errorf("%s: %s: %q, want %q", what, id, got[id], verdict)
+			}
 		}
 	}
-	if above["table1-denoised-d"] != NotReproduced {
-		t.Errorf("a range of 2.9 to 3.9 reproduces 2.81: %q", above["table1-denoised-d"])
+	enclosing := Table1{Few: []Placement{place(2.4), place(3.9), place(3)}}
+	hold("as printed", verdicts(Results{MNIST: true, Table1: &enclosing}), map[string]string{
+		"table1-input-d": OnlyByTheirs, "table1-input-distance": OnlyByTheirs, "table1-input-ratio": OnlyByTheirs, "table1-features": Reproduced,
+		"table1-denoised-d": OnlyByTheirs, "displacement": NotReproduced, "table1-logits-d": Untested, "no-law": Untested,
+	})
+	hold("a range of 2.9 to 3.9", verdicts(Results{MNIST: true, Table1: &Table1{Few: []Placement{place(2.9), place(3.9), place(3)}}}), map[string]string{"table1-denoised-d": NotReproduced})
+	hold("other pictures", verdicts(Results{Table1: &enclosing}), map[string]string{
+		"table1-input-d": Untested, "table1-features": Untested, "displacement": Untested, "low-dimension": Reproduced,
+	})
+	hold("two seeds", verdicts(Results{MNIST: true, Table1: &Table1{Few: enclosing.Few[:2]}}), map[string]string{"table1-denoised-d": Untested, "displacement": Untested})
+	other := place(2.4)
+	other.Analysis.Layers[1] = layer(2.14, 24.51, 0.88, 1, 1)
+	hold("features beside the pixels", verdicts(Results{MNIST: true, Table1: &Table1{Few: []Placement{other}}}), map[string]string{"table1-features": NotReproduced})
+
+	training := func(accuracy, loss float64, best, epochs int) PosterRun {
+		r := PosterRun{Best: best, TestAccuracy: accuracy, Noisy: make([]NoisyScore, len(noises))}
+		for i := range epochs {
+			a, l := accuracy, loss
+			if i != best-1 {
+				a, l = a-0.01, l+0.2
+			}
+			r.Epochs = append(r.Epochs, dpn.Epoch{Epoch: i + 1, ValAccuracy: &a, ValLoss: &l})
+		}
+		return r
+	}
+	linear := []PosterRun{training(0.85, 0.5, 9, 20)}
+	poster := func(runs ...PosterRun) map[string]string {
+		return verdicts(Results{MNIST: true, Poster: &Poster{DPN: runs, Linear: linear}})
+	}
+	hold("as the poster says", poster(training(0.87, 0.4, 16, 20), training(0.88, 0.38, 19, 20), training(0.87, 0.4, 17, 20)), map[string]string{"poster-accuracy": Reproduced, "poster-epoch": Reproduced, "poster-loss": OnlyByTheirs})
+	hold("too early", poster(training(0.87, 0.2, 3, 20), training(0.88, 0.2, 17, 20), training(0.88, 0.2, 17, 20)), map[string]string{"poster-accuracy": Reproduced, "poster-epoch": NotReproduced, "poster-loss": NotReproduced})
+	hold("worse", poster(training(0.87, 0.4, 17, 20), training(0.8, 0.4, 17, 20)), map[string]string{"poster-accuracy": NotReproduced})
+	hold("cut short", poster(training(0.87, 0.4, 4, 5)), map[string]string{"poster-epoch": Untested})
+}
+
+// TestFewPictures writes a page and judges claims where there are too few pictures to say what
+// ever more would have.
+func TestFewPictures(t *testing.T) {
+	nan := separation.Float(math.NaN())
+	layers := []separation.Layer{{Fuzziness: 3, ExplainedVariance: []float64{1, 0}, Sampling: &separation.Sampling{Limit: nan}}}
+	for len(layers) < 4 {
+		layers = append(layers, separation.Layer{Fuzziness: 2, ExplainedVariance: []float64{1, 0}})
+	}
+	a := &dpn.Analysis{Layers: layers}
+	for range 31 {
+		a.Steps = append(a.Steps, layers[0])
+	}
+	r := Results{MNIST: true, Table1: &Table1{Pictures: 60, Few: []Placement{{Analysis: a}}, Whole: []Placement{{Analysis: a}}}}
+	var page bytes.Buffer
+	if err := Page(r, nil).Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	const want = "All 60 pictures have 3.00, too few to tell what ever more would have."
+	if !strings.Contains(page.String(), want) {
+		t.Errorf("the page does not say %q", want)
+	}
+	if got := (Spread{Least: 2.001, Greatest: 2.003}).text("%.2f"); got != "2.00" {
+		t.Errorf("a range that rounds to one number is %q", got)
 	}
 }
 
@@ -302,5 +363,16 @@ func TestTooFewPictures(t *testing.T) {
 	_, err := RunTable1(context.Background(), newEngine(t, 1), &d, Table1Options{})
 	if err == nil || !strings.Contains(err.Error(), "20 test pictures: expected at least 32") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestCommas(t *testing.T) {
+	for in, want := range map[string]string{
+		"368793600 on 784 pixels, 1500 of 15000": "368,793,600 on 784 pixels, 1,500 of 15,000",
+		"D = 14.6012, 1234.5":                    "D = 14.6012, 1,234.5",
+	} {
+		if got := commas(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
 	}
 }

@@ -2,8 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -124,16 +122,6 @@ func contenders() []contender {
 			contender{"CNN", noisy, trainBaseline("CNN", cnn)})
 	}
 	return list
-}
-
-// digest identifies pictures and labels.
-func digest(data *dataset.Data) string {
-	h := sha256.New()
-	for _, s := range []*dataset.Set{data.Train, data.Test} {
-		h.Write(s.Images)
-		h.Write(s.Labels)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // RunRobust trains every network from several seeds and measures it on the test pictures,

@@ -162,7 +162,7 @@ func TestRobustVerdicts(t *testing.T) {
 		"sota-saltpepper-0.3": {NotReproduced, "Not every seed"},
 		"sota-noisy-training": {NotReproduced, "Ahead of all baselines of no greater cost in 1, level in 2, behind in 1 of 4"},
 	} {
-		for _, c := range Claims(Results{Robust: r}) {
+		for _, c := range Claims(Results{MNIST: true, Robust: r}) {
 			if c.ID == id && (c.Verdict != want[0] || !strings.Contains(c.Why, want[1])) {
 				t.Errorf("%s: %s, %s; want %s, %q", id, c.Verdict, c.Why, want[0], want[1])
 			}
@@ -176,7 +176,7 @@ func TestRobustVerdicts(t *testing.T) {
 		t.Errorf("of a rule that is as good: %q", text)
 	}
 	r.Complete = false
-	for _, c := range Claims(Results{Robust: r}) {
+	for _, c := range Claims(Results{MNIST: true, Robust: r}) {
 		if strings.HasPrefix(c.ID, "sota-") && c.Verdict != Untested {
 			t.Errorf("%s: %s before all trainings have ended", c.ID, c.Verdict)
 		}

@@ -23,6 +23,7 @@ type Table1Options struct {
 	Whole   int // and how many are measured on all test pictures, too (0: 5)
 	Draws   int // of the bootstrap behind intervals (0: 400)
 	Subsets int // of each size, for D over the number of pictures (0: 20)
+	Epochs  int // of the classifiers (0: those of the preset)
 
 	Progress Progress
 }
@@ -74,6 +75,9 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		m, err := published(data, p.Seed, table1Steps)
 		if err != nil {
 			return nil, err
+		}
+		if o.Epochs > 0 {
+			m.Config.Epochs = o.Epochs
 		}
 		if p.Trained {
 			if _, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{}); err != nil {

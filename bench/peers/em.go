@@ -90,7 +90,7 @@ func (m *mixture) time(ctx context.Context, s *settings, dir string, rivals []*c
 	fmt.Printf("\nd %d, k %d, rows %d, iterations %d\n", m.d, m.k, m.rows, m.iterations)
 	kinds := []string{"float32", "float64"}
 	var contend []contender
-	for i, threads := range threadCounts {
+	for i, threads := range s.threads {
 		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
 		if err != nil {
 			return err
@@ -139,10 +139,10 @@ func (m *mixture) time(ctx context.Context, s *settings, dir string, rivals []*c
 	header()
 	for i, kind := range kinds {
 		var ours, theirs [][]float64
-		for t := range threadCounts {
+		for t := range s.threads {
 			ours, theirs = append(ours, times[3*t]), append(theirs, times[3*t+1+i])
 		}
-		rows("sklearn's EM in "+kind, ours, theirs)
+		rows(s, "sklearn's EM in "+kind, ours, theirs)
 	}
 	return nil
 }

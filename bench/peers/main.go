@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,8 +25,9 @@ var rivals = []string{"openblas", "gonum", "torch", "training", "sklearn"}
 // settings are what the flags say.
 type settings struct {
 	tier       engine.Tier
-	rounds     int // in which everything is timed once
-	slowRounds int // the same where a round takes many seconds
+	threads    []int // numbers of them that everything is timed with
+	rounds     int   // in which everything is timed once
+	slowRounds int   // the same where a round takes many seconds
 	least      time.Duration
 	only       []string
 	python     string
@@ -46,6 +49,7 @@ func run(ctx context.Context) error {
 	rounds := flag.Int("rounds", 21, "rounds in which everything is timed once; a third of them, at least 7, where a round takes over 5 s")
 	least := flag.Duration("batch", 100*time.Millisecond, "least time of one timing")
 	tier := flag.String("tier", "auto", "tier of the engine")
+	threads := flag.String("threads", "", "numbers of threads, with commas between them (default: one, and all that the process may use)")
 	only := flag.String("only", strings.Join(rivals, ","), "rivals, with commas between them")
 	quick := flag.Bool("quick", false, "6 rounds, one where a round takes over 5 s: does everything work?")
 	python := flag.String("python", "", "Python to use (default: the first of python3 and /usr/bin/python3 that has the package)")
@@ -66,6 +70,9 @@ func run(ctx context.Context) error {
 		}
 	}
 	var err error
+	if s.threads, err = threadNumbers(*threads, runtime.GOMAXPROCS(0)); err != nil {
+		return fmt.Errorf("-threads %s: %w", *threads, err)
+	}
 	if s.tier, err = engine.ParseTier(*tier); err != nil {
 		return fmt.Errorf("-tier: %w", err)
 	}
@@ -76,7 +83,7 @@ func run(ctx context.Context) error {
 	s.tier = e.Tier()
 	e.Close()
 	m := bench.ReadMachine()
-	fmt.Printf("%s, tier %v; medians and the 95%% intervals of medians\n", m.Brand, s.tier)
+	fmt.Printf("%s, tier %v, threads %s of %d; medians and the 95%% intervals of medians\n", m.Brand, s.tier, listed(s.threads), runtime.GOMAXPROCS(0))
 	if m.Load > 0.5 {
 		fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", m.Load)
 	}
@@ -95,4 +102,25 @@ func run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// threadNumbers reads the flag -threads where the process may use so many threads in all.
+func threadNumbers(text string, all int) ([]int, error) {
+	if text == "" {
+		return slices.Compact([]int{1, all}), nil
+	}
+	var numbers []int
+	for _, field := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || n < 1 || n > engine.MaxThreads || slices.Contains(numbers, n) {
+			return nil, fmt.Errorf("expected different whole numbers from 1 to %d, such as 1,4", engine.MaxThreads)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// listed writes numbers with commas between them.
+func listed(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }

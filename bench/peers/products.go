@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/bench"
 	"dpnbench/engine"
+	"dpnbench/internal/stat"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -63,7 +64,7 @@ func products(ctx context.Context, s *settings) error {
 		fmt.Printf(" %8s  %-22s", r.title, "ratio")
 	}
 	fmt.Println()
-	for _, threads := range threadCounts {
+	for _, threads := range s.threads {
 		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
 		if err != nil {
 			return err
@@ -118,7 +119,7 @@ func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasRiva
 	if err != nil {
 		return err
 	}
-	share := func(i int) float64 { return 100 * median(ratios(times[0], times[i])) }
+	share := func(i int) float64 { return 100 * stat.Median(ratios(times[0], times[i])) }
 	fmt.Printf("%-18s %7d %8.1f %8.1f", size, e.Threads(), share(1), share(2))
 	for i := range all {
 		fmt.Printf(" %8.1f  %-22s", share(3+i), ratio(times[3+i], times[1]))

@@ -89,7 +89,7 @@ func startAll(s *settings, dir, script string) (all []*child, err error) {
 	}
 	for _, python := range pythons {
 		all = nil
-		for _, threads := range threadCounts {
+		for _, threads := range s.threads {
 			var c *child
 			if c, err = start(python, dir, script, threads); err != nil {
 				break

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
-)
 
-// threadCounts are the numbers of threads that everything is timed with.
-var threadCounts = []int{1, 2}
+	"dpnbench/internal/stat"
+
+	"golang.org/x/perf/benchmath"
+)
 
 // A contender does some work and says how many seconds one call took.
 type contender func() (float64, error)
@@ -79,27 +79,27 @@ func ratios(a, b []float64) []float64 {
 	return x
 }
 
-// ratio prints the median of a/b, round by round, and its interval: how many times as
-// fast b is.
+// ratio prints the median of a/b, round by round, and its 95% interval, which assumes no
+// distribution: how many times as fast b is. Fewer than 6 rounds have no interval.
 func ratio(a, b []float64) string {
 	x := ratios(a, b)
-	lo, hi := interval(x)
-	if lo == 0 {
-		return fmt.Sprintf("%.2f (rounds: %d)", median(x), len(x))
+	m := benchmath.AssumeNothing.Summary(benchmath.NewSample(x, &benchmath.DefaultThresholds), 0.95)
+	if math.IsInf(m.Lo, 0) || math.IsInf(m.Hi, 0) {
+		return fmt.Sprintf("%.2f (rounds: %d)", m.Center, len(x))
 	}
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(x), lo, hi)
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", m.Center, m.Lo, m.Hi)
 }
 
-// rows prints ours against theirs: seconds by number of threads (in the order of
-// threadCounts) and round. The last row compares the better number of threads of each.
-func rows(name string, ours, theirs [][]float64) {
+// rows prints ours against theirs: seconds by number of threads (in the order of the
+// settings) and round. The last row compares the best number of threads of each.
+func rows(s *settings, name string, ours, theirs [][]float64) {
 	var a, b int
-	for i, threads := range threadCounts {
+	for i, threads := range s.threads {
 		fmt.Printf("%-34s %7d %10s %10s  %s\n", name, threads, ms(ours[i]), ms(theirs[i]), ratio(theirs[i], ours[i]))
-		if median(ours[i]) < median(ours[a]) {
+		if stat.Median(ours[i]) < stat.Median(ours[a]) {
 			a = i
 		}
-		if median(theirs[i]) < median(theirs[b]) {
+		if stat.Median(theirs[i]) < stat.Median(theirs[b]) {
 			b = i
 		}
 	}
@@ -110,29 +110,7 @@ func header() {
 	fmt.Printf("%-34s %7s %10s %10s  %s\n", "", "threads", "ours ms", "theirs ms", "theirs / ours")
 }
 
-func ms(x []float64) string { return fmt.Sprintf("%.4g", 1e3*median(x)) }
-
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return s[len(s)/2]/2 + s[(len(s)-1)/2]/2
-}
-
-// interval is the 95% interval of the median that needs no distribution: between order
-// statistics, by the binomial distribution of the number of values below the median.
-// Fewer than 6 values have none: 0, 0.
-func interval(x []float64) (lo, hi float64) {
-	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	p, tail, k := math.Pow(0.5, float64(n)), 0.0, 0
-	for ; tail+p <= 0.025; k++ {
-		tail += p
-		p *= float64(n-k) / float64(k+1)
-	}
-	if k == 0 {
-		return 0, 0
-	}
-	return s[k-1], s[n-k]
-}
+func ms(x []float64) string { return fmt.Sprintf("%.4g", 1e3*stat.Median(x)) }
 
 // near returns an error unless every element of got is within tol times the largest
 // element of want, in magnitude, of that of want.

@@ -7,21 +7,16 @@ import (
 	"time"
 )
 
-// TestInterval checks intervals against tables of the binomial distribution: of n values
-// the rank of the lower end.
-func TestInterval(t *testing.T) {
-	for _, c := range []struct{ n, rank int }{{5, 0}, {6, 1}, {7, 1}, {8, 1}, {9, 2}, {12, 3}, {21, 6}, {50, 18}} {
-		x := make([]float64, c.n)
-		for i := range x {
-			x[c.n-1-i] = float64(i + 1)
+// TestRatio checks the ends of intervals against tables of the binomial distribution, and that
+// too few rounds have none.
+func TestRatio(t *testing.T) {
+	for n, want := range map[int]string{1: "10.00 (rounds: 1)", 5: "30.00 (rounds: 5)", 6: "35.00 (10.00 to 60.00)", 12: "65.00 (30.00 to 100.00)"} {
+		var theirs, ours []float64
+		for i := range n {
+			theirs, ours = append(theirs, float64(5*(n-i))), append(ours, 0.5)
 		}
-		lo, hi := interval(x)
-		want := [2]float64{float64(c.rank), float64(c.n + 1 - c.rank)}
-		if c.rank == 0 {
-			want = [2]float64{}
-		}
-		if lo != want[0] || hi != want[1] {
-			t.Errorf("%d values: %v to %v, want %v", c.n, lo, hi, want)
+		if got := ratio(theirs, ours); got != want {
+			t.Errorf("%d rounds: %s, want %s", n, got, want)
 		}
 	}
 }
@@ -49,6 +44,22 @@ func TestBatch(t *testing.T) {
 		}, c.least)
 		if !slices.Equal(calls, c.calls) || got != c.call.Seconds() {
 			t.Errorf("%+v: %v s after %v calls", c, got, calls)
+		}
+	}
+}
+
+// TestThreadNumbers checks that one thread and all are timed unless the flag says otherwise.
+func TestThreadNumbers(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		all  int
+		want []int // nil: refused
+	}{
+		{"", 1, []int{1}}, {"", 2, []int{1, 2}}, {"", 64, []int{1, 64}}, {"4", 2, []int{4}}, {"1, 2,8", 4, []int{1, 2, 8}},
+		{"0", 4, nil}, {"1,1", 4, nil}, {"1,", 4, nil}, {"all", 4, nil}, {"-2", 4, nil},
+	} {
+		if got, err := threadNumbers(c.text, c.all); !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
+			t.Errorf("%q of %d: %v, %v, want %v", c.text, c.all, got, err, c.want)
 		}
 	}
 }

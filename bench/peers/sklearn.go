@@ -47,7 +47,7 @@ func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child,
 		return err
 	}
 	var contend []contender
-	for i, threads := range threadCounts {
+	for i, threads := range s.threads {
 		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
 		if err != nil {
 			return err
@@ -89,10 +89,10 @@ func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child,
 	header()
 	for i, kind := range []string{"float32", "float64"} {
 		var ours, theirs [][]float64
-		for t := range threadCounts {
+		for t := range s.threads {
 			ours, theirs = append(ours, times[3*t]), append(theirs, times[3*t+1+i])
 		}
-		rows("sklearn in "+kind, ours, theirs)
+		rows(s, "sklearn in "+kind, ours, theirs)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 		return err
 	}
 	var contend []contender // ours by all routes and theirs, by work, then threads
-	for i, threads := range threadCounts {
+	for i, threads := range s.threads {
 		ours := map[engine.Route]*network{}
 		for _, route := range routes {
 			e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads), engine.WithRoute(route))
@@ -120,18 +120,18 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 	}
 	fmt.Println()
 	header()
-	half, at := len(times)/len(threadCounts), 0
+	each, at := len(times)/len(s.threads), 0
 	for _, w := range work {
 		for j, route := range w.routes {
 			var ours, theirs [][]float64
-			for t := range threadCounts {
-				ours, theirs = append(ours, times[t*half+at+j]), append(theirs, times[t*half+at+len(w.routes)])
+			for t := range s.threads {
+				ours, theirs = append(ours, times[t*each+at+j]), append(theirs, times[t*each+at+len(w.routes)])
 			}
 			title := w.title
 			if len(w.routes) > 1 {
 				title += ", " + route.String()
 			}
-			rows(title, ours, theirs)
+			rows(s, title, ours, theirs)
 		}
 		at += len(w.routes) + 1
 	}

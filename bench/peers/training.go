@@ -66,7 +66,7 @@ func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, d
 		return err
 	}
 	var contend []contender // training ours and theirs, forward ours and theirs, by threads
-	for i, threads := range threadCounts {
+	for i, threads := range s.threads {
 		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
 		if err != nil {
 			return err
@@ -100,10 +100,10 @@ func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, d
 	header()
 	for i, title := range []string{"training step of " + preset, "forward of " + preset} {
 		var ours, theirs [][]float64
-		for t := range threadCounts {
+		for t := range s.threads {
 			ours, theirs = append(ours, times[4*t+2*i]), append(theirs, times[4*t+2*i+1])
 		}
-		rows(title, ours, theirs)
+		rows(s, title, ours, theirs)
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ model) gets
   report.html     a page that needs nothing else: a summary in plain words, tables, all
                   figures, and a slider that walks pictures through the ascent
   analysis.json   every number
-  layers, steps, curve, pca, strips, paths, weights, spectra, centres, moves, variance
-                  the figures, as PNG and SVG; those of pictures only where the features
+  layers, steps, curve, pca, strips, paths, weights, spectra, centres, variance,
+  moves, work     the figures, as PNG and SVG; those of pictures only where the features
                   are pixels, moves only where the training pictures are at hand
 
 Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su; then its estimate for
@@ -95,7 +95,7 @@ func (z *analysis) check(pictures int) error {
 }
 
 func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
-	m, err := z.model.load()
+	m, err := z.model.load(flags)
 	if err != nil {
 		return err
 	}

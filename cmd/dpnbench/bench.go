@@ -230,7 +230,7 @@ func (b *benchmark) show(r *bench.Report) {
 	b.note("\n")
 	rows = [][]string{{"tier", "threads", "level", "a thread", "read GB/s", "write GB/s", "triad GB/s"}}
 	for _, l := range r.Bandwidth {
-		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, size(l.PerThread()), fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
+		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, bench.FormatBytes(l.PerThread()), fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
 	}
 	b.table(rows)
 	b.note("\n")
@@ -249,7 +249,7 @@ func (b *benchmark) show(r *bench.Report) {
 			roof = fmt.Sprintf("%.0f%% %s", res.PercentBound, res.Bound)
 		}
 		rows = append(rows, []string{res.Suite, res.Name, res.Shape, res.Tier, fmt.Sprint(res.Threads),
-			seconds(res.SecondsMedian), interval(res.SecondsMedian, res.SecondsCI), figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"),
+			bench.FormatSeconds(res.SecondsMedian), bench.FormatWidth(res.SecondsMedian, res.SecondsCI), figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"),
 			figure(res.GBPerS, "%.1f"), figure(res.SamplesPerSecond, "%.4g"), roof, note})
 	}
 	if len(rows) > 1 {
@@ -334,26 +334,6 @@ func figure(v float64, format string) string {
 	return fmt.Sprintf(format, v)
 }
 
-// seconds formats a time with a unit of its size.
-func seconds(s float64) string {
-	for _, u := range []struct {
-		unit string
-		size float64
-	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
-		if s >= u.size {
-			return fmt.Sprintf("%.3g %s", s/u.size, u.unit)
-		}
-	}
-	return fmt.Sprintf("%.3g ns", s/1e-9)
-}
-
-func interval(median float64, ci [2]float64) string {
-	if median == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("±%.1f%%", 100*bench.Width(median, ci))
-}
-
 func compareCommand(a *app) *cobra.Command {
 	var threshold float64
 	var all, inSeconds bool
@@ -375,7 +355,7 @@ machine before you believe them.`,
   dpnbench bench compare --threshold 2 --all old.json new.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("compare: %d files, expected two (see %q)", len(args), c.CommandPath()+" --help")
+				return fmt.Errorf("compare: %s, expected two (see %q)", count(len(args), "file"), c.CommandPath()+" --help")
 			}
 			return nil
 		},
@@ -419,7 +399,7 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 		if r.Marked {
 			verdict += " (marked)"
 		}
-		rows = append(rows, []string{r.ID, seconds(r.Old), interval(r.Old, r.OldCI), seconds(r.New), interval(r.New, r.NewCI),
+		rows = append(rows, []string{r.ID, bench.FormatSeconds(r.Old), bench.FormatWidth(r.Old, r.OldCI), bench.FormatSeconds(r.New), bench.FormatWidth(r.New, r.NewCI),
 			fmt.Sprintf("%+.1f%%", 100*(r.Ratio-1)), fmt.Sprintf("%.3g", r.P), verdict})
 	}
 	if len(rows) > 1 {

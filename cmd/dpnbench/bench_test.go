@@ -190,7 +190,7 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--html", broken, "--go-bench", broken}, "--go-bench", "is the file of --html, too")
 	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html", "no such file")
 	fails(t, []string{"bench", "quick"}, `"quick"`)
-	fails(t, []string{"bench", "compare", other}, "1 files, expected two")
+	fails(t, []string{"bench", "compare", other}, "compare: 1 file, expected two")
 	fails(t, []string{"bench", "compare", other, broken}, "other.json", "format 99, expected 1")
 	fails(t, []string{"bench", "compare", broken, other}, "broken.json", "no JSON of dpnbench bench")
 	fails(t, []string{"bench", "compare", filepath.Join(dir, "none.json"), other}, "none.json", "no such file")

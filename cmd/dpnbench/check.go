@@ -40,8 +40,9 @@ steps; la, lb, lc, lx, ly, ... layouts (0 row-major, 1 with padding, 2 column-ma
 padding, 4 neither stride 1); acc 1 adds to the old values; offset the distance of a
 buffer from the unreadable page before it in floats, or -1 for right against the one
 behind it; data 0 normal, 1 small integers, 2 of very different size, 3 powers of two, 4 with
-infinities, NaN, subnormal numbers and zeros; seed the draw. A number out of range is
-refused with its range.
+infinities, NaN, subnormal numbers and zeros; seed the draw; apart how far apart centres
+are, and even 1 the same multiple of the identity for all precisions, of ascents by the
+sparse route, whose names end in -sparse. A number out of range is refused with its range.
 
 Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 		Example: `  dpnbench check                     # all cases, some seconds
@@ -128,6 +129,9 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 // verdict prints the table, and of failing cases the command that repeats them.
 func (a *app) verdict(r *check.Report) error {
 	a.checkTable(r)
+	if !r.Guards {
+		a.printf("The system gave no unreadable pages: reads outside the operands went unseen, and writes far outside.\n")
+	}
 	for i, f := range r.Failures {
 		if i == 20 {
 			a.printf("... and %d more\n", len(r.Failures)-i)

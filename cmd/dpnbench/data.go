@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"dpnbench/dataset"
 
@@ -14,6 +15,10 @@ func dataCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
 		Short: "Fetch data sets",
+		Long: `Fetch data sets. There is one to fetch, MNIST; the digits that are built in need nothing, and
+a folder with IDX files of your own is given to --data as it is.`,
+		Example: `  dpnbench data fetch mnist
+  dpnbench train --data mnist`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("data: no subcommand %q, expected fetch", args[0])
@@ -47,6 +52,11 @@ that was cut is taken up where it ended.`,
 }
 
 func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
+	for _, m := range mirrors {
+		if u, err := url.Parse(m); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("--mirror %s: expected an address that begins with http:// or https://", m)
+		}
+	}
 	if out == "" {
 		dir, err := dataset.MNISTDir()
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ pictures of your own to --data. What is gained is then not known.
 Written to the folder of --out (default: "denoised" beside the model) for each corruption:
 the cleaned pictures as NAME.npy (float32, pictures x rows x columns, grey levels 0 to 1 of
 background and ink), NAME.png and NAME.svg with the way of some of them from the clean picture
-to the end, and denoise.json.
+to the end, and denoise.json. What the denoise.json of an earlier run names there is removed.
 
 ` + corruptionTable(),
 		Example: `  dpnbench denoise --model runs/robust-1/model.safetensors --corrupt gaussian:0.5
@@ -73,7 +74,22 @@ type denoised struct {
 	*dpn.Gain
 	Accuracy float64 `json:"accuracy"` // of the classes read after the ascent
 	File     string  `json:"file"`     // of the cleaned pictures
+
+	cleaned []float32
 }
+
+// denoiseResult is the JSON of denoise.
+type denoiseResult struct {
+	Model       string     `json:"model"`
+	Data        string     `json:"data"`
+	Samples     int        `json:"samples"`
+	Steps       int        `json:"steps"`
+	CorruptSeed uint64     `json:"corrupt_seed"`
+	Corruptions []denoised `json:"corruptions"`
+}
+
+// denoiseFile holds a denoiseResult.
+const denoiseFile = "denoise.json"
 
 // none stands for pictures as they are.
 const none = "none"
@@ -83,13 +99,17 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--count %d: expected 1 or more pictures, or 0 for all", d.count)
 	}
 	list := []dataset.Corruption{{Name: none}}
-	if d.corrupt != "" {
+	if d.corrupt == "" {
+		if err := onlyWith(flags, "--corrupt", "corrupt-seed"); err != nil {
+			return err
+		}
+	} else {
 		var err error
 		if list, err = dataset.ParseCorruptions(d.corrupt); err != nil {
 			return fmt.Errorf("--corrupt: %w", err)
 		}
 	}
-	m, err := d.model.load()
+	m, err := d.model.load(flags)
 	if err != nil {
 		return err
 	}
@@ -119,42 +139,44 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if d.count > 0 {
 		s = s.Slice(0, min(d.count, s.Len()))
 	}
-	out := struct {
-		Model       string     `json:"model"`
-		Data        string     `json:"data"`
-		Samples     int        `json:"samples"`
-		Steps       int        `json:"steps"`
-		CorruptSeed uint64     `json:"corrupt_seed"`
-		Corruptions []denoised `json:"corruptions"`
-	}{Model: d.model.path, Data: data.Name, Samples: s.Len(), Steps: m.Config.Steps, CorruptSeed: d.corruptSeed}
-	for _, c := range list {
-		r, err := d.clean(ctx, e, m, s, c)
+	out := denoiseResult{Model: d.model.path, Data: data.Name, Samples: s.Len(), Steps: m.Config.Steps, CorruptSeed: d.corruptSeed}
+	for i, c := range list {
+		r, gallery, err := d.clean(ctx, e, m, s, c)
 		if err != nil {
 			return err
 		}
+		if i == 0 { // the first that there is to keep
+			if err := d.removeOld(); err != nil {
+				return err
+			}
+		}
+		if err := d.write(r, s, gallery); err != nil {
+			return err
+		}
 		out.Corruptions = append(out.Corruptions, *r)
-	}
-	if err := saveJSON(filepath.Join(d.out, "denoise.json"), out); err != nil {
-		return err
+		// Now, because a run that is interrupted keeps what was finished, and the next one has to know of it.
+		if err := saveJSON(filepath.Join(d.out, denoiseFile), out); err != nil {
+			return err
+		}
 	}
 	d.show(out.Corruptions, s.Len())
 	return d.writeJSON(out)
 }
 
-// clean denoises the pictures of s as c spoils them, and writes what becomes of them.
-func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption) (*denoised, error) {
+// clean denoises the pictures of s as c spoils them, and shows the way of some.
+func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption) (*denoised, report.Gallery, error) {
 	spoil, name := c, strings.ReplaceAll(c.String(), ":", "-")
 	if c.Name == none {
 		spoil, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // of severity 0
 	}
 	x, err := m.Clean(ctx, e, s, spoil, d.corruptSeed)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, report.Gallery{}, ctx.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+		return nil, report.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy")}
+	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), cleaned: x.Cleaned.Data}
 	if c.Name != none {
 		g := x.Gain()
 		r.Gain = &g
@@ -166,25 +188,59 @@ func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s
 		}
 	}
 	r.Accuracy = float64(right) / float64(s.Len())
-	err = atomicfile.Write(r.File, func(w io.Writer) error {
-		return dataset.WriteNPY(w, x.Cleaned.Data, s.Len(), s.Rows, s.Cols)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.File, reason(err))
-	}
 	gallery, err := d.gallery(ctx, e, m, s, x, c)
+	return r, gallery, err
+}
+
+// write writes the cleaned pictures of r and their gallery.
+func (d *denoising) write(r *denoised, s *dataset.Set, gallery report.Gallery) error {
+	err := atomicfile.Write(r.File, func(w io.Writer) error {
+		return dataset.WriteNPY(w, r.cleaned, s.Len(), s.Rows, s.Cols)
+	})
+	r.cleaned = nil
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%s: %w", r.File, reason(err))
 	}
-	err = report.Save(filepath.Join(d.out, name), gallery)
+	name := strings.TrimSuffix(r.File, ".npy")
+	err = report.Save(name, gallery)
 	var failed *os.PathError
 	if errors.As(err, &failed) {
-		return nil, fmt.Errorf("--out %s: %w", d.out, failed.Err)
+		return fmt.Errorf("--out %s: %w", d.out, failed.Err)
 	}
 	if err != nil {
-		d.note("no picture of %s: %v\n", name, err)
+		d.note("no picture of %s: %v\n", filepath.Base(name), err)
 	}
-	return r, nil
+	return nil
+}
+
+// removeOld removes what an earlier run wrote to the folder: its denoise.json says which
+// files these are, so that others stay.
+func (d *denoising) removeOld() error {
+	path := filepath.Join(d.out, denoiseFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var old denoiseResult
+	if err == nil {
+		err = json.Unmarshal(b, &old)
+	}
+	if err != nil {
+		return fmt.Errorf("--out %s: %s: %w; expected that of an earlier run, or none", d.out, denoiseFile, reason(err))
+	}
+	var files []string
+	for _, r := range old.Corruptions {
+		if name, ok := strings.CutSuffix(filepath.Base(r.File), ".npy"); ok { // the folder may have moved
+			name = filepath.Join(d.out, name)
+			files = append(append(files, name+".npy"), report.Files(name)...)
+		}
+	}
+	for _, f := range append(files, path) { // the list last, in case that the others are in the way
+		if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s: %w", f, reason(err))
+		}
+	}
+	return nil
 }
 
 const (

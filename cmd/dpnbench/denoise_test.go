@@ -62,6 +62,22 @@ func TestDenoise(t *testing.T) {
 		t.Errorf("other pictures on another tier (%v)", err)
 	}
 
+	// Of an earlier run nothing stays, and what is not its own does.
+	users := filepath.Join(out, "gaussian-9.npy")
+	write(t, users, nil)
+	succeed(t, "denoise", "--model", model, "--corrupt", "blur:1,inverted:1", "--count", "20", "--out", out)
+	var names []string
+	left, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		names = append(names, f.Name())
+	}
+	if got, want := strings.Join(names, " "), "blur-1.npy blur-1.png blur-1.svg denoise.json gaussian-9.npy inverted-1.npy inverted-1.png inverted-1.svg"; got != want {
+		t.Errorf("the folder holds %s, want %s", got, want)
+	}
+
 	text = succeed(t, "denoise", "--model", model, "--json", js, "--count", "0")
 	r = result{}
 	load(t, js, &r)
@@ -84,6 +100,7 @@ func TestDenoise(t *testing.T) {
 		{[]string{"--corrupt", "gaussian"}, "no severity"},
 		{[]string{"--count", "-1"}, "--count -1: expected 1 or more"},
 		{[]string{"--steps", "-3"}, "--steps -3: "},
+		{[]string{"--corrupt-seed", "3"}, "--corrupt-seed 3: only with --corrupt"},
 		{[]string{"--data", "digits", "--test-size", "10"}, "28 x 28"},
 		{[]string{"--out", model}, "--out " + model},
 		{[]string{"--json", model}, "is the input"},

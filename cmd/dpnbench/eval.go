@@ -81,10 +81,10 @@ type modelFlags struct {
 func (m *modelFlags) add(c *cobra.Command, steps string) {
 	m.flag = steps
 	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
-	c.Flags().IntVar(&m.steps, steps, -1, "ascent steps in the place of the model's")
+	c.Flags().IntVar(&m.steps, steps, 0, "ascent steps in the place of the model's")
 }
 
-func (m *modelFlags) load() (*dpn.Model, error) {
+func (m *modelFlags) load(flags *pflag.FlagSet) (*dpn.Model, error) {
 	if m.path == "" {
 		return nil, fmt.Errorf("--model: expected a model file")
 	}
@@ -92,7 +92,7 @@ func (m *modelFlags) load() (*dpn.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
-	if m.steps != -1 {
+	if flags.Changed(m.flag) {
 		model.Config.Steps = m.steps
 		if err := model.Config.Validate(); err != nil {
 			return nil, fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
@@ -202,11 +202,21 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if v.split != "test" && v.split != "validation" {
 		return fmt.Errorf("--split %q: expected test or validation", v.split)
 	}
+	if v.split == "validation" {
+		if err := onlyWith(flags, "--split test", "test-size"); err != nil {
+			return err
+		}
+	}
 	list, err := v.corruptions()
 	if err != nil {
 		return err
 	}
-	m, err := v.model.load()
+	if len(list) == 0 {
+		if err := onlyWith(flags, "--corrupt or --suite", "corrupt-seed"); err != nil {
+			return err
+		}
+	}
+	m, err := v.model.load(flags)
 	if err != nil {
 		return err
 	}

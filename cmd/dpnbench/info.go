@@ -42,7 +42,7 @@ func (a *app) info() error {
 		a.printf("design   %s\n", m.Micro)
 	}
 	a.printf("cores    %s physical, %s logical; the process may use %d\n", known(m.Cores), known(m.LogicalCores), m.ThreadsAllowed)
-	a.printf("caches   L1 %s, L2 %s, L3 %s\n", size(m.Caches.L1D), size(m.Caches.L2), size(m.Caches.L3))
+	a.printf("caches   L1 %s, L2 %s, L3 %s\n", bench.FormatBytes(m.Caches.L1D), bench.FormatBytes(m.Caches.L2), bench.FormatBytes(m.Caches.L3))
 	a.printf("system   %s\n", m.System())
 	a.printf("Go       %s\n\n", m.GoVersion)
 	for _, t := range engine.Tiers() {
@@ -64,14 +64,4 @@ func known(n int) string {
 		return "unknown"
 	}
 	return fmt.Sprint(n)
-}
-
-func size(bytes int) string {
-	switch {
-	case bytes <= 0:
-		return "unknown"
-	case bytes < 1<<20:
-		return fmt.Sprintf("%g KiB", float64(bytes)/(1<<10))
-	}
-	return fmt.Sprintf("%g MiB", float64(bytes)/(1<<20))
 }

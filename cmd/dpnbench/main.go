@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"dpnbench/engine"
 )
 
 // Exit statuses.
@@ -15,6 +17,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // the check, test or comparison that was asked for failed
 	exitUsage       = 2   // wrong usage or unusable input
+	exitInternal    = 3   // a mistake of this program's
 	exitInterrupted = 130 // by Ctrl-C or another signal to end, as shells report the first
 )
 
@@ -30,8 +33,11 @@ func main() { os.Exit(run(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.S
 func run(ctx context.Context, args []string, stdout, stderr *os.File) (status int) {
 	defer func() {
 		if v := recover(); v != nil {
+			if p, ok := v.(*engine.TaskPanic); ok {
+				v = p.Value
+			}
 			fmt.Fprintf(stderr, "dpnbench: internal error: %v\n", v)
-			status = exitUsage
+			status = exitInternal
 		}
 	}()
 	a := &app{stdout: stdout, stderr: stderr}

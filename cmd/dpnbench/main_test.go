@@ -344,7 +344,9 @@ func TestBadInput(t *testing.T) {
 	config := filepath.Join(dir, "c.toml")
 	write(t, config, []byte("epochs = 0\n"))
 	fails(t, []string{"train", "--config", config, "--epochs", "0"}, "--epochs 0")
-	fails(t, []string{"train", "--config", config}, "c.toml", "epochs 0")
+	fails(t, []string{"train", "--config", config}, "--config "+config+": epochs 0")
+	write(t, config, []byte("seed = 3\nepochs = \"3\"\n"))
+	fails(t, []string{"train", "--config", config}, "--config "+config+`: epochs "3": expected a whole number`)
 	fails(t, []string{"train", "--resume", "--out", filepath.Join(dir, "none")}, "--resume", "nothing to resume")
 	fails(t, train("--tier", "sse"), "--tier", `"sse"`)
 	fails(t, train("--json", filepath.Join(dir, "none", "x.json"), "--data", good), "--json", "x.json")
@@ -383,7 +385,9 @@ func TestBadInput(t *testing.T) {
 		fails(t, []string{c, "--data", good, "--model", blocked}, "--model", blocked)
 		fails(t, []string{c, "--data", good, "--model", spoiled}, "--model", "nan.safetensors", "denoising_potential.mu", "number 5 is NaN")
 		fails(t, []string{c, "--data", "digits", "--test-size", "20", "--model", model}, "--data digits", "28 x 28", "4 x 4")
-		fails(t, []string{c, "--data", good, "--model", model, "--steps", "-5"}, "--steps -5")
+		for _, steps := range []string{"-5", "-1"} {
+			fails(t, []string{c, "--data", good, "--model", model, "--steps", steps}, "--steps "+steps, "expected 0 to")
+		}
 		fails(t, []string{c, "--data", "digits", "--model", model, "--test-size", "100000000"}, "--test-size 100000000: expected at most 10000000 images")
 		fails(t, []string{c, "--data", good, "--model", model, "--test-size", "-1"}, "--test-size -1")
 	}
@@ -400,6 +404,8 @@ func TestBadInput(t *testing.T) {
 	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "x"}, "--suite", `"x"`, "robustness")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--split", "train"}, "--split", `"train"`, "test or validation")
 	fails(t, []string{"eval", "--data", good, "--model", model, "--suite", "robustness", "--corrupt", "shear:1"}, "--suite", "--corrupt")
+	fails(t, []string{"eval", "--data", good, "--model", model, "--split", "validation", "--test-size", "50"}, "--test-size 50: only with --split test")
+	fails(t, []string{"eval", "--data", good, "--model", model, "--corrupt-seed", "5"}, "--corrupt-seed 5: only with --corrupt or --suite")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "61"}, "--first 61")
 	fails(t, []string{"analyze", "--data", good, "--model", model, "--first", "1"}, "--first 1", "at least 2")
 	for _, c := range [][2]string{{"--first", "-1"}, {"--draws", "19"}, {"--draws", "-1"}, {"--draws", "1000001"}, {"--subsets", "-1"}, {"--subsets", "10001"}} {
@@ -415,6 +421,10 @@ func TestBadInput(t *testing.T) {
 	fails(t, []string{"check", "--case", "matmul:m=x"}, "--case", "m=x")
 	fails(t, []string{"nothing"}, `"nothing"`, "train")
 	fails(t, []string{"data", "fetch", "cifar"}, "mnist")
+	for _, mirror := range []string{"foo", "ftp://localhost/mnist", "https://"} {
+		fails(t, []string{"data", "fetch", "mnist", "--out", filepath.Join(dir, "mnist"), "--mirror", mirror}, "--mirror "+mirror+": expected", "https://")
+	}
+	fails(t, []string{"reproduce"}, "dpnbench: reproduce: expected one of table1")
 
 	after, err := os.ReadFile(model)
 	if err != nil || !bytes.Equal(before, after) {
@@ -450,6 +460,25 @@ func TestStateDictionary(t *testing.T) {
 	}
 	if want := map[string]any{"layer_norm": false, "mean": 0.1307, "std": 0.3081}; !reflect.DeepEqual(r["assumed"], want) {
 		t.Errorf("eval's JSON has assumed %v, want %v", r["assumed"], want)
+	}
+}
+
+// panicking is a context that panics when it is asked whether it has ended.
+type panicking struct{ context.Context }
+
+func (panicking) Err() error { panic("out of order") }
+
+// TestInternalError checks that a panic is one line, and not taken for wrong usage.
+func TestInternalError(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	status := run(panicking{context.Background()}, []string{"check", "--kernel", "dot", "--quiet"}, f, f)
+	b, err := os.ReadFile(f.Name())
+	if err != nil || status != exitInternal || string(b) != "dpnbench: internal error: out of order\n" {
+		t.Errorf("status %d, printed %q (%v)", status, b, err)
 	}
 }
 
@@ -522,8 +551,8 @@ func TestCheck(t *testing.T) {
 		t.Errorf("check: %+v", r)
 	}
 	out := succeed(t, "check", "--tier", "generic", "--case", "matmul:m=3,n=5")
-	if !strings.Contains(out, "1 case passed") {
-		t.Errorf("check printed %q", out)
+	if !strings.Contains(out, "1 case passed") || strings.Contains(out, "no unreadable pages") == r.Guards {
+		t.Errorf("check printed %q, guards %t", out, r.Guards)
 	}
 }
 
@@ -549,6 +578,9 @@ func TestVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, repeat, ok := strings.Cut(string(text), "repeat with: dpnbench ")
+	if !strings.Contains(string(text), "no unreadable pages") {
+		t.Errorf("nothing about guards in %q", text)
+	}
 	if !ok || !strings.Contains(string(text), "element 3 is off") || !strings.Contains(string(text), "NO") {
 		t.Fatalf("printed %q", text)
 	}
@@ -564,7 +596,7 @@ func TestHelp(t *testing.T) {
 		for _, s := range c.Commands() {
 			examples(s)
 		}
-		if !c.HasParent() || c.Name() == "data" { // they only lead to others
+		if !c.HasParent() { // it only leads to others
 			return
 		}
 		out := succeed(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
@@ -573,6 +605,12 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	examples((&app{}).command())
+	if out := succeed(t, "help", "data", "fetch"); !strings.Contains(out, "dpnbench data fetch mnist") {
+		t.Errorf("help data fetch: %q", out)
+	}
+	fails(t, []string{"help", "foo"}, `no subcommand "foo", expected one of `, "train")
+	fails(t, []string{"help", "bench", "foo"}, `bench: no subcommand "foo", expected compare`)
+	fails(t, []string{"help", "train", "foo"}, `train takes no argument "foo"`)
 	if out := succeed(t); !strings.Contains(out, "Available Commands:") {
 		t.Errorf("dpnbench printed %q", out)
 	}
@@ -624,7 +662,15 @@ func TestOverwrite(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")
 	succeed(t, train...)
-	write(t, filepath.Join(out, demoFile), []byte("{}"))
+	marker := filepath.Join(out, demoFile)
+	write(t, marker, []byte("{}"))
+	// What is refused, or goes on with the run that is there, leaves a demo's folder one.
+	fails(t, []string{"train", "--out", out, "--resume", "--epochs", "9"}, "epochs is 9, was 2")
+	succeed(t, "train", "--out", out, "--resume", "--quiet")
+	fails(t, with(train, "--overwrite", "--json", filepath.Join(dir, "none", "x.json")), "--json")
+	if _, err := os.Stat(marker); err != nil {
+		t.Error(err)
+	}
 	// A new run whose figures cannot be drawn keeps its results, and not those of the old one.
 	os.Remove(filepath.Join(out, "training.png"))
 	if err := os.Mkdir(filepath.Join(out, "training.png"), 0o755); err != nil {
@@ -641,7 +687,7 @@ func TestOverwrite(t *testing.T) {
 			t.Errorf("%s is of seed %d, want 9", name, r.Seed)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(out, demoFile)); err == nil {
+	if _, err := os.Stat(marker); err == nil {
 		t.Error("a folder that was overwritten still counts as one of the demo")
 	}
 }
@@ -670,12 +716,39 @@ func TestResumeCommand(t *testing.T) {
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 120)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--seed", "5", "--quiet")...)
+	result := filepath.Join(out, resultFile)
+	before, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// There is nothing left to do: what was found stays as it is, and is what --json gets.
+	js := filepath.Join(t.TempDir(), "r.json")
+	text := succeed(t, "train", "--out", out, "--resume", "--json", js)
+	if !strings.Contains(text, "already finished, with 2 epochs") || !strings.Contains(text, "test   loss") {
+		t.Errorf("printed %q", text)
+	}
+	for _, name := range []string{result, js} {
+		if after, err := os.ReadFile(name); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s differs from the %s of the training (%v)", name, resultFile, err)
+		}
+	}
+	// What is missing is written.
 	var first, again trainResult
-	load(t, filepath.Join(out, resultFile), &first)
-	succeed(t, "train", "--out", out, "--resume", "--quiet") // there is nothing left to do
-	load(t, filepath.Join(out, resultFile), &again)
-	if first.WeightsSHA256 != again.WeightsSHA256 || again.Seed != 5 || again.Data != first.Data {
-		t.Errorf("resumed to %+v, first %+v", again, first)
+	load(t, js, &first)
+	for _, missing := range []string{resultFile, "training.svg"} {
+		if err := os.Remove(filepath.Join(out, missing)); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, "train", "--out", out, "--resume", "--quiet")
+		if _, err := os.Stat(filepath.Join(out, missing)); err != nil {
+			t.Error(err)
+		}
+		again = trainResult{}
+		load(t, result, &again)
+		again.PeakRSSBytes = first.PeakRSSBytes
+		if !reflect.DeepEqual(again, first) || again.Seed != 5 {
+			t.Errorf("without %s resumed to %+v, first %+v", missing, again, first)
+		}
 	}
 	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
 	other := t.TempDir()

@@ -35,7 +35,8 @@ func reproduceCommand(a *app) *cobra.Command {
 		Short: "Repeat the published experiments and judge every claim",
 		Long: `Repeat the experiments of the documents that Denoising Potential Networks come from, by
 their own protocol and then with more data, and say of every claim what became of it. The
-pictures must be MNIST's for figures to be compared with the published ones.
+documents speak of MNIST: from other pictures, or with --train-size or --test-size, the same
+is measured, but no claim is judged.
 
   table1   Table 1 of the paper: the first 32 test pictures, 10 steps, the potential untrained,
            over seeds of k-means; then all test pictures, 30 steps, with intervals
@@ -49,7 +50,8 @@ pictures must be MNIST's for figures to be compared with the published ones.
 
 robust writes reproduce.json after every training, and --resume goes on from there. The
 folder of --out (default: reproduce-NAME) gets report.html, which needs nothing else,
-reproduce.json and the figures as PNG and SVG.`,
+reproduce.json and the figures as PNG and SVG; results of an earlier run in it are kept
+unless --resume or --overwrite is given.`,
 		Example: `  dpnbench reproduce table1 --data mnist
   dpnbench reproduce trained --data mnist --presets raw,compact --seeds 2
   dpnbench reproduce robust --data mnist
@@ -58,7 +60,7 @@ reproduce.json and the figures as PNG and SVG.`,
 		ValidArgs: append(slices.Clone(experiments), "all"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(c.ValidArgs, args[0]) {
-				return fmt.Errorf("reproduce %s: expected one of %s", strings.Join(args, " "), strings.Join(c.ValidArgs, ", "))
+				return fmt.Errorf("%s: expected one of %s", strings.Join(append([]string{"reproduce"}, args...), " "), strings.Join(c.ValidArgs, ", "))
 			}
 			return nil
 		},
@@ -67,10 +69,11 @@ reproduce.json and the figures as PNG and SVG.`,
 	r.data.add(c, true)
 	f := c.Flags()
 	f.StringVar(&r.out, "out", "", "`FOLDER` for the report, results and figures")
-	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment; 0: 20 placements of centres for table1, 3 trainings of everything else")
-	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of every training; 0: as the protocols have it")
+	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment but field; 0: 20 placements of centres for table1, 3 trainings of everything else")
+	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of every training, which field has none of; 0: as the protocols have it")
+	f.BoolVar(&r.overwrite, "overwrite", false, "replace what an earlier run left in the folder of --out")
 	f.BoolVar(&r.resume, "resume", false, "robust: go on from the reproduce.json in the folder of --out, whose trainings are not repeated")
-	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "`NAMES` of the presets that are trained")
+	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "trained: `NAMES` of the presets")
 	return c
 }
 
@@ -81,6 +84,7 @@ type reproduction struct {
 	out           string
 	seeds, epochs int
 	resume        bool
+	overwrite     bool
 	presets       []string
 }
 
@@ -101,8 +105,8 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			return fmt.Errorf("--%s %d: expected 1 to 1000000, or 0 for the default", name, v)
 		}
 	}
-	if r.resume && what != apart {
-		return fmt.Errorf("--resume: expected with it reproduce %s, the only experiment that it goes on with", apart)
+	if err := r.suits(flags, what); err != nil {
+		return err
 	}
 	for _, p := range r.presets {
 		if _, err := dpn.Preset(p); err != nil {
@@ -126,9 +130,11 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	if r.out == "" {
 		r.out = "reproduce-" + what
 	}
-	if err := outputFolder("--out", r.out); err != nil {
+	release, err := r.prepareOut()
+	if err != nil {
 		return err
 	}
+	defer release()
 	if err := r.checkJSON(); err != nil {
 		return err
 	}
@@ -138,14 +144,16 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	}
 	start := time.Now()
 	out := &reproduced{Machine: bench.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
+	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
+		r.note("these are not MNIST's 70,000 pictures, of which the documents speak: everything is measured, no claim is judged\n")
+	}
 	for _, name := range experiments {
 		if what != name && (what != "all" || name == apart) {
 			continue
 		}
 		keep := func(b *reproduce.Robust) error {
-			out.Robust, out.Seconds = b, time.Since(start).Seconds()
-			out.Claims = reproduce.Claims(out.Results)
-			return saveJSON(filepath.Join(r.out, "reproduce.json"), out)
+			out.Robust = b
+			return r.save(out, start)
 		}
 		if err := r.experiment(ctx, e, data, name, &out.Results, have, keep); err != nil {
 			if ctx.Err() != nil {
@@ -154,8 +162,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			return fmt.Errorf("--data %s: %w", c.Data, err)
 		}
 		// What is done is kept, whatever becomes of the rest.
-		out.Claims, out.Seconds = reproduce.Claims(out.Results), time.Since(start).Seconds()
-		if err := saveJSON(filepath.Join(r.out, "reproduce.json"), out); err != nil {
+		if err := r.save(out, start); err != nil {
 			return err
 		}
 	}
@@ -166,12 +173,79 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	return r.writeJSON(out)
 }
 
+// suits refuses flags that the experiment would not heed.
+func (r *reproduction) suits(flags *pflag.FlagSet, what string) error {
+	switch {
+	case r.resume && what != apart:
+		return fmt.Errorf("--resume: expected with it reproduce %s, the only experiment that it goes on with", apart)
+	case r.resume && r.overwrite:
+		return errors.New("--resume and --overwrite: give one of the two")
+	case flags.Changed("presets") && what != "trained" && what != "all":
+		return fmt.Errorf("--presets: reproduce %s trains none of them, expected with it reproduce trained or all", what)
+	}
+	for _, name := range []string{"seeds", "epochs"} {
+		if flags.Changed(name) && what == "field" {
+			return fmt.Errorf("--%s: reproduce field has one seed and trains nothing, expected it with another experiment", name)
+		}
+	}
+	return nil
+}
+
+const resultsFile = "reproduce.json"
+
+// prepareOut makes the folder, and refuses one with the results of an earlier run. No other
+// process can write results there until release is called.
+func (r *reproduction) prepareOut() (release func(), err error) {
+	if err := outputFolder("--out", r.out); err != nil {
+		return nil, err
+	}
+	if release, err = lockFolder("--out", r.out); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(r.out, resultsFile)); err == nil && !r.resume && !r.overwrite {
+		release()
+		return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --overwrite, or for reproduce %s --resume", r.out, resultsFile, apart)
+	}
+	return release, nil
+}
+
+// save writes what has been measured. Only now, with something to take their place, do the
+// results of an earlier run go.
+func (r *reproduction) save(out *reproduced, start time.Time) error {
+	if r.overwrite {
+		if err := r.removeResults(); err != nil {
+			return err
+		}
+		r.overwrite = false
+	}
+	out.Claims, out.Seconds = reproduce.Claims(out.Results), time.Since(start).Seconds()
+	return saveJSON(filepath.Join(r.out, resultsFile), out)
+}
+
+// removeResults removes what an earlier run has left, whose figures may have other names.
+func (r *reproduction) removeResults() error {
+	files, err := os.ReadDir(r.out)
+	if err != nil {
+		return fmt.Errorf("--out %s: %w", r.out, reason(err))
+	}
+	for _, f := range files {
+		name, kind := f.Name(), filepath.Ext(f.Name())
+		figure := (kind == ".png" || kind == ".svg") && slices.ContainsFunc(experiments, func(e string) bool { return strings.HasPrefix(name, e) })
+		if figure || name == resultsFile || name == "report.html" {
+			if err := os.Remove(filepath.Join(r.out, name)); err != nil {
+				return fmt.Errorf("--out %s: %w", r.out, reason(err))
+			}
+		}
+	}
+	return nil
+}
+
 // kept returns what an earlier run of robust has left in the folder, if that is asked for.
 func (r *reproduction) kept() (*reproduce.Robust, error) {
 	if !r.resume {
 		return nil, nil
 	}
-	path := filepath.Join(r.out, "reproduce.json")
+	path := filepath.Join(r.out, resultsFile)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--resume: %s: %w", path, reason(err))
@@ -194,7 +268,7 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 	}
 	switch name {
 	case "table1":
-		o := reproduce.Table1Options{Seeds: r.seeds, Progress: progress}
+		o := reproduce.Table1Options{Seeds: r.seeds, Epochs: r.epochs, Progress: progress}
 		out.Table1, err = reproduce.RunTable1(ctx, e, data, o)
 	case "law":
 		out.Law, err = reproduce.RunLaw(ctx, e, data, reproduce.LawOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
@@ -213,10 +287,10 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 // write writes the page and the figures.
 func (r *reproduction) write(out *reproduced) error {
 	facts := []report.Fact{
-		{Name: "data", Text: out.Data},
-		{Name: "machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, count(out.Threads, "thread"))},
+		{Name: "Data", Text: out.Data},
+		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, count(out.Threads, "thread"))},
 		{Name: "dpnbench", Text: version()},
-		{Name: "command", Text: strings.Join(append([]string{"dpnbench"}, os.Args[1:]...), " ")},
+		{Name: "Command", Text: strings.Join(append([]string{"dpnbench"}, os.Args[1:]...), " ")},
 	}
 	path := filepath.Join(r.out, "report.html")
 	if err := reproduce.Page(out.Results, facts).Save(path); err != nil {
@@ -251,10 +325,12 @@ func (r *reproduction) show(out *reproduced) {
 	for _, c := range out.Claims {
 		if c.Verdict == reproduce.Untested {
 			untested++
+		}
+		if c.Measured == "" {
 			continue
 		}
 		r.printf("%-36s %s: published %s, measured %s\n", c.Verdict, c.Statement, c.Published, c.Measured)
 	}
-	r.printf("%s not tested in this run\n", count(untested, "claim"))
+	r.printf("%s not judged in this run\n", count(untested, "claim"))
 	r.note("written  %s, with reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
 }

@@ -27,20 +27,30 @@ func TestReproduceRobust(t *testing.T) {
 	if r.Robust == nil || !r.Robust.Complete || len(r.Robust.Done) == 0 {
 		t.Fatalf("%+v", r.Robust)
 	}
-	judged := 0
+	measured := 0
 	for _, c := range r.Claims {
-		if strings.HasPrefix(c.ID, "sota-") && c.Verdict != reproduce.Untested {
-			judged++
+		if !strings.HasPrefix(c.ID, "sota-") {
+			continue
+		}
+		if c.Measured != "" {
+			measured++
+		}
+		if c.Verdict != reproduce.Untested || !strings.Contains(c.Why, "MNIST") {
+			t.Errorf("%s: %s, %s; the pictures are not MNIST's", c.ID, c.Verdict, c.Why)
 		}
 	}
-	if judged != 5 {
-		t.Errorf("%d claims of outperforming are judged, want 5", judged)
+	if measured != 5 {
+		t.Errorf("%d claims of outperforming are measured, want 5", measured)
 	}
-	for _, f := range []string{"report.html", "reproduce.json", "robust-clean.png", "robust-noisy.svg"} {
-		if _, err := os.Stat(filepath.Join(out, f)); err != nil {
-			t.Error(err)
+	holds := func(want map[string]bool) {
+		t.Helper()
+		for f, want := range want {
+			if _, err := os.Stat(filepath.Join(out, f)); (err == nil) != want {
+				t.Errorf("%s: %v", f, err)
+			}
 		}
 	}
+	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": true, "robust-noisy.svg": true})
 	again := succeed(t, with(base, "--resume")...)
 	if strings.Contains(again, "robust: seed") || !strings.Contains(again, "robust-small is ") {
 		t.Errorf("with everything kept it printed %q", again)
@@ -49,6 +59,15 @@ func TestReproduceRobust(t *testing.T) {
 	fails(t, []string{"reproduce", "robust", "--data", data, "--resume", "--out", filepath.Join(dir, "none")}, "--resume", "none", "no such file")
 	fails(t, []string{"reproduce", "table1", "--data", data, "--resume"}, "--resume", "reproduce robust")
 	fails(t, []string{"reproduce", "all", "--data", data, "--seeds", "-1"}, "--seeds -1")
+	fails(t, []string{"reproduce", "field", "--data", data, "--seeds", "2"}, "--seeds", "reproduce field")
+	fails(t, []string{"reproduce", "field", "--data", data, "--epochs", "2"}, "--epochs", "reproduce field")
+	fails(t, []string{"reproduce", "law", "--data", data, "--presets", "raw"}, "--presets", "reproduce law")
+	fails(t, base, "--out", "reproduce.json of an earlier run", "--overwrite")
+	fails(t, with(base, "--resume", "--overwrite"), "--resume and --overwrite")
+	fails(t, []string{"reproduce", "table1", "--data", data, "--out", out, "--overwrite", "--test-size", "5"}, "5 test pictures")
+	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": true})
+	succeed(t, "reproduce", "poster", "--data", data, "--seeds", "1", "--epochs", "1", "--out", out, "--overwrite")
+	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": false, "robust-noisy.svg": false, "poster.png": true})
 	write(t, filepath.Join(out, "reproduce.json"), []byte("{}"))
 	fails(t, with(base, "--resume"), "--resume", "expected the results of reproduce robust")
 }

@@ -53,8 +53,9 @@ with hand-written kernels that give the same bits on every machine.
 Start with "dpnbench demo": it needs nothing and takes under two minutes.
 
 Exit status: 0 done; 1 the check, test or comparison that was asked for failed; 2 wrong usage
-or unusable input; 130 interrupted: by Ctrl-C, kill or a lost terminal, which end the command
-between two steps of its work. A second one ends it at once.`,
+or unusable input; 3 an internal error, which is a mistake of this program's; 130 interrupted:
+by Ctrl-C, kill or a lost terminal, which end the command between two steps of its work. A
+second one ends it at once.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
@@ -72,7 +73,6 @@ between two steps of its work. A second one ends it at once.`,
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
 	f.StringVar(&a.tier, "tier", "", "`TIER` of kernels: auto, avx512, avx2, neon, generic (also DPN_TIER; default auto)")
 	f.StringVar(&a.threads, "threads", "", "`N` threads (also DPN_THREADS; default: what the process may use)")
-	f.StringVar(&a.route, "route", "", "`ROUTE` of ascents: dense, all components; sparse, those that matter; auto, the faster (also DPN_ROUTE; default auto; changes no bit)")
 	f.BoolVar(&a.quiet, "quiet", false, "print results only, no progress")
 	f.BoolVar(&a.verbose, "verbose", false, "log what happens to standard error")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
@@ -84,8 +84,34 @@ between two steps of its work. A second one ends it at once.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
-	root.AddCommand(demoCommand(a), infoCommand(a), checkCommand(a), benchCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a), dataCommand(a))
+	ascending := []*cobra.Command{demoCommand(a), infoCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a), uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a)}
+	for _, c := range ascending {
+		c.Flags().StringVar(&a.route, "route", "", "`ROUTE` of ascents: dense, all components; sparse, those that matter; auto, the faster (also DPN_ROUTE; default auto; changes no bit)")
+	}
+	root.AddCommand(ascending...)
+	root.AddCommand(checkCommand(a), benchCommand(a), dataCommand(a)) // check and bench choose routes themselves
+	helpCommand(root)
 	return root
+}
+
+// helpCommand gives root cobra's help command, which by itself takes what is no subcommand
+// for a question about root.
+func helpCommand(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it has just been added
+	}
+	help.Short = "Describe a command"
+	help.Long = "Describe a command, as its --help does."
+	help.Example = "  dpnbench help train\n  dpnbench help bench compare"
+	help.Args = func(_ *cobra.Command, args []string) error {
+		c, rest, err := root.Find(args)
+		if err != nil || len(rest) == 0 {
+			return err
+		}
+		return c.ValidateArgs(rest)
+	}
 }
 
 // flagProblem says in plain words what the flag parser reports of a value.
@@ -110,7 +136,7 @@ func flagProblem(err error) error {
 	return fmt.Errorf("--%s %q: %sexpected %s", invalid.GetFlag().Name, invalid.GetValue(), problem, expected)
 }
 
-// emptyFlag refuses a flag that was given without a value, as in --tier ”, because that
+// emptyFlag refuses a flag that was given without a value, as in --tier "", because that
 // is more often a variable that is not set than a wish for the default.
 func emptyFlag(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
@@ -123,6 +149,16 @@ func emptyFlag(flags *pflag.FlagSet) (err error) {
 		}
 	})
 	return err
+}
+
+// onlyWith refuses flags that were given though they mean nothing without others.
+func onlyWith(flags *pflag.FlagSet, others string, names ...string) error {
+	for _, name := range names {
+		if f := flags.Lookup(name); f.Changed {
+			return fmt.Errorf("--%s %s: only with %s", name, f.Value, others)
+		}
+	}
+	return nil
 }
 
 // version says what was built, and with what.

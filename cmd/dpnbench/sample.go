@@ -41,7 +41,7 @@ it is not far above the number of chains, they do not cross from component to co
 
 Written to the folder of --out (default: "samples" beside the model): samples.npy (float32,
 a sample a row), samples.json, and pictures of the samples before and after the ascent where
-features are pixels. The class is what the classifier reads after the ascent.`,
+features are pixels, all in the place of what an earlier run wrote there. The class is what the classifier reads after the ascent.`,
 		Example: `  dpnbench sample --model runs/robust-1/model.safetensors
   dpnbench sample --model runs/robust-1/model.safetensors --n 100 --temperature 0.5 --seed 2
   dpnbench sample --model runs/first/model.safetensors --method mala --steps 2000 --json -
@@ -106,6 +106,16 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if s.start != "exact" && s.start != "data" {
 		return fmt.Errorf("--start %q: expected exact or data", s.start)
 	}
+	if s.Method == "exact" {
+		if err := onlyWith(flags, "--method mala or ula", "steps", "step-size", "burn", "start"); err != nil {
+			return err
+		}
+	}
+	if s.start != "data" {
+		if err := onlyWith(flags, "--start data", "data", "test-size", "data-seed"); err != nil {
+			return err
+		}
+	}
 	if s.n < 1 {
 		return fmt.Errorf("--n %d: expected at least 1", s.n)
 	}
@@ -121,7 +131,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if s.burn < -1 || s.Method != "exact" && s.burn >= s.steps {
 		return fmt.Errorf("--burn %d: expected 0 to %d, or -1 for the default", s.burn, s.steps-1)
 	}
-	m, err := s.model.load()
+	m, err := s.model.load(flags)
 	if err != nil {
 		return err
 	}
@@ -227,17 +237,22 @@ func (s *sampling) show(m *dpn.Model) {
 // mostPictures is the number of samples that the figure shows, each before and after.
 const mostPictures = 100
 
-// write writes everything to s.out. What an earlier run has drawn there does not stay.
+// write writes everything to s.out. Nothing of an earlier run stays there, even where this one
+// ends halfway.
 func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
-	path := filepath.Join(s.out, "samples.npy")
+	path, numbers, pictures := filepath.Join(s.out, "samples.npy"), filepath.Join(s.out, "samples.json"), filepath.Join(s.out, "samples")
+	for _, old := range append(report.Files(pictures), numbers) {
+		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s: %w", old, reason(err))
+		}
+	}
 	err := atomicfile.Write(path, func(w io.Writer) error { return dataset.WriteNPY(w, x.Data, x.Rows, x.Cols) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, reason(err))
 	}
-	if err := saveJSON(filepath.Join(s.out, "samples.json"), s.sampleResult); err != nil {
+	if err := saveJSON(numbers, s.sampleResult); err != nil {
 		return err
 	}
-	pictures := filepath.Join(s.out, "samples")
 	err = fmt.Errorf("the features are not pixels (extractor %s)", m.Config.Extractor)
 	if s.Pixels {
 		err = report.Save(pictures, s.gallery(m, x))
@@ -247,9 +262,6 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	case errors.As(err, &failed):
 		return err
 	case err != nil:
-		for _, old := range report.Files(pictures) {
-			os.Remove(old)
-		}
 		s.note("no pictures: %v\n", err)
 		s.note("written  %s and samples.json\n", path)
 	default:

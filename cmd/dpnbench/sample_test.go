@@ -27,7 +27,10 @@ func TestSample(t *testing.T) {
 	for name, model := range models {
 		for _, method := range []string{"exact", "mala", "ula"} {
 			out, js := filepath.Join(dir, name, method), filepath.Join(dir, "sample.json")
-			base := []string{"sample", "--model", model, "--method", method, "--n", "9", "--steps", "20", "--json", js, "--out", out}
+			base := []string{"sample", "--model", model, "--method", method, "--n", "9", "--json", js, "--out", out}
+			if method != "exact" {
+				base = with(base, "--steps", "20")
+			}
 			text := succeed(t, base...)
 			var r sampleResult
 			load(t, js, &r)
@@ -62,6 +65,20 @@ func TestSample(t *testing.T) {
 				t.Errorf("%s, %s: other samples on another tier (%v)", name, method, err)
 			}
 		}
+	}
+
+	// In the folder of another run, a run that cannot be finished leaves nothing that is not its own.
+	used := filepath.Join(dir, "pixels", "exact")
+	numbers := filepath.Join(used, "samples.npy")
+	if err := os.Remove(numbers); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(numbers, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, []string{"sample", "--model", models["features"], "--out", used}, numbers)
+	if left, err := os.ReadDir(used); err != nil || len(left) != 1 {
+		t.Errorf("left in the folder: %v (%v)", left, err)
 	}
 
 	var r sampleResult
@@ -105,6 +122,10 @@ func TestSample(t *testing.T) {
 		{[]string{"--method", "mala", "--burn", "1000"}, "--burn 1000: expected 0 to 999"},
 		{[]string{"--method", "mala", "--start", "data", "--n", "61"}, "--n 61: expected 1 to 60"},
 		{[]string{"--ascent-steps", "-3"}, "--ascent-steps -3: "},
+		{[]string{"--ascent-steps", "-1"}, "--ascent-steps -1: expected 0 to"},
+		{[]string{"--steps", "5"}, "--steps 5: only with --method mala or ula"},
+		{[]string{"--start", "data"}, "--start data: only with --method mala or ula"},
+		{[]string{"--method", "ula", "--test-size", "9"}, "--test-size 9: only with --start data"},
 		{[]string{"--out", model}, "--out " + model},
 		{[]string{"--json", model}, "is the input"},
 	} {

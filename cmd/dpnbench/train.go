@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -21,8 +23,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func trainCommand(a *app) *cobra.Command {
-	t := &training{app: a}
+func trainCommand(a *app) *cobra.Command { return (&training{app: a}).command() }
+
+func (t *training) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train",
 		Short: "Train a network",
@@ -30,7 +33,7 @@ func trainCommand(a *app) *cobra.Command {
 training pictures are kept for validation; the epoch with the lowest validation loss is
 the model that is kept and evaluated.
 
-Settings come from a preset, then from the TOML file of --config, then from flags. With
+Settings come from a preset or from the TOML file of --config, then from flags. With
 --resume they come from the folder that is resumed.
 
   published   the public reference: raw pixels, k 20, n 30, A = I, alpha 0.1; the
@@ -71,12 +74,13 @@ process at a time can train in a folder.`,
 	t.data.add(c, true)
 	f := c.Flags()
 	f.StringVar(&t.preset, "preset", "compact", "settings to start from: "+strings.Join(dpn.Presets(), ", "))
-	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings in the place of the preset's")
+	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, in the place of --preset")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "go on from the last finished epoch in the folder of --out")
 	f.BoolVar(&t.overwrite, "overwrite", false, "replace what an earlier run left in the folder of --out")
-	a.addExplain(c)
-	s := &t.settings
+	t.addExplain(c)
+	t.flags = pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	f, s := t.flags, &t.settings
 	f.StringVar(&s.Extractor, "extractor", "", "identity (pixels), or to --dim features: linear, mlp, conv")
 	f.StringVar(&s.Hidden, "hidden", "", "hidden layers of the extractor mlp: `WIDTHS` such as 512-256")
 	f.IntVar(&s.Dim, "dim", 0, "features of the extractor")
@@ -112,6 +116,7 @@ process at a time can train in a folder.`,
 	f.IntVar(&s.Patience, "patience", 0, "stop after so many epochs without a lower validation loss; 0: never")
 	f.IntVar(&s.ValSize, "val-size", 0, "last training pictures kept for validation; -1: a tenth")
 	f.Uint64Var(&s.Seed, "seed", 0, "decides all random draws of training")
+	c.Flags().AddFlagSet(t.flags)
 	return c
 }
 
@@ -152,6 +157,7 @@ type training struct {
 	out       string
 	resume    bool
 	overwrite bool
+	flags     *pflag.FlagSet // those that set the settings
 	settings  dpn.Config
 }
 
@@ -207,83 +213,24 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			}
 			return c, fmt.Errorf("--%w", err)
 		}
-		from = "config " + t.config + ": "
+		if from = "--config " + t.config + ": "; t.resume {
+			from = "--resume: config " + t.config + ": "
+		}
 	}
-	s := t.settings
-	flags.Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "extractor":
-			c.Extractor = s.Extractor
-		case "hidden":
-			c.Hidden = s.Hidden
-		case "dim":
-			c.Dim = s.Dim
-		case "layer-norm":
-			c.LayerNorm = s.LayerNorm
-		case "components":
-			c.Components = s.Components
-		case "steps":
-			c.Steps = s.Steps
-		case "form":
-			c.Form = s.Form
-		case "rank":
-			c.Rank = s.Rank
-		case "eps":
-			c.Eps = s.Eps
-		case "init":
-			c.Init = s.Init
-		case "em-iterations":
-			c.EMIterations = s.EMIterations
-		case "em-tolerance":
-			c.EMTolerance = s.EMTolerance
-		case "em-ridge":
-			c.EMRidge = s.EMRidge
-		case "scale":
-			c.Scale = s.Scale
-		case "alpha":
-			c.Alpha = s.Alpha
-		case "gradient":
-			c.Gradient = s.Gradient
-		case "epochs":
-			c.Epochs = s.Epochs
-		case "max-updates":
-			c.MaxUpdates = s.MaxUpdates
-		case "batch":
-			c.Batch = s.Batch
-		case "lr":
-			c.LR = s.LR
-		case "potential-lr":
-			c.PotentialLR = s.PotentialLR
-		case "schedule":
-			c.Schedule = s.Schedule
-		case "warmup":
-			c.Warmup = s.Warmup
-		case "clip":
-			c.Clip = s.Clip
-		case "noise-min":
-			c.NoiseMin = s.NoiseMin
-		case "noise-max":
-			c.NoiseMax = s.NoiseMax
-		case "denoising":
-			c.Denoising = s.Denoising
-		case "extractor-lr":
-			c.ExtractorLR = s.ExtractorLR
-		case "alpha-lr":
-			c.AlphaLR = s.AlphaLR
-		case "nll":
-			c.NLL = s.NLL
-		case "score-matching":
-			c.Score = s.Score
-		case "score-sigma":
-			c.ScoreSigma = s.ScoreSigma
-		case "patience":
-			c.Patience = s.Patience
-		case "val-size":
-			c.ValSize = s.ValSize
-		case "seed":
-			c.Seed = s.Seed
+	// The flags have written to t.settings: what they said goes over the rest.
+	given := map[*pflag.Flag]string{}
+	t.flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			given[f] = f.Value.String()
 		}
 	})
+	t.settings = c
+	for f, value := range given {
+		if err := f.Value.Set(value); err != nil {
+			return c, fmt.Errorf("--%s %s: %w", f.Name, value, err)
+		}
+	}
+	c = t.settings
 	if flags.Changed("dim") && c.Extractor == "identity" {
 		return c, fmt.Errorf("--dim %d: the features of the extractor identity are the pixels; expected --extractor linear, mlp or conv with it", c.Dim)
 	}
@@ -344,6 +291,9 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		}
 		return err
 	}
+	if !t.resume { // a demo that is resumed remains one
+		os.Remove(filepath.Join(t.out, demoFile))
+	}
 	r, err := t.train(ctx, e, m, data)
 	if r != nil {
 		err = errors.Join(t.writeJSON(r), err)
@@ -361,10 +311,12 @@ func enoughMemory(c dpn.Config, data *dataset.Data) error {
 }
 
 // runFiles are what training leaves in its folder.
-var runFiles = []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile, resultFile, "training.png", "training.svg"}
+var runFiles = []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile, resultFile, curvesFile + ".png", curvesFile + ".svg"}
 
-// resultFile holds what train --json writes.
-const resultFile = "train.json"
+const (
+	resultFile = "train.json" // what train --json writes
+	curvesFile = "training"   // the figure, without its endings
+)
 
 // prepareOut chooses the folder, makes it, and refuses to overwrite an earlier run. No other
 // process can train in the folder until release is called.
@@ -396,7 +348,6 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 			return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --resume or --overwrite", t.out, name)
 		}
 	}
-	os.Remove(filepath.Join(t.out, demoFile)) // it is no demo's any more
 	return release, nil
 }
 
@@ -456,6 +407,35 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if res.Stopped {
 		t.note("stopped early: %s without a lower validation loss (--patience)\n", count(c.Patience, "epoch"))
 	}
+	var r *trainResult
+	if res.Already {
+		t.note("already finished, with %s: nothing is left to train\n", count(len(res.Epochs), "epoch"))
+		r = t.found(m)
+	}
+	complete := r != nil && exist(report.Files(filepath.Join(t.out, curvesFile)))
+	if r == nil {
+		if r, err = t.evaluate(ctx, e, m, data, res); err != nil {
+			return nil, err
+		}
+	}
+	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss), 100*r.TestAccuracy, count(r.TestSamples, "picture"), r.BestEpoch)
+	t.note("%.1f s in all, of which %.1f s to prepare; %s of %.3g s each; weights %s\n",
+		r.Seconds, r.PrepareSeconds, count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
+	if !complete {
+		if err := saveJSON(filepath.Join(t.out, resultFile), r); err != nil {
+			return r, err
+		}
+		if err := trainingCurves(t.out, c, data.Name, res.Epochs); err != nil {
+			return r, err
+		}
+	}
+	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
+	return r, nil
+}
+
+// evaluate evaluates the network that training has ended with, and sums up.
+func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data, res *dpn.FitResult) (*trainResult, error) {
+	c := m.Config
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
 		return nil, err
@@ -466,22 +446,27 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		Epochs: res.Epochs, BestEpoch: res.Best, StoppedEarly: res.Stopped, TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy,
 		Steps: res.Updates, Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
-		Config: m.Config, Out: t.out,
+		Config: c, Out: t.out,
 	}
 	if res.Placement != nil {
 		r.EM = res.Placement.EM
 	}
-	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", score.Loss, 100*score.Accuracy, count(score.Samples, "picture"), res.Best)
-	t.note("%.1f s in all, of which %.1f s to prepare; %s of %.3g s each; weights %s\n",
-		res.Seconds, res.PrepareSeconds, count(res.Updates, "update"), res.SecondsPerStep, r.WeightsSHA256[:16])
-	if err := saveJSON(filepath.Join(t.out, resultFile), r); err != nil {
-		return r, err
-	}
-	if err := trainingCurves(t.out, c, data.Name, res.Epochs); err != nil {
-		return r, err
-	}
-	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
 	return r, nil
+}
+
+// found returns the results that the folder has of m, or nil.
+func (t *training) found(m *dpn.Model) *trainResult {
+	var r trainResult
+	b, err := os.ReadFile(filepath.Join(t.out, resultFile))
+	if err != nil || json.Unmarshal(b, &r) != nil || r.WeightsSHA256 != m.WeightsSHA256() {
+		return nil
+	}
+	return &r
+}
+
+// exist says whether all files are there.
+func exist(files []string) bool {
+	return !slices.ContainsFunc(files, func(path string) bool { _, err := os.Stat(path); return err != nil })
 }
 
 // count writes a number with its noun.
@@ -502,5 +487,5 @@ func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) e
 		}
 		points = append(points, p)
 	}
-	return report.TrainingFigure(filepath.Join(dir, "training"), fmt.Sprintf("Training of %s on %s", c.Preset, filepath.Base(data)), points)
+	return report.Save(filepath.Join(dir, curvesFile), report.Training{Title: fmt.Sprintf("Training of %s on %s", c.Preset, filepath.Base(data)), Epochs: points})
 }

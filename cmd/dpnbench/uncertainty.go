@@ -94,7 +94,7 @@ type uncertaintyResult struct {
 }
 
 func (u *doubt) run(ctx context.Context, flags *pflag.FlagSet) error {
-	m, err := u.model.load()
+	m, err := u.model.load(flags)
 	if err != nil {
 		return err
 	}

@@ -296,6 +296,17 @@ func TestRefusals(t *testing.T) {
 	if _, err := n.Fit(ctx, e, s, wild, nil); !errors.As(err, &bad) || bad.Epoch < 1 || bad.Update < 1 {
 		t.Errorf("error %v, want a *NotFiniteError", err)
 	}
+	huge := digits(t, 20, 10)
+	for i := range huge.X.Data {
+		huge.X.Data[i] *= 1e25
+	}
+	fresh, err := NewMLP(MLP{Widths: []int{100, 10}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fresh.Fit(ctx, e, huge, good, nil); !errors.As(err, &bad) || bad.What != "norm of the gradient" {
+		t.Errorf("error %v, want one about the norm of the gradient, whose elements are finite", err)
+	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := n.Fit(ended, e, s, good, nil); !errors.Is(err, context.Canceled) {

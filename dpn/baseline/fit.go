@@ -81,7 +81,7 @@ type Epoch struct {
 // NotFiniteError says that training stopped because a number was infinite or NaN.
 type NotFiniteError struct {
 	Epoch, Update int    // from 1
-	What          string // "loss", or "gradient of" a tensor
+	What          string // that of layer.NotFinite
 }
 
 func (e *NotFiniteError) Error() string {
@@ -194,16 +194,13 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 	f.s.normalise(x.Data)
 
 	y := f.n.layers.Forward(e, &f.tape, x, layer.Training)
-	if loss := tally.Add(e, y, labels, dy, 1/float32(b)); loss-loss != 0 {
-		return "loss"
-	}
+	loss := tally.Add(e, y, labels, dy, 1/float32(b))
 	f.n.layers.Backward(e, &f.tape, engine.Matrix{}, dy)
 	norm := layer.Norm(e, f.params)
-	if norm-norm != 0 {
-		return "gradient of " + layer.Spoiled(f.params)
+	if what = layer.NotFinite(loss, norm, f.params); what == "" {
+		f.step(layer.Clip(norm, f.t.Clip))
 	}
-	f.step(layer.Clip(norm, f.t.Clip))
-	return ""
+	return what
 }
 
 // step moves all parameters by the gradient, which counts clip times.

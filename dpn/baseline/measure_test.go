@@ -95,7 +95,7 @@ func TestMeasure(t *testing.T) {
 			var names []string
 			var d []float64
 			for _, f := range features {
-				l, err := separation.Measure(f.Name, separation.Set{X: f.X.Data, Dim: f.X.Cols, Labels: s.Labels}, separation.Options{})
+				l, err := separation.Measure(context.Background(), f.Name, separation.Set{X: f.X.Data, Dim: f.X.Cols, Labels: s.Labels}, separation.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,34 +1,69 @@
 package layer
 
-import "dpnbench/engine"
+import (
+	"fmt"
 
-// ConvPool is a Conv2D, a ReLU and a MaxPool in one: the convolution of a picture is pooled
-// before the next one, and never written to memory as a whole, and the way back leaves out
-// the pixels that were not the largest. It has the bits of the three where numbers are finite
-// (0 times infinity, which is left out, would be NaN).
+	"dpnbench/engine"
+)
+
+// ConvPool is a convolution, a ReLU and a maximum over 2 x 2 pixels in one (PyTorch's Conv2d,
+// ReLU and MaxPool2d(2)). The convolution of pictures (in fact a correlation) has square
+// kernels, stride 1 and a border of zeros:
+//
+//	z[o, i, j] = bias[o] + sum_{c, u, v} weight[o, c, u, v] x[c, i+u-padding, j+v-padding]
+//	y[o, i, j] = the largest of max(z, 0) at (2i, 2j), (2i, 2j+1), (2i+1, 2j), (2i+1, 2j+1)
+//
+// A last odd row or column of z is left out. Every z is one chain of fused multiply-adds over
+// c, u, v that starts from the bias; zeros of the border take part. Among equals the first of
+// the four is the one that the gradient goes to; where none is above 0, none is.
+//
+// The convolution of a picture is pooled before the next one, and never written to memory
+// as a whole, and the way back leaves out the pixels that were not the largest. It has the
+// bits of a way back through all of them where numbers are finite (0 times infinity, which is
+// left out, would be NaN).
 type ConvPool struct {
-	Conv2D
-	which  []byte    // of the four pixels, of the last pass in training
-	spaced []float32 // sums, in longer rows
+	Weight *Param // out channels x channels x kernel x kernel
+	Bias   *Param
 
-	// The gradient of every channel, and of every picture where the input wants one, too:
-	// numbers and their places, as weightGradient wants them, and how many.
+	w   window
+	out int // channels
+
+	biased   []float32 // bias and weights, tap by tap, which AVX-512 tiles read faster
+	which    []byte    // of the four pixels, of the last pass in training
+	pictures []float32 // interleaved
+	weights  []float32 // for interleaved pictures
+	dw       []float32 // their gradient
+	spaced   []float32 // the gradient of z, added up over the pictures, in longer rows
+	sums     []float32 // the same in rows of z
+
+	// The gradient of z, of every channel, and of every picture where the input wants one,
+	// too: numbers that are not 0 and their places (window.place), and how many.
 	at    []int32
 	v     []float32
 	count []int
-
-	weights []float32 // for interleaved pictures
 }
 
-// NewConvPool takes the arguments of NewConv2D, and panics as that does.
+// NewConvPool makes a ConvPool of pictures of channels x rows x cols to pictures with out
+// channels; its weights are zero. Its tensors are name.weight and name.bias. It panics
+// unless the sizes are positive, 0 <= padding < kernel, and the output has a pixel.
 func NewConvPool(name string, channels, rows, cols, out, kernel, padding int) *ConvPool {
-	return &ConvPool{Conv2D: *NewConv2D(name, channels, rows, cols, out, kernel, padding)}
+	w := window{channels: channels, rows: rows, cols: cols, kernel: kernel, padding: padding}
+	if channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < 2 || w.outCols() < 2 {
+		panic(fmt.Sprintf("layer: NewConvPool: %d x %d x %d to %d channels with kernel %d and padding %d", channels, rows, cols, out, kernel, padding))
+	}
+	w.at = w.places()
+	return &ConvPool{Weight: NewParam(name+".weight", out, channels, kernel, kernel), Bias: NewParam(name+".bias", out), w: w, out: out}
 }
 
 func (l *ConvPool) Sizes() (in, out int) {
-	in, _ = l.Conv2D.Sizes()
-	return in, l.out * (l.w.outRows() / 2) * (l.w.outCols() / 2)
+	return l.w.channels * l.w.rows * l.w.cols, l.out * (l.w.outRows() / 2) * (l.w.outCols() / 2)
 }
+func (l *ConvPool) Params() []*Param { return []*Param{l.Weight, l.Bias} }
+func (l *ConvPool) MACs() int        { return l.out * l.w.taps() * l.w.positions() }
+
+// Draw sets weights and bias to uniform numbers within 1/sqrt(channels*kernel^2),
+// PyTorch's default.
+func (l *ConvPool) Draw(r *engine.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	var which []byte
@@ -39,8 +74,16 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 		l.which = l.which[:len(y.Data)]
 		which = l.which
 	}
+	taps := l.w.taps()
+	biased := engine.Matrix{Data: room(&l.biased, l.out*(1+taps)), Rows: l.out, Cols: 1 + taps, RS: 1, CS: l.out}
+	for o, bias := range l.Bias.Data {
+		biased.Set(o, 0, bias)
+		for k, v := range l.Weight.Data[o*taps : (o+1)*taps] {
+			biased.Set(o, 1+k, v)
+		}
+	}
 	n := y.Cols / l.out
-	l.forward(e, x, func(t *engine.Worker, i int, c engine.Matrix) {
+	l.w.convolve(e, biased, x, func(t *engine.Worker, i int, c engine.Matrix) {
 		for o := range l.out {
 			picture := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
 			first := i*y.Cols + o*n
@@ -53,45 +96,66 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	})
 }
 
+// Backward makes, for every weight, one chain over pictures and positions.
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
+	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
+	// Borders are zero where no call has written. What follows lets panels read past the last.
+	pictures := room(&l.pictures, x.Rows*size+panelCols)
+	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			w.interleave(t, pictures[i*size:(i+1)*size], x.Row(i))
+		}
+	})
+
 	// Rows of whole vectors of 16: a masked store would hold up what follows it closely.
-	rows, cols := l.w.outRows(), (l.w.outCols()+15)/16*16
+	rows, cols := w.outRows(), (w.outCols()+15)/16*16
 	clear(room(&l.spaced, l.out*rows*cols))
 	n := dy.Cols / l.out
-	size := n + engine.PoolSlack
-	pictures := 1
+	length := n + engine.PoolSlack
+	kept := 1
 	if dx.Data != nil {
-		pictures = dy.Rows
+		kept = dy.Rows
 	}
-	if lists := pictures * l.out; len(l.count) < lists {
-		l.at, l.v, l.count = make([]int32, lists*size), make([]float32, lists*size), make([]int, lists)
+	if lists := kept * l.out; len(l.count) < lists {
+		l.at, l.v, l.count = make([]int32, lists*length), make([]float32, lists*length), make([]int, lists)
 	}
 	list := func(o, i int) (k int, at []int32, v []float32) {
-		k = i%pictures*l.out + o
-		return k, l.at[k*size : (k+1)*size], l.v[k*size : (k+1)*size]
+		k = i%kept*l.out + o
+		return k, l.at[k*length : (k+1)*length], l.v[k*length : (k+1)*length]
 	}
-	l.weightGradient(e, x, func(t *engine.Worker, o, i int) ([]int32, []float32) {
-		sums := engine.View(l.spaced[o*rows*cols:(o+1)*rows*cols], rows, cols).Slice(0, rows, 0, l.w.outCols())
-		first := i*dy.Cols + o*n
-		k, at, v := list(o, i)
-		m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], l.w.place(0, 1), l.w.place(1, 0))
-		l.count[k] = m
-		return at[:m], v[:m]
+	dw := room(&l.dw, l.out*taps)
+	clear(dw)
+	flops, elements := w.cost(x.Rows, l.out)
+	pieces := min(e.Threads(), l.out) // no more: each goes over all pictures
+	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
+		for i := range x.Rows {
+			for o := l.out * lo / pieces; o < l.out*hi/pieces; o++ {
+				sums := engine.View(l.spaced[o*rows*cols:(o+1)*rows*cols], rows, cols).Slice(0, rows, 0, w.outCols())
+				first := i*dy.Cols + o*n
+				k, at, v := list(o, i)
+				m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], w.place(0, 1), w.place(1, 0))
+				l.count[k] = m
+				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v[:m], pictures[i*size:(i+1)*size+panelCols], at[:m], w.patchStride())
+			}
+		}
 	})
-	sums := room(&l.sums, l.out*l.w.positions())
+	w.interleaveWeights(l.Weight.Grad, dw, true)
+
+	positions := w.positions()
+	sums := room(&l.sums, l.out*positions)
 	for r := range l.out * rows {
-		copy(sums[r*l.w.outCols():(r+1)*l.w.outCols()], l.spaced[r*cols:])
+		copy(sums[r*w.outCols():(r+1)*w.outCols()], l.spaced[r*cols:])
 	}
-	l.biasGradient(e)
+	for o := range l.Bias.Grad {
+		l.Bias.Grad[o] = e.Sum(sums[o*positions : (o+1)*positions])
+	}
 	if dx.Data == nil {
 		return
 	}
-	w, taps := &l.w, l.w.taps()
 	weights := room(&l.weights, len(l.Weight.Data))
 	w.interleaveWeights(weights, l.Weight.Data, false)
-	flops, elements := w.cost(dx.Rows, l.out)
 	e.Parallel(dx.Rows, flops/4, elements, func(t *engine.Worker, lo, hi int) {
-		picture := t.Floats(w.interleaved())
+		picture := t.Floats(size)
 		for i := lo; i < hi; i++ {
 			clear(picture)
 			for o := range l.out {

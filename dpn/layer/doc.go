@@ -3,8 +3,9 @@
 // Adam and SGD, learning-rate schedules, and the count of losses and right answers.
 //
 // A [Layer] maps rows to rows: a matrix of n rows, one a picture, n x in to n x out.
-// [Linear], [Conv2D], [MaxPool], [ReLU], [BatchNorm], [Dropout] and [LayerNorm] are
-// layers. A [Stack] is a list of them and a [Tape] the memory of a pass through it:
+// [Linear], [ConvPool], [ReLU], [BatchNorm], [Dropout] and [LayerNorm] are layers, and
+// [Noise] is added to the rows of a minibatch. A [Stack] is a list of layers and a [Tape] the
+// memory of a pass through it:
 //
 //	net := layer.Stack{layer.NewLinear("0", 784, 128), layer.NewReLU(128), layer.NewLinear("2", 128, 10)}
 //	net.Draw(engine.NewRand(seed, 0))

@@ -28,16 +28,6 @@ func specimens() []specimen {
 		{"batchnorm 6", func() Layer { return NewBatchNorm("b", 6) }, batch64(6)},
 		{"dropout 8", func() Layer { return NewDropout(8, 0.3, 11) }, dropout64(8, 0.3, 11)},
 	}
-	for _, s := range [][3]int{{1, 4, 4}, {3, 5, 7}, {2, 2, 3}} {
-		list = append(list, specimen{fmt.Sprintf("maxpool %dx%dx%d", s[0], s[1], s[2]),
-			func() Layer { return NewMaxPool(s[0], s[1], s[2]) }, pool64(s[0], s[1], s[2])})
-	}
-	for _, s := range [][6]int{
-		{1, 5, 5, 1, 1, 0}, {1, 5, 5, 2, 5, 0}, {1, 6, 7, 3, 5, 2}, {3, 4, 5, 14, 3, 1}, {2, 3, 3, 4, 3, 0}, {2, 1, 4, 3, 2, 1}, {2, 2, 1, 2, 5, 4},
-	} {
-		list = append(list, specimen{fmt.Sprintf("conv %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
-			func() Layer { return NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, conv64(s)})
-	}
 	for _, s := range pooledSizes {
 		list = append(list, specimen{fmt.Sprintf("convpool %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
 			func() Layer { return NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, convPool64(s)})
@@ -120,27 +110,21 @@ func dropout64(d int, p float64, seed uint64) oracle {
 	}
 }
 
-func pool64(channels, rows, cols int) oracle {
-	return func(x []float64, n int, _ [][]float64) []float64 {
-		return reference.MaxPool(x, n, channels, rows, cols)
-	}
-}
-
-func conv64(s [6]int) oracle {
-	return func(x []float64, n int, p [][]float64) []float64 {
-		return reference.Conv2D(x, n, p[0], p[1], s[0], s[1], s[2], s[4], s[5])
-	}
-}
-
 // pooledSizes are channels, rows and columns, channels to come, kernel and padding.
-var pooledSizes = [][6]int{{1, 8, 8, 8, 5, 2}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 3, 3, 33, 1, 0}, {2, 3, 2, 2, 5, 3}}
+var pooledSizes = [][6]int{
+	{1, 8, 8, 8, 5, 2}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 3, 3, 33, 1, 0}, {2, 3, 2, 2, 5, 3}, {2, 1, 4, 3, 2, 1}, {2, 2, 1, 2, 5, 4},
+}
 
 func convPool64(s [6]int) oracle {
 	return func(x []float64, n int, p [][]float64) []float64 {
-		r, c := s[1]+2*s[5]-s[4]+1, s[2]+2*s[5]-s[4]+1
-		return pool64(s[3], r, c)(relu64(conv64(s)(x, n, p), n, nil), n, nil)
+		r, c := convolved(s)
+		z := reference.Conv2D(x, n, p[0], p[1], s[0], s[1], s[2], s[4], s[5])
+		return reference.MaxPool(relu64(z, n, nil), n, s[3], r, c)
 	}
 }
+
+// convolved are rows and columns of the pictures before they are pooled.
+func convolved(s [6]int) (rows, cols int) { return s[1] + 2*s[5] - s[4] + 1, s[2] + 2*s[5] - s[4] + 1 }
 
 func newEngine(t testing.TB, o ...engine.Option) *engine.Engine {
 	t.Helper()
@@ -298,61 +282,6 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestConvPool checks that a ConvPool has the bits of its three layers, with pictures of
-// normal numbers, of few different ones (so that maxima are tied), and with infinities and
-// NaN of both signs among them.
-func TestConvPool(t *testing.T) {
-	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
-	inf := float32(math.Inf(1))
-	special := []float32{inf, -inf, math.Float32frombits(0x7fc00000), math.Float32frombits(0xffc00000)}
-	for _, s := range pooledSizes {
-		for _, kind := range []string{"normal", "few", "special"} {
-			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
-				r, c := s[1]+2*s[5]-s[4]+1, s[2]+2*s[5]-s[4]+1
-				one := NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
-				conv := NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5])
-				three := Stack{conv, NewReLU(s[3] * r * c), NewMaxPool(s[3], r, c)}
-				rand := engine.NewRand(5, 6)
-				for i, p := range three.Params() {
-					p.Prepare()
-					one.Params()[i].Prepare()
-					rand.Normal(p.Data)
-					if kind == "few" {
-						for j, v := range p.Data {
-							p.Data[j] = float32(math.Round(float64(v)))
-						}
-					}
-					copy(one.Params()[i].Data, p.Data)
-				}
-				in, out := one.Sizes()
-				const n = 9
-				x, dy := normal(rand, n, in), normal(rand, n, out)
-				for i := range x.Data {
-					switch {
-					case kind == "few":
-						x.Data[i] = float32(rand.Intn(3) - 1)
-					case kind == "special" && rand.Intn(20) == 0:
-						x.Data[i] = special[rand.Intn(len(special))]
-					}
-				}
-				var t1, t3 Tape
-				dx1, dx3 := engine.NewMatrix(n, in), engine.NewMatrix(n, in)
-				y1, y3 := Stack{one}.Forward(e, &t1, x, Training), three.Forward(e, &t3, x, Training)
-				same(t, "y", y1.Data, y3.Data)
-				if kind == "special" {
-					return // gradients leave out 0 times infinity, and the sign of a NaN is not promised
-				}
-				Stack{one}.Backward(e, &t1, dx1, dy)
-				three.Backward(e, &t3, dx3, dy)
-				same(t, "dx", dx1.Data, dx3.Data)
-				for i, p := range three.Params() {
-					same(t, "gradient of "+p.Name, one.Params()[i].Grad, p.Grad)
-				}
-			})
-		}
-	}
-}
-
 // TestRowsAreIndependent checks that a row's result in evaluation, and its gradient, do
 // not depend on the other rows nor on its place among them.
 func TestRowsAreIndependent(t *testing.T) {
@@ -496,8 +425,8 @@ func TestDropout(t *testing.T) {
 func TestStack(t *testing.T) {
 	e := newEngine(t)
 	s := Stack{
-		NewConv2D("0", 1, 6, 6, 2, 3, 1), NewReLU(72), NewMaxPool(2, 6, 6), NewLinear("3", 18, 7),
-		NewBatchNorm("4", 7), NewDropout(7, 0.2, 5), NewLinear("6", 7, 4), NewLayerNorm(4),
+		NewConvPool("0", 1, 6, 6, 2, 3, 1), NewLinear("3", 18, 7), NewBatchNorm("4", 7), NewReLU(7),
+		NewDropout(7, 0.2, 5), NewLinear("6", 7, 4), NewLayerNorm(4),
 	}
 	if out, err := s.Check(36); err != nil || out != 4 {
 		t.Fatalf("Check: %d, %v", out, err)
@@ -508,7 +437,7 @@ func TestStack(t *testing.T) {
 	if got, want := s.MACs(), 36*2*9+18*7+7*4; got != want {
 		t.Errorf("%d multiply-adds, want %d", got, want)
 	}
-	oracles := []oracle{conv64([6]int{1, 6, 6, 2, 3, 1}), relu64, pool64(2, 6, 6), linear64(18, 7), batch64(7), dropout64(7, 0.2, 5), linear64(7, 4), norm64(4)}
+	oracles := []oracle{convPool64([6]int{1, 6, 6, 2, 3, 1}), linear64(18, 7), batch64(7), relu64, dropout64(7, 0.2, 5), linear64(7, 4), norm64(4)}
 	s.Draw(engine.NewRand(1, 0))
 	var params [][][]float64
 	for _, l := range s {
@@ -601,7 +530,7 @@ func TestOptimisers(t *testing.T) {
 	within(t, "p after Adam", p.Data, make([]float64, 3), 2)
 }
 
-// TestNorm checks the norm of a gradient and the name of a spoiled one.
+// TestNorm checks the norm of a gradient, and what is named where something is not finite.
 func TestNorm(t *testing.T) {
 	e := newEngine(t)
 	a, b := NewParam("a", 2), NewParam("b", 1)
@@ -615,12 +544,22 @@ func TestNorm(t *testing.T) {
 	if Clip(7, 0) != 1 || Clip(7, 8) != 1 || Clip(8, 2) != 0.25 {
 		t.Error("wrong factors")
 	}
-	if got := Spoiled([]*Param{a, b}); got != "" {
-		t.Errorf("%q is spoiled", got)
-	}
-	b.Grad[0] = float32(math.Inf(1))
-	if got := Spoiled([]*Param{a, b}); got != "b" {
-		t.Errorf("%q is spoiled, want b", got)
+	for _, c := range []struct {
+		loss float64
+		grad float32 // of b
+		want string
+	}{
+		{1, 6, ""},
+		{math.NaN(), 6, "loss"},
+		{math.Inf(1), float32(math.Inf(1)), "loss"}, // which came first
+		{1, float32(math.Inf(1)), "gradient of b"},
+		{1, 1e30, "norm of the gradient"}, // its square is no float32
+	} {
+		b.Grad[0] = c.grad
+		params := []*Param{a, b}
+		if got := NotFinite(c.loss, Norm(e, params), params); got != c.want {
+			t.Errorf("loss %v, gradient %v: %q is not finite, want %q", c.loss, c.grad, got, c.want)
+		}
 	}
 }
 
@@ -642,7 +581,7 @@ func TestDraw(t *testing.T) {
 	if v, _ := variance(); math.Abs(v*200-1) > 0.02 {
 		t.Errorf("variance %v, want 1/200", v)
 	}
-	c := NewConv2D("c", 2, 9, 9, 3, 5, 2)
+	c := NewConvPool("c", 2, 9, 9, 3, 5, 2)
 	c.Draw(engine.NewRand(1, 0))
 	for _, w := range c.Weight.Data {
 		if limit := 1 / math.Sqrt(50); math.Abs(float64(w)) > limit {
@@ -651,16 +590,16 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestConv2DRefuses checks that sizes without a meaning panic.
-func TestConv2DRefuses(t *testing.T) {
-	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {
+// TestConvPoolRefuses checks that sizes without a meaning panic.
+func TestConvPoolRefuses(t *testing.T) {
+	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 5, 0}, {1, 5, 1, 1, 3, 1}, {1, 5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%v was accepted", s)
 				}
 			}()
-			NewConv2D("c", s[0], s[1], s[2], s[3], s[4], s[5])
+			NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
 		}()
 	}
 }

@@ -63,16 +63,24 @@ func Norm(e *engine.Engine, params []*Param) float64 {
 	return math.Sqrt(sum)
 }
 
-// Spoiled names the tensor whose gradient is not finite, or returns "".
-func Spoiled(params []*Param) string {
+// NotFinite says what is not finite of the loss and of the gradient of params, whose norm is
+// given: "loss", "gradient of" a tensor, or "norm of the gradient" where all elements are
+// finite and their squares are not. It returns "" if all is.
+func NotFinite(loss, norm float64, params []*Param) string {
+	if loss-loss != 0 {
+		return "loss"
+	}
+	if norm-norm == 0 {
+		return ""
+	}
 	for _, p := range params {
 		for _, g := range p.Grad {
 			if g-g != 0 {
-				return p.Name
+				return "gradient of " + p.Name
 			}
 		}
 	}
-	return ""
+	return "norm of the gradient"
 }
 
 // Clip returns the factor that brings a gradient of that norm down to limit; 0: no limit.

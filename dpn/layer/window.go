@@ -13,8 +13,7 @@ import "dpnbench/engine"
 type window struct {
 	channels, rows, cols int
 	kernel, padding      int
-	at                   []int32   // places of the ones behind a framed picture, and of the taps
-	laid                 []float32 // weights, column by column
+	at                   []int32 // places of the ones behind a framed picture, and of the taps
 }
 
 // panelCols is a multiple of the columns of a panel on every tier: numbers of columns that
@@ -60,17 +59,6 @@ func (w *window) frame(to, picture []float32) {
 			copy(to[at+r*s:at+r*s+w.cols], picture[(c*w.rows+r)*w.cols:])
 		}
 		at += w.plane()
-	}
-}
-
-// crop is the picture of the positions in the rows of c, a channel each.
-func (w *window) crop(picture []float32, c engine.Matrix) {
-	oc := w.outCols()
-	for o := range c.Rows {
-		for i := range w.outRows() {
-			copy(picture[:oc], c.Row(o)[i*w.stride():])
-			picture = picture[oc:]
-		}
 	}
 }
 
@@ -128,30 +116,13 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// columns returns weights laid out column by column, which AVX-512 tiles read faster.
-func (w *window) columns(weights engine.Matrix) engine.Matrix {
-	out := weights.Rows
-	if n := out * weights.Cols; cap(w.laid) < n {
-		w.laid = make([]float32, n)
-	}
-	w.laid = w.laid[:out*weights.Cols]
-	for o := range out {
-		for k, v := range weights.Row(o) {
-			w.laid[k*out+o] = v
-		}
-	}
-	return engine.Matrix{Data: w.laid, Rows: out, Cols: weights.Cols, RS: 1, CS: out}
-}
-
 // convolve takes pictures one by one, the rows of pictures: weights make out channels of each,
-// and take is given those of picture i, out x positions, on several threads. Every output is
-// one chain over the taps, from 0 or, where weights (out x (taps + 1)) have a bias before
-// those of the taps, from that: it is multiplied with ones, which lie behind the picture.
+// and take is given those of picture i, out x positions in rows of stride, on several threads.
+// Every output is one chain over the taps that starts from the bias, which comes before their
+// weights (out x (1 + taps)): it is multiplied with ones, which lie behind the picture.
 func (w *window) convolve(e *engine.Engine, weights, pictures engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
 	out, size := weights.Rows, w.framed()
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
-	at := w.at[len(w.at)-weights.Cols:]
-	weights = w.columns(weights)
 	flops, elements := w.cost(pictures.Rows, out)
 	e.Parallel(pictures.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
 		memory := t.Floats(size + cols + out*cols)
@@ -162,7 +133,7 @@ func (w *window) convolve(e *engine.Engine, weights, pictures engine.Matrix, tak
 		}
 		for i := lo; i < hi; i++ {
 			w.frame(x, pictures.Row(i))
-			t.MatMulAt(c, weights, x, at, false)
+			t.MatMulAt(c, weights, x, w.at, false)
 			take(t, i, c)
 		}
 	})

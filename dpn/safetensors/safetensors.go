@@ -301,8 +301,11 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 		if e.DType != "F32" {
 			return nil, nil, fmt.Errorf("header: tensor %q has type %q, expected F32", t.Name, e.DType)
 		}
-		if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > data {
-			return nil, nil, fmt.Errorf("header: tensor %q: data_offsets %v, expected a range within the %d bytes of data", t.Name, e.Offsets, data)
+		if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
+			return nil, nil, fmt.Errorf("header: tensor %q: data_offsets %v, expected where it begins and ends", t.Name, e.Offsets)
+		}
+		if e.Offsets[1] > data {
+			return nil, nil, fmt.Errorf("cut off, or damaged: tensor %q ends at byte %d of the data, of which there are %d", t.Name, e.Offsets[1], data)
 		}
 		n := int64(1)
 		for _, d := range e.Shape {

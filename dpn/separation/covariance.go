@@ -1,6 +1,11 @@
 package separation
 
-import "dpnbench/internal/vec"
+import (
+	"context"
+
+	"dpnbench/internal/parallel"
+	"dpnbench/internal/vec"
+)
 
 // covariance is the covariance matrix C = Z^T Z / n of the rows of x, Z being
 // the rows less their mean. It is never formed unless asked for.
@@ -15,7 +20,7 @@ func newCovariance(x []float32, dim, threads int) *covariance {
 	c := &covariance{x: x, rows: len(x) / dim, dim: dim, threads: threads, mean: make([]float64, dim)}
 	// Means of differences from the first row: exact for constant features, and
 	// no digits lost to a common offset.
-	forEach(chunkCount(dim, columnsPerBlock), threads, func(b int) {
+	parallel.Each(chunkCount(dim, columnsPerBlock), threads, func(b int) {
 		from, to := chunkBounds(dim, columnsPerBlock, b)
 		mean, first := c.mean[from:to], x[from:to]
 		for i := range c.rows {
@@ -39,7 +44,7 @@ func (c *covariance) row(t []float64, i int) {
 func (c *covariance) trace() float64 {
 	chunks := chunkCount(c.rows, rowsPerChunk)
 	sums := make([]float64, chunks)
-	forEach(chunks, c.threads, func(k int) {
+	parallel.Each(chunks, c.threads, func(k int) {
 		t := make([]float64, c.dim)
 		from, to := chunkBounds(c.rows, rowsPerChunk, k)
 		for i := from; i < to; i++ {
@@ -54,15 +59,18 @@ func (c *covariance) trace() float64 {
 	return total / float64(c.rows)
 }
 
-// matrix returns C, dim x dim.
-func (c *covariance) matrix() []float64 {
+// matrix returns C, dim x dim, or something unfinished when ctx ends.
+func (c *covariance) matrix(ctx context.Context) []float64 {
 	const band = 16 // rows of C for a thread at a time
 	d := c.dim
 	out := make([]float64, d*d)
-	forEach(chunkCount(d, band), c.threads, func(b int) {
+	parallel.Each(chunkCount(d, band), c.threads, func(b int) {
 		from, to := chunkBounds(d, band, b)
 		t := make([]float64, d)
 		for i := range c.rows {
+			if i%rowsPerChunk == 0 && ctx.Err() != nil {
+				return
+			}
 			c.row(t, i)
 			for j := from; j < to; j++ {
 				if t[j] != 0 {
@@ -75,16 +83,16 @@ func (c *covariance) matrix() []float64 {
 	return out
 }
 
-// gramMatrix returns Z Z^T / n, rows x rows.
-func (c *covariance) gramMatrix() []float64 {
+// gramMatrix returns Z Z^T / n, rows x rows, or something unfinished when ctx ends.
+func (c *covariance) gramMatrix(ctx context.Context) []float64 {
 	n := c.rows
 	z := make([]float64, n*c.dim)
 	for i := range n {
 		c.row(z[i*c.dim:(i+1)*c.dim], i)
 	}
 	out := make([]float64, n*n)
-	forEach(n, c.threads, func(i int) {
-		for j := range i + 1 {
+	parallel.Each(n, c.threads, func(i int) {
+		for j := 0; j <= i && ctx.Err() == nil; j++ {
 			out[i*n+j] = vec.Dot(z[i*c.dim:(i+1)*c.dim], z[j*c.dim:(j+1)*c.dim])
 		}
 	})
@@ -121,7 +129,7 @@ func (c *covariance) apply(out, in []float64) {
 	block := size / c.dim
 	chunks := chunkCount(c.rows, rowsPerChunk)
 	sums := make([]float64, chunks*size)
-	forEach(chunks, c.threads, func(k int) {
+	parallel.Each(chunks, c.threads, func(k int) {
 		sum := sums[k*size : (k+1)*size]
 		z := make([]float64, c.dim)
 		from, to := chunkBounds(c.rows, rowsPerChunk, k)

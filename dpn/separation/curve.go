@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/internal/stat"
 )
 
 // CurvePoint is the fuzziness of subsets of one size, drawn at random from a set.
@@ -15,6 +16,9 @@ type CurvePoint struct {
 	// the whole set.
 	Samples int `json:"samples"`
 	Subsets int `json:"subsets"`
+	// LeftOut is how many of them hold one class only. They have no D, and what follows
+	// is without them; where none is left it is NaN (null).
+	LeftOut int `json:"left_out"`
 	// Mean and Std are those of D over the subsets, Least and Greatest its range.
 	Mean     Float `json:"mean"`
 	Std      Float `json:"std"`
@@ -88,12 +92,19 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 			if size < n {
 				part = s.rows(order[:size])
 			}
+			if part.oneClass() {
+				p.LeftOut++
+				continue
+			}
 			f, err := MeasureFuzziness(part, e.Threads())
 			if err != nil {
 				return nil, fmt.Errorf("%d samples: %w", size, err)
 			}
 			values = append(values, float64(f.D))
-			limit, err := EstimateLimit(e, part)
+			limit, err := EstimateLimit(ctx, e, part)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			if err != nil {
 				limit = math.NaN() // a class of one sample
 			}
@@ -105,8 +116,13 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 	return out, nil
 }
 
-// summarise sets the statistics of the subsets.
+// summarise sets the statistics of the subsets that have a D.
 func (p *CurvePoint) summarise(values, limits []float64) {
+	if len(values) == 0 {
+		none := Float(math.NaN())
+		p.Mean, p.Std, p.Least, p.Greatest, p.Limit = none, none, none, none, none
+		return
+	}
 	var mean, square float64
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -122,7 +138,7 @@ func (p *CurvePoint) summarise(values, limits []float64) {
 		}
 	}
 	slices.Sort(limits)
-	if p.Limit = Float(quantile(limits, 0.5)); !p.Limit.IsFinite() {
+	if p.Limit = Float(stat.Quantile(limits, 0.5)); !p.Limit.IsFinite() {
 		p.Limit = Float(math.NaN())
 	}
 }

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"fmt"
 	"slices"
 )
@@ -13,8 +14,8 @@ func Eigenvalues(a []float64, n int) ([]float64, error) {
 	if err := checkMatrix(a, n); err != nil {
 		return nil, err
 	}
-	d, e, _ := tridiagonalise(a, n)
-	if err := diagonalise(d, e, nil, n); err != nil {
+	d, e, _ := tridiagonalise(context.Background(), a, n)
+	if err := diagonalise(context.Background(), d, e, nil, n); err != nil {
 		return nil, err
 	}
 	slices.Sort(d)
@@ -28,7 +29,7 @@ func Eigenvectors(a []float64, n int) (values, vectors []float64, err error) {
 	if err := checkMatrix(a, n); err != nil {
 		return nil, nil, err
 	}
-	return symmetricEigen(a, n)
+	return symmetricEigen(context.Background(), a, n)
 }
 
 func checkMatrix(a []float64, n int) error {

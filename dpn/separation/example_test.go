@@ -1,6 +1,7 @@
 package separation_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -21,7 +22,7 @@ func Example() {
 	var names []string
 	var d []float64
 	for _, l := range layers {
-		m, err := separation.Measure(l.name, separation.Set{X: l.x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, separation.Options{})
+		m, err := separation.Measure(context.Background(), l.name, separation.Set{X: l.x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, separation.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"math"
 
 	"dpnbench/internal/vec"
@@ -60,7 +61,7 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		}
 		f.BetweenTrace += gram[a*classes+a]
 	}
-	lambda, u, err := symmetricEigen(gram, classes)
+	lambda, u, err := symmetricEigen(context.Background(), gram, classes)
 	if err != nil {
 		return Fuzziness{}, err
 	}

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -143,7 +144,7 @@ func squaredDistance(a, b []float64) float64 {
 func compare(t *testing.T, s Set) {
 	t.Helper()
 	want, balanced := measureExplicitly(t, s, false), measureExplicitly(t, s, true)
-	got, err := Measure("x", s, Options{})
+	got, err := Measure(context.Background(), "x", s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func TestFuzzinessByHand(t *testing.T) {
 		{"points", Set{[]float32{0, 1, 4, 1}, 2, []byte{0, 1}}, 0, 0, math.Inf(1), 4, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := Measure(c.name, c.s, Options{})
+			l, err := Measure(context.Background(), c.name, c.s, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,13 +358,13 @@ func mapped(s Set, a []float64) Set {
 func TestFuzzinessInvariances(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	s := integers(random, 90, 6, 4)
-	base, err := Measure("base", s, Options{})
+	base, err := Measure(context.Background(), "base", s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	same := func(t *testing.T, s Set, d, product, distance float64) {
 		t.Helper()
-		l, err := Measure("mapped", s, Options{})
+		l, err := Measure(context.Background(), "mapped", s, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +516,7 @@ func TestFuzzinessWithoutSeparation(t *testing.T) {
 		{"equal means", s, math.Inf(1)},
 		{"constant features", constant, math.NaN()},
 	} {
-		l, err := Measure(c.name, c.s, Options{})
+		l, err := Measure(context.Background(), c.name, c.s, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -552,7 +553,7 @@ func TestSetErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for what, f := range map[string]func() error{
-				"Measure":          func() error { _, err := Measure("conv1", c.s, Options{}); return err },
+				"Measure":          func() error { _, err := Measure(context.Background(), "conv1", c.s, Options{}); return err },
 				"MeasureFuzziness": func() error { _, err := MeasureFuzziness(c.s, 2); return err },
 			} {
 				err := f()
@@ -569,7 +570,7 @@ func TestSetErrors(t *testing.T) {
 		})
 	}
 	ok := Set{X: []float32{0, 1}, Dim: 1, Labels: []byte{0, 1}}
-	if _, err := Measure("x", ok, Options{Components: -2}); err == nil {
+	if _, err := Measure(context.Background(), "x", ok, Options{Components: -2}); err == nil {
 		t.Error("-2 components: no error")
 	}
 }

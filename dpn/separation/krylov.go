@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"math"
 
 	"dpnbench/internal/vec"
@@ -17,7 +18,7 @@ const krylovTolerance = 1e-10
 // hold at least q vectors, so that up to q equal eigenvalues are found; they
 // start from fixed pseudo-random numbers. The space grows until the residuals
 // are small, up to the whole of R^d, so there is no failure to converge.
-func (p *PCA) krylov(c *covariance, q int) error {
+func (p *PCA) krylov(ctx context.Context, c *covariance, q int) error {
 	dim := c.dim
 	block := min(q+q%2, dim) // apply takes vectors in pairs
 	var random splitMix
@@ -36,6 +37,9 @@ func (p *PCA) krylov(c *covariance, q int) error {
 		m := len(basis) / dim
 		w = w[:last*dim]
 		c.apply(w, basis[(m-last)*dim:])
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 
 		// Split C (last block) into its part within the space, which goes to
 		// columns, and the rest, whose length in an orthonormal basis (the next
@@ -74,7 +78,7 @@ func (p *PCA) krylov(c *covariance, q int) error {
 
 		if m >= check || next == 0 {
 			check = m + m/8 + block
-			values, s, err := ritz(columns)
+			values, s, err := ritz(ctx, columns)
 			if err != nil {
 				return err
 			}
@@ -107,7 +111,7 @@ func (p *PCA) krylov(c *covariance, q int) error {
 
 // ritz solves the projected problem: columns[j] holds its entries 0..j of
 // column j.
-func ritz(columns [][]float64) (values, vectors []float64, err error) {
+func ritz(ctx context.Context, columns [][]float64) (values, vectors []float64, err error) {
 	m := len(columns)
 	h := make([]float64, m*m)
 	for j, col := range columns {
@@ -115,7 +119,7 @@ func ritz(columns [][]float64) (values, vectors []float64, err error) {
 			h[i*m+j], h[j*m+i] = v, v
 		}
 	}
-	return symmetricEigen(h, m)
+	return symmetricEigen(ctx, h, m)
 }
 
 // appendRandom appends a random unit vector orthogonal to the basis, which must

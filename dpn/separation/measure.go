@@ -1,6 +1,9 @@
 package separation
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Options are the settings of Measure. The zero value is ready to use.
 type Options struct {
@@ -80,9 +83,12 @@ type Layer struct {
 }
 
 // Measure computes all statistics of one layer. The error names the layer and
-// what makes its features unusable.
-func Measure(name string, s Set, o Options) (Layer, error) {
-	layer, err := measure(name, s, o)
+// what makes its features unusable; it is that of ctx where ctx ends first.
+func Measure(ctx context.Context, name string, s Set, o Options) (Layer, error) {
+	layer, err := measure(ctx, name, s, o)
+	if ctx.Err() != nil {
+		return Layer{}, ctx.Err()
+	}
 	if err != nil {
 		return Layer{}, fmt.Errorf("layer %q: %w", name, err)
 	}
@@ -100,7 +106,7 @@ func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
 	return noise / float64(len(sc.counts)-1) / f.SmallestEigenvalue
 }
 
-func measure(name string, s Set, o Options) (Layer, error) {
+func measure(ctx context.Context, name string, s Set, o Options) (Layer, error) {
 	if o.Components == AllComponents {
 		o.Components = max(1, min(s.Dim, s.Len()-1)) // n rows less their mean span n-1
 	}
@@ -113,6 +119,9 @@ func measure(name string, s Set, o Options) (Layer, error) {
 	if err := s.check(o.Threads); err != nil {
 		return Layer{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return Layer{}, err
+	}
 	sc := newScatter(s, o.Threads)
 	f, err := sc.fuzziness()
 	if err != nil {
@@ -122,9 +131,12 @@ func measure(name string, s Set, o Options) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return Layer{}, err
+	}
 	traces, right := sc.nearest()
 	distance, variance := sc.classDistances(traces)
-	pca, err := fitPCA(s.X, s.Dim, o.Components, o.Threads)
+	pca, err := fitPCA(ctx, s.X, s.Dim, o.Components, o.Threads)
 	if err != nil {
 		return Layer{}, err
 	}

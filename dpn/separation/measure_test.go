@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 	"testing"
 )
 
@@ -45,7 +47,7 @@ func TestMeasureDoesNotDependOnThreads(t *testing.T) {
 	var first string
 	for _, c := range []struct{ procs, threads int }{{1, 0}, {1, 1}, {2, 0}, {2, 2}, {3, 0}, {2, 7}} {
 		before := runtime.GOMAXPROCS(c.procs)
-		l, err := Measure("x", s, Options{Threads: c.threads})
+		l, err := Measure(context.Background(), "x", s, Options{Threads: c.threads})
 		runtime.GOMAXPROCS(before)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +70,7 @@ func TestMeasureBits(t *testing.T) {
 	const want = "01a82e6ea2aa12cb23c6cc1468bf1ce846090ce7c44b451191ec6ee67a3db69a"
 	var layers []Layer
 	for _, shape := range [][3]int{{40, 300, 5}, {600, 24, 10}, {700, 180, 4}} { // gram, covariance, krylov
-		l, err := Measure("x", pseudoRandom(shape[0], shape[1], shape[2]), Options{})
+		l, err := Measure(context.Background(), "x", pseudoRandom(shape[0], shape[1], shape[2]), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func TestMeasureBits(t *testing.T) {
 }
 
 func TestLayerJSON(t *testing.T) {
-	l, err := Measure("features", Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []byte{200, 200, 1, 1}}, Options{})
+	l, err := Measure(context.Background(), "features", Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []byte{200, 200, 1, 1}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func TestLayerJSON(t *testing.T) {
 
 func TestUndefinedStatisticsAreNullInJSON(t *testing.T) {
 	for _, x := range [][]float32{{5, 5, 5, 5}, {1, 3, 3, 1}} { // D is NaN, then +Inf
-		l, err := Measure("collapsed", Set{X: x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, Options{})
+		l, err := Measure(context.Background(), "collapsed", Set{X: x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +142,60 @@ func TestFloatJSON(t *testing.T) {
 		}
 		if err := json.Unmarshal(b, &f); err != nil || float64(f) != v {
 			t.Errorf("%v came back as %v (%v)", v, f, err)
+		}
+	}
+}
+
+// ending is a context that ends when it has been asked left times.
+type ending struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *ending) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Measure and FitPCA ask their context at least once a column of the matrices that they
+// solve, and end with its error wherever it ends, by each method of components.
+func TestMeasureStops(t *testing.T) {
+	const plenty = 1 << 40
+	for _, c := range []struct {
+		method                string
+		rows, dim, components int
+		asks                  int64
+	}{
+		{"covariance", 300, 100, AllComponents, 100},
+		{"gram", 100, 300, AllComponents, 100},
+		{"krylov", 300, 200, 2, 4},
+	} {
+		s := pseudoRandom(c.rows, c.dim, 4)
+		o := Options{Components: c.components, Threads: 2}
+		count := func() *ending { e := &ending{Context: context.Background()}; e.left.Store(plenty); return e }
+		ctx := count()
+		l, err := Measure(ctx, "x", s, o)
+		if err != nil || l.PCA.Method != c.method {
+			t.Fatalf("method %v, %v: want %s", l.PCA, err, c.method)
+		}
+		all := plenty - ctx.left.Load()
+		if all < c.asks {
+			t.Errorf("%s: the context is asked %d times, want %d at least", c.method, all, c.asks)
+		}
+		for _, left := range []int64{0, 1, all / 4, all / 2, all - 1} {
+			ctx.left.Store(left)
+			if _, err := Measure(ctx, "x", s, o); err != context.Canceled {
+				t.Errorf("%s, ended after %d of %d: %v", c.method, left, all, err)
+			}
+			if asked := left - ctx.left.Load(); asked > left+int64(c.rows+c.dim) {
+				t.Errorf("%s, ended after %d: asked %d times", c.method, left, asked)
+			}
+		}
+		ctx.left.Store(0)
+		if _, err := FitPCA(ctx, s.X, s.Dim, 2, 2); err != context.Canceled {
+			t.Errorf("%s: components alone: %v", c.method, err)
 		}
 	}
 }

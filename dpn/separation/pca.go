@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -42,8 +43,9 @@ const denseSize = 160
 
 // FitPCA computes the q leading principal components of x, rows of width dim
 // (fewer if dim is smaller), on the given number of threads (0: GOMAXPROCS). The
-// result has the same bits for every number of threads.
-func FitPCA(x []float32, dim, q, threads int) (*PCA, error) {
+// result has the same bits for every number of threads. It ends early, with its error, when
+// ctx does.
+func FitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error) {
 	rows, err := checkRows(x, dim)
 	if err != nil {
 		return nil, err
@@ -57,11 +59,11 @@ func FitPCA(x []float32, dim, q, threads int) (*PCA, error) {
 	if err := checkFinite(x, dim, threads); err != nil {
 		return nil, err
 	}
-	return fitPCA(x, dim, q, threads)
+	return fitPCA(ctx, x, dim, q, threads)
 }
 
 // fitPCA is FitPCA for features that have been checked.
-func fitPCA(x []float32, dim, q, threads int) (*PCA, error) {
+func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error) {
 	rows := len(x) / dim
 	c := newCovariance(x, dim, threads)
 	p := &PCA{Dim: dim, Mean: c.mean, TotalVariance: c.trace()}
@@ -70,13 +72,13 @@ func fitPCA(x []float32, dim, q, threads int) (*PCA, error) {
 	switch small := min(rows, dim); {
 	case small > denseSize && 8*q <= small:
 		p.Method = "krylov"
-		err = p.krylov(c, q)
+		err = p.krylov(ctx, c, q)
 	case dim <= rows:
 		p.Method = "covariance"
-		err = p.dense(c, q)
+		err = p.dense(ctx, c, q)
 	default:
 		p.Method = "gram"
-		err = p.gram(c, q)
+		err = p.gram(ctx, c, q)
 	}
 	if err != nil {
 		return nil, err
@@ -94,8 +96,8 @@ func fitPCA(x []float32, dim, q, threads int) (*PCA, error) {
 }
 
 // dense solves the d x d covariance matrix.
-func (p *PCA) dense(c *covariance, q int) error {
-	values, vectors, err := symmetricEigen(c.matrix(), c.dim)
+func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
+	values, vectors, err := symmetricEigen(ctx, c.matrix(ctx), c.dim)
 	if err != nil {
 		return err
 	}
@@ -105,8 +107,8 @@ func (p *PCA) dense(c *covariance, q int) error {
 
 // gram solves the n x n matrix Z Z^T / n of the centred rows Z, whose non-zero
 // eigenvalues are those of Z^T Z / n; the components are Z^T u, normalised.
-func (p *PCA) gram(c *covariance, q int) error {
-	values, u, err := symmetricEigen(c.gramMatrix(), c.rows)
+func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
+	values, u, err := symmetricEigen(ctx, c.gramMatrix(ctx), c.rows)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -131,7 +132,7 @@ func TestPCAAgainstSVD(t *testing.T) {
 		{"krylov, duplicated features", duplicated, 200, 2, "krylov"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := FitPCA(c.x, c.dim, c.q, 0)
+			p, err := FitPCA(context.Background(), c.x, c.dim, c.q, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,9 +235,9 @@ func TestPCAMethodsAgree(t *testing.T) {
 	x := spectrum(random, rows, dim, func(j int) float64 { return math.Pow(0.8, float64(j)) })
 	var results []*PCA
 	for _, solve := range []func(p *PCA, c *covariance) error{
-		func(p *PCA, c *covariance) error { return p.dense(c, q) },
-		func(p *PCA, c *covariance) error { return p.gram(c, q) },
-		func(p *PCA, c *covariance) error { return p.krylov(c, q) },
+		func(p *PCA, c *covariance) error { return p.dense(context.Background(), c, q) },
+		func(p *PCA, c *covariance) error { return p.gram(context.Background(), c, q) },
+		func(p *PCA, c *covariance) error { return p.krylov(context.Background(), c, q) },
 	} {
 		p := &PCA{Dim: dim}
 		if err := solve(p, newCovariance(x, dim, 0)); err != nil {
@@ -270,11 +271,11 @@ func TestPCAErrors(t *testing.T) {
 		{[]float32{1, 2, 3, 4}, 2, 0, "0 principal components"},
 		{[]float32{1, 2, nan, 4}, 2, 1, "row 1, column 0 is NaN"},
 	} {
-		if _, err := FitPCA(c.x, c.dim, c.q, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := FitPCA(context.Background(), c.x, c.dim, c.q, 0); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("FitPCA of %v: error is %v: want one with %q", c.x, err, c.want)
 		}
 	}
-	p, err := FitPCA([]float32{1, 2, 3, 5}, 2, 1, 0)
+	p, err := FitPCA(context.Background(), []float32{1, 2, 3, 5}, 2, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func BenchmarkPCA(b *testing.B) {
 			var p *PCA
 			for b.Loop() {
 				var err error
-				if p, err = FitPCA(c.x, dim, 2, 0); err != nil {
+				if p, err = FitPCA(context.Background(), c.x, dim, 2, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/internal/parallel"
+	"dpnbench/internal/stat"
 	"dpnbench/internal/vec"
 )
 
@@ -14,27 +16,43 @@ import (
 // more samples of the same classes, and how well the samples tell.
 //
 // The means of n_k samples lie apart by chance even where the classes do not, which
-// inflates SSb by sum_k p_k (1 - p_k) S_k / n_k, S_k being the covariance of class k, and
-// D comes out too small. In the K x K Gram matrices
+// inflates SSb by sum_k p_k (1 - p_k) S_k / n_k, S_k being the covariance of class k. What
+// that does to D depends on its direction. Outside the span of the class means it makes D
+// too small, the more so the more features there are. Within the span it turns directions
+// as much as it stretches them, and D becomes too large: for equal S_k by
+//
+//	(D^2 + 2 Tr((SSw SSb^+)^2)) / n
+//
+// to first order, which is all there is where d = K-1.
+//
+// The estimate is made in two parts. In the K x K Gram matrices
 //
 //	G = M M^T,   H = M SSw M^T,   D = Tr(G^{+2} H)
 //
-// that noise has the expectation
+// the noise outside the span has the expectation
 //
 //	N_ab = sqrt(p_a p_b) (delta_ab v_a - p_a v_a - p_b v_b + sum_c p_c^2 v_c)
 //
-// with v_k = Tr(S_k)/n_k in G and Tr(S_k SSw)/n_k in H, both estimated without bias from
-// the samples and taken off. What remains is a bias of the order D/n_k. (For the last
-// trace, that of a squared covariance, the estimate is Srivastava's, J. Japan Statist.
-// Soc. 35, 2005: unbiased for Gaussian classes.)
+// with v_k = Tr(S_k)/n_k in G and Tr(S_k SSw)/n_k in H, of samples without their part along
+// the span. Both are estimated without bias and taken off. (For the last trace, that of a
+// squared covariance, the estimate is Srivastava's, J. Japan Statist. Soc. 35, 2005: unbiased
+// for Gaussian classes.) That makes E. Its bias, of the order D^2/n, is measured by a
+// bootstrap: samples are drawn with replacement within each class, and E is made for each
+// draw. The truth of the draws is known, it is the D of the samples, and their median is
+// taken to be as far from it, in log D, as E of the samples is from the truth:
 //
-// The interval is a basic bootstrap interval of log D: samples are drawn with replacement
-// within each class, the estimate is made for each draw, and its deviations from the D of
-// the samples (which are the population of the draws) are taken for those of the estimate
-// from the truth.
+//	Limit = E D / median(E of the draws)
+//
+// The interval is the basic bootstrap interval of log D, which has the quantiles of the draws
+// in the place of their median, and so contains Limit.
+//
+// A direction whose eigenvalue lies within two standard errors of zero is undetermined. The
+// standard error of sqrt(lambda_j) is sqrt(s_j/n), s_j being the variance within classes
+// along it, so that this is where its share of D, s_j/lambda_j, exceeds n/4.
 type Sampling struct {
 	// Limit is the estimate of D for n to infinity; NaN (null) where the samples
-	// cannot tell, since all of the smallest eigenvalue may be noise.
+	// cannot tell, since all of the smallest eigenvalue may be noise, in the samples or in
+	// half of the draws.
 	Limit Float `json:"limit"`
 	// CI is the confidence interval of D for n to infinity, nil (null) without a
 	// Limit. The upper end is +Inf (null) where more draws are undetermined than lie
@@ -43,7 +61,7 @@ type Sampling struct {
 	// Confidence is the level of CI.
 	Confidence float64 `json:"confidence"`
 	// Draws and Seed are those of the bootstrap, Undetermined the draws that gave no
-	// estimate, because noise was all that the smallest eigenvalue held.
+	// estimate, because noise may be all that the smallest eigenvalue held.
 	Draws        int    `json:"draws"`
 	Seed         uint64 `json:"seed"`
 	Undetermined int    `json:"undetermined"`
@@ -88,21 +106,17 @@ func Bootstrap(ctx context.Context, e *engine.Engine, s Set, o BootstrapOptions)
 	if err != nil {
 		return nil, err
 	}
-	out := &Sampling{Limit: Float(b.limit), Confidence: o.Confidence, Draws: o.Draws, Seed: o.Seed}
+	out := &Sampling{Limit: Float(b.limit(draws)), Confidence: o.Confidence, Draws: o.Draws, Seed: o.Seed}
 	for _, d := range draws {
 		if math.IsInf(d, 1) {
 			out.Undetermined++
 		}
 	}
-	if math.IsInf(b.limit, 1) {
-		out.Limit = Float(math.NaN())
+	if !out.Limit.IsFinite() {
 		return out, nil
 	}
-	// Deviations of draws from their own truth, which is the D of the samples.
-	slices.Sort(draws)
 	tail := (1 - o.Confidence) / 2
-	centre := b.limit * b.plain
-	low, high := centre/quantile(draws, 1-tail), centre/quantile(draws, tail)
+	low, high := b.against(draws, 1-tail), b.against(draws, tail)
 	if float64(out.Undetermined) > tail*float64(o.Draws) {
 		high = math.Inf(1)
 	}
@@ -110,34 +124,37 @@ func Bootstrap(ctx context.Context, e *engine.Engine, s Set, o BootstrapOptions)
 	return out, nil
 }
 
-// EstimateLimit returns the estimate of D for n to infinity alone (Sampling.Limit), which
-// is NaN where the samples cannot tell.
-func EstimateLimit(e *engine.Engine, s Set) (float64, error) {
+// limitDraws is the number of draws behind EstimateLimit: their median adds a fortieth to
+// the standard error.
+const limitDraws = 2 * drawsAtOnce
+
+// EstimateLimit returns the estimate of D for n to infinity alone (Sampling.Limit, but from
+// 32 draws), which is NaN where the samples cannot tell.
+func EstimateLimit(ctx context.Context, e *engine.Engine, s Set) (float64, error) {
 	b, err := newBootstrap(e, s)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := b.draw(context.Background(), BootstrapOptions{}); err != nil {
+	draws, err := b.draw(ctx, BootstrapOptions{Draws: limitDraws})
+	if err != nil {
 		return 0, err
 	}
-	if math.IsInf(b.limit, 1) {
-		return math.NaN(), nil
-	}
-	return b.limit, nil
+	return b.limit(draws), nil
 }
 
-// quantile returns the q-quantile of sorted values, interpolated between neighbours.
-func quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
+// limit returns Sampling.Limit. It sorts the draws.
+func (b *bootstrap) limit(draws []float64) float64 {
+	slices.Sort(draws)
+	if v := b.against(draws, 0.5); v > 0 && !math.IsInf(v, 1) {
+		return v
 	}
-	f := at - float64(i)
-	if f == 0 {
-		return sorted[i]
-	}
-	return float64((1-f)*sorted[i]) + float64(f*sorted[i+1])
+	return math.NaN()
+}
+
+// against returns what the truth would be if the estimate of the samples lay as far from it
+// as the q-quantile of the sorted draws lies from theirs, the D of the samples.
+func (b *bootstrap) against(draws []float64, q float64) float64 {
+	return b.estimated * b.plain / stat.Quantile(draws, q)
 }
 
 // bootstrap holds what all draws from a set have in common.
@@ -150,13 +167,14 @@ type bootstrap struct {
 	unit   float64
 	z      engine.Matrix // samples less their class mean, sorted by class
 	first  []int         // row of z where each class begins; a last one is n
-	square []float64     // |z_i|^2 of each row
+	span   []float64     // orthonormal rows of width d: the span of the class means
+	square []float64     // |z_i|^2 of each row, outside span
 	basis  []float64     // (K-1) x K orthonormal rows, all orthogonal to sqrt(p)
-	spread []float64     // Tr(S_k SSw) of each class
+	spread []float64     // Tr(S_k SSw) of each class, outside span
 	crude  []float64     // the same of the samples, which are the population of the draws
 
-	plain float64 // D of the samples
-	limit float64 // the estimate of D for n to infinity
+	plain     float64 // D of the samples
+	estimated float64 // E of the samples, +Inf where they cannot tell
 }
 
 func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
@@ -180,7 +198,6 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 		b.unit = math.Ldexp(1, -exponent)
 	}
 	next := slices.Clone(b.first)
-	b.square = make([]float64, sc.set.Len())
 	t := make([]float64, dim)
 	for i, k := range sc.class {
 		centreRow(t, sc.set.X[i*dim:(i+1)*dim], sc.ref)
@@ -190,32 +207,73 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 			t[j] = (t[j] - mean[j]) * b.unit
 			row[j] = float32(t[j])
 		}
-		b.square[next[k]] = vec.Dot(t, t)
 		next[k]++
 	}
 	vec.Scale(b.unit, sc.means)
 	b.basis = complement(sc.weights)
-	b.spread, b.crude = b.spreads()
+	b.findSpan()
+	b.spread, b.crude = b.spreads(b.outside())
 	return b, nil
 }
 
-// class returns the rows of class k in z.
-func (b *bootstrap) class(k int) engine.Matrix {
-	return b.z.Slice(b.first[k], b.first[k+1], 0, b.z.Cols)
+// findSpan sets span: the differences of class means, made orthonormal.
+func (b *bootstrap) findSpan() {
+	for k := 1; k < len(b.sc.labels); k++ {
+		v := slices.Clone(b.sc.classMean(k))
+		vec.Axpy(-1, b.sc.classMean(0), v)
+		if orthogonalise(v, b.span) {
+			b.span = append(b.span, v...)
+		}
+	}
+}
+
+// outside returns z without its part along span, and sets square.
+func (b *bootstrap) outside() engine.Matrix {
+	dim := b.z.Cols
+	out := engine.NewMatrix(b.z.Rows, dim)
+	b.square = make([]float64, b.z.Rows)
+	parallel.Each(chunkCount(b.z.Rows, rowsPerChunk), b.e.Threads(), func(c int) {
+		t := make([]float64, dim)
+		from, to := chunkBounds(b.z.Rows, rowsPerChunk, c)
+		for i := from; i < to; i++ {
+			for j, v := range b.z.Row(i) {
+				t[j] = float64(v)
+			}
+			b.leaveSpan(t)
+			b.square[i] = vec.Dot(t, t)
+			for j, v := range t {
+				out.Row(i)[j] = float32(v)
+			}
+		}
+	})
+	return out
+}
+
+// leaveSpan takes from v its part along span.
+func (b *bootstrap) leaveSpan(v []float64) {
+	for at := 0; at < len(b.span); at += len(v) {
+		row := b.span[at : at+len(v)]
+		vec.Axpy(-vec.Dot(v, row), row, v)
+	}
+}
+
+// class returns the rows of z, sorted by class, that are of class k.
+func (b *bootstrap) class(z engine.Matrix, k int) engine.Matrix {
+	return z.Slice(b.first[k], b.first[k+1], 0, z.Cols)
 }
 
 // spreads estimates Tr(S_k SSw) for each class, SSw = sum_j p_j S_j being the covariance
-// within classes, from the covariances C_k with divisor n_k - 1; crude is that of the
-// samples themselves. It works with d x d
-// matrices, or with n x n ones where samples are fewer than features: Tr(C_j C_k) is the
-// sum of the squared inner products of the rows of both classes over (n_j-1)(n_k-1).
-func (b *bootstrap) spreads() (spread, crude []float64) {
-	classes, d := len(b.sc.labels), b.z.Cols
+// within classes, from the covariances C_k of z with divisor n_k - 1; crude is that of the
+// samples themselves. It works with d x d matrices, or with n x n ones where samples are
+// fewer than features: Tr(C_j C_k) is the sum of the squared inner products of the rows of
+// both classes over (n_j-1)(n_k-1).
+func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
+	classes, d := len(b.sc.labels), z.Cols
 	cross := make([]float64, classes)  // Tr(C_k sum_j p_j C_j)
 	square := make([]float64, classes) // Tr(C_k^2)
-	if b.z.Rows <= d {
-		rows := engine.NewMatrix(b.z.Rows, b.z.Rows)
-		b.e.MatMul(rows, b.z, b.z.T(), false)
+	if z.Rows <= d {
+		rows := engine.NewMatrix(z.Rows, z.Rows)
+		b.e.MatMul(rows, z, z.T(), false)
 		for k := range classes {
 			for j := range classes {
 				t := squares(rows.Slice(b.first[k], b.first[k+1], b.first[j], b.first[j+1]))
@@ -229,7 +287,7 @@ func (b *bootstrap) spreads() (spread, crude []float64) {
 	} else {
 		within, own := engine.NewMatrix(d, d), engine.NewMatrix(d, d)
 		for k := range classes {
-			z := b.class(k)
+			z := b.class(z, k)
 			b.e.MatMul(own, z.T(), z, false)
 			f := b.freedom(k)
 			square[k] = squares(own) / (f * f)
@@ -242,7 +300,7 @@ func (b *bootstrap) spreads() (spread, crude []float64) {
 		image := engine.NewMatrix(rows, d)
 		for k := range classes {
 			for r := b.first[k]; r < b.first[k+1]; r += rows {
-				z := b.z.Slice(r, min(r+rows, b.first[k+1]), 0, d)
+				z := z.Slice(r, min(r+rows, b.first[k+1]), 0, d)
 				to := image.Slice(0, z.Rows, 0, d)
 				b.e.MatMul(to, z, within, false)
 				for i := range z.Rows {
@@ -256,7 +314,8 @@ func (b *bootstrap) spreads() (spread, crude []float64) {
 	for k, n := range b.sc.counts {
 		crude[k] *= (b.freedom(k) / float64(n)) * (b.freedom(k) / float64(n))
 		// Of Tr(C_k^2), Tr(C_k)^2/(n_k-1) is noise.
-		f, trace := b.freedom(k), b.trace(k)
+		f := b.freedom(k)
+		trace := squares(b.class(z, k)) / f
 		unbiased := 0.0
 		if n > 2 {
 			unbiased = f * f / ((f - 1) * (f + 2)) * max(0, square[k]-trace*trace/f)
@@ -268,15 +327,6 @@ func (b *bootstrap) spreads() (spread, crude []float64) {
 
 // freedom returns n_k - 1.
 func (b *bootstrap) freedom(k int) float64 { return float64(b.sc.counts[k] - 1) }
-
-// trace returns Tr(C_k).
-func (b *bootstrap) trace(k int) float64 {
-	var sum float64
-	for _, v := range b.square[b.first[k]:b.first[k+1]] {
-		sum += v
-	}
-	return sum / b.freedom(k)
-}
 
 // squares returns the sum of the squares of m's elements.
 func squares(m engine.Matrix) float64 {
@@ -344,28 +394,30 @@ func (b *bootstrap) noise(traces []float64) []float64 {
 	return out
 }
 
-// fuzziness returns Tr(G^{+2} H) for G and H (K x K) within the span of basis, and +Inf
-// unless every eigenvalue of G there is positive.
-func (b *bootstrap) fuzziness(g, h []float64) (float64, error) {
+// fuzziness returns Tr(G^{+2} H) for G and H (K x K) within the span of basis, and the
+// largest share that an eigenvalue of G has in it. Both are +Inf unless every eigenvalue is
+// positive.
+func (b *bootstrap) fuzziness(g, h []float64) (d, largest float64, err error) {
 	m := len(b.sc.labels) - 1
-	lambda, u, err := symmetricEigen(b.within(g), m)
+	lambda, u, err := symmetricEigen(context.Background(), b.within(g), m)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	h = b.within(h)
-	var d float64
 	t := make([]float64, m)
 	for j := range m {
 		if !(lambda[j] > 0) {
-			return math.Inf(1), nil
+			return math.Inf(1), math.Inf(1), nil
 		}
 		row := u[j*m : (j+1)*m]
 		for a := range m {
 			t[a] = vec.Dot(h[a*m:(a+1)*m], row)
 		}
-		d += max(0, vec.Dot(row, t)) / float64(lambda[j]*lambda[j])
+		share := max(0, vec.Dot(row, t)) / float64(lambda[j]*lambda[j])
+		d += share
+		largest = max(largest, share)
 	}
-	return d, nil
+	return d, largest, nil
 }
 
 // within returns basis a basis^T.
@@ -391,7 +443,7 @@ func (b *bootstrap) within(a []float64) []float64 {
 // drawsAtOnce is how many draws share a pass over the samples.
 const drawsAtOnce = 16
 
-// draw sets plain and limit, and returns the estimate of each draw.
+// draw sets plain and estimated, and returns the estimate of each draw.
 func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, error) {
 	n, dim, classes := b.z.Rows, b.z.Cols, len(b.sc.labels)
 	slots := max(1, min(drawsAtOnce, o.Draws))
@@ -406,23 +458,23 @@ func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, er
 	estimate := func(draws int, f func(slot int, d draw)) {
 		for k := range classes {
 			w := weights.Slice(0, draws, b.first[k], b.first[k+1])
-			b.e.MatMul(shifts.Slice(0, draws, k*dim, (k+1)*dim), w, b.class(k), false)
+			b.e.MatMul(shifts.Slice(0, draws, k*dim, (k+1)*dim), w, b.class(b.z, k), false)
 		}
 		list := make([]draw, draws)
-		forEach(draws, b.e.Threads(), func(s int) { list[s] = b.moved(weights.Row(s), shifts.Row(s), means, s) })
+		parallel.Each(draws, b.e.Threads(), func(s int) { list[s] = b.moved(weights.Row(s), shifts.Row(s), means, s) })
 		some := means.Slice(0, draws*classes, 0, dim)
 		b.e.MatMul(along.Slice(0, n, 0, draws*classes), b.z, some.T(), false)
-		forEach(draws, b.e.Threads(), func(s int) {
+		parallel.Each(draws, b.e.Threads(), func(s int) {
 			list[s].scatter(b, along.Slice(0, n, s*classes, (s+1)*classes))
 			f(s, list[s])
 		})
 	}
 
 	estimate(1, func(_ int, d draw) {
-		if b.plain, errs[0] = b.fuzziness(d.g, d.h); errs[0] != nil {
+		if b.plain, _, errs[0] = b.fuzziness(d.g, d.h); errs[0] != nil {
 			return
 		}
-		b.limit, errs[0] = b.estimate(d, b.spread)
+		b.estimated, errs[0] = b.estimate(d, b.spread)
 	})
 	if errs[0] != nil {
 		return nil, errs[0]
@@ -433,7 +485,7 @@ func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, er
 			return nil, err
 		}
 		draws := min(slots, o.Draws-at)
-		forEach(draws, b.e.Threads(), func(s int) {
+		parallel.Each(draws, b.e.Threads(), func(s int) {
 			r := engine.NewRand(o.Seed, uint64(at+s))
 			w := weights.Row(s)
 			for i := range w {
@@ -460,7 +512,7 @@ type draw struct {
 	weights []float32 // less one
 	means   []float64 // K x d, M of the draw: sqrt(p_k) (m_k - m)
 	shift   []float64 // K x d, what the draw moved each class mean by
-	traces  []float64 // Tr(C_k), with divisor n_k - 1
+	traces  []float64 // Tr(C_k) outside the span of the samples' means, with divisor n_k - 1
 	g, h    []float64 // K x K, without any correction (divisor n_k)
 	sharp   []float64 // K x K, H from covariances with divisor n_k - 1
 }
@@ -483,7 +535,9 @@ func (b *bootstrap) moved(weights, shifts []float32, means engine.Matrix, s int)
 			d.traces[k] += float64(float64(1+weights[i]) * b.square[i])
 		}
 		n := float64(b.sc.counts[k])
-		d.traces[k] = (d.traces[k] - float64(n*vec.Dot(shift, shift))) / (n - 1)
+		outside := slices.Clone(shift)
+		b.leaveSpan(outside)
+		d.traces[k] = (d.traces[k] - float64(n*vec.Dot(outside, outside))) / (n - 1)
 	}
 	for k, p := range b.sc.weights {
 		m := d.means[k*dim : (k+1)*dim]
@@ -544,11 +598,18 @@ func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 	}
 }
 
-// estimate returns the estimate of D for n to infinity from a draw, Tr(S_k SSw) being
-// spread.
+// estimate returns the estimate E of a draw (see Sampling), Tr(S_k SSw) being spread, and
+// +Inf where the draw cannot tell.
 func (b *bootstrap) estimate(d draw, spread []float64) (float64, error) {
+	if len(b.span) < (len(b.sc.labels)-1)*b.z.Cols {
+		return math.Inf(1), nil // what G has of the other directions is rounding
+	}
 	g, h := slices.Clone(d.g), slices.Clone(d.sharp)
 	vec.Axpy(-1, b.noise(d.traces), g)
 	vec.Axpy(-1, b.noise(spread), h)
-	return b.fuzziness(g, h)
+	e, largest, err := b.fuzziness(g, h)
+	if largest > float64(b.z.Rows)/4 {
+		e = math.Inf(1)
+	}
+	return e, err
 }

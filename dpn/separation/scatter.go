@@ -3,6 +3,7 @@ package separation
 import (
 	"math"
 
+	"dpnbench/internal/parallel"
 	"dpnbench/internal/vec"
 )
 
@@ -58,7 +59,7 @@ func newScatter(s Set, threads int) *scatter {
 	sc.means = make([]float64, classes*dim)
 	sc.mean = make([]float64, dim)
 	squares := make([]float64, dim)
-	forEach(chunkCount(dim, columnsPerBlock), threads, func(c int) {
+	parallel.Each(chunkCount(dim, columnsPerBlock), threads, func(c int) {
 		from, to := chunkBounds(dim, columnsPerBlock, c)
 		ref, sq := sc.ref[from:to], squares[from:to]
 		for i, k := range sc.class {
@@ -118,7 +119,7 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 	}
 	chunks := chunkCount(n, rowsPerChunk)
 	sums := make([]float64, chunks*(r+1))
-	forEach(chunks, sc.threads, func(c int) {
+	parallel.Each(chunks, sc.threads, func(c int) {
 		sum := sums[c*(r+1) : (c+1)*(r+1)]
 		t := make([]float64, dim)
 		from, to := chunkBounds(n, rowsPerChunk, c)
@@ -167,7 +168,7 @@ func (sc *scatter) nearest() (traces []float64, right int) {
 	chunks := chunkCount(n, rowsPerChunk)
 	sums := make([]float64, chunks*classes)
 	rights := make([]int, chunks)
-	forEach(chunks, sc.threads, func(c int) {
+	parallel.Each(chunks, sc.threads, func(c int) {
 		t, u := make([]float64, dim), make([]float64, dim)
 		from, to := chunkBounds(n, rowsPerChunk, c)
 		for i := from; i < to; i++ {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"dpnbench/internal/parallel"
 )
 
 // Set is the features of n samples at one layer of some network, with the
@@ -33,17 +36,15 @@ func (s Set) check(threads int) error {
 	if rows < 2 {
 		return fmt.Errorf("separation: %d rows: at least 2 are needed", rows)
 	}
-	one := true
-	for _, l := range s.Labels {
-		if l != s.Labels[0] {
-			one = false
-			break
-		}
-	}
-	if one {
+	if s.oneClass() {
 		return fmt.Errorf("separation: all %d rows belong to class %d: at least 2 classes are needed", rows, s.Labels[0])
 	}
 	return checkFinite(s.X, s.Dim, threads)
+}
+
+// oneClass reports whether all samples belong to the same class.
+func (s Set) oneClass() bool {
+	return !slices.ContainsFunc(s.Labels, func(l byte) bool { return l != s.Labels[0] })
 }
 
 // checkRows returns the number of rows of width dim that x holds.
@@ -65,7 +66,7 @@ func checkRows(x []float32, dim int) (int, error) {
 func checkFinite(x []float32, dim, threads int) error {
 	chunks := chunkCount(len(x)/dim, rowsPerChunk)
 	bad := make([]int, chunks)
-	forEach(chunks, threads, func(c int) {
+	parallel.Each(chunks, threads, func(c int) {
 		bad[c] = -1
 		from, to := chunkBounds(len(x)/dim, rowsPerChunk, c)
 		for i, v := range x[from*dim : to*dim] {

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"errors"
 	"math"
 
@@ -19,11 +20,11 @@ var errNoConvergence = errors.New("separation: eigenvalue iteration did not conv
 // with Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). It
 // stands here in place of a library routine because it has the same bits on
 // every architecture; eigenvalues are right to a few units in the last place of
-// the largest one.
-func symmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
-	d, e, beta := tridiagonalise(a, n)
-	q := reflections(a, beta, n)
-	if err := diagonalise(d, e, q, n); err != nil {
+// the largest one. It ends early, with its error, when ctx does.
+func symmetricEigen(ctx context.Context, a []float64, n int) (values, vectors []float64, err error) {
+	d, e, beta := tridiagonalise(ctx, a, n)
+	q := reflections(ctx, a, beta, n)
+	if err := diagonalise(ctx, d, e, q, n); err != nil {
 		return nil, nil, err
 	}
 	// Selection sort: stable enough (ties keep the lower index), and n swaps
@@ -47,12 +48,12 @@ func symmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
 
 // tridiagonalise reduces a to Q T Q^T: d is the diagonal of T (n), e the
 // off-diagonal (n-1). It leaves the reflectors that make up Q in a and beta.
-func tridiagonalise(a []float64, n int) (d, e, beta []float64) {
+func tridiagonalise(ctx context.Context, a []float64, n int) (d, e, beta []float64) {
 	d = make([]float64, n)
 	e = make([]float64, max(n-1, 0))
 	beta = make([]float64, n)
 	p := make([]float64, n)
-	for k := 0; k+2 < n; k++ {
+	for k := 0; k+2 < n && ctx.Err() == nil; k++ {
 		// The reflector I - beta v v^T takes column k below the diagonal to a
 		// multiple of its first entry. v is kept in row k of a, right of the
 		// diagonal, which the reduction no longer needs.
@@ -92,12 +93,12 @@ func tridiagonalise(a []float64, n int) (d, e, beta []float64) {
 // Q = H_0 H_1 ... H_{n-3}, applied from the last so that the leading rows
 // and columns stay those of the identity. Q^T row i is Q column i:
 // (H Q) column i = Q column i - beta v (v . Q column i).
-func reflections(a, beta []float64, n int) []float64 {
+func reflections(ctx context.Context, a, beta []float64, n int) []float64 {
 	q := make([]float64, n*n)
 	for i := range n {
 		q[i*n+i] = 1
 	}
-	for k := n - 3; k >= 0; k-- {
+	for k := n - 3; k >= 0 && ctx.Err() == nil; k-- {
 		if beta[k] == 0 {
 			continue
 		}
@@ -111,8 +112,9 @@ func reflections(a, beta []float64, n int) []float64 {
 }
 
 // diagonalise turns the tridiagonal matrix (d, e) into its eigenvalues, left in
-// d, and applies the rotations to the rows of q unless q is nil.
-func diagonalise(d, e, q []float64, n int) error {
+// d, and applies the rotations to the rows of q unless q is nil. Its error is that of ctx when
+// ctx ends, before it or meanwhile.
+func diagonalise(ctx context.Context, d, e, q []float64, n int) error {
 	const eps = 0x1p-52
 	var size float64
 	for _, v := range d {
@@ -124,8 +126,14 @@ func diagonalise(d, e, q []float64, n int) error {
 	// An off-diagonal entry this small cannot move any eigenvalue; without the
 	// floor a block of zeros on the diagonal would iterate down to underflow.
 	floor := size * eps * eps
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	budget := 60 * n
 	for hi := n - 1; hi > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		lo := hi
 		for lo > 0 {
 			if math.Abs(e[lo-1]) <= float64(eps*(math.Abs(d[lo-1])+math.Abs(d[lo])))+floor {

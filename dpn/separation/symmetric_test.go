@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -74,7 +75,7 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 			size := max(math.Abs(ascending[0]), math.Abs(ascending[n-1]))
 			tolerance := 1e-14 * float64(n) * size
 
-			values, vectors, err := symmetricEigen(append([]float64(nil), a...), n)
+			values, vectors, err := symmetricEigen(context.Background(), append([]float64(nil), a...), n)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,8 @@ package check
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -72,6 +74,16 @@ type arg struct {
 	quickSweep []int
 }
 
+// draw returns one of n numbers that looks random, but is the same every time: lists of cases
+// have rhythms, and their number would give every second one the same.
+func (c Case) draw(n int) int {
+	h := fnv.New32a()
+	h.Write([]byte(c.String()))
+	return int(h.Sum32() % uint32(n))
+}
+
+func (c Case) has(name string) bool { return slices.Contains(c.names, name) }
+
 func (c Case) get(name string) int {
 	for i, n := range c.names {
 		if n == name {
@@ -90,8 +102,11 @@ var quickSizes = []int{0, 1, 2, 5, 6, 7, 13, 16, 17, 33, 64}
 var offsets = []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 var quickOffsets = []int{-1, 0, 1, 7, 15}
 
+// maxSize is the largest size that a case may name.
+const maxSize = 4096
+
 func size(name string, usual int) arg {
-	return arg{name: name, usual: usual, max: 4096, sweep: sizes, quickSweep: quickSizes}
+	return arg{name: name, usual: usual, max: maxSize, sweep: sizes, quickSweep: quickSizes}
 }
 
 func one(a arg) arg { a.min = 1; return a }

@@ -2,20 +2,30 @@ package check
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"dpnbench/engine"
+	"dpnbench/internal/walls"
 )
+
+// quick is the check of the quick cases, for every test that needs it.
+var quick = sync.OnceValues(func() (*Report, error) { return Run(context.Background(), Options{Quick: true}) })
 
 // TestEveryKernel is the check itself.
 func TestEveryKernel(t *testing.T) {
-	r, err := Run(context.Background(), Options{Quick: testing.Short()})
+	run := quick
+	if !testing.Short() {
+		run = func() (*Report, error) { return Run(context.Background(), Options{}) }
+	}
+	r, err := run()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,43 +41,94 @@ func TestEveryKernel(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write testdata/sha256.txt anew")
+// update says what to write to testdata/sha256.txt: nothing, what it lacks ("true"), and of a
+// kernel that is named its hash in the place of the committed one.
+var update string
+
+func init() {
+	flag.BoolFunc("update", "add missing kernels to testdata/sha256.txt; -update=NAME replaces the hash of kernel NAME", func(s string) error {
+		if update = s; s != "true" && find(s) == nil {
+			return fmt.Errorf("no kernel %q", s)
+		}
+		return nil
+	})
+}
+
+// merge returns the hashes to commit, a line for each kernel of rows: those committed, but of
+// kernels that have none, and of the named one, those of rows.
+func merge(committed map[string]string, rows []Row, named string) string {
+	var text strings.Builder
+	for _, row := range rows {
+		if row.Tier != "generic" {
+			continue
+		}
+		sum, known := committed[row.Kernel]
+		if !known || row.Kernel == named {
+			sum = row.SHA256
+		}
+		fmt.Fprintf(&text, "%s  %s\n", sum, row.Kernel)
+	}
+	return text.String()
+}
+
+// readHashes reads what merge returns.
+func readHashes(text string) map[string]string {
+	hashes := map[string]string{}
+	for line := range strings.Lines(text) {
+		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			hashes[name] = sum
+		}
+	}
+	return hashes
+}
 
 // TestHashes compares the results of the quick cases with those committed, which every
-// machine and tier must reproduce bit by bit.
+// machine and tier must reproduce bit by bit. With -update it adds what is missing; a hash
+// that has changed stays an error unless it is named.
 func TestHashes(t *testing.T) {
 	const file = "testdata/sha256.txt"
-	r, err := Run(context.Background(), Options{Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		var text strings.Builder
-		for _, row := range r.Kernels {
-			if row.Tier == "generic" {
-				fmt.Fprintf(&text, "%s  %s\n", row.SHA256, row.Kernel)
-			}
-		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
-			want[name] = sum
+	r, err := quick()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := readHashes(string(text))
+	if update != "" {
+		merged := merge(want, r.Kernels, update)
+		if err := os.WriteFile(file, []byte(merged), 0o644); err != nil {
+			t.Fatal(err)
 		}
+		want = readHashes(merged)
 	}
 	if len(want) != len(kernels) {
 		t.Errorf("%s has %d kernels, there are %d", file, len(want), len(kernels))
 	}
 	for _, row := range r.Kernels {
-		if row.SHA256 != want[row.Kernel] {
-			t.Errorf("%s on %s: results hash to %s, committed %s (-update after a change of the cases)", row.Kernel, row.Tier, row.SHA256, want[row.Kernel])
+		switch sum, known := want[row.Kernel]; {
+		case !known:
+			t.Errorf("%s has no hash of %s (-update adds it)", file, row.Kernel)
+		case row.SHA256 != sum:
+			t.Errorf("%s on %s: results hash to %s, committed %s (-update=%s only if its cases were meant to change)", row.Kernel, row.Tier, row.SHA256, sum, row.Kernel)
+		}
+	}
+}
+
+// TestMerge checks that -update replaces no hash that is not named.
+func TestMerge(t *testing.T) {
+	committed := readHashes("old  dot\nold  sum\nold  gone\n")
+	var rows []Row
+	for _, kernel := range []string{"dot", "sum", "added"} {
+		rows = append(rows, Row{Kernel: kernel, Tier: "fast", SHA256: "other"}, Row{Kernel: kernel, Tier: "generic", SHA256: "new"})
+	}
+	for named, want := range map[string]string{
+		"true": "old  dot\nold  sum\nnew  added\n",
+		"dot":  "new  dot\nold  sum\nnew  added\n",
+	} {
+		if got := merge(committed, rows, named); got != want {
+			t.Errorf("-update=%s writes\n%swant\n%s", named, got, want)
 		}
 	}
 }
@@ -110,6 +171,41 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestRoutes checks that the sparse route of every ascent is taken and leaves out components, and
+// that an ascent by another route than was asked for fails.
+func TestRoutes(t *testing.T) {
+	e, err := engine.New(engine.WithRoute(engine.SparseRoute), engine.WithThreads(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for i := range kernels {
+		k := &kernels[i]
+		if k.route != engine.SparseRoute {
+			continue
+		}
+		var mem memory
+		defer mem.release()
+		c, _ := ParseCase(k.name + ":apart=8")
+		tr := k.make(c, &mem)
+		mem.save()
+		if _, err := mem.try(tr, e, engine.SparseRoute); err != nil {
+			t.Errorf("%s: %v", c, err)
+			continue
+		}
+		left := 0
+		for s := range e.Work().Evaluated {
+			left += c.get("rows")*c.get("k") - int(e.Work().Evaluated[s].Load())
+		}
+		if left <= 0 {
+			t.Errorf("%s: %d pairs of a row and a component left out", c, left)
+		}
+		if _, err := mem.try(tr, e, engine.DenseRoute); err == nil || !strings.Contains(err.Error(), "took the sparse route") {
+			t.Errorf("%s: error %v of the wrong route", c, err)
+		}
+	}
+}
+
 // TestCatches checks that each kind of mistake is found: a wrong number, other bits, a
 // write outside the outputs, a read or write outside the buffers.
 func TestCatches(t *testing.T) {
@@ -142,16 +238,17 @@ func TestCatches(t *testing.T) {
 			return func(*engine.Engine) { panic("oops") }
 		}},
 	} {
-		if !guards && name == "read past the end" {
-			continue
-		}
 		var mem memory
+		defer mem.release()
 		mem.input(1, 5, rowMajor, -1, nothing)
 		out := mem.output(1, 4, rowMajor, 3, nothing)
+		if mem.open && name == "read past the end" {
+			continue
+		}
 		tr := trial{want: []float64{0, 0, 1, 0}, bound: []float64{0, 0, 0.25, 0}, run: c.run(&mem, out)}
 		mem.save()
 		var row Row
-		got, err := mem.try(tr, nil)
+		got, err := mem.try(tr, nil, engine.DenseRoute)
 		if err == nil {
 			err = row.judge(got, tr)
 		}
@@ -164,6 +261,36 @@ func TestCatches(t *testing.T) {
 	}
 	if i := differs([]float32{1, float32(math.NaN()), 0}, []float32{1, -float32(math.NaN()), float32(math.Copysign(0, -1))}); i != 2 {
 		t.Errorf("the first difference is %d, want the sign of zero at 2", i)
+	}
+}
+
+// TestGuards checks that a report says so when buffers lay in plain memory.
+func TestGuards(t *testing.T) {
+	_, free, refused := walls.Floats(1)
+	if refused == nil {
+		free()
+	}
+	c, _ := ParseCase("dot")
+	report := func() *Report {
+		r, err := Run(context.Background(), Options{Cases: []Case{c}})
+		if err != nil || r.Failed > 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r
+	}
+	if r := report(); r.Guards != (refused == nil) {
+		t.Errorf("guards %t, but the system says %v", r.Guards, refused)
+	}
+	defer func() { walled = walls.Floats }()
+	calls := 0
+	walled = func(n int) ([]float32, func() error, error) { // the first two regions only
+		if calls++; calls > 2 {
+			return nil, nil, errors.New("no more maps")
+		}
+		return walls.Floats(n)
+	}
+	if r := report(); r.Guards || calls < 3 {
+		t.Errorf("guards %t after %d buffers of which only 2 had them", r.Guards, calls)
 	}
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
@@ -11,8 +12,9 @@ import (
 
 // kernels is everything that is checked, in the order of the table.
 var kernels = []kernel{
-	matMulKernel("matmul", false),
-	matMulKernel("matmul-packed", true),
+	matMulKernel("matmul", multiplyPlain),
+	matMulKernel("matmul-packed", multiplyPacked),
+	workerMatMulKernel(),
 	{name: "matmul-at", args: []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), {name: "slack", max: 64, sweep: []int{0, 1, 15, 16, 31, 32}, quickSweep: []int{0, 31}}, flagArg("acc"), offsetArg, dataArg, seedArg}, more: longPlaces, make: matMulAt},
 	{name: "add-patches", args: patchArgs, more: longPatches, make: addPatches},
 	{name: "spread-patches", args: patchArgs, more: longPatches, make: spreadPatches},
@@ -20,11 +22,16 @@ var kernels = []kernel{
 	{name: "set-factors", args: []arg{one(size("d", 17)), {name: "k", usual: 2, min: 1, max: 64}, offsetArg, finiteArg, seedArg}, make: setFactors},
 	{name: "quad-grad", args: []arg{size("rows", 7), one(size("d", 17)), layoutArg("lx"), layoutArg("lg"), offsetArg, seedArg}, make: quadGrad},
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
-	{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend},
-	{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(false)},
-	{name: "tied-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, make: ascendBackward(true)},
-	{name: "low-rank-ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, more: lowRanks, make: lowRankAscend},
-	{name: "low-rank-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, flagArg("minus"), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: lowRanks, make: lowRankBackward},
+	ascendKernel,
+	sparse(ascendKernel),
+	backwardKernel,
+	sparse(backwardKernel),
+	tiedKernel,
+	sparse(tiedKernel),
+	lowRankKernel,
+	sparse(lowRankKernel),
+	lowRankBackwardKernel,
+	sparse(lowRankBackwardKernel),
 	{name: "exp", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Exp, math.Exp)},
 	{name: "log", args: []arg{size("n", 37), offsetArg, functionArg, seedArg}, make: function((*engine.Engine).Log, math.Log)},
 	{name: "add", args: vectorArgs, make: elementwise(add)},
@@ -43,11 +50,64 @@ var kernels = []kernel{
 	{name: "column-sums", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg}, make: columnSums},
 	{name: "squared-distances", args: []arg{size("rows", 7), size("n", 17), size("k", 3), layoutArg("lx"), layoutArg("lc"), offsetArg, dataArg, seedArg}, make: squaredDistances},
 	{name: "weighted-squares", args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: weightedSquares},
-	{name: "arg-min", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), offsetArg, dataArg, seedArg}, make: argMin},
+	{name: "arg-min", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), offsetArg, dataArg, seedArg}, more: manyRows, make: argMin},
 	{name: "layer-norm", args: []arg{size("rows", 7), one(size("n", 17)), layoutArg("lx"), layoutArg("ly"), offsetArg, seedArg}, make: layerNorm},
 	{name: "layer-norm-backward", args: []arg{size("rows", 7), one(size("n", 17)), offsetArg, seedArg}, make: layerNormBackward},
 	{name: "softmax-cross-entropy", args: []arg{size("rows", 7), one(size("classes", 10)), layoutArg("lx"), layoutArg("lg"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 10, 100}, quickSweep: []int{100}}, offsetArg, seedArg}, make: crossEntropy},
 }
+
+// The ascents and the ways back, each by both routes.
+var (
+	ascendKernel          = kernel{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend}
+	backwardKernel        = kernel{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(false)}
+	tiedKernel            = kernel{name: "tied-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, make: ascendBackward(true)}
+	lowRankKernel         = kernel{name: "low-rank-ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, more: lowRanks, make: lowRankAscend}
+	lowRankBackwardKernel = kernel{name: "low-rank-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, flagArg("minus"), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: lowRanks, make: lowRankBackward}
+)
+
+var (
+	// apartArg is how far apart centres are: from some on, responsibilities are nearly one-hot.
+	apartArg = arg{name: "apart", usual: 2, max: 100, sweep: []int{0, 1, 2, 3, 8, 50}, quickSweep: []int{0, 1, 8}}
+	// evenArg says that all precisions are the same multiple of the identity, less factors of
+	// low rank if there are any: the route has certificates of its own for them.
+	evenArg = flagArg("even")
+)
+
+// sparse is a kernel by the sparse route, for which rows begin around centres.
+func sparse(k kernel) kernel {
+	dense := k
+	k.name, k.route = k.name+"-sparse", engine.SparseRoute
+	k.args = append(slices.Clone(k.args), apartArg, evenArg)
+	k.more = func(bool) (list [][]int) {
+		if dense.more != nil {
+			for _, v := range dense.more(true) { // the longest rows take the reference long enough once
+				list = append(list, append(v, apartArg.usual, evenArg.usual))
+			}
+		}
+		return append(list, // rows and steps enough for straight ways and for combinations
+			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1}),
+			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "minus": 1, "apart": 3}),
+			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "r": 0}))
+	}
+	return k
+}
+
+// onSparse says whether c is a case of the sparse route.
+func (c Case) onSparse() bool { return c.has(apartArg.name) }
+
+// even says whether all precisions of c are to be the same multiple of the identity.
+func (c Case) even() bool { return c.onSparse() && c.get(evenArg.name) == 1 }
+
+// centres returns a source of centres.
+func (c Case) centres(normal func() float32) func() float32 {
+	if !c.onSparse() {
+		return normal
+	}
+	return func() float32 { return float32(c.get(apartArg.name)) * normal() }
+}
+
+// ascends says whether a case climbs at all.
+func (c Case) ascends() bool { return c.get("rows") > 0 && c.get("steps") > 0 }
 
 var (
 	vectorArgs  = []arg{size("n", 37), offsetArg, dataArg, seedArg}
@@ -62,6 +122,14 @@ func lowRanks(bool) [][]int {
 	return [][]int{
 		{3, 2, 40, 16, 0, 2, 0, -1, 1}, {3, 4, 40, 8, 1, 2, 0, -1, 1}, {4, 3, 40, 11, 0, 2, 0, -1, 1}, {5, 33, 20, 1, 0, 1, 0, -1, 1},
 	}
+}
+
+// manyRows are so many that NaN and infinities are in every column.
+func manyRows(quick bool) [][]int {
+	if quick {
+		return nil
+	}
+	return [][]int{{4000, 3, 0, -1, 4, 1}}
 }
 
 // longVectors are lengths on both sides of the chunk that one kernel call handles.
@@ -134,7 +202,34 @@ func exact(kind int, bound []float64) {
 	}
 }
 
-func matMulKernel(name string, packed bool) kernel {
+// The products that have the shapes and layouts of matmul.
+func multiplyPlain(e *engine.Engine, c, a, b engine.Matrix, acc bool) { e.MatMul(c, a, b, acc) }
+
+func multiplyPacked(e *engine.Engine, c, a, b engine.Matrix, acc bool) {
+	e.MatMulPacked(c, a, e.Pack(nil, b), acc)
+}
+
+// multiplyByWorkers gives each thread some rows of the product.
+func multiplyByWorkers(e *engine.Engine, c, a, b engine.Matrix, acc bool) {
+	e.Parallel(c.Rows, 0, 0, func(w *engine.Worker, lo, hi int) {
+		w.MatMul(c.Slice(lo, hi, 0, c.Cols), a.Slice(lo, hi, 0, a.Cols), b, acc)
+	})
+}
+
+// workerMatMulKernel is matmul where rows of C are contiguous.
+func workerMatMulKernel() kernel {
+	k := matMulKernel("worker-matmul", multiplyByWorkers)
+	for i := range k.args {
+		if a := &k.args[i]; a.name == "lc" {
+			a.max, a.sweep, a.quickSweep = int(rowPadded), []int{0, 1}, []int{0, 1}
+		}
+	}
+	more := k.more
+	k.more = func(bool) [][]int { return more(true) }
+	return k
+}
+
+func matMulKernel(name string, multiply func(e *engine.Engine, c, a, b engine.Matrix, acc bool)) kernel {
 	args := []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), layoutArg("lb"), layoutArg("lc"), flagArg("acc"), offsetArg, dataArg, seedArg}
 	return kernel{name: name, args: args,
 		more: func(quick bool) [][]int {
@@ -194,11 +289,7 @@ func matMulKernel(name string, packed bool) kernel {
 			want, bound := reference.MatMul(general(a), general(b), c0)
 			exact(c.get("data"), bound.Data)
 			return trial{want: want.Data, bound: bound.Data, run: func(e *engine.Engine) {
-				if packed {
-					e.MatMulPacked(out, a, e.Pack(nil, b), acc)
-				} else {
-					e.MatMul(out, a, b, acc)
-				}
+				multiply(e, out, a, b, acc)
 			}}
 		}}
 }
@@ -356,6 +447,7 @@ func setFactors(c Case, mem *memory) trial {
 type mixtureCase struct {
 	k, d     int
 	tied     bool
+	sparse   bool // the route
 	mu, c, a engine.Matrix
 	p        []float32
 	alpha    float32
@@ -371,10 +463,14 @@ func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *engine.Rand) *
 	off := cs.get("offset")
 	normal := filler(r, 0)
 	scaled := func(s float32) func() float32 { return func() float32 { return s * normal() } }
-	m := &mixtureCase{k: k, d: d, tied: tied, alpha: 0.25}
-	m.mu = mem.input(1, k*d, rowMajor, off, normal)
+	m := &mixtureCase{k: k, d: d, tied: tied, sparse: cs.onSparse(), alpha: 0.25}
+	m.mu = mem.input(1, k*d, rowMajor, off, cs.centres(normal))
 	m.c = mem.input(1, k, rowMajor, off, scaled(0.5))
-	m.a = mem.input(1, n*d*d, rowMajor, off, scaled(float32(0.5/math.Sqrt(float64(d)))))
+	scale := float32(0.5 / math.Sqrt(float64(d)))
+	if cs.even() {
+		scale = 0
+	}
+	m.a = mem.input(1, n*d*d, rowMajor, off, scaled(scale))
 	m.p = make([]float32, n*d*d)
 	m.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(m.c)), Alpha: float64(m.alpha),
 		Mu: reference.FromFloat32(vector(m.mu), k, d, d, 1)}
@@ -412,8 +508,25 @@ func (m *mixtureCase) engine(e *engine.Engine) *engine.Mixture {
 	if m.tied {
 		x = engine.NewTiedMixture(m.k, m.d, vector(m.mu), vector(m.c))
 	}
-	e.SetPrecisions(x, m.p)
+	if m.sparse {
+		e.SetFactors(x, vector(m.a)) // certificates are of factors
+	} else {
+		e.SetPrecisions(x, m.p)
+	}
 	return x
+}
+
+// begin returns a source of rows to climb from, element by element: on the sparse route one
+// around each centre in turn.
+func (m *mixtureCase) begin(normal func() float32) func() float32 {
+	if !m.sparse {
+		return normal
+	}
+	n, mu := 0, vector(m.mu)
+	return func() float32 {
+		n++
+		return mu[(n-1)%len(mu)] + normal()
+	}
 }
 
 func quadGrad(c Case, mem *memory) trial {
@@ -466,11 +579,12 @@ func ascend(c Case, mem *memory) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
 	m := newMixtureCase(c, mem, k, d, false, r)
 	fill := filler(r, 0)
-	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
+	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), m.begin(fill))
 	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
 	phi := mem.output(steps, rows, rowMajor, -1, fill)
+	res := mem.output(steps, k*rows, rowMajor, -1, fill)
 
-	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithRoute(engine.DenseRoute), engine.WithThreads(1))
 	defer base.Close()
 	first := engine.NewMatrix(rows, d)
 	for i := range rows {
@@ -480,8 +594,9 @@ func ascend(c Case, mem *memory) trial {
 	}
 	var known engine.Trajectory
 	base.Ascend(m.engine(base), m.alpha, steps, first, &known, false)
-	var tr trial
+	tr := trial{ascends: c.ascends()}
 	var wp, bp []float64
+	wr, br := make([]float64, steps*k*rows), make([]float64, steps*k*rows)
 	last, lastBound := general(known.XAt(0)).Data, make([]float64, rows*d)
 	for t := range steps {
 		xt := general(known.XAt(t))
@@ -493,17 +608,22 @@ func ascend(c Case, mem *memory) trial {
 			last, lastBound = append(last, v.V...), append(lastBound, v.E...)
 			ev := m.oracle.At(row)
 			wp, bp = append(wp, ev.Phi.V[0]), append(bp, ev.Phi.E[0])
+			for i := range k {
+				at := (t*k+i)*rows + b
+				wr[at], br[at] = ev.R.V[i], ev.R.E[i]
+			}
 		}
 	}
 	tr.want, tr.bound = append(tr.want, last...), append(tr.bound, lastBound...)
-	// The outputs come in the order x, path, phi.
-	tr.want = append(append(append([]float64(nil), last...), tr.want...), wp...)
-	tr.bound = append(append(append([]float64(nil), lastBound...), tr.bound...), bp...)
+	// The outputs come in the order x, path, phi, res.
+	tr.want = slices.Concat(last, tr.want, wp, wr)
+	tr.bound = slices.Concat(lastBound, tr.bound, bp, br)
 	tr.run = func(e *engine.Engine) {
 		var t engine.Trajectory
 		e.Ascend(m.engine(e), m.alpha, steps, x, &t, false)
 		copy(path.Data, t.X)
 		copy(phi.Data, t.Phi)
+		copy(res.Data, t.R)
 	}
 	return tr
 }
@@ -517,14 +637,14 @@ func backwardTrial(c Case, mem *memory, tied bool) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
 	m := newMixtureCase(c, mem, k, d, tied, r)
 	fill := filler(r, 0)
-	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
+	x := mem.input(rows, d, rowMajor, c.get("offset"), m.begin(fill))
 	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
 	dmu := mem.output(1, k*d, rowMajor, -1, fill)
 	dc := mem.output(1, k, rowMajor, -1, fill)
 	da := mem.output(1, len(m.p), rowMajor, -1, fill)
 	dalpha := mem.output(1, 1, rowMajor, -1, fill)
 
-	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithRoute(engine.DenseRoute), engine.WithThreads(1))
 	defer base.Close()
 	first := engine.NewMatrix(rows, d)
 	copy(first.Data, x.Data)
@@ -539,7 +659,7 @@ func backwardTrial(c Case, mem *memory, tied bool) trial {
 		g.P = reference.SumOver(k, g.P)
 	}
 	wa := reference.FactorGradient(m.factors, g.P)
-	var tr trial
+	tr := trial{ascends: c.ascends()}
 	for _, w := range []reference.Value{g.V, g.Mu, g.C, wa, g.Alpha} {
 		tr.want, tr.bound = append(tr.want, w.V...), append(tr.bound, w.E...)
 	}
@@ -573,13 +693,18 @@ type lowRankCase struct {
 
 func newLowRankCase(cs Case, mem *memory, k, d int, r *engine.Rand) *lowRankCase {
 	off, normal := cs.get("offset"), filler(r, 0)
-	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, alpha: 0.25}, r: min(cs.get("r"), d), sign: 1}
+	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, sparse: cs.onSparse(), alpha: 0.25}, r: min(cs.get("r"), d), sign: 1}
 	if cs.get("minus") == 1 {
 		l.sign = -1
 	}
-	l.mu = mem.input(1, k*d, rowMajor, off, normal)
+	l.mu = mem.input(1, k*d, rowMajor, off, cs.centres(normal))
 	l.c = mem.input(1, k, rowMajor, off, func() float32 { return 0.5 * normal() })
-	l.w = mem.input(1, k*d, rowMajor, off, func() float32 { return 0.5 + r.Float32() })
+	l.w = mem.input(1, k*d, rowMajor, off, func() float32 {
+		if cs.even() {
+			return 1
+		}
+		return 0.5 + r.Float32()
+	})
 	scale := float32(0.5 / math.Sqrt(float64(d)*float64(l.r+1)))
 	l.f = mem.input(1, k*l.r*d, rowMajor, off, func() float32 { return scale * normal() })
 	l.oracle = &reference.Potential{K: k, D: d, C: reference.Vector(vector(l.c)), Alpha: float64(l.alpha),
@@ -597,7 +722,7 @@ func (l *lowRankCase) engine(e *engine.Engine) *engine.Mixture {
 
 // trajectory ascends from the rows of x in pure Go.
 func (l *lowRankCase) trajectory(x engine.Matrix, steps int) *engine.Trajectory {
-	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
+	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithRoute(engine.DenseRoute), engine.WithThreads(1))
 	defer base.Close()
 	first := engine.NewMatrix(x.Rows, x.Cols)
 	for i := range x.Rows {
@@ -615,7 +740,7 @@ func lowRankAscend(c Case, mem *memory) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
 	l := newLowRankCase(c, mem, k, d, r)
 	fill := filler(r, 0)
-	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), fill)
+	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), l.begin(fill))
 	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
 	res := mem.output(steps, k*rows, rowMajor, -1, fill)
 	phi := mem.output(steps, rows, rowMajor, -1, fill)
@@ -638,7 +763,7 @@ func lowRankAscend(c Case, mem *memory) trial {
 			}
 		}
 	}
-	var tr trial
+	tr := trial{ascends: c.ascends()}
 	for _, p := range [][2][]float64{{last, lastBound}, {wx, bx}, {last, lastBound}, {wr, br}, {wp, bp}} {
 		tr.want, tr.bound = append(tr.want, p[0]...), append(tr.bound, p[1]...)
 	}
@@ -657,7 +782,7 @@ func lowRankBackward(c Case, mem *memory) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
 	l := newLowRankCase(c, mem, k, d, r)
 	fill := filler(r, 0)
-	x := mem.input(rows, d, rowMajor, c.get("offset"), fill)
+	x := mem.input(rows, d, rowMajor, c.get("offset"), l.begin(fill))
 	v := mem.output(rows, d, layout(c.get("lv")), c.get("offset"), fill)
 	var outs []engine.Matrix
 	for _, n := range []int{k * d, k, k * d, k * l.r * d, 1} {
@@ -669,7 +794,7 @@ func lowRankBackward(c Case, mem *memory) trial {
 		path = append(path, general(known.XAt(t)))
 	}
 	g := l.oracle.BackwardLowRank(l.low, path, general(v))
-	var tr trial
+	tr := trial{ascends: c.ascends()}
 	for _, w := range []reference.Value{g.V, g.Mu, g.C, g.W, g.F, g.Alpha} {
 		tr.want, tr.bound = append(tr.want, w.V...), append(tr.bound, w.E...)
 	}
@@ -1020,12 +1145,13 @@ func argMin(c Case, mem *memory) trial {
 	out := mem.output(2, rows, rowMajor, off, fill)
 	tr := trial{want: make([]float64, 2*rows), bound: make([]float64, 2*rows)}
 	for i := range rows {
+		least, most := float32(math.Inf(1)), float32(math.Inf(-1)) // of column 0, should it be NaN
 		for j := range n {
-			if x.At(i, j) < x.At(i, int(tr.want[i])) {
-				tr.want[i] = float64(j)
+			if v := x.At(i, j); v < least {
+				least, tr.want[i] = v, float64(j)
 			}
-			if x.At(i, j) > x.At(i, int(tr.want[rows+i])) {
-				tr.want[rows+i] = float64(j)
+			if v := x.At(i, j); v > most {
+				most, tr.want[rows+i] = v, float64(j)
 			}
 		}
 	}

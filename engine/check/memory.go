@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/internal/walls"
 )
 
 // canary fills all memory that a kernel has no business with: a NaN, so that reading it
@@ -21,12 +22,41 @@ type memory struct {
 	outputs []engine.Matrix
 	initial [][]float32 // of the outputs
 	saved   [][]uint32  // of the used regions, bits before the run
+	open    bool        // a region has no pages without access around it
 }
 
 // region is page-aligned memory that is followed and preceded by pages without access
 // where the system can do that.
 type region struct {
 	floats []float32
+	free   func() error // nil for plain memory
+}
+
+// walled allocates regions; tests replace it.
+var walled = walls.Floats
+
+// grow gives the region room for n floats. Where the system refuses walls the canaries remain.
+func (m *memory) grow(r *region, n int) {
+	r.release()
+	var err error
+	if r.floats, r.free, err = walled(n); err != nil {
+		m.open = true
+		r.floats, r.free = make([]float32, n), nil
+	}
+}
+
+func (r *region) release() {
+	if r.free != nil {
+		r.free() // an error would leave nothing to do but to keep the memory
+	}
+	r.floats, r.free = nil, nil
+}
+
+// release gives all memory back.
+func (m *memory) release() {
+	for _, r := range m.regions {
+		r.release()
+	}
 }
 
 // take returns n floats at the offset.
@@ -36,8 +66,10 @@ func (m *memory) take(n, offset int) []float32 {
 	}
 	r := m.regions[m.used]
 	m.used++
-	if len(r.floats) < n+16 {
-		r.floats = guarded(n + n/2 + 1024)
+	// All of a region is filled and compared for every case, so one that a large case has left
+	// would cost the small ones after it more than a new one does.
+	if len(r.floats) < n+16 || len(r.floats) > 8*(n+4096) {
+		m.grow(r, n+n/2+1024)
 	}
 	nan := math.Float32frombits(canary)
 	for i := range r.floats {

@@ -53,6 +53,7 @@ type Failure struct {
 type Report struct {
 	Cases    int       `json:"cases"` // on all tiers together
 	Failed   int       `json:"failed"`
+	Guards   bool      `json:"guards"` // every buffer lay against pages without access
 	Kernels  []Row     `json:"kernels"`
 	Failures []Failure `json:"failures"`
 }
@@ -63,14 +64,18 @@ type trial struct {
 	// want and bound follow the outputs element by element; a bound below 0 asks for at
 	// most -bound ULPs. Without them only the bits are compared.
 	want, bound []float64
+
+	// ascends says that run makes an ascent of some rows, which takes the engine's route.
+	ascends bool
 }
 
 // kernel is something to check.
 type kernel struct {
-	name string
-	args []arg
-	more func(quick bool) [][]int // cases besides the sweeps over one argument each
-	make func(c Case, m *memory) trial
+	name  string
+	args  []arg
+	more  func(quick bool) [][]int // cases besides the sweeps over one argument each
+	make  func(c Case, m *memory) trial
+	route engine.Route // of ascents; AutoRoute stands for DenseRoute
 }
 
 // Kernels lists the names of all kernels.
@@ -91,14 +96,15 @@ func find(name string) *kernel {
 	return nil
 }
 
-// cases lists the cases of k: its usual arguments with one swept at a time, and more.
+// cases lists the cases of k: its usual arguments with one swept at a time, more, and, unless
+// quick, combinations.
 func (k *kernel) cases(quick bool) []Case {
 	var list []Case
 	seen := map[string]bool{}
 	add := func(values []int) {
 		c := Case{Kernel: k.name}
 		for i, a := range k.args {
-			if values[i] < a.min {
+			if values[i] < a.min || values[i] > a.max {
 				return
 			}
 			c.names = append(c.names, a.name)
@@ -109,10 +115,7 @@ func (k *kernel) cases(quick bool) []Case {
 			list = append(list, c)
 		}
 	}
-	usual := make([]int, len(k.args))
-	for i, a := range k.args {
-		usual[i] = a.usual
-	}
+	usual := k.usual(nil)
 	add(usual)
 	for i, a := range k.args {
 		sweep := a.sweep
@@ -130,7 +133,61 @@ func (k *kernel) cases(quick bool) []Case {
 			add(v)
 		}
 	}
+	if !quick {
+		r := engine.NewRand(11, 0)
+		for n := 0; n < combinations; {
+			if values := k.draw(r); values != nil {
+				add(values)
+				n++
+			}
+		}
+	}
 	return list
+}
+
+// usual returns the usual arguments, but of those that are named what is given for them.
+func (k *kernel) usual(named map[string]int) []int {
+	values := make([]int, len(k.args))
+	for i, a := range k.args {
+		var given bool
+		if values[i], given = named[a.name]; !given {
+			values[i] = a.usual
+		}
+	}
+	return values
+}
+
+// Combinations are cases that draw all their arguments, for mistakes that take two of them at
+// once. Sizes whose product is larger than drawnSizes would take the reference too long.
+const (
+	combinations = 50
+	drawnSizes   = 1 << 12
+)
+
+// draw returns random arguments, or nil where they are too large or too small.
+func (k *kernel) draw(r *engine.Rand) []int {
+	values := make([]int, len(k.args))
+	sizes := 1
+	for i, a := range k.args {
+		switch {
+		case a.name == seedArg.name:
+			values[i] = r.Intn(1000)
+		case len(a.sweep) == 0:
+			values[i] = a.usual
+		default:
+			values[i] = a.sweep[r.Intn(len(a.sweep))]
+		}
+		if values[i] < a.min {
+			return nil
+		}
+		if a.max == maxSize {
+			sizes *= values[i]
+		}
+	}
+	if sizes > drawnSizes {
+		return nil
+	}
+	return values
 }
 
 // Run checks. It returns an error when there is nothing to run or ctx ends; failing
@@ -155,34 +212,48 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Threads == 0 {
 		threads = []int{1, 2}
 	}
-	engines := map[engine.Tier][]*engine.Engine{}
+	// The engines of a tier and a route differ in threads only. Pure Go on the dense route and on
+	// one thread is what all are compared with.
+	type choice struct {
+		tier  engine.Tier
+		route engine.Route
+	}
+	engines := map[choice][]*engine.Engine{}
 	for _, t := range append([]engine.Tier{engine.Generic}, tiers...) {
-		for _, n := range threads {
-			e, err := engine.New(engine.WithTier(t), engine.WithThreads(n), engine.WithEagerThreads())
-			if err != nil {
-				return nil, err
+		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute} {
+			if engines[choice{t, route}] != nil {
+				continue
 			}
-			defer e.Close()
-			if e.Tier() != t {
-				return nil, fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
+			for _, n := range threads {
+				e, err := engine.New(engine.WithTier(t), engine.WithRoute(route), engine.WithThreads(n), engine.WithEagerThreads())
+				if err != nil {
+					return nil, err
+				}
+				defer e.Close()
+				if e.Tier() != t {
+					return nil, fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
+				}
+				engines[choice{t, route}] = append(engines[choice{t, route}], e)
 			}
-			engines[t] = append(engines[t], e)
 		}
 	}
+	base := engines[choice{engine.Generic, engine.DenseRoute}][0]
 
 	r := &Report{Failures: []Failure{}}
 	rows := map[string]*Row{}
 	var order []*Row
 	var mem memory
+	defer mem.release()
 	for n, c := range cases {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		mem.reset()
-		tr := find(c.Kernel).make(c, &mem)
+		k := find(c.Kernel)
+		tr := k.make(c, &mem)
 		mem.save()
-		base := engines[engine.Generic][0]
-		want, err := mem.try(tr, base)
+		route := max(k.route, engine.DenseRoute)
+		want, err := mem.try(tr, base, engine.DenseRoute)
 		if err != nil {
 			err = fmt.Errorf("on tier generic: %w", err)
 		}
@@ -194,12 +265,13 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 				rows[key] = row
 				order = append(order, row)
 			}
-			e := engines[t][n%len(engines[t])]
+			some := engines[choice{t, route}]
+			e := some[c.draw(len(some))]
 			row.Cases++
 			r.Cases++
 			got, terr := want, err
 			if e != base && err == nil {
-				got, terr = mem.try(tr, e)
+				got, terr = mem.try(tr, e, route)
 			}
 			row.add(got)
 			if terr == nil {
@@ -225,6 +297,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 			opt.Progress(n+1, len(cases))
 		}
 	}
+	r.Guards = !mem.open
 	for _, row := range order {
 		row.SHA256 = hex.EncodeToString(row.hash.Sum(nil))
 		r.Kernels = append(r.Kernels, *row)
@@ -232,8 +305,8 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	return r, nil
 }
 
-// try runs the trial on e and returns its results.
-func (m *memory) try(tr trial, e *engine.Engine) (results []float32, err error) {
+// try runs the trial on e, which was made for a route, and returns its results.
+func (m *memory) try(tr trial, e *engine.Engine, route engine.Route) (results []float32, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
@@ -247,7 +320,13 @@ func (m *memory) try(tr trial, e *engine.Engine) (results []float32, err error) 
 	m.restore()
 	tr.run(e)
 	results = m.results()
-	return results, m.trespass()
+	if err := m.trespass(); err != nil {
+		return results, err
+	}
+	if tr.ascends && e.Work().Route != route {
+		return results, fmt.Errorf("took the %v route in the place of the %v one", e.Work().Route, route)
+	}
+	return results, nil
 }
 
 // add adds results to the hash of the row.

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"testing"
+
+	"dpnbench/dpn"
+	"dpnbench/engine"
+)
+
+// TestBegun checks that updates are timed as training makes them: full precisions of a
+// potential that learns have no zeros left to leave out, those of one that does not learn
+// have; and every engine begins with the same network.
+func TestBegun(t *testing.T) {
+	data, err := digits(1000, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(c dpn.Config, options ...engine.Option) *dpn.Model {
+		e, err := engine.New(options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		m, _, err := begun(c, e, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, name := range []string{"compact", "paper", "published"} {
+		if testing.Short() && name != "compact" { // seconds, under emulation minutes
+			continue
+		}
+		c, err := dpn.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := begin(c)
+		a, d := tensor(m, "denoising_potential.A"), m.Dim()
+		for i := range c.Components {
+			beside := 0 // elements beside the diagonal that are not 0
+			for j, v := range a[i*d*d : (i+1)*d*d] {
+				if v != 0 && j/d != j%d {
+					beside++
+				}
+			}
+			// Two pixels that are black in all pictures stay apart.
+			if c.Gradient == "exact" && beside < d*d/2 || c.Gradient != "exact" && beside > 0 {
+				t.Errorf("%s: A_%d has %d of %d elements beside the diagonal", name, i, beside, d*d-d)
+			}
+		}
+		if name != "compact" {
+			continue
+		}
+		if other := begin(c, engine.WithTier(engine.Generic), engine.WithThreads(1)); other.WeightsSHA256() != m.WeightsSHA256() {
+			t.Errorf("%s: the network differs between engines", name)
+		}
+	}
+}
+
+// TestPresetParameters compares the counts that name rows with those of the networks.
+func TestPresetParameters(t *testing.T) {
+	data, err := digits(10, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"compact", "paper"} {
+		c, err := dpn.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := dpn.New(c, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := presetParameters(name), m.Parameters(); got != want {
+			t.Errorf("%s: %d parameters, the network has %d", name, got, want)
+		}
+	}
+}

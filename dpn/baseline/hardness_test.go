@@ -1,0 +1,65 @@
+package baseline
+
+import (
+	"context"
+	"flag"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
+	"dpnbench/engine"
+)
+
+var hardness = flag.Bool("hardness", false, "train a linear classifier and an MLP on all built-in digits, half a minute")
+
+// TestHardness trains the classifiers of the comment on package dataset, on the digits and,
+// where DPN_DATA names a folder with it, on MNIST: how hard the digits are is part of what
+// they promise.
+func TestHardness(t *testing.T) {
+	if !*hardness {
+		t.Skip("half a minute with assembly, hours without: -hardness")
+	}
+	e, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx := context.Background()
+	ten := Training{Optimiser: Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Epochs: 10, Batch: 128, Seed: 1}
+	for _, name := range []string{"digits", "mnist"} {
+		data, err := dataset.Open(name, dataset.Options{Seed: 1})
+		if err != nil && name == "digits" { // built in
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		train, test := Pictures(data.Train, data.Norm), Pictures(data.Test, data.Norm)
+		for _, c := range []struct {
+			name   string
+			widths []int
+			lo, hi float64
+		}{
+			{"linear classifier", []int{784, 10}, 85, 94},
+			{"MLP 784-512-256-10", []int{784, 512, 256, 10}, 98.5, 100},
+		} {
+			n, err := NewMLP(MLP{Widths: c.widths}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.Fit(ctx, e, train, ten, nil); err != nil {
+				t.Fatal(err)
+			}
+			s, err := n.Score(ctx, e, test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 100 * s.Accuracy
+			t.Logf("%s on %s: %.2f%%", c.name, name, got)
+			if name == "digits" && (got < c.lo || got > c.hi) {
+				t.Errorf("%s on %s: %.2f%% right, want %g to %g", c.name, name, got, c.lo, c.hi)
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package layer
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// patches lists what is under a kernel x kernel window of n pictures (channels x rows x cols)
+// with a border of zeros, a row for every position: channel by channel.
+func patches(x engine.Matrix, channels, rows, cols, kernel, padding int) engine.Matrix {
+	r, c := rows+2*padding-kernel+1, cols+2*padding-kernel+1
+	p := engine.NewMatrix(x.Rows*r*c, channels*kernel*kernel)
+	for at := range p.Rows {
+		picture, i, j := x.Row(at/(r*c)), at/c%r, at%c
+		for tap := range p.Cols {
+			channel, u, v := tap/(kernel*kernel), i+tap/kernel%kernel-padding, j+tap%kernel-padding
+			if u >= 0 && u < rows && v >= 0 && v < cols {
+				p.Set(at, tap, picture[(channel*rows+u)*cols+v])
+			}
+		}
+	}
+	return p
+}
+
+// byChannel turns n rows, each channel after channel, into a row for each channel, picture
+// after picture; of that, with n channels, it is the inverse.
+func byChannel(x engine.Matrix, channels int) engine.Matrix {
+	n := x.Cols / channels
+	y := engine.NewMatrix(channels, x.Rows*n)
+	for i := range x.Rows {
+		for c := range channels {
+			copy(y.Row(c)[i*n:(i+1)*n], x.Row(i)[c*n:])
+		}
+	}
+	return y
+}
+
+// threeLayers are the passes of a ConvPool of size s as its definition has them: products
+// with matrices of patches, ReLU, and the largest of four pixels.
+func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32, x, dy engine.Matrix) (y, dx engine.Matrix, dw, db []float32) {
+	channels, out, kernel, padding := s[0], s[3], s[4], s[5]
+	r, c := convolved(s)
+	n, area := x.Rows, kernel*kernel
+	w, under := engine.View(weight, out, channels*area), patches(x, channels, s[1], s[2], kernel, padding)
+	z := engine.NewMatrix(out, n*r*c)
+	for o := range out {
+		for i := range z.Row(o) {
+			z.Set(o, i, bias[o])
+		}
+	}
+	e.MatMul(z, w, under.T(), true)
+	relu := byChannel(z, n)
+	e.ReLU(relu.Data, relu.Data)
+
+	y = engine.NewMatrix(n, dy.Cols)
+	dz := engine.NewMatrix(n, relu.Cols)
+	for i := range n {
+		for at := range y.Row(i) {
+			o, row, col := at/(r/2*(c/2)), at/(c/2)%(r/2), at%(c/2)
+			best := -1
+			for k := range 4 {
+				if pixel := (o*r+2*row+k/2)*c + 2*col + k%2; best < 0 || relu.At(i, pixel) > relu.At(i, best) {
+					best = pixel
+				}
+			}
+			y.Set(i, at, relu.At(i, best))
+			dz.Set(i, best, dy.At(i, at))
+		}
+	}
+	e.ReLUBackward(dz.Data, relu.Data, dz.Data)
+
+	sums := make([]float32, dz.Cols)
+	e.ColumnSums(sums, dz, false)
+	for o := range out {
+		db = append(db, e.Sum(sums[o*r*c:(o+1)*r*c]))
+	}
+	gradient := engine.NewMatrix(out, w.Cols)
+	e.MatMul(gradient, byChannel(dz, out), under, false)
+
+	// The input gets the convolution of dz with the kernels turned by 180 degrees.
+	turned := engine.NewMatrix(channels, out*area)
+	for o := range out {
+		for k, v := range w.Row(o) {
+			turned.Set(k/area, o*area+area-1-k%area, v)
+		}
+	}
+	back := engine.NewMatrix(channels, n*s[1]*s[2])
+	e.MatMul(back, turned, patches(dz, out, r, c, kernel, kernel-1-padding).T(), false)
+	return y, byChannel(back, n), gradient.Data, db
+}
+
+// TestConvPool checks that a ConvPool has the bits of its three parts, with pictures of
+// normal numbers, of few different ones (so that maxima are tied), and with infinities and
+// NaN of both signs among them.
+func TestConvPool(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
+	inf := float32(math.Inf(1))
+	special := []float32{inf, -inf, math.Float32frombits(0x7fc00000), math.Float32frombits(0xffc00000)}
+	for _, s := range pooledSizes {
+		for _, kind := range []string{"normal", "few", "special"} {
+			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
+				l := NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
+				rand := engine.NewRand(5, 6)
+				for _, p := range l.Params() {
+					p.Prepare()
+					rand.Normal(p.Data)
+					if kind == "few" {
+						for j, v := range p.Data {
+							p.Data[j] = float32(math.Round(float64(v)))
+						}
+					}
+				}
+				in, out := l.Sizes()
+				const n = 9
+				x, dy := normal(rand, n, in), normal(rand, n, out)
+				for i := range x.Data {
+					switch {
+					case kind == "few":
+						x.Data[i] = float32(rand.Intn(3) - 1)
+					case kind == "special" && rand.Intn(20) == 0:
+						x.Data[i] = special[rand.Intn(len(special))]
+					}
+				}
+				y, dx := engine.NewMatrix(n, out), engine.NewMatrix(n, in)
+				wantY, wantX, wantW, wantB := threeLayers(e, s, l.Weight.Data, l.Bias.Data, x, dy)
+				l.Forward(e, y, x, Training)
+				same(t, "y", y.Data, wantY.Data)
+				if kind == "special" {
+					return // gradients leave out 0 times infinity, and the sign of a NaN is not promised
+				}
+				l.Backward(e, dx, x, y, dy)
+				same(t, "dx", dx.Data, wantX.Data)
+				same(t, "gradient of the weights", l.Weight.Grad, wantW)
+				same(t, "gradient of the bias", l.Bias.Grad, wantB)
+			})
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestCallsAreShort checks that nothing asks for a long call of an assembly function, which
+// nothing can interrupt: products of more rows than a block has, on a worker, too, and reductions
+// of long vectors and rows.
+func TestCallsAreShort(t *testing.T) {
+	const elements = 1 << 17 // of a reduction, which take less than 100 microseconds
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		k := smallBlocks(e.k)
+		e.k = k
+		most := map[string]int{}
+		count := func(what string, n int) { most[what] = max(most[what], n) }
+		panel, pair, dots, sum := k.rawPanel, k.rawPair, k.rawDotRows, k.rawSum
+		k.rawPanel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+			count("rows", tiles*rows+longer)
+			count("inner indices", inner)
+			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
+		}
+		if pair != nil {
+			k.rawPair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+				count("rows", tiles*rows+longer)
+				count("inner indices", inner)
+				pair(inner, a, ars, b, c, crs, tiles, rows, longer, acc, next, step)
+			}
+		}
+		k.rawDotRows = func(dst, x []float32, xs int, y []float32, ys, n int) {
+			count("elements", n*len(dst))
+			dots(dst, x, xs, y, ys, n)
+		}
+		k.rawSum = func(x []float32) float32 {
+			count("elements", len(x))
+			return sum(x)
+		}
+		for _, s := range [][3]int{{10 * k.mc, k.kc, 3}, {5 * k.mc, k.kc, 70}, {4*k.mc + 1, 3 * k.kc, 40}} {
+			a, b, c := NewMatrix(s[0], s[1]), NewMatrix(s[1], s[2]), NewMatrix(s[0], s[2])
+			e.MatMul(c, a, b, false)
+			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMul(c, a, b, false) })
+		}
+		x := NewMatrix(7, elements/2)
+		e.RowDots(make([]float32, 7), x, x)
+		e.Dot(x.Data, x.Data)
+		e.Sum(x.Data)
+		for what, limit := range map[string]int{"rows": k.mc, "inner indices": k.kc, "elements": elements} {
+			if most[what] == 0 || most[what] > limit {
+				t.Errorf("%v: a call for %d %s, want 1 to %d", tier, most[what], what, limit)
+			}
+		}
+	}
+}
+
+// TestEmptyAndNarrow passes views without columns, and of one column of a wider matrix, which has
+// a column stride.
+func TestEmptyAndNarrow(t *testing.T) {
+	e := newTestEngine(t, WithThreads(1))
+	wide := NewMatrix(3, 5)
+	NewRand(1, 1).Normal(wide.Data)
+	none, one := wide.Slice(0, 3, 2, 2), wide.Slice(0, 3, 2, 3)
+	one.CS = 7
+	dist := NewMatrix(3, 3)
+	e.SquaredDistances(dist, none, none)
+	for _, v := range dist.Data {
+		if v != 0 {
+			t.Errorf("rows without columns lie %v apart", v)
+		}
+	}
+	rstd := make([]float32, 3)
+	e.LayerNorm(none, rstd, none, 1)
+	e.LayerNormBackward(none, none, rstd, none)
+	c := NewMatrix(3, 2)
+	c.Set(1, 1, 4)
+	e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMulAt(c, none, nil, nil, false) })
+	if c.At(1, 1) != 0 {
+		t.Error("a product of no inner index is not 0")
+	}
+	for i := range 3 {
+		if got := one.Row(i); len(got) != 1 || got[0] != wide.At(i, 2) {
+			t.Errorf("row %d of one column is %v, want %v", i, got, wide.At(i, 2))
+		}
+	}
+	y, dx := NewMatrix(3, 1), NewMatrix(3, 1)
+	e.LayerNorm(y, rstd, one, 1)
+	e.LayerNormBackward(dx, y, rstd, one)
+	e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
+		got, want := make([]float32, 3), make([]float32, 3)
+		w.AddPatches(View(got, 3, 1), []float32{2}, wide.Data, []int32{2}, 5)
+		w.SpreadPatches(want, []float32{2}, []int32{0}, one, 1)
+		for i := range 3 {
+			if got[i] != 2*wide.At(i, 2) || want[i] != got[i] {
+				t.Errorf("patches of one column: %v and %v, want twice %v", got[i], want[i], wide.At(i, 2))
+			}
+		}
+	})
+}
+
+// TestRefused checks that what cannot be is refused by a message of the engine, before anything
+// is touched.
+func TestRefused(t *testing.T) {
+	e := newTestEngine(t, WithThreads(2))
+	closed := newTestEngine(t, WithThreads(2))
+	closed.Close()
+	closed.Close()
+	four, c := make([]float32, 4), NewMatrix(9, 4)
+	for name, f := range map[string]func(){
+		"a row stride that overflows": func() {
+			e.MatMul(c, Matrix{Data: four, Rows: 9, Cols: 4, RS: 1 << (intBits - 3), CS: 1}, NewMatrix(4, 4), false)
+		},
+		"a column stride that overflows": func() { e.MatMul(c, Matrix{Data: four, Rows: 9, Cols: 4, CS: math.MaxInt / 2}, NewMatrix(4, 4), false) },
+		"rows that overflow":             func() { View(four, math.MaxInt/2, 4) },
+		"no data":                        func() { e.MatMul(c, Matrix{Rows: 9, Cols: 4}, NewMatrix(4, 4), false) },
+		"RunFMA(-1)":                     func() { e.RunFMA(-1) },
+		"RunFMA of too many":             func() { e.RunFMA(maxTasks) },
+		"RunFMA after Close":             func() { closed.RunFMA(1) },
+		"RunStream after Close":          func() { closed.RunStream(Read, 100, 1) },
+	} {
+		func() {
+			defer func() {
+				if v := fmt.Sprint(recover()); !strings.HasPrefix(v, "engine: ") {
+					t.Errorf("%s: recovered %v, want a message of the engine", name, v)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+const intBits = 32 << (^uint(0) >> 63)

@@ -1,0 +1,33 @@
+// Package parallel shares independent work among goroutines.
+package parallel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Each calls f for 0 .. n-1 on up to so many goroutines (0: GOMAXPROCS), and returns when
+// all calls have. f must write only to what its number owns, so that no result depends on
+// threads.
+func Each(n, threads int, f func(i int)) {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	if threads = min(threads, n); threads <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range threads {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
