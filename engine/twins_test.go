@@ -113,6 +113,8 @@ func (h *twins) same(places int, run func(k *kernels, b [][]float32), bufs [][]f
 		for i, b := range bufs {
 			where := atEnd
 			switch {
+			case p == 0 && readsMasked(h.k.tier):
+				where = len(h.fences[i]) - len(b) - 16 // two vectors before the end
 			case p == 1:
 				where = atStart
 			case p > 1:
