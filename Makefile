@@ -2,7 +2,7 @@
 # test-arm64 and test-machines emulators (Debian: qemu-user).
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean
+.PHONY: help build demo test test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,30 +47,12 @@ bench: build ## how fast this machine is: some minutes, figures in bench.html
 peers: ## OpenBLAS, gonum, PyTorch and scikit-learn against us, in one run (bench/peers); ARGS=-quick
 	go run $$(pkg-config --exists openblas 2>/dev/null && echo -tags openblas) ./bench/peers $(ARGS)
 
-# Machines differ in files of engine, systems also in some of internal, bench and cmd, which ask
-# for Unix or Windows: one of each and two machines get everything compiled. vet-all compiles
-# everything for all of them.
-part = ./engine/... ./internal/... ./dataset ./dpn/safetensors
-lint: ## formatting, vet on several systems, builds without assembly
+lint: ## formatting, vet on many systems, a build without assembly
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	GOARCH=arm64 go vet ./...
-	GOOS=windows go vet ./...
-	GOOS=darwin GOARCH=arm64 go vet $(part)
-	GOARCH=riscv64 go vet $(part)
-	GOARCH=s390x go vet $(part)
-	GOARCH=386 go vet $(part)
-	GOOS=js GOARCH=wasm go vet $(part)
 	go vet -tags noasm ./engine/...
-
-vet-all: ## vet of everything on every system: a minute or two for each when run first
-	GOOS=darwin GOARCH=arm64 go vet ./...
-	GOARCH=riscv64 go vet ./...
-	GOARCH=s390x go vet ./...
-	GOARCH=386 go vet ./...
-	GOOS=freebsd go vet ./...
-	GOOS=js GOARCH=wasm go vet ./...
-	go vet -tags noasm ./...
+	go run ./internal/crossvet windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 freebsd/amd64 js/wasm
 
 clean: ## remove what build, demo and bench made
 	rm -rf dpnbench demo bench.json bench.html
