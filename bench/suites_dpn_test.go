@@ -11,6 +11,9 @@ import (
 // potential that learns have no zeros left to leave out, those of one that does not learn
 // have; and every engine begins with the same network.
 func TestBegun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
+	}
 	data, err := digits(1000, 10)
 	if err != nil {
 		t.Fatal(err)
@@ -28,9 +31,6 @@ func TestBegun(t *testing.T) {
 		return m
 	}
 	for _, name := range []string{"compact", "paper", "published"} {
-		if testing.Short() && name != "compact" { // seconds, under emulation minutes
-			continue
-		}
 		c, err := dpn.Preset(name)
 		if err != nil {
 			t.Fatal(err)

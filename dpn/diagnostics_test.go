@@ -307,6 +307,9 @@ func TestDensityBits(t *testing.T) {
 		if got := whole.WeightsSHA256(); densityHashes[form] == "" || !strings.HasPrefix(got, densityHashes[form]) {
 			t.Errorf("%s: weights hash to %s, want %s...", form, got, densityHashes[form])
 		}
+		if testing.Short() { // the rest takes a minute under emulation
+			continue
+		}
 		weak := c
 		weak.NLL, weak.Score = 1e-9, 1e-9
 		without, err := newModel(t, weak, d).Fit(context.Background(), newEngine(t), d.Train, FitOptions{})
@@ -316,9 +319,6 @@ func TestDensityBits(t *testing.T) {
 		h, w := want.Epochs[len(want.Epochs)-1], without.Epochs[len(want.Epochs)-1]
 		if *h.NLL >= *w.NLL || *h.ScoreMatching >= *w.ScoreMatching {
 			t.Errorf("%s: negative log-likelihood %v and loss of score matching %v, %v and %v without", form, *h.NLL, *h.ScoreMatching, *w.NLL, *w.ScoreMatching)
-		}
-		if testing.Short() { // the rest takes half a minute under emulation
-			continue
 		}
 		for _, o := range []engine.Option{engine.WithThreads(2), engine.WithThreads(7), engine.WithTier(engine.Generic)} {
 			m := newModel(t, c, d)

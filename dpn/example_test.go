@@ -11,7 +11,7 @@ import (
 
 // Train a small network on built-in digits and evaluate it.
 func Example() {
-	data, err := dataset.Open("digits", dataset.Options{TrainSize: 2000, TestSize: 500, Seed: 1})
+	data, err := dataset.Open("digits", dataset.Options{TrainSize: 800, TestSize: 300, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -28,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	config.Dim, config.Epochs = 32, 3
+	config.Dim, config.Batch, config.Epochs = 32, 32, 3
 	model, err := dpn.New(config, data)
 	if err != nil {
 		fmt.Println(err)

@@ -548,6 +548,9 @@ func (f *fitting) writeMetrics() error {
 // resume goes back to the state in the folder, if it is asked for and there is one.
 func (f *fitting) resume() (bool, error) {
 	if f.opt.Dir == "" {
+		if f.opt.Resume {
+			return false, errors.New("FitOptions.Resume without a Dir, expected the folder to go on in")
+		}
 		return false, nil
 	}
 	if f.data = f.m.fingerprint(f.train, f.val); !f.opt.Resume {

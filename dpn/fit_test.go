@@ -392,6 +392,9 @@ func TestResume(t *testing.T) {
 	}
 	other := config
 	other.LR = 2e-3
+	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), "Dir") {
+		t.Errorf("resumed without a folder: %v", err)
+	}
 	_, err = newModel(t, other, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
 	if err == nil || !strings.Contains(err.Error(), "lr is 0.002, was 0.001") {
 		t.Errorf("error %v, want one that names the changed setting", err)

@@ -254,6 +254,9 @@ func TestSettingsBeforeForms(t *testing.T) {
 func TestFormsResume(t *testing.T) {
 	d, e := digits(t, 200, 10), newEngine(t)
 	for _, form := range Forms() {
+		if testing.Short() && form != FormFull && form != FormFlat {
+			continue // the others take seconds under emulation
+		}
 		c := tiny()
 		c.Form, c.Rank, c.Init, c.Components, c.Epochs = form, 3, "classwise", 10, 3
 		whole := newModel(t, c, d)

@@ -30,14 +30,7 @@ func TestLandscape(t *testing.T) {
 		}
 		mean := make([]float64, d)
 		for i, s := range l.Spectra {
-			m := mat.NewSymDense(d, p.Precision(i))
-			var eigen mat.EigenSym
-			var inverse mat.Dense
-			if !eigen.Factorize(m, false) || inverse.Inverse(m) != nil {
-				t.Fatal("the reference failed")
-			}
-			want := eigen.Values(nil)
-			slices.Reverse(want)
+			want, inverse := spectrum(t, d, p.Precision(i))
 			for j, v := range want {
 				if math.Abs(s.Eigenvalues[j]-v) > 1e-12*want[0] {
 					t.Errorf("eigenvalue %d of component %d is %v, expected %v", j, i, s.Eigenvalues[j], v)
@@ -69,6 +62,20 @@ func TestLandscape(t *testing.T) {
 	}
 }
 
+// spectrum returns the eigenvalues of a symmetric d x d matrix, falling, and its inverse.
+func spectrum(t *testing.T, d int, matrix []float64) ([]float64, *mat.Dense) {
+	t.Helper()
+	m := mat.NewSymDense(d, matrix)
+	var eigen mat.EigenSym
+	var inverse mat.Dense
+	if !eigen.Factorize(m, false) || inverse.Inverse(m) != nil {
+		t.Fatal("the reference failed")
+	}
+	values := eigen.Values(nil)
+	slices.Reverse(values)
+	return values, &inverse
+}
+
 // TestLandscapeFlat holds the spectra of flat precisions, which are taken from r x r matrices,
 // and their variances against those of the whole matrix, with rows that are orthonormal,
 // that are not, and with so many as there are dimensions.
@@ -90,14 +97,7 @@ func TestLandscapeFlat(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range k {
-				m := mat.NewSymDense(d, p.Precision(i))
-				var eigen mat.EigenSym
-				var inverse mat.Dense
-				if !eigen.Factorize(m, false) || inverse.Inverse(m) != nil {
-					t.Fatal("the reference failed")
-				}
-				want := eigen.Values(nil)
-				slices.Reverse(want)
+				want, inverse := spectrum(t, d, p.Precision(i))
 				for j, v := range want {
 					if got := l.Spectra[i].Eigenvalues[j]; !(math.Abs(got-v) <= 1e-13*want[0]) {
 						t.Errorf("rank %d, spoilt by %v: eigenvalue %d of component %d is %v, expected %v", r, spoil, j, i, got, v)

@@ -259,9 +259,13 @@ func TestStop(t *testing.T) {
 	const steps, many = 5, 1 << 30
 	var list []*hill
 	for _, h := range hills() {
-		switch h.name {
-		case "apart", "identity", "lowrank", "flat": // which begin in different ways
+		switch h.name { // which begin in different ways
+		case "identity", "lowrank":
 			list = append(list, h)
+		case "apart", "flat":
+			if !testing.Short() {
+				list = append(list, h)
+			}
 		}
 	}
 	slices.Reverse(list) // what is left over of one is of more components than the next has

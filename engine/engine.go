@@ -21,27 +21,27 @@ type Engine struct {
 	scratch []arena    // one a worker
 
 	// The jobs live here so that starting one allocates nothing.
-	gemm       gemmJob
-	pack       packJob
-	slices     sliceJob
-	rows       rowJob
-	ascent     ascentJob
-	gramJob    gramJob
-	pull       pullJob
-	grads      gradientJob
-	centre     centreJob
-	factors    factorJob
-	lowPull    lowPullJob
-	lowSums    lowSumJob
-	lowFinish  lowFinishJob
-	lowStack   lowStackJob
-	sparse     sparseJob
-	backs      sparsePullJob
-	back       sparseGradientJob
-	certifying certifyJob
-	one        [1]float32
-	streams    streamJob
-	every      everyJob
+	gemm         gemmJob
+	pack         packJob
+	slices       sliceJob
+	rows         rowJob
+	ascent       ascentJob
+	precisionJob precisionJob
+	pull         pullJob
+	grads        gradientJob
+	centre       centreJob
+	factors      factorJob
+	lowPull      lowPullJob
+	lowSums      lowSumJob
+	lowFinish    lowFinishJob
+	lowStack     lowStackJob
+	sparse       sparseJob
+	backs        sparsePullJob
+	back         sparseGradientJob
+	certifying   certifyJob
+	one          [1]float32
+	streams      streamJob
+	every        everyJob
 
 	work AscentWork // of the last ascent
 

@@ -103,22 +103,22 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	defer e.mu.Unlock()
 	d := float64(m.D)
 	flops := float64(n)*d*d*(d+1) + e.goFlops(float64(n)*d*d)
-	j := &e.gramJob
-	*j = gramJob{e: e, m: m, a: a}
+	j := &e.precisionJob
+	*j = precisionJob{e: e, m: m, a: a}
 	// Split the panels of each component only as far as the threads need it.
 	j.parts = min(max(2*e.Threads()/n, 1), e.k.panels(m.D))
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
 	e.run(j, n*j.parts, flops)
-	*j = gramJob{}
+	*j = precisionJob{}
 	m.a, m.certificates, m.uncertain = a, nil, false
 }
 
-// gramJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of
+// precisionJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of
 // columns, because the cost of a panel grows with its number: of panel p only the rows
 // down to the diagonal are computed, and the rest mirrored.
-type gramJob struct {
+type precisionJob struct {
 	e     *Engine
 	m     *Mixture
 	a     []float32
@@ -130,7 +130,7 @@ const (
 	gramRows   = 16 // of A_i that they are packed from at a time, because they share pages of it
 )
 
-func (j *gramJob) run(worker, task int) {
+func (j *precisionJob) run(worker, task int) {
 	i, d, e := task/j.parts, j.m.D, j.e
 	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
 	p := &j.m.p[i]
@@ -144,7 +144,7 @@ func (j *gramJob) run(worker, task int) {
 }
 
 // panels computes the panels pn, pn + parts and so on, gramPanels of them.
-func (j *gramJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
+func (j *precisionJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
 	e, d, nr, nb := j.e, j.m.D, j.e.k.nr, p.blocks()
 	arena := &e.scratch[worker]
 	n := min(gramPanels, (p.panels()-pn+j.parts-1)/j.parts)

@@ -32,6 +32,9 @@ page to look at. What an earlier demo wrote to the same folder is replaced.`,
 	return c
 }
 
+// demoData says which digits demo draws.
+var demoData = dataset.Options{Seed: 1}
+
 // demoFile marks a folder as one of demo, which may replace what is in it.
 const demoFile = "demo.json"
 
@@ -72,7 +75,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	a.note("   %d cases: within their error bounds, the same bits on every tier\n\n", r.Cases)
 
 	a.note("2. Train: a network with 64 features and 10 components, the exact gradient\n")
-	data, err := dataset.OpenContext(ctx, "digits", dataset.Options{Seed: 1})
+	data, err := dataset.OpenContext(ctx, "digits", demoData)
 	if err != nil {
 		return err
 	}

@@ -644,6 +644,8 @@ func TestJSONTargets(t *testing.T) {
 // TestDemo runs the demo as a newcomer does, in a folder that is not there yet.
 func TestDemo(t *testing.T) {
 	long(t)
+	defer func(all dataset.Options) { demoData = all }(demoData)
+	demoData.TrainSize, demoData.TestSize = 1500, 300
 	out := filepath.Join(t.TempDir(), "demo")
 	text := succeed(t, "demo", "--out", out)
 	for _, f := range []string{dpn.ModelFile, "training.png", "analysis/analysis.json", "analysis/report.html"} {

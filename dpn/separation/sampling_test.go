@@ -95,10 +95,13 @@ func (c normalClasses) fuzziness() float64 {
 func TestBootstrapCovers(t *testing.T) {
 	trials, draws := 500, 400
 	if testing.Short() {
-		trials, draws = 60, 100
+		trials, draws = 40, 60
 	}
 	e := newEngine(t)
 	for _, c := range []struct{ classes, dim, n int }{{4, 10, 50}, {6, 30, 60}, {3, 60, 40}} {
+		if testing.Short() && c.dim > 10 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d classes of %d in %d dimensions", c.classes, c.n, c.dim), func(t *testing.T) {
 			classes := newNormalClasses(uint64(c.dim), c.classes, c.dim, 1)
 			truth := classes.fuzziness()
@@ -147,6 +150,9 @@ func TestBootstrapCovers(t *testing.T) {
 // noise turns the class means within their span, and takes nothing off D. Limits lie in
 // their intervals, and nine of ten intervals or more contain the truth.
 func TestLimitOfFewDimensions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same bits on every machine (TestBootstrapIsTheSameEverywhere), and slow under emulation: without -short")
+	}
 	const classes, trials = 10, 30
 	e := newEngine(t)
 	for _, c := range []struct {
@@ -165,9 +171,6 @@ func TestLimitOfFewDimensions(t *testing.T) {
 		{"64 features, means and noise together", 64, 50, 2, true, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && c.name != "logits" {
-				t.Skip("seconds, and draws have the same bits on every machine")
-			}
 			population := newNormalClasses(uint64(c.dim), classes, c.dim, c.apart)
 			for j := range population.std {
 				population.std[j] = math.Pow(10, -c.decades*float64(j)/float64(c.dim-1))

@@ -19,10 +19,20 @@ import (
 // quick is the check of the quick cases, for every test that needs it.
 var quick = sync.OnceValues(func() (*Report, error) { return Run(context.Background(), Options{Quick: true}) })
 
-// TestEveryKernel is the check itself.
+// TestEveryKernel is the check itself. With the race detector it takes every third of the quick cases.
 func TestEveryKernel(t *testing.T) {
 	run := quick
-	if !testing.Short() {
+	if raced {
+		var cases []Case
+		for i := range kernels {
+			for n, c := range kernels[i].cases(true) {
+				if n%3 == 0 {
+					cases = append(cases, c)
+				}
+			}
+		}
+		run = func() (*Report, error) { return Run(context.Background(), Options{Cases: cases}) }
+	} else if !testing.Short() {
 		run = func() (*Report, error) { return Run(context.Background(), Options{}) }
 	}
 	r, err := run()
@@ -86,6 +96,9 @@ func readHashes(text string) map[string]string {
 // machine and tier must reproduce bit by bit. With -update it adds what is missing; a hash
 // that has changed stays an error unless it is named.
 func TestHashes(t *testing.T) {
+	if raced {
+		t.Skip("a minute with the race detector: without -race")
+	}
 	const file = "testdata/sha256.txt"
 	text, err := os.ReadFile(file)
 	if err != nil {
