@@ -34,8 +34,8 @@ var avx2Kernels = kernels{
 	kc:                  innerBlock(16),
 	mc:                  outerBlock(innerBlock(16)),
 	linesAStep:          4,
-	rawPanel:            panelAVX2,
-	rawPanelAt:          panelAtAVX2,
+	rawPanel:            sgemmAVX2_6x16,
+	rawPanelAt:          sgemmAtAVX2_6x16,
 	rawTranspose:        transposeAVX2,
 	rawReLUPool:         reluPoolGeneric,
 	rawPoolBackward:     poolBackwardGeneric,
@@ -68,44 +68,15 @@ var avx2Kernels = kernels{
 	peakRounds:          5000,
 }
 
-// panelAVX2 is one panel of a matrix product: see panelGeneric.
-func panelAVX2(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
-	w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
-	for range tiles {
-		n := w.tile()
-		sgemmAVX2_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
-		w.step(n)
-	}
-}
-
-// sgemmAVX2_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
-//
-//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
-//
-// starting from the old value of c when acc is set, from +0 otherwise. next, from which
-// step bytes are fetched into the cache for every fourth p, takes no part in it.
+// sgemmAVX2_6x16 is one panel of a matrix product: see panelGeneric.
 //
 //go:noescape
-func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
+func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
-// panelAtAVX2 is one panel of a matrix product: see panelAtGeneric.
-func panelAtAVX2(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool) {
-	w := tileWalk{a: a, c: c, ars: ars, crs: crs, rows: rows, longer: longer}
-	for range tiles {
-		n := w.tile()
-		sgemmAtAVX2_6x16(k, w.a, ars, acs, b, at, w.c, crs, n, acc)
-		w.step(n)
-	}
-}
-
-// sgemmAtAVX2_6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
-//
-//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
-//
-// starting from the old value of c when acc is set, from +0 otherwise.
+// sgemmAtAVX2_6x16 is one panel of a matrix product: see panelAtGeneric.
 //
 //go:noescape
-func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, rows int, acc bool)
+func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
 // addAVX2 sets dst[j] = x[j] + y[j].
 //

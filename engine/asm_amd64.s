@@ -158,32 +158,41 @@ eighttest: \
 	VMOVUPS Y14, (SI)(R13*2) \
 	VMOVUPS Y15, 32(SI)(R13*2)
 
-// func sgemmAVX2_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
-TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-160
-	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
+// The arguments a, c, tiles and longer are counted on from tile to tile.
+//
+// func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-184
 	MOVQ ars+32(FP), R10
 	MOVQ acs+40(FP), R11
-	MOVQ b_base+48(FP), BX
-	MOVQ brs+72(FP), R12
-	MOVQ c_base+80(FP), DI
-	MOVQ crs+104(FP), R13
-	MOVQ rows+112(FP), AX
-	MOVBQZX acc+120(FP), DX
+	MOVQ brs+80(FP), R12
+	MOVQ crs+112(FP), R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	SHLQ $2, R13
+	MOVQ next_base+152(FP), R15
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ b_base+56(FP), BX
+	MOVQ c_base+88(FP), DI
+	MOVQ rows+128(FP), AX
+	CMPQ longer+136(FP), $0
+	JLE  even
+	SUBQ $1, longer+136(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
 	ADDQ R13, SI             // SI: row 3 of C
-
+	CMPB acc+144(FP), $0
+	JNE  olds
 	ZEROS
-	TESTQ DX, DX
-	JEQ  start
+	JMP  start
 
 	// The chains go on from the old values of C. Those of the tile below are fetched.
+olds:
 	OLDS(below, start)
 below:
 	LEAQ (SI)(R13*2), DX     // row 5; with six rows the tile below begins one further on
@@ -203,8 +212,7 @@ below:
 	PREFETCHT0 60(DX)(R13*2)
 
 start:
-	MOVQ next_base+128(FP), R15
-	MOVQ step+152(FP), DX
+	MOVQ step+176(FP), DX
 	CMPQ R11, $4
 	JNE  strided
 	CMPQ R12, $64
@@ -243,6 +251,18 @@ dense6:
 store:
 	STORES
 done:
+	MOVQ AX, CX
+	IMULQ R13, CX
+	ADDQ CX, c_base+88(FP)
+	MOVQ strip+48(FP), CX
+	SHLQ $2, CX
+	JNE  strips
+	MOVQ AX, CX
+	IMULQ R10, CX
+strips:
+	ADDQ CX, a_base+8(FP)
+	SUBQ $1, tiles+120(FP)
+	JNE  tile
 	VZEROUPPER
 	RET
 
@@ -265,28 +285,37 @@ test: \
 	JGE  one            \
 	JMP  store
 
-// func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, rows int, acc bool)
-TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $0-137
-	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
+// The arguments a, c, tiles and longer are counted on from tile to tile.
+//
+// func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $0-153
 	MOVQ ars+32(FP), R10
 	MOVQ acs+40(FP), R11
 	MOVQ b_base+48(FP), R15
-	MOVQ at_base+72(FP), R12
-	MOVQ c_base+96(FP), DI
 	MOVQ crs+120(FP), R13
-	MOVQ rows+128(FP), AX
-	MOVBQZX acc+136(FP), DX
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R13
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ at_base+72(FP), R12
+	MOVQ c_base+96(FP), DI
+	MOVQ rows+136(FP), AX
+	CMPQ longer+144(FP), $0
+	JLE  even
+	SUBQ $1, longer+144(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
 	ADDQ R13, SI             // SI: row 3 of C
+	CMPB acc+152(FP), $0
+	JNE  olds
 	ZEROS
-	TESTQ DX, DX
-	JEQ  start
+	JMP  start
+olds:
 	OLDS(start, start)
 start:
 	CMPQ AX, $6
@@ -314,6 +343,14 @@ rows6:
 store:
 	STORES
 done:
+	MOVQ AX, CX
+	IMULQ R13, CX
+	ADDQ CX, c_base+96(FP)
+	MOVQ AX, CX
+	IMULQ R10, CX
+	ADDQ CX, a_base+8(FP)
+	SUBQ $1, tiles+128(FP)
+	JNE  tile
 	VZEROUPPER
 	RET
 
