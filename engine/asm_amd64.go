@@ -36,9 +36,11 @@ var avx2Kernels = kernels{
 	linesAStep:          4,
 	rawPanel:            sgemmAVX2_6x16,
 	rawPanelAt:          sgemmAtAVX2_6x16,
+	rawAddPatches:       addPatchesAVX2,
+	rawSpreadPatches:    spreadPatchesAVX2,
 	rawTranspose:        transposeAVX2,
-	rawReLUPool:         reluPoolGeneric,
-	rawPoolBackward:     poolBackwardGeneric,
+	rawReLUPool:         reluPoolAVX2,
+	rawPoolBackward:     poolBackwardAVX2,
 	rawAdd:              addAVX2,
 	rawSubRows:          subRowsAVX2,
 	rawMultiply:         multiplyAVX2,
@@ -77,6 +79,42 @@ func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs in
 //
 //go:noescape
 func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+
+// addPatchesAVX2 adds patches of five rows to c:
+// c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.
+//
+//go:noescape
+func addPatchesAVX2(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
+
+// spreadPatchesAVX2 adds w, five rows of 40 columns, to patches of b, one after the other:
+// b[at[p]+u*stride+j] = fma(r[p], w[u*ws+j], ...).
+//
+//go:noescape
+func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
+
+// reluPoolAVX2 is ReLU and the maximum of every 2 x 2 pixels: see reluPoolGeneric.
+//
+//go:noescape
+func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
+
+// poolBackwardAVX2 lists where a gradient goes to: see poolBackwardGeneric.
+//
+//go:noescape
+func poolBackwardAVX2(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
+
+// compress has, for every set of eight lanes, their numbers, rising.
+var compress = func() (table [256][8]byte) {
+	for set := range table {
+		n := 0
+		for lane := range 8 {
+			if set>>lane&1 > 0 {
+				table[set][n] = byte(lane)
+				n++
+			}
+		}
+	}
+	return table
+}()
 
 // addAVX2 sets dst[j] = x[j] + y[j].
 //
