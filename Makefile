@@ -23,7 +23,7 @@ test-arm64: ## the tests on arm64, under qemu-aarch64
 
 test-machines: ## lesser amd64 machines and a big-endian one, emulated: right tier, same bits
 	@command -v qemu-x86_64 >/dev/null && command -v qemu-s390x >/dev/null || { echo "qemu-x86_64 or qemu-s390x is missing (Debian: apt-get install qemu-user)"; exit 1; }
-	$(MAKE) -j2 --output-sync=target test-nehalem test-haswell test-s390x
+	$(MAKE) test-nehalem test-haswell test-s390x
 
 test-nehalem: build # without AVX
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'

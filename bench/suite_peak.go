@@ -59,15 +59,16 @@ func checkPeak(e *engine.Engine) (string, error) {
 	if per == 0 {
 		return "flop counted, nothing to compare", nil
 	}
-	clock, rate := 0.0, 0.0
-	for range 5 { // the clock may rise in between
+	clock, rate, most := 0.0, 0.0, 0.0
+	for n := 0; n < 5 || rate > 1.1*most && n < 100; n++ { // the clock may rise in between, and others disturb its measurement
 		clock = max(clock, Clock())
 		rate = max(rate, peakOnce(e, 2e-3))
+		most = clock * per * float64(e.Threads())
 	}
 	if clock == 0 {
 		return "flop counted, time cannot be measured", nil
 	}
-	if most := clock * per * float64(e.Threads()); rate > 1.1*most {
+	if rate > 1.1*most {
 		return "", fmt.Errorf("%.0f GFLOP/s, but two FMA units at the measured clock make %.0f", rate/1e9, most/1e9)
 	}
 	return fmt.Sprintf("at most %g flop a cycle of the measured clock", per), nil

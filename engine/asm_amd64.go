@@ -36,6 +36,10 @@ var avx2Kernels = kernels{
 	linesAStep:          4,
 	rawPanel:            sgemmAVX2_6x16,
 	rawPanelAt:          sgemmAtAVX2_6x16,
+	fewRows:             6,
+	fewCols:             16,
+	rawQuadFew:          quadFewAVX2,
+	rawPullFew:          pullFewAVX2,
 	rawAddPatches:       addPatchesAVX2,
 	rawSpreadPatches:    spreadPatchesAVX2,
 	rawTranspose:        transposeAVX2,
@@ -79,6 +83,25 @@ func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs in
 //
 //go:noescape
 func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+
+// quadFewAVX2 sets, of a packed P of a multiple of 16 features,
+//
+//	g[i, j] = chain over p of fma(x[i*xs+p]-mu[p], P[p, j], ...)
+//	q[i] = the dot product of x[i]-mu with g[i]
+//
+// in tiles as sgemmAVX2_6x16. work holds x-mu of a tile, and lanes of q.
+//
+//go:noescape
+func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+
+// pullFewAVX2 sets v, in tiles as sgemmAVX2_6x16, to the product of
+//
+//	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p])), and +0 where r[i] == 0
+//
+// with a packed P of a multiple of 16 features, or adds that to v. work holds w of a tile.
+//
+//go:noescape
+func pullFewAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // addPatchesAVX2 adds patches of five rows to c:
 // c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.

@@ -1790,6 +1790,294 @@ columns:
 	RET
 
 // ---------------------------------------------------------------------------------
+// G and q, and -N P, of few features: tiles as in sgemmAVX2_6x16 whose left operand is made on
+// the way, so that it, and P of up to 64 features, stay in the first-level cache
+
+// ALLLOOPS multiplies R13 rows at R8, which are R10 apart, with the panel at BX, whose inner
+// indices are counted in CX. It leaves BX behind the panel, and goes on at store.
+#define ALLLOOPS \
+	LEAQ (R8)(R10*2), R9  \
+	ADDQ R10, R9          \
+	MOVL $4, R11          \
+	MOVL $64, R12         \
+	CMPQ R13, $5          \
+	JEQ  dense5           \
+	JGT  dense6           \
+	CMPQ R13, $3          \
+	JEQ  rows3            \
+	JGT  rows4            \
+	CMPQ R13, $2          \
+	JEQ  rows2            \
+	LOOP(STEP1, four1, fourtest1, one1, onetest1, store) \
+rows2: \
+	LOOP(STEP2, four2, fourtest2, one2, onetest2, store) \
+rows3: \
+	LOOP(STEP3, four3, fourtest3, one3, onetest3, store) \
+rows4: \
+	LOOP(STEP4, four4, fourtest4, one4, onetest4, store) \
+dense5: \
+	DENSELOOP(STEP5, eight5, eighttest5, fourtest5) \
+	LOOP(STEP5, four5, fourtest5, one5, onetest5, store) \
+dense6: \
+	DENSELOOP(STEP6, eight6, eighttest6, fourtest6) \
+	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
+
+// QUADROW stores a row of G and goes on with its lanes of q: R8 walks down the rows of D_i, DX
+// has the lanes, unless the first panel begins them (first).
+#define QUADROW(row, c0, c1, first) \
+	CMPQ R13, $row                \
+	JLE  stored                   \
+	VMOVUPS c0, (DI)              \
+	VMOVUPS c1, 32(DI)            \
+	ADDQ AX, DI                   \
+	VXORPS Y0, Y0, Y0             \
+	VXORPS Y1, Y1, Y1             \
+	TESTQ SI, SI                  \
+	JEQ  first                    \
+	VMOVUPS (64*row)(DX), Y0      \
+	VMOVUPS (64*row+32)(DX), Y1   \
+first: \
+	VFMADD132PS (R8), Y0, c0      \
+	VFMADD132PS 32(R8), Y1, c1    \
+	VMOVUPS c0, (64*row)(DX)      \
+	VMOVUPS c1, (64*row+32)(DX)   \
+	ADDQ R10, R8
+
+// The arguments g, q, x, tiles and longer are counted on from tile to tile.
+//
+// func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+TEXT ·quadFewAVX2(SB), NOSPLIT, $0-216
+	MOVQ mu_len+96(FP), R10
+	SHLQ $2, R10             // the distance of rows of D_i
+	MOVQ next_base+184(FP), R15
+tile:
+	MOVQ rows+168(FP), R13
+	CMPQ longer+176(FP), $0
+	JLE  even
+	SUBQ $1, longer+176(FP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	// D_i of the tile, 16 columns at a time, and behind its six rows the lanes of q.
+	XORQ R12, R12            // the first column, in bytes
+	MOVQ xs+80(FP), AX
+	SHLQ $2, AX
+deltas:
+	MOVQ mu_base+88(FP), DX
+	VMOVUPS (DX)(R12*1), Y2
+	VMOVUPS 32(DX)(R12*1), Y3
+	MOVQ x_base+56(FP), SI
+	ADDQ R12, SI
+	MOVQ work_base+136(FP), DI
+	ADDQ R12, DI
+	MOVQ R13, CX
+delta:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VSUBPS  Y2, Y0, Y0
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ AX, SI
+	ADDQ R10, DI
+	SUBQ $1, CX
+	JNE  delta
+	ADDQ $64, R12
+	CMPQ R12, R10
+	JLT  deltas
+	MOVQ p_base+112(FP), BX
+	XORQ SI, SI              // the first column of the panel, in bytes
+panel:
+	MOVQ work_base+136(FP), R8
+	MOVQ mu_len+96(FP), CX
+	MOVQ step+208(FP), DX
+	ZEROS
+	ALLLOOPS
+store:
+	MOVQ g_base+0(FP), DI
+	ADDQ SI, DI
+	MOVQ gs+24(FP), AX
+	SHLQ $2, AX
+	MOVQ work_base+136(FP), R8
+	LEAQ (R8)(R10*4), DX
+	LEAQ (DX)(R10*2), DX
+	ADDQ SI, R8
+	QUADROW(0, Y4, Y5, first0)
+	QUADROW(1, Y6, Y7, first1)
+	QUADROW(2, Y8, Y9, first2)
+	QUADROW(3, Y10, Y11, first3)
+	QUADROW(4, Y12, Y13, first4)
+	QUADROW(5, Y14, Y15, first5)
+stored:
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  panel
+
+	MOVQ work_base+136(FP), DX
+	LEAQ (DX)(R10*4), DX
+	LEAQ (DX)(R10*2), DX
+	MOVQ q_base+32(FP), DI
+	MOVQ R13, CX
+sum:
+	VMOVUPS (DX), Y4
+	VMOVUPS 32(DX), Y5
+	TREE
+	VMOVSS X4, (DI)
+	ADDQ $64, DX
+	ADDQ $4, DI
+	SUBQ $1, CX
+	JNE  sum
+
+	MOVQ DI, q_base+32(FP)
+	LEAQ (R13*4), CX
+	MOVQ gs+24(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, g_base+0(FP)
+	MOVQ xs+80(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, x_base+56(FP)
+	SUBQ $1, tiles+160(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// TILEPULL makes 8 columns of a row of -N_i: Y6 is -r, Y7 t.
+#define TILEPULL(off, mu, x, u) \
+	VMOVUPS off(SI), x           \
+	VSUBPS  mu, x, x             \
+	VMULPS  off(R8), Y6, u       \
+	VFNMADD231PS x, Y7, u        \
+	VMOVUPS u, off(DI)
+
+#define PULLOLD(row, c0, c1) \
+	CMPQ R13, $row       \
+	JLE  start           \
+	VMOVUPS (DI), c0     \
+	VMOVUPS 32(DI), c1   \
+	ADDQ AX, DI
+
+#define PULLSTORE(row, c0, c1) \
+	CMPQ R13, $row       \
+	JLE  stored          \
+	VMOVUPS c0, (DI)     \
+	VMOVUPS c1, 32(DI)   \
+	ADDQ AX, DI
+
+// The arguments v, r, u, t, x, tiles and longer are counted on from tile to tile.
+//
+// func pullFewAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·pullFewAVX2(SB), NOSPLIT, $0-280
+	MOVQ mu_len+152(FP), R10
+	SHLQ $2, R10             // the distance of rows of -N_i
+	MOVQ next_base+248(FP), R15
+tile:
+	MOVQ rows+224(FP), R13
+	CMPQ longer+232(FP), $0
+	JLE  even
+	SUBQ $1, longer+232(FP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	// -N_i of the tile, 16 columns at a time.
+	VPCMPEQD Y3, Y3, Y3
+	VPSLLD $31, Y3, Y3       // sign bits
+	VXORPS Y2, Y2, Y2
+	XORQ R12, R12            // the first column, in bytes
+	MOVQ xs+136(FP), R9
+	SHLQ $2, R9
+	MOVQ us+80(FP), R11
+	SHLQ $2, R11
+deltas:
+	MOVQ mu_base+144(FP), DX
+	VMOVUPS (DX)(R12*1), Y4
+	VMOVUPS 32(DX)(R12*1), Y5
+	MOVQ x_base+112(FP), SI
+	ADDQ R12, SI
+	MOVQ u_base+56(FP), R8
+	ADDQ R12, R8
+	MOVQ work_base+192(FP), DI
+	ADDQ R12, DI
+	MOVQ r_base+32(FP), BX
+	MOVQ t_base+88(FP), DX
+	MOVQ R13, CX
+delta:
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  zero
+	VBROADCASTSS (BX), Y6
+	VXORPS Y3, Y6, Y6
+	VBROADCASTSS (DX), Y7
+	TILEPULL(0, Y4, Y0, Y8)
+	TILEPULL(32, Y5, Y1, Y9)
+	JMP  nextrow
+zero:
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y2, 32(DI)
+nextrow:
+	ADDQ R9, SI
+	ADDQ R11, R8
+	ADDQ R10, DI
+	ADDQ $4, BX
+	ADDQ $4, DX
+	SUBQ $1, CX
+	JNE  delta
+	ADDQ $64, R12
+	CMPQ R12, R10
+	JLT  deltas
+	MOVQ BX, r_base+32(FP)
+	MOVQ DX, t_base+88(FP)
+
+	MOVQ p_base+168(FP), BX
+	XORQ SI, SI              // the first column of the panel, in bytes
+panel:
+	ZEROS
+	CMPB acc+240(FP), $0
+	JEQ  start
+	MOVQ v_base+0(FP), DI
+	ADDQ SI, DI
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	PULLOLD(0, Y4, Y5)
+	PULLOLD(1, Y6, Y7)
+	PULLOLD(2, Y8, Y9)
+	PULLOLD(3, Y10, Y11)
+	PULLOLD(4, Y12, Y13)
+	PULLOLD(5, Y14, Y15)
+start:
+	MOVQ work_base+192(FP), R8
+	MOVQ mu_len+152(FP), CX
+	MOVQ step+272(FP), DX
+	ALLLOOPS
+store:
+	MOVQ v_base+0(FP), DI
+	ADDQ SI, DI
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	PULLSTORE(0, Y4, Y5)
+	PULLSTORE(1, Y6, Y7)
+	PULLSTORE(2, Y8, Y9)
+	PULLSTORE(3, Y10, Y11)
+	PULLSTORE(4, Y12, Y13)
+	PULLSTORE(5, Y14, Y15)
+stored:
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  panel
+
+	LEAQ (R13*4), CX
+	MOVQ vs+24(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, v_base+0(FP)
+	MOVQ us+80(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, u_base+56(FP)
+	MOVQ xs+136(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, x_base+112(FP)
+	SUBQ $1, tiles+216(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
 // Patches: five rows, in an array in which rows are stride apart
 
 // NEXTPATCH sets R13 to the next patch, counted in R10, and Y0 to its factor.

@@ -28,8 +28,10 @@ var avx512Kernels = kernels{
 	rawNarrow:           sgemmAVX512_14x16,
 	pairRows:            7,
 	rawPair:             sgemmAVX512_7x64,
-	rawQuadPairs:        quadPairsAVX512,
-	rawPullPairs:        pullPairsAVX512,
+	fewRows:             7,
+	fewCols:             64,
+	rawQuadFew:          quadFewAVX512,
+	rawPullFew:          pullFewAVX512,
 	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAddPatches:       addPatchesAVX512,
 	rawSpreadPatches:    spreadPatchesAVX512,
@@ -105,7 +107,7 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 //go:noescape
 func sgemmAVX512_7x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
-// quadPairsAVX512 makes G and q of rows x for a packed P of a multiple of 64 features, in tiles
+// quadFewAVX512 makes G and q of rows x for a packed P of a multiple of 64 features, in tiles
 // as sgemmAVX512_7x64:
 //
 //	d[i, p] = x[i*xs+p] - mu[p]
@@ -115,16 +117,16 @@ func sgemmAVX512_7x64(k int, a []float32, ars int, b, c []float32, crs, tiles, r
 // work holds d of a tile, seven rows, and 128 numbers behind it.
 //
 //go:noescape
-func quadPairsAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+func quadFewAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
 
-// pullPairsAVX512 sets v, in tiles as sgemmAVX512_7x64, to the product of
+// pullFewAVX512 sets v, in tiles as sgemmAVX512_7x64, to the product of
 //
 //	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p])), and +0 where r[i] == 0
 //
 // with a packed P of a multiple of 64 features, or adds that to v. work holds w of a tile.
 //
 //go:noescape
-func pullPairsAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+func pullFewAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // addPatchesAVX512 adds patches of five rows, up to 48 columns wide, to c:
 // c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.

@@ -1413,8 +1413,8 @@ first: \
 
 // The arguments g, q, x, tiles and longer are counted on from tile to tile.
 //
-// func quadPairsAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
-TEXT ·quadPairsAVX512(SB), NOSPLIT, $0-216
+// func quadFewAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+TEXT ·quadFewAVX512(SB), NOSPLIT, $0-216
 	MOVQ mu_len+96(FP), R10
 	SHLQ $2, R10             // the distance of rows of D_i
 	LEAQ (R10)(R10*2), R9
@@ -1533,8 +1533,8 @@ sum:
 
 // The arguments v, r, u, t, x, tiles and longer are counted on from tile to tile.
 //
-// func pullPairsAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
-TEXT ·pullPairsAVX512(SB), NOSPLIT, $0-280
+// func pullFewAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·pullFewAVX512(SB), NOSPLIT, $0-280
 	MOVQ mu_len+152(FP), R10
 	SHLQ $2, R10             // the distance of rows of -N_i
 	LEAQ (R10)(R10*2), R9

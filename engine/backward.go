@@ -202,7 +202,7 @@ func (j *pullJob) run(worker, task int) {
 		rows, d  = r1 - r0, m.D
 		ld       = leading(d)
 		v        = j.v.Slice(r0, r1, 0, d)
-		pushes   = Matrix{Data: arena.floats(slotW, max(rows, e.k.pairRows)*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
+		pushes   = Matrix{Data: arena.floats(slotW, max(rows, e.k.fewRows)*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		total    = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		g        = Matrix{Data: arena.floats(slotG, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		q        = arena.floats(slotQ, rows)
@@ -228,7 +228,7 @@ func (j *pullJob) run(worker, task int) {
 		for i := range m.K {
 			precision := operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}
 			if e.k.fewFeatures(d) {
-				e.k.pullPairs(total, r.Row(i), u, s.Row(i), x, m.mu(i), precision.packed, i > 0, pushes.Data[:e.k.pairRows*d], precision.fetch)
+				e.k.pullFew(total, r.Row(i), u, s.Row(i), x, m.mu(i), precision.packed, i > 0, pushes.Data[:e.k.fewRows*d], precision.fetch)
 				e.yield(arena, 2*rows*d*d)
 				continue
 			}

@@ -36,12 +36,16 @@ type kernels struct {
 	rowStripPanels int
 
 	// rawPair is rawPanel for two panels that follow each other, in tiles of up to pairRows rows
-	// that are contiguous; rawQuadPairs and rawPullPairs make the left operand of such tiles on
-	// the way. nil, and pairRows 0, where a tier has no registers for them.
-	pairRows     int
-	rawPair      func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
-	rawQuadPairs func(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
-	rawPullPairs func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+	// that are contiguous. nil, and pairRows 0, where a tier has no registers for them.
+	pairRows int
+	rawPair  func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+
+	// rawQuadFew and rawPullFew are products of few features whose left operand is made on the
+	// way, in tiles of up to fewRows rows and fewCols columns. nil, and fewRows 0, where a tier
+	// has none.
+	fewRows, fewCols int
+	rawQuadFew       func(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+	rawPullFew       func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
@@ -562,57 +566,57 @@ func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float
 	}
 }
 
-// quadPairs sets g and q to G and q of the rows x for the packed P, a single block of pairs of
-// panels. work is memory for pairRows rows and 128 numbers.
-func (k *kernels) quadPairs(g Matrix, q []float32, x Matrix, mu []float32, p *Packed, work, next []float32) {
+// quadFew sets g and q to G and q of the rows x for the packed P, a single block of whole
+// panels. work is memory for fewRows rows and 128 numbers.
+func (k *kernels) quadFew(g Matrix, q []float32, x Matrix, mu []float32, p *Packed, work, next []float32) {
 	m, d := x.Rows, len(mu)
 	if w := span(m, g.RS, d); len(g.Data) < w {
-		short("quadPairs", "g", len(g.Data), w)
+		short("quadFew", "g", len(g.Data), w)
 	}
 	if len(q) < m {
-		short("quadPairs", "q", len(q), m)
+		short("quadFew", "q", len(q), m)
 	}
 	if w := span(m, x.RS, d); len(x.Data) < w {
-		short("quadPairs", "x", len(x.Data), w)
+		short("quadFew", "x", len(x.Data), w)
 	}
 	if !k.fewFeatures(d) || len(p.data) < d*d {
-		short("quadPairs", "p", len(p.data), d*d)
+		short("quadFew", "p", len(p.data), d*d)
 	}
-	if n := k.pairRows*d + 128; len(work) < n {
-		short("quadPairs", "work", len(work), n)
+	if n := k.fewRows*d + 128; len(work) < n {
+		short("quadFew", "work", len(work), n)
 	}
 	if m > 0 {
-		tiles, rows, longer := split(m, k.pairRows)
-		next, step := k.fetching(next, p.data, tiles*d/(2*k.nr), d)
-		k.rawQuadPairs(g.Data, g.RS, q, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, next, step)
+		tiles, rows, longer := split(m, k.fewRows)
+		next, step := k.fetching(next, p.data, tiles*d/k.fewCols, d)
+		k.rawQuadFew(g.Data, g.RS, q, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, next, step)
 	}
 }
 
-// pullPairs sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
-// u. p and work are as in quadPairs.
-func (k *kernels) pullPairs(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
+// pullFew sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
+// u. p and work are as in quadFew.
+func (k *kernels) pullFew(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
 	m, d := v.Rows, len(mu)
 	for _, rows := range [...]*Matrix{&v, &u, &x} {
 		if w := span(m, rows.RS, d); len(rows.Data) < w {
-			short("pullPairs", "rows", len(rows.Data), w)
+			short("pullFew", "rows", len(rows.Data), w)
 		}
 	}
 	if len(r) < m {
-		short("pullPairs", "r", len(r), m)
+		short("pullFew", "r", len(r), m)
 	}
 	if len(t) < m {
-		short("pullPairs", "t", len(t), m)
+		short("pullFew", "t", len(t), m)
 	}
 	if !k.fewFeatures(d) || len(p.data) < d*d {
-		short("pullPairs", "p", len(p.data), d*d)
+		short("pullFew", "p", len(p.data), d*d)
 	}
-	if n := k.pairRows * d; len(work) < n {
-		short("pullPairs", "work", len(work), n)
+	if n := k.fewRows * d; len(work) < n {
+		short("pullFew", "work", len(work), n)
 	}
 	if m > 0 {
-		tiles, rows, longer := split(m, k.pairRows)
-		next, step := k.fetching(next, p.data, tiles*d/(2*k.nr), d)
-		k.rawPullPairs(v.Data, v.RS, r, u.Data, u.RS, t, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, acc, next, step)
+		tiles, rows, longer := split(m, k.fewRows)
+		next, step := k.fetching(next, p.data, tiles*d/k.fewCols, d)
+		k.rawPullFew(v.Data, v.RS, r, u.Data, u.RS, t, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, acc, next, step)
 	}
 }
 

@@ -283,11 +283,11 @@ func (e *Engine) denseTarget(m Matrix) Matrix {
 // is stored once, row by row: the tile streams its rows, and the row dots read it again.
 // (Taking the dots from the tile's registers instead would save one read of G and D_i
 // from the second-level cache, about a hundredth of the product at d = 784.) Where features are
-// few all of that is made a tile at a time (quadPairs). fetch is what is needed next.
+// few all of that is made a tile at a time (quadFew). fetch is what is needed next.
 func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
 	if e.k.fewFeatures(m.D) {
-		e.k.quadPairs(g, q, x, m.mu(i), m.precision(i), arena.floats(slotCentre, e.k.pairRows*m.D+128), fetch)
+		e.k.quadFew(g, q, x, m.mu(i), m.precision(i), arena.floats(slotCentre, e.k.fewRows*m.D+128), fetch)
 		e.yield(arena, 2*rows*m.D*m.D)
 		return
 	}
@@ -297,7 +297,7 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }
 
-// fewFeatures says whether quadPairs and pullPairs are for d features.
+// fewFeatures says whether quadFew and pullFew are for d features.
 func (k *kernels) fewFeatures(d int) bool {
-	return k.pairRows > 0 && d%(2*k.nr) == 0 && d <= longRows && k.blocks(d) == 1
+	return k.fewRows > 0 && d%k.fewCols == 0 && d <= longRows && k.blocks(d) == 1
 }

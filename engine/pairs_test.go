@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestPairKernels compares the kernels for pairs of panels with pure Go's: every number of rows
-// and inner size, between unreadable pages, with NaN in the gaps between rows.
+// TestPairKernels compares the kernels for pairs of panels, and those for few features, with pure
+// Go's: every number of rows and inner size, between unreadable pages, with NaN in the gaps
+// between rows.
 func TestPairKernels(t *testing.T) {
 	const mostRows, mostD = 23, 128
 	rnd := NewRand(5, 2)
@@ -21,7 +22,7 @@ func TestPairKernels(t *testing.T) {
 	tested := false
 	for _, tier := range Available() {
 		k, _ := tierTable(tier)
-		if k.pairRows == 0 {
+		if k.pairRows == 0 && k.fewRows == 0 {
 			continue
 		}
 		tested = true
@@ -62,7 +63,7 @@ func TestPairKernels(t *testing.T) {
 			}
 			fresh := func(n int) Matrix { return View(make([]float32, rows*n), rows, n) }
 
-			for inner := 1; inner < 12; inner++ {
+			for inner := 1; inner < 12 && k.pairRows > 0; inner++ {
 				next = 0
 				a, c := normal(inner, inner+gap), normal(2*k.nr, 2*k.nr+(gap+1)%3)
 				own, other := pack(View(make([]float32, inner*2*k.nr), inner, 2*k.nr))
@@ -74,14 +75,14 @@ func TestPairKernels(t *testing.T) {
 					compare(fmt.Sprintf("A B, inner size %d, added %t", inner, acc), c, want)
 				}
 			}
-			for d := 2 * k.nr; d <= mostD; d += 2 * k.nr {
+			for d := k.fewCols; 0 < d && d <= mostD; d += k.fewCols {
 				next = 0
 				mu := make([]float32, d)
 				rnd.Normal(mu)
 				own, other := pack(View(make([]float32, d*d), d, d))
 				x, u, v := normal(d, d+gap), normal(d, d+gap/2), normal(d, d+(gap+1)%3)
 				old := slices.Clone(v.Data)
-				q, r, s, work := room(rows), room(rows), room(rows), room(k.pairRows*d+128)
+				q, r, s, work := room(rows), room(rows), room(rows), room(k.fewRows*d+128)
 				rnd.Normal(r)
 				rnd.Normal(s)
 				r[rnd.Intn(rows)] = 0
@@ -92,7 +93,7 @@ func TestPairKernels(t *testing.T) {
 				genericKernels.subRows(left.Data, d, x.Data, x.RS, mu, 0, rows, d)
 				generic.multiply(0, want, left, &operand{packed: other}, 0, genericKernels.panels(d), false)
 				genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
-				k.quadPairs(v, q, x, mu, own, work, fetch)
+				k.quadFew(v, q, x, mu, own, work, fetch)
 				compare(fmt.Sprintf("G of %d", d), v, want)
 				equalBits(t, fmt.Sprintf("%v, %d rows: q of %d", tier, rows, d), q, wantQ)
 				for _, acc := range []bool{false, true} {
@@ -100,13 +101,13 @@ func TestPairKernels(t *testing.T) {
 					copyMatrix(want, v)
 					genericKernels.pullDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
 					generic.multiply(0, want, left, &operand{packed: other}, 0, genericKernels.panels(d), acc)
-					k.pullPairs(v, r, u, s, x, mu, own, acc, work[:k.pairRows*d], fetch)
+					k.pullFew(v, r, u, s, x, mu, own, acc, work[:k.fewRows*d], fetch)
 					compare(fmt.Sprintf("-N P of %d, added %t", d, acc), v, want)
 				}
 			}
 		}
 	}
 	if !tested {
-		t.Skip("only AVX-512 has pair kernels, and this machine has no AVX-512")
+		t.Skip("only AVX-512 and AVX2 have such kernels, and this machine has neither")
 	}
 }

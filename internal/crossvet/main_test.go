@@ -9,6 +9,9 @@ import (
 
 // TestVet checks a module with a fault on each of some systems, in a file of that system.
 func TestVet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts go, which is the same on every machine: without -short")
+	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":           "module m\n\ngo 1.26\n",
