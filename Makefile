@@ -50,9 +50,8 @@ peers: ## OpenBLAS, gonum, PyTorch and scikit-learn against us, in one run (benc
 lint: ## formatting, vet on many systems, a build without assembly
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
-	GOARCH=arm64 go vet ./...
 	go vet -tags noasm ./engine/...
-	go run ./internal/crossvet windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 freebsd/amd64 js/wasm
+	go run ./internal/crossvet linux/arm64 windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 js/wasm
 
 clean: ## remove what build, demo and bench made
 	rm -rf dpnbench demo bench.json bench.html

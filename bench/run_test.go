@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+
 	"slices"
 	"strings"
 	"testing"
@@ -497,20 +499,50 @@ func TestReadReportErrors(t *testing.T) {
 	}
 }
 
-func FuzzReadReport(f *testing.F) {
-	f.Add([]byte(`{"format": 1, "results": [{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1,2],"peaks":[3,4]}]}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		path := filepath.Join(t.TempDir(), "run.json")
-		if err := os.WriteFile(path, b, 0o666); err != nil {
+const smallReport = `{"format": 1, "results": [{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1,2],"peaks":[3,4]}]}`
+
+// readAny reads a file that may hold anything, and does with it what the commands do.
+func readAny(t *testing.T, path string, b []byte) {
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ReadReport(path); err == nil {
+		Compare(r, r, 0.05, true)
+		if err := WriteGoBench(&bytes.Buffer{}, r); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := ReadReport(path); err == nil {
-			Compare(r, r, 0.05, true)
-			if err := WriteGoBench(&bytes.Buffer{}, r); err != nil {
-				t.Fatal(err)
+	}
+}
+
+func FuzzReadReport(f *testing.F) {
+	f.Add([]byte(smallReport))
+	f.Fuzz(func(t *testing.T, b []byte) { readAny(t, filepath.Join(t.TempDir(), "run.json"), b) })
+}
+
+// TestReadReportOfAnything reads files with other values in other places: what FuzzReadReport does,
+// which takes most of a minute to compile.
+func TestReadReportOfAnything(t *testing.T) {
+	value := regexp.MustCompile(`"[a-z0-9=]*"|\[[0-9,]*\]|[0-9]+`)
+	others := []string{"null", "-1", "0", "1e-320", "1e308", "1e999", "9223372036854775807", "[]", "[[]]", "{}", "[null]", "[1e308,1e308,-1e308]", "true", `""`, `"m="`, `"samples"`, `"peaks"`, `"\u0000"`, "", ","}
+	path := filepath.Join(t.TempDir(), "run.json")
+	rnd := rand.New(rand.NewPCG(1, 1))
+	files := 2000
+	if testing.Short() {
+		files = 200
+	}
+	for range files {
+		text := smallReport
+		for range 1 + rnd.IntN(3) {
+			if places := value.FindAllStringIndex(text, -1); len(places) > 0 {
+				at := places[rnd.IntN(len(places))]
+				text = text[:at[0]] + others[rnd.IntN(len(others))] + text[at[1]:]
 			}
 		}
-	})
+		readAny(t, path, []byte(text))
+		if t.Failed() {
+			t.Fatal(text)
+		}
+	}
 }
 
 // TestCompare compares made-up samples: shifted, the same, and few.

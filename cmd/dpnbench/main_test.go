@@ -251,6 +251,7 @@ func TestTrainingOptions(t *testing.T) {
 // TestNoTrainingPictures checks that commands which need test pictures only take a folder of those,
 // and that the others say what is missing.
 func TestNoTrainingPictures(t *testing.T) {
+	long(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 100)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)

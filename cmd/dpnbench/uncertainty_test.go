@@ -144,6 +144,7 @@ func TestUncertaintyThreads(t *testing.T) {
 }
 
 func TestUncertaintyRefuses(t *testing.T) {
+	long(t)
 	model, run := doubtful(t)
 	base := []string{"uncertainty", "--model", model}
 	file := filepath.Join(t.TempDir(), "file")
