@@ -17,25 +17,29 @@ test: ## all tests, then those of the engine and the network without assembly
 	go test ./...
 	go test -short -tags purego ./engine/... ./dpn
 
+test-machines: ## arm64, lesser amd64 machines and a big-endian one, emulated: right tier, same bits
+	$(MAKE) -j2 --output-sync=target test-arm64 test-nehalem test-haswell test-s390x
+
+emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-get install qemu-user)"; exit 1; }
+
 test-arm64: ## the tests on arm64, under qemu-aarch64
-	@command -v qemu-aarch64 >/dev/null || { echo "qemu-aarch64 is missing (Debian: apt-get install qemu-user)"; exit 1; }
+	$(call emulator,qemu-aarch64)
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -exec qemu-aarch64 ./...
 
-test-machines: ## lesser amd64 machines and a big-endian one, emulated: right tier, same bits
-	@command -v qemu-x86_64 >/dev/null && command -v qemu-s390x >/dev/null || { echo "qemu-x86_64 or qemu-s390x is missing (Debian: apt-get install qemu-user)"; exit 1; }
-	$(MAKE) test-nehalem test-haswell test-s390x
-
 test-nehalem: build # without AVX
+	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
 	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/check
 
 test-haswell: build # AVX2 with and without FMA
+	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench check --tier avx512 --quiet 2>&1 | grep 'not available'
 	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Haswell' ./engine
 
 test-s390x: # big-endian
+	$(call emulator,qemu-s390x)
 	CGO_ENABLED=0 GOARCH=s390x go test -short -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
 
 check: build ## every kernel on every tier against the reference
