@@ -2,7 +2,7 @@
 # test-arm64 and test-machines emulators (Debian: qemu-user).
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint clean
+.PHONY: help build demo test test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,11 +51,18 @@ bench: build ## how fast this machine is: some minutes, figures in bench.html
 peers: ## OpenBLAS, gonum, PyTorch and scikit-learn against us, in one run (bench/peers); ARGS=-quick
 	go run $$(pkg-config --exists openblas 2>/dev/null && echo -tags openblas) ./bench/peers $(ARGS)
 
+systems = linux/arm64 windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 freebsd/amd64 js/wasm
 lint: ## formatting, vet on many systems, a build without assembly
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go vet -tags noasm ./engine/...
-	go run ./internal/crossvet linux/arm64 windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 js/wasm
+	go run ./internal/crossvet $(systems)
+
+vet-all: ## builds and vet of everything for those systems: a minute or two for each when run first
+	for s in $(systems); do \
+		export GOOS=$${s%/*} GOARCH=$${s#*/}; echo $$s; go build ./... && go vet ./... || exit 1; \
+	done
+	go vet -tags noasm ./...
 
 clean: ## remove what build, demo and bench made
 	rm -rf dpnbench demo bench.json bench.html
