@@ -23,8 +23,8 @@
 //
 // WriteNPY writes numbers for NumPy.
 //
-// LoadIDX reads a folder, Digits draws any piece of the built-in digits, and
-// Fetch downloads MNIST.
+// LoadIDX reads a folder, Digits draws any piece of the built-in digits; package fetch
+// downloads MNIST.
 //
 // # The built-in digits
 //

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/fetch"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ a folder with IDX files of your own is given to --data as it is.`,
 	}
 	var out string
 	var mirrors []string
-	fetch := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "fetch mnist",
 		Short: "Download MNIST",
 		Long: `Download the four files of MNIST, check their SHA-256, and put them where "--data mnist"
@@ -45,9 +46,9 @@ that was cut is taken up where it ended.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return a.fetch(c.Context(), out, mirrors) },
 	}
-	fetch.Flags().StringVar(&out, "out", "", "`FOLDER` to put the files in")
-	fetch.Flags().StringArrayVar(&mirrors, "mirror", nil, "`URL` of a folder with the files, in the place of the usual ones (repeatable)")
-	c.AddCommand(fetch)
+	command.Flags().StringVar(&out, "out", "", "`FOLDER` to put the files in")
+	command.Flags().StringArrayVar(&mirrors, "mirror", nil, "`URL` of a folder with the files, in the place of the usual ones (repeatable)")
+	c.AddCommand(command)
 	return c
 }
 
@@ -68,7 +69,7 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 		return err
 	}
 	bars := map[string]*progressbar.ProgressBar{}
-	err := dataset.Fetch(ctx, out, dataset.FetchOptions{Mirrors: mirrors, Progress: func(name string, done, total int64) {
+	err := fetch.Files(ctx, out, fetch.Options{Mirrors: mirrors, Progress: func(name string, done, total int64) {
 		b, ok := bars[name]
 		if !ok {
 			b = a.bar(int(total), name)

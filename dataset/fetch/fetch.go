@@ -1,4 +1,10 @@
-package dataset
+// Package fetch downloads data sets: MNIST, or any files whose size and hash are known
+// beforehand, from the first mirror that delivers them.
+//
+//	err := fetch.Files(ctx, "data/mnist", fetch.Options{})
+//	...
+//	data, err := dataset.LoadIDX("data/mnist", dataset.Options{})
+package fetch
 
 import (
 	"context"
@@ -18,17 +24,17 @@ import (
 	"time"
 )
 
-// RemoteFile is a file to fetch, known beforehand to the bit.
-type RemoteFile struct {
+// File is a file to fetch, known beforehand to the bit.
+type File struct {
 	Name   string // below each mirror's address, and in the folder
 	Size   int64  // bytes
 	SHA256 string // in hexadecimal
 }
 
-// FetchOptions says what Fetch downloads, and from where. The zero value is
+// Options says what Files downloads, and from where. The zero value is
 // MNIST from its usual mirrors.
-type FetchOptions struct {
-	Files   []RemoteFile  // nil: the four files of MNIST
+type Options struct {
+	Files   []File        // nil: the four files of MNIST
 	Mirrors []string      // addresses to which names are appended, tried in order; nil: the usual ones
 	Client  *http.Client  // nil: one that gives up on hosts that do not answer
 	Stall   time.Duration // give up on a mirror that sends nothing for so long; 0: 30 seconds
@@ -40,11 +46,11 @@ type FetchOptions struct {
 }
 
 // mnistFiles are MNIST's files as LeCun, Cortes and Burges published them.
-var mnistFiles = []RemoteFile{
-	{trainImages + ".gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
-	{trainLabels + ".gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
-	{testImages + ".gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
-	{testLabels + ".gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
+var mnistFiles = []File{
+	{"train-images-idx3-ubyte.gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+	{"train-labels-idx1-ubyte.gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
+	{"t10k-images-idx3-ubyte.gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+	{"t10k-labels-idx1-ubyte.gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
 }
 
 var mnistMirrors = []string{
@@ -53,13 +59,13 @@ var mnistMirrors = []string{
 	"http://yann.lecun.com/exdb/mnist/",
 }
 
-// FetchError reports that no mirror delivered a file, and why each did not.
-type FetchError struct {
+// Error reports that no mirror delivered a file, and why each did not.
+type Error struct {
 	File     string
 	Failures []error // in the order of the attempts, each naming its address
 }
 
-func (e *FetchError) Error() string {
+func (e *Error) Error() string {
 	why := make([]string, len(e.Failures))
 	for i, err := range e.Failures {
 		why[i] = err.Error()
@@ -67,15 +73,15 @@ func (e *FetchError) Error() string {
 	return fmt.Sprintf("no mirror delivered %s: %s", e.File, strings.Join(why, "; "))
 }
 
-func (e *FetchError) Unwrap() []error { return e.Failures }
+func (e *Error) Unwrap() []error { return e.Failures }
 
-// Fetch downloads files into the folder dir, which it creates. A file that is
+// Files downloads files into the folder dir, which it creates. A file that is
 // there with the right hash is left alone; the others arrive under their name with
 // ".part" appended, and get their own name once size and hash are right, so a
 // name never stands for half a file. A .part left by an interrupted fetch is
 // resumed, from whichever mirror answers. When no mirror delivers a file the
-// error is a *FetchError; when ctx ends it wraps ctx's error.
-func Fetch(ctx context.Context, dir string, opt FetchOptions) error {
+// error is a *Error; when ctx ends it wraps ctx's error.
+func Files(ctx context.Context, dir string, opt Options) error {
 	if opt.Files == nil {
 		opt.Files = mnistFiles
 	}
@@ -96,11 +102,11 @@ func Fetch(ctx context.Context, dir string, opt FetchOptions) error {
 	}
 	for _, f := range opt.Files {
 		d := &download{
-			FetchOptions: &opt,
-			file:         f,
-			dir:          dir,
-			final:        filepath.Join(dir, f.Name),
-			part:         filepath.Join(dir, f.Name+".part"),
+			Options: &opt,
+			file:    f,
+			dir:     dir,
+			final:   filepath.Join(dir, f.Name),
+			part:    filepath.Join(dir, f.Name+".part"),
 		}
 		if err := d.run(ctx); err != nil {
 			return err
@@ -125,8 +131,8 @@ const attemptsPerMirror = 4
 
 // download is one file on its way.
 type download struct {
-	*FetchOptions
-	file        RemoteFile
+	*Options
+	file        File
 	dir         string
 	final, part string
 }
@@ -167,7 +173,7 @@ func (d *download) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("fetching %s: %w", d.file.Name, ctx.Err())
 	}
-	return &FetchError{File: d.file.Name, Failures: failures}
+	return &Error{File: d.file.Name, Failures: failures}
 }
 
 // attempt asks address for what is missing of the .part and leaves it complete and
