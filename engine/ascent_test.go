@@ -58,9 +58,15 @@ func equalBits(t *testing.T, what string, got, want []float32) {
 }
 
 // TestRowsAndThreads checks that the end of an ascent and the pulled-back gradient of a
-// row depend neither on the other rows, nor on their order, nor on threads or tier.
+// row depend neither on the other rows, nor on their order, nor on threads or tier: where
+// single rows take another way than several (triangle.go), and where they do not.
 func TestRowsAndThreads(t *testing.T) {
-	const n, k, d, steps = 29, 4, 19, 6
+	for _, s := range [][4]int{{29, 4, 19, 6}, {3, 13, 16, triangleSteps}, {3, 9, 48, triangleSteps}} {
+		t.Run(fmt.Sprint(s), func(t *testing.T) { rowsAndThreads(t, s[0], s[1], s[2], s[3]) })
+	}
+}
+
+func rowsAndThreads(t *testing.T, n, k, d, steps int) {
 	type result struct{ x, v []float32 }
 	ascend := func(e *Engine, x, v Matrix) (result, *MixtureGradient) {
 		l := newLandscape(e, k, d, 0.8)

@@ -40,6 +40,7 @@ var avx2Kernels = kernels{
 	fewCols:             16,
 	rawQuadFew:          quadFewAVX2,
 	rawPullFew:          pullFewAVX2,
+	rawQuadTriangle:     quadTriangleAVX2,
 	rawAddPatches:       addPatchesAVX2,
 	rawSpreadPatches:    spreadPatchesAVX2,
 	rawTranspose:        transposeAVX2,
@@ -93,6 +94,17 @@ func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32,
 //
 //go:noescape
 func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+
+// quadTriangleAVX2 sets, of a single row x and for groups of first eight, then four components beside
+// each other (of each mu and g are d x 8 or 4, q is 8 or 4),
+//
+//	g[j, i] = chain over p of fma(x[p]-mu[p, i], P_i[p, j], ...)
+//	q[i] = the dot product of x-mu[., i] with g[., i]
+//
+// where d, the length of x, is a multiple of 16 and p is as triangles has it. work holds x-mu.
+//
+//go:noescape
+func quadTriangleAVX2(eights, fours int, g, q, x, mu, p, work []float32)
 
 // pullFewAVX2 sets v, in tiles as sgemmAVX2_6x16, to the product of
 //

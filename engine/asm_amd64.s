@@ -2624,3 +2624,282 @@ DATA iota8<>+20(SB)/4, $5
 DATA iota8<>+24(SB)/4, $6
 DATA iota8<>+28(SB)/4, $7
 GLOBL iota8<>(SB), RODATA|NOPTR, $32
+
+// ---------------------------------------------------------------------------------
+// G and q of a single row, for eight components beside each other, then for four
+
+// In what follows BX walks through the lower triangles, DI is D and R8 G, a vector of components
+// for each column, and R10 is the first of eight rows, R9 a column left of them, both in bytes of D
+// and G. G[R10], a chain over all columns, has come as far as R9, and G[R9] as far as R10.
+
+// BOTH multiplies a number, of row r and column c, with D[c], and as its mirror image with D[r].
+#define BOTH(p, x, dc, gr, dr, gc) \
+	VMOVUPS p, x          \
+	VFMADD231PS x, dc, gr \
+	VFMADD231PS dr, x, gc
+
+// COLUMN is a column of the eight rows, for eight components. D of the first four rows is in Y8
+// to Y11.
+#define COLUMN \
+	VMOVUPS (DI)(R9*1), Y12                               \
+	VMOVUPS (R8)(R9*1), Y13                               \
+	BOTH((BX), Y14, Y12, Y0, Y8, Y13)                     \
+	BOTH(32(BX), Y15, Y12, Y1, Y9, Y13)                   \
+	BOTH(64(BX), Y14, Y12, Y2, Y10, Y13)                  \
+	BOTH(96(BX), Y15, Y12, Y3, Y11, Y13)                  \
+	BOTH(128(BX), Y14, Y12, Y4, 128(DI)(R10*1), Y13)      \
+	BOTH(160(BX), Y15, Y12, Y5, 160(DI)(R10*1), Y13)      \
+	BOTH(192(BX), Y14, Y12, Y6, 192(DI)(R10*1), Y13)      \
+	BOTH(224(BX), Y15, Y12, Y7, 224(DI)(R10*1), Y13)      \
+	VMOVUPS Y13, (R8)(R9*1)                               \
+	ADDQ $256, BX                                         \
+	ADDQ $32, R9
+
+// TWO multiplies the numbers of two rows, one in each half of a register.
+#define TWO(at, y, x, gr, d0, d1) \
+	VMOVUPS (at)(BX), y                \
+	VFMADD231PS y, Y12, gr             \
+	VFMADD231PS x, d0, X13             \
+	VFMADD231PS (at+16)(BX), d1, X13
+
+// COLUMN4 is COLUMN for four components. D of the rows is in X4 to X11.
+#define COLUMN4 \
+	VBROADCASTF128 (DI)(R9*1), Y12   \
+	VMOVUPS (R8)(R9*1), X13          \
+	TWO(0, Y14, X14, Y0, X4, X5)     \
+	TWO(32, Y15, X15, Y1, X6, X7)    \
+	TWO(64, Y14, X14, Y2, X8, X9)    \
+	TWO(96, Y15, X15, Y3, X10, X11)  \
+	VMOVUPS X13, (R8)(R9*1)          \
+	ADDQ $128, BX                    \
+	ADDQ $16, R9
+
+// DIAGONAL is the triangle on the diagonal: of column c of the eight rows, those from c on. w is
+// the size of a vector.
+#define DIAGONAL(w, g0, g1, g2, g3, g4, g5, g6, g7, dc, x, y) \
+	VMOVUPS (0*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (0*w)(BX), dc, g0                     \
+	BOTH((1*w)(BX), y, dc, g1, (1*w)(DI)(R10*1), g0)  \
+	BOTH((2*w)(BX), x, dc, g2, (2*w)(DI)(R10*1), g0)  \
+	BOTH((3*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g0)  \
+	BOTH((4*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g0)  \
+	BOTH((5*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g0)  \
+	BOTH((6*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g0)  \
+	BOTH((7*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g0)  \
+	VMOVUPS (1*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (8*w)(BX), dc, g1                     \
+	BOTH((9*w)(BX), x, dc, g2, (2*w)(DI)(R10*1), g1)  \
+	BOTH((10*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g1) \
+	BOTH((11*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g1) \
+	BOTH((12*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g1) \
+	BOTH((13*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g1) \
+	BOTH((14*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g1) \
+	VMOVUPS (2*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (15*w)(BX), dc, g2                    \
+	BOTH((16*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g2) \
+	BOTH((17*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g2) \
+	BOTH((18*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g2) \
+	BOTH((19*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g2) \
+	BOTH((20*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g2) \
+	VMOVUPS (3*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (21*w)(BX), dc, g3                    \
+	BOTH((22*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g3) \
+	BOTH((23*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g3) \
+	BOTH((24*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g3) \
+	BOTH((25*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g3) \
+	VMOVUPS (4*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (26*w)(BX), dc, g4                    \
+	BOTH((27*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g4) \
+	BOTH((28*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g4) \
+	BOTH((29*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g4) \
+	VMOVUPS (5*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (30*w)(BX), dc, g5                    \
+	BOTH((31*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g5) \
+	BOTH((32*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g5) \
+	VMOVUPS (6*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (33*w)(BX), dc, g6                    \
+	BOTH((34*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g6) \
+	VMOVUPS (7*w)(DI)(R10*1), dc                      \
+	VFMADD231PS (35*w)(BX), dc, g7
+
+// LANE adds column R9 + c of G * D to one of the lanes that a dot product has.
+#define LANE(w, c, x, s) \
+	VMOVUPS (c*w)(R8)(R9*1), x         \
+	VFMADD231PS (c*w)(DI)(R9*1), x, s
+
+// CLEAR4 sets four registers to +0.
+#define CLEAR4(a, b, c, d) \
+	VXORPS a, a, a \
+	VXORPS b, b, b \
+	VXORPS c, c, c \
+	VXORPS d, d, d
+
+// DOTS sets a0 to q. Of the 16 lanes, each a vector here, first those numbered 0 to 3 and 8 to 11
+// are made, then the others. R11 is the size of D.
+#define DOTS(w, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, t0, t1, t2, t3, some, others) \
+	CLEAR4(a0, a1, a2, a3)  \
+	CLEAR4(b0, b1, b2, b3)  \
+	XORQ R9, R9             \
+some: \
+	LANE(w, 0, t0, a0)      \
+	LANE(w, 1, t1, a1)      \
+	LANE(w, 2, t2, a2)      \
+	LANE(w, 3, t3, a3)      \
+	LANE(w, 8, t0, b0)      \
+	LANE(w, 9, t1, b1)      \
+	LANE(w, 10, t2, b2)     \
+	LANE(w, 11, t3, b3)     \
+	ADDQ $(16*w), R9        \
+	CMPQ R9, R11            \
+	JLT  some               \
+	VADDPS b0, a0, a0       \
+	VADDPS b1, a1, a1       \
+	VADDPS b2, a2, a2       \
+	VADDPS b3, a3, a3       \
+	CLEAR4(b0, b1, b2, b3)  \
+	CLEAR4(c0, c1, c2, c3)  \
+	XORQ R9, R9             \
+others: \
+	LANE(w, 4, t0, b0)      \
+	LANE(w, 5, t1, b1)      \
+	LANE(w, 6, t2, b2)      \
+	LANE(w, 7, t3, b3)      \
+	LANE(w, 12, t0, c0)     \
+	LANE(w, 13, t1, c1)     \
+	LANE(w, 14, t2, c2)     \
+	LANE(w, 15, t3, c3)     \
+	ADDQ $(16*w), R9        \
+	CMPQ R9, R11            \
+	JLT  others             \
+	VADDPS c0, b0, b0       \
+	VADDPS c1, b1, b1       \
+	VADDPS c2, b2, b2       \
+	VADDPS c3, b3, b3       \
+	VADDPS b0, a0, a0       \
+	VADDPS b1, a1, a1       \
+	VADDPS b2, a2, a2       \
+	VADDPS b3, a3, a3       \
+	VADDPS a2, a0, a0       \
+	VADDPS a3, a1, a1       \
+	VADDPS a1, a0, a0
+
+// func quadTriangleAVX2(eights, fours int, g, q, x, mu, p, work []float32)
+TEXT ·quadTriangleAVX2(SB), NOSPLIT, $0-160
+	MOVQ g_base+16(FP), R8
+	MOVQ q_base+40(FP), R12
+	MOVQ x_len+72(FP), R11
+	MOVQ mu_base+88(FP), DX
+	MOVQ p_base+112(FP), BX
+	MOVQ work_base+136(FP), DI
+	SHLQ $5, R11
+	MOVQ eights+0(FP), CX
+	TESTQ CX, CX
+	JEQ  half
+group:
+	MOVQ x_base+64(FP), SI
+	XORQ R9, R9
+delta:
+	VBROADCASTSS (SI), Y0
+	VSUBPS (DX)(R9*1), Y0, Y0
+	VMOVUPS Y0, (DI)(R9*1)
+	ADDQ $4, SI
+	ADDQ $32, R9
+	CMPQ R9, R11
+	JLT  delta
+	XORQ R10, R10
+rows:
+	CLEAR4(Y0, Y1, Y2, Y3)
+	CLEAR4(Y4, Y5, Y6, Y7)
+	VMOVUPS (DI)(R10*1), Y8
+	VMOVUPS 32(DI)(R10*1), Y9
+	VMOVUPS 64(DI)(R10*1), Y10
+	VMOVUPS 96(DI)(R10*1), Y11
+	XORQ R9, R9
+	JMP  test
+column:
+	COLUMN
+test:
+	CMPQ R9, R10
+	JLT  column
+	DIAGONAL(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10)
+	ADDQ $(36*32), BX
+	VMOVUPS Y0, (R8)(R10*1)
+	VMOVUPS Y1, 32(R8)(R10*1)
+	VMOVUPS Y2, 64(R8)(R10*1)
+	VMOVUPS Y3, 96(R8)(R10*1)
+	VMOVUPS Y4, 128(R8)(R10*1)
+	VMOVUPS Y5, 160(R8)(R10*1)
+	VMOVUPS Y6, 192(R8)(R10*1)
+	VMOVUPS Y7, 224(R8)(R10*1)
+	ADDQ $256, R10
+	CMPQ R10, R11
+	JLT  rows
+	DOTS(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15, some, others)
+	VMOVUPS Y0, (R12)
+	ADDQ $32, R12
+	ADDQ R11, R8
+	ADDQ R11, DX
+	SUBQ $1, CX
+	JNE  group
+
+half:
+	SHRQ $1, R11
+	MOVQ fours+8(FP), CX
+	TESTQ CX, CX
+	JEQ  done
+group4:
+	MOVQ x_base+64(FP), SI
+	XORQ R9, R9
+delta4:
+	VBROADCASTSS (SI), X0
+	VSUBPS (DX)(R9*1), X0, X0
+	VMOVUPS X0, (DI)(R9*1)
+	ADDQ $4, SI
+	ADDQ $16, R9
+	CMPQ R9, R11
+	JLT  delta4
+	XORQ R10, R10
+rows4:
+	CLEAR4(Y0, Y1, Y2, Y3)
+	VMOVUPS (DI)(R10*1), X4
+	VMOVUPS 16(DI)(R10*1), X5
+	VMOVUPS 32(DI)(R10*1), X6
+	VMOVUPS 48(DI)(R10*1), X7
+	VMOVUPS 64(DI)(R10*1), X8
+	VMOVUPS 80(DI)(R10*1), X9
+	VMOVUPS 96(DI)(R10*1), X10
+	VMOVUPS 112(DI)(R10*1), X11
+	XORQ R9, R9
+	JMP  test4
+column4:
+	COLUMN4
+test4:
+	CMPQ R9, R10
+	JLT  column4
+	VEXTRACTF128 $1, Y0, X4
+	VEXTRACTF128 $1, Y1, X5
+	VEXTRACTF128 $1, Y2, X6
+	VEXTRACTF128 $1, Y3, X7
+	DIAGONAL(16, X0, X4, X1, X5, X2, X6, X3, X7, X8, X9, X10)
+	ADDQ $(36*16), BX
+	VMOVUPS X0, (R8)(R10*1)
+	VMOVUPS X4, 16(R8)(R10*1)
+	VMOVUPS X1, 32(R8)(R10*1)
+	VMOVUPS X5, 48(R8)(R10*1)
+	VMOVUPS X2, 64(R8)(R10*1)
+	VMOVUPS X6, 80(R8)(R10*1)
+	VMOVUPS X3, 96(R8)(R10*1)
+	VMOVUPS X7, 112(R8)(R10*1)
+	ADDQ $128, R10
+	CMPQ R10, R11
+	JLT  rows4
+	DOTS(16, X0, X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14, X15, some4, others4)
+	VMOVUPS X0, (R12)
+	ADDQ $16, R12
+	ADDQ R11, R8
+	ADDQ R11, DX
+	SUBQ $1, CX
+	JNE  group4
+done:
+	VZEROUPPER
+	RET

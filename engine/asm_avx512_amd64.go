@@ -32,6 +32,7 @@ var avx512Kernels = kernels{
 	fewCols:             64,
 	rawQuadFew:          quadFewAVX512,
 	rawPullFew:          pullFewAVX512,
+	rawQuadTriangle:     quadTriangleAVX2,
 	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAddPatches:       addPatchesAVX512,
 	rawSpreadPatches:    spreadPatchesAVX512,

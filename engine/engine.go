@@ -170,6 +170,7 @@ const (
 	slotPick   // some of them
 	slotTile   // a square that is transposed, or sums of a row
 	slotColumn // w_i, with what multiplyThin reads beyond it
+	slotLone   // memory of a loneRow
 	slotWorker // of the function of Parallel
 	slots
 )

@@ -47,6 +47,10 @@ type kernels struct {
 	rawQuadFew       func(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
 	rawPullFew       func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
+	// rawQuadTriangle is G and q of a single row for groups of eight and of four components beside
+	// each other (triangle.go). nil where a tier has none.
+	rawQuadTriangle func(eights, fours int, g, q, x, mu, p, work []float32)
+
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
@@ -592,6 +596,29 @@ func (k *kernels) quadFew(g Matrix, q []float32, x Matrix, mu []float32, p *Pack
 	}
 }
 
+// quadTriangle sets g and q to G and q of the row x for groups of components, as laneGroups has them,
+// whose centres are the columns of mu. work is memory for 8 rows like x.
+func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
+	d, lanes := len(x), n.lanes()
+	switch {
+	case d%16 != 0:
+		panic(fmt.Sprintf("engine: quadTriangle: %d features, expected a multiple of 16", d))
+	case len(g) < lanes*d:
+		short("quadTriangle", "g", len(g), lanes*d)
+	case len(q) < lanes:
+		short("quadTriangle", "q", len(q), lanes)
+	case len(mu) < lanes*d:
+		short("quadTriangle", "mu", len(mu), lanes*d)
+	case len(p) < lanes*d*(d+1)/2:
+		short("quadTriangle", "p", len(p), lanes*d*(d+1)/2)
+	case len(work) < 8*d:
+		short("quadTriangle", "work", len(work), 8*d)
+	}
+	if d > 0 {
+		k.rawQuadTriangle(n.eights, n.fours, g, q, x, mu, p, work)
+	}
+}
+
 // pullFew sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
 // u. p and work are as in quadFew.
 func (k *kernels) pullFew(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
@@ -636,18 +663,22 @@ func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {
 		short("mixture", "q", len(q), w)
 	}
 	if len(phi) == 1 && ld == 1 {
-		phi[0] = k.mixtureRow(q[:len(c)], c)
+		m, s := k.mixtureRow(q[:len(c)], c)
+		phi[0] = m + Log32(s)
 		return
 	}
 	k.rawMixture(q, ld, c, phi)
 }
 
 // mixtureRow is mixture of a single row. The kernels take a register of rows at a time, of which
-// one would count: here it is one of components, in the same steps.
-func (k *kernels) mixtureRow(q, c []float32) (phi float32) {
-	m := float32(math.Inf(-1))
+// one would count: here it is one of components, in the same steps. phi is m + log(s).
+func (k *kernels) mixtureRow(q, c []float32) (m, s float32) {
+	m = float32(math.Inf(-1))
 	for i, v := range q {
-		l := FMA32(-0.5, v, c[i])
+		l := c[i] - float32(0.5*v)
+		if float32(0.5*v) < 0x1p-126 { // which may be rounded
+			l = FMA32(-0.5, v, c[i])
+		}
 		q[i] = l
 		if l > m {
 			m = l
@@ -659,15 +690,13 @@ func (k *kernels) mixtureRow(q, c []float32) (phi float32) {
 		}
 	}
 	k.rawExp(q, q)
-	var s float32
 	for _, e := range q {
 		s += e
 	}
-	phi = m + Log32(s)
 	for i := range q {
 		q[i] /= s
 	}
-	return phi
+	return m, s
 }
 
 func (k *kernels) responsibilities(r, s []float32, ld int, sum []float32, comps int) {

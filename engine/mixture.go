@@ -19,6 +19,8 @@ type Mixture struct {
 	low  *lowRank  // in place of p: diagonal up to a low rank
 	a    []float32 // the A_i of SetFactors
 
+	triangles triangles // of p, once they were needed
+
 	certificates    []certificate // of the precisions as they are, once they were needed
 	uncertain       bool          // there are none: certify has failed on these precisions
 	apart           [][]float32   // distances of centres, once they were needed (straight.go)
@@ -89,7 +91,7 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
-	m.a, m.certificates, m.uncertain = nil, nil, false
+	m.a, m.certificates, m.uncertain, m.triangles.packed = nil, nil, false, false
 }
 
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
@@ -112,7 +114,7 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	}
 	e.run(j, n*j.parts, flops)
 	*j = precisionJob{}
-	m.a, m.certificates, m.uncertain = a, nil, false
+	m.a, m.certificates, m.uncertain, m.triangles.packed = a, nil, false, false
 }
 
 // precisionJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of

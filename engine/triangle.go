@@ -1,0 +1,135 @@
+package engine
+
+import "math"
+
+// A single row uses every number of P_i once, so that its ascent takes as long as reading P_i from
+// the second-level cache, which is twice as long as multiplying. But P_i is symmetric: a number of
+// its lower triangle serves as its mirror image, too, without any shuffle where components lie
+// beside each other, one to a lane. Half as much is read, and the multiply-adds are the limit again.
+
+// laneGroups says how components lie beside each other: in groups of eight, the last one of four if
+// that is enough.
+type laneGroups struct{ eights, fours int }
+
+func laneGroupsOf(k int) laneGroups {
+	n := laneGroups{eights: k / 8}
+	switch rest := k % 8; {
+	case rest > 4:
+		n.eights++
+	case rest > 0:
+		n.fours = 1
+	}
+	return n
+}
+
+// lanes is the number of components that there is room for.
+func (n laneGroups) lanes() int { return 8*n.eights + 4*n.fours }
+
+// width is the size of the group that begins with component i.
+func (n laneGroups) width(i int) int { return min(8, n.lanes()-i) }
+
+// triangles holds the lower triangles of all P_i: of each group the rows, eight at a time; of them
+// column by column, down to and with the diagonal; of a column the numbers of each row, one for
+// each component.
+type triangles struct {
+	data      []float32
+	packed    bool // as the precisions are
+	symmetric bool // to the bit, as they ought to be
+}
+
+// triangleSteps is the number of steps from which on packing triangles costs less than they save.
+const triangleSteps = 8
+
+// usesTriangles says whether a plan takes single rows through all steps by triangles, and makes
+// those of m then.
+func (e *Engine) usesTriangles(m *Mixture, plan AscentPlan, steps int) bool {
+	t := &m.triangles
+	switch {
+	case e.k.rawQuadTriangle == nil || m.low != nil || len(m.p) < m.K || m.D%16 != 0 || e.k.blocks(m.D) > 1,
+		m.K < 4, // most lanes would be idle
+		plan.BlockRows != 1 || plan.Sharing != ByRows,
+		!t.packed && steps < triangleSteps:
+		return false
+	}
+	if !t.packed {
+		t.pack(m)
+	}
+	return t.symmetric
+}
+
+// pack makes the triangles of m.
+func (t *triangles) pack(m *Mixture) {
+	n, each := laneGroupsOf(m.K), m.D*(m.D+1)/2
+	grow(&t.data, n.lanes()*each)
+	if last := (m.K - 1) / 8 * 8; m.K < n.lanes() {
+		clear(t.data[last*each:]) // the lanes without a component
+	}
+	t.packed, t.symmetric = true, true
+	for i := range m.K {
+		p, first := m.precision(i), i/8*8
+		p.packTriangle(t.data[first*each+i-first:], n.width(first))
+		t.symmetric = t.symmetric && (m.a != nil || p.symmetric()) // SetFactors mirrors one half
+	}
+}
+
+// packTriangle stores the lower triangle of p, a single block, in dst, as triangles has it.
+func (p *Packed) packTriangle(dst []float32, lanes int) {
+	d, nr, at := p.cols, p.k.nr, 0
+	for j := 0; j < d; j += 8 {
+		block := p.data[nr*(j/nr)*d+j%nr:] // the columns j to j+7
+		for k := range j + 8 {
+			for _, v := range block[k*nr+max(k-j, 0) : k*nr+8] {
+				dst[at] = v
+				at += lanes
+			}
+		}
+	}
+}
+
+// symmetric says whether p, a single block, has the same bits in both halves.
+func (p *Packed) symmetric() bool {
+	d, nr := p.cols, p.k.nr
+	for i := range d {
+		for j := range i {
+			if math.Float32bits(p.data[nr*(j/nr*d+i)+j%nr]) != math.Float32bits(p.data[nr*(i/nr*d+j)+i%nr]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// loneRow is the memory of a worker for single rows: of each group the centres and G, both d x its
+// lanes, and q.
+type loneRow struct {
+	groups         laneGroups
+	mu, g, q, work []float32
+}
+
+// newLoneRow prepares for an ascent of single rows.
+func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
+	n, d := laneGroupsOf(m.K), m.D
+	lanes := n.lanes()
+	memory := e.scratch[worker].floats(slotLone, (2*lanes+8)*d+lanes)
+	l := loneRow{groups: n, mu: memory[:lanes*d], g: memory[lanes*d : 2*lanes*d], work: memory[2*lanes*d:][:8*d], q: memory[(2*lanes+8)*d:]}
+	for i := 0; i < m.K; i += 8 {
+		if m.K < i+n.width(i) {
+			clear(l.mu[i*d:])
+		}
+		e.k.transpose(l.mu[i*d:], n.width(i), m.Mu[i*d:], d, min(m.K-i, 8), d)
+	}
+	return l
+}
+
+// quadLone is quadGrad for all components and a block of a single row.
+func (e *Engine) quadLone(worker int, l *loneRow, b *ascentBlock, m *Mixture) {
+	d := m.D
+	e.k.quadTriangle(l.groups, l.g, l.q, b.x.Row(0), l.mu, m.triangles.data, l.work)
+	for i := 0; i < m.K; i += 8 {
+		e.k.transpose(b.g[i*b.gs:], b.gs, l.g[i*d:], l.groups.width(i), d, min(m.K-i, 8))
+	}
+	for i, q := range l.q[:m.K] {
+		b.q[i*b.qs] = q
+	}
+	e.yield(&e.scratch[worker], 2*m.K*d*d)
+}

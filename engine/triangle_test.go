@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestTriangles compares G and q of a single row by triangles with pure Go's of whole matrices: every
+// number of components in the last group, between unreadable pages, ordinary numbers and such that
+// the products underflow or overflow.
+func TestTriangles(t *testing.T) {
+	const mostK, mostD = 17, 48
+	rnd := NewRand(7, 4)
+	generic, _ := New(WithTier(Generic), WithThreads(1))
+	var walls [6][]float32
+	for i := range walls {
+		walls[i] = walled(t, 20*mostD*(mostD+1)/2)
+	}
+	tested := false
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		if k.rawQuadTriangle == nil {
+			continue
+		}
+		tested = true
+		e, _ := New(WithTier(tier), WithThreads(1))
+		for comps := 1; comps <= mostK; comps++ {
+			for d := 16; d <= mostD; d += 16 {
+				scale := []float32{1, 1e-15, 1e-22, 1e15}[rnd.Intn(4)]
+				end, next := rnd.Intn(2) == 0, 0
+				room := func(n int) []float32 {
+					next++
+					return roomIn(walls[next-1], n, end)
+				}
+				mu, p := make([]float32, comps*d), make([]float32, comps*d*d)
+				rnd.Normal(mu)
+				rnd.Normal(p)
+				for i := range comps {
+					for r := range d {
+						mu[i*d+r] *= scale
+						for c := range r + 1 {
+							p[(i*d+r)*d+c] *= scale
+							p[(i*d+c)*d+r] = p[(i*d+r)*d+c]
+						}
+					}
+				}
+				m := NewMixture(comps, d, mu, make([]float32, comps))
+				e.SetPrecisions(m, p)
+				m.triangles.pack(m)
+				if !m.triangles.symmetric {
+					t.Fatal("symmetric precisions are not")
+				}
+				l := e.newLoneRow(0, m)
+				lanes := l.groups.lanes()
+				x := room(d)
+				rnd.Normal(x)
+				for i := range x {
+					x[i] *= scale
+				}
+				centres, triangles := room(lanes*d), room(lanes*d*(d+1)/2)
+				copy(centres, l.mu)
+				copy(triangles, m.triangles.data)
+				l.mu, m.triangles.data = centres, triangles
+				l.g, l.q, l.work = room(lanes*d), room(lanes), room(8*d)
+				g, q := make([]float32, comps*d), make([]float32, comps)
+				e.quadLone(0, &l, &ascentBlock{x: View(x, 1, d), g: g, gs: d, gr: d, q: q, qs: 1}, m)
+
+				for i := range comps {
+					left, want, wantQ := make([]float32, d), make([]float32, d), make([]float32, 1)
+					genericKernels.subRows(left, d, x, d, mu[i*d:], 0, 1, d)
+					other := generic.Pack(nil, View(p[i*d*d:(i+1)*d*d], d, d))
+					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, 0, genericKernels.panels(d), false)
+					genericKernels.dotRows(wantQ, want, d, left, d, d)
+					what := fmt.Sprintf("%v, component %d of %d, d %d, scale %v", tier, i, comps, d, scale)
+					equalBits(t, what+": G", g[i*d:(i+1)*d], want)
+					equalBits(t, what+": q", q[i:i+1], wantQ)
+				}
+			}
+		}
+	}
+	if !tested {
+		t.Skip("only AVX2 and AVX-512 have such a kernel, and this machine has neither")
+	}
+}
+
+// TestTrianglesAreOfThesePrecisions changes centres and precisions between ascents of a single row,
+// the last time to matrices that are not quite symmetric, and compares with one of several rows.
+func TestTrianglesAreOfThesePrecisions(t *testing.T) {
+	const k, d, steps = 5, 16, triangleSteps
+	rnd := NewRand(3, 1)
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1), WithRoute(DenseRoute))
+		l := newLandscape(e, k, d, 0.8)
+		compare := func(what string) {
+			t.Helper()
+			x := points(2, d)
+			row := clone(x.Slice(0, 1, 0, d))
+			e.Ascend(l.m, l.alpha, steps, x, nil, false)
+			e.Ascend(l.m, l.alpha, steps, row, nil, false)
+			equalBits(t, fmt.Sprintf("%v, %s", tier, what), row.Data, x.Row(0))
+		}
+		compare("at first")
+		rnd.Normal(l.m.Mu)
+		compare("other centres")
+		for i := range l.a {
+			l.a[i] *= 1.25
+		}
+		e.SetFactors(l.m, l.a)
+		compare("other factors")
+		p := make([]float32, k*d*d)
+		for i := range p {
+			if i/d%d == i%d {
+				p[i] = 1 + float32(i%7)
+			}
+		}
+		e.SetPrecisions(l.m, p)
+		compare("matrices")
+		p[1] = 0.5
+		e.SetPrecisions(l.m, p)
+		compare("matrices that are not symmetric")
+		if want := e.k.rawQuadTriangle != nil; l.m.triangles.packed != want {
+			t.Errorf("%v: triangles were made: %t", tier, !want)
+		}
+	}
+}
