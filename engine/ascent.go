@@ -204,7 +204,7 @@ type ascentJob struct {
 	r     Matrix
 	plan  AscentPlan
 
-	lone bool // by triangles
+	alone bool // single rows, by triangles
 
 	// By components: the phase that runs, in which part of the step.
 	phase phase
@@ -236,7 +236,7 @@ type ascentBlock struct {
 func (e *Engine) ascend(job ascentJob) {
 	j := &e.ascent
 	*j = job
-	j.lone = e.usesTriangles(j.m, j.plan, j.steps)
+	j.alone = e.usesTriangles(j)
 	if j.plan.Sharing == ByComponents {
 		j.together()
 	} else {
@@ -249,9 +249,9 @@ func (j *ascentJob) run(worker, task int) {
 	switch j.phase {
 	case byRows:
 		r0, r1 := part(j.x.Rows, j.plan.Blocks, task)
-		var lone loneRow
-		if j.lone {
-			lone = j.e.newLoneRow(worker, j.m)
+		if j.alone {
+			j.climbAlone(worker, r0)
+			return
 		}
 		for t := range j.steps {
 			if j.stop != nil && j.stop() {
@@ -262,13 +262,9 @@ func (j *ascentJob) run(worker, task int) {
 				j.lowStep(worker, t, &b)
 				continue
 			}
-			if j.lone {
-				j.e.quadLone(worker, &lone, &b, j.m)
-			} else {
-				for i := range j.m.K {
-					g := Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: j.m.D, RS: b.gr, CS: 1}
-					j.e.quadGrad(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, j.m, i, j.tr.fetchG(t, i+1, r0, r1))
-				}
+			for i := range j.m.K {
+				g := Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: j.m.D, RS: b.gr, CS: 1}
+				j.e.quadGrad(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, j.m, i, j.tr.fetchG(t, i+1, r0, r1))
 			}
 			j.move(worker, &b, 0, r1-r0)
 		}
@@ -363,11 +359,7 @@ func (j *ascentJob) keep(b *ascentBlock, b0, b1 int) {
 func (j *ascentJob) move(worker int, b *ascentBlock, b0, b1 int) {
 	e, m := j.e, j.m
 	j.keep(b, b0, b1)
-	if j.lone && j.tr == nil && j.phi == nil { // nobody asks for phi, whose logarithm takes as long as a component
-		e.k.mixtureRow(b.q[:m.K], m.C)
-	} else {
-		e.k.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
-	}
+	e.k.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
 	if j.phi != nil {
 		j.report(b, b0, b1)
 		return

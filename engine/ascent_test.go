@@ -71,8 +71,11 @@ func rowsAndThreads(t *testing.T, n, k, d, steps int) {
 	ascend := func(e *Engine, x, v Matrix) (result, *MixtureGradient) {
 		l := newLandscape(e, k, d, 0.8)
 		var tr Trajectory
+		end := clone(x)
 		x, v = clone(x), clone(v)
 		e.Ascend(l.m, l.alpha, steps, x, &tr, true)
+		e.Ascend(l.m, l.alpha, steps, end, nil, false)
+		equalBits(t, "x_n without a trajectory", end.Data, x.Data)
 		g := NewMixtureGradient(k, d)
 		e.AscendBackward(l.m, l.alpha, l.a, &tr, v, g)
 		return result{x.Data, v.Data}, g

@@ -41,6 +41,8 @@ var avx2Kernels = kernels{
 	rawQuadFew:          quadFewAVX2,
 	rawPullFew:          pullFewAVX2,
 	rawQuadTriangle:     quadTriangleAVX2,
+	rawMixtureLanes:     mixtureLanesAVX2,
+	rawMoveLanes:        moveLanesAVX2,
 	rawAddPatches:       addPatchesAVX2,
 	rawSpreadPatches:    spreadPatchesAVX2,
 	rawTranspose:        transposeAVX2,
@@ -95,8 +97,8 @@ func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32,
 //go:noescape
 func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
 
-// quadTriangleAVX2 sets, of a single row x and for groups of first eight, then four components beside
-// each other (of each mu and g are d x 8 or 4, q is 8 or 4),
+// quadTriangleAVX2 sets, of a single row x and for groups of first eight, then at most once four
+// components beside each other (of each mu and g are d x 8 or 4, q is 8 or 4),
 //
 //	g[j, i] = chain over p of fma(x[p]-mu[p, i], P_i[p, j], ...)
 //	q[i] = the dot product of x-mu[., i] with g[., i]
@@ -105,6 +107,18 @@ func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []floa
 //
 //go:noescape
 func quadTriangleAVX2(eights, fours int, g, q, x, mu, p, work []float32)
+
+// moveLanesAVX2 sets x[j] = fma(alpha, s, x[j]), where s is - sum over i of r[i]*g[i, j] as gradientAVX2
+// computes it and g is that of quadTriangleAVX2.
+//
+//go:noescape
+func moveLanesAVX2(eights, fours int, alpha float32, x, r, g []float32)
+
+// mixtureLanesAVX2 is mixtureAVX2 of a single row whose components, a multiple of eight above 0, are
+// beside each other. It leaves out phi.
+//
+//go:noescape
+func mixtureLanesAVX2(q, c []float32)
 
 // pullFewAVX2 sets v, in tiles as sgemmAVX2_6x16, to the product of
 //
@@ -312,14 +326,14 @@ func pause(n int)
 // LEAQ.)
 func additions(rounds int)
 
-// transposeBlocksAVX2 sets dst[j*ds+i] = src[i*ss+j] for i < rows, j < cols, both multiples of
-// 8 above 0.
+// transposeBlocksAVX2 sets dst[j*ds+i] = src[i*ss+j] for i < rows, j < cols, multiples of 8 and of 4
+// above 0.
 //
 //go:noescape
 func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
 
 func transposeAVX2(dst []float32, ds int, src []float32, ss, rows, cols int) {
-	r, c := rows&^7, cols&^7
+	r, c := rows&^7, cols&^3
 	if r > 0 && c > 0 {
 		transposeBlocksAVX2(dst, ds, src, ss, r, c)
 	} else {

@@ -1607,6 +1607,69 @@ done:
 	VZEROUPPER
 	RET
 
+// func mixtureLanesAVX2(q, c []float32)
+TEXT ·mixtureLanesAVX2(SB), NOSPLIT, $0-48
+	MOVQ q_base+0(FP), SI
+	MOVQ q_len+8(FP), R12
+	MOVQ c_base+24(FP), DX
+	SHLQ $2, R12
+	VMOVUPS ·expc+256(SB), Y10
+	VMOVUPS ·expc+416(SB), Y11
+	VMOVUPS ·logc+512(SB), Y6
+	XORQ R9, R9
+first:
+	VMOVUPS (SI)(R9*1), Y0
+	VMOVUPS (DX)(R9*1), Y1
+	VFNMADD231PS Y0, Y10, Y1 // l = c - q/2
+	VMOVUPS Y1, (SI)(R9*1)
+	VMAXPS Y6, Y1, Y6        // l > m ? l : m
+	ADDQ $32, R9
+	CMPQ R9, R12
+	JLT  first
+	VEXTRACTF128 $1, Y6, X0
+	VMAXPS X0, X6, X6
+	VMOVHLPS X6, X6, X0
+	VMAXPS X0, X6, X6
+	VMOVSHDUP X6, X0
+	VMAXPS X0, X6, X6
+	VBROADCASTSS X6, Y6
+	XORQ R9, R9
+second:
+	VMOVUPS (SI)(R9*1), Y0
+	VSUBPS Y6, Y0, Y0
+	VCMPPS $0x11, Y11, Y0, Y7 // below the cut
+	EXP
+	VANDNPS Y0, Y7, Y0
+	VMOVUPS Y0, (SI)(R9*1)
+	ADDQ $32, R9
+	CMPQ R9, R12
+	JLT  second
+	VXORPS X8, X8, X8
+	XORQ R9, R9
+sum:
+	VADDSS (SI)(R9*1), X8, X8
+	VADDSS 4(SI)(R9*1), X8, X8
+	VADDSS 8(SI)(R9*1), X8, X8
+	VADDSS 12(SI)(R9*1), X8, X8
+	VADDSS 16(SI)(R9*1), X8, X8
+	VADDSS 20(SI)(R9*1), X8, X8
+	VADDSS 24(SI)(R9*1), X8, X8
+	VADDSS 28(SI)(R9*1), X8, X8
+	ADDQ $32, R9
+	CMPQ R9, R12
+	JLT  sum
+	VBROADCASTSS X8, Y8
+	XORQ R9, R9
+third:
+	VMOVUPS (SI)(R9*1), Y0
+	VDIVPS Y8, Y0, Y0
+	VMOVUPS Y0, (SI)(R9*1)
+	ADDQ $32, R9
+	CMPQ R9, R12
+	JLT  third
+	VZEROUPPER
+	RET
+
 // The backward pass of the responsibilities of eight rows: r at SI, s at DX, their sum at DI.
 #define RESPONSIBILITY(load, store, first, firsttest, second, secondtest) \
 	VXORPS  Y6, Y6, Y6              \
@@ -1737,6 +1800,8 @@ eight:
 	MOVQ cols+72(FP), R13    // columns left
 columns:
 	LEAQ (R12)(R9*4), R15
+	CMPQ R13, $8
+	JLT  four
 	VMOVUPS (R12), Y0
 	VMOVUPS (R12)(R9*1), Y1
 	VMOVUPS (R12)(R9*2), Y2
@@ -1782,6 +1847,29 @@ columns:
 	ADDQ $32, R12
 	SUBQ $8, R13
 	JGT  columns
+	JMP  below
+four:
+	VMOVUPS (R12), X0
+	VMOVUPS (R12)(R9*1), X1
+	VMOVUPS (R12)(R9*2), X2
+	VMOVUPS (R12)(R11*1), X3
+	VINSERTF128 $1, (R15), Y0, Y0
+	VINSERTF128 $1, (R15)(R9*1), Y1, Y1
+	VINSERTF128 $1, (R15)(R9*2), Y2, Y2
+	VINSERTF128 $1, (R15)(R11*1), Y3, Y3
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPD Y10, Y8, Y0
+	VUNPCKHPD Y10, Y8, Y1
+	VUNPCKLPD Y11, Y9, Y2
+	VUNPCKHPD Y11, Y9, Y3
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, (DX)(R8*1)
+	VMOVUPS Y2, (DX)(R8*2)
+	VMOVUPS Y3, (DX)(BX*1)
+below:
 	LEAQ (SI)(R9*8), SI
 	ADDQ $32, DI
 	SUBQ $8, R10
@@ -2629,7 +2717,7 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 // G and q of a single row, for eight components beside each other, then for four
 
 // In what follows BX walks through the lower triangles, DI is D and R8 G, a vector of components
-// for each column, and R10 is the first of eight rows, R9 a column left of them, both in bytes of D
+// for each column, and R10 is the first of some rows, R9 a column left of them, both in bytes of D
 // and G. G[R10], a chain over all columns, has come as far as R9, and G[R9] as far as R10.
 
 // BOTH multiplies a number, of row r and column c, with D[c], and as its mirror image with D[r].
@@ -2638,45 +2726,59 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 	VFMADD231PS x, dc, gr \
 	VFMADD231PS dr, x, gc
 
-// COLUMN is a column of the eight rows, for eight components. D of the first four rows is in Y8
-// to Y11.
+// COLUMN is a column of four rows, for eight components. D of the rows is in Y4 to Y7.
 #define COLUMN \
-	VMOVUPS (DI)(R9*1), Y12                               \
-	VMOVUPS (R8)(R9*1), Y13                               \
-	BOTH((BX), Y14, Y12, Y0, Y8, Y13)                     \
-	BOTH(32(BX), Y15, Y12, Y1, Y9, Y13)                   \
-	BOTH(64(BX), Y14, Y12, Y2, Y10, Y13)                  \
-	BOTH(96(BX), Y15, Y12, Y3, Y11, Y13)                  \
-	BOTH(128(BX), Y14, Y12, Y4, 128(DI)(R10*1), Y13)      \
-	BOTH(160(BX), Y15, Y12, Y5, 160(DI)(R10*1), Y13)      \
-	BOTH(192(BX), Y14, Y12, Y6, 192(DI)(R10*1), Y13)      \
-	BOTH(224(BX), Y15, Y12, Y7, 224(DI)(R10*1), Y13)      \
-	VMOVUPS Y13, (R8)(R9*1)                               \
-	ADDQ $256, BX                                         \
+	PREFETCHT0 512(BX)                \
+	PREFETCHT0 576(BX)                \
+	VMOVUPS (DI)(R9*1), Y8            \
+	VMOVUPS (R8)(R9*1), Y9            \
+	BOTH((BX), Y10, Y8, Y0, Y4, Y9)   \
+	BOTH(32(BX), Y11, Y8, Y1, Y5, Y9) \
+	BOTH(64(BX), Y12, Y8, Y2, Y6, Y9) \
+	BOTH(96(BX), Y13, Y8, Y3, Y7, Y9) \
+	VMOVUPS Y9, (R8)(R9*1)            \
+	ADDQ $128, BX                     \
 	ADDQ $32, R9
 
 // TWO multiplies the numbers of two rows, one in each half of a register.
 #define TWO(at, y, x, gr, d0, d1) \
-	VMOVUPS (at)(BX), y                \
-	VFMADD231PS y, Y12, gr             \
-	VFMADD231PS x, d0, X13             \
+	VMOVUPS (at)(BX), y              \
+	VFMADD231PS y, Y12, gr           \
+	VFMADD231PS x, d0, X13           \
 	VFMADD231PS (at+16)(BX), d1, X13
 
-// COLUMN4 is COLUMN for four components. D of the rows is in X4 to X11.
+// COLUMN4 is a column of eight rows, for four components. D of the rows is in X4 to X11.
 #define COLUMN4 \
-	VBROADCASTF128 (DI)(R9*1), Y12   \
-	VMOVUPS (R8)(R9*1), X13          \
-	TWO(0, Y14, X14, Y0, X4, X5)     \
-	TWO(32, Y15, X15, Y1, X6, X7)    \
-	TWO(64, Y14, X14, Y2, X8, X9)    \
-	TWO(96, Y15, X15, Y3, X10, X11)  \
-	VMOVUPS X13, (R8)(R9*1)          \
-	ADDQ $128, BX                    \
+	PREFETCHT0 512(BX)              \
+	PREFETCHT0 576(BX)              \
+	VBROADCASTF128 (DI)(R9*1), Y12  \
+	VMOVUPS (R8)(R9*1), X13         \
+	TWO(0, Y14, X14, Y0, X4, X5)    \
+	TWO(32, Y15, X15, Y1, X6, X7)   \
+	TWO(64, Y14, X14, Y2, X8, X9)   \
+	TWO(96, Y15, X15, Y3, X10, X11) \
+	VMOVUPS X13, (R8)(R9*1)         \
+	ADDQ $128, BX                   \
 	ADDQ $16, R9
 
-// DIAGONAL is the triangle on the diagonal: of column c of the eight rows, those from c on. w is
-// the size of a vector.
-#define DIAGONAL(w, g0, g1, g2, g3, g4, g5, g6, g7, dc, x, y) \
+// The triangles on the diagonal: of column c of the rows those from c on. w is the size of a vector.
+#define DIAGONAL4(w, g0, g1, g2, g3, dc, x, y) \
+	VMOVUPS (0*w)(DI)(R10*1), dc                     \
+	VFMADD231PS (0*w)(BX), dc, g0                    \
+	BOTH((1*w)(BX), y, dc, g1, (1*w)(DI)(R10*1), g0) \
+	BOTH((2*w)(BX), x, dc, g2, (2*w)(DI)(R10*1), g0) \
+	BOTH((3*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g0) \
+	VMOVUPS (1*w)(DI)(R10*1), dc                     \
+	VFMADD231PS (4*w)(BX), dc, g1                    \
+	BOTH((5*w)(BX), x, dc, g2, (2*w)(DI)(R10*1), g1) \
+	BOTH((6*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g1) \
+	VMOVUPS (2*w)(DI)(R10*1), dc                     \
+	VFMADD231PS (7*w)(BX), dc, g2                    \
+	BOTH((8*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g2) \
+	VMOVUPS (3*w)(DI)(R10*1), dc                     \
+	VFMADD231PS (9*w)(BX), dc, g3
+
+#define DIAGONAL8(w, g0, g1, g2, g3, g4, g5, g6, g7, dc, x, y) \
 	VMOVUPS (0*w)(DI)(R10*1), dc                      \
 	VFMADD231PS (0*w)(BX), dc, g0                     \
 	BOTH((1*w)(BX), y, dc, g1, (1*w)(DI)(R10*1), g0)  \
@@ -2797,41 +2899,37 @@ TEXT ·quadTriangleAVX2(SB), NOSPLIT, $0-160
 	JEQ  half
 group:
 	MOVQ x_base+64(FP), SI
-	XORQ R9, R9
-delta:
-	VBROADCASTSS (SI), Y0
-	VSUBPS (DX)(R9*1), Y0, Y0
-	VMOVUPS Y0, (DI)(R9*1)
-	ADDQ $4, SI
-	ADDQ $32, R9
-	CMPQ R9, R11
-	JLT  delta
 	XORQ R10, R10
 rows:
 	CLEAR4(Y0, Y1, Y2, Y3)
-	CLEAR4(Y4, Y5, Y6, Y7)
-	VMOVUPS (DI)(R10*1), Y8
-	VMOVUPS 32(DI)(R10*1), Y9
-	VMOVUPS 64(DI)(R10*1), Y10
-	VMOVUPS 96(DI)(R10*1), Y11
+	VBROADCASTSS (SI), Y4
+	VSUBPS (DX)(R10*1), Y4, Y4
+	VMOVUPS Y4, (DI)(R10*1)
+	VBROADCASTSS 4(SI), Y5
+	VSUBPS 32(DX)(R10*1), Y5, Y5
+	VMOVUPS Y5, 32(DI)(R10*1)
+	VBROADCASTSS 8(SI), Y6
+	VSUBPS 64(DX)(R10*1), Y6, Y6
+	VMOVUPS Y6, 64(DI)(R10*1)
+	VBROADCASTSS 12(SI), Y7
+	VSUBPS 96(DX)(R10*1), Y7, Y7
+	VMOVUPS Y7, 96(DI)(R10*1)
+	ADDQ $16, SI
 	XORQ R9, R9
 	JMP  test
 column:
 	COLUMN
+	COLUMN
 test:
 	CMPQ R9, R10
 	JLT  column
-	DIAGONAL(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10)
-	ADDQ $(36*32), BX
+	DIAGONAL4(32, Y0, Y1, Y2, Y3, Y8, Y9, Y10)
+	ADDQ $(10*32), BX
 	VMOVUPS Y0, (R8)(R10*1)
 	VMOVUPS Y1, 32(R8)(R10*1)
 	VMOVUPS Y2, 64(R8)(R10*1)
 	VMOVUPS Y3, 96(R8)(R10*1)
-	VMOVUPS Y4, 128(R8)(R10*1)
-	VMOVUPS Y5, 160(R8)(R10*1)
-	VMOVUPS Y6, 192(R8)(R10*1)
-	VMOVUPS Y7, 224(R8)(R10*1)
-	ADDQ $256, R10
+	ADDQ $128, R10
 	CMPQ R10, R11
 	JLT  rows
 	DOTS(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15, some, others)
@@ -2844,31 +2942,37 @@ test:
 
 half:
 	SHRQ $1, R11
-	MOVQ fours+8(FP), CX
-	TESTQ CX, CX
+	CMPQ fours+8(FP), $0
 	JEQ  done
-group4:
 	MOVQ x_base+64(FP), SI
-	XORQ R9, R9
-delta4:
-	VBROADCASTSS (SI), X0
-	VSUBPS (DX)(R9*1), X0, X0
-	VMOVUPS X0, (DI)(R9*1)
-	ADDQ $4, SI
-	ADDQ $16, R9
-	CMPQ R9, R11
-	JLT  delta4
 	XORQ R10, R10
 rows4:
 	CLEAR4(Y0, Y1, Y2, Y3)
-	VMOVUPS (DI)(R10*1), X4
-	VMOVUPS 16(DI)(R10*1), X5
-	VMOVUPS 32(DI)(R10*1), X6
-	VMOVUPS 48(DI)(R10*1), X7
-	VMOVUPS 64(DI)(R10*1), X8
-	VMOVUPS 80(DI)(R10*1), X9
-	VMOVUPS 96(DI)(R10*1), X10
-	VMOVUPS 112(DI)(R10*1), X11
+	VBROADCASTSS (SI), X4
+	VSUBPS (DX)(R10*1), X4, X4
+	VMOVUPS X4, (DI)(R10*1)
+	VBROADCASTSS 4(SI), X5
+	VSUBPS 16(DX)(R10*1), X5, X5
+	VMOVUPS X5, 16(DI)(R10*1)
+	VBROADCASTSS 8(SI), X6
+	VSUBPS 32(DX)(R10*1), X6, X6
+	VMOVUPS X6, 32(DI)(R10*1)
+	VBROADCASTSS 12(SI), X7
+	VSUBPS 48(DX)(R10*1), X7, X7
+	VMOVUPS X7, 48(DI)(R10*1)
+	VBROADCASTSS 16(SI), X8
+	VSUBPS 64(DX)(R10*1), X8, X8
+	VMOVUPS X8, 64(DI)(R10*1)
+	VBROADCASTSS 20(SI), X9
+	VSUBPS 80(DX)(R10*1), X9, X9
+	VMOVUPS X9, 80(DI)(R10*1)
+	VBROADCASTSS 24(SI), X10
+	VSUBPS 96(DX)(R10*1), X10, X10
+	VMOVUPS X10, 96(DI)(R10*1)
+	VBROADCASTSS 28(SI), X11
+	VSUBPS 112(DX)(R10*1), X11, X11
+	VMOVUPS X11, 112(DI)(R10*1)
+	ADDQ $32, SI
 	XORQ R9, R9
 	JMP  test4
 column4:
@@ -2880,7 +2984,7 @@ test4:
 	VEXTRACTF128 $1, Y1, X5
 	VEXTRACTF128 $1, Y2, X6
 	VEXTRACTF128 $1, Y3, X7
-	DIAGONAL(16, X0, X4, X1, X5, X2, X6, X3, X7, X8, X9, X10)
+	DIAGONAL8(16, X0, X4, X1, X5, X2, X6, X3, X7, X8, X9, X10)
 	ADDQ $(36*16), BX
 	VMOVUPS X0, (R8)(R10*1)
 	VMOVUPS X4, 16(R8)(R10*1)
@@ -2895,11 +2999,89 @@ test4:
 	JLT  rows4
 	DOTS(16, X0, X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14, X15, some4, others4)
 	VMOVUPS X0, (R12)
-	ADDQ $16, R12
-	ADDQ R11, R8
-	ADDQ R11, DX
-	SUBQ $1, CX
-	JNE  group4
 done:
+	VZEROUPPER
+	RET
+
+// ROWSOF gathers eight columns at SI of four components, w apart and at from there: y0 to y3 are
+// the components. Changes Y8 to Y11.
+#define ROWSOF(w, at, x0, x1, x2, x3, y0, y1, y2, y3) \
+	VMOVUPS (at)(SI), x0                    \
+	VMOVUPS (w+at)(SI), x1                  \
+	VMOVUPS (2*w+at)(SI), x2                \
+	VMOVUPS (3*w+at)(SI), x3                \
+	VINSERTF128 $1, (4*w+at)(SI), y0, y0    \
+	VINSERTF128 $1, (5*w+at)(SI), y1, y1    \
+	VINSERTF128 $1, (6*w+at)(SI), y2, y2    \
+	VINSERTF128 $1, (7*w+at)(SI), y3, y3    \
+	VUNPCKLPS y1, y0, Y8                    \
+	VUNPCKHPS y1, y0, Y9                    \
+	VUNPCKLPS y3, y2, Y10                   \
+	VUNPCKHPS y3, y2, Y11                   \
+	VUNPCKLPD Y10, Y8, y0                   \
+	VUNPCKHPD Y10, Y8, y1                   \
+	VUNPCKLPD Y11, Y9, y2                   \
+	VUNPCKHPD Y11, Y9, y3
+
+// PULL takes off 16 columns of r G, unless r, at R9, is zero.
+#define PULL(at, a, b, skip) \
+	MOVL (at)(R9), AX            \
+	ADDL AX, AX                  \ // drops the sign: only +0 and -0 give zero
+	JEQ  skip                    \
+	VBROADCASTSS (at)(R9), Y14   \
+	VFNMADD231PS a, Y14, Y12     \
+	VFNMADD231PS b, Y14, Y13     \
+skip:
+
+#define PULL4(w, at, r, skip0, skip1, skip2, skip3) \
+	ROWSOF(w, at, X0, X1, X2, X3, Y0, Y1, Y2, Y3)       \
+	ROWSOF(w, 8*w+at, X4, X5, X6, X7, Y4, Y5, Y6, Y7)   \
+	PULL(r, Y0, Y4, skip0)                              \
+	PULL(r+4, Y1, Y5, skip1)                            \
+	PULL(r+8, Y2, Y6, skip2)                            \
+	PULL(r+12, Y3, Y7, skip3)
+
+// func moveLanesAVX2(eights, fours int, alpha float32, x, r, g []float32)
+TEXT ·moveLanesAVX2(SB), NOSPLIT, $0-96
+	VBROADCASTSS alpha+16(FP), Y15
+	MOVQ x_base+24(FP), DI
+	MOVQ x_len+32(FP), CX
+	MOVQ g_base+72(FP), R13  // of these columns and the first eight components
+	MOVQ CX, R11
+	SHLQ $5, R11             // bytes of a group of eight
+	MOVQ eights+0(FP), R12
+	IMULQ R11, R12
+	ADDQ R13, R12            // of these columns and the first four components
+columns:
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	MOVQ r_base+48(FP), R9
+	MOVQ R13, SI
+	MOVQ eights+0(FP), BX
+	JMP  test
+eight:
+	PULL4(32, 0, 0, skip0, skip1, skip2, skip3)
+	PULL4(32, 16, 16, skip4, skip5, skip6, skip7)
+	ADDQ $32, R9
+	ADDQ R11, SI
+test:
+	SUBQ $1, BX
+	JGE  eight
+	CMPQ fours+8(FP), $0
+	JEQ  done
+	MOVQ R12, SI
+	PULL4(16, 0, 0, skip8, skip9, skip10, skip11)
+done:
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VFMADD231PS Y12, Y15, Y0
+	VFMADD231PS Y13, Y15, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, DI
+	ADDQ $512, R13
+	ADDQ $256, R12
+	SUBQ $16, CX
+	JGT  columns
 	VZEROUPPER
 	RET

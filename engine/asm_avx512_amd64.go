@@ -33,6 +33,8 @@ var avx512Kernels = kernels{
 	rawQuadFew:          quadFewAVX512,
 	rawPullFew:          pullFewAVX512,
 	rawQuadTriangle:     quadTriangleAVX2,
+	rawMixtureLanes:     mixtureLanesAVX2,
+	rawMoveLanes:        moveLanesAVX2,
 	rawPanelAt:          sgemmAtAVX512_14x32,
 	rawAddPatches:       addPatchesAVX512,
 	rawSpreadPatches:    spreadPatchesAVX512,

@@ -87,7 +87,23 @@ func TestMixtureRow(t *testing.T) {
 						want[i], got[i] = 0, 0 // any NaN
 					}
 				}
-				equalBits(t, fmt.Sprintf("%v, %d components, %v, %v", tier, n, q, c), got, want)
+				what := fmt.Sprintf("%v, %d components, %v, %v", tier, n, q, c)
+				equalBits(t, what, got, want)
+				if n == 0 || k.rawMixtureLanes == nil {
+					continue
+				}
+				lanes := [2][]float32{make([]float32, (n+7)/8*8), make([]float32, (n+7)/8*8)}
+				copy(lanes[0], q)
+				for i := copy(lanes[1], c); i < len(lanes[1]); i++ {
+					lanes[1][i] = float32(math.Inf(-1))
+				}
+				k.mixtureLanes(lanes[0], lanes[1])
+				for i, v := range lanes[0][:n] {
+					if v != v && want[i] == 0 { // set above in the place of NaN
+						lanes[0][i] = 0
+					}
+				}
+				equalBits(t, what+", in lanes", lanes[0][:n], want[:n])
 			}
 		}
 	}

@@ -48,8 +48,11 @@ type kernels struct {
 	rawPullFew       func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawQuadTriangle is G and q of a single row for groups of eight and of four components beside
-	// each other (triangle.go). nil where a tier has none.
+	// each other; rawMixtureLanes and rawMoveLanes are the rest of its step (triangle.go). nil where
+	// a tier has none.
 	rawQuadTriangle func(eights, fours int, g, q, x, mu, p, work []float32)
+	rawMixtureLanes func(q, c []float32)
+	rawMoveLanes    func(eights, fours int, alpha float32, x, r, g []float32)
 
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
@@ -663,17 +666,16 @@ func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {
 		short("mixture", "q", len(q), w)
 	}
 	if len(phi) == 1 && ld == 1 {
-		m, s := k.mixtureRow(q[:len(c)], c)
-		phi[0] = m + Log32(s)
+		phi[0] = k.mixtureRow(q[:len(c)], c)
 		return
 	}
 	k.rawMixture(q, ld, c, phi)
 }
 
 // mixtureRow is mixture of a single row. The kernels take a register of rows at a time, of which
-// one would count: here it is one of components, in the same steps. phi is m + log(s).
-func (k *kernels) mixtureRow(q, c []float32) (m, s float32) {
-	m = float32(math.Inf(-1))
+// one would count: here it is one of components, in the same steps.
+func (k *kernels) mixtureRow(q, c []float32) (phi float32) {
+	m := float32(math.Inf(-1))
 	for i, v := range q {
 		l := c[i] - float32(0.5*v)
 		if float32(0.5*v) < 0x1p-126 { // which may be rounded
@@ -690,13 +692,43 @@ func (k *kernels) mixtureRow(q, c []float32) (m, s float32) {
 		}
 	}
 	k.rawExp(q, q)
+	var s float32
 	for _, e := range q {
 		s += e
 	}
+	phi = m + Log32(s)
 	for i := range q {
 		q[i] /= s
 	}
-	return m, s
+	return phi
+}
+
+// mixtureLanes turns q into responsibilities as mixture does, of a single row whose components fill
+// registers of eight: those that there are not have c -Inf.
+func (k *kernels) mixtureLanes(q, c []float32) {
+	if len(q)%8 != 0 || len(q) == 0 {
+		panic(fmt.Sprintf("engine: mixtureLanes: %d components, expected a multiple of 8", len(q)))
+	}
+	if len(c) < len(q) {
+		short("mixtureLanes", "c", len(c), len(q))
+	}
+	k.rawMixtureLanes(q, c)
+}
+
+// moveLanes moves the row x by alpha times its gradient, of G as quadTriangle leaves it.
+func (k *kernels) moveLanes(n laneGroups, alpha float32, x, r, g []float32) {
+	d, lanes := len(x), n.lanes()
+	switch {
+	case d%16 != 0:
+		panic(fmt.Sprintf("engine: moveLanes: %d features, expected a multiple of 16", d))
+	case len(r) < lanes:
+		short("moveLanes", "r", len(r), lanes)
+	case len(g) < lanes*d:
+		short("moveLanes", "g", len(g), lanes*d)
+	}
+	if d > 0 {
+		k.rawMoveLanes(n.eights, n.fours, alpha, x, r, g)
+	}
 }
 
 func (k *kernels) responsibilities(r, s []float32, ld int, sum []float32, comps int) {

@@ -28,9 +28,9 @@ func (n laneGroups) lanes() int { return 8*n.eights + 4*n.fours }
 // width is the size of the group that begins with component i.
 func (n laneGroups) width(i int) int { return min(8, n.lanes()-i) }
 
-// triangles holds the lower triangles of all P_i: of each group the rows, eight at a time; of them
-// column by column, down to and with the diagonal; of a column the numbers of each row, one for
-// each component.
+// triangles holds the lower triangles of all P_i: of each group the rows, four of eight components at
+// a time, or eight of four; of them column by column, down to and with the diagonal; of a column the
+// numbers of each row, one for each component.
 type triangles struct {
 	data      []float32
 	packed    bool // as the precisions are
@@ -40,15 +40,15 @@ type triangles struct {
 // triangleSteps is the number of steps from which on packing triangles costs less than they save.
 const triangleSteps = 8
 
-// usesTriangles says whether a plan takes single rows through all steps by triangles, and makes
-// those of m then.
-func (e *Engine) usesTriangles(m *Mixture, plan AscentPlan, steps int) bool {
-	t := &m.triangles
+// usesTriangles says whether a job takes single rows through all steps by triangles, and makes
+// those of its mixture then. It does where nothing but the end of the ascent is asked for.
+func (e *Engine) usesTriangles(j *ascentJob) bool {
+	m, t := j.m, &j.m.triangles
 	switch {
 	case e.k.rawQuadTriangle == nil || m.low != nil || len(m.p) < m.K || m.D%16 != 0 || e.k.blocks(m.D) > 1,
 		m.K < 4, // most lanes would be idle
-		plan.BlockRows != 1 || plan.Sharing != ByRows,
-		!t.packed && steps < triangleSteps:
+		j.tr != nil || j.phi != nil || j.plan.BlockRows != 1 || j.plan.Sharing != ByRows,
+		!t.packed && j.steps < triangleSteps:
 		return false
 	}
 	if !t.packed {
@@ -74,11 +74,11 @@ func (t *triangles) pack(m *Mixture) {
 
 // packTriangle stores the lower triangle of p, a single block, in dst, as triangles has it.
 func (p *Packed) packTriangle(dst []float32, lanes int) {
-	d, nr, at := p.cols, p.k.nr, 0
-	for j := 0; j < d; j += 8 {
-		block := p.data[nr*(j/nr)*d+j%nr:] // the columns j to j+7
-		for k := range j + 8 {
-			for _, v := range block[k*nr+max(k-j, 0) : k*nr+8] {
+	d, nr, rows, at := p.cols, p.k.nr, 32/lanes, 0
+	for j := 0; j < d; j += rows {
+		block := p.data[nr*(j/nr)*d+j%nr:] // the columns j to j+rows-1
+		for k := range j + rows {
+			for _, v := range block[k*nr+max(k-j, 0) : k*nr+rows] {
 				dst[at] = v
 				at += lanes
 			}
@@ -99,37 +99,49 @@ func (p *Packed) symmetric() bool {
 	return true
 }
 
-// loneRow is the memory of a worker for single rows: of each group the centres and G, both d x its
-// lanes, and q.
+// loneRow is the memory of a worker for single rows. mu and g are of each group the columns of its
+// components; q and c fill registers of eight.
 type loneRow struct {
-	groups         laneGroups
-	mu, g, q, work []float32
+	groups            laneGroups
+	mu, g, q, c, work []float32
 }
 
-// newLoneRow prepares for an ascent of single rows.
+// newLoneRow prepares for an ascent of single rows on m.
 func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
 	n, d := laneGroupsOf(m.K), m.D
 	lanes := n.lanes()
-	memory := e.scratch[worker].floats(slotLone, (2*lanes+8)*d+lanes)
-	l := loneRow{groups: n, mu: memory[:lanes*d], g: memory[lanes*d : 2*lanes*d], work: memory[2*lanes*d:][:8*d], q: memory[(2*lanes+8)*d:]}
+	whole := (lanes + 7) / 8 * 8
+	memory := e.scratch[worker].floats(slotLone, 2*lanes*d+2*whole+8*d)
+	take := func(n int) []float32 {
+		x := memory[:n:n]
+		memory = memory[n:]
+		return x
+	}
+	l := loneRow{groups: n, mu: take(lanes * d), g: take(lanes * d), q: take(whole), c: take(whole), work: take(8 * d)}
 	for i := 0; i < m.K; i += 8 {
 		if m.K < i+n.width(i) {
 			clear(l.mu[i*d:])
 		}
 		e.k.transpose(l.mu[i*d:], n.width(i), m.Mu[i*d:], d, min(m.K-i, 8), d)
 	}
+	clear(l.q)
+	for i := copy(l.c, m.C); i < whole; i++ {
+		l.c[i] = float32(math.Inf(-1))
+	}
 	return l
 }
 
-// quadLone is quadGrad for all components and a block of a single row.
-func (e *Engine) quadLone(worker int, l *loneRow, b *ascentBlock, m *Mixture) {
-	d := m.D
-	e.k.quadTriangle(l.groups, l.g, l.q, b.x.Row(0), l.mu, m.triangles.data, l.work)
-	for i := 0; i < m.K; i += 8 {
-		e.k.transpose(b.g[i*b.gs:], b.gs, l.g[i*d:], l.groups.width(i), d, min(m.K-i, 8))
+// climbAlone takes a single row through all steps.
+func (j *ascentJob) climbAlone(worker, row int) {
+	k, m, x := j.e.k, j.m, j.x.Row(row)
+	l := j.e.newLoneRow(worker, m)
+	for range j.steps {
+		if j.stop != nil && j.stop() {
+			return
+		}
+		k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
+		k.mixtureLanes(l.q, l.c)
+		k.moveLanes(l.groups, j.alpha, x, l.q, l.g)
+		j.e.yield(&j.e.scratch[worker], 2*m.K*m.D*m.D)
 	}
-	for i, q := range l.q[:m.K] {
-		b.q[i*b.qs] = q
-	}
-	e.yield(&e.scratch[worker], 2*m.K*d*d)
 }

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 )
 
-// TestTriangles compares G and q of a single row by triangles with pure Go's of whole matrices: every
+// TestTriangles compares a step of a single row by triangles with pure Go's of whole matrices: every
 // number of components in the last group, between unreadable pages, ordinary numbers and such that
 // the products underflow or overflow.
 func TestTriangles(t *testing.T) {
@@ -51,30 +53,44 @@ func TestTriangles(t *testing.T) {
 					t.Fatal("symmetric precisions are not")
 				}
 				l := e.newLoneRow(0, m)
-				lanes := l.groups.lanes()
 				x := room(d)
 				rnd.Normal(x)
 				for i := range x {
 					x[i] *= scale
 				}
-				centres, triangles := room(lanes*d), room(lanes*d*(d+1)/2)
-				copy(centres, l.mu)
-				copy(triangles, m.triangles.data)
-				l.mu, m.triangles.data = centres, triangles
-				l.g, l.q, l.work = room(lanes*d), room(lanes), room(8*d)
-				g, q := make([]float32, comps*d), make([]float32, comps)
-				e.quadLone(0, &l, &ascentBlock{x: View(x, 1, d), g: g, gs: d, gr: d, q: q, qs: 1}, m)
+				for _, s := range []*[]float32{&l.mu, &m.triangles.data} {
+					wall := room(len(*s))
+					copy(wall, *s)
+					*s = wall
+				}
+				l.g, l.q, l.work = room(len(l.g)), room(l.groups.lanes()), room(8*d)
+				k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
 
+				all := make([]float32, comps*d)
 				for i := range comps {
-					left, want, wantQ := make([]float32, d), make([]float32, d), make([]float32, 1)
+					left, got, want, wantQ := make([]float32, d), make([]float32, d), all[i*d:(i+1)*d], make([]float32, 1)
 					genericKernels.subRows(left, d, x, d, mu[i*d:], 0, 1, d)
 					other := generic.Pack(nil, View(p[i*d*d:(i+1)*d*d], d, d))
 					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, 0, genericKernels.panels(d), false)
 					genericKernels.dotRows(wantQ, want, d, left, d, d)
+					for j := range got {
+						first := i / 8 * 8
+						got[j] = l.g[first*d+j*l.groups.width(first)+i-first]
+					}
 					what := fmt.Sprintf("%v, component %d of %d, d %d, scale %v", tier, i, comps, d, scale)
-					equalBits(t, what+": G", g[i*d:(i+1)*d], want)
-					equalBits(t, what+": q", q[i:i+1], wantQ)
+					equalBits(t, what+": G", got, want)
+					equalBits(t, what+": q", l.q[i:i+1], wantQ)
 				}
+
+				r, want, grad := l.q, slices.Clone(x), make([]float32, d)
+				clear(r)
+				rnd.Uniform(r[:comps], -1, 1)
+				r[rnd.Intn(comps)] = 0
+				r[rnd.Intn(comps)] = float32(math.Copysign(0, -1))
+				k.moveLanes(l.groups, 0.3, x, r, l.g)
+				genericKernels.gradient(grad, r, 1, all, d, comps)
+				genericKernels.axpy(0.3, grad, want)
+				equalBits(t, fmt.Sprintf("%v, %d components, d %d, scale %v: x", tier, comps, d, scale), x, want)
 			}
 		}
 	}
