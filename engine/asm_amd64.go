@@ -332,17 +332,28 @@ func additions(rounds int)
 //go:noescape
 func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
 
+// transposeFourAVX2 is transposeBlocksAVX2 of four rows and a multiple of 8 columns.
+//
+//go:noescape
+func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
+
 func transposeAVX2(dst []float32, ds int, src []float32, ss, rows, cols int) {
-	r, c := rows&^7, cols&^3
-	if r > 0 && c > 0 {
-		transposeBlocksAVX2(dst, ds, src, ss, r, c)
-	} else {
-		r = 0
+	done := 0                  // rows
+	beside := func(c, n int) { // what is right of the first c columns
+		if c < cols {
+			transposeGeneric(dst[c*ds+done:], ds, src[done*ss+c:], ss, n, cols-c)
+		}
+		done += n
 	}
-	if r > 0 && c < cols { // right of the blocks
-		transposeGeneric(dst[c*ds:], ds, src[c:], ss, r, cols-c)
+	if n, c := rows&^7, cols&^3; n > 0 && c > 0 {
+		transposeBlocksAVX2(dst, ds, src, ss, n, c)
+		beside(c, n)
 	}
-	if r < rows { // below
-		transposeGeneric(dst[r:], ds, src[r*ss:], ss, rows-r, cols)
+	if c := cols &^ 7; rows-done >= 4 && c > 0 {
+		transposeFourAVX2(dst[done:], ds, src[done*ss:], ss, c)
+		beside(c, 4)
+	}
+	if done < rows {
+		beside(0, rows-done)
 	}
 }

@@ -1877,6 +1877,46 @@ below:
 	VZEROUPPER
 	RET
 
+// func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
+TEXT ·transposeFourAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R8
+	MOVQ src_base+32(FP), SI
+	MOVQ ss+56(FP), R9
+	MOVQ cols+64(FP), CX
+	SHLQ $2, R8
+	SHLQ $2, R9
+	LEAQ (R9)(R9*2), R11
+	LEAQ (R8)(R8*2), BX
+columns:
+	VMOVUPS (SI), Y0
+	VMOVUPS (SI)(R9*1), Y1
+	VMOVUPS (SI)(R9*2), Y2
+	VMOVUPS (SI)(R11*1), Y3
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPD Y10, Y8, Y0    // columns 0 and 4
+	VUNPCKHPD Y10, Y8, Y1    // 1, 5
+	VUNPCKLPD Y11, Y9, Y2    // 2, 6
+	VUNPCKHPD Y11, Y9, Y3    // 3, 7
+	LEAQ (DI)(R8*4), DX
+	VMOVUPS X0, (DI)
+	VMOVUPS X1, (DI)(R8*1)
+	VMOVUPS X2, (DI)(R8*2)
+	VMOVUPS X3, (DI)(BX*1)
+	VEXTRACTF128 $1, Y0, (DX)
+	VEXTRACTF128 $1, Y1, (DX)(R8*1)
+	VEXTRACTF128 $1, Y2, (DX)(R8*2)
+	VEXTRACTF128 $1, Y3, (DX)(BX*1)
+	LEAQ (DI)(R8*8), DI
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JGT  columns
+	VZEROUPPER
+	RET
+
 // ---------------------------------------------------------------------------------
 // G and q, and -N P, of few features: tiles as in sgemmAVX2_6x16 whose left operand is made on
 // the way, so that it, and P of up to 64 features, stay in the first-level cache
@@ -2728,8 +2768,8 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 
 // COLUMN is a column of four rows, for eight components. D of the rows is in Y4 to Y7.
 #define COLUMN \
-	PREFETCHT0 512(BX)                \
-	PREFETCHT0 576(BX)                \
+	PREFETCHT0 768(BX)                \
+	PREFETCHT0 832(BX)                \
 	VMOVUPS (DI)(R9*1), Y8            \
 	VMOVUPS (R8)(R9*1), Y9            \
 	BOTH((BX), Y10, Y8, Y0, Y4, Y9)   \
@@ -2749,8 +2789,8 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 
 // COLUMN4 is a column of eight rows, for four components. D of the rows is in X4 to X11.
 #define COLUMN4 \
-	PREFETCHT0 512(BX)              \
-	PREFETCHT0 576(BX)              \
+	PREFETCHT0 768(BX)              \
+	PREFETCHT0 832(BX)              \
 	VBROADCASTF128 (DI)(R9*1), Y12  \
 	VMOVUPS (R8)(R9*1), X13         \
 	TWO(0, Y14, X14, Y0, X4, X5)    \
