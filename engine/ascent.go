@@ -250,7 +250,7 @@ func (j *ascentJob) run(worker, task int) {
 	case byRows:
 		r0, r1 := part(j.x.Rows, j.plan.Blocks, task)
 		if j.alone {
-			j.climbAlone(worker, r0)
+			j.climbAlone(worker, r0, r1)
 			return
 		}
 		for t := range j.steps {

@@ -40,6 +40,7 @@ var avx2Kernels = kernels{
 	fewCols:             16,
 	rawQuadFew:          quadFewAVX2,
 	rawPullFew:          pullFewAVX2,
+	aloneRows:           2,
 	rawQuadTriangle:     quadTriangleAVX2,
 	rawMixtureLanes:     mixtureLanesAVX2,
 	rawMoveLanes:        moveLanesAVX2,

@@ -32,6 +32,7 @@ var avx512Kernels = kernels{
 	fewCols:             64,
 	rawQuadFew:          quadFewAVX512,
 	rawPullFew:          pullFewAVX512,
+	aloneRows:           1,
 	rawQuadTriangle:     quadTriangleAVX2,
 	rawMixtureLanes:     mixtureLanesAVX2,
 	rawMoveLanes:        moveLanesAVX2,

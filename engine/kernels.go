@@ -49,7 +49,8 @@ type kernels struct {
 
 	// rawQuadTriangle is G and q of a single row for groups of eight and of four components beside
 	// each other; rawMixtureLanes and rawMoveLanes are the rest of its step (triangle.go). nil where
-	// a tier has none.
+	// a tier has none. Blocks of up to aloneRows rows climb faster one by one in this way.
+	aloneRows       int
 	rawQuadTriangle func(eights, fours int, g, q, x, mu, p, work []float32)
 	rawMixtureLanes func(q, c []float32)
 	rawMoveLanes    func(eights, fours int, alpha float32, x, r, g []float32)

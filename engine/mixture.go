@@ -91,7 +91,8 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
-	m.a, m.certificates, m.uncertain, m.triangles.packed = nil, nil, false, false
+	m.a, m.certificates, m.uncertain = nil, nil, false
+	m.triangles.packed, m.triangles.steps = false, 0
 }
 
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
@@ -114,7 +115,8 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	}
 	e.run(j, n*j.parts, flops)
 	*j = precisionJob{}
-	m.a, m.certificates, m.uncertain, m.triangles.packed = a, nil, false, false
+	m.a, m.certificates, m.uncertain = a, nil, false
+	m.triangles.packed, m.triangles.steps = false, 0
 }
 
 // precisionJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of

@@ -35,23 +35,27 @@ type triangles struct {
 	data      []float32
 	packed    bool // as the precisions are
 	symmetric bool // to the bit, as they ought to be
+	steps     int  // that single rows have made since the precisions were set
 }
 
-// triangleSteps is the number of steps from which on packing triangles costs less than they save.
-const triangleSteps = 8
+// triangleSteps is the number of steps of single rows after which triangles are made: making them
+// takes about as long as they save in so many.
+const triangleSteps = 16
 
-// usesTriangles says whether a job takes single rows through all steps by triangles, and makes
-// those of its mixture then. It does where nothing but the end of the ascent is asked for.
+// usesTriangles says whether a job takes single rows through all steps by triangles, and sees to it
+// that its mixture has them. It does where nothing but the end of the ascent is asked for.
 func (e *Engine) usesTriangles(j *ascentJob) bool {
 	m, t := j.m, &j.m.triangles
 	switch {
 	case e.k.rawQuadTriangle == nil || m.low != nil || len(m.p) < m.K || m.D%16 != 0 || e.k.blocks(m.D) > 1,
 		m.K < 4, // most lanes would be idle
-		j.tr != nil || j.phi != nil || j.plan.BlockRows != 1 || j.plan.Sharing != ByRows,
-		!t.packed && j.steps < triangleSteps:
+		j.tr != nil || j.phi != nil || j.plan.BlockRows > e.k.aloneRows || j.plan.Sharing != ByRows:
 		return false
 	}
 	if !t.packed {
+		if t.steps += j.x.Rows * j.steps; t.steps < triangleSteps {
+			return false
+		}
 		t.pack(m)
 	}
 	return t.symmetric
@@ -74,14 +78,22 @@ func (t *triangles) pack(m *Mixture) {
 
 // packTriangle stores the lower triangle of p, a single block, in dst, as triangles has it.
 func (p *Packed) packTriangle(dst []float32, lanes int) {
-	d, nr, rows, at := p.cols, p.k.nr, 32/lanes, 0
+	d, nr, rows := p.cols, p.k.nr, 32/lanes
 	for j := 0; j < d; j += rows {
 		block := p.data[nr*(j/nr)*d+j%nr:] // the columns j to j+rows-1
-		for k := range j + rows {
-			for _, v := range block[k*nr+max(k-j, 0) : k*nr+rows] {
-				dst[at] = v
-				at += lanes
+		for range j {
+			for l := 0; l < rows; l += 4 {
+				from, to := block[l:l+4], dst[l*lanes:]
+				to = to[: 3*lanes+1 : 3*lanes+1]
+				to[0], to[lanes], to[2*lanes], to[3*lanes] = from[0], from[1], from[2], from[3]
 			}
+			block, dst = block[nr:], dst[rows*lanes:]
+		}
+		for c := range rows {
+			for l, v := range block[c*nr+c : c*nr+rows] {
+				dst[l*lanes] = v
+			}
+			dst = dst[min((rows-c)*lanes, len(dst)):]
 		}
 	}
 }
@@ -131,17 +143,19 @@ func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
 	return l
 }
 
-// climbAlone takes a single row through all steps.
-func (j *ascentJob) climbAlone(worker, row int) {
-	k, m, x := j.e.k, j.m, j.x.Row(row)
-	l := j.e.newLoneRow(worker, m)
-	for range j.steps {
-		if j.stop != nil && j.stop() {
-			return
+// climbAlone takes the rows [r0, r1) through all steps, one after the other.
+func (j *ascentJob) climbAlone(worker, r0, r1 int) {
+	k, m, l := j.e.k, j.m, j.e.newLoneRow(worker, j.m)
+	for row := r0; row < r1; row++ {
+		x := j.x.Row(row)
+		for range j.steps {
+			if j.stop != nil && j.stop() {
+				return
+			}
+			k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
+			k.mixtureLanes(l.q, l.c)
+			k.moveLanes(l.groups, j.alpha, x, l.q, l.g)
+			j.e.yield(&j.e.scratch[worker], 2*m.K*m.D*m.D)
 		}
-		k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
-		k.mixtureLanes(l.q, l.c)
-		k.moveLanes(l.groups, j.alpha, x, l.q, l.g)
-		j.e.yield(&j.e.scratch[worker], 2*m.K*m.D*m.D)
 	}
 }
