@@ -49,7 +49,8 @@ type kernels struct {
 
 	// rawQuadTriangle is G and q of a single row for groups of eight and of four components beside
 	// each other; rawMixtureLanes and rawMoveLanes are the rest of its step (triangle.go). nil where
-	// a tier has none. Blocks of up to aloneRows rows climb faster one by one in this way.
+	// a tier has none. Blocks of up to aloneRows rows climb faster one by one in this way; 0 where
+	// there is no such way.
 	aloneRows       int
 	rawQuadTriangle func(eights, fours int, g, q, x, mu, p, work []float32)
 	rawMixtureLanes func(q, c []float32)

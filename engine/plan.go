@@ -39,6 +39,9 @@ func (s Sharing) String() string {
 //     one thread, at the price of two meetings a step. Even the shortest steps that so
 //     large P_i leave, 20 microseconds, are worth it (see together).
 //
+// Of single rows (with AVX2 of two, too) reading P_i takes longer than multiplying even where they are
+// near. Such rows climb one by one and read only half of each P_i, which is symmetric (triangle.go).
+//
 // Ascents of less than about 100 microseconds are planned for one thread; where they come in
 // several blocks all the same, threads that are awake share those.
 type AscentPlan struct {
@@ -46,6 +49,11 @@ type AscentPlan struct {
 	Threads   int // that take part
 	Blocks    int // of rows; by components, one after the other
 	BlockRows int // rows of the largest block
+
+	// Halves says whether the rows of a block climb one by one, reading half of each P_i: where
+	// nothing but their ends is asked for, and not in the first few steps after the precisions
+	// were set.
+	Halves bool
 
 	// KeepsG says whether an ascent for the backward pass keeps G_i of all steps. Otherwise
 	// they are computed a second time there: the same bits, for a third more products.
@@ -98,6 +106,7 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		p.Threads = min(p.Threads, p.Blocks)
 	}
 	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
+	p.Halves = p.Sharing == ByRows && p.BlockRows <= e.k.aloneRows && e.k.halves(k, d)
 	return p
 }
 
@@ -106,7 +115,9 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 // component, so that KeepsG does not matter. One P for all is planned for as k of them.
 func (e *Engine) PlanMixture(m *Mixture, rows, steps int) AscentPlan {
 	if m.low == nil {
-		return e.PlanAscent(rows, m.K, m.D, steps)
+		p := e.PlanAscent(rows, m.K, m.D, steps)
+		p.Halves = p.Halves && len(m.p) == m.K
+		return p
 	}
 	p := AscentPlan{
 		Threads:        e.Threads(),
@@ -148,6 +159,9 @@ func (p AscentPlan) String() string {
 	threads, blocks, rows := plural(p.Threads, "thread"), plural(p.Blocks, "block"), plural(p.BlockRows, "row")
 	if p.Sharing == ByComponents {
 		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads, blocks, rows, where)
+	}
+	if p.Halves {
+		where += "; of single rows half of them is read"
 	}
 	return fmt.Sprintf("by rows: %s of up to %s, each taken through all steps by one of %s (%s)", blocks, rows, threads, where)
 }

@@ -54,6 +54,7 @@ func TestPlanAscent(t *testing.T) {
 	}{
 		{128, 20, 64, 30, ByRows, 4, "by rows: "},
 		{1, 2, 64, 1, ByRows, 1, "by rows: 1 block of up to 1 row, each taken through all steps by one of 1 thread"},
+		{1, 20, 64, 30, ByRows, 1, "by rows: 1 block of up to 1 row"},
 		{8, 20, 784, 200, ByComponents, 4, "by components: 4 threads"},
 		{10000, 20, 784, 10, ByRows, 4, "by rows: "},
 		{0, 20, 784, 10, ByRows, 1, "no rows"},
@@ -64,6 +65,9 @@ func TestPlanAscent(t *testing.T) {
 		p := e.PlanAscent(c.rows, c.k, c.d, c.steps)
 		if p.Sharing != c.sharing || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
 			t.Errorf("%+v: sharing %v, %d threads, %q", c, p.Sharing, p.Threads, p)
+		}
+		if p.Halves && (e.k.aloneRows == 0 || c.rows != 1 || !strings.HasSuffix(p.String(), "half of them is read)")) {
+			t.Errorf("%+v: reads halves: %q", c, p)
 		}
 		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
 			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)

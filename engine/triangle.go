@@ -42,14 +42,17 @@ type triangles struct {
 // takes about as long as they save in so many.
 const triangleSteps = 16
 
+// halves says whether single rows may climb by triangles. Of fewer than four components most lanes
+// would be idle.
+func (k *kernels) halves(comps, d int) bool {
+	return k.aloneRows > 0 && comps >= 4 && d%16 == 0 && k.blocks(d) == 1
+}
+
 // usesTriangles says whether a job takes single rows through all steps by triangles, and sees to it
-// that its mixture has them. It does where nothing but the end of the ascent is asked for.
+// that its mixture has them.
 func (e *Engine) usesTriangles(j *ascentJob) bool {
 	m, t := j.m, &j.m.triangles
-	switch {
-	case e.k.rawQuadTriangle == nil || m.low != nil || len(m.p) < m.K || m.D%16 != 0 || e.k.blocks(m.D) > 1,
-		m.K < 4, // most lanes would be idle
-		j.tr != nil || j.phi != nil || j.plan.BlockRows > e.k.aloneRows || j.plan.Sharing != ByRows:
+	if !j.plan.Halves || j.tr != nil || j.phi != nil {
 		return false
 	}
 	if !t.packed {

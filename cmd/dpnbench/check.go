@@ -42,7 +42,8 @@ buffer from the unreadable page before it in floats, or -1 for right against the
 behind it; data 0 normal, 1 small integers, 2 of very different size, 3 powers of two, 4 with
 infinities, NaN, subnormal numbers and zeros; seed the draw; apart how far apart centres
 are, and even 1 the same multiple of the identity for all precisions, of ascents by the
-sparse route, whose names end in -sparse. A number out of range is refused with its range.
+sparse route, whose names end in -sparse; ascend-alone is for few rows and records nothing. A number
+out of range is refused with its range.
 
 Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 		Example: `  dpnbench check                     # all cases, some seconds

@@ -24,6 +24,7 @@ var kernels = []kernel{
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	ascendKernel,
 	sparse(ascendKernel),
+	{name: "ascend-alone", args: []arg{{name: "rows", usual: 1, max: 64, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 2}}, {name: "k", usual: 5, min: 1, max: 64, sweep: []int{1, 3, 4, 6, 8, 9, 12, 13, 16, 17, 20}, quickSweep: []int{1, 4, 8, 12}}, {name: "d", usual: 32, min: 1, max: 256, sweep: []int{1, 16, 17, 31, 32, 33, 48, 64, 80, 128}, quickSweep: []int{16, 17, 48}}, {name: "steps", usual: 16, max: 64, sweep: []int{0, 1, 15, 16, 30}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend(false)},
 	backwardKernel,
 	sparse(backwardKernel),
 	tiedKernel,
@@ -58,7 +59,7 @@ var kernels = []kernel{
 
 // The ascents and the ways back, each by both routes.
 var (
-	ascendKernel          = kernel{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend}
+	ascendKernel          = kernel{name: "ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend(true)}
 	backwardKernel        = kernel{name: "ascend-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, more: longRows, make: ascendBackward(false)}
 	tiedKernel            = kernel{name: "tied-backward", args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), {name: "steps", usual: 2, max: 64, sweep: []int{0, 1, 2, 7}, quickSweep: []int{0, 1}}, layoutArg("lv"), offsetArg, seedArg}, make: ascendBackward(true)}
 	lowRankKernel         = kernel{name: "low-rank-ascend", args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"), {name: "steps", usual: 3, max: 64, sweep: []int{0, 1, 2, 10}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, more: lowRanks, make: lowRankAscend}
@@ -574,15 +575,23 @@ func logSumExp(c Case, mem *memory) trial {
 
 // ascend holds every step of the trajectory against one step of the reference from the
 // engine's own x_t, so that the bound of one step is enough. The reference needs the
-// trajectory, which the tiers share bit by bit: it is computed once, by pure Go.
-func ascend(c Case, mem *memory) trial {
+// trajectory, which the tiers share bit by bit: it is computed once, by pure Go. Unless recorded the
+// engine makes none, and what is compared is x_n.
+func ascend(recorded bool) func(Case, *memory) trial {
+	return func(c Case, mem *memory) trial { return ascendCase(c, mem, recorded) }
+}
+
+func ascendCase(c Case, mem *memory, recorded bool) trial {
 	rows, k, d, steps, r := c.get("rows"), c.get("k"), c.get("d"), c.get("steps"), c.rand()
 	m := newMixtureCase(c, mem, k, d, false, r)
 	fill := filler(r, 0)
 	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), m.begin(fill))
-	path := mem.output(steps+1, rows*d, rowMajor, -1, fill)
-	phi := mem.output(steps, rows, rowMajor, -1, fill)
-	res := mem.output(steps, k*rows, rowMajor, -1, fill)
+	var path, phi, res engine.Matrix
+	if recorded {
+		path = mem.output(steps+1, rows*d, rowMajor, -1, fill)
+		phi = mem.output(steps, rows, rowMajor, -1, fill)
+		res = mem.output(steps, k*rows, rowMajor, -1, fill)
+	}
 
 	base, _ := engine.New(engine.WithTier(engine.Generic), engine.WithRoute(engine.DenseRoute), engine.WithThreads(1))
 	defer base.Close()
@@ -615,6 +624,11 @@ func ascend(c Case, mem *memory) trial {
 		}
 	}
 	tr.want, tr.bound = append(tr.want, last...), append(tr.bound, lastBound...)
+	if !recorded {
+		tr.want, tr.bound = last, lastBound
+		tr.run = func(e *engine.Engine) { e.Ascend(m.engine(e), m.alpha, steps, x, nil, false) }
+		return tr
+	}
 	// The outputs come in the order x, path, phi, res.
 	tr.want = slices.Concat(last, tr.want, wp, wr)
 	tr.bound = slices.Concat(lastBound, tr.bound, bp, br)
