@@ -2,7 +2,7 @@
 # test-arm64 and test-machines emulators (Debian: qemu-user).
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,32 +15,35 @@ demo: build ## check, train and analyse on the built-in digits, under two minute
 
 test: ## all tests, then those of the engine and the network without assembly
 	go test ./...
-	go test -short -tags purego ./engine/... ./dpn
+	go test -short -vet=off -tags purego ./engine/... ./dpn
 
-test-machines: ## arm64, lesser amd64 machines and a big-endian one, emulated: right tier, same bits
-	$(MAKE) -j2 --output-sync=target test-arm64 test-nehalem test-haswell test-s390x
+# What lint has vetted need not be vetted again.
+test-race: ## the short tests with the race detector, which needs a C compiler
+	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
+
+test-machines: test-arm64 test-nehalem test-haswell test-s390x ## arm64, lesser amd64 machines and a big-endian one, emulated: right tier, same bits
 
 emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-get install qemu-user)"; exit 1; }
 
 test-arm64: ## the tests on arm64, under qemu-aarch64
 	$(call emulator,qemu-aarch64)
-	CGO_ENABLED=0 GOARCH=arm64 go test -short -exec qemu-aarch64 ./...
+	CGO_ENABLED=0 GOARCH=arm64 go test -short -vet=off -exec qemu-aarch64 ./...
 
 test-nehalem: build # without AVX
 	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
-	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/check
+	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/check
 
 test-haswell: build # AVX2 with and without FMA
 	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench check --tier avx512 --quiet 2>&1 | grep 'not available'
-	CGO_ENABLED=0 go test -short -exec 'qemu-x86_64 -cpu Haswell' ./engine
+	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Haswell' ./engine
 
 test-s390x: # big-endian
 	$(call emulator,qemu-s390x)
-	CGO_ENABLED=0 GOARCH=s390x go test -short -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
+	CGO_ENABLED=0 GOARCH=s390x go test -short -vet=off -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
 
 check: build ## every kernel on every tier against the reference
 	./dpnbench check

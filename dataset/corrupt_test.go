@@ -320,6 +320,7 @@ func TestBlur(t *testing.T) {
 // TestMoments holds mean and variance of the noises on flat pictures within four standard
 // errors of theory.
 func TestMoments(t *testing.T) {
+	statistics(t)
 	const n = 100 * 784
 	g := 128. / 255
 	for _, c := range []struct {

@@ -10,6 +10,13 @@ import (
 	"testing"
 )
 
+// statistics skips a test of what follows from the bits, which are the same on every machine.
+func statistics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("of the same bits on every machine (TestDigitsBits, TestCorruptedBits), and slow under emulation: without -short")
+	}
+}
+
 // draw is enough digits for several pieces of work and every style.
 const draw = 700
 
@@ -57,7 +64,11 @@ func TestDigitsPiecesMakeTheWhole(t *testing.T) {
 	for _, first := range []int{0, 17, TestFirst} {
 		whole := Digits(5, first, draw)
 		r := newStream(9, uint64(first))
-		for range 20 {
+		pieces := 20
+		if testing.Short() { // drawing is slow under emulation
+			pieces = 5
+		}
+		for range pieces {
 			lo := r.intn(draw + 1)
 			n := r.intn(draw + 1 - lo)
 			if !equal(Digits(5, first+lo, n), whole.Slice(lo, lo+n)) {
@@ -70,7 +81,11 @@ func TestDigitsPiecesMakeTheWhole(t *testing.T) {
 func TestDigitsDoNotDependOnThreads(t *testing.T) {
 	want := Digits(2, 0, draw)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, threads := range []int{1, 2, 3, 8} {
+	counts := []int{1, 2, 3, 8}
+	if testing.Short() {
+		counts = counts[2:3]
+	}
+	for _, threads := range counts {
 		runtime.GOMAXPROCS(threads)
 		if !equal(Digits(2, 0, draw), want) {
 			t.Errorf("%d threads draw other digits", threads)
@@ -79,6 +94,7 @@ func TestDigitsDoNotDependOnThreads(t *testing.T) {
 }
 
 func TestDigitsAreAllDifferent(t *testing.T) {
+	statistics(t)
 	seen := map[string]bool{}
 	sets := []*Set{Digits(1, 0, draw), Digits(1, TestFirst, draw), Digits(2, 0, draw), Digits(1<<63, 0, draw)}
 	for _, s := range sets {
@@ -92,6 +108,7 @@ func TestDigitsAreAllDifferent(t *testing.T) {
 }
 
 func TestDigitsLabelsAreBalancedAndUnpredictable(t *testing.T) {
+	statistics(t)
 	const n = 3000
 	labels := Digits(4, 0, n).Labels
 	var count [10]float64
@@ -162,10 +179,8 @@ func TestDigitsSitInTheirFrame(t *testing.T) {
 // 82%. Far more or less would mean that the digits became easier or harder than
 // the package comment says.
 func TestDigitsAreAsHardAsStated(t *testing.T) {
-	n := 4000
-	if testing.Short() {
-		n = 1500
-	}
+	statistics(t)
+	const n = 4000
 	train, test := Digits(1, 0, n), Digits(1, TestFirst, n/2)
 	var mean [10][DigitSide * DigitSide]float64
 	var count [10]float64

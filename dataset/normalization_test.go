@@ -48,10 +48,8 @@ func TestTableBits(t *testing.T) {
 }
 
 func TestDigitsNormFitsAFreshDraw(t *testing.T) {
-	n := 6000
-	if testing.Short() {
-		n = 1500
-	}
+	statistics(t)
+	const n = 6000
 	var sum, square, count float64
 	for _, v := range Digits(20, 0, n).Images {
 		x := float64(v) / 255

@@ -61,7 +61,7 @@ func equalBits(t *testing.T, what string, got, want []float32) {
 // row depend neither on the other rows, nor on their order, nor on threads or tier: where
 // single rows take another way than several (triangle.go), and where they do not.
 func TestRowsAndThreads(t *testing.T) {
-	for _, s := range [][4]int{{29, 4, 19, 6}, {3, 13, 16, triangleSteps}, {3, 9, 48, triangleSteps}} {
+	for _, s := range [][4]int{{29, 4, 19, 6}, {2, 13, 16, triangleSteps}, {2, 9, 32, triangleSteps}} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { rowsAndThreads(t, s[0], s[1], s[2], s[3]) })
 	}
 }
