@@ -619,9 +619,15 @@ func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 	case len(work) < 8*d:
 		short("quadTriangle", "work", len(work), 8*d)
 	}
-	if d > 0 {
-		k.rawQuadTriangle(n.eights, n.fours, g, q, x, mu, p, work)
+	if d == 0 {
+		return
 	}
+	most := max(int(100*k.flopsAMicrosecond)/(16*d*d), 1) // groups of a call, none of which may be long
+	for ; n.eights > most; n.eights -= most {
+		k.rawQuadTriangle(most, 0, g, q, x, mu, p, work)
+		g, q, mu, p = g[8*most*d:], q[8*most:], mu[8*most*d:], p[4*most*d*(d+1):]
+	}
+	k.rawQuadTriangle(n.eights, n.fours, g, q, x, mu, p, work)
 }
 
 // pullFew sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and

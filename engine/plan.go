@@ -38,9 +38,9 @@ func (s Sharing) String() string {
 //     fewer, the threads share the components instead: each P_i is then read once, by
 //     one thread, at the price of two meetings a step. Even the shortest steps that so
 //     large P_i leave, 20 microseconds, are worth it (see together).
-//
-// Of single rows (with AVX2 of two, too) reading P_i takes longer than multiplying even where they are
-// near. Such rows climb one by one and read only half of each P_i, which is symmetric (triangle.go).
+//   - Of single rows (with AVX2 of two, too) reading P_i takes longer than multiplying even where
+//     they are near. Such rows climb one by one and read only half of each P_i, which is symmetric
+//     (triangle.go). Two threads then gain nothing from sharing the components.
 //
 // Ascents of less than about 100 microseconds are planned for one thread; where they come in
 // several blocks all the same, threads that are awake share those.
@@ -98,7 +98,9 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
 	}
-	if p.Threads > 1 && !near && (rows+p.Threads-1)/p.Threads < p.StreamRows && k >= p.Threads {
+	each := (rows + p.Threads - 1) / p.Threads
+	halves := each <= e.k.aloneRows && e.k.halves(k, d)
+	if p.Threads > 1 && !near && each < p.StreamRows && k >= p.Threads && !(halves && p.Threads == 2) {
 		p.Sharing = ByComponents
 		p.Blocks = (rows + most - 1) / most
 	} else {

@@ -54,7 +54,6 @@ func TestPlanAscent(t *testing.T) {
 	}{
 		{128, 20, 64, 30, ByRows, 4, "by rows: "},
 		{1, 2, 64, 1, ByRows, 1, "by rows: 1 block of up to 1 row, each taken through all steps by one of 1 thread"},
-		{1, 20, 64, 30, ByRows, 1, "by rows: 1 block of up to 1 row"},
 		{8, 20, 784, 200, ByComponents, 4, "by components: 4 threads"},
 		{10000, 20, 784, 10, ByRows, 4, "by rows: "},
 		{0, 20, 784, 10, ByRows, 1, "no rows"},
@@ -66,11 +65,35 @@ func TestPlanAscent(t *testing.T) {
 		if p.Sharing != c.sharing || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
 			t.Errorf("%+v: sharing %v, %d threads, %q", c, p.Sharing, p.Threads, p)
 		}
-		if p.Halves && (e.k.aloneRows == 0 || c.rows != 1 || !strings.HasSuffix(p.String(), "half of them is read)")) {
-			t.Errorf("%+v: reads halves: %q", c, p)
-		}
 		if c.rows > 0 && (p.Blocks*p.BlockRows < c.rows || p.BlockRows > maxBlockRows) {
 			t.Errorf("%+v: %d blocks of %d rows", c, p.Blocks, p.BlockRows)
+		}
+	}
+}
+
+// TestPlanHalves checks when rows climb one by one.
+func TestPlanHalves(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		e := newTestEngine(t, WithThreads(threads))
+		for _, c := range []struct {
+			rows, k, d int
+			halves     bool
+		}{
+			{1, 20, 64, true},
+			{1, 20, 256, true},
+			{1, 3, 64, false},
+			{1, 20, 63, false},
+			{100, 20, 64, false},
+			{1, 5000, 256, false}, // half as much again would be kept
+		} {
+			p, want := e.PlanAscent(c.rows, c.k, c.d, 30), c.halves && e.k.aloneRows > 0
+			if p.Halves != want || strings.HasSuffix(p.String(), "of single rows half of them is read)") != want {
+				t.Errorf("%d threads, %+v: reads halves: %t, %q", threads, c, p.Halves, p)
+			}
+		}
+		tied := NewTiedMixture(20, 64, make([]float32, 20*64), make([]float32, 20))
+		if e.PlanMixture(tied, 1, 30).Halves {
+			t.Errorf("%d threads: one P for all is read in halves", threads)
 		}
 	}
 }

@@ -42,10 +42,13 @@ type triangles struct {
 // takes about as long as they save in so many.
 const triangleSteps = 16
 
+// maxHalved is the size of all P_i, in bytes, up to which half of them is kept a second time.
+const maxHalved = 256 << 20
+
 // halves says whether single rows may climb by triangles. Of fewer than four components most lanes
 // would be idle.
 func (k *kernels) halves(comps, d int) bool {
-	return k.aloneRows > 0 && comps >= 4 && d%16 == 0 && k.blocks(d) == 1
+	return k.aloneRows > 0 && comps >= 4 && d%16 == 0 && k.blocks(d) == 1 && 4*float64(comps)*float64(d)*float64(d) <= maxHalved
 }
 
 // usesTriangles says whether a job takes single rows through all steps by triangles, and sees to it

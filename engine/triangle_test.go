@@ -139,3 +139,27 @@ func TestTrianglesAreOfThesePrecisions(t *testing.T) {
 		}
 	}
 }
+
+// TestTrianglesInTurns compares a single row of so many features that its groups are several calls
+// with the same row among others.
+func TestTrianglesInTurns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute under emulation: without -short")
+	}
+	const k, d, steps = 20, 512, triangleSteps
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1), WithRoute(DenseRoute))
+		if e.k.aloneRows == 0 {
+			continue
+		}
+		l := newLandscape(e, k, d, 0.3)
+		x := points(3, d)
+		row := clone(x.Slice(0, 1, 0, d))
+		if !e.PlanMixture(l.m, 1, steps).Halves {
+			t.Fatalf("%v: this row does not climb by triangles", tier)
+		}
+		e.Ascend(l.m, l.alpha, steps, x, nil, false)
+		e.Ascend(l.m, l.alpha, steps, row, nil, false)
+		equalBits(t, tier.String(), row.Data, x.Row(0))
+	}
+}
