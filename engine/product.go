@@ -7,12 +7,12 @@ import (
 )
 
 // innerBlock returns kc, the longest block of the inner index, of a tier whose panels
-// have nr columns. Panels stream from the second-level cache, of which one takes a sixteenth:
+// have nr columns. Panels stream from the second-level cache, of which one takes an eighth:
 // the tiles leave time for it, and a longer block stores and reloads fewer partial sums.
 // Where that level is small they live in the first one, of which they take about half, and rows
 // of A the rest. Partial sums are float32, so blocks change no bit.
 func innerBlock(nr int) int {
-	bytes := max(cacheSize(cpuid.CPU.Cache.L1D, 32<<10)*9/16, cacheSize(cpuid.CPU.Cache.L2, 512<<10)/16)
+	bytes := max(cacheSize(cpuid.CPU.Cache.L1D, 32<<10)*9/16, cacheSize(cpuid.CPU.Cache.L2, 512<<10)/8)
 	return min(max(bytes/4/nr, 64), 1024)
 }
 
