@@ -1,5 +1,5 @@
-# Everything here is a short form of go commands; Go is all that is needed, and for
-# test-arm64 and test-machines emulators (Debian: qemu-user).
+# Everything here is a short form of go commands; Go is all that is needed, for test-arm64 and
+# test-machines emulators, too (Debian: qemu-user), and for test-race a C compiler.
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-race test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean
@@ -19,6 +19,7 @@ test: ## all tests, then those of the engine and the network without assembly
 
 # What lint has vetted need not be vetted again.
 test-race: ## the short tests with the race detector, which needs a C compiler
+	CGO_ENABLED=1 go vet -race ./engine/check
 	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
 test-machines: test-arm64 test-nehalem test-haswell test-s390x ## arm64, lesser amd64 machines and a big-endian one, emulated: right tier, same bits

@@ -165,7 +165,7 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 		if m.low != nil {
 			e.packCombined(m)
 		}
-		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.PlanMixture(m, x.Rows, steps)})
+		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.plan(m, x.Rows, steps, tr == nil)})
 	}
 	if len(m.contests) > 0 && (stop == nil || !stop()) {
 		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, time.Since(begin), false)
@@ -187,7 +187,7 @@ func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.PlanMixture(m, x.Rows, 1)})
+	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.plan(m, x.Rows, 1, false)})
 }
 
 // ascentJob takes rows through all steps. With phi set it evaluates the potential once
@@ -282,7 +282,7 @@ func (j *ascentJob) run(worker, task int) {
 
 // together takes all threads through each step of a block of rows. The products of a step
 // are shared however few they are: the time is that of reading P_i, and the threads are
-// awake from the step before. (d 256, k 8, 30 steps of 2 rows, on two cores with AVX-512:
+// awake from the step before. (d 256, k 8, 30 steps of 2 rows with a trajectory, on two cores with AVX-512:
 // 1.1 ms on one thread, and by rows, 0.44 ms together.)
 func (j *ascentJob) together() {
 	e, rows, threads := j.e, j.x.Rows, j.e.Threads()

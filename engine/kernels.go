@@ -685,8 +685,9 @@ func (k *kernels) mixture(q []float32, ld int, c, phi []float32) {
 func (k *kernels) mixtureRow(q, c []float32) (phi float32) {
 	m := float32(math.Inf(-1))
 	for i, v := range q {
-		l := c[i] - float32(0.5*v)
-		if float32(0.5*v) < 0x1p-126 { // which may be rounded
+		half := float32(0.5 * v)
+		l := c[i] - half
+		if half+half != v { // rounded
 			l = FMA32(-0.5, v, c[i])
 		}
 		q[i] = l

@@ -50,9 +50,9 @@ type AscentPlan struct {
 	Blocks    int // of rows; by components, one after the other
 	BlockRows int // rows of the largest block
 
-	// Halves says whether the rows of a block climb one by one, reading half of each P_i: where
-	// nothing but their ends is asked for, and not in the first few steps after the precisions
-	// were set.
+	// Halves says whether the rows of a block climb one by one, reading half of each P_i, if they
+	// are symmetric to the bit, and not in the first few steps after they were set. Ascents with
+	// a trajectory never do.
 	Halves bool
 
 	// KeepsG says whether an ascent for the backward pass keeps G_i of all steps. Otherwise
@@ -76,8 +76,13 @@ const (
 	streamBytesAMicrosecond = 5e3
 )
 
-// PlanAscent returns how Ascend would run on so many rows.
+// PlanAscent returns how Ascend would run on so many rows, without a trajectory.
 func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
+	return e.planFull(rows, k, d, steps, true)
+}
+
+// planFull is PlanAscent where P_i may be read in halves, or may not.
+func (e *Engine) planFull(rows, k, d, steps int, halves bool) AscentPlan {
 	p := AscentPlan{
 		Threads:        e.Threads(),
 		Flops:          ascentFlops(rows, k, d, steps),
@@ -99,7 +104,7 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
 	}
 	each := (rows + p.Threads - 1) / p.Threads
-	halves := each <= e.k.aloneRows && e.k.halves(k, d)
+	halves = halves && each <= e.k.aloneRows && e.k.halves(k, d)
 	if p.Threads > 1 && !near && each < p.StreamRows && k >= p.Threads && !(halves && p.Threads == 2) {
 		p.Sharing = ByComponents
 		p.Blocks = (rows + most - 1) / most
@@ -108,18 +113,22 @@ func (e *Engine) PlanAscent(rows, k, d, steps int) AscentPlan {
 		p.Threads = min(p.Threads, p.Blocks)
 	}
 	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
-	p.Halves = p.Sharing == ByRows && p.BlockRows <= e.k.aloneRows && e.k.halves(k, d)
+	p.Halves = halves && p.Sharing == ByRows
 	return p
 }
 
-// PlanMixture returns how Ascend would run so many rows on m. Precisions of low rank are
+// PlanMixture returns how Ascend would run so many rows on m, without a trajectory. Precisions of low rank are
 // shared by rows, in blocks as high as they can be; nothing of size d is kept for each
 // component, so that KeepsG does not matter. One P for all is planned for as k of them.
 func (e *Engine) PlanMixture(m *Mixture, rows, steps int) AscentPlan {
+	return e.plan(m, rows, steps, true)
+}
+
+// plan is PlanMixture where nothing but the ends of an ascent is asked for, or more.
+func (e *Engine) plan(m *Mixture, rows, steps int, ends bool) AscentPlan {
 	if m.low == nil {
-		p := e.PlanAscent(rows, m.K, m.D, steps)
-		p.Halves = p.Halves && len(m.p) == m.K
-		return p
+		t := &m.triangles
+		return e.planFull(rows, m.K, m.D, steps, ends && len(m.p) == m.K && (t.symmetric || !t.packed))
 	}
 	p := AscentPlan{
 		Threads:        e.Threads(),

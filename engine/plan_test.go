@@ -91,9 +91,18 @@ func TestPlanHalves(t *testing.T) {
 				t.Errorf("%d threads, %+v: reads halves: %t, %q", threads, c, p.Halves, p)
 			}
 		}
+		if e.plan(NewMixture(20, 64, make([]float32, 20*64), make([]float32, 20)), 1, 30, false).Halves {
+			t.Errorf("%d threads: halves are read for a trajectory", threads)
+		}
 		tied := NewTiedMixture(20, 64, make([]float32, 20*64), make([]float32, 20))
 		if e.PlanMixture(tied, 1, 30).Halves {
 			t.Errorf("%d threads: one P for all is read in halves", threads)
+		}
+		if e.Tier() != Generic && threads > 1 {
+			far := NewTiedMixture(20, 512, make([]float32, 20*512), make([]float32, 20))
+			if p := e.PlanMixture(far, 1, 30); p.Sharing != ByComponents {
+				t.Errorf("one P for all and a single row: %v", p)
+			}
 		}
 	}
 }

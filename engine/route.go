@@ -288,7 +288,7 @@ func (e *Engine) probe(m *Mixture, x Matrix) {
 	}
 	both := e.scratch[0].floats(slotTile, (m.K+1)*n)
 	r, phi := View(both[:m.K*n], m.K, n), both[m.K*n:]
-	e.ascend(ascentJob{e: e, m: m, steps: 1, x: some, phi: phi, r: r, plan: e.PlanMixture(m, n, 1)})
+	e.ascend(ascentJob{e: e, m: m, steps: 1, x: some, phi: phi, r: r, plan: e.plan(m, n, 1, false)})
 	count := 0
 	for _, v := range r.Data {
 		if v != 0 {

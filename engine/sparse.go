@@ -214,7 +214,7 @@ func (j *sparseJob) start() {
 	f.reshape(1, n, m, true, false)
 	f.kept = true // at once, whatever the limit
 	grow(&f.g, n*m.K*m.D)
-	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: e.PlanMixture(m, n, 1)})
+	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: e.plan(m, n, 1, false)})
 	if j.stopped() {
 		return
 	}

@@ -55,7 +55,7 @@ func (k *kernels) halves(comps, d int) bool {
 // that its mixture has them.
 func (e *Engine) usesTriangles(j *ascentJob) bool {
 	m, t := j.m, &j.m.triangles
-	if !j.plan.Halves || j.tr != nil || j.phi != nil {
+	if !j.plan.Halves {
 		return false
 	}
 	if !t.packed {
@@ -142,7 +142,6 @@ func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
 		}
 		e.k.transpose(l.mu[i*d:], n.width(i), m.Mu[i*d:], d, min(m.K-i, 8), d)
 	}
-	clear(l.q)
 	for i := copy(l.c, m.C); i < whole; i++ {
 		l.c[i] = float32(math.Inf(-1))
 	}
@@ -154,6 +153,7 @@ func (j *ascentJob) climbAlone(worker, r0, r1 int) {
 	k, m, l := j.e.k, j.m, j.e.newLoneRow(worker, j.m)
 	for row := r0; row < r1; row++ {
 		x := j.x.Row(row)
+		clear(l.q[l.groups.lanes():]) // where no component writes, but NaN of the row before may be
 		for range j.steps {
 			if j.stop != nil && j.stop() {
 				return

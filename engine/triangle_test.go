@@ -109,7 +109,10 @@ func TestTrianglesAreOfThesePrecisions(t *testing.T) {
 		l := newLandscape(e, k, d, 0.8)
 		compare := func(what string) {
 			t.Helper()
-			x := points(2, d)
+			x := points(3, d)
+			if e.PlanMixture(l.m, 3, steps).Halves {
+				t.Fatalf("%v: three rows climb one by one, too", tier)
+			}
 			row := clone(x.Slice(0, 1, 0, d))
 			e.Ascend(l.m, l.alpha, steps, x, nil, false)
 			e.Ascend(l.m, l.alpha, steps, row, nil, false)
@@ -136,6 +139,29 @@ func TestTrianglesAreOfThesePrecisions(t *testing.T) {
 		compare("matrices that are not symmetric")
 		if want := e.k.rawQuadTriangle != nil; l.m.triangles.packed != want {
 			t.Errorf("%v: triangles were made: %t", tier, !want)
+		}
+	}
+}
+
+// TestTrianglesKeepToTheirRow lets a row of NaN, and one that overflows, climb before another one in
+// the same block.
+func TestTrianglesKeepToTheirRow(t *testing.T) {
+	const d, steps = 16, triangleSteps
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1), WithRoute(DenseRoute))
+		for k := 4; k <= 20; k++ {
+			l := newLandscape(e, k, d, 0.8)
+			x := points(2, d)
+			want := clone(x.Slice(1, 2, 0, d))
+			e.Ascend(l.m, l.alpha, steps, want, nil, false)
+			for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), 3e38} {
+				y := clone(x)
+				for i := range y.Row(0) {
+					y.Row(0)[i] = v
+				}
+				e.Ascend(l.m, l.alpha, steps, y, nil, false)
+				equalBits(t, fmt.Sprintf("%v, %d components, after a row of %v", tier, k, v), y.Row(1), want.Row(0))
+			}
 		}
 	}
 }
