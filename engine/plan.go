@@ -117,8 +117,8 @@ func (e *Engine) planFull(rows, k, d, steps int, halves bool) AscentPlan {
 	return p
 }
 
-// PlanMixture returns how Ascend would run so many rows on m, without a trajectory. Precisions of low rank are
-// shared by rows, in blocks as high as they can be; nothing of size d is kept for each
+// PlanMixture returns how Ascend would run so many rows on m, without a trajectory. Precisions of
+// low rank are shared by rows, in blocks as high as they can be; nothing of size d is kept for each
 // component, so that KeepsG does not matter. One P for all is planned for as k of them.
 func (e *Engine) PlanMixture(m *Mixture, rows, steps int) AscentPlan {
 	return e.plan(m, rows, steps, true)
