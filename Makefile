@@ -19,7 +19,7 @@ test: ## all tests, then those of the engine and the network without assembly
 
 # What lint has vetted need not be vetted again.
 test-race: ## the short tests with the race detector, which needs a C compiler
-	CGO_ENABLED=1 go vet -race ./engine/check
+	CGO_ENABLED=1 go vet -race ./engine/check # which has a file for this alone
 	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
 test-machines: test-arm64 test-nehalem test-haswell test-s390x ## arm64, lesser amd64 machines and a big-endian one, emulated: right tier, same bits
