@@ -16,27 +16,27 @@
 	VFMADD231PS  Y0, Y2, c0 \
 	VFMADD231PS  Y1, Y2, c1
 
-// Inner index n from where R8 and BX are, in rows of A and B that are 4 and 64 bytes apart from
+// Inner index n from where R8 and BX are, in rows of A and B that are s and 64 bytes apart from
 // one inner index to the next if n is not 0.
-#define STEP1(n) \
+#define STEP1(n, s) \
 	VMOVUPS (64*n)(BX), Y0    \
 	VMOVUPS (64*n+32)(BX), Y1 \
-	ROW((4*n)(R8), Y4, Y5)
+	ROW((s*n)(R8), Y4, Y5)
 
-#define STEP2(n) STEP1(n) \
-	ROW((4*n)(R8)(R10*1), Y6, Y7)
+#define STEP2(n, s) STEP1(n, s) \
+	ROW((s*n)(R8)(R10*1), Y6, Y7)
 
-#define STEP3(n) STEP2(n) \
-	ROW((4*n)(R8)(R10*2), Y8, Y9)
+#define STEP3(n, s) STEP2(n, s) \
+	ROW((s*n)(R8)(R10*2), Y8, Y9)
 
-#define STEP4(n) STEP3(n) \
-	ROW((4*n)(R9), Y10, Y11)
+#define STEP4(n, s) STEP3(n, s) \
+	ROW((s*n)(R9), Y10, Y11)
 
-#define STEP5(n) STEP4(n) \
-	ROW((4*n)(R9)(R10*1), Y12, Y13)
+#define STEP5(n, s) STEP4(n, s) \
+	ROW((s*n)(R9)(R10*1), Y12, Y13)
 
-#define STEP6(n) STEP5(n) \
-	ROW((4*n)(R9)(R10*2), Y14, Y15)
+#define STEP6(n, s) STEP5(n, s) \
+	ROW((s*n)(R9)(R10*2), Y14, Y15)
 
 #define NEXT \
 	ADDQ R11, R8 \
@@ -51,13 +51,13 @@
 four: \
 	PREFETCHT1 (R15) \
 	ADDQ  DX, R15 \
-	step(0) \
+	step(0, 0) \
 	NEXT  \
-	step(0) \
+	step(0, 0) \
 	NEXT  \
-	step(0) \
+	step(0, 0) \
 	NEXT  \
-	step(0) \
+	step(0, 0) \
 	NEXT  \
 fourtest: \
 	SUBQ  $4, CX   \
@@ -65,32 +65,32 @@ fourtest: \
 	ADDQ  $4, CX   \
 	JMP   onetest  \
 one: \
-	step(0) \
+	step(0, 0) \
 	NEXT  \
 onetest: \
 	SUBQ  $1, CX   \
 	JGE   one      \
 	JMP   done
 
-// LOOP for rows of A and B whose inner indices are beside each other: the first ones eight at
-// a time, without counting on in between, which saves an eighth of the instructions.
-#define DENSELOOP(step, eight, eighttest, fourtest) \
+// LOOP for inner indices that are s bytes apart in A and 64 in B: the first ones eight at a time,
+// without counting on in between, which saves an eighth of the instructions.
+#define DENSELOOP(step, s, eight, eighttest, fourtest) \
 	JMP   eighttest \
 eight: \
 	PREFETCHT1 (R15) \
 	ADDQ  DX, R15 \
-	step(0) \
-	step(1) \
-	step(2) \
-	step(3) \
+	step(0, s) \
+	step(1, s) \
+	step(2, s) \
+	step(3, s) \
 	PREFETCHT1 (R15) \
 	ADDQ  DX, R15 \
-	step(4) \
-	step(5) \
-	step(6) \
-	step(7) \
-	ADDQ  $32, R8 \
-	ADDQ  $32, R9 \
+	step(4, s) \
+	step(5, s) \
+	step(6, s) \
+	step(7, s) \
+	ADDQ  $(8*s), R8 \
+	ADDQ  $(8*s), R9 \
 	ADDQ  $512, BX \
 eighttest: \
 	SUBQ  $8, CX   \
@@ -213,14 +213,14 @@ below:
 
 start:
 	MOVQ step+176(FP), DX
-	CMPQ R11, $4
-	JNE  strided
 	CMPQ R12, $64
 	JNE  strided
-	CMPQ AX, $6
-	JEQ  dense6
-	CMPQ AX, $5
-	JEQ  dense5
+	CMPQ R11, $4
+	JEQ  beside
+	CMPQ R11, $32
+	JEQ  strip
+	CMPQ R11, $64
+	JEQ  packed
 strided:
 	CMPQ AX, $6
 	JEQ  rows6
@@ -243,10 +243,29 @@ rows5:
 	LOOP(STEP5, four5, fourtest5, one5, onetest5, store)
 rows6:
 	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
-dense5:
-	DENSELOOP(STEP5, eight5, eighttest5, fourtest5)
-dense6:
-	DENSELOOP(STEP6, eight6, eighttest6, fourtest6)
+
+	// Rows of A beside each other, strips, and panels.
+beside:
+	CMPQ AX, $5
+	JLT  strided
+	JEQ  beside5
+	DENSELOOP(STEP6, 4, beside6eight, beside6test, fourtest6)
+beside5:
+	DENSELOOP(STEP5, 4, beside5eight, beside5test, fourtest5)
+strip:
+	CMPQ AX, $5
+	JLT  strided
+	JEQ  strip5
+	DENSELOOP(STEP6, 32, strip6eight, strip6test, fourtest6)
+strip5:
+	DENSELOOP(STEP5, 32, strip5eight, strip5test, fourtest5)
+packed:
+	CMPQ AX, $5
+	JLT  strided
+	JEQ  packed5
+	DENSELOOP(STEP6, 64, packed6eight, packed6test, fourtest6)
+packed5:
+	DENSELOOP(STEP5, 64, packed5eight, packed5test, fourtest5)
 
 store:
 	STORES
@@ -277,7 +296,7 @@ one: \
 	MOVLQSX (R12), BX   \
 	ADDQ $4, R12        \
 	LEAQ (R15)(BX*4), BX \
-	step(0)             \
+	step(0, 0)            \
 	ADDQ R11, R8        \
 	ADDQ R11, R9        \
 test: \
@@ -1944,10 +1963,10 @@ rows3: \
 rows4: \
 	LOOP(STEP4, four4, fourtest4, one4, onetest4, store) \
 dense5: \
-	DENSELOOP(STEP5, eight5, eighttest5, fourtest5) \
+	DENSELOOP(STEP5, 4, eight5, eighttest5, fourtest5) \
 	LOOP(STEP5, four5, fourtest5, one5, onetest5, store) \
 dense6: \
-	DENSELOOP(STEP6, eight6, eighttest6, fourtest6) \
+	DENSELOOP(STEP6, 4, eight6, eighttest6, fourtest6) \
 	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
 
 // QUADROW stores a row of G and goes on with its lanes of q: R8 walks down the rows of D_i, DX

@@ -129,85 +129,52 @@ type precisionJob struct {
 	parts int
 }
 
-const (
-	gramPanels = 4  // made together, so that A_i^T, too large for the second-level cache, is read seldom
-	gramRows   = 16 // of A_i that they are packed from at a time, because they share pages of it
-)
-
 func (j *precisionJob) run(worker, task int) {
 	i, d, e := task/j.parts, j.m.D, j.e
-	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
-	p := &j.m.p[i]
-	var whole left // A_i^T, for all panels, where it is a single block
-	if p.blocks() == 1 {
-		whole = e.leftBlock(&e.scratch[worker], a.T(), p.panels())
-	}
-	for pn := task % j.parts; pn < p.panels(); pn += gramPanels * j.parts {
-		j.panels(worker, p, a, whole, pn)
+	a := &e.scratch[worker].packed
+	*a = Packed{k: e.k, rows: d, cols: d}
+	a.data = e.scratch[worker].floats(slotB, a.size())
+	a.fill(View(j.a[i*d*d:(i+1)*d*d], d, d), 0, a.panels())
+	for pn := task % j.parts; pn < a.panels(); pn += j.parts {
+		j.panel(worker, &j.m.p[i], a, pn)
 	}
 }
 
-// panels computes the panels pn, pn + parts and so on, gramPanels of them.
-func (j *precisionJob) panels(worker int, p *Packed, a Matrix, whole left, pn int) {
-	e, d, nr, nb := j.e, j.m.D, j.e.k.nr, p.blocks()
+// panel computes panel pn of P_i, and what it mirrors, from the panels of A_i: the tiles read
+// A_i^T from them, too.
+func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
+	e, d, nr, nb := j.e, j.m.D, j.e.k.nr, a.blocks()
 	arena := &e.scratch[worker]
-	n := min(gramPanels, (p.panels()-pn+j.parts-1)/j.parts)
-	rows := func(q int) int { return min((pn+q*j.parts+1)*nr, d) } // of the q-th of them
-	size := (rows(n-1) + e.k.mr) * nr
-	results := arena.floats(slotG, n*size)
-	result := func(q int) Matrix {
-		return Matrix{Data: results[q*size : (q+1)*size], Rows: rows(q), Cols: min(nr, d-(pn+q*j.parts)*nr), RS: nr, CS: 1}
-	}
-	if last := n - 1; result(last).Cols < nr {
-		clear(result(last).Data) // the padding
+	var c []float32
+	if nb == 1 {
+		c = p.panel(pn, 0, d)
+	} else {
+		c = arena.floats(slotG, min((pn+1)*nr, d)*nr)
 	}
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
-		block := whole
-		if nb > 1 {
-			block = e.leftBlock(arena, a.T().Slice(0, rows(n-1), k0, k1), gramPanels)
-		}
-		each := (k1 - k0) * nr
-		cols := arena.floats(slotB, n*each)
-		for r0 := k0; r0 < k1; r0 += gramRows {
-			r1 := min(r0+gramRows, k1)
-			for q := range n {
-				e.k.packPanel(cols[q*each : (q+1)*each][(r0-k0)*nr:(r1-k0)*nr], a, r0, r1, (pn+q*j.parts)*nr)
-			}
-		}
-		top := block.firstTiles(e.k, rows(n-1))
-		tiles, mb, row := top.tiles(e.k), e.k.rowBlocks(top.rows), 0
-		for ib := range mb {
-			t0, t1 := part(tiles, mb, ib)
-			for q := range n {
-				own := block.firstTiles(e.k, rows(q))
-				if own = block.sliceTiles(e.k, t0, max(min(t1, own.tiles(e.k)), t0)); own.rows == 0 {
-					continue
-				}
-				e.multiplyTile(arena, result(q), own, cols[q*each:(q+1)*each], nil, nr, row, 0, k1-k0, kb > 0)
-				e.yield(arena, 2*own.rows*nr*(k1-k0))
-			}
-			row += block.sliceTiles(e.k, t0, t1).rows
+		for q := 0; q <= pn; q++ {
+			rows := left{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
+			e.k.panel(k1-k0, rows, a.panel(pn, k0, k1), nr, c[q*nr*nr:], nr, kb > 0, nil)
+			e.yield(arena, 2*rows.rows*nr*(k1-k0))
 		}
 	}
-	for q := range n {
-		p.setPanel(pn+q*j.parts, result(q))
-	}
+	p.setPanel(pn, c)
 }
 
-// setPanel stores the rows of t (down to the diagonal, padding and all) as panel pn of a symmetric
-// matrix, and their mirror images as part of the panels before it.
-func (p *Packed) setPanel(pn int, t Matrix) {
+// setPanel stores the rows of c (down to the diagonal, padding and all) as panel pn of a symmetric
+// matrix, unless they are there already, and their mirror images as part of the panels before it.
+func (p *Packed) setPanel(pn int, c []float32) {
 	d, nr, nb := p.cols, p.k.nr, p.blocks()
+	rows := min((pn+1)*nr, d)
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
-		panel := p.panel(pn, k0, k1)
-		for r := k0; r < min(k1, t.Rows); r++ {
-			copy(panel[(r-k0)*nr:(r-k0)*nr+nr], t.Data[r*nr:])
+		if nb > 1 && k0 < rows {
+			copy(p.panel(pn, k0, k1), c[k0*nr:min(k1, rows)*nr])
 		}
 		r0, r1 := max(pn*nr, k0), min(pn*nr+nr, d, k1) // rows in which the mirror images are
 		for q := 0; q < pn && r0 < r1; q++ {
-			p.k.transpose(p.panel(q, k0, k1)[(r0-k0)*nr:], nr, t.Data[q*nr*nr+r0-pn*nr:], nr, nr, r1-r0)
+			p.k.transpose(p.panel(q, k0, k1)[(r0-k0)*nr:], nr, c[q*nr*nr+r0-pn*nr:], nr, nr, r1-r0)
 		}
 	}
 }
