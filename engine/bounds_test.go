@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 )
 
@@ -129,6 +130,42 @@ func TestLostSums(t *testing.T) {
 		if !(stretch <= c.norm*(1+1e-12)) || !(stretch*stretch >= c.least*(1-1e-12)) {
 			t.Errorf("%s: a vector is stretched by %.10g, certified at most %.10g and at least %.10g", h.name, stretch, c.norm, math.Sqrt(c.least))
 		}
+	}
+}
+
+// TestCertificatesWithFactors compares certificates that SetFactors makes, because those of the
+// factors before were wanted, with those made afterwards.
+func TestCertificatesWithFactors(t *testing.T) {
+	const k, d = 9, 21
+	e := newTestEngine(t, WithThreads(2))
+	r := NewRand(5, 5)
+	mu, c := make([]float32, k*d), make([]float32, k)
+	first, full, even := make([]float32, k*d*d), make([]float32, k*d*d), make([]float32, k*d*d)
+	r.Normal(first)
+	r.Normal(full)
+	for i := range k * d {
+		even[i*d+i%d] = float32(1 + i/d)
+	}
+	m := NewMixture(k, d, mu, c)
+	e.SetFactors(m, first)
+	if m.certified {
+		t.Error("certificates were made before they were wanted")
+	}
+	for name, a := range map[string][]float32{"full": full, "even": even} {
+		e.certify(m)
+		e.SetFactors(m, a)
+		if !m.certified {
+			t.Errorf("%s: no certificates with the factors", name)
+		}
+		later := NewMixture(k, d, mu, c)
+		e.SetFactors(later, a)
+		if !e.certify(m) || !e.certify(later) || !reflect.DeepEqual(m.certificates, later.certificates) {
+			t.Errorf("%s: certificates %+v, made later %+v", name, m.certificates, later.certificates)
+		}
+	}
+	e.SetPrecisions(m, full)
+	if e.certify(m) {
+		t.Error("certificates of precisions that are not A_i^T A_i")
 	}
 }
 

@@ -71,23 +71,24 @@ func (e *Engine) certify(m *Mixture) bool {
 	if !m.certifiable() {
 		return false
 	}
+	if m.certificateList == nil {
+		m.certificateList = make([]certificate, m.K)
+	}
 	list := m.certificateList
-	if list == nil {
-		list = make([]certificate, m.K)
+	if !m.certified {
+		j := &e.certifying
+		*j = certifyJob{e: e, m: m, a: m.a, list: list}
+		d := float64(m.D)
+		n, cost := len(m.p), float64(len(m.p))*d*d // of two sums over A_i in Go
+		if m.low != nil {
+			n, cost = m.K, float64(m.K*(1+m.low.r*m.low.r/4))*d/4
+		}
+		e.run(j, n, cost*e.k.flopsAMicrosecond/1e3)
+		*j = certifyJob{}
 	}
-	j := &e.certifying
-	*j = certifyJob{e: e, m: m, list: list}
-	d := float64(m.D)
-	n, cost := len(m.p), float64(len(m.p))*d*d // of two sums over A_i in Go
-	if m.low != nil {
-		n, cost = m.K, float64(m.K*(1+m.low.r*m.low.r/4))*d/4
-	}
-	e.run(j, n, cost*e.k.flopsAMicrosecond/1e3)
-	*j = certifyJob{}
 	for i := len(m.p); m.low == nil && i < m.K; i++ { // one P for all
 		list[i] = list[0]
 	}
-	m.certificateList = list
 	for i := range list {
 		if c := &list[i]; !(c.norm > 0 && c.norm < math.Sqrt(hugeSize)) {
 			m.uncertain = true
@@ -126,6 +127,7 @@ func (a *arena) distance(k *kernels, x, y []float32) float64 {
 type certifyJob struct {
 	e    *Engine
 	m    *Mixture
+	a    []float32 // the A_i, where there are such
 	list []certificate
 }
 
@@ -143,7 +145,7 @@ func (j *certifyJob) run(worker, i int) {
 // bounded better by its distance from a multiple of the identity.
 func (j *certifyJob) dense(worker, i int) {
 	m, d, arena := j.m, j.m.D, &j.e.scratch[worker]
-	a := View(m.a[i*d*d:(i+1)*d*d], d, d)
+	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
 	var squares, most float64
 	least := math.Inf(1)
 	for r := range d {

@@ -25,6 +25,7 @@ type Mixture struct {
 	uncertain       bool          // there are none: certify has failed on these precisions
 	apart           [][]float32   // distances of centres, once they were needed (straight.go)
 	certificateList []certificate // their memory
+	certified       bool          // which is of the precisions as they are
 	activity        activity
 	contests        []contest // of the routes
 }
@@ -91,7 +92,14 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
-	m.a, m.certificates, m.uncertain = nil, nil, false
+	m.renewed(nil, false)
+}
+
+// renewed forgets what was known of the precisions before, which are A_i^T A_i or, without a,
+// others. Their certificates may be in the list.
+func (m *Mixture) renewed(a []float32, certified bool) {
+	m.a, m.certified = a, certified
+	m.certificates, m.uncertain = nil, false
 	m.triangles.packed, m.triangles.steps = false, 0
 }
 
@@ -113,10 +121,13 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
+	certified := m.certificates != nil && j.parts == 1 // those before have been asked for theirs
+	if certified {
+		j.list = m.certificateList
+	}
 	e.run(j, n*j.parts, flops)
 	*j = precisionJob{}
-	m.a, m.certificates, m.uncertain = a, nil, false
-	m.triangles.packed, m.triangles.steps = false, 0
+	m.renewed(a, certified)
 }
 
 // precisionJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of
@@ -127,6 +138,7 @@ type precisionJob struct {
 	m     *Mixture
 	a     []float32
 	parts int
+	list  []certificate // to be made while A_i and P_i are near, or nil
 }
 
 func (j *precisionJob) run(worker, task int) {
@@ -137,6 +149,10 @@ func (j *precisionJob) run(worker, task int) {
 	a.fill(View(j.a[i*d*d:(i+1)*d*d], d, d), 0, a.panels())
 	for pn := task % j.parts; pn < a.panels(); pn += j.parts {
 		j.panel(worker, &j.m.p[i], a, pn)
+	}
+	if j.list != nil {
+		certify := certifyJob{e: e, m: j.m, a: j.a, list: j.list}
+		certify.dense(worker, i)
 	}
 }
 
