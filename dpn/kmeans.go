@@ -139,7 +139,7 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 			r.Inertia += float64(dist.At(i, int(c)))
 			counts[c]++
 		}
-		sumByCentre(e, sums, x, r.Assignment)
+		sumByCentre(e, sums, x, r.Assignment, counts)
 		if math.IsNaN(r.Inertia) || math.IsInf(r.Inertia, 0) {
 			return nil, fmt.Errorf("k-means: distances are not finite")
 		}
@@ -160,17 +160,33 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 	return r, nil
 }
 
-// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, in increasing order. The
-// threads share the columns, a cache line at a time, so that each reads the rows one after the
-// other.
-func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32) {
+// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, in increasing order, of which
+// there are counts. The threads share the centres, and of few centres the columns: pieces of rows
+// that are short, and far apart, are slow to read.
+func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32, counts []int) {
+	k := len(counts)
+	ends := make([]int, k) // of the rows of a centre in members
+	at := 0
+	for c, n := range counts {
+		ends[c] = at
+		at += n
+	}
+	members := make([]int32, len(own))
+	for i, c := range own {
+		members[ends[c]] = int32(i)
+		ends[c]++
+	}
+	clear(sums.Data)
 	const line = 16
 	lines := (x.Cols + line - 1) / line
-	clear(sums.Data)
-	e.Parallel(lines, 0, float64(len(own)*lines), func(w *engine.Worker, lo, hi int) {
-		lo, hi = lo*line, min(hi*line, x.Cols)
-		for i, c := range own {
-			w.Axpy(1, x.Row(i)[lo:hi], sums.Row(int(c))[lo:hi])
+	parts := min((k+15)/k, lines)
+	e.Parallel(k*parts, 0, float64(len(own)*lines), func(w *engine.Worker, lo, hi int) {
+		for unit := lo; unit < hi; unit++ {
+			c, part := unit/parts, unit%parts
+			j0, j1 := part*lines/parts*line, min((part+1)*lines/parts*line, x.Cols)
+			for _, i := range members[ends[c]-counts[c] : ends[c]] {
+				w.Axpy(1, x.Row(int(i))[j0:j1], sums.Row(c)[j0:j1])
+			}
 		}
 	})
 }
