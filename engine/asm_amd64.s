@@ -247,11 +247,24 @@ rows6:
 	// Rows of A beside each other, strips, and panels.
 beside:
 	CMPQ AX, $5
-	JLT  strided
 	JEQ  beside5
-	DENSELOOP(STEP6, 4, beside6eight, beside6test, fourtest6)
+	JGT  beside6
+	CMPQ AX, $3
+	JEQ  beside3
+	JGT  beside4
+	CMPQ AX, $2
+	JEQ  beside2
+	DENSELOOP(STEP1, 4, beside1eight, beside1test, fourtest1)
+beside2:
+	DENSELOOP(STEP2, 4, beside2eight, beside2test, fourtest2)
+beside3:
+	DENSELOOP(STEP3, 4, beside3eight, beside3test, fourtest3)
+beside4:
+	DENSELOOP(STEP4, 4, beside4eight, beside4test, fourtest4)
 beside5:
 	DENSELOOP(STEP5, 4, beside5eight, beside5test, fourtest5)
+beside6:
+	DENSELOOP(STEP6, 4, beside6eight, beside6test, fourtest6)
 strip:
 	CMPQ AX, $5
 	JLT  strided

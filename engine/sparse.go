@@ -69,7 +69,7 @@ const (
 
 // climber is the state of a row on its way.
 type climber struct {
-	active []int32 // components whose responsibility is not 0
+	active []int32 // components whose responsibility is not 0, or slight
 	lead   int32   // the one that was the largest at first
 	top    float64 // the largest l_i at the step before
 	size   float64 // |x_0|, from above
@@ -87,6 +87,10 @@ type climber struct {
 
 	span combination
 }
+
+// slight is a responsibility below which a certificate of matrices P_i may well exclude a component
+// at the next step: reading P_i takes much longer than to try.
+const slight = 0x1p-10
 
 // What the sparse route keeps at most, in floats.
 var (
@@ -356,13 +360,20 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 	m, f, row := j.m, &j.first, &j.rows[b]
 	row.active = row.active[:0]
 	var most float32
+	active := 0
 	for i := range m.K {
 		at := b*m.K + i
 		q := float64(f.q[i*f.Rows+b])
 		wrong := m.certificates[i].roundings(j.far[at], row.size+m.certificates[i].mu)
 		j.low[at] = math.Sqrt(max(q-wrong, 0)) / guard
 		if r := f.R[i*f.Rows+b]; r != 0 {
-			row.active = append(row.active, int32(i))
+			active++
+			if !(r < slight) {
+				row.active = append(row.active, int32(i))
+			}
+			if j.tr != nil {
+				j.tr.R[i*j.tr.Rows+j.row0+b] = r
+			}
 			if r > most {
 				most, row.lead = r, int32(i)
 				row.top = float64(FMA32(-0.5, f.q[i*f.Rows+b], m.C[i]))
@@ -375,12 +386,9 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 		g := j.row0 + b
 		copy(tr.XAt(0).Row(g), f.XAt(0).Row(b))
 		tr.Phi[g] = f.Phi[b]
-		for _, i := range row.active {
-			tr.R[int(i)*tr.Rows+g] = f.R[int(i)*f.Rows+b]
-		}
 	}
 	if j.work != nil {
-		j.work.Active[0].Add(int64(len(row.active)))
+		j.work.Active[0].Add(int64(active))
 	}
 }
 
@@ -931,7 +939,9 @@ func (j *sparseJob) weigh(arena *arena, w *party, t int, x Matrix, rows []int32)
 		active++
 		b := rows[v.row]
 		w.byRow[v.row] = append(w.byRow[v.row], int32(at))
-		j.rows[b].active = append(j.rows[b].active, v.comp)
+		if !(v.q < slight) || j.m.low != nil {
+			j.rows[b].active = append(j.rows[b].active, v.comp)
+		}
 		if j.tr != nil {
 			j.tr.RAt(t).Set(int(v.comp), j.row0+int(b), v.q)
 		}
