@@ -25,7 +25,7 @@ func TestTiles(t *testing.T) {
 	rnd := NewRand(11, 3)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	const most = 5000
-	var walls [5][]float32
+	var walls [6][]float32
 	for i := range walls {
 		walls[i] = walled(t, most)
 	}
@@ -58,7 +58,7 @@ func TestTiles(t *testing.T) {
 					generic.MatMul(want, a, b.Slice(0, inner, 0, cols), acc)
 
 					layouts := map[string]left{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
-					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}} {
+					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}, {1, max(rows, nr)}} { // the last one: panels
 						m := matrix(walls[2+i], rows, inner, l[0], l[1])
 						copyMatrix(m, a)
 						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = left{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
@@ -69,7 +69,7 @@ func TestTiles(t *testing.T) {
 					layouts["strips"], layouts["strips of columns"] = strips, ofColumns
 					for name, block := range layouts {
 						crs := cols + gap()
-						c := matrix(walls[4], rows, cols, crs, 1)
+						c := matrix(walls[5], rows, cols, crs, 1)
 						copyMatrix(c, old)
 						e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
 						what := fmt.Sprintf("%v, %d x %d x %d, rows of B %d apart, %s, acc %t", tier, rows, inner, cols, brs, name, acc)
