@@ -89,7 +89,8 @@ type climber struct {
 }
 
 // slight is a responsibility below which a certificate of matrices P_i may well exclude a component
-// at the next step: reading P_i takes much longer than to try.
+// at the next step: reading P_i takes much longer than to try. Where the responsibility is 1 the
+// component stays active (settle).
 const slight = 0x1p-10
 
 // What the sparse route keeps at most, in floats.
