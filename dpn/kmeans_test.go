@@ -48,6 +48,33 @@ func TestKMeansFindsBlobs(t *testing.T) {
 	}
 }
 
+// TestSumByCentre compares the sums with those of a loop over the rows, whatever the threads: few
+// and many centres, and some without rows.
+func TestSumByCentre(t *testing.T) {
+	const n, d = 300, 37
+	x, r := engine.NewMatrix(n, d), engine.NewRand(8, 0)
+	r.Normal(x.Data)
+	for _, k := range []int{1, 3, 16, 40} {
+		own, counts, want := make([]int32, n), make([]int, k), engine.NewMatrix(k, d)
+		for i := range own {
+			own[i] = int32(r.Intn(k) * r.Intn(k) / k)
+			counts[own[i]]++
+			for j, v := range x.Row(i) {
+				want.Row(int(own[i]))[j] += v
+			}
+		}
+		for _, threads := range []int{1, 3} {
+			e, sums := newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), engine.NewMatrix(k, d)
+			sumByCentre(e, sums, x, own, counts)
+			for i, v := range sums.Data {
+				if math.Float32bits(v) != math.Float32bits(want.Data[i]) {
+					t.Fatalf("k %d, %d threads: number %d is %v, want %v", k, threads, i, v, want.Data[i])
+				}
+			}
+		}
+	}
+}
+
 // TestKMeansResult checks what Assignment and Inertia belong to: Centres are the means of
 // the rows that are assigned to them, some of which may be nearer to another one by then, and
 // have no more than Inertia.

@@ -163,6 +163,9 @@ func TestCertificatesWithFactors(t *testing.T) {
 			t.Errorf("%s: certificates %+v, made later %+v", name, m.certificates, later.certificates)
 		}
 	}
+	if n := testing.AllocsPerRun(5, func() { e.certify(m); e.SetFactors(m, full) }); n != 0 || !m.certified {
+		t.Errorf("%v allocations a call, certified %v", n, m.certified)
+	}
 	e.SetPrecisions(m, full)
 	if e.certify(m) {
 		t.Error("certificates of precisions that are not A_i^T A_i")

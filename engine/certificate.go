@@ -192,7 +192,7 @@ func (m Matrix) diagonal() bool {
 func (j *certifyJob) deviation(arena *arena, p *Packed) float64 {
 	const run = 1024
 	var squares, trace float64
-	for at := 0; at < len(p.data); at += run { // padding holds zeros
+	for at := 0; at < len(p.data); at += run { // padding holds zeros if P is finite
 		x := p.data[at:min(at+run, len(p.data))]
 		squares += arena.dot(j.e.k, x, x)
 	}

@@ -160,18 +160,24 @@ func (j *precisionJob) run(worker, task int) {
 // A_i^T from them, too.
 func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
 	e, d, nr, nb := j.e, j.m.D, j.e.k.nr, a.blocks()
-	arena := &e.scratch[worker]
+	arena, cols := &e.scratch[worker], min(nr, d-pn*nr)
 	var c []float32
 	if nb == 1 {
 		c = p.panel(pn, 0, d)
 	} else {
 		c = arena.floats(slotG, min((pn+1)*nr, d)*nr)
 	}
+	if cols < nr {
+		clear(c) // the padding
+	}
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
 		for q := 0; q <= pn; q++ {
 			rows := left{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
-			e.k.panel(k1-k0, rows, a.panel(pn, k0, k1), nr, c[q*nr*nr:], nr, kb > 0, nil)
+			b, to := a.panel(pn, k0, k1), c[q*nr*nr:]
+			if !e.k.narrow(k1-k0, rows, b, nr, to, nr, cols, kb > 0, nil) {
+				e.k.panel(k1-k0, rows, b, nr, to, nr, kb > 0, nil)
+			}
 			e.yield(arena, 2*rows.rows*nr*(k1-k0))
 		}
 	}

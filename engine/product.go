@@ -611,18 +611,6 @@ func (l *left) sliceCols(p0, p1 int) left {
 	return s
 }
 
-// firstTiles returns as many tiles as hold so many rows.
-func (l *left) firstTiles(k *kernels, rows int) left {
-	tiles, each, longer := k.tiling(l.rows)
-	n := 0
-	for held := 0; held < rows && n < tiles; n++ {
-		if held += each; n < longer {
-			held++
-		}
-	}
-	return l.sliceTiles(k, 0, n)
-}
-
 // setColumns sets the columns of a block in strips, from column p on, to the rows of cols.
 func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 	tiles, rows, longer := k.tiling(l.rows)

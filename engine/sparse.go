@@ -7,7 +7,7 @@ import (
 )
 
 // The sparse route of an ascent. After the first step a row computes only the components
-// whose responsibility was not 0 at the step before, and those that no certificate
+// whose responsibility was more than slight at the step before, and those that no certificate
 // excludes. Rows that climb to the same component are taken through all steps together,
 // so that its P_i is read from the nearest cache that holds it. What comes out has the
 // bits of the dense route, because what is left out is exactly 0.
