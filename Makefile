@@ -1,5 +1,5 @@
-# Everything here is a short form of go commands; Go is all that is needed, for test-arm64 and
-# test-machines emulators, too (Debian: qemu-user), and for test-race a C compiler.
+# Everything here is a short form of go commands, and Go is all that is needed. Only test-arm64
+# and test-machines need emulators, too (Debian: qemu-user), and test-race a C compiler.
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-race test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean

@@ -180,10 +180,11 @@ func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32, counts []
 	const line = 16
 	lines := (x.Cols + line - 1) / line
 	parts := min((k+15)/k, lines)
+	begin := func(part int) int { return min(part*lines/parts*line, x.Cols) }
 	e.Parallel(k*parts, 0, float64(len(own)*lines), func(w *engine.Worker, lo, hi int) {
 		for unit := lo; unit < hi; unit++ {
 			c, part := unit/parts, unit%parts
-			j0, j1 := part*lines/parts*line, min((part+1)*lines/parts*line, x.Cols)
+			j0, j1 := begin(part), begin(part+1)
 			for _, i := range members[ends[c]-counts[c] : ends[c]] {
 				w.Axpy(1, x.Row(int(i))[j0:j1], sums.Row(c)[j0:j1])
 			}

@@ -77,7 +77,7 @@ func (e *Engine) certify(m *Mixture) bool {
 	list := m.certificateList
 	if !m.certified {
 		j := &e.certifying
-		*j = certifyJob{e: e, m: m, a: m.a, list: list}
+		*j = certifyJob{e: e, m: m, list: list}
 		d := float64(m.D)
 		n, cost := len(m.p), float64(len(m.p))*d*d // of two sums over A_i in Go
 		if m.low != nil {
@@ -127,7 +127,6 @@ func (a *arena) distance(k *kernels, x, y []float32) float64 {
 type certifyJob struct {
 	e    *Engine
 	m    *Mixture
-	a    []float32 // the A_i, where there are such
 	list []certificate
 }
 
@@ -145,7 +144,7 @@ func (j *certifyJob) run(worker, i int) {
 // bounded better by its distance from a multiple of the identity.
 func (j *certifyJob) dense(worker, i int) {
 	m, d, arena := j.m, j.m.D, &j.e.scratch[worker]
-	a := View(j.a[i*d*d:(i+1)*d*d], d, d)
+	a := View(m.a[i*d*d:(i+1)*d*d], d, d)
 	var squares, most float64
 	least := math.Inf(1)
 	for r := range d {

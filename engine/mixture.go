@@ -95,8 +95,8 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 	m.renewed(nil, false)
 }
 
-// renewed forgets what was known of the precisions before, which are A_i^T A_i or, without a,
-// others. Their certificates may be in the list.
+// renewed forgets what was known of the precisions before. The new ones are A_i^T A_i or, without
+// a, others, and certified says whether the list will have their certificates.
 func (m *Mixture) renewed(a []float32, certified bool) {
 	m.a, m.certified = a, certified
 	m.certificates, m.uncertain = nil, false
@@ -115,30 +115,26 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	d := float64(m.D)
 	flops := float64(n)*d*d*(d+1) + e.goFlops(float64(n)*d*d)
 	j := &e.precisionJob
-	*j = precisionJob{e: e, m: m, a: a}
+	*j = precisionJob{e: e, m: m}
 	// Split the panels of each component only as far as the threads need it.
 	j.parts = min(max(2*e.Threads()/n, 1), e.k.panels(m.D))
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
-	certified := m.certificates != nil && j.parts == 1 // those before have been asked for theirs
-	if certified {
-		j.list = m.certificateList
-	}
+	j.certify = m.certificates != nil && j.parts == 1 // those before have been asked for theirs
+	m.renewed(a, j.certify)
 	e.run(j, n*j.parts, flops)
 	*j = precisionJob{}
-	m.renewed(a, certified)
 }
 
 // precisionJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of
 // columns, because the cost of a panel grows with its number: of panel p only the rows
 // down to the diagonal are computed, and the rest mirrored.
 type precisionJob struct {
-	e     *Engine
-	m     *Mixture
-	a     []float32
-	parts int
-	list  []certificate // to be made while A_i and P_i are near, or nil
+	e       *Engine
+	m       *Mixture
+	parts   int
+	certify bool // make the certificates, too, while A_i and P_i are near
 }
 
 func (j *precisionJob) run(worker, task int) {
@@ -146,13 +142,13 @@ func (j *precisionJob) run(worker, task int) {
 	a := &e.scratch[worker].packed
 	*a = Packed{k: e.k, rows: d, cols: d}
 	a.data = e.scratch[worker].floats(slotB, a.size())
-	a.fill(View(j.a[i*d*d:(i+1)*d*d], d, d), 0, a.panels())
+	a.fill(View(j.m.a[i*d*d:(i+1)*d*d], d, d), 0, a.panels())
 	for pn := task % j.parts; pn < a.panels(); pn += j.parts {
 		j.panel(worker, &j.m.p[i], a, pn)
 	}
-	if j.list != nil {
-		certify := certifyJob{e: e, m: j.m, a: j.a, list: j.list}
-		certify.dense(worker, i)
+	if j.certify {
+		certificates := certifyJob{e: e, m: j.m, list: j.m.certificateList}
+		certificates.dense(worker, i)
 	}
 }
 

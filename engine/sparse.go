@@ -69,7 +69,7 @@ const (
 
 // climber is the state of a row on its way.
 type climber struct {
-	active []int32 // components whose responsibility is not 0, or slight
+	active []int32 // components whose responsibility is neither 0 nor slight; of low rank, not 0
 	lead   int32   // the one that was the largest at first
 	top    float64 // the largest l_i at the step before
 	size   float64 // |x_0|, from above
