@@ -837,6 +837,24 @@ TEXT ·adamAVX2(SB), NOSPLIT, $0-104
 	VMOVSHDUP    X4, X5     \
 	VADDSS       X5, X4, X4
 
+// TREES stores the sums of four rows, in (Y4, Y5) to (Y10, Y11), and counts DI on.
+#define TREES \
+	TREE               \
+	VMOVSS  X4, (DI)   \
+	VMOVAPS Y6, Y4     \
+	VMOVAPS Y7, Y5     \
+	TREE               \
+	VMOVSS  X4, 4(DI)  \
+	VMOVAPS Y8, Y4     \
+	VMOVAPS Y9, Y5     \
+	TREE               \
+	VMOVSS  X4, 8(DI)  \
+	VMOVAPS Y10, Y4    \
+	VMOVAPS Y11, Y5    \
+	TREE               \
+	VMOVSS  X4, 12(DI) \
+	ADDQ    $16, DI
+
 // TAILMASKS: CX (1 to 15) elements are left; Y14 and Y15 get the masks of lanes 0 to 7
 // and 8 to 15. Changes R8, R9.
 #define TAILMASKS(short) \
@@ -854,6 +872,23 @@ short: \
 	VMOVUPS (R8)(CX*1), Y14    \
 	VMOVUPS (R8)(R9*1), Y15
 
+// Sixteen products of a row of X and one of Y, and what is left of them, for the sum of a row in
+// (a0, a1).
+#define PRODUCTS(x, y, a0, a1) \
+	VMOVUPS x, Y0            \
+	VMOVUPS 32 x, Y1         \
+	VFMADD231PS y, Y0, a0    \
+	VFMADD231PS 32 y, Y1, a1
+#define RESTPRODUCTS(x, y, a0, a1) \
+	VMASKMOVPS x, Y14, Y0    \
+	VMASKMOVPS y, Y14, Y1    \
+	VFMADD231PS Y1, Y0, a0   \
+	VMASKMOVPS 32 x, Y15, Y0 \
+	VMASKMOVPS 32 y, Y15, Y1 \
+	VFMADD231PS Y1, Y0, a1
+
+// Four rows at a time, for the chains of one leave the multipliers idle; then row by row.
+//
 // func dotRowsAVX2(dst, x []float32, xs int, y []float32, ys, n int)
 TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-96
 	MOVQ dst_base+0(FP), DI
@@ -864,44 +899,102 @@ TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-96
 	MOVQ dst_len+8(FP), R12
 	SHLQ $2, R10
 	SHLQ $2, R11
+	JMP  fourtest
+four:
+	MOVQ n+88(FP), CX
+	MOVQ SI, AX
+	MOVQ DX, BX
+	LEAQ (SI)(R10*2), R13
+	ADDQ R10, R13            // row 3 of X
+	LEAQ (DX)(R11*2), R15
+	ADDQ R11, R15            // row 3 of Y
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	SUBQ $16, CX
+	JLT  fourrest
+fourblock:
+	PRODUCTS((SI), (DX), Y4, Y5)
+	PRODUCTS((SI)(R10*1), (DX)(R11*1), Y6, Y7)
+	PRODUCTS((SI)(R10*2), (DX)(R11*2), Y8, Y9)
+	PRODUCTS((R13), (R15), Y10, Y11)
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, R13
+	ADDQ $64, R15
+	SUBQ $16, CX
+	JGE  fourblock
+fourrest:
+	ADDQ $16, CX
+	JEQ  fourtree
+	TAILMASKS(fourshort)
+	RESTPRODUCTS((SI), (DX), Y4, Y5)
+	RESTPRODUCTS((SI)(R10*1), (DX)(R11*1), Y6, Y7)
+	RESTPRODUCTS((SI)(R10*2), (DX)(R11*2), Y8, Y9)
+	RESTPRODUCTS((R13), (R15), Y10, Y11)
+fourtree:
+	TREES
+	LEAQ (AX)(R10*4), SI
+	LEAQ (BX)(R11*4), DX
+fourtest:
+	SUBQ $4, R12
+	JGE  four
+	ADDQ $4, R12
 	JMP  rowtest
 row:
 	MOVQ n+88(FP), CX
+	MOVQ SI, AX
+	MOVQ DX, BX
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	XORQ AX, AX
 	SUBQ $16, CX
 	JLT  rest
 block:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS 32(SI)(AX*4), Y1
-	VFMADD231PS (DX)(AX*4), Y0, Y4
-	VFMADD231PS 32(DX)(AX*4), Y1, Y5
-	ADDQ $16, AX
+	PRODUCTS((SI), (DX), Y4, Y5)
+	ADDQ $64, SI
+	ADDQ $64, DX
 	SUBQ $16, CX
 	JGE  block
 rest:
 	ADDQ $16, CX
 	JEQ  tree
 	TAILMASKS(short)
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DX)(AX*4), Y14, Y1
-	VFMADD231PS Y1, Y0, Y4
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y0
-	VMASKMOVPS 32(DX)(AX*4), Y15, Y1
-	VFMADD231PS Y1, Y0, Y5
+	RESTPRODUCTS((SI), (DX), Y4, Y5)
 tree:
 	TREE
 	VMOVSS X4, (DI)
 	ADDQ $4, DI
-	ADDQ R10, SI
-	ADDQ R11, DX
+	LEAQ (AX)(R10*1), SI
+	LEAQ (BX)(R11*1), DX
 rowtest:
 	SUBQ $1, R12
 	JGE  row
 	VZEROUPPER
 	RET
 
+// Sixteen columns of a row of X, and what is left of it, for the sum of a row in (a0, a1).
+#define SQUARES(x, a0, a1) \
+	VMOVUPS (x)(AX*4), Y0      \
+	VMOVUPS 32(x)(AX*4), Y1    \
+	VSUBPS Y2, Y0, Y0          \
+	VSUBPS Y3, Y1, Y1          \
+	VFMADD231PS Y0, Y0, a0     \
+	VFMADD231PS Y1, Y1, a1
+#define RESTSQUARES(x, a0, a1) \
+	VMASKMOVPS (x)(AX*4), Y14, Y0   \
+	VMASKMOVPS 32(x)(AX*4), Y15, Y1 \
+	VSUBPS Y2, Y0, Y0               \
+	VSUBPS Y3, Y1, Y1               \
+	VFMADD231PS Y0, Y0, a0          \
+	VFMADD231PS Y1, Y1, a1
+
+// Four rows at a time, for the chain of one leaves the multipliers idle; then row by row.
+//
 // func sqdistRowsAVX2(dst, x []float32, xs int, y []float32)
 TEXT ·sqdistRowsAVX2(SB), NOSPLIT, $0-80
 	MOVQ dst_base+0(FP), DI
@@ -910,6 +1003,50 @@ TEXT ·sqdistRowsAVX2(SB), NOSPLIT, $0-80
 	MOVQ y_base+56(FP), DX
 	MOVQ dst_len+8(FP), R12
 	SHLQ $2, R10
+	JMP  fourtest
+four:
+	MOVQ y_len+64(FP), CX
+	LEAQ (SI)(R10*1), R11
+	LEAQ (SI)(R10*2), R13
+	LEAQ (R11)(R10*2), BX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	XORQ AX, AX
+	SUBQ $16, CX
+	JLT  fourrest
+fourblock:
+	VMOVUPS (DX)(AX*4), Y2
+	VMOVUPS 32(DX)(AX*4), Y3
+	SQUARES(SI, Y4, Y5)
+	SQUARES(R11, Y6, Y7)
+	SQUARES(R13, Y8, Y9)
+	SQUARES(BX, Y10, Y11)
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JGE  fourblock
+fourrest:
+	ADDQ $16, CX
+	JEQ  fourtree
+	TAILMASKS(fourshort)
+	VMASKMOVPS (DX)(AX*4), Y14, Y2
+	VMASKMOVPS 32(DX)(AX*4), Y15, Y3
+	RESTSQUARES(SI, Y4, Y5)
+	RESTSQUARES(R11, Y6, Y7)
+	RESTSQUARES(R13, Y8, Y9)
+	RESTSQUARES(BX, Y10, Y11)
+fourtree:
+	TREES
+	LEAQ (SI)(R10*4), SI
+fourtest:
+	SUBQ $4, R12
+	JGE  four
+	ADDQ $4, R12
 	JMP  rowtest
 row:
 	MOVQ y_len+64(FP), CX
@@ -919,12 +1056,9 @@ row:
 	SUBQ $16, CX
 	JLT  rest
 block:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS 32(SI)(AX*4), Y1
-	VSUBPS (DX)(AX*4), Y0, Y0
-	VSUBPS 32(DX)(AX*4), Y1, Y1
-	VFMADD231PS Y0, Y0, Y4
-	VFMADD231PS Y1, Y1, Y5
+	VMOVUPS (DX)(AX*4), Y2
+	VMOVUPS 32(DX)(AX*4), Y3
+	SQUARES(SI, Y4, Y5)
 	ADDQ $16, AX
 	SUBQ $16, CX
 	JGE  block
@@ -932,14 +1066,9 @@ rest:
 	ADDQ $16, CX
 	JEQ  tree
 	TAILMASKS(short)
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DX)(AX*4), Y14, Y1
-	VSUBPS Y1, Y0, Y0
-	VFMADD231PS Y0, Y0, Y4
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y0
-	VMASKMOVPS 32(DX)(AX*4), Y15, Y1
-	VSUBPS Y1, Y0, Y0
-	VFMADD231PS Y0, Y0, Y5
+	VMASKMOVPS (DX)(AX*4), Y14, Y2
+	VMASKMOVPS 32(DX)(AX*4), Y15, Y3
+	RESTSQUARES(SI, Y4, Y5)
 tree:
 	TREE
 	VMOVSS X4, (DI)

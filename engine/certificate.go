@@ -140,28 +140,33 @@ func (j *certifyJob) run(worker, i int) {
 
 // dense bounds P_i = A_i^T A_i. Its entries, chains of products, are off by at most gamma_d
 // |A_i|^T |A_i|, whose norm is at most the square of that of |A_i|: the largest element of
-// the diagonal and the root of the squares of the others. The norm of P_i itself is often
-// bounded better by its distance from a multiple of the identity.
+// the diagonal and the root of the squares of the others. All squares are the trace of P_i, whose
+// chains add up what is not negative. The norm of P_i itself is often bounded better by its
+// distance from a multiple of the identity.
 func (j *certifyJob) dense(worker, i int) {
 	m, d, arena := j.m, j.m.D, &j.e.scratch[worker]
-	a := View(m.a[i*d*d:(i+1)*d*d], d, d)
-	var squares, most float64
+	a, p := View(m.a[i*d*d:(i+1)*d*d], d, d), &m.p[i]
+	diagonal := a.diagonal()
+	var trace, own, squares, most float64
 	least := math.Inf(1)
 	for r := range d {
-		row := a.Row(r)
-		w := math.Abs(float64(row[r]))
+		w := math.Abs(float64(a.Row(r)[r]))
 		least, most = min(least, w), max(most, w)
-		squares += arena.dot(j.e.k, row[:r], row[:r]) + arena.dot(j.e.k, row[r+1:], row[r+1:])
+		own += w * w
+		trace += float64(p.onDiagonal(r))
+	}
+	if !diagonal {
+		squares = max(trace*(1+2*gamma(d))*guard-own/guard, 0) + leastSum
 	}
 	c := certificate{}
-	root := most + math.Sqrt(squares*(1+2*gamma(laneRoundings(d)))+leastSum)
+	root := most + math.Sqrt(squares)*guard
 	size := root * root * guard
-	square := min(size, j.deviation(arena, &m.p[i])+gamma(d+4)*size)
-	if squares == 0 && a.diagonal() { // squares may underflow
+	square := min(size, j.deviation(arena, p)+gamma(d+4)*size)
+	if diagonal {
 		c.diagonal = j.list[i].diagonal
 		growSlice(&c.diagonal, d)
 		for r := range d {
-			c.diagonal[r] = m.p[i].onDiagonal(r)
+			c.diagonal[r] = p.onDiagonal(r)
 		}
 		c.least, square = least*least*(1-4*unit), most*most*(1+4*unit)
 		if slices.Min(c.diagonal) == slices.Max(c.diagonal) {
@@ -189,11 +194,17 @@ func (m Matrix) diagonal() bool {
 // deviation bounds the norm of a packed symmetric matrix P by t + |P - t I|_F, with t the
 // mean of its diagonal.
 func (j *certifyJob) deviation(arena *arena, p *Packed) float64 {
-	const run = 1024
+	const run, runs = 1024, 64 // numbers of a sum, and sums of a call
 	var squares, trace float64
-	for at := 0; at < len(p.data); at += run { // padding holds zeros if P is finite
-		x := p.data[at:min(at+run, len(p.data))]
-		squares += arena.dot(j.e.k, x, x)
+	sums := arena.floats(slotS, runs)
+	for x := p.data; len(x) > 0; { // padding holds zeros if P is finite
+		length := min(run, len(x))
+		n := min(len(x)/length, runs)
+		j.e.k.dotRows(sums[:n], x, length, x, length, length)
+		for _, v := range sums[:n] {
+			squares += float64(v)
+		}
+		x = x[n*length:]
 	}
 	for r := range p.cols {
 		trace += float64(p.onDiagonal(r))

@@ -352,11 +352,8 @@ func (h *twins) reductions(r reductionTwin) {
 		sample(1, 1, n, n, n, x, y)
 	}
 	for n := range 40 {
-		for rows := range 4 {
+		for _, rows := range []int{1, 2, 4, 7, 9} { // kernels take up to four together
 			for c, xs := range rowStrides(n) {
-				if rows == 0 {
-					continue
-				}
 				ys := rowStrides(n)[(c+rows)%4]
 				sample(2, rows, xs, ys, n, h.numbers(span(rows, xs, n), 0.01), h.numbers(max(span(rows, ys, n), n), 0.01))
 			}
@@ -365,13 +362,15 @@ func (h *twins) reductions(r reductionTwin) {
 	for _, n := range []int{1, 7, 15, 17, 37} { // one special value in every position
 		for j := range n {
 			for i, v := range specialFloats {
-				x, y := h.numbers(n, 0), h.numbers(n, 0)
-				if i%2 == 0 {
-					x[j] = v
-				} else {
-					y[j], x[j] = v, 0
+				for _, rows := range []int{1, 4} {
+					x, y, at := h.numbers(rows*n, 0), h.numbers(rows*n, 0), i/2%rows*n+j
+					if i%2 == 0 {
+						x[at] = v
+					} else {
+						y[at], x[at] = v, 0
+					}
+					sample(1, rows, n, n, n, x, y)
 				}
-				sample(1, 1, n, n, n, x, y)
 			}
 		}
 	}
