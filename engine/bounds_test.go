@@ -268,3 +268,37 @@ func minus64(x, y []float64) []float64 {
 	}
 	return z
 }
+
+// TestDeviation holds the bound t + |P - t I|_F against float64, where the sum is one call, several,
+// and has a rest. It may be above by rounding only.
+func TestDeviation(t *testing.T) {
+	e := newTestEngine(t, WithThreads(1))
+	for _, d := range []int{1, 7, 33, 60, 300} {
+		p := NewMatrix(d, d)
+		var trace, squares float64
+		for r := range d {
+			for c := range r + 1 {
+				v := float32(r+1)/float32(c+2) - 0.25
+				p.Set(r, c, v)
+				p.Set(c, r, v)
+			}
+			trace += float64(p.At(r, r))
+		}
+		mean := trace / float64(d)
+		for r := range d {
+			for c, v := range p.Row(r) {
+				off := float64(v)
+				if c == r {
+					off -= mean
+				}
+				squares += off * off
+			}
+		}
+		want := mean + math.Sqrt(squares)
+		job := certifyJob{e: e}
+		got := job.deviation(&e.scratch[0], e.Pack(nil, p))
+		if !(got >= want && got <= want*(1+1e-3)) {
+			t.Errorf("d %d: %v, want %v or a little more", d, got, want)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (e *Engine) certify(m *Mixture) bool {
 		j := &e.certifying
 		*j = certifyJob{e: e, m: m, list: list}
 		d := float64(m.D)
-		n, cost := len(m.p), float64(len(m.p))*d*d // of two sums over A_i in Go
+		n, cost := len(m.p), float64(len(m.p))*d*d // about a nanosecond an element
 		if m.low != nil {
 			n, cost = m.K, float64(m.K*(1+m.low.r*m.low.r/4))*d/4
 		}

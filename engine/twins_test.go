@@ -363,7 +363,7 @@ func (h *twins) reductions(r reductionTwin) {
 		for j := range n {
 			for i, v := range specialFloats {
 				for _, rows := range []int{1, 4} {
-					if rows > 1 && n != 17 { // a block and a rest; the others would take long under emulation
+					if rows > 1 && n != 17 { // a block and a rest; more would take long under emulation
 						continue
 					}
 					x, y, at := h.numbers(rows*n, 0), h.numbers(rows*n, 0), i/2%rows*n+j
