@@ -17,7 +17,8 @@ type MixtureGradient struct {
 	Alpha float32
 
 	p    []float32 // dL/dP_i, K x D x D, of components with many
-	rows []int     // of all steps whose responsibility is not 0, or many (countRows)
+	rows []int     // of all steps that count, or many (countRows)
+	ways []way     // of the rows
 
 	sums          []float32 // -t_i^T D_i (K x D) of precisions A_i^T A_i; see lowSumJob: (K r + K) x D
 	squares, ones []float32 // see lowSumJob: K x D, and K r + K column sums
@@ -54,8 +55,10 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 //
 // and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T); where fewer
 // than d/3 rows of all steps have r_i above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i
-// D_i^T) W_i over these rows. (The last term of the second line is sum(V * grad phi), because
-// grad phi = -sum_i r_i G_i.)
+// D_i^T) W_i over these rows. Of the sixteen steps or more at the end of a row's ascent in which
+// r_i is 1, only some count where D_i of the others are combinations of theirs, up to 2^-21 of the
+// length of the first (powers.go): their W_i are the sums that belong to these. (The last term of
+// the second line is sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
 //
 // Precisions diag(w_i) + S F_i^T F_i (NewLowRankMixture) split dP_i into its diagonal and
 // dF_i = S F_i (dP_i + dP_i^T), and never make it:
@@ -105,7 +108,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 		grow(&grad.sums, tr.K*tr.D)
 		clear(grad.sums)
-		grad.countRows(m, tr)
+		e.countRows(m, tr, grad)
 	}
 	switch {
 	case m.low != nil:

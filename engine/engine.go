@@ -31,6 +31,7 @@ type Engine struct {
 	grads        gradientJob
 	centre       centreJob
 	factors      factorJob
+	ways         wayJob
 	lowPull      lowPullJob
 	lowSums      lowSumJob
 	lowFinish    lowFinishJob
@@ -43,7 +44,8 @@ type Engine struct {
 	streams      streamJob
 	every        everyJob
 
-	work AscentWork // of the last ascent
+	work   AscentWork              // of the last ascent
+	powers [mostPowers + 1]*powers // by the number of steps, once they were needed
 
 	parallel parallelJob
 	workers  []Worker // one a thread

@@ -3,23 +3,56 @@ package engine
 // many stands for d/3 rows or more, with which dP_i is made.
 const many = -1
 
-// countRows finds out how many rows of all steps count for each component of a mixture. Of
-// fewer than d/3, four products with A_i and the rows take less than two with dP_i. The
-// choice is a matter of bits, so it is the same on every route. A tied mixture has one dP.
-func (g *MixtureGradient) countRows(m *Mixture, tr *Trajectory) {
-	growSlice(&g.rows, m.K)
-	for i := range g.rows {
-		n := 0
+// countRows finds out how many rows of all steps count for each component of a mixture, where
+// those of a way count as the few that its combinations keep (powers.go). Of fewer than d/3, four
+// products with A_i and the rows take less than two with dP_i. The choice is a matter of bits, so
+// it is the same on every route. A tied mixture has one dP.
+func (e *Engine) countRows(m *Mixture, tr *Trajectory, g *MixtureGradient) {
+	tied := len(m.p) < m.K
+	g.findWays(tr, !tied)
+	g.count(e, tr, tied)
+	n, d := 0.0, float64(m.D)
+	for _, w := range g.ways {
+		if w.component >= 0 && g.rows[w.component] != many {
+			n += float64(tr.Steps - int(w.from))
+		}
+	}
+	if n == 0 {
+		return
+	}
+	j := &e.ways
+	*j = wayJob{e: e, m: m, tr: tr, grad: g}
+	e.run(j, tr.Rows, 2*n*fewPowers*d+e.goFlops(n*d))
+	*j = wayJob{}
+	g.count(e, tr, tied) // some may have been cut
+}
+
+// count sets rows, given the ways.
+func (g *MixtureGradient) count(e *Engine, tr *Trajectory, tied bool) {
+	growSlice(&g.rows, tr.K)
+	clear(g.rows)
+	for _, w := range g.ways {
+		if w.component >= 0 {
+			w.pieces(tr.Steps, func(_, steps int) bool {
+				g.rows[w.component] += len(e.powersOf(steps).kept)
+				return true
+			})
+		}
+	}
+	for i, n := range g.rows {
 		for t := tr.Steps - 1; t >= 0 && n != many; t-- {
-			for _, r := range tr.R[(t*m.K+i)*tr.Rows:][:tr.Rows] {
-				if r == 0 {
+			for b, r := range tr.RAt(t).Row(i) {
+				if r == 0 || g.ways[b].has(i, t) {
 					continue
 				}
-				if n++; 3*n >= m.D || len(m.p) < m.K {
+				if n++; 3*n >= tr.D || tied {
 					n = many
 					break
 				}
 			}
+		}
+		if 3*n >= tr.D {
+			n = many
 		}
 		g.rows[i] = n
 	}
@@ -77,7 +110,7 @@ func (j *factorJob) byPrecision(worker, i int, da, ai Matrix) {
 }
 
 // byRows computes rows of dA_i = (A_i W^T) D + (A_i D^T) W, of W_i and D_i the n rows that
-// count: the last step first, and the rows of each in increasing order.
+// count: the last step first, and the rows of each in increasing order; then those of ways.
 func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 	if n == 0 {
 		clear(da.Data[:da.Rows*da.Cols])
@@ -92,14 +125,31 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 	for t := tr.Steps - 1; t >= 0; t-- {
 		first := (t*m.K + i) * tr.Rows
 		for b, r := range tr.R[first : first+tr.Rows] {
-			if r == 0 {
+			if r == 0 || j.grad.ways[b].has(i, t) {
 				continue
 			}
 			row, at := t*tr.Rows+b, first+b
 			e.k.pullDeltas(w.Row(k), x.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, tr.X[row*d:], 0, m.mu(i), sr, st)
-			copy(all.Row(2*n+k), x.Row(k))
 			k++
 		}
+	}
+	for b, way := range j.grad.ways {
+		if int(way.component) != i {
+			continue
+		}
+		way.pieces(tr.Steps, func(a, steps int) bool {
+			p := e.powers[steps]
+			us := Matrix{Data: tr.u[(a*tr.Rows+b)*d:], Rows: steps, Cols: d, RS: tr.Rows * d, CS: 1}
+			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, 0, e.k.panels(d), false)
+			for _, t := range p.kept {
+				e.k.subRows(x.Row(k), 0, tr.XAt(a+t).Row(b), 0, m.mu(i), 0, 1, d)
+				k++
+			}
+			return true
+		})
+	}
+	for k := range n {
+		copy(all.Row(2*n+k), x.Row(k))
 	}
 	p := &arena.packed
 	*p = Packed{k: e.k, rows: d, cols: 2 * n}

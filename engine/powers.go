@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"dpnbench/internal/vec"
+)
+
+// A row of which one component has all the responsibility, r_i = 1, from some step to the last
+// goes the way D_{t+1} = D_t (I - alpha P_i), up to rounding, and nearly all rows in high
+// dimension do. Along it D_t is D_a (I - alpha P_i)^(t-a), and of powers (1-z)^t with z in
+// [0, powersTo] a few make all others, the same few for every row and every potential:
+//
+//	D_t = sum_m c_tm D_m        sum_t W_t^T D_t = sum_m (sum_t c_tm W_t)^T D_m
+//
+// The second sum has a third of the rows of the first where an ascent has thirty steps, and
+// dA_i costs as much less (factors.go). That alpha P_i is so small, and rounding harmless,
+// is not taken on trust: each D_t of each row is compared with its combination, and a way of
+// which one is further off than powersError |D_a| is taken step by step.
+
+const (
+	powersTo    = 0.5     // the largest eigenvalue of alpha P_i that combinations are made for
+	powersGoal  = 0x1p-25 // what they may be off there, for D_a of length 1
+	powersError = 0x1p-21 // what they may be off a row: a chain of hundreds of terms is off by more
+	leastSquare = 1e-30   // of |D_a|: squares must not underflow
+
+	fewPowers  = 16 // steps from which combinations are made
+	mostPowers = 64 // longer ways are cut, from the end: kept steps grow with their logarithm
+)
+
+// powers says how the powers 0 .. steps-1 follow from some of them.
+type powers struct {
+	kept []int     // increasing
+	c    []float32 // steps x kept, c_tm
+	back []float32 // kept x steps, -c_tm: W_t is -U_t where r_i is 1
+}
+
+// powersOf returns the combinations for a number of steps, made when they were first wanted.
+func (e *Engine) powersOf(steps int) *powers {
+	if e.powers[steps] == nil {
+		e.powers[steps] = newPowers(steps)
+	}
+	return e.powers[steps]
+}
+
+// newPowers chooses the powers that are kept one after the other, each time the one that the
+// others leave the most of, until least squares over a grid leave too little of any; that is far
+// above the rounding of float64. All in operations that are rounded on their own: c_tm have the
+// same bits on every machine.
+func newPowers(steps int) *powers {
+	const grid = 128
+	functions, rest := make([][]float64, steps), make([][]float64, steps)
+	for t := range functions {
+		functions[t] = make([]float64, grid)
+		for i := range grid {
+			// Denser towards both ends, like the zeros of a Chebyshev polynomial.
+			s := (float64(i) + 0.5) / grid
+			z := float64(powersTo * float64(s*s) * (3 - 2*s))
+			functions[t][i] = 1
+			if t > 0 {
+				functions[t][i] = float64(functions[t-1][i] * (1 - z))
+			}
+		}
+		rest[t] = slices.Clone(functions[t])
+	}
+	var (
+		kept  []int
+		basis [][]float64 // orthonormal, of those that are kept
+	)
+	for {
+		next, most, off := 0, 0.0, 0.0
+		for t := range rest {
+			if v := vec.Dot(rest[t], rest[t]); v > most {
+				next, most = t, v
+			}
+			for _, v := range rest[t] {
+				off = max(off, math.Abs(v))
+			}
+		}
+		if off <= powersGoal {
+			break
+		}
+		q, size := rest[next], math.Sqrt(most)
+		for i := range q {
+			q[i] /= size
+		}
+		kept, basis = append(kept, next), append(basis, slices.Clone(q))
+		for range 2 { // once more, for what rounding has left
+			for t := range rest {
+				vec.Axpy(-vec.Dot(rest[t], basis[len(basis)-1]), basis[len(basis)-1], rest[t])
+			}
+		}
+	}
+	// Coefficients of the orthonormal functions, and from them those of the powers: the kept ones
+	// are triangular in the order in which they were chosen.
+	n := len(kept)
+	coefficients := func(t int) []float64 {
+		left, c := slices.Clone(functions[t]), make([]float64, n)
+		for range 2 {
+			for m, q := range basis {
+				v := vec.Dot(left, q)
+				c[m] += v
+				vec.Axpy(-v, q, left)
+			}
+		}
+		return c
+	}
+	triangle := make([][]float64, n)
+	for m, t := range kept {
+		triangle[m] = coefficients(t)
+	}
+	order := make([]int, n) // of kept
+	for m := range order {
+		order[m] = m
+	}
+	slices.SortFunc(order, func(a, b int) int { return kept[a] - kept[b] })
+	p := &powers{c: make([]float32, steps*n), back: make([]float32, n*steps)}
+	for _, m := range order {
+		p.kept = append(p.kept, kept[m])
+	}
+	for t := range steps {
+		c := coefficients(t)
+		for m := n - 1; m >= 0; m-- {
+			c[m] /= triangle[m][m]
+			vec.Axpy(-c[m], triangle[m][:m], c[:m])
+		}
+		for to, m := range order {
+			p.c[t*n+to], p.back[to*steps+t] = float32(c[m]), -float32(c[m])
+		}
+	}
+	return p
+}
+
+// way is a row's way with a single component, from a step to the last one.
+type way struct{ component, from int32 }
+
+// pieces calls do for the pieces of the way, the last one first: from step a on, so many steps. It
+// returns the step at which the first piece begins; steps before it are taken one by one. do says
+// whether to go on.
+func (w way) pieces(steps int, do func(a, n int) bool) int {
+	end := steps
+	for end-int(w.from) >= fewPowers {
+		n := min(end-int(w.from), mostPowers)
+		if !do(end-n, n) {
+			break
+		}
+		end -= n
+	}
+	return end
+}
+
+// has says whether step t of component i belongs to the way.
+func (w way) has(i, t int) bool { return int(w.component) == i && t >= int(w.from) }
+
+// findWays notes the ways of all rows by the responsibilities, or that there are none.
+func (g *MixtureGradient) findWays(tr *Trajectory, wanted bool) {
+	growSlice(&g.ways, tr.Rows)
+	for b := range g.ways {
+		g.ways[b] = way{-1, 0}
+	}
+	if !wanted || tr.Steps < fewPowers {
+		return
+	}
+	last := tr.RAt(tr.Steps - 1)
+	for i := range tr.K {
+		for b, r := range last.Row(i) {
+			if r != 1 {
+				continue
+			}
+			w := way{int32(i), int32(tr.Steps - 1)}
+			for w.from > 0 && tr.RAt(int(w.from)-1).At(i, b) == 1 {
+				w.from--
+			}
+			w.from = int32(w.pieces(tr.Steps, func(int, int) bool { return true }))
+			g.ways[b] = w
+		}
+	}
+}
+
+// wayJob compares D_t of the ways of components with few rows, a row a task, with their
+// combinations, and cuts those that are further off.
+type wayJob struct {
+	e    *Engine
+	m    *Mixture
+	tr   *Trajectory
+	grad *MixtureGradient
+}
+
+func (j *wayJob) run(worker, b int) {
+	w := &j.grad.ways[b]
+	if w.component < 0 || j.grad.rows[w.component] == many {
+		return
+	}
+	w.from = int32(w.pieces(j.tr.Steps, func(a, n int) bool { return j.combines(worker, b, a, n) }))
+}
+
+// combines says whether D_t of row b, of n steps from a on, are combinations as far as rounding
+// allows to tell.
+func (j *wayJob) combines(worker, b, a, n int) bool {
+	e, tr, d := j.e, j.tr, j.m.D
+	arena, ld, p := &e.scratch[worker], leading(d), e.powers[n]
+	mu := j.m.mu(int(j.grad.ways[b].component))
+	all := arena.floats(slotRows, (2*n+len(p.kept))*ld)
+	x := Matrix{Data: all, Rows: n, Cols: d, RS: ld, CS: 1}
+	kept := Matrix{Data: all[n*ld:], Rows: len(p.kept), Cols: d, RS: ld, CS: 1}
+	made := Matrix{Data: all[(n+len(p.kept))*ld:], Rows: n, Cols: d, RS: ld, CS: 1}
+	for t := range n {
+		e.k.subRows(x.Row(t), 0, tr.XAt(a+t).Row(b), 0, mu, 0, 1, d)
+	}
+	for m, t := range p.kept {
+		copy(kept.Row(m), x.Row(t))
+	}
+	squares := arena.floats(slotS, n)
+	e.k.dotRows(squares[:1], x.Data, ld, x.Data, ld, d)
+	size := float64(squares[0])
+	if !(size > leastSquare && size-size == 0) {
+		return false
+	}
+	e.multiply(worker, made, View(p.c, n, len(p.kept)), &operand{direct: kept}, 0, e.k.panels(d), false)
+	e.k.subRows(x.Data, ld, x.Data, ld, made.Data, ld, n, d)
+	e.k.dotRows(squares, x.Data, ld, x.Data, ld, d)
+	for _, v := range squares {
+		if !(float64(v) <= powersError*powersError*size) {
+			return false
+		}
+	}
+	return true
+}
