@@ -10,6 +10,9 @@ func TestNoAllocations(t *testing.T) {
 	x, v := points(24, 20), points(24, 20)
 	var tr Trajectory
 	grad := NewMixtureGradient(3, 20)
+	ways := wayHills()[0]
+	hill, grad2 := ways.mixture(e), ways.gradient()
+	x2, v2 := clone(ways.x), points(ways.x.Rows, ways.d)
 	a, b, c := points(30, 40), points(40, 50), NewMatrix(30, 50)
 	p := e.Pack(nil, b)
 	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
@@ -35,6 +38,10 @@ func TestNoAllocations(t *testing.T) {
 		{"Ascend and back", func() {
 			e.Ascend(l.m, l.alpha, 3, x, &tr, true)
 			e.AscendBackward(l.m, l.alpha, l.a, &tr, v, grad)
+		}},
+		{"Ascend and back with ways", func() {
+			e.Ascend(hill, 0.1, fewPowers, x2, &tr, true)
+			e.AscendBackward(hill, 0.1, ways.a, &tr, v2, grad2)
 		}},
 		{"LayerNorm", func() { e.LayerNorm(y, rstd, a, 1e-5) }},
 		{"LayerNormBackward", func() { e.LayerNormBackward(y, a, rstd, y) }},

@@ -14,7 +14,7 @@ func (e *Engine) countRows(m *Mixture, tr *Trajectory, g *MixtureGradient) {
 	n, d := 0.0, float64(m.D)
 	for _, w := range g.ways {
 		if w.component >= 0 && g.rows[w.component] != many {
-			n += float64(tr.Steps - int(w.from))
+			n += float64(w.to - w.from)
 		}
 	}
 	if n == 0 {
@@ -33,7 +33,7 @@ func (g *MixtureGradient) count(e *Engine, tr *Trajectory, tied bool) {
 	clear(g.rows)
 	for _, w := range g.ways {
 		if w.component >= 0 {
-			w.pieces(tr.Steps, func(_, steps int) bool {
+			w.pieces(func(_, steps int) bool {
 				g.rows[w.component] += len(e.powersOf(steps).kept)
 				return true
 			})
@@ -137,7 +137,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 		if int(way.component) != i {
 			continue
 		}
-		way.pieces(tr.Steps, func(a, steps int) bool {
+		way.pieces(func(a, steps int) bool {
 			p := e.powers[steps]
 			us := Matrix{Data: tr.u[(a*tr.Rows+b)*d:], Rows: steps, Cols: d, RS: tr.Rows * d, CS: 1}
 			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, 0, e.k.panels(d), false)

@@ -26,7 +26,7 @@ const (
 	leastSquare = 1e-30   // of |D_a|: squares must not underflow
 
 	fewPowers  = 16 // steps from which combinations are made
-	mostPowers = 64 // longer ways are cut, from the end: kept steps grow with their logarithm
+	mostPowers = 64 // longer ways fall into pieces: kept steps grow with the logarithm
 )
 
 // powers says how the powers 0 .. steps-1 follow from some of them.
@@ -132,32 +132,32 @@ func newPowers(steps int) *powers {
 	return p
 }
 
-// way is a row's way with a single component, from a step to the last one.
-type way struct{ component, from int32 }
-
-// pieces calls do for the pieces of the way, the last one first: from step a on, so many steps. It
-// returns the step at which the first piece begins; steps before it are taken one by one. do says
-// whether to go on.
-func (w way) pieces(steps int, do func(a, n int) bool) int {
-	end := steps
-	for end-int(w.from) >= fewPowers {
-		n := min(end-int(w.from), mostPowers)
-		if !do(end-n, n) {
-			break
-		}
-		end -= n
-	}
-	return end
-}
+// way is the steps [from, to) of a row's way with a single component; from there on its steps
+// are taken one by one.
+type way struct{ component, from, to int32 }
 
 // has says whether step t of component i belongs to the way.
-func (w way) has(i, t int) bool { return int(w.component) == i && t >= int(w.from) }
+func (w way) has(i, t int) bool { return int(w.component) == i && int(w.from) <= t && t < int(w.to) }
+
+// pieces calls do for the pieces of the way one after the other, while it says to go on: of steps
+// [a, a+n). It returns where the last of them ends.
+func (w way) pieces(do func(a, n int) bool) int32 {
+	a := int(w.from)
+	for int(w.to)-a >= fewPowers {
+		n := min(int(w.to)-a, mostPowers)
+		if !do(a, n) {
+			break
+		}
+		a += n
+	}
+	return int32(a)
+}
 
 // findWays notes the ways of all rows by the responsibilities, or that there are none.
 func (g *MixtureGradient) findWays(tr *Trajectory, wanted bool) {
 	growSlice(&g.ways, tr.Rows)
 	for b := range g.ways {
-		g.ways[b] = way{-1, 0}
+		g.ways[b] = way{component: -1}
 	}
 	if !wanted || tr.Steps < fewPowers {
 		return
@@ -168,11 +168,11 @@ func (g *MixtureGradient) findWays(tr *Trajectory, wanted bool) {
 			if r != 1 {
 				continue
 			}
-			w := way{int32(i), int32(tr.Steps - 1)}
+			w := way{int32(i), int32(tr.Steps - 1), int32(tr.Steps)}
 			for w.from > 0 && tr.RAt(int(w.from)-1).At(i, b) == 1 {
 				w.from--
 			}
-			w.from = int32(w.pieces(tr.Steps, func(int, int) bool { return true }))
+			w.to = w.pieces(func(int, int) bool { return true })
 			g.ways[b] = w
 		}
 	}
@@ -192,7 +192,7 @@ func (j *wayJob) run(worker, b int) {
 	if w.component < 0 || j.grad.rows[w.component] == many {
 		return
 	}
-	w.from = int32(w.pieces(j.tr.Steps, func(a, n int) bool { return j.combines(worker, b, a, n) }))
+	w.to = w.pieces(func(a, n int) bool { return j.combines(worker, b, a, n) })
 }
 
 // combines says whether D_t of row b, of n steps from a on, are combinations as far as rounding

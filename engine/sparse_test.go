@@ -18,6 +18,7 @@ type hill struct {
 	a     []float32 // A_i
 	w, f  []float32
 	x     Matrix
+	steps int // that climbBy makes; 0: 6
 }
 
 func (h *hill) mixture(e *Engine) *Mixture {
@@ -181,6 +182,7 @@ func hills() []*hill {
 	h = newHill("wide flat", 3, 90, 37, -1, 1, 2, 20) // more factors than a panel is wide
 	list = append(list, h)
 	list = append(list, straightHill(-1), straightHill(0))
+	list = append(list, wayHills()...)
 	for _, by := range []struct {
 		name string
 		c    float64
@@ -195,6 +197,25 @@ func hills() []*hill {
 	h.x.Set(3, 2, float32(math.NaN()))
 	h.x.Set(7, 0, float32(math.Inf(-1)))
 	return append(list, h)
+}
+
+// wayHills are climbed long enough for ways whose steps are combinations of a few (powers.go).
+func wayHills() []*hill {
+	ways := newHill("ways", 5, 70, -1, 0, 3, 1, 8) // two rows of some components
+	ways.steps = 18
+	cut := newHill("ways of large steps", 3, 70, -1, 0, 3, 1, 3) // no combinations of one component
+	cut.steps, cut.alpha = 19, 0.25
+	for i := range 70 * 70 {
+		cut.a[i] *= 2
+	}
+	long := newHill("long ways", 2, 170, -1, 0, 3, 1, 2) // in pieces
+	long.steps = 100
+	clear(long.c)
+	copy(long.a[long.d*long.d:], long.a) // one precision, so that a row stays between two centres for some steps
+	for j := range long.d {
+		long.x.Set(1, j, 0.4995*long.mu[j]+0.5005*long.mu[long.d+j])
+	}
+	return []*hill{ways, cut, long}
 }
 
 // straightHill has precisions I and rows on straight ways: on the way to mu_0, beside which
@@ -231,7 +252,10 @@ type climbed struct {
 
 func climbBy(t *testing.T, h *hill, route Route, tier Tier, threads int) (climbed, *Engine) {
 	t.Helper()
-	const steps = 6
+	steps := h.steps
+	if steps == 0 {
+		steps = 6
+	}
 	e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads(), WithRoute(route))
 	m := h.mixture(e)
 	var tr Trajectory

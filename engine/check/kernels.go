@@ -146,9 +146,10 @@ func longVectors(quick bool) [][]int {
 }
 
 // longRows are dimensions in which the backward pass stores W_i in strips, and splits
-// their columns into blocks.
+// their columns into blocks, and so many steps of a single component that it takes a few of them
+// for all.
 func longRows(quick bool) [][]int {
-	v := [][]int{{3, 1, 128, 2, 0, -1, 1}, {3, 1, 129, 2, 0, -1, 1}}
+	v := [][]int{{3, 1, 128, 2, 0, -1, 1}, {3, 1, 129, 2, 0, -1, 1}, {1, 1, 61, 20, 0, -1, 1}, {2, 1, 83, 17, 1, -1, 1}}
 	if !quick {
 		v = append(v, []int{2, 2, 261, 2, 0, -1, 1}, []int{2, 1, 621, 1, 0, -1, 1})
 	}

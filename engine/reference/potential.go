@@ -165,6 +165,15 @@ type Gradient struct {
 	V     Value // rows x D, with respect to x_0
 }
 
+// Of a way of waySteps steps or more with one component the engine may take combinations of a few
+// D_i for all: each is off by at most wayError times the length of the first. Their coefficients
+// add up to less than waySize, and so do the roundings of sums with them.
+const (
+	waySteps = 16
+	wayError = 0x1p-21
+	waySize  = 8
+)
+
 // Backward is the exact backward pass (DESIGN 2.2) along path = x_0 .. x_n (each rows x
 // D, taken as exact) for v = dL/dx_n, in the engine's order: the last step first, rows
 // in increasing order.
@@ -174,6 +183,8 @@ func (p *Potential) Backward(path []blas64.General, v blas64.General) *Gradient 
 	copy(g.V.V, v.Data)
 	sizeMu, sizeC, sizeP, sizeAlpha := make([]float64, k*d), make([]float64, k), make([]float64, k*d*d), 0.0
 	abs := math.Abs
+	way := p.wayDistances(path, rows)
+	sizeWay := make([]float64, k*d*d)
 	for t := steps - 1; t >= 0; t-- {
 		for b := range rows {
 			ev := p.At(path[t].Data[b*path[t].Stride : b*path[t].Stride+d])
@@ -242,6 +253,7 @@ func (p *Potential) Backward(path []blas64.General, v blas64.General) *Gradient 
 						g.P.V[at] += w[a] * delta
 						g.P.E[at] += (ew[a] + U*(abs(w[a])+ew[a])) * abs(delta)
 						sizeP[at] += (abs(w[a]) + ew[a]) * abs(delta)
+						sizeWay[at] += (abs(w[a]) + ew[a]) * way[b*k+i]
 					}
 				}
 			}
@@ -260,10 +272,31 @@ func (p *Potential) Backward(path []blas64.General, v blas64.General) *Gradient 
 		g.C.E[i] += Gamma(laneRoundings(rows)+steps) * (sizeC[i] + g.C.E[i])
 	}
 	for i := range g.P.E {
-		g.P.E[i] += Gamma(n+1)*sizeP[i] + float64(n)*tiny
+		g.P.E[i] += Gamma(n+1)*sizeP[i] + float64(n)*tiny + sizeWay[i]
 	}
 	g.Alpha.E[0] += Gamma(laneRoundings(rows)+steps+1) * (sizeAlpha + g.Alpha.E[0])
 	return g
+}
+
+// wayDistances returns how far the D_i that Backward's engine may take for another are off at most,
+// rows x k.
+func (p *Potential) wayDistances(path []blas64.General, rows int) []float64 {
+	off := make([]float64, rows*p.K)
+	if len(path) <= waySteps {
+		return off
+	}
+	for _, x := range path {
+		for b := range rows {
+			for i := range p.K {
+				var length float64
+				for j := range p.D {
+					length = math.Hypot(length, x.Data[b*x.Stride+j]-p.Mu.Data[i*p.Mu.Stride+j])
+				}
+				off[b*p.K+i] = max(off[b*p.K+i], length*(wayError+waySize*Gamma(len(path)+1)))
+			}
+		}
+	}
+	return off
 }
 
 // SumOver adds up k gradients of matrices, one chain for each element: that of a matrix

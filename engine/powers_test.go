@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"math"
+	"testing"
+)
+
+// TestPowers holds the combinations of powers against the powers themselves.
+func TestPowers(t *testing.T) {
+	for steps := fewPowers; steps <= mostPowers; steps++ {
+		p := newPowers(steps)
+		n := len(p.kept)
+		if n > fewPowers-2 {
+			t.Errorf("%d steps: %d are kept, which saves little", steps, n)
+		}
+		for s := range steps {
+			var size float64
+			for m := range n {
+				size += math.Abs(float64(p.c[s*n+m]))
+				if p.back[m*steps+s] != -p.c[s*n+m] {
+					t.Fatalf("%d steps: back is not the negative transpose of c at step %d", steps, s)
+				}
+			}
+			if size > 8 {
+				t.Errorf("%d steps: coefficients of step %d are %g together, and so is what they make of rounding", steps, s, size)
+			}
+			for z := 0.0; z <= powersTo; z += powersTo / 1024 {
+				var made float64
+				for m, k := range p.kept {
+					made += float64(p.c[s*n+m]) * math.Pow(1-z, float64(k))
+				}
+				if off := math.Abs(made - math.Pow(1-z, float64(s))); off > 0x1p-23 { // half of it from rounding c
+					t.Fatalf("%d steps: (1-%g)^%d is off by %g", steps, z, s, off)
+				}
+			}
+		}
+	}
+}
+
+// TestWays checks where ways are found and cut, and dA_i by them against the sum over all steps in
+// float64, of the x_t, U and t_i that it was computed with.
+func TestWays(t *testing.T) {
+	for _, h := range wayHills() {
+		e := newTestEngine(t, WithThreads(1))
+		m, g := h.mixture(e), h.gradient()
+		var tr Trajectory
+		x, v := clone(h.x), NewMatrix(h.x.Rows, h.d)
+		NewRand(8, 9).Normal(v.Data)
+		e.Ascend(m, h.alpha, h.steps, x, &tr, true)
+		e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
+		for b, w := range g.ways {
+			from := h.steps
+			for from > 0 && w.component >= 0 && tr.RAt(from-1).At(int(w.component), b) == 1 {
+				from--
+			}
+			to := h.steps
+			switch {
+			case h.name == "ways of large steps" && w.component == 0:
+				to = from
+			case h.name == "long ways": // later x_t is so close to mu_i that its rounding shows
+				to = from + mostPowers
+			}
+			if w.component < 0 || int(w.from) != from || int(w.to) != to {
+				t.Errorf("%s: row %d goes a way with component %d in the steps from %d to %d of %d, expected %d to %d", h.name, b, w.component, w.from, w.to, h.steps, from, to)
+			}
+		}
+		d := h.d
+		for i := range h.k {
+			raw, dp := 0, make([]float64, d*d)
+			for s := range h.steps {
+				for b, r := range tr.RAt(s).Row(i) {
+					if r == 0 {
+						continue
+					}
+					raw++
+					u, x := tr.u[(s*tr.Rows+b)*d:], tr.XAt(s).Row(b)
+					slope := float64(tr.t[(s*h.k+i)*tr.Rows+b])
+					w, delta := make([]float64, d), make([]float64, d)
+					for j := range d {
+						delta[j] = float64(x[j] - h.mu[i*d+j])
+						w[j] = -float64(r)*float64(u[j]) - slope/2*delta[j]
+					}
+					for j := range d {
+						for l := range d {
+							dp[j*d+l] += w[j] * delta[l]
+						}
+					}
+				}
+			}
+			if raw > 0 && (g.rows[i] == many || g.rows[i] >= raw && (h.name != "ways of large steps" || i > 0)) {
+				t.Errorf("%s: %d rows count for component %d, of all steps %d", h.name, g.rows[i], i, raw)
+			}
+			var off, all float64
+			for j := range d {
+				for l := range d {
+					var want float64
+					for n := range d {
+						want += float64(h.a[(i*d+j)*d+n]) * (dp[n*d+l] + dp[l*d+n])
+					}
+					off += math.Pow(float64(g.A[(i*d+j)*d+l])-want, 2)
+					all += want * want
+				}
+			}
+			if off = math.Sqrt(off / all); raw > 0 && !(off < 0x1p-20) { // 1.1e-7 where no way is taken
+				t.Errorf("%s: dA_%d is off by %g of its length", h.name, i, off)
+			}
+		}
+	}
+}
