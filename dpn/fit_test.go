@@ -61,7 +61,7 @@ func tiny() Config {
 var trainedHashes = map[string]string{
 	"compact":      "fad94c2b3af953a2",
 	"clean":        "e7d6d2f41712d1a8",
-	"paper":        "62f4d39b79e725e9",
+	"paper":        "b41b3b5f62913353",
 	"published":    "329e63ea7e0e5408",
 	"raw":          "be6a89087fdc5866",
 	"robust":       "61c2adc77b9ff13e",

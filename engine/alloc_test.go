@@ -12,7 +12,7 @@ func TestNoAllocations(t *testing.T) {
 	grad := NewMixtureGradient(3, 20)
 	ways := wayHills()[0]
 	hill, grad2 := ways.mixture(e), ways.gradient()
-	x2, v2 := clone(ways.x), points(ways.x.Rows, ways.d)
+	x2, v2 := clone(ways.x), clone(ways.x)
 	a, b, c := points(30, 40), points(40, 50), NewMatrix(30, 50)
 	p := e.Pack(nil, b)
 	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
@@ -40,6 +40,8 @@ func TestNoAllocations(t *testing.T) {
 			e.AscendBackward(l.m, l.alpha, l.a, &tr, v, grad)
 		}},
 		{"Ascend and back with ways", func() {
+			copy(x2.Data, ways.x.Data) // from where there are ways
+			copy(v2.Data, ways.x.Data)
 			e.Ascend(hill, 0.1, fewPowers, x2, &tr, true)
 			e.AscendBackward(hill, 0.1, ways.a, &tr, v2, grad2)
 		}},

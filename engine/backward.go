@@ -55,10 +55,11 @@ func NewTiedGradient(k, d int) *MixtureGradient {
 //
 // and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T); where fewer
 // than d/3 rows of all steps have r_i above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i
-// D_i^T) W_i over these rows. Of the sixteen steps or more at the end of a row's ascent in which
-// r_i is 1, only some count where D_i of the others are combinations of theirs, up to 2^-21 of the
-// length of the first (powers.go): their W_i are the sums that belong to these. (The last term of
-// the second line is sum(V * grad phi), because grad phi = -sum_i r_i G_i.)
+// D_i^T) W_i over these rows. Where component i alone counts for a row in sixteen steps or more at
+// the end of its ascent, only some of them are such rows: D_i of the others are combinations of
+// theirs, up to 2^-19 of their length, and their W_i go to these with the same coefficients
+// (powers.go). (The last term of the second line is sum(V * grad phi), because grad phi = -sum_i
+// r_i G_i.)
 //
 // Precisions diag(w_i) + S F_i^T F_i (NewLowRankMixture) split dP_i into its diagonal and
 // dF_i = S F_i (dP_i + dP_i^T), and never make it:

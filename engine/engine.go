@@ -44,8 +44,7 @@ type Engine struct {
 	streams      streamJob
 	every        everyJob
 
-	work   AscentWork              // of the last ascent
-	powers [mostPowers + 1]*powers // by the number of steps, once they were needed
+	work AscentWork // of the last ascent
 
 	parallel parallelJob
 	workers  []Worker // one a thread

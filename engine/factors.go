@@ -10,7 +10,7 @@ const many = -1
 func (e *Engine) countRows(m *Mixture, tr *Trajectory, g *MixtureGradient) {
 	tied := len(m.p) < m.K
 	g.findWays(tr, !tied)
-	g.count(e, tr, tied)
+	g.count(tr, tied)
 	n, d := 0.0, float64(m.D)
 	for _, w := range g.ways {
 		if w.component >= 0 && g.rows[w.component] != many {
@@ -21,20 +21,20 @@ func (e *Engine) countRows(m *Mixture, tr *Trajectory, g *MixtureGradient) {
 		return
 	}
 	j := &e.ways
-	*j = wayJob{e: e, m: m, tr: tr, grad: g}
-	e.run(j, tr.Rows, 2*n*fewPowers*d+e.goFlops(n*d))
+	*j = wayJob{e: e, m: m, tr: tr, grad: g, blocks: min(4*e.Threads(), tr.Rows)}
+	e.run(j, j.blocks, 2*n*fewPowers*d+e.goFlops(n*d))
 	*j = wayJob{}
-	g.count(e, tr, tied) // some may have been cut
+	g.count(tr, tied) // some may have been cut
 }
 
 // count sets rows, given the ways.
-func (g *MixtureGradient) count(e *Engine, tr *Trajectory, tied bool) {
+func (g *MixtureGradient) count(tr *Trajectory, tied bool) {
 	growSlice(&g.rows, tr.K)
 	clear(g.rows)
 	for _, w := range g.ways {
 		if w.component >= 0 {
 			w.pieces(func(_, steps int) bool {
-				g.rows[w.component] += len(e.powersOf(steps).kept)
+				g.rows[w.component] += len(powersOf(steps).kept)
 				return true
 			})
 		}
@@ -138,7 +138,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 			continue
 		}
 		way.pieces(func(a, steps int) bool {
-			p := e.powers[steps]
+			p := powersOf(steps)
 			us := Matrix{Data: tr.u[(a*tr.Rows+b)*d:], Rows: steps, Cols: d, RS: tr.Rows * d, CS: 1}
 			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, 0, e.k.panels(d), false)
 			for _, t := range p.kept {

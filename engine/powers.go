@@ -3,27 +3,28 @@ package engine
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"dpnbench/internal/vec"
 )
 
-// A row of which one component has all the responsibility, r_i = 1, from some step to the last
-// goes the way D_{t+1} = D_t (I - alpha P_i), up to rounding, and nearly all rows in high
-// dimension do. Along it D_t is D_a (I - alpha P_i)^(t-a), and of powers (1-z)^t with z in
+// A row of which one component has all the responsibility from some step to the last, r_i = 1 and
+// every other 0, goes the way D_{t+1} = D_t (I - alpha P_i), up to rounding, and nearly all rows
+// in high dimension do. Along it D_t is D_a (I - alpha P_i)^(t-a), and of powers (1-z)^t with z in
 // [0, powersTo] a few make all others, the same few for every row and every potential:
 //
-//	D_t = sum_m c_tm D_m        sum_t W_t^T D_t = sum_m (sum_t c_tm W_t)^T D_m
+//	D_t = sum_m c_tm D_m        sum_t U_t^T D_t = sum_m (sum_t c_tm U_t)^T D_m
 //
-// The second sum has a third of the rows of the first where an ascent has thirty steps, and
-// dA_i costs as much less (factors.go). That alpha P_i is so small, and rounding harmless,
-// is not taken on trust: each D_t of each row is compared with its combination, and a way of
-// which one is further off than powersError |D_a| is taken step by step.
+// Of thirty steps eleven are left in the second sum, and dA_i costs as much less (factors.go): W_t
+// is -U_t there, because t_i is 0. That alpha P_i is so small, and rounding harmless, is not
+// taken on trust: each D_t of each row is compared with its combination, and a way ends before the
+// first one that is further off than powersError of its own length.
 
 const (
 	powersTo    = 0.5     // the largest eigenvalue of alpha P_i that combinations are made for
 	powersGoal  = 0x1p-25 // what they may be off there, for D_a of length 1
-	powersError = 0x1p-21 // what they may be off a row: a chain of hundreds of terms is off by more
-	leastSquare = 1e-30   // of |D_a|: squares must not underflow
+	powersError = 0x1p-19 // of |D_t|: as much as in a chain of 32 roundings
+	leastSquare = 1e-25   // of D_t: the squares of what it may be off must not underflow
 
 	fewPowers  = 16 // steps from which combinations are made
 	mostPowers = 64 // longer ways fall into pieces: kept steps grow with the logarithm
@@ -33,15 +34,20 @@ const (
 type powers struct {
 	kept []int     // increasing
 	c    []float32 // steps x kept, c_tm
-	back []float32 // kept x steps, -c_tm: W_t is -U_t where r_i is 1
+	back []float32 // kept x steps, -c_tm
 }
 
-// powersOf returns the combinations for a number of steps, made when they were first wanted.
-func (e *Engine) powersOf(steps int) *powers {
-	if e.powers[steps] == nil {
-		e.powers[steps] = newPowers(steps)
+// powersTable holds the combinations for each number of steps, once they were wanted.
+var powersTable [mostPowers + 1]atomic.Pointer[powers]
+
+// powersOf returns the combinations for a number of steps.
+func powersOf(steps int) *powers {
+	p := powersTable[steps].Load()
+	if p == nil {
+		p = newPowers(steps)
+		powersTable[steps].Store(p)
 	}
-	return e.powers[steps]
+	return p
 }
 
 // newPowers chooses the powers that are kept one after the other, each time the one that the
@@ -164,12 +170,21 @@ func (g *MixtureGradient) findWays(tr *Trajectory, wanted bool) {
 	}
 	last := tr.RAt(tr.Steps - 1)
 	for i := range tr.K {
+		rows := 0
+		for _, r := range last.Row(i) {
+			if r == 1 {
+				rows++
+			}
+		}
+		if 3*rows*len(powersOf(fewPowers).kept) >= tr.D { // too many with ways, too
+			continue
+		}
 		for b, r := range last.Row(i) {
 			if r != 1 {
 				continue
 			}
-			w := way{int32(i), int32(tr.Steps - 1), int32(tr.Steps)}
-			for w.from > 0 && tr.RAt(int(w.from)-1).At(i, b) == 1 {
+			w := way{int32(i), int32(tr.Steps), int32(tr.Steps)}
+			for w.from > 0 && tr.alone(int(w.from)-1, i, b) {
 				w.from--
 			}
 			w.to = w.pieces(func(int, int) bool { return true })
@@ -178,52 +193,79 @@ func (g *MixtureGradient) findWays(tr *Trajectory, wanted bool) {
 	}
 }
 
-// wayJob compares D_t of the ways of components with few rows, a row a task, with their
-// combinations, and cuts those that are further off.
-type wayJob struct {
-	e    *Engine
-	m    *Mixture
-	tr   *Trajectory
-	grad *MixtureGradient
-}
-
-func (j *wayJob) run(worker, b int) {
-	w := &j.grad.ways[b]
-	if w.component < 0 || j.grad.rows[w.component] == many {
-		return
-	}
-	w.to = w.pieces(func(a, n int) bool { return j.combines(worker, b, a, n) })
-}
-
-// combines says whether D_t of row b, of n steps from a on, are combinations as far as rounding
-// allows to tell.
-func (j *wayJob) combines(worker, b, a, n int) bool {
-	e, tr, d := j.e, j.tr, j.m.D
-	arena, ld, p := &e.scratch[worker], leading(d), e.powers[n]
-	mu := j.m.mu(int(j.grad.ways[b].component))
-	all := arena.floats(slotRows, (2*n+len(p.kept))*ld)
-	x := Matrix{Data: all, Rows: n, Cols: d, RS: ld, CS: 1}
-	kept := Matrix{Data: all[n*ld:], Rows: len(p.kept), Cols: d, RS: ld, CS: 1}
-	made := Matrix{Data: all[(n+len(p.kept))*ld:], Rows: n, Cols: d, RS: ld, CS: 1}
-	for t := range n {
-		e.k.subRows(x.Row(t), 0, tr.XAt(a+t).Row(b), 0, mu, 0, 1, d)
-	}
-	for m, t := range p.kept {
-		copy(kept.Row(m), x.Row(t))
-	}
-	squares := arena.floats(slotS, n)
-	e.k.dotRows(squares[:1], x.Data, ld, x.Data, ld, d)
-	size := float64(squares[0])
-	if !(size > leastSquare && size-size == 0) {
+// alone says whether component i has all the responsibility for row b at step t. Where r_i is 1
+// others may have up to 2^-25: by those t_i is not 0.
+func (tr *Trajectory) alone(t, i, b int) bool {
+	r := tr.RAt(t)
+	if r.At(i, b) != 1 {
 		return false
 	}
-	e.multiply(worker, made, View(p.c, n, len(p.kept)), &operand{direct: kept}, 0, e.k.panels(d), false)
-	e.k.subRows(x.Data, ld, x.Data, ld, made.Data, ld, n, d)
-	e.k.dotRows(squares, x.Data, ld, x.Data, ld, d)
-	for _, v := range squares {
-		if !(float64(v) <= powersError*powersError*size) {
+	for k := range tr.K {
+		if k != i && r.At(k, b) != 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// wayJob compares D_t of the ways of components with few rows, a block of rows a task, with their
+// combinations.
+type wayJob struct {
+	e      *Engine
+	m      *Mixture
+	tr     *Trajectory
+	grad   *MixtureGradient
+	blocks int
+}
+
+func (j *wayJob) run(worker, task int) {
+	r0, r1 := part(j.tr.Rows, j.blocks, task)
+	for b := r0; b < r1; b++ {
+		w := &j.grad.ways[b]
+		if w.component < 0 || j.grad.rows[w.component] == many {
+			continue
+		}
+		to := w.from
+		w.pieces(func(a, n int) bool {
+			for n >= fewPowers {
+				good := j.combined(worker, b, a, n)
+				if good == n {
+					to = int32(a + n)
+					return n == mostPowers
+				}
+				n = good // other combinations, of fewer steps
+			}
+			return false
+		})
+		w.to = to
+	}
+}
+
+// combined returns how many steps of row b, of n from a on, have D_t that are their combinations as
+// far as rounding allows to tell.
+func (j *wayJob) combined(worker, b, a, n int) int {
+	e, tr, d, p := j.e, j.tr, j.m.D, powersOf(n)
+	arena, ld, kept := &e.scratch[worker], leading(d), len(p.kept)
+	mu := j.m.mu(int(j.grad.ways[b].component))
+	all := Matrix{Data: arena.floats(slotRows, (2*n+kept)*ld), Rows: 2*n + kept, Cols: d, RS: ld, CS: 1}
+	x, few, made := all.Slice(0, n, 0, d), all.Slice(n, n+kept, 0, d), all.Slice(n+kept, 2*n+kept, 0, d)
+	for t := range n {
+		e.k.subRows(x.Row(t), 0, tr.XAt(a+t).Row(b), 0, mu, 0, 1, d)
+	}
+	for m, t := range p.kept {
+		copy(few.Row(m), x.Row(t))
+	}
+	squares := arena.floats(slotS, 2*n)
+	size, off := squares[:n], squares[n:]
+	e.k.dotRows(size, x.Data, ld, x.Data, ld, d)
+	e.multiply(worker, made, View(p.c, n, kept), &operand{direct: few}, 0, e.k.panels(d), false)
+	e.k.subRows(x.Data, ld, x.Data, ld, made.Data, ld, n, d)
+	e.k.dotRows(off, x.Data, ld, x.Data, ld, d)
+	for t, s := range size {
+		s := float64(s)
+		if !(s > leastSquare && s-s == 0 && float64(off[t]) <= powersError*powersError*s) {
+			return t
+		}
+	}
+	return n
 }

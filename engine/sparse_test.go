@@ -208,14 +208,19 @@ func wayHills() []*hill {
 	for i := range 70 * 70 {
 		cut.a[i] *= 2
 	}
-	long := newHill("long ways", 2, 170, -1, 0, 3, 1, 2) // in pieces
-	long.steps = 100
-	clear(long.c)
-	copy(long.a[long.d*long.d:], long.a) // one precision, so that a row stays between two centres for some steps
-	for j := range long.d {
-		long.x.Set(1, j, 0.4995*long.mu[j]+0.5005*long.mu[long.d+j])
-	}
-	return []*hill{ways, cut, long}
+	ended := newHill("ways that end", 2, 100, -1, 0, 3, 1, 2).identity()
+	ended.steps, ended.alpha = 30, 0.15
+	fast := newHill("fast ways", 2, 100, -1, 0, 3, 1, 2).identity() // to where U_t is large and D_t small
+	fast.steps, fast.alpha = 30, 0.4
+	long := newHill("long ways", 2, 130, -1, 0, 3, 1, 2) // in pieces
+	long.steps, long.alpha = 100, 0.02
+
+	hardly := newHill("hardly alone", 2, 100, -1, 0, 0, 1, 1).identity() // r_1 from 2^-25.5 on, to 0 after some steps
+	hardly.steps = 30
+	hardly.x.Set(0, 0, 3.3)
+	hardly.mu[hardly.d] = 2
+	hardly.c[0], hardly.c[1] = 0, -17.7-6.6+2
+	return []*hill{ways, cut, ended, fast, long, hardly}
 }
 
 // straightHill has precisions I and rows on straight ways: on the way to mu_0, beside which

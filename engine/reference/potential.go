@@ -166,11 +166,11 @@ type Gradient struct {
 }
 
 // Of a way of waySteps steps or more with one component the engine may take combinations of a few
-// D_i for all: each is off by at most wayError times the length of the first. Their coefficients
-// add up to less than waySize, and so do the roundings of sums with them.
+// D_i for all (its powers.go): each is off by at most wayError times its length. Their
+// coefficients add up to less than waySize, and so do the roundings of sums with them.
 const (
 	waySteps = 16
-	wayError = 0x1p-21
+	wayError = 0x1p-19
 	waySize  = 8
 )
 
