@@ -24,7 +24,7 @@ func (e *Engine) countRows(m *Mixture, tr *Trajectory, g *MixtureGradient) {
 	*j = wayJob{e: e, m: m, tr: tr, grad: g, blocks: min(4*e.Threads(), tr.Rows)}
 	e.run(j, j.blocks, 2*n*fewPowers*d+e.goFlops(n*d))
 	*j = wayJob{}
-	g.count(tr, tied) // some may have been cut
+	g.count(tr, tied) // some may have ended earlier
 }
 
 // count sets rows, given the ways.

@@ -209,7 +209,7 @@ func (tr *Trajectory) alone(t, i, b int) bool {
 }
 
 // wayJob compares D_t of the ways of components with few rows, a block of rows a task, with their
-// combinations.
+// combinations, and ends the ways where they differ.
 type wayJob struct {
 	e      *Engine
 	m      *Mixture
