@@ -165,8 +165,10 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 		if m.low != nil {
 			e.packCombined(m)
 		}
+		e.makeDue(m, true, false)
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.plan(m, x.Rows, steps, tr == nil)})
 	}
+	m.due.ended(route, x.Rows)
 	if len(m.contests) > 0 && (stop == nil || !stop()) {
 		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, time.Since(begin), false)
 	}
@@ -187,6 +189,7 @@ func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
+	e.makeDue(m, true, false)
 	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.plan(m, x.Rows, 1, false)})
 }
 

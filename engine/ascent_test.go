@@ -267,9 +267,10 @@ func TestStop(t *testing.T) {
 	operandBytes = 1
 	const steps, many = 5, 1 << 30
 	var list []*hill
-	for _, h := range hills() {
+	leaveDue(t)
+	for _, h := range append(hills(), dueHills()...) {
 		switch h.name { // which begin in different ways
-		case "identity", "lowrank":
+		case "identity", "lowrank", "apart, due":
 			list = append(list, h)
 		case "apart", "flat":
 			if !testing.Short() {
@@ -294,6 +295,10 @@ func TestStop(t *testing.T) {
 				for _, until := range []bool{true, false} {
 					left, given = n, false
 					copyMatrix(x, h.x)
+					if h.due {
+						m.due.rows, m.due.share = 1, 0
+						e.SetFactors(m, h.a)
+					}
 					if until {
 						e.AscendUntil(tr.Stop, m, h.alpha, steps, x)
 					} else {

@@ -78,7 +78,7 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l.w, l.f, l.sign = w, f, sign
-	m.renewed(nil, false)
+	m.renewed(nil)
 	m.forget()
 	l.gram.known, l.gram.rows = false, 0
 	grow(&l.stack, (kr+k)*d+e.k.nr) // multiplyThin reads beyond a row

@@ -18,6 +18,7 @@ type Mixture struct {
 	p    []Packed  // K packed D x D matrices, or one for all; symmetric, so they serve the backward pass too
 	low  *lowRank  // in place of p: diagonal up to a low rank
 	a    []float32 // the A_i of SetFactors
+	due  due       // which P_i have still to be made of them
 
 	triangles triangles // of p, once they were needed
 
@@ -92,58 +93,62 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		m.p[i].reshape(e.k, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
-	m.renewed(nil, false)
+	m.renewed(nil)
+	m.due.reset(0)
 }
 
 // renewed forgets what was known of the precisions before. The new ones are A_i^T A_i or, without
-// a, others, and certified says whether the list will have their certificates.
-func (m *Mixture) renewed(a []float32, certified bool) {
-	m.a, m.certified = a, certified
+// a, others.
+func (m *Mixture) renewed(a []float32) {
+	m.a, m.certified = a, false
 	m.certificates, m.uncertain = nil, false
 	m.triangles.packed, m.triangles.steps = false, 0
 }
 
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
 // symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits. a is
-// kept and must not change before the next call.
+// kept and must not change before the next call. Where ascents use few of the components, these
+// make the P_i that they need (due.go).
 func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	m.dense("SetFactors")
 	n := len(m.p)
 	length("SetFactors", "a", len(a), n*m.D*m.D)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	d := float64(m.D)
-	flops := float64(n)*d*d*(d+1) + e.goFlops(float64(n)*d*d)
-	j := &e.precisionJob
-	*j = precisionJob{e: e, m: m}
-	// Split the panels of each component only as far as the threads need it.
-	j.parts = min(max(2*e.Threads()/n, 1), e.k.panels(m.D))
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
-	j.certify = m.certificates != nil && j.parts == 1 // those before have been asked for theirs
-	m.renewed(a, j.certify)
-	e.run(j, n*j.parts, flops)
-	*j = precisionJob{}
+	leave, certify := m.leavesDue(), m.certificates != nil // those before have been asked for theirs
+	m.renewed(a)
+	m.due.reset(n)
+	if !leave {
+		e.makeDue(m, true, certify)
+	}
 }
 
-// precisionJob computes P_i = A_i^T A_i. Task (i, part) takes every parts-th panel of
-// columns, because the cost of a panel grows with its number: of panel p only the rows
+// precisionJob computes P_i = A_i^T A_i of some components. Task (i, part) takes every parts-th
+// panel of columns, because the cost of a panel grows with its number: of panel p only the rows
 // down to the diagonal are computed, and the rest mirrored.
 type precisionJob struct {
 	e       *Engine
 	m       *Mixture
+	list    []int32 // the components
 	parts   int
 	certify bool // make the certificates, too, while A_i and P_i are near
 }
 
 func (j *precisionJob) run(worker, task int) {
-	i, d, e := task/j.parts, j.m.D, j.e
+	j.make(worker, int(j.list[task/j.parts]), task%j.parts)
+}
+
+// make computes a part of P_i.
+func (j *precisionJob) make(worker, i, part int) {
+	d, e := j.m.D, j.e
 	a := &e.scratch[worker].packed
 	*a = Packed{k: e.k, rows: d, cols: d}
 	a.data = e.scratch[worker].floats(slotB, a.size())
 	a.fill(View(j.m.a[i*d*d:(i+1)*d*d], d, d), 0, a.panels())
-	for pn := task % j.parts; pn < a.panels(); pn += j.parts {
+	for pn := part; pn < a.panels(); pn += j.parts {
 		j.panel(worker, &j.m.p[i], a, pn)
 	}
 	if j.certify {
@@ -239,6 +244,7 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	m.ready(e, "QuadGrad")
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.makeDue(m, true, false)
 	x = e.dense(slotDense, x)
 	out := e.denseTarget(g)
 	for r0 := 0; r0 < x.Rows; r0 += maxBlockRows {
