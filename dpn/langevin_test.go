@@ -42,11 +42,11 @@ func exactDraws(t *testing.T, m *Model, n int) engine.Matrix {
 // TestMALAMoments checks that MALA with large steps leaves a mixture as it is, whatever
 // the form, and that it comes to one Gaussian from afar.
 func TestMALAMoments(t *testing.T) {
-	ctx, e := context.Background(), newEngine(t)
-	chains := 300
 	if testing.Short() {
-		chains = 60
+		t.Skip("statistics of bits that TestLangevinIsTheSame holds")
 	}
+	const chains = 300
+	ctx, e := context.Background(), newEngine(t)
 	for _, form := range Forms() {
 		m := mixtureModel(t, form, 3, 4, 8)
 		lambda, err := m.potential.lambdaMax(ctx, 1)
@@ -83,11 +83,11 @@ func TestMALAMoments(t *testing.T) {
 // TestULAMoments checks ULA on one Gaussian: its stationary covariance is known, T P^-1 (I -
 // h P/2)^-1, both where that is far from T P^-1 and where it is near.
 func TestULAMoments(t *testing.T) {
-	ctx, e := context.Background(), newEngine(t)
-	chains := 300
 	if testing.Short() {
-		chains = 60
+		t.Skip("statistics of bits that TestLangevinIsTheSame holds")
 	}
+	const chains = 300
+	ctx, e := context.Background(), newEngine(t)
 	for _, form := range []string{FormFull, FormLowRank, FormFlat} {
 		for _, share := range []float64{0.05, 1.2} {
 			const temperature = 1.7

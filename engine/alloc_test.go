@@ -13,7 +13,7 @@ func TestNoAllocations(t *testing.T) {
 	ways := wayHills()[0]
 	hill, grad2 := ways.mixture(e), ways.gradient()
 	x2, v2 := clone(ways.x), clone(ways.x)
-	few := newHill("many components", 30, 96, -1, 0, 4, 1, 9)
+	few := newHill("many components", 20, 40, -1, 0, 4, 1, 6)
 	e3 := newTestEngine(t, WithThreads(2), WithEagerThreads(), WithRoute(SparseRoute))
 	due, grad3, x3, v3 := few.mixture(e3), few.gradient(), clone(few.x), clone(few.x)
 	a, b, c := points(30, 40), points(40, 50), NewMatrix(30, 50)

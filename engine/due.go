@@ -39,9 +39,12 @@ func tryShare(d, n int) float64 {
 }
 
 // leavesDue says whether to leave P_i due, from what the ascent after the last SetFactors has
-// shown.
+// shown. That of diagonal A_i has shown nothing: rows hardly ever meet P_i then.
 func (m *Mixture) leavesDue() bool {
 	u := &m.due
+	if m.certificates != nil && m.certificates[0].diagonal != nil {
+		return false
+	}
 	return u.rows > 0 && len(m.p) == m.K && u.share < tryShare(m.D, u.rows)
 }
 
