@@ -162,10 +162,11 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	if route == SparseRoute {
 		e.ascendSparse(m, alpha, steps, x, tr, stop)
 	} else {
+		e.makeDue(m, true, false)
+		begin = time.Now() // after what SetFactors would have done
 		if m.low != nil {
 			e.packCombined(m)
 		}
-		e.makeDue(m, true, false)
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.plan(m, x.Rows, steps, tr == nil)})
 	}
 	m.due.ended(route, x.Rows)
