@@ -162,16 +162,20 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	if route == SparseRoute {
 		e.ascendSparse(m, alpha, steps, x, tr, stop)
 	} else {
-		e.makeDue(m, true, false)
+		if steps > 0 && x.Rows > 0 {
+			e.needAll(m)
+		}
 		begin = time.Now() // after what SetFactors would have done
 		if m.low != nil {
 			e.packCombined(m)
 		}
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.plan(m, x.Rows, steps, tr == nil)})
 	}
-	m.due.ended(route, x.Rows)
-	if len(m.contests) > 0 && (stop == nil || !stop()) {
-		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, time.Since(begin), false)
+	if took := time.Since(begin); stop == nil || !stop() {
+		if route == SparseRoute {
+			m.due.ended(x.Rows)
+		}
+		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, took, false)
 	}
 	if target.CS != 1 {
 		copyMatrix(target, x)
@@ -190,7 +194,7 @@ func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.makeDue(m, true, false)
+	e.needAll(m)
 	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.plan(m, x.Rows, 1, false)})
 }
 

@@ -66,7 +66,7 @@
 // count (due.go).
 //
 // [WithRoute] sets the route; [AutoRoute] tries some rows of the first ascent on a mixture, and
-// of every thirty-second after it, and goes by a cost model ([Engine.ExplainRoute]); where
+// of every thirty-second after it if all P_i are made, and goes by a cost model ([Engine.ExplainRoute]); where
 // that leaves it open which route is faster, it times both on ascents that are made anyway.
 // [Engine.CountWork] counts what the sparse route computes. Certificates exist for precisions
 // of SetFactors and SetLowRank.

@@ -21,7 +21,7 @@ type due struct {
 	used  []atomic.Bool // l_i has been computed by the sparse route, since SetFactors
 	tried int           // rows to which A_i and A_i^T have been applied, since SetFactors
 
-	// Of the first ascent after SetFactors.
+	// Of the first ascent after SetFactors, if nothing since then has needed all P_i.
 	known bool
 	rows  int     // that took the sparse route
 	share float64 // of the components that they used
@@ -70,20 +70,24 @@ func (u *due) use(i int) {
 	}
 }
 
-// ended notes what the first ascent after SetFactors has used.
-func (u *due) ended(route Route, rows int) {
+// ended notes what the first ascent after SetFactors has used, by the sparse route.
+func (u *due) ended(rows int) {
 	if u.known || len(u.used) == 0 {
 		return
 	}
-	if u.known, u.rows = true, 0; route == SparseRoute {
-		n := 0
-		for i := range u.used {
-			if u.used[i].Load() {
-				n++
-			}
+	n := 0
+	for i := range u.used {
+		if u.used[i].Load() {
+			n++
 		}
-		u.rows, u.share = rows, float64(n)/float64(len(u.used))
 	}
+	u.known, u.rows, u.share = true, rows, float64(n)/float64(len(u.used))
+}
+
+// needAll makes the P_i that are due for a caller that needs all, and leaves none due the next time.
+func (e *Engine) needAll(m *Mixture) {
+	m.due.known, m.due.rows = true, 0
+	e.makeDue(m, true, false)
 }
 
 // makeDue makes the P_i that are due, of all components or of those in use, and, if it is asked to
@@ -92,6 +96,9 @@ func (e *Engine) makeDue(m *Mixture, all, certify bool) {
 	u, d := &m.due, float64(m.D)
 	if u.left.Load() == 0 {
 		return
+	}
+	if all { // certificates of P_i are closer than those of A_i
+		m.certificates, m.certified = nil, false
 	}
 	j := &e.precisionJob
 	*j = precisionJob{e: e, m: m, list: u.now[:0]}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -20,71 +21,201 @@ func dueHills() (list []*hill) {
 			list = append(list, h)
 		}
 	}
+	down := newHill("negative, due", 7, 19, -1, 0, 6, 1, 40)
+	for i := range down.a {
+		down.a[i] *= -1
+	}
+	// Component 1 counts for rows that have come far enough to 0 from the other side.
+	met := &hill{name: "met on the way, due", k: 2, d: 2, low: -1, alpha: 0.3, mu: []float32{0, 0, 6, 0}, c: []float32{0, 0},
+		a: []float32{1, 0, 0.1, 1, 1, 0, 0.1, 1}, x: NewMatrix(12, 2), steps: 12}
+	for b := range met.x.Rows {
+		met.x.Set(b, 0, -4)
+		met.x.Set(b, 1, float32(b)/16)
+	}
+	for _, h := range []*hill{down, met} {
+		h.due = true
+		list = append(list, h)
+	}
 	return list
 }
 
+// TestTry holds q_i and G_i by A_i and A_i^T to float64, within what bounds take them to be off by.
+func TestTry(t *testing.T) {
+	leaveDue(t)
+	e := newTestEngine(t, WithThreads(1))
+	for _, h := range []*hill{newHill("some", 5, 33, -1, 0, 3, 3, 37), newHill("many features", 2, 300, -1, 0, 2, 1, maxBlockRows+3)} {
+		h.due = true
+		m := h.mixture(e)
+		if !e.certify(m) {
+			t.Fatalf("%s: no certificates", h.name)
+		}
+		j := &sparseJob{e: e, m: m, x: h.x}
+		f := &j.first
+		f.keepQ = true
+		f.reshape(1, h.x.Rows, m, true, false)
+		grow(&f.g, h.k*h.x.Rows*h.d)
+		for i := range h.k {
+			j.try(0, i)
+			a, c := h.a[i*h.d*h.d:], &m.certificates[i]
+			for b := range h.x.Rows {
+				delta, q := h.exact(i, h.x.Row(b))
+				far := length64(delta)
+				if off := math.Abs(float64(f.q[i*f.Rows+b]) - q); !(off <= c.roundings(far, 0)) {
+					t.Fatalf("%s: q of component %d, row %d is off by %g, certified %g", h.name, i, b, off, c.roundings(far, 0))
+				}
+				g := wide(f.gAt(0, i, b, b+1).Data)
+				for r := range h.d {
+					var y float64
+					for k, v := range delta {
+						y += float64(a[r*h.d+k]) * v
+					}
+					for k := range g {
+						g[k] -= float64(a[r*h.d+k]) * y
+					}
+				}
+				if off := length64(g); !(off <= c.gradient*far) {
+					t.Fatalf("%s: G of component %d, row %d is off by %g, certified %g", h.name, i, b, off, c.gradient*far)
+				}
+			}
+		}
+		if left := int(m.due.left.Load()); left != h.k {
+			t.Errorf("%s: %d P_i are due, want all: the test shows nothing", h.name, left)
+		}
+	}
+}
+
 // TestDue checks that after an ascent which uses few components SetFactors leaves P_i due, that the
-// next ascent makes those that it uses and no others, and that whoever needs others finds them.
+// next ascent makes those that it uses and no others, and that whoever needs others finds them: all
+// that follows from factors of which all P_i have been made.
 func TestDue(t *testing.T) {
-	const k, d, rows = 20, 40, 6 // each row near a centre of its own
+	const k, d, rows, steps = 20, 40, 6, 6 // each row near a centre of its own
 	h := newHill("many components", k, d, -1, 0, 4, 1, rows)
-	want, _ := climbBy(t, h, DenseRoute, Generic, 1)
+	v0 := NewMatrix(rows, d)
+	NewRand(8, 8).Normal(v0.Data)
+	var factors [2][]float32 // in turns, so that what is left of the others is seen
+	for n := range factors {
+		factors[n] = append([]float32{}, h.a...)
+		for i := range h.a {
+			factors[n][i] *= 1 + 0.2*float32(n)
+		}
+	}
+	var tr Trajectory
+	uses := []struct {
+		name string
+		left int32 // P_i that are due after it
+		use  func(e *Engine, m *Mixture, a []float32) [][]float32
+	}{
+		{"an ascent", k - rows, func(e *Engine, m *Mixture, a []float32) [][]float32 {
+			x, v, g := clone(h.x), clone(v0), h.gradient()
+			e.Ascend(m, h.alpha, steps, x, &tr, true)
+			e.AscendBackward(m, h.alpha, a, &tr, v, g)
+			return [][]float32{x.Data, v.Data, g.Mu, g.C, g.A}
+		}},
+		{"factors between an ascent and the way back", k - rows, func(e *Engine, m *Mixture, a []float32) [][]float32 {
+			v, g := clone(v0), h.gradient()
+			e.Ascend(m, h.alpha, steps, clone(h.x), &tr, true)
+			e.SetFactors(m, a)
+			e.AscendBackward(m, h.alpha, a, &tr, v, g)
+			return [][]float32{v.Data, g.Mu, g.C, g.A}
+		}},
+		{"Potential", 0, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			phi := make([]float32, rows)
+			e.Potential(m, h.x, phi, Matrix{})
+			return [][]float32{phi}
+		}},
+		{"QuadGrad", 0, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			g, q := NewMatrix(rows, d), make([]float32, rows)
+			e.QuadGrad(g, q, h.x, m, 17)
+			return [][]float32{g.Data, q}
+		}},
+		{"a dense ascent", 0, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			x, route := clone(h.x), e.route
+			e.route = DenseRoute
+			e.Ascend(m, h.alpha, steps, x, nil, false)
+			e.route = route
+			return [][]float32{x.Data}
+		}},
+		{"a probe", 0, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			x, route := clone(h.x), e.route
+			e.route, m.activity = AutoRoute, activity{}
+			e.Ascend(m, h.alpha, steps, x, nil, false)
+			e.route = route
+			return [][]float32{x.Data}
+		}},
+		{"CountWork", 0, func(e *Engine, m *Mixture, _ []float32) (list [][]float32) {
+			for _, s := range e.CountWork(m, h.alpha, steps, h.x) {
+				list = append(list, []float32{float32(s.Active), float32(s.Computed), float32(s.Bounds)})
+			}
+			return list
+		}},
+		{"many ascents", 0, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			var x Matrix
+			for range 20 {
+				x = clone(h.x)
+				e.Ascend(m, h.alpha, steps, x, nil, false)
+			}
+			return [][]float32{x.Data}
+		}},
+		{"no step", k, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			x := clone(h.x)
+			e.Ascend(m, h.alpha, 0, x, nil, false)
+			return [][]float32{x.Data}
+		}},
+		{"SetPrecisions", 0, func(e *Engine, m *Mixture, _ []float32) [][]float32 {
+			e.SetPrecisions(m, h.a) // as if A_i were symmetric
+			phi := make([]float32, rows)
+			e.Potential(m, h.x, phi, Matrix{})
+			return [][]float32{phi}
+		}},
+	}
 	tiers, counts := Available(), []int{1, 3}
 	if testing.Short() { // another emulated machine has the lesser tiers
 		tiers, counts = tiers[:1], counts[1:]
 	}
 	for _, tier := range tiers {
 		for _, threads := range counts {
-			name := fmt.Sprintf("%v, %d threads", tier, threads)
 			e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads(), WithRoute(SparseRoute))
-			m, g := h.mixture(e), h.gradient()
-			left := func(when string, want int32) {
-				t.Helper()
-				if got := m.due.left.Load(); got != want {
-					t.Fatalf("%s: %d P_i are due after %s, want %d", name, got, when, want)
+			m := h.mixture(e)
+			for n, u := range uses {
+				name, a := fmt.Sprintf("%v, %d threads, %s", tier, threads, u.name), factors[n%2]
+				m.due.known, m.due.rows, m.due.share = true, rows, float64(rows)/k
+				e.SetFactors(m, a)
+				if left := m.due.left.Load(); left != k {
+					t.Fatalf("%s: %d P_i are due after SetFactors, want %d", name, left, k)
+				}
+				got := u.use(e, m, a)
+				if left := m.due.left.Load(); left != u.left {
+					t.Errorf("%s: %d P_i are due, want %d", name, left, u.left)
+				}
+				ready := NewMixture(k, d, h.mu, h.c)
+				e.SetFactors(ready, a)
+				for i, want := range u.use(e, ready, a) {
+					sameNumbers(t, name, got[i], want)
 				}
 			}
-			var tr Trajectory
-			for update := range 3 {
-				left("SetFactors", int32(min(update, 1)*k))
-				x, v := clone(h.x), NewMatrix(rows, d)
-				e.Ascend(m, h.alpha, 6, x, &tr, true)
-				sameNumbers(t, name+": x_n", x.Data, want.x)
-				left("the ascent", int32(min(update, 1)*(k-rows)))
-				NewRand(8, 8).Normal(v.Data)
-				e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
-				sameNumbers(t, name+": dL/dA", g.A, want.a)
-				sameNumbers(t, name+": dL/dx_0", v.Data, want.v)
-				left("the backward pass", int32(min(update, 1)*(k-rows)))
-				e.SetFactors(m, h.a)
-			}
-			for name, use := range map[string]func(m *Mixture, q []float32, g Matrix){
-				"Potential": func(m *Mixture, q []float32, g Matrix) { e.Potential(m, h.x, q, Matrix{}) },
-				"QuadGrad":  func(m *Mixture, q []float32, g Matrix) { e.QuadGrad(g, q, h.x, m, 17) },
-				"a dense ascent": func(m *Mixture, q []float32, g Matrix) {
-					copyMatrix(g, h.x)
-					e.route = DenseRoute
-					e.Ascend(m, h.alpha, 6, g, nil, false)
-					e.route = SparseRoute
-				},
-			} {
-				var q [2][]float32
-				var g [2]Matrix
-				for n, some := range []*Mixture{h.mixture(e), m} {
-					q[n], g[n] = make([]float32, rows), NewMatrix(rows, d)
-					use(some, q[n], g[n])
-				}
-				sameNumbers(t, name, q[1], q[0])
-				sameNumbers(t, name, g[1].Data, g[0].Data)
-				left(name, 0)
-				m.due.rows, m.due.share = rows, 0.3
-				e.SetFactors(m, h.a)
-				left("SetFactors", k)
-			}
-			for range 20 { // rows without end want all
-				e.Ascend(m, h.alpha, 6, clone(h.x), nil, false)
-			}
-			left("many ascents", 0)
+		}
+	}
+
+	e, stopped := newTestEngine(t, WithRoute(SparseRoute)), true
+	m := h.mixture(e)
+	for _, c := range []struct {
+		name string
+		use  func()
+		due  bool // P_i of the factors that follow
+	}{
+		{"nothing", func() {}, false},
+		{"an ascent given up", func() { e.AscendUntil(func() bool { return stopped }, m, h.alpha, steps, clone(h.x)) }, false},
+		{"an ascent", func() { uses[0].use(e, m, h.a) }, true},
+		{"an ascent of due P_i", func() { uses[0].use(e, m, h.a) }, true},
+		{"an ascent and the potential", func() { uses[0].use(e, m, h.a); uses[2].use(e, m, h.a) }, false},
+		{"the potential and an ascent", func() { uses[2].use(e, m, h.a); uses[0].use(e, m, h.a) }, false},
+		{"an ascent again", func() { uses[0].use(e, m, h.a) }, true},
+		{"CountWork and an ascent", func() { uses[6].use(e, m, h.a); uses[0].use(e, m, h.a) }, true},
+	} {
+		c.use()
+		e.SetFactors(m, h.a)
+		if m.due.left.Load() > 0 != c.due {
+			t.Errorf("after %s: %d P_i are due", c.name, m.due.left.Load())
 		}
 	}
 }

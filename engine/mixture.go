@@ -244,7 +244,7 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	m.ready(e, "QuadGrad")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.makeDue(m, true, false)
+	e.needAll(m)
 	x = e.dense(slotDense, x)
 	out := e.denseTarget(g)
 	for r0 := 0; r0 < x.Rows; r0 += maxBlockRows {

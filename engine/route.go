@@ -76,7 +76,7 @@ func (e *Engine) Work() *AscentWork { return &e.work }
 type StepWork struct {
 	Active   float64 `json:"active"`   // components whose responsibility is not 0
 	Computed float64 `json:"computed"` // components whose q_i was computed; by the dense route all are
-	Bounds   float64 `json:"bounds"`   // bounds by support, or combinations, that were refreshed
+	Bounds   float64 `json:"bounds"`   // as AscentWork has them
 }
 
 // PerRow returns what each step has cost a row; nil of the dense route.
@@ -90,13 +90,18 @@ func (w *AscentWork) PerRow() []StepWork {
 }
 
 // CountWork returns what the sparse route would do in an ascent of the rows of x, which
-// stay as they are, or nil where there are no certificates. It takes as long as the ascent.
+// stay as they are, or nil where there are no certificates, with all P_i made. It takes as long
+// as the ascent.
 func (e *Engine) CountWork(m *Mixture, alpha float32, steps int, x Matrix) []StepWork {
 	x.shape("CountWork", "x", x.Rows, m.D)
 	m.ready(e, "CountWork")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if steps < 1 || x.Rows == 0 || !e.certify(m) {
+	if steps < 1 || x.Rows == 0 {
+		return nil
+	}
+	e.makeDue(m, true, false)
+	if !e.certify(m) {
 		return nil
 	}
 	moved := NewMatrix(x.Rows, x.Cols)
@@ -133,6 +138,11 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 			return DenseRoute
 		case cost >= cheaper && m.openRoute(kindOf(x.Rows, steps, backward), cost) == DenseRoute:
 			return DenseRoute
+		}
+	}
+	if u := &m.due; u.left.Load() > 0 {
+		if u.tried += x.Rows; tryShare(m.D, u.tried) <= 0 {
+			e.makeDue(m, true, false)
 		}
 	}
 	if !e.certify(m) {

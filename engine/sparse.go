@@ -195,13 +195,9 @@ func (j *sparseJob) start() {
 	j.rows = j.rows[:n]
 	blocks := rowBlocks(n, maxBlockRows, e.Threads())
 	j.parts = blocks
-	trial := j.trial()
-	if j.work != nil && !j.close {
-		if trial {
-			j.work.Bounds[0].Add(int64(pairs))
-		} else {
-			j.work.Evaluated[0].Add(int64(pairs))
-		}
+	trial := m.due.left.Load() > 0 // in the place of the first step
+	if j.work != nil && !j.close && !trial {
+		j.work.Evaluated[0].Add(int64(pairs))
 	}
 	if !j.close && m.low != nil {
 		j.phase, j.from = begins, 1
@@ -239,20 +235,6 @@ func (j *sparseJob) start() {
 	e.makeDue(m, false, false) // of components that some row is near
 }
 
-// trial says whether a trial takes the place of the first step, because P_i are due. It makes
-// them all where trials would have taken longer than that by now.
-func (j *sparseJob) trial() bool {
-	u := &j.m.due
-	if u.left.Load() == 0 {
-		return false
-	}
-	if u.tried += j.x.Rows; tryShare(j.m.D, u.tried) <= 0 {
-		j.e.makeDue(j.m, true, false)
-		return false
-	}
-	return true
-}
-
 // try computes q_i and G_i of component i for all rows at x_0: for bounds, as A_i^T (A_i D_i) where
 // P_i is due. Where it is not they are as ever.
 func (j *sparseJob) try(worker, i int) {
@@ -269,6 +251,13 @@ func (j *sparseJob) try(worker, i int) {
 		forth.data, back.data = both[:size], both[size:]
 		forth.fill(a.T(), 0, forth.panels())
 		back.fill(a, 0, back.panels())
+	}
+	if j.work != nil {
+		if due {
+			j.work.Bounds[0].Add(int64(n))
+		} else {
+			j.work.Evaluated[0].Add(int64(n))
+		}
 	}
 	for r0 := 0; r0 < n && !j.stopped(); r0 += maxBlockRows {
 		r1 := min(r0+maxBlockRows, n)
@@ -964,7 +953,7 @@ func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, 
 		}
 		return ok, true
 	}
-	if m.low != nil || j.close || !(j.root[at] > 0) {
+	if m.low != nil || !(j.root[at] > 0) {
 		return false, false
 	}
 	far = arena.distance(j.e.k, x, m.mu(i))

@@ -338,8 +338,9 @@ func TestCertificates(t *testing.T) {
 		}
 		q := make([]float32, points.Rows)
 		g := NewMatrix(points.Rows, d)
+		certificates := m.certificates // of A_i where P_i is due
 		for i := range h.k {
-			c := &m.certificates[i]
+			c := &certificates[i]
 			h.computed(e, m, i, points, q, g)
 			root, where, slope := make([]float64, points.Rows), make([][]float64, points.Rows), make([][]float64, points.Rows)
 			for b := range points.Rows {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -161,6 +162,11 @@ type param struct{ data, grad, m, v []float32 }
 const headParams = 2 // of the params, the last ones
 
 func newNetwork(e *engine.Engine, in *inputs) *network {
+	own := *in // each learns on its own
+	for _, p := range []*[]float32{&own.mu, &own.a, &own.c, &own.w, &own.b} {
+		*p = slices.Clone(*p)
+	}
+	in = &own
 	n := &network{
 		e: e, in: in, m: engine.NewMixture(in.k, in.d, in.mu, in.c),
 		x: engine.NewMatrix(in.rows, in.d), v: engine.NewMatrix(in.rows, in.d),
@@ -189,11 +195,11 @@ func (n *network) forward() {
 func (n *network) train() {
 	n.gradients()
 	n.adam(n.params)
+	n.e.SetFactors(n.m, n.in.a)
 }
 
 func (n *network) gradients() {
 	e := n.e
-	e.SetFactors(n.m, n.in.a)
 	copy(n.x.Data, n.in.x)
 	e.Ascend(n.m, n.in.alpha, n.in.n, n.x, &n.path, true)
 	n.classify()
