@@ -25,9 +25,16 @@ func dueHills() (list []*hill) {
 	for i := range down.a {
 		down.a[i] *= -1
 	}
-	// Component 1 counts for rows that have come far enough to 0 from the other side.
-	met := &hill{name: "met on the way, due", k: 2, d: 2, low: -1, alpha: 0.3, mu: []float32{0, 0, 6, 0}, c: []float32{0, 0},
-		a: []float32{1, 0, 0.1, 1, 1, 0, 0.1, 1}, x: NewMatrix(12, 2), steps: 12}
+	// Component 1 counts for rows that have come far enough to mu_0 from the other side.
+	// All rows at the same step, so that threads make P_1 at the same time.
+	met := newHill("met on the way, due", 2, 60, -1, 0, 0, 1, 12).identity()
+	met.alpha, met.steps = 0.3, 12
+	clear(met.c)
+	clear(met.x.Data)
+	met.mu[met.d] = 6
+	for i := range met.k {
+		met.a[i*met.d*met.d+met.d] = 0.1
+	}
 	for b := range met.x.Rows {
 		met.x.Set(b, 0, -4)
 		met.x.Set(b, 1, float32(b)/16)
