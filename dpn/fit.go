@@ -48,7 +48,23 @@ type Epoch struct {
 	ScoreMatching *float64 `json:"score_matching,omitempty"` // loss of score matching; 1: that of a constant potential
 
 	Diagnostics Diagnostics `json:"diagnostics"`
+	Ascent      *AscentCost `json:"ascent,omitempty"`   // of the last update; nil with gradient detached
 	Warnings    []Warning   `json:"warnings,omitempty"` // those that this epoch brought (the first: and what came before it)
+}
+
+// AscentCost is what the ascent of a minibatch has cost. It depends on the route, and changes nothing
+// else.
+type AscentCost struct {
+	Route      string            `json:"route"`           // dense or sparse
+	Precisions int               `json:"precisions"`      // full P_i that were made for it
+	Saved      float64           `json:"saved"`           // share of all pairs of a picture and a component, in all steps, that were left out
+	Steps      []engine.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and a picture
+}
+
+// cost returns what the last ascent on e has cost.
+func cost(e *engine.Engine) *AscentCost {
+	w := e.Work()
+	return &AscentCost{w.Route.String(), w.Precisions, w.Saved(), w.PerRow()}
 }
 
 // FitOptions say what happens around training.
@@ -323,6 +339,9 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	}
 	h = p.epoch(m, f.updates)
 	h.Epoch = number
+	if m.Config.Gradient == "exact" && m.Config.Steps > 0 {
+		h.Ascent = cost(f.e)
+	}
 	if f.val.Len() == 0 {
 		if err := f.sound(ctx, number); err != nil {
 			return h, err

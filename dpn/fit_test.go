@@ -143,11 +143,15 @@ func TestRoutes(t *testing.T) {
 		t.Skip("takes seconds, minutes under emulation: without -short; TestTrainedBits has both routes, too")
 	}
 	d := digits(t, 300, 10)
-	for _, preset := range []string{"paper", "published", "robust", "raw", "clean"} {
+	for n, preset := range []string{"paper", "published", "robust", "raw", "clean", "paper"} {
 		c, _ := Preset(preset)
 		c.Batch, c.MaxUpdates = 32, 3
+		few := n == 5 // of many components are used by a minibatch
 		if preset == "paper" || preset == "published" {
 			c.Components, c.Steps = 8, 4
+		}
+		if few {
+			c.Components, c.Batch = 24, 4
 		}
 		if c.Extractor == "conv" {
 			c.MaxUpdates = 2
@@ -156,10 +160,32 @@ func TestRoutes(t *testing.T) {
 		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute, engine.AutoRoute} {
 			e := newEngine(t, engine.WithThreads(2), engine.WithRoute(route))
 			m := newModel(t, c, d)
-			if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+			res, err := m.Fit(context.Background(), e, d.Train, FitOptions{})
+			if err != nil {
 				t.Fatal(err)
 			}
 			got := m.WeightsSHA256()
+			switch a := res.Epochs[0].Ascent; {
+			case preset == "published":
+				if a != nil {
+					t.Errorf("%s: an ascent of an update that there is not: %+v", preset, a)
+				}
+			case route == engine.DenseRoute:
+				if a.Route != "dense" || a.Saved != 0 || a.Steps != nil || preset == "paper" && a.Precisions != c.Components {
+					t.Errorf("%s: the dense route cost %+v", preset, a)
+				}
+			case route == engine.SparseRoute:
+				computed := 0.0
+				for _, s := range a.Steps {
+					computed += s.Computed
+				}
+				if left := 1 - computed/float64(c.Components*c.Steps); a.Route != "sparse" || len(a.Steps) != c.Steps || math.Abs(a.Saved-left) > 1e-9 {
+					t.Errorf("%s: the sparse route cost %+v", preset, a)
+				}
+				if few && !(a.Precisions > 0 && a.Precisions < c.Components/2) || preset == "paper" && !(a.Saved > 0.5) {
+					t.Errorf("%s: %d P_i were made and %.2f saved", preset, a.Precisions, a.Saved)
+				}
+			}
 			if want == "" {
 				want = got
 			}

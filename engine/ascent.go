@@ -171,6 +171,7 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 		}
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.plan(m, x.Rows, steps, tr == nil)})
 	}
+	e.work.Precisions = len(m.due.list) - int(m.due.left.Load())
 	if took := time.Since(begin); stop == nil || !stop() {
 		if route == SparseRoute {
 			m.due.ended(x.Rows)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -39,10 +40,10 @@ func tryShare(d, n int) float64 {
 }
 
 // leavesDue says whether to leave P_i due, from what the ascent after the last SetFactors has
-// shown. That of diagonal A_i has shown nothing: rows hardly ever meet P_i then.
+// shown. Where all A_i are diagonal nobody reads P_i but for its diagonal.
 func (m *Mixture) leavesDue() bool {
 	u := &m.due
-	if m.certificates != nil && m.certificates[0].diagonal != nil {
+	if m.certificates != nil && !slices.ContainsFunc(m.certificates, func(c certificate) bool { return c.diagonal == nil }) {
 		return false
 	}
 	return u.rows > 0 && len(m.p) == m.K && u.share < tryShare(m.D, u.rows)

@@ -225,6 +225,19 @@ func TestDue(t *testing.T) {
 			t.Errorf("after %s: %d P_i are due", c.name, m.due.left.Load())
 		}
 	}
+
+	for _, change := range []float32{0, 0.1} { // A_i are diagonal, or one is not
+		h := newHill("diagonal", k, d, -1, 0, 4, 1, rows).identity()
+		m := h.mixture(e)
+		h.a[len(h.a)-2] = change
+		for range 2 {
+			e.SetFactors(m, h.a)
+			e.Ascend(m, h.alpha, steps, clone(h.x), nil, false)
+		}
+		if e.SetFactors(m, h.a); m.due.left.Load() > 0 != (change != 0) {
+			t.Errorf("diagonal but for %g: %d P_i are due", change, m.due.left.Load())
+		}
+	}
 }
 
 // TestTryShare holds the choice to its limits: many rows, or few features, want all P_i at once.

@@ -50,6 +50,7 @@ func WithRoute(r Route) Option { return func(s *settings) { s.route = r } }
 type AscentWork struct {
 	Route                   Route // DenseRoute or SparseRoute
 	Rows, Components, Steps int
+	Precisions              int // P_i made of A_i since SetFactors
 
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
@@ -77,6 +78,18 @@ type StepWork struct {
 	Active   float64 `json:"active"`   // components whose responsibility is not 0
 	Computed float64 `json:"computed"` // components whose q_i was computed; by the dense route all are
 	Bounds   float64 `json:"bounds"`   // as AscentWork has them
+}
+
+// Saved returns the share of the pairs of a row and a component, in all steps, that were left out.
+func (w *AscentWork) Saved() float64 {
+	var computed int64
+	for t := range w.Evaluated {
+		computed += w.Evaluated[t].Load()
+	}
+	if all := float64(w.Rows) * float64(w.Components) * float64(w.Steps); len(w.Evaluated) > 0 && all > 0 {
+		return 1 - float64(computed)/all
+	}
+	return 0
 }
 
 // PerRow returns what each step has cost a row; nil of the dense route.

@@ -52,7 +52,8 @@ Settings come from a preset or from the TOML file of --config, then from flags. 
 ` + presetTable() + `
 The line of an epoch says alpha times the largest eigenvalue of the precisions (from 2 on
 ascent steps can overshoot) and how many components have a responsibility above 0.01 where the
-ascents end; train.json and metrics.jsonl have more diagnostics. A warning, once a run and
+ascents end; train.json and metrics.jsonl have more diagnostics, and what the ascent of the last
+update cost: its route and, step by step, components active, computed and bounded. A warning, once a run and
 kind, names the settings to change when training leaves the healthy range.
 
 The folder of --out gets model.safetensors (the best epoch), last.safetensors,
