@@ -99,10 +99,12 @@ type Result struct {
 	Bound        string  `json:"bound"` // peak, or the level of the memory that limits
 
 	// Of suite ascent-sparse: the route that the ascent took, and components a row whose q_i
-	// it computed, and whose responsibility is not 0.
+	// it computed, and whose responsibility is not 0; of the sparse route also bounds a row that it
+	// refreshed to leave out others.
 	Route     string      `json:"route,omitempty"`
 	Evaluated *Components `json:"evaluated_components,omitempty"`
 	Active    *Components `json:"active_components,omitempty"`
+	Bounds    *Components `json:"refreshed_bounds,omitempty"`
 
 	Check string   `json:"check"` // what was compared with the reference before the timing
 	Marks []string `json:"marks"` // why the row is not to be trusted

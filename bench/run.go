@@ -104,8 +104,8 @@ type row struct {
 	flop    float64
 	bytes   float64
 
-	route             string // of ascents; empty where it is not asked for
-	evaluated, active *Components
+	route                     string // of ascents; empty where it is not asked for
+	evaluated, active, bounds *Components
 }
 
 // shortage says when a row did not fit into the memory, and how many bytes there were.
@@ -286,7 +286,7 @@ func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (er
 		if w.check, err = w.work.check(); err != nil {
 			return err
 		}
-		if w.active, w.evaluated = w.work.active, w.work.evaluated; w.active != nil {
+		if w.active, w.evaluated, w.bounds = w.work.active, w.work.evaluated, w.work.bounds; w.active != nil {
 			w.route = w.work.route.String()
 		}
 	}
@@ -417,7 +417,7 @@ func (w *row) result() Result {
 	res := Result{
 		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(), Threads: w.s.threads,
 		Calls: w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks, Flop: w.flop, Bytes: w.bytes, Items: g.items,
-		Route: w.route, Evaluated: w.evaluated, Active: w.active, Check: w.check, Marks: []string{},
+		Route: w.route, Evaluated: w.evaluated, Active: w.active, Bounds: w.bounds, Check: w.check, Marks: []string{},
 	}
 	if g.host {
 		res.Tier = hostTier

@@ -24,7 +24,7 @@ func TestSparseRows(t *testing.T) {
 	for i := range r.Results {
 		row := &r.Results[i]
 		if row.Suite != "ascent-sparse" {
-			if row.Route != "" || row.Active != nil || row.Evaluated != nil {
+			if row.Route != "" || row.Active != nil || row.Evaluated != nil || row.Bounds != nil {
 				t.Errorf("%s has components", row.ID())
 			}
 			continue
@@ -35,6 +35,9 @@ func TestSparseRows(t *testing.T) {
 		}
 		if !(1 <= a.Mean && a.Mean <= e.Mean && e.Mean <= k && 1 <= a.First && a.Last <= e.Last) {
 			t.Errorf("%s: active %+v, evaluated %+v of %v", row.ID(), *a, *e, k)
+		}
+		if (row.Route == "sparse") != (row.Bounds != nil) || row.Bounds != nil && !(row.Bounds.Mean >= 0 && row.Bounds.Mean+e.Mean <= 2*k) {
+			t.Errorf("%s: bounds %+v by the %s route", row.ID(), row.Bounds, row.Route)
 		}
 		name := row.Name[:strings.LastIndex(row.Name, " ")]
 		routes[row.Name[len(name)+1:]] = row.Route

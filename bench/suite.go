@@ -56,9 +56,9 @@ type work struct {
 	// What a call does, where that depends on the engine; op may set it, or check.
 	flop, bytes float64
 	// Of ascents by a route: which one it was, and the components a row that it evaluated,
-	// and that were active. Set by check.
-	route             engine.Route
-	evaluated, active *Components
+	// that were active, and bounds that it refreshed. Set by check.
+	route                     engine.Route
+	evaluated, active, bounds *Components
 	// check compares the result of op with the reference. It says what was compared. A
 	// difference is an *ErrMismatch.
 	check func() (string, error)

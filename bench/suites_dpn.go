@@ -275,7 +275,7 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 				w.check = func() (string, error) {
 					w.flop = other + ascent
 					if a := e.Work(); a.Route == engine.SparseRoute { // of the update
-						active, evaluated := countComponents(a)
+						active, evaluated, _ := countComponents(a)
 						// Where the potential does not learn, A_i stay diagonal.
 						w.flop = other + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total, active.total)
 					}

@@ -22,16 +22,16 @@ type Components struct {
 	total float64 // of all rows and steps
 }
 
-// countComponents sums up what the sparse route has computed.
-func countComponents(w *engine.AscentWork) (active, evaluated *Components) {
-	active, evaluated = &Components{}, &Components{}
+// countComponents sums up what the sparse route has computed, and which bounds it has refreshed.
+func countComponents(w *engine.AscentWork) (active, evaluated, bounds *Components) {
+	active, evaluated, bounds = &Components{}, &Components{}, &Components{}
 	steps := w.PerRow()
 	n := float64(len(steps))
 	for t, s := range steps {
 		for _, c := range []struct {
 			*Components
 			v float64
-		}{{active, s.Active}, {evaluated, s.Computed}} {
+		}{{active, s.Active}, {evaluated, s.Computed}, {bounds, s.Bounds}} {
 			if c.Last = c.v; t == 0 {
 				c.First = c.v
 			}
@@ -39,7 +39,7 @@ func countComponents(w *engine.AscentWork) (active, evaluated *Components) {
 			c.total += c.v * float64(w.Rows)
 		}
 	}
-	return active, evaluated
+	return active, evaluated, bounds
 }
 
 // slope is a potential and where rows climb it from. It has factors a (k x d x d), or else
@@ -355,7 +355,7 @@ func (c *climb) compareRoutes(w *work) error {
 		route = engine.SparseRoute
 		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k), total: float64(c.k * c.n * c.x.Rows)}
 	} else {
-		w.active, w.evaluated = countComponents(work)
+		w.active, w.evaluated, w.bounds = countComponents(work)
 	}
 	e, err := engine.New(engine.WithTier(c.e.Tier()), engine.WithThreads(c.e.Threads()), engine.WithRoute(route))
 	if err != nil {
@@ -368,7 +368,7 @@ func (c *climb) compareRoutes(w *work) error {
 		return differs("the other route is %v, expected %v", got, route)
 	}
 	if route == engine.SparseRoute {
-		w.active, _ = countComponents(e.Work())
+		w.active, _, _ = countComponents(e.Work())
 	}
 	if err := sameBits("x_n by both routes", c.x.Data, other.x.Data); err != nil {
 		return err

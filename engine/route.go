@@ -58,7 +58,7 @@ type AscentWork struct {
 }
 
 func (w *AscentWork) reset(route Route, rows, k, steps int) {
-	w.Route, w.Rows, w.Components, w.Steps = route, rows, k, steps
+	w.Route, w.Rows, w.Components, w.Steps, w.Precisions = route, rows, k, steps, 0
 	if route == DenseRoute {
 		steps = 0
 	}
