@@ -263,6 +263,9 @@ func completed(c Config) Config {
 // TestGradients holds every parameter's gradient in float64 against central differences
 // of the loss, and the engine's float32 gradient against the one in float64.
 func TestGradients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
+	}
 	e, err := engine.New()
 	if err != nil {
 		t.Fatal(err)

@@ -75,6 +75,9 @@ func contains(t *testing.T, text string, want ...string) {
 
 // Every figure of a network on pixels is on its page.
 func TestAnalysisPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under emulation: without -short")
+	}
 	a := studied(t, func(*dpn.Config) {})
 	for _, f := range a.Figures() {
 		if f.Missing != nil {

@@ -93,6 +93,9 @@ func written(t *testing.T, p Page) string {
 }
 
 func TestPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under emulation: without -short")
+	}
 	p := samplePage(t)
 	page := written(t, p)
 	for _, want := range []string{
