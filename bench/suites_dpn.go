@@ -177,7 +177,7 @@ func trainSuite() []group {
 }
 
 // trainFlop counts the products of an update: those of the ascent and its backward pass by
-// the dense route, and others.
+// the dense route, and others; without dA_i, which the engine counts.
 func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
 	exact := c.Gradient == "exact"
@@ -189,7 +189,7 @@ func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 	default:
 		ascent = 2 * k * fd * fd * batch * n
 		if exact {
-			ascent, other = 3*ascent, k*fd*fd*(fd+1)+2*k*fd*fd*fd
+			ascent, other = 2*ascent, k*fd*fd*(fd+1)
 		}
 	}
 	const pixels = 28 * 28
@@ -273,11 +273,12 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 					return err
 				}
 				w.check = func() (string, error) {
-					w.flop = other + ascent
-					if a := e.Work(); a.Route == engine.SparseRoute { // of the update
+					a := e.Work() // of the update
+					w.flop = other + ascent + a.FactorFlop
+					if a.Route == engine.SparseRoute {
 						active, evaluated, _ := countComponents(a)
 						// Where the potential does not learn, A_i stay diagonal.
-						w.flop = other + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total, active.total)
+						w.flop = other + a.FactorFlop + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total, active.total)
 					}
 					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
 				}

@@ -352,9 +352,9 @@ func backwardSuite() []group {
 		all = append(all, group{
 			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch", batch),
 			// Besides: A_i and dA_i, and V before and after.
-			flop: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
+			cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
 			memory: trainingMemory(d, k, n, batch),
-			open:   func() (opener, error) { return openBackward(d, k, n, batch), nil },
+			open:   func() (opener, error) { return openBackward(d, k, n, batch, 2*flop), nil },
 		})
 	}
 	return append(all, lowRankOf(Usual, "backward", "lowrank forward+backward", "raw"))
@@ -367,7 +367,9 @@ func trainingMemory(d, k, n, batch int) float64 {
 	return 4 * (3*fk*fd*fd + 3*fn*fb*fd + min(fn*fk*fb*fd, 128<<20))
 }
 
-func openBackward(d, k, n, batch int) opener {
+// openBackward makes the work of an ascent and its backward pass, whose products but those of dA_i
+// are flop.
+func openBackward(d, k, n, batch int, flop float64) opener {
 	l := newLandscape(k, d)
 	// dA = A (dP + dP^T) needs factors, but no result that is checked depends on them.
 	a := make([]float32, k*d*d)
@@ -389,7 +391,7 @@ func openBackward(d, k, n, batch int) opener {
 		x, v := engine.NewMatrix(batch, d), engine.NewMatrix(batch, d)
 		var tr engine.Trajectory
 		g := engine.NewMixtureGradient(k, d)
-		return &work{
+		w := &work{
 			op: func() error {
 				copy(x.Data, first.Data)
 				copy(v.Data, upstream.Data)
@@ -397,39 +399,41 @@ func openBackward(d, k, n, batch int) opener {
 				e.AscendBackward(m, l.alpha, a, &tr, v, g)
 				return nil
 			},
-			check: func() (string, error) {
-				run := func(steps int) (engine.Matrix, []float32) {
-					xs, vs := head(first), head(upstream)
-					var path engine.Trajectory
-					few := engine.NewMixtureGradient(k, d)
-					e.Ascend(m, l.alpha, steps, xs, &path, true)
-					if want == nil && steps == min(n, checkedSteps) {
-						var at []blas64.General
-						for t := range steps + 1 {
-							at = append(at, reference.FromFloat32(path.XAt(t).Data, rows, d, d, 1))
-						}
-						want = l.oracle().Backward(at, reference.FromFloat32(upstream.Data, rows, d, d, 1))
+		}
+		w.check = func() (string, error) {
+			w.flop = flop + e.Work().FactorFlop
+			run := func(steps int) (engine.Matrix, []float32) {
+				xs, vs := head(first), head(upstream)
+				var path engine.Trajectory
+				few := engine.NewMixtureGradient(k, d)
+				e.Ascend(m, l.alpha, steps, xs, &path, true)
+				if want == nil && steps == min(n, checkedSteps) {
+					var at []blas64.General
+					for t := range steps + 1 {
+						at = append(at, reference.FromFloat32(path.XAt(t).Data, rows, d, d, 1))
 					}
-					e.AscendBackward(m, l.alpha, a, &path, vs, few)
-					return vs, few.Mu
+					want = l.oracle().Backward(at, reference.FromFloat32(upstream.Data, rows, d, d, 1))
 				}
-				vs, mu := run(min(n, checkedSteps))
-				for i, got := range vs.Data {
-					if err := within(fmt.Sprintf("dL/dx_0 element %d", i), got, want.V.V[i], want.V.E[i]); err != nil {
-						return "", err
-					}
-				}
-				for i, got := range mu {
-					if err := within(fmt.Sprintf("dL/dmu element %d", i), got, want.Mu.V[i], want.Mu.E[i]); err != nil {
-						return "", err
-					}
-				}
-				vs, _ = run(n)
-				if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:rows*d], vs.Data); err != nil {
+				e.AscendBackward(m, l.alpha, a, &path, vs, few)
+				return vs, few.Mu
+			}
+			vs, mu := run(min(n, checkedSteps))
+			for i, got := range vs.Data {
+				if err := within(fmt.Sprintf("dL/dx_0 element %d", i), got, want.V.V[i], want.V.E[i]); err != nil {
 					return "", err
 				}
-				return fmt.Sprintf("dL/dx_0 and dL/dmu of %d rows through %d steps within the bound of float64, the rows alone have the same bits", rows, min(n, checkedSteps)), nil
-			},
-		}, nil
+			}
+			for i, got := range mu {
+				if err := within(fmt.Sprintf("dL/dmu element %d", i), got, want.Mu.V[i], want.Mu.E[i]); err != nil {
+					return "", err
+				}
+			}
+			vs, _ = run(n)
+			if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:rows*d], vs.Data); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("dL/dx_0 and dL/dmu of %d rows through %d steps within the bound of float64, the rows alone have the same bits", rows, min(n, checkedSteps)), nil
+		}
+		return w, nil
 	}
 }

@@ -350,6 +350,7 @@ func (s *slope) opener(back bool) opener {
 func (c *climb) compareRoutes(w *work) error {
 	work := c.e.Work()
 	w.route = work.Route
+	factors := work.FactorFlop
 	route := engine.DenseRoute
 	if w.route == engine.DenseRoute {
 		route = engine.SparseRoute
@@ -373,7 +374,6 @@ func (c *climb) compareRoutes(w *work) error {
 	if err := sameBits("x_n by both routes", c.x.Data, other.x.Data); err != nil {
 		return err
 	}
-	used := 0
 	if c.back {
 		for _, p := range []struct {
 			name string
@@ -386,21 +386,13 @@ func (c *climb) compareRoutes(w *work) error {
 				return err
 			}
 		}
-		for i := range c.k {
-			for _, v := range c.g.Mu[i*c.d : (i+1)*c.d] {
-				if v != 0 {
-					used++
-					break
-				}
-			}
-		}
 	}
-	w.flop = c.flop(w, used)
+	w.flop = c.flop(w, factors)
 	return nil
 }
 
-// flop counts the products that the route of w needs. used components have a gradient.
-func (c *climb) flop(w *work, used int) float64 {
+// flop counts the products that the route of w needs, with those of dA_i.
+func (c *climb) flop(w *work, factors float64) float64 {
 	d, k := float64(c.d), float64(c.k)
 	r := c.r
 	if c.a != nil {
@@ -408,16 +400,15 @@ func (c *climb) flop(w *work, used int) float64 {
 	}
 	flop := sparseFlop(c.x.Rows, c.k, c.d, r, c.diagonal, c.back, w.evaluated.total, w.active.total)
 	if w.route == engine.DenseRoute && c.a != nil {
-		used = c.k
 		flop, _ = ascentCosts(c.d, c.k, c.n, c.x.Rows)
 		if c.back {
-			flop *= 3
+			flop *= 2
 		}
 	} else if w.route == engine.DenseRoute {
 		flop -= surveyFlop(c.x.Rows, c.k, c.d)
 	}
 	if c.back { // P_i and dA_i
-		flop += k*d*d*(d+1) + 2*float64(used)*d*d*d
+		flop += k*d*d*(d+1) + factors
 	}
 	return flop
 }
@@ -427,7 +418,7 @@ func surveyFlop(rows, k, d int) float64 { return 2 * float64(rows) * float64(k) 
 
 // sparseFlop counts the products that an ascent by the sparse route needs, and its backward
 // pass: of all rows with the centres, once, and those of so many evaluated and active pairs
-// of a row and a component. A rank r below 0 is that of precisions A_i^T A_i.
+// of a row and a component. A rank r below 0 is that of precisions A_i^T A_i, without dA_i.
 func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float64) float64 {
 	fd, fr := float64(d), float64(r)
 	flop := surveyFlop(rows, k, d)
@@ -444,7 +435,7 @@ func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float6
 	}
 	flop += one * evaluated
 	if back {
-		flop += (one + 2*fd*fd) * active // and W_i^T D_i
+		flop += one * active
 	}
 	return flop
 }

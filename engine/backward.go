@@ -144,6 +144,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 			e.each(sliceJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
 		}
 		e.factorGradient(m, a, tr, grad)
+		e.work.FactorFlop = grad.factorFlop(m, tr)
 	}
 	tr.backward = false
 	if route := DenseRoute; len(m.contests) > 0 && !tr.stopped() && tr.Rows > 0 {

@@ -58,6 +58,34 @@ func (g *MixtureGradient) count(tr *Trajectory, tied bool) {
 	}
 }
 
+// factorFlop counts the operations of the products of dA_i, and of dP_i where it is made.
+func (g *MixtureGradient) factorFlop(m *Mixture, tr *Trajectory) float64 {
+	square := float64(m.D) * float64(m.D)
+	flop := 0.0
+	for i, rows := range g.rows {
+		if rows != many {
+			flop += 8 * float64(rows) * square
+			continue
+		}
+		pairs := tr.Steps * tr.Rows
+		if tr.sparse {
+			pairs = 0
+			for t := range tr.Steps {
+				for _, r := range tr.RAt(t).Row(i) {
+					if r != 0 {
+						pairs++
+					}
+				}
+			}
+		}
+		flop += 2 * float64(pairs) * square
+		if i < len(m.p) {
+			flop += 2 * float64(m.D) * square
+		}
+	}
+	return flop
+}
+
 // factorGradient sets dA_i, with parts of the rows of A_i as tasks.
 func (e *Engine) factorGradient(m *Mixture, a []float32, tr *Trajectory, grad *MixtureGradient) {
 	d := float64(m.D)

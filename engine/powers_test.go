@@ -124,3 +124,50 @@ func TestWays(t *testing.T) {
 		}
 	}
 }
+
+// TestFactorFlop: few rows take four products with A_i, as many as count; d/3 or more take dP_i of
+// all pairs, by the sparse route of those with a responsibility, and one product with A_i.
+func TestFactorFlop(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		d, rows, steps int
+		route          Route
+		apart          bool // component 1 has no responsibility
+		first, second  float64
+	}{
+		{"few", 64, 2, 3, DenseRoute, true, 8 * 6, 0},
+		{"few, both", 64, 2, 3, SparseRoute, false, 8 * 6, 8 * 6},
+		{"a third, dense", 16, 2, 3, DenseRoute, false, 2*6 + 2*16, 2*6 + 2*16},
+		{"a third, sparse", 16, 2, 3, SparseRoute, true, 2*6 + 2*16, 0},
+		{"ways", 64, 2, fewPowers, SparseRoute, true, 8 * 2 * float64(len(powersOf(fewPowers).kept)), 0},
+	} {
+		e := newTestEngine(t, WithThreads(1), WithRoute(c.route))
+		mu, a := make([]float32, 2*c.d), make([]float32, 2*c.d*c.d)
+		NewRand(1, 1).Normal(a)
+		for i := range a {
+			a[i] *= 0.01
+			if i/c.d%c.d == i%c.d {
+				a[i]++
+			}
+		}
+		if c.apart {
+			for j := range c.d {
+				mu[c.d+j] = 100
+			}
+		}
+		m, g := NewMixture(2, c.d, mu, make([]float32, 2)), NewMixtureGradient(2, c.d)
+		e.SetFactors(m, a)
+		x, v := NewMatrix(c.rows, c.d), NewMatrix(c.rows, c.d)
+		NewRand(2, 1).Normal(x.Data)
+		NewRand(3, 1).Normal(v.Data)
+		var tr Trajectory
+		e.Ascend(m, 0.1, c.steps, x, &tr, true)
+		if got := e.Work().FactorFlop; got != 0 {
+			t.Errorf("%s: %v operations before the backward pass", c.name, got)
+		}
+		e.AscendBackward(m, 0.1, a, &tr, v, g)
+		if got, want := e.Work().FactorFlop, (c.first+c.second)*float64(c.d*c.d); got != want {
+			t.Errorf("%s: %v operations, want %v", c.name, got, want)
+		}
+	}
+}

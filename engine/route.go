@@ -55,10 +55,14 @@ type AscentWork struct {
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
 	Bounds    []atomic.Int64 // bounds by support, combinations, or A_i where P_i has not been made
+
+	// FactorFlop counts the operations of the products that dA_i, or dP_i and dA_i, took in the
+	// backward pass of the ascent; 0 before one, and for precisions of low rank.
+	FactorFlop float64
 }
 
 func (w *AscentWork) reset(route Route, rows, k, steps int) {
-	w.Route, w.Rows, w.Components, w.Steps, w.Precisions = route, rows, k, steps, 0
+	w.Route, w.Rows, w.Components, w.Steps, w.Precisions, w.FactorFlop = route, rows, k, steps, 0, 0
 	if route == DenseRoute {
 		steps = 0
 	}
