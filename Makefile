@@ -1,8 +1,8 @@
-# Everything here is a short form of go commands, and Go is all that is needed. Only test-arm64
-# and test-machines need emulators, too (Debian: qemu-user), and test-race a C compiler.
+# Everything here is a short form of go commands, and Go is all that is needed. Only test-arm64,
+# test-machines and test-avx512 need emulators, too, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-nehalem test-haswell test-s390x check bench peers lint vet-all clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-nehalem test-haswell test-s390x test-avx512 check bench peers lint vet-all clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-haswell: build # AVX2 with and without FMA
 test-s390x: # big-endian
 	$(call emulator,qemu-s390x)
 	CGO_ENABLED=0 GOARCH=s390x go test -short -vet=off -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
+
+test-avx512: ## the engine with AVX-512 where the processor has none, emulated (Debian: bochs): most of an hour
+	CGO_ENABLED=0 go test -short -vet=off -timeout 0 -exec $(CURDIR)/internal/emulate/avx512 ./engine ./engine/check
 
 check: build ## every kernel on every tier against the reference
 	./dpnbench check
