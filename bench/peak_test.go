@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"dpnbench/engine"
 )
 
 // TestCoarseClock measures a core of 3 GHz by clocks that tick ever more coarsely, down to
@@ -29,5 +31,80 @@ func TestCoarseClock(t *testing.T) {
 		if want := hz; ticks < time.Hour && math.Abs(got-want) > 0.06*want || ticks == time.Hour && got != 0 {
 			t.Errorf("a clock that ticks every %v: %v Hz", ticks, got)
 		}
+	}
+}
+
+// TestOwnRate: nearly the most additions a cycle are what a core starts on its own, a glitch of the
+// clock is not.
+func TestOwnRate(t *testing.T) {
+	rates := []float64{99}
+	for i := range 99 {
+		rates = append(rates, 2.5)
+		if i%10 == 0 {
+			rates[len(rates)-1] = 3.5
+		}
+	}
+	if got := ownRate(rates); got != 3.5 {
+		t.Errorf("%v additions a cycle, expected 3.5", got)
+	}
+	if got := ownRate(nil); got != 0 {
+		t.Errorf("%v additions a cycle of no repetition", got)
+	}
+}
+
+// TestOwnRateOfSlots: two threads on cores of their own start as many additions as one does, unless
+// they share a core or cores are not alike.
+func TestOwnRateOfSlots(t *testing.T) {
+	one, two := &slot{threads: 1, rates: []float64{3.5}}, &slot{threads: 2, rates: []float64{2.5}}
+	for _, c := range []struct {
+		cores    int
+		arch     string
+		features []string
+		want     float64
+	}{{2, "amd64", nil, 3.5}, {1, "amd64", nil, 2.5}, {2, "arm64", nil, 2.5}, {2, "amd64", []string{"HYBRID_CPU"}, 2.5}} {
+		r := &runner{slots: []*slot{one, two}, machine: Machine{Arch: c.arch, Features: c.features}, plan: &plan{memory: hierarchy{cores: c.cores}}}
+		if got := r.ownRate(two); got != c.want || r.ownRate(one) != 3.5 {
+			t.Errorf("%d cores of %s %v: %v additions a cycle of two threads, want %v", c.cores, c.arch, c.features, got, c.want)
+		}
+	}
+}
+
+// TestAlone: shares of the peak of the repetitions in which the core was not shared count, whatever
+// they are, if they are enough; and every repetition is alone where rates cannot be measured.
+func TestAlone(t *testing.T) {
+	r := Result{Flop: 10}
+	var rates []float64
+	for i := range 12 {
+		r.Samples, r.Peaks = append(r.Samples, float64(1+i)), append(r.Peaks, 20)
+		rates = append(rates, []float64{3.4, 2.5}[i%2])
+	}
+	few := r
+	r.setAlone(rates, 3.5)
+	if want := (50.0/5 + 50.0/7) / 2; r.Alone != 6 || math.Abs(r.PercentPeakAlone-want) > 1e-12 {
+		t.Errorf("%d repetitions alone at %v%% of the peak, want 6 at %v%%", r.Alone, r.PercentPeakAlone, want)
+	}
+	few.setAlone(rates[:10], 3.5)
+	if few.Alone != 5 || few.PercentPeakAlone != 0 {
+		t.Errorf("%d repetitions alone at %v%% of the peak, want 5 and none", few.Alone, few.PercentPeakAlone)
+	}
+	var unknown Result
+	unknown.setAlone(make([]float64, 4), 0)
+	if unknown.Alone != 4 || unknown.PercentPeakAlone != 0 {
+		t.Errorf("%d of 4 repetitions alone where rates are not known", unknown.Alone)
+	}
+}
+
+// TestAdditionsACycle counts what is timed. The rate itself is the machine's.
+func TestAdditionsACycle(t *testing.T) {
+	if independentAdditions(5) != 60 || independentAdditions(0) != 0 {
+		t.Error("additions are miscounted")
+	}
+	e, err := engine.New(engine.WithThreads(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if rate := additionsACycle(e); !(rate >= 0) {
+		t.Errorf("%v additions a cycle", rate)
 	}
 }

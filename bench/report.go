@@ -89,8 +89,12 @@ type Result struct {
 	Bytes float64 `json:"bytes"` // operands and results, each once
 	Items float64 `json:"items"` // pictures, rows
 
-	GFlops           float64 `json:"gflops"`
-	PercentPeak      float64 `json:"percent_peak"` // of the peak of the same tier and threads, measured beside it
+	GFlops      float64 `json:"gflops"`
+	PercentPeak float64 `json:"percent_peak"` // of the peak of the same tier and threads, measured beside it
+	// Of repetitions in which no other hyperthread shared a core, as far as can be seen: how many,
+	// and the median of their shares of the peak; 0 where they are fewer than 6 or that is not known.
+	Alone            int     `json:"alone"`
+	PercentPeakAlone float64 `json:"percent_peak_alone"`
 	GBPerS           float64 `json:"gb_per_s"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
 	// PercentBound compares with the roofline: the smaller of the peak and the bandwidth of

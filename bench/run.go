@@ -85,6 +85,7 @@ type slot struct {
 	threads int
 	peaks   []float64 // flop a second
 	clocks  []float64 // right after each of them
+	rates   []float64 // of additions a cycle, the smaller of those before and after each repetition
 }
 
 // row is a group on a slot.
@@ -100,6 +101,7 @@ type row struct {
 	samples []float64 // seconds of a call
 	peaks   []float64 // flop a second, measured beside it
 	clocks  []float64 // right after each peak
+	rates   []float64 // as those of the slot
 	around  disturbance
 	flop    float64
 	bytes   float64
@@ -314,10 +316,13 @@ func (r *runner) inTurn(ctx context.Context, rows []*row) error {
 			w.s.clocks = append(w.s.clocks, clock)
 			w.clocks = append(w.clocks, clock)
 			w.s.peaks = append(w.s.peaks, peak)
+			before := additionsACycle(w.s.e)
 			t, err := r.time(w, w.calls)
 			if err != nil {
 				return w.failed(err)
 			}
+			rate := min(before, additionsACycle(w.s.e))
+			w.rates, w.s.rates = append(w.rates, rate), append(w.s.rates, rate)
 			w.samples = append(w.samples, t/float64(w.calls))
 			w.peaks = append(w.peaks, peak)
 		}
@@ -501,6 +506,7 @@ func (r *runner) report(began usage, err error, partial bool) *Report {
 			continue
 		}
 		res := w.result()
+		res.setAlone(w.rates, r.ownRate(w.s))
 		res.mark(w)
 		rep.bandwidth(&res, w.g, r.plan.memory)
 		rep.bound(&res, w.g, r.plan.memory)
@@ -521,6 +527,9 @@ func (res *Result) mark(w *row) {
 	}
 	if others > mostOthers {
 		res.Marks = append(res.Marks, fmt.Sprintf("other processes used %.0f%% of a core", 100*others))
+	}
+	if shared := res.Repetitions - res.Alone; res.Tier != hostTier && float64(shared) > mostShared*float64(res.Repetitions) {
+		res.Marks = append(res.Marks, fmt.Sprintf("another hyperthread shared a core in %d of %d repetitions", shared, res.Repetitions))
 	}
 	if c, hz := stat.Median(w.clocks), stat.Median(w.s.clocks); c > 0 && hz > 0 && max(c/hz, hz/c) > 1+mostSpread {
 		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz after the peak, in the run %.2f", c/1e9, hz/1e9))

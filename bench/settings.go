@@ -69,6 +69,9 @@ func (s *Settings) resolve() (*plan, error) {
 			return nil, fmt.Errorf("extent %q, expected quick, usual or full", s.Extent)
 		}
 	}
+	if s.Repetitions < 0 {
+		return nil, fmt.Errorf("repetitions %d, expected 1 or more", s.Repetitions)
+	}
 	d := defaults[x]
 	s.Passes, s.Repetitions, s.Least = cmp.Or(s.Passes, d.passes), cmp.Or(s.Repetitions, d.repetitions), cmp.Or(s.Least, d.least)
 	filter, err := regexp.Compile(s.Filter)

@@ -34,6 +34,7 @@ measured on the same threads. Outliers are counted and kept.
 Columns:
   time     median of a call, with its 95% interval (order statistics, no distribution assumed)
   GFLOP/s  dense floating-point operations; peak: their share of the measured peak
+  alone    that share in repetitions in which no other hyperthread was seen to share a core
   GB/s     operands and results, each once
   items/s  pictures, rows or numbers
   roof     share of the roofline: the peak, or what reading operands and results from the
@@ -47,6 +48,7 @@ what disturbed the run all the same is reported.`,
   dpnbench bench --suite gemm,ascent --json run.json --html run.html
   dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
+  dpnbench bench --quick --suite gemm --repetitions 100  # on a shared machine: more of them alone
   dpnbench bench --quick --go-bench old.txt    # for benchstat
   dpnbench bench compare old.json new.json     # exit status 1 when something got slower`,
 		Args: noArgs,
@@ -57,6 +59,7 @@ what disturbed the run all the same is reported.`,
 	f.StringVar(&b.settings.Filter, "filter", "", "only rows whose suite/name/shape match the regular `EXPRESSION`")
 	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions, under a minute")
 	f.BoolVar(&b.full, "full", false, "more rows: all sweeps")
+	f.IntVar(&b.settings.Repetitions, "repetitions", 0, "repeat each row `N` times in each of the four passes, as far as that takes half a second")
 	f.BoolVar(&b.settings.Pinned, "pin", false, "pin each thread to a processor (Linux)")
 	f.StringVar(&b.html, "html", "", "write a page with figures to `FILE`")
 	f.StringVar(&b.goBench, "go-bench", "", "write the format of Go benchmarks to `FILE`, for benchstat")
@@ -234,7 +237,7 @@ func (b *benchmark) show(r *bench.Report) {
 	}
 	b.table(rows)
 	b.note("\n")
-	rows = [][]string{{"suite", "work", "shape", "tier", "threads", "time", "95%", "GFLOP/s", "peak", "GB/s", "items/s", "roof", "note"}}
+	rows = [][]string{{"suite", "work", "shape", "tier", "threads", "time", "95%", "GFLOP/s", "peak", "alone", "GB/s", "items/s", "roof", "note"}}
 	for i := range r.Results {
 		res := &r.Results[i]
 		if res.Suite == "peak" {
@@ -249,7 +252,7 @@ func (b *benchmark) show(r *bench.Report) {
 			roof = fmt.Sprintf("%.0f%% %s", res.PercentBound, res.Bound)
 		}
 		rows = append(rows, []string{res.Suite, res.Name, res.Shape, res.Tier, fmt.Sprint(res.Threads),
-			bench.FormatSeconds(res.SecondsMedian), bench.FormatWidth(res.SecondsMedian, res.SecondsCI), figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"),
+			bench.FormatSeconds(res.SecondsMedian), bench.FormatWidth(res.SecondsMedian, res.SecondsCI), figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"), figure(res.PercentPeakAlone, "%.0f%%"),
 			figure(res.GBPerS, "%.1f"), figure(res.SamplesPerSecond, "%.4g"), roof, note})
 	}
 	if len(rows) > 1 {

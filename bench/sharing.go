@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"dpnbench/engine"
+	"dpnbench/internal/stat"
+
+	"github.com/klauspost/cpuid/v2"
+)
+
+// A core that runs another hyperthread beside ours, of another program or, unseen by steal time,
+// of another virtual machine, starts fewer of our instructions in a cycle. The peak of the FMA
+// units hardly shows it, because it needs few instructions, but a product, which also loads, is
+// then slower by a tenth. Independent additions, several a cycle, tell.
+
+// additionsACycle returns how many independent additions a cycle the threads of e start: of the
+// one that starts the fewest. 0 where time cannot be measured.
+func additionsACycle(e *engine.Engine) float64 {
+	rates := make([]float64, e.Threads())
+	e.Parallel(len(rates), float64(len(rates))*1e8, 0, func(_ *engine.Worker, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			independent := cyclesASecond(independentAdditions, now, measurable())
+			if clock := clockOnce(); clock > 0 {
+				rates[i] = independent / clock
+			}
+		}
+	})
+	return slices.Min(rates)
+}
+
+// independentAdditions makes rounds times 12 additions (or what takes as long) to six counters,
+// which the compiler leaves in registers, and returns their number.
+func independentAdditions(rounds int) float64 {
+	var a, b, c, d, e, f uint64
+	for i := range uint64(rounds) {
+		a, b, c, d, e, f = a+i, b+3, c+i, d+5, e+i, f+7
+		a, b, c, d, e, f = a^9, b^i, c^11, d^i, e^13, f^i
+	}
+	additionsSum.Store(a + b + c + d + e + f)
+	return 12 * float64(rounds)
+}
+
+var additionsSum atomic.Uint64 // so that the compiler leaves them in
+
+const (
+	mostShared  = 0.1  // of the repetitions of a row
+	sharedBelow = 0.85 // of the additions a cycle that a core starts on its own
+	ownQuantile = 0.98 // of those beside all repetitions, that counts as what it starts on its own
+)
+
+// ownRate returns how many additions a cycle a core starts on its own, from those beside
+// repetitions: nearly the most. Where another hyperthread never rested, that cannot be seen.
+func ownRate(rates []float64) float64 {
+	if len(rates) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(rates))
+	return sorted[int(ownQuantile*float64(len(sorted)-1))]
+}
+
+// ownRate returns that of the cores of a slot. Several threads hardly ever have all their cores to
+// themselves on a machine that others use much, but if each has a core and all cores are alike,
+// fewer threads show it.
+func (r *runner) ownRate(s *slot) float64 {
+	own := ownRate(s.rates)
+	if alike := r.machine.Arch == "amd64" && !slices.Contains(r.machine.Features, cpuid.HYBRID_CPU.String()); alike && s.threads <= r.plan.memory.cores {
+		for _, other := range r.slots {
+			if other.threads < s.threads {
+				own = max(own, ownRate(other.rates))
+			}
+		}
+	}
+	return own
+}
+
+// setAlone fills in which repetitions had their cores to themselves, before and after, and the
+// share of the peak in those. What a repetition took does not count.
+func (r *Result) setAlone(rates []float64, own float64) {
+	var shares []float64
+	for i, rate := range rates {
+		if rate >= sharedBelow*own {
+			r.Alone++
+			if r.Flop > 0 && r.Peaks[i] > 0 {
+				shares = append(shares, 100*r.Flop/(r.Samples[i]*r.Peaks[i]))
+			}
+		}
+	}
+	if len(shares) >= leastSamples {
+		r.PercentPeakAlone = stat.Median(shares)
+	}
+}
