@@ -38,19 +38,32 @@
 #define STEP6(n, s) STEP5(n, s) \
 	ROW((s*n)(R9)(R10*2), Y14, Y15)
 
+// STEP5 and STEP6 without rows 0 to 2.
+#define LATE5(n, s) \
+	VMOVUPS (64*n)(BX), Y0    \
+	VMOVUPS (64*n+32)(BX), Y1 \
+	ROW((s*n)(R9), Y10, Y11)  \
+	ROW((s*n)(R9)(R10*1), Y12, Y13)
+
+#define LATE6(n, s) LATE5(n, s) \
+	ROW((s*n)(R9)(R10*2), Y14, Y15)
+
 #define NEXT \
 	ADDQ R11, R8 \
 	ADDQ R11, R9 \
 	ADDQ R12, BX
 
-// The loop over the inner index, four at a time, then one at a time. Every four fetch a
-// line of the panel of B that comes next: R15 walks along it in steps of DX, which is 0
-// where there is nothing to fetch.
+// Every four inner indices fetch a line of the panel of B that comes next: R15 walks along it in
+// steps of DX, which is 0 where there is nothing to fetch.
+#define FETCH \
+	PREFETCHT1 (R15) \
+	ADDQ DX, R15
+
+// The loop over the inner index, four at a time, then one at a time.
 #define LOOP(step, four, fourtest, one, onetest, done) \
 	JMP   fourtest \
 four: \
-	PREFETCHT1 (R15) \
-	ADDQ  DX, R15 \
+	FETCH      \
 	step(0, 0) \
 	NEXT  \
 	step(0, 0) \
@@ -72,41 +85,70 @@ onetest: \
 	JGE   one      \
 	JMP   done
 
-// LOOP for inner indices that are s bytes apart in A and 64 in B: the first ones eight at a time,
-// without counting on in between, which saves an eighth of the instructions.
-#define DENSELOOP(step, s, eight, eighttest, fourtest) \
-	JMP   eighttest \
-eight: \
-	PREFETCHT1 (R15) \
-	ADDQ  DX, R15 \
+// Eight inner indices that are s bytes apart in A and 64 in B, without counting on in between,
+// which saves an eighth of the instructions. LASTFIVE follows where the first three are done.
+#define EIGHT(step, s) \
+	FETCH      \
 	step(0, s) \
 	step(1, s) \
 	step(2, s) \
+	LASTFIVE(step, s)
+
+#define LASTFIVE(step, s) \
 	step(3, s) \
-	PREFETCHT1 (R15) \
-	ADDQ  DX, R15 \
+	FETCH      \
 	step(4, s) \
 	step(5, s) \
 	step(6, s) \
 	step(7, s) \
-	ADDQ  $(8*s), R8 \
-	ADDQ  $(8*s), R9 \
-	ADDQ  $512, BX \
+	ADDQ $(8*s), R8 \
+	ADDQ $(8*s), R9 \
+	ADDQ $512, BX
+
+// LOOP for such inner indices: the first ones eight at a time.
+#define DENSELOOP(step, s, eight, eighttest, fourtest) \
+	JMP   eighttest \
+eight: \
+	EIGHT(step, s) \
 eighttest: \
 	SUBQ  $8, CX   \
 	JGE   eight    \
 	ADDQ  $8, CX   \
 	JMP   fourtest
 
+// DENSELOOP for five or six rows of at least eight inner indices, of which rows 0 to 2 have had
+// the first three.
+#define LATELOOP(step, late, s, eight, eighttest, one, onetest) \
+	late(0, s) \
+	late(1, s) \
+	late(2, s) \
+	FETCH      \
+	LASTFIVE(step, s) \
+	SUBQ $8, CX   \
+	JMP  eighttest \
+eight: \
+	EIGHT(step, s) \
+eighttest: \
+	SUBQ $8, CX    \
+	JGE  eight     \
+	ADDQ $8, CX    \
+	JMP  onetest   \
+one: \
+	step(0, s)   \
+	ADDQ $s, R8  \
+	ADDQ $s, R9  \
+	ADDQ $64, BX \
+onetest: \
+	SUBQ $1, CX  \
+	JGE  one     \
+	JMP  store3
+
 // All accumulators of a tile: empty, loaded and stored. R13 is the distance of rows of C, DI
 // row 0, SI row 3, AX their number.
-#define ZEROS \
-	VXORPS Y4, Y4, Y4 \
-	VXORPS Y5, Y5, Y5 \
-	VXORPS Y6, Y6, Y6 \
-	VXORPS Y7, Y7, Y7 \
-	VXORPS Y8, Y8, Y8 \
-	VXORPS Y9, Y9, Y9 \
+#define ZEROS ZEROS3 \
+	ZEROSLATE
+
+#define ZEROSLATE \
 	VXORPS Y10, Y10, Y10 \
 	VXORPS Y11, Y11, Y11 \
 	VXORPS Y12, Y12, Y12 \
@@ -114,27 +156,46 @@ eighttest: \
 	VXORPS Y14, Y14, Y14 \
 	VXORPS Y15, Y15, Y15
 
-#define OLDS(below, short) \
+#define ZEROS3 \
+	VXORPS Y4, Y4, Y4 \
+	VXORPS Y5, Y5, Y5 \
+	VXORPS Y6, Y6, Y6 \
+	VXORPS Y7, Y7, Y7 \
+	VXORPS Y8, Y8, Y8 \
+	VXORPS Y9, Y9, Y9
+
+#define OLDS(start) \
 	VMOVUPS (DI), Y4 \
 	VMOVUPS 32(DI), Y5 \
 	CMPQ AX, $2 \
-	JLT  short \
+	JLT  start \
 	VMOVUPS (DI)(R13*1), Y6 \
 	VMOVUPS 32(DI)(R13*1), Y7 \
-	JEQ  short \
+	JEQ  start \
 	VMOVUPS (DI)(R13*2), Y8 \
 	VMOVUPS 32(DI)(R13*2), Y9 \
 	CMPQ AX, $4 \
-	JLT  short \
+	JLT  start \
 	VMOVUPS (SI), Y10 \
 	VMOVUPS 32(SI), Y11 \
-	JEQ  short \
+	JEQ  start \
 	VMOVUPS (SI)(R13*1), Y12 \
 	VMOVUPS 32(SI)(R13*1), Y13 \
 	CMPQ AX, $6 \
-	JLT  below \
+	JLT  start \
 	VMOVUPS (SI)(R13*2), Y14 \
 	VMOVUPS 32(SI)(R13*2), Y15
+
+// The rows from 3 on of a tile of five or six, of which p is row 3.
+#define STORELATE(p, done) \
+	VMOVUPS Y10, (p) \
+	VMOVUPS Y11, 32(p) \
+	VMOVUPS Y12, (p)(R13*1) \
+	VMOVUPS Y13, 32(p)(R13*1) \
+	CMPQ AX, $6 \
+	JLT  done \
+	VMOVUPS Y14, (p)(R13*2) \
+	VMOVUPS Y15, 32(p)(R13*2)
 
 #define STORES \
 	VMOVUPS Y4, (DI) \
@@ -171,6 +232,18 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $0-184
 	SHLQ $2, R12
 	SHLQ $2, R13
 	MOVQ next_base+152(FP), R15
+	CMPQ R12, $64
+	JNE  tile
+	CMPQ k+0(FP), $8
+	JLT  tile
+	CMPQ rows+128(FP), $5
+	JLT  tile
+	CMPQ R11, $4
+	JEQ  dense
+	CMPQ R11, $32
+	JEQ  dense
+	CMPQ R11, $64
+	JEQ  dense
 tile:
 	MOVQ k+0(FP), CX
 	MOVQ a_base+8(FP), R8
@@ -191,25 +264,9 @@ even:
 	ZEROS
 	JMP  start
 
-	// The chains go on from the old values of C. Those of the tile below are fetched.
+	// The chains go on from the old values of C.
 olds:
-	OLDS(below, start)
-below:
-	LEAQ (SI)(R13*2), DX     // row 5; with six rows the tile below begins one further on
-	PREFETCHT0 (DX)(R13*1)
-	PREFETCHT0 60(DX)(R13*1)
-	PREFETCHT0 (DX)(R13*2)
-	PREFETCHT0 60(DX)(R13*2)
-	LEAQ (DX)(R13*2), DX
-	PREFETCHT0 (DX)(R13*1)
-	PREFETCHT0 60(DX)(R13*1)
-	PREFETCHT0 (DX)(R13*2)
-	PREFETCHT0 60(DX)(R13*2)
-	LEAQ (DX)(R13*2), DX
-	PREFETCHT0 (DX)(R13*1)
-	PREFETCHT0 60(DX)(R13*1)
-	PREFETCHT0 (DX)(R13*2)
-	PREFETCHT0 60(DX)(R13*2)
+	OLDS(start)
 
 start:
 	MOVQ step+176(FP), DX
@@ -217,10 +274,6 @@ start:
 	JNE  strided
 	CMPQ R11, $4
 	JEQ  beside
-	CMPQ R11, $32
-	JEQ  strip
-	CMPQ R11, $64
-	JEQ  packed
 strided:
 	CMPQ AX, $6
 	JEQ  rows6
@@ -244,15 +297,13 @@ rows5:
 rows6:
 	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
 
-	// Rows of A beside each other, strips, and panels.
+	// Few rows of A beside each other.
 beside:
-	CMPQ AX, $5
-	JEQ  beside5
-	JGT  beside6
-	CMPQ AX, $3
-	JEQ  beside3
-	JGT  beside4
+	CMPQ AX, $4
+	JGT  strided
+	JEQ  beside4
 	CMPQ AX, $2
+	JGT  beside3
 	JEQ  beside2
 	DENSELOOP(STEP1, 4, beside1eight, beside1test, fourtest1)
 beside2:
@@ -261,24 +312,6 @@ beside3:
 	DENSELOOP(STEP3, 4, beside3eight, beside3test, fourtest3)
 beside4:
 	DENSELOOP(STEP4, 4, beside4eight, beside4test, fourtest4)
-beside5:
-	DENSELOOP(STEP5, 4, beside5eight, beside5test, fourtest5)
-beside6:
-	DENSELOOP(STEP6, 4, beside6eight, beside6test, fourtest6)
-strip:
-	CMPQ AX, $5
-	JLT  strided
-	JEQ  strip5
-	DENSELOOP(STEP6, 32, strip6eight, strip6test, fourtest6)
-strip5:
-	DENSELOOP(STEP5, 32, strip5eight, strip5test, fourtest5)
-packed:
-	CMPQ AX, $5
-	JLT  strided
-	JEQ  packed5
-	DENSELOOP(STEP6, 64, packed6eight, packed6test, fourtest6)
-packed5:
-	DENSELOOP(STEP5, 64, packed5eight, packed5test, fourtest5)
 
 store:
 	STORES
@@ -295,6 +328,136 @@ strips:
 	ADDQ CX, a_base+8(FP)
 	SUBQ $1, tiles+120(FP)
 	JNE  tile
+	VZEROUPPER
+	RET
+
+	// Tiles of five and six rows, of rows of A beside each other, in strips or in panels. Twelve
+	// stores in a row cost 25 cycles, six nothing (on Zen 3): what comes behind them starts late.
+	// So the rows from 3 on are stored after the first three inner indices of rows 0 to 2 of the
+	// tile below.
+dense:
+	XORQ R12, R12            // R12: row 3 of C above, where AX rows less 3 are not stored, or 0
+denseTile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ b_base+56(FP), BX
+	MOVQ c_base+88(FP), DI
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9             // R9: row 3 of A
+	LEAQ (DI)(R13*2), SI
+	ADDQ R13, SI             // SI: row 3 of C
+	CMPB acc+144(FP), $0
+	JNE  olds3
+	ZEROS3
+	JMP  first3
+olds3:
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI)(R13*1), Y6
+	VMOVUPS 32(DI)(R13*1), Y7
+	VMOVUPS (DI)(R13*2), Y8
+	VMOVUPS 32(DI)(R13*2), Y9
+first3:
+	CMPQ R11, $32
+	JEQ  firstStrip
+	JGT  firstPanel
+	STEP3(0, 4)
+	STEP3(1, 4)
+	STEP3(2, 4)
+	JMP  above
+firstStrip:
+	STEP3(0, 32)
+	STEP3(1, 32)
+	STEP3(2, 32)
+	JMP  above
+firstPanel:
+	STEP3(0, 64)
+	STEP3(1, 64)
+	STEP3(2, 64)
+above:
+	TESTQ R12, R12
+	JEQ  late
+	STORELATE(R12, late)
+late:
+	MOVQ SI, R12
+	MOVQ rows+128(FP), AX
+	CMPQ longer+136(FP), $0
+	JLE  evenLate
+	SUBQ $1, longer+136(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+evenLate:
+	CMPB acc+144(FP), $0
+	JNE  oldsLate
+	ZEROSLATE
+	JMP  startLate
+oldsLate:
+	VMOVUPS (SI), Y10
+	VMOVUPS 32(SI), Y11
+	VMOVUPS (SI)(R13*1), Y12
+	VMOVUPS 32(SI)(R13*1), Y13
+	CMPQ AX, $6
+	JLT  belowLate
+	VMOVUPS (SI)(R13*2), Y14
+	VMOVUPS 32(SI)(R13*2), Y15
+belowLate:                       // old values of the tile below are fetched
+	LEAQ (SI)(R13*2), DX     // row 5; with six rows the tile below begins one further on
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 60(DX)(R13*1)
+	PREFETCHT0 (DX)(R13*2)
+	PREFETCHT0 60(DX)(R13*2)
+	LEAQ (DX)(R13*2), DX
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 60(DX)(R13*1)
+	PREFETCHT0 (DX)(R13*2)
+	PREFETCHT0 60(DX)(R13*2)
+	LEAQ (DX)(R13*2), DX
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 60(DX)(R13*1)
+	PREFETCHT0 (DX)(R13*2)
+	PREFETCHT0 60(DX)(R13*2)
+startLate:
+	MOVQ step+176(FP), DX
+	CMPQ AX, $6
+	JNE  late5
+	CMPQ R11, $32
+	JEQ  strip6
+	JGT  panel6
+	LATELOOP(STEP6, LATE6, 4, beside6eight, beside6test, beside6one, beside6onetest)
+strip6:
+	LATELOOP(STEP6, LATE6, 32, strip6eight, strip6test, strip6one, strip6onetest)
+panel6:
+	LATELOOP(STEP6, LATE6, 64, panel6eight, panel6test, panel6one, panel6onetest)
+late5:
+	CMPQ R11, $32
+	JEQ  strip5
+	JGT  panel5
+	LATELOOP(STEP5, LATE5, 4, beside5eight, beside5test, beside5one, beside5onetest)
+strip5:
+	LATELOOP(STEP5, LATE5, 32, strip5eight, strip5test, strip5one, strip5onetest)
+panel5:
+	LATELOOP(STEP5, LATE5, 64, panel5eight, panel5test, panel5one, panel5onetest)
+
+store3:
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	VMOVUPS Y6, (DI)(R13*1)
+	VMOVUPS Y7, 32(DI)(R13*1)
+	VMOVUPS Y8, (DI)(R13*2)
+	VMOVUPS Y9, 32(DI)(R13*2)
+	MOVQ AX, CX
+	IMULQ R13, CX
+	ADDQ CX, c_base+88(FP)
+	MOVQ strip+48(FP), CX
+	SHLQ $2, CX
+	JNE  stripsLate
+	MOVQ AX, CX
+	IMULQ R10, CX
+stripsLate:
+	ADDQ CX, a_base+8(FP)
+	SUBQ $1, tiles+120(FP)
+	JNE  denseTile
+	STORELATE(R12, end)
+end:
 	VZEROUPPER
 	RET
 
@@ -348,7 +511,7 @@ even:
 	ZEROS
 	JMP  start
 olds:
-	OLDS(start, start)
+	OLDS(start)
 start:
 	CMPQ AX, $6
 	JEQ  rows6

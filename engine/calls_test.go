@@ -20,13 +20,13 @@ func TestCallsAreShort(t *testing.T) {
 		count := func(what string, n int) { most[what] = max(most[what], n) }
 		panel, pair, dots, sum := k.rawPanel, k.rawPair, k.rawDotRows, k.rawSum
 		k.rawPanel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
-			count("rows", tiles*rows+longer)
+			count("elements of A", (tiles*rows+longer)*inner)
 			count("inner indices", inner)
 			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
 		}
 		if pair != nil {
 			k.rawPair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
-				count("rows", tiles*rows+longer)
+				count("elements of A", (tiles*rows+longer)*inner)
 				count("inner indices", inner)
 				pair(inner, a, ars, b, c, crs, tiles, rows, longer, acc, next, step)
 			}
@@ -39,7 +39,7 @@ func TestCallsAreShort(t *testing.T) {
 			count("elements", len(x))
 			return sum(x)
 		}
-		for _, s := range [][3]int{{10 * k.mc, k.kc, 3}, {5 * k.mc, k.kc, 70}, {4*k.mc + 1, 3 * k.kc, 40}} {
+		for _, s := range [][3]int{{10 * k.mc, k.kc, 3}, {5 * k.mc, k.kc, 70}, {4*k.mc + 1, 3 * k.kc, 40}, {9 * k.mc, k.kc / 4, 3}} {
 			a, b, c := NewMatrix(s[0], s[1]), NewMatrix(s[1], s[2]), NewMatrix(s[0], s[2])
 			e.MatMul(c, a, b, false)
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMul(c, a, b, false) })
@@ -48,7 +48,7 @@ func TestCallsAreShort(t *testing.T) {
 		e.RowDots(make([]float32, 7), x, x)
 		e.Dot(x.Data, x.Data)
 		e.Sum(x.Data)
-		for what, limit := range map[string]int{"rows": k.mc, "inner indices": k.kc, "elements": elements} {
+		for what, limit := range map[string]int{"elements of A": k.mc * k.kc, "inner indices": k.kc, "elements": elements} {
 			if most[what] == 0 || most[what] > limit {
 				t.Errorf("%v: a call for %d %s, want 1 to %d", tier, most[what], what, limit)
 			}

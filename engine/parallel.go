@@ -83,7 +83,7 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 		return
 	}
 	// As many rows at a time as the caches hold, so that no call is long.
-	mb := w.e.k.rowBlocks(c.Rows)
+	mb := w.e.k.rowBlocks(c.Rows, a.Cols)
 	for ib := range mb {
 		i0, i1 := part(c.Rows, mb, ib)
 		j := gemmJob{e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols), b: operand{direct: b}, acc: acc}
@@ -121,7 +121,7 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		last = max(last, int(p))
 	}
 	k, arena := w.e.k, &w.e.scratch[w.index]
-	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows)
+	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows, a.Cols)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {

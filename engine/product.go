@@ -16,8 +16,8 @@ func innerBlock(nr int) int {
 	return min(max(bytes/4/nr, 64), 1024)
 }
 
-// outerBlock returns mc, the rows of A that are multiplied with all panels of a block
-// before the next rows: half of the second-level cache.
+// outerBlock returns mc, the rows of A that are multiplied with all panels of a block of kc inner
+// indices before the next rows: half of the second-level cache.
 func outerBlock(kc int) int {
 	return max(cacheSize(cpuid.CPU.Cache.L2, 512<<10)/2/4/kc, 64)
 }
@@ -62,8 +62,13 @@ func (p *Packed) blocks() int { return p.k.blocks(p.rows) }
 // blocks is the number of blocks of an inner size.
 func (k *kernels) blocks(inner int) int { return (inner + k.kc - 1) / k.kc }
 
-// rowBlocks is the number of blocks of rows of A.
-func (k *kernels) rowBlocks(m int) int { return (m + k.mc - 1) / k.mc }
+// rowBlocks is the number of blocks of m rows of A: of mc rows where a block of the inner index is
+// as long as it may be, of more where it is shorter, so that all take as much of the cache.
+func (k *kernels) rowBlocks(m, inner int) int {
+	longest := (inner + k.blocks(inner) - 1) / max(k.blocks(inner), 1)
+	most := k.mc * k.kc / max(longest, 1)
+	return (m + most - 1) / most
+}
 
 // panel returns panel j of the block [k0, k1).
 func (p *Packed) panel(j, k0, k1 int) []float32 {
@@ -357,7 +362,7 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 		return
 	}
 	arena := &e.scratch[worker]
-	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows)
+	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows, a.Cols)
 	if b.packed != nil && nb == 1 && e.k.prefersPairs(a) {
 		p0 = e.multiplyPairs(arena, c, a, b, p0, p1, acc)
 	}
@@ -391,7 +396,7 @@ func (k *kernels) prefersPairs(a Matrix) bool {
 // multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
 // and returns the first panel that is left.
 func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int, acc bool) int {
-	nr, mb := e.k.nr, e.k.rowBlocks(c.Rows)
+	nr, mb := e.k.nr, e.k.rowBlocks(c.Rows, a.Cols)
 	whole := min(p1, c.Cols/nr) - p0 // c may end within the last one
 	if whole < 2 {
 		return p0
@@ -420,7 +425,7 @@ func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int
 // multiplyLeft is multiply for a left operand that is laid out already, and of a single block of
 // inner indices.
 func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p1 int, acc bool) {
-	mb, tiles, row := e.k.rowBlocks(a.rows), a.tiles(e.k), 0
+	mb, tiles, row := e.k.rowBlocks(a.rows, a.cols), a.tiles(e.k), 0
 	for ib := range mb {
 		t0, t1 := part(tiles, mb, ib)
 		block := a.sliceTiles(e.k, t0, t1)
@@ -486,7 +491,7 @@ func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float3
 // in panels that are whole, as if B were a single block, on one thread.
 func (e *Engine) multiplyStrips(arena *arena, c Matrix, a *left, b *Packed, p0, p1 int, acc bool) {
 	nr, nb := e.k.nr, e.k.blocks(a.cols)
-	tiles, mb := a.tiles(e.k), e.k.rowBlocks(a.rows)
+	tiles, mb := a.tiles(e.k), e.k.rowBlocks(a.rows, a.cols)
 	for kb := range nb {
 		k0, k1 := part(a.cols, nb, kb)
 		row := 0

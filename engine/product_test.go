@@ -12,7 +12,7 @@ func TestStripsAndPanels(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		e.k = smallBlocks(e.k)
-		rows, inner, cols := e.k.mc+37, e.k.kc+9, e.k.nr+5
+		rows, inner, cols := 2*e.k.mc+37, e.k.kc+9, e.k.nr+5
 		a, b := points(rows, inner), points(inner, cols)
 		old := points(rows, cols)
 		arena := &e.scratch[0]

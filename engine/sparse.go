@@ -778,7 +778,7 @@ func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i in
 		return
 	}
 	panels, arena := e.k.panels(d), &e.scratch[worker]
-	if arena.backwards = !arena.backwards; !arena.backwards || e.k.blocks(d) > 1 || g.Rows > e.k.mc {
+	if arena.backwards = !arena.backwards; !arena.backwards || e.k.blocks(d) > 1 || e.k.rowBlocks(g.Rows, d) > 1 {
 		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, acc)
 		return
 	}
