@@ -186,16 +186,44 @@ onetest: \
 	VMOVUPS (SI)(R13*2), Y14 \
 	VMOVUPS 32(SI)(R13*2), Y15
 
-// The rows from 3 on of a tile of five or six, of which p is row 3.
-#define STORELATE(p, done) \
-	VMOVUPS Y10, (p) \
-	VMOVUPS Y11, 32(p) \
-	VMOVUPS Y12, (p)(R13*1) \
-	VMOVUPS Y13, 32(p)(R13*1) \
-	CMPQ AX, $6 \
-	JLT  done \
-	VMOVUPS Y14, (p)(R13*2) \
-	VMOVUPS Y15, 32(p)(R13*2)
+// STORE3 stores rows 0 to 2, which are s bytes apart from p on, STORELATE those from 3 on of a tile
+// of five or six rows. Of twelve stores in a row, those after the sixth hold up what is behind them
+// (on Zen 3, 25 cycles in all): other work comes between the two.
+#define STORE3(p, s) \
+	VMOVUPS Y4, (p)       \
+	VMOVUPS Y5, 32(p)     \
+	VMOVUPS Y6, (p)(s*1)  \
+	VMOVUPS Y7, 32(p)(s*1) \
+	VMOVUPS Y8, (p)(s*2)  \
+	VMOVUPS Y9, 32(p)(s*2)
+
+#define STORELATE(p, s, rows, done) \
+	VMOVUPS Y10, (p)       \
+	VMOVUPS Y11, 32(p)     \
+	VMOVUPS Y12, (p)(s*1)  \
+	VMOVUPS Y13, 32(p)(s*1) \
+	CMPQ    rows, $6       \
+	JLT     done           \
+	VMOVUPS Y14, (p)(s*2)  \
+	VMOVUPS Y15, 32(p)(s*2)
+
+#define OLDS3(p, s) \
+	VMOVUPS (p), Y4       \
+	VMOVUPS 32(p), Y5     \
+	VMOVUPS (p)(s*1), Y6  \
+	VMOVUPS 32(p)(s*1), Y7 \
+	VMOVUPS (p)(s*2), Y8  \
+	VMOVUPS 32(p)(s*2), Y9
+
+#define OLDSLATE(p, s, rows, done) \
+	VMOVUPS (p), Y10       \
+	VMOVUPS 32(p), Y11     \
+	VMOVUPS (p)(s*1), Y12  \
+	VMOVUPS 32(p)(s*1), Y13 \
+	CMPQ    rows, $6       \
+	JLT     done           \
+	VMOVUPS (p)(s*2), Y14  \
+	VMOVUPS 32(p)(s*2), Y15
 
 #define STORES \
 	VMOVUPS Y4, (DI) \
@@ -331,10 +359,8 @@ strips:
 	VZEROUPPER
 	RET
 
-	// Tiles of five and six rows, of rows of A beside each other, in strips or in panels. Twelve
-	// stores in a row cost 25 cycles, six nothing (on Zen 3): what comes behind them starts late.
-	// So the rows from 3 on are stored after the first three inner indices of rows 0 to 2 of the
-	// tile below.
+	// Tiles of five and six rows, of rows of A beside each other, in strips or in panels. The rows
+	// from 3 on are stored after the first three inner indices of rows 0 to 2 of the tile below.
 dense:
 	XORQ R12, R12            // R12: row 3 of C above, where AX rows less 3 are not stored, or 0
 denseTile:
@@ -351,12 +377,7 @@ denseTile:
 	ZEROS3
 	JMP  first3
 olds3:
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VMOVUPS (DI)(R13*1), Y6
-	VMOVUPS 32(DI)(R13*1), Y7
-	VMOVUPS (DI)(R13*2), Y8
-	VMOVUPS 32(DI)(R13*2), Y9
+	OLDS3(DI, R13)
 first3:
 	CMPQ R11, $32
 	JEQ  firstStrip
@@ -377,7 +398,7 @@ firstPanel:
 above:
 	TESTQ R12, R12
 	JEQ  late
-	STORELATE(R12, late)
+	STORELATE(R12, R13, AX, late)
 late:
 	MOVQ SI, R12
 	MOVQ rows+128(FP), AX
@@ -391,14 +412,7 @@ evenLate:
 	ZEROSLATE
 	JMP  startLate
 oldsLate:
-	VMOVUPS (SI), Y10
-	VMOVUPS 32(SI), Y11
-	VMOVUPS (SI)(R13*1), Y12
-	VMOVUPS 32(SI)(R13*1), Y13
-	CMPQ AX, $6
-	JLT  belowLate
-	VMOVUPS (SI)(R13*2), Y14
-	VMOVUPS 32(SI)(R13*2), Y15
+	OLDSLATE(SI, R13, AX, belowLate)
 belowLate:                       // old values of the tile below are fetched
 	LEAQ (SI)(R13*2), DX     // row 5; with six rows the tile below begins one further on
 	PREFETCHT0 (DX)(R13*1)
@@ -438,12 +452,7 @@ panel5:
 	LATELOOP(STEP5, LATE5, 64, panel5eight, panel5test, panel5one, panel5onetest)
 
 store3:
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 32(DI)
-	VMOVUPS Y6, (DI)(R13*1)
-	VMOVUPS Y7, 32(DI)(R13*1)
-	VMOVUPS Y8, (DI)(R13*2)
-	VMOVUPS Y9, 32(DI)(R13*2)
+	STORE3(DI, R13)
 	MOVQ AX, CX
 	IMULQ R13, CX
 	ADDQ CX, c_base+88(FP)
@@ -456,7 +465,7 @@ stripsLate:
 	ADDQ CX, a_base+8(FP)
 	SUBQ $1, tiles+120(FP)
 	JNE  denseTile
-	STORELATE(R12, end)
+	STORELATE(R12, R13, AX, end)
 end:
 	VZEROUPPER
 	RET
@@ -2233,14 +2242,10 @@ columns:
 
 // ALLLOOPS multiplies R13 rows at R8, which are R10 apart, with the panel at BX, whose inner
 // indices are counted in CX. It leaves BX behind the panel, and goes on at store.
-#define ALLLOOPS \
-	LEAQ (R8)(R10*2), R9  \
-	ADDQ R10, R9          \
+// FEWROWS multiplies the rows of a tile that has up to four.
+#define FEWROWS \
 	MOVL $4, R11          \
 	MOVL $64, R12         \
-	CMPQ R13, $5          \
-	JEQ  dense5           \
-	JGT  dense6           \
 	CMPQ R13, $3          \
 	JEQ  rows3            \
 	JGT  rows4            \
@@ -2252,34 +2257,22 @@ rows2: \
 rows3: \
 	LOOP(STEP3, four3, fourtest3, one3, onetest3, store) \
 rows4: \
-	LOOP(STEP4, four4, fourtest4, one4, onetest4, store) \
-dense5: \
-	DENSELOOP(STEP5, 4, eight5, eighttest5, fourtest5) \
-	LOOP(STEP5, four5, fourtest5, one5, onetest5, store) \
-dense6: \
-	DENSELOOP(STEP6, 4, eight6, eighttest6, fourtest6) \
-	LOOP(STEP6, four6, fourtest6, one6, onetest6, store)
+	LOOP(STEP4, four4, fourtest4, one4, onetest4, store)
 
-// QUADROW stores a row of G and goes on with its lanes of q: R8 walks down the rows of D_i, DX
-// has the lanes, unless the first panel begins them (first).
-#define QUADROW(row, c0, c1, first) \
-	CMPQ R13, $row                \
-	JLE  stored                   \
-	VMOVUPS c0, (DI)              \
-	VMOVUPS c1, 32(DI)            \
-	ADDQ AX, DI                   \
-	VXORPS Y0, Y0, Y0             \
-	VXORPS Y1, Y1, Y1             \
-	TESTQ SI, SI                  \
-	JEQ  first                    \
-	VMOVUPS (64*row)(DX), Y0      \
-	VMOVUPS (64*row+32)(DX), Y1   \
-first: \
-	VFMADD132PS (R8), Y0, c0      \
-	VFMADD132PS 32(R8), Y1, c1    \
-	VMOVUPS c0, (64*row)(DX)      \
-	VMOVUPS c1, (64*row+32)(DX)   \
-	ADDQ R10, R8
+// OLDROW and STOREROW go down the rows of such a tile of a result.
+#define OLDROW(row, c0, c1, end) \
+	CMPQ R13, $row   \
+	JLE  end         \
+	VMOVUPS (DI), c0 \
+	VMOVUPS 32(DI), c1 \
+	ADDQ AX, DI
+
+#define STOREROW(row, c0, c1) \
+	CMPQ R13, $row   \
+	JLE  stored      \
+	VMOVUPS c0, (DI) \
+	VMOVUPS c1, 32(DI) \
+	ADDQ AX, DI
 
 // The arguments g, q, x, tiles and longer are counted on from tile to tile.
 //
@@ -2295,7 +2288,7 @@ tile:
 	SUBQ $1, longer+176(FP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
-	// D_i of the tile, 16 columns at a time, and behind its six rows the lanes of q.
+	// D_i of the tile, 16 columns at a time.
 	XORQ R12, R12            // the first column, in bytes
 	MOVQ xs+80(FP), AX
 	SHLQ $2, AX
@@ -2323,55 +2316,106 @@ delta:
 	CMPQ R12, R10
 	JLT  deltas
 	MOVQ p_base+112(FP), BX
+	MOVQ gs+24(FP), AX
+	SHLQ $2, AX
 	XORQ SI, SI              // the first column of the panel, in bytes
+	CMPQ R13, $5
+	JGE  dense
 panel:
 	MOVQ work_base+136(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
 	MOVQ mu_len+96(FP), CX
 	MOVQ step+208(FP), DX
 	ZEROS
-	ALLLOOPS
+	FEWROWS
 store:
 	MOVQ g_base+0(FP), DI
 	ADDQ SI, DI
-	MOVQ gs+24(FP), AX
-	SHLQ $2, AX
-	MOVQ work_base+136(FP), R8
-	LEAQ (R8)(R10*4), DX
-	LEAQ (DX)(R10*2), DX
-	ADDQ SI, R8
-	QUADROW(0, Y4, Y5, first0)
-	QUADROW(1, Y6, Y7, first1)
-	QUADROW(2, Y8, Y9, first2)
-	QUADROW(3, Y10, Y11, first3)
-	QUADROW(4, Y12, Y13, first4)
-	QUADROW(5, Y14, Y15, first5)
+	STOREROW(0, Y4, Y5)
+	STOREROW(1, Y6, Y7)
+	STOREROW(2, Y8, Y9)
+	STOREROW(3, Y10, Y11)
 stored:
 	ADDQ $64, SI
 	CMPQ SI, R10
 	JLT  panel
+	JMP  dots
 
-	MOVQ work_base+136(FP), DX
-	LEAQ (DX)(R10*4), DX
-	LEAQ (DX)(R10*2), DX
+	// Five and six rows. Those from 3 on are stored after the first three inner indices of rows 0
+	// to 2 of the next panel: R12 is where, in row 3.
+dense:
+	MOVQ g_base+0(FP), DI
+	LEAQ (DI)(AX*2), R12
+	ADDQ AX, R12
+	MOVQ step+208(FP), DX
+densePanel:
+	MOVQ work_base+136(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ mu_len+96(FP), CX
+	ZEROS3
+	STEP3(0, 4)
+	STEP3(1, 4)
+	STEP3(2, 4)
+	TESTQ SI, SI
+	JEQ  late
+	STORELATE(R12, AX, R13, storedLate)
+storedLate:
+	ADDQ $64, R12
+late:
+	ZEROSLATE
+	CMPQ R13, $6
+	JEQ  six
+	LATELOOP(STEP5, LATE5, 4, eight5, eighttest5, one5, onetest5)
+six:
+	LATELOOP(STEP6, LATE6, 4, eight6, eighttest6, one6, onetest6)
+store3:
+	STORE3(DI, AX)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  densePanel
+
+	// The dot products of the rows of G and D_i.
+dots:
+	MOVQ g_base+0(FP), R8
+	MOVQ work_base+136(FP), R9
 	MOVQ q_base+32(FP), DI
-	MOVQ R13, CX
-sum:
-	VMOVUPS (DX), Y4
-	VMOVUPS 32(DX), Y5
+	XORQ CX, CX              // the row
+dot:
+	CMPQ CX, $3
+	JNE  begin
+	CMPQ R13, $5
+	JLT  begin
+	STORELATE(R12, AX, R13, begin)
+begin:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	XORQ SI, SI
+columns:
+	VMOVUPS (R8)(SI*1), Y0
+	VMOVUPS 32(R8)(SI*1), Y1
+	VFMADD231PS (R9)(SI*1), Y0, Y4
+	VFMADD231PS 32(R9)(SI*1), Y1, Y5
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  columns
 	TREE
 	VMOVSS X4, (DI)
-	ADDQ $64, DX
+	ADDQ AX, R8
+	ADDQ R10, R9
 	ADDQ $4, DI
-	SUBQ $1, CX
-	JNE  sum
+	ADDQ $1, CX
+	CMPQ CX, R13
+	JLT  dot
 
 	MOVQ DI, q_base+32(FP)
-	LEAQ (R13*4), CX
-	MOVQ gs+24(FP), AX
-	IMULQ CX, AX
+	IMULQ R13, AX
 	ADDQ AX, g_base+0(FP)
 	MOVQ xs+80(FP), AX
-	IMULQ CX, AX
+	SHLQ $2, AX
+	IMULQ R13, AX
 	ADDQ AX, x_base+56(FP)
 	SUBQ $1, tiles+160(FP)
 	JNE  tile
@@ -2385,20 +2429,6 @@ sum:
 	VMULPS  off(R8), Y6, u       \
 	VFNMADD231PS x, Y7, u        \
 	VMOVUPS u, off(DI)
-
-#define PULLOLD(row, c0, c1) \
-	CMPQ R13, $row       \
-	JLE  start           \
-	VMOVUPS (DI), c0     \
-	VMOVUPS 32(DI), c1   \
-	ADDQ AX, DI
-
-#define PULLSTORE(row, c0, c1) \
-	CMPQ R13, $row       \
-	JLE  stored          \
-	VMOVUPS c0, (DI)     \
-	VMOVUPS c1, 32(DI)   \
-	ADDQ AX, DI
 
 // The arguments v, r, u, t, x, tiles and longer are counted on from tile to tile.
 //
@@ -2464,42 +2494,89 @@ nextrow:
 	MOVQ DX, t_base+88(FP)
 
 	MOVQ p_base+168(FP), BX
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
 	XORQ SI, SI              // the first column of the panel, in bytes
+	CMPQ R13, $5
+	JGE  dense
 panel:
 	ZEROS
 	CMPB acc+240(FP), $0
 	JEQ  start
 	MOVQ v_base+0(FP), DI
 	ADDQ SI, DI
-	MOVQ vs+24(FP), AX
-	SHLQ $2, AX
-	PULLOLD(0, Y4, Y5)
-	PULLOLD(1, Y6, Y7)
-	PULLOLD(2, Y8, Y9)
-	PULLOLD(3, Y10, Y11)
-	PULLOLD(4, Y12, Y13)
-	PULLOLD(5, Y14, Y15)
+	OLDROW(0, Y4, Y5, start)
+	OLDROW(1, Y6, Y7, start)
+	OLDROW(2, Y8, Y9, start)
+	OLDROW(3, Y10, Y11, start)
 start:
 	MOVQ work_base+192(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
 	MOVQ mu_len+152(FP), CX
 	MOVQ step+272(FP), DX
-	ALLLOOPS
+	FEWROWS
 store:
 	MOVQ v_base+0(FP), DI
 	ADDQ SI, DI
-	MOVQ vs+24(FP), AX
-	SHLQ $2, AX
-	PULLSTORE(0, Y4, Y5)
-	PULLSTORE(1, Y6, Y7)
-	PULLSTORE(2, Y8, Y9)
-	PULLSTORE(3, Y10, Y11)
-	PULLSTORE(4, Y12, Y13)
-	PULLSTORE(5, Y14, Y15)
+	STOREROW(0, Y4, Y5)
+	STOREROW(1, Y6, Y7)
+	STOREROW(2, Y8, Y9)
+	STOREROW(3, Y10, Y11)
 stored:
 	ADDQ $64, SI
 	CMPQ SI, R10
 	JLT  panel
+	JMP  end
 
+	// Five and six rows. Those from 3 on are stored after the first three inner indices of rows 0
+	// to 2 of the next panel: R12 is where, in row 3.
+dense:
+	MOVQ v_base+0(FP), DI
+	LEAQ (DI)(AX*2), R12
+	ADDQ AX, R12
+	MOVQ step+272(FP), DX
+densePanel:
+	MOVQ work_base+192(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ mu_len+152(FP), CX
+	CMPB acc+240(FP), $0
+	JNE  olds3
+	ZEROS3
+	JMP  first3
+olds3:
+	OLDS3(DI, AX)
+first3:
+	STEP3(0, 4)
+	STEP3(1, 4)
+	STEP3(2, 4)
+	TESTQ SI, SI
+	JEQ  late
+	STORELATE(R12, AX, R13, storedLate)
+storedLate:
+	ADDQ $64, R12
+late:
+	CMPB acc+240(FP), $0
+	JNE  oldsLate
+	ZEROSLATE
+	JMP  startLate
+oldsLate:
+	OLDSLATE(R12, AX, R13, startLate)
+startLate:
+	CMPQ R13, $6
+	JEQ  six
+	LATELOOP(STEP5, LATE5, 4, eight5, eighttest5, one5, onetest5)
+six:
+	LATELOOP(STEP6, LATE6, 4, eight6, eighttest6, one6, onetest6)
+store3:
+	STORE3(DI, AX)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  densePanel
+	STORELATE(R12, AX, R13, end)
+end:
 	LEAQ (R13*4), CX
 	MOVQ vs+24(FP), AX
 	IMULQ CX, AX
