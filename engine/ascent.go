@@ -335,6 +335,9 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 	} else {
 		ld := leading(d)
 		b.g, b.gs, b.gr = arena.floats(slotG, j.m.K*rows*ld), rows*ld, ld
+		if d <= longRows { // all G_i of a row beside each other, as move reads them: at d 128 a thirtieth faster
+			b.gs, b.gr = ld, j.m.K*ld
+		}
 	}
 	return b
 }
