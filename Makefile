@@ -47,7 +47,8 @@ test-s390x: # big-endian
 	$(call emulator,qemu-s390x)
 	CGO_ENABLED=0 GOARCH=s390x go test -short -vet=off -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
 
-test-avx512: ## the engine with AVX-512 where the processor has none, emulated (Debian: bochs): most of an hour
+test-avx512: build ## the engine with AVX-512 where the processor has none, emulated (Debian: bochs): most of an hour
+	internal/emulate/avx512 ./dpnbench info | grep 'avx512 *active'
 	CGO_ENABLED=0 go test -short -vet=off -timeout 0 -exec $(CURDIR)/internal/emulate/avx512 ./engine ./engine/check
 
 check: build ## every kernel on every tier against the reference

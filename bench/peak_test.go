@@ -2,6 +2,9 @@ package bench
 
 import (
 	"math"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,27 +73,36 @@ func TestOwnRateOfSlots(t *testing.T) {
 }
 
 // TestAlone: shares of the peak of the repetitions in which the core was not shared count, whatever
-// they are, if they are enough; and every repetition is alone where rates cannot be measured.
+// they are, if they are enough; of others too many are marked; nothing is said where rates cannot be
+// measured.
 func TestAlone(t *testing.T) {
 	r := Result{Flop: 10}
 	var rates []float64
 	for i := range 12 {
-		r.Samples, r.Peaks = append(r.Samples, float64(1+i)), append(r.Peaks, 20)
+		r.Samples = append(r.Samples, float64(1+i))
 		rates = append(rates, []float64{3.4, 2.5}[i%2])
 	}
 	few := r
-	r.setAlone(rates, 3.5)
-	if want := (50.0/5 + 50.0/7) / 2; r.Alone != 6 || math.Abs(r.PercentPeakAlone-want) > 1e-12 {
+	peaks := slices.Repeat([]float64{20, 1}, 6) // what shared repetitions lower does not count
+	r.Repetitions, few.Repetitions = 12, 10
+	r.setAlone(rates, peaks, 3.5)
+	if want := 50.0 / 6; r.Alone != 6 || math.Abs(r.PercentPeakAlone-want) > 1e-12 {
 		t.Errorf("%d repetitions alone at %v%% of the peak, want 6 at %v%%", r.Alone, r.PercentPeakAlone, want)
 	}
-	few.setAlone(rates[:10], 3.5)
+	few.setAlone(rates[:10], peaks[:10], 3.5)
 	if few.Alone != 5 || few.PercentPeakAlone != 0 {
 		t.Errorf("%d repetitions alone at %v%% of the peak, want 5 and none", few.Alone, few.PercentPeakAlone)
 	}
-	var unknown Result
-	unknown.setAlone(make([]float64, 4), 0)
-	if unknown.Alone != 4 || unknown.PercentPeakAlone != 0 {
-		t.Errorf("%d of 4 repetitions alone where rates are not known", unknown.Alone)
+	if len(r.Marks) != 1 || !strings.Contains(r.Marks[0], "6 of 12") {
+		t.Errorf("marks %q", r.Marks)
+	}
+	peak := Result{Suite: "peak", Flop: 10, Samples: r.Samples, Repetitions: 12}
+	if peak.setAlone(rates, peaks, 3.5); peak.Alone != 6 || len(peak.Marks) != 0 {
+		t.Errorf("a peak beside which cores were shared is marked: %q", peak.Marks)
+	}
+	unknown := Result{Flop: 10, Samples: r.Samples, Repetitions: 12}
+	if unknown.setAlone(make([]float64, 12), peaks, 0); unknown.Alone != 0 || unknown.PercentPeakAlone != 0 || len(unknown.Marks) != 0 {
+		t.Errorf("where rates are not known, %d of 12 repetitions alone at %v%%, marks %q", unknown.Alone, unknown.PercentPeakAlone, unknown.Marks)
 	}
 }
 
@@ -104,7 +116,11 @@ func TestAdditionsACycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if rate := additionsACycle(e); !(rate >= 0) {
-		t.Errorf("%v additions a cycle", rate)
+	most := 0.0
+	for looks := 0; looks < 1000 && most == 0; looks++ { // a busy machine lets a thread come late
+		most = additionsACycle(e)
+	}
+	if Clock() > 0 && runtime.NumCPU() > 1 && !(most > 0) {
+		t.Errorf("%v additions a cycle", most)
 	}
 }

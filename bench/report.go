@@ -91,8 +91,8 @@ type Result struct {
 
 	GFlops      float64 `json:"gflops"`
 	PercentPeak float64 `json:"percent_peak"` // of the peak of the same tier and threads, measured beside it
-	// Of repetitions in which no other hyperthread shared a core, as far as can be seen: how many,
-	// and the median of their shares of the peak; 0 where they are fewer than 6 or that is not known.
+	// Repetitions in which no other hyperthread shared a core, as far as can be seen (0, too, where that
+	// is not known), and their share of the peak right before them; 0 where they are fewer than 6.
 	Alone            int     `json:"alone"`
 	PercentPeakAlone float64 `json:"percent_peak_alone"`
 	GBPerS           float64 `json:"gb_per_s"`

@@ -92,6 +92,7 @@ type slot struct {
 type row struct {
 	g      *group
 	s      *slot
+	e      *engine.Engine // that does the work: with a route of its own it is not that of the slot
 	calls  int
 	repeat int // repetitions in a pass
 	work   *work
@@ -101,7 +102,8 @@ type row struct {
 	samples []float64 // seconds of a call
 	peaks   []float64 // flop a second, measured beside it
 	clocks  []float64 // right after each peak
-	rates   []float64 // as those of the slot
+	rates   []float64 // independent additions a cycle beside each repetition, as those of the slot
+	limits  []float64 // the peak right before each repetition, of which peaks has the medians of passes
 	around  disturbance
 	flop    float64
 	bytes   float64
@@ -276,6 +278,7 @@ func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (er
 	if err != nil {
 		return err
 	}
+	w.e = e
 	if w.work, err = open(e); err != nil {
 		return err
 	}
@@ -316,15 +319,15 @@ func (r *runner) inTurn(ctx context.Context, rows []*row) error {
 			w.s.clocks = append(w.s.clocks, clock)
 			w.clocks = append(w.clocks, clock)
 			w.s.peaks = append(w.s.peaks, peak)
-			before := additionsACycle(w.s.e)
+			before := additionsACycle(w.e)
 			t, err := r.time(w, w.calls)
 			if err != nil {
 				return w.failed(err)
 			}
-			rate := min(before, additionsACycle(w.s.e))
+			rate := min(before, additionsACycle(w.e))
 			w.rates, w.s.rates = append(w.rates, rate), append(w.s.rates, rate)
 			w.samples = append(w.samples, t/float64(w.calls))
-			w.peaks = append(w.peaks, peak)
+			w.peaks, w.limits = append(w.peaks, peak), append(w.limits, peak)
 		}
 	}
 	return nil
@@ -506,8 +509,8 @@ func (r *runner) report(began usage, err error, partial bool) *Report {
 			continue
 		}
 		res := w.result()
-		res.setAlone(w.rates, r.ownRate(w.s))
 		res.mark(w)
+		res.setAlone(w.rates, w.limits, r.ownRate(w.s))
 		rep.bandwidth(&res, w.g, r.plan.memory)
 		rep.bound(&res, w.g, r.plan.memory)
 		if len(res.Marks) > 0 {
@@ -527,9 +530,6 @@ func (res *Result) mark(w *row) {
 	}
 	if others > mostOthers {
 		res.Marks = append(res.Marks, fmt.Sprintf("other processes used %.0f%% of a core", 100*others))
-	}
-	if shared := res.Repetitions - res.Alone; res.Tier != hostTier && float64(shared) > mostShared*float64(res.Repetitions) {
-		res.Marks = append(res.Marks, fmt.Sprintf("another hyperthread shared a core in %d of %d repetitions", shared, res.Repetitions))
 	}
 	if c, hz := stat.Median(w.clocks), stat.Median(w.s.clocks); c > 0 && hz > 0 && max(c/hz, hz/c) > 1+mostSpread {
 		res.Marks = append(res.Marks, fmt.Sprintf("clock %.2f GHz after the peak, in the run %.2f", c/1e9, hz/1e9))

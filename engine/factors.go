@@ -79,9 +79,12 @@ func (g *MixtureGradient) factorFlop(m *Mixture, tr *Trajectory) float64 {
 			}
 		}
 		flop += 2 * float64(pairs) * square
-		if i < len(m.p) {
+		if len(m.p) == m.K {
 			flop += 2 * float64(m.D) * square
 		}
+	}
+	if len(m.p) < m.K { // one P for all
+		flop += 2 * float64(m.D) * square
 	}
 	return flop
 }
