@@ -23,7 +23,6 @@ var avx512Kernels = kernels{
 	kc:                  innerBlock(32),
 	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
-	rowStripPanels:      32,
 	rawPanel:            sgemmAVX512_14x32,
 	rawNarrow:           sgemmAVX512_14x16,
 	pairRows:            7,

@@ -30,11 +30,6 @@ type kernels struct {
 	// where a tier has no tile for them.
 	rawNarrow func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
 
-	// rowStripPanels is the number of panels from which on rows of A, if they are more than
-	// pairRows, are stored in strips, although the tiles could stream them, and from the first
-	// panel on if they are aliased. 0 where that is not faster.
-	rowStripPanels int
-
 	// rawPair is rawPanel for two panels that follow each other, in tiles of up to pairRows rows
 	// that are contiguous. nil, and pairRows 0, where a tier has no registers for them.
 	pairRows int

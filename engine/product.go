@@ -17,9 +17,9 @@ func innerBlock(nr int) int {
 }
 
 // outerBlock returns mc, the rows of A that are multiplied with all panels of a block of kc inner
-// indices before the next rows: half of the second-level cache.
+// indices before the next rows: a quarter of the second-level cache, beside which panels and C pass.
 func outerBlock(kc int) int {
-	return max(cacheSize(cpuid.CPU.Cache.L2, 512<<10)/2/4/kc, 64)
+	return max(cacheSize(cpuid.CPU.Cache.L2, 512<<10)/4/4/kc, 64)
 }
 
 // cacheSize is what cpuid reports, or typical where it reports nothing.
@@ -385,39 +385,30 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	}
 }
 
-// prefersPairs says whether pairs of panels are faster, as measured: those of up to 160 inner
-// indices, which a first-level cache of 48 KiB holds, and of somewhat more where rows are too few
-// for a tile of a panel to keep the units busy.
+// prefersPairs says whether pairs of panels are faster, as measured: where rows are too few for a
+// tile of a panel to keep the units busy.
 func (k *kernels) prefersPairs(a Matrix) bool {
-	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) &&
-		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= k.pairRows)
+	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) && a.Cols <= 256 && a.Rows <= k.pairRows
 }
 
 // multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
 // and returns the first panel that is left.
 func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int, acc bool) int {
-	nr, mb := e.k.nr, e.k.rowBlocks(c.Rows, a.Cols)
+	nr := e.k.nr
 	whole := min(p1, c.Cols/nr) - p0 // c may end within the last one
 	if whole < 2 {
 		return p0
 	}
 	end := p0 + whole/2*2
 	size := nr * a.Cols // of a panel
-	for ib := range mb {
-		i0, i1 := part(c.Rows, mb, ib)
-		block := a
-		if mb > 1 {
-			block = a.Slice(i0, i1, 0, a.Cols)
+	for p := p0; p < end; p += 2 {
+		next := b.packed.data[(p+2)*size : min(p+4, b.packed.panels())*size]
+		if n := len(b.fetch); n > 0 {
+			f0, f1 := part(n, e.k.panels(b.cols())/2, p/2)
+			next = b.fetch[f0:f1]
 		}
-		for p := p0; p < end; p += 2 {
-			next := b.packed.data[(p+2)*size : min(p+4, b.packed.panels())*size]
-			if n := len(b.fetch); n > 0 {
-				f0, f1 := part(n, e.k.panels(b.cols())/2, p/2)
-				next = b.fetch[f0:f1]
-			}
-			e.k.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next)
-			e.yield(arena, 4*(i1-i0)*nr*a.Cols)
-		}
+		e.k.pair(a, b.packed.data[p*size:], c.Data[p*nr:], c.RS, acc, next)
+		e.yield(arena, 4*a.Rows*nr*a.Cols)
 	}
 	return end
 }
@@ -541,18 +532,11 @@ type left struct {
 // columns are contiguous in strips.
 const stripPanels = 4
 
-// leftBlock returns the block a of A, which will be multiplied with so many panels: in
-// place where the tiles can stream it, and otherwise as a copy, as are rows where strips are a
-// little faster and serve many panels. Rows a multiple of 2048 bytes apart would all fall into the
-// same few sets of the first-level cache, and of contiguous columns a tile would read a line or two
-// each.
+// leftBlock returns the block a of A, which will be multiplied with so many panels: in place where
+// the tiles can stream it, and otherwise as a copy. Of contiguous columns a tile would read a line
+// or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
-	enough := e.k.rowStripPanels
 	switch {
-	case a.CS == 1 && enough > 0 && a.Rows > e.k.pairRows && (panels >= enough || aliased(a.RS)):
-		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
-		s.setRows(e.k, a)
-		return s
 	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
@@ -630,24 +614,18 @@ func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 	}
 }
 
-// setRows sets a block in strips to a, whose rows are contiguous.
-func (l *left) setRows(k *kernels, a Matrix) {
-	const some = 128 // columns at a time, of which the strip stays near for all rows
-	tiles, rows, longer := k.tiling(l.rows)
-	first := 0
-	for t := range tiles {
-		n := rows
-		if t < longer {
-			n++
-		}
-		for p := 0; p < a.Cols; p += some {
-			k.transpose(l.data[t*l.strip+p*l.cs:], l.cs, a.Data[first*a.RS+p:], a.RS, n, min(some, a.Cols-p))
-		}
-		first += n
+// aliasStride is the distance, in floats, from which on the rows of a tile fall into so few sets of
+// the first-level cache that they push each other out. A way of it is 4 KiB: rows half of that apart
+// fall into two sets, seven of the longest tile in each, for which 12 ways (48 KiB) are enough.
+var aliasStride = func() int {
+	if cacheSize(cpuid.CPU.Cache.L1D, 32<<10) < 48<<10 {
+		return 512
 	}
-}
+	return 1024
+}()
 
-func aliased(stride int) bool { return stride >= 512 && stride%512 == 0 }
+// aliased says whether rows so far apart fall into the same sets of the first-level cache.
+func aliased(stride int) bool { return stride >= aliasStride && stride%aliasStride == 0 }
 
 // leading returns a row distance of at least n that is whole cache lines and not aliased.
 func leading(n int) int {
