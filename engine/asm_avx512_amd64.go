@@ -25,9 +25,9 @@ var avx512Kernels = kernels{
 	linesAStep:          2,
 	rawPanel:            sgemmAVX512_14x32,
 	rawNarrow:           sgemmAVX512_14x16,
-	pairRows:            7,
-	rawPair:             sgemmAVX512_7x64,
-	fewRows:             7,
+	pairRows:            6,
+	rawPair:             sgemmAVX512_6x64,
+	fewRows:             6,
 	fewCols:             64,
 	rawQuadFew:          quadFewAVX512,
 	rawPullFew:          pullFewAVX512,
@@ -99,8 +99,8 @@ func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs
 //go:noescape
 func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-// sgemmAVX512_7x64 is a pair of panels of a matrix product, each in one block: tiles of rows
-// rows, the first longer of them one row more (7 at most); for every row i of all tiles, j < 64
+// sgemmAVX512_6x64 is a pair of panels of a matrix product, each in one block: tiles of rows
+// rows, the first longer of them one row more (6 at most); for every row i of all tiles, j < 64
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p], b[j/32*32*k+p*32+j%32], ...)
 //
@@ -108,21 +108,21 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 // in sgemmAVX512_14x32.
 //
 //go:noescape
-func sgemmAVX512_7x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // quadFewAVX512 makes G and q of rows x for a packed P of a multiple of 64 features, in tiles
-// as sgemmAVX512_7x64:
+// as sgemmAVX512_6x64:
 //
 //	d[i, p] = x[i*xs+p] - mu[p]
 //	g[i*gs+j] = chain over p of fma(d[i, p], p[p, j], ...), from +0
 //	q[i] = sum over j of d[i, j]*g[i*gs+j], each lane a chain of fused multiply-adds
 //
-// work holds d of a tile, seven rows, and 128 numbers behind it.
+// work holds d of a tile, six rows, and 128 numbers behind it.
 //
 //go:noescape
 func quadFewAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
 
-// pullFewAVX512 sets v, in tiles as sgemmAVX512_7x64, to the product of
+// pullFewAVX512 sets v, in tiles as sgemmAVX512_6x64, to the product of
 //
 //	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p])), and +0 where r[i] == 0
 //

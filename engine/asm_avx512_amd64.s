@@ -659,34 +659,32 @@ apart:
 	RET
 
 // ---------------------------------------------------------------------------------
-// sgemmAVX512_7x64
+// sgemmAVX512_6x64
 
 // A row of a tile of 64 columns, of two panels, at inner index n from where R8, BX and DX are.
-// Of the last 16 of them B comes from memory, because all registers are taken.
-#define WIDEROW(n, a, c0, c1, c2, c3) \
-	VBROADCASTSS a, Z3                     \
-	VFMADD231PS  Z0, Z3, c0                \
-	VFMADD231PS  Z1, Z3, c1                \
-	VFMADD231PS  Z2, Z3, c2                \
-	VFMADD231PS  (128*n+64)(DX), Z3, c3
+#define WIDEROW(a, t, c0, c1, c2, c3) \
+	VBROADCASTSS a, t      \
+	VFMADD231PS  Z0, t, c0 \
+	VFMADD231PS  Z1, t, c1 \
+	VFMADD231PS  Z2, t, c2 \
+	VFMADD231PS  Z3, t, c3
 
 #define WIDE1(n) \
 	VMOVUPS (128*n)(BX), Z0    \
 	VMOVUPS (128*n+64)(BX), Z1 \
 	VMOVUPS (128*n)(DX), Z2    \
-	WIDEROW(n, (4*n)(R8), Z4, Z5, Z6, Z7)
+	VMOVUPS (128*n+64)(DX), Z3 \
+	WIDEROW((4*n)(R8), Z28, Z4, Z5, Z6, Z7)
 #define WIDE2(n) WIDE1(n) \
-	WIDEROW(n, (4*n)(R8)(R10*1), Z8, Z9, Z10, Z11)
+	WIDEROW((4*n)(R8)(R10*1), Z29, Z8, Z9, Z10, Z11)
 #define WIDE3(n) WIDE2(n) \
-	WIDEROW(n, (4*n)(R8)(R10*2), Z12, Z13, Z14, Z15)
+	WIDEROW((4*n)(R8)(R10*2), Z28, Z12, Z13, Z14, Z15)
 #define WIDE4(n) WIDE3(n) \
-	WIDEROW(n, (4*n)(R8)(R9*1), Z16, Z17, Z18, Z19)
+	WIDEROW((4*n)(R8)(R9*1), Z29, Z16, Z17, Z18, Z19)
 #define WIDE5(n) WIDE4(n) \
-	WIDEROW(n, (4*n)(R8)(R10*4), Z20, Z21, Z22, Z23)
+	WIDEROW((4*n)(R8)(R10*4), Z28, Z20, Z21, Z22, Z23)
 #define WIDE6(n) WIDE5(n) \
-	WIDEROW(n, (4*n)(SI), Z24, Z25, Z26, Z27)
-#define WIDE7(n) WIDE6(n) \
-	WIDEROW(n, (4*n)(SI)(R10*1), Z28, Z29, Z30, Z31)
+	WIDEROW((4*n)(SI), Z29, Z24, Z25, Z26, Z27)
 
 // The loop over the inner index, four at a time, then one at a time, of R13 rows. R8 and SI are
 // rows 0 and 5 of A, BX and DX the panels.
@@ -720,15 +718,14 @@ one: \
 
 // The loop for the rows that a tile has.
 #define WIDELOOPS \
-	CMPQ R13, $6 \
-	JEQ  wide6 \
-	JGT  wide7 \
-	CMPQ R13, $4 \
-	JEQ  wide4 \
-	JGT  wide5 \
-	CMPQ R13, $2 \
-	JEQ  wide2 \
-	JGT  wide3 \
+	CMPQ R13, $5 \
+	JEQ  wide5 \
+	JGT  wide6 \
+	CMPQ R13, $3 \
+	JEQ  wide3 \
+	JGT  wide4 \
+	CMPQ R13, $1 \
+	JGT  wide2 \
 	WIDELOOP(WIDE1, four1, fourtest1, one1) \
 wide2: \
 	WIDELOOP(WIDE2, four2, fourtest2, one2) \
@@ -739,9 +736,7 @@ wide4: \
 wide5: \
 	WIDELOOP(WIDE5, four5, fourtest5, one5) \
 wide6: \
-	WIDELOOP(WIDE6, four6, fourtest6, one6) \
-wide7: \
-	WIDELOOP(WIDE7, four7, fourtest7, one7)
+	WIDELOOP(WIDE6, four6, fourtest6, one6)
 
 // Old values of a row of C, and new ones: DI walks down the rows, AX apart.
 #define WIDEOLD(row, c0, c1, c2, c3) \
@@ -769,13 +764,12 @@ wide7: \
 	ROW(2, Z12, Z13, Z14, Z15) \
 	ROW(3, Z16, Z17, Z18, Z19) \
 	ROW(4, Z20, Z21, Z22, Z23) \
-	ROW(5, Z24, Z25, Z26, Z27) \
-	ROW(6, Z28, Z29, Z30, Z31)
+	ROW(5, Z24, Z25, Z26, Z27)
 
 // The arguments a, c, tiles and longer are counted on from tile to tile.
 //
-// func sgemmAVX512_7x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
-TEXT ·sgemmAVX512_7x64(SB), NOSPLIT, $0-160
+// func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $0-160
 	MOVQ ars+32(FP), R10
 	SHLQ $2, R10
 	LEAQ (R10)(R10*2), R9
@@ -1379,7 +1373,7 @@ rowtest:
 	RET
 
 // ---------------------------------------------------------------------------------
-// G and q, and -N P, of few features: tiles as in sgemmAVX512_7x64 whose left operand is made
+// G and q, and -N P, of few features: tiles as in sgemmAVX512_6x64 whose left operand is made
 // on the way
 
 // TILEDELTA makes 16 columns of a row of D_i.
@@ -1427,7 +1421,7 @@ tile:
 	SUBQ $1, longer+176(FP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
-	// D_i of the tile, 64 columns at a time, and behind its seven rows the lanes of q.
+	// D_i of the tile, 64 columns at a time, and behind its six rows the lanes of q.
 	XORQ R12, R12            // the first column, in bytes
 deltas:
 	MOVQ mu_base+88(FP), DX
@@ -1475,8 +1469,7 @@ store:
 	MOVQ gs+24(FP), AX
 	SHLQ $2, AX
 	MOVQ work_base+136(FP), R8
-	LEAQ (R8)(R10*8), DX
-	SUBQ R10, DX
+	LEAQ (R8)(R9*2), DX
 	ADDQ R12, R8
 	QUADROW(0, Z4, Z5, Z6, Z7, first0)
 	QUADROW(1, Z8, Z9, Z10, Z11, first1)
@@ -1484,7 +1477,6 @@ store:
 	QUADROW(3, Z16, Z17, Z18, Z19, first3)
 	QUADROW(4, Z20, Z21, Z22, Z23, first4)
 	QUADROW(5, Z24, Z25, Z26, Z27, first5)
-	QUADROW(6, Z28, Z29, Z30, Z31, first6)
 stored:
 	MOVQ BX, DX
 	ADDQ $256, R12
@@ -1492,8 +1484,7 @@ stored:
 	JLT  pair
 
 	MOVQ work_base+136(FP), DX
-	LEAQ (DX)(R10*8), DX
-	SUBQ R10, DX
+	LEAQ (DX)(R9*2), DX
 	MOVQ q_base+32(FP), DI
 	MOVQ R13, CX
 sum:
