@@ -104,8 +104,8 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p], b[j/32*32*k+p*32+j%32], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise. next and step are as
-// in sgemmAVX512_14x32.
+// starting from the old value of c when acc is set, from +0 otherwise. k is at least 4. next and step
+// are as in sgemmAVX512_14x32.
 //
 //go:noescape
 func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)

@@ -661,7 +661,7 @@ apart:
 // ---------------------------------------------------------------------------------
 // sgemmAVX512_6x64
 
-// A row of a tile of 64 columns, of two panels, at inner index n from where R8, BX and DX are.
+// A row of a tile of 64 columns, of two panels, at an inner index whose row of B is in Z0 to Z3.
 #define WIDEROW(a, t, c0, c1, c2, c3) \
 	VBROADCASTSS a, t      \
 	VFMADD231PS  Z0, t, c0 \
@@ -669,11 +669,15 @@ apart:
 	VFMADD231PS  Z2, t, c2 \
 	VFMADD231PS  Z3, t, c3
 
-#define WIDE1(n) \
+// The row of B of inner index n from where BX and DX are.
+#define WIDEB(n) \
 	VMOVUPS (128*n)(BX), Z0    \
 	VMOVUPS (128*n+64)(BX), Z1 \
 	VMOVUPS (128*n)(DX), Z2    \
-	VMOVUPS (128*n+64)(DX), Z3 \
+	VMOVUPS (128*n+64)(DX), Z3
+
+#define WIDE1(n) \
+	WIDEB(n) \
 	WIDEROW((4*n)(R8), Z28, Z4, Z5, Z6, Z7)
 #define WIDE2(n) WIDE1(n) \
 	WIDEROW((4*n)(R8)(R10*1), Z29, Z8, Z9, Z10, Z11)
@@ -686,8 +690,8 @@ apart:
 #define WIDE6(n) WIDE5(n) \
 	WIDEROW((4*n)(SI), Z29, Z24, Z25, Z26, Z27)
 
-// The loop over the inner index, four at a time, then one at a time, of R13 rows. R8 and SI are
-// rows 0 and 5 of A, BX and DX the panels.
+// The loop over the inner index up to the last four, four at a time, then one at a time, of R13
+// rows. R8 and SI are rows 0 and 5 of A, BX and DX the panels.
 #define WIDELOOP(step, four, fourtest, one) \
 	JMP   fourtest \
 four: \
@@ -749,22 +753,75 @@ wide6: \
 	ADDQ AX, DI
 
 #define WIDESTORE(row, c0, c1, c2, c3) \
-	CMPQ R13, $row       \
-	JLE  stored          \
 	VMOVUPS c0, (DI)     \
 	VMOVUPS c1, 64(DI)   \
 	VMOVUPS c2, 128(DI)  \
 	VMOVUPS c3, 192(DI)  \
 	ADDQ AX, DI
 
-// ROW for all rows of a tile.
-#define WIDEROWS(ROW) \
-	ROW(0, Z4, Z5, Z6, Z7) \
-	ROW(1, Z8, Z9, Z10, Z11) \
-	ROW(2, Z12, Z13, Z14, Z15) \
-	ROW(3, Z16, Z17, Z18, Z19) \
-	ROW(4, Z20, Z21, Z22, Z23) \
-	ROW(5, Z24, Z25, Z26, Z27)
+// The last four inner indices of two rows, or of one.
+#define LASTOF2(n, a, b, c0, c1, c2, c3, d0, d1, d2, d3) \
+	WIDEB(n) \
+	WIDEROW((4*n)a, Z28, c0, c1, c2, c3) \
+	WIDEROW((4*n)b, Z29, d0, d1, d2, d3)
+#define LAST2(a, b, c0, c1, c2, c3, d0, d1, d2, d3) \
+	LASTOF2(0, a, b, c0, c1, c2, c3, d0, d1, d2, d3) \
+	LASTOF2(1, a, b, c0, c1, c2, c3, d0, d1, d2, d3) \
+	LASTOF2(2, a, b, c0, c1, c2, c3, d0, d1, d2, d3) \
+	LASTOF2(3, a, b, c0, c1, c2, c3, d0, d1, d2, d3)
+#define LASTOF1(n, a, c0, c1, c2, c3) \
+	WIDEB(n) \
+	WIDEROW((4*n)a, Z28, c0, c1, c2, c3)
+#define LAST1(a, c0, c1, c2, c3) \
+	LASTOF1(0, a, c0, c1, c2, c3) \
+	LASTOF1(1, a, c0, c1, c2, c3) \
+	LASTOF1(2, a, c0, c1, c2, c3) \
+	LASTOF1(3, a, c0, c1, c2, c3)
+
+// WIDEEND ends a tile, two rows at a time, and goes on at stored. STORE of a row takes its results
+// while the next rows are multiplied: all stores of a tile in a row would fill the scheduler, and
+// nothing behind them could begin until the last results are there.
+#define WIDEEND(STORE) \
+	CMPQ R13, $2 \
+	JLT  last0   \
+	LAST2((R8), (R8)(R10*1), Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11) \
+	STORE(0, Z4, Z5, Z6, Z7)    \
+	STORE(1, Z8, Z9, Z10, Z11)  \
+	CMPQ R13, $4 \
+	JLT  last2   \
+	LAST2((R8)(R10*2), (R8)(R9*1), Z12, Z13, Z14, Z15, Z16, Z17, Z18, Z19) \
+	STORE(2, Z12, Z13, Z14, Z15) \
+	STORE(3, Z16, Z17, Z18, Z19) \
+	CMPQ R13, $6 \
+	JLT  last4   \
+	LAST2((R8)(R10*4), (SI), Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27) \
+	STORE(4, Z20, Z21, Z22, Z23) \
+	STORE(5, Z24, Z25, Z26, Z27) \
+	JMP  stored  \
+last0: \
+	LAST1((R8), Z4, Z5, Z6, Z7) \
+	STORE(0, Z4, Z5, Z6, Z7)    \
+	JMP  stored  \
+last2: \
+	CMPQ R13, $2 \
+	JEQ  stored  \
+	LAST1((R8)(R10*2), Z12, Z13, Z14, Z15) \
+	STORE(2, Z12, Z13, Z14, Z15) \
+	JMP  stored  \
+last4: \
+	CMPQ R13, $4 \
+	JEQ  stored  \
+	LAST1((R8)(R10*4), Z20, Z21, Z22, Z23) \
+	STORE(4, Z20, Z21, Z22, Z23)
+
+// The old values of all rows of a tile.
+#define WIDEOLDS \
+	WIDEOLD(0, Z4, Z5, Z6, Z7) \
+	WIDEOLD(1, Z8, Z9, Z10, Z11) \
+	WIDEOLD(2, Z12, Z13, Z14, Z15) \
+	WIDEOLD(3, Z16, Z17, Z18, Z19) \
+	WIDEOLD(4, Z20, Z21, Z22, Z23) \
+	WIDEOLD(5, Z24, Z25, Z26, Z27)
 
 // The arguments a, c, tiles and longer are counted on from tile to tile.
 //
@@ -792,21 +849,24 @@ even:
 	MOVQ CX, DX
 	SHLQ $7, DX
 	ADDQ BX, DX
+	SUBQ $4, CX
 	ZEROS
 	CMPB acc+120(FP), $0
 	JEQ  start
 	MOVQ c_base+64(FP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
-	WIDEROWS(WIDEOLD)
+	WIDEOLDS
 start:
 	MOVQ step+152(FP), AX
 	WIDELOOPS
 store:
+	FETCHNEXT
+	FETCHNEXT
 	MOVQ c_base+64(FP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
-	WIDEROWS(WIDESTORE)
+	WIDEEND(WIDESTORE)
 stored:
 	MOVQ DI, c_base+64(FP)
 	SUBQ $1, tiles+96(FP)
@@ -1382,27 +1442,21 @@ rowtest:
 	VSUBPS  mu, x, x   \
 	VMOVUPS x, off(DI)
 
-// QUADROW stores a row of G and goes on with its lanes of q: R8 walks down the rows of D_i, DX
-// has the lanes, unless the first pair of panels begins them (first).
-#define QUADROW(row, c0, c1, c2, c3, first) \
-	CMPQ R13, $row               \
-	JLE  stored                  \
+// QUADROW stores a row of G and goes on with its lanes of q, at CX: R11 walks down the rows of D_i.
+// K3 is empty at the first pair of panels, which begins the lanes.
+#define QUADROW(row, c0, c1, c2, c3) \
 	VMOVUPS c0, (DI)             \
 	VMOVUPS c1, 64(DI)           \
 	VMOVUPS c2, 128(DI)          \
 	VMOVUPS c3, 192(DI)          \
 	ADDQ AX, DI                  \
-	VPXORD Z0, Z0, Z0            \
-	TESTQ R12, R12               \
-	JEQ  first                   \
-	VMOVUPS (64*row)(DX), Z0     \
-first: \
-	VFMADD132PS (R8), Z0, c0     \
-	VFMADD132PS 64(R8), c0, c1   \
-	VFMADD132PS 128(R8), c1, c2  \
-	VFMADD132PS 192(R8), c2, c3  \
-	VMOVUPS c3, (64*row)(DX)     \
-	ADDQ R10, R8
+	VMOVUPS.Z (64*row)(CX), K3, Z30 \
+	VFMADD132PS (R11), Z30, c0   \
+	VFMADD132PS 64(R11), c0, c1  \
+	VFMADD132PS 128(R11), c1, c2 \
+	VFMADD132PS 192(R11), c2, c3 \
+	VMOVUPS c3, (64*row)(CX)     \
+	ADDQ R10, R11
 
 // The arguments g, q, x, tiles and longer are counted on from tile to tile.
 //
@@ -1450,11 +1504,13 @@ delta:
 	JLT  deltas
 	MOVQ p_base+112(FP), DX
 	XORQ R12, R12
+	KXORW K3, K3, K3
 pair:
 	MOVQ work_base+136(FP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 	MOVQ mu_len+96(FP), CX
+	SUBQ $4, CX
 	MOVQ DX, BX
 	MOVQ R10, AX
 	SHLQ $5, AX              // a panel, in bytes
@@ -1463,22 +1519,19 @@ pair:
 	ZEROS
 	WIDELOOPS
 store:
-	MOVQ DX, BX              // the next pair of panels
+	FETCHNEXT
+	FETCHNEXT
 	MOVQ g_base+0(FP), DI
 	ADDQ R12, DI
 	MOVQ gs+24(FP), AX
 	SHLQ $2, AX
-	MOVQ work_base+136(FP), R8
-	LEAQ (R8)(R9*2), DX
-	ADDQ R12, R8
-	QUADROW(0, Z4, Z5, Z6, Z7, first0)
-	QUADROW(1, Z8, Z9, Z10, Z11, first1)
-	QUADROW(2, Z12, Z13, Z14, Z15, first2)
-	QUADROW(3, Z16, Z17, Z18, Z19, first3)
-	QUADROW(4, Z20, Z21, Z22, Z23, first4)
-	QUADROW(5, Z24, Z25, Z26, Z27, first5)
+	MOVQ work_base+136(FP), R11
+	LEAQ (R11)(R9*2), CX
+	ADDQ R12, R11
+	WIDEEND(QUADROW)
 stored:
-	MOVQ BX, DX
+	ADDQ $512, DX            // the next pair of panels
+	KXNORW K3, K3, K3
 	ADDQ $256, R12
 	CMPQ R12, R10
 	JLT  pair
@@ -1599,12 +1652,13 @@ pair:
 	ADDQ R12, DI
 	MOVQ vs+24(FP), AX
 	SHLQ $2, AX
-	WIDEROWS(WIDEOLD)
+	WIDEOLDS
 start:
 	MOVQ work_base+192(FP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 	MOVQ mu_len+152(FP), CX
+	SUBQ $4, CX
 	MOVQ DX, BX
 	MOVQ R10, AX
 	SHLQ $5, AX              // a panel, in bytes
@@ -1612,12 +1666,15 @@ start:
 	MOVQ step+272(FP), AX
 	WIDELOOPS
 store:
+	FETCHNEXT
+	FETCHNEXT
 	MOVQ v_base+0(FP), DI
 	ADDQ R12, DI
 	MOVQ vs+24(FP), AX
 	SHLQ $2, AX
-	WIDEROWS(WIDESTORE)
+	WIDEEND(WIDESTORE)
 stored:
+	ADDQ $512, DX            // the next pair of panels
 	ADDQ $256, R12
 	CMPQ R12, R10
 	JLT  pair

@@ -30,8 +30,9 @@ type kernels struct {
 	// where a tier has no tile for them.
 	rawNarrow func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
 
-	// rawPair is rawPanel for two panels that follow each other, in tiles of up to pairRows rows
-	// that are contiguous. nil, and pairRows 0, where a tier has no registers for them.
+	// rawPair is rawPanel for two panels that follow each other, of at least pairInner inner indices,
+	// in tiles of up to pairRows rows that are contiguous. nil, and pairRows 0, where a tier has no
+	// registers for them.
 	pairRows int
 	rawPair  func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
@@ -145,6 +146,9 @@ const (
 	genericMR = 6
 	genericNR = 16
 )
+
+// pairInner is the least inner size of rawPair, which ends a tile by so many inner indices at a time.
+const pairInner = 4
 
 // tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the
 // first longer of them one row more. Even tiles beat full ones with a remnant.
@@ -554,6 +558,9 @@ func (k *kernels) pullDeltas(w, d []float32, ld int, r, u []float32, us int, t [
 // each a single block.
 func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float32) {
 	m, inner := a.Rows, a.Cols
+	if inner < pairInner {
+		panic(fmt.Sprintf("engine: pair: %d inner indices, expected %d or more", inner, pairInner))
+	}
 	if w := span(m, a.RS, inner); len(a.Data) < w {
 		short("pair", "a", len(a.Data), w)
 	}

@@ -63,7 +63,7 @@ func TestPairKernels(t *testing.T) {
 			}
 			fresh := func(n int) Matrix { return View(make([]float32, rows*n), rows, n) }
 
-			for inner := 1; inner < 12 && k.pairRows > 0; inner++ {
+			for inner := pairInner; inner < 16 && k.pairRows > 0; inner++ {
 				next = 0
 				a, c := normal(inner, inner+gap), normal(2*k.nr, 2*k.nr+(gap+1)%3)
 				own, other := pack(View(make([]float32, inner*2*k.nr), inner, 2*k.nr))

@@ -389,7 +389,8 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 // indices, which a first-level cache of 48 KiB holds, and of somewhat more where rows are too few
 // for a tile of a panel to keep the units busy.
 func (k *kernels) prefersPairs(a Matrix) bool {
-	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) && (a.Cols <= 160 || a.Cols <= 256 && a.Rows <= k.pairRows)
+	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) && a.Cols >= pairInner &&
+		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= k.pairRows)
 }
 
 // multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
