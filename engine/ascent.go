@@ -376,9 +376,5 @@ func (j *ascentJob) move(worker int, b *ascentBlock, b0, b1 int) {
 		j.report(b, b0, b1)
 		return
 	}
-	grad := e.scratch[worker].floats(slotGrad, m.D)
-	for row := b0; row < b1; row++ {
-		e.k.gradient(grad, b.q[row:], b.qs, b.g[row*b.gr:], b.gs, m.K)
-		e.k.axpy(j.alpha, grad, b.x.Row(row))
-	}
+	e.k.moveRows(j.alpha, b.x.Slice(b0, b1, 0, m.D), b.q[b0:], b.qs, b.g[b0*b.gr:], b.gs, b.gr, m.K, e.scratch[worker].floats(slotGrad, m.D))
 }

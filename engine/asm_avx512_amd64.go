@@ -58,6 +58,7 @@ var avx512Kernels = kernels{
 	rawExp:              expAVX512,
 	rawLog:              logAVX512,
 	rawGradient:         gradientAVX512,
+	rawMoveRows:         moveRowsAVX512,
 	rawPullRows:         pullRowsAVX512,
 	rawPullDeltas:       pullDeltasAVX512,
 	rawMixture:          mixtureAVX512,
@@ -251,6 +252,13 @@ func logAVX512(dst, x []float32)
 //
 //go:noescape
 func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
+
+// moveRowsAVX512 moves rows of n features, a multiple of 64, uphill:
+// x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]) with the gradient of gradientAVX512, of r[i*rs+b] and
+// g[i*gs+b*gr+j].
+//
+//go:noescape
+func moveRowsAVX512(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
 
 // pullRowsAVX512 sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
 // j < n, and +0 in every row with r[i] == 0: what the rows of a precision of low rank are

@@ -2044,6 +2044,93 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-48
 	JEQ  skip     \
 	VBROADCASTSS (R8), Z0
 
+// Columns of two rows that move: their distance is the index register.
+#define MOVEX(off, other, c0, c1) \
+	VMOVUPS off(SI), Z0            \
+	VMOVUPS off(SI)(other*1), Z1   \
+	VFMADD231PS c0, Z15, Z0        \
+	VFMADD231PS c1, Z15, Z1        \
+	VMOVUPS Z0, off(SI)            \
+	VMOVUPS Z1, off(SI)(other*1)
+
+// Two rows at a time, for a row is a chain of fused multiply-adds that no other hides; an odd last
+// one goes twice. DX, DI and R13: distance of the two in x, G and r, or 0. The arguments x, r, g and
+// rows are counted on.
+//
+// func moveRowsAVX512(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
+TEXT ·moveRowsAVX512(SB), NOSPLIT, $0-136
+	VBROADCASTSS alpha+0(FP), Z15
+	MOVQ xs+32(FP), DX
+	MOVQ rs+64(FP), R10
+	MOVQ gs+96(FP), R11
+	MOVQ gr+104(FP), DI
+	MOVL $4, R13
+	SHLQ $2, DX
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, DI
+rows:
+	CMPQ rows+112(FP), $1
+	JGT  two
+	XORQ DX, DX
+	XORQ DI, DI
+	XORQ R13, R13
+two:
+	MOVQ x_base+8(FP), SI
+	MOVQ g_base+72(FP), R12
+	MOVQ n+120(FP), CX
+columns:
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ r_base+40(FP), R8
+	MOVQ R12, R9
+	MOVQ k+128(FP), BX
+	JMP  test
+component:
+	SKIPZERO(second)
+	VFNMADD231PS (R9), Z0, Z4
+	VFNMADD231PS 64(R9), Z0, Z5
+	VFNMADD231PS 128(R9), Z0, Z6
+	VFNMADD231PS 192(R9), Z0, Z7
+second:
+	MOVL (R8)(R13*1), AX
+	ADDL AX, AX
+	JEQ  next
+	VBROADCASTSS (R8)(R13*1), Z1
+	VFNMADD231PS (R9)(DI*1), Z1, Z8
+	VFNMADD231PS 64(R9)(DI*1), Z1, Z9
+	VFNMADD231PS 128(R9)(DI*1), Z1, Z10
+	VFNMADD231PS 192(R9)(DI*1), Z1, Z11
+next:
+	ADDQ R10, R8
+	ADDQ R11, R9
+test:
+	SUBQ $1, BX
+	JGE  component
+	MOVEX(0, DX, Z4, Z8)
+	MOVEX(64, DX, Z5, Z9)
+	MOVEX(128, DX, Z6, Z10)
+	MOVEX(192, DX, Z7, Z11)
+	ADDQ $256, SI
+	ADDQ $256, R12
+	SUBQ $64, CX
+	JGT  columns
+	LEAQ (DX*2), AX
+	ADDQ AX, x_base+8(FP)
+	LEAQ (DI*2), AX
+	ADDQ AX, g_base+72(FP)
+	ADDQ $8, r_base+40(FP)
+	SUBQ $2, rows+112(FP)
+	JGT  rows
+	VZEROUPPER
+	RET
+
 // func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
 TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
 	MOVQ dst_base+0(FP), DI

@@ -52,6 +52,9 @@ type kernels struct {
 	rawMixtureLanes func(q, c []float32)
 	rawMoveLanes    func(eights, fours int, alpha float32, x, r, g []float32)
 
+	// rawMoveRows is rawGradient and rawAxpy of rows of a multiple of moveCols features, or nil.
+	rawMoveRows func(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
+
 	// rawPanelAt is rawPanel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
@@ -146,6 +149,9 @@ const (
 	genericMR = 6
 	genericNR = 16
 )
+
+// moveCols is the unit of the features of rawMoveRows.
+const moveCols = 64
 
 // pairInner is the least inner size of rawPair, which ends a tile by so many inner indices at a time.
 const pairInner = 4
@@ -508,6 +514,34 @@ func (k *kernels) gradient(dst, r []float32, rs int, g []float32, gs, comps int)
 		short("gradient", "g", len(g), w)
 	}
 	k.rawGradient(dst, r, rs, g, gs, comps)
+}
+
+// moveRows moves the rows x along the gradients of their responsibilities r[i*rs+b] and
+// G_i g[i*gs+b*gr:]. grad is memory for a gradient.
+func (k *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int, g []float32, gs, gr, comps int, grad []float32) {
+	if k.rawMoveRows == nil || x.Cols%moveCols != 0 {
+		for b := range x.Rows {
+			k.gradient(grad, r[b:], rs, g[b*gr:], gs, comps)
+			k.axpy(alpha, grad, x.Row(b))
+		}
+		return
+	}
+	n := x.Cols
+	most := max(int(20*k.flopsAMicrosecond)/(2*comps*n), 1) // rows of a call, none of which may be long
+	for b := 0; b < x.Rows; b += most {
+		rows := min(most, x.Rows-b)
+		part := x.Slice(b, b+rows, 0, n)
+		if w := span(rows, x.RS, n); len(part.Data) < w {
+			short("moveRows", "x", len(part.Data), w)
+		}
+		if w := span(comps, rs, rows); len(r[b:]) < w {
+			short("moveRows", "r", len(r[b:]), w)
+		}
+		if w := span(comps, gs, span(rows, gr, n)); len(g[b*gr:]) < w {
+			short("moveRows", "g", len(g[b*gr:]), w)
+		}
+		k.rawMoveRows(alpha, part.Data, x.RS, r[b:], rs, g[b*gr:], gs, gr, rows, n, comps)
+	}
 }
 
 func (k *kernels) pullRows(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {

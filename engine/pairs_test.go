@@ -111,3 +111,48 @@ func TestPairKernels(t *testing.T) {
 		t.Skip("only AVX-512 and AVX2 have such kernels, and this machine has neither")
 	}
 }
+
+// TestMoveRows checks that rows that move together, between unreadable pages, get the bits of rows
+// that move one by one, and that the G_i of a responsibility of zero takes no part.
+func TestMoveRows(t *testing.T) {
+	const comps, mostRows, mostD = 5, 7, 2 * moveCols
+	rnd := NewRand(9, 4)
+	walls := [3][]float32{walled(t, mostRows*(mostD+1)), walled(t, comps*(mostRows+2)), walled(t, comps*mostRows*mostD)}
+	tested := false
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		if k.rawMoveRows == nil {
+			continue
+		}
+		tested = true
+		for rows := 1; rows <= mostRows; rows++ {
+			for d := moveCols; d <= mostD; d += moveCols {
+				for _, beside := range []bool{false, true} {
+					end := rows%2 == 0
+					xs, rs, gs, gr := d+rows%2, rows+2*(rows%2), rows*d, d
+					if beside {
+						gs, gr = d, comps*d
+					}
+					x := Matrix{Data: roomIn(walls[0], span(rows, xs, d), end), Rows: rows, Cols: d, RS: xs, CS: 1}
+					r, g := roomIn(walls[1], span(comps, rs, rows), end), roomIn(walls[2], comps*rows*d, end)
+					rnd.Normal(x.Data)
+					rnd.Normal(r)
+					rnd.Normal(g)
+					for b := range rows {
+						i := rnd.Intn(comps)
+						r[i*rs+b] = float32(math.Copysign(0, float64(b%2)-0.5))
+						g[i*gs+b*gr+rnd.Intn(d)] = float32(math.NaN())
+					}
+					want := clone(x)
+					grad := make([]float32, d)
+					genericKernels.moveRows(0.3, want, r, rs, g, gs, gr, comps, grad)
+					k.moveRows(0.3, x, r, rs, g, gs, gr, comps, nil)
+					equalBits(t, fmt.Sprintf("%v, %d rows of %d, beside each other %t", tier, rows, d, beside), clone(x).Data, want.Data)
+				}
+			}
+		}
+	}
+	if !tested {
+		t.Skip("no tier of this machine moves rows together")
+	}
+}
