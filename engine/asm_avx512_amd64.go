@@ -23,6 +23,7 @@ var avx512Kernels = kernels{
 	kc:                  innerBlock(32),
 	mc:                  outerBlock(innerBlock(32)),
 	linesAStep:          2,
+	rowOfC:              4,
 	rawPanel:            sgemmAVX512_14x32,
 	rawNarrow:           sgemmAVX512_14x16,
 	pairRows:            6,

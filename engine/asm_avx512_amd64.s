@@ -173,24 +173,25 @@ odd: \
 	ADDQ $(4*n), DI \
 	ADDQ $(128*n), BX
 
-// The loop over the inner index for those, four at a time without counting on in between.
+// The loop over the inner index for those, four at a time without counting on in between. What it
+// fetches are two lines side by side: R15 walks in steps of AX.
 #define DENSELOOP(step, four, fourtest, one, onetest) \
 	JMP  fourtest \
 four: \
-	FETCHNEXT    \
-	step(0)      \
-	step(1)      \
-	FETCHNEXT    \
-	step(2)      \
-	step(3)      \
-	NEXTDENSE(4) \
+	PREFETCHT1 (R15)   \
+	step(0)            \
+	step(1)            \
+	PREFETCHT1 64(R15) \
+	ADDQ AX, R15       \
+	step(2)            \
+	step(3)            \
+	NEXTDENSE(4)       \
 fourtest: \
 	SUBQ $4, CX   \
 	JGE  four     \
 	ADDQ $4, CX   \
 	JMP  onetest  \
 one: \
-	FETCHNEXT    \
 	step(0)      \
 	NEXTDENSE(1) \
 onetest: \
@@ -234,12 +235,6 @@ onetest: \
 	JLE  done            \
 	VMOVUPS c0, (DI)     \
 	VMOVUPS c1, 64(DI)   \
-	ADDQ R13, DI
-
-#define FETCHC \
-	PREFETCHT0 (DI)    \
-	PREFETCHT0 64(DI)  \
-	PREFETCHT0 124(DI) \
 	ADDQ R13, DI
 
 // All accumulators of a tile: empty, loaded and stored.
@@ -305,8 +300,9 @@ onetest: \
 	STORE(12, Z28, Z29) \
 	STORE(13, Z30, Z31)
 
-// The arguments a, c, tiles and longer are counted on from tile to tile, and a_cap is room for the number
-// of rows of one.
+// The arguments a, c, tiles and longer are counted on from tile to tile. The capacities are room: a_cap
+// for the number of rows of a tile, b_cap for the inner indices that are left when its lines of C have
+// been fetched, and next_cap for how far next has been.
 //
 // func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-184
@@ -331,45 +327,34 @@ tile:
 	SUBQ $1, longer+136(FP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
-	MOVBQZX acc+144(FP), DX
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
-
 	ZEROS
-	TESTQ DX, DX
-	JEQ  fresh
 
-	// The chains go on from the old values of C. Those of the tile below are fetched.
+	// The lines to be written must be had: those of this tile, or where chains go on from the old
+	// values of C, of the one below. Where A is dense they are fetched later.
+	CMPB acc+144(FP), $0
+	JEQ  fresh
 	OLDS
 below:
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	FETCHC
-	JMP  start
-
+	MOVL $14, DX
+	JMP  lines
 fresh:
-	// Nothing of C is read, but the lines to be written must be had as well.
+	MOVQ AX, DX
 	CMPQ CX, $256
 	JLT  start
-	MOVQ AX, DX
-own:
+lines:
+	CMPQ R11, $4
+	JNE  line
+	CMPQ R12, $128
+	JEQ  start
+line:
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	PREFETCHT0 124(DI)
 	ADDQ R13, DI
 	SUBQ $1, DX
-	JNE  own
+	JNE  line
 
 start:
 	MOVQ AX, DI              // rows
@@ -412,14 +397,37 @@ rows13:
 rows14:
 	LOOP(STEP14, NEXT, two14, twotest14, odd14)
 dense:
-	MOVQ DI, a_cap+24(FP)    // room for the number of rows
+	MOVQ DI, a_cap+24(FP)
 	MOVQ DI, R9
+	ADDQ AX, AX              // a turn of the loop is two steps
+
+	// The first turns fetch the lines of C, a row each: all at once they would hold up the loads,
+	// for they come from memory or another cache (2 % at 512 x 512 x 512).
+	MOVQ $0, b_cap+72(FP)
+	LEAQ (R9*4), DX
+	SUBQ DX, CX
+	JLE  few
+	MOVQ CX, b_cap+72(FP)
+	MOVQ R15, next_cap+168(FP)
+	MOVQ c_base+88(FP), R15
+	MOVQ R13, AX
+	MOVQ DX, CX
+	CMPB acc+144(FP), $0
+	JEQ  turns
+	MOVQ R9, DX
+	IMULQ R13, DX
+	ADDQ DX, R15
+	JMP  turns
+few:
+	ADDQ DX, CX
+turns:
 	LEAQ (R8)(R10*2), SI
 	LEAQ (SI)(R10*2), DX
 	LEAQ (DX)(R10*2), R11
 	LEAQ (R11)(R10*2), R12
 	LEAQ (R12)(R10*2), R13
 	LEAQ (R13)(R10*2), DI
+rest:
 	BYROWS(R9, dense2, dense3, dense4, dense5, dense6, dense7, dense8, dense9, dense10, dense11, dense12, dense13, dense14)
 	DENSELOOP(DENSE1, four1, fourtest1, one1, onetest1)
 dense2:
@@ -449,6 +457,15 @@ dense13:
 dense14:
 	DENSELOOP(DENSE14, four14, fourtest14, one14, onetest14)
 densestore:
+	MOVQ b_cap+72(FP), CX
+	TESTQ CX, CX
+	JEQ  densedone
+	MOVQ $0, b_cap+72(FP)
+	MOVQ next_cap+168(FP), R15
+	MOVQ step+176(FP), AX
+	ADDQ AX, AX
+	JMP  rest
+densedone:
 	MOVQ a_cap+24(FP), DI
 	MOVL $4, R11
 	MOVL $128, R12

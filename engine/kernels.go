@@ -20,10 +20,11 @@ type kernels struct {
 
 	// rawPanel multiplies with one panel of nr columns (a multiple of the 16 lanes), in
 	// tiles of up to mr rows. Every linesAStep inner indices a tile fetches from the panel
-	// that comes next.
+	// that comes next, once it has fetched its lines of C, if it does: a row in rowOfC inner indices.
 	mr, nr     int
 	kc, mc     int // largest block of a product: inner indices and rows of A
 	linesAStep int
+	rowOfC     int
 	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawNarrow is rawPanel for the first cols columns of a panel, at most half of them, or nil
@@ -700,6 +701,9 @@ func (k *kernels) pullFew(v Matrix, r []float32, u Matrix, t []float32, x Matrix
 func (k *kernels) fetching(next, b []float32, tiles, inner int) ([]float32, int) {
 	if len(next) == 0 {
 		return b, 0
+	}
+	if most := k.rowOfC * k.mr; inner > most {
+		inner -= most
 	}
 	fetches := tiles * ((inner + k.linesAStep - 1) / k.linesAStep)
 	return next, 4 * min((len(next)+fetches-1)/fetches, 16)
