@@ -288,7 +288,7 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 	}
 	d := Matrix{Data: arena.floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
 	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
-	e.multiply(worker, g, d, &operand{packed: m.precision(i), fetch: fetch}, 0, e.k.panels(m.D), false)
+	e.multiply(worker, g, d, &operand{packed: m.precision(i), fetch: fetch, after: x.Data[:span(rows, x.RS, m.D)]}, 0, e.k.panels(m.D), false)
 	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
 }
 

@@ -237,6 +237,22 @@ type operand struct {
 	// fetch is what will be needed after the product, in place of a panel: it is fetched
 	// into the second-level cache meanwhile. Only its address counts.
 	fetch []float32
+
+	// after is the same for products of many panels: the last ones fetch it beside their own.
+	after []float32
+}
+
+// lastPanels is how many panels of a product fetch what is needed after it: few enough that it
+// is still there, and enough that nobody waits for it.
+const lastPanels = 4
+
+// pieceOf returns what panel p of the panels up to p1 fetches of what is needed after them.
+func pieceOf(after []float32, p, p1 int) []float32 {
+	if p < p1-lastPanels || len(after) == 0 {
+		return nil
+	}
+	f0, f1 := part(len(after), lastPanels, p-(p1-lastPanels))
+	return after[f0:f1]
 }
 
 func (b *operand) cols() int {
@@ -345,7 +361,7 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 				if ab.rows == 0 {
 					ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), panels)
 				}
-				e.multiplyPanel(arena, cj, ab, &few, 0, i, 0, k1-k0, j.acc || kb > 0)
+				e.multiplyPanel(arena, cj, ab, &few, nil, 0, i, 0, k1-k0, j.acc || kb > 0)
 			}
 		}
 	}
@@ -378,8 +394,13 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 				block = a.Slice(i0, i1, k0, k1)
 			}
 			ab := e.leftBlock(arena, block, p1-p0)
+			after := b.after
+			if ib+1 < mb && nb == 1 && a.CS == 1 { // the next rows of A
+				n0, n1 := part(c.Rows, mb, ib+1)
+				after = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
+			}
 			for p := p0; p < p1; p++ {
-				e.multiplyPanel(arena, c, ab, b, i0, p, k0, k1, acc || kb > 0)
+				e.multiplyPanel(arena, c, ab, b, pieceOf(after, p, p1), i0, p, k0, k1, acc || kb > 0)
 			}
 		}
 	}
@@ -430,15 +451,16 @@ func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p
 		t0, t1 := part(tiles, mb, ib)
 		block := a.sliceTiles(e.k, t0, t1)
 		for p := p0; p < p1; p++ {
-			e.multiplyPanel(arena, c, block, b, row, p, 0, a.cols, acc)
+			e.multiplyPanel(arena, c, block, b, nil, row, p, 0, a.cols, acc)
 		}
 		row += block.rows
 	}
 }
 
 // multiplyPanel computes the columns of panel p, for the rows of the block ab, which
-// begin at row i0 of C, and the inner indices [k0, k1).
-func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, p, k0, k1 int, acc bool) {
+// begin at row i0 of C, and the inner indices [k0, k1). The later half of the tiles fetches after in
+// place of the next panel.
+func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, after []float32, i0, p, k0, k1 int, acc bool) {
 	nr := e.k.nr
 	j0 := p * nr
 	var bp, next []float32
@@ -459,7 +481,13 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, i0, 
 		f0, f1 := part(n, e.k.panels(b.cols()), p)
 		next = b.fetch[f0:f1]
 	}
-	e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
+	if tiles := ab.tiles(e.k); len(after) > 0 && tiles > 1 {
+		first := ab.sliceTiles(e.k, 0, tiles/2)
+		e.multiplyTile(arena, c, first, bp, next, brs, i0, j0, k1-k0, acc)
+		e.multiplyTile(arena, c, ab.sliceTiles(e.k, tiles/2, tiles), bp, after, brs, i0+first.rows, j0, k1-k0, acc)
+	} else {
+		e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
+	}
 	e.yield(arena, 2*ab.rows*nr*(k1-k0))
 }
 
