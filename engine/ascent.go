@@ -273,7 +273,7 @@ func (j *ascentJob) run(worker, task int) {
 			}
 			for i := range j.m.K {
 				g := Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: j.m.D, RS: b.gr, CS: 1}
-				j.e.quadGrad(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, j.m, i, j.tr.fetchG(t, i+1, r0, r1))
+				j.e.quadGradNext(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, j.m, i, j.tr.fetchG(t, i+1, r0, r1), i > 0, i+1)
 			}
 			j.move(worker, &b, 0, r1-r0)
 		}

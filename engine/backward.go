@@ -230,7 +230,7 @@ func (j *pullJob) run(worker, task int) {
 			if tr.kept {
 				g = tr.gAt(t, i, r0, r1)
 			} else {
-				e.quadGrad(worker, g, q, x, m, i, nil)
+				e.quadGradNext(worker, g, q, x, m, i, nil, i > 0, i+1)
 			}
 			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
 			e.k.scale(s.Row(i), -1, s.Row(i))

@@ -274,12 +274,18 @@ func (e *Engine) denseTarget(m Matrix) Matrix {
 	return View(e.scratch[0].floats(slotResult, m.Rows*m.Cols), m.Rows, m.Cols)
 }
 
-// quadGrad is QuadGrad on one thread, for a block of rows that stays in the cache. D_i
-// is stored once, row by row: the tile streams its rows, and the row dots read it again.
-// (Taking the dots from the tile's registers instead would save one read of G and D_i
-// from the second-level cache, about a hundredth of the product at d = 784.) Where features are
-// few all of that is made a tile at a time (quadFew). fetch is what is needed next.
+// quadGrad is QuadGrad on one thread, for a block of rows that stays in the cache. fetch is what is
+// needed next.
 func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32) {
+	e.quadGradNext(worker, g, q, x, m, i, fetch, false, m.K)
+}
+
+// quadGradNext is quadGrad among those of other components for the same rows. D_i is stored once:
+// the tiles stream its rows, and the row dots read it again. Where it is made already, that was done by the
+// call before, which was told that component i is next, if there is one: while a few rows of D_i are near
+// for their dots, they are replaced (half a hundredth of the product at d = 784). Where features are few
+// all of that is done a tile at a time (quadFew).
+func (e *Engine) quadGradNext(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32, made bool, next int) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
 	if e.k.fewFeatures(m.D) {
 		e.k.quadFew(g, q, x, m.mu(i), m.precision(i), arena.floats(slotCentre, e.k.fewRows*m.D+128), fetch)
@@ -287,9 +293,25 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 		return
 	}
 	d := Matrix{Data: arena.floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
-	e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
-	e.multiply(worker, g, d, &operand{packed: m.precision(i), fetch: fetch, after: x.Data[:span(rows, x.RS, m.D)]}, 0, e.k.panels(m.D), false)
-	e.k.dotRows(q, g.Data, g.RS, d.Data, ld, m.D)
+	if !made {
+		e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
+	}
+	precision := operand{packed: m.precision(i), fetch: fetch}
+	if next < m.K {
+		precision.after = x.Data[:span(rows, x.RS, m.D)]
+	}
+	e.multiply(worker, g, d, &precision, 0, e.k.panels(m.D), false)
+	few := rows
+	if next < m.K {
+		few = 4 // rows at a time: there is room for them in the first-level cache
+	}
+	for r := 0; r < rows; r += few {
+		n := min(few, rows-r)
+		e.k.dotRows(q[r:r+n], g.Data[r*g.RS:], g.RS, d.Data[r*ld:], ld, m.D)
+		if next < m.K {
+			e.k.subRows(d.Data[r*ld:], ld, x.Data[r*x.RS:], x.RS, m.mu(next), 0, n, m.D)
+		}
+	}
 }
 
 // fewFeatures says whether quadFew and pullFew are for d features.
