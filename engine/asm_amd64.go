@@ -88,15 +88,16 @@ func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs in
 //go:noescape
 func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-// quadFewAVX2 sets, of a packed P of a multiple of 16 features,
+// quadFewAVX2 sets, for component c of comps, of packed P of d features, a multiple of 16,
 //
-//	g[i, j] = chain over p of fma(x[i*xs+p]-mu[p], P[p, j], ...)
-//	q[i] = the dot product of x[i]-mu with g[i]
+//	g[c*gc+i*gs+j] = chain over p of fma(x[i*xs+p]-mu[c*d+p], P_c[p, j], ...)
+//	q[c*qc+i] = the dot product of x[i]-mu_c with that row of g
 //
-// in tiles as sgemmAVX2_6x16. work holds x-mu of a tile, and lanes of q.
+// in tiles as sgemmAVX2_6x16. p has all P_c, or one for all. work is memory for 18 rows of d+16
+// numbers. With a step next[c*gc:] is fetched beside component c.
 //
 //go:noescape
-func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
 
 // quadTriangleAVX2 sets, of a single row x and for groups of first eight, then at most once four
 // components beside each other (of each mu and g are d x 8 or 4, q is 8 or 4),

@@ -1,5 +1,6 @@
 //go:build amd64 && !purego && !noasm
 
+#include "go_asm.h"
 #include "textflag.h"
 
 // Register use in this file: AX..DX, SI, DI, R8..R13 and R15 are free; R14 (the
@@ -2240,15 +2241,14 @@ columns:
 // G and q, and -N P, of few features: tiles as in sgemmAVX2_6x16 whose left operand is made on
 // the way, so that it, and P of up to 64 features, stay in the first-level cache
 
-// ALLLOOPS multiplies R13 rows at R8, which are R10 apart, with the panel at BX, whose inner
-// indices are counted in CX. It leaves BX behind the panel, and goes on at store.
-// FEWROWS multiplies the rows of a tile that has up to four.
+// FEWROWS multiplies R13 rows, up to five, at R8, which are R10 apart, with the panel at BX, whose
+// inner indices are counted in CX. It leaves BX behind the panel, and goes on at store.
 #define FEWROWS \
 	MOVL $4, R11          \
 	MOVL $64, R12         \
 	CMPQ R13, $3          \
 	JEQ  rows3            \
-	JGT  rows4            \
+	JGT  rows4or5         \
 	CMPQ R13, $2          \
 	JEQ  rows2            \
 	LOOP(STEP1, four1, fourtest1, one1, onetest1, store) \
@@ -2256,8 +2256,12 @@ rows2: \
 	LOOP(STEP2, four2, fourtest2, one2, onetest2, store) \
 rows3: \
 	LOOP(STEP3, four3, fourtest3, one3, onetest3, store) \
-rows4: \
-	LOOP(STEP4, four4, fourtest4, one4, onetest4, store)
+rows4or5: \
+	CMPQ R13, $5          \
+	JEQ  rows5            \
+	LOOP(STEP4, four4, fourtest4, one4, onetest4, store) \
+rows5: \
+	LOOP(STEP5, four5, fourtest5, one5, onetest5, store)
 
 // OLDROW and STOREROW go down the rows of such a tile of a result.
 #define OLDROW(row, c0, c1, end) \
@@ -2274,151 +2278,453 @@ rows4: \
 	VMOVUPS c1, 32(DI) \
 	ADDQ AX, DI
 
-// The arguments g, q, x, tiles and longer are counted on from tile to tile.
-//
-// func quadFewAVX2(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
-TEXT ·quadFewAVX2(SB), NOSPLIT, $0-216
-	MOVQ mu_len+96(FP), R10
-	SHLQ $2, R10             // the distance of rows of D_i
-	MOVQ next_base+184(FP), R15
-tile:
-	MOVQ rows+168(FP), R13
-	CMPQ longer+176(FP), $0
-	JLE  even
-	SUBQ $1, longer+176(FP)
-	ADDQ $1, R13             // the first tiles have one row more
+// TILEROWS sets count to the rows of the tile that comes next.
+#define TILEROWS(count, rows, longer, even) \
+	MOVQ rows, count   \
+	CMPQ longer, $0    \
+	JLE  even          \
+	SUBQ $1, longer    \
+	ADDQ $1, count     \ // the first tiles have one row more
 even:
-	// D_i of the tile, 16 columns at a time.
-	XORQ R12, R12            // the first column, in bytes
-	MOVQ xs+80(FP), AX
-	SHLQ $2, AX
-deltas:
-	MOVQ mu_base+88(FP), DX
-	VMOVUPS (DX)(R12*1), Y2
-	VMOVUPS 32(DX)(R12*1), Y3
-	MOVQ x_base+56(FP), SI
-	ADDQ R12, SI
-	MOVQ work_base+136(FP), DI
-	ADDQ R12, DI
-	MOVQ R13, CX
-delta:
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	VSUBPS  Y2, Y0, Y0
-	VSUBPS  Y3, Y1, Y1
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	ADDQ AX, SI
-	ADDQ R10, DI
-	SUBQ $1, CX
-	JNE  delta
-	ADDQ $64, R12
-	CMPQ R12, R10
-	JLT  deltas
-	MOVQ p_base+112(FP), BX
-	MOVQ gs+24(FP), AX
-	SHLQ $2, AX
-	XORQ SI, SI              // the first column of the panel, in bytes
-	CMPQ R13, $5
+
+// DELTAS makes 16 columns of count rows of D_i, from byte SI on, of the rows at x, R10 apart from
+// to on. It changes CX, DX, R8, R9 and Y10 to Y13.
+#define DELTAS(count, x, xs, mu, to, row) \
+	MOVQ mu, DX             \
+	VMOVUPS (DX)(SI*1), Y10 \
+	VMOVUPS 32(DX)(SI*1), Y11 \
+	MOVQ x, R8              \
+	ADDQ SI, R8             \
+	MOVQ to, R9             \
+	ADDQ SI, R9             \
+	MOVQ xs, DX             \
+	MOVQ count, CX          \
+row: \
+	VMOVUPS (R8), Y12       \
+	VMOVUPS 32(R8), Y13     \
+	VSUBPS  Y10, Y12, Y12   \
+	VSUBPS  Y11, Y13, Y13   \
+	VMOVUPS Y12, (R9)       \
+	VMOVUPS Y13, 32(R9)     \
+	ADDQ DX, R8             \
+	ADDQ R10, R9            \
+	SUBQ $1, CX             \
+	JNE  row
+
+// TILEDOTS stores the dot products of R13 rows of G at R8, AX apart, and of D_i at R9, R10 apart, at
+// DX. It changes CX, Y0, Y1, Y4 and Y5.
+#define TILEDOTS(bytes, row, columns) \
+row: \
+	VXORPS Y4, Y4, Y4       \
+	VXORPS Y5, Y5, Y5       \
+	XORQ CX, CX             \
+columns: \
+	VMOVUPS (R8)(CX*1), Y0  \
+	VMOVUPS 32(R8)(CX*1), Y1 \
+	VFMADD231PS (R9)(CX*1), Y0, Y4 \
+	VFMADD231PS 32(R9)(CX*1), Y1, Y5 \
+	ADDQ $64, CX            \
+	CMPQ CX, bytes          \
+	JLT  columns            \
+	TREE                    \
+	VMOVSS X4, (DX)         \
+	ADDQ AX, R8             \
+	ADDQ R10, R9            \
+	ADDQ $4, DX             \
+	SUBQ $1, R13            \
+	JNE  row
+
+// Eight columns of a row of D_i of the tile below, and of q of the tile above: R11 is the row of
+// D_i above, behind its lanes of q, R12 that below, R13 the row of x, DX mu, DI the row of G, and
+// SI the first column in bytes. ROWNEXT goes on to the next row; those of G and x stay at the last.
+#define ROWDELTA(off) \
+	VMOVUPS off(R13)(SI*1), Y3 \
+	VSUBPS  off(DX)(SI*1), Y3, Y3 \
+	VMOVUPS Y3, off+64(R12)(SI*1)
+#define ROWLANES(off) \
+	VMOVUPS off(R11), Y3       \
+	VMOVUPS off+64(R11)(SI*1), Y2 \
+	VFMADD231PS off(DI)(SI*1), Y2, Y3 \
+	VMOVUPS Y3, off(R11)
+#define ROWNEXT(gs, lastG, xs, lastX) \
+	ADDQ R10, R11    \
+	ADDQ R10, R12    \
+	ADDQ gs, DI      \
+	CMPQ DI, lastG   \
+	CMOVQHI lastG, DI \
+	ADDQ xs, R13     \
+	CMPQ R13, lastX  \
+	CMOVQHI lastX, R13
+
+// EIGHT of rows side by side with sixteen columns of such a row between them.
+#define EIGHTWITHROW(step, fetch, gs, lastG, xs, lastX) \
+	PREFETCHT1 (R15)      \
+	ADDQ fetch, R15       \
+	step(0, 4)            \
+	ROWDELTA(0)           \
+	step(1, 4)            \
+	ROWDELTA(32)          \
+	step(2, 4)            \
+	ROWLANES(0)           \
+	step(3, 4)            \
+	ROWLANES(32)          \
+	PREFETCHT1 (R15)      \
+	ADDQ fetch, R15       \
+	step(4, 4)            \
+	step(5, 4)            \
+	step(6, 4)            \
+	step(7, 4)            \
+	ROWNEXT(gs, lastG, xs, lastX) \
+	ADDQ $32, R8          \
+	ADDQ $32, R9          \
+	ADDQ $512, BX
+
+// The inner indices of a panel of five or six rows, of which rows 0 to 2 have had three: eight or
+// five of them without such rows, then the rows, then without again.
+#define FEWLOOP(step, late, fetch, gs, lastG, xs, lastX, mu, with, without, row, other) \
+	late(0, 4)           \
+	late(1, 4)           \
+	late(2, 4)           \
+	FETCH                \
+	LASTFIVE(step, 4)    \
+	MOVQ mu, DX          \
+	MOVQ with, CX        \
+row: \
+	EIGHTWITHROW(step, fetch, gs, lastG, xs, lastX) \
+	SUBQ $1, CX          \
+	JNE  row             \
+	MOVQ without, CX     \
+	TESTQ CX, CX         \
+	JEQ  rest            \
+	MOVQ fetch, DX       \
+other: \
+	EIGHT(step, 4)       \
+	SUBQ $1, CX          \
+	JNE  other           \
+	JMP  store3
+
+// NEXTCOMPONENT counts the arguments on to the next component.
+#define NEXTCOMPONENT(g0, gc, q, qc, mu, d, p, ps, next, ns) \
+	MOVQ gc, CX   \
+	ADDQ CX, g0   \
+	MOVQ qc, CX   \
+	ADDQ CX, q    \
+	MOVQ d, CX    \
+	ADDQ CX, mu   \
+	MOVQ ps, CX   \
+	ADDQ CX, p    \
+	MOVQ ns, CX   \
+	ADDQ CX, next
+
+// The arguments comps, g, q, mu, p and next are counted on from component to component.
+//
+// func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
+TEXT ·quadFewAVX2(SB), NOSPLIT, $208-248
+	SHLQ $2, gc+32(FP)
+	SHLQ $2, gs+40(FP)
+	SHLQ $2, qc+72(FP)
+	SHLQ $2, xs+104(FP)
+	SHLQ $2, d+136(FP)
+	MOVQ d+136(FP), R10      // the distance of rows of D_i
+	MOVL $Packed__size, CX
+	CMPQ p_len+152(FP), $1
+	JNE  many
+	XORL CX, CX              // one P for all
+many:
+	MOVQ CX, ps-8(SP)
+	MOVQ gc+32(FP), CX
+	CMPQ step+240(FP), $0
+	JNE  fetches
+	XORL CX, CX
+fetches:
+	MOVQ CX, ns-16(SP)
+	MOVQ next_base+216(FP), R15
+	CMPQ rows+200(FP), $5
 	JGE  dense
+
+component:
+	MOVQ g_base+8(FP), R8
+	MOVQ R8, gHere-24(SP)
+	MOVQ q_base+48(FP), R8
+	MOVQ R8, qHere-32(SP)
+	MOVQ x_base+80(FP), R8
+	MOVQ R8, xHere-40(SP)
+	MOVQ tiles+192(FP), R8
+	MOVQ R8, tilesLeft-48(SP)
+	MOVQ longer+208(FP), R8
+	MOVQ R8, longerLeft-56(SP)
+tile:
+	TILEROWS(R13, rows+200(FP), longerLeft-56(SP), even)
+	XORQ SI, SI              // the first column, in bytes
+deltas:
+	DELTAS(R13, xHere-40(SP), xs+104(FP), mu_base+112(FP), work_base+168(FP), delta)
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  deltas
+	MOVQ gs+40(FP), AX
+	MOVQ p_base+144(FP), BX
+	MOVQ Packed_data(BX), BX
+	XORQ SI, SI
 panel:
-	MOVQ work_base+136(FP), R8
+	MOVQ work_base+168(FP), R8
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9
-	MOVQ mu_len+96(FP), CX
-	MOVQ step+208(FP), DX
+	MOVQ R10, CX
+	SHRQ $2, CX
+	MOVQ step+240(FP), DX
 	ZEROS
 	FEWROWS
 store:
-	MOVQ g_base+0(FP), DI
+	MOVQ gHere-24(SP), DI
 	ADDQ SI, DI
 	STOREROW(0, Y4, Y5)
 	STOREROW(1, Y6, Y7)
 	STOREROW(2, Y8, Y9)
 	STOREROW(3, Y10, Y11)
+	STOREROW(4, Y12, Y13)
 stored:
 	ADDQ $64, SI
 	CMPQ SI, R10
 	JLT  panel
-	JMP  dots
+	MOVQ xs+104(FP), CX
+	IMULQ R13, CX
+	ADDQ CX, xHere-40(SP)
+	MOVQ gHere-24(SP), R8
+	MOVQ work_base+168(FP), R9
+	MOVQ qHere-32(SP), DX
+	TILEDOTS(R10, dot, column)
+	MOVQ R8, gHere-24(SP)
+	MOVQ DX, qHere-32(SP)
+	SUBQ $1, tilesLeft-48(SP)
+	JNE  tile
+	SUBQ $1, comps+0(FP)
+	JEQ  done
+	NEXTCOMPONENT(g_base+8(FP), gc+32(FP), q_base+48(FP), qc+72(FP), mu_base+112(FP), d+136(FP), p_base+144(FP), ps-8(SP), next_base+216(FP), ns-16(SP))
+	MOVQ next_base+216(FP), R15
+	JMP  component
 
-	// Five and six rows. Those from 3 on are stored after the first three inner indices of rows 0
-	// to 2 of the next panel: R12 is where, in row 3.
+	// Tiles of five and six rows, one after the other through all components. D_i of the tile
+	// below and q of the one above are made between the multiply-adds, in each panel sixteen columns
+	// of all rows, one in eight inner indices: in a piece they would hold them up for 140 of 1700 cycles
+	// (d 64, Zen 3). D_i of three tiles take turns in work, each row behind its 16 lanes of q. The
+	// first tile takes itself for the one above, which does no harm, and the last one for that below.
+	// Rows from 3 on are stored when the next panel has begun.
 dense:
-	MOVQ g_base+0(FP), DI
-	LEAQ (DI)(AX*2), R12
-	ADDQ AX, R12
-	MOVQ step+208(FP), DX
+	ADDQ $64, R10
+	MOVQ work_base+168(FP), R11
+	MOVQ R11, above-64(SP)
+	LEAQ (R10)(R10*2), CX
+	LEAQ (R11)(CX*2), R11
+	MOVQ R11, current-72(SP)
+	LEAQ (R11)(CX*2), R11
+	MOVQ R11, below-80(SP)
+	MOVQ work_base+168(FP), R11
+	VXORPS Y0, Y0, Y0
+	MOVL $18, CX
+clear:
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y0, 32(R11)
+	ADDQ R10, R11
+	SUBQ $1, CX
+	JNE  clear
+	MOVQ $0, late-88(SP)
+	MOVQ $0, nextBelow-96(SP)
+
+	// The first tile.
+	MOVQ tiles+192(FP), CX
+	SUBQ $1, CX
+	MOVQ CX, tilesLeft-48(SP)
+	MOVQ longer+208(FP), CX
+	MOVQ CX, longerLeft-56(SP)
+	TILEROWS(R13, rows+200(FP), longerLeft-56(SP), firstEven)
+	MOVQ R13, rowsBelow-104(SP)
+	MOVQ R13, rowsAbove-112(SP)
+	MOVQ g_base+8(FP), DI
+	MOVQ DI, gBelow-120(SP)
+	MOVQ DI, gAbove-128(SP)
+	MOVQ q_base+48(FP), DI
+	MOVQ DI, qBelow-136(SP)
+	MOVQ DI, qAbove-144(SP)
+	MOVQ x_base+80(FP), DI
+	MOVQ DI, xBelow-152(SP)
+	ADDQ $64, current-72(SP)
+	XORQ SI, SI
+firstDeltas:
+	DELTAS(rowsBelow-104(SP), xBelow-152(SP), xs+104(FP), mu_base+112(FP), current-72(SP), firstDelta)
+	ADDQ $64, SI
+	CMPQ SI, d+136(FP)
+	JLT  firstDeltas
+	SUBQ $64, current-72(SP)
+
+denseTile:
+	MOVQ rowsBelow-104(SP), R13
+	MOVQ R13, rowsHere-160(SP)
+	MOVQ gBelow-120(SP), DI
+	MOVQ DI, gHere-24(SP)
+	MOVQ qBelow-136(SP), DX
+	MOVQ DX, qHere-32(SP)
+	MOVQ p_base+144(FP), R8
+	MOVQ Packed_data(R8), R8
+	MOVQ R8, pHere-168(SP)
+	MOVQ xBelow-152(SP), R9
+	MOVQ nextBelow-96(SP), CX
+	TESTQ CX, CX
+	JEQ  same
+	MOVQ CX, R15
+	MOVQ $0, nextBelow-96(SP)
+same:
+	// The tile below.
+	SUBQ $1, tilesLeft-48(SP)
+	JLT  nextComponent
+	LEAQ (DX)(R13*4), DX
+	MOVQ R13, CX
+	IMULQ gs+40(FP), CX
+	ADDQ CX, DI
+	IMULQ xs+104(FP), R13
+	ADDQ R13, R9
+	JMP  placed
+nextComponent:
+	SUBQ $1, comps+0(FP)
+	JEQ  known
+	NEXTCOMPONENT(g_base+8(FP), gc+32(FP), q_base+48(FP), qc+72(FP), mu_base+112(FP), d+136(FP), p_base+144(FP), ps-8(SP), next_base+216(FP), ns-16(SP))
+	MOVQ next_base+216(FP), CX
+	MOVQ CX, nextBelow-96(SP)
+	MOVQ g_base+8(FP), DI
+	MOVQ q_base+48(FP), DX
+	MOVQ x_base+80(FP), R9
+	MOVQ tiles+192(FP), CX
+	SUBQ $1, CX
+	MOVQ CX, tilesLeft-48(SP)
+	MOVQ longer+208(FP), CX
+	MOVQ CX, longerLeft-56(SP)
+placed:
+	MOVQ DI, gBelow-120(SP)
+	MOVQ DX, qBelow-136(SP)
+	MOVQ R9, xBelow-152(SP)
+	TILEROWS(R13, rows+200(FP), longerLeft-56(SP), belowEven)
+	MOVQ R13, rowsBelow-104(SP)
+known:
+	MOVQ rowsBelow-104(SP), CX
+	SUBQ $1, CX
+	IMULQ xs+104(FP), CX
+	ADDQ R9, CX
+	MOVQ CX, lastBelow-176(SP)
+
+	// Of the rows in between: those with eight inner indices, the other such indices, and rows
+	// for which there are none.
+	MOVQ d+136(FP), DX
+	SHRQ $5, DX
+	SUBQ $1, DX
+	MOVQ rowsAbove-112(SP), R9
+	LEAQ -1(R9), CX
+	IMULQ gs+40(FP), CX
+	ADDQ gAbove-128(SP), CX
+	MOVQ CX, lastAbove-208(SP)
+	CMPQ R9, rowsBelow-104(SP)
+	CMOVQLT rowsBelow-104(SP), R9
+	MOVQ R9, CX
+	CMPQ CX, DX
+	CMOVQGT DX, CX
+	SUBQ CX, R9
+	SUBQ CX, DX
+	MOVQ CX, with-184(SP)
+	MOVQ DX, without-192(SP)
+	MOVQ R9, alone-200(SP)
+	MOVQ pHere-168(SP), BX
+	XORQ SI, SI              // the first column of the panel, in bytes
 densePanel:
-	MOVQ work_base+136(FP), R8
-	LEAQ (R8)(R10*2), R9
-	ADDQ R10, R9
-	MOVQ mu_len+96(FP), CX
+	MOVQ current-72(SP), R8
+	ADDQ $64, R8
 	ZEROS3
 	STEP3(0, 4)
 	STEP3(1, 4)
 	STEP3(2, 4)
-	TESTQ SI, SI
-	JEQ  late
-	STORELATE(R12, AX, R13, storedLate)
+	MOVQ late-88(SP), R12
+	TESTQ R12, R12
+	JEQ  storedLate
+	MOVQ gs+40(FP), AX
+	CMPQ SI, $0
+	MOVQ rowsHere-160(SP), CX
+	CMOVQEQ rowsAbove-112(SP), CX
+	STORELATE(R12, AX, CX, storedLate)
 storedLate:
-	ADDQ $64, R12
-late:
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ above-64(SP), R11
+	MOVQ below-80(SP), R12
+	MOVQ xBelow-152(SP), R13
+	MOVQ gAbove-128(SP), DI
+	MOVQ step+240(FP), DX
 	ZEROSLATE
-	CMPQ R13, $6
+	CMPQ rowsHere-160(SP), $6
 	JEQ  six
-	LATELOOP(STEP5, LATE5, 4, eight5, eighttest5, one5, onetest5)
+	FEWLOOP(STEP5, LATE5, step+240(FP), gs+40(FP), lastAbove-208(SP), xs+104(FP), lastBelow-176(SP), mu_base+112(FP), with-184(SP), without-192(SP), with5, without5)
 six:
-	LATELOOP(STEP6, LATE6, 4, eight6, eighttest6, one6, onetest6)
+	FEWLOOP(STEP6, LATE6, step+240(FP), gs+40(FP), lastAbove-208(SP), xs+104(FP), lastBelow-176(SP), mu_base+112(FP), with-184(SP), without-192(SP), with6, without6)
+rest:
+	MOVQ alone-200(SP), CX
+	TESTQ CX, CX
+	JEQ  store3
+alone:
+	ROWDELTA(0)
+	ROWDELTA(32)
+	ROWLANES(0)
+	ROWLANES(32)
+	ROWNEXT(gs+40(FP), lastAbove-208(SP), xs+104(FP), lastBelow-176(SP))
+	SUBQ $1, CX
+	JNE  alone
 store3:
+	MOVQ gHere-24(SP), DI
+	ADDQ SI, DI
+	MOVQ gs+40(FP), AX
 	STORE3(DI, AX)
-	ADDQ $64, DI
+	LEAQ (DI)(AX*2), DI
+	ADDQ AX, DI
+	MOVQ DI, late-88(SP)
 	ADDQ $64, SI
-	CMPQ SI, R10
+	CMPQ SI, d+136(FP)
 	JLT  densePanel
 
-	// The dot products of the rows of G and D_i.
-dots:
-	MOVQ g_base+0(FP), R8
-	MOVQ work_base+136(FP), R9
-	MOVQ q_base+32(FP), DI
-	XORQ CX, CX              // the row
-dot:
-	CMPQ CX, $3
-	JNE  begin
-	CMPQ R13, $5
-	JLT  begin
-	STORELATE(R12, AX, R13, begin)
-begin:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	XORQ SI, SI
-columns:
-	VMOVUPS (R8)(SI*1), Y0
-	VMOVUPS 32(R8)(SI*1), Y1
-	VFMADD231PS (R9)(SI*1), Y0, Y4
-	VFMADD231PS 32(R9)(SI*1), Y1, Y5
-	ADDQ $64, SI
-	CMPQ SI, R10
-	JLT  columns
+	// The lanes of q above are complete, and made empty for the tile that takes their place.
+	MOVQ above-64(SP), R8
+	MOVQ R8, R11
+	MOVQ qAbove-144(SP), DX
+	MOVQ rowsAbove-112(SP), CX
+	VXORPS Y0, Y0, Y0
+	LEAQ (R11)(R10*4), R9
+lanes:
+	VMOVUPS (R11), Y4
+	VMOVUPS 32(R11), Y5
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y0, 32(R11)
 	TREE
-	VMOVSS X4, (DI)
-	ADDQ AX, R8
-	ADDQ R10, R9
-	ADDQ $4, DI
-	ADDQ $1, CX
-	CMPQ CX, R13
-	JLT  dot
-
-	MOVQ DI, q_base+32(FP)
-	IMULQ R13, AX
-	ADDQ AX, g_base+0(FP)
-	MOVQ xs+80(FP), AX
-	SHLQ $2, AX
-	IMULQ R13, AX
-	ADDQ AX, x_base+56(FP)
-	SUBQ $1, tiles+160(FP)
-	JNE  tile
+	VMOVSS X4, (DX)
+	ADDQ R10, R11
+	ADDQ $4, DX
+	SUBQ $1, CX
+	JNE  lanes
+	VMOVUPS Y0, (R9)(R10*1)  // row 5, which there may not be
+	VMOVUPS Y0, 32(R9)(R10*1)
+	MOVQ current-72(SP), R9
+	MOVQ R9, above-64(SP)
+	MOVQ below-80(SP), R9
+	MOVQ R9, current-72(SP)
+	MOVQ R8, below-80(SP)
+	MOVQ rowsHere-160(SP), R13
+	MOVQ R13, rowsAbove-112(SP)
+	MOVQ gHere-24(SP), R8
+	MOVQ R8, gAbove-128(SP)
+	MOVQ qHere-32(SP), DX
+	MOVQ DX, qAbove-144(SP)
+	CMPQ comps+0(FP), $0
+	JNE  denseTile
+	MOVQ late-88(SP), R12
+	STORELATE(R12, AX, R13, last)
+last:
+	MOVQ above-64(SP), R9
+	ADDQ $64, R9
+	TILEDOTS(d+136(FP), lastDot, lastColumn)
+done:
 	VZEROUPPER
 	RET
 
@@ -2566,9 +2872,9 @@ oldsLate:
 startLate:
 	CMPQ R13, $6
 	JEQ  six
-	LATELOOP(STEP5, LATE5, 4, eight5, eighttest5, one5, onetest5)
+	LATELOOP(STEP5, LATE5, 4, eight5, eighttest5, late5, latetest5)
 six:
-	LATELOOP(STEP6, LATE6, 4, eight6, eighttest6, one6, onetest6)
+	LATELOOP(STEP6, LATE6, 4, eight6, eighttest6, late6, latetest6)
 store3:
 	STORE3(DI, AX)
 	ADDQ $64, DI

@@ -112,17 +112,12 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 //go:noescape
 func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
-// quadFewAVX512 makes G and q of rows x for a packed P of a multiple of 64 features, in tiles
-// as sgemmAVX512_6x64:
-//
-//	d[i, p] = x[i*xs+p] - mu[p]
-//	g[i*gs+j] = chain over p of fma(d[i, p], p[p, j], ...), from +0
-//	q[i] = sum over j of d[i, j]*g[i*gs+j], each lane a chain of fused multiply-adds
-//
-// work holds d of a tile, six rows, and 128 numbers behind it.
+// quadFewAVX512 makes G and q of rows x for packed P of a multiple of 64 features, in tiles as
+// sgemmAVX512_6x64: see quadFewAVX2, but for work, which holds D_i of a tile, six rows, and 128
+// numbers behind it.
 //
 //go:noescape
-func quadFewAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
 
 // pullFewAVX512 sets v, in tiles as sgemmAVX512_6x64, to the product of
 //

@@ -1,5 +1,6 @@
 //go:build amd64 && !purego && !noasm
 
+#include "go_asm.h"
 #include "textflag.h"
 
 // AVX-512 (F, DQ, BW, VL). The sixteen lanes of a reduction are one register, and tails
@@ -1475,37 +1476,51 @@ rowtest:
 	VMOVUPS c3, (64*row)(CX)     \
 	ADDQ R10, R11
 
-// The arguments g, q, x, tiles and longer are counted on from tile to tile.
+// The arguments comps, g, q, mu, p and next are counted on from component to component.
 //
-// func quadFewAVX512(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
-TEXT ·quadFewAVX512(SB), NOSPLIT, $0-216
-	MOVQ mu_len+96(FP), R10
-	SHLQ $2, R10             // the distance of rows of D_i
+// func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
+TEXT ·quadFewAVX512(SB), NOSPLIT, $40-248
+	SHLQ $2, gc+32(FP)
+	SHLQ $2, gs+40(FP)
+	SHLQ $2, qc+72(FP)
+	SHLQ $2, xs+104(FP)
+	SHLQ $2, d+136(FP)
+	MOVQ d+136(FP), R10      // the distance of rows of D_i
 	LEAQ (R10)(R10*2), R9
-	MOVQ next_base+184(FP), R15
 	MOVL $0x1111, R8
 	KMOVW R8, K2
+component:
+	MOVQ g_base+8(FP), R8
+	MOVQ R8, gHere-8(SP)
+	MOVQ q_base+48(FP), R8
+	MOVQ R8, qHere-16(SP)
+	MOVQ x_base+80(FP), R8
+	MOVQ R8, xHere-24(SP)
+	MOVQ tiles+192(FP), R8
+	MOVQ R8, tilesLeft-32(SP)
+	MOVQ longer+208(FP), R8
+	MOVQ R8, longerLeft-40(SP)
+	MOVQ next_base+216(FP), R15
 tile:
-	MOVQ rows+168(FP), R13
-	CMPQ longer+176(FP), $0
+	MOVQ rows+200(FP), R13
+	CMPQ longerLeft-40(SP), $0
 	JLE  even
-	SUBQ $1, longer+176(FP)
+	SUBQ $1, longerLeft-40(SP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
 	// D_i of the tile, 64 columns at a time, and behind its six rows the lanes of q.
 	XORQ R12, R12            // the first column, in bytes
 deltas:
-	MOVQ mu_base+88(FP), DX
+	MOVQ mu_base+112(FP), DX
 	VMOVUPS (DX)(R12*1), Z16
 	VMOVUPS 64(DX)(R12*1), Z17
 	VMOVUPS 128(DX)(R12*1), Z18
 	VMOVUPS 192(DX)(R12*1), Z19
-	MOVQ x_base+56(FP), SI
+	MOVQ xHere-24(SP), SI
 	ADDQ R12, SI
-	MOVQ work_base+136(FP), DI
+	MOVQ work_base+168(FP), DI
 	ADDQ R12, DI
-	MOVQ xs+80(FP), AX
-	SHLQ $2, AX
+	MOVQ xs+104(FP), AX
 	MOVQ R13, CX
 delta:
 	TILEDELTA(0, Z16, Z0)
@@ -1519,30 +1534,31 @@ delta:
 	ADDQ $256, R12
 	CMPQ R12, R10
 	JLT  deltas
-	MOVQ p_base+112(FP), DX
+	MOVQ p_base+144(FP), DX
+	MOVQ Packed_data(DX), DX
 	XORQ R12, R12
 	KXORW K3, K3, K3
 pair:
-	MOVQ work_base+136(FP), R8
+	MOVQ work_base+168(FP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
-	MOVQ mu_len+96(FP), CX
+	MOVQ R10, CX
+	SHRQ $2, CX
 	SUBQ $4, CX
 	MOVQ DX, BX
 	MOVQ R10, AX
 	SHLQ $5, AX              // a panel, in bytes
 	ADDQ AX, DX
-	MOVQ step+208(FP), AX
+	MOVQ step+240(FP), AX
 	ZEROS
 	WIDELOOPS
 store:
 	FETCHNEXT
 	FETCHNEXT
-	MOVQ g_base+0(FP), DI
+	MOVQ gHere-8(SP), DI
 	ADDQ R12, DI
-	MOVQ gs+24(FP), AX
-	SHLQ $2, AX
-	MOVQ work_base+136(FP), R11
+	MOVQ gs+40(FP), AX
+	MOVQ work_base+168(FP), R11
 	LEAQ (R11)(R9*2), CX
 	ADDQ R12, R11
 	WIDEEND(QUADROW)
@@ -1553,9 +1569,9 @@ stored:
 	CMPQ R12, R10
 	JLT  pair
 
-	MOVQ work_base+136(FP), DX
+	MOVQ work_base+168(FP), DX
 	LEAQ (DX)(R9*2), DX
-	MOVQ q_base+32(FP), DI
+	MOVQ qHere-16(SP), DI
 	MOVQ R13, CX
 sum:
 	VMOVUPS (DX), Z4
@@ -1571,15 +1587,31 @@ sum:
 	JGT  sum
 
 	LEAQ (R13*4), CX
-	ADDQ CX, q_base+32(FP)
-	MOVQ gs+24(FP), AX
-	IMULQ CX, AX
-	ADDQ AX, g_base+0(FP)
-	MOVQ xs+80(FP), AX
-	IMULQ CX, AX
-	ADDQ AX, x_base+56(FP)
-	SUBQ $1, tiles+160(FP)
+	ADDQ CX, qHere-16(SP)
+	MOVQ gs+40(FP), AX
+	IMULQ R13, AX
+	ADDQ AX, gHere-8(SP)
+	MOVQ xs+104(FP), AX
+	IMULQ R13, AX
+	ADDQ AX, xHere-24(SP)
+	SUBQ $1, tilesLeft-32(SP)
 	JNE  tile
+
+	MOVQ gc+32(FP), AX
+	ADDQ AX, g_base+8(FP)
+	CMPQ step+240(FP), $0
+	JEQ  fetched
+	ADDQ AX, next_base+216(FP)
+fetched:
+	MOVQ qc+72(FP), AX
+	ADDQ AX, q_base+48(FP)
+	ADDQ R10, mu_base+112(FP)
+	CMPQ p_len+152(FP), $1
+	JEQ  tied
+	ADDQ $Packed__size, p_base+144(FP)
+tied:                            // one P for all
+	SUBQ $1, comps+0(FP)
+	JNE  component
 	VZEROUPPER
 	RET
 

@@ -41,7 +41,7 @@ type kernels struct {
 	// way, in tiles of up to fewRows rows and fewCols columns. nil, and fewRows 0, where a tier
 	// has none.
 	fewRows, fewCols int
-	rawQuadFew       func(g []float32, gs int, q, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, next []float32, step int)
+	rawQuadFew       func(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
 	rawPullFew       func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawQuadTriangle is G and q of a single row for groups of eight and of four components beside
@@ -612,31 +612,45 @@ func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float
 	}
 }
 
-// quadFew sets g and q to G and q of the rows x for the packed P, a single block of whole
-// panels. work is memory for fewRows rows and 128 numbers.
-func (k *kernels) quadFew(g Matrix, q []float32, x Matrix, mu []float32, p *Packed, work, next []float32) {
-	m, d := x.Rows, len(mu)
-	if w := span(m, g.RS, d); len(g.Data) < w {
-		short("quadFew", "g", len(g.Data), w)
+// quadFew sets G and q of the rows x for the components whose centres are in mu and whose packed P,
+// single blocks of whole panels, in p, or one for all: row b of G_c is at g[c*gc+b*gs:], of q_c at
+// q[c*qc+b]. work is memory for fewWork numbers, next what is needed after the first component, and
+// gc further on after the next one, and so on.
+func (k *kernels) quadFew(g []float32, gc, gs int, q []float32, qc int, x Matrix, mu []float32, p []Packed, work, next []float32) {
+	m, d := x.Rows, x.Cols
+	if !k.fewFeatures(d) || len(mu)%d != 0 {
+		panic(fmt.Sprintf("engine: quadFew: %d features, mu of %d numbers", d, len(mu)))
 	}
-	if len(q) < m {
-		short("quadFew", "q", len(q), m)
+	comps := len(mu) / d
+	if w := span(comps, gc, span(m, gs, d)); len(g) < w {
+		short("quadFew", "g", len(g), w)
+	}
+	if w := span(comps, qc, m); len(q) < w {
+		short("quadFew", "q", len(q), w)
 	}
 	if w := span(m, x.RS, d); len(x.Data) < w {
 		short("quadFew", "x", len(x.Data), w)
 	}
-	if !k.fewFeatures(d) || len(p.data) < d*d {
-		short("quadFew", "p", len(p.data), d*d)
+	if len(p) != 1 && len(p) < comps {
+		short("quadFew", "p", len(p), comps)
 	}
-	if n := k.fewRows*d + 128; len(work) < n {
+	for i := range p[:min(comps, len(p))] {
+		if len(p[i].data) < d*d {
+			short("quadFew", "P", len(p[i].data), d*d)
+		}
+	}
+	if n := k.fewWork(d); len(work) < n {
 		short("quadFew", "work", len(work), n)
 	}
-	if m > 0 {
+	if m > 0 && comps > 0 {
 		tiles, rows, longer := split(m, k.fewRows)
-		next, step := k.fetching(next, p.data, tiles*d/k.fewCols, d)
-		k.rawQuadFew(g.Data, g.RS, q, x.Data, x.RS, mu, p.data, work, tiles, rows, longer, next, step)
+		next, step := k.fetching(next, p[0].data, tiles*d/k.fewCols, d)
+		k.rawQuadFew(comps, g, gc, gs, q, qc, x.Data, x.RS, mu, d, p[:min(comps, len(p))], work, tiles, rows, longer, next, step)
 	}
 }
+
+// fewWork is how much memory quadFew works in: for D_i of three tiles, each row with 16 lanes of q.
+func (k *kernels) fewWork(d int) int { return 3 * k.fewRows * (d + 16) }
 
 // quadTriangle sets g and q to G and q of the row x for groups of components, as laneGroups has them,
 // whose centres are the columns of mu. work is memory for 8 rows like x.

@@ -50,6 +50,14 @@ func NewTiedMixture(k, d int, mu, c []float32) *Mixture {
 // precision returns P_i.
 func (m *Mixture) precision(i int) *Packed { return &m.p[min(i, len(m.p)-1)] }
 
+// precisions returns P_i of the components [i0, i1), or the one for all.
+func (m *Mixture) precisions(i0, i1 int) []Packed {
+	if len(m.p) < m.K {
+		return m.p
+	}
+	return m.p[i0:i1]
+}
+
 func newMixture(call string, k, d int, mu, c []float32) *Mixture {
 	if k < 1 || d < 1 {
 		panic(fmt.Sprintf("engine: %s: %d components in %d dimensions, expected at least 1 of each", call, k, d))
@@ -288,7 +296,7 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 func (e *Engine) quadGradNext(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32, made bool, next int) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
 	if e.k.fewFeatures(m.D) {
-		e.k.quadFew(g, q, x, m.mu(i), m.precision(i), arena.floats(slotCentre, e.k.fewRows*m.D+128), fetch)
+		e.k.quadFew(g.Data, 0, g.RS, q, 0, x, m.mu(i), m.precisions(i, i+1), arena.floats(slotCentre, e.k.fewWork(m.D)), fetch)
 		e.yield(arena, 2*rows*m.D*m.D)
 		return
 	}

@@ -8,17 +8,20 @@ import (
 )
 
 // TestPairKernels compares the kernels for pairs of panels, and those for few features, with pure
-// Go's: every number of rows and inner size, between unreadable pages, with NaN in the gaps
-// between rows.
+// Go's: every number of rows and inner size, of several components, between unreadable pages, with
+// NaN in the gaps between rows.
 func TestPairKernels(t *testing.T) {
-	const mostRows, mostD = 23, 128
+	const mostRows, mostD, mostComps = 23, 128, 3
 	rnd := NewRand(5, 2)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	walls := make([][]float32, 9)
 	for i := range walls {
-		walls[i] = walled(t, mostRows*(mostD+3))
+		walls[i] = walled(t, mostComps*mostRows*(mostD+3))
 	}
-	matrix := walled(t, mostD*mostD)
+	var matrices [mostComps][]float32
+	for i := range matrices {
+		matrices[i] = walled(t, mostD*mostD)
+	}
 	tested := false
 	for _, tier := range Available() {
 		k, _ := tierTable(tier)
@@ -40,10 +43,10 @@ func TestPairKernels(t *testing.T) {
 				}
 				return m
 			}
-			pack := func(b Matrix) (own, other *Packed) {
+			pack := func(wall []float32, b Matrix) (own, other *Packed) {
 				rnd.Normal(b.Data)
 				own, other = e.Pack(nil, b), generic.Pack(nil, b)
-				wall := matrix[len(matrix)-len(own.data):]
+				wall = wall[len(wall)-len(own.data):]
 				copy(wall, own.data)
 				own.data = wall
 				return own, other
@@ -66,7 +69,7 @@ func TestPairKernels(t *testing.T) {
 			for inner := pairInner; inner < 16 && k.pairRows > 0; inner++ {
 				next = 0
 				a, c := normal(inner, inner+gap), normal(2*k.nr, 2*k.nr+(gap+1)%3)
-				own, other := pack(View(make([]float32, inner*2*k.nr), inner, 2*k.nr))
+				own, other := pack(matrices[0], View(make([]float32, inner*2*k.nr), inner, 2*k.nr))
 				want := fresh(2 * k.nr)
 				for _, acc := range []bool{true, false} {
 					copyMatrix(want, c)
@@ -77,31 +80,68 @@ func TestPairKernels(t *testing.T) {
 			}
 			for d := k.fewCols; 0 < d && d <= mostD; d += k.fewCols {
 				next = 0
-				mu := make([]float32, d)
+				mu := make([]float32, mostComps*d)
 				rnd.Normal(mu)
-				own, other := pack(View(make([]float32, d*d), d, d))
+				var own, other [mostComps]Packed
+				for c := range own {
+					a, b := pack(matrices[c], View(make([]float32, d*d), d, d))
+					own[c], other[c] = *a, *b
+				}
 				x, u, v := normal(d, d+gap), normal(d, d+gap/2), normal(d, d+(gap+1)%3)
-				old := slices.Clone(v.Data)
-				q, r, s, work := room(rows), room(rows), room(rows), room(k.fewRows*d+128)
+				r, s, work := room(rows), room(rows), room(k.fewWork(d))
 				rnd.Normal(r)
 				rnd.Normal(s)
 				r[rnd.Intn(rows)] = 0
 				r[rnd.Intn(rows)] = float32(math.Copysign(0, -1))
 				fetch := [][]float32{nil, u.Data}[rows%2]
+				left, want := fresh(d), fresh(d)
 
-				wantQ, left, want := make([]float32, rows), fresh(d), fresh(d)
-				genericKernels.subRows(left.Data, d, x.Data, x.RS, mu, 0, rows, d)
-				generic.multiply(0, want, left, &operand{packed: other}, 0, genericKernels.panels(d), false)
-				genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
-				k.quadFew(v, q, x, mu, own, work, fetch)
-				compare(fmt.Sprintf("G of %d", d), v, want)
-				equalBits(t, fmt.Sprintf("%v, %d rows: q of %d", tier, rows, d), q, wantQ)
+				// Rows of a component follow each other, or those of a row; all P_i, or one for all.
+				comps := 1 + (rows+d/k.fewCols)%mostComps
+				gs, qc, p := d+gap, rows+gap, own[:comps]
+				gc := (rows-1)*gs + d + 1 - gap/2
+				if rows%2 == 0 {
+					gc, gs = d+gap, comps*(d+gap)+gap/2
+				}
+				if rows%5 == 0 {
+					p = own[:1]
+				}
+				g, q := room(span(comps, gc, span(rows, gs, d))), room(span(comps, qc, rows))
+				for i := range g {
+					g[i] = float32(math.NaN())
+				}
+				for i := range q {
+					q[i] = float32(math.NaN())
+				}
+				k.quadFew(g, gc, gs, q, qc, x, mu[:comps*d], p, work, fetch)
+				numbers := 0
+				for c := range comps {
+					mu := mu[c*d : (c+1)*d]
+					wantQ := make([]float32, rows)
+					genericKernels.subRows(left.Data, d, x.Data, x.RS, mu, 0, rows, d)
+					generic.multiply(0, want, left, &operand{packed: &other[min(c, len(p)-1)]}, 0, genericKernels.panels(d), false)
+					genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
+					for b := range rows {
+						equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: G of %d, row %d", tier, rows, c, comps, d, b), g[c*gc+b*gs:][:d], want.Row(b))
+					}
+					equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: q of %d", tier, rows, c, comps, d), q[c*qc:][:rows], wantQ)
+				}
+				for _, y := range append(slices.Clone(g), q...) {
+					if y == y {
+						numbers++
+					}
+				}
+				if want := comps * rows * (d + 1); numbers != want {
+					t.Fatalf("%v, %d rows of %d, %d components: %d numbers written, expected %d", tier, rows, d, comps, numbers, want)
+				}
+
+				mu, old := mu[:d], slices.Clone(v.Data)
 				for _, acc := range []bool{false, true} {
 					copy(v.Data, old)
 					copyMatrix(want, v)
 					genericKernels.pullDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
-					generic.multiply(0, want, left, &operand{packed: other}, 0, genericKernels.panels(d), acc)
-					k.pullFew(v, r, u, s, x, mu, own, acc, work[:k.fewRows*d], fetch)
+					generic.multiply(0, want, left, &operand{packed: &other[0]}, 0, genericKernels.panels(d), acc)
+					k.pullFew(v, r, u, s, x, mu, &own[0], acc, work[:k.fewRows*d], fetch)
 					compare(fmt.Sprintf("-N P of %d, added %t", d, acc), v, want)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 // file promises to leave alone.
 func TestReservedRegisters(t *testing.T) {
 	amd64 := regexp.MustCompile(`\b(R14[BWL]?|SP|g)\b`)
+	local := regexp.MustCompile(`\b\w+-\d+\(SP\)`) // in a frame, which the assembler counts
 	reserved := map[string]*regexp.Regexp{
 		"asm_amd64.s":        amd64,
 		"asm_avx512_amd64.s": amd64,
@@ -28,7 +29,7 @@ func TestReservedRegisters(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(source), "\n") {
 			code, _, _ := strings.Cut(line, "//")
-			if r := registers.FindString(code); r != "" {
+			if r := registers.FindString(local.ReplaceAllString(code, "")); r != "" {
 				t.Errorf("%s:%d: uses %s", file, i+1, r)
 			}
 		}
