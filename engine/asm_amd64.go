@@ -44,6 +44,7 @@ var avx2Kernels = kernels{
 	rawQuadTriangle:     quadTriangleAVX2,
 	rawMixtureLanes:     mixtureLanesAVX2,
 	rawMoveLanes:        moveLanesAVX2,
+	rawMoveRows:         moveRowsAVX2,
 	rawAddPatches:       addPatchesAVX2,
 	rawSpreadPatches:    spreadPatchesAVX2,
 	rawTranspose:        transposeAVX2,
@@ -260,6 +261,13 @@ func logAVX2(dst, x []float32)
 //
 //go:noescape
 func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
+
+// moveRowsAVX2 moves rows of n features, a multiple of 64, uphill:
+// x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]) with the gradient of gradientAVX2, of r[i*rs+b] and
+// g[i*gs+b*gr+j].
+//
+//go:noescape
+func moveRowsAVX2(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
 
 // pullRowsAVX2 sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
 // j < n, and +0 in every row with r[i] == 0: what the rows of a precision of low rank are

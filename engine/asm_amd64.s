@@ -1488,6 +1488,80 @@ TEXT ·logAVX2(SB), NOSPLIT, $0-48
 	JEQ  skip     \
 	VBROADCASTSS (R8), Y0
 
+// GRADIENT64 makes 64 columns of the gradient in Y4 to Y11, of G at DX and r at SI: R12 components
+// that are R11 and R10 apart. It changes AX, BX, R8, R9 and Y0.
+#define GRADIENT64(component, skip, test) \
+	ZEROS3                 \
+	VXORPS Y10, Y10, Y10   \
+	VXORPS Y11, Y11, Y11   \
+	MOVQ SI, R8            \
+	MOVQ DX, R9            \
+	MOVQ R12, BX           \
+	JMP  test              \
+component: \
+	SKIPZERO(skip)         \
+	VFNMADD231PS (R9), Y0, Y4 \
+	VFNMADD231PS 32(R9), Y0, Y5 \
+	VFNMADD231PS 64(R9), Y0, Y6 \
+	VFNMADD231PS 96(R9), Y0, Y7 \
+	VFNMADD231PS 128(R9), Y0, Y8 \
+	VFNMADD231PS 160(R9), Y0, Y9 \
+	VFNMADD231PS 192(R9), Y0, Y10 \
+	VFNMADD231PS 224(R9), Y0, Y11 \
+skip: \
+	ADDQ R10, R8           \
+	ADDQ R11, R9           \
+test: \
+	SUBQ $1, BX            \
+	JGE  component
+
+#define MOVEX(off, c) \
+	VMOVUPS off(DI), Y0      \
+	VFMADD231PS c, Y15, Y0   \
+	VMOVUPS Y0, off(DI)
+
+// The arguments x, r and g are counted on from row to row.
+//
+// func moveRowsAVX2(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
+TEXT ·moveRowsAVX2(SB), NOSPLIT, $0-136
+	VBROADCASTSS alpha+0(FP), Y15
+	SHLQ $2, xs+32(FP)
+	SHLQ $2, gr+104(FP)
+	MOVQ rs+64(FP), R10
+	MOVQ gs+96(FP), R11
+	MOVQ k+128(FP), R12
+	MOVQ rows+112(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+row:
+	MOVQ x_base+8(FP), DI
+	MOVQ r_base+40(FP), SI
+	MOVQ g_base+72(FP), DX
+	MOVQ n+120(FP), CX
+columns:
+	GRADIENT64(component, skip, test)
+	MOVEX(0, Y4)
+	MOVEX(32, Y5)
+	MOVEX(64, Y6)
+	MOVEX(96, Y7)
+	MOVEX(128, Y8)
+	MOVEX(160, Y9)
+	MOVEX(192, Y10)
+	MOVEX(224, Y11)
+	ADDQ $256, DI
+	ADDQ $256, DX
+	SUBQ $64, CX
+	JGT  columns
+	MOVQ xs+32(FP), AX
+	ADDQ AX, x_base+8(FP)
+	MOVQ gr+104(FP), AX
+	ADDQ AX, g_base+72(FP)
+	ADDQ $4, r_base+40(FP)
+	SUBQ $1, R13
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
 TEXT ·gradientAVX2(SB), NOSPLIT, $0-96
 	MOVQ dst_base+0(FP), DI
@@ -1502,34 +1576,7 @@ TEXT ·gradientAVX2(SB), NOSPLIT, $0-96
 wide:
 	SUBQ $64, CX
 	JLT  narrow
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  widetest
-wideloop:
-	SKIPZERO(wideskip)
-	VFNMADD231PS (R9), Y0, Y4
-	VFNMADD231PS 32(R9), Y0, Y5
-	VFNMADD231PS 64(R9), Y0, Y6
-	VFNMADD231PS 96(R9), Y0, Y7
-	VFNMADD231PS 128(R9), Y0, Y8
-	VFNMADD231PS 160(R9), Y0, Y9
-	VFNMADD231PS 192(R9), Y0, Y10
-	VFNMADD231PS 224(R9), Y0, Y11
-wideskip:
-	ADDQ R10, R8
-	ADDQ R11, R9
-widetest:
-	SUBQ $1, BX
-	JGE  wideloop
+	GRADIENT64(wideloop, wideskip, widetest)
 	VMOVUPS Y4, (DI)
 	VMOVUPS Y5, 32(DI)
 	VMOVUPS Y6, 64(DI)
@@ -2402,6 +2449,7 @@ columns: \
 	LASTFIVE(step, 4, NEAR) \
 	MOVQ mu, DX          \
 	MOVQ with, CX        \
+	PCALIGN $64 \
 row: \
 	EIGHTWITHROW(step, fetch, gs, lastG, xs, lastX) \
 	SUBQ $1, CX          \
@@ -2410,11 +2458,24 @@ row: \
 	TESTQ CX, CX         \
 	JEQ  rest            \
 	MOVQ fetch, DX       \
+	PCALIGN $64 \
 other: \
 	EIGHT(step, 4, NEAR) \
 	SUBQ $1, CX          \
 	JNE  other           \
 	JMP  store3
+
+// LANES takes the lanes of q of a row, eight apart already added, HALVES adds those four apart of two
+// rows, into the halves of a.
+#define LANES(low, high, a) \
+	VMOVUPS low, a     \
+	VADDPS  high, a, a \
+	VMOVUPS Y9, low    \
+	VMOVUPS Y9, high
+#define HALVES(a, b, t) \
+	VPERM2F128 $0x20, b, a, t \
+	VPERM2F128 $0x31, b, a, b \
+	VADDPS  b, t, a
 
 // NEXTCOMPONENT counts the arguments on to the next component.
 #define NEXTCOMPONENT(g0, gc, q, qc, mu, d, p, ps, next, ns) \
@@ -2645,6 +2706,7 @@ known:
 	MOVQ R9, alone-200(SP)
 	MOVQ pHere-168(SP), BX
 	XORQ SI, SI              // the first column of the panel, in bytes
+	PCALIGN $64
 densePanel:
 	MOVQ current-72(SP), R8
 	ADDQ $64, R8
@@ -2698,26 +2760,41 @@ store3:
 	CMPQ SI, d+136(FP)
 	JLT  densePanel
 
-	// The lanes of q above are complete, and made empty for the tile that takes their place.
+	// The lanes of q above are complete, and made empty for the tile that takes their place. Their
+	// sums as in TREE, of all rows at once: (0 | 1), (2 | 3) and (4 | 5) in halves of registers, then
+	// the even rows in one half and the odd ones in the other.
 	MOVQ above-64(SP), R8
-	MOVQ R8, R11
 	MOVQ qAbove-144(SP), DX
-	MOVQ rowsAbove-112(SP), CX
-	VXORPS Y0, Y0, Y0
-	LEAQ (R11)(R10*4), R9
-lanes:
-	VMOVUPS (R11), Y4
-	VMOVUPS 32(R11), Y5
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y0, 32(R11)
-	TREE
-	VMOVSS X4, (DX)
-	ADDQ R10, R11
-	ADDQ $4, DX
-	SUBQ $1, CX
-	JNE  lanes
-	VMOVUPS Y0, (R9)(R10*1)  // row 5, which there may not be
-	VMOVUPS Y0, 32(R9)(R10*1)
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	VXORPS Y9, Y9, Y9
+	LANES((R8), 32(R8), Y0)
+	LANES((R8)(R10*1), 32(R8)(R10*1), Y1)
+	LANES((R8)(R10*2), 32(R8)(R10*2), Y2)
+	LANES((R9), 32(R9), Y3)
+	LANES((R9)(R10*1), 32(R9)(R10*1), Y4)
+	LANES((R9)(R10*2), 32(R9)(R10*2), Y5)
+	HALVES(Y0, Y1, Y6)
+	HALVES(Y2, Y3, Y6)
+	HALVES(Y4, Y5, Y6)
+	VUNPCKLPD Y2, Y0, Y6
+	VUNPCKHPD Y2, Y0, Y7
+	VADDPS  Y7, Y6, Y6
+	VUNPCKLPD Y4, Y4, Y7
+	VUNPCKHPD Y4, Y4, Y8
+	VADDPS  Y8, Y7, Y7
+	VSHUFPS $0x88, Y7, Y6, Y0
+	VSHUFPS $0xDD, Y7, Y6, Y1
+	VADDPS  Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VUNPCKLPS X1, X0, X2
+	VUNPCKHPS X1, X0, X0
+	VMOVUPS X2, (DX)
+	VMOVSS  X0, 16(DX)
+	CMPQ rowsAbove-112(SP), $6
+	JLT  summed
+	VMOVSD  X0, 16(DX)
+summed:
 	MOVQ current-72(SP), R9
 	MOVQ R9, above-64(SP)
 	MOVQ below-80(SP), R9
