@@ -33,7 +33,8 @@ func (s Sharing) String() string {
 //   - Where all P_i fit into half of the second-level cache, reading them costs little:
 //     the blocks are small enough for x and D_i to stay in the first level, but at least
 //     four tiles high.
-//   - Otherwise blocks are as high as they can be, up to 128 rows. Below StreamRows rows
+//   - Otherwise blocks are as high as they can be, up to 128 rows, but D_i of more than twice
+//     StreamRows rows should fill no more than half of that cache, either. Below StreamRows rows
 //     reading P_i takes longer than multiplying, so where sharing the rows leaves a thread
 //     fewer, the threads share the components instead: each P_i is then read once, by
 //     one thread, at the price of two meetings a step. Even the shortest steps that so
@@ -62,7 +63,7 @@ type AscentPlan struct {
 
 	Flops          float64 // of the products, all steps
 	PrecisionBytes float64 // of all P_i
-	Cache          float64 // bytes of second-level cache that P_i may fill
+	Cache          float64 // bytes of second-level cache that P_i may fill, and D_i
 	StreamRows     int     // rows a block from which on multiplying takes longer than reading P_i
 }
 
@@ -103,6 +104,8 @@ func (e *Engine) planFull(rows, k, d, steps int, halves bool) AscentPlan {
 	if near {
 		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
+	} else {
+		most = min(most, max(int(p.Cache)/(4*leading(d)), 2*p.StreamRows))
 	}
 	each := (rows + p.Threads - 1) / p.Threads
 	halves = halves && each <= e.k.aloneRows && e.k.halves(k, d)
