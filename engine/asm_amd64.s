@@ -1,5 +1,6 @@
 //go:build amd64 && !purego && !noasm
 
+#include "few_amd64.h"
 #include "go_asm.h"
 #include "textflag.h"
 
@@ -2338,15 +2339,6 @@ rows5: \
 	VMOVUPS c1, 32(DI) \
 	ADDQ AX, DI
 
-// TILEROWS sets count to the rows of the tile that comes next.
-#define TILEROWS(count, rows, longer, even) \
-	MOVQ rows, count   \
-	CMPQ longer, $0    \
-	JLE  even          \
-	SUBQ $1, longer    \
-	ADDQ $1, count     \ // the first tiles have one row more
-even:
-
 // DELTAS makes 16 columns of count rows of D_i, from byte SI on, of the rows at x, R10 apart from
 // to on. It changes CX, DX, R8, R9 and Y10 to Y13.
 #define DELTAS(count, x, xs, mu, to, row) \
@@ -2477,42 +2469,12 @@ other: \
 	VPERM2F128 $0x31, b, a, b \
 	VADDPS  b, t, a
 
-// NEXTCOMPONENT counts the arguments on to the next component.
-#define NEXTCOMPONENT(g0, gc, q, qc, mu, d, p, ps, next, ns) \
-	MOVQ gc, CX   \
-	ADDQ CX, g0   \
-	MOVQ qc, CX   \
-	ADDQ CX, q    \
-	MOVQ d, CX    \
-	ADDQ CX, mu   \
-	MOVQ ps, CX   \
-	ADDQ CX, p    \
-	MOVQ ns, CX   \
-	ADDQ CX, next
-
 // The arguments comps, g, q, mu, p and next are counted on from component to component.
 //
 // func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
 TEXT ·quadFewAVX2(SB), NOSPLIT, $208-248
-	SHLQ $2, gc+32(FP)
-	SHLQ $2, gs+40(FP)
-	SHLQ $2, qc+72(FP)
-	SHLQ $2, xs+104(FP)
-	SHLQ $2, d+136(FP)
+	FEWARGUMENTS(many, fetches)
 	MOVQ d+136(FP), R10      // the distance of rows of D_i
-	MOVL $Packed__size, CX
-	CMPQ p_len+152(FP), $1
-	JNE  many
-	XORL CX, CX              // one P for all
-many:
-	MOVQ CX, ps-8(SP)
-	MOVQ gc+32(FP), CX
-	CMPQ step+240(FP), $0
-	JNE  fetches
-	XORL CX, CX
-fetches:
-	MOVQ CX, ns-16(SP)
-	MOVQ next_base+216(FP), R15
 	CMPQ rows+200(FP), $5
 	JGE  dense
 
@@ -2528,7 +2490,7 @@ component:
 	MOVQ longer+208(FP), R8
 	MOVQ R8, longerLeft-56(SP)
 tile:
-	TILEROWS(R13, rows+200(FP), longerLeft-56(SP), even)
+	TILEROWS(R13, even)
 	XORQ SI, SI              // the first column, in bytes
 deltas:
 	DELTAS(R13, xHere-40(SP), xs+104(FP), mu_base+112(FP), work_base+168(FP), delta)
@@ -2573,7 +2535,7 @@ stored:
 	JNE  tile
 	SUBQ $1, comps+0(FP)
 	JEQ  done
-	NEXTCOMPONENT(g_base+8(FP), gc+32(FP), q_base+48(FP), qc+72(FP), mu_base+112(FP), d+136(FP), p_base+144(FP), ps-8(SP), next_base+216(FP), ns-16(SP))
+	NEXTCOMPONENT
 	MOVQ next_base+216(FP), R15
 	JMP  component
 
@@ -2602,25 +2564,14 @@ clear:
 	SUBQ $1, CX
 	JNE  clear
 	MOVQ $0, late-88(SP)
-	MOVQ $0, nextBelow-96(SP)
 
-	// The first tile.
-	MOVQ tiles+192(FP), CX
-	SUBQ $1, CX
-	MOVQ CX, tilesLeft-48(SP)
-	MOVQ longer+208(FP), CX
-	MOVQ CX, longerLeft-56(SP)
-	TILEROWS(R13, rows+200(FP), longerLeft-56(SP), firstEven)
-	MOVQ R13, rowsBelow-104(SP)
-	MOVQ R13, rowsAbove-112(SP)
-	MOVQ g_base+8(FP), DI
-	MOVQ DI, gBelow-120(SP)
-	MOVQ DI, gAbove-128(SP)
-	MOVQ q_base+48(FP), DI
-	MOVQ DI, qBelow-136(SP)
-	MOVQ DI, qAbove-144(SP)
-	MOVQ x_base+80(FP), DI
-	MOVQ DI, xBelow-152(SP)
+	FIRSTTILE(firstEven)
+	MOVQ rowsBelow-104(SP), CX
+	MOVQ CX, rowsAbove-112(SP)
+	MOVQ gBelow-120(SP), CX
+	MOVQ CX, gAbove-128(SP)
+	MOVQ qBelow-136(SP), CX
+	MOVQ CX, qAbove-144(SP)
 	ADDQ $64, current-72(SP)
 	XORQ SI, SI
 firstDeltas:
@@ -2631,57 +2582,11 @@ firstDeltas:
 	SUBQ $64, current-72(SP)
 
 denseTile:
-	MOVQ rowsBelow-104(SP), R13
-	MOVQ R13, rowsHere-160(SP)
-	MOVQ gBelow-120(SP), DI
-	MOVQ DI, gHere-24(SP)
-	MOVQ qBelow-136(SP), DX
-	MOVQ DX, qHere-32(SP)
-	MOVQ p_base+144(FP), R8
-	MOVQ Packed_data(R8), R8
-	MOVQ R8, pHere-168(SP)
-	MOVQ xBelow-152(SP), R9
-	MOVQ nextBelow-96(SP), CX
-	TESTQ CX, CX
-	JEQ  same
-	MOVQ CX, R15
-	MOVQ $0, nextBelow-96(SP)
-same:
-	// The tile below.
-	SUBQ $1, tilesLeft-48(SP)
-	JLT  nextComponent
-	LEAQ (DX)(R13*4), DX
-	MOVQ R13, CX
-	IMULQ gs+40(FP), CX
-	ADDQ CX, DI
-	IMULQ xs+104(FP), R13
-	ADDQ R13, R9
-	JMP  placed
-nextComponent:
-	SUBQ $1, comps+0(FP)
-	JEQ  known
-	NEXTCOMPONENT(g_base+8(FP), gc+32(FP), q_base+48(FP), qc+72(FP), mu_base+112(FP), d+136(FP), p_base+144(FP), ps-8(SP), next_base+216(FP), ns-16(SP))
-	MOVQ next_base+216(FP), CX
-	MOVQ CX, nextBelow-96(SP)
-	MOVQ g_base+8(FP), DI
-	MOVQ q_base+48(FP), DX
-	MOVQ x_base+80(FP), R9
-	MOVQ tiles+192(FP), CX
-	SUBQ $1, CX
-	MOVQ CX, tilesLeft-48(SP)
-	MOVQ longer+208(FP), CX
-	MOVQ CX, longerLeft-56(SP)
-placed:
-	MOVQ DI, gBelow-120(SP)
-	MOVQ DX, qBelow-136(SP)
-	MOVQ R9, xBelow-152(SP)
-	TILEROWS(R13, rows+200(FP), longerLeft-56(SP), belowEven)
-	MOVQ R13, rowsBelow-104(SP)
-known:
+	NEXTTILE(same, nextComponent, placed, belowEven, known)
 	MOVQ rowsBelow-104(SP), CX
 	SUBQ $1, CX
 	IMULQ xs+104(FP), CX
-	ADDQ R9, CX
+	ADDQ xBelow-152(SP), CX
 	MOVQ CX, lastBelow-176(SP)
 
 	// Of the rows in between: those with eight inner indices, the other such indices, and rows

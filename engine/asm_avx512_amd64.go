@@ -113,8 +113,8 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
 // quadFewAVX512 makes G and q of rows x for packed P of a multiple of 64 features, in tiles as
-// sgemmAVX512_6x64: see quadFewAVX2, but for work, which holds D_i of a tile, six rows, and 128
-// numbers behind it.
+// sgemmAVX512_6x64: see quadFewAVX2. work is memory for 12 rows of d and 128 numbers, within that
+// of quadFewAVX2.
 //
 //go:noescape
 func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)

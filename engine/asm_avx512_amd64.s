@@ -1,5 +1,6 @@
 //go:build amd64 && !purego && !noasm
 
+#include "few_amd64.h"
 #include "go_asm.h"
 #include "textflag.h"
 
@@ -1454,12 +1455,6 @@ rowtest:
 // G and q, and -N P, of few features: tiles as in sgemmAVX512_6x64 whose left operand is made
 // on the way
 
-// TILEDELTA makes 16 columns of a row of D_i.
-#define TILEDELTA(off, mu, x) \
-	VMOVUPS off(SI), x \
-	VSUBPS  mu, x, x   \
-	VMOVUPS x, off(DI)
-
 // QUADROW stores a row of G and goes on with its lanes of q, at CX: R11 walks down the rows of D_i.
 // K3 is empty at the first pair of panels, which begins the lanes.
 #define QUADROW(row, c0, c1, c2, c3) \
@@ -1476,91 +1471,156 @@ rowtest:
 	VMOVUPS c3, (64*row)(CX)     \
 	ADDQ R10, R11
 
-// The arguments comps, g, q, mu, p and next are counted on from component to component.
+// ROWDELTA makes 16 columns of a row of D_i of the tile below: DI is the row of x, R13 mu, R11 the
+// row of D_i.
+#define ROWDELTA(off, x) \
+	VMOVUPS off(DI), x      \
+	VSUBPS  off(R13), x, x  \
+	VMOVUPS x, off(R11)
+
+// FEWLOOP is WIDELOOP with 64 columns of such a row between four inner indices each, CX rows, and
+// goes on without them.
+#define FEWLOOP(step, xs, others, row, rowtest, other) \
+	JMP   rowtest \
+row: \
+	FETCHNEXT        \
+	step(0)          \
+	ROWDELTA(0, Z30) \
+	step(1)          \
+	ROWDELTA(64, Z31) \
+	FETCHNEXT        \
+	step(2)          \
+	ROWDELTA(128, Z30) \
+	step(3)          \
+	ROWDELTA(192, Z31) \
+	ADDQ  $16, R8    \
+	ADDQ  $16, SI    \
+	ADDQ  $512, BX   \
+	ADDQ  $512, DX   \
+	ADDQ  xs, DI     \
+	ADDQ  R10, R11   \
+rowtest: \
+	SUBQ  $1, CX     \
+	JGE   row        \
+	MOVQ  others, CX \
+other: \
+	FETCHNEXT        \
+	step(0)          \
+	step(1)          \
+	FETCHNEXT        \
+	step(2)          \
+	step(3)          \
+	ADDQ  $16, R8    \
+	ADDQ  $16, SI    \
+	ADDQ  $512, BX   \
+	ADDQ  $512, DX   \
+	SUBQ  $1, CX     \
+	JNE   other      \
+	JMP   store
+
+// One tile after the other through all components. D_i of the tile below is made between the
+// multiply-adds: of 64 features it is 24 vectors, which all at once would hold up the first of them.
+// The two D_i take turns in work, and behind both are the lanes of q.
 //
 // func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
-TEXT ·quadFewAVX512(SB), NOSPLIT, $40-248
-	SHLQ $2, gc+32(FP)
-	SHLQ $2, gs+40(FP)
-	SHLQ $2, qc+72(FP)
-	SHLQ $2, xs+104(FP)
-	SHLQ $2, d+136(FP)
+TEXT ·quadFewAVX512(SB), NOSPLIT, $192-248
+	FEWARGUMENTS(many, fetches)
 	MOVQ d+136(FP), R10      // the distance of rows of D_i
 	LEAQ (R10)(R10*2), R9
 	MOVL $0x1111, R8
 	KMOVW R8, K2
-component:
-	MOVQ g_base+8(FP), R8
-	MOVQ R8, gHere-8(SP)
-	MOVQ q_base+48(FP), R8
-	MOVQ R8, qHere-16(SP)
-	MOVQ x_base+80(FP), R8
-	MOVQ R8, xHere-24(SP)
-	MOVQ tiles+192(FP), R8
-	MOVQ R8, tilesLeft-32(SP)
-	MOVQ longer+208(FP), R8
-	MOVQ R8, longerLeft-40(SP)
-	MOVQ next_base+216(FP), R15
-tile:
-	MOVQ rows+200(FP), R13
-	CMPQ longerLeft-40(SP), $0
-	JLE  even
-	SUBQ $1, longerLeft-40(SP)
-	ADDQ $1, R13             // the first tiles have one row more
-even:
-	// D_i of the tile, 64 columns at a time, and behind its six rows the lanes of q.
+	MOVQ work_base+168(FP), R11
+	MOVQ R11, current-72(SP)
+	LEAQ (R11)(R9*2), R11
+	MOVQ R11, below-80(SP)
+	LEAQ (R11)(R9*2), R11
+	MOVQ R11, lanes-64(SP)
+
+	FIRSTTILE(firstEven)
 	XORQ R12, R12            // the first column, in bytes
-deltas:
-	MOVQ mu_base+112(FP), DX
-	VMOVUPS (DX)(R12*1), Z16
-	VMOVUPS 64(DX)(R12*1), Z17
-	VMOVUPS 128(DX)(R12*1), Z18
-	VMOVUPS 192(DX)(R12*1), Z19
-	MOVQ xHere-24(SP), SI
-	ADDQ R12, SI
-	MOVQ work_base+168(FP), DI
+firstDeltas:
+	MOVQ xBelow-152(SP), DI
 	ADDQ R12, DI
-	MOVQ xs+104(FP), AX
-	MOVQ R13, CX
-delta:
-	TILEDELTA(0, Z16, Z0)
-	TILEDELTA(64, Z17, Z1)
-	TILEDELTA(128, Z18, Z2)
-	TILEDELTA(192, Z19, Z3)
-	ADDQ AX, SI
-	ADDQ R10, DI
+	MOVQ mu_base+112(FP), R13
+	ADDQ R12, R13
+	MOVQ current-72(SP), R11
+	ADDQ R12, R11
+	MOVQ rowsBelow-104(SP), CX
+firstDelta:
+	ROWDELTA(0, Z0)
+	ROWDELTA(64, Z1)
+	ROWDELTA(128, Z2)
+	ROWDELTA(192, Z3)
+	ADDQ xs+104(FP), DI
+	ADDQ R10, R11
 	SUBQ $1, CX
-	JNE  delta
+	JNE  firstDelta
 	ADDQ $256, R12
 	CMPQ R12, R10
-	JLT  deltas
-	MOVQ p_base+144(FP), DX
-	MOVQ Packed_data(DX), DX
+	JLT  firstDeltas
+
+tile:
+	NEXTTILE(same, nextComponent, placed, even, known)
+	XORQ CX, CX              // rows below, none of the last tile
+	CMPQ comps+0(FP), $0
+	JEQ  last
+	MOVQ rowsBelow-104(SP), CX
+last:
+	MOVQ CX, with-184(SP)
+	MOVQ R10, DX             // inner indices, four at a time, less the last four, and less those rows
+	SHRQ $4, DX
+	SUBQ $1, DX
+	SUBQ CX, DX
+	MOVQ DX, without-192(SP)
+	MOVQ pHere-168(SP), DX
 	XORQ R12, R12
 	KXORW K3, K3, K3
 pair:
-	MOVQ work_base+168(FP), R8
+	MOVQ current-72(SP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
-	MOVQ R10, CX
-	SHRQ $2, CX
-	SUBQ $4, CX
 	MOVQ DX, BX
 	MOVQ R10, AX
 	SHLQ $5, AX              // a panel, in bytes
 	ADDQ AX, DX
 	MOVQ step+240(FP), AX
+	MOVQ xBelow-152(SP), DI
+	ADDQ R12, DI
+	MOVQ mu_base+112(FP), R13
+	ADDQ R12, R13
+	MOVQ below-80(SP), R11
+	ADDQ R12, R11
 	ZEROS
-	WIDELOOPS
+	CMPQ rowsHere-160(SP), $5
+	MOVQ with-184(SP), CX
+	JEQ  five
+	JGT  six
+	CMPQ rowsHere-160(SP), $3
+	JEQ  three
+	JGT  four
+	CMPQ rowsHere-160(SP), $1
+	JGT  two
+	FEWLOOP(WIDE1, xs+104(FP), without-192(SP), row1, rowtest1, other1)
+two:
+	FEWLOOP(WIDE2, xs+104(FP), without-192(SP), row2, rowtest2, other2)
+three:
+	FEWLOOP(WIDE3, xs+104(FP), without-192(SP), row3, rowtest3, other3)
+four:
+	FEWLOOP(WIDE4, xs+104(FP), without-192(SP), row4, rowtest4, other4)
+five:
+	FEWLOOP(WIDE5, xs+104(FP), without-192(SP), row5, rowtest5, other5)
+six:
+	FEWLOOP(WIDE6, xs+104(FP), without-192(SP), row6, rowtest6, other6)
 store:
 	FETCHNEXT
 	FETCHNEXT
-	MOVQ gHere-8(SP), DI
+	MOVQ rowsHere-160(SP), R13
+	MOVQ gHere-24(SP), DI
 	ADDQ R12, DI
 	MOVQ gs+40(FP), AX
-	MOVQ work_base+168(FP), R11
-	LEAQ (R11)(R9*2), CX
+	MOVQ current-72(SP), R11
 	ADDQ R12, R11
+	MOVQ lanes-64(SP), CX
 	WIDEEND(QUADROW)
 stored:
 	ADDQ $512, DX            // the next pair of panels
@@ -1569,9 +1629,8 @@ stored:
 	CMPQ R12, R10
 	JLT  pair
 
-	MOVQ work_base+168(FP), DX
-	LEAQ (DX)(R9*2), DX
-	MOVQ qHere-16(SP), DI
+	MOVQ lanes-64(SP), DX
+	MOVQ qHere-32(SP), DI
 	MOVQ R13, CX
 sum:
 	VMOVUPS (DX), Z4
@@ -1586,32 +1645,12 @@ sum:
 	SUBQ $4, CX
 	JGT  sum
 
-	LEAQ (R13*4), CX
-	ADDQ CX, qHere-16(SP)
-	MOVQ gs+40(FP), AX
-	IMULQ R13, AX
-	ADDQ AX, gHere-8(SP)
-	MOVQ xs+104(FP), AX
-	IMULQ R13, AX
-	ADDQ AX, xHere-24(SP)
-	SUBQ $1, tilesLeft-32(SP)
+	MOVQ current-72(SP), R8
+	MOVQ below-80(SP), R11
+	MOVQ R11, current-72(SP)
+	MOVQ R8, below-80(SP)
+	CMPQ comps+0(FP), $0
 	JNE  tile
-
-	MOVQ gc+32(FP), AX
-	ADDQ AX, g_base+8(FP)
-	CMPQ step+240(FP), $0
-	JEQ  fetched
-	ADDQ AX, next_base+216(FP)
-fetched:
-	MOVQ qc+72(FP), AX
-	ADDQ AX, q_base+48(FP)
-	ADDQ R10, mu_base+112(FP)
-	CMPQ p_len+152(FP), $1
-	JEQ  tied
-	ADDQ $Packed__size, p_base+144(FP)
-tied:                            // one P for all
-	SUBQ $1, comps+0(FP)
-	JNE  component
 	VZEROUPPER
 	RET
 
