@@ -574,7 +574,7 @@ const stripPanels = 4
 // or two each.
 func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
 	switch {
-	case a.CS == 1 && !aliased(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
+	case a.CS == 1 && !e.k.crowded(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
 		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
 		const some = 16 // rows of A^T at a time, so that the strips share pages of it
@@ -651,15 +651,31 @@ func (l *left) setColumns(k *kernels, p int, cols Matrix) {
 	}
 }
 
-// aliasStride is the distance, in floats, from which on the rows of a tile fall into so few sets of
-// the first-level cache that they push each other out. A way of it is 4 KiB: rows half of that apart
-// fall into two sets, seven of the longest tile in each, for which 12 ways (48 KiB) are enough.
+// aliasStride is the distance, in floats, from which on rows fall into so few sets of the
+// first-level cache that they push each other out. A way of it is 4 KiB: rows half of that apart
+// fall into two sets, for which 12 ways (48 KiB) are enough.
 var aliasStride = func() int {
-	if cacheSize(cpuid.CPU.Cache.L1D, 32<<10) < 48<<10 {
+	if firstLevelWays() < 12 {
 		return 512
 	}
 	return 1024
 }()
+
+// firstLevelWays is the number of ways of the first-level cache, of 4 KiB each.
+func firstLevelWays() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) / (4 << 10) }
+
+// crowded says whether the rows of the longest tile, so far apart, take more than two thirds of the
+// ways of a set.
+func (k *kernels) crowded(stride int) bool {
+	if stride < 512 || stride%512 != 0 {
+		return false
+	}
+	rows := k.mr
+	if stride%1024 != 0 {
+		rows = (rows + 1) / 2
+	}
+	return 3*rows > 2*firstLevelWays()
+}
 
 // aliased says whether rows so far apart fall into the same sets of the first-level cache.
 func aliased(stride int) bool { return stride >= aliasStride && stride%aliasStride == 0 }
