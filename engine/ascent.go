@@ -271,7 +271,7 @@ func (j *ascentJob) run(worker, task int) {
 				j.lowStep(worker, t, &b)
 				continue
 			}
-			j.quads(worker, t, &b)
+			j.quadAll(worker, t, &b)
 			j.move(worker, &b, 0, r1-r0)
 		}
 		if j.tr != nil {
@@ -339,13 +339,14 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 	return b
 }
 
-// quads computes G_i and q_i of a block at step t for all components.
-func (j *ascentJob) quads(worker, t int, b *ascentBlock) {
+// quadAll computes G_i and q_i of a block at step t for all components.
+func (j *ascentJob) quadAll(worker, t int, b *ascentBlock) {
 	e, m, r1 := j.e, j.m, b.r0+b.x.Rows
 	if e.k.fewFeatures(m.D) {
 		arena, flops := &e.scratch[worker], 2*b.x.Rows*m.D*m.D
 		work := arena.floats(slotCentre, e.k.fewWork(m.D))
-		calls := m.K*flops/int(100*e.k.flopsAMicrosecond) + 1 // none of which may be long
+		most := max(int(100*e.k.flopsAMicrosecond)/flops, 1) // components of a call, none of which may be long
+		calls := (m.K + most - 1) / most
 		for n := range calls {
 			i0, i1 := part(m.K, calls, n)
 			e.k.quadFew(b.g[i0*b.gs:], b.gs, b.gr, b.q[i0*b.qs:], b.qs, b.x, m.Mu[i0*m.D:i1*m.D], m.precisions(i0, i1), work, j.tr.fetchG(t, i0+1, b.r0, r1))

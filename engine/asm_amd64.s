@@ -2364,7 +2364,7 @@ row: \
 	JNE  row
 
 // TILEDOTS stores the dot products of R13 rows of G at R8, AX apart, and of D_i at R9, R10 apart, at
-// DX. It changes CX, Y0, Y1, Y4 and Y5.
+// DX, and counts these on and R13 down. It changes CX, Y0, Y1, Y4 and Y5.
 #define TILEDOTS(bytes, row, columns) \
 row: \
 	VXORPS Y4, Y4, Y4       \
@@ -2457,8 +2457,8 @@ other: \
 	JNE  other           \
 	JMP  store3
 
-// LANES takes the lanes of q of a row, eight apart already added, HALVES adds those four apart of two
-// rows, into the halves of a.
+// LANES adds the lanes of q of a row that are eight apart, and clears them; Y9 is zero. HALVES adds
+// those four apart of two rows, into the halves of a.
 #define LANES(low, high, a) \
 	VMOVUPS low, a     \
 	VADDPS  high, a, a \

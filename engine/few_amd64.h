@@ -3,7 +3,7 @@
 // (go vet does not read the names here.)
 
 // FEWARGUMENTS makes bytes of the strides, and what to add for the next component: ps to p, of which
-// there may be one for all, and ns to next.
+// there may be one for all, and ns to next. R15 is where next is fetched from. It changes CX.
 #define FEWARGUMENTS(many, fetches) \
 	SHLQ $2, gc+32(FP)       \
 	SHLQ $2, gs+40(FP)       \
@@ -33,7 +33,7 @@ fetches: \
 	ADDQ $1, count           \ // the first tiles have one row more
 even:
 
-// NEXTCOMPONENT counts the arguments on to the next component.
+// NEXTCOMPONENT counts the arguments on to the next component. It changes CX.
 #define NEXTCOMPONENT \
 	MOVQ gc+32(FP), CX       \
 	ADDQ CX, g_base+8(FP)    \
@@ -64,7 +64,7 @@ even:
 	MOVQ DI, xBelow-152(SP)
 
 // NEXTTILE goes on to the tile below, and finds the one below that: after the last one, when comps
-// is 0, that stays the same. It changes CX, DX, DI, R8 and R13.
+// is 0, that stays the same. It changes CX, DX, DI, R8 and R13, and R15 with the component.
 #define NEXTTILE(same, component, placed, even, known) \
 	MOVQ rowsBelow-104(SP), R13 \
 	MOVQ R13, rowsHere-160(SP) \

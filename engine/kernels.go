@@ -37,9 +37,9 @@ type kernels struct {
 	pairRows int
 	rawPair  func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
 
-	// rawQuadFew and rawPullFew are products of few features whose left operand is made on the
-	// way, in tiles of up to fewRows rows and fewCols columns. nil, and fewRows 0, where a tier
-	// has none.
+	// rawQuadFew, for several components, and rawPullFew are products of few features whose left
+	// operand is made on the way, in tiles of up to fewRows rows and fewCols columns. nil, and
+	// fewRows 0, where a tier has none.
 	fewRows, fewCols int
 	rawQuadFew       func(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
 	rawPullFew       func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
@@ -528,7 +528,8 @@ func (k *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int, g []flo
 		return
 	}
 	n := x.Cols
-	most := max(int(20*k.flopsAMicrosecond)/(2*comps*n), 1) // rows of a call, none of which may be long
+	const bytes = 1 << 20             // of G, which may be far away
+	most := max(bytes/(4*comps*n), 1) // rows of a call, none of which may be long
 	for b := 0; b < x.Rows; b += most {
 		rows := min(most, x.Rows-b)
 		part := x.Slice(b, b+rows, 0, n)
@@ -682,7 +683,7 @@ func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 }
 
 // pullFew sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
-// u. p and work are as in quadFew.
+// u, and of P as quadFew has it. work is memory for fewRows rows.
 func (k *kernels) pullFew(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
 	m, d := v.Rows, len(mu)
 	for _, rows := range [...]*Matrix{&v, &u, &x} {

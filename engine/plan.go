@@ -33,11 +33,11 @@ func (s Sharing) String() string {
 //   - Where all P_i fit into half of the second-level cache, reading them costs little:
 //     the blocks are small enough for x and D_i to stay in the first level, but at least
 //     four tiles high.
-//   - Otherwise blocks are as high as they can be, up to 128 rows, but D_i of more than twice
-//     StreamRows rows should fill no more than half of that cache, either. Below StreamRows rows
+//   - Otherwise blocks are as high as they can be, up to 128 rows, but where they have more than
+//     twice StreamRows rows, D_i fills at most half of that cache. Below StreamRows rows
 //     reading P_i takes longer than multiplying, so where sharing the rows leaves a thread
-//     fewer, the threads share the components instead: each P_i is then read once, by
-//     one thread, at the price of two meetings a step. Even the shortest steps that so
+//     fewer, the threads share the components instead, of up to 128 rows: each P_i is then read
+//     once, by one thread, at the price of two meetings a step. Even the shortest steps that so
 //     large P_i leave, 20 microseconds, are worth it (see together).
 //   - Of single rows (with AVX2 of two, too) reading P_i takes longer than multiplying even where
 //     they are near. Such rows climb one by one and read only half of each P_i, which is symmetric
@@ -104,8 +104,6 @@ func (e *Engine) planFull(rows, k, d, steps int, halves bool) AscentPlan {
 	if near {
 		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
 		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
-	} else {
-		most = min(most, max(int(p.Cache)/(4*leading(d)), 2*p.StreamRows))
 	}
 	each := (rows + p.Threads - 1) / p.Threads
 	halves = halves && each <= e.k.aloneRows && e.k.halves(k, d)
@@ -113,6 +111,9 @@ func (e *Engine) planFull(rows, k, d, steps int, halves bool) AscentPlan {
 		p.Sharing = ByComponents
 		p.Blocks = (rows + most - 1) / most
 	} else {
+		if !near {
+			most = min(most, max(int(p.Cache)/(4*leading(d)), 2*p.StreamRows, 4*e.k.mr))
+		}
 		p.Blocks = rowBlocks(rows, most, p.Threads)
 		p.Threads = min(p.Threads, p.Blocks)
 	}
