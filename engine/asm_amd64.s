@@ -2432,7 +2432,8 @@ columns: \
 	ADDQ $512, BX
 
 // The inner indices of a panel of five or six rows, of which rows 0 to 2 have had three: eight or
-// five of them without such rows, then the rows, then without again.
+// five of them without such rows, then the rows, then without again. (Loops that begin cache lines
+// of code are a third of a hundredth faster on Zen 3.)
 #define FEWLOOP(step, late, fetch, gs, lastG, xs, lastX, mu, with, without, row, other) \
 	late(0, 4)           \
 	late(1, 4)           \

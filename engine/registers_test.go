@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestReservedRegisters reads the assembly on every machine: the registers that the head of a
-// file promises to leave alone, locals that lie within their frame, and no function with vectors of
-// AVX that does not end with VZEROUPPER.
+// TestReservedRegisters reads the assembly on every machine: registers that the head of a file
+// promises to leave alone are not used, locals lie within their frame, and every function with
+// vectors of AVX ends with VZEROUPPER.
 func TestReservedRegisters(t *testing.T) {
 	amd64 := regexp.MustCompile(`\b(R14[BWL]?|SP|g)\b`)
 	reserved := map[string]*regexp.Regexp{
