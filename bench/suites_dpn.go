@@ -173,7 +173,10 @@ func trainSuite() []group {
 	}
 	deep, _ := dpn.Preset("compact")
 	deep.Components, deep.Steps = 20, 30
-	return append(all, trainGroup(Quick, "compact deep", deep))
+	paper, _ := dpn.Preset("paper")
+	dense := trainGroup(Full, "paper dense", paper)
+	dense.route = engine.DenseRoute
+	return append(all, trainGroup(Quick, "compact deep", deep), dense)
 }
 
 // trainFlop counts the products of an update: those of the ascent and its backward pass by
