@@ -345,7 +345,7 @@ const chunkRows = 16
 func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x operand) {
 	n, d := k1-k0, j.m.D
 	if d <= longRows {
-		ld := leading(d)
+		ld := spread(d)
 		ws, xs := arena.floats(slotA, n*ld), arena.floats(slotCentre, n*ld)
 		for k := k0; k < k1; {
 			at := (k - k0) * ld

@@ -688,3 +688,7 @@ func leading(n int) int {
 	}
 	return n
 }
+
+// spread returns a row distance of at least n whose cache lines are odd in number. Columns that are
+// a line wide then take all sets of the first-level cache, and not every second or fourth.
+func spread(n int) int { return (n+15)/16/2*32 + 16 }
