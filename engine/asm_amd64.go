@@ -115,7 +115,7 @@ func quadTriangleAVX2(eights, fours int, g, q, x, mu, p, work []float32)
 // computes it and g is that of quadTriangleAVX2.
 //
 //go:noescape
-func moveLanesAVX2(eights, fours int, alpha float32, x, r, g []float32)
+func moveLanesAVX2(sixteens, eights, fours int, alpha float32, x, r, g []float32)
 
 // mixtureLanesAVX2 is mixtureAVX2 of a single row whose components, a multiple of eight above 0, are
 // beside each other. It leaves out phi.

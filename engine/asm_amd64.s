@@ -3,6 +3,7 @@
 #include "few_amd64.h"
 #include "go_asm.h"
 #include "textflag.h"
+#include "triangle_amd64.h"
 
 // Register use in this file: AX..DX, SI, DI, R8..R13 and R15 are free; R14 (the
 // goroutine) and SP are left alone. Every function ends with VZEROUPPER: without it
@@ -3487,13 +3488,7 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 	TWO((128*n+96), Y15, X15, Y3, X10, X11) \
 	VMOVUPS X13, (16*n)(R8)(R9*1)
 
-// BOTH multiplies a number, of row r and column c, with D[c], and as its mirror image with D[r].
-#define BOTH(p, x, dc, gr, dr, gc) \
-	VMOVUPS p, x          \
-	VFMADD231PS x, dc, gr \
-	VFMADD231PS dr, x, gc
-
-// The triangles on the diagonal: of column c of the rows those from c on. w is the size of a vector.
+// The triangle on the diagonal of four rows, as DIAGONAL8.
 #define DIAGONAL4(w, g0, g1, g2, g3, dc, x, y) \
 	VMOVUPS (0*w)(DI)(R10*1), dc                     \
 	VFMADD231PS (0*w)(BX), dc, g0                    \
@@ -3509,113 +3504,6 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 	BOTH((8*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g2) \
 	VMOVUPS (3*w)(DI)(R10*1), dc                     \
 	VFMADD231PS (9*w)(BX), dc, g3
-
-#define DIAGONAL8(w, g0, g1, g2, g3, g4, g5, g6, g7, dc, x, y) \
-	VMOVUPS (0*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (0*w)(BX), dc, g0                     \
-	BOTH((1*w)(BX), y, dc, g1, (1*w)(DI)(R10*1), g0)  \
-	BOTH((2*w)(BX), x, dc, g2, (2*w)(DI)(R10*1), g0)  \
-	BOTH((3*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g0)  \
-	BOTH((4*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g0)  \
-	BOTH((5*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g0)  \
-	BOTH((6*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g0)  \
-	BOTH((7*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g0)  \
-	VMOVUPS (1*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (8*w)(BX), dc, g1                     \
-	BOTH((9*w)(BX), x, dc, g2, (2*w)(DI)(R10*1), g1)  \
-	BOTH((10*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g1) \
-	BOTH((11*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g1) \
-	BOTH((12*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g1) \
-	BOTH((13*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g1) \
-	BOTH((14*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g1) \
-	VMOVUPS (2*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (15*w)(BX), dc, g2                    \
-	BOTH((16*w)(BX), y, dc, g3, (3*w)(DI)(R10*1), g2) \
-	BOTH((17*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g2) \
-	BOTH((18*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g2) \
-	BOTH((19*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g2) \
-	BOTH((20*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g2) \
-	VMOVUPS (3*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (21*w)(BX), dc, g3                    \
-	BOTH((22*w)(BX), x, dc, g4, (4*w)(DI)(R10*1), g3) \
-	BOTH((23*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g3) \
-	BOTH((24*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g3) \
-	BOTH((25*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g3) \
-	VMOVUPS (4*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (26*w)(BX), dc, g4                    \
-	BOTH((27*w)(BX), y, dc, g5, (5*w)(DI)(R10*1), g4) \
-	BOTH((28*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g4) \
-	BOTH((29*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g4) \
-	VMOVUPS (5*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (30*w)(BX), dc, g5                    \
-	BOTH((31*w)(BX), x, dc, g6, (6*w)(DI)(R10*1), g5) \
-	BOTH((32*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g5) \
-	VMOVUPS (6*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (33*w)(BX), dc, g6                    \
-	BOTH((34*w)(BX), y, dc, g7, (7*w)(DI)(R10*1), g6) \
-	VMOVUPS (7*w)(DI)(R10*1), dc                      \
-	VFMADD231PS (35*w)(BX), dc, g7
-
-// LANE adds column R9 + c of G * D to one of the lanes that a dot product has.
-#define LANE(w, c, x, s) \
-	VMOVUPS (c*w)(R8)(R9*1), x         \
-	VFMADD231PS (c*w)(DI)(R9*1), x, s
-
-// CLEAR4 sets four registers to +0.
-#define CLEAR4(a, b, c, d) \
-	VXORPS a, a, a \
-	VXORPS b, b, b \
-	VXORPS c, c, c \
-	VXORPS d, d, d
-
-// DOTS sets a0 to q. Of the 16 lanes, each a vector here, first those numbered 0 to 3 and 8 to 11
-// are made, then the others. R11 is the size of D.
-#define DOTS(w, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, t0, t1, t2, t3, some, others) \
-	CLEAR4(a0, a1, a2, a3)  \
-	CLEAR4(b0, b1, b2, b3)  \
-	XORQ R9, R9             \
-some: \
-	LANE(w, 0, t0, a0)      \
-	LANE(w, 1, t1, a1)      \
-	LANE(w, 2, t2, a2)      \
-	LANE(w, 3, t3, a3)      \
-	LANE(w, 8, t0, b0)      \
-	LANE(w, 9, t1, b1)      \
-	LANE(w, 10, t2, b2)     \
-	LANE(w, 11, t3, b3)     \
-	ADDQ $(16*w), R9        \
-	CMPQ R9, R11            \
-	JLT  some               \
-	VADDPS b0, a0, a0       \
-	VADDPS b1, a1, a1       \
-	VADDPS b2, a2, a2       \
-	VADDPS b3, a3, a3       \
-	CLEAR4(b0, b1, b2, b3)  \
-	CLEAR4(c0, c1, c2, c3)  \
-	XORQ R9, R9             \
-others: \
-	LANE(w, 4, t0, b0)      \
-	LANE(w, 5, t1, b1)      \
-	LANE(w, 6, t2, b2)      \
-	LANE(w, 7, t3, b3)      \
-	LANE(w, 12, t0, c0)     \
-	LANE(w, 13, t1, c1)     \
-	LANE(w, 14, t2, c2)     \
-	LANE(w, 15, t3, c3)     \
-	ADDQ $(16*w), R9        \
-	CMPQ R9, R11            \
-	JLT  others             \
-	VADDPS c0, b0, b0       \
-	VADDPS c1, b1, b1       \
-	VADDPS c2, b2, b2       \
-	VADDPS c3, b3, b3       \
-	VADDPS b0, a0, a0       \
-	VADDPS b1, a1, a1       \
-	VADDPS b2, a2, a2       \
-	VADDPS b3, a3, a3       \
-	VADDPS a2, a0, a0       \
-	VADDPS a3, a1, a1       \
-	VADDPS a1, a0, a0
 
 // func quadTriangleAVX2(eights, fours int, g, q, x, mu, p, work []float32)
 TEXT ·quadTriangleAVX2(SB), NOSPLIT, $0-160
@@ -3782,23 +3670,39 @@ skip:
 	PULL(r+8, Y2, Y6, skip2)                            \
 	PULL(r+12, Y3, Y7, skip3)
 
-// func moveLanesAVX2(eights, fours int, alpha float32, x, r, g []float32)
-TEXT ·moveLanesAVX2(SB), NOSPLIT, $0-96
-	VBROADCASTSS alpha+16(FP), Y15
-	MOVQ x_base+24(FP), DI
-	MOVQ x_len+32(FP), CX
-	MOVQ g_base+72(FP), R13  // of these columns and the first eight components
+// func moveLanesAVX2(sixteens, eights, fours int, alpha float32, x, r, g []float32)
+TEXT ·moveLanesAVX2(SB), NOSPLIT, $0-104
+	VBROADCASTSS alpha+24(FP), Y15
+	MOVQ x_base+32(FP), DI
+	MOVQ x_len+40(FP), CX
+	MOVQ g_base+80(FP), R8   // of these columns and the first sixteen components
 	MOVQ CX, R11
 	SHLQ $5, R11             // bytes of a group of eight
-	MOVQ eights+0(FP), R12
+	MOVQ sixteens+0(FP), R13
+	IMULQ R11, R13
+	LEAQ (R8)(R13*2), R13    // of these columns and the first eight components
+	MOVQ eights+8(FP), R12
 	IMULQ R11, R12
 	ADDQ R13, R12            // of these columns and the first four components
 columns:
 	VXORPS Y12, Y12, Y12
 	VXORPS Y13, Y13, Y13
-	MOVQ r_base+48(FP), R9
+	MOVQ r_base+56(FP), R9
+	MOVQ R8, SI
+	MOVQ sixteens+0(FP), BX
+	JMP  sixteentest
+sixteen:
+	PULL4(64, 0, 0, skip12, skip13, skip14, skip15)
+	PULL4(64, 16, 16, skip16, skip17, skip18, skip19)
+	PULL4(64, 32, 32, skip20, skip21, skip22, skip23)
+	PULL4(64, 48, 48, skip24, skip25, skip26, skip27)
+	ADDQ $64, R9
+	LEAQ (SI)(R11*2), SI
+sixteentest:
+	SUBQ $1, BX
+	JGE  sixteen
 	MOVQ R13, SI
-	MOVQ eights+0(FP), BX
+	MOVQ eights+8(FP), BX
 	JMP  test
 eight:
 	PULL4(32, 0, 0, skip0, skip1, skip2, skip3)
@@ -3808,7 +3712,7 @@ eight:
 test:
 	SUBQ $1, BX
 	JGE  eight
-	CMPQ fours+8(FP), $0
+	CMPQ fours+16(FP), $0
 	JEQ  done
 	MOVQ R12, SI
 	PULL4(16, 0, 0, skip8, skip9, skip10, skip11)
@@ -3820,6 +3724,7 @@ done:
 	VMOVUPS Y0, (DI)
 	VMOVUPS Y1, 32(DI)
 	ADDQ $64, DI
+	ADDQ $1024, R8
 	ADDQ $512, R13
 	ADDQ $256, R12
 	SUBQ $16, CX

@@ -33,6 +33,7 @@ var avx512Kernels = kernels{
 	rawQuadFew:          quadFewAVX512,
 	rawPullFew:          pullFewAVX512,
 	aloneRows:           1,
+	rawQuadSixteens:     quadSixteensAVX512,
 	rawQuadTriangle:     quadTriangleAVX2,
 	rawMixtureLanes:     mixtureLanesAVX2,
 	rawMoveLanes:        moveLanesAVX2,
@@ -216,6 +217,12 @@ func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
 //
 //go:noescape
 func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
+
+// quadSixteensAVX512 is quadTriangleAVX2 for n groups of sixteen components: of each mu and g are
+// d x 16, q is 16.
+//
+//go:noescape
+func quadSixteensAVX512(n int, g, q, x, mu, p, work []float32)
 
 // sqdistRowsAVX512 sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
 //

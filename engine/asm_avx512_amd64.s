@@ -3,6 +3,7 @@
 #include "few_amd64.h"
 #include "go_asm.h"
 #include "textflag.h"
+#include "triangle_amd64.h"
 
 // AVX-512 (F, DQ, BW, VL). The sixteen lanes of a reduction are one register, and tails
 // are masked: a masked load reads nothing and a masked store writes nothing outside. As
@@ -1779,6 +1780,94 @@ stored:
 	ADDQ AX, x_base+112(FP)
 	SUBQ $1, tiles+216(FP)
 	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// G and q of a single row, for sixteen components beside each other
+
+// WIDECOLUMN is column n, counted from R9, of eight rows: D of the rows is in Z8 to Z15.
+#define WIDECOLUMN(n) \
+	VMOVUPS (64*n)(DI)(R9*1), Z16 \
+	VMOVUPS (64*n)(R8)(R9*1), Z17 \
+	WIDETERMS((512*n), Z18, Z19, Z0, Z1, Z8, Z9)     \
+	WIDETERMS((512*n+128), Z20, Z21, Z2, Z3, Z10, Z11) \
+	WIDETERMS((512*n+256), Z22, Z23, Z4, Z5, Z12, Z13) \
+	WIDETERMS((512*n+384), Z24, Z25, Z6, Z7, Z14, Z15) \
+	VMOVUPS Z17, (64*n)(R8)(R9*1)
+
+// WIDETERMS is two rows of it, of which those of the column after the next are fetched.
+#define WIDETERMS(at, p0, p1, g0, g1, d0, d1) \
+	PREFETCHT0 (at+1024)(BX)   \
+	PREFETCHT0 (at+1088)(BX)   \
+	VMOVUPS (at)(BX), p0       \
+	VMOVUPS (at+64)(BX), p1    \
+	VFMADD231PS p0, Z16, g0    \
+	VFMADD231PS d0, p0, Z17    \
+	VFMADD231PS p1, Z16, g1    \
+	VFMADD231PS d1, p1, Z17
+
+// WIDEDELTA makes D of row R10 + n.
+#define WIDEDELTA(n, d) \
+	VBROADCASTSS (4*n)(SI), d      \
+	VSUBPS (64*n)(DX)(R10*1), d, d \
+	VMOVUPS d, (64*n)(DI)(R10*1)
+
+// func quadSixteensAVX512(n int, g, q, x, mu, p, work []float32)
+TEXT ·quadSixteensAVX512(SB), NOSPLIT, $0-152
+	MOVQ n+0(FP), CX
+	MOVQ g_base+8(FP), R8
+	MOVQ q_base+32(FP), R12
+	MOVQ x_len+64(FP), R11
+	MOVQ mu_base+80(FP), DX
+	MOVQ p_base+104(FP), BX
+	MOVQ work_base+128(FP), DI
+	SHLQ $6, R11
+group:
+	MOVQ x_base+56(FP), SI
+	XORQ R10, R10
+rows:
+	CLEAR4(Z0, Z1, Z2, Z3)
+	CLEAR4(Z4, Z5, Z6, Z7)
+	WIDEDELTA(0, Z8)
+	WIDEDELTA(1, Z9)
+	WIDEDELTA(2, Z10)
+	WIDEDELTA(3, Z11)
+	WIDEDELTA(4, Z12)
+	WIDEDELTA(5, Z13)
+	WIDEDELTA(6, Z14)
+	WIDEDELTA(7, Z15)
+	ADDQ $32, SI
+	XORQ R9, R9
+	JMP  test
+column:
+	WIDECOLUMN(0)
+	WIDECOLUMN(1)
+	ADDQ $1024, BX
+	ADDQ $128, R9
+test:
+	CMPQ R9, R10
+	JLT  column
+	DIAGONAL8(64, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z16, Z18, Z19)
+	ADDQ $(36*64), BX
+	VMOVUPS Z0, (R8)(R10*1)
+	VMOVUPS Z1, 64(R8)(R10*1)
+	VMOVUPS Z2, 128(R8)(R10*1)
+	VMOVUPS Z3, 192(R8)(R10*1)
+	VMOVUPS Z4, 256(R8)(R10*1)
+	VMOVUPS Z5, 320(R8)(R10*1)
+	VMOVUPS Z6, 384(R8)(R10*1)
+	VMOVUPS Z7, 448(R8)(R10*1)
+	ADDQ $512, R10
+	CMPQ R10, R11
+	JLT  rows
+	DOTS(64, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15, some, others)
+	VMOVUPS Z0, (R12)
+	ADDQ $64, R12
+	ADDQ R11, R8
+	ADDQ R11, DX
+	SUBQ $1, CX
+	JNE  group
 	VZEROUPPER
 	RET
 

@@ -90,8 +90,8 @@
 //
 // A tier is a table of functions and block sizes (kernels.go): asm_generic.go holds the
 // pure-Go functions, whose doc comments are the definitions, asm_avx512_amd64.s,
-// asm_amd64.s and asm_arm64.s the assembly, few_amd64.h what the first two share. The build
-// tags purego and noasm leave the assembly out.
+// asm_amd64.s and asm_arm64.s the assembly, few_amd64.h and triangle_amd64.h what the first
+// two share. The build tags purego and noasm leave the assembly out.
 //
 // The same bits cost pure Go dear where the processor's fused multiply-add is out of
 // reach: a product runs at about 1.7 GFLOP/s on a core that does 7 where the compiler

@@ -45,13 +45,15 @@ type kernels struct {
 	rawPullFew       func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
 
 	// rawQuadTriangle is G and q of a single row for groups of eight and of four components beside
-	// each other; rawMixtureLanes and rawMoveLanes are the rest of its step (triangle.go). nil where
+	// each other, and rawQuadSixteens, which is nil where registers hold no more than eight, for those
+	// of sixteen; rawMixtureLanes and rawMoveLanes are the rest of its step (triangle.go). nil where
 	// a tier has none. Blocks of up to aloneRows rows climb faster one by one in this way; 0 where
 	// there is no such way.
 	aloneRows       int
 	rawQuadTriangle func(eights, fours int, g, q, x, mu, p, work []float32)
+	rawQuadSixteens func(n int, g, q, x, mu, p, work []float32)
 	rawMixtureLanes func(q, c []float32)
-	rawMoveLanes    func(eights, fours int, alpha float32, x, r, g []float32)
+	rawMoveLanes    func(sixteens, eights, fours int, alpha float32, x, r, g []float32)
 
 	// rawMoveRows is rawGradient and rawAxpy of rows of a multiple of moveCols features, or nil.
 	rawMoveRows func(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
@@ -654,7 +656,8 @@ func (k *kernels) quadFew(g []float32, gc, gs int, q []float32, qc int, x Matrix
 func (k *kernels) fewWork(d int) int { return 3 * k.fewRows * (d + 16) }
 
 // quadTriangle sets g and q to G and q of the row x for groups of components, as laneGroups has them,
-// whose centres are the columns of mu. work is memory for 8 rows like x.
+// whose centres are the columns of mu. work is memory for as many rows like x as a group has
+// components, or for 8.
 func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 	d, lanes := len(x), n.lanes()
 	switch {
@@ -668,18 +671,26 @@ func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 		short("quadTriangle", "mu", len(mu), lanes*d)
 	case len(p) < lanes*d*(d+1)/2:
 		short("quadTriangle", "p", len(p), lanes*d*(d+1)/2)
-	case len(work) < 8*d:
-		short("quadTriangle", "work", len(work), 8*d)
+	case len(work) < n.widest()*d:
+		short("quadTriangle", "work", len(work), n.widest()*d)
 	}
 	if d == 0 {
 		return
 	}
-	most := max(int(100*k.flopsAMicrosecond)/(16*d*d), 1) // groups of a call, none of which may be long
+	most := max(int(100*k.flopsAMicrosecond)/(16*d*d), 1) // eights of a call, none of which may be long
+	pass := func(comps int) { g, q, mu, p = g[comps*d:], q[comps:], mu[comps*d:], p[comps*d*(d+1)/2:] }
+	for some := max(most/2, 1); n.sixteens > 0; n.sixteens -= some {
+		some = min(some, n.sixteens)
+		k.rawQuadSixteens(some, g, q, x, mu, p, work)
+		pass(16 * some)
+	}
 	for ; n.eights > most; n.eights -= most {
 		k.rawQuadTriangle(most, 0, g, q, x, mu, p, work)
-		g, q, mu, p = g[8*most*d:], q[8*most:], mu[8*most*d:], p[4*most*d*(d+1):]
+		pass(8 * most)
 	}
-	k.rawQuadTriangle(n.eights, n.fours, g, q, x, mu, p, work)
+	if n.eights > 0 || n.fours > 0 {
+		k.rawQuadTriangle(n.eights, n.fours, g, q, x, mu, p, work)
+	}
 }
 
 // pullFew sets v to -N_i P, or adds it to v, of -N_i as pullDeltas makes it of the rows x and
@@ -791,7 +802,7 @@ func (k *kernels) moveLanes(n laneGroups, alpha float32, x, r, g []float32) {
 		short("moveLanes", "g", len(g), lanes*d)
 	}
 	if d > 0 {
-		k.rawMoveLanes(n.eights, n.fours, alpha, x, r, g)
+		k.rawMoveLanes(n.sixteens, n.eights, n.fours, alpha, x, r, g)
 	}
 }
 

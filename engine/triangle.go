@@ -7,13 +7,18 @@ import "math"
 // its lower triangle serves as its mirror image, too, without any shuffle where components lie
 // beside each other, one to a lane. Half as much is read, and the multiply-adds are the limit again.
 
-// laneGroups says how components lie beside each other: in groups of eight, the last one of four if
-// that is enough.
-type laneGroups struct{ eights, fours int }
+// laneGroups says how components lie beside each other: in groups of sixteen where registers are so
+// wide, then of eight, the last one of four if that is enough. Of sixteen nine or more are there, for
+// eight and four take longer.
+type laneGroups struct{ sixteens, eights, fours int }
 
-func laneGroupsOf(k int) laneGroups {
-	n := laneGroups{eights: k / 8}
-	switch rest := k % 8; {
+func (k *kernels) laneGroups(comps int) (n laneGroups) {
+	if k.rawQuadSixteens != nil {
+		n.sixteens = (comps + 7) / 16
+		comps = max(comps-16*n.sixteens, 0)
+	}
+	n.eights = comps / 8
+	switch rest := comps % 8; {
 	case rest > 4:
 		n.eights++
 	case rest > 0:
@@ -23,14 +28,28 @@ func laneGroupsOf(k int) laneGroups {
 }
 
 // lanes is the number of components that there is room for.
-func (n laneGroups) lanes() int { return 8*n.eights + 4*n.fours }
+func (n laneGroups) lanes() int { return 16*n.sixteens + 8*n.eights + 4*n.fours }
 
-// width is the size of the group that begins with component i.
-func (n laneGroups) width(i int) int { return min(8, n.lanes()-i) }
+// group is the group of component i: its first component, and its size.
+func (n laneGroups) group(i int) (first, width int) {
+	if i < 16*n.sixteens {
+		return i / 16 * 16, 16
+	}
+	first = i / 8 * 8
+	return first, min(8, n.lanes()-first)
+}
 
-// triangles holds the lower triangles of all P_i: of each group the rows, four of eight components at
-// a time, or eight of four; of them column by column, down to and with the diagonal; of a column the
-// numbers of each row, one for each component.
+// widest is the size of the largest groups, 8 at least.
+func (n laneGroups) widest() int {
+	if n.sixteens > 0 {
+		return 16
+	}
+	return 8
+}
+
+// triangles holds the lower triangles of all P_i: of each group the rows, eight at a time, or four of
+// eight components; of them column by column, down to and with the diagonal; of a column the numbers
+// of each row, one for each component.
 type triangles struct {
 	data      []float32
 	packed    bool // as the precisions are
@@ -69,22 +88,26 @@ func (e *Engine) usesTriangles(j *ascentJob) bool {
 
 // pack makes the triangles of m.
 func (t *triangles) pack(m *Mixture) {
-	n, each := laneGroupsOf(m.K), m.D*(m.D+1)/2
+	n, each := m.packed().k.laneGroups(m.K), m.D*(m.D+1)/2
 	grow(&t.data, n.lanes()*each)
-	if last := (m.K - 1) / 8 * 8; m.K < n.lanes() {
+	if last, _ := n.group(m.K - 1); m.K < n.lanes() {
 		clear(t.data[last*each:]) // the lanes without a component
 	}
 	t.packed, t.symmetric = true, true
 	for i := range m.K {
-		p, first := m.precision(i), i/8*8
-		p.packTriangle(t.data[first*each+i-first:], n.width(first))
+		p := m.precision(i)
+		first, width := n.group(i)
+		p.packTriangle(t.data[first*each+i-first:], width)
 		t.symmetric = t.symmetric && (m.a != nil || p.symmetric()) // SetFactors mirrors one half
 	}
 }
 
 // packTriangle stores the lower triangle of p, a single block, in dst, as triangles has it.
 func (p *Packed) packTriangle(dst []float32, lanes int) {
-	d, nr, rows := p.cols, p.k.nr, 32/lanes
+	d, nr, rows := p.cols, p.k.nr, 8
+	if lanes == 8 {
+		rows = 4
+	}
 	for j := 0; j < d; j += rows {
 		block := p.data[nr*(j/nr)*d+j%nr:] // the columns j to j+rows-1
 		for range j {
@@ -126,21 +149,23 @@ type loneRow struct {
 
 // newLoneRow prepares for an ascent of single rows on m.
 func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
-	n, d := laneGroupsOf(m.K), m.D
+	n, d := e.k.laneGroups(m.K), m.D
 	lanes := n.lanes()
 	whole := (lanes + 7) / 8 * 8
-	memory := e.scratch[worker].floats(slotLone, 2*lanes*d+2*whole+8*d)
+	memory := e.scratch[worker].floats(slotLone, 2*lanes*d+2*whole+n.widest()*d)
 	take := func(n int) []float32 {
 		x := memory[:n:n]
 		memory = memory[n:]
 		return x
 	}
-	l := loneRow{groups: n, mu: take(lanes * d), g: take(lanes * d), q: take(whole), c: take(whole), work: take(8 * d)}
-	for i := 0; i < m.K; i += 8 {
-		if m.K < i+n.width(i) {
+	l := loneRow{groups: n, mu: take(lanes * d), g: take(lanes * d), q: take(whole), c: take(whole), work: take(n.widest() * d)}
+	for i := 0; i < m.K; {
+		_, width := n.group(i)
+		if m.K < i+width {
 			clear(l.mu[i*d:])
 		}
-		e.k.transpose(l.mu[i*d:], n.width(i), m.Mu[i*d:], d, min(m.K-i, 8), d)
+		e.k.transpose(l.mu[i*d:], width, m.Mu[i*d:], d, min(m.K-i, width), d)
+		i += width
 	}
 	for i := copy(l.c, m.C); i < whole; i++ {
 		l.c[i] = float32(math.Inf(-1))

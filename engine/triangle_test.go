@@ -11,12 +11,12 @@ import (
 // number of components in the last group, between unreadable pages, ordinary numbers and such that
 // the products underflow or overflow.
 func TestTriangles(t *testing.T) {
-	const mostK, mostD = 17, 48
+	const mostK, mostD = 29, 48
 	rnd := NewRand(7, 4)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	var walls [6][]float32
 	for i := range walls {
-		walls[i] = walled(t, 20*mostD*(mostD+1)/2)
+		walls[i] = walled(t, 32*mostD*(mostD+1)/2)
 	}
 	tested := false
 	for _, tier := range Available() {
@@ -63,7 +63,7 @@ func TestTriangles(t *testing.T) {
 					copy(wall, *s)
 					*s = wall
 				}
-				l.g, l.q, l.work = room(len(l.g)), room(l.groups.lanes()), room(8*d)
+				l.g, l.q, l.work = room(len(l.g)), room(l.groups.lanes()), room(l.groups.widest()*d)
 				k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
 
 				all := make([]float32, comps*d)
@@ -74,8 +74,8 @@ func TestTriangles(t *testing.T) {
 					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, 0, genericKernels.panels(d), false)
 					genericKernels.dotRows(wantQ, want, d, left, d, d)
 					for j := range got {
-						first := i / 8 * 8
-						got[j] = l.g[first*d+j*l.groups.width(first)+i-first]
+						first, width := l.groups.group(i)
+						got[j] = l.g[first*d+j*width+i-first]
 					}
 					what := fmt.Sprintf("%v, component %d of %d, d %d, scale %v", tier, i, comps, d, scale)
 					equalBits(t, what+": G", got, want)
