@@ -8,8 +8,8 @@ import (
 )
 
 // TestTriangles compares a step of a single row by triangles with pure Go's of whole matrices: every
-// number of components in the last group, between unreadable pages, ordinary numbers and such that
-// the products underflow or overflow.
+// number of components in the last group, in one call and in several, between unreadable pages,
+// ordinary numbers and such that the products underflow or overflow.
 func TestTriangles(t *testing.T) {
 	const mostK, mostD = 29, 48
 	rnd := NewRand(7, 4)
@@ -64,7 +64,11 @@ func TestTriangles(t *testing.T) {
 					*s = wall
 				}
 				l.g, l.q, l.work = room(len(l.g)), room(l.groups.lanes()), room(l.groups.widest()*d)
-				k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
+				calls := *k // of one to three groups each, or of all
+				if most := rnd.Intn(4); most > 0 {
+					calls.flopsAMicrosecond = float64(16*d*d*most) / 100
+				}
+				calls.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
 
 				all := make([]float32, comps*d)
 				for i := range comps {
