@@ -76,8 +76,11 @@
 // No kernel reads or writes outside its slices, at any length and alignment; package
 // check holds every kernel against unreadable pages. (Kernels ask the cache to prefetch
 // what comes next, which touches nothing.) One call of an assembly function takes about
-// a hundred microseconds at most, because nothing can interrupt it; between the calls of
-// a long product the scheduler and the collector can.
+// a hundred microseconds at most, because nothing can interrupt it (of a single row with
+// hundreds of features as long as reading half of eight P_i, which may be a millisecond);
+// between the calls of a long product the scheduler and the collector can.
+// On Linux large matrices lie on huge pages where the system has them on advice
+// (/sys/kernel/mm/transparent_hugepage/enabled: madvise or always).
 // Methods panic when shapes do not fit, with a message that names the operand.
 //
 // # Measuring

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"unsafe"
 )
 
 // Engine runs kernels: it holds a tier, a pool of threads and scratch memory. Several
@@ -184,16 +183,6 @@ func (a *arena) floats(s slot, n int) []float32 {
 		a.buffers[s] = alignedFloats(n + n/8)
 	}
 	return a.buffers[s][:n]
-}
-
-// alignedFloats allocates n floats that begin on a cache line (64 bytes).
-func alignedFloats(n int) []float32 {
-	if n == 0 {
-		return nil
-	}
-	b := make([]float32, n+15)
-	skip := int(-uintptr(unsafe.Pointer(&b[0])) & 63 / 4)
-	return b[skip : skip+n : skip+n]
 }
 
 // Work of less than smallWork microseconds wakes no thread: that costs a few microseconds, and

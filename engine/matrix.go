@@ -13,7 +13,7 @@ type Matrix struct {
 
 // NewMatrix returns a row-major rows x cols matrix of zeros.
 func NewMatrix(rows, cols int) Matrix {
-	return View(make([]float32, rows*cols), rows, cols)
+	return View(alignedFloats(rows*cols), rows, cols)
 }
 
 // View returns data as a row-major rows x cols matrix.

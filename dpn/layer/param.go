@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+
+	"dpnbench/engine"
 )
 
 // Param is a tensor that training changes.
@@ -25,15 +27,18 @@ func NewParam(name string, shape ...int) *Param {
 	for _, d := range shape {
 		n *= d
 	}
-	return &Param{Name: name, Shape: shape, Data: make([]float32, n)}
+	return &Param{Name: name, Shape: shape, Data: zeros(n)}
 }
+
+// zeros has large tensors on huge pages, as matrices are.
+func zeros(n int) []float32 { return engine.NewMatrix(1, n).Data }
 
 // Prepare makes room for the gradient, unless there is some, and moments that are zero.
 func (p *Param) Prepare() {
 	if p.Grad == nil {
-		p.Grad = make([]float32, len(p.Data))
+		p.Grad = zeros(len(p.Data))
 	}
-	p.M, p.V = make([]float32, len(p.Data)), make([]float32, len(p.Data))
+	p.M, p.V = zeros(len(p.Data)), zeros(len(p.Data))
 }
 
 // SHA256 hashes all numbers of params, little-endian, in order: equal weights give equal

@@ -1,0 +1,15 @@
+package engine
+
+import "unsafe"
+
+// alignedFloats allocates n floats that begin on a cache line (64 bytes), where the system has
+// them on huge pages if there are many.
+func alignedFloats(n int) []float32 {
+	if n == 0 {
+		return nil
+	}
+	b := make([]float32, n+15)
+	adviseHuge(b)
+	skip := int(-uintptr(unsafe.Pointer(&b[0])) & 63 / 4)
+	return b[skip : skip+n : skip+n]
+}
