@@ -102,9 +102,9 @@ type Result struct {
 	PercentBound float64 `json:"percent_bound"`
 	Bound        string  `json:"bound"` // peak, or the level of the memory that limits
 
-	// Of suite ascent-sparse: the route that the ascent took, and components a row whose q_i
-	// it computed, and whose responsibility is not 0; of the sparse route also bounds a row that it
-	// refreshed to leave out others.
+	// Of suites ascent-sparse and train: the route that the ascent took. Of the former components a
+	// row whose q_i it computed, and whose responsibility is not 0; of the sparse route also bounds a
+	// row that it refreshed to leave out others.
 	Route     string      `json:"route,omitempty"`
 	Evaluated *Components `json:"evaluated_components,omitempty"`
 	Active    *Components `json:"active_components,omitempty"`

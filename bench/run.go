@@ -291,7 +291,8 @@ func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (er
 		if w.check, err = w.work.check(); err != nil {
 			return err
 		}
-		if w.active, w.evaluated, w.bounds = w.work.active, w.work.evaluated, w.work.bounds; w.active != nil {
+		w.active, w.evaluated, w.bounds = w.work.active, w.work.evaluated, w.work.bounds
+		if w.work.route != engine.AutoRoute {
 			w.route = w.work.route.String()
 		}
 	}

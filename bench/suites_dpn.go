@@ -277,6 +277,7 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 				}
 				w.check = func() (string, error) {
 					a := e.Work() // of the update
+					w.route = a.Route
 					w.flop = other + ascent + a.FactorFlop
 					if a.Route == engine.SparseRoute {
 						active, evaluated, _ := countComponents(a)

@@ -112,7 +112,8 @@ func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []fl
 func quadTriangleAVX2(eights, fours int, g, q, x, mu, p, work []float32)
 
 // moveLanesAVX2 sets x[j] = fma(alpha, s, x[j]), where s is - sum over i of r[i]*g[i, j] as gradientAVX2
-// computes it and g is that of quadTriangleAVX2.
+// computes it. g is, for groups of first sixteen, then eight, then at most once four components, as
+// quadSixteensAVX512 and quadTriangleAVX2 leave it.
 //
 //go:noescape
 func moveLanesAVX2(sixteens, eights, fours int, alpha float32, x, r, g []float32)

@@ -3446,10 +3446,6 @@ GLOBL iota8<>(SB), RODATA|NOPTR, $32
 // ---------------------------------------------------------------------------------
 // G and q of a single row, for eight components beside each other, then for four
 
-// In what follows BX walks through the lower triangles, DI is D and R8 G, a vector of components
-// for each column, and R10 is the first of some rows, R9 a column left of them, both in bytes of D
-// and G. G[R10], a chain over all columns, has come as far as R9, and G[R9] as far as R10.
-
 // COLUMN is column n, counted from R9, of four rows, for eight components. D of the rows is in Y4 to
 // Y7. (The loads come first: mixed with the multiply-adds they made it 3% slower.)
 #define COLUMN(n) \

@@ -677,16 +677,18 @@ func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 	if d == 0 {
 		return
 	}
-	most := max(int(100*k.flopsAMicrosecond)/(16*d*d), 1) // eights of a call, none of which may be long
-	pass := func(comps int) { g, q, mu, p = g[comps*d:], q[comps:], mu[comps*d:], p[comps*d*(d+1)/2:] }
-	for some := max(most/2, 1); n.sixteens > 0; n.sixteens -= some {
-		some = min(some, n.sixteens)
+	skip := func(comps int) { g, q, mu, p = g[comps*d:], q[comps:], mu[comps*d:], p[comps*d*(d+1)/2:] }
+	most := max(k.groupsACall(16, d), 1) // no call may be long
+	for n.sixteens > 0 {
+		some := min(most, n.sixteens)
 		k.rawQuadSixteens(some, g, q, x, mu, p, work)
-		pass(16 * some)
+		skip(16 * some)
+		n.sixteens -= some
 	}
+	most = max(k.groupsACall(8, d), 1)
 	for ; n.eights > most; n.eights -= most {
 		k.rawQuadTriangle(most, 0, g, q, x, mu, p, work)
-		pass(8 * most)
+		skip(8 * most)
 	}
 	if n.eights > 0 || n.fours > 0 {
 		k.rawQuadTriangle(n.eights, n.fours, g, q, x, mu, p, work)

@@ -690,5 +690,5 @@ func leading(n int) int {
 }
 
 // spread returns a row distance of at least n whose cache lines are odd in number. Columns that are
-// a line wide then take all sets of the first-level cache, and not every second or fourth.
+// a line wide then take all sets of the first-level cache, and not a half of them or less.
 func spread(n int) int { return (n+15)/16/2*32 + 16 }

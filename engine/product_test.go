@@ -46,3 +46,12 @@ func TestStripsAndPanels(t *testing.T) {
 		}
 	}
 }
+
+// TestSpread checks that rows take whole cache lines, the least odd number of them.
+func TestSpread(t *testing.T) {
+	for n := range 1000 {
+		if s := spread(n); s < n || s > n+31 && n > 0 || s%32 != 16 {
+			t.Errorf("spread(%d) is %d, expected the least odd number of lines of 16 that is enough", n, s)
+		}
+	}
+}

@@ -8,12 +8,14 @@ import "math"
 // beside each other, one to a lane. Half as much is read, and the multiply-adds are the limit again.
 
 // laneGroups says how components lie beside each other: in groups of sixteen where registers are so
-// wide, then of eight, the last one of four if that is enough. Of sixteen nine or more are there, for
-// eight and four take longer.
+// wide, then of eight, the last one of four if that is enough. Nine are worth a group of sixteen: one
+// of eight and one of four are more multiply-adds on two units of that width, and as long on units of
+// half of it (by count; not timed).
 type laneGroups struct{ sixteens, eights, fours int }
 
-func (k *kernels) laneGroups(comps int) (n laneGroups) {
-	if k.rawQuadSixteens != nil {
+// laneGroups is that of components with d features: of many, sixteen would be a long call.
+func (k *kernels) laneGroups(comps, d int) (n laneGroups) {
+	if k.rawQuadSixteens != nil && k.groupsACall(16, d) >= 1 {
 		n.sixteens = (comps + 7) / 16
 		comps = max(comps-16*n.sixteens, 0)
 	}
@@ -25,6 +27,11 @@ func (k *kernels) laneGroups(comps int) (n laneGroups) {
 		n.fours = 1
 	}
 	return n
+}
+
+// groupsACall is how many groups of so many components take a hundred microseconds.
+func (k *kernels) groupsACall(width, d int) int {
+	return int(100*k.flopsAMicrosecond) / (2 * width * d * d)
 }
 
 // lanes is the number of components that there is room for.
@@ -61,7 +68,8 @@ type triangles struct {
 // takes about as long as they save in so many.
 const triangleSteps = 16
 
-// maxHalved is the size of all P_i, in bytes, up to which half of them is kept a second time.
+// maxHalved is the size of all P_i, in bytes, up to which half of them, and as much for lanes without
+// a component, is kept a second time.
 const maxHalved = 256 << 20
 
 // halves says whether single rows may climb by triangles. Of fewer than four components most lanes
@@ -88,7 +96,7 @@ func (e *Engine) usesTriangles(j *ascentJob) bool {
 
 // pack makes the triangles of m.
 func (t *triangles) pack(m *Mixture) {
-	n, each := m.packed().k.laneGroups(m.K), m.D*(m.D+1)/2
+	n, each := m.packed().k.laneGroups(m.K, m.D), m.D*(m.D+1)/2
 	grow(&t.data, n.lanes()*each)
 	if last, _ := n.group(m.K - 1); m.K < n.lanes() {
 		clear(t.data[last*each:]) // the lanes without a component
@@ -149,7 +157,7 @@ type loneRow struct {
 
 // newLoneRow prepares for an ascent of single rows on m.
 func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
-	n, d := e.k.laneGroups(m.K), m.D
+	n, d := e.k.laneGroups(m.K, m.D), m.D
 	lanes := n.lanes()
 	whole := (lanes + 7) / 8 * 8
 	memory := e.scratch[worker].floats(slotLone, 2*lanes*d+2*whole+n.widest()*d)

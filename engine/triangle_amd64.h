@@ -1,6 +1,7 @@
 // What the kernels of a single row have in common, for w bytes of components beside each other: DI is
-// D and R8 G, a vector for each column, BX walks through the lower triangles, and R10 is the first of
-// some rows, R9 a column, both in bytes of D and G.
+// D and R8 G, R11 bytes each, a vector for each column; BX walks through the lower triangles, and R10
+// is the first of some rows, R9 a column left of them, both in bytes of D and G. G[R10], a chain over
+// all columns, has come as far as R9, and G[R9] as far as R10.
 
 // BOTH multiplies a number, of row r and column c, with D[c], and as its mirror image with D[r].
 #define BOTH(p, x, dc, gr, dr, gc) \
@@ -68,7 +69,7 @@
 	VXORPS d, d, d
 
 // DOTS sets a0 to q. Of the 16 lanes, each a vector here, first those numbered 0 to 3 and 8 to 11
-// are made, then the others. R11 is the size of D.
+// are made, then the others.
 #define DOTS(w, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, t0, t1, t2, t3, some, others) \
 	CLEAR4(a0, a1, a2, a3)  \
 	CLEAR4(b0, b1, b2, b3)  \

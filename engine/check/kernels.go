@@ -24,7 +24,7 @@ var kernels = []kernel{
 	{name: "log-sum-exp", args: []arg{size("rows", 7), one(size("k", 5)), layoutArg("lq"), {name: "spread", usual: 3, max: 1000, sweep: []int{0, 1, 10, 30, 100, 1000}, quickSweep: []int{0, 30, 1000}}, offsetArg, seedArg}, make: logSumExp},
 	ascendKernel,
 	sparse(ascendKernel),
-	{name: "ascend-alone", args: []arg{{name: "rows", usual: 1, max: 64, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 2}}, {name: "k", usual: 5, min: 1, max: 64, sweep: []int{1, 3, 4, 6, 8, 9, 12, 13, 16, 17, 20}, quickSweep: []int{1, 4, 8, 12}}, {name: "d", usual: 32, min: 1, max: 256, sweep: []int{1, 16, 17, 31, 32, 33, 48, 64, 80, 128}, quickSweep: []int{16, 17, 48}}, {name: "steps", usual: 16, max: 64, sweep: []int{0, 1, 15, 16, 30}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend(false)},
+	{name: "ascend-alone", args: []arg{{name: "rows", usual: 1, max: 64, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 2}}, {name: "k", usual: 5, min: 1, max: 64, sweep: []int{1, 3, 4, 6, 8, 9, 12, 13, 16, 17, 20, 24, 36}, quickSweep: []int{1, 4, 8, 12, 36}}, {name: "d", usual: 32, min: 1, max: 256, sweep: []int{1, 16, 17, 31, 32, 33, 48, 64, 80, 128}, quickSweep: []int{16, 17, 48}}, {name: "steps", usual: 16, max: 64, sweep: []int{0, 1, 15, 16, 30}, quickSweep: []int{0, 1}}, layoutArg("lx"), offsetArg, seedArg}, make: ascend(false)},
 	backwardKernel,
 	sparse(backwardKernel),
 	tiedKernel,
