@@ -55,3 +55,21 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestUnevenPanels checks that the threads share 17 panels by halves of their rows, which changes no
+// bit.
+func TestUnevenPanels(t *testing.T) {
+	for _, tier := range Available() {
+		e, one := newTestEngine(t, WithTier(tier), WithThreads(2)), newTestEngine(t, WithTier(tier), WithThreads(1))
+		rows, cols := 10*e.k.mr+1, 17*e.k.nr-3
+		inner := int(30*e.k.flopsAMicrosecond)/(2*rows*e.k.nr) + 5*e.k.nr
+		a, b := points(rows, inner), points(inner, cols)
+		got, want := NewMatrix(rows, cols), NewMatrix(rows, cols)
+		e.MatMulPacked(got, a, e.Pack(nil, b), false)
+		one.MatMulPacked(want, a, one.Pack(nil, b), false)
+		if e.gemm.rowTasks != 2 || e.gemm.colTasks != 8 {
+			t.Errorf("%v: %d x %d tasks, expected 2 x 8", tier, e.gemm.rowTasks, e.gemm.colTasks)
+		}
+		equalBits(t, tier.String(), got.Data, want.Data)
+	}
+}
