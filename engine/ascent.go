@@ -345,7 +345,7 @@ func (j *ascentJob) quadAll(worker, t int, b *ascentBlock) {
 	if e.k.fewFeatures(m.D) {
 		arena, flops := &e.scratch[worker], 2*b.x.Rows*m.D*m.D
 		work := arena.floats(slotCentre, e.k.fewWork(m.D))
-		most := max(int(100*e.k.flopsAMicrosecond)/flops, 1) // components of a call, none of which may be long
+		most := max(e.k.inACall(flops), 1) // components
 		calls := (m.K + most - 1) / most
 		for n := range calls {
 			i0, i1 := part(m.K, calls, n)

@@ -218,8 +218,8 @@ func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
 //go:noescape
 func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
 
-// quadSixteensAVX512 is quadTriangleAVX2 for n groups, above 0, of sixteen components: of each mu and g are
-// d x 16, q is 16.
+// quadSixteensAVX512 is quadTriangleAVX2 for n groups, above 0, of sixteen components: of each mu and
+// g are d x 16, q is 16.
 //
 //go:noescape
 func quadSixteensAVX512(n int, g, q, x, mu, p, work []float32)

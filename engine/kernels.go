@@ -655,6 +655,10 @@ func (k *kernels) quadFew(g []float32, gc, gs int, q []float32, qc int, x Matrix
 // fewWork is how much memory quadFew works in: for D_i of three tiles, each row with 16 lanes of q.
 func (k *kernels) fewWork(d int) int { return 3 * k.fewRows * (d + 16) }
 
+// inACall is how many pieces of work of so many flop a call may do, a hundred microseconds of them:
+// nothing can interrupt it.
+func (k *kernels) inACall(flops int) int { return int(100*k.flopsAMicrosecond) / flops }
+
 // quadTriangle sets g and q to G and q of the row x for groups of components, as laneGroups has them,
 // whose centres are the columns of mu. work is memory for as many rows like x as a group has
 // components, or for 8.
@@ -678,14 +682,14 @@ func (k *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 		return
 	}
 	skip := func(comps int) { g, q, mu, p = g[comps*d:], q[comps:], mu[comps*d:], p[comps*d*(d+1)/2:] }
-	most := max(k.groupsACall(16, d), 1) // no call may be long
+	most := max(k.inACall(32*d*d), 1)
 	for n.sixteens > 0 {
 		some := min(most, n.sixteens)
 		k.rawQuadSixteens(some, g, q, x, mu, p, work)
 		skip(16 * some)
 		n.sixteens -= some
 	}
-	most = max(k.groupsACall(8, d), 1)
+	most = max(k.inACall(16*d*d), 1)
 	for ; n.eights > most; n.eights -= most {
 		k.rawQuadTriangle(most, 0, g, q, x, mu, p, work)
 		skip(8 * most)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHugePages checks that the middle of a large matrix lies where Linux has been asked for huge
-// pages. Whether there are any is another matter.
+// TestHugePages checks that all of a large matrix lies where Linux has been asked for huge pages.
+// Whether there are any is another matter.
 func TestHugePages(t *testing.T) {
 	own, err := unix.Mmap(-1, 0, 2*hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

@@ -40,8 +40,8 @@ func (s Sharing) String() string {
 //     once, by one thread, at the price of two meetings a step. Even the shortest steps that so
 //     large P_i leave, 20 microseconds, are worth it (see together).
 //   - Of single rows (with AVX2 of two, too) reading P_i takes longer than multiplying even where
-//     they are near. Such rows climb one by one and read little more than half of each P_i, which is symmetric
-//     (triangle.go). Two threads that share the components lose to one that does so (a row of 128
+//     they are near. Such rows climb one by one and read little more than half of each P_i, which
+//     is symmetric (triangle.go). Two threads that share the components lose to one that does so (a row of 128
 //     to 512 features, k 20, AVX2: 1.4 to 1.7 times slower).
 //
 // Ascents of less than about 100 microseconds are planned for one thread; where they come in

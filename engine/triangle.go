@@ -8,14 +8,14 @@ import "math"
 // beside each other, one to a lane. Half as much is read, and the multiply-adds are the limit again.
 
 // laneGroups says how components lie beside each other: in groups of sixteen where registers are so
-// wide, then of eight, the last one of four if that is enough. Nine are worth a group of sixteen: one
-// of eight and one of four are more multiply-adds on two units of that width, and as long on units of
-// half of it (by count; not timed).
+// wide, then of eight, the last one of four if that is enough. Nine are worth a group of sixteen: of
+// eight and four beside each other there are three quarters more multiply-adds, which on units of
+// half that width are an eighth less work (by count; not timed).
 type laneGroups struct{ sixteens, eights, fours int }
 
-// laneGroups is that of components with d features: of many, sixteen would be a long call.
+// laneGroups is that of components with d features: of many features, sixteen would be a long call.
 func (k *kernels) laneGroups(comps, d int) (n laneGroups) {
-	if k.rawQuadSixteens != nil && k.groupsACall(16, d) >= 1 {
+	if k.rawQuadSixteens != nil && k.inACall(32*d*d) >= 1 {
 		n.sixteens = (comps + 7) / 16
 		comps = max(comps-16*n.sixteens, 0)
 	}
@@ -27,11 +27,6 @@ func (k *kernels) laneGroups(comps, d int) (n laneGroups) {
 		n.fours = 1
 	}
 	return n
-}
-
-// groupsACall is how many groups of so many components take a hundred microseconds.
-func (k *kernels) groupsACall(width, d int) int {
-	return int(100*k.flopsAMicrosecond) / (2 * width * d * d)
 }
 
 // lanes is the number of components that there is room for.
