@@ -79,10 +79,10 @@ var avx2Kernels = kernels{
 	peakRounds:          5000,
 }
 
-// sgemmAVX2_6x16 is one panel of a matrix product: see panelGeneric.
+// sgemmAVX2_6x16 is panels of a matrix product: see panelGeneric.
 //
 //go:noescape
-func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
 
 // sgemmAtAVX2_6x16 is one panel of a matrix product: see panelAtGeneric.
 //

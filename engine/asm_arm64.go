@@ -56,13 +56,16 @@ var neonKernels = kernels{
 	peakRounds:          5000,
 }
 
-// panelNEON is one panel of a matrix product: see panelGeneric.
-func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
-	w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
-	for range tiles {
-		n := w.tile()
-		sgemmNEON_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
-		w.step(n)
+// panelNEON is panels of a matrix product: see panelGeneric.
+func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
+	for range panels {
+		w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
+		for range tiles {
+			n := w.tile()
+			sgemmNEON_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
+			w.step(n)
+		}
+		b, c, next = b[min(k*16, len(b)):], c[min(16, len(c)):], next[min(k*16, len(next)):]
 	}
 }
 

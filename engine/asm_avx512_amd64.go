@@ -73,20 +73,20 @@ var avx512Kernels = kernels{
 	peakRounds:          5000,
 }
 
-// sgemmAVX512_14x32 is one panel of a matrix product: tiles of rows rows, the first longer
-// of them one row more (14 at most); for every row i of all tiles, j < 32
+// sgemmAVX512_14x32 is panels of a matrix product that follow each other: tiles of rows rows, the
+// first longer of them one row more (14 at most); for every row i of all tiles, j < 32, panel n
 //
-//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//	c[i*crs+32*n+j] = chain over p < k of fma(a[i*ars+p*acs], b[(n*k+p)*brs+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise. The rows of A of
-// each tile begin strip floats after those of the tile before, or follow them if strip is
-// 0. next, from which step bytes are fetched into the cache for about every second p, takes no
-// part in it.
+// starting from the old value of c when acc is set, from +0 otherwise. brs is 32 where there are
+// several panels. The rows of A of each tile begin strip floats after those of the tile before, or
+// follow them if strip is 0. next[n*k*32:], from which step bytes are fetched into the cache for
+// about every second p, takes no part in it.
 //
 //go:noescape
-func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
 
-// sgemmAVX512_14x16 is sgemmAVX512_14x32 for the first cols columns, at most 16. It reads 16 of
+// sgemmAVX512_14x16 is sgemmAVX512_14x32 for the first cols columns of a panel, at most 16. It reads 16 of
 // B and touches those of c only.
 //
 //go:noescape
@@ -102,16 +102,17 @@ func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs
 //go:noescape
 func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
-// sgemmAVX512_6x64 is a pair of panels of a matrix product, each in one block: tiles of rows
-// rows, the first longer of them one row more (6 at most); for every row i of all tiles, j < 64
+// sgemmAVX512_6x64 is pairs of panels of a matrix product, each in one block, that follow each other:
+// tiles of rows rows, the first longer of them one row more (6 at most); for every row i of all tiles,
+// j < 64*pairs
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p], b[j/32*32*k+p*32+j%32], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise. k is at least 4. next and step
-// are as in sgemmAVX512_14x32.
+// starting from the old value of c when acc is set, from +0 otherwise. k is at least 4. next, of
+// pair n next[n*k*64:], and step are as in sgemmAVX512_14x32.
 //
 //go:noescape
-func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int)
 
 // quadFewAVX512 makes G and q of rows x for packed P of a multiple of 64 features, in tiles as
 // sgemmAVX512_6x64: see quadFewAVX2. work is memory for 12 rows of d and 128 numbers, within that

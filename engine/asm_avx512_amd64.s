@@ -303,12 +303,12 @@ onetest: \
 	STORE(12, Z28, Z29) \
 	STORE(13, Z30, Z31)
 
-// The arguments a, c, tiles and longer are counted on from tile to tile. The capacities are room: a_cap
-// for the number of rows of a tile, b_cap for the inner indices that are left when its lines of C have
-// been fetched, and next_cap for how far next has been.
+// The locals are counted on from tile to tile, the arguments b, c, next and panels from panel to panel.
+// The other locals: held has the number of rows of a tile, inner the inner indices that are left when
+// its lines of C have been fetched, and fetched how far next has been.
 //
-// func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
-TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-184
+// func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
+TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $56-192
 	MOVQ ars+32(FP), R10
 	MOVQ acs+40(FP), R11
 	MOVQ brs+80(FP), R12
@@ -318,16 +318,25 @@ TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $0-184
 	SHLQ $2, R12
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
+panel:
 	MOVQ next_base+152(FP), R15
+	MOVQ a_base+8(FP), AX
+	MOVQ AX, a-8(SP)
+	MOVQ c_base+88(FP), AX
+	MOVQ AX, c-16(SP)
+	MOVQ tiles+120(FP), AX
+	MOVQ AX, tiles-24(SP)
+	MOVQ longer+136(FP), AX
+	MOVQ AX, longer-32(SP)
 tile:
 	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
+	MOVQ a-8(SP), R8
 	MOVQ b_base+56(FP), BX
-	MOVQ c_base+88(FP), DI
+	MOVQ c-16(SP), DI
 	MOVQ rows+128(FP), AX
-	CMPQ longer+136(FP), $0
+	CMPQ longer-32(SP), $0
 	JLE  even
-	SUBQ $1, longer+136(FP)
+	SUBQ $1, longer-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	LEAQ (R8)(R10*4), SI
@@ -400,19 +409,19 @@ rows13:
 rows14:
 	LOOP(STEP14, NEXT, two14, twotest14, odd14)
 dense:
-	MOVQ DI, a_cap+24(FP)
+	MOVQ DI, held-40(SP)
 	MOVQ DI, R9
 	ADDQ AX, AX              // a turn of the loop is two steps
 
 	// The first turns fetch the lines of C, a row each: all at once they would hold up the loads,
 	// for they come from memory or another cache (2 % at 512 x 512 x 512).
-	MOVQ $0, b_cap+72(FP)
+	MOVQ $0, inner-48(SP)
 	LEAQ (R9*4), DX
 	SUBQ DX, CX
 	JLE  few
-	MOVQ CX, b_cap+72(FP)
-	MOVQ R15, next_cap+168(FP)
-	MOVQ c_base+88(FP), R15
+	MOVQ CX, inner-48(SP)
+	MOVQ R15, fetched-56(SP)
+	MOVQ c-16(SP), R15
 	MOVQ R13, AX
 	MOVQ DX, CX
 	CMPB acc+144(FP), $0
@@ -460,16 +469,16 @@ dense13:
 dense14:
 	DENSELOOP(DENSE14, four14, fourtest14, one14, onetest14)
 densestore:
-	MOVQ b_cap+72(FP), CX
+	MOVQ inner-48(SP), CX
 	TESTQ CX, CX
 	JEQ  densedone
-	MOVQ $0, b_cap+72(FP)
-	MOVQ next_cap+168(FP), R15
+	MOVQ $0, inner-48(SP)
+	MOVQ fetched-56(SP), R15
 	MOVQ step+176(FP), AX
 	ADDQ AX, AX
 	JMP  rest
 densedone:
-	MOVQ a_cap+24(FP), DI
+	MOVQ held-40(SP), DI
 	MOVL $4, R11
 	MOVL $128, R12
 	MOVQ crs+112(FP), R13
@@ -508,19 +517,28 @@ columns14:
 
 store:
 	MOVQ DI, CX
-	MOVQ c_base+88(FP), DI
+	MOVQ c-16(SP), DI
 	STORES
 done:
-	MOVQ DI, c_base+88(FP)
+	MOVQ DI, c-16(SP)
 	MOVQ strip+48(FP), AX
 	SHLQ $2, AX
 	JNE  apart
 	MOVQ R10, AX             // the rows of the tiles follow each other
 	IMULQ CX, AX
 apart:
-	ADDQ AX, a_base+8(FP)
-	SUBQ $1, tiles+120(FP)
+	ADDQ AX, a-8(SP)
+	SUBQ $1, tiles-24(SP)
 	JNE  tile
+	SUBQ $1, panels+184(FP)
+	JEQ  end
+	MOVQ k+0(FP), AX
+	SHLQ $7, AX
+	ADDQ AX, b_base+56(FP)
+	ADDQ AX, next_base+152(FP)
+	ADDQ $128, c_base+88(FP)
+	JMP  panel
+end:
 	VZEROUPPER
 	RET
 
@@ -843,27 +861,36 @@ last4: \
 	WIDEOLD(4, Z20, Z21, Z22, Z23) \
 	WIDEOLD(5, Z24, Z25, Z26, Z27)
 
-// The arguments a, c, tiles and longer are counted on from tile to tile.
+// The locals are counted on from tile to tile, the arguments b, c, next and pairs from pair to pair.
 //
-// func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
-TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $0-160
+// func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int)
+TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $32-168
 	MOVQ ars+32(FP), R10
 	SHLQ $2, R10
 	LEAQ (R10)(R10*2), R9
+pair:
 	MOVQ next_base+128(FP), R15
+	MOVQ a_base+8(FP), AX
+	MOVQ AX, a-8(SP)
+	MOVQ c_base+64(FP), AX
+	MOVQ AX, c-16(SP)
+	MOVQ tiles+96(FP), AX
+	MOVQ AX, tiles-24(SP)
+	MOVQ longer+112(FP), AX
+	MOVQ AX, longer-32(SP)
 tile:
 	MOVQ rows+104(FP), R13
-	CMPQ longer+112(FP), $0
+	CMPQ longer-32(SP), $0
 	JLE  even
-	SUBQ $1, longer+112(FP)
+	SUBQ $1, longer-32(SP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
-	MOVQ a_base+8(FP), R8
+	MOVQ a-8(SP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 	MOVQ R13, CX
 	IMULQ R10, CX
-	ADDQ CX, a_base+8(FP)
+	ADDQ CX, a-8(SP)
 	MOVQ b_base+40(FP), BX
 	MOVQ k+0(FP), CX
 	MOVQ CX, DX
@@ -873,7 +900,7 @@ even:
 	ZEROS
 	CMPB acc+120(FP), $0
 	JEQ  start
-	MOVQ c_base+64(FP), DI
+	MOVQ c-16(SP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
 	WIDEOLDS
@@ -883,14 +910,23 @@ start:
 store:
 	FETCHNEXT
 	FETCHNEXT
-	MOVQ c_base+64(FP), DI
+	MOVQ c-16(SP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
 	WIDEEND(WIDESTORE)
 stored:
-	MOVQ DI, c_base+64(FP)
-	SUBQ $1, tiles+96(FP)
+	MOVQ DI, c-16(SP)
+	SUBQ $1, tiles-24(SP)
 	JNE  tile
+	SUBQ $1, pairs+160(FP)
+	JEQ  end
+	MOVQ k+0(FP), AX
+	SHLQ $8, AX
+	ADDQ AX, b_base+40(FP)
+	ADDQ AX, next_base+128(FP)
+	ADDQ $256, c_base+64(FP)
+	JMP  pair
+end:
 	VZEROUPPER
 	RET
 

@@ -6,21 +6,24 @@ import "math"
 // the same bits. A kernel trusts its arguments: the methods of kernels (kernels.go)
 // check them.
 
-// panelGeneric is one panel of a matrix product: tiles of rows rows, the first longer of
-// them one row more (6 at most); for every row i of all tiles, j < 16
+// panelGeneric is panels of a matrix product that follow each other: tiles of rows rows, the first
+// longer of them one row more (6 at most); for every row i of all tiles, j < 16, panel n
 //
-//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//	c[i*crs+16*n+j] = chain over p < k of fma(a[i*ars+p*acs], b[(n*k+p)*brs+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise. The rows of A of
-// each tile begin strip floats after those of the tile before, or follow them if strip is
-// 0. next, from which step bytes are fetched into the cache for every fourth p, takes no
-// part in it.
-func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
-	w := tileWalk{a: a, c: c, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer}
-	for range tiles {
-		n := w.tile()
-		sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
-		w.step(n)
+// starting from the old value of c when acc is set, from +0 otherwise. brs is 16 where there are
+// several panels. The rows of A of each tile begin strip floats after those of the tile before, or
+// follow them if strip is 0. next[n*k*16:], from which step bytes are fetched into the cache for
+// every fourth p, takes no part in it.
+func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
+	for range panels {
+		w := tileWalk{a: a, c: c, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer}
+		for range tiles {
+			n := w.tile()
+			sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
+			w.step(n)
+		}
+		b, c = b[min(k*genericNR, len(b)):], c[min(genericNR, len(c)):]
 	}
 }
 
@@ -84,7 +87,7 @@ func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c
 		for p, o := range at[p0 : p0+n] {
 			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(b[o:])
 		}
-		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, longer, acc || p0 > 0, nil, 0)
+		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, longer, acc || p0 > 0, nil, 0, 1)
 	}
 }
 

@@ -19,16 +19,22 @@ func TestCallsAreShort(t *testing.T) {
 		most := map[string]int{}
 		count := func(what string, n int) { most[what] = max(most[what], n) }
 		panel, pair, dots, sum := k.rawPanel, k.rawPair, k.rawDotRows, k.rawSum
-		k.rawPanel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+		k.rawPanel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
 			count("elements of A", (tiles*rows+longer)*inner)
 			count("inner indices", inner)
-			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
+			if panels > 1 {
+				count("flop of several panels", 2*(tiles*rows+longer)*inner*panels*k.nr)
+			}
+			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, longer, acc, next, step, panels)
 		}
 		if pair != nil {
-			k.rawPair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int) {
+			k.rawPair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int) {
 				count("elements of A", (tiles*rows+longer)*inner)
 				count("inner indices", inner)
-				pair(inner, a, ars, b, c, crs, tiles, rows, longer, acc, next, step)
+				if pairs > 1 {
+					count("flop of several panels", 4*(tiles*rows+longer)*inner*pairs*k.nr)
+				}
+				pair(inner, a, ars, b, c, crs, tiles, rows, longer, acc, next, step, pairs)
 			}
 		}
 		k.rawDotRows = func(dst, x []float32, xs int, y []float32, ys, n int) {
@@ -39,7 +45,7 @@ func TestCallsAreShort(t *testing.T) {
 			count("elements", len(x))
 			return sum(x)
 		}
-		for _, s := range [][3]int{{10 * k.mc, k.kc, 3}, {5 * k.mc, k.kc, 70}, {4*k.mc + 1, 3 * k.kc, 40}, {9 * k.mc, k.kc / 4, 3}} {
+		for _, s := range [][3]int{{10 * k.mc, k.kc, 3}, {5 * k.mc, k.kc, 70}, {4*k.mc + 1, 3 * k.kc, 40}, {9 * k.mc, k.kc / 4, 3}, {64, 64, 3000}} {
 			a, b, c := NewMatrix(s[0], s[1]), NewMatrix(s[1], s[2]), NewMatrix(s[0], s[2])
 			e.MatMul(c, a, b, false)
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMul(c, a, b, false) })
@@ -48,7 +54,7 @@ func TestCallsAreShort(t *testing.T) {
 		e.RowDots(make([]float32, 7), x, x)
 		e.Dot(x.Data, x.Data)
 		e.Sum(x.Data)
-		for what, limit := range map[string]int{"elements of A": k.mc * k.kc, "inner indices": k.kc, "elements": elements} {
+		for what, limit := range map[string]int{"elements of A": k.mc * k.kc, "inner indices": k.kc, "flop of several panels": int(100 * k.flopsAMicrosecond), "elements": elements} {
 			if most[what] == 0 || most[what] > limit {
 				t.Errorf("%v: a call for %d %s, want 1 to %d", tier, most[what], what, limit)
 			}

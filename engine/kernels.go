@@ -18,24 +18,24 @@ type kernels struct {
 	// small to share, and no result.
 	flopsAMicrosecond float64
 
-	// rawPanel multiplies with one panel of nr columns (a multiple of the 16 lanes), in
-	// tiles of up to mr rows. Every linesAStep inner indices a tile fetches from the panel
+	// rawPanel multiplies with panels of nr columns (a multiple of the 16 lanes), one after the
+	// other, in tiles of up to mr rows. Every linesAStep inner indices a tile fetches from the panel
 	// that comes next, once it has fetched its lines of C, if it does: a row in rowOfC inner indices.
 	mr, nr     int
 	kc, mc     int // largest block of a product: inner indices and rows of A
 	linesAStep int
 	rowOfC     int
-	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+	rawPanel   func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
 
-	// rawNarrow is rawPanel for the first cols columns of a panel, at most half of them, or nil
+	// rawNarrow is rawPanel for the first cols columns of one panel, at most half of them, or nil
 	// where a tier has no tile for them.
 	rawNarrow func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
 
-	// rawPair is rawPanel for two panels that follow each other, of at least pairInner inner indices,
+	// rawPair is rawPanel for panels two at a time, of at least pairInner inner indices,
 	// in tiles of up to pairRows rows that are contiguous. nil, and pairRows 0, where a tier has no
 	// registers for them.
 	pairRows int
-	rawPair  func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step int)
+	rawPair  func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int)
 
 	// rawQuadFew, for several components, and rawPullFew are products of few features whose left
 	// operand is made on the way, in tiles of up to fewRows rows and fewCols columns. nil, and
@@ -58,7 +58,7 @@ type kernels struct {
 	// rawMoveRows is rawGradient and rawAxpy of rows of a multiple of moveCols features, or nil.
 	rawMoveRows func(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr, rows, n, k int)
 
-	// rawPanelAt is rawPanel with the rows of B anywhere.
+	// rawPanelAt is rawPanel of one panel with the rows of B anywhere.
 	rawPanelAt func(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
 
 	// rawAddPatches and rawSpreadPatches are nil where other kernels do it (Worker.AddPatches,
@@ -172,16 +172,22 @@ func split(m, most int) (tiles, rows, longer int) {
 	return tiles, m / tiles, m % tiles
 }
 
-// panel multiplies m rows of A with one panel of nr columns of B, tile by tile. next is
-// the panel that will be read after it; the tiles fetch it into the cache, so that memory
-// is never waited for. It may be empty.
-func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, crs int, acc bool, next []float32) {
-	tiles, rows, longer := k.panelTiles("panel", inner, &ab, b, brs, c, crs, k.nr)
-	if tiles == 0 {
+// panel multiplies m rows of A with panels of nr columns of B, packed ones if they are several, tile
+// by tile. next is what will be read after the first one, and as much further on after the next one,
+// and so on; the tiles fetch it into the cache, so that memory is never waited for. It may be empty.
+func (k *kernels) panel(inner int, ab left, b []float32, brs int, c []float32, crs int, acc bool, next []float32, panels int) {
+	if panels > 1 && brs != k.nr {
+		panic(fmt.Sprintf("engine: panel: rows of B %d apart, expected %d of %d panels", brs, k.nr, panels))
+	}
+	if w := (panels-1)*inner*k.nr + span(inner, brs, k.nr); len(b) < w {
+		short("panel", "b", len(b), w)
+	}
+	tiles, rows, longer := k.panelTiles("panel", inner, &ab, c, crs, panels*k.nr)
+	if tiles == 0 || panels == 0 {
 		return
 	}
 	next, step := k.fetching(next, b, tiles, inner)
-	k.rawPanel(inner, ab.data, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, step)
+	k.rawPanel(inner, ab.data, ab.rs, ab.cs, ab.strip, b, brs, c, crs, tiles, rows, longer, acc, next, step, panels)
 }
 
 // narrow is panel for the first cols columns; it says whether there is a kernel for so few.
@@ -189,16 +195,19 @@ func (k *kernels) narrow(inner int, ab left, b []float32, brs int, c []float32, 
 	if k.rawNarrow == nil || cols > k.nr/2 {
 		return false
 	}
-	if tiles, rows, longer := k.panelTiles("narrow", inner, &ab, b, brs, c, crs, cols); tiles > 0 {
+	if w := span(inner, brs, k.nr); len(b) < w {
+		short("narrow", "b", len(b), w)
+	}
+	if tiles, rows, longer := k.panelTiles("narrow", inner, &ab, c, crs, cols); tiles > 0 {
 		next, step := k.fetching(next, b, tiles, inner)
 		k.rawNarrow(inner, ab.data, ab.rs, ab.cs, ab.strip, b, brs, c, crs, cols, tiles, rows, longer, acc, next, step)
 	}
 	return true
 }
 
-// panelTiles returns the tiles of the block ab and panics unless the operands of a product with
-// a panel, and of cols columns of C, are as long as they must be.
-func (k *kernels) panelTiles(kernel string, inner int, ab *left, b []float32, brs int, c []float32, crs, cols int) (tiles, rows, longer int) {
+// panelTiles returns the tiles of the block ab and panics unless it and cols columns of C are as
+// long as they must be.
+func (k *kernels) panelTiles(kernel string, inner int, ab *left, c []float32, crs, cols int) (tiles, rows, longer int) {
 	m := ab.rows
 	tiles, rows, longer = k.tiling(m)
 	w := span(inner, ab.cs, span(m, ab.rs, 1))
@@ -207,9 +216,6 @@ func (k *kernels) panelTiles(kernel string, inner int, ab *left, b []float32, br
 	}
 	if len(ab.data) < w {
 		short(kernel, "a", len(ab.data), w)
-	}
-	if w := span(inner, brs, k.nr); len(b) < w {
-		short(kernel, "b", len(b), w)
 	}
 	if w := span(m, crs, cols); len(c) < w {
 		short(kernel, "c", len(c), w)
@@ -592,9 +598,9 @@ func (k *kernels) pullDeltas(w, d []float32, ld int, r, u []float32, us int, t [
 	k.rawPullDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
 }
 
-// pair multiplies the rows of a, contiguous ones, with two panels of B that follow each other,
-// each a single block.
-func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float32) {
+// pair multiplies the rows of a, contiguous ones, with pairs of panels of B that follow each other,
+// each a single block. next is as in panel.
+func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float32, pairs int) {
 	m, inner := a.Rows, a.Cols
 	if inner < pairInner {
 		panic(fmt.Sprintf("engine: pair: %d inner indices, expected %d or more", inner, pairInner))
@@ -602,16 +608,16 @@ func (k *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float
 	if w := span(m, a.RS, inner); len(a.Data) < w {
 		short("pair", "a", len(a.Data), w)
 	}
-	if w := 2 * k.nr * inner; len(b) < w {
+	if w := 2 * pairs * k.nr * inner; len(b) < w {
 		short("pair", "b", len(b), w)
 	}
-	if w := span(m, crs, 2*k.nr); len(c) < w {
+	if w := span(m, crs, 2*pairs*k.nr); len(c) < w {
 		short("pair", "c", len(c), w)
 	}
-	if m > 0 {
+	if m > 0 && pairs > 0 {
 		tiles, rows, longer := split(m, k.pairRows)
 		next, step := k.fetching(next, b, tiles, inner)
-		k.rawPair(inner, a.Data, a.RS, b, c, crs, tiles, rows, longer, acc, next, step)
+		k.rawPair(inner, a.Data, a.RS, b, c, crs, tiles, rows, longer, acc, next, step, pairs)
 	}
 }
 

@@ -185,7 +185,7 @@ func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
 			rows := left{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
 			b, to := a.panel(pn, k0, k1), c[q*nr*nr:]
 			if !e.k.narrow(k1-k0, rows, b, nr, to, nr, cols, kb > 0, nil) {
-				e.k.panel(k1-k0, rows, b, nr, to, nr, kb > 0, nil)
+				e.k.panel(k1-k0, rows, b, nr, to, nr, kb > 0, nil, 1)
 			}
 			e.yield(arena, 2*rows.rows*nr*(k1-k0))
 		}

@@ -68,14 +68,16 @@ func TestPairKernels(t *testing.T) {
 
 			for inner := pairInner; inner < 16 && k.pairRows > 0; inner++ {
 				next = 0
-				a, c := normal(inner, inner+gap), normal(2*k.nr, 2*k.nr+(gap+1)%3)
-				own, other := pack(matrices[0], View(make([]float32, inner*2*k.nr), inner, 2*k.nr))
-				want := fresh(2 * k.nr)
+				pairs := 1 + (rows+inner)%3
+				n := 2 * k.nr * pairs
+				a, c := normal(inner, inner+gap), normal(n, n+(gap+1)%3)
+				own, other := pack(matrices[0], View(make([]float32, inner*n), inner, n))
+				want := fresh(n)
 				for _, acc := range []bool{true, false} {
 					copyMatrix(want, c)
 					generic.multiply(0, want, a, &operand{packed: other}, 0, genericKernels.panels(want.Cols), acc)
-					k.pair(a, own.data, c.Data, c.RS, acc, [][]float32{nil, a.Data}[rows%2])
-					compare(fmt.Sprintf("A B, inner size %d, added %t", inner, acc), c, want)
+					k.pair(a, own.data, c.Data, c.RS, acc, [][]float32{nil, a.Data}[rows%2], pairs)
+					compare(fmt.Sprintf("A B, inner size %d, %d pairs, added %t", inner, pairs, acc), c, want)
 				}
 			}
 			for d := k.fewCols; 0 < d && d <= mostD; d += k.fewCols {

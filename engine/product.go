@@ -71,10 +71,13 @@ func (k *kernels) rowBlocks(m, inner int) int {
 }
 
 // panel returns panel j of the block [k0, k1).
-func (p *Packed) panel(j, k0, k1 int) []float32 {
+func (p *Packed) panel(j, k0, k1 int) []float32 { return p.panelsFrom(j, 1, k0, k1) }
+
+// panelsFrom returns n panels from panel j on, of the block [k0, k1).
+func (p *Packed) panelsFrom(j, n, k0, k1 int) []float32 {
 	nr := p.k.nr
 	at := nr * (p.panels()*k0 + j*(k1-k0))
-	return p.data[at : at+nr*(k1-k0)]
+	return p.data[at : at+n*nr*(k1-k0)]
 }
 
 // reshape gives p room for a matrix in the layout of k, without keeping its content.
@@ -375,12 +378,13 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 			if inPairs {
 				i = e.multiplyPairs(arena, cj, a, &few, 0, few.packed.panels(), j.acc)
 			}
-			for ; i < few.packed.panels(); i++ {
-				if ab.rows == 0 {
-					ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), panels)
-				}
-				e.multiplyPanel(arena, cj, ab, &few, nil, 0, i, 0, k1-k0, j.acc || kb > 0)
+			if i == few.packed.panels() {
+				continue
 			}
+			if ab.rows == 0 {
+				ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), panels)
+			}
+			e.multiplyPanels(arena, cj, ab, &few, nil, 0, i, few.packed.panels(), 0, k1-k0, j.acc || kb > 0)
 		}
 	}
 }
@@ -417,9 +421,7 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 				n0, n1 := part(c.Rows, mb, ib+1)
 				after = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
 			}
-			for p := p0; p < p1; p++ {
-				e.multiplyPanel(arena, c, ab, b, pieceOf(after, p, p1), i0, p, k0, k1, acc || kb > 0)
-			}
+			e.multiplyPanels(arena, c, ab, b, after, i0, p0, p1, k0, k1, acc || kb > 0)
 		}
 	}
 }
@@ -448,14 +450,17 @@ func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int
 		if mb > 1 {
 			block = a.Slice(i0, i1, 0, a.Cols)
 		}
-		for p := p0; p < end; p += 2 {
+		flops := 4 * (i1 - i0) * nr * a.Cols
+		for p := p0; p < end; {
+			pairs := min(max(e.k.inACall(flops), 1), (end-p)/2)
 			next := b.packed.data[(p+2)*size : min(p+4, b.packed.panels())*size]
 			if n := len(b.fetch); n > 0 {
 				f0, f1 := part(n, e.k.panels(b.cols())/2, p/2)
-				next = b.fetch[f0:f1]
+				next, pairs = b.fetch[f0:f1], 1
 			}
-			e.k.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next)
-			e.yield(arena, 4*(i1-i0)*nr*a.Cols)
+			e.k.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next, pairs)
+			e.yield(arena, pairs*flops)
+			p += 2 * pairs
 		}
 	}
 	return end
@@ -468,16 +473,37 @@ func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p
 	for ib := range mb {
 		t0, t1 := part(tiles, mb, ib)
 		block := a.sliceTiles(e.k, t0, t1)
-		for p := p0; p < p1; p++ {
-			e.multiplyPanel(arena, c, block, b, nil, row, p, 0, a.cols, acc)
-		}
+		e.multiplyPanels(arena, c, block, b, nil, row, p0, p1, 0, a.cols, acc)
 		row += block.rows
 	}
 }
 
-// multiplyPanel computes the columns of panel p, for the rows of the block ab, which
-// begin at row i0 of C, and the inner indices [k0, k1). The later half of the tiles fetches after in
-// place of the next panel.
+// multiplyPanels computes the columns of panels [p0, p1), for the rows of the block ab, which begin at
+// row i0 of C, and the inner indices [k0, k1). The last panels fetch after.
+func (e *Engine) multiplyPanels(arena *arena, c Matrix, ab left, b *operand, after []float32, i0, p0, p1, k0, k1 int, acc bool) {
+	// A call takes panels that C has whole and that fetch what follows them, as long as it may be.
+	nr, together, most := e.k.nr, p0, 0
+	if b.packed != nil && len(b.fetch) == 0 && k1 > k0 {
+		if together = min(p1, c.Cols/nr); len(after) > 0 {
+			together = min(together, p1-lastPanels)
+		}
+		most = e.k.inACall(2 * ab.rows * nr * (k1 - k0))
+	}
+	for p := p0; p < p1; {
+		n := min(together-p, most)
+		if n < 2 {
+			e.multiplyPanel(arena, c, ab, b, pieceOf(after, p, p1), i0, p, k0, k1, acc)
+			p++
+			continue
+		}
+		e.k.panel(k1-k0, ab, b.packed.panelsFrom(p, n, k0, k1), nr, c.Data[i0*c.RS+p*nr:], c.RS, acc, b.packed.panel(p+1, k0, k1), n)
+		e.yield(arena, 2*ab.rows*n*nr*(k1-k0))
+		p += n
+	}
+}
+
+// multiplyPanel is multiplyPanels for panel p. The later half of the tiles fetches after in place of
+// the next panel.
 func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, after []float32, i0, p, k0, k1 int, acc bool) {
 	nr := e.k.nr
 	j0 := p * nr
@@ -515,7 +541,7 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, afte
 func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float32, brs, i0, j0, k int, acc bool) {
 	nr, n, to := e.k.nr, c.Cols-j0, c.Data[i0*c.RS+j0:]
 	if n >= nr {
-		e.k.panel(k, ab, bp, brs, to, c.RS, acc, next)
+		e.k.panel(k, ab, bp, brs, to, c.RS, acc, next, 1)
 		return
 	}
 	if e.k.narrow(k, ab, bp, brs, to, c.RS, n, acc, next) {
@@ -527,7 +553,7 @@ func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float3
 			copy(tile[i*nr:i*nr+n], to[i*c.RS:])
 		}
 	}
-	e.k.panel(k, ab, bp, brs, tile, nr, acc, next)
+	e.k.panel(k, ab, bp, brs, tile, nr, acc, next, 1)
 	for i := range ab.rows {
 		copy(to[i*c.RS:i*c.RS+n], tile[i*nr:])
 	}
@@ -569,7 +595,7 @@ func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
 			next = b.panel(p+1, k0, k1)
 		}
 		l := left{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}
-		e.k.panel(k1-k0, l, b.panel(p, k0, k1), e.k.nr, c, e.k.nr, kb > 0, next)
+		e.k.panel(k1-k0, l, b.panel(p, k0, k1), e.k.nr, c, e.k.nr, kb > 0, next, 1)
 	}
 }
 

@@ -19,7 +19,7 @@ func roomIn(wall []float32, n int, end bool) []float32 {
 }
 
 // TestTiles compares a panel of a product with pure Go's: every number of rows, A in every layout,
-// B packed and as it lies, whole panels and narrow ones, between unreadable pages, with NaN in the
+// B packed and as it lies, whole panels, several of them and narrow ones, between unreadable pages, with NaN in the
 // gaps between rows.
 func TestTiles(t *testing.T) {
 	rnd := NewRand(11, 3)
@@ -48,14 +48,21 @@ func TestTiles(t *testing.T) {
 		arena, nr := &e.scratch[0], e.k.nr
 		for rows := 1; rows <= 2*e.k.mr+1; rows++ {
 			for _, inner := range []int{1, 2, 3, 4, 5, 7, 8, 11, 33} {
-				for _, cols := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr, nr, nr} {
+				for _, cols := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr, nr, nr, (2 + rnd.Intn(3)) * nr} {
 					acc, brs := rnd.Intn(2) == 0, nr+max(rnd.Intn(6)-3, 0)
+					width := max(cols, nr)
+					panels := width / nr
 					ars := inner + gap()
 					a := matrix(walls[0], rows, inner, ars, 1)
-					b := matrix(walls[1], inner, nr, brs, 1)
+					b := matrix(walls[1], inner, width, max(brs, width), 1)
 					old := matrix(make([]float32, rows*cols), rows, cols, cols, 1)
 					want := clone(old)
 					generic.MatMul(want, a, b.Slice(0, inner, 0, cols), acc)
+					if panels > 1 {
+						packed := e.Pack(nil, b)
+						b.Data = roomIn(walls[1], len(packed.data), end())
+						copy(b.Data, packed.data)
+					}
 
 					layouts := map[string]left{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
 					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}, {1, max(rows, nr)}} { // the last one: panels
@@ -70,7 +77,11 @@ func TestTiles(t *testing.T) {
 						crs := cols + gap()
 						c := matrix(walls[5], rows, cols, crs, 1)
 						copyMatrix(c, old)
-						e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
+						if panels > 1 {
+							e.k.panel(inner, block, b.Data, nr, c.Data, crs, acc, [][]float32{nil, block.data}[rows%2], panels)
+						} else {
+							e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
+						}
 						what := fmt.Sprintf("%v, %d x %d x %d, rows of B %d apart, %s, acc %t", tier, rows, inner, cols, brs, name, acc)
 						equalBits(t, what, clone(c).Data, want.Data)
 						for i := range rows - 1 {
@@ -93,12 +104,12 @@ func TestShortOperands(t *testing.T) {
 	for _, tier := range Available() {
 		k, _ := tierTable(tier)
 		const rows, inner = 5, 6
-		n := [3]int{rows * inner, inner * k.nr, rows * k.nr}
-		for _, cols := range []int{k.nr, k.nr / 2} {
+		for _, cols := range []int{3 * k.nr, k.nr, k.nr / 2} {
 			if cols < k.nr && k.rawNarrow == nil {
 				continue
 			}
-			n[2] = (rows-1)*k.nr + cols
+			width := max(cols, k.nr)
+			n := [3]int{rows * inner, inner * width, (rows-1)*width + cols}
 			for which := range 4 {
 				short := n
 				if which < 3 {
@@ -113,9 +124,9 @@ func TestShortOperands(t *testing.T) {
 					a, b, c := make([]float32, short[0]), make([]float32, short[1]), make([]float32, short[2])
 					ab := left{rows: rows, cols: inner, rs: inner, cs: 1, data: a}
 					if cols < k.nr {
-						k.narrow(inner, ab, b, k.nr, c, k.nr, cols, false, nil)
+						k.narrow(inner, ab, b, k.nr, c, width, cols, false, nil)
 					} else {
-						k.panel(inner, ab, b, k.nr, c, k.nr, false, nil)
+						k.panel(inner, ab, b, k.nr, c, width, false, nil, cols/k.nr)
 					}
 				}()
 			}

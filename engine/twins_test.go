@@ -412,7 +412,7 @@ func (h *twins) tile() {
 				h.same(places, func(k *kernels, buf [][]float32) {
 					columns(k, buf[1], buf[2], func(b, c []float32) {
 						tiles, each, longer := k.tiling(rows)
-						k.rawPanel(inner, buf[0], ars, acs, 0, b, brs, c, crs, tiles, each, longer, acc, b, 64)
+						k.rawPanel(inner, buf[0], ars, acs, 0, b, brs, c, crs, tiles, each, longer, acc, b, 64, 1)
 					})
 				}, bufs, "rawPanel: rows %d, inner %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, inner, ars, acs, brs, crs, acc)
 			}
@@ -424,7 +424,7 @@ func (h *twins) tile() {
 		bufs := [][]float32{h.numbers(m*inner, 0), h.numbers(inner*nr, 0), h.numbers(m*ld, 0)}
 		h.same(2, func(k *kernels, buf [][]float32) {
 			columns(k, buf[1], buf[2], func(b, c []float32) {
-				k.panel(inner, left{rows: m, cols: inner, rs: inner, cs: 1, data: buf[0]}, b, nr, c, ld, true, b)
+				k.panel(inner, left{rows: m, cols: inner, rs: inner, cs: 1, data: buf[0]}, b, nr, c, ld, true, b, 1)
 			})
 		}, bufs, "panel: m %d", m)
 	}
