@@ -44,9 +44,9 @@
 // many dimensions serve few rows; [AscentPlan] has the cost model ([Engine.PlanMixture]
 // for all precisions). [Engine.Parallel] shares Go code among the threads, with products
 // on each of them ([Worker.MatMul]).
-// An engine with as many threads as processors lets others run four times a
-// millisecond, so that a collection beside a long product takes one or two milliseconds,
-// unless its threads are pinned.
+// An engine with as many threads as processors lets others run ten times a
+// millisecond, so that a collection beside a long product takes one to two milliseconds
+// (go test -run NONE -bench Collection ./engine), unless its threads are pinned.
 //
 // # Routes
 //

@@ -200,8 +200,9 @@ func (e *Engine) small(flops float64) bool {
 	return flops < e.smallWork && (flops < least || !e.pool.awake())
 }
 
-// yieldAfter is the time, in microseconds, after which a worker lets others run.
-const yieldAfter = 250
+// yieldAfter is the time, in microseconds, after which a worker lets others run: with calls of up to a
+// hundred about ten times a millisecond, because runtime.GC waits for half a dozen such turns.
+const yieldAfter = 50
 
 // yield counts the work of a worker and lets others run from time to time. Without it
 // the collector, which needs a processor for its own work, would wait for the scheduler
