@@ -239,6 +239,7 @@ type ascentBlock struct {
 	phi    []float32
 	g      []float32
 	gs, gr int // distances of components and of rows in g
+	gc     int // columns of g that may be written: there may be room for whole panels
 }
 
 // ascend runs a job by its plan.
@@ -328,10 +329,13 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 		return b
 	}
 	if tr != nil && tr.kept {
-		b.g, b.gs, b.gr = tr.g[(t*j.m.K*tr.Rows+r0)*d:], tr.Rows*d, d
+		b.g, b.gs, b.gr, b.gc = tr.g[(t*j.m.K*tr.Rows+r0)*d:], tr.Rows*d, d, d
 	} else {
 		ld := leading(d)
-		b.g, b.gs, b.gr = arena.floats(slotG, j.m.K*rows*ld), rows*ld, ld
+		b.g, b.gs, b.gr, b.gc = arena.floats(slotG, j.m.K*rows*ld), rows*ld, ld, d
+		if whole := j.e.k.panels(d) * j.e.k.nr; whole <= ld {
+			b.gc = whole
+		}
 		if d <= longRows { // all G_i of a row beside each other, as move reads them: at d 128 a thirtieth faster
 			b.gs, b.gr = ld, j.m.K*ld
 		}
@@ -355,7 +359,7 @@ func (j *ascentJob) quadAll(worker, t int, b *ascentBlock) {
 		return
 	}
 	for i := range m.K {
-		g := Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: m.D, RS: b.gr, CS: 1}
+		g := Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: b.gc, RS: b.gr, CS: 1}
 		e.quadGradNext(worker, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, m, i, j.tr.fetchG(t, i+1, b.r0, r1), i > 0, i+1)
 	}
 }

@@ -292,7 +292,8 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 // the tiles stream its rows, and the row dots read it again. Where it is made already, that was done by the
 // call before, which was told that component i is next, if there is one: while a few rows of D_i are near
 // for their dots, they are replaced (half a hundredth of the product at d = 784). Where features are few
-// all of that is done a tile at a time (quadFew).
+// all of that is done a tile at a time (quadFew). G may have columns beyond those of x, to be written at
+// will.
 func (e *Engine) quadGradNext(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32, made bool, next int) {
 	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
 	if e.k.fewFeatures(m.D) {
