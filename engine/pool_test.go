@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,5 +150,44 @@ func TestSmall(t *testing.T) {
 	e.smallWork = 0
 	if e.small(0) {
 		t.Error("eager threads leave work to one")
+	}
+}
+
+// workJob does the same for each task.
+type workJob func(worker int)
+
+func (j workJob) run(worker, _ int) { j(worker) }
+
+// TestYields checks when a worker lets others run: while several threads have tasks, or on the only
+// processor, but not where another one is free.
+func TestYields(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, c := range []struct {
+		processors, threads int
+		shared, yields      bool
+	}{
+		{2, 2, false, false}, {2, 2, true, true}, {2, 1, false, false}, {1, 1, false, true}, {1, 2, false, true}, {4, 2, true, false},
+	} {
+		runtime.GOMAXPROCS(c.processors)
+		e := newTestEngine(t, WithThreads(c.threads))
+		const flops = 1000
+		most := int(yieldAfter*e.k.flopsAMicrosecond)/flops + 1 // calls without yielding
+		tasks := 1
+		if c.shared {
+			tasks = 2
+		}
+		e.share(workJob(func(worker int) {
+			for range 3*most + 1 {
+				e.yield(&e.scratch[worker], flops)
+			}
+		}), tasks)
+		if got := e.scratch[0].work+e.scratch[c.threads-1].work <= 2*most*flops; got != c.yields {
+			t.Errorf("%d processors, %d threads, shared %t: yields %t, want %t", c.processors, c.threads, c.shared, got, c.yields)
+		}
+		e.scratch[0].work = 0
+		e.yield(&e.scratch[0], 2*most*flops)
+		if got := e.scratch[0].work == 0; got != (c.processors == 1) {
+			t.Errorf("%d processors, %d threads: after the job yields %t", c.processors, c.threads, got)
+		}
 	}
 }
