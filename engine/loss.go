@@ -28,38 +28,40 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 	arena := &e.scratch[0]
 	for r0 := 0; r0 < n; r0 += 256 {
 		rows := min(256, n-r0)
-		p := arena.floats(slotG, rows*classes)
+		p := View(arena.floats(slotG, rows*classes), rows, classes)
+		copyMatrix(p, logits.Slice(r0, r0+rows, 0, classes))
 		sums := arena.floats(slotS, 2*rows)
 		sums, shifted := sums[:rows], sums[rows:] // sum of exp; logit of the label less the largest
 		for i := range rows {
-			top := float32(math.Inf(-1))
-			for j := range classes {
-				if v := logits.At(r0+i, j); v > top {
+			row, top := p.Row(i), float32(math.Inf(-1))
+			for _, v := range row {
+				if v > top {
 					top = v
 				}
 			}
-			for j := range classes {
-				p[i*classes+j] = logits.At(r0+i, j) - top
+			for j := range row {
+				row[j] -= top
 			}
-			shifted[i] = p[i*classes+int(labels[r0+i])]
+			shifted[i] = row[labels[r0+i]]
 		}
-		e.k.exp(p, p)
+		e.k.exp(p.Data, p.Data)
 		for i := range rows {
-			var s float32
-			for _, v := range p[i*classes : (i+1)*classes] {
+			row, s := p.Row(i), float32(0)
+			for _, v := range row {
 				s += v
 			}
 			sums[i] = s
 			if grad.Data == nil {
 				continue
 			}
-			for j := range classes {
-				v := p[i*classes+j] / s
-				if j == int(labels[r0+i]) {
-					v -= 1
-				}
-				grad.Set(r0+i, j, v*scale)
+			for j := range row {
+				row[j] /= s
 			}
+			row[labels[r0+i]]--
+		}
+		if grad.Data != nil {
+			e.k.scale(p.Data, scale, p.Data)
+			copyMatrix(grad.Slice(r0, r0+rows, 0, classes), p)
 		}
 		e.k.log(sums, sums)
 		for i := range rows {
