@@ -398,7 +398,8 @@ strips:
 	NEXTPANEL(panel, end)
 
 	// Tiles of five and six rows, of rows of A beside each other, in strips or in panels. The rows
-	// from 3 on are stored after the first three inner indices of rows 0 to 2 of the tile below.
+	// from 3 on are stored after the first three inner indices of rows 0 to 2 of the next tile, which
+	// may be that of the panel beside it.
 dense:
 	XORQ R12, R12            // R12: row 3 of the tile before, where AX rows less 3 are not stored, or 0
 densePanel:

@@ -58,6 +58,7 @@ var neonKernels = kernels{
 
 // panelNEON is panels of a matrix product: see panelGeneric.
 func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
+	next = next[:cap(next)] // the panels that follow are fetched, too
 	for range panels {
 		w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
 		for range tiles {

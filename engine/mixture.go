@@ -306,7 +306,7 @@ func (e *Engine) quadGradNext(worker int, g Matrix, q []float32, x Matrix, m *Mi
 		e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
 	}
 	precision := operand{packed: m.precision(i), fetch: fetch}
-	if next < m.K {
+	if next < m.K && e.k.panels(m.D) > 2*lastPanels { // fewer are faster in one call
 		precision.after = x.Data[:span(rows, x.RS, m.D)]
 	}
 	e.multiply(worker, g, d, &precision, 0, e.k.panels(m.D), false)

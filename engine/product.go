@@ -483,7 +483,7 @@ func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p
 func (e *Engine) multiplyPanels(arena *arena, c Matrix, ab left, b *operand, after []float32, i0, p0, p1, k0, k1 int, acc bool) {
 	// A call takes panels that C has whole and that fetch what follows them, as long as it may be.
 	nr, together, most := e.k.nr, p0, 0
-	if b.packed != nil && len(b.fetch) == 0 && k1 > k0 {
+	if b.packed != nil && len(b.fetch) == 0 {
 		if together = min(p1, c.Cols/nr); len(after) > 0 {
 			together = min(together, p1-lastPanels)
 		}
