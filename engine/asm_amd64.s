@@ -2,6 +2,7 @@
 
 #include "few_amd64.h"
 #include "go_asm.h"
+#include "panels_amd64.h"
 #include "textflag.h"
 #include "triangle_amd64.h"
 
@@ -263,30 +264,6 @@ onetest: \
 	VMOVUPS Y14, (SI)(R13*2) \
 	VMOVUPS Y15, 32(SI)(R13*2)
 
-// PANEL begins a panel, NEXTPANEL goes on to the one beside it, where there is one left.
-#define PANEL \
-	MOVQ next_base+152(FP), R15 \
-	MOVQ a_base+8(FP), CX   \
-	MOVQ CX, a-8(SP)        \
-	MOVQ c_base+88(FP), CX  \
-	MOVQ CX, c-16(SP)       \
-	MOVQ tiles+120(FP), CX  \
-	MOVQ CX, tiles-24(SP)   \
-	MOVQ longer+136(FP), CX \
-	MOVQ CX, longer-32(SP)
-
-#define NEXTPANEL(panel, end) \
-	SUBQ $1, panels+184(FP)     \
-	JEQ  end                    \
-	MOVQ k+0(FP), CX            \
-	SHLQ $6, CX                 \
-	ADDQ CX, b_base+56(FP)      \
-	ADDQ CX, next_base+152(FP)  \
-	ADDQ $64, c_base+88(FP)     \
-	JMP  panel
-
-// The locals are counted on from tile to tile, the arguments b, c, next and panels from panel to panel.
-//
 // func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
 TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $32-192
 	MOVQ ars+32(FP), R10
@@ -310,16 +287,16 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $32-192
 	CMPQ R11, $64
 	JEQ  dense
 panel:
-	PANEL
+	PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), longer+136(FP), next_base+152(FP))
 tile:
 	MOVQ k+0(FP), CX
-	MOVQ a-8(SP), R8
+	MOVQ aHere-8(SP), R8
 	MOVQ b_base+56(FP), BX
-	MOVQ c-16(SP), DI
+	MOVQ cHere-16(SP), DI
 	MOVQ rows+128(FP), AX
-	CMPQ longer-32(SP), $0
+	CMPQ longerLeft-32(SP), $0
 	JLE  even
-	SUBQ $1, longer-32(SP)
+	SUBQ $1, longerLeft-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	LEAQ (R8)(R10*2), R9
@@ -385,17 +362,17 @@ store:
 done:
 	MOVQ AX, CX
 	IMULQ R13, CX
-	ADDQ CX, c-16(SP)
+	ADDQ CX, cHere-16(SP)
 	MOVQ strip+48(FP), CX
 	SHLQ $2, CX
 	JNE  strips
 	MOVQ AX, CX
 	IMULQ R10, CX
 strips:
-	ADDQ CX, a-8(SP)
-	SUBQ $1, tiles-24(SP)
+	ADDQ CX, aHere-8(SP)
+	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
-	NEXTPANEL(panel, end)
+	PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 6, panel, end)
 
 	// Tiles of five and six rows, of rows of A beside each other, in strips or in panels. The rows
 	// from 3 on are stored after the first three inner indices of rows 0 to 2 of the next tile, which
@@ -403,12 +380,12 @@ strips:
 dense:
 	XORQ R12, R12            // R12: row 3 of the tile before, where AX rows less 3 are not stored, or 0
 densePanel:
-	PANEL
+	PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), longer+136(FP), next_base+152(FP))
 denseTile:
 	MOVQ k+0(FP), CX
-	MOVQ a-8(SP), R8
+	MOVQ aHere-8(SP), R8
 	MOVQ b_base+56(FP), BX
-	MOVQ c-16(SP), DI
+	MOVQ cHere-16(SP), DI
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
@@ -443,9 +420,9 @@ above:
 late:
 	MOVQ SI, R12
 	MOVQ rows+128(FP), AX
-	CMPQ longer-32(SP), $0
+	CMPQ longerLeft-32(SP), $0
 	JLE  evenLate
-	SUBQ $1, longer-32(SP)
+	SUBQ $1, longerLeft-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 evenLate:
 	CMPB acc+144(FP), $0
@@ -496,17 +473,17 @@ store3:
 	STORE3(DI, R13)
 	MOVQ AX, CX
 	IMULQ R13, CX
-	ADDQ CX, c-16(SP)
+	ADDQ CX, cHere-16(SP)
 	MOVQ strip+48(FP), CX
 	SHLQ $2, CX
 	JNE  stripsLate
 	MOVQ AX, CX
 	IMULQ R10, CX
 stripsLate:
-	ADDQ CX, a-8(SP)
-	SUBQ $1, tiles-24(SP)
+	ADDQ CX, aHere-8(SP)
+	SUBQ $1, tilesLeft-24(SP)
 	JNE  denseTile
-	NEXTPANEL(densePanel, last)
+	PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 6, densePanel, last)
 last:
 	STORELATE(R12, R13, AX, end)
 end:

@@ -2,6 +2,7 @@
 
 #include "few_amd64.h"
 #include "go_asm.h"
+#include "panels_amd64.h"
 #include "textflag.h"
 #include "triangle_amd64.h"
 
@@ -303,9 +304,8 @@ onetest: \
 	STORE(12, Z28, Z29) \
 	STORE(13, Z30, Z31)
 
-// The locals are counted on from tile to tile, the arguments b, c, next and panels from panel to panel.
-// The other locals: held has the number of rows of a tile, inner the inner indices that are left when
-// its lines of C have been fetched, and fetched how far next has been.
+// The locals beside those of panels_amd64.h: held has the number of rows of a tile, inner the inner
+// indices that are left when its lines of C have been fetched, and fetched how far next has been.
 //
 // func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
 TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $56-192
@@ -319,24 +319,16 @@ TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $56-192
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
 panel:
-	MOVQ next_base+152(FP), R15
-	MOVQ a_base+8(FP), AX
-	MOVQ AX, a-8(SP)
-	MOVQ c_base+88(FP), AX
-	MOVQ AX, c-16(SP)
-	MOVQ tiles+120(FP), AX
-	MOVQ AX, tiles-24(SP)
-	MOVQ longer+136(FP), AX
-	MOVQ AX, longer-32(SP)
+	PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), longer+136(FP), next_base+152(FP))
 tile:
 	MOVQ k+0(FP), CX
-	MOVQ a-8(SP), R8
+	MOVQ aHere-8(SP), R8
 	MOVQ b_base+56(FP), BX
-	MOVQ c-16(SP), DI
+	MOVQ cHere-16(SP), DI
 	MOVQ rows+128(FP), AX
-	CMPQ longer-32(SP), $0
+	CMPQ longerLeft-32(SP), $0
 	JLE  even
-	SUBQ $1, longer-32(SP)
+	SUBQ $1, longerLeft-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	LEAQ (R8)(R10*4), SI
@@ -421,7 +413,7 @@ dense:
 	JLE  few
 	MOVQ CX, inner-48(SP)
 	MOVQ R15, fetched-56(SP)
-	MOVQ c-16(SP), R15
+	MOVQ cHere-16(SP), R15
 	MOVQ R13, AX
 	MOVQ DX, CX
 	CMPB acc+144(FP), $0
@@ -517,27 +509,20 @@ columns14:
 
 store:
 	MOVQ DI, CX
-	MOVQ c-16(SP), DI
+	MOVQ cHere-16(SP), DI
 	STORES
 done:
-	MOVQ DI, c-16(SP)
+	MOVQ DI, cHere-16(SP)
 	MOVQ strip+48(FP), AX
 	SHLQ $2, AX
 	JNE  apart
 	MOVQ R10, AX             // the rows of the tiles follow each other
 	IMULQ CX, AX
 apart:
-	ADDQ AX, a-8(SP)
-	SUBQ $1, tiles-24(SP)
+	ADDQ AX, aHere-8(SP)
+	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
-	SUBQ $1, panels+184(FP)
-	JEQ  end
-	MOVQ k+0(FP), AX
-	SHLQ $7, AX
-	ADDQ AX, b_base+56(FP)
-	ADDQ AX, next_base+152(FP)
-	ADDQ $128, c_base+88(FP)
-	JMP  panel
+	PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 7, panel, end)
 end:
 	VZEROUPPER
 	RET
@@ -861,36 +846,26 @@ last4: \
 	WIDEOLD(4, Z20, Z21, Z22, Z23) \
 	WIDEOLD(5, Z24, Z25, Z26, Z27)
 
-// The locals are counted on from tile to tile, the arguments b, c, next and pairs from pair to pair.
-//
 // func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int)
 TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $32-168
 	MOVQ ars+32(FP), R10
 	SHLQ $2, R10
 	LEAQ (R10)(R10*2), R9
 pair:
-	MOVQ next_base+128(FP), R15
-	MOVQ a_base+8(FP), AX
-	MOVQ AX, a-8(SP)
-	MOVQ c_base+64(FP), AX
-	MOVQ AX, c-16(SP)
-	MOVQ tiles+96(FP), AX
-	MOVQ AX, tiles-24(SP)
-	MOVQ longer+112(FP), AX
-	MOVQ AX, longer-32(SP)
+	PANELBEGIN(a_base+8(FP), c_base+64(FP), tiles+96(FP), longer+112(FP), next_base+128(FP))
 tile:
 	MOVQ rows+104(FP), R13
-	CMPQ longer-32(SP), $0
+	CMPQ longerLeft-32(SP), $0
 	JLE  even
-	SUBQ $1, longer-32(SP)
+	SUBQ $1, longerLeft-32(SP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
-	MOVQ a-8(SP), R8
+	MOVQ aHere-8(SP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 	MOVQ R13, CX
 	IMULQ R10, CX
-	ADDQ CX, a-8(SP)
+	ADDQ CX, aHere-8(SP)
 	MOVQ b_base+40(FP), BX
 	MOVQ k+0(FP), CX
 	MOVQ CX, DX
@@ -900,7 +875,7 @@ even:
 	ZEROS
 	CMPB acc+120(FP), $0
 	JEQ  start
-	MOVQ c-16(SP), DI
+	MOVQ cHere-16(SP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
 	WIDEOLDS
@@ -910,22 +885,15 @@ start:
 store:
 	FETCHNEXT
 	FETCHNEXT
-	MOVQ c-16(SP), DI
+	MOVQ cHere-16(SP), DI
 	MOVQ crs+88(FP), AX
 	SHLQ $2, AX
 	WIDEEND(WIDESTORE)
 stored:
-	MOVQ DI, c-16(SP)
-	SUBQ $1, tiles-24(SP)
+	MOVQ DI, cHere-16(SP)
+	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
-	SUBQ $1, pairs+160(FP)
-	JEQ  end
-	MOVQ k+0(FP), AX
-	SHLQ $8, AX
-	ADDQ AX, b_base+40(FP)
-	ADDQ AX, next_base+128(FP)
-	ADDQ $256, c_base+64(FP)
-	JMP  pair
+	PANELNEXT(k+0(FP), b_base+40(FP), c_base+64(FP), next_base+128(FP), pairs+160(FP), 8, pair, end)
 end:
 	VZEROUPPER
 	RET

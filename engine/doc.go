@@ -44,7 +44,7 @@
 // many dimensions serve few rows; [AscentPlan] has the cost model ([Engine.PlanMixture]
 // for all precisions). [Engine.Parallel] shares Go code among the threads, with products
 // on each of them ([Worker.MatMul]).
-// An engine with as many threads as processors lets others run ten times a
+// Where all processors are its threads, which have tasks, an engine lets others run ten times a
 // millisecond, so that a collection beside a long product takes one to two milliseconds
 // (go test -run NONE -bench Collection ./engine), unless its threads are pinned.
 //
@@ -93,7 +93,7 @@
 //
 // A tier is a table of functions and block sizes (kernels.go): asm_generic.go holds the
 // pure-Go functions, whose doc comments are the definitions, asm_avx512_amd64.s,
-// asm_amd64.s and asm_arm64.s the assembly, few_amd64.h and triangle_amd64.h what the first
+// asm_amd64.s and asm_arm64.s the assembly, few_amd64.h, panels_amd64.h and triangle_amd64.h what the first
 // two share. The build tags purego and noasm leave the assembly out.
 //
 // The same bits cost pure Go dear where the processor's fused multiply-add is out of

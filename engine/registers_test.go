@@ -18,6 +18,7 @@ func TestReservedRegisters(t *testing.T) {
 		"asm_amd64.s":        amd64,
 		"asm_avx512_amd64.s": amd64,
 		"few_amd64.h":        amd64,
+		"panels_amd64.h":     amd64,
 		"triangle_amd64.h":   amd64,
 		"asm_arm64.s":        regexp.MustCompile(`\b(R(1[6-8]|2[7-9]|30)|RSP|g)\b`),
 	}
@@ -28,6 +29,7 @@ func TestReservedRegisters(t *testing.T) {
 	local := regexp.MustCompile(`\b\w+-(\d+)\(SP\)`) // in a frame, which the assembler counts
 	frame := regexp.MustCompile(`^TEXT .*\$(\d+)-\d+`)
 	vector := regexp.MustCompile(`\b[YZ]\d+\b`)
+	wide := vectorMacros(t, files, vector)
 	for file, registers := range reserved {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -56,7 +58,7 @@ func TestReservedRegisters(t *testing.T) {
 				zeroed = true
 			case code == "RET" && vectors && !zeroed:
 				t.Errorf("%s:%d: RET without VZEROUPPER", file, i+1)
-			case vector.MatchString(code):
+			case vector.MatchString(code) || wide[file+macro.FindString(code)]:
 				vectors, zeroed = true, false
 			case strings.Contains(code, ":") || strings.Contains(code, "(") && !strings.HasPrefix(code, "MOV"):
 				zeroed = false // a label or a macro
@@ -67,4 +69,34 @@ func TestReservedRegisters(t *testing.T) {
 			t.Errorf("%s: locals down to -%d, expected at most 192, the smaller frame", file, deepest)
 		}
 	}
+}
+
+// macro is the name of a macro, which a line of its own begins with.
+var macro = regexp.MustCompile(`^[A-Z][A-Z0-9]*\b`)
+
+// vectorMacros returns the macros, after the name of the file that may use them, whose lines name vector
+// registers, or macros that do.
+func vectorMacros(t *testing.T, files []string, vector *regexp.Regexp) map[string]bool {
+	wide := map[string]bool{}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ""
+		for line := range strings.Lines(string(source)) {
+			code := strings.TrimSpace(line)
+			if d, ok := strings.CutPrefix(code, "#define "); ok {
+				name, code, _ = strings.Cut(d, " ")
+				name, _, _ = strings.Cut(name, "(")
+			}
+			if name != "" && (vector.MatchString(code) || wide[file+macro.FindString(code)]) {
+				wide[file+name] = true
+			}
+			if !strings.HasSuffix(strings.TrimSpace(line), "\\") {
+				name = ""
+			}
+		}
+	}
+	return wide
 }

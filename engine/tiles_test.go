@@ -19,8 +19,8 @@ func roomIn(wall []float32, n int, end bool) []float32 {
 }
 
 // TestTiles compares a panel of a product with pure Go's: every number of rows, A in every layout,
-// B packed and as it lies, whole panels, several of them and narrow ones, between unreadable pages, with NaN in the
-// gaps between rows.
+// B packed and as it lies, whole panels, several of them and narrow ones, between unreadable pages,
+// with NaN in the gaps between rows.
 func TestTiles(t *testing.T) {
 	rnd := NewRand(11, 3)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
@@ -62,6 +62,7 @@ func TestTiles(t *testing.T) {
 						packed := e.Pack(nil, b)
 						b.Data = roomIn(walls[1], len(packed.data), end())
 						copy(b.Data, packed.data)
+						brs = nr
 					}
 
 					layouts := map[string]left{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
@@ -78,7 +79,7 @@ func TestTiles(t *testing.T) {
 						c := matrix(walls[5], rows, cols, crs, 1)
 						copyMatrix(c, old)
 						if panels > 1 {
-							e.k.panel(inner, block, b.Data, nr, c.Data, crs, acc, [][]float32{nil, block.data}[rows%2], panels)
+							e.k.panel(inner, block, b.Data, brs, c.Data, crs, acc, [][]float32{nil, block.data}[rows%2], panels)
 						} else {
 							e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
 						}
@@ -131,6 +132,22 @@ func TestShortOperands(t *testing.T) {
 				}()
 			}
 		}
+	}
+}
+
+// TestPanelsApart checks that several panels in a call must be packed: of others the rows lie apart.
+func TestPanelsApart(t *testing.T) {
+	for _, tier := range Available() {
+		k, _ := tierTable(tier)
+		x := make([]float32, 40*k.nr)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v: rows of two panels of B are %d apart, and no panic", tier, 2*k.nr)
+				}
+			}()
+			k.panel(3, left{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, x, 2*k.nr, x[20*k.nr:], 2*k.nr, false, nil, 2)
+		}()
 	}
 }
 
