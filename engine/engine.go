@@ -242,7 +242,7 @@ func (e *Engine) share(j job, tasks int) {
 	for i := range e.scratch {
 		e.scratch[i].work = 0
 	}
-	e.sharing = tasks > 1
+	e.sharing = tasks > 1 && e.pool.active() > 1
 	e.pool.run(j, tasks)
 	e.sharing = false
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 )
 
 // job is work that falls into tasks which write to separate outputs. The worker number
@@ -25,13 +26,17 @@ type job interface {
 // when its job is over, sees that from the tickets alone, and the caller never waits for
 // helpers that sleep: only for tasks that somebody has begun.
 type pool struct {
-	tickets []ticket     // one a thread; the first one announces a job
-	done    atomic.Int32 // finished tasks of the running job
-	job     job          // set before the tickets, read only by holders of a valid task
-	failure atomic.Pointer[TaskPanic]
-	helpers []*helper
-	spins   int
-	stop    atomic.Bool
+	tickets  []ticket     // one a thread; the first one announces a job
+	tasks    atomic.Int32 // of the running job
+	done     atomic.Int32 // those that are finished
+	job      job          // set before the tickets, read only by holders of a valid task
+	failure  atomic.Pointer[TaskPanic]
+	helpers  []*helper
+	spins    int
+	stop     atomic.Bool
+	waiting  atomic.Bool   // the caller sleeps until all tasks are finished
+	finished chan struct{} // wakes it
+	crowd    crowd
 }
 
 // ticket is alone on its cache line.
@@ -43,6 +48,7 @@ type ticket struct {
 type helper struct {
 	parked atomic.Bool
 	wake   chan struct{}
+	absence
 }
 
 // TaskPanic is a panic on one of several threads (of the function of [Engine.Parallel], say),
@@ -68,7 +74,7 @@ const (
 )
 
 func newPool(threads int) *pool {
-	p := &pool{tickets: make([]ticket, threads)}
+	p := &pool{tickets: make([]ticket, threads), finished: make(chan struct{}, 1), crowd: newCrowd(threads)}
 	if threads <= runtime.GOMAXPROCS(0) {
 		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
 	}
@@ -86,6 +92,7 @@ func (p *pool) close() {
 	if p.stop.Swap(true) {
 		return
 	}
+	p.takeBack(true)
 	p.tickets[0].Add(1 << jobShift)
 	p.wakeHelpers()
 }
@@ -95,7 +102,8 @@ func (p *pool) run(j job, tasks int) {
 	if p.stop.Load() {
 		panic("engine: used after Close")
 	}
-	if len(p.helpers) == 0 || tasks == 1 {
+	p.takeBack(false)
+	if p.active() == 1 || tasks == 1 {
 		for t := range tasks {
 			j.run(0, t)
 		}
@@ -104,25 +112,55 @@ func (p *pool) run(j job, tasks int) {
 	if tasks > maxTasks {
 		panic(fmt.Sprintf("engine: %d tasks in one job, at most %d", tasks, maxTasks))
 	}
+	if p.crowd.suspect.Load() {
+		p.crowd.suspect.Store(false)
+		p.suspicion()
+	}
+	var begin time.Duration
+	watching := p.crowd.watching.Load()
+	if watching {
+		begin = p.crowd.clock()
+	}
 	p.job = j
+	p.tasks.Store(int32(tasks))
 	p.done.Store(0)
-	number := p.tickets[0].Load()>>jobShift + 1
+	number, left := p.tickets[0].Load()>>jobShift+1, p.active()
 	for w := len(p.tickets) - 1; w >= 0; w-- { // the announcement comes last
-		lo, hi := part(tasks, len(p.tickets), w)
+		lo, hi := 0, 0
+		if w == 0 || !p.helpers[w-1].out.Load() {
+			left--
+			lo, hi = part(tasks, p.active(), left)
+		}
 		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
 	}
 	p.wakeHelpers()
 	p.work(0)
-	for spin := 0; p.done.Load() != int32(tasks); spin++ {
-		if spin < p.spins {
-			pause(pausesARound)
-		} else {
-			runtime.Gosched()
-		}
-	}
+	p.wait()
 	p.job = nil
+	if watching {
+		p.watched(p.crowd.clock() - begin)
+	}
 	if f := p.failure.Swap(nil); f != nil {
 		panic(f)
+	}
+}
+
+// wait returns when all tasks are finished. Who has to wait for long sleeps, so that the thread that
+// he waits for finds a free processor if it has none.
+func (p *pool) wait() {
+	for spin := 0; p.done.Load() != p.tasks.Load(); spin++ {
+		if spin < p.spins {
+			pause(pausesARound)
+			continue
+		}
+		if p.spins > 0 {
+			p.suspicion()
+		}
+		p.waiting.Store(true)
+		if p.done.Load() == p.tasks.Load() && p.waiting.CompareAndSwap(true, false) {
+			return
+		}
+		<-p.finished // of this job, or of the last one: then there is more to wait for
 	}
 }
 
@@ -133,16 +171,16 @@ func (p *pool) awake() bool {
 		return false
 	}
 	for _, h := range p.helpers {
-		if h.parked.Load() {
+		if h.parked.Load() && !h.out.Load() {
 			return false
 		}
 	}
-	return true
+	return p.active() > 1
 }
 
 func (p *pool) wakeHelpers() {
 	for _, h := range p.helpers {
-		if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
+		if h.parked.Load() && !h.out.Load() && h.parked.CompareAndSwap(true, false) {
 			h.wake <- struct{}{}
 		}
 	}
@@ -164,12 +202,19 @@ func (p *pool) work(worker int) {
 }
 
 func (p *pool) do(worker, task int) {
+	tasks := p.tasks.Load()
 	defer func() {
 		if v := recover(); v != nil {
 			p.failure.CompareAndSwap(nil, &TaskPanic{v, debug.Stack()})
 		}
-		p.done.Add(1)
+		if p.done.Add(1) == tasks && p.waiting.Load() && p.waiting.CompareAndSwap(true, false) {
+			p.finished <- struct{}{}
+		}
 	}()
+	if p.crowd.watching.Load() {
+		p.timed(worker, task)
+		return
+	}
 	p.job.run(worker, task)
 }
 
@@ -178,9 +223,12 @@ func (p *pool) help(h *helper, worker int) {
 	var seen uint64
 	for {
 		for spin := 0; p.tickets[0].Load()>>jobShift == seen; spin++ {
-			if spin < p.spins {
+			if spin < p.spins && !h.out.Load() {
 				pause(pausesARound)
 				continue
+			}
+			if p.spins > 0 && !h.out.Load() && p.done.Load() < p.tasks.Load() {
+				p.crowd.suspect.Store(true)
 			}
 			h.parked.Store(true)
 			if p.tickets[0].Load()>>jobShift == seen || !h.parked.CompareAndSwap(true, false) {
@@ -191,6 +239,8 @@ func (p *pool) help(h *helper, worker int) {
 			return
 		}
 		seen = p.tickets[0].Load() >> jobShift
-		p.work(worker)
+		if !h.out.Load() {
+			p.work(worker)
+		}
 	}
 }
