@@ -14,8 +14,9 @@ import (
 // Nothing is measured until somebody has waited for the end of a job for longer than threads spin.
 // Then tasks are timed, by the clock on the wall and by that of the thread, until jobs of watchTime
 // have run; where that shows nothing, not again for a while, twice as long each time, because it
-// takes a microsecond a task. A helper that is left out comes back to be watched again, and stays
-// away twice as long where nothing has changed. How tasks are shared changes no bit.
+// takes a microsecond a task. A helper that is left out comes back with the first job after its
+// time, to be watched again, and stays away twice as long where nothing has changed. How tasks are
+// shared changes no bit.
 const (
 	watchTime   = 20 * time.Millisecond
 	mostRest    = 500 * time.Millisecond
@@ -36,6 +37,7 @@ type crowd struct {
 	rest     time.Duration        // how long that was the last time, or 0
 	spent    []spent              // one a thread
 	away     int                  // helpers that are left out
+	pinned   bool                 // each thread has a processor of its own, or its share of that
 }
 
 // threadTime is the processor time that a thread of the system has had.
@@ -69,15 +71,16 @@ func (p *pool) active() int { return len(p.tickets) - p.crowd.away }
 
 // suspicion begins to time tasks unless that has shown nothing just before.
 func (p *pool) suspicion() {
-	if c := &p.crowd; !c.watching.Load() && c.clock() >= c.until {
+	if c := &p.crowd; c.clock() >= c.until {
 		p.watch()
 	}
 }
 
-// watch begins to time tasks, where the system tells how long a thread has had a processor.
+// watch begins to time tasks, where the system tells how long a thread has had a processor and may
+// give it another one.
 func (p *pool) watch() {
 	c := &p.crowd
-	if c.watching.Load() || !c.own().known {
+	if c.watching.Load() || c.pinned || !c.own().known {
 		return
 	}
 	c.length = 0
@@ -133,13 +136,13 @@ func (p *pool) watched(took time.Duration) {
 	if least > interrupted {
 		c.rest = min(max(2*c.rest, watchTime), mostRest)
 		c.until = c.clock() + c.rest
+	} else {
+		c.rest = 0
+	}
+	if least > interrupted || sum.Seconds() >= (float64(p.active()-1)+ofUse)*c.length.Seconds() {
 		for _, h := range p.helpers {
 			h.trial = h.trial && h.out.Load()
 		}
-		return
-	}
-	c.rest = 0
-	if sum.Seconds() >= (float64(p.active()-1)+ofUse)*c.length.Seconds() {
 		return
 	}
 	if worst.trial {
@@ -152,19 +155,22 @@ func (p *pool) watched(took time.Duration) {
 	c.away++
 }
 
-// takeBack takes back helpers whose time away is over, or all of them.
+// takeBack takes back helpers whose time away is over, or all of them, and watches all that are there.
 func (p *pool) takeBack(all bool) {
 	c := &p.crowd
 	if c.away == 0 {
 		return
 	}
-	now := c.clock()
+	now, before := c.clock(), c.away
 	for _, h := range p.helpers {
 		if h.out.Load() && (all || now >= h.until) {
 			h.trial = true
 			h.out.Store(false)
 			c.away--
-			p.watch()
 		}
+	}
+	if c.away < before {
+		c.watching.Store(false) // what has been seen is of fewer threads
+		p.watch()
 	}
 }

@@ -14,7 +14,6 @@ type Engine struct {
 	pool      *pool
 	full      bool    // as many threads as processors
 	only      bool    // and there is one processor
-	sharing   bool    // several threads have tasks
 	route     Route   // of ascents
 	smallWork float64 // flop below which work stays on one thread
 
@@ -105,6 +104,7 @@ func New(options ...Option) (*Engine, error) {
 	}
 	// Pinned threads do not yield: each time the scheduler would have to change threads
 	// twice, which takes a quarter of the speed.
+	e.pool.crowd.pinned = s.pinned
 	e.route = s.route
 	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
 	e.only = e.full && runtime.GOMAXPROCS(0) == 1
@@ -213,7 +213,7 @@ const yieldAfter = 50
 // is free the scheduler would wake it for the worker, whose caches are warm here: small products
 // took a fifth longer.
 func (e *Engine) yield(a *arena, flops int) {
-	if a.work += flops; (e.only || e.full && e.sharing) && a.work > int(yieldAfter*e.k.flopsAMicrosecond) {
+	if a.work += flops; (e.only || e.full && e.pool.sharing) && a.work > int(yieldAfter*e.k.flopsAMicrosecond) {
 		a.work = 0
 		runtime.Gosched()
 	}
@@ -242,9 +242,7 @@ func (e *Engine) share(j job, tasks int) {
 	for i := range e.scratch {
 		e.scratch[i].work = 0
 	}
-	e.sharing = tasks > 1 && e.pool.active() > 1
 	e.pool.run(j, tasks)
-	e.sharing = false
 }
 
 // tasksFor returns into how many tasks to split n units of work that cost flops in all:

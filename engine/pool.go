@@ -30,6 +30,7 @@ type pool struct {
 	tasks    atomic.Int32 // of the running job
 	done     atomic.Int32 // those that are finished
 	job      job          // set before the tickets, read only by holders of a valid task
+	sharing  bool         // several threads have its tasks; set before the tickets, too
 	failure  atomic.Pointer[TaskPanic]
 	helpers  []*helper
 	spins    int
@@ -102,8 +103,7 @@ func (p *pool) run(j job, tasks int) {
 	if p.stop.Load() {
 		panic("engine: used after Close")
 	}
-	p.takeBack(false)
-	if p.active() == 1 || tasks == 1 {
+	if len(p.helpers) == 0 || tasks == 1 {
 		for t := range tasks {
 			j.run(0, t)
 		}
@@ -112,31 +112,34 @@ func (p *pool) run(j job, tasks int) {
 	if tasks > maxTasks {
 		panic(fmt.Sprintf("engine: %d tasks in one job, at most %d", tasks, maxTasks))
 	}
+	p.takeBack(false)
+	active := p.active()
+	p.sharing = active > 1
 	if p.crowd.suspect.Load() {
 		p.crowd.suspect.Store(false)
 		p.suspicion()
 	}
 	var begin time.Duration
-	watching := p.crowd.watching.Load()
+	watching := p.sharing && p.crowd.watching.Load()
 	if watching {
 		begin = p.crowd.clock()
 	}
 	p.job = j
 	p.tasks.Store(int32(tasks))
 	p.done.Store(0)
-	number, left := p.tickets[0].Load()>>jobShift+1, p.active()
+	number, left := p.tickets[0].Load()>>jobShift+1, active
 	for w := len(p.tickets) - 1; w >= 0; w-- { // the announcement comes last
 		lo, hi := 0, 0
 		if w == 0 || !p.helpers[w-1].out.Load() {
 			left--
-			lo, hi = part(tasks, p.active(), left)
+			lo, hi = part(tasks, active, left)
 		}
 		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
 	}
 	p.wakeHelpers()
 	p.work(0)
 	p.wait()
-	p.job = nil
+	p.job, p.sharing = nil, false
 	if watching {
 		p.watched(p.crowd.clock() - begin)
 	}
