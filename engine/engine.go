@@ -102,10 +102,10 @@ func New(options ...Option) (*Engine, error) {
 	for i := range e.workers {
 		e.workers[i] = Worker{e: e, index: i}
 	}
+	e.route = s.route
+	e.pool.crowd.pinned = s.pinned
 	// Pinned threads do not yield: each time the scheduler would have to change threads
 	// twice, which takes a quarter of the speed.
-	e.pool.crowd.pinned = s.pinned
-	e.route = s.route
 	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
 	e.only = e.full && runtime.GOMAXPROCS(0) == 1
 	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {

@@ -24,7 +24,8 @@ type job interface {
 // others. Tasks are handed out by one counter a thread, its ticket, which holds the
 // number of the job, the end of the run and the next task. So a helper that wakes late,
 // when its job is over, sees that from the tickets alone, and the caller never waits for
-// helpers that sleep: only for tasks that somebody has begun.
+// helpers that sleep: only for tasks that somebody has begun. Helpers that hold up the others because
+// other programs have their processors are left out for a while (crowd.go).
 type pool struct {
 	tickets  []ticket     // one a thread; the first one announces a job
 	tasks    atomic.Int32 // of the running job
