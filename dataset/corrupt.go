@@ -7,12 +7,12 @@ import (
 	"dpnbench/engine"
 )
 
-// Grey sets dst (len(at) x Pixels()) to the grey levels of pictures at[0], at[1], ... as
-// numbers v/255 between 0 (background) and 1 (ink). It panics when dst has another length.
+// Grey sets dst (len(at) x Pixels()) to the grey levels v/255 of images at[0], at[1], ...:
+// 0 is background, 1 is ink. It panics if dst has another length.
 func (s *Set) Grey(dst []float32, at []int32) {
 	d := s.Pixels()
 	if len(dst) != len(at)*d {
-		panic(fmt.Sprintf("dataset: Grey of %d pictures into %d numbers, expected %d", len(at), len(dst), len(at)*d))
+		panic(fmt.Sprintf("dataset: Grey of %d images into %d numbers, expected %d", len(at), len(dst), len(at)*d))
 	}
 	for b, i := range at {
 		row := dst[b*d : (b+1)*d]
@@ -22,12 +22,12 @@ func (s *Set) Grey(dst []float32, at []int32) {
 	}
 }
 
-// Grey sets dst (len(at) x Pixels()) to the grey levels of corrupted pictures at[0], at[1],
-// ... of s. They are not rounded to bytes, and lie in [0, 1], except those of
-// gaussian-unclamped. What is random about picture i follows from the seed and i only, with
-// the same bits on every machine; all kinds and severities begin with the same random
-// numbers, so that their differences are less random than they. Grey fails when Validate
-// does, and panics when dst has another length.
+// Grey sets dst (len(at) x Pixels()) to the grey levels of images at[0], at[1], ... of s
+// after corruption. They are not rounded to bytes, and lie in [0, 1] except for
+// gaussian-unclamped. The randomness of image i depends on the seed and i only, with the same
+// bits on every machine. All kinds and severities share one random stream per image, which
+// reduces the variance of their differences. Grey fails if Validate does, and panics if dst
+// has another length.
 func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -37,28 +37,28 @@ func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
 		return nil
 	}
 	d, kind := s.Pixels(), c.kind()
-	p := &spoiler{rows: s.Rows, cols: s.Cols, old: make([]float32, d)}
+	p := &corruptor{rows: s.Rows, cols: s.Cols, old: make([]float32, d)}
 	for b, i := range at {
 		p.x = dst[b*d : (b+1)*d]
 		p.rand = engine.NewRand(seed, uint64(i))
-		kind.spoil(p, c.Severity)
+		kind.corrupt(p, c.Severity)
 	}
 	return nil
 }
 
-// GreyOn is Grey with the pictures shared among the threads of e.
+// GreyOn is Grey on the threads of e.
 func (c Corruption) GreyOn(e *engine.Engine, dst []float32, s *Set, at []int32, seed uint64) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
 	d := s.Pixels()
 	if len(dst) != len(at)*d {
-		panic(fmt.Sprintf("dataset: GreyOn of %d pictures into %d numbers, expected %d", len(at), len(dst), len(at)*d))
+		panic(fmt.Sprintf("dataset: GreyOn of %d images into %d numbers, expected %d", len(at), len(dst), len(at)*d))
 	}
-	const cost = 20 // elements of Parallel, about, that a pixel takes
+	const cost = 20 // of a pixel, about, in elements as Parallel counts them
 	e.Parallel(len(at), 0, float64(cost*len(dst)), func(_ *engine.Worker, lo, hi int) {
 		if err := c.Grey(dst[lo*d:hi*d], s, at[lo:hi], seed); err != nil {
-			panic(err) // it is valid
+			panic(err) // Validate passed
 		}
 	})
 	return nil
@@ -74,42 +74,42 @@ func AddNoise(x, z []float32, sigma float32) {
 
 func clamp(v float32) float32 { return min(max(v, 0), 1) }
 
-// spoiler holds one picture that is being corrupted.
-type spoiler struct {
+// corruptor is the image being corrupted, and scratch memory.
+type corruptor struct {
 	x          []float32 // rows x cols grey levels
 	rows, cols int
 	rand       *engine.Rand
-	old        []float32 // as long as x: random numbers, or the picture as it was
+	old        []float32 // as long as x: random numbers, or the image before
 	weights    []float32 // of the blur
 }
 
-func (p *spoiler) gaussian(sigma float64) {
+func (p *corruptor) gaussian(sigma float64) {
 	p.rand.Normal(p.old)
 	AddNoise(p.x, p.old, float32(sigma))
 }
 
-func (p *spoiler) gaussianUnclamped(sigma float64) {
+func (p *corruptor) gaussianUnclamped(sigma float64) {
 	p.rand.Normal(p.old)
 	for j, z := range p.old {
 		p.x[j] += float32(float32(sigma) * z)
 	}
 }
 
-func (p *spoiler) uniform(most float64) {
+func (p *corruptor) uniform(most float64) {
 	p.rand.Uniform(p.old, -1, 1)
 	AddNoise(p.x, p.old, float32(most))
 }
 
-func (p *spoiler) saltPepper(share float64) {
+func (p *corruptor) saltPepper(share float64) {
 	for j := range p.x {
-		u := p.rand.Uint64() // 53 bits decide whether, the lowest decides the colour
+		u := p.rand.Uint64() // the upper 53 bits decide whether, the lowest bit decides the colour
 		if float64(float64(u>>11)*0x1p-53) < share {
 			p.x[j] = float32(u & 1)
 		}
 	}
 }
 
-func (p *spoiler) speckle(sigma float64) {
+func (p *corruptor) speckle(sigma float64) {
 	p.rand.Normal(p.old)
 	for j, v := range p.x {
 		p.old[j] = float32(p.old[j] * v)
@@ -117,8 +117,8 @@ func (p *spoiler) speckle(sigma float64) {
 	AddNoise(p.x, p.old, float32(sigma))
 }
 
-func (p *spoiler) shot(severity float64) {
-	photon := float64(severity * severity) // grey levels of one
+func (p *corruptor) shot(severity float64) {
+	photon := float64(severity * severity) // grey level of one photon
 	for j, v := range p.x {
 		if v > 0 {
 			p.x[j] = clamp(float32(float64(poisson(p.rand, float64(v)/photon)) * photon))
@@ -126,11 +126,11 @@ func (p *spoiler) shot(severity float64) {
 	}
 }
 
-// poisson draws a Poisson number of the given mean. Large means are sums of numbers of
-// mean 8 or less, each by inversion: the sum of their probabilities is followed up to a
-// uniform number. It takes time in proportion to the mean.
+// poisson draws a Poisson number of the given mean. A large mean is split into parts of at
+// most 8, each drawn by inversion: the cumulative probability is followed up to a uniform
+// number. The time is proportional to the mean.
 func poisson(r *engine.Rand, mean float64) int {
-	const piece, most = 8, 80 // more than 80 of mean 8 has probability 1e-51
+	const piece, most = 8, 80 // P(n > 80) is 1e-51 for mean 8
 	sum := 0
 	for mean > 0 {
 		m := min(mean, piece)
@@ -147,11 +147,11 @@ func poisson(r *engine.Rand, mean float64) int {
 	return sum
 }
 
-func (p *spoiler) occlusionBlack(area float64) { p.occlude(area, 0) }
-func (p *spoiler) occlusionWhite(area float64) { p.occlude(area, 1) }
+func (p *corruptor) occlusionBlack(area float64) { p.occlude(area, 0) }
+func (p *corruptor) occlusionWhite(area float64) { p.occlude(area, 1) }
 
-// occlude paints a patch of the picture's proportions, all of it inside the picture.
-func (p *spoiler) occlude(area float64, colour float32) {
+// occlude paints a patch with the image's proportions at a random place inside the image.
+func (p *corruptor) occlude(area float64, colour float32) {
 	side := math.Sqrt(area)
 	h, w := int(math.Floor(float64(float64(p.rows)*side)+0.5)), int(math.Floor(float64(float64(p.cols)*side)+0.5))
 	var top, left int = p.rand.Intn(p.rows - h + 1), p.rand.Intn(p.cols - w + 1)
@@ -162,9 +162,9 @@ func (p *spoiler) occlude(area float64, colour float32) {
 	}
 }
 
-// blur averages over rows, then over columns, with weights exp(-i^2 / (2 sigma^2)) up to
+// blur averages along rows, then along columns, with weights exp(-i^2 / (2 sigma^2)) up to
 // three standard deviations away.
-func (p *spoiler) blur(sigma float64) {
+func (p *corruptor) blur(sigma float64) {
 	reach := int(math.Ceil(float64(3 * sigma)))
 	p.weights = p.weights[:0]
 	var sum float32
@@ -181,8 +181,8 @@ func (p *spoiler) blur(sigma float64) {
 	p.smooth(p.x, p.old, p.cols, p.rows, 1, p.cols)
 }
 
-// smooth averages along lines of n numbers, step apart, that begin skip apart.
-func (p *spoiler) smooth(dst, src []float32, lines, n, skip, step int) {
+// smooth averages along lines of n numbers: line l starts at l*skip, its numbers are step apart.
+func (p *corruptor) smooth(dst, src []float32, lines, n, skip, step int) {
 	reach := len(p.weights) / 2
 	for l := range lines {
 		for j := range n {
@@ -191,12 +191,12 @@ func (p *spoiler) smooth(dst, src []float32, lines, n, skip, step int) {
 				at := min(max(j+i-reach, 0), n-1)
 				sum = engine.FMA32(w, src[l*skip+at*step], sum)
 			}
-			dst[l*skip+j*step] = min(sum, 1) // the weights may add up to a little more than 1
+			dst[l*skip+j*step] = min(sum, 1) // rounding: the weights may sum to slightly more than 1
 		}
 	}
 }
 
-func (p *spoiler) contrast(share float64) {
+func (p *corruptor) contrast(share float64) {
 	mean := 0.0
 	for _, v := range p.x {
 		mean += float64(v)
@@ -207,21 +207,21 @@ func (p *spoiler) contrast(share float64) {
 	}
 }
 
-func (p *spoiler) brightness(more float64) {
+func (p *corruptor) brightness(more float64) {
 	for j, v := range p.x {
 		p.x[j] = clamp(v + float32(more))
 	}
 }
 
-func (p *spoiler) inverted(share float64) {
+func (p *corruptor) inverted(share float64) {
 	for j, v := range p.x {
 		p.x[j] = float32(float64(v) + float64(share*(1-float64(2*v))))
 	}
 }
 
-// dottedLines draws lines from edge to opposite edge, each across or down by the toss of a
-// coin.
-func (p *spoiler) dottedLines(lines float64) {
+// dottedLines draws lines from an edge to the opposite one, each horizontal or vertical with
+// probability 1/2.
+func (p *corruptor) dottedLines(lines float64) {
 	for range int(lines) {
 		n, width, along, aside := p.cols, p.rows, 1, p.cols
 		if p.rand.Intn(2) == 1 {
@@ -236,26 +236,26 @@ func (p *spoiler) dottedLines(lines float64) {
 	}
 }
 
-// The maps below are those from a place in the new picture to its place in the old one, both
-// relative to the middle, y down.
+// The maps below take a position in the new image to the one in the old image that it comes
+// from, both relative to the centre, y down.
 
-func (p *spoiler) rotation(degrees float64) {
+func (p *corruptor) rotation(degrees float64) {
 	sin, cos := sinCos(degrees)
 	p.warp(affine{cos, -sin, sin, cos}, point{})
 }
 
-func (p *spoiler) shear(slant float64) {
+func (p *corruptor) shear(slant float64) {
 	p.warp(affine{1, slant, 0, 1}, point{})
 }
 
-func (p *spoiler) translation(pixels float64) {
+func (p *corruptor) translation(pixels float64) {
 	shift := [4]point{{-pixels, 0}, {pixels, 0}, {0, -pixels}, {0, pixels}}
 	p.warp(affine{1, 0, 0, 1}, shift[p.rand.Intn(4)])
 }
 
-// warp moves every pixel to where m and then shift say that it was, by linear
-// interpolation between the four pixels around. Outside is black.
-func (p *spoiler) warp(m affine, shift point) {
+// warp fills each pixel from the old position that m, then shift, map it to, by bilinear
+// interpolation. Outside the image is black.
+func (p *corruptor) warp(m affine, shift point) {
 	copy(p.old, p.x)
 	middle := point{float64(p.cols-1) / 2, float64(p.rows-1) / 2}
 	for r := range p.rows {
@@ -268,8 +268,8 @@ func (p *spoiler) warp(m affine, shift point) {
 	}
 }
 
-// between interpolates the old picture at q.
-func (p *spoiler) between(q point) float32 {
+// between interpolates the old image at q.
+func (p *corruptor) between(q point) float32 {
 	left, top := math.Floor(q.x), math.Floor(q.y)
 	x, y := q.x-left, q.y-top
 	c, r := int(left), int(top)
@@ -278,7 +278,7 @@ func (p *spoiler) between(q point) float32 {
 	return float32(float64((1-y)*upper) + float64(y*lower))
 }
 
-func (p *spoiler) at(r, c int) float64 {
+func (p *corruptor) at(r, c int) float64 {
 	if r < 0 || r >= p.rows || c < 0 || c >= p.cols {
 		return 0
 	}
@@ -287,9 +287,9 @@ func (p *spoiler) at(r, c int) float64 {
 
 const radian = 0.017453292519943295769 // pi/180
 
-// sinCos returns sine and cosine of an angle in degrees, at most 360 away from 0, by their
-// Taylor series up to the powers 17 and 18 within 45 degrees of a multiple of 90. Multiples of 90
-// are exact; the others err by less than 4e-16.
+// sinCos returns the sine and cosine of an angle in degrees, -360 to 360. The angle is reduced
+// to within 45 degrees of a multiple of 90, then the Taylor series run to the powers 17 and 18.
+// Multiples of 90 are exact; the error elsewhere is below 4e-16.
 func sinCos(degrees float64) (sin, cos float64) {
 	quarter := math.Floor(degrees/90 + 0.5)
 	a := float64((degrees - float64(90*quarter)) * radian)

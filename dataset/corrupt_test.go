@@ -20,7 +20,7 @@ func indices(n int) []int32 {
 	return at
 }
 
-// corrupted returns all pictures of s under the corruption text, drawn under seed 1.
+// corrupted returns all images of s under the corruption text, drawn under seed 1.
 func corrupted(t *testing.T, s *Set, text string) []float32 {
 	t.Helper()
 	c, err := ParseCorruption(text)
@@ -40,7 +40,7 @@ func clean(s *Set) []float32 {
 	return x
 }
 
-// flat are n pictures of 28 x 28 pixels of one grey level.
+// flat are n images of 28 x 28 pixels of one grey level.
 func flat(n int, v byte) *Set {
 	s := &Set{Rows: 28, Cols: 28, Images: make([]byte, n*784), Labels: make([]byte, n)}
 	for i := range s.Images {
@@ -69,7 +69,7 @@ var corruptedHashes = map[string]string{
 	"dotted-line":        "2370328655d36fba",
 }
 
-// Every architecture must make these pictures; so must every later version, since results
+// Every architecture must make these images; so must every later version, since results
 // are compared across both.
 func TestCorruptedBits(t *testing.T) {
 	s := Digits(1, 0, 3)
@@ -79,17 +79,19 @@ func TestCorruptedBits(t *testing.T) {
 		for _, v := range x {
 			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
 		}
-		if got := hex.EncodeToString(h.Sum(nil)); corruptedHashes[k.Name] == "" || !strings.HasPrefix(got, corruptedHashes[k.Name]) {
-			t.Errorf("%s: pictures hash to %s, want %q...", k.Name, got, corruptedHashes[k.Name])
+		if got := hex.EncodeToString(h.Sum(nil)); corruptedHashes[k.Name] == "" ||
+			!strings.HasPrefix(got, corruptedHashes[k.Name]) {
+			t.Errorf("%s: images hash to %s, want %q...", k.Name, got, corruptedHashes[k.Name])
 		}
 	}
 }
 
-// TestCorruptChosen checks that a picture does not depend on those that were asked for
+// TestCorruptChosen checks that an image does not depend on those that were asked for
 // with it, differs from the clean one, lies in [0, 1], and that its noise follows the seed.
 func TestCorruptChosen(t *testing.T) {
-	random := map[string]bool{"gaussian": true, "gaussian-unclamped": true, "uniform": true, "saltpepper": true, "speckle": true,
-		"shot": true, "occlusion-black": true, "occlusion-white": true, "dotted-line": true}
+	random := map[string]bool{"gaussian": true, "gaussian-unclamped": true, "uniform": true, "saltpepper": true,
+		"speckle": true, "shot": true,
+		"occlusion-black": true, "occlusion-white": true, "dotted-line": true}
 	s := Digits(1, 0, 5)
 	e, err := engine.New(engine.WithThreads(3), engine.WithEagerThreads())
 	if err != nil {
@@ -114,7 +116,7 @@ func TestCorruptChosen(t *testing.T) {
 		before, changed, differ := clean(s), 0, false
 		for j := range 784 {
 			if one[j] != all[3*784+j] || one[784+j] != all[784+j] {
-				t.Fatalf("%v: pixel %d of a picture depends on the other pictures", c, j)
+				t.Fatalf("%v: pixel %d of an image depends on the other images", c, j)
 			}
 			differ = differ || one[j] != other[j]
 		}
@@ -135,7 +137,7 @@ func TestCorruptChosen(t *testing.T) {
 	}
 }
 
-// TestSeverityZero checks that severity 0 leaves every picture as it is, and that the mildest
+// TestSeverityZero checks that severity 0 leaves every image as it is, and that the mildest
 // does almost.
 func TestSeverityZero(t *testing.T) {
 	s := Digits(1, 0, 4)
@@ -202,18 +204,18 @@ func TestClosedForms(t *testing.T) {
 		for at, v := range got {
 			i, r, c := at/784, at/28%28, at%28
 			if want := f.want(i, r, c); !(math.Abs(float64(v-want)) <= f.tol) {
-				t.Errorf("%s: picture %d, row %d, column %d is %v, want %v", f.text, i, r, c, v, want)
+				t.Errorf("%s: image %d, row %d, column %d is %v, want %v", f.text, i, r, c, v, want)
 				break
 			}
 		}
 	}
 }
 
-// TestInvertedTwice turns an inverted picture back.
+// TestInvertedTwice turns an inverted image back.
 func TestInvertedTwice(t *testing.T) {
 	x := clean(Digits(1, 0, 3))
 	y := append([]float32(nil), x...)
-	p := &spoiler{x: y}
+	p := &corruptor{x: y}
 	p.inverted(1)
 	p.inverted(1)
 	for j, v := range y {
@@ -223,7 +225,7 @@ func TestInvertedTwice(t *testing.T) {
 	}
 }
 
-// TestTranslation checks that whole pixels move pictures without change, into all four
+// TestTranslation checks that whole pixels move images without change, into all four
 // directions, and half a pixel makes means of neighbours.
 func TestTranslation(t *testing.T) {
 	s := Digits(1, 0, 40)
@@ -260,10 +262,10 @@ func TestTranslation(t *testing.T) {
 	}
 }
 
-// TestRotateBack turns by an angle and back: a smooth picture hardly changes.
+// TestRotateBack turns by an angle and back: a smooth image hardly changes.
 func TestRotateBack(t *testing.T) {
 	n := 28
-	p := &spoiler{rows: n, cols: n, x: make([]float32, n*n), old: make([]float32, n*n)}
+	p := &corruptor{rows: n, cols: n, x: make([]float32, n*n), old: make([]float32, n*n)}
 	smooth := func(j int) float32 {
 		x, y := float64(j%n)-16, float64(j/n)-12
 		return float32(math.Exp(-(x*x + 2*y*y) / 50))
@@ -294,12 +296,12 @@ func TestSinCos(t *testing.T) {
 	}
 }
 
-// TestBlur checks that blurring keeps flat pictures, keeps the ink of a digit away from the
+// TestBlur checks that blurring keeps flat images, keeps the ink of a digit away from the
 // edges, and spreads a point as far as it says.
 func TestBlur(t *testing.T) {
 	for _, v := range corrupted(t, flat(1, 51), "blur:1.7") {
 		if math.Abs(float64(v)-0.2) > 1e-6 {
-			t.Fatalf("a flat picture of 0.2 has %v", v)
+			t.Fatalf("a flat image of 0.2 has %v", v)
 		}
 	}
 	point := flat(1, 0)
@@ -317,7 +319,7 @@ func TestBlur(t *testing.T) {
 	}
 }
 
-// TestMoments holds mean and variance of the noises on flat pictures within four standard
+// TestMoments holds mean and variance of the noises on flat images within four standard
 // errors of theory.
 func TestMoments(t *testing.T) {
 	statistics(t)
@@ -350,7 +352,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestShares counts what corruptions of parts of a picture have painted.
+// TestShares counts what corruptions of parts of an image have painted.
 func TestShares(t *testing.T) {
 	const n = 100 * 784
 	count := func(text string, v float32) (k float64) {
@@ -375,7 +377,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 	if got := count("dotted-line:1", 1); got != 100*14 {
-		t.Errorf("dotted-line:1 made %v dots, want 14 a picture", got)
+		t.Errorf("dotted-line:1 made %v dots, want 14 an image", got)
 	}
 }
 
@@ -405,14 +407,14 @@ func TestParseCorruption(t *testing.T) {
 		"saltpepper:1e-2":    "",
 		"fog:1":              `corruption "fog": expected one of gaussian, gaussian-unclamped, uniform`,
 		"":                   `corruption "": expected one of gaussian`,
-		"gaussian":           `corruption "gaussian" has no severity: expected gaussian:0.3 or another number of 0 to 10 (standard deviation`,
+		"gaussian":           `corruption "gaussian" has no severity: expected one of 0 to 10 (standard deviation`,
 		"gaussian:":          `severity "", expected a number`,
 		"gaussian:x":         `corruption "gaussian:x": severity "x", expected a number, as in gaussian:0.3`,
 		"gaussian:1:2":       `severity "1:2"`,
 		"gaussian:-0.1":      `corruption gaussian:-0.1: expected a severity of 0 to 10`,
 		"gaussian:NaN":       `corruption gaussian:NaN: expected`,
 		"gaussian:Inf":       `corruption gaussian:+Inf: expected`,
-		"saltpepper:1.5":     `expected a severity of 0 to 1 (share of the pixels)`,
+		"saltpepper:1.5":     `expected a severity of 0 to 1 (fraction of the pixels)`,
 		"shot:0.01":          `expected a severity of 0 or 0.02 to 1 (`,
 		"dotted-line:1.5":    `expected a severity of 0 or 1 to 20, whole (lines)`,
 		"rotation:361":       `-360 to 360 (degrees)`,

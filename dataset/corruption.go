@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Corruption is a way to spoil pictures, and how much: see CorruptionKinds.
+// Corruption is a kind of image corruption with a severity: see CorruptionKinds.
 type Corruption struct {
 	Name     string
-	Severity float64 // in the unit of its kind; 0: none
+	Severity float64 // in the unit of its kind; 0 changes nothing
 }
 
 // CorruptionKind describes what the corruptions of one name do.
@@ -20,38 +20,64 @@ type CorruptionKind struct {
 	Effect string
 	Unit   string // of the severity
 
-	// Severities are 0, which leaves pictures as they are, and Min to Max, whole numbers
-	// only where Whole is set.
+	// A severity is 0 (which changes nothing) or from Min to Max, and a whole number if Whole
+	// is set.
 	Min, Max float64
 	Whole    bool
 
-	Suite [3]float64 // severities of a table over all kinds, mild to hard
+	Suite [3]float64 // severities in RobustnessSuite, mild to hard
 
-	spoil func(p *spoiler, severity float64)
+	corrupt func(p *corruptor, severity float64)
 }
 
-// corruptionKinds are in the order of tables: noise, loss of parts, loss of detail, grey
-// levels, place, strokes. Many follow MNIST-C (Mu and Gilmer, 2019), with severities of our own.
+// Units that several kinds share.
+const (
+	unitStd     = "standard deviation in grey levels of [0, 1]"
+	unitInk     = "standard deviation at grey level 1"
+	unitArea    = "fraction of the area"
+	unitBlended = "fraction, 1: completely"
+)
+
+// corruptionKinds are in the order in which tables list them: noise, missing parts, blur, grey
+// levels, geometry, strokes. Many follow MNIST-C (Mu and Gilmer, 2019), with our own severities.
+// The columns are those of CorruptionKind: name, effect, unit; smallest and largest severity,
+// whole numbers only; severities of the suite, method.
 var corruptionKinds = []CorruptionKind{
-	{"gaussian", "normal noise, clamped to [0, 1]", "standard deviation in grey levels of [0, 1]", 0, 10, false, [3]float64{0.1, 0.3, 0.5}, (*spoiler).gaussian},
-	{"gaussian-unclamped", "the same noise, not clamped", "standard deviation in grey levels of [0, 1]", 0, 10, false, [3]float64{0.1, 0.3, 0.5}, (*spoiler).gaussianUnclamped},
-	{"uniform", "noise between -severity and severity, clamped", "largest noise in grey levels of [0, 1]", 0, 10, false, [3]float64{0.25, 0.5, 1}, (*spoiler).uniform},
-	{"saltpepper", "pixels become black or white, each as likely", "share of the pixels", 0, 1, false, [3]float64{0.1, 0.3, 0.5}, (*spoiler).saltPepper},
-	{"speckle", "normal noise times the grey level, clamped", "standard deviation at grey level 1", 0, 10, false, [3]float64{0.3, 0.6, 1}, (*spoiler).speckle},
-	{"shot", "Poisson noise of few photons, clamped", "standard deviation at grey level 1, of 1/severity^2 photons", 0.02, 1, false, [3]float64{0.2, 0.5, 1}, (*spoiler).shot},
-	{"occlusion-black", "a patch of the picture's shape somewhere becomes black", "share of the area", 0, 1, false, [3]float64{0.05, 0.1, 0.2}, (*spoiler).occlusionBlack},
-	{"occlusion-white", "a patch of the picture's shape somewhere becomes white", "share of the area", 0, 1, false, [3]float64{0.05, 0.1, 0.2}, (*spoiler).occlusionWhite},
-	{"blur", "Gaussian blur; the pixels of the edge go on outside", "standard deviation in pixels", 0, 10, false, [3]float64{0.5, 1, 2}, (*spoiler).blur},
-	{"contrast", "grey levels move towards the picture's mean", "share of the way", 0, 1, false, [3]float64{0.3, 0.6, 0.9}, (*spoiler).contrast},
-	{"brightness", "a number is added to all grey levels; clamped", "the number, grey levels of [0, 1]", -1, 1, false, [3]float64{0.1, 0.3, 0.5}, (*spoiler).brightness},
-	{"rotation", "counter-clockwise about the middle", "degrees", -360, 360, false, [3]float64{15, 30, 60}, (*spoiler).rotation},
-	{"translation", "to the right, left, bottom or top, drawn for each picture", "pixels", 0, 1000, false, [3]float64{1, 2, 4}, (*spoiler).translation},
-	{"shear", "slants to the right about the middle", "pixels across for each pixel up", -2, 2, false, [3]float64{0.2, 0.4, 0.6}, (*spoiler).shear},
-	{"inverted", "grey level g moves towards 1 - g", "share of the way", 0, 1, false, [3]float64{0.25, 0.75, 1}, (*spoiler).inverted},
-	{"dotted-line", "white lines across the picture, every other pixel of them", "lines", 1, 20, true, [3]float64{1, 2, 4}, (*spoiler).dottedLines},
+	{"gaussian", "normal noise, clamped to [0, 1]", unitStd,
+		0, 10, false, [3]float64{0.1, 0.3, 0.5}, (*corruptor).gaussian},
+	{"gaussian-unclamped", "the same noise, not clamped", unitStd,
+		0, 10, false, [3]float64{0.1, 0.3, 0.5}, (*corruptor).gaussianUnclamped},
+	{"uniform", "uniform noise in [-severity, severity], clamped", "largest noise in grey levels of [0, 1]",
+		0, 10, false, [3]float64{0.25, 0.5, 1}, (*corruptor).uniform},
+	{"saltpepper", "pixels set to black or white with equal probability", "fraction of the pixels",
+		0, 1, false, [3]float64{0.1, 0.3, 0.5}, (*corruptor).saltPepper},
+	{"speckle", "normal noise times the grey level, clamped", unitInk,
+		0, 10, false, [3]float64{0.3, 0.6, 1}, (*corruptor).speckle},
+	{"shot", "Poisson noise (1/severity^2 photons at grey level 1), clamped", unitInk,
+		0.02, 1, false, [3]float64{0.2, 0.5, 1}, (*corruptor).shot},
+	{"occlusion-black", "a black patch with the image's proportions at a random place", unitArea,
+		0, 1, false, [3]float64{0.05, 0.1, 0.2}, (*corruptor).occlusionBlack},
+	{"occlusion-white", "a white patch with the image's proportions at a random place", unitArea,
+		0, 1, false, [3]float64{0.05, 0.1, 0.2}, (*corruptor).occlusionWhite},
+	{"blur", "Gaussian blur; edge pixels are repeated outside", "standard deviation in pixels",
+		0, 10, false, [3]float64{0.5, 1, 2}, (*corruptor).blur},
+	{"contrast", "grey levels move towards the image's mean", unitBlended,
+		0, 1, false, [3]float64{0.3, 0.6, 0.9}, (*corruptor).contrast},
+	{"brightness", "severity is added to all grey levels, clamped", "grey levels of [0, 1]",
+		-1, 1, false, [3]float64{0.1, 0.3, 0.5}, (*corruptor).brightness},
+	{"rotation", "counter-clockwise rotation about the centre", "degrees",
+		-360, 360, false, [3]float64{15, 30, 60}, (*corruptor).rotation},
+	{"translation", "shift right, left, up or down, chosen at random for each image", "pixels",
+		0, 1000, false, [3]float64{1, 2, 4}, (*corruptor).translation},
+	{"shear", "slant to the right about the centre", "pixels across per pixel up",
+		-2, 2, false, [3]float64{0.2, 0.4, 0.6}, (*corruptor).shear},
+	{"inverted", "grey level g moves towards 1 - g", unitBlended,
+		0, 1, false, [3]float64{0.25, 0.75, 1}, (*corruptor).inverted},
+	{"dotted-line", "dotted white lines across the image (every other pixel)", "lines",
+		1, 20, true, [3]float64{1, 2, 4}, (*corruptor).dottedLines},
 }
 
-// CorruptionKinds lists all kinds, in the order of tables.
+// CorruptionKinds lists all kinds, in the order in which tables list them.
 func CorruptionKinds() []CorruptionKind { return slices.Clone(corruptionKinds) }
 
 // RobustnessSuite lists every kind at its three severities.
@@ -65,12 +91,12 @@ func RobustnessSuite() []Corruption {
 	return list
 }
 
-// String writes the corruption as ParseCorruption reads it.
+// String returns the corruption in the form that ParseCorruption reads.
 func (c Corruption) String() string {
 	return c.Name + ":" + strconv.FormatFloat(c.Severity, 'g', -1, 64)
 }
 
-// kind returns what c is, or nil.
+// kind returns the kind that c names, or nil.
 func (c Corruption) kind() *CorruptionKind {
 	for i := range corruptionKinds {
 		if k := &corruptionKinds[i]; k.Name == c.Name {
@@ -80,7 +106,7 @@ func (c Corruption) kind() *CorruptionKind {
 	return nil
 }
 
-// Validate checks name and severity. The error names both and says what was expected.
+// Validate checks name and severity. The error states both and what was expected.
 func (c Corruption) Validate() error {
 	k := c.kind()
 	if k == nil {
@@ -97,7 +123,7 @@ func (c Corruption) Validate() error {
 	return nil
 }
 
-// Range writes the severities that a kind takes.
+// Range describes the severities that a kind accepts, such as "0.02 to 1".
 func (k CorruptionKind) Range() string {
 	zero, whole := "", ""
 	if k.Min > 0 {
@@ -118,7 +144,8 @@ func ParseCorruption(text string) (Corruption, error) {
 			return c, err
 		}
 		k := c.kind()
-		return c, fmt.Errorf("corruption %q has no severity: expected %v or another number of %s (%s)", text, Corruption{name, k.Suite[1]}, k.Range(), k.Unit)
+		return c, fmt.Errorf("corruption %q has no severity: expected one of %s (%s), such as %v",
+			text, k.Range(), k.Unit, Corruption{name, k.Suite[1]})
 	}
 	s, err := strconv.ParseFloat(number, 64)
 	if err != nil {
@@ -128,7 +155,7 @@ func ParseCorruption(text string) (Corruption, error) {
 	return c, c.Validate()
 }
 
-// ParseCorruptions reads a list of corruptions with commas between them.
+// ParseCorruptions reads a comma-separated list of corruptions.
 func ParseCorruptions(text string) ([]Corruption, error) {
 	var list []Corruption
 	for part := range strings.SplitSeq(text, ",") {

@@ -22,8 +22,8 @@ const (
 	digitsTest  = 10_000
 )
 
-// The hand: how far one writer is from another. With these values the digits
-// look like MNIST's and are about as hard; see the package comment.
+// The hand: how much writers differ. With these values the digits look like MNIST's and are
+// about as hard to classify; see the package comment.
 const (
 	handBlendLow, handBlendHigh = -0.15, 1.15 // place on the line between the two extremes of a style
 	handBend                    = 0.24        // strength of the paper's deformation
@@ -34,7 +34,7 @@ const (
 	handTurn                    = 0.09        // standard deviation of the tangent of half the rotation
 )
 
-// The frame: where the digit sits in its picture, in pixels.
+// The frame: where the digit sits in its image, in pixels.
 const (
 	frameSide           = 20.0       // larger side of the ink, as in MNIST
 	frameLow, frameHigh = 0.94, 1.03 // and its spread, as a factor
@@ -42,11 +42,11 @@ const (
 	frameRim            = 1.0        // least distance of the ink from the edge
 )
 
-// Digits draws n built-in digits of 28 x 28 pixels, number first and those that
-// follow. Picture and label of a number depend on it and on seed only: a piece
-// of a draw is the same as the draw of that piece, on any machine and with any
-// number of threads. Labels are drawn uniformly from the ten digits. It panics
-// when first or n is negative.
+// Digits draws the n built-in digits first, first+1, ... of 28 x 28 pixels. The image and label
+// of a digit depend on its number and the seed only, so any range can be drawn by itself, with
+// the same bytes on any machine and with any number of threads. Labels are drawn uniformly from
+// the ten digits. It panics
+// if first or n is negative.
 func Digits(seed uint64, first, n int) *Set {
 	if first < 0 || n < 0 {
 		panic(fmt.Sprintf("dataset: Digits(seed, %d, %d): negative", first, n))
@@ -55,7 +55,7 @@ func Digits(seed uint64, first, n int) *Set {
 	return s
 }
 
-// digits is Digits until ctx ends, with ctx's error.
+// digits is Digits with a context: it stops, with ctx's error, when ctx ends.
 func digits(ctx context.Context, seed uint64, first, n int) (*Set, error) {
 	s := &Set{
 		Images: make([]byte, n*DigitSide*DigitSide),
@@ -63,15 +63,15 @@ func digits(ctx context.Context, seed uint64, first, n int) (*Set, error) {
 		Rows:   DigitSide,
 		Cols:   DigitSide,
 	}
-	const piece = 64
+	const chunk = 64
 	var done atomic.Int64
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+piece-1)/piece) {
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
 		wg.Go(func() {
 			var w writer
 			for ctx.Err() == nil {
-				hi := int(done.Add(piece))
-				for i := hi - piece; i < min(hi, n); i++ {
+				hi := int(done.Add(chunk))
+				for i := hi - chunk; i < min(hi, n); i++ {
 					s.Labels[i] = w.draw(s.Image(i), newStream(seed, uint64(first)+uint64(i)))
 				}
 				if hi >= n {
@@ -95,7 +95,7 @@ type writer struct {
 	page  page
 }
 
-// draw fills the DigitSide x DigitSide image with a digit and returns which.
+// draw fills the DigitSide x DigitSide image with a digit and returns its label.
 func (w *writer) draw(image []byte, r *stream) (label byte) {
 	label = byte(r.intn(10))
 	st := chooseStyle(skeletons[label], r)
@@ -122,8 +122,8 @@ func chooseStyle(styles []style, r *stream) *style {
 	panic("dataset: style weights do not add up")
 }
 
-// write turns a style into polylines: a blend of its two extremes, every knot a
-// little off, the paper bent, the hand stretched, slanted and turned.
+// write turns a style into polylines: it blends the two extremes, displaces every knot, bends
+// the paper, and stretches, slants and turns the digit.
 func (w *writer) write(st *style, r *stream) {
 	blend := r.uniform(handBlendLow, handBlendHigh)
 	loose := r.uniform(handLooseLow, handLooseHigh)
@@ -150,9 +150,9 @@ func (w *writer) write(st *style, r *stream) {
 	}
 }
 
-// fit scales the polylines to pixels as MNIST does: the larger side of the ink
-// is about 20 pixels, the centre of mass lies about the middle of the picture
-// unless that would push ink over the edge.
+// fit scales the polylines to pixels as MNIST does: the larger side of the ink is about 20
+// pixels, and the centre of mass is near the middle of the image unless that would push ink
+// over the edge.
 func (w *writer) fit(radius float64, r *stream) {
 	lo, hi := w.lines[0][0], w.lines[0][0]
 	var centre point
@@ -177,7 +177,7 @@ func (w *writer) fit(radius float64, r *stream) {
 	scale := (side - float64(2*radius)) / max(hi.x-lo.x, hi.y-lo.y)
 	const middle = (DigitSide - 1) / 2.0
 	dx, dy := middle+r.normal(frameShift), middle+r.normal(frameShift)
-	rim := radius + frameRim // what the ink must keep from the edge
+	rim := radius + frameRim // least distance of the pen's path from the edge
 	dx = min(max(dx, rim-float64((lo.x-centre.x)*scale)), DigitSide-1-rim-float64((hi.x-centre.x)*scale))
 	dy = min(max(dy, rim-float64((lo.y-centre.y)*scale)), DigitSide-1-rim-float64((hi.y-centre.y)*scale))
 	for _, line := range w.lines {
@@ -187,8 +187,8 @@ func (w *writer) fit(radius float64, r *stream) {
 	}
 }
 
-// length returns the Euclidean length of v; the square root is exact to the
-// last bit everywhere, unlike math.Hypot.
+// length returns the Euclidean length of v. The square root is correctly rounded on every
+// architecture, unlike math.Hypot.
 func length(v point) float64 {
 	return math.Sqrt(float64(v.x*v.x) + float64(v.y*v.y))
 }

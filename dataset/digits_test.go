@@ -13,7 +13,8 @@ import (
 // statistics skips a test of what follows from the bits, which are the same on every machine.
 func statistics(t *testing.T) {
 	if testing.Short() {
-		t.Skip("of the same bits on every machine (TestDigitsBits, TestCorruptedBits), and slow under emulation: without -short")
+		t.Skip("of the same bits on every machine (TestDigitsBits, TestCorruptedBits), and slow under " +
+			"emulation: without -short")
 	}
 }
 
@@ -103,7 +104,7 @@ func TestDigitsAreAllDifferent(t *testing.T) {
 		}
 	}
 	if want := len(sets) * draw; len(seen) != want {
-		t.Errorf("%d different pictures of %d: over seeds and splits none should come twice", len(seen), want)
+		t.Errorf("%d different images of %d: over seeds and splits none should come twice", len(seen), want)
 	}
 }
 
@@ -139,7 +140,7 @@ func TestDigitsLabelsAreBalancedAndUnpredictable(t *testing.T) {
 	}
 }
 
-// MNIST's pictures have their centre of mass in the middle and a frame of four
+// MNIST's images have their centre of mass in the middle and a frame of four
 // empty pixels around a box of 20; the built-in digits do nearly.
 func TestDigitsSitInTheirFrame(t *testing.T) {
 	s := Digits(6, 0, draw)
@@ -171,7 +172,7 @@ func TestDigitsSitInTheirFrame(t *testing.T) {
 		}
 	}
 	if onEdge > draw/50 {
-		t.Errorf("%d of %d digits touch the edge of their picture", onEdge, draw)
+		t.Errorf("%d of %d digits touch the edge of their image", onEdge, draw)
 	}
 }
 

@@ -1,9 +1,8 @@
-// Package dataset brings grey pictures of digits into memory: the built-in
-// digits, which need no download, and MNIST or anything else in its file
-// format.
+// Package dataset loads greyscale images of digits: the built-in digits, which need no
+// download, and MNIST or any folder in its file format.
 //
-// Open is the way in. It returns a Data: a training and a test Set, one byte a
-// pixel, with the Normalization that turns bytes into a network's input.
+// Open returns a Data: a training and a test Set with one byte per pixel, and the Normalization
+// that turns bytes into a network's input.
 //
 //	data, err := dataset.Open("digits", dataset.Options{TrainSize: 1000, TestSize: 100})
 //	...
@@ -14,37 +13,38 @@
 //		}
 //	}
 //
-// Set.Resize makes smaller or larger pictures by area average, Set.PerClass picks equally
-// many of each class.
+// Behind Open are LoadIDX, which reads a folder, and Digits, which draws any range of the
+// built-in digits; package fetch downloads MNIST. Set.Resize scales images by area averaging,
+// Set.PerClass selects equally many of each class, and WriteNPY writes arrays for NumPy.
 //
-// A Corruption spoils pictures by noise, patches, blur and so on, by as much as it says:
-// Corruption.Grey gives chosen pictures of a Set as float32 grey levels. CorruptionKinds
-// lists what there is.
+// A Corruption adds noise, occlusion, blur and so on to images, with a severity:
+// Corruption.Grey returns selected images of a Set as float32 grey levels. CorruptionKinds
+// lists the kinds.
 //
-// WriteNPY writes numbers for NumPy.
+// To add a corruption: a method of corruptor in corrupt.go, its row in corruptionKinds, and the
+// SHA-256 of its output in corrupt_test.go, which prints it. Commands, help texts and the
+// robustness suite list the kinds by themselves.
 //
-// LoadIDX reads a folder, Digits draws any piece of the built-in digits; package fetch
-// downloads MNIST.
+// To add a data format: a loader that returns a *Data, like LoadIDX in mnist.go, a case in
+// OpenContext, and a fuzz target for the parser.
 //
 // # The built-in digits
 //
-// Digits are written, not stored. Each has three or four styles, each style a
-// skeleton of pen strokes with two extremes; a digit is a blend of the two
-// with its knots displaced, its paper bent, stretched, slanted and turned. It is
-// sized and centred as MNIST's digits are, then inked with a pen of its own
-// width, edge and grain. Everything about digit i follows from the seed and i,
-// through 64-bit integers and float64 operations that no compiler may fuse or
-// reorder, so its bytes are the same on every machine.
+// The digits are generated, not stored. Each class has three or four styles, each style a
+// skeleton of pen strokes with two extremes; a digit is a blend of the two with displaced knots,
+// then bent, stretched, slanted and turned. It is scaled and centred as MNIST's digits are, and
+// inked with a pen of random width, edge and grain. Digit i depends on the seed and i only,
+// through 64-bit integers and float64 operations that no compiler may fuse or reorder, so its
+// bytes are the same on every machine.
 //
-// They are about as hard as MNIST. Percent of the 10,000 test images right after
-// ten epochs on the 60,000 training images (Adam at 1e-3, batch 128, 5% warm-up,
-// then cosine decay):
+// They are about as hard as MNIST. Test accuracy in percent on 10,000 images after ten epochs
+// on 60,000 training images (Adam at 1e-3, batch 128, 5% warm-up, then cosine decay):
 //
 //	                                     digits, seed 1    MNIST
 //	linear classifier                              91.4     92.6
 //	MLP 784-512-256-10                             98.9     98.6
 //
-// as measured by
+// Measured by
 //
 //	go test ./dpn/baseline -run TestHardness -hardness -v
 package dataset

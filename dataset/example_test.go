@@ -17,7 +17,7 @@ func Example() {
 	fmt.Println(data.Name, data.Train.Len(), data.Test.Len(), data.Train.Rows, data.Train.Cols, data.Classes)
 	fmt.Println("labels", data.Train.Labels[:10])
 
-	// The first picture as a network sees it.
+	// The first image as a network sees it.
 	table := data.Norm.Table()
 	x := make([]float32, data.Train.Pixels())
 	for j, v := range data.Train.Image(0) {
@@ -30,7 +30,7 @@ func Example() {
 	// background -0.4229
 }
 
-// Any piece of the digits can be drawn by itself.
+// Any range of the digits can be drawn by itself.
 func ExampleDigits() {
 	s := dataset.Digits(1, 1_000_000, 1)
 	fmt.Println("label", s.Labels[0])
@@ -74,7 +74,7 @@ func ExampleNormalization_Table() {
 	// background -0.4242, ink 2.8215
 }
 
-// Spoil the first and the third of three digits.
+// Corrupt the first and the third of three digits.
 func ExampleCorruption_Grey() {
 	c, err := dataset.ParseCorruption("inverted:1")
 	if err != nil {
@@ -93,5 +93,5 @@ func ExampleCorruption_Grey() {
 	fmt.Println(err)
 	// Output:
 	// the corner is 1
-	// corruption saltpepper:30: expected a severity of 0 to 1 (share of the pixels)
+	// corruption saltpepper:30: expected a severity of 0 to 1 (fraction of the pixels)
 }

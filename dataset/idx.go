@@ -3,16 +3,17 @@ package dataset
 import (
 	"bufio"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 )
 
-// FormatError reports a file whose content is not what it should be.
+// FormatError reports a file with invalid content.
 type FormatError struct {
 	File    string
-	Offset  int64  // where, in bytes of the uncompressed content; -1 when that says nothing
+	Offset  int64  // position in the uncompressed content, in bytes; -1: none
 	Problem string // what was found and what was expected
 	Err     error  // the cause, or nil
 }
@@ -34,12 +35,11 @@ const (
 	// maxIDX bounds the content of a file, in bytes; MNIST has 47 million.
 	maxIDX = 1 << 30
 
-	// maxDeflate bounds how many bytes one compressed byte can stand for
-	// (deflate reaches 1032).
+	// maxDeflate bounds the compression ratio (deflate reaches 1032).
 	maxDeflate = 1040
 
-	// firstRead is how much is read from a compressed file before memory is
-	// set aside for more.
+	// firstRead is how many bytes are read from a compressed file before more memory is
+	// allocated.
 	firstRead = 1 << 16
 )
 
@@ -48,7 +48,7 @@ const (
 // the bytes, the last dimension running fastest.
 type idxFile struct {
 	dims []int
-	data []byte // of the first items along dims[0], as many as asked for
+	data []byte // of the items along dims[0] that were asked for
 }
 
 // start returns the offset of the first byte of the data.
@@ -72,101 +72,150 @@ func loadIDX(path string, rank, n int) (*idxFile, error) {
 	return readIDX(path, f, info.Size(), rank, n)
 }
 
-// readIDX does the work of loadIDX on the size bytes of r; name is for errors.
-// The whole of r is checked, also what is not kept. Memory stays within a small
-// multiple of what r really holds, whatever its header says.
+// readIDX reads size bytes from r; name is for errors. All of r is checked, including what is
+// not kept. Memory stays within a small multiple of what r really holds, whatever its header
+// says.
 func readIDX(name string, r io.Reader, size int64, rank, n int) (*idxFile, error) {
-	bad := func(offset int64, err error, format string, args ...any) error {
-		return &FormatError{File: name, Offset: offset, Problem: fmt.Sprintf(format, args...), Err: err}
+	in, err := openIDX(name, r, size)
+	if err != nil {
+		return nil, err
 	}
-
-	in := bufio.NewReaderSize(r, firstRead)
-	content, packed := io.Reader(in), false
-	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, bad(0, err, "broken gzip header")
-		}
-		content, packed = z, true
+	f, err := in.header(rank)
+	if err != nil {
+		return nil, err
 	}
-
-	head := make([]byte, 4+4*rank)
-	got, err := io.ReadFull(content, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, bad(int64(got), err, "unreadable")
+	total := int64(1)
+	for _, d := range f.dims {
+		total *= int64(d)
 	}
-	switch {
-	case got >= 2 && (head[0] != 0 || head[1] != 0):
-		return nil, bad(0, nil, "starts with %02x %02x, expected the 00 00 of an IDX file", head[0], head[1])
-	case got >= 3 && head[2] != 8:
-		return nil, bad(2, nil, "element type %#02x, expected 0x08 (unsigned bytes)", head[2])
-	case got >= 4 && int(head[3]) != rank:
-		return nil, bad(3, nil, "number of dimensions %d, expected %d", head[3], rank)
-	case got < len(head):
-		return nil, bad(int64(got), nil, "ends within the header of %d bytes", len(head))
+	if err := in.checkSize(f.start(), total); err != nil {
+		return nil, err
 	}
-
-	f := &idxFile{dims: make([]int, rank)}
-	total := int64(1) // bytes promised; at most maxIDX * 2^32 on the way
-	for i := range f.dims {
-		p := head[4+4*i:]
-		d := int64(p[0])<<24 | int64(p[1])<<16 | int64(p[2])<<8 | int64(p[3])
-		if d == 0 {
-			return nil, bad(int64(4+4*i), nil, "dimension %d is 0, expected at least 1", i)
-		}
-		if total *= d; total > maxIDX {
-			return nil, bad(4, nil, "the dimensions promise more than %d bytes, the largest file that is read", maxIDX)
-		}
-		f.dims[i] = int(d)
-	}
-	if there := size - f.start(); !packed && there < total {
-		return nil, bad(size, nil, "ends after %d of the %d bytes that its header promises", there, total)
-	} else if !packed && there > total {
-		return nil, bad(f.start()+total, nil, "%d bytes too many, expected the end of the file", there-total)
-	} else if packed && size < total/maxDeflate {
-		return nil, bad(4, nil, "%d compressed bytes cannot hold the %d bytes that the header promises", size, total)
-	}
-
 	keep := total
 	if n > 0 && n < f.dims[0] {
 		keep = total / int64(f.dims[0]) * int64(n)
 	}
-	var read int64
-	if packed {
-		f.data, err = readGrowing(content, int(keep))
-	} else {
-		f.data = make([]byte, keep)
-		got, err = io.ReadFull(content, f.data)
-		f.data = f.data[:got]
+	if f.data, err = in.content(f.start(), keep, total); err != nil {
+		return nil, err
 	}
-	read = int64(len(f.data))
-	if err == nil {
-		var rest int64
-		rest, err = io.CopyN(io.Discard, content, total-keep)
-		read += rest
+	return f, in.end(f.start()+total, total)
+}
+
+// idxReader reads an IDX file, compressed or not, and reports what is wrong with it.
+type idxReader struct {
+	io.Reader        // the content, uncompressed
+	name      string // for errors
+	size      int64  // of the file as stored, in bytes
+	packed    bool   // compressed by gzip
+}
+
+// fail returns a *FormatError.
+func (r *idxReader) fail(offset int64, err error, format string, args ...any) error {
+	return &FormatError{File: r.name, Offset: offset, Problem: fmt.Sprintf(format, args...), Err: err}
+}
+
+// openIDX detects gzip by its first two bytes.
+func openIDX(name string, r io.Reader, size int64) (*idxReader, error) {
+	in := bufio.NewReaderSize(r, firstRead)
+	x := &idxReader{in, name, size, false}
+	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, x.fail(0, err, "broken gzip header")
+		}
+		x.Reader, x.packed = z, true
 	}
-	at := f.start() + read
+	return x, nil
+}
+
+// header reads the header of a file with the given number of dimensions.
+func (r *idxReader) header(rank int) (*idxFile, error) {
+	head := make([]byte, 4+4*rank)
+	got, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, r.fail(int64(got), err, "unreadable")
+	}
 	switch {
-	case errors.Is(err, io.EOF):
-		return nil, bad(at, nil, "ends after %d of the %d bytes that its header promises", read, total)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, bad(at, err, "cut off after %d of the %d bytes that its header promises", read, total)
-	case err != nil:
-		return nil, bad(at, err, "unreadable after %d of %d bytes", read, total)
+	case got >= 2 && (head[0] != 0 || head[1] != 0):
+		return nil, r.fail(0, nil, "starts with %02x %02x, expected the 00 00 of an IDX file", head[0], head[1])
+	case got >= 3 && head[2] != 8:
+		return nil, r.fail(2, nil, "element type %#02x, expected 0x08 (unsigned bytes)", head[2])
+	case got >= 4 && int(head[3]) != rank:
+		return nil, r.fail(3, nil, "number of dimensions %d, expected %d", head[3], rank)
+	case got < len(head):
+		return nil, r.fail(int64(got), nil, "ends within the header of %d bytes", len(head))
 	}
-	// The end also makes gzip compare its checksum.
-	var one [1]byte
-	if k, err := io.ReadFull(content, one[:]); k > 0 {
-		return nil, bad(at, nil, "more than the %d bytes that its header promises", total)
-	} else if !errors.Is(err, io.EOF) {
-		return nil, bad(at, err, "damaged or trailing bytes at the end of the compressed file")
+	f := &idxFile{dims: make([]int, rank)}
+	total := int64(1) // at most maxIDX * 2^32 before the check, which fits
+	for i := range f.dims {
+		d := int64(binary.BigEndian.Uint32(head[4+4*i:]))
+		if d == 0 {
+			return nil, r.fail(int64(4+4*i), nil, "dimension %d is 0, expected at least 1", i)
+		}
+		if total *= d; total > maxIDX {
+			return nil, r.fail(4, nil, "the dimensions promise more than %d bytes, the largest supported size", maxIDX)
+		}
+		f.dims[i] = int(d)
 	}
 	return f, nil
 }
 
-// readGrowing reads n bytes into memory that grows as they come, so that a
-// promise of many bytes costs no more than twice what is really there. It
-// returns what it read; io.EOF means that r ended early.
+// checkSize compares the file's size with the total bytes of data that the header promises
+// from start on.
+func (r *idxReader) checkSize(start, total int64) error {
+	switch there := r.size - start; {
+	case r.packed && r.size < total/maxDeflate:
+		return r.fail(4, nil, "%d compressed bytes cannot hold the %d bytes that the header promises", r.size, total)
+	case !r.packed && there < total:
+		return r.fail(r.size, nil, "ends after %d of the %d bytes that its header promises", there, total)
+	case !r.packed && there > total:
+		return r.fail(start+total, nil, "%d bytes too many, expected the end of the file", there-total)
+	}
+	return nil
+}
+
+// content returns the first keep bytes of data and skips the others, up to total.
+func (r *idxReader) content(start, keep, total int64) (data []byte, err error) {
+	if r.packed {
+		data, err = readGrowing(r, int(keep))
+	} else {
+		data = make([]byte, keep)
+		var got int
+		got, err = io.ReadFull(r, data)
+		data = data[:got]
+	}
+	read := int64(len(data))
+	if err == nil {
+		var rest int64
+		rest, err = io.CopyN(io.Discard, r, total-keep)
+		read += rest
+	}
+	at := start + read
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, r.fail(at, nil, "ends after %d of the %d bytes that its header promises", read, total)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, r.fail(at, err, "cut off after %d of the %d bytes that its header promises", read, total)
+	case err != nil:
+		return nil, r.fail(at, err, "unreadable after %d of %d bytes", read, total)
+	}
+	return data, nil
+}
+
+// end expects the end of the file, which also makes gzip compare its checksum.
+func (r *idxReader) end(at, total int64) error {
+	var one [1]byte
+	if k, err := io.ReadFull(r, one[:]); k > 0 {
+		return r.fail(at, nil, "more than the %d bytes that its header promises", total)
+	} else if !errors.Is(err, io.EOF) {
+		return r.fail(at, err, "damaged or trailing bytes at the end of the compressed file")
+	}
+	return nil
+}
+
+// readGrowing reads n bytes into memory that grows as they arrive, so that a header that
+// promises too much costs at most twice what is really there. It returns what it read; io.EOF
+// means that r ended early.
 func readGrowing(r io.Reader, n int) ([]byte, error) {
 	data := make([]byte, 0, min(n, firstRead))
 	for len(data) < n {

@@ -123,7 +123,8 @@ func TestReadIDXErrors(t *testing.T) {
 		if bad.File != "some/file" || c.offset != -2 && bad.Offset != c.offset {
 			t.Errorf("%s: file %q, offset %d, want some/file and %d", name, bad.File, bad.Offset, c.offset)
 		}
-		if msg := err.Error(); !strings.HasPrefix(msg, "some/file: ") || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {
+		if msg := err.Error(); !strings.HasPrefix(msg, "some/file: ") || !strings.Contains(msg, c.want) ||
+			strings.Contains(msg, "\n") {
 			t.Errorf("%s: message %q, want one line from the file's name on with %q", name, msg, c.want)
 		}
 	}

@@ -2,7 +2,7 @@ package dataset
 
 import "math"
 
-// pen is what writes and on what: all lengths are in pixels.
+// pen describes the pen and its ink; all lengths are in pixels.
 type pen struct {
 	radius   float64 // half of the stroke's width at its middle
 	taper    float64 // share of the radius gained from one end of a path to the other
@@ -12,7 +12,7 @@ type pen struct {
 	grain    float64 // noise of the grey level where there is ink
 }
 
-// newPen draws a pen. Most are of middle width, some are broad.
+// newPen draws a random pen. Most have medium width, some are broad.
 func newPen(r *stream) pen {
 	return pen{
 		radius:   r.uniform(0.60, 1.20) + r.uniform(0, 0.5) + float64(r.uniform(0, 0.8)*r.uniform(0, 1)),
@@ -31,7 +31,7 @@ const blank = 1e3
 // negative inside.
 type page [DigitSide * DigitSide]float64
 
-// ink lays the lines on an empty page.
+// ink draws the lines on an empty page.
 func (g *page) ink(lines [][]point, p pen) {
 	for i := range g {
 		g[i] = blank
@@ -45,8 +45,8 @@ func (g *page) ink(lines [][]point, p pen) {
 	}
 }
 
-// segment lays the straight piece from a to b, of the given half width. Pixels
-// farther than reach from its edge are left alone.
+// segment draws the straight segment from a to b with the given half width. Pixels farther
+// than reach from its edge are left unchanged.
 func (g *page) segment(a, b point, radius, reach float64) {
 	out := radius + reach
 	x0, x1 := pixels(min(a.x, b.x)-out, max(a.x, b.x)+out)

@@ -49,13 +49,12 @@ func holdsIDX(dir string) bool {
 	return false
 }
 
-// LoadIDX reads a data set of the format and the file names of MNIST: ten
-// classes, one byte a pixel, any picture size. Files may be gzip-compressed
-// (told by their content), and "train-images.idx3-ubyte" is accepted for
-// "train-images-idx3-ubyte". With sizes in opt it keeps the first so many
-// images of each split; asking for more than there are gives a *SizeError. A file
-// with the wrong content gives a *FormatError. With opt.TestOnly the training files
-// are neither read nor missed.
+// LoadIDX reads a folder with MNIST's file names and format: ten classes, one byte per pixel,
+// any image size. Files may be gzip-compressed (detected by content), and the name
+// "train-images.idx3-ubyte" is accepted for "train-images-idx3-ubyte". Sizes in opt keep the
+// first images of each split; asking for more than there are gives a *SizeError. A file with
+// invalid content gives a *FormatError. With opt.TestOnly the training files are not read and
+// may be missing.
 func LoadIDX(dir string, opt Options) (*Data, error) {
 	if err := opt.check(maxIDX); err != nil {
 		return nil, err
@@ -88,7 +87,7 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 			return nil, err
 		}
 		return nil, &FormatError{File: path, Offset: 8, Problem: fmt.Sprintf(
-			"pictures of %d x %d pixels, expected %d x %d as in the training images",
+			"images of %d x %d pixels, expected %d x %d as in the training images",
 			test.Rows, test.Cols, train.Rows, train.Cols)}
 	}
 	return &Data{
@@ -100,8 +99,8 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 	}, nil
 }
 
-// loadSplit reads the first n images of a split and their labels, all when n is
-// 0. Labels are read first: they are short, and say how many images to expect.
+// loadSplit reads the first n images of a split and their labels; n = 0: all. Labels are read
+// first: the file is small and says how many images to expect.
 func loadSplit(dir, split, imagesName, labelsName string, n int) (*Set, error) {
 	labelsPath, err := findIDX(dir, labelsName)
 	if err != nil {

@@ -42,10 +42,13 @@ func TestLoadIDXFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Train.Len() != 6 || d.Test.Len() != 4 || d.Train.Rows != 2 || d.Train.Cols != 3 || d.Classes != 10 || d.Norm != MNISTNorm || d.Name != dir {
-		t.Errorf("%d and %d images of %d x %d, %d classes, %+v, name %q", d.Train.Len(), d.Test.Len(), d.Train.Rows, d.Train.Cols, d.Classes, d.Norm, d.Name)
+	if d.Train.Len() != 6 || d.Test.Len() != 4 || d.Train.Rows != 2 || d.Train.Cols != 3 || d.Classes != 10 ||
+		d.Norm != MNISTNorm || d.Name != dir {
+		t.Errorf("%d and %d images of %d x %d, %d classes, %+v, name %q", d.Train.Len(), d.Test.Len(), d.Train.Rows,
+			d.Train.Cols, d.Classes, d.Norm, d.Name)
 	}
-	if !bytes.Equal(d.Train.Images, counting(36)) || !bytes.Equal(d.Train.Labels, []byte{0, 1, 2, 3, 4, 9}) || !bytes.Equal(d.Test.Labels, []byte{5, 6, 7, 8}) {
+	if !bytes.Equal(d.Train.Images, counting(36)) || !bytes.Equal(d.Train.Labels, []byte{0, 1, 2, 3, 4, 9}) ||
+		!bytes.Equal(d.Test.Labels, []byte{5, 6, 7, 8}) {
 		t.Error("the content is not what was written")
 	}
 	part, err := LoadIDX(dir, Options{TrainSize: 4, TestSize: 1})
@@ -55,7 +58,8 @@ func TestLoadIDXFolder(t *testing.T) {
 	if !equal(part.Train, d.Train.Slice(0, 4)) || !equal(part.Test, d.Test.Slice(0, 1)) {
 		t.Error("sizes of 4 and 1 do not give the first images")
 	}
-	only, err := LoadIDX(folder(t, map[string][]byte{trainImages: nil, trainLabels: []byte("not read")}), Options{TestOnly: true})
+	only, err := LoadIDX(folder(t, map[string][]byte{trainImages: nil, trainLabels: []byte("not read")}),
+		Options{TestOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,20 +95,30 @@ func TestLoadIDXErrors(t *testing.T) {
 		want    []string // parts of the message
 		missing bool     // errors.Is(err, fs.ErrNotExist)
 	}{
-		"no folder":         {dir: "/no/such/folder", want: []string{"/no/such/folder", trainImages}, missing: true},
-		"a file":            {dir: file, want: []string{file, "not a folder"}},
-		"no labels":         {dir: folder(t, map[string][]byte{trainLabels: nil}), want: []string{trainLabels}, missing: true},
-		"no test images":    {dir: folder(t, map[string][]byte{testImages: nil}), want: []string{testImages}, missing: true},
-		"more labels":       {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(5)[:1], 1)}), want: []string{testImages, "4 images, expected 1", testLabels}},
-		"label above 9":     {dir: folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 1, 10, 3, 4, 5}, 6)}), want: []string{trainLabels, "offset 10:", "label 10 of image 2", "0 to 9"}},
-		"wrong magic":       {dir: folder(t, map[string][]byte{trainImages: []byte("PK\x03\x04 and so on, not IDX")}), want: []string{trainImages, "offset 0:"}},
-		"images as labels":  {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(24), 4, 2, 3)}), want: []string{testLabels, "number of dimensions 3, expected 1"}},
-		"truncated":         {dir: folder(t, map[string][]byte{trainImages: idxBytes(counting(30), 6, 2, 3)}), want: []string{trainImages, "offset 46:", "30 of the 36"}},
-		"other size":        {dir: folder(t, map[string][]byte{testImages: idxBytes(counting(36), 4, 3, 3)}), want: []string{testImages, "3 x 3", "2 x 3"}},
-		"no images":         {dir: folder(t, map[string][]byte{testImages: idxBytes(nil, 0, 2, 3)}), want: []string{testImages, "is 0"}},
-		"more than it has":  {dir: folder(t, nil), opt: Options{TestSize: 5}, want: []string{"test size 5: ", testImages, "holds 4 images"}},
-		"negative size":     {dir: folder(t, nil), opt: Options{TrainSize: -1}, want: []string{"train size -1"}},
-		"truncated gzip":    {dir: folder(t, map[string][]byte{testImages: gzipped(t, idxBytes(counting(24), 4, 2, 3))[:30]}), want: []string{testImages, "offset"}},
+		"no folder": {dir: "/no/such/folder", want: []string{"/no/such/folder", trainImages}, missing: true},
+		"a file":    {dir: file, want: []string{file, "not a folder"}},
+		"no labels": {dir: folder(t, map[string][]byte{trainLabels: nil}), want: []string{trainLabels},
+			missing: true},
+		"no test images": {dir: folder(t, map[string][]byte{testImages: nil}), want: []string{testImages}, missing: true},
+		"more labels": {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(5)[:1], 1)}),
+			want: []string{testImages, "4 images, expected 1", testLabels}},
+		"label above 9": {dir: folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 1, 10, 3, 4, 5}, 6)}),
+			want: []string{trainLabels, "offset 10:", "label 10 of image 2", "0 to 9"}},
+		"wrong magic": {dir: folder(t, map[string][]byte{trainImages: []byte("PK\x03\x04 and so on, not IDX")}),
+			want: []string{trainImages, "offset 0:"}},
+		"images as labels": {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(24), 4, 2, 3)}),
+			want: []string{testLabels, "number of dimensions 3, expected 1"}},
+		"truncated": {dir: folder(t, map[string][]byte{trainImages: idxBytes(counting(30), 6, 2, 3)}),
+			want: []string{trainImages, "offset 46:", "30 of the 36"}},
+		"other size": {dir: folder(t, map[string][]byte{testImages: idxBytes(counting(36), 4, 3, 3)}),
+			want: []string{testImages, "3 x 3", "2 x 3"}},
+		"no images": {dir: folder(t, map[string][]byte{testImages: idxBytes(nil, 0, 2, 3)}),
+			want: []string{testImages, "is 0"}},
+		"more than it has": {dir: folder(t, nil), opt: Options{TestSize: 5},
+			want: []string{"test size 5: ", testImages, "holds 4 images"}},
+		"negative size": {dir: folder(t, nil), opt: Options{TrainSize: -1}, want: []string{"train size -1"}},
+		"truncated gzip": {dir: folder(t, map[string][]byte{testImages: gzipped(t,
+			idxBytes(counting(24), 4, 2, 3))[:30]}), want: []string{testImages, "offset"}},
 		"unreadable folder": {dir: "no\x00folder", want: []string{"no\x00folder", "invalid"}},
 	} {
 		d, err := LoadIDX(c.dir, c.opt)

@@ -6,10 +6,10 @@ import (
 	"dpnbench/engine"
 )
 
-// Noise draws n pictures of rows x cols pixels with independent grey levels, each of the 256
-// as likely as any other: number first and those that follow. A picture depends on its number
-// and on the seed only, with the same bytes on every machine. All labels are 0, and mean
-// nothing. It panics when a number is negative.
+// Noise draws the n images first, first+1, ... of rows x cols pixels with independent,
+// uniformly distributed grey levels 0 to 255. An image depends on its number and the seed only,
+// with the same bytes on every machine. All labels are 0 and carry no meaning. It panics if an
+// argument is negative.
 func Noise(seed uint64, first, n, rows, cols int) *Set {
 	if first < 0 || n < 0 || rows < 0 || cols < 0 {
 		panic(fmt.Sprintf("dataset: Noise(seed, %d, %d, %d, %d): negative", first, n, rows, cols))

@@ -9,13 +9,13 @@ import (
 func TestNoise(t *testing.T) {
 	s := Noise(1, 0, 100, 28, 27)
 	if s.Len() != 100 || s.Pixels() != 756 || len(s.Images) != 75_600 || !bytes.Equal(s.Labels, make([]byte, 100)) {
-		t.Fatalf("%d pictures of %d x %d", s.Len(), s.Rows, s.Cols)
+		t.Fatalf("%d images of %d x %d", s.Len(), s.Rows, s.Cols)
 	}
 	if piece := Noise(1, 40, 10, 28, 27); !bytes.Equal(piece.Images, s.Slice(40, 50).Images) {
 		t.Error("a piece of the draw differs from the draw of the piece")
 	}
 	if bytes.Equal(s.Image(0), s.Image(1)) || bytes.Equal(s.Image(0), Noise(2, 0, 1, 28, 27).Images) {
-		t.Error("two pictures or two seeds have the same noise")
+		t.Error("two images or two seeds have the same noise")
 	}
 	var count [256]int
 	for _, v := range s.Images {

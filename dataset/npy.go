@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WriteNPY writes an array of float32 of the given shape, row by row, in NumPy's format
-// (NPY, version 1.0): numpy.load reads it.
+// WriteNPY writes a row-major float32 array of the given shape in NumPy's NPY format, version
+// 1.0, which numpy.load reads.
 func WriteNPY(w io.Writer, data []float32, shape ...int) error {
 	n := 1
 	sizes := make([]string, len(shape))

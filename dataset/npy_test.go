@@ -25,7 +25,8 @@ func TestWriteNPY(t *testing.T) {
 		}
 		size := int(binary.LittleEndian.Uint16(got[8:]))
 		header, body := string(got[10:10+size]), got[10+size:]
-		if want := "{'descr': '<f4', 'fortran_order': False, 'shape': " + c.tuple + ", }"; strings.TrimRight(header, " \n") != want || !strings.HasSuffix(header, "\n") {
+		want := "{'descr': '<f4', 'fortran_order': False, 'shape': " + c.tuple + ", }"
+		if strings.TrimRight(header, " \n") != want || !strings.HasSuffix(header, "\n") {
 			t.Errorf("%v: header %q, expected %q", c.shape, header, want)
 		}
 		if (10+size)%64 != 0 {

@@ -10,43 +10,42 @@ import (
 	"strings"
 )
 
-// Data is a data set: both splits and what is needed to feed them to a network.
+// Data is a data set: both splits, the number of classes and the normalisation.
 type Data struct {
 	Name        string // "digits", "mnist" or the folder it was read from
-	Train, Test *Set   // of the same picture size, neither of them empty (Train: Options.TestOnly)
+	Train, Test *Set   // of the same image size, not empty; Train is nil with Options.TestOnly
 	Classes     int    // labels are 0 to Classes-1
 	Norm        Normalization
 }
 
-// Options says how much of a data set to take.
+// Options says how much of a data set to load.
 type Options struct {
-	// TrainSize and TestSize are numbers of images. 0 takes all of a folder,
-	// and 60,000 and 10,000 built-in digits; otherwise the first so many of a
-	// folder, or so many digits.
+	// TrainSize and TestSize are numbers of images: the first N of a folder, or N built-in
+	// digits. 0 takes all of a folder, or 60,000 and 10,000 digits.
 	TrainSize, TestSize int
 
 	// Seed selects the draw of the built-in digits; folders ignore it.
 	Seed uint64
 
-	// TestOnly leaves out the training images, which take seconds to draw or to read:
-	// Data.Train is nil.
+	// TestOnly skips the training images, which take seconds to draw or read: Data.Train is
+	// nil.
 	TestOnly bool
 }
 
-// maxDigits bounds what Open draws for a split, 1000 times MNIST's test set and
-// 7.8 GB; Digits itself draws any piece of an unbounded sequence.
+// maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB. Digits
+// itself has no limit.
 const maxDigits = 10_000_000
 
-// SizeError says that a data set cannot give as many images as Options asks for.
+// SizeError reports that a data set has fewer images than Options asks for.
 type SizeError struct {
 	Split   string // "train" or "test"
 	Size    int    // TrainSize or TestSize of the Options
-	Problem string // what is there, or was expected
+	Problem string // what was found or expected
 }
 
 func (e *SizeError) Error() string { return fmt.Sprintf("%s size %d: %s", e.Split, e.Size, e.Problem) }
 
-// check refuses sizes below 0, and above most.
+// check refuses sizes below 0 or above most.
 func (o Options) check(most int) error {
 	for _, e := range []*SizeError{{Split: "train", Size: o.TrainSize}, {Split: "test", Size: o.TestSize}} {
 		switch {
@@ -61,17 +60,16 @@ func (o Options) check(most int) error {
 	return nil
 }
 
-// Open loads the data set that spec names: "digits" are the built-in digits;
-// "mnist" is looked for in the folder that the environment variable DPN_DATA
-// names, then in MNISTDir; anything else is a folder for LoadIDX (write
-// "./digits" for a folder of that name). An error is one line; it satisfies
-// errors.Is(err, fs.ErrNotExist) when a folder or file is missing, and is a *SizeError when
-// opt asks for more images than there are.
+// Open loads the data set that spec names. "digits" are the built-in digits; "mnist" is
+// searched for in the folder named by the environment variable DPN_DATA, then in MNISTDir;
+// anything else is a folder for LoadIDX (write "./digits" for a folder of that name). An error
+// is one line; it satisfies errors.Is(err, fs.ErrNotExist) if a folder or file is missing, and
+// is a *SizeError if opt asks for more images than there are.
 func Open(spec string, opt Options) (*Data, error) {
 	return OpenContext(context.Background(), spec, opt)
 }
 
-// OpenContext is Open until ctx ends: drawing many built-in digits takes a while.
+// OpenContext is Open with a context, because drawing many built-in digits takes a while.
 func OpenContext(ctx context.Context, spec string, opt Options) (*Data, error) {
 	switch spec {
 	case "":
@@ -114,8 +112,8 @@ func openDigits(ctx context.Context, opt Options) (*Data, error) {
 	return d, nil
 }
 
-// MNISTDir returns the folder in the user's cache directory in which Open looks
-// for MNIST and into which a fetch belongs.
+// MNISTDir returns the folder in the user's cache directory where Open searches for MNIST and
+// where package fetch should put it.
 func MNISTDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -149,5 +147,5 @@ func openMNIST(opt Options) (*Data, error) {
 		return d, err
 	}
 	return nil, fmt.Errorf("no MNIST in %s (run \"dpnbench data fetch mnist\", or set DPN_DATA to its folder): %w",
-		strings.Join(looked, ", nor in "), fs.ErrNotExist)
+		strings.Join(looked, " or "), fs.ErrNotExist)
 }

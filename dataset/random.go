@@ -17,9 +17,9 @@ func mix64(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// newStream returns the generator of picture index under seed. It starts at
-// number index of a SplitMix64 sequence that starts at the scrambled seed, so
-// any picture can be drawn without drawing those before it.
+// newStream returns the generator of image index under seed. It starts at position index of
+// the SplitMix64 sequence of the scrambled seed, so any image can be drawn without drawing the
+// ones before it.
 func newStream(seed, index uint64) *stream {
 	return &stream{mix64(mix64(seed) + (index+1)*golden)}
 }
@@ -30,8 +30,8 @@ func (s *stream) next() uint64 {
 	return mix64(s.state)
 }
 
-// intn returns an integer from 0 to n-1. Its bias, below n / 2^64, is far
-// under what any sample can show.
+// intn returns an integer from 0 to n-1. Its bias, below n / 2^64, is too small to be
+// detected.
 func (s *stream) intn(n int) int {
 	hi, _ := bits.Mul64(s.next(), uint64(n))
 	return int(hi)
@@ -43,9 +43,9 @@ func (s *stream) uniform(lo, hi float64) float64 {
 	return lo + float64((hi-lo)*u)
 }
 
-// normal returns a number of mean 0 and the given standard deviation: the sum
-// of four 16-bit uniforms, scaled. Unlike a true normal it ends at 3.46
-// standard deviations, which also keeps wild pictures out.
+// normal returns a number of mean 0 and the given standard deviation: the scaled sum of four
+// 16-bit uniform numbers. It never exceeds 3.46 standard deviations, which avoids extreme
+// images.
 func (s *stream) normal(std float64) float64 {
 	z := s.next()
 	sum := int64(z&0xffff) + int64(z>>16&0xffff) + int64(z>>32&0xffff) + int64(z>>48)

@@ -56,7 +56,8 @@ func TestStreamsDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for seed := range uint64(40) {
 		for index := range uint64(40) {
-			for _, s := range []*stream{newStream(seed, index), newStream(seed*golden, index), newStream(seed, index+TestFirst)} {
+			for _, s := range []*stream{newStream(seed, index), newStream(seed*golden, index),
+				newStream(seed, index+TestFirst)} {
 				seen[s.next()] = true
 			}
 		}

@@ -2,20 +2,20 @@ package dataset
 
 import "fmt"
 
-// maxSide bounds the side of a resized picture, in pixels.
+// maxSide bounds the side of a resized image, in pixels.
 const maxSide = 1024
 
-// Resize returns the set with pictures of rows x cols pixels. Every new pixel is the mean of
+// Resize returns the set with images of rows x cols pixels. Every new pixel is the mean over
 // the area that it covers, rounded to the nearest grey level (halves up), in exact integer
-// arithmetic. Labels are shared with s. He and Su (PNAS 2023) study pictures of 10 x 10.
+// arithmetic. Labels are shared with s. (He and Su, PNAS 2023, use 10 x 10 pixels.)
 func (s *Set) Resize(rows, cols int) (*Set, error) {
 	if rows < 1 || rows > maxSide || cols < 1 || cols > maxSide {
-		return nil, fmt.Errorf("pictures of %d x %d pixels, expected 1 to %d a side", rows, cols, maxSide)
+		return nil, fmt.Errorf("images of %d x %d pixels, expected 1 to %d a side", rows, cols, maxSide)
 	}
 	out := &Set{Images: make([]byte, s.Len()*rows*cols), Labels: s.Labels, Rows: rows, Cols: cols}
 	down, across := covers(s.Rows, rows), covers(s.Cols, cols)
 	area := s.Rows * s.Cols
-	narrow := make([]int, s.Rows*cols) // sums across, not yet down
+	narrow := make([]int, s.Rows*cols) // sums along rows, not yet along columns
 	for i := range s.Len() {
 		from, to := s.Image(i), out.Image(i)
 		for r := range s.Rows {
@@ -41,15 +41,15 @@ func (s *Set) Resize(rows, cols int) (*Set, error) {
 	return out, nil
 }
 
-// cover says which old pixels, from first on, a new pixel covers along one side, and how
-// much of each: the weights add up to the number of old pixels.
+// cover lists the old pixels that a new pixel covers along one side, starting at first, with a
+// weight for each; the weights sum to the old side length.
 type cover struct {
 	first   int
 	weights []int
 }
 
-// covers divides from old pixels evenly among to new ones. An old pixel is to units long, a
-// new one from units.
+// covers maps a side of from old pixels to one of to new pixels. In units in which an old pixel
+// has length to, a new one has length from.
 func covers(from, to int) []cover {
 	list := make([]cover, to)
 	for i := range list {
@@ -62,8 +62,8 @@ func covers(from, to int) []cover {
 	return list
 }
 
-// PerClass returns the first n images of each of the classes 0 to classes-1, in the order
-// in which s has them. It fails where a class has fewer.
+// PerClass returns the first n images of each class 0 to classes-1, in the order of s. It fails
+// if a class has fewer.
 func (s *Set) PerClass(classes, n int) (*Set, error) {
 	out := &Set{Rows: s.Rows, Cols: s.Cols}
 	taken := make([]int, classes)

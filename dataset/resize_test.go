@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestResize holds resized pictures against the area average in float64, and checks that
-// even halving, the same size and plain pictures are exact.
+// TestResize holds resized images against the area average in float64, and checks that
+// even halving, the same size and plain images are exact.
 func TestResize(t *testing.T) {
 	s := Digits(1, 0, 5)
 	for _, size := range [][2]int{{10, 10}, {14, 14}, {28, 28}, {1, 1}, {7, 31}, {56, 3}} {
@@ -16,7 +16,7 @@ func TestResize(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Len() != 5 || got.Rows != rows || got.Cols != cols || len(got.Images) != 5*rows*cols {
-			t.Fatalf("%v: %d pictures of %d x %d", size, got.Len(), got.Rows, got.Cols)
+			t.Fatalf("%v: %d images of %d x %d", size, got.Len(), got.Rows, got.Cols)
 		}
 		high, wide := 28/float64(rows), 28/float64(cols)
 		overlap := func(i, p int, step float64) float64 {
@@ -33,7 +33,7 @@ func TestResize(t *testing.T) {
 						}
 					}
 					if v := float64(got.Image(i)[r*cols+c]); math.Abs(v-sum/(high*wide)) > 0.5+1e-9 {
-						t.Fatalf("%v: pixel %d, %d of picture %d is %v, the mean is %v", size, r, c, i, v, sum/(high*wide))
+						t.Fatalf("%v: pixel %d, %d of image %d is %v, the mean is %v", size, r, c, i, v, sum/(high*wide))
 					}
 				}
 			}
@@ -48,7 +48,7 @@ func TestResize(t *testing.T) {
 	}
 	for _, v := range white.Images {
 		if v != 255 {
-			t.Fatalf("a pixel of a white picture is %d", v)
+			t.Fatalf("a pixel of a white image is %d", v)
 		}
 	}
 	for _, size := range [][2]int{{0, 10}, {10, -1}, {1025, 1}} {
@@ -70,17 +70,17 @@ func TestPerClass(t *testing.T) {
 		seen[y]++
 		for s.Labels[at] != y || string(s.Image(at)) != string(got.Image(i)) { // in order
 			if at++; at == s.Len() {
-				t.Fatalf("picture %d is not one of the set, in its order", i)
+				t.Fatalf("image %d is not one of the set, in its order", i)
 			}
 		}
 	}
 	for y := range byte(10) {
 		if seen[y] != 5 {
-			t.Errorf("%d pictures of class %d", seen[y], y)
+			t.Errorf("%d images of class %d", seen[y], y)
 		}
 	}
 	if _, err := s.PerClass(10, 200); err == nil {
-		t.Error("200 of each class of 200 pictures in all")
+		t.Error("200 of each class of 200 images in all")
 	}
 	if got, err := s.PerClass(3, 2); err != nil || got.Len() != 6 {
 		t.Errorf("three classes: %v, %v", got, err)

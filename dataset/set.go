@@ -2,11 +2,11 @@ package dataset
 
 import "fmt"
 
-// Set is one split of a data set: grey images and their labels.
+// Set is one split of a data set: greyscale images and their labels.
 type Set struct {
 	Images     []byte // Len() * Rows * Cols, image after image, row-major, 0 (background) to 255 (ink)
 	Labels     []byte // the class of each image
-	Rows, Cols int    // picture size in pixels
+	Rows, Cols int    // image size in pixels
 }
 
 // Len returns the number of images.

@@ -3,10 +3,10 @@ package dataset
 // point is a place on the paper: x to the right, y down.
 type point struct{ x, y float64 }
 
-// Every product below stands inside an explicit conversion. Go may fuse x*y + z
-// into one rounding, and does so on some architectures only; the conversion
-// forbids it, so that a digit has the same bits everywhere. For the same reason
-// there is no sine, cosine or exponential here.
+// Every product below is inside an explicit conversion. Go may compile x*y + z to a fused
+// multiply-add, with one rounding, and does so on some architectures only; the conversion
+// forbids it, so that a digit has the same bits everywhere. For the same reason there is no
+// sine, cosine or exponential here.
 
 // segmentsPerSpan is the number of straight pieces between two knots.
 const segmentsPerSpan = 5
@@ -61,8 +61,8 @@ func mirror(p, q point) point { return point{q.x - p.x + q.x, q.y - p.y + q.y} }
 // three in the distance from the digit's middle.
 type bend struct{ x, y [5]float64 }
 
-// newBend draws a deformation that moves a point half a height from the middle
-// by about a quarter of strength.
+// newBend draws a deformation that moves a point half a height from the centre by about
+// strength/4.
 func newBend(r *stream, strength float64) (b bend) {
 	for i := range b.x {
 		b.x[i], b.y[i] = r.normal(strength), r.normal(strength)

@@ -1,5 +1,5 @@
-// Package fetch downloads data sets: MNIST, or any files whose size and hash are known
-// beforehand, from the first mirror that delivers them.
+// Package fetch downloads data sets: MNIST, or any files of known size and SHA-256, from the
+// first mirror that delivers them. Interrupted downloads resume.
 //
 //	err := fetch.Files(ctx, "data/mnist", fetch.Options{})
 //	...
@@ -24,9 +24,9 @@ import (
 	"time"
 )
 
-// File is a file to fetch, known beforehand to the bit.
+// File is a file to fetch, with its expected content.
 type File struct {
-	Name   string // below each mirror's address, and in the folder
+	Name   string // appended to each mirror's address, and in the folder
 	Size   int64  // bytes
 	SHA256 string // in hexadecimal
 }
@@ -36,12 +36,11 @@ type File struct {
 type Options struct {
 	Files   []File        // nil: the four files of MNIST
 	Mirrors []string      // addresses to which names are appended, tried in order; nil: the usual ones
-	Client  *http.Client  // nil: one that gives up on hosts that do not answer
-	Stall   time.Duration // give up on a mirror that sends nothing for so long; 0: 30 seconds
+	Client  *http.Client  // nil: one with timeouts for hosts that do not answer
+	Stall   time.Duration // give up on a mirror that sends nothing for this long; 0: 30 seconds
 
-	// Progress, when not nil, is called as bytes of a file arrive, and once
-	// with done equal to total for a file that was there already. After a
-	// mirror turned out to be wrong, done falls back.
+	// Progress, if set, is called as bytes of a file arrive, and once with done equal to total
+	// for a file that is already there. done decreases when wrong content is discarded.
 	Progress func(name string, done, total int64)
 }
 
@@ -59,7 +58,7 @@ var mnistMirrors = []string{
 	"http://yann.lecun.com/exdb/mnist/",
 }
 
-// Error reports that no mirror delivered a file, and why each did not.
+// Error reports that no mirror delivered a file, with the reason for each.
 type Error struct {
 	File     string
 	Failures []error // in the order of the attempts, each naming its address
@@ -75,12 +74,11 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() []error { return e.Failures }
 
-// Files downloads files into the folder dir, which it creates. A file that is
-// there with the right hash is left alone; the others arrive under their name with
-// ".part" appended, and get their own name once size and hash are right, so a
-// name never stands for half a file. A .part left by an interrupted fetch is
-// resumed, from whichever mirror answers. When no mirror delivers a file the
-// error is a *Error; when ctx ends it wraps ctx's error.
+// Files downloads files into the folder dir, which it creates. A file that is there with the
+// right hash is left unchanged. The others are written to their name with ".part" appended and
+// renamed once size and hash are right, so a name never stands for half a file. A .part left by
+// an interrupted fetch is resumed, from whichever mirror answers. If no mirror delivers a file
+// the error is a *Error; if ctx ends it wraps ctx's error.
 func Files(ctx context.Context, dir string, opt Options) error {
 	if opt.Files == nil {
 		opt.Files = mnistFiles
@@ -115,8 +113,8 @@ func Files(ctx context.Context, dir string, opt Options) error {
 	return nil
 }
 
-// patientClient returns a client without a limit on the whole of a download,
-// which may be slow, but with limits on each step before the first byte.
+// patientClient returns a client with timeouts for each step before the first byte, but none
+// for the whole download, which may be slow.
 func patientClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
@@ -125,11 +123,10 @@ func patientClient() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// attemptsPerMirror bounds how often a connection that breaks off is taken up
-// again before the next mirror is tried.
+// attemptsPerMirror bounds how often a broken connection is retried before the next mirror.
 const attemptsPerMirror = 4
 
-// download is one file on its way.
+// download is the transfer of one file.
 type download struct {
 	*Options
 	file        File
@@ -137,7 +134,7 @@ type download struct {
 	final, part string
 }
 
-// localError is a failure of this machine's disk, which no mirror can help.
+// localError is a failure of the local disk: trying another mirror would not help.
 type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
@@ -176,9 +173,9 @@ func (d *download) run(ctx context.Context) error {
 	return &Error{File: d.file.Name, Failures: failures}
 }
 
-// attempt asks address for what is missing of the .part and leaves it complete and
-// verified, or fails. again says that the same mirror may yet deliver: it sent
-// something before it broke off, or the .part was to blame and is gone.
+// attempt downloads the missing rest of the .part from address and verifies it. If it fails,
+// again says whether to retry the same mirror: it sent something before it broke off, or the
+// .part was wrong and has been removed.
 func (d *download) attempt(ctx context.Context, address string) (again bool, err error) {
 	have, err := d.leftover()
 	if err != nil {
@@ -198,7 +195,7 @@ func (d *download) attempt(ctx context.Context, address string) (again bool, err
 	return false, nil
 }
 
-// leftover returns how many bytes of the .part can be built upon.
+// leftover returns how many bytes the .part has from an earlier attempt.
 func (d *download) leftover() (int64, error) {
 	info, err := os.Stat(d.part)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -213,8 +210,8 @@ func (d *download) leftover() (int64, error) {
 	return info.Size(), nil
 }
 
-// discard removes the .part. It is removed rather than cut to nothing, lest
-// another process that is at the same work loses what it has.
+// discard removes the .part. Truncating it instead would destroy the data of another process
+// that downloads the same file.
 func (d *download) discard() error {
 	if err := os.Remove(d.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return localError{err}
@@ -222,8 +219,7 @@ func (d *download) discard() error {
 	return nil
 }
 
-// discardFor removes the .part because of err, and returns err unless the
-// removal fails.
+// discardFor removes the .part because of err, and returns err unless the removal fails.
 func (d *download) discardFor(err error) error {
 	if rmErr := d.discard(); rmErr != nil {
 		return rmErr
@@ -233,9 +229,8 @@ func (d *download) discardFor(err error) error {
 
 var errStalled = errors.New("nothing received for too long")
 
-// transfer appends to the .part, of which have bytes exist, what address sends. got
-// is how many bytes were written; again says that a .part that did not fit was
-// discarded.
+// transfer appends what address sends to the .part, of which have bytes exist. got is the number
+// of bytes written; again says that the .part did not fit and was discarded.
 func (d *download) transfer(ctx context.Context, address string, have int64) (again bool, got int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -246,53 +241,79 @@ func (d *download) transfer(ctx context.Context, address string, have int64) (ag
 			return fmt.Errorf("%w (%v)", errStalled, d.Stall)
 		}
 		if u := new(url.Error); errors.As(err, &u) {
-			return u.Err // the address is named already
+			return u.Err // without the address, which the caller adds
 		}
 		return err
 	}
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	req, err := request(ctx, address, have)
 	if err != nil {
 		return false, 0, err
-	}
-	req.Header.Set("User-Agent", "dpnbench")
-	// The bytes of the .gz itself are wanted, not what is in it.
-	req.Header.Set("Accept-Encoding", "identity")
-	if have > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	}
 	resp, err := d.Client.Do(req)
 	if err != nil {
 		return false, 0, explain(err)
 	}
 	defer resp.Body.Close()
+	if have, again, err = d.accept(resp, have); err != nil {
+		return again, 0, err
+	}
+	received := func() { watchdog.Reset(d.Stall) }
+	got, err = d.receive(resp.Body, have, received, explain)
+	return false, got, err
+}
 
+// request asks address for the file from byte have on.
+func request(ctx context.Context, address string, have int64) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "dpnbench")
+	// Without this the client would decompress a .gz.
+	req.Header.Set("Accept-Encoding", "identity")
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	return req, nil
+}
+
+// accept checks the header of a response to a request from byte have on, and returns the byte
+// that the response starts with. again is as for transfer.
+func (d *download) accept(resp *http.Response, have int64) (start int64, again bool, err error) {
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		if have > 0 { // the server does not resume
 			if err := d.discard(); err != nil {
-				return false, 0, err
+				return 0, false, err
 			}
 			have = 0
 		}
 	case resp.StatusCode == http.StatusPartialContent && have > 0:
 		var from, to, total int64
 		r := resp.Header.Get("Content-Range")
-		if n, _ := fmt.Sscanf(r, "bytes %d-%d/%d", &from, &to, &total); n != 3 || from != have || total != d.file.Size {
-			return true, 0, d.discardFor(fmt.Errorf("sent range %q, expected bytes %d on of %d", r, have, d.file.Size))
+		n, _ := fmt.Sscanf(r, "bytes %d-%d/%d", &from, &to, &total)
+		if n != 3 || from != have || total != d.file.Size {
+			return 0, true, d.discardFor(fmt.Errorf("sent range %q, expected bytes %d on of %d", r, have, d.file.Size))
 		}
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
-		return true, 0, d.discardFor(fmt.Errorf("refused to go on at byte %d", have))
+		return 0, true, d.discardFor(fmt.Errorf("refused to resume at byte %d", have))
 	default:
-		return false, 0, errors.New(resp.Status)
+		return 0, false, errors.New(resp.Status)
 	}
 	if n := resp.ContentLength; n >= 0 && have+n != d.file.Size {
-		return false, 0, fmt.Errorf("offers %d bytes, expected %d", have+n, d.file.Size)
+		return 0, false, fmt.Errorf("offers %d bytes, expected %d", have+n, d.file.Size)
 	}
+	return have, false, nil
+}
 
+// receive writes body to the .part from byte have on until the file is complete. received is
+// called after every read; explain rewords the error of one.
+func (d *download) receive(body io.Reader, have int64, received func(), explain func(error) error) (got int64,
+	err error) {
 	out, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
-		return false, 0, localError{err}
+		return 0, localError{err}
 	}
 	defer func() {
 		syncErr := out.Sync()
@@ -303,17 +324,16 @@ func (d *download) transfer(ctx context.Context, address string, have int64) (ag
 			err = localError{syncErr}
 		}
 	}()
-
 	buf := make([]byte, 64<<10)
 	d.Progress(d.file.Name, have, d.file.Size)
 	for {
-		n, readErr := resp.Body.Read(buf)
-		watchdog.Reset(d.Stall)
+		n, readErr := body.Read(buf)
+		received()
 		if have+int64(n) > d.file.Size {
-			return false, got, d.discardFor(fmt.Errorf("sends more than the %d bytes expected", d.file.Size))
+			return got, d.discardFor(fmt.Errorf("sends more than the %d bytes expected", d.file.Size))
 		}
 		if _, err := out.WriteAt(buf[:n], have); err != nil {
-			return false, got, localError{err}
+			return got, localError{err}
 		}
 		have += int64(n)
 		got += int64(n)
@@ -321,18 +341,18 @@ func (d *download) transfer(ctx context.Context, address string, have int64) (ag
 			d.Progress(d.file.Name, have, d.file.Size)
 		}
 		if have == d.file.Size {
-			return false, got, nil
+			return got, nil
 		}
 		if errors.Is(readErr, io.EOF) {
 			readErr = io.ErrUnexpectedEOF
 		}
 		if readErr != nil {
-			return false, got, fmt.Errorf("broke off after %d of %d bytes: %w", have, d.file.Size, explain(readErr))
+			return got, fmt.Errorf("broke off after %d of %d bytes: %w", have, d.file.Size, explain(readErr))
 		}
 	}
 }
 
-// verify returns nil when the file at path has the right size and hash.
+// verify returns nil if the file at path has the right size and hash.
 func (d *download) verify(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -362,7 +382,7 @@ func (d *download) verify(path string) error {
 	return nil
 }
 
-// install gives the verified .part its name, durably.
+// install renames the verified .part to its final name and syncs the folder.
 func (d *download) install() error {
 	if err := os.Rename(d.part, d.final); err != nil {
 		return err

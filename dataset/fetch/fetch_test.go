@@ -192,7 +192,8 @@ func TestResumesALaterCall(t *testing.T) {
 	})
 	dir := t.TempDir()
 	err := Files(context.Background(), dir, Options{Files: files, Mirrors: []string{broken.URL}})
-	if err == nil || !strings.Contains(err.Error(), "broke off after 123456 of 300000 bytes") || !strings.Contains(err.Error(), "410 Gone") {
+	if err == nil || !strings.Contains(err.Error(), "broke off after 123456 of 300000 bytes") ||
+		!strings.Contains(err.Error(), "410 Gone") {
 		t.Fatalf("a mirror that breaks off gives %v", err)
 	}
 	checkAbsent(t, dir)
@@ -268,7 +269,8 @@ func TestUsesAWholePart(t *testing.T) {
 	body, files := wanted()
 	dir := t.TempDir()
 	writePart(t, dir, body)
-	if err := Files(context.Background(), dir, Options{Files: files, Mirrors: []string{"http://127.0.0.1:1"}}); err != nil {
+	if err := Files(context.Background(), dir, Options{Files: files,
+		Mirrors: []string{"http://127.0.0.1:1"}}); err != nil {
 		t.Fatal(err)
 	}
 	checkFetched(t, dir, body)
@@ -333,7 +335,8 @@ func TestTriesMirrorsInOrder(t *testing.T) {
 	if err == nil {
 		t.Fatal("no mirror has the file, yet there is no error")
 	}
-	for _, w := range []string{"file.gz", "http://127.0.0.1:1/file.gz: ", "refused", missing.URL + "/file.gz: 404 Not Found"} {
+	for _, w := range []string{"file.gz", "http://127.0.0.1:1/file.gz: ", "refused",
+		missing.URL + "/file.gz: 404 Not Found"} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("message %q lacks %q", err, w)
 		}
