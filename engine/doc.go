@@ -47,8 +47,6 @@
 // Where all processors are its threads, which have tasks, an engine lets others run ten times a
 // millisecond, so that a collection beside a long product takes one to two milliseconds
 // (go test -run NONE -bench Collection ./engine), unless its threads are pinned.
-// On Linux an engine leaves out threads that other programs keep off their processors, as long as
-// the others are as fast without them (crowd.go; go test -run NONE -bench Crowd ./engine).
 //
 // # Routes
 //

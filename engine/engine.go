@@ -103,7 +103,6 @@ func New(options ...Option) (*Engine, error) {
 		e.workers[i] = Worker{e: e, index: i}
 	}
 	e.route = s.route
-	e.pool.crowd.pinned = s.pinned
 	// Pinned threads do not yield: each time the scheduler would have to change threads
 	// twice, which takes a quarter of the speed.
 	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned

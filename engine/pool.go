@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 )
 
 // job is work that falls into tasks which write to separate outputs. The worker number
@@ -24,8 +23,7 @@ type job interface {
 // others. Tasks are handed out by one counter a thread, its ticket, which holds the
 // number of the job, the end of the run and the next task. So a helper that wakes late,
 // when its job is over, sees that from the tickets alone, and the caller never waits for
-// helpers that sleep: only for tasks that somebody has begun. Helpers that hold up the others because
-// other programs have their processors are left out for a while (crowd.go).
+// helpers that sleep: only for tasks that somebody has begun.
 type pool struct {
 	tickets  []ticket     // one a thread; the first one announces a job
 	tasks    atomic.Int32 // of the running job
@@ -38,7 +36,6 @@ type pool struct {
 	stop     atomic.Bool
 	waiting  atomic.Bool   // the caller sleeps until all tasks are finished
 	finished chan struct{} // wakes it
-	crowd    crowd
 }
 
 // ticket is alone on its cache line.
@@ -50,7 +47,6 @@ type ticket struct {
 type helper struct {
 	parked atomic.Bool
 	wake   chan struct{}
-	absence
 }
 
 // TaskPanic is a panic on one of several threads (of the function of [Engine.Parallel], say),
@@ -76,7 +72,7 @@ const (
 )
 
 func newPool(threads int) *pool {
-	p := &pool{tickets: make([]ticket, threads), finished: make(chan struct{}, 1), crowd: newCrowd(threads)}
+	p := &pool{tickets: make([]ticket, threads), finished: make(chan struct{}, 1)}
 	if threads <= runtime.GOMAXPROCS(0) {
 		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
 	}
@@ -94,7 +90,6 @@ func (p *pool) close() {
 	if p.stop.Swap(true) {
 		return
 	}
-	p.takeBack(true)
 	p.tickets[0].Add(1 << jobShift)
 	p.wakeHelpers()
 }
@@ -113,52 +108,30 @@ func (p *pool) run(j job, tasks int) {
 	if tasks > maxTasks {
 		panic(fmt.Sprintf("engine: %d tasks in one job, at most %d", tasks, maxTasks))
 	}
-	p.takeBack(false)
-	active := p.active()
-	p.sharing = active > 1
-	if p.crowd.suspect.Load() {
-		p.crowd.suspect.Store(false)
-		p.suspicion()
-	}
-	var begin time.Duration
-	watching := p.sharing && p.crowd.watching.Load()
-	if watching {
-		begin = p.crowd.clock()
-	}
-	p.job = j
+	p.job, p.sharing = j, true
 	p.tasks.Store(int32(tasks))
 	p.done.Store(0)
-	number, left := p.tickets[0].Load()>>jobShift+1, active
+	number := p.tickets[0].Load()>>jobShift + 1
 	for w := len(p.tickets) - 1; w >= 0; w-- { // the announcement comes last
-		lo, hi := 0, 0
-		if w == 0 || !p.helpers[w-1].out.Load() {
-			left--
-			lo, hi = part(tasks, active, left)
-		}
+		lo, hi := part(tasks, len(p.tickets), w)
 		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
 	}
 	p.wakeHelpers()
 	p.work(0)
 	p.wait()
 	p.job, p.sharing = nil, false
-	if watching {
-		p.watched(p.crowd.clock() - begin)
-	}
 	if f := p.failure.Swap(nil); f != nil {
 		panic(f)
 	}
 }
 
-// wait returns when all tasks are finished. Who has to wait for long sleeps, so that the thread that
-// he waits for finds a free processor if it has none.
+// wait returns when all tasks are finished. After spinning, the caller blocks, which frees its
+// core for the thread it waits for.
 func (p *pool) wait() {
 	for spin := 0; p.done.Load() != p.tasks.Load(); spin++ {
 		if spin < p.spins {
 			pause(pausesARound)
 			continue
-		}
-		if p.spins > 0 {
-			p.suspicion()
 		}
 		p.waiting.Store(true)
 		if p.done.Load() == p.tasks.Load() && p.waiting.CompareAndSwap(true, false) {
@@ -175,16 +148,16 @@ func (p *pool) awake() bool {
 		return false
 	}
 	for _, h := range p.helpers {
-		if h.parked.Load() && !h.out.Load() {
+		if h.parked.Load() {
 			return false
 		}
 	}
-	return p.active() > 1
+	return len(p.helpers) > 0
 }
 
 func (p *pool) wakeHelpers() {
 	for _, h := range p.helpers {
-		if h.parked.Load() && !h.out.Load() && h.parked.CompareAndSwap(true, false) {
+		if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
 			h.wake <- struct{}{}
 		}
 	}
@@ -215,10 +188,6 @@ func (p *pool) do(worker, task int) {
 			p.finished <- struct{}{}
 		}
 	}()
-	if p.crowd.watching.Load() {
-		p.timed(worker, task)
-		return
-	}
 	p.job.run(worker, task)
 }
 
@@ -227,12 +196,9 @@ func (p *pool) help(h *helper, worker int) {
 	var seen uint64
 	for {
 		for spin := 0; p.tickets[0].Load()>>jobShift == seen; spin++ {
-			if spin < p.spins && !h.out.Load() {
+			if spin < p.spins {
 				pause(pausesARound)
 				continue
-			}
-			if p.spins > 0 && !h.out.Load() && p.done.Load() < p.tasks.Load() {
-				p.crowd.suspect.Store(true)
 			}
 			h.parked.Store(true)
 			if p.tickets[0].Load()>>jobShift == seen || !h.parked.CompareAndSwap(true, false) {
@@ -243,8 +209,6 @@ func (p *pool) help(h *helper, worker int) {
 			return
 		}
 		seen = p.tickets[0].Load() >> jobShift
-		if !h.out.Load() {
-			p.work(worker)
-		}
+		p.work(worker)
 	}
 }

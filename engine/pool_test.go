@@ -191,3 +191,24 @@ func TestYields(t *testing.T) {
 		}
 	}
 }
+
+// TestWaits runs many short jobs whose caller blocks until they are finished.
+func TestWaits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := newPool(3) // more threads than processors: nobody spins
+	defer p.close()
+	for _, processors := range []int{1, 4} {
+		runtime.GOMAXPROCS(processors)
+		var tasks atomic.Int32
+		for range 5000 {
+			p.run(workJob(func(worker int) {
+				if tasks.Add(1)%3 == 0 {
+					runtime.Gosched()
+				}
+			}), 4)
+		}
+		if got := tasks.Load(); got != 20000 {
+			t.Errorf("%d processors: %d tasks, want 20000", processors, got)
+		}
+	}
+}

@@ -140,7 +140,6 @@ func (j *streamJob) run(worker, _ int) {
 func (e *Engine) onEveryThread(j job) {
 	e.every.job = j
 	e.every.waiting.Store(int32(e.Threads()))
-	e.pool.takeBack(true)
 	e.pool.run(&e.every, e.Threads())
 	e.every.job = nil
 }
