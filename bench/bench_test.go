@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 )
 
 // The suites as Go benchmarks, named kernel/tier/shape/threads. Rates are shares of the
@@ -23,8 +24,8 @@ func BenchmarkTrain(b *testing.B)        { runSuite(b, "train") }
 func BenchmarkLoad(b *testing.B)         { runSuite(b, "load") }
 
 func runSuite(b *testing.B, suite string) {
-	m := ReadMachine()
-	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: m.hierarchy(0)}
+	m := sysinfo.ReadMachine()
+	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: memoryOf(&m, 0)}
 	for _, g := range append(peakSuite(p.memory), groups(Usual)...) {
 		if g.suite != suite || g.cold { // a loop of calls is never cold
 			continue

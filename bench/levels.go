@@ -3,6 +3,8 @@ package bench
 import (
 	"cmp"
 	"math"
+
+	"dpnbench/internal/sysinfo"
 )
 
 // hierarchy is the memory as far as the machine tells; what it does not tell has a
@@ -15,9 +17,9 @@ type hierarchy struct {
 	free   int // bytes of memory that streams may take at a time
 }
 
-// hierarchy returns what the machine tells, with at most so many bytes of memory for
+// memoryOf returns what the machine tells, with at most so many bytes of memory for
 // streams (0: a quarter of what is available).
-func (m *Machine) hierarchy(most int) hierarchy {
+func memoryOf(m *sysinfo.Machine, most int) hierarchy {
 	known := func(reported, typical int) int {
 		if reported <= 0 {
 			return typical
@@ -25,10 +27,10 @@ func (m *Machine) hierarchy(most int) hierarchy {
 		return reported
 	}
 	return hierarchy{
-		cores: m.physicalCores(),
+		cores: m.PhysicalCores(),
 		l1:    known(m.Caches.L1D, 32<<10), l2: known(m.Caches.L2, 512<<10),
 		l3: known(m.Caches.L3, 16<<20), l3s: known(m.Caches.L3Count, 1),
-		free: cmp.Or(most, int(min(AvailableMemory()/4, math.MaxInt/2))),
+		free: cmp.Or(most, int(min(sysinfo.AvailableMemory()/4, math.MaxInt/2))),
 	}
 }
 

@@ -1,11 +1,10 @@
 package bench
 
 import (
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"dpnbench/internal/sysinfo"
 )
 
 // TestArrays holds the arrays of streams on all kinds of machines to the caches that they
@@ -51,48 +50,19 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestReadCaches reads what Linux would tell of two processors with two cores of two
-// threads each.
-func TestReadCaches(t *testing.T) {
-	dir := t.TempDir()
-	write := func(cpu, index int, level, kind, size, sharers string) {
-		cache := filepath.Join(dir, fmt.Sprintf("cpu%d", cpu), "cache", fmt.Sprintf("index%d", index))
-		if err := os.MkdirAll(cache, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{"level": level, "type": kind, "size": size, "shared_cpu_list": sharers} {
-			if err := os.WriteFile(filepath.Join(cache, name), []byte(text+"\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for cpu := range 8 {
-		core, processor := fmt.Sprintf("%d-%d", cpu&^1, cpu|1), fmt.Sprintf("%d-%d", cpu&^3, cpu|3)
-		write(cpu, 0, "1", "Data", "64K", core)
-		write(cpu, 1, "1", "Instruction", "32K", core)
-		write(cpu, 2, "2", "Unified", "1024K", core)
-		write(cpu, 3, "3", "Unified", "32768K", processor)
-	}
-	silent := Caches{L1D: -1, L2: -1, L3: -1, Line: 64, L3Count: -1}
+// TestHierarchy checks that what the machine does not report has a typical size.
+func TestHierarchy(t *testing.T) {
+	silent := sysinfo.Caches{L1D: -1, L2: -1, L3: -1, Line: 64, L3Count: -1}
+	known := sysinfo.Caches{L1D: 48 << 10, L2: 2 << 20, L3: 16 << 20, Line: 64, L3Count: 2}
 	for _, c := range []struct {
-		dir       string
-		told      Caches
-		want      Caches
-		physical  int
-		hierarchy hierarchy
+		m    sysinfo.Machine
+		want hierarchy
 	}{
-		{dir, silent, Caches{64 << 10, 1 << 20, 32 << 20, 64, 2}, 4, hierarchy{4, 64 << 10, 1 << 20, 32 << 20, 2, 1 << 20}},
-		{dir, Caches{48 << 10, 2 << 20, 16 << 20, 64, -1}, Caches{48 << 10, 2 << 20, 16 << 20, 64, 2}, 4, hierarchy{4, 48 << 10, 2 << 20, 16 << 20, 2, 1 << 20}},
-		{filepath.Join(dir, "none"), silent, silent, 2, hierarchy{8, 32 << 10, 512 << 10, 16 << 20, 1, 1 << 20}},
+		{sysinfo.Machine{Cores: 4, LogicalCores: 8, CPUs: 8, Caches: known}, hierarchy{4, 48 << 10, 2 << 20, 16 << 20, 2, 1 << 20}},
+		{sysinfo.Machine{Cores: 2, LogicalCores: 4, CPUs: 8, Caches: silent}, hierarchy{8, 32 << 10, 512 << 10, 16 << 20, 1, 1 << 20}},
 	} {
-		// cpuid counts the cores of one processor.
-		m := Machine{Cores: 2, LogicalCores: 4, CPUs: 8, Caches: c.told}
-		m.readCaches(c.dir)
-		if m.Caches != c.want || m.Cores != c.physical {
-			t.Errorf("%d cores, %+v", m.Cores, m.Caches)
-		}
-		if h := m.hierarchy(1 << 20); h != c.hierarchy {
-			t.Errorf("hierarchy %+v, want %+v", h, c.hierarchy)
+		if h := memoryOf(&c.m, 1<<20); h != c.want {
+			t.Errorf("hierarchy %+v, want %+v", h, c.want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 	"dpnbench/internal/webtest"
 )
 
@@ -23,12 +24,15 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := &Report{
 		Format: Format, Start: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), Seconds: 754.3,
-		Machine: Machine{
+		Machine: sysinfo.Machine{
 			Brand: "AMD EPYC 9654 96-Core Processor", Micro: "Zen 4", Arch: "amd64", OS: "linux", GoVersion: "go1.26.8",
 			Cores: 4, LogicalCores: 8, CPUs: 8, ThreadsAllowed: 4, Kernel: "6.1.0", HugePages: "madvise", CgroupCPUs: -1, Load: 0.11,
-			Caches:  Caches{L1D: 32 << 10, L2: 1 << 20, L3: 32 << 20, Line: 64},
+			Caches:  sysinfo.Caches{L1D: 32 << 10, L2: 1 << 20, L3: 32 << 20, Line: 64},
 			Virtual: true,
-			Tiers:   []Tier{{"avx512", true, ""}, {"avx2", true, ""}, {"neon", false, "this is an amd64 machine"}, {"generic", true, ""}},
+			Tiers: []sysinfo.Tier{
+				{Name: "avx512", Available: true}, {Name: "avx2", Available: true},
+				{Name: "neon", Reason: "this is an amd64 machine"}, {Name: "generic", Available: true},
+			},
 		},
 		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5, Least: 0.01},
 		Clock:    Clocks{3.704e9, 3.687e9, 3.711e9},

@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/stat"
+	"dpnbench/internal/sysinfo"
 )
 
 // Peak measures what the FMA units give on all threads of e, in flop a second: the median
@@ -24,9 +25,9 @@ func Peak(e *engine.Engine, d time.Duration) float64 {
 func peakOnce(e *engine.Engine, seconds float64) float64 {
 	seconds = max(seconds, measurable().Seconds())
 	for tasks := 1; ; {
-		start := now()
+		start := sysinfo.Now()
 		flop := e.RunFMA(tasks)
-		took := (now() - start).Seconds()
+		took := (sysinfo.Now() - start).Seconds()
 		if took >= 0.7*seconds {
 			return flop / took
 		}
@@ -45,7 +46,7 @@ func Clock() float64 {
 	return best
 }
 
-func clockOnce() float64 { return cyclesASecond(engine.RunAdditions, now, measurable()) }
+func clockOnce() float64 { return cyclesASecond(engine.RunAdditions, sysinfo.Now, measurable()) }
 
 // clockRounds rounds of additions take about 50 microseconds: interrupts spare most, and a
 // core that lowered its clock for wide vectors has not raised it again.
@@ -64,7 +65,7 @@ func cyclesASecond(chain func(rounds int) (cycles float64), now func() time.Dura
 }
 
 // measurable is the shortest time that now measures within some percent: 20 of its ticks.
-var measurable = sync.OnceValue(func() time.Duration { return 20 * tick(now) })
+var measurable = sync.OnceValue(func() time.Duration { return 20 * tick(sysinfo.Now) })
 
 // tick returns by how much a clock goes on at a time, or by how much it does between two
 // looks at it; a second for one that stands still.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 )
 
 // TestCoarseClock measures a core of 3 GHz by clocks that tick ever more coarsely, down to
@@ -65,7 +66,7 @@ func TestOwnRateOfSlots(t *testing.T) {
 		features []string
 		want     float64
 	}{{2, "amd64", nil, 3.5}, {1, "amd64", nil, 2.5}, {2, "arm64", nil, 2.5}, {2, "amd64", []string{"HYBRID_CPU"}, 2.5}} {
-		r := &runner{slots: []*slot{one, two}, machine: Machine{Arch: c.arch, Features: c.features}, plan: &plan{memory: hierarchy{cores: c.cores}}}
+		r := &runner{slots: []*slot{one, two}, machine: sysinfo.Machine{Arch: c.arch, Features: c.features}, plan: &plan{memory: hierarchy{cores: c.cores}}}
 		if got := r.ownRate(two); got != c.want || r.ownRate(one) != 3.5 {
 			t.Errorf("%d cores of %s %v: %v additions a cycle of two threads, want %v", c.cores, c.arch, c.features, got, c.want)
 		}

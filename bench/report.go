@@ -1,16 +1,16 @@
 package bench
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
+
+	"dpnbench/internal/sysinfo"
 )
 
 // Format is the version of the JSON of a Report.
@@ -18,14 +18,14 @@ const Format = 1
 
 // Report is what a run of the suites measured.
 type Report struct {
-	Format   int       `json:"format"`
-	Version  string    `json:"version"` // of the program, as Version has it
-	Machine  Machine   `json:"machine"`
-	Settings Settings  `json:"settings"`
-	Start    time.Time `json:"start"`
-	Seconds  float64   `json:"seconds"`         // of the whole run
-	Partial  bool      `json:"partial"`         // the run was interrupted, or failed: what follows is what was finished
-	Error    string    `json:"error,omitempty"` // why it failed
+	Format   int             `json:"format"`
+	Version  string          `json:"version"` // of the program, as Version has it
+	Machine  sysinfo.Machine `json:"machine"`
+	Settings Settings        `json:"settings"`
+	Start    time.Time       `json:"start"`
+	Seconds  float64         `json:"seconds"`         // of the whole run
+	Partial  bool            `json:"partial"`         // the run was interrupted, or failed: what follows is what was finished
+	Error    string          `json:"error,omitempty"` // why it failed
 
 	// Warnings name what makes figures of this run untrustworthy.
 	Warnings []string `json:"warnings"`
@@ -126,22 +126,6 @@ func (b *Bandwidth) PerThread() int {
 		return b.Bytes / max(b.Threads, 1)
 	}
 	return b.Bytes
-}
-
-// Version says which version of the module runs, and which commit, as far as the build
-// knows.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := cmp.Or(info.Main.Version, "unknown")
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			v += " " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v
 }
 
 // ID names a row.

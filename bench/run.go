@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/stat"
+	"dpnbench/internal/sysinfo"
 
 	"golang.org/x/perf/benchmath"
 )
@@ -24,7 +25,7 @@ func Run(ctx context.Context, s Settings, progress func(done, all int, what stri
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	r := &runner{settings: s, plan: p, start: time.Now(), machine: ReadMachine(), free: AvailableMemory}
+	r := &runner{settings: s, plan: p, start: time.Now(), machine: sysinfo.ReadMachine(), free: sysinfo.AvailableMemory}
 	defer r.close()
 	if err := r.open(); err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func Run(ctx context.Context, s Settings, progress func(done, all int, what stri
 		}
 		defer undo()
 	}
-	began := readUsage()
+	began := sysinfo.ReadUsage()
 	err = r.passes(ctx, progress)
 	return r.report(began, err, err != nil || ctx.Err() != nil), err
 }
@@ -69,7 +70,7 @@ type runner struct {
 	settings Settings
 	plan     *plan
 	start    time.Time
-	machine  Machine
+	machine  sysinfo.Machine
 	free     func() float64 // bytes of memory that are available
 	slots    []*slot
 	rows     []*row
@@ -104,7 +105,7 @@ type row struct {
 	clocks  []float64 // right after each peak
 	rates   []float64 // independent additions a cycle beside each repetition, as those of the slot
 	limits  []float64 // the peak right before each repetition, of which peaks has the medians of passes
-	around  disturbance
+	around  sysinfo.Interference
 	flop    float64
 	bytes   float64
 
@@ -252,12 +253,12 @@ func (r *runner) together(ctx context.Context, g *group, open opener, rows []*ro
 	}
 	runtime.GC()
 	r.clocks = append(r.clocks, Clock())
-	before, began := readUsage(), map[*row]int{}
+	before, began := sysinfo.ReadUsage(), map[*row]int{}
 	for _, w := range rows {
 		began[w] = len(w.peaks)
 	}
 	err := r.inTurn(ctx, rows)
-	after := readUsage()
+	after := sysinfo.ReadUsage()
 	for _, w := range rows {
 		// One peak a pass: the clock changes slowly, but a peak may be interrupted.
 		if here := w.peaks[began[w]:]; len(here) > 0 {
@@ -266,7 +267,7 @@ func (r *runner) together(ctx context.Context, g *group, open opener, rows []*ro
 				here[i] = m
 			}
 		}
-		w.around.add(before, after)
+		w.around.Add(before, after)
 	}
 	return err
 }
@@ -282,11 +283,11 @@ func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (er
 	if w.work, err = open(e); err != nil {
 		return err
 	}
-	began := now()
+	began := sysinfo.Now()
 	if err := w.work.op(); err != nil {
 		return err
 	}
-	took := (now() - began).Seconds()
+	took := (sysinfo.Now() - began).Seconds()
 	if pass == 0 {
 		if w.check, err = w.work.check(); err != nil {
 			return err
@@ -390,23 +391,23 @@ func (r *runner) time(w *row, calls int) (float64, error) {
 		var sum time.Duration
 		for range calls {
 			w.s.e.RunStream(engine.Read, r.flush, 1)
-			start := now()
+			start := sysinfo.Now()
 			for range times {
 				if err := w.work.op(); err != nil {
 					return 0, err
 				}
 			}
-			sum += now() - start
+			sum += sysinfo.Now() - start
 		}
 		return sum.Seconds(), nil
 	}
-	start := now()
+	start := sysinfo.Now()
 	for range calls * times {
 		if err := w.work.op(); err != nil {
 			return 0, err
 		}
 	}
-	return (now() - start).Seconds(), nil
+	return (sysinfo.Now() - start).Seconds(), nil
 }
 
 // Limits beyond which a figure is not to be trusted.
@@ -475,9 +476,9 @@ func outliers(x []float64) int {
 }
 
 // report says what was measured, and err, if any, that ended the run.
-func (r *runner) report(began usage, err error, partial bool) *Report {
+func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 	rep := &Report{
-		Format: Format, Version: Version(), Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
+		Format: Format, Version: sysinfo.Version(), Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
 		Warnings: []string{}, Peak: []Peaks{}, Bandwidth: []Bandwidth{}, Results: []Result{},
 	}
 	if err != nil {
@@ -525,7 +526,7 @@ func (r *runner) report(began usage, err error, partial bool) *Report {
 
 // mark says why a row is not to be trusted.
 func (res *Result) mark(w *row) {
-	steal, others := w.around.shares()
+	steal, others := w.around.Shares()
 	if steal > mostSteal {
 		res.Marks = append(res.Marks, fmt.Sprintf("other virtual machines took %.0f%% of a core", 100*steal))
 	}
@@ -615,14 +616,14 @@ func (r *Report) holds(res *Result, cold bool, h hierarchy) *Bandwidth {
 	return last
 }
 
-func (r *Report) warn(run *runner, began usage, marked int) {
+func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	if m := &r.Machine; m.Load > restingLoad*float64(m.CPUs) {
 		warn("the load average before the run was %.2f: something else may have been running", m.Load)
 	}
-	var d disturbance
-	d.add(began, readUsage())
-	steal, others := d.shares()
+	var d sysinfo.Interference
+	d.Add(began, sysinfo.ReadUsage())
+	steal, others := d.Shares()
 	if steal > mostSteal {
 		warn("other virtual machines took %.1f%% of a core during the run", 100*steal)
 	}

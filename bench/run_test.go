@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 )
 
 // small are settings that take a second or two.
@@ -74,7 +75,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("suite %s has no row", name)
 		}
 	}
-	streams, h := 0, r.Machine.hierarchy(s.Memory)
+	streams, h := 0, memoryOf(&r.Machine, s.Memory)
 	for _, level := range levels {
 		for _, threads := range s.Threads {
 			if h.array(level, threads) > 0 {
@@ -278,7 +279,7 @@ func TestSlow(t *testing.T) {
 		if err := r.passes(context.Background(), nil); err != nil {
 			t.Fatal(err)
 		}
-		return r.report(readUsage(), nil, false)
+		return r.report(sysinfo.ReadUsage(), nil, false)
 	}
 	c := Compare(measure(1), measure(20), 0.05, true)
 	if c.Slower != 1 || len(c.Rows) != 1 {
@@ -316,7 +317,7 @@ func TestFailures(t *testing.T) {
 			if err == nil || errors.As(err, &mismatch) != c.mismatch || !regexp.MustCompile("^"+c.says).MatchString(err.Error()) {
 				t.Fatalf("got %v", err)
 			}
-			rep := r.report(readUsage(), err, true)
+			rep := r.report(sysinfo.ReadUsage(), err, true)
 			if len(rep.Results) == 0 || rep.Results[0].Name != "before" || !rep.Partial || rep.Error != err.Error() {
 				t.Errorf("reported %d rows, partial %v, error %q", len(rep.Results), rep.Partial, rep.Error)
 			}
@@ -355,7 +356,7 @@ func TestMemory(t *testing.T) {
 		if err := r.passes(context.Background(), nil); err != nil {
 			t.Fatal(err)
 		}
-		rep := r.report(readUsage(), nil, false)
+		rep := r.report(sysinfo.ReadUsage(), nil, false)
 		warned := slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.Contains(w, "left out: it needs 953.7 MiB") })
 		if most != c.together || len(rep.Results) != c.rows || warned != (c.rows == 0) {
 			t.Errorf("%v bytes: %d open at a time, %d rows, warnings %q", c.free, most, len(rep.Results), rep.Warnings)
@@ -383,7 +384,7 @@ func TestLateShortage(t *testing.T) {
 		t.Fatal(err)
 	}
 	free = 8e9
-	rep := r.report(readUsage(), nil, false)
+	rep := r.report(sysinfo.ReadUsage(), nil, false)
 	if len(rep.Results) != 1 || rep.Results[0].Repetitions != s.Repetitions {
 		t.Fatalf("%d rows", len(rep.Results))
 	}
@@ -408,13 +409,13 @@ func TestInterrupted(t *testing.T) {
 	if err := r.passes(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	rep := r.report(readUsage(), nil, true)
+	rep := r.report(sysinfo.ReadUsage(), nil, true)
 	if len(rep.Results) != 1 {
 		t.Fatalf("%d rows", len(rep.Results))
 	}
 	row := rep.Results[0]
-	if row.Repetitions != 3 || slices.Min(row.Peaks) != slices.Max(row.Peaks) || r.rows[0].around.seconds == 0 && readUsage().ok {
-		t.Errorf("%d repetitions, peaks %v, watched for %v s", row.Repetitions, row.Peaks, r.rows[0].around.seconds)
+	if row.Repetitions != 3 || slices.Min(row.Peaks) != slices.Max(row.Peaks) || r.rows[0].around.Seconds == 0 && sysinfo.ReadUsage().OK {
+		t.Errorf("%d repetitions, peaks %v, watched for %v s", row.Repetitions, row.Peaks, r.rows[0].around.Seconds)
 	}
 	if !slices.ContainsFunc(row.Marks, func(m string) bool { return strings.HasPrefix(m, "repeated 3 of the 6 times") }) {
 		t.Errorf("marks %q", row.Marks)
@@ -433,7 +434,7 @@ func TestPercentClock(t *testing.T) {
 		r := &runner{plan: &plan{memory: hierarchy{cores: c.cores}}, slots: []*slot{
 			{tier: c.tier, threads: c.threads, peaks: []float64{c.flopACycle * 3e9, c.flopACycle * 3e9, 1}, clocks: []float64{3e9, 3e9, 0}},
 		}}
-		if got := r.report(usage{}, nil, false).Peak[0].PercentClock; math.Abs(got-c.want) > 1e-9 {
+		if got := r.report(sysinfo.Usage{}, nil, false).Peak[0].PercentClock; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %v%%", c, got)
 		}
 	}
@@ -467,7 +468,7 @@ func TestWriteGoBench(t *testing.T) {
 	row := Result{Suite: "gemm", Name: "plain nn", Shape: "m=1,k=2,n=3", Tier: "avx2", Threads: 2, Calls: 4, Samples: []float64{1e-6, 2e-6}, Flop: 12000}
 	for processors, name := range map[int]string{1: "\nBenchmarkGemm/plain-nn/avx2/m=1,k=2,n=3/threads=2\t", 8: "/threads=2-8\t"} {
 		var b bytes.Buffer
-		if err := WriteGoBench(&b, &Report{Machine: Machine{ThreadsAllowed: processors}, Results: []Result{row}}); err != nil {
+		if err := WriteGoBench(&b, &Report{Machine: sysinfo.Machine{ThreadsAllowed: processors}, Results: []Result{row}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.String(); strings.Count(got, name) != 2 || !strings.Contains(got, name+"4\t1000 ns/op\t12 GFLOP/s\n") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 )
 
 // Settings say what is measured, and how long.
@@ -86,8 +87,8 @@ func (s *Settings) resolve() (*plan, error) {
 	if len(s.Suites) == 0 {
 		s.Suites = Suites()
 	}
-	m := ReadMachine()
-	p := &plan{memory: m.hierarchy(s.Memory)}
+	m := sysinfo.ReadMachine()
+	p := &plan{memory: memoryOf(&m, s.Memory)}
 	if p.tiers, err = s.tiers(x); err != nil {
 		return nil, err
 	}

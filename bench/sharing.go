@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/stat"
+	"dpnbench/internal/sysinfo"
 
 	"github.com/klauspost/cpuid/v2"
 )
@@ -26,14 +27,14 @@ func additionsACycle(e *engine.Engine) float64 {
 	e.Parallel(len(rates), float64(len(rates))*1e8, 0, func(_ *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			here.Add(1)
-			for began := now(); int(here.Load()) < len(rates); { // so that none makes the additions of two
-				if now()-began > lateThread {
+			for began := sysinfo.Now(); int(here.Load()) < len(rates); { // so that none makes the additions of two
+				if sysinfo.Now()-began > lateThread {
 					return
 				}
 			}
 			before := clockOnce()
 			// About as long as the chain that gives the clock.
-			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) }, now, measurable())
+			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) }, sysinfo.Now, measurable())
 			if clock := max(before, clockOnce()); clock > 0 { // the greater: an interruption lessens one of them
 				rates[i] = independent / clock
 			}

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"dpnbench/bench"
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 )
 
 var rivals = []string{"openblas", "gonum", "torch", "training", "sklearn"}
@@ -82,7 +82,7 @@ func run(ctx context.Context) error {
 	}
 	s.tier = e.Tier()
 	e.Close()
-	m := bench.ReadMachine()
+	m := sysinfo.ReadMachine()
 	fmt.Printf("%s, tier %v, threads %s of %d; medians and the 95%% intervals of medians\n", m.Brand, s.tier, listed(s.threads), runtime.GOMAXPROCS(0))
 	if m.Load > 0.5 {
 		fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", m.Load)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"dpnbench/bench"
 	"dpnbench/engine"
 	"dpnbench/engine/check"
+	"dpnbench/internal/sysinfo"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -68,7 +68,7 @@ Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
 
 // checkResult is the JSON of check.
 type checkResult struct {
-	Machine bench.Machine `json:"machine"`
+	Machine sysinfo.Machine `json:"machine"`
 	*check.Report
 	Sweep []check.SweepRow `json:"sweep,omitempty"`
 }
@@ -117,7 +117,7 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(checkResult{bench.ReadMachine(), r, nil}); err != nil {
+	if err := a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil}); err != nil {
 		return err
 	}
 	if err := a.verdict(r); err != nil {
@@ -170,7 +170,7 @@ func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.Progr
 		}
 		rows = append(rows, []string{s.Function, s.Tier, fmt.Sprint(s.Inputs), fmt.Sprint(s.Failed), fmt.Sprint(s.MaxULP), fmt.Sprintf("%.4f ULP", s.MaxError), s.Worst, verdict})
 	}
-	if err := a.writeJSON(checkResult{bench.ReadMachine(), r, sweep}); err != nil {
+	if err := a.writeJSON(checkResult{sysinfo.ReadMachine(), r, sweep}); err != nil {
 		return err
 	}
 	a.table(rows)

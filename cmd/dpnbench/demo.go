@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine/check"
+	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
 )
@@ -63,7 +63,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err := a.checkJSON(); err != nil {
 		return err
 	}
-	m := bench.ReadMachine()
+	m := sysinfo.ReadMachine()
 	a.note("1. Check: every kernel on every tier of %s\n", m.Brand)
 	r, err := check.Run(ctx, check.Options{Quick: true})
 	if err != nil {

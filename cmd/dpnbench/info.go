@@ -5,6 +5,7 @@ import (
 
 	"dpnbench/bench"
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
 )
@@ -29,11 +30,11 @@ func (a *app) info() error {
 		return err
 	}
 	defer e.Close()
-	m := bench.ReadMachine()
+	m := sysinfo.ReadMachine()
 	if err := a.writeJSON(struct {
-		Machine bench.Machine `json:"machine"`
-		Tier    string        `json:"tier"`
-		Threads int           `json:"threads"`
+		Machine sysinfo.Machine `json:"machine"`
+		Tier    string          `json:"tier"`
+		Threads int             `json:"threads"`
 	}{m, e.Tier().String(), e.Threads()}); err != nil {
 		return err
 	}

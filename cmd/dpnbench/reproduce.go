@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 	"dpnbench/report"
 	"dpnbench/reproduce"
 
@@ -90,7 +90,7 @@ type reproduction struct {
 
 // reproduced is reproduce.json.
 type reproduced struct {
-	Machine bench.Machine     `json:"machine"`
+	Machine sysinfo.Machine   `json:"machine"`
 	Tier    string            `json:"tier"`
 	Threads int               `json:"threads"`
 	Data    string            `json:"data"`
@@ -143,7 +143,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	start := time.Now()
-	out := &reproduced{Machine: bench.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
+	out := &reproduced{Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
 		r.note("these are not MNIST's 70,000 pictures, of which the documents speak: everything is measured, no claim is judged\n")
 	}

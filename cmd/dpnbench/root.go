@@ -14,12 +14,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/folderlock"
+	"dpnbench/internal/sysinfo"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -162,7 +162,7 @@ func onlyWith(flags *pflag.FlagSet, others string, names ...string) error {
 }
 
 // version says what was built, and with what.
-func version() string { return bench.Version() + " " + runtime.Version() }
+func version() string { return sysinfo.Version() + " " + runtime.Version() }
 
 func subcommands(c *cobra.Command) string {
 	var names []string

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 	"dpnbench/report"
 
 	"github.com/schollz/progressbar/v3"
@@ -304,7 +304,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 
 // enoughMemory refuses what cannot fit, before the system has to.
 func enoughMemory(c dpn.Config, data *dataset.Data) error {
-	need, free := c.TrainingBytes(data.Train.Pixels(), data.Classes, data.Train.Len()), bench.AvailableMemory()
+	need, free := c.TrainingBytes(data.Train.Pixels(), data.Classes, data.Train.Len()), sysinfo.AvailableMemory()
 	if need > free {
 		return fmt.Errorf("this network needs about %.1f GB to train (--components %d, --dim %d, --batch %d), %.1f GB are available", need/1e9, c.Components, c.Dim, c.Batch, free/1e9)
 	}

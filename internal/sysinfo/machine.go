@@ -1,4 +1,4 @@
-package bench
+package sysinfo
 
 import (
 	"runtime"
@@ -9,10 +9,10 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// Machine describes the CPU and what the process may use of it.
+// Machine describes the CPU and how much of it this process may use.
 type Machine struct {
 	Brand     string   `json:"brand"`
-	Micro     string   `json:"microarchitecture"` // as far as its features tell, else empty
+	Micro     string   `json:"microarchitecture"` // empty if unknown
 	Vendor    string   `json:"vendor"`
 	Family    int      `json:"family"`
 	Model     int      `json:"model"`
@@ -22,33 +22,33 @@ type Machine struct {
 	Features  []string `json:"features"`
 
 	Cores          int `json:"cores"`           // physical, 0 if unknown
-	LogicalCores   int `json:"logical_cores"`   // of the machine, 0 if unknown
-	CPUs           int `json:"cpus"`            // that the affinity mask allows
-	ThreadsAllowed int `json:"threads_allowed"` // also by the cgroup limit and GOMAXPROCS
+	LogicalCores   int `json:"logical_cores"`   // hyperthreads of the machine, 0 if unknown
+	CPUs           int `json:"cpus"`            // allowed by the affinity mask
+	ThreadsAllowed int `json:"threads_allowed"` // GOMAXPROCS, which respects the cgroup limit
 
 	Caches  Caches `json:"caches"`
 	Virtual bool   `json:"virtual"` // under a hypervisor
 
-	// Of the system; empty, and CgroupCPUs and Load -1, where it does not say.
+	// From /proc and /sys; empty or -1 (CgroupCPUs, Load) if the system does not say.
 	Kernel     string  `json:"kernel"`
-	HugePages  string  `json:"huge_pages"` // the setting of transparent huge pages
+	HugePages  string  `json:"huge_pages"` // setting of transparent huge pages
 	Governor   string  `json:"governor"`
-	CgroupCPUs float64 `json:"cgroup_cpus"` // processor time a second that the cgroup allows
-	Load       float64 `json:"load"`        // mean number of running processes of the last minute
+	CgroupCPUs float64 `json:"cgroup_cpus"` // CPU time per second allowed by the cgroup
+	Load       float64 `json:"load"`        // mean number of running processes in the last minute
 
-	Tiers []Tier `json:"tiers"` // the fastest first
+	Tiers []Tier `json:"tiers"` // fastest first
 }
 
-// Caches are sizes in bytes of one cache each, -1 if unknown.
+// Caches holds the size in bytes of one cache of each level, -1 if unknown.
 type Caches struct {
 	L1D     int `json:"l1d"`
 	L2      int `json:"l2"`
 	L3      int `json:"l3"`
 	Line    int `json:"line"`
-	L3Count int `json:"l3_count"` // of third-level caches, -1 if unknown
+	L3Count int `json:"l3_count"` // number of L3 caches, -1 if unknown
 }
 
-// Tier is a tier of the engine on this machine.
+// Tier says whether this machine can run a tier of the engine.
 type Tier struct {
 	Name      string `json:"name"`
 	Available bool   `json:"available"`
@@ -79,9 +79,9 @@ func ReadMachine() Machine {
 	return m
 }
 
-// physicalCores returns the number of cores; where it is not known, as many as CPUs. cpuid
-// counts the cores of one processor.
-func (m *Machine) physicalCores() int {
+// PhysicalCores returns the number of cores, or CPUs if that is not known or, as cpuid
+// counts the cores of one socket only, too small.
+func (m *Machine) PhysicalCores() int {
 	if m.Cores <= 0 || m.CPUs > m.LogicalCores {
 		return m.CPUs
 	}

@@ -1,4 +1,4 @@
-package bench
+package sysinfo
 
 import (
 	"syscall"
@@ -12,9 +12,9 @@ var (
 	counterFrequency = kernel32.NewProc("QueryPerformanceFrequency")
 )
 
-// now returns the time since some moment. The clock of package time ticks only about
-// every millisecond here.
-func now() time.Duration {
+// Now returns the time since a fixed moment, for differences of microseconds. Package time
+// is too coarse here: its clock ticks about once a millisecond.
+func Now() time.Duration {
 	var ticks, perSecond int64
 	counter.Call(uintptr(unsafe.Pointer(&ticks)))
 	counterFrequency.Call(uintptr(unsafe.Pointer(&perSecond)))
