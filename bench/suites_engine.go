@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -35,7 +36,7 @@ func spoil(results ...[]float32) {
 // samples returns n indices below most, the ends among them, the same for the same stream
 // of random numbers.
 func samples(stream uint64, n, most int) []int {
-	r := engine.NewRand(5, stream)
+	r := num.NewRand(5, stream)
 	at := []int{0, most - 1}
 	for len(at) < n {
 		at = append(at, r.Intn(most))
@@ -45,7 +46,7 @@ func samples(stream uint64, n, most int) []int {
 
 func normal(stream uint64, rows, cols int) engine.Matrix {
 	m := engine.NewMatrix(rows, cols)
-	engine.NewRand(1, stream).Normal(m.Data)
+	num.NewRand(1, stream).Normal(m.Data)
 	return m
 }
 
@@ -145,9 +146,9 @@ type landscape struct {
 
 func newLandscape(k, d int) *landscape {
 	l := &landscape{k: k, d: d, mu: make([]float32, k*d), c: make([]float32, k), p: make([]float32, k*d*d), alpha: 0.5}
-	engine.NewRand(1, 11).Normal(l.mu)
-	engine.NewRand(1, 12).Normal(l.c)
-	r := engine.NewRand(1, 13)
+	num.NewRand(1, 11).Normal(l.mu)
+	num.NewRand(1, 12).Normal(l.c)
+	r := num.NewRand(1, 13)
 	noise := make([]float32, d)
 	for i := range k { // 0.1 I with symmetric noise small enough to stay positive definite
 		p := l.p[i*d*d : (i+1)*d*d]

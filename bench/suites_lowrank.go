@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -22,7 +23,7 @@ type lowLandscape struct {
 func newLowLandscape(k, d, r int) *lowLandscape {
 	l := &lowLandscape{k: k, d: d, r: r, mu: normal(11, k, d).Data, c: normal(12, 1, k).Data,
 		w: make([]float32, k*d), f: normal(13, k*r, d).Data, alpha: 0.5}
-	engine.NewRand(1, 14).Uniform(l.w, 0.005, 0.015)
+	num.NewRand(1, 14).Uniform(l.w, 0.005, 0.015)
 	for i := range l.f {
 		l.f[i] *= 0.03 / float32(math.Sqrt(float64(d)))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -120,7 +121,7 @@ func newSlope(k, d, n int, mu []float32, x engine.Matrix) *slope {
 func (s *slope) factors(noise float64) *slope {
 	s.a = make([]float32, s.k*s.d*s.d)
 	if s.diagonal = noise == 0; !s.diagonal {
-		engine.NewRand(1, 13).Normal(s.a)
+		num.NewRand(1, 13).Normal(s.a)
 	}
 	scale := float32(noise / math.Sqrt(float64(s.d)))
 	for i := range s.a {

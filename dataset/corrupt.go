@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Grey sets dst (len(at) x Pixels()) to the grey levels v/255 of images at[0], at[1], ...:
@@ -40,7 +41,7 @@ func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
 	p := &corruptor{rows: s.Rows, cols: s.Cols, old: make([]float32, d)}
 	for b, i := range at {
 		p.x = dst[b*d : (b+1)*d]
-		p.rand = engine.NewRand(seed, uint64(i))
+		p.rand = num.NewRand(seed, uint64(i))
 		kind.corrupt(p, c.Severity)
 	}
 	return nil
@@ -78,7 +79,7 @@ func clamp(v float32) float32 { return min(max(v, 0), 1) }
 type corruptor struct {
 	x          []float32 // rows x cols grey levels
 	rows, cols int
-	rand       *engine.Rand
+	rand       *num.Rand
 	old        []float32 // as long as x: random numbers, or the image before
 	weights    []float32 // of the blur
 }
@@ -129,14 +130,14 @@ func (p *corruptor) shot(severity float64) {
 // poisson draws a Poisson number of the given mean. A large mean is split into parts of at
 // most 8, each drawn by inversion: the cumulative probability is followed up to a uniform
 // number. The time is proportional to the mean.
-func poisson(r *engine.Rand, mean float64) int {
+func poisson(r *num.Rand, mean float64) int {
 	const piece, most = 8, 80 // P(n > 80) is 1e-51 for mean 8
 	sum := 0
 	for mean > 0 {
 		m := min(mean, piece)
 		mean -= m
 		u := r.Float64()
-		probability := float64(engine.Exp32(float32(-m)))
+		probability := float64(num.Exp32(float32(-m)))
 		n := 0
 		for below := probability; u >= below && n < most; below += probability {
 			n++
@@ -170,7 +171,7 @@ func (p *corruptor) blur(sigma float64) {
 	var sum float32
 	for i := -reach; i <= reach; i++ {
 		z := float64(i) / sigma
-		w := engine.Exp32(float32(float64(-0.5 * z * z)))
+		w := num.Exp32(float32(float64(-0.5 * z * z)))
 		p.weights = append(p.weights, w)
 		sum += w
 	}
@@ -189,7 +190,7 @@ func (p *corruptor) smooth(dst, src []float32, lines, n, skip, step int) {
 			var sum float32
 			for i, w := range p.weights {
 				at := min(max(j+i-reach, 0), n-1)
-				sum = engine.FMA32(w, src[l*skip+at*step], sum)
+				sum = num.FMA32(w, src[l*skip+at*step], sum)
 			}
 			dst[l*skip+j*step] = min(sum, 1) // rounding: the weights may sum to slightly more than 1
 		}

@@ -3,7 +3,7 @@ package dataset
 import (
 	"fmt"
 
-	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Noise draws the n images first, first+1, ... of rows x cols pixels with independent,
@@ -16,7 +16,7 @@ func Noise(seed uint64, first, n, rows, cols int) *Set {
 	}
 	s := &Set{Images: make([]byte, n*rows*cols), Labels: make([]byte, n), Rows: rows, Cols: cols}
 	for i := range n {
-		r := engine.NewRand(seed, uint64(first+i))
+		r := num.NewRand(seed, uint64(first+i))
 		var bits uint64
 		for j, x := 0, s.Image(i); j < len(x); j++ {
 			if j%8 == 0 {

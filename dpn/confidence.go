@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // ConfidenceScore is a number from which to tell whether a model knows a picture.
@@ -136,7 +137,7 @@ func softmaxScores(logits []float32) (largest, logSum float64) {
 	}
 	var sum float64
 	for _, v := range logits {
-		sum += float64(engine.Exp32(v - top))
+		sum += float64(num.Exp32(v - top))
 	}
-	return 1 / sum, float64(top) + float64(engine.Log32(float32(sum)))
+	return 1 / sum, float64(top) + float64(num.Log32(float32(sum)))
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -97,7 +98,7 @@ func (s *Trainer) likelihood(x engine.Matrix) float64 {
 func (s *Trainer) scoreMatching(x engine.Matrix) float64 {
 	p, e, sigma := s.m.potential, s.e, float32(s.m.Config.ScoreSigma)
 	y := part(s.noisy, 0, x.Rows)
-	engine.NewRand(s.scoreSeed, uint64(s.updates)).Normal(y.Data)
+	num.NewRand(s.scoreSeed, uint64(s.updates)).Normal(y.Data)
 	for j, v := range x.Data {
 		y.Data[j] = v + float32(sigma*y.Data[j])
 	}

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -83,7 +84,7 @@ func TestDensityGradients(t *testing.T) {
 					t.Fatal(err)
 				}
 				z := make([]float32, 6*m.Dim())
-				engine.NewRand(s.scoreSeed, 3).Normal(z)
+				num.NewRand(s.scoreSeed, 3).Normal(z)
 				x, eps := blas(reference.Vector(features.Data), 6, m.Dim()), blas(reference.Vector(z), 6, m.Dim())
 				want := o.densityLoss(c, x, eps)
 				if got := with - without; math.Abs(got-want) > 2e-5*(math.Abs(want)+1) {
@@ -131,7 +132,7 @@ func TestLogDets(t *testing.T) {
 		var inverse [2][]float32
 		for i, e := range []*engine.Engine{one, three} {
 			f := newForm(c, d).(*denseForm)
-			engine.NewRand(1, uint64(k)).Normal(f.a.Data)
+			num.NewRand(1, uint64(k)).Normal(f.a.Data)
 			got[i] = make([]float32, k)
 			f.logDets(e, got[i])
 			f.logDets(e, got[i]) // in the memory of the first time
@@ -151,7 +152,7 @@ func TestInvert(t *testing.T) {
 	for _, n := range []int{131, 1, 2, 31, 32, 33, 64, 65} {
 		for _, small := range []float64{1, 1e-5} {
 			a := engine.NewMatrix(n, n)
-			engine.NewRand(uint64(n), 0).Normal(a.Data)
+			num.NewRand(uint64(n), 0).Normal(a.Data)
 			for j := range n {
 				a.Set(0, j, float32(small)*a.At(0, j)) // rows far smaller than others, and no pivot to begin with
 			}
@@ -192,7 +193,7 @@ func TestSingular(t *testing.T) {
 		for seed, scale := range []float32{1, 1e-30, 1e37} {
 			for _, own := range []float32{1, 1e-2, 1e-4, 1e-6, 3e-7, 1e-7, 3e-8, 1e-9, 0} {
 				a := engine.NewMatrix(n, n)
-				engine.NewRand(uint64(n), uint64(seed)).Normal(a.Data)
+				num.NewRand(uint64(n), uint64(seed)).Normal(a.Data)
 				for j, x := range a.Row(n - 1) {
 					x *= own
 					for i := range min(n-1, 3) {
@@ -243,7 +244,7 @@ func TestSingularMatrix(t *testing.T) {
 			const d = 37
 			c := completed(Config{Extractor: "linear", Dim: d, Components: k, Steps: 1, Form: FormFull, Scale: 1, Alpha: 0.5})
 			f := newForm(c, d).(*denseForm)
-			engine.NewRand(1, uint64(k)).Normal(f.a.Data)
+			num.NewRand(1, uint64(k)).Normal(f.a.Data)
 			if _, problem := f.definite(e); problem != "" {
 				t.Errorf("%d threads, %d matrices: %s", threads, k, problem)
 			}

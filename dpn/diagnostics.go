@@ -7,6 +7,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -40,7 +41,7 @@ const strong = 1e-2
 // sample draws the pictures for the diagnostics.
 func (m *Model) sample(s *dataset.Set) *dataset.Set {
 	order := make([]int32, s.Len())
-	engine.NewRand(m.Config.Seed, streamSample).Permutation(order)
+	num.NewRand(m.Config.Seed, streamSample).Permutation(order)
 	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}
 	for _, i := range order[:min(s.Len(), 128, max(s.Len()/100, 16))] {
 		chosen.Images, chosen.Labels = append(chosen.Images, s.Image(int(i))...), append(chosen.Labels, s.Labels[i])
@@ -113,7 +114,7 @@ func entropy(r engine.Matrix, b int) float64 {
 	var h float64
 	for i := range r.Rows {
 		if v := r.At(i, b); v != 0 { // also NaN
-			h -= float64(float64(v) * float64(engine.Log32(v)))
+			h -= float64(float64(v) * float64(num.Log32(v)))
 		}
 	}
 	if h < 0 { // r may be a rounding above 1
@@ -136,10 +137,10 @@ func serving(r engine.Matrix) float64 {
 	}
 	for _, v := range sums {
 		if p := float32(v / all); p > 0 {
-			entropy -= float64(float64(p) * float64(engine.Log32(p)))
+			entropy -= float64(float64(p) * float64(num.Log32(p)))
 		}
 	}
-	return float64(engine.Exp32(float32(entropy)))
+	return float64(num.Exp32(float32(entropy)))
 }
 
 // use notes which components have a responsibility above strong anywhere on a path.
@@ -185,7 +186,7 @@ const lanczosSteps = 24
 // steps); where the largest stands out, by much less.
 func lanczos(d int, multiply func(y, x []float64)) (float64, error) {
 	start := make([]float32, d)
-	engine.NewRand(0, 0).Normal(start)
+	num.NewRand(0, 0).Normal(start)
 	w := widened(start)
 	var basis [][]float64
 	var diagonal, beside []float64 // of the tridiagonal matrix
@@ -238,7 +239,7 @@ func (f *denseForm) largest(i int) (float64, error) {
 func (f *lowRankForm) largest(i int) (float64, error) {
 	w := make([]float64, f.d)
 	for j, l := range f.l.Data[i*f.d : (i+1)*f.d] {
-		w[j] = float64(f.scale) * float64(f.scale) * float64(engine.Exp32(2*l))
+		w[j] = float64(f.scale) * float64(f.scale) * float64(num.Exp32(2*l))
 	}
 	if f.factor == nil {
 		return slices.Max(w), nil

@@ -15,6 +15,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // TestLargest holds the largest eigenvalues against those of all P_i: exact where all of
@@ -214,7 +215,7 @@ func TestDiagnosis(t *testing.T) {
 		weights      func(m *Model) // before training
 		kinds        []string
 	}{
-		{"A is random", "compact", func(c *Config) {}, func(m *Model) { engine.NewRand(1, 0).Normal(m.potential.form.params()[0].Data) }, []string{"overshoot", "falls", "clipped", "exploding"}},
+		{"A is random", "compact", func(c *Config) {}, func(m *Model) { num.NewRand(1, 0).Normal(m.potential.form.params()[0].Data) }, []string{"overshoot", "falls", "clipped", "exploding"}},
 		{"scale 5", "compact", func(c *Config) { c.Scale = 5 }, nil, []string{"overshoot", "falls", "clipped", "exploding"}},
 		{"scale 5, small alpha", "compact", func(c *Config) { c.Scale, c.Alpha = 5, 0.1 }, nil, []string{"falls", "clipped"}},
 		{"scale 5, detached", "compact", func(c *Config) { c.Scale, c.Gradient = 5, "detached" }, nil, []string{"overshoot", "falls"}},

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -329,7 +330,7 @@ func (f *em) integrate() {
 	}
 	var sum float64
 	for _, t := range terms {
-		sum += float64(engine.Exp32(float32(t - most)))
+		sum += float64(num.Exp32(float32(t - most)))
 	}
 	f.logZ = most + logProduct([]float64{sum}) + float64(float64(f.p.D)*logTwoPi/2)
 }

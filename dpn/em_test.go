@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // emConfig is the setting of a potential of some form.
@@ -33,7 +34,7 @@ func newTestPotential(t *testing.T, e *engine.Engine, c Config, x engine.Matrix,
 
 // gaussianRows draws n rows of k Gaussians, each with a random affine map of its own.
 func gaussianRows(n, k, d int, seed uint64) engine.Matrix {
-	r := engine.NewRand(seed, 0)
+	r := num.NewRand(seed, 0)
 	x, z := engine.NewMatrix(n, d), make([]float32, d)
 	maps := make([]float32, k*d*(d+1))
 	r.Normal(maps)
@@ -227,7 +228,7 @@ func TestEMTiedPools(t *testing.T) {
 	e := newEngine(t)
 	const n, d = 120, 3
 	x, clusters := engine.NewMatrix(n, d), make([]int32, n)
-	engine.NewRand(1, 0).Normal(x.Data)
+	num.NewRand(1, 0).Normal(x.Data)
 	var sum, square [2][d]float64
 	count := [2]float64{90, 30}
 	for i := range n {
@@ -266,7 +267,7 @@ func TestEMTiedPools(t *testing.T) {
 func TestEMRecovers(t *testing.T) {
 	e := newEngine(t)
 	const n, d = 20000, 2
-	r := engine.NewRand(7, 0)
+	r := num.NewRand(7, 0)
 	x, z := engine.NewMatrix(n, d), make([]float32, d)
 	for i := range n {
 		r.Normal(z)

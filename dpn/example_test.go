@@ -7,6 +7,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Train a small network on built-in digits and evaluate it.
@@ -112,7 +113,7 @@ func ExamplePotential_EM() {
 	}
 	defer e.Close()
 	x := engine.NewMatrix(1000, 2) // two clouds, 8 apart
-	engine.NewRand(1, 0).Normal(x.Data)
+	num.NewRand(1, 0).Normal(x.Data)
 	for i := range 500 {
 		x.Row(i)[0] += 8
 	}

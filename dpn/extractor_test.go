@@ -11,7 +11,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/safetensors"
-	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
 
@@ -28,7 +28,7 @@ func extractorConfigs() []Config {
 // pictureModel is a network for random pictures of 5 x 6 pixels.
 func pictureModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	t.Helper()
-	r := engine.NewRand(6, 0)
+	r := num.NewRand(6, 0)
 	set := &dataset.Set{Rows: 5, Cols: 6, Images: make([]byte, 30*4), Labels: []byte{2, 0, 1, 2}}
 	for i := range set.Images {
 		set.Images[i] = byte(r.Intn(256))

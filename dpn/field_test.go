@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 	"dpnbench/internal/vec"
 
@@ -17,7 +18,7 @@ import (
 // components are responsible at points near 0.
 func randomPotential(k, d int, seed uint64) *Potential {
 	p := newPotential(completed(Config{Components: k, Scale: 1}), d)
-	r := engine.NewRand(seed, 0)
+	r := num.NewRand(seed, 0)
 	r.Normal(p.mu.Data)
 	r.Normal(p.c.Data)
 	r.Normal(factors(p).Data)
@@ -40,7 +41,7 @@ func factors(p *Potential) *Param { return p.form.(*denseForm).a }
 // randomPoints returns n points of d standard normal numbers.
 func randomPoints(n, d int, seed uint64) []float64 {
 	x := make([]float32, n*d)
-	engine.NewRand(seed, 1).Normal(x)
+	num.NewRand(seed, 1).Normal(x)
 	return widened(x)
 }
 
@@ -205,7 +206,7 @@ func TestRotationOfFields(t *testing.T) {
 			copy([]*Param{m.potential.mu, factors(m.potential), m.potential.c}[i].Data, q.Data)
 		}
 		x := engine.NewMatrix(60, d)
-		engine.NewRand(9, 0).Normal(x.Data)
+		num.NewRand(9, 0).Normal(x.Data)
 		cmp, err := m.CompareFields(ctx, e, x, FieldOptions{Points: 6, Hidden: 40})
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +286,7 @@ func TestFreeFieldStream(t *testing.T) {
 	}
 	for point := range uint64(2 * rotationBlock) {
 		drawn := make([]float32, len(f.W1))
-		engine.NewRand(1, point).Uniform(drawn, -1, 1)
+		num.NewRand(1, point).Uniform(drawn, -1, 1)
 		if slices.Equal(f.W1, widened(drawn)) {
 			t.Errorf("the weights are drawn from the stream of point %d", point)
 		}

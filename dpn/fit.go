@@ -16,6 +16,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/stat"
 )
@@ -387,7 +388,7 @@ type pass struct {
 func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	m, s := f.m, f.step
 	order := make([]int32, f.train.Len())
-	engine.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
+	num.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
 	clear(s.used)
 	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
 		if err := ctx.Err(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // pixelPairs is a data set of pictures of two grey pixels whose features are v/255. The
@@ -96,7 +97,7 @@ func TestFixedPointsDiverge(t *testing.T) {
 // centres, whatever the threads and the order of what moves.
 func TestBasinsOfTwoComponents(t *testing.T) {
 	ctx := context.Background()
-	r := engine.NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	var pixels []byte
 	for len(pixels) < 2*700 { // more than a block
 		x, y := r.Intn(256), r.Intn(256)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Forms of the precisions P_i of a potential (DESIGN 2.4), with the tensors of a model file
@@ -27,7 +28,7 @@ type form interface {
 	// own is how many P_i there are: 1 that all k components share, or k.
 	own() int
 	// start gives them their first values.
-	start(r *engine.Rand)
+	start(r *num.Rand)
 	// maximise is their part of an M step (Potential.EM), given the means.
 	maximise(m *em) error
 	// mixture makes the potential that the engine computes with.

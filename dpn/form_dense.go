@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // denseForm is "full", P_i = A_i^T A_i, and "tied", with one A for all components.
@@ -27,7 +28,7 @@ func (f *denseForm) own() int {
 	return f.k
 }
 
-func (f *denseForm) start(*engine.Rand) {
+func (f *denseForm) start(*num.Rand) {
 	clear(f.a.Data)
 	for at := 0; at < len(f.a.Data); at += f.d * f.d {
 		for j := range f.d {

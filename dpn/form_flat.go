@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -47,7 +48,7 @@ func (f *flatForm) rows(i int) engine.Matrix {
 }
 
 // start sets U_i to the first r unit vectors. Init puts principal components there.
-func (f *flatForm) start(*engine.Rand) {
+func (f *flatForm) start(*num.Rand) {
 	clear(f.u.Data)
 	for i := range f.k {
 		u := f.rows(i)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // lowRankForm is "lowrank", P_i = s0^2 (diag(exp(2 l_i)) + R_i^T R_i), and "diag", without
@@ -39,7 +40,7 @@ func (f *lowRankForm) own() int { return f.k }
 
 // start sets l to 0 and draws the rows of R with a length of about 1: at R = 0 they would
 // have no gradient.
-func (f *lowRankForm) start(r *engine.Rand) {
+func (f *lowRankForm) start(r *num.Rand) {
 	clear(f.l.Data)
 	if f.factor != nil {
 		r.Normal(f.factor.Data)
@@ -83,7 +84,7 @@ func (f *lowRankForm) retract(*engine.Engine) {}
 // definite finds weights that have left the range of float32.
 func (f *lowRankForm) definite(*engine.Engine) (tensor, problem string) {
 	for i, l := range f.l.Data {
-		if w := f.scale * f.scale * engine.Exp32(2*l); !(w > 0 && w <= math.MaxFloat32) {
+		if w := f.scale * f.scale * num.Exp32(2*l); !(w > 0 && w <= math.MaxFloat32) {
 			return f.l.Name, fmt.Sprintf("number %d of component %d is %v, whose exponential is no positive float32", i%f.d, i/f.d, l)
 		}
 	}
@@ -97,7 +98,7 @@ func (f *lowRankForm) precision(i int) []float64 {
 		addOuter(p, s, f.factor.Data[row*d:(row+1)*d])
 	}
 	for j, l := range f.l.Data[i*d : (i+1)*d] {
-		p[j*d+j] += float64(s * float64(engine.Exp32(2*l)))
+		p[j*d+j] += float64(s * float64(num.Exp32(2*l)))
 	}
 	return p
 }
@@ -106,7 +107,7 @@ func (f *lowRankForm) gaussian(i int) (gaussian, error) {
 	d, s := f.d, float64(f.scale)
 	root := make([]float64, d)
 	for j, l := range f.l.Data[i*d : (i+1)*d] {
-		root[j] = s * math.Sqrt(float64(engine.Exp32(2*l)))
+		root[j] = s * math.Sqrt(float64(num.Exp32(2*l)))
 	}
 	var b []float64
 	if f.factor != nil {

@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
 
@@ -34,7 +35,7 @@ func TestPrecision(t *testing.T) {
 		m, _ := smallModel(t, c)
 		d, p := m.Dim(), m.potential
 		x := engine.NewMatrix(40, d)
-		engine.NewRand(3, 0).Normal(x.Data)
+		num.NewRand(3, 0).Normal(x.Data)
 		for i := range p.K {
 			for j := range p.c.Data { // all weight on component i
 				p.c.Data[j] = -1e4
@@ -147,7 +148,7 @@ func TestFlatFollowsClusters(t *testing.T) {
 	f := newForm(c, d).(*flatForm)
 	f.start(nil)
 	x, assignment := engine.NewMatrix(n, d), make([]int32, n)
-	r := engine.NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	r.Normal(x.Data)
 	for i := range n {
 		assignment[i] = int32(i % 2)

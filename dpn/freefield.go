@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -27,7 +27,7 @@ func NewFreeField(dim, hidden int, seed uint64) (*FreeField, error) {
 	if dim < 1 || hidden < 1 || dim > 1<<28/hidden {
 		return nil, fmt.Errorf("free field of %d dimensions and %d hidden units, expected at least 1 of each and at most 2^28 weights", dim, hidden)
 	}
-	r := engine.NewRand(seed, streamField)
+	r := num.NewRand(seed, streamField)
 	draw := func(n, in int) []float64 {
 		v := make([]float32, n)
 		limit := float32(1 / math.Sqrt(float64(in)))

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -45,7 +45,7 @@ func (p *Potential) gaussians(ctx context.Context, threads int) ([]gaussian, err
 // from there; Potential.steepest takes fewer products, and no inverse.
 func largestEigenvalue(g gaussian, d int) float64 {
 	start := make([]float32, d)
-	engine.NewRand(0, 0).Normal(start)
+	num.NewRand(0, 0).Normal(start)
 	x, y := widened(start), make([]float64, d)
 	var value float64
 	for range 100 {
@@ -205,5 +205,5 @@ func logProduct(x []float64) float64 {
 		mantissa, e = math.Frexp(mantissa)
 		exponent += e
 	}
-	return float64(float64(exponent)*math.Ln2) + float64(engine.Log32(float32(mantissa)))
+	return float64(float64(exponent)*math.Ln2) + float64(num.Log32(float32(mantissa)))
 }

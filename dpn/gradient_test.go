@@ -9,6 +9,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -206,7 +207,7 @@ func (o *oracle) backward() map[string][]float64 {
 // smallModel is a network on 3 x 4 pictures with parameters away from their first values.
 func smallModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	t.Helper()
-	r := engine.NewRand(5, 0)
+	r := num.NewRand(5, 0)
 	set := &dataset.Set{Rows: 3, Cols: 4, Images: make([]byte, 12*6), Labels: make([]byte, 6)}
 	for i := range set.Images {
 		set.Images[i] = byte(r.Intn(256))

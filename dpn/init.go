@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Ways to place the centres before training (Config.Init).
@@ -115,7 +116,7 @@ func Samples(e *engine.Engine, x engine.Matrix, k int, seed uint64) (*KMeansResu
 		return nil, fmt.Errorf("centres from samples: %d centres for %d rows, expected at least one row for each", k, n)
 	}
 	order := make([]int32, n)
-	engine.NewRand(seed, streamSamples).Permutation(order)
+	num.NewRand(seed, streamSamples).Permutation(order)
 	drawn := order[:k]
 	slices.Sort(drawn)
 	r := &KMeansResult{Centres: engine.NewMatrix(k, x.Cols), Assignment: make([]int32, n), Converged: true}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // KMeansResult is the outcome of KMeans, ClassKMeans or Samples.
@@ -36,7 +37,7 @@ const (
 // centre that loses all rows moves to the row that is farthest from its own. The result
 // is a function of x, k and the seed, whatever the number of threads and the machine.
 func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed uint64) (*KMeansResult, error) {
-	return kMeans(ctx, e, x, k, engine.NewRand(seed, streamKMeans))
+	return kMeans(ctx, e, x, k, num.NewRand(seed, streamKMeans))
 }
 
 // ClassKMeans clusters the rows of x of each class apart, around as many centres as divide
@@ -62,7 +63,7 @@ func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels 
 		for i, row := range members[y] {
 			copy(own.Row(i), x.Row(int(row)))
 		}
-		c, err := kMeans(ctx, e, own, n, engine.NewRand(seed, streamClasses+uint64(y)))
+		c, err := kMeans(ctx, e, own, n, num.NewRand(seed, streamClasses+uint64(y)))
 		if err != nil {
 			return nil, fmt.Errorf("class %d: %w", y, err)
 		}
@@ -105,7 +106,7 @@ func centresByClass(labels []byte, k int) (centres [256]int, problem string) {
 	return centres, ""
 }
 
-func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, random *engine.Rand) (*KMeansResult, error) {
+func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, random *num.Rand) (*KMeansResult, error) {
 	n, d := x.Rows, x.Cols
 	if k < 1 || n < k {
 		return nil, fmt.Errorf("k-means: %d centres for %d rows, expected at least one row for each", k, n)
@@ -205,7 +206,7 @@ func farthest(dist engine.Matrix, own []int32) int {
 
 // plusPlus chooses rows of x as centres: the first at random, each further one with a
 // probability in proportion to the squared distance to the nearest centre so far.
-func plusPlus(ctx context.Context, e *engine.Engine, x, centres, dist engine.Matrix, r *engine.Rand) error {
+func plusPlus(ctx context.Context, e *engine.Engine, x, centres, dist engine.Matrix, r *num.Rand) error {
 	nearest := make([]float32, x.Rows)
 	pick := r.Intn(x.Rows)
 	for c := range centres.Rows {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // blobs makes n points around each of k centres that lie 10 apart.
 func blobs(n, k, d int) engine.Matrix {
-	r := engine.NewRand(3, 0)
+	r := num.NewRand(3, 0)
 	x := engine.NewMatrix(n*k, d)
 	r.Normal(x.Data)
 	for i := range n * k {
@@ -52,7 +53,7 @@ func TestKMeansFindsBlobs(t *testing.T) {
 // and many centres, and some without rows.
 func TestSumByCentre(t *testing.T) {
 	const n, d = 300, 37
-	x, r := engine.NewMatrix(n, d), engine.NewRand(8, 0)
+	x, r := engine.NewMatrix(n, d), num.NewRand(8, 0)
 	r.Normal(x.Data)
 	for _, k := range []int{1, 3, 16, 40} {
 		own, counts, want := make([]int32, n), make([]int, k), engine.NewMatrix(k, d)
@@ -84,7 +85,7 @@ func TestKMeansResult(t *testing.T) {
 	}
 	const n, k, d = 20000, 20, 2
 	e, x := newEngine(t), engine.NewMatrix(n, d)
-	engine.NewRand(5, 0).Uniform(x.Data, -1, 1)
+	num.NewRand(5, 0).Uniform(x.Data, -1, 1)
 	between := 0 // runs that stopped before the assignment did
 	for seed := range uint64(2) {
 		r, err := KMeans(context.Background(), e, x, k, seed)

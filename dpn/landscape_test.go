@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -86,7 +87,7 @@ func TestLandscapeFlat(t *testing.T) {
 		for _, spoil := range []float32{0, 0.02} {
 			p := newPotential(completed(Config{Components: k, Form: FormFlat, Rank: r, Eps: 0.1, Scale: 0.7, Alpha: 0.5}), d)
 			f := p.form.(*flatForm)
-			random := engine.NewRand(7, 0)
+			random := num.NewRand(7, 0)
 			random.Normal(f.u.Data)
 			f.retract(e)
 			for i := range f.u.Data {

@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -65,7 +66,7 @@ func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads 
 		return 0, fmt.Errorf("step size: the largest eigenvalue of the precisions is %v, expected a number above 0", lambda)
 	}
 	if adjusted {
-		return float64(engine.Exp32(-engine.Log32(float32(p.D))/3)) / lambda, nil
+		return float64(num.Exp32(-num.Log32(float32(p.D))/3)) / lambda, nil
 	}
 	return 0.1 / lambda, nil
 }
@@ -122,9 +123,9 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 		copy(x.Row(b), start.Row(b))
 	}
 	drift(xd, x, phi)
-	streams, z, u := make([]*engine.Rand, n), engine.NewMatrix(n, d), make([]float32, n)
+	streams, z, u := make([]*num.Rand, n), engine.NewMatrix(n, d), make([]float32, n)
 	for b := range streams {
-		streams[b] = engine.NewRand(opt.Seed, streamChains+uint64(b))
+		streams[b] = num.NewRand(opt.Seed, streamChains+uint64(b))
 	}
 	sigma := float32(math.Sqrt(2 * float64(h) * opt.Temperature))
 	taken := make([]int, n)
@@ -137,7 +138,7 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 			u[b] = streams[b].Float32()
 			from, to := xd.Row(b), y.Row(b)
 			for j, v := range z.Row(b) {
-				to[j] = engine.FMA32(sigma, v, from[j])
+				to[j] = num.FMA32(sigma, v, from[j])
 			}
 			return nil
 		})
@@ -149,7 +150,7 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 			if opt.Adjusted {
 				forth, back := squaredDistance(y.Row(b), xd.Row(b)), squaredDistance(x.Row(b), yd.Row(b))
 				gain := float64(phiY[b]) - float64(phi[b]) + (forth-back)/(4*float64(h))
-				if !(u[b] < engine.Exp32(float32(gain/opt.Temperature))) { // also where it is NaN
+				if !(u[b] < num.Exp32(float32(gain/opt.Temperature))) { // also where it is NaN
 					return nil
 				}
 			}

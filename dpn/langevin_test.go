@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -252,7 +253,7 @@ func TestEffectiveSampleSize(t *testing.T) {
 	const chains, n = 20, 2000
 	for _, rho := range []float64{0, 0.5, 0.9, 0.97, -0.4} {
 		x := make([]float32, chains*n)
-		engine.NewRand(1, 0).Normal(x)
+		num.NewRand(1, 0).Normal(x)
 		for b := range chains {
 			own := x[b*n : (b+1)*n]
 			for i := 1; i < n; i++ {

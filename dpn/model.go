@@ -7,6 +7,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Param is a tensor that training changes.
@@ -75,7 +76,7 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := m.build(); err != nil {
 		return nil, err
 	}
-	r := engine.NewRand(c.Seed, streamWeights)
+	r := num.NewRand(c.Seed, streamWeights)
 	m.extractor.Draw(r)
 	m.head.Draw(r)
 	m.potential.set(c.Alpha, r)

@@ -2,6 +2,7 @@ package dpn
 
 import (
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Potential is the learned energy landscape: the log of a mixture of k Gaussians in d
@@ -49,7 +50,7 @@ func NewPotential(c Config, centres engine.Matrix) (*Potential, error) {
 		return nil, err
 	}
 	p := newPotential(c, centres.Cols)
-	p.set(c.Alpha, engine.NewRand(c.Seed, streamWeights))
+	p.set(c.Alpha, num.NewRand(c.Seed, streamWeights))
 	for i := range centres.Rows {
 		copy(p.mu.Data[i*p.D:], centres.Row(i))
 	}
@@ -63,7 +64,7 @@ func (p *Potential) params() []*Param {
 
 // set gives the potential its first values: those of the form for the precisions, c = 0;
 // centres stay as they are.
-func (p *Potential) set(alpha float64, r *engine.Rand) {
+func (p *Potential) set(alpha float64, r *num.Rand) {
 	p.form.start(r)
 	clear(p.c.Data)
 	p.setAlpha(float32(alpha))
@@ -95,11 +96,11 @@ func softplus(a float32) float32 {
 	if a > 20 { // e^-a is below the rounding of a
 		return a
 	}
-	y := engine.Exp32(a)
+	y := num.Exp32(a)
 	if y < small { // 1 + y would lose most of y
-		return y * engine.FMA32(y, engine.FMA32(y, 1./3, -1./2), 1)
+		return y * num.FMA32(y, num.FMA32(y, 1./3, -1./2), 1)
 	}
-	return engine.Log32(1 + y)
+	return num.Log32(1 + y)
 }
 
 // small is where series begin to be better than the functions whose results cancel.
@@ -111,16 +112,16 @@ func softplusInverse(alpha float32) float32 {
 		return alpha
 	}
 	if alpha < small {
-		return engine.FMA32(alpha, engine.FMA32(alpha, 1./24, 1./2), engine.Log32(alpha))
+		return num.FMA32(alpha, num.FMA32(alpha, 1./24, 1./2), num.Log32(alpha))
 	}
-	return engine.Log32(engine.Exp32(alpha) - 1)
+	return num.Log32(num.Exp32(alpha) - 1)
 }
 
 // softplusSlope returns the derivative of softplus at the a with softplus(a) = alpha,
 // 1/(1+e^-a) = 1 - e^-alpha.
 func softplusSlope(alpha float32) float32 {
 	if alpha < small {
-		return alpha * engine.FMA32(alpha, engine.FMA32(alpha, 1./6, -1./2), 1)
+		return alpha * num.FMA32(alpha, num.FMA32(alpha, 1./6, -1./2), 1)
 	}
-	return 1 - engine.Exp32(-alpha)
+	return 1 - num.Exp32(-alpha)
 }

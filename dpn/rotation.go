@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -120,7 +121,7 @@ func MeasureRotation(ctx context.Context, f VectorField, x []float64, opt Rotati
 		v := make([][]float64, hi-lo)
 		for b := range v {
 			p := x[(lo+b)*d : (lo+b+1)*d]
-			v[b] = directions(d, m, engine.NewRand(opt.Seed, uint64(lo+b)))
+			v[b] = directions(d, m, num.NewRand(opt.Seed, uint64(lo+b)))
 			s.surround(at[b*each*d:(b+1)*each*d], p, v[b], s.Step*(1+vec.Norm(p)))
 		}
 		if err := f.Eval(ctx, g, at); err != nil {
@@ -159,7 +160,7 @@ func MeasureRotation(ctx context.Context, f VectorField, x []float64, opt Rotati
 
 // directions returns m orthonormal vectors of d numbers: the axes where m = d, otherwise
 // random ones, made orthogonal to those before them twice, because once leaves rounding.
-func directions(d, m int, r *engine.Rand) []float64 {
+func directions(d, m int, r *num.Rand) []float64 {
 	v := make([]float64, m*d)
 	if m == d {
 		for a := range m {

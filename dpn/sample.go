@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 )
 
@@ -49,7 +50,7 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	}
 	s := &Sampler{p: p, temperature: temperature, masses: make([]float64, p.K), bound: 1}
 	if temperature < 1 && p.K > 1 {
-		s.bound = float64(engine.Exp32(float32(float64(engine.Log32(float32(p.K))) * (1 - 1/temperature))))
+		s.bound = float64(num.Exp32(float32(float64(num.Log32(float32(p.K))) * (1 - 1/temperature))))
 		if s.bound < 1./maxProposals {
 			return nil, fmt.Errorf("temperature %v: exact draws from %d components would take up to %.0e proposals each, at most %d are allowed: take a higher temperature, or chains that start elsewhere", temperature, p.K, 1/s.bound, maxProposals)
 		}
@@ -67,7 +68,7 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	}
 	top, sum := slices.Max(logs), 0.0
 	for i, l := range logs {
-		s.masses[i] = float64(engine.Exp32(float32(l - top)))
+		s.masses[i] = float64(num.Exp32(float32(l - top)))
 		sum += s.masses[i]
 	}
 	for i := range s.masses {
@@ -107,7 +108,7 @@ func (s *Sampler) Draw(ctx context.Context, n int, seed uint64, threads int) (*D
 	proposals := make([]int, n)
 	scale := math.Sqrt(s.temperature)
 	err := forEach(ctx, n, threads, func(b int) error {
-		r := engine.NewRand(seed, streamDraws+uint64(b))
+		r := num.NewRand(seed, streamDraws+uint64(b))
 		normal, x := make([]float32, d), make([]float64, d)
 		row := out.X.Row(b)
 		for {
@@ -170,10 +171,10 @@ func (s *Sampler) acceptance(x []float32) float32 {
 	top := slices.Max(l)
 	var sum, tempered float64
 	for _, v := range l {
-		sum += float64(engine.Exp32(float32(v - top)))
-		tempered += float64(engine.Exp32(float32((v - top) / s.temperature)))
+		sum += float64(num.Exp32(float32(v - top)))
+		tempered += float64(num.Exp32(float32((v - top) / s.temperature)))
 	}
-	power := engine.Exp32(float32(float64(engine.Log32(float32(sum))) / s.temperature))
+	power := num.Exp32(float32(float64(num.Log32(float32(sum))) / s.temperature))
 	return float32(s.bound * float64(power) / tempered)
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/vec"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,7 +21,7 @@ import (
 func mixturePotential(t *testing.T, form string, k, d int, seed uint64) *Potential {
 	t.Helper()
 	p := newPotential(completed(Config{Form: form, Components: k, Scale: 0.8, Rank: min(2, d), Eps: 0.2}), d)
-	r := engine.NewRand(seed, 0)
+	r := num.NewRand(seed, 0)
 	p.set(0.1, r)
 	r.Normal(p.mu.Data)
 	r.Normal(p.c.Data)

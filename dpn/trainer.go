@@ -6,6 +6,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Trainer makes one update after another: it holds the memory of a minibatch and the
@@ -48,7 +49,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
 	s := &Trainer{m: m, e: e, input: newPictures(m.Norm), grey: newPictures(dataset.Normalization{Std: 1}), adam: layer.NewAdam(),
 		used: make([]bool, c.Components), squares: map[string]float64{},
-		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: engine.NewRand(c.Seed, streamNoise).Uint64(), Norm: m.Norm}}
+		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: num.NewRand(c.Seed, streamNoise).Uint64(), Norm: m.Norm}}
 	s.params = m.head.Params()
 	b, d := c.Batch, m.Dim()
 	if c.Gradient == "exact" {
@@ -57,7 +58,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 		if c.Score > 0 {
 			// Before p.grad: the tensors' gradients are those that were made last.
 			s.scoreGrad, s.noisy = p.form.newGradient(), engine.NewMatrix(b, d)
-			s.scoreSeed = engine.NewRand(c.Seed, streamScore).Uint64()
+			s.scoreSeed = num.NewRand(c.Seed, streamScore).Uint64()
 		}
 		if c.NLL > 0 {
 			s.density = newLikelihood(p, b, c.NLL)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // landscape is a mixture with its factors.
@@ -16,7 +18,7 @@ type landscape struct {
 }
 
 func newLandscape(e *Engine, k, d int, scale float32) *landscape {
-	r := NewRand(17, 0)
+	r := num.NewRand(17, 0)
 	l := &landscape{k: k, d: d, alpha: 0.3, a: make([]float32, k*d*d)}
 	mu, c := make([]float32, k*d), make([]float32, k)
 	r.Normal(mu)
@@ -35,7 +37,7 @@ func newLandscape(e *Engine, k, d int, scale float32) *landscape {
 
 func points(n, d int) Matrix {
 	x := NewMatrix(n, d)
-	NewRand(23, 0).Normal(x.Data)
+	num.NewRand(23, 0).Normal(x.Data)
 	return x
 }
 
@@ -103,7 +105,7 @@ func rowsAndThreads(t *testing.T, n, k, d, steps int) {
 			equalBits(t, "row alone dL/dx_0", got.v, want.v[i*d:(i+1)*d])
 		}
 		p := make([]int32, n)
-		NewRand(9, 0).Permutation(p)
+		num.NewRand(9, 0).Permutation(p)
 		px, pv := NewMatrix(n, d), NewMatrix(n, d)
 		for i, j := range p {
 			copy(px.Row(i), x.Row(int(j)))
@@ -186,7 +188,7 @@ func TestOneComponent(t *testing.T) {
 	const n, d, steps, s, alpha = 5, 33, 12, 0.75, 0.5
 	e := newTestEngine(t)
 	mu, a := make([]float32, d), make([]float32, d*d)
-	NewRand(1, 0).Normal(mu)
+	num.NewRand(1, 0).Normal(mu)
 	for i := range d {
 		a[i*d+i] = s
 	}
@@ -213,7 +215,7 @@ func TestFaintGradient(t *testing.T) {
 	const n, d, s, alpha = 5, 33, 0.75, 0.5
 	e := newTestEngine(t)
 	mu, a, w := make([]float32, d), make([]float32, d*d), make([]float32, d)
-	NewRand(1, 0).Normal(mu)
+	num.NewRand(1, 0).Normal(mu)
 	for i := range d {
 		a[i*d+i], w[i] = s, s*s
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestPullDeltas checks that pullDeltas has the bits of pure Go on every tier, at every
@@ -14,7 +16,7 @@ func TestPullDeltas(t *testing.T) {
 	for i := range walls {
 		walls[i] = walled(t, most*160)
 	}
-	rnd := NewRand(3, 1)
+	rnd := num.NewRand(3, 1)
 	for _, tier := range Available() {
 		k, _ := tierTable(tier)
 		ends := !readsMasked(tier)

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // smallBlocks returns the tier with small blocks, so that small work falls into many.
@@ -24,7 +26,7 @@ func TestSmallBlocks(t *testing.T) {
 	for _, tier := range Available() {
 		table, _ := tierTable(tier)
 		for _, s := range sizes {
-			rnd := NewRand(7, uint64(s.d))
+			rnd := num.NewRand(7, uint64(s.d))
 			random := func(rows, cols int) Matrix {
 				m := NewMatrix(rows, cols)
 				rnd.Normal(m.Data)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestBounds holds the numbers by which an ascent has left out components against float64: how far
@@ -139,7 +141,7 @@ func TestLostSums(t *testing.T) {
 func TestCertificatesWithFactors(t *testing.T) {
 	const k, d = 9, 21
 	e := newTestEngine(t, WithThreads(2))
-	r := NewRand(5, 5)
+	r := num.NewRand(5, 5)
 	mu, c := make([]float32, k*d), make([]float32, k)
 	first, full, even := make([]float32, k*d*d), make([]float32, k*d*d), make([]float32, k*d*d)
 	r.Normal(first)
@@ -177,7 +179,7 @@ func TestCertificatesWithFactors(t *testing.T) {
 // coarse.
 func TestLowest(t *testing.T) {
 	e := newTestEngine(t, WithThreads(1))
-	r := NewRand(4, 4)
+	r := num.NewRand(4, 4)
 	kept := 0
 	for trial := range 2000 {
 		c := float32(math.Pow(10, 8*r.Float64())) * float32(1-2*(trial%2))

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestCallsAreShort checks that nothing asks for a long call of an assembly function, which
@@ -67,7 +69,7 @@ func TestCallsAreShort(t *testing.T) {
 func TestEmptyAndNarrow(t *testing.T) {
 	e := newTestEngine(t, WithThreads(1))
 	wide := NewMatrix(3, 5)
-	NewRand(1, 1).Normal(wide.Data)
+	num.NewRand(1, 1).Normal(wide.Data)
 	none, one := wide.Slice(0, 3, 2, 2), wide.Slice(0, 3, 2, 3)
 	one.CS = 7
 	dist := NewMatrix(3, 3)

@@ -14,14 +14,14 @@
 // The same input gives the same bits, whatever the tier, the number of threads and the
 // number of other rows in the batch:
 //
-//   - Every element of a product is one chain of fused multiply-adds ([FMA32]) in
+//   - Every element of a product is one chain of fused multiply-adds ([num.FMA32]) in
 //     increasing inner index, from +0 or from the old value. Vectors and threads split
 //     outputs, never the inner index; blocks store and reload the float32 partial sum.
 //   - The reduction of a vector uses sixteen lanes: element j goes to lane j mod 16, the
 //     vector counts as padded with +0, and the lanes are combined 8 apart, 4, 2, 1.
 //   - Sums over components, classes and rows of a matrix are chains in increasing index,
 //     computed side by side for many outputs.
-//   - [Exp32] and [Log32] are the engine's own, at most 1 ULP from correctly rounded.
+//   - [num.Exp32] and [num.Log32] are the engine's own, at most 1 ULP from correctly rounded.
 //     Square roots and divisions are correctly rounded. No estimates, no flush to zero.
 //   - A responsibility below 2^-30 of the largest is exactly 0 ([ResponsibilityCut]), and
 //     a component with responsibility 0 is left out of every sum of finite numbers.

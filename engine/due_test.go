@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // leaveDue lets SetFactors leave P_i due for any number of rows.
@@ -98,7 +100,7 @@ func TestDue(t *testing.T) {
 	const k, d, rows, steps = 20, 40, 6, 6 // each row near a centre of its own
 	h := newHill("many components", k, d, -1, 0, 4, 1, rows)
 	v0 := NewMatrix(rows, d)
-	NewRand(8, 8).Normal(v0.Data)
+	num.NewRand(8, 8).Normal(v0.Data)
 	var factors [2][]float32 // in turns, so that what is left of the others is seen
 	for n := range factors {
 		factors[n] = append([]float32{}, h.a...)

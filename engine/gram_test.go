@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // gramHills are potentials of low rank whose rows meet several components, on wide and narrow
@@ -72,7 +74,7 @@ func TestRandomCombinations(t *testing.T) {
 	if testing.Short() { // float64 is slow under emulation
 		trials = 100
 	}
-	r := NewRand(21, 0)
+	r := num.NewRand(21, 0)
 	dense, e := newTestEngine(t, WithRoute(DenseRoute)), newTestEngine(t, WithRoute(SparseRoute))
 	proved := 0
 	for trial := range trials {
@@ -171,7 +173,7 @@ func TestCombinations(t *testing.T) {
 
 // randomHill is a potential of any size and precision p, factors up to the largest that leave P_i
 // positive definite, and rows and centres that are normal, even, or in one dimension.
-func randomHill(r *Rand) *hill {
+func randomHill(r *num.Rand) *hill {
 	size := func(low, high float64) float64 { return low * math.Pow(high/low, r.Float64()) }
 	k, d := int(size(1, 30)), int(size(1, 120))
 	low := min(int(size(1, 20)), d)

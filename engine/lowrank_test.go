@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // lowLandscape is a mixture with precisions diag(w_i) + sign F_i^T F_i.
@@ -15,7 +17,7 @@ type lowLandscape struct {
 }
 
 func newLowLandscape(e *Engine, k, d, r int, sign float32) *lowLandscape {
-	random := NewRand(19, 0)
+	random := num.NewRand(19, 0)
 	l := &lowLandscape{k: k, d: d, r: r, sign: sign, w: make([]float32, k*d), f: make([]float32, k*r*d)}
 	mu, c := make([]float32, k*d), make([]float32, k)
 	random.Normal(mu)
@@ -112,7 +114,7 @@ func TestLowRankRowsAndThreads(t *testing.T) {
 		}
 		e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads())
 		p := make([]int32, n)
-		NewRand(9, 0).Permutation(p)
+		num.NewRand(9, 0).Permutation(p)
 		px, pv := NewMatrix(n, d), NewMatrix(n, d)
 		for i, j := range p {
 			copy(px.Row(i), x.Row(int(j)))
@@ -212,7 +214,7 @@ func TestLowRankPrecision(t *testing.T) {
 	const n, d, r = 200, 784, 10
 	e := newTestEngine(t)
 	for _, sign := range []float32{1, -1} {
-		random := NewRand(5, 0)
+		random := num.NewRand(5, 0)
 		w, f, mu := make([]float32, d), make([]float32, r*d), make([]float32, d)
 		for j := range w {
 			w[j] = 1

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestPairKernels compares the kernels for pairs of panels, and those for few features, with pure
@@ -12,7 +14,7 @@ import (
 // NaN in the gaps between rows.
 func TestPairKernels(t *testing.T) {
 	const mostRows, mostD, mostComps = 23, 128, 3
-	rnd := NewRand(5, 2)
+	rnd := num.NewRand(5, 2)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	walls := make([][]float32, 9)
 	for i := range walls {
@@ -158,7 +160,7 @@ func TestPairKernels(t *testing.T) {
 // that move one by one, and that the G_i of a responsibility of zero takes no part.
 func TestMoveRows(t *testing.T) {
 	const comps, mostRows, mostD = 5, 7, 2 * moveCols
-	rnd := NewRand(9, 4)
+	rnd := num.NewRand(9, 4)
 	walls := [3][]float32{walled(t, mostRows*(mostD+1)), walled(t, comps*(mostRows+2)), walled(t, comps*mostRows*mostD)}
 	tested := false
 	for _, tier := range Available() {
@@ -212,7 +214,7 @@ func TestCallsOfComponents(t *testing.T) {
 			var want []float32
 			for _, tier := range append([]Tier{Generic}, Available()...) {
 				e := newTestEngine(t, WithTier(tier), WithThreads(1))
-				rnd := NewRand(4, 4)
+				rnd := num.NewRand(4, 4)
 				mu, c := make([]float32, k*d), make([]float32, k)
 				rnd.Normal(mu)
 				rnd.Normal(c)
@@ -243,7 +245,7 @@ func TestCallsOfComponents(t *testing.T) {
 
 // TestMoveCalls is TestMoveRows for so many components that the rows take several calls.
 func TestMoveCalls(t *testing.T) {
-	rnd := NewRand(3, 3)
+	rnd := num.NewRand(3, 3)
 	for _, s := range [][3]int{{130, 64, 101}, {23, 128, 700}, {3, 64, 13000}} {
 		rows, d, comps := s[0], s[1], s[2]
 		x, r, g := NewMatrix(rows, d), make([]float32, comps*rows), make([]float32, comps*rows*d)

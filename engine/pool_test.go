@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"dpnbench/engine/num"
 )
 
 type countJob struct {
@@ -71,7 +73,7 @@ func TestTakingTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
-			r := NewRand(uint64(g), 0)
+			r := num.NewRand(uint64(g), 0)
 			a, b := NewMatrix(9, 20), NewMatrix(20, 33)
 			r.Normal(a.Data)
 			r.Normal(b.Data)

@@ -3,6 +3,8 @@ package engine
 import (
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestPowers holds the combinations of powers against the powers themselves.
@@ -56,7 +58,7 @@ func TestWays(t *testing.T) {
 		m, g := h.mixture(e), h.gradient()
 		var tr Trajectory
 		x, v := clone(h.x), NewMatrix(h.x.Rows, h.d)
-		NewRand(8, 9).Normal(v.Data)
+		num.NewRand(8, 9).Normal(v.Data)
 		e.Ascend(m, h.alpha, h.steps, x, &tr, true)
 		e.AscendBackward(m, h.alpha, h.a, &tr, v, g)
 		for b, w := range g.ways {
@@ -143,7 +145,7 @@ func TestFactorFlop(t *testing.T) {
 	} {
 		e := newTestEngine(t, WithThreads(1), WithRoute(c.route))
 		mu, a := make([]float32, 2*c.d), make([]float32, 2*c.d*c.d)
-		NewRand(1, 1).Normal(a)
+		num.NewRand(1, 1).Normal(a)
 		for i := range a {
 			a[i] *= 0.01
 			if i/c.d%c.d == i%c.d {
@@ -158,8 +160,8 @@ func TestFactorFlop(t *testing.T) {
 		m, g := NewMixture(2, c.d, mu, make([]float32, 2)), NewMixtureGradient(2, c.d)
 		e.SetFactors(m, a)
 		x, v := NewMatrix(c.rows, c.d), NewMatrix(c.rows, c.d)
-		NewRand(2, 1).Normal(x.Data)
-		NewRand(3, 1).Normal(v.Data)
+		num.NewRand(2, 1).Normal(x.Data)
+		num.NewRand(3, 1).Normal(v.Data)
 		var tr Trajectory
 		e.Ascend(m, 0.1, c.steps, x, &tr, true)
 		if got := e.Work().FactorFlop; got != 0 {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dpnbench/engine/num"
 )
 
 // TestContest plays contests with known times: each route has two runs, the best of which
@@ -110,7 +112,7 @@ func TestAutoRoute(t *testing.T) {
 		e.Ascend(m, h.alpha, 6, x, &tr, true)
 		sameNumbers(t, e.Work().Route.String(), x.Data, want.x)
 		v, g := NewMatrix(x.Rows, x.Cols), h.gradient()
-		NewRand(8, 8).Normal(v.Data)
+		num.NewRand(8, 8).Normal(v.Data)
 		e.AscendBackward(m, h.alpha, nil, &tr, v, g)
 		sameNumbers(t, "dL/dF", g.F, want.f)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"dpnbench/engine/num"
 )
 
 // The sparse route of an ascent. After the first step a row computes only the components
@@ -391,7 +393,7 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 			}
 			if row := &j.rows[r0+p]; float64(v) > w.top[p] {
 				w.top[p], row.lead = float64(v), int32(i)
-				row.top = float64(FMA32(-0.5, q[i*n+p], m.C[i]))
+				row.top = float64(num.FMA32(-0.5, q[i*n+p], m.C[i]))
 			}
 			w.pairs = append(w.pairs, evaluated{row: int32(p), comp: int32(i), slot: int32(w.slots), q: q[i*n+p]})
 			w.reserve((w.slots + 1) * max(r, 1))
@@ -435,7 +437,7 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 			}
 			if r > most {
 				most, row.lead = r, int32(i)
-				row.top = float64(FMA32(-0.5, f.q[i*f.Rows+b], m.C[i]))
+				row.top = float64(num.FMA32(-0.5, f.q[i*f.Rows+b], m.C[i]))
 			}
 		}
 	}
@@ -456,7 +458,7 @@ func (j *sparseJob) presume(b int) {
 	m, f, row := j.m, &j.first, &j.rows[b]
 	row.lead, row.top = 0, math.Inf(-1)
 	for i := range m.K {
-		if l := float64(FMA32(-0.5, f.q[i*f.Rows+b], m.C[i])); l > row.top {
+		if l := float64(num.FMA32(-0.5, f.q[i*f.Rows+b], m.C[i])); l > row.top {
 			row.lead, row.top = int32(i), l
 		}
 	}
@@ -721,7 +723,7 @@ func (j *sparseJob) width() int {
 func (j *sparseJob) learn(arena *arena, w *party, v evaluated, b int) {
 	i, row := int(v.comp), &j.rows[b]
 	at, c, q := b*j.m.K+i, &j.m.certificates[i], float64(v.q)
-	l := float64(FMA32(-0.5, v.q, j.m.C[i]))
+	l := float64(num.FMA32(-0.5, v.q, j.m.C[i]))
 	if t := w.top[v.row]; t == t && !(l <= t) { // a NaN stays, and proves nothing from here on
 		w.top[v.row] = l
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"dpnbench/engine/num"
 )
 
 // blockRecord is what a block of rows keeps of its way on the sparse route for precisions
@@ -172,7 +174,7 @@ func (j *sparsePullJob) run(worker, task int) {
 func (e *Engine) addDiagonal(arena *arena, total, push, diagonal []float32, begun bool) {
 	if begun {
 		for j, v := range total {
-			total[j] = FMA32(push[j], diagonal[j], v)
+			total[j] = num.FMA32(push[j], diagonal[j], v)
 		}
 		return
 	}

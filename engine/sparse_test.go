@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // hill is a potential to climb by both routes, and where from.
@@ -51,7 +53,7 @@ func (h *hill) gradient() *MixtureGradient {
 
 // newHill makes k centres some way apart and rows around them.
 func newHill(name string, k, d, low int, sign, apart, wide float32, rows int) *hill {
-	r := NewRand(5, uint64(len(name)))
+	r := num.NewRand(5, uint64(len(name)))
 	h := &hill{name: name, k: k, d: d, low: low, sign: sign, alpha: 0.1, mu: make([]float32, k*d), c: make([]float32, k), x: NewMatrix(rows, d)}
 	r.Normal(h.mu)
 	r.Normal(h.c)
@@ -272,7 +274,7 @@ func climbBy(t *testing.T, h *hill, route Route, tier Tier, threads int) (climbe
 	e.Ascend(m, h.alpha, steps, x, &tr, true)
 	got := climbed{x: x.Data, xs: tr.X, r: tr.R, phi: tr.Phi}
 	v := NewMatrix(x.Rows, x.Cols)
-	NewRand(8, 8).Normal(v.Data)
+	num.NewRand(8, 8).Normal(v.Data)
 	g := h.gradient()
 	for i := range g.A {
 		g.A[i] = 7 // left over from an earlier step
@@ -322,7 +324,7 @@ func TestCertificates(t *testing.T) {
 		if !e.certify(m) {
 			t.Fatalf("%s: no certificates", h.name)
 		}
-		d, r := h.d, NewRand(77, 1)
+		d, r := h.d, num.NewRand(77, 1)
 		points := NewMatrix(12, d)
 		r.Normal(points.Data)
 		for b := range points.Rows { // near the centres, around them, and far away

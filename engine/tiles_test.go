@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // roomIn returns n floats at one end of a walled slice, full of NaN.
@@ -22,7 +24,7 @@ func roomIn(wall []float32, n int, end bool) []float32 {
 // B packed and as it lies, whole panels, several of them and narrow ones, between unreadable pages,
 // with NaN in the gaps between rows.
 func TestTiles(t *testing.T) {
-	rnd := NewRand(11, 3)
+	rnd := num.NewRand(11, 3)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	const most = 5000
 	var walls [6][]float32

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestTriangles compares a step of a single row by triangles with pure Go's of whole matrices: every
@@ -12,7 +14,7 @@ import (
 // ordinary numbers and such that the products underflow or overflow.
 func TestTriangles(t *testing.T) {
 	const mostK, mostD = 53, 48
-	rnd := NewRand(7, 4)
+	rnd := num.NewRand(7, 4)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	var walls [6][]float32
 	for i := range walls {
@@ -107,7 +109,7 @@ func TestTriangles(t *testing.T) {
 // the last time to matrices that are not quite symmetric, and compares with one of several rows.
 func TestTrianglesAreOfThesePrecisions(t *testing.T) {
 	const k, d, steps = 5, 16, triangleSteps
-	rnd := NewRand(3, 1)
+	rnd := num.NewRand(3, 1)
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1), WithRoute(DenseRoute))
 		l := newLandscape(e, k, d, 0.8)

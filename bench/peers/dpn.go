@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 const classes = 10
@@ -37,7 +38,7 @@ func newInputs(soft bool, d, k, n, rows int) *inputs {
 		mu: make([]float32, k*d), a: make([]float32, k*d*d), c: make([]float32, k), x: make([]float32, rows*d),
 		w: make([]float32, classes*d), b: make([]float32, classes), labels: make([]byte, rows),
 	}
-	r := engine.NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	r.Normal(in.w)
 	for i := range in.w {
 		in.w[i] /= float32(math.Sqrt(float64(d)))
@@ -49,7 +50,7 @@ func newInputs(soft bool, d, k, n, rows int) *inputs {
 // s0 all components count, as in a trained feature space (0.3 for 64 dimensions).
 func softInputs(d, k, n, rows int) *inputs {
 	in := newInputs(true, d, k, n, rows)
-	r := engine.NewRand(1, 1)
+	r := num.NewRand(1, 1)
 	s0 := float32(2.4 / math.Sqrt(float64(d)))
 	r.Normal(in.mu)
 	r.Normal(in.x)
@@ -100,7 +101,7 @@ func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, e
 	copy(in.x, all.Data)
 	copy(in.labels, set.Labels)
 	if in.noise = noise; noise > 0 {
-		engine.NewRand(1, 1).Normal(in.a)
+		num.NewRand(1, 1).Normal(in.a)
 	}
 	for i := range in.a {
 		in.a[i] *= noise / float32(math.Sqrt(float64(d)))

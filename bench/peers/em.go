@@ -9,6 +9,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // mixture is data for EM, and where it starts: the k-means centres, equal weights, and
@@ -50,7 +51,7 @@ func fitting(ctx context.Context, s *settings, dir string) error {
 // newMixture draws rows around k centres that overlap, so that EM does not end early.
 func newMixture(ctx context.Context, m mixture) (*mixture, error) {
 	m.x = engine.NewMatrix(m.rows, m.d)
-	r, around := engine.NewRand(1, 0), make([]float32, m.k*m.d)
+	r, around := num.NewRand(1, 0), make([]float32, m.k*m.d)
 	r.Normal(around)
 	r.Normal(m.x.Data)
 	for i := range m.rows {

@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/bench"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/stat"
 
 	"gonum.org/v1/gonum/blas"
@@ -85,7 +86,7 @@ func products(ctx context.Context, s *settings) error {
 // product times one product, B packed once and at each call, and those of the rivals,
 // each against the peak of the same round.
 func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasRival, m, k, n int) error {
-	r := engine.NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	a, b := engine.NewMatrix(m, k), engine.NewMatrix(k, n)
 	ours, theirs := engine.NewMatrix(m, n), engine.NewMatrix(m, n)
 	r.Normal(a.Data)

@@ -20,6 +20,7 @@ import (
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
 	"dpnbench/engine/check"
+	"dpnbench/engine/num"
 
 	"github.com/spf13/cobra"
 )
@@ -82,7 +83,7 @@ func fails(t *testing.T, args []string, want ...string) {
 // idx writes n pictures of 4 x 4 and their labels as MNIST's four files.
 func idx(t *testing.T, dir string, n int) {
 	t.Helper()
-	r := engine.NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	for _, split := range []string{"train", "t10k"} {
 		images := []byte{0, 0, 8, 3}
 		for _, d := range []int{n, 4, 4} {

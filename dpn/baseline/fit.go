@@ -9,6 +9,7 @@ import (
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Training are the settings of Fit.
@@ -148,7 +149,7 @@ func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 	b := min(t.Batch, s.Len())
 	f := &fitting{n: n, e: e, s: s, t: t, params: n.Params(), adam: layer.NewAdam(),
 		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]byte, b),
-		noise: layer.Noise{Min: t.NoiseMin, Max: t.NoiseMax, Seed: engine.NewRand(t.Seed, streamNoise).Uint64()}}
+		noise: layer.Noise{Min: t.NoiseMin, Max: t.NoiseMax, Seed: num.NewRand(t.Seed, streamNoise).Uint64()}}
 	for _, p := range f.params {
 		p.Prepare()
 	}
@@ -164,7 +165,7 @@ func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 	start := time.Now()
 	order := make([]int32, f.s.Len())
-	engine.NewRand(f.t.Seed, streamShuffle+uint64(number)).Permutation(order)
+	num.NewRand(f.t.Seed, streamShuffle+uint64(number)).Permutation(order)
 	var tally layer.Tally
 	for lo := 0; lo < len(order) && f.updates < f.all; lo += f.t.Batch {
 		if err := ctx.Err(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"dpnbench/dpn/layer"
-	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Network is a list of layers from rows to logits.
@@ -76,7 +76,7 @@ func NewMLP(c MLP, seed uint64) (*Network, error) {
 	if c.Identity {
 		gain = 1
 	}
-	r := engine.NewRand(seed, streamWeights)
+	r := num.NewRand(seed, streamWeights)
 	last := len(c.Widths) - 2
 	for i, out := range c.Widths[1:] {
 		l := layer.NewLinear(n.next(), c.Widths[i], out)
@@ -97,7 +97,7 @@ func NewMLP(c MLP, seed uint64) (*Network, error) {
 		}
 		n.mark(fmt.Sprintf("hidden %d", i+1))
 		if c.Dropout > 0 {
-			own := engine.NewRand(seed, streamDropout+uint64(i)).Uint64()
+			own := num.NewRand(seed, streamDropout+uint64(i)).Uint64()
 			n.layers = append(n.layers, layer.NewDropout(out, c.Dropout, own))
 		}
 	}
@@ -123,7 +123,7 @@ func NewCNN(rows, cols, classes int, seed uint64) (*Network, error) {
 	n.layers = append(n.layers, layer.NewLinear("7", wide, hidden), layer.NewReLU(hidden))
 	n.mark("hidden 1")
 	n.layers = append(n.layers, layer.NewLinear("9", hidden, classes))
-	n.layers.Draw(engine.NewRand(seed, streamWeights))
+	n.layers.Draw(num.NewRand(seed, streamWeights))
 	return n.finish(rows * cols)
 }
 

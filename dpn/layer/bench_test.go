@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // BenchmarkLayers times passes of the layers of the small CNN on 128 pictures.
@@ -19,7 +20,7 @@ func BenchmarkLayers(b *testing.B) {
 				p.Prepare()
 			}
 			in, out := l.Sizes()
-			r := engine.NewRand(1, 0)
+			r := num.NewRand(1, 0)
 			x, dy := normal(r, 128, in), normal(r, 128, out)
 			y, dx := engine.NewMatrix(128, out), engine.NewMatrix(128, in)
 			name := fmt.Sprintf("%T-%d/threads=%d", l, in, threads)

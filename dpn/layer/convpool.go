@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // ConvPool is a convolution, a ReLU and a maximum over 2 x 2 pixels in one (PyTorch's Conv2d,
@@ -63,7 +64,7 @@ func (l *ConvPool) MACs() int        { return l.out * l.w.taps() * l.w.positions
 
 // Draw sets weights and bias to uniform numbers within 1/sqrt(channels*kernel^2),
 // PyTorch's default.
-func (l *ConvPool) Draw(r *engine.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
+func (l *ConvPool) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	var which []byte

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // patches lists what is under a kernel x kernel window of n pictures (channels x rows x cols)
@@ -103,7 +104,7 @@ func TestConvPool(t *testing.T) {
 		for _, kind := range []string{"normal", "few", "special"} {
 			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
 				l := NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
-				rand := engine.NewRand(5, 6)
+				rand := num.NewRand(5, 6)
 				for _, p := range l.Params() {
 					p.Prepare()
 					rand.Normal(p.Data)

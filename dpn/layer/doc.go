@@ -8,7 +8,7 @@
 // memory of a pass through it:
 //
 //	net := layer.Stack{layer.NewLinear("0", 784, 128), layer.NewReLU(128), layer.NewLinear("2", 128, 10)}
-//	net.Draw(engine.NewRand(seed, 0))
+//	net.Draw(num.NewRand(seed, 0))
 //	y := net.Forward(e, &tape, x, layer.Training)
 //	...                                        // dy = dL/dy
 //	net.Backward(e, &tape, engine.Matrix{}, dy) // sets Param.Grad

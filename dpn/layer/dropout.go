@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Dropout sets numbers to 0 in training, each with probability p, and scales the others by
@@ -38,7 +39,7 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 		copy(y.Data, x.Data)
 		return
 	}
-	r := engine.NewRand(l.seed, l.pass)
+	r := num.NewRand(l.seed, l.pass)
 	l.pass++
 	p, scale := float32(l.p), 1/float32(1-l.p)
 	keep := room(&l.keep, len(x.Data))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Layer maps rows of in numbers to rows of out numbers. Matrices are dense: their rows
@@ -30,7 +31,7 @@ type Layer interface {
 
 // Drawn is a layer with weights to draw.
 type Drawn interface {
-	Draw(r *engine.Rand)
+	Draw(r *num.Rand)
 }
 
 // Mode says what a forward pass is for.
@@ -81,7 +82,7 @@ func (s Stack) MACs() int {
 }
 
 // Draw draws the first weights of all layers, in order.
-func (s Stack) Draw(r *engine.Rand) {
+func (s Stack) Draw(r *num.Rand) {
 	for _, l := range s {
 		if d, ok := l.(Drawn); ok {
 			d.Draw(r)

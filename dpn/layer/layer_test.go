@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
 
@@ -99,7 +100,7 @@ func batch64(d int) oracle {
 
 func dropout64(d int, p float64, seed uint64) oracle {
 	return func(x []float64, n int, _ [][]float64) []float64 {
-		r := engine.NewRand(seed, 0)
+		r := num.NewRand(seed, 0)
 		y := make([]float64, len(x))
 		for i, v := range x {
 			if float64(r.Float32()) >= p {
@@ -136,7 +137,7 @@ func newEngine(t testing.TB, o ...engine.Option) *engine.Engine {
 	return e
 }
 
-func normal(r *engine.Rand, rows, cols int) engine.Matrix {
+func normal(r *num.Rand, rows, cols int) engine.Matrix {
 	m := engine.NewMatrix(rows, cols)
 	r.Normal(m.Data)
 	return m
@@ -145,7 +146,7 @@ func normal(r *engine.Rand, rows, cols int) engine.Matrix {
 // drawn returns the layer with normal parameters, ready to train.
 func (s specimen) drawn() Layer {
 	l := s.make()
-	r := engine.NewRand(7, 1)
+	r := num.NewRand(7, 1)
 	for _, p := range l.Params() {
 		p.Prepare()
 		r.Normal(p.Data)
@@ -187,7 +188,7 @@ func TestGradients(t *testing.T) {
 			l := s.drawn()
 			in, out := l.Sizes()
 			const n = 5
-			r := engine.NewRand(3, 2)
+			r := num.NewRand(3, 2)
 			x, dy := normal(r, n, in), normal(r, n, out)
 			y, dx := engine.NewMatrix(n, out), normal(r, n, in)
 			l.Forward(e, y, x, Training)
@@ -256,7 +257,7 @@ func TestBits(t *testing.T) {
 					e := newEngine(t, engine.WithTier(tier), engine.WithThreads(threads), engine.WithEagerThreads())
 					l := s.drawn()
 					in, out := l.Sizes()
-					r := engine.NewRand(4, 3)
+					r := num.NewRand(4, 3)
 					x, dy := normal(r, 37, in), normal(r, 37, out)
 					y, dx := engine.NewMatrix(37, out), engine.NewMatrix(37, in)
 					l.Forward(e, y, x, Training)
@@ -291,7 +292,7 @@ func TestRowsAreIndependent(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			l := s.drawn()
 			in, out := l.Sizes()
-			r := engine.NewRand(5, 4)
+			r := num.NewRand(5, 4)
 			x, dy := normal(r, n, in), normal(r, n, out)
 			pass := func(x, dy engine.Matrix) (y, dx engine.Matrix) {
 				y, dx = engine.NewMatrix(x.Rows, out), engine.NewMatrix(x.Rows, in)
@@ -331,7 +332,7 @@ func TestRunningStatistics(t *testing.T) {
 	for _, p := range l.Params() {
 		p.Prepare()
 	}
-	r := engine.NewRand(9, 0)
+	r := num.NewRand(9, 0)
 	r.Normal(l.Weight.Data)
 	r.Normal(l.Bias.Data)
 	mean, variance := make([]float64, d), make([]float64, d)
@@ -438,7 +439,7 @@ func TestStack(t *testing.T) {
 		t.Errorf("%d multiply-adds, want %d", got, want)
 	}
 	oracles := []oracle{convPool64([6]int{1, 6, 6, 2, 3, 1}), linear64(18, 7), batch64(7), relu64, dropout64(7, 0.2, 5), linear64(7, 4), norm64(4)}
-	s.Draw(engine.NewRand(1, 0))
+	s.Draw(num.NewRand(1, 0))
 	var params [][][]float64
 	for _, l := range s {
 		var p [][]float64
@@ -449,7 +450,7 @@ func TestStack(t *testing.T) {
 		params = append(params, p)
 	}
 	const n = 6
-	r := engine.NewRand(2, 0)
+	r := num.NewRand(2, 0)
 	x, dy, dx := normal(r, n, 36), normal(r, n, 4), engine.NewMatrix(n, 36)
 	var tape Tape
 	y := s.Forward(e, &tape, x, Training)
@@ -573,16 +574,16 @@ func TestDraw(t *testing.T) {
 		}
 		return v, largest
 	}
-	l.Draw(engine.NewRand(1, 0))
+	l.Draw(num.NewRand(1, 0))
 	if v, largest := variance(); largest > 0.05 || math.Abs(v*3*400-1) > 0.02 {
 		t.Errorf("variance %v, largest %v", v, largest)
 	}
-	l.DrawKaiming(engine.NewRand(1, 0), math.Sqrt2)
+	l.DrawKaiming(num.NewRand(1, 0), math.Sqrt2)
 	if v, _ := variance(); math.Abs(v*200-1) > 0.02 {
 		t.Errorf("variance %v, want 1/200", v)
 	}
 	c := NewConvPool("c", 2, 9, 9, 3, 5, 2)
-	c.Draw(engine.NewRand(1, 0))
+	c.Draw(num.NewRand(1, 0))
 	for _, w := range c.Weight.Data {
 		if limit := 1 / math.Sqrt(50); math.Abs(float64(w)) > limit {
 			t.Errorf("weight %v, limit %v", w, limit)

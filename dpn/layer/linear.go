@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Linear is an affine map y = x W^T + b of rows, W out x in as PyTorch keeps it.
@@ -22,12 +23,12 @@ func (l *Linear) Params() []*Param     { return []*Param{l.Weight, l.Bias} }
 func (l *Linear) MACs() int            { return l.in * l.out }
 
 // Draw sets weights and bias to uniform numbers within 1/sqrt(in), PyTorch's default.
-func (l *Linear) Draw(r *engine.Rand) { drawDefault(r, l.Weight, l.Bias, l.in) }
+func (l *Linear) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.in) }
 
 // DrawKaiming sets the weights to uniform numbers of variance gain^2/in and the bias to 0,
 // so that rows keep their size through many layers: gain^2 is 2 where ReLU follows, 1
 // where nothing does (He et al., 2015; PyTorch's kaiming_uniform_).
-func (l *Linear) DrawKaiming(r *engine.Rand, gain float64) {
+func (l *Linear) DrawKaiming(r *num.Rand, gain float64) {
 	limit := float32(gain * math.Sqrt(3/float64(l.in)))
 	r.Uniform(l.Weight.Data, -limit, limit)
 	clear(l.Bias.Data)
@@ -35,7 +36,7 @@ func (l *Linear) DrawKaiming(r *engine.Rand, gain float64) {
 
 // drawDefault draws weights and bias as PyTorch does unless told otherwise: uniform within
 // 1/sqrt of the number of inputs of an output.
-func drawDefault(r *engine.Rand, weight, bias *Param, inputs int) {
+func drawDefault(r *num.Rand, weight, bias *Param, inputs int) {
 	limit := float32(1 / math.Sqrt(float64(inputs)))
 	r.Uniform(weight.Data, -limit, limit)
 	r.Uniform(bias.Data, -limit, limit)

@@ -3,6 +3,7 @@ package layer
 import (
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // Noise is what training adds to the first half of every minibatch, whose order is random:
@@ -49,7 +50,7 @@ func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
 }
 
 func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
-	r, z := engine.NewRand(n.Seed, uint64(n.update)), w.Floats(n.x.Cols)
+	r, z := num.NewRand(n.Seed, uint64(n.update)), w.Floats(n.x.Cols)
 	r.Skip(uint64(lo * (1 + n.x.Cols))) // what the rows above take
 	for i := lo; i < hi; i++ {
 		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))

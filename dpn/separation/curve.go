@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/stat"
 )
 
@@ -78,7 +79,7 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 		for i := range order {
 			order[i] = i
 		}
-		r := engine.NewRand(o.Seed, uint64(at))
+		r := num.NewRand(o.Seed, uint64(at))
 		var values, limits []float64
 		for range p.Subsets {
 			if err := ctx.Err(); err != nil {

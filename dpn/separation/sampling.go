@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/parallel"
 	"dpnbench/internal/stat"
 	"dpnbench/internal/vec"
@@ -486,7 +487,7 @@ func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, er
 		}
 		draws := min(slots, o.Draws-at)
 		parallel.Each(draws, b.e.Threads(), func(s int) {
-			r := engine.NewRand(o.Seed, uint64(at+s))
+			r := num.NewRand(o.Seed, uint64(at+s))
 			w := weights.Row(s)
 			for i := range w {
 				w[i] = -1

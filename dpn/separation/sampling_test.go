@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/stat"
 )
 
@@ -249,7 +250,7 @@ func TestBootstrapDrawIsASubset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := engine.NewRand(4, 4)
+		r := num.NewRand(4, 4)
 		weights := engine.NewMatrix(1, s.Len())
 		repeated := Set{Dim: s.Dim}
 		for i := range weights.Data {
@@ -323,8 +324,8 @@ func TestSpreads(t *testing.T) {
 func TestBootstrapIsTheSameEverywhere(t *testing.T) {
 	s := Set{Dim: 40, X: make([]float32, 700*40), Labels: make([]byte, 700)}
 	centres := make([]float32, 5*s.Dim)
-	engine.NewRand(1, 0).Normal(centres)
-	engine.NewRand(1, 1).Normal(s.X)
+	num.NewRand(1, 0).Normal(centres)
+	num.NewRand(1, 1).Normal(s.X)
 	for i := range s.Labels {
 		s.Labels[i] = byte(i % 5)
 		for j := range s.Dim {

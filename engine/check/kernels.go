@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -160,7 +161,7 @@ func longRows(quick bool) [][]int {
 // sums of products are exact (1), numbers of very different size (2), powers of two of
 // both signs, whose products are exact (3), or normal numbers among which some are
 // infinite, NaN, subnormal or zeros of both signs (4).
-func filler(r *engine.Rand, kind int) func() float32 {
+func filler(r *num.Rand, kind int) func() float32 {
 	var one [1]float32
 	switch kind {
 	case 1:
@@ -191,7 +192,7 @@ func filler(r *engine.Rand, kind int) func() float32 {
 	return normal
 }
 
-func (c Case) rand() *engine.Rand { return engine.NewRand(uint64(c.get("seed")), 0) }
+func (c Case) rand() *num.Rand { return num.NewRand(uint64(c.get("seed")), 0) }
 
 func general(m engine.Matrix) blas64.General {
 	return reference.FromFloat32(m.Data, m.Rows, m.Cols, m.RS, m.CS)
@@ -270,7 +271,7 @@ func matMulKernel(name string, multiply func(e *engine.Engine, c, a, b engine.Ma
 			usual(512, 30, 17, 2, 0, 0, 1)
 			usual(150, 210, 190, 0, 0, 0, 0) // enough for several threads
 			usual(150, 210, 190, 2, 2, 2, 1)
-			r := engine.NewRand(11, 0)
+			r := num.NewRand(11, 0)
 			for range 200 {
 				v := []int{r.Intn(70), r.Intn(70), r.Intn(70), r.Intn(5), r.Intn(5), r.Intn(5), r.Intn(2), r.Intn(17) - 1, r.Intn(5), r.Intn(1000)}
 				list = append(list, v)
@@ -353,7 +354,7 @@ func longPatches(quick bool) [][]int {
 // patches makes what add-patches and spread-patches have in common: numbers, the places of
 // the patches, how far apart their rows are, and the length of the vector that holds them,
 // which ends where the last patch does.
-func patches(c Case, mem *memory, r *engine.Rand, fill func() float32) (by engine.Matrix, at []int32, stride, length int) {
+func patches(c Case, mem *memory, r *num.Rand, fill func() float32) (by engine.Matrix, at []int32, stride, length int) {
 	n, places := c.get("patches"), c.get("places")
 	by = mem.input(1, n, rowMajor, c.get("offset"), fill)
 	at = make([]int32, n)
@@ -457,7 +458,7 @@ type mixtureCase struct {
 	factors  []blas64.General
 }
 
-func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *engine.Rand) *mixtureCase {
+func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *num.Rand) *mixtureCase {
 	n := k // matrices
 	if tied {
 		n = 1
@@ -498,7 +499,7 @@ func chains(p, a engine.Matrix) {
 		for j := range a.Cols {
 			var s float32
 			for l := range a.Rows {
-				s = engine.FMA32(a.At(l, i), a.At(l, j), s)
+				s = num.FMA32(a.At(l, i), a.At(l, j), s)
 			}
 			p.Set(i, j, s)
 		}
@@ -706,7 +707,7 @@ type lowRankCase struct {
 	low  *reference.LowRank
 }
 
-func newLowRankCase(cs Case, mem *memory, k, d int, r *engine.Rand) *lowRankCase {
+func newLowRankCase(cs Case, mem *memory, k, d int, r *num.Rand) *lowRankCase {
 	off, normal := cs.get("offset"), filler(r, 0)
 	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, sparse: cs.onSparse(), alpha: 0.25}, r: min(cs.get("r"), d), sign: 1}
 	if cs.get("minus") == 1 {

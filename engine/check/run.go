@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
 
@@ -134,7 +135,7 @@ func (k *kernel) cases(quick bool) []Case {
 		}
 	}
 	if !quick {
-		r := engine.NewRand(11, 0)
+		r := num.NewRand(11, 0)
 		for n := 0; n < combinations; {
 			if values := k.draw(r); values != nil {
 				add(values)
@@ -165,7 +166,7 @@ const (
 )
 
 // draw returns random arguments, or nil where they are too large or too small.
-func (k *kernel) draw(r *engine.Rand) []int {
+func (k *kernel) draw(r *num.Rand) []int {
 	values := make([]int, len(k.args))
 	sizes := 1
 	for i, a := range k.args {

@@ -1,4 +1,4 @@
-package engine
+package num
 
 import (
 	"math"
@@ -40,7 +40,7 @@ func (r *Rand) Skip(n uint64) { r.at += n }
 // panics for n < 1.
 func (r *Rand) Intn(n int) int {
 	if n < 1 {
-		panic("engine: Intn of a number below 1")
+		panic("num: Intn of a number below 1")
 	}
 	hi, lo := bits.Mul64(r.Uint64(), uint64(n))
 	for t := -uint64(n) % uint64(n); lo < t; {

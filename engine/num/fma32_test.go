@@ -1,9 +1,12 @@
-package engine
+package num_test
 
 import (
 	"math"
 	"math/big"
 	"testing"
+
+	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // exactFMA rounds x*y + z once, by arbitrary precision.
@@ -25,7 +28,7 @@ func same(a, b float32) bool {
 
 // stressed returns operands whose exact sum lies on or next to a midpoint of two
 // float32, or is subnormal, or overflows; every few calls any bits at all.
-func stressed(r *Rand) (x, y, z float32) {
+func stressed(r *num.Rand) (x, y, z float32) {
 	odd := func(bits int) float32 { return float32(r.Intn(1<<bits)*2 + 1) }
 	switch r.Intn(6) {
 	case 0: // a long product and a z that leaves its tail at a midpoint
@@ -64,19 +67,19 @@ func TestFMA32(t *testing.T) {
 		{0, 0, 0}, {1, -1, 1}, {-1, 0, 0}, {0, -1, float32(math.Copysign(0, -1))}, {inf, 0, 1}, {inf, 1, -inf}, {inf, 1, inf}, {nan, 1, 1}, {1, 1, nan},
 		{0x1p-149, 0x1p-149, 0}, {0x1p-149, -0x1p-149, 0}, {0x1p-75, 0x1p-75, 0}, {0x1p-75, 0x1p-75, 0x1p-149}, {0x1p127, 2, -0x1p127},
 	} {
-		if got, want := FMA32(c[0], c[1], c[2]), exactFMA(c[0], c[1], c[2]); !same(got, want) {
-			t.Errorf("FMA32(%g, %g, %g) = %g, want %g", c[0], c[1], c[2], got, want)
+		if got, want := num.FMA32(c[0], c[1], c[2]), exactFMA(c[0], c[1], c[2]); !same(got, want) {
+			t.Errorf("num.FMA32(%g, %g, %g) = %g, want %g", c[0], c[1], c[2], got, want)
 		}
 	}
-	r := NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	n := 1000000
 	if testing.Short() {
 		n = 50000
 	}
 	for range n {
 		x, y, z := stressed(r)
-		if got, want := FMA32(x, y, z), exactFMA(x, y, z); !same(got, want) {
-			t.Fatalf("FMA32(%x, %x, %x) = %x, want %x", x, y, z, got, want)
+		if got, want := num.FMA32(x, y, z), exactFMA(x, y, z); !same(got, want) {
+			t.Fatalf("num.FMA32(%x, %x, %x) = %x, want %x", x, y, z, got, want)
 		}
 	}
 }
@@ -84,14 +87,14 @@ func TestFMA32(t *testing.T) {
 // TestFMA32Hardware compares with the fused multiply-add of every other tier, which
 // axpy applies element by element, and with the generic tile, which writes it out.
 func TestFMA32Hardware(t *testing.T) {
-	r := NewRand(2, 0)
+	r := num.NewRand(2, 0)
 	const n = 4096
 	rounds := 200
 	if testing.Short() {
 		rounds = 5
 	}
-	for _, tier := range Available() {
-		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+	for _, tier := range engine.Available() {
+		e := newEngine(t, tier)
 		var y, z, want [n]float32
 		for range rounds {
 			for i := range y {
@@ -99,11 +102,11 @@ func TestFMA32Hardware(t *testing.T) {
 			}
 			x, _, _ := stressed(r)
 			for i := range want {
-				want[i] = FMA32(x, y[i], z[i])
+				want[i] = num.FMA32(x, y[i], z[i])
 			}
 			tile := z
 			e.Axpy(x, y[:], z[:])
-			e.MatMul(View(tile[:], 1, n), View([]float32{x}, 1, 1), View(y[:], 1, n), true)
+			e.MatMul(engine.View(tile[:], 1, n), engine.View([]float32{x}, 1, 1), engine.View(y[:], 1, n), true)
 			for i := range want {
 				if !same(z[i], want[i]) || !same(tile[i], want[i]) {
 					t.Fatalf("%v: fma(%x, %x, ...) = %x in axpy, %x in a product, want %x", tier, x, y[i], z[i], tile[i], want[i])
@@ -113,9 +116,9 @@ func TestFMA32Hardware(t *testing.T) {
 	}
 }
 
-func newTestEngine(t testing.TB, o ...Option) *Engine {
+func newEngine(t *testing.T, tier engine.Tier) *engine.Engine {
 	t.Helper()
-	e, err := New(o...)
+	e, err := engine.New(engine.WithTier(tier), engine.WithThreads(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package engine
+package num
 
 import "math"
 
@@ -12,10 +12,18 @@ import "math"
 // range, where float32 has fewer bits. Only there is the error of the sum looked at.
 func FMA32(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
-	if b := math.Float64bits(s) << 1; b<<34 == midpoint || b-1 < minNormalSum-1 {
+	if RoundsTwice(s) {
 		return fma32Rounded(x, y, z)
 	}
 	return float32(s)
+}
+
+// RoundsTwice reports whether s, the float64 sum of a product of two float32 numbers and a
+// third one, must not simply be rounded to float32: then FMA32 finds the right answer. Kernels that
+// keep their sums in float64 ask for it themselves.
+func RoundsTwice(s float64) bool {
+	b := math.Float64bits(s) << 1
+	return b<<34 == midpoint || b-1 < minNormalSum-1
 }
 
 // The bits of a float64, its sign shifted out, where rounding it to float32 may not be

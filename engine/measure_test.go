@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // A streamKernel runs one of the kernels on an array to write, which a read takes too, and
@@ -35,7 +37,7 @@ var streamKernels = []struct {
 		return 0
 	}, func(a float32, dst, x, y []float32) uint32 {
 		for j := range dst {
-			dst[j] = FMA32(a, y[j], x[j])
+			dst[j] = num.FMA32(a, y[j], x[j])
 		}
 		return 0
 	}},
@@ -47,7 +49,7 @@ var streamKernels = []struct {
 func TestStreamKernels(t *testing.T) {
 	const longest, room = 300, 1024 // floats
 	guard := math.Float32frombits(0x7fa5a5a5)
-	r := NewRand(1, 0)
+	r := num.NewRand(1, 0)
 	var memory [3][]float32
 	for i := range memory {
 		memory[i] = walled(t, room)

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // TestParallelCovers checks that every unit is done once, whatever the number of threads,
@@ -61,7 +63,7 @@ func TestWorkerMatMul(t *testing.T) {
 		}
 		defer e.Close()
 		e.k = smallBlocks(e.k)
-		r := NewRand(3, 0)
+		r := num.NewRand(3, 0)
 		for _, s := range [][3]int{{1, 1, 1}, {8, 25, 100}, {16, 200, 49}, {13, 0, 5}, {40, 150, 33}, {200, 130, 8}} {
 			for form := range 4 {
 				m, k, n := s[0], s[1], s[2]

@@ -1,94 +1,68 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+)
 
-// Parallel runs f over n units of work, shared among the threads: every call gets a run
-// of units [lo, hi), and all units are covered once. f must write to the outputs of its
-// own units only, and no result may depend on how they are split. It is for Go code
-// beside the kernels; what it may use of the engine is the Worker, and no method of the
-// engine itself, which would wait forever. Where f panics on one of several threads, the caller
-// panics with a *TaskPanic.
-//
-// flops and elements say how much work there is in all: flops of products, and elements
-// that Go code handles one by one at about a nanosecond each. Work of less than about 100
-// microseconds, or of 20 right after other work, stays on one thread.
-func (e *Engine) Parallel(n int, flops, elements float64, f func(w *Worker, lo, hi int)) {
-	if n < 0 {
-		panic(fmt.Sprintf("engine: Parallel: %d units", n))
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	cost := flops + e.goFlops(elements)
-	j := &e.parallel
-	j.e, j.f, j.n, j.tasks = e, f, n, e.tasksFor(n, cost)
-	e.run(j, j.tasks, cost)
-	j.f = nil
-}
-
-type parallelJob struct {
-	e        *Engine
-	f        func(w *Worker, lo, hi int)
-	n, tasks int
-}
-
-func (j *parallelJob) run(worker, task int) {
-	lo, hi := part(j.n, j.tasks, task)
-	j.f(&j.e.workers[worker], lo, hi)
-}
-
-// Worker is a thread of an engine, as the function of Parallel sees it.
-type Worker struct {
-	e     *Engine
-	index int
-}
-
-// Floats returns n floats of scratch memory, which hold anything. They are the same
-// memory in every call on one thread.
-func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(slotWorker, n) }
-
-// Dot is Engine.Dot on this thread alone.
-func (w *Worker) Dot(x, y []float32) float32 {
-	length("Worker.Dot", "y", len(y), len(x))
-	return w.e.k.dot(w.e.scratch[w.index].one[:], x, y)
-}
-
-// Axpy is Engine.Axpy on this thread alone.
-func (w *Worker) Axpy(a float32, x, y []float32) {
-	length("Worker.Axpy", "x", len(x), len(y))
-	w.e.k.axpy(a, x, y)
-}
-
-// Scale is Engine.Scale on this thread alone.
-func (w *Worker) Scale(dst []float32, a float32, x []float32) {
-	length("Worker.Scale", "x", len(x), len(dst))
-	w.e.k.scale(dst, a, x)
-}
-
-// MatMul is Engine.MatMul on this thread alone, with the same bits. The rows of C must be
-// contiguous (CS 1).
-func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
-	c.shape("Worker.MatMul", "C", a.Rows, b.Cols)
-	a.check("Worker.MatMul", "A")
-	b.shape("Worker.MatMul", "B", a.Cols, b.Cols)
-	if c.CS != 1 && c.Cols > 1 {
-		panic(fmt.Sprintf("engine: Worker.MatMul: C has column stride %d, expected 1", c.CS))
-	}
-	if c.Rows == 0 || c.Cols == 0 {
+func (k *kernels) reluPool(y []float32, which []byte, x []float32, stride, w int) {
+	if len(y) == 0 {
 		return
 	}
-	panels := w.e.k.panels(c.Cols)
-	// One or two tiles read B as it lies: packing would read it once, and write it, too.
-	if a.Cols == 0 || b.CS == 1 && c.Rows <= 2*w.e.k.mr && !aliased(b.RS) {
-		w.e.multiply(w.index, c, a, &operand{direct: b}, 0, panels, acc)
-		return
+	if n := span(2*len(y)/w, stride, 2*w); len(x) < n {
+		short("reluPool", "x", len(x), n)
 	}
-	// As many rows at a time as the caches hold, so that no call is long.
-	mb := w.e.k.rowBlocks(c.Rows, a.Cols)
-	for ib := range mb {
-		i0, i1 := part(c.Rows, mb, ib)
-		j := gemmJob{e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols), b: operand{direct: b}, acc: acc}
-		j.packAndMultiply(w.index, 0, panels)
+	if len(which) > 0 && len(which) < len(y) {
+		short("reluPool", "which", len(which), len(y))
 	}
+	k.rawReLUPool(y, which, x, stride, w)
+}
+
+func (k *kernels) poolBackward(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) int {
+	if len(dy) == 0 {
+		return 0
+	}
+	if n := len(dy) + PoolSlack; len(at) < n {
+		short("poolBackward", "at", len(at), n)
+	} else if len(v) < n {
+		short("poolBackward", "v", len(v), n)
+	}
+	if n := span(2*len(dy)/w, cols, 2*w); len(sums) < n {
+		short("poolBackward", "sums", len(sums), n)
+	}
+	if len(which) < len(dy) {
+		short("poolBackward", "which", len(which), len(dy))
+	}
+	if w > poolCols {
+		return poolBackwardGeneric(at, v, sums, dy, which, w, cols, right, down)
+	}
+	return k.rawPoolBackward(at, v, sums, dy, which, w, cols, right, down)
+}
+
+// The sizes that kernels are made for: rows of a patch and its columns, at most those of
+// addPatches and exactly those of spreadPatches, and pooled pixels of a row.
+const (
+	patchRows  = 5
+	addCols    = 48
+	spreadCols = 40
+	poolCols   = 16
+)
+
+// addPatches adds to c; it says whether there is a kernel for such patches.
+func (k *kernels) addPatches(c Matrix, r, b []float32, at []int32, stride int) bool {
+	if k.rawAddPatches == nil || c.Rows != patchRows || c.Cols > addCols {
+		return false
+	}
+	k.rawAddPatches(c.Data, c.RS, c.Cols, r, b, at, stride)
+	return true
+}
+
+// spreadPatches adds to b; it says whether there is a kernel for such patches.
+func (k *kernels) spreadPatches(b, r []float32, at []int32, w Matrix, stride int) bool {
+	if k.rawSpreadPatches == nil || w.Rows != patchRows || w.Cols != spreadCols {
+		return false
+	}
+	k.rawSpreadPatches(b, r, at, w.Data, w.RS, stride)
+	return true
 }
 
 // MatMulAt is MatMul with rows of B that begin anywhere in b and may overlap: row p is
@@ -239,25 +213,6 @@ func (w *Worker) patches(call string, m Matrix, r, b []float32, at []int32, stri
 	}
 	if outside < 0 {
 		panic(fmt.Sprintf("engine: %s: a patch of %d x %d elements, %d apart, that is not within the %d of b", call, m.Rows, m.Cols, stride, len(b)))
-	}
-}
-
-// Transpose sets dst (n x m) to the transpose of x (m x n). Both have contiguous rows (CS 1)
-// and must not overlap.
-func (w *Worker) Transpose(dst, x Matrix) {
-	x.check("Worker.Transpose", "x")
-	dst.shape("Worker.Transpose", "dst", x.Cols, x.Rows)
-	if dst.CS != 1 && dst.Cols > 1 || x.CS != 1 && x.Cols > 1 {
-		panic(fmt.Sprintf("engine: Worker.Transpose: dst has column stride %d and x %d, expected 1", dst.CS, x.CS))
-	}
-	if x.Rows == 0 || x.Cols == 0 {
-		return
-	}
-	const most = 32 << 10 // elements of a call that is short enough for others to run
-	for lo, step := 0, max(8, most/x.Cols/8*8); lo < x.Rows; lo += step {
-		n := min(step, x.Rows-lo)
-		w.e.k.transpose(dst.Data[lo:], dst.RS, x.Data[lo*x.RS:], x.RS, n, x.Cols)
-		w.e.yield(&w.e.scratch[w.index], 2*n*x.Cols)
 	}
 }
 

@@ -1,10 +1,29 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
 )
+
+// RunFMA keeps the FMA units of all threads busy for that many tasks a thread, without
+// touching memory, and returns the number of floating-point operations done. Divided by
+// the time that it takes, it is the peak that every product is measured against.
+func (e *Engine) RunFMA(tasks int) (flop float64) {
+	if most := maxTasks / e.Threads(); tasks < 0 || tasks > most {
+		panic(fmt.Sprintf("engine: RunFMA: %d tasks a thread, expected 0 to %d", tasks, most))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j := &peakJob{k: e.k}
+	e.pool.run(j, tasks*e.Threads())
+	return float64(tasks*e.Threads()) * float64(e.k.peakRounds) * e.k.flopsAPeakRound
+}
+
+type peakJob struct{ k *kernels }
+
+func (j *peakJob) run(_, _ int) { j.k.fmaPeak(j.k.peakRounds) }
 
 // Stream names a pattern of memory traffic over arrays of float32: what memory and each
 // cache can deliver, whatever is computed.
@@ -161,4 +180,57 @@ func (j *everyJob) run(worker, _ int) {
 		}
 	}
 	j.job.run(worker, worker)
+}
+
+// RunAdditions makes rounds times 64 additions on the calling thread, each of which needs
+// the result of the one before, and returns their number. Current CPUs take one cycle for
+// such an addition, so that it is the number of cycles, too: divided by the time, the
+// frequency of the core.
+func RunAdditions(rounds int) (cycles float64) {
+	for left := rounds; left > 0; left -= additionRounds {
+		additions(min(left, additionRounds))
+	}
+	return 64 * float64(max(rounds, 0))
+}
+
+// additionRounds rounds at most are one call: some tens of microseconds.
+const additionRounds = 2000
+
+// WithPinnedThreads keeps every helper of the engine on a CPU of its own: thread number i
+// on the i-th of those that the process may use. Thread 0 is the caller, who stays where
+// it is put: see PinCaller. It is for measuring: where other work runs, the system places
+// threads better, and pinned threads do not make way for the collector. New fails on
+// systems other than Linux, and where there are more threads than CPUs.
+func WithPinnedThreads() Option { return func(s *settings) { s.pinned = true } }
+
+// PinCaller keeps the calling goroutine on the first CPU that the process may use, until
+// the same goroutine calls undo. It works on Linux only, and belongs to engines made with
+// WithPinnedThreads.
+func PinCaller() (undo func(), err error) {
+	cpus, err := processCPUs()
+	if err == nil {
+		undo, err = pinThread(cpus[0])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("engine: pinning the caller: %w", err)
+	}
+	return undo, nil
+}
+
+// pinHelpers pins the helpers. A helper stays locked to its thread, which ends with it.
+func (e *Engine) pinHelpers(cpus []int) error {
+	j := &pinJob{cpus: cpus, errs: make([]error, e.Threads())}
+	e.onEveryThread(j)
+	return errors.Join(j.errs...)
+}
+
+type pinJob struct {
+	cpus []int
+	errs []error // one a worker
+}
+
+func (j *pinJob) run(worker, _ int) {
+	if worker > 0 {
+		_, j.errs[worker] = pinThread(j.cpus[worker])
+	}
 }

@@ -1,4 +1,4 @@
-package engine
+package num
 
 import (
 	"crypto/sha256"

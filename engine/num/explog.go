@@ -1,11 +1,6 @@
-package engine
+package num
 
 import "math"
-
-// ResponsibilityCut is -30 ln 2. A component whose l_i lies further than this below the
-// largest has responsibility 0 exactly, everywhere: its share is below the rounding of
-// x, and the zero makes "leave it out" and "multiply by it" the same bits.
-const ResponsibilityCut float32 = -0x1.4cb5ecp4
 
 const (
 	log2e   float32 = 0x1.715476p0

@@ -138,7 +138,7 @@ func (e *Engine) ReLUBackward(dx, y, dy []float32) {
 	e.each(sliceJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
 }
 
-// Exp sets dst[j] = Exp32(x[j]).
+// Exp sets dst[j] = num.Exp32(x[j]).
 func (e *Engine) Exp(dst, x []float32) {
 	length("Exp", "x", len(x), len(dst))
 	e.mu.Lock()
@@ -146,7 +146,7 @@ func (e *Engine) Exp(dst, x []float32) {
 	e.each(sliceJob{op: opExp, x: x, dst: dst}, len(dst))
 }
 
-// Log sets dst[j] = Log32(x[j]).
+// Log sets dst[j] = num.Log32(x[j]).
 func (e *Engine) Log(dst, x []float32) {
 	length("Log", "x", len(x), len(dst))
 	e.mu.Lock()

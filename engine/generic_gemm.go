@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"dpnbench/engine/num"
+)
+
+// tileWalk walks down the tiles of a panel, for the tiers whose assembly is one tile. Each
+// has the loop to itself, because calls by way of a variable cost a percent.
+type tileWalk struct {
+	a, c, next      []float32
+	ars, strip, crs int
+	rows, longer    int
+	fetch           int // floats that a tile fetches of next
+}
+
+// tile returns the number of rows of the tile.
+func (w *tileWalk) tile() int {
+	if w.longer > 0 {
+		return w.rows + 1
+	}
+	return w.rows
+}
+
+// step goes on to the next tile, after one of n rows. After the last one nothing is left
+// to stand on: the slices become as short as they must.
+func (w *tileWalk) step(n int) {
+	w.longer--
+	at := w.strip
+	if at == 0 {
+		at = n * w.ars
+	}
+	w.a = w.a[min(at, len(w.a)):]
+	w.c = w.c[min(n*w.crs, len(w.c)):]
+	w.next = w.next[min(w.fetch, len(w.next)):]
+}
+
+// fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that
+// stay in the cache: emulated multiply-adds are bound by nothing else.
+func fmaPeakGeneric(rounds int) {
+	var b, c [genericNR]float32
+	a := [...]float32{0.5}
+	for i := range b {
+		b[i] = float32(i)
+	}
+	sgemmGeneric6x16(rounds, a[:], 0, 0, b[:], 0, c[:], 0, genericMR, true, nil, 0)
+}
+
+// panelGeneric is panels of a matrix product that follow each other: tiles of rows rows, the first
+// longer of them one row more (6 at most); for every row i of all tiles, j < 16, panel n
+//
+//	c[i*crs+16*n+j] = chain over p < k of fma(a[i*ars+p*acs], b[(n*k+p)*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise. brs is 16 where there are
+// several panels. The rows of A of each tile begin strip floats after those of the tile before, or
+// follow them if strip is 0. next[n*k*16:], from which step bytes are fetched into the cache for
+// every fourth p, takes no part in it.
+func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
+	for range panels {
+		w := tileWalk{a: a, c: c, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer}
+		for range tiles {
+			n := w.tile()
+			sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
+			w.step(n)
+		}
+		b, c = b[min(k*genericNR, len(b)):], c[min(genericNR, len(c)):]
+	}
+}
+
+// sgemmGeneric6x16 is one tile of a matrix product: for i < rows (1 to 6), j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[p*brs+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise. next, from which
+// step bytes are fetched into the cache for every fourth p, takes no part in it.
+func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int) {
+	if compilerFuses {
+		sgemmFused6x16(k, a, ars, acs, b, brs, c, crs, rows, acc)
+		return
+	}
+	// num.FMA32 written out: the partial sums stay float64 numbers that are float32 numbers,
+	// and a row of B is converted once for all rows.
+	var s [genericMR][genericNR]float64
+	if acc {
+		for i := range rows {
+			for j, v := range c[i*crs : i*crs+genericNR] {
+				s[i][j] = float64(v)
+			}
+		}
+	}
+	var y [genericNR]float64
+	for p := range k {
+		for j, v := range b[p*brs : p*brs+genericNR] {
+			y[j] = float64(v)
+		}
+		for i := range rows {
+			x := float64(a[i*ars+p*acs])
+			si := &s[i]
+			for j := range si {
+				v := x*y[j] + si[j]
+				if num.RoundsTwice(v) {
+					v = float64(num.FMA32(float32(x), float32(y[j]), float32(si[j])))
+				}
+				si[j] = float64(float32(v))
+			}
+		}
+	}
+	for i := range rows {
+		for j, v := range s[i] {
+			c[i*crs+j] = float32(v)
+		}
+	}
+}
+
+// panelAtGeneric is one panel of a matrix product in which the rows of B lie anywhere, and
+// may overlap: tiles of rows rows, the first longer of them one row more (6 at most); for
+// every row i of all tiles, j < 16
+//
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
+//
+// starting from the old value of c when acc is set, from +0 otherwise.
+func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool) {
+	const together = 64 // inner indices, so that all tiles share a copy of their rows of B
+	var copied [together * genericNR]float32
+	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // without inner indices, too, c is set
+		n := min(together, k-p0)
+		for p, o := range at[p0 : p0+n] {
+			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(b[o:])
+		}
+		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, longer, acc || p0 > 0, nil, 0, 1)
+	}
+}
+
+// transposeGeneric sets dst[j*ds+i] = src[i*ss+j] for i < rows, j < cols.
+func transposeGeneric(dst []float32, ds int, src []float32, ss, rows, cols int) {
+	for i := range rows {
+		to := dst[i:]
+		for j, v := range src[i*ss : i*ss+cols] {
+			to[j*ds] = v
+		}
+	}
+}
+
+// sgemmFused6x16 is sgemmGeneric6x16 where the compiler turns x*y + z of float32 into one
+// instruction, which the language allows but does not promise.
+func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
+	for i := 0; i < rows; i += 2 { // two rows of four columns at a time stay in registers
+		second := 0
+		if i+1 < rows {
+			second = 1
+		}
+		a0, a1 := i*ars, (i+second)*ars
+		for j := 0; j < genericNR; j += 4 {
+			c0, c1 := (*[4]float32)(c[i*crs+j:]), (*[4]float32)(c[(i+second)*crs+j:])
+			var s00, s01, s02, s03, s10, s11, s12, s13 float32
+			if acc {
+				s00, s01, s02, s03 = c0[0], c0[1], c0[2], c0[3]
+				s10, s11, s12, s13 = c1[0], c1[1], c1[2], c1[3]
+			}
+			for p := range k {
+				y := (*[4]float32)(b[p*brs+j:])
+				x0, x1 := a[a0+p*acs], a[a1+p*acs]
+				s00 = x0*y[0] + s00
+				s01 = x0*y[1] + s01
+				s02 = x0*y[2] + s02
+				s03 = x0*y[3] + s03
+				s10 = x1*y[0] + s10
+				s11 = x1*y[1] + s11
+				s12 = x1*y[2] + s12
+				s13 = x1*y[3] + s13
+			}
+			*c0 = [4]float32{s00, s01, s02, s03}
+			*c1 = [4]float32{s10, s11, s12, s13}
+		}
+	}
+}
+
+// compilerFuses reports whether sgemmFused6x16 has the bits of num.FMA32 here: on arm64,
+// ppc64le, riscv64, s390x, and on amd64 from GOAMD64=v3. It is found out at start, in the
+// loops themselves: (1+2^-12)^2 - (1+2^-11) is 2^-24 when it is rounded once, else 0.
+var compilerFuses = func() bool {
+	const rows = genericMR
+	a := []float32{1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12}
+	var b [genericNR]float32
+	var c [rows * genericNR]float32
+	for j := range b {
+		b[j] = 1 + 0x1p-12
+	}
+	for i := range c {
+		c[i] = -1 - 0x1p-11
+	}
+	sgemmFused6x16(1, a, 1, 1, b[:], 0, c[:], genericNR, rows, true)
+	for _, v := range c {
+		if v != 0x1p-24 {
+			return false
+		}
+	}
+	return true
+}()

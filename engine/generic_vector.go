@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"math"
+
+	"dpnbench/engine/num"
+)
+
+// The pure-Go twins of the assembly kernels, one for each, with the same signature and
+// the same bits. A kernel trusts its arguments: the methods of kernels (kernels.go)
+// check them.
+
+// addGeneric sets dst[j] = x[j] + y[j].
+func addGeneric(dst, x, y []float32) {
+	for j := range dst {
+		dst[j] = x[j] + y[j]
+	}
+}
+
+// subRowsGeneric sets dst[i*ds+j] = x[i*xs+j] - y[i*ys+j] for i < rows, j < n. A stride
+// ys of 0 takes the same vector from every row.
+func subRowsGeneric(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
+	for i := range rows {
+		for j := range n {
+			dst[i*ds+j] = x[i*xs+j] - y[i*ys+j]
+		}
+	}
+}
+
+// multiplyGeneric sets dst[j] = x[j] * y[j].
+func multiplyGeneric(dst, x, y []float32) {
+	for j := range dst {
+		dst[j] = x[j] * y[j]
+	}
+}
+
+// axpyGeneric sets y[j] = fma(a, x[j], y[j]).
+func axpyGeneric(a float32, x, y []float32) {
+	for j := range y {
+		y[j] = num.FMA32(a, x[j], y[j])
+	}
+}
+
+// scaleGeneric sets dst[j] = a * x[j].
+func scaleGeneric(dst []float32, a float32, x []float32) {
+	for j := range dst {
+		dst[j] = a * x[j]
+	}
+}
+
+// shiftGeneric sets dst[j] = x[j] + a.
+func shiftGeneric(dst []float32, a float32, x []float32) {
+	for j := range dst {
+		dst[j] = x[j] + a
+	}
+}
+
+// reluGeneric sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
+func reluGeneric(dst, x []float32) {
+	for j := range dst {
+		if v := x[j]; v > 0 {
+			dst[j] = v
+		} else {
+			dst[j] = 0
+		}
+	}
+}
+
+// reluBackwardGeneric sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere.
+func reluBackwardGeneric(dst, x, y []float32) {
+	for j := range dst {
+		if x[j] > 0 {
+			dst[j] = y[j]
+		} else {
+			dst[j] = 0
+		}
+	}
+}
+
+// normBackwardGeneric sets dst[j] = rstd * fma(-c2, x[j], y[j]-c1).
+func normBackwardGeneric(dst, x, y []float32, c1, c2, rstd float32) {
+	for j := range dst {
+		dst[j] = rstd * num.FMA32(-c2, x[j], y[j]-c1)
+	}
+}
+
+// adamGeneric makes one step of Adam on p with gradient g and moments m and v:
+//
+//	g' = clip*g
+//	m  = fma(beta1, m, (1-beta1)*g')
+//	v  = fma(beta2, v, (1-beta2)*(g'*g'))
+//	p  = fma(-step, m/fma(sqrt(v), rbc2, eps), p)
+func adamGeneric(p, g, m, v []float32, co *AdamCoefficients) {
+	for j := range p {
+		x := co.Clip * g[j]
+		m[j] = num.FMA32(co.Beta1, m[j], float32(co.OneMinusBeta1*x))
+		v[j] = num.FMA32(co.Beta2, v[j], float32(co.OneMinusBeta2*float32(x*x)))
+		p[j] = num.FMA32(-co.Step, m[j]/num.FMA32(sqrt32(v[j]), co.RBC2, co.Eps), p[j])
+	}
+}
+
+// sqrt32 is the square root rounded once: the float64 root of a float32, rounded
+// again, is the right float32 (53 >= 2*24 + 2).
+func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+// lanes are the sixteen partial sums of a reduction; element j of a vector belongs to
+// lane j mod 16. A vector counts as padded with +0 to a multiple of 16.
+type lanes [16]float32
+
+// sum combines the lanes in the fixed order: 8 apart, 4, 2, 1.
+func (l *lanes) sum() float32 {
+	for h := 8; h > 0; h /= 2 {
+		for i := range h {
+			l[i] += l[i+h]
+		}
+	}
+	return l[0]
+}
+
+// dotRowsGeneric sets dst[i] = sum over j < n of x[i*xs+j]*y[i*ys+j], each lane a chain
+// of fused multiply-adds.
+func dotRowsGeneric(dst, x []float32, xs int, y []float32, ys, n int) {
+	for i := range dst {
+		var l lanes
+		for j := range n {
+			l[j&15] = num.FMA32(x[i*xs+j], y[i*ys+j], l[j&15])
+		}
+		l.pad(n)
+		dst[i] = l.sum()
+	}
+}
+
+// pad adds the +0 of the padding after n elements: it turns a lane of -0 (which an
+// underflow can leave) into +0, as a vector register does.
+func (l *lanes) pad(n int) {
+	if n&15 != 0 {
+		for j := n & 15; j < 16; j++ {
+			l[j] += 0
+		}
+	}
+}
+
+// sqdistRowsGeneric sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
+func sqdistRowsGeneric(dst, x []float32, xs int, y []float32) {
+	for i := range dst {
+		var l lanes
+		for j := range y {
+			d := x[i*xs+j] - y[j]
+			l[j&15] = num.FMA32(d, d, l[j&15])
+		}
+		l.pad(len(y))
+		dst[i] = l.sum()
+	}
+}
+
+// quadRowsGeneric sets dst[i] = sum over j of w[j]*(x[i*xs+j] - y[j])^2, each lane a chain
+// of fma(w[j]*e, e, ...) with e = x[i*xs+j] - y[j].
+func quadRowsGeneric(dst, x []float32, xs int, y, w []float32) {
+	for i := range dst {
+		var l lanes
+		for j := range y {
+			e := x[i*xs+j] - y[j]
+			l[j&15] = num.FMA32(float32(w[j]*e), e, l[j&15])
+		}
+		l.pad(len(y))
+		dst[i] = l.sum()
+	}
+}
+
+// sumGeneric returns the sum of x.
+func sumGeneric(x []float32) float32 {
+	var l lanes
+	for j, v := range x {
+		l[j&15] += v
+	}
+	l.pad(len(x))
+	return l.sum()
+}
+
+// expGeneric sets dst[j] = exp(x[j]).
+func expGeneric(dst, x []float32) {
+	for j := range dst {
+		dst[j] = num.Exp32(x[j])
+	}
+}
+
+// logGeneric sets dst[j] = log(x[j]).
+func logGeneric(dst, x []float32) {
+	for j := range dst {
+		dst[j] = num.Log32(x[j])
+	}
+}
+
+// readGeneric returns the bitwise or of the elements of x, which it reads rounds times.
+func readGeneric(x []float32, rounds int) uint32 {
+	var b0, b1, b2, b3 uint32
+	for range rounds {
+		rest := x
+		for ; len(rest) >= 8; rest = rest[8:] {
+			v := (*[8]float32)(rest)
+			b0 |= math.Float32bits(v[0]) | math.Float32bits(v[4])
+			b1 |= math.Float32bits(v[1]) | math.Float32bits(v[5])
+			b2 |= math.Float32bits(v[2]) | math.Float32bits(v[6])
+			b3 |= math.Float32bits(v[3]) | math.Float32bits(v[7])
+		}
+		for _, v := range rest {
+			b0 |= math.Float32bits(v)
+		}
+	}
+	return b0 | b1 | b2 | b3
+}
+
+// writeGeneric sets dst[j] = a, rounds times.
+func writeGeneric(dst []float32, a float32, rounds int) {
+	for range rounds {
+		rest := dst
+		for ; len(rest) >= 8; rest = rest[8:] {
+			v := (*[8]float32)(rest)
+			v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7] = a, a, a, a, a, a, a, a
+		}
+		for j := range rest {
+			rest[j] = a
+		}
+	}
+}
+
+// triadGeneric sets dst[j] = fma(a, y[j], x[j]), rounds times.
+func triadGeneric(a float32, dst, x, y []float32, rounds int) {
+	for range rounds {
+		if triadFuses {
+			triadFused(a, dst, x, y)
+			continue
+		}
+		for j := range dst {
+			dst[j] = num.FMA32(a, y[j], x[j])
+		}
+	}
+}
+
+// triadFused is a triad where the compiler makes one instruction of the sum.
+func triadFused(a float32, dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for j := range dst {
+		dst[j] = a*y[j] + x[j]
+	}
+}
+
+// triadFuses reports whether it does: see compilerFuses, which says nothing of this loop.
+var triadFuses = func() bool {
+	x := []float32{1 + 0x1p-12, -1 - 0x1p-11, 0}
+	triadFused(x[0], x[2:], x[1:2], x[:1])
+	return x[2] == 0x1p-24
+}()

@@ -1,0 +1,5 @@
+// Package num holds the numbers that have the same bits on every machine without an engine:
+// the fused multiply-add of float32 ([FMA32]), exponential and logarithm ([Exp32], [Log32]),
+// and seeded streams of random numbers ([Rand]). The kernels of package engine compute the
+// same functions, bit for bit, for whole slices.
+package num
