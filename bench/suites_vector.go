@@ -180,7 +180,7 @@ func adamGroup(x Extent, n int) group {
 					},
 					check: func() (string, error) {
 						for s, i := range at {
-							np, _, _ := reference.Adam(f(start[i]), f(g[i]), 0, 0, f(co.Clip), f(co.Beta1), f(co.OneMinusBeta1), f(co.Beta2), f(co.OneMinusBeta2), f(co.Step), f(co.RBC2), f(co.Eps))
+							np, _, _ := reference.Adam(reference.AdamState{P: f(start[i])}, f(g[i]), reference.AdamCoefficients(*co))
 							if err := within(fmt.Sprintf("parameter %d", i), first[s], np.V[0], np.E[0]); err != nil {
 								return "", err
 							}

@@ -62,10 +62,14 @@ func features64(c Config, params map[string][]float64, x []float64, n int) []flo
 		}
 		return linear(fmt.Sprintf("feature_extractor.%d", 2*len(widths)), x)
 	}
-	x = relu(reference.Conv2D(x, n, params["feature_extractor.0.weight"], params["feature_extractor.0.bias"], 1, 5, 6, 5, 2))
-	x = reference.MaxPool(x, n, 8, 5, 6)
-	x = relu(reference.Conv2D(x, n, params["feature_extractor.3.weight"], params["feature_extractor.3.bias"], 8, 2, 3, 5, 2))
-	return linear("feature_extractor.7", reference.MaxPool(x, n, 16, 2, 3))
+	image := reference.Image{Channels: 1, Rows: 5, Cols: 6}
+	for _, name := range []string{"feature_extractor.0", "feature_extractor.3"} {
+		conv := reference.Conv2D{In: image, Weight: params[name+".weight"], Bias: params[name+".bias"], Kernel: 5, Padding: 2}
+		image = conv.Out()
+		x = reference.MaxPool(image, relu(conv.Apply(x, n)), n)
+		image.Rows, image.Cols = image.Rows/2, image.Cols/2
+	}
+	return linear("feature_extractor.7", x)
 }
 
 // TestExtractorGradients holds the gradient that reaches the layers of an extractor through

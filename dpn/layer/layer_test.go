@@ -118,9 +118,9 @@ var pooledSizes = [][6]int{
 
 func convPool64(s [6]int) oracle {
 	return func(x []float64, n int, p [][]float64) []float64 {
-		r, c := convolved(s)
-		z := reference.Conv2D(x, n, p[0], p[1], s[0], s[1], s[2], s[4], s[5])
-		return reference.MaxPool(relu64(z, n, nil), n, s[3], r, c)
+		conv := reference.Conv2D{In: reference.Image{Channels: s[0], Rows: s[1], Cols: s[2]},
+			Weight: p[0], Bias: p[1], Kernel: s[4], Padding: s[5]}
+		return reference.MaxPool(conv.Out(), relu64(conv.Apply(x, n), n, nil), n)
 	}
 }
 

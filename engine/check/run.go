@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 
 	"dpnbench/engine"
-	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
 
@@ -59,136 +58,21 @@ type Report struct {
 	Failures []Failure `json:"failures"`
 }
 
-// trial is a case made ready: run calls the kernel on an engine.
-type trial struct {
-	run func(e *engine.Engine)
-	// want and bound follow the outputs element by element; a bound below 0 asks for at
-	// most -bound ULPs. Without them only the bits are compared.
-	want, bound []float64
-
-	// ascends says that run makes an ascent of some rows, which takes the engine's route.
-	ascends bool
+// checker runs cases on all tiers and fills a report.
+type checker struct {
+	tiers   []engine.Tier
+	engines map[choice][]*engine.Engine
+	base    *engine.Engine // pure Go on the dense route and one thread: what all are compared with
+	mem     memory
+	report  *Report
+	rows    map[string]*Row
+	order   []*Row
 }
 
-// kernel is something to check.
-type kernel struct {
-	name  string
-	args  []arg
-	more  func(quick bool) [][]int // cases besides the sweeps over one argument each
-	make  func(c Case, m *memory) trial
-	route engine.Route // of ascents; AutoRoute stands for DenseRoute
-}
-
-// Kernels lists the names of all kernels.
-func Kernels() []string {
-	var names []string
-	for _, k := range kernels {
-		names = append(names, k.name)
-	}
-	return names
-}
-
-func find(name string) *kernel {
-	for i := range kernels {
-		if kernels[i].name == name {
-			return &kernels[i]
-		}
-	}
-	return nil
-}
-
-// cases lists the cases of k: its usual arguments with one swept at a time, more, and, unless
-// quick, combinations.
-func (k *kernel) cases(quick bool) []Case {
-	var list []Case
-	seen := map[string]bool{}
-	add := func(values []int) {
-		c := Case{Kernel: k.name}
-		for i, a := range k.args {
-			if values[i] < a.min || values[i] > a.max {
-				return
-			}
-			c.names = append(c.names, a.name)
-			c.values = append(c.values, values[i])
-		}
-		if s := c.String(); !seen[s] {
-			seen[s] = true
-			list = append(list, c)
-		}
-	}
-	usual := k.usual(nil)
-	add(usual)
-	for i, a := range k.args {
-		sweep := a.sweep
-		if quick {
-			sweep = a.quickSweep
-		}
-		for _, v := range sweep {
-			values := append([]int(nil), usual...)
-			values[i] = v
-			add(values)
-		}
-	}
-	if k.more != nil {
-		for _, v := range k.more(quick) {
-			add(v)
-		}
-	}
-	if !quick {
-		r := num.NewRand(11, 0)
-		for n := 0; n < combinations; {
-			if values := k.draw(r); values != nil {
-				add(values)
-				n++
-			}
-		}
-	}
-	return list
-}
-
-// usual returns the usual arguments, but of those that are named what is given for them.
-func (k *kernel) usual(named map[string]int) []int {
-	values := make([]int, len(k.args))
-	for i, a := range k.args {
-		var given bool
-		if values[i], given = named[a.name]; !given {
-			values[i] = a.usual
-		}
-	}
-	return values
-}
-
-// Combinations are cases that draw all their arguments, for mistakes that take two of them at
-// once. Sizes whose product is larger than drawnSizes would take the reference too long.
-const (
-	combinations = 50
-	drawnSizes   = 1 << 12
-)
-
-// draw returns random arguments, or nil where they are too large or too small.
-func (k *kernel) draw(r *num.Rand) []int {
-	values := make([]int, len(k.args))
-	sizes := 1
-	for i, a := range k.args {
-		switch {
-		case a.name == seedArg.name:
-			values[i] = r.Intn(1000)
-		case len(a.sweep) == 0:
-			values[i] = a.usual
-		default:
-			values[i] = a.sweep[r.Intn(len(a.sweep))]
-		}
-		if values[i] < a.min {
-			return nil
-		}
-		if a.max == maxSize {
-			sizes *= values[i]
-		}
-	}
-	if sizes > drawnSizes {
-		return nil
-	}
-	return values
+// choice is a tier and a route. The engines of one choice differ in the number of threads only.
+type choice struct {
+	tier  engine.Tier
+	route engine.Route
 }
 
 // Run checks. It returns an error when there is nothing to run or ctx ends; failing
@@ -205,105 +89,125 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if len(cases) == 0 {
 		return nil, fmt.Errorf("no kernel %q to check", opt.Kernel)
 	}
-	tiers := opt.Tiers
-	if len(tiers) == 0 {
-		tiers = engine.Available()
+	k := checker{tiers: opt.tiers(), engines: map[choice][]*engine.Engine{}, rows: map[string]*Row{},
+		report: &Report{Failures: []Failure{}}}
+	defer k.close()
+	if err := k.open(opt.Threads); err != nil {
+		return nil, err
 	}
-	threads := []int{opt.Threads}
-	if opt.Threads == 0 {
-		threads = []int{1, 2}
-	}
-	// The engines of a tier and a route differ in threads only. Pure Go on the dense route and on
-	// one thread is what all are compared with.
-	type choice struct {
-		tier  engine.Tier
-		route engine.Route
-	}
-	engines := map[choice][]*engine.Engine{}
-	for _, t := range append([]engine.Tier{engine.Generic}, tiers...) {
-		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute} {
-			if engines[choice{t, route}] != nil {
-				continue
-			}
-			for _, n := range threads {
-				e, err := engine.New(engine.WithTier(t), engine.WithRoute(route), engine.WithThreads(n), engine.WithEagerThreads())
-				if err != nil {
-					return nil, err
-				}
-				defer e.Close()
-				if e.Tier() != t {
-					return nil, fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
-				}
-				engines[choice{t, route}] = append(engines[choice{t, route}], e)
-			}
-		}
-	}
-	base := engines[choice{engine.Generic, engine.DenseRoute}][0]
-
-	r := &Report{Failures: []Failure{}}
-	rows := map[string]*Row{}
-	var order []*Row
-	var mem memory
-	defer mem.release()
 	for n, c := range cases {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		mem.reset()
-		k := find(c.Kernel)
-		tr := k.make(c, &mem)
-		mem.save()
-		route := max(k.route, engine.DenseRoute)
-		want, err := mem.try(tr, base, engine.DenseRoute)
-		if err != nil {
-			err = fmt.Errorf("on tier generic: %w", err)
-		}
-		for _, t := range tiers {
-			key := c.Kernel + "/" + t.String()
-			row := rows[key]
-			if row == nil {
-				row = &Row{Kernel: c.Kernel, Tier: t.String(), BitsEqual: true, hash: sha256.New()}
-				rows[key] = row
-				order = append(order, row)
-			}
-			some := engines[choice{t, route}]
-			e := some[c.draw(len(some))]
-			row.Cases++
-			r.Cases++
-			got, terr := want, err
-			if e != base && err == nil {
-				got, terr = mem.try(tr, e, route)
-			}
-			row.add(got)
-			if terr == nil {
-				terr = row.judge(got, tr)
-			}
-			if err == nil && terr == nil {
-				if i := differs(got, want); i >= 0 {
-					row.BitsEqual = false
-					terr = fmt.Errorf("element %d: %v has bits %#08x, generic %v %#08x",
-						i, got[i], math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
-				}
-			}
-			if terr != nil {
-				if got == nil || err != nil {
-					row.BitsEqual = false // there was nothing to compare
-				}
-				row.Failed++
-				r.Failed++
-				r.Failures = append(r.Failures, Failure{c.String(), t.String(), e.Threads(), terr.Error()})
-			}
-		}
+		k.check(c)
 		if opt.Progress != nil {
 			opt.Progress(n+1, len(cases))
 		}
 	}
-	r.Guards = !mem.open
-	for _, row := range order {
+	k.report.Guards = !k.mem.open
+	for _, row := range k.order {
 		row.SHA256 = hex.EncodeToString(row.hash.Sum(nil))
-		r.Kernels = append(r.Kernels, *row)
+		k.report.Kernels = append(k.report.Kernels, *row)
 	}
-	return r, nil
+	return k.report, nil
+}
+
+// tiers lists the tiers to check.
+func (o Options) tiers() []engine.Tier {
+	if len(o.Tiers) == 0 {
+		return engine.Available()
+	}
+	return o.Tiers
+}
+
+// open starts the engines of all tiers and routes, with 1 and 2 threads if threads is 0.
+func (k *checker) open(threads int) error {
+	counts := []int{threads}
+	if threads == 0 {
+		counts = []int{1, 2}
+	}
+	for _, t := range append([]engine.Tier{engine.Generic}, k.tiers...) {
+		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute} {
+			if k.engines[choice{t, route}] != nil {
+				continue
+			}
+			for _, n := range counts {
+				e, err := engine.New(engine.WithTier(t), engine.WithRoute(route),
+					engine.WithThreads(n), engine.WithEagerThreads())
+				if err != nil {
+					return err
+				}
+				k.engines[choice{t, route}] = append(k.engines[choice{t, route}], e)
+				if e.Tier() != t {
+					return fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
+				}
+			}
+		}
+	}
+	k.base = k.engines[choice{engine.Generic, engine.DenseRoute}][0]
+	return nil
+}
+
+// close stops the engines and gives the memory back.
+func (k *checker) close() {
+	for _, list := range k.engines {
+		for _, e := range list {
+			e.Close()
+		}
+	}
+	k.mem.release()
+}
+
+// check runs a case on all tiers.
+func (k *checker) check(c Case) {
+	kern := find(c.Kernel)
+	k.mem.reset()
+	tr := kern.make(c, &k.mem)
+	k.mem.save()
+	route := max(kern.route, engine.DenseRoute)
+	want, err := k.mem.try(tr, k.base, engine.DenseRoute)
+	if err != nil {
+		err = fmt.Errorf("on tier generic: %w", err)
+	}
+	for _, t := range k.tiers {
+		row := k.row(c.Kernel, t)
+		row.Cases++
+		k.report.Cases++
+		some := k.engines[choice{t, route}]
+		e := some[c.draw(len(some))]
+		got, failure := want, err
+		if e != k.base && err == nil {
+			got, failure = k.mem.try(tr, e, route)
+		}
+		row.add(got)
+		if failure == nil {
+			failure = row.judge(got, tr)
+		}
+		if err == nil && failure == nil {
+			failure = row.compare(got, want)
+		}
+		if failure == nil {
+			continue
+		}
+		if got == nil || err != nil {
+			row.BitsEqual = false // there was nothing to compare
+		}
+		row.Failed++
+		k.report.Failed++
+		k.report.Failures = append(k.report.Failures, Failure{c.String(), t.String(), e.Threads(), failure.Error()})
+	}
+}
+
+// row returns the row of a kernel and a tier.
+func (k *checker) row(kernel string, t engine.Tier) *Row {
+	key := kernel + "/" + t.String()
+	row := k.rows[key]
+	if row == nil {
+		row = &Row{Kernel: kernel, Tier: t.String(), BitsEqual: true, hash: sha256.New()}
+		k.rows[key] = row
+		k.order = append(k.order, row)
+	}
+	return row
 }
 
 // try runs the trial on e, which was made for a route, and returns its results.
@@ -325,9 +229,20 @@ func (m *memory) try(tr trial, e *engine.Engine, route engine.Route) (results []
 		return results, err
 	}
 	if tr.ascends && e.Work().Route != route {
-		return results, fmt.Errorf("took the %v route in the place of the %v one", e.Work().Route, route)
+		return results, fmt.Errorf("took the %v route instead of the %v one", e.Work().Route, route)
 	}
 	return results, nil
+}
+
+// compare returns an error if results differ from those of pure Go in any bit.
+func (row *Row) compare(got, want []float32) error {
+	i := differs(got, want)
+	if i < 0 {
+		return nil
+	}
+	row.BitsEqual = false
+	return fmt.Errorf("element %d: %v has bits %#08x, generic %v %#08x",
+		i, got[i], math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
 }
 
 // add adds results to the hash of the row.

@@ -81,22 +81,3 @@ func SoftmaxCrossEntropy(logits []float64, label int) (loss Value, grad Value) {
 	loss.E[0] = es/s + 2*U*math.Log(s) + U*(m-logits[label]) + 2*U*math.Abs(loss.V[0]) + tiny
 	return loss, grad
 }
-
-// Adam makes one step on one parameter and returns the new parameter and moments, with
-// bounds. The coefficients are those of engine.AdamCoefficients.
-func Adam(p, g, m, v, clip, beta1, omb1, beta2, omb2, step, rbc2, eps float64) (np, nm, nv Value) {
-	np, nm, nv = newValue(1), newValue(1), newValue(1)
-	g *= clip
-	nm.V[0] = beta1*m + omb1*g
-	nm.E[0] = Gamma(3)*(math.Abs(beta1*m)+math.Abs(omb1*g)) + 3*tiny
-	nv.V[0] = beta2*v + omb2*g*g
-	nv.E[0] = Gamma(5)*(beta2*v+omb2*g*g) + 5*tiny
-	den := math.Sqrt(nv.V[0])*rbc2 + eps
-	low := math.Sqrt(max(nv.V[0]-nv.E[0], 0))*rbc2 + eps
-	low -= Gamma(3) * low
-	move := step * nm.V[0] / den
-	np.V[0] = p - move
-	np.E[0] = step*(math.Abs(nm.V[0])+nm.E[0])/low - math.Abs(move)
-	np.E[0] += Gamma(3)*(math.Abs(p)+math.Abs(move)+np.E[0]) + tiny
-	return np, nm, nv
-}

@@ -1,0 +1,85 @@
+package reference
+
+import "math"
+
+// Dot returns the dot product and its bound in sixteen lanes.
+func Dot(x, y []float64) (dot, bound float64) {
+	for i := range x {
+		dot += x[i] * y[i]
+		bound += math.Abs(x[i] * y[i])
+	}
+	n := laneRoundings(len(x))
+	return dot, Gamma(n)*bound + float64(len(x))*tiny
+}
+
+// Sum returns the sum and its bound in sixteen lanes.
+func Sum(x []float64) (sum, bound float64) {
+	for _, v := range x {
+		sum += v
+		bound += math.Abs(v)
+	}
+	return sum, Gamma(laneRoundings(len(x))) * bound
+}
+
+// SquaredDistance returns the sum of (x-y)^2 and its bound in sixteen lanes.
+func SquaredDistance(x, y []float64) (d, bound float64) {
+	for i := range x {
+		d += (x[i] - y[i]) * (x[i] - y[i])
+	}
+	return d, Gamma(laneRoundings(len(x))+2)*d + float64(len(x))*tiny
+}
+
+// WeightedSquares returns the sum of w (x-y)^2 and its bound in sixteen lanes.
+func WeightedSquares(x, y, w []float64) (q, bound float64) {
+	for i := range x {
+		v := w[i] * (x[i] - y[i]) * (x[i] - y[i])
+		q += v
+		bound += math.Abs(v)
+	}
+	return q, Gamma(laneRoundings(len(x))+3)*bound + float64(len(x))*tiny*(1+maxAbs(x)+maxAbs(y))
+}
+
+func maxAbs(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// AdamCoefficients has the fields of engine.AdamCoefficients, which converts to it.
+type AdamCoefficients struct {
+	Clip          float32
+	Beta1         float32
+	OneMinusBeta1 float32
+	Beta2         float32
+	OneMinusBeta2 float32
+	Step          float32
+	RBC2          float32
+	Eps           float32
+}
+
+// AdamState is a parameter and its two moments.
+type AdamState struct{ P, M, V float64 }
+
+// Adam makes one step on one parameter with gradient g and returns the new parameter and moments,
+// with bounds.
+func Adam(old AdamState, g float64, co AdamCoefficients) (p, m, v Value) {
+	beta1, rest1 := float64(co.Beta1), float64(co.OneMinusBeta1)
+	beta2, rest2 := float64(co.Beta2), float64(co.OneMinusBeta2)
+	step, rbc2, eps := float64(co.Step), float64(co.RBC2), float64(co.Eps)
+	p, m, v = newValue(1), newValue(1), newValue(1)
+	g *= float64(co.Clip)
+	m.V[0] = beta1*old.M + rest1*g
+	m.E[0] = Gamma(3)*(math.Abs(beta1*old.M)+math.Abs(rest1*g)) + 3*tiny
+	v.V[0] = beta2*old.V + rest2*g*g
+	v.E[0] = Gamma(5)*(beta2*old.V+rest2*g*g) + 5*tiny
+	denominator := math.Sqrt(v.V[0])*rbc2 + eps
+	least := math.Sqrt(max(v.V[0]-v.E[0], 0))*rbc2 + eps
+	least -= Gamma(3) * least
+	move := step * m.V[0] / denominator
+	p.V[0] = old.P - move
+	p.E[0] = step*(math.Abs(m.V[0])+m.E[0])/least - math.Abs(move)
+	p.E[0] += Gamma(3)*(math.Abs(old.P)+math.Abs(move)+p.E[0]) + tiny
+	return p, m, v
+}
