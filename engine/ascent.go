@@ -162,20 +162,16 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	if route == SparseRoute {
 		e.ascendSparse(m, alpha, steps, x, tr, stop)
 	} else {
-		if steps > 0 && x.Rows > 0 {
-			e.needAll(m)
-		}
-		begin = time.Now() // after what SetFactors would have done
 		if m.low != nil {
 			e.packCombined(m)
 		}
 		e.ascend(ascentJob{e: e, m: m, alpha: alpha, steps: steps, x: x, tr: tr, stop: stop, plan: e.plan(m, x.Rows, steps, tr == nil)})
 	}
-	e.work.Precisions = len(m.due.list) - int(m.due.left.Load())
+	e.work.Precisions = 0
+	if m.a != nil {
+		e.work.Precisions = len(m.p)
+	}
 	if took := time.Since(begin); stop == nil || !stop() {
-		if route == SparseRoute {
-			m.due.ended(x.Rows)
-		}
 		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, took, false)
 	}
 	if target.CS != 1 {
@@ -195,7 +191,6 @@ func (e *Engine) Potential(m *Mixture, x Matrix, phi []float32, r Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.needAll(m)
 	e.ascend(ascentJob{e: e, m: m, steps: 1, x: x, phi: phi, r: r, plan: e.plan(m, x.Rows, 1, false)})
 }
 

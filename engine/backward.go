@@ -110,12 +110,6 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		grow(&grad.sums, tr.K*tr.D)
 		clear(grad.sums)
 		e.countRows(m, tr, grad)
-		for i, n := range grad.rows {
-			if n != 0 {
-				m.due.use(i)
-			}
-		}
-		e.makeDue(m, !tr.sparse, false) // none, unless factors have been set since the ascent
 	}
 	switch {
 	case m.low != nil:

@@ -134,8 +134,6 @@ func (j *certifyJob) run(worker, i int) {
 	switch {
 	case j.m.low != nil:
 		j.low(worker, i)
-	case j.m.due.is(i):
-		j.factor(worker, i)
 	default:
 		j.dense(worker, i)
 	}
@@ -181,34 +179,10 @@ func (j *certifyJob) dense(worker, i int) {
 	j.list[i] = c
 }
 
-// computed sets the roundings, where size is at least the square of the norm of |A|. They are
-// those of P D, and of A^T (A D), too: A D is off by gamma_d |A| |D| beside the rounding
-// of D, and A^T adds the same once more.
+// computed sets the roundings of P D, where size is at least the square of the norm of |A|.
 func (c *certificate) computed(d int, size float64) {
 	c.byFar = gamma(2*d+laneRoundings(d)+8) * size * 1.01
 	c.gradient = gamma(2*d+8) * size * 1.01
-}
-
-// factor bounds P_i where it is due, by A_i alone: |A_i|_2 is at most t + |A_i - t I|_F, with t
-// the mean of the diagonal.
-func (j *certifyJob) factor(worker, i int) {
-	d := j.m.D
-	a, sums, c := View(j.m.a[i*d*d:(i+1)*d*d], d, d), j.e.scratch[worker].floats(slotS, d), certificate{}
-	j.e.k.dotRows(sums, a.Data, a.RS, a.Data, a.RS, d)
-	var squares, own, trace, most float64
-	for r := range d {
-		w := float64(a.Row(r)[r])
-		squares += float64(sums[r])
-		own += w * w
-		trace += w
-		most = max(most, math.Abs(w))
-	}
-	squares = squares*(1+2*gamma(laneRoundings(d)))*guard + leastSum
-	root := most + math.Sqrt(max(squares-own, 0)+squares*0x1p-40)*guard
-	mean := trace / float64(d)
-	c.norm = min(root, math.Abs(mean)+math.Sqrt(max(squares-mean*trace, 0)+squares*0x1p-40)*guard) * guard
-	c.computed(d, root*root*guard)
-	j.list[i] = c
 }
 
 // diagonal says whether all elements beside the diagonal are 0.

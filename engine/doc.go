@@ -61,12 +61,8 @@
 // of factors and centres. A row that no certificate covers is computed; rows with a NaN or an
 // infinity always are.
 //
-// Where an update of the parameters is followed by an ascent that uses few of many components,
-// P_i = A_i^T A_i is made of those only, and A_i and A_i^T in turn prove that the others do not
-// count (due.go).
-//
 // [WithRoute] sets the route; [AutoRoute] tries some rows of the first ascent on a mixture, and
-// of every thirty-second after it if all P_i are made, and goes by a cost model ([Engine.ExplainRoute]); where
+// of every thirty-second after it, and goes by a cost model ([Engine.ExplainRoute]); where
 // that leaves it open which route is faster, it times both on ascents that are made anyway.
 // [Engine.CountWork] counts what the sparse route computes. Certificates exist for precisions
 // of SetFactors and SetLowRank.

@@ -138,7 +138,6 @@ type arena struct {
 	work    int // flop of the running job since the worker yielded
 	buffers [slots][]float32
 	packed  Packed     // an operand in the worker's memory
-	back    Packed     // another one, beside it (try)
 	active  []int      // components of a row whose responsibility is not 0
 	pairs   []stepPair // rows of steps and such components
 	party   party      // a block of rows on the sparse route

@@ -18,7 +18,6 @@ type Mixture struct {
 	p    []Packed  // K packed D x D matrices, or one for all; symmetric, so they serve the backward pass too
 	low  *lowRank  // in place of p: diagonal up to a low rank
 	a    []float32 // the A_i of SetFactors
-	due  due       // which P_i have still to be made of them
 
 	triangles triangles // of p, once they were needed
 
@@ -102,7 +101,6 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
 	m.renewed(nil)
-	m.due.reset(0)
 }
 
 // renewed forgets what was known of the precisions before. The new ones are A_i^T A_i or, without
@@ -115,8 +113,7 @@ func (m *Mixture) renewed(a []float32) {
 
 // SetFactors sets P_i = A_i^T A_i from the k matrices A_i (d x d, row-major) in a: k
 // symmetric updates of k d^2 (d+1) flop in all. Both halves of P_i have the same bits. a is
-// kept and must not change before the next call. Where ascents use few of the components, these
-// make the P_i that they need (due.go).
+// kept and must not change before the next call.
 func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	m.dense("SetFactors")
 	n := len(m.p)
@@ -126,12 +123,16 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	for i := range m.p {
 		m.p[i].reshape(e.k, m.D, m.D)
 	}
-	leave, certify := m.leavesDue(), m.certificates != nil // those before have been asked for theirs
+	j := &e.precisionJob
+	// Split the panels of each component only as far as the threads need it.
+	*j = precisionJob{e: e, m: m, parts: min(max(2*e.Threads()/n, 1), e.k.panels(m.D))}
+	// Bounds that were used before will be needed again: make them while A_i and P_i are near.
+	j.certify = m.certificates != nil && j.parts == 1
 	m.renewed(a)
-	m.due.reset(n)
-	if !leave {
-		e.makeDue(m, true, certify)
-	}
+	m.certified = j.certify
+	d := float64(m.D)
+	e.run(j, n*j.parts, float64(n)*(d*d*(d+1)+e.goFlops(d*d)))
+	*j = precisionJob{}
 }
 
 // precisionJob computes P_i = A_i^T A_i of some components. Task (i, part) takes every parts-th
@@ -140,13 +141,12 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 type precisionJob struct {
 	e       *Engine
 	m       *Mixture
-	list    []int32 // the components
 	parts   int
 	certify bool // make the certificates, too, while A_i and P_i are near
 }
 
 func (j *precisionJob) run(worker, task int) {
-	j.make(worker, int(j.list[task/j.parts]), task%j.parts)
+	j.make(worker, task/j.parts, task%j.parts)
 }
 
 // make computes a part of P_i.
@@ -252,7 +252,6 @@ func (e *Engine) QuadGrad(g Matrix, q []float32, x Matrix, m *Mixture, i int) {
 	m.ready(e, "QuadGrad")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.needAll(m)
 	x = e.dense(slotDense, x)
 	out := e.denseTarget(g)
 	for r0 := 0; r0 < x.Rows; r0 += maxBlockRows {

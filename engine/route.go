@@ -54,7 +54,7 @@ type AscentWork struct {
 
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
-	Bounds    []atomic.Int64 // bounds by support, combinations, or A_i where P_i has not been made
+	Bounds    []atomic.Int64 // bounds by support, combinations,
 
 	// FactorFlop counts the operations of the products that dA_i, or dP_i and dA_i, took in the
 	// backward pass of the ascent; 0 before one, and for precisions of low rank.
@@ -117,7 +117,6 @@ func (e *Engine) CountWork(m *Mixture, alpha float32, steps int, x Matrix) []Ste
 	if steps < 1 || x.Rows == 0 {
 		return nil
 	}
-	e.makeDue(m, true, false)
 	if !e.certify(m) {
 		return nil
 	}
@@ -146,7 +145,7 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 		return DenseRoute
 	}
 	if e.route == AutoRoute {
-		if a := &m.activity; !a.known || a.asked >= probeEvery && m.due.left.Load() == 0 {
+		if a := &m.activity; !a.known || a.asked >= probeEvery {
 			e.probe(m, x)
 		}
 		m.activity.asked++
@@ -155,11 +154,6 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 			return DenseRoute
 		case cost >= cheaper && m.openRoute(kindOf(x.Rows, steps, backward), cost) == DenseRoute:
 			return DenseRoute
-		}
-	}
-	if u := &m.due; u.left.Load() > 0 {
-		if u.tried += x.Rows; tryShare(m.D, u.tried) <= 0 {
-			e.makeDue(m, true, false)
 		}
 	}
 	if !e.certify(m) {
@@ -309,7 +303,6 @@ func (m *Mixture) certifiable() bool { return !m.uncertain && (m.low != nil || m
 // probe finds out how many components are active at some rows of x.
 func (e *Engine) probe(m *Mixture, x Matrix) {
 	n := min(x.Rows, probeRows)
-	e.makeDue(m, true, false)
 	some := View(e.scratch[0].floats(slotRows, n*m.D), n, m.D)
 	for i := range n {
 		copy(some.Row(i), x.Row(i*x.Rows/n))
@@ -348,7 +341,7 @@ func (e *Engine) sparseCost(m *Mixture, rows, steps int, active float64) float64
 }
 
 // ExplainRoute says in a line when ascents of so many rows on m, whose precisions have been set,
-// take which route, and when P_i are made of components in use only.
+// take which route.
 func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	m.ready(e, "ExplainRoute")
 	e.mu.Lock()
@@ -361,7 +354,7 @@ func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	case !e.certify(m):
 		return "dense route: that the precisions are positive definite, or how large they are, could not be certified"
 	case e.route == SparseRoute:
-		return "sparse route: components are left out where a certificate proves that their responsibility would be 0" + m.explainDue(rows)
+		return "sparse route: components are left out where a certificate proves that their responsibility would be 0"
 	}
 	below := func(limit float64) (most float64) {
 		for active := 0.1; active <= float64(m.K); active += 0.1 {
@@ -376,16 +369,7 @@ func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	case m.K == 1 || timed < 1:
 		return "dense route: leaving out components would save less than it costs"
 	case untried < 1:
-		return fmt.Sprintf("the faster route, timed, while up to %.1f of %d components are active at a row, dense beyond", timed, m.K) + m.explainDue(rows)
+		return fmt.Sprintf("the faster route, timed, while up to %.1f of %d components are active at a row, dense beyond", timed, m.K)
 	}
-	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, the faster one, timed, up to %.1f, dense beyond", untried, m.K, timed) + m.explainDue(rows)
-}
-
-// explainDue says when P_i are left due.
-func (m *Mixture) explainDue(rows int) string {
-	most := int(tryShare(m.D, rows) * float64(m.K))
-	if m.low != nil || len(m.p) < m.K || most < 1 {
-		return ""
-	}
-	return fmt.Sprintf("; while an update uses up to %d components, P_i of those only", most)
+	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, the faster one, timed, up to %.1f, dense beyond", untried, m.K, timed)
 }

@@ -64,8 +64,7 @@ type sparsePhase int
 const (
 	surveys sparsePhase = iota // |x - mu_i|, by blocks of rows
 	lays                       // |mu_a - mu_i|, by blocks of leading components
-	tries                      // A_i and A_i^T in the place of P_i that are due, by components
-	adopts                     // what the first step, or the trial, has shown, by blocks of rows
+	adopts                     // what the first step has shown, by blocks of rows
 	begins                     // the first step itself, for precisions of low rank, by blocks of rows
 	climbs                     // all other steps, by blocks of order
 )
@@ -197,8 +196,7 @@ func (j *sparseJob) start() {
 	j.rows = j.rows[:n]
 	blocks := rowBlocks(n, maxBlockRows, e.Threads())
 	j.parts = blocks
-	trial := m.due.left.Load() > 0 // in the place of the first step
-	if j.work != nil && !j.close && !trial {
+	if j.work != nil && !j.close {
 		j.work.Evaluated[0].Add(int64(pairs))
 	}
 	if !j.close && m.low != nil {
@@ -222,59 +220,13 @@ func (j *sparseJob) start() {
 	f.reshape(1, n, m, true, false)
 	f.kept = true // at once, whatever the limit
 	grow(&f.g, n*m.K*m.D)
-	if trial {
-		j.phase = tries
-		e.run(j, m.K, 4*(float64(n)+packRows*float64(m.D))*float64(m.K)*float64(m.D)*float64(m.D))
-	} else {
-		j.from = 1
-		e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: e.plan(m, n, 1, false)})
-	}
+	j.from = 1
+	e.ascend(ascentJob{e: e, m: m, alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: e.plan(m, n, 1, false)})
 	if j.stopped() {
 		return
 	}
 	j.phase, j.parts = adopts, blocks
 	e.run(j, blocks, 16*float64(pairs)*float64(m.D))
-	e.makeDue(m, false, false) // of components that some row is near
-}
-
-// try computes q_i and G_i of component i for all rows at x_0: for bounds, as A_i^T (A_i D_i) where
-// P_i is due. Where it is not they are as ever.
-func (j *sparseJob) try(worker, i int) {
-	e, m, f, n := j.e, j.m, &j.first, j.x.Rows
-	arena, d, ld := &e.scratch[worker], m.D, leading(m.D)
-	due := m.due.is(i)
-	forth, back := &arena.packed, &arena.back // A_i^T and A_i
-	if due {
-		a := View(m.a[i*d*d:(i+1)*d*d], d, d)
-		*forth = Packed{k: e.k, rows: d, cols: d}
-		*back = *forth
-		size := forth.size()
-		both := arena.floats(slotB, 2*size)
-		forth.data, back.data = both[:size], both[size:]
-		forth.fill(a.T(), 0, forth.panels())
-		back.fill(a, 0, back.panels())
-	}
-	if j.work != nil {
-		if due {
-			j.work.Bounds[0].Add(int64(n))
-		} else {
-			j.work.Evaluated[0].Add(int64(n))
-		}
-	}
-	for r0 := 0; r0 < n && !j.stopped(); r0 += maxBlockRows {
-		r1 := min(r0+maxBlockRows, n)
-		x, g, q := j.x.Slice(r0, r1, 0, d), f.gAt(0, i, r0, r1), f.q[i*n+r0:i*n+r1]
-		if !due {
-			e.quadGrad(worker, g, q, x, m, i, nil)
-			continue
-		}
-		delta := Matrix{Data: arena.floats(slotCentre, (r1-r0)*ld), Rows: r1 - r0, Cols: d, RS: ld, CS: 1}
-		y := Matrix{Data: arena.floats(slotY, (r1-r0)*ld), Rows: r1 - r0, Cols: d, RS: ld, CS: 1}
-		e.k.subRows(delta.Data, ld, x.Data, x.RS, m.mu(i), 0, r1-r0, d)
-		e.multiply(worker, y, delta, &operand{packed: forth}, 0, forth.panels(), false)
-		e.k.dotRows(q, y.Data, ld, y.Data, ld, d)
-		e.multiply(worker, g, y, &operand{packed: back}, 0, back.panels(), false)
-	}
 }
 
 // screens says whether distances alone tell which components are close.
@@ -296,8 +248,6 @@ func (j *sparseJob) run(worker, task int) {
 	case lays:
 		r0, r1 := part(len(j.leads), j.parts, task)
 		j.layRows(worker, r0, r1)
-	case tries:
-		j.try(worker, task)
 	case adopts:
 		r0, r1 := part(j.x.Rows, j.parts, task)
 		for b := r0; b < r1; b++ {
@@ -408,7 +358,7 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	j.move(worker, w, 0, x, w.rows)
 }
 
-// adopt takes over what the dense first step has found out about row b, or a trial.
+// adopt takes over what the dense first step has found out about row b.
 func (j *sparseJob) adopt(arena *arena, b int) {
 	m, f, row := j.m, &j.first, &j.rows[b]
 	for i := range m.K {
@@ -419,16 +369,11 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 		j.anchor(arena, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.far[at])
 	}
 	row.active = row.active[:0]
-	if j.from == 0 {
-		j.presume(b)
-		return
-	}
 	var most float32
 	active := 0
 	for i := range m.K {
 		if r := f.R[i*f.Rows+b]; r != 0 {
 			active++
-			m.due.use(i)
 			if !(r < slight) {
 				row.active = append(row.active, int32(i))
 			}
@@ -449,25 +394,6 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 	}
 	if j.work != nil {
 		j.work.Active[0].Add(int64(active))
-	}
-}
-
-// presume takes the component of row b that leads by a trial to be active, and those in use that
-// count beside it.
-func (j *sparseJob) presume(b int) {
-	m, f, row := j.m, &j.first, &j.rows[b]
-	row.lead, row.top = 0, math.Inf(-1)
-	for i := range m.K {
-		if l := float64(num.FMA32(-0.5, f.q[i*f.Rows+b], m.C[i])); l > row.top {
-			row.lead, row.top = int32(i), l
-		}
-	}
-	row.active = append(row.active, row.lead)
-	for i := range m.K {
-		c, at := &m.certificates[i], b*m.K+i
-		if !(j.low[at] > lowest(float64(m.C[i]), j.guess(row), c.roundings(j.far[at], row.size+c.mu))) {
-			m.due.use(i)
-		}
 	}
 }
 
@@ -750,10 +676,6 @@ func (j *sparseJob) anchorTo(arena *arena, w *party, v evaluated, b int, square,
 func (j *sparseJob) denseGroup(worker int, w *party, x Matrix, group []evaluated) {
 	e, m, d := j.e, j.m, j.m.D
 	arena, ld, i, n := &e.scratch[worker], leading(d), int(group[0].comp), len(group)
-	m.due.use(i)
-	if m.due.is(i) {
-		e.makeNow(worker, m, i)
-	}
 	g := Matrix{Data: w.values[w.slots*ld:], Rows: n, Cols: d, RS: ld, CS: 1}
 	delta := Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
 	for k, v := range group {

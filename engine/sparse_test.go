@@ -21,7 +21,6 @@ type hill struct {
 	w, f  []float32
 	x     Matrix
 	steps int  // that climbBy makes; 0: 6
-	due   bool // P_i are left to the ascents, in tests that have called leaveDue
 }
 
 func (h *hill) mixture(e *Engine) *Mixture {
@@ -33,9 +32,6 @@ func (h *hill) mixture(e *Engine) *Mixture {
 	m := NewMixture(h.k, h.d, h.mu, h.c)
 	if h.tied {
 		m = NewTiedMixture(h.k, h.d, h.mu, h.c)
-	}
-	if h.due {
-		m.due.rows = 1
 	}
 	e.SetFactors(m, h.a)
 	return m
@@ -163,6 +159,27 @@ func hills() []*hill {
 		}
 	}
 	h.alpha = 0.05 / scale / scale
+	list = append(list, h)
+
+	h = newHill("negative", 7, 19, -1, 0, 6, 1, 40)
+	for i := range h.a {
+		h.a[i] *= -1
+	}
+	list = append(list, h)
+
+	// Component 1 counts for rows that have come far enough to mu_0 from the other side.
+	h = newHill("met on the way", 2, 60, -1, 0, 0, 1, 12).identity()
+	h.alpha, h.steps = 0.3, 12
+	clear(h.c)
+	clear(h.x.Data)
+	h.mu[h.d] = 6
+	for i := range h.k {
+		h.a[i*h.d*h.d+h.d] = 0.1
+	}
+	for b := range h.x.Rows {
+		h.x.Set(b, 0, -4)
+		h.x.Set(b, 1, float32(b)/16)
+	}
 	list = append(list, h)
 
 	h = newHill("overshooting", 6, 18, -1, 0, 4, 1, 30)
@@ -318,8 +335,7 @@ func sameNumbers(t *testing.T, what string, got, want []float32) {
 // roundings against q_i as computed, the bounds by movement and support against q_i.
 func TestCertificates(t *testing.T) {
 	e := newTestEngine(t)
-	leaveDue(t)
-	for _, h := range append(hills(), dueHills()...) {
+	for _, h := range hills() {
 		m := h.mixture(e)
 		if !e.certify(m) {
 			t.Fatalf("%s: no certificates", h.name)
@@ -340,7 +356,7 @@ func TestCertificates(t *testing.T) {
 		}
 		q := make([]float32, points.Rows)
 		g := NewMatrix(points.Rows, d)
-		certificates := m.certificates // of A_i where P_i is due
+		certificates := m.certificates
 		for i := range h.k {
 			c := &certificates[i]
 			h.computed(e, m, i, points, q, g)
@@ -459,9 +475,8 @@ func TestSparseRoute(t *testing.T) {
 	if testing.Short() { // another emulated machine has the lesser tiers
 		counts, tiers = counts[1:2], tiers[:1]
 	}
-	leaveDue(t)
-	for n, h := range append(hills(), dueHills()...) {
-		if testing.Short() && (h.d > 99 || h.due && n%6 > 0 && h.k > 2) {
+	for n, h := range hills() {
+		if testing.Short() && h.d > 99 {
 			continue
 		}
 		t.Run(h.name, func(t *testing.T) {
