@@ -20,7 +20,7 @@ type hill struct {
 	a     []float32 // A_i
 	w, f  []float32
 	x     Matrix
-	steps int  // that climbBy makes; 0: 6
+	steps int // that climbBy makes; 0: 6
 }
 
 func (h *hill) mixture(e *Engine) *Mixture {
