@@ -403,9 +403,7 @@ func TestPageInBrowser(t *testing.T) {
 	if shown != 20 {
 		t.Errorf("%d strips without JavaScript", shown)
 	}
-	if len(b.Requests)+len(b.Errors) > 0 {
-		t.Errorf("requests %q, errors %q", b.Requests, b.Errors)
-	}
+	b.CheckQuiet()
 }
 
 // No name is too long for a phone.

@@ -1,8 +1,7 @@
 package webtest
 
 import (
-	"bufio"
-	"encoding/base64"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,291 +9,262 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a browser that hangs is waited for.
+// patience is how long a browser may take for all that a test asks of it.
 const patience = 2 * time.Minute
 
-const icon = "/favicon.ico"
+const icon = "/favicon.ico" // browsers ask for it on their own
 
-// Browser is a headless Chromium with one page in it, driven over a pipe by the DevTools
-// protocol (https://chromedevtools.github.io/devtools-protocol/).
+// Browser is a headless Chromium with one page in it.
 type Browser struct {
-	t       *testing.T
-	to      *os.File
-	from    *bufio.Reader
-	id      int
-	session string
-
+	t      *testing.T
+	ctx    context.Context
 	server *httptest.Server
-	page   []byte
-	// Requests are the addresses other than the page that were asked for, Errors what
-	// went wrong in it.
-	Requests, Errors []string
-	loaded           bool
+
+	mu               sync.Mutex
+	page             []byte
+	requests, errors []string
 }
 
-// Start starts Chromium, or skips the test where there is none. The test ends it.
+// Start starts Chromium, or skips the test if there is none or -short is given. The end of the
+// test ends it.
 func Start(t *testing.T) *Browser {
 	t.Helper()
-	name := ""
-	for _, n := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(n); err == nil {
-			name = path
-			break
-		}
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short")
 	}
-	if name == "" {
+	path := findChromium()
+	if path == "" {
 		t.Skip("no Chromium (Debian: apt-get install chromium)")
 	}
-	profile, err := os.MkdirTemp("", "chromium")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(profile) })
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers, theirAnswers, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(name, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--user-data-dir="+profile)
-	c.ExtraFiles = []*os.File{theirs, theirAnswers} // 3 and 4
-	if err := c.Start(); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	theirs.Close()
-	theirAnswers.Close()
-	b := &Browser{t: t, to: ours, from: bufio.NewReader(answers)}
-	hung := time.AfterFunc(patience, func() { c.Process.Kill() })
-	t.Cleanup(func() {
-		hung.Stop()
-		ours.Close() // which ends it
-		gone := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
-		c.Wait()
-		gone.Stop()
-		answers.Close()
-	})
-	b.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/":
-		case icon: // a browser asks for it on its own
-			w.WriteHeader(http.StatusNoContent)
-			return
-		default:
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(b.page)
-	}))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-component-update", true))
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	b := &Browser{t: t, ctx: ctx}
+	b.server = httptest.NewServer(http.HandlerFunc(b.serve))
 	t.Cleanup(b.server.Close)
-
-	var target struct{ TargetID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	var attached struct{ SessionID string }
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-	b.session = attached.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Network", "Log"} {
-		b.call(domain+".enable", nil, nil)
+	if err := chromedp.Listen(ctx, b.record); err != nil {
+		t.Fatalf("%s: %v", path, err)
 	}
 	return b
 }
 
-// Open shows a page in a window of a width, and waits for it to load.
+func findChromium() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// serve answers the browser: the page, and nothing else.
+func (b *Browser) serve(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/":
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		w.Write(b.page)
+	case icon:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// record remembers requests for anything but the page, and errors.
+func (b *Browser) record(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		url := e.Request.URL
+		if url != b.server.URL+"/" && url != b.server.URL+icon && !strings.HasPrefix(url, "data:") {
+			b.requests = append(b.requests, url)
+		}
+	case *runtime.EventExceptionThrown:
+		text := e.ExceptionDetails.Text
+		if x := e.ExceptionDetails.Exception; x != nil {
+			text += " " + x.Description
+		}
+		b.errors = append(b.errors, text)
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			b.errors = append(b.errors, e.Entry.Text)
+		}
+	}
+}
+
+// Open shows a page in a window of a width and a height in pixels, and waits for it to load.
 func (b *Browser) Open(page []byte, width, height int) {
 	b.t.Helper()
+	b.mu.Lock()
 	b.page = page
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
-	b.loaded = false
-	b.call("Page.navigate", map[string]any{"url": b.server.URL + "/"}, nil)
-	for !b.loaded {
-		b.read()
+	b.mu.Unlock()
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(width), Height: int64(height), DeviceScaleFactor: 1, Mobile: width < 600})
+	if err := chromedp.Do(b.ctx, chromedp.Navigate(b.server.URL+"/")); err != nil {
+		b.t.Fatalf("the page does not load: %v", err)
 	}
 }
 
 // Scripts turns JavaScript on or off, from the next page on.
 func (b *Browser) Scripts(on bool) {
 	b.t.Helper()
-	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !on}, nil)
+	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
 // Media chooses the style of a medium, such as print; an empty one stands for the screen.
 func (b *Browser) Media(medium string) {
 	b.t.Helper()
-	b.call("Emulation.setEmulatedMedia", map[string]any{"media": medium}, nil)
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
 }
 
-// Evaluate stores the value of a JavaScript expression, or what it promises, in value.
+// Evaluate stores the value of a JavaScript expression, or of its promise, in value.
 func (b *Browser) Evaluate(expression string, value any) {
 	b.t.Helper()
-	var r struct {
-		Result           struct{ Value json.RawMessage }
-		ExceptionDetails json.RawMessage
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]byte](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
-	if r.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+	if value == nil {
+		return
 	}
-	if value != nil {
-		if err := json.Unmarshal(r.Result.Value, value); err != nil {
-			b.t.Fatalf("%s: %v", expression, err)
-		}
+	if err := json.Unmarshal(text, value); err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
 	}
 }
 
 // Press presses and releases a key: its name and its number, such as ArrowRight and 39.
 func (b *Browser) Press(key string, code int) {
 	b.t.Helper()
-	for _, kind := range []string{"rawKeyDown", "keyUp"} {
-		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}, nil)
+	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+			Type: kind, Key: key, Code: key, WindowsVirtualKeyCode: int64(code)})
 	}
 }
 
 // Screenshot returns the whole page as PNG.
 func (b *Browser) Screenshot() []byte {
 	b.t.Helper()
-	return b.file("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true})
-}
-
-// Print returns the page as PDF, on A4.
-func (b *Browser) Print() []byte {
-	b.t.Helper()
-	return b.file("Page.printToPDF", map[string]any{"printBackground": true, "preferCSSPageSize": true, "paperWidth": 8.27, "paperHeight": 11.69})
-}
-
-func (b *Browser) file(method string, params map[string]any) []byte {
-	b.t.Helper()
-	var r struct{ Data string }
-	b.call(method, params, &r)
-	data, err := base64.StdEncoding.DecodeString(r.Data)
+	data, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return data
 }
 
-// call sends a command and waits for its answer.
-func (b *Browser) call(method string, params, result any) {
+// Print returns the page as PDF, on A4.
+func (b *Browser) Print() []byte {
 	b.t.Helper()
-	b.id++
-	if params == nil {
-		params = struct{}{}
-	}
-	m := map[string]any{"id": b.id, "method": method, "params": params}
-	if b.session != "" {
-		m["sessionId"] = b.session
-	}
-	text, err := json.Marshal(m)
+	yes := true
+	return call(b, page.PrintToPDF, page.PrintToPDFParams{
+		PrintBackground: &yes, PreferCSSPageSize: &yes, PaperWidth: 8.27, PaperHeight: 11.69}).Data
+}
+
+// call sends a command to the page and returns its result.
+func call[P, R any](b *Browser, command cdp.Command[P, R], params P) R {
+	b.t.Helper()
+	r, err := chromedp.Call(b.ctx, command, params)
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("%s: %v", command.Method, err)
 	}
-	if _, err := b.to.Write(append(text, 0)); err != nil {
-		b.t.Fatalf("the browser is gone: %v", err)
-	}
-	for {
-		answer := b.read()
-		if answer.ID != b.id {
-			continue
-		}
-		if answer.Error != nil {
-			b.t.Fatalf("%s: %s", method, answer.Error)
-		}
-		if result != nil {
-			if err := json.Unmarshal(answer.Result, result); err != nil {
-				b.t.Fatalf("%s: %v", method, err)
-			}
-		}
-		return
+	return r
+}
+
+// CheckQuiet checks that no page has asked for anything else or shown an error so far.
+func (b *Browser) CheckQuiet() {
+	b.t.Helper()
+	for _, p := range b.noise() {
+		b.t.Error(p)
 	}
 }
 
-type message struct {
-	ID            int
-	Method        string
-	Result, Error json.RawMessage
-	Params        struct {
-		Request          struct{ URL string }
-		ExceptionDetails json.RawMessage
-		Entry            struct{ Level, Text string }
+func (b *Browser) noise() (problems []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.requests) > 0 {
+		problems = append(problems, fmt.Sprintf("the page asked for %q", b.requests))
 	}
-}
-
-// read reads an answer or an event, and remembers what matters of events.
-func (b *Browser) read() message {
-	b.t.Helper()
-	text, err := b.from.ReadBytes(0)
-	if err != nil {
-		b.t.Fatalf("the browser is gone: %v", err)
+	if len(b.errors) > 0 {
+		problems = append(problems, fmt.Sprintf("errors: %q", b.errors))
 	}
-	var m message
-	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-		b.t.Fatalf("the browser says %.200q: %v", text, err)
-	}
-	switch m.Method {
-	case "Page.loadEventFired":
-		b.loaded = true
-	case "Network.requestWillBeSent":
-		if url := m.Params.Request.URL; url != b.server.URL+"/" && url != b.server.URL+icon && !strings.HasPrefix(url, "data:") {
-			b.Requests = append(b.Requests, url)
-		}
-	case "Runtime.exceptionThrown":
-		b.Errors = append(b.Errors, string(m.Params.ExceptionDetails))
-	case "Log.entryAdded":
-		if m.Params.Entry.Level == "error" {
-			b.Errors = append(b.Errors, m.Params.Entry.Text)
-		}
-	}
-	return m
+	return problems
 }
 
 // CheckWidths opens the page at the width of a desktop and of a phone: nothing overflows,
-// every picture loads, nothing else is asked for and no error shows.
+// every image loads, as many figures as given are seen, nothing else is asked for and no error
+// shows. With DPN_TEST_SCREENSHOT set it writes both views to files that begin with its value.
 func (b *Browser) CheckWidths(page []byte, figures int) {
 	b.t.Helper()
 	for _, width := range []int{1280, 390} {
 		b.Open(page, width, 900)
-		var got struct {
-			Content float64
-			Wide    []string
-			Figures int
-			Broken  []string
+		for _, p := range b.problems(width, figures) {
+			b.t.Error(p)
 		}
-		b.Evaluate(`(async () => {
-			const images = [...document.images];
-			await Promise.allSettled(images.map(i => i.decode()));
-			return {
-				content: document.documentElement.scrollWidth,
-				wide: [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !e.parentElement.closest('.scroll, .sheet')).map(e => e.outerHTML.slice(0, 80)),
-				figures: [...document.querySelectorAll('figure svg')].filter(s => s.getBoundingClientRect().width > 100).length,
-				broken: images.filter(i => !i.complete || !i.naturalWidth).map(i => i.alt),
-			};
-		})()`, &got)
-		if got.Content > float64(width) { // innerWidth grows with the content on a phone
-			b.t.Errorf("at %d pixels the content is %v wide; it contains %q", width, got.Content, got.Wide)
-		}
-		if got.Figures != figures {
-			b.t.Errorf("at %d pixels %d figures are seen, want %d", width, got.Figures, figures)
-		}
-		if len(got.Broken) > 0 {
-			b.t.Errorf("at %d pixels these pictures do not load: %q", width, got.Broken)
-		}
-		if file := os.Getenv("DPN_TEST_SCREENSHOT"); file != "" { // to look at
-			if err := os.WriteFile(fmt.Sprintf("%s-%s-%d.png", file, b.t.Name(), width), b.Screenshot(), 0o644); err != nil {
+		if file := os.Getenv("DPN_TEST_SCREENSHOT"); file != "" {
+			name := fmt.Sprintf("%s-%s-%d.png", file, b.t.Name(), width)
+			if err := os.WriteFile(name, b.Screenshot(), 0o644); err != nil {
 				b.t.Fatal(err)
 			}
 		}
 	}
-	if len(b.Requests) > 0 {
-		b.t.Errorf("the page asked for %q", b.Requests)
+	b.CheckQuiet()
+}
+
+// layoutScript returns what problems needs to know, once all images are decoded.
+const layoutScript = `(async () => {
+	const images = [...document.images];
+	await Promise.allSettled(images.map(i => i.decode()));
+	const box = e => e.getBoundingClientRect();
+	const visible = document.documentElement.clientWidth;
+	return {
+		content: document.documentElement.scrollWidth,
+		wide: [...document.querySelectorAll('body *')]
+			.filter(e => box(e).right > visible + 1 && !e.parentElement.closest('.scroll, .sheet'))
+			.map(e => e.outerHTML.slice(0, 80)),
+		figures: [...document.querySelectorAll('figure svg')].filter(s => box(s).width > 100).length,
+		broken: images.filter(i => !i.complete || !i.naturalWidth).map(i => i.alt),
+	};
+})()`
+
+// problems says what is wrong with the layout of the page at a width in pixels.
+func (b *Browser) problems(width, figures int) (problems []string) {
+	b.t.Helper()
+	var got struct {
+		Content float64
+		Wide    []string
+		Figures int
+		Broken  []string
 	}
-	if len(b.Errors) > 0 {
-		b.t.Errorf("errors: %q", b.Errors)
+	b.Evaluate(layoutScript, &got)
+	if got.Content > float64(width) { // innerWidth grows with the content on a phone
+		problems = append(problems, fmt.Sprintf("at %d pixels the content is %v wide; it contains %q", width, got.Content, got.Wide))
 	}
+	if got.Figures != figures {
+		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are seen, want %d", width, got.Figures, figures))
+	}
+	if len(got.Broken) > 0 {
+		problems = append(problems, fmt.Sprintf("at %d pixels these images do not load: %q", width, got.Broken))
+	}
+	return problems
 }

@@ -1,0 +1,47 @@
+package webtest
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestProblems opens a page in which everything is wrong that a browser can tell, and then one in
+// which nothing is.
+func TestProblems(t *testing.T) {
+	b := Start(t)
+	const bad = `<!DOCTYPE html><meta name="viewport" content="width=device-width">
+		<div style="width: 2000px">wide</div><img alt="lost" src="lost.png"><script>nowhere()</script>`
+	b.Open([]byte(bad), 390, 900)
+	got := strings.Join(append(b.problems(390, 1), b.noise()...), "\n")
+	for _, want := range []string{"the content is 20", "wide", "0 figures are seen, want 1", `do not load: ["lost"]`,
+		"/lost.png", "404", "nowhere is not defined"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+
+	b = Start(t)
+	const good = `<!DOCTYPE html><meta name="viewport" content="width=device-width">
+		<figure><svg width="200" height="9"></svg></figure><p id="p" onclick="this.innerText = 'clicked'">text</p>`
+	b.CheckWidths([]byte(good), 1)
+	var text string
+	b.Evaluate(`document.querySelector('#p').click()`, nil)
+	b.Evaluate(`document.querySelector('#p').innerText`, &text)
+	if text != "clicked" {
+		t.Errorf("the text is %q after a click", text)
+	}
+	if data := b.Screenshot(); !strings.HasPrefix(string(data), "\x89PNG") {
+		t.Errorf("the screenshot begins with %.8q", data)
+	}
+	if data := b.Print(); !strings.HasPrefix(string(data), "%PDF") {
+		t.Errorf("the print begins with %.8q", data)
+	}
+	b.Scripts(false)
+	b.Open([]byte(good), 1280, 900)
+	b.Scripts(true)
+	b.Evaluate(`document.querySelector('#p').innerText`, &text)
+	if text != "text" {
+		t.Errorf("the text is %q on a new page", text)
+	}
+	b.CheckQuiet()
+}
