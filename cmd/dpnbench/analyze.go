@@ -22,35 +22,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var nan = math.NaN()
+const analyzeHelp = `Measure class separation on the test images at the input, the features, the denoised features,
+the logits and after every ascent step, the shape of the potential, and the ascent of single
+images. The folder of --out (default: "analysis" beside the model) gets
+
+  report.html     a self-contained page: summary, tables, all figures, and a slider that shows
+                  images step by step
+  analysis.json   every number
+  layers, steps, curve, pca, strips, paths, weights, spectra, centres, variance, moves, work
+                  the figures, as PNG and SVG; figures of images only if the features are pixels,
+                  moves only if the training images are available
+
+Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su; n to inf its estimate for
+n -> infinity images, with a 95% bootstrap interval; distance the mean distance between class
+means; betw/with Tr(SSb)/Tr(SSw); PC1 and PC2 fractions of the variance; NCM the accuracy of the
+nearest class mean. D depends on the number of images: it is 2.1 on the first 32 test images of
+MNIST and 14.6 on all. Compare values of D only if they were measured on equally many images.`
 
 func analyzeCommand(a *app) *cobra.Command {
 	z := &analysis{app: a}
 	c := &cobra.Command{
 		Use:   "analyze",
 		Short: "Measure how a model separates classes, layer by layer and step by step",
-		Long: `Measure class separation on the test pictures at the input, the features, the denoised
-features, the logits and after every ascent step, the shape of the potential, and how
-single pictures go uphill on it. The folder of --out (default: "analysis" beside the
-model) gets
-
-  report.html     a page that needs nothing else: a summary in plain words, tables, all
-                  figures, and a slider that walks pictures through the ascent
-  analysis.json   every number
-  layers, steps, curve, pca, strips, paths, weights, spectra, centres, variance,
-  moves, work     the figures, as PNG and SVG; those of pictures only where the features
-                  are pixels, moves only where the training pictures are at hand
-
-Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su; then its estimate for
-ever more pictures with a 95% interval (bootstrap); distance is the mean distance between
-class means; betw/with is Tr(SSb)/Tr(SSw); PC1, PC2 are shares of the variance; NCM is
-the share of pictures that lie nearest to the mean of their class. D depends on the
-number of pictures: 2.1 for the first 32 of MNIST's test pictures, 14.6 for all. Compare
-only what was measured on equally many.`,
+		Long:  analyzeHelp,
 		Example: `  dpnbench analyze --model runs/first/model.safetensors
   dpnbench analyze --model runs/first/model.safetensors --data mnist --out analysis
-  dpnbench analyze --model runs/raw-1/model.safetensors --draws 0 --subsets 0   # quicker, no intervals
-  dpnbench analyze --model runs/published-1/model.safetensors --data mnist --first 32   # the paper's sample`,
+  dpnbench analyze --model runs/raw-1/model.safetensors --draws 0 --subsets 0   # no intervals
+  dpnbench analyze --model runs/published-1/model.safetensors --data mnist --first 32   # as the paper`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context(), c.Flags()) },
 	}
@@ -58,10 +56,11 @@ only what was measured on equally many.`,
 	z.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
-	f.IntVar(&z.first, "first", 0, "only the first `N` test pictures; 0: all")
-	f.IntVar(&z.draws, "draws", 200, "`N` bootstrap draws behind the intervals of D; 0: no intervals")
-	f.IntVar(&z.subsets, "subsets", 10, "`N` subsets of each size for the curve of D over the number of pictures; 0: no curve")
-	f.Uint64Var(&z.seed, "seed", 1, "of draws and subsets")
+	f.IntVar(&z.first, "first", 0, "use the first `N` test images; 0: all")
+	f.IntVar(&z.draws, "draws", 200, "`N` bootstrap draws for the intervals of D; 0: no intervals")
+	f.IntVar(&z.subsets, "subsets", 10, "`N` subsets of each size for the curve of D against the number of "+
+		"images; 0: no curve")
+	f.Uint64Var(&z.seed, "seed", 1, "`SEED` of draws and subsets")
 	return c
 }
 
@@ -76,16 +75,16 @@ type analysis struct {
 	seed           uint64
 }
 
-// What flags allow.
+// Limits of the flags.
 const (
 	leastDraws, mostDraws = 20, 1_000_000
 	mostSubsets           = 10_000
 )
 
-func (z *analysis) check(pictures int) error {
+func (z *analysis) check(images int) error {
 	switch {
-	case z.first < 0 || z.first == 1 || z.first > pictures:
-		return fmt.Errorf("--first %d: expected at least 2 and at most %d pictures, or 0 for all", z.first, pictures)
+	case z.first < 0 || z.first == 1 || z.first > images:
+		return fmt.Errorf("--first %d: expected at least 2 and at most %d images, or 0 for all", z.first, images)
 	case z.draws != 0 && (z.draws < leastDraws || z.draws > mostDraws):
 		return fmt.Errorf("--draws %d: expected %d to %d, or 0 for no intervals", z.draws, leastDraws, mostDraws)
 	case z.subsets < 0 || z.subsets > mostSubsets:
@@ -107,9 +106,10 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	trained := m.Config
 	z.data.settle(flags, &m.Config)
 	c := m.Config
-	others := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed
-	// Where the centres came from is shown as pictures, if it was those of the training.
-	moved := !others && c.Gradient != "detached" && m.PixelFeatures()
+	otherData := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize ||
+		c.DataSeed != trained.DataSeed
+	// How far the centres moved is shown if the training images are available.
+	moved := !otherData && c.Gradient != "detached" && m.PixelFeatures()
 	data, err := openData(ctx, c, moved)
 	if err != nil {
 		return err
@@ -150,20 +150,22 @@ type analyzeResult struct {
 	Config        dpn.Config `json:"config"`
 }
 
-// analyze measures a model on the test pictures, prints the table and writes everything to
-// z.out. data.Train are the pictures that it was trained on, or nil where they show nothing or are
-// not at hand.
-func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*analyzeResult, error) {
+// analyze measures a model on the test images, prints the tables and writes the results to z.out.
+// data.Train holds its training images, or is nil if they are not needed or not available.
+func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
+	data *dataset.Data) (*analyzeResult, error) {
 	var b *progressbar.ProgressBar
-	opt := dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Progress: func(done, all int) {
+	progress := func(done, all int) {
 		if b == nil {
 			b = z.bar(all, "analyze")
 		}
 		set(b, done)
-	}}}
-	unmoved := "the centres did not move, since this potential never learned"
+	}
+	opt := dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{
+		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Progress: progress}}
+	unmoved := "the centres did not move: this potential was never trained"
 	if m.Config.Gradient != "detached" {
-		unmoved = "the training pictures, which the centres began with, are not at hand"
+		unmoved = "the training images, from which the centres were initialised, are not available"
 		opt.Train = data.Train
 	}
 	s, err := m.Study(ctx, e, data.Test, opt)
@@ -174,8 +176,9 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 		}
 		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	found := report.Analysis{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(), Threads: e.Threads(),
-		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Unmoved: unmoved}
+	found := report.Analysis{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(),
+		Threads: e.Threads(),
+		Draws:   z.draws, Subsets: z.subsets, Seed: z.seed, Unmoved: unmoved}
 	z.print(found)
 	r := &analyzeResult{Study: s, Preset: m.Config.Preset, Data: data.Name, Tier: found.Tier, Threads: found.Threads,
 		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
@@ -186,7 +189,7 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 	return r, nil
 }
 
-// Files of an analysis beside its figures.
+// Files of an analysis, besides its figures.
 const (
 	pageFile    = "report.html"
 	numbersFile = "analysis.json"
@@ -195,7 +198,7 @@ const (
 // print prints the tables and the warnings.
 func (z *analysis) print(found report.Analysis) {
 	s := found.Study
-	z.printf("%s of %d classes, accuracy %.2f%%\n", count(s.Samples, "picture"), s.Classes, 100*s.Accuracy)
+	z.printf("%s of %d classes, accuracy %.2f%%\n", count(s.Samples, "image"), s.Classes, 100*s.Accuracy)
 	head := []string{"layer", "dim", "D", "n to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM", "rank"}
 	rows := [][]string{head}
 	for _, l := range slices.Concat(s.Layers, s.Steps) {
@@ -213,7 +216,8 @@ func (z *analysis) print(found report.Analysis) {
 	z.printf("displacement x_0 to x_n: %.1f (Frobenius norm)\n", s.DisplacementL2)
 	rows = [][]string{{"law over", "points", "rho", "95% interval", "Pearson r", "shape", "follows"}}
 	for _, l := range found.Laws() {
-		rows = append(rows, []string{l.Over, fmt.Sprint(l.Law.Points), decimals(l.Law.Rho, 4), intervalText(l.Law.RhoCI, 4), decimals(float64(l.Law.Pearson), 3), l.Law.Shape(), l.Verdict()})
+		rows = append(rows, []string{l.Over, fmt.Sprint(l.Law.Points), decimals(l.Law.Rho, 4),
+			intervalText(l.Law.RhoCI, 4), decimals(float64(l.Law.Pearson), 3), l.Law.Shape(), l.Verdict()})
 	}
 	if len(rows) > 1 {
 		z.table(rows)
@@ -231,12 +235,13 @@ func layerCells(l separation.Layer) []string {
 	if l.FuzzinessLimit != nil {
 		limit = float64(*l.FuzzinessLimit)
 	}
-	return []string{l.Name, fmt.Sprint(l.Dim), decimals(float64(l.Fuzziness), 3), decimals(limit, 3), intervalText(l.FuzzinessCI, 3),
-		decimals(l.MeanDistance, 2), decimals(float64(l.BetweenWithinRatio), 3), pc[0], pc[1], decimals(l.NearestMeanAccuracy, 3), fmt.Sprint(l.Rank)}
+	return []string{l.Name, fmt.Sprint(l.Dim), decimals(float64(l.Fuzziness), 3), decimals(limit, 3),
+		intervalText(l.FuzzinessCI, 3),
+		decimals(l.MeanDistance, 2), decimals(float64(l.BetweenWithinRatio), 3), pc[0], pc[1],
+		decimals(l.NearestMeanAccuracy, 3), fmt.Sprint(l.Rank)}
 }
 
-// decimals prints a number, in powers of ten where it is large, or a dash where there is
-// none.
+// decimals formats a number with n decimals, a large one with an exponent, and NaN as a dash.
 func decimals(v float64, n int) string {
 	switch {
 	case math.IsNaN(v):
@@ -247,7 +252,7 @@ func decimals(v float64, n int) string {
 	return fmt.Sprintf("%.*f", n, v)
 }
 
-// intervalText prints an interval, or a dash where there is none.
+// intervalText formats an interval, or a dash if there is none.
 func intervalText(ci []separation.Float, n int) string {
 	if len(ci) != 2 {
 		return "-"
@@ -255,7 +260,7 @@ func intervalText(ci []separation.Float, n int) string {
 	return decimals(float64(ci[0]), n) + " to " + decimals(float64(ci[1]), n)
 }
 
-// write writes numbers, figures and page.
+// write writes the numbers, the figures and the page.
 func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 	path := filepath.Join(z.out, numbersFile)
 	_, err := os.Stat(path)
@@ -270,9 +275,8 @@ func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 	return report.AnalysisPage(found, figures).Save(filepath.Join(z.out, pageFile))
 }
 
-// saveFigures writes figures to a folder. One that the data do not allow is left out, with a
-// note, and in a folder that is written to again what was drawn in its place is removed. Figures
-// are drawn side by side.
+// saveFigures draws figures in parallel and writes them to a folder. A figure that the data do not
+// allow is left out with a note; with again, its file of an earlier run is removed.
 func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again bool) error {
 	threads, err := a.threadsSetting()
 	if err != nil {

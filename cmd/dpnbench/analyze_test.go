@@ -14,7 +14,7 @@ import (
 	"dpnbench/report"
 )
 
-// analysed trains a network on pictures of 4 x 4 and analyses it. It returns the model, the
+// analysed trains a network on images of 4 x 4 and analyses it. It returns the model, the
 // folder of the analysis and what was printed.
 func analysed(t *testing.T, train, analyze []string) (model, folder, text string) {
 	t.Helper()
@@ -26,12 +26,14 @@ func analysed(t *testing.T, train, analyze []string) (model, folder, text string
 }
 
 // onPixels are the flags of a network on raw pixels.
-var onPixels = []string{"train", "--preset", "raw", "--components", "10", "--rank", "2", "--steps", "4", "--epochs", "1", "--batch", "32"}
+var onPixels = []string{"train", "--preset", "raw", "--components", "10", "--rank", "2", "--steps", "4",
+	"--epochs", "1", "--batch", "32"}
 
 // files returns which of the figures are in a folder.
 func files(t *testing.T, folder string) (there, missing []string) {
 	t.Helper()
-	for _, name := range []string{"layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra", "centres", "variance", "moves"} {
+	for _, name := range []string{"layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra",
+		"centres", "variance", "moves"} {
 		n := 0
 		for _, f := range report.Files(filepath.Join(folder, name)) {
 			if st, err := os.Stat(f); err == nil && st.Size() > 0 {
@@ -56,7 +58,8 @@ func files(t *testing.T, folder string) (there, missing []string) {
 func TestAnalyze(t *testing.T) {
 	long(t)
 	model, folder, text := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2"})
-	for _, want := range []string{"200 pictures of 10 classes, accuracy", "n to inf", "NCM", "step 4", "ascent steps", filepath.Join(folder, "report.html")} {
+	for _, want := range []string{"200 images of 10 classes, accuracy", "n to inf", "NCM", "step 4",
+		"ascent steps", filepath.Join(folder, "report.html")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("analyze printed %q: want %q in it", text, want)
 		}
@@ -84,11 +87,15 @@ func TestAnalyze(t *testing.T) {
 		SHA              string `json:"weights_sha256"`
 	}
 	load(t, filepath.Join(folder, "analysis.json"), &a)
-	if a.Samples != 200 || a.Classes != 10 || len(a.Layers) != 4 || len(a.Steps) != 5 || a.DisplacementL2 <= 0 || a.Law == nil || a.Shapes["steps_law"] == nil ||
-		a.Landscape["lambda_max"] == nil || a.FixedPoints["points"] == nil || len(a.Moves["moved"].([]any)) != 10 || len(a.Curves) != 2 || a.Walk["phi"] == nil || len(a.SHA) != 64 {
-		t.Errorf("analysis.json lacks something: %d samples, %d classes, %d layers, %d steps, shapes %v", a.Samples, a.Classes, len(a.Layers), len(a.Steps), a.Shapes)
+	if a.Samples != 200 || a.Classes != 10 || len(a.Layers) != 4 || len(a.Steps) != 5 || a.DisplacementL2 <= 0 ||
+		a.Law == nil || a.Shapes["steps_law"] == nil || a.Landscape["lambda_max"] == nil ||
+		a.FixedPoints["points"] == nil || len(a.Moves["moved"].([]any)) != 10 ||
+		len(a.Curves) != 2 || a.Walk["phi"] == nil || len(a.SHA) != 64 {
+		t.Errorf("analysis.json lacks something: %d samples, %d classes, %d layers, %d steps, shapes %v", a.Samples,
+			a.Classes, len(a.Layers), len(a.Steps), a.Shapes)
 	}
-	for _, key := range []string{"name", "dim", "fuzziness", "fuzziness_product", "rank", "smallest_eigenvalue", "mean_distance", "between_within_ratio", "explained_variance", "nearest_mean_accuracy", "sampling"} {
+	for _, key := range []string{"name", "dim", "fuzziness", "fuzziness_product", "rank", "smallest_eigenvalue",
+		"mean_distance", "between_within_ratio", "explained_variance", "nearest_mean_accuracy", "sampling"} {
 		if a.Layers[2][key] == nil {
 			t.Errorf("analysis.json: no %q in a layer", key)
 		}
@@ -115,16 +122,20 @@ func TestAnalyze(t *testing.T) {
 // subsets there are no columns and no figure of them.
 func TestAnalyzeAgain(t *testing.T) {
 	long(t)
-	model, folder, _ := analysed(t, append([]string{"train"}, small...), []string{"--draws", "20", "--subsets", "2", "--quiet"})
-	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "curve", "pca", "paths", "weights", "spectra"}) {
+	model, folder, _ := analysed(t, append([]string{"train"}, small...),
+		[]string{"--draws", "20", "--subsets", "2", "--quiet"})
+	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "curve", "pca", "paths",
+		"weights", "spectra"}) {
 		t.Errorf("figures %q", there)
 	}
 	text := succeed(t, "analyze", "--model", model, "--first", "40", "--draws", "0", "--subsets", "0")
 	if strings.Contains(text, "n to inf") || strings.Count(text, "sampling noise") > 2 || !strings.Contains(text, "! ") ||
-		!strings.Contains(text, "No figure of strips, centres, variance, moves: the features are not pixels") || !strings.Contains(text, "No figure of curve: ") {
+		!strings.Contains(text, "No figure of strips, centres, variance, moves: the features are not pixels") ||
+		!strings.Contains(text, "No figure of curve: ") {
 		t.Errorf("analyze printed %q", text)
 	}
-	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "pca", "paths", "weights", "spectra"}) {
+	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "pca", "paths",
+		"weights", "spectra"}) {
 		t.Errorf("figures %q", there)
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "report.html"))
@@ -132,7 +143,8 @@ func TestAnalyzeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	webtest.Check(t, string(page))
-	for _, want := range []string{"Take this page with care", "D is not to be relied on", "No figure of centres, variance, moves: ", "No figure of strips: ", "so that only the input can be shown"} {
+	for _, want := range []string{"Take this page with care", "D is not to be relied on",
+		"No figure of centres, variance, moves: ", "No figure of strips: ", "so that only the input can be shown"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -161,7 +173,8 @@ func TestAnalyzeOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, errs, status := dpnbench(t, "analyze", "--model", model, "--draws", "0", "--subsets", "0", "--out", out)
-	if status != exitUsage || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "dpnbench: --out "+out) || !strings.Contains(errs, "steps.png") || strings.Contains(errs, "--data") {
+	if status != exitUsage || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "dpnbench: --out "+out) ||
+		!strings.Contains(errs, "steps.png") || strings.Contains(errs, "--data") {
 		t.Errorf("status %d, standard error %q", status, errs)
 	}
 }
@@ -169,9 +182,11 @@ func TestAnalyzeOut(t *testing.T) {
 // TestAnalyzeThreads: no number depends on tier or threads.
 func TestAnalyzeThreads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains and analyses in pure Go, minutes under emulation: without -short; TestStudy of package dpn compares threads, too")
+		t.Skip("trains and analyses in pure Go, minutes under emulation: without -short; TestStudy of package " +
+			"dpn compares threads, too")
 	}
-	model, folder, _ := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2", "--threads", "1", "--tier", "generic"})
+	model, folder, _ := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2", "--threads", "1",
+		"--tier", "generic"})
 	numbers := func() map[string]any {
 		var v map[string]any
 		load(t, filepath.Join(folder, "analysis.json"), &v)
@@ -187,7 +202,7 @@ func TestAnalyzeThreads(t *testing.T) {
 }
 
 // TestAnalyzeInBrowser opens the page at the width of a desktop and of a phone, and moves
-// the slider: the picture changes.
+// the slider: the image changes.
 func TestAnalyzeInBrowser(t *testing.T) {
 	long(t)
 	b := webtest.Start(t)
@@ -207,7 +222,9 @@ func TestAnalyzeInBrowser(t *testing.T) {
 			await part('item').closest('.walk').querySelector('.sprite').decode();
 			await new Promise(done => setTimeout(done, 100));
 			const c = part('picture');
-			return { pixels: c.getContext('2d').getImageData(0, 0, c.width, c.height).data.join(), phi: part('phi').textContent, at: part('at').textContent, read: part('read').textContent };
+			const pixels = c.getContext('2d').getImageData(0, 0, c.width, c.height).data.join();
+			const text = name => part(name).textContent;
+			return { pixels, phi: text('phi'), at: text('at'), read: text('read') };
 		})()`, &s)
 		if !strings.HasPrefix(s.Read, "read as ") {
 			t.Errorf("at %s it says %q", s.At, s.Read)
@@ -219,8 +236,9 @@ func TestAnalyzeInBrowser(t *testing.T) {
 		return s.Pixels + string(text)
 	}
 	first, last := state(0), state(4)
-	if pixels := func(s string) string { p, _, _ := strings.Cut(s, "{"); return p }; pixels(first) == pixels(last) || first == last {
-		t.Error("the slider does not move the picture")
+	pixels := func(s string) string { p, _, _ := strings.Cut(s, "{"); return p }
+	if pixels(first) == pixels(last) || first == last {
+		t.Error("the slider does not move the image")
 	}
 	if again := state(0); again != first {
 		t.Error("the way back leads elsewhere")

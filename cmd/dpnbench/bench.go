@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,53 +19,58 @@ import (
 	"github.com/spf13/cobra"
 )
 
+const benchHelp = `Measure the speed of kernels, ascents, training steps and file loading.
+%s
+
+A row is one piece of work on one tier of kernels and a number of threads. Its result is compared
+with a reference before it is timed (except in suite peak); a difference ends the run with exit
+status 1. Repetitions of all rows are interleaved, in several passes over the whole run, so that
+a disturbance affects all rows alike. The peak of the FMA units is measured beside every
+repetition, on the same threads. Outliers are counted and kept.
+
+Columns:
+  time     median of a call, with its 95%% interval (order statistics, no distribution assumed)
+  GFLOP/s  floating-point operations, counted as for dense work; peak: percent of the measured peak
+  alone    the same percentage over repetitions without activity on the sibling hyperthread
+  GB/s     operands and results, each counted once
+  items/s  images, rows or numbers
+  roof     percent of the roofline: the lower of the peak and the speed at which the memory level
+           that holds operands and results can transfer them
+  note     ! if the row is unreliable; the reason is below the table
+
+Without --tier, --quick measures the fastest tier, otherwise all tiers are measured (pure Go on
+small work only). Here --threads accepts several numbers: 1,2. Leave the machine idle during a
+run; disturbances are reported.`
+
 func benchCommand(a *app) *cobra.Command {
 	b := &benchmark{app: a}
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure how fast this machine is, and how near to what it can do",
-		Long: `Measure kernels, ascents, training steps and files: suites ` + strings.Join(bench.Suites(), ", ") + `.
-
-Each row is a piece of work on a tier of kernels and a number of threads. Its result is
-compared with a reference before it is timed (suite peak has none); a difference ends the
-run with exit status 1. Repetitions of all rows take turns, in several passes over the whole run, so that a
-disturbance meets all of them alike. Beside every repetition the peak of the FMA units is
-measured on the same threads. Outliers are counted and kept.
-
-Columns:
-  time     median of a call, with its 95% interval (order statistics, no distribution assumed)
-  GFLOP/s  dense floating-point operations; peak: their share of the measured peak
-  alone    that share in repetitions in which no other hyperthread was seen to share a core
-  GB/s     operands and results, each once
-  items/s  pictures, rows or numbers
-  roof     share of the roofline: the peak, or what reading operands and results from the
-           level of the memory that holds them allows, whichever is less
-  note     ! where the row is not to be trusted, with the reason below
-
-Without --tier, --quick takes the fastest tier and the others all tiers (pure Go for small
-work only). --threads takes several numbers here: 1,2. Leave the machine alone meanwhile;
-what disturbed the run all the same is reported.`,
+		Short: "Measure speed, absolute and relative to the machine's peak",
+		Long:  fmt.Sprintf(benchHelp, wrapped("Suites: "+strings.Join(bench.Suites(), ", ")+".")),
 		Example: `  dpnbench bench --quick                       # under a minute
   dpnbench bench --suite gemm,ascent --json run.json --html run.html
   dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
-  dpnbench bench --quick --suite gemm --repetitions 100  # on a shared machine: more of them alone
+  dpnbench bench --quick --suite gemm --repetitions 100  # more samples, for a shared machine
   dpnbench bench --quick --go-bench old.txt    # for benchstat
-  dpnbench bench compare old.json new.json     # exit status 1 when something got slower`,
+  dpnbench bench compare old.json new.json     # exit status 1 if something got slower`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context()) },
 	}
 	f := c.Flags()
 	f.StringSliceVar(&b.settings.Suites, "suite", nil, "`SUITES` to run (default all)")
-	f.StringVar(&b.settings.Filter, "filter", "", "only rows whose suite/name/shape match the regular `EXPRESSION`")
-	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions, under a minute")
+	f.StringVar(&b.settings.Filter, "filter", "", "only rows whose suite/name/shape matches the regular `EXPRESSION`")
+	allowEmpty(f, "filter") // all rows
+	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions, less than a minute")
 	f.BoolVar(&b.full, "full", false, "more rows: all sweeps")
-	f.IntVar(&b.settings.Repetitions, "repetitions", 0, "repeat each row `N` times in each of the four passes, as far as that takes half a second")
-	f.BoolVar(&b.settings.Pinned, "pin", false, "pin each thread to a processor (Linux)")
+	f.IntVar(&b.settings.Repetitions, "repetitions", 0,
+		"repeat each row `N` times in each of the four passes, up to 0.5 s per pass")
+	f.BoolVar(&b.settings.Pinned, "pin", false, "pin each thread to a CPU (Linux)")
 	f.StringVar(&b.html, "html", "", "write a page with figures to `FILE`")
 	f.StringVar(&b.goBench, "go-bench", "", "write the format of Go benchmarks to `FILE`, for benchstat")
-	f.IntVar(&b.settings.Slow, "slow", 0, "do the work of every call so many times, to test comparisons")
-	f.IntVar(&b.settings.Memory, "memory", 0, "let streams take at most so many bytes, to test the command")
+	f.IntVar(&b.settings.Slow, "slow", 0, "repeat the work of every call `N` times, to test comparisons")
+	f.IntVar(&b.settings.Memory, "memory", 0, "limit stream buffers to `N` bytes, to test the command")
 	f.MarkHidden("slow")
 	f.MarkHidden("memory")
 	c.AddCommand(compareCommand(a))
@@ -92,10 +98,10 @@ func (b *benchmark) resolve() error {
 		s.Extent = "full"
 	}
 	if s.Slow < 0 {
-		return fmt.Errorf("--slow %d: expected a number of times", s.Slow)
+		return fmt.Errorf("--slow %d: expected 0 or more repetitions", s.Slow)
 	}
 	if s.Memory < 0 {
-		return fmt.Errorf("--memory %d: expected a number of bytes", s.Memory)
+		return fmt.Errorf("--memory %d: expected 0 or more bytes", s.Memory)
 	}
 	if t, _ := setting("--tier", b.tier, "DPN_TIER"); t != "" {
 		if _, err := b.tierSetting(); err != nil {
@@ -110,7 +116,7 @@ func (b *benchmark) resolve() error {
 	for _, field := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || n < 1 || n > engine.MaxThreads || slices.Contains(s.Threads, n) {
-			return fmt.Errorf("%s %s: expected different whole numbers from 1 to %d, as in 1,2", from, text, engine.MaxThreads)
+			return fmt.Errorf("%s %s: expected distinct whole numbers from 1 to %d, such as 1,2", from, text, engine.MaxThreads)
 		}
 		s.Threads = append(s.Threads, n)
 	}
@@ -139,7 +145,7 @@ func (b *benchmark) run(ctx context.Context) error {
 		}
 		for _, other := range outputs[:i] {
 			if sameFile(o[1], other[1]) {
-				return fmt.Errorf("%s %s: is the file of %s, too", o[0], o[1], other[0])
+				return fmt.Errorf("%s %s: is also the file of %s; expected different files", o[0], o[1], other[0])
 			}
 		}
 	}
@@ -160,9 +166,9 @@ func (b *benchmark) run(ctx context.Context) error {
 	return b.conclude(ctx, r, err)
 }
 
-// conclude shows and writes what a run measured, and says how it ended.
+// conclude prints and writes what a run measured, and returns how it ended.
 func (b *benchmark) conclude(ctx context.Context, r *bench.Report, err error) error {
-	// Whatever fails, what was measured is shown, and written where that can be done.
+	// Measurements are printed and written even if the run or one of the files failed.
 	b.show(r)
 	unwritten := b.write(r)
 	var mismatch *bench.ErrMismatch
@@ -174,7 +180,7 @@ func (b *benchmark) conclude(ctx context.Context, r *bench.Report, err error) er
 	case unwritten != nil:
 		return unwritten
 	case r.Partial:
-		b.afterInterrupt = ": what was measured until then is shown and written, marked as partial"
+		b.afterInterrupt = ": the results so far are printed and written, marked as partial"
 		return ctx.Err()
 	}
 	return nil
@@ -195,10 +201,11 @@ func (b *benchmark) write(r *bench.Report) error {
 		}
 		return nil
 	}
-	return joined(b.writeJSON(r), write("--html", b.html, bench.WritePage), write("--go-bench", b.goBench, bench.WriteGoBench))
+	return joined(b.writeJSON(r), write("--html", b.html, bench.WritePage),
+		write("--go-bench", b.goBench, bench.WriteGoBench))
 }
 
-// joined is all of some errors in a line, nil if there are none.
+// joined joins errors in one line; nil if there are none.
 func joined(errs ...error) error {
 	var all error
 	for _, err := range errs {
@@ -212,15 +219,35 @@ func joined(errs ...error) error {
 	return all
 }
 
-// show prints the machine, the limits and the rows.
+// show prints the machine, its limits and the rows.
 func (b *benchmark) show(r *bench.Report) {
 	m := &r.Machine
-	b.note("%s%s, %s %s, %s of %d CPUs", m.Brand, parenthesis(m.Micro), m.OS, m.Arch, listThreads(r.Settings.Threads), m.CPUs)
+	b.note("%s%s, %s %s, %s of %d CPUs", m.Brand, parenthesis(m.Micro), m.OS, m.Arch,
+		listThreads(r.Settings.Threads), m.CPUs)
 	if m.Virtual {
 		b.note(", virtual")
 	}
 	b.note("\nversion %s", r.Version)
 	b.note("\nclock %.2f GHz (%.2f to %.2f)\n\n", r.Clock.Hz/1e9, r.Clock.Lowest/1e9, r.Clock.Most/1e9)
+	b.table(peakRows(r))
+	b.note("\n")
+	b.table(bandwidthRows(r))
+	b.note("\n")
+	rows, limits := resultRows(r)
+	if len(rows) > 1 {
+		b.table(rows)
+	}
+	for _, line := range marks(r) {
+		b.printf("! %s\n", line)
+	}
+	for _, w := range r.Warnings {
+		b.printf("warning: %s\n", w)
+	}
+	b.note("%s, each checked against the reference first, and %s of suite peak, in %.0f s\n",
+		count(len(r.Results)-limits, "row"), count(limits, "row"), r.Seconds)
+}
+
+func peakRows(r *bench.Report) [][]string {
 	rows := [][]string{{"tier", "threads", "peak GFLOP/s", "of 2 FMA units"}}
 	for _, p := range r.Peak {
 		share := "-"
@@ -229,18 +256,26 @@ func (b *benchmark) show(r *bench.Report) {
 		}
 		rows = append(rows, []string{p.Tier, fmt.Sprint(p.Threads), fmt.Sprintf("%.1f", p.GFlops), share})
 	}
-	b.table(rows)
-	b.note("\n")
-	rows = [][]string{{"tier", "threads", "level", "a thread", "read GB/s", "write GB/s", "triad GB/s"}}
+	return rows
+}
+
+func bandwidthRows(r *bench.Report) [][]string {
+	rows := [][]string{{"tier", "threads", "level", "per thread", "read GB/s", "write GB/s", "triad GB/s"}}
 	for _, l := range r.Bandwidth {
-		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, bench.FormatBytes(l.PerThread()), fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
+		rows = append(rows, []string{l.Tier, fmt.Sprint(l.Threads), l.Level, bench.FormatBytes(l.PerThread()),
+			fmt.Sprintf("%.1f", l.Read), fmt.Sprintf("%.1f", l.Write), fmt.Sprintf("%.1f", l.Triad)})
 	}
-	b.table(rows)
-	b.note("\n")
-	rows = [][]string{{"suite", "work", "shape", "tier", "threads", "time", "95%", "GFLOP/s", "peak", "alone", "GB/s", "items/s", "roof", "note"}}
+	return rows
+}
+
+// resultRows returns the table of all suites but peak, whose rows are the limits.
+func resultRows(r *bench.Report) (rows [][]string, limits int) {
+	rows = [][]string{{"suite", "work", "shape", "tier", "threads", "time", "95%", "GFLOP/s", "peak", "alone",
+		"GB/s", "items/s", "roof", "note"}}
 	for i := range r.Results {
 		res := &r.Results[i]
 		if res.Suite == "peak" {
+			limits++
 			continue
 		}
 		note := ""
@@ -252,28 +287,14 @@ func (b *benchmark) show(r *bench.Report) {
 			roof = fmt.Sprintf("%.0f%% %s", res.PercentBound, res.Bound)
 		}
 		rows = append(rows, []string{res.Suite, res.Name, res.Shape, res.Tier, fmt.Sprint(res.Threads),
-			bench.FormatSeconds(res.SecondsMedian), bench.FormatWidth(res.SecondsMedian, res.SecondsCI), figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"), figure(res.PercentPeakAlone, "%.0f%%"),
+			bench.FormatSeconds(res.SecondsMedian), bench.FormatWidth(res.SecondsMedian, res.SecondsCI),
+			figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"), figure(res.PercentPeakAlone, "%.0f%%"),
 			figure(res.GBPerS, "%.1f"), figure(res.SamplesPerSecond, "%.4g"), roof, note})
 	}
-	if len(rows) > 1 {
-		b.table(rows)
-	}
-	for _, line := range marks(r) {
-		b.printf("! %s\n", line)
-	}
-	for _, w := range r.Warnings {
-		b.printf("warning: %s\n", w)
-	}
-	limits := 0
-	for i := range r.Results {
-		if r.Results[i].Suite == "peak" {
-			limits++
-		}
-	}
-	b.note("%s, each compared with the reference first, and %s of suite peak, in %.0f s\n", count(len(r.Results)-limits, "row"), count(limits, "row"), r.Seconds)
+	return rows, limits
 }
 
-// marks says why rows are not to be trusted: a line for each reason, whatever its numbers.
+// marks explains why rows are unreliable: one line for each reason, ignoring the numbers in it.
 func marks(r *bench.Report) []string {
 	type group struct {
 		rows        int
@@ -303,7 +324,7 @@ func marks(r *bench.Report) []string {
 		g := groups[reason]
 		which := g.first
 		if g.rows > 1 {
-			which = fmt.Sprintf("%d rows, such as %s", g.rows, g.first)
+			which = fmt.Sprintf("%d rows, e.g. %s", g.rows, g.first)
 		}
 		lines = append(lines, which+": "+g.text)
 	}
@@ -317,7 +338,7 @@ func parenthesis(s string) string {
 	return " (" + s + ")"
 }
 
-// listThreads prints numbers of threads.
+// listThreads formats numbers of threads, such as "1 and 2 threads".
 func listThreads(threads []int) string {
 	var s []string
 	for _, n := range threads {
@@ -329,9 +350,9 @@ func listThreads(threads []int) string {
 	return strings.Join(s, " and ") + " threads"
 }
 
-// figure formats what a row may not have.
+// figure formats a number, or a dash for 0 and NaN: none.
 func figure(v float64, format string) string {
-	if v == 0 || v != v {
+	if v == 0 || math.IsNaN(v) {
 		return "-"
 	}
 	return fmt.Sprintf(format, v)
@@ -343,22 +364,22 @@ func compareCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare OLD.json NEW.json",
 		Short: "Compare two runs of bench",
-		Long: `Compare the rows that two runs of bench share: medians with their 95% intervals, and the
-rank test of Mann and Whitney (p below 0.001, because there are many rows). Exit status 1
-when a row is slower by more than the threshold and the test agrees.
+		Long: `Compare the rows that two runs of bench share: medians with 95% intervals, and the
+Mann-Whitney rank test (p below 0.001, because there are many rows). The exit status is 1 if a row
+is slower by more than the threshold and the test agrees.
 
-Clocks of shared machines change from minute to minute, so change and test are of times
-multiplied by the peak that was measured beside them; --seconds compares the
-times themselves, as is always done for files, for what waits for the memory and where the
-peak itself was disturbed. Marked rows count like the others: repeat a run on a quiet
-machine before you believe them.`,
+The clock of a shared machine changes from minute to minute. Therefore times are multiplied by
+the peak that was measured beside them before they are compared; --seconds compares the times
+themselves. That is always done for file loading, for memory-bound work and where the measurement
+of the peak was disturbed. Marked rows count like the others: repeat a run on a quiet machine
+before relying on them.`,
 		Example: `  dpnbench bench --quick --json old.json
   dpnbench bench --quick --json new.json
   dpnbench bench compare old.json new.json
   dpnbench bench compare --threshold 2 --all old.json new.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("compare: %s, expected two (see %q)", count(len(args), "file"), c.CommandPath()+" --help")
+				return fmt.Errorf("compare: %s, expected 2 (see %q)", count(len(args), "file"), c.CommandPath()+" --help")
 			}
 			return nil
 		},
@@ -366,15 +387,15 @@ machine before you believe them.`,
 			return a.compare(args[0], args[1], threshold, all, inSeconds)
 		},
 	}
-	c.Flags().Float64Var(&threshold, "threshold", 5, "`PERCENT` that a row may get slower")
-	c.Flags().BoolVar(&inSeconds, "seconds", false, "compare times as they are")
-	c.Flags().BoolVar(&all, "all", false, "show the rows that did not change, too")
+	c.Flags().Float64Var(&threshold, "threshold", 5, "`PERCENT` by which a row may get slower")
+	c.Flags().BoolVar(&inSeconds, "seconds", false, "compare times, not times multiplied by the peak")
+	c.Flags().BoolVar(&all, "all", false, "also show the rows that did not change")
 	return c
 }
 
 func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) error {
 	if !(threshold >= 0 && threshold < 1e6) {
-		return fmt.Errorf("--threshold %v: expected a percentage from 0 to below 1000000", threshold)
+		return fmt.Errorf("--threshold %v: expected a percentage from 0 up to 1000000", threshold)
 	}
 	if err := a.checkJSON(old, new); err != nil {
 		return err
@@ -390,7 +411,7 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	c := bench.Compare(before, after, threshold/100, inSeconds)
 	c.Old, c.New = old, new
 	if len(c.Rows) == 0 {
-		return fmt.Errorf("%s and %s: share no rows", old, new)
+		return fmt.Errorf("%s and %s: no row in common; expected runs of the same suites", old, new)
 	}
 	a.note("old: version %s\nnew: version %s\n\n", cmp.Or(c.OldVersion, "unknown"), cmp.Or(c.NewVersion, "unknown"))
 	rows := [][]string{{"row", "old", "95%", "new", "95%", "change", "p", "verdict"}}
@@ -402,15 +423,17 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 		if r.Marked {
 			verdict += " (marked)"
 		}
-		rows = append(rows, []string{r.ID, bench.FormatSeconds(r.Old), bench.FormatWidth(r.Old, r.OldCI), bench.FormatSeconds(r.New), bench.FormatWidth(r.New, r.NewCI),
+		rows = append(rows, []string{r.ID, bench.FormatSeconds(r.Old), bench.FormatWidth(r.Old, r.OldCI),
+			bench.FormatSeconds(r.New), bench.FormatWidth(r.New, r.NewCI),
 			fmt.Sprintf("%+.1f%%", 100*(r.Ratio-1)), fmt.Sprintf("%.3g", r.P), verdict})
 	}
 	if len(rows) > 1 {
 		a.table(rows)
 	}
-	a.printf("%s: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n", count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, c.GeoMean)
+	a.printf("%s: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n",
+		count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, c.GeoMean)
 	if n := len(c.OnlyOld) + len(c.OnlyNew); n > 0 {
-		a.note("%s in one of the two only\n", count(n, "row"))
+		a.note("%s in only one of the two\n", count(n, "row"))
 	}
 	for _, w := range c.Warnings {
 		a.printf("warning: %s\n", w)

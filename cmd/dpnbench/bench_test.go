@@ -19,9 +19,11 @@ func TestBench(t *testing.T) {
 	long(t)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1", "--memory", "4000000"}
+	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1",
+		"--memory", "4000000"}
 	out := succeed(t, with(args, "--json", path("a.json"), "--html", path("a.html"), "--go-bench", path("a.txt"))...)
-	for _, want := range []string{"packed", "m=128,k=64,n=64", "clock", "L2", "\n1 row, each compared with the reference first, and 1"} {
+	for _, want := range []string{"packed", "m=128,k=64,n=64", "clock", "L2",
+		"\n1 row, each checked against the reference first, and 1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -52,7 +54,8 @@ func TestBench(t *testing.T) {
 	if !strings.Contains(out, "1 row: 0 slower, 0 faster") {
 		t.Errorf("a run compared with itself:\n%s", out)
 	}
-	if _, message, status := dpnbench(t, "bench", "compare", path("a.json"), path("b.json")); status != exitFailed || !strings.Contains(message, "slower by more than 5%: 1 of 1 row") {
+	_, message, status := dpnbench(t, "bench", "compare", path("a.json"), path("b.json"))
+	if status != exitFailed || !strings.Contains(message, "slower by more than 5%: 1 of 1 row") {
 		t.Errorf("exit status %d, %q", status, message)
 	}
 }
@@ -60,13 +63,16 @@ func TestBench(t *testing.T) {
 // madeUp is a report of a row on two threads, with a mark and a warning.
 func madeUp() *bench.Report {
 	r := &bench.Report{
-		Format: bench.Format, Version: "v1.2.3", Settings: bench.Settings{Extent: "quick", Threads: []int{2}}, Warnings: []string{"the dog barked"},
-		Peak:      []bench.Peaks{{Tier: "avx2", Threads: 2, GFlops: 200}},
-		Bandwidth: []bench.Bandwidth{{Level: "L1", Bytes: 16 << 10, Tier: "avx2", Threads: 2}, {Level: "memory", Bytes: 256 << 20, Tier: "avx2", Threads: 2}},
+		Format: bench.Format, Version: "v1.2.3", Settings: bench.Settings{Extent: "quick", Threads: []int{2}},
+		Warnings: []string{"the dog barked"},
+		Peak:     []bench.Peaks{{Tier: "avx2", Threads: 2, GFlops: 200}},
+		Bandwidth: []bench.Bandwidth{{Level: "L1", Bytes: 16 << 10, Tier: "avx2", Threads: 2},
+			{Level: "memory", Bytes: 256 << 20, Tier: "avx2", Threads: 2}},
 	}
 	for _, suite := range []string{"peak", "gemm"} {
 		row := bench.Result{
-			Suite: suite, Name: "made up", Shape: "-", Tier: "avx2", Threads: 2, Calls: 1, Repetitions: 3, SecondsMedian: 2, SecondsCI: [2]float64{1, 3},
+			Suite: suite, Name: "made up", Shape: "-", Tier: "avx2", Threads: 2, Calls: 1, Repetitions: 3,
+			SecondsMedian: 2, SecondsCI: [2]float64{1, 3},
 			Samples: []float64{1, 2, 3}, Peaks: []float64{1, 1, 1}, Items: 1,
 		}
 		if suite == "gemm" {
@@ -86,7 +92,7 @@ func concluded(t *testing.T, b *benchmark, r *bench.Report, err error) (string, 
 		t.Fatal(ferr)
 	}
 	defer out.Close()
-	b.stdout = out
+	b.out.File = out
 	err = b.conclude(context.Background(), r, err)
 	text, ferr := os.ReadFile(out.Name())
 	if ferr != nil {
@@ -111,7 +117,8 @@ func TestBenchShows(t *testing.T) {
 				t.Errorf("quiet %v: no %q in\n%s", quiet, want, out)
 			}
 		}
-		for _, note := range []string{"version v1.2.3", "1 row, each compared with the reference first, and 1 row of suite peak"} {
+		for _, note := range []string{"version v1.2.3",
+			"1 row, each checked against the reference first, and 1 row of suite peak"} {
 			if strings.Contains(out, note) == quiet {
 				t.Errorf("quiet %v: %q in\n%s", quiet, note, out)
 			}
@@ -131,7 +138,8 @@ func TestBenchKeeps(t *testing.T) {
 	}{
 		{nil, []string{"--json " + none}, false},
 		{errors.New("no space left"), []string{"no space left", "--json " + none}, false},
-		{&bench.ErrMismatch{Row: "gemm/x", Reason: "element 3 is 1"}, []string{"gemm/x: element 3 is 1", "--json " + none}, true},
+		{&bench.ErrMismatch{Row: "gemm/x", Reason: "element 3 is 1"}, []string{"gemm/x: element 3 is 1",
+			"--json " + none}, true},
 	} {
 		os.Remove(page)
 		os.Remove(lines)
@@ -168,7 +176,8 @@ func TestBenchCompareSays(t *testing.T) {
 	write(t, path, b)
 	for _, quiet := range []string{"--quiet", "--quiet=false"} {
 		out := succeed(t, "bench", "compare", quiet, path, path)
-		if !strings.Contains(out, "warning: 1 of 1 rows have too few repetitions") || strings.Contains(out, "old: version v1.2.3") == (quiet == "--quiet") {
+		if !strings.Contains(out, "warning: 1 of 1 rows have too few repetitions") ||
+			strings.Contains(out, "old: version v1.2.3") == (quiet == "--quiet") {
 			t.Errorf("%s: printed %s", quiet, out)
 		}
 	}
@@ -186,11 +195,12 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--quick", "--full"}, "--quick and --full")
 	fails(t, []string{"bench", "--threads", "1,1"}, "--threads 1,1")
 	same := filepath.Join(dir, "same")
-	fails(t, []string{"bench", "--json", same, "--html", filepath.Join(dir, ".", "x", "..", "same")}, "--html", "is the file of --json, too")
-	fails(t, []string{"bench", "--html", broken, "--go-bench", broken}, "--go-bench", "is the file of --html, too")
+	fails(t, []string{"bench", "--json", same, "--html", filepath.Join(dir, ".", "x", "..", "same")}, "--html",
+		"is also the file of --json")
+	fails(t, []string{"bench", "--html", broken, "--go-bench", broken}, "--go-bench", "is also the file of --html")
 	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html", "no such file")
 	fails(t, []string{"bench", "quick"}, `"quick"`)
-	fails(t, []string{"bench", "compare", other}, "compare: 1 file, expected two")
+	fails(t, []string{"bench", "compare", other}, "compare: 1 file, expected 2")
 	fails(t, []string{"bench", "compare", other, broken}, "other.json", "format 99, expected 1")
 	fails(t, []string{"bench", "compare", broken, other}, "broken.json", "no JSON of dpnbench bench")
 	fails(t, []string{"bench", "compare", filepath.Join(dir, "none.json"), other}, "none.json", "no such file")

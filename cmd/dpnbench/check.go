@@ -16,6 +16,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
+const checkHelp = `Run every kernel on every tier of this machine (or on that of --tier) with awkward sizes, strides
+and alignments. Each result must be within the error bound of a float64 reference and have the
+same bits as the pure-Go tier. Operands are placed against unreadable pages, so that an access
+outside them is detected. A failing case prints the command that repeats it, and the exit status
+is 1.
+
+--sweep instead evaluates exp and log at all 2^32 inputs: the error must be at most 1 ULP, and the
+results of every tier must hash to the committed value.
+
+Columns: ULP is the largest distance from the rounded reference in units in the last place
+(without results that suffer cancellation), error/bound the largest error divided by its bound.
+
+A case is KERNEL:NAME=NUMBER,... A number out of range is refused with its range. The names are
+  m, k, n, rows, d, classes  sizes
+  steps                      ascent steps
+  la, lb, lc, lx, ly, ...    layouts: 0 row-major, 1 with padding, 2 column-major, 3 with padding,
+                             4 neither stride is 1
+  acc                        1 adds to the old values
+  offset                     distance of a buffer from the unreadable page before it, in floats;
+                             -1: it ends at the page behind it
+  data                       0 normal, 1 small integers, 2 mixed magnitudes, 3 powers of two,
+                             4 with infinities, NaN, subnormal numbers and zeros
+  seed                       random seed
+  apart, even                kernels *-sparse: distance between centres; 1: every precision is the
+                             same multiple of the identity
+ascend-alone runs few rows and records nothing.
+
+`
+
 func checkCommand(a *app) *cobra.Command {
 	var quick, sweep bool
 	var kernel string
@@ -23,46 +52,24 @@ func checkCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Run every kernel on every tier against the reference",
-		Long: `Run every kernel on every tier of this machine (or the one of --tier) over awkward
-sizes, strides and alignments. Each result must lie within the error bound of a float64
-reference and have the same bits as that of the pure-Go tier; no kernel may touch a byte
-outside its operands, which lie against unreadable pages. A failing case prints the
-command that repeats it, and the exit status is 1.
-
-With --sweep it evaluates exp and log at all 2^32 inputs instead: at most 1 ULP from the
-rounded reference, and the results of every tier hash to the value that is committed.
-
-Columns: ULP is the largest distance from the rounded reference in units in the last
-place (of results that do not cancel), error/bound the largest error over its bound.
-
-A case is KERNEL:NAME=NUMBER,...: m, k, n, rows, d, classes are sizes; steps the ascent
-steps; la, lb, lc, lx, ly, ... layouts (0 row-major, 1 with padding, 2 column-major, 3 with
-padding, 4 neither stride 1); acc 1 adds to the old values; offset the distance of a
-buffer from the unreadable page before it in floats, or -1 for right against the one
-behind it; data 0 normal, 1 small integers, 2 of very different size, 3 powers of two, 4 with
-infinities, NaN, subnormal numbers and zeros; seed the draw; apart how far apart centres
-are, and even 1 the same multiple of the identity for all precisions, of ascents by the
-sparse route, whose names end in -sparse; ascend-alone is for few rows and records nothing. A number
-out of range is refused with its range.
-
-Kernels: ` + strings.Join(check.Kernels(), ", ") + ".",
-		Example: `  dpnbench check                     # all cases, some seconds
-  dpnbench check --quick             # a part of them
+		Long:  checkHelp + wrapped("Kernels: "+strings.Join(check.Kernels(), ", ")+"."),
+		Example: `  dpnbench check                     # all cases, a few seconds
+  dpnbench check --quick             # a subset
   dpnbench check --tier avx2 --kernel matmul
   dpnbench check --sweep --tier avx2 # exp and log at all inputs, minutes
-  dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; what is not named is usual`,
+  dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; the rest has default values`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if sweep && (quick || kernel != "" || len(cases) > 0) {
-				return fmt.Errorf("--sweep: runs on its own, without --quick, --kernel and --case")
+				return fmt.Errorf("--sweep: cannot be combined with --quick, --kernel or --case")
 			}
 			return a.check(c.Context(), sweep, quick, kernel, cases)
 		},
 	}
-	c.Flags().BoolVar(&quick, "quick", false, "a part of the cases")
-	c.Flags().BoolVar(&sweep, "sweep", false, "exp and log at all 2^32 inputs")
-	c.Flags().StringVar(&kernel, "kernel", "", "only this kernel")
-	c.Flags().StringArrayVar(&cases, "case", nil, "only this case, as a failure prints it (repeatable)")
+	c.Flags().BoolVar(&quick, "quick", false, "run a subset of the cases")
+	c.Flags().BoolVar(&sweep, "sweep", false, "check exp and log at all 2^32 inputs")
+	c.Flags().StringVar(&kernel, "kernel", "", "check only this `KERNEL`")
+	c.Flags().StringArrayVar(&cases, "case", nil, "run only this `CASE`, as a failure prints it (repeatable)")
 	return c
 }
 
@@ -79,7 +86,7 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	}
 	opt := check.Options{Quick: quick, Kernel: kernel}
 	if kernel != "" && len(cases) > 0 {
-		return fmt.Errorf("--kernel %s: --case names its kernel; give one of the two", kernel)
+		return fmt.Errorf("--kernel %s: a --case names its kernel; expected only one of the two", kernel)
 	}
 	if kernel != "" && !slices.Contains(check.Kernels(), kernel) {
 		return fmt.Errorf("--kernel %q: expected one of %s", kernel, strings.Join(check.Kernels(), ", "))
@@ -127,18 +134,19 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	return nil
 }
 
-// verdict prints the table, and of failing cases the command that repeats them.
+// verdict prints the table, and for failing cases the command that repeats them.
 func (a *app) verdict(r *check.Report) error {
 	a.checkTable(r)
 	if !r.Guards {
-		a.printf("The system gave no unreadable pages: reads outside the operands went unseen, and writes far outside.\n")
+		a.printf("This system has no unreadable pages: reads outside operands, and writes far outside, were not detected.\n")
 	}
 	for i, f := range r.Failures {
 		if i == 20 {
 			a.printf("... and %d more\n", len(r.Failures)-i)
 			break
 		}
-		a.printf("FAIL %s on %s: %s\n     repeat with: dpnbench check --tier %s --threads %d --case %s\n", f.Case, f.Tier, f.Reason, f.Tier, f.Threads, f.Case)
+		a.printf("FAIL %s on %s: %s\n     repeat with: dpnbench check --tier %s --threads %d --case %s\n",
+			f.Case, f.Tier, f.Reason, f.Tier, f.Threads, f.Case)
 	}
 	if r.Failed > 0 {
 		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}
@@ -146,7 +154,7 @@ func (a *app) verdict(r *check.Report) error {
 	return nil
 }
 
-// sweep is check --sweep.
+// sweep runs check --sweep.
 func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.ProgressBar) error {
 	start := time.Now()
 	if opt.Threads == 0 {
@@ -168,7 +176,8 @@ func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.Progr
 		if s.Failed > 0 || !s.HashEqual {
 			r.Failed++
 		}
-		rows = append(rows, []string{s.Function, s.Tier, fmt.Sprint(s.Inputs), fmt.Sprint(s.Failed), fmt.Sprint(s.MaxULP), fmt.Sprintf("%.4f ULP", s.MaxError), s.Worst, verdict})
+		rows = append(rows, []string{s.Function, s.Tier, fmt.Sprint(s.Inputs), fmt.Sprint(s.Failed),
+			fmt.Sprint(s.MaxULP), fmt.Sprintf("%.4f ULP", s.MaxError), s.Worst, verdict})
 	}
 	if err := a.writeJSON(checkResult{sysinfo.ReadMachine(), r, sweep}); err != nil {
 		return err
@@ -190,9 +199,10 @@ func (a *app) checkTable(r *check.Report) {
 		}
 		ratio := fmt.Sprintf("%.3f", k.MaxErrorRatio)
 		if k.MaxErrorRatio > 1e6 {
-			ratio = "beyond all"
+			ratio = "huge"
 		}
-		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed), fmt.Sprint(k.MaxULP), ratio, equal})
+		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed),
+			fmt.Sprint(k.MaxULP), ratio, equal})
 	}
 	a.table(rows)
 }

@@ -15,9 +15,9 @@ import (
 func dataCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
-		Short: "Fetch data sets",
-		Long: `Fetch data sets. There is one to fetch, MNIST; the digits that are built in need nothing, and
-a folder with IDX files of your own is given to --data as it is.`,
+		Short: "Download data sets",
+		Long: `Download data sets; the only one so far is MNIST. The built-in digits need no download, and
+--data accepts a folder with your own IDX files.`,
 		Example: `  dpnbench data fetch mnist
   dpnbench train --data mnist`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -33,9 +33,8 @@ a folder with IDX files of your own is given to --data as it is.`,
 	command := &cobra.Command{
 		Use:   "fetch mnist",
 		Short: "Download MNIST",
-		Long: `Download the four files of MNIST, check their SHA-256, and put them where "--data mnist"
-looks for them: the user's cache directory, unless --out says another folder. A download
-that was cut is taken up where it ended.`,
+		Long: `Download the four files of MNIST, verify their SHA-256 and put them where "--data mnist" searches
+for them: the user's cache directory, or the folder of --out. An interrupted download is resumed.`,
 		Example: `  dpnbench data fetch mnist
   dpnbench data fetch mnist --out mnist    # then: --data mnist/ or DPN_DATA=mnist`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -46,8 +45,9 @@ that was cut is taken up where it ended.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return a.fetch(c.Context(), out, mirrors) },
 	}
-	command.Flags().StringVar(&out, "out", "", "`FOLDER` to put the files in")
-	command.Flags().StringArrayVar(&mirrors, "mirror", nil, "`URL` of a folder with the files, in the place of the usual ones (repeatable)")
+	command.Flags().StringVar(&out, "out", "", "`FOLDER` for the files (default: the user's cache directory)")
+	command.Flags().StringArrayVar(&mirrors, "mirror", nil,
+		"`URL` of a folder with the files, instead of the usual mirrors (repeatable)")
 	c.AddCommand(command)
 	return c
 }
@@ -55,7 +55,7 @@ that was cut is taken up where it ended.`,
 func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 	for _, m := range mirrors {
 		if u, err := url.Parse(m); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("--mirror %s: expected an address that begins with http:// or https://", m)
+			return fmt.Errorf("--mirror %s: expected an address that starts with http:// or https://", m)
 		}
 	}
 	if out == "" {

@@ -20,9 +20,9 @@ func demoCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Check, train and analyse on the built-in digits",
-		Long: `The whole path on the built-in digits, nothing to download, in under two minutes: check
-the kernels, train a network, evaluate it, and measure how it separates the classes, with a
-page to look at. What an earlier demo wrote to the same folder is replaced.`,
+		Long: `A complete run on the built-in digits, without download, in under two minutes: check the kernels,
+train a network, evaluate it, and measure how it separates the classes, with an HTML report. An
+earlier demo in the same folder is replaced.`,
 		Example: `  dpnbench demo
   dpnbench demo --out /tmp/demo --json -`,
 		Args: noArgs,
@@ -32,10 +32,10 @@ page to look at. What an earlier demo wrote to the same folder is replaced.`,
 	return c
 }
 
-// demoData says which digits demo draws.
+// demoData selects the digits of demo.
 var demoData = dataset.Options{Seed: 1}
 
-// demoFile marks a folder as one of demo, which may replace what is in it.
+// demoFile marks a folder that demo wrote and may replace.
 const demoFile = "demo.json"
 
 func (a *app) demo(ctx context.Context, out string) error {
@@ -57,7 +57,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	for _, name := range runFiles {
 		_, run := os.Stat(filepath.Join(out, name))
 		if _, err := os.Stat(marker); run == nil && err != nil {
-			return fmt.Errorf("--out %s: holds the %s of a run that is not a demo; give another folder", out, name)
+			return fmt.Errorf("--out %s: holds the %s of a run that is not a demo; expected another folder", out, name)
 		}
 	}
 	if err := a.checkJSON(); err != nil {
@@ -70,11 +70,11 @@ func (a *app) demo(ctx context.Context, out string) error {
 		return err
 	}
 	if r.Failed > 0 {
-		return &failedError{fmt.Sprintf("%d of %d cases failed; \"dpnbench check\" says which", r.Failed, r.Cases)}
+		return &failedError{fmt.Sprintf("%d of %d cases failed; run \"dpnbench check\" for details", r.Failed, r.Cases)}
 	}
-	a.note("   %d cases: within their error bounds, the same bits on every tier\n\n", r.Cases)
+	a.note("   %d cases: within the error bounds, same bits on every tier\n\n", r.Cases)
 
-	a.note("2. Train: a network with 64 features and 10 components, the exact gradient\n")
+	a.note("2. Train: a network with 64 features and 10 components, exact gradient\n")
 	data, err := dataset.OpenContext(ctx, "digits", demoData)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(marker, []byte("{}\n")); err != nil { // the folder is a demo's from here on
+	if err := writeFile(marker, []byte("{}\n")); err != nil { // from here on the folder belongs to demo
 		return err
 	}
 	model, err := dpn.New(c, data)
@@ -96,7 +96,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 		return err
 	}
 
-	a.note("\n3. Analyse: how the classes separate, layer by layer and step by step\n")
+	a.note("\n3. Analyse: class separation, layer by layer and step by step\n")
 	z := &analysis{app: a, out: filepath.Join(out, "analysis"), draws: 100, subsets: 5, seed: 1}
 	if err := outputFolder("--out", z.out); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err := a.writeJSON(results); err != nil {
 		return err
 	}
-	a.printf("\nDone in %.0f s. Look at\n", time.Since(start).Seconds())
+	a.printf("\nDone in %.0f s. Results:\n", time.Since(start).Seconds())
 	for _, p := range []string{dpn.ModelFile, "training.png", "analysis/" + numbersFile, "analysis/" + pageFile} {
 		a.printf("  %s\n", filepath.Join(out, p))
 	}

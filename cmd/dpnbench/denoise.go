@@ -20,28 +20,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
+const denoiseHelp = `Corrupt test images by each corruption of --corrupt, denoise them by the ascent of a model in
+pixel space, and report the gain in signal-to-noise ratio: 10 log10 of the sum of squares of the
+clean image over that of the error, in dB, averaged over images, with a 95% interval of the gain.
+The model must work on pixels, as with the presets robust and robust-small.
+
+Without --corrupt the images are denoised as they are: use --data with a folder of your own noisy
+IDX files. The gain is then unknown.
+
+For each corruption the folder of --out (default: "denoised" beside the model) gets the denoised
+images NAME.npy (float32, images x rows x columns, grey levels 0 for background to 1 for ink) and
+a figure of some images after several steps, NAME.png and NAME.svg; and denoise.json. The files
+that an earlier denoise.json in the folder names are removed.
+
+`
+
 func denoiseCommand(a *app) *cobra.Command {
 	d := &denoising{app: a}
 	c := &cobra.Command{
 		Use:   "denoise",
-		Short: "Take noise off pictures by the ascent",
-		Long: `Spoil test pictures by each corruption of --corrupt, take them through the ascent of a
-model in pixel space, and say by how much that raises the signal-to-noise ratio: 10 log10 of
-the sum of squares of a clean picture over that of what differs from it, in dB, the mean over
-pictures with the 95% interval of the gain. The model must be one on pixels, as those of the
-presets robust and robust-small are.
-
-Without --corrupt the pictures are taken as they are: give a folder of IDX files with noisy
-pictures of your own to --data. What is gained is then not known.
-
-Written to the folder of --out (default: "denoised" beside the model) for each corruption:
-the cleaned pictures as NAME.npy (float32, pictures x rows x columns, grey levels 0 to 1 of
-background and ink), NAME.png and NAME.svg with the way of some of them from the clean picture
-to the end, and denoise.json. What the denoise.json of an earlier run names there is removed.
-
-` + corruptionTable(),
+		Short: "Denoise images by the ascent",
+		Long:  denoiseHelp + corruptionTable(),
 		Example: `  dpnbench denoise --model runs/robust-1/model.safetensors --corrupt gaussian:0.5
-  dpnbench denoise --model runs/robust-1/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3 --count 100 --out cleaned
+  dpnbench denoise --model runs/robust-1/model.safetensors --corrupt gaussian:0.3,shot:0.5 --out out
   dpnbench denoise --model runs/robust-1/model.safetensors --data path/to/noisy/idx --json -`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return d.run(c.Context(), c.Flags()) },
@@ -49,10 +50,10 @@ to the end, and denoise.json. What the denoise.json of an earlier run names ther
 	d.data.add(c, false)
 	d.model.add(c, "steps")
 	f := c.Flags()
-	f.StringVar(&d.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.5; without it pictures are taken as they are")
-	f.Uint64Var(&d.corruptSeed, "corrupt-seed", 1, "decides what is random about corruptions")
-	f.IntVar(&d.count, "count", 1000, "`N` first test pictures; 0: all")
-	f.StringVar(&d.out, "out", "", "`FOLDER` for pictures and results")
+	f.StringVar(&d.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.5 (default: none)")
+	f.Uint64Var(&d.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
+	f.IntVar(&d.count, "count", 1000, "use the first `N` test images; 0: all")
+	f.StringVar(&d.out, "out", "", "`FOLDER` for images and results")
 	return c
 }
 
@@ -69,13 +70,13 @@ type denoising struct {
 
 // denoised is a row of corruptions in the JSON of denoise.
 type denoised struct {
-	Name     string  `json:"name"` // none: pictures as they are
+	Name     string  `json:"name"` // none: images as they are
 	Severity float64 `json:"severity"`
 	*dpn.Gain
-	Accuracy float64 `json:"accuracy"` // of the classes read after the ascent
-	File     string  `json:"file"`     // of the cleaned pictures
+	Accuracy float64 `json:"accuracy"` // of the predictions after the ascent
+	File     string  `json:"file"`     // of the denoised images
 
-	cleaned []float32
+	images []float32
 }
 
 // denoiseResult is the JSON of denoise.
@@ -91,12 +92,12 @@ type denoiseResult struct {
 // denoiseFile holds a denoiseResult.
 const denoiseFile = "denoise.json"
 
-// none stands for pictures as they are.
+// none stands for images as they are.
 const none = "none"
 
 func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if d.count < 0 {
-		return fmt.Errorf("--count %d: expected 1 or more pictures, or 0 for all", d.count)
+		return fmt.Errorf("--count %d: expected 1 or more images, or 0 for all", d.count)
 	}
 	list := []dataset.Corruption{{Name: none}}
 	if d.corrupt == "" {
@@ -139,13 +140,14 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if d.count > 0 {
 		s = s.Slice(0, min(d.count, s.Len()))
 	}
-	out := denoiseResult{Model: d.model.path, Data: data.Name, Samples: s.Len(), Steps: m.Config.Steps, CorruptSeed: d.corruptSeed}
+	out := denoiseResult{Model: d.model.path, Data: data.Name, Samples: s.Len(), Steps: m.Config.Steps,
+		CorruptSeed: d.corruptSeed}
 	for i, c := range list {
-		r, gallery, err := d.clean(ctx, e, m, s, c)
+		r, gallery, err := d.denoise(ctx, e, m, s, c)
 		if err != nil {
 			return err
 		}
-		if i == 0 { // the first that there is to keep
+		if i == 0 { // only now, with a result to replace them
 			if err := d.removeOld(); err != nil {
 				return err
 			}
@@ -154,7 +156,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 			return err
 		}
 		out.Corruptions = append(out.Corruptions, *r)
-		// Now, because a run that is interrupted keeps what was finished, and the next one has to know of it.
+		// Now, because an interrupted run keeps what is finished, and the next run must know these files.
 		if err := saveJSON(filepath.Join(d.out, denoiseFile), out); err != nil {
 			return err
 		}
@@ -163,20 +165,21 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	return d.writeJSON(out)
 }
 
-// clean denoises the pictures of s as c spoils them, and shows the way of some.
-func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption) (*denoised, report.Gallery, error) {
-	spoil, name := c, strings.ReplaceAll(c.String(), ":", "-")
+// denoise corrupts the images of s by c and denoises them; the gallery shows some of them.
+func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	c dataset.Corruption) (*denoised, report.Gallery, error) {
+	corruption, name := c, strings.ReplaceAll(c.String(), ":", "-")
 	if c.Name == none {
-		spoil, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // of severity 0
+		corruption, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // severity 0: no change
 	}
-	x, err := m.Clean(ctx, e, s, spoil, d.corruptSeed)
+	x, err := m.Clean(ctx, e, s, corruption, d.corruptSeed)
 	if ctx.Err() != nil {
 		return nil, report.Gallery{}, ctx.Err()
 	}
 	if err != nil {
 		return nil, report.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), cleaned: x.Cleaned.Data}
+	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), images: x.Cleaned.Data}
 	if c.Name != none {
 		g := x.Gain()
 		r.Gain = &g
@@ -192,12 +195,12 @@ func (d *denoising) clean(ctx context.Context, e *engine.Engine, m *dpn.Model, s
 	return r, gallery, err
 }
 
-// write writes the cleaned pictures of r and their gallery.
+// write writes the denoised images of r and their gallery.
 func (d *denoising) write(r *denoised, s *dataset.Set, gallery report.Gallery) error {
 	err := atomicfile.Write(r.File, func(w io.Writer) error {
-		return dataset.WriteNPY(w, r.cleaned, s.Len(), s.Rows, s.Cols)
+		return dataset.WriteNPY(w, r.images, s.Len(), s.Rows, s.Cols)
 	})
-	r.cleaned = nil
+	r.images = nil
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.File, reason(err))
 	}
@@ -208,13 +211,13 @@ func (d *denoising) write(r *denoised, s *dataset.Set, gallery report.Gallery) e
 		return fmt.Errorf("--out %s: %w", d.out, failed.Err)
 	}
 	if err != nil {
-		d.note("no picture of %s: %v\n", filepath.Base(name), err)
+		d.note("no figure of %s: %v\n", filepath.Base(name), err)
 	}
 	return nil
 }
 
-// removeOld removes what an earlier run wrote to the folder: its denoise.json says which
-// files these are, so that others stay.
+// removeOld removes the files that an earlier run wrote to the folder, as listed in its
+// denoise.json, and no others.
 func (d *denoising) removeOld() error {
 	path := filepath.Join(d.out, denoiseFile)
 	b, err := os.ReadFile(path)
@@ -226,7 +229,7 @@ func (d *denoising) removeOld() error {
 		err = json.Unmarshal(b, &old)
 	}
 	if err != nil {
-		return fmt.Errorf("--out %s: %s: %w; expected that of an earlier run, or none", d.out, denoiseFile, reason(err))
+		return fmt.Errorf("--out %s: %s: %w; expected the file of an earlier run, or none", d.out, denoiseFile, reason(err))
 	}
 	var files []string
 	for _, r := range old.Corruptions {
@@ -235,7 +238,7 @@ func (d *denoising) removeOld() error {
 			files = append(append(files, name+".npy"), report.Files(name)...)
 		}
 	}
-	for _, f := range append(files, path) { // the list last, in case that the others are in the way
+	for _, f := range append(files, path) { // the list last, in case removing another file fails
 		if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s: %w", f, reason(err))
 		}
@@ -244,23 +247,26 @@ func (d *denoising) removeOld() error {
 }
 
 const (
-	galleryPictures = 10
-	galleryRows     = 4 // steps between the noisy picture and the end, at most
+	galleryImages = 10
+	galleryRows   = 4 // at most, between the noisy image and the end
 )
 
-// gallery shows the way of the first picture of each class: clean where that is known,
-// noisy, after some steps, and the end.
-func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, x *dpn.Cleaning, c dataset.Corruption) (report.Gallery, error) {
-	g := report.Gallery{Title: fmt.Sprintf("Up the potential of %s, from %v", m.Config.Preset, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryPictures,
-		Scale: report.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"}, Note: "Below each: the class read at the end."}
+// gallery shows the first image of each class: clean if known, noisy, after some steps, and at
+// the end.
+func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	x *dpn.Cleaning, c dataset.Corruption) (report.Gallery, error) {
+	title := "Ascent on the potential of " + m.Config.Preset
+	g := report.Gallery{Title: fmt.Sprintf("%s, from %v", title, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryImages,
+		Scale: report.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"},
+		Note: "Below each: the class predicted at the end."}
 	if c.Name == none {
-		g.Title, g.Series = fmt.Sprintf("Up the potential of %s", m.Config.Preset), []string{"picture"}
+		g.Title, g.Series = title, []string{"image"}
 	}
 	chosen := dpn.FirstOfEach(s.Labels, 1)
-	chosen = chosen[:min(galleryPictures, len(chosen))]
-	way := engine.NewMatrix(len(chosen), s.Pixels())
+	chosen = chosen[:min(galleryImages, len(chosen))]
+	x0 := engine.NewMatrix(len(chosen), s.Pixels())
 	for b, i := range chosen {
-		copy(way.Row(b), x.Noisy.Row(i))
+		copy(x0.Row(b), x.Noisy.Row(i))
 		p := report.Picture{Caption: fmt.Sprint(x.Classes[i])}
 		if c.Name != none {
 			clean := make([]float32, s.Pixels())
@@ -270,7 +276,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		p.X = append(p.X, x.Noisy.Row(i))
 		g.Pictures = append(g.Pictures, p)
 	}
-	m.Norm.Apply(way.Data)
+	m.Norm.Apply(x0.Data)
 	n := m.Config.Steps
 	stride := max(1, (n+galleryRows)/(galleryRows+1))
 	for done := 0; done < n; {
@@ -278,7 +284,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 			return g, err
 		}
 		more := min(stride, n-done)
-		m.Ascend(e, way, more)
+		m.Ascend(e, x0, more)
 		done += more
 		name := fmt.Sprintf("step %d", done)
 		if done == n {
@@ -286,14 +292,14 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		g.Series = append(g.Series, name)
 		for b := range chosen {
-			g.Pictures[b].X = append(g.Pictures[b].X, m.Norm.Grey(way.Row(b)))
+			g.Pictures[b].X = append(g.Pictures[b].X, m.Norm.Grey(x0.Row(b)))
 		}
 	}
 	return g, nil
 }
 
 // show prints a row for each corruption.
-func (d *denoising) show(list []denoised, pictures int) {
+func (d *denoising) show(list []denoised, images int) {
 	rows := [][]string{{"corruption", "SNR before", "after", "gain", "95% interval", "accuracy"}}
 	for _, r := range list {
 		c := dataset.Corruption{Name: r.Name, Severity: r.Severity}
@@ -302,7 +308,8 @@ func (d *denoising) show(list []denoised, pictures int) {
 			cells[0] = none
 		}
 		if g := r.Gain; g != nil && g.Gain.IsFinite() {
-			cells = []string{c.String(), fmt.Sprintf("%.2f dB", float64(g.Before)), fmt.Sprintf("%.2f dB", float64(g.After)), fmt.Sprintf("%+.2f dB", float64(g.Gain)), "–"}
+			cells = []string{c.String(), fmt.Sprintf("%.2f dB", float64(g.Before)),
+				fmt.Sprintf("%.2f dB", float64(g.After)), fmt.Sprintf("%+.2f dB", float64(g.Gain)), "–"}
 			if g.CI[0].IsFinite() {
 				cells[4] = fmt.Sprintf("%+.2f to %+.2f dB", float64(g.CI[0]), float64(g.CI[1]))
 			}
@@ -310,6 +317,6 @@ func (d *denoising) show(list []denoised, pictures int) {
 		rows = append(rows, append(cells, fmt.Sprintf("%.2f%%", 100*r.Accuracy)))
 	}
 	d.table(rows)
-	d.printf("%s (seed %d)\n", count(pictures, "picture"), d.corruptSeed)
-	d.note("written  %s, with pictures and denoise.json\n", d.out)
+	d.printf("%s (seed %d)\n", count(images, "image"), d.corruptSeed)
+	d.note("written  %s: images and denoise.json\n", d.out)
 }

@@ -9,13 +9,14 @@ import (
 	"dpnbench/dpn"
 )
 
-// TestDenoise takes noise off pictures, and takes pictures as they are.
+// TestDenoise takes noise off images, and takes images as they are.
 func TestDenoise(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 60)
 	pixels := filepath.Join(dir, "pixels")
-	succeed(t, "train", "--preset", "robust", "--components", "10", "--rank", "2", "--steps", "7", "--epochs", "1", "--batch", "16", "--data", data, "--out", pixels, "--quiet")
+	succeed(t, "train", "--preset", "robust", "--components", "10", "--rank", "2", "--steps", "7", "--epochs", "1",
+		"--batch", "16", "--data", data, "--out", pixels, "--quiet")
 	model := filepath.Join(pixels, dpn.ModelFile)
 	type result struct {
 		Samples, Steps int
@@ -23,25 +24,28 @@ func TestDenoise(t *testing.T) {
 		Corruptions    []denoised
 	}
 	out, js := filepath.Join(dir, "cleaned"), filepath.Join(dir, "denoise.json")
-	text := succeed(t, "denoise", "--model", model, "--corrupt", "gaussian:0.4,gaussian:0", "--corrupt-seed", "3", "--count", "50", "--out", out, "--json", js)
+	text := succeed(t, "denoise", "--model", model, "--corrupt", "gaussian:0.4,gaussian:0", "--corrupt-seed", "3",
+		"--count", "50", "--out", out, "--json", js)
 	var r result
 	load(t, js, &r)
 	if r.Samples != 50 || r.Steps != 7 || r.CorruptSeed != 3 || len(r.Corruptions) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	noisy, same := r.Corruptions[0], r.Corruptions[1]
-	if noisy.Name != "gaussian" || noisy.Severity != 0.4 || noisy.Pictures != 50 || !(noisy.Gain.Gain > 0 && noisy.CI[0] < noisy.Gain.Gain && noisy.CI[1] > noisy.Gain.Gain) {
+	if noisy.Name != "gaussian" || noisy.Severity != 0.4 || noisy.Pictures != 50 ||
+		!(noisy.Gain.Gain > 0 && noisy.CI[0] < noisy.Gain.Gain && noisy.CI[1] > noisy.Gain.Gain) {
 		t.Errorf("%+v %+v", noisy, noisy.Gain)
 	}
 	if same.Pictures != 0 || same.Gain.Gain.IsFinite() || same.Accuracy < noisy.Accuracy {
 		t.Errorf("without noise: %+v %+v", same, same.Gain)
 	}
-	if !strings.Contains(text, " dB") || !strings.Contains(text, "gaussian:0.4") || !strings.Contains(text, "50 pictures (seed 3)") {
+	if !strings.Contains(text, " dB") || !strings.Contains(text, "gaussian:0.4") ||
+		!strings.Contains(text, "50 images (seed 3)") {
 		t.Errorf("printed %q", text)
 	}
 	first, err := os.ReadFile(noisy.File)
 	if err != nil || len(first) != 128+4*50*16 {
-		t.Errorf("%d bytes of pictures, %v", len(first), err)
+		t.Errorf("%d bytes of images, %v", len(first), err)
 	}
 	for _, f := range []string{"gaussian-0.4.png", "gaussian-0.4.svg", "gaussian-0.png", "denoise.json"} {
 		if _, err := os.Stat(filepath.Join(out, f)); err != nil {
@@ -57,9 +61,10 @@ func TestDenoise(t *testing.T) {
 			t.Errorf("the figure says nothing of %q", want)
 		}
 	}
-	succeed(t, "denoise", "--model", model, "--corrupt", "gaussian:0.4", "--corrupt-seed", "3", "--count", "50", "--out", out, "--threads", "3", "--tier", "generic")
+	succeed(t, "denoise", "--model", model, "--corrupt", "gaussian:0.4", "--corrupt-seed", "3", "--count", "50",
+		"--out", out, "--threads", "3", "--tier", "generic")
 	if again, err := os.ReadFile(noisy.File); err != nil || string(again) != string(first) {
-		t.Errorf("other pictures on another tier (%v)", err)
+		t.Errorf("other images on another tier (%v)", err)
 	}
 
 	// Of an earlier run nothing stays, and what is not its own does.
@@ -74,15 +79,17 @@ func TestDenoise(t *testing.T) {
 	for _, f := range left {
 		names = append(names, f.Name())
 	}
-	if got, want := strings.Join(names, " "), "blur-1.npy blur-1.png blur-1.svg denoise.json gaussian-9.npy inverted-1.npy inverted-1.png inverted-1.svg"; got != want {
+	if got, want := strings.Join(names, " "), "blur-1.npy blur-1.png blur-1.svg denoise.json gaussian-9.npy "+
+		"inverted-1.npy inverted-1.png inverted-1.svg"; got != want {
 		t.Errorf("the folder holds %s, want %s", got, want)
 	}
 
 	text = succeed(t, "denoise", "--model", model, "--json", js, "--count", "0")
 	r = result{}
 	load(t, js, &r)
-	if r.Samples != 60 || len(r.Corruptions) != 1 || r.Corruptions[0].Name != none || r.Corruptions[0].Gain != nil || strings.Contains(text, " dB") {
-		t.Errorf("pictures as they are: %+v, printed %q", r, text)
+	if r.Samples != 60 || len(r.Corruptions) != 1 || r.Corruptions[0].Name != none ||
+		r.Corruptions[0].Gain != nil || strings.Contains(text, " dB") {
+		t.Errorf("images as they are: %+v, printed %q", r, text)
 	}
 	if _, err := os.Stat(filepath.Join(pixels, "denoised", "cleaned.npy")); err != nil {
 		t.Error(err)
@@ -90,7 +97,8 @@ func TestDenoise(t *testing.T) {
 
 	features := filepath.Join(dir, "features")
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", features, "--quiet")...)
-	fails(t, []string{"denoise", "--model", filepath.Join(features, dpn.ModelFile)}, "--model", "not pixels (extractor linear", "robust")
+	fails(t, []string{"denoise", "--model", filepath.Join(features, dpn.ModelFile)}, "--model",
+		"not pixels (extractor linear", "robust")
 	fails(t, []string{"denoise"}, "--model: expected a model file")
 	for _, c := range []struct {
 		args []string

@@ -17,27 +17,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
+const evalHelp = `Evaluate a model on the test images: mean cross-entropy and accuracy. With --split validation it
+uses the training images that training kept for validation instead: choose settings by those, and
+keep the test images for reporting.
+
+A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys of the
+published reference, saved by safetensors.torch.save_file (the format of torch.save is not
+supported). A state dictionary does not say how many ascent steps to make: give --steps (default
+30). Other assumptions are printed, and listed under "assumed" in the JSON. The images are those
+that the model was trained with, unless --data is given.
+
+--corrupt NAME:SEVERITY,... also evaluates on corrupted images, --suite robustness on all kinds at
+three severities each. The kinds, with the unit and range of their severity, and the severities of
+the suite:
+
+%s
+The noise of an image depends on --corrupt-seed and the image's position in the data only, and is
+the same on every machine. Grey levels are between 0 (background) and 1 (ink).`
+
 func evalCommand(a *app) *cobra.Command {
 	v := &evaluation{app: a}
 	c := &cobra.Command{
 		Use:   "eval",
-		Short: "Evaluate a model on the test pictures",
-		Long: `Evaluate a model on the test pictures: mean cross-entropy and accuracy. With --split
-validation they are the training pictures that training kept for validation: settings are
-chosen by those, and test pictures only report.
-
-A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys
-of the published reference, saved by safetensors.torch.save_file (what torch.save writes
-is not read). The latter does not say how many ascent steps to make: give --steps (30
-otherwise). What else is assumed of it is printed, and in the JSON under "assumed". The
-pictures are those that the model was trained with, unless --data says otherwise.
-
---corrupt evaluates it on spoiled pictures, too: a list of NAME:SEVERITY of these, and
---suite robustness on all of them at three severities each (the last column).
-
-` + corruptionTable() + `
-The noise of a picture follows from --corrupt-seed and its place in the data, and is the
-same on every machine. Grey levels lie between 0 (background) and 1 (ink).`,
+		Short: "Evaluate a model on the test images",
+		Long:  fmt.Sprintf(evalHelp, corruptionTable()),
 		Example: `  dpnbench eval --model runs/first/model.safetensors
   dpnbench eval --model runs/first/model.safetensors --test-size 1000
   dpnbench eval --model runs/first/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3
@@ -51,54 +54,24 @@ same on every machine. Grey levels lie between 0 (background) and 1 (ink).`,
 	v.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
-	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "decides what is random about corruptions")
-	f.StringVar(&v.split, "split", "test", "pictures: test, or validation (the last training pictures, --val-size of the training), to choose settings by")
-	f.StringVar(&v.suite, "suite", "", "robustness: every corruption at three severities")
+	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
+	f.StringVar(&v.split, "split", "test",
+		"images `SPLIT`: test, or validation (the last training images, train --val-size)")
+	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities")
 	a.addExplain(c)
 	return c
 }
 
-// corruptionTable lists the kinds of corruptions.
+// corruptionTable lists the kinds of corruptions for a help text.
 func corruptionTable() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, k := range dataset.CorruptionKinds() {
-		fmt.Fprintf(w, "  %s\t%s: %s\t%s\n", k.Name, k.Unit, k.Range(), strings.Trim(fmt.Sprint(k.Suite), "[]"))
-		fmt.Fprintf(w, "  \t  %s\n", k.Effect)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", k.Name, k.Range(), strings.Trim(fmt.Sprint(k.Suite), "[]"))
+		fmt.Fprintf(w, "  \t%s\n  \t%s\n", k.Unit, k.Effect)
 	}
 	w.Flush()
 	return b.String()
-}
-
-// modelFlags choose a model.
-type modelFlags struct {
-	path  string
-	flag  string // for the ascent steps
-	steps int
-}
-
-// add adds the flags, that for the ascent steps by this name.
-func (m *modelFlags) add(c *cobra.Command, steps string) {
-	m.flag = steps
-	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
-	c.Flags().IntVar(&m.steps, steps, 0, "ascent steps in the place of the model's")
-}
-
-func (m *modelFlags) load(flags *pflag.FlagSet) (*dpn.Model, error) {
-	if m.path == "" {
-		return nil, fmt.Errorf("--model: expected a model file")
-	}
-	model, err := dpn.Load(m.path)
-	if err != nil {
-		return nil, fmt.Errorf("--%w", err)
-	}
-	if flags.Changed(m.flag) {
-		model.Config.Steps = m.steps
-		if err := model.Config.Validate(); err != nil {
-			return nil, fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
-		}
-	}
-	return model, nil
 }
 
 // evaluation is one run of eval.
@@ -121,11 +94,11 @@ type corruptionScore struct {
 	Accuracy float64          `json:"accuracy"`
 }
 
-// corruptions returns those that the flags ask for.
+// corruptions returns the corruptions that the flags ask for.
 func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 	switch {
 	case v.suite != "" && v.corrupt != "":
-		return nil, fmt.Errorf("--suite %s: has corruptions of its own; give it or --corrupt", v.suite)
+		return nil, fmt.Errorf("--suite %s: has its own corruptions; expected only one of --suite and --corrupt", v.suite)
 	case v.suite == "robustness":
 		return dataset.RobustnessSuite(), nil
 	case v.suite != "":
@@ -141,7 +114,8 @@ func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 }
 
 // score evaluates m on every corruption.
-func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, list []dataset.Corruption) ([]corruptionScore, error) {
+func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	list []dataset.Corruption) ([]corruptionScore, error) {
 	units := map[string]string{}
 	for _, k := range dataset.CorruptionKinds() {
 		units[k.Name] = k.Unit
@@ -160,11 +134,11 @@ func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 	return scores, nil
 }
 
-// printScores prints a row for each corruption, or for the suite a row for each kind.
+// printScores prints one row for each corruption; for the suite, one for each kind.
 func (v *evaluation) printScores(scores []corruptionScore) {
 	rows := [][]string{{"corruption", "severity", "loss", "accuracy"}}
 	if v.suite != "" {
-		rows = [][]string{{"accuracy (severity)", "mild", "", "middle", "", "hard", ""}}
+		rows = [][]string{{"accuracy (severity)", "mild", "", "medium", "", "hard", ""}}
 	}
 	mean := 0.0
 	for _, s := range scores {
@@ -183,14 +157,14 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, count(len(scores), "corruption"), v.corruptSeed)
 }
 
-// pictures returns the pictures of the split that the flags ask for.
-func (v *evaluation) pictures(m *dpn.Model, data *dataset.Data) (*dataset.Set, error) {
+// images returns the images of the split that the flags ask for.
+func (v *evaluation) images(m *dpn.Model, data *dataset.Data) (*dataset.Set, error) {
 	if v.split == "test" {
 		return data.Test, nil
 	}
 	_, val, err := m.Split(data.Train)
 	if err == nil && val.Len() == 0 {
-		err = fmt.Errorf("the model kept no pictures for validation (val-size 0)")
+		err = fmt.Errorf("the model kept no images for validation (val-size 0)")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--split validation: %w", err)
@@ -233,16 +207,16 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
-	pictures, err := v.pictures(m, data)
+	images, err := v.images(m, data)
 	if err != nil {
 		return err
 	}
-	v.explainAscent(e, m, pictures, false)
-	s, err := m.Score(ctx, e, pictures)
+	v.explainAscent(e, m, images, false)
+	s, err := m.Score(ctx, e, images)
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	scores, err := v.score(ctx, e, m, pictures, list)
+	scores, err := v.score(ctx, e, m, images, list)
 	if err != nil {
 		return err
 	}
@@ -257,26 +231,29 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		Assumed     assumptions       `json:"assumed,omitempty"`
 		CorruptSeed uint64            `json:"corrupt_seed"`
 		Corruptions []corruptionScore `json:"corruptions"`
-	}{v.model.path, data.Name, v.split, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed, scores}); err != nil {
+	}{v.model.path, data.Name, v.split, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed,
+		scores}); err != nil {
 		return err
 	}
 	if len(assumed) > 0 {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
-	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n", v.split, s.Loss, 100*s.Accuracy, count(s.Samples, "picture"), data.Name)
+	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n",
+		v.split, s.Loss, 100*s.Accuracy, count(s.Samples, "image"), data.Name)
 	if len(scores) > 0 {
 		v.printScores(scores)
 	}
 	return nil
 }
 
-// assumptions are settings with the values that were taken for them.
+// assumptions maps settings to the values assumed for them.
 type assumptions map[string]any
 
-// assumedSettings returns what was assumed of a model whose file has no settings, less what
-// the flags say.
+// assumedSettings returns the assumptions about a model whose file has no settings, except those
+// that flags override.
 func assumedSettings(m *dpn.Model, flags *pflag.FlagSet) assumptions {
-	values := assumptions{"steps": m.Config.Steps, "layer-norm": m.Config.LayerNorm, "mean": m.Norm.Mean, "std": m.Norm.Std, "data": m.Config.Data}
+	values := assumptions{"steps": m.Config.Steps, "layer-norm": m.Config.LayerNorm,
+		"mean": m.Norm.Mean, "std": m.Norm.Std, "data": m.Config.Data}
 	assumed := assumptions{}
 	for _, name := range m.Assumed {
 		if f := flags.Lookup(name); f == nil || !f.Changed {
@@ -286,7 +263,7 @@ func assumedSettings(m *dpn.Model, flags *pflag.FlagSet) assumptions {
 	return assumed
 }
 
-// String lists the settings in the order of their names.
+// String lists the settings in alphabetical order.
 func (a assumptions) String() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {

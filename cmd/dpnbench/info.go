@@ -14,8 +14,8 @@ func infoCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info",
 		Short: "Show CPU, caches, kernels and threads",
-		Long: `Show the CPU and its caches, which tiers of kernels this machine has (and why not the
-others), and how many threads the process may use.`,
+		Long: `Show the CPU and its caches, the available tiers of kernels (and why others are not available),
+and the number of threads that the process may use.`,
 		Example: `  dpnbench info
   dpnbench info --json -          # for scripts
   DPN_TIER=generic dpnbench info  # what would run without assembly`,
@@ -42,8 +42,10 @@ func (a *app) info() error {
 	if m.Micro != "" {
 		a.printf("design   %s\n", m.Micro)
 	}
-	a.printf("cores    %s physical, %s logical; the process may use %d\n", known(m.Cores), known(m.LogicalCores), m.ThreadsAllowed)
-	a.printf("caches   L1 %s, L2 %s, L3 %s\n", bench.FormatBytes(m.Caches.L1D), bench.FormatBytes(m.Caches.L2), bench.FormatBytes(m.Caches.L3))
+	a.printf("cores    %s physical, %s logical; the process may use %d\n", known(m.Cores), known(m.LogicalCores),
+		m.ThreadsAllowed)
+	a.printf("caches   L1 %s, L2 %s, L3 %s\n", bench.FormatBytes(m.Caches.L1D), bench.FormatBytes(m.Caches.L2),
+		bench.FormatBytes(m.Caches.L3))
 	a.printf("system   %s\n", m.System())
 	a.printf("Go       %s\n\n", m.GoVersion)
 	for _, t := range engine.Tiers() {

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/term"
 )
 
-// interruptible returns a context that ends with the first signal to end, which is reported
-// on stderr. The second one ends the process at once, whatever it does.
+// interruptible returns a context that the first interrupting signal cancels, with a message on
+// stderr. A second signal ends the process immediately.
 func interruptible(stderr *os.File) context.Context {
 	list := watchedSignals()
-	if len(list) == 0 { // Notify would take it for all signals
+	if len(list) == 0 { // for Notify, none means all signals
 		return context.Background()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -22,17 +22,17 @@ func interruptible(stderr *os.File) context.Context {
 	go func() {
 		<-c
 		signal.Stop(c)
-		if term.IsTerminal(int(stderr.Fd())) { // whose line may hold ^C and a progress bar
+		if term.IsTerminal(int(stderr.Fd())) { // the line may hold ^C and a progress bar
 			fmt.Fprintln(stderr)
 		}
-		fmt.Fprintln(stderr, "dpnbench: interrupting; once more ends at once")
+		fmt.Fprintln(stderr, "dpnbench: stopping after the current step; interrupt again to stop immediately")
 		cancel()
 	}()
 	return ctx
 }
 
-// watchedSignals lists the signals to end, less those that the process was started to
-// ignore, as by nohup.
+// watchedSignals lists the interrupting signals, without those that the process was started to
+// ignore, for example by nohup.
 func watchedSignals() []os.Signal {
 	var list []os.Signal
 	for _, s := range endSignals {

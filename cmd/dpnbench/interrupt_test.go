@@ -28,7 +28,7 @@ func TestInterruptible(t *testing.T) {
 		}
 		<-ctx.Done()
 		b, err := os.ReadFile(f.Name())
-		if err != nil || string(b) != "dpnbench: interrupting; once more ends at once\n" {
+		if err != nil || string(b) != "dpnbench: stopping after the current step; interrupt again to stop immediately\n" {
 			t.Errorf("%v: printed %q (%v)", s, b, err)
 		}
 	}

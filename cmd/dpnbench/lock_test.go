@@ -21,7 +21,8 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{train, with(train, "--overwrite"), {"train", "--resume", "--out", out}, {"demo", "--out", out}} {
+	for _, args := range [][]string{train, with(train, "--overwrite"), {"train", "--resume", "--out", out},
+		{"demo", "--out", out}} {
 		fails(t, args, "--out "+out, "in use by another process")
 	}
 	succeed(t, "eval", "--model", filepath.Join(out, dpn.ModelFile)) // which only reads

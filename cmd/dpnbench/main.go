@@ -1,5 +1,15 @@
-// Command dpnbench trains, benchmarks and dissects Denoising Potential Networks on the
-// CPU. Run "dpnbench help" for its subcommands.
+// Command dpnbench trains, benchmarks and analyses Denoising Potential Networks on the CPU.
+//
+//	dpnbench demo                                      # check, train and analyse in two minutes
+//	dpnbench train --preset compact --out runs/first
+//	dpnbench analyze --model runs/first/model.safetensors
+//
+// Run "dpnbench help" for all subcommands. Each is one file, named after it, with a function
+// that builds the cobra command (help text, flags) and a type that is one run of it. What they
+// share is in root.go (the command tree), dataflags.go (images and models), engine.go (tier,
+// threads, route) and output.go (results, files, progress).
+//
+// To add a subcommand: its file, its name in app.command, and a test.
 package main
 
 import (
@@ -15,13 +25,13 @@ import (
 // Exit statuses.
 const (
 	exitDone        = 0
-	exitFailed      = 1   // the check, test or comparison that was asked for failed
+	exitFailed      = 1   // the requested check, test or comparison failed
 	exitUsage       = 2   // wrong usage or unusable input
-	exitInternal    = 3   // a mistake of this program's
-	exitInterrupted = 130 // by Ctrl-C or another signal to end, as shells report the first
+	exitInternal    = 3   // a bug
+	exitInterrupted = 130 // by Ctrl-C (as shells report it) or another signal to end
 )
 
-// failedError is a result, not a mistake of the user's: exit status 1.
+// failedError is a negative result: exit status 1.
 type failedError struct{ message string }
 
 func (e *failedError) Error() string { return e.message }
@@ -40,14 +50,14 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) (status in
 			status = exitInternal
 		}
 	}()
-	a := &app{stdout: stdout, stderr: stderr}
+	a := &app{out: output{File: stdout}, stderr: stderr}
 	root := a.command()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil && a.printError != nil {
-		err = fmt.Errorf("standard output: %w", reason(a.printError))
+	if err == nil && a.out.err != nil {
+		err = fmt.Errorf("standard output: %w", reason(a.out.err))
 	}
 	if err == nil {
 		return exitDone

@@ -22,36 +22,36 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// experiments of reproduce, in the order in which "all" runs them; apart is the one that it
-// leaves out, because it takes longer than all the others together.
+// experiments of reproduce, in the order in which "all" runs them. It leaves out the one called
+// apart, which takes longer than all others together.
 var experiments = []string{"table1", "law", "trained", "poster", "field", apart}
 
 const apart = "robust"
+
+const reproduceHelp = `Repeat the experiments of the documents that introduced Denoising Potential Networks, first with
+their own protocol and then with more data, and judge each claim. The documents use MNIST: on
+other images, or with --train-size or --test-size, everything is measured but no claim is judged.
+
+  table1   Table 1 of the paper: the first 32 test images, 10 steps, untrained potential, several
+           seeds of k-means; then all test images, 30 steps, with intervals
+  law      He and Su's law of equi-separation in feed-forward networks
+  trained  D along the ascent of trained potentials, by preset and seed
+  poster   the poster's training, compared with a linear classifier
+  field    is the ascent field free of rotation, does phi rise, where does the ascent end
+  robust   DPNs and baselines of equal cost, trained on clean and on noisy images: accuracy on
+           clean and on noisy test images over seeds, with a verdict for each setting
+  all      all except robust, which takes longer than the rest: about ten minutes on two cores
+
+robust saves reproduce.json after each training; --resume continues from there. The folder of
+--out (default: reproduce-NAME) gets report.html, a self-contained page, reproduce.json, and the
+figures as PNG and SVG. A folder with earlier results is refused without --resume or --overwrite.`
 
 func reproduceCommand(a *app) *cobra.Command {
 	r := &reproduction{app: a}
 	c := &cobra.Command{
 		Use:   "reproduce {table1|law|trained|poster|field|robust|all}",
-		Short: "Repeat the published experiments and judge every claim",
-		Long: `Repeat the experiments of the documents that Denoising Potential Networks come from, by
-their own protocol and then with more data, and say of every claim what became of it. The
-documents speak of MNIST: from other pictures, or with --train-size or --test-size, the same
-is measured, but no claim is judged.
-
-  table1   Table 1 of the paper: the first 32 test pictures, 10 steps, the potential untrained,
-           over seeds of k-means; then all test pictures, 30 steps, with intervals
-  law      He and Su's law of equi-separation in feed-forward networks
-  trained  D along the steps of potentials that have learned, by preset and seed
-  poster   the poster's training, and a linear classifier beside it
-  field    does the ascent field rotate, does phi rise, where do pictures end
-  robust   DPNs beside baselines of equal cost, trained on clean and on noisy pictures: accuracy
-           on clean and on noisy test pictures over seeds, and who is ahead in which setting
-  all      everything but robust, which takes longer: about ten minutes on two cores
-
-robust writes reproduce.json after every training, and --resume goes on from there. The
-folder of --out (default: reproduce-NAME) gets report.html, which needs nothing else,
-reproduce.json and the figures as PNG and SVG; results of an earlier run in it are kept
-unless --resume or --overwrite is given.`,
+		Short: "Repeat the published experiments and judge each claim",
+		Long:  reproduceHelp,
 		Example: `  dpnbench reproduce table1 --data mnist
   dpnbench reproduce trained --data mnist --presets raw,compact --seeds 2
   dpnbench reproduce robust --data mnist
@@ -60,7 +60,8 @@ unless --resume or --overwrite is given.`,
 		ValidArgs: append(slices.Clone(experiments), "all"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(c.ValidArgs, args[0]) {
-				return fmt.Errorf("%s: expected one of %s", strings.Join(append([]string{"reproduce"}, args...), " "), strings.Join(c.ValidArgs, ", "))
+				return fmt.Errorf("%s: expected one of %s", strings.Join(append([]string{"reproduce"}, args...), " "),
+					strings.Join(c.ValidArgs, ", "))
 			}
 			return nil
 		},
@@ -69,10 +70,12 @@ unless --resume or --overwrite is given.`,
 	r.data.add(c, true)
 	f := c.Flags()
 	f.StringVar(&r.out, "out", "", "`FOLDER` for the report, results and figures")
-	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment but field; 0: 20 placements of centres for table1, 3 trainings of everything else")
-	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of every training, which field has none of; 0: as the protocols have it")
-	f.BoolVar(&r.overwrite, "overwrite", false, "replace what an earlier run left in the folder of --out")
-	f.BoolVar(&r.resume, "resume", false, "robust: go on from the reproduce.json in the folder of --out, whose trainings are not repeated")
+	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment except field; "+
+		"0: 20 seeds of k-means for table1, 3 trainings for the others")
+	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of each training (field has none); 0: as in the protocols")
+	f.BoolVar(&r.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
+	f.BoolVar(&r.resume, "resume", false,
+		"robust: continue from reproduce.json in the folder of --out without repeating its trainings")
 	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "trained: `NAMES` of the presets")
 	return c
 }
@@ -105,7 +108,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			return fmt.Errorf("--%s %d: expected 1 to 1000000, or 0 for the default", name, v)
 		}
 	}
-	if err := r.suits(flags, what); err != nil {
+	if err := r.checkFlags(flags, what); err != nil {
 		return err
 	}
 	for _, p := range r.presets {
@@ -145,7 +148,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	start := time.Now()
 	out := &reproduced{Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
-		r.note("these are not MNIST's 70,000 pictures, of which the documents speak: everything is measured, no claim is judged\n")
+		r.note("the data are not MNIST (70,000 images): everything is measured, but no claim is judged\n")
 	}
 	for _, name := range experiments {
 		if what != name && (what != "all" || name == apart) {
@@ -161,7 +164,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			}
 			return fmt.Errorf("--data %s: %w", c.Data, err)
 		}
-		// What is done is kept, whatever becomes of the rest.
+		// Saved now, in case a later experiment fails.
 		if err := r.save(out, start); err != nil {
 			return err
 		}
@@ -173,19 +176,19 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	return r.writeJSON(out)
 }
 
-// suits refuses flags that the experiment would not heed.
-func (r *reproduction) suits(flags *pflag.FlagSet, what string) error {
+// checkFlags refuses flags that the experiment would ignore.
+func (r *reproduction) checkFlags(flags *pflag.FlagSet, what string) error {
 	switch {
 	case r.resume && what != apart:
-		return fmt.Errorf("--resume: expected with it reproduce %s, the only experiment that it goes on with", apart)
+		return fmt.Errorf("--resume: only with reproduce %s", apart)
 	case r.resume && r.overwrite:
 		return errors.New("--resume and --overwrite: give one of the two")
 	case flags.Changed("presets") && what != "trained" && what != "all":
-		return fmt.Errorf("--presets: reproduce %s trains none of them, expected with it reproduce trained or all", what)
+		return fmt.Errorf("--presets: reproduce %s does not use them; only with reproduce trained or all", what)
 	}
 	for _, name := range []string{"seeds", "epochs"} {
 		if flags.Changed(name) && what == "field" {
-			return fmt.Errorf("--%s: reproduce field has one seed and trains nothing, expected it with another experiment", name)
+			return fmt.Errorf("--%s: reproduce field has one seed and no training; only with another experiment", name)
 		}
 	}
 	return nil
@@ -193,8 +196,8 @@ func (r *reproduction) suits(flags *pflag.FlagSet, what string) error {
 
 const resultsFile = "reproduce.json"
 
-// prepareOut makes the folder, and refuses one with the results of an earlier run. No other
-// process can write results there until release is called.
+// prepareOut makes the folder, and refuses one with earlier results. No other process can write
+// results there until release is called.
 func (r *reproduction) prepareOut() (release func(), err error) {
 	if err := outputFolder("--out", r.out); err != nil {
 		return nil, err
@@ -204,13 +207,14 @@ func (r *reproduction) prepareOut() (release func(), err error) {
 	}
 	if _, err := os.Stat(filepath.Join(r.out, resultsFile)); err == nil && !r.resume && !r.overwrite {
 		release()
-		return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; give another folder, --overwrite, or for reproduce %s --resume", r.out, resultsFile, apart)
+		return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; "+
+			"expected another folder, --overwrite, or for reproduce %s --resume", r.out, resultsFile, apart)
 	}
 	return release, nil
 }
 
-// save writes what has been measured. Only now, with something to take their place, do the
-// results of an earlier run go.
+// save writes the results so far. The results of an earlier run are removed only now, when there
+// is something to replace them.
 func (r *reproduction) save(out *reproduced, start time.Time) error {
 	if r.overwrite {
 		if err := r.removeResults(); err != nil {
@@ -222,7 +226,7 @@ func (r *reproduction) save(out *reproduced, start time.Time) error {
 	return saveJSON(filepath.Join(r.out, resultsFile), out)
 }
 
-// removeResults removes what an earlier run has left, whose figures may have other names.
+// removeResults removes the results of an earlier run, including figures of other experiments.
 func (r *reproduction) removeResults() error {
 	files, err := os.ReadDir(r.out)
 	if err != nil {
@@ -230,7 +234,8 @@ func (r *reproduction) removeResults() error {
 	}
 	for _, f := range files {
 		name, kind := f.Name(), filepath.Ext(f.Name())
-		figure := (kind == ".png" || kind == ".svg") && slices.ContainsFunc(experiments, func(e string) bool { return strings.HasPrefix(name, e) })
+		figure := (kind == ".png" || kind == ".svg") && slices.ContainsFunc(experiments,
+			func(e string) bool { return strings.HasPrefix(name, e) })
 		if figure || name == resultsFile || name == "report.html" {
 			if err := os.Remove(filepath.Join(r.out, name)); err != nil {
 				return fmt.Errorf("--out %s: %w", r.out, reason(err))
@@ -240,7 +245,7 @@ func (r *reproduction) removeResults() error {
 	return nil
 }
 
-// kept returns what an earlier run of robust has left in the folder, if that is asked for.
+// kept returns the saved results of an earlier run of robust, with --resume.
 func (r *reproduction) kept() (*reproduce.Robust, error) {
 	if !r.resume {
 		return nil, nil
@@ -258,7 +263,8 @@ func (r *reproduction) kept() (*reproduce.Robust, error) {
 }
 
 // experiment runs one experiment.
-func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *dataset.Data, name string, out *reproduce.Results, have *reproduce.Robust, keep func(*reproduce.Robust) error) (err error) {
+func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *dataset.Data, name string,
+	out *reproduce.Results, have *reproduce.Robust, keep func(*reproduce.Robust) error) (err error) {
 	last := ""
 	progress := func(what string, done, all int) {
 		if what != last {
@@ -271,15 +277,19 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 		o := reproduce.Table1Options{Seeds: r.seeds, Epochs: r.epochs, Progress: progress}
 		out.Table1, err = reproduce.RunTable1(ctx, e, data, o)
 	case "law":
-		out.Law, err = reproduce.RunLaw(ctx, e, data, reproduce.LawOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+		out.Law, err = reproduce.RunLaw(ctx, e, data, reproduce.LawOptions{Seeds: r.seeds, Epochs: r.epochs,
+			Progress: progress})
 	case "trained":
-		out.Trained, err = reproduce.RunTrained(ctx, e, data, reproduce.TrainedOptions{Presets: r.presets, Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+		out.Trained, err = reproduce.RunTrained(ctx, e, data, reproduce.TrainedOptions{Presets: r.presets,
+			Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
 	case "poster":
-		out.Poster, err = reproduce.RunPoster(ctx, e, data, reproduce.PosterOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+		out.Poster, err = reproduce.RunPoster(ctx, e, data, reproduce.PosterOptions{Seeds: r.seeds, Epochs: r.epochs,
+			Progress: progress})
 	case "field":
 		out.Field, err = reproduce.RunField(ctx, e, data, reproduce.FieldOptions{Progress: progress})
 	case apart:
-		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs, Progress: progress, Have: have, Keep: keep})
+		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs,
+			Progress: progress, Have: have, Keep: keep})
 	}
 	return err
 }
@@ -308,10 +318,10 @@ func (r *reproduction) write(out *reproduced) error {
 	return nil
 }
 
-// show prints the claims that were tested.
+// show prints the claims that were judged.
 func (r *reproduction) show(out *reproduced) {
 	if b := out.Robust; b != nil {
-		r.note("test accuracy: mean over %s (least to greatest)\n", count(len(b.Networks[0].Runs), "seed"))
+		r.note("test accuracy: mean over %s (minimum to maximum)\n", count(len(b.Networks[0].Runs), "seed"))
 		r.table(reproduce.RobustTable(b))
 		for _, v := range b.Verdicts() {
 			training := "clean"
@@ -332,5 +342,5 @@ func (r *reproduction) show(out *reproduced) {
 		r.printf("%-36s %s: published %s, measured %s\n", c.Verdict, c.Statement, c.Published, c.Measured)
 	}
 	r.printf("%s not judged in this run\n", count(untested, "claim"))
-	r.note("written  %s, with reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
+	r.note("written  %s; reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
 }

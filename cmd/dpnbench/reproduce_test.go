@@ -9,7 +9,7 @@ import (
 	"dpnbench/reproduce"
 )
 
-// TestReproduceRobust compares networks on tiny pictures, and again with everything kept.
+// TestReproduceRobust compares networks on tiny images, and again with everything kept.
 func TestReproduceRobust(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()
@@ -17,7 +17,8 @@ func TestReproduceRobust(t *testing.T) {
 	out, js := filepath.Join(dir, "out"), filepath.Join(dir, "r.json")
 	base := []string{"reproduce", "robust", "--data", data, "--seeds", "1", "--epochs", "1", "--out", out, "--json", js}
 	text := succeed(t, base...)
-	for _, want := range []string{"robust: seed 1, CNN, noisy training", "MLP, dropout", "prototype rule at x_0", "saltpepper:0.3", "thousand parameters", "clean training, clean: robust-small is "} {
+	for _, want := range []string{"robust: seed 1, CNN, noisy training", "MLP, dropout", "prototype rule at x_0",
+		"saltpepper:0.3", "thousand parameters", "clean training, clean: robust-small is "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("printed nothing of %q: %s", want, text)
 		}
@@ -36,7 +37,7 @@ func TestReproduceRobust(t *testing.T) {
 			measured++
 		}
 		if c.Verdict != reproduce.Untested || !strings.Contains(c.Why, "MNIST") {
-			t.Errorf("%s: %s, %s; the pictures are not MNIST's", c.ID, c.Verdict, c.Why)
+			t.Errorf("%s: %s, %s; the images are not MNIST's", c.ID, c.Verdict, c.Why)
 		}
 	}
 	if measured != 5 {
@@ -56,7 +57,8 @@ func TestReproduceRobust(t *testing.T) {
 		t.Errorf("with everything kept it printed %q", again)
 	}
 	fails(t, with(base[:len(base):len(base)], "--resume", "--epochs", "2"), "epochs 1", "expected")
-	fails(t, []string{"reproduce", "robust", "--data", data, "--resume", "--out", filepath.Join(dir, "none")}, "--resume", "none", "no such file")
+	fails(t, []string{"reproduce", "robust", "--data", data, "--resume", "--out", filepath.Join(dir, "none")},
+		"--resume", "none", "no such file")
 	fails(t, []string{"reproduce", "table1", "--data", data, "--resume"}, "--resume", "reproduce robust")
 	fails(t, []string{"reproduce", "all", "--data", data, "--seeds", "-1"}, "--seeds -1")
 	fails(t, []string{"reproduce", "field", "--data", data, "--seeds", "2"}, "--seeds", "reproduce field")
@@ -64,10 +66,12 @@ func TestReproduceRobust(t *testing.T) {
 	fails(t, []string{"reproduce", "law", "--data", data, "--presets", "raw"}, "--presets", "reproduce law")
 	fails(t, base, "--out", "reproduce.json of an earlier run", "--overwrite")
 	fails(t, with(base, "--resume", "--overwrite"), "--resume and --overwrite")
-	fails(t, []string{"reproduce", "table1", "--data", data, "--out", out, "--overwrite", "--test-size", "5"}, "5 test pictures")
+	fails(t, []string{"reproduce", "table1", "--data", data, "--out", out, "--overwrite", "--test-size", "5"},
+		"5 test images")
 	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": true})
 	succeed(t, "reproduce", "poster", "--data", data, "--seeds", "1", "--epochs", "1", "--out", out, "--overwrite")
-	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": false, "robust-noisy.svg": false, "poster.png": true})
+	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": false,
+		"robust-noisy.svg": false, "poster.png": true})
 	write(t, filepath.Join(out, "reproduce.json"), []byte("{}"))
 	fails(t, with(base, "--resume"), "--resume", "expected the results of reproduce robust")
 }

@@ -2,5 +2,5 @@
 
 package main
 
-// peakRSS is not known on this system.
+// peakRSS is not available on this system.
 func peakRSS() int64 { return 0 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peakRSS returns the largest resident size that the process has had, in bytes.
+// peakRSS returns the largest resident set size of the process so far, in bytes.
 func peakRSS() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -15,7 +15,7 @@ func peakRSS() int64 {
 	}
 	n := int64(u.Maxrss)
 	if runtime.GOOS != "darwin" && runtime.GOOS != "ios" {
-		n *= 1024 // everywhere else it is in kilobytes
+		n *= 1024 // in kilobytes on the other systems
 	}
 	return n
 }

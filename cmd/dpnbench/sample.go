@@ -21,27 +21,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
+const sampleHelp = `Draw samples from the density exp(phi/T), where phi is a model's potential; at temperature T = 1
+it is a mixture of Gaussians. Methods:
+
+  exact  independent draws
+  mala   Langevin steps x' = x + h grad phi + sqrt(2 h T) z with a Metropolis test, which keeps the
+         density exact; the samples are the final states of the chains
+  ula    the same without the test: the density is exact only in the limit of small h
+
+The step size h is in units of the ascent's alpha. Chains start at exact draws, which already have
+the right density, or at the features of the first test images (--start data). The effective
+sample size estimates how many independent draws the visited states are worth. If it is not much
+larger than the number of chains, the chains do not move between components.
+
+The folder of --out (default: "samples" beside the model) gets samples.npy (float32, one sample
+per row), samples.json, and, if the features are pixels, figures of the samples before and after
+the ascent. They replace those of an earlier run. A sample's class is predicted after the ascent.`
+
 func sampleCommand(a *app) *cobra.Command {
 	s := &sampling{app: a}
 	c := &cobra.Command{
 		Use:   "sample",
 		Short: "Draw samples from a model's potential",
-		Long: `Draw samples from the density exp(phi/T), phi being a model's potential: at temperature
-T = 1 a mixture of Gaussians. Methods:
-
-  exact  independent draws
-  mala   chains of Langevin steps x' = x + h grad phi + sqrt(2 h T) z, each taken or refused
-         so that the density is exact; the samples are where the chains end
-  ula    the same, every step taken: the density is that of exp(phi/T) only for small h
-
-The step size h is in units of the ascent's alpha. Chains start at exact draws, which they
-then leave as they are, or at the features of the first test pictures (--start data). The
-effective sample size says how many independent draws the states on the way are worth: where
-it is not far above the number of chains, they do not cross from component to component.
-
-Written to the folder of --out (default: "samples" beside the model): samples.npy (float32,
-a sample a row), samples.json, and pictures of the samples before and after the ascent where
-features are pixels, all in the place of what an earlier run wrote there. The class is what the classifier reads after the ascent.`,
+		Long:  sampleHelp,
 		Example: `  dpnbench sample --model runs/robust-1/model.safetensors
   dpnbench sample --model runs/robust-1/model.safetensors --n 100 --temperature 0.5 --seed 2
   dpnbench sample --model runs/first/model.safetensors --method mala --steps 2000 --json -
@@ -52,14 +54,16 @@ features are pixels, all in the place of what an earlier run wrote there. The cl
 	s.data.add(c, false)
 	s.model.add(c, "ascent-steps")
 	f := c.Flags()
-	f.IntVar(&s.n, "n", 64, "number of samples; of chains")
-	f.StringVar(&s.Method, "method", "exact", "exact, mala or ula")
-	f.Float64Var(&s.Temperature, "temperature", 1, "`T`: below 1 near the tops of phi, above 1 farther away")
-	f.Uint64Var(&s.Seed, "seed", 1, "seed of the samples")
-	f.IntVar(&s.steps, "steps", 1000, "Langevin steps of each chain")
-	f.Float64Var(&s.stepSize, "step-size", 0, "`H` of a Langevin step; 0: by the steepest component")
-	f.IntVar(&s.burn, "burn", -1, "first steps that acceptance and effective sample size leave out; -1: none, and half of them with --start data")
-	f.StringVar(&s.start, "start", "exact", "where chains start: exact (draws) or data (test pictures)")
+	f.IntVar(&s.n, "n", 64, "`N` samples, or chains")
+	f.StringVar(&s.Method, "method", "exact", "`NAME`: exact, mala or ula")
+	f.Float64Var(&s.Temperature, "temperature", 1, "temperature `T`: below 1 closer to the maxima of phi, "+
+		"above 1 farther away")
+	f.Uint64Var(&s.Seed, "seed", 1, "random `SEED`")
+	f.IntVar(&s.steps, "steps", 1000, "`N` Langevin steps of each chain")
+	f.Float64Var(&s.stepSize, "step-size", 0, "step size `H` of a Langevin step; 0: from the steepest component")
+	f.IntVar(&s.burn, "burn", -1, "exclude the first `N` steps from acceptance and effective sample size; "+
+		"-1: none, with --start data half of them")
+	f.StringVar(&s.start, "start", "exact", "`KIND` of the first states: exact (draws) or data (test images)")
 	f.StringVar(&s.out, "out", "", "`FOLDER` for the samples")
 	return c
 }
@@ -95,7 +99,7 @@ type chainsResult struct {
 	Start  string `json:"start"`
 	Steps  int    `json:"steps"`
 	Burn   int    `json:"burn"`
-	States int    `json:"states"` // that the effective sample sizes are of
+	States int    `json:"states"` // total, for the effective sample sizes
 	*dpn.Chains
 }
 
@@ -165,7 +169,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	return s.writeJSON(s.sampleResult)
 }
 
-// draw draws the samples by the method that was asked for.
+// draw draws the samples by the requested method.
 func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (engine.Matrix, error) {
 	var x engine.Matrix
 	if s.Method == "exact" || s.start == "exact" {
@@ -187,7 +191,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 			return x, err
 		}
 		if s.n > data.Test.Len() {
-			return x, fmt.Errorf("--n %d: expected 1 to %d, the test pictures that there are to start from", s.n, data.Test.Len())
+			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test images to start from", s.n, data.Test.Len())
 		}
 		if x, err = m.Features(ctx, e, data.Test.Slice(0, s.n)); err != nil {
 			return x, fmt.Errorf("--data %s: %w", m.Config.Data, err)
@@ -200,7 +204,8 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 		}
 	}
 	b := s.bar(s.steps, s.Method)
-	c, err := m.Langevin(ctx, e, x, dpn.LangevinOptions{Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn, StepSize: s.stepSize,
+	c, err := m.Langevin(ctx, e, x, dpn.LangevinOptions{Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn,
+		StepSize:    s.stepSize,
 		Temperature: s.Temperature, Seed: s.Seed, Progress: func(done int) { set(b, done) }})
 	finish(b)
 	if err != nil {
@@ -212,14 +217,18 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 
 // show prints the results.
 func (s *sampling) show(m *dpn.Model) {
-	s.printf("%s of %d features, method %s, temperature %v, seed %d\n", count(s.Samples, "sample"), s.Dim, s.Method, s.Temperature, s.Seed)
+	s.printf("%s of %d features, method %s, temperature %v, seed %d\n", count(s.Samples, "sample"), s.Dim,
+		s.Method, s.Temperature, s.Seed)
 	if x := s.Exact; x != nil && x.Proposals > s.Samples {
 		s.printf("proposals               %d\n", x.Proposals)
 	}
 	if c := s.Chains; c != nil {
-		s.printf("chains                  %d steps of size %.4g from %s, statistics of the last %d\n", c.Steps, c.StepSize, map[string]string{"exact": "exact draws", "data": "test pictures"}[c.Start], c.Steps-c.Burn)
+		start := map[string]string{"exact": "exact draws", "data": "test images"}[c.Start]
+		s.printf("chains                  %d steps of size %.4g from %s, statistics over the last %d\n",
+			c.Steps, c.StepSize, start, c.Steps-c.Burn)
 		s.printf("acceptance              %.4f\n", c.Acceptance)
-		s.printf("effective sample size   phi %s, least of %s %s (of %d states)\n", figure(float64(c.ESSPhi), "%.0f"), count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
+		s.printf("effective sample size   phi %s, minimum over %s %s (of %d states)\n", figure(float64(c.ESSPhi), "%.0f"),
+			count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
 	}
 	classes := make([]int, m.Classes)
 	for _, c := range s.Classes {
@@ -234,14 +243,15 @@ func (s *sampling) show(m *dpn.Model) {
 	s.printf("classes after ascent    %s\n", strings.Join(list, ", "))
 }
 
-// mostPictures is the number of samples that the figure shows, each before and after.
-const mostPictures = 100
+// mostShown is the number of samples in the figure, each before and after the ascent.
+const mostShown = 100
 
-// write writes everything to s.out. Nothing of an earlier run stays there, even where this one
-// ends halfway.
+// write writes the results to s.out. Files of an earlier run are removed first, so that none stay
+// if this run fails halfway.
 func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
-	path, numbers, pictures := filepath.Join(s.out, "samples.npy"), filepath.Join(s.out, "samples.json"), filepath.Join(s.out, "samples")
-	for _, old := range append(report.Files(pictures), numbers) {
+	figure := filepath.Join(s.out, "samples")
+	path, numbers := figure+".npy", figure+".json"
+	for _, old := range append(report.Files(figure), numbers) {
 		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s: %w", old, reason(err))
 		}
@@ -255,14 +265,14 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	}
 	err = fmt.Errorf("the features are not pixels (extractor %s)", m.Config.Extractor)
 	if s.Pixels {
-		err = report.Save(pictures, s.gallery(m, x))
+		err = report.Save(figure, s.gallery(m, x))
 	}
 	var failed *os.PathError
 	switch {
 	case errors.As(err, &failed):
 		return err
 	case err != nil:
-		s.note("no pictures: %v\n", err)
+		s.note("no figure: %v\n", err)
 		s.note("written  %s and samples.json\n", path)
 	default:
 		s.note("written  %s, samples.json, samples.png and samples.svg\n", path)
@@ -270,12 +280,14 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	return nil
 }
 
-// gallery shows the first samples as pictures, before and after the ascent.
+// gallery shows the first samples as images, before and after the ascent.
 func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) report.Gallery {
-	shown := min(x.Rows, mostPictures)
-	g := report.Gallery{Title: fmt.Sprintf("%s of %s, %s", count(x.Rows, "sample"), m.Config.Preset, s.Method), Rows: m.Rows, Cols: m.Cols,
+	shown := min(x.Rows, mostShown)
+	g := report.Gallery{Title: fmt.Sprintf("%s of %s, %s", count(x.Rows, "sample"), m.Config.Preset, s.Method),
+		Rows: m.Rows, Cols: m.Cols,
 		Scale: report.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"sample", "after ascent"},
-		Note: fmt.Sprintf("Below each: the class read after the ascent. Temperature %v, seed %d.", s.Temperature, s.Seed)}
+		Note: fmt.Sprintf("Below each: the class predicted after the ascent. Temperature %v, seed %d.", s.Temperature,
+			s.Seed)}
 	if shown < x.Rows {
 		g.Note += fmt.Sprintf(" The first %d.", shown)
 	}

@@ -17,7 +17,8 @@ func TestSample(t *testing.T) {
 	idx(t, data, 60)
 	models := map[string]string{}
 	for name, flags := range map[string][]string{
-		"pixels":   {"--preset", "raw", "--components", "10", "--rank", "2", "--steps", "2", "--epochs", "1", "--batch", "16"},
+		"pixels": {"--preset", "raw", "--components", "10", "--rank", "2", "--steps", "2", "--epochs", "1",
+			"--batch", "16"},
 		"features": small,
 	} {
 		out := filepath.Join(dir, name)
@@ -35,14 +36,16 @@ func TestSample(t *testing.T) {
 			var r sampleResult
 			load(t, js, &r)
 			dim := map[string]int{"pixels": 16, "features": 8}[name]
-			if r.Method != method || r.Samples != 9 || r.Dim != dim || r.Pixels != (name == "pixels") || len(r.Classes) != 9 || len(r.Phi) != 9 || r.Temperature != 1 || r.Seed != 1 {
+			if r.Method != method || r.Samples != 9 || r.Dim != dim || r.Pixels != (name == "pixels") ||
+				len(r.Classes) != 9 || len(r.Phi) != 9 || r.Temperature != 1 || r.Seed != 1 {
 				t.Errorf("%s, %s: %+v", name, method, r)
 			}
 			if c := r.Chains; method == "exact" {
 				if r.Exact == nil || len(r.Exact.Components) != 9 || r.Exact.Proposals != 9 || c != nil {
 					t.Errorf("%s, exact: %+v", name, r)
 				}
-			} else if c == nil || r.Exact != nil || c.Steps != 20 || c.Burn != 0 || !(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 180 || !(c.LeastESS > 1) {
+			} else if c == nil || r.Exact != nil || c.Steps != 20 || c.Burn != 0 ||
+				!(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 180 || !(c.LeastESS > 1) {
 				t.Errorf("%s, %s: %+v", name, method, c)
 			}
 			if method != "exact" && (!strings.Contains(text, "acceptance") || !strings.Contains(text, "effective sample size")) {
@@ -83,10 +86,11 @@ func TestSample(t *testing.T) {
 
 	var r sampleResult
 	js := filepath.Join(dir, "data.json")
-	succeed(t, "sample", "--model", models["features"], "--method", "mala", "--start", "data", "--n", "7", "--steps", "30", "--json", js, "--quiet")
+	succeed(t, "sample", "--model", models["features"], "--method", "mala", "--start", "data", "--n", "7",
+		"--steps", "30", "--json", js, "--quiet")
 	load(t, js, &r)
 	if r.Chains == nil || r.Chains.Start != "data" || r.Chains.Burn != 15 || r.Chains.States != 7*15 {
-		t.Errorf("started from pictures: %+v", r.Chains)
+		t.Errorf("started from images: %+v", r.Chains)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(models["features"]), "samples", "samples.npy")); err != nil {
 		t.Error(err)

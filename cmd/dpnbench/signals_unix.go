@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// endSignals ask the process to end: Ctrl-C, kill, and a terminal or connection that is gone.
+// endSignals ask the process to end: Ctrl-C, kill, and a lost terminal or connection.
 var endSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}

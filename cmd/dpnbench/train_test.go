@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 )
 
@@ -76,4 +80,235 @@ func TestFlagsOverFile(t *testing.T) {
 	if got := settle(t, "--config", path, "--clip", "0", "--steps", "9", "--layer-norm=false"); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+}
+
+// TestPath walks the whole path on a folder of images: train and evaluate.
+func TestPath(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 200)
+	out := filepath.Join(dir, "run")
+	js := filepath.Join(dir, "train.json")
+	text := succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--json", js,
+		"--seed", "3")...)
+	if !strings.Contains(text, "epoch 2") || !strings.Contains(text, "test   loss") {
+		t.Errorf("train printed %q", text)
+	}
+	var r trainResult
+	load(t, js, &r)
+	if r.Preset != "compact" || r.Seed != 3 || len(r.Epochs) != 2 || r.Steps != 2*12 || r.TestAccuracy <= 0 ||
+		r.Parameters == 0 || r.MACsPerSample != 16*8+4*8*8*3+8*10 || r.PeakRSSBytes == 0 ||
+		len(r.WeightsSHA256) != 64 || r.Threads < 1 ||
+		r.Tier == "" {
+		t.Errorf("train's JSON: %+v", r)
+	}
+	for _, f := range []string{dpn.ModelFile, dpn.LastFile, dpn.StateFile, dpn.MetricsFile, dpn.ConfigFile,
+		"training.png", "training.svg"} {
+		if _, err := os.Stat(filepath.Join(out, f)); err != nil {
+			t.Error(err)
+		}
+	}
+	model := filepath.Join(out, dpn.ModelFile)
+
+	var score struct {
+		Samples        int
+		Loss, Accuracy float64
+	}
+	succeed(t, "eval", "--model", model, "--json", js) // on the data that it was trained on
+	load(t, js, &score)
+	if score.Samples != 200 || score.Loss != float64(r.TestLoss) || score.Accuracy != r.TestAccuracy {
+		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
+	}
+
+	// The images kept for validation give what training found in its best epoch.
+	var kept struct {
+		Samples        int
+		Loss, Accuracy float64
+		Split          string
+	}
+	text = succeed(t, "eval", "--model", model, "--split", "validation", "--json", js)
+	load(t, js, &kept)
+	best := r.Epochs[0]
+	for _, h := range r.Epochs {
+		if *h.ValLoss < *best.ValLoss {
+			best = h
+		}
+	}
+	if kept.Samples != 20 || kept.Split != "validation" || kept.Loss != *best.ValLoss ||
+		kept.Accuracy != *best.ValAccuracy || !strings.HasPrefix(text, "validation   loss") {
+		t.Errorf("eval --split validation found %+v and printed %q, training %v and %v", kept, text, *best.ValLoss,
+			*best.ValAccuracy)
+	}
+
+	var corrupted struct {
+		Loss        float64
+		CorruptSeed uint64 `json:"corrupt_seed"`
+		Corruptions []corruptionScore
+	}
+	text = succeed(t, "eval", "--model", model, "--corrupt", "gaussian:0, inverted:1", "--corrupt-seed", "5", "--json", js)
+	load(t, js, &corrupted)
+	if list := corrupted.Corruptions; corrupted.CorruptSeed != 5 || len(list) != 2 || list[0].Name != "gaussian" ||
+		list[0].Accuracy != score.Accuracy ||
+		float64(list[0].Loss) != corrupted.Loss || list[1].Severity != 1 || float64(list[1].Loss) == corrupted.Loss ||
+		!strings.Contains(text, "inverted") {
+		t.Errorf("eval --corrupt found %+v and printed %q", corrupted, text)
+	}
+	text = succeed(t, "eval", "--model", model, "--suite", "robustness", "--json", js)
+	load(t, js, &corrupted)
+	if len(corrupted.Corruptions) != len(dataset.RobustnessSuite()) || !strings.Contains(text, "dotted-line") ||
+		!strings.Contains(text, "(60)") {
+		t.Errorf("eval --suite found %+v and printed %q", corrupted, text)
+	}
+
+	// What is there is not overwritten, unless that is asked for.
+	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out",
+		"holds the model.safetensors")
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--seed",
+		"3", "--quiet")...)
+	// The settings that were saved repeat the run.
+	again := filepath.Join(dir, "again")
+	succeed(t, "train", "--config", filepath.Join(out, dpn.ConfigFile), "--out", again, "--json", js, "--quiet")
+	want := r.WeightsSHA256
+	load(t, js, &r)
+	if r.WeightsSHA256 != want {
+		t.Errorf("the saved settings gave weights %s, first %s", r.WeightsSHA256, want)
+	}
+}
+
+// TestTrainingOptions trains with every loss and early stopping, and with settings that
+// fail: the terminal says both.
+func TestTrainingOptions(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 200)
+	js := filepath.Join(dir, "train.json")
+	options := []string{"--nll", "0.2", "--score-matching", "0.3", "--score-sigma", "0.4", "--alpha-lr", "1e-4",
+		"--extractor-lr", "2e-3",
+		"--patience", "1", "--epochs", "50", "--lr", "0.05", "--schedule", "constant"}
+	text := succeed(t, with(append([]string{"train"}, small...), append(options, "--data", data, "--out",
+		filepath.Join(dir, "run"), "--json", js)...)...)
+	var r trainResult
+	load(t, js, &r)
+	n := len(r.Epochs)
+	if !r.StoppedEarly || n == 50 || n != r.BestEpoch+1 || !strings.Contains(text,
+		"stopped early: 1 epoch without") || !strings.Contains(text, "alpha*lambda") {
+		t.Errorf("%d epochs, the best %d, stopped early: %v; printed %q", n, r.BestEpoch, r.StoppedEarly, text)
+	}
+	if c := r.Config; c.NLL != 0.2 || c.Score != 0.3 || c.ScoreSigma != 0.4 || c.AlphaLR != 1e-4 ||
+		c.ExtractorLR != 2e-3 || c.Patience != 1 {
+		t.Errorf("settings %+v", c)
+	}
+	for _, h := range r.Epochs {
+		if d := h.Diagnostics; h.NLL == nil || h.ScoreMatching == nil || d.AlphaLambda <= 0 || d.Rising <= 0 ||
+			d.ActiveFirst < 1 || len(d.GradientNorms) != 4 {
+			t.Errorf("epoch %+v", h)
+		}
+	}
+
+	out, errs, status := dpnbench(t, with(append([]string{"train"}, small...), "--scale", "5", "--data", data,
+		"--out", filepath.Join(dir, "failing"), "--json", js)...)
+	load(t, js, &r)
+	if status != exitDone || strings.Count(errs, "kind=overshoot") != 1 ||
+		!strings.Contains(errs, "smaller alpha or scale") || len(r.Epochs[0].Warnings) == 0 {
+		t.Errorf("status %d, printed %q, on standard error %q; epoch 1: %+v", status, out, errs, r.Epochs[0])
+	}
+}
+
+// TestOverwrite checks what is left beside the model of a new run in an old folder.
+func TestOverwrite(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 120)
+	out := filepath.Join(dir, "run")
+	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")
+	succeed(t, train...)
+	marker := filepath.Join(out, demoFile)
+	write(t, marker, []byte("{}"))
+	// What is refused, or goes on with the run that is there, leaves a demo's folder one.
+	fails(t, []string{"train", "--out", out, "--resume", "--epochs", "9"}, "epochs is 9, was 2")
+	succeed(t, "train", "--out", out, "--resume", "--quiet")
+	fails(t, with(train, "--overwrite", "--json", filepath.Join(dir, "none", "x.json")), "--json")
+	if _, err := os.Stat(marker); err != nil {
+		t.Error(err)
+	}
+	// A new run whose figures cannot be drawn keeps its results, and not those of the old one.
+	os.Remove(filepath.Join(out, "training.png"))
+	if err := os.Mkdir(filepath.Join(out, "training.png"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	js := filepath.Join(dir, "r.json")
+	_, errs, status := dpnbench(t, with(train, "--overwrite", "--seed", "9", "--json", js)...)
+	if status != exitUsage || !strings.Contains(errs, "training.png") {
+		t.Errorf("status %d, %q", status, errs)
+	}
+	for _, name := range []string{js, filepath.Join(out, resultFile)} {
+		var r trainResult
+		if load(t, name, &r); r.Seed != 9 {
+			t.Errorf("%s is of seed %d, want 9", name, r.Seed)
+		}
+	}
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("a folder that was overwritten still counts as one of the demo")
+	}
+}
+
+// TestRunFolder checks the folders of runs that name none.
+func TestRunFolder(t *testing.T) {
+	data := t.TempDir()
+	idx(t, data, 120)
+	t.Chdir(t.TempDir())
+	train := with(append([]string{"train"}, small...), "--data", data, "--quiet")
+	for range 2 {
+		succeed(t, train...)
+	}
+	for _, name := range []string{"runs/compact-1", "runs/compact-2"} {
+		if _, err := os.Stat(filepath.Join(name, dpn.ModelFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	write(t, "runs", nil)
+	fails(t, train, "runs", "--out")
+}
+
+// TestResumeCommand resumes by the folder alone.
+func TestResumeCommand(t *testing.T) {
+	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	idx(t, data, 120)
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--seed", "5", "--quiet")...)
+	result := filepath.Join(out, resultFile)
+	before, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// There is nothing left to do: what was found stays as it is, and is what --json gets.
+	js := filepath.Join(t.TempDir(), "r.json")
+	text := succeed(t, "train", "--out", out, "--resume", "--json", js)
+	if !strings.Contains(text, "already finished, with 2 epochs") || !strings.Contains(text, "test   loss") {
+		t.Errorf("printed %q", text)
+	}
+	for _, name := range []string{result, js} {
+		if after, err := os.ReadFile(name); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s differs from the %s of the training (%v)", name, resultFile, err)
+		}
+	}
+	// What is missing is written.
+	var first, again trainResult
+	load(t, js, &first)
+	for _, missing := range []string{resultFile, "training.svg"} {
+		if err := os.Remove(filepath.Join(out, missing)); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, "train", "--out", out, "--resume", "--quiet")
+		if _, err := os.Stat(filepath.Join(out, missing)); err != nil {
+			t.Error(err)
+		}
+		again = trainResult{}
+		load(t, result, &again)
+		again.PeakRSSBytes = first.PeakRSSBytes
+		if !reflect.DeepEqual(again, first) || again.Seed != 5 {
+			t.Errorf("without %s resumed to %+v, first %+v", missing, again, first)
+		}
+	}
+	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
+	other := t.TempDir()
+	idx(t, other, 130)
+	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "other pictures")
 }

@@ -19,32 +19,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func uncertaintyCommand(a *app) *cobra.Command {
-	u := &doubt{app: a}
-	c := &cobra.Command{
-		Use:   "uncertainty",
-		Short: "Say how well a model knows what it does not know, and which score tells",
-		Long: `Measure how well the scores of a model tell pictures that it does not know from the test
-pictures, and pictures that it reads wrongly from the others, and whether its probabilities
-can be believed. The scores:
+const uncertaintyHelp = `Measure how well the scores of a model detect out-of-distribution images and misclassified
+images, and whether its probabilities are calibrated. The scores:
 
-` + scoreList() + `
-The unknown pictures: uniform noise; the test pictures inverted; the same rotated by 90
-degrees (of which some, such as zeros, look right); and those of another source: the built-in
-digits, unless the model's pictures are these, or what --ood-data names. Pictures of another
-size are resized.
+%s
+The out-of-distribution images are uniform noise; the inverted test images; the test images
+rotated by 90 degrees (some of which, such as zeros, still look right); and images of another
+source: the built-in digits, unless the model was trained on them, or those of --ood-data. Images
+of another size are resized.
 
-Printed are the AUROC (1: told apart without a fault, 0.5: a guess), then the share of the
-unknown that pass where 95% of the known do (FPR), each with half of its 95% interval; the
-expected calibration error, before and after temperature scaling; and which score to use for
-what. Scores are chosen, and the temperature is fitted, on the pictures that training kept
-for validation, never on test pictures. The folder of --out (default: "uncertainty" beside
-the model) gets
+The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
+images accepted at the threshold that accepts 95%% of the known ones (both with half the width of
+the 95%% interval); the expected calibration error before and after temperature scaling; and which
+score to use for which purpose. Scores are selected, and the temperature is fitted, on the
+validation images of the training, never on test images. The folder of --out (default:
+"uncertainty" beside the model) gets
 
-  report.html        a page that needs nothing else: summary, tables, all figures
+  report.html        a self-contained page: summary, tables, all figures
   uncertainty.json   every number
   histogram-*, roc-unknown, roc-misread, reliability, examples
-                     the figures, as PNG and SVG`,
+                     the figures, as PNG and SVG`
+
+func uncertaintyCommand(a *app) *cobra.Command {
+	u := &uncertainty{app: a}
+	c := &cobra.Command{
+		Use:   "uncertainty",
+		Short: "Measure how well a model detects unknown images and its own errors",
+		Long:  fmt.Sprintf(uncertaintyHelp, scoreList()),
 		Example: `  dpnbench uncertainty --model runs/first/model.safetensors
   dpnbench uncertainty --model runs/robust-1/model.safetensors --data mnist --out uncertainty
   dpnbench uncertainty --model runs/first/model.safetensors --ood-data mnist --json -`,
@@ -54,8 +55,8 @@ the model) gets
 	u.data.add(c, false)
 	u.model.add(c, "steps")
 	f := c.Flags()
-	f.StringVar(&u.oodData, "ood-data", "", "`WHAT` to take as another source: digits, mnist, or a folder with IDX files")
-	f.Uint64Var(&u.seed, "seed", 1, "of the noise")
+	f.StringVar(&u.oodData, "ood-data", "", "`WHAT` to use as the other source: digits, mnist, or a folder with IDX files")
+	f.Uint64Var(&u.seed, "seed", 1, "random `SEED` of the noise")
 	f.StringVar(&u.out, "out", "", "`FOLDER` for page, numbers and figures")
 	return c
 }
@@ -69,8 +70,8 @@ func scoreList() string {
 	return b.String()
 }
 
-// doubt is one run of uncertainty.
-type doubt struct {
+// uncertainty is one run of uncertainty.
+type uncertainty struct {
 	*app
 	data    dataFlags
 	model   modelFlags
@@ -93,7 +94,7 @@ type uncertaintyResult struct {
 	Config        dpn.Config `json:"config"`
 }
 
-func (u *doubt) run(ctx context.Context, flags *pflag.FlagSet) error {
+func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	m, err := u.model.load(flags)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (u *doubt) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := u.checkJSON(u.model.path); err != nil {
 		return err
 	}
-	held := *m // of other pictures than those trained on, the usual share is kept
+	held := *m // with other images than those of the training, validation gets the default fraction
 	if c := m.Config; c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
 		held.Config.ValSize = -1
 	}
@@ -139,17 +140,17 @@ func (u *doubt) run(ctx context.Context, flags *pflag.FlagSet) error {
 	return u.writeJSON(r)
 }
 
-// mostOther is how many pictures of another source scores are chosen with.
+// mostOther is the number of images of the other source used to select scores.
 const mostOther = 2000
 
-// other returns pictures of another source, at most so many, and different ones to choose
-// scores with; nil if there is no other source.
-func (u *doubt) other(ctx context.Context, m *dpn.Model, most int) (test, choosing *dpn.Unknown, err error) {
+// other returns at most so many images of the other source, and different ones to select scores
+// with; nil if there is no other source.
+func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, choosing *dpn.Unknown, err error) {
 	if u.oodData == "" {
 		return nil, nil, nil
 	}
 	if u.oodData == m.Config.Data {
-		return nil, nil, fmt.Errorf("--ood-data %s: is the data of the model, expected another source", u.oodData)
+		return nil, nil, fmt.Errorf("--ood-data %s: is the model's own data, expected another source", u.oodData)
 	}
 	opt := dataset.Options{Seed: m.Config.DataSeed}
 	name := "other"
@@ -167,9 +168,9 @@ func (u *doubt) other(ctx context.Context, m *dpn.Model, most int) (test, choosi
 	if err != nil {
 		return nil, nil, fmt.Errorf("--ood-data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}
-	meaning := "pictures of another source, " + d.Name
+	meaning := "images of another source, " + d.Name
 	if name == "digits" {
-		meaning = "the built-in digits, of another hand than the model's"
+		meaning = "the built-in digits, in another handwriting than the model's"
 	}
 	if d.Test.Rows != m.Rows || d.Test.Cols != m.Cols {
 		meaning += fmt.Sprintf(", resized from %d x %d", d.Test.Rows, d.Test.Cols)
@@ -181,8 +182,9 @@ func (u *doubt) other(ctx context.Context, m *dpn.Model, most int) (test, choosi
 				return nil, fmt.Errorf("--ood-data %s: %w", u.oodData, err)
 			}
 		}
-		// What their classes are does not matter, and need not be known to the model.
-		return &dpn.Unknown{Name: name, Meaning: meaning, Pictures: &dataset.Set{Images: s.Images, Labels: make([]byte, s.Len()), Rows: s.Rows, Cols: s.Cols}}, nil
+		// Their labels are not used and may be unknown to the model: 0 replaces them.
+		s = &dataset.Set{Images: s.Images, Labels: make([]byte, s.Len()), Rows: s.Rows, Cols: s.Cols}
+		return &dpn.Unknown{Name: name, Meaning: meaning, Pictures: s}, nil
 	}
 	if test, err = part(d.Test, most); err != nil {
 		return nil, nil, err
@@ -191,8 +193,9 @@ func (u *doubt) other(ctx context.Context, m *dpn.Model, most int) (test, choosi
 	return test, choosing, err
 }
 
-// measure measures, prints and writes everything.
-func (u *doubt) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data, opt dpn.UncertaintyOptions) (*uncertaintyResult, error) {
+// measure measures a model, prints the tables and writes the results.
+func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
+	opt dpn.UncertaintyOptions) (*uncertaintyResult, error) {
 	var b *progressbar.ProgressBar
 	opt.Progress = func(done, all int) {
 		if b == nil {
@@ -205,10 +208,12 @@ func (u *doubt) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, dat
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	found := report.Uncertainty{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(), Threads: e.Threads(), Seed: u.seed}
+	found := report.Uncertainty{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(),
+		Threads: e.Threads(), Seed: u.seed}
 	u.print(found)
-	r := &uncertaintyResult{UncertaintyStudy: s, Model: u.model.path, Preset: m.Config.Preset, Data: data.Name, OODData: u.oodData,
-		Tier: found.Tier, Threads: found.Threads, Seed: u.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
+	r := &uncertaintyResult{UncertaintyStudy: s, Model: u.model.path, Preset: m.Config.Preset, Data: data.Name,
+		OODData: u.oodData,
+		Tier:    found.Tier, Threads: found.Threads, Seed: u.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
 	if err := u.write(found, r); err != nil {
 		return nil, fmt.Errorf("--out %s: %w", u.out, err)
 	}
@@ -217,25 +222,24 @@ func (u *doubt) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, dat
 }
 
 // print prints the tables and the summary.
-func (u *doubt) print(found report.Uncertainty) {
+func (u *uncertainty) print(found report.Uncertainty) {
 	s := found.Study
-	u.printf("%s of %s, accuracy %.2f%%\n", count(s.Samples, "picture"), found.Data, 100*s.Accuracy)
+	u.printf("%s of %s, accuracy %.2f%%\n", count(s.Samples, "image"), found.Data, 100*s.Accuracy)
 	u.scores(s, "AUROC", func(d dpn.ScoreDetection) (float64, [2]float64) { return d.AUROC, d.AUROCCI })
 	u.scores(s, "FPR", func(d dpn.ScoreDetection) (float64, [2]float64) { return d.FPR, d.FPRCI })
 	rows := [][]string{{"calibration", "ECE", "by chance", "confidence", "accuracy", "NLL"}}
 	c := s.Calibration
-	for _, k := range []struct {
-		name string
-		of   int
-	}{{"logits as they are", 0}, {"divided by T", 1}} {
+	for i, name := range []string{"logits", "logits divided by T"} {
 		x := c.Before
-		if k.of == 1 {
+		if i == 1 {
 			x = c.After
 		}
 		if x == nil {
 			continue
 		}
-		rows = append(rows, []string{k.name, fmt.Sprintf("%.2f%%", 100*x.ECE), fmt.Sprintf("%.2f%%", 100*x.ECEChance), fmt.Sprintf("%.2f%%", 100*x.Confidence), fmt.Sprintf("%.2f%%", 100*x.Accuracy), fmt.Sprintf("%.4f", x.NLL)})
+		percent := func(v float64) string { return fmt.Sprintf("%.2f%%", 100*v) }
+		rows = append(rows, []string{name, percent(x.ECE), percent(x.ECEChance),
+			percent(x.Confidence), percent(x.Accuracy), fmt.Sprintf("%.4f", x.NLL)})
 	}
 	u.table(rows)
 	for _, line := range found.Summary() {
@@ -243,8 +247,9 @@ func (u *doubt) print(found report.Uncertainty) {
 	}
 }
 
-// scores prints a table of one measure, a row for each score and a column for each task.
-func (u *doubt) scores(s *dpn.UncertaintyStudy, measure string, of func(dpn.ScoreDetection) (float64, [2]float64)) {
+// scores prints a table of one measure with a row for each score and a column for each task.
+func (u *uncertainty) scores(s *dpn.UncertaintyStudy, measure string, of func(dpn.ScoreDetection) (float64,
+	[2]float64)) {
 	head := []string{measure}
 	for _, t := range s.Tasks {
 		head = append(head, t.Name)
@@ -261,8 +266,8 @@ func (u *doubt) scores(s *dpn.UncertaintyStudy, measure string, of func(dpn.Scor
 	u.table(rows)
 }
 
-// write writes numbers, figures and page.
-func (u *doubt) write(found report.Uncertainty, r *uncertaintyResult) error {
+// write writes the numbers, the figures and the page.
+func (u *uncertainty) write(found report.Uncertainty, r *uncertaintyResult) error {
 	path := filepath.Join(u.out, "uncertainty.json")
 	_, err := os.Stat(path)
 	again := err == nil
@@ -279,15 +284,16 @@ func (u *doubt) write(found report.Uncertainty, r *uncertaintyResult) error {
 	return report.UncertaintyPage(found, figures).Save(filepath.Join(u.out, pageFile))
 }
 
-// removeOld removes the figures that an earlier run has drawn and this one does not.
-func (u *doubt) removeOld(figures []report.AnalysisFigure) {
-	for _, name := range []string{"histogram-digits", "histogram-mnist", "histogram-other", "histogram-misread", "roc-misread"} {
+// removeOld removes the figures of an earlier run that this run does not draw.
+func (u *uncertainty) removeOld(figures []report.AnalysisFigure) {
+	for _, name := range []string{"histogram-digits", "histogram-mnist", "histogram-other", "histogram-misread",
+		"roc-misread"} {
 		if slices.ContainsFunc(figures, func(f report.AnalysisFigure) bool { return f.Name == name }) {
 			continue
 		}
 		for _, old := range report.Files(filepath.Join(u.out, name)) {
 			if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
-				u.note("%s stays from an earlier run: %v\n", old, reason(err))
+				u.note("%s of an earlier run could not be removed: %v\n", old, reason(err))
 			}
 		}
 	}

@@ -17,7 +17,8 @@ import (
 func doubtful(t *testing.T) (model, folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "run")
-	succeed(t, with(append([]string{"train"}, small...), "--train-size", "600", "--test-size", "200", "--out", folder, "--quiet")...)
+	succeed(t, with(append([]string{"train"}, small...), "--train-size", "600", "--test-size", "200", "--out",
+		folder, "--quiet")...)
 	return filepath.Join(folder, dpn.ModelFile), folder
 }
 
@@ -54,7 +55,9 @@ func TestUncertainty(t *testing.T) {
 	other, folder, js := t.TempDir(), filepath.Join(run, "uncertainty"), filepath.Join(t.TempDir(), "u.json")
 	idx(t, other, 50)
 	text := succeed(t, "uncertainty", "--model", model, "--ood-data", other, "--json", js)
-	for _, want := range []string{"200 pictures of digits", "AUROC", "FPR", "displacement", "divided by T", "- To tell pictures of a kind", "- To tell pictures that it reads wrongly", "expected calibration error", filepath.Join(folder, "report.html")} {
+	for _, want := range []string{"200 images of digits", "AUROC", "FPR", "displacement", "logits divided by T",
+		"- To tell pictures of a kind", "- To tell pictures that it reads wrongly", "expected calibration error",
+		filepath.Join(folder, "report.html")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("uncertainty printed %q: want %q in it", text, want)
 		}
@@ -70,7 +73,9 @@ func TestUncertainty(t *testing.T) {
 	if !reflect.DeepEqual(n, same) {
 		t.Error("--json and uncertainty.json differ")
 	}
-	if n.tasks() != "uniform inverted rotated other misread" || n.Samples != 200 || n.ChosenOn != "validation" || n.OODData != other || len(n.Scores) != 7 || n.Advice["unknown"] == "" || n.Advice["misread"] == "" || len(n.SHA) != 64 {
+	if n.tasks() != "uniform inverted rotated other misread" || n.Samples != 200 || n.ChosenOn != "validation" ||
+		n.OODData != other || len(n.Scores) != 7 || n.Advice["unknown"] == "" || n.Advice["misread"] == "" ||
+		len(n.SHA) != 64 {
 		t.Errorf("uncertainty.json: %+v", n)
 	}
 	for _, task := range n.Tasks {
@@ -80,7 +85,8 @@ func TestUncertainty(t *testing.T) {
 			}
 		}
 	}
-	if n.Tasks[3].Unknown != 50 || n.Tasks[4].Unknown != n.Wrong || n.Calibration["before"]["ece"] == nil || n.Calibration["after"]["ece"] == nil || n.Calibration["temperature"]["samples"] != 60.0 {
+	if n.Tasks[3].Unknown != 50 || n.Tasks[4].Unknown != n.Wrong || n.Calibration["before"]["ece"] == nil ||
+		n.Calibration["after"]["ece"] == nil || n.Calibration["temperature"]["samples"] != 60.0 {
 		t.Errorf("uncertainty.json: %+v", n)
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "report.html"))
@@ -89,7 +95,7 @@ func TestUncertainty(t *testing.T) {
 	}
 	webtest.Check(t, string(page))
 	if !strings.Contains(string(page), "resized from 4 x 4") {
-		t.Error("the page does not say that pictures were resized")
+		t.Error("the page does not say that images were resized")
 	}
 	figures := func(want ...string) {
 		t.Helper()
@@ -104,10 +110,12 @@ func TestUncertainty(t *testing.T) {
 			t.Errorf("figures %q, want %q", got, want)
 		}
 	}
-	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-misread", "roc-unknown", "roc-misread", "reliability", "examples")
+	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-misread",
+		"roc-unknown", "roc-misread", "reliability", "examples")
 
 	// Digits know no other source by themselves; the figure of the one before goes.
-	if out := succeed(t, "uncertainty", "--model", model, "--test-size", "100", "--quiet", "--json", js); strings.Contains(out, "page ") {
+	if out := succeed(t, "uncertainty", "--model", model, "--test-size", "100", "--quiet", "--json",
+		js); strings.Contains(out, "page ") {
 		t.Errorf("--quiet printed %q", out)
 	}
 	n = uncertaintyNumbers{}
@@ -115,10 +123,11 @@ func TestUncertainty(t *testing.T) {
 	if n.tasks() != "uniform inverted rotated misread" || n.Samples != 100 || n.OODData != "" {
 		t.Errorf("%+v", n)
 	}
-	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-misread", "roc-unknown", "roc-misread", "reliability", "examples")
+	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-misread", "roc-unknown",
+		"roc-misread", "reliability", "examples")
 }
 
-// On other pictures the built-in digits are the other source, and neither tier nor threads
+// On other images the built-in digits are the other source, and neither tier nor threads
 // change a number.
 func TestUncertaintyThreads(t *testing.T) {
 	long(t)
@@ -151,7 +160,7 @@ func TestUncertaintyRefuses(t *testing.T) {
 	write(t, file, nil)
 	fails(t, []string{"uncertainty"}, "--model: expected a model file")
 	fails(t, []string{"uncertainty", "--model", "none"}, "--model", "none", "no such file")
-	fails(t, with(base, "--ood-data", "digits"), "--ood-data digits: is the data of the model")
+	fails(t, with(base, "--ood-data", "digits"), "--ood-data digits: is the model's own data")
 	fails(t, with(base, "--ood-data", "none"), "--ood-data", "none")
 	fails(t, with(base, "--ood-data", ""), "--ood-data: expected a value")
 	fails(t, with(base, "--data", "none"), "--data", "none")
@@ -167,7 +176,8 @@ func TestUncertaintyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, errs, status := dpnbench(t, base...)
-	if status != exitUsage || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "dpnbench: --out ") || !strings.Contains(errs, "examples.png") {
+	if status != exitUsage || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "dpnbench: --out ") ||
+		!strings.Contains(errs, "examples.png") {
 		t.Errorf("status %d, standard error %q", status, errs)
 	}
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// dataFlags select the images.
+type dataFlags struct {
+	data                string
+	trainSize, testSize int
+	seed                uint64
+}
+
+// add adds the flags; with train also those that only training uses.
+func (d *dataFlags) add(c *cobra.Command, train bool) {
+	f := c.Flags()
+	if train {
+		f.StringVar(&d.data, "data", "",
+			"`WHAT` to use: digits (built in, the default), mnist, or a folder with IDX files")
+		f.IntVar(&d.trainSize, "train-size", 0, "the first `N` training images (digits: draw N); 0: all")
+	} else {
+		f.StringVar(&d.data, "data", "",
+			"`WHAT` to use: digits, mnist, or a folder with IDX files (default: the model's training data)")
+	}
+	f.IntVar(&d.testSize, "test-size", 0, "the first `N` test images (digits: draw N); 0: all")
+	f.Uint64Var(&d.seed, "data-seed", 1, "`SEED` of the built-in digits")
+}
+
+// settle replaces the data settings of c by the flags that were given.
+func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
+	flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "data":
+			c.Data = d.data
+			if !flags.Changed("train-size") { // the sizes were those of other data
+				c.TrainSize = 0
+			}
+			if !flags.Changed("test-size") {
+				c.TestSize = 0
+			}
+		case "train-size":
+			c.TrainSize = d.trainSize
+		case "test-size":
+			c.TestSize = d.testSize
+		case "data-seed":
+			c.DataSeed = d.seed
+		}
+	})
+}
+
+// openData opens the images that the settings name, the training images only with train.
+func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, error) {
+	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{
+		TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train})
+	var size *dataset.SizeError
+	if errors.As(err, &size) {
+		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
+	}
+	return data, nil
+}
+
+// modelFlags select a model.
+type modelFlags struct {
+	path  string
+	flag  string // for the ascent steps
+	steps int
+}
+
+// add adds the flags; steps is the name of the one for the ascent steps.
+func (m *modelFlags) add(c *cobra.Command, steps string) {
+	m.flag = steps
+	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
+	c.Flags().IntVar(&m.steps, steps, 0, "make `N` ascent steps (default: as the model file says)")
+}
+
+func (m *modelFlags) load(flags *pflag.FlagSet) (*dpn.Model, error) {
+	if m.path == "" {
+		return nil, fmt.Errorf("--model: expected a model file")
+	}
+	model, err := dpn.Load(m.path)
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	if flags.Changed(m.flag) {
+		model.Config.Steps = m.steps
+		if err := model.Config.Validate(); err != nil {
+			return nil, fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
+		}
+	}
+	return model, nil
+}

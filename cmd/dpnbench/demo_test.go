@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+)
+
+// TestDemo runs the demo as a newcomer does, in a folder that is not there yet.
+func TestDemo(t *testing.T) {
+	long(t)
+	defer func(all dataset.Options) { demoData = all }(demoData)
+	demoData.TrainSize, demoData.TestSize = 1500, 300
+	out := filepath.Join(t.TempDir(), "demo")
+	text := succeed(t, "demo", "--out", out)
+	for _, f := range []string{dpn.ModelFile, "training.png", "analysis/analysis.json", "analysis/report.html"} {
+		name := filepath.Join(out, f)
+		if _, err := os.Stat(name); err != nil || !strings.Contains(text, name) {
+			t.Errorf("%s: %v, and the demo printed %q", name, err, text)
+		}
+	}
+	fails(t, []string{"train", "--preset", "compact", "--out", out}, "--out", "an earlier run")
+}

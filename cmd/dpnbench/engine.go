@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+
+	"github.com/spf13/cobra"
+)
+
+// setting returns the value of a flag or else of its environment variable, and which of the two
+// it is from.
+func setting(flag, value, env string) (v, from string) {
+	if value != "" {
+		return value, flag
+	}
+	return os.Getenv(env), env
+}
+
+// tierSetting returns the tier that was asked for.
+func (a *app) tierSetting() (engine.Tier, error) {
+	name, from := setting("--tier", a.tier, "DPN_TIER")
+	if name == "" {
+		return engine.Auto, nil
+	}
+	t, err := engine.ParseTier(name)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", from, err)
+	}
+	for _, i := range engine.Tiers() {
+		if i.Tier == t && !i.Available {
+			return t, fmt.Errorf("%s %s: not available: %s", from, name, i.Reason)
+		}
+	}
+	return t, nil
+}
+
+// routeSetting returns the route that was asked for.
+func (a *app) routeSetting() (engine.Route, error) {
+	name, from := setting("--route", a.route, "DPN_ROUTE")
+	if name == "" {
+		return engine.AutoRoute, nil
+	}
+	r, err := engine.ParseRoute(name)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", from, err)
+	}
+	return r, nil
+}
+
+// threadsSetting returns the number of threads that was asked for, or 0.
+func (a *app) threadsSetting() (int, error) {
+	text, from := setting("--threads", a.threads, "DPN_THREADS")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > engine.MaxThreads {
+		return 0, fmt.Errorf("%s %s: expected a whole number from 1 to %d", from, text, engine.MaxThreads)
+	}
+	return n, nil
+}
+
+// engine makes the engine that the flags ask for.
+func (a *app) engine() (*engine.Engine, error) {
+	t, err := a.tierSetting()
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.threadsSetting()
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.routeSetting()
+	if err != nil {
+		return nil, err
+	}
+	options := []engine.Option{engine.WithTier(t), engine.WithRoute(r)}
+	if n > 0 {
+		options = append(options, engine.WithThreads(n))
+	}
+	return engine.New(options...)
+}
+
+// addExplain adds --explain to a subcommand that runs ascents.
+func (a *app) addExplain(c *cobra.Command) {
+	c.Flags().BoolVar(&a.explain, "explain", false, "print how the ascent is divided among threads, and why")
+}
+
+// explainAscent does what --explain asks for.
+func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, s *dataset.Set, training bool) {
+	if a.explain {
+		a.printf("%s\n", m.Explain(e, s, training))
+	}
+}

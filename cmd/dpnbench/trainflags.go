@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"dpnbench/dpn"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// presetNotes describe the presets in the help of train.
+var presetNotes = map[string]string{
+	"published":    "the public reference: raw pixels, A = I; the potential never learns (detached gradient)",
+	"paper":        "the same network trained with the exact gradient through all steps",
+	"compact":      "64 learned features, 10 components, 5 steps: trains in seconds",
+	"clean":        "compact with a convolutional feature extractor (2 layers)",
+	"raw":          "raw pixels, low-rank precisions, 20 components, 10 steps",
+	"robust":       "raw pixels, precisions flat along the principal components of 100 clusters: robust to noise",
+	"robust-small": "robust at about 1 M multiply-adds: 60 components, one step",
+	"noise":        "clean trained with noise and a denoising loss: the most robust to noise",
+}
+
+const trainHelp = `Train a Denoising Potential Network and evaluate it on the test images. The last training
+images are kept for validation; the epoch with the lowest validation loss gives the model that is
+saved and evaluated.
+
+Settings come from a preset or from the TOML file of --config, then from flags. With --resume they
+come from the resumed folder.
+
+%s
+%s
+Each epoch's line shows alpha*lambda, alpha times the largest eigenvalue of the precisions (from 2
+on, ascent steps can overshoot), and the number of active components (responsibility above 0.01 at
+the end of the ascent). train.json and metrics.jsonl hold more diagnostics, among them the cost of
+the last update's ascent: its route and, for each step, the components active, computed and
+bounded. If training leaves the healthy range, a warning names the settings to change (once for
+each kind).
+
+The folder of --out gets model.safetensors (best epoch), last.safetensors, state.safetensors (for
+--resume), metrics.jsonl, config.toml, train.json (the same as --json) and the training curves.
+The default is a new folder runs/PRESET-N. Only one process can train in a folder at a time.`
+
+func trainCommand(a *app) *cobra.Command { return (&training{app: a}).command() }
+
+func (t *training) command() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "train",
+		Short: "Train a network",
+		Long:  fmt.Sprintf(trainHelp, presetList(), presetTable()),
+		Example: `  dpnbench train --preset compact --out runs/first
+  dpnbench train --data mnist --preset published --steps 10
+  dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
+  dpnbench train --out runs/first --resume   # continue an interrupted run
+  dpnbench train --preset clean --epochs 30 --patience 3   # early stopping
+  dpnbench train --nll 0.1 --score-matching 0.1 --alpha-lr 1e-4   # density losses
+  dpnbench train --preset paper --max-updates 1 --explain   # how the ascent is run
+  dpnbench train --init em --em-ridge 0.3 --verbose   # start from a fitted mixture
+  dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context(), c.Flags()) },
+	}
+	t.data.add(c, true)
+	f := c.Flags()
+	f.StringVar(&t.preset, "preset", "compact", "`NAME` of the preset to start from: "+strings.Join(dpn.Presets(), ", "))
+	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, instead of --preset")
+	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
+	f.BoolVar(&t.resume, "resume", false, "continue after the last finished epoch in the folder of --out")
+	f.BoolVar(&t.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
+	t.addExplain(c)
+	t.flags = settingFlags(&t.settings)
+	f.AddFlagSet(t.flags)
+	return c
+}
+
+// settingFlags returns the flags of train that set a setting of c. Their names are those in the
+// TOML file.
+func settingFlags(c *dpn.Config) *pflag.FlagSet {
+	f := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	for _, s := range []struct {
+		value      any // pointer to a field of c
+		name, help string
+	}{
+		{&c.Extractor, "extractor", "`NAME`: identity (features are pixels); or to --dim features: linear, mlp, conv"},
+		{&c.Hidden, "hidden", "hidden layers of the mlp extractor: `WIDTHS` such as 512-256"},
+		{&c.Dim, "dim", "`N` features of the extractor"},
+		{&c.LayerNorm, "layer-norm", "normalise the features"},
+		{&c.Components, "components", "`K` Gaussians in the mixture"},
+		{&c.Steps, "steps", "`N` ascent steps"},
+		{&c.Form, "form", "`FORM` of the precisions: " + strings.Join(dpn.Forms(), ", ")},
+		{&c.Rank, "rank", "rank `R` of the forms lowrank and flat"},
+		{&c.Eps, "eps", "form flat: `FRACTION` of the precision that remains along U"},
+		{&c.Scale, "scale", "initial scale `S` of the precisions: A = S I; the factor of the other forms"},
+		{&c.Init, "init", "`METHOD` to initialise the centres: kmeans, classwise (k-means in each class), samples " +
+			"(random features), em or em-classwise (EM started from either k-means: centres, weights and precisions)"},
+		{&c.EMIterations, "em-iterations", "at most `N` iterations of EM"},
+		{&c.EMTolerance, "em-tolerance", "stop EM when the log-likelihood rises by less than `NATS` per image"},
+		{&c.EMRidge, "em-ridge", "least variance in EM, as a `FRACTION` of the mean variance of a feature"},
+		{&c.Alpha, "alpha", "initial `STEP` size of the ascent; with em at most 1 over the largest eigenvalue " +
+			"of the precisions"},
+		{&c.Gradient, "gradient", "`KIND`: exact, or detached (only the classifier learns)"},
+		{&c.Epochs, "epochs", "`N` passes over the training images"},
+		{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
+		{&c.Batch, "batch", "`N` images per minibatch"},
+		{&c.LR, "lr", "Adam's learning `RATE` for extractor and classifier"},
+		{&c.PotentialLR, "potential-lr", "Adam's learning `RATE` for the potential: mu, c, alpha and precisions"},
+		{&c.ExtractorLR, "extractor-lr", "Adam's learning `RATE` for the extractor; 0: as --lr"},
+		{&c.AlphaLR, "alpha-lr", "Adam's learning `RATE` for the step size alpha; 0: as --potential-lr"},
+		{&c.Schedule, "schedule", "`NAME` of the schedule: constant, or cosine (decay to 0)"},
+		{&c.Warmup, "warmup", "`FRACTION` of the updates over which the rates rise linearly"},
+		{&c.Clip, "clip", "largest `NORM` of the gradient; 0: no limit"},
+		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in grey levels of [0, 1]"},
+		{&c.NoiseMax, "noise-max", "largest `STD` of that noise; 0: no noise"},
+		{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and clean features"},
+		{&c.NLL, "nll", "`WEIGHT` of the negative log-likelihood of the features under the mixture"},
+		{&c.Score, "score-matching", "`WEIGHT` of denoising score matching on the features"},
+		{&c.ScoreSigma, "score-sigma", "`STD` of the noise on features in score matching"},
+		{&c.Patience, "patience", "stop after `N` epochs without a lower validation loss; 0: never"},
+		{&c.ValSize, "val-size", "keep the last `N` training images for validation; -1: 10%"},
+		{&c.Seed, "seed", "`SEED` of all random numbers of training"},
+	} {
+		switch v := s.value.(type) {
+		case *string:
+			f.StringVar(v, s.name, "", s.help)
+		case *bool:
+			f.BoolVar(v, s.name, false, s.help)
+		case *int:
+			f.IntVar(v, s.name, 0, s.help)
+		case *uint64:
+			f.Uint64Var(v, s.name, 0, s.help)
+		case *float64:
+			f.Float64Var(v, s.name, 0, s.help)
+		default:
+			panic(fmt.Sprintf("no flag for a setting of type %T", v))
+		}
+	}
+	allowEmpty(f, "hidden") // no hidden layers
+	return f
+}
+
+// presetList describes the presets.
+func presetList() string {
+	var b strings.Builder
+	for _, name := range dpn.Presets() {
+		fmt.Fprintf(&b, "  %-12s  %s\n", name, presetNotes[name])
+	}
+	return b.String()
+}
+
+// presetTable lists the settings in which presets differ, by the names of their flags, and then
+// those that all share.
+func presetTable() string {
+	names := dpn.Presets()
+	var keys []string
+	values := map[string][]string{}
+	for i, name := range names {
+		c, err := dpn.Preset(name)
+		if err != nil {
+			panic(err) // a name from the list
+		}
+		for line := range strings.SplitSeq(strings.TrimSpace(c.TOML()), "\n") {
+			key, value, _ := strings.Cut(line, " = ")
+			if key == "alpha" {
+				value = fmt.Sprintf("%.4g", c.Alpha)
+			}
+			if i == 0 {
+				keys = append(keys, key)
+			}
+			values[key] = append(values[key], strings.Trim(value, `"`))
+		}
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(w, "  setting\t%s\n", strings.Join(names, "\t"))
+	var shared []string
+	for _, key := range keys {
+		v := values[key]
+		switch {
+		case key == "preset":
+		case allEqual(v):
+			if v[0] == "" {
+				v[0] = `""`
+			}
+			shared = append(shared, key+" "+v[0])
+		default:
+			fmt.Fprintf(w, "  %s\t%s\n", key, strings.Join(v, "\t"))
+		}
+	}
+	w.Flush()
+	return b.String() + "\n" + wrapped("All presets: "+strings.Join(shared, ", ")+".") + "\n"
+}
+
+func allEqual(values []string) bool {
+	for _, v := range values {
+		if v != values[0] {
+			return false
+		}
+	}
+	return true
+}
