@@ -24,5 +24,5 @@ func (e *Engine) Adam(p, g, m, v []float32, co *AdamCoefficients) {
 	length("Adam", "v", len(v), len(p))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opAdam, dst: p, x: g, y: m, v: v, co: co}, len(p))
+	e.each(vectorJob{op: opAdam, dst: p, x: g, y: m, v: v, co: co}, len(p))
 }

@@ -326,9 +326,9 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 	if tr != nil && tr.kept {
 		b.g, b.gs, b.gr, b.gc = tr.g[(t*j.m.K*tr.Rows+r0)*d:], tr.Rows*d, d, d
 	} else {
-		ld := leading(d)
+		ld := paddedLD(d)
 		b.g, b.gs, b.gr, b.gc = arena.floats(slotG, j.m.K*rows*ld), rows*ld, ld, d
-		if whole := j.e.k.panels(d) * j.e.k.nr; whole <= ld {
+		if whole := j.e.kern.panels(d) * j.e.kern.nr; whole <= ld {
 			b.gc = whole
 		}
 		if d <= longRows { // all G_i of a row beside each other, as move reads them: at d 128 a thirtieth faster
@@ -341,14 +341,14 @@ func (j *ascentJob) at(t, r0, r1, worker int) ascentBlock {
 // quadAll computes G_i and q_i of a block at step t for all components.
 func (j *ascentJob) quadAll(worker, t int, b *ascentBlock) {
 	e, m, r1 := j.e, j.m, b.r0+b.x.Rows
-	if e.k.fewFeatures(m.D) {
+	if e.kern.isSmallD(m.D) {
 		arena, flops := &e.scratch[worker], 2*b.x.Rows*m.D*m.D
-		work := arena.floats(slotCentre, e.k.fewWork(m.D))
-		most := max(e.k.inACall(flops), 1) // components
+		work := arena.floats(slotCentre, e.kern.smallDWork(m.D))
+		most := max(e.kern.callBudget(flops), 1) // components
 		calls := (m.K + most - 1) / most
 		for n := range calls {
 			i0, i1 := part(m.K, calls, n)
-			e.k.quadFew(b.g[i0*b.gs:], b.gs, b.gr, b.q[i0*b.qs:], b.qs, b.x, m.Mu[i0*m.D:i1*m.D], m.precisions(i0, i1), work, j.tr.fetchG(t, i0+1, b.r0, r1))
+			e.kern.quadSmallD(b.g[i0*b.gs:], b.gs, b.gr, b.q[i0*b.qs:], b.qs, b.x, m.Mu[i0*m.D:i1*m.D], m.precisions(i0, i1), work, j.tr.fetchG(t, i0+1, b.r0, r1))
 			e.yield(arena, (i1-i0)*flops)
 		}
 		return
@@ -388,10 +388,10 @@ func (j *ascentJob) keep(b *ascentBlock, b0, b1 int) {
 func (j *ascentJob) move(worker int, b *ascentBlock, b0, b1 int) {
 	e, m := j.e, j.m
 	j.keep(b, b0, b1)
-	e.k.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
+	e.kern.mixture(b.q[b0:], b.qs, m.C, b.phi[b0:b1])
 	if j.phi != nil {
 		j.report(b, b0, b1)
 		return
 	}
-	e.k.moveRows(j.alpha, b.x.Slice(b0, b1, 0, m.D), b.q[b0:], b.qs, b.g[b0*b.gr:], b.gs, b.gr, m.K, e.scratch[worker].floats(slotGrad, m.D))
+	e.kern.moveRows(j.alpha, b.x.Slice(b0, b1, 0, m.D), b.q[b0:], b.qs, b.g[b0*b.gr:], b.gs, b.gr, m.K, e.scratch[worker].floats(slotGrad, m.D))
 }

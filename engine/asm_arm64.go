@@ -14,53 +14,53 @@ func tierTable(t Tier) (*kernels, string) {
 	return nil, "this is an arm64 machine"
 }
 
-var neonKernels = kernels{
-	tier:                NEON,
-	flopsAMicrosecond:   30e3,
-	mr:                  6,
-	nr:                  16,
-	kc:                  innerBlock(16),
-	mc:                  outerBlock(innerBlock(16)),
-	linesAStep:          4,
-	rawPanel:            panelNEON,
-	rawPanelAt:          panelAtNEON,
-	rawTranspose:        transposeGeneric,
-	rawReLUPool:         reluPoolGeneric,
-	rawPoolBackward:     poolBackwardGeneric,
-	rawAdd:              addNEON,
-	rawSubRows:          subRowsNEON,
-	rawMultiply:         multiplyNEON,
-	rawAxpy:             axpyNEON,
-	rawScale:            scaleNEON,
-	rawShift:            shiftNEON,
-	rawReLU:             reluNEON,
-	rawReLUBackward:     reluBackwardNEON,
-	rawNormBackward:     normBackwardNEON,
-	rawAdam:             adamNEON,
-	rawDotRows:          dotRowsNEON,
-	rawSqdistRows:       sqdistRowsNEON,
-	rawQuadRows:         quadRowsNEON,
-	rawSum:              sumNEON,
-	rawExp:              expNEON,
-	rawLog:              logNEON,
-	rawGradient:         gradientNEON,
-	rawPullRows:         pullRowsNEON,
-	rawPullDeltas:       pullDeltasNEON,
-	rawMixture:          mixtureNEON,
-	rawResponsibilities: responsibilityBackwardNEON,
-	rawRead:             readNEON,
-	rawWrite:            writeNEON,
-	rawTriad:            triadNEON,
-	fmaPeak:             fmaPeakNEON,
-	flopsAPeakRound:     24 * 8,
-	peakRounds:          5000,
-}
+var neonKernels = kernels{table{
+	tier:                   NEON,
+	flopPerMicrosecond:     30e3,
+	mr:                     6,
+	nr:                     16,
+	kc:                     innerBlock(16),
+	mc:                     outerBlock(innerBlock(16)),
+	prefetchLines:          4,
+	panel:                  panelNEON,
+	panelAt:                panelAtNEON,
+	transpose:              transposeGeneric,
+	reluPool:               reluPoolGeneric,
+	poolBackward:           poolBackwardGeneric,
+	add:                    addNEON,
+	subRows:                subRowsNEON,
+	multiply:               multiplyNEON,
+	axpy:                   axpyNEON,
+	scale:                  scaleNEON,
+	shift:                  shiftNEON,
+	relu:                   reluNEON,
+	reluBackward:           reluBackwardNEON,
+	normBackward:           normBackwardNEON,
+	adam:                   adamNEON,
+	dotRows:                dotRowsNEON,
+	sqdistRows:             sqdistRowsNEON,
+	quadRows:               quadRowsNEON,
+	sum:                    sumNEON,
+	exp:                    expNEON,
+	log:                    logNEON,
+	gradient:               gradientNEON,
+	gradRows:               pullRowsNEON,
+	gradDeltas:             pullDeltasNEON,
+	mixture:                mixtureNEON,
+	responsibilityBackward: responsibilityBackwardNEON,
+	read:                   readNEON,
+	write:                  writeNEON,
+	triad:                  triadNEON,
+	fmaPeak:                fmaPeakNEON,
+	flopPerPeakRound:       24 * 8,
+	peakRounds:             5000,
+}}
 
 // panelNEON is panels of a matrix product: see panelGeneric.
-func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
+func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
 	next = next[:cap(next)] // the panels that follow are fetched, too
 	for range panels {
-		w := tileWalk{a: a, c: c, next: next, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer, fetch: k / 4 * step / 4}
+		w := tileWalk{a: a, c: c, next: next, ars: ars, tileStride: strip, crs: crs, rows: rows, tall: tall, prefetch: k / 4 * step / 4}
 		for range tiles {
 			n := w.tile()
 			sgemmNEON_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
@@ -81,8 +81,8 @@ func panelNEON(k int, a []float32, ars, acs, strip int, b []float32, brs int, c 
 func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int)
 
 // panelAtNEON is one panel of a matrix product: see panelAtGeneric.
-func panelAtNEON(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool) {
-	w := tileWalk{a: a, c: c, ars: ars, crs: crs, rows: rows, longer: longer}
+func panelAtNEON(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, tall int, acc bool) {
+	w := tileWalk{a: a, c: c, ars: ars, crs: crs, rows: rows, tall: tall}
 	for range tiles {
 		n := w.tile()
 		sgemmAtNEON_6x16(k, w.a, ars, acs, b, at, w.c, crs, n, acc)

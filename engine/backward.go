@@ -120,7 +120,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		e.denseBackward(m, alpha, tr, v, grad)
 	}
 	for t := tr.Steps - 1; t >= 0; t-- {
-		grad.Alpha += e.k.sum(tr.sum[t*tr.Rows : (t+1)*tr.Rows])
+		grad.Alpha += e.kern.sum(tr.sum[t*tr.Rows : (t+1)*tr.Rows])
 	}
 	grad.Alpha /= alpha
 	if tr.Steps == 0 || tr.Rows == 0 {
@@ -135,7 +135,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 			if grad.rows[i] == 0 {
 				continue
 			}
-			e.each(sliceJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
+			e.each(vectorJob{op: opAdd, dst: grad.p[:n], x: grad.p[:n], y: grad.p[i*n : (i+1)*n]}, n)
 		}
 		e.factorGradient(m, a, tr, grad)
 		e.work.FactorFlop = grad.factorFlop(m, tr)
@@ -167,10 +167,10 @@ func (e *Engine) denseBackward(m *Mixture, alpha float32, tr *Trajectory, v Matr
 
 	j := &e.grads
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
-	j.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
-	j.groups, j.inner = m.K, e.k.kc
+	j.parts = min(max(2*e.Threads()/m.K, 1), e.kern.panels(m.D))
+	j.groups, j.inner = m.K, e.kern.kc
 	if m.D <= longRows {
-		j.groups, j.inner = min(m.K, 2*e.Threads()), min(nearRows, e.k.kc)
+		j.groups, j.inner = min(m.K, 2*e.Threads()), min(nearRows, e.kern.kc)
 	}
 	e.run(j, j.groups*j.parts, flops)
 	*j = gradientJob{}
@@ -179,7 +179,7 @@ func (e *Engine) denseBackward(m *Mixture, alpha float32, tr *Trajectory, v Matr
 // pullBlocks returns the number of blocks, of up to most rows, of a pullJob.
 func (e *Engine) pullBlocks(rows, most int, flops float64) int {
 	threads := e.Threads()
-	if flops < e.smallWork {
+	if flops < e.wakeFlop {
 		threads = 1
 	}
 	return rowBlocks(rows, most, threads)
@@ -205,9 +205,9 @@ func (j *pullJob) run(worker, task int) {
 		e, m, tr = j.e, j.m, j.tr
 		arena    = &e.scratch[worker]
 		rows, d  = r1 - r0, m.D
-		ld       = leading(d)
+		ld       = paddedLD(d)
 		v        = j.v.Slice(r0, r1, 0, d)
-		pushes   = Matrix{Data: arena.floats(slotW, max(rows, e.k.fewRows)*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
+		pushes   = Matrix{Data: arena.floats(slotW, max(rows, e.kern.smallDRows)*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		total    = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		g        = Matrix{Data: arena.floats(slotG, rows*ld), Rows: rows, Cols: d, RS: ld, CS: 1}
 		q        = arena.floats(slotQ, rows)
@@ -216,7 +216,7 @@ func (j *pullJob) run(worker, task int) {
 		x := tr.XAt(t).Slice(r0, r1, 0, d)
 		u := View(tr.u[(t*tr.Rows+r0)*d:(t*tr.Rows+r1)*d], rows, d)
 		for b := range rows {
-			e.k.scale(u.Row(b), j.alpha, v.Row(b))
+			e.kern.scale(u.Row(b), j.alpha, v.Row(b))
 		}
 		r := tr.RAt(t).Slice(0, m.K, r0, r1)
 		s := Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
@@ -226,31 +226,31 @@ func (j *pullJob) run(worker, task int) {
 			} else {
 				e.quadGradNext(worker, g, q, x, m, i, nil, i > 0, i+1)
 			}
-			e.k.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
-			e.k.scale(s.Row(i), -1, s.Row(i))
+			e.kern.dotRows(s.Row(i), u.Data, u.RS, g.Data, g.RS, d)
+			e.kern.scale(s.Row(i), -1, s.Row(i))
 		}
-		e.k.responsibilities(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
+		e.kern.responsibilityBackward(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
 		for i := range m.K {
-			precision := operand{packed: m.precision(i), fetch: tr.fetchG(t-1, i, r0, r1)}
-			if e.k.fewFeatures(d) {
-				e.k.pullFew(total, r.Row(i), u, s.Row(i), x, m.mu(i), precision.packed, i > 0, pushes.Data[:e.k.fewRows*d], precision.fetch)
+			precision := operand{packed: m.precision(i), prefetch: tr.fetchG(t-1, i, r0, r1)}
+			if e.kern.isSmallD(d) {
+				e.kern.vjpSmallD(total, r.Row(i), u, s.Row(i), x, m.mu(i), precision.packed, i > 0, pushes.Data[:e.kern.smallDRows*d], precision.prefetch)
 				e.yield(arena, 2*rows*d*d)
 				continue
 			}
-			e.k.pullDeltas(pushes.Data, nil, ld, r.Row(i), u.Data, d, s.Row(i), 1, x.Data, d, m.mu(i), nil, nil) // -N_i
-			e.multiply(worker, total, pushes, &precision, 0, e.k.panels(d), i > 0)
+			e.kern.gradDeltas(pushes.Data, nil, ld, r.Row(i), u.Data, d, s.Row(i), 1, x.Data, d, m.mu(i), nil, nil) // -N_i
+			e.multiply(worker, total, pushes, &precision, 0, e.kern.panels(d), i > 0)
 		}
 		for b := range rows {
-			e.k.pullOn(v.Row(b), total.Row(b))
+			e.kern.pullOn(v.Row(b), total.Row(b))
 		}
 	}
 }
 
 // pullOn adds the sum over all components to a row of V. The chains of total end with -0 where
 // their products underflow, unless another component adds zeros: that may not show.
-func (k *kernels) pullOn(v, total []float32) {
-	k.add(v, v, total)
-	k.shift(v, 0, v)
+func (kern *kernels) pullOn(v, total []float32) {
+	kern.add(v, v, total)
+	kern.shift(v, 0, v)
 	dropFaint(v)
 }
 
@@ -286,7 +286,7 @@ type gradientJob struct {
 func (j *gradientJob) run(worker, task int) {
 	e, tr, m := j.e, j.tr, j.m
 	i0, i1 := part(m.K, j.groups, task/j.parts)
-	p0, p1 := part(e.k.panels(m.D), j.parts, task%j.parts)
+	p0, p1 := part(e.kern.panels(m.D), j.parts, task%j.parts)
 	// The inner index of W^T D runs over the rows of all steps, last step first; a block
 	// of it may hold several steps or a part of one.
 	all := tr.Steps * tr.Rows
@@ -311,12 +311,12 @@ func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int) {
 	e, d := j.e, j.m.D
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
 	w, x := j.operands(arena, i, k0, k1, p0, p1)
-	e.multiplyLeft(arena, dp, &w, &x, p0, p1, k0 > 0)
+	e.multiplyBlockA(arena, dp, &w, &x, p0, p1, k0 > 0)
 }
 
 // few does without the products, of a component whose rows are too few for dP_i.
 func (j *gradientJob) few(arena *arena, i, k0, k1 int) {
-	ld := leading(j.m.D)
+	ld := paddedLD(j.m.D)
 	ws, xs := arena.floats(slotW, chunkRows*ld), arena.floats(slotCentre, chunkRows*ld)
 	for k := k0; k < k1; {
 		k += j.rows(arena, ws, xs, ld, i, k, min(k1-k, chunkRows), true)
@@ -336,29 +336,29 @@ const chunkRows = 16
 
 // operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, for the inner
 // indices [k0, k1) of W_i^T D_i.
-func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w left, x operand) {
+func (j *gradientJob) operands(arena *arena, i, k0, k1, p0, p1 int) (w blockA, x operand) {
 	n, d := k1-k0, j.m.D
 	if d <= longRows {
-		ld := spread(d)
+		ld := oddLineLD(d)
 		ws, xs := arena.floats(slotA, n*ld), arena.floats(slotCentre, n*ld)
 		for k := k0; k < k1; {
 			at := (k - k0) * ld
 			k += j.rows(arena, ws[at:], xs[at:], ld, i, k, k1-k, p0 == 0)
 		}
-		return left{rows: d, cols: n, rs: 1, cs: ld, data: ws},
+		return blockA{rows: d, cols: n, rs: 1, cs: ld, data: ws},
 			operand{direct: Matrix{Data: xs, Rows: n, Cols: d, RS: ld, CS: 1}}
 	}
 	e := j.e
-	w = e.k.strips(arena, slotA, d, n)
+	w = e.kern.packedA(arena, slotA, d, n)
 	p := &arena.packed
-	*p = Packed{k: e.k, rows: n, cols: d}
+	*p = Packed{kern: e.kern, rows: n, cols: d}
 	p.data = arena.floats(slotB, p.size())
-	ld := leading(d)
+	ld := paddedLD(d)
 	ws, xs := arena.floats(slotW, chunkRows*ld), arena.floats(slotCentre, chunkRows*ld)
 	for k := k0; k < k1; {
 		at := k - k0
 		rows := j.rows(arena, ws, xs, ld, i, k, min(k1-k, chunkRows), p0 == 0)
-		w.setColumns(e.k, at, Matrix{Data: ws, Rows: rows, Cols: d, RS: ld, CS: 1})
+		w.setColumns(e.kern, at, Matrix{Data: ws, Rows: rows, Cols: d, RS: ld, CS: 1})
 		p.setRows(at, Matrix{Data: xs, Rows: rows, Cols: d, RS: ld, CS: 1}, p0, p1)
 		k += rows
 	}
@@ -375,9 +375,9 @@ func (j *gradientJob) rows(arena *arena, ws, xs []float32, ld, i, k, most int, c
 	if !count {
 		sr, st = arena.floats(slotGrad, d), arena.floats(slotE, d)
 	} else if b == 0 {
-		j.grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+		j.grad.C[i] += e.kern.sum(tr.t[at : at+tr.Rows])
 	}
-	e.k.pullDeltas(ws, xs, ld, tr.R[at:at+n], tr.u[row*d:], d, tr.t[at:at+n], 0.5, tr.X[row*d:], d, m.mu(i), sr, st)
+	e.kern.gradDeltas(ws, xs, ld, tr.R[at:at+n], tr.u[row*d:], d, tr.t[at:at+n], 0.5, tr.X[row*d:], d, m.mu(i), sr, st)
 	return n
 }
 
@@ -403,7 +403,7 @@ func (j *centreJob) run(worker, i int) {
 	}
 	n := View(e.scratch[worker].floats(slotRows, d), 1, d)
 	dmu := View(j.grad.Mu[i*d:(i+1)*d], 1, d)
-	e.k.add(n.Data, dmu.Data, j.grad.sums[i*d:(i+1)*d])
-	e.k.scale(n.Data, -1, n.Data)
-	e.multiply(worker, dmu, n, &operand{packed: j.m.precision(i)}, 0, e.k.panels(d), false)
+	e.kern.add(n.Data, dmu.Data, j.grad.sums[i*d:(i+1)*d])
+	e.kern.scale(n.Data, -1, n.Data)
+	e.multiply(worker, dmu, n, &operand{packed: j.m.precision(i)}, 0, e.kern.panels(d), false)
 }

@@ -7,7 +7,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestPullDeltas checks that pullDeltas has the bits of pure Go on every tier, at every
+// TestPullDeltas checks that gradDeltas has the bits of pure Go on every tier, at every
 // length and with and without d, and that it neither reads nor writes beyond its slices.
 func TestPullDeltas(t *testing.T) {
 	const most = 5 // rows
@@ -18,7 +18,7 @@ func TestPullDeltas(t *testing.T) {
 	}
 	rnd := num.NewRand(3, 1)
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
+		kern, _ := tierTable(tier)
 		ends := !readsMasked(tier)
 		for n := range 150 {
 			for c := range 12 {
@@ -39,15 +39,15 @@ func TestPullDeltas(t *testing.T) {
 					}
 					want[i] = append([]float32(nil), got[i]...)
 				}
-				run := func(k *kernels, b [][]float32) {
+				run := func(kern *kernels, b [][]float32) {
 					if c%5 == 4 {
-						k.pullDeltas(b[0], nil, ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], nil, nil)
+						kern.gradDeltas(b[0], nil, ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], nil, nil)
 					} else {
-						k.pullDeltas(b[0], b[1], ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], b[2], b[3])
+						kern.gradDeltas(b[0], b[1], ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], b[2], b[3])
 					}
 				}
 				run(&genericKernels, want)
-				run(k, got)
+				run(kern, got)
 				for i, name := range names {
 					equalBits(t, fmt.Sprintf("%v, %d columns, %d rows, case %d: %s", tier, n, rows, c, name), got[i], want[i])
 				}

@@ -8,8 +8,8 @@ import (
 )
 
 // smallBlocks returns the tier with small blocks, so that small work falls into many.
-func smallBlocks(k *kernels) *kernels {
-	small := *k
+func smallBlocks(kern *kernels) *kernels {
+	small := *kern
 	small.kc, small.mc = 64, 2*small.mr
 	return &small
 }
@@ -41,7 +41,7 @@ func TestSmallBlocks(t *testing.T) {
 			var want [][]float32
 			for _, kernels := range []*kernels{table, smallBlocks(table)} {
 				e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads(), WithRoute(DenseRoute))
-				e.k = kernels
+				e.kern = kernels
 				plain, packed := NewMatrix(m, n), NewMatrix(m, n)
 				e.MatMul(plain, a, b, false)
 				e.MatMulPacked(packed, a, e.Pack(nil, b), false)

@@ -29,20 +29,20 @@ func cacheSize(reported, typical int) int {
 }
 
 // blocks is the number of blocks of an inner size.
-func (k *kernels) blocks(inner int) int { return (inner + k.kc - 1) / k.kc }
+func (kern *kernels) blocks(inner int) int { return (inner + kern.kc - 1) / kern.kc }
 
 // rowBlocks is the number of blocks of m rows of A: of mc rows where a block of the inner index is
 // as long as it may be, of more where it is shorter, so that all take as much of the cache.
-func (k *kernels) rowBlocks(m, inner int) int {
-	longest := (inner + k.blocks(inner) - 1) / max(k.blocks(inner), 1)
-	most := k.mc * k.kc / max(longest, 1)
+func (kern *kernels) rowBlocks(m, inner int) int {
+	longest := (inner + kern.blocks(inner) - 1) / max(kern.blocks(inner), 1)
+	most := kern.mc * kern.kc / max(longest, 1)
 	return (m + most - 1) / most
 }
 
-// aliasStride is the distance, in floats, from which on rows fall into so few sets of the
+// conflictStride is the distance, in floats, from which on rows fall into so few sets of the
 // first-level cache that they push each other out. A way of it is 4 KiB: rows half of that apart
 // fall into two sets, for which 12 ways (48 KiB) are enough.
-var aliasStride = func() int {
+var conflictStride = func() int {
 	if firstLevelWays() < 12 {
 		return 512
 	}
@@ -54,11 +54,11 @@ func firstLevelWays() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) / (4 <
 
 // crowded says whether the rows of the longest tile, so far apart, take more than two thirds of the
 // ways of a set.
-func (k *kernels) crowded(stride int) bool {
+func (kern *kernels) tileConflicts(stride int) bool {
 	if stride < 512 || stride%512 != 0 {
 		return false
 	}
-	rows := k.mr
+	rows := kern.mr
 	if stride%1024 != 0 {
 		rows = (rows + 1) / 2
 	}
@@ -66,12 +66,12 @@ func (k *kernels) crowded(stride int) bool {
 }
 
 // aliased says whether rows so far apart fall into the same sets of the first-level cache.
-func aliased(stride int) bool { return stride >= aliasStride && stride%aliasStride == 0 }
+func conflicts(stride int) bool { return stride >= conflictStride && stride%conflictStride == 0 }
 
 // leading returns a row distance of at least n that is whole cache lines and not aliased.
-func leading(n int) int {
+func paddedLD(n int) int {
 	n = (n + 15) / 16 * 16
-	if aliased(n) {
+	if conflicts(n) {
 		n += 16
 	}
 	return n
@@ -79,4 +79,4 @@ func leading(n int) int {
 
 // spread returns a row distance of at least n whose cache lines are odd in number. Columns that are
 // a line wide then take all sets of the first-level cache, and not a half of them or less.
-func spread(n int) int { return (n+15)/16/2*32 + 16 }
+func oddLineLD(n int) int { return (n+15)/16/2*32 + 16 }

@@ -16,38 +16,38 @@ func TestCallsAreShort(t *testing.T) {
 	const elements = 1 << 17 // of a reduction, which take less than 100 microseconds
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		k := smallBlocks(e.k)
-		e.k = k
+		kern := smallBlocks(e.kern)
+		e.kern = kern
 		most := map[string]int{}
 		count := func(what string, n int) { most[what] = max(most[what], n) }
-		panel, pair, dots, sum := k.rawPanel, k.rawPair, k.rawDotRows, k.rawSum
-		k.rawPanel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
-			count("elements of A", (tiles*rows+longer)*inner)
+		panel, pair, dots, sum := kern.table.panel, kern.table.pair, kern.table.dotRows, kern.table.sum
+		kern.table.panel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
+			count("elements of A", (tiles*rows+tall)*inner)
 			count("inner indices", inner)
 			if panels > 1 {
-				count("flop of several panels", 2*(tiles*rows+longer)*inner*panels*k.nr)
+				count("flop of several panels", 2*(tiles*rows+tall)*inner*panels*kern.nr)
 			}
-			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, longer, acc, next, step, panels)
+			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, tall, acc, next, step, panels)
 		}
 		if pair != nil {
-			k.rawPair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int) {
-				count("elements of A", (tiles*rows+longer)*inner)
+			kern.table.pair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, pairs int) {
+				count("elements of A", (tiles*rows+tall)*inner)
 				count("inner indices", inner)
 				if pairs > 1 {
-					count("flop of several panels", 4*(tiles*rows+longer)*inner*pairs*k.nr)
+					count("flop of several panels", 4*(tiles*rows+tall)*inner*pairs*kern.nr)
 				}
-				pair(inner, a, ars, b, c, crs, tiles, rows, longer, acc, next, step, pairs)
+				pair(inner, a, ars, b, c, crs, tiles, rows, tall, acc, next, step, pairs)
 			}
 		}
-		k.rawDotRows = func(dst, x []float32, xs int, y []float32, ys, n int) {
+		kern.table.dotRows = func(dst, x []float32, xs int, y []float32, ys, n int) {
 			count("elements", n*len(dst))
 			dots(dst, x, xs, y, ys, n)
 		}
-		k.rawSum = func(x []float32) float32 {
+		kern.table.sum = func(x []float32) float32 {
 			count("elements", len(x))
 			return sum(x)
 		}
-		for _, s := range [][3]int{{10 * k.mc, k.kc, 3}, {5 * k.mc, k.kc, 70}, {4*k.mc + 1, 3 * k.kc, 40}, {9 * k.mc, k.kc / 4, 3}, {64, 64, 3000}} {
+		for _, s := range [][3]int{{10 * kern.mc, kern.kc, 3}, {5 * kern.mc, kern.kc, 70}, {4*kern.mc + 1, 3 * kern.kc, 40}, {9 * kern.mc, kern.kc / 4, 3}, {64, 64, 3000}} {
 			a, b, c := NewMatrix(s[0], s[1]), NewMatrix(s[1], s[2]), NewMatrix(s[0], s[2])
 			e.MatMul(c, a, b, false)
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMul(c, a, b, false) })
@@ -56,7 +56,7 @@ func TestCallsAreShort(t *testing.T) {
 		e.RowDots(make([]float32, 7), x, x)
 		e.Dot(x.Data, x.Data)
 		e.Sum(x.Data)
-		for what, limit := range map[string]int{"elements of A": k.mc * k.kc, "inner indices": k.kc, "flop of several panels": int(100 * k.flopsAMicrosecond), "elements": elements} {
+		for what, limit := range map[string]int{"elements of A": kern.mc * kern.kc, "inner indices": kern.kc, "flop of several panels": int(100 * kern.flopPerMicrosecond), "elements": elements} {
 			if most[what] == 0 || most[what] > limit {
 				t.Errorf("%v: a call for %d %s, want 1 to %d", tier, most[what], what, limit)
 			}

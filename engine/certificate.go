@@ -83,7 +83,7 @@ func (e *Engine) certify(m *Mixture) bool {
 		if m.low != nil {
 			n, cost = m.K, float64(m.K*(1+m.low.r*m.low.r/4))*d/4
 		}
-		e.run(j, n, cost*e.k.flopsAMicrosecond/1e3)
+		e.run(j, n, cost*e.kern.flopPerMicrosecond/1e3)
 		*j = certifyJob{}
 	}
 	for i := len(m.p); m.low == nil && i < m.K; i++ { // one P for all
@@ -103,24 +103,24 @@ func (e *Engine) certify(m *Mixture) bool {
 // centreNorms brings |mu_i| up to date: the centres belong to the caller.
 func (e *Engine) centreNorms(m *Mixture) {
 	for i := range m.certificates {
-		m.certificates[i].mu = e.scratch[0].upperNorm(e.k, m.mu(i))
+		m.certificates[i].mu = e.scratch[0].upperNorm(e.kern, m.mu(i))
 	}
 }
 
 // upperNorm returns a number that is at least |x|, or NaN.
-func (a *arena) upperNorm(k *kernels, x []float32) float64 {
-	return math.Sqrt(a.dot(k, x, x)*(1+2*gamma(laneRoundings(len(x))))+leastSum) * guard
+func (a *arena) upperNorm(kern *kernels, x []float32) float64 {
+	return math.Sqrt(a.dot(kern, x, x)*(1+2*gamma(laneRoundings(len(x))))+leastSum) * guard
 }
 
 // dot returns the dot product of x and y.
-func (a *arena) dot(k *kernels, x, y []float32) float64 {
-	k.dotRows(a.one[:], x, 0, y, 0, len(x))
+func (a *arena) dot(kern *kernels, x, y []float32) float64 {
+	kern.dotRows(a.one[:], x, 0, y, 0, len(x))
 	return float64(a.one[0])
 }
 
 // distance returns a number that is at least |x - y|, or NaN.
-func (a *arena) distance(k *kernels, x, y []float32) float64 {
-	k.sqdistRows(a.one[:], x, 0, y)
+func (a *arena) distance(kern *kernels, x, y []float32) float64 {
+	kern.sqdistRows(a.one[:], x, 0, y)
 	return math.Sqrt(float64(a.one[0])*(1+2*gamma(laneRoundings(len(x))+4))+leastSum) * guard
 }
 
@@ -206,7 +206,7 @@ func (j *certifyJob) deviation(arena *arena, p *Packed) float64 {
 	for x := p.data; len(x) > 0; { // padding holds zeros if P is finite
 		length := min(run, len(x))
 		n := min(len(x)/length, runs)
-		j.e.k.dotRows(sums[:n], x, length, x, length, length)
+		j.e.kern.dotRows(sums[:n], x, length, x, length, length)
 		for _, v := range sums[:n] {
 			squares += float64(v)
 		}
@@ -222,7 +222,7 @@ func (j *certifyJob) deviation(arena *arena, p *Packed) float64 {
 
 // onDiagonal returns element (r, r) of a square matrix.
 func (p *Packed) onDiagonal(r int) float32 {
-	d, nr, nb := p.cols, p.k.nr, p.blocks()
+	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	kb := 0
 	for _, k1 := part(d, nb, kb); r >= k1; _, k1 = part(d, nb, kb) {
 		kb++
@@ -255,10 +255,10 @@ func (j *certifyJob) low(worker, i int) {
 	for p := range l.r {
 		row := f[p*d : (p+1)*d]
 		if l.sign > 0 {
-			j.e.k.dotRows(dots[p:p+1], row, 0, row, 0, d)
+			j.e.kern.dotRows(dots[p:p+1], row, 0, row, 0, d)
 		} else {
 			var sum float64
-			j.e.k.dotRows(dots, f, d, row, 0, d)
+			j.e.kern.dotRows(dots, f, d, row, 0, d)
 			for _, v := range dots {
 				sum += math.Abs(float64(v))
 			}

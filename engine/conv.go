@@ -4,38 +4,38 @@ import (
 	"fmt"
 )
 
-func (k *kernels) reluPool(y []float32, which []byte, x []float32, stride, w int) {
+func (kern *kernels) reluPool(y []float32, which []byte, x []float32, stride, w int) {
 	if len(y) == 0 {
 		return
 	}
 	if n := span(2*len(y)/w, stride, 2*w); len(x) < n {
-		short("reluPool", "x", len(x), n)
+		tooShort("reluPool", "x", len(x), n)
 	}
 	if len(which) > 0 && len(which) < len(y) {
-		short("reluPool", "which", len(which), len(y))
+		tooShort("reluPool", "which", len(which), len(y))
 	}
-	k.rawReLUPool(y, which, x, stride, w)
+	kern.table.reluPool(y, which, x, stride, w)
 }
 
-func (k *kernels) poolBackward(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) int {
+func (kern *kernels) poolBackward(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) int {
 	if len(dy) == 0 {
 		return 0
 	}
 	if n := len(dy) + PoolSlack; len(at) < n {
-		short("poolBackward", "at", len(at), n)
+		tooShort("poolBackward", "at", len(at), n)
 	} else if len(v) < n {
-		short("poolBackward", "v", len(v), n)
+		tooShort("poolBackward", "v", len(v), n)
 	}
 	if n := span(2*len(dy)/w, cols, 2*w); len(sums) < n {
-		short("poolBackward", "sums", len(sums), n)
+		tooShort("poolBackward", "sums", len(sums), n)
 	}
 	if len(which) < len(dy) {
-		short("poolBackward", "which", len(which), len(dy))
+		tooShort("poolBackward", "which", len(which), len(dy))
 	}
 	if w > poolCols {
 		return poolBackwardGeneric(at, v, sums, dy, which, w, cols, right, down)
 	}
-	return k.rawPoolBackward(at, v, sums, dy, which, w, cols, right, down)
+	return kern.table.poolBackward(at, v, sums, dy, which, w, cols, right, down)
 }
 
 // The sizes that kernels are made for: rows of a patch and its columns, at most those of
@@ -48,20 +48,20 @@ const (
 )
 
 // addPatches adds to c; it says whether there is a kernel for such patches.
-func (k *kernels) addPatches(c Matrix, r, b []float32, at []int32, stride int) bool {
-	if k.rawAddPatches == nil || c.Rows != patchRows || c.Cols > addCols {
+func (kern *kernels) addPatches(c Matrix, r, b []float32, at []int32, stride int) bool {
+	if kern.table.addPatches == nil || c.Rows != patchRows || c.Cols > addCols {
 		return false
 	}
-	k.rawAddPatches(c.Data, c.RS, c.Cols, r, b, at, stride)
+	kern.table.addPatches(c.Data, c.RS, c.Cols, r, b, at, stride)
 	return true
 }
 
 // spreadPatches adds to b; it says whether there is a kernel for such patches.
-func (k *kernels) spreadPatches(b, r []float32, at []int32, w Matrix, stride int) bool {
-	if k.rawSpreadPatches == nil || w.Rows != patchRows || w.Cols != spreadCols {
+func (kern *kernels) spreadPatches(b, r []float32, at []int32, w Matrix, stride int) bool {
+	if kern.table.spreadPatches == nil || w.Rows != patchRows || w.Cols != spreadCols {
 		return false
 	}
-	k.rawSpreadPatches(b, r, at, w.Data, w.RS, stride)
+	kern.table.spreadPatches(b, r, at, w.Data, w.RS, stride)
 	return true
 }
 
@@ -94,16 +94,16 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		}
 		last = max(last, int(p))
 	}
-	k, arena := w.e.k, &w.e.scratch[w.index]
-	nb, mb := k.blocks(a.Cols), k.rowBlocks(c.Rows, a.Cols)
+	kern, arena := w.e.kern, &w.e.scratch[w.index]
+	nb, mb := kern.blocks(a.Cols), kern.rowBlocks(c.Rows, a.Cols)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
 			rows := a.Slice(i0, i1, k0, k1)
-			for j := 0; j < c.Cols; j += k.nr {
-				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, min(k.nr, c.Cols-j), rows, b[j:], at[k0:k1], last, acc || kb > 0)
-				w.e.yield(arena, 2*rows.Rows*k.nr*rows.Cols)
+			for j := 0; j < c.Cols; j += kern.nr {
+				w.e.panelAt(arena, c.Data[i0*c.RS+j:], c.RS, min(kern.nr, c.Cols-j), rows, b[j:], at[k0:k1], last, acc || kb > 0)
+				w.e.yield(arena, 2*rows.Rows*kern.nr*rows.Cols)
 			}
 		}
 	}
@@ -112,18 +112,18 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 // panelAt computes n columns of C, rows crs apart, of at most one panel; last is the largest
 // of at.
 func (e *Engine) panelAt(arena *arena, c []float32, crs, n int, a Matrix, b []float32, at []int32, last int, acc bool) {
-	nr, m := e.k.nr, a.Rows
+	nr, m := e.kern.nr, a.Rows
 	if last+nr > len(b) { // reading all columns of a tile would leave b
 		rows := arena.floats(slotB, len(at)*nr)
 		clear(rows)
 		for p, o := range at {
 			copy(rows[p*nr:p*nr+n], b[o:])
 		}
-		e.multiplyTile(arena, Matrix{Data: c, Rows: m, Cols: n, RS: crs, CS: 1}, left{rows: m, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
+		e.multiplyTile(arena, Matrix{Data: c, Rows: m, Cols: n, RS: crs, CS: 1}, blockA{rows: m, cols: len(at), rs: a.RS, cs: a.CS, data: a.Data}, rows, nil, nr, 0, 0, len(at), acc)
 		return
 	}
 	if n == nr {
-		e.k.panelAt(a, b, at, last, c, crs, acc)
+		e.kern.panelAt(a, b, at, last, c, crs, acc)
 		return
 	}
 	tile := arena.floats(slotC, m*nr)
@@ -132,7 +132,7 @@ func (e *Engine) panelAt(arena *arena, c []float32, crs, n int, a Matrix, b []fl
 			copy(tile[i*nr:i*nr+n], c[i*crs:])
 		}
 	}
-	e.k.panelAt(a, b, at, last, tile, nr, acc)
+	e.kern.panelAt(a, b, at, last, tile, nr, acc)
 	for i := range m {
 		copy(c[i*crs:i*crs+n], tile[i*nr:])
 	}
@@ -152,7 +152,7 @@ func (w *Worker) AddPatches(c Matrix, r, b []float32, at []int32, stride int) {
 	}
 	for lo, step := 0, patchesAStep(c); lo < len(at); lo += step {
 		r, at := r[lo:min(lo+step, len(at))], at[lo:min(lo+step, len(at))]
-		if !w.e.k.addPatches(c, r, b, at, stride) {
+		if !w.e.kern.addPatches(c, r, b, at, stride) {
 			for u := range c.Rows {
 				w.MatMulAt(c.Slice(u, u+1, 0, c.Cols), View(r, 1, len(r)), b[u*stride:], at, true)
 			}
@@ -175,11 +175,11 @@ func (w *Worker) SpreadPatches(b, r []float32, at []int32, weights Matrix, strid
 	}
 	for lo, step := 0, patchesAStep(weights); lo < len(at); lo += step {
 		r, at := r[lo:min(lo+step, len(at))], at[lo:min(lo+step, len(at))]
-		if !w.e.k.spreadPatches(b, r, at, weights, stride) {
+		if !w.e.kern.spreadPatches(b, r, at, weights, stride) {
 			for p, first := range at {
 				for u := range weights.Rows {
 					row := b[int(first)+u*stride:]
-					w.e.k.axpy(r[p], weights.Row(u), row[:weights.Cols])
+					w.e.kern.axpy(r[p], weights.Row(u), row[:weights.Cols])
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func (w *Worker) ReLUPool(y []float32, which []byte, x Matrix) {
 	if x.CS != 1 && x.Cols > 1 {
 		panic(fmt.Sprintf("engine: Worker.ReLUPool: x has column stride %d, expected 1", x.CS))
 	}
-	w.e.k.reluPool(y, which, x.Data, x.RS, cols)
+	w.e.kern.reluPool(y, which, x.Data, x.RS, cols)
 }
 
 // NoPixel is what ReLUPool writes where no pixel is above 0.
@@ -250,5 +250,5 @@ func (w *Worker) PoolBackward(at []int32, v []float32, sums Matrix, dy []float32
 	if sums.CS != 1 && sums.Cols > 1 {
 		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums has column stride %d, expected 1", sums.CS))
 	}
-	return w.e.k.poolBackward(at, v, sums.Data, dy, which, sums.Cols/2, sums.RS, right, down)
+	return w.e.kern.poolBackward(at, v, sums.Data, dy, which, sums.Cols/2, sums.RS, right, down)
 }

@@ -10,12 +10,12 @@ import (
 // engines can live side by side. The methods of one engine take turns when they are
 // called from several goroutines.
 type Engine struct {
-	k         *kernels
+	kern      *kernels
 	pool      *pool
-	full      bool    // as many threads as processors
-	only      bool    // and there is one processor
+	saturated bool    // as many threads as processors
+	singleCPU bool    // and there is one processor
 	route     Route   // of ascents
-	smallWork float64 // flop below which work stays on one thread
+	wakeFlop  float64 // flop below which work stays on one thread
 
 	mu      sync.Mutex // held by the method that runs
 	scratch []arena    // one a worker
@@ -23,8 +23,8 @@ type Engine struct {
 	// The jobs live here so that starting one allocates nothing.
 	gemm         gemmJob
 	pack         packJob
-	slices       sliceJob
-	rows         rowJob
+	vector       vectorJob
+	rowwise      rowwiseJob
 	ascent       ascentJob
 	precisionJob precisionJob
 	pull         pullJob
@@ -42,7 +42,7 @@ type Engine struct {
 	certifying   certifyJob
 	one          [1]float32
 	streams      streamJob
-	every        everyJob
+	everyThread  everyThreadJob
 
 	work AscentWork // of the last ascent
 
@@ -82,7 +82,7 @@ func New(options ...Option) (*Engine, error) {
 	for _, o := range options {
 		o(&s)
 	}
-	k, err := resolve(s.tier)
+	kern, err := resolve(s.tier)
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +98,17 @@ func New(options ...Option) (*Engine, error) {
 			return nil, fmt.Errorf("engine: %d pinned threads, but the process may use %d CPUs", s.threads, len(cpus))
 		}
 	}
-	e := &Engine{k: k, pool: newPool(s.threads), scratch: make([]arena, s.threads), workers: make([]Worker, s.threads)}
+	e := &Engine{kern: kern, pool: newPool(s.threads), scratch: make([]arena, s.threads), workers: make([]Worker, s.threads)}
 	for i := range e.workers {
 		e.workers[i] = Worker{e: e, index: i}
 	}
 	e.route = s.route
 	// Pinned threads do not yield: each time the scheduler would have to change threads
 	// twice, which takes a quarter of the speed.
-	e.full = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
-	e.only = e.full && runtime.GOMAXPROCS(0) == 1
-	if e.smallWork = smallWork * k.flopsAMicrosecond; s.eager {
-		e.smallWork = 0
+	e.saturated = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
+	e.singleCPU = e.saturated && runtime.GOMAXPROCS(0) == 1
+	if e.wakeFlop = wakeThreshold * kern.flopPerMicrosecond; s.eager {
+		e.wakeFlop = 0
 	}
 	if s.pinned {
 		if err := e.pinHelpers(cpus); err != nil {
@@ -128,7 +128,7 @@ func (e *Engine) Close() {
 }
 
 // Tier returns the tier whose kernels run; never Auto.
-func (e *Engine) Tier() Tier { return e.k.tier }
+func (e *Engine) Tier() Tier { return e.kern.tier }
 
 // Threads returns the number of threads.
 func (e *Engine) Threads() int { return e.pool.threads() }

@@ -134,7 +134,7 @@ func (j *factorJob) run(worker, task int) {
 func (j *factorJob) byPrecision(worker, i int, da, ai Matrix) {
 	d, arena := j.m.D, &j.e.scratch[worker]
 	s := &arena.packed
-	*s = Packed{k: j.e.k, rows: d, cols: d}
+	*s = Packed{kern: j.e.kern, rows: d, cols: d}
 	s.data = arena.floats(slotB, s.size())
 	s.setSymmetricSum(arena, j.grad.p[i*d*d:(i+1)*d*d])
 	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
@@ -148,7 +148,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 		return
 	}
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
-	arena, ld := &e.scratch[worker], leading(d)
+	arena, ld := &e.scratch[worker], paddedLD(d)
 	all := Matrix{Data: arena.floats(slotRows, 3*n*ld), Rows: 3 * n, Cols: d, RS: ld, CS: 1} // D, W, and D again
 	x, w := all.Slice(0, n, 0, d), all.Slice(n, 2*n, 0, d)
 	sr, st := arena.floats(slotGrad, d), arena.floats(slotE, d) // not wanted again
@@ -160,7 +160,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 				continue
 			}
 			row, at := t*tr.Rows+b, first+b
-			e.k.pullDeltas(w.Row(k), x.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, tr.X[row*d:], 0, m.mu(i), sr, st)
+			e.kern.gradDeltas(w.Row(k), x.Row(k), 0, tr.R[at:at+1], tr.u[row*d:], 0, tr.t[at:at+1], 0.5, tr.X[row*d:], 0, m.mu(i), sr, st)
 			k++
 		}
 	}
@@ -171,9 +171,9 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 		way.pieces(func(a, steps int) bool {
 			p := powersOf(steps)
 			us := Matrix{Data: tr.u[(a*tr.Rows+b)*d:], Rows: steps, Cols: d, RS: tr.Rows * d, CS: 1}
-			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, 0, e.k.panels(d), false)
+			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, 0, e.kern.panels(d), false)
 			for _, t := range p.kept {
-				e.k.subRows(x.Row(k), 0, tr.XAt(a+t).Row(b), 0, m.mu(i), 0, 1, d)
+				e.kern.subRows(x.Row(k), 0, tr.XAt(a+t).Row(b), 0, m.mu(i), 0, 1, d)
 				k++
 			}
 			return true
@@ -183,13 +183,13 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 		copy(all.Row(2*n+k), x.Row(k))
 	}
 	p := &arena.packed
-	*p = Packed{k: e.k, rows: d, cols: 2 * n}
+	*p = Packed{kern: e.kern, rows: d, cols: 2 * n}
 	p.data = arena.floats(slotB, p.size())
 	p.fill(all.Slice(n, 3*n, 0, d).T(), 0, p.panels())
-	ly := leading(2 * n)
+	ly := paddedLD(2 * n)
 	y := Matrix{Data: arena.floats(slotY, da.Rows*ly), Rows: da.Rows, Cols: 2 * n, RS: ly, CS: 1}
 	e.multiply(worker, y, ai, &operand{packed: p}, 0, p.panels(), false)
-	*p = Packed{k: e.k, rows: 2 * n, cols: d}
+	*p = Packed{kern: e.kern, rows: 2 * n, cols: d}
 	p.data = arena.floats(slotB, p.size())
 	p.fill(all.Slice(0, 2*n, 0, d), 0, p.panels())
 	e.multiply(worker, da, y, &operand{packed: p}, 0, p.panels(), false)
@@ -200,7 +200,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 func (p *Packed) setSymmetricSum(arena *arena, a []float32) {
 	const side = 32 // of a tile, and the most columns of a panel
 	tile := arena.floats(slotTile, side*side)
-	d, nr, nb := p.cols, p.k.nr, p.blocks()
+	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
 		for pn := range p.panels() {
@@ -212,9 +212,9 @@ func (p *Packed) setSymmetricSum(arena *arena, a []float32) {
 			}
 			for r0 := k0; r0 < k1; r0 += side {
 				rows := min(side, k1-r0)
-				p.k.transpose(tile, side, a[j0*d+r0:], d, n, rows)
+				p.kern.transpose(tile, side, a[j0*d+r0:], d, n, rows)
 				for r := range rows {
-					p.k.add(dst[(r0-k0+r)*nr:][:n], a[(r0+r)*d+j0:], tile[r*side:])
+					p.kern.add(dst[(r0-k0+r)*nr:][:n], a[(r0+r)*d+j0:], tile[r*side:])
 				}
 			}
 		}

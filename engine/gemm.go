@@ -29,8 +29,8 @@ func (e *Engine) MatMulPacked(c, a Matrix, b *Packed, acc bool) {
 	}
 	c.shape("MatMulPacked", "C", a.Rows, b.cols)
 	a.check("MatMulPacked", "A")
-	if b.k != e.k {
-		panic(fmt.Sprintf("engine: MatMulPacked: B has not been packed by an engine of tier %v", e.k.tier))
+	if b.kern != e.kern {
+		panic(fmt.Sprintf("engine: MatMulPacked: B has not been packed by an engine of tier %v", e.kern.tier))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,16 +48,16 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
 	}
-	if c.Rows <= e.k.mc && a.Cols > 0 { // every panel serves once: the thread that needs it packs it
+	if c.Rows <= e.kern.mc && a.Cols > 0 { // every panel serves once: the thread that needs it packs it
 		e.matMulOperand(c, a, operand{direct: b, pack: true}, acc)
 		return
 	}
-	cols := max(packFloats/max(b.Rows, 1), 64) / e.k.nr * e.k.nr
+	cols := max(packFloats/max(b.Rows, 1), 64) / e.kern.nr * e.kern.nr
 	p := &e.gemm.packed
 	for j := 0; j < b.Cols; j += cols {
 		end := min(j+cols, b.Cols)
 		bj := b.Slice(0, b.Rows, j, end)
-		*p = Packed{k: e.k, rows: bj.Rows, cols: bj.Cols}
+		*p = Packed{kern: e.kern, rows: bj.Rows, cols: bj.Cols}
 		p.data = e.scratch[0].floats(slotB, p.size())
 		e.packInto(p, bj)
 		e.matMulOperand(c.Slice(0, c.Rows, j, end), a, operand{packed: p}, acc)
@@ -73,18 +73,18 @@ type operand struct {
 
 	// fetch is what will be needed after the product, in place of a panel: it is fetched
 	// into the second-level cache meanwhile. Only its address counts.
-	fetch []float32
+	prefetch []float32
 
 	// after is the same for products of many panels: the last ones fetch it beside their own.
-	after []float32
+	prefetchLast []float32
 }
 
 // lastPanels is how many panels of a product fetch what is needed after it: few enough that it
 // is still there, and enough that nobody waits for it.
 const lastPanels = 4
 
-// pieceOf returns what panel p of the panels up to p1 fetches of what is needed after them.
-func pieceOf(after []float32, p, p1 int) []float32 {
+// prefetchPart returns what panel p of the panels up to p1 fetches of what is needed after them.
+func prefetchPart(after []float32, p, p1 int) []float32 {
 	if p < p1-lastPanels || len(after) == 0 {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 	if n := e.tasksFor(maxTasks, flops); n > 1 || b.pack {
 		e.shareProduct(c, a, b, acc, n, flops)
 	} else {
-		e.multiply(0, c, a, &b, 0, e.k.panels(c.Cols), acc)
+		e.multiply(0, c, a, &b, 0, e.kern.panels(c.Cols), acc)
 	}
 	if target.CS != 1 && target.Cols > 1 {
 		copyMatrix(target, c)
@@ -128,11 +128,11 @@ func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops flo
 	j := &e.gemm
 	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
 	j.rowTasks, j.colTasks, j.unit = 1, 1, 1
-	if (b.pack || b.packed != nil) && e.k.blocks(a.Cols) == 1 && e.k.prefersPairs(a) {
+	if (b.pack || b.packed != nil) && e.kern.blocks(a.Cols) == 1 && e.kern.prefersPairs(a) {
 		j.unit = 2
 	}
-	most := (e.k.panels(c.Cols) + j.unit - 1) / j.unit
-	if strips := (c.Rows + e.k.mr - 1) / e.k.mr; b.pack {
+	most := (e.kern.panels(c.Cols) + j.unit - 1) / j.unit
+	if strips := (c.Rows + e.kern.mr - 1) / e.kern.mr; b.pack {
 		j.colTasks = min(n, most)
 	} else if c.Rows >= c.Cols {
 		j.rowTasks = min(n, strips)
@@ -140,7 +140,7 @@ func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops flo
 	} else {
 		j.colTasks = min(n, most)
 		j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
-		if j.rowTasks == 1 && strips >= leastStrips && e.uneven(most, flops) {
+		if j.rowTasks == 1 && strips >= minTilesToHalve && e.imbalanced(most, flops) {
 			j.rowTasks, j.colTasks = 2, (j.colTasks+1)/2
 		}
 	}
@@ -148,18 +148,18 @@ func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops flo
 	j.c, j.a, j.b = Matrix{}, Matrix{}, operand{}
 }
 
-// leastStrips is how many tiles of rows a product has whose rows are split in two: of few, shorter
+// minTilesToHalve is how many tiles of rows a product has whose rows are split in two: of few, shorter
 // tiles lose what even shares gain.
-const leastStrips = 8
+const minTilesToHalve = 8
 
 // uneven says whether one more panel for some threads loses more than two halves of the rows do: a
 // fortieth of the product, of panels that take so long that a second call is nothing (25 panels of
 // 784 inner indices on two threads: 428 to 412 us with AVX2; of 128 inner indices it is slower).
-func (e *Engine) uneven(panels int, flops float64) bool {
+func (e *Engine) imbalanced(panels int, flops float64) bool {
 	const least = 30 // microseconds a panel
 	threads := e.Threads()
 	left := (threads - panels%threads) % threads
-	return 40*left > panels && flops >= least*e.k.flopsAMicrosecond*float64(panels)
+	return 40*left > panels && flops >= least*e.kern.flopPerMicrosecond*float64(panels)
 }
 
 type gemmJob struct {
@@ -174,7 +174,7 @@ type gemmJob struct {
 
 func (j *gemmJob) run(worker, task int) {
 	r0, r1 := part(j.c.Rows, j.rowTasks, task/j.colTasks)
-	panels := j.e.k.panels(j.c.Cols)
+	panels := j.e.kern.panels(j.c.Cols)
 	p0, p1 := part((panels+j.unit-1)/j.unit, j.colTasks, task%j.colTasks)
 	p0, p1 = p0*j.unit, min(p1*j.unit, panels)
 	if r0 == r1 || p0 == p1 {
@@ -194,31 +194,31 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	const together = 4
 	e, c, a, b := j.e, j.c, j.a, j.b.direct
 	arena := &e.scratch[worker]
-	few := operand{packed: &arena.packed}
-	nr, nb := e.k.nr, e.k.blocks(a.Cols)
+	packedB := operand{packed: &arena.packed}
+	nr, nb := e.kern.nr, e.kern.blocks(a.Cols)
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
-		inPairs, panels := nb == 1 && e.k.prefersPairs(a), p1-p0
+		inPairs, panels := nb == 1 && e.kern.prefersPairs(a), p1-p0
 		if inPairs {
 			panels = 1 // or two, of all that are left
 		}
-		var ab left // for panels that are not in pairs
+		var ab blockA // for panels that are not in pairs
 		for p := p0; p < p1; p += together {
 			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
-			*few.packed = Packed{k: e.k, rows: k1 - k0, cols: j1 - j0}
-			few.packed.data = arena.floats(slotB, few.packed.size())
-			few.packed.fill(b.Slice(k0, k1, j0, j1), 0, few.packed.panels())
+			*packedB.packed = Packed{kern: e.kern, rows: k1 - k0, cols: j1 - j0}
+			packedB.packed.data = arena.floats(slotB, packedB.packed.size())
+			packedB.packed.fill(b.Slice(k0, k1, j0, j1), 0, packedB.packed.panels())
 			i, cj := 0, c.Slice(0, c.Rows, j0, j1)
 			if inPairs {
-				i = e.multiplyPairs(arena, cj, a, &few, 0, few.packed.panels(), j.acc)
+				i = e.multiplyPairs(arena, cj, a, &packedB, 0, packedB.packed.panels(), j.acc)
 			}
-			if i == few.packed.panels() {
+			if i == packedB.packed.panels() {
 				continue
 			}
 			if ab.rows == 0 {
-				ab = e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), panels)
+				ab = e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), panels)
 			}
-			e.multiplyPanels(arena, cj, ab, &few, nil, 0, i, few.packed.panels(), 0, k1-k0, j.acc || kb > 0)
+			e.multiplyPanels(arena, cj, ab, &packedB, nil, 0, i, packedB.packed.panels(), 0, k1-k0, j.acc || kb > 0)
 		}
 	}
 }
@@ -228,14 +228,14 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 	if a.Cols == 0 {
 		if !acc {
 			for i := range c.Rows {
-				clear(c.Data[i*c.RS+p0*e.k.nr : i*c.RS+min(p1*e.k.nr, c.Cols)])
+				clear(c.Data[i*c.RS+p0*e.kern.nr : i*c.RS+min(p1*e.kern.nr, c.Cols)])
 			}
 		}
 		return
 	}
 	arena := &e.scratch[worker]
-	nb, mb := e.k.blocks(a.Cols), e.k.rowBlocks(c.Rows, a.Cols)
-	if b.packed != nil && nb == 1 && e.k.prefersPairs(a) {
+	nb, mb := e.kern.blocks(a.Cols), e.kern.rowBlocks(c.Rows, a.Cols)
+	if b.packed != nil && nb == 1 && e.kern.prefersPairs(a) {
 		p0 = e.multiplyPairs(arena, c, a, b, p0, p1, acc)
 	}
 	if p0 == p1 {
@@ -249,8 +249,8 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 			if nb > 1 || mb > 1 {
 				block = a.Slice(i0, i1, k0, k1)
 			}
-			ab := e.leftBlock(arena, block, p1-p0)
-			after := b.after
+			ab := e.prepareA(arena, block, p1-p0)
+			after := b.prefetchLast
 			if ib+1 < mb && nb == 1 && a.CS == 1 { // the next rows of A
 				n0, n1 := part(c.Rows, mb, ib+1)
 				after = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
@@ -263,15 +263,15 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 // prefersPairs says whether pairs of panels are faster, as measured: those of up to 160 inner
 // indices, which a first-level cache of 48 KiB holds, and of somewhat more where rows are too few
 // for a tile of a panel to keep the units busy.
-func (k *kernels) prefersPairs(a Matrix) bool {
-	return k.pairRows > 0 && a.CS == 1 && !aliased(a.RS) && a.Cols >= pairInner &&
-		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= k.pairRows)
+func (kern *kernels) prefersPairs(a Matrix) bool {
+	return kern.pairRows > 0 && a.CS == 1 && !conflicts(a.RS) && a.Cols >= pairInner &&
+		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= kern.pairRows)
 }
 
 // multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
 // and returns the first panel that is left.
 func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int, acc bool) int {
-	nr, mb := e.k.nr, e.k.rowBlocks(c.Rows, a.Cols)
+	nr, mb := e.kern.nr, e.kern.rowBlocks(c.Rows, a.Cols)
 	whole := min(p1, c.Cols/nr) - p0 // c may end within the last one
 	if whole < 2 {
 		return p0
@@ -286,13 +286,13 @@ func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int
 		}
 		flops := 4 * (i1 - i0) * nr * a.Cols
 		for p := p0; p < end; {
-			pairs := min(max(e.k.inACall(flops), 1), (end-p)/2)
+			pairs := min(max(e.kern.callBudget(flops), 1), (end-p)/2)
 			next := b.packed.data[(p+2)*size : min(p+4, b.packed.panels())*size]
-			if n := len(b.fetch); n > 0 {
-				f0, f1 := part(n, e.k.panels(b.cols())/2, p/2)
-				next, pairs = b.fetch[f0:f1], 1
+			if n := len(b.prefetch); n > 0 {
+				f0, f1 := part(n, e.kern.panels(b.cols())/2, p/2)
+				next, pairs = b.prefetch[f0:f1], 1
 			}
-			e.k.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next, pairs)
+			e.kern.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next, pairs)
 			e.yield(arena, pairs*flops)
 			p += 2 * pairs
 		}
@@ -300,13 +300,13 @@ func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int
 	return end
 }
 
-// multiplyLeft is multiply for a left operand that is laid out already, and of a single block of
+// multiplyBlockA is multiply for a left operand that is laid out already, and of a single block of
 // inner indices.
-func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p1 int, acc bool) {
-	mb, tiles, row := e.k.rowBlocks(a.rows, a.cols), a.tiles(e.k), 0
+func (e *Engine) multiplyBlockA(arena *arena, c Matrix, a *blockA, b *operand, p0, p1 int, acc bool) {
+	mb, tiles, row := e.kern.rowBlocks(a.rows, a.cols), a.tiles(e.kern), 0
 	for ib := range mb {
 		t0, t1 := part(tiles, mb, ib)
-		block := a.sliceTiles(e.k, t0, t1)
+		block := a.sliceTiles(e.kern, t0, t1)
 		e.multiplyPanels(arena, c, block, b, nil, row, p0, p1, 0, a.cols, acc)
 		row += block.rows
 	}
@@ -314,23 +314,23 @@ func (e *Engine) multiplyLeft(arena *arena, c Matrix, a *left, b *operand, p0, p
 
 // multiplyPanels computes the columns of panels [p0, p1), for the rows of the block ab, which begin at
 // row i0 of C, and the inner indices [k0, k1). The last panels fetch after.
-func (e *Engine) multiplyPanels(arena *arena, c Matrix, ab left, b *operand, after []float32, i0, p0, p1, k0, k1 int, acc bool) {
+func (e *Engine) multiplyPanels(arena *arena, c Matrix, ab blockA, b *operand, after []float32, i0, p0, p1, k0, k1 int, acc bool) {
 	// A call takes panels that C has whole and that fetch what follows them, as long as it may be.
-	nr, together, most := e.k.nr, p0, 0
-	if b.packed != nil && len(b.fetch) == 0 {
+	nr, together, most := e.kern.nr, p0, 0
+	if b.packed != nil && len(b.prefetch) == 0 {
 		if together = min(p1, c.Cols/nr); len(after) > 0 {
 			together = min(together, p1-lastPanels)
 		}
-		most = e.k.inACall(2 * ab.rows * nr * (k1 - k0))
+		most = e.kern.callBudget(2 * ab.rows * nr * (k1 - k0))
 	}
 	for p := p0; p < p1; {
 		n := min(together-p, most)
 		if n < 2 {
-			e.multiplyPanel(arena, c, ab, b, pieceOf(after, p, p1), i0, p, k0, k1, acc)
+			e.multiplyPanel(arena, c, ab, b, prefetchPart(after, p, p1), i0, p, k0, k1, acc)
 			p++
 			continue
 		}
-		e.k.panel(k1-k0, ab, b.packed.panelsFrom(p, n, k0, k1), nr, c.Data[i0*c.RS+p*nr:], c.RS, acc, b.packed.panel(p+1, k0, k1), n)
+		e.kern.panel(k1-k0, ab, b.packed.panelsFrom(p, n, k0, k1), nr, c.Data[i0*c.RS+p*nr:], c.RS, acc, b.packed.panel(p+1, k0, k1), n)
 		e.yield(arena, 2*ab.rows*n*nr*(k1-k0))
 		p += n
 	}
@@ -338,8 +338,8 @@ func (e *Engine) multiplyPanels(arena *arena, c Matrix, ab left, b *operand, aft
 
 // multiplyPanel is multiplyPanels for panel p. The later half of the tiles fetches after in place of
 // the next panel.
-func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, after []float32, i0, p, k0, k1 int, acc bool) {
-	nr := e.k.nr
+func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab blockA, b *operand, after []float32, i0, p, k0, k1 int, acc bool) {
+	nr := e.kern.nr
 	j0 := p * nr
 	var bp, next []float32
 	brs := nr
@@ -353,16 +353,16 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, afte
 		bp, brs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
 	default: // reading all columns of a tile would leave the matrix
 		bp = arena.floats(slotB, (k1-k0)*nr)
-		e.k.packPanel(bp, b.direct, k0, k1, j0)
+		e.kern.packPanel(bp, b.direct, k0, k1, j0)
 	}
-	if n := len(b.fetch); n > 0 {
-		f0, f1 := part(n, e.k.panels(b.cols()), p)
-		next = b.fetch[f0:f1]
+	if n := len(b.prefetch); n > 0 {
+		f0, f1 := part(n, e.kern.panels(b.cols()), p)
+		next = b.prefetch[f0:f1]
 	}
-	if tiles := ab.tiles(e.k); len(after) > 0 && tiles > 1 {
-		first := ab.sliceTiles(e.k, 0, tiles/2)
+	if tiles := ab.tiles(e.kern); len(after) > 0 && tiles > 1 {
+		first := ab.sliceTiles(e.kern, 0, tiles/2)
 		e.multiplyTile(arena, c, first, bp, next, brs, i0, j0, k1-k0, acc)
-		e.multiplyTile(arena, c, ab.sliceTiles(e.k, tiles/2, tiles), bp, after, brs, i0+first.rows, j0, k1-k0, acc)
+		e.multiplyTile(arena, c, ab.sliceTiles(e.kern, tiles/2, tiles), bp, after, brs, i0+first.rows, j0, k1-k0, acc)
 	} else {
 		e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
 	}
@@ -372,13 +372,13 @@ func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab left, b *operand, afte
 // multiplyTile multiplies the block ab with the columns of B in bp and writes to C from
 // row i0 and column j0 on, those that C has: by way of a scratch tile where a whole one would
 // leave C and there is no kernel for so few columns.
-func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float32, brs, i0, j0, k int, acc bool) {
-	nr, n, to := e.k.nr, c.Cols-j0, c.Data[i0*c.RS+j0:]
+func (e *Engine) multiplyTile(arena *arena, c Matrix, ab blockA, bp, next []float32, brs, i0, j0, k int, acc bool) {
+	nr, n, to := e.kern.nr, c.Cols-j0, c.Data[i0*c.RS+j0:]
 	if n >= nr {
-		e.k.panel(k, ab, bp, brs, to, c.RS, acc, next, 1)
+		e.kern.panel(k, ab, bp, brs, to, c.RS, acc, next, 1)
 		return
 	}
-	if e.k.narrow(k, ab, bp, brs, to, c.RS, n, acc, next) {
+	if e.kern.narrow(k, ab, bp, brs, to, c.RS, n, acc, next) {
 		return
 	}
 	tile := arena.floats(slotC, ab.rows*nr)
@@ -387,23 +387,23 @@ func (e *Engine) multiplyTile(arena *arena, c Matrix, ab left, bp, next []float3
 			copy(tile[i*nr:i*nr+n], to[i*c.RS:])
 		}
 	}
-	e.k.panel(k, ab, bp, brs, tile, nr, acc, next, 1)
+	e.kern.panel(k, ab, bp, brs, tile, nr, acc, next, 1)
 	for i := range ab.rows {
 		copy(to[i*c.RS:i*c.RS+n], tile[i*nr:])
 	}
 }
 
-// multiplyStrips computes panels [p0, p1) of C = A B, or adds them to C, of A in strips and B
+// multiplyPackedA computes panels [p0, p1) of C = A B, or adds them to C, of A in strips and B
 // in panels that are whole, as if B were a single block, on one thread.
-func (e *Engine) multiplyStrips(arena *arena, c Matrix, a *left, b *Packed, p0, p1 int, acc bool) {
-	nr, nb := e.k.nr, e.k.blocks(a.cols)
-	tiles, mb := a.tiles(e.k), e.k.rowBlocks(a.rows, a.cols)
+func (e *Engine) multiplyPackedA(arena *arena, c Matrix, a *blockA, b *Packed, p0, p1 int, acc bool) {
+	nr, nb := e.kern.nr, e.kern.blocks(a.cols)
+	tiles, mb := a.tiles(e.kern), e.kern.rowBlocks(a.rows, a.cols)
 	for kb := range nb {
 		k0, k1 := part(a.cols, nb, kb)
 		row := 0
 		for ib := range mb {
 			t0, t1 := part(tiles, mb, ib)
-			block := a.sliceTiles(e.k, t0, t1)
+			block := a.sliceTiles(e.kern, t0, t1)
 			block = block.sliceCols(k0, k1)
 			for p := p0; p < p1; p++ {
 				var next []float32
@@ -428,8 +428,8 @@ func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
 		if p+1 < b.panels() {
 			next = b.panel(p+1, k0, k1)
 		}
-		l := left{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}
-		e.k.panel(k1-k0, l, b.panel(p, k0, k1), e.k.nr, c, e.k.nr, kb > 0, next, 1)
+		l := blockA{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}
+		e.kern.panel(k1-k0, l, b.panel(p, k0, k1), e.kern.nr, c, e.kern.nr, kb > 0, next, 1)
 	}
 }
 
@@ -445,14 +445,14 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}
-	panels := w.e.k.panels(c.Cols)
+	panels := w.e.kern.panels(c.Cols)
 	// One or two tiles read B as it lies: packing would read it once, and write it, too.
-	if a.Cols == 0 || b.CS == 1 && c.Rows <= 2*w.e.k.mr && !aliased(b.RS) {
+	if a.Cols == 0 || b.CS == 1 && c.Rows <= 2*w.e.kern.mr && !conflicts(b.RS) {
 		w.e.multiply(w.index, c, a, &operand{direct: b}, 0, panels, acc)
 		return
 	}
 	// As many rows at a time as the caches hold, so that no call is long.
-	mb := w.e.k.rowBlocks(c.Rows, a.Cols)
+	mb := w.e.kern.rowBlocks(c.Rows, a.Cols)
 	for ib := range mb {
 		i0, i1 := part(c.Rows, mb, ib)
 		j := gemmJob{e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols), b: operand{direct: b}, acc: acc}

@@ -11,37 +11,37 @@ import (
 func TestStripsAndPanels(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		e.k = smallBlocks(e.k)
-		rows, inner, cols := 2*e.k.mc+37, e.k.kc+9, e.k.nr+5
+		e.kern = smallBlocks(e.kern)
+		rows, inner, cols := 2*e.kern.mc+37, e.kern.kc+9, e.kern.nr+5
 		a, b := points(rows, inner), points(inner, cols)
 		old := points(rows, cols)
 		arena := &e.scratch[0]
-		strips := e.k.strips(arena, slotW, rows, inner)
-		panels := Packed{k: e.k, rows: inner, cols: cols}
+		strips := e.kern.packedA(arena, slotW, rows, inner)
+		panels := Packed{kern: e.kern, rows: inner, cols: cols}
 		panels.data = make([]float32, panels.size())
 		aT := NewMatrix(inner, rows)
 		copyMatrix(aT, a.T())
 		for p := 0; p < inner; p += 30 {
 			n := min(30, inner-p)
-			strips.setColumns(e.k, p, aT.Slice(p, p+n, 0, rows))
+			strips.setColumns(e.kern, p, aT.Slice(p, p+n, 0, rows))
 			panels.setRows(p, b.Slice(p, p+n, 0, cols), 0, panels.panels())
 		}
 		for _, acc := range []bool{false, true} {
 			want, got := clone(old), clone(old)
 			e.MatMul(want, a, b, acc)
-			e.multiplyStrips(arena, got, &strips, &panels, 0, 1, acc)
-			e.multiplyStrips(arena, got, &strips, &panels, 1, panels.panels(), acc)
+			e.multiplyPackedA(arena, got, &strips, &panels, 0, 1, acc)
+			e.multiplyPackedA(arena, got, &strips, &panels, 1, panels.panels(), acc)
 			equalBits(t, fmt.Sprintf("%v, acc %v: strips", tier, acc), got.Data, want.Data)
 		}
 
 		want := NewMatrix(rows, cols)
 		e.MatMul(want, a, b, false)
 		packed := e.Pack(nil, b)
-		panel := make([]float32, rows*e.k.nr)
+		panel := make([]float32, rows*e.kern.nr)
 		for p := range packed.panels() {
 			e.panelProduct(panel, a, packed, p)
-			from, to := p*e.k.nr, min((p+1)*e.k.nr, cols)
-			got := clone(View(panel, rows, e.k.nr).Slice(0, rows, 0, to-from))
+			from, to := p*e.kern.nr, min((p+1)*e.kern.nr, cols)
+			got := clone(View(panel, rows, e.kern.nr).Slice(0, rows, 0, to-from))
 			equalBits(t, fmt.Sprintf("%v: panel %d", tier, p), got.Data, clone(want.Slice(0, rows, from, to)).Data)
 		}
 	}
@@ -50,7 +50,7 @@ func TestStripsAndPanels(t *testing.T) {
 // TestSpread checks that rows take whole cache lines, the least odd number of them.
 func TestSpread(t *testing.T) {
 	for n := range 1000 {
-		if s := spread(n); s < n || s > n+31 && n > 0 || s%32 != 16 {
+		if s := oddLineLD(n); s < n || s > n+31 && n > 0 || s%32 != 16 {
 			t.Errorf("spread(%d) is %d, expected the least odd number of lines of 16 that is enough", n, s)
 		}
 	}
@@ -61,8 +61,8 @@ func TestSpread(t *testing.T) {
 func TestUnevenPanels(t *testing.T) {
 	for _, tier := range Available() {
 		e, one := newTestEngine(t, WithTier(tier), WithThreads(2)), newTestEngine(t, WithTier(tier), WithThreads(1))
-		rows, cols := 10*e.k.mr+1, 17*e.k.nr-3
-		inner := int(30*e.k.flopsAMicrosecond)/(2*rows*e.k.nr) + 5*e.k.nr
+		rows, cols := 10*e.kern.mr+1, 17*e.kern.nr-3
+		inner := int(30*e.kern.flopPerMicrosecond)/(2*rows*e.kern.nr) + 5*e.kern.nr
 		a, b := points(rows, inner), points(inner, cols)
 		got, want := NewMatrix(rows, cols), NewMatrix(rows, cols)
 		e.MatMulPacked(got, a, e.Pack(nil, b), false)

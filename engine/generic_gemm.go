@@ -7,15 +7,15 @@ import (
 // tileWalk walks down the tiles of a panel, for the tiers whose assembly is one tile. Each
 // has the loop to itself, because calls by way of a variable cost a percent.
 type tileWalk struct {
-	a, c, next      []float32
-	ars, strip, crs int
-	rows, longer    int
-	fetch           int // floats that a tile fetches of next
+	a, c, next           []float32
+	ars, tileStride, crs int
+	rows, tall           int
+	prefetch             int // floats that a tile fetches of next
 }
 
 // tile returns the number of rows of the tile.
 func (w *tileWalk) tile() int {
-	if w.longer > 0 {
+	if w.tall > 0 {
 		return w.rows + 1
 	}
 	return w.rows
@@ -24,14 +24,14 @@ func (w *tileWalk) tile() int {
 // step goes on to the next tile, after one of n rows. After the last one nothing is left
 // to stand on: the slices become as short as they must.
 func (w *tileWalk) step(n int) {
-	w.longer--
-	at := w.strip
+	w.tall--
+	at := w.tileStride
 	if at == 0 {
 		at = n * w.ars
 	}
 	w.a = w.a[min(at, len(w.a)):]
 	w.c = w.c[min(n*w.crs, len(w.c)):]
-	w.next = w.next[min(w.fetch, len(w.next)):]
+	w.next = w.next[min(w.prefetch, len(w.next)):]
 }
 
 // fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that
@@ -54,9 +54,9 @@ func fmaPeakGeneric(rounds int) {
 // several panels. The rows of A of each tile begin strip floats after those of the tile before, or
 // follow them if strip is 0. next[n*k*16:], from which step bytes are fetched into the cache for
 // every fourth p, takes no part in it.
-func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int) {
+func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
 	for range panels {
-		w := tileWalk{a: a, c: c, ars: ars, strip: strip, crs: crs, rows: rows, longer: longer}
+		w := tileWalk{a: a, c: c, ars: ars, tileStride: strip, crs: crs, rows: rows, tall: tall}
 		for range tiles {
 			n := w.tile()
 			sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
@@ -118,7 +118,7 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
 //
 // starting from the old value of c when acc is set, from +0 otherwise.
-func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool) {
+func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, tall int, acc bool) {
 	const together = 64 // inner indices, so that all tiles share a copy of their rows of B
 	var copied [together * genericNR]float32
 	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // without inner indices, too, c is set
@@ -126,7 +126,7 @@ func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c
 		for p, o := range at[p0 : p0+n] {
 			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(b[o:])
 		}
-		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, longer, acc || p0 > 0, nil, 0, 1)
+		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, tall, acc || p0 > 0, nil, 0, 1)
 	}
 }
 

@@ -167,7 +167,7 @@ func lengthOf(x []float32) float64 {
 // waiting for all.
 func (j *sparseJob) fetch(arena *arena, b int, x []float32, comps []int32) {
 	m, l, s := j.m, j.m.low, &j.rows[b].span
-	s.square = arena.dot(j.e.k, x, x)
+	s.square = arena.dot(j.e.kern, x, x)
 	z0, q0 := j.firstZ.Row(b), j.firstQ[b*m.K:(b+1)*m.K]
 	for _, i := range comps {
 		arena.read |= math.Float32bits(z0[int(i)*l.r]) | math.Float32bits(q0[i])
@@ -189,7 +189,7 @@ func (j *sparseJob) combined(arena *arena, b, i int) float64 {
 	// Of all a, - [F_i; mu_i] (F_a^T v_a + c_a mu_a).
 	less := arena.floats(slotTile, max(len(s.comps), 1)*width)
 	for k, a := range s.comps {
-		j.e.k.gradient(less[k*width:(k+1)*width], s.shares[k*width:(k+1)*width], 1, l.gram.block(int(a), i, m.K, width), width, width)
+		j.e.kern.gradient(less[k*width:(k+1)*width], s.shares[k*width:(k+1)*width], 1, l.gram.block(int(a), i, m.K, width), width, width)
 	}
 	// Z_i, from F_i x_0 = Z_i(x_0) + F_i mu_i.
 	var before, after float64 // |Z_i|^2

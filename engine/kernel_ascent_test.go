@@ -14,7 +14,7 @@ func TestMixtureRow(t *testing.T) {
 	rnd := num.NewRand(11, 4)
 	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1e-44, -2 * ResponsibilityCut, 3e38, -3e38}
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
+		kern, _ := tierTable(tier)
 		for n := range 70 {
 			for try := range 20 {
 				q, c := make([]float32, n), make([]float32, n)
@@ -38,12 +38,12 @@ func TestMixtureRow(t *testing.T) {
 				for i, v := range q {
 					apart[2*i] = v
 				}
-				k.mixture(apart, 2, c, want[n:])
+				kern.mixture(apart, 2, c, want[n:])
 				for i := range n {
 					want[i] = apart[2*i]
 				}
 				copy(got, q)
-				k.mixture(got, 1, c, got[n:])
+				kern.mixture(got, 1, c, got[n:])
 				for i := range want {
 					if want[i] != want[i] && got[i] != got[i] {
 						want[i], got[i] = 0, 0 // any NaN
@@ -51,7 +51,7 @@ func TestMixtureRow(t *testing.T) {
 				}
 				what := fmt.Sprintf("%v, %d components, %v, %v", tier, n, q, c)
 				equalBits(t, what, got, want)
-				if n == 0 || k.rawMixtureLanes == nil {
+				if n == 0 || kern.table.mixtureLanes == nil {
 					continue
 				}
 				lanes := [2][]float32{make([]float32, (n+7)/8*8), make([]float32, (n+7)/8*8)}
@@ -59,7 +59,7 @@ func TestMixtureRow(t *testing.T) {
 				for i := copy(lanes[1], c); i < len(lanes[1]); i++ {
 					lanes[1][i] = float32(math.Inf(-1))
 				}
-				k.mixtureLanes(lanes[0], lanes[1])
+				kern.mixtureLanes(lanes[0], lanes[1])
 				for i, v := range lanes[0][:n] {
 					if v != v && apart[2*i] != apart[2*i] {
 						lanes[0][i] = 0 // any NaN

@@ -44,7 +44,7 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 			}
 			shifted[i] = row[labels[r0+i]]
 		}
-		e.k.exp(p.Data, p.Data)
+		e.kern.exp(p.Data, p.Data)
 		for i := range rows {
 			row, s := p.Row(i), float32(0)
 			for _, v := range row {
@@ -60,10 +60,10 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 			row[labels[r0+i]]--
 		}
 		if grad.Data != nil {
-			e.k.scale(p.Data, scale, p.Data)
+			e.kern.scale(p.Data, scale, p.Data)
 			copyMatrix(grad.Slice(r0, r0+rows, 0, classes), p)
 		}
-		e.k.log(sums, sums)
+		e.kern.log(sums, sums)
 		for i := range rows {
 			losses[r0+i] = sums[i] - shifted[i]
 		}

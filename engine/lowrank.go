@@ -81,16 +81,16 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	m.renewed(nil)
 	m.forget()
 	l.gram.known, l.gram.rows = false, 0
-	grow(&l.stack, (kr+k)*d+e.k.nr) // multiplyThin reads beyond a row
+	grow(&l.stack, (kr+k)*d+e.kern.nr) // multiplyThin reads beyond a row
 	grow(&l.offset, kr)
-	grow(&l.columns, k*(l.r*d+e.k.nr))
+	grow(&l.columns, k*(l.r*d+e.kern.nr))
 	growSlice(&l.laid, k)
 	for i := range l.laid {
 		l.laid[i].known = false
 	}
 	j := &e.lowStack
 	cost := elementFlops((kr + k) * d)
-	*j = lowStackJob{k: e.k, m: m, tasks: e.tasksFor(k, cost)}
+	*j = lowStackJob{kern: e.kern, m: m, tasks: e.tasksFor(k, cost)}
 	e.run(j, j.tasks, cost)
 	stack := View(l.stack, kr+k, d)
 	e.repack(&l.project, stack.T())
@@ -109,15 +109,15 @@ type columnsState struct {
 
 // columnsOf returns F_i^T (d x r, row-major), with what multiplyThin reads beyond it. It is
 // laid out when it is first asked for: few rows are multiplied by few components.
-func (l *lowRank) columnsOf(k *kernels, i, d int) []float32 {
+func (l *lowRank) columnsOf(kern *kernels, i, d int) []float32 {
 	const some = 16 // rows a call, which is short
 	state, n := &l.laid[i], l.r*d
-	columns := l.columns[i*(n+k.nr) : (i+1)*(n+k.nr)]
+	columns := l.columns[i*(n+kern.nr) : (i+1)*(n+kern.nr)]
 	state.Lock()
 	defer state.Unlock()
 	if !state.known {
 		for q := 0; q < l.r; q += some {
-			k.transpose(columns[q:], l.r, l.f[i*n+q*d:], d, min(some, l.r-q), d)
+			kern.transpose(columns[q:], l.r, l.f[i*n+q*d:], d, min(some, l.r-q), d)
 		}
 		state.known = true
 	}
@@ -147,7 +147,7 @@ func (m *Mixture) combineWith() (back, weights operand) {
 // lowStackJob lays out the factors F_i, one component after the other, with -w_i mu_i below
 // them all, and the offsets -F_i mu_i; when signed it gives the factors their sign.
 type lowStackJob struct {
-	k      *kernels
+	kern   *kernels
 	m      *Mixture
 	tasks  int
 	signed bool
@@ -159,16 +159,16 @@ func (j *lowStackJob) run(_, task int) {
 	for i := lo; i < hi; i++ {
 		f := l.stack[i*l.r*d : (i+1)*l.r*d]
 		if j.signed {
-			j.k.scale(f, l.sign, f)
+			j.kern.scale(f, l.sign, f)
 			continue
 		}
 		copy(f, l.f[i*l.r*d:])
 		row := l.stack[(k*l.r+i)*d : (k*l.r+i+1)*d]
-		j.k.multiply(row, l.w[i*d:(i+1)*d], j.m.mu(i))
-		j.k.scale(row, -1, row)
+		j.kern.multiply(row, l.w[i*d:(i+1)*d], j.m.mu(i))
+		j.kern.scale(row, -1, row)
 		offset := l.offset[i*l.r : (i+1)*l.r]
-		j.k.dotRows(offset, f, d, j.m.mu(i), 0, d)
-		j.k.scale(offset, -1, offset)
+		j.kern.dotRows(offset, f, d, j.m.mu(i), 0, d)
+		j.kern.scale(offset, -1, offset)
 	}
 }
 
@@ -186,19 +186,19 @@ func (e *Engine) lowQuads(worker int, z Matrix, q []float32, qs int, x Matrix, m
 	for b := range x.Rows {
 		copy(z.Row(b), l.offset)
 	}
-	e.multiply(worker, z, x, &operand{packed: &l.project}, 0, e.k.panels(z.Cols), true)
+	e.multiply(worker, z, x, &operand{packed: &l.project}, 0, e.kern.panels(z.Cols), true)
 	const some = 8 // rows, which stay in the first-level cache
 	for b0 := 0; b0 < x.Rows; b0 += some {
 		b1 := min(b0+some, x.Rows)
 		for i := range m.K {
-			e.k.quadRows(q[i*qs+b0:i*qs+b1], x.Data[b0*x.RS:], x.RS, m.mu(i), l.w[i*d:(i+1)*d])
+			e.kern.quadRows(q[i*qs+b0:i*qs+b1], x.Data[b0*x.RS:], x.RS, m.mu(i), l.w[i*d:(i+1)*d])
 		}
 	}
 	squares := e.scratch[worker].floats(slotGrad, x.Rows)
 	for i := 0; i < m.K && r > 0; i++ {
 		zi := z.Data[i*r:]
-		e.k.dotRows(squares, zi, z.RS, zi, z.RS, r)
-		e.k.axpy(l.sign, squares, q[i*qs:i*qs+x.Rows])
+		e.kern.dotRows(squares, zi, z.RS, zi, z.RS, r)
+		e.kern.axpy(l.sign, squares, q[i*qs:i*qs+x.Rows])
 	}
 }
 
@@ -211,7 +211,7 @@ func (j *ascentJob) lowStep(worker, t int, b *ascentBlock) {
 	z := j.project(arena, t, b)
 	e.lowQuads(worker, z, b.q, b.qs, b.x, m)
 	j.keep(b, 0, rows)
-	e.k.mixture(b.q, b.qs, m.C, b.phi)
+	e.kern.mixture(b.q, b.qs, m.C, b.phi)
 	if j.phi != nil {
 		j.report(b, 0, rows)
 		return
@@ -231,16 +231,16 @@ func (j *ascentJob) lowStep(worker, t int, b *ascentBlock) {
 	e.lowCombine(worker, m, push, res, grad, diagonal)
 	for i := range rows {
 		x, g, s := b.x.Row(i), grad.Row(i), diagonal.Row(i)
-		e.k.multiply(s, s, x)
-		e.k.add(g, g, s)
-		e.k.axpy(j.alpha, g, x)
+		e.kern.multiply(s, s, x)
+		e.kern.add(g, g, s)
+		e.kern.axpy(j.alpha, g, x)
 	}
 }
 
 // moveByPanels moves the rows of x uphill, panel by panel, so that all of one stays in the
 // first-level cache.
 func (j *ascentJob) moveByPanels(worker int, push, x Matrix) {
-	e, l, kr, nr := j.e, j.m.low, j.m.K*j.m.low.r, j.e.k.nr
+	e, l, kr, nr := j.e, j.m.low, j.m.K*j.m.low.r, j.e.kern.nr
 	arena, n := &e.scratch[worker], x.Rows*nr
 	all := arena.floats(slotC, 3*n)
 	grad, diagonal, panel := all[:n], all[n:2*n], all[2*n:]
@@ -248,11 +248,11 @@ func (j *ascentJob) moveByPanels(worker int, push, x Matrix) {
 		e.panelProduct(grad, push, &l.back, p)
 		e.panelProduct(diagonal, push.Slice(0, x.Rows, kr, push.Cols), &l.weights, p)
 		from, cols := x.Data[p*nr:], min(nr, x.Cols-p*nr)
-		e.k.copyRows(panel, nr, from, x.RS, x.Rows, cols)
-		e.k.multiply(diagonal, diagonal, panel)
-		e.k.add(grad, grad, diagonal)
-		e.k.axpy(j.alpha, grad, panel)
-		e.k.copyRows(from, x.RS, panel, nr, x.Rows, cols)
+		e.kern.copyRows(panel, nr, from, x.RS, x.Rows, cols)
+		e.kern.multiply(diagonal, diagonal, panel)
+		e.kern.add(grad, grad, diagonal)
+		e.kern.axpy(j.alpha, grad, panel)
+		e.kern.copyRows(from, x.RS, panel, nr, x.Rows, cols)
 		e.yield(arena, 2*n*push.Cols)
 	}
 }
@@ -263,7 +263,7 @@ func (j *ascentJob) moveByPanels(worker int, push, x Matrix) {
 func (e *Engine) lowWeigh(m *Mixture, dst Matrix, i int, ri []float32, z Matrix, ti []float32, h float32, y Matrix) {
 	r := m.low.r
 	if at := i * r; r > 0 {
-		e.k.pullRows(dst.Data[at:], dst.RS, ri, z.Data[at:], z.RS, ti, h, y.Data[at:], y.RS, r)
+		e.kern.gradRows(dst.Data[at:], dst.RS, ri, z.Data[at:], z.RS, ti, h, y.Data[at:], y.RS, r)
 	}
 	for b, v := range ti {
 		dst.Set(b, m.K*r+i, 0-v)
@@ -316,7 +316,7 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 			by, w := left.Row(b), weights.Row(b)
 			clear(w)
 			for _, i := range list {
-				e.k.axpy(by[kr+i], l.w[i*d:(i+1)*d], w)
+				e.kern.axpy(by[kr+i], l.w[i*d:(i+1)*d], w)
 			}
 			if sum.Data != nil {
 				s := sum.Row(b)
@@ -327,7 +327,7 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 					clear(s)
 				}
 				for _, i := range list {
-					e.k.axpy(by[kr+i], stack.Row(kr+i), s)
+					e.kern.axpy(by[kr+i], stack.Row(kr+i), s)
 				}
 			}
 			b++
@@ -343,9 +343,9 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 		part := left.Slice(b, end, 0, left.Cols)
 		back, byWeights := m.combineWith()
 		if sum.Data != nil {
-			e.multiply(worker, sum.Slice(b, end, 0, d), part, &back, 0, e.k.panels(d), false)
+			e.multiply(worker, sum.Slice(b, end, 0, d), part, &back, 0, e.kern.panels(d), false)
 		}
-		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &byWeights, 0, e.k.panels(d), false)
+		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &byWeights, 0, e.kern.panels(d), false)
 		b = end
 	}
 }
@@ -358,14 +358,14 @@ func (e *Engine) addFactors(arena *arena, sum, by, factors []float32, begin bool
 	if begin {
 		if len(by) > 0 && !slices.Contains(by, 0) {
 			minus := arena.floats(slotS, len(by))
-			e.k.scale(minus, -1, by)
-			e.k.gradient(sum, minus, 1, factors, d, len(by))
+			e.kern.scale(minus, -1, by)
+			e.kern.gradient(sum, minus, 1, factors, d, len(by))
 			return
 		}
 		clear(sum)
 	}
 	for q, v := range by {
-		e.k.axpy(v, factors[q*d:(q+1)*d], sum)
+		e.kern.axpy(v, factors[q*d:(q+1)*d], sum)
 	}
 }
 
@@ -377,7 +377,7 @@ func (j *ascentJob) project(arena *arena, t int, b *ascentBlock) Matrix {
 	if j.tr != nil && j.tr.backward {
 		return j.tr.block(j.tr.z, n, t, b.r0, b.r0+rows)
 	}
-	ld := leading(n)
+	ld := paddedLD(n)
 	return Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
 }
 
@@ -386,7 +386,7 @@ func (j *ascentJob) push(arena *arena, t int, b *ascentBlock) Matrix {
 	if j.tr != nil && j.tr.backward {
 		return j.tr.block(j.tr.push, n, t, b.r0, b.r0+rows)
 	}
-	ld := leading(n)
+	ld := paddedLD(n)
 	return Matrix{Data: arena.floats(slotW, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
 }
 

@@ -35,7 +35,7 @@ func (j *lowPullJob) run(worker, task int) {
 		kr, n      = k * m.low.r, m.inner()
 		arena      = &e.scratch[worker]
 		v          = j.v.Slice(r0, r1, 0, d)
-		ld         = leading(n)
+		ld         = paddedLD(n)
 		y          = Matrix{Data: arena.floats(slotY, rows*ld), Rows: rows, Cols: n, RS: ld, CS: 1}
 		total      = Matrix{Data: arena.floats(slotE, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
 		byU        = Matrix{Data: arena.floats(slotG, rows*d), Rows: rows, Cols: d, RS: d, CS: 1}
@@ -52,7 +52,7 @@ func (j *lowPullJob) run(worker, task int) {
 			u = tr.block(tr.u, d, t, r0, r1)
 		}
 		for b := range rows {
-			e.k.scale(u.Row(b), j.alpha, v.Row(b))
+			e.kern.scale(u.Row(b), j.alpha, v.Row(b))
 		}
 		z := tr.block(tr.z, kr, t, r0, r1)
 		res := tr.RAt(t).Slice(0, k, r0, r1)
@@ -61,19 +61,19 @@ func (j *lowPullJob) run(worker, task int) {
 		if tr.sparse {
 			e.multiplyRows(byX, u, x)
 			j.someSlopes(worker, s, res, u, byX, y, z)
-			e.k.responsibilities(res.Data, s.Data, tr.Rows, sum, k)
+			e.kern.responsibilityBackward(res.Data, s.Data, tr.Rows, sum, k)
 			j.weighSome(pull, res, s, y, z)
 		} else {
 			j.allSlopes(worker, s, u, x, byX, y, z)
-			e.k.responsibilities(res.Data, s.Data, tr.Rows, sum, k)
+			e.kern.responsibilityBackward(res.Data, s.Data, tr.Rows, sum, k)
 			for i := range k {
 				e.lowWeigh(m, pull, i, res.Row(i), y, s.Row(i), 1, z)
 			}
 		}
 		push := tr.block(tr.push, n, t, r0, r1)
 		if !j.few {
-			o := tr.sumOperands(e.k, m, t-j.t0)
-			o.set(e.k, r0, pull, push, x, u)
+			o := tr.sumOperands(e.kern, m, t-j.t0)
+			o.set(e.kern, r0, pull, push, x, u)
 			if m.low.combined && !arena.anyFew(res) {
 				j.moveByPanels(worker, &o, r0, pull, push, v)
 				continue
@@ -83,11 +83,11 @@ func (j *lowPullJob) run(worker, task int) {
 		e.lowCombine(worker, m, pull, res, total, byX)
 		for b := range rows { // all of a row at a time, while it is near
 			total, v := total.Row(b), v.Row(b)
-			e.k.multiply(byU.Row(b), byU.Row(b), u.Row(b))
-			e.k.add(total, total, byU.Row(b))
-			e.k.multiply(byX.Row(b), byX.Row(b), x.Row(b))
-			e.k.add(total, total, byX.Row(b))
-			e.k.add(v, v, total)
+			e.kern.multiply(byU.Row(b), byU.Row(b), u.Row(b))
+			e.kern.add(total, total, byU.Row(b))
+			e.kern.multiply(byX.Row(b), byX.Row(b), x.Row(b))
+			e.kern.add(total, total, byX.Row(b))
+			e.kern.add(v, v, total)
 			dropFaint(v)
 		}
 	}
@@ -97,7 +97,7 @@ func (j *lowPullJob) run(worker, task int) {
 //
 //	pull [S F; -w*mu] + (-R W)*U + (-T W)*X
 func (j *lowPullJob) moveByPanels(worker int, o *sumOperands, r0 int, pull, push, v Matrix) {
-	e, l, kr, nr := j.e, j.m.low, j.m.K*j.m.low.r, j.e.k.nr
+	e, l, kr, nr := j.e, j.m.low, j.m.K*j.m.low.r, j.e.kern.nr
 	arena, n, half := &e.scratch[worker], v.Rows*nr, o.right.rows/2*nr
 	all := arena.floats(slotC, 3*n)
 	total, byU, byX := all[:n], all[n:2*n], all[2*n:]
@@ -107,13 +107,13 @@ func (j *lowPullJob) moveByPanels(worker int, o *sumOperands, r0 int, pull, push
 		e.panelProduct(byX, pull.Slice(0, v.Rows, kr, pull.Cols), &l.weights, p)
 		panel := o.right.panel(p, 0, o.right.rows)
 		x, u := panel[r0*nr:][:n], panel[half+r0*nr:][:n]
-		e.k.multiply(byU, byU, u)
-		e.k.add(total, total, byU)
-		e.k.multiply(byX, byX, x)
-		e.k.add(total, total, byX)
-		e.k.scale(total, -1, total)
+		e.kern.multiply(byU, byU, u)
+		e.kern.add(total, total, byU)
+		e.kern.multiply(byX, byX, x)
+		e.kern.add(total, total, byX)
+		e.kern.scale(total, -1, total)
 		to := v.Data[p*nr:]
-		e.k.subRows(to, v.RS, to, v.RS, total, nr, v.Rows, min(nr, v.Cols-p*nr))
+		e.kern.subRows(to, v.RS, to, v.RS, total, nr, v.Rows, min(nr, v.Cols-p*nr))
 		e.yield(arena, 2*n*pull.Cols)
 	}
 	for b := range v.Rows {
@@ -126,13 +126,13 @@ func (j *lowPullJob) moveByPanels(worker int, o *sumOperands, r0 int, pull, push
 func (j *lowPullJob) allSlopes(worker int, s, u, x, byX, y, z Matrix) {
 	e, m, l := j.e, j.m, j.m.low
 	r, kr := l.r, m.K*l.r
-	e.multiply(worker, y, u, &operand{packed: &l.project, fetch: x.Data[:x.Rows*x.Cols]}, 0, e.k.panels(y.Cols), false)
+	e.multiply(worker, y, u, &operand{packed: &l.project, prefetch: x.Data[:x.Rows*x.Cols]}, 0, e.kern.panels(y.Cols), false)
 	e.multiplyRows(byX, u, x)
-	e.multiply(worker, y.Slice(0, y.Rows, kr, y.Cols), byX, &operand{packed: &l.weightsT}, 0, e.k.panels(m.K), true)
+	e.multiply(worker, y.Slice(0, y.Rows, kr, y.Cols), byX, &operand{packed: &l.weightsT}, 0, e.kern.panels(m.K), true)
 	for i := range m.K {
 		si := s.Row(i)
 		if r > 0 {
-			e.k.dotRows(si, y.Data[i*r:], y.RS, z.Data[i*r:], z.RS, r)
+			e.kern.dotRows(si, y.Data[i*r:], y.RS, z.Data[i*r:], z.RS, r)
 		} else {
 			clear(si)
 		}
@@ -145,7 +145,7 @@ func (j *lowPullJob) allSlopes(worker int, s, u, x, byX, y, z Matrix) {
 // multiplyRows sets dst = x*y.
 func (e *Engine) multiplyRows(dst, x, y Matrix) {
 	for b := range dst.Rows {
-		e.k.multiply(dst.Row(b), x.Row(b), y.Row(b))
+		e.kern.multiply(dst.Row(b), x.Row(b), y.Row(b))
 	}
 }
 
@@ -155,7 +155,7 @@ func (j *lowPullJob) someSlopes(worker int, s, res, u, byX, y, z Matrix) {
 	e, l, d, r := j.e, j.m.low, j.m.D, j.m.low.r
 	arena, kr := &e.scratch[worker], j.m.K*j.m.low.r
 	some, some2 := arena.floats(slotRows, u.Rows*d), arena.floats(slotPick, u.Rows*d)
-	group, one, weights := arena.active[:0], arena.floats(slotS, 1), arena.floats(slotColumn, d+e.k.nr)
+	group, one, weights := arena.active[:0], arena.floats(slotS, 1), arena.floats(slotColumn, d+e.kern.nr)
 	for i := range j.m.K {
 		clear(s.Row(i))
 		group = group[:0]
@@ -176,13 +176,13 @@ func (j *lowPullJob) someSlopes(worker int, s, res, u, byX, y, z Matrix) {
 		e.multiplyThin(worker, last, View(some2[:n*d], n, d), weights, true, nil)
 		ys := View(arena.floats(slotGrad, n*r), n, r)
 		if r > 0 {
-			e.multiplyThin(worker, ys, us, l.columnsOf(e.k, i, d), false, nil)
+			e.multiplyThin(worker, ys, us, l.columnsOf(e.kern, i, d), false, nil)
 		}
 		for q, b := range group {
 			one[0] = 0
 			if r > 0 {
 				copy(y.Row(b)[i*r:], ys.Row(q))
-				e.k.dotRows(one, ys.Row(q), 0, z.Row(b)[i*r:], 0, r)
+				e.kern.dotRows(one, ys.Row(q), 0, z.Row(b)[i*r:], 0, r)
 			}
 			s.Set(i, b, -(float32(l.sign*one[0]) + last.Data[q]))
 		}
@@ -203,7 +203,7 @@ func (j *lowPullJob) weighSome(pull, res, s, y, z Matrix) {
 			}
 			row := pull.Row(b)
 			if at := i * r; r > 0 {
-				j.e.k.pullRows(row[at:], r, res.Row(i)[b:b+1], y.Row(b)[at:], r, s.Row(i)[b:b+1], 1, z.Row(b)[at:], r, r)
+				j.e.kern.gradRows(row[at:], r, res.Row(i)[b:b+1], y.Row(b)[at:], r, s.Row(i)[b:b+1], 1, z.Row(b)[at:], r, r)
 			}
 			row[kr+i] = 0 - s.At(i, b)
 		}
@@ -218,13 +218,13 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	pairs, few := e.scratch[0].fewPairs(tr, m.K)
 	pull, sum := &e.lowPull, &e.lowSums
 	*pull = lowPullJob{e: e, m: m, alpha: alpha, tr: tr, v: v, few: few, blocks: e.pullBlocks(tr.Rows, maxBlockRows, flops)}
-	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad, parts: min(2*e.Threads(), e.k.panels(m.D)), few: few, pairs: pairs}
+	*sum = lowSumJob{e: e, m: m, tr: tr, grad: grad, parts: min(2*e.Threads(), e.kern.panels(m.D)), few: few, pairs: pairs}
 	clear(grad.ones)
 	each := tr.Steps
 	if few {
 		grow(&tr.u, tr.Steps*tr.Rows*m.D)
 	} else {
-		bytes := 4 * e.k.sumOperandFloats(m, tr.Rows)
+		bytes := 4 * e.kern.sumOperandFloats(m, tr.Rows)
 		each = min(max(operandBytes/bytes, 1), tr.Steps)
 		grow(&tr.operands, each*bytes/4)
 	}
@@ -244,12 +244,12 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		for i := range m.K {
 			at := (t*m.K + i) * tr.Rows
-			grad.C[i] += e.k.sum(tr.t[at : at+tr.Rows])
+			grad.C[i] += e.kern.sum(tr.t[at : at+tr.Rows])
 		}
 	}
 	finish := &e.lowFinish
 	cost := 2 * elementFlops(n*m.D)
-	*finish = lowFinishJob{k: e.k, m: m, grad: grad, tasks: e.tasksFor(m.K, cost)}
+	*finish = lowFinishJob{kern: e.kern, m: m, grad: grad, tasks: e.tasksFor(m.K, cost)}
 	e.run(finish, finish.tasks, cost)
 	*finish = lowFinishJob{}
 }
@@ -258,7 +258,7 @@ func (e *Engine) lowRankBackward(m *Mixture, alpha float32, tr *Trajectory, v Ma
 // and in strips, [pull; push] and the last k columns of [push; pull]; in panels, each whole
 // however many rows there are, [X; U].
 type sumOperands struct {
-	left, last left
+	left, last blockA
 	right      Packed
 }
 
@@ -267,28 +267,28 @@ type sumOperands struct {
 var operandBytes = int(secondLevelShare())
 
 // sumOperandFloats is how many floats sumOperands take.
-func (k *kernels) sumOperandFloats(m *Mixture, rows int) int {
-	return k.stripFloats(m.inner(), 2*rows) + k.stripFloats(m.K, 2*rows) + 2*rows*k.panels(m.D)*k.nr
+func (kern *kernels) sumOperandFloats(m *Mixture, rows int) int {
+	return kern.packedAFloats(m.inner(), 2*rows) + kern.packedAFloats(m.K, 2*rows) + 2*rows*kern.panels(m.D)*kern.nr
 }
 
 // sumOperands returns the i-th of those that there is room for.
-func (tr *Trajectory) sumOperands(k *kernels, m *Mixture, i int) sumOperands {
-	n, left, last := k.sumOperandFloats(m, tr.Rows), k.stripFloats(m.inner(), 2*tr.Rows), k.stripFloats(m.K, 2*tr.Rows)
+func (tr *Trajectory) sumOperands(kern *kernels, m *Mixture, i int) sumOperands {
+	n, left, last := kern.sumOperandFloats(m, tr.Rows), kern.packedAFloats(m.inner(), 2*tr.Rows), kern.packedAFloats(m.K, 2*tr.Rows)
 	data := tr.operands[i*n : (i+1)*n]
 	return sumOperands{
-		left:  k.stripsIn(data[:left], m.inner(), 2*tr.Rows),
-		last:  k.stripsIn(data[left:left+last], m.K, 2*tr.Rows),
-		right: Packed{k: k, rows: 2 * tr.Rows, cols: m.D, data: data[left+last:]},
+		left:  kern.packedAIn(data[:left], m.inner(), 2*tr.Rows),
+		last:  kern.packedAIn(data[left:left+last], m.K, 2*tr.Rows),
+		right: Packed{kern: kern, rows: 2 * tr.Rows, cols: m.D, data: data[left+last:]},
 	}
 }
 
 // set sets the rows from r0 on.
-func (o *sumOperands) set(k *kernels, r0 int, pull, push, x, u Matrix) {
+func (o *sumOperands) set(kern *kernels, r0 int, pull, push, x, u Matrix) {
 	rows, kr := o.right.rows/2, o.left.rows-o.last.rows
-	o.left.setColumns(k, r0, pull)
-	o.left.setColumns(k, rows+r0, push)
-	o.last.setColumns(k, r0, push.Slice(0, push.Rows, kr, push.Cols))
-	o.last.setColumns(k, rows+r0, pull.Slice(0, pull.Rows, kr, pull.Cols))
+	o.left.setColumns(kern, r0, pull)
+	o.left.setColumns(kern, rows+r0, push)
+	o.last.setColumns(kern, r0, push.Slice(0, push.Rows, kr, push.Cols))
+	o.last.setColumns(kern, rows+r0, pull.Slice(0, pull.Rows, kr, pull.Cols))
 	o.right.setRows(r0, x, 0, o.right.panels())
 	o.right.setRows(rows+r0, u, 0, o.right.panels())
 }
@@ -315,17 +315,17 @@ func (j *lowSumJob) run(worker, task int) {
 	for t := j.t1 - 1; t >= j.t0; t-- {
 		for b := range tr.Rows {
 			at := ((t-j.t0)*tr.Rows + b) * n
-			e.k.add(ones, ones, tr.pull[at+lo:at+hi])
+			e.kern.add(ones, ones, tr.pull[at+lo:at+hi])
 		}
 	}
-	p0, p1 := part(e.k.panels(d), j.parts, task)
+	p0, p1 := part(e.kern.panels(d), j.parts, task)
 	if j.few {
-		c0, c1 := p0*e.k.nr, min(p1*e.k.nr, d)
+		c0, c1 := p0*e.kern.nr, min(p1*e.kern.nr, d)
 		j.addPairs(View(j.grad.sums, n, d).Slice(0, n, c0, c1), View(j.grad.squares, k, d).Slice(0, k, c0, c1), c0, worker)
 		return
 	}
 	for t := j.t1 - 1; t >= j.t0 && !tr.stopped(); t-- {
-		o := tr.sumOperands(e.k, m, t-j.t0)
+		o := tr.sumOperands(e.kern, m, t-j.t0)
 		j.addProducts(worker, &o, p0, p1, t < tr.Steps-1)
 	}
 }
@@ -333,19 +333,19 @@ func (j *lowSumJob) run(worker, task int) {
 // addProducts adds those of a step to the panels [p0, p1), or, with acc unset, begins with
 // them.
 func (j *lowSumJob) addProducts(worker int, o *sumOperands, p0, p1 int, acc bool) {
-	e, k, nr := j.e, j.e.k, j.e.k.nr
+	e, kern, nr := j.e, j.e.kern, j.e.kern.nr
 	arena, inner, half := &e.scratch[worker], o.right.rows, o.right.rows/2*nr
 	sums, squares := View(j.grad.sums, j.m.inner(), j.m.D), View(j.grad.squares, j.m.K, j.m.D)
-	e.multiplyStrips(arena, sums, &o.left, &o.right, p0, p1, acc)
-	products := Packed{k: k, rows: inner, cols: nr, data: arena.floats(slotG, 2*half)} // U*X above X*X/2
+	e.multiplyPackedA(arena, sums, &o.left, &o.right, p0, p1, acc)
+	products := Packed{kern: kern, rows: inner, cols: nr, data: arena.floats(slotG, 2*half)} // U*X above X*X/2
 	byU, byX := products.data[:half], products.data[half:]
 	for p := p0; p < p1; p++ {
 		panel := o.right.panel(p, 0, inner)
 		x, u := panel[:half], panel[half:]
-		k.multiply(byU, u, x)
-		k.scale(byX, 0.5, x)
-		k.multiply(byX, byX, x)
-		e.multiplyStrips(arena, squares.Slice(0, squares.Rows, p*nr, min((p+1)*nr, j.m.D)), &o.last, &products, 0, 1, acc)
+		kern.multiply(byU, u, x)
+		kern.scale(byX, 0.5, x)
+		kern.multiply(byX, byX, x)
+		e.multiplyPackedA(arena, squares.Slice(0, squares.Rows, p*nr, min((p+1)*nr, j.m.D)), &o.last, &products, 0, 1, acc)
 	}
 }
 
@@ -371,7 +371,7 @@ func (j *lowSumJob) addPairs(sums, squares Matrix, c0, worker int) {
 // addSame adds what the products add to the sums of one component in one step, from row to row:
 // the same chains without their zeros. The sums have columns from c0 on.
 func (j *lowSumJob) addSame(pairs []stepPair, sums, squares Matrix, c0 int, square []float32) {
-	tr, k, r, d, n := j.tr, j.e.k, j.m.low.r, j.m.D, j.m.inner()
+	tr, kern, r, d, n := j.tr, j.e.kern, j.m.low.r, j.m.D, j.m.inner()
 	i, kr := pairs[0].component, j.m.K*r
 	c1 := c0 + sums.Cols
 	for half, by := range [2][]float32{tr.pull, tr.push} {
@@ -382,21 +382,21 @@ func (j *lowSumJob) addSame(pairs []stepPair, sums, squares Matrix, c0 int, squa
 			}
 			by := by[p.row*n : (p.row+1)*n]
 			for q := i * r; q < (i+1)*r; q++ {
-				k.axpy(by[q], x, sums.Row(q))
+				kern.axpy(by[q], x, sums.Row(q))
 			}
-			k.axpy(by[kr+i], x, sums.Row(kr+i))
+			kern.axpy(by[kr+i], x, sums.Row(kr+i))
 		}
 	}
 	for half, by := range [2][]float32{tr.push, tr.pull} {
 		for _, p := range pairs {
 			x := tr.X[p.row*d+c0 : p.row*d+c1]
 			if half == 0 {
-				k.multiply(square, tr.u[p.row*d+c0:p.row*d+c1], x)
+				kern.multiply(square, tr.u[p.row*d+c0:p.row*d+c1], x)
 			} else {
-				k.scale(square, 0.5, x)
-				k.multiply(square, square, x)
+				kern.scale(square, 0.5, x)
+				kern.multiply(square, square, x)
 			}
-			k.axpy(by[p.row*n+kr+i], square, squares.Row(i))
+			kern.axpy(by[p.row*n+kr+i], square, squares.Row(i))
 		}
 	}
 }
@@ -429,7 +429,7 @@ func (a *arena) fewPairs(tr *Trajectory, k int) (list []stepPair, ok bool) {
 
 // lowFinishJob puts the terms with mu_i into the gradient.
 type lowFinishJob struct {
-	k     *kernels
+	kern  *kernels
 	m     *Mixture
 	grad  *MixtureGradient
 	tasks int
@@ -443,23 +443,23 @@ func (j *lowFinishJob) run(_, task int) {
 }
 
 func (j *lowFinishJob) component(i int) {
-	k, m, grad := j.k, j.m, j.grad
+	kern, m, grad := j.kern, j.m, j.grad
 	l, d, r := m.low, m.D, m.low.r
 	mu, w, dmu, dw := m.mu(i), l.w[i*d:(i+1)*d], grad.Mu[i*d:(i+1)*d], grad.W[i*d:(i+1)*d]
 	last := m.K*r + i
 	ones, sum := grad.ones[last], grad.sums[last*d:(last+1)*d] // -sum t, -(sum t X + sum r U)
 	copy(dw, sum)
-	k.axpy(-0.5*ones, mu, dw)
-	k.multiply(dw, dw, mu)
-	k.subRows(dw, 0, grad.squares[i*d:(i+1)*d], 0, dw, 0, 1, d)
+	kern.axpy(-0.5*ones, mu, dw)
+	kern.multiply(dw, dw, mu)
+	kern.subRows(dw, 0, grad.squares[i*d:(i+1)*d], 0, dw, 0, 1, d)
 	copy(dmu, sum)
-	k.axpy(-ones, mu, dmu)
-	k.multiply(dmu, dmu, w)
+	kern.axpy(-ones, mu, dmu)
+	kern.multiply(dmu, dmu, w)
 	for row := i * r; row < (i+1)*r; row++ {
 		s := grad.sums[row*d : (row+1)*d]
-		k.axpy(-grad.ones[row], mu, s)
-		k.scale(grad.F[row*d:(row+1)*d], l.sign, s)
-		k.axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
+		kern.axpy(-grad.ones[row], mu, s)
+		kern.scale(grad.F[row*d:(row+1)*d], l.sign, s)
+		kern.axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
 	}
-	k.scale(dmu, -1, dmu)
+	kern.scale(dmu, -1, dmu)
 }

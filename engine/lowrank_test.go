@@ -162,10 +162,10 @@ func lowRankSparse(t *testing.T, n int, small bool) {
 				sparseShare = share
 				e := newTestEngine(t, WithTier(tier), WithThreads(2), WithEagerThreads())
 				if small {
-					e.k = smallBlocks(e.k)
+					e.kern = smallBlocks(e.kern)
 				}
 				l := newLowLandscape(e, k, d, r, sign)
-				operandBytes = 4 * by.together * e.k.sumOperandFloats(l.m, n)
+				operandBytes = 4 * by.together * e.kern.sumOperandFloats(l.m, n)
 				x, v := points(n, d), points(n, d)
 				for i := range n / 2 { // far from all centres: one-hot
 					e.Scale(x.Row(i), 6, x.Row(i))

@@ -16,14 +16,14 @@ func (e *Engine) RunFMA(tasks int) (flop float64) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	j := &peakJob{k: e.k}
+	j := &peakJob{kern: e.kern}
 	e.pool.run(j, tasks*e.Threads())
-	return float64(tasks*e.Threads()) * float64(e.k.peakRounds) * e.k.flopsAPeakRound
+	return float64(tasks*e.Threads()) * float64(e.kern.peakRounds) * e.kern.flopPerPeakRound
 }
 
-type peakJob struct{ k *kernels }
+type peakJob struct{ kern *kernels }
 
-func (j *peakJob) run(_, _ int) { j.k.fmaPeak(j.k.peakRounds) }
+func (j *peakJob) run(_, _ int) { j.kern.fmaPeak(j.kern.peakRounds) }
 
 // Stream names a pattern of memory traffic over arrays of float32: what memory and each
 // cache can deliver, whatever is computed.
@@ -77,7 +77,7 @@ func (e *Engine) RunStream(s Stream, bytes, rounds int) float64 {
 		e.streams.arrays = make([][]float32, e.Threads())
 	}
 	j := &e.streams
-	j.k, j.s, j.n, j.rounds = e.k, s, bytes/s.floatBytes(), rounds
+	j.kern, j.s, j.n, j.rounds = e.kern, s, bytes/s.floatBytes(), rounds
 	e.onEveryThread(j)
 	return float64(e.Threads()) * float64(rounds) * float64(j.n*s.floatBytes())
 }
@@ -90,7 +90,7 @@ func (e *Engine) ReleaseStreams() {
 }
 
 type streamJob struct {
-	k      *kernels
+	kern   *kernels
 	s      Stream
 	n      int // floats an array
 	rounds int
@@ -121,7 +121,7 @@ func (j *streamJob) run(worker, _ int) {
 		// Writing makes the system find memory: near the thread that writes, and a page for
 		// each page (what was never written can all be one page of zeros).
 		for at := 0; at < need; at += streamChunk {
-			j.k.write(a[at:min(at+streamChunk, need)], 1, 1)
+			j.kern.write(a[at:min(at+streamChunk, need)], 1, 1)
 		}
 		j.arrays[worker] = a
 	}
@@ -142,11 +142,11 @@ func (j *streamJob) run(worker, _ int) {
 			hi := min(lo+streamChunk, j.n)
 			switch j.s {
 			case Read:
-				seen |= j.k.read(a[lo:hi], passes)
+				seen |= j.kern.read(a[lo:hi], passes)
 			case Write:
-				j.k.write(a[lo:hi], 1, passes)
+				j.kern.write(a[lo:hi], 1, passes)
 			case Triad:
-				j.k.triad(streamFactor, a[lo:hi], b[lo:hi], c[lo:hi], passes)
+				j.kern.triad(streamFactor, a[lo:hi], b[lo:hi], c[lo:hi], passes)
 			}
 		}
 	}
@@ -157,24 +157,24 @@ func (j *streamJob) run(worker, _ int) {
 // at the same time. The pool alone does not: a thread that is early takes the tasks of
 // others.
 func (e *Engine) onEveryThread(j job) {
-	e.every.job = j
-	e.every.waiting.Store(int32(e.Threads()))
-	e.pool.run(&e.every, e.Threads())
-	e.every.job = nil
+	e.everyThread.job = j
+	e.everyThread.waiting.Store(int32(e.Threads()))
+	e.pool.run(&e.everyThread, e.Threads())
+	e.everyThread.job = nil
 }
 
-// everyJob has as many tasks as there are threads, and none goes on before all have
+// everyThreadJob has as many tasks as there are threads, and none goes on before all have
 // begun: a thread that waits cannot take another.
-type everyJob struct {
+type everyThreadJob struct {
 	job     job
 	waiting atomic.Int32 // tasks that have not begun
 }
 
-func (j *everyJob) run(worker, _ int) {
+func (j *everyThreadJob) run(worker, _ int) {
 	j.waiting.Add(-1)
 	for spin := 0; j.waiting.Load() > 0; spin++ {
 		if spin < spinRounds {
-			pause(pausesARound)
+			pause(pausesPerRound)
 		} else {
 			runtime.Gosched()
 		}

@@ -12,19 +12,19 @@ import (
 // two to read. want is the plain loop: it returns what the kernel returns, or 0.
 var streamKernels = []struct {
 	name string
-	run  func(k *kernels, a float32, dst, x, y []float32, rounds int) uint32
+	run  func(kern *kernels, a float32, dst, x, y []float32, rounds int) uint32
 	want func(a float32, dst, x, y []float32) uint32
 }{
-	{"read", func(k *kernels, _ float32, _, x, _ []float32, rounds int) uint32 {
-		return k.read(x, rounds)
+	{"read", func(kern *kernels, _ float32, _, x, _ []float32, rounds int) uint32 {
+		return kern.read(x, rounds)
 	}, func(_ float32, _, x, _ []float32) (bits uint32) {
 		for _, v := range x {
 			bits |= math.Float32bits(v)
 		}
 		return bits
 	}},
-	{"write", func(k *kernels, a float32, dst, _, _ []float32, rounds int) uint32 {
-		k.write(dst, a, rounds)
+	{"write", func(kern *kernels, a float32, dst, _, _ []float32, rounds int) uint32 {
+		kern.write(dst, a, rounds)
 		return 0
 	}, func(a float32, dst, _, _ []float32) uint32 {
 		for j := range dst {
@@ -32,8 +32,8 @@ var streamKernels = []struct {
 		}
 		return 0
 	}},
-	{"triad", func(k *kernels, a float32, dst, x, y []float32, rounds int) uint32 {
-		k.triad(a, dst, x, y, rounds)
+	{"triad", func(kern *kernels, a float32, dst, x, y []float32, rounds int) uint32 {
+		kern.triad(a, dst, x, y, rounds)
 		return 0
 	}, func(a float32, dst, x, y []float32) uint32 {
 		for j := range dst {
@@ -56,7 +56,7 @@ func TestStreamKernels(t *testing.T) {
 	}
 	var data [3][longest]float32
 	for _, tier := range Available() {
-		k, err := resolve(tier)
+		kern, err := resolve(tier)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestStreamKernels(t *testing.T) {
 						if rounds > 0 {
 							bits = s.want(a, want[0], want[1], want[2])
 						}
-						if got := s.run(k, a, b[0], b[1], b[2], rounds); got != bits {
+						if got := s.run(kern, a, b[0], b[1], b[2], rounds); got != bits {
 							t.Fatalf("n %d, place %d, %d rounds: returns %#x, want %#x", n, place, rounds, got, bits)
 						}
 						for i, m := range memory {

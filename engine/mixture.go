@@ -68,8 +68,8 @@ func newMixture(call string, k, d int, mu, c []float32) *Mixture {
 
 // ready panics unless the precisions were set by an engine of this tier.
 func (m *Mixture) ready(e *Engine, call string) {
-	if m.packed().k != e.k {
-		panic(fmt.Sprintf("engine: %s: the precisions have not been set by an engine of tier %v (SetFactors, SetPrecisions, SetLowRank)", call, e.k.tier))
+	if m.packed().kern != e.kern {
+		panic(fmt.Sprintf("engine: %s: the precisions have not been set by an engine of tier %v (SetFactors, SetPrecisions, SetLowRank)", call, e.kern.tier))
 	}
 }
 
@@ -97,7 +97,7 @@ func (e *Engine) SetPrecisions(m *Mixture, p []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range m.p {
-		m.p[i].reshape(e.k, m.D, m.D)
+		m.p[i].reshape(e.kern, m.D, m.D)
 		e.packInto(&m.p[i], View(p[i*m.D*m.D:(i+1)*m.D*m.D], m.D, m.D))
 	}
 	m.renewed(nil)
@@ -121,11 +121,11 @@ func (e *Engine) SetFactors(m *Mixture, a []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range m.p {
-		m.p[i].reshape(e.k, m.D, m.D)
+		m.p[i].reshape(e.kern, m.D, m.D)
 	}
 	j := &e.precisionJob
 	// Split the panels of each component only as far as the threads need it.
-	*j = precisionJob{e: e, m: m, parts: min(max(2*e.Threads()/n, 1), e.k.panels(m.D))}
+	*j = precisionJob{e: e, m: m, parts: min(max(2*e.Threads()/n, 1), e.kern.panels(m.D))}
 	// Bounds that were used before will be needed again: make them while A_i and P_i are near.
 	j.certify = m.certificates != nil && j.parts == 1
 	m.renewed(a)
@@ -153,7 +153,7 @@ func (j *precisionJob) run(worker, task int) {
 func (j *precisionJob) make(worker, i, part int) {
 	d, e := j.m.D, j.e
 	a := &e.scratch[worker].packed
-	*a = Packed{k: e.k, rows: d, cols: d}
+	*a = Packed{kern: e.kern, rows: d, cols: d}
 	a.data = e.scratch[worker].floats(slotB, a.size())
 	a.fill(View(j.m.a[i*d*d:(i+1)*d*d], d, d), 0, a.panels())
 	for pn := part; pn < a.panels(); pn += j.parts {
@@ -168,7 +168,7 @@ func (j *precisionJob) make(worker, i, part int) {
 // panel computes panel pn of P_i, and what it mirrors, from the panels of A_i: the tiles read
 // A_i^T from them, too.
 func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
-	e, d, nr, nb := j.e, j.m.D, j.e.k.nr, a.blocks()
+	e, d, nr, nb := j.e, j.m.D, j.e.kern.nr, a.blocks()
 	arena, cols := &e.scratch[worker], min(nr, d-pn*nr)
 	var c []float32
 	if nb == 1 {
@@ -182,10 +182,10 @@ func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
 		for q := 0; q <= pn; q++ {
-			rows := left{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
+			rows := blockA{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
 			b, to := a.panel(pn, k0, k1), c[q*nr*nr:]
-			if !e.k.narrow(k1-k0, rows, b, nr, to, nr, cols, kb > 0, nil) {
-				e.k.panel(k1-k0, rows, b, nr, to, nr, kb > 0, nil, 1)
+			if !e.kern.narrow(k1-k0, rows, b, nr, to, nr, cols, kb > 0, nil) {
+				e.kern.panel(k1-k0, rows, b, nr, to, nr, kb > 0, nil, 1)
 			}
 			e.yield(arena, 2*rows.rows*nr*(k1-k0))
 		}
@@ -196,7 +196,7 @@ func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
 // setPanel stores the rows of c (down to the diagonal, padding and all) as panel pn of a symmetric
 // matrix, unless they are there already, and their mirror images as part of the panels before it.
 func (p *Packed) setPanel(pn int, c []float32) {
-	d, nr, nb := p.cols, p.k.nr, p.blocks()
+	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	rows := min((pn+1)*nr, d)
 	for kb := range nb {
 		k0, k1 := part(d, nb, kb)
@@ -205,7 +205,7 @@ func (p *Packed) setPanel(pn int, c []float32) {
 		}
 		r0, r1 := max(pn*nr, k0), min(pn*nr+nr, d, k1) // rows in which the mirror images are
 		for q := 0; q < pn && r0 < r1; q++ {
-			p.k.transpose(p.panel(q, k0, k1)[(r0-k0)*nr:], nr, c[q*nr*nr+r0-pn*nr:], nr, nr, r1-r0)
+			p.kern.transpose(p.panel(q, k0, k1)[(r0-k0)*nr:], nr, c[q*nr*nr+r0-pn*nr:], nr, nr, r1-r0)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 	}
 	for b := 0; b < q.Cols; b += maxBlockRows { // short calls
 		n := min(maxBlockRows, q.Cols-b)
-		e.k.mixture(q.Data[b:], q.RS, c, phi[b:b+n])
+		e.kern.mixture(q.Data[b:], q.RS, c, phi[b:b+n])
 	}
 	if target.CS != 1 {
 		copyMatrix(target, q)
@@ -291,38 +291,38 @@ func (e *Engine) quadGrad(worker int, g Matrix, q []float32, x Matrix, m *Mixtur
 // the tiles stream its rows, and the row dots read it again. Where it is made already, that was done by the
 // call before, which was told that component i is next, if there is one: while a few rows of D_i are near
 // for their dots, they are replaced (half a hundredth of the product at d = 784). Where features are few
-// all of that is done a tile at a time (quadFew). G may have columns beyond those of x, to be written at
+// all of that is done a tile at a time (quadSmallD). G may have columns beyond those of x, to be written at
 // will.
 func (e *Engine) quadGradNext(worker int, g Matrix, q []float32, x Matrix, m *Mixture, i int, fetch []float32, made bool, next int) {
-	arena, rows, ld := &e.scratch[worker], x.Rows, leading(m.D)
-	if e.k.fewFeatures(m.D) {
-		e.k.quadFew(g.Data, 0, g.RS, q, 0, x, m.mu(i), m.precisions(i, i+1), arena.floats(slotCentre, e.k.fewWork(m.D)), fetch)
+	arena, rows, ld := &e.scratch[worker], x.Rows, paddedLD(m.D)
+	if e.kern.isSmallD(m.D) {
+		e.kern.quadSmallD(g.Data, 0, g.RS, q, 0, x, m.mu(i), m.precisions(i, i+1), arena.floats(slotCentre, e.kern.smallDWork(m.D)), fetch)
 		e.yield(arena, 2*rows*m.D*m.D)
 		return
 	}
 	d := Matrix{Data: arena.floats(slotCentre, rows*ld), Rows: rows, Cols: m.D, RS: ld, CS: 1}
 	if !made {
-		e.k.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
+		e.kern.subRows(d.Data, ld, x.Data, x.RS, m.mu(i), 0, rows, m.D)
 	}
-	precision := operand{packed: m.precision(i), fetch: fetch}
-	if next < m.K && e.k.panels(m.D) > 2*lastPanels { // fewer are faster in one call
-		precision.after = x.Data[:span(rows, x.RS, m.D)]
+	precision := operand{packed: m.precision(i), prefetch: fetch}
+	if next < m.K && e.kern.panels(m.D) > 2*lastPanels { // fewer are faster in one call
+		precision.prefetchLast = x.Data[:span(rows, x.RS, m.D)]
 	}
-	e.multiply(worker, g, d, &precision, 0, e.k.panels(m.D), false)
+	e.multiply(worker, g, d, &precision, 0, e.kern.panels(m.D), false)
 	few := rows
 	if next < m.K {
 		few = 4 // rows at a time: there is room for them in the first-level cache
 	}
 	for r := 0; r < rows; r += few {
 		n := min(few, rows-r)
-		e.k.dotRows(q[r:r+n], g.Data[r*g.RS:], g.RS, d.Data[r*ld:], ld, m.D)
+		e.kern.dotRows(q[r:r+n], g.Data[r*g.RS:], g.RS, d.Data[r*ld:], ld, m.D)
 		if next < m.K {
-			e.k.subRows(d.Data[r*ld:], ld, x.Data[r*x.RS:], x.RS, m.mu(next), 0, n, m.D)
+			e.kern.subRows(d.Data[r*ld:], ld, x.Data[r*x.RS:], x.RS, m.mu(next), 0, n, m.D)
 		}
 	}
 }
 
-// fewFeatures says whether quadFew and pullFew are for d features.
-func (k *kernels) fewFeatures(d int) bool {
-	return k.fewRows > 0 && d%k.fewCols == 0 && d <= longRows && k.blocks(d) == 1
+// isSmallD says whether quadSmallD and vjpSmallD are for d features.
+func (kern *kernels) isSmallD(d int) bool {
+	return kern.smallDRows > 0 && d%kern.smallDCols == 0 && d <= longRows && kern.blocks(d) == 1
 }

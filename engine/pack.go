@@ -5,7 +5,7 @@ package engine
 // serves many products.
 type Packed struct {
 	rows, cols int
-	k          *kernels // the tier, which decides the layout
+	kern       *kernels // the tier, which decides the layout
 	data       []float32
 }
 
@@ -16,39 +16,39 @@ func (p *Packed) Rows() int { return p.rows }
 func (p *Packed) Cols() int { return p.cols }
 
 // panels is the number of panels.
-func (p *Packed) panels() int { return p.k.panels(p.cols) }
+func (p *Packed) panels() int { return p.kern.panels(p.cols) }
 
 // panels is the number of panels of n columns.
-func (k *kernels) panels(n int) int { return (n + k.nr - 1) / k.nr }
+func (kern *kernels) panels(n int) int { return (n + kern.nr - 1) / kern.nr }
 
 // blocks is the number of blocks of the inner index.
-func (p *Packed) blocks() int { return p.k.blocks(p.rows) }
+func (p *Packed) blocks() int { return p.kern.blocks(p.rows) }
 
 // panel returns panel j of the block [k0, k1).
 func (p *Packed) panel(j, k0, k1 int) []float32 { return p.panelsFrom(j, 1, k0, k1) }
 
 // panelsFrom returns n panels from panel j on, of the block [k0, k1).
 func (p *Packed) panelsFrom(j, n, k0, k1 int) []float32 {
-	nr := p.k.nr
+	nr := p.kern.nr
 	at := nr * (p.panels()*k0 + j*(k1-k0))
 	return p.data[at : at+n*nr*(k1-k0)]
 }
 
 // reshape gives p room for a matrix in the layout of k, without keeping its content.
-func (p *Packed) reshape(k *kernels, rows, cols int) {
-	p.k, p.rows, p.cols = k, rows, cols
+func (p *Packed) reshape(kern *kernels, rows, cols int) {
+	p.kern, p.rows, p.cols = kern, rows, cols
 	grow(&p.data, p.size())
 }
 
 // size is the length of data.
-func (p *Packed) size() int { return p.rows * p.panels() * p.k.nr }
+func (p *Packed) size() int { return p.rows * p.panels() * p.kern.nr }
 
 // setRows sets the rows from r on in the panels [p0, p1). The matrix must be a single block.
 func (p *Packed) setRows(r int, rows Matrix, p0, p1 int) {
-	nr := p.k.nr
+	nr := p.kern.nr
 	for pn := p0; pn < p1; pn++ {
 		at := nr * (pn*p.rows + r)
-		p.k.packPanel(p.data[at:at+rows.Rows*nr], rows, 0, rows.Rows, pn*nr)
+		p.kern.packPanel(p.data[at:at+rows.Rows*nr], rows, 0, rows.Rows, pn*nr)
 	}
 }
 
@@ -66,7 +66,7 @@ func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 }
 
 func (e *Engine) repack(p *Packed, b Matrix) {
-	p.reshape(e.k, b.Rows, b.Cols)
+	p.reshape(e.kern, b.Rows, b.Cols)
 	e.packInto(p, b)
 }
 
@@ -92,13 +92,13 @@ func (j *packJob) run(_, task int) {
 // fill packs the panels [p0, p1) of b.
 func (p *Packed) fill(b Matrix, p0, p1 int) {
 	const rows = 16 // at a time, so that the panels share pages of b
-	nr, nb := p.k.nr, p.blocks()
+	nr, nb := p.kern.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(b.Rows, nb, kb)
 		for r0 := k0; r0 < k1; r0 += rows {
 			r1 := min(r0+rows, k1)
 			for pn := p0; pn < p1; pn++ {
-				p.k.packPanel(p.panel(pn, k0, k1)[(r0-k0)*nr:(r1-k0)*nr], b, r0, r1, pn*nr)
+				p.kern.packPanel(p.panel(pn, k0, k1)[(r0-k0)*nr:(r1-k0)*nr], b, r0, r1, pn*nr)
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 
 // packPanel copies rows [k0, k1) and the nr columns from j0 on; columns past the edge
 // become zeros.
-func (k *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
-	nr := k.nr
+func (kern *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
+	nr := kern.nr
 	n := min(nr, b.Cols-j0)
 	if n < nr {
 		clear(dst[:(k1-k0)*nr])
@@ -116,10 +116,10 @@ func (k *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 	case k0 == k1:
 		return
 	case b.CS == 1:
-		k.copyRows(dst, nr, b.Data[k0*b.RS+j0:], b.RS, k1-k0, n)
+		kern.copyRows(dst, nr, b.Data[k0*b.RS+j0:], b.RS, k1-k0, n)
 		return
 	case b.RS == 1: // a transposed matrix
-		k.transpose(dst, nr, b.Data[j0*b.CS+k0:], b.CS, n, k1-k0)
+		kern.transpose(dst, nr, b.Data[j0*b.CS+k0:], b.CS, n, k1-k0)
 		return
 	}
 	for p := k0; p < k1; p++ {
@@ -132,95 +132,95 @@ func (k *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 // left is a block of A as the tiles read it: element (i, p) at data[i*rs+p*cs]. Where
 // strip is not 0, the rows of each tile are stored apart, strip floats after those of the
 // tile before.
-type left struct {
+type blockA struct {
 	rows, cols int
 	rs, cs     int
-	strip      int
+	tileStride int
 	data       []float32
 }
 
-// stripPanels is the number of panels from which on it pays to store a block of A whose
+// packAPanels is the number of panels from which on it pays to store a block of A whose
 // columns are contiguous in strips.
-const stripPanels = 4
+const packAPanels = 4
 
-// leftBlock returns the block a of A, which will be multiplied with so many panels: in place where
+// prepareA returns the block a of A, which will be multiplied with so many panels: in place where
 // the tiles can stream it, and otherwise as a copy. Of contiguous columns a tile would read a line
 // or two each.
-func (e *Engine) leftBlock(arena *arena, a Matrix, panels int) left {
+func (e *Engine) prepareA(arena *arena, a Matrix, panels int) blockA {
 	switch {
-	case a.CS == 1 && !e.k.crowded(a.RS), a.RS == 1 && !aliased(a.CS) && panels < stripPanels:
-		return left{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
+	case a.CS == 1 && !e.kern.tileConflicts(a.RS), a.RS == 1 && !conflicts(a.CS) && panels < packAPanels:
+		return blockA{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
 		const some = 16 // rows of A^T at a time, so that the strips share pages of it
-		s := e.k.strips(arena, slotA, a.Rows, a.Cols)
+		s := e.kern.packedA(arena, slotA, a.Rows, a.Cols)
 		for p := 0; p < a.Cols; p += some {
-			s.setColumns(e.k, p, a.T().Slice(p, min(p+some, a.Cols), 0, a.Rows))
+			s.setColumns(e.kern, p, a.T().Slice(p, min(p+some, a.Cols), 0, a.Rows))
 		}
 		return s
 	}
-	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: leading(a.Cols), CS: 1}
+	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: paddedLD(a.Cols), CS: 1}
 	c.Data = arena.floats(slotA, a.Rows*c.RS)
 	copyMatrix(c, a)
-	return left{rows: c.Rows, cols: c.Cols, rs: c.RS, cs: 1, data: c.Data}
+	return blockA{rows: c.Rows, cols: c.Cols, rs: c.RS, cs: 1, data: c.Data}
 }
 
 // strips makes room for a block of A in strips.
-func (k *kernels) strips(arena *arena, s slot, rows, cols int) left {
-	return k.stripsIn(arena.floats(s, k.stripFloats(rows, cols)), rows, cols)
+func (kern *kernels) packedA(arena *arena, s slot, rows, cols int) blockA {
+	return kern.packedAIn(arena.floats(s, kern.packedAFloats(rows, cols)), rows, cols)
 }
 
-// stripFloats is how many floats a block of A takes in strips.
-func (k *kernels) stripFloats(rows, cols int) int {
-	tiles, _, _ := k.tiling(rows)
-	return tiles * k.stripWidth() * cols
+// packedAFloats is how many floats a block of A takes in strips.
+func (kern *kernels) packedAFloats(rows, cols int) int {
+	tiles, _, _ := kern.tiling(rows)
+	return tiles * kern.packedAWidth() * cols
 }
 
-// stripWidth is the number of floats that a column takes in a strip.
-func (k *kernels) stripWidth() int { return (k.mr + 7) / 8 * 8 }
+// packedAWidth is the number of floats that a column takes in a strip.
+func (kern *kernels) packedAWidth() int { return (kern.mr + 7) / 8 * 8 }
 
-// stripsIn is a block of A in strips in data.
-func (k *kernels) stripsIn(data []float32, rows, cols int) left {
-	width := k.stripWidth()
-	return left{rows: rows, cols: cols, rs: 1, cs: width, strip: width * cols, data: data}
+// packedAIn is a block of A in strips in data.
+func (kern *kernels) packedAIn(data []float32, rows, cols int) blockA {
+	width := kern.packedAWidth()
+	return blockA{rows: rows, cols: cols, rs: 1, cs: width, tileStride: width * cols, data: data}
 }
 
 // tiles is the number of tiles of a block.
-func (l *left) tiles(k *kernels) int {
-	tiles, _, _ := k.tiling(l.rows)
+func (l *blockA) tiles(kern *kernels) int {
+	tiles, _, _ := kern.tiling(l.rows)
 	return tiles
 }
 
 // sliceTiles returns the tiles [t0, t1) of a block. They are tiled as before,
 // because longer tiles come first.
-func (l *left) sliceTiles(k *kernels, t0, t1 int) left {
-	_, rows, longer := k.tiling(l.rows)
+func (l *blockA) sliceTiles(kern *kernels, t0, t1 int) blockA {
+	_, rows, tall := kern.tiling(l.rows)
 	s := *l
-	s.rows = (t1-t0)*rows + min(t1, longer) - min(t0, longer)
-	if l.strip > 0 {
-		s.data = l.data[t0*l.strip : t1*l.strip]
+	s.rows = (t1-t0)*rows + min(t1, tall) - min(t0, tall)
+	if l.tileStride > 0 {
+		s.data = l.data[t0*l.tileStride : t1*l.tileStride]
 	} else {
-		s.data = l.data[(t0*rows+min(t0, longer))*l.rs:]
+		s.data = l.data[(t0*rows+min(t0, tall))*l.rs:]
 	}
 	return s
 }
 
 // sliceCols returns the columns [p0, p1) of a block in strips.
-func (l *left) sliceCols(p0, p1 int) left {
+func (l *blockA) sliceCols(p0, p1 int) blockA {
 	s := *l
 	s.cols, s.data = p1-p0, l.data[p0*l.cs:]
 	return s
 }
 
 // setColumns sets the columns of a block in strips, from column p on, to the rows of cols.
-func (l *left) setColumns(k *kernels, p int, cols Matrix) {
-	tiles, rows, longer := k.tiling(l.rows)
+func (l *blockA) setColumns(kern *kernels, p int, cols Matrix) {
+	tiles, rows, tall := kern.tiling(l.rows)
 	at, first := p*l.cs, 0
 	for t := range tiles {
 		// The whole width is faster, even with columns of the next tile.
-		k.copyRows(l.data[at:], l.cs, cols.Data[first:], cols.RS, cols.Rows, min(l.cs, l.rows-first))
-		if first += rows; t < longer {
+		kern.copyRows(l.data[at:], l.cs, cols.Data[first:], cols.RS, cols.Rows, min(l.cs, l.rows-first))
+		if first += rows; t < tall {
 			first++
 		}
-		at += l.strip
+		at += l.tileStride
 	}
 }

@@ -26,8 +26,8 @@ func TestPairKernels(t *testing.T) {
 	}
 	tested := false
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
-		if k.pairRows == 0 && k.fewRows == 0 {
+		kern, _ := tierTable(tier)
+		if kern.pairRows == 0 && kern.smallDRows == 0 {
 			continue
 		}
 		tested = true
@@ -68,21 +68,21 @@ func TestPairKernels(t *testing.T) {
 			}
 			fresh := func(n int) Matrix { return View(make([]float32, rows*n), rows, n) }
 
-			for inner := pairInner; inner < 16 && k.pairRows > 0; inner++ {
+			for inner := pairInner; inner < 16 && kern.pairRows > 0; inner++ {
 				next = 0
 				pairs := 1 + (rows+inner)%3
-				n := 2 * k.nr * pairs
+				n := 2 * kern.nr * pairs
 				a, c := normal(inner, inner+gap), normal(n, n+(gap+1)%3)
 				own, other := pack(matrices[0], View(make([]float32, inner*n), inner, n))
 				want := fresh(n)
 				for _, acc := range []bool{true, false} {
 					copyMatrix(want, c)
 					generic.multiply(0, want, a, &operand{packed: other}, 0, genericKernels.panels(want.Cols), acc)
-					k.pair(a, own.data, c.Data, c.RS, acc, [][]float32{nil, a.Data}[rows%2], pairs)
+					kern.pair(a, own.data, c.Data, c.RS, acc, [][]float32{nil, a.Data}[rows%2], pairs)
 					compare(fmt.Sprintf("A B, inner size %d, %d pairs, added %t", inner, pairs, acc), c, want)
 				}
 			}
-			for d := k.fewCols; 0 < d && d <= mostD; d += k.fewCols {
+			for d := kern.smallDCols; 0 < d && d <= mostD; d += kern.smallDCols {
 				next = 0
 				mu := make([]float32, mostComps*d)
 				rnd.Normal(mu)
@@ -92,7 +92,7 @@ func TestPairKernels(t *testing.T) {
 					own[c], other[c] = *a, *b
 				}
 				x, u, v := normal(d, d+gap), normal(d, d+gap/2), normal(d, d+(gap+1)%3)
-				r, s, work := room(rows), room(rows), room(k.fewWork(d))
+				r, s, work := room(rows), room(rows), room(kern.smallDWork(d))
 				rnd.Normal(r)
 				rnd.Normal(s)
 				r[rnd.Intn(rows)] = 0
@@ -101,7 +101,7 @@ func TestPairKernels(t *testing.T) {
 				left, want := fresh(d), fresh(d)
 
 				// Rows of a component follow each other, or those of a row; all P_i, or one for all.
-				comps := 1 + (rows+d/k.fewCols)%mostComps
+				comps := 1 + (rows+d/kern.smallDCols)%mostComps
 				gs, qc, p := d+gap, rows+gap, own[:comps]
 				gc := (rows-1)*gs + d + 1 - gap/2
 				if rows%2 == 0 {
@@ -117,7 +117,7 @@ func TestPairKernels(t *testing.T) {
 				for i := range q {
 					q[i] = float32(math.NaN())
 				}
-				k.quadFew(g, gc, gs, q, qc, x, mu[:comps*d], p, work, fetch)
+				kern.quadSmallD(g, gc, gs, q, qc, x, mu[:comps*d], p, work, fetch)
 				numbers := 0
 				for c := range comps {
 					mu := mu[c*d : (c+1)*d]
@@ -143,9 +143,9 @@ func TestPairKernels(t *testing.T) {
 				for _, acc := range []bool{false, true} {
 					copy(v.Data, old)
 					copyMatrix(want, v)
-					genericKernels.pullDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
+					genericKernels.gradDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
 					generic.multiply(0, want, left, &operand{packed: &other[0]}, 0, genericKernels.panels(d), acc)
-					k.pullFew(v, r, u, s, x, mu, &own[0], acc, work[:k.fewRows*d], fetch)
+					kern.vjpSmallD(v, r, u, s, x, mu, &own[0], acc, work[:kern.smallDRows*d], fetch)
 					compare(fmt.Sprintf("-N P of %d, added %t", d, acc), v, want)
 				}
 			}
@@ -164,8 +164,8 @@ func TestMoveRows(t *testing.T) {
 	walls := [3][]float32{walled(t, mostRows*(mostD+1)), walled(t, comps*(mostRows+2)), walled(t, comps*mostRows*mostD)}
 	tested := false
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
-		if k.rawMoveRows == nil {
+		kern, _ := tierTable(tier)
+		if kern.table.moveRows == nil {
 			continue
 		}
 		tested = true
@@ -190,7 +190,7 @@ func TestMoveRows(t *testing.T) {
 					want := clone(x)
 					grad := make([]float32, d)
 					genericKernels.moveRows(0.3, want, r, rs, g, gs, gr, comps, grad)
-					k.moveRows(0.3, x, r, rs, g, gs, gr, comps, nil)
+					kern.moveRows(0.3, x, r, rs, g, gs, gr, comps, nil)
 					equalBits(t, fmt.Sprintf("%v, %d rows of %d, beside each other %t", tier, rows, d, beside), clone(x).Data, want.Data)
 				}
 			}
@@ -202,7 +202,7 @@ func TestMoveRows(t *testing.T) {
 }
 
 // TestCallsOfComponents compares ascents of so many rows and components that a step takes several
-// calls of quadFew and of moveRows with those of pure Go, with precisions of their own and one for
+// calls of quadSmallD and of moveRows with those of pure Go, with precisions of their own and one for
 // all, and with and without a trajectory.
 func TestCallsOfComponents(t *testing.T) {
 	if testing.Short() {
@@ -255,9 +255,9 @@ func TestMoveCalls(t *testing.T) {
 		want := clone(x)
 		genericKernels.moveRows(0.3, want, r, rows, g, d, comps*d, comps, make([]float32, d))
 		for _, tier := range Available() {
-			k, _ := tierTable(tier)
+			kern, _ := tierTable(tier)
 			got := clone(x)
-			k.moveRows(0.3, got, r, rows, g, d, comps*d, comps, make([]float32, d))
+			kern.moveRows(0.3, got, r, rows, g, d, comps*d, comps, make([]float32, d))
 			equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components", tier, rows, d, comps), got.Data, want.Data)
 		}
 	}

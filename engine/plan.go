@@ -93,26 +93,26 @@ func (e *Engine) planFull(rows, k, d, steps int, halves bool) AscentPlan {
 		KeepsG:         keepsG(rows, k, d, steps),
 		StreamRows:     e.streamRows(),
 	}
-	if p.Flops < e.smallWork {
+	if p.Flops < e.wakeFlop {
 		p.Threads = 1
 	}
 	if rows == 0 {
 		return p
 	}
 	near := p.PrecisionBytes <= p.Cache
-	most := min(maxBlockRows, max(maxBlockBytes/(4*k*leading(d)), e.k.mr))
+	most := min(maxBlockRows, max(maxBlockBytes/(4*k*paddedLD(d)), e.kern.mr))
 	if near {
 		l1 := cacheSize(cpuid.CPU.Cache.L1D, 32<<10)
-		most = min(most, max(l1/(8*leading(d)), 4*e.k.mr))
+		most = min(most, max(l1/(8*paddedLD(d)), 4*e.kern.mr))
 	}
 	each := (rows + p.Threads - 1) / p.Threads
-	halves = halves && each <= e.k.aloneRows && e.k.halves(k, d)
+	halves = halves && each <= e.kern.aloneRows && e.kern.halves(k, d)
 	if p.Threads > 1 && !near && each < p.StreamRows && k >= p.Threads && !(halves && p.Threads == 2) {
 		p.Sharing = ByComponents
 		p.Blocks = (rows + most - 1) / most
 	} else {
 		if !near {
-			most = min(most, max(int(p.Cache)/(4*leading(d)), 2*p.StreamRows, 4*e.k.mr))
+			most = min(most, max(int(p.Cache)/(4*paddedLD(d)), 2*p.StreamRows, 4*e.kern.mr))
 		}
 		p.Blocks = rowBlocks(rows, most, p.Threads)
 		p.Threads = min(p.Threads, p.Blocks)
@@ -142,7 +142,7 @@ func (e *Engine) plan(m *Mixture, rows, steps int, ends bool) AscentPlan {
 		Cache:          secondLevelShare(),
 		StreamRows:     e.streamRows(),
 	}
-	if p.Flops < e.smallWork {
+	if p.Flops < e.wakeFlop {
 		p.Threads = 1
 	}
 	if rows == 0 {
@@ -159,7 +159,7 @@ func secondLevelShare() float64 { return float64(cacheSize(cpuid.CPU.Cache.L2, 5
 
 // streamRows is AscentPlan.StreamRows.
 func (e *Engine) streamRows() int {
-	return int(math.Ceil(2 * e.k.flopsAMicrosecond / streamBytesAMicrosecond))
+	return int(math.Ceil(2 * e.kern.flopPerMicrosecond / streamBytesAMicrosecond))
 }
 
 // String explains the plan in a line.

@@ -86,7 +86,7 @@ func TestPlanHalves(t *testing.T) {
 			{100, 20, 64, false},
 			{1, 5000, 256, false}, // half as much again would be kept
 		} {
-			p, want := e.PlanAscent(c.rows, c.k, c.d, 30), c.halves && e.k.aloneRows > 0
+			p, want := e.PlanAscent(c.rows, c.k, c.d, 30), c.halves && e.kern.aloneRows > 0
 			if p.Halves != want || strings.HasSuffix(p.String(), "of single rows half of them is read)") != want {
 				t.Errorf("%d threads, %+v: reads halves: %t, %q", threads, c, p.Halves, p)
 			}
@@ -162,7 +162,7 @@ func TestTogether(t *testing.T) {
 	const rows, k, d, steps = 2, 8, 64, 20
 	e := newTestEngine(t, WithThreads(2))
 	l := newLandscape(e, k, d, 0.8)
-	if step := ascentFlops(rows, k, d, 1); step >= e.smallWork && e.Tier() != Generic {
+	if step := ascentFlops(rows, k, d, 1); step >= e.wakeFlop && e.Tier() != Generic {
 		t.Fatalf("a step of %v flop is not short", step)
 	}
 	jobs := func() uint64 { return e.pool.tickets[0].Load() >> jobShift }

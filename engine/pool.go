@@ -16,7 +16,7 @@ type job interface {
 // pool runs jobs on a fixed number of threads: the caller and its helpers. A helper
 // that has nothing to do spins for a while, because the next job of a training step usually
 // comes soon, and then parks. The while is longer than the work that stays on one thread
-// between two jobs (smallWork): waking a helper takes as long.
+// between two jobs (wakeFlop): waking a helper takes as long.
 //
 // Every thread has a run of consecutive tasks of its own, the same one from job to job,
 // so that it meets its data in its own cache; when it is through, it takes tasks of the
@@ -66,9 +66,9 @@ const (
 	taskMask = 1<<taskBits - 1
 	jobShift = 2 * taskBits
 
-	// spinRounds rounds of pausesARound pauses are 100 to 300 microseconds.
-	spinRounds   = 1000
-	pausesARound = 8
+	// spinRounds rounds of pausesPerRound pauses are 100 to 300 microseconds.
+	spinRounds     = 1000
+	pausesPerRound = 8
 )
 
 func newPool(threads int) *pool {
@@ -130,7 +130,7 @@ func (p *pool) run(j job, tasks int) {
 func (p *pool) wait() {
 	for spin := 0; p.done.Load() != p.tasks.Load(); spin++ {
 		if spin < p.spins {
-			pause(pausesARound)
+			pause(pausesPerRound)
 			continue
 		}
 		p.waiting.Store(true)
@@ -197,7 +197,7 @@ func (p *pool) help(h *helper, worker int) {
 	for {
 		for spin := 0; p.tickets[0].Load()>>jobShift == seen; spin++ {
 			if spin < p.spins {
-				pause(pausesARound)
+				pause(pausesPerRound)
 				continue
 			}
 			h.parked.Store(true)

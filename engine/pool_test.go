@@ -131,13 +131,13 @@ func TestNewRefuses(t *testing.T) {
 // and less than that never.
 func TestSmall(t *testing.T) {
 	p := &pool{spins: 1, helpers: []*helper{{}, {}}, tickets: make([]ticket, 3)}
-	e := &Engine{pool: p, smallWork: 1000 * smallWork}
+	e := &Engine{pool: p, wakeFlop: 1000 * wakeThreshold}
 	for _, sleeps := range []bool{false, true} {
 		p.helpers[1].parked.Store(sleeps)
 		for flops, want := range map[float64]bool{
-			1000*sharedWork - 1: true, 1000 * sharedWork: sleeps, 1000*smallWork - 1: sleeps, 1000 * smallWork: false,
+			1000*shareThreshold - 1: true, 1000 * shareThreshold: sleeps, 1000*wakeThreshold - 1: sleeps, 1000 * wakeThreshold: false,
 		} {
-			if e.small(flops) != want {
+			if e.singleThreaded(flops) != want {
 				t.Errorf("a thread sleeps: %v, work of %v microseconds: small %v, want %v", sleeps, flops/1000, !want, want)
 			}
 			if n := e.tasksFor(100, flops); (n == 1) != want || n > 1 && n%3 != 0 {
@@ -146,11 +146,11 @@ func TestSmall(t *testing.T) {
 		}
 	}
 	p.helpers[1].parked.Store(false)
-	if p.spins = 0; !e.small(1000*smallWork - 1) {
+	if p.spins = 0; !e.singleThreaded(1000*wakeThreshold - 1) {
 		t.Error("threads that never look out for work share a little of it")
 	}
-	e.smallWork = 0
-	if e.small(0) {
+	e.wakeFlop = 0
+	if e.singleThreaded(0) {
 		t.Error("eager threads leave work to one")
 	}
 }
@@ -173,7 +173,7 @@ func TestYields(t *testing.T) {
 		runtime.GOMAXPROCS(c.processors)
 		e := newTestEngine(t, WithThreads(c.threads))
 		const flops = 1000
-		most := int(yieldAfter*e.k.flopsAMicrosecond)/flops + 1 // calls without yielding
+		most := int(yieldMicroseconds*e.kern.flopPerMicrosecond)/flops + 1 // calls without yielding
 		tasks := 1
 		if c.shared {
 			tasks = 2

@@ -245,22 +245,22 @@ func (j *wayJob) run(worker, task int) {
 // far as rounding allows to tell.
 func (j *wayJob) combined(worker, b, a, n int) int {
 	e, tr, d, p := j.e, j.tr, j.m.D, powersOf(n)
-	arena, ld, kept := &e.scratch[worker], leading(d), len(p.kept)
+	arena, ld, kept := &e.scratch[worker], paddedLD(d), len(p.kept)
 	mu := j.m.mu(int(j.grad.ways[b].component))
 	all := Matrix{Data: arena.floats(slotRows, (2*n+kept)*ld), Rows: 2*n + kept, Cols: d, RS: ld, CS: 1}
 	x, few, made := all.Slice(0, n, 0, d), all.Slice(n, n+kept, 0, d), all.Slice(n+kept, 2*n+kept, 0, d)
 	for t := range n {
-		e.k.subRows(x.Row(t), 0, tr.XAt(a+t).Row(b), 0, mu, 0, 1, d)
+		e.kern.subRows(x.Row(t), 0, tr.XAt(a+t).Row(b), 0, mu, 0, 1, d)
 	}
 	for m, t := range p.kept {
 		copy(few.Row(m), x.Row(t))
 	}
 	squares := arena.floats(slotS, 2*n)
 	size, off := squares[:n], squares[n:]
-	e.k.dotRows(size, x.Data, ld, x.Data, ld, d)
-	e.multiply(worker, made, View(p.c, n, kept), &operand{direct: few}, 0, e.k.panels(d), false)
-	e.k.subRows(x.Data, ld, x.Data, ld, made.Data, ld, n, d)
-	e.k.dotRows(off, x.Data, ld, x.Data, ld, d)
+	e.kern.dotRows(size, x.Data, ld, x.Data, ld, d)
+	e.multiply(worker, made, View(p.c, n, kept), &operand{direct: few}, 0, e.kern.panels(d), false)
+	e.kern.subRows(x.Data, ld, x.Data, ld, made.Data, ld, n, d)
+	e.kern.dotRows(off, x.Data, ld, x.Data, ld, d)
 	for t, s := range size {
 		s := float64(s)
 		if !(s > leastSquare && s-s == 0 && float64(off[t]) <= powersError*powersError*s) {

@@ -329,14 +329,14 @@ func (e *Engine) sparseCost(m *Mixture, rows, steps int, active float64) float64
 	n, k := float64(rows), float64(m.K)
 	flops := 2 * float64(m.D) * float64(m.D)
 	group := max(n*active/min(k, n*active), 1) // rows that share a component
-	slow, first := max(float64(e.k.mr)/2/group, 1), k
+	slow, first := max(float64(e.kern.mr)/2/group, 1), k
 	if m.low != nil {
 		flops = 2 * float64(m.D) * float64(2*m.low.r+3)
-		slow, first = 4+2*float64(e.k.nr)/float64(m.low.r+1)/group, 0.6*k
+		slow, first = 4+2*float64(e.kern.nr)/float64(m.low.r+1)/group, 0.6*k
 	} else if 4*k*float64(m.D)*float64(m.D) > secondLevelShare() {
 		slow = max(float64(e.streamRows())/group, 1)
 	}
-	code := (0.5 + k/500) * e.k.flopsAMicrosecond / flops
+	code := (0.5 + k/500) * e.kern.flopPerMicrosecond / flops
 	return (first + float64(steps-1)*(active*slow+code)) / (float64(steps) * k)
 }
 

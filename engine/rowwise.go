@@ -8,10 +8,10 @@ import (
 // rowBlock is the number of rows that one task handles at least.
 const rowBlock = 64
 
-type rowOp int
+type rowwiseOp int
 
 const (
-	opRowDots rowOp = iota
+	opRowDots rowwiseOp = iota
 	opSquaredDistances
 	opWeightedSquares
 	opLayerNorm
@@ -19,10 +19,10 @@ const (
 	opColumnSums
 )
 
-// rowJob runs a kernel over blocks of rows, or over blocks of columns (opColumnSums).
-type rowJob struct {
+// rowwiseJob runs a kernel over blocks of rows, or over blocks of columns (opColumnSums).
+type rowwiseJob struct {
 	e     *Engine
-	op    rowOp
+	op    rowwiseOp
 	dst   Matrix
 	out   []float32
 	x, y  Matrix
@@ -33,19 +33,19 @@ type rowJob struct {
 	tasks int
 }
 
-func (e *Engine) eachRow(j rowJob, n int, elements float64) {
+func (e *Engine) eachRow(j rowwiseJob, n int, elements float64) {
 	if n == 0 {
 		return
 	}
 	cost := elementFlops(int(elements))
 	j.e, j.n = e, n
 	j.tasks = e.tasksFor((n+rowBlock-1)/rowBlock, cost)
-	e.rows = j
-	e.run(&e.rows, j.tasks, cost)
-	e.rows = rowJob{}
+	e.rowwise = j
+	e.run(&e.rowwise, j.tasks, cost)
+	e.rowwise = rowwiseJob{}
 }
 
-func (j *rowJob) run(worker, task int) {
+func (j *rowwiseJob) run(worker, task int) {
 	lo, hi := part((j.n+rowBlock-1)/rowBlock, j.tasks, task)
 	end := min(hi*rowBlock, j.n)
 	atOnce := rowBlock
@@ -57,12 +57,12 @@ func (j *rowJob) run(worker, task int) {
 		switch j.op {
 		case opRowDots:
 			x, y := j.x.Slice(r0, r1, 0, j.x.Cols), j.y.Slice(r0, r1, 0, j.y.Cols)
-			j.e.k.dotRows(j.out[r0:r1], x.Data, x.RS, y.Data, y.RS, x.Cols)
+			j.e.kern.dotRows(j.out[r0:r1], x.Data, x.RS, y.Data, y.RS, x.Cols)
 		case opSquaredDistances:
 			j.distances(worker, r0, r1)
 		case opWeightedSquares:
 			x := j.x.Slice(r0, r1, 0, j.x.Cols)
-			j.e.k.quadRows(j.out[r0:r1], x.Data, x.RS, j.y.Data, j.w)
+			j.e.kern.quadRows(j.out[r0:r1], x.Data, x.RS, j.y.Data, j.w)
 		case opLayerNorm:
 			j.normalise(r0, r1)
 		case opLayerNormBackward:
@@ -73,7 +73,7 @@ func (j *rowJob) run(worker, task int) {
 				clear(dst)
 			}
 			for i := range j.x.Rows {
-				j.e.k.add(dst, dst, j.x.Data[i*j.x.RS+r0:])
+				j.e.kern.add(dst, dst, j.x.Data[i*j.x.RS+r0:])
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (e *Engine) RowDots(dst []float32, x, y Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x, y = e.dense(slotDense, x), e.dense(slotResult, y)
-	e.eachRow(rowJob{op: opRowDots, out: dst, x: x, y: y}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opRowDots, out: dst, x: x, y: y}, x.Rows, float64(x.Rows)*float64(x.Cols))
 }
 
 // ColumnSums sets dst[j] (or adds to it, with acc) to the sum of column j of x, a chain
@@ -99,7 +99,7 @@ func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.eachRow(rowJob{op: opColumnSums, out: dst, x: x, acc: acc}, x.Cols, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opColumnSums, out: dst, x: x, acc: acc}, x.Cols, float64(x.Rows)*float64(x.Cols))
 }
 
 // SquaredDistances sets dst (n x k) to the squared Euclidean distances of the rows of x
@@ -112,15 +112,15 @@ func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x, centres = e.dense(slotDense, x), e.dense(slotResult, centres)
-	e.eachRow(rowJob{op: opSquaredDistances, dst: dst, x: x, y: centres},
+	e.eachRow(rowwiseJob{op: opSquaredDistances, dst: dst, x: x, y: centres},
 		x.Rows, float64(x.Rows)*float64(x.Cols)*float64(centres.Rows)/4)
 }
 
-func (j *rowJob) distances(worker, r0, r1 int) {
+func (j *rowwiseJob) distances(worker, r0, r1 int) {
 	x := j.x.Slice(r0, r1, 0, j.x.Cols)
 	d := j.e.scratch[worker].floats(slotS, r1-r0)
 	for c := range j.y.Rows {
-		j.e.k.sqdistRows(d, x.Data, x.RS, j.y.Row(c))
+		j.e.kern.sqdistRows(d, x.Data, x.RS, j.y.Row(c))
 		for i, v := range d {
 			j.dst.Set(r0+i, c, v)
 		}
@@ -137,7 +137,7 @@ func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.eachRow(rowJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w}, x.Rows, float64(x.Rows)*float64(x.Cols))
 }
 
 // ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower
@@ -189,22 +189,22 @@ func (e *Engine) LayerNorm(y Matrix, rstd []float32, x Matrix, eps float32) {
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
 	out := e.denseTarget(y)
-	e.eachRow(rowJob{op: opLayerNorm, dst: out, out: rstd, x: x, eps: eps}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opLayerNorm, dst: out, out: rstd, x: x, eps: eps}, x.Rows, float64(x.Rows)*float64(x.Cols))
 	if y.CS != 1 {
 		copyMatrix(y, out)
 	}
 }
 
-func (j *rowJob) normalise(r0, r1 int) {
-	k := j.e.k
+func (j *rowwiseJob) normalise(r0, r1 int) {
+	kern := j.e.kern
 	d := float32(j.x.Cols)
 	for i := r0; i < r1; i++ {
 		x, y := j.x.Row(i), j.dst.Row(i)
-		k.shift(y, -(k.sum(x) / d), x)
+		kern.shift(y, -(kern.sum(x) / d), x)
 		rstd := j.out[i : i+1]
-		k.dotRows(rstd, y, 0, y, 0, len(y))
+		kern.dotRows(rstd, y, 0, y, 0, len(y))
 		rstd[0] = 1 / sqrt32(rstd[0]/d+j.eps)
-		k.scale(y, rstd[0], y)
+		kern.scale(y, rstd[0], y)
 	}
 }
 
@@ -222,16 +222,16 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.eachRow(rowJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows, float64(y.Rows)*float64(y.Cols))
+	e.eachRow(rowwiseJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows, float64(y.Rows)*float64(y.Cols))
 }
 
-func (j *rowJob) normaliseBackward(worker, r0, r1 int) {
-	k := j.e.k
+func (j *rowwiseJob) normaliseBackward(worker, r0, r1 int) {
+	kern := j.e.kern
 	d := float32(j.x.Cols)
 	c2 := j.e.scratch[worker].floats(slotS, 1)
 	for i := r0; i < r1; i++ {
 		y, dy := j.x.Row(i), j.y.Row(i)
-		k.dotRows(c2, dy, 0, y, 0, len(y))
-		k.normBackward(j.dst.Row(i), y, dy, k.sum(dy)/d, c2[0]/d, j.out[i])
+		kern.dotRows(c2, dy, 0, y, 0, len(y))
+		kern.normBackward(j.dst.Row(i), y, dy, kern.sum(dy)/d, c2[0]/d, j.out[i])
 	}
 }

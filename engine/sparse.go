@@ -119,7 +119,7 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 		tr.records = tr.records[:0]
 	}
 	if j.close = j.screens(); j.close || m.low == nil {
-		j.centres.reshape(e.k, m.D, m.K)
+		j.centres.reshape(e.kern, m.D, m.K)
 		e.packInto(&j.centres, View(m.Mu, m.K, m.D).T())
 	}
 	if j.even = j.straight(); j.even && m.low == nil {
@@ -156,7 +156,7 @@ func (j *sparseJob) flops() float64 {
 	if j.m.low != nil {
 		row = 2 * float64(j.m.D) * float64(2*j.m.low.r+3)
 	}
-	return float64(j.x.Rows) * float64(j.steps-j.from) * (row + j.e.k.flopsAMicrosecond/2)
+	return float64(j.x.Rows) * float64(j.steps-j.from) * (row + j.e.kern.flopPerMicrosecond/2)
 }
 
 // limits collects the largest of the certificates.
@@ -202,7 +202,7 @@ func (j *sparseJob) start() {
 	if !j.close && m.low != nil {
 		j.phase, j.from = begins, 1
 		if j.gram {
-			ld := leading(m.K * m.low.r)
+			ld := paddedLD(m.K * m.low.r)
 			growSlice(&j.firstQ, pairs)
 			grow(&j.zs, n*ld)
 			j.firstZ = Matrix{Data: j.zs, Rows: n, Cols: m.K * m.low.r, RS: ld, CS: 1}
@@ -268,13 +268,13 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 		return
 	}
 	e, m := j.e, j.m
-	n, ld := r1-r0, leading(m.K)
+	n, ld := r1-r0, paddedLD(m.K)
 	dots := Matrix{Data: e.scratch[worker].floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
-	e.multiply(worker, dots, j.x.Slice(r0, r1, 0, m.D), &operand{packed: &j.centres}, 0, e.k.panels(m.K), false)
+	e.multiply(worker, dots, j.x.Slice(r0, r1, 0, m.D), &operand{packed: &j.centres}, 0, e.kern.panels(m.K), false)
 	slack := centreSlack(m.D)
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
-		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: e.scratch[worker].upperNorm(e.k, j.x.Row(b))}
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: e.scratch[worker].upperNorm(e.kern, j.x.Row(b))}
 		best, at := math.Inf(-1), 0
 		dot := dots.Row(b - r0)
 		for i := range m.certificates {
@@ -305,7 +305,7 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	e, m, n, r := j.e, j.m, r1-r0, j.m.low.r
 	arena := &e.scratch[worker]
 	w := &arena.party
-	x, ld := j.x.Slice(r0, r1, 0, m.D), leading(m.K*r)
+	x, ld := j.x.Slice(r0, r1, 0, m.D), paddedLD(m.K*r)
 	var z Matrix
 	if j.gram {
 		z = j.firstZ.Slice(r0, r1, 0, m.K*r)
@@ -316,13 +316,13 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	q, res := both[:m.K*n], both[m.K*n:]
 	e.lowQuads(worker, z, q, n, x, m)
 	copy(res, q)
-	e.k.mixture(res, n, m.C, arena.floats(slotS, n))
+	e.kern.mixture(res, n, m.C, arena.floats(slotS, n))
 
 	w.expect(n)
 	w.pairs, w.slots, w.rows = w.pairs[:0], 0, w.rows[:0]
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
-		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.k, j.x.Row(b)), span: row.span}
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.kern, j.x.Row(b)), span: row.span}
 		row.far = row.size + j.mu
 		row.span.begin(row.size)
 		w.rows, w.top[b-r0] = append(w.rows, int32(b)), 0
@@ -401,13 +401,13 @@ func (j *sparseJob) adopt(arena *arena, b int) {
 // computed: q_i is at most square there, and |x - mu_i| at most seat.
 func (j *sparseJob) anchor(arena *arena, b, i int, g []float32, square, seat float64) {
 	at := b*j.m.K + i
-	j.tilt[at], j.seat[at] = arena.dot(j.e.k, g, j.m.mu(i)), seat
+	j.tilt[at], j.seat[at] = arena.dot(j.e.kern, g, j.m.mu(i)), seat
 	j.root[at] = math.Sqrt(square) * guard
 }
 
 // strode adds a step from x to y to the way of a row.
 func (j *sparseJob) strode(arena *arena, row *climber, x, y []float32) {
-	row.last = arena.distance(j.e.k, x, y)
+	row.last = arena.distance(j.e.kern, x, y)
 	row.moved = (row.moved + row.last) * guard
 }
 
@@ -621,7 +621,7 @@ func (j *sparseJob) evaluate(worker int, w *party, x Matrix, rows []int32) {
 		if j.m.low != nil {
 			var next []float32
 			if hi < len(w.wanted) && j.m.low.r > 0 {
-				next = j.m.low.columnsOf(j.e.k, int(w.wanted[hi].comp), x.Cols)
+				next = j.m.low.columnsOf(j.e.kern, int(w.wanted[hi].comp), x.Cols)
 			}
 			j.lowGroup(worker, w, x, group, next)
 		} else {
@@ -642,7 +642,7 @@ func (j *sparseJob) width() int {
 	if j.m.low != nil {
 		return max(j.m.low.r, 1)
 	}
-	return leading(j.m.D)
+	return paddedLD(j.m.D)
 }
 
 // learn notes what a new q_i tells: of the largest l_i, and of the pair.
@@ -666,7 +666,7 @@ func (j *sparseJob) anchorTo(arena *arena, w *party, v evaluated, b int, square,
 	if j.close { // there is no memory for it
 		return
 	}
-	ld, i := leading(j.m.D), int(v.comp)
+	ld, i := paddedLD(j.m.D), int(v.comp)
 	g := j.first.gAt(0, i, b, b+1).Data
 	copy(g, w.values[int(v.slot)*ld:])
 	j.anchor(arena, b, i, g, square, far)
@@ -675,15 +675,15 @@ func (j *sparseJob) anchorTo(arena *arena, w *party, v evaluated, b int, square,
 // denseGroup computes G_i and q_i of some rows for one component.
 func (j *sparseJob) denseGroup(worker int, w *party, x Matrix, group []evaluated) {
 	e, m, d := j.e, j.m, j.m.D
-	arena, ld, i, n := &e.scratch[worker], leading(d), int(group[0].comp), len(group)
+	arena, ld, i, n := &e.scratch[worker], paddedLD(d), int(group[0].comp), len(group)
 	g := Matrix{Data: w.values[w.slots*ld:], Rows: n, Cols: d, RS: ld, CS: 1}
 	delta := Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
 	for k, v := range group {
-		e.k.subRows(delta.Row(k), 0, x.Row(int(v.row)), 0, m.mu(i), 0, 1, d)
+		e.kern.subRows(delta.Row(k), 0, x.Row(int(v.row)), 0, m.mu(i), 0, 1, d)
 	}
 	e.multiplyPrecision(worker, g, delta, m, i, false)
 	q := arena.floats(slotQ, n)
-	e.k.dotRows(q, g.Data, ld, delta.Data, ld, d)
+	e.kern.dotRows(q, g.Data, ld, delta.Data, ld, d)
 	for k := range group {
 		group[k].q = q[k]
 	}
@@ -697,23 +697,23 @@ func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i in
 	d, p := m.D, m.precision(i)
 	if diagonal := m.diagonal(i); diagonal != nil && !acc && e.allFinite(delta) {
 		for b := range g.Rows {
-			e.k.multiply(g.Row(b), delta.Row(b), diagonal)
+			e.kern.multiply(g.Row(b), delta.Row(b), diagonal)
 		}
 		return
 	}
-	panels, arena := e.k.panels(d), &e.scratch[worker]
-	if arena.backwards = !arena.backwards; !arena.backwards || e.k.blocks(d) > 1 || e.k.rowBlocks(g.Rows, d) > 1 {
+	panels, arena := e.kern.panels(d), &e.scratch[worker]
+	if arena.backwards = !arena.backwards; !arena.backwards || e.kern.blocks(d) > 1 || e.kern.rowBlocks(g.Rows, d) > 1 {
 		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, acc)
 		return
 	}
-	left := e.leftBlock(arena, delta, panels)
+	left := e.prepareA(arena, delta, panels)
 	for pn := panels - 1; pn >= 0; pn-- {
 		var next []float32
 		if pn > 0 {
 			next = p.panel(pn-1, 0, d)
 		}
-		e.multiplyTile(arena, g, left, p.panel(pn, 0, d), next, e.k.nr, 0, pn*e.k.nr, d, acc)
-		e.yield(arena, 2*g.Rows*e.k.nr*d)
+		e.multiplyTile(arena, g, left, p.panel(pn, 0, d), next, e.kern.nr, 0, pn*e.kern.nr, d, acc)
+		e.yield(arena, 2*g.Rows*e.kern.nr*d)
 	}
 }
 
@@ -747,16 +747,16 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated, 
 		copy(some.Row(k), x.Row(int(v.row)))
 	}
 	q := arena.floats(slotQ, n)
-	e.k.quadRows(q, some.Data, d, m.mu(i), l.w[i*d:(i+1)*d])
+	e.kern.quadRows(q, some.Data, d, m.mu(i), l.w[i*d:(i+1)*d])
 	if r > 0 {
 		z := Matrix{Data: w.values[w.slots*r:], Rows: n, Cols: r, RS: r, CS: 1}
 		for k := range n {
 			copy(z.Row(k), l.offset[i*r:(i+1)*r])
 		}
-		e.multiplyThin(worker, z, some, l.columnsOf(e.k, i, d), true, next)
+		e.multiplyThin(worker, z, some, l.columnsOf(e.kern, i, d), true, next)
 		squares := arena.floats(slotS, n)
-		e.k.dotRows(squares, z.Data, r, z.Data, r, r)
-		e.k.axpy(l.sign, squares, q)
+		e.kern.dotRows(squares, z.Data, r, z.Data, r, r)
+		e.kern.axpy(l.sign, squares, q)
 	}
 	for k := range group {
 		group[k].q = q[k]
@@ -769,12 +769,12 @@ func (j *sparseJob) lowGroup(worker int, w *party, x Matrix, group []evaluated, 
 // multiply; here the other columns of a panel are the rows below, and are thrown away. next is
 // fetched into the cache meanwhile.
 func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool, next []float32) {
-	arena, nr := &e.scratch[worker], e.k.nr
-	nb := e.k.blocks(a.Cols)
+	arena, nr := &e.scratch[worker], e.kern.nr
+	nb := e.kern.blocks(a.Cols)
 	for j0 := 0; j0 < c.Cols; j0 += nr {
 		for kb := range nb {
 			k0, k1 := part(a.Cols, nb, kb)
-			left := e.leftBlock(arena, a.Slice(0, a.Rows, k0, k1), 1)
+			left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
 			e.multiplyTile(arena, c, left, b[k0*c.Cols+j0:], next, c.Cols, 0, j0, k1-k0, acc || kb > 0)
 		}
 	}
@@ -880,7 +880,7 @@ func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, 
 	if m.low != nil || !(j.root[at] > 0) {
 		return false, false
 	}
-	far = arena.distance(j.e.k, x, m.mu(i))
+	far = arena.distance(j.e.kern, x, m.mu(i))
 	s := j.supported(arena, b, i, far, sum, x)
 	if s > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		j.low[at] = max(j.low[at], s+c.norm*row.moved)
@@ -893,7 +893,7 @@ func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, 
 // |x - mu_i| is at most far, |x| + |mu_i| at most sum.
 func (j *sparseJob) supported(arena *arena, b, i int, far, sum float64, x []float32) float64 {
 	c, at := &j.m.certificates[i], b*j.m.K+i
-	dot, seat := arena.dot(j.e.k, x, j.first.gAt(0, i, b, b+1).Data), j.seat[at]
+	dot, seat := arena.dot(j.e.kern, x, j.first.gAt(0, i, b, b+1).Data), j.seat[at]
 	off := c.gradient*far*seat + 2*gamma(laneRoundings(j.m.D))*sum*(c.norm*c.norm+c.gradient)*seat
 	return (dot - j.tilt[at] - off*guard) / j.root[at]
 }
@@ -921,7 +921,7 @@ func (j *sparseJob) weigh(arena *arena, w *party, t int, x Matrix, rows []int32)
 		q[k*n+int(v.row)] = v.q
 	}
 	phi := arena.floats(slotS, n)
-	j.e.k.mixture(q, n, w.c, phi)
+	j.e.kern.mixture(q, n, w.c, phi)
 	for p, b := range rows {
 		w.byRow[p] = w.byRow[p][:0]
 		j.rows[b].active = j.rows[b].active[:0]
@@ -976,7 +976,7 @@ func (j *sparseJob) moveRow(worker int, w *party, t, p int, x Matrix, rows []int
 		j.denseGradient(arena, w, p, grad)
 	}
 	copy(before, x.Row(p))
-	e.k.axpy(j.alpha, grad, x.Row(p))
+	e.kern.axpy(j.alpha, grad, x.Row(p))
 	j.strode(arena, &j.rows[b], before, x.Row(p))
 	if j.gram {
 		j.combine(w, p, b)
@@ -985,13 +985,13 @@ func (j *sparseJob) moveRow(worker int, w *party, t, p int, x Matrix, rows []int
 
 // denseGradient sums up - r_i G_i over the active components of a row.
 func (j *sparseJob) denseGradient(arena *arena, w *party, p int, grad []float32) {
-	ld, d, list := leading(j.m.D), j.m.D, w.byRow[p]
+	ld, d, list := paddedLD(j.m.D), j.m.D, w.byRow[p]
 	r := arena.floats(slotS, len(list))
 	for k, at := range list {
 		r[k] = w.pairs[at].q
 	}
 	if len(list) == 1 {
-		j.e.k.gradient(grad, r, 1, w.values[int(w.pairs[list[0]].slot)*ld:], ld, 1)
+		j.e.kern.gradient(grad, r, 1, w.values[int(w.pairs[list[0]].slot)*ld:], ld, 1)
 		return
 	}
 	g := arena.floats(slotG, len(list)*ld)
@@ -999,7 +999,7 @@ func (j *sparseJob) denseGradient(arena *arena, w *party, p int, grad []float32)
 		s := int(w.pairs[at].slot) * ld
 		copy(g[k*ld:k*ld+d], w.values[s:s+d])
 	}
-	j.e.k.gradient(grad, r, 1, g, ld, len(list))
+	j.e.kern.gradient(grad, r, 1, g, ld, len(list))
 }
 
 // lowGradient computes the gradient of a row for precisions of low rank, and records what
@@ -1022,8 +1022,8 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 		i := int(v.comp)
 		zi := w.values[int(v.slot)*max(r, 1):][:r]
 		one[0] = v.q
-		e.k.pullRows(row, r, one, zi, r, one, 0, zi, r, r)
-		e.k.axpy(-v.q, l.w[i*d:(i+1)*d], weights)
+		e.kern.gradRows(row, r, one, zi, r, one, 0, zi, r, r)
+		e.kern.axpy(-v.q, l.w[i*d:(i+1)*d], weights)
 		e.addFactors(arena, grad, row, l.stack[i*r*d:], n == 0)
 		if push != nil {
 			copy(z[i*r:], zi)
@@ -1033,8 +1033,8 @@ func (j *sparseJob) lowGradient(worker int, w *party, t, p, b int, x, grad []flo
 	}
 	for _, at := range w.byRow[p] {
 		v := &w.pairs[at]
-		e.k.axpy(-v.q, stack.Row(kr+int(v.comp)), grad)
+		e.kern.axpy(-v.q, stack.Row(kr+int(v.comp)), grad)
 	}
-	e.k.multiply(weights, weights, x)
-	e.k.add(grad, grad, weights)
+	e.kern.multiply(weights, weights, x)
+	e.kern.add(grad, grad, weights)
 }

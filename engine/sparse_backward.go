@@ -57,7 +57,7 @@ func (j *sparseJob) recordOf(task int, rows []int32) *blockRecord {
 
 // add appends the active pairs of a step.
 func (rec *blockRecord) add(w *party, rows []int32, row0, d int) {
-	ld := leading(d)
+	ld := paddedLD(d)
 	for _, v := range w.pairs {
 		if v.q != 0 {
 			at := int(v.slot) * ld
@@ -94,7 +94,7 @@ func (e *Engine) sparseBackward(m *Mixture, alpha float32, tr *Trajectory, v Mat
 
 	s := &e.back
 	*s = sparseGradientJob{e: e, m: m, tr: tr, grad: grad}
-	s.parts = min(max(2*e.Threads()/m.K, 1), e.k.panels(m.D))
+	s.parts = min(max(2*e.Threads()/m.K, 1), e.kern.panels(m.D))
 	e.run(s, m.K*s.parts, flops)
 	*s = sparseGradientJob{}
 }
@@ -121,7 +121,7 @@ func (j *sparsePullJob) run(worker, task int) {
 	place := func(b int) int { p, _ := slices.BinarySearch(rec.rows, int32(b)); return p }
 	for t := tr.Steps - 1; t >= 0 && !tr.stopped(); t-- {
 		for p, b := range rec.rows {
-			e.k.scale(j.u(t, int(b)), j.alpha, v.Row(p))
+			e.kern.scale(j.u(t, int(b)), j.alpha, v.Row(p))
 		}
 		pairs, first := rec.at(t)
 		j.slopes(arena, rec, t, pairs, first)
@@ -133,11 +133,11 @@ func (j *sparsePullJob) run(worker, task int) {
 				hi++
 			}
 			i, k := pairs[lo].component, hi-lo
-			ld := leading(d)
+			ld := paddedLD(d)
 			pushes := Matrix{Data: arena.floats(slotW, k*ld), Rows: k, Cols: d, RS: ld, CS: 1} // -N_i
 			for q, p := range pairs[lo:hi] {
 				at := (t*m.K+i)*tr.Rows + p.row
-				e.k.pullDeltas(pushes.Row(q), nil, 0, tr.R[at:at+1], j.u(t, p.row), 0, tr.t[at:at+1], 1, tr.XAt(t).Row(p.row), 0, m.mu(i), nil, nil)
+				e.kern.gradDeltas(pushes.Row(q), nil, 0, tr.R[at:at+1], j.u(t, p.row), 0, tr.t[at:at+1], 1, tr.XAt(t).Row(p.row), 0, m.mu(i), nil, nil)
 			}
 			if diagonal := m.diagonal(i); diagonal != nil && e.allFinite(pushes) {
 				for q, p := range pairs[lo:hi] {
@@ -161,7 +161,7 @@ func (j *sparsePullJob) run(worker, task int) {
 			lo = hi
 		}
 		for p := range n {
-			e.k.pullOn(v.Row(p), total.Row(p))
+			e.kern.pullOn(v.Row(p), total.Row(p))
 		}
 	}
 	for p, b := range rec.rows {
@@ -179,8 +179,8 @@ func (e *Engine) addDiagonal(arena *arena, total, push, diagonal []float32, begu
 		return
 	}
 	y := arena.floats(slotGrad, len(total))
-	e.k.multiply(y, push, diagonal)
-	e.k.add(total, total, y)
+	e.kern.multiply(y, push, diagonal)
+	e.kern.add(total, total, y)
 }
 
 // u returns the row of U of step t.
@@ -193,7 +193,7 @@ func (j *sparsePullJob) u(t, b int) []float32 {
 func (j *sparsePullJob) slopes(arena *arena, rec *blockRecord, t int, pairs []pair, first int) {
 	e, m, tr, d := j.e, j.m, j.tr, j.m.D
 	for q, p := range pairs {
-		s := arena.dot(e.k, j.u(t, p.row), rec.g[(first+q)*d:(first+q+1)*d])
+		s := arena.dot(e.kern, j.u(t, p.row), rec.g[(first+q)*d:(first+q+1)*d])
 		tr.t[(t*m.K+p.component)*tr.Rows+p.row] = -float32(s)
 	}
 	// The chains over the components of a row take their places in the column of r and t;
@@ -217,7 +217,7 @@ func (j *sparsePullJob) slopes(arena *arena, rec *blockRecord, t int, pairs []pa
 		for k, p := range sorted[lo:hi] {
 			r[k], s[k] = tr.RAt(t).At(p.component, row), tr.t[(t*m.K+p.component)*tr.Rows+row]
 		}
-		e.k.responsibilities(r, s, 1, tr.sum[t*tr.Rows+row:t*tr.Rows+row+1], n)
+		e.kern.responsibilityBackward(r, s, 1, tr.sum[t*tr.Rows+row:t*tr.Rows+row+1], n)
 		for k, p := range sorted[lo:hi] {
 			tr.t[(t*m.K+p.component)*tr.Rows+row] = s[k]
 		}
@@ -256,15 +256,15 @@ func (j *sparseGradientJob) run(worker, task int) {
 		return
 	}
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
-	p0, p1 := part(e.k.panels(d), j.parts, pt)
-	nb := e.k.blocks(len(list))
+	p0, p1 := part(e.kern.panels(d), j.parts, pt)
+	nb := e.kern.blocks(len(list))
 	for kb := range nb {
 		if tr.stopped() {
 			return
 		}
 		k0, k1 := part(len(list), nb, kb)
 		w, x := j.operands(arena, i, list[k0:k1], p0, p1, pt == 0)
-		e.multiplyLeft(arena, dp, &w, &x, p0, p1, kb > 0)
+		e.multiplyBlockA(arena, dp, &w, &x, p0, p1, kb > 0)
 	}
 }
 
@@ -288,15 +288,15 @@ func (j *sparseGradientJob) list(arena *arena, i int) []activePair {
 }
 
 // operands computes W_i^T and D_i, of which the panels [p0, p1) are needed, of some pairs.
-func (j *sparseGradientJob) operands(arena *arena, i int, list []activePair, p0, p1 int, count bool) (w left, x operand) {
+func (j *sparseGradientJob) operands(arena *arena, i int, list []activePair, p0, p1 int, count bool) (w blockA, x operand) {
 	e, d := j.e, j.m.D
-	w = e.k.strips(arena, slotA, d, len(list))
+	w = e.kern.packedA(arena, slotA, d, len(list))
 	p := &arena.packed
-	*p = Packed{k: e.k, rows: len(list), cols: d}
+	*p = Packed{kern: e.kern, rows: len(list), cols: d}
 	p.data = arena.floats(slotB, p.size())
 	for k := 0; k < len(list); k += chunkRows {
 		ws, xs := j.rows(arena, i, list[k:min(k+chunkRows, len(list))], count)
-		w.setColumns(e.k, k, ws)
+		w.setColumns(e.kern, k, ws)
 		p.setRows(k, xs, p0, p1)
 	}
 	return w, operand{packed: p}
@@ -306,7 +306,7 @@ func (j *sparseGradientJob) operands(arena *arena, i int, list []activePair, p0,
 // that dmu_i is made of.
 func (j *sparseGradientJob) rows(arena *arena, i int, list []activePair, count bool) (ws, xs Matrix) {
 	e, m, tr, d, n := j.e, j.m, j.tr, j.m.D, len(list)
-	ld := leading(d)
+	ld := paddedLD(d)
 	ws = Matrix{Data: arena.floats(slotW, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
 	xs = Matrix{Data: arena.floats(slotCentre, n*ld), Rows: n, Cols: d, RS: ld, CS: 1}
 	sr, st := j.grad.Mu[i*d:(i+1)*d], j.grad.sums[i*d:(i+1)*d]
@@ -316,7 +316,7 @@ func (j *sparseGradientJob) rows(arena *arena, i int, list []activePair, count b
 	for k, a := range list {
 		row := int(a.t)*tr.Rows + int(a.row)
 		at := (int(a.t)*m.K+i)*tr.Rows + int(a.row)
-		e.k.pullDeltas(ws.Row(k), xs.Row(k), ld, tr.R[at:at+1], tr.u[row*d:], d, tr.t[at:at+1], 0.5, tr.X[row*d:], d, m.mu(i), sr, st)
+		e.kern.gradDeltas(ws.Row(k), xs.Row(k), ld, tr.R[at:at+1], tr.u[row*d:], d, tr.t[at:at+1], 0.5, tr.X[row*d:], d, m.mu(i), sr, st)
 	}
 	return ws, xs
 }
@@ -331,7 +331,7 @@ func (j *sparseGradientJob) weight(arena *arena, i int, list []activePair) {
 		for ; lo < len(list) && list[lo].t == t; lo++ {
 			slopes[list[lo].row] = tr.t[(int(t)*j.m.K+i)*tr.Rows+int(list[lo].row)]
 		}
-		j.grad.C[i] += j.e.k.sum(slopes)
+		j.grad.C[i] += j.e.kern.sum(slopes)
 	}
 }
 

@@ -64,13 +64,13 @@ func (j *sparseJob) lay() {
 // layRows sets apart of leads [r0, r1): numbers that are at most |mu_a - mu_i|.
 func (j *sparseJob) layRows(worker, r0, r1 int) {
 	e, m, arena := j.e, j.m, &j.e.scratch[worker]
-	n, ld := r1-r0, leading(m.K)
+	n, ld := r1-r0, paddedLD(m.K)
 	mu := View(arena.floats(slotRows, n*m.D), n, m.D)
 	for q, a := range j.leads[r0:r1] {
 		copy(mu.Row(q), m.mu(int(a)))
 	}
 	dots := Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
-	e.multiply(worker, dots, mu, &operand{packed: &j.centres}, 0, e.k.panels(m.K), false)
+	e.multiply(worker, dots, mu, &operand{packed: &j.centres}, 0, e.kern.panels(m.K), false)
 	slack := centreSlack(m.D)
 	for q, a := range j.leads[r0:r1] {
 		size, dot := m.certificates[a].mu, dots.Row(q)

@@ -47,8 +47,8 @@ func TestTiles(t *testing.T) {
 			continue
 		}
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		arena, nr := &e.scratch[0], e.k.nr
-		for rows := 1; rows <= 2*e.k.mr+1; rows++ {
+		arena, nr := &e.scratch[0], e.kern.nr
+		for rows := 1; rows <= 2*e.kern.mr+1; rows++ {
 			for _, inner := range []int{1, 2, 3, 4, 5, 7, 8, 11, 33} {
 				for _, cols := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr, nr, nr, (2 + rnd.Intn(3)) * nr} {
 					acc, brs := rnd.Intn(2) == 0, nr+max(rnd.Intn(6)-3, 0)
@@ -67,21 +67,21 @@ func TestTiles(t *testing.T) {
 						brs = nr
 					}
 
-					layouts := map[string]left{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
+					layouts := map[string]blockA{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
 					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}, {1, max(rows, nr)}} { // the last one: panels
 						m := matrix(walls[2+i], rows, inner, l[0], l[1])
 						copyMatrix(m, a)
-						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = left{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
+						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = blockA{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
 					}
-					strips := e.k.strips(arena, slotA, rows, inner)
-					strips.setColumns(e.k, 0, clone(a.T()))
+					strips := e.kern.packedA(arena, slotA, rows, inner)
+					strips.setColumns(e.kern, 0, clone(a.T()))
 					layouts["strips"] = strips
 					for name, block := range layouts {
 						crs := cols + gap()
 						c := matrix(walls[5], rows, cols, crs, 1)
 						copyMatrix(c, old)
 						if panels > 1 {
-							e.k.panel(inner, block, b.Data, brs, c.Data, crs, acc, [][]float32{nil, block.data}[rows%2], panels)
+							e.kern.panel(inner, block, b.Data, brs, c.Data, crs, acc, [][]float32{nil, block.data}[rows%2], panels)
 						} else {
 							e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
 						}
@@ -105,13 +105,13 @@ func TestTiles(t *testing.T) {
 // also of B, of which it reads whole rows.
 func TestShortOperands(t *testing.T) {
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
+		kern, _ := tierTable(tier)
 		const rows, inner = 5, 6
-		for _, cols := range []int{3 * k.nr, k.nr, k.nr / 2} {
-			if cols < k.nr && k.rawNarrow == nil {
+		for _, cols := range []int{3 * kern.nr, kern.nr, kern.nr / 2} {
+			if cols < kern.nr && kern.table.narrow == nil {
 				continue
 			}
-			width := max(cols, k.nr)
+			width := max(cols, kern.nr)
 			n := [3]int{rows * inner, inner * width, (rows-1)*width + cols}
 			for which := range 4 {
 				short := n
@@ -125,11 +125,11 @@ func TestShortOperands(t *testing.T) {
 						}
 					}()
 					a, b, c := make([]float32, short[0]), make([]float32, short[1]), make([]float32, short[2])
-					ab := left{rows: rows, cols: inner, rs: inner, cs: 1, data: a}
-					if cols < k.nr {
-						k.narrow(inner, ab, b, k.nr, c, width, cols, false, nil)
+					ab := blockA{rows: rows, cols: inner, rs: inner, cs: 1, data: a}
+					if cols < kern.nr {
+						kern.narrow(inner, ab, b, kern.nr, c, width, cols, false, nil)
 					} else {
-						k.panel(inner, ab, b, k.nr, c, width, false, nil, cols/k.nr)
+						kern.panel(inner, ab, b, kern.nr, c, width, false, nil, cols/kern.nr)
 					}
 				}()
 			}
@@ -140,15 +140,15 @@ func TestShortOperands(t *testing.T) {
 // TestPanelsApart checks that several panels in a call must be packed: of others the rows lie apart.
 func TestPanelsApart(t *testing.T) {
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
-		x := make([]float32, 40*k.nr)
+		kern, _ := tierTable(tier)
+		x := make([]float32, 40*kern.nr)
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%v: rows of two panels of B are %d apart, and no panic", tier, 2*k.nr)
+					t.Errorf("%v: rows of two panels of B are %d apart, and no panic", tier, 2*kern.nr)
 				}
 			}()
-			k.panel(3, left{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, x, 2*k.nr, x[20*k.nr:], 2*k.nr, false, nil, 2)
+			kern.panel(3, blockA{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, x, 2*kern.nr, x[20*kern.nr:], 2*kern.nr, false, nil, 2)
 		}()
 	}
 }
@@ -159,9 +159,9 @@ func TestRowLayouts(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		const inner = 180
-		b := points(inner, 33*e.k.nr+5)
+		b := points(inner, 33*e.kern.nr+5)
 		packed := e.Pack(nil, b)
-		for _, rows := range []int{1, 7, e.k.mr, 2*e.k.mr + 5} {
+		for _, rows := range []int{1, 7, e.kern.mr, 2*e.kern.mr + 5} {
 			a, want, got := points(rows, inner), NewMatrix(rows, b.Cols), NewMatrix(rows, b.Cols)
 			for p := range packed.panels() {
 				e.multiply(0, want, a, &operand{packed: packed}, p, p+1, false)
@@ -181,7 +181,7 @@ func TestRowLayouts(t *testing.T) {
 func TestTransposeWalls(t *testing.T) {
 	src, dst := walled(t, 40*44), walled(t, 40*44)
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
+		kern, _ := tierTable(tier)
 		for rows := 1; rows <= 40; rows++ {
 			for cols := 1; cols <= 21; cols++ {
 				ss, ds, end := cols+rows%3, rows+cols%4, (rows+cols)%2 == 0
@@ -191,7 +191,7 @@ func TestTransposeWalls(t *testing.T) {
 						from[i*ss+j] = float32(i*64 + j)
 					}
 				}
-				k.transpose(to, ds, from, ss, rows, cols)
+				kern.transpose(to, ds, from, ss, rows, cols)
 				for at, v := range to {
 					i, j := at%ds, at/ds
 					if i < rows && v != float32(i*64+j) || i >= rows && v == v {
@@ -208,10 +208,10 @@ func TestTransposeWalls(t *testing.T) {
 func TestPadding(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		for _, d := range []int{1, e.k.nr/2 - 1, e.k.nr + e.k.nr/2, e.k.nr + 1, 5*e.k.nr - 1} {
+		for _, d := range []int{1, e.kern.nr/2 - 1, e.kern.nr + e.kern.nr/2, e.kern.nr + 1, 5*e.kern.nr - 1} {
 			arena := &e.scratch[0]
 			for s := range slots {
-				for i, m := 0, arena.floats(s, 200*5*e.k.nr); i < len(m); i++ {
+				for i, m := 0, arena.floats(s, 200*5*e.kern.nr); i < len(m); i++ {
 					m[i] = float32(math.NaN())
 				}
 			}
@@ -222,8 +222,8 @@ func TestPadding(t *testing.T) {
 				k0, k1 := part(d, packed.blocks(), kb)
 				for p := range packed.panels() {
 					for at, v := range packed.panel(p, k0, k1) {
-						if col := p*e.k.nr + at%e.k.nr; v != v || col >= d && math.Float32bits(v) != 0 {
-							t.Fatalf("%v, d %d: %g in row %d, column %d", tier, d, v, k0+at/e.k.nr, col)
+						if col := p*e.kern.nr + at%e.kern.nr; v != v || col >= d && math.Float32bits(v) != 0 {
+							t.Fatalf("%v, d %d: %g in row %d, column %d", tier, d, v, k0+at/e.kern.nr, col)
 						}
 					}
 				}

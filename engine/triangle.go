@@ -14,8 +14,8 @@ import "math"
 type laneGroups struct{ sixteens, eights, fours int }
 
 // laneGroups is that of components with d features: of many features, sixteen would be a long call.
-func (k *kernels) laneGroups(comps, d int) (n laneGroups) {
-	if k.rawQuadSixteens != nil && k.inACall(32*d*d) >= 1 {
+func (kern *kernels) laneGroups(comps, d int) (n laneGroups) {
+	if kern.table.quadSixteens != nil && kern.callBudget(32*d*d) >= 1 {
 		n.sixteens = (comps + 7) / 16
 		comps = max(comps-16*n.sixteens, 0)
 	}
@@ -69,8 +69,8 @@ const maxHalved = 256 << 20
 
 // halves says whether single rows may climb by triangles. Of fewer than four components most lanes
 // would be idle.
-func (k *kernels) halves(comps, d int) bool {
-	return k.aloneRows > 0 && comps >= 4 && d%16 == 0 && k.blocks(d) == 1 && 4*float64(comps)*float64(d)*float64(d) <= maxHalved
+func (kern *kernels) halves(comps, d int) bool {
+	return kern.aloneRows > 0 && comps >= 4 && d%16 == 0 && kern.blocks(d) == 1 && 4*float64(comps)*float64(d)*float64(d) <= maxHalved
 }
 
 // usesTriangles says whether a job takes single rows through all steps by triangles, and sees to it
@@ -91,7 +91,7 @@ func (e *Engine) usesTriangles(j *ascentJob) bool {
 
 // pack makes the triangles of m.
 func (t *triangles) pack(m *Mixture) {
-	n, each := m.packed().k.laneGroups(m.K, m.D), m.D*(m.D+1)/2
+	n, each := m.packed().kern.laneGroups(m.K, m.D), m.D*(m.D+1)/2
 	grow(&t.data, n.lanes()*each)
 	if last, _ := n.group(m.K - 1); m.K < n.lanes() {
 		clear(t.data[last*each:]) // the lanes without a component
@@ -107,7 +107,7 @@ func (t *triangles) pack(m *Mixture) {
 
 // packTriangle stores the lower triangle of p, a single block, in dst, as triangles has it.
 func (p *Packed) packTriangle(dst []float32, lanes int) {
-	d, nr, rows := p.cols, p.k.nr, 8
+	d, nr, rows := p.cols, p.kern.nr, 8
 	if lanes == 8 {
 		rows = 4
 	}
@@ -132,7 +132,7 @@ func (p *Packed) packTriangle(dst []float32, lanes int) {
 
 // symmetric says whether p, a single block, has the same bits in both halves.
 func (p *Packed) symmetric() bool {
-	d, nr := p.cols, p.k.nr
+	d, nr := p.cols, p.kern.nr
 	for i := range d {
 		for j := range i {
 			if math.Float32bits(p.data[nr*(j/nr*d+i)+j%nr]) != math.Float32bits(p.data[nr*(i/nr*d+j)+i%nr]) {
@@ -152,7 +152,7 @@ type loneRow struct {
 
 // newLoneRow prepares for an ascent of single rows on m.
 func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
-	n, d := e.k.laneGroups(m.K, m.D), m.D
+	n, d := e.kern.laneGroups(m.K, m.D), m.D
 	lanes := n.lanes()
 	whole := (lanes + 7) / 8 * 8
 	memory := e.scratch[worker].floats(slotLone, 2*lanes*d+2*whole+n.widest()*d)
@@ -167,7 +167,7 @@ func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
 		if m.K < i+width {
 			clear(l.mu[i*d:])
 		}
-		e.k.transpose(l.mu[i*d:], width, m.Mu[i*d:], d, min(m.K-i, width), d)
+		e.kern.transpose(l.mu[i*d:], width, m.Mu[i*d:], d, min(m.K-i, width), d)
 		i += width
 	}
 	for i := copy(l.c, m.C); i < whole; i++ {
@@ -178,7 +178,7 @@ func (e *Engine) newLoneRow(worker int, m *Mixture) loneRow {
 
 // climbAlone takes the rows [r0, r1) through all steps, one after the other.
 func (j *ascentJob) climbAlone(worker, r0, r1 int) {
-	k, m, l := j.e.k, j.m, j.e.newLoneRow(worker, j.m)
+	kern, m, l := j.e.kern, j.m, j.e.newLoneRow(worker, j.m)
 	for row := r0; row < r1; row++ {
 		x := j.x.Row(row)
 		clear(l.q[l.groups.lanes():]) // where no component writes, but NaN of the row before may be
@@ -186,9 +186,9 @@ func (j *ascentJob) climbAlone(worker, r0, r1 int) {
 			if j.stop != nil && j.stop() {
 				return
 			}
-			k.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
-			k.mixtureLanes(l.q, l.c)
-			k.moveLanes(l.groups, j.alpha, x, l.q, l.g)
+			kern.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
+			kern.mixtureLanes(l.q, l.c)
+			kern.moveLanes(l.groups, j.alpha, x, l.q, l.g)
 			j.e.yield(&j.e.scratch[worker], 2*m.K*m.D*m.D)
 		}
 	}

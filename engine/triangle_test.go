@@ -22,8 +22,8 @@ func TestTriangles(t *testing.T) {
 	}
 	tested := false
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
-		if k.rawQuadTriangle == nil {
+		kern, _ := tierTable(tier)
+		if kern.table.quadTriangle == nil {
 			continue
 		}
 		tested = true
@@ -66,9 +66,9 @@ func TestTriangles(t *testing.T) {
 					*s = wall
 				}
 				l.g, l.q, l.work = room(len(l.g)), room(l.groups.lanes()), room(l.groups.widest()*d)
-				calls := *k // of up to five eights each, or of all
+				calls := *kern // of up to five eights each, or of all
 				if most := rnd.Intn(6); most > 0 {
-					calls.flopsAMicrosecond = float64(16*d*d*most+1) / 100
+					calls.flopPerMicrosecond = float64(16*d*d*most+1) / 100
 				}
 				calls.quadTriangle(l.groups, l.g, l.q, x, l.mu, m.triangles.data, l.work)
 
@@ -93,7 +93,7 @@ func TestTriangles(t *testing.T) {
 				rnd.Uniform(r[:comps], -1, 1)
 				r[rnd.Intn(comps)] = 0
 				r[rnd.Intn(comps)] = float32(math.Copysign(0, -1))
-				k.moveLanes(l.groups, 0.3, x, r, l.g)
+				kern.moveLanes(l.groups, 0.3, x, r, l.g)
 				genericKernels.gradient(grad, r, 1, all, d, comps)
 				genericKernels.axpy(0.3, grad, want)
 				equalBits(t, fmt.Sprintf("%v, %d components, d %d, scale %v: x", tier, comps, d, scale), x, want)
@@ -143,7 +143,7 @@ func TestTrianglesAreOfThesePrecisions(t *testing.T) {
 		p[1] = 0.5
 		e.SetPrecisions(l.m, p)
 		compare("matrices that are not symmetric")
-		if want := e.k.rawQuadTriangle != nil; l.m.triangles.packed != want {
+		if want := e.kern.table.quadTriangle != nil; l.m.triangles.packed != want {
 			t.Errorf("%v: triangles were made: %t", tier, !want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestTrianglesInTurns(t *testing.T) {
 	const k, d, steps = 20, 512, triangleSteps
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1), WithRoute(DenseRoute))
-		if e.k.aloneRows == 0 {
+		if e.kern.aloneRows == 0 {
 			continue
 		}
 		l := newLandscape(e, k, d, 0.3)

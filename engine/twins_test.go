@@ -70,7 +70,7 @@ func (f fence) clear(at, n int) (int, bool) {
 // twins runs kernels of a tier and of pure Go, and compares.
 type twins struct {
 	*testing.T
-	k      *kernels // of the tier
+	kern   *kernels // of the tier
 	fences []fence
 	rng    *rand.Rand
 	cases  int
@@ -84,8 +84,8 @@ func eachTwin(t *testing.T, test func(h *twins)) {
 	}
 	for _, tier := range tiers {
 		t.Run(tier.String(), func(t *testing.T) {
-			k, _ := tierTable(tier)
-			h := &twins{T: t, k: k, rng: rand.New(rand.NewPCG(1, 2))}
+			kern, _ := tierTable(tier)
+			h := &twins{T: t, kern: kern, rng: rand.New(rand.NewPCG(1, 2))}
 			for range 9 {
 				h.fences = append(h.fences, newFence(t, 8<<10))
 			}
@@ -98,7 +98,7 @@ func eachTwin(t *testing.T, test func(h *twins)) {
 
 // same runs a kernel once in pure Go and, for each place, once in assembly, on copies of
 // the buffers, and compares all buffers afterwards. The label names the case.
-func (h *twins) same(places int, run func(k *kernels, b [][]float32), bufs [][]float32, format string, label ...any) {
+func (h *twins) same(places int, run func(kern *kernels, b [][]float32), bufs [][]float32, format string, label ...any) {
 	h.Helper()
 	want := make([][]float32, len(bufs))
 	for i, b := range bufs {
@@ -115,7 +115,7 @@ func (h *twins) same(places int, run func(k *kernels, b [][]float32), bufs [][]f
 		for i, b := range bufs {
 			where := atEnd
 			switch {
-			case p == 0 && readsMasked(h.k.tier):
+			case p == 0 && readsMasked(h.kern.tier):
 				where = len(h.fences[i]) - len(b) - 16 // two vectors before the end
 			case p == 1:
 				where = atStart
@@ -124,12 +124,12 @@ func (h *twins) same(places int, run func(k *kernels, b [][]float32), bufs [][]f
 			}
 			at[i], got[i] = h.fences[i].place(b, where)
 		}
-		h.guarded(func() { run(h.k, got) }, format, label)
+		h.guarded(func() { run(h.kern, got) }, format, label)
 		for i := range bufs {
 			for j, w := range want[i] {
 				if v := got[i][j]; math.Float32bits(v) != math.Float32bits(w) && (v == v || w == w) {
 					h.Fatalf("%s: place %d: buffer %d, element %d: %v %v (%#08x), Go %v (%#08x)", fmt.Sprintf(format, label...),
-						p, i, j, h.k.tier, v, math.Float32bits(v), w, math.Float32bits(w))
+						p, i, j, h.kern.tier, v, math.Float32bits(v), w, math.Float32bits(w))
 				}
 			}
 			if cell, bad := h.fences[i].clear(at[i], len(want[i])); bad {
@@ -197,33 +197,37 @@ type elementwiseTwin struct {
 	name    string
 	buffers int
 	scalars int
-	run     func(k *kernels, b [][]float32, s []float32)
+	run     func(kern *kernels, b [][]float32, s []float32)
 }
 
 var elementwiseTwins = []elementwiseTwin{
-	{"add", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[1], b[2]) }},
-	{"multiply", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawMultiply(b[0], b[1], b[2]) }},
-	{"add, dst = x", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[0], b[1]) }},
-	{"add, dst = y", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawAdd(b[0], b[1], b[0]) }},
-	{"axpy", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawAxpy(s[0], b[0], b[1]) }},
-	{"axpy, y = x", 1, 1, func(k *kernels, b [][]float32, s []float32) { k.rawAxpy(s[0], b[0], b[0]) }},
-	{"scale", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawScale(b[0], s[0], b[1]) }},
-	{"scale, dst = x", 1, 1, func(k *kernels, b [][]float32, s []float32) { k.rawScale(b[0], s[0], b[0]) }},
-	{"shift", 2, 1, func(k *kernels, b [][]float32, s []float32) { k.rawShift(b[0], s[0], b[1]) }},
-	{"shift, dst = x", 1, 1, func(k *kernels, b [][]float32, s []float32) { k.rawShift(b[0], s[0], b[0]) }},
-	{"relu", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLU(b[0], b[1]) }},
-	{"relu, dst = x", 1, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLU(b[0], b[0]) }},
-	{"reluBackward", 3, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLUBackward(b[0], b[1], b[2]) }},
-	{"reluBackward, dst = y", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawReLUBackward(b[0], b[1], b[0]) }},
-	{"normBackward", 3, 3, func(k *kernels, b [][]float32, s []float32) { k.rawNormBackward(b[0], b[1], b[2], s[0], s[1], s[2]) }},
-	{"normBackward, dst = y", 2, 3, func(k *kernels, b [][]float32, s []float32) { k.rawNormBackward(b[0], b[1], b[0], s[0], s[1], s[2]) }},
-	{"adam", 4, 8, func(k *kernels, b [][]float32, s []float32) {
-		k.rawAdam(b[0], b[1], b[2], b[3], &AdamCoefficients{s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]})
+	{"add", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.add(b[0], b[1], b[2]) }},
+	{"multiply", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.multiply(b[0], b[1], b[2]) }},
+	{"add, dst = x", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.add(b[0], b[0], b[1]) }},
+	{"add, dst = y", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.add(b[0], b[1], b[0]) }},
+	{"axpy", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(s[0], b[0], b[1]) }},
+	{"axpy, y = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(s[0], b[0], b[0]) }},
+	{"scale", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[1]) }},
+	{"scale, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[0]) }},
+	{"shift", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[1]) }},
+	{"shift, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[0]) }},
+	{"relu", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[1]) }},
+	{"relu, dst = x", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[0]) }},
+	{"reluBackward", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[2]) }},
+	{"reluBackward, dst = y", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[0]) }},
+	{"normBackward", 3, 3, func(kern *kernels, b [][]float32, s []float32) {
+		kern.table.normBackward(b[0], b[1], b[2], s[0], s[1], s[2])
 	}},
-	{"exp", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawExp(b[0], b[1]) }},
-	{"exp, dst = x", 1, 0, func(k *kernels, b [][]float32, s []float32) { k.rawExp(b[0], b[0]) }},
-	{"log", 2, 0, func(k *kernels, b [][]float32, s []float32) { k.rawLog(b[0], b[1]) }},
-	{"log, dst = x", 1, 0, func(k *kernels, b [][]float32, s []float32) { k.rawLog(b[0], b[0]) }},
+	{"normBackward, dst = y", 2, 3, func(kern *kernels, b [][]float32, s []float32) {
+		kern.table.normBackward(b[0], b[1], b[0], s[0], s[1], s[2])
+	}},
+	{"adam", 4, 8, func(kern *kernels, b [][]float32, s []float32) {
+		kern.table.adam(b[0], b[1], b[2], b[3], &AdamCoefficients{s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]})
+	}},
+	{"exp", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.exp(b[0], b[1]) }},
+	{"exp, dst = x", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.exp(b[0], b[0]) }},
+	{"log", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.log(b[0], b[1]) }},
+	{"log, dst = x", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.log(b[0], b[0]) }},
 }
 
 func TestTwinElementwise(t *testing.T) {
@@ -244,7 +248,7 @@ func (h *twins) elementwise(e elementwiseTwin) {
 		if change != nil {
 			change(bufs)
 		}
-		run := func(k *kernels, b [][]float32) { e.run(k, b, s) }
+		run := func(kern *kernels, b [][]float32) { e.run(kern, b, s) }
 		h.same(places, run, bufs, "%s: n %d, scalars %v, density %v", e.name, n, s, density)
 	}
 	for _, n := range tailLengths() {
@@ -287,44 +291,44 @@ func (h *twins) subRows() {
 				density := densities[c%3]
 				x, y := h.numbers(span(rows, xs, n), density), h.numbers(span(rows, ys, n), density)
 				dst := h.numbers(span(rows, ds, n)+2, 0)
-				h.same(3, func(k *kernels, b [][]float32) {
-					k.rawSubRows(b[0], ds, b[1], xs, b[2], ys, rows, n)
+				h.same(3, func(kern *kernels, b [][]float32) {
+					kern.table.subRows(b[0], ds, b[1], xs, b[2], ys, rows, n)
 				}, [][]float32{dst, x, y}, "subRows: n %d, rows %d, ds %d, xs %d, ys %d", n, rows, ds, xs, ys)
-				h.same(2, func(k *kernels, b [][]float32) {
-					k.rawSubRows(b[0], xs, b[0], xs, b[1], ys, rows, n)
+				h.same(2, func(kern *kernels, b [][]float32) {
+					kern.table.subRows(b[0], xs, b[0], xs, b[1], ys, rows, n)
 				}, [][]float32{x, y}, "subRows, dst = x: n %d, rows %d, xs %d, ys %d", n, rows, xs, ys)
 			}
 		}
 	}
 	for _, n := range tailLengths() {
 		x, y := h.numbers(2*n, 0.5), h.numbers(n, 0.5)
-		h.same(inPlaces, func(k *kernels, b [][]float32) {
-			k.rawSubRows(b[0], n, b[1], n, b[2], 0, 2, n)
+		h.same(inPlaces, func(kern *kernels, b [][]float32) {
+			kern.table.subRows(b[0], n, b[1], n, b[2], 0, 2, n)
 		}, [][]float32{h.numbers(2*n, 0), x, y}, "subRows: n %d, rows 2", n)
 	}
 }
 
 type reductionTwin struct {
 	name string
-	run  func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int)
+	run  func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int)
 }
 
 // reductionTwins are compared with the same arguments: rows of x against rows of y (or
 // against one y), n elements each.
 var reductionTwins = []reductionTwin{
-	{"dotRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
-		k.rawDotRows(dst, x, xs, y, ys, n)
+	{"dotRows", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		kern.table.dotRows(dst, x, xs, y, ys, n)
 	}},
-	{"sqdistRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
-		k.rawSqdistRows(dst, x, xs, y[:n])
+	{"sqdistRows", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		kern.table.sqdistRows(dst, x, xs, y[:n])
 	}},
-	{"quadRows", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
-		k.rawQuadRows(dst, x, xs, y[:n], y[len(y)-n:])
+	{"quadRows", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		kern.table.quadRows(dst, x, xs, y[:n], y[len(y)-n:])
 	}},
-	{"sum", func(k *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+	{"sum", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
 		for i := range dst {
 			at := min(i*xs, len(x)-n) // a row without elements may begin behind x
-			dst[i] = k.rawSum(x[at : at+n])
+			dst[i] = kern.table.sum(x[at : at+n])
 		}
 	}},
 }
@@ -339,7 +343,7 @@ func TestTwinReductions(t *testing.T) {
 
 func (h *twins) reductions(r reductionTwin) {
 	sample := func(places, rows, xs, ys, n int, x, y []float32) {
-		run := func(k *kernels, b [][]float32) { r.run(k, b[0], b[1], xs, b[2], ys, n) }
+		run := func(kern *kernels, b [][]float32) { r.run(kern, b[0], b[1], xs, b[2], ys, n) }
 		h.same(places, run, [][]float32{h.numbers(rows, 0), x, y}, "%s: n %d, rows %d, xs %d, ys %d", r.name, n, rows, xs, ys)
 	}
 	for _, n := range tailLengths() {
@@ -385,14 +389,14 @@ func (h *twins) reductions(r reductionTwin) {
 func TestTwinTile(t *testing.T) { eachTwin(t, func(h *twins) { h.rounds((*twins).tile) }) }
 
 func (h *twins) tile() {
-	nr := h.k.nr
+	nr := h.kern.nr
 	// columns calls run for as many panels of a tier as make nr columns of B and C.
-	columns := func(k *kernels, b, c []float32, run func(b, c []float32)) {
-		for j := 0; j < nr; j += k.nr {
+	columns := func(kern *kernels, b, c []float32, run func(b, c []float32)) {
+		for j := 0; j < nr; j += kern.nr {
 			run(b[min(j, len(b)):], c[min(j, len(c)):])
 		}
 	}
-	for rows := 1; rows <= h.k.mr; rows++ {
+	for rows := 1; rows <= h.kern.mr; rows++ {
 		for _, inner := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 23, 64} {
 			for i, a := range [][2]int{{inner, 1}, {1, rows}, {inner + 3, 1}, {2, 2*rows + 1}, {2*inner + 1, 2}, {0, 1}, {1, 0}} {
 				ars, acs := a[0], a[1]
@@ -411,22 +415,22 @@ func (h *twins) tile() {
 				if inner == 3 {
 					places = inPlaces
 				}
-				h.same(places, func(k *kernels, buf [][]float32) {
-					columns(k, buf[1], buf[2], func(b, c []float32) {
-						tiles, each, longer := k.tiling(rows)
-						k.rawPanel(inner, buf[0], ars, acs, 0, b, brs, c, crs, tiles, each, longer, acc, b, 64, 1)
+				h.same(places, func(kern *kernels, buf [][]float32) {
+					columns(kern, buf[1], buf[2], func(b, c []float32) {
+						tiles, each, tall := kern.tiling(rows)
+						kern.table.panel(inner, buf[0], ars, acs, 0, b, brs, c, crs, tiles, each, tall, acc, b, 64, 1)
 					})
-				}, bufs, "rawPanel: rows %d, inner %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, inner, ars, acs, brs, crs, acc)
+				}, bufs, "panel: rows %d, inner %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, inner, ars, acs, brs, crs, acc)
 			}
 		}
 	}
-	for m := range 3*h.k.mr + 3 {
+	for m := range 3*h.kern.mr + 3 {
 		const inner = 7
 		ld := nr + 2
 		bufs := [][]float32{h.numbers(m*inner, 0), h.numbers(inner*nr, 0), h.numbers(m*ld, 0)}
-		h.same(2, func(k *kernels, buf [][]float32) {
-			columns(k, buf[1], buf[2], func(b, c []float32) {
-				k.panel(inner, left{rows: m, cols: inner, rs: inner, cs: 1, data: buf[0]}, b, nr, c, ld, true, b, 1)
+		h.same(2, func(kern *kernels, buf [][]float32) {
+			columns(kern, buf[1], buf[2], func(b, c []float32) {
+				kern.panel(inner, blockA{rows: m, cols: inner, rs: inner, cs: 1, data: buf[0]}, b, nr, c, ld, true, b, 1)
 			})
 		}, bufs, "panel: m %d", m)
 	}
@@ -461,11 +465,11 @@ func (h *twins) gradient() {
 				places = inPlaces
 			}
 			h.same(places, func(t *kernels, b [][]float32) {
-				t.rawGradient(b[0], b[1], rs, b[2], gs, k)
+				t.table.gradient(b[0], b[1], rs, b[2], gs, k)
 			}, bufs, "gradient: n %d, k %d, rs %d, gs %d", n, k, rs, gs)
 			if k > 0 {
 				h.same(1, func(t *kernels, b [][]float32) {
-					t.rawGradient(b[1][:n], b[0], rs, b[1], n, k)
+					t.table.gradient(b[1][:n], b[0], rs, b[1], n, k)
 				}, [][]float32{bufs[1], h.numbers(k*n, density)}, "gradient, dst = g: n %d, k %d, rs %d", n, k, rs)
 			}
 		}
@@ -492,14 +496,14 @@ func (h *twins) pullRows() {
 			if rows == 3 {
 				places = inPlaces
 			}
-			h.same(places, func(k *kernels, b [][]float32) {
-				k.rawPullRows(b[0], ds, b[1], b[2], xs, b[3], hh, b[4], ys, n)
+			h.same(places, func(kern *kernels, b [][]float32) {
+				kern.table.gradRows(b[0], ds, b[1], b[2], xs, b[3], hh, b[4], ys, n)
 			}, bufs, "pullRows: n %d, rows %d, h %v, ds %d, xs %d, ys %d", n, rows, hh, ds, xs, ys)
-			h.same(1, func(k *kernels, b [][]float32) {
-				k.rawPullRows(b[1], xs, b[0], b[1], xs, b[2], hh, b[3], ys, n)
+			h.same(1, func(kern *kernels, b [][]float32) {
+				kern.table.gradRows(b[1], xs, b[0], b[1], xs, b[2], hh, b[3], ys, n)
 			}, bufs[1:], "pullRows, dst = x: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
-			h.same(1, func(k *kernels, b [][]float32) {
-				k.rawPullRows(b[3], ys, b[0], b[1], xs, b[2], hh, b[3], ys, n)
+			h.same(1, func(kern *kernels, b [][]float32) {
+				kern.table.gradRows(b[3], ys, b[0], b[1], xs, b[2], hh, b[3], ys, n)
 			}, bufs[1:], "pullRows, dst = y: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
 		}
 	}
@@ -519,11 +523,11 @@ func (h *twins) pullDeltas() {
 				h.weights(rows, density/4), h.numbers(rows, density/4),
 				h.numbers(extent(rows, us, n), density), h.numbers(extent(rows, xs, n), density), h.numbers(n, density),
 			}
-			h.same(4, func(k *kernels, b [][]float32) {
-				k.rawPullDeltas(b[0], b[1], ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], b[2], b[3])
+			h.same(4, func(kern *kernels, b [][]float32) {
+				kern.table.gradDeltas(b[0], b[1], ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], b[2], b[3])
 			}, bufs, "pullDeltas: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
-			h.same(2, func(k *kernels, b [][]float32) {
-				k.rawPullDeltas(b[0], nil, ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], nil, nil)
+			h.same(2, func(kern *kernels, b [][]float32) {
+				kern.table.gradDeltas(b[0], nil, ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], nil, nil)
 			}, bufs, "pullDeltas without d: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
 		}
 	}
@@ -558,7 +562,7 @@ func (h *twins) mixture() {
 					places = inPlaces
 				}
 				h.same(places, func(t *kernels, b [][]float32) {
-					t.rawMixture(b[0], ld, b[1], b[2])
+					t.table.mixture(b[0], ld, b[1], b[2])
 				}, [][]float32{q, c, h.numbers(n, 0)}, "mixture: n %d, k %d, ld %d, kind %d", n, k, ld, v)
 			}
 		}
@@ -580,7 +584,7 @@ func (h *twins) responsibilities() {
 					places = inPlaces
 				}
 				h.same(places, func(t *kernels, b [][]float32) {
-					t.rawResponsibilities(b[0], b[1], ld, b[2], k)
+					t.table.responsibilityBackward(b[0], b[1], ld, b[2], k)
 				}, bufs, "responsibilities: n %d, k %d, ld %d", n, k, ld)
 			}
 		}
@@ -595,16 +599,16 @@ func (h *twins) expLog() {
 	const block = 4096
 	x, y := make([]float32, 0, block), make([]float32, block)
 	flush := func() {
-		h.k.rawExp(y[:len(x)], x)
+		h.kern.table.exp(y[:len(x)], x)
 		for j, v := range x {
 			if w := num.Exp32(v); math.Float32bits(y[j]) != math.Float32bits(w) && (y[j] == y[j] || w == w) {
-				h.Fatalf("exp(%v = %#08x): %v %v (%#08x), Go %v (%#08x)", v, math.Float32bits(v), h.k.tier, y[j], math.Float32bits(y[j]), w, math.Float32bits(w))
+				h.Fatalf("exp(%v = %#08x): %v %v (%#08x), Go %v (%#08x)", v, math.Float32bits(v), h.kern.tier, y[j], math.Float32bits(y[j]), w, math.Float32bits(w))
 			}
 		}
-		h.k.rawLog(y[:len(x)], x)
+		h.kern.table.log(y[:len(x)], x)
 		for j, v := range x {
 			if w := num.Log32(v); math.Float32bits(y[j]) != math.Float32bits(w) && (y[j] == y[j] || w == w) {
-				h.Fatalf("log(%v = %#08x): %v %v (%#08x), Go %v (%#08x)", v, math.Float32bits(v), h.k.tier, y[j], math.Float32bits(y[j]), w, math.Float32bits(w))
+				h.Fatalf("log(%v = %#08x): %v %v (%#08x), Go %v (%#08x)", v, math.Float32bits(v), h.kern.tier, y[j], math.Float32bits(y[j]), w, math.Float32bits(w))
 			}
 		}
 		x = x[:0]
@@ -644,10 +648,10 @@ func (h *twins) expLog() {
 // TestTables checks that every table has every entry but those that a tier may leave out, and
 // that its measuring loop ends.
 func TestTables(t *testing.T) {
-	optional := []string{"rowOfC", "rawNarrow", "pairRows", "rawPair", "fewRows", "fewCols", "rawQuadFew", "rawPullFew", "aloneRows", "rawQuadTriangle", "rawQuadSixteens", "rawMixtureLanes", "rawMoveLanes", "rawMoveRows", "rawAddPatches", "rawSpreadPatches"}
+	optional := []string{"rowOfC", "narrow", "pairRows", "pair", "fewRows", "fewCols", "quadSmallD", "vjpSmallD", "aloneRows", "quadTriangle", "quadSixteens", "mixtureLanes", "moveLanes", "moveRows", "addPatches", "spreadPatches"}
 	for _, tier := range Available() {
-		k, _ := tierTable(tier)
-		v := reflect.ValueOf(*k)
+		kern, _ := tierTable(tier)
+		v := reflect.ValueOf(*kern)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
 			if v.Field(i).IsZero() && !slices.Contains(optional, name) {
@@ -655,7 +659,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 		for rounds := range 3 {
-			k.fmaPeak(rounds)
+			kern.fmaPeak(rounds)
 			pause(rounds)
 		}
 	}

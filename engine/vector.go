@@ -15,10 +15,10 @@ func elementFlops(n int) float64 {
 	return 64 * float64(n)
 }
 
-type sliceOp int
+type vectorOp int
 
 const (
-	opAdd sliceOp = iota
+	opAdd vectorOp = iota
 	opMultiply
 	opAxpy
 	opScale
@@ -30,10 +30,10 @@ const (
 	opPartialDots
 )
 
-// sliceJob runs an elementwise kernel chunk by chunk.
-type sliceJob struct {
-	op         sliceOp
-	k          *kernels
+// vectorJob runs an elementwise kernel chunk by chunk.
+type vectorJob struct {
+	op         vectorOp
+	kern       *kernels
 	dst        []float32
 	x, y, v    []float32
 	a          float32
@@ -41,37 +41,37 @@ type sliceJob struct {
 	tasks, all int
 }
 
-func (j *sliceJob) run(_, task int) {
+func (j *vectorJob) run(_, task int) {
 	lo, hi := part((j.all+chunk-1)/chunk, j.tasks, task)
 	for c := lo; c < hi; c++ {
 		a, b := c*chunk, min((c+1)*chunk, j.all)
 		switch j.op {
 		case opAdd:
-			j.k.add(j.dst[a:b], j.x[a:b], j.y[a:b])
+			j.kern.add(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opMultiply:
-			j.k.multiply(j.dst[a:b], j.x[a:b], j.y[a:b])
+			j.kern.multiply(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opAxpy:
-			j.k.axpy(j.a, j.x[a:b], j.dst[a:b])
+			j.kern.axpy(j.a, j.x[a:b], j.dst[a:b])
 		case opScale:
-			j.k.scale(j.dst[a:b], j.a, j.x[a:b])
+			j.kern.scale(j.dst[a:b], j.a, j.x[a:b])
 		case opReLU:
-			j.k.relu(j.dst[a:b], j.x[a:b])
+			j.kern.relu(j.dst[a:b], j.x[a:b])
 		case opReLUBackward:
-			j.k.reluBackward(j.dst[a:b], j.x[a:b], j.y[a:b])
+			j.kern.reluBackward(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opExp:
-			j.k.exp(j.dst[a:b], j.x[a:b])
+			j.kern.exp(j.dst[a:b], j.x[a:b])
 		case opLog:
-			j.k.log(j.dst[a:b], j.x[a:b])
+			j.kern.log(j.dst[a:b], j.x[a:b])
 		case opAdam:
-			j.k.adam(j.dst[a:b], j.x[a:b], j.y[a:b], j.v[a:b], j.co)
+			j.kern.adam(j.dst[a:b], j.x[a:b], j.y[a:b], j.v[a:b], j.co)
 		case opPartialDots:
-			j.k.dotRows(j.dst[c:c+1], j.x[a:b], 0, j.y[a:b], 0, b-a)
+			j.kern.dotRows(j.dst[c:c+1], j.x[a:b], 0, j.y[a:b], 0, b-a)
 		}
 	}
 }
 
 // each runs the job over n elements.
-func (e *Engine) each(j sliceJob, n int) {
+func (e *Engine) each(j vectorJob, n int) {
 	if n == 0 {
 		return
 	}
@@ -79,11 +79,11 @@ func (e *Engine) each(j sliceJob, n int) {
 	if j.op == opAdam { // seven streams, a root and a division
 		cost *= 4
 	}
-	j.k, j.all = e.k, n
+	j.kern, j.all = e.kern, n
 	j.tasks = e.tasksFor((n+chunk-1)/chunk, cost)
-	e.slices = j
-	e.run(&e.slices, j.tasks, cost)
-	e.slices = sliceJob{}
+	e.vector = j
+	e.run(&e.vector, j.tasks, cost)
+	e.vector = vectorJob{}
 }
 
 // Add sets dst[j] = x[j] + y[j].
@@ -92,7 +92,7 @@ func (e *Engine) Add(dst, x, y []float32) {
 	length("Add", "y", len(y), len(dst))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
+	e.each(vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
 }
 
 // Multiply sets dst[j] = x[j] * y[j].
@@ -101,7 +101,7 @@ func (e *Engine) Multiply(dst, x, y []float32) {
 	length("Multiply", "y", len(y), len(dst))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opMultiply, dst: dst, x: x, y: y}, len(dst))
+	e.each(vectorJob{op: opMultiply, dst: dst, x: x, y: y}, len(dst))
 }
 
 // Axpy sets y[j] = fma(a, x[j], y[j]).
@@ -109,7 +109,7 @@ func (e *Engine) Axpy(a float32, x, y []float32) {
 	length("Axpy", "x", len(x), len(y))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opAxpy, a: a, x: x, dst: y}, len(y))
+	e.each(vectorJob{op: opAxpy, a: a, x: x, dst: y}, len(y))
 }
 
 // Scale sets dst[j] = a * x[j].
@@ -117,7 +117,7 @@ func (e *Engine) Scale(dst []float32, a float32, x []float32) {
 	length("Scale", "x", len(x), len(dst))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opScale, a: a, x: x, dst: dst}, len(dst))
+	e.each(vectorJob{op: opScale, a: a, x: x, dst: dst}, len(dst))
 }
 
 // ReLU sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
@@ -125,7 +125,7 @@ func (e *Engine) ReLU(dst, x []float32) {
 	length("ReLU", "x", len(x), len(dst))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opReLU, x: x, dst: dst}, len(dst))
+	e.each(vectorJob{op: opReLU, x: x, dst: dst}, len(dst))
 }
 
 // ReLUBackward sets dx[j] = dy[j] where y[j] > 0, and +0 elsewhere; y is the output (or
@@ -135,7 +135,7 @@ func (e *Engine) ReLUBackward(dx, y, dy []float32) {
 	length("ReLUBackward", "dy", len(dy), len(dx))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
+	e.each(vectorJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
 }
 
 // Exp sets dst[j] = num.Exp32(x[j]).
@@ -143,7 +143,7 @@ func (e *Engine) Exp(dst, x []float32) {
 	length("Exp", "x", len(x), len(dst))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opExp, x: x, dst: dst}, len(dst))
+	e.each(vectorJob{op: opExp, x: x, dst: dst}, len(dst))
 }
 
 // Log sets dst[j] = num.Log32(x[j]).
@@ -151,7 +151,7 @@ func (e *Engine) Log(dst, x []float32) {
 	length("Log", "x", len(x), len(dst))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.each(sliceJob{op: opLog, x: x, dst: dst}, len(dst))
+	e.each(vectorJob{op: opLog, x: x, dst: dst}, len(dst))
 }
 
 // piece is the number of elements that Dot and Sum reduce in one call, of less than 100
@@ -165,14 +165,14 @@ func (e *Engine) Dot(x, y []float32) float32 {
 	length("Dot", "y", len(y), len(x))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.k.dot(e.one[:], x, y)
+	return e.kern.dot(e.one[:], x, y)
 }
 
 // dot adds up x[j] y[j] in pieces; one is memory for a number.
-func (k *kernels) dot(one, x, y []float32) (sum float32) {
+func (kern *kernels) dot(one, x, y []float32) (sum float32) {
 	for a := 0; a < len(x); a += piece {
 		b := min(a+piece, len(x))
-		k.dotRows(one, x[a:b], 0, y[a:b], 0, b-a)
+		kern.dotRows(one, x[a:b], 0, y[a:b], 0, b-a)
 		sum += one[0]
 	}
 	return sum
@@ -184,7 +184,7 @@ func (e *Engine) Sum(x []float32) float32 {
 	defer e.mu.Unlock()
 	var s float32
 	for a := 0; a < len(x); a += piece {
-		s += e.k.sum(x[a:min(a+piece, len(x))])
+		s += e.kern.sum(x[a:min(a+piece, len(x))])
 	}
 	return s
 }
@@ -197,7 +197,7 @@ func (e *Engine) SumSquares(x []float32) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	parts := e.scratch[0].floats(slotS, (len(x)+chunk-1)/chunk)
-	e.each(sliceJob{op: opPartialDots, dst: parts, x: x, y: x}, len(x))
+	e.each(vectorJob{op: opPartialDots, dst: parts, x: x, y: x}, len(x))
 	var s float64
 	for _, v := range parts {
 		s += float64(v)

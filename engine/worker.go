@@ -5,24 +5,24 @@ import (
 	"runtime"
 )
 
-// Work of less than smallWork microseconds wakes no thread: that costs a few microseconds, and
+// Work of less than wakeFlop microseconds wakes no thread: that costs a few microseconds, and
 // more on a busy machine. Threads that are awake, because it was preceded by other work, share it
-// from sharedWork microseconds on, or as many as there are threads, each of which takes its time
+// from shareThreshold microseconds on, or as many as there are threads, each of which takes its time
 // to tell.
 const (
-	smallWork  = 100
-	sharedWork = 20
+	wakeThreshold  = 100
+	shareThreshold = 20
 )
 
 // small says whether work stays on one thread.
-func (e *Engine) small(flops float64) bool {
-	least := e.smallWork / smallWork * float64(max(sharedWork, e.Threads()))
-	return flops < e.smallWork && (flops < least || !e.pool.awake())
+func (e *Engine) singleThreaded(flops float64) bool {
+	least := e.wakeFlop / wakeThreshold * float64(max(shareThreshold, e.Threads()))
+	return flops < e.wakeFlop && (flops < least || !e.pool.awake())
 }
 
-// yieldAfter is the time, in microseconds, after which a worker lets others run: with calls of up to a
+// yieldMicroseconds is the time, in microseconds, after which a worker lets others run: with calls of up to a
 // hundred about ten times a millisecond, because runtime.GC waits for half a dozen such turns.
-const yieldAfter = 50
+const yieldMicroseconds = 50
 
 // yield counts the work of a worker and lets others run from time to time. Without it
 // the collector, which needs a processor for its own work, would wait for the scheduler
@@ -30,7 +30,7 @@ const yieldAfter = 50
 // is free the scheduler would wake it for the worker, whose caches are warm here: small products
 // took a fifth longer.
 func (e *Engine) yield(a *arena, flops int) {
-	if a.work += flops; (e.only || e.full && e.pool.sharing) && a.work > int(yieldAfter*e.k.flopsAMicrosecond) {
+	if a.work += flops; (e.singleCPU || e.saturated && e.pool.sharing) && a.work > int(yieldMicroseconds*e.kern.flopPerMicrosecond) {
 		a.work = 0
 		runtime.Gosched()
 	}
@@ -38,14 +38,14 @@ func (e *Engine) yield(a *arena, flops int) {
 
 // goFlops is the work of handling so many elements one by one in Go, at about a nanosecond
 // each, in flop of products that could have been done meanwhile.
-func (e *Engine) goFlops(elements float64) float64 { return elements * e.k.flopsAMicrosecond / 1e3 }
+func (e *Engine) goFlops(elements float64) float64 { return elements * e.kern.flopPerMicrosecond / 1e3 }
 
 // run runs the tasks of j, on all threads unless the work is too small to share.
 func (e *Engine) run(j job, tasks int, flops float64) {
 	if tasks == 0 {
 		return
 	}
-	if e.small(flops) {
+	if e.singleThreaded(flops) {
 		for t := range tasks {
 			j.run(0, t)
 		}
@@ -67,13 +67,13 @@ func (e *Engine) share(j job, tasks int) {
 // a thread that is held up does not hold up the others.
 func (e *Engine) tasksFor(n int, flops float64) int {
 	threads := e.Threads()
-	if threads == 1 || e.small(flops) {
+	if threads == 1 || e.singleThreaded(flops) {
 		return min(n, 1)
 	}
-	if e.smallWork > 0 {
+	if e.wakeFlop > 0 {
 		const least = 5 // microseconds: smaller tasks take longer to hand out than to do
-		pieces := int(min(4*flops/e.smallWork, 8*float64(threads))) + 1
-		most := int(min(smallWork/least*flops/e.smallWork, maxTasks))
+		pieces := int(min(4*flops/e.wakeFlop, 8*float64(threads))) + 1
+		most := int(min(wakeThreshold/least*flops/e.wakeFlop, maxTasks))
 		n = min(n, most, (pieces+threads-1)/threads*threads)
 	}
 	return min(n, 8*threads)
@@ -132,19 +132,19 @@ func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(sl
 // Dot is Engine.Dot on this thread alone.
 func (w *Worker) Dot(x, y []float32) float32 {
 	length("Worker.Dot", "y", len(y), len(x))
-	return w.e.k.dot(w.e.scratch[w.index].one[:], x, y)
+	return w.e.kern.dot(w.e.scratch[w.index].one[:], x, y)
 }
 
 // Axpy is Engine.Axpy on this thread alone.
 func (w *Worker) Axpy(a float32, x, y []float32) {
 	length("Worker.Axpy", "x", len(x), len(y))
-	w.e.k.axpy(a, x, y)
+	w.e.kern.axpy(a, x, y)
 }
 
 // Scale is Engine.Scale on this thread alone.
 func (w *Worker) Scale(dst []float32, a float32, x []float32) {
 	length("Worker.Scale", "x", len(x), len(dst))
-	w.e.k.scale(dst, a, x)
+	w.e.kern.scale(dst, a, x)
 }
 
 // Transpose sets dst (n x m) to the transpose of x (m x n). Both have contiguous rows (CS 1)
@@ -161,7 +161,7 @@ func (w *Worker) Transpose(dst, x Matrix) {
 	const most = 32 << 10 // elements of a call that is short enough for others to run
 	for lo, step := 0, max(8, most/x.Cols/8*8); lo < x.Rows; lo += step {
 		n := min(step, x.Rows-lo)
-		w.e.k.transpose(dst.Data[lo:], dst.RS, x.Data[lo*x.RS:], x.RS, n, x.Cols)
+		w.e.kern.transpose(dst.Data[lo:], dst.RS, x.Data[lo*x.RS:], x.RS, n, x.Cols)
 		w.e.yield(&w.e.scratch[w.index], 2*n*x.Cols)
 	}
 }

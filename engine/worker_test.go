@@ -62,7 +62,7 @@ func TestWorkerMatMul(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		e.k = smallBlocks(e.k)
+		e.kern = smallBlocks(e.kern)
 		r := num.NewRand(3, 0)
 		for _, s := range [][3]int{{1, 1, 1}, {8, 25, 100}, {16, 200, 49}, {13, 0, 5}, {40, 150, 33}, {200, 130, 8}} {
 			for form := range 4 {
