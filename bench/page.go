@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/plot"
 	"dpnbench/report"
 )
 
@@ -250,23 +251,23 @@ func (p *page) ends() []int {
 func (p *page) rooflines() (svgs [][]byte, err error) {
 	tier := p.tiers[0]
 	for _, threads := range p.ends() {
-		f := report.Roofline{Title: tier + " on " + countThreads(threads)}
+		f := plot.Roofline{Title: tier + " on " + countThreads(threads)}
 		for _, l := range p.Peak {
 			if l.Threads == threads && slices.Contains(p.tiers, l.Tier) {
-				f.Peaks = append(f.Peaks, report.Limit{Name: l.Tier, Rate: l.GFlops})
+				f.Peaks = append(f.Peaks, plot.Limit{Name: l.Tier, Rate: l.GFlops})
 			}
 		}
 		for _, l := range p.Bandwidth {
 			if l.Threads == threads && l.Tier == tier {
-				f.Bandwidths = append(f.Bandwidths, report.Limit{Name: l.Level, Rate: l.Read}) // as the column of the table has it
+				f.Bandwidths = append(f.Bandwidths, plot.Limit{Name: l.Level, Rate: l.Read}) // as the column of the table has it
 			}
 		}
 		drawn := 0
 		for colour, suite := range Suites() {
-			s := report.Series{Name: suite, Colour: colour}
+			s := plot.Series{Name: suite, Colour: colour}
 			for i := range p.Results {
 				if r := &p.Results[i]; r.Suite == suite && r.Tier == tier && r.Threads == threads && r.Flop > 0 && r.Bytes > 0 && r.GFlops > 0 {
-					s.Points = append(s.Points, report.Point{X: r.Flop / r.Bytes, Y: r.GFlops, Doubtful: len(r.Marks) > 0})
+					s.Points = append(s.Points, plot.Point{X: r.Flop / r.Bytes, Y: r.GFlops, Doubtful: len(r.Marks) > 0})
 				}
 			}
 			f.Points = append(f.Points, s)
@@ -275,7 +276,7 @@ func (p *page) rooflines() (svgs [][]byte, err error) {
 		if drawn == 0 || len(f.Peaks) == 0 || len(f.Bandwidths) == 0 {
 			continue
 		}
-		svg, err := report.SVG(f)
+		svg, err := plot.SVG(f)
 		if err != nil {
 			return nil, err
 		}
@@ -288,18 +289,18 @@ func (p *page) speedUps() ([][]byte, error) {
 	if len(p.threads) < 2 {
 		return nil, nil
 	}
-	var series []report.Series
+	var series []plot.Series
 	for _, one := range p.typical(p.tiers[0], 1) {
 		if !slices.Contains([]string{"gemm", "ascent", "backward", "train"}, one.Suite) {
 			continue
 		}
-		s := report.Series{Name: one.label(), Colour: len(series)}
+		s := plot.Series{Name: one.label(), Colour: len(series)}
 		for _, threads := range p.threads {
 			r := p.find(one, one.Tier, threads)
 			if r == nil || !(r.SecondsMedian > 0) {
 				continue
 			}
-			pt := report.Point{X: float64(threads), Y: one.SecondsMedian / r.SecondsMedian, Doubtful: len(one.Marks)+len(r.Marks) > 0}
+			pt := plot.Point{X: float64(threads), Y: one.SecondsMedian / r.SecondsMedian, Doubtful: len(one.Marks)+len(r.Marks) > 0}
 			if threads > 1 {
 				pt.Low, pt.High = one.SecondsCI[0]/r.SecondsCI[1], one.SecondsCI[1]/r.SecondsCI[0]
 			}
@@ -312,11 +313,11 @@ func (p *page) speedUps() ([][]byte, error) {
 	if len(series) == 0 {
 		return nil, nil
 	}
-	ideal := report.Series{Name: "ideal", Reference: true}
+	ideal := plot.Series{Name: "ideal", Reference: true}
 	for _, threads := range p.threads {
-		ideal.Points = append(ideal.Points, report.Point{X: float64(threads), Y: float64(threads)})
+		ideal.Points = append(ideal.Points, plot.Point{X: float64(threads), Y: float64(threads)})
 	}
-	svg, err := report.SVG(report.Lines{
+	svg, err := plot.SVG(plot.Lines{
 		Title: "Speed-up of " + p.tiers[0], X: "threads (log scale)", Y: "speed over one thread (log scale)",
 		LogY: true, Series: append(series, ideal)})
 	return [][]byte{svg}, err
@@ -325,7 +326,7 @@ func (p *page) speedUps() ([][]byte, error) {
 func (p *page) ascents() (svgs [][]byte, err error) {
 	names := map[string]string{"d": "d, dimensions", "k": "k, components", "n": "n, ascent steps", "batch": "batch, rows"}
 	for _, param := range []string{"d", "k", "n", "batch"} {
-		var series []report.Series
+		var series []plot.Series
 		for _, tier := range p.tiers {
 			for dash, threads := range p.ends() {
 				series = append(series, p.percents(tier+", "+countThreads(threads), tierColour(tier), dash, param, func(r *Result) bool {
@@ -356,7 +357,7 @@ func (p *page) growths() (svgs [][]byte, err error) {
 		if len(f.Series) < 2 {
 			continue
 		}
-		svg, err := report.SVG(f)
+		svg, err := plot.SVG(f)
 		if err != nil {
 			return nil, err
 		}
@@ -367,9 +368,9 @@ func (p *page) growths() (svgs [][]byte, err error) {
 
 // growth is a figure of the rows diag of suite ascent-sparse: the cost of a step, relative to
 // that with the fewest components. Beside it k itself is drawn.
-func growth(r *Report, tier string, threads int) report.Lines {
-	f := report.Lines{Title: tier + " on " + countThreads(threads), X: "k, components (log scale)", Y: "cost of a step, relative (log scale)", LogY: true}
-	proportional := report.Series{Name: "in proportion to k", Reference: true}
+func growth(r *Report, tier string, threads int) plot.Lines {
+	f := plot.Lines{Title: tier + " on " + countThreads(threads), X: "k, components (log scale)", Y: "cost of a step, relative (log scale)", LogY: true}
+	proportional := plot.Series{Name: "in proportion to k", Reference: true}
 	for colour, route := range []engine.Route{engine.SparseRoute, engine.DenseRoute} {
 		whole := map[[2]int]*Result{} // by k and n
 		for i := range r.Results {
@@ -378,8 +379,8 @@ func growth(r *Report, tier string, threads int) report.Lines {
 				whole[[2]int{row.Params["k"], row.Params["n"]}] = row
 			}
 		}
-		first := report.Series{Name: route.String() + ", first step", Colour: colour}
-		later := report.Series{Name: route.String() + ", later steps", Colour: colour, Dash: 1}
+		first := plot.Series{Name: route.String() + ", first step", Colour: colour}
+		later := plot.Series{Name: route.String() + ", later steps", Colour: colour, Dash: 1}
 		for at, long := range whole {
 			k, n := at[0], at[1]
 			one := whole[[2]int{k, 1}]
@@ -387,21 +388,21 @@ func growth(r *Report, tier string, threads int) report.Lines {
 				continue
 			}
 			doubtful := len(one.Marks)+len(long.Marks) > 0
-			first.Points = append(first.Points, report.Point{X: float64(k), Y: one.SecondsMedian, Doubtful: doubtful})
-			later.Points = append(later.Points, report.Point{X: float64(k), Y: (long.SecondsMedian - one.SecondsMedian) / float64(n-1), Doubtful: doubtful})
+			first.Points = append(first.Points, plot.Point{X: float64(k), Y: one.SecondsMedian, Doubtful: doubtful})
+			later.Points = append(later.Points, plot.Point{X: float64(k), Y: (long.SecondsMedian - one.SecondsMedian) / float64(n-1), Doubtful: doubtful})
 		}
-		for _, s := range []*report.Series{&first, &later} {
+		for _, s := range []*plot.Series{&first, &later} {
 			if len(s.Points) < 2 {
 				continue
 			}
-			slices.SortFunc(s.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
+			slices.SortFunc(s.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 			base := s.Points[0]
 			for i := range s.Points {
 				s.Points[i].Y /= base.Y
 			}
 			if route == engine.SparseRoute && s == &first {
 				for _, pt := range s.Points {
-					proportional.Points = append(proportional.Points, report.Point{X: pt.X, Y: pt.X / base.X})
+					proportional.Points = append(proportional.Points, plot.Point{X: pt.X, Y: pt.X / base.X})
 				}
 			}
 			f.Series = append(f.Series, *s)
@@ -415,7 +416,7 @@ func growth(r *Report, tier string, threads int) report.Lines {
 
 func (p *page) squares() (svgs [][]byte, err error) {
 	for _, threads := range p.ends() {
-		var series []report.Series
+		var series []plot.Series
 		for _, tier := range p.tiers {
 			for dash, name := range []string{"packed", "plain nn"} {
 				series = append(series, p.percents(tier+", "+name, tierColour(tier), dash, "n", func(r *Result) bool {
@@ -432,26 +433,26 @@ func (p *page) squares() (svgs [][]byte, err error) {
 }
 
 // percents returns the percent of peak of some rows over a parameter.
-func (p *page) percents(name string, colour, dash int, param string, in func(r *Result) bool) report.Series {
-	s := report.Series{Name: name, Colour: colour, Dash: dash}
+func (p *page) percents(name string, colour, dash int, param string, in func(r *Result) bool) plot.Series {
+	s := plot.Series{Name: name, Colour: colour, Dash: dash}
 	for i := range p.Results {
 		r := &p.Results[i]
 		if !in(r) || r.Params[param] <= 0 || !(r.PercentPeak > 0) {
 			continue
 		}
-		s.Points = append(s.Points, report.Point{X: float64(r.Params[param]), Y: r.PercentPeak, Doubtful: len(r.Marks) > 0,
+		s.Points = append(s.Points, plot.Point{X: float64(r.Params[param]), Y: r.PercentPeak, Doubtful: len(r.Marks) > 0,
 			Low: r.PercentPeak * r.SecondsMedian / r.SecondsCI[1], High: r.PercentPeak * r.SecondsMedian / r.SecondsCI[0]})
 	}
-	slices.SortStableFunc(s.Points, func(a, b report.Point) int { return cmp.Compare(a.X, b.X) })
+	slices.SortStableFunc(s.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 	return s
 }
 
 // percentLines adds a figure to svgs if one of the series is more than a point.
-func percentLines(svgs [][]byte, title, x string, series []report.Series) ([][]byte, error) {
-	if !slices.ContainsFunc(series, func(s report.Series) bool { return len(s.Points) > 1 }) {
+func percentLines(svgs [][]byte, title, x string, series []plot.Series) ([][]byte, error) {
+	if !slices.ContainsFunc(series, func(s plot.Series) bool { return len(s.Points) > 1 }) {
 		return svgs, nil
 	}
-	svg, err := report.SVG(report.Lines{Title: title, X: x, Y: "percent of measured peak", From: 0, To: 100, Series: series})
+	svg, err := plot.SVG(plot.Lines{Title: title, X: x, Y: "percent of measured peak", From: 0, To: 100, Series: series})
 	return append(svgs, svg), err
 }
 
@@ -462,18 +463,18 @@ func (p *page) comparisons() (svgs [][]byte, err error) {
 	threads := p.threads[0]
 	rows := p.typical("", threads)
 	for _, unit := range []string{"GFLOP/s", "GB/s"} {
-		f := report.Bars{Title: unit + " on " + countThreads(threads), X: unit}
+		f := plot.Bars{Title: unit + " on " + countThreads(threads), X: unit}
 		for _, tier := range p.tiers {
-			f.Series = append(f.Series, report.Series{Name: tier, Colour: tierColour(tier)})
+			f.Series = append(f.Series, plot.Series{Name: tier, Colour: tierColour(tier)})
 		}
 		for _, row := range rows {
 			if (row.GFlops > 0) != (unit == "GFLOP/s") || len(f.Groups) == 10 {
 				continue
 			}
-			points, bars := make([]report.Point, len(p.tiers)), 0
+			points, bars := make([]plot.Point, len(p.tiers)), 0
 			for i, tier := range p.tiers {
 				if r := p.find(row, tier, threads); r != nil && r.rate() > 0 {
-					points[i] = report.Point{Y: r.rate(), Doubtful: len(r.Marks) > 0}
+					points[i] = plot.Point{Y: r.rate(), Doubtful: len(r.Marks) > 0}
 					bars++
 				}
 			}
@@ -488,7 +489,7 @@ func (p *page) comparisons() (svgs [][]byte, err error) {
 		if len(f.Groups) == 0 {
 			continue
 		}
-		svg, err := report.SVG(f)
+		svg, err := plot.SVG(f)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,8 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/format"
+	"dpnbench/plot"
 )
 
 // Analysis is what has been measured of one model, for its figures and its page.
@@ -80,14 +82,14 @@ func (a Analysis) figure(name, part string, build func() (Shown, error)) Analysi
 	f := AnalysisFigure{Name: name, part: part}
 	f.Shown, f.Missing = build()
 	if f.Missing == nil {
-		_, f.Missing = f.Figure.layout(fileWidth)
+		f.Missing = plot.Check(f.Figure)
 	}
 	return f
 }
 
 // title names the model, the pictures and their number.
 func (a Analysis) title(what string) string {
-	return fmt.Sprintf("%s: %s, %s pictures", what, a.name(), thousands(a.Study.Samples))
+	return fmt.Sprintf("%s: %s, %s pictures", what, a.name(), format.Thousands(a.Study.Samples))
 }
 
 func (a Analysis) name() string {
@@ -100,21 +102,21 @@ func (a Analysis) pixels() bool { return a.Model.PixelFeatures() }
 var errNoPixels = errors.New("the features are not pixels, so that there is nothing to see in them")
 
 // greyScale is that of pictures.
-var greyScale = Scale{0, 1, "grey level"}
+var greyScale = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
 
 func (a Analysis) layers() (Shown, error) {
-	f := Layers{Title: a.title("Separation fuzziness over layers")}
+	f := plot.Layers{Title: a.title("Separation fuzziness over layers")}
 	for _, l := range a.Study.Layers {
 		f.Names = append(f.Names, l.Name)
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
 	f.Intervals, f.Bars = intervals(a.Study.Layers), FuzzinessBars
 	if law := a.Study.Law; law != nil && law.Points >= leastPoints {
-		f.Law, f.Band = law, LawBand(law)
+		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
 		Caption: "D at each layer; less is better. Look where it falls: in the features, in the ascent (denoised) or only in the classifier (logits). " + barsCaption(f.Intervals),
-		Alt:     fmt.Sprintf("D goes from %s at the input to %s at the logits.", significant(f.D[0]), significant(f.D[len(f.D)-1])),
+		Alt:     fmt.Sprintf("D goes from %s at the input to %s at the logits.", format.Significant(f.D[0]), format.Significant(f.D[len(f.D)-1])),
 	}, nil
 }
 
@@ -122,24 +124,21 @@ func (a Analysis) steps() (Shown, error) {
 	if len(a.Study.Steps) < 2 {
 		return Shown{}, errors.New("there are no ascent steps")
 	}
-	f := Steps{Title: a.title("Separation fuzziness over ascent steps"), Law: a.Study.StepsLaw, Intervals: intervals(a.Study.Steps), Bars: FuzzinessBars}
+	f := plot.Steps{Title: a.title("Separation fuzziness over ascent steps"), Intervals: intervals(a.Study.Steps), Bars: FuzzinessBars}
 	for _, l := range a.Study.Steps {
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
-	if f.Law != nil && f.Law.Points < leastPoints {
-		f.Law = nil
-	}
-	if f.Law != nil {
-		f.Band = LawBand(f.Law)
+	if law := a.Study.StepsLaw; law != nil && law.Points >= leastPoints {
+		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
 		Caption: "D after each ascent step. The law of equi-separation would be a straight line; look whether the points bend away from the fit. " + barsCaption(f.Intervals),
-		Alt:     fmt.Sprintf("D goes from %s to %s.", significant(f.D[0]), significant(f.D[len(f.D)-1])),
+		Alt:     fmt.Sprintf("D goes from %s to %s.", format.Significant(f.D[0]), format.Significant(f.D[len(f.D)-1])),
 	}, nil
 }
 
 // barsCaption says what error bars are, where there are any.
-func barsCaption(bars []Interval) string {
+func barsCaption(bars []plot.Interval) string {
 	if bars == nil {
 		return ""
 	}
@@ -151,23 +150,23 @@ const FuzzinessBars = "95% interval of D for ever more pictures"
 
 // FuzzinessInterval is the interval of D of a layer for n to infinity, if it was estimated.
 // It has no end where the samples could not tell.
-func FuzzinessInterval(l separation.Layer) Interval {
+func FuzzinessInterval(l separation.Layer) plot.Interval {
 	switch {
 	case len(l.FuzzinessCI) == 2:
-		return Interval{float64(l.FuzzinessCI[0]), float64(l.FuzzinessCI[1])}
+		return plot.Interval{Low: float64(l.FuzzinessCI[0]), High: float64(l.FuzzinessCI[1])}
 	case l.FuzzinessLimit != nil:
-		return Interval{0, math.Inf(1)}
+		return plot.Interval{High: math.Inf(1)}
 	}
-	return Interval{}
+	return plot.Interval{}
 }
 
 // intervals returns those of D for n to infinity, or nil if no layer has one.
-func intervals(layers []separation.Layer) []Interval {
-	out := make([]Interval, len(layers))
+func intervals(layers []separation.Layer) []plot.Interval {
+	out := make([]plot.Interval, len(layers))
 	some := false
 	for i, l := range layers {
 		out[i] = FuzzinessInterval(l)
-		some = some || out[i] != Interval{}
+		some = some || out[i] != plot.Interval{}
 	}
 	if !some {
 		return nil
@@ -175,28 +174,19 @@ func intervals(layers []separation.Layer) []Interval {
 	return out
 }
 
-// LawBand is the confidence band of a law at its points, for [Layers] and [Steps].
-func LawBand(law *separation.Law) []Interval {
-	band := make([]Interval, law.Points)
-	for i := range band {
-		band[i].Low, band[i].High = law.Band(float64(i))
-	}
-	return band
-}
-
 func (a Analysis) curve() (Shown, error) {
 	if len(a.Study.Curves) == 0 {
 		return Shown{}, errors.New("no subsets were asked for")
 	}
-	f := Lines{Title: a.title("D over the number of pictures"), X: "pictures n (log scale)", Y: "fuzziness D (log scale)", LogY: true}
+	f := plot.Lines{Title: a.title("D over the number of pictures"), X: "pictures n (log scale)", Y: "fuzziness D (log scale)", LogY: true}
 	for i, c := range a.Study.Curves {
-		s := Series{Name: c.Layer, Colour: i, Band: true}
+		s := plot.Series{Name: c.Layer, Colour: i, Band: true}
 		for _, p := range c.Points {
-			s.Points = append(s.Points, Point{X: float64(p.Samples), Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest)})
+			s.Points = append(s.Points, plot.Point{X: float64(p.Samples), Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest)})
 		}
 		for _, l := range a.Study.Layers {
-			if l.Name == c.Layer && l.FuzzinessLimit != nil && drawable(float64(*l.FuzzinessLimit)) {
-				s.Limit = &Level{Name: c.Layer + ", n to infinity", Y: float64(*l.FuzzinessLimit)}
+			if l.Name == c.Layer && l.FuzzinessLimit != nil && loggable(float64(*l.FuzzinessLimit)) {
+				s.Limit = &plot.Level{Name: c.Layer + ", n to infinity", Y: float64(*l.FuzzinessLimit)}
 				if ci := l.FuzzinessCI; len(ci) == 2 {
 					s.Limit.Low, s.Limit.High = float64(ci[0]), float64(ci[1])
 				}
@@ -209,13 +199,16 @@ func (a Analysis) curve() (Shown, error) {
 		left += p.LeftOut
 	}
 	if left > 0 {
-		f.Note = fmt.Sprintf("Subsets without a D, because all pictures are of one class, are left out: %s.", thousands(left))
+		f.Note = fmt.Sprintf("Subsets without a D, because all pictures are of one class, are left out: %s.", format.Thousands(left))
 	}
 	return Shown{Figure: f,
 		Caption: "D of subsets of n pictures (mean and range), and what it tends to for ever more of them (dashed, with its 95% interval). Compare D only with what was measured on equally many pictures, or where the line has become flat.",
 		Alt:     "D rises with the number of pictures.",
 	}, nil
 }
+
+// loggable reports whether v has a place on a logarithmic axis.
+func loggable(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
 // classes names the labels.
 func (a Analysis) classes() []string {
@@ -227,7 +220,7 @@ func (a Analysis) classes() []string {
 }
 
 func (a Analysis) scatter() (Shown, error) {
-	f := PCA{Title: a.title("Principal components"), Classes: a.classes()}
+	f := plot.PCA{Title: a.title("Principal components"), Classes: a.classes()}
 	for i, l := range a.Study.Layers {
 		if i == 1 && a.pixels() {
 			continue // the features are the input
@@ -249,9 +242,9 @@ func (a Analysis) strips() (Shown, error) {
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
-	f := Strips{Title: "Pictures on their way uphill: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+	f := plot.Strips{Title: "Pictures on their way uphill: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first of each class come first
-		s := Strip{Name: fmt.Sprint("picture ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
+		s := plot.Strip{Name: fmt.Sprint("picture ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
 		for step := range t.Steps + 1 {
 			s.X = append(s.X, a.Model.Norm.Grey(t.XAt(step).Row(i)))
 		}
@@ -269,10 +262,10 @@ func (a Analysis) paths() (Shown, error) {
 		return Shown{}, errors.New("there is one feature only")
 	}
 	axis := func(k int) string {
-		return fmt.Sprintf("PC %d of x_0 and x_n (%s%% of variance)", k+1, number(100*plane.ExplainedVariance[k], 1))
+		return fmt.Sprintf("PC %d of x_0 and x_n (%s%% of variance)", k+1, format.Number(100*plane.ExplainedVariance[k], 1))
 	}
-	f := PlanePaths{Title: "Trajectories: " + a.name(), X: axis(0), Y: axis(1), Classes: a.classes()}
-	f.Paths = make([]PlanePath, t.Samples)
+	f := plot.PlanePaths{Title: "Trajectories: " + a.name(), X: axis(0), Y: axis(1), Classes: a.classes()}
+	f.Paths = make([]plot.PlanePath, t.Samples)
 	for i, c := range t.Labels {
 		f.Paths[i].Class = c
 	}
@@ -290,7 +283,7 @@ func (a Analysis) paths() (Shown, error) {
 		return Shown{}, err
 	}
 	return Shown{Figure: f,
-		Caption: fmt.Sprintf("%s test pictures (the first ones of each class) from x_0 to x_n, seen in the plane of the first two principal components of both. Look whether paths of one colour run together, and towards which centres.", thousands(t.Samples)),
+		Caption: fmt.Sprintf("%s test pictures (the first ones of each class) from x_0 to x_n, seen in the plane of the first two principal components of both. Look whether paths of one colour run together, and towards which centres.", format.Thousands(t.Samples)),
 		Alt:     "Lines from rings to marks coloured by class, crosses at the centres.",
 	}, nil
 }
@@ -309,13 +302,13 @@ func places(plane *separation.PCA, x []float32) ([][2]float64, error) {
 }
 
 func (a Analysis) weights() (Shown, error) {
-	f := Weights{Title: "Weights of the components: " + a.name()}
+	f := plot.Weights{Title: "Weights of the components: " + a.name()}
 	for _, w := range a.Study.Landscape.Weights {
 		f.C = append(f.C, math.Log(max(w, math.SmallestNonzeroFloat64)))
 	}
 	return Shown{Figure: f,
 		Caption: "The weight of each component, the heaviest first. Look how far it is from equal, and whether some components are not used at all.",
-		Alt:     fmt.Sprintf("%s of %d components carry the weight.", number(a.carriers(), 1), len(f.C)),
+		Alt:     fmt.Sprintf("%s of %d components carry the weight.", format.Number(a.carriers(), 1), len(f.C)),
 	}, nil
 }
 
@@ -329,7 +322,7 @@ func (a Analysis) work() (Shown, error) {
 	if k < 2 {
 		return Shown{}, errors.New("there is one component only")
 	}
-	f := Lines{Title: "Components that matter: " + a.name(), X: "ascent step", Y: "components of a picture (log scale)", LinearX: true, LogY: true, From: 1, To: k}
+	f := plot.Lines{Title: "Components that matter: " + a.name(), X: "ascent step", Y: "components of a picture (log scale)", LinearX: true, LogY: true, From: 1, To: k}
 	lines := []struct {
 		name string
 		y    func(engine.StepWork) float64
@@ -339,16 +332,16 @@ func (a Analysis) work() (Shown, error) {
 		{"by the dense route", func(engine.StepWork) float64 { return k }},
 	}
 	for n, line := range lines {
-		s := Series{Name: line.name, Colour: n, Reference: n == 2}
+		s := plot.Series{Name: line.name, Colour: n, Reference: n == 2}
 		for t, w := range steps {
-			s.Points = append(s.Points, Point{X: float64(t), Y: line.y(w)})
+			s.Points = append(s.Points, plot.Point{X: float64(t), Y: line.y(w)})
 		}
 		f.Series = append(f.Series, s)
 	}
 	first, last := steps[0], steps[len(steps)-1]
 	return Shown{Figure: f,
 		Caption: "The mean number of components with a responsibility of at least 2^-30 of the largest, and how many the sparse route computes because no bound excludes them (the first step may be a dense one). Look how far the lines lie below the grey one: so much work is saved, without a change of any bit.",
-		Alt:     fmt.Sprintf("%s of %s components are active in the first step, %s in the last one.", number(first.Active, 1), number(k, 0), number(last.Active, 1)),
+		Alt:     fmt.Sprintf("%s of %s components are active in the first step, %s in the last one.", format.Number(first.Active, 1), format.Number(k, 0), format.Number(last.Active, 1)),
 	}, nil
 }
 
@@ -377,13 +370,13 @@ func (a Analysis) heaviest(most int) (order []int, left string) {
 func (a Analysis) spectra() (Shown, error) {
 	l := a.Study.Landscape
 	order, left := a.heaviest(mostProfiles)
-	f := Spectra{Title: "Eigenvalues of the precisions: " + a.name()}
+	f := plot.Spectra{Title: "Eigenvalues of the precisions: " + a.name()}
 	for _, i := range order {
 		f.Values = append(f.Values, l.Spectra[i].Eigenvalues)
 	}
 	return Shown{Figure: f,
 		Caption: fmt.Sprintf("Large eigenvalues are directions in which the potential is steep, small ones those in which it is flat and the ascent moves little. The largest of all is %s; times α it is %s, and below 2 no step can lower φ.%s",
-			significant(l.LambdaMax), significant(l.Alpha*l.LambdaMax), left),
+			format.Significant(l.LambdaMax), format.Significant(l.Alpha*l.LambdaMax), left),
 		Alt: "Eigenvalues fall from left to right.",
 	}, nil
 }
@@ -415,9 +408,9 @@ func (a Analysis) centres() (Shown, error) {
 	mu := a.Model.Potential().Centres()
 	order, left := a.heaviest(mostCentres)
 	captions, equal := a.shares()
-	f := Gallery{Title: "Centres by weight: " + a.name(), Note: equal, Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+	f := plot.Gallery{Title: "Centres by weight: " + a.name(), Note: equal, Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for _, i := range order {
-		f.Pictures = append(f.Pictures, Picture{captions[i], [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
+		f.Pictures = append(f.Pictures, plot.Picture{Caption: captions[i], X: [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: "The centres μ as pictures, the heaviest first, with number and weight. Look for digits that you can read, for doubles, and for classes that have none." + left,
@@ -434,13 +427,13 @@ func (a Analysis) moves() (Shown, error) {
 		return Shown{}, errors.New(a.Unmoved)
 	}
 	order, left := a.heaviest(mostMoves)
-	f := Gallery{Title: "Centres before and after training: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale, Series: []string{"initial", "final"}}
+	f := plot.Gallery{Title: "Centres before and after training: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale, Series: []string{"initial", "final"}}
 	for _, i := range order {
-		caption := fmt.Sprintf("%d: by %s", i, significant(moves.Moved[i]))
-		f.Pictures = append(f.Pictures, Picture{caption, [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
+		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
+		f.Pictures = append(f.Pictures, plot.Picture{Caption: caption, X: [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: true,
-		Caption: fmt.Sprintf("Centres where they were placed at first and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", significant(moves.Nearest), left),
+		Caption: fmt.Sprintf("Centres where they were placed at first and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", format.Significant(moves.Nearest), left),
 		Alt:     "Pairs of grey pictures.",
 	}, nil
 }
@@ -455,7 +448,7 @@ func (a Analysis) variance() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMaps)
 	captions, equal := a.shares()
-	f := Maps{Title: "Variance of each pixel: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: Scale{Unit: "variance (grey levels squared)"}}
+	f := plot.Maps{Title: "Variance of each pixel: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
 	lo, hi := math.Inf(1), 0.0
 	add := func(caption string, v []float64) {
 		x := make([]float32, len(v))
@@ -464,7 +457,7 @@ func (a Analysis) variance() (Shown, error) {
 			lo, hi = min(lo, s), max(hi, s)
 			x[j] = float32(s)
 		}
-		f.Pictures = append(f.Pictures, Picture{caption, [][]float32{x}})
+		f.Pictures = append(f.Pictures, plot.Picture{Caption: caption, X: [][]float32{x}})
 	}
 	add("mean by weight", l.MeanVariance)
 	for _, i := range order {

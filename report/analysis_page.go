@@ -8,6 +8,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/internal/format"
 )
 
 // AnalysisPage returns the page of an analysis: a summary in plain words, tables, the walk
@@ -102,11 +103,11 @@ func cell(v float64) string {
 	case math.IsInf(v, 1):
 		return "∞"
 	}
-	return significant(v)
+	return format.Significant(v)
 }
 
 // percent prints a share.
-func percent(v float64) string { return number(100*v, 1) + "%" }
+func percent(v float64) string { return format.Number(100*v, 1) + "%" }
 
 // intervalCell prints an interval, or a dash.
 func intervalCell(ci []separation.Float) string {
@@ -142,18 +143,18 @@ func (a Analysis) facts() []Fact {
 	}
 	draws := "no intervals, "
 	if a.Draws > 0 {
-		draws = fmt.Sprintf("%s bootstrap draws, ", thousands(a.Draws))
+		draws = fmt.Sprintf("%s bootstrap draws, ", format.Thousands(a.Draws))
 	}
 	subsets := "no curve of D over n"
 	if a.Subsets > 0 {
 		subsets = fmt.Sprintf("%d subsets of each size, seed %d", a.Subsets, a.Seed)
 	}
 	return []Fact{
-		{"Data", fmt.Sprintf("%s, %s test pictures of %d × %d in %d classes", a.Data, thousands(a.Study.Samples), m.Rows, m.Cols, a.Study.Classes)},
-		{"Preset", fmt.Sprintf("%s, %s parameters", c.Preset, thousands(m.Parameters()))},
+		{"Data", fmt.Sprintf("%s, %s test pictures of %d × %d in %d classes", a.Data, format.Thousands(a.Study.Samples), m.Rows, m.Cols, a.Study.Classes)},
+		{"Preset", fmt.Sprintf("%s, %s parameters", c.Preset, format.Thousands(m.Parameters()))},
 		{"Features", features},
 		{"Potential", fmt.Sprintf("k = %d components, precisions %s", c.Components, form)},
-		{"Ascent", fmt.Sprintf("n = %d steps, α = %s", c.Steps, significant(float64(m.Potential().Alpha())))},
+		{"Ascent", fmt.Sprintf("n = %d steps, α = %s", c.Steps, format.Significant(float64(m.Potential().Alpha())))},
 		{"Gradient", map[bool]string{true: "detached: the potential never learned", false: c.Gradient}[c.Gradient == "detached"]},
 		{"Statistics", draws + subsets},
 		{"Machine", fmt.Sprintf("%s kernels, %d threads; no number depends on them", a.Tier, a.Threads)},
@@ -174,7 +175,7 @@ func (a Analysis) layer(name string) separation.Layer {
 func (a Analysis) summary() []string {
 	s := a.Study
 	out := []string{
-		fmt.Sprintf("The network reads %s of %s test pictures correctly; %s are read wrongly.", percent(s.Accuracy), thousands(s.Samples), thousands(s.Wrong)),
+		fmt.Sprintf("The network reads %s of %s test pictures correctly; %s are read wrongly.", percent(s.Accuracy), format.Thousands(s.Samples), format.Thousands(s.Wrong)),
 	}
 	d := func(name string) string { return cell(float64(a.layer(name).Fuzziness)) }
 	text := fmt.Sprintf("The separation fuzziness D, which falls as classes draw together, is %s at the input", d("input"))
@@ -192,11 +193,11 @@ func (a Analysis) summary() []string {
 	out = append(out, a.reliability())
 	order := s.Landscape.Order
 	out = append(out, fmt.Sprintf("%s of the %d components carry the weight; the heaviest has %s of it.",
-		number(a.carriers(), 1), s.Landscape.Components, percent(s.Landscape.Weights[order[0]])))
+		format.Number(a.carriers(), 1), s.Landscape.Components, percent(s.Landscape.Weights[order[0]])))
 	if size := s.Landscape.Alpha * s.Landscape.LambdaMax; size <= 2 {
-		out = append(out, fmt.Sprintf("The step size is safe: α times the largest eigenvalue of the precisions is %s, and up to 2 no step can lower the potential φ.", significant(size)))
+		out = append(out, fmt.Sprintf("The step size is safe: α times the largest eigenvalue of the precisions is %s, and up to 2 no step can lower the potential φ.", format.Significant(size)))
 	} else {
-		out = append(out, fmt.Sprintf("The step size is not safe everywhere: α times the largest eigenvalue of the precisions is %s, and above 2 a step may lower the potential φ.", significant(size)))
+		out = append(out, fmt.Sprintf("The step size is not safe everywhere: α times the largest eigenvalue of the precisions is %s, and above 2 a step may lower the potential φ.", format.Significant(size)))
 	}
 	if len(s.Steps) > 1 {
 		out = append(out, a.riseSentence())
@@ -232,7 +233,7 @@ func (a Analysis) stepsSentence() string {
 	case law.Points < leastPoints:
 		return text + "; these are too few to tell whether it follows the law of equi-separation."
 	case law.Follows():
-		return text + fmt.Sprintf(" and follows the law of equi-separation: it changes by the factor ρ = %s a step (95%% interval %s).", significant(law.Rho), intervalCell(law.RhoCI))
+		return text + fmt.Sprintf(" and follows the law of equi-separation: it changes by the factor ρ = %s a step (95%% interval %s).", format.Significant(law.Rho), intervalCell(law.RhoCI))
 	}
 	return text + " but does not follow the law of equi-separation: " + lawFault(law, falls == n) + "."
 }
@@ -258,7 +259,7 @@ const smallShift = 0.1
 // reliability says whether D depends on the number of pictures.
 func (a Analysis) reliability() string {
 	if len(a.Warnings()) > 0 {
-		return fmt.Sprintf("D is not to be relied on with these %s pictures, for the reasons above: compare it only with what was measured on equally many.", thousands(a.Study.Samples))
+		return fmt.Sprintf("D is not to be relied on with these %s pictures, for the reasons above: compare it only with what was measured on equally many.", format.Thousands(a.Study.Samples))
 	}
 	if a.Draws == 0 {
 		return "Nothing speaks against D at this number of pictures, but its error was not estimated (no bootstrap draws)."
@@ -266,16 +267,16 @@ func (a Analysis) reliability() string {
 	most, name := 0.0, ""
 	for _, l := range a.Study.Layers {
 		if l.FuzzinessLimit == nil || !l.FuzzinessLimit.IsFinite() {
-			return fmt.Sprintf("D cannot be told for more than these %s pictures: at layer %s all of its denominator may be noise.", thousands(a.Study.Samples), l.Name)
+			return fmt.Sprintf("D cannot be told for more than these %s pictures: at layer %s all of its denominator may be noise.", format.Thousands(a.Study.Samples), l.Name)
 		}
 		if shift := math.Abs(float64(*l.FuzzinessLimit/l.Fuzziness) - 1); name == "" || shift > most {
 			most, name = shift, l.Name
 		}
 	}
 	if most <= smallShift {
-		return fmt.Sprintf("D is reliable with these %s pictures: ever more of the same kind would change it by %s at most (%s).", thousands(a.Study.Samples), percent(most), name)
+		return fmt.Sprintf("D is reliable with these %s pictures: ever more of the same kind would change it by %s at most (%s).", format.Thousands(a.Study.Samples), percent(most), name)
 	}
-	return fmt.Sprintf("D still depends on the number of pictures: ever more than these %s would change it by %s (%s). Compare it only with what was measured on equally many.", thousands(a.Study.Samples), percent(most), name)
+	return fmt.Sprintf("D still depends on the number of pictures: ever more than these %s would change it by %s (%s). Compare it only with what was measured on equally many.", format.Thousands(a.Study.Samples), percent(most), name)
 }
 
 // riseSentence says whether phi rises along the ascents that are walked.
@@ -406,14 +407,14 @@ func NewWalk(m *dpn.Model, t *dpn.Trace, pictures *dataset.Set) Walk {
 func (a Analysis) potentialText() Text {
 	f := a.Study.FixedPoints
 	t := fmt.Sprintf("If the ascents of the first %s went on, %s of them would stand still within %s steps (half of those within %s)",
-		pictures(f.Samples), percent(f.ShareConverged), thousands(f.MaxSteps), thousands(f.StepsMedian))
+		pictures(f.Samples), percent(f.ShareConverged), format.Thousands(f.MaxSteps), format.Thousands(f.StepsMedian))
 	switch {
 	case f.Converged == 0:
-		t = fmt.Sprintf("If the ascents of the first %s went on, none of them would stand still within %s steps", pictures(f.Samples), thousands(f.MaxSteps))
+		t = fmt.Sprintf("If the ascents of the first %s went on, none of them would stand still within %s steps", pictures(f.Samples), format.Thousands(f.MaxSteps))
 	case len(f.Points) == 1:
 		t += ", all in one place"
 	default:
-		t += fmt.Sprintf(", in %s places; %s end in one where most have their label", thousands(len(f.Points)), percent(f.Purity))
+		t += fmt.Sprintf(", in %s places; %s end in one where most have their label", format.Thousands(len(f.Points)), percent(f.Purity))
 	}
 	return Text(t + fmt.Sprintf(". The classifier would then read %s correctly.", percent(f.Accuracy)))
 }
@@ -422,7 +423,7 @@ func pictures(n int) string {
 	if n == 1 {
 		return "picture"
 	}
-	return thousands(n) + " pictures"
+	return format.Thousands(n) + " pictures"
 }
 
 func (a Analysis) componentTable() Table {

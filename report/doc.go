@@ -1,32 +1,15 @@
-// Package report draws figures and builds self-contained HTML pages. Its figures take plain
-// numbers and results of package separation; [Analysis] and [Uncertainty] alone know models.
+// Package report builds self-contained HTML pages, and the pages that describe a model.
 //
-// A [Figure] is one of
+// A [Page] holds [Text], lists, tables, figures and a [Walk] in one file that needs no
+// network: readable on a phone, printable, usable by keyboard and screen reader.
 //
-//   - [Layers], [Steps]: separation fuzziness D over layers or ascent steps, with the fitted law;
-//   - [PCA]: a scatter plot of each layer in the plane of its principal components;
-//   - [PlanePaths]: trajectories in such a plane;
-//   - [Training]: loss and accuracy over epochs;
-//   - [Gallery], [Strips], [Maps]: pictures, trajectories of pictures, heat maps;
-//   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
-//   - [Histogram]: how samples of a number are distributed;
-//   - [Dots]: measurements in named rows, with their intervals;
-//   - [Lines], [Bars], [Roofline]: something over sizes (D over n, throughput over batch
-//     sizes), in groups, or under the limits of a machine.
+//	p := report.Page{Title: "Layers", Sections: []report.Section{{Title: "D", Blocks: blocks}}}
+//	err := p.Save("out/report.html")
 //
-// [Save] writes a figure for a path without extension as path.png and path.svg, each
-// whole or not at all, creating the folder if there is none; its error names the file.
-// [Files] returns the two names. [SVG] returns a figure to stand within HTML, narrow
-// enough for a phone, without ids that could collide.
+// An [Analysis] is what package dpn measured of one model: [Analysis.Figures] returns its
+// figures and [AnalysisPage] its page. [Uncertainty] and [UncertaintyPage] do the same for the
+// scores that tell known from unknown images. The prose of these pages is in prose/*.tmpl.
 //
-// An [Analysis] is what package dpn has measured of one model: [Analysis.Figures] are its
-// figures, [AnalysisPage] is its page. [Uncertainty] and [UncertaintyPage] are the same for
-// how a model tells what it does not know.
-//
-// A [Page] holds text, tables, figures and a [Walk] in one file that needs no network:
-// readable on a phone, printable, usable by keyboard and screen reader.
-//
-// The same data give the same bytes. Colours are chosen to differ under the common forms
-// of colour blindness, and shapes or dashes change along with them. Text in SVG files
-// stays text.
+// Figures are those of package plot; [NewPanel] and [NewLaw] convert results of package
+// separation for it. The same data give the same bytes.
 package report

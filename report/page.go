@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/format"
+	"dpnbench/plot"
 )
 
 //go:embed page.css
@@ -99,7 +101,7 @@ type Figures []Shown
 
 // Shown is a figure on a page.
 type Shown struct {
-	Figure  Figure
+	Figure  plot.Figure
 	Caption string
 	Alt     string // what to see, read out after the title of the figure
 	Wide    bool   // across the page; on a narrow screen it scrolls in a box of its own
@@ -222,7 +224,7 @@ func (t Table) view(b *builder) (blockView, error) {
 		return blockView{}, fmt.Errorf("table %q has no columns", t.Caption)
 	}
 	if n := len(t.Columns) * len(t.Rows); n > mostTableCells {
-		return blockView{}, fmt.Errorf("table %q has %s cells: want at most %s", t.Caption, thousands(n), thousands(mostTableCells))
+		return blockView{}, fmt.Errorf("table %q has %s cells: want at most %s", t.Caption, format.Thousands(n), format.Thousands(mostTableCells))
 	}
 	for _, r := range t.Rows {
 		v.Judged = v.Judged || r.Verdict != Unjudged || r.Said != ""
@@ -271,11 +273,7 @@ func (f Figures) view(b *builder) (blockView, error) {
 		if s.Figure == nil {
 			return v, fmt.Errorf("figure %d is nil", b.figures)
 		}
-		width := pageWidth
-		if s.Wide {
-			width = wideWidth
-		}
-		svg, err := inline(s.Figure, width, s.Alt)
+		svg, err := plot.Inline(s.Figure, s.Alt, s.Wide)
 		if err != nil {
 			return v, err
 		}

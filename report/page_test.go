@@ -17,21 +17,37 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dpn/separation"
+	"dpnbench/internal/sampleascent"
 	"dpnbench/internal/webtest"
+	"dpnbench/plot"
 )
+
+// walkOf is the walk through an ascent.
+func walkOf(a sampleascent.Ascent) Walk {
+	w := Walk{Rows: sampleascent.Side, Cols: sampleascent.Side, Steps: len(a.Items[0].Phi) - 1}
+	for _, it := range a.Items {
+		w.Items = append(w.Items, WalkItem{
+			Name: it.Name, Label: it.Label, Predicted: it.Predicted, X: it.X, Phi: it.Phi, R: it.R,
+		})
+	}
+	return w
+}
 
 // samplePage is a page with a block of every kind, and figures of every kind that is new to
 // a page.
 func samplePage(t *testing.T) Page {
-	a := walked(20, 30)
-	var pairs, variances []Picture
-	for c := range a.centres {
-		pairs = append(pairs, Picture{fmt.Sprintf("%d: w = %.3f", c, 0.1), [][]float32{a.centres[c], a.final[c]}})
-		v := make([]float32, len(a.final[c]))
-		for j, m := range a.final[c] {
+	a := sampleascent.New(20, 30)
+	var pairs, variances []plot.Picture
+	for c := range a.Centres {
+		pairs = append(pairs, plot.Picture{
+			Caption: fmt.Sprintf("%d: w = %.3f", c, 0.1), X: [][]float32{a.Centres[c], a.Final[c]},
+		})
+		v := make([]float32, len(a.Final[c]))
+		for j, m := range a.Final[c] {
 			v[j] = m*(1-m) + 0.001
 		}
-		variances = append(variances, Picture{fmt.Sprintf("component %d", c), [][]float32{v}})
+		variances = append(variances, plot.Picture{Caption: fmt.Sprintf("component %d", c), X: [][]float32{v}})
 	}
 	steps, spectra := make([]float64, 31), make([][]float64, 20)
 	for i := range steps {
@@ -42,7 +58,24 @@ func samplePage(t *testing.T) Page {
 			spectra[i] = append(spectra[i], 3*math.Exp(-float64(j)/(6+0.3*float64(i))))
 		}
 	}
-	law := fitted(t, make([]string, len(steps)), steps)
+	law, err := separation.FitLaw(make([]string, len(steps)), steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grey := plot.Scale{Low: 0, High: 1, Unit: "grey level"}
+	epochs := []plot.Epoch{
+		{Epoch: 1, TrainLoss: 2, TrainAccuracy: .5, ValLoss: 1.5, ValAccuracy: .6},
+		{Epoch: 2, TrainLoss: 1, TrainAccuracy: .7, ValLoss: .9, ValAccuracy: .72},
+		{Epoch: 3, TrainLoss: .5, TrainAccuracy: .85, ValLoss: .6, ValAccuracy: .8},
+	}
+	var strips []plot.Strip
+	var paths []plot.PlanePath
+	for i, it := range a.Items {
+		if i < 8 {
+			strips = append(strips, plot.Strip{Name: it.Name, Label: it.Label, Predicted: it.Predicted, X: it.X})
+		}
+		paths = append(paths, plot.PlanePath{Class: it.Label, At: it.At})
+	}
 	return Page{
 		Kind:  "dpnbench reproduction",
 		Title: "What a denoising potential network does to digits",
@@ -63,20 +96,20 @@ func samplePage(t *testing.T) Page {
 				}},
 				List{"D depends on the number of pictures.", "The published code detaches the potential."},
 			}},
-			{"The walk", []Block{Text("Choose a digit and move through the steps of the ascent."), a.walk}},
+			{"The walk", []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
 			{"Pictures", []Block{Figures{
-				{Figure: Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: a.strips(), Scale: Scale{0, 1, "grey level"}}, Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from left to right.", Wide: true},
-				{Figure: Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Pictures: pairs, Scale: Scale{0, 1, "grey level"}}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
-				{Figure: Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Pictures: variances, Scale: Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
+				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey}, Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from left to right.", Wide: true},
+				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Pictures: pairs, Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
+				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Pictures: variances, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
 			}}},
 			{"Numbers", []Block{Figures{
-				{Figure: Steps{Title: "Separation over the steps", D: steps, Law: law, Band: LawBand(law)}, Caption: "Fuzziness D at each step."},
-				{Figure: Weights{"Weights", []float64{0.1, 0.4, -0.3, 0.2, 0, 1, 0.6, -1, -0.2, 0.3}}, Caption: "Few components carry much."},
-				{Figure: Spectra{Title: "Spectra of the precisions", Values: spectra}, Caption: "Eigenvalues."},
-				{Figure: PlanePaths{Title: "Paths", Paths: a.paths, Centres: [][2]float64{{10, 0}, {-10, 0}}}, Caption: "Twenty digits."},
-				{Figure: Lines{Title: "D over the sample", X: "samples n (log scale)", Y: "fuzziness D", Series: []Series{{Name: "input", Band: true, Limit: &Level{"n to infinity", 14.9, 14.5, 15.3},
-					Points: []Point{{X: 32, Y: 2.1, Low: 1.9, High: 2.4}, {X: 320, Y: 10.3, Low: 9.8, High: 10.9}, {X: 10000, Y: 14.6, Low: 14.4, High: 14.8}}}}}, Caption: "D depends on n."},
-				{Figure: Training{"Training", []Epoch{{1, 2, .5, 1.5, .6}, {2, 1, .7, .9, .72}, {3, .5, .85, .6, .8}}}, Caption: "Loss and accuracy."},
+				{Figure: plot.Steps{Title: "Separation over the steps", D: steps, Law: NewLaw(&law)}, Caption: "Fuzziness D at each step."},
+				{Figure: plot.Weights{Title: "Weights", C: []float64{0.1, 0.4, -0.3, 0.2, 0, 1, 0.6, -1, -0.2, 0.3}}, Caption: "Few components carry much."},
+				{Figure: plot.Spectra{Title: "Spectra of the precisions", Values: spectra}, Caption: "Eigenvalues."},
+				{Figure: plot.PlanePaths{Title: "Paths", Paths: paths, Centres: [][2]float64{{10, 0}, {-10, 0}}}, Caption: "Twenty digits."},
+				{Figure: plot.Lines{Title: "D over the sample", X: "samples n (log scale)", Y: "fuzziness D", Series: []plot.Series{{Name: "input", Band: true, Limit: &plot.Level{Name: "n to infinity", Y: 14.9, Low: 14.5, High: 15.3},
+					Points: []plot.Point{{X: 32, Y: 2.1, Low: 1.9, High: 2.4}, {X: 320, Y: 10.3, Low: 9.8, High: 10.9}, {X: 10000, Y: 14.6, Low: 14.4, High: 14.8}}}}}, Caption: "D depends on n."},
+				{Figure: plot.Training{Title: "Training", Epochs: epochs}, Caption: "Loss and accuracy."},
 			}}},
 		},
 	}
@@ -117,7 +150,11 @@ func TestPage(t *testing.T) {
 	if err := p.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	if string(read(t, path)) != page {
+	saved, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(saved) != page {
 		t.Error("the file is another page")
 	}
 	if p := written(t, Page{}); strings.Contains(p, "<script>") || strings.Contains(p, "<nav") {
@@ -139,7 +176,7 @@ func TestPageEscapes(t *testing.T) {
 		r := [][]float32{{1}}
 		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
 			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
-			Figures{{Figure: Weights{s, []float64{1, 2}}, Caption: s, Alt: s}, {Figure: Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Pictures: []Picture{{s, r}}}}},
+			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s}, {Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Pictures: []plot.Picture{{Caption: s, X: r}}}}},
 			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
 		}}}}
 		var b bytes.Buffer
@@ -199,7 +236,7 @@ func TestPageErrors(t *testing.T) {
 		{`verdict "maybe"`, Table{Columns: make([]Column, 1), Rows: []Row{{[]string{""}, "maybe", "", ""}}}},
 		{"100,001 cells", Table{Columns: make([]Column, 1), Rows: make([]Row, 100_001)}},
 		{"figure 1 is nil", Figures{{}}},
-		{`figure "w": nothing to draw`, Figures{{Figure: Weights{Title: "w"}}}},
+		{`figure "w": nothing to draw`, Figures{{Figure: plot.Weights{Title: "w"}}}},
 		{"more than 300 figures", Figures(make([]Shown, 1)).repeat(301)},
 		{"nothing to draw", Walk{Rows: 1, Cols: 1}},
 		{"pictures of 0 x 0", Walk{}},
@@ -209,11 +246,11 @@ func TestPageErrors(t *testing.T) {
 		{"want at most 4,194,304 pixels", walk(func(w *Walk) { w.Rows, w.Cols, w.Steps = 256, 256, 63; w.Items = make([]WalkItem, 2) })},
 		{"0 pictures, 1 phi and 1 rows of r: want 1", item(WalkItem{Phi: phi, R: x})},
 		{"2 values for a picture", item(WalkItem{X: [][]float32{{1, 2}}, Phi: phi, R: x})},
-		{"value 0 is NaN", item(WalkItem{X: [][]float32{{float32(nan)}}, Phi: phi, R: x})},
+		{"value 0 is NaN", item(WalkItem{X: [][]float32{{float32(math.NaN())}}, Phi: phi, R: x})},
 		{"phi is +Inf", item(WalkItem{X: x, Phi: []float64{math.Inf(1)}, R: x})},
 		{"step 0 has 0 responsibilities", item(WalkItem{X: x, Phi: phi, R: [][]float32{{}}})},
 		{"r of component 0 is 2", item(WalkItem{X: x, Phi: phi, R: [][]float32{{2}}})},
-		{"r of component 0 is NaN", item(WalkItem{X: x, Phi: phi, R: [][]float32{{float32(nan)}}})},
+		{"r of component 0 is NaN", item(WalkItem{X: x, Phi: phi, R: [][]float32{{float32(math.NaN())}}})},
 	} {
 		err := Page{Title: "page", Sections: []Section{{"part", []Block{c.block}}}}.Write(io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `page "page": section "part"`) || strings.Count(err.Error(), "report:") != 1 {
@@ -224,7 +261,7 @@ func TestPageErrors(t *testing.T) {
 
 func (f Figures) repeat(n int) (out Figures) {
 	for range n {
-		out = append(out, Shown{Figure: Weights{C: []float64{1}}})
+		out = append(out, Shown{Figure: plot.Weights{C: []float64{1}}})
 	}
 	return out
 }
@@ -232,15 +269,16 @@ func (f Figures) repeat(n int) (out Figures) {
 // The page of twenty digits with thirty steps is small, its pictures are the ones given,
 // and its numbers too.
 func TestWalk(t *testing.T) {
-	a := walked(20, 30)
-	a.walk.Components = []string{"a zero"}
-	page := written(t, Page{Sections: []Section{{"walk", []Block{a.walk}}}})
+	a := sampleascent.New(20, 30)
+	w := walkOf(a)
+	w.Components = []string{"a zero"}
+	page := written(t, Page{Sections: []Section{{"walk", []Block{w}}}})
 	if len(page) > 700<<10 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	t.Logf("%d bytes", len(page))
 	sprites := regexp.MustCompile(`<img class="sprite" src="data:image/png;base64,([^"]*)"`).FindAllStringSubmatch(page, -1)
-	if len(sprites) != len(a.walk.Items) {
+	if len(sprites) != len(a.Items) {
 		t.Fatalf("%d sprites", len(sprites))
 	}
 	for i, s := range sprites {
@@ -255,7 +293,7 @@ func TestWalk(t *testing.T) {
 		if img.Bounds().Size() != image.Pt(28*31, 28) {
 			t.Fatalf("size is %v", img.Bounds().Size())
 		}
-		for step, x := range a.walk.Items[i].X {
+		for step, x := range a.Items[i].X {
 			for j, v := range x {
 				got, _, _, _ := img.At(28*step+j%28, j/28).RGBA()
 				if math.Abs(float64(got)/0xffff-float64(v)) > 0.51/255 {
@@ -268,7 +306,7 @@ func TestWalk(t *testing.T) {
 	if err := json.Unmarshal([]byte(walkJSON(t, page)), &data); err != nil {
 		t.Fatal(err)
 	}
-	for i, it := range a.walk.Items {
+	for i, it := range a.Items {
 		d := data.Items[i]
 		if len(d.Top) != walkBars || d.Top[walkBars-1] != "the other 5" {
 			t.Errorf("item %d shows %q", i, d.Top)
@@ -416,7 +454,7 @@ func TestLongWordsInBrowser(t *testing.T) {
 	r := [][]float32{{1}}
 	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
 		Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
-		Figures{{Figure: Weights{s, []float64{1, 2}}, Caption: s}, {Figure: Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
+		Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s}, {Figure: plot.Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
 		Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
 	}}}}
 	b.CheckWidths([]byte(written(t, p)), 2)

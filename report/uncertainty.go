@@ -7,6 +7,8 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/uncertainty"
+	"dpnbench/internal/format"
+	"dpnbench/plot"
 )
 
 // Uncertainty is what the scores of a model are worth, for the figures and the page.
@@ -76,7 +78,7 @@ func (u Uncertainty) Summary() []string {
 	if u.misread() != nil {
 		out = append(out, u.misreadSentence())
 	} else {
-		out = append(out, fmt.Sprintf("%s of %s test pictures are read wrongly: there is nothing to tell them by.", thousands(s.Wrong), thousands(s.Samples)))
+		out = append(out, fmt.Sprintf("%s of %s test pictures are read wrongly: there is nothing to tell them by.", format.Thousands(s.Wrong), format.Thousands(s.Samples)))
 	}
 	if s.ChosenOn == "test" {
 		out = append(out, "There were no validation pictures: these scores were chosen on the test pictures, on which they may look a little better than they are.")
@@ -90,12 +92,12 @@ func (u Uncertainty) unknownSentence() string {
 	kind := u.Study.Scores[at]
 	var auroc, pass []string
 	for _, t := range u.unknownTasks() {
-		auroc = append(auroc, fmt.Sprintf("%s (%s)", number(t.Scores[at].AUROC, 3), t.Name))
+		auroc = append(auroc, fmt.Sprintf("%s (%s)", format.Number(t.Scores[at].AUROC, 3), t.Name))
 		pass = append(pass, percent(t.Scores[at].FPR)+" of "+t.Name)
 	}
 	text := fmt.Sprintf("To tell pictures of a kind that the network was not trained on, use %s (%s): AUROC %s.", kind.Name, kind.Meaning, list(auroc))
 	if limit := u.unknownTasks()[0].Scores[at].Limit; limit.IsFinite() {
-		text += fmt.Sprintf(" Refuse what lies %s %s: this refuses 5%% of the test pictures, and lets pass %s.", side(kind), significant(float64(limit)), list(pass))
+		text += fmt.Sprintf(" Refuse what lies %s %s: this refuses 5%% of the test pictures, and lets pass %s.", side(kind), format.Significant(float64(limit)), list(pass))
 	}
 	return text
 }
@@ -120,7 +122,7 @@ func (u Uncertainty) hardSentence() string {
 	for _, t := range u.unknownTasks() {
 		best := t.Scores[t.Best()]
 		if best.AUROC < hardAUROC {
-			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, u.Study.Scores[t.Best()].Name, number(best.AUROC, 3)))
+			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, u.Study.Scores[t.Best()].Name, format.Number(best.AUROC, 3)))
 		}
 	}
 	if len(hard) == 0 {
@@ -134,10 +136,10 @@ func (u Uncertainty) misreadSentence() string {
 	t, at := u.misread(), u.score(u.Study.Advice.Misread)
 	kind, d := u.Study.Scores[at], t.Scores[at]
 	text := fmt.Sprintf("To tell pictures that it reads wrongly (%s of %s test pictures), use %s (%s): AUROC %s (95%% interval %s).",
-		thousands(u.Study.Wrong), thousands(u.Study.Samples), kind.Name, kind.Meaning, number(d.AUROC, 3), shareInterval(d.AUROCCI, 3))
+		format.Thousands(u.Study.Wrong), format.Thousands(u.Study.Samples), kind.Name, kind.Meaning, format.Number(d.AUROC, 3), shareInterval(d.AUROCCI, 3))
 	if best := t.Best(); best != at {
 		b := t.Scores[best]
-		text += fmt.Sprintf(" That was chosen on %s pictures; on the test pictures %s does better, %s (%s).", u.Study.ChosenOn, u.Study.Scores[best].Name, number(b.AUROC, 3), shareInterval(b.AUROCCI, 3))
+		text += fmt.Sprintf(" That was chosen on %s pictures; on the test pictures %s does better, %s (%s).", u.Study.ChosenOn, u.Study.Scores[best].Name, format.Number(b.AUROC, 3), shareInterval(b.AUROCCI, 3))
 	}
 	return text
 }
@@ -155,15 +157,15 @@ func (u Uncertainty) calibrationSentence() string {
 	if c.After == nil {
 		return text + "; no temperature was fitted."
 	}
-	return text + fmt.Sprintf(", and %s after temperature scaling: logits divided by T = %s, fitted to %s validation pictures.", precise(c.After.ECE), significant(c.Temperature.T), thousands(c.Temperature.Samples))
+	return text + fmt.Sprintf(", and %s after temperature scaling: logits divided by T = %s, fitted to %s validation pictures.", precise(c.After.ECE), format.Significant(c.Temperature.T), format.Thousands(c.Temperature.Samples))
 }
 
 // precise prints a share that may be far below 1%.
-func precise(v float64) string { return number(100*v, 2) + "%" }
+func precise(v float64) string { return format.Number(100*v, 2) + "%" }
 
 // shareInterval prints an interval of shares.
 func shareInterval(ci [2]float64, decimals int) string {
-	return number(ci[0], decimals) + " to " + number(ci[1], decimals)
+	return format.Number(ci[0], decimals) + " to " + format.Number(ci[1], decimals)
 }
 
 // Figures returns all figures in the order of the page.
@@ -191,15 +193,17 @@ func (u Uncertainty) histogram(t *dpn.UncertaintyTask, score, unknown string) (S
 		known, pass, what = "read correctly", "95% of those read correctly pass", unknown
 	}
 	unit := map[string]string{"entropy_0": " (nats)", "entropy_n": " (nats)", "displacement": " (units of the features)", "softmax": " (probability)"}[kind.Name]
-	f := Histogram{Title: fmt.Sprintf("%s, %s against %s: %s", kind.Name, known, unknown, u.name()), X: formula(kind) + unit,
-		Samples: []Sample{{known, raw(kind, t.Accepted[at])}, {unknown, raw(kind, t.Refused[at])}}}
+	f := plot.Histogram{Title: fmt.Sprintf("%s, %s against %s: %s", kind.Name, known, unknown, u.name()), X: formula(kind) + unit,
+		Samples: []plot.Sample{
+			{Name: known, Values: raw(kind, t.Accepted[at])}, {Name: unknown, Values: raw(kind, t.Refused[at])},
+		}}
 	if d.Limit.IsFinite() {
-		f.Mark = &Level{Name: pass, Y: float64(d.Limit)}
+		f.Mark = &plot.Level{Name: pass, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
 		Caption: fmt.Sprintf("How %s is distributed: %s against %s. Where the two overlap, no threshold tells them apart. AUROC %s; %s of the latter pass, too.",
-			kind.Name, known, what, number(d.AUROC, 3), percent(d.FPR)),
-		Alt: fmt.Sprintf("Two histograms; AUROC %s.", number(d.AUROC, 3)),
+			kind.Name, known, what, format.Number(d.AUROC, 3), percent(d.FPR)),
+		Alt: fmt.Sprintf("Two histograms; AUROC %s.", format.Number(d.AUROC, 3)),
 	}, nil
 }
 
@@ -216,30 +220,30 @@ func raw(kind dpn.ConfidenceScore, known []float64) []float64 {
 }
 
 // curve is an ROC curve as a series.
-func curve(name string, colour int, known, unknown []float64) (Series, error) {
+func curve(name string, colour int, known, unknown []float64) (plot.Series, error) {
 	roc, err := uncertainty.ROC(known, unknown, mostROCPoints)
 	if err != nil {
-		return Series{}, err
+		return plot.Series{}, err
 	}
-	s := Series{Name: name, Colour: colour, Dash: colour, Curve: true}
+	s := plot.Series{Name: name, Colour: colour, Dash: colour, Curve: true}
 	for _, p := range roc {
-		s.Points = append(s.Points, Point{X: 100 * p.FPR, Y: 100 * p.TPR})
+		s.Points = append(s.Points, plot.Point{X: 100 * p.FPR, Y: 100 * p.TPR})
 	}
 	return s, nil
 }
 
 // diagonal is the curve of a guess, and that of perfect calibration.
-func diagonal(name string) Series {
-	return Series{Name: name, Reference: true, Points: []Point{{}, {X: 100, Y: 100}}}
+func diagonal(name string) plot.Series {
+	return plot.Series{Name: name, Reference: true, Points: []plot.Point{{}, {X: 100, Y: 100}}}
 }
 
 func (u Uncertainty) rocUnknown() (Shown, error) {
 	at := u.score(u.Study.Advice.Unknown)
 	kind := u.Study.Scores[at]
-	f := Lines{Title: fmt.Sprintf("ROC of %s: %s", kind.Name, u.name()), X: "FPR: unknown pictures accepted (%)", Y: "TPR: test pictures accepted (%)",
-		LinearX: true, From: 0, To: 100, Series: []Series{diagonal("a guess")}}
+	f := plot.Lines{Title: fmt.Sprintf("ROC of %s: %s", kind.Name, u.name()), X: "FPR: unknown pictures accepted (%)", Y: "TPR: test pictures accepted (%)",
+		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("a guess")}}
 	for i, t := range u.unknownTasks() {
-		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, number(t.Scores[at].AUROC, 3)), i, t.Accepted[at], t.Refused[at])
+		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, format.Number(t.Scores[at].AUROC, 3)), i, t.Accepted[at], t.Refused[at])
 		if err != nil {
 			return Shown{}, err
 		}
@@ -252,17 +256,17 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 }
 
 func (u Uncertainty) rocMisread(t *dpn.UncertaintyTask) (Shown, error) {
-	f := Lines{Title: "ROC for pictures read wrongly: " + u.name(), X: "FPR: wrong ones accepted (%)", Y: "TPR: right ones accepted (%)",
-		LinearX: true, From: 0, To: 100, Series: []Series{diagonal("a guess")}}
+	f := plot.Lines{Title: "ROC for pictures read wrongly: " + u.name(), X: "FPR: wrong ones accepted (%)", Y: "TPR: right ones accepted (%)",
+		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("a guess")}}
 	for i, kind := range u.Study.Scores {
-		s, err := curve(fmt.Sprintf("%s (%s)", kind.Name, number(t.Scores[i].AUROC, 3)), i, t.Accepted[i], t.Refused[i])
+		s, err := curve(fmt.Sprintf("%s (%s)", kind.Name, format.Number(t.Scores[i].AUROC, 3)), i, t.Accepted[i], t.Refused[i])
 		if err != nil {
 			return Shown{}, err
 		}
 		f.Series = append(f.Series, s)
 	}
 	return Shown{Figure: f,
-		Caption: fmt.Sprintf("The same for the %s test pictures that are read wrongly against the others, for every score. A curve below the diagonal would tell them apart if it were turned round.", thousands(t.Unknown)),
+		Caption: fmt.Sprintf("The same for the %s test pictures that are read wrongly against the others, for every score. A curve below the diagonal would tell them apart if it were turned round.", format.Thousands(t.Unknown)),
 		Alt:     "A curve for each score.",
 	}, nil
 }
@@ -271,7 +275,7 @@ func (u Uncertainty) rocMisread(t *dpn.UncertaintyTask) (Shown, error) {
 func (u Uncertainty) examples() (Shown, error) {
 	at := u.score(u.Study.Advice.Unknown)
 	softmax := u.score("softmax")
-	g := Gallery{Title: "What the network makes of pictures: " + u.name(), Rows: u.Model.Rows, Cols: u.Model.Cols, Scale: greyScale, PerRow: min(exampleRow, len(u.Pictures.Labels))}
+	g := plot.Gallery{Title: "What the network makes of pictures: " + u.name(), Rows: u.Model.Rows, Cols: u.Model.Cols, Scale: greyScale, PerRow: min(exampleRow, len(u.Pictures.Labels))}
 	rows := []string{"test pictures"}
 	add := func(x dpn.Unknown, score, largest []float64) error {
 		n := min(g.PerRow, x.Pictures.Len())
@@ -285,10 +289,10 @@ func (u Uncertainty) examples() (Shown, error) {
 			return err
 		}
 		for i := range g.PerRow {
-			p := Picture{X: [][]float32{make([]float32, x.Pictures.Pixels())}}
+			p := plot.Picture{X: [][]float32{make([]float32, x.Pictures.Pixels())}}
 			if i < n {
 				copy(p.X[0], grey[i*x.Pictures.Pixels():])
-				p.Caption = fmt.Sprintf("%s, %s", significant(score[i]), number(100*largest[i], 0)+"%")
+				p.Caption = fmt.Sprintf("%s, %s", format.Significant(score[i]), format.Number(100*largest[i], 0)+"%")
 			}
 			g.Pictures = append(g.Pictures, p)
 		}
@@ -311,11 +315,11 @@ func (u Uncertainty) examples() (Shown, error) {
 
 func (u Uncertainty) reliability() (Shown, error) {
 	c := u.Study.Calibration
-	f := Lines{Title: "Reliability of the largest softmax: " + u.name(), X: "mean largest softmax of a bin (%)", Y: "read correctly (%)", LinearX: true, From: 0, To: 100,
-		Series: []Series{diagonal("as it should be"), bins("as it is", 0, c.Before)},
+	f := plot.Lines{Title: "Reliability of the largest softmax: " + u.name(), X: "mean largest softmax of a bin (%)", Y: "read correctly (%)", LinearX: true, From: 0, To: 100,
+		Series: []plot.Series{diagonal("as it should be"), bins("as it is", 0, c.Before)},
 		Note:   fmt.Sprintf("%d bins of equal width; those without pictures are left out. Bars are 95%% intervals.", uncertainty.Bins)}
 	if c.After != nil {
-		f.Series = append(f.Series, bins("temperature "+significant(c.Temperature.T), 1, c.After))
+		f.Series = append(f.Series, bins("temperature "+format.Significant(c.Temperature.T), 1, c.After))
 	}
 	return Shown{Figure: f,
 		Caption: "Accuracy over confidence. Below the diagonal the network claims too much, above it too little. Bins with few pictures have long bars; nearly all pictures may lie in the last bin, as the table says.",
@@ -324,10 +328,10 @@ func (u Uncertainty) reliability() (Shown, error) {
 }
 
 // bins is a reliability diagram as a series.
-func bins(name string, colour int, c *uncertainty.Calibration) Series {
-	s := Series{Name: name, Colour: colour, Dash: colour}
+func bins(name string, colour int, c *uncertainty.Calibration) plot.Series {
+	s := plot.Series{Name: name, Colour: colour, Dash: colour}
 	for _, b := range c.Reliability {
-		s.Points = append(s.Points, Point{X: 100 * b.Confidence, Y: 100 * b.Accuracy, Low: 100 * b.AccuracyCI[0], High: 100 * b.AccuracyCI[1]})
+		s.Points = append(s.Points, plot.Point{X: 100 * b.Confidence, Y: 100 * b.Accuracy, Low: 100 * b.AccuracyCI[0], High: 100 * b.AccuracyCI[1]})
 	}
 	return s
 }
@@ -337,12 +341,12 @@ func bins(name string, colour int, c *uncertainty.Calibration) Series {
 func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	unknown := []Block{
 		Text("A score is a number from which to tell whether the network knows a picture. AUROC is the probability that it takes a test picture for better known than an unknown one: 1 tells them apart without a fault, 0.5 is a guess, and below 0.5 it points the wrong way. The displacement and the entropies count as better known the lower they are, the other scores the higher they are. FPR is the share of unknown pictures that pass where the threshold lets 95% of the test pictures pass: less is better."),
-		u.scoreTable("AUROC", func(d dpn.ScoreDetection) string { return number(d.AUROC, 3) }),
+		u.scoreTable("AUROC", func(d dpn.ScoreDetection) string { return format.Number(d.AUROC, 3) }),
 		u.scoreTable("Unknown pictures that pass where 95% of the known ones do (FPR)", func(d dpn.ScoreDetection) string { return percent(d.FPR) }),
 	}
 	misread := []Block{Text("Pictures of the right kind may still be read wrongly. Here those that are read correctly count as known.")}
 	if u.misread() == nil {
-		misread = []Block{Text(fmt.Sprintf("%s of %s test pictures are read wrongly, so that there is nothing to compare.", thousands(u.Study.Wrong), thousands(u.Study.Samples)))}
+		misread = []Block{Text(fmt.Sprintf("%s of %s test pictures are read wrongly, so that there is nothing to compare.", format.Thousands(u.Study.Wrong), format.Thousands(u.Study.Samples)))}
 	}
 	return Page{
 		Kind:    "dpnbench uncertainty",
@@ -387,10 +391,10 @@ func (u Uncertainty) fullTable() Table {
 		for i, d := range task.Scores {
 			limit := "–"
 			if d.Limit.IsFinite() {
-				limit = significant(float64(d.Limit))
+				limit = format.Significant(float64(d.Limit))
 			}
-			t.Rows = append(t.Rows, Row{Cells: []string{task.Name, u.Study.Scores[i].Name, thousands(d.Known), thousands(d.Unknown),
-				number(d.AUROC, 4), shareInterval(d.AUROCCI, 4), percent(d.FPR), percent(d.FPRCI[0]) + " to " + percent(d.FPRCI[1]), limit}})
+			t.Rows = append(t.Rows, Row{Cells: []string{task.Name, u.Study.Scores[i].Name, format.Thousands(d.Known), format.Thousands(d.Unknown),
+				format.Number(d.AUROC, 4), shareInterval(d.AUROCCI, 4), percent(d.FPR), percent(d.FPRCI[0]) + " to " + percent(d.FPRCI[1]), limit}})
 		}
 	}
 	return t
@@ -400,7 +404,7 @@ func (u Uncertainty) calibrationTable() Table {
 	t := Table{Caption: fmt.Sprintf("Calibration on the %s", pictures(u.Study.Samples)), Columns: []Column{{Name: "logits"}, {"T", true}, {"ECE", true}, {"by chance", true}, {"ECE, bins of equal size", true},
 		{"mean confidence", true}, {"accuracy", true}, {"NLL (nats)", true}}}
 	add := func(name string, c *uncertainty.Calibration) {
-		t.Rows = append(t.Rows, Row{Cells: []string{name, significant(c.Temperature), precise(c.ECE), precise(c.ECEChance), precise(c.ECEEqualMass), precise(c.Confidence), precise(c.Accuracy), number(c.NLL, 4)}})
+		t.Rows = append(t.Rows, Row{Cells: []string{name, format.Significant(c.Temperature), precise(c.ECE), precise(c.ECEChance), precise(c.ECEEqualMass), precise(c.Confidence), precise(c.Accuracy), format.Number(c.NLL, 4)}})
 	}
 	add("as they are", u.Study.Calibration.Before)
 	if c := u.Study.Calibration.After; c != nil {
@@ -412,7 +416,7 @@ func (u Uncertainty) calibrationTable() Table {
 func (u Uncertainty) binTable() Table {
 	t := Table{Caption: "Bins of confidence, logits as they are", Columns: []Column{{Name: "mean largest softmax"}, {"pictures", true}, {"read correctly", true}, {"95% interval", true}}}
 	for _, b := range u.Study.Calibration.Before.Reliability {
-		t.Rows = append(t.Rows, Row{Cells: []string{percent(b.Confidence), thousands(b.Samples), percent(b.Accuracy), percent(b.AccuracyCI[0]) + " to " + percent(b.AccuracyCI[1])}})
+		t.Rows = append(t.Rows, Row{Cells: []string{percent(b.Confidence), format.Thousands(b.Samples), percent(b.Accuracy), percent(b.AccuracyCI[0]) + " to " + percent(b.AccuracyCI[1])}})
 	}
 	return t
 }
@@ -420,7 +424,7 @@ func (u Uncertainty) binTable() Table {
 func (u Uncertainty) facts() []Fact {
 	m, c := u.Model, u.Model.Config
 	facts := []Fact{
-		{"Data", fmt.Sprintf("%s, %s test pictures of %d × %d in %d classes", u.Data, thousands(u.Study.Samples), m.Rows, m.Cols, m.Classes)},
+		{"Data", fmt.Sprintf("%s, %s test pictures of %d × %d in %d classes", u.Data, format.Thousands(u.Study.Samples), m.Rows, m.Cols, m.Classes)},
 	}
 	for _, t := range u.unknownTasks() {
 		facts = append(facts, Fact{strings.ToUpper(t.Name[:1]) + t.Name[1:], fmt.Sprintf("%s: %s", pictures(t.Unknown), t.Meaning)})
@@ -428,12 +432,12 @@ func (u Uncertainty) facts() []Fact {
 	temperature := "none: there are no validation pictures"
 	switch k := u.Study.Calibration; {
 	case k.Temperature != nil:
-		temperature = fmt.Sprintf("T = %s, fitted to %s validation pictures", significant(k.Temperature.T), thousands(k.Temperature.Samples))
+		temperature = fmt.Sprintf("T = %s, fitted to %s validation pictures", format.Significant(k.Temperature.T), format.Thousands(k.Temperature.Samples))
 	case u.Study.ChosenOn == "validation":
 		temperature = "none is best: all validation pictures are read correctly, or none better than by chance"
 	}
 	return append(facts,
-		Fact{"Preset", fmt.Sprintf("%s, %s parameters", c.Preset, thousands(m.Parameters()))},
+		Fact{"Preset", fmt.Sprintf("%s, %s parameters", c.Preset, format.Thousands(m.Parameters()))},
 		Fact{"Scores chosen on", u.Study.ChosenOn + " pictures"},
 		Fact{"Temperature", temperature},
 		Fact{"Noise", fmt.Sprintf("seed %d", u.Seed)},

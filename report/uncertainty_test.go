@@ -101,39 +101,3 @@ func TestUncertaintySummary(t *testing.T) {
 	s.ChosenOn = "test"
 	contains(t, uncertaintyHTML(t, u), "there are no validation pictures", "There were no validation pictures: these scores were chosen on the test pictures")
 }
-
-// Histograms hold every finite number once, and say what they do not show.
-func TestHistogram(t *testing.T) {
-	s := Sample{"some", []float64{0, 0.5, 1, 1, -7, 9, math.NaN(), math.Inf(1)}}
-	xys, lost := s.outline(0, 1)
-	sum := 0.0
-	for i := 1; i+1 < len(xys); i += 2 {
-		sum += xys[i].Y
-	}
-	if lost != 2 || math.Abs(sum-75) > 1e-9 {
-		t.Errorf("%d values lost, the bins hold %v%%", lost, sum)
-	}
-	many := make([]float64, 4000)
-	for i := range many {
-		many[i] = float64(i) / 4000
-	}
-	many[0] = -1e9
-	svg, err := SVG(Histogram{Title: "H", X: "score", Samples: []Sample{{"known", many}, {"unknown", []float64{3, 3.5, math.Inf(-1)}}, {"none", nil}}, Mark: &Level{Name: "threshold", Y: 0.5}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	contains(t, string(svg), "score", "known", "unknown", "threshold", "The outermost bins also hold what lies beyond.", "Not finite, and not drawn: 1 of unknown.", "pictures in a bin (%)")
-	if strings.Contains(string(svg), ">none<") || strings.Contains(string(svg), "NaN") {
-		t.Error("an empty sample is drawn")
-	}
-	for _, flat := range []float64{0, -3, 1e30} { // all the same
-		if _, err := SVG(Histogram{Samples: []Sample{{"one", []float64{flat, flat}}}}); err != nil {
-			t.Errorf("%v: %v", flat, err)
-		}
-	}
-	for _, empty := range [][]float64{nil, {math.NaN()}, {-math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := SVG(Histogram{Samples: []Sample{{"none", empty}}}); err == nil {
-			t.Errorf("%v is drawn", empty)
-		}
-	}
-}

@@ -12,6 +12,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"dpnbench/internal/format"
+	"dpnbench/plot"
 )
 
 // Walk is a block of a page that walks through the ascent of single pictures: choose a
@@ -95,10 +98,7 @@ func (w Walk) view(b *builder) (blockView, error) {
 	for i, it := range w.Items {
 		pictures := make([]*image.Gray, len(it.X))
 		for t, x := range it.X {
-			pictures[t] = &image.Gray{Pix: make([]uint8, len(x)), Stride: w.Cols, Rect: image.Rect(0, 0, w.Cols, w.Rows)}
-			for j, g := range x {
-				pictures[t].Pix[j] = tone(float64(g), 0, 1, false)
-			}
+			pictures[t] = plot.Grey(x, w.Rows, w.Cols)
 		}
 		first, err := dataURI(pictures[0])
 		if err != nil {
@@ -116,9 +116,9 @@ func (w Walk) view(b *builder) (blockView, error) {
 		if it.Predicted != it.Label {
 			said += " (wrong)"
 		}
-		name := cmp.Or(strings.TrimSpace(printable(it.Name)), fmt.Sprintf("picture %d", i))
+		name := cmp.Or(strings.TrimSpace(format.Printable(it.Name)), fmt.Sprintf("picture %d", i))
 		v.Items = append(v.Items, walkItemView{
-			Name: name, Said: said, PhiFirst: significant(it.Phi[0]), PhiLast: significant(it.Phi[w.Steps]),
+			Name: name, Said: said, PhiFirst: format.Significant(it.Phi[0]), PhiLast: format.Significant(it.Phi[w.Steps]),
 			First: first, Last: last, Sprite: sprite, Width: w.Cols, Height: w.Rows, SpriteWidth: w.Cols * len(pictures), Still: len(pictures) == 1,
 		})
 		d := walkItemData{Name: name, Said: said, Read: it.Read, Phi: make([]float64, len(it.Phi))}
@@ -155,7 +155,7 @@ func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
 	for _, i := range order[:shown] {
 		name := fmt.Sprint("component ", i)
 		if i < len(w.Components) {
-			name = printable(w.Components[i])
+			name = format.Printable(w.Components[i])
 		}
 		names = append(names, name)
 	}
@@ -181,18 +181,18 @@ func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
 }
 
 func (w Walk) check() error {
-	if err := checkSides(w.Rows, w.Cols); err != nil {
+	if err := plot.CheckSides(w.Rows, w.Cols); err != nil {
 		return err
 	}
 	switch {
 	case len(w.Items) == 0:
-		return errNothing
+		return plot.ErrEmpty
 	case len(w.Items) > mostWalkItems:
 		return fmt.Errorf("%d items: want at most %d", len(w.Items), mostWalkItems)
 	case w.Steps < 0 || (w.Steps+1) > mostSpriteWidth/w.Cols:
 		return fmt.Errorf("%d steps of %d columns: want 0 to %d steps", w.Steps, w.Cols, mostSpriteWidth/w.Cols-1)
 	case len(w.Items)*(w.Steps+1)*w.Rows*w.Cols > mostWalkPixels:
-		return fmt.Errorf("%d items of %d steps of %d x %d pixels: want at most %s pixels in all", len(w.Items), w.Steps, w.Rows, w.Cols, thousands(mostWalkPixels))
+		return fmt.Errorf("%d items of %d steps of %d x %d pixels: want at most %s pixels in all", len(w.Items), w.Steps, w.Rows, w.Cols, format.Thousands(mostWalkPixels))
 	}
 	for i, it := range w.Items {
 		if len(it.X) != 1 && len(it.X) != w.Steps+1 || len(it.Phi) != w.Steps+1 || len(it.R) != w.Steps+1 {
@@ -202,12 +202,12 @@ func (w Walk) check() error {
 			return fmt.Errorf("item %d has %d classes read: want %d or none", i, len(it.Read), w.Steps+1)
 		}
 		for t, x := range it.X {
-			if err := checkPixels(x, w.Rows, w.Cols); err != nil {
+			if err := plot.CheckPixels(x, w.Rows, w.Cols); err != nil {
 				return fmt.Errorf("item %d: step %d: %w", i, t, err)
 			}
 		}
 		for t := range it.Phi {
-			if !finite(it.Phi[t]) {
+			if math.IsNaN(it.Phi[t]) || math.IsInf(it.Phi[t], 0) {
 				return fmt.Errorf("item %d: step %d: phi is %v", i, t, it.Phi[t])
 			}
 			if len(it.R[t]) != len(it.R[0]) || len(it.R[t]) == 0 {
@@ -251,7 +251,7 @@ func rounded(v float64, digits int) float64 {
 		return 0
 	}
 	scale := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(v))))
-	if r := math.Round(v*scale) / scale; finite(r) {
+	if r := math.Round(v*scale) / scale; !math.IsNaN(r) && !math.IsInf(r, 0) {
 		return r
 	}
 	return v

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dpnbench/dpn/separation"
+	"dpnbench/plot"
 	"dpnbench/report"
 )
 
@@ -376,56 +377,54 @@ func fixedPointsTable(f *Field) report.Table {
 // files.
 func Figures(r Results) []Figure {
 	var out []Figure
-	add := func(name, caption, alt string, f report.Figure) {
+	add := func(name, caption, alt string, f plot.Figure) {
 		out = append(out, Figure{name, report.Shown{Figure: f, Caption: caption, Alt: alt}})
 	}
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		if c := t.Whole[0].Analysis.Curves; len(c) > 0 {
 			add("table1-samples", "D depends on how many pictures it is measured on: the paper's 32 are at the left end.", "D rises with the number of pictures and levels off", samplesFigure(t.Whole[0].Analysis.Layers, c[0].Layer, c[0].Points))
 		}
-		var series []report.Series
+		var series []plot.Series
 		for i, p := range t.Whole {
 			series = append(series, stepsSeries(fmt.Sprintf("seed %d", p.Seed), i, 0, p.Analysis.Steps))
 		}
 		add("table1-steps", "The untrained potential: D dips while pictures lose their noise and rises as they gather at centres that know no labels.", "D dips and then rises, by a different amount for each seed",
-			report.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
+			plot.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
 	}
 	if l := r.Law; l != nil {
-		var series []report.Series
+		var series []plot.Series
 		for i, n := range l.Networks {
 			for s, run := range n.Runs {
-				var points []report.Point
+				var points []plot.Point
 				for at, d := range run.D[:len(run.D)-1] {
-					points = append(points, report.Point{X: float64(at), Y: float64(d)})
+					points = append(points, plot.Point{X: float64(at), Y: float64(d)})
 				}
 				name := n.Name
 				if len(n.Runs) > 1 {
 					name = fmt.Sprintf("%s, seed %d", n.Name, run.Seed)
 				}
 				if s == 0 {
-					series = append(series, report.Series{Name: name, Colour: i, Points: points})
+					series = append(series, plot.Series{Name: name, Colour: i, Points: points})
 				}
 			}
 		}
 		add("law", "One seed of each network; a straight line is the law.", "D falls on a line in networks with BatchNorm that are not too deep, hardly without, and rises in a linear one",
-			report.Lines{Title: "D over layers, training data", X: "layer (0: the input)", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})
+			plot.Lines{Title: "D over layers, training data", X: "layer (0: the input)", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})
 	}
 	if l := r.Law; l != nil {
 		names := lawFigureNames(l)
 		for i, n := range l.Networks {
 			run := n.Runs[0]
-			f := report.Layers{Title: "Law: " + n.Name, Names: n.Layers}
+			f := plot.Layers{Title: "Law: " + n.Name, Names: n.Layers}
 			for _, d := range run.D {
 				f.D = append(f.D, float64(d))
 			}
-			if run.Law != nil {
-				f.Law, f.Band = run.Law, report.LawBand(run.Law)
-			}
+			f.Law = report.NewLaw(run.Law)
 			add(names[i], fmt.Sprintf("%s, seed %d: the fit without the logits, and its 95%% band.", n.Name, run.Seed), "D at each layer with the fitted line", f)
 		}
 	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
-		var series []report.Series
+		var series []plot.Series
 		colours := map[string]int{}
 		for _, run := range t.Runs {
 			c, ok := colours[run.Preset]
@@ -436,27 +435,27 @@ func Figures(r Results) []Figure {
 			series = append(series, stepsSeries(fmt.Sprintf("%s, seed %d", run.Preset, run.Seed), c, int(run.Seed-1), run.Analysis.Steps))
 		}
 		add("trained-steps", "Trained potentials; bars are 95% intervals of D for ever more pictures, which lie a little above what these pictures give.", "D falls along the steps of trained potentials",
-			report.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
+			plot.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
 	}
 	if p := r.Poster; p != nil && len(p.DPN) > 0 {
-		var epochs []report.Epoch
+		var epochs []plot.Epoch
 		for _, h := range p.DPN[0].Epochs {
-			e := report.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: math.NaN(), ValAccuracy: math.NaN()}
+			e := plot.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: math.NaN(), ValAccuracy: math.NaN()}
 			if h.ValLoss != nil {
 				e.ValLoss, e.ValAccuracy = *h.ValLoss, *h.ValAccuracy
 			}
 			epochs = append(epochs, e)
 		}
 		add("poster", "The poster says: validation loss 0.4 near epoch 17, below the training loss, accuracy over 86%.", "Validation loss lies below training loss in all epochs",
-			report.Training{Title: "Published network, 10 steps, seed 1", Epochs: epochs})
+			plot.Training{Title: "Published network, 10 steps, seed 1", Epochs: epochs})
 	}
 	if f := r.Field; f != nil {
-		var points []report.Point
+		var points []plot.Point
 		for _, rise := range f.Rises.Rises {
-			points = append(points, report.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
+			points = append(points, plot.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
 		}
 		add("field-rises", "Phi rises on every step up to the bound of 2, and falls beyond.", "The share is 100% below 2 and drops to 0 above",
-			report.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P (log scale)", Y: "share of steps, %", From: 0, To: 100, Series: []report.Series{{Name: "untrained potential", Points: points}}})
+			plot.Lines{Title: "Steps on which phi rises", X: "alpha times the largest eigenvalue of P (log scale)", Y: "share of steps, %", From: 0, To: 100, Series: []plot.Series{{Name: "untrained potential", Points: points}}})
 	}
 	if b := r.Robust; b != nil {
 		for _, noisy := range []bool{false, true} {
@@ -478,34 +477,34 @@ func lawFigureNames(l *LawResult) []string {
 }
 
 // samplesFigure is D of a layer over the number of samples.
-func samplesFigure(layers []separation.Layer, name string, points []separation.CurvePoint) report.Lines {
-	drawn := report.Series{Name: "random subsets, with their range", Colour: 0}
-	first := report.Series{Name: "the first n", Colour: 1}
-	limit := report.Series{Name: "estimate for n to infinity", Colour: 2}
+func samplesFigure(layers []separation.Layer, name string, points []separation.CurvePoint) plot.Lines {
+	drawn := plot.Series{Name: "random subsets, with their range", Colour: 0}
+	first := plot.Series{Name: "the first n", Colour: 1}
+	limit := plot.Series{Name: "estimate for n to infinity", Colour: 2}
 	for _, p := range points {
 		x := float64(p.Samples)
-		drawn.Points = append(drawn.Points, report.Point{X: x, Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest)})
+		drawn.Points = append(drawn.Points, plot.Point{X: x, Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest)})
 		if p.First.IsFinite() {
-			first.Points = append(first.Points, report.Point{X: x, Y: float64(p.First)})
+			first.Points = append(first.Points, plot.Point{X: x, Y: float64(p.First)})
 		}
 		if p.Limit.IsFinite() {
-			limit.Points = append(limit.Points, report.Point{X: x, Y: float64(p.Limit)})
+			limit.Points = append(limit.Points, plot.Point{X: x, Y: float64(p.Limit)})
 		}
 	}
 	for _, l := range layers {
 		if s := l.Sampling; l.Name == name && s != nil && s.Limit.IsFinite() {
-			drawn.Limit = &report.Level{Name: "n to infinity, 95% interval", Y: float64(s.Limit), Low: float64(s.CI[0]), High: float64(s.CI[1])}
+			drawn.Limit = &plot.Level{Name: "n to infinity, 95% interval", Y: float64(s.Limit), Low: float64(s.CI[0]), High: float64(s.CI[1])}
 		}
 	}
-	return report.Lines{Title: "D over the number of pictures: " + name, X: "pictures n (log scale)", Y: "separation fuzziness D (log scale)", LogY: true, Series: []report.Series{drawn, first, limit}}
+	return plot.Lines{Title: "D over the number of pictures: " + name, X: "pictures n (log scale)", Y: "separation fuzziness D (log scale)", LogY: true, Series: []plot.Series{drawn, first, limit}}
 }
 
 // stepsSeries is D over steps, with intervals where there are any.
-func stepsSeries(name string, colour, dash int, steps []separation.Layer) report.Series {
-	s := report.Series{Name: name, Colour: colour, Dash: dash}
+func stepsSeries(name string, colour, dash int, steps []separation.Layer) plot.Series {
+	s := plot.Series{Name: name, Colour: colour, Dash: dash}
 	for t, l := range steps {
 		i := report.FuzzinessInterval(l)
-		s.Points = append(s.Points, report.Point{X: float64(t), Y: float64(l.Fuzziness), Low: i.Low, High: i.High})
+		s.Points = append(s.Points, plot.Point{X: float64(t), Y: float64(l.Fuzziness), Low: i.Low, High: i.High})
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/webtest"
+	"dpnbench/plot"
 	"dpnbench/report"
 )
 
@@ -170,7 +171,7 @@ func TestExperiments(t *testing.T) {
 			t.Errorf("two figures %q", f.Name)
 		}
 		names[f.Name] = true
-		if _, err := report.SVG(f.Figure); err != nil {
+		if _, err := plot.SVG(f.Figure); err != nil {
 			t.Errorf("figure %q: %v", f.Name, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"dpnbench/plot"
 	"dpnbench/report"
 )
 
@@ -107,10 +108,10 @@ func ruleText(r *Robust) string {
 var robustFigureNames = map[bool]string{false: "robust-clean", true: "robust-noisy"}
 
 // robustFigure shows the accuracies of one training: a row a network, a dot a setting.
-func robustFigure(r *Robust, noisy bool) report.Dots {
-	d := report.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %", Note: "Dots are means over seeds, bars reach from the least to the greatest."}
+func robustFigure(r *Robust, noisy bool) plot.Dots {
+	d := plot.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %", Note: "Dots are means over seeds, bars reach from the least to the greatest."}
 	for i, name := range robustSettings() {
-		s := report.Series{Name: name, Colour: i}
+		s := plot.Series{Name: name, Colour: i}
 		for _, n := range r.Networks {
 			if n.Noisy != noisy {
 				continue
@@ -119,7 +120,7 @@ func robustFigure(r *Robust, noisy bool) report.Dots {
 				d.Groups = append(d.Groups, fmt.Sprintf("%s, %.2f M", n.Name, float64(n.MACs)/1e6))
 			}
 			v := n.at(i)
-			p := report.Point{Y: float64(v.Mean), Low: float64(v.Least), High: float64(v.Greatest)}
+			p := plot.Point{Y: float64(v.Mean), Low: float64(v.Least), High: float64(v.Greatest)}
 			if v.Seeds == 0 {
 				p.Y = math.NaN()
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
-	"dpnbench/report"
+	"dpnbench/plot"
 )
 
 // TestRobust runs the experiment on very few digits, with one thread and with two, and
@@ -66,7 +66,7 @@ func TestRobust(t *testing.T) {
 		if len(f.Groups) != n || len(f.Series) != len(robustSettings()) {
 			t.Errorf("%d rows and %d series in the figure of %d networks", len(f.Groups), len(f.Series), n)
 		}
-		if _, err := report.SVG(f); err != nil {
+		if _, err := plot.SVG(f); err != nil {
 			t.Error(err)
 		}
 	}

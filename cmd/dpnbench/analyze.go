@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/plot"
 	"dpnbench/report"
 
 	"github.com/schollz/progressbar/v3"
@@ -287,7 +288,7 @@ func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again boo
 	for i, f := range figures {
 		path := filepath.Join(out, f.Name)
 		if f.Missing != nil {
-			for _, old := range report.Files(path) {
+			for _, old := range plot.Files(path) {
 				if again {
 					os.Remove(old)
 				}
@@ -296,7 +297,7 @@ func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again boo
 		}
 		drawn.Go(func() {
 			slots <- struct{}{}
-			failed[i] = report.Save(path, f.Figure)
+			failed[i] = plot.Save(path, f.Figure)
 			<-slots
 		})
 	}

@@ -11,7 +11,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/internal/webtest"
-	"dpnbench/report"
+	"dpnbench/plot"
 )
 
 // analysed trains a network on images of 4 x 4 and analyses it. It returns the model, the
@@ -35,7 +35,7 @@ func files(t *testing.T, folder string) (there, missing []string) {
 	for _, name := range []string{"layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra",
 		"centres", "variance", "moves"} {
 		n := 0
-		for _, f := range report.Files(filepath.Join(folder, name)) {
+		for _, f := range plot.Files(filepath.Join(folder, name)) {
 			if st, err := os.Stat(f); err == nil && st.Size() > 0 {
 				n++
 			}

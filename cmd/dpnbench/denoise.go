@@ -14,7 +14,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
-	"dpnbench/report"
+	"dpnbench/plot"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -167,17 +167,17 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 
 // denoise corrupts the images of s by c and denoises them; the gallery shows some of them.
 func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
-	c dataset.Corruption) (*denoised, report.Gallery, error) {
+	c dataset.Corruption) (*denoised, plot.Gallery, error) {
 	corruption, name := c, strings.ReplaceAll(c.String(), ":", "-")
 	if c.Name == none {
 		corruption, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // severity 0: no change
 	}
 	x, err := m.Clean(ctx, e, s, corruption, d.corruptSeed)
 	if ctx.Err() != nil {
-		return nil, report.Gallery{}, ctx.Err()
+		return nil, plot.Gallery{}, ctx.Err()
 	}
 	if err != nil {
-		return nil, report.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+		return nil, plot.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
 	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), images: x.Cleaned.Data}
 	if c.Name != none {
@@ -196,7 +196,7 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 }
 
 // write writes the denoised images of r and their gallery.
-func (d *denoising) write(r *denoised, s *dataset.Set, gallery report.Gallery) error {
+func (d *denoising) write(r *denoised, s *dataset.Set, gallery plot.Gallery) error {
 	err := atomicfile.Write(r.File, func(w io.Writer) error {
 		return dataset.WriteNPY(w, r.images, s.Len(), s.Rows, s.Cols)
 	})
@@ -205,7 +205,7 @@ func (d *denoising) write(r *denoised, s *dataset.Set, gallery report.Gallery) e
 		return fmt.Errorf("%s: %w", r.File, reason(err))
 	}
 	name := strings.TrimSuffix(r.File, ".npy")
-	err = report.Save(name, gallery)
+	err = plot.Save(name, gallery)
 	var failed *os.PathError
 	if errors.As(err, &failed) {
 		return fmt.Errorf("--out %s: %w", d.out, failed.Err)
@@ -235,7 +235,7 @@ func (d *denoising) removeOld() error {
 	for _, r := range old.Corruptions {
 		if name, ok := strings.CutSuffix(filepath.Base(r.File), ".npy"); ok { // the folder may have moved
 			name = filepath.Join(d.out, name)
-			files = append(append(files, name+".npy"), report.Files(name)...)
+			files = append(append(files, name+".npy"), plot.Files(name)...)
 		}
 	}
 	for _, f := range append(files, path) { // the list last, in case removing another file fails
@@ -254,10 +254,10 @@ const (
 // gallery shows the first image of each class: clean if known, noisy, after some steps, and at
 // the end.
 func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
-	x *dpn.Cleaning, c dataset.Corruption) (report.Gallery, error) {
+	x *dpn.Cleaning, c dataset.Corruption) (plot.Gallery, error) {
 	title := "Ascent on the potential of " + m.Config.Preset
-	g := report.Gallery{Title: fmt.Sprintf("%s, from %v", title, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryImages,
-		Scale: report.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"},
+	g := plot.Gallery{Title: fmt.Sprintf("%s, from %v", title, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryImages,
+		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"},
 		Note: "Below each: the class predicted at the end."}
 	if c.Name == none {
 		g.Title, g.Series = title, []string{"image"}
@@ -267,7 +267,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	x0 := engine.NewMatrix(len(chosen), s.Pixels())
 	for b, i := range chosen {
 		copy(x0.Row(b), x.Noisy.Row(i))
-		p := report.Picture{Caption: fmt.Sprint(x.Classes[i])}
+		p := plot.Picture{Caption: fmt.Sprint(x.Classes[i])}
 		if c.Name != none {
 			clean := make([]float32, s.Pixels())
 			s.Grey(clean, []int32{int32(i)})

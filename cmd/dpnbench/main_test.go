@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"dpnbench/engine/num"
 	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // dpnbench runs a command line and returns what it printed and its status.

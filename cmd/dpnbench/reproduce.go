@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/sysinfo"
+	"dpnbench/plot"
 	"dpnbench/report"
 	"dpnbench/reproduce"
 
@@ -307,7 +308,7 @@ func (r *reproduction) write(out *reproduced) error {
 		return fmt.Errorf("--out %s: %w", path, err)
 	}
 	for _, f := range reproduce.Figures(out.Results) {
-		if err := report.Save(filepath.Join(r.out, f.Name), f.Figure); err != nil {
+		if err := plot.Save(filepath.Join(r.out, f.Name), f.Figure); err != nil {
 			var failed *os.PathError
 			if errors.As(err, &failed) {
 				return fmt.Errorf("--out %s: %w", r.out, failed.Err)

@@ -15,7 +15,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
-	"dpnbench/report"
+	"dpnbench/plot"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -251,7 +251,7 @@ const mostShown = 100
 func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	figure := filepath.Join(s.out, "samples")
 	path, numbers := figure+".npy", figure+".json"
-	for _, old := range append(report.Files(figure), numbers) {
+	for _, old := range append(plot.Files(figure), numbers) {
 		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s: %w", old, reason(err))
 		}
@@ -265,7 +265,7 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	}
 	err = fmt.Errorf("the features are not pixels (extractor %s)", m.Config.Extractor)
 	if s.Pixels {
-		err = report.Save(figure, s.gallery(m, x))
+		err = plot.Save(figure, s.gallery(m, x))
 	}
 	var failed *os.PathError
 	switch {
@@ -281,18 +281,18 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 }
 
 // gallery shows the first samples as images, before and after the ascent.
-func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) report.Gallery {
+func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 	shown := min(x.Rows, mostShown)
-	g := report.Gallery{Title: fmt.Sprintf("%s of %s, %s", count(x.Rows, "sample"), m.Config.Preset, s.Method),
+	g := plot.Gallery{Title: fmt.Sprintf("%s of %s, %s", count(x.Rows, "sample"), m.Config.Preset, s.Method),
 		Rows: m.Rows, Cols: m.Cols,
-		Scale: report.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"sample", "after ascent"},
+		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"sample", "after ascent"},
 		Note: fmt.Sprintf("Below each: the class predicted after the ascent. Temperature %v, seed %d.", s.Temperature,
 			s.Seed)}
 	if shown < x.Rows {
 		g.Note += fmt.Sprintf(" The first %d.", shown)
 	}
 	for b := range shown {
-		g.Pictures = append(g.Pictures, report.Picture{Caption: fmt.Sprint(s.Classes[b]),
+		g.Pictures = append(g.Pictures, plot.Picture{Caption: fmt.Sprint(s.Classes[b]),
 			X: [][]float32{m.Norm.Grey(x.Row(b)), m.Norm.Grey(s.X.Row(b))}})
 	}
 	return g

@@ -15,7 +15,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/sysinfo"
-	"dpnbench/report"
+	"dpnbench/plot"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/pflag"
@@ -258,7 +258,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		t.note("already finished, with %s: nothing is left to train\n", count(len(res.Epochs), "epoch"))
 		r = t.found(m)
 	}
-	complete := r != nil && exist(report.Files(filepath.Join(t.out, curvesFile)))
+	complete := r != nil && exist(plot.Files(filepath.Join(t.out, curvesFile)))
 	if r == nil {
 		if r, err = t.evaluate(ctx, e, m, data, res); err != nil {
 			return nil, err
@@ -370,10 +370,10 @@ func exist(files []string) bool {
 
 // trainingCurves draws loss and accuracy over epochs.
 func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) error {
-	var points []report.Epoch
+	var points []plot.Epoch
 	none := math.NaN()
 	for _, h := range epochs {
-		p := report.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy,
+		p := plot.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy,
 			ValLoss: none, ValAccuracy: none}
 		if h.ValLoss != nil {
 			p.ValLoss, p.ValAccuracy = *h.ValLoss, *h.ValAccuracy
@@ -381,5 +381,5 @@ func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) e
 		points = append(points, p)
 	}
 	title := fmt.Sprintf("Training of %s on %s", c.Preset, filepath.Base(data))
-	return report.Save(filepath.Join(dir, curvesFile), report.Training{Title: title, Epochs: points})
+	return plot.Save(filepath.Join(dir, curvesFile), plot.Training{Title: title, Epochs: points})
 }

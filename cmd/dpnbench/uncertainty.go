@@ -12,6 +12,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/plot"
 	"dpnbench/report"
 
 	"github.com/schollz/progressbar/v3"
@@ -291,7 +292,7 @@ func (u *uncertainty) removeOld(figures []report.AnalysisFigure) {
 		if slices.ContainsFunc(figures, func(f report.AnalysisFigure) bool { return f.Name == name }) {
 			continue
 		}
-		for _, old := range report.Files(filepath.Join(u.out, name)) {
+		for _, old := range plot.Files(filepath.Join(u.out, name)) {
 			if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
 				u.note("%s of an earlier run could not be removed: %v\n", old, reason(err))
 			}

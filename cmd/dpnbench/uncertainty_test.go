@@ -10,7 +10,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/internal/webtest"
-	"dpnbench/report"
+	"dpnbench/plot"
 )
 
 // doubtful trains a network on few built-in digits and returns its file and its folder.
@@ -100,7 +100,7 @@ func TestUncertainty(t *testing.T) {
 	figures := func(want ...string) {
 		t.Helper()
 		for _, name := range want {
-			for _, f := range report.Files(filepath.Join(folder, name)) {
+			for _, f := range plot.Files(filepath.Join(folder, name)) {
 				if st, err := os.Stat(f); err != nil || st.Size() == 0 {
 					t.Errorf("no figure %s: %v", f, err)
 				}

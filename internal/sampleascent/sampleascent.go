@@ -1,4 +1,6 @@
-package report
+// Package sampleascent makes a small ascent without a network, for tests of figures and pages:
+// built-in digits that are blurred and move towards the mean of their class.
+package sampleascent
 
 import (
 	"fmt"
@@ -7,20 +9,31 @@ import (
 	"dpnbench/dataset"
 )
 
-// ascent is what a page would show of a network: built-in digits that are blurred and
-// drawn towards the mean of their class, as a potential would move them.
-type ascent struct {
-	walk    Walk
-	centres [][]float32
-	final   [][]float32
-	paths   []PlanePath
+// Ascent is the ascent of some digits of [Side] x [Side] pixels.
+type Ascent struct {
+	Items   []Item
+	Centres [][]float32 // an image of each class
+	Final   [][]float32 // the mean image of each class
 }
 
-// walked returns the ascent of so many digits, two of which are misread.
-func walked(items, steps int) ascent {
-	const pixels = dataset.DigitSide * dataset.DigitSide
+// Side is the number of rows and columns of the images.
+const Side = dataset.DigitSide
+
+// Item is the ascent of one digit at steps 0, 1, ...
+type Item struct {
+	Name             string
+	Label, Predicted int
+	X                [][]float32 // the image at each step, 0 to 1
+	Phi              []float64   // the potential
+	R                [][]float32 // responsibilities of the 10 components
+	At               [][2]float64
+}
+
+// New returns the ascent of so many digits; every seventh one, from number 3 on, is misread.
+func New(items, steps int) Ascent {
+	const pixels = Side * Side
 	set := dataset.Digits(1, 0, 400)
-	a := ascent{walk: Walk{Rows: dataset.DigitSide, Cols: dataset.DigitSide, Steps: steps}}
+	var a Ascent
 	counts := make([]float32, 10)
 	mean := make([][]float32, 10)
 	for c := range mean {
@@ -46,7 +59,7 @@ func walked(items, steps int) ascent {
 				break
 			}
 		}
-		a.centres, a.final = append(a.centres, first), append(a.final, mean[c])
+		a.Centres, a.Final = append(a.Centres, first), append(a.Final, mean[c])
 	}
 	for i := range items {
 		label := int(set.Labels[i])
@@ -54,8 +67,7 @@ func walked(items, steps int) ascent {
 		if i%7 == 3 {
 			to = (label + 3) % 10
 		}
-		it := WalkItem{Name: fmt.Sprintf("test picture %d", i), Label: label, Predicted: to}
-		path := PlanePath{Class: label}
+		it := Item{Name: fmt.Sprintf("test picture %d", i), Label: label, Predicted: to}
 		for t := 0; t <= steps; t++ {
 			share := float32(1 - math.Pow(0.88, float64(t)))
 			x := make([]float32, pixels)
@@ -72,20 +84,12 @@ func walked(items, steps int) ascent {
 			it.Phi = append(it.Phi, -812.4*math.Pow(0.86, float64(t))-91.7-float64(i))
 			angle := 2 * math.Pi * float64(label) / 10
 			spread := 1 - float64(share)
-			path.At = append(path.At, [2]float64{
+			it.At = append(it.At, [2]float64{
 				12*math.Cos(angle)*float64(1+share)/2 + 5*spread*math.Sin(float64(3*i)) + 0.3*math.Sin(float64(t)),
 				12*math.Sin(angle)*float64(1+share)/2 + 5*spread*math.Cos(float64(5*i)),
 			})
 		}
-		a.walk.Items, a.paths = append(a.walk.Items, it), append(a.paths, path)
+		a.Items = append(a.Items, it)
 	}
 	return a
-}
-
-// strips returns the trajectories of at most eight digits.
-func (a ascent) strips() (strips []Strip) {
-	for _, it := range a.walk.Items[:min(8, len(a.walk.Items))] {
-		strips = append(strips, Strip{it.Name, it.Label, it.Predicted, it.X})
-	}
-	return strips
 }

@@ -1,8 +1,7 @@
-package report
+package plot
 
 import (
 	"image"
-	"math"
 	"slices"
 	"testing"
 )
@@ -83,24 +82,6 @@ func TestChosenSteps(t *testing.T) {
 					t.Fatalf("at most %d of 0 to %d are %v", most, n, got)
 				}
 			}
-		}
-	}
-}
-
-// The band is that of the textbook: at the mean of the places its half width is t s/sqrt(n).
-func TestLawBand(t *testing.T) {
-	d := []float64{10, 6, 4.5, 2, 1.4}
-	law := fitted(t, digits[:5], d)
-	const n, middle, sxx, quantile = 5.0, 2.0, 10.0, 3.182446 // of Student's t for 95% and 3 degrees of freedom
-	band := LawBand(law)
-	if len(band) != 5 {
-		t.Fatalf("%d intervals", len(band))
-	}
-	for l, b := range band {
-		half := quantile * law.ResidualStd * math.Sqrt(1/n+(float64(l)-middle)*(float64(l)-middle)/sxx)
-		at := law.At(float64(l))
-		if math.Abs(b.Low/(at*math.Exp(-half))-1) > 1e-6 || math.Abs(b.High/(at*math.Exp(half))-1) > 1e-6 {
-			t.Errorf("at %d the band is %v: want %v times or over exp(%v)", l, b, at, half)
 		}
 	}
 }

@@ -1,8 +1,10 @@
-package report
+package plot
 
 import (
 	"fmt"
 	"math"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -61,7 +63,7 @@ func (d Dots) layout(width vg.Length) (drawing, error) {
 		f.keys = append(f.keys, key{text: s.Name, glyph: &glyph})
 	}
 	if lo > hi {
-		return f, errNothing
+		return f, ErrEmpty
 	}
 	pad := max(0.03*(hi-lo), 1e-6)
 	p.X.Min, p.X.Max = lo-pad, hi+pad
@@ -69,7 +71,7 @@ func (d Dots) layout(width vg.Length) (drawing, error) {
 	p.Y.Min, p.Y.Max = -0.6, float64(len(d.Groups))-0.4
 	var names []plot.Tick
 	for i, g := range d.Groups {
-		names = append(names, plot.Tick{Value: float64(len(d.Groups) - 1 - i), Label: printable(g)})
+		names = append(names, plot.Tick{Value: float64(len(d.Groups) - 1 - i), Label: format.Printable(g)})
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(names)
 	f.height = vg.Length(len(d.Groups))*dotsPitch + 3.2*vg.Centimeter // title, legend and axis

@@ -1,8 +1,9 @@
-package report
+package plot
 
 import (
 	"math"
-	"strconv"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 )
@@ -19,7 +20,7 @@ func linearTicks(lo, hi float64, count int, whole bool) []plot.Tick {
 	first := math.Ceil(lo/step - 1e-9)
 	for i := range int((hi-lo)/step) + 2 {
 		if v := (first + float64(i)) * step; v <= hi+1e-9*step {
-			ticks = append(ticks, plot.Tick{Value: v, Label: number(v, decimals)})
+			ticks = append(ticks, plot.Tick{Value: v, Label: format.Number(v, decimals)})
 		}
 	}
 	return ticks
@@ -67,48 +68,10 @@ func logTicks(lo, hi float64) []plot.Tick {
 			}
 			t := plot.Tick{Value: v}
 			if labelled[m] && e%every == 0 {
-				t.Label = number(v, max(0, -e))
+				t.Label = format.Number(v, max(0, -e))
 			}
 			ticks = append(ticks, t)
 		}
 	}
 	return ticks
-}
-
-// number prints v with the given decimals, or as a power of ten where that would
-// be long.
-func number(v float64, decimals int) string {
-	if a := math.Abs(v); a != 0 && (a >= 1e6 || a < 1e-4) {
-		return minus(strconv.FormatFloat(v, 'g', 3, 64))
-	}
-	s := strconv.FormatFloat(v, 'f', decimals, 64)
-	if f, err := strconv.ParseFloat(s, 64); err == nil && f == 0 {
-		s = strconv.FormatFloat(0, 'f', decimals, 64) // no "-0"
-	}
-	return minus(s)
-}
-
-// significant prints v with three significant digits.
-func significant(v float64) string {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return minus(strconv.FormatFloat(v, 'g', 3, 64))
-	}
-	return number(v, max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))))
-}
-
-// minus sets the sign that is as wide as a plus in place of the hyphen.
-func minus(s string) string {
-	if s != "" && s[0] == '-' {
-		return "−" + s[1:]
-	}
-	return s
-}
-
-// thousands prints n with commas.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func (a PlanePaths) heading() string { return a.Title }
 func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: 0.85 * min(width, fileWidth), note: a.Note}
 	if len(a.Paths) == 0 {
-		return f, errNothing
+		return f, ErrEmpty
 	}
 	places := len(a.Centres)
 	present := map[int]bool{}

@@ -1,7 +1,9 @@
-package report
+package plot
 
 import (
 	"fmt"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -49,7 +51,7 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 		}
 	}
 	if longest == 0 {
-		return f, errNothing
+		return f, ErrEmpty
 	}
 	if doubt {
 		f.keys = append(f.keys, key{text: doubtful.text, glyph: &draw.GlyphStyle{Color: grey, Radius: barHeight / 2, Shape: draw.SquareGlyph{}}})
@@ -89,7 +91,7 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 	value.YAlign, value.Color = text.YCenter, grey
 	y := c.Max.Y
 	for i, group := range b.Groups {
-		c.FillText(name, vg.Point{X: c.Min.X + 2, Y: y}, printable(group))
+		c.FillText(name, vg.Point{X: c.Min.X + 2, Y: y}, format.Printable(group))
 		y -= groupPitch - gap
 		for _, s := range b.Series {
 			pt := s.Points[i]
@@ -104,7 +106,7 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 			} else {
 				c.FillPolygon(glyph.Color, corners)
 			}
-			c.FillText(value, vg.Point{X: end + 3, Y: y - barHeight/2 + 1}, significant(pt.Y))
+			c.FillText(value, vg.Point{X: end + 3, Y: y - barHeight/2 + 1}, format.Significant(pt.Y))
 			y -= barPitch
 		}
 		y -= gap

@@ -1,9 +1,11 @@
-package report
+package plot
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -51,7 +53,7 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 		line.Width = 1.2
 		outline, lostHere := s.outline(lo, hi)
 		if lostHere > 0 {
-			lost = append(lost, fmt.Sprintf("%s of %s", thousands(lostHere), s.Name))
+			lost = append(lost, fmt.Sprintf("%s of %s", format.Thousands(lostHere), s.Name))
 		}
 		for _, at := range outline {
 			top = max(top, at.Y)
@@ -98,7 +100,7 @@ func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
 		least, most = min(least, v[0]), max(most, v[len(v)-1])
 	}
 	if lo > hi || !finite(hi-lo) {
-		return 0, 0, false, errNothing
+		return 0, 0, false, ErrEmpty
 	}
 	beyond = least < lo || most > hi
 	if pad := 1e-9 * max(1, math.Abs(lo), math.Abs(hi)); hi-lo < pad { // all the same

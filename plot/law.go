@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"dpnbench/internal/format"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -15,8 +17,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	xfont "golang.org/x/image/font"
-
-	"dpnbench/dpn/separation"
 )
 
 // Interval is what a measured or estimated number lies in. Where Low < High does not hold,
@@ -34,11 +34,19 @@ type Layers struct {
 	// legend.
 	Intervals []Interval
 	Bars      string
-	// Law, if not nil, is drawn over the layers that it was fitted to, which must be some
+	// Law, if not nil, is drawn over the layers that it was fitted to, which must be a
 	// run of Names; the points left out of it are hollow.
-	Law *separation.Law
-	// Band is the confidence band of the line, one interval of D for each point of Law
-	// (see [LawBand]); nil: none.
+	Law *Law
+}
+
+// Law is the law of equi-separation, D_l = D0 Rho^l, fitted to len(Names) points l = 0, 1, ...
+type Law struct {
+	Names      []string // of the points
+	D0, Rho    float64
+	RhoCI      Interval // of Rho at the level Confidence; the zero Interval: none
+	Confidence float64  // 0 to 1
+	Pearson    float64  // correlation of log D with l; NaN: none
+	// Band is the confidence band of the line, one interval of D for each point; nil: none.
 	Band []Interval
 }
 
@@ -47,10 +55,9 @@ type Layers struct {
 type Steps struct {
 	Title     string
 	D         []float64
-	Intervals []Interval      // as in [Layers]
-	Bars      string          // as in [Layers]
-	Law       *separation.Law // fitted to all steps, or nil
-	Band      []Interval      // as in [Layers]
+	Intervals []Interval // as in [Layers]
+	Bars      string     // as in [Layers]
+	Law       *Law       // fitted to all steps, or nil
 }
 
 func (a Layers) heading() string { return a.Title }
@@ -61,8 +68,8 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 	}
 	first := 0
 	if a.Law != nil {
-		if first = find(a.Names, a.Law.Layers); first < 0 {
-			return drawing{}, fmt.Errorf("the law was fitted to layers %q, which are not a run of %q", a.Law.Layers, a.Names)
+		if first = find(a.Names, a.Law.Names); first < 0 {
+			return drawing{}, fmt.Errorf("the law was fitted to layers %q, which are not a run of %q", a.Law.Names, a.Names)
 		}
 	}
 	f, p, err := fuzziness(a, first, width)
@@ -73,7 +80,7 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 	p.X.Min, p.X.Max = -0.5, float64(len(a.D))-0.5
 	var ticks []plot.Tick
 	for i, name := range a.Names {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: printable(name)})
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: format.Printable(name)})
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	f.height += slant(p, ticks, f.width-2*margin-yAxisWidth)
@@ -82,7 +89,7 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 	for i, v := range a.D {
 		if drawable(v) {
 			labels.XYs = append(labels.XYs, plotter.XY{X: float64(i), Y: math.Log10(v)})
-			labels.Labels = append(labels.Labels, significant(v))
+			labels.Labels = append(labels.Labels, format.Significant(v))
 		}
 	}
 	if len(labels.Labels) <= 12 {
@@ -109,14 +116,14 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 func (a Steps) heading() string { return a.Title }
 
 func (a Steps) layout(width vg.Length) (drawing, error) {
-	if a.Law != nil && a.Law.Points != len(a.D) {
-		return drawing{}, fmt.Errorf("the law was fitted to %d points, of %d steps", a.Law.Points, len(a.D))
+	if a.Law != nil && len(a.Law.Names) != len(a.D) {
+		return drawing{}, fmt.Errorf("the law was fitted to %d points, of %d steps", len(a.Law.Names), len(a.D))
 	}
 	names := make([]string, len(a.D))
 	for i := range names {
 		names[i] = fmt.Sprint("step ", i)
 	}
-	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Bars, a.Law, a.Band}, 0, width)
+	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Bars, a.Law}, 0, width)
 	if err != nil {
 		return drawing{}, err
 	}
@@ -135,8 +142,8 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 	if len(a.Intervals) > 0 && len(a.Intervals) != len(a.D) {
 		return drawing{}, nil, fmt.Errorf("%d intervals for %d values of D", len(a.Intervals), len(a.D))
 	}
-	if len(a.Band) > 0 && (law == nil || len(a.Band) != law.Points) {
-		return drawing{}, nil, fmt.Errorf("a band of %d points does not belong to the law", len(a.Band))
+	if law != nil && len(law.Band) > 0 && len(law.Band) != len(law.Names) {
+		return drawing{}, nil, fmt.Errorf("the band of the law has %d points: want %d", len(law.Band), len(law.Names))
 	}
 	var line, fitted, apart, upper, lower plotter.XYs
 	bars := errorBars{colour: blue, width: 5}
@@ -150,7 +157,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		y := math.Log10(v)
 		lo, hi = min(lo, y), max(hi, y)
 		xy := plotter.XY{X: float64(i), Y: y}
-		if law == nil || i >= first && i < first+law.Points {
+		if law == nil || i >= first && i < first+len(law.Names) {
 			fitted = append(fitted, xy)
 		} else {
 			apart = append(apart, xy)
@@ -168,12 +175,12 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		if !drawable(law.Rho) || !drawable(law.D0) {
 			return drawing{}, nil, fmt.Errorf("the law's rho %v and D_0 %v must be positive and finite", law.Rho, law.D0)
 		}
-		for l := range law.Points {
+		for l := range len(law.Names) {
 			xy := plotter.XY{X: float64(first + l), Y: math.Log10(law.D0) + float64(l)*math.Log10(law.Rho)}
 			line = append(line, xy)
 			lo, hi = min(lo, xy.Y), max(hi, xy.Y)
-			if len(a.Band) > 0 {
-				low, high, ok := logInterval(a.Band[l])
+			if len(law.Band) > 0 {
+				low, high, ok := logInterval(law.Band[l])
 				if !ok {
 					low, high = xy.Y, xy.Y
 				}
@@ -210,7 +217,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 	if law != nil {
 		l := &plotter.Line{XYs: line, LineStyle: draw.LineStyle{Color: vermillion, Width: 1.5, Dashes: []vg.Length{5, 3}}}
 		f.keys = append(f.keys, key{text: lawText(law), line: &l.LineStyle})
-		if len(a.Band) > 0 {
+		if len(law.Band) > 0 {
 			p.Add(band(lower, upper, vermillion))
 			f.keys = append(f.keys, bandKey("its confidence band", vermillion))
 		}
@@ -246,13 +253,13 @@ func bandKey(text string, c color.NRGBA) key {
 }
 
 // lawText is the law in one line of the legend.
-func lawText(law *separation.Law) string {
-	s := "law fitted: ρ = " + significant(law.Rho)
-	if len(law.RhoCI) == 2 {
-		s += fmt.Sprintf(" (%.0f%% CI %s to %s)", 100*law.Confidence, significant(float64(law.RhoCI[0])), significant(float64(law.RhoCI[1])))
+func lawText(law *Law) string {
+	s := "law fitted: ρ = " + format.Significant(law.Rho)
+	if law.RhoCI != (Interval{}) {
+		s += fmt.Sprintf(" (%.0f%% CI %s to %s)", 100*law.Confidence, format.Significant(law.RhoCI.Low), format.Significant(law.RhoCI.High))
 	}
-	if law.Pearson.IsFinite() {
-		s += ", r = " + number(float64(law.Pearson), 3)
+	if finite(law.Pearson) {
+		s += ", r = " + format.Number(law.Pearson, 3)
 	}
 	return s
 }

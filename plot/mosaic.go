@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"image/color"
 	"math"
 	"strings"
+
+	"dpnbench/internal/format"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/text"
@@ -90,7 +92,7 @@ func (a Maps) layout(width vg.Length) (drawing, error) {
 			}
 		}
 		if math.IsInf(lo, 0) {
-			return drawing{}, errNothing
+			return drawing{}, ErrEmpty
 		}
 		if lo == hi { // a map of one value is a map all the same
 			hi = lo + max(math.Abs(lo)/100, 1e-6)
@@ -140,7 +142,7 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 	var names vg.Length
 	for _, s := range m.series {
 		if s != "" {
-			names = max(names, name.Width(printable(s))+gap)
+			names = max(names, name.Width(format.Printable(s))+gap)
 		}
 	}
 	names = min(names, width/4)
@@ -197,11 +199,11 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 }
 
 func (m mosaic) check() error {
-	if err := checkSides(m.rows, m.cols); err != nil {
+	if err := CheckSides(m.rows, m.cols); err != nil {
 		return err
 	}
 	if len(m.pictures) == 0 {
-		return errNothing
+		return ErrEmpty
 	}
 	if n := len(m.pictures) * len(m.series); n > maxPictures {
 		return fmt.Errorf("%d pictures: want at most %d", n, maxPictures)
@@ -211,7 +213,7 @@ func (m mosaic) check() error {
 			return fmt.Errorf("entry %d has %d pictures: want %d", i, len(p.X), len(m.series))
 		}
 		for _, x := range p.X {
-			if err := checkPixels(x, m.rows, m.cols); err != nil {
+			if err := CheckPixels(x, m.rows, m.cols); err != nil {
 				return fmt.Errorf("entry %d: %w", i, err)
 			}
 		}
@@ -219,14 +221,16 @@ func (m mosaic) check() error {
 	return nil
 }
 
-func checkSides(rows, cols int) error {
+// CheckSides returns an error unless rows and cols can be the sides of an image in a figure.
+func CheckSides(rows, cols int) error {
 	if rows < 1 || cols < 1 || rows > maxSide || cols > maxSide {
 		return fmt.Errorf("pictures of %d x %d pixels: want 1 to %d each way", rows, cols, maxSide)
 	}
 	return nil
 }
 
-func checkPixels(x []float32, rows, cols int) error {
+// CheckPixels returns an error unless x holds rows x cols finite values.
+func CheckPixels(x []float32, rows, cols int) error {
 	if len(x) != rows*cols {
 		return fmt.Errorf("%d values for a picture of %d x %d", len(x), rows, cols)
 	}
@@ -280,6 +284,15 @@ func tone(v, lo, hi float64, log bool) uint8 {
 		return 0
 	}
 	return uint8(min(float64(255*share)+0.5, 255))
+}
+
+// Grey returns an image of rows x cols values from 0 (black) to 1 (white); others are clamped.
+func Grey(x []float32, rows, cols int) *image.Gray {
+	img := image.NewGray(image.Rect(0, 0, cols, rows))
+	for j, v := range x {
+		img.Pix[j] = tone(float64(v), 0, 1, false)
+	}
+	return img
 }
 
 // greys run from black to white.

@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"errors"
@@ -83,8 +83,8 @@ func (s Series) look() (draw.LineStyle, draw.GlyphStyle) {
 // doubtful is the key of hollow marks.
 var doubtful = key{text: "marked in the table: doubtful", glyph: &draw.GlyphStyle{Color: grey, Radius: 2.8, Shape: ring{}}}
 
-// errNothing reports a figure without data.
-var errNothing = errors.New("nothing to draw")
+// ErrEmpty is the error of a figure without data.
+var ErrEmpty = errors.New("nothing to draw")
 
 func (l Lines) heading() string { return l.Title }
 
@@ -162,7 +162,7 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 		}
 	}
 	if len(sizes) == 0 {
-		return f, errNothing
+		return f, ErrEmpty
 	}
 	f.keys = append(f.keys, all.keys(l.Bars)...)
 	if doubt {

@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -147,7 +149,7 @@ func names(limits []Limit, i int, unit string) string {
 			if txt != "" {
 				txt += ", "
 			}
-			txt += printable(l.Name) + " " + significant(l.Rate)
+			txt += format.Printable(l.Name) + " " + format.Significant(l.Rate)
 		}
 	}
 	if txt == "" {

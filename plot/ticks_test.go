@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"math"
@@ -56,28 +56,6 @@ func TestLogTicksOfAnyRange(t *testing.T) {
 			if tick.Value < lo*(1-1e-9) || tick.Value > hi*(1+1e-9) || i > 0 && tick.Value <= ticks[i-1].Value {
 				t.Errorf("%v to %v: tick %d is %v", lo, hi, i, tick.Value)
 			}
-		}
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{significant(14.5956), "14.6"},
-		{significant(0.63941), "0.639"},
-		{significant(0.0239), "0.0239"},
-		{significant(9.999), "10.00"},
-		{significant(1234.5), "1234"},
-		{significant(-2), "−2.00"},
-		{significant(0), "0"},
-		{significant(3e-7), "3e-07"},
-		{significant(math.Inf(1)), "+Inf"},
-		{thousands(7), "7"},
-		{thousands(100), "100"},
-		{thousands(1000), "1,000"},
-		{thousands(1234567), "1,234,567"},
-	} {
-		if c.got != c.want {
-			t.Errorf("printed %q: want %q", c.got, c.want)
 		}
 	}
 }

@@ -1,10 +1,12 @@
-package report
+package plot
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -32,7 +34,7 @@ func (a Spectra) heading() string { return a.Title }
 func (a Spectra) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: min(width, fileWidth) * 10 / 16, note: a.Note}
 	if len(a.Values) == 0 || len(a.Values[0]) == 0 {
-		return f, errNothing
+		return f, ErrEmpty
 	}
 	d := len(a.Values[0])
 	if len(a.Values) > mostSpectra || len(a.Values)*d > mostValues {
@@ -94,7 +96,7 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 		f.keys = append(f.keys, key{text: "median over the components", line: &thick})
 	}
 	if left > 0 {
-		f.note += fmt.Sprintf(" %s of %s values are not drawn: not positive, or not finite.", thousands(left), thousands(d*len(a.Values)))
+		f.note += fmt.Sprintf(" %s of %s values are not drawn: not positive, or not finite.", format.Thousands(left), format.Thousands(d*len(a.Values)))
 	}
 	low, high := math.Log10(lo), math.Log10(hi)
 	pad := max(0.05*(high-low), math.Log10(1.1))

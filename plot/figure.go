@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/format"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -51,7 +51,7 @@ const (
 func Save(path string, f Figure) error {
 	d, err := f.layout(fileWidth)
 	if err != nil {
-		return fmt.Errorf("report: figure %s: %w", path, err)
+		return fmt.Errorf("plot: figure %s: %w", path, err)
 	}
 	d.title = f.heading()
 	return d.save(path)
@@ -61,16 +61,26 @@ func Save(path string, f Figure) error {
 // it stands in, one image to screen readers, and without ids, so that any number of
 // figures can share a page.
 func SVG(f Figure) ([]byte, error) {
-	svg, err := inline(f, pageWidth, "")
+	svg, err := Inline(f, "", false)
 	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return nil, fmt.Errorf("plot: %w", err)
 	}
 	return svg, nil
 }
 
-// inline returns f as [SVG] does, drawn for a width. alt adds to the title that screen
-// readers read.
-func inline(f Figure, width vg.Length, alt string) ([]byte, error) {
+// Check returns why f cannot be drawn, or nil.
+func Check(f Figure) error {
+	_, err := f.layout(fileWidth)
+	return err
+}
+
+// Inline is [SVG] with a text alternative: alt follows the title in what screen readers read.
+// A wide figure is drawn for the whole width of a page, others for half of it.
+func Inline(f Figure, alt string, wide bool) ([]byte, error) {
+	width := pageWidth
+	if wide {
+		width = wideWidth
+	}
 	d, err := f.layout(width)
 	if err != nil {
 		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
@@ -108,7 +118,7 @@ func Files(path string) []string { return []string{path + ".png", path + ".svg"}
 func (f drawing) save(path string) error {
 	if dir := filepath.Dir(path); dir != "." {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return fmt.Errorf("report: figure %s: %w", path, err)
+			return fmt.Errorf("plot: figure %s: %w", path, err)
 		}
 	}
 	f.settle()
@@ -119,7 +129,7 @@ func (f drawing) save(path string) error {
 			err = atomicfile.Write(name, func(w io.Writer) error { _, err := w.Write(b); return err })
 		}
 		if err != nil {
-			return fmt.Errorf("report: figure %s: %w", name, err)
+			return fmt.Errorf("plot: figure %s: %w", name, err)
 		}
 	}
 	return nil
@@ -158,7 +168,7 @@ func (f drawing) svg() ([]byte, error) {
 	if f.alt != "" {
 		name = strings.TrimPrefix(strings.TrimSuffix(name, ".")+". "+f.alt, ". ")
 	}
-	title := "<title>" + html.EscapeString(printable(name)) + "</title>\n"
+	title := "<title>" + html.EscapeString(format.Printable(name)) + "</title>\n"
 	return append(out[:at[1]:at[1]], append([]byte(title), out[at[1]:]...)...), nil
 }
 
@@ -276,7 +286,7 @@ func (f drawing) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
 	row := label.FontExtents().Height + gap/2
 	var p vg.Point
 	for i, k := range f.keys {
-		w := k.icon() + gap/2 + label.Width(printable(k.text))
+		w := k.icon() + gap/2 + label.Width(format.Printable(k.text))
 		if i > 0 && p.X+w > width {
 			p = vg.Point{Y: p.Y - row}
 		}
@@ -292,7 +302,7 @@ func (f drawing) renderKeys(c draw.Canvas) vg.Length {
 	row := label.FontExtents().Height + gap/2
 	at, height := f.placeKeys(c.Max.X - c.Min.X)
 	for i, k := range f.keys {
-		icon, txt := k.icon(), printable(k.text)
+		icon, txt := k.icon(), format.Printable(k.text)
 		x := c.Min.X + at[i].X
 		middle := c.Max.Y + at[i].Y - row/2 + gap/4
 		if k.line != nil {
@@ -313,7 +323,7 @@ func (f drawing) renderKeys(c draw.Canvas) vg.Length {
 // by itself has a line of its own.
 func wrap(sty text.Style, s string, width vg.Length) []string {
 	var lines []string
-	for _, word := range strings.Fields(printable(s)) {
+	for _, word := range strings.Fields(format.Printable(s)) {
 		if n := len(lines); n > 0 && sty.Width(lines[n-1]+" "+word) <= width {
 			lines[n-1] += " " + word
 		} else {
@@ -323,20 +333,10 @@ func wrap(sty text.Style, s string, width vg.Length) []string {
 	return lines
 }
 
-// printable replaces what no font shows and XML does not allow.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, " "))
-}
-
 // newPlot returns an empty plot in the house style.
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
-	p.Title.Text = printable(title)
+	p.Title.Text = format.Printable(title)
 	p.Title.Padding = gap / 2
 	p.Title.TextStyle.Font = style(labelSize, xfont.WeightBold).Font
 	p.Title.TextStyle.Color = ink
@@ -344,7 +344,7 @@ func newPlot(title, x, y string) *plot.Plot {
 		axis  *plot.Axis
 		label string
 	}{{&p.X, x}, {&p.Y, y}} {
-		a.axis.Label.Text = printable(a.label)
+		a.axis.Label.Text = format.Printable(a.label)
 		a.axis.Label.TextStyle.Font = style(labelSize, xfont.WeightNormal).Font
 		a.axis.Label.TextStyle.Color = ink
 		a.axis.Label.Padding = gap / 2

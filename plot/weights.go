@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"dpnbench/internal/format"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -30,7 +32,7 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: min(width, fileWidth) / 2}
 	k := len(a.C)
 	if k == 0 {
-		return f, errNothing
+		return f, ErrEmpty
 	}
 	for i, c := range a.C {
 		if !finite(c) {
@@ -83,7 +85,7 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 	equal := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{5, 3}}
 	p.Add(&plotter.Line{XYs: plotter.XYs{{X: p.X.Min, Y: 1 / float64(k)}, {X: p.X.Max, Y: 1 / float64(k)}}, LineStyle: equal})
 	f.keys = []key{{text: "weight", glyph: &draw.GlyphStyle{Color: blue, Radius: 4, Shape: draw.BoxGlyph{}}}, {text: fmt.Sprintf("equal weights, 1/%d", k), line: &equal}}
-	f.note = fmt.Sprintf("Effective number of components (exponential of the entropy): %s of %d.", significant(math.Exp(entropy)), k)
+	f.note = fmt.Sprintf("Effective number of components (exponential of the entropy): %s of %d.", format.Significant(math.Exp(entropy)), k)
 	f.draw = p.Draw
 	return f, nil
 }

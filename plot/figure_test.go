@@ -1,8 +1,7 @@
-package report
+package plot
 
 import (
 	"bytes"
-	"context"
 	"encoding/xml"
 	"errors"
 	"image"
@@ -20,15 +19,50 @@ import (
 	"testing"
 
 	"dpnbench/dpn/separation"
+	"dpnbench/internal/sampleascent"
 )
 
-func fitted(t *testing.T, names []string, d []float64) *separation.Law {
+// fitted returns the law fitted to d, without a band.
+func fitted(t *testing.T, names []string, d []float64) *Law {
 	t.Helper()
 	law, err := separation.FitLaw(names, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &law
+	out := &Law{Names: names, D0: law.D0, Rho: law.Rho, Confidence: law.Confidence, Pearson: float64(law.Pearson)}
+	if ci := law.RhoCI; len(ci) == 2 {
+		out.RhoCI = Interval{float64(ci[0]), float64(ci[1])}
+	}
+	return out
+}
+
+// banded adds the confidence band of the line.
+func banded(t *testing.T, law *Law, d []float64) *Law {
+	t.Helper()
+	fit, err := separation.FitLaw(law.Names, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := *law
+	out.Band = make([]Interval, len(d))
+	for i := range out.Band {
+		out.Band[i].Low, out.Band[i].High = fit.Band(float64(i))
+	}
+	return &out
+}
+
+func stripsOf(a sampleascent.Ascent) (strips []Strip) {
+	for _, it := range a.Items[:8] {
+		strips = append(strips, Strip{it.Name, it.Label, it.Predicted, it.X})
+	}
+	return strips
+}
+
+func pathsOf(a sampleascent.Ascent) (paths []PlanePath) {
+	for _, it := range a.Items {
+		paths = append(paths, PlanePath{Class: it.Label, At: it.At})
+	}
+	return paths
 }
 
 // clouds returns a panel of n samples around classes on a circle.
@@ -67,7 +101,7 @@ func TestFigures(t *testing.T) {
 		epochs = append(epochs, Epoch{i + 1, 0.4 + f, 0.86 - 0.3*f, 0.39 + f, 0.87 - 0.3*f})
 	}
 	withoutValidation := []Epoch{{1, 0.9, 0.7, nan, nan}, {2, 0.5, 0.8, nan, nan}}
-	some := walked(16, 30)
+	some := sampleascent.New(16, 30)
 	const mm = 1.0
 	for _, c := range []struct {
 		name          string
@@ -216,8 +250,8 @@ func TestFigures(t *testing.T) {
 			name: "layers with intervals and a band",
 			draw: func(path string) error {
 				law := fitted(t, layerNames[:3], layerD[:3])
-				return Save(path, Layers{Names: layerNames, D: layerD, Law: law,
-					Intervals: []Interval{{13, 16}, {}, {nan, 7}, {7, 9}}, Band: LawBand(law)})
+				return Save(path, Layers{Names: layerNames, D: layerD, Law: banded(t, law, layerD[:3]),
+					Intervals: []Interval{{13, 16}, {}, {nan, 7}, {7, 9}}})
 			},
 			width: 160 * mm,
 			want:  []string{"14.6", "its confidence band"},
@@ -230,7 +264,7 @@ func TestFigures(t *testing.T) {
 				for i, v := range steps {
 					intervals[i] = Interval{0.9 * v, 1.1 * v}
 				}
-				return Save(path, Steps{D: steps, Law: law, Intervals: intervals, Band: LawBand(law)})
+				return Save(path, Steps{D: steps, Law: banded(t, law, steps), Intervals: intervals})
 			},
 			width: 160 * mm,
 			want:  []string{"ascent step", "its confidence band"},
@@ -254,8 +288,8 @@ func TestFigures(t *testing.T) {
 			name: "gallery of pairs",
 			draw: func(path string) error {
 				var g = Gallery{Title: "Centres", Rows: 28, Cols: 28, Scale: Scale{0, 1, "grey level"}, Series: []string{"initial", "final"}}
-				for i := range some.centres {
-					g.Pictures = append(g.Pictures, Picture{"w = 0.1", [][]float32{some.centres[i], some.final[i]}})
+				for i := range some.Centres {
+					g.Pictures = append(g.Pictures, Picture{"w = 0.1", [][]float32{some.Centres[i], some.Final[i]}})
 				}
 				return Save(path, g)
 			},
@@ -272,7 +306,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "strips",
 			draw: func(path string) error {
-				return Save(path, Strips{Title: "Ascent", Rows: 28, Cols: 28, Strips: some.strips()})
+				return Save(path, Strips{Title: "Ascent", Rows: 28, Cols: 28, Strips: stripsOf(some)})
 			},
 			want:    []string{"step 0", "30", "label", "prediction", "wrong", "test picture 3"},
 			colours: []color.NRGBA{vermillion},
@@ -289,7 +323,7 @@ func TestFigures(t *testing.T) {
 			name: "maps",
 			draw: func(path string) error {
 				return Save(path, Maps{Title: "Variance", Rows: 28, Cols: 28, Scale: Scale{Unit: "variance of a pixel"}, Pictures: []Picture{
-					{"component 0", [][]float32{some.final[0]}}, {"mean", [][]float32{some.final[1]}}}})
+					{"component 0", [][]float32{some.Final[0]}}, {"mean", [][]float32{some.Final[1]}}}})
 			},
 			want:    []string{"Variance", "component 0", "mean", "variance of a pixel"},
 			colours: []color.NRGBA{{R: 0x44, G: 0x01, B: 0x54, A: 0xff}}, // the dark end of viridis
@@ -332,7 +366,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "paths",
 			draw: func(path string) error {
-				return Save(path, PlanePaths{Title: "Paths", Paths: some.paths, Centres: [][2]float64{{1, 1}}, Classes: []string{"zero"}})
+				return Save(path, PlanePaths{Title: "Paths", Paths: pathsOf(some), Centres: [][2]float64{{1, 1}}, Classes: []string{"zero"}})
 			},
 			want:    []string{"zero", "9", "step 0", "centre", "PC 1", "PC 2"},
 			colours: classColours[:4],
@@ -500,7 +534,8 @@ func TestFigureErrors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "figure")
 	law := fitted(t, layerNames[:3], layerD[:3])
-	broken := *law
+	broken, wide := *law, *law
+	wide.Band = make([]Interval, 4)
 	broken.Rho = nan
 	panel := clouds(20, 2, 2)
 	edit := func(f func(p *Panel)) []Panel {
@@ -514,7 +549,7 @@ func TestFigureErrors(t *testing.T) {
 	}{
 		{"4 layer names for 3 values", Save(path, Layers{Names: layerNames, D: layerD[:3]})},
 		{"not a run of", Save(path, Layers{Names: layerNames[1:], D: layerD[1:], Law: law})},
-		{"not a run of", Save(path, Layers{Names: layerNames, D: layerD, Law: &separation.Law{Rho: 1, D0: 1}})},
+		{"not a run of", Save(path, Layers{Names: layerNames, D: layerD, Law: &Law{Rho: 1, D0: 1}})},
 		{"rho NaN", Save(path, Layers{Names: layerNames, D: layerD, Law: &broken})},
 		{"no value of D is positive", Save(path, Layers{Names: layerNames[:2], D: []float64{nan, 0}})},
 		{"no value of D is positive", Save(path, Layers{})},
@@ -530,8 +565,8 @@ func TestFigureErrors(t *testing.T) {
 		{"epoch 3 follows epoch 3", Save(path, Training{Epochs: []Epoch{{Epoch: 3}, {Epoch: 3}}})},
 		{"accuracy of epoch 1 is 86", Save(path, Training{Epochs: []Epoch{{Epoch: 1, TrainAccuracy: 86}}})},
 		{"2 intervals for 4", Save(path, Layers{Names: layerNames, D: layerD, Intervals: make([]Interval, 2)})},
-		{"a band of 4 points", Save(path, Layers{Names: layerNames, D: layerD, Law: law, Band: make([]Interval, 4)})},
-		{"a band of 1 points", Save(path, Steps{D: layerD, Band: make([]Interval, 1)})},
+		{"the band of the law has 4 points: want 3", Save(path, Layers{Names: layerNames, D: layerD, Law: &wide})},
+		{"the band of the law has 4 points: want 3", Save(path, Steps{D: layerD[:3], Law: &wide})},
 		{"nothing to draw", Save(path, Lines{})},
 		{"pictures of 0 x 4", Save(path, Gallery{Cols: 4})},
 		{"pictures of 4 x 257", Save(path, Gallery{Rows: 4, Cols: 257})},
@@ -609,31 +644,5 @@ func TestUnwritableFigure(t *testing.T) {
 	}
 	if !slices.Equal(left, []string{"figure.png", "figure.svg", "file"}) {
 		t.Errorf("the folder holds %v", left)
-	}
-}
-
-func TestNewPanel(t *testing.T) {
-	s := separation.Set{X: []float32{0, 0, 2, 0, 8, 1, 10, 1}, Dim: 2, Labels: []byte{0, 0, 1, 1}}
-	layer, err := separation.Measure(context.Background(), "input", s, separation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPanel(layer, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.check(); err != nil || p.Title != "input" || p.Components != 2 {
-		t.Errorf("panel is %+v (%v)", p, err)
-	}
-	// The first component runs along the larger differences, to the right.
-	if !(p.Points[0] < p.Points[2] && p.Points[2] < p.Points[4] && p.Points[4] < p.Points[6]) {
-		t.Errorf("points are %v: want the first coordinate to increase", p.Points)
-	}
-	if _, err := NewPanel(separation.Layer{Name: "x"}, s); err == nil {
-		t.Error("a layer without components: no error")
-	}
-	s.X = s.X[:7]
-	if _, err := NewPanel(layer, s); err == nil {
-		t.Error("a ragged set: no error")
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"dpnbench/internal/format"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"dpnbench/dpn/separation"
 )
 
 // maxPoints is how many points a panel shows at most: more hide each other, and
@@ -33,26 +33,6 @@ type Panel struct {
 	Explained []float64
 	// Labels is the class of each sample.
 	Labels []byte
-}
-
-// NewPanel returns the panel of a layer that [separation.Measure] has measured
-// on s.
-func NewPanel(layer separation.Layer, s separation.Set) (Panel, error) {
-	if layer.PCA == nil {
-		return Panel{}, fmt.Errorf("report: layer %q has no principal components", layer.Name)
-	}
-	plane := layer.PCA.First(2)
-	points, err := plane.Project(s.X)
-	if err != nil {
-		return Panel{}, fmt.Errorf("report: layer %q: %w", layer.Name, err)
-	}
-	return Panel{
-		Title:      layer.Name,
-		Points:     points,
-		Components: len(plane.ExplainedVariance),
-		Explained:  plane.ExplainedVariance,
-		Labels:     s.Labels,
-	}, nil
 }
 
 // check reports what keeps the panel from being drawn.
@@ -123,7 +103,7 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 		most = max(most, len(panel.Labels))
 	}
 	if most > maxPoints {
-		f.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the variance are those of all.", thousands(maxPoints), thousands(most))
+		f.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the variance are those of all.", format.Thousands(maxPoints), format.Thousands(most))
 	}
 	columns := 3
 	switch {
@@ -146,7 +126,7 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 // plot draws the samples in their order, so that no class covers the others.
 func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
 	axis := func(k int) string {
-		return fmt.Sprintf("PC %d (%s%% of variance)", k+1, number(100*p.Explained[k], 1))
+		return fmt.Sprintf("PC %d (%s%% of variance)", k+1, format.Number(100*p.Explained[k], 1))
 	}
 	out := newPlot(p.Title, axis(0), "")
 	if p.Components > 1 {

@@ -1,8 +1,10 @@
-package report
+package plot
 
 import (
 	"fmt"
 	"strconv"
+
+	"dpnbench/internal/format"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/text"
@@ -41,7 +43,7 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 	right := head.Width("prediction") + gap // of the pictures, as left
 	left := head.Width("label") + gap
 	for _, s := range a.Strips {
-		left = max(left, min(head.Width(printable(s.Name))+gap, width/6))
+		left = max(left, min(head.Width(format.Printable(s.Name))+gap, width/6))
 	}
 	room := width - 2*margin - left - right
 	steps := chosenSteps(len(a.Strips[0].X)-1, min(mostColumns, int(room/(0.9*vg.Centimeter))))
@@ -109,11 +111,11 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 }
 
 func (a Strips) check() error {
-	if err := checkSides(a.Rows, a.Cols); err != nil {
+	if err := CheckSides(a.Rows, a.Cols); err != nil {
 		return err
 	}
 	if len(a.Strips) == 0 {
-		return errNothing
+		return ErrEmpty
 	}
 	if most := maxPictures / mostColumns; len(a.Strips) > most {
 		return fmt.Errorf("%d strips: want at most %d", len(a.Strips), most)
@@ -123,7 +125,7 @@ func (a Strips) check() error {
 			return fmt.Errorf("strip %d has %d pictures, the first one %d: want as many, 1 at least", i, len(s.X), len(a.Strips[0].X))
 		}
 		for step, x := range s.X {
-			if err := checkPixels(x, a.Rows, a.Cols); err != nil {
+			if err := CheckPixels(x, a.Rows, a.Cols); err != nil {
 				return fmt.Errorf("strip %d: step %d: %w", i, step, err)
 			}
 		}

@@ -1,0 +1,70 @@
+// Package format prints numbers, counts and text for people: in figures, pages and reports.
+package format
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Number prints v with the given decimals, or with an exponent if |v| is below 1e-4 or at
+// least 1e6. It uses the minus sign U+2212.
+func Number(v float64, decimals int) string {
+	if a := math.Abs(v); a != 0 && (a >= 1e6 || a < 1e-4) {
+		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+	}
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if f, err := strconv.ParseFloat(s, 64); err == nil && f == 0 {
+		s = strconv.FormatFloat(0, 'f', decimals, 64) // no "-0"
+	}
+	return minus(s)
+}
+
+// Significant prints v with three significant digits, as [Number] does.
+func Significant(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+	}
+	return Number(v, max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))))
+}
+
+// minus replaces a leading hyphen by the minus sign, which is as wide as a plus.
+func minus(s string) string {
+	if s != "" && s[0] == '-' {
+		return "−" + s[1:]
+	}
+	return s
+}
+
+// Thousands prints n with commas between groups of three digits.
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Count prints n and the noun, with an s unless n is 1: "1 thread", "2 threads".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Percent prints a share (0 to 1) in percent, with the given decimals.
+func Percent(share float64, decimals int) string { return Number(100*share, decimals) + "%" }
+
+// Printable replaces by spaces what fonts do not show and XML does not allow: control
+// characters and invalid UTF-8.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, " "))
+}

@@ -1,0 +1,32 @@
+package format
+
+import (
+	"math"
+	"testing"
+)
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Significant(14.5956), "14.6"},
+		{Significant(0.63941), "0.639"},
+		{Significant(0.0239), "0.0239"},
+		{Significant(9.999), "10.00"},
+		{Significant(1234.5), "1234"},
+		{Significant(-2), "−2.00"},
+		{Significant(0), "0"},
+		{Significant(3e-7), "3e-07"},
+		{Significant(math.Inf(1)), "+Inf"},
+		{Thousands(7), "7"},
+		{Thousands(100), "100"},
+		{Thousands(1000), "1,000"},
+		{Thousands(1234567), "1,234,567"},
+		{Count(1, "thread"), "1 thread"},
+		{Count(0, "thread"), "0 threads"},
+		{Percent(-0.125, 1), "−12.5%"},
+		{Printable("a\x00b\xffc"), "a b c"},
+	} {
+		if c.got != c.want {
+			t.Errorf("printed %q: want %q", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package plot draws figures of plain numbers as PNG and SVG. It knows no model.
+//
+// A [Figure] is one of
+//
+//   - [Layers], [Steps]: separation fuzziness D over layers or ascent steps, with a fitted [Law];
+//   - [PCA]: a scatter plot of each layer in the plane of its principal components;
+//   - [PlanePaths]: trajectories in such a plane;
+//   - [Training]: loss and accuracy over epochs;
+//   - [Gallery], [Strips], [Maps]: images, trajectories of images, heat maps;
+//   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
+//   - [Histogram]: the distribution of samples;
+//   - [Dots]: measurements in named rows, with their intervals;
+//   - [Lines], [Bars], [Roofline]: values over sizes (D over n, throughput over batch
+//     sizes), in groups, or under the limits of a machine.
+//
+// [Save] writes a figure as path.png and path.svg ([Files] returns the two names). [SVG] and
+// [Inline] return SVG to embed in HTML: narrow enough for a phone and without ids, so that
+// any number of figures can share a page. [Check] says why a figure cannot be drawn.
+//
+//	f := plot.Lines{Title: "Loss", X: "epoch", Y: "loss", LinearX: true, Series: series}
+//	err := plot.Save("out/loss", f) // out/loss.png and out/loss.svg
+//
+// The same data give the same bytes. Colours differ under the common forms of colour
+// blindness, and shapes or dashes change along with them. Text in SVG files stays text.
+package plot
