@@ -198,6 +198,7 @@ var (
 // TestCommands holds every command line to the help of the subcommand: it must exist and know the
 // flags, and --preset must name a preset.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "dpnbench.exe")
 	run(t, "go", "build", "-o", program, "../cmd/dpnbench")
 	known := map[string][]string{} // flags by subcommand
@@ -272,6 +273,7 @@ func TestCommands(t *testing.T) {
 
 // TestGoDoc looks up every address of go doc.
 func TestGoDoc(t *testing.T) {
+	t.Parallel()
 	named := map[string]string{}
 	address := regexp.MustCompile(`^go doc ((?:\./)?\S+(?: \S+)?)$`)
 	for _, p := range pages(t) {
@@ -292,6 +294,27 @@ func TestGoDoc(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// TestPrograms type-checks every block of Go that is a whole program.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	for _, p := range pages(t) {
+		text := strings.Join(p.lines, "\n")
+		for i, block := range strings.Split(text, "```go\n")[1:] {
+			code, _, _ := strings.Cut(block, "```")
+			if !strings.HasPrefix(code, "package main\n") {
+				continue
+			}
+			file := filepath.Join(t.TempDir(), "main.go")
+			if err := os.WriteFile(file, []byte(code), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := command("go", "vet", file).CombinedOutput(); err != nil {
+				t.Errorf("%s: program %d: %s", p.name, i+1, out)
+			}
+		}
+	}
 }
 
 // TestLists holds lists of names to the source: each name must be there, in backquotes.
