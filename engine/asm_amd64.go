@@ -82,12 +82,12 @@ var avx2Kernels = kernels{table{
 // sgemmAVX2_6x16 is panels of a matrix product: see panelGeneric.
 //
 //go:noescape
-func sgemmAVX2_6x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
+func sgemmAVX2_6x16(k int, a []float32, ars, acs, packedA int, b []float32, brs int, c []float32, crs, tiles, rows, tallTiles int, acc bool, next []float32, step, panels int)
 
 // sgemmAtAVX2_6x16 is one panel of a matrix product: see panelAtGeneric.
 //
 //go:noescape
-func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, tallTiles int, acc bool)
 
 // quadFewAVX2 sets, for component c of comps, of packed P of d features, a multiple of 16,
 //
@@ -98,7 +98,7 @@ func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32,
 // numbers. With a step next[c*gc:] is fetched beside component c.
 //
 //go:noescape
-func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
+func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, tallTiles int, next []float32, step int)
 
 // quadTriangleAVX2 sets, of a single row x and for groups of first eight, then at most once four
 // components beside each other (of each mu and g are d x 8 or 4, q is 8 or 4),
@@ -131,7 +131,7 @@ func mixtureLanesAVX2(q, c []float32)
 // with a packed P of a multiple of 16 features, or adds that to v. work holds w of a tile.
 //
 //go:noescape
-func pullFewAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+func pullFewAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, tallTiles int, acc bool, next []float32, step int)
 
 // addPatchesAVX2 adds patches of five rows to c:
 // c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.

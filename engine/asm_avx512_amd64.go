@@ -84,13 +84,13 @@ var avx512Kernels = kernels{table{
 // about every second p, takes no part in it.
 //
 //go:noescape
-func sgemmAVX512_14x32(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, panels int)
+func sgemmAVX512_14x32(k int, a []float32, ars, acs, packedA int, b []float32, brs int, c []float32, crs, tiles, rows, tallTiles int, acc bool, next []float32, step, panels int)
 
 // sgemmAVX512_14x16 is sgemmAVX512_14x32 for the first cols columns of a panel, at most 16. It reads 16 of
 // B and touches those of c only.
 //
 //go:noescape
-func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, longer int, acc bool, next []float32, step int)
+func sgemmAVX512_14x16(k int, a []float32, ars, acs, packedA int, b []float32, brs int, c []float32, crs, cols, tiles, rows, tallTiles int, acc bool, next []float32, step int)
 
 // sgemmAtAVX512_14x32 is one panel of a matrix product: tiles of rows rows, the first
 // longer of them one row more (14 at most); for every row i of all tiles, j < 32
@@ -100,7 +100,7 @@ func sgemmAVX512_14x16(k int, a []float32, ars, acs, strip int, b []float32, brs
 // starting from the old value of c when acc is set, from +0 otherwise.
 //
 //go:noescape
-func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, longer int, acc bool)
+func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, tallTiles int, acc bool)
 
 // sgemmAVX512_6x64 is pairs of panels of a matrix product, each in one block, that follow each other:
 // tiles of rows rows, the first longer of them one row more (6 at most); for every row i of all tiles,
@@ -112,14 +112,14 @@ func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int
 // pair n next[n*k*64:], and step are as in sgemmAVX512_14x32.
 //
 //go:noescape
-func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, longer int, acc bool, next []float32, step, pairs int)
+func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, tallTiles int, acc bool, next []float32, step, pairs int)
 
 // quadFewAVX512 makes G and q of rows x for packed P of a multiple of 64 features, in tiles as
 // sgemmAVX512_6x64: see quadFewAVX2. work is memory for 12 rows of d and 128 numbers, within that
 // of quadFewAVX2.
 //
 //go:noescape
-func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, longer int, next []float32, step int)
+func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, tallTiles int, next []float32, step int)
 
 // pullFewAVX512 sets v, in tiles as sgemmAVX512_6x64, to the product of
 //
@@ -128,7 +128,7 @@ func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []
 // with a packed P of a multiple of 64 features, or adds that to v. work holds w of a tile.
 //
 //go:noescape
-func pullFewAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, longer int, acc bool, next []float32, step int)
+func pullFewAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p, work []float32, tiles, rows, tallTiles int, acc bool, next []float32, step int)
 
 // addPatchesAVX512 adds patches of five rows, up to 48 columns wide, to c:
 // c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old one.

@@ -17,19 +17,43 @@ import (
 // and, as a comment, what it must decode to.
 var wordMacro = regexp.MustCompile(`^#define (\w+)\(([\w, ]+)\)\s+WORD \$\((.+)\)\s+// (.+)$`)
 
-// TestEncodings decodes every WORD macro of asm_arm64.s with several registers and
-// compares with the mnemonic in its comment. Any machine can do so.
+// TestEncodings decodes every WORD macro of the arm64 assembly with several registers and compares it
+// with the mnemonic in its comment. Any machine can do so.
 func TestEncodings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process, after which an emulator may hang: without -short")
 	}
-	source, err := os.ReadFile("asm_arm64.s")
+	files, err := filepath.Glob("*_arm64.[sh]")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var words []uint32
 	var want []string
 	macros := 0
+	for _, file := range files {
+		w, m, n := encodings(t, file)
+		words, want, macros = append(words, w...), append(want, m...), macros+n
+	}
+	if macros == 0 {
+		t.Fatalf("no WORD macros in %v", files)
+	}
+	got := disassemble(t, words)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%#08x decodes to %q, expected %q", words[i], got[i], want[i])
+		}
+	}
+	t.Logf("%d macros, %d words", macros, len(words))
+}
+
+// encodings returns the words that the WORD macros of a file make with several registers, the mnemonics
+// that their comments promise, and the number of macros.
+func encodings(t *testing.T, file string) (words []uint32, want []string, macros int) {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, line := range strings.Split(string(source), "\n") {
 		code, _, _ := strings.Cut(line, "//")
 		if !strings.Contains(code, "WORD") {
@@ -37,7 +61,7 @@ func TestEncodings(t *testing.T) {
 		}
 		m := wordMacro.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("asm_arm64.s:%d: WORD outside of a macro with its mnemonic in a comment", i+1)
+			t.Errorf("%s:%d: WORD outside of a macro with its mnemonic in a comment", file, i+1)
 			continue
 		}
 		macros++
@@ -54,26 +78,17 @@ func TestEncodings(t *testing.T) {
 			}
 			word, err := types.Eval(token.NewFileSet(), nil, token.NoPos, value)
 			if err != nil {
-				t.Fatalf("asm_arm64.s:%d: %s: %v", i+1, m[1], err)
+				t.Fatalf("%s:%d: %s: %v", file, i+1, m[1], err)
 			}
 			bits, exact := constant.Uint64Val(word.Value)
 			if !exact || bits >= 1<<32 {
-				t.Fatalf("asm_arm64.s:%d: %s: %v is not a word", i+1, m[1], word.Value)
+				t.Fatalf("%s:%d: %s: %v is not a word", file, i+1, m[1], word.Value)
 			}
 			words = append(words, uint32(bits))
 			want = append(want, mnemonic)
 		}
 	}
-	if macros == 0 {
-		t.Fatal("asm_arm64.s: no WORD macros found")
-	}
-	got := disassemble(t, words)
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%#08x decodes to %q, expected %q", words[i], got[i], want[i])
-		}
-	}
-	t.Logf("%d macros, %d words", macros, len(words))
+	return words, want, macros
 }
 
 var objdumpLine = regexp.MustCompile(`(?m)^\s*[0-9a-f]+:\s+[0-9a-f]{8}\s+(.+)$`)

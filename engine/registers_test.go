@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,36 +10,45 @@ import (
 	"testing"
 )
 
-// TestReservedRegisters reads the assembly on every machine: registers that the head of a file
-// promises to leave alone are not used, locals lie within their frame, and every function with
-// vectors of AVX ends with VZEROUPPER.
+// TestReservedRegisters reads the assembly of all architectures on every machine: registers that the
+// head of a file promises to leave alone are not used, locals lie within their frame, every function
+// with vectors of AVX ends with VZEROUPPER, and each file begins with its build constraint or, a
+// header, with a comment.
 func TestReservedRegisters(t *testing.T) {
-	amd64 := regexp.MustCompile(`\b(R14[BWL]?|SP|g)\b`)
 	reserved := map[string]*regexp.Regexp{
-		"asm_amd64.s":        amd64,
-		"asm_avx512_amd64.s": amd64,
-		"few_amd64.h":        amd64,
-		"panels_amd64.h":     amd64,
-		"triangle_amd64.h":   amd64,
-		"asm_arm64.s":        regexp.MustCompile(`\b(R(1[6-8]|2[7-9]|30)|RSP|g)\b`),
+		"amd64": regexp.MustCompile(`\b(R14[BWL]?|SP|g)\b`),
+		"arm64": regexp.MustCompile(`\b(R(1[6-8]|2[7-9]|30)|RSP|g)\b`),
 	}
 	files, err := filepath.Glob("*.[sh]")
-	if err != nil || len(files) != len(reserved) {
-		t.Errorf("assembly in %v, %v: expected %d files", files, err, len(reserved))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no assembly: %v", err)
 	}
+	architecture := regexp.MustCompile(`_(amd64|arm64)\.[sh]$`)
 	local := regexp.MustCompile(`\b\w+-(\d+)\(SP\)`) // in a frame, which the assembler counts
 	frame := regexp.MustCompile(`^TEXT .*\$(\d+)-\d+`)
 	vector := regexp.MustCompile(`\b[YZ]\d+\b`)
-	wide := vectorMacros(t, files, vector)
-	for file, registers := range reserved {
+	for _, file := range files {
+		arch := architecture.FindStringSubmatch(file)
+		if arch == nil {
+			t.Errorf("%s: expected a name that ends in _amd64 or _arm64", file)
+			continue
+		}
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+		begin := "// "
+		if strings.HasSuffix(file, ".s") {
+			begin = "//go:build " + arch[1] + " && !purego && !noasm\n"
+		}
+		if !strings.HasPrefix(string(source), begin) {
+			t.Errorf("%s: expected it to begin with %q", file, begin)
+		}
+		wide := vectorMacros(t, file, vector)
 		deepest, size, vectors, zeroed := 0, 1<<10, false, false
 		for i, line := range strings.Split(string(source), "\n") {
 			code, _, _ := strings.Cut(line, "//")
-			if r := registers.FindString(local.ReplaceAllString(code, "")); r != "" {
+			if r := reserved[arch[1]].FindString(local.ReplaceAllString(code, "")); r != "" {
 				t.Errorf("%s:%d: uses %s", file, i+1, r)
 			}
 			if text := frame.FindStringSubmatch(code); text != nil {
@@ -58,45 +68,90 @@ func TestReservedRegisters(t *testing.T) {
 				zeroed = true
 			case code == "RET" && vectors && !zeroed:
 				t.Errorf("%s:%d: RET without VZEROUPPER", file, i+1)
-			case vector.MatchString(code) || wide[file+macro.FindString(code)]:
+			case vector.MatchString(code) || wide[macro.FindString(code)]:
 				vectors, zeroed = true, false
 			case strings.Contains(code, ":") || strings.Contains(code, "(") && !strings.HasPrefix(code, "MOV"):
 				zeroed = false // a label or a macro
 			}
 		}
 		// What the header names must fit into the frames of both functions.
-		if file == "few_amd64.h" && deepest > 192 {
+		if file == "quad_smalld_amd64.h" && deepest > 192 {
 			t.Errorf("%s: locals down to -%d, expected at most 192, the smaller frame", file, deepest)
 		}
 	}
 }
 
 // macro is the name of a macro, which a line of its own begins with.
-var macro = regexp.MustCompile(`^[A-Z][A-Z0-9]*\b`)
+var macro = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\b`)
 
-// vectorMacros returns the macros, after the name of the file that may use them, whose lines name vector
+// included is a header of this folder that a file includes.
+var included = regexp.MustCompile(`(?m)^#include "(\w+_(?:amd64|arm64)\.h)"`)
+
+// vectorMacros returns the macros of file, and of the headers that it includes, whose lines name vector
 // registers, or macros that do.
-func vectorMacros(t *testing.T, files []string, vector *regexp.Regexp) map[string]bool {
+func vectorMacros(t *testing.T, file string, vector *regexp.Regexp) map[string]bool {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wide := map[string]bool{}
+	for _, header := range included.FindAllStringSubmatch(string(source), -1) {
+		maps.Copy(wide, vectorMacros(t, header[1], vector))
+	}
+	name := ""
+	for line := range strings.Lines(string(source)) {
+		code := strings.TrimSpace(line)
+		if d, ok := strings.CutPrefix(code, "#define "); ok {
+			name, code, _ = strings.Cut(d, " ")
+			name, _, _ = strings.Cut(name, "(")
+		}
+		if name != "" && (vector.MatchString(code) || wide[macro.FindString(code)]) {
+			wide[name] = true
+		}
+		if code, _, _ := strings.Cut(line, "//"); !strings.HasSuffix(strings.TrimSpace(code), "\\") {
+			name = ""
+		}
+	}
+	return wide
+}
+
+// TestMacros checks that each macro of the assembly is used, that its name begins with the name of its
+// family, and that it means one thing: two files that one build includes together do not both
+// define it.
+func TestMacros(t *testing.T) {
+	families := regexp.MustCompile(`^(VEC|ELEM|ADAM|REDUCE|EXP|LOG|MEASURE|GEMM|TRANSPOSE|QUAD|VJP|MIX|GRAD|TRI|PATCH|POOL)_` +
+		`|^V[A-Z]+4S0?$`) // the latter: instructions that the assembler does not know
+	files, err := filepath.Glob("*.[sh]")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no assembly: %v", err)
+	}
+	sources := map[string]string{}
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := ""
-		for line := range strings.Lines(string(source)) {
-			code := strings.TrimSpace(line)
-			if d, ok := strings.CutPrefix(code, "#define "); ok {
-				name, code, _ = strings.Cut(d, " ")
-				name, _, _ = strings.Cut(name, "(")
+		sources[file] = string(source)
+	}
+	definition := regexp.MustCompile(`(?m)^#define (\w+)`)
+	for file, source := range sources {
+		for _, d := range definition.FindAllStringSubmatch(source, -1) {
+			name := d[1]
+			if !families.MatchString(name) {
+				t.Errorf("%s: macro %s: expected the prefix of a family", file, name)
 			}
-			if name != "" && (vector.MatchString(code) || wide[file+macro.FindString(code)]) {
-				wide[file+name] = true
+			use, uses := regexp.MustCompile(`(?m)^[^/\n]*\b`+name+`\b`), 0
+			for other, text := range sources {
+				if other == file || strings.Contains(text, `#include "`+file+`"`) {
+					uses += len(use.FindAllString(text, -1))
+				}
+				if strings.Contains(source, `#include "`+other+`"`) && strings.Contains(text, "#define "+name+"(") {
+					t.Errorf("%s: macro %s is also defined in %s", file, name, other)
+				}
 			}
-			if !strings.HasSuffix(strings.TrimSpace(line), "\\") {
-				name = ""
+			if uses < 2 { // its definition and one use
+				t.Errorf("%s: macro %s is not used", file, name)
 			}
 		}
 	}
-	return wide
 }

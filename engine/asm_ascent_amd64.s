@@ -1,0 +1,1299 @@
+//go:build amd64 && !purego && !noasm
+
+#include "gemm_avx2_amd64.h"
+#include "go_asm.h"
+#include "quad_smalld_amd64.h"
+#include "textflag.h"
+#include "vector_avx2_amd64.h"
+
+// AVX2: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and the
+// gradient step. D_i is x - mu_i, G_i is D_i P_i, q_i is D_i . G_i.
+//
+// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
+// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
+// that runs next is slower. The head of a function says what its registers hold and, where a frame is
+// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
+// Where a macro needs labels they are its last parameters and carry no other meaning.
+//
+// Contents:
+//
+//	quadFewAVX2                 G = (x - mu) P and q = (x - mu) . G for small d, all components
+//	pullFewAVX2                 v = -N P for small d
+//	pullRowsAVX2                dst = -(h t y) - r x, row by row
+//	pullDeltasAVX2              D = x - mu, W = -(h t D) - r u, and their sums over rows
+//	mixtureAVX2                 responsibilities and log-sum-exp
+//	responsibilityBackwardAVX2  VJP of the responsibilities
+//	gradientAVX2                dst[j] = - sum over i of r[i] * G[i][j]
+//	moveRowsAVX2                x += alpha * gradient, row by row
+
+// ---------------------------------------------------------------------------------
+// Quadratic forms: tiles as in sgemmAVX2_6x16 whose left operand D_i is made on the way, so that
+// it, and P of up to 64 columns, stay in L1
+
+// QUAD_ROWS multiplies R13 rows, 1 to 5, at R8, R10 bytes apart, by the panel at BX with CX inner
+// indices. It leaves BX behind the panel and goes on at the label store of the function.
+#define QUAD_ROWS \
+	MOVL $4, R11  \
+	MOVL $64, R12 \
+	CMPQ R13, $3  \
+	JEQ  rows3    \
+	JGT  rows4or5 \
+	CMPQ R13, $2  \
+	JEQ  rows2    \
+	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)\
+rows2: \
+	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)\
+rows3: \
+	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)\
+rows4or5: \
+	CMPQ R13, $5  \
+	JEQ  rows5    \
+	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)\
+rows5: \
+	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
+
+// QUAD_LOADROW and QUAD_STOREROW load or store a row of such a tile if it exists (R13 rows), at DI,
+// which they advance by AX; after the last row they jump to end, or to the label stored.
+#define QUAD_LOADROW(row, c0, c1, end) \
+	CMPQ R13, $row     \
+	JLE  end           \
+	VMOVUPS (DI), c0   \
+	VMOVUPS 32(DI), c1 \
+	ADDQ AX, DI
+
+#define QUAD_STOREROW(row, c0, c1) \
+	CMPQ R13, $row     \
+	JLE  stored        \
+	VMOVUPS c0, (DI)   \
+	VMOVUPS c1, 32(DI) \
+	ADDQ AX, DI
+
+// QUAD_DELTAS makes 16 columns, from byte SI on, of count rows of D_i = x - mu: rows of x are xs
+// bytes apart, those of D_i R10 bytes, from to on. Changes CX, DX, R8, R9 and Y10 to Y13.
+#define QUAD_DELTAS(count, x, xs, mu, to, row) \
+	MOVQ mu, DX               \
+	VMOVUPS (DX)(SI*1), Y10   \
+	VMOVUPS 32(DX)(SI*1), Y11 \
+	MOVQ x, R8                \
+	ADDQ SI, R8               \
+	MOVQ to, R9               \
+	ADDQ SI, R9               \
+	MOVQ xs, DX               \
+	MOVQ count, CX            \
+row: \
+	VMOVUPS (R8), Y12         \
+	VMOVUPS 32(R8), Y13       \
+	VSUBPS  Y10, Y12, Y12     \
+	VSUBPS  Y11, Y13, Y13     \
+	VMOVUPS Y12, (R9)         \
+	VMOVUPS Y13, 32(R9)       \
+	ADDQ DX, R8               \
+	ADDQ R10, R9              \
+	SUBQ $1, CX               \
+	JNE  row
+
+// QUAD_DOTS stores at DX the dot products of R13 rows of G at R8, AX bytes apart, and of D_i at R9,
+// R10 bytes apart; it advances these three and counts R13 down. Changes CX, Y0, Y1, Y4 and Y5.
+#define QUAD_DOTS(bytes, row, columns) \
+row: \
+	VXORPS Y4, Y4, Y4                \
+	VXORPS Y5, Y5, Y5                \
+	XORQ CX, CX                      \
+columns: \
+	VMOVUPS (R8)(CX*1), Y0           \
+	VMOVUPS 32(R8)(CX*1), Y1         \
+	VFMADD231PS (R9)(CX*1), Y0, Y4   \
+	VFMADD231PS 32(R9)(CX*1), Y1, Y5 \
+	ADDQ $64, CX                     \
+	CMPQ CX, bytes                   \
+	JLT  columns                     \
+	REDUCE_TREE                      \
+	VMOVSS X4, (DX)                  \
+	ADDQ AX, R8                      \
+	ADDQ R10, R9                     \
+	ADDQ $4, DX                      \
+	SUBQ $1, R13                     \
+	JNE  row
+
+// The next four macros work on one row between multiply-adds: eight columns of D_i of the tile
+// below, and of q of the tile above. R11 is the row of D_i above, behind its 16 lanes of q, R12 the
+// row of D_i below, R13 the row of x, DX mu, DI the row of G, and SI the first column in bytes.
+// QUAD_ROWNEXT goes on to the next row; G and x stay at their last row.
+#define QUAD_ROWDELTA(off) \
+	VMOVUPS off(R13)(SI*1), Y3    \
+	VSUBPS  off(DX)(SI*1), Y3, Y3 \
+	VMOVUPS Y3, off+64(R12)(SI*1)
+
+#define QUAD_ROWLANES(off) \
+	VMOVUPS off(R11), Y3              \
+	VMOVUPS off+64(R11)(SI*1), Y2     \
+	VFMADD231PS off(DI)(SI*1), Y2, Y3 \
+	VMOVUPS Y3, off(R11)
+
+#define QUAD_ROWNEXT(gs, xs) \
+	ADDQ R10, R11                 \
+	ADDQ R10, R12                 \
+	ADDQ gs, DI                   \
+	CMPQ DI, lastAbove-208(SP)    \
+	CMOVQHI lastAbove-208(SP), DI \
+	ADDQ xs, R13                  \
+	CMPQ R13, lastBelow-176(SP)   \
+	CMOVQHI lastBelow-176(SP), R13
+
+// QUAD_EIGHT is GEMM_EIGHT with sixteen columns of such a row between its multiply-adds.
+#define QUAD_EIGHT(step, fetch, gs, xs) \
+	PREFETCHT1 (R15)     \ // the next P, if any
+	ADDQ fetch, R15      \
+	step(0, 4)           \
+	QUAD_ROWDELTA(0)     \ // D below, columns 0 to 7
+	step(1, 4)           \
+	QUAD_ROWDELTA(32)    \
+	step(2, 4)           \
+	QUAD_ROWLANES(0)     \ // lanes 0 to 7 of q above
+	step(3, 4)           \
+	QUAD_ROWLANES(32)    \
+	PREFETCHT1 (R15)     \
+	ADDQ fetch, R15      \
+	step(4, 4)           \
+	step(5, 4)           \
+	step(6, 4)           \
+	step(7, 4)           \
+	QUAD_ROWNEXT(gs, xs) \
+	ADDQ $32, R8         \
+	ADDQ $32, R9         \
+	ADDQ $512, BX          // eight rows of P
+
+// QUAD_LOOP is the loop over the inner index for a panel of five or six rows, whose rows 0 to 2 have
+// had the first three: eight or five indices without rows between them, then with of QUAD_EIGHT, then
+// without of GEMM_EIGHT (frame slots of quadFewAVX2). It goes on at the labels rest or store3 of the function.
+#define QUAD_LOOP(step, late, fetch, gs, xs, mu, row, other) \
+	late(0, 4)                        \
+	late(1, 4)                        \
+	late(2, 4)                        \
+	GEMM_FETCH                        \
+	GEMM_LASTFIVE(step, 4, GEMM_NEAR) \
+	MOVQ mu, DX                       \
+	MOVQ with-184(SP), CX             \
+	PCALIGN $64                       \
+row: \
+	QUAD_EIGHT(step, fetch, gs, xs)   \
+	SUBQ $1, CX                       \
+	JNE  row                          \
+	MOVQ without-192(SP), CX          \
+	TESTQ CX, CX                      \
+	JEQ  rest                         \
+	MOVQ fetch, DX                    \
+	PCALIGN $64                       \
+other: \
+	GEMM_EIGHT(step, 4, GEMM_NEAR)    \
+	SUBQ $1, CX                       \
+	JNE  other                        \
+	JMP  store3
+
+// QUAD_LANES sets a to the lanes of q of one row added eight apart, and clears them (Y9 is zero).
+// QUAD_HALVES adds the lanes four apart of two rows, into the two halves of a.
+#define QUAD_LANES(low, high, a) \
+	VMOVUPS low, a     \
+	VADDPS  high, a, a \
+	VMOVUPS Y9, low    \
+	VMOVUPS Y9, high
+
+#define QUAD_HALVES(a, b, t) \
+	VPERM2F128 $0x20, b, a, t \
+	VPERM2F128 $0x31, b, a, b \
+	VADDPS  b, t, a
+
+// func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
+//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tallTiles int, next []float32,
+//	step int)
+//
+// G = (x - mu) P and q = (x - mu) . G for small d, all components.
+// For component c of comps, with P_c packed:
+//
+//	g[c*gc+i*gs+j] = chain over p of fma(x[i*xs+p]-mu[c*d+p], P_c[p, j], ...)
+//	q[c*qc+i] = the dot product of x[i]-mu_c and that row of g
+//
+// d is a multiple of 16. p has one P for each component, or one for all. tiles tiles of rows rows
+// each (1 to 6), the first tallTiles of them with one row more. work is scratch for 18 rows of d+16
+// floats. If step is not 0, next[c*gc:] is prefetched, step bytes at a time, beside component c.
+//
+// Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with D_i as A (R10 bytes from row to row).
+// SI is the first column of the panel in bytes, R13 the rows of a tile of four rows or fewer.
+//
+// Frame beside that of quad_smalld_amd64.h: xHere-40, x of the tile; above-64, current-72, below-80,
+// the D_i of three tiles in work; late-88, where rows 3 and up of the panel before are not stored
+// yet, or 0; rowsAbove-112, gAbove-128, qAbove-144, the tile above; lastAbove-208, lastBelow-176,
+// last row of its G and of x below; with-184, without-192, groups of eight inner indices with and
+// without a row between them; extraRows-200, rows for which there is no such group.
+TEXT ·quadFewAVX2(SB), NOSPLIT, $208-248
+	QUAD_ARGUMENTS(many, fetches)
+	MOVQ d+136(FP), R10      // the distance of rows of D_i
+	CMPQ rows+200(FP), $5
+	JGE  dense
+
+component:
+	MOVQ g_base+8(FP), R8
+	MOVQ R8, gHere-24(SP)
+	MOVQ q_base+48(FP), R8
+	MOVQ R8, qHere-32(SP)
+	MOVQ x_base+80(FP), R8
+	MOVQ R8, xHere-40(SP)
+	MOVQ tiles+192(FP), R8
+	MOVQ R8, tilesLeft-48(SP)
+	MOVQ tallTiles+208(FP), R8
+	MOVQ R8, tallLeft-56(SP)
+tile:
+	QUAD_TILEROWS(R13, even)
+	XORQ SI, SI              // the first column, in bytes
+deltas:
+	QUAD_DELTAS(R13, xHere-40(SP), xs+104(FP), mu_base+112(FP), work_base+168(FP), delta)
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  deltas
+	MOVQ gs+40(FP), AX
+	MOVQ p_base+144(FP), BX
+	MOVQ Packed_data(BX), BX
+	XORQ SI, SI
+panel:
+	MOVQ work_base+168(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ R10, CX
+	SHRQ $2, CX
+	MOVQ step+240(FP), DX
+	GEMM_ZERO
+	QUAD_ROWS
+store:
+	MOVQ gHere-24(SP), DI
+	ADDQ SI, DI
+	QUAD_STOREROW(0, Y4, Y5)
+	QUAD_STOREROW(1, Y6, Y7)
+	QUAD_STOREROW(2, Y8, Y9)
+	QUAD_STOREROW(3, Y10, Y11)
+	QUAD_STOREROW(4, Y12, Y13)
+stored:
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  panel
+	MOVQ xs+104(FP), CX
+	IMULQ R13, CX
+	ADDQ CX, xHere-40(SP)
+	MOVQ gHere-24(SP), R8
+	MOVQ work_base+168(FP), R9
+	MOVQ qHere-32(SP), DX
+	QUAD_DOTS(R10, dot, column)
+	MOVQ R8, gHere-24(SP)
+	MOVQ DX, qHere-32(SP)
+	SUBQ $1, tilesLeft-48(SP)
+	JNE  tile
+	SUBQ $1, comps+0(FP)
+	JEQ  done
+	QUAD_NEXTCOMPONENT
+	MOVQ next_base+216(FP), R15
+	JMP  component
+
+	// Tiles of five and six rows, one after the other through all components. D_i of the tile below
+	// and q of the tile above are made between the multiply-adds, in each panel sixteen columns of all
+	// rows, one row every eight inner indices; in one piece they would stall the multiply-adds. D_i of
+	// three tiles take turns in work, each row behind its 16 lanes of q. The first tile takes itself
+	// for the tile above, which does no harm, and the last tile takes itself for the tile below. Rows
+	// from 3 on are stored when the next panel has begun.
+dense:
+	ADDQ $64, R10
+	MOVQ work_base+168(FP), R11
+	MOVQ R11, above-64(SP)
+	LEAQ (R10)(R10*2), CX
+	LEAQ (R11)(CX*2), R11
+	MOVQ R11, current-72(SP)
+	LEAQ (R11)(CX*2), R11
+	MOVQ R11, below-80(SP)
+	MOVQ work_base+168(FP), R11
+	VXORPS Y0, Y0, Y0
+	MOVL $18, CX
+clear:
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y0, 32(R11)
+	ADDQ R10, R11
+	SUBQ $1, CX
+	JNE  clear
+	MOVQ $0, late-88(SP)
+
+	QUAD_FIRSTTILE(firstEven)
+	MOVQ rowsBelow-104(SP), CX
+	MOVQ CX, rowsAbove-112(SP)
+	MOVQ gBelow-120(SP), CX
+	MOVQ CX, gAbove-128(SP)
+	MOVQ qBelow-136(SP), CX
+	MOVQ CX, qAbove-144(SP)
+	ADDQ $64, current-72(SP)
+	XORQ SI, SI
+firstDeltas:
+	QUAD_DELTAS(rowsBelow-104(SP), xBelow-152(SP), xs+104(FP), mu_base+112(FP), current-72(SP), firstDelta)
+	ADDQ $64, SI
+	CMPQ SI, d+136(FP)
+	JLT  firstDeltas
+	SUBQ $64, current-72(SP)
+
+denseTile:
+	QUAD_NEXTTILE(same, nextComponent, placed, belowEven, known)
+	MOVQ rowsBelow-104(SP), CX
+	SUBQ $1, CX
+	IMULQ xs+104(FP), CX
+	ADDQ xBelow-152(SP), CX
+	MOVQ CX, lastBelow-176(SP)
+
+	// Of the rows in between: those with eight inner indices, the other such indices, and rows
+	// for which there are none.
+	MOVQ d+136(FP), DX
+	SHRQ $5, DX
+	SUBQ $1, DX
+	MOVQ rowsAbove-112(SP), R9
+	LEAQ -1(R9), CX
+	IMULQ gs+40(FP), CX
+	ADDQ gAbove-128(SP), CX
+	MOVQ CX, lastAbove-208(SP)
+	CMPQ R9, rowsBelow-104(SP)
+	CMOVQLT rowsBelow-104(SP), R9
+	MOVQ R9, CX
+	CMPQ CX, DX
+	CMOVQGT DX, CX
+	SUBQ CX, R9
+	SUBQ CX, DX
+	MOVQ CX, with-184(SP)
+	MOVQ DX, without-192(SP)
+	MOVQ R9, extraRows-200(SP)
+	MOVQ pHere-168(SP), BX
+	XORQ SI, SI              // the first column of the panel, in bytes
+	PCALIGN $64
+densePanel:
+	MOVQ current-72(SP), R8
+	ADDQ $64, R8
+	GEMM_ZERO3
+	GEMM_STEP3(0, 4)
+	GEMM_STEP3(1, 4)
+	GEMM_STEP3(2, 4)
+	MOVQ late-88(SP), R12
+	TESTQ R12, R12
+	JEQ  storedLate
+	MOVQ gs+40(FP), AX
+	CMPQ SI, $0
+	MOVQ rowsHere-160(SP), CX
+	CMOVQEQ rowsAbove-112(SP), CX
+	GEMM_STORELATE(R12, AX, CX, storedLate)
+storedLate:
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ above-64(SP), R11
+	MOVQ below-80(SP), R12
+	MOVQ xBelow-152(SP), R13
+	MOVQ gAbove-128(SP), DI
+	MOVQ step+240(FP), DX
+	GEMM_ZEROLATE
+	CMPQ rowsHere-160(SP), $6
+	JEQ  six
+	QUAD_LOOP(GEMM_STEP5, GEMM_LATE5, step+240(FP), gs+40(FP), xs+104(FP), mu_base+112(FP), with5, without5)
+six:
+	QUAD_LOOP(GEMM_STEP6, GEMM_LATE6, step+240(FP), gs+40(FP), xs+104(FP), mu_base+112(FP), with6, without6)
+rest:
+	MOVQ extraRows-200(SP), CX
+	TESTQ CX, CX
+	JEQ  store3
+extraRow:
+	QUAD_ROWDELTA(0)
+	QUAD_ROWDELTA(32)
+	QUAD_ROWLANES(0)
+	QUAD_ROWLANES(32)
+	QUAD_ROWNEXT(gs+40(FP), xs+104(FP))
+	SUBQ $1, CX
+	JNE  extraRow
+store3:
+	MOVQ gHere-24(SP), DI
+	ADDQ SI, DI
+	MOVQ gs+40(FP), AX
+	GEMM_STORE3(DI, AX)
+	LEAQ (DI)(AX*2), DI
+	ADDQ AX, DI
+	MOVQ DI, late-88(SP)
+	ADDQ $64, SI
+	CMPQ SI, d+136(FP)
+	JLT  densePanel
+
+	// The lanes of q above are complete, and made empty for the tile that takes their place. Their
+	// sums as in REDUCE_TREE, of all rows at once: (0 | 1), (2 | 3) and (4 | 5) in halves of registers, then
+	// the even rows in one half and the odd ones in the other.
+	MOVQ above-64(SP), R8
+	MOVQ qAbove-144(SP), DX
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	VXORPS Y9, Y9, Y9
+	QUAD_LANES((R8), 32(R8), Y0)
+	QUAD_LANES((R8)(R10*1), 32(R8)(R10*1), Y1)
+	QUAD_LANES((R8)(R10*2), 32(R8)(R10*2), Y2)
+	QUAD_LANES((R9), 32(R9), Y3)
+	QUAD_LANES((R9)(R10*1), 32(R9)(R10*1), Y4)
+	QUAD_LANES((R9)(R10*2), 32(R9)(R10*2), Y5)
+	QUAD_HALVES(Y0, Y1, Y6)
+	QUAD_HALVES(Y2, Y3, Y6)
+	QUAD_HALVES(Y4, Y5, Y6)
+	VUNPCKLPD Y2, Y0, Y6
+	VUNPCKHPD Y2, Y0, Y7
+	VADDPS  Y7, Y6, Y6
+	VUNPCKLPD Y4, Y4, Y7
+	VUNPCKHPD Y4, Y4, Y8
+	VADDPS  Y8, Y7, Y7
+	VSHUFPS $0x88, Y7, Y6, Y0
+	VSHUFPS $0xDD, Y7, Y6, Y1
+	VADDPS  Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VUNPCKLPS X1, X0, X2
+	VUNPCKHPS X1, X0, X0
+	VMOVUPS X2, (DX)
+	VMOVSS  X0, 16(DX)
+	CMPQ rowsAbove-112(SP), $6
+	JLT  summed
+	VMOVSD  X0, 16(DX)
+summed:
+	MOVQ current-72(SP), R9
+	MOVQ R9, above-64(SP)
+	MOVQ below-80(SP), R9
+	MOVQ R9, current-72(SP)
+	MOVQ R8, below-80(SP)
+	MOVQ rowsHere-160(SP), R13
+	MOVQ R13, rowsAbove-112(SP)
+	MOVQ gHere-24(SP), R8
+	MOVQ R8, gAbove-128(SP)
+	MOVQ qHere-32(SP), DX
+	MOVQ DX, qAbove-144(SP)
+	CMPQ comps+0(FP), $0
+	JNE  denseTile
+	MOVQ late-88(SP), R12
+	GEMM_STORELATE(R12, AX, R13, last)
+last:
+	MOVQ above-64(SP), R9
+	ADDQ $64, R9
+	QUAD_DOTS(d+136(FP), lastDot, lastColumn)
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Vector-Jacobian products
+
+// VJP_TILE makes 8 columns of a row of -N_i: Y6 is -r, Y7 t, SI x, R8 u, DI the result.
+#define VJP_TILE(off, mu, x, u) \
+	VMOVUPS off(SI), x     \
+	VSUBPS  mu, x, x       \
+	VMULPS  off(R8), Y6, u \
+	VFNMADD231PS x, Y7, u  \
+	VMOVUPS u, off(DI)
+
+// func pullFewAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
+//	work []float32, tiles, rows, tallTiles int, acc bool, next []float32, step int)
+//
+// v = -N P for small d.
+// With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
+//
+//	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p]))
+//	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
+//
+// from +0, or from the old v if acc is set. P is packed, mu has a multiple of 16 elements; tiles as
+// in quadFewAVX2. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and tallTiles
+// are advanced in place from tile to tile.
+//
+// Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with w as A (R10 bytes from row to row).
+// SI is the first column of the panel in bytes, R13 the rows of the tile, AX bytes from row to row of
+// v, DI the current row of v. While w is made: SI x, R8 u, DI w, BX r, DX t, R9 and R11 bytes from
+// row to row of x and u, R12 the first column in bytes, Y3 the sign bits, Y2 zero.
+TEXT ·pullFewAVX2(SB), NOSPLIT, $0-280
+	MOVQ mu_len+152(FP), R10
+	SHLQ $2, R10             // the distance of rows of -N_i
+	MOVQ next_base+248(FP), R15
+tile:
+	MOVQ rows+224(FP), R13
+	CMPQ tallTiles+232(FP), $0
+	JLE  even
+	SUBQ $1, tallTiles+232(FP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	// -N_i of the tile, 16 columns at a time.
+	VPCMPEQD Y3, Y3, Y3
+	VPSLLD $31, Y3, Y3       // sign bits
+	VXORPS Y2, Y2, Y2
+	XORQ R12, R12            // the first column, in bytes
+	MOVQ xs+136(FP), R9
+	SHLQ $2, R9
+	MOVQ us+80(FP), R11
+	SHLQ $2, R11
+deltas:
+	MOVQ mu_base+144(FP), DX
+	VMOVUPS (DX)(R12*1), Y4
+	VMOVUPS 32(DX)(R12*1), Y5
+	MOVQ x_base+112(FP), SI
+	ADDQ R12, SI
+	MOVQ u_base+56(FP), R8
+	ADDQ R12, R8
+	MOVQ work_base+192(FP), DI
+	ADDQ R12, DI
+	MOVQ r_base+32(FP), BX
+	MOVQ t_base+88(FP), DX
+	MOVQ R13, CX
+delta:
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  zero
+	VBROADCASTSS (BX), Y6
+	VXORPS Y3, Y6, Y6
+	VBROADCASTSS (DX), Y7
+	VJP_TILE(0, Y4, Y0, Y8)
+	VJP_TILE(32, Y5, Y1, Y9)
+	JMP  nextrow
+zero:
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y2, 32(DI)
+nextrow:
+	ADDQ R9, SI
+	ADDQ R11, R8
+	ADDQ R10, DI
+	ADDQ $4, BX
+	ADDQ $4, DX
+	SUBQ $1, CX
+	JNE  delta
+	ADDQ $64, R12
+	CMPQ R12, R10
+	JLT  deltas
+	MOVQ BX, r_base+32(FP)
+	MOVQ DX, t_base+88(FP)
+
+	MOVQ p_base+168(FP), BX
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	XORQ SI, SI              // the first column of the panel, in bytes
+	CMPQ R13, $5
+	JGE  dense
+panel:
+	GEMM_ZERO
+	CMPB acc+240(FP), $0
+	JEQ  start
+	MOVQ v_base+0(FP), DI
+	ADDQ SI, DI
+	QUAD_LOADROW(0, Y4, Y5, start)
+	QUAD_LOADROW(1, Y6, Y7, start)
+	QUAD_LOADROW(2, Y8, Y9, start)
+	QUAD_LOADROW(3, Y10, Y11, start)
+start:
+	MOVQ work_base+192(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ mu_len+152(FP), CX
+	MOVQ step+272(FP), DX
+	QUAD_ROWS
+store:
+	MOVQ v_base+0(FP), DI
+	ADDQ SI, DI
+	QUAD_STOREROW(0, Y4, Y5)
+	QUAD_STOREROW(1, Y6, Y7)
+	QUAD_STOREROW(2, Y8, Y9)
+	QUAD_STOREROW(3, Y10, Y11)
+stored:
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  panel
+	JMP  end
+
+	// Five and six rows. Those from 3 on are stored after the first three inner indices of rows 0
+	// to 2 of the next panel: R12 is where, in row 3.
+dense:
+	MOVQ v_base+0(FP), DI
+	LEAQ (DI)(AX*2), R12
+	ADDQ AX, R12
+	MOVQ step+272(FP), DX
+densePanel:
+	MOVQ work_base+192(FP), R8
+	LEAQ (R8)(R10*2), R9
+	ADDQ R10, R9
+	MOVQ mu_len+152(FP), CX
+	CMPB acc+240(FP), $0
+	JNE  olds3
+	GEMM_ZERO3
+	JMP  first3
+olds3:
+	GEMM_LOAD3(DI, AX)
+first3:
+	GEMM_STEP3(0, 4)
+	GEMM_STEP3(1, 4)
+	GEMM_STEP3(2, 4)
+	TESTQ SI, SI
+	JEQ  late
+	GEMM_STORELATE(R12, AX, R13, storedLate)
+storedLate:
+	ADDQ $64, R12
+late:
+	CMPB acc+240(FP), $0
+	JNE  oldsLate
+	GEMM_ZEROLATE
+	JMP  startLate
+oldsLate:
+	GEMM_LOADLATE(R12, AX, R13, startLate)
+startLate:
+	CMPQ R13, $6
+	JEQ  six
+	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 4, GEMM_NEAR, eight5, eighttest5, late5, latetest5)
+six:
+	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 4, GEMM_NEAR, eight6, eighttest6, late6, latetest6)
+store3:
+	GEMM_STORE3(DI, AX)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	CMPQ SI, R10
+	JLT  densePanel
+	GEMM_STORELATE(R12, AX, R13, end)
+end:
+	LEAQ (R13*4), CX
+	MOVQ vs+24(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, v_base+0(FP)
+	MOVQ us+80(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, u_base+56(FP)
+	MOVQ xs+136(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, x_base+112(FP)
+	SUBQ $1, tiles+216(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// fma(-w, y, -(r*x)): Y14 holds -r, Y13 holds w = h*t.
+#define VJP_OP \
+	VMULPS       Y14, Y0, Y0 \
+	VFNMADD231PS Y1, Y13, Y0
+
+#define VJP_NOLOAD(off)
+#define VJP_NOOP
+#define VJP_STOREZERO(off) VMOVUPS Y11, off(DI)(AX*4)
+#define VJP_MASKSTOREZERO VMASKMOVPS Y11, Y15, (DI)(AX*4)
+
+// func pullRowsAVX2(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+//	y []float32, ys, n int)
+//
+// dst = -(h t y) - r x, row by row. See pullRowsGeneric.
+//
+// DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
+// BX, R13      r and t of the row           R15 rows left, CX elements left of the row
+// Y10 h, Y11 zero, Y12 sign bits, Y13 h*t, Y14 -r
+TEXT ·pullRowsAVX2(SB), NOSPLIT, $0-160
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R10
+	MOVQ r_base+32(FP), BX
+	MOVQ x_base+56(FP), SI
+	MOVQ xs+80(FP), R11
+	MOVQ t_base+88(FP), R13
+	VBROADCASTSS h+112(FP), Y10
+	MOVQ y_base+120(FP), DX
+	MOVQ ys+144(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VXORPS Y11, Y11, Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPSLLD $31, Y12, Y12     // sign bits
+	MOVQ r_len+40(FP), R15
+	JMP  rowtest
+row:
+	MOVQ n+152(FP), CX
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  zero
+	VBROADCASTSS (BX), Y14
+	VXORPS Y12, Y14, Y14
+	VBROADCASTSS (R13), Y13
+	VMULPS Y10, Y13, Y13
+	VEC_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	JMP  next
+zero:
+	VEC_LOOP(VJP_NOLOAD, VJP_NOOP, VJP_STOREZERO, VJP_NOOP, VJP_MASKSTOREZERO, z16, z8, ztail, zend)
+next:
+	ADDQ $4, BX
+	ADDQ $4, R13
+	ADDQ R10, DI
+	ADDQ R11, SI
+	ADDQ R12, DX
+rowtest:
+	SUBQ $1, R15
+	JGE  row
+	VZEROUPPER
+	RET
+
+// Eight columns of a row, from byte off on, of D_i, of its share of the sums, and of W_i. Y5 r, Y6 t,
+// Y7 h*t, Y2 h, Y4 zero. fma(-w, d, -(r*u)) is computed as the negated fma(w, d, r*u).
+#define VJP_SCALARS \
+	VBROADCASTSS (BX), Y5  \
+	VBROADCASTSS (R13), Y6 \
+	VMULPS       Y6, Y2, Y7
+
+#define VJP_DELTA(off, sr, st) \
+	VMOVUPS      off(DX), Y0     \
+	VSUBPS       off(CX), Y0, Y0 \ // d = x - mu
+	VMOVUPS      Y0, off(R8)     \
+	VMOVUPS      off(SI), Y1     \
+	VFNMADD231PS Y1, Y5, sr      \ // sr -= r * u
+	VFNMADD231PS Y0, Y6, st      \ // st -= t * d
+	VMULPS       Y5, Y1, Y1      \ // r * u
+	VFNMSUB231PS Y0, Y7, Y1      \ // w = -(h*t * d) - r*u
+	VMOVUPS      Y1, off(DI)
+
+// VJP_DELTAZERO is the same for r = 0, VJP_DELTAONLY makes W_i alone.
+#define VJP_DELTAZERO(off) \
+	VMOVUPS      off(DX), Y0     \
+	VSUBPS       off(CX), Y0, Y0 \
+	VMOVUPS      Y0, off(R8)     \
+	VMOVUPS      Y4, off(DI)
+
+#define VJP_DELTAONLY(off) \
+	VMOVUPS      off(DX), Y0     \
+	VSUBPS       off(CX), Y0, Y0 \
+	VMULPS       off(SI), Y5, Y1 \
+	VFNMSUB231PS Y0, Y7, Y1      \
+	VMOVUPS      Y1, off(DI)
+
+#define VJP_NEXTROW \
+	ADDQ $4, BX  \
+	ADDQ $4, R13 \
+	ADDQ R10, DI \
+	ADDQ R10, R8 \
+	ADDQ R11, SI \
+	ADDQ R12, DX
+
+// func pullDeltasAVX2(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+//	x []float32, xs int, mu, sr, st []float32)
+//
+// D = x - mu, W = -(h t D) - r u, and their sums over rows. See pullDeltasGeneric.
+//
+// Columns are done 32 at a time, then 8 with a mask; within them the rows one after the other, so
+// that the sums stay in registers. An empty d is not written, and then sr and st are not used.
+//
+// DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
+// BX, R13         r and t of the row           R9 rows left
+// CX mu           R15 the first column, in bytes; mu_len counts the columns down
+// Y8 to Y11 sums sr, Y12 to Y15 sums st (narrow: Y8, Y12, mask in Y15, mu in Y3)
+TEXT ·pullDeltasAVX2(SB), NOSPLIT, $0-248
+	MOVQ ld+48(FP), R10
+	MOVQ us+104(FP), R11
+	MOVQ xs+168(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VBROADCASTSS h+136(FP), Y2
+	VXORPS Y4, Y4, Y4
+	XORQ R15, R15
+columns:                     // mu_len counts down
+	CMPQ mu_len+184(FP), $0
+	JLE  done
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), CX
+	ADDQ R15, CX
+	CMPQ mu_len+184(FP), $32
+	JLT  narrow
+	CMPQ d_len+32(FP), $0
+	JEQ  wideonlytest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS (AX)(R15*1), Y8
+	VMOVUPS 32(AX)(R15*1), Y9
+	VMOVUPS 64(AX)(R15*1), Y10
+	VMOVUPS 96(AX)(R15*1), Y11
+	MOVQ st_base+224(FP), AX
+	VMOVUPS (AX)(R15*1), Y12
+	VMOVUPS 32(AX)(R15*1), Y13
+	VMOVUPS 64(AX)(R15*1), Y14
+	VMOVUPS 96(AX)(R15*1), Y15
+	JMP  widetest
+widerow:
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  widezero
+	VJP_SCALARS
+	VJP_DELTA(0, Y8, Y12)
+	VJP_DELTA(32, Y9, Y13)
+	VJP_DELTA(64, Y10, Y14)
+	VJP_DELTA(96, Y11, Y15)
+	JMP  widenext
+widezero:
+	VJP_DELTAZERO(0)
+	VJP_DELTAZERO(32)
+	VJP_DELTAZERO(64)
+	VJP_DELTAZERO(96)
+widenext:
+	VJP_NEXTROW
+widetest:
+	SUBQ $1, R9
+	JGE  widerow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Y8, (AX)(R15*1)
+	VMOVUPS Y9, 32(AX)(R15*1)
+	VMOVUPS Y10, 64(AX)(R15*1)
+	VMOVUPS Y11, 96(AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Y12, (AX)(R15*1)
+	VMOVUPS Y13, 32(AX)(R15*1)
+	VMOVUPS Y14, 64(AX)(R15*1)
+	VMOVUPS Y15, 96(AX)(R15*1)
+	JMP  widedone
+wideonlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  wideonlyzero
+	VJP_SCALARS
+	VJP_DELTAONLY(0)
+	VJP_DELTAONLY(32)
+	VJP_DELTAONLY(64)
+	VJP_DELTAONLY(96)
+	JMP  wideonlynext
+wideonlyzero:
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y4, 32(DI)
+	VMOVUPS Y4, 64(DI)
+	VMOVUPS Y4, 96(DI)
+wideonlynext:
+	VJP_NEXTROW
+wideonlytest:
+	SUBQ $1, R9
+	JGE  wideonlyrow
+widedone:
+	ADDQ $128, R15
+	SUBQ $32, mu_len+184(FP)
+	JMP  columns
+
+narrow:                      // eight columns at a time, the last of them masked
+	VPCMPEQD Y15, Y15, Y15
+	MOVQ mu_len+184(FP), AX
+	CMPQ AX, $8
+	JGE  whole
+	SHLQ $2, AX
+	LEAQ ·tailMasks+32(SB), R9
+	SUBQ AX, R9
+	VMOVUPS (R9), Y15
+	MOVQ r_len+64(FP), R9
+whole:
+	VMASKMOVPS (CX), Y15, Y3
+	CMPQ d_len+32(FP), $0
+	JEQ  restonlytest
+	MOVQ sr_base+200(FP), AX
+	VMASKMOVPS (AX)(R15*1), Y15, Y8
+	MOVQ st_base+224(FP), AX
+	VMASKMOVPS (AX)(R15*1), Y15, Y12
+	JMP  resttest
+restrow:
+	VMASKMOVPS (DX), Y15, Y0
+	VSUBPS     Y3, Y0, Y0
+	VMASKMOVPS Y0, Y15, (R8)
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  restzero
+	VJP_SCALARS
+	VMASKMOVPS   (SI), Y15, Y1
+	VFNMADD231PS Y1, Y5, Y8
+	VFNMADD231PS Y0, Y6, Y12
+	VMULPS       Y5, Y1, Y1
+	VFNMSUB231PS Y0, Y7, Y1
+	VMASKMOVPS   Y1, Y15, (DI)
+	JMP  restnext
+restzero:
+	VMASKMOVPS Y4, Y15, (DI)
+restnext:
+	VJP_NEXTROW
+resttest:
+	SUBQ $1, R9
+	JGE  restrow
+	MOVQ sr_base+200(FP), AX
+	VMASKMOVPS Y8, Y15, (AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMASKMOVPS Y12, Y15, (AX)(R15*1)
+	JMP  restdone
+restonlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  restonlyzero
+	VMASKMOVPS (DX), Y15, Y0
+	VSUBPS     Y3, Y0, Y0
+	VJP_SCALARS
+	VMASKMOVPS   (SI), Y15, Y1
+	VMULPS       Y5, Y1, Y1
+	VFNMSUB231PS Y0, Y7, Y1
+	VMASKMOVPS   Y1, Y15, (DI)
+	JMP  restonlynext
+restonlyzero:
+	VMASKMOVPS Y4, Y15, (DI)
+restonlynext:
+	VJP_NEXTROW
+restonlytest:
+	SUBQ $1, R9
+	JGE  restonlyrow
+restdone:
+	ADDQ $32, R15
+	SUBQ $8, mu_len+184(FP)
+	JMP  columns
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Mixture
+
+#define MIX_LOAD(p, y) VMOVUPS (p), y
+#define MIX_STORE(y, p) VMOVUPS y, (p)
+#define MIX_MASKLOAD(p, y) VMASKMOVPS (p), Y15, y
+#define MIX_MASKSTORE(y, p) VMASKMOVPS y, Y15, (p)
+
+// MIX_FORWARD computes the responsibilities of eight rows: q at SI, c at DX, phi at DI, R12
+// components R10 bytes apart. Y6 largest l, Y8 sum, Y10 1/2, Y11 the cut below which r is 0.
+#define MIX_FORWARD(load, store, first, firsttest, second, secondtest, third, thirdtest) \
+	VMOVUPS ·logConst+512(SB), Y6 \
+	MOVQ    SI, R8                \
+	MOVQ    DX, R9                \
+	MOVQ    R12, BX               \
+	JMP     firsttest             \
+first: \
+	load(R8, Y0)                  \
+	VBROADCASTSS (R9), Y1         \
+	VFNMADD231PS Y0, Y10, Y1      \ // l = c - q/2
+	store(Y1, R8)                 \
+	VMAXPS  Y6, Y1, Y6            \ // l > m ? l : m
+	ADDQ    R10, R8               \
+	ADDQ    $4, R9                \
+firsttest: \
+	SUBQ    $1, BX                \
+	JGE     first                 \
+	VXORPS  Y8, Y8, Y8            \
+	MOVQ    SI, R8                \
+	MOVQ    R12, BX               \
+	JMP     secondtest            \
+second: \
+	load(R8, Y0)                  \
+	VSUBPS  Y6, Y0, Y0            \
+	VCMPPS  $0x11, Y11, Y0, Y7    \ // below the cut
+	EXP_EVAL                      \
+	VANDNPS Y0, Y7, Y0            \
+	store(Y0, R8)                 \
+	VADDPS  Y0, Y8, Y8            \
+	ADDQ    R10, R8               \
+secondtest: \
+	SUBQ    $1, BX                \
+	JGE     second                \
+	VMOVAPS Y8, Y0                \
+	VXORPS  Y4, Y4, Y4            \
+	LOG_EVAL                      \
+	VCMPPS  $0x03, Y8, Y8, Y1     \ // NaN stays NaN
+	VBLENDVPS Y1, Y8, Y0, Y0      \
+	VADDPS  Y6, Y0, Y0            \
+	store(Y0, DI)                 \
+	MOVQ    SI, R8                \
+	MOVQ    R12, BX               \
+	JMP     thirdtest             \
+third: \
+	load(R8, Y0)                  \
+	VDIVPS  Y8, Y0, Y0            \
+	store(Y0, R8)                 \
+	ADDQ    R10, R8               \
+thirdtest: \
+	SUBQ    $1, BX                \
+	JGE     third
+
+// func mixtureAVX2(q []float32, ld int, c, phi []float32)
+//
+// Responsibilities and log-sum-exp. See mixtureGeneric.
+//
+// SI q of eight rows, R10 bytes from component to component, R12 components   DX c   DI phi
+// CX rows left   R8, R9, BX: walk over the components   Y15 mask of the last rows
+TEXT ·mixtureAVX2(SB), NOSPLIT, $0-80
+	MOVQ q_base+0(FP), SI
+	MOVQ ld+24(FP), R10
+	MOVQ c_base+32(FP), DX
+	MOVQ phi_base+56(FP), DI
+	MOVQ c_len+40(FP), R12
+	MOVQ phi_len+64(FP), CX
+	SHLQ $2, R10
+	VMOVUPS ·expConst+256(SB), Y10
+	VMOVUPS ·expConst+416(SB), Y11
+group:
+	SUBQ $8, CX
+	JLT  rest
+	MIX_FORWARD(MIX_LOAD, MIX_STORE, f1, f1t, f2, f2t, f3, f3t)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	JMP  group
+rest:
+	ADDQ $8, CX
+	JEQ  done
+	LEAQ ·tailMasks+32(SB), R8
+	SHLQ $2, CX
+	SUBQ CX, R8
+	VMOVUPS (R8), Y15
+	MIX_FORWARD(MIX_MASKLOAD, MIX_MASKSTORE, m1, m1t, m2, m2t, m3, m3t)
+done:
+	VZEROUPPER
+	RET
+
+// MIX_BACKWARD is the VJP of the responsibilities of eight rows: r at SI, s at DX, their sum at DI,
+// R12 components R10 bytes apart. Y5 zero, Y6 sum.
+#define MIX_BACKWARD(load, store, first, firsttest, second, secondtest) \
+	VXORPS  Y6, Y6, Y6        \
+	MOVQ    SI, R8            \
+	MOVQ    DX, R9            \
+	MOVQ    R12, BX           \
+	JMP     firsttest         \
+first: \
+	load(R8, Y0)              \
+	load(R9, Y1)              \
+	VCMPPS  $0x00, Y5, Y0, Y2 \ // r == 0
+	VMOVAPS Y6, Y3            \
+	VFMADD231PS Y0, Y1, Y3    \
+	VBLENDVPS Y2, Y6, Y3, Y6  \
+	ADDQ    R10, R8           \
+	ADDQ    R10, R9           \
+firsttest: \
+	SUBQ    $1, BX            \
+	JGE     first             \
+	store(Y6, DI)             \
+	MOVQ    SI, R8            \
+	MOVQ    DX, R9            \
+	MOVQ    R12, BX           \
+	JMP     secondtest        \
+second: \
+	load(R8, Y0)              \
+	load(R9, Y1)              \
+	VCMPPS  $0x00, Y5, Y0, Y2 \
+	VSUBPS  Y6, Y1, Y1        \
+	VMULPS  Y1, Y0, Y0        \
+	VANDNPS Y0, Y2, Y0        \
+	store(Y0, R9)             \
+	ADDQ    R10, R8           \
+	ADDQ    R10, R9           \
+secondtest: \
+	SUBQ    $1, BX            \
+	JGE     second
+
+// func responsibilityBackwardAVX2(r, s []float32, ld int, sum []float32, k int)
+//
+// VJP of the responsibilities. See responsibilityBackwardGeneric.
+//
+// SI r of eight rows, DX s, R10 bytes from component to component, R12 components   DI sum
+// CX rows left   R8, R9, BX: walk over the components   Y15 mask of the last rows
+TEXT ·responsibilityBackwardAVX2(SB), NOSPLIT, $0-88
+	MOVQ r_base+0(FP), SI
+	MOVQ s_base+24(FP), DX
+	MOVQ ld+48(FP), R10
+	MOVQ sum_base+56(FP), DI
+	MOVQ k+80(FP), R12
+	MOVQ sum_len+64(FP), CX
+	SHLQ $2, R10
+	VXORPS Y5, Y5, Y5
+group:
+	SUBQ $8, CX
+	JLT  rest
+	MIX_BACKWARD(MIX_LOAD, MIX_STORE, f1, f1t, f2, f2t)
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, DI
+	JMP  group
+rest:
+	ADDQ $8, CX
+	JEQ  done
+	LEAQ ·tailMasks+32(SB), R8
+	SHLQ $2, CX
+	SUBQ CX, R8
+	VMOVUPS (R8), Y15
+	MIX_BACKWARD(MIX_MASKLOAD, MIX_MASKSTORE, m1, m1t, m2, m2t)
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Gradient step
+
+// GRAD_SKIPZERO broadcasts r, at R8, into Y0, or jumps to skip if it is +0 or -0.
+#define GRAD_SKIPZERO(skip) \
+	MOVL (R8), AX \
+	ADDL AX, AX   \ // drops the sign: only +0 and -0 give zero
+	JEQ  skip     \
+	VBROADCASTSS (R8), Y0
+
+// GRAD_64 makes 64 columns of the gradient in Y4 to Y11, from G at DX and r at SI: R12 components,
+// R11 bytes apart in G and R10 in r. Changes AX, BX, R8, R9 and Y0.
+#define GRAD_64(component, skip, test) \
+	VXORPS Y4, Y4, Y4             \
+	VXORPS Y5, Y5, Y5             \
+	VXORPS Y6, Y6, Y6             \
+	VXORPS Y7, Y7, Y7             \
+	VXORPS Y8, Y8, Y8             \
+	VXORPS Y9, Y9, Y9             \
+	VXORPS Y10, Y10, Y10          \
+	VXORPS Y11, Y11, Y11          \
+	MOVQ SI, R8                   \
+	MOVQ DX, R9                   \
+	MOVQ R12, BX                  \
+	JMP  test                     \
+component: \
+	GRAD_SKIPZERO(skip)           \
+	VFNMADD231PS (R9), Y0, Y4     \ // gradient -= r[i] * G[i]
+	VFNMADD231PS 32(R9), Y0, Y5   \
+	VFNMADD231PS 64(R9), Y0, Y6   \
+	VFNMADD231PS 96(R9), Y0, Y7   \
+	VFNMADD231PS 128(R9), Y0, Y8  \
+	VFNMADD231PS 160(R9), Y0, Y9  \
+	VFNMADD231PS 192(R9), Y0, Y10 \
+	VFNMADD231PS 224(R9), Y0, Y11 \
+skip: \
+	ADDQ R10, R8                  \
+	ADDQ R11, R9                  \
+test: \
+	SUBQ $1, BX                   \
+	JGE  component
+
+// func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
+//
+// dst[j] = - sum over i of r[i] * G[i][j]. See gradientGeneric.
+//
+// Columns are done 64 at a time, then 8, then the masked rest.
+//
+// DI dst   SI r, R10 bytes from component to component   DX G of these columns, R11 likewise
+// R12 components   CX columns left   R8, R9, BX: walk over the components   Y15 tail mask
+TEXT ·gradientAVX2(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), DI
+	MOVQ r_base+24(FP), SI
+	MOVQ rs+48(FP), R10
+	MOVQ g_base+56(FP), DX
+	MOVQ gs+80(FP), R11
+	MOVQ k+88(FP), R12
+	MOVQ dst_len+8(FP), CX
+	SHLQ $2, R10
+	SHLQ $2, R11
+wide:
+	SUBQ $64, CX
+	JLT  narrow
+	GRAD_64(wideloop, wideskip, widetest)
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	VMOVUPS Y6, 64(DI)
+	VMOVUPS Y7, 96(DI)
+	VMOVUPS Y8, 128(DI)
+	VMOVUPS Y9, 160(DI)
+	VMOVUPS Y10, 192(DI)
+	VMOVUPS Y11, 224(DI)
+	ADDQ $256, DI
+	ADDQ $256, DX
+	JMP  wide
+narrow:
+	ADDQ $64, CX
+eight:
+	SUBQ $8, CX
+	JLT  rest
+	VXORPS Y4, Y4, Y4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  eighttest
+eightloop:
+	GRAD_SKIPZERO(eightskip)
+	VFNMADD231PS (R9), Y0, Y4
+eightskip:
+	ADDQ R10, R8
+	ADDQ R11, R9
+eighttest:
+	SUBQ $1, BX
+	JGE  eightloop
+	VMOVUPS Y4, (DI)
+	ADDQ $32, DI
+	ADDQ $32, DX
+	JMP  eight
+rest:
+	ADDQ $8, CX
+	JEQ  done
+	LEAQ ·tailMasks+32(SB), R8
+	SHLQ $2, CX
+	SUBQ CX, R8
+	VMOVUPS (R8), Y15
+	VXORPS Y4, Y4, Y4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  resttest
+restloop:
+	GRAD_SKIPZERO(restskip)
+	VMASKMOVPS (R9), Y15, Y1
+	VFNMADD231PS Y1, Y0, Y4
+restskip:
+	ADDQ R10, R8
+	ADDQ R11, R9
+resttest:
+	SUBQ $1, BX
+	JGE  restloop
+	VMASKMOVPS Y4, Y15, (DI)
+done:
+	VZEROUPPER
+	RET
+
+// GRAD_MOVE adds alpha * c to eight columns of x.
+#define GRAD_MOVE(off, c) \
+	VMOVUPS off(DI), Y0    \
+	VFMADD231PS c, Y15, Y0 \
+	VMOVUPS Y0, off(DI)
+
+// func moveRowsAVX2(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr,
+//	rows, n, k int)
+//
+// x += alpha * gradient, row by row.
+// x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]), with the gradient as in gradientAVX2 from r[i*rs+b] and
+// g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. The arguments x, r and g are advanced in
+// place from row to row.
+//
+// DI x, DX G of these columns   SI r   R10, R11 bytes from component to component of r and G
+// R12 components   R13 rows left   CX columns left   Y15 alpha   Y4 to Y11 gradient
+TEXT ·moveRowsAVX2(SB), NOSPLIT, $0-136
+	VBROADCASTSS alpha+0(FP), Y15
+	SHLQ $2, xs+32(FP)
+	SHLQ $2, gr+104(FP)
+	MOVQ rs+64(FP), R10
+	MOVQ gs+96(FP), R11
+	MOVQ k+128(FP), R12
+	MOVQ rows+112(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+row:
+	MOVQ x_base+8(FP), DI
+	MOVQ r_base+40(FP), SI
+	MOVQ g_base+72(FP), DX
+	MOVQ n+120(FP), CX
+columns:
+	GRAD_64(component, skip, test)
+	GRAD_MOVE(0, Y4)
+	GRAD_MOVE(32, Y5)
+	GRAD_MOVE(64, Y6)
+	GRAD_MOVE(96, Y7)
+	GRAD_MOVE(128, Y8)
+	GRAD_MOVE(160, Y9)
+	GRAD_MOVE(192, Y10)
+	GRAD_MOVE(224, Y11)
+	ADDQ $256, DI
+	ADDQ $256, DX
+	SUBQ $64, CX
+	JGT  columns
+	MOVQ xs+32(FP), AX
+	ADDQ AX, x_base+8(FP)
+	MOVQ gr+104(FP), AX
+	ADDQ AX, g_base+72(FP)
+	ADDQ $4, r_base+40(FP)
+	SUBQ $1, R13
+	JNE  row
+	VZEROUPPER
+	RET

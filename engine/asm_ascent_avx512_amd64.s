@@ -1,0 +1,1035 @@
+//go:build amd64 && !purego && !noasm
+
+#include "gemm_avx512_amd64.h"
+#include "go_asm.h"
+#include "quad_smalld_amd64.h"
+#include "textflag.h"
+#include "vector_avx512_amd64.h"
+
+// AVX-512: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and
+// the gradient step. D_i is x - mu_i, G_i is D_i P_i, q_i is D_i . G_i.
+//
+// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
+// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
+// that runs next is slower. The head of a function says what its registers hold and, where a frame is
+// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
+// Where a macro needs labels they are its last parameters and carry no other meaning.
+//
+// Contents:
+//
+//	quadFewAVX512                 G = (x - mu) P and q = (x - mu) . G for small d, all components
+//	pullFewAVX512                 v = -N P for small d
+//	pullRowsAVX512                dst = -(h t y) - r x, row by row
+//	pullDeltasAVX512              D = x - mu, W = -(h t D) - r u, and their sums over rows
+//	mixtureAVX512                 responsibilities and log-sum-exp
+//	responsibilityBackwardAVX512  VJP of the responsibilities
+//	gradientAVX512                dst[j] = - sum over i of r[i] * G[i][j]
+//	moveRowsAVX512                x += alpha * gradient, row by row
+
+// ---------------------------------------------------------------------------------
+// Quadratic forms: tiles as in sgemmAVX512_6x64 whose left operand D_i is made on the way
+
+// QUAD_FINISHROW stores a row of G and adds to its 16 lanes of q, at CX: R11 walks down the rows of
+// D_i. K3 is empty at the first pair of panels, which starts the lanes at 0.
+#define QUAD_FINISHROW(row, c0, c1, c2, c3) \
+	VMOVUPS c0, (DI)                \
+	VMOVUPS c1, 64(DI)              \
+	VMOVUPS c2, 128(DI)             \
+	VMOVUPS c3, 192(DI)             \
+	ADDQ AX, DI                     \
+	VMOVUPS.Z (64*row)(CX), K3, Z30 \ // lanes so far
+	VFMADD132PS (R11), Z30, c0      \ // lanes += D * G, columns 0 to 15
+	VFMADD132PS 64(R11), c0, c1     \
+	VFMADD132PS 128(R11), c1, c2    \
+	VFMADD132PS 192(R11), c2, c3    \
+	VMOVUPS c3, (64*row)(CX)        \
+	ADDQ R10, R11
+
+// QUAD_ROWDELTA makes 16 columns of a row of D_i of the tile below: DI is the row of x, R13 mu, R11 the
+// row of D_i.
+#define QUAD_ROWDELTA(off, x) \
+	VMOVUPS off(DI), x     \
+	VSUBPS  off(R13), x, x \
+	VMOVUPS x, off(R11)
+
+// QUAD_LOOP is GEMM_PAIRLOOP with 64 columns of such a row in each group of four inner indices, for
+// CX rows, and then others groups without. It goes on at the label store of the function.
+#define QUAD_LOOP(step, xs, others, row, rowtest, other) \
+	JMP   rowtest           \
+row: \
+	GEMM_FETCH              \
+	step(0)                 \
+	QUAD_ROWDELTA(0, Z30)   \
+	step(1)                 \
+	QUAD_ROWDELTA(64, Z31)  \
+	GEMM_FETCH              \
+	step(2)                 \
+	QUAD_ROWDELTA(128, Z30) \
+	step(3)                 \
+	QUAD_ROWDELTA(192, Z31) \
+	ADDQ  $16, R8           \
+	ADDQ  $16, SI           \
+	ADDQ  $512, BX          \
+	ADDQ  $512, DX          \
+	ADDQ  xs, DI            \
+	ADDQ  R10, R11          \
+rowtest: \
+	SUBQ  $1, CX            \
+	JGE   row               \
+	MOVQ  others, CX        \
+other: \
+	GEMM_FETCH              \
+	step(0)                 \
+	step(1)                 \
+	GEMM_FETCH              \
+	step(2)                 \
+	step(3)                 \
+	ADDQ  $16, R8           \
+	ADDQ  $16, SI           \
+	ADDQ  $512, BX          \
+	ADDQ  $512, DX          \
+	SUBQ  $1, CX            \
+	JNE   other             \
+	JMP   store
+
+// func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
+//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tallTiles int, next []float32,
+//	step int)
+//
+// G = (x - mu) P and q = (x - mu) . G for small d, all components.
+// For component c of comps, with P_c packed:
+//
+//	g[c*gc+i*gs+j] = chain over p of fma(x[i*xs+p]-mu[c*d+p], P_c[p, j], ...)
+//	q[c*qc+i] = the dot product of x[i]-mu_c and that row of g
+//
+// d is a multiple of 64. p has one P for each component, or one for all. tiles tiles of rows rows
+// each (1 to 6), the first tallTiles of them with one row more. work is scratch for 12 rows of d
+// floats and 8 of 16. If step is not 0, next[c*gc:] is prefetched, step bytes at a time, beside
+// component c.
+//
+// The tiles follow each other through all components; D_i of the tile below is made between the
+// multiply-adds of the current tile, which all at once it would stall. The two D_i take turns in work,
+// and behind both are the lanes of q.
+//
+// Tile: up to 6 x 64, registers as in gemm_avx512_amd64.h with D_i as A. R12 is the first column of
+// the pair of panels in bytes; in the loop DI is the row of x, R13 mu and R11 the row of D_i below.
+//
+// Frame beside that of quad_smalld_amd64.h: current-72 and below-80, the D_i of two tiles in work;
+// lanes-64, the lanes of q; with-184 and without-192, groups of four inner indices with and without a
+// row between them.
+TEXT ·quadFewAVX512(SB), NOSPLIT, $192-248
+	QUAD_ARGUMENTS(many, fetches)
+	MOVQ d+136(FP), R10      // the distance of rows of D_i
+	LEAQ (R10)(R10*2), R9
+	MOVL $0x1111, R8
+	KMOVW R8, K2
+	MOVQ work_base+168(FP), R11
+	MOVQ R11, current-72(SP)
+	LEAQ (R11)(R9*2), R11
+	MOVQ R11, below-80(SP)
+	LEAQ (R11)(R9*2), R11
+	MOVQ R11, lanes-64(SP)
+
+	QUAD_FIRSTTILE(firstEven)
+	XORQ R12, R12            // the first column, in bytes
+firstDeltas:
+	MOVQ xBelow-152(SP), DI
+	ADDQ R12, DI
+	MOVQ mu_base+112(FP), R13
+	ADDQ R12, R13
+	MOVQ current-72(SP), R11
+	ADDQ R12, R11
+	MOVQ rowsBelow-104(SP), CX
+firstDelta:
+	QUAD_ROWDELTA(0, Z0)
+	QUAD_ROWDELTA(64, Z1)
+	QUAD_ROWDELTA(128, Z2)
+	QUAD_ROWDELTA(192, Z3)
+	ADDQ xs+104(FP), DI
+	ADDQ R10, R11
+	SUBQ $1, CX
+	JNE  firstDelta
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  firstDeltas
+
+tile:
+	QUAD_NEXTTILE(same, nextComponent, placed, even, known)
+	XORQ CX, CX              // rows below, none of the last tile
+	CMPQ comps+0(FP), $0
+	JEQ  last
+	MOVQ rowsBelow-104(SP), CX
+last:
+	MOVQ CX, with-184(SP)
+	MOVQ R10, DX             // groups of four inner indices, less the last, less those with a row
+	SHRQ $4, DX
+	SUBQ $1, DX
+	SUBQ CX, DX
+	MOVQ DX, without-192(SP)
+	MOVQ pHere-168(SP), DX
+	XORQ R12, R12
+	KXORW K3, K3, K3
+pair:
+	MOVQ current-72(SP), R8
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	MOVQ DX, BX
+	MOVQ R10, AX
+	SHLQ $5, AX              // a panel, in bytes
+	ADDQ AX, DX
+	MOVQ step+240(FP), AX
+	MOVQ xBelow-152(SP), DI
+	ADDQ R12, DI
+	MOVQ mu_base+112(FP), R13
+	ADDQ R12, R13
+	MOVQ below-80(SP), R11
+	ADDQ R12, R11
+	GEMM_ZERO
+	CMPQ rowsHere-160(SP), $5
+	MOVQ with-184(SP), CX
+	JEQ  five
+	JGT  six
+	CMPQ rowsHere-160(SP), $3
+	JEQ  three
+	JGT  four
+	CMPQ rowsHere-160(SP), $1
+	JGT  two
+	QUAD_LOOP(GEMM_PAIR1, xs+104(FP), without-192(SP), row1, rowtest1, other1)
+two:
+	QUAD_LOOP(GEMM_PAIR2, xs+104(FP), without-192(SP), row2, rowtest2, other2)
+three:
+	QUAD_LOOP(GEMM_PAIR3, xs+104(FP), without-192(SP), row3, rowtest3, other3)
+four:
+	QUAD_LOOP(GEMM_PAIR4, xs+104(FP), without-192(SP), row4, rowtest4, other4)
+five:
+	QUAD_LOOP(GEMM_PAIR5, xs+104(FP), without-192(SP), row5, rowtest5, other5)
+six:
+	QUAD_LOOP(GEMM_PAIR6, xs+104(FP), without-192(SP), row6, rowtest6, other6)
+store:
+	GEMM_FETCH
+	GEMM_FETCH
+	MOVQ rowsHere-160(SP), R13
+	MOVQ gHere-24(SP), DI
+	ADDQ R12, DI
+	MOVQ gs+40(FP), AX
+	MOVQ current-72(SP), R11
+	ADDQ R12, R11
+	MOVQ lanes-64(SP), CX
+	GEMM_PAIREND(QUAD_FINISHROW)
+stored:
+	ADDQ $512, DX            // the next pair of panels
+	KXNORW K3, K3, K3
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  pair
+
+	MOVQ lanes-64(SP), DX
+	MOVQ qHere-32(SP), DI
+	MOVQ R13, CX
+sum:
+	VMOVUPS (DX), Z4
+	VMOVUPS 64(DX), Z5
+	VMOVUPS 128(DX), Z6
+	VMOVUPS 192(DX), Z7
+	REDUCE_TREE4
+	VEC_TAILMASK
+	VMOVUPS X4, K1, (DI)
+	ADDQ $256, DX
+	ADDQ $16, DI
+	SUBQ $4, CX
+	JGT  sum
+
+	MOVQ current-72(SP), R8
+	MOVQ below-80(SP), R11
+	MOVQ R11, current-72(SP)
+	MOVQ R8, below-80(SP)
+	CMPQ comps+0(FP), $0
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Vector-Jacobian products
+
+// VJP_TILE makes 16 columns of a row of -N_i: Z20 is -r, Z21 t, SI x, R8 u, DI the result.
+#define VJP_TILE(off, mu, x, u) \
+	VMOVUPS off(SI), x      \
+	VSUBPS  mu, x, x        \
+	VMULPS  off(R8), Z20, u \
+	VFNMADD231PS x, Z21, u  \
+	VMOVUPS u, off(DI)
+
+// func pullFewAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
+//	work []float32, tiles, rows, tallTiles int, acc bool, next []float32, step int)
+//
+// v = -N P for small d.
+// With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
+//
+//	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p]))
+//	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
+//
+// from +0, or from the old v if acc is set. P is packed, mu has a multiple of 64 elements; tiles as
+// in quadFewAVX512. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and
+// tallTiles are advanced in place from tile to tile.
+//
+// Tile: up to 6 x 64, registers as in gemm_avx512_amd64.h with w as A. R12 is the first column in
+// bytes. While w is made: SI x, R8 u, DI w, BX r, DX t, CX rows left, Z3 the sign bits, Z2 zero.
+TEXT ·pullFewAVX512(SB), NOSPLIT, $0-280
+	MOVQ mu_len+152(FP), R10
+	SHLQ $2, R10             // the distance of rows of -N_i
+	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+248(FP), R15
+tile:
+	MOVQ rows+224(FP), R13
+	CMPQ tallTiles+232(FP), $0
+	JLE  even
+	SUBQ $1, tallTiles+232(FP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	// -N_i of the tile, 64 columns at a time.
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z3      // sign bits
+	VPXORD Z2, Z2, Z2
+	XORQ R12, R12            // the first column, in bytes
+deltas:
+	MOVQ mu_base+144(FP), DX
+	VMOVUPS (DX)(R12*1), Z16
+	VMOVUPS 64(DX)(R12*1), Z17
+	VMOVUPS 128(DX)(R12*1), Z18
+	VMOVUPS 192(DX)(R12*1), Z19
+	MOVQ x_base+112(FP), SI
+	ADDQ R12, SI
+	MOVQ u_base+56(FP), R8
+	ADDQ R12, R8
+	MOVQ work_base+192(FP), DI
+	ADDQ R12, DI
+	MOVQ r_base+32(FP), BX
+	MOVQ t_base+88(FP), DX
+	MOVQ R13, CX
+delta:
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  zero
+	VBROADCASTSS (BX), Z20
+	VXORPS Z3, Z20, Z20
+	VBROADCASTSS (DX), Z21
+	VJP_TILE(0, Z16, Z0, Z1)
+	VJP_TILE(64, Z17, Z4, Z5)
+	VJP_TILE(128, Z18, Z6, Z7)
+	VJP_TILE(192, Z19, Z8, Z9)
+	JMP  nextrow
+zero:
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z2, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z2, 192(DI)
+nextrow:
+	MOVQ xs+136(FP), AX
+	LEAQ (SI)(AX*4), SI
+	MOVQ us+80(FP), AX
+	LEAQ (R8)(AX*4), R8
+	ADDQ R10, DI
+	ADDQ $4, BX
+	ADDQ $4, DX
+	SUBQ $1, CX
+	JNE  delta
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  deltas
+	MOVQ BX, r_base+32(FP)
+	MOVQ DX, t_base+88(FP)
+
+	MOVQ p_base+168(FP), DX
+	XORQ R12, R12
+pair:
+	GEMM_ZERO
+	CMPB acc+240(FP), $0
+	JEQ  start
+	MOVQ v_base+0(FP), DI
+	ADDQ R12, DI
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	GEMM_PAIRLOAD
+start:
+	MOVQ work_base+192(FP), R8
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	MOVQ mu_len+152(FP), CX
+	SUBQ $4, CX
+	MOVQ DX, BX
+	MOVQ R10, AX
+	SHLQ $5, AX              // a panel, in bytes
+	ADDQ AX, DX
+	MOVQ step+272(FP), AX
+	GEMM_PAIRLOOPS
+store:
+	GEMM_FETCH
+	GEMM_FETCH
+	MOVQ v_base+0(FP), DI
+	ADDQ R12, DI
+	MOVQ vs+24(FP), AX
+	SHLQ $2, AX
+	GEMM_PAIREND(GEMM_PAIRSTOREROW)
+stored:
+	ADDQ $512, DX            // the next pair of panels
+	ADDQ $256, R12
+	CMPQ R12, R10
+	JLT  pair
+
+	LEAQ (R13*4), CX
+	MOVQ vs+24(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, v_base+0(FP)
+	MOVQ us+80(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, u_base+56(FP)
+	MOVQ xs+136(FP), AX
+	IMULQ CX, AX
+	ADDQ AX, x_base+112(FP)
+	SUBQ $1, tiles+216(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// fma(-w, y, -(r*x)): Z14 holds -r, Z13 holds w = h*t.
+#define VJP_OP \
+	VMULPS       Z14, Z0, Z0 \
+	VFNMADD231PS Z1, Z13, Z0
+
+#define VJP_NOTHING
+#define VJP_STOREZERO VMOVUPS Z11, (DI)(AX*4)
+#define VJP_MASKSTOREZERO VMOVUPS Z11, K1, (DI)(AX*4)
+
+// func pullRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+//	y []float32, ys, n int)
+//
+// dst = -(h t y) - r x, row by row. See pullRowsGeneric.
+//
+// DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
+// BX, R13      r and t of the row           R15 rows left, CX elements left of the row
+// Z10 h, Z11 zero, Z12 sign bits, Z13 h*t, Z14 -r
+TEXT ·pullRowsAVX512(SB), NOSPLIT, $0-160
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R10
+	MOVQ r_base+32(FP), BX
+	MOVQ x_base+56(FP), SI
+	MOVQ xs+80(FP), R11
+	MOVQ t_base+88(FP), R13
+	VBROADCASTSS h+112(FP), Z10
+	MOVQ y_base+120(FP), DX
+	MOVQ ys+144(FP), R12
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VPXORD Z11, Z11, Z11
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z12     // sign bits
+	MOVQ r_len+40(FP), R15
+	JMP  rowtest
+row:
+	MOVQ n+152(FP), CX
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  zero
+	VBROADCASTSS (BX), Z14
+	VXORPS Z12, Z14, Z14
+	VBROADCASTSS (R13), Z13
+	VMULPS Z10, Z13, Z13
+	VEC_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	JMP  next
+zero:
+	VEC_LOOP(VJP_NOTHING, VJP_NOTHING, VJP_STOREZERO, VJP_NOTHING, VJP_MASKSTOREZERO, z16, zrest, zend)
+next:
+	ADDQ $4, BX
+	ADDQ $4, R13
+	ADDQ R10, DI
+	ADDQ R11, SI
+	ADDQ R12, DX
+rowtest:
+	SUBQ $1, R15
+	JGE  row
+	VZEROUPPER
+	RET
+
+// 16 columns of a row, from byte off on, of D_i, of its share of the sums, and of W_i. Z28 -r, Z29 h*t,
+// Z30 r, Z31 t, Z2 h, Z3 sign bits.
+#define VJP_DIFF(off, x, m) \
+	VMOVUPS off(DX), x \
+	VSUBPS  m, x, x
+
+#define VJP_DELTA(off, x, u, sr, st) \
+	VMOVUPS      x, off(R8) \
+	VMOVUPS      off(SI), u \
+	VFNMADD231PS u, Z30, sr \ // sr -= r * u
+	VFNMADD231PS x, Z31, st \ // st -= t * d
+	VMULPS       Z28, u, u  \ // -r * u
+	VFNMADD231PS x, Z29, u  \ // w = -(h*t * d) - r*u
+	VMOVUPS      u, off(DI)
+
+// VJP_DELTAONLY makes W_i alone.
+#define VJP_DELTAONLY(off, x, u) \
+	VMULPS       off(SI), Z28, u \
+	VFNMADD231PS x, Z29, u       \
+	VMOVUPS      u, off(DI)
+
+#define VJP_NEXTROW \
+	ADDQ $4, BX  \
+	ADDQ $4, R13 \
+	ADDQ R10, DI \
+	ADDQ R10, R8 \
+	ADDQ R11, SI \
+	ADDQ R12, DX
+
+#define VJP_SCALARS \
+	VBROADCASTSS (BX), Z30    \
+	VBROADCASTSS (R13), Z31   \
+	VXORPS       Z3, Z30, Z28 \
+	VMULPS       Z2, Z31, Z29
+
+// func pullDeltasAVX512(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+//	x []float32, xs int, mu, sr, st []float32)
+//
+// D = x - mu, W = -(h t D) - r u, and their sums over rows. See pullDeltasGeneric.
+//
+// Columns are done 64 at a time, then 16 with a mask; within them the rows one after the other, so
+// that the sums stay in registers. An empty d is not written, and then sr and st are not used.
+//
+// DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
+// BX, R13         r and t of the row           R9 rows left
+// CX columns left  R15 the first column, in bytes
+// Z16 to Z19 mu, Z20 to Z23 sums sr, Z24 to Z27 sums st (narrow: the first of each), Z1 zero, K1 mask
+TEXT ·pullDeltasAVX512(SB), NOSPLIT, $0-248
+	MOVQ ld+48(FP), R10
+	MOVQ us+104(FP), R11
+	MOVQ xs+168(FP), R12
+	MOVQ mu_len+184(FP), CX
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	VBROADCASTSS h+136(FP), Z2
+	MOVL $0x80000000, AX
+	VPBROADCASTD AX, Z3      // sign bits
+	VPXORD Z1, Z1, Z1
+	XORQ R15, R15
+columns:
+	TESTQ CX, CX
+	JEQ  done
+	KXNORW K1, K1, K1
+	CMPQ CX, $16
+	JGE  whole
+	VEC_TAILMASK
+whole:
+	// w, d, u and x from column R15 (bytes) on; r, t; rows.
+	MOVQ w_base+0(FP), DI
+	MOVQ d_base+24(FP), R8
+	MOVQ u_base+80(FP), SI
+	MOVQ x_base+144(FP), DX
+	MOVQ r_base+56(FP), BX
+	MOVQ t_base+112(FP), R13
+	MOVQ r_len+64(FP), R9
+	ADDQ R15, DI
+	ADDQ R15, R8
+	ADDQ R15, SI
+	ADDQ R15, DX
+	MOVQ mu_base+176(FP), AX
+	CMPQ CX, $64
+	JLT  narrow
+	VMOVUPS (AX)(R15*1), Z16
+	VMOVUPS 64(AX)(R15*1), Z17
+	VMOVUPS 128(AX)(R15*1), Z18
+	VMOVUPS 192(AX)(R15*1), Z19
+	CMPQ d_len+32(FP), $0
+	JEQ  onlytest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS (AX)(R15*1), Z20
+	VMOVUPS 64(AX)(R15*1), Z21
+	VMOVUPS 128(AX)(R15*1), Z22
+	VMOVUPS 192(AX)(R15*1), Z23
+	MOVQ st_base+224(FP), AX
+	VMOVUPS (AX)(R15*1), Z24
+	VMOVUPS 64(AX)(R15*1), Z25
+	VMOVUPS 128(AX)(R15*1), Z26
+	VMOVUPS 192(AX)(R15*1), Z27
+	JMP  widetest
+widerow:
+	VJP_DIFF(0, Z4, Z16)
+	VJP_DIFF(64, Z5, Z17)
+	VJP_DIFF(128, Z6, Z18)
+	VJP_DIFF(192, Z7, Z19)
+	MOVL (BX), AX
+	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
+	JEQ  widezero
+	VJP_SCALARS
+	VJP_DELTA(0, Z4, Z8, Z20, Z24)
+	VJP_DELTA(64, Z5, Z9, Z21, Z25)
+	VJP_DELTA(128, Z6, Z10, Z22, Z26)
+	VJP_DELTA(192, Z7, Z11, Z23, Z27)
+	JMP  widenext
+widezero:
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	VMOVUPS Z6, 128(R8)
+	VMOVUPS Z7, 192(R8)
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, 128(DI)
+	VMOVUPS Z1, 192(DI)
+widenext:
+	VJP_NEXTROW
+widetest:
+	SUBQ $1, R9
+	JGE  widerow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Z20, (AX)(R15*1)
+	VMOVUPS Z21, 64(AX)(R15*1)
+	VMOVUPS Z22, 128(AX)(R15*1)
+	VMOVUPS Z23, 192(AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Z24, (AX)(R15*1)
+	VMOVUPS Z25, 64(AX)(R15*1)
+	VMOVUPS Z26, 128(AX)(R15*1)
+	VMOVUPS Z27, 192(AX)(R15*1)
+	JMP  widedone
+onlyrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  onlyzero
+	VJP_DIFF(0, Z4, Z16)
+	VJP_DIFF(64, Z5, Z17)
+	VJP_DIFF(128, Z6, Z18)
+	VJP_DIFF(192, Z7, Z19)
+	VJP_SCALARS
+	VJP_DELTAONLY(0, Z4, Z8)
+	VJP_DELTAONLY(64, Z5, Z9)
+	VJP_DELTAONLY(128, Z6, Z10)
+	VJP_DELTAONLY(192, Z7, Z11)
+	JMP  onlynext
+onlyzero:
+	VMOVUPS Z1, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z1, 128(DI)
+	VMOVUPS Z1, 192(DI)
+onlynext:
+	VJP_NEXTROW
+onlytest:
+	SUBQ $1, R9
+	JGE  onlyrow
+widedone:
+	ADDQ $256, R15
+	SUBQ $64, CX
+	JMP  columns
+
+narrow:                      // 16 columns at a time, the last of them masked
+	VMOVUPS.Z (AX)(R15*1), K1, Z16
+	CMPQ d_len+32(FP), $0
+	JEQ  bittest
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS.Z (AX)(R15*1), K1, Z20
+	MOVQ st_base+224(FP), AX
+	VMOVUPS.Z (AX)(R15*1), K1, Z24
+	JMP  resttest
+restrow:
+	VMOVUPS.Z (DX), K1, Z4
+	VSUBPS    Z16, Z4, Z4
+	VMOVUPS   Z4, K1, (R8)
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  restzero
+	VJP_SCALARS
+	VMOVUPS.Z    (SI), K1, Z8
+	VFNMADD231PS Z8, Z30, Z20
+	VFNMADD231PS Z4, Z31, Z24
+	VMULPS       Z28, Z8, Z8
+	VFNMADD231PS Z4, Z29, Z8
+	VMOVUPS      Z8, K1, (DI)
+	JMP  restnext
+restzero:
+	VMOVUPS Z1, K1, (DI)
+restnext:
+	VJP_NEXTROW
+resttest:
+	SUBQ $1, R9
+	JGE  restrow
+	MOVQ sr_base+200(FP), AX
+	VMOVUPS Z20, K1, (AX)(R15*1)
+	MOVQ st_base+224(FP), AX
+	VMOVUPS Z24, K1, (AX)(R15*1)
+	JMP  restdone
+bitrow:
+	MOVL (BX), AX
+	ADDL AX, AX
+	JEQ  bitzero
+	VMOVUPS.Z (DX), K1, Z4
+	VSUBPS    Z16, Z4, Z4
+	VJP_SCALARS
+	VMOVUPS.Z    (SI), K1, Z8
+	VMULPS       Z28, Z8, Z8
+	VFNMADD231PS Z4, Z29, Z8
+	VMOVUPS      Z8, K1, (DI)
+	JMP  bitnext
+bitzero:
+	VMOVUPS Z1, K1, (DI)
+bitnext:
+	VJP_NEXTROW
+bittest:
+	SUBQ $1, R9
+	JGE  bitrow
+restdone:
+	ADDQ $64, R15
+	SUBQ $16, CX
+	JGT  columns
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Mixture
+
+// func mixtureAVX512(q []float32, ld int, c, phi []float32)
+//
+// Responsibilities and log-sum-exp. See mixtureGeneric.
+//
+// Sixteen rows at a time, the last of them masked (K1).
+//
+// SI q of these rows, R10 bytes from component to component, R12 components   DX c   DI phi
+// R13 rows left   R8, R9, BX: walk over the components
+// Z6 largest l, Z8 sum, Z24 1/2, Z26 the cut below which r is 0
+TEXT ·mixtureAVX512(SB), NOSPLIT, $0-80
+	MOVQ q_base+0(FP), SI
+	MOVQ ld+24(FP), R10
+	MOVQ c_base+32(FP), DX
+	MOVQ phi_base+56(FP), DI
+	MOVQ c_len+40(FP), R12
+	MOVQ phi_len+64(FP), R13
+	SHLQ $2, R10
+	EXP_CONSTANTS
+	VBROADCASTSS ·expConst+416(SB), Z26 // the cut
+	MOVL $-1, AX
+	KMOVW AX, K1
+	TESTQ R13, R13
+	JEQ  done
+
+	// Sixteen rows at a time, the last of them masked. Z6: largest l, Z8: sum.
+group:
+	CMPQ R13, $16
+	JGE  rows
+	MOVQ R13, CX
+	VEC_TAILMASK
+rows:
+	VBROADCASTSS ·logConst+512(SB), Z6
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  firsttest
+first:
+	VMOVUPS.Z (R8), K1, Z0
+	VBROADCASTSS (R9), Z1
+	VFNMADD231PS Z0, Z24, Z1 // l = c - q/2
+	VMOVUPS Z1, K1, (R8)
+	VMAXPS Z6, Z1, Z6        // l > m ? l : m
+	ADDQ R10, R8
+	ADDQ $4, R9
+firsttest:
+	SUBQ $1, BX
+	JGE  first
+
+	VPXORD Z8, Z8, Z8
+	MOVQ SI, R8
+	MOVQ R12, BX
+	JMP  secondtest
+second:
+	VMOVUPS.Z (R8), K1, Z0
+	VSUBPS Z6, Z0, Z0
+	VCMPPS $0x15, Z26, Z0, K2 // not below the cut
+	EXP_EVAL
+	VMOVAPS.Z Z0, K2, Z0
+	VMOVUPS Z0, K1, (R8)
+	VADDPS Z0, Z8, Z8
+	ADDQ R10, R8
+secondtest:
+	SUBQ $1, BX
+	JGE  second
+
+	VMOVAPS Z8, Z0
+	VPXORD Z4, Z4, Z4
+	LOG_EVAL
+	VCMPPS $0x03, Z8, Z8, K2 // NaN stays NaN
+	VMOVAPS Z8, K2, Z0
+	VADDPS Z6, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+	MOVQ SI, R8
+	MOVQ R12, BX
+	JMP  thirdtest
+third:
+	VMOVUPS.Z (R8), K1, Z0
+	VDIVPS Z8, Z0, Z0
+	VMOVUPS Z0, K1, (R8)
+	ADDQ R10, R8
+thirdtest:
+	SUBQ $1, BX
+	JGE  third
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, R13
+	JGT  group
+done:
+	VZEROUPPER
+	RET
+
+// func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
+//
+// VJP of the responsibilities. See responsibilityBackwardGeneric.
+//
+// Sixteen rows at a time, the last of them masked (K1).
+//
+// SI r of these rows, DX s, R10 bytes from component to component, R12 components   DI sum
+// R13 rows left   R8, R9, BX: walk over the components   Z5 zero, Z6 sum
+TEXT ·responsibilityBackwardAVX512(SB), NOSPLIT, $0-88
+	MOVQ r_base+0(FP), SI
+	MOVQ s_base+24(FP), DX
+	MOVQ ld+48(FP), R10
+	MOVQ sum_base+56(FP), DI
+	MOVQ k+80(FP), R12
+	MOVQ sum_len+64(FP), R13
+	SHLQ $2, R10
+	VPXORD Z5, Z5, Z5
+	MOVL $-1, AX
+	KMOVW AX, K1
+	TESTQ R13, R13
+	JEQ  done
+group:
+	CMPQ R13, $16
+	JGE  rows
+	MOVQ R13, CX
+	VEC_TAILMASK
+rows:
+	VPXORD Z6, Z6, Z6
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  firsttest
+first:
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VCMPPS $0x04, Z5, Z0, K2 // r != 0
+	VFMADD231PS Z0, Z1, K2, Z6
+	ADDQ R10, R8
+	ADDQ R10, R9
+firsttest:
+	SUBQ $1, BX
+	JGE  first
+	VMOVUPS Z6, K1, (DI)
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  secondtest
+second:
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VCMPPS $0x04, Z5, Z0, K2
+	VSUBPS Z6, Z1, Z1
+	VMULPS.Z Z1, Z0, K2, Z0
+	VMOVUPS Z0, K1, (R9)
+	ADDQ R10, R8
+	ADDQ R10, R9
+secondtest:
+	SUBQ $1, BX
+	JGE  second
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, DI
+	SUBQ $16, R13
+	JGT  group
+done:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Gradient step
+
+// GRAD_SKIPZERO broadcasts r, at R8, into Z0, or jumps to skip if it is +0 or -0.
+#define GRAD_SKIPZERO(skip) \
+	MOVL (R8), AX \
+	ADDL AX, AX   \ // drops the sign: only +0 and -0 give zero
+	JEQ  skip     \
+	VBROADCASTSS (R8), Z0
+
+// func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
+//
+// dst[j] = - sum over i of r[i] * G[i][j]. See gradientGeneric.
+//
+// Columns are done 64 at a time, then 16, the last of them masked (K1).
+//
+// DI dst   SI r, R10 bytes from component to component   DX G of these columns, R11 likewise
+// R12 components   CX, R13 columns left   R8, R9, BX: walk over the components   Z4 to Z7 gradient
+TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), DI
+	MOVQ r_base+24(FP), SI
+	MOVQ rs+48(FP), R10
+	MOVQ g_base+56(FP), DX
+	MOVQ gs+80(FP), R11
+	MOVQ k+88(FP), R12
+	MOVQ dst_len+8(FP), CX
+	SHLQ $2, R10
+	SHLQ $2, R11
+wide:
+	SUBQ $64, CX
+	JLT  narrow
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  widetest
+wideloop:
+	GRAD_SKIPZERO(wideskip)
+	VFNMADD231PS (R9), Z0, Z4       // gradient -= r[i] * G[i]
+	VFNMADD231PS 64(R9), Z0, Z5
+	VFNMADD231PS 128(R9), Z0, Z6
+	VFNMADD231PS 192(R9), Z0, Z7
+wideskip:
+	ADDQ R10, R8
+	ADDQ R11, R9
+widetest:
+	SUBQ $1, BX
+	JGE  wideloop
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	VMOVUPS Z6, 128(DI)
+	VMOVUPS Z7, 192(DI)
+	ADDQ $256, DI
+	ADDQ $256, DX
+	JMP  wide
+narrow:
+	ADDQ $64, CX
+	JEQ  done
+	MOVL $-1, AX
+	KMOVW AX, K1
+	MOVQ CX, R13
+sixteen:                     // 16 columns at a time, the last of them masked
+	CMPQ R13, $16
+	JGE  columns
+	MOVQ R13, CX
+	VEC_TAILMASK
+columns:
+	VPXORD Z4, Z4, Z4
+	MOVQ SI, R8
+	MOVQ DX, R9
+	MOVQ R12, BX
+	JMP  resttest
+restloop:
+	GRAD_SKIPZERO(restskip)
+	VMOVUPS.Z (R9), K1, Z1
+	VFNMADD231PS Z1, Z0, Z4
+restskip:
+	ADDQ R10, R8
+	ADDQ R11, R9
+resttest:
+	SUBQ $1, BX
+	JGE  restloop
+	VMOVUPS Z4, K1, (DI)
+	ADDQ $64, DI
+	ADDQ $64, DX
+	SUBQ $16, R13
+	JGT  sixteen
+done:
+	VZEROUPPER
+	RET
+
+// GRAD_MOVE adds alpha * c0 and alpha * c1 to 16 columns of two rows of x, other bytes apart.
+#define GRAD_MOVE(off, other, c0, c1) \
+	VMOVUPS off(SI), Z0          \
+	VMOVUPS off(SI)(other*1), Z1 \
+	VFMADD231PS c0, Z15, Z0      \
+	VFMADD231PS c1, Z15, Z1      \
+	VMOVUPS Z0, off(SI)          \
+	VMOVUPS Z1, off(SI)(other*1)
+
+// func moveRowsAVX512(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr,
+//	rows, n, k int)
+//
+// x += alpha * gradient, row by row.
+// x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]), with the gradient as in gradientAVX512 from r[i*rs+b]
+// and g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. The arguments x, r, g and rows are
+// advanced in place.
+//
+// Two rows at a time, because the chain of one row leaves the FMA units idle; an odd last row is done
+// twice, with the same result.
+//
+// SI x, R12 G of these columns   R8 r   R10, R11 bytes from component to component of r and G
+// DX, DI, R13 bytes from the first row to the second in x, G and r, 0 for an odd last row
+// BX components left   CX columns left   Z15 alpha   Z4 to Z7, Z8 to Z11 gradient of both rows
+TEXT ·moveRowsAVX512(SB), NOSPLIT, $0-136
+	VBROADCASTSS alpha+0(FP), Z15
+	MOVQ xs+32(FP), DX
+	MOVQ rs+64(FP), R10
+	MOVQ gs+96(FP), R11
+	MOVQ gr+104(FP), DI
+	MOVL $4, R13
+	SHLQ $2, DX
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, DI
+rows:
+	CMPQ rows+112(FP), $1
+	JGT  two
+	XORQ DX, DX
+	XORQ DI, DI
+	XORQ R13, R13
+two:
+	MOVQ x_base+8(FP), SI
+	MOVQ g_base+72(FP), R12
+	MOVQ n+120(FP), CX
+columns:
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ r_base+40(FP), R8
+	MOVQ R12, R9
+	MOVQ k+128(FP), BX
+	JMP  test
+component:
+	GRAD_SKIPZERO(second)
+	VFNMADD231PS (R9), Z0, Z4
+	VFNMADD231PS 64(R9), Z0, Z5
+	VFNMADD231PS 128(R9), Z0, Z6
+	VFNMADD231PS 192(R9), Z0, Z7
+second:
+	MOVL (R8)(R13*1), AX
+	ADDL AX, AX
+	JEQ  next
+	VBROADCASTSS (R8)(R13*1), Z1
+	VFNMADD231PS (R9)(DI*1), Z1, Z8
+	VFNMADD231PS 64(R9)(DI*1), Z1, Z9
+	VFNMADD231PS 128(R9)(DI*1), Z1, Z10
+	VFNMADD231PS 192(R9)(DI*1), Z1, Z11
+next:
+	ADDQ R10, R8
+	ADDQ R11, R9
+test:
+	SUBQ $1, BX
+	JGE  component
+	GRAD_MOVE(0, DX, Z4, Z8)
+	GRAD_MOVE(64, DX, Z5, Z9)
+	GRAD_MOVE(128, DX, Z6, Z10)
+	GRAD_MOVE(192, DX, Z7, Z11)
+	ADDQ $256, SI
+	ADDQ $256, R12
+	SUBQ $64, CX
+	JGT  columns
+	LEAQ (DX*2), AX
+	ADDQ AX, x_base+8(FP)
+	LEAQ (DI*2), AX
+	ADDQ AX, g_base+72(FP)
+	ADDQ $8, r_base+40(FP)
+	SUBQ $2, rows+112(FP)
+	JGT  rows
+	VZEROUPPER
+	RET

@@ -1,0 +1,592 @@
+//go:build amd64 && !purego && !noasm
+
+#include "textflag.h"
+
+// AVX2: convolution of one channel in patches of five rows, and pooling.
+//
+// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
+// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
+// that runs next is slower. The head of a function says what its registers hold and, where a frame is
+// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
+// Where a macro needs labels they are its last parameters and carry no other meaning.
+//
+// Contents:
+//
+//	addPatchesAVX2     C += r[p] * patch p of B, five rows each
+//	spreadPatchesAVX2  patch p of B += r[p] * W, five rows each
+//	reluPoolAVX2       ReLU and the maximum of 2 x 2 pixels
+//	poolBackwardAVX2   gradient of reluPool: its sums and the list of its entries
+
+// ---------------------------------------------------------------------------------
+// Patches: five rows, in an array whose rows are stride floats apart
+
+// PATCH_NEXT sets R13 to the next patch and Y0 to its factor; at is at R9, r at SI, the array at AX.
+#define PATCH_NEXT \
+	MOVLQSX (R9), R13     \
+	VBROADCASTSS (SI), Y0 \
+	ADDQ $4, R9           \
+	ADDQ $4, SI           \
+	LEAQ (AX)(R13*4), R13
+
+// func addPatchesAVX2(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
+//
+// C += r[p] * patch p of B, five rows each.
+// c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old c, for five rows u
+// and j < cols. Tile: 5 x 16, then 5 x 8, of which the last may be masked.
+//
+// DI c, DX bytes from row to row, BX three times that   AX b, R11 and R12 likewise
+// SI r, R9 at, R10 patches left, R13 current patch      CX columns left
+// Y1 to Y5 rows of C, Y6 to Y10 their columns 8 to 15   Y0 r[p]   Y15 tail mask
+TEXT ·addPatchesAVX2(SB), NOSPLIT, $0-120
+	MOVQ c_base+0(FP), DI
+	MOVQ crs+24(FP), DX
+	MOVQ cols+32(FP), CX
+	MOVQ b_base+64(FP), AX
+	MOVQ stride+112(FP), R11
+	SHLQ $2, DX
+	SHLQ $2, R11
+	LEAQ (DX)(DX*2), BX
+	LEAQ (R11)(R11*2), R12
+	CMPQ at_len+96(FP), $0
+	JEQ  end
+sixteen:
+	SUBQ $16, CX
+	JLT  eights
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI)(DX*1), Y2
+	VMOVUPS (DI)(DX*2), Y3
+	VMOVUPS (DI)(BX*1), Y4
+	VMOVUPS (DI)(DX*4), Y5
+	VMOVUPS 32(DI), Y6
+	VMOVUPS 32(DI)(DX*1), Y7
+	VMOVUPS 32(DI)(DX*2), Y8
+	VMOVUPS 32(DI)(BX*1), Y9
+	VMOVUPS 32(DI)(DX*4), Y10
+	MOVQ r_base+40(FP), SI
+	MOVQ at_base+88(FP), R9
+	MOVQ at_len+96(FP), R10
+patch16:
+	PATCH_NEXT
+	VFMADD231PS (R13), Y0, Y1
+	VFMADD231PS (R13)(R11*1), Y0, Y2
+	VFMADD231PS (R13)(R11*2), Y0, Y3
+	VFMADD231PS (R13)(R12*1), Y0, Y4
+	VFMADD231PS (R13)(R11*4), Y0, Y5
+	VFMADD231PS 32(R13), Y0, Y6
+	VFMADD231PS 32(R13)(R11*1), Y0, Y7
+	VFMADD231PS 32(R13)(R11*2), Y0, Y8
+	VFMADD231PS 32(R13)(R12*1), Y0, Y9
+	VFMADD231PS 32(R13)(R11*4), Y0, Y10
+	DECQ R10
+	JNE  patch16
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, (DI)(DX*1)
+	VMOVUPS Y3, (DI)(DX*2)
+	VMOVUPS Y4, (DI)(BX*1)
+	VMOVUPS Y5, (DI)(DX*4)
+	VMOVUPS Y6, 32(DI)
+	VMOVUPS Y7, 32(DI)(DX*1)
+	VMOVUPS Y8, 32(DI)(DX*2)
+	VMOVUPS Y9, 32(DI)(BX*1)
+	VMOVUPS Y10, 32(DI)(DX*4)
+	ADDQ $64, DI
+	ADDQ $64, AX
+	JMP  sixteen
+eights:
+	ADDQ $16, CX
+eight:
+	CMPQ CX, $8
+	JLT  fewer
+	VMOVUPS (DI), Y1
+	VMOVUPS (DI)(DX*1), Y2
+	VMOVUPS (DI)(DX*2), Y3
+	VMOVUPS (DI)(BX*1), Y4
+	VMOVUPS (DI)(DX*4), Y5
+	MOVQ r_base+40(FP), SI
+	MOVQ at_base+88(FP), R9
+	MOVQ at_len+96(FP), R10
+patch8:
+	PATCH_NEXT
+	VFMADD231PS (R13), Y0, Y1
+	VFMADD231PS (R13)(R11*1), Y0, Y2
+	VFMADD231PS (R13)(R11*2), Y0, Y3
+	VFMADD231PS (R13)(R12*1), Y0, Y4
+	VFMADD231PS (R13)(R11*4), Y0, Y5
+	DECQ R10
+	JNE  patch8
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, (DI)(DX*1)
+	VMOVUPS Y3, (DI)(DX*2)
+	VMOVUPS Y4, (DI)(BX*1)
+	VMOVUPS Y5, (DI)(DX*4)
+	ADDQ $32, DI
+	ADDQ $32, AX
+	SUBQ $8, CX
+	JMP  eight
+fewer:
+	TESTQ CX, CX
+	JEQ  end
+	LEAQ ·tailMasks+32(SB), R8
+	SHLQ $2, CX
+	SUBQ CX, R8
+	VMOVUPS (R8), Y15
+	VMASKMOVPS (DI), Y15, Y1
+	VMASKMOVPS (DI)(DX*1), Y15, Y2
+	VMASKMOVPS (DI)(DX*2), Y15, Y3
+	VMASKMOVPS (DI)(BX*1), Y15, Y4
+	VMASKMOVPS (DI)(DX*4), Y15, Y5
+	MOVQ r_base+40(FP), SI
+	MOVQ at_base+88(FP), R9
+	MOVQ at_len+96(FP), R10
+patch:
+	PATCH_NEXT
+	VMASKMOVPS (R13), Y15, Y6
+	VMASKMOVPS (R13)(R11*1), Y15, Y7
+	VMASKMOVPS (R13)(R11*2), Y15, Y8
+	VMASKMOVPS (R13)(R12*1), Y15, Y9
+	VMASKMOVPS (R13)(R11*4), Y15, Y10
+	VFMADD231PS Y6, Y0, Y1
+	VFMADD231PS Y7, Y0, Y2
+	VFMADD231PS Y8, Y0, Y3
+	VFMADD231PS Y9, Y0, Y4
+	VFMADD231PS Y10, Y0, Y5
+	DECQ R10
+	JNE  patch
+	VMASKMOVPS Y1, Y15, (DI)
+	VMASKMOVPS Y2, Y15, (DI)(DX*1)
+	VMASKMOVPS Y3, Y15, (DI)(DX*2)
+	VMASKMOVPS Y4, Y15, (DI)(BX*1)
+	VMASKMOVPS Y5, Y15, (DI)(DX*4)
+end:
+	VZEROUPPER
+	RET
+
+// PATCH_SPREAD adds Y0 times five vectors to a row of 40 columns of a patch at R13.
+#define PATCH_SPREAD(w0, w1, w2, w3, w4) \
+	VMOVUPS     (R13), Y11    \
+	VMOVUPS     32(R13), Y12  \
+	VMOVUPS     64(R13), Y13  \
+	VMOVUPS     96(R13), Y14  \
+	VMOVUPS     128(R13), Y15 \
+	VFMADD231PS w0, Y0, Y11   \
+	VFMADD231PS w1, Y0, Y12   \
+	VFMADD231PS w2, Y0, Y13   \
+	VFMADD231PS w3, Y0, Y14   \
+	VFMADD231PS w4, Y0, Y15   \
+	VMOVUPS     Y11, (R13)    \
+	VMOVUPS     Y12, 32(R13)  \
+	VMOVUPS     Y13, 64(R13)  \
+	VMOVUPS     Y14, 96(R13)  \
+	VMOVUPS     Y15, 128(R13)
+
+// func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
+//
+// patch p of B += r[p] * W, five rows each.
+// b[at[p]+u*stride+j] = fma(r[p], w[u*ws+j], ...) for five rows u of 40 columns, patch by patch.
+//
+// AX b, R11 bytes from row to row   SI r, R9 at, R10 patches left, R13 current patch
+// Rows of w: Y1 to Y5, Y6 to Y10, and in memory at DI, BX, CX   Y0 r[p]
+TEXT ·spreadPatchesAVX2(SB), NOSPLIT, $0-112
+	MOVQ b_base+0(FP), AX
+	MOVQ r_base+24(FP), SI
+	MOVQ r_len+32(FP), R10
+	MOVQ at_base+48(FP), R9
+	MOVQ w_base+72(FP), CX
+	MOVQ ws+96(FP), DX
+	MOVQ stride+104(FP), R11
+	SHLQ $2, DX
+	SHLQ $2, R11
+	LEAQ (DX)(DX*2), BX
+	VMOVUPS (CX), Y1
+	VMOVUPS 32(CX), Y2
+	VMOVUPS 64(CX), Y3
+	VMOVUPS 96(CX), Y4
+	VMOVUPS 128(CX), Y5
+	VMOVUPS (CX)(DX*1), Y6
+	VMOVUPS 32(CX)(DX*1), Y7
+	VMOVUPS 64(CX)(DX*1), Y8
+	VMOVUPS 96(CX)(DX*1), Y9
+	VMOVUPS 128(CX)(DX*1), Y10
+	LEAQ (CX)(DX*2), DI      // rows 2, 3 and 4
+	LEAQ (CX)(BX*1), BX
+	LEAQ (CX)(DX*4), CX
+	TESTQ R10, R10
+	JEQ  end
+patch:
+	PATCH_NEXT
+	PATCH_SPREAD(Y1, Y2, Y3, Y4, Y5)
+	ADDQ R11, R13
+	PATCH_SPREAD(Y6, Y7, Y8, Y9, Y10)
+	ADDQ R11, R13
+	PATCH_SPREAD((DI), 32(DI), 64(DI), 96(DI), 128(DI))
+	ADDQ R11, R13
+	PATCH_SPREAD((BX), 32(BX), 64(BX), 96(BX), 128(BX))
+	ADDQ R11, R13
+	PATCH_SPREAD((CX), 32(CX), 64(CX), 96(CX), 128(CX))
+	DECQ R10
+	JNE  patch
+end:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Pooling
+
+// POOL_MAX takes up to sixteen pixels of an upper row (Y0, Y1) and of a lower row (Y2, Y3) and leaves
+// the largest of every 2 x 2 in Y8; their pixels are then in Y4, Y5 (upper), Y6 and Y7 (lower).
+// The shuffles stay within halves of registers; POOL_UNMIX puts the quarters in order.
+#define POOL_MAX \
+	VMAXPS  Y15, Y0, Y0       \ // NaN becomes 0, and -0 +0
+	VMAXPS  Y15, Y1, Y1       \
+	VMAXPS  Y15, Y2, Y2       \
+	VMAXPS  Y15, Y3, Y3       \
+	VSHUFPS $0x88, Y1, Y0, Y4 \
+	VSHUFPS $0xDD, Y1, Y0, Y5 \
+	VSHUFPS $0x88, Y3, Y2, Y6 \
+	VSHUFPS $0xDD, Y3, Y2, Y7 \
+	VMAXPS  Y4, Y5, Y8        \
+	VMAXPS  Y6, Y7, Y9        \
+	VMAXPS  Y8, Y9, Y8
+
+#define POOL_UNMIX(from, to) VPERMPD $0xD8, from, to
+
+// POOL_WHICH leaves the number of the largest pixel of each 2 x 2, as bytes, in X9.
+#define POOL_WHICH \
+	VMOVDQA   Y12, Y9          \
+	VCMPPS    $0, Y6, Y8, Y10  \
+	VBLENDVPS Y10, Y13, Y9, Y9 \
+	VCMPPS    $0, Y5, Y8, Y10  \
+	VBLENDVPS Y10, Y14, Y9, Y9 \
+	VCMPPS    $0, Y4, Y8, Y10  \
+	VBLENDVPS Y10, Y15, Y9, Y9 \
+	VCMPPS    $0, Y15, Y8, Y10 \
+	VBLENDVPS Y10, Y11, Y9, Y9 \
+	POOL_UNMIX(Y9, Y9)         \
+	VEXTRACTI128 $1, Y9, X10   \
+	VPACKSSDW X10, X9, X9      \
+	VPACKUSWB X9, X9, X9
+
+// POOL_CONSTANTS sets Y14, Y13 and Y12 to the integers 1, 2 and 3.
+#define POOL_CONSTANTS \
+	VPCMPEQD Y14, Y14, Y14 \
+	VPSRLD   $31, Y14, Y14 \
+	VPADDD   Y14, Y14, Y13 \
+	VPADDD   Y14, Y13, Y12
+
+// func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
+//
+// ReLU and the maximum of 2 x 2 pixels. See reluPoolGeneric.
+//
+// Eight pooled pixels at a time, then four, then the masked rest.
+//
+// SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows   DI y   R9 which
+// R12 w, R13 pooled pixels left, CX of the row   R10 is 0 if which is empty
+// Y11 to Y15: the integers 4, 3, 2, 1, 0
+TEXT ·reluPoolAVX2(SB), NOSPLIT, $0-88
+	MOVQ y_base+0(FP), DI
+	MOVQ y_len+8(FP), R13
+	MOVQ which_base+24(FP), R9
+	MOVQ which_len+32(FP), R10
+	MOVQ x_base+48(FP), SI
+	MOVQ stride+72(FP), R11
+	MOVQ w+80(FP), R12
+	SHLQ $2, R11
+	VXORPS Y15, Y15, Y15
+	POOL_CONSTANTS
+	VPADDD Y13, Y13, Y11     // 4, the number of no pixel
+	JMP  rows
+row:
+	MOVQ R12, CX             // columns left
+	MOVQ SI, DX
+	LEAQ (SI)(R11*1), R8
+eight:
+	SUBQ $8, CX
+	JLT  four
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	POOL_MAX
+	POOL_UNMIX(Y8, Y10)
+	VMOVUPS Y10, (DI)
+	ADDQ $64, DX
+	ADDQ $64, R8
+	ADDQ $32, DI
+	TESTQ R10, R10
+	JEQ  eight
+	POOL_WHICH
+	VMOVQ X9, (R9)
+	ADDQ $8, R9
+	JMP  eight
+four:
+	ADDQ $8, CX
+	VXORPS Y1, Y1, Y1
+	VXORPS Y3, Y3, Y3
+	CMPQ CX, $4
+	JLT  fewer
+	VMOVUPS (DX), Y0
+	VMOVUPS (R8), Y2
+	POOL_MAX
+	POOL_UNMIX(Y8, Y10)
+	VMOVUPS X10, (DI)
+	ADDQ $32, DX
+	ADDQ $32, R8
+	ADDQ $16, DI
+	SUBQ $4, CX
+	TESTQ R10, R10
+	JEQ  fewer
+	POOL_WHICH
+	VMOVD X9, (R9)
+	ADDQ $4, R9
+fewer:
+	TESTQ CX, CX
+	JEQ  next
+	LEAQ ·tailMasks+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y7         // of pooled pixels
+	SUBQ CX, AX
+	VMOVUPS (AX), Y10        // of twice as many
+	VMASKMOVPS (DX), Y10, Y0
+	VMASKMOVPS (R8), Y10, Y2
+	VXORPS Y1, Y1, Y1
+	VXORPS Y3, Y3, Y3
+	VMOVAPS Y7, Y10
+	POOL_MAX
+	POOL_UNMIX(Y8, Y9)
+	VMASKMOVPS Y9, Y10, (DI)
+	ADDQ CX, DI
+	TESTQ R10, R10
+	JEQ  next
+	POOL_WHICH
+	SHRQ $2, CX
+	VMOVD X9, AX
+byte:
+	MOVB AX, (R9)
+	SHRL $8, AX
+	INCQ R9
+	DECQ CX
+	JNE  byte
+next:
+	LEAQ (SI)(R11*2), SI
+	SUBQ R12, R13
+rows:
+	CMPQ R13, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// POOL_GRAD8, POOL_GRAD4 and POOL_GRADREST load the gradient of eight, four or CX (1 to 3) pooled
+// pixels into Y0 and the numbers of their pixels into Y1. POOL_NONE makes the gradient -0, which adds
+// nothing, where there is no pixel.
+#define POOL_GRAD8 \
+	VMOVUPS   (R10)(R13*4), Y0 \
+	VPMOVZXBD (R11)(R13*1), Y1 \
+	POOL_NONE
+
+#define POOL_GRAD4 \
+	VMOVUPS   (R10)(R13*4), X0 \
+	VMOVD     (R11)(R13*1), X1 \
+	VPMOVZXBD X1, Y1           \
+	POOL_NONE
+
+#define POOL_GRADREST(end) \
+	LEAQ ·tailMasks+32(SB), AX        \
+	SHLQ $2, CX                       \
+	SUBQ CX, AX                       \
+	SHRQ $2, CX                       \
+	VMOVUPS    (AX), Y2               \
+	VMASKMOVPS (R10)(R13*4), Y2, Y0   \
+	VPXOR   X1, X1, X1                \
+	VPINSRB $0, (R11)(R13*1), X1, X1  \
+	CMPQ CX, $2                       \
+	JLT  end                          \
+	VPINSRB $1, 1(R11)(R13*1), X1, X1 \
+	JEQ  end                          \
+	VPINSRB $2, 2(R11)(R13*1), X1, X1 \
+end: \
+	VPMOVZXBD X1, Y1                  \
+	POOL_NONE
+
+#define POOL_NONE \
+	VPSLLD    $29, Y1, Y2 \
+	VBLENDVPS Y2, Y15, Y0, Y0
+
+// POOL_HALF leaves the gradients of the pixels of a row in Y5 and Y6: those whose number is left and,
+// to the right of each, those whose number is right.
+#define POOL_HALF(left, right) \
+	VPCMPEQD  left, Y1, Y2       \
+	VBLENDVPS Y2, Y0, Y15, Y5    \
+	VPCMPEQD  right, Y1, Y2      \
+	VBLENDVPS Y2, Y0, Y15, Y6    \
+	VUNPCKLPS Y6, Y5, Y7         \
+	VUNPCKHPS Y6, Y5, Y8         \
+	VPERM2F128 $0x20, Y8, Y7, Y5 \
+	VPERM2F128 $0x31, Y8, Y7, Y6
+
+// POOL_SUM8, POOL_SUM4 and POOL_SUMREST add them to the row of sums.
+#define POOL_SUM8(row) \
+	VADDPS  (row)(R13*8), Y5, Y5   \
+	VMOVUPS Y5, (row)(R13*8)       \
+	VADDPS  32(row)(R13*8), Y6, Y6 \
+	VMOVUPS Y6, 32(row)(R13*8)
+
+#define POOL_SUM4(row) \
+	VADDPS  (row)(R13*8), Y5, Y5 \
+	VMOVUPS Y5, (row)(R13*8)
+
+#define POOL_SUMREST(row) \
+	LEAQ ·tailMasks+32(SB), AX      \
+	SHLQ $3, CX                     \
+	SUBQ CX, AX                     \
+	SHRQ $3, CX                     \
+	VMOVUPS    (AX), Y8             \
+	VMASKMOVPS (row)(R13*8), Y8, Y7 \
+	VADDPS     Y7, Y5, Y5           \
+	VMASKMOVPS Y5, Y8, (row)(R13*8)
+
+#define POOL_SUMS(sum) \
+	VPXOR Y4, Y4, Y4    \
+	POOL_HALF(Y4, Y14)  \
+	sum(R9)             \
+	POOL_HALF(Y13, Y12) \
+	sum(BX)
+
+// POOL_LISTUPPER and POOL_LISTLOWER append the gradients that are not 0 of the upper row, or of the
+// lower row, and their places, to the lists. Y9 has the places of the left pixels; the right ones
+// are Y10 further.
+#define POOL_LISTUPPER \
+	VPCMPGTD Y1, Y13, Y2 \
+	POOL_LIST
+
+#define POOL_LISTLOWER \
+	VPCMPGTD Y14, Y1, Y2 \
+	POOL_LIST
+
+#define POOL_LIST \
+	VPXOR     Y4, Y4, Y4      \
+	VPADDD    Y0, Y0, Y3      \ // without the sign
+	VPCMPEQD  Y4, Y3, Y3      \
+	VPANDN    Y2, Y3, Y2      \
+	VMOVMSKPS Y2, AX          \
+	VPAND     Y14, Y1, Y3     \
+	VPMULLD   Y10, Y3, Y3     \
+	VPADDD    Y9, Y3, Y3      \
+	VPMOVZXBD (R15)(AX*8), Y4 \
+	VPERMD    Y3, Y4, Y3      \
+	VPERMPS   Y0, Y4, Y5      \
+	VMOVDQU   Y3, (DI)(DX*4)  \
+	VMOVUPS   Y5, (SI)(DX*4)  \
+	POPCNTL   AX, AX          \
+	ADDQ      AX, DX
+
+// POOL_ADVANCE advances by n pooled pixels, half of 1 << shift.
+#define POOL_ADVANCE(n, shift) \
+	VPSLLD $shift, Y10, Y2 \
+	VPADDD Y2, Y9, Y9      \
+	ADDQ $n, R13
+
+// func poolBackwardAVX2(at []int32, v, sums, dy []float32, which []byte, w, cols, right,
+//	down int) (n int)
+//
+// Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
+//
+// at and v may be written 16 elements past their end.
+//
+// R10 dy, R11 which, R13 index of the pooled pixel, CX left of the row, R12 w   DI at, SI v, DX their
+// length so far   R9, BX upper and lower row of sums, R8 bytes from row to row   R15 compress table
+// Y9 places of the left pixels, Y10 right, Y11 places of a row, Y12 to Y14 integers 3 to 1, Y15 -0
+TEXT ·poolBackwardAVX2(SB), NOSPLIT, $0-160
+	MOVQ at_base+0(FP), DI
+	MOVQ v_base+24(FP), SI
+	MOVQ sums_base+48(FP), R9
+	MOVQ dy_base+72(FP), R10
+	MOVQ which_base+96(FP), R11
+	MOVQ w+120(FP), R12
+	MOVQ cols+128(FP), R8
+	LEAQ ·compress(SB), R15
+	SHLQ $2, R8
+	POOL_CONSTANTS
+	VPSLLD $31, Y14, Y15     // -0
+	VPBROADCASTD right+136(FP), Y10
+	VPADDD Y10, Y10, Y11
+	VPMULLD poolIota8<>(SB), Y11, Y11 // places of the left pixels of a row
+	XORQ DX, DX              // numbers so far
+	JMP  rows
+row:
+	VMOVDQA Y11, Y9
+	LEAQ (R9)(R8*1), BX      // the lower row
+	XORQ R13, R13
+	MOVQ R12, CX
+upper8:
+	SUBQ $8, CX
+	JLT  upper4
+	POOL_GRAD8
+	POOL_SUMS(POOL_SUM8)
+	POOL_LISTUPPER
+	POOL_ADVANCE(8, 4)
+	JMP  upper8
+upper4:
+	ADDQ $8, CX
+	CMPQ CX, $4
+	JLT  upper
+	POOL_GRAD4
+	POOL_SUMS(POOL_SUM4)
+	POOL_LISTUPPER
+	POOL_ADVANCE(4, 3)
+	SUBQ $4, CX
+upper:
+	TESTQ CX, CX
+	JEQ  lower
+	POOL_GRADREST(uppergradient)
+	POOL_SUMS(POOL_SUMREST)
+	POOL_LISTUPPER
+lower:
+	VPBROADCASTD down+144(FP), Y2
+	VPADDD Y2, Y11, Y9
+	XORQ R13, R13
+	MOVQ R12, CX
+lower8:
+	SUBQ $8, CX
+	JLT  lower4
+	POOL_GRAD8
+	POOL_LISTLOWER
+	POOL_ADVANCE(8, 4)
+	JMP  lower8
+lower4:
+	ADDQ $8, CX
+	CMPQ CX, $4
+	JLT  rest
+	POOL_GRAD4
+	POOL_LISTLOWER
+	POOL_ADVANCE(4, 3)
+	SUBQ $4, CX
+rest:
+	TESTQ CX, CX
+	JEQ  next
+	POOL_GRADREST(lowergradient)
+	POOL_LISTLOWER
+next:
+	VPBROADCASTD down+144(FP), Y2
+	VPADDD Y2, Y2, Y2
+	VPADDD Y2, Y11, Y11
+	LEAQ (R10)(R12*4), R10
+	ADDQ R12, R11
+	LEAQ (R9)(R8*2), R9
+	SUBQ R12, dy_len+80(FP)
+rows:
+	CMPQ dy_len+80(FP), R12
+	JGE  row
+	MOVQ DX, n+152(FP)
+	VZEROUPPER
+	RET
+
+DATA poolIota8<>+0(SB)/4, $0
+DATA poolIota8<>+4(SB)/4, $1
+DATA poolIota8<>+8(SB)/4, $2
+DATA poolIota8<>+12(SB)/4, $3
+DATA poolIota8<>+16(SB)/4, $4
+DATA poolIota8<>+20(SB)/4, $5
+DATA poolIota8<>+24(SB)/4, $6
+DATA poolIota8<>+28(SB)/4, $7
+GLOBL poolIota8<>(SB), RODATA|NOPTR, $32

@@ -1,0 +1,479 @@
+//go:build amd64 && !purego && !noasm
+
+#include "textflag.h"
+
+// AVX-512: convolution of one channel in patches of five rows, and pooling.
+//
+// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
+// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
+// that runs next is slower. The head of a function says what its registers hold and, where a frame is
+// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
+// Where a macro needs labels they are its last parameters and carry no other meaning.
+//
+// Contents:
+//
+//	addPatchesAVX512     C += r[p] * patch p of B, five rows each
+//	spreadPatchesAVX512  patch p of B += r[p] * W, five rows each
+//	reluPoolAVX512       ReLU and the maximum of 2 x 2 pixels
+//	poolBackwardAVX512   gradient of reluPool: its sums and the list of its entries
+
+// ---------------------------------------------------------------------------------
+// Patches: five rows, in an array whose rows are stride floats apart
+
+// PATCH_MASKS sets K1, K2 and K3 to the first CX <= 48 columns. Changes R8.
+#define PATCH_MASKS \
+	MOVQ  $1, R8  \
+	SHLQ  CX, R8  \
+	DECQ  R8      \
+	KMOVW R8, K1  \
+	SHRQ  $16, R8 \
+	KMOVW R8, K2  \
+	SHRQ  $16, R8 \
+	KMOVW R8, K3
+
+// PATCH_NEXT sets R13 to the next patch and Z0 to its factor; at is at R9, r at SI, the array at AX.
+#define PATCH_NEXT \
+	MOVLQSX (R9), R13     \
+	VBROADCASTSS (SI), Z0 \
+	ADDQ $4, R9           \
+	ADDQ $4, SI           \
+	LEAQ (AX)(R13*4), R13
+
+// func addPatchesAVX512(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
+//
+// C += r[p] * patch p of B, five rows each.
+// c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old c, for five rows u
+// and j < cols, up to 48. Tile: 5 x 48, or 5 x 16, masked.
+//
+// DI c, DX bytes from row to row, BX three times that   AX b, R11 and R12 likewise
+// SI r, R9 at, R10 patches left, R13 current patch      Z0 r[p]
+// Z1 to Z5 columns 0 to 15 of the rows of C, Z6 to Z10 16 to 31, Z11 to Z15 32 to 47
+TEXT ·addPatchesAVX512(SB), NOSPLIT, $0-120
+	MOVQ c_base+0(FP), DI
+	MOVQ crs+24(FP), DX
+	MOVQ cols+32(FP), CX
+	MOVQ r_base+40(FP), SI
+	MOVQ b_base+64(FP), AX
+	MOVQ at_base+88(FP), R9
+	MOVQ at_len+96(FP), R10
+	MOVQ stride+112(FP), R11
+	SHLQ $2, DX
+	SHLQ $2, R11
+	LEAQ (DX)(DX*2), BX
+	LEAQ (R11)(R11*2), R12
+	PATCH_MASKS
+	VMOVUPS.Z (DI), K1, Z1
+	VMOVUPS.Z (DI)(DX*1), K1, Z2
+	VMOVUPS.Z (DI)(DX*2), K1, Z3
+	VMOVUPS.Z (DI)(BX*1), K1, Z4
+	VMOVUPS.Z (DI)(DX*4), K1, Z5
+	CMPQ CX, $16
+	JGT  wide
+	TESTQ R10, R10
+	JEQ  store
+narrow:
+	PATCH_NEXT
+	VFMADD231PS (R13), Z0, K1, Z1
+	VFMADD231PS (R13)(R11*1), Z0, K1, Z2
+	VFMADD231PS (R13)(R11*2), Z0, K1, Z3
+	VFMADD231PS (R13)(R12*1), Z0, K1, Z4
+	VFMADD231PS (R13)(R11*4), Z0, K1, Z5
+	DECQ R10
+	JNE  narrow
+	JMP  store
+wide:
+	VMOVUPS.Z 64(DI), K2, Z6
+	VMOVUPS.Z 64(DI)(DX*1), K2, Z7
+	VMOVUPS.Z 64(DI)(DX*2), K2, Z8
+	VMOVUPS.Z 64(DI)(BX*1), K2, Z9
+	VMOVUPS.Z 64(DI)(DX*4), K2, Z10
+	VMOVUPS.Z 128(DI), K3, Z11
+	VMOVUPS.Z 128(DI)(DX*1), K3, Z12
+	VMOVUPS.Z 128(DI)(DX*2), K3, Z13
+	VMOVUPS.Z 128(DI)(BX*1), K3, Z14
+	VMOVUPS.Z 128(DI)(DX*4), K3, Z15
+	TESTQ R10, R10
+	JEQ  storewide
+patch:
+	PATCH_NEXT
+	VFMADD231PS (R13), Z0, Z1
+	VFMADD231PS (R13)(R11*1), Z0, Z2
+	VFMADD231PS (R13)(R11*2), Z0, Z3
+	VFMADD231PS (R13)(R12*1), Z0, Z4
+	VFMADD231PS (R13)(R11*4), Z0, Z5
+	VFMADD231PS 64(R13), Z0, K2, Z6
+	VFMADD231PS 64(R13)(R11*1), Z0, K2, Z7
+	VFMADD231PS 64(R13)(R11*2), Z0, K2, Z8
+	VFMADD231PS 64(R13)(R12*1), Z0, K2, Z9
+	VFMADD231PS 64(R13)(R11*4), Z0, K2, Z10
+	VFMADD231PS 128(R13), Z0, K3, Z11
+	VFMADD231PS 128(R13)(R11*1), Z0, K3, Z12
+	VFMADD231PS 128(R13)(R11*2), Z0, K3, Z13
+	VFMADD231PS 128(R13)(R12*1), Z0, K3, Z14
+	VFMADD231PS 128(R13)(R11*4), Z0, K3, Z15
+	DECQ R10
+	JNE  patch
+storewide:
+	VMOVUPS Z6, K2, 64(DI)
+	VMOVUPS Z7, K2, 64(DI)(DX*1)
+	VMOVUPS Z8, K2, 64(DI)(DX*2)
+	VMOVUPS Z9, K2, 64(DI)(BX*1)
+	VMOVUPS Z10, K2, 64(DI)(DX*4)
+	VMOVUPS Z11, K3, 128(DI)
+	VMOVUPS Z12, K3, 128(DI)(DX*1)
+	VMOVUPS Z13, K3, 128(DI)(DX*2)
+	VMOVUPS Z14, K3, 128(DI)(BX*1)
+	VMOVUPS Z15, K3, 128(DI)(DX*4)
+store:
+	VMOVUPS Z1, K1, (DI)
+	VMOVUPS Z2, K1, (DI)(DX*1)
+	VMOVUPS Z3, K1, (DI)(DX*2)
+	VMOVUPS Z4, K1, (DI)(BX*1)
+	VMOVUPS Z5, K1, (DI)(DX*4)
+	VZEROUPPER
+	RET
+
+// PATCH_SPREAD adds Y0 times five vectors to a row of 40 columns of a patch at R13. Patches overlap:
+// the next load reads the same eight floats as an earlier store, which can be forwarded.
+#define PATCH_SPREAD(w0, w1, w2, w3, w4) \
+	VMOVUPS     (R13), Y26    \
+	VMOVUPS     32(R13), Y27  \
+	VMOVUPS     64(R13), Y28  \
+	VMOVUPS     96(R13), Y29  \
+	VMOVUPS     128(R13), Y30 \
+	VFMADD231PS w0, Y0, Y26   \
+	VFMADD231PS w1, Y0, Y27   \
+	VFMADD231PS w2, Y0, Y28   \
+	VFMADD231PS w3, Y0, Y29   \
+	VFMADD231PS w4, Y0, Y30   \
+	VMOVUPS     Y26, (R13)    \
+	VMOVUPS     Y27, 32(R13)  \
+	VMOVUPS     Y28, 64(R13)  \
+	VMOVUPS     Y29, 96(R13)  \
+	VMOVUPS     Y30, 128(R13)
+
+// func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int)
+//
+// patch p of B += r[p] * W, five rows each.
+// b[at[p]+u*stride+j] = fma(r[p], w[u*ws+j], ...) for five rows u of 40 columns, patch by patch.
+//
+// AX b, R11 bytes from row to row   SI r, R9 at, R10 patches left, R13 current patch
+// Rows of w: Y1 to Y5, Y6 to Y10, ... Y21 to Y25   Y0 r[p]
+TEXT ·spreadPatchesAVX512(SB), NOSPLIT, $0-112
+	MOVQ b_base+0(FP), AX
+	MOVQ r_base+24(FP), SI
+	MOVQ r_len+32(FP), R10
+	MOVQ at_base+48(FP), R9
+	MOVQ w_base+72(FP), CX
+	MOVQ ws+96(FP), DX
+	MOVQ stride+104(FP), R11
+	SHLQ $2, DX
+	SHLQ $2, R11
+	VMOVUPS (CX), Y1
+	VMOVUPS 32(CX), Y2
+	VMOVUPS 64(CX), Y3
+	VMOVUPS 96(CX), Y4
+	VMOVUPS 128(CX), Y5
+	ADDQ DX, CX
+	VMOVUPS (CX), Y6
+	VMOVUPS 32(CX), Y7
+	VMOVUPS 64(CX), Y8
+	VMOVUPS 96(CX), Y9
+	VMOVUPS 128(CX), Y10
+	ADDQ DX, CX
+	VMOVUPS (CX), Y11
+	VMOVUPS 32(CX), Y12
+	VMOVUPS 64(CX), Y13
+	VMOVUPS 96(CX), Y14
+	VMOVUPS 128(CX), Y15
+	ADDQ DX, CX
+	VMOVUPS (CX), Y16
+	VMOVUPS 32(CX), Y17
+	VMOVUPS 64(CX), Y18
+	VMOVUPS 96(CX), Y19
+	VMOVUPS 128(CX), Y20
+	ADDQ DX, CX
+	VMOVUPS (CX), Y21
+	VMOVUPS 32(CX), Y22
+	VMOVUPS 64(CX), Y23
+	VMOVUPS 96(CX), Y24
+	VMOVUPS 128(CX), Y25
+	TESTQ R10, R10
+	JEQ  end
+patch:
+	MOVLQSX (R9), R13
+	VBROADCASTSS (SI), Y0
+	ADDQ $4, R9
+	ADDQ $4, SI
+	LEAQ (AX)(R13*4), R13
+	PATCH_SPREAD(Y1, Y2, Y3, Y4, Y5)
+	ADDQ R11, R13
+	PATCH_SPREAD(Y6, Y7, Y8, Y9, Y10)
+	ADDQ R11, R13
+	PATCH_SPREAD(Y11, Y12, Y13, Y14, Y15)
+	ADDQ R11, R13
+	PATCH_SPREAD(Y16, Y17, Y18, Y19, Y20)
+	ADDQ R11, R13
+	PATCH_SPREAD(Y21, Y22, Y23, Y24, Y25)
+	DECQ R10
+	JNE  patch
+end:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Pooling
+
+// poolIota is 0, 1, ..., 15; poolTwice is 0, 0, 1, 1, ..., 7, 7; poolSides is 0, 1, 0, 1, ..., 0, 1.
+DATA poolIota<>+0(SB)/4, $0
+DATA poolIota<>+4(SB)/4, $1
+DATA poolIota<>+8(SB)/4, $2
+DATA poolIota<>+12(SB)/4, $3
+DATA poolIota<>+16(SB)/4, $4
+DATA poolIota<>+20(SB)/4, $5
+DATA poolIota<>+24(SB)/4, $6
+DATA poolIota<>+28(SB)/4, $7
+DATA poolIota<>+32(SB)/4, $8
+DATA poolIota<>+36(SB)/4, $9
+DATA poolIota<>+40(SB)/4, $10
+DATA poolIota<>+44(SB)/4, $11
+DATA poolIota<>+48(SB)/4, $12
+DATA poolIota<>+52(SB)/4, $13
+DATA poolIota<>+56(SB)/4, $14
+DATA poolIota<>+60(SB)/4, $15
+GLOBL poolIota<>(SB), RODATA|NOPTR, $64
+DATA poolTwice<>+0(SB)/4, $0
+DATA poolTwice<>+4(SB)/4, $0
+DATA poolTwice<>+8(SB)/4, $1
+DATA poolTwice<>+12(SB)/4, $1
+DATA poolTwice<>+16(SB)/4, $2
+DATA poolTwice<>+20(SB)/4, $2
+DATA poolTwice<>+24(SB)/4, $3
+DATA poolTwice<>+28(SB)/4, $3
+DATA poolTwice<>+32(SB)/4, $4
+DATA poolTwice<>+36(SB)/4, $4
+DATA poolTwice<>+40(SB)/4, $5
+DATA poolTwice<>+44(SB)/4, $5
+DATA poolTwice<>+48(SB)/4, $6
+DATA poolTwice<>+52(SB)/4, $6
+DATA poolTwice<>+56(SB)/4, $7
+DATA poolTwice<>+60(SB)/4, $7
+GLOBL poolTwice<>(SB), RODATA|NOPTR, $64
+DATA poolSides<>+0(SB)/4, $0
+DATA poolSides<>+4(SB)/4, $1
+DATA poolSides<>+8(SB)/4, $0
+DATA poolSides<>+12(SB)/4, $1
+DATA poolSides<>+16(SB)/4, $0
+DATA poolSides<>+20(SB)/4, $1
+DATA poolSides<>+24(SB)/4, $0
+DATA poolSides<>+28(SB)/4, $1
+DATA poolSides<>+32(SB)/4, $0
+DATA poolSides<>+36(SB)/4, $1
+DATA poolSides<>+40(SB)/4, $0
+DATA poolSides<>+44(SB)/4, $1
+DATA poolSides<>+48(SB)/4, $0
+DATA poolSides<>+52(SB)/4, $1
+DATA poolSides<>+56(SB)/4, $0
+DATA poolSides<>+60(SB)/4, $1
+GLOBL poolSides<>(SB), RODATA|NOPTR, $64
+
+// POOL_MASKS sets K3 to CX <= 16 elements, and K1 and K2 to twice as many. It doubles CX.
+#define POOL_MASKS \
+	MOVL  $1, AX  \
+	SHLL  CX, AX  \
+	DECL  AX      \
+	KMOVW AX, K3  \
+	ADDQ  CX, CX  \
+	MOVL  $1, AX  \
+	SHLQ  CX, AX  \
+	DECQ  AX      \
+	KMOVW AX, K1  \
+	SHRQ  $16, AX \
+	KMOVW AX, K2
+
+// POOL_SIXTEEN sets CX to min(16, BX).
+#define POOL_SIXTEEN \
+	MOVL    $16, CX \
+	CMPQ    BX, CX  \
+	CMOVQLT BX, CX
+
+// func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
+//
+// ReLU and the maximum of 2 x 2 pixels. See reluPoolGeneric.
+//
+// Sixteen pooled pixels at a time, masked.
+//
+// SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows   DI y   R9 which
+// R12 w, R13 pooled pixels left, BX of the row, CX of this step   R10 is 0 if which is empty
+// Z20, Z21 indices of even and odd pixels; Z26 to Z29, Z31: the integers 4, 3, 2, 1, 0
+TEXT ·reluPoolAVX512(SB), NOSPLIT, $0-88
+	MOVQ y_base+0(FP), DI
+	MOVQ y_len+8(FP), R13
+	MOVQ which_base+24(FP), R9
+	MOVQ which_len+32(FP), R10
+	MOVQ x_base+48(FP), SI
+	MOVQ stride+72(FP), R11
+	MOVQ w+80(FP), R12
+	SHLQ $2, R11
+	VPXORD Z31, Z31, Z31
+	VMOVDQU32 poolIota<>(SB), Z30
+	VPADDD Z30, Z30, Z20     // even elements
+	MOVL $1, AX
+	VPBROADCASTD AX, Z29
+	VPADDD Z29, Z20, Z21     // odd elements
+	VPADDD Z29, Z29, Z28     // 2
+	VPADDD Z29, Z28, Z27     // 3
+	VPADDD Z28, Z28, Z26     // 4
+	JMP  rows
+row:
+	MOVQ R12, BX             // columns left
+	MOVQ SI, DX
+	LEAQ (SI)(R11*1), R8
+columns:
+	POOL_SIXTEEN
+	SUBQ CX, BX
+	POOL_MASKS
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z 64(DX), K2, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VMOVUPS.Z 64(R8), K2, Z3
+	VMAXPS Z31, Z0, Z0       // NaN becomes 0, and -0 +0
+	VMAXPS Z31, Z1, Z1
+	VMAXPS Z31, Z2, Z2
+	VMAXPS Z31, Z3, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z2, Z6
+	VPERMT2PS Z1, Z20, Z4    // the four pixels in Z4, Z0, Z6, Z2
+	VPERMT2PS Z1, Z21, Z0
+	VPERMT2PS Z3, Z20, Z6
+	VPERMT2PS Z3, Z21, Z2
+	VMAXPS Z4, Z0, Z8
+	VMAXPS Z6, Z2, Z9
+	VMAXPS Z8, Z9, Z8
+	VMOVUPS Z8, K3, (DI)
+	TESTQ R10, R10
+	JEQ  pooled
+	VCMPPS $0, Z6, Z8, K4
+	VCMPPS $0, Z0, Z8, K5
+	VCMPPS $0, Z4, Z8, K6
+	VCMPPS $0, Z31, Z8, K7   // none
+	VMOVDQA32 Z27, Z9
+	VMOVDQA32 Z28, K4, Z9
+	VMOVDQA32 Z29, K5, Z9
+	VMOVDQA32 Z31, K6, Z9
+	VMOVDQA32 Z26, K7, Z9
+	VPMOVDB Z9, K3, (R9)
+pooled:
+	LEAQ (DX)(CX*4), DX
+	LEAQ (R8)(CX*4), R8
+	SHRQ $1, CX
+	LEAQ (DI)(CX*4), DI
+	ADDQ CX, R9
+	TESTQ BX, BX
+	JNE  columns
+	LEAQ (SI)(R11*2), SI
+	SUBQ R12, R13
+rows:
+	CMPQ R13, R12
+	JGE  row
+	VZEROUPPER
+	RET
+
+// POOL_LIST appends those elements of Z0 and of their places that K4 selects to the lists.
+#define POOL_LIST(places) \
+	VPCOMPRESSD.Z places, K4, Z9 \
+	VCOMPRESSPS.Z Z0, K4, Z10    \
+	VMOVDQU32 Z9, (DI)(DX*4)     \
+	VMOVUPS Z10, (SI)(DX*4)      \
+	KMOVW K4, AX                 \
+	POPCNTL AX, AX               \
+	ADDQ AX, DX
+
+// POOL_ADD adds by to the pixels at addr (mask: those in the image) whose number, in sides, is the one
+// that which names.
+#define POOL_ADD(by, which, sides, addr, mask) \
+	VPCMPEQD which, sides, K4 \
+	VMOVUPS.Z addr, mask, Z7  \
+	VADDPS by, Z7, K4, Z7     \
+	VMOVUPS Z7, mask, addr
+
+// func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, w, cols, right,
+//	down int) (n int)
+//
+// Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
+//
+// w is at most 16. at and v may be written 16 elements past their end.
+//
+// R10 dy, R11 which, R15 pooled pixels left, R12 w   DI at, SI v, DX their length so far
+// R9, R13 upper and lower row of sums, R8 bytes from row to row   K1, K2 pixels, K3 pooled pixels
+// Z20 places of the left pixels, Z26 right, Z24 down   Z18, Z21 numbers of the pixels of both rows
+// Z22, Z23 which pooled pixel a pixel belongs to   Z19, Z27 to Z29 integers 6, 4, 2, 1
+TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
+	MOVQ at_base+0(FP), DI
+	MOVQ v_base+24(FP), SI
+	MOVQ sums_base+48(FP), R9
+	MOVQ dy_base+72(FP), R10
+	MOVQ dy_len+80(FP), R15
+	MOVQ which_base+96(FP), R11
+	MOVQ w+120(FP), R12
+	MOVQ cols+128(FP), R8
+	SHLQ $2, R8
+	LEAQ (R9)(R8*1), R13     // the lower row
+	MOVQ R12, CX
+	POOL_MASKS
+	VMOVDQU32 poolIota<>(SB), Z30
+	VMOVDQU32 poolTwice<>(SB), Z23
+	VMOVDQU32 poolSides<>(SB), Z21
+	MOVL $1, AX
+	VPBROADCASTD AX, Z29
+	VPADDD Z29, Z29, Z28     // 2
+	VPSLLD $2, Z29, Z27      // 4, the number of no pixel
+	VPADDD Z28, Z27, Z19     // 2 and 4
+	VPADDD Z21, Z28, Z18     // the sides of the lower row
+	VPSLLD $3, Z29, Z22
+	VPADDD Z23, Z22, Z22     // 8, 8, 9, 9, ..., 15, 15
+	MOVQ right+136(FP), AX
+	VPBROADCASTD AX, Z26
+	VPADDD Z26, Z26, Z25
+	VPMULLD Z25, Z30, Z20    // places of the left pixels of a row
+	MOVQ down+144(FP), AX
+	VPBROADCASTD AX, Z24
+	VPADDD Z24, Z24, Z25
+	XORQ DX, DX              // numbers so far
+	JMP  rows
+row:
+	VMOVUPS.Z (R10), K3, Z0
+	VPMOVZXBD.Z (R11), K3, Z1
+	VPERMPS Z0, Z23, Z2
+	VPERMD  Z1, Z23, Z3
+	POOL_ADD(Z2, Z3, Z21, (R9), K1)
+	POOL_ADD(Z2, Z3, Z18, (R13), K1)
+	CMPQ R12, $8
+	JLE  half
+	VPERMPS Z0, Z22, Z2
+	VPERMD  Z1, Z22, Z3
+	POOL_ADD(Z2, Z3, Z21, 64(R9), K2)
+	POOL_ADD(Z2, Z3, Z18, 64(R13), K2)
+half:
+	VPADDD Z0, Z0, Z4        // without the sign
+	VPTESTMD Z4, Z4, K3, K5
+	VPTESTMD Z29, Z1, K6     // right
+	VMOVDQA32 Z20, Z5
+	VPADDD Z26, Z5, K6, Z5
+	VPTESTNMD Z19, Z1, K5, K4
+	POOL_LIST(Z5)
+	VPADDD Z24, Z5, Z6
+	VPTESTMD Z28, Z1, K5, K4
+	POOL_LIST(Z6)
+	VPADDD Z25, Z20, Z20
+	LEAQ (R10)(R12*4), R10
+	ADDQ R12, R11
+	LEAQ (R9)(R8*2), R9
+	LEAQ (R13)(R8*2), R13
+	SUBQ R12, R15
+rows:
+	CMPQ R15, R12
+	JGE  row
+	MOVQ DX, n+152(FP)
+	VZEROUPPER
+	RET

@@ -1,0 +1,373 @@
+//go:build arm64 && !purego && !noasm
+
+#include "textflag.h"
+#include "vector_arm64.h"
+
+// NEON: matrix products. One call is one tile; panelNEON and panelAtNEON walk over the tiles.
+//
+// Registers: R0 to R15, R19 and R20 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
+// platform's), R27 (the assembler's scratch register), R28 (the goroutine), R29 and R30 (frame and return
+// address) and RSP are left alone. F0 is how Go names V0 in scalar instructions and in loads and
+// stores; a load of 4 bytes (FMOVS) clears the other lanes, so that the vector instructions of the full
+// loops serve the last elements too, one at a time: only the loads and stores differ. Operands are in
+// Go order, destination last: VFMLA m, n, d is d = fma(m, n, d). The head of a function says what its
+// registers hold. Where a macro needs labels they are its last parameters and carry no other meaning.
+//
+// Contents:
+//
+//	sgemmNEON_6x16    one tile of a matrix product, C = A B or C += A B
+//	sgemmAtNEON_6x16  one tile of a product whose rows of B lie anywhere
+
+// ---------------------------------------------------------------------------------
+// sgemmNEON_6x16
+
+// One tile of C of up to 6 rows and 16 columns:
+//
+//	V8 to V11, ... V28 to V31   accumulators: row i is V(8+4i) to V(11+4i)
+//	V0 to V3                    B[p], 16 columns
+//	V4 to V7                    A[i][p] in lane 0, multiplied by element: a load that broadcasts
+//	                            would take a slot of the FMA units
+//	R1 to R6, R9                rows 0 to 5 of A, and the offset of p in them, R10 bytes from p to p+1
+//	R8, R11                     B[p], and bytes from p to p+1
+//	R7                          inner indices p left
+//	R19, R20                    address that is prefetched, and its step
+//	R0, R12, R14                C, bytes from row to row, rows of the tile
+//
+// GEMM_STEPr is one inner index for r rows.
+
+#define GEMM_LOADB \
+	FLDPQ (R8), (F0, F1) \
+	FLDPQ 32(R8), (F2, F3)
+
+#define GEMM_LOADA0 FMOVS (R1)(R9), F4
+#define GEMM_LOADA1 FMOVS (R2)(R9), F5
+#define GEMM_LOADA2 FMOVS (R3)(R9), F6
+#define GEMM_LOADA3 FMOVS (R4)(R9), F7
+#define GEMM_LOADA4 FMOVS (R5)(R9), F4
+#define GEMM_LOADA5 FMOVS (R6)(R9), F5
+
+// GEMM_ROW is one row of the tile at one inner index: lane 0 of register a times B, added to the four
+// accumulators from c on.
+#define GEMM_ROW(a, c) \
+	VFMLA4S0(a, 0, c)   \
+	VFMLA4S0(a, 1, c+1) \
+	VFMLA4S0(a, 2, c+2) \
+	VFMLA4S0(a, 3, c+3)
+
+#define GEMM_STEP1 \
+	GEMM_LOADB  \
+	GEMM_LOADA0 \
+	GEMM_ROW(4, 8)
+
+#define GEMM_STEP2 \
+	GEMM_LOADB     \
+	GEMM_LOADA0    \
+	GEMM_LOADA1    \
+	GEMM_ROW(4, 8) \
+	GEMM_ROW(5, 12)
+
+#define GEMM_STEP3 \
+	GEMM_LOADB      \
+	GEMM_LOADA0     \
+	GEMM_LOADA1     \
+	GEMM_LOADA2     \
+	GEMM_ROW(4, 8)  \
+	GEMM_ROW(5, 12) \
+	GEMM_ROW(6, 16)
+
+#define GEMM_STEP4 \
+	GEMM_LOADB      \
+	GEMM_LOADA0     \
+	GEMM_LOADA1     \
+	GEMM_LOADA2     \
+	GEMM_LOADA3     \
+	GEMM_ROW(4, 8)  \
+	GEMM_ROW(5, 12) \
+	GEMM_ROW(6, 16) \
+	GEMM_ROW(7, 20)
+
+#define GEMM_STEP5 \
+	GEMM_LOADB      \
+	GEMM_LOADA0     \
+	GEMM_LOADA1     \
+	GEMM_LOADA2     \
+	GEMM_LOADA3     \
+	GEMM_ROW(4, 8)  \
+	GEMM_LOADA4     \
+	GEMM_ROW(5, 12) \
+	GEMM_ROW(6, 16) \
+	GEMM_ROW(7, 20) \
+	GEMM_ROW(4, 24)
+
+#define GEMM_STEP6 \
+	GEMM_LOADB      \
+	GEMM_LOADA0     \
+	GEMM_LOADA1     \
+	GEMM_LOADA2     \
+	GEMM_LOADA3     \
+	GEMM_ROW(4, 8)  \
+	GEMM_LOADA4     \
+	GEMM_ROW(5, 12) \
+	GEMM_LOADA5     \
+	GEMM_ROW(6, 16) \
+	GEMM_ROW(7, 20) \
+	GEMM_ROW(4, 24) \
+	GEMM_ROW(5, 28)
+
+// GEMM_NEXT advances to the next inner index.
+#define GEMM_NEXT \
+	ADD R10, R9 \
+	ADD R11, R8
+
+// GEMM_LOOP runs step over all inner indices, four at a time, then one at a time, and jumps to done.
+// Every four prefetch a line of the next panel of B.
+#define GEMM_LOOP(step, four, fourtest, one, onetest, done) \
+	B    fourtest         \
+four: \
+	PRFM (R19), PLDL2KEEP \
+	ADD  R20, R19         \
+	step                  \
+	GEMM_NEXT             \
+	step                  \
+	GEMM_NEXT             \
+	step                  \
+	GEMM_NEXT             \
+	step                  \
+	GEMM_NEXT             \
+fourtest: \
+	SUBS $4, R7           \
+	BGE  four             \
+	ADD  $4, R7           \
+	B    onetest          \
+one: \
+	step                  \
+	GEMM_NEXT             \
+onetest: \
+	SUBS $1, R7           \
+	BGE  one              \
+	B    done
+
+// GEMM_ZERO clears the accumulators. GEMM_LOAD and GEMM_STORE load and store the R14 rows of C and jump
+// to the labels start and done of the function after the last. GEMM_LOAD changes R15, GEMM_STORE R0.
+#define GEMM_ZERO \
+	VMOVI $0, V8.B16  \
+	VMOVI $0, V9.B16  \
+	VMOVI $0, V10.B16 \
+	VMOVI $0, V11.B16 \
+	VMOVI $0, V12.B16 \
+	VMOVI $0, V13.B16 \
+	VMOVI $0, V14.B16 \
+	VMOVI $0, V15.B16 \
+	VMOVI $0, V16.B16 \
+	VMOVI $0, V17.B16 \
+	VMOVI $0, V18.B16 \
+	VMOVI $0, V19.B16 \
+	VMOVI $0, V20.B16 \
+	VMOVI $0, V21.B16 \
+	VMOVI $0, V22.B16 \
+	VMOVI $0, V23.B16 \
+	VMOVI $0, V24.B16 \
+	VMOVI $0, V25.B16 \
+	VMOVI $0, V26.B16 \
+	VMOVI $0, V27.B16 \
+	VMOVI $0, V28.B16 \
+	VMOVI $0, V29.B16 \
+	VMOVI $0, V30.B16 \
+	VMOVI $0, V31.B16
+
+#define GEMM_LOAD \
+	MOVD  R0, R15             \
+	FLDPQ (R15), (F8, F9)     \
+	FLDPQ 32(R15), (F10, F11) \
+	CMP   $2, R14             \
+	BLT   start               \
+	ADD   R12, R15            \
+	FLDPQ (R15), (F12, F13)   \
+	FLDPQ 32(R15), (F14, F15) \
+	BEQ   start               \
+	ADD   R12, R15            \
+	FLDPQ (R15), (F16, F17)   \
+	FLDPQ 32(R15), (F18, F19) \
+	CMP   $4, R14             \
+	BLT   start               \
+	ADD   R12, R15            \
+	FLDPQ (R15), (F20, F21)   \
+	FLDPQ 32(R15), (F22, F23) \
+	BEQ   start               \
+	ADD   R12, R15            \
+	FLDPQ (R15), (F24, F25)   \
+	FLDPQ 32(R15), (F26, F27) \
+	CMP   $6, R14             \
+	BLT   start               \
+	ADD   R12, R15            \
+	FLDPQ (R15), (F28, F29)   \
+	FLDPQ 32(R15), (F30, F31)
+
+#define GEMM_STORE \
+	FSTPQ (F8, F9), (R0)     \
+	FSTPQ (F10, F11), 32(R0) \
+	CMP   $2, R14            \
+	BLT   done               \
+	ADD   R12, R0            \
+	FSTPQ (F12, F13), (R0)   \
+	FSTPQ (F14, F15), 32(R0) \
+	BEQ   done               \
+	ADD   R12, R0            \
+	FSTPQ (F16, F17), (R0)   \
+	FSTPQ (F18, F19), 32(R0) \
+	CMP   $4, R14            \
+	BLT   done               \
+	ADD   R12, R0            \
+	FSTPQ (F20, F21), (R0)   \
+	FSTPQ (F22, F23), 32(R0) \
+	BEQ   done               \
+	ADD   R12, R0            \
+	FSTPQ (F24, F25), (R0)   \
+	FSTPQ (F26, F27), 32(R0) \
+	CMP   $6, R14            \
+	BLT   done               \
+	ADD   R12, R0            \
+	FSTPQ (F28, F29), (R0)   \
+	FSTPQ (F30, F31), 32(R0)
+
+// func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs,
+//	rows int, acc bool, next []float32, step int)
+//
+// One tile of a matrix product, C = A B or C += A B. See sgemmGeneric6x16.
+//
+// A: ars and acs floats from row to row and from p to p+1. B: brs floats from p to p+1. C: crs. rows is 1
+// to 6. If acc is set the chains go on from the old C. Tile and registers as above.
+TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-160
+	MOVD  k+0(FP), R7
+	MOVD  a_base+8(FP), R1
+	MOVD  ars+32(FP), R13
+	MOVD  acs+40(FP), R10
+	MOVD  b_base+48(FP), R8
+	MOVD  brs+72(FP), R11
+	MOVD  c_base+80(FP), R0
+	MOVD  crs+104(FP), R12
+	MOVD  rows+112(FP), R14
+	MOVBU acc+120(FP), R15
+	MOVD  next_base+128(FP), R19
+	MOVD  step+152(FP), R20
+	LSL   $2, R10, R10
+	LSL   $2, R11, R11
+	LSL   $2, R12, R12
+	ADD   R13<<2, R1, R2 // R1 to R6: rows 0 to 5 of A
+	ADD   R13<<2, R2, R3
+	ADD   R13<<2, R3, R4
+	ADD   R13<<2, R4, R5
+	ADD   R13<<2, R5, R6
+	MOVD  ZR, R9         // R9: offset of the inner index in the rows of A
+	CBNZ  R15, old
+
+	GEMM_ZERO
+	B     start
+
+	// The chains go on from the old values of C.
+old:
+	GEMM_LOAD
+
+start:
+	CMP $6, R14
+	BEQ rows6
+	CMP $5, R14
+	BEQ rows5
+	CMP $4, R14
+	BEQ rows4
+	CMP $3, R14
+	BEQ rows3
+	CMP $2, R14
+	BEQ rows2
+	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)
+rows2:
+	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
+rows3:
+	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
+rows4:
+	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)
+rows5:
+	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
+rows6:
+	GEMM_LOOP(GEMM_STEP6, four6, fourtest6, one6, onetest6, store)
+
+store:
+	GEMM_STORE
+done:
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAtNEON_6x16
+
+// GEMM_LOOPAT is the loop over the inner index when the rows of B lie anywhere: R19 walks along their
+// places at, R11 is the start of B. It ends with a jump to the label store of the function.
+#define GEMM_LOOPAT(step, one, test) \
+	B    test           \
+one: \
+	MOVW (R19), R8      \ // at[p]
+	ADD  $4, R19        \
+	ADD  R8<<2, R11, R8 \ // B[at[p]]
+	step                \
+	ADD  R10, R9        \
+test: \
+	SUBS $1, R7         \
+	BGE  one            \
+	B    store
+
+// func sgemmAtNEON_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
+//	crs, rows int, acc bool)
+//
+// One tile of a product whose rows of B lie anywhere. See panelAtGeneric.
+//
+// One tile, registers as in sgemmNEON_6x16, but R19 is the next element of at and R11 the start of B.
+TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-137
+	MOVD  k+0(FP), R7
+	MOVD  a_base+8(FP), R1
+	MOVD  ars+32(FP), R13
+	MOVD  acs+40(FP), R10
+	MOVD  b_base+48(FP), R11
+	MOVD  at_base+72(FP), R19
+	MOVD  c_base+96(FP), R0
+	MOVD  crs+120(FP), R12
+	MOVD  rows+128(FP), R14
+	MOVBU acc+136(FP), R15
+	LSL   $2, R10, R10
+	LSL   $2, R12, R12
+	ADD   R13<<2, R1, R2 // R1 to R6: rows 0 to 5 of A
+	ADD   R13<<2, R2, R3
+	ADD   R13<<2, R3, R4
+	ADD   R13<<2, R4, R5
+	ADD   R13<<2, R5, R6
+	MOVD  ZR, R9         // R9: offset of the inner index in the rows of A
+	CBNZ  R15, old
+	GEMM_ZERO
+	B     start
+old:
+	GEMM_LOAD
+start:
+	CMP $6, R14
+	BEQ rows6
+	CMP $5, R14
+	BEQ rows5
+	CMP $4, R14
+	BEQ rows4
+	CMP $3, R14
+	BEQ rows3
+	CMP $2, R14
+	BEQ rows2
+	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
+rows2:
+	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
+rows3:
+	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
+rows4:
+	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
+rows5:
+	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
+rows6:
+	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
+
+store:
+	GEMM_STORE
+done:
+	RET

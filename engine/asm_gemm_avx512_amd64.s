@@ -1,0 +1,1170 @@
+//go:build amd64 && !purego && !noasm
+
+#include "gemm_avx512_amd64.h"
+#include "gemm_panel_amd64.h"
+#include "textflag.h"
+
+// AVX-512 (F, DQ, BW, VL): matrix products and transposition.
+//
+// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
+// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
+// that runs next is slower. The head of a function says what its registers hold and, where a frame is
+// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
+// Where a macro needs labels they are its last parameters and carry no other meaning.
+//
+// Contents:
+//
+//	sgemmAVX512_14x32    panels of a matrix product, C = A B or C += A B
+//	sgemmAVX512_14x16    sgemm for the last 16 columns or fewer
+//	sgemmAVX512_6x64     sgemm two panels at a time, 64 columns
+//	sgemmAtAVX512_14x32  one panel of a product whose rows of B lie anywhere
+//	transposeAVX512      dst[j][i] = src[i][j]
+
+// ---------------------------------------------------------------------------------
+// sgemmAVX512_14x32
+
+// One tile of C of up to 14 rows and 32 columns:
+//
+//	Z4, Z5 to Z30, Z31   accumulators: row i is (Z(4+2i), Z(5+2i))
+//	Z0, Z1               B[p], 32 columns     Z2, Z3   A[i][p] in all lanes, in turns
+//	BX, R12              B[p], and bytes from p to p+1
+//	CX                   inner indices p left
+//	R15, AX              address that is prefetched, and its step
+//	DI, R13              row of C, and bytes from row to row
+//
+// A is read in one of three ways. GEMM_STEPr: any strides, R8, SI and DX are rows 0, 5 and 10, R10 is
+// bytes from row to row, R9 three times that, R11 bytes from p to p+1. GEMM_COLUMNr: rows contiguous
+// (ars = 1), R8 is row 0. GEMM_DENSEr: p contiguous in A and B, R8, SI, DX, R11, R12, R13 and DI are
+// rows 0, 2, ..., 12. Each is one inner index for r rows.
+
+// GEMM_ROW is one row of the tile at one inner index.
+#define GEMM_ROW(a, t, c0, c1) \
+	VBROADCASTSS a, t      \ // A[i][p] in all lanes
+	VFMADD231PS  Z0, t, c0 \ // C[i][0:16] += A[i][p] * B[p][0:16]
+	VFMADD231PS  Z1, t, c1   // C[i][16:32] += A[i][p] * B[p][16:32]
+
+#define GEMM_STEP1 \
+	GEMM_LOADB \
+	GEMM_ROW((R8), Z2, Z4, Z5)
+
+#define GEMM_STEP2 GEMM_STEP1 \
+	GEMM_ROW((R8)(R10*1), Z3, Z6, Z7)
+
+#define GEMM_STEP3 GEMM_STEP2 \
+	GEMM_ROW((R8)(R10*2), Z2, Z8, Z9)
+
+#define GEMM_STEP4 GEMM_STEP3 \
+	GEMM_ROW((R8)(R9*1), Z3, Z10, Z11)
+
+#define GEMM_STEP5 GEMM_STEP4 \
+	GEMM_ROW((R8)(R10*4), Z2, Z12, Z13)
+
+#define GEMM_STEP6 GEMM_STEP5 \
+	GEMM_ROW((SI), Z3, Z14, Z15)
+
+#define GEMM_STEP7 GEMM_STEP6 \
+	GEMM_ROW((SI)(R10*1), Z2, Z16, Z17)
+
+#define GEMM_STEP8 GEMM_STEP7 \
+	GEMM_ROW((SI)(R10*2), Z3, Z18, Z19)
+
+#define GEMM_STEP9 GEMM_STEP8 \
+	GEMM_ROW((SI)(R9*1), Z2, Z20, Z21)
+
+#define GEMM_STEP10 GEMM_STEP9 \
+	GEMM_ROW((SI)(R10*4), Z3, Z22, Z23)
+
+#define GEMM_STEP11 GEMM_STEP10 \
+	GEMM_ROW((DX), Z2, Z24, Z25)
+
+#define GEMM_STEP12 GEMM_STEP11 \
+	GEMM_ROW((DX)(R10*1), Z3, Z26, Z27)
+
+#define GEMM_STEP13 GEMM_STEP12 \
+	GEMM_ROW((DX)(R10*2), Z2, Z28, Z29)
+
+#define GEMM_STEP14 GEMM_STEP13 \
+	GEMM_ROW((DX)(R9*1), Z3, Z30, Z31)
+
+// GEMM_NEXT advances to the next inner index.
+#define GEMM_NEXT \
+	ADDQ R11, R8 \
+	ADDQ R11, SI \
+	ADDQ R11, DX \
+	ADDQ R12, BX
+
+// GEMM_ROWBCST is GEMM_ROW with the broadcast inside the multiply-adds: one instruction less and one
+// load more. Without an index register it is not split in two. A few rows use it, because the number
+// of instructions decides where another thread shares the core; more of them would be slower where
+// all rows of A begin at the same place of a cache line.
+#define GEMM_ROWBCST(a, c0, c1) \
+	VFMADD231PS.BCST a, Z0, c0 \
+	VFMADD231PS.BCST a, Z1, c1
+
+// GEMM_LOADB loads B[p] at BX, GEMM_LOADAT at element BX of AX.
+#define GEMM_LOADB \
+	VMOVUPS (BX), Z0 \
+	VMOVUPS 64(BX), Z1
+
+#define GEMM_LOADAT \
+	VMOVUPS (AX)(BX*4), Z0 \
+	VMOVUPS 64(AX)(BX*4), Z1
+
+#define GEMM_COLUMN1(load) \
+	load \
+	GEMM_ROW((R8), Z2, Z4, Z5)
+
+#define GEMM_COLUMN2(load) GEMM_COLUMN1(load) \
+	GEMM_ROW(4(R8), Z3, Z6, Z7)
+
+#define GEMM_COLUMN3(load) GEMM_COLUMN2(load) \
+	GEMM_ROWBCST(8(R8), Z8, Z9)
+
+#define GEMM_COLUMN4(load) GEMM_COLUMN3(load) \
+	GEMM_ROW(12(R8), Z2, Z10, Z11)
+
+#define GEMM_COLUMN5(load) GEMM_COLUMN4(load) \
+	GEMM_ROW(16(R8), Z3, Z12, Z13)
+
+#define GEMM_COLUMN6(load) GEMM_COLUMN5(load) \
+	GEMM_ROW(20(R8), Z2, Z14, Z15)
+
+#define GEMM_COLUMN7(load) GEMM_COLUMN6(load) \
+	GEMM_ROWBCST(24(R8), Z16, Z17)
+
+#define GEMM_COLUMN8(load) GEMM_COLUMN7(load) \
+	GEMM_ROW(28(R8), Z3, Z18, Z19)
+
+#define GEMM_COLUMN9(load) GEMM_COLUMN8(load) \
+	GEMM_ROW(32(R8), Z2, Z20, Z21)
+
+#define GEMM_COLUMN10(load) GEMM_COLUMN9(load) \
+	GEMM_ROW(36(R8), Z3, Z22, Z23)
+
+#define GEMM_COLUMN11(load) GEMM_COLUMN10(load) \
+	GEMM_ROWBCST(40(R8), Z24, Z25)
+
+#define GEMM_COLUMN12(load) GEMM_COLUMN11(load) \
+	GEMM_ROW(44(R8), Z2, Z26, Z27)
+
+#define GEMM_COLUMN13(load) GEMM_COLUMN12(load) \
+	GEMM_ROW(48(R8), Z3, Z28, Z29)
+
+#define GEMM_COLUMN14(load) GEMM_COLUMN13(load) \
+	GEMM_ROW(52(R8), Z2, Z30, Z31)
+
+#define GEMM_NEXTCOLUMN \
+	ADDQ R11, R8 \
+	ADDQ R12, BX
+
+// GEMM_LOOP runs step over all inner indices, two at a time, then the odd one, and goes on at the label
+// store of the function.
+#define GEMM_LOOP(step, next, two, twotest, odd) \
+	JMP   twotest \
+two: \
+	GEMM_FETCH    \
+	step          \
+	next          \
+	step          \
+	next          \
+twotest: \
+	SUBQ  $2, CX  \
+	JGE   two     \
+	ADDQ  $2, CX  \
+	JEQ   odd     \
+	step          \
+odd: \
+	JMP   store
+
+#define GEMM_DENSE1(n) \
+	VMOVUPS (128*n)(BX), Z0    \
+	VMOVUPS (128*n+64)(BX), Z1 \
+	GEMM_ROW((4*n)(R8), Z2, Z4, Z5)
+
+#define GEMM_DENSE2(n) GEMM_DENSE1(n) \
+	GEMM_ROW((4*n)(R8)(R10*1), Z3, Z6, Z7)
+
+#define GEMM_DENSE3(n) GEMM_DENSE2(n) \
+	GEMM_ROWBCST((4*n)(SI), Z8, Z9)
+
+#define GEMM_DENSE4(n) GEMM_DENSE3(n) \
+	GEMM_ROW((4*n)(SI)(R10*1), Z2, Z10, Z11)
+
+#define GEMM_DENSE5(n) GEMM_DENSE4(n) \
+	GEMM_ROW((4*n)(DX), Z3, Z12, Z13)
+
+#define GEMM_DENSE6(n) GEMM_DENSE5(n) \
+	GEMM_ROW((4*n)(DX)(R10*1), Z2, Z14, Z15)
+
+#define GEMM_DENSE7(n) GEMM_DENSE6(n) \
+	GEMM_ROWBCST((4*n)(R11), Z16, Z17)
+
+#define GEMM_DENSE8(n) GEMM_DENSE7(n) \
+	GEMM_ROW((4*n)(R11)(R10*1), Z3, Z18, Z19)
+
+#define GEMM_DENSE9(n) GEMM_DENSE8(n) \
+	GEMM_ROW((4*n)(R12), Z2, Z20, Z21)
+
+#define GEMM_DENSE10(n) GEMM_DENSE9(n) \
+	GEMM_ROW((4*n)(R12)(R10*1), Z3, Z22, Z23)
+
+#define GEMM_DENSE11(n) GEMM_DENSE10(n) \
+	GEMM_ROWBCST((4*n)(R13), Z24, Z25)
+
+#define GEMM_DENSE12(n) GEMM_DENSE11(n) \
+	GEMM_ROW((4*n)(R13)(R10*1), Z2, Z26, Z27)
+
+#define GEMM_DENSE13(n) GEMM_DENSE12(n) \
+	GEMM_ROW((4*n)(DI), Z3, Z28, Z29)
+
+#define GEMM_DENSE14(n) GEMM_DENSE13(n) \
+	GEMM_ROW((4*n)(DI)(R10*1), Z2, Z30, Z31)
+
+// GEMM_NEXTDENSE advances by n inner indices.
+#define GEMM_NEXTDENSE(n) \
+	ADDQ $(4*n), R8  \
+	ADDQ $(4*n), SI  \
+	ADDQ $(4*n), DX  \
+	ADDQ $(4*n), R11 \
+	ADDQ $(4*n), R12 \
+	ADDQ $(4*n), R13 \
+	ADDQ $(4*n), DI  \
+	ADDQ $(128*n), BX
+
+// GEMM_DENSELOOP is the loop over the inner index for those, four at a time with one advance of the
+// pointers, then one at a time. It prefetches two neighbouring lines at a time, in steps of AX, and
+// goes on at the label densestore of the function.
+#define GEMM_DENSELOOP(step, four, fourtest, one, onetest) \
+	JMP  fourtest      \
+four: \
+	PREFETCHT1 (R15)   \
+	step(0)            \
+	step(1)            \
+	PREFETCHT1 64(R15) \
+	ADDQ AX, R15       \
+	step(2)            \
+	step(3)            \
+	GEMM_NEXTDENSE(4)  \
+fourtest: \
+	SUBQ $4, CX        \
+	JGE  four          \
+	ADDQ $4, CX        \
+	JMP  onetest       \
+one: \
+	step(0)            \
+	GEMM_NEXTDENSE(1)  \
+onetest: \
+	SUBQ $1, CX        \
+	JGE  one           \
+	JMP  densestore
+
+// GEMM_BYROWS jumps to the label for a tile of so many rows, 2 to 14, and goes on below for one row.
+#define GEMM_BYROWS(rows, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14) \
+	CMPQ rows, $13 \
+	JEQ  r13       \
+	JGT  r14       \
+	CMPQ rows, $11 \
+	JEQ  r11       \
+	JGT  r12       \
+	CMPQ rows, $9  \
+	JEQ  r9        \
+	JGT  r10       \
+	CMPQ rows, $7  \
+	JEQ  r7        \
+	JGT  r8        \
+	CMPQ rows, $5  \
+	JEQ  r5        \
+	JGT  r6        \
+	CMPQ rows, $3  \
+	JEQ  r3        \
+	JGT  r4        \
+	CMPQ rows, $1  \
+	JGT  r2
+
+// GEMM_LOADROW loads a row of C if the tile (AX rows) has it, or jumps to the label below of the
+// function; GEMM_STOREROW stores one (CX rows), or jumps to done. DI walks down the rows.
+#define GEMM_LOADROW(row, c0, c1) \
+	CMPQ AX, $row      \
+	JLE  below         \
+	VMOVUPS (DI), c0   \
+	VMOVUPS 64(DI), c1 \
+	ADDQ R13, DI
+
+#define GEMM_STOREROW(row, c0, c1) \
+	CMPQ CX, $row      \
+	JLE  done          \
+	VMOVUPS c0, (DI)   \
+	VMOVUPS c1, 64(DI) \
+	ADDQ R13, DI
+
+#define GEMM_LOAD \
+	GEMM_LOADROW(0, Z4, Z5)    \
+	GEMM_LOADROW(1, Z6, Z7)    \
+	GEMM_LOADROW(2, Z8, Z9)    \
+	GEMM_LOADROW(3, Z10, Z11)  \
+	GEMM_LOADROW(4, Z12, Z13)  \
+	GEMM_LOADROW(5, Z14, Z15)  \
+	GEMM_LOADROW(6, Z16, Z17)  \
+	GEMM_LOADROW(7, Z18, Z19)  \
+	GEMM_LOADROW(8, Z20, Z21)  \
+	GEMM_LOADROW(9, Z22, Z23)  \
+	GEMM_LOADROW(10, Z24, Z25) \
+	GEMM_LOADROW(11, Z26, Z27) \
+	GEMM_LOADROW(12, Z28, Z29) \
+	GEMM_LOADROW(13, Z30, Z31)
+
+#define GEMM_STORE \
+	GEMM_STOREROW(0, Z4, Z5)    \
+	GEMM_STOREROW(1, Z6, Z7)    \
+	GEMM_STOREROW(2, Z8, Z9)    \
+	GEMM_STOREROW(3, Z10, Z11)  \
+	GEMM_STOREROW(4, Z12, Z13)  \
+	GEMM_STOREROW(5, Z14, Z15)  \
+	GEMM_STOREROW(6, Z16, Z17)  \
+	GEMM_STOREROW(7, Z18, Z19)  \
+	GEMM_STOREROW(8, Z20, Z21)  \
+	GEMM_STOREROW(9, Z22, Z23)  \
+	GEMM_STOREROW(10, Z24, Z25) \
+	GEMM_STOREROW(11, Z26, Z27) \
+	GEMM_STOREROW(12, Z28, Z29) \
+	GEMM_STOREROW(13, Z30, Z31)
+
+// func sgemmAVX512_14x32(k int, a []float32, ars, acs, packedA int, b []float32, brs int,
+//	c []float32, crs, tiles, rows, tallTiles int, acc bool, next []float32, step, panels int)
+//
+// Panels of a matrix product, C = A B or C += A B. See panelGeneric.
+//
+// Tile: up to 14 x 32, registers as above. Arguments: A (ars and acs floats from row to row and from
+// p to p+1; tiles begin packedA floats apart if A is packed, packedA = 0 if not), B (brs floats from p
+// to p+1; 32 for several panels), C (crs). tiles tiles of rows rows, the first tallTiles of them with
+// one row more. If acc is set the chains go on from the old C.
+//
+// Frame beside that of gemm_panel_amd64.h: held-40, rows of the tile while DI is a row of A;
+// inner-48, inner indices left once the lines of C are prefetched; fetched-56, how far next has been
+// prefetched.
+TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $56-192
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ brs+80(FP), R12
+	MOVQ crs+112(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	SHLQ $2, R13
+	LEAQ (R10)(R10*2), R9
+panel:
+	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tallTiles+136(FP), next_base+152(FP))
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ aHere-8(SP), R8
+	MOVQ b_base+56(FP), BX
+	MOVQ cHere-16(SP), DI
+	MOVQ rows+128(FP), AX
+	CMPQ tallLeft-32(SP), $0
+	JLE  even
+	SUBQ $1, tallLeft-32(SP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	GEMM_ZERO
+
+	// The lines to be written must be had: those of this tile, or where chains go on from the old
+	// values of C, of the one below. Where A is dense they are fetched later.
+	CMPB acc+144(FP), $0
+	JEQ  fresh
+	GEMM_LOAD
+below:
+	MOVL $14, DX
+	JMP  lines
+fresh:
+	MOVQ AX, DX
+	CMPQ CX, $256
+	JLT  start
+lines:
+	CMPQ R11, $4
+	JNE  line
+	CMPQ R12, $128
+	JEQ  start
+line:
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 124(DI)
+	ADDQ R13, DI
+	SUBQ $1, DX
+	JNE  line
+
+start:
+	MOVQ AX, DI              // rows
+	MOVQ step+176(FP), AX
+	CMPQ R10, $4
+	JEQ  columns
+	CMPQ R11, $4
+	JNE  strided
+	CMPQ R12, $128
+	JEQ  dense
+strided:
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
+	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
+	GEMM_LOOP(GEMM_STEP1, GEMM_NEXT, two1, twotest1, odd1)
+rows2:
+	GEMM_LOOP(GEMM_STEP2, GEMM_NEXT, two2, twotest2, odd2)
+rows3:
+	GEMM_LOOP(GEMM_STEP3, GEMM_NEXT, two3, twotest3, odd3)
+rows4:
+	GEMM_LOOP(GEMM_STEP4, GEMM_NEXT, two4, twotest4, odd4)
+rows5:
+	GEMM_LOOP(GEMM_STEP5, GEMM_NEXT, two5, twotest5, odd5)
+rows6:
+	GEMM_LOOP(GEMM_STEP6, GEMM_NEXT, two6, twotest6, odd6)
+rows7:
+	GEMM_LOOP(GEMM_STEP7, GEMM_NEXT, two7, twotest7, odd7)
+rows8:
+	GEMM_LOOP(GEMM_STEP8, GEMM_NEXT, two8, twotest8, odd8)
+rows9:
+	GEMM_LOOP(GEMM_STEP9, GEMM_NEXT, two9, twotest9, odd9)
+rows10:
+	GEMM_LOOP(GEMM_STEP10, GEMM_NEXT, two10, twotest10, odd10)
+rows11:
+	GEMM_LOOP(GEMM_STEP11, GEMM_NEXT, two11, twotest11, odd11)
+rows12:
+	GEMM_LOOP(GEMM_STEP12, GEMM_NEXT, two12, twotest12, odd12)
+rows13:
+	GEMM_LOOP(GEMM_STEP13, GEMM_NEXT, two13, twotest13, odd13)
+rows14:
+	GEMM_LOOP(GEMM_STEP14, GEMM_NEXT, two14, twotest14, odd14)
+dense:
+	MOVQ DI, held-40(SP)
+	MOVQ DI, R9
+	ADDQ AX, AX              // a turn of the loop is two steps
+
+	// The first turns fetch the lines of C, a row each: all at once they would hold up the loads,
+	// for they come from memory or another cache.
+	MOVQ $0, inner-48(SP)
+	LEAQ (R9*4), DX
+	SUBQ DX, CX
+	JLE  few
+	MOVQ CX, inner-48(SP)
+	MOVQ R15, fetched-56(SP)
+	MOVQ cHere-16(SP), R15
+	MOVQ R13, AX
+	MOVQ DX, CX
+	CMPB acc+144(FP), $0
+	JEQ  turns
+	MOVQ R9, DX
+	IMULQ R13, DX
+	ADDQ DX, R15
+	JMP  turns
+few:
+	ADDQ DX, CX
+turns:
+	LEAQ (R8)(R10*2), SI
+	LEAQ (SI)(R10*2), DX
+	LEAQ (DX)(R10*2), R11
+	LEAQ (R11)(R10*2), R12
+	LEAQ (R12)(R10*2), R13
+	LEAQ (R13)(R10*2), DI
+rest:
+	GEMM_BYROWS(R9, dens2, dens3, dens4, dens5, dens6, dens7, dens8, dens9, dens10, dens11, dens12, dens13, dens14)
+	GEMM_DENSELOOP(GEMM_DENSE1, four1, fourtest1, one1, onetest1)
+dens2:
+	GEMM_DENSELOOP(GEMM_DENSE2, four2, fourtest2, one2, onetest2)
+dens3:
+	GEMM_DENSELOOP(GEMM_DENSE3, four3, fourtest3, one3, onetest3)
+dens4:
+	GEMM_DENSELOOP(GEMM_DENSE4, four4, fourtest4, one4, onetest4)
+dens5:
+	GEMM_DENSELOOP(GEMM_DENSE5, four5, fourtest5, one5, onetest5)
+dens6:
+	GEMM_DENSELOOP(GEMM_DENSE6, four6, fourtest6, one6, onetest6)
+dens7:
+	GEMM_DENSELOOP(GEMM_DENSE7, four7, fourtest7, one7, onetest7)
+dens8:
+	GEMM_DENSELOOP(GEMM_DENSE8, four8, fourtest8, one8, onetest8)
+dens9:
+	GEMM_DENSELOOP(GEMM_DENSE9, four9, fourtest9, one9, onetest9)
+dens10:
+	GEMM_DENSELOOP(GEMM_DENSE10, four10, fourtest10, one10, onetest10)
+dens11:
+	GEMM_DENSELOOP(GEMM_DENSE11, four11, fourtest11, one11, onetest11)
+dens12:
+	GEMM_DENSELOOP(GEMM_DENSE12, four12, fourtest12, one12, onetest12)
+dens13:
+	GEMM_DENSELOOP(GEMM_DENSE13, four13, fourtest13, one13, onetest13)
+dens14:
+	GEMM_DENSELOOP(GEMM_DENSE14, four14, fourtest14, one14, onetest14)
+densestore:
+	MOVQ inner-48(SP), CX
+	TESTQ CX, CX
+	JEQ  densedone
+	MOVQ $0, inner-48(SP)
+	MOVQ fetched-56(SP), R15
+	MOVQ step+176(FP), AX
+	ADDQ AX, AX
+	JMP  rest
+densedone:
+	MOVQ held-40(SP), DI
+	MOVL $4, R11
+	MOVL $128, R12
+	MOVQ crs+112(FP), R13
+	SHLQ $2, R13
+	JMP  store
+
+columns:
+	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
+	GEMM_LOOP(GEMM_COLUMN1(GEMM_LOADB), GEMM_NEXTCOLUMN, pair1, pairtest1, single1)
+col2:
+	GEMM_LOOP(GEMM_COLUMN2(GEMM_LOADB), GEMM_NEXTCOLUMN, pair2, pairtest2, single2)
+col3:
+	GEMM_LOOP(GEMM_COLUMN3(GEMM_LOADB), GEMM_NEXTCOLUMN, pair3, pairtest3, single3)
+col4:
+	GEMM_LOOP(GEMM_COLUMN4(GEMM_LOADB), GEMM_NEXTCOLUMN, pair4, pairtest4, single4)
+col5:
+	GEMM_LOOP(GEMM_COLUMN5(GEMM_LOADB), GEMM_NEXTCOLUMN, pair5, pairtest5, single5)
+col6:
+	GEMM_LOOP(GEMM_COLUMN6(GEMM_LOADB), GEMM_NEXTCOLUMN, pair6, pairtest6, single6)
+col7:
+	GEMM_LOOP(GEMM_COLUMN7(GEMM_LOADB), GEMM_NEXTCOLUMN, pair7, pairtest7, single7)
+col8:
+	GEMM_LOOP(GEMM_COLUMN8(GEMM_LOADB), GEMM_NEXTCOLUMN, pair8, pairtest8, single8)
+col9:
+	GEMM_LOOP(GEMM_COLUMN9(GEMM_LOADB), GEMM_NEXTCOLUMN, pair9, pairtest9, single9)
+col10:
+	GEMM_LOOP(GEMM_COLUMN10(GEMM_LOADB), GEMM_NEXTCOLUMN, pair10, pairtest10, single10)
+col11:
+	GEMM_LOOP(GEMM_COLUMN11(GEMM_LOADB), GEMM_NEXTCOLUMN, pair11, pairtest11, single11)
+col12:
+	GEMM_LOOP(GEMM_COLUMN12(GEMM_LOADB), GEMM_NEXTCOLUMN, pair12, pairtest12, single12)
+col13:
+	GEMM_LOOP(GEMM_COLUMN13(GEMM_LOADB), GEMM_NEXTCOLUMN, pair13, pairtest13, single13)
+col14:
+	GEMM_LOOP(GEMM_COLUMN14(GEMM_LOADB), GEMM_NEXTCOLUMN, pair14, pairtest14, single14)
+
+store:
+	MOVQ DI, CX
+	MOVQ cHere-16(SP), DI
+	GEMM_STORE
+done:
+	MOVQ DI, cHere-16(SP)
+	MOVQ packedA+48(FP), AX
+	SHLQ $2, AX
+	JNE  apart
+	MOVQ R10, AX             // the rows of the tiles follow each other
+	IMULQ CX, AX
+apart:
+	ADDQ AX, aHere-8(SP)
+	SUBQ $1, tilesLeft-24(SP)
+	JNE  tile
+	GEMM_PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 7, panel, end)
+end:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAVX512_14x16, for the last columns of a matrix that are half a panel or fewer
+
+// GEMM_NARROWr is one inner index for r rows, one multiply-add each, with the pointers of GEMM_STEPr;
+// row i is accumulated in Z(4+i).
+#define GEMM_NARROW1 \
+	VMOVUPS (BX), Z0 \
+	VFMADD231PS.BCST (R8), Z0, Z4
+
+#define GEMM_NARROW2 GEMM_NARROW1 \
+	VFMADD231PS.BCST (R8)(R10*1), Z0, Z5
+
+#define GEMM_NARROW3 GEMM_NARROW2 \
+	VFMADD231PS.BCST (R8)(R10*2), Z0, Z6
+
+#define GEMM_NARROW4 GEMM_NARROW3 \
+	VFMADD231PS.BCST (R8)(R9*1), Z0, Z7
+
+#define GEMM_NARROW5 GEMM_NARROW4 \
+	VFMADD231PS.BCST (R8)(R10*4), Z0, Z8
+
+#define GEMM_NARROW6 GEMM_NARROW5 \
+	VFMADD231PS.BCST (SI), Z0, Z9
+
+#define GEMM_NARROW7 GEMM_NARROW6 \
+	VFMADD231PS.BCST (SI)(R10*1), Z0, Z10
+
+#define GEMM_NARROW8 GEMM_NARROW7 \
+	VFMADD231PS.BCST (SI)(R10*2), Z0, Z11
+
+#define GEMM_NARROW9 GEMM_NARROW8 \
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z12
+
+#define GEMM_NARROW10 GEMM_NARROW9 \
+	VFMADD231PS.BCST (SI)(R10*4), Z0, Z13
+
+#define GEMM_NARROW11 GEMM_NARROW10 \
+	VFMADD231PS.BCST (DX), Z0, Z14
+
+#define GEMM_NARROW12 GEMM_NARROW11 \
+	VFMADD231PS.BCST (DX)(R10*1), Z0, Z15
+
+#define GEMM_NARROW13 GEMM_NARROW12 \
+	VFMADD231PS.BCST (DX)(R10*2), Z0, Z16
+
+#define GEMM_NARROW14 GEMM_NARROW13 \
+	VFMADD231PS.BCST (DX)(R9*1), Z0, Z17
+
+// What GEMM_NARROWROWS does with the accumulators of a tile, from the first row on: clear, load, store.
+// K1 selects the columns.
+#define GEMM_NARROWZERO(row, c) \
+	VPXORD c, c, c
+
+#define GEMM_NARROWLOAD(row, c) \
+	CMPQ AX, $row         \
+	JLE  start            \
+	VMOVUPS.Z (DI), K1, c \
+	ADDQ R13, DI
+
+#define GEMM_NARROWSTORE(row, c) \
+	CMPQ CX, $row       \
+	JLE  done           \
+	VMOVUPS c, K1, (DI) \
+	ADDQ R13, DI
+
+// The accumulators of a tile, from the first row on.
+#define GEMM_NARROWROWS(each) \
+	each(0, Z4)   \
+	each(1, Z5)   \
+	each(2, Z6)   \
+	each(3, Z7)   \
+	each(4, Z8)   \
+	each(5, Z9)   \
+	each(6, Z10)  \
+	each(7, Z11)  \
+	each(8, Z12)  \
+	each(9, Z13)  \
+	each(10, Z14) \
+	each(11, Z15) \
+	each(12, Z16) \
+	each(13, Z17)
+
+// func sgemmAVX512_14x16(k int, a []float32, ars, acs, packedA int, b []float32, brs int,
+//	c []float32, crs, cols, tiles, rows, tallTiles int, acc bool, next []float32, step int)
+//
+// sgemm for the last 16 columns or fewer. See panelGeneric.
+//
+// cols, 1 to 16, is the number of columns; 16 of B are read, cols of C are touched. Tile: up to 14 x 16;
+// arguments as in sgemmAVX512_14x32, of which a, c,
+// tiles and tallTiles are advanced in place from tile to tile.
+//
+// R8, SI, DX rows 0, 5, 10 of A, R10 bytes from row to row, R9 three times that, R11 from p to p+1
+// BX, R12 B[p] and bytes from p to p+1   DI rows of the tile, then row of C, R13 bytes from row to row
+// CX inner indices left   R15, AX prefetch address and step   K1 columns
+TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $0-192
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ brs+80(FP), R12
+	MOVQ crs+112(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	SHLQ $2, R13
+	LEAQ (R10)(R10*2), R9
+	MOVQ next_base+160(FP), R15
+	MOVQ cols+120(FP), CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ b_base+56(FP), BX
+	MOVQ c_base+88(FP), DI
+	MOVQ rows+136(FP), AX
+	CMPQ tallTiles+144(FP), $0
+	JLE  even
+	SUBQ $1, tallTiles+144(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
+	GEMM_NARROWROWS(GEMM_NARROWZERO)
+	CMPB acc+152(FP), $0
+	JEQ  start
+	GEMM_NARROWROWS(GEMM_NARROWLOAD)
+start:
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
+	MOVQ AX, DI              // rows
+	MOVQ step+184(FP), AX
+	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
+	GEMM_LOOP(GEMM_NARROW1, GEMM_NEXT, two1, twotest1, odd1)
+rows2:
+	GEMM_LOOP(GEMM_NARROW2, GEMM_NEXT, two2, twotest2, odd2)
+rows3:
+	GEMM_LOOP(GEMM_NARROW3, GEMM_NEXT, two3, twotest3, odd3)
+rows4:
+	GEMM_LOOP(GEMM_NARROW4, GEMM_NEXT, two4, twotest4, odd4)
+rows5:
+	GEMM_LOOP(GEMM_NARROW5, GEMM_NEXT, two5, twotest5, odd5)
+rows6:
+	GEMM_LOOP(GEMM_NARROW6, GEMM_NEXT, two6, twotest6, odd6)
+rows7:
+	GEMM_LOOP(GEMM_NARROW7, GEMM_NEXT, two7, twotest7, odd7)
+rows8:
+	GEMM_LOOP(GEMM_NARROW8, GEMM_NEXT, two8, twotest8, odd8)
+rows9:
+	GEMM_LOOP(GEMM_NARROW9, GEMM_NEXT, two9, twotest9, odd9)
+rows10:
+	GEMM_LOOP(GEMM_NARROW10, GEMM_NEXT, two10, twotest10, odd10)
+rows11:
+	GEMM_LOOP(GEMM_NARROW11, GEMM_NEXT, two11, twotest11, odd11)
+rows12:
+	GEMM_LOOP(GEMM_NARROW12, GEMM_NEXT, two12, twotest12, odd12)
+rows13:
+	GEMM_LOOP(GEMM_NARROW13, GEMM_NEXT, two13, twotest13, odd13)
+rows14:
+	GEMM_LOOP(GEMM_NARROW14, GEMM_NEXT, two14, twotest14, odd14)
+
+store:
+	MOVQ DI, CX
+	MOVQ c_base+88(FP), DI
+	GEMM_NARROWROWS(GEMM_NARROWSTORE)
+done:
+	MOVQ DI, c_base+88(FP)
+	MOVQ packedA+48(FP), AX
+	SHLQ $2, AX
+	JNE  apart
+	MOVQ R10, AX             // the rows of the tiles follow each other
+	IMULQ CX, AX
+apart:
+	ADDQ AX, a_base+8(FP)
+	SUBQ $1, tiles+128(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAVX512_6x64
+
+// func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows,
+//	tallTiles int, acc bool, next []float32, step, pairs int)
+//
+// sgemm two panels at a time, 64 columns. See panelGeneric.
+//
+// Both panels of a pair, of k >= 4 inner indices, follow each other in b, packed; A has contiguous
+// p and rows ars floats apart, tiles directly below each other. Tile: up to 6 x 64, registers as in
+// gemm_avx512_amd64.h, frame as in gemm_panel_amd64.h.
+TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $32-168
+	MOVQ ars+32(FP), R10
+	SHLQ $2, R10
+	LEAQ (R10)(R10*2), R9
+pair:
+	GEMM_PANELBEGIN(a_base+8(FP), c_base+64(FP), tiles+96(FP), tallTiles+112(FP), next_base+128(FP))
+tile:
+	MOVQ rows+104(FP), R13
+	CMPQ tallLeft-32(SP), $0
+	JLE  even
+	SUBQ $1, tallLeft-32(SP)
+	ADDQ $1, R13             // the first tiles have one row more
+even:
+	MOVQ aHere-8(SP), R8
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	MOVQ R13, CX
+	IMULQ R10, CX
+	ADDQ CX, aHere-8(SP)
+	MOVQ b_base+40(FP), BX
+	MOVQ k+0(FP), CX
+	MOVQ CX, DX
+	SHLQ $7, DX
+	ADDQ BX, DX
+	SUBQ $4, CX
+	GEMM_ZERO
+	CMPB acc+120(FP), $0
+	JEQ  start
+	MOVQ cHere-16(SP), DI
+	MOVQ crs+88(FP), AX
+	SHLQ $2, AX
+	GEMM_PAIRLOAD
+start:
+	MOVQ step+152(FP), AX
+	GEMM_PAIRLOOPS
+store:
+	GEMM_FETCH
+	GEMM_FETCH
+	MOVQ cHere-16(SP), DI
+	MOVQ crs+88(FP), AX
+	SHLQ $2, AX
+	GEMM_PAIREND(GEMM_PAIRSTOREROW)
+stored:
+	MOVQ DI, cHere-16(SP)
+	SUBQ $1, tilesLeft-24(SP)
+	JNE  tile
+	GEMM_PANELNEXT(k+0(FP), b_base+40(FP), c_base+64(FP), next_base+128(FP), pairs+160(FP), 8, pair, end)
+end:
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// sgemmAtAVX512_14x32
+
+// GEMM_LOOPAT is the loop over the inner index when the rows of B lie anywhere: R15 walks along their
+// places at, AX is the start of B. GEMM_COLUMNLOOPAT is the same for contiguous rows of A, two inner
+// indices at a time, then the odd one. Both go on at the label store of the function.
+#define GEMM_LOOPAT(step, one, test) \
+	JMP  test           \
+one: \
+	MOVLQSX (R15), BX   \ // at[p]
+	ADDQ $4, R15        \
+	LEAQ (AX)(BX*4), BX \ // B[at[p]]
+	step                \
+	ADDQ R11, R8        \
+	ADDQ R11, SI        \
+	ADDQ R11, DX        \
+test: \
+	SUBQ $1, CX         \
+	JGE  one            \
+	JMP  store
+
+// The same for rows of A beside each other, two inner indices at a time, then the odd one.
+#define GEMM_COLUMNLOOPAT(step, two, twotest) \
+	JMP  twotest       \
+two: \
+	MOVLQSX (R15), BX  \
+	step(GEMM_LOADAT)  \
+	MOVLQSX 4(R15), BX \
+	ADDQ R11, R8       \
+	ADDQ $8, R15       \
+	step(GEMM_LOADAT)  \
+	ADDQ R11, R8       \
+twotest: \
+	SUBQ $2, CX        \
+	JGE  two           \
+	ADDQ $2, CX        \
+	JEQ  store         \
+	MOVLQSX (R15), BX  \
+	step(GEMM_LOADAT)  \
+	JMP  store
+
+// func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
+//	crs, tiles, rows, tallTiles int, acc bool)
+//
+// One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
+//
+// Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 is the next element of at and AX the
+// start of B. The arguments a, c, tiles and tallTiles are advanced in place from tile to tile.
+TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $0-153
+	MOVQ ars+32(FP), R10
+	MOVQ acs+40(FP), R11
+	MOVQ crs+120(FP), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R13
+	LEAQ (R10)(R10*2), R9
+tile:
+	MOVQ k+0(FP), CX
+	MOVQ a_base+8(FP), R8
+	MOVQ at_base+72(FP), R15
+	MOVQ c_base+96(FP), DI
+	MOVQ rows+136(FP), AX
+	CMPQ tallTiles+144(FP), $0
+	JLE  even
+	SUBQ $1, tallTiles+144(FP)
+	ADDQ $1, AX              // the first tiles have one row more
+even:
+	MOVBQZX acc+152(FP), DX
+	LEAQ (R8)(R10*4), SI
+	ADDQ R10, SI
+	GEMM_ZERO
+	TESTQ DX, DX
+	JEQ  below
+	GEMM_LOAD
+below:
+	LEAQ (SI)(R10*4), DX
+	ADDQ R10, DX
+	MOVQ AX, DI              // rows
+	MOVQ b_base+48(FP), AX
+	CMPQ R10, $4
+	JEQ  columns
+	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
+	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
+rows2:
+	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
+rows3:
+	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
+rows4:
+	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
+rows5:
+	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
+rows6:
+	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
+rows7:
+	GEMM_LOOPAT(GEMM_STEP7, one7, test7)
+rows8:
+	GEMM_LOOPAT(GEMM_STEP8, one8, test8)
+rows9:
+	GEMM_LOOPAT(GEMM_STEP9, one9, test9)
+rows10:
+	GEMM_LOOPAT(GEMM_STEP10, one10, test10)
+rows11:
+	GEMM_LOOPAT(GEMM_STEP11, one11, test11)
+rows12:
+	GEMM_LOOPAT(GEMM_STEP12, one12, test12)
+rows13:
+	GEMM_LOOPAT(GEMM_STEP13, one13, test13)
+rows14:
+	GEMM_LOOPAT(GEMM_STEP14, one14, test14)
+
+columns:
+	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN1, two1, twotest1)
+col2:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN2, two2, twotest2)
+col3:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN3, two3, twotest3)
+col4:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN4, two4, twotest4)
+col5:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN5, two5, twotest5)
+col6:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN6, two6, twotest6)
+col7:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN7, two7, twotest7)
+col8:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN8, two8, twotest8)
+col9:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN9, two9, twotest9)
+col10:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN10, two10, twotest10)
+col11:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN11, two11, twotest11)
+col12:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN12, two12, twotest12)
+col13:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN13, two13, twotest13)
+col14:
+	GEMM_COLUMNLOOPAT(GEMM_COLUMN14, two14, twotest14)
+
+store:
+	MOVQ DI, CX
+	MOVQ c_base+96(FP), DI
+	GEMM_STORE
+done:
+	MOVQ DI, c_base+96(FP)
+	IMULQ R10, CX
+	ADDQ CX, a_base+8(FP)
+	SUBQ $1, tiles+128(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Transposition
+
+// TRANSPOSE_STORE stores one column of eight rows as a row of dst, if it exists: BX columns left, DX the
+// row, R8 bytes to the next. After the last it goes on at the label block of the function.
+#define TRANSPOSE_STORE(low, high, imm) \
+	VPERM2F128 imm, high, low, Y8 \
+	VMOVUPS Y8, K2, (DX)          \
+	ADDQ R8, DX                   \
+	DECQ BX                       \
+	JEQ  block
+
+// func transposeAVX512(dst []float32, ds int, src []float32, ss, rows, cols int)
+//
+// dst[j][i] = src[i][j]. See transposeGeneric.
+//
+// rows and cols are above 0. Tile: 16 x 4 for twelve rows and more, then 8 x 8.
+//
+// DI dst of these rows, R8 bytes from row to row   SI src of these rows, R9 bytes from row to row, R11
+// three times that   R10 rows left   R12, DX src and dst of the current columns, R13 columns left
+TEXT ·transposeAVX512(SB), NOSPLIT, $0-80
+	MOVQ dst_base+0(FP), DI
+	MOVQ ds+24(FP), R8
+	MOVQ src_base+32(FP), SI
+	MOVQ ss+56(FP), R9
+	MOVQ rows+64(FP), R10
+	SHLQ $2, R8
+	SHLQ $2, R9
+	LEAQ (R9)(R9*2), R11
+
+	CMPQ cols+72(FP), $4
+	JLT  eight
+sixteen:
+	CMPQ R10, $12
+	JLT  eight
+	MOVL $0xFFF, CX          // of 12 to 15 rows twelve are stored at once,
+	LEAQ -4(R10), AX
+	LEAQ (DI)(AX*4), DX      // and then the last four, some of them for the second time
+	CMPQ R10, $16
+	JLT  fewer
+	MOVL $0xFFFF, CX
+	MOVL $12, AX
+	XORL DX, DX
+fewer:
+	KMOVW CX, K1
+	IMULQ R9, AX
+	LEAQ (SI)(AX*1), R15     // the last four rows
+	MOVQ SI, BX              // the first four
+	LEAQ (SI)(R9*4), R12
+	LEAQ (SI)(R9*8), R13
+	MOVQ DI, AX
+	MOVQ cols+72(FP), CX     // columns left
+four:
+	// Four columns of rows 0, 4, 8 and 12 in the four parts of a register, and so on.
+	VMOVUPS (BX), X0
+	VMOVUPS (BX)(R9*1), X1
+	VMOVUPS (BX)(R9*2), X2
+	VMOVUPS (BX)(R11*1), X3
+	VINSERTF32X4 $1, (R12), Z0, Z0
+	VINSERTF32X4 $1, (R12)(R9*1), Z1, Z1
+	VINSERTF32X4 $1, (R12)(R9*2), Z2, Z2
+	VINSERTF32X4 $1, (R12)(R11*1), Z3, Z3
+	VINSERTF32X4 $2, (R13), Z0, Z0
+	VINSERTF32X4 $2, (R13)(R9*1), Z1, Z1
+	VINSERTF32X4 $2, (R13)(R9*2), Z2, Z2
+	VINSERTF32X4 $2, (R13)(R11*1), Z3, Z3
+	VINSERTF32X4 $3, (R15), Z0, Z0
+	VINSERTF32X4 $3, (R15)(R9*1), Z1, Z1
+	VINSERTF32X4 $3, (R15)(R9*2), Z2, Z2
+	VINSERTF32X4 $3, (R15)(R11*1), Z3, Z3
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z5
+	VUNPCKLPS Z3, Z2, Z6
+	VUNPCKHPS Z3, Z2, Z7
+	VUNPCKLPD Z6, Z4, Z0
+	VUNPCKHPD Z6, Z4, Z1
+	VUNPCKLPD Z7, Z5, Z2
+	VUNPCKHPD Z7, Z5, Z3
+	VMOVUPS Z0, K1, (AX)
+	ADDQ R8, AX
+	VMOVUPS Z1, K1, (AX)
+	ADDQ R8, AX
+	VMOVUPS Z2, K1, (AX)
+	ADDQ R8, AX
+	VMOVUPS Z3, K1, (AX)
+	ADDQ R8, AX
+	TESTQ DX, DX
+	JEQ  whole
+	VEXTRACTF32X4 $3, Z0, (DX)
+	ADDQ R8, DX
+	VEXTRACTF32X4 $3, Z1, (DX)
+	ADDQ R8, DX
+	VEXTRACTF32X4 $3, Z2, (DX)
+	ADDQ R8, DX
+	VEXTRACTF32X4 $3, Z3, (DX)
+	ADDQ R8, DX
+whole:
+	ADDQ $16, BX
+	ADDQ $16, R12
+	ADDQ $16, R13
+	ADDQ $16, R15
+	SUBQ $4, CX
+	JEQ  stored
+	CMPQ CX, $4
+	JGE  four
+	SUBQ $4, CX              // the last four columns, some of them for the second time
+	LEAQ (BX)(CX*4), BX
+	LEAQ (R12)(CX*4), R12
+	LEAQ (R13)(CX*4), R13
+	LEAQ (R15)(CX*4), R15
+	IMULQ R8, CX
+	ADDQ CX, AX
+	TESTQ DX, DX
+	JEQ  back
+	ADDQ CX, DX
+back:
+	MOVL $4, CX
+	JMP  four
+stored:
+	LEAQ (SI)(R9*8), SI
+	LEAQ (SI)(R9*8), SI
+	ADDQ $64, DI
+	SUBQ $16, R10
+	JGT  sixteen
+	VZEROUPPER
+	RET
+eight:
+	MOVQ SI, R12             // of these rows
+	MOVQ DI, DX
+	MOVQ cols+72(FP), R13    // columns left
+	MOVL $8, CX
+	CMPQ R10, CX
+	CMOVQLT R10, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K2             // rows that are there
+columns:
+	MOVL $8, BX
+	CMPQ R13, BX
+	CMOVQLT R13, BX
+	MOVQ BX, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	MOVQ R12, CX
+	LEAQ (R12)(R9*4), R15
+	VMOVUPS.Z (CX), K1, Y0
+	CMPQ R10, $8
+	JLT  some
+	VMOVUPS.Z (CX)(R9*1), K1, Y1
+	VMOVUPS.Z (CX)(R9*2), K1, Y2
+	VMOVUPS.Z (CX)(R11*1), K1, Y3
+	VMOVUPS.Z (R15), K1, Y4
+	VMOVUPS.Z (R15)(R9*1), K1, Y5
+	VMOVUPS.Z (R15)(R9*2), K1, Y6
+	VMOVUPS.Z (R15)(R11*1), K1, Y7
+	JMP  loaded
+some:
+	CMPQ R10, $2
+	JLT  loaded
+	VMOVUPS.Z (CX)(R9*1), K1, Y1
+	CMPQ R10, $3
+	JLT  loaded
+	VMOVUPS.Z (CX)(R9*2), K1, Y2
+	CMPQ R10, $4
+	JLT  loaded
+	VMOVUPS.Z (CX)(R11*1), K1, Y3
+	CMPQ R10, $5
+	JLT  loaded
+	VMOVUPS.Z (R15), K1, Y4
+	CMPQ R10, $6
+	JLT  loaded
+	VMOVUPS.Z (R15)(R9*1), K1, Y5
+	CMPQ R10, $7
+	JLT  loaded
+	VMOVUPS.Z (R15)(R9*2), K1, Y6
+loaded:
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPS Y5, Y4, Y12
+	VUNPCKHPS Y5, Y4, Y13
+	VUNPCKLPS Y7, Y6, Y14
+	VUNPCKHPS Y7, Y6, Y15
+	VUNPCKLPD Y10, Y8, Y0    // columns 0 and 4 of rows 0 to 3
+	VUNPCKHPD Y10, Y8, Y1    // 1, 5
+	VUNPCKLPD Y11, Y9, Y2    // 2, 6
+	VUNPCKHPD Y11, Y9, Y3    // 3, 7
+	VUNPCKLPD Y14, Y12, Y4   // the same of rows 4 to 7
+	VUNPCKHPD Y14, Y12, Y5
+	VUNPCKLPD Y15, Y13, Y6
+	VUNPCKHPD Y15, Y13, Y7
+	TRANSPOSE_STORE(Y0, Y4, $0x20)
+	TRANSPOSE_STORE(Y1, Y5, $0x20)
+	TRANSPOSE_STORE(Y2, Y6, $0x20)
+	TRANSPOSE_STORE(Y3, Y7, $0x20)
+	TRANSPOSE_STORE(Y0, Y4, $0x31)
+	TRANSPOSE_STORE(Y1, Y5, $0x31)
+	TRANSPOSE_STORE(Y2, Y6, $0x31)
+	TRANSPOSE_STORE(Y3, Y7, $0x31)
+block:
+	ADDQ $32, R12
+	SUBQ $8, R13
+	JGT  columns
+	LEAQ (SI)(R9*8), SI
+	ADDQ $32, DI
+	SUBQ $8, R10
+	JGT  eight
+	VZEROUPPER
+	RET

@@ -1,0 +1,116 @@
+// Shared by the AVX2 files: tails, loops over vectors, reductions, exp and log.
+// A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
+// no local labels); they carry no other meaning.
+
+// VEC_LOOP runs over CX elements: 16 at a time, then 8, then the masked rest. load(off), op and
+// store(off) work at base(AX*4); mload and mstore are the masked forms, with the mask in Y15. The
+// tail mask is the 32 bytes of tailMasks that begin 4*n bytes before its middle.
+// Changes AX, CX, R8, R9, Y15.
+#define VEC_LOOP(load, op, store, mload, mstore, l16, l8, tail, end) \
+	XORQ AX, AX                \
+l16: \
+	LEAQ 16(AX), R8            \ // 16 more elements?
+	CMPQ R8, CX                \
+	JGT  l8                    \
+	load(0)                    \ // elements AX to AX+7
+	op                         \
+	store(0)                   \
+	load(32)                   \ // elements AX+8 to AX+15
+	op                         \
+	store(32)                  \
+	MOVQ R8, AX                \ // AX is the element reached
+	JMP  l16                   \
+l8: \
+	LEAQ 8(AX), R8             \
+	CMPQ R8, CX                \
+	JGT  tail                  \
+	load(0)                    \
+	op                         \
+	store(0)                   \
+	MOVQ R8, AX                \
+tail: \
+	SUBQ AX, CX                \ // CX elements are left, 0 to 7
+	JEQ  end                   \
+	LEAQ ·tailMasks+32(SB), R8 \
+	SHLQ $2, CX                \
+	SUBQ CX, R8                \
+	VMOVUPS (R8), Y15          \ // all ones in the first CX lanes
+	mload                      \
+	op                         \
+	mstore                     \
+end:
+
+// Operands of an elementwise kernel: x at SI, y at DX, destination at DI; values in Y0 (x) and Y1 (y).
+#define VEC_LOADX(off) VMOVUPS off(SI)(AX*4), Y0
+
+#define VEC_LOADXY(off) \
+	VMOVUPS off(SI)(AX*4), Y0 \
+	VMOVUPS off(DX)(AX*4), Y1
+
+#define VEC_STORE(off) VMOVUPS Y0, off(DI)(AX*4)
+#define VEC_MASKLOADX VMASKMOVPS (SI)(AX*4), Y15, Y0
+
+#define VEC_MASKLOADXY \
+	VMASKMOVPS (SI)(AX*4), Y15, Y0 \
+	VMASKMOVPS (DX)(AX*4), Y15, Y1
+
+#define VEC_MASKSTORE VMASKMOVPS Y0, Y15, (DI)(AX*4)
+
+// REDUCE_TREE adds the sixteen lanes of a reduction, (Y4, Y5), in the fixed order 8 apart, 4, 2, 1.
+// The sum is in X4. Changes Y5.
+#define REDUCE_TREE \
+	VADDPS       Y5, Y4, Y4 \ // lanes 8 apart
+	VEXTRACTF128 $1, Y4, X5 \
+	VADDPS       X5, X4, X4 \ // 4 apart
+	VMOVHLPS     X4, X4, X5 \
+	VADDPS       X5, X4, X4 \
+	VMOVSHDUP    X4, X5     \
+	VADDSS       X5, X4, X4
+
+// EXP_EVAL sets Y0 to exp(Y0). x is within the bounds of EXP_OP. Changes Y1, Y2, Y3. 2^n is
+// applied as two factors because n may be outside the range of one exponent.
+#define EXP_EVAL \
+	VMOVUPS      ·expConst+32(SB), Y1      \
+	VFMADD231PS  ·expConst+0(SB), Y0, Y1   \ // t = fma(x, log2e, magic)
+	VSUBPS       ·expConst+32(SB), Y1, Y2  \ // n
+	VFNMADD231PS ·expConst+64(SB), Y2, Y0  \
+	VFNMADD231PS ·expConst+96(SB), Y2, Y0  \ // r = x - n ln 2
+	VMOVUPS      ·expConst+128(SB), Y3     \
+	VFMADD213PS  ·expConst+160(SB), Y0, Y3 \
+	VFMADD213PS  ·expConst+192(SB), Y0, Y3 \
+	VFMADD213PS  ·expConst+224(SB), Y0, Y3 \
+	VFMADD213PS  ·expConst+256(SB), Y0, Y3 \
+	VFMADD213PS  ·expConst+288(SB), Y0, Y3 \
+	VFMADD213PS  ·expConst+288(SB), Y0, Y3 \ // e^r
+	VPSUBD       ·expConst+32(SB), Y1, Y1  \ // n as an integer
+	VPSRAD       $1, Y1, Y2                \
+	VPSUBD       Y2, Y1, Y1                \ // n = Y2 + Y1
+	VPADDD       ·expConst+320(SB), Y1, Y1 \
+	VPADDD       ·expConst+320(SB), Y2, Y2 \
+	VPSLLD       $23, Y1, Y1               \
+	VPSLLD       $23, Y2, Y2               \
+	VMULPS       Y2, Y3, Y0                \
+	VMULPS       Y1, Y0, Y0
+
+// LOG_EVAL sets Y0 to log(Y0) for a normal x > 0; Y4 is added to the exponent. Changes Y1 to Y4.
+#define LOG_EVAL \
+	VPSUBD      ·logConst+0(SB), Y0, Y1   \
+	VPSRAD      $23, Y1, Y1               \ // e
+	VPSLLD      $23, Y1, Y2               \
+	VPSUBD      Y2, Y0, Y0                \ // mantissa in [sqrt(1/2), sqrt(2))
+	VCVTDQ2PS   Y1, Y1                    \
+	VADDPS      Y4, Y1, Y1                \
+	VSUBPS      ·logConst+32(SB), Y0, Y0  \ // f
+	VMULPS      Y0, Y0, Y2                \
+	VMOVUPS     ·logConst+64(SB), Y3      \
+	VFMADD213PS ·logConst+96(SB), Y0, Y3  \
+	VFMADD213PS ·logConst+128(SB), Y0, Y3 \
+	VFMADD213PS ·logConst+160(SB), Y0, Y3 \
+	VFMADD213PS ·logConst+192(SB), Y0, Y3 \
+	VFMADD213PS ·logConst+224(SB), Y0, Y3 \
+	VFMADD213PS ·logConst+256(SB), Y0, Y3 \
+	VFMADD213PS ·logConst+288(SB), Y0, Y3 \
+	VFMADD213PS ·logConst+320(SB), Y0, Y3 \
+	VFMADD231PS Y2, Y3, Y0                \ // log(1+f) = fma(f*f, q, f)
+	VFMADD231PS ·logConst+352(SB), Y1, Y0 \
+	VFMADD231PS ·logConst+384(SB), Y1, Y0
