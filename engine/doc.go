@@ -87,10 +87,10 @@
 //
 // # Tiers
 //
-// A tier is a table of functions and block sizes (kernels.go): asm_generic.go holds the
-// pure-Go functions, whose doc comments are the definitions, asm_avx512_amd64.s,
-// asm_amd64.s and asm_arm64.s the assembly, few_amd64.h, panels_amd64.h and triangle_amd64.h what the first
-// two share. The build tags purego and noasm leave the assembly out.
+// A tier is a table of functions and block sizes (table.go). The pure-Go functions of generic_*.go
+// define what each does. The assembly of a tier is in asm_gemm_*.s (products), asm_*.s (vectors),
+// asm_ascent_*.s and asm_conv_*.s, in the same order in every tier; *_amd64.h and *_arm64.h hold what
+// such files share. The build tags purego and noasm leave the assembly out.
 //
 // The same bits cost pure Go dear where the processor's fused multiply-add is out of
 // reach: a product runs at about 1.7 GFLOP/s on a core that does 7 where the compiler
