@@ -157,7 +157,7 @@ func (f drawing) svg() ([]byte, error) {
 		[]byte(`preserveAspectRatio="none" style="image-rendering:pixelated" xlink:href="data:image/png;`))
 	// Text stays text, in a font that few machines other than Linux ones have:
 	// name the fonts of the same metrics that the others do have. A title tells
-	// screen readers what the picture is.
+	// screen readers what the figure shows.
 	out = bytes.ReplaceAll(out, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 	at := svgStart.FindIndex(out)

@@ -289,7 +289,7 @@ func TestFigures(t *testing.T) {
 			draw: func(path string) error {
 				var g = Gallery{Title: "Centres", Rows: 28, Cols: 28, Scale: Scale{0, 1, "grey level"}, Series: []string{"initial", "final"}}
 				for i := range some.Centres {
-					g.Pictures = append(g.Pictures, Picture{"w = 0.1", [][]float32{some.Centres[i], some.Final[i]}})
+					g.Images = append(g.Images, Image{"w = 0.1", [][]float32{some.Centres[i], some.Final[i]}})
 				}
 				return Save(path, g)
 			},
@@ -297,18 +297,18 @@ func TestFigures(t *testing.T) {
 			want:  []string{"Centres", "initial", "final", "w = 0.1", "grey level", "0.5"},
 		},
 		{
-			name: "gallery of one flat picture with a long caption",
+			name: "gallery of one flat image with a long caption",
 			draw: func(path string) error {
-				return Save(path, Gallery{Rows: 1, Cols: 2, Note: "A note.", Pictures: []Picture{{strings.Repeat("caption ", 99) + "\x00", [][]float32{{3, 3}}}}})
+				return Save(path, Gallery{Rows: 1, Cols: 2, Note: "A note.", Images: []Image{{strings.Repeat("caption ", 99) + "\x00", [][]float32{{3, 3}}}}})
 			},
-			want: []string{"caption", "…", "A note. Each picture has a grey scale of its own."},
+			want: []string{"caption", "…", "A note. Each image has a grey scale of its own."},
 		},
 		{
 			name: "strips",
 			draw: func(path string) error {
 				return Save(path, Strips{Title: "Ascent", Rows: 28, Cols: 28, Strips: stripsOf(some)})
 			},
-			want:    []string{"step 0", "30", "label", "prediction", "wrong", "test picture 3"},
+			want:    []string{"step 0", "30", "label", "prediction", "wrong", "test image 3"},
 			colours: []color.NRGBA{vermillion},
 		},
 		{
@@ -322,7 +322,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "maps",
 			draw: func(path string) error {
-				return Save(path, Maps{Title: "Variance", Rows: 28, Cols: 28, Scale: Scale{Unit: "variance of a pixel"}, Pictures: []Picture{
+				return Save(path, Maps{Title: "Variance", Rows: 28, Cols: 28, Scale: Scale{Unit: "variance of a pixel"}, Images: []Image{
 					{"component 0", [][]float32{some.Final[0]}}, {"mean", [][]float32{some.Final[1]}}}})
 			},
 			want:    []string{"Variance", "component 0", "mean", "variance of a pixel"},
@@ -331,10 +331,10 @@ func TestFigures(t *testing.T) {
 		{
 			name: "maps of one value, and logarithmic ones with a zero",
 			draw: func(path string) error {
-				if err := Save(path, Maps{Rows: 1, Cols: 1, Pictures: []Picture{{"", [][]float32{{0}}}}}); err != nil {
+				if err := Save(path, Maps{Rows: 1, Cols: 1, Images: []Image{{"", [][]float32{{0}}}}}); err != nil {
 					return err
 				}
-				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1, Pictures: []Picture{{"", [][]float32{{0, 0.01, 10}}}, {"", [][]float32{{1, 1, 1}}}}})
+				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1, Images: []Image{{"", [][]float32{{0, 0.01, 10}}}, {"", [][]float32{{1, 1, 1}}}}})
 			},
 			want: []string{"0.1", "10"},
 		},
@@ -568,20 +568,20 @@ func TestFigureErrors(t *testing.T) {
 		{"the band of the law has 4 points: want 3", Save(path, Layers{Names: layerNames, D: layerD, Law: &wide})},
 		{"the band of the law has 4 points: want 3", Save(path, Steps{D: layerD[:3], Law: &wide})},
 		{"nothing to draw", Save(path, Lines{})},
-		{"pictures of 0 x 4", Save(path, Gallery{Cols: 4})},
-		{"pictures of 4 x 257", Save(path, Gallery{Rows: 4, Cols: 257})},
+		{"images of 0 x 4", Save(path, Gallery{Cols: 4})},
+		{"images of 4 x 257", Save(path, Gallery{Rows: 4, Cols: 257})},
 		{"nothing to draw", Save(path, Gallery{Rows: 1, Cols: 1})},
-		{"entry 0 has 1 pictures: want 2", Save(path, Gallery{Rows: 1, Cols: 1, Series: digits[:2], Pictures: []Picture{{X: [][]float32{{1}}}}})},
-		{"entry 1: 2 values for a picture of 1 x 1", Save(path, Gallery{Rows: 1, Cols: 1, Pictures: []Picture{{X: [][]float32{{1}}}, {X: [][]float32{{1, 2}}}}})},
-		{"entry 0: value 1 is NaN", Save(path, Gallery{Rows: 1, Cols: 2, Pictures: []Picture{{X: [][]float32{{1, float32(nan)}}}}})},
-		{"401 pictures", Save(path, Gallery{Rows: 1, Cols: 1, Pictures: make([]Picture, 401)})},
+		{"entry 0 has 1 images: want 2", Save(path, Gallery{Rows: 1, Cols: 1, Series: digits[:2], Images: []Image{{X: [][]float32{{1}}}}})},
+		{"entry 1: 2 values for an image of 1 x 1", Save(path, Gallery{Rows: 1, Cols: 1, Images: []Image{{X: [][]float32{{1}}}, {X: [][]float32{{1, 2}}}}})},
+		{"entry 0: value 1 is NaN", Save(path, Gallery{Rows: 1, Cols: 2, Images: []Image{{X: [][]float32{{1, float32(nan)}}}}})},
+		{"401 images", Save(path, Gallery{Rows: 1, Cols: 1, Images: make([]Image, 401)})},
 		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1})},
-		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Pictures: []Picture{{X: [][]float32{{0}}}}})},
-		{"a logarithmic scale from -1", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Scale: Scale{Low: -1, High: 1}, Pictures: []Picture{{X: [][]float32{{0}}}}})},
+		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Images: []Image{{X: [][]float32{{0}}}}})},
+		{"a logarithmic scale from -1", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Scale: Scale{Low: -1, High: 1}, Images: []Image{{X: [][]float32{{0}}}}})},
 		{"nothing to draw", Save(path, Strips{Rows: 1, Cols: 1})},
-		{"pictures of 0 x 0", Save(path, Strips{})},
+		{"images of 0 x 0", Save(path, Strips{})},
 		{"34 strips", Save(path, Strips{Rows: 1, Cols: 1, Strips: make([]Strip, 34)})},
-		{"strip 1 has 2 pictures, the first one 1", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}}}, {X: [][]float32{{1}, {1}}}}})},
+		{"strip 1 has 2 images, the first one 1", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}}}, {X: [][]float32{{1}, {1}}}}})},
 		{"strip 0: step 1: 0 values", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}, {}}}}})},
 		{"nothing to draw", Save(path, Weights{})},
 		{"c of component 1 is -Inf", Save(path, Weights{C: []float64{1, math.Inf(-1)}})},

@@ -300,7 +300,7 @@ func slant(p *plot.Plot, ticks []plot.Tick, width vg.Length) vg.Length {
 		label.Rotation = angle
 		label.XAlign, label.YAlign = text.XRight, text.YTop
 	default:
-		// Aslant they would leave the picture on the left: upright, then.
+		// Aslant they would leave the figure on the left: upright, then.
 		label.Rotation = math.Pi / 2
 		label.XAlign, label.YAlign = text.XRight, text.YCenter
 		for i := range ticks {

@@ -16,15 +16,15 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// Picture is one entry of a [Gallery] or of [Maps].
-type Picture struct {
+// Image is one entry of a [Gallery] or of [Maps].
+type Image struct {
 	Caption string
-	// X holds a picture for each series, Rows x Cols values each, row by row.
+	// X holds an image for each series, Rows x Cols values each, row by row.
 	X [][]float32
 }
 
-// Scale says what the darkest and the brightest value of pictures are. Where Low < High
-// does not hold, every picture (of [Strips], every strip) has a scale of its own, from
+// Scale says what the darkest and the brightest value of images are. Where Low < High
+// does not hold, every image (of [Strips], every strip) has a scale of its own, from
 // its least to its largest value; else values beyond the ends look like the ends, and a
 // bar shows the values.
 type Scale struct {
@@ -32,17 +32,17 @@ type Scale struct {
 	Unit      string // what the values are, beside the bar
 }
 
-// Gallery is a figure of grey pictures in rows, with a caption below each: learned
-// centres, or pictures before and after something.
+// Gallery is a figure of grey images in rows, with a caption below each: learned
+// centres, or images before and after something.
 type Gallery struct {
 	Title, Note string
-	Rows, Cols  int // pixels of each picture
+	Rows, Cols  int // pixels of each image
 	Scale       Scale
-	// Series names the pictures of one entry, which stand one below the other; a single
+	// Series names the images of one entry, which stand one below the other; a single
 	// one needs no name.
-	Series   []string
-	Pictures []Picture
-	PerRow   int // entries in a row; 0: what fits
+	Series []string
+	Images []Image
+	PerRow int // entries in a row; 0: what fits
 }
 
 // Maps is a figure of heat maps in rows, with a caption below each: the variance of each
@@ -54,15 +54,15 @@ type Maps struct {
 	// Scale of all maps. Without one, that of the least and the largest value of all.
 	Scale Scale
 	// Log makes the scale logarithmic. Values without a logarithm look like the least.
-	Log      bool
-	Pictures []Picture // one map each
-	PerRow   int       // maps in a row; 0: what fits
+	Log    bool
+	Images []Image // one map each
+	PerRow int     // maps in a row; 0: what fits
 }
 
-// Limits of the pictures in a figure: more would make a file that no page can hold.
+// Limits of the images in a figure: more would make a file that no page can hold.
 const (
-	maxSide     = 256 // pixels
-	maxPictures = 400
+	maxSide   = 256 // pixels
+	maxImages = 400
 )
 
 func (g Gallery) heading() string { return g.Title }
@@ -72,17 +72,17 @@ func (g Gallery) layout(width vg.Length) (drawing, error) {
 	if len(series) == 0 {
 		series = []string{""}
 	}
-	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, pictures: g.Pictures, perRow: g.PerRow, tones: greys, scale: g.Scale}
-	return m.layout(width, g.Note, "Each picture has a grey scale of its own.")
+	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, images: g.Images, perRow: g.PerRow, tones: greys, scale: g.Scale}
+	return m.layout(width, g.Note, "Each image has a grey scale of its own.")
 }
 
 func (a Maps) heading() string { return a.Title }
 
 func (a Maps) layout(width vg.Length) (drawing, error) {
-	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, pictures: a.Pictures, perRow: a.PerRow, tones: viridis, scale: a.Scale, log: a.Log}
+	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, images: a.Images, perRow: a.PerRow, tones: viridis, scale: a.Scale, log: a.Log}
 	if !m.scale.shared() {
 		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, p := range a.Pictures {
+		for _, p := range a.Images {
 			for _, x := range p.X {
 				for _, v := range x {
 					if v := float64(v); finite(v) && (!a.Log || v > 0) {
@@ -107,11 +107,11 @@ func (a Maps) layout(width vg.Length) (drawing, error) {
 
 func (s Scale) shared() bool { return s.Low < s.High && finite(s.Low) && finite(s.High) }
 
-// mosaic is pictures in rows, with captions and the bar of their scale.
+// mosaic is images in rows, with captions and the bar of their scale.
 type mosaic struct {
 	rows, cols int
 	series     []string
-	pictures   []Picture
+	images     []Image
 	perRow     int
 	tones      color.Palette
 	scale      Scale
@@ -151,19 +151,19 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 	if columns <= 0 {
 		columns = max(1, int(room/(leastCell+cellGap)))
 	}
-	columns = min(columns, len(m.pictures))
-	blocks := (len(m.pictures) + columns - 1) / columns
+	columns = min(columns, len(m.images))
+	blocks := (len(m.images) + columns - 1) / columns
 	if m.perRow <= 0 { // rows of equal length
-		columns = (len(m.pictures) + blocks - 1) / blocks
+		columns = (len(m.images) + blocks - 1) / blocks
 	}
 	cell := min(room/vg.Length(columns)-cellGap, mostCell)
 	tall := cell * vg.Length(m.rows) / vg.Length(m.cols)
 
 	caption := style(noteSize, xfont.WeightNormal)
 	caption.XAlign = text.XCenter
-	captions := make([][]string, len(m.pictures))
+	captions := make([][]string, len(m.images))
 	most := 0
-	for i, p := range m.pictures {
+	for i, p := range m.images {
 		captions[i] = fit(caption, p.Caption, cell+cellGap/2, 3)
 		most = max(most, len(captions[i]))
 	}
@@ -174,7 +174,7 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 		f.body += barThickness + 3.5*gap
 	}
 	f.draw = func(c draw.Canvas) {
-		for i, p := range m.pictures {
+		for i, p := range m.images {
 			left := c.Min.X + names + vg.Length(i%columns)*(cell+cellGap)
 			top := c.Max.Y - vg.Length(i/columns)*block
 			for s, x := range p.X {
@@ -202,15 +202,15 @@ func (m mosaic) check() error {
 	if err := CheckSides(m.rows, m.cols); err != nil {
 		return err
 	}
-	if len(m.pictures) == 0 {
+	if len(m.images) == 0 {
 		return ErrEmpty
 	}
-	if n := len(m.pictures) * len(m.series); n > maxPictures {
-		return fmt.Errorf("%d pictures: want at most %d", n, maxPictures)
+	if n := len(m.images) * len(m.series); n > maxImages {
+		return fmt.Errorf("%d images: want at most %d", n, maxImages)
 	}
-	for i, p := range m.pictures {
+	for i, p := range m.images {
 		if len(p.X) != len(m.series) {
-			return fmt.Errorf("entry %d has %d pictures: want %d", i, len(p.X), len(m.series))
+			return fmt.Errorf("entry %d has %d images: want %d", i, len(p.X), len(m.series))
 		}
 		for _, x := range p.X {
 			if err := CheckPixels(x, m.rows, m.cols); err != nil {
@@ -224,7 +224,7 @@ func (m mosaic) check() error {
 // CheckSides returns an error unless rows and cols can be the sides of an image in a figure.
 func CheckSides(rows, cols int) error {
 	if rows < 1 || cols < 1 || rows > maxSide || cols > maxSide {
-		return fmt.Errorf("pictures of %d x %d pixels: want 1 to %d each way", rows, cols, maxSide)
+		return fmt.Errorf("images of %d x %d pixels: want 1 to %d each way", rows, cols, maxSide)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func CheckSides(rows, cols int) error {
 // CheckPixels returns an error unless x holds rows x cols finite values.
 func CheckPixels(x []float32, rows, cols int) error {
 	if len(x) != rows*cols {
-		return fmt.Errorf("%d values for a picture of %d x %d", len(x), rows, cols)
+		return fmt.Errorf("%d values for an image of %d x %d", len(x), rows, cols)
 	}
 	for j, v := range x {
 		if !finite(float64(v)) {
@@ -250,10 +250,10 @@ func (m mosaic) image(x []float32) image.Image {
 	return toned(x, m.rows, m.cols, s.Low, s.High, m.log, m.tones)
 }
 
-// extent returns the least and the largest value of all pictures.
-func extent(pictures ...[]float32) (lo, hi float64) {
+// extent returns the least and the largest value of all images.
+func extent(images ...[]float32) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, x := range pictures {
+	for _, x := range images {
 		for _, v := range x {
 			lo, hi = min(lo, float64(v)), max(hi, float64(v))
 		}
@@ -261,7 +261,7 @@ func extent(pictures ...[]float32) (lo, hi float64) {
 	return lo, hi
 }
 
-// toned returns a picture of the values, lo in the first tone and hi in the last.
+// toned returns an image of the values, lo in the first tone and hi in the last.
 func toned(x []float32, rows, cols int, lo, hi float64, log bool, tones color.Palette) image.Image {
 	frame := image.Rect(0, 0, cols, rows)
 	img := image.NewPaletted(frame, tones)

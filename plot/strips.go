@@ -12,20 +12,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Strips is a figure of trajectories of pictures: a row for each, with its label before
+// Strips is a figure of trajectories of images: a row for each, with its label before
 // and its prediction after it, and a column for each step shown.
 type Strips struct {
 	Title, Note string
-	Rows, Cols  int // pixels of each picture
+	Rows, Cols  int // pixels of each image
 	Scale       Scale
 	Strips      []Strip
 }
 
-// Strip is the trajectory of one picture.
+// Strip is the trajectory of one image.
 type Strip struct {
 	Name             string // below the label; may be empty
 	Label, Predicted int
-	// X are the pictures of steps 0, 1, ..., n, Rows x Cols values each.
+	// X are the images of steps 0, 1, ..., n, Rows x Cols values each.
 	X [][]float32
 }
 
@@ -40,7 +40,7 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 		return f, err
 	}
 	head := style(noteSize, xfont.WeightNormal)
-	right := head.Width("prediction") + gap // of the pictures, as left
+	right := head.Width("prediction") + gap // of the images, as left
 	left := head.Width("label") + gap
 	for _, s := range a.Strips {
 		left = max(left, min(head.Width(format.Printable(s.Name))+gap, width/6))
@@ -117,12 +117,12 @@ func (a Strips) check() error {
 	if len(a.Strips) == 0 {
 		return ErrEmpty
 	}
-	if most := maxPictures / mostColumns; len(a.Strips) > most {
+	if most := maxImages / mostColumns; len(a.Strips) > most {
 		return fmt.Errorf("%d strips: want at most %d", len(a.Strips), most)
 	}
 	for i, s := range a.Strips {
 		if len(s.X) != len(a.Strips[0].X) || len(s.X) == 0 {
-			return fmt.Errorf("strip %d has %d pictures, the first one %d: want as many, 1 at least", i, len(s.X), len(a.Strips[0].X))
+			return fmt.Errorf("strip %d has %d images, the first one %d: want as many, 1 at least", i, len(s.X), len(a.Strips[0].X))
 		}
 		for step, x := range s.X {
 			if err := CheckPixels(x, a.Rows, a.Cols); err != nil {

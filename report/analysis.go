@@ -17,9 +17,9 @@ import (
 
 // Analysis is what has been measured of one model, for its figures and its page.
 type Analysis struct {
-	Model    *dpn.Model
-	Study    *dpn.Study   // of the model on Pictures
-	Pictures *dataset.Set // the test pictures measured
+	Model  *dpn.Model
+	Study  *dpn.Study   // of the model on Images
+	Images *dataset.Set // the test images measured
 
 	Data    string // their name, or the folder that they are from
 	Tier    string // of kernels
@@ -410,7 +410,7 @@ func (a Analysis) centres() (Shown, error) {
 	captions, equal := a.shares()
 	f := plot.Gallery{Title: "Centres by weight: " + a.name(), Note: equal, Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for _, i := range order {
-		f.Pictures = append(f.Pictures, plot.Picture{Caption: captions[i], X: [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
+		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: "The centres μ as pictures, the heaviest first, with number and weight. Look for digits that you can read, for doubles, and for classes that have none." + left,
@@ -430,7 +430,7 @@ func (a Analysis) moves() (Shown, error) {
 	f := plot.Gallery{Title: "Centres before and after training: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale, Series: []string{"initial", "final"}}
 	for _, i := range order {
 		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
-		f.Pictures = append(f.Pictures, plot.Picture{Caption: caption, X: [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
+		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: true,
 		Caption: fmt.Sprintf("Centres where they were placed at first and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", format.Significant(moves.Nearest), left),
@@ -457,7 +457,7 @@ func (a Analysis) variance() (Shown, error) {
 			lo, hi = min(lo, s), max(hi, s)
 			x[j] = float32(s)
 		}
-		f.Pictures = append(f.Pictures, plot.Picture{Caption: caption, X: [][]float32{x}})
+		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{x}})
 	}
 	add("mean by weight", l.MeanVariance)
 	for _, i := range order {

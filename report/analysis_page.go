@@ -368,7 +368,7 @@ func (a Analysis) walkText() Text {
 }
 
 // walk is the walk through the pictures of the study.
-func (a Analysis) walk() Walk { return NewWalk(a.Model, a.Study.Walk, a.Pictures) }
+func (a Analysis) walk() Walk { return NewWalk(a.Model, a.Study.Walk, a.Images) }
 
 // NewWalk returns the walk through the ascents that t has traced of some of the pictures. One
 // whose ascent has left the range of float32 is left out. Where features are not pixels, a

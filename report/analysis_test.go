@@ -48,7 +48,7 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Analysis{Model: m, Study: s, Pictures: data.Test, Data: "x/small", Tier: "generic", Threads: 2, Draws: 20, Subsets: 2, Unmoved: "nobody knows"}
+	return Analysis{Model: m, Study: s, Images: data.Test, Data: "x/small", Tier: "generic", Threads: 2, Draws: 20, Subsets: 2, Unmoved: "nobody knows"}
 }
 
 // analysisHTML is the page of a, checked.

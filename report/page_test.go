@@ -38,16 +38,16 @@ func walkOf(a sampleascent.Ascent) Walk {
 // a page.
 func samplePage(t *testing.T) Page {
 	a := sampleascent.New(20, 30)
-	var pairs, variances []plot.Picture
+	var pairs, variances []plot.Image
 	for c := range a.Centres {
-		pairs = append(pairs, plot.Picture{
+		pairs = append(pairs, plot.Image{
 			Caption: fmt.Sprintf("%d: w = %.3f", c, 0.1), X: [][]float32{a.Centres[c], a.Final[c]},
 		})
 		v := make([]float32, len(a.Final[c]))
 		for j, m := range a.Final[c] {
 			v[j] = m*(1-m) + 0.001
 		}
-		variances = append(variances, plot.Picture{Caption: fmt.Sprintf("component %d", c), X: [][]float32{v}})
+		variances = append(variances, plot.Image{Caption: fmt.Sprintf("component %d", c), X: [][]float32{v}})
 	}
 	steps, spectra := make([]float64, 31), make([][]float64, 20)
 	for i := range steps {
@@ -99,8 +99,8 @@ func samplePage(t *testing.T) Page {
 			{"The walk", []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
 			{"Pictures", []Block{Figures{
 				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey}, Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from left to right.", Wide: true},
-				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Pictures: pairs, Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
-				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Pictures: variances, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
+				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Images: pairs, Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
+				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Images: variances, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
 			}}},
 			{"Numbers", []Block{Figures{
 				{Figure: plot.Steps{Title: "Separation over the steps", D: steps, Law: NewLaw(&law)}, Caption: "Fuzziness D at each step."},
@@ -176,7 +176,7 @@ func TestPageEscapes(t *testing.T) {
 		r := [][]float32{{1}}
 		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
 			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
-			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s}, {Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Pictures: []plot.Picture{{Caption: s, X: r}}}}},
+			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s}, {Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Images: []plot.Image{{Caption: s, X: r}}}}},
 			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
 		}}}}
 		var b bytes.Buffer
@@ -245,7 +245,7 @@ func TestPageErrors(t *testing.T) {
 		{"16384 steps of 1 columns: want 0 to 16383", walk(func(w *Walk) { w.Steps = 1 << 14 })},
 		{"want at most 4,194,304 pixels", walk(func(w *Walk) { w.Rows, w.Cols, w.Steps = 256, 256, 63; w.Items = make([]WalkItem, 2) })},
 		{"0 pictures, 1 phi and 1 rows of r: want 1", item(WalkItem{Phi: phi, R: x})},
-		{"2 values for a picture", item(WalkItem{X: [][]float32{{1, 2}}, Phi: phi, R: x})},
+		{"2 values for an image", item(WalkItem{X: [][]float32{{1, 2}}, Phi: phi, R: x})},
 		{"value 0 is NaN", item(WalkItem{X: [][]float32{{float32(math.NaN())}}, Phi: phi, R: x})},
 		{"phi is +Inf", item(WalkItem{X: x, Phi: []float64{math.Inf(1)}, R: x})},
 		{"step 0 has 0 responsibilities", item(WalkItem{X: x, Phi: phi, R: [][]float32{{}}})},

@@ -13,9 +13,9 @@ import (
 
 // Uncertainty is what the scores of a model are worth, for the figures and the page.
 type Uncertainty struct {
-	Model    *dpn.Model
-	Study    *dpn.UncertaintyStudy
-	Pictures *dataset.Set // the test pictures measured
+	Model  *dpn.Model
+	Study  *dpn.UncertaintyStudy
+	Images *dataset.Set // the test images measured
 
 	Data    string // the name of the test pictures, or their folder
 	Tier    string // of kernels
@@ -275,7 +275,7 @@ func (u Uncertainty) rocMisread(t *dpn.UncertaintyTask) (Shown, error) {
 func (u Uncertainty) examples() (Shown, error) {
 	at := u.score(u.Study.Advice.Unknown)
 	softmax := u.score("softmax")
-	g := plot.Gallery{Title: "What the network makes of pictures: " + u.name(), Rows: u.Model.Rows, Cols: u.Model.Cols, Scale: greyScale, PerRow: min(exampleRow, len(u.Pictures.Labels))}
+	g := plot.Gallery{Title: "What the network makes of pictures: " + u.name(), Rows: u.Model.Rows, Cols: u.Model.Cols, Scale: greyScale, PerRow: min(exampleRow, len(u.Images.Labels))}
 	rows := []string{"test pictures"}
 	add := func(x dpn.Unknown, score, largest []float64) error {
 		n := min(g.PerRow, x.Pictures.Len())
@@ -289,17 +289,17 @@ func (u Uncertainty) examples() (Shown, error) {
 			return err
 		}
 		for i := range g.PerRow {
-			p := plot.Picture{X: [][]float32{make([]float32, x.Pictures.Pixels())}}
+			p := plot.Image{X: [][]float32{make([]float32, x.Pictures.Pixels())}}
 			if i < n {
 				copy(p.X[0], grey[i*x.Pictures.Pixels():])
 				p.Caption = fmt.Sprintf("%s, %s", format.Significant(score[i]), format.Number(100*largest[i], 0)+"%")
 			}
-			g.Pictures = append(g.Pictures, p)
+			g.Images = append(g.Images, p)
 		}
 		return nil
 	}
 	kind := u.Study.Scores[at]
-	err := add(dpn.Unknown{Pictures: u.Pictures}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
+	err := add(dpn.Unknown{Pictures: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
 	for i, t := range u.unknownTasks() {
 		if err == nil {
 			err = add(u.Study.Unknown[i], raw(kind, t.Refused[at]), t.Refused[softmax])

@@ -22,11 +22,11 @@ func doubted(t *testing.T) Uncertainty {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s, err := a.Model.StudyUncertainty(context.Background(), e, a.Pictures, dpn.UncertaintyOptions{Seed: 1, Validation: a.Pictures.Slice(0, 50)})
+	s, err := a.Model.StudyUncertainty(context.Background(), e, a.Images, dpn.UncertaintyOptions{Seed: 1, Validation: a.Images.Slice(0, 50)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Uncertainty{Model: a.Model, Study: s, Pictures: a.Pictures, Data: "x/small", Tier: "generic", Threads: 2, Seed: 1}
+	return Uncertainty{Model: a.Model, Study: s, Images: a.Images, Data: "x/small", Tier: "generic", Threads: 2, Seed: 1}
 }
 
 func uncertaintyHTML(t *testing.T, u Uncertainty) string {

@@ -177,7 +177,7 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	found := report.Analysis{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(),
+	found := report.Analysis{Model: m, Study: s, Images: data.Test, Data: data.Name, Tier: e.Tier().String(),
 		Threads: e.Threads(),
 		Draws:   z.draws, Subsets: z.subsets, Seed: z.seed, Unmoved: unmoved}
 	z.print(found)

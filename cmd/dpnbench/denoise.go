@@ -267,14 +267,14 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	x0 := engine.NewMatrix(len(chosen), s.Pixels())
 	for b, i := range chosen {
 		copy(x0.Row(b), x.Noisy.Row(i))
-		p := plot.Picture{Caption: fmt.Sprint(x.Classes[i])}
+		p := plot.Image{Caption: fmt.Sprint(x.Classes[i])}
 		if c.Name != none {
 			clean := make([]float32, s.Pixels())
 			s.Grey(clean, []int32{int32(i)})
 			p.X = append(p.X, clean)
 		}
 		p.X = append(p.X, x.Noisy.Row(i))
-		g.Pictures = append(g.Pictures, p)
+		g.Images = append(g.Images, p)
 	}
 	m.Norm.Apply(x0.Data)
 	n := m.Config.Steps
@@ -292,7 +292,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		g.Series = append(g.Series, name)
 		for b := range chosen {
-			g.Pictures[b].X = append(g.Pictures[b].X, m.Norm.Grey(x0.Row(b)))
+			g.Images[b].X = append(g.Images[b].X, m.Norm.Grey(x0.Row(b)))
 		}
 	}
 	return g, nil

@@ -292,7 +292,7 @@ func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 		g.Note += fmt.Sprintf(" The first %d.", shown)
 	}
 	for b := range shown {
-		g.Pictures = append(g.Pictures, plot.Picture{Caption: fmt.Sprint(s.Classes[b]),
+		g.Images = append(g.Images, plot.Image{Caption: fmt.Sprint(s.Classes[b]),
 			X: [][]float32{m.Norm.Grey(x.Row(b)), m.Norm.Grey(s.X.Row(b))}})
 	}
 	return g

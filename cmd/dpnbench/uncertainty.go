@@ -209,7 +209,7 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	found := report.Uncertainty{Model: m, Study: s, Pictures: data.Test, Data: data.Name, Tier: e.Tier().String(),
+	found := report.Uncertainty{Model: m, Study: s, Images: data.Test, Data: data.Name, Tier: e.Tier().String(),
 		Threads: e.Threads(), Seed: u.seed}
 	u.print(found)
 	r := &uncertaintyResult{UncertaintyStudy: s, Model: u.model.path, Preset: m.Config.Preset, Data: data.Name,
