@@ -1,17 +1,26 @@
-// Package reproduce repeats the experiments of the documents that Denoising Potential
-// Networks come from, first by their own protocol and then with more data, trained
-// potentials and intervals, and says of every claim in them what became of it.
+// Package reproduce repeats the experiments of the documents that introduced Denoising Potential
+// Networks, first with their own protocol, then with more data, trained potentials and
+// intervals, and judges every claim.
 //
 // The documents are the paper ("Energy-Based Models Do Not Follow the Law of
 // Equi-Separation"), the project's overview and the poster ("Application of Denoising
 // Potential on MNIST Dataset").
 //
 // [RunTable1], [RunLaw], [RunTrained], [RunPoster], [RunField] and [RunRobust] each run one
-// experiment and return
-// its figures; [Claims] turns the figures into a row for each claim: source, protocol,
-// published, measured, interval, verdict and why. A claim whose experiment did not run is
-// untested.
+// experiment. [Claims] turns their results into one row per claim: source, protocol, published
+// and measured value, interval, verdict and reason. A claim whose experiment did not run is
+// untested. [Page] and [Figures] present the results.
 //
-// All of it is seeded and gives the same figures on every machine. Test pictures are used
-// to report; nothing is chosen by them.
+//	var r reproduce.Results
+//	r.Table1, err = reproduce.RunTable1(ctx, e, data, reproduce.Table1Options{})
+//	r.MNIST = reproduce.IsMNIST(data)
+//	for _, c := range reproduce.Claims(r) {
+//		fmt.Println(c.Statement, c.Published, c.Measured, c.Verdict)
+//	}
+//
+// All experiments are seeded and give the same figures on every machine. Test images are used
+// for reporting only, never for selection.
+//
+// The claims are in claims_*.go, in the order of the report: a statement with a function that
+// judges it.
 package reproduce

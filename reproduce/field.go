@@ -10,27 +10,26 @@ import (
 
 // FieldOptions are the settings of RunField. The zero value is ready to use.
 type FieldOptions struct {
-	Pictures int // test pictures that are followed until they stand still (0: all)
+	Pictures int // number of test images followed until they converge (0: all)
 
 	Progress Progress
 }
 
-// Field is the ascent field of the published network, untrained as it stays: whether it
-// has a curl, whether phi rises, and where the pictures end.
+// Field describes the ascent field of the published, untrained network: whether it has a curl,
+// whether phi rises, and where the ascent ends.
 type Field struct {
 	Data        string               `json:"data"`
 	Comparison  *dpn.FieldComparison `json:"comparison"`
 	Rises       *dpn.RiseSweep       `json:"rises"`
 	FixedPoints *dpn.FixedPoints     `json:"fixed_points"`
 
-	// Nearest is the share of the pictures that end nearest to the centre that they
-	// started nearest to, and After30 the share that stands still after the paper's 30
-	// steps.
+	// Nearest is the fraction of the images that end at the centre that was nearest at the start,
+	// and After30 the fraction that has converged after the paper's 30 steps.
 	Nearest float64 `json:"nearest"`
 	After30 float64 `json:"after_30"`
 }
 
-// RunField measures the field on test pictures.
+// RunField measures the field on test images.
 func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o FieldOptions) (*Field, error) {
 	s := data.Test
 	if o.Pictures > 0 {

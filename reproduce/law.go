@@ -10,25 +10,25 @@ import (
 	"dpnbench/engine"
 )
 
-// He and Su's protocol ("A law of data separation in deep learning", PNAS 2023): pictures
-// of 10 x 10 pixels, so many training pictures of each class.
+// He and Su's protocol ("A law of data separation in deep learning", PNAS 2023): images of
+// lawSide x lawSide pixels, lawPerClass training images of each class.
 const (
 	lawSide     = 10
 	lawPerClass = 100
 
-	// lawRate is the learning rate of Adam, for all networks. They searched a rate, and
-	// chose between Adam and SGD, for each.
+	// lawRate is Adam's learning rate for all networks. He and Su tuned the rate, and chose
+	// between Adam and SGD, for each network.
 	lawRate = 1e-3
 
-	// lawBatch is how many rows BatchNorm takes its statistics from while D is measured:
-	// they leave the network in training mode.
+	// lawBatch is the number of rows from which BatchNorm takes its statistics while D is
+	// measured: He and Su keep the network in training mode.
 	lawBatch = 100
 )
 
 // LawOptions are the settings of RunLaw. The zero value is ready to use.
 type LawOptions struct {
-	Seeds  int // of weights and training, 1, 2, ... (0: 3)
-	Epochs int // (0: 600, theirs)
+	Seeds  int // number of seeds 1, 2, ... of weights and training (0: 3)
+	Epochs int // (0: 600, as He and Su)
 
 	Progress Progress
 }
@@ -36,7 +36,7 @@ type LawOptions struct {
 // LawResult is the law of equi-separation in feed-forward networks.
 type LawResult struct {
 	Data     string       `json:"data"`
-	Side     int          `json:"side"` // of a picture, in pixels
+	Side     int          `json:"side"` // of an image, in pixels
 	Pictures int          `json:"pictures"`
 	Epochs   int          `json:"epochs"`
 	Networks []LawNetwork `json:"networks"`
@@ -50,20 +50,20 @@ type LawNetwork struct {
 	Runs      []LawRun `json:"runs"`
 }
 
-// LawRun is one training. D is measured on the training pictures, as He and Su do.
+// LawRun is one training. D is measured on the training images, as by He and Su.
 type LawRun struct {
 	Seed          uint64             `json:"seed"`
 	TrainAccuracy float64            `json:"train_accuracy"`
 	TestAccuracy  float64            `json:"test_accuracy"`
 	D             []separation.Float `json:"fuzziness"`      // of each layer
-	TestD         []separation.Float `json:"test_fuzziness"` // on as many test pictures
+	TestD         []separation.Float `json:"test_fuzziness"` // on equally many test images
 	Law           *separation.Law    `json:"law"`            // without the logits
 	WithLogits    *separation.Law    `json:"law_with_logits"`
 	TestLaw       *separation.Law    `json:"test_law"` // without the logits
 }
 
-// lawNetworks are the networks compared: He and Su's, and those in which they found no
-// law or leave it open.
+// lawNetworks are the networks compared: those of He and Su, and those for which they found no
+// law or left it open.
 func lawNetworks(in, classes int) []struct {
 	name string
 	mlp  baseline.MLP
@@ -84,19 +84,19 @@ func lawNetworks(in, classes int) []struct {
 	}
 }
 
-// RunLaw trains the networks by He and Su's protocol and fits the law to each. Their
-// figures are of Fashion-MNIST; data says what these are of.
+// RunLaw trains the networks with He and Su's protocol on data and fits the law to each. (Their
+// own figures are for Fashion-MNIST.)
 func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOptions) (*LawResult, error) {
 	if o.Seeds == 0 {
 		o.Seeds = 3
 	}
 	train, err := lawSamples(data.Train, data)
 	if err != nil {
-		return nil, fmt.Errorf("law: training pictures: %w", err)
+		return nil, fmt.Errorf("law: training images: %w", err)
 	}
 	test, err := lawSamples(data.Test, data)
 	if err != nil {
-		return nil, fmt.Errorf("law: test pictures: %w", err)
+		return nil, fmt.Errorf("law: test images: %w", err)
 	}
 	tr := baseline.HeSuTraining(baseline.Adam, lawRate)
 	if o.Epochs > 0 {
@@ -121,7 +121,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	return out, nil
 }
 
-// lawSamples returns the first pictures of each class, made small.
+// lawSamples returns the first images of each class, scaled down.
 func lawSamples(s *dataset.Set, data *dataset.Data) (baseline.Samples, error) {
 	few, err := s.PerClass(data.Classes, lawPerClass)
 	if err != nil {
@@ -134,7 +134,8 @@ func lawSamples(s *dataset.Set, data *dataset.Data) (baseline.Samples, error) {
 }
 
 // lawRun trains one network and measures it.
-func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.Training, train, test baseline.Samples) (LawRun, []string, error) {
+func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.Training, train,
+	test baseline.Samples) (LawRun, []string, error) {
 	run := LawRun{Seed: tr.Seed}
 	n, err := baseline.NewMLP(c, tr.Seed)
 	if err != nil {
@@ -167,7 +168,8 @@ func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.T
 
 // fuzzinessOfLayers measures D at every layer of a network; batch is that of
 // [baseline.Network.Activations].
-func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Network, s baseline.Samples, batch int) ([]string, []separation.Float, error) {
+func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Network, s baseline.Samples,
+	batch int) ([]string, []separation.Float, error) {
 	list, err := n.Activations(ctx, e, s, batch)
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +186,7 @@ func fuzzinessOfLayers(ctx context.Context, e *engine.Engine, n *baseline.Networ
 	return names, d, nil
 }
 
-// fit returns the law of layers, or nil where it has no meaning.
+// fit returns the law of layers, or nil if it cannot be fitted.
 func fit(names []string, d []separation.Float) *separation.Law {
 	values := make([]float64, len(d))
 	for i, v := range d {

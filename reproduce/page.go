@@ -94,7 +94,7 @@ func summary(r Results, claims []Claim) []string {
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
 		s := fmt.Sprintf("The printed D of the input, 2.14, is that of %d pictures: here they have %.2f. All %d pictures have %.2f", table1Pictures, float64(few.Fuzziness), t.Pictures, float64(all.Fuzziness))
-		out = append(out, s+everMore(all.Sampling)+".")
+		out = append(out, s+limitText(all.Sampling)+".")
 		ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
 		out = append(out, fmt.Sprintf("Along the steps of the untrained potential D first dips and then rises, to %s after 10 steps and %s after 30, by the seed of k-means.",
 			ten.text("%.1f"), thirty.text("%.1f")))

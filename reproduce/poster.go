@@ -9,24 +9,24 @@ import (
 	"dpnbench/engine"
 )
 
-// The poster's figures are those of the published network with 10 steps, whose classifier
-// alone learns.
+// posterEpochs is the length of the poster's training: the published network with 10 steps, of
+// which only the classifier learns.
 const posterEpochs = 20
 
 // PosterOptions are the settings of RunPoster. The zero value is ready to use.
 type PosterOptions struct {
-	Seeds  int // 1, 2, ... (0: 3)
+	Seeds  int // number of seeds 1, 2, ... (0: 3)
 	Epochs int // (0: 20)
 
 	Progress Progress
 }
 
-// Poster is the training that the poster reports, and a linear classifier of the pixels
-// trained in the same way beside it.
+// Poster is the training that the poster reports, and a linear classifier on the pixels trained
+// in the same way.
 type Poster struct {
 	Data   string      `json:"data"`
 	DPN    []PosterRun `json:"dpn"`    // 10 steps
-	Linear []PosterRun `json:"linear"` // none
+	Linear []PosterRun `json:"linear"` // 0 steps
 }
 
 // PosterRun is one training.
@@ -36,22 +36,24 @@ type PosterRun struct {
 	Best         int         `json:"best_epoch"` // by validation loss, from 1
 	TestAccuracy float64     `json:"test_accuracy"`
 	TestLoss     float64     `json:"test_loss"`
-	MACs         int         `json:"macs_per_sample"` // by the dense precisions that the reference multiplies with
-	// Noisy are the test pictures under noise, which no training has seen.
+	MACs         int         `json:"macs_per_sample"` // with dense precisions, as in the reference
+	// Noisy is the accuracy on noisy test images; the training images are clean.
 	Noisy []NoisyScore `json:"noisy"`
-	// PotentialMoved counts the numbers of the potential that training has changed.
+	// PotentialMoved counts the parameters of the potential that training has changed.
 	PotentialMoved int `json:"potential_moved"`
 }
 
-// NoisyScore is the accuracy on test pictures that a corruption has spoiled.
+// NoisyScore is the accuracy on corrupted test images.
 type NoisyScore struct {
 	Name     string  `json:"name"`
 	Severity float64 `json:"severity"`
 	Accuracy float64 `json:"accuracy"`
 }
 
-// noises are the corruptions that the claim of robustness is held against.
-var noises = []dataset.Corruption{{Name: "gaussian", Severity: 0.3}, {Name: "gaussian", Severity: 0.5}, {Name: "saltpepper", Severity: 0.3}}
+// noises are the corruptions used to judge the claim of robustness.
+var noises = []dataset.Corruption{
+	{Name: "gaussian", Severity: 0.3}, {Name: "gaussian", Severity: 0.5}, {Name: "saltpepper", Severity: 0.3},
+}
 
 // BestAccuracy returns the highest validation accuracy, and its epoch.
 func (r PosterRun) BestAccuracy() (accuracy float64, epoch int) {
@@ -74,8 +76,8 @@ func (r PosterRun) ValBelowTrain() int {
 	return n
 }
 
-// RunPoster repeats the training of the poster: Adam at a constant rate of 1e-3, as it
-// names no schedule.
+// RunPoster repeats the training of the poster: Adam at a constant rate of 1e-3, because the
+// poster names no schedule.
 func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o PosterOptions) (*Poster, error) {
 	for v, d := range map[*int]int{&o.Seeds: 3, &o.Epochs: posterEpochs} {
 		if *v == 0 {
@@ -99,7 +101,8 @@ func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o Post
 	return out, nil
 }
 
-func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed uint64, steps, epochs int) (*PosterRun, error) {
+func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed uint64, steps,
+	epochs int) (*PosterRun, error) {
 	m, err := published(data, seed, steps)
 	if err != nil {
 		return nil, err
@@ -124,7 +127,7 @@ func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed u
 		run.Noisy = append(run.Noisy, NoisyScore{c.Name, c.Severity, score.Accuracy})
 	}
 	if steps == 0 {
-		return run, nil // no picture meets the potential
+		return run, nil // without steps the potential is not used
 	}
 	before, err := published(data, seed, steps)
 	if err != nil {
@@ -139,7 +142,7 @@ func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed u
 	return run, nil
 }
 
-// moved counts the numbers in which the potentials of two models of one shape differ.
+// moved counts the parameters in which the potentials of two models of one shape differ.
 func moved(a, b *dpn.Model) int {
 	n := 0
 	for i, p := range a.Params() {

@@ -15,7 +15,7 @@ import (
 	"dpnbench/internal/stat"
 )
 
-// Progress is told what an experiment does next, and how far it has come.
+// Progress is called with what an experiment does next, and with done of all steps.
 type Progress func(what string, done, all int)
 
 func (p Progress) at(what string, done, all int) {
@@ -24,7 +24,7 @@ func (p Progress) at(what string, done, all int) {
 	}
 }
 
-// digest identifies pictures and labels.
+// digest returns the SHA-256 of images and labels.
 func digest(data *dataset.Data) string {
 	h := sha256.New()
 	for _, s := range []*dataset.Set{data.Train, data.Test} {
@@ -34,26 +34,26 @@ func digest(data *dataset.Data) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// mnist is the digest of MNIST, whole.
+// mnist is the digest of the complete MNIST.
 const mnist = "06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16"
 
-// IsMNIST reports whether data are MNIST's 60,000 training and 10,000 test pictures, in order.
+// IsMNIST reports whether data are MNIST's 60,000 training and 10,000 test images, in order.
 func IsMNIST(data *dataset.Data) bool { return digest(data) == mnist }
 
-// Walk is the way of some pictures through the ascent of a model.
+// Walk is the ascent of some images on a model.
 type Walk struct {
 	Model    *dpn.Model
 	Trace    *dpn.Trace
 	Pictures *dataset.Set
 }
 
-// newWalk traces a picture of each class, and some that are read wrongly.
-func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, pictures *dataset.Set) (*Walk, error) {
-	t, err := m.TraceExamples(ctx, e, pictures)
-	return &Walk{m, t, pictures}, err
+// newWalk traces one image of each class and some misclassified ones.
+func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, images *dataset.Set) (*Walk, error) {
+	t, err := m.TraceExamples(ctx, e, images)
+	return &Walk{m, t, images}, err
 }
 
-// Spread is one figure over seeds: its range, median and mean.
+// Spread is a figure over seeds: minimum, median, maximum and mean.
 type Spread struct {
 	Least    separation.Float `json:"least"`
 	Median   separation.Float `json:"median"`
@@ -62,7 +62,7 @@ type Spread struct {
 	Seeds    int              `json:"seeds"`
 }
 
-// spread sums up values, one a seed.
+// spread summarises values, one for each seed.
 func spread(values []float64) Spread {
 	s := slices.Clone(values)
 	slices.Sort(s)
@@ -75,7 +75,8 @@ func spread(values []float64) Spread {
 	for _, v := range s {
 		sum += v
 	}
-	return Spread{separation.Float(s[0]), separation.Float(stat.Quantile(s, 0.5)), separation.Float(s[n-1]), separation.Float(sum / float64(n)), n}
+	return Spread{separation.Float(s[0]), separation.Float(stat.Quantile(s, 0.5)), separation.Float(s[n-1]),
+		separation.Float(sum / float64(n)), n}
 }
 
 // Encloses reports whether v lies within the range.
@@ -83,7 +84,7 @@ func (s Spread) Encloses(v float64) bool {
 	return s.Seeds > 0 && float64(s.Least) <= v && v <= float64(s.Greatest)
 }
 
-// text is the range, or what all seeds have, each number in the given format.
+// text formats the range, or a single number if both ends print alike.
 func (s Spread) text(format string) string {
 	least, greatest := fmt.Sprintf(format, float64(s.Least)), fmt.Sprintf(format, float64(s.Greatest))
 	if least == greatest {
@@ -92,7 +93,7 @@ func (s Spread) text(format string) string {
 	return least + " to " + greatest
 }
 
-// over returns the spread of one figure of every item.
+// over returns the spread of a figure over items.
 func over[T any](items []T, figure func(T) float64) Spread {
 	var values []float64
 	for _, i := range items {

@@ -45,13 +45,15 @@ func run(t *testing.T, threads int, field bool) Results {
 	ctx, e, d := context.Background(), newEngine(t, threads), digits()
 	var r Results
 	var err error
-	if r.Table1, err = RunTable1(ctx, e, d, Table1Options{Seeds: 3, Trained: 1, Whole: 1, Draws: 20, Subsets: 2}); err != nil {
+	if r.Table1, err = RunTable1(ctx, e, d, Table1Options{Seeds: 3, Trained: 1, Whole: 1, Draws: 20,
+		Subsets: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 1, Epochs: 1, Draws: 20}); err != nil {
+	if r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 1, Epochs: 1,
+		Draws: 20}); err != nil {
 		t.Fatal(err)
 	}
 	if r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2}); err != nil {
@@ -95,7 +97,7 @@ func TestExperiments(t *testing.T) {
 
 	for _, p := range r.Table1.Few {
 		if n := p.Analysis.Samples; n != 32 {
-			t.Errorf("table1: %d pictures, want 32", n)
+			t.Errorf("table1: %d images, want 32", n)
 		}
 		if len(p.Analysis.Steps) != 11 {
 			t.Errorf("table1: %d steps, want x_0 to x_10", len(p.Analysis.Steps))
@@ -106,7 +108,7 @@ func TestExperiments(t *testing.T) {
 	}
 	for _, p := range r.Table1.Whole {
 		if p.Analysis.Samples != 1400 || len(p.Analysis.Steps) != 31 || p.Analysis.Steps[7].Sampling == nil {
-			t.Errorf("table1, all pictures: %d pictures, %d steps", p.Analysis.Samples, len(p.Analysis.Steps))
+			t.Errorf("table1, all images: %d images, %d steps", p.Analysis.Samples, len(p.Analysis.Steps))
 		}
 	}
 	if a, b := r.Table1.Few[0].Analysis.DisplacementL2, r.Table1.Few[1].Analysis.DisplacementL2; a == b {
@@ -140,12 +142,13 @@ func TestExperiments(t *testing.T) {
 	claims := Claims(r)
 	for _, c := range claims {
 		if c.Verdict != Untested && c.ID != "low-dimension" && c.ID != "definite" {
-			t.Errorf("%s: %s, on pictures that are not MNIST's", c.ID, c.Verdict)
+			t.Errorf("%s: %s, on images that are not MNIST's", c.ID, c.Verdict)
 		}
 	}
 	r.MNIST = true
 	for _, c := range Claims(r) {
-		if c.Verdict == Untested && !strings.HasPrefix(c.Published, "may") && c.Measured != "" && !strings.Contains(c.Measured, "of at least 3 seeds") {
+		if c.Verdict == Untested && !strings.HasPrefix(c.Published, "may") && c.Measured != "" &&
+			!strings.Contains(c.Measured, "of at least 3 seeds") {
 			t.Errorf("%s: untested, but measured: %s", c.ID, c.Measured)
 		}
 	}
@@ -157,7 +160,8 @@ func TestExperiments(t *testing.T) {
 	if n := strings.Count(page.String(), `type="range"`); n != 2 {
 		t.Errorf("%d sliders on the page, want one for the untrained potential and one for a trained one", n)
 	}
-	for _, want := range []string{"Every claim", "Table 1 of the paper", "feed-forward networks", "trained potentials", "poster", "ascent field"} {
+	for _, want := range []string{"Every claim", "Table 1 of the paper", "feed-forward networks",
+		"trained potentials", "poster", "ascent field"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page says nothing of %q", want)
 		}
@@ -201,11 +205,13 @@ func TestClaims(t *testing.T) {
 	}
 
 	layer := func(d, distance, ratio, pc1, pc2 float64) separation.Layer {
-		return separation.Layer{Fuzziness: separation.Float(d), MeanDistance: distance, BetweenWithinRatio: separation.Float(ratio), ExplainedVariance: []float64{pc1, pc2}}
+		return separation.Layer{Fuzziness: separation.Float(d), MeanDistance: distance,
+			BetweenWithinRatio: separation.Float(ratio), ExplainedVariance: []float64{pc1, pc2}}
 	}
 	place := func(d float64) Placement {
 		input := layer(2.139, 24.512, 0.8851, 0.164, 0.114)
-		return Placement{Analysis: &dpn.Analysis{DisplacementL2: 69 + d/3, Layers: []separation.Layer{input, input, layer(d, 18.24, 2.1, .28, .18), layer(9.53, 1, 1, 1, 1)}}}
+		return Placement{Analysis: &dpn.Analysis{DisplacementL2: 69 + d/3, Layers: []separation.Layer{input, input,
+			layer(d, 18.24, 2.1, .28, .18), layer(9.53, 1, 1, 1, 1)}}}
 	}
 	verdicts := func(r Results) map[string]string {
 		out := map[string]string{}
@@ -224,17 +230,22 @@ func TestClaims(t *testing.T) {
 	}
 	enclosing := Table1{Few: []Placement{place(2.4), place(3.9), place(3)}}
 	hold("as printed", verdicts(Results{MNIST: true, Table1: &enclosing}), map[string]string{
-		"table1-input-d": OnlyByTheirs, "table1-input-distance": OnlyByTheirs, "table1-input-ratio": OnlyByTheirs, "table1-features": Reproduced,
+		"table1-input-d": OnlyByTheirs, "table1-input-distance": OnlyByTheirs, "table1-input-ratio": OnlyByTheirs,
+		"table1-features":   Reproduced,
 		"table1-denoised-d": OnlyByTheirs, "displacement": NotReproduced, "table1-logits-d": Untested, "no-law": Untested,
 	})
-	hold("a range of 2.9 to 3.9", verdicts(Results{MNIST: true, Table1: &Table1{Few: []Placement{place(2.9), place(3.9), place(3)}}}), map[string]string{"table1-denoised-d": NotReproduced})
-	hold("other pictures", verdicts(Results{Table1: &enclosing}), map[string]string{
+	hold("a range of 2.9 to 3.9", verdicts(Results{MNIST: true,
+		Table1: &Table1{Few: []Placement{place(2.9), place(3.9), place(3)}}}),
+		map[string]string{"table1-denoised-d": NotReproduced})
+	hold("other images", verdicts(Results{Table1: &enclosing}), map[string]string{
 		"table1-input-d": Untested, "table1-features": Untested, "displacement": Untested, "low-dimension": Reproduced,
 	})
-	hold("two seeds", verdicts(Results{MNIST: true, Table1: &Table1{Few: enclosing.Few[:2]}}), map[string]string{"table1-denoised-d": Untested, "displacement": Untested})
+	hold("two seeds", verdicts(Results{MNIST: true, Table1: &Table1{Few: enclosing.Few[:2]}}),
+		map[string]string{"table1-denoised-d": Untested, "displacement": Untested})
 	other := place(2.4)
 	other.Analysis.Layers[1] = layer(2.14, 24.51, 0.88, 1, 1)
-	hold("features beside the pixels", verdicts(Results{MNIST: true, Table1: &Table1{Few: []Placement{other}}}), map[string]string{"table1-features": NotReproduced})
+	hold("features beside the pixels", verdicts(Results{MNIST: true, Table1: &Table1{Few: []Placement{other}}}),
+		map[string]string{"table1-features": NotReproduced})
 
 	training := func(accuracy, loss float64, best, epochs int) PosterRun {
 		r := PosterRun{Best: best, TestAccuracy: accuracy, Noisy: make([]NoisyScore, len(noises))}
@@ -251,17 +262,21 @@ func TestClaims(t *testing.T) {
 	poster := func(runs ...PosterRun) map[string]string {
 		return verdicts(Results{MNIST: true, Poster: &Poster{DPN: runs, Linear: linear}})
 	}
-	hold("as the poster says", poster(training(0.87, 0.4, 16, 20), training(0.88, 0.38, 19, 20), training(0.87, 0.4, 17, 20)), map[string]string{"poster-accuracy": Reproduced, "poster-epoch": Reproduced, "poster-loss": OnlyByTheirs})
-	hold("too early", poster(training(0.87, 0.2, 3, 20), training(0.88, 0.2, 17, 20), training(0.88, 0.2, 17, 20)), map[string]string{"poster-accuracy": Reproduced, "poster-epoch": NotReproduced, "poster-loss": NotReproduced})
-	hold("worse", poster(training(0.87, 0.4, 17, 20), training(0.8, 0.4, 17, 20)), map[string]string{"poster-accuracy": NotReproduced})
+	hold("as the poster says", poster(training(0.87, 0.4, 16, 20), training(0.88, 0.38, 19, 20),
+		training(0.87, 0.4, 17, 20)), map[string]string{"poster-accuracy": Reproduced, "poster-epoch": Reproduced,
+		"poster-loss": OnlyByTheirs})
+	hold("too early", poster(training(0.87, 0.2, 3, 20), training(0.88, 0.2, 17, 20), training(0.88, 0.2, 17, 20)),
+		map[string]string{"poster-accuracy": Reproduced, "poster-epoch": NotReproduced, "poster-loss": NotReproduced})
+	hold("worse", poster(training(0.87, 0.4, 17, 20), training(0.8, 0.4, 17, 20)),
+		map[string]string{"poster-accuracy": NotReproduced})
 	hold("cut short", poster(training(0.87, 0.4, 4, 5)), map[string]string{"poster-epoch": Untested})
 }
 
-// TestFewPictures writes a page and judges claims where there are too few pictures to say what
-// ever more would have.
-func TestFewPictures(t *testing.T) {
+// TestFewImages writes a page and judges claims with too few images to estimate the limit.
+func TestFewImages(t *testing.T) {
 	nan := separation.Float(math.NaN())
-	layers := []separation.Layer{{Fuzziness: 3, ExplainedVariance: []float64{1, 0}, Sampling: &separation.Sampling{Limit: nan}}}
+	layers := []separation.Layer{{Fuzziness: 3, ExplainedVariance: []float64{1, 0},
+		Sampling: &separation.Sampling{Limit: nan}}}
 	for len(layers) < 4 {
 		layers = append(layers, separation.Layer{Fuzziness: 2, ExplainedVariance: []float64{1, 0}})
 	}
@@ -269,12 +284,13 @@ func TestFewPictures(t *testing.T) {
 	for range 31 {
 		a.Steps = append(a.Steps, layers[0])
 	}
-	r := Results{MNIST: true, Table1: &Table1{Pictures: 60, Few: []Placement{{Analysis: a}}, Whole: []Placement{{Analysis: a}}}}
+	r := Results{MNIST: true, Table1: &Table1{Pictures: 60, Few: []Placement{{Analysis: a}},
+		Whole: []Placement{{Analysis: a}}}}
 	var page bytes.Buffer
 	if err := Page(r, nil).Write(&page); err != nil {
 		t.Fatal(err)
 	}
-	const want = "All 60 pictures have 3.00, too few to tell what ever more would have."
+	const want = "All 60 pictures have 3.00, too few to estimate the limit n → ∞."
 	if !strings.Contains(page.String(), want) {
 		t.Errorf("the page does not say %q", want)
 	}
@@ -358,11 +374,11 @@ func TestDiagonal(t *testing.T) {
 	}
 }
 
-func TestTooFewPictures(t *testing.T) {
+func TestTooFewImages(t *testing.T) {
 	d := *digits()
 	d.Test = d.Test.Slice(0, 20)
 	_, err := RunTable1(context.Background(), newEngine(t, 1), &d, Table1Options{})
-	if err == nil || !strings.Contains(err.Error(), "20 test pictures: expected at least 32") {
+	if err == nil || !strings.Contains(err.Error(), "20 test images: expected at least 32") {
 		t.Errorf("%v", err)
 	}
 }

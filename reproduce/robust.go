@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// robustDropout is what Srivastava et al. (2014) drop of hidden layers.
+	// robustDropout is the dropout rate of hidden layers in Srivastava et al. (2014).
 	robustDropout = 0.5
 
-	// nearestMeans is a number of class-wise means whose product with a picture costs what
-	// the other baselines do.
+	// nearestMeans is a number of class-wise means whose product with an image costs about as
+	// much as the other baselines.
 	nearestMeans = 1300
 )
 
 // RobustOptions are the settings of RunRobust. The zero value is ready to use.
 type RobustOptions struct {
-	Seeds  int // 1, 2, ... (0: 3)
-	Epochs int // of every training (0: as the presets have it, and for the baselines as the DPN of their cost has it)
+	Seeds  int // number of seeds 1, 2, ... (0: 3)
+	Epochs int // of every training (0: as in the presets; baselines as the DPN of equal cost)
 
 	Progress Progress
-	// Keep, unless nil, is given what there is after every training. An error ends the
+	// Keep, if set, is called with the results so far after each training. An error ends the
 	// experiment.
 	Keep func(*Robust) error
-	// Have, unless nil, is what an earlier run on the same pictures has kept: its trainings
-	// are not repeated.
+	// Have, if set, holds the results of an earlier run on the same images, whose trainings are
+	// not repeated.
 	Have *Robust
 }
 
-// Robust is how DPNs and baselines of the same cost stand noise: trained on the same clean
-// pictures, and with the same noise (layer.Noise, standard deviation 0.3 to 0.5) on half
-// of every minibatch.
+// Robust compares the robustness of DPNs and baselines of equal cost, trained on the same clean
+// images, and with the same noise (layer.Noise, standard deviation 0.3 to 0.5) on half of each
+// minibatch.
 type Robust struct {
 	Data     string          `json:"data"`
-	Pictures int             `json:"pictures"`        // test pictures
-	SHA256   string          `json:"pictures_sha256"` // of all pictures and labels
-	Epochs   int             `json:"epochs"`          // that were asked for; 0: those of the presets
-	Done     []string        `json:"done"`            // trainings that have ended
-	Complete bool            `json:"complete"`        // they are all
+	Pictures int             `json:"pictures"`        // test images
+	SHA256   string          `json:"pictures_sha256"` // of all images and labels
+	Epochs   int             `json:"epochs"`          // as requested; 0: as in the presets
+	Done     []string        `json:"done"`            // finished trainings
+	Complete bool            `json:"complete"`        // all trainings are finished
 	Networks []RobustNetwork `json:"networks"`
 }
 
-// RobustNetwork is a network, or a rule, over the seeds.
+// RobustNetwork is a network, or a classification rule, over the seeds.
 type RobustNetwork struct {
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`           // dpn, rule (on the potential of robust-small) or baseline
@@ -65,12 +65,12 @@ const (
 	kindBaseline = "baseline"
 )
 
-// RobustRun is what one training came to on the test pictures.
+// RobustRun is the result of one training on the test images.
 type RobustRun struct {
 	Seed         uint64       `json:"seed"`
 	TestAccuracy float64      `json:"test_accuracy"` // clean
 	Noisy        []NoisyScore `json:"noisy"`
-	// SuiteAccuracy is the mean over all of dataset.RobustnessSuite; of the first seed only.
+	// SuiteAccuracy is the mean over dataset.RobustnessSuite, for the first seed only.
 	SuiteAccuracy *float64 `json:"suite_accuracy,omitempty"`
 }
 
@@ -81,30 +81,30 @@ type trained struct {
 	accuracy   func(c dataset.Corruption) (float64, error)
 }
 
-// arena is what all networks of the experiment share.
-type arena struct {
+// setup is what all networks of the experiment share.
+type setup struct {
 	e      *engine.Engine
 	data   *dataset.Data
-	train  *dataset.Set // what the presets train on: without the pictures kept for validation
+	train  *dataset.Set // without the images that presets keep for validation
 	epochs int
 }
 
-// contender is a training, which gives one network or more.
+// contender is a training, which gives one or more networks.
 type contender struct {
 	name  string
 	noisy bool
-	run   func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error)
+	run   func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error)
 }
 
 // contenders of the experiment, in the order of its table.
 func contenders() []contender {
-	mlp := func(dropout float64, hidden ...int) func(a *arena, seed uint64) (*baseline.Network, error) {
-		return func(a *arena, seed uint64) (*baseline.Network, error) {
+	mlp := func(dropout float64, hidden ...int) func(a *setup, seed uint64) (*baseline.Network, error) {
+		return func(a *setup, seed uint64) (*baseline.Network, error) {
 			widths := append([]int{a.data.Train.Pixels()}, hidden...)
 			return baseline.NewMLP(baseline.MLP{Widths: append(widths, a.data.Classes), Dropout: dropout}, seed)
 		}
 	}
-	cnn := func(a *arena, seed uint64) (*baseline.Network, error) {
+	cnn := func(a *setup, seed uint64) (*baseline.Network, error) {
 		return baseline.NewCNN(a.data.Train.Rows, a.data.Train.Cols, a.data.Classes, seed)
 	}
 	var list []contender
@@ -112,8 +112,11 @@ func contenders() []contender {
 		if noisy {
 			list = append(list, contender{"noise", noisy, trainPreset("noise")})
 		} else {
-			list = append(list, contender{"robust", noisy, trainPreset("robust")}, contender{"robust-small", noisy, trainPreset("robust-small")},
-				contender{"nearest class mean", noisy, trainNearest("nearest class mean", 1)}, contender{"nearest of class-wise means", noisy, trainNearest("", nearestMeans)})
+			list = append(list,
+				contender{"robust", noisy, trainPreset("robust")},
+				contender{"robust-small", noisy, trainPreset("robust-small")},
+				contender{"nearest class mean", noisy, trainNearest("nearest class mean", 1)},
+				contender{"nearest of class-wise means", noisy, trainNearest("", nearestMeans)})
 		}
 		list = append(list,
 			contender{"linear", noisy, trainBaseline("linear", mlp(0))},
@@ -124,29 +127,19 @@ func contenders() []contender {
 	return list
 }
 
-// RunRobust trains every network from several seeds and measures it on the test pictures,
-// clean and under noise.
+// RunRobust trains every network from several seeds and measures it on clean and on noisy test
+// images.
 func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o RobustOptions) (*Robust, error) {
 	if o.Seeds == 0 {
 		o.Seeds = 3
 	}
-	a := &arena{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
+	a := &setup{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
 	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs}
-	if h := o.Have; h != nil {
-		if h.Data != out.Data || h.Pictures != out.Pictures || h.Epochs != out.Epochs {
-			return nil, fmt.Errorf("robust: what was kept is of %s, %d pictures, epochs %d, expected %s, %d and %d", h.Data, h.Pictures, h.Epochs, out.Data, out.Pictures, out.Epochs)
+	if o.Have != nil {
+		if err := o.Have.matches(out, o.Seeds); err != nil {
+			return nil, err
 		}
-		if h.SHA256 != out.SHA256 {
-			return nil, errors.New("robust: what was kept is of other pictures, expected those of --data, --train-size, --test-size and --data-seed of the first run")
-		}
-		for _, n := range h.Networks {
-			for _, run := range n.Runs {
-				if run.Seed > uint64(o.Seeds) {
-					return nil, fmt.Errorf("robust: what was kept has seed %d, expected at most %d seeds", run.Seed, o.Seeds)
-				}
-			}
-		}
-		out = h
+		out = o.Have
 	}
 	list := contenders()
 	for s := range o.Seeds {
@@ -164,7 +157,7 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 			if err != nil {
 				return nil, fmt.Errorf("robust: %s: %w", name, err)
 			}
-			for _, n := range networks { // Keep has them all, or none
+			for _, n := range networks { // Keep gets all of them or none
 				run, err := n.measure(uint64(s+1), s == 0)
 				if err != nil {
 					return nil, fmt.Errorf("robust: %s: %w", name, err)
@@ -182,7 +175,27 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 	return out, nil
 }
 
-// add puts a run with those of its network.
+// matches reports whether the earlier results r can be continued as want.
+func (r *Robust) matches(want *Robust, seeds int) error {
+	if r.Data != want.Data || r.Pictures != want.Pictures || r.Epochs != want.Epochs {
+		return fmt.Errorf("robust: the saved results are for %s, %d images, epochs %d; expected %s, %d and %d",
+			r.Data, r.Pictures, r.Epochs, want.Data, want.Pictures, want.Epochs)
+	}
+	if r.SHA256 != want.SHA256 {
+		return errors.New("robust: the saved results are for other images; " +
+			"expected the --data, --train-size, --test-size and --data-seed of the first run")
+	}
+	for _, n := range r.Networks {
+		for _, run := range n.Runs {
+			if run.Seed > uint64(seeds) {
+				return fmt.Errorf("robust: the saved results have seed %d; expected at most %d seeds", run.Seed, seeds)
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a run to its network.
 func (r *Robust) add(n trained, noisy bool, run RobustRun) {
 	for i := range r.Networks {
 		if m := &r.Networks[i]; m.Name == n.name && m.Noisy == noisy {
@@ -193,8 +206,8 @@ func (r *Robust) add(n trained, noisy bool, run RobustRun) {
 	r.Networks = append(r.Networks, RobustNetwork{n.name, n.kind, noisy, n.cost, []RobustRun{run}})
 }
 
-// measure takes the test pictures through a network, clean, under every noise and, where
-// suite is set, as all of the suite spoils them.
+// measure evaluates a network on the test images: clean, with every noise, and with suite on the
+// robustness suite.
 func (t trained) measure(seed uint64, suite bool) (*RobustRun, error) {
 	run := &RobustRun{Seed: seed}
 	var err error
@@ -225,13 +238,13 @@ func (t trained) measure(seed uint64, suite bool) (*RobustRun, error) {
 	return run, nil
 }
 
-// corruptSeed decides the noise of the test pictures, as eval's --corrupt-seed does.
+// corruptSeed is the seed of the noise on test images, like eval's --corrupt-seed.
 const corruptSeed = 1
 
-// trainPreset trains a preset, which decides itself whether there is noise; robust-small also gives the rules of its
-// components.
-func trainPreset(preset string) func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
-	return func(ctx context.Context, a *arena, seed uint64, _ bool) ([]trained, error) {
+// trainPreset trains a preset, whose settings decide about noise. robust-small also gives the
+// prototype rules of its components.
+func trainPreset(preset string) func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
+	return func(ctx context.Context, a *setup, seed uint64, _ bool) ([]trained, error) {
 		c, err := dpn.Preset(preset)
 		if err != nil {
 			return nil, err
@@ -259,21 +272,23 @@ func trainPreset(preset string) func(ctx context.Context, a *arena, seed uint64,
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, trained{fmt.Sprintf("prototype rule at x_%d", steps), kindRule, p.Cost(), func(c dataset.Corruption) (float64, error) {
-				return p.Accuracy(ctx, a.e, a.data.Test, c, corruptSeed)
-			}})
+			list = append(list, trained{fmt.Sprintf("prototype rule at x_%d", steps), kindRule, p.Cost(),
+				func(c dataset.Corruption) (float64, error) {
+					return p.Accuracy(ctx, a.e, a.data.Test, c, corruptSeed)
+				}})
 		}
 		return list, nil
 	}
 }
 
-// noiseMin and noiseMax bound the standard deviation of the noise in training, as the
-// preset noise has it.
+// noiseMin and noiseMax bound the standard deviation of the noise in training, as in the preset
+// noise.
 const noiseMin, noiseMax = 0.3, 0.5
 
 // trainBaseline trains a network of package baseline.
-func trainBaseline(name string, network func(a *arena, seed uint64) (*baseline.Network, error)) func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
-	return func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.Network,
+	error)) func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
+	return func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
 		n, err := network(a, seed)
 		if err != nil {
 			return nil, err
@@ -282,7 +297,8 @@ func trainBaseline(name string, network func(a *arena, seed uint64) (*baseline.N
 		if err != nil {
 			return nil, err
 		}
-		t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: like.Schedule, Warmup: like.Warmup, Clip: like.Clip, Epochs: like.Epochs, Batch: like.Batch, Seed: seed}
+		t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: like.Schedule, Warmup: like.Warmup,
+			Clip: like.Clip, Epochs: like.Epochs, Batch: like.Batch, Seed: seed}
 		if a.epochs > 0 {
 			t.Epochs = a.epochs
 		}
@@ -303,10 +319,11 @@ func trainBaseline(name string, network func(a *arena, seed uint64) (*baseline.N
 	}
 }
 
-// trainNearest places so many means by k-means in each class, or one for each, and reads
-// the class of the nearest.
-func trainNearest(name string, means int) func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
-	return func(ctx context.Context, a *arena, seed uint64, noisy bool) ([]trained, error) {
+// trainNearest places the given number of means by k-means in each class, or one mean per class,
+// and predicts the class of the nearest mean.
+func trainNearest(name string, means int) func(ctx context.Context, a *setup, seed uint64,
+	noisy bool) ([]trained, error) {
+	return func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
 		k, name := means, name
 		if k == 1 {
 			k = a.data.Classes

@@ -35,21 +35,23 @@ func TestRobust(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept != len(contenders()) || r.Pictures != 40 {
-		t.Errorf("kept %d times, want %d; %d pictures", kept, len(contenders()), r.Pictures)
+		t.Errorf("kept %d times, want %d; %d images", kept, len(contenders()), r.Pictures)
 	}
 	byName := map[string]RobustNetwork{}
 	for _, n := range r.Networks {
 		if !n.Noisy {
 			byName[n.Name] = n
 		}
-		if len(n.Runs) != 1 || len(n.Runs[0].Noisy) != len(noises) || n.Runs[0].SuiteAccuracy == nil || n.MACs <= 0 || n.Parameters <= 0 {
+		if len(n.Runs) != 1 || len(n.Runs[0].Noisy) != len(noises) || n.Runs[0].SuiteAccuracy == nil || n.MACs <= 0 ||
+			n.Parameters <= 0 {
 			t.Errorf("%s: %+v", n.Name, n)
 		}
 		if n.Kind == kindBaseline && n.MACs > 1_100_000 {
 			t.Errorf("%s takes %d multiply-adds", n.Name, n.MACs)
 		}
 	}
-	for name, macs := range map[string]int{"robust-small": 60*784*23 + 7840, "linear": 7840, "nearest class mean": 7840, "prototype rule at x_0": 60 * 784 * 12, "prototype rule at x_1": 60 * 784 * 35,
+	for name, macs := range map[string]int{"robust-small": 60*784*23 + 7840, "linear": 7840,
+		"nearest class mean": 7840, "prototype rule at x_0": 60 * 784 * 12, "prototype rule at x_1": 60 * 784 * 35,
 		"MLP, dropout": 784*640 + 640*512 + 512*256 + 2560, "robust": 100*784*27*3 + 7840} {
 		if got := byName[name].MACs; got != macs {
 			t.Errorf("%s takes %d multiply-adds, want %d", name, got, macs)
@@ -74,7 +76,8 @@ func TestRobust(t *testing.T) {
 		t.Errorf("%d verdicts, want one for each training and setting", len(v))
 	}
 	var page bytes.Buffer
-	if err := Page(Results{Robust: r}, nil).Write(&page); err != nil || !strings.Contains(page.String(), "Robustness at equal cost") {
+	if err := Page(Results{Robust: r}, nil).Write(&page); err != nil || !strings.Contains(page.String(),
+		"Robustness at equal cost") {
 		t.Errorf("the page says nothing of robustness (%v)", err)
 	}
 
@@ -96,28 +99,34 @@ func TestRobust(t *testing.T) {
 		t.Fatal(err)
 	}
 	trained := 0
-	again, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: &have, Keep: func(*Robust) error { trained++; return nil }})
+	again, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: &have,
+		Keep: func(*Robust) error { trained++; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if second, _ := json.Marshal(again); !bytes.Equal(first, second) || trained != len(contenders())-5 {
-		t.Errorf("one thread, in two goes, gives other figures than two threads in one; %d trainings in the second go", trained)
+		t.Errorf("one thread, in two goes, gives other figures than two threads in one; %d trainings in the "+
+			"second go", trained)
 	}
-	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 2, Have: again}); err == nil || !strings.Contains(err.Error(), "epochs 1") {
+	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 2, Have: again}); err == nil ||
+		!strings.Contains(err.Error(), "epochs 1") {
 		t.Errorf("what was kept of other epochs: %v", err)
 	}
 	other := *d
 	other.Train = d.Train.Slice(0, d.Train.Len()-1)
-	if _, err := RunRobust(ctx, newEngine(t, 1), &other, RobustOptions{Seeds: 1, Epochs: 1, Have: again}); err == nil || !strings.Contains(err.Error(), "other pictures") {
-		t.Errorf("what was kept of other pictures: %v", err)
+	if _, err := RunRobust(ctx, newEngine(t, 1), &other, RobustOptions{Seeds: 1, Epochs: 1,
+		Have: again}); err == nil || !strings.Contains(err.Error(), "other images") {
+		t.Errorf("what was kept of other images: %v", err)
 	}
 	again.Networks[0].Runs[0].Seed = 2
-	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: again}); err == nil || !strings.Contains(err.Error(), "seed 2") {
+	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: again}); err == nil ||
+		!strings.Contains(err.Error(), "seed 2") {
 		t.Errorf("what was kept of more seeds: %v", err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := RunRobust(ended, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1}); !errors.Is(err, context.Canceled) {
+	if _, err := RunRobust(ended, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -160,7 +169,8 @@ func TestRobustVerdicts(t *testing.T) {
 		"sota-gaussian-0.3":   {NotReproduced, "Not every seed"},
 		"sota-gaussian-0.5":   {Reproduced, "worst seed"},
 		"sota-saltpepper-0.3": {NotReproduced, "Not every seed"},
-		"sota-noisy-training": {NotReproduced, "Ahead of all baselines of no greater cost in 1, level in 2, behind in 1 of 4"},
+		"sota-noisy-training": {NotReproduced, "Ahead of all baselines of no greater cost in 1, level in 2, " +
+			"behind in 1 of 4"},
 	} {
 		for _, c := range Claims(Results{MNIST: true, Robust: r}) {
 			if c.ID == id && (c.Verdict != want[0] || !strings.Contains(c.Why, want[1])) {
@@ -168,7 +178,8 @@ func TestRobustVerdicts(t *testing.T) {
 			}
 		}
 	}
-	if text := ruleText(r); !strings.Contains(text, "clean 96.50% against 99.00%") || strings.Contains(text, "within half a point") {
+	if text := ruleText(r); !strings.Contains(text, "clean 96.50% against 99.00%") ||
+		strings.Contains(text, "within half a point") {
 		t.Errorf("of the rule: %q", text)
 	}
 	r.Networks[1].Runs = r.Networks[0].Runs

@@ -7,30 +7,30 @@ import (
 	"dpnbench/dpn/separation"
 )
 
-// RobustVerdict is how a DPN stands beside the best baseline of no greater cost in one
-// setting. Figures are test accuracies in percent.
+// RobustVerdict compares a DPN with the best baseline of no greater cost in one setting. Figures
+// are test accuracies in percent.
 type RobustVerdict struct {
 	DPN, Rival   string
 	Noisy        bool   // training
-	Setting      string // of the test pictures: clean, or a noise
+	Setting      string // of the test images: clean, or a noise
 	Ours, Theirs Spread
 	Word         string // ahead, level or behind
 }
 
-// Words of a RobustVerdict: whole ranges over seeds lie apart, or they do not.
+// Words of a RobustVerdict: level means that the ranges over seeds overlap.
 const (
 	ahead  = "ahead"
 	level  = "level"
 	behind = "behind"
 )
 
-// preposition goes between a word and the rival.
+// preposition completes a word before the baseline's name.
 var preposition = map[string]string{ahead: "ahead of", level: "level with", behind: "behind"}
 
-// Margin is the difference of the means, in points.
+// Margin is the difference of the means in percentage points.
 func (v RobustVerdict) Margin() float64 { return float64(v.Ours.Mean - v.Theirs.Mean) }
 
-// robustSettings names the test pictures: clean, and as each noise spoils them.
+// robustSettings names the kinds of test images: clean, then each noise.
 func robustSettings() []string {
 	names := []string{"clean"}
 	for _, c := range noises {
@@ -39,8 +39,7 @@ func robustSettings() []string {
 	return names
 }
 
-// Score returns the accuracy of a run in percent in a setting, by its place in the list of
-// settings.
+// score returns the accuracy of a run in percent in a setting, by its index in robustSettings.
 func (r RobustRun) score(setting int) float64 {
 	if setting == 0 {
 		return 100 * r.TestAccuracy
@@ -48,12 +47,13 @@ func (r RobustRun) score(setting int) float64 {
 	return 100 * r.Noisy[setting-1].Accuracy
 }
 
-// at is the spread of a network's runs in a setting.
+// at returns the spread of a network's runs in a setting.
 func (n RobustNetwork) at(setting int) Spread {
 	return over(n.Runs, func(r RobustRun) float64 { return r.score(setting) })
 }
 
-// equalCost are the DPNs that are judged: about a million multiply-adds, as the baselines.
+// equalCost are the DPNs that are judged, by noisy training: about a million multiply-adds, like
+// the baselines.
 var equalCost = map[bool]string{false: "robust-small", true: "noise"}
 
 // Verdicts judges the DPN of each training in every setting.
@@ -70,8 +70,8 @@ func (r *Robust) Verdicts() []RobustVerdict {
 	return out
 }
 
-// verdict judges one setting. The rival is the baseline with the highest mean; the DPN is
-// ahead only if its worst run is better than the best run of every baseline.
+// verdict judges one setting against the baseline with the highest mean. The DPN is ahead only if
+// its worst run is better than the best run of every baseline.
 func (r *Robust) verdict(noisy bool, setting int) *RobustVerdict {
 	v := &RobustVerdict{DPN: equalCost[noisy], Noisy: noisy, Word: level}
 	cost := 0
@@ -102,12 +102,12 @@ func (r *Robust) verdict(noisy bool, setting int) *RobustVerdict {
 	return v
 }
 
-// String says the verdict in a line.
+// String returns the verdict in one line.
 func (v RobustVerdict) String() string {
 	return fmt.Sprintf("%s %s, best baseline (%s) %s", v.DPN, spreadText(v.Ours), v.Rival, spreadText(v.Theirs))
 }
 
-// spreadText is mean and range of accuracies in percent.
+// spreadText formats mean and range of accuracies in percent.
 func spreadText(s Spread) string {
 	if s.Least == s.Greatest {
 		return fmt.Sprintf("%.2f%%", float64(s.Mean))
@@ -115,7 +115,7 @@ func spreadText(s Spread) string {
 	return fmt.Sprintf("%.2f%% (%.2f to %.2f)", float64(s.Mean), float64(s.Least), float64(s.Greatest))
 }
 
-// outperforms judges the claim of outperforming in some settings of a training.
+// outperforms judges the claim of outperforming in the given settings of a training.
 func outperforms(noisy bool, settings ...int) func(Results) judged {
 	return func(r Results) judged {
 		if r.Robust == nil || !r.Robust.Complete {
@@ -145,7 +145,8 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 		case words[ahead] == all:
 			j.verdict, j.why = Reproduced, "Its worst seed is better than the best of every baseline of no greater cost."
 		case all > 1:
-			j.why = fmt.Sprintf("Ahead of all baselines of no greater cost in %d, level in %d, behind in %d of %d settings.", words[ahead], words[level], words[behind], all)
+			j.why = fmt.Sprintf("Ahead of all baselines of no greater cost in %d, level in %d, behind in %d of %d "+
+				"settings.", words[ahead], words[level], words[behind], all)
 		case words[behind] == all:
 			j.why = fmt.Sprintf("The %s is better at no greater cost.", last.Rival)
 		default:

@@ -9,46 +9,46 @@ import (
 	"dpnbench/engine"
 )
 
-// The protocol behind Table 1 of the paper, as its figures show: not what its section 2.2
-// says (a trained network, 30 steps).
+// The protocol of the paper's Table 1, inferred from its figures. It differs from section 2.2,
+// which names a trained network and 30 steps.
 const (
-	table1Pictures = 32 // the first test pictures
+	table1Pictures = 32 // the first test images
 	table1Steps    = 10 // ascent steps
 )
 
 // Table1Options are the settings of RunTable1. The zero value is ready to use.
 type Table1Options struct {
-	Seeds   int // placements of the centres by k-means, seeds 1, 2, ... (0: 20)
-	Trained int // of those, for how many the classifier is trained, for the row of the logits (0: 3)
-	Whole   int // and how many are measured on all test pictures, too (0: 5)
-	Draws   int // of the bootstrap behind intervals (0: 400)
-	Subsets int // of each size, for D over the number of pictures (0: 20)
-	Epochs  int // of the classifiers (0: those of the preset)
+	Seeds   int // number of seeds 1, 2, ... of k-means (0: 20)
+	Trained int // how many of them also train the classifier, for the row of the logits (0: 3)
+	Whole   int // how many of them are also measured on all test images (0: 5)
+	Draws   int // bootstrap draws for intervals (0: 400)
+	Subsets int // subsets of each size, for D against the number of images (0: 20)
+	Epochs  int // of the classifiers (0: as in the preset)
 
 	Progress Progress
 }
 
-// Table1 is Table 1 of the paper (and the figures around it) by its own protocol, and the
-// same measured on all test pictures, over the 30 steps that its section 2.2 names.
+// Table1 holds the paper's Table 1 (and the figures around it) measured with its own protocol,
+// and on all test images over the 30 steps of section 2.2.
 type Table1 struct {
 	Data     string `json:"data"`
-	Pictures int    `json:"pictures"` // all test pictures
+	Pictures int    `json:"pictures"` // all test images
 
-	// Few is measured on the first 32 test pictures after 10 steps, Whole on all of
-	// them after each of 30, with sampling errors; the first of Whole has D over the
-	// number of pictures as well.
+	// Few is measured on the first 32 test images after 10 steps; Whole on all test images after
+	// each of 30 steps, with sampling errors. The first of Whole also has D against the number
+	// of images.
 	Few   []Placement `json:"few"`
 	Whole []Placement `json:"whole"`
 
-	// Walk goes through the first placement, if its classifier was trained.
+	// Walk shows the first placement, if its classifier was trained.
 	Walk *Walk `json:"-"`
 }
 
 // Placement is the published network with the centres that k-means finds from one seed.
 type Placement struct {
 	Seed uint64 `json:"seed"`
-	// Trained says whether the classifier was, on what the steps make of the training
-	// pictures; if not, its logits mean nothing. TestAccuracy and TestLoss are its.
+	// Trained says whether the classifier was trained; otherwise its logits carry no meaning.
+	// TestAccuracy and TestLoss are those of the trained classifier.
 	Trained      bool    `json:"trained"`
 	TestAccuracy float64 `json:"test_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
@@ -56,8 +56,7 @@ type Placement struct {
 	Analysis *dpn.Analysis `json:"analysis"`
 }
 
-// RunTable1 repeats Table 1 on the data given, which is MNIST's if the figures are to be
-// the paper's.
+// RunTable1 repeats Table 1 on data, which must be MNIST to compare with the paper.
 func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Table1Options) (*Table1, error) {
 	for v, d := range map[*int]int{&o.Seeds: 20, &o.Trained: 3, &o.Whole: 5, &o.Draws: 400, &o.Subsets: 20} {
 		if *v == 0 {
@@ -65,12 +64,12 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		}
 	}
 	if n := data.Test.Len(); n < table1Pictures {
-		return nil, fmt.Errorf("table1: %d test pictures: expected at least %d", n, table1Pictures)
+		return nil, fmt.Errorf("table1: %d test images: expected at least %d", n, table1Pictures)
 	}
 	few := data.Test.Slice(0, table1Pictures)
 	out := &Table1{Data: data.Name, Pictures: data.Test.Len()}
 	for at := range o.Seeds {
-		o.Progress.at("table1: 32 pictures", at, o.Seeds)
+		o.Progress.at("table1: 32 images", at, o.Seeds)
 		p := Placement{Seed: uint64(at + 1), Trained: at < o.Trained}
 		m, err := published(data, p.Seed, table1Steps)
 		if err != nil {
@@ -104,7 +103,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		if at >= o.Whole {
 			continue
 		}
-		o.Progress.at("table1: all test pictures", at, o.Whole)
+		o.Progress.at("table1: all test images", at, o.Whole)
 		m.Config.Steps = 30
 		opt := dpn.AnalyzeOptions{Draws: o.Draws, Seed: 1}
 		if at == 0 {
@@ -119,16 +118,16 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 	return out, nil
 }
 
-// published returns the network of the public reference before any training, with so
-// many ascent steps: A_i = I, alpha 0.1, c = 0, centres still to be placed. Its precisions
-// stay what they are, so they are kept as the diagonals that they are.
+// published returns the untrained network of the public reference with the given number of
+// ascent steps: A_i = I, alpha 0.1, c = 0, centres not yet initialised. Its precisions never
+// change and are stored in diagonal form.
 func published(data *dataset.Data, seed uint64, steps int) (*dpn.Model, error) {
 	c, err := dpn.Preset("published")
 	if err != nil {
 		return nil, err
 	}
 	c.Seed, c.Steps = seed, steps
-	c.ValSize = 0 // centres from all training pictures
+	c.ValSize = 0 // centres from all training images
 	c.Form = dpn.FormDiag
 	return dpn.New(c, data)
 }

@@ -15,23 +15,22 @@ import (
 // TrainedOptions are the settings of RunTrained. The zero value is ready to use.
 type TrainedOptions struct {
 	Presets []string // (nil: raw, clean, compact)
-	Seeds   int      // of each preset, 1, 2, ... (0: 3)
-	Epochs  int      // (0: as the presets have it)
-	Draws   int      // of the bootstrap behind intervals (0: 200)
+	Seeds   int      // number of seeds 1, 2, ... of each preset (0: 3)
+	Epochs  int      // (0: as in the presets)
+	Draws   int      // bootstrap draws for intervals (0: 200)
 
 	Progress Progress
 }
 
-// Trained is how networks whose potential has learned, by the exact gradient, separate the
-// test pictures along their ascent, and feed-forward networks along their layers beside
-// them.
+// Trained is the class separation of the test images along the ascent of networks trained with
+// the exact gradient, and along the layers of feed-forward networks for comparison.
 type Trained struct {
 	Data     string       `json:"data"`
-	Pictures int          `json:"pictures"` // all test pictures
+	Pictures int          `json:"pictures"` // all test images
 	Runs     []TrainedRun `json:"runs"`
 	Forward  []ForwardRun `json:"forward"`
 
-	// Walk goes through the first training of the first preset.
+	// Walk shows the first training of the first preset.
 	Walk *Walk `json:"-"`
 }
 
@@ -47,22 +46,22 @@ type TrainedRun struct {
 	Analysis     *dpn.Analysis `json:"analysis"`
 }
 
-// ForwardRun is one training of a feed-forward network on the same pictures at full size:
-// He and Su's, 7 hidden layers of 100 with BatchNorm, or a small CNN.
+// ForwardRun is one training of a feed-forward network on the same images at full size: He and
+// Su's with 7 hidden layers of 100 and BatchNorm, or a small CNN.
 type ForwardRun struct {
 	Network      string             `json:"network"`
 	Seed         uint64             `json:"seed"`
 	TestAccuracy float64            `json:"test_accuracy"`
 	Layers       []string           `json:"layers"`
-	D            []separation.Float `json:"fuzziness"` // on the test pictures
+	D            []separation.Float `json:"fuzziness"` // on the test images
 	Law          *separation.Law    `json:"law"`       // without the logits
 }
 
-// forwardEpochs is how long the feed-forward networks beside the presets are trained.
+// forwardEpochs is the length of the training of the feed-forward networks.
 const forwardEpochs = 6
 
 // RunTrained trains each preset from several seeds and measures D after every ascent step
-// on all test pictures.
+// on all test images.
 func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o TrainedOptions) (*Trained, error) {
 	if o.Presets == nil {
 		o.Presets = []string{"raw", "clean", "compact"}
@@ -109,7 +108,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 	return out, nil
 }
 
-// forwardNetworks stand beside the presets.
+// forwardNetworks are compared with the presets.
 var forwardNetworks = []struct {
 	name string
 	make func(data *dataset.Data, seed uint64) (*baseline.Network, error)
@@ -123,8 +122,10 @@ var forwardNetworks = []struct {
 }
 
 // measure trains a network and measures D at each of its layers.
-func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.Network, train, test baseline.Samples, epochs int) error {
-	t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1, Epochs: forwardEpochs, Batch: 128, Seed: r.Seed}
+func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.Network, train,
+	test baseline.Samples, epochs int) error {
+	t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
+		Epochs: forwardEpochs, Batch: 128, Seed: r.Seed}
 	if epochs > 0 {
 		t.Epochs = epochs
 	}
@@ -144,7 +145,8 @@ func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.
 	return nil
 }
 
-func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, preset string, seed uint64, o TrainedOptions) (*TrainedRun, *dpn.Model, error) {
+func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, preset string, seed uint64,
+	o TrainedOptions) (*TrainedRun, *dpn.Model, error) {
 	c, err := dpn.Preset(preset)
 	if err != nil {
 		return nil, nil, err

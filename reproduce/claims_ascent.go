@@ -1,0 +1,98 @@
+package reproduce
+
+import "fmt"
+
+// ascentStatements are the claims about the potential and its ascent.
+var ascentStatements = []statement{
+	{"potential-learns", paper + ", sections 2.1 and 2.2", "centres, precisions, weights and step size are learned",
+		"training with the gradient detached after each step, as in the paper's listing", "learnable",
+		onPoster(judgeLearning)},
+	{"no-collapse", paper + ", section 3.3", "images do not collapse to single points but keep their own characteristics",
+		"test images followed until they converge, untrained potential", "structured manifold", onField(judgeCollapse)},
+	{"stable-points", paper + ", sections 1.2 and 3.3; overview", "features move to local maxima, which are stable",
+		asAbove, "after 30 steps", onField(judgeConvergence)},
+	{"nearest-centre", poster, "noisy data move until they converge to the nearest clean centre", asAbove, "nearest",
+		onField(judgeNearest)},
+	{"phi-rises", poster, "phi at each step measures how near the clean centres are",
+		"1,000 test images, 30 steps, untrained potential", "higher is nearer", onField(judgePhi)},
+	{"curl", "the documents' code (it plots the curl of the field)", "whether the ascent field has rotation",
+		"central differences and closed loops at 16 test images, compared with a free network of the same size",
+		"not given", onField(judgeCurl)},
+}
+
+// judgeLearning judges whether training changes the potential.
+func judgeLearning(p *Poster) judged {
+	most := 0
+	for _, run := range p.DPN {
+		most = max(most, run.PotentialMoved)
+	}
+	j := judged{verdict: NotReproduced,
+		measured: fmt.Sprintf("%d parameters of the potential changed in %d epochs", most, len(p.DPN[0].Epochs)),
+		why:      "x_current.detach() after each step removes the only path of a gradient to the potential."}
+	if most > 0 {
+		j.verdict = Reproduced
+	}
+	return j
+}
+
+// judgeCollapse judges where the ascent ends.
+func judgeCollapse(x *Field) judged {
+	f := x.FixedPoints
+	j := judged{measured: fmt.Sprintf("%d of %d images end at %d points", f.Converged, f.Samples, len(f.Points)),
+		verdict: Reproduced, why: "The ascent has many end points."}
+	if len(f.Points) <= 100 && f.ShareConverged > 0.9 {
+		j.verdict = NotReproduced
+		j.why = fmt.Sprintf("The centres are the only end points. The variety after 30 steps exists because the ascent is "+
+			"not finished (4%% of the way remains); %.0f%% of the images belong to the most frequent class of their end "+
+			"point.", 100*f.Purity)
+	}
+	return j
+}
+
+// judgeConvergence judges how many images reach a fixed point.
+func judgeConvergence(x *Field) judged {
+	f := x.FixedPoints
+	j := judged{verdict: NotReproduced, why: "Not all images reach a fixed point.",
+		measured: fmt.Sprintf("%.0f%% have converged after 30 steps, %.0f%% after %d; median %d steps",
+			100*x.After30, 100*f.ShareConverged, f.MaxSteps, f.StepsMedian)}
+	if f.ShareConverged > 0.99 {
+		j.verdict, j.why = Reproduced, "All images reach a maximum, but not within the paper's 30 steps."
+	}
+	return j
+}
+
+// judgeNearest judges which centre the ascent ends at.
+func judgeNearest(x *Field) judged {
+	j := judged{verdict: NotReproduced, why: "Many images end at another centre.",
+		measured: fmt.Sprintf("%.1f%% end at the centre that was nearest at the start", 100*x.Nearest)}
+	if x.Nearest > 0.95 {
+		j.verdict, j.why = Reproduced,
+			"With A = I in 784 dimensions, one component has almost all of the responsibility from the start."
+	}
+	return j
+}
+
+// judgePhi judges whether phi rises at the published step size.
+func judgePhi(x *Field) judged {
+	for _, s := range x.Rises.Rises {
+		if s.Factor <= 0.99 || s.Factor >= 1.01 {
+			continue
+		}
+		j := judged{measured: fmt.Sprintf("phi rises in %d of %d steps", s.Rises, s.Pairs), verdict: NotReproduced,
+			why: "phi decreases in some steps."}
+		if s.Falls == 0 {
+			j.verdict, j.why = Reproduced, fmt.Sprintf("alpha is %.2g; below %.2g (2 over the largest eigenvalue of P) "+
+				"phi cannot decrease.", s.Alpha, x.Rises.StableAlpha)
+		}
+		return j
+	}
+	return judged{}
+}
+
+// judgeCurl judges whether the ascent field is a gradient field.
+func judgeCurl(x *Field) judged {
+	f := x.Comparison.Fields
+	return judged{verdict: Reproduced, why: "A gradient has no curl; the rest is rounding.",
+		measured: fmt.Sprintf("asymmetry of the Jacobian %.1e (free network %.2g)",
+			float64(f[0].Asymmetry), float64(f[len(f)-1].Asymmetry))}
+}
