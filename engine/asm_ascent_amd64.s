@@ -17,10 +17,10 @@
 //
 // Contents:
 //
-//	quadFewAVX2                 G = (x - mu) P and q = (x - mu) . G for small d, all components
-//	pullFewAVX2                 v = -N P for small d
-//	pullRowsAVX2                dst = -(h t y) - r x, row by row
-//	pullDeltasAVX2              D = x - mu, W = -(h t D) - r u, and their sums over rows
+//	quadSmallDAVX2              G = (x - mu) P and q = (x - mu) . G for small d, all components
+//	vjpSmallDAVX2               v = -N P for small d
+//	gradRowsAVX2                dst = -(h t y) - r x, row by row
+//	gradDeltasAVX2              D = x - mu, W = -(h t D) - r u, and their sums over rows
 //	mixtureAVX2                 responsibilities and log-sum-exp
 //	responsibilityBackwardAVX2  VJP of the responsibilities
 //	gradientAVX2                dst[j] = - sum over i of r[i] * G[i][j]
@@ -165,7 +165,7 @@ columns: \
 
 // QUAD_LOOP is the loop over the inner index for a panel of five or six rows, whose rows 0 to 2 have
 // had the first three: eight or five indices without rows between them, then with of QUAD_EIGHT, then
-// without of GEMM_EIGHT (frame slots of quadFewAVX2). It goes on at the labels rest or store3 of the function.
+// without of GEMM_EIGHT (frame slots of quadSmallDAVX2). It goes on at the labels rest or store3 of the function.
 #define QUAD_LOOP(step, late, fetch, gs, xs, mu, row, other) \
 	late(0, 4)                        \
 	late(1, 4)                        \
@@ -203,8 +203,8 @@ other: \
 	VPERM2F128 $0x31, b, a, b \
 	VADDPS  b, t, a
 
-// func quadFewAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
-//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tallTiles int, next []float32,
+// func quadSmallDAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
+//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int, next []float32,
 //	step int)
 //
 // G = (x - mu) P and q = (x - mu) . G for small d, all components.
@@ -214,7 +214,7 @@ other: \
 //	q[c*qc+i] = the dot product of x[i]-mu_c and that row of g
 //
 // d is a multiple of 16. p has one P for each component, or one for all. tiles tiles of rows rows
-// each (1 to 6), the first tallTiles of them with one row more. work is scratch for 18 rows of d+16
+// each (1 to 6), the first tall of them with one row more. work is scratch for 18 rows of d+16
 // floats. If step is not 0, next[c*gc:] is prefetched, step bytes at a time, beside component c.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with D_i as A (R10 bytes from row to row).
@@ -225,7 +225,7 @@ other: \
 // yet, or 0; rowsAbove-112, gAbove-128, qAbove-144, the tile above; lastAbove-208, lastBelow-176,
 // last row of its G and of x below; with-184, without-192, groups of eight inner indices with and
 // without a row between them; extraRows-200, rows for which there is no such group.
-TEXT ·quadFewAVX2(SB), NOSPLIT, $208-248
+TEXT ·quadSmallDAVX2(SB), NOSPLIT, $208-248
 	QUAD_ARGUMENTS(many, fetches)
 	MOVQ d+136(FP), R10      // the distance of rows of D_i
 	CMPQ rows+200(FP), $5
@@ -240,7 +240,7 @@ component:
 	MOVQ R8, xHere-40(SP)
 	MOVQ tiles+192(FP), R8
 	MOVQ R8, tilesLeft-48(SP)
-	MOVQ tallTiles+208(FP), R8
+	MOVQ tall+208(FP), R8
 	MOVQ R8, tallLeft-56(SP)
 tile:
 	QUAD_TILEROWS(R13, even)
@@ -487,8 +487,8 @@ done:
 	VFNMADD231PS x, Y7, u  \
 	VMOVUPS u, off(DI)
 
-// func pullFewAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
-//	work []float32, tiles, rows, tallTiles int, acc bool, next []float32, step int)
+// func vjpSmallDAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
+//	work []float32, tiles, rows, tall int, acc bool, next []float32, step int)
 //
 // v = -N P for small d.
 // With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
@@ -497,22 +497,22 @@ done:
 //	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
 //
 // from +0, or from the old v if acc is set. P is packed, mu has a multiple of 16 elements; tiles as
-// in quadFewAVX2. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and tallTiles
+// in quadSmallDAVX2. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and tall
 // are advanced in place from tile to tile.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with w as A (R10 bytes from row to row).
 // SI is the first column of the panel in bytes, R13 the rows of the tile, AX bytes from row to row of
 // v, DI the current row of v. While w is made: SI x, R8 u, DI w, BX r, DX t, R9 and R11 bytes from
 // row to row of x and u, R12 the first column in bytes, Y3 the sign bits, Y2 zero.
-TEXT ·pullFewAVX2(SB), NOSPLIT, $0-280
+TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $0-280
 	MOVQ mu_len+152(FP), R10
 	SHLQ $2, R10             // the distance of rows of -N_i
 	MOVQ next_base+248(FP), R15
 tile:
 	MOVQ rows+224(FP), R13
-	CMPQ tallTiles+232(FP), $0
+	CMPQ tall+232(FP), $0
 	JLE  even
-	SUBQ $1, tallTiles+232(FP)
+	SUBQ $1, tall+232(FP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
 	// -N_i of the tile, 16 columns at a time.
@@ -673,15 +673,15 @@ end:
 #define VJP_STOREZERO(off) VMOVUPS Y11, off(DI)(AX*4)
 #define VJP_MASKSTOREZERO VMASKMOVPS Y11, Y15, (DI)(AX*4)
 
-// func pullRowsAVX2(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+// func gradRowsAVX2(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
 //	y []float32, ys, n int)
 //
-// dst = -(h t y) - r x, row by row. See pullRowsGeneric.
+// dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // Y10 h, Y11 zero, Y12 sign bits, Y13 h*t, Y14 -r
-TEXT ·pullRowsAVX2(SB), NOSPLIT, $0-160
+TEXT ·gradRowsAVX2(SB), NOSPLIT, $0-160
 	MOVQ dst_base+0(FP), DI
 	MOVQ ds+24(FP), R10
 	MOVQ r_base+32(FP), BX
@@ -764,10 +764,10 @@ rowtest:
 	ADDQ R11, SI \
 	ADDQ R12, DX
 
-// func pullDeltasAVX2(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+// func gradDeltasAVX2(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
 //	x []float32, xs int, mu, sr, st []float32)
 //
-// D = x - mu, W = -(h t D) - r u, and their sums over rows. See pullDeltasGeneric.
+// D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
 // Columns are done 32 at a time, then 8 with a mask; within them the rows one after the other, so
 // that the sums stay in registers. An empty d is not written, and then sr and st are not used.
@@ -776,7 +776,7 @@ rowtest:
 // BX, R13         r and t of the row           R9 rows left
 // CX mu           R15 the first column, in bytes; mu_len counts the columns down
 // Y8 to Y11 sums sr, Y12 to Y15 sums st (narrow: Y8, Y12, mask in Y15, mu in Y3)
-TEXT ·pullDeltasAVX2(SB), NOSPLIT, $0-248
+TEXT ·gradDeltasAVX2(SB), NOSPLIT, $0-248
 	MOVQ ld+48(FP), R10
 	MOVQ us+104(FP), R11
 	MOVQ xs+168(FP), R12

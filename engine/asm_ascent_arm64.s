@@ -16,8 +16,8 @@
 //
 // Contents:
 //
-//	pullRowsNEON                dst = -(h t y) - r x, row by row
-//	pullDeltasNEON              D = x - mu, W = -(h t D) - r u, and their sums over rows
+//	gradRowsNEON                dst = -(h t y) - r x, row by row
+//	gradDeltasNEON              D = x - mu, W = -(h t D) - r u, and their sums over rows
 //	mixtureNEON                 responsibilities and log-sum-exp
 //	responsibilityBackwardNEON  VJP of the responsibilities
 //	gradientNEON                dst[j] = - sum over i of r[i] * G[i][j]
@@ -35,15 +35,15 @@
 #define VJP_STOREZERO FMOVQ.P F11, 16(R0)
 #define VJP_STOREZERO1 FMOVS.P F11, 4(R0)
 
-// func pullRowsNEON(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+// func gradRowsNEON(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
 //	y []float32, ys, n int)
 //
-// dst = -(h t y) - r x, row by row. See pullRowsGeneric.
+// dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // R0, R1, R2  current row of dst, x, y      R10, R11, R12 floats from its end to the next row
 // R3, R4      r and t of the row            R5 rows left, R6 n, R7 elements left of the row
 // V10 h, V11 zero, V13 h*t, V14 -r
-TEXT ·pullRowsNEON(SB), NOSPLIT, $0-160
+TEXT ·gradRowsNEON(SB), NOSPLIT, $0-160
 	MOVD  dst_base+0(FP), R0
 	MOVD  ds+24(FP), R10
 	MOVD  r_base+32(FP), R3
@@ -106,7 +106,7 @@ rowtest:
 	ADD R10<<2, R3
 
 // VJP_NARROW is all rows of as many columns as move takes, four or one, like the sixteen of
-// pullDeltasNEON. The first five labels are those of D_i, W_i and the sums, the others those of W_i alone.
+// gradDeltasNEON. The first five labels are those of D_i, W_i and the sums, the others those of W_i alone.
 #define VJP_NARROW(move, row, zero, next, test, onlyrow, onlyzero, onlynext, onlytest, end) \
 	move  (R14), F16            \
 	CBZ   R12, onlytest         \
@@ -155,10 +155,10 @@ onlytest: \
 	BGE   onlyrow               \
 end:
 
-// func pullDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+// func gradDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
 //	x []float32, xs int, mu, sr, st []float32)
 //
-// D = x - mu, W = -(h t D) - r u, and their sums over rows. See pullDeltasGeneric.
+// D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
 // Columns are done 16 at a time, then 4, then 1; within them the rows one after the other, so that the
 // sums stay in registers. An empty d is not written, and then sr and st are not used.
@@ -167,7 +167,7 @@ end:
 // R4, R5          r and t of the row          R7 rows left, R12 length of d
 // R6 columns left, R11 the first column in bytes   R14, R19, R15: mu, sr and st from there on
 // V16 to V19 mu, V20 to V23 sums sr, V24 to V27 sums st, V9 zero, V10 h
-TEXT ·pullDeltasNEON(SB), NOSPLIT, $0-248
+TEXT ·gradDeltasNEON(SB), NOSPLIT, $0-248
 	MOVD  d_len+32(FP), R12
 	MOVD  ld+48(FP), R8
 	MOVD  us+104(FP), R9

@@ -17,10 +17,10 @@
 //
 // Contents:
 //
-//	quadFewAVX512                 G = (x - mu) P and q = (x - mu) . G for small d, all components
-//	pullFewAVX512                 v = -N P for small d
-//	pullRowsAVX512                dst = -(h t y) - r x, row by row
-//	pullDeltasAVX512              D = x - mu, W = -(h t D) - r u, and their sums over rows
+//	quadSmallDAVX512              G = (x - mu) P and q = (x - mu) . G for small d, all components
+//	vjpSmallDAVX512               v = -N P for small d
+//	gradRowsAVX512                dst = -(h t y) - r x, row by row
+//	gradDeltasAVX512              D = x - mu, W = -(h t D) - r u, and their sums over rows
 //	mixtureAVX512                 responsibilities and log-sum-exp
 //	responsibilityBackwardAVX512  VJP of the responsibilities
 //	gradientAVX512                dst[j] = - sum over i of r[i] * G[i][j]
@@ -92,8 +92,8 @@ other: \
 	JNE   other             \
 	JMP   store
 
-// func quadFewAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
-//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tallTiles int, next []float32,
+// func quadSmallDAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
+//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int, next []float32,
 //	step int)
 //
 // G = (x - mu) P and q = (x - mu) . G for small d, all components.
@@ -103,7 +103,7 @@ other: \
 //	q[c*qc+i] = the dot product of x[i]-mu_c and that row of g
 //
 // d is a multiple of 64. p has one P for each component, or one for all. tiles tiles of rows rows
-// each (1 to 6), the first tallTiles of them with one row more. work is scratch for 12 rows of d
+// each (1 to 6), the first tall of them with one row more. work is scratch for 12 rows of d
 // floats and 8 of 16. If step is not 0, next[c*gc:] is prefetched, step bytes at a time, beside
 // component c.
 //
@@ -117,7 +117,7 @@ other: \
 // Frame beside that of quad_smalld_amd64.h: current-72 and below-80, the D_i of two tiles in work;
 // lanes-64, the lanes of q; with-184 and without-192, groups of four inner indices with and without a
 // row between them.
-TEXT ·quadFewAVX512(SB), NOSPLIT, $192-248
+TEXT ·quadSmallDAVX512(SB), NOSPLIT, $192-248
 	QUAD_ARGUMENTS(many, fetches)
 	MOVQ d+136(FP), R10      // the distance of rows of D_i
 	LEAQ (R10)(R10*2), R9
@@ -259,8 +259,8 @@ sum:
 	VFNMADD231PS x, Z21, u  \
 	VMOVUPS u, off(DI)
 
-// func pullFewAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
-//	work []float32, tiles, rows, tallTiles int, acc bool, next []float32, step int)
+// func vjpSmallDAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
+//	work []float32, tiles, rows, tall int, acc bool, next []float32, step int)
 //
 // v = -N P for small d.
 // With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
@@ -269,21 +269,21 @@ sum:
 //	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
 //
 // from +0, or from the old v if acc is set. P is packed, mu has a multiple of 64 elements; tiles as
-// in quadFewAVX512. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and
-// tallTiles are advanced in place from tile to tile.
+// in quadSmallDAVX512. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and
+// tall are advanced in place from tile to tile.
 //
 // Tile: up to 6 x 64, registers as in gemm_avx512_amd64.h with w as A. R12 is the first column in
 // bytes. While w is made: SI x, R8 u, DI w, BX r, DX t, CX rows left, Z3 the sign bits, Z2 zero.
-TEXT ·pullFewAVX512(SB), NOSPLIT, $0-280
+TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $0-280
 	MOVQ mu_len+152(FP), R10
 	SHLQ $2, R10             // the distance of rows of -N_i
 	LEAQ (R10)(R10*2), R9
 	MOVQ next_base+248(FP), R15
 tile:
 	MOVQ rows+224(FP), R13
-	CMPQ tallTiles+232(FP), $0
+	CMPQ tall+232(FP), $0
 	JLE  even
-	SUBQ $1, tallTiles+232(FP)
+	SUBQ $1, tall+232(FP)
 	ADDQ $1, R13             // the first tiles have one row more
 even:
 	// -N_i of the tile, 64 columns at a time.
@@ -400,15 +400,15 @@ stored:
 #define VJP_STOREZERO VMOVUPS Z11, (DI)(AX*4)
 #define VJP_MASKSTOREZERO VMOVUPS Z11, K1, (DI)(AX*4)
 
-// func pullRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+// func gradRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
 //	y []float32, ys, n int)
 //
-// dst = -(h t y) - r x, row by row. See pullRowsGeneric.
+// dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // Z10 h, Z11 zero, Z12 sign bits, Z13 h*t, Z14 -r
-TEXT ·pullRowsAVX512(SB), NOSPLIT, $0-160
+TEXT ·gradRowsAVX512(SB), NOSPLIT, $0-160
 	MOVQ dst_base+0(FP), DI
 	MOVQ ds+24(FP), R10
 	MOVQ r_base+32(FP), BX
@@ -486,10 +486,10 @@ rowtest:
 	VXORPS       Z3, Z30, Z28 \
 	VMULPS       Z2, Z31, Z29
 
-// func pullDeltasAVX512(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+// func gradDeltasAVX512(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
 //	x []float32, xs int, mu, sr, st []float32)
 //
-// D = x - mu, W = -(h t D) - r u, and their sums over rows. See pullDeltasGeneric.
+// D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
 // Columns are done 64 at a time, then 16 with a mask; within them the rows one after the other, so
 // that the sums stay in registers. An empty d is not written, and then sr and st are not used.
@@ -498,7 +498,7 @@ rowtest:
 // BX, R13         r and t of the row           R9 rows left
 // CX columns left  R15 the first column, in bytes
 // Z16 to Z19 mu, Z20 to Z23 sums sr, Z24 to Z27 sums st (narrow: the first of each), Z1 zero, K1 mask
-TEXT ·pullDeltasAVX512(SB), NOSPLIT, $0-248
+TEXT ·gradDeltasAVX512(SB), NOSPLIT, $0-248
 	MOVQ ld+48(FP), R10
 	MOVQ us+104(FP), R11
 	MOVQ xs+168(FP), R12

@@ -23,15 +23,15 @@
 // ---------------------------------------------------------------------------------
 // sgemmAVX2_6x16
 
-// func sgemmAVX2_6x16(k int, a []float32, ars, acs, packedA int, b []float32, brs int, c []float32,
-//	crs, tiles, rows, tallTiles int, acc bool, next []float32, step, panels int)
+// func sgemmAVX2_6x16(k int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32,
+//	crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
 //
 // Panels of a matrix product, C = A B or C += A B. See panelGeneric.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h. Arguments: A (ars and acs floats from row to
-// row and from p to p+1; tiles begin packedA floats apart if A is packed, packedA = 0 if not), B
+// row and from p to p+1; tiles begin tileStride floats apart if A is packed, tileStride = 0 if not), B
 // (brs floats from p to p+1; 16 for several panels), C (crs). tiles tiles of rows rows, the first
-// tallTiles of them with one row more. If acc is set the chains go on from the old C.
+// tall of them with one row more. If acc is set the chains go on from the old C.
 //
 // Frame: see gemm_panel_amd64.h. There is a fast path, dense, for panels of B with brs = 16, five or
 // six rows, k >= 8 and A with acs of 1, 8 or 16 floats.
@@ -57,7 +57,7 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $32-192
 	CMPQ R11, $64
 	JEQ  dense
 panel:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tallTiles+136(FP), next_base+152(FP))
+	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tall+136(FP), next_base+152(FP))
 tile:
 	MOVQ k+0(FP), CX
 	MOVQ aHere-8(SP), R8
@@ -133,7 +133,7 @@ done:
 	MOVQ AX, CX
 	IMULQ R13, CX
 	ADDQ CX, cHere-16(SP)
-	MOVQ packedA+48(FP), CX
+	MOVQ tileStride+48(FP), CX
 	SHLQ $2, CX
 	JNE  packed
 	MOVQ AX, CX
@@ -150,7 +150,7 @@ packed:
 dense:
 	XORQ R12, R12            // R12: row 3 of the tile before, where AX rows less 3 are not stored, or 0
 densePanel:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tallTiles+136(FP), next_base+152(FP))
+	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tall+136(FP), next_base+152(FP))
 denseTile:
 	MOVQ k+0(FP), CX
 	MOVQ aHere-8(SP), R8
@@ -244,7 +244,7 @@ store3:
 	MOVQ AX, CX
 	IMULQ R13, CX
 	ADDQ CX, cHere-16(SP)
-	MOVQ packedA+48(FP), CX
+	MOVQ tileStride+48(FP), CX
 	SHLQ $2, CX
 	JNE  packedLate
 	MOVQ AX, CX
@@ -280,12 +280,12 @@ test: \
 	JMP  store
 
 // func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-//	crs, tiles, rows, tallTiles int, acc bool)
+//	crs, tiles, rows, tall int, acc bool)
 //
 // One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h, but R12 is the next element of at and R15
-// the start of B. The arguments a, c, tiles and tallTiles are advanced in place from tile to tile.
+// the start of B. The arguments a, c, tiles and tall are advanced in place from tile to tile.
 TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $0-153
 	MOVQ ars+32(FP), R10
 	MOVQ acs+40(FP), R11
@@ -300,9 +300,9 @@ tile:
 	MOVQ at_base+72(FP), R12
 	MOVQ c_base+96(FP), DI
 	MOVQ rows+136(FP), AX
-	CMPQ tallTiles+144(FP), $0
+	CMPQ tall+144(FP), $0
 	JLE  even
-	SUBQ $1, tallTiles+144(FP)
+	SUBQ $1, tall+144(FP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	LEAQ (R8)(R10*2), R9

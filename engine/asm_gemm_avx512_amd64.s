@@ -329,14 +329,14 @@ onetest: \
 	GEMM_STOREROW(12, Z28, Z29) \
 	GEMM_STOREROW(13, Z30, Z31)
 
-// func sgemmAVX512_14x32(k int, a []float32, ars, acs, packedA int, b []float32, brs int,
-//	c []float32, crs, tiles, rows, tallTiles int, acc bool, next []float32, step, panels int)
+// func sgemmAVX512_14x32(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
+//	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
 //
 // Panels of a matrix product, C = A B or C += A B. See panelGeneric.
 //
 // Tile: up to 14 x 32, registers as above. Arguments: A (ars and acs floats from row to row and from
-// p to p+1; tiles begin packedA floats apart if A is packed, packedA = 0 if not), B (brs floats from p
-// to p+1; 32 for several panels), C (crs). tiles tiles of rows rows, the first tallTiles of them with
+// p to p+1; tiles begin tileStride floats apart if A is packed, tileStride = 0 if not), B (brs floats from p
+// to p+1; 32 for several panels), C (crs). tiles tiles of rows rows, the first tall of them with
 // one row more. If acc is set the chains go on from the old C.
 //
 // Frame beside that of gemm_panel_amd64.h: held-40, rows of the tile while DI is a row of A;
@@ -353,7 +353,7 @@ TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $56-192
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
 panel:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tallTiles+136(FP), next_base+152(FP))
+	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tall+136(FP), next_base+152(FP))
 tile:
 	MOVQ k+0(FP), CX
 	MOVQ aHere-8(SP), R8
@@ -547,7 +547,7 @@ store:
 	GEMM_STORE
 done:
 	MOVQ DI, cHere-16(SP)
-	MOVQ packedA+48(FP), AX
+	MOVQ tileStride+48(FP), AX
 	SHLQ $2, AX
 	JNE  apart
 	MOVQ R10, AX             // the rows of the tiles follow each other
@@ -643,14 +643,14 @@ end:
 	each(12, Z16) \
 	each(13, Z17)
 
-// func sgemmAVX512_14x16(k int, a []float32, ars, acs, packedA int, b []float32, brs int,
-//	c []float32, crs, cols, tiles, rows, tallTiles int, acc bool, next []float32, step int)
+// func sgemmAVX512_14x16(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
+//	c []float32, crs, cols, tiles, rows, tall int, acc bool, next []float32, step int)
 //
 // sgemm for the last 16 columns or fewer. See panelGeneric.
 //
 // cols, 1 to 16, is the number of columns; 16 of B are read, cols of C are touched. Tile: up to 14 x 16;
 // arguments as in sgemmAVX512_14x32, of which a, c,
-// tiles and tallTiles are advanced in place from tile to tile.
+// tiles and tall are advanced in place from tile to tile.
 //
 // R8, SI, DX rows 0, 5, 10 of A, R10 bytes from row to row, R9 three times that, R11 from p to p+1
 // BX, R12 B[p] and bytes from p to p+1   DI rows of the tile, then row of C, R13 bytes from row to row
@@ -677,9 +677,9 @@ tile:
 	MOVQ b_base+56(FP), BX
 	MOVQ c_base+88(FP), DI
 	MOVQ rows+136(FP), AX
-	CMPQ tallTiles+144(FP), $0
+	CMPQ tall+144(FP), $0
 	JLE  even
-	SUBQ $1, tallTiles+144(FP)
+	SUBQ $1, tall+144(FP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	GEMM_NARROWROWS(GEMM_NARROWZERO)
@@ -728,7 +728,7 @@ store:
 	GEMM_NARROWROWS(GEMM_NARROWSTORE)
 done:
 	MOVQ DI, c_base+88(FP)
-	MOVQ packedA+48(FP), AX
+	MOVQ tileStride+48(FP), AX
 	SHLQ $2, AX
 	JNE  apart
 	MOVQ R10, AX             // the rows of the tiles follow each other
@@ -744,7 +744,7 @@ apart:
 // sgemmAVX512_6x64
 
 // func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows,
-//	tallTiles int, acc bool, next []float32, step, pairs int)
+//	tall int, acc bool, next []float32, step, pairs int)
 //
 // sgemm two panels at a time, 64 columns. See panelGeneric.
 //
@@ -756,7 +756,7 @@ TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $32-168
 	SHLQ $2, R10
 	LEAQ (R10)(R10*2), R9
 pair:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+64(FP), tiles+96(FP), tallTiles+112(FP), next_base+128(FP))
+	GEMM_PANELBEGIN(a_base+8(FP), c_base+64(FP), tiles+96(FP), tall+112(FP), next_base+128(FP))
 tile:
 	MOVQ rows+104(FP), R13
 	CMPQ tallLeft-32(SP), $0
@@ -844,12 +844,12 @@ twotest: \
 	JMP  store
 
 // func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-//	crs, tiles, rows, tallTiles int, acc bool)
+//	crs, tiles, rows, tall int, acc bool)
 //
 // One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 is the next element of at and AX the
-// start of B. The arguments a, c, tiles and tallTiles are advanced in place from tile to tile.
+// start of B. The arguments a, c, tiles and tall are advanced in place from tile to tile.
 TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $0-153
 	MOVQ ars+32(FP), R10
 	MOVQ acs+40(FP), R11
@@ -864,9 +864,9 @@ tile:
 	MOVQ at_base+72(FP), R15
 	MOVQ c_base+96(FP), DI
 	MOVQ rows+136(FP), AX
-	CMPQ tallTiles+144(FP), $0
+	CMPQ tall+144(FP), $0
 	JLE  even
-	SUBQ $1, tallTiles+144(FP)
+	SUBQ $1, tall+144(FP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	MOVBQZX acc+152(FP), DX

@@ -21,13 +21,13 @@ func TestCallsAreShort(t *testing.T) {
 		most := map[string]int{}
 		count := func(what string, n int) { most[what] = max(most[what], n) }
 		panel, pair, dots, sum := kern.table.panel, kern.table.pair, kern.table.dotRows, kern.table.sum
-		kern.table.panel = func(inner int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
+		kern.table.panel = func(inner int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
 			count("elements of A", (tiles*rows+tall)*inner)
 			count("inner indices", inner)
 			if panels > 1 {
 				count("flop of several panels", 2*(tiles*rows+tall)*inner*panels*kern.nr)
 			}
-			panel(inner, a, ars, acs, strip, b, brs, c, crs, tiles, rows, tall, acc, next, step, panels)
+			panel(inner, a, ars, acs, tileStride, b, brs, c, crs, tiles, rows, tall, acc, next, step, panels)
 		}
 		if pair != nil {
 			kern.table.pair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, pairs int) {

@@ -10,7 +10,7 @@
 
 // GEMM_PANELBEGIN starts a panel: it fills the frame slots above, and R15 is the address that is
 // prefetched (the panel after this one). Changes CX.
-#define GEMM_PANELBEGIN(a, c, tiles, tallTiles, next) \
+#define GEMM_PANELBEGIN(a, c, tiles, tall, next) \
 	MOVQ next, R15            \
 	MOVQ a, CX                \
 	MOVQ CX, aHere-8(SP)      \
@@ -18,7 +18,7 @@
 	MOVQ CX, cHere-16(SP)     \
 	MOVQ tiles, CX            \
 	MOVQ CX, tilesLeft-24(SP) \
-	MOVQ tallTiles, CX        \
+	MOVQ tall, CX        \
 	MOVQ CX, tallLeft-32(SP)
 
 // GEMM_PANELNEXT advances to the next panel of 1<<shift bytes of columns of C and jumps to the label

@@ -25,10 +25,10 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 	}
 }
 
-// pullRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
+// gradRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
 // j < n, and +0 in every row with r[i] == 0: what the rows of a precision of low rank are
 // multiplied by, -r_i Z_i in the ascent (h = 0) and -N_i in the backward pass (h = 1).
-func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
+func gradRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
 	for i, w := range r {
 		if n == 0 {
 			return
@@ -45,7 +45,7 @@ func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32,
 	}
 }
 
-// pullDeltasGeneric sets, for the rows i of r and the columns j of mu,
+// gradDeltasGeneric sets, for the rows i of r and the columns j of mu,
 //
 //	d[i*ld+j] = x[i*xs+j] - mu[j]
 //	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
@@ -56,7 +56,7 @@ func pullRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32,
 //	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
 //
 // An empty d is not written, and then sr and st are not used.
-func pullDeltasGeneric(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
+func gradDeltasGeneric(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
 	for i, ri := range r {
 		v := h * t[i]
 		for j, m := range mu {

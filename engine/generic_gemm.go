@@ -46,17 +46,17 @@ func fmaPeakGeneric(rounds int) {
 }
 
 // panelGeneric is panels of a matrix product that follow each other: tiles of rows rows, the first
-// longer of them one row more (6 at most); for every row i of all tiles, j < 16, panel n
+// tall of them one row more (6 at most); for every row i of all tiles, j < 16, panel n
 //
 //	c[i*crs+16*n+j] = chain over p < k of fma(a[i*ars+p*acs], b[(n*k+p)*brs+j], ...)
 //
 // starting from the old value of c when acc is set, from +0 otherwise. brs is 16 where there are
-// several panels. The rows of A of each tile begin strip floats after those of the tile before, or
-// follow them if strip is 0. next[n*k*16:], from which step bytes are fetched into the cache for
+// several panels. The rows of A of each tile begin tileStride floats after those of the tile before,
+// or follow them if tileStride is 0. next[n*k*16:], from which step bytes are fetched into the cache for
 // every fourth p, takes no part in it.
-func panelGeneric(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
+func panelGeneric(k int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
 	for range panels {
-		w := tileWalk{a: a, c: c, ars: ars, tileStride: strip, crs: crs, rows: rows, tall: tall}
+		w := tileWalk{a: a, c: c, ars: ars, tileStride: tileStride, crs: crs, rows: rows, tall: tall}
 		for range tiles {
 			n := w.tile()
 			sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
@@ -112,7 +112,7 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 }
 
 // panelAtGeneric is one panel of a matrix product in which the rows of B lie anywhere, and
-// may overlap: tiles of rows rows, the first longer of them one row more (6 at most); for
+// may overlap: tiles of rows rows, the first tall of them one row more (6 at most); for
 // every row i of all tiles, j < 16
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)

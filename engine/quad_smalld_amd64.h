@@ -1,4 +1,4 @@
-// Shared by quadFewAVX2 and quadFewAVX512, the quadratic forms for small d: the walk from tile to
+// Shared by quadSmallDAVX2 and quadSmallDAVX512, the quadratic forms for small d: the walk from tile to
 // tile, first down the rows of a component and then on to the next component, while the next tile is
 // being prepared ("below"; the tile before is "above"). Both kernels have the same arguments, used
 // here by name and offset, and share these frame slots (offsets from SP; the smaller of both frames is
@@ -62,7 +62,7 @@ even:
 	MOVQ tiles+192(FP), CX     \
 	SUBQ $1, CX                \
 	MOVQ CX, tilesLeft-48(SP)  \
-	MOVQ tallTiles+208(FP), CX \
+	MOVQ tall+208(FP), CX \
 	MOVQ CX, tallLeft-56(SP)   \
 	QUAD_TILEROWS(CX, even)    \
 	MOVQ CX, rowsBelow-104(SP) \
@@ -114,7 +114,7 @@ component: \
 	MOVQ tiles+192(FP), CX      \
 	SUBQ $1, CX                 \
 	MOVQ CX, tilesLeft-48(SP)   \
-	MOVQ tallTiles+208(FP), CX  \
+	MOVQ tall+208(FP), CX  \
 	MOVQ CX, tallLeft-56(SP)    \
 placed: \
 	MOVQ DI, gBelow-120(SP)     \

@@ -20,11 +20,11 @@ type table struct {
 	kc, mc        int // largest block of a product: inner indices and rows of A
 	prefetchLines int
 	prefetchC     int
-	panel         func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
+	panel         func(k int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
 
 	// narrow is panel for the first cols columns of one panel, at most half of them, or nil
 	// where a tier has no tile for them.
-	narrow func(k int, a []float32, ars, acs, strip int, b []float32, brs int, c []float32, crs, cols, tiles, rows, tall int, acc bool, next []float32, step int)
+	narrow func(k int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32, crs, cols, tiles, rows, tall int, acc bool, next []float32, step int)
 
 	// pair is panel for panels two at a time, of at least pairInner inner indices,
 	// in tiles of up to pairRows rows that are contiguous. nil, and pairRows 0, where a tier has no
@@ -134,8 +134,8 @@ var genericKernels = kernels{table{
 	exp:                    expGeneric,
 	log:                    logGeneric,
 	gradient:               gradientGeneric,
-	gradRows:               pullRowsGeneric,
-	gradDeltas:             pullDeltasGeneric,
+	gradRows:               gradRowsGeneric,
+	gradDeltas:             gradDeltasGeneric,
 	mixture:                mixtureGeneric,
 	responsibilityBackward: responsibilityBackwardGeneric,
 	read:                   readGeneric,
