@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"dpnbench/internal/walls"
+	"dpnbench/internal/guardpages"
 )
 
 // readsMasked tells whether a tier may read up to two vectors beyond its slices here: QEMU 7 reads the
@@ -16,7 +16,7 @@ func readsMasked(tier Tier) bool { return tier == AVX2 && testing.Short() }
 // systems that have none.
 func walled(t *testing.T, n int) []float32 {
 	t.Helper()
-	x, free, err := walls.Floats(n)
+	x, free, err := guardpages.Floats(n)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return make([]float32, n)
 	}

@@ -60,7 +60,8 @@ func ParseCase(s string) (Case, error) {
 		c.values = append(c.values, v)
 	}
 	for n := range given {
-		return Case{}, fmt.Errorf("case %q: kernel %s has no argument %q, expected some of %s", s, name, n, strings.Join(c.names, ", "))
+		return Case{}, fmt.Errorf("case %q: kernel %s has no argument %q, expected some of %s",
+			s, name, n, strings.Join(c.names, ", "))
 	}
 	return c, nil
 }
@@ -74,8 +75,8 @@ type arg struct {
 	quickSweep []int
 }
 
-// draw returns one of n numbers that looks random, but is the same every time: lists of cases
-// have rhythms, and their number would give every second one the same.
+// draw returns a number from 0 to n-1 that looks random but is always the same for a case. The
+// index of the case would not do: lists of cases are periodic.
 func (c Case) draw(n int) int {
 	h := fnv.New32a()
 	h.Write([]byte(c.String()))
@@ -95,10 +96,11 @@ func (c Case) get(name string) int {
 
 // sizes are the awkward sizes: small, prime, and one below and above each tile, panel
 // and lane edge.
-var sizes = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 18, 19, 23, 24, 25, 31, 32, 33, 37, 47, 48, 49, 63, 64, 65, 67}
+var sizes = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 18, 19,
+	23, 24, 25, 31, 32, 33, 37, 47, 48, 49, 63, 64, 65, 67}
 var quickSizes = []int{0, 1, 2, 5, 6, 7, 13, 16, 17, 33, 64}
 
-// offsets are all alignments of a float within a cache line, and -1: against the end.
+// offsets are all alignments of a float within a cache line, and -1: against the guard page behind.
 var offsets = []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 var quickOffsets = []int{-1, 0, 1, 7, 15}
 
@@ -119,8 +121,8 @@ func layoutArg(name string) arg {
 
 var (
 	offsetArg = arg{name: "offset", usual: -1, min: -1, max: 15, sweep: offsets, quickSweep: quickOffsets}
-	dataArg   = arg{name: "data", max: 4, sweep: []int{0, 1, 2, 3, 4}, quickSweep: []int{0, 1, 2, 3, 4}}
-	finiteArg = arg{name: "data", max: 3, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 1, 2, 3}}
+	dataArg   = arg{name: "data", max: specialData, sweep: []int{0, 1, 2, 3, 4}, quickSweep: []int{0, 1, 2, 3, 4}}
+	finiteArg = arg{name: "data", max: powerData, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 1, 2, 3}}
 	seedArg   = arg{name: "seed", usual: 1, max: 1 << 20}
 )
 

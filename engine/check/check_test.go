@@ -13,13 +13,13 @@ import (
 	"unsafe"
 
 	"dpnbench/engine"
-	"dpnbench/internal/walls"
+	"dpnbench/internal/guardpages"
 )
 
 // quick is the check of the quick cases, for every test that needs it.
 var quick = sync.OnceValues(func() (*Report, error) { return Run(context.Background(), Options{Quick: true}) })
 
-// TestEveryKernel is the check itself. With the race detector it takes every third of the quick cases.
+// TestEveryKernel is the check itself. With the race detector it runs every third of the quick cases.
 func TestEveryKernel(t *testing.T) {
 	run := quick
 	if raced {
@@ -47,16 +47,18 @@ func TestEveryKernel(t *testing.T) {
 		t.Errorf("%s on %s, %d threads: %s", f.Case, f.Tier, f.Threads, f.Reason)
 	}
 	for _, row := range r.Kernels {
-		t.Logf("%-24s %-8s %5d cases %3d failed, %3d ULP, ratio %.3f, bits equal %v", row.Kernel, row.Tier, row.Cases, row.Failed, row.MaxULP, row.MaxErrorRatio, row.BitsEqual)
+		t.Logf("%-24s %-8s %5d cases %3d failed, %3d ULP, ratio %.3f, bits equal %v",
+			row.Kernel, row.Tier, row.Cases, row.Failed, row.MaxULP, row.MaxErrorRatio, row.BitsEqual)
 	}
 }
 
-// update says what to write to testdata/sha256.txt: nothing, what it lacks ("true"), and of a
-// kernel that is named its hash in the place of the committed one.
+// update says what to write to testdata/sha256.txt: nothing (""), missing kernels ("true"), or
+// these and a new hash of the kernel that is named.
 var update string
 
 func init() {
-	flag.BoolFunc("update", "add missing kernels to testdata/sha256.txt; -update=NAME replaces the hash of kernel NAME", func(s string) error {
+	const usage = "add missing kernels to testdata/sha256.txt; -update=NAME also replaces the hash of kernel NAME"
+	flag.BoolFunc("update", usage, func(s string) error {
 		if update = s; s != "true" && find(s) == nil {
 			return fmt.Errorf("no kernel %q", s)
 		}
@@ -64,8 +66,8 @@ func init() {
 	})
 }
 
-// merge returns the hashes to commit, a line for each kernel of rows: those committed, but of
-// kernels that have none, and of the named one, those of rows.
+// merge returns the hashes to commit, a line for each kernel of rows. Committed hashes stay, except
+// that of the named kernel.
 func merge(committed map[string]string, rows []Row, named string) string {
 	var text strings.Builder
 	for _, row := range rows {
@@ -92,9 +94,9 @@ func readHashes(text string) map[string]string {
 	return hashes
 }
 
-// TestHashes compares the results of the quick cases with those committed, which every
-// machine and tier must reproduce bit by bit. With -update it adds what is missing; a hash
-// that has changed stays an error unless it is named.
+// TestHashes compares the hashes of the results of the quick cases with the committed ones, which
+// every machine and tier must reproduce. With -update it adds missing ones; a hash that has
+// changed stays an error unless its kernel is named.
 func TestHashes(t *testing.T) {
 	if raced {
 		t.Skip("a minute with the race detector: without -race")
@@ -124,7 +126,8 @@ func TestHashes(t *testing.T) {
 		case !known:
 			t.Errorf("%s has no hash of %s (-update adds it)", file, row.Kernel)
 		case row.SHA256 != sum:
-			t.Errorf("%s on %s: results hash to %s, committed %s (-update=%s only if its cases were meant to change)", row.Kernel, row.Tier, row.SHA256, sum, row.Kernel)
+			t.Errorf("%s on %s: results hash to %s, committed %s (-update=%s only if its cases were meant to change)",
+				row.Kernel, row.Tier, row.SHA256, sum, row.Kernel)
 		}
 	}
 }
@@ -134,7 +137,9 @@ func TestMerge(t *testing.T) {
 	committed := readHashes("old  dot\nold  sum\nold  gone\n")
 	var rows []Row
 	for _, kernel := range []string{"dot", "sum", "added"} {
-		rows = append(rows, Row{Kernel: kernel, Tier: "fast", SHA256: "other"}, Row{Kernel: kernel, Tier: "generic", SHA256: "new"})
+		rows = append(rows,
+			Row{Kernel: kernel, Tier: "fast", SHA256: "other"},
+			Row{Kernel: kernel, Tier: "generic", SHA256: "new"})
 	}
 	for named, want := range map[string]string{
 		"true": "old  dot\nold  sum\nnew  added\n",
@@ -146,8 +151,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestSweepInterrupted checks that a block of the sweep, seconds on slow tiers, looks at its
-// context: one that has ended stops it before the first call.
+// TestSweepInterrupted checks that a block of the sweep, which takes seconds on slow tiers, stops
+// before its first call if the context has ended.
 func TestSweepInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -157,7 +162,8 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 	defer e.Close()
 	calls := 0
-	sweepOne(ctx, func(*engine.Engine, []float32, []float32) { calls++ }, math.Exp, []*engine.Engine{e}, 0)
+	f := sweepFunction{"exp", func(*engine.Engine, []float32, []float32) { calls++ }, math.Exp}
+	sweepOne(ctx, f, []*engine.Engine{e}, 0)
 	if calls > 0 {
 		t.Errorf("%d calls under a context that has ended", calls)
 	}
@@ -184,8 +190,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestRoutes checks that the sparse route of every ascent is taken and leaves out components, and
-// that an ascent by another route than was asked for fails.
+// TestRoutes checks that every ascent of the sparse route takes it and leaves out components, and
+// that an ascent by another route than the one asked for fails.
 func TestRoutes(t *testing.T) {
 	e, err := engine.New(engine.WithRoute(engine.SparseRoute), engine.WithThreads(1))
 	if err != nil {
@@ -211,7 +217,7 @@ func TestRoutes(t *testing.T) {
 			left += c.get("rows")*c.get("k") - int(e.Work().Evaluated[s].Load())
 		}
 		if left <= 0 {
-			t.Errorf("%s: %d pairs of a row and a component left out", c, left)
+			t.Errorf("%s: %d pairs of a row and a component left out, want some", c, left)
 		}
 		if _, err := mem.try(tr, e, engine.DenseRoute); err == nil || !strings.Contains(err.Error(), "took the sparse route") {
 			t.Errorf("%s: error %v of the wrong route", c, err)
@@ -272,14 +278,15 @@ func TestCatches(t *testing.T) {
 			t.Errorf("error ratio %v of a result twice out of its bound", row.MaxErrorRatio)
 		}
 	}
-	if i := differs([]float32{1, float32(math.NaN()), 0}, []float32{1, -float32(math.NaN()), float32(math.Copysign(0, -1))}); i != 2 {
+	nan, minusZero := float32(math.NaN()), float32(math.Copysign(0, -1))
+	if i := differs([]float32{1, nan, 0}, []float32{1, -nan, minusZero}); i != 2 {
 		t.Errorf("the first difference is %d, want the sign of zero at 2", i)
 	}
 }
 
-// TestGuards checks that a report says so when buffers lay in plain memory.
+// TestGuards checks that a report says whether all buffers lay between guard pages.
 func TestGuards(t *testing.T) {
-	_, free, refused := walls.Floats(1)
+	_, free, refused := guardpages.Floats(1)
 	if refused == nil {
 		free()
 	}
@@ -294,16 +301,16 @@ func TestGuards(t *testing.T) {
 	if r := report(); r.Guards != (refused == nil) {
 		t.Errorf("guards %t, but the system says %v", r.Guards, refused)
 	}
-	defer func() { walled = walls.Floats }()
+	defer func() { guarded = guardpages.Floats }()
 	calls := 0
-	walled = func(n int) ([]float32, func() error, error) { // the first two regions only
+	guarded = func(n int) ([]float32, func() error, error) { // the first two regions only
 		if calls++; calls > 2 {
-			return nil, nil, errors.New("no more maps")
+			return nil, nil, errors.New("no more mappings")
 		}
-		return walls.Floats(n)
+		return guardpages.Floats(n)
 	}
 	if r := report(); r.Guards || calls < 3 {
-		t.Errorf("guards %t after %d buffers of which only 2 had them", r.Guards, calls)
+		t.Errorf("guards %t after %d buffers of which 2 had guard pages", r.Guards, calls)
 	}
 }
 

@@ -5,16 +5,15 @@ import (
 	"math"
 
 	"dpnbench/engine"
-	"dpnbench/internal/walls"
+	"dpnbench/internal/guardpages"
 )
 
-// canary fills all memory that a kernel has no business with: a NaN, so that reading it
-// spoils a result, with a payload that is unlikely to come about.
+// canary fills all memory that a kernel must not use: a NaN, so that reading it corrupts a result,
+// with a payload that does not arise from arithmetic.
 const canary = 0x7fa5a5a5
 
-// memory hands out the buffers of one case. Each lies in a region of its own between two
-// pages without access: against the end (offset -1) or a number of floats after the
-// start.
+// memory hands out the buffers of one case. Each lies in a region of its own between two guard
+// pages: against the second one (offset -1) or a number of floats behind the first.
 type memory struct {
 	regions []*region
 	used    int
@@ -22,24 +21,23 @@ type memory struct {
 	outputs []engine.Matrix
 	initial [][]float32 // of the outputs
 	saved   [][]uint32  // of the used regions, bits before the run
-	open    bool        // a region has no pages without access around it
+	open    bool        // a region has no guard pages around it
 }
 
-// region is page-aligned memory that is followed and preceded by pages without access
-// where the system can do that.
+// region is page-aligned memory between two guard pages, where the system can do that.
 type region struct {
 	floats []float32
 	free   func() error // nil for plain memory
 }
 
-// walled allocates regions; tests replace it.
-var walled = walls.Floats
+// guarded allocates regions; tests replace it.
+var guarded = guardpages.Floats
 
-// grow gives the region room for n floats. Where the system refuses walls the canaries remain.
+// grow gives the region room for n floats. Where the system refuses guard pages the canaries remain.
 func (m *memory) grow(r *region, n int) {
 	r.release()
 	var err error
-	if r.floats, r.free, err = walled(n); err != nil {
+	if r.floats, r.free, err = guarded(n); err != nil {
 		m.open = true
 		r.floats, r.free = make([]float32, n), nil
 	}
@@ -66,8 +64,8 @@ func (m *memory) take(n, offset int) []float32 {
 	}
 	r := m.regions[m.used]
 	m.used++
-	// All of a region is filled and compared for every case, so one that a large case has left
-	// would cost the small ones after it more than a new one does.
+	// All of a region is filled and compared for every case: a small case gets a new region
+	// rather than the one that a large case has left.
 	if len(r.floats) < n+16 || len(r.floats) > 8*(n+4096) {
 		m.grow(r, n+n/2+1024)
 	}
@@ -81,7 +79,7 @@ func (m *memory) take(n, offset int) []float32 {
 	return r.floats[offset : offset+n : offset+n]
 }
 
-// reset forgets the buffers of the last case; their memory is used again.
+// reset forgets the buffers of the last case and keeps their memory for the next one.
 func (m *memory) reset() {
 	m.used = 0
 	m.inputs, m.outputs, m.initial, m.saved = m.inputs[:0], m.outputs[:0], m.initial[:0], m.saved[:0]
@@ -190,7 +188,7 @@ func (m *memory) results() []float32 {
 	return v
 }
 
-// trespass restores the outputs and says what else has changed, if anything has.
+// trespass restores the outputs and returns an error if anything else has changed.
 func (m *memory) trespass() error {
 	m.restore()
 	for b, r := range m.regions[:m.used] {

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Tiers   []engine.Tier // empty: all that this machine has
 	Threads int           // 0: 1 and 2 in turn
-	Quick   bool          // a part of the cases, some seconds
+	Quick   bool          // a part of the cases: some seconds
 	Kernel  string        // only this kernel
 	Cases   []Case        // only these cases
 
@@ -249,11 +249,7 @@ func (row *Row) compare(got, want []float32) error {
 func (row *Row) add(results []float32) {
 	bytes := make([]byte, 0, 4*len(results))
 	for _, v := range results {
-		bits := math.Float32bits(v)
-		if v != v {
-			bits = 0x7fc00000
-		}
-		bytes = binary.LittleEndian.AppendUint32(bytes, bits)
+		bytes = binary.LittleEndian.AppendUint32(bytes, canonicalBits(v))
 	}
 	row.hash.Write(bytes)
 }

@@ -17,16 +17,20 @@ import (
 
 // SweepRow sums up one function on one tier over its inputs.
 type SweepRow struct {
-	Function  string  `json:"function"`
-	Tier      string  `json:"tier"`
-	Inputs    uint64  `json:"inputs"`
-	Failed    uint64  `json:"failed"`     // inputs further than one ULP from the rounded reference, or of other bits than the first tier
+	Function string `json:"function"`
+	Tier     string `json:"tier"`
+	Inputs   uint64 `json:"inputs"`
+	// Failed counts inputs whose result is more than one ULP from the rounded reference or has other
+	// bits than on the first tier.
+	Failed    uint64  `json:"failed"`
 	MaxULP    uint32  `json:"max_ulp"`    // largest distance from the rounded reference
-	MaxError  float64 `json:"max_error"`  // largest distance from the reference itself, in ULPs, where that is over 1/2
+	MaxError  float64 `json:"max_error"`  // largest distance from the reference itself, in ULPs, if above 1/2
 	Worst     string  `json:"worst"`      // the input of the largest error, in hexadecimal
 	BitsEqual bool    `json:"bits_equal"` // to those of the first tier
-	SHA256    string  `json:"sha256"`     // of the SHA-256 of each 2^24 results in the order of the inputs' bits, NaN as 0x7fc00000
-	HashEqual bool    `json:"hash_equal"` // to the one committed
+	// SHA256 is the hash of the SHA-256 of each 2^24 results in the order of the inputs' bits, with
+	// NaN as 0x7fc00000.
+	SHA256    string `json:"sha256"`
+	HashEqual bool   `json:"hash_equal"` // to the committed one
 }
 
 // sweepHashes are those of all 2^32 inputs, which every tier and machine must reproduce.
@@ -35,11 +39,13 @@ var sweepHashes = map[string]string{
 	"log": "a6eb85b95b856c7666ec12ade79848f66e5e60b7f3889cab781385a42c28d1b6",
 }
 
-var sweepFunctions = []struct {
+type sweepFunction struct {
 	name   string
-	call   func(*engine.Engine, []float32, []float32)
+	call   func(e *engine.Engine, y, x []float32)
 	oracle func(float64) float64
-}{
+}
+
+var sweepFunctions = []sweepFunction{
 	{"exp", (*engine.Engine).Exp, math.Exp},
 	{"log", (*engine.Engine).Log, math.Log},
 }
@@ -50,45 +56,39 @@ const (
 	sweepChunk  = 1 << 13 // inputs of a call
 )
 
-// Sweep evaluates exp and log at all 2^32 inputs on every tier of opt, holds the results
-// against the float64 functions of the math package, whose error is a billionth of an
-// ULP of float32, and hashes them. It takes minutes, most of them for the tier generic.
-// Progress counts blocks of inputs.
+// Sweep evaluates exp and log at all 2^32 inputs on every tier of opt, compares the results with
+// the float64 functions of package math, whose error is 2^-29 ULPs of float32, and hashes them. It
+// takes minutes, most of them for the tier generic. Progress counts blocks of 2^24 inputs.
 func Sweep(ctx context.Context, opt Options) ([]SweepRow, error) { return sweep(ctx, opt, sweepBlocks) }
 
 // sweep is Sweep for the first blocks of every function.
 func sweep(ctx context.Context, opt Options, blocks int) ([]SweepRow, error) {
-	tiers := opt.Tiers
-	if len(tiers) == 0 {
-		tiers = engine.Available()
+	tiers, threads := opt.tiers(), max(opt.Threads, 1)
+	engines := make([][]*engine.Engine, threads) // by thread, by tier
+	for w := range engines {
+		for _, t := range tiers {
+			e, err := engine.New(engine.WithTier(t), engine.WithThreads(1))
+			if err != nil {
+				return nil, err
+			}
+			defer e.Close()
+			engines[w] = append(engines[w], e)
+		}
 	}
-	threads := max(opt.Threads, 1)
 	var rows []SweepRow
 	var done atomic.Int64
 	for _, f := range sweepFunctions {
-		sums := make([][]SweepRow, blocks) // of each block, by tier
-		digests := make([][][]byte, blocks)
+		results := make([][]sweepResult, blocks) // by block, by tier
 		var next atomic.Int64
 		var wg sync.WaitGroup
-		errs := make([]error, threads)
 		for w := range threads {
 			wg.Go(func() {
-				var engines []*engine.Engine
-				for _, t := range tiers {
-					e, err := engine.New(engine.WithTier(t), engine.WithThreads(1))
-					if err != nil {
-						errs[w] = err
-						return
-					}
-					defer e.Close()
-					engines = append(engines, e)
-				}
 				for {
 					b := int(next.Add(1) - 1)
 					if b >= blocks || ctx.Err() != nil {
 						return
 					}
-					sums[b], digests[b] = sweepOne(ctx, f.call, f.oracle, engines, uint32(b)*sweepBlock)
+					results[b] = sweepOne(ctx, f, engines[w], uint32(b)*sweepBlock)
 					n := int(done.Add(1))
 					if opt.Progress != nil {
 						opt.Progress(n, len(sweepFunctions)*blocks)
@@ -97,89 +97,101 @@ func sweep(ctx context.Context, opt Options, blocks int) ([]SweepRow, error) {
 			})
 		}
 		wg.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return nil, err
-			}
-		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		for i, t := range tiers {
-			row := SweepRow{Function: f.name, Tier: t.String(), BitsEqual: true}
-			all := sha256.New()
-			for b := range blocks {
-				s := sums[b][i]
-				row.Inputs += s.Inputs
-				row.Failed += s.Failed
-				row.BitsEqual = row.BitsEqual && s.BitsEqual
-				row.MaxULP = max(row.MaxULP, s.MaxULP)
-				if s.MaxError > row.MaxError {
-					row.MaxError, row.Worst = s.MaxError, s.Worst
-				}
-				all.Write(digests[b][i])
-			}
-			row.SHA256 = hex.EncodeToString(all.Sum(nil))
-			row.HashEqual = blocks < sweepBlocks || row.SHA256 == sweepHashes[f.name]
-			rows = append(rows, row)
+			rows = append(rows, sumSweep(f.name, t, results, i))
 		}
 	}
 	return rows, nil
 }
 
-// sweepOne evaluates the block of inputs whose bits begin at first on all engines, or less
-// when ctx ends.
-func sweepOne(ctx context.Context, call func(*engine.Engine, []float32, []float32), oracle func(float64) float64, engines []*engine.Engine, first uint32) (rows []SweepRow, digests [][]byte) {
-	rows = make([]SweepRow, len(engines))
-	hashes := make([]hash.Hash, len(engines))
-	for i := range rows {
-		rows[i].BitsEqual = true
-		hashes[i] = sha256.New()
+// sumSweep makes the row of a tier, number i, from the results of all blocks.
+func sumSweep(function string, t engine.Tier, results [][]sweepResult, i int) SweepRow {
+	row := SweepRow{Function: function, Tier: t.String(), BitsEqual: true}
+	all := sha256.New()
+	for _, block := range results {
+		s := block[i]
+		row.Inputs += s.Inputs
+		row.Failed += s.Failed
+		row.BitsEqual = row.BitsEqual && s.BitsEqual
+		row.MaxULP = max(row.MaxULP, s.MaxULP)
+		if s.MaxError > row.MaxError {
+			row.MaxError, row.Worst = s.MaxError, s.Worst
+		}
+		all.Write(s.hash.Sum(nil))
+	}
+	row.SHA256 = hex.EncodeToString(all.Sum(nil))
+	row.HashEqual = len(results) < sweepBlocks || row.SHA256 == sweepHashes[function]
+	return row
+}
+
+// sweepResult is the outcome of a block on one tier.
+type sweepResult struct {
+	SweepRow
+	hash hash.Hash
+}
+
+// sweepOne evaluates f on all engines at the block of inputs whose bits begin at first. It stops
+// early if ctx ends.
+func sweepOne(ctx context.Context, f sweepFunction, engines []*engine.Engine, first uint32) []sweepResult {
+	results := make([]sweepResult, len(engines))
+	for i := range results {
+		results[i] = sweepResult{SweepRow{BitsEqual: true, Inputs: sweepBlock}, sha256.New()}
 	}
 	var (
-		x, y  [sweepChunk]float32
-		want  [sweepChunk]float64
-		base  [sweepChunk]uint32
-		bytes [4 * sweepChunk]byte
+		x, y [sweepChunk]float32
+		want [sweepChunk]float64
+		base [sweepChunk]uint32 // bits on the first tier
 	)
 	for at := 0; at < sweepBlock && ctx.Err() == nil; at += sweepChunk {
 		for j := range x {
 			x[j] = math.Float32frombits(first + uint32(at+j))
-			want[j] = oracle(float64(x[j]))
+			want[j] = f.oracle(float64(x[j]))
 		}
 		for i, e := range engines {
-			row := &rows[i]
-			call(e, y[:], x[:])
-			for j, v := range y {
-				bits := math.Float32bits(v)
-				if v != v {
-					bits = 0x7fc00000
-				}
-				binary.LittleEndian.PutUint32(bytes[4*j:], bits)
-				bad := false
-				if i == 0 {
-					base[j] = bits
-				} else if bits != base[j] {
-					row.BitsEqual, bad = false, true
-				}
-				if w := want[j]; v != float32(w) {
-					ulps := reference.ULPs(v, w)
-					bad = bad || ulps > 1
-					row.MaxULP = max(row.MaxULP, ulps)
-					if e := math.Abs(float64(v)-w) / ulp(w); ulps > 0 && e > row.MaxError {
-						row.MaxError, row.Worst = e, fmt.Sprintf("%x", x[j])
-					}
-				}
-				if bad {
-					row.Failed++
+			f.call(e, y[:], x[:])
+			if i == 0 {
+				for j, v := range y {
+					base[j] = canonicalBits(v)
 				}
 			}
-			hashes[i].Write(bytes[:])
+			results[i].judge(&x, &y, &want, &base)
 		}
 	}
-	for i := range rows {
-		rows[i].Inputs = sweepBlock
-		digests = append(digests, hashes[i].Sum(nil))
+	return results
+}
+
+// judge compares the results y at x with the reference and with the bits of the first tier.
+func (r *sweepResult) judge(x, y *[sweepChunk]float32, want *[sweepChunk]float64, base *[sweepChunk]uint32) {
+	var bytes [4 * sweepChunk]byte
+	for j, v := range y {
+		bits := canonicalBits(v)
+		binary.LittleEndian.PutUint32(bytes[4*j:], bits)
+		bad := bits != base[j]
+		if bad {
+			r.BitsEqual = false
+		}
+		if w := want[j]; v != float32(w) {
+			ulps := reference.ULPs(v, w)
+			bad = bad || ulps > 1
+			r.MaxULP = max(r.MaxULP, ulps)
+			if e := math.Abs(float64(v)-w) / ulp(w); ulps > 0 && e > r.MaxError {
+				r.MaxError, r.Worst = e, fmt.Sprintf("%x", x[j])
+			}
+		}
+		if bad {
+			r.Failed++
+		}
 	}
-	return rows, digests
+	r.hash.Write(bytes[:])
+}
+
+// canonicalBits are the bits of v, the same for every NaN.
+func canonicalBits(v float32) uint32 {
+	if v != v {
+		return 0x7fc00000
+	}
+	return math.Float32bits(v)
 }

@@ -6,7 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// Potential is the log of a mixture of Gaussians (DESIGN 2.1) with its step size.
+// Potential is phi(x) = log sum_i exp(c_i - (x - mu_i)^T P_i (x - mu_i) / 2), the logarithm of a
+// mixture of Gaussians, with the step size of its gradient ascent.
 type Potential struct {
 	K, D  int
 	C     []float64        // K

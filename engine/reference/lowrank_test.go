@@ -53,7 +53,8 @@ var lowProblems = []struct {
 // formulas, with central differences and with those of the same precisions in full.
 func TestLowRankGradients(t *testing.T) {
 	for _, s := range lowProblems {
-		t.Run(fmt.Sprintf("k%d,d%d,r%d,rows%d,steps%d,sign%v", s.k, s.d, s.r, s.rows, s.steps, s.sign), func(t *testing.T) {
+		name := fmt.Sprintf("k%d,d%d,r%d,rows%d,steps%d,sign%v", s.k, s.d, s.r, s.rows, s.steps, s.sign)
+		t.Run(name, func(t *testing.T) {
 			p := newLowProblem(s.k, s.d, s.r, s.rows, s.steps, s.sign)
 			pot, path := p.potential(), p.path()
 			v := New(p.rows, p.d)
@@ -69,8 +70,12 @@ func TestLowRankGradients(t *testing.T) {
 				got, whole []float64
 				bound      []float64
 			}{
-				{"x", p.x.Data, g.V.V, full.V.V, g.V.E}, {"mu", p.mu.Data, g.Mu.V, full.Mu.V, g.Mu.E}, {"c", p.c, g.C.V, full.C.V, g.C.E},
-				{"w", p.low.W.Data, g.W.V, dw, g.W.E}, {"F", p.low.F.Data, g.F.V, df, g.F.E}, {"alpha", alpha, g.Alpha.V, full.Alpha.V, g.Alpha.E},
+				{"x", p.x.Data, g.V.V, full.V.V, g.V.E},
+				{"mu", p.mu.Data, g.Mu.V, full.Mu.V, g.Mu.E},
+				{"c", p.c, g.C.V, full.C.V, g.C.E},
+				{"w", p.low.W.Data, g.W.V, dw, g.W.E},
+				{"F", p.low.F.Data, g.F.V, df, g.F.E},
+				{"alpha", alpha, g.Alpha.V, full.Alpha.V, g.Alpha.E},
 			} {
 				largest := 0.0
 				for _, v := range c.got {
@@ -110,7 +115,9 @@ func TestLowRankEvaluation(t *testing.T) {
 		for b := range p.rows {
 			x := p.x.Data[b*p.d : (b+1)*p.d]
 			low, full := pot.AtLowRank(p.low, x), pot.At(x)
-			for _, c := range [][2][]float64{{low.Q.V, full.Q.V}, {low.R.V, full.R.V}, {low.Phi.V, full.Phi.V}, {low.Grad.V, full.Grad.V}} {
+			for _, c := range [][2][]float64{
+				{low.Q.V, full.Q.V}, {low.R.V, full.R.V}, {low.Phi.V, full.Phi.V}, {low.Grad.V, full.Grad.V},
+			} {
 				for i, v := range c[0] {
 					if math.Abs(v-c[1][i]) > 1e-12*(1+math.Abs(v)) {
 						t.Errorf("%+v: %v, in full %v", s, v, c[1][i])

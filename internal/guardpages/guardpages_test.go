@@ -1,4 +1,4 @@
-package walls
+package guardpages
 
 import (
 	"errors"
