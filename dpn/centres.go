@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/internal/linalg"
 )
 
 // CentreMoves is how far training has moved the centres of the potential.
@@ -50,36 +51,13 @@ func (m *Model) CentreMoves(ctx context.Context, e *engine.Engine, s *dataset.Se
 	copy(c.Final.Data, m.potential.mu.Data)
 	nearest := math.Inf(1)
 	for i := range initial.Rows {
-		c.Moved = append(c.Moved, distance(initial.Row(i), c.Final.Row(i)))
+		c.Moved = append(c.Moved, linalg.Distance(initial.Row(i), c.Final.Row(i)))
 		for j := range i {
-			nearest = min(nearest, distance(initial.Row(i), initial.Row(j)))
+			nearest = min(nearest, linalg.Distance(initial.Row(i), initial.Row(j)))
 		}
 	}
 	if initial.Rows > 1 {
 		c.Nearest = nearest
 	}
 	return c, nil
-}
-
-// distance returns |a - b| in float64.
-func distance(a, b []float32) float64 { return math.Sqrt(squaredDistance(a, b)) }
-
-// squaredDistance returns |a - b|^2 in float64.
-func squaredDistance(a, b []float32) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	j := 0
-	for ; j+4 <= len(a); j += 4 {
-		e0, e1 := float64(a[j])-float64(b[j]), float64(a[j+1])-float64(b[j+1])
-		e2, e3 := float64(a[j+2])-float64(b[j+2]), float64(a[j+3])-float64(b[j+3])
-		s0 += float64(e0 * e0)
-		s1 += float64(e1 * e1)
-		s2 += float64(e2 * e2)
-		s3 += float64(e3 * e3)
-	}
-	for ; j < len(a); j++ {
-		e := float64(a[j]) - float64(b[j])
-		s0 += float64(e * e)
-	}
-	return (s0 + s2) + (s1 + s3)
 }

@@ -7,6 +7,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 )
 
 // ConfidenceScore is a number from which to tell whether a model knows a picture.
@@ -110,7 +111,7 @@ func (m *Model) confidence(ctx context.Context, e *engine.Engine, s *dataset.Set
 		m.evaluate(e, last, phi[:hi-lo], at)
 		c.place(lo, scorePhiN, scoreEntropyN, phi[:hi-lo], at)
 		for b := range hi - lo {
-			c.Values[scoreDisplacement][lo+b] = distance(first.Row(b), last.Row(b))
+			c.Values[scoreDisplacement][lo+b] = linalg.Distance(first.Row(b), last.Row(b))
 			c.Values[scoreSoftmax][lo+b], c.Values[scoreEnergy][lo+b] = softmaxScores(logits.Row(b))
 		}
 	}

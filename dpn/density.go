@@ -5,7 +5,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Losses that make the potential the log of the density of the features. Both end at x_0:
@@ -250,9 +250,9 @@ func (g *lowRankGaussian) inverse() (diagonal, product []float64) {
 			row[j] = b / g.root[j]
 		}
 		for c := range a {
-			vec.Axpy(-g.l[a*r+c], v[c*d:(c+1)*d], row)
+			linalg.Axpy(-g.l[a*r+c], v[c*d:(c+1)*d], row)
 		}
-		vec.Scale(1/g.l[a*r+a], row)
+		linalg.Scale(1/g.l[a*r+a], row)
 		for j, x := range row {
 			diagonal[j] -= float64(x * x)
 		}
@@ -260,9 +260,9 @@ func (g *lowRankGaussian) inverse() (diagonal, product []float64) {
 	for a := r - 1; a >= 0; a-- {
 		row := v[a*d : (a+1)*d]
 		for c := a + 1; c < r; c++ {
-			vec.Axpy(-g.l[c*r+a], v[c*d:(c+1)*d], row)
+			linalg.Axpy(-g.l[c*r+a], v[c*d:(c+1)*d], row)
 		}
-		vec.Scale(1/g.l[a*r+a], row)
+		linalg.Scale(1/g.l[a*r+a], row)
 	}
 	return diagonal, v
 }

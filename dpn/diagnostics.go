@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"dpnbench/dataset"
-	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Diagnostics say at the end of an epoch whether training is in its healthy range. What
@@ -176,62 +175,25 @@ func (p *Potential) greatest(ctx context.Context, threads int, f func(i int) (fl
 	return top, err
 }
 
-// lanczosSteps is the number of products that largest takes.
+// lanczosSteps is the number of products that largest takes: the eigenvalue is some percent
+// low at most (linalg.Lanczos).
 const lanczosSteps = 24
 
-// lanczos returns the largest eigenvalue of a symmetric positive definite d x d matrix that
-// multiply multiplies with, from a random start. It is never too large but for rounding, and
-// too small by 5% on average at d = 64, whatever the other eigenvalues are (Kuczynski and
-// Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992: 0.103 (log(d (s-1)^4)/(s-1))^2 after s
-// steps); where the largest stands out, by much less.
+// lanczos returns the largest eigenvalue of a symmetric positive definite d x d matrix, from
+// a random start; multiply adds P x to y.
 func lanczos(d int, multiply func(y, x []float64)) (float64, error) {
 	start := make([]float32, d)
 	num.NewRand(0, 0).Normal(start)
-	w := widened(start)
-	var basis [][]float64
-	var diagonal, beside []float64 // of the tridiagonal matrix
-	for len(basis) < min(d, lanczosSteps) {
-		norm := vec.Norm(w)
-		if len(basis) > 0 {
-			if !(norm > 1e-10*diagonal[0]) { // the basis spans an invariant space
-				break
-			}
-			beside = append(beside, norm)
-		}
-		vec.Scale(1/norm, w)
-		q := w
-		basis = append(basis, q)
-		w = make([]float64, d)
-		multiply(w, q)
-		diagonal = append(diagonal, vec.Dot(w, q))
-		for range 2 { // what is left may be so small that once is not enough
-			for _, q := range basis {
-				vec.Axpy(-vec.Dot(w, q), q, w)
-			}
-		}
-	}
-	n := len(basis)
-	t := make([]float64, n*n)
-	for j, v := range diagonal {
-		t[j*n+j] = v
-		if j > 0 {
-			t[j*n+j-1], t[(j-1)*n+j] = beside[j-1], beside[j-1]
-		}
-	}
-	values, err := separation.Eigenvalues(t, n)
-	if err != nil {
-		return 0, err
-	}
-	return values[0], nil
+	return linalg.Lanczos(linalg.Widen(start), lanczosSteps, multiply)
 }
 
 func (f *denseForm) largest(i int) (float64, error) {
 	n := f.d * f.d
-	a := widened(f.a.Data[i*n : (i+1)*n])
+	a := linalg.Widen(f.a.Data[i*n : (i+1)*n])
 	return lanczos(f.d, func(y, x []float64) {
 		for at := 0; at < n; at += f.d { // A^T (A x)
 			row := a[at : at+f.d]
-			vec.Axpy(vec.Dot(row, x), row, y)
+			linalg.Axpy(linalg.Dot(row, x), row, y)
 		}
 	})
 }
@@ -244,15 +206,15 @@ func (f *lowRankForm) largest(i int) (float64, error) {
 	if f.factor == nil {
 		return slices.Max(w), nil
 	}
-	r := widened(f.factor.Data[i*f.r*f.d : (i+1)*f.r*f.d])
-	vec.Scale(float64(f.scale), r)
+	r := linalg.Widen(f.factor.Data[i*f.r*f.d : (i+1)*f.r*f.d])
+	linalg.Scale(float64(f.scale), r)
 	return lanczos(f.d, func(y, x []float64) {
 		for j, v := range x {
 			y[j] = w[j] * v
 		}
 		for at := 0; at < len(r); at += f.d {
 			row := r[at : at+f.d]
-			vec.Axpy(vec.Dot(row, x), row, y)
+			linalg.Axpy(linalg.Dot(row, x), row, y)
 		}
 	})
 }

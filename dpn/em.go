@@ -7,7 +7,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // EMOptions say how Potential.EM runs.
@@ -149,7 +149,7 @@ func meanVariance(x engine.Matrix) (float64, error) {
 			mean[j] += float64(v)
 		}
 	}
-	vec.Scale(1/float64(x.Rows), mean)
+	linalg.Scale(1/float64(x.Rows), mean)
 	var sum float64
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {

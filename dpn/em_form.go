@@ -3,9 +3,8 @@ package dpn
 import (
 	"math"
 
-	"dpnbench/dpn/separation"
 	"dpnbench/engine"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // The M steps of the forms (Potential.EM). A component without rows keeps its precision.
@@ -20,7 +19,7 @@ func (f *denseForm) maximise(m *em) error {
 		pooled := make([]float64, d*d)
 		for i, v := range s {
 			if v != nil {
-				vec.Axpy(m.mass[i]/float64(m.x.Rows), v, pooled)
+				linalg.Axpy(m.mass[i]/float64(m.x.Rows), v, pooled)
 			}
 		}
 		s = [][]float64{pooled}
@@ -32,14 +31,14 @@ func (f *denseForm) maximise(m *em) error {
 		if err := raise(s[i], d, m.Ridge); err != nil {
 			return err
 		}
-		if !cholesky(s[i], d) {
+		if !linalg.Cholesky(s[i], d) {
 			return errSingular
 		}
 		a, column := f.a.Data[i*d*d:(i+1)*d*d], make([]float64, d)
 		for j := range d { // A = L^-1: with Sigma = L L^T, P = A^T A
 			clear(column)
 			column[j] = 1
-			forward(s[i], d, column, j)
+			linalg.SolveLower(s[i], d, column, j)
 			for row, v := range column {
 				a[row*d+j] = float32(v)
 			}
@@ -56,7 +55,7 @@ func raise(a []float64, n int, floor float64) error {
 	for j := range n {
 		lower[j*n+j] -= floor
 	}
-	if cholesky(lower, n) {
+	if linalg.Cholesky(lower, n) {
 		return nil
 	}
 	var varies []int
@@ -74,7 +73,7 @@ func raise(a []float64, n int, floor float64) error {
 			part[i*m+j] = a[row*n+column]
 		}
 	}
-	values, vectors, err := separation.Eigenvectors(part, m)
+	values, vectors, err := linalg.Eigenvectors(part, m)
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (f *lowRankForm) maximise(m *em) error {
 		if s[i] == nil {
 			return nil
 		}
-		values, vectors, err := separation.Eigenvectors(s[i], d)
+		values, vectors, err := linalg.Eigenvectors(s[i], d)
 		if err != nil {
 			return err
 		}

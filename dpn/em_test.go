@@ -6,9 +6,9 @@ import (
 	"math"
 	"testing"
 
-	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 )
 
 // emConfig is the setting of a potential of some form.
@@ -103,7 +103,7 @@ func logDensity(t *testing.T, p *Potential, x engine.Matrix) float64 {
 	for i := range p.K {
 		precisions[i] = p.Precision(i)
 		l := p.Precision(i)
-		if !cholesky(l, p.D) {
+		if !linalg.Cholesky(l, p.D) {
 			t.Fatal("singular")
 		}
 		for j := range p.D {
@@ -153,7 +153,7 @@ func TestEMOneComponent(t *testing.T) {
 			}
 		}
 	}
-	values, vectors, err := separation.Eigenvectors(append([]float64(nil), cov...), d)
+	values, vectors, err := linalg.Eigenvectors(append([]float64(nil), cov...), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,10 +252,10 @@ func TestEMTiedPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := p.Precision(1)
-	if !cholesky(m, d) {
+	if !linalg.Cholesky(m, d) {
 		t.Fatal("singular")
 	}
-	for j, v := range inverseDiagonal(m, d) {
+	for j, v := range linalg.InverseDiagonal(m, d) {
 		if want := (square[0][j] + square[1][j]) / n; math.Abs(v/want-1) > 1e-4 {
 			t.Errorf("variance %d is %v, want %v", j, v, want)
 		}

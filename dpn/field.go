@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Evaluation is the potential in float64 at n points.
@@ -53,7 +53,7 @@ func (p *Potential) Evaluate(ctx context.Context, x []float64, threads int) (*Ev
 				p.pull(g, delta, x[b0*d:b1*d], some[i], i0+i)
 				for b := b0; b < b1; b++ {
 					at := (b - b0) * d
-					l := float64(p.c.Data[i0+i]) - vec.Dot(g[at:at+d], delta[at:at+d])/2
+					l := float64(p.c.Data[i0+i]) - linalg.Dot(g[at:at+d], delta[at:at+d])/2
 					ev.R[b*k+i0+i] = l
 					total := ev.Gradient[b*d : (b+1)*d]
 					w := math.Exp(l - top[b])
@@ -66,7 +66,7 @@ func (p *Potential) Evaluate(ctx context.Context, x []float64, threads int) (*Ev
 					}
 					sum[b] += w
 					if w != 0 {
-						vec.Axpy(-w, g[at:at+d], total)
+						linalg.Axpy(-w, g[at:at+d], total)
 					}
 				}
 			}
@@ -100,7 +100,7 @@ func (p *Potential) pull(g, delta, x, precision []float64, i int) {
 	for j := range d {
 		row := precision[j*d : (j+1)*d]
 		for at := 0; at < len(x); at += d {
-			g[at+j] = vec.Dot(row, delta[at:at+d])
+			g[at+j] = linalg.Dot(row, delta[at:at+d])
 		}
 	}
 }
@@ -134,12 +134,12 @@ func (p *Potential) Hessian(ctx context.Context, x []float64, threads int) ([]fl
 		p.pull(g, delta, x, precision, i)
 		for a := range d {
 			row := h[a*d+a : (a+1)*d]
-			vec.Axpy(-r, precision[a*d+a:(a+1)*d], row)
-			vec.Axpy(float64(r*g[a]), g[a:], row)
+			linalg.Axpy(-r, precision[a*d+a:(a+1)*d], row)
+			linalg.Axpy(float64(r*g[a]), g[a:], row)
 		}
 	}
 	for a := range d {
-		vec.Axpy(-ev.Gradient[a], ev.Gradient[a:], h[a*d+a:(a+1)*d])
+		linalg.Axpy(-ev.Gradient[a], ev.Gradient[a:], h[a*d+a:(a+1)*d])
 		for c := range a {
 			h[a*d+c] = h[c*d+a]
 		}

@@ -9,7 +9,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 
 	"gonum.org/v1/gonum/blas/blas64"
 )
@@ -42,7 +42,7 @@ func factors(p *Potential) *Param { return p.form.(*denseForm).a }
 func randomPoints(n, d int, seed uint64) []float64 {
 	x := make([]float32, n*d)
 	num.NewRand(seed, 1).Normal(x)
-	return widened(x)
+	return linalg.Widen(x)
 }
 
 func TestEvaluateAgainstReference(t *testing.T) {
@@ -54,11 +54,11 @@ func TestEvaluateAgainstReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &reference.Potential{K: c.k, D: c.d, C: widened(p.c.Data), Alpha: 0.1,
-			Mu: blas64.General{Rows: c.k, Cols: c.d, Stride: c.d, Data: widened(p.mu.Data)}}
+		want := &reference.Potential{K: c.k, D: c.d, C: linalg.Widen(p.c.Data), Alpha: 0.1,
+			Mu: blas64.General{Rows: c.k, Cols: c.d, Stride: c.d, Data: linalg.Widen(p.mu.Data)}}
 		var a []blas64.General
 		for i := range c.k {
-			a = append(a, blas64.General{Rows: c.d, Cols: c.d, Stride: c.d, Data: widened(factors(p).Data[i*c.d*c.d : (i+1)*c.d*c.d])})
+			a = append(a, blas64.General{Rows: c.d, Cols: c.d, Stride: c.d, Data: linalg.Widen(factors(p).Data[i*c.d*c.d : (i+1)*c.d*c.d])})
 		}
 		want.P = reference.Factors(a)
 		near := func(what string, got, want []float64) {
@@ -101,7 +101,7 @@ func TestHessian(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := vec.Norm(h)
+		size := linalg.Norm(h)
 		for j := range c.d {
 			around := make([]float64, 0, 2*c.d)
 			for _, s := range []float64{step, -step} {
@@ -254,9 +254,9 @@ func TestFreeFieldJacobian(t *testing.T) {
 	}
 	j := make([]float64, d*d)
 	for u := range h {
-		v := math.Tanh(vec.Dot(f.W1[u*d:(u+1)*d], x) + f.B1[u])
+		v := math.Tanh(linalg.Dot(f.W1[u*d:(u+1)*d], x) + f.B1[u])
 		for a := range d {
-			vec.Axpy(f.W2[a*h+u]*(1-v*v), f.W1[u*d:(u+1)*d], j[a*d:(a+1)*d])
+			linalg.Axpy(f.W2[a*h+u]*(1-v*v), f.W1[u*d:(u+1)*d], j[a*d:(a+1)*d])
 		}
 	}
 	var odd float64
@@ -265,7 +265,7 @@ func TestFreeFieldJacobian(t *testing.T) {
 			odd += math.Pow(j[a*d+c]-j[c*d+a], 2)
 		}
 	}
-	if want := math.Sqrt(odd) / vec.Norm(j); math.Abs(float64(r.Asymmetry)-want) > 1e-9 || want < 0.3 {
+	if want := math.Sqrt(odd) / linalg.Norm(j); math.Abs(float64(r.Asymmetry)-want) > 1e-9 || want < 0.3 {
 		t.Errorf("asymmetry %v, of the Jacobian %v", r.Asymmetry, want)
 	}
 	var loops float64 // in the planes (0,1), (2,3), (4,5)
@@ -287,7 +287,7 @@ func TestFreeFieldStream(t *testing.T) {
 	for point := range uint64(2 * rotationBlock) {
 		drawn := make([]float32, len(f.W1))
 		num.NewRand(1, point).Uniform(drawn, -1, 1)
-		if slices.Equal(f.W1, widened(drawn)) {
+		if slices.Equal(f.W1, linalg.Widen(drawn)) {
 			t.Errorf("the weights are drawn from the stream of point %d", point)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/linalg"
 )
 
 // FixedPoints says where the ascents of a set of pictures end if they go on until they
@@ -151,7 +152,7 @@ func (m *Model) FixedPoints(ctx context.Context, e *engine.Engine, s *dataset.Se
 	for i, t := range f.Steps {
 		if t >= 0 {
 			steps = append(steps, t)
-			f.MeanDistance += distance(x0.Row(i), f.Ends.Row(i))
+			f.MeanDistance += linalg.Distance(x0.Row(i), f.Ends.Row(i))
 		}
 	}
 	f.Converged = len(steps)
@@ -195,7 +196,7 @@ func (m *Model) follow(ctx context.Context, e *engine.Engine, f *FixedPoints, pr
 			m.Ascend(e, engine.View(x.Data[lo*d:hi*d], hi-lo, d), 1)
 		}
 		err := forEach(ctx, rows, e.Threads(), func(b int) error {
-			moved[b], size[b] = distance(x.Row(b), last.Row(b)), distance(last.Row(b), zero)
+			moved[b], size[b] = linalg.Distance(x.Row(b), last.Row(b)), linalg.Distance(last.Row(b), zero)
 			return nil
 		})
 		if err != nil {
@@ -255,7 +256,7 @@ func (f *FixedPoints) gather(ctx context.Context) error {
 			return err
 		}
 		x := f.Ends.Row(i)
-		size := distance(x, zero)
+		size := linalg.Distance(x, zero)
 		best, at := f.Merge*(1+size), -1
 		for j := range f.Points {
 			if math.Abs(sizes[j]-size) > best { // no nearer than their lengths differ
@@ -297,7 +298,7 @@ func distanceWithin(a, b []float32, limit float64) float64 {
 	var sum float64
 	for lo := 0; lo < len(a); lo += piece {
 		hi := min(lo+piece, len(a))
-		v := distance(a[lo:hi], b[lo:hi])
+		v := linalg.Distance(a[lo:hi], b[lo:hi])
 		if sum += float64(v * v); math.Sqrt(sum) > limit {
 			return math.Inf(1)
 		}
@@ -348,7 +349,7 @@ func (m *Model) describe(e *engine.Engine, f *FixedPoints, labels []byte) {
 		p.Component = int(first[0])
 		p.Responsibility = float64(r.Data[p.Component])
 		p.Entropy = entropy(r, 0)
-		p.CentreDistance = distance(p.X, m.potential.Centres().Row(p.Component))
+		p.CentreDistance = linalg.Distance(p.X, m.potential.Centres().Row(p.Component))
 	}
 	if f.Converged > 0 {
 		f.Purity = float64(most) / float64(f.Converged)

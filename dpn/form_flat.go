@@ -9,7 +9,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // flatForm is "flat", P_i = s0^2 (I - (1-eps) U_i^T U_i) with orthonormal rows U_i (r x d):
@@ -192,15 +192,15 @@ func (f *flatForm) precision(i int) []float64 {
 //	P_i^-1 = s0^-2 (I + sum_j (1-eps) / (1 - (1-eps) g_j) q_j q_j^T)        (Sherman and Morrison)
 func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
 	s, c := f.scale*f.scale, 1-f.eps
-	u := widened(f.rows(i).Data)
+	u := linalg.Widen(f.rows(i).Data)
 	row := func(a int) []float64 { return u[a*f.d : (a+1)*f.d] }
 	gram := make([]float64, f.r*f.r)
 	for a := range f.r {
 		for b := range f.r {
-			gram[a*f.r+b] = vec.Dot(row(a), row(b))
+			gram[a*f.r+b] = linalg.Dot(row(a), row(b))
 		}
 	}
-	g, w, err := separation.Eigenvectors(gram, f.r)
+	g, w, err := linalg.Eigenvectors(gram, f.r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -214,7 +214,7 @@ func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
 		values = append(values, float64(s*left))
 		clear(q)
 		for a := range f.r {
-			vec.Axpy(w[j*f.r+a], row(a), q)
+			linalg.Axpy(w[j*f.r+a], row(a), q)
 		}
 		for n, v := range q {
 			variances[n] += float64(float64(c*v)*v) / (s * left)
@@ -233,7 +233,7 @@ func (f *flatForm) gaussian(i int) (gaussian, error) {
 	for j := range root {
 		root[j] = f.scale
 	}
-	b := widened(f.rows(i).Data)
+	b := linalg.Widen(f.rows(i).Data)
 	for j := range b {
 		b[j] *= math.Sqrt(1 - f.eps)
 	}

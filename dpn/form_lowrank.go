@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 )
 
 // lowRankForm is "lowrank", P_i = s0^2 (diag(exp(2 l_i)) + R_i^T R_i), and "diag", without
@@ -111,7 +112,7 @@ func (f *lowRankForm) gaussian(i int) (gaussian, error) {
 	}
 	var b []float64
 	if f.factor != nil {
-		b = widened(f.factor.Data[i*f.r*d : (i+1)*f.r*d])
+		b = linalg.Widen(f.factor.Data[i*f.r*d : (i+1)*f.r*d])
 		for j := range b {
 			b[j] = s * b[j] / root[j%d]
 		}

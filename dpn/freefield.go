@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // FreeField is a vector field that is the gradient of nothing: a network of two layers,
@@ -32,7 +32,7 @@ func NewFreeField(dim, hidden int, seed uint64) (*FreeField, error) {
 		v := make([]float32, n)
 		limit := float32(1 / math.Sqrt(float64(in)))
 		r.Uniform(v, -limit, limit)
-		return widened(v)
+		return linalg.Widen(v)
 	}
 	return &FreeField{Dim: dim, Hidden: hidden,
 		W1: draw(hidden*dim, dim), B1: draw(hidden, dim), W2: draw(dim*hidden, hidden), B2: draw(dim, hidden)}, nil
@@ -43,7 +43,7 @@ func (f *FreeField) hidden(ctx context.Context, t, x []float64, threads int) err
 	d, h := f.Dim, f.Hidden
 	return forEach(ctx, len(x)/d, threads, func(b int) error {
 		for u := range h {
-			t[b*h+u] = math.Tanh(vec.Dot(f.W1[u*d:(u+1)*d], x[b*d:(b+1)*d]) + f.B1[u])
+			t[b*h+u] = math.Tanh(linalg.Dot(f.W1[u*d:(u+1)*d], x[b*d:(b+1)*d]) + f.B1[u])
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func (f *FreeField) Field(name string, threads int) VectorField {
 			}
 			return forEach(ctx, len(x)/d, threads, func(b int) error {
 				for j := range d {
-					g[b*d+j] = vec.Dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h]) + f.B2[j]
+					g[b*d+j] = linalg.Dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h]) + f.B2[j]
 				}
 				return nil
 			})
@@ -85,30 +85,30 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 	}
 	meanT, meanG := columnMeans(t, n, h), columnMeans(g, n, d)
 	for b := range n {
-		vec.Axpy(-1, meanT, t[b*h:(b+1)*h])
+		linalg.Axpy(-1, meanT, t[b*h:(b+1)*h])
 	}
 	gram := make([]float64, h*h)
 	for b := range n {
 		row := t[b*h : (b+1)*h]
 		for u, v := range row {
-			vec.Axpy(v, row[:u+1], gram[u*h:u*h+u+1])
+			linalg.Axpy(v, row[:u+1], gram[u*h:u*h+u+1])
 		}
 	}
 	for u := range h {
 		gram[u*h+u] += ridge * float64(n)
 	}
-	if !cholesky(gram, h) {
+	if !linalg.Cholesky(gram, h) {
 		return 0, errors.New("free field: the hidden units are not finite or not independent to rounding; a larger ridge is needed")
 	}
 	err = forEach(ctx, d, threads, func(j int) error {
 		w := f.W2[j*h : (j+1)*h]
 		clear(w)
 		for b := range n {
-			vec.Axpy(g[b*d+j]-meanG[j], t[b*h:(b+1)*h], w)
+			linalg.Axpy(g[b*d+j]-meanG[j], t[b*h:(b+1)*h], w)
 		}
-		forward(gram, h, w, 0)
-		backward(gram, h, w)
-		f.B2[j] = meanG[j] - vec.Dot(w, meanT)
+		linalg.SolveLower(gram, h, w, 0)
+		linalg.SolveLowerT(gram, h, w)
+		f.B2[j] = meanG[j] - linalg.Dot(w, meanT)
 		return nil
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 	for b := range n {
 		for j := range d {
 			v := g[b*d+j] - meanG[j]
-			e := v - vec.Dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h])
+			e := v - linalg.Dot(f.W2[j*h:(j+1)*h], t[b*h:(b+1)*h])
 			left, all = left+float64(e*e), all+float64(v*v)
 		}
 	}
@@ -132,7 +132,7 @@ func (f *FreeField) Fit(ctx context.Context, x, g []float64, ridge float64, thre
 func columnMeans(x []float64, n, d int) []float64 {
 	m := make([]float64, d)
 	for b := range n {
-		vec.Axpy(1/float64(n), x[b*d:(b+1)*d], m)
+		linalg.Axpy(1/float64(n), x[b*d:(b+1)*d], m)
 	}
 	return m
 }

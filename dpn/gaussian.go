@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // gaussian is one component of a potential as something to draw from: N(0, P^-1), in
@@ -46,15 +46,15 @@ func (p *Potential) gaussians(ctx context.Context, threads int) ([]gaussian, err
 func largestEigenvalue(g gaussian, d int) float64 {
 	start := make([]float32, d)
 	num.NewRand(0, 0).Normal(start)
-	x, y := widened(start), make([]float64, d)
+	x, y := linalg.Widen(start), make([]float64, d)
 	var value float64
 	for range 100 {
-		norm := vec.Norm(x)
+		norm := linalg.Norm(x)
 		for j := range x {
 			x[j] /= norm
 		}
 		g.multiply(y, x)
-		value = vec.Dot(x, y)
+		value = linalg.Dot(x, y)
 		x, y = y, x
 	}
 	return value
@@ -79,16 +79,16 @@ func (g *denseGaussian) logDet() float64 { return 2 * logDiagonal(g.l, g.d) }
 
 func (g *denseGaussian) draw(x, z []float64) {
 	copy(x, z)
-	backward(g.l, g.d, x)
+	linalg.SolveLowerT(g.l, g.d, x)
 }
 
 func (g *denseGaussian) multiply(y, x []float64) {
 	clear(y)
 	for i, v := range x { // L^T x
-		vec.Axpy(v, g.l[i*g.d:i*g.d+i+1], y[:i+1])
+		linalg.Axpy(v, g.l[i*g.d:i*g.d+i+1], y[:i+1])
 	}
 	for i := g.d - 1; i >= 0; i-- { // L times that, in place
-		y[i] = vec.Dot(g.l[i*g.d:i*g.d+i+1], y[:i+1])
+		y[i] = linalg.Dot(g.l[i*g.d:i*g.d+i+1], y[:i+1])
 	}
 }
 
@@ -118,7 +118,7 @@ func newLowRankGaussian(root, b []float64, sign float64) (*lowRankGaussian, erro
 	g.l = make([]float64, g.r*g.r)
 	for i := range g.r {
 		for j := range i + 1 {
-			g.l[i*g.r+j] = sign * vec.Dot(g.row(i), g.row(j))
+			g.l[i*g.r+j] = sign * linalg.Dot(g.row(i), g.row(j))
 		}
 		g.l[i*g.r+i]++
 	}
@@ -138,11 +138,11 @@ func (g *lowRankGaussian) draw(x, z []float64) {
 	y := make([]float64, g.r)
 	for i := range y { // y = (L + I)^-1 B z
 		l := g.l[i*g.r : i*g.r+i+1]
-		y[i] = (vec.Dot(g.row(i), z) - vec.Dot(l[:i], y[:i])) / (l[i] + 1)
+		y[i] = (linalg.Dot(g.row(i), z) - linalg.Dot(l[:i], y[:i])) / (l[i] + 1)
 	}
-	backward(g.l, g.r, y)
+	linalg.SolveLowerT(g.l, g.r, y)
 	for i, v := range y {
-		vec.Axpy(-g.sign*v, g.row(i), z)
+		linalg.Axpy(-g.sign*v, g.row(i), z)
 	}
 	for j, v := range z {
 		x[j] = v / g.root[j]
@@ -156,7 +156,7 @@ func (g *lowRankGaussian) multiply(y, x []float64) {
 	}
 	copy(y, scaled)
 	for i := range g.r {
-		vec.Axpy(g.sign*vec.Dot(g.row(i), scaled), g.row(i), y)
+		linalg.Axpy(g.sign*linalg.Dot(g.row(i), scaled), g.row(i), y)
 	}
 	for j, v := range g.root {
 		y[j] *= v
@@ -173,7 +173,7 @@ func invertible(a []float64, n int) bool {
 	for i := range n {
 		largest = max(largest, a[i*n+i])
 	}
-	if !cholesky(a, n) {
+	if !linalg.Cholesky(a, n) {
 		return false
 	}
 	for i := range n {

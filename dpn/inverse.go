@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // inverter inverts matrices by the elimination of Gauss with partial pivoting, a block of
@@ -71,7 +71,7 @@ func (v *inverter) singular(e multiplier, a engine.Matrix) bool {
 	}
 	m := v.load(a, n)
 	v.pivot = v.pivot[:0]
-	return !v.eliminate(m, widened(m.Data), 0, n) || !(v.pivotRatio() > 0x1p-24)
+	return !v.eliminate(m, linalg.Widen(m.Data), 0, n) || !(v.pivotRatio() > 0x1p-24)
 }
 
 // pivotRatio returns the smallest pivot over the largest.
@@ -154,7 +154,7 @@ func (v *inverter) eliminate(m engine.Matrix, p []float64, k, h int) bool {
 		for i := j + 1; i < rows; i++ {
 			row := p[i*h : (i+1)*h]
 			row[j] /= top[j]
-			vec.Axpy(-row[j], top[j+1:], row[j+1:])
+			linalg.Axpy(-row[j], top[j+1:], row[j+1:])
 		}
 	}
 	return true
@@ -192,7 +192,7 @@ func (v *inverter) solve(e multiplier, x engine.Matrix, invert func(b []float64)
 func lowerUnit(p []float64, h int, b []float64) {
 	for i := range h {
 		for j := range i {
-			vec.Axpy(-p[i*h+j], b[j*h:j*h+j+1], b[i*h:i*h+j+1])
+			linalg.Axpy(-p[i*h+j], b[j*h:j*h+j+1], b[i*h:i*h+j+1])
 		}
 	}
 }
@@ -203,7 +203,7 @@ func upper(m engine.Matrix, k, h int, b []float64) {
 	for i := h - 1; i >= 0; i-- {
 		row := m.Row(k + i)[k : k+h]
 		for j := i + 1; j < h; j++ {
-			vec.Axpy(-float64(row[j]), b[j*h+j:(j+1)*h], b[i*h+j:(i+1)*h])
+			linalg.Axpy(-float64(row[j]), b[j*h+j:(j+1)*h], b[i*h+j:(i+1)*h])
 		}
 		for j := i; j < h; j++ {
 			b[i*h+j] /= float64(row[i])

@@ -8,7 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Landscape is the shape of a potential: how heavy its components are, and how steep and
@@ -98,8 +98,8 @@ func (p *Potential) Landscape(ctx context.Context, e *engine.Engine) (*Landscape
 			return err
 		}
 		l.Spectra[i] = s
-		if !s.singular() && cholesky(m, p.D) {
-			l.Variances[i] = inverseDiagonal(m, p.D)
+		if !s.singular() && linalg.Cholesky(m, p.D) {
+			l.Variances[i] = linalg.InverseDiagonal(m, p.D)
 		}
 		return nil
 	})
@@ -120,7 +120,7 @@ func (p *Potential) Landscape(ctx context.Context, e *engine.Engine) (*Landscape
 		if l.MeanVariance == nil {
 			l.MeanVariance = make([]float64, p.D)
 		}
-		vec.Axpy(l.Weights[i], v, l.MeanVariance)
+		linalg.Axpy(l.Weights[i], v, l.MeanVariance)
 		total += l.Weights[i]
 	}
 	if !(total > 0) {
@@ -135,7 +135,7 @@ func (p *Potential) Landscape(ctx context.Context, e *engine.Engine) (*Landscape
 
 // spectrum returns the eigenvalues of P_i, given as m, which it overwrites.
 func (p *Potential) spectrum(i int, m []float64) (Spectrum, error) {
-	values, err := separation.Eigenvalues(m, p.D)
+	values, err := linalg.Eigenvalues(m, p.D)
 	if err != nil {
 		return Spectrum{}, fmt.Errorf("component %d: %w", i, err)
 	}

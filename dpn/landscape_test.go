@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -222,7 +223,7 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	for step := range 16 {
-		ev, err := m.potential.Evaluate(ctx, widened(tr.XAt(step).Data), 1)
+		ev, err := m.potential.Evaluate(ctx, linalg.Widen(tr.XAt(step).Data), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +236,7 @@ func TestTrace(t *testing.T) {
 					t.Errorf("r_%d of step %d is %v, in float64 %v", i, step, r, ev.R[b*5+i])
 				}
 			}
-			if step > 0 && math.Abs(float64(tr.Length[step-1][b])-distance(tr.XAt(step).Row(b), tr.XAt(step-1).Row(b))) > 1e-12 {
+			if step > 0 && math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b), tr.XAt(step-1).Row(b))) > 1e-12 {
 				t.Errorf("length of step %d is %v", step-1, tr.Length[step-1][b])
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // LangevinOptions say how chains move. Steps is needed; what else is zero has a default.
@@ -148,7 +148,7 @@ func (m *Model) Langevin(ctx context.Context, e *engine.Engine, start engine.Mat
 		drift(yd, y, phiY)
 		err = forEach(ctx, n, threads, func(b int) error {
 			if opt.Adjusted {
-				forth, back := squaredDistance(y.Row(b), xd.Row(b)), squaredDistance(x.Row(b), yd.Row(b))
+				forth, back := linalg.SquaredDistance(y.Row(b), xd.Row(b)), linalg.SquaredDistance(x.Row(b), yd.Row(b))
 				gain := float64(phiY[b]) - float64(phi[b]) + (forth-back)/(4*float64(h))
 				if !(u[b] < num.Exp32(float32(gain/opt.Temperature))) { // also where it is NaN
 					return nil
@@ -260,7 +260,7 @@ func EffectiveSampleSize(x []float32, chains int) float64 {
 		return math.NaN()
 	}
 	n := len(x) / chains
-	deviations := widened(x)
+	deviations := linalg.Widen(x)
 	means := make([]float64, chains)
 	for b := range chains {
 		own := deviations[b*n : (b+1)*n]
@@ -271,7 +271,7 @@ func EffectiveSampleSize(x []float32, chains int) float64 {
 		var sum float64
 		for b := range chains {
 			own := deviations[b*n : (b+1)*n]
-			sum += vec.Dot(own[:n-lag], own[lag:])
+			sum += linalg.Dot(own[:n-lag], own[lag:])
 		}
 		return sum / float64(n) / float64(chains)
 	}
@@ -279,7 +279,7 @@ func EffectiveSampleSize(x []float32, chains int) float64 {
 	within, total := variance*float64(n)/float64(n-1), variance
 	if chains > 1 {
 		centre(means)
-		total += vec.Dot(means, means) / float64(chains-1)
+		total += linalg.Dot(means, means) / float64(chains-1)
 	}
 	if !(total > 0) {
 		return math.NaN()

@@ -9,6 +9,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -111,7 +112,7 @@ func TestULAMoments(t *testing.T) {
 				t.Fatal(err)
 			}
 			inverse.Scale(temperature, &inverse)
-			checkMoments(t, form, c.Trace[1:], chains, widened(m.potential.mu.Data), inverse.RawMatrix().Data)
+			checkMoments(t, form, c.Trace[1:], chains, linalg.Widen(m.potential.mu.Data), inverse.RawMatrix().Data)
 			if c.Acceptance != 1 {
 				t.Errorf("%s: acceptance %v", form, c.Acceptance)
 			}

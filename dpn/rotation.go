@@ -8,7 +8,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Rotation is how far a vector field is from being the gradient of anything, by two
@@ -122,14 +122,14 @@ func MeasureRotation(ctx context.Context, f VectorField, x []float64, opt Rotati
 		for b := range v {
 			p := x[(lo+b)*d : (lo+b+1)*d]
 			v[b] = directions(d, m, num.NewRand(opt.Seed, uint64(lo+b)))
-			s.surround(at[b*each*d:(b+1)*each*d], p, v[b], s.Step*(1+vec.Norm(p)))
+			s.surround(at[b*each*d:(b+1)*each*d], p, v[b], s.Step*(1+linalg.Norm(p)))
 		}
 		if err := f.Eval(ctx, g, at); err != nil {
 			return nil, err
 		}
 		for b := range v {
 			p := x[(lo+b)*d : (lo+b+1)*d]
-			s.At = append(s.At, s.point(g[b*each*d:(b+1)*each*d], v[b], s.Step*(1+vec.Norm(p)), f.Rounding, float64(f.Carried*vec.Norm(p))))
+			s.At = append(s.At, s.point(g[b*each*d:(b+1)*each*d], v[b], s.Step*(1+linalg.Norm(p)), f.Rounding, float64(f.Carried*linalg.Norm(p))))
 		}
 	}
 	for _, c := range []struct {
@@ -178,9 +178,9 @@ func directions(d, m int, r *num.Rand) []float64 {
 		for range 2 {
 			for c := range a {
 				w := v[c*d : (c+1)*d]
-				vec.Axpy(-vec.Dot(u, w), w, u)
+				linalg.Axpy(-linalg.Dot(u, w), w, u)
 			}
-			l := vec.Norm(u)
+			l := linalg.Norm(u)
 			for j := range u {
 				u[j] /= l
 			}
@@ -202,7 +202,7 @@ func (s *Rotation) surround(at, x, v []float64, h float64) {
 	next()
 	for a := range s.Directions {
 		for _, f := range [stencil]float64{h, -h, 2 * h, -2 * h} {
-			vec.Axpy(f, v[a*d:(a+1)*d], next())
+			linalg.Axpy(f, v[a*d:(a+1)*d], next())
 		}
 	}
 	for a := range s.Loops {
@@ -210,8 +210,8 @@ func (s *Rotation) surround(at, x, v []float64, h float64) {
 			for _, z := range gaussNodes {
 				to := next()
 				cu, cv, _, _ := square(side, z)
-				vec.Axpy(h*cu, v[2*a*d:(2*a+1)*d], to)
-				vec.Axpy(h*cv, v[(2*a+1)*d:(2*a+2)*d], to)
+				linalg.Axpy(h*cu, v[2*a*d:(2*a+1)*d], to)
+				linalg.Axpy(h*cv, v[(2*a+1)*d:(2*a+2)*d], to)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (s *Rotation) point(g, v []float64, h, rounding, carried float64) PointRota
 			column[j] = (float64(8*(up[j]-down[j])) - (up2[j] - down2[j])) / (12 * h)
 		}
 		for a := range m {
-			b[a*m+c] = vec.Dot(v[a*d:(a+1)*d], column)
+			b[a*m+c] = linalg.Dot(v[a*d:(a+1)*d], column)
 		}
 		g = g[stencil*d:]
 	}
@@ -255,10 +255,10 @@ func (s *Rotation) point(g, v []float64, h, rounding, carried float64) PointRota
 			odd += float64(e * e)
 		}
 	}
-	size := vec.Norm(b)
+	size := linalg.Norm(b)
 	p := PointRotation{Curl: separation.Float(math.Sqrt(odd / 2)),
 		Asymmetry:     share(math.Sqrt(odd), size),
-		RoundingFloor: share(rounding*(vec.Norm(centre)+carried), float64(h*size))}
+		RoundingFloor: share(rounding*(linalg.Norm(centre)+carried), float64(h*size))}
 
 	diff := make([]float64, d)
 	for a := range s.Loops {
@@ -271,8 +271,8 @@ func (s *Rotation) point(g, v []float64, h, rounding, carried float64) PointRota
 				}
 				_, _, du, dv := square(side, z)
 				f := gaussWeights[i] * h
-				along := float64(du*vec.Dot(u, diff)) + float64(dv*vec.Dot(w, diff))
-				whole += float64(f * (float64(du*vec.Dot(u, g[:d])) + float64(dv*vec.Dot(w, g[:d]))))
+				along := float64(du*linalg.Dot(u, diff)) + float64(dv*linalg.Dot(w, diff))
+				whole += float64(f * (float64(du*linalg.Dot(u, g[:d])) + float64(dv*linalg.Dot(w, g[:d]))))
 				work += float64(f * along)
 				sum += float64(f * math.Abs(along))
 				g = g[d:]
@@ -332,7 +332,7 @@ func (m *Model) CompareFields(ctx context.Context, e *engine.Engine, x engine.Ma
 	if err != nil {
 		return nil, err
 	}
-	all := widened(x.Data[:x.Rows*d])
+	all := linalg.Widen(x.Data[:x.Rows*d])
 	at := all[:min(opt.Points, x.Rows)*d]
 	c := &FieldComparison{Hidden: opt.Hidden, FitPoints: x.Rows}
 	measure := func(f VectorField) error {

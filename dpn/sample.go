@@ -9,7 +9,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Sampler draws from the density proportional to exp(phi(x)/T), T being the temperature. At
@@ -118,7 +118,7 @@ func (s *Sampler) Draw(ctx context.Context, n int, seed uint64, threads int) (*D
 			proposals[b]++
 			i := s.component(r.Float64())
 			r.Normal(normal)
-			s.gaussians[i].draw(x, widened(normal))
+			s.gaussians[i].draw(x, linalg.Widen(normal))
 			for j, mu := range s.p.mu.Data[i*d : (i+1)*d] {
 				row[j] = float32(float64(mu) + float64(scale*x[j]))
 			}
@@ -166,7 +166,7 @@ func (s *Sampler) acceptance(x []float32) float32 {
 			delta[j] = float64(x[j]) - float64(mu)
 		}
 		g.multiply(pulled, delta)
-		l[i] = float64(s.p.c.Data[i]) - vec.Dot(delta, pulled)/2
+		l[i] = float64(s.p.c.Data[i]) - linalg.Dot(delta, pulled)/2
 	}
 	top := slices.Max(l)
 	var sum, tempered float64

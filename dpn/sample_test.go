@@ -11,7 +11,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -76,13 +76,13 @@ const standardErrors = 4
 // sample size.
 func checkMean(t *testing.T, what string, values []float32, chains int, want float64) {
 	t.Helper()
-	own := widened(values)
+	own := linalg.Widen(values)
 	mean := centre(own)
 	size := float64(len(values))
 	if chains < len(values) {
 		size = EffectiveSampleSize(values, chains)
 	}
-	deviation := math.Sqrt(vec.Dot(own, own) / float64(len(own)))
+	deviation := math.Sqrt(linalg.Dot(own, own) / float64(len(own)))
 	if e := deviation / math.Sqrt(size); !(math.Abs(mean-want) <= standardErrors*e) {
 		t.Errorf("%s: %v, expected %v +- %v (%v effective draws)", what, mean, want, e, size)
 	}
@@ -158,7 +158,7 @@ func TestGaussian(t *testing.T) {
 				var want mat.VecDense
 				want.MulVec(dense, mat.NewVecDense(d, delta))
 				for j, v := range got {
-					if math.Abs(v-want.AtVec(j)) > 1e-12*mat.Norm(dense, 2)*vec.Norm(delta) {
+					if math.Abs(v-want.AtVec(j)) > 1e-12*mat.Norm(dense, 2)*linalg.Norm(delta) {
 						t.Errorf("%s, d %d: (P x)[%d] = %v, expected %v", form, d, j, v, want.AtVec(j))
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/linalg"
 )
 
 // Trace is the way of some pictures through the landscape, x_0 to x_n.
@@ -84,7 +85,7 @@ func (m *Model) Trace(ctx context.Context, e *engine.Engine, s *dataset.Set, at 
 		a, b := t.XAt(step), t.XAt(step+1)
 		l := make([]separation.Float, n)
 		for i := range l {
-			l[i] = separation.Float(distance(a.Row(i), b.Row(i)))
+			l[i] = separation.Float(linalg.Distance(a.Row(i), b.Row(i)))
 		}
 		t.Length = append(t.Length, l)
 	}

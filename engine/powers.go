@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // A row of which one component has all the responsibility from some step to the last, r_i = 1 and
@@ -77,7 +77,7 @@ func newPowers(steps int) *powers {
 	for {
 		next, most, off := 0, 0.0, 0.0
 		for t := range rest {
-			if v := vec.Dot(rest[t], rest[t]); v > most {
+			if v := linalg.Dot(rest[t], rest[t]); v > most {
 				next, most = t, v
 			}
 			for _, v := range rest[t] {
@@ -94,7 +94,7 @@ func newPowers(steps int) *powers {
 		kept, basis = append(kept, next), append(basis, slices.Clone(q))
 		for range 2 { // once more, for what rounding has left
 			for t := range rest {
-				vec.Axpy(-vec.Dot(rest[t], basis[len(basis)-1]), basis[len(basis)-1], rest[t])
+				linalg.Axpy(-linalg.Dot(rest[t], basis[len(basis)-1]), basis[len(basis)-1], rest[t])
 			}
 		}
 	}
@@ -105,9 +105,9 @@ func newPowers(steps int) *powers {
 		left, c := slices.Clone(functions[t]), make([]float64, n)
 		for range 2 {
 			for m, q := range basis {
-				v := vec.Dot(left, q)
+				v := linalg.Dot(left, q)
 				c[m] += v
-				vec.Axpy(-v, q, left)
+				linalg.Axpy(-v, q, left)
 			}
 		}
 		return c
@@ -129,7 +129,7 @@ func newPowers(steps int) *powers {
 		c := coefficients(t)
 		for m := n - 1; m >= 0; m-- {
 			c[m] /= triangle[m][m]
-			vec.Axpy(-c[m], triangle[m][:m], c[:m])
+			linalg.Axpy(-c[m], triangle[m][:m], c[:m])
 		}
 		for to, m := range order {
 			p.c[t*n+to], p.back[to*steps+t] = float32(c[m]), -float32(c[m])

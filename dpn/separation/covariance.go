@@ -3,8 +3,8 @@ package separation
 import (
 	"context"
 
+	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
-	"dpnbench/internal/vec"
 )
 
 // covariance is the covariance matrix C = Z^T Z / n of the rows of x, Z being
@@ -49,7 +49,7 @@ func (c *covariance) trace() float64 {
 		from, to := chunkBounds(c.rows, rowsPerChunk, k)
 		for i := from; i < to; i++ {
 			c.row(t, i)
-			sums[k] += vec.Dot(t, t)
+			sums[k] += linalg.Dot(t, t)
 		}
 	})
 	var total float64
@@ -74,7 +74,7 @@ func (c *covariance) matrix(ctx context.Context) []float64 {
 			c.row(t, i)
 			for j := from; j < to; j++ {
 				if t[j] != 0 {
-					vec.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
+					linalg.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
 				}
 			}
 		}
@@ -93,7 +93,7 @@ func (c *covariance) gramMatrix(ctx context.Context) []float64 {
 	out := make([]float64, n*n)
 	parallel.Each(n, c.threads, func(i int) {
 		for j := 0; j <= i && ctx.Err() == nil; j++ {
-			out[i*n+j] = vec.Dot(z[i*c.dim:(i+1)*c.dim], z[j*c.dim:(j+1)*c.dim])
+			out[i*n+j] = linalg.Dot(z[i*c.dim:(i+1)*c.dim], z[j*c.dim:(j+1)*c.dim])
 		}
 	})
 	mirror(out, n, 1/float64(n))
@@ -117,7 +117,7 @@ func (c *covariance) combineRows(v, weights []float64) {
 	t := make([]float64, c.dim)
 	for i, w := range weights {
 		c.row(t, i)
-		vec.Axpy(w, t, v)
+		linalg.Axpy(w, t, v)
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *covariance) apply(out, in []float64) {
 			}
 			if b < block {
 				u := b * c.dim
-				vec.Axpy(vec.Dot(z, in[u:u+c.dim]), z, sum[u:u+c.dim])
+				linalg.Axpy(linalg.Dot(z, in[u:u+c.dim]), z, sum[u:u+c.dim])
 			}
 		}
 	})
@@ -153,7 +153,7 @@ func (c *covariance) apply(out, in []float64) {
 			out[j] += s
 		}
 	}
-	vec.Scale(1/float64(c.rows), out)
+	linalg.Scale(1/float64(c.rows), out)
 }
 
 // dotPair returns z . a and z . b, each in two interleaved partial sums.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // Fuzziness is the separation fuzziness of a set, with what its truncation did.
@@ -56,12 +56,12 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 	var f Fuzziness
 	for a := range classes {
 		for b := range a + 1 {
-			g := vec.Dot(m[a*dim:(a+1)*dim], m[b*dim:(b+1)*dim])
+			g := linalg.Dot(m[a*dim:(a+1)*dim], m[b*dim:(b+1)*dim])
 			gram[a*classes+b], gram[b*classes+a] = g, g
 		}
 		f.BetweenTrace += gram[a*classes+a]
 	}
-	lambda, u, err := symmetricEigen(context.Background(), gram, classes)
+	lambda, u, err := linalg.SymmetricEigen(context.Background(), gram, classes)
 	if err != nil {
 		return Fuzziness{}, err
 	}
@@ -81,12 +81,12 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 	for j := 0; j < classes-1 && lambda[j] > f.Tolerance; j++ {
 		v := make([]float64, dim)
 		for k := range classes {
-			vec.Axpy(u[j*classes+k], m[k*dim:(k+1)*dim], v)
+			linalg.Axpy(u[j*classes+k], m[k*dim:(k+1)*dim], v)
 		}
 		// |M^T u|^2 = u^T G u: the same eigenvalue, free of the rounding in G.
-		length := vec.Norm(v)
+		length := linalg.Norm(v)
 		lambda[j] = length * length
-		vec.Scale(1/length, v)
+		linalg.Scale(1/length, v)
 		directions = append(directions, v...)
 		f.Rank++
 		f.SmallestEigenvalue = lambda[j]

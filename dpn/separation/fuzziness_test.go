@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -477,7 +477,7 @@ func TestFuzzinessOfTwoClasses(t *testing.T) {
 	for j := range delta {
 		delta[j] = sc.classMean(1)[j] - sc.classMean(0)[j]
 	}
-	length := vec.Dot(delta, delta)
+	length := linalg.Dot(delta, delta)
 	var along float64
 	for i := range n {
 		var p float64

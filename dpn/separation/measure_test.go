@@ -13,7 +13,20 @@ import (
 	"testing"
 )
 
-// pseudoRandom draws features from the package's own integer generator, so that
+// splitMix is the SplitMix64 generator (Steele, Lea and Flood 2014).
+type splitMix uint64
+
+// next returns a number between -1 and 1.
+func (s *splitMix) next() float64 {
+	*s += 0x9e3779b97f4a7c15
+	z := uint64(*s)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return float64(int64(z)>>11) * 0x1p-52
+}
+
+// pseudoRandom draws features from an integer generator, so that
 // they are the same on every machine.
 func pseudoRandom(rows, dim, classes int) Set {
 	var random splitMix

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 )
 
 // PCA is the principal components of a set of features.
@@ -72,7 +72,7 @@ func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 	switch small := min(rows, dim); {
 	case small > denseSize && 8*q <= small:
 		p.Method = "krylov"
-		err = p.krylov(ctx, c, q)
+		err = p.lanczos(ctx, c, q)
 	case dim <= rows:
 		p.Method = "covariance"
 		err = p.dense(ctx, c, q)
@@ -97,7 +97,7 @@ func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 
 // dense solves the d x d covariance matrix.
 func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
-	values, vectors, err := symmetricEigen(ctx, c.matrix(ctx), c.dim)
+	values, vectors, err := linalg.SymmetricEigen(ctx, c.matrix(ctx), c.dim)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
 // gram solves the n x n matrix Z Z^T / n of the centred rows Z, whose non-zero
 // eigenvalues are those of Z^T Z / n; the components are Z^T u, normalised.
 func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
-	values, u, err := symmetricEigen(ctx, c.gramMatrix(ctx), c.rows)
+	values, u, err := linalg.SymmetricEigen(ctx, c.gramMatrix(ctx), c.rows)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,19 @@ func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
 		}
 		// Rows of small eigenvalues have lost some orthogonality; what is missing
 		// for zero ones is completed to a basis.
-		orthonormalise(row, p.Components[:i*c.dim])
+		linalg.Orthonormalise(row, p.Components[:i*c.dim])
 	}
+	return nil
+}
+
+// lanczos computes the components by products with the covariance matrix, which is never
+// formed. Each iteration is one pass over the features.
+func (p *PCA) lanczos(ctx context.Context, c *covariance, q int) error {
+	k, err := linalg.BlockLanczos(ctx, c.dim, q, c.apply)
+	if err != nil {
+		return err
+	}
+	p.Eigenvalues, p.Components, p.Iterations, p.Residual = k.Values, k.Vectors, k.Iterations, k.Residual
 	return nil
 }
 
@@ -148,7 +159,7 @@ func (p *PCA) Project(x []float32) ([]float64, error) {
 	for i := range rows {
 		centreRow(t, x[i*p.Dim:(i+1)*p.Dim], p.Mean)
 		for k := range q {
-			out[i*q+k] = vec.Dot(t, p.Components[k*p.Dim:(k+1)*p.Dim])
+			out[i*q+k] = linalg.Dot(t, p.Components[k*p.Dim:(k+1)*p.Dim])
 		}
 	}
 	return out, nil
@@ -163,39 +174,6 @@ func fixSign(v []float64) {
 		}
 	}
 	if v[best] < 0 {
-		vec.Scale(-1, v)
+		linalg.Scale(-1, v)
 	}
-}
-
-// orthonormalise makes v a unit vector orthogonal to the rows of basis, which
-// are orthonormal themselves. Where v lies in their span, it takes the first
-// unit vector e_0, e_1, ... that does not.
-func orthonormalise(v, basis []float64) {
-	dim := len(v)
-	for try := 0; !orthogonalise(v, basis); try++ {
-		clear(v)
-		v[try%dim] = 1
-	}
-}
-
-// orthogonalise makes v a unit vector orthogonal to the rows of basis, or
-// reports false if nothing but rounding is left of it then.
-func orthogonalise(v, basis []float64) bool {
-	length := vec.Norm(v)
-	if length == 0 {
-		return false
-	}
-	vec.Scale(1/length, v)
-	// Twice: the first sweep leaves rounding of the size of what it removed.
-	for range 2 {
-		for b := 0; b < len(basis); b += len(v) {
-			vec.Axpy(-vec.Dot(v, basis[b:b+len(v)]), basis[b:b+len(v)], v)
-		}
-	}
-	length = vec.Norm(v)
-	if length < 1e-10 {
-		return false
-	}
-	vec.Scale(1/length, v)
-	return true
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpnbench/internal/vec"
+	"dpnbench/internal/linalg"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -204,7 +204,7 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 			if other == k {
 				same = 1
 			}
-			near(t, fmt.Sprintf("product of components %d and %d", k, other), vec.Dot(v, p.Components[other*dim:(other+1)*dim]), same, 1e-12)
+			near(t, fmt.Sprintf("product of components %d and %d", k, other), linalg.Dot(v, p.Components[other*dim:(other+1)*dim]), same, 1e-12)
 		}
 		// C v = lambda v, by the projections z . v.
 		var zv, cv mat.VecDense
@@ -237,7 +237,7 @@ func TestPCAMethodsAgree(t *testing.T) {
 	for _, solve := range []func(p *PCA, c *covariance) error{
 		func(p *PCA, c *covariance) error { return p.dense(context.Background(), c, q) },
 		func(p *PCA, c *covariance) error { return p.gram(context.Background(), c, q) },
-		func(p *PCA, c *covariance) error { return p.krylov(context.Background(), c, q) },
+		func(p *PCA, c *covariance) error { return p.lanczos(context.Background(), c, q) },
 	} {
 		p := &PCA{Dim: dim}
 		if err := solve(p, newCovariance(x, dim, 0)); err != nil {
@@ -307,5 +307,13 @@ func BenchmarkPCA(b *testing.B) {
 			}
 			b.ReportMetric(float64(p.Iterations), "passes/op")
 		})
+	}
+}
+
+// near reports a value that is not within the tolerance of the one wanted, NaN included.
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %v: want %v within %v", what, got, want, tolerance)
 	}
 }

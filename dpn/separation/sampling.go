@@ -8,9 +8,9 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
 	"dpnbench/internal/stat"
-	"dpnbench/internal/vec"
 )
 
 // Sampling is the sampling error of the separation fuzziness: what D would be for ever
@@ -210,7 +210,7 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 		}
 		next[k]++
 	}
-	vec.Scale(b.unit, sc.means)
+	linalg.Scale(b.unit, sc.means)
 	b.basis = complement(sc.weights)
 	b.findSpan()
 	b.spread, b.crude = b.spreads(b.outside())
@@ -221,8 +221,8 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 func (b *bootstrap) findSpan() {
 	for k := 1; k < len(b.sc.labels); k++ {
 		v := slices.Clone(b.sc.classMean(k))
-		vec.Axpy(-1, b.sc.classMean(0), v)
-		if orthogonalise(v, b.span) {
+		linalg.Axpy(-1, b.sc.classMean(0), v)
+		if linalg.Orthogonalise(v, b.span) {
 			b.span = append(b.span, v...)
 		}
 	}
@@ -241,7 +241,7 @@ func (b *bootstrap) outside() engine.Matrix {
 				t[j] = float64(v)
 			}
 			b.leaveSpan(t)
-			b.square[i] = vec.Dot(t, t)
+			b.square[i] = linalg.Dot(t, t)
 			for j, v := range t {
 				out.Row(i)[j] = float32(v)
 			}
@@ -254,7 +254,7 @@ func (b *bootstrap) outside() engine.Matrix {
 func (b *bootstrap) leaveSpan(v []float64) {
 	for at := 0; at < len(b.span); at += len(v) {
 		row := b.span[at : at+len(v)]
-		vec.Axpy(-vec.Dot(v, row), row, v)
+		linalg.Axpy(-linalg.Dot(v, row), row, v)
 	}
 }
 
@@ -362,13 +362,13 @@ func complement(p []float64) []float64 {
 	for k := range v {
 		v[k] = math.Sqrt(p[k])
 	}
-	v[0] += vec.Norm(v)
-	f := 2 / vec.Dot(v, v)
+	v[0] += linalg.Norm(v)
+	f := 2 / linalg.Dot(v, v)
 	out := make([]float64, (n-1)*n)
 	for i := 1; i < n; i++ {
 		row := out[(i-1)*n : i*n]
 		row[i] = 1
-		vec.Axpy(-f*v[i], v, row)
+		linalg.Axpy(-f*v[i], v, row)
 	}
 	return out
 }
@@ -400,7 +400,7 @@ func (b *bootstrap) noise(traces []float64) []float64 {
 // positive.
 func (b *bootstrap) fuzziness(g, h []float64) (d, largest float64, err error) {
 	m := len(b.sc.labels) - 1
-	lambda, u, err := symmetricEigen(context.Background(), b.within(g), m)
+	lambda, u, err := linalg.SymmetricEigen(context.Background(), b.within(g), m)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -412,9 +412,9 @@ func (b *bootstrap) fuzziness(g, h []float64) (d, largest float64, err error) {
 		}
 		row := u[j*m : (j+1)*m]
 		for a := range m {
-			t[a] = vec.Dot(h[a*m:(a+1)*m], row)
+			t[a] = linalg.Dot(h[a*m:(a+1)*m], row)
 		}
-		share := max(0, vec.Dot(row, t)) / float64(lambda[j]*lambda[j])
+		share := max(0, linalg.Dot(row, t)) / float64(lambda[j]*lambda[j])
 		d += share
 		largest = max(largest, share)
 	}
@@ -428,13 +428,13 @@ func (b *bootstrap) within(a []float64) []float64 {
 	left := make([]float64, m*n) // basis a
 	for i := range m {
 		for k := range n {
-			vec.Axpy(b.basis[i*n+k], a[k*n:(k+1)*n], left[i*n:(i+1)*n])
+			linalg.Axpy(b.basis[i*n+k], a[k*n:(k+1)*n], left[i*n:(i+1)*n])
 		}
 	}
 	out := make([]float64, m*m)
 	for i := range m {
 		for j := range i + 1 {
-			out[i*m+j] = vec.Dot(left[i*n:(i+1)*n], b.basis[j*n:(j+1)*n])
+			out[i*m+j] = linalg.Dot(left[i*n:(i+1)*n], b.basis[j*n:(j+1)*n])
 			out[j*m+i] = out[i*m+j]
 		}
 	}
@@ -531,25 +531,25 @@ func (b *bootstrap) moved(weights, shifts []float32, means engine.Matrix, s int)
 			shift[j] = float64(v) / float64(b.sc.counts[k])
 			m[j] = b.sc.classMean(k)[j] + shift[j]
 		}
-		vec.Axpy(p, m, mean)
+		linalg.Axpy(p, m, mean)
 		for i := b.first[k]; i < b.first[k+1]; i++ {
 			d.traces[k] += float64(float64(1+weights[i]) * b.square[i])
 		}
 		n := float64(b.sc.counts[k])
 		outside := slices.Clone(shift)
 		b.leaveSpan(outside)
-		d.traces[k] = (d.traces[k] - float64(n*vec.Dot(outside, outside))) / (n - 1)
+		d.traces[k] = (d.traces[k] - float64(n*linalg.Dot(outside, outside))) / (n - 1)
 	}
 	for k, p := range b.sc.weights {
 		m := d.means[k*dim : (k+1)*dim]
-		vec.Axpy(-1, mean, m)
-		vec.Scale(math.Sqrt(p), m)
+		linalg.Axpy(-1, mean, m)
+		linalg.Scale(math.Sqrt(p), m)
 		row := means.Row(s*classes + k)
 		for j, v := range m {
 			row[j] = float32(v)
 		}
 		for j := range k + 1 {
-			g := vec.Dot(m, d.means[j*dim:(j+1)*dim])
+			g := linalg.Dot(m, d.means[j*dim:(j+1)*dim])
 			d.g[k*classes+j], d.g[j*classes+k] = g, g
 		}
 	}
@@ -580,7 +580,7 @@ func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 		}
 		n := float64(b.sc.counts[k])
 		for a := range t {
-			t[a] = vec.Dot(d.means[a*dim:(a+1)*dim], d.shift[k*dim:(k+1)*dim])
+			t[a] = linalg.Dot(d.means[a*dim:(a+1)*dim], d.shift[k*dim:(k+1)*dim])
 		}
 		for x := range classes {
 			for y := range x + 1 {
@@ -606,8 +606,8 @@ func (b *bootstrap) estimate(d draw, spread []float64) (float64, error) {
 		return math.Inf(1), nil // what G has of the other directions is rounding
 	}
 	g, h := slices.Clone(d.g), slices.Clone(d.sharp)
-	vec.Axpy(-1, b.noise(d.traces), g)
-	vec.Axpy(-1, b.noise(spread), h)
+	linalg.Axpy(-1, b.noise(d.traces), g)
+	linalg.Axpy(-1, b.noise(spread), h)
 	e, largest, err := b.fuzziness(g, h)
 	if largest > float64(b.z.Rows)/4 {
 		e = math.Inf(1)

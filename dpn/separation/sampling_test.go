@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/stat"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 func newEngine(tb testing.TB, options ...engine.Option) *engine.Engine {

@@ -3,8 +3,8 @@ package separation
 import (
 	"math"
 
+	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
-	"dpnbench/internal/vec"
 )
 
 // scatter holds the class means of a set. Everything is relative to ref, the
@@ -79,7 +79,7 @@ func newScatter(s Set, threads int) *scatter {
 				sum[j] /= float64(count)
 			}
 		}
-		vec.Scale(1/float64(s.Len()), mean)
+		linalg.Scale(1/float64(s.Len()), mean)
 	})
 	for _, v := range squares {
 		sc.meanSquare += v
@@ -98,7 +98,7 @@ func (sc *scatter) balanced() *scatter {
 	b.mean = make([]float64, sc.set.Dim)
 	for k := range b.weights {
 		b.weights[k] = 1 / float64(len(sc.labels))
-		vec.Axpy(b.weights[k], sc.classMean(k), b.mean)
+		linalg.Axpy(b.weights[k], sc.classMean(k), b.mean)
 	}
 	return &b
 }
@@ -128,9 +128,9 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 			for j, v := range sc.set.X[i*dim : (i+1)*dim] {
 				t[j] = (float64(v) - sc.ref[j]) - mean[j]
 			}
-			sum[r] += float64(weight * vec.Dot(t, t))
+			sum[r] += float64(weight * linalg.Dot(t, t))
 			for v := range r {
-				p := vec.Dot(t, directions[v*dim:(v+1)*dim])
+				p := linalg.Dot(t, directions[v*dim:(v+1)*dim])
 				sum[v] += float64(weight * float64(p*p))
 			}
 		}
@@ -142,7 +142,7 @@ func (sc *scatter) within(directions []float64) (trace float64, along []float64)
 		}
 		trace += sums[c*(r+1)+r]
 	}
-	vec.Scale(1/float64(n), along)
+	linalg.Scale(1/float64(n), along)
 	return trace / float64(n), along
 }
 
@@ -178,7 +178,7 @@ func (sc *scatter) nearest() (traces []float64, right int) {
 				for j, m := range sc.classMean(k) {
 					u[j] = t[j] - m
 				}
-				distance := vec.Dot(u, u)
+				distance := linalg.Dot(u, u)
 				if distance < least {
 					best, least = k, distance
 				}
@@ -216,7 +216,7 @@ func (sc *scatter) classDistances(traces []float64) (mean, normalisedVariance fl
 			for j := range diff {
 				diff[j] = ma[j] - mb[j]
 			}
-			square := vec.Dot(diff, diff)
+			square := linalg.Dot(diff, diff)
 			mean += math.Sqrt(square)
 			normalisedVariance += (traces[a] + traces[b]) / (2 * square)
 		}

@@ -1,4 +1,4 @@
-package separation
+package linalg
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"dpnbench/internal/vec"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -41,7 +39,7 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 		a := make([]float64, n*n)
 		for i := range n {
 			for j := range n {
-				a[i*n+j] = vec.Dot(b[i*r:(i+1)*r], b[j*r:(j+1)*r])
+				a[i*n+j] = Dot(b[i*r:(i+1)*r], b[j*r:(j+1)*r])
 			}
 		}
 		return a
@@ -75,7 +73,7 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 			size := max(math.Abs(ascending[0]), math.Abs(ascending[n-1]))
 			tolerance := 1e-14 * float64(n) * size
 
-			values, vectors, err := symmetricEigen(context.Background(), append([]float64(nil), a...), n)
+			values, vectors, err := SymmetricEigen(context.Background(), append([]float64(nil), a...), n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,12 +85,12 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 				near(t, fmt.Sprint("eigenvalue ", i), values[i], ascending[n-1-i], tolerance)
 				v := vectors[i*n : (i+1)*n]
 				for j := range n {
-					near(t, fmt.Sprint("A v of eigenvector ", i), vec.Dot(a[j*n:(j+1)*n], v), values[i]*v[j], tolerance)
+					near(t, fmt.Sprint("A v of eigenvector ", i), Dot(a[j*n:(j+1)*n], v), values[i]*v[j], tolerance)
 					same := 0.0
 					if i == j {
 						same = 1
 					}
-					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), vec.Dot(v, vectors[j*n:(j+1)*n]), same, 1e-14*float64(n))
+					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), Dot(v, vectors[j*n:(j+1)*n]), same, 1e-14*float64(n))
 				}
 			}
 		})

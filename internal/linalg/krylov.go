@@ -1,26 +1,33 @@
-package separation
+package linalg
 
 import (
 	"context"
 	"math"
-
-	"dpnbench/internal/vec"
 )
 
 // krylovTolerance is the residual |C v - lambda v| <= tolerance lambda_1 at which
-// a component counts as found. The eigenvalue is then right to that much, and to
-// about its square over the gap where neighbours are well apart.
+// an eigenvector counts as found. The eigenvalue is then accurate to that much, and to
+// about the square of it over the gap if neighbours are well apart.
 const krylovTolerance = 1e-10
 
-// krylov finds the q leading components by block Lanczos with full
-// reorthogonalisation (Golub and Van Loan, Matrix Computations, 10.3.6) and a
-// Rayleigh-Ritz step. Each iteration is one pass over the features. The blocks
-// hold at least q vectors, so that up to q equal eigenvalues are found; they
-// start from fixed pseudo-random numbers. The space grows until the residuals
-// are small, up to the whole of R^d, so there is no failure to converge.
-func (p *PCA) krylov(ctx context.Context, c *covariance, q int) error {
-	dim := c.dim
-	block := min(q+q%2, dim) // apply takes vectors in pairs
+// Krylov is the leading eigenpairs that BlockLanczos finds.
+type Krylov struct {
+	Values     []float64 // q, largest first
+	Vectors    []float64 // q x dim, a unit vector a row
+	Iterations int       // calls of apply
+	Residual   float64   // the largest |C v - lambda v|, relative to the largest eigenvalue
+}
+
+// BlockLanczos finds the q leading eigenpairs of a symmetric positive semidefinite dim x dim
+// matrix C by block Lanczos with full reorthogonalisation (Golub and Van Loan, Matrix
+// Computations, 10.3.6) and a Rayleigh-Ritz step. apply sets each row of out to C times the
+// same row of in. The blocks hold at least q vectors, so that up to q equal eigenvalues are
+// found; they start from fixed pseudo-random numbers. The space grows until the residuals
+// are small, up to the whole of R^dim, so it always converges. It stops with the error of ctx
+// when ctx ends.
+func BlockLanczos(ctx context.Context, dim, q int, apply func(out, in []float64)) (*Krylov, error) {
+	p := &Krylov{}
+	block := min(q+q%2, dim) // apply may take vectors in pairs
 	var random splitMix
 	basis := make([]float64, 0, 32*block*dim)
 	for range block {
@@ -36,9 +43,9 @@ func (p *PCA) krylov(ctx context.Context, c *covariance, q int) error {
 		p.Iterations++
 		m := len(basis) / dim
 		w = w[:last*dim]
-		c.apply(w, basis[(m-last)*dim:])
+		apply(w, basis[(m-last)*dim:])
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 
 		// Split C (last block) into its part within the space, which goes to
@@ -48,13 +55,13 @@ func (p *PCA) krylov(ctx context.Context, c *covariance, q int) error {
 		next := 0
 		for i := range last {
 			v := w[i*dim : (i+1)*dim]
-			size := vec.Norm(v)
+			size := Norm(v)
 			along := make([]float64, len(basis)/dim)
 			for range 2 {
 				for b := range along {
-					f := vec.Dot(v, basis[b*dim:(b+1)*dim])
+					f := Dot(v, basis[b*dim:(b+1)*dim])
 					along[b] += f
-					vec.Axpy(-f, basis[b*dim:(b+1)*dim], v)
+					Axpy(-f, basis[b*dim:(b+1)*dim], v)
 				}
 			}
 			columns = append(columns, along[:m-last+i+1])
@@ -64,9 +71,9 @@ func (p *PCA) krylov(ctx context.Context, c *covariance, q int) error {
 			if m+next == dim {
 				continue
 			}
-			if rest := vec.Norm(v); rest > size*0x1p-48 {
+			if rest := Norm(v); rest > size*0x1p-48 {
 				coupling[next*block+i] = rest
-				vec.Scale(1/rest, v)
+				Scale(1/rest, v)
 				basis = append(basis, v...)
 			} else {
 				// Nothing new this way: go on with a vector from elsewhere, to
@@ -80,29 +87,29 @@ func (p *PCA) krylov(ctx context.Context, c *covariance, q int) error {
 			check = m + m/8 + block
 			values, s, err := ritz(ctx, columns)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			p.Residual = 0
 			if values[0] > 0 {
 				for i := range q {
 					var sum float64
 					for b := range next {
-						r := vec.Dot(coupling[b*block:b*block+last], s[i*m+m-last:(i+1)*m])
+						r := Dot(coupling[b*block:b*block+last], s[i*m+m-last:(i+1)*m])
 						sum += float64(r * r)
 					}
 					p.Residual = max(p.Residual, math.Sqrt(sum)/values[0])
 				}
 			}
 			if p.Residual <= krylovTolerance || next == 0 {
-				p.Eigenvalues = values[:q:q]
-				p.Components = make([]float64, q*dim)
+				p.Values = values[:q:q]
+				p.Vectors = make([]float64, q*dim)
 				for i := range q {
-					v := p.Components[i*dim : (i+1)*dim]
+					v := p.Vectors[i*dim : (i+1)*dim]
 					for b := range m {
-						vec.Axpy(s[i*m+b], basis[b*dim:(b+1)*dim], v)
+						Axpy(s[i*m+b], basis[b*dim:(b+1)*dim], v)
 					}
 				}
-				return nil
+				return p, nil
 			}
 		}
 		last = next
@@ -119,7 +126,7 @@ func ritz(ctx context.Context, columns [][]float64) (values, vectors []float64, 
 			h[i*m+j], h[j*m+i] = v, v
 		}
 	}
-	return symmetricEigen(ctx, h, m)
+	return SymmetricEigen(ctx, h, m)
 }
 
 // appendRandom appends a random unit vector orthogonal to the basis, which must
@@ -132,7 +139,7 @@ func appendRandom(basis []float64, dim int, random *splitMix) []float64 {
 		for j := range v {
 			v[j] = random.next()
 		}
-		if orthogonalise(v, basis[:m]) {
+		if Orthogonalise(v, basis[:m]) {
 			return basis
 		}
 	}
