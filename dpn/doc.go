@@ -7,7 +7,7 @@
 // safetensors file with the keys of the published state dictionary. What goes over pictures
 // takes a context that cancels and an engine that computes. See example_test.go.
 //
-// [Potential.Landscape], [Model.Trace], [Model.CompareFields], [Model.Rises] and
+// [Potential.Landscape], [Model.Trace], [Model.Rises] and
 // [Model.FixedPoints] look into the energy landscape and the ascents on it; [Model.Study]
 // gathers what there is to know of one model.
 //

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"dpnbench/engine"
 	"dpnbench/internal/linalg"
 )
 
@@ -145,53 +144,4 @@ func (p *Potential) Hessian(ctx context.Context, x []float64, threads int) ([]fl
 		}
 	}
 	return h, nil
-}
-
-// VectorField is a map of R^d to itself.
-type VectorField struct {
-	Name     string
-	Dim      int     // d
-	Rounding float64 // unit roundoff u of the arithmetic: 2^-53 or 2^-24
-	Carried  float64 // numbers of the size of Carried |x| are rounded on the way to g
-
-	// Eval sets the rows of g to the field at the rows of x (both n x d).
-	Eval func(ctx context.Context, g, x []float64) error
-}
-
-// Field returns the ascent field g = grad phi in float64.
-func (p *Potential) Field(threads int) VectorField {
-	return VectorField{Name: "potential, float64", Dim: p.D, Rounding: 0x1p-53, Carried: 1,
-		Eval: func(ctx context.Context, g, x []float64) error {
-			ev, err := p.Evaluate(ctx, x, threads)
-			if err == nil {
-				copy(g, ev.Gradient)
-			}
-			return err
-		}}
-}
-
-// Field returns the ascent field as the engine runs it, in float32: the movement of one
-// step over alpha. Points are rounded to float32.
-func (m *Model) Field(e *engine.Engine) VectorField {
-	d := m.Dim()
-	return VectorField{Name: "potential, engine", Dim: d, Rounding: 0x1p-24, Carried: 1 / float64(m.potential.Alpha()),
-		Eval: func(ctx context.Context, g, x []float64) error {
-			alpha := float64(m.potential.Alpha())
-			rows := make([]float32, min(len(x), evalRows*d))
-			for lo := 0; lo < len(x); lo += len(rows) {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				part := rows[:min(len(rows), len(x)-lo)]
-				for j := range part {
-					part[j] = float32(x[lo+j])
-					g[lo+j] = -float64(part[j])
-				}
-				m.Ascend(e, engine.View(part, len(part)/d, d), 1)
-				for j, v := range part {
-					g[lo+j] = (g[lo+j] + float64(v)) / alpha
-				}
-			}
-			return nil
-		}}
 }

@@ -61,7 +61,6 @@ const (
 	streamScore   = 1 << 34 // gives the seed of that of score matching
 	streamSample  = 1 << 35 // pictures for the diagnostics
 	streamSamples = 1 << 36 // centres drawn from the features
-	streamField   = 1 << 37 // weights of a FreeField
 	streamDraws   = 1 << 40 // and those that follow: one for each sample
 	streamChains  = 1 << 41 // and those that follow: one for each chain
 )

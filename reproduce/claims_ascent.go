@@ -16,7 +16,7 @@ var ascentStatements = []statement{
 	{"phi-rises", poster, "phi at each step measures how near the clean centres are",
 		"1,000 test images, 30 steps, untrained potential", "higher is nearer", onField(judgePhi)},
 	{"curl", "the documents' code (it plots the curl of the field)", "whether the ascent field has rotation",
-		"central differences and closed loops at 16 test images, compared with a free network of the same size",
+		"symmetry of the Hessian of phi at 16 test images, by central differences of the gradient",
 		"not given", onField(judgeCurl)},
 }
 
@@ -91,8 +91,11 @@ func judgePhi(x *Field) judged {
 
 // judgeCurl judges whether the ascent field is a gradient field.
 func judgeCurl(x *Field) judged {
-	f := x.Comparison.Fields
-	return judged{verdict: Reproduced, why: "A gradient has no curl; the rest is rounding.",
-		measured: fmt.Sprintf("asymmetry of the Jacobian %.1e (free network %.2g)",
-			float64(f[0].Asymmetry), float64(f[len(f)-1].Asymmetry))}
+	asymmetry := float64(x.Hessian.Asymmetry)
+	j := judged{measured: fmt.Sprintf("asymmetry of the Hessian %.1e", asymmetry), verdict: NotReproduced,
+		why: "The field is not the gradient of phi."}
+	if asymmetry < 1e-6 {
+		j.verdict, j.why = Reproduced, "It has none: the Hessian of phi is symmetric up to rounding."
+	}
+	return j
 }

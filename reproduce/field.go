@@ -15,19 +15,22 @@ type FieldOptions struct {
 	Progress Progress
 }
 
-// Field describes the ascent field of the published, untrained network: whether it has a curl,
+// Field describes the ascent field of the published, untrained network: whether it is conservative,
 // whether phi rises, and where the ascent ends.
 type Field struct {
-	Data        string               `json:"data"`
-	Comparison  *dpn.FieldComparison `json:"comparison"`
-	Rises       *dpn.RiseSweep       `json:"rises"`
-	FixedPoints *dpn.FixedPoints     `json:"fixed_points"`
+	Data        string           `json:"data"`
+	Hessian     *dpn.Symmetry    `json:"hessian"`
+	Rises       *dpn.RiseSweep   `json:"rises"`
+	FixedPoints *dpn.FixedPoints `json:"fixed_points"`
 
 	// Nearest is the fraction of the images that end at the centre that was nearest at the start,
 	// and After30 the fraction that has converged after the paper's 30 steps.
 	Nearest float64 `json:"nearest"`
 	After30 float64 `json:"after_30"`
 }
+
+// symmetryPoints is the number of images at which the Hessian of phi is measured.
+const symmetryPoints = 16
 
 // RunField measures the field on test images.
 func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o FieldOptions) (*Field, error) {
@@ -47,8 +50,9 @@ func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o Field
 		return nil, err
 	}
 	out := &Field{Data: data.Name}
-	o.Progress.at("field: rotation", 0, 3)
-	if out.Comparison, err = m.CompareFields(ctx, e, x, dpn.FieldOptions{}); err != nil {
+	o.Progress.at("field: symmetry of the Hessian", 0, 3)
+	points := x.Slice(0, min(symmetryPoints, x.Rows), 0, x.Cols)
+	if out.Hessian, err = m.Potential().MeasureSymmetry(ctx, points, e.Threads()); err != nil {
 		return nil, err
 	}
 	o.Progress.at("field: rise of phi", 1, 3)

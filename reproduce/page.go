@@ -64,7 +64,7 @@ func Page(r Results, facts []report.Fact) report.Page {
 		return []report.Block{posterTable(r.Poster), shown("poster")}
 	})
 	add("The ascent field", r.Field != nil, func() []report.Block {
-		return []report.Block{rotationTable(r.Field), risesTable(r.Field), shown("field-rises"), fixedPointsTable(r.Field)}
+		return []report.Block{symmetryTable(r.Field), risesTable(r.Field), shown("field-rises"), fixedPointsTable(r.Field)}
 	})
 	add("Robustness at equal cost", r.Robust != nil, func() []report.Block {
 		return robustBlocks(r.Robust, shown(robustFigureNames[false], robustFigureNames[true]))
@@ -120,7 +120,7 @@ func summary(r Results, claims []Claim) []string {
 		}
 	}
 	if f := r.Field; f != nil {
-		out = append(out, fmt.Sprintf("The ascent field has no curl beyond rounding, and left to itself it takes %d of %d pictures to %d points.", f.FixedPoints.Converged, f.FixedPoints.Samples, len(f.FixedPoints.Points)))
+		out = append(out, fmt.Sprintf("The ascent field is conservative up to rounding, and left to itself it takes %d of %d pictures to %d points.", f.FixedPoints.Converged, f.FixedPoints.Samples, len(f.FixedPoints.Points)))
 	}
 	for i, text := range out {
 		out[i] = commas(text)
@@ -342,13 +342,13 @@ func posterTable(p *Poster) report.Table {
 	return t
 }
 
-func rotationTable(f *Field) report.Table {
-	t := report.Table{Caption: "How far fields are from being the gradient of anything: medians over test pictures, 0 for a gradient",
-		Columns: []report.Column{{Name: "field"}, {Name: "asymmetry of the Jacobian", Number: true}, {Name: "of which rounding may be", Number: true}, {Name: "circulation", Number: true}}}
-	for _, r := range f.Comparison.Fields {
-		t.Rows = append(t.Rows, report.Row{Cells: []string{r.Field, number("%.1e", r.Asymmetry), number("%.1e", r.RoundingFloor), number("%.1e", r.Circulation)}})
-	}
-	return t
+func symmetryTable(f *Field) report.Table {
+	h := f.Hessian
+	return report.Table{
+		Caption: fmt.Sprintf("Is the ascent field conservative? Asymmetry of its Jacobian, the Hessian of phi, at %d test images: "+
+			"0 for a gradient, near 1.4 for a random matrix", h.Points),
+		Columns: []report.Column{{Name: "potential"}, {Name: "median", Number: true}, {Name: "largest", Number: true}},
+		Rows:    []report.Row{{Cells: []string{"float64", number("%.1e", h.Asymmetry), number("%.1e", h.AsymmetryLargest)}}}}
 }
 
 func risesTable(f *Field) report.Table {
