@@ -14,6 +14,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/reference"
@@ -47,10 +48,10 @@ func kmeansSuite() []group {
 					x.Data[i*d+i%min(k, d)] += 8
 				}
 				return func(e *engine.Engine) (*work, error) {
-					var r *dpn.KMeansResult
+					var r *potential.Clusters
 					return &work{
 						op: func() (err error) {
-							r, err = dpn.KMeans(context.Background(), e, x, k, 1)
+							r, err = potential.KMeans(context.Background(), e, x, k, 1)
 							return err
 						},
 						check: func() (string, error) { return checkCentres(x, r) },
@@ -63,7 +64,7 @@ func kmeansSuite() []group {
 }
 
 // checkCentres checks that rows belong to their nearest centre in float64.
-func checkCentres(x engine.Matrix, r *dpn.KMeansResult) (string, error) {
+func checkCentres(x engine.Matrix, r *potential.Clusters) (string, error) {
 	at := samples(0, 64, x.Rows)
 	for _, i := range at {
 		row := reference.Vector(x.Row(i))
@@ -185,9 +186,9 @@ func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
 	exact := c.Gradient == "exact"
 	switch {
-	case c.Form == dpn.FormLowRank:
+	case c.Form == potential.FormLowRank:
 		ascent = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact)
-	case c.Form == dpn.FormFlat: // few responsibilities are above 0: the products with the others are left out
+	case c.Form == potential.FormFlat: // few responsibilities are above 0: the products with the others are left out
 		ascent = 2 * float64(2*c.Rank+2) * k * fd * batch * n
 	default:
 		ascent = 2 * k * fd * fd * batch * n
@@ -251,7 +252,7 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*square // A_i and its moments
 	}
 	rank := c.Rank
-	if c.Form == dpn.FormFull {
+	if c.Form == potential.FormFull {
 		rank = -1
 	}
 	return group{

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
@@ -105,7 +106,7 @@ var centres20 = sync.OnceValues(func() ([]float32, error) {
 		return nil, err
 	}
 	defer e.Close()
-	found, err := dpn.KMeans(context.Background(), e, all.Slice(0, all.Rows-sparseBatch, 0, all.Cols), 20, 1)
+	found, err := potential.KMeans(context.Background(), e, all.Slice(0, all.Rows-sparseBatch, 0, all.Cols), 20, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 
 	"github.com/BurntSushi/toml"
@@ -69,18 +70,10 @@ type Config struct {
 }
 
 // SettingError says what is wrong with a setting.
-type SettingError struct {
-	Setting string // its name in a TOML file and as a flag
-	Value   any
-	Problem string // what was expected
-}
+type SettingError = potential.SettingError
 
-func (e *SettingError) Error() string {
-	v := fmt.Sprint(e.Value)
-	if s, ok := e.Value.(string); ok {
-		v = fmt.Sprintf("%q", s)
-	}
-	return e.Setting + " " + v + ": " + e.Problem
+func badSetting(name string, value any, problem string) *SettingError {
+	return &SettingError{Setting: name, Value: value, Problem: problem}
 }
 
 // Presets, by name (DESIGN 2.5 and 7).
@@ -89,52 +82,52 @@ var presets = map[string]Config{
 	// Adam's rate but no schedule; this one reproduces the poster's loss of 0.4 with 10
 	// steps (a constant rate ends at 0.37).
 	"published": {
-		Extractor: "identity", Components: 20, Steps: 30, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 1, Alpha: 0.1, Init: "kmeans",
+		Extractor: "identity", Components: 20, Steps: 30, Form: potential.FormFull, Rank: 8, Eps: 0.1, Scale: 1, Alpha: 0.1, Init: "kmeans",
 		Gradient: "detached", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, ValSize: -1, Seed: 1,
 	},
 	// The same network with the exact gradient.
 	"paper": {
-		Extractor: "identity", Components: 20, Steps: 30, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 1, Alpha: 0.1, Init: "kmeans",
+		Extractor: "identity", Components: 20, Steps: 30, Form: potential.FormFull, Rank: 8, Eps: 0.1, Scale: 1, Alpha: 0.1, Init: "kmeans",
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 3e-4, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// A small one: 64 learned features. It trains in seconds.
 	"compact": {
-		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "kmeans",
+		Extractor: "linear", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: potential.FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "kmeans",
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 7e-4, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// Convolutions to 64 features, trained on clean pictures.
 	"clean": {
-		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
+		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: potential.FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
 		Gradient: "exact", Epochs: 6, Batch: 128, LR: 1e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// The same, trained to stand noise: where the ascent of noisy features ends shall be where
 	// the clean ones are. That costs little of the clean accuracy where it weighs little and
 	// training takes its time.
 	"noise": {
-		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
+		Extractor: "conv", Dim: 64, LayerNorm: true, Components: 10, Steps: 5, Form: potential.FormFull, Rank: 8, Eps: 0.1, Scale: 0.3, Alpha: 0.1 / (0.3 * 0.3), Init: "classwise",
 		Gradient: "exact", Epochs: 15, Batch: 128, LR: 2e-3, PotentialLR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 0.1, ValSize: -1, Seed: 1,
 	},
 	// Raw pixels with precisions of low rank, which learn.
 	"raw": {
-		Extractor: "identity", Components: 20, Steps: 10, Form: FormLowRank, Rank: 8, Eps: 0.1, Scale: 0.1, Alpha: 0.1 / (0.1 * 0.1), Init: "classwise",
+		Extractor: "identity", Components: 20, Steps: 10, Form: potential.FormLowRank, Rank: 8, Eps: 0.1, Scale: 0.1, Alpha: 0.1 / (0.1 * 0.1), Init: "classwise",
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 4e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// Raw pixels on a potential that is flat along the principal components of its clusters
 	// and steep across them: noise, which lies across, is taken away. The potential learns
 	// slowly: what else it learns from clean pictures makes it read noise.
 	"robust": {
-		Extractor: "identity", Components: 100, Steps: 3, Form: FormFlat, Rank: 12, Eps: 0.25, Scale: 1, Alpha: 0.6, Init: "classwise",
+		Extractor: "identity", Components: 100, Steps: 3, Form: potential.FormFlat, Rank: 12, Eps: 0.25, Scale: 1, Alpha: 0.6, Init: "classwise",
 		Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, PotentialLR: 3e-5, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 	// The same at a million multiply-adds, in one step.
 	"robust-small": {
-		Extractor: "identity", Components: 60, Steps: 1, Form: FormFlat, Rank: 10, Eps: 0.2, Scale: 1, Alpha: 1, Init: "classwise",
+		Extractor: "identity", Components: 60, Steps: 1, Form: potential.FormFlat, Rank: 10, Eps: 0.2, Scale: 1, Alpha: 1, Init: "classwise",
 		Gradient: "exact", Epochs: 10, Batch: 128, LR: 3e-3, PotentialLR: 1e-5, Schedule: "cosine", Warmup: 0.05, Clip: 1, ValSize: -1, Seed: 1,
 	},
 }
 
 // unset is what files say by not mentioning a setting that was added later.
-var unset = Config{Form: FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans, ScoreSigma: scoreSigma}.withEM()
+var unset = Config{Form: potential.FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans, ScoreSigma: scoreSigma}.withEM()
 
 // withEM returns the settings with those of EM that all presets begin with.
 func (c Config) withEM() Config {
@@ -154,7 +147,7 @@ func Presets() []string {
 func Preset(name string) (Config, error) {
 	c, ok := presets[name]
 	if !ok {
-		return Config{}, &SettingError{"preset", name, "expected one of " + strings.Join(Presets(), ", ")}
+		return Config{}, badSetting("preset", name, "expected one of "+strings.Join(Presets(), ", "))
 	}
 	c.Preset, c.Data, c.DataSeed, c.ScoreSigma = name, "digits", 1, scoreSigma
 	return c.withEM(), nil
@@ -241,7 +234,7 @@ func parse(text []byte) (values map[string]any, err error) {
 			expected += ", got a text"
 		}
 		if !ok {
-			return nil, &SettingError{name, v, "expected " + expected}
+			return nil, badSetting(name, v, "expected "+expected)
 		}
 	}
 	return values, nil
@@ -278,13 +271,13 @@ func (c Config) TOML() string {
 func (c Config) Validate() error {
 	positive := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return &SettingError{name, v, "expected a number above 0"}
+			return badSetting(name, v, "expected a number above 0")
 		}
 		return nil
 	}
 	between := func(name string, v, lo, hi int) error {
 		if v < lo || v > hi {
-			return &SettingError{name, v, fmt.Sprintf("expected %d to %d", lo, hi)}
+			return badSetting(name, v, fmt.Sprintf("expected %d to %d", lo, hi))
 		}
 		return nil
 	}
@@ -294,17 +287,17 @@ func (c Config) Validate() error {
 				return nil
 			}
 		}
-		return &SettingError{name, v, "expected one of " + strings.Join(of, ", ")}
+		return badSetting(name, v, "expected one of "+strings.Join(of, ", "))
 	}
 	weight := func(name string, v float64, expected string) error {
 		if !(v >= 0) || math.IsInf(v, 0) {
-			return &SettingError{name, v, "expected " + expected}
+			return badSetting(name, v, "expected "+expected)
 		}
 		return nil
 	}
 	seed := func(name string, v uint64) error {
 		if v > math.MaxInt64 { // TOML has no larger numbers
-			return &SettingError{name, v, "expected 0 to 9223372036854775807"}
+			return badSetting(name, v, "expected 0 to 9223372036854775807")
 		}
 		return nil
 	}
@@ -312,7 +305,7 @@ func (c Config) Validate() error {
 		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv"),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
-		choice("form", c.Form, Forms()...),
+		choice("form", c.Form, potential.Forms()...),
 		positive("scale", c.Scale),
 		positive("alpha", c.Alpha),
 		choice("init", c.Init, Inits()...),
@@ -342,43 +335,44 @@ func (c Config) Validate() error {
 		_, err := parseWidths(c.Hidden)
 		errs = append(errs, err)
 	} else if c.Hidden != "" {
-		errs = append(errs, &SettingError{"hidden", c.Hidden, "expected the extractor mlp with it"})
+		errs = append(errs, badSetting("hidden", c.Hidden, "expected the extractor mlp with it"))
 	}
-	if c.Form == FormLowRank || c.Form == FormFlat {
+	form := potential.FormOf(c.Form)
+	if form.Ranked {
 		errs = append(errs, between("rank", c.Rank, 1, 1<<16))
 	}
-	if c.Form == FormFlat && !(c.Eps >= 1e-3 && c.Eps <= 1) {
-		errs = append(errs, &SettingError{"eps", c.Eps, "expected 0.001 to 1"})
+	if form.Eps && !(c.Eps >= 1e-3 && c.Eps <= 1) {
+		errs = append(errs, badSetting("eps", c.Eps, "expected 0.001 to 1"))
 	}
 	if c.fitsMixture() {
-		errs = append(errs, c.emOptions().check())
+		errs = append(errs, c.emOptions().Check())
 	}
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
-		errs = append(errs, &SettingError{"warmup", c.Warmup, "expected 0 to 1"})
+		errs = append(errs, badSetting("warmup", c.Warmup, "expected 0 to 1"))
 	}
 	if !(c.NoiseMax >= 0 && c.NoiseMax <= layer.MaxNoise) {
-		errs = append(errs, &SettingError{"noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)})
+		errs = append(errs, badSetting("noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)))
 	}
 	if !(c.NoiseMin >= 0 && c.NoiseMin <= c.NoiseMax) {
-		errs = append(errs, &SettingError{"noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)})
+		errs = append(errs, badSetting("noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)))
 	}
 	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
 	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact") {
-		errs = append(errs, &SettingError{"denoising", c.Denoising, "expected noise-max above 0 and gradient exact with it"})
+		errs = append(errs, badSetting("denoising", c.Denoising, "expected noise-max above 0 and gradient exact with it"))
 	}
 	if c.NLL > 0 && c.Gradient != "exact" {
-		errs = append(errs, &SettingError{"nll", c.NLL, "expected gradient exact with it"})
+		errs = append(errs, badSetting("nll", c.NLL, "expected gradient exact with it"))
 	}
 	if c.Score > 0 {
 		if !(c.ScoreSigma >= 1e-6 && c.ScoreSigma <= 1e6) { // its square is a float32
-			errs = append(errs, &SettingError{"score-sigma", c.ScoreSigma, "expected a standard deviation of 1e-06 to 1e+06"})
+			errs = append(errs, badSetting("score-sigma", c.ScoreSigma, "expected a standard deviation of 1e-06 to 1e+06"))
 		}
 		if c.Gradient != "exact" {
-			errs = append(errs, &SettingError{"score-matching", c.Score, "expected gradient exact with it"})
+			errs = append(errs, badSetting("score-matching", c.Score, "expected gradient exact with it"))
 		}
 	}
 	if c.Patience > 0 && c.ValSize == 0 {
-		errs = append(errs, &SettingError{"patience", c.Patience, "expected pictures to validate on with it (val-size)"})
+		errs = append(errs, badSetting("patience", c.Patience, "expected pictures to validate on with it (val-size)"))
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -391,9 +385,9 @@ func (c Config) Validate() error {
 // learningRate returns Adam's rate for a group of parameters.
 func (c Config) learningRate(group string) float64 {
 	switch {
-	case group == groupAlpha && c.AlphaLR > 0:
+	case group == potential.GroupAlpha && c.AlphaLR > 0:
 		return c.AlphaLR
-	case group == groupAlpha || group == groupPotential:
+	case group == potential.GroupAlpha || group == potential.Group:
 		return c.PotentialLR
 	case group == groupExtractor && c.ExtractorLR > 0:
 		return c.ExtractorLR
@@ -422,16 +416,16 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	if c.fitsMixture() {
 		bytes += 4 * rows * k // responsibilities
-		if c.Form != FormDiag && c.Form != FormFlat {
+		if potential.FormOf(c.Form).Scatters {
 			bytes += 8 * 2 * k * d * d // scatter matrices, and what becomes of them
 		}
 	}
 	if c.NLL > 0 {
 		bytes += 4 * b * (2*d + k)
 	}
-	if r := c.rank(); r >= 0 {
+	if r := c.potential().LowRank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
-		if c.Form == FormFlat && c.Steps > 1 {
+		if c.Form == potential.FormFlat && c.Steps > 1 {
 			bytes += engine.GramBytes(c.Components, r)
 		}
 		if c.Gradient == "detached" {
@@ -442,7 +436,7 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 		}
 		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1)) // also moments; X, U, Z and the left operands of all steps
 	}
-	if c.Form == FormTied {
+	if potential.FormOf(c.Form).Shared {
 		matrices = d * d
 		if c.Gradient == "exact" {
 			bytes += 4 * k * d * d // the gradients of all P_i before they are summed
@@ -462,21 +456,15 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
 }
 
-// rank returns the rank r up to which precisions are diagonal, or -1 where they are dense.
-func (c Config) rank() int {
-	switch c.Form {
-	case FormDiag:
-		return 0
-	case FormLowRank, FormFlat:
-		return c.Rank
-	}
-	return -1
+// potential returns the settings of the potential.
+func (c Config) potential() potential.Settings {
+	return potential.Settings{Components: c.Components, Form: c.Form, Rank: c.Rank, Eps: c.Eps, Scale: c.Scale}
 }
 
 // checkRank refuses a rank above the number of features.
 func (c Config) checkRank(d int) error {
-	if r := c.rank(); r > d {
-		return &SettingError{"rank", r, fmt.Sprintf("expected at most the %d features", d)}
+	if r := c.potential().LowRank(); r > d {
+		return badSetting("rank", r, fmt.Sprintf("expected at most the %d features", d))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpnbench/dpn/potential"
 )
 
 func TestPresets(t *testing.T) {
@@ -70,9 +72,9 @@ func TestValidate(t *testing.T) {
 		"components 0":     func(c *Config) { c.Components = 0 },
 		"steps -1":         func(c *Config) { c.Steps = -1 },
 		`form "x"`:         func(c *Config) { c.Form = "x" },
-		"rank 0":           func(c *Config) { c.Form, c.Rank = FormLowRank, 0 },
-		"eps 0":            func(c *Config) { c.Form, c.Eps = FormFlat, 0 },
-		"eps NaN":          func(c *Config) { c.Form, c.Eps = FormFlat, math.NaN() },
+		"rank 0":           func(c *Config) { c.Form, c.Rank = potential.FormLowRank, 0 },
+		"eps 0":            func(c *Config) { c.Form, c.Eps = potential.FormFlat, 0 },
+		"eps NaN":          func(c *Config) { c.Form, c.Eps = potential.FormFlat, math.NaN() },
 		`init "z"`:         func(c *Config) { c.Init = "z" },
 		"em-iterations 0":  func(c *Config) { c.Init, c.EMIterations = InitEM, 0 },
 		"em-tolerance NaN": func(c *Config) { c.Init, c.EMTolerance = InitEMClasswise, math.NaN() },
@@ -112,18 +114,6 @@ func TestValidate(t *testing.T) {
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want one that begins with %q", err, want)
-		}
-	}
-}
-
-func TestSoftplus(t *testing.T) {
-	for _, alpha := range []float32{1e-12, 1e-8, 1e-4, 0.0099, 0.01, 0.0101, 0.02, 0.1, 1, 1.11, 5, 19, 30, 1000} {
-		if got := softplus(softplusInverse(alpha)); math.Abs(float64(got/alpha)-1) > 2e-5 {
-			t.Errorf("softplus(softplusInverse(%v)) = %v", alpha, got)
-		}
-		want := -math.Expm1(-float64(alpha))
-		if got := float64(softplusSlope(alpha)); math.Abs(got-want) > 2e-5*want {
-			t.Errorf("softplusSlope(%v) = %v, want %v", alpha, got, want)
 		}
 	}
 }

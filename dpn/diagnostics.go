@@ -2,12 +2,12 @@ package dpn
 
 import (
 	"context"
-	"slices"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/linalg"
 )
 
 // Diagnostics say at the end of an epoch whether training is in its healthy range. What
@@ -40,7 +40,7 @@ const strong = 1e-2
 // sample draws the pictures for the diagnostics.
 func (m *Model) sample(s *dataset.Set) *dataset.Set {
 	order := make([]int32, s.Len())
-	num.NewRand(m.Config.Seed, streamSample).Permutation(order)
+	num.NewRand(m.Config.Seed, stream.Sample).Permutation(order)
 	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}
 	for _, i := range order[:min(s.Len(), 128, max(s.Len()/100, 16))] {
 		chosen.Images, chosen.Labels = append(chosen.Images, s.Image(int(i))...), append(chosen.Labels, s.Labels[i])
@@ -50,49 +50,46 @@ func (m *Model) sample(s *dataset.Set) *dataset.Set {
 
 // diagnose measures what concerns the ascents of the pictures of s.
 func (m *Model) diagnose(ctx context.Context, e *engine.Engine, s *dataset.Set) (d Diagnostics, err error) {
-	lambda, err := m.potential.steepest(ctx, e.Threads())
+	p := m.potential
+	lambda, err := p.Steepest(ctx, e.Threads())
 	if err != nil {
 		return d, err
 	}
-	d.AlphaLambda = float64(m.potential.Alpha()) * lambda
+	d.AlphaLambda = float64(p.Alpha()) * lambda
 	x, err := m.Features(ctx, e, s)
 	if err != nil {
 		return d, err
 	}
-	before, phi, r := make([]float32, x.Rows), make([]float32, x.Rows), engine.NewMatrix(m.potential.K, x.Rows)
-	m.evaluate(e, x, before, r)
-	d.EntropyFirst, d.ActiveFirst, d.StrongFirst = spread(r)
-	var rise Rise
-	var tr engine.Trajectory
-	for done := 0; done < m.Config.Steps; done += tr.Steps {
-		if err := ctx.Err(); err != nil {
-			return d, err
-		}
-		m.record(e, m.potential.Alpha(), min(stepsAtOnce, m.Config.Steps-done), x, &tr)
-		for t := 1; t <= tr.Steps; t++ {
-			if t < tr.Steps {
-				copy(phi, tr.PhiAt(t))
-			} else {
-				m.evaluate(e, x, phi, r)
+	before, pairs, rising := make([]float32, x.Rows), 0, 0
+	err = p.Walk(ctx, e, p.Alpha(), m.Config.Steps, x, func(t int, _ engine.Matrix, phi []float32, r engine.Matrix) {
+		if t == 0 {
+			d.EntropyFirst, d.ActiveFirst, d.StrongFirst = spread(r)
+		} else {
+			for b := range phi {
+				pairs++
+				if potential.Rises(x.Cols, float64(before[b]), float64(phi[b])) {
+					rising++
+				}
 			}
-			rise.count(before, phi, x.Cols, done+t-1, 0)
-			copy(before, phi)
 		}
-	}
-	d.EntropyLast, d.ActiveLast, d.StrongLast = spread(r)
-	d.Serving = serving(r)
+		copy(before, phi)
+		if t == m.Config.Steps {
+			d.EntropyLast, d.ActiveLast, d.StrongLast = spread(r)
+			d.Serving = effectiveComponents(r)
+		}
+	})
 	d.Rising = 1
-	if rise.Pairs > 0 {
-		d.Rising = float64(rise.Rises+rise.Rounded) / float64(rise.Pairs)
+	if pairs > 0 {
+		d.Rising = float64(rising) / float64(pairs)
 	}
-	return d, nil
+	return d, err
 }
 
 // spread returns the means over the columns of r (k x n) of their entropy and of how many
 // components are above 2^-24 and above 0.01. What is not a number counts as 0.
 func spread(r engine.Matrix) (mean, active, many float64) {
 	for b := range r.Cols {
-		if h := entropy(r, b); h > 0 {
+		if h := potential.Entropy(r, b); h > 0 {
 			mean += h
 		}
 	}
@@ -108,22 +105,8 @@ func spread(r engine.Matrix) (mean, active, many float64) {
 	return mean / n, active / n, many / n
 }
 
-// entropy returns - sum_i r_i ln r_i of column b of r, in nats: NaN where one of them is.
-func entropy(r engine.Matrix, b int) float64 {
-	var h float64
-	for i := range r.Rows {
-		if v := r.At(i, b); v != 0 { // also NaN
-			h -= float64(float64(v) * float64(num.Log32(v)))
-		}
-	}
-	if h < 0 { // r may be a rounding above 1
-		h = 0
-	}
-	return h
-}
-
-// serving returns the exponential of the entropy of the mean of the columns of r.
-func serving(r engine.Matrix) float64 {
+// effectiveComponents returns the exponential of the entropy of the mean of the columns of r.
+func effectiveComponents(r engine.Matrix) float64 {
 	sums := make([]float64, r.Rows)
 	var all, entropy float64
 	for i := range sums {
@@ -154,74 +137,4 @@ func use(used []bool, tr *engine.Trajectory) {
 			}
 		}
 	}
-}
-
-// steepest returns the largest eigenvalue of all P_i: see form.largest.
-func (p *Potential) steepest(ctx context.Context, threads int) (float64, error) {
-	return p.greatest(ctx, threads, p.form.largest)
-}
-
-// greatest returns the largest of what f finds in each P_i, at least 0.
-func (p *Potential) greatest(ctx context.Context, threads int, f func(i int) (float64, error)) (float64, error) {
-	most := make([]float64, p.form.own())
-	err := forEach(ctx, len(most), threads, func(i int) (err error) {
-		most[i], err = f(i)
-		return err
-	})
-	var top float64
-	for _, v := range most {
-		top = max(top, v)
-	}
-	return top, err
-}
-
-// lanczosSteps is the number of products that largest takes: the eigenvalue is some percent
-// low at most (linalg.Lanczos).
-const lanczosSteps = 24
-
-// lanczos returns the largest eigenvalue of a symmetric positive definite d x d matrix, from
-// a random start; multiply adds P x to y.
-func lanczos(d int, multiply func(y, x []float64)) (float64, error) {
-	start := make([]float32, d)
-	num.NewRand(0, 0).Normal(start)
-	return linalg.Lanczos(linalg.Widen(start), lanczosSteps, multiply)
-}
-
-func (f *denseForm) largest(i int) (float64, error) {
-	n := f.d * f.d
-	a := linalg.Widen(f.a.Data[i*n : (i+1)*n])
-	return lanczos(f.d, func(y, x []float64) {
-		for at := 0; at < n; at += f.d { // A^T (A x)
-			row := a[at : at+f.d]
-			linalg.Axpy(linalg.Dot(row, x), row, y)
-		}
-	})
-}
-
-func (f *lowRankForm) largest(i int) (float64, error) {
-	w := make([]float64, f.d)
-	for j, l := range f.l.Data[i*f.d : (i+1)*f.d] {
-		w[j] = float64(f.scale) * float64(f.scale) * float64(num.Exp32(2*l))
-	}
-	if f.factor == nil {
-		return slices.Max(w), nil
-	}
-	r := linalg.Widen(f.factor.Data[i*f.r*f.d : (i+1)*f.r*f.d])
-	linalg.Scale(float64(f.scale), r)
-	return lanczos(f.d, func(y, x []float64) {
-		for j, v := range x {
-			y[j] = w[j] * v
-		}
-		for at := 0; at < len(r); at += f.d {
-			row := r[at : at+f.d]
-			linalg.Axpy(linalg.Dot(row, x), row, y)
-		}
-	})
-}
-
-func (f *flatForm) largest(int) (float64, error) {
-	if f.r == f.d {
-		return f.eps * f.scale * f.scale, nil
-	}
-	return f.scale * f.scale, nil
 }

@@ -13,52 +13,11 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
-
-// TestLargest holds the largest eigenvalues against those of all P_i: exact where all of
-// the space is searched, otherwise some percent below at most; and the step sizes of chains,
-// which come from them.
-func TestLargest(t *testing.T) {
-	for _, form := range Forms() {
-		for _, rank := range []int{3, 12} {
-			c := completed(Config{Extractor: "identity", Components: 3, Steps: 1, Form: form, Rank: rank, Eps: 0.1, Scale: 0.5, Alpha: 0.5})
-			m, _ := smallModel(t, c)
-			want, err := m.potential.lambdaMax(context.Background(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := m.potential.steepest(context.Background(), 2)
-			if err != nil || math.Abs(got/want-1) > 1e-5 {
-				t.Errorf("%s, rank %d: largest eigenvalue %v, want %v (%v)", form, rank, got, want, err)
-			}
-			for adjusted, scale := range map[bool]float64{false: 0.1, true: math.Pow(float64(m.Dim()), -1./3)} {
-				h, err := m.potential.DefaultStepSize(context.Background(), adjusted, 2)
-				if err != nil || math.Abs(h*want/scale-1) > 1e-5 {
-					t.Errorf("%s, rank %d, adjusted %v: step size %v, want %v over %v (%v)", form, rank, adjusted, h, scale, want, err)
-				}
-			}
-		}
-	}
-	const d = 200
-	for name, value := range map[string]func(j int) float64{
-		"even":     func(j int) float64 { return float64(j + 1) },
-		"crowded":  func(j int) float64 { return d - 1/float64(j+1) },
-		"outlying": func(j int) float64 { return d / float64((d-j)*(d-j)) },
-		"equal":    func(int) float64 { return d },
-	} {
-		got, err := lanczos(d, func(y, x []float64) {
-			for j := range y {
-				y[j] = value(j) * x[j]
-			}
-		})
-		if want := value(d - 1); err != nil || got > want*(1+1e-12) || got < 0.97*want {
-			t.Errorf("%s: largest eigenvalue %v, want at most %v and little less (%v)", name, got, want, err)
-		}
-	}
-}
 
 func TestSpread(t *testing.T) {
 	columns := func(rows ...[]float32) engine.Matrix {
@@ -80,8 +39,8 @@ func TestSpread(t *testing.T) {
 		{columns([]float32{nan}, []float32{nan}), 0, 0, 0, 1},
 	} {
 		entropy, active, many := spread(c.r)
-		if serve := serving(c.r); math.Abs(entropy-c.entropy) > 1e-5 || active != c.active || many != c.many || math.Abs(serve-c.serve) > 1e-3 {
-			t.Errorf("%v: entropy %v, %v active, %v strong, %v serving, want %+v", c.r.Data, entropy, active, many, serve, c)
+		if serve := effectiveComponents(c.r); math.Abs(entropy-c.entropy) > 1e-5 || active != c.active || many != c.many || math.Abs(serve-c.serve) > 1e-3 {
+			t.Errorf("%v: entropy %v, %v active, %v strong, %v effective, want %+v", c.r.Data, entropy, active, many, serve, c)
 		}
 	}
 }
@@ -97,44 +56,47 @@ func TestDiagnose(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, alpha := m.WeightsSHA256(), m.potential.Alpha()
-	lambda, err := m.potential.lambdaMax(ctx, 1)
+	lambda, err := m.potential.LambdaMax(ctx, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.potential.setAlpha(float32(2.3 / lambda))
+	m.potential.SetAlpha(float32(2.3 / lambda))
 	s := m.sample(d.Train)
 	got, err := m.diagnose(ctx, e, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rises, err := m.Rises(ctx, e, s, RiseOptions{Alphas: []float64{2.3 / lambda}})
+	x, err := m.Features(ctx, e, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := make([]int, s.Len())
-	for i := range at {
-		at[i] = i
+	path, before64, rising := make([]engine.Matrix, c.Steps+1), make([]float64, s.Len()), 0
+	for step := range path {
+		phi, r := make([]float32, s.Len()), engine.NewMatrix(c.Components, s.Len())
+		m.potential.Evaluate(e, x, phi, r)
+		for b, v := range phi {
+			if step > 0 && before64[b]-float64(v) <= potential.RoundingAllowance(x.Cols, before64[b], float64(v)) {
+				rising++
+			}
+			before64[b] = float64(v)
+		}
+		path[step] = r
+		m.potential.Ascend(e, x, 1)
 	}
-	tr, err := m.Trace(ctx, e, s, at, c.Steps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Len() != 16 || math.Abs(got.AlphaLambda-2.3) > 1e-3 || got.Rising != rises.Rises[0].Share || got.Rising == 1 {
-		t.Errorf("%d pictures, %+v; analysis: %+v", s.Len(), got, rises.Rises[0])
+	if share := float64(rising) / float64(16*c.Steps); s.Len() != 16 || math.Abs(got.AlphaLambda-2.3) > 1e-3 || got.Rising != share || got.Rising == 1 {
+		t.Errorf("%d images, %+v; step by step phi rises in %v", s.Len(), got, share)
 	}
 	for step, found := range map[int][3]float64{0: {got.EntropyFirst, got.ActiveFirst, got.StrongFirst}, c.Steps: {got.EntropyLast, got.ActiveLast, got.StrongLast}} {
 		var want [3]float64
-		for _, r := range tr.R[step] {
-			for _, v := range r {
-				if v > 0 {
-					want[0] -= float64(v) * math.Log(float64(v)) / 16
-				}
-				if v > 0x1p-24 {
-					want[1] += 1. / 16
-				}
-				if v > 0.01 {
-					want[2] += 1. / 16
-				}
+		for _, v := range path[step].Data {
+			if v > 0 {
+				want[0] -= float64(v) * math.Log(float64(v)) / 16
+			}
+			if v > 0x1p-24 {
+				want[1] += 1. / 16
+			}
+			if v > 0.01 {
+				want[2] += 1. / 16
 			}
 		}
 		for i := range want {
@@ -143,7 +105,7 @@ func TestDiagnose(t *testing.T) {
 			}
 		}
 	}
-	if m.potential.setAlpha(alpha); m.WeightsSHA256() != before {
+	if m.potential.SetAlpha(alpha); m.WeightsSHA256() != before {
 		t.Error("diagnostics changed weights")
 	}
 }
@@ -151,7 +113,7 @@ func TestDiagnose(t *testing.T) {
 // TestWarnings gives every warning its cause, and none what is healthy.
 func TestWarnings(t *testing.T) {
 	healthy := Diagnostics{AlphaLambda: 1.9, Rising: 1, EntropyStart: 2, EntropyFirst: 0.1, Serving: 9, Clipped: 1,
-		GradientNorms: map[string]float64{groupPotential: 0.3, groupClassifier: 1}}
+		GradientNorms: map[string]float64{potential.Group: 0.3, groupClassifier: 1}}
 	c, _ := Preset("compact")
 	for _, w := range []struct {
 		kind   string
@@ -171,13 +133,13 @@ func TestWarnings(t *testing.T) {
 		{"", 1, func(d *Diagnostics, _ *Config) { d.EntropyStart, d.EntropyFirst = 1e-4, 0 }, nil},
 		{"clipped", 100, func(*Diagnostics, *Config) {}, []string{"clip 1", "alpha", "steps", "lr"}},
 		{"", 100, func(d *Diagnostics, c *Config) { d.Clipped, c.Clip = 0, 0 }, nil},
-		{"exploding", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[groupPotential], d.Clipped, c.Clip = 1e10, 0, 0 }, []string{"1e+10", "steps", "potential-lr", "clip 1"}},
-		{"vanishing", 1, func(d *Diagnostics, _ *Config) { d.GradientNorms[groupPotential] = 0 }, []string{"steps", "alpha"}},
-		{"", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[groupPotential], c.Gradient = 0, "detached" }, nil},
-		{"", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[groupPotential], c.Steps = 0, 0 }, nil},
+		{"exploding", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[potential.Group], d.Clipped, c.Clip = 1e10, 0, 0 }, []string{"1e+10", "steps", "potential-lr", "clip 1"}},
+		{"vanishing", 1, func(d *Diagnostics, _ *Config) { d.GradientNorms[potential.Group] = 0 }, []string{"steps", "alpha"}},
+		{"", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[potential.Group], c.Gradient = 0, "detached" }, nil},
+		{"", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[potential.Group], c.Steps = 0, 0 }, nil},
 	} {
 		d, c := healthy, c
-		d.GradientNorms = map[string]float64{groupPotential: 0.3, groupClassifier: 1}
+		d.GradientNorms = map[string]float64{potential.Group: 0.3, groupClassifier: 1}
 		w.change(&d, &c)
 		got := c.warnings(d, w.norm)
 		if w.kind == "" && len(got) == 0 {
@@ -215,7 +177,7 @@ func TestDiagnosis(t *testing.T) {
 		weights      func(m *Model) // before training
 		kinds        []string
 	}{
-		{"A is random", "compact", func(c *Config) {}, func(m *Model) { num.NewRand(1, 0).Normal(m.potential.form.params()[0].Data) }, []string{"overshoot", "falls", "clipped", "exploding"}},
+		{"A is random", "compact", func(c *Config) {}, func(m *Model) { num.NewRand(1, 0).Normal(m.potential.Params()[3].Data) }, []string{"overshoot", "falls", "clipped", "exploding"}},
 		{"scale 5", "compact", func(c *Config) { c.Scale = 5 }, nil, []string{"overshoot", "falls", "clipped", "exploding"}},
 		{"scale 5, small alpha", "compact", func(c *Config) { c.Scale, c.Alpha = 5, 0.1 }, nil, []string{"falls", "clipped"}},
 		{"scale 5, detached", "compact", func(c *Config) { c.Scale, c.Gradient = 5, "detached" }, nil, []string{"overshoot", "falls"}},
@@ -287,18 +249,18 @@ func withDensity(form string) Config {
 
 // densityHashes are those of the weights after training withDensity, on every machine.
 var densityHashes = map[string]string{
-	FormFull:    "39e3f10f12e26c68",
-	FormDiag:    "7f8935394d208924",
-	FormLowRank: "2c337dcc22dc99d4",
-	FormFlat:    "bec927b1f18aac37",
-	FormTied:    "923facbf27735f5e",
+	potential.FormFull:    "39e3f10f12e26c68",
+	potential.FormDiag:    "7f8935394d208924",
+	potential.FormLowRank: "2c337dcc22dc99d4",
+	potential.FormFlat:    "bec927b1f18aac37",
+	potential.FormTied:    "923facbf27735f5e",
 }
 
 // TestDensityBits trains with all options on several tiers and numbers of threads, and
 // resumed after each epoch: the same bits as committed, diagnostics and warnings.
 func TestDensityBits(t *testing.T) {
 	d := digits(t, 200, 10)
-	for _, form := range Forms() {
+	for _, form := range potential.Forms() {
 		c := withDensity(form)
 		whole := newModel(t, c, d)
 		want, err := whole.Fit(context.Background(), newEngine(t, engine.WithThreads(1)), d.Train, FitOptions{})
@@ -410,8 +372,8 @@ func TestPatience(t *testing.T) {
 func TestLearningRates(t *testing.T) {
 	d, e := digits(t, 64, 10), newEngine(t)
 	for still, change := range map[string]func(c *Config){
-		groupExtractor: func(c *Config) { c.ExtractorLR = 1e-30 },
-		groupAlpha:     func(c *Config) { c.AlphaLR = 1e-30 },
+		groupExtractor:       func(c *Config) { c.ExtractorLR = 1e-30 },
+		potential.GroupAlpha: func(c *Config) { c.AlphaLR = 1e-30 },
 	} {
 		c := tiny()
 		change(&c)

@@ -35,7 +35,7 @@ func (c Config) extractor(rows, cols int) (s layer.Stack, dim int, err error) {
 		s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, dim))
 	case "conv":
 		if rows < 4 || cols < 4 {
-			return nil, 0, &SettingError{"extractor", c.Extractor, fmt.Sprintf("expected pictures of at least 4 x 4 pixels with it, not %d x %d", rows, cols)}
+			return nil, 0, badSetting("extractor", c.Extractor, fmt.Sprintf("expected pictures of at least 4 x 4 pixels with it, not %d x %d", rows, cols))
 		}
 		s = layer.Convolutions(extractorKey+".", rows, cols)
 		_, wide := s[len(s)-1].Sizes()
@@ -60,7 +60,7 @@ func parseWidths(text string) ([]int, error) {
 	for i, p := range parts {
 		w, err := strconv.Atoi(p)
 		if err != nil || w < 1 || w > 1<<16 || len(parts) > maxHidden {
-			return nil, &SettingError{"hidden", text, fmt.Sprintf("expected up to %d widths from 1 to 65536, such as 512-256", maxHidden)}
+			return nil, badSetting("hidden", text, fmt.Sprintf("expected up to %d widths from 1 to 65536, such as 512-256", maxHidden))
 		}
 		widths[i] = w
 	}

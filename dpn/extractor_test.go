@@ -38,7 +38,7 @@ func pictureModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Normal(m.potential.mu.Data)
+	r.Normal(m.potential.Centres().Data)
 	return m, set
 }
 

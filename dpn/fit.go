@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/atomicfile"
@@ -83,14 +85,14 @@ type FitOptions struct {
 // FitResult sums up training.
 type FitResult struct {
 	Epochs         []Epoch
-	Best           int        // epoch whose model was kept, from 1
-	Stopped        bool       // early, because of Config.Patience
-	Updates        int        // made in all, also in an epoch that did not finish
-	Placement      *Placement // of the centres; nil when training was resumed
-	Already        bool       // nothing was left to train: an earlier call had finished
-	PrepareSeconds float64    // before the first epoch: centres, and denoised features if they never change; of all calls
-	Seconds        float64    // of all epochs, and of that
-	SecondsPerStep float64    // median of one update
+	Best           int         // epoch whose model was kept, from 1
+	Stopped        bool        // early, because of Config.Patience
+	Updates        int         // made in all, also in an epoch that did not finish
+	Init           *InitResult // of the centres; nil when training was resumed
+	Already        bool        // nothing was left to train: an earlier call had finished
+	PrepareSeconds float64     // before the first epoch: centres, and denoised features if they never change; of all calls
+	Seconds        float64     // of all epochs, and of that
+	SecondsPerStep float64     // median of one update
 }
 
 // NotFiniteError says that training stopped because a number was infinite or NaN.
@@ -107,10 +109,22 @@ func (e *NotFiniteError) Error() string {
 	return where + "the " + e.What + " is not finite; try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1"
 }
 
+// NotDefiniteError says that training stopped because precisions were no longer positive
+// definite: there the potential would have no top to climb to.
+type NotDefiniteError struct {
+	Epoch   int    // from 1
+	Tensor  string // name in a model file
+	Problem string
+}
+
+func (e *NotDefiniteError) Error() string {
+	return fmt.Sprintf("epoch %d: the precisions are no longer positive definite: tensor %q: %s; try a lower potential-lr", e.Epoch, e.Tensor, e.Problem)
+}
+
 // Split divides training pictures into those that Fit trains on and the last ValSize, which
 // it validates on.
 func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
-	if err := m.fits(s); err != nil {
+	if err := m.CheckSet(s); err != nil {
 		return nil, nil, err
 	}
 	return m.split(s)
@@ -123,15 +137,15 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	}
 	rest := s.Len() - val.Len()
 	if m.Config.Components > rest {
-		return nil, nil, &SettingError{"components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest)}
+		return nil, nil, badSetting("components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest))
 	}
 	train = s.Slice(0, rest)
 	if val.Len() == 0 && m.Config.Patience > 0 {
-		return nil, nil, &SettingError{"patience", m.Config.Patience, "expected pictures to validate on with it (val-size)"}
+		return nil, nil, badSetting("patience", m.Config.Patience, "expected pictures to validate on with it (val-size)")
 	}
 	if m.Config.classwise() {
-		if _, problem := centresByClass(train.Labels, m.Config.Components); problem != "" {
-			return nil, nil, &SettingError{"components", m.Config.Components, problem + " (init " + m.Config.Init + ")"}
+		if _, problem := potential.CentresByClass(train.Labels, m.Config.Components); problem != "" {
+			return nil, nil, badSetting("components", m.Config.Components, problem+" (init "+m.Config.Init+")")
 		}
 	}
 	return train, val, nil
@@ -145,7 +159,7 @@ func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
 		n = s.Len() / 10
 	}
 	if n >= s.Len() {
-		return nil, &SettingError{"val-size", m.Config.ValSize, fmt.Sprintf("expected fewer than the %d training pictures", s.Len())}
+		return nil, badSetting("val-size", m.Config.ValSize, fmt.Sprintf("expected fewer than the %d training pictures", s.Len()))
 	}
 	return s.Slice(s.Len()-n, s.Len()), nil
 }
@@ -160,7 +174,7 @@ func (f *fitting) onEM(done int, logLikelihood float64) {
 
 // Check says whether Fit can train the model on s, as far as that can be known beforehand.
 func (m *Model) Check(s *dataset.Set) error {
-	if err := m.fits(s); err != nil {
+	if err := m.CheckSet(s); err != nil {
 		return err
 	}
 	_, _, err := m.split(s)
@@ -178,7 +192,7 @@ func (m *Model) Check(s *dataset.Set) error {
 // returns them beside it and leaves the model as it was after the best of them; what they
 // have written stays good. Without any the result is nil, and the model is not to be used.
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
-	if err := m.fits(s); err != nil {
+	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}
 	train, val, err := m.split(s)
@@ -204,8 +218,8 @@ type fitting struct {
 	cleaned   bool // the folder, of what a crash has left
 	best      int  // index of the best epoch, or -1
 	bestModel [][]float32
-	data      string     // fingerprint of the training pictures
-	placed    *Placement // nil when resumed
+	data      string      // fingerprint of the training pictures
+	placed    *InitResult // nil when resumed
 
 	sample *dataset.Set // for the diagnostics
 	fixed  *Diagnostics // of the ascents as they last were
@@ -222,7 +236,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	begun := time.Now()
 	f.step = NewTrainer(m, f.e)
 	f.step.path.Stop = func() bool { return ctx.Err() != nil }
-	f.step.one.Stop = f.step.path.Stop
+	if f.step.matching != nil {
+		f.step.matching.Stop = f.step.path.Stop
+	}
 	f.sample = m.sample(f.train)
 	resumed, err := f.resume()
 	if err != nil {
@@ -256,9 +272,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	for i, p := range m.Params() {
 		copy(p.Data, f.bestModel[i])
 	}
-	m.potential.setAlpha(m.potential.Alpha())
-	m.stale = true
-	r := &FitResult{Epochs: f.history, Placement: f.placed, Best: f.best + 1, Stopped: err == nil && f.updates < all, Updates: f.updates, Already: already, PrepareSeconds: f.prepared, Seconds: f.prepared}
+	m.potential.SetAlpha(m.potential.Alpha())
+	m.potential.Changed()
+	r := &FitResult{Epochs: f.history, Init: f.placed, Best: f.best + 1, Stopped: err == nil && f.updates < all, Updates: f.updates, Already: already, PrepareSeconds: f.prepared, Seconds: f.prepared}
 	for _, h := range f.history {
 		r.Seconds += h.Seconds
 	}
@@ -365,8 +381,8 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 		}
 	}
 	if m.Config.Gradient == "exact" {
-		if err := m.potential.checkDefinite(f.e, number); err != nil {
-			return h, err
+		if tensor, problem := m.potential.CheckDefinite(f.e); problem != "" {
+			return h, &NotDefiniteError{Epoch: number, Tensor: tensor, Problem: problem}
 		}
 	}
 	err = f.diagnose(ctx, p)
@@ -388,7 +404,7 @@ type pass struct {
 func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	m, s := f.m, f.step
 	order := make([]int32, f.train.Len())
-	num.NewRand(m.Config.Seed, streamShuffle+uint64(number)).Permutation(order)
+	num.NewRand(m.Config.Seed, stream.Shuffle+uint64(number)).Permutation(order)
 	clear(s.used)
 	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
 		if err := ctx.Err(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
 )
@@ -490,7 +491,7 @@ func TestEndsEarly(t *testing.T) {
 			}
 			continue
 		}
-		if r == nil || len(r.Epochs) != c.epochs || r.Best < 1 || r.Best > c.epochs || r.Stopped || r.Updates != max(c.at, 17) || r.Placement == nil {
+		if r == nil || len(r.Epochs) != c.epochs || r.Best < 1 || r.Best > c.epochs || r.Stopped || r.Updates != max(c.at, 17) || r.Init == nil {
 			t.Errorf("%s: %+v, want %d epochs", name, r, c.epochs)
 			continue
 		}
@@ -571,7 +572,7 @@ func (c *counting) Err() error { c.asked.Add(1); return c.Context.Err() }
 // update, forward and backward: an update of many steps takes minutes.
 func TestInterruptible(t *testing.T) {
 	d, e := digits(t, 40, 10), newEngine(t, engine.WithThreads(1))
-	for _, form := range []string{FormFull, FormDiag} {
+	for _, form := range []string{potential.FormFull, potential.FormDiag} {
 		asked := func(steps int) int64 {
 			ctx := &counting{Context: context.Background()}
 			c := tiny()
@@ -622,7 +623,7 @@ func TestDetached(t *testing.T) {
 	if _, err := m.Init(context.Background(), e, d.Train.Slice(0, 900)); err != nil {
 		t.Fatal(err)
 	}
-	centres := append([]float32(nil), m.potential.mu.Data...)
+	centres := append([]float32(nil), m.potential.Centres().Data...)
 	before, err := m.Score(context.Background(), e, d.Test)
 	if err != nil {
 		t.Fatal(err)
@@ -630,12 +631,12 @@ func TestDetached(t *testing.T) {
 	if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range m.potential.mu.Data {
+	for i, v := range m.potential.Centres().Data {
 		if v != centres[i] {
 			t.Fatalf("centre number %d moved from %v to %v", i, centres[i], v)
 		}
 	}
-	if m.potential.Alpha() != 0.1 || m.potential.form.factors()[0] != 1 || m.potential.form.factors()[1] != 0 {
+	if m.potential.Alpha() != 0.1 || m.potential.Params()[3].Data[0] != 1 || m.potential.Params()[3].Data[1] != 0 {
 		t.Error("alpha or A changed")
 	}
 	after, err := m.Score(context.Background(), e, d.Test)

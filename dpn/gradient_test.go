@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
@@ -50,10 +51,10 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 		Mu: blas64.General{Rows: o.k, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.mu"]}}
 	const prefix = "denoising_potential."
 	switch s := o.scale; o.form {
-	case FormFull, FormTied:
+	case potential.FormFull, potential.FormTied:
 		var a []blas64.General
 		for i := range o.k {
-			if o.form == FormTied {
+			if o.form == potential.FormTied {
 				i = 0
 			}
 			a = append(a, blas64.General{Rows: o.d, Cols: o.d, Stride: o.d, Data: o.params[prefix+"A"][i*o.d*o.d:][:o.d*o.d]})
@@ -61,7 +62,7 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 		p.P = reference.Factors(a)
 		return p, func(dp reference.Value) map[string][]float64 {
 			da := reference.FactorGradient(a, dp).V
-			if o.form == FormTied {
+			if o.form == potential.FormTied {
 				n := o.d * o.d
 				for i, v := range da[n:] {
 					da[i%n] += v
@@ -70,7 +71,7 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 			}
 			return map[string][]float64{prefix + "A": da}
 		}
-	case FormFlat:
+	case potential.FormFlat:
 		u := o.params[prefix+"U"]
 		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(u)/o.d, o.d), Sign: -1}
 		factor := s * math.Sqrt(1-o.eps)
@@ -221,16 +222,16 @@ func smallModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 		t.Fatal(err)
 	}
 	p := m.potential
-	r.Normal(p.mu.Data)
-	r.Normal(p.c.Data)
-	for _, q := range p.form.params() {
+	r.Normal(p.Centres().Data)
+	r.Normal(p.LogWeights())
+	for _, q := range p.Params()[3:] {
 		noise := make([]float32, len(q.Data))
 		r.Normal(noise)
 		for i, v := range noise {
 			q.Data[i] += 0.1 * v
 		}
 	}
-	p.form.retract(newEngine(t))
+	p.Updated(newEngine(t))
 	return m, set
 }
 
@@ -241,20 +242,20 @@ var gradientConfigs = []Config{
 	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Scale: 0.6, Alpha: 0.4},
 	{Extractor: "linear", Dim: 5, Components: 3, Steps: 5, Scale: 0.7, Alpha: 0.3, LayerNorm: true},
 	{Extractor: "identity", Components: 3, Steps: 3, Scale: 0.4, Alpha: 0.5, LayerNorm: true},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: FormDiag, Scale: 0.5, Alpha: 0.5},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: FormLowRank, Rank: 2, Scale: 0.4, Alpha: 0.5},
-	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Form: FormLowRank, Rank: 5, Scale: 0.6, Alpha: 0.4, LayerNorm: true},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5},
-	{Extractor: "linear", Dim: 5, Components: 1, Steps: 2, Form: FormFlat, Rank: 1, Eps: 1, Scale: 0.7, Alpha: 0.5},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: FormTied, Scale: 0.4, Alpha: 0.5},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormDiag, Scale: 0.5, Alpha: 0.5},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormLowRank, Rank: 2, Scale: 0.4, Alpha: 0.5},
+	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Form: potential.FormLowRank, Rank: 5, Scale: 0.6, Alpha: 0.4, LayerNorm: true},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5},
+	{Extractor: "linear", Dim: 5, Components: 1, Steps: 2, Form: potential.FormFlat, Rank: 1, Eps: 1, Scale: 0.7, Alpha: 0.5},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormTied, Scale: 0.4, Alpha: 0.5},
 	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Scale: 0.6, Alpha: 0.4, LayerNorm: true, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 1},
 	{Extractor: "linear", Dim: 5, Components: 4, Steps: 0, Scale: 0.6, Alpha: 0.4, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 3},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5, NoiseMax: 0.2, Denoising: 0.5},
+	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5, NoiseMax: 0.2, Denoising: 0.5},
 }
 
 func completed(c Config) Config {
 	if c.Form == "" {
-		c.Form = FormFull
+		c.Form = potential.FormFull
 	}
 	c.Init = "kmeans"
 	c.Gradient, c.Epochs, c.LR, c.PotentialLR, c.Schedule, c.Seed = "exact", 1, 1e-3, 1e-3, "constant", 1
@@ -321,7 +322,7 @@ func TestGradients(t *testing.T) {
 						t.Errorf("%s[%d]: gradient %.12g, central difference %.12g", p.Name, i, g[i], diff)
 					}
 					slope := 1.0
-					if p == m.potential.alpha {
+					if p.Name == potential.AlphaName {
 						slope = 1 - math.Exp(-x[0])
 					}
 					if got := float64(p.Grad[i]); math.Abs(got-slope*g[i]) > 2e-5*slope*largest+1e-7 {

@@ -2,11 +2,11 @@ package dpn
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"slices"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -31,14 +31,14 @@ func (c Config) classwise() bool { return c.Init == InitClasswise || c.Init == I
 // fitsMixture says whether EM sets the potential.
 func (c Config) fitsMixture() bool { return c.Init == InitEM || c.Init == InitEMClasswise }
 
-func (c Config) emOptions() EMOptions {
-	return EMOptions{Iterations: c.EMIterations, Tolerance: c.EMTolerance, Ridge: c.EMRidge}
+func (c Config) emOptions() potential.EMOptions {
+	return potential.EMOptions{Iterations: c.EMIterations, Tolerance: c.EMTolerance, Ridge: c.EMRidge}
 }
 
-// Placement is what Init did.
-type Placement struct {
-	Clusters *KMeansResult // for InitSamples without iterations
-	EM       *EMResult     // nil unless Config.Init asks for it
+// InitResult is what Init did.
+type InitResult struct {
+	Clusters *potential.Clusters // for InitSamples without iterations
+	EM       *potential.EMResult // nil unless Config.Init asks for it
 }
 
 // Init places the centres of the potential on the features of s (Config.Init). Precisions
@@ -46,37 +46,34 @@ type Placement struct {
 // InitEM and InitEMClasswise EM then sets centres, weights and precisions, and alpha goes down
 // to 1 over the largest eigenvalue of the precisions where it is above: ascents that overshoot
 // by far would not train.
-func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Placement, error) {
+func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*InitResult, error) {
 	return m.place(ctx, e, s, nil)
 }
 
 // place is Init; onEM, unless nil, follows EM.
-func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set, onEM func(done int, logLikelihood float64)) (*Placement, error) {
+func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set, onEM func(done int, logLikelihood float64)) (*InitResult, error) {
 	x, err := m.Features(ctx, e, s)
 	if err != nil {
 		return nil, err
 	}
 	c := m.Config
-	r := &Placement{}
+	r := &InitResult{}
 	switch {
 	case c.classwise():
-		r.Clusters, err = ClassKMeans(ctx, e, x, s.Labels, c.Components, c.Seed)
+		r.Clusters, err = potential.ClassKMeans(ctx, e, x, s.Labels, c.Components, c.Seed)
 	case c.Init == InitSamples:
-		r.Clusters, err = Samples(e, x, c.Components, c.Seed)
+		r.Clusters, err = potential.DrawCentres(e, x, c.Components, c.Seed)
 	default:
-		r.Clusters, err = KMeans(ctx, e, x, c.Components, c.Seed)
+		r.Clusters, err = potential.KMeans(ctx, e, x, c.Components, c.Seed)
 	}
 	if err != nil {
 		return nil, err
 	}
 	p := m.potential
-	copy(p.mu.Data, r.Clusters.Centres.Data)
-	if f, ok := p.form.(*flatForm); ok {
-		if err := f.fit(ctx, e, x, r.Clusters.Assignment); err != nil {
-			return nil, err
-		}
+	p.SetCentres(r.Clusters.Centres)
+	if err := p.FitClusters(ctx, e, x, r.Clusters.Assignment); err != nil {
+		return nil, err
 	}
-	m.stale = true
 	if !c.fitsMixture() {
 		return r, nil
 	}
@@ -86,13 +83,13 @@ func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set, onE
 		return nil, err
 	}
 	if most := float32(1 / r.EM.LambdaMax); p.Alpha() > most {
-		p.setAlpha(most)
+		p.SetAlpha(most)
 	}
 	return r, nil
 }
 
 // log tells what was done.
-func (r *Placement) log(log *slog.Logger, c Config) {
+func (r *InitResult) log(log *slog.Logger, c Config) {
 	log.Info("centres placed", "init", c.Init, "components", c.Components, "iterations", r.Clusters.Iterations, "inertia", r.Clusters.Inertia)
 	if !r.Clusters.Converged {
 		log.Warn("k-means has not converged", "iterations", r.Clusters.Iterations)
@@ -107,30 +104,19 @@ func (r *Placement) log(log *slog.Logger, c Config) {
 	}
 }
 
-// Samples draws k different rows of x (n x d, rows contiguous) under a seed as centres, in
-// the order of the rows: the first k of a random permutation, sorted. Assignment and Inertia
-// are those of the nearest centres.
-func Samples(e *engine.Engine, x engine.Matrix, k int, seed uint64) (*KMeansResult, error) {
-	n := x.Rows
-	if k < 1 || n < k {
-		return nil, fmt.Errorf("centres from samples: %d centres for %d rows, expected at least one row for each", k, n)
+// NewPotential makes a potential of features without a network around it: that of the
+// settings of c with these centres (k x d), c_i = 0 and the precisions that training begins
+// with. Components are as many as there are centres.
+func NewPotential(c Config, centres engine.Matrix) (*potential.Potential, error) {
+	c.Components = centres.Rows
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
-	order := make([]int32, n)
-	num.NewRand(seed, streamSamples).Permutation(order)
-	drawn := order[:k]
-	slices.Sort(drawn)
-	r := &KMeansResult{Centres: engine.NewMatrix(k, x.Cols), Assignment: make([]int32, n), Converged: true}
-	for i, row := range drawn {
-		copy(r.Centres.Row(i), x.Row(int(row)))
+	if err := c.checkRank(centres.Cols); err != nil {
+		return nil, err
 	}
-	dist := engine.NewMatrix(n, k)
-	e.SquaredDistances(dist, x, r.Centres)
-	e.ArgMin(r.Assignment, dist)
-	for i, c := range r.Assignment {
-		r.Inertia += float64(dist.At(i, int(c)))
-	}
-	if r.Inertia-r.Inertia != 0 {
-		return nil, fmt.Errorf("centres from samples: distances are not finite")
-	}
-	return r, nil
+	p := potential.New(c.potential(), centres.Cols)
+	p.Start(c.Alpha, num.NewRand(c.Seed, stream.Weights))
+	p.SetCentres(centres)
+	return p, nil
 }

@@ -3,22 +3,21 @@ package dpn
 import (
 	"context"
 	"errors"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 )
 
 // placedHashes are the hashes of the weights after the placement of the centres on
 // built-in digits by EM (em for full, em-classwise otherwise), on every machine.
 var placedHashes = map[string]string{
-	FormFull:    "9a7772d4499d82c8",
-	FormTied:    "87b40c2340861e24",
-	FormDiag:    "f1a38a1c545dc19b",
-	FormLowRank: "3d017b8c29c74480",
-	FormFlat:    "b3d2b1a0973e7805",
+	potential.FormFull:    "9a7772d4499d82c8",
+	potential.FormTied:    "87b40c2340861e24",
+	potential.FormDiag:    "f1a38a1c545dc19b",
+	potential.FormLowRank: "3d017b8c29c74480",
+	potential.FormFlat:    "b3d2b1a0973e7805",
 }
 
 // TestPlacedBits places centres by EM on every tier and with several numbers of threads: the
@@ -29,10 +28,10 @@ func TestPlacedBits(t *testing.T) {
 	for _, tier := range engine.Available()[1:] {
 		options = append(options, []engine.Option{engine.WithTier(tier)})
 	}
-	for _, form := range Forms() {
+	for _, form := range potential.Forms() {
 		c := tiny()
 		c.Form, c.Rank, c.Components, c.Init, c.EMIterations = form, 3, 10, InitEMClasswise, 5
-		if form == FormFull {
+		if form == potential.FormFull {
 			c.Init = InitEM
 		}
 		for _, o := range options {
@@ -55,7 +54,7 @@ func TestPlacedBits(t *testing.T) {
 // eigenvalue, the loss falls, and resuming gives the same bits as training in one go.
 func TestEMTrains(t *testing.T) {
 	d, e := digits(t, 300, 10), newEngine(t)
-	forms := Forms()
+	forms := potential.Forms()
 	if testing.Short() {
 		forms = forms[:1]
 	}
@@ -73,7 +72,7 @@ func TestEMTrains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Placement.EM; calls != got.Iterations+1 {
+		if got := r.Init.EM; calls != got.Iterations+1 {
 			t.Errorf("%s: %d calls for %d iterations", form, calls, got.Iterations)
 		}
 		if r.Epochs[2].TrainLoss > 0.95*r.Epochs[0].TrainLoss {
@@ -102,7 +101,7 @@ func TestEMTrains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again.Placement != nil {
+		if again.Init != nil {
 			t.Errorf("%s: a placement after resuming", form)
 		}
 		if got, want := resumed.WeightsSHA256(), whole.WeightsSHA256(); got != want {
@@ -111,59 +110,10 @@ func TestEMTrains(t *testing.T) {
 	}
 }
 
-// TestSamples checks that centres are different rows in their order, others with another
-// seed, and that as many as there are rows are all of them.
-func TestSamples(t *testing.T) {
-	e := newEngine(t)
-	x := gaussianRows(60, 2, 4, 1)
-	find := func(centre []float32) int {
-		for i := range x.Rows {
-			if slices.Equal(centre, x.Row(i)) {
-				return i
-			}
-		}
-		return -1
-	}
-	var drawn [2][]int
-	for seed := range drawn {
-		r, err := Samples(e, x, 7, uint64(seed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := -1
-		for i := range r.Centres.Rows {
-			at := find(r.Centres.Row(i))
-			if at <= last {
-				t.Errorf("centre %d is row %d, the one before %d", i, at, last)
-			}
-			if at >= 0 && r.Assignment[at] != int32(i) {
-				t.Errorf("row %d is centre %d but belongs to %d", at, i, r.Assignment[at])
-			}
-			drawn[seed], last = append(drawn[seed], at), at
-		}
-	}
-	if slices.Equal(drawn[0], drawn[1]) {
-		t.Errorf("both seeds draw %v", drawn[0])
-	}
-	all, err := Samples(e, x, x.Rows, 1)
-	if err != nil || !slices.Equal(all.Centres.Data, x.Data) || all.Inertia != 0 {
-		t.Errorf("all rows: inertia %v, error %v", all.Inertia, err)
-	}
-	for _, k := range []int{0, 61} {
-		if _, err := Samples(e, x, k, 1); err == nil {
-			t.Errorf("no error for %d centres", k)
-		}
-	}
-	x.Data[5] = float32(math.NaN())
-	if _, err := Samples(e, x, 3, 1); err == nil {
-		t.Error("no error for NaN")
-	}
-}
-
 // TestInitSamples trains from drawn centres.
 func TestInitSamples(t *testing.T) {
 	d, e := digits(t, 200, 10), newEngine(t)
-	for _, form := range []string{FormFull, FormFlat} {
+	for _, form := range []string{potential.FormFull, potential.FormFlat} {
 		c := tiny()
 		c.Form, c.Rank, c.Init = form, 3, InitSamples
 		m := newModel(t, c, d)
@@ -171,8 +121,8 @@ func TestInitSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Placement.EM != nil || r.Placement.Clusters == nil || r.Epochs[3].TrainLoss > 0.95*r.Epochs[0].TrainLoss {
-			t.Errorf("%s: %+v, loss from %v to %v", form, r.Placement, r.Epochs[0].TrainLoss, r.Epochs[3].TrainLoss)
+		if r.Init.EM != nil || r.Init.Clusters == nil || r.Epochs[3].TrainLoss > 0.95*r.Epochs[0].TrainLoss {
+			t.Errorf("%s: %+v, loss from %v to %v", form, r.Init, r.Epochs[0].TrainLoss, r.Epochs[3].TrainLoss)
 		}
 	}
 }

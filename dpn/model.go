@@ -5,7 +5,9 @@ import (
 	"sort"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -13,20 +15,12 @@ import (
 // Param is a tensor that training changes.
 type Param = layer.Param
 
-// Groups of the parameters (Param.Group): those that have a learning rate of their own, and
-// a norm of the gradient.
+// Groups of the parameters (Param.Group), each with a learning rate and a gradient norm of its
+// own. Those of the potential are potential.Group and potential.GroupAlpha.
 const (
 	groupExtractor  = "extractor"
-	groupPotential  = "potential" // mu, c and the precisions
-	groupAlpha      = "alpha"
 	groupClassifier = "classifier"
 )
-
-func newParam(group, name string, shape ...int) *Param {
-	p := layer.NewParam(name, shape...)
-	p.Group = group
-	return p
-}
 
 // Model is a Denoising Potential Network: pixels, normalised, go through the feature
 // extractor, then uphill on the potential for Config.Steps steps, then through a linear
@@ -44,26 +38,10 @@ type Model struct {
 	Assumed []string
 
 	extractor layer.Stack // pixels to features; empty: the pixels are the features
-	potential *Potential
+	potential *potential.Potential
 	head      *layer.Linear
-	stale     bool // parameters have changed since the potential was prepared
 	fresh     bool // nothing has been learned since New, which Fit asks for
 }
-
-// Streams of random numbers under a seed, one for each use.
-const (
-	streamWeights = iota
-	streamKMeans
-	streamShuffle // and those that follow, one for each epoch
-
-	streamClasses = 1 << 32 // and those that follow: k-means in one class each
-	streamNoise   = 1 << 33 // gives the seed of the noise
-	streamScore   = 1 << 34 // gives the seed of that of score matching
-	streamSample  = 1 << 35 // pictures for the diagnostics
-	streamSamples = 1 << 36 // centres drawn from the features
-	streamDraws   = 1 << 40 // and those that follow: one for each sample
-	streamChains  = 1 << 41 // and those that follow: one for each chain
-)
 
 // New makes a network for pictures like those of a data set. Its layers are
 // drawn from the seed; the centres of its potential are all zero until Init.
@@ -75,11 +53,11 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := m.build(); err != nil {
 		return nil, err
 	}
-	r := num.NewRand(c.Seed, streamWeights)
+	r := num.NewRand(c.Seed, stream.Weights)
 	m.extractor.Draw(r)
 	m.head.Draw(r)
-	m.potential.set(c.Alpha, r)
-	m.stale, m.fresh = true, true
+	m.potential.Start(c.Alpha, r)
+	m.fresh = true
 	return m, nil
 }
 
@@ -91,7 +69,7 @@ func (m *Model) build() (err error) {
 	if err := m.Config.checkRank(m.Config.Dim); err != nil {
 		return err
 	}
-	m.potential = newPotential(m.Config, m.Config.Dim)
+	m.potential = potential.New(m.Config.potential(), m.Config.Dim)
 	m.head = layer.NewLinear("classifier", m.Config.Dim, m.Classes)
 	for _, p := range m.extractor.Params() {
 		p.Group = groupExtractor
@@ -104,14 +82,17 @@ func (m *Model) build() (err error) {
 
 // Params lists all tensors in the order of their names, which is that of a model file.
 func (m *Model) Params() []*Param {
-	list := append(m.head.Params(), m.potential.params()...)
+	list := append(m.head.Params(), m.potential.Params()...)
 	list = append(list, m.extractor.Params()...)
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
 }
 
 // Potential returns the energy landscape.
-func (m *Model) Potential() *Potential { return m.potential }
+func (m *Model) Potential() *potential.Potential { return m.potential }
+
+// Extractor returns the layers from pixels to features; none if the pixels are the features.
+func (m *Model) Extractor() layer.Stack { return m.extractor }
 
 // Dim returns the number of features.
 func (m *Model) Dim() int { return m.potential.D }
@@ -120,8 +101,9 @@ func (m *Model) Dim() int { return m.potential.D }
 // give equal hashes on every machine.
 func (m *Model) WeightsSHA256() string { return layer.SHA256(m.Params()) }
 
-// fits says whether the pictures of s are those that the network expects.
-func (m *Model) fits(s *dataset.Set) error {
+// CheckSet returns an error if the images of s have another size than the network expects, or
+// labels that it does not know.
+func (m *Model) CheckSet(s *dataset.Set) error {
 	if s.Rows != m.Rows || s.Cols != m.Cols {
 		return fmt.Errorf("pictures of %d x %d pixels, the model expects %d x %d", s.Rows, s.Cols, m.Rows, m.Cols)
 	}
@@ -133,16 +115,21 @@ func (m *Model) fits(s *dataset.Set) error {
 	return nil
 }
 
-// prepare brings the potential's packed matrices up to date with the parameters, and packs
-// them anew for an engine of another tier, whose kernels read another order.
-func (m *Model) prepare(e *engine.Engine) {
-	if m.stale || m.potential.tier != e.Tier() {
-		m.potential.changed(e)
-		m.stale = false
-	}
-}
-
 // part returns rows [lo, hi) of a dense matrix.
 func part(m engine.Matrix, lo, hi int) engine.Matrix {
 	return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
 }
+
+// Cost is what a network takes, counted by layer.CostOf.
+type Cost = layer.Cost
+
+// Cost counts what the model takes for one picture.
+func (m *Model) Cost() Cost {
+	return layer.CostOf(m.extractor, potential.Layer{Potential: m.potential, Steps: m.Config.Steps}, m.head)
+}
+
+// Parameters counts the numbers that training may change.
+func (m *Model) Parameters() int { return m.Cost().Parameters }
+
+// MACs counts the multiply-adds that the dense products take for one picture.
+func (m *Model) MACs() int { return m.Cost().MACs }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
 )
 
@@ -95,7 +96,7 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		}
 		return t.Shape, nil
 	}
-	mu, err := shape("denoising_potential.mu", 2)
+	mu, err := shape(potential.CentresName, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +134,9 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	if err := c.checkRank(mu[1]); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	for _, want := range precisionTensors(c, mu[1]) { // before memory is made for them
-		if t := f.Tensor(want.name); t == nil || !slices.Equal(t.Shape, want.shape) {
-			return nil, fmt.Errorf("no tensor %q of shape %v, which the form %q has", want.name, want.shape, c.Form)
+	for _, want := range c.potential().Tensors(mu[1]) { // before memory is made for them
+		if t := f.Tensor(want.Name); t == nil || !slices.Equal(t.Shape, want.Shape) {
+			return nil, fmt.Errorf("no tensor %q of shape %v, which the form %q has", want.Name, want.Shape, c.Form)
 		}
 	}
 	m.Config = c
@@ -148,15 +149,15 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		}
 	}
 	if a := m.potential.Alpha(); !(a > 0) {
-		return nil, fmt.Errorf("tensor %q is %v, expected a number above 0", m.potential.alpha.Name, a)
+		return nil, fmt.Errorf("tensor %q is %v, expected a number above 0", potential.AlphaName, a)
 	}
-	if c.Form != FormFull && c.Form != FormTied { // whose A may be singular: the file is not ours to judge
-		if tensor, problem := m.potential.form.definite(nil); problem != "" {
+	if !potential.FormOf(c.Form).Dense { // whose A may be singular: the file is not ours to judge
+		if tensor, problem := m.potential.CheckDefinite(nil); problem != "" {
 			return nil, fmt.Errorf("tensor %q: %s", tensor, problem)
 		}
 	}
-	m.potential.setAlpha(m.potential.Alpha())
-	m.stale = true
+	m.potential.SetAlpha(m.potential.Alpha())
+	m.potential.Changed()
 	return m, nil
 }
 

@@ -51,7 +51,7 @@ func TestLoadStateDictionary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 || m.Config.Components != k || m.potential.c.Data[1] != -1 {
+		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 || m.Config.Components != k || m.potential.LogWeights()[1] != -1 {
 			t.Errorf("read %+v", m)
 		}
 		if want := []string{"steps", "layer-norm", "data", "mean", "std"}; !slices.Equal(m.Assumed, want) {

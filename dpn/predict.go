@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 )
 
@@ -21,7 +22,7 @@ type Score = layer.Score
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
-	err := m.logits(ctx, e, s, m.plain(s), func(lo int, logits engine.Matrix) {
+	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
 			out = append(out, byte(c))
@@ -32,20 +33,20 @@ func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 
 // Score evaluates the model on s.
 func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
-	return m.score(ctx, e, s, m.plain(s))
+	return m.score(ctx, e, s, m.Input(s))
 }
 
 // ScoreCorrupted evaluates the model on the pictures of s as c spoils them under a seed.
 // Their grey levels are normalised as they are, without being rounded to bytes.
 func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (Score, error) {
-	in, err := m.corrupted(s, c, seed)
+	in, err := m.CorruptedInput(s, c, seed)
 	if err != nil {
 		return Score{}, err
 	}
 	return m.score(ctx, e, s, in)
 }
 
-func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in input) (Score, error) {
+func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input) (Score, error) {
 	var t layer.Tally
 	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
@@ -61,19 +62,6 @@ func (m *Model) Features(ctx context.Context, e *engine.Engine, s *dataset.Set) 
 // Denoised returns x_n of every picture of s, n x d.
 func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
 	return m.rows(ctx, e, s, m.Config.Steps, nil)
-}
-
-// Ascend moves features x (n x d) uphill by so many steps, in place.
-func (m *Model) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
-	m.prepare(e)
-	e.Ascend(m.potential.mixture, m.potential.Alpha(), steps, x, nil, false)
-}
-
-// ascend is Ascend until ctx ends.
-func (m *Model) ascend(ctx context.Context, e *engine.Engine, x engine.Matrix, steps int) error {
-	m.prepare(e)
-	e.AscendUntil(func() bool { return ctx.Err() != nil }, m.potential.mixture, m.potential.Alpha(), steps, x)
-	return ctx.Err()
 }
 
 // Explain says in a line how the ascents of the model run, and by which route, on e with the pictures of s:
@@ -98,18 +86,17 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 	}
 	rows := min(c.Batch, pictures)
 	text := m.explain(e, rows, "")
-	if c.rank() >= 0 {
+	if c.potential().LowRank() >= 0 {
 		return text
 	}
-	if !e.PlanMixture(m.potential.mixture, rows, c.Steps).KeepsG {
+	if !e.PlanMixture(m.potential.Mixture(e), rows, c.Steps).KeepsG {
 		return text + "; on the dense route G_i are computed a second time for the backward pass, because all of them would need too much memory"
 	}
 	return text + "; on the dense route G_i of all steps are kept for the backward pass"
 }
 
 func (m *Model) explain(e *engine.Engine, rows int, once string) string {
-	m.prepare(e) // a route depends on the precisions
-	mix, steps := m.potential.mixture, m.Config.Steps
+	mix, steps := m.potential.Mixture(e), m.Config.Steps
 	return fmt.Sprintf("ascent of %d rows%s, %v; %s", rows, once, e.PlanMixture(mix, rows, steps), e.ExplainRoute(mix, rows, steps))
 }
 
@@ -123,14 +110,20 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 // rows computes the features of all pictures of s and moves them uphill by so many steps;
 // progress, unless nil, is told how many rows are done.
 func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int, progress func(done int)) (engine.Matrix, error) {
-	if err := m.fits(s); err != nil {
+	if err := m.CheckSet(s); err != nil {
 		return engine.Matrix{}, err
 	}
-	return m.blocks(ctx, e, m.plain(s), 0, s.Len(), steps, progress)
+	return m.blocks(ctx, e, m.Input(s), 0, s.Len(), steps, progress)
 }
 
-// blocks is rows for pictures first to last-1 of an input, block by block.
-func (m *Model) blocks(ctx context.Context, e *engine.Engine, in input, first, last, steps int, progress func(done int)) (engine.Matrix, error) {
+// Ascended computes the features of images first to last-1 of an input and moves them uphill
+// by so many steps.
+func (m *Model) Ascended(ctx context.Context, e *engine.Engine, in Input, first, last, steps int) (engine.Matrix, error) {
+	return m.blocks(ctx, e, in, first, last, steps, nil)
+}
+
+// blocks is Ascended, block by block; progress, unless nil, is told how many rows are done.
+func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, first, last, steps int, progress func(done int)) (engine.Matrix, error) {
 	n := last - first
 	out := engine.NewMatrix(n, m.Dim())
 	x := engine.NewMatrix(min(evalRows, n), m.Rows*m.Cols)
@@ -151,7 +144,7 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in input, first, l
 			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)
 			copy(part(yb, a, b).Data, f.Data)
 		}
-		if err := m.ascend(ctx, e, yb, steps); err != nil {
+		if err := m.potential.AscendUntil(ctx, e, yb, steps); err != nil {
 			return out, err
 		}
 		if progress != nil {
@@ -163,8 +156,8 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in input, first, l
 
 // logits calls f with the logits of block after block of s, whose pictures come by in; lo is
 // the block's first picture.
-func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in input, f func(lo int, logits engine.Matrix)) error {
-	if err := m.fits(s); err != nil {
+func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input, f func(lo int, logits engine.Matrix)) error {
+	if err := m.CheckSet(s); err != nil {
 		return err
 	}
 	for lo := 0; lo < s.Len(); lo += evalRows {
@@ -175,4 +168,37 @@ func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in
 		f(lo, m.Logits(e, x))
 	}
 	return nil
+}
+
+// Predictions are what a model makes of features.
+type Predictions struct {
+	Phi     []separation.Float `json:"phi"`     // n, potential at x_0
+	Classes []int              `json:"classes"` // n, class of x_n
+	X       engine.Matrix      `json:"-"`       // n x d, x_n
+}
+
+// PredictFeatures moves the features x (n x d, left alone) uphill by Config.Steps steps and
+// classifies them.
+func (m *Model) PredictFeatures(ctx context.Context, e *engine.Engine, x engine.Matrix) (*Predictions, error) {
+	if x.Cols != m.Dim() {
+		return nil, fmt.Errorf("points of %d features, expected %d", x.Cols, m.Dim())
+	}
+	r := &Predictions{Phi: make([]separation.Float, x.Rows), Classes: make([]int, x.Rows), X: engine.NewMatrix(x.Rows, x.Cols)}
+	copy(r.X.Data, x.Data)
+	phi, at := make([]float32, x.Rows), make([]int32, x.Rows)
+	m.potential.Evaluate(e, x, phi, engine.Matrix{})
+	if err := m.potential.AscendUntil(ctx, e, r.X, m.Config.Steps); err != nil {
+		return nil, err
+	}
+	e.ArgMax(at, m.Logits(e, r.X))
+	for b, c := range at {
+		r.Phi[b], r.Classes[b] = separation.Float(phi[b]), int(c)
+	}
+	return r, nil
+}
+
+// PixelFeatures says whether the features are the pixels, normalised by Norm only, so that
+// a point in feature space is an image.
+func (m *Model) PixelFeatures() bool {
+	return m.Config.Extractor == "identity" && !m.Config.LayerNorm
 }

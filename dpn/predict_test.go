@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 )
 
@@ -48,7 +49,7 @@ func TestScoreCorrupted(t *testing.T) {
 		m.Norm.Apply(x.Data)
 		var tape layer.Tape
 		f := m.extractor.Forward(e, &tape, x, layer.Evaluation)
-		m.Ascend(e, f, m.Config.Steps)
+		m.potential.Ascend(e, f, m.Config.Steps)
 		var tally layer.Tally
 		tally.Add(e, m.Logits(e, f), d.Test.Labels, engine.Matrix{}, 0)
 		got, want := score(e, text, 3), tally.Score()
@@ -107,7 +108,7 @@ func TestTiersSideBySide(t *testing.T) {
 	for _, tier := range engine.Available() {
 		engines = append(engines, newEngine(t, engine.WithTier(tier), engine.WithThreads(1)))
 	}
-	for _, form := range Forms() {
+	for _, form := range potential.Forms() {
 		c := tiny()
 		c.Form, c.Rank = form, 2
 		m := newModel(t, c, d)
@@ -143,7 +144,7 @@ func TestTiersSideBySide(t *testing.T) {
 			assignment[i] = int32(i % c.Components)
 		}
 		last := engines[len(engines)-1]
-		if _, err := m.Potential().EM(ctx, last, x, assignment, EMOptions{Iterations: 1, Ridge: 0.1}); err != nil {
+		if _, err := m.Potential().EM(ctx, last, x, assignment, potential.EMOptions{Iterations: 1, Ridge: 0.1}); err != nil {
 			t.Fatal(err)
 		}
 		want = nil

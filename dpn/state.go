@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
 )
 
@@ -24,7 +25,6 @@ const (
 	metaData    = "data_sha256"
 	metaSteps   = "step_seconds"
 	metaPrepare = "prepare_seconds" // not in states of before it was counted
-	rawAlpha    = "denoising_potential.alpha_unconstrained"
 	prefixM     = "adam.m."
 	prefixV     = "adam.v."
 )
@@ -42,7 +42,7 @@ type progress struct {
 
 func (s *Trainer) save(path, data string, p progress) error {
 	f := s.m.file(formatState)
-	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: rawAlpha, Data: s.m.potential.raw})
+	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: potential.AlphaRawName, Data: s.m.potential.AlphaRaw()})
 	for _, q := range s.params {
 		f.Tensors = append(f.Tensors,
 			safetensors.Tensor{Name: prefixM + q.Name, Shape: q.Shape, Data: q.M},
@@ -98,7 +98,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 			return p, err
 		}
 	}
-	if err := copyTensor(s.m.potential.raw, f, rawAlpha, nil); err != nil {
+	if err := copyTensor(s.m.potential.AlphaRaw(), f, potential.AlphaRawName, nil); err != nil {
 		return p, err
 	}
 	for _, q := range s.params {
@@ -109,7 +109,8 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 			return p, err
 		}
 	}
-	s.m.stale, s.m.fresh = true, false
+	s.m.potential.Changed()
+	s.m.fresh = false
 	if err := json.Unmarshal([]byte(f.Metadata[metaHistory]), &p.history); err != nil {
 		return p, fmt.Errorf("history: %w", err)
 	}

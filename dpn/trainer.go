@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -14,9 +16,9 @@ import (
 type Trainer struct {
 	m      *Model
 	e      *engine.Engine
-	params []*Param  // those that learn
-	input  *pictures // as they are
-	grey   *pictures // before noise, which comes before normalisation
+	params []*Param // those that learn
+	input  *images  // as they are
+	grey   *images  // before noise, which comes before normalisation
 
 	x, f, y engine.Matrix // pixels, features and then x_n, logits
 	dy, v   engine.Matrix // dL/dlogits, dL/dx_n and then dL/dx_0
@@ -27,13 +29,9 @@ type Trainer struct {
 	labels  []byte
 	path    engine.Trajectory
 
-	density   *likelihood             // for Config.NLL
-	noisy     engine.Matrix           // for Config.Score: noisy features,
-	one       engine.Trajectory       // their one step
-	scoreGrad *engine.MixtureGradient // and the gradient of it
-	scoreSeed uint64
-	nll       float64 // of the last minibatch, without the weight
-	score     float64
+	likelihood *potential.Likelihood    // nil without Config.NLL
+	matching   *potential.ScoreMatching // nil without Config.Score
+	nll, score float64                  // of the last minibatch, without the weights
 
 	used    []bool             // components with a responsibility above strong in any minibatch since resetUsed
 	squares map[string]float64 // of the gradients of the groups of the last minibatch (check)
@@ -47,24 +45,21 @@ type Trainer struct {
 // must have been placed (Init).
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
-	s := &Trainer{m: m, e: e, input: newPictures(m.Norm), grey: newPictures(dataset.Normalization{Std: 1}), adam: layer.NewAdam(),
+	s := &Trainer{m: m, e: e, input: newImages(m.Norm), grey: newImages(dataset.Normalization{Std: 1}), adam: layer.NewAdam(),
 		used: make([]bool, c.Components), squares: map[string]float64{},
-		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: num.NewRand(c.Seed, streamNoise).Uint64(), Norm: m.Norm}}
+		noise: layer.Noise{Min: c.NoiseMin, Max: c.NoiseMax, Seed: num.NewRand(c.Seed, stream.Noise).Uint64(), Norm: m.Norm}}
 	s.params = m.head.Params()
 	b, d := c.Batch, m.Dim()
 	if c.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
-		if c.Score > 0 {
-			// Before p.grad: the tensors' gradients are those that were made last.
-			s.scoreGrad, s.noisy = p.form.newGradient(), engine.NewMatrix(b, d)
-			s.scoreSeed = num.NewRand(c.Seed, streamScore).Uint64()
-		}
 		if c.NLL > 0 {
-			s.density = newLikelihood(p, b, c.NLL)
+			s.likelihood = potential.NewLikelihood(p, b, c.NLL)
 		}
-		p.grad = p.form.newGradient()
-		p.mu.Grad, p.c.Grad = p.grad.Mu, p.grad.C
+		if c.Score > 0 {
+			s.matching = potential.NewScoreMatching(p, b, c.Score, c.ScoreSigma, num.NewRand(c.Seed, stream.Score).Uint64())
+		}
+		p.PrepareGradient()
 	}
 	for _, p := range s.params {
 		p.Prepare()
@@ -113,7 +108,7 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 func (s *Trainer) gradients(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	if m := s.m; m.Config.Gradient == "detached" {
 		f := s.features(set, at)
-		m.Ascend(s.e, f, m.Config.Steps)
+		m.potential.Ascend(s.e, f, m.Config.Steps)
 		return s.classify(f, engine.Matrix{}, set, at, t)
 	}
 	return s.exact(set, at, t)
@@ -140,23 +135,21 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	p := m.potential
 	clean := s.cleanFeatures(set, at)
 	f, v := s.features(set, at), part(s.v, 0, n)
-	m.prepare(e)
-	e.Ascend(p.mixture, p.Alpha(), m.Config.Steps, f, &s.path, true)
+	p.Forward(e, f, m.Config.Steps, &s.path)
 	use(s.used, &s.path)
 
 	loss := s.classify(f, v, set, at, t) + s.denoise(v, f, clean)
 
-	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), &s.path, v, p.grad)
-	if m.Config.NLL > 0 {
-		s.nll = s.likelihood(s.path.XAt(0))
+	p.Backward(e, &s.path, v)
+	if s.likelihood != nil {
+		s.nll = s.likelihood.Loss(e, s.path.XAt(0))
 		loss += float64(m.Config.NLL * s.nll)
 	}
-	if m.Config.Score > 0 {
-		s.score = s.scoreMatching(s.path.XAt(0))
+	if s.matching != nil {
+		s.score = s.matching.Loss(e, s.path.XAt(0), s.updates)
 		loss += float64(m.Config.Score * s.score)
 	}
-	p.form.gradient(e, p.grad)
-	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
+	p.Gradients(e)
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
 	return loss
 }
@@ -221,18 +214,12 @@ func (s *Trainer) update(rate, norm float64) {
 	c := s.m.Config
 	clip := layer.Clip(norm, c.Clip)
 	for _, p := range s.params {
-		data := p.Data
-		if p == s.m.potential.alpha {
-			data = s.m.potential.raw
-		}
-		s.adam.Step(s.e, p, data, c.learningRate(p.Group)*rate, clip)
+		s.adam.Step(s.e, p, s.m.potential.Unconstrained(p), c.learningRate(p.Group)*rate, clip)
 	}
 	s.adam.Next()
 	s.updates++
 	s.m.fresh = false
 	if c.Gradient == "exact" {
-		s.m.potential.alpha.Data[0] = softplus(s.m.potential.raw[0])
-		s.m.potential.form.retract(s.e)
-		s.m.stale = true
+		s.m.potential.Updated(s.e)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+
+	"dpnbench/dpn/potential"
 )
 
 // Warning says that training has left the healthy range, and which settings to change. It is
@@ -60,13 +62,13 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 	warn(d.Serving < leastServing && c.Components > 2, "collapse", "all pictures share %.3g of %d components in effect; try fewer components%s, a smaller scale%s", d.Serving, c.Components, classwise, slower)
 	warn(d.EntropyStart >= soft && d.EntropyFirst < hardened*d.EntropyStart, "one-hot", "the entropy of the responsibilities fell from %.3g to %.2g nats: each picture has one component, and the weights c learn no more; try a smaller scale%s", d.EntropyStart, d.EntropyFirst, slower)
 	warn(d.Clipped >= manyClipped && norm > farClipped*c.Clip, "clipped", "%.0f%% of the updates clipped the gradient, from a median norm of %.3g to clip %g; try a smaller alpha or scale, fewer steps, or a lower lr and potential-lr", 100*d.Clipped, norm, c.Clip)
-	potential, classifier := d.GradientNorms[groupPotential], d.GradientNorms[groupClassifier]
+	landscape, classifier := d.GradientNorms[potential.Group], d.GradientNorms[groupClassifier]
 	clip := ""
 	if c.Clip == 0 {
 		clip = ", or clip 1"
 	}
-	warn(potential > exploded, "exploding", "the gradient of the potential has a median norm of %.3g; try fewer steps, a smaller alpha or scale, a lower potential-lr%s", potential, clip)
-	warn(exact && c.Steps > 0 && classifier > 0 && potential < vanished*classifier, "vanishing", "no gradient reaches the potential: a median norm of %.2g, %.2g for the classifier; try fewer steps, a smaller alpha or scale", potential, classifier)
+	warn(landscape > exploded, "exploding", "the gradient of the potential has a median norm of %.3g; try fewer steps, a smaller alpha or scale, a lower potential-lr%s", landscape, clip)
+	warn(exact && c.Steps > 0 && classifier > 0 && landscape < vanished*classifier, "vanishing", "no gradient reaches the potential: a median norm of %.2g, %.2g for the classifier; try fewer steps, a smaller alpha or scale", landscape, classifier)
 	return list
 }
 

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/format"
 	"dpnbench/plot"
@@ -18,7 +19,7 @@ import (
 // Analysis is what has been measured of one model, for its figures and its page.
 type Analysis struct {
 	Model  *dpn.Model
-	Study  *dpn.Study   // of the model on Images
+	Study  *study.Study // of the model on Images
 	Images *dataset.Set // the test images measured
 
 	Data    string // their name, or the folder that they are from

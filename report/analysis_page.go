@@ -7,7 +7,9 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/internal/format"
 )
 
@@ -138,7 +140,7 @@ func (a Analysis) facts() []Fact {
 		features += ", normalised"
 	}
 	form := c.Form
-	if c.Form == dpn.FormLowRank || c.Form == dpn.FormFlat {
+	if c.Form == potential.FormLowRank || c.Form == potential.FormFlat {
 		form += fmt.Sprintf(", rank %d", c.Rank)
 	}
 	draws := "no intervals, "
@@ -287,7 +289,7 @@ func (a Analysis) riseSentence() string {
 		fell := false
 		for step := range t.Steps {
 			p, q := float64(t.Phi[step][i]), float64(t.Phi[step+1][i])
-			if !(p-q <= dpn.RoundingAllowance(t.Dim, p, q)) {
+			if !(p-q <= potential.RoundingAllowance(t.Dim, p, q)) {
 				falls++
 				fell = true
 				largest = max(largest, p-q)
@@ -373,7 +375,7 @@ func (a Analysis) walk() Walk { return NewWalk(a.Model, a.Study.Walk, a.Images) 
 // NewWalk returns the walk through the ascents that t has traced of some of the pictures. One
 // whose ascent has left the range of float32 is left out. Where features are not pixels, a
 // picture stands still.
-func NewWalk(m *dpn.Model, t *dpn.Trace, pictures *dataset.Set) Walk {
+func NewWalk(m *dpn.Model, t *study.Trace, pictures *dataset.Set) Walk {
 	w := Walk{Rows: m.Rows, Cols: m.Cols, Steps: t.Steps}
 	seen := m.PixelFeatures()
 	for i, at := range t.Index {

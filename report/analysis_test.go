@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/webtest"
 )
@@ -44,7 +45,7 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 	if _, err := m.Init(ctx, e, data.Train); err != nil {
 		t.Fatal(err)
 	}
-	s, err := m.Study(ctx, e, data.Test, dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{Draws: 20, Subsets: 2}, Train: data.Train})
+	s, err := study.Run(ctx, e, m, data.Test, study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{Draws: 20, Subsets: 2}, Train: data.Train})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/study"
 	"dpnbench/dpn/uncertainty"
 	"dpnbench/internal/format"
 	"dpnbench/plot"
@@ -14,7 +15,7 @@ import (
 // Uncertainty is what the scores of a model are worth, for the figures and the page.
 type Uncertainty struct {
 	Model  *dpn.Model
-	Study  *dpn.UncertaintyStudy
+	Study  *study.UncertaintyStudy
 	Images *dataset.Set // the test images measured
 
 	Data    string // the name of the test pictures, or their folder
@@ -53,7 +54,7 @@ func (u Uncertainty) score(name string) int {
 }
 
 // unknownTasks are those that compare with other pictures, and misread the other one, or nil.
-func (u Uncertainty) unknownTasks() []dpn.UncertaintyTask {
+func (u Uncertainty) unknownTasks() []study.UncertaintyTask {
 	t := u.Study.Tasks
 	if u.misread() != nil {
 		t = t[:len(t)-1]
@@ -61,7 +62,7 @@ func (u Uncertainty) unknownTasks() []dpn.UncertaintyTask {
 	return t
 }
 
-func (u Uncertainty) misread() *dpn.UncertaintyTask {
+func (u Uncertainty) misread() *study.UncertaintyTask {
 	if t := u.Study.Tasks; len(t) > 0 && t[len(t)-1].Name == misreadTask {
 		return &t[len(t)-1]
 	}
@@ -103,10 +104,10 @@ func (u Uncertainty) unknownSentence() string {
 }
 
 // formula is a score by its name and what it is.
-func formula(s dpn.ConfidenceScore) string { return s.Name + " = " + s.Symbol }
+func formula(s study.ConfidenceScore) string { return s.Name + " = " + s.Symbol }
 
 // side says on which side of a limit unknown pictures lie.
-func side(s dpn.ConfidenceScore) string {
+func side(s study.ConfidenceScore) string {
 	if s.Falls {
 		return "above"
 	}
@@ -185,7 +186,7 @@ func (u Uncertainty) Figures() []AnalysisFigure {
 }
 
 // histogram shows one score of known and unknown pictures.
-func (u Uncertainty) histogram(t *dpn.UncertaintyTask, score, unknown string) (Shown, error) {
+func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) (Shown, error) {
 	at := u.score(score)
 	kind, d := u.Study.Scores[at], t.Scores[at]
 	known, pass, what := "test pictures", "95% of the test pictures pass", fmt.Sprintf("%s (%s)", unknown, t.Meaning)
@@ -208,7 +209,7 @@ func (u Uncertainty) histogram(t *dpn.UncertaintyTask, score, unknown string) (S
 }
 
 // raw undoes the orientation of scores.
-func raw(kind dpn.ConfidenceScore, known []float64) []float64 {
+func raw(kind study.ConfidenceScore, known []float64) []float64 {
 	if !kind.Falls {
 		return known
 	}
@@ -255,7 +256,7 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 	}, nil
 }
 
-func (u Uncertainty) rocMisread(t *dpn.UncertaintyTask) (Shown, error) {
+func (u Uncertainty) rocMisread(t *study.UncertaintyTask) (Shown, error) {
 	f := plot.Lines{Title: "ROC for pictures read wrongly: " + u.name(), X: "FPR: wrong ones accepted (%)", Y: "TPR: right ones accepted (%)",
 		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("a guess")}}
 	for i, kind := range u.Study.Scores {
@@ -277,7 +278,7 @@ func (u Uncertainty) examples() (Shown, error) {
 	softmax := u.score("softmax")
 	g := plot.Gallery{Title: "What the network makes of pictures: " + u.name(), Rows: u.Model.Rows, Cols: u.Model.Cols, Scale: greyScale, PerRow: min(exampleRow, len(u.Images.Labels))}
 	rows := []string{"test pictures"}
-	add := func(x dpn.Unknown, score, largest []float64) error {
+	add := func(x study.Unknown, score, largest []float64) error {
 		n := min(g.PerRow, x.Pictures.Len())
 		grey, index := make([]float32, n*x.Pictures.Pixels()), make([]int32, n)
 		for i := range index {
@@ -299,7 +300,7 @@ func (u Uncertainty) examples() (Shown, error) {
 		return nil
 	}
 	kind := u.Study.Scores[at]
-	err := add(dpn.Unknown{Pictures: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
+	err := add(study.Unknown{Pictures: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
 	for i, t := range u.unknownTasks() {
 		if err == nil {
 			err = add(u.Study.Unknown[i], raw(kind, t.Refused[at]), t.Refused[softmax])
@@ -341,8 +342,8 @@ func bins(name string, colour int, c *uncertainty.Calibration) plot.Series {
 func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	unknown := []Block{
 		Text("A score is a number from which to tell whether the network knows a picture. AUROC is the probability that it takes a test picture for better known than an unknown one: 1 tells them apart without a fault, 0.5 is a guess, and below 0.5 it points the wrong way. The displacement and the entropies count as better known the lower they are, the other scores the higher they are. FPR is the share of unknown pictures that pass where the threshold lets 95% of the test pictures pass: less is better."),
-		u.scoreTable("AUROC", func(d dpn.ScoreDetection) string { return format.Number(d.AUROC, 3) }),
-		u.scoreTable("Unknown pictures that pass where 95% of the known ones do (FPR)", func(d dpn.ScoreDetection) string { return percent(d.FPR) }),
+		u.scoreTable("AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) }),
+		u.scoreTable("Unknown pictures that pass where 95% of the known ones do (FPR)", func(d study.ScoreDetection) string { return percent(d.FPR) }),
 	}
 	misread := []Block{Text("Pictures of the right kind may still be read wrongly. Here those that are read correctly count as known.")}
 	if u.misread() == nil {
@@ -369,7 +370,7 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 }
 
 // scoreTable has a row for each score and a column for each task.
-func (u Uncertainty) scoreTable(caption string, cell func(dpn.ScoreDetection) string) Table {
+func (u Uncertainty) scoreTable(caption string, cell func(study.ScoreDetection) string) Table {
 	t := Table{Caption: caption, Columns: []Column{{Name: "score"}}}
 	for _, task := range u.Study.Tasks {
 		t.Columns = append(t.Columns, Column{task.Name, true})

@@ -9,6 +9,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/webtest"
 )
@@ -22,7 +23,7 @@ func doubted(t *testing.T) Uncertainty {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s, err := a.Model.StudyUncertainty(context.Background(), e, a.Images, dpn.UncertaintyOptions{Seed: 1, Validation: a.Images.Slice(0, 50)})
+	s, err := study.MeasureUncertainty(context.Background(), e, a.Model, a.Images, study.UncertaintyOptions{Seed: 1, Validation: a.Images.Slice(0, 50)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestUncertaintySummary(t *testing.T) {
 	}
 	u := doubted(t)
 	s := u.Study
-	s.Advice = dpn.UncertaintyAdvice{Unknown: "displacement", Misread: "softmax"}
+	s.Advice = study.UncertaintyAdvice{Unknown: "displacement", Misread: "softmax"}
 	text := func() string { return strings.Join(u.Summary(), "\n") }
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Scores {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"dpnbench/dataset"
-	"dpnbench/dpn"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 )
 
@@ -18,10 +18,10 @@ type FieldOptions struct {
 // Field describes the ascent field of the published, untrained network: whether it is conservative,
 // whether phi rises, and where the ascent ends.
 type Field struct {
-	Data        string           `json:"data"`
-	Hessian     *dpn.Symmetry    `json:"hessian"`
-	Rises       *dpn.RiseSweep   `json:"rises"`
-	FixedPoints *dpn.FixedPoints `json:"fixed_points"`
+	Data        string             `json:"data"`
+	Hessian     *study.Symmetry    `json:"hessian"`
+	Rises       *study.RiseSweep   `json:"rises"`
+	FixedPoints *study.FixedPoints `json:"fixed_points"`
 
 	// Nearest is the fraction of the images that end at the centre that was nearest at the start,
 	// and After30 the fraction that has converged after the paper's 30 steps.
@@ -52,15 +52,15 @@ func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o Field
 	out := &Field{Data: data.Name}
 	o.Progress.at("field: symmetry of the Hessian", 0, 3)
 	points := x.Slice(0, min(symmetryPoints, x.Rows), 0, x.Cols)
-	if out.Hessian, err = m.Potential().MeasureSymmetry(ctx, points, e.Threads()); err != nil {
+	if out.Hessian, err = study.MeasureSymmetry(ctx, m.Potential(), points, e.Threads()); err != nil {
 		return nil, err
 	}
 	o.Progress.at("field: rise of phi", 1, 3)
-	if out.Rises, err = m.Rises(ctx, e, s.Slice(0, min(1000, s.Len())), dpn.RiseOptions{}); err != nil {
+	if out.Rises, err = study.SweepRises(ctx, e, m, s.Slice(0, min(1000, s.Len())), study.RiseOptions{}); err != nil {
 		return nil, err
 	}
 	o.Progress.at("field: fixed points", 2, 3)
-	f, err := m.FixedPoints(ctx, e, s, dpn.FixedPointOptions{}, nil)
+	f, err := study.FindFixedPoints(ctx, e, m, s, study.FixedPointOptions{}, nil)
 	if err != nil {
 		return nil, err
 	}

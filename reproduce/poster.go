@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 )
 
@@ -133,7 +134,7 @@ func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed u
 	if err != nil {
 		return nil, err
 	}
-	centres, err := m.InitialCentres(ctx, e, data.Train)
+	centres, err := study.InitialCentres(ctx, e, m, data.Train)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/stat"
 )
@@ -43,13 +44,13 @@ func IsMNIST(data *dataset.Data) bool { return digest(data) == mnist }
 // Walk is the ascent of some images on a model.
 type Walk struct {
 	Model    *dpn.Model
-	Trace    *dpn.Trace
+	Trace    *study.Trace
 	Pictures *dataset.Set
 }
 
 // newWalk traces one image of each class and some misclassified ones.
 func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, images *dataset.Set) (*Walk, error) {
-	t, err := m.TraceExamples(ctx, e, images)
+	t, err := study.TraceExamples(ctx, e, m, images)
 	return &Walk{m, t, images}, err
 }
 

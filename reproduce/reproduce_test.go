@@ -11,7 +11,9 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/webtest"
 	"dpnbench/plot"
@@ -209,7 +211,7 @@ func TestClaims(t *testing.T) {
 	}
 	place := func(d float64) Placement {
 		input := layer(2.139, 24.512, 0.8851, 0.164, 0.114)
-		return Placement{Analysis: &dpn.Analysis{DisplacementL2: 69 + d/3, Layers: []separation.Layer{input, input,
+		return Placement{Analysis: &study.Analysis{DisplacementL2: 69 + d/3, Layers: []separation.Layer{input, input,
 			layer(d, 18.24, 2.1, .28, .18), layer(9.53, 1, 1, 1, 1)}}}
 	}
 	verdicts := func(r Results) map[string]string {
@@ -279,7 +281,7 @@ func TestFewImages(t *testing.T) {
 	for len(layers) < 4 {
 		layers = append(layers, separation.Layer{Fuzziness: 2, ExplainedVariance: []float64{1, 0}})
 	}
-	a := &dpn.Analysis{Layers: layers}
+	a := &study.Analysis{Layers: layers}
 	for range 31 {
 		a.Steps = append(a.Steps, layers[0])
 	}
@@ -328,7 +330,7 @@ func TestJudgeTrained(t *testing.T) {
 	} {
 		r := &Trained{}
 		for _, l := range c.laws {
-			r.Runs = append(r.Runs, TrainedRun{Analysis: &dpn.Analysis{StepsLaw: l}})
+			r.Runs = append(r.Runs, TrainedRun{Analysis: &study.Analysis{StepsLaw: l}})
 		}
 		if j := judgeTrained(r); j.verdict != c.want || !strings.Contains(j.why, c.why) {
 			t.Errorf("%s: %s: want %s, %q", j.verdict, j.why, c.want, c.why)
@@ -352,7 +354,7 @@ func TestDiagonal(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := m.Config
-	c.Form = dpn.FormFull
+	c.Form = potential.FormFull
 	full, err := dpn.New(c, d)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/baseline"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 )
 
@@ -268,7 +270,7 @@ func trainPreset(preset string) func(ctx context.Context, a *setup, seed uint64,
 			return list, nil
 		}
 		for _, steps := range []int{0, c.Steps} {
-			p, err := m.Prototypes(ctx, a.e, a.train, steps)
+			p, err := study.NewPrototypes(ctx, a.e, m, a.train, steps)
 			if err != nil {
 				return nil, err
 			}
@@ -332,11 +334,11 @@ func trainNearest(name string, means int) func(ctx context.Context, a *setup, se
 			name = fmt.Sprintf("nearest of %d class-wise means", k)
 		}
 		s := baseline.Pictures(a.train, a.data.Norm)
-		r, err := dpn.ClassKMeans(ctx, a.e, s.Normalised(), s.Labels, k, seed)
+		r, err := potential.ClassKMeans(ctx, a.e, s.Normalised(), s.Labels, k, seed)
 		if err != nil {
 			return nil, err
 		}
-		n, err := baseline.NewNearest(r.Centres, dpn.MajorityLabels(r.Assignment, s.Labels, k))
+		n, err := baseline.NewNearest(r.Centres, study.MajorityLabels(r.Assignment, s.Labels, k))
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,8 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 )
 
@@ -53,7 +55,7 @@ type Placement struct {
 	TestAccuracy float64 `json:"test_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
 
-	Analysis *dpn.Analysis `json:"analysis"`
+	Analysis *study.Analysis `json:"analysis"`
 }
 
 // RunTable1 repeats Table 1 on data, which must be MNIST to compare with the paper.
@@ -95,7 +97,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		} else if _, err := m.Init(ctx, e, data.Train); err != nil {
 			return nil, err
 		}
-		if p.Analysis, err = m.Analyze(ctx, e, few, dpn.AnalyzeOptions{}); err != nil {
+		if p.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil {
 			return nil, err
 		}
 		out.Few = append(out.Few, p)
@@ -105,12 +107,12 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		}
 		o.Progress.at("table1: all test images", at, o.Whole)
 		m.Config.Steps = 30
-		opt := dpn.AnalyzeOptions{Draws: o.Draws, Seed: 1}
+		opt := study.AnalyzeOptions{Draws: o.Draws, Seed: 1}
 		if at == 0 {
 			opt.Subsets = o.Subsets
 		}
 		w := Placement{Seed: p.Seed}
-		if w.Analysis, err = m.Analyze(ctx, e, data.Test, opt); err != nil {
+		if w.Analysis, err = study.Analyze(ctx, e, m, data.Test, opt); err != nil {
 			return nil, err
 		}
 		out.Whole = append(out.Whole, w)
@@ -128,6 +130,6 @@ func published(data *dataset.Data, seed uint64, steps int) (*dpn.Model, error) {
 	}
 	c.Seed, c.Steps = seed, steps
 	c.ValSize = 0 // centres from all training images
-	c.Form = dpn.FormDiag
+	c.Form = potential.FormDiag
 	return dpn.New(c, data)
 }

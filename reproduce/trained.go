@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn/baseline"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 )
 
@@ -36,14 +37,14 @@ type Trained struct {
 
 // TrainedRun is one training of a preset.
 type TrainedRun struct {
-	Preset       string        `json:"preset"`
-	Seed         uint64        `json:"seed"`
-	Epochs       int           `json:"epochs"`
-	TestAccuracy float64       `json:"test_accuracy"`
-	TestLoss     float64       `json:"test_loss"`
-	MACs         int           `json:"macs_per_sample"`
-	WeightsHash  string        `json:"weights_sha256"`
-	Analysis     *dpn.Analysis `json:"analysis"`
+	Preset       string          `json:"preset"`
+	Seed         uint64          `json:"seed"`
+	Epochs       int             `json:"epochs"`
+	TestAccuracy float64         `json:"test_accuracy"`
+	TestLoss     float64         `json:"test_loss"`
+	MACs         int             `json:"macs_per_sample"`
+	WeightsHash  string          `json:"weights_sha256"`
+	Analysis     *study.Analysis `json:"analysis"`
 }
 
 // ForwardRun is one training of a feed-forward network on the same images at full size: He and
@@ -166,7 +167,7 @@ func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, prese
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := m.Analyze(ctx, e, data.Test, dpn.AnalyzeOptions{Draws: o.Draws, Seed: 1})
+	a, err := study.Analyze(ctx, e, m, data.Test, study.AnalyzeOptions{Draws: o.Draws, Seed: 1})
 	if err != nil {
 		return nil, nil, err
 	}

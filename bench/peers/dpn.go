@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"dpnbench/dataset"
-	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -93,7 +93,7 @@ func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, e
 		return nil, err
 	}
 	defer e.Close()
-	found, err := dpn.KMeans(ctx, e, all, k, 1)
+	found, err := potential.KMeans(ctx, e, all, k, 1)
 	if err != nil {
 		return nil, err
 	}

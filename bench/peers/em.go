@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -19,7 +20,7 @@ type mixture struct {
 
 	x, centres engine.Matrix
 	config     dpn.Config
-	opt        dpn.EMOptions
+	opt        potential.EMOptions
 }
 
 // emTolerance is the largest difference of the final log-likelihoods, relative to their
@@ -64,7 +65,7 @@ func newMixture(ctx context.Context, m mixture) (*mixture, error) {
 		return nil, err
 	}
 	defer e.Close()
-	found, err := dpn.KMeans(ctx, e, m.x, m.k, 1)
+	found, err := potential.KMeans(ctx, e, m.x, m.k, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +73,13 @@ func newMixture(ctx context.Context, m mixture) (*mixture, error) {
 	if m.config, err = dpn.Preset("compact"); err != nil {
 		return nil, err
 	}
-	m.config.Form, m.config.Scale = dpn.FormFull, 1
-	m.opt = dpn.EMOptions{Iterations: m.iterations, Ridge: 1e-6}
+	m.config.Form, m.config.Scale = potential.FormFull, 1
+	m.opt = potential.EMOptions{Iterations: m.iterations, Ridge: 1e-6}
 	return &m, nil
 }
 
 // fit is our side.
-func (m *mixture) fit(ctx context.Context, e *engine.Engine) (*dpn.EMResult, error) {
+func (m *mixture) fit(ctx context.Context, e *engine.Engine) (*potential.EMResult, error) {
 	p, err := dpn.NewPotential(m.config, m.centres)
 	if err != nil {
 		return nil, err

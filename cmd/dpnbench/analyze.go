@@ -14,6 +14,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/plot"
 	"dpnbench/report"
@@ -139,7 +140,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 
 // analyzeResult is the JSON of analyze.
 type analyzeResult struct {
-	*dpn.Study
+	*study.Study
 	Preset        string     `json:"preset"`
 	Data          string     `json:"data"`
 	Tier          string     `json:"tier"`
@@ -162,14 +163,14 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		set(b, done)
 	}
-	opt := dpn.StudyOptions{AnalyzeOptions: dpn.AnalyzeOptions{
+	opt := study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{
 		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Progress: progress}}
 	unmoved := "the centres did not move: this potential was never trained"
 	if m.Config.Gradient != "detached" {
 		unmoved = "the training images, from which the centres were initialised, are not available"
 		opt.Train = data.Train
 	}
-	s, err := m.Study(ctx, e, data.Test, opt)
+	s, err := study.Run(ctx, e, m, data.Test, opt)
 	finish(b)
 	if err != nil {
 		if z.first > 0 {

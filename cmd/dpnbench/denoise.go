@@ -12,6 +12,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
 	"dpnbench/plot"
@@ -72,7 +73,7 @@ type denoising struct {
 type denoised struct {
 	Name     string  `json:"name"` // none: images as they are
 	Severity float64 `json:"severity"`
-	*dpn.Gain
+	*study.Gain
 	Accuracy float64 `json:"accuracy"` // of the predictions after the ascent
 	File     string  `json:"file"`     // of the denoised images
 
@@ -114,7 +115,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if err := m.CheckPixels(); err != nil {
+	if err := study.CheckPixels(m); err != nil {
 		return fmt.Errorf("--model %s: %w", d.model.path, err)
 	}
 	e, err := d.engine()
@@ -172,14 +173,14 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if c.Name == none {
 		corruption, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // severity 0: no change
 	}
-	x, err := m.Clean(ctx, e, s, corruption, d.corruptSeed)
+	x, err := study.Denoise(ctx, e, m, s, corruption, d.corruptSeed)
 	if ctx.Err() != nil {
 		return nil, plot.Gallery{}, ctx.Err()
 	}
 	if err != nil {
 		return nil, plot.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), images: x.Cleaned.Data}
+	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), images: x.Restored.Data}
 	if c.Name != none {
 		g := x.Gain()
 		r.Gain = &g
@@ -254,7 +255,7 @@ const (
 // gallery shows the first image of each class: clean if known, noisy, after some steps, and at
 // the end.
 func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
-	x *dpn.Cleaning, c dataset.Corruption) (plot.Gallery, error) {
+	x *study.Denoised, c dataset.Corruption) (plot.Gallery, error) {
 	title := "Ascent on the potential of " + m.Config.Preset
 	g := plot.Gallery{Title: fmt.Sprintf("%s, from %v", title, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryImages,
 		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"},
@@ -262,18 +263,18 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if c.Name == none {
 		g.Title, g.Series = title, []string{"image"}
 	}
-	chosen := dpn.FirstOfEach(s.Labels, 1)
+	chosen := study.FirstOfEach(s.Labels, 1)
 	chosen = chosen[:min(galleryImages, len(chosen))]
 	x0 := engine.NewMatrix(len(chosen), s.Pixels())
 	for b, i := range chosen {
-		copy(x0.Row(b), x.Noisy.Row(i))
+		copy(x0.Row(b), x.Corrupted.Row(i))
 		p := plot.Image{Caption: fmt.Sprint(x.Classes[i])}
 		if c.Name != none {
 			clean := make([]float32, s.Pixels())
 			s.Grey(clean, []int32{int32(i)})
 			p.X = append(p.X, clean)
 		}
-		p.X = append(p.X, x.Noisy.Row(i))
+		p.X = append(p.X, x.Corrupted.Row(i))
 		g.Images = append(g.Images, p)
 	}
 	m.Norm.Apply(x0.Data)
@@ -284,7 +285,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 			return g, err
 		}
 		more := min(stride, n-done)
-		m.Ascend(e, x0, more)
+		m.Potential().Ascend(e, x0, more)
 		done += more
 		name := fmt.Sprintf("step %d", done)
 		if done == n {

@@ -13,6 +13,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
 	"dpnbench/plot"
@@ -90,9 +91,9 @@ type sampleResult struct {
 	Temperature float64 `json:"temperature"`
 	Seed        uint64  `json:"seed"`
 
-	*dpn.Reading
-	Exact  *dpn.Draws    `json:"exact,omitempty"`
-	Chains *chainsResult `json:"chains,omitempty"`
+	*dpn.Predictions
+	Exact  *potential.Draws `json:"exact,omitempty"`
+	Chains *chainsResult    `json:"chains,omitempty"`
 }
 
 type chainsResult struct {
@@ -100,7 +101,7 @@ type chainsResult struct {
 	Steps  int    `json:"steps"`
 	Burn   int    `json:"burn"`
 	States int    `json:"states"` // total, for the effective sample sizes
-	*dpn.Chains
+	*potential.Chains
 }
 
 func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
@@ -158,7 +159,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if s.Reading, err = m.Read(ctx, e, x); err != nil {
+	if s.Predictions, err = m.PredictFeatures(ctx, e, x); err != nil {
 		return err
 	}
 	s.Model, s.Samples, s.Dim, s.Pixels = s.model.path, x.Rows, x.Cols, m.PixelFeatures()
@@ -204,7 +205,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 		}
 	}
 	b := s.bar(s.steps, s.Method)
-	c, err := m.Langevin(ctx, e, x, dpn.LangevinOptions{Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn,
+	c, err := m.Potential().Langevin(ctx, e, x, potential.LangevinOptions{Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn,
 		StepSize:    s.stepSize,
 		Temperature: s.Temperature, Seed: s.Seed, Progress: func(done int) { set(b, done) }})
 	finish(b)

@@ -12,6 +12,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/sysinfo"
@@ -36,29 +37,29 @@ type training struct {
 
 // trainResult is the JSON of train.
 type trainResult struct {
-	Preset         string           `json:"preset"`
-	Seed           uint64           `json:"seed"`
-	Tier           string           `json:"tier"`
-	Threads        int              `json:"threads"`
-	Data           string           `json:"data"`
-	TrainSamples   int              `json:"train_samples"` // including those kept for validation
-	TestSamples    int              `json:"test_samples"`
-	Epochs         []dpn.Epoch      `json:"epochs"`
-	BestEpoch      int              `json:"best_epoch"`
-	StoppedEarly   bool             `json:"stopped_early"` // because of --patience
-	TestLoss       separation.Float `json:"test_loss"`
-	TestAccuracy   float64          `json:"test_accuracy"`
-	Steps          int              `json:"steps"`           // updates
-	Seconds        float64          `json:"seconds"`         // of the whole training
-	PrepareSeconds float64          `json:"prepare_seconds"` // of that, before the first epoch
-	SecondsPerStep float64          `json:"seconds_per_step"`
-	Parameters     int              `json:"parameters"`
-	MACsPerSample  int              `json:"macs_per_sample"`
-	PeakRSSBytes   int64            `json:"peak_rss_bytes"`
-	WeightsSHA256  string           `json:"weights_sha256"`
-	EM             *dpn.EMResult    `json:"em,omitempty"` // with init em or em-classwise
-	Config         dpn.Config       `json:"config"`
-	Out            string           `json:"out"`
+	Preset         string              `json:"preset"`
+	Seed           uint64              `json:"seed"`
+	Tier           string              `json:"tier"`
+	Threads        int                 `json:"threads"`
+	Data           string              `json:"data"`
+	TrainSamples   int                 `json:"train_samples"` // including those kept for validation
+	TestSamples    int                 `json:"test_samples"`
+	Epochs         []dpn.Epoch         `json:"epochs"`
+	BestEpoch      int                 `json:"best_epoch"`
+	StoppedEarly   bool                `json:"stopped_early"` // because of --patience
+	TestLoss       separation.Float    `json:"test_loss"`
+	TestAccuracy   float64             `json:"test_accuracy"`
+	Steps          int                 `json:"steps"`           // updates
+	Seconds        float64             `json:"seconds"`         // of the whole training
+	PrepareSeconds float64             `json:"prepare_seconds"` // of that, before the first epoch
+	SecondsPerStep float64             `json:"seconds_per_step"`
+	Parameters     int                 `json:"parameters"`
+	MACsPerSample  int                 `json:"macs_per_sample"`
+	PeakRSSBytes   int64               `json:"peak_rss_bytes"`
+	WeightsSHA256  string              `json:"weights_sha256"`
+	EM             *potential.EMResult `json:"em,omitempty"` // with init em or em-classwise
+	Config         dpn.Config          `json:"config"`
+	Out            string              `json:"out"`
 }
 
 // resolve combines the settings: preset or file (or the folder to resume), then flags.
@@ -347,8 +348,8 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		Config: c, Out: t.out,
 	}
-	if res.Placement != nil {
-		r.EM = res.Placement.EM
+	if res.Init != nil {
+		r.EM = res.Init.EM
 	}
 	return r, nil
 }

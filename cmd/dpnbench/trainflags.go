@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -89,7 +90,7 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.LayerNorm, "layer-norm", "normalise the features"},
 		{&c.Components, "components", "`K` Gaussians in the mixture"},
 		{&c.Steps, "steps", "`N` ascent steps"},
-		{&c.Form, "form", "`FORM` of the precisions: " + strings.Join(dpn.Forms(), ", ")},
+		{&c.Form, "form", "`FORM` of the precisions: " + strings.Join(potential.Forms(), ", ")},
 		{&c.Rank, "rank", "rank `R` of the forms lowrank and flat"},
 		{&c.Eps, "eps", "form flat: `FRACTION` of the precision that remains along U"},
 		{&c.Scale, "scale", "initial scale `S` of the precisions: A = S I; the factor of the other forms"},

@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/plot"
 	"dpnbench/report"
@@ -65,7 +66,7 @@ func uncertaintyCommand(a *app) *cobra.Command {
 // scoreList describes the scores.
 func scoreList() string {
 	var b strings.Builder
-	for _, s := range dpn.ConfidenceScores() {
+	for _, s := range study.ConfidenceScores() {
 		fmt.Fprintf(&b, "  %-13s %s\n", s.Name, s.Meaning)
 	}
 	return b.String()
@@ -83,7 +84,7 @@ type uncertainty struct {
 
 // uncertaintyResult is the JSON of uncertainty.
 type uncertaintyResult struct {
-	*dpn.UncertaintyStudy
+	*study.UncertaintyStudy
 	Model         string     `json:"model"`
 	Preset        string     `json:"preset"`
 	Data          string     `json:"data"`
@@ -127,7 +128,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if c := m.Config; c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
 		held.Config.ValSize = -1
 	}
-	opt := dpn.UncertaintyOptions{Seed: u.seed}
+	opt := study.UncertaintyOptions{Seed: u.seed}
 	if opt.Validation, err = held.Validation(data.Train); err != nil {
 		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
@@ -146,7 +147,7 @@ const mostOther = 2000
 
 // other returns at most so many images of the other source, and different ones to select scores
 // with; nil if there is no other source.
-func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, choosing *dpn.Unknown, err error) {
+func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, choosing *study.Unknown, err error) {
 	if u.oodData == "" {
 		return nil, nil, nil
 	}
@@ -176,7 +177,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	if d.Test.Rows != m.Rows || d.Test.Cols != m.Cols {
 		meaning += fmt.Sprintf(", resized from %d x %d", d.Test.Rows, d.Test.Cols)
 	}
-	part := func(s *dataset.Set, most int) (*dpn.Unknown, error) {
+	part := func(s *dataset.Set, most int) (*study.Unknown, error) {
 		s = s.Slice(0, min(most, s.Len()))
 		if s.Rows != m.Rows || s.Cols != m.Cols {
 			if s, err = s.Resize(m.Rows, m.Cols); err != nil {
@@ -185,7 +186,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 		}
 		// Their labels are not used and may be unknown to the model: 0 replaces them.
 		s = &dataset.Set{Images: s.Images, Labels: make([]byte, s.Len()), Rows: s.Rows, Cols: s.Cols}
-		return &dpn.Unknown{Name: name, Meaning: meaning, Pictures: s}, nil
+		return &study.Unknown{Name: name, Meaning: meaning, Pictures: s}, nil
 	}
 	if test, err = part(d.Test, most); err != nil {
 		return nil, nil, err
@@ -196,7 +197,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 
 // measure measures a model, prints the tables and writes the results.
 func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
-	opt dpn.UncertaintyOptions) (*uncertaintyResult, error) {
+	opt study.UncertaintyOptions) (*uncertaintyResult, error) {
 	var b *progressbar.ProgressBar
 	opt.Progress = func(done, all int) {
 		if b == nil {
@@ -204,7 +205,7 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 		}
 		set(b, done)
 	}
-	s, err := m.StudyUncertainty(ctx, e, data.Test, opt)
+	s, err := study.MeasureUncertainty(ctx, e, m, data.Test, opt)
 	finish(b)
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
@@ -226,8 +227,8 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 func (u *uncertainty) print(found report.Uncertainty) {
 	s := found.Study
 	u.printf("%s of %s, accuracy %.2f%%\n", count(s.Samples, "image"), found.Data, 100*s.Accuracy)
-	u.scores(s, "AUROC", func(d dpn.ScoreDetection) (float64, [2]float64) { return d.AUROC, d.AUROCCI })
-	u.scores(s, "FPR", func(d dpn.ScoreDetection) (float64, [2]float64) { return d.FPR, d.FPRCI })
+	u.scores(s, "AUROC", func(d study.ScoreDetection) (float64, [2]float64) { return d.AUROC, d.AUROCCI })
+	u.scores(s, "FPR", func(d study.ScoreDetection) (float64, [2]float64) { return d.FPR, d.FPRCI })
 	rows := [][]string{{"calibration", "ECE", "by chance", "confidence", "accuracy", "NLL"}}
 	c := s.Calibration
 	for i, name := range []string{"logits", "logits divided by T"} {
@@ -249,7 +250,7 @@ func (u *uncertainty) print(found report.Uncertainty) {
 }
 
 // scores prints a table of one measure with a row for each score and a column for each task.
-func (u *uncertainty) scores(s *dpn.UncertaintyStudy, measure string, of func(dpn.ScoreDetection) (float64,
+func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, of func(study.ScoreDetection) (float64,
 	[2]float64)) {
 	head := []string{measure}
 	for _, t := range s.Tasks {

@@ -2,6 +2,7 @@
 package parallel
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -30,4 +31,25 @@ func Each(n, threads int, f func(i int)) {
 		})
 	}
 	wg.Wait()
+}
+
+// ForEach calls f for 0 .. n-1 on up to so many goroutines, at least one, and stops early when
+// ctx ends. f must write only to what its number owns, so that no result depends on threads.
+// It returns ctx's error, or that of the lowest number that failed.
+func ForEach(ctx context.Context, n, threads int, f func(i int) error) error {
+	errs := make([]error, n)
+	Each(n, max(threads, 1), func(i int) {
+		if ctx.Err() == nil {
+			errs[i] = f(i)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,318 @@
+package potential
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
+)
+
+// flatForm is "flat", P_i = s0^2 (I - (1-eps) U_i^T U_i) with orthonormal rows U_i (r x d):
+// eigenvalue eps s0^2 along them, s0^2 across. With F_i = s0 sqrt(1-eps) U_i and the sign -
+// the gradient is dU = s0 sqrt(1-eps) dF: that of U as if its elements were free. After
+// each update the rows are made orthonormal again, in order, by the modified method of
+// Gram and Schmidt, which takes out what the update did to lengths and angles; P_i only
+// depends on the space that the rows span. eps and s0 do not learn.
+type flatForm struct {
+	k, d, r    int
+	scale, eps float64
+	u          *Param // k x r x d
+	w, f       []float32
+	retraction func(w *engine.Worker, lo, hi int)
+}
+
+func newFlatForm(c Settings, d int, list []*Param) form {
+	u := list[0]
+	f := &flatForm{k: c.Components, d: d, r: c.Rank, scale: c.Scale, eps: c.Eps, u: u,
+		w: make([]float32, c.Components*d), f: make([]float32, len(u.Data))}
+	for i := range f.w {
+		f.w[i] = float32(c.Scale * c.Scale)
+	}
+	return f
+}
+
+func (f *flatForm) params() []*Param { return []*Param{f.u} }
+
+func (f *flatForm) count() int { return f.k }
+
+// factor is s0 sqrt(1-eps).
+func (f *flatForm) factor() float32 { return float32(f.scale * math.Sqrt(1-f.eps)) }
+
+// rows returns U_i.
+func (f *flatForm) rows(i int) engine.Matrix {
+	n := f.r * f.d
+	return engine.View(f.u.Data[i*n:(i+1)*n], f.r, f.d)
+}
+
+// start sets U_i to the first r unit vectors. Init puts principal components there.
+func (f *flatForm) start(*num.Rand) {
+	clear(f.u.Data)
+	for i := range f.k {
+		u := f.rows(i)
+		for j := range f.r {
+			u.Set(j, j, 1)
+		}
+	}
+}
+
+// fitClusters sets U_i to the principal components of the rows of x that are assigned to component
+// i. Where rows vary in fewer than r directions, the others are any that are orthogonal. The
+// threads share the components.
+func (f *flatForm) fitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32) error {
+	failed, threads := make([]error, f.k), max(e.Threads()/f.k, 1)
+	passes := float64(10 * f.r) // over the rows
+	e.Parallel(f.k, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
+		for i := lo; i < hi && ctx.Err() == nil; i++ {
+			failed[i] = f.fitOne(ctx, w, x, assignment, i, threads)
+		}
+	})
+	for i, err := range failed {
+		if err != nil {
+			return fmt.Errorf("principal components of cluster %d: %w", i, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// fitOne is fitClusters for one component.
+func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, x engine.Matrix, assignment []int32, i, threads int) error {
+	var members []float32
+	for row, c := range assignment {
+		if int(c) == i {
+			members = append(members, x.Row(row)...)
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	pca, err := separation.FitPCA(ctx, members, f.d, f.r, threads)
+	if err != nil {
+		return err
+	}
+	u := f.rows(i)
+	for j, v := range pca.Components {
+		u.Data[j] = float32(v)
+	}
+	orthonormalise(w, u)
+	return nil
+}
+
+// orthonormalise makes the rows of u orthonormal, in order. A row in the span of those
+// above it becomes NaN or lacks direction, which definite then finds.
+func orthonormalise(e interface {
+	Dot(x, y []float32) float32
+	Axpy(a float32, x, y []float32)
+	Scale(dst []float32, a float32, x []float32)
+}, u engine.Matrix) {
+	for a := range u.Rows {
+		row := u.Row(a)
+		for b := range a {
+			e.Axpy(-e.Dot(row, u.Row(b)), u.Row(b), row)
+		}
+		e.Scale(row, 1/float32(math.Sqrt(float64(e.Dot(row, row)))), row)
+	}
+}
+
+func (f *flatForm) mixture(mu, c []float32) *engine.Mixture {
+	return engine.NewLowRankMixture(f.k, f.d, f.r, mu, c)
+}
+
+func (f *flatForm) prepare(e *engine.Engine, m *engine.Mixture) {
+	e.Scale(f.f, f.factor(), f.u.Data)
+	e.SetLowRank(m, f.w, f.f, -1)
+}
+
+func (f *flatForm) factors() []float32 { return nil }
+
+func (f *flatForm) newGradient() *engine.MixtureGradient {
+	return engine.NewLowRankGradient(f.k, f.d, f.r)
+}
+
+func (f *flatForm) bind(*engine.MixtureGradient) {}
+
+func (f *flatForm) gradient(e *engine.Engine, g *engine.MixtureGradient) {
+	e.Scale(f.u.Grad, f.factor(), g.F)
+}
+
+func (f *flatForm) retract(e *engine.Engine) {
+	if f.retraction == nil { // made once: a step allocates nothing
+		f.retraction = func(w *engine.Worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				orthonormalise(w, f.rows(i))
+			}
+		}
+	}
+	e.Parallel(f.k, 2*float64(f.k*f.r*(f.r+1)*f.d), 0, f.retraction)
+}
+
+// definite finds rows that are not orthonormal. P_i is positive definite while the largest
+// eigenvalue of U_i U_i^T lies below 1/(1-eps), so certainly while its elements are those
+// of the identity up to eps/r.
+func (f *flatForm) definite(*engine.Engine) (tensor, problem string) {
+	tolerance := min(1e-3, f.eps/float64(2*f.r))
+	for i := range f.k {
+		u := f.rows(i)
+		for a := range f.r {
+			for b := range a + 1 {
+				var dot, want float64
+				for j, v := range u.Row(a) {
+					dot += float64(float64(v) * float64(u.At(b, j)))
+				}
+				if a == b {
+					want = 1
+				}
+				if !(math.Abs(dot-want) < tolerance) {
+					return f.u.Name, fmt.Sprintf("rows %d and %d of component %d have the product %.6g, expected %v", b, a, i, dot, want)
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// logDets is the same for all components, and does not change: d log s0^2 + r log eps.
+func (f *flatForm) logDets(_ *engine.Engine, v []float32) {
+	eigenvalues := make([]float64, f.d)
+	for j := range eigenvalues {
+		eigenvalues[j] = f.scale * f.scale
+		if j < f.r {
+			eigenvalues[j] *= f.eps
+		}
+	}
+	log := float32(logProduct(eigenvalues))
+	for i := range v {
+		v[i] = log
+	}
+}
+
+func (f *flatForm) addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *Likelihood) {
+	n := f.r * f.d
+	for i := range f.k {
+		l.addLowRank(e, g, i, f.w, engine.View(f.f[i*n:(i+1)*n], f.r, f.d), -1)
+	}
+}
+
+// subspaceSteps are made in an M step of the form flat: the space comes from the last
+// iteration, and is nearly right.
+const subspaceSteps = 3
+
+// maximise makes steps U = orthonormal rows of U (S + delta I), which never lower tr U S U^T:
+// that is convex in U, and the new rows are the best for its tangent at the old ones. delta
+// keeps the rows apart where S has a lower rank than r.
+func (f *flatForm) maximise(m *em) error {
+	d := f.d
+	y := make([]float32, BlockRows*d)
+	next, along := engine.NewMatrix(f.r, d), engine.NewMatrix(BlockRows, f.r)
+	for i := range f.k {
+		if m.mass[i] == 0 {
+			continue
+		}
+		u := f.rows(i)
+		for range subspaceSteps {
+			if err := m.ctx.Err(); err != nil {
+				return err
+			}
+			clear(next.Data)
+			var trace float64
+			m.blocks(i, y, func(y engine.Matrix) {
+				t := part(along, 0, y.Rows)
+				m.e.MatMul(t, y, u.T(), false)
+				m.e.MatMul(next, t.T(), y, true)
+				trace += m.e.SumSquares(t.Data)
+			})
+			delta := float32(trace / float64(f.r) / 128)
+			if trace == 0 {
+				delta = 1
+			}
+			m.e.Axpy(delta, u.Data, next.Data)
+			orthonormalise(m.e, next)
+			orthonormalise(m.e, next) // the first leaves what rounding made of long rows
+			copy(u.Data, next.Data)
+		}
+	}
+	return nil
+}
+
+func (f *flatForm) largest(int) (float64, error) {
+	if f.r == f.d {
+		return f.eps * f.scale * f.scale, nil
+	}
+	return f.scale * f.scale, nil
+}
+
+func (f *flatForm) precision(i int) []float64 {
+	d, s := f.d, f.scale*f.scale
+	p := make([]float64, d*d)
+	u := f.rows(i)
+	for row := range f.r {
+		addOuter(p, -s*(1-f.eps), u.Row(row))
+	}
+	for j := range d {
+		p[j*d+j] += s
+	}
+	return p
+}
+
+// spectrum returns the eigenvalues of P_i, largest first, and the diagonal of its inverse. As
+// the rows of U_i are orthonormal only to float32, it takes the eigenvalues g_j and vectors
+// w_j of U_i U_i^T. With q_j = U_i^T w_j, of which |q_j|^2 = g_j,
+//
+//	P_i    = s0^2 (I - (1-eps) sum_j q_j q_j^T)                             eigenvalues s0^2 (1 - (1-eps) g_j), and s0^2 d-r times
+//	P_i^-1 = s0^-2 (I + sum_j (1-eps) / (1 - (1-eps) g_j) q_j q_j^T)        (Sherman and Morrison)
+func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
+	s, c := f.scale*f.scale, 1-f.eps
+	u := linalg.Widen(f.rows(i).Data)
+	row := func(a int) []float64 { return u[a*f.d : (a+1)*f.d] }
+	gram := make([]float64, f.r*f.r)
+	for a := range f.r {
+		for b := range f.r {
+			gram[a*f.r+b] = linalg.Dot(row(a), row(b))
+		}
+	}
+	g, w, err := linalg.Eigenvectors(gram, f.r)
+	if err != nil {
+		return nil, nil, err
+	}
+	variances = make([]float64, f.d)
+	for j := range variances {
+		variances[j] = 1 / s
+	}
+	q := make([]float64, f.d)
+	for j, v := range g {
+		left := 1 - float64(c*v)
+		values = append(values, float64(s*left))
+		clear(q)
+		for a := range f.r {
+			linalg.Axpy(w[j*f.r+a], row(a), q)
+		}
+		for n, v := range q {
+			variances[n] += float64(float64(c*v)*v) / (s * left)
+		}
+	}
+	for range f.d - f.r {
+		values = append(values, s)
+	}
+	slices.Sort(values)
+	slices.Reverse(values)
+	if Singular(values) {
+		variances = nil
+	}
+	return values, variances, nil
+}
+
+func (f *flatForm) gaussian(i int) (gaussian, error) {
+	root := make([]float64, f.d)
+	for j := range root {
+		root[j] = f.scale
+	}
+	b := linalg.Widen(f.rows(i).Data)
+	for j := range b {
+		b[j] *= math.Sqrt(1 - f.eps)
+	}
+	return newLowRankGaussian(root, b, -1)
+}

@@ -1,0 +1,182 @@
+package potential
+
+import (
+	"context"
+
+	"dpnbench/engine"
+	"dpnbench/engine/num"
+)
+
+// Forms of the precisions P_i of a potential.
+const (
+	FormFull    = "full"
+	FormTied    = "tied"
+	FormDiag    = "diag"
+	FormLowRank = "lowrank"
+	FormFlat    = "flat"
+)
+
+// Form describes a form of the precisions. A new form is an entry of forms and a file with
+// the methods of the interface form.
+type Form struct {
+	Name    string
+	Formula string // of P_i; s0 is Settings.Scale, eps Settings.Eps, r Settings.Rank
+
+	Ranked   bool // it has the setting Rank
+	Eps      bool // and the setting Eps
+	Dense    bool // the engine computes with d x d matrices
+	Shared   bool // by all components
+	Scatters bool // EM needs the d x d scatter matrices of the components
+
+	tensors func(k, d, r int) []Tensor
+	make    func(c Settings, d int, list []*Param) form
+}
+
+// Tensor is the name and shape of a tensor of precisions in a model file.
+type Tensor struct {
+	Name  string
+	Shape []int
+}
+
+// forms lists them in the order of help texts.
+var forms = []Form{
+	{
+		Name: FormFull, Formula: "A_i^T A_i", Dense: true, Scatters: true,
+		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "A", []int{k, d, d}}} },
+		make:    newDenseForm,
+	},
+	{
+		Name: FormDiag, Formula: "s0^2 diag(exp(2 l_i))",
+		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "l", []int{k, d}}} },
+		make:    newLowRankForm,
+	},
+	{
+		Name: FormLowRank, Formula: "s0^2 (diag(exp(2 l_i)) + R_i^T R_i), R_i r x d", Ranked: true, Scatters: true,
+		tensors: func(k, d, r int) []Tensor {
+			return []Tensor{{prefix + "l", []int{k, d}}, {prefix + "R", []int{k, r, d}}}
+		},
+		make: newLowRankForm,
+	},
+	{
+		Name: FormFlat, Formula: "s0^2 (I - (1-eps) U_i^T U_i), U_i r x d with orthonormal rows", Ranked: true, Eps: true,
+		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "U", []int{k, r, d}}} },
+		make:    newFlatForm,
+	},
+	{
+		Name: FormTied, Formula: "A^T A, the same for all components", Dense: true, Shared: true, Scatters: true,
+		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "A", []int{d, d}}} },
+		make:    newDenseForm,
+	},
+}
+
+// Forms lists the names of the forms.
+func Forms() []string {
+	var list []string
+	for _, f := range forms {
+		list = append(list, f.Name)
+	}
+	return list
+}
+
+// FormOf returns the form of a name, the form full for one that is unknown.
+func FormOf(name string) Form {
+	for _, f := range forms {
+		if f.Name == name {
+			return f
+		}
+	}
+	return forms[0]
+}
+
+// LowRank returns the rank r up to which precisions are diagonal (0: they are), or -1 for dense
+// ones.
+func (c Settings) LowRank() int {
+	switch f := FormOf(c.Form); {
+	case f.Dense:
+		return -1
+	case f.Ranked:
+		return c.Rank
+	}
+	return 0
+}
+
+// Tensors lists the tensors of the precisions in d dimensions.
+func (c Settings) Tensors(d int) []Tensor { return FormOf(c.Form).tensors(c.Components, d, c.Rank) }
+
+// newForm makes the precisions that c asks for, all tensors zero.
+func newForm(c Settings, d int) form {
+	var list []*Param
+	for _, t := range c.Tensors(d) {
+		list = append(list, newParam(Group, t.Name, t.Shape...))
+	}
+	return FormOf(c.Form).make(c, d, list)
+}
+
+// form holds the precisions of a potential: their parameters, and what is computed from them.
+type form interface {
+	// params lists the tensors.
+	params() []*Param
+	// count is the number of distinct P_i: k, or 1 that all components share.
+	count() int
+	// start gives the tensors their first values.
+	start(r *num.Rand)
+	// fitClusters derives values from clusters of the rows of x (Potential.FitClusters).
+	fitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32) error
+
+	// mixture makes the potential that the engine computes with; prepare brings it up to
+	// date with the parameters.
+	mixture(mu, c []float32) *engine.Mixture
+	prepare(e *engine.Engine, m *engine.Mixture)
+
+	// factors are the matrices A that the backward pass needs; nil if it needs none.
+	factors() []float32
+	// newGradient makes room for the gradient of the engine's parameters. bind lets tensors
+	// that are parameters of the engine themselves share its memory, and gradient computes
+	// the gradients of the others.
+	newGradient() *engine.MixtureGradient
+	bind(g *engine.MixtureGradient)
+	gradient(e *engine.Engine, g *engine.MixtureGradient)
+	// retract puts the tensors back where they belong after an update.
+	retract(e *engine.Engine)
+	// definite names a tensor whose precisions are not positive definite, and the problem.
+	// Only full and tied precisions need the engine.
+	definite(e *engine.Engine) (tensor, problem string)
+
+	// logDets sets v (k) to log |P_i|, not finite if P_i is not positive definite.
+	// addLikelihood, called after it, adds to g the gradient of the negative log-likelihood.
+	logDets(e *engine.Engine, v []float32)
+	addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *Likelihood)
+	// maximise is the part of the precisions in an M step (Potential.EM), given the means. A
+	// component without rows keeps its precision.
+	maximise(m *em) error
+
+	// precision returns P_i, d x d.
+	precision(i int) []float64
+	// largest returns the largest eigenvalue of P_i, i < count(): exactly if the form has a
+	// formula for it (diag, flat), otherwise by lanczos.
+	largest(i int) (float64, error)
+	// spectrum returns the eigenvalues of P_i, i < count(), largest first, and the diagonal
+	// of its inverse: nil if P_i has none to rounding.
+	spectrum(i int) (values, variances []float64, err error)
+	// gaussian makes component i < count() a distribution to draw from.
+	gaussian(i int) (gaussian, error)
+}
+
+// addOuter adds s v v^T to the d x d matrix p. Products of two float32 are exact in
+// float64, so the result is symmetric.
+func addOuter(p []float64, s float64, v []float32) {
+	for i, x := range v {
+		if x == 0 { // most of a factor before it learns
+			continue
+		}
+		row := p[i*len(v) : (i+1)*len(v)]
+		for j, y := range v {
+			row[j] += float64(s * (float64(x) * float64(y)))
+		}
+	}
+}
+
+// part returns rows [lo, hi) of a dense matrix.
+func part(m engine.Matrix, lo, hi int) engine.Matrix {
+	return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
+}

@@ -1,0 +1,47 @@
+package potential
+
+import "dpnbench/engine"
+
+// A training step calls Forward, Backward, the losses of density.go if there are any,
+// Gradients, then an optimiser that moves Unconstrained of every tensor, and Updated.
+
+// PrepareGradient makes room for the gradient of all parameters.
+func (p *Potential) PrepareGradient() {
+	p.grad = p.form.newGradient()
+	p.form.bind(p.grad)
+	p.mu.Grad, p.c.Grad = p.grad.Mu, p.grad.C
+}
+
+// Forward moves the rows of x uphill by so many steps and records in tr what Backward needs.
+func (p *Potential) Forward(e *engine.Engine, x engine.Matrix, steps int, tr *engine.Trajectory) {
+	e.Ascend(p.Mixture(e), p.Alpha(), steps, x, tr, true)
+}
+
+// Backward takes v = dL/dx_n through the recorded steps. It sets v to dL/dx_0 and the gradient
+// of the engine's parameters.
+func (p *Potential) Backward(e *engine.Engine, tr *engine.Trajectory, v engine.Matrix) {
+	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), tr, v, p.grad)
+}
+
+// Gradients turns the gradient of the engine's parameters into those of the tensors.
+func (p *Potential) Gradients(e *engine.Engine) {
+	p.form.gradient(e, p.grad)
+	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
+}
+
+// Unconstrained returns the numbers that an optimiser moves for the tensor q: its own, and
+// alphaRaw for alpha.
+func (p *Potential) Unconstrained(q *Param) []float32 {
+	if q == p.alpha {
+		return p.alphaRaw
+	}
+	return q.Data
+}
+
+// Updated must be called after an optimiser has moved the parameters: it puts alpha and the
+// precisions back where they belong.
+func (p *Potential) Updated(e *engine.Engine) {
+	p.alpha.Data[0] = softplus(p.alphaRaw[0])
+	p.form.retract(e)
+	p.stale = true
+}

@@ -1,0 +1,198 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// Analysis is how a model separates classes, layer by layer and step by step.
+type Analysis struct {
+	Samples int `json:"samples"`
+	Classes int `json:"classes"` // present in the samples
+
+	// Layers are input, features, denoised and logits; Steps x_0 to x_n.
+	Layers []separation.Layer `json:"layers"`
+	Steps  []separation.Layer `json:"steps"`
+
+	// DisplacementL2 is the Frobenius norm of x_n - x_0 over all samples.
+	DisplacementL2 float64 `json:"displacement_l2"`
+
+	// Law is the law of equi-separation fitted over input, features (unless they are
+	// the input itself) and denoised features, as He and Su leave the logits out;
+	// LawWithLogits has them too, and StepsLaw is that over the steps. Each is nil
+	// where D is not finite and positive, or there are too few points.
+	Law           *separation.Law `json:"law"`
+	LawWithLogits *separation.Law `json:"law_with_logits"`
+	StepsLaw      *separation.Law `json:"steps_law"`
+
+	// Curves are D over the number of samples, of input, features (unless they are the
+	// input) and denoised features.
+	Curves []Curve `json:"curves,omitempty"`
+
+	// Work is what the ascent of the first pictures (at most 512) costs by the sparse route,
+	// step by step; nil where there are no steps.
+	Work []engine.StepWork `json:"ascent_work"`
+
+	// Sets are the features that Layers were measured on.
+	Sets []separation.Set `json:"-"`
+}
+
+// Curve is how D of one layer depends on the number of samples.
+type Curve struct {
+	Layer  string                  `json:"layer"`
+	Points []separation.CurvePoint `json:"points"`
+}
+
+// AnalyzeOptions are the settings of Analyze. The zero value measures every layer and
+// step once, without intervals.
+type AnalyzeOptions struct {
+	// Draws of the bootstrap behind the intervals of D, at every layer and step; 0:
+	// none. Where there is a class with one picture there are none either.
+	Draws int
+	// Subsets of each size, for the curves of D over the number of samples; 0: none.
+	Subsets int
+	// Seed of draws and subsets.
+	Seed uint64
+	// Progress, unless nil, is called after each measurement.
+	Progress func(done, all int)
+}
+
+// Analyze measures separation at every layer and after every ascent step on the
+// pictures of s.
+func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt AnalyzeOptions) (*Analysis, error) {
+	if err := m.CheckSet(s); err != nil {
+		return nil, err
+	}
+	n, steps := s.Len(), m.Config.Steps
+	a := &Analysis{Samples: n}
+	done, all := 0, max(steps, 1)+3
+	identity := m.PixelFeatures() // features are the input
+	if identity {
+		all--
+	}
+	curves := []string{"input", "features", "denoised"}
+	if opt.Subsets > 0 {
+		if all += 3; identity {
+			all--
+		}
+	}
+	advance := func() {
+		if done++; opt.Progress != nil {
+			opt.Progress(done, all)
+		}
+	}
+	measure := func(list *[]separation.Layer, name string, x engine.Matrix) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		set := separation.Set{X: x.Data, Dim: x.Cols, Labels: s.Labels}
+		o := separation.Options{Threads: e.Threads()}
+		if list == &a.Layers {
+			o.Components = separation.AllComponents
+		}
+		l, err := separation.Measure(ctx, name, set, o)
+		if err != nil {
+			return err
+		}
+		if opt.Draws > 0 && slices.Min(l.ClassCounts) > 1 {
+			b, err := separation.Bootstrap(ctx, e, set, separation.BootstrapOptions{Draws: opt.Draws, Seed: opt.Seed})
+			if err != nil {
+				return err
+			}
+			l.Sampling, l.FuzzinessLimit, l.FuzzinessCI = b, &b.Limit, b.CI
+		}
+		*list = append(*list, l)
+		a.Classes = l.Classes
+		if list == &a.Layers {
+			a.Sets = append(a.Sets, set)
+		}
+		advance()
+		if opt.Subsets > 0 && slices.Contains(curves, name) {
+			points, err := separation.Curve(ctx, e, set, separation.CurveOptions{Subsets: opt.Subsets, Seed: opt.Seed})
+			if err != nil {
+				return err
+			}
+			a.Curves = append(a.Curves, Curve{name, points})
+			advance()
+		}
+		return nil
+	}
+
+	input := engine.NewMatrix(n, s.Pixels())
+	m.Input(s)(e, input, nil)
+	if err := measure(&a.Layers, "input", input); err != nil {
+		return nil, err
+	}
+	x0, err := m.Features(ctx, e, s)
+	if err != nil {
+		return nil, err
+	}
+	if identity {
+		a.Layers = append(a.Layers, renamed(a.Layers[0], "features"))
+		a.Sets = append(a.Sets, a.Sets[0])
+	} else if err := measure(&a.Layers, "features", x0); err != nil {
+		return nil, err
+	}
+	a.Steps = append(a.Steps, renamed(a.Layers[1], "step 0"))
+	a.Work = e.CountWork(m.Potential().Mixture(e), m.Potential().Alpha(), steps, x0.Slice(0, min(n, potential.BlockRows), 0, x0.Cols))
+	x := engine.NewMatrix(n, m.Dim())
+	copy(x.Data, x0.Data)
+	for t := range steps {
+		m.Potential().Ascend(e, x, 1)
+		if t == steps-1 {
+			break // the denoised features, a layer
+		}
+		if err := measure(&a.Steps, fmt.Sprintf("step %d", t+1), x); err != nil {
+			return nil, err
+		}
+	}
+	if err := measure(&a.Layers, "denoised", x); err != nil {
+		return nil, err
+	}
+	if steps > 0 {
+		a.Steps = append(a.Steps, renamed(a.Layers[2], fmt.Sprintf("step %d", steps)))
+	}
+	if err := measure(&a.Layers, "logits", m.Logits(e, x)); err != nil {
+		return nil, err
+	}
+	d, err := separation.Displace(x0.Data, x.Data, m.Dim())
+	if err != nil {
+		return nil, err
+	}
+	a.DisplacementL2 = d.Frobenius
+	layers := a.Layers
+	if identity {
+		layers = layers[1:]
+	}
+	a.Law = fitLaw(layers[:len(layers)-1])
+	a.LawWithLogits = fitLaw(layers)
+	a.StepsLaw = fitLaw(a.Steps)
+	return a, nil
+}
+
+// renamed returns l under another name.
+func renamed(l separation.Layer, name string) separation.Layer {
+	l.Name = name
+	return l
+}
+
+// fitLaw fits the law over layers, or returns nil where it has no meaning.
+func fitLaw(layers []separation.Layer) *separation.Law {
+	var names []string
+	var d []float64
+	for _, l := range layers {
+		names, d = append(names, l.Name), append(d, float64(l.Fuzziness))
+	}
+	law, err := separation.FitLaw(names, d)
+	if err != nil {
+		return nil
+	}
+	return &law
+}

@@ -1,0 +1,131 @@
+package study
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
+	"dpnbench/engine"
+)
+
+// confident returns a small network with centres, and pictures of several blocks.
+func confident(t *testing.T) (*dpn.Model, *engine.Engine, *dataset.Data) {
+	t.Helper()
+	d, e := digits(t, 300, potential.BlockRows+90), newEngine(t, engine.WithThreads(1))
+	m := newModel(t, tiny(), d)
+	if _, err := m.Init(context.Background(), e, d.Train); err != nil {
+		t.Fatal(err)
+	}
+	return m, e, d
+}
+
+// TestConfidence holds every score of every picture against the trace of its ascent, whose
+// numbers it must be made of; severity 0 and threads change no bit.
+func TestConfidence(t *testing.T) {
+	ctx := context.Background()
+	m, e, d := confident(t)
+	c, err := MeasureConfidence(ctx, e, m, d.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := make([]int, d.Test.Len())
+	for i := range at {
+		at[i] = i
+	}
+	tr, err := TraceImages(ctx, e, m, d.Test, at, m.Config.Steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := m.Config.Steps
+	logits := m.Logits(e, tr.XAt(n))
+	entropy := func(r []float32) (h float64) {
+		for _, p := range r {
+			if p > 0 {
+				h -= float64(p) * math.Log(float64(p))
+			}
+		}
+		return h
+	}
+	for i := range at {
+		var move, sum float64
+		for j, v := range tr.XAt(0).Row(i) {
+			move += math.Pow(float64(tr.XAt(n).Row(i)[j])-float64(v), 2)
+		}
+		largest := math.Inf(-1)
+		for _, v := range logits.Row(i) {
+			sum += math.Exp(float64(v))
+			largest = max(largest, float64(v))
+		}
+		want := []float64{float64(tr.Phi[0][i]), float64(tr.Phi[n][i]), math.Sqrt(move), entropy(tr.R[0][i]), entropy(tr.R[n][i]), math.Exp(largest) / sum, math.Log(sum)}
+		for s, w := range want {
+			if got := c.Values[s][i]; math.Abs(got-w) > 1e-6*max(1, math.Abs(w)) {
+				t.Fatalf("picture %d: %s %v, want %v", i, confidenceScores[s].Name, got, w)
+			}
+		}
+		if !reflect.DeepEqual(c.Logits.Row(i), logits.Row(i)) {
+			t.Fatalf("picture %d: logits %v, want %v", i, c.Logits.Row(i), logits.Row(i))
+		}
+	}
+	none, err := MeasureConfidenceCorrupted(ctx, newEngine(t, engine.WithThreads(3), engine.WithEagerThreads()), m, d.Test, dataset.Corruption{Name: "inverted"}, 1)
+	if err != nil || !reflect.DeepEqual(none, c) {
+		t.Errorf("severity 0 and three threads give other numbers, %v", err)
+	}
+	all, err := MeasureConfidenceCorrupted(ctx, e, m, d.Test, dataset.Corruption{Name: "inverted", Severity: 1}, 1)
+	if err != nil || reflect.DeepEqual(all.Values, c.Values) {
+		t.Errorf("inverted pictures have the scores of the others, %v", err)
+	}
+	if _, err := MeasureConfidenceCorrupted(ctx, e, m, d.Test, dataset.Corruption{Name: "blot", Severity: 1}, 1); err == nil {
+		t.Error("an unknown corruption is accepted")
+	}
+	if _, err := MeasureConfidence(ctx, e, m, &dataset.Set{Images: make([]byte, 4), Labels: make([]byte, 1), Rows: 2, Cols: 2}); err == nil {
+		t.Error("pictures of another size are accepted")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := MeasureConfidence(ctx, e, m, d.Test); err != context.Canceled {
+		t.Errorf("a cancelled context gives %v", err)
+	}
+}
+
+// Higher is better known for every score, and what has left the range of numbers is known
+// least of all.
+func TestConfidenceKnown(t *testing.T) {
+	c := &Confidence{Values: make([][]float64, len(confidenceScores))}
+	for i := range c.Values {
+		c.Values[i] = []float64{1, 2, math.Inf(1), math.Inf(-1), math.NaN()}
+	}
+	for i, s := range ConfidenceScores() {
+		want := []float64{1, 2, math.Inf(1), math.Inf(-1), math.Inf(-1)}
+		if s.Falls {
+			want = []float64{-1, -2, math.Inf(-1), math.Inf(1), math.Inf(-1)}
+		}
+		if got := c.Known(i); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", s.Name, got, want)
+		}
+	}
+}
+
+// A probability near 1 keeps the digits in which it differs from 1, so that confident
+// pictures can be ranked.
+func TestSoftmaxScores(t *testing.T) {
+	for _, gap := range []float32{0, 1, 10, 20, 30} {
+		p, energy := softmaxScores([]float32{2, 2 + gap})
+		want := math.Exp(-float64(gap))
+		if rest := 1/p - 1; math.Abs(rest-want) > 1e-6*want+1e-15 {
+			t.Errorf("gap %v: 1/p - 1 is %v, want %v", gap, rest, want)
+		}
+		if w := 2 + float64(gap) + math.Log1p(want); math.Abs(energy-w) > 1e-6*w {
+			t.Errorf("gap %v: energy %v, want %v", gap, energy, w)
+		}
+	}
+	if p, energy := softmaxScores([]float32{1, float32(math.NaN())}); !math.IsNaN(p) || !math.IsNaN(energy) {
+		t.Errorf("NaN gives %v and %v", p, energy)
+	}
+	if p, _ := softmaxScores([]float32{1, float32(math.Inf(1))}); !math.IsNaN(p) {
+		t.Errorf("an infinite logit gives %v", p)
+	}
+}

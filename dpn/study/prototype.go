@@ -1,0 +1,100 @@
+package study
+
+import (
+	"context"
+	"fmt"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
+	"dpnbench/engine"
+)
+
+// NewPrototypes reads the class of a picture without a classifier, and without a kernel: it
+// is the label of the component that is most responsible for the picture's features,
+// where they are at first or after some ascent steps.
+type Prototypes struct {
+	Steps  int    // before the responsibilities are looked at
+	Labels []byte // k, of the components
+
+	m *dpn.Model
+}
+
+// NewPrototypes labels the components of the model by the majority of the pictures of s, its
+// training pictures, for each of which one component is most responsible after so many
+// steps (the lower one among equals).
+func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, steps int) (*Prototypes, error) {
+	if steps < 0 {
+		return nil, fmt.Errorf("prototypes after %d steps, expected 0 or more", steps)
+	}
+	p := &Prototypes{Steps: steps, m: m}
+	winners, err := p.winners(ctx, e, s, m.Input(s))
+	if err != nil {
+		return nil, err
+	}
+	p.Labels = MajorityLabels(winners, s.Labels, m.Potential().K)
+	return p, nil
+}
+
+// Accuracy returns the share of the pictures of s, as c spoils them under a seed, that are
+// read rightly.
+func (p *Prototypes) Accuracy(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (float64, error) {
+	in, err := p.m.CorruptedInput(s, c, seed)
+	if err != nil {
+		return 0, err
+	}
+	winners, err := p.winners(ctx, e, s, in)
+	if err != nil {
+		return 0, err
+	}
+	right := 0
+	for i, w := range winners {
+		if p.Labels[w] == s.Labels[i] {
+			right++
+		}
+	}
+	return float64(right) / float64(max(s.Len(), 1)), nil
+}
+
+// Cost counts what the rule takes for one picture.
+func (p *Prototypes) Cost() layer.Cost {
+	return layer.CostOf(p.m.Extractor(), potential.Layer{Potential: p.m.Potential(), Steps: p.Steps, Read: true})
+}
+
+// winners returns the component that is most responsible for each picture of s.
+func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.Set, in dpn.Input) ([]int32, error) {
+	if err := p.m.CheckSet(s); err != nil {
+		return nil, err
+	}
+	out := make([]int32, s.Len())
+	for lo := 0; lo < s.Len(); lo += potential.BlockRows {
+		hi := min(lo+potential.BlockRows, s.Len())
+		x, err := p.m.Ascended(ctx, e, in, lo, hi, p.Steps)
+		if err != nil {
+			return nil, err
+		}
+		phi, r := make([]float32, x.Rows), engine.NewMatrix(p.m.Potential().K, x.Rows)
+		p.m.Potential().Evaluate(e, x, phi, r)
+		e.ArgMax(out[lo:hi], r.T())
+	}
+	return out, nil
+}
+
+// MajorityLabels returns the most frequent label, the lower one among equals, of the rows
+// that are assigned to each of k centres; 0 for a centre without rows.
+func MajorityLabels(assignment []int32, labels []byte, k int) []byte {
+	votes := make([][256]int, k)
+	for row, i := range assignment {
+		votes[i][labels[row]]++
+	}
+	out := make([]byte, k)
+	for i := range out {
+		for y, n := range votes[i] {
+			if n > votes[i][out[i]] {
+				out[i] = byte(y)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package study
+
+import (
+	"context"
+	"slices"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
+	"dpnbench/engine"
+)
+
+// Run is all that is measured of one model: how it separates classes, what its landscape
+// looks like and how single pictures go through it.
+type Study struct {
+	Analysis
+
+	Accuracy float64 `json:"accuracy"` // share of the pictures read correctly
+	Wrong    int     `json:"wrong"`    // pictures read as another class
+
+	// Shapes say what the laws of the Analysis amount to, by their keys there.
+	Shapes map[string]LawShape `json:"law_shapes"`
+
+	Landscape *Landscape `json:"landscape"`
+
+	// FixedPoints are where the ascents of the first pictures would end.
+	FixedPoints *FixedPoints `json:"fixed_points"`
+
+	// Moves are how far training has moved the centres; nil where that was not measured.
+	Moves *CentreMoves `json:"centre_moves"`
+
+	// Walk follows the first picture of each class and, after them, some that are read
+	// wrongly, Paths some of each class.
+	Walk  *Trace `json:"walk"`
+	Paths *Trace `json:"-"`
+
+	// Plane is the first two principal components of x_0 and x_n of all pictures together.
+	Plane *separation.PCA `json:"-"`
+}
+
+// LawShape is what a law amounts to.
+type LawShape struct {
+	Shape   string `json:"shape"`
+	Follows bool   `json:"follows"`
+}
+
+// Pictures of a Study.
+const (
+	walkWrong        = 10 // that are read wrongly, of a walk
+	walkMost         = 20 // of a walk in all
+	pathsPerClass    = 10
+	pathsMost        = 500 // in all
+	fixedPictures    = 500 // whose fixed points are looked for
+	fixedSteps       = 500 // after which a picture counts as not converged
+	studyBeyondSteps = 4   // what a study does after the analysis, for the progress
+)
+
+// StudyOptions are the settings of Study. The zero value is ready to use.
+type StudyOptions struct {
+	AnalyzeOptions
+	// Train, unless nil, are the training pictures that Fit was given. Without them, and
+	// for a potential that never learns, there are no Moves.
+	Train *dataset.Set
+}
+
+// Run measures everything on the pictures of s. The spectra of a landscape of 784
+// dimensions take half a second a component unless they are flat, the draws of the analysis as long as its
+// AnalyzeOptions ask for.
+func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt StudyOptions) (*Study, error) {
+	progress := opt.Progress
+	done := 0
+	advance := func(all int) {
+		if done++; progress != nil {
+			progress(done, all)
+		}
+	}
+	all := 0
+	opt.Progress = func(_, analysis int) {
+		all = analysis + studyBeyondSteps
+		advance(all)
+	}
+	a, err := Analyze(ctx, e, m, s, opt.AnalyzeOptions)
+	if err != nil {
+		return nil, err
+	}
+	t := &Study{Analysis: *a, Shapes: map[string]LawShape{}}
+	for name, law := range map[string]*separation.Law{"law": a.Law, "law_with_logits": a.LawWithLogits, "steps_law": a.StepsLaw} {
+		if law != nil {
+			t.Shapes[name] = LawShape{law.Shape(), law.Follows()}
+		}
+	}
+	predicted := make([]int32, s.Len())
+	logits := a.Sets[len(a.Sets)-1]
+	e.ArgMax(predicted, engine.View(logits.X, s.Len(), logits.Dim))
+	for i, c := range predicted {
+		if c != int32(s.Labels[i]) {
+			t.Wrong++
+		}
+	}
+	t.Accuracy = float64(s.Len()-t.Wrong) / float64(s.Len())
+
+	features, denoised := a.Sets[1], a.Sets[2]
+	both := slices.Concat(features.X, denoised.X)
+	if t.Plane, err = separation.FitPCA(ctx, both, features.Dim, 2, e.Threads()); err != nil {
+		return nil, err
+	}
+	if t.Walk, err = traceExamples(ctx, e, m, s, predicted); err != nil {
+		return nil, err
+	}
+	paths := FirstOfEach(s.Labels, pathsPerClass)
+	if t.Paths, err = TraceImages(ctx, e, m, s, paths[:min(len(paths), pathsMost)], m.Config.Steps); err != nil {
+		return nil, err
+	}
+	advance(all)
+	if t.Landscape, err = MeasureLandscape(ctx, e, m.Potential()); err != nil {
+		return nil, err
+	}
+	advance(all)
+	if t.FixedPoints, err = FindFixedPoints(ctx, e, m, s.Slice(0, min(fixedPictures, s.Len())), FixedPointOptions{MaxSteps: fixedSteps}, nil); err != nil {
+		return nil, err
+	}
+	advance(all)
+	if opt.Train != nil && m.Config.Gradient != "detached" {
+		if t.Moves, err = MeasureCentreMoves(ctx, e, m, opt.Train); err != nil {
+			return nil, err
+		}
+	}
+	advance(all)
+	return t, nil
+}
+
+// TraceExamples traces the first picture of each class and then some that are read
+// wrongly, twenty at most, over the steps of the model.
+func TraceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set) (*Trace, error) {
+	classes, err := m.Predict(ctx, e, s)
+	if err != nil {
+		return nil, err
+	}
+	predicted := make([]int32, len(classes))
+	for i, c := range classes {
+		predicted[i] = int32(c)
+	}
+	return traceExamples(ctx, e, m, s, predicted)
+}
+
+// traceExamples is TraceExamples with the classes read from all pictures.
+func traceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, predicted []int32) (*Trace, error) {
+	return TraceImages(ctx, e, m, s, walked(s.Labels, predicted), m.Config.Steps)
+}
+
+// walked chooses the first picture of each class (of the first classes, if they are too
+// many), then the first that are read wrongly.
+func walked(labels []byte, predicted []int32) []int {
+	at := FirstOfEach(labels, 1)
+	at = at[:min(len(at), walkMost)]
+	wrong := 0
+	for i, c := range predicted {
+		if wrong == walkWrong || len(at) == walkMost {
+			break
+		}
+		if c != int32(labels[i]) && !slices.Contains(at, i) {
+			at = append(at, i)
+			wrong++
+		}
+	}
+	return at
+}
+
+// FirstOfEach returns the first n pictures of each class, class by class.
+func FirstOfEach(labels []byte, n int) []int {
+	var classes [256][]int
+	for i, c := range labels {
+		if len(classes[c]) < n {
+			classes[c] = append(classes[c], i)
+		}
+	}
+	return slices.Concat(classes[:]...)
+}

@@ -1,0 +1,130 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+)
+
+// Those walked through are the first of each class and then the first mistakes, each once.
+func TestWalked(t *testing.T) {
+	labels := []byte{3, 1, 1, 3, 0, 1, 0}
+	predicted := []int32{1, 1, 0, 3, 0, 2, 1}
+	if got, want := walked(labels, predicted), []int{4, 1, 0, 2, 5, 6}; !slices.Equal(got, want) {
+		t.Errorf("%v: want %v", got, want)
+	}
+	many, wrong := make([]byte, 60), make([]int32, 60)
+	for i := range many {
+		many[i] = byte(i % 15)
+		wrong[i] = 99
+	}
+	if got := walked(many, wrong); len(got) != walkMost || got[14] != 14 || got[15] != 15 {
+		t.Errorf("%v: want one of each class, then mistakes, %d in all", got, walkMost)
+	}
+	if got, want := FirstOfEach(labels, 2), []int{4, 6, 1, 2, 0, 3}; !slices.Equal(got, want) {
+		t.Errorf("%v: want %v", got, want)
+	}
+}
+
+// A study has the same numbers for any number of threads, and agrees with what its parts
+// say.
+func TestStudy(t *testing.T) {
+	c, err := dpn.Preset("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Components, c.Steps, c.Rank, c.Epochs, c.ValSize, c.Batch = 10, 3, 2, 1, 0, 32
+	train, err := dataset.Digits(1, 0, 200).Resize(10, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := dataset.Digits(1, dataset.TestFirst, 120).Resize(10, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := &dataset.Data{Train: train, Test: test, Classes: 10, Norm: dataset.DigitsNorm}
+	m, err := dpn.New(c, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	var first []byte
+	counts := []int{1, 3, 2}
+	if testing.Short() {
+		counts = counts[:2]
+	}
+	for _, threads := range counts {
+		e, err := engine.New(engine.WithThreads(threads))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if first == nil {
+			if _, err := m.Fit(ctx, e, train, dpn.FitOptions{Dir: t.TempDir()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done, all := 0, 0
+		s, err := Run(ctx, e, m, test, StudyOptions{Train: train, AnalyzeOptions: AnalyzeOptions{Draws: 20, Subsets: 2, Seed: 5,
+			Progress: func(d, a int) {
+				if d != done+1 {
+					t.Errorf("progress goes from %d to %d", done, d)
+				}
+				done, all = d, a
+			}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done != all {
+			t.Errorf("the last progress is %d of %d", done, all)
+		}
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+			score, err := m.Score(ctx, e, test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Accuracy != score.Accuracy || s.Wrong == 0 {
+				t.Errorf("accuracy is %v with %d wrong: want %v", s.Accuracy, s.Wrong, score.Accuracy)
+			}
+			if s.Walk.Samples != walkMost { // ten classes and ten mistakes of many
+				t.Errorf("%d pictures are walked", s.Walk.Samples)
+			}
+			paths := 0
+			for _, n := range s.Layers[0].ClassCounts {
+				paths += min(n, pathsPerClass)
+			}
+			if s.Paths.Samples != paths || len(s.Plane.Eigenvalues) != 2 || s.Moves == nil || len(s.Landscape.Spectra) != 10 || s.FixedPoints.Samples != 120 {
+				t.Errorf("%d paths, want %d; centres %v, fixed points of %d pictures", s.Paths.Samples, paths, s.Moves, s.FixedPoints.Samples)
+			}
+			if !reflect.DeepEqual(s.Shapes["steps_law"], LawShape{s.StepsLaw.Shape(), s.StepsLaw.Follows()}) {
+				t.Errorf("shapes are %v", s.Shapes)
+			}
+		} else if string(b) != string(first) {
+			t.Errorf("%d threads give other numbers than 1", threads)
+		}
+	}
+	m.Config.Gradient = "detached"
+	before := m.WeightsSHA256()
+	e, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if s, err := Run(ctx, e, m, test, StudyOptions{Train: train}); err != nil || s.Moves != nil {
+		t.Errorf("the centres of a potential that never learns: %v, %v", s.Moves, err)
+	}
+	if m.WeightsSHA256() != before {
+		t.Error("a study changes the weights")
+	}
+}

@@ -1,0 +1,310 @@
+package study
+
+import (
+	"context"
+	"fmt"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/separation"
+	"dpnbench/dpn/uncertainty"
+	"dpnbench/engine"
+)
+
+// UncertaintyStudy is what the scores of a model are worth: for telling pictures of kinds
+// that it was not trained on and pictures that it reads wrongly, and whether its
+// probabilities are to be believed.
+type UncertaintyStudy struct {
+	Samples  int     `json:"samples"` // test pictures
+	Accuracy float64 `json:"accuracy"`
+	Wrong    int     `json:"wrong"`
+
+	Scores []ConfidenceScore `json:"scores"`
+
+	// Tasks are the sets of unknown pictures against all test pictures and, last, the
+	// misread test pictures against the others; there is none of those where all or none
+	// are read correctly.
+	Tasks []UncertaintyTask `json:"tasks"`
+
+	// Advice names the scores to use. It was chosen on pictures other than those measured
+	// here, if ChosenOn is "validation", or else on "test".
+	Advice   UncertaintyAdvice `json:"advice"`
+	ChosenOn string            `json:"chosen_on"`
+
+	Calibration *CalibrationStudy `json:"calibration"`
+
+	// Known are the scores of the test pictures, and Unknown the sets that they were compared
+	// with, in the order of Tasks.
+	Known   *Confidence `json:"-"`
+	Unknown []Unknown   `json:"-"`
+}
+
+// UncertaintyTask is how well each score tells known pictures from unknown ones.
+type UncertaintyTask struct {
+	Name    string           `json:"name"`
+	Meaning string           `json:"meaning"` // what the unknown pictures are
+	Known   int              `json:"known"`
+	Unknown int              `json:"unknown"`
+	Scores  []ScoreDetection `json:"scores"` // in the order of ConfidenceScores
+
+	// Accepted and Refused are the scores behind each of Scores, oriented as Confidence.Known
+	// does, of the known and of the unknown pictures.
+	Accepted [][]float64 `json:"-"`
+	Refused  [][]float64 `json:"-"`
+}
+
+// Best returns the place of the score with the largest AUROC, the first among equals.
+func (t *UncertaintyTask) Best() int {
+	best := 0
+	for i, s := range t.Scores {
+		if s.AUROC > t.Scores[best].AUROC {
+			best = i
+		}
+	}
+	return best
+}
+
+// ScoreDetection is how well one score does.
+type ScoreDetection struct {
+	Score string `json:"score"`
+	*uncertainty.Detection
+	// Limit is Detection.Threshold in the units of the score: 95% of the known pictures have
+	// it or more (or less, where the score falls). It is null where it is not finite.
+	Limit separation.Float `json:"threshold"`
+}
+
+// UncertaintyAdvice names a score for each purpose.
+type UncertaintyAdvice struct {
+	Unknown string `json:"unknown"` // the largest mean AUROC over the unknown sets
+	// Misread has the largest AUROC for misread pictures; empty where there were none.
+	Misread string `json:"misread"`
+}
+
+// CalibrationStudy is the calibration on the test pictures, before and after the logits are
+// divided by a temperature that was fitted to other pictures.
+type CalibrationStudy struct {
+	Before *uncertainty.Calibration `json:"before"`
+	// After and Temperature are nil without validation pictures, and where they are read
+	// without a fault (or worse than by chance), so that no temperature is best.
+	After       *uncertainty.Calibration `json:"after"`
+	Temperature *uncertainty.Temperature `json:"temperature"`
+}
+
+// Unknown are pictures of a kind that a model was not trained on.
+type Unknown struct {
+	Name     string
+	Meaning  string
+	Pictures *dataset.Set
+	// Corruption, unless it has no name, is done to the pictures.
+	Corruption dataset.Corruption
+}
+
+// Unknowns returns the unknown sets that can be made for pictures like those of s: as many
+// of uniform noise (number first and those that follow under a seed, as dataset.Noise counts
+// them), inverted, and rotated by 90 degrees.
+func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
+	return []Unknown{
+		{"uniform", "noise, every grey level as likely as any other", dataset.Noise(seed, first, s.Len(), s.Rows, s.Cols), dataset.Corruption{}},
+		{"inverted", "the same pictures, black and white exchanged", s, dataset.Corruption{Name: "inverted", Severity: 1}},
+		{"rotated", "the same pictures, rotated by 90 degrees", s, dataset.Corruption{Name: "rotation", Severity: 90}},
+	}
+}
+
+// mostChoosing is how many pictures of each unknown set there are for the choice of scores.
+const mostChoosing = 2000
+
+// UncertaintyOptions are the settings of StudyUncertainty. The zero value is ready to use.
+type UncertaintyOptions struct {
+	Seed uint64 // of the noise
+	// Validation, unless nil, are pictures that the model was not trained on (those of
+	// Model.Validation): the temperature is fitted to them, and the scores to advise are
+	// chosen with them.
+	Validation *dataset.Set
+	// Other, unless nil, are pictures of another source, and OtherValidation different ones
+	// of it for the choice.
+	Other, OtherValidation *Unknown
+	// Progress, unless nil, is told how many of the passes over pictures are done.
+	Progress func(done, all int)
+}
+
+// MeasureUncertainty measures the scores on the test pictures s. Scores, AUROC and FPR have the
+// same bits on every machine and for every number of threads; see package uncertainty for the
+// rest.
+func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt UncertaintyOptions) (*UncertaintyStudy, error) {
+	u := &uncertaintyStudy{ctx: ctx, m: m, e: e, progress: opt.Progress}
+	unknowns := Unknowns(s, opt.Seed, 0)
+	if opt.Other != nil {
+		unknowns = append(unknowns, *opt.Other)
+	}
+	var choosing []Unknown
+	if v := opt.Validation; v != nil && v.Len() > 0 {
+		choosing = Unknowns(v.Slice(0, min(v.Len(), mostChoosing)), opt.Seed, s.Len())
+		if opt.OtherValidation != nil {
+			choosing = append(choosing, *opt.OtherValidation)
+		}
+		u.all = len(choosing) + 1
+	}
+	u.all += len(unknowns) + 1
+
+	known, tasks, err := u.measure(s, unknowns)
+	if err != nil {
+		return nil, err
+	}
+	out := &UncertaintyStudy{Samples: s.Len(), Scores: ConfidenceScores(), Tasks: tasks, Known: known, Unknown: unknowns,
+		Advice: advise(tasks), ChosenOn: "test", Calibration: &CalibrationStudy{}}
+	logits := labelled(m, known, s)
+	if out.Calibration.Before, err = uncertainty.Calibrate(logits, 1); err != nil {
+		return nil, fmt.Errorf("test pictures: %w", err)
+	}
+	out.Accuracy = out.Calibration.Before.Accuracy
+	out.Wrong = len(misread(e, known, s))
+	if choosing == nil {
+		return out, nil
+	}
+	held, tasks, err := u.measure(opt.Validation, choosing)
+	if err != nil {
+		return nil, fmt.Errorf("validation pictures: %w", err)
+	}
+	advice := advise(tasks)
+	if out.ChosenOn = "validation"; advice.Misread == "" { // none were misread
+		advice.Misread = out.Advice.Misread
+	}
+	out.Advice = advice
+	t, err := uncertainty.FitTemperature(labelled(m, held, opt.Validation))
+	if err != nil {
+		return nil, fmt.Errorf("validation pictures: %w", err)
+	}
+	if !t.AtBound {
+		out.Calibration.Temperature = t
+		out.Calibration.After, err = uncertainty.Calibrate(logits, t.T)
+	}
+	return out, err
+}
+
+// uncertaintyStudy is one run of StudyUncertainty.
+type uncertaintyStudy struct {
+	ctx       context.Context
+	m         *dpn.Model
+	e         *engine.Engine
+	progress  func(done, all int)
+	done, all int
+}
+
+// measure compares the pictures of s with unknown ones, and those of them that are read
+// wrongly with the others.
+func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confidence, []UncertaintyTask, error) {
+	known, err := u.scores(Unknown{Pictures: s})
+	if err != nil {
+		return nil, nil, err
+	}
+	all := len(confidenceScores)
+	accepted := make([][]float64, all)
+	for i := range accepted {
+		accepted[i] = known.Known(i)
+	}
+	var tasks []UncertaintyTask
+	for _, x := range unknowns {
+		c, err := u.scores(x)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s pictures: %w", x.Name, err)
+		}
+		t := UncertaintyTask{Name: x.Name, Meaning: x.Meaning, Accepted: accepted}
+		for i := range all {
+			t.Refused = append(t.Refused, c.Known(i))
+		}
+		tasks = append(tasks, t)
+	}
+	if wrong := misread(u.e, known, s); len(wrong) > 0 && len(wrong) < s.Len() {
+		t := UncertaintyTask{Name: "misread", Meaning: "those of the same pictures that are read wrongly, against those read correctly"}
+		for i := range all {
+			right, others := apart(accepted[i], wrong)
+			t.Accepted, t.Refused = append(t.Accepted, right), append(t.Refused, others)
+		}
+		tasks = append(tasks, t)
+	}
+	for i := range tasks {
+		if err := tasks[i].detect(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return known, tasks, nil
+}
+
+// scores computes those of one set.
+func (u *uncertaintyStudy) scores(x Unknown) (c *Confidence, err error) {
+	if x.Corruption.Name == "" {
+		c, err = MeasureConfidence(u.ctx, u.e, u.m, x.Pictures)
+	} else {
+		c, err = MeasureConfidenceCorrupted(u.ctx, u.e, u.m, x.Pictures, x.Corruption, 0) // nothing about them is random
+	}
+	if u.done++; err == nil && u.progress != nil {
+		u.progress(u.done, u.all)
+	}
+	return c, err
+}
+
+// detect measures every score of the task.
+func (t *UncertaintyTask) detect() error {
+	t.Known, t.Unknown = len(t.Accepted[0]), len(t.Refused[0])
+	for i, s := range confidenceScores {
+		d, err := uncertainty.Detect(t.Accepted[i], t.Refused[i])
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", t.Name, s.Name, err)
+		}
+		limit := d.Threshold
+		if s.Falls {
+			limit = -limit
+		}
+		t.Scores = append(t.Scores, ScoreDetection{Score: s.Name, Detection: d, Limit: separation.Float(limit)})
+	}
+	return nil
+}
+
+// misread returns the pictures of s that are read wrongly, in order.
+func misread(e *engine.Engine, c *Confidence, s *dataset.Set) (at []int) {
+	predicted := make([]int32, s.Len())
+	e.ArgMax(predicted, c.Logits)
+	for i, y := range s.Labels {
+		if predicted[i] != int32(y) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// apart returns the values at other places than those of at, which are in order, and those
+// there.
+func apart(values []float64, at []int) (others, there []float64) {
+	for i, v := range values {
+		if len(at) > 0 && at[0] == i {
+			there, at = append(there, v), at[1:]
+		} else {
+			others = append(others, v)
+		}
+	}
+	return others, there
+}
+
+// advise chooses a score for each purpose, the first one among equals.
+func advise(tasks []UncertaintyTask) (a UncertaintyAdvice) {
+	best := 0.0
+	for i, s := range confidenceScores {
+		sum := 0.0
+		for _, t := range tasks {
+			if t.Name != "misread" {
+				sum += t.Scores[i].AUROC
+			}
+		}
+		if i == 0 || sum > best {
+			a.Unknown, best = s.Name, sum
+		}
+	}
+	if t := tasks[len(tasks)-1]; t.Name == "misread" {
+		a.Misread = confidenceScores[t.Best()].Name
+	}
+	return a
+}
+
+func labelled(m *dpn.Model, c *Confidence, s *dataset.Set) uncertainty.Logits {
+	return uncertainty.Logits{X: c.Logits.Data, Classes: m.Classes, Labels: s.Labels}
+}

@@ -1,0 +1,151 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/uncertainty"
+	"dpnbench/engine"
+)
+
+// TestStudyUncertainty trains a small network on digits. The study finds that noise and
+// inverted digits are nothing that it knows, agrees with what its parts say, and has the
+// same numbers for any number of threads.
+func TestStudyUncertainty(t *testing.T) {
+	ctx := context.Background()
+	c, err := dpn.Preset("robust")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Components, c.Steps, c.Rank, c.Epochs, c.Batch = 10, 2, 4, 2, 32
+	shrink := func(first, n int) *dataset.Set {
+		s, err := dataset.Digits(1, first, n).Resize(14, 14)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	data := &dataset.Data{Train: shrink(0, 800), Test: shrink(dataset.TestFirst, 300), Classes: 10, Norm: dataset.DigitsNorm}
+	m, err := dpn.New(c, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fit(ctx, newEngine(t), data.Train, dpn.FitOptions{Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := m.Validation(data.Train)
+	if err != nil || held.Len() != 80 || !bytes.Equal(held.Images, data.Train.Slice(720, 800).Images) {
+		t.Fatalf("%d validation pictures, %v", held.Len(), err)
+	}
+	other := &Unknown{Name: "mirror", Pictures: shrink(dataset.TestFirst+1000, 50), Corruption: dataset.Corruption{Name: "rotation", Severity: 180}}
+	var first []byte
+	var s *UncertaintyStudy
+	for _, threads := range []int{1, 3} {
+		done, all := 0, 0
+		s, err = MeasureUncertainty(ctx, newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), m, data.Test,
+			UncertaintyOptions{Seed: 3, Validation: held, Other: other, OtherValidation: other, Progress: func(d, a int) {
+				if done++; d != done {
+					t.Errorf("progress %d of %d after %d calls", d, a, done)
+				}
+				all = a
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done != 10 || all != 10 {
+			t.Errorf("progress ends at %d of %d, want 10", done, all)
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = text
+		} else if !bytes.Equal(text, first) {
+			t.Error("three threads give other numbers than one")
+		}
+	}
+	score, err := m.Score(ctx, newEngine(t), data.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.Calibration.Before
+	if s.Accuracy != score.Accuracy || math.Abs(b.NLL-score.Loss) > 1e-6 || s.Wrong != 300-int(math.Round(300*score.Accuracy)) || s.Samples != 300 {
+		t.Errorf("%d of %d wrong, accuracy %v, loss %v; Score says %+v", s.Wrong, s.Samples, s.Accuracy, b.NLL, score)
+	}
+	var names []string
+	for _, task := range s.Tasks {
+		names = append(names, task.Name)
+	}
+	if !slices.Equal(names, []string{"uniform", "inverted", "rotated", "mirror", "misread"}) || len(s.Unknown) != 4 {
+		t.Fatalf("tasks %q", names)
+	}
+	for _, task := range s.Tasks[:2] {
+		if d := task.Scores[scorePhi0]; d.AUROC < 0.99 {
+			t.Errorf("phi(x_0) on %s: AUROC %v", task.Name, d.AUROC)
+		}
+	}
+	for _, task := range s.Tasks {
+		for i, d := range task.Scores {
+			want := d.Threshold
+			if confidenceScores[i].Falls {
+				want = -want
+			}
+			if float64(d.Limit) != want {
+				t.Errorf("%s, %s: threshold %v for the oriented score, %v for the score", task.Name, d.Score, d.Threshold, d.Limit)
+			}
+		}
+	}
+	if mis := s.Tasks[4]; mis.Unknown != s.Wrong || mis.Known != 300-s.Wrong {
+		t.Errorf("%d misread and %d others, want %d", mis.Unknown, mis.Known, s.Wrong)
+	}
+	if s.ChosenOn != "validation" || s.Advice.Unknown == "" || s.Advice.Misread == "" || s.Calibration.Temperature.Samples != 80 || s.Calibration.After.Temperature != s.Calibration.Temperature.T {
+		t.Errorf("advice %+v on %s, temperature %+v", s.Advice, s.ChosenOn, s.Calibration.Temperature)
+	}
+
+	// Without validation pictures there is nothing to fit a temperature to.
+	s, err = MeasureUncertainty(ctx, newEngine(t), m, data.Test, UncertaintyOptions{Seed: 3})
+	if err != nil || s.ChosenOn != "test" || s.Calibration.Temperature != nil || s.Calibration.After != nil || len(s.Tasks) != 4 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// The advice is the largest mean over unknown sets, the first one among equals, and does
+// not mix the misread pictures in.
+func TestAdvise(t *testing.T) {
+	task := func(name string, auroc ...float64) UncertaintyTask {
+		out := UncertaintyTask{Name: name}
+		for i := range confidenceScores {
+			v := 0.5
+			if i < len(auroc) {
+				v = auroc[i]
+			}
+			out.Scores = append(out.Scores, ScoreDetection{Detection: &uncertainty.Detection{AUROC: v}})
+		}
+		return out
+	}
+	tasks := []UncertaintyTask{task("uniform", 0.9, 1, 0.5), task("rotated", 0.9, 0.75, 0.5), task("misread", 0.1, 0.2, 0.99)}
+	if a := advise(tasks); a != (UncertaintyAdvice{"phi_0", "displacement"}) {
+		t.Errorf("%+v", a)
+	}
+	if a := advise([]UncertaintyTask{task("uniform", 0.5, 0.5)}); a != (UncertaintyAdvice{"phi_0", ""}) {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Logits that are no numbers are an error that says where, not a number.
+func TestStudyUncertaintyNotFinite(t *testing.T) {
+	m, e, d := confident(t)
+	parameter(m, "classifier.weight")[0] = float32(math.NaN())
+	_, err := MeasureUncertainty(context.Background(), e, m, d.Test, UncertaintyOptions{})
+	if err == nil || !strings.Contains(err.Error(), "test pictures: ") || !strings.Contains(err.Error(), "must be finite") {
+		t.Errorf("%v", err)
+	}
+}
