@@ -559,11 +559,13 @@ func (r *Result) base() int {
 // tierColour gives a tier the same colour in every figure of every run. Faster tiers come
 // first.
 func tierColour(tier string) int {
-	known := []string{engine.AVX512.String(), engine.AVX2.String(), engine.NEON.String(), engine.Generic.String()}
-	if i := slices.Index(known, tier); i >= 0 {
-		return i
+	tiers := engine.Tiers()
+	for i, t := range tiers {
+		if t.Tier.String() == tier {
+			return i
+		}
 	}
-	return len(known)
+	return len(tiers)
 }
 
 func countThreads(n int) string {

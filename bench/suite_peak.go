@@ -45,13 +45,11 @@ const streamBytes = 4 << 20
 // flopACycle is what two FMA units of the tier's width do in a cycle; 0 where that is not
 // known.
 func flopACycle(tier string) float64 {
-	switch tier {
-	case engine.AVX512.String():
-		return 64
-	case engine.AVX2.String():
-		return 32
+	t, err := engine.ParseTier(tier)
+	if err != nil {
+		return 0
 	}
-	return 0
+	return t.FlopPerCycle()
 }
 
 func checkPeak(e *engine.Engine) (string, error) {

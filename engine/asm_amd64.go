@@ -2,32 +2,26 @@
 
 package engine
 
-import "golang.org/x/sys/cpu"
+import "github.com/klauspost/cpuid/v2"
 
-// tierTable returns the kernels of t, or why it has none on this machine.
-func tierTable(t Tier) (*kernels, string) {
-	switch t {
-	case Generic:
-		return &genericKernels, ""
-	case AVX2:
-		switch { // x/sys/cpu reports AVX2 only if the operating system saves the YMM registers
-		case !cpu.X86.HasAVX2:
-			return nil, "the CPU or the operating system has no AVX2"
-		case !cpu.X86.HasFMA:
-			return nil, "the CPU has no FMA"
-		}
-		return &avx2Kernels, ""
-	case AVX512:
-		if missing := missingAVX512(); missing != "" {
-			return nil, missing
-		}
-		return &avx512Kernels, ""
+// machineKernels lists the tiers of this architecture.
+var machineKernels = []*kernels{&avx2Kernels, &avx512Kernels}
+
+// missingAVX2 says what this machine lacks for the AVX2 tier, or returns "". The library reports
+// AVX2 only if the operating system saves the YMM registers.
+func missingAVX2() string {
+	switch {
+	case !cpuid.CPU.Supports(cpuid.AVX2):
+		return "the CPU or the operating system has no AVX2"
+	case !cpuid.CPU.Supports(cpuid.FMA3):
+		return "the CPU has no FMA"
 	}
-	return nil, "this is an amd64 machine"
+	return ""
 }
 
 var avx2Kernels = kernels{table{
 	tier:                   AVX2,
+	missing:                missingAVX2,
 	flopPerMicrosecond:     80e3,
 	mr:                     6,
 	nr:                     16,

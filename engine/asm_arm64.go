@@ -2,17 +2,9 @@
 
 package engine
 
-// tierTable returns the kernels of t, or why it has none on this machine. NEON is part
-// of every arm64 machine that Go runs on.
-func tierTable(t Tier) (*kernels, string) {
-	switch t {
-	case Generic:
-		return &genericKernels, ""
-	case NEON:
-		return &neonKernels, ""
-	}
-	return nil, "this is an arm64 machine"
-}
+// machineKernels lists the tiers of this architecture. NEON is part of every arm64 machine that
+// Go runs on.
+var machineKernels = []*kernels{&neonKernels}
 
 var neonKernels = kernels{table{
 	tier:                   NEON,

@@ -2,14 +2,15 @@
 
 package engine
 
-import "golang.org/x/sys/cpu"
+import "github.com/klauspost/cpuid/v2"
 
-// missingAVX512 says what this machine lacks for the AVX-512 tier, or returns "".
+// missingAVX512 says what this machine lacks for the AVX-512 tier, or returns "". The library
+// reports AVX-512 only if the operating system saves the ZMM and mask registers.
 func missingAVX512() string {
-	switch x := cpu.X86; { // x/sys/cpu reports these only if the operating system saves the ZMM and mask registers
-	case !x.HasAVX512F:
+	switch {
+	case !cpuid.CPU.Supports(cpuid.AVX512F):
 		return "the CPU or the operating system has no AVX-512"
-	case !x.HasAVX512DQ || !x.HasAVX512BW || !x.HasAVX512VL:
+	case !cpuid.CPU.Supports(cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL):
 		return "the CPU has no AVX-512 DQ, BW and VL"
 	}
 	return ""
@@ -17,6 +18,7 @@ func missingAVX512() string {
 
 var avx512Kernels = kernels{table{
 	tier:                   AVX512,
+	missing:                missingAVX512,
 	flopPerMicrosecond:     120e3,
 	mr:                     14,
 	nr:                     32,

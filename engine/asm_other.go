@@ -2,17 +2,10 @@
 
 package engine
 
-import "runtime"
+// machineKernels is empty: this build has no assembly.
+var machineKernels []*kernels
 
-// tierTable returns the kernels of t, or why it has none in this build.
-func tierTable(t Tier) (*kernels, string) {
-	if t == Generic {
-		return &genericKernels, ""
-	}
-	return nil, "this build has no assembly (tags purego or noasm, or GOARCH " + runtime.GOARCH + ")"
-}
-
-// pause yields to nobody: without assembly there is no instruction for it.
+// pause does nothing: Go has no instruction for it.
 func pause(int) {}
 
 // additions runs rounds of 64 additions to x, each of which waits for the one before.

@@ -238,7 +238,7 @@ func (j *pullJob) run(worker, task int) {
 				continue
 			}
 			e.kern.gradDeltas(pushes.Data, nil, ld, r.Row(i), u.Data, d, s.Row(i), 1, x.Data, d, m.mu(i), nil, nil) // -N_i
-			e.multiply(worker, total, pushes, &precision, 0, e.kern.panels(d), i > 0)
+			e.multiply(worker, total, pushes, &precision, i > 0)
 		}
 		for b := range rows {
 			e.kern.pullOn(v.Row(b), total.Row(b))
@@ -311,7 +311,8 @@ func (j *gradientJob) product(arena *arena, i, k0, k1, p0, p1 int) {
 	e, d := j.e, j.m.D
 	dp := View(j.grad.p[i*d*d:(i+1)*d*d], d, d)
 	w, x := j.operands(arena, i, k0, k1, p0, p1)
-	e.multiplyBlockA(arena, dp, &w, &x, p0, p1, k0 > 0)
+	q := product{e: e, arena: arena, c: dp, acc: k0 > 0}
+	q.block(&w, &x, p0, p1)
 }
 
 // few does without the products, of a component whose rows are too few for dP_i.
@@ -405,5 +406,5 @@ func (j *centreJob) run(worker, i int) {
 	dmu := View(j.grad.Mu[i*d:(i+1)*d], 1, d)
 	e.kern.add(n.Data, dmu.Data, j.grad.sums[i*d:(i+1)*d])
 	e.kern.scale(n.Data, -1, n.Data)
-	e.multiply(worker, dmu, n, &operand{packed: j.m.precision(i)}, 0, e.kern.panels(d), false)
+	e.multiply(worker, dmu, n, &operand{packed: j.m.precision(i)}, false)
 }

@@ -18,7 +18,7 @@ func TestPullDeltas(t *testing.T) {
 	}
 	rnd := num.NewRand(3, 1)
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		ends := !readsMasked(tier)
 		for n := range 150 {
 			for c := range 12 {

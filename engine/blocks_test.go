@@ -24,7 +24,7 @@ func TestSmallBlocks(t *testing.T) {
 		sizes = sizes[:2]
 	}
 	for _, tier := range Available() {
-		table, _ := tierTable(tier)
+		table, _ := tierKernels(tier)
 		for _, s := range sizes {
 			rnd := num.NewRand(7, uint64(s.d))
 			random := func(rows, cols int) Matrix {

@@ -137,7 +137,7 @@ func (j *factorJob) byPrecision(worker, i int, da, ai Matrix) {
 	*s = Packed{kern: j.e.kern, rows: d, cols: d}
 	s.data = arena.floats(slotB, s.size())
 	s.setSymmetricSum(arena, j.grad.p[i*d*d:(i+1)*d*d])
-	j.e.multiply(worker, da, ai, &operand{packed: s}, 0, s.panels(), false)
+	j.e.multiply(worker, da, ai, &operand{packed: s}, false)
 }
 
 // byRows computes rows of dA_i = (A_i W^T) D + (A_i D^T) W, of W_i and D_i the n rows that
@@ -171,7 +171,7 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 		way.pieces(func(a, steps int) bool {
 			p := powersOf(steps)
 			us := Matrix{Data: tr.u[(a*tr.Rows+b)*d:], Rows: steps, Cols: d, RS: tr.Rows * d, CS: 1}
-			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, 0, e.kern.panels(d), false)
+			e.multiply(worker, w.Slice(k, k+len(p.kept), 0, d), View(p.back, len(p.kept), steps), &operand{direct: us}, false)
 			for _, t := range p.kept {
 				e.kern.subRows(x.Row(k), 0, tr.XAt(a+t).Row(b), 0, m.mu(i), 0, 1, d)
 				k++
@@ -188,11 +188,11 @@ func (j *factorJob) byRows(worker, i, n int, da, ai Matrix) {
 	p.fill(all.Slice(n, 3*n, 0, d).T(), 0, p.panels())
 	ly := paddedLD(2 * n)
 	y := Matrix{Data: arena.floats(slotY, da.Rows*ly), Rows: da.Rows, Cols: 2 * n, RS: ly, CS: 1}
-	e.multiply(worker, y, ai, &operand{packed: p}, 0, p.panels(), false)
+	e.multiply(worker, y, ai, &operand{packed: p}, false)
 	*p = Packed{kern: e.kern, rows: 2 * n, cols: d}
 	p.data = arena.floats(slotB, p.size())
 	p.fill(all.Slice(0, 2*n, 0, d), 0, p.panels())
-	e.multiply(worker, da, y, &operand{packed: p}, 0, p.panels(), false)
+	e.multiply(worker, da, y, &operand{packed: p}, false)
 }
 
 // setSymmetricSum packs p + p^T of a row-major square matrix, a square at a time, so that

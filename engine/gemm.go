@@ -1,11 +1,9 @@
 package engine
 
-import (
-	"fmt"
-)
+import "fmt"
 
 const (
-	directRows = 12      // up to here, packing B costs more than it saves
+	directRows = 12      // with at most as many rows, packing B costs more than it saves
 	packFloats = 4 << 20 // B is packed in blocks of columns of about this size
 )
 
@@ -48,7 +46,7 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
 	}
-	if c.Rows <= e.kern.mc && a.Cols > 0 { // every panel serves once: the thread that needs it packs it
+	if c.Rows <= e.kern.mc && a.Cols > 0 { // every panel is used once, so the thread that uses it packs it
 		e.matMulOperand(c, a, operand{direct: b, pack: true}, acc)
 		return
 	}
@@ -64,32 +62,33 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 	}
 }
 
-// operand is a right operand: packed, or read where it lies (CS 1), or to be packed by
+// operand is the right operand of a product: packed, or read in place (CS 1), or to be packed by
 // the thread that reads it.
 type operand struct {
 	packed *Packed
 	direct Matrix
 	pack   bool
 
-	// fetch is what will be needed after the product, in place of a panel: it is fetched
-	// into the second-level cache meanwhile. Only its address counts.
+	// prefetch is what is read after the product. It is prefetched into the second-level cache
+	// instead of the panels of B, an equal share by each panel. Only its address counts.
 	prefetch []float32
 
-	// after is the same for products of many panels: the last ones fetch it beside their own.
+	// prefetchLast is the same for products of many panels: only the last ones prefetch it, beside
+	// the panels of B.
 	prefetchLast []float32
 }
 
-// lastPanels is how many panels of a product fetch what is needed after it: few enough that it
-// is still there, and enough that nobody waits for it.
+// lastPanels is the number of panels that prefetch what is read after a product: few enough that
+// it is still in the cache then, and enough that memory is not waited for.
 const lastPanels = 4
 
-// prefetchPart returns what panel p of the panels up to p1 fetches of what is needed after them.
-func prefetchPart(after []float32, p, p1 int) []float32 {
-	if p < p1-lastPanels || len(after) == 0 {
+// prefetchPart returns the share of prefetchLast that panel p prefetches, of panels that end at p1.
+func prefetchPart(prefetchLast []float32, p, p1 int) []float32 {
+	if p < p1-lastPanels || len(prefetchLast) == 0 {
 		return nil
 	}
-	f0, f1 := part(len(after), lastPanels, p-(p1-lastPanels))
-	return after[f0:f1]
+	f0, f1 := part(len(prefetchLast), lastPanels, p-(p1-lastPanels))
+	return prefetchLast[f0:f1]
 }
 
 func (b *operand) cols() int {
@@ -104,7 +103,7 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 		return
 	}
 	target := c
-	if c.CS != 1 && c.Cols > 1 { // the kernels write rows: go through a dense result
+	if c.CS != 1 && c.Cols > 1 { // the kernels write contiguous rows
 		c = View(e.scratch[0].floats(slotResult, c.Rows*c.Cols), c.Rows, c.Cols)
 		if acc {
 			copyMatrix(c, target)
@@ -112,35 +111,36 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 	}
 	flops := 2 * float64(c.Rows) * float64(c.Cols) * float64(a.Cols)
 	if n := e.tasksFor(maxTasks, flops); n > 1 || b.pack {
-		e.shareProduct(c, a, b, acc, n, flops)
+		e.shareProduct(c, a, b, acc, n)
 	} else {
-		e.multiply(0, c, a, &b, 0, e.kern.panels(c.Cols), acc)
+		e.multiply(0, c, a, &b, acc)
 	}
 	if target.CS != 1 && target.Cols > 1 {
 		copyMatrix(target, c)
 	}
 }
 
-// shareProduct splits a product into about n tasks: along the longer side, so that what the
-// threads share is the smaller operand, and along the other one, too, where panels are few and no
-// multiple of the threads.
-func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops float64) {
+// shareProduct splits a product into about n tasks. It splits the longer side of C, so that the
+// threads share the smaller operand, and the other side, too, where there are few panels and their
+// number is no multiple of the threads.
+func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int) {
 	j := &e.gemm
 	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
 	j.rowTasks, j.colTasks, j.unit = 1, 1, 1
 	if (b.pack || b.packed != nil) && e.kern.blocks(a.Cols) == 1 && e.kern.prefersPairs(a) {
 		j.unit = 2
 	}
+	flops := 2 * float64(c.Rows) * float64(c.Cols) * float64(a.Cols)
 	most := (e.kern.panels(c.Cols) + j.unit - 1) / j.unit
-	if strips := (c.Rows + e.kern.mr - 1) / e.kern.mr; b.pack {
+	if tiles := (c.Rows + e.kern.mr - 1) / e.kern.mr; b.pack {
 		j.colTasks = min(n, most)
 	} else if c.Rows >= c.Cols {
-		j.rowTasks = min(n, strips)
+		j.rowTasks = min(n, tiles)
 		j.colTasks = min((n+j.rowTasks-1)/j.rowTasks, most)
 	} else {
 		j.colTasks = min(n, most)
-		j.rowTasks = min((n+j.colTasks-1)/j.colTasks, strips)
-		if j.rowTasks == 1 && strips >= minTilesToHalve && e.imbalanced(most, flops) {
+		j.rowTasks = min((n+j.colTasks-1)/j.colTasks, tiles)
+		if j.rowTasks == 1 && tiles >= minTilesToHalve && e.imbalanced(most, flops) {
 			j.rowTasks, j.colTasks = 2, (j.colTasks+1)/2
 		}
 	}
@@ -148,18 +148,18 @@ func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int, flops flo
 	j.c, j.a, j.b = Matrix{}, Matrix{}, operand{}
 }
 
-// minTilesToHalve is how many tiles of rows a product has whose rows are split in two: of few, shorter
-// tiles lose what even shares gain.
+// minTilesToHalve is the least number of tiles of rows that are split in two to balance the
+// threads. With fewer, shorter tiles lose what the balance gains.
 const minTilesToHalve = 8
 
-// uneven says whether one more panel for some threads loses more than two halves of the rows do: a
-// fortieth of the product, of panels that take so long that a second call is nothing (25 panels of
-// 784 inner indices on two threads: 428 to 412 us with AVX2; of 128 inner indices it is slower).
+// imbalanced reports whether an uneven number of panels a thread costs more than splitting the rows
+// in two: if more than 2.5% of the time would be idle, and a panel takes so long that the overhead
+// of a second call does not matter.
 func (e *Engine) imbalanced(panels int, flops float64) bool {
 	const least = 30 // microseconds a panel
 	threads := e.Threads()
-	left := (threads - panels%threads) % threads
-	return 40*left > panels && flops >= least*e.kern.flopPerMicrosecond*float64(panels)
+	idle := (threads - panels%threads) % threads
+	return 40*idle > panels && flops >= least*e.kern.flopPerMicrosecond*float64(panels)
 }
 
 type gemmJob struct {
@@ -184,15 +184,15 @@ func (j *gemmJob) run(worker, task int) {
 		j.packAndMultiply(worker, p0, p1)
 		return
 	}
-	c := j.c.Slice(r0, r1, 0, j.c.Cols)
-	j.e.multiply(worker, c, j.a.Slice(r0, r1, 0, j.a.Cols), &j.b, p0, p1, j.acc)
+	p := product{e: j.e, arena: &j.e.scratch[worker], c: j.c.Slice(r0, r1, 0, j.c.Cols), acc: j.acc}
+	p.multiply(j.a.Slice(r0, r1, 0, j.a.Cols), &j.b, p0, p1)
 }
 
-// packAndMultiply packs some panels of B at a time, so that it reads long pieces of rows,
-// and multiplies with them while they are near.
+// packAndMultiply packs a few panels of B at a time, so that it reads long runs of its rows, and
+// multiplies with them while they are in the cache.
 func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	const together = 4
-	e, c, a, b := j.e, j.c, j.a, j.b.direct
+	e, a, b := j.e, j.a, j.b.direct
 	arena := &e.scratch[worker]
 	packedB := operand{packed: &arena.packed}
 	nr, nb := e.kern.nr, e.kern.blocks(a.Cols)
@@ -200,17 +200,18 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 		k0, k1 := part(a.Cols, nb, kb)
 		inPairs, panels := nb == 1 && e.kern.prefersPairs(a), p1-p0
 		if inPairs {
-			panels = 1 // or two, of all that are left
+			panels = 1 // at most one is left over from the pairs of each round
 		}
-		var ab blockA // for panels that are not in pairs
+		var ab blockA // for the panels that are not in pairs
 		for p := p0; p < p1; p += together {
 			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
 			*packedB.packed = Packed{kern: e.kern, rows: k1 - k0, cols: j1 - j0}
 			packedB.packed.data = arena.floats(slotB, packedB.packed.size())
 			packedB.packed.fill(b.Slice(k0, k1, j0, j1), 0, packedB.packed.panels())
-			i, cj := 0, c.Slice(0, c.Rows, j0, j1)
+			q := product{e: e, arena: arena, c: j.c.Slice(0, j.c.Rows, j0, j1), acc: j.acc || kb > 0}
+			i := 0
 			if inPairs {
-				i = e.multiplyPairs(arena, cj, a, &packedB, 0, packedB.packed.panels(), j.acc)
+				i = q.pairs(a, &packedB, 0, packedB.packed.panels())
 			}
 			if i == packedB.packed.panels() {
 				continue
@@ -218,25 +219,48 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 			if ab.rows == 0 {
 				ab = e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), panels)
 			}
-			e.multiplyPanels(arena, cj, ab, &packedB, nil, 0, i, packedB.packed.panels(), 0, k1-k0, j.acc || kb > 0)
+			q.panels(&ab, &packedB, i, packedB.packed.panels())
 		}
 	}
 }
 
-// multiply computes panels [p0, p1) of C = A B on one thread. C has column stride 1.
-func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc bool) {
+// multiply computes C = A B, or C += A B with acc, on one thread. C has column stride 1.
+func (e *Engine) multiply(worker int, c, a Matrix, b *operand, acc bool) {
+	p := product{e: e, arena: &e.scratch[worker], c: c, acc: acc}
+	p.multiply(a, b, 0, e.kern.panels(min(c.Cols, b.cols())))
+}
+
+// product is a product on one thread: C = A B, or C += A B with acc. C has column stride 1. The
+// methods compute the columns of the panels [p0, p1) of B. (B is no field, because the operands,
+// which live on the stack, would escape.)
+type product struct {
+	e     *Engine
+	arena *arena
+	c     Matrix
+	acc   bool
+}
+
+// rows returns the product for rows [i0, i1) of C.
+func (p *product) rows(i0, i1 int) product {
+	q := *p
+	q.c = p.c.Slice(i0, i1, 0, p.c.Cols)
+	return q
+}
+
+// multiply multiplies with A, block by block.
+func (p *product) multiply(a Matrix, b *operand, p0, p1 int) {
+	kern, c := p.e.kern, p.c
 	if a.Cols == 0 {
-		if !acc {
+		if !p.acc {
 			for i := range c.Rows {
-				clear(c.Data[i*c.RS+p0*e.kern.nr : i*c.RS+min(p1*e.kern.nr, c.Cols)])
+				clear(c.Data[i*c.RS+p0*kern.nr : i*c.RS+min(p1*kern.nr, c.Cols)])
 			}
 		}
 		return
 	}
-	arena := &e.scratch[worker]
-	nb, mb := e.kern.blocks(a.Cols), e.kern.rowBlocks(c.Rows, a.Cols)
-	if b.packed != nil && nb == 1 && e.kern.prefersPairs(a) {
-		p0 = e.multiplyPairs(arena, c, a, b, p0, p1, acc)
+	nb, mb := kern.blocks(a.Cols), kern.rowBlocks(c.Rows, a.Cols)
+	if b.packed != nil && nb == 1 && kern.prefersPairs(a) {
+		p0 = p.pairs(a, b, p0, p1)
 	}
 	if p0 == p1 {
 		return
@@ -245,34 +269,36 @@ func (e *Engine) multiply(worker int, c, a Matrix, b *operand, p0, p1 int, acc b
 		k0, k1 := part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := part(c.Rows, mb, ib)
-			block := a
+			block, q := a, *p
 			if nb > 1 || mb > 1 {
-				block = a.Slice(i0, i1, k0, k1)
+				block, q = a.Slice(i0, i1, k0, k1), p.rows(i0, i1)
 			}
-			ab := e.prepareA(arena, block, p1-p0)
-			after := b.prefetchLast
+			ab := p.e.prepareA(p.arena, block, p1-p0)
+			ab.k0, ab.prefetchLast = k0, b.prefetchLast
 			if ib+1 < mb && nb == 1 && a.CS == 1 { // the next rows of A
 				n0, n1 := part(c.Rows, mb, ib+1)
-				after = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
+				ab.prefetchLast = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
 			}
-			e.multiplyPanels(arena, c, ab, b, after, i0, p0, p1, k0, k1, acc || kb > 0)
+			q.acc = p.acc || kb > 0
+			q.panels(&ab, b, p0, p1)
 		}
 	}
 }
 
-// prefersPairs says whether pairs of panels are faster, as measured: those of up to 160 inner
-// indices, which a first-level cache of 48 KiB holds, and of somewhat more where rows are too few
-// for a tile of a panel to keep the units busy.
+// prefersPairs reports whether pairs of panels are faster: up to 160 inner indices, which a
+// first-level cache of 48 KiB holds, and up to 256 where a tile of a single panel has too few rows
+// to keep the FMA units busy.
 func (kern *kernels) prefersPairs(a Matrix) bool {
 	return kern.pairRows > 0 && a.CS == 1 && !conflicts(a.RS) && a.Cols >= pairInner &&
 		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= kern.pairRows)
 }
 
-// multiplyPairs computes the pairs of whole panels from p0 on, of a packed B of a single block,
-// and returns the first panel that is left.
-func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int, acc bool) int {
-	nr, mb := e.kern.nr, e.kern.rowBlocks(c.Rows, a.Cols)
-	whole := min(p1, c.Cols/nr) - p0 // c may end within the last one
+// pairs computes the pairs of whole panels from p0 on, for a packed B of a single block, and
+// returns the first panel that is left.
+func (p *product) pairs(a Matrix, b *operand, p0, p1 int) int {
+	kern, c := p.e.kern, p.c
+	nr, mb := kern.nr, kern.rowBlocks(c.Rows, a.Cols)
+	whole := min(p1, c.Cols/nr) - p0 // C may end within the last panel
 	if whole < 2 {
 		return p0
 	}
@@ -285,156 +311,160 @@ func (e *Engine) multiplyPairs(arena *arena, c, a Matrix, b *operand, p0, p1 int
 			block = a.Slice(i0, i1, 0, a.Cols)
 		}
 		flops := 4 * (i1 - i0) * nr * a.Cols
-		for p := p0; p < end; {
-			pairs := min(max(e.kern.callBudget(flops), 1), (end-p)/2)
-			next := b.packed.data[(p+2)*size : min(p+4, b.packed.panels())*size]
+		for at := p0; at < end; {
+			pairs := min(max(kern.callBudget(flops), 1), (end-at)/2)
+			next := b.packed.data[(at+2)*size : min(at+4, b.packed.panels())*size]
 			if n := len(b.prefetch); n > 0 {
-				f0, f1 := part(n, e.kern.panels(b.cols())/2, p/2)
+				f0, f1 := part(n, kern.panels(b.cols())/2, at/2)
 				next, pairs = b.prefetch[f0:f1], 1
 			}
-			e.kern.pair(block, b.packed.data[p*size:], c.Data[i0*c.RS+p*nr:], c.RS, acc, next, pairs)
-			e.yield(arena, pairs*flops)
-			p += 2 * pairs
+			kern.pair(block, panelB{data: b.packed.data[at*size:], next: next}, c.Data[i0*c.RS+at*nr:], c.RS, p.acc, pairs)
+			p.e.yield(p.arena, pairs*flops)
+			at += 2 * pairs
 		}
 	}
 	return end
 }
 
-// multiplyBlockA is multiply for a left operand that is laid out already, and of a single block of
-// inner indices.
-func (e *Engine) multiplyBlockA(arena *arena, c Matrix, a *blockA, b *operand, p0, p1 int, acc bool) {
-	mb, tiles, row := e.kern.rowBlocks(a.rows, a.cols), a.tiles(e.kern), 0
+// block multiplies with a block of A that is prepared already and has all inner indices.
+func (p *product) block(a *blockA, b *operand, p0, p1 int) {
+	kern := p.e.kern
+	mb, tiles, row := kern.rowBlocks(a.rows, a.cols), a.tiles(kern), 0
 	for ib := range mb {
 		t0, t1 := part(tiles, mb, ib)
-		block := a.sliceTiles(e.kern, t0, t1)
-		e.multiplyPanels(arena, c, block, b, nil, row, p0, p1, 0, a.cols, acc)
+		block := a.sliceTiles(kern, t0, t1)
+		q := p.rows(row, row+block.rows)
+		q.panels(&block, b, p0, p1)
 		row += block.rows
 	}
 }
 
-// multiplyPanels computes the columns of panels [p0, p1), for the rows of the block ab, which begin at
-// row i0 of C, and the inner indices [k0, k1). The last panels fetch after.
-func (e *Engine) multiplyPanels(arena *arena, c Matrix, ab blockA, b *operand, after []float32, i0, p0, p1, k0, k1 int, acc bool) {
-	// A call takes panels that C has whole and that fetch what follows them, as long as it may be.
-	nr, together, most := e.kern.nr, p0, 0
+// panels multiplies with one block of A, many panels in a call where C has them whole.
+func (p *product) panels(a *blockA, b *operand, p0, p1 int) {
+	kern := p.e.kern
+	nr, k0, k1 := kern.nr, a.k0, a.k0+a.cols
+	together, most := p0, 0 // the end of the panels of long calls, and their number in a call
 	if b.packed != nil && len(b.prefetch) == 0 {
-		if together = min(p1, c.Cols/nr); len(after) > 0 {
+		if together = min(p1, p.c.Cols/nr); len(a.prefetchLast) > 0 {
 			together = min(together, p1-lastPanels)
 		}
-		most = e.kern.callBudget(2 * ab.rows * nr * (k1 - k0))
+		most = kern.callBudget(2 * a.rows * nr * a.cols)
 	}
-	for p := p0; p < p1; {
-		n := min(together-p, most)
+	for at := p0; at < p1; {
+		n := min(together-at, most)
 		if n < 2 {
-			e.multiplyPanel(arena, c, ab, b, prefetchPart(after, p, p1), i0, p, k0, k1, acc)
-			p++
+			p.panel(a, b, at, prefetchPart(a.prefetchLast, at, p1))
+			at++
 			continue
 		}
-		e.kern.panel(k1-k0, ab, b.packed.panelsFrom(p, n, k0, k1), nr, c.Data[i0*c.RS+p*nr:], c.RS, acc, b.packed.panel(p+1, k0, k1), n)
-		e.yield(arena, 2*ab.rows*n*nr*(k1-k0))
-		p += n
+		next := b.packed.panel(at+1, k0, k1)
+		kern.panel(a, panelB{b.packed.panelsFrom(at, n, k0, k1), nr, next}, p.c.Data[at*nr:], p.c.RS, p.acc, n)
+		p.e.yield(p.arena, 2*a.rows*n*nr*a.cols)
+		at += n
 	}
 }
 
-// multiplyPanel is multiplyPanels for panel p. The later half of the tiles fetches after in place of
-// the next panel.
-func (e *Engine) multiplyPanel(arena *arena, c Matrix, ab blockA, b *operand, after []float32, i0, p, k0, k1 int, acc bool) {
-	nr := e.kern.nr
-	j0 := p * nr
-	var bp, next []float32
-	brs := nr
+// panel multiplies a block of A with panel j. The second half of the tiles prefetches last instead
+// of the next panel.
+func (p *product) panel(a *blockA, b *operand, j int, last []float32) {
+	kern := p.e.kern
+	nr, k0, k1 := kern.nr, a.k0, a.k0+a.cols
+	j0 := j * nr
+	bp := panelB{rs: nr}
 	switch n := min(nr, b.cols()-j0); {
 	case b.packed != nil:
-		bp = b.packed.panel(p, k0, k1)
-		if p+1 < b.packed.panels() {
-			next = b.packed.panel(p+1, k0, k1)
+		bp.data = b.packed.panel(j, k0, k1)
+		if j+1 < b.packed.panels() {
+			bp.next = b.packed.panel(j+1, k0, k1)
 		}
 	case n == nr:
-		bp, brs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
-	default: // reading all columns of a tile would leave the matrix
-		bp = arena.floats(slotB, (k1-k0)*nr)
-		e.kern.packPanel(bp, b.direct, k0, k1, j0)
+		bp.data, bp.rs = b.direct.Data[k0*b.direct.RS+j0:], b.direct.RS
+	default: // a tile reads nr columns, which would leave the matrix
+		bp.data = p.arena.floats(slotB, a.cols*nr)
+		kern.packPanel(bp.data, b.direct, k0, k1, j0)
 	}
 	if n := len(b.prefetch); n > 0 {
-		f0, f1 := part(n, e.kern.panels(b.cols()), p)
-		next = b.prefetch[f0:f1]
+		f0, f1 := part(n, kern.panels(b.cols()), j)
+		bp.next = b.prefetch[f0:f1]
 	}
-	if tiles := ab.tiles(e.kern); len(after) > 0 && tiles > 1 {
-		first := ab.sliceTiles(e.kern, 0, tiles/2)
-		e.multiplyTile(arena, c, first, bp, next, brs, i0, j0, k1-k0, acc)
-		e.multiplyTile(arena, c, ab.sliceTiles(e.kern, tiles/2, tiles), bp, after, brs, i0+first.rows, j0, k1-k0, acc)
+	c := p.c.Slice(0, a.rows, j0, p.c.Cols)
+	if tiles := a.tiles(kern); len(last) > 0 && tiles > 1 {
+		first, second := a.sliceTiles(kern, 0, tiles/2), a.sliceTiles(kern, tiles/2, tiles)
+		p.e.multiplyTile(p.arena, c.Slice(0, first.rows, 0, c.Cols), &first, bp, p.acc)
+		bp.next = last
+		p.e.multiplyTile(p.arena, c.Slice(first.rows, a.rows, 0, c.Cols), &second, bp, p.acc)
 	} else {
-		e.multiplyTile(arena, c, ab, bp, next, brs, i0, j0, k1-k0, acc)
+		p.e.multiplyTile(p.arena, c, a, bp, p.acc)
 	}
-	e.yield(arena, 2*ab.rows*nr*(k1-k0))
+	p.e.yield(p.arena, 2*a.rows*nr*a.cols)
 }
 
-// multiplyTile multiplies the block ab with the columns of B in bp and writes to C from
-// row i0 and column j0 on, those that C has: by way of a scratch tile where a whole one would
-// leave C and there is no kernel for so few columns.
-func (e *Engine) multiplyTile(arena *arena, c Matrix, ab blockA, bp, next []float32, brs, i0, j0, k int, acc bool) {
-	nr, n, to := e.kern.nr, c.Cols-j0, c.Data[i0*c.RS+j0:]
+// multiplyTile multiplies the block a with one panel into the first columns of c. Where c has fewer
+// columns than the panel and the tier has no kernel for them, the result goes through scratch memory.
+func (e *Engine) multiplyTile(arena *arena, c Matrix, a *blockA, b panelB, acc bool) {
+	nr, n := e.kern.nr, c.Cols
 	if n >= nr {
-		e.kern.panel(k, ab, bp, brs, to, c.RS, acc, next, 1)
+		e.kern.panel(a, b, c.Data, c.RS, acc, 1)
 		return
 	}
-	if e.kern.narrow(k, ab, bp, brs, to, c.RS, n, acc, next) {
+	if e.kern.narrow(a, b, c.Data, c.RS, n, acc) {
 		return
 	}
-	tile := arena.floats(slotC, ab.rows*nr)
+	tile := arena.floats(slotC, a.rows*nr)
 	if acc {
-		for i := range ab.rows {
-			copy(tile[i*nr:i*nr+n], to[i*c.RS:])
+		for i := range a.rows {
+			copy(tile[i*nr:i*nr+n], c.Data[i*c.RS:])
 		}
 	}
-	e.kern.panel(k, ab, bp, brs, tile, nr, acc, next, 1)
-	for i := range ab.rows {
-		copy(to[i*c.RS:i*c.RS+n], tile[i*nr:])
+	e.kern.panel(a, b, tile, nr, acc, 1)
+	for i := range a.rows {
+		copy(c.Data[i*c.RS:i*c.RS+n], tile[i*nr:])
 	}
 }
 
-// multiplyPackedA computes panels [p0, p1) of C = A B, or adds them to C, of A in strips and B
-// in panels that are whole, as if B were a single block, on one thread.
-func (e *Engine) multiplyPackedA(arena *arena, c Matrix, a *blockA, b *Packed, p0, p1 int, acc bool) {
-	nr, nb := e.kern.nr, e.kern.blocks(a.cols)
-	tiles, mb := a.tiles(e.kern), e.kern.rowBlocks(a.rows, a.cols)
+// packed multiplies with a packed A and a packed B whose panels are stored whole, as if B were a
+// single block.
+func (p *product) packed(a *blockA, b *Packed, p0, p1 int) {
+	kern := p.e.kern
+	nr, nb := kern.nr, kern.blocks(a.cols)
+	tiles, mb := a.tiles(kern), kern.rowBlocks(a.rows, a.cols)
 	for kb := range nb {
 		k0, k1 := part(a.cols, nb, kb)
 		row := 0
 		for ib := range mb {
 			t0, t1 := part(tiles, mb, ib)
-			block := a.sliceTiles(e.kern, t0, t1)
+			block := a.sliceTiles(kern, t0, t1)
 			block = block.sliceCols(k0, k1)
-			for p := p0; p < p1; p++ {
-				var next []float32
-				if p+1 < p1 {
-					next = b.panel(p+1, 0, b.rows)[k0*nr : k1*nr]
+			for j := p0; j < p1; j++ {
+				bp := panelB{data: b.panel(j, 0, b.rows)[k0*nr : k1*nr], rs: nr}
+				if j+1 < p1 {
+					bp.next = b.panel(j+1, 0, b.rows)[k0*nr : k1*nr]
 				}
-				e.multiplyTile(arena, c, block, b.panel(p, 0, b.rows)[k0*nr:k1*nr], next, nr, row, p*nr, k1-k0, acc || kb > 0)
-				e.yield(arena, 2*block.rows*nr*(k1-k0))
+				p.e.multiplyTile(p.arena, p.c.Slice(row, row+block.rows, j*nr, p.c.Cols), &block, bp, p.acc || kb > 0)
+				p.e.yield(p.arena, 2*block.rows*nr*(k1-k0))
 			}
 			row += block.rows
 		}
 	}
 }
 
-// panelProduct sets c (rows x nr) to the columns of panel p of A B, or what they would be past
-// the edge. A has column stride 1.
+// panelProduct sets c (rows x nr) to the columns of panel p of A B, those of the padding included.
+// A has column stride 1.
 func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
 	nb := b.blocks()
 	for kb := range nb {
 		k0, k1 := part(a.Cols, nb, kb)
-		var next []float32
+		bp := panelB{data: b.panel(p, k0, k1), rs: e.kern.nr}
 		if p+1 < b.panels() {
-			next = b.panel(p+1, k0, k1)
+			bp.next = b.panel(p+1, k0, k1)
 		}
-		l := blockA{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}
-		e.kern.panel(k1-k0, l, b.panel(p, k0, k1), e.kern.nr, c, e.kern.nr, kb > 0, next, 1)
+		ab := blockA{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}
+		e.kern.panel(&ab, bp, c, e.kern.nr, kb > 0, 1)
 	}
 }
 
-// MatMul is Engine.MatMul on this thread alone, with the same bits. The rows of C must be
-// contiguous (CS 1).
+// MatMul is Engine.MatMul on this thread alone, with the same bits. C must have contiguous rows
+// (CS 1).
 func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	c.shape("Worker.MatMul", "C", a.Rows, b.Cols)
 	a.check("Worker.MatMul", "A")
@@ -445,17 +475,18 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}
-	panels := w.e.kern.panels(c.Cols)
-	// One or two tiles read B as it lies: packing would read it once, and write it, too.
+	// One or two tiles read B in place: packing would read it once, too, and write it.
 	if a.Cols == 0 || b.CS == 1 && c.Rows <= 2*w.e.kern.mr && !conflicts(b.RS) {
-		w.e.multiply(w.index, c, a, &operand{direct: b}, 0, panels, acc)
+		w.e.multiply(w.index, c, a, &operand{direct: b}, acc)
 		return
 	}
-	// As many rows at a time as the caches hold, so that no call is long.
-	mb := w.e.kern.rowBlocks(c.Rows, a.Cols)
-	for ib := range mb {
+	panels, mb := w.e.kern.panels(c.Cols), w.e.kern.rowBlocks(c.Rows, a.Cols)
+	for ib := range mb { // as many rows as the caches hold, so that no call is long
 		i0, i1 := part(c.Rows, mb, ib)
-		j := gemmJob{e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols), b: operand{direct: b}, acc: acc}
+		j := gemmJob{
+			e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols),
+			b: operand{direct: b}, acc: acc,
+		}
 		j.packAndMultiply(w.index, 0, panels)
 	}
 }

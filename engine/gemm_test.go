@@ -29,8 +29,9 @@ func TestStripsAndPanels(t *testing.T) {
 		for _, acc := range []bool{false, true} {
 			want, got := clone(old), clone(old)
 			e.MatMul(want, a, b, acc)
-			e.multiplyPackedA(arena, got, &strips, &panels, 0, 1, acc)
-			e.multiplyPackedA(arena, got, &strips, &panels, 1, panels.panels(), acc)
+			p := product{e: e, arena: arena, c: got, acc: acc}
+			p.packed(&strips, &panels, 0, 1)
+			p.packed(&strips, &panels, 1, panels.panels())
 			equalBits(t, fmt.Sprintf("%v, acc %v: strips", tier, acc), got.Data, want.Data)
 		}
 

@@ -4,11 +4,11 @@ import (
 	"fmt"
 )
 
-// tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the
-// first longer of them one row more. Even tiles beat full ones with a remnant.
+// tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the first tall
+// of them with one row more. Even tiles are faster than full ones with a remnant.
 func (kern *kernels) tiling(m int) (tiles, rows, tall int) { return split(m, kern.mr) }
 
-// split is tiling for tiles of up to most rows.
+// split is tiling for tiles of at most most rows.
 func split(m, most int) (tiles, rows, tall int) {
 	tiles = (m + most - 1) / most
 	if tiles == 0 {
@@ -17,277 +17,81 @@ func split(m, most int) (tiles, rows, tall int) {
 	return tiles, m / tiles, m % tiles
 }
 
-// panel multiplies m rows of A with panels of nr columns of B, packed ones if they are several, tile
-// by tile. next is what will be read after the first one, and as much further on after the next one,
-// and so on; the tiles fetch it into the cache, so that memory is never waited for. It may be empty.
-func (kern *kernels) panel(inner int, ab blockA, b []float32, brs int, c []float32, crs int, acc bool, next []float32, panels int) {
-	if panels > 1 && brs != kern.nr {
-		panic(fmt.Sprintf("engine: panel: rows of B %d apart, expected %d of %d panels", brs, kern.nr, panels))
+// panelB is a panel of B, or several packed ones that follow each other: row p of its nr columns
+// is data[p*rs:]. next is what will be read afterwards, to be prefetched; it may be empty. With
+// several panels, next advances by the size of a panel for each.
+type panelB struct {
+	data []float32
+	rs   int
+	next []float32
+}
+
+// panel multiplies the block a with panels of B, tile by tile, into c, whose rows are crs apart.
+func (kern *kernels) panel(a *blockA, b panelB, c []float32, crs int, acc bool, panels int) {
+	if panels > 1 && b.rs != kern.nr {
+		panic(fmt.Sprintf("engine: panel: row stride %d of B, expected %d for %d panels", b.rs, kern.nr, panels))
 	}
-	if w := (panels-1)*inner*kern.nr + span(inner, brs, kern.nr); len(b) < w {
-		tooShort("panel", "b", len(b), w)
-	}
-	tiles, rows, tall := kern.panelTiles("panel", inner, &ab, c, crs, panels*kern.nr)
+	need("panel", "b", len(b.data), (panels-1)*a.cols*kern.nr+span(a.cols, b.rs, kern.nr))
+	tiles, rows, tall := kern.panelTiles("panel", a, c, crs, panels*kern.nr)
 	if tiles == 0 || panels == 0 {
 		return
 	}
-	next, step := kern.prefetchPlan(next, b, tiles, inner)
-	kern.table.panel(inner, ab.data, ab.rs, ab.cs, ab.tileStride, b, brs, c, crs, tiles, rows, tall, acc, next, step, panels)
+	next, step := kern.prefetchPlan(b.next, b.data, tiles, a.cols)
+	kern.table.panel(a.cols, a.data, a.rs, a.cs, a.tileStride, b.data, b.rs,
+		c, crs, tiles, rows, tall, acc, next, step, panels)
 }
 
-// narrow is panel for the first cols columns; it says whether there is a kernel for so few.
-func (kern *kernels) narrow(inner int, ab blockA, b []float32, brs int, c []float32, crs, cols int, acc bool, next []float32) bool {
+// narrow is panel for the first cols columns. It returns false if the tier has no kernel for them.
+func (kern *kernels) narrow(a *blockA, b panelB, c []float32, crs, cols int, acc bool) bool {
 	if kern.table.narrow == nil || cols > kern.nr/2 {
 		return false
 	}
-	if w := span(inner, brs, kern.nr); len(b) < w {
-		tooShort("narrow", "b", len(b), w)
-	}
-	if tiles, rows, tall := kern.panelTiles("narrow", inner, &ab, c, crs, cols); tiles > 0 {
-		next, step := kern.prefetchPlan(next, b, tiles, inner)
-		kern.table.narrow(inner, ab.data, ab.rs, ab.cs, ab.tileStride, b, brs, c, crs, cols, tiles, rows, tall, acc, next, step)
+	need("narrow", "b", len(b.data), span(a.cols, b.rs, kern.nr))
+	if tiles, rows, tall := kern.panelTiles("narrow", a, c, crs, cols); tiles > 0 {
+		next, step := kern.prefetchPlan(b.next, b.data, tiles, a.cols)
+		kern.table.narrow(a.cols, a.data, a.rs, a.cs, a.tileStride, b.data, b.rs,
+			c, crs, cols, tiles, rows, tall, acc, next, step)
 	}
 	return true
 }
 
-// panelTiles returns the tiles of the block ab and panics unless it and cols columns of C are as
-// long as they must be.
-func (kern *kernels) panelTiles(kernel string, inner int, ab *blockA, c []float32, crs, cols int) (tiles, rows, tall int) {
-	m := ab.rows
-	tiles, rows, tall = kern.tiling(m)
-	w := span(inner, ab.cs, span(m, ab.rs, 1))
-	if ab.tileStride > 0 {
-		w = (tiles-1)*ab.tileStride + span(inner, ab.cs, rows)
+// panelTiles returns the tiles of the block a. It panics unless a and cols columns of c are long
+// enough.
+func (kern *kernels) panelTiles(kernel string, a *blockA, c []float32, crs, cols int) (tiles, rows, tall int) {
+	tiles, rows, tall = kern.tiling(a.rows)
+	w := span(a.cols, a.cs, span(a.rows, a.rs, 1))
+	if a.tileStride > 0 {
+		w = (tiles-1)*a.tileStride + span(a.cols, a.cs, rows)
 	}
-	if len(ab.data) < w {
-		tooShort(kernel, "a", len(ab.data), w)
-	}
-	if w := span(m, crs, cols); len(c) < w {
-		tooShort(kernel, "c", len(c), w)
-	}
+	need(kernel, "a", len(a.data), w)
+	need(kernel, "c", len(c), span(a.rows, crs, cols))
 	return tiles, rows, tall
 }
 
-// panelAt multiplies m rows of A with one panel of nr columns of B, whose row p begins at
-// at[p] of b: from 0 to last, which the caller has made sure of once for all panels.
-func (kern *kernels) panelAt(a Matrix, b []float32, at []int32, last int, c []float32, crs int, acc bool) {
-	m, inner := a.Rows, len(at)
-	if w := span(inner, a.CS, span(m, a.RS, 1)); len(a.Data) < w {
-		tooShort("panelAt", "a", len(a.Data), w)
-	}
-	if len(b) < last+kern.nr {
-		tooShort("panelAt", "b", len(b), last+kern.nr)
-	}
-	if w := span(m, crs, kern.nr); len(c) < w {
-		tooShort("panelAt", "c", len(c), w)
-	}
-	if tiles, rows, tall := kern.tiling(m); tiles > 0 {
-		kern.table.panelAt(inner, a.Data, a.RS, a.CS, b, at, c, crs, tiles, rows, tall, acc)
-	}
-}
-
-// span is the length that rows of n elements need at a distance of stride.
-func span(rows, stride, n int) int {
-	if rows == 0 || n == 0 {
-		return 0
-	}
-	return (rows-1)*stride + n
-}
-
-// short panics because a slice is shorter than its kernel needs.
-func tooShort(kernel, name string, have, want int) {
-	panic(fmt.Sprintf("engine: %s: %s has %d elements, need %d", kernel, name, have, want))
-}
-
-func (kern *kernels) add(dst, x, y []float32) {
-	if len(x) < len(dst) {
-		tooShort("add", "x", len(x), len(dst))
-	}
-	if len(y) < len(dst) {
-		tooShort("add", "y", len(y), len(dst))
-	}
-	kern.table.add(dst, x, y)
-}
-
-func (kern *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
-	if w := span(rows, ds, n); len(dst) < w {
-		tooShort("subRows", "dst", len(dst), w)
-	}
-	if w := span(rows, xs, n); len(x) < w {
-		tooShort("subRows", "x", len(x), w)
-	}
-	if w := span(rows, ys, n); len(y) < w {
-		tooShort("subRows", "y", len(y), w)
-	}
-	kern.table.subRows(dst, ds, x, xs, y, ys, rows, n)
-}
-
-// copyRows sets dst[i*ds+j] = src[i*ss+j] for i < rows, j < n, at most 32: pieces so short
-// that Go's copy takes several times as long. x - 0 is x, -0 too; of a NaN the payload may
-// change.
-func (kern *kernels) copyRows(dst []float32, ds int, src []float32, ss, rows, n int) {
-	kern.subRows(dst, ds, src, ss, zeros[:], 0, rows, n)
-}
-
-var zeros [32]float32
-
-func (kern *kernels) multiply(dst, x, y []float32) {
-	if len(x) < len(dst) {
-		tooShort("multiply", "x", len(x), len(dst))
-	}
-	if len(y) < len(dst) {
-		tooShort("multiply", "y", len(y), len(dst))
-	}
-	kern.table.multiply(dst, x, y)
-}
-
-func (kern *kernels) axpy(a float32, x, y []float32) {
-	if len(x) < len(y) {
-		tooShort("axpy", "x", len(x), len(y))
-	}
-	kern.table.axpy(a, x, y)
-}
-
-func (kern *kernels) scale(dst []float32, a float32, x []float32) {
-	if len(x) < len(dst) {
-		tooShort("scale", "x", len(x), len(dst))
-	}
-	kern.table.scale(dst, a, x)
-}
-
-func (kern *kernels) shift(dst []float32, a float32, x []float32) {
-	if len(x) < len(dst) {
-		tooShort("shift", "x", len(x), len(dst))
-	}
-	kern.table.shift(dst, a, x)
-}
-
-func (kern *kernels) relu(dst, x []float32) {
-	if len(x) < len(dst) {
-		tooShort("relu", "x", len(x), len(dst))
-	}
-	kern.table.relu(dst, x)
-}
-
-func (kern *kernels) reluBackward(dst, x, y []float32) {
-	if len(x) < len(dst) {
-		tooShort("reluBackward", "x", len(x), len(dst))
-	}
-	if len(y) < len(dst) {
-		tooShort("reluBackward", "y", len(y), len(dst))
-	}
-	kern.table.reluBackward(dst, x, y)
-}
-
-func (kern *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float32) {
-	if len(x) < len(dst) {
-		tooShort("normBackward", "x", len(x), len(dst))
-	}
-	if len(y) < len(dst) {
-		tooShort("normBackward", "y", len(y), len(dst))
-	}
-	kern.table.normBackward(dst, x, y, c1, c2, rstd)
-}
-
-func (kern *kernels) transpose(dst []float32, ds int, src []float32, ss, rows, cols int) {
-	if rows == 0 || cols == 0 {
-		return
-	}
-	if w := span(cols, ds, rows); len(dst) < w {
-		tooShort("transpose", "dst", len(dst), w)
-	}
-	if w := span(rows, ss, cols); len(src) < w {
-		tooShort("transpose", "src", len(src), w)
-	}
-	kern.table.transpose(dst, ds, src, ss, rows, cols)
-}
-
-func (kern *kernels) adam(p, g, m, v []float32, co *AdamCoefficients) {
-	if len(g) < len(p) {
-		tooShort("adam", "g", len(g), len(p))
-	}
-	if len(m) < len(p) {
-		tooShort("adam", "m", len(m), len(p))
-	}
-	if len(v) < len(p) {
-		tooShort("adam", "v", len(v), len(p))
-	}
-	kern.table.adam(p, g, m, v, co)
-}
-
-func (kern *kernels) dotRows(dst, x []float32, xs int, y []float32, ys, n int) {
-	if w := span(len(dst), xs, n); len(x) < w {
-		tooShort("dotRows", "x", len(x), w)
-	}
-	if w := span(len(dst), ys, n); len(y) < w {
-		tooShort("dotRows", "y", len(y), w)
-	}
-	kern.table.dotRows(dst, x, xs, y, ys, n)
-}
-
-func (kern *kernels) sqdistRows(dst, x []float32, xs int, y []float32) {
-	if w := span(len(dst), xs, len(y)); len(x) < w {
-		tooShort("sqdistRows", "x", len(x), w)
-	}
-	kern.table.sqdistRows(dst, x, xs, y)
-}
-
-func (kern *kernels) quadRows(dst, x []float32, xs int, y, w []float32) {
-	if w := span(len(dst), xs, len(y)); len(x) < w {
-		tooShort("quadRows", "x", len(x), w)
-	}
-	if len(w) < len(y) {
-		tooShort("quadRows", "w", len(w), len(y))
-	}
-	kern.table.quadRows(dst, x, xs, y, w)
-}
-
-func (kern *kernels) sum(x []float32) float32 { return kern.table.sum(x) }
-
-func (kern *kernels) exp(dst, x []float32) {
-	if len(x) < len(dst) {
-		tooShort("exp", "x", len(x), len(dst))
-	}
-	kern.table.exp(dst, x)
-}
-
-func (kern *kernels) log(dst, x []float32) {
-	if len(x) < len(dst) {
-		tooShort("log", "x", len(x), len(dst))
-	}
-	kern.table.log(dst, x)
-}
-
-// pair multiplies the rows of a, contiguous ones, with pairs of panels of B that follow each other,
-// each a single block. next is as in panel.
-func (kern *kernels) pair(a Matrix, b, c []float32, crs int, acc bool, next []float32, pairs int) {
+// pair multiplies the contiguous rows of a with pairs of panels that follow each other, each panel
+// a single block.
+func (kern *kernels) pair(a Matrix, b panelB, c []float32, crs int, acc bool, pairs int) {
 	m, inner := a.Rows, a.Cols
 	if inner < pairInner {
-		panic(fmt.Sprintf("engine: pair: %d inner indices, expected %d or more", inner, pairInner))
+		panic(fmt.Sprintf("engine: pair: %d inner indices, expected at least %d", inner, pairInner))
 	}
-	if w := span(m, a.RS, inner); len(a.Data) < w {
-		tooShort("pair", "a", len(a.Data), w)
-	}
-	if w := 2 * pairs * kern.nr * inner; len(b) < w {
-		tooShort("pair", "b", len(b), w)
-	}
-	if w := span(m, crs, 2*pairs*kern.nr); len(c) < w {
-		tooShort("pair", "c", len(c), w)
-	}
+	need("pair", "a", len(a.Data), span(m, a.RS, inner))
+	need("pair", "b", len(b.data), 2*pairs*kern.nr*inner)
+	need("pair", "c", len(c), span(m, crs, 2*pairs*kern.nr))
 	if m > 0 && pairs > 0 {
 		tiles, rows, tall := split(m, kern.pairRows)
-		next, step := kern.prefetchPlan(next, b, tiles, inner)
-		kern.table.pair(inner, a.Data, a.RS, b, c, crs, tiles, rows, tall, acc, next, step, pairs)
+		next, step := kern.prefetchPlan(b.next, b.data, tiles, inner)
+		kern.table.pair(inner, a.Data, a.RS, b.data, c, crs, tiles, rows, tall, acc, next, step, pairs)
 	}
 }
 
-// callBudget is how many pieces of work of so many flop a call may do, a hundred microseconds of them:
-// nothing can interrupt it.
+// callBudget returns how many units of work of so many flop fit into one call: about 100
+// microseconds, because a call cannot be preempted.
 func (kern *kernels) callBudget(flops int) int { return int(100*kern.flopPerMicrosecond) / flops }
 
-// fetching returns what so many tiles fetch, and how many bytes at a time, so that every tile
-// fetches its share and no burst of fetches holds up the loads. Without next it is b, again
-// and again the same.
+// prefetchPlan returns what the tiles of a call prefetch, and how many bytes in each step: equal
+// shares, because a burst of prefetches would delay the loads. Without next they prefetch b itself
+// in steps of 0 bytes.
 func (kern *kernels) prefetchPlan(next, b []float32, tiles, inner int) ([]float32, int) {
 	if len(next) == 0 {
 		return b, 0
@@ -295,8 +99,132 @@ func (kern *kernels) prefetchPlan(next, b []float32, tiles, inner int) ([]float3
 	if most := kern.prefetchC * kern.mr; inner > most {
 		inner -= most
 	}
-	fetches := tiles * ((inner + kern.prefetchLines - 1) / kern.prefetchLines)
-	return next, 4 * min((len(next)+fetches-1)/fetches, 16)
+	steps := tiles * ((inner + kern.prefetchLines - 1) / kern.prefetchLines)
+	return next, 4 * min((len(next)+steps-1)/steps, 16)
+}
+
+// span is the length of rows rows of n elements at a distance of stride.
+func span(rows, stride, n int) int {
+	if rows == 0 || n == 0 {
+		return 0
+	}
+	return (rows-1)*stride + n
+}
+
+// need panics unless a slice has at least the elements that its kernel accesses.
+func need(kernel, name string, have, want int) {
+	if have < want {
+		tooShort(kernel, name, have, want)
+	}
+}
+
+//go:noinline
+func tooShort(kernel, name string, have, want int) {
+	panic(fmt.Sprintf("engine: %s: %s has %d elements, need %d", kernel, name, have, want))
+}
+
+func (kern *kernels) add(dst, x, y []float32) {
+	need("add", "x", len(x), len(dst))
+	need("add", "y", len(y), len(dst))
+	kern.table.add(dst, x, y)
+}
+
+func (kern *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
+	need("subRows", "dst", len(dst), span(rows, ds, n))
+	need("subRows", "x", len(x), span(rows, xs, n))
+	need("subRows", "y", len(y), span(rows, ys, n))
+	kern.table.subRows(dst, ds, x, xs, y, ys, rows, n)
+}
+
+// copyRows sets dst[i*ds+j] = src[i*ss+j] for i < rows, j < n, n at most 32: for such short rows
+// Go's copy is several times slower. x - 0 is x, also for -0; the payload of a NaN may change.
+func (kern *kernels) copyRows(dst []float32, ds int, src []float32, ss, rows, n int) {
+	kern.subRows(dst, ds, src, ss, zeros[:], 0, rows, n)
+}
+
+var zeros [32]float32
+
+func (kern *kernels) multiply(dst, x, y []float32) {
+	need("multiply", "x", len(x), len(dst))
+	need("multiply", "y", len(y), len(dst))
+	kern.table.multiply(dst, x, y)
+}
+
+func (kern *kernels) axpy(a float32, x, y []float32) {
+	need("axpy", "x", len(x), len(y))
+	kern.table.axpy(a, x, y)
+}
+
+func (kern *kernels) scale(dst []float32, a float32, x []float32) {
+	need("scale", "x", len(x), len(dst))
+	kern.table.scale(dst, a, x)
+}
+
+func (kern *kernels) shift(dst []float32, a float32, x []float32) {
+	need("shift", "x", len(x), len(dst))
+	kern.table.shift(dst, a, x)
+}
+
+func (kern *kernels) relu(dst, x []float32) {
+	need("relu", "x", len(x), len(dst))
+	kern.table.relu(dst, x)
+}
+
+func (kern *kernels) reluBackward(dst, x, y []float32) {
+	need("reluBackward", "x", len(x), len(dst))
+	need("reluBackward", "y", len(y), len(dst))
+	kern.table.reluBackward(dst, x, y)
+}
+
+func (kern *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float32) {
+	need("normBackward", "x", len(x), len(dst))
+	need("normBackward", "y", len(y), len(dst))
+	kern.table.normBackward(dst, x, y, c1, c2, rstd)
+}
+
+func (kern *kernels) transpose(dst []float32, ds int, src []float32, ss, rows, cols int) {
+	if rows == 0 || cols == 0 {
+		return
+	}
+	need("transpose", "dst", len(dst), span(cols, ds, rows))
+	need("transpose", "src", len(src), span(rows, ss, cols))
+	kern.table.transpose(dst, ds, src, ss, rows, cols)
+}
+
+func (kern *kernels) adam(p, g, m, v []float32, co *AdamCoefficients) {
+	need("adam", "g", len(g), len(p))
+	need("adam", "m", len(m), len(p))
+	need("adam", "v", len(v), len(p))
+	kern.table.adam(p, g, m, v, co)
+}
+
+func (kern *kernels) dotRows(dst, x []float32, xs int, y []float32, ys, n int) {
+	need("dotRows", "x", len(x), span(len(dst), xs, n))
+	need("dotRows", "y", len(y), span(len(dst), ys, n))
+	kern.table.dotRows(dst, x, xs, y, ys, n)
+}
+
+func (kern *kernels) sqdistRows(dst, x []float32, xs int, y []float32) {
+	need("sqdistRows", "x", len(x), span(len(dst), xs, len(y)))
+	kern.table.sqdistRows(dst, x, xs, y)
+}
+
+func (kern *kernels) quadRows(dst, x []float32, xs int, y, w []float32) {
+	need("quadRows", "x", len(x), span(len(dst), xs, len(y)))
+	need("quadRows", "w", len(w), len(y))
+	kern.table.quadRows(dst, x, xs, y, w)
+}
+
+func (kern *kernels) sum(x []float32) float32 { return kern.table.sum(x) }
+
+func (kern *kernels) exp(dst, x []float32) {
+	need("exp", "x", len(x), len(dst))
+	kern.table.exp(dst, x)
+}
+
+func (kern *kernels) log(dst, x []float32) {
+	need("log", "x", len(x), len(dst))
+	kern.table.log(dst, x)
 }
 
 func (kern *kernels) read(x []float32, rounds int) uint32 { return kern.table.read(x, rounds) }
@@ -304,11 +232,7 @@ func (kern *kernels) read(x []float32, rounds int) uint32 { return kern.table.re
 func (kern *kernels) write(dst []float32, a float32, rounds int) { kern.table.write(dst, a, rounds) }
 
 func (kern *kernels) triad(a float32, dst, x, y []float32, rounds int) {
-	if len(x) < len(dst) {
-		tooShort("triad", "x", len(x), len(dst))
-	}
-	if len(y) < len(dst) {
-		tooShort("triad", "y", len(y), len(dst))
-	}
+	need("triad", "x", len(x), len(dst))
+	need("triad", "y", len(y), len(dst))
 	kern.table.triad(a, dst, x, y, rounds)
 }

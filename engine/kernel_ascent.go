@@ -8,14 +8,13 @@ import (
 )
 
 func (kern *kernels) gradient(dst, r []float32, rs int, g []float32, gs, comps int) {
-	if w := span(comps, rs, 1); len(r) < w {
-		tooShort("gradient", "r", len(r), w)
-	}
-	if w := span(comps, gs, len(dst)); len(g) < w {
-		tooShort("gradient", "g", len(g), w)
-	}
+	need("gradient", "r", len(r), span(comps, rs, 1))
+	need("gradient", "g", len(g), span(comps, gs, len(dst)))
 	kern.table.gradient(dst, r, rs, g, gs, comps)
 }
+
+// moveCols divides the number of features of the kernel moveRows.
+const moveCols = 64
 
 // moveRows moves the rows x along the gradients of their responsibilities r[i*rs+b] and
 // G_i g[i*gs+b*gr:]. grad is memory for a gradient.
@@ -33,59 +32,32 @@ func (kern *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int, g []
 	for b := 0; b < x.Rows; b += most {
 		rows := min(most, x.Rows-b)
 		part := x.Slice(b, b+rows, 0, n)
-		if w := span(rows, x.RS, n); len(part.Data) < w {
-			tooShort("moveRows", "x", len(part.Data), w)
-		}
-		if w := span(comps, rs, rows); len(r[b:]) < w {
-			tooShort("moveRows", "r", len(r[b:]), w)
-		}
-		if w := span(comps, gs, span(rows, gr, n)); len(g[b*gr:]) < w {
-			tooShort("moveRows", "g", len(g[b*gr:]), w)
-		}
+		need("moveRows", "x", len(part.Data), span(rows, x.RS, n))
+		need("moveRows", "r", len(r[b:]), span(comps, rs, rows))
+		need("moveRows", "g", len(g[b*gr:]), span(comps, gs, span(rows, gr, n)))
 		kern.table.moveRows(alpha, part.Data, x.RS, r[b:], rs, g[b*gr:], gs, gr, rows, n, comps)
 	}
 }
 
 func (kern *kernels) gradRows(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
 	rows := len(r)
-	if w := span(rows, ds, n); len(dst) < w {
-		tooShort("pullRows", "dst", len(dst), w)
-	}
-	if w := span(rows, xs, n); len(x) < w {
-		tooShort("pullRows", "x", len(x), w)
-	}
-	if len(t) < rows {
-		tooShort("pullRows", "t", len(t), rows)
-	}
-	if w := span(rows, ys, n); len(y) < w {
-		tooShort("pullRows", "y", len(y), w)
-	}
+	need("gradRows", "dst", len(dst), span(rows, ds, n))
+	need("gradRows", "x", len(x), span(rows, xs, n))
+	need("gradRows", "t", len(t), rows)
+	need("gradRows", "y", len(y), span(rows, ys, n))
 	kern.table.gradRows(dst, ds, r, x, xs, t, h, y, ys, n)
 }
 
 func (kern *kernels) gradDeltas(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
 	rows, n := len(r), len(mu)
-	if w0 := span(rows, ld, n); len(w) < w0 {
-		tooShort("pullDeltas", "w", len(w), w0)
-	} else if len(d) > 0 && len(d) < w0 {
-		tooShort("pullDeltas", "d", len(d), w0)
-	}
-	if w := span(rows, us, n); len(u) < w {
-		tooShort("pullDeltas", "u", len(u), w)
-	}
-	if len(t) < rows {
-		tooShort("pullDeltas", "t", len(t), rows)
-	}
-	if w := span(rows, xs, n); len(x) < w {
-		tooShort("pullDeltas", "x", len(x), w)
-	}
+	need("gradDeltas", "w", len(w), span(rows, ld, n))
+	need("gradDeltas", "u", len(u), span(rows, us, n))
+	need("gradDeltas", "t", len(t), rows)
+	need("gradDeltas", "x", len(x), span(rows, xs, n))
 	if len(d) > 0 {
-		if len(sr) < n {
-			tooShort("pullDeltas", "sr", len(sr), n)
-		}
-		if len(st) < n {
-			tooShort("pullDeltas", "st", len(st), n)
-		}
+		need("gradDeltas", "d", len(d), span(rows, ld, n))
+		need("gradDeltas", "sr", len(sr), n)
+		need("gradDeltas", "st", len(st), n)
 	}
 	kern.table.gradDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
 }
@@ -97,29 +69,19 @@ func (kern *kernels) gradDeltas(w, d []float32, ld int, r, u []float32, us int, 
 func (kern *kernels) quadSmallD(g []float32, gc, gs int, q []float32, qc int, x Matrix, mu []float32, p []Packed, work, next []float32) {
 	m, d := x.Rows, x.Cols
 	if !kern.isSmallD(d) || len(mu)%d != 0 {
-		panic(fmt.Sprintf("engine: quadFew: %d features, mu of %d numbers", d, len(mu)))
+		panic(fmt.Sprintf("engine: quadSmallD: %d features, mu of %d numbers", d, len(mu)))
 	}
 	comps := len(mu) / d
-	if w := span(comps, gc, span(m, gs, d)); len(g) < w {
-		tooShort("quadFew", "g", len(g), w)
-	}
-	if w := span(comps, qc, m); len(q) < w {
-		tooShort("quadFew", "q", len(q), w)
-	}
-	if w := span(m, x.RS, d); len(x.Data) < w {
-		tooShort("quadFew", "x", len(x.Data), w)
-	}
-	if len(p) != 1 && len(p) < comps {
-		tooShort("quadFew", "p", len(p), comps)
+	need("quadSmallD", "g", len(g), span(comps, gc, span(m, gs, d)))
+	need("quadSmallD", "q", len(q), span(comps, qc, m))
+	need("quadSmallD", "x", len(x.Data), span(m, x.RS, d))
+	if len(p) != 1 {
+		need("quadSmallD", "p", len(p), comps)
 	}
 	for i := range p[:min(comps, len(p))] {
-		if len(p[i].data) < d*d {
-			tooShort("quadFew", "P", len(p[i].data), d*d)
-		}
+		need("quadSmallD", "P", len(p[i].data), d*d)
 	}
-	if n := kern.smallDWork(d); len(work) < n {
-		tooShort("quadFew", "work", len(work), n)
-	}
+	need("quadSmallD", "work", len(work), kern.smallDWork(d))
 	if m > 0 && comps > 0 {
 		tiles, rows, tall := split(m, kern.smallDRows)
 		next, step := kern.prefetchPlan(next, p[0].data, tiles*d/kern.smallDCols, d)
@@ -135,20 +97,14 @@ func (kern *kernels) smallDWork(d int) int { return 3 * kern.smallDRows * (d + 1
 // components, or for 8.
 func (kern *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
 	d, lanes := len(x), n.lanes()
-	switch {
-	case d%16 != 0:
+	if d%16 != 0 {
 		panic(fmt.Sprintf("engine: quadTriangle: %d features, expected a multiple of 16", d))
-	case len(g) < lanes*d:
-		tooShort("quadTriangle", "g", len(g), lanes*d)
-	case len(q) < lanes:
-		tooShort("quadTriangle", "q", len(q), lanes)
-	case len(mu) < lanes*d:
-		tooShort("quadTriangle", "mu", len(mu), lanes*d)
-	case len(p) < lanes*d*(d+1)/2:
-		tooShort("quadTriangle", "p", len(p), lanes*d*(d+1)/2)
-	case len(work) < n.widest()*d:
-		tooShort("quadTriangle", "work", len(work), n.widest()*d)
 	}
+	need("quadTriangle", "g", len(g), lanes*d)
+	need("quadTriangle", "q", len(q), lanes)
+	need("quadTriangle", "mu", len(mu), lanes*d)
+	need("quadTriangle", "p", len(p), lanes*d*(d+1)/2)
+	need("quadTriangle", "work", len(work), n.widest()*d)
 	if d == 0 {
 		return
 	}
@@ -175,22 +131,15 @@ func (kern *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) 
 func (kern *kernels) vjpSmallD(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
 	m, d := v.Rows, len(mu)
 	for _, rows := range [...]*Matrix{&v, &u, &x} {
-		if w := span(m, rows.RS, d); len(rows.Data) < w {
-			tooShort("pullFew", "rows", len(rows.Data), w)
-		}
+		need("vjpSmallD", "rows", len(rows.Data), span(m, rows.RS, d))
 	}
-	if len(r) < m {
-		tooShort("pullFew", "r", len(r), m)
+	need("vjpSmallD", "r", len(r), m)
+	need("vjpSmallD", "t", len(t), m)
+	if !kern.isSmallD(d) {
+		panic(fmt.Sprintf("engine: vjpSmallD: %d features", d))
 	}
-	if len(t) < m {
-		tooShort("pullFew", "t", len(t), m)
-	}
-	if !kern.isSmallD(d) || len(p.data) < d*d {
-		tooShort("pullFew", "p", len(p.data), d*d)
-	}
-	if n := kern.smallDRows * d; len(work) < n {
-		tooShort("pullFew", "work", len(work), n)
-	}
+	need("vjpSmallD", "p", len(p.data), d*d)
+	need("vjpSmallD", "work", len(work), kern.smallDRows*d)
 	if m > 0 {
 		tiles, rows, tall := split(m, kern.smallDRows)
 		next, step := kern.prefetchPlan(next, p.data, tiles*d/kern.smallDCols, d)
@@ -199,9 +148,7 @@ func (kern *kernels) vjpSmallD(v Matrix, r []float32, u Matrix, t []float32, x M
 }
 
 func (kern *kernels) mixture(q []float32, ld int, c, phi []float32) {
-	if w := span(len(c), ld, len(phi)); len(q) < w {
-		tooShort("mixture", "q", len(q), w)
-	}
+	need("mixture", "q", len(q), span(len(c), ld, len(phi)))
 	if len(phi) == 1 && ld == 1 {
 		phi[0] = kern.mixtureRow(q[:len(c)], c)
 		return
@@ -247,23 +194,18 @@ func (kern *kernels) mixtureLanes(q, c []float32) {
 	if len(q)%8 != 0 || len(q) == 0 {
 		panic(fmt.Sprintf("engine: mixtureLanes: %d components, expected a multiple of 8", len(q)))
 	}
-	if len(c) < len(q) {
-		tooShort("mixtureLanes", "c", len(c), len(q))
-	}
+	need("mixtureLanes", "c", len(c), len(q))
 	kern.table.mixtureLanes(q, c)
 }
 
 // moveLanes moves the row x by alpha times its gradient, of G as quadTriangle leaves it.
 func (kern *kernels) moveLanes(n laneGroups, alpha float32, x, r, g []float32) {
 	d, lanes := len(x), n.lanes()
-	switch {
-	case d%16 != 0:
+	if d%16 != 0 {
 		panic(fmt.Sprintf("engine: moveLanes: %d features, expected a multiple of 16", d))
-	case len(r) < lanes:
-		tooShort("moveLanes", "r", len(r), lanes)
-	case len(g) < lanes*d:
-		tooShort("moveLanes", "g", len(g), lanes*d)
 	}
+	need("moveLanes", "r", len(r), lanes)
+	need("moveLanes", "g", len(g), lanes*d)
 	if d > 0 {
 		kern.table.moveLanes(n.sixteens, n.eights, n.fours, alpha, x, r, g)
 	}
@@ -271,11 +213,7 @@ func (kern *kernels) moveLanes(n laneGroups, alpha float32, x, r, g []float32) {
 
 func (kern *kernels) responsibilityBackward(r, s []float32, ld int, sum []float32, comps int) {
 	w := span(comps, ld, len(sum))
-	if len(r) < w {
-		tooShort("responsibilities", "r", len(r), w)
-	}
-	if len(s) < w {
-		tooShort("responsibilities", "s", len(s), w)
-	}
+	need("responsibilityBackward", "r", len(r), w)
+	need("responsibilityBackward", "s", len(s), w)
 	kern.table.responsibilityBackward(r, s, ld, sum, comps)
 }

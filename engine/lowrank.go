@@ -186,7 +186,7 @@ func (e *Engine) lowQuads(worker int, z Matrix, q []float32, qs int, x Matrix, m
 	for b := range x.Rows {
 		copy(z.Row(b), l.offset)
 	}
-	e.multiply(worker, z, x, &operand{packed: &l.project}, 0, e.kern.panels(z.Cols), true)
+	e.multiply(worker, z, x, &operand{packed: &l.project}, true)
 	const some = 8 // rows, which stay in the first-level cache
 	for b0 := 0; b0 < x.Rows; b0 += some {
 		b1 := min(b0+some, x.Rows)
@@ -343,9 +343,9 @@ func (e *Engine) lowCombine(worker int, m *Mixture, left, r, sum, weights Matrix
 		part := left.Slice(b, end, 0, left.Cols)
 		back, byWeights := m.combineWith()
 		if sum.Data != nil {
-			e.multiply(worker, sum.Slice(b, end, 0, d), part, &back, 0, e.kern.panels(d), false)
+			e.multiply(worker, sum.Slice(b, end, 0, d), part, &back, false)
 		}
-		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &byWeights, 0, e.kern.panels(d), false)
+		e.multiply(worker, weights.Slice(b, end, 0, d), part.Slice(0, end-b, kr, left.Cols), &byWeights, false)
 		b = end
 	}
 }

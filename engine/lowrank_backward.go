@@ -126,9 +126,9 @@ func (j *lowPullJob) moveByPanels(worker int, o *sumOperands, r0 int, pull, push
 func (j *lowPullJob) allSlopes(worker int, s, u, x, byX, y, z Matrix) {
 	e, m, l := j.e, j.m, j.m.low
 	r, kr := l.r, m.K*l.r
-	e.multiply(worker, y, u, &operand{packed: &l.project, prefetch: x.Data[:x.Rows*x.Cols]}, 0, e.kern.panels(y.Cols), false)
+	e.multiply(worker, y, u, &operand{packed: &l.project, prefetch: x.Data[:x.Rows*x.Cols]}, false)
 	e.multiplyRows(byX, u, x)
-	e.multiply(worker, y.Slice(0, y.Rows, kr, y.Cols), byX, &operand{packed: &l.weightsT}, 0, e.kern.panels(m.K), true)
+	e.multiply(worker, y.Slice(0, y.Rows, kr, y.Cols), byX, &operand{packed: &l.weightsT}, true)
 	for i := range m.K {
 		si := s.Row(i)
 		if r > 0 {
@@ -336,7 +336,8 @@ func (j *lowSumJob) addProducts(worker int, o *sumOperands, p0, p1 int, acc bool
 	e, kern, nr := j.e, j.e.kern, j.e.kern.nr
 	arena, inner, half := &e.scratch[worker], o.right.rows, o.right.rows/2*nr
 	sums, squares := View(j.grad.sums, j.m.inner(), j.m.D), View(j.grad.squares, j.m.K, j.m.D)
-	e.multiplyPackedA(arena, sums, &o.left, &o.right, p0, p1, acc)
+	weighted := product{e: e, arena: arena, c: sums, acc: acc}
+	weighted.packed(&o.left, &o.right, p0, p1)
 	products := Packed{kern: kern, rows: inner, cols: nr, data: arena.floats(slotG, 2*half)} // U*X above X*X/2
 	byU, byX := products.data[:half], products.data[half:]
 	for p := p0; p < p1; p++ {
@@ -345,7 +346,9 @@ func (j *lowSumJob) addProducts(worker int, o *sumOperands, p0, p1 int, acc bool
 		kern.multiply(byU, u, x)
 		kern.scale(byX, 0.5, x)
 		kern.multiply(byX, byX, x)
-		e.multiplyPackedA(arena, squares.Slice(0, squares.Rows, p*nr, min((p+1)*nr, j.m.D)), &o.last, &products, 0, 1, acc)
+		c := squares.Slice(0, squares.Rows, p*nr, min((p+1)*nr, j.m.D))
+		squared := product{e: e, arena: arena, c: c, acc: acc}
+		squared.packed(&o.last, &products, 0, 1)
 	}
 }
 

@@ -184,8 +184,8 @@ func (j *precisionJob) panel(worker int, p, a *Packed, pn int) {
 		for q := 0; q <= pn; q++ {
 			rows := blockA{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
 			b, to := a.panel(pn, k0, k1), c[q*nr*nr:]
-			if !e.kern.narrow(k1-k0, rows, b, nr, to, nr, cols, kb > 0, nil) {
-				e.kern.panel(k1-k0, rows, b, nr, to, nr, kb > 0, nil, 1)
+			if !e.kern.narrow(&rows, panelB{data: b, rs: nr}, to, nr, cols, kb > 0) {
+				e.kern.panel(&rows, panelB{b, nr, nil}, to, nr, kb > 0, 1)
 			}
 			e.yield(arena, 2*rows.rows*nr*(k1-k0))
 		}
@@ -308,7 +308,7 @@ func (e *Engine) quadGradNext(worker int, g Matrix, q []float32, x Matrix, m *Mi
 	if next < m.K && e.kern.panels(m.D) > 2*lastPanels { // fewer are faster in one call
 		precision.prefetchLast = x.Data[:span(rows, x.RS, m.D)]
 	}
-	e.multiply(worker, g, d, &precision, 0, e.kern.panels(m.D), false)
+	e.multiply(worker, g, d, &precision, false)
 	few := rows
 	if next < m.K {
 		few = 4 // rows at a time: there is room for them in the first-level cache

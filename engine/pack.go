@@ -129,14 +129,15 @@ func (kern *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 	}
 }
 
-// left is a block of A as the tiles read it: element (i, p) at data[i*rs+p*cs]. Where
-// strip is not 0, the rows of each tile are stored apart, strip floats after those of the
-// tile before.
+// blockA is a block of A as the tiles read it: element (i, p) is data[i*rs+p*cs]. If tileStride is
+// not 0, A is packed: the rows of each tile begin tileStride floats after those of the tile before.
 type blockA struct {
-	rows, cols int
-	rs, cs     int
-	tileStride int
-	data       []float32
+	rows, cols   int
+	rs, cs       int
+	tileStride   int
+	data         []float32
+	k0           int       // the inner index of its first column, which finds the block of B
+	prefetchLast []float32 // see operand
 }
 
 // packAPanels is the number of panels from which on it pays to store a block of A whose

@@ -26,7 +26,7 @@ func TestPairKernels(t *testing.T) {
 	}
 	tested := false
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		if kern.pairRows == 0 && kern.smallDRows == 0 {
 			continue
 		}
@@ -77,8 +77,8 @@ func TestPairKernels(t *testing.T) {
 				want := fresh(n)
 				for _, acc := range []bool{true, false} {
 					copyMatrix(want, c)
-					generic.multiply(0, want, a, &operand{packed: other}, 0, genericKernels.panels(want.Cols), acc)
-					kern.pair(a, own.data, c.Data, c.RS, acc, [][]float32{nil, a.Data}[rows%2], pairs)
+					generic.multiply(0, want, a, &operand{packed: other}, acc)
+					kern.pair(a, panelB{data: own.data, next: [][]float32{nil, a.Data}[rows%2]}, c.Data, c.RS, acc, pairs)
 					compare(fmt.Sprintf("A B, inner size %d, %d pairs, added %t", inner, pairs, acc), c, want)
 				}
 			}
@@ -123,7 +123,7 @@ func TestPairKernels(t *testing.T) {
 					mu := mu[c*d : (c+1)*d]
 					wantQ := make([]float32, rows)
 					genericKernels.subRows(left.Data, d, x.Data, x.RS, mu, 0, rows, d)
-					generic.multiply(0, want, left, &operand{packed: &other[min(c, len(p)-1)]}, 0, genericKernels.panels(d), false)
+					generic.multiply(0, want, left, &operand{packed: &other[min(c, len(p)-1)]}, false)
 					genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
 					for b := range rows {
 						equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: G of %d, row %d", tier, rows, c, comps, d, b), g[c*gc+b*gs:][:d], want.Row(b))
@@ -144,7 +144,7 @@ func TestPairKernels(t *testing.T) {
 					copy(v.Data, old)
 					copyMatrix(want, v)
 					genericKernels.gradDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
-					generic.multiply(0, want, left, &operand{packed: &other[0]}, 0, genericKernels.panels(d), acc)
+					generic.multiply(0, want, left, &operand{packed: &other[0]}, acc)
 					kern.vjpSmallD(v, r, u, s, x, mu, &own[0], acc, work[:kern.smallDRows*d], fetch)
 					compare(fmt.Sprintf("-N P of %d, added %t", d, acc), v, want)
 				}
@@ -164,7 +164,7 @@ func TestMoveRows(t *testing.T) {
 	walls := [3][]float32{walled(t, mostRows*(mostD+1)), walled(t, comps*(mostRows+2)), walled(t, comps*mostRows*mostD)}
 	tested := false
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		if kern.table.moveRows == nil {
 			continue
 		}
@@ -255,7 +255,7 @@ func TestMoveCalls(t *testing.T) {
 		want := clone(x)
 		genericKernels.moveRows(0.3, want, r, rows, g, d, comps*d, comps, make([]float32, d))
 		for _, tier := range Available() {
-			kern, _ := tierTable(tier)
+			kern, _ := tierKernels(tier)
 			got := clone(x)
 			kern.moveRows(0.3, got, r, rows, g, d, comps*d, comps, make([]float32, d))
 			equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components", tier, rows, d, comps), got.Data, want.Data)

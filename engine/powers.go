@@ -258,7 +258,7 @@ func (j *wayJob) combined(worker, b, a, n int) int {
 	squares := arena.floats(slotS, 2*n)
 	size, off := squares[:n], squares[n:]
 	e.kern.dotRows(size, x.Data, ld, x.Data, ld, d)
-	e.multiply(worker, made, View(p.c, n, kept), &operand{direct: few}, 0, e.kern.panels(d), false)
+	e.multiply(worker, made, View(p.c, n, kept), &operand{direct: few}, false)
 	e.kern.subRows(x.Data, ld, x.Data, ld, made.Data, ld, n, d)
 	e.kern.dotRows(off, x.Data, ld, x.Data, ld, d)
 	for t, s := range size {

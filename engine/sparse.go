@@ -270,7 +270,7 @@ func (j *sparseJob) survey(worker, r0, r1 int) {
 	e, m := j.e, j.m
 	n, ld := r1-r0, paddedLD(m.K)
 	dots := Matrix{Data: e.scratch[worker].floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
-	e.multiply(worker, dots, j.x.Slice(r0, r1, 0, m.D), &operand{packed: &j.centres}, 0, e.kern.panels(m.K), false)
+	e.multiply(worker, dots, j.x.Slice(r0, r1, 0, m.D), &operand{packed: &j.centres}, false)
 	slack := centreSlack(m.D)
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
@@ -703,7 +703,7 @@ func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i in
 	}
 	panels, arena := e.kern.panels(d), &e.scratch[worker]
 	if arena.backwards = !arena.backwards; !arena.backwards || e.kern.blocks(d) > 1 || e.kern.rowBlocks(g.Rows, d) > 1 {
-		e.multiply(worker, g, delta, &operand{packed: p}, 0, panels, acc)
+		e.multiply(worker, g, delta, &operand{packed: p}, acc)
 		return
 	}
 	left := e.prepareA(arena, delta, panels)
@@ -712,7 +712,7 @@ func (e *Engine) multiplyPrecision(worker int, g, delta Matrix, m *Mixture, i in
 		if pn > 0 {
 			next = p.panel(pn-1, 0, d)
 		}
-		e.multiplyTile(arena, g, left, p.panel(pn, 0, d), next, e.kern.nr, 0, pn*e.kern.nr, d, acc)
+		e.multiplyTile(arena, g.Slice(0, g.Rows, pn*e.kern.nr, g.Cols), &left, panelB{p.panel(pn, 0, d), e.kern.nr, next}, acc)
 		e.yield(arena, 2*g.Rows*e.kern.nr*d)
 	}
 }
@@ -775,7 +775,7 @@ func (e *Engine) multiplyThin(worker int, c, a Matrix, b []float32, acc bool, ne
 		for kb := range nb {
 			k0, k1 := part(a.Cols, nb, kb)
 			left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
-			e.multiplyTile(arena, c, left, b[k0*c.Cols+j0:], next, c.Cols, 0, j0, k1-k0, acc || kb > 0)
+			e.multiplyTile(arena, c.Slice(0, c.Rows, j0, c.Cols), &left, panelB{b[k0*c.Cols+j0:], c.Cols, next}, acc || kb > 0)
 		}
 	}
 }

@@ -264,7 +264,8 @@ func (j *sparseGradientJob) run(worker, task int) {
 		}
 		k0, k1 := part(len(list), nb, kb)
 		w, x := j.operands(arena, i, list[k0:k1], p0, p1, pt == 0)
-		e.multiplyBlockA(arena, dp, &w, &x, p0, p1, kb > 0)
+		q := product{e: e, arena: arena, c: dp, acc: kb > 0}
+		q.block(&w, &x, p0, p1)
 	}
 }
 

@@ -70,7 +70,7 @@ func (j *sparseJob) layRows(worker, r0, r1 int) {
 		copy(mu.Row(q), m.mu(int(a)))
 	}
 	dots := Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K, RS: ld, CS: 1}
-	e.multiply(worker, dots, mu, &operand{packed: &j.centres}, 0, e.kern.panels(m.K), false)
+	e.multiply(worker, dots, mu, &operand{packed: &j.centres}, false)
 	slack := centreSlack(m.D)
 	for q, a := range j.leads[r0:r1] {
 		size, dot := m.certificates[a].mu, dots.Row(q)

@@ -2,10 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 )
 
-// Tier names a set of kernels: an instruction set, or pure Go.
+// Tier names a set of kernels: an instruction set, or pure Go. Higher values are faster.
 type Tier int
 
 const (
@@ -16,27 +17,50 @@ const (
 	AVX512              // amd64 with AVX-512 F, DQ, BW and VL
 )
 
-var tierNames = [...]string{"auto", "generic", "neon", "avx2", "avx512"}
+// tierSpecs says what is known of each tier on every machine; its table (table.go) has the rest.
+var tierSpecs = [...]struct {
+	name         string
+	flopPerCycle float64 // of two FMA units; 0 where cores of the tier differ
+}{
+	Auto:    {name: "auto"},
+	Generic: {name: "generic"},
+	NEON:    {name: "neon"},
+	AVX2:    {name: "avx2", flopPerCycle: 32},
+	AVX512:  {name: "avx512", flopPerCycle: 64},
+}
+
+// known reports whether t is one of the constants above.
+func (t Tier) known() bool { return t >= 0 && int(t) < len(tierSpecs) }
 
 // String returns the name as it is written on the command line.
 func (t Tier) String() string {
-	if t < 0 || int(t) >= len(tierNames) {
+	if !t.known() {
 		return fmt.Sprintf("tier(%d)", int(t))
 	}
-	return tierNames[t]
+	return tierSpecs[t].name
+}
+
+// FlopPerCycle is the number of floating-point operations that a core with two FMA units of the
+// tier's width does in a clock cycle, or 0 where the number of units is not known.
+func (t Tier) FlopPerCycle() float64 {
+	if !t.known() {
+		return 0
+	}
+	return tierSpecs[t].flopPerCycle
 }
 
 // ParseTier is the inverse of String.
 func ParseTier(name string) (Tier, error) {
-	for i, n := range tierNames {
-		if n == name {
+	names := make([]string, len(tierSpecs))
+	for i, spec := range tierSpecs {
+		if names[i] = spec.name; spec.name == name {
 			return Tier(i), nil
 		}
 	}
-	return Auto, fmt.Errorf("unknown tier %q, expected one of %s", name, strings.Join(tierNames[:], ", "))
+	return Auto, fmt.Errorf("unknown tier %q, expected one of %s", name, strings.Join(names, ", "))
 }
 
-// TierInfo says whether a tier can be used here.
+// TierInfo says whether a tier can be used on this machine.
 type TierInfo struct {
 	Tier      Tier
 	Available bool
@@ -45,16 +69,15 @@ type TierInfo struct {
 
 // Tiers lists every tier, the fastest first.
 func Tiers() []TierInfo {
-	list := []TierInfo{{Tier: AVX512}, {Tier: AVX2}, {Tier: NEON}, {Tier: Generic}}
-	for i := range list {
-		table, reason := tierTable(list[i].Tier)
-		list[i].Available = table != nil
-		list[i].Reason = reason
+	var list []TierInfo
+	for t := Tier(len(tierSpecs) - 1); t > Auto; t-- {
+		kern, reason := tierKernels(t)
+		list = append(list, TierInfo{Tier: t, Available: kern != nil, Reason: reason})
 	}
 	return list
 }
 
-// Available lists the tiers that can be used here, the fastest first.
+// Available lists the tiers that can be used on this machine, the fastest first.
 func Available() []Tier {
 	var list []Tier
 	for _, t := range Tiers() {
@@ -65,17 +88,37 @@ func Available() []Tier {
 	return list
 }
 
+// tierKernels returns the kernels of t, or the reason why this machine or build has none.
+func tierKernels(t Tier) (*kernels, string) {
+	if t == Generic {
+		return &genericKernels, ""
+	}
+	for _, kern := range machineKernels {
+		switch {
+		case kern.tier != t:
+			continue
+		case kern.missing != nil && kern.missing() != "":
+			return nil, kern.missing()
+		}
+		return kern, ""
+	}
+	if len(machineKernels) == 0 {
+		return nil, "this build has no assembly (tags purego or noasm, or GOARCH " + runtime.GOARCH + ")"
+	}
+	return nil, "this is an " + runtime.GOARCH + " machine"
+}
+
 // resolve returns the kernels of a tier, or an error that says why there are none.
 func resolve(t Tier) (*kernels, error) {
 	if t == Auto {
 		t = Available()[0]
 	}
-	if t < Generic || t > AVX512 {
+	if !t.known() || t == Auto {
 		return nil, fmt.Errorf("engine: %v is not a tier", t)
 	}
-	table, reason := tierTable(t)
-	if table == nil {
+	kern, reason := tierKernels(t)
+	if kern == nil {
 		return nil, fmt.Errorf("engine: tier %v is not available: %s", t, reason)
 	}
-	return table, nil
+	return kern, nil
 }

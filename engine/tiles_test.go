@@ -81,9 +81,9 @@ func TestTiles(t *testing.T) {
 						c := matrix(walls[5], rows, cols, crs, 1)
 						copyMatrix(c, old)
 						if panels > 1 {
-							e.kern.panel(inner, block, b.Data, brs, c.Data, crs, acc, [][]float32{nil, block.data}[rows%2], panels)
+							e.kern.panel(&block, panelB{b.Data, brs, [][]float32{nil, block.data}[rows%2]}, c.Data, crs, acc, panels)
 						} else {
-							e.multiplyTile(arena, c, block, b.Data, nil, brs, 0, 0, inner, acc)
+							e.multiplyTile(arena, c, &block, panelB{data: b.Data, rs: brs}, acc)
 						}
 						what := fmt.Sprintf("%v, %d x %d x %d, rows of B %d apart, %s, acc %t", tier, rows, inner, cols, brs, name, acc)
 						equalBits(t, what, clone(c).Data, want.Data)
@@ -105,7 +105,7 @@ func TestTiles(t *testing.T) {
 // also of B, of which it reads whole rows.
 func TestShortOperands(t *testing.T) {
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		const rows, inner = 5, 6
 		for _, cols := range []int{3 * kern.nr, kern.nr, kern.nr / 2} {
 			if cols < kern.nr && kern.table.narrow == nil {
@@ -127,9 +127,9 @@ func TestShortOperands(t *testing.T) {
 					a, b, c := make([]float32, short[0]), make([]float32, short[1]), make([]float32, short[2])
 					ab := blockA{rows: rows, cols: inner, rs: inner, cs: 1, data: a}
 					if cols < kern.nr {
-						kern.narrow(inner, ab, b, kern.nr, c, width, cols, false, nil)
+						kern.narrow(&ab, panelB{b, kern.nr, nil}, c, width, cols, false)
 					} else {
-						kern.panel(inner, ab, b, kern.nr, c, width, false, nil, cols/kern.nr)
+						kern.panel(&ab, panelB{b, kern.nr, nil}, c, width, false, cols/kern.nr)
 					}
 				}()
 			}
@@ -140,7 +140,7 @@ func TestShortOperands(t *testing.T) {
 // TestPanelsApart checks that several panels in a call must be packed: of others the rows lie apart.
 func TestPanelsApart(t *testing.T) {
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		x := make([]float32, 40*kern.nr)
 		func() {
 			defer func() {
@@ -148,7 +148,7 @@ func TestPanelsApart(t *testing.T) {
 					t.Errorf("%v: rows of two panels of B are %d apart, and no panic", tier, 2*kern.nr)
 				}
 			}()
-			kern.panel(3, blockA{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, x, 2*kern.nr, x[20*kern.nr:], 2*kern.nr, false, nil, 2)
+			kern.panel(&blockA{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, panelB{data: x, rs: 2 * kern.nr}, x[20*kern.nr:], 2*kern.nr, false, 2)
 		}()
 	}
 }
@@ -164,7 +164,8 @@ func TestRowLayouts(t *testing.T) {
 		for _, rows := range []int{1, 7, e.kern.mr, 2*e.kern.mr + 5} {
 			a, want, got := points(rows, inner), NewMatrix(rows, b.Cols), NewMatrix(rows, b.Cols)
 			for p := range packed.panels() {
-				e.multiply(0, want, a, &operand{packed: packed}, p, p+1, false)
+				one := product{e: e, arena: &e.scratch[0], c: want}
+				one.multiply(a, &operand{packed: packed}, p, p+1)
 			}
 			apart := NewMatrix(rows, 1024).Slice(0, rows, 0, inner)
 			copyMatrix(apart, a)
@@ -181,7 +182,7 @@ func TestRowLayouts(t *testing.T) {
 func TestTransposeWalls(t *testing.T) {
 	src, dst := walled(t, 40*44), walled(t, 40*44)
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		for rows := 1; rows <= 40; rows++ {
 			for cols := 1; cols <= 21; cols++ {
 				ss, ds, end := cols+rows%3, rows+cols%4, (rows+cols)%2 == 0

@@ -22,7 +22,7 @@ func TestTriangles(t *testing.T) {
 	}
 	tested := false
 	for _, tier := range Available() {
-		kern, _ := tierTable(tier)
+		kern, _ := tierKernels(tier)
 		if kern.table.quadTriangle == nil {
 			continue
 		}
@@ -77,7 +77,7 @@ func TestTriangles(t *testing.T) {
 					left, got, want, wantQ := make([]float32, d), make([]float32, d), all[i*d:(i+1)*d], make([]float32, 1)
 					genericKernels.subRows(left, d, x, d, mu[i*d:], 0, 1, d)
 					other := generic.Pack(nil, View(p[i*d*d:(i+1)*d*d], d, d))
-					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, 0, genericKernels.panels(d), false)
+					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, false)
 					genericKernels.dotRows(wantQ, want, d, left, d, d)
 					for j := range got {
 						first, width := l.groups.group(i)
