@@ -20,7 +20,7 @@ func indices(n int) []int32 {
 	return at
 }
 
-// corrupted returns all images of s under the corruption text, drawn under seed 1.
+// corrupted returns all images of s with the corruption text and seed 1.
 func corrupted(t *testing.T, s *Set, text string) []float32 {
 	t.Helper()
 	c, err := ParseCorruption(text)
@@ -40,7 +40,7 @@ func clean(s *Set) []float32 {
 	return x
 }
 
-// flat are n images of 28 x 28 pixels of one grey level.
+// flat returns n images of 28 x 28 pixels with one grey level.
 func flat(n int, v byte) *Set {
 	s := &Set{Rows: 28, Cols: 28, Images: make([]byte, n*784), Labels: make([]byte, n)}
 	for i := range s.Images {
@@ -49,7 +49,7 @@ func flat(n int, v byte) *Set {
 	return s
 }
 
-// corruptedHashes are those of three digits under each kind at its middle severity.
+// corruptedHashes are the SHA-256 of three digits with each kind at its medium severity.
 var corruptedHashes = map[string]string{
 	"gaussian":           "972f4c02e0f1fc5a",
 	"gaussian-unclamped": "7f49d2a32a72d2d7",
@@ -69,8 +69,8 @@ var corruptedHashes = map[string]string{
 	"dotted-line":        "2370328655d36fba",
 }
 
-// Every architecture must make these images; so must every later version, since results
-// are compared across both.
+// Every architecture and every later version must produce these images, because results are
+// compared across both.
 func TestCorruptedBits(t *testing.T) {
 	s := Digits(1, 0, 3)
 	for _, k := range CorruptionKinds() {
@@ -86,8 +86,8 @@ func TestCorruptedBits(t *testing.T) {
 	}
 }
 
-// TestCorruptChosen checks that an image does not depend on those that were asked for
-// with it, differs from the clean one, lies in [0, 1], and that its noise follows the seed.
+// TestCorruptChosen checks that an image does not depend on the other images of the call, differs
+// from the clean one, lies in [0, 1], and that its noise depends on the seed.
 func TestCorruptChosen(t *testing.T) {
 	random := map[string]bool{"gaussian": true, "gaussian-unclamped": true, "uniform": true, "saltpepper": true,
 		"speckle": true, "shot": true,
@@ -137,8 +137,8 @@ func TestCorruptChosen(t *testing.T) {
 	}
 }
 
-// TestSeverityZero checks that severity 0 leaves every image as it is, and that the mildest
-// does almost.
+// TestSeverityZero checks that severity 0 changes nothing, and that the smallest severity changes
+// almost nothing.
 func TestSeverityZero(t *testing.T) {
 	s := Digits(1, 0, 4)
 	want := clean(s)
@@ -161,7 +161,7 @@ func TestSeverityZero(t *testing.T) {
 	}
 }
 
-// TestClosedForms holds corruptions without randomness against what they must be.
+// TestClosedForms compares corruptions without randomness with their formulas.
 func TestClosedForms(t *testing.T) {
 	s := Digits(1, 0, 3)
 	x := clean(s)
@@ -211,7 +211,7 @@ func TestClosedForms(t *testing.T) {
 	}
 }
 
-// TestInvertedTwice turns an inverted image back.
+// TestInvertedTwice inverts an image twice.
 func TestInvertedTwice(t *testing.T) {
 	x := clean(Digits(1, 0, 3))
 	y := append([]float32(nil), x...)
@@ -225,8 +225,8 @@ func TestInvertedTwice(t *testing.T) {
 	}
 }
 
-// TestTranslation checks that whole pixels move images without change, into all four
-// directions, and half a pixel makes means of neighbours.
+// TestTranslation checks that shifts by whole pixels copy the image, in all four directions, and
+// that half a pixel averages neighbours.
 func TestTranslation(t *testing.T) {
 	s := Digits(1, 0, 40)
 	x := clean(s)
@@ -262,7 +262,7 @@ func TestTranslation(t *testing.T) {
 	}
 }
 
-// TestRotateBack turns by an angle and back: a smooth image hardly changes.
+// TestRotateBack rotates by an angle and back: a smooth image hardly changes.
 func TestRotateBack(t *testing.T) {
 	n := 28
 	p := &corruptor{rows: n, cols: n, x: make([]float32, n*n), old: make([]float32, n*n)}
@@ -296,8 +296,8 @@ func TestSinCos(t *testing.T) {
 	}
 }
 
-// TestBlur checks that blurring keeps flat images, keeps the ink of a digit away from the
-// edges, and spreads a point as far as it says.
+// TestBlur checks that blurring keeps flat images, conserves the ink of a digit away from the
+// edges, and spreads a point with the given standard deviation.
 func TestBlur(t *testing.T) {
 	for _, v := range corrupted(t, flat(1, 51), "blur:1.7") {
 		if math.Abs(float64(v)-0.2) > 1e-6 {
@@ -319,7 +319,7 @@ func TestBlur(t *testing.T) {
 	}
 }
 
-// TestMoments holds mean and variance of the noises on flat images within four standard
+// TestMoments checks that mean and variance of the noises on flat images are within four standard
 // errors of theory.
 func TestMoments(t *testing.T) {
 	statistics(t)
@@ -352,7 +352,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestShares counts what corruptions of parts of an image have painted.
+// TestShares counts the pixels that corruptions of parts of an image have changed.
 func TestShares(t *testing.T) {
 	const n = 100 * 784
 	count := func(text string, v float32) (k float64) {
@@ -407,7 +407,7 @@ func TestParseCorruption(t *testing.T) {
 		"saltpepper:1e-2":    "",
 		"fog:1":              `corruption "fog": expected one of gaussian, gaussian-unclamped, uniform`,
 		"":                   `corruption "": expected one of gaussian`,
-		"gaussian":           `corruption "gaussian" has no severity: expected one of 0 to 10 (standard deviation`,
+		"gaussian":           `corruption "gaussian" has no severity: expected 0 to 10 (standard deviation`,
 		"gaussian:":          `severity "", expected a number`,
 		"gaussian:x":         `corruption "gaussian:x": severity "x", expected a number, as in gaussian:0.3`,
 		"gaussian:1:2":       `severity "1:2"`,

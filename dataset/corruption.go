@@ -144,7 +144,7 @@ func ParseCorruption(text string) (Corruption, error) {
 			return c, err
 		}
 		k := c.kind()
-		return c, fmt.Errorf("corruption %q has no severity: expected one of %s (%s), such as %v",
+		return c, fmt.Errorf("corruption %q has no severity: expected %s (%s), such as %v",
 			text, k.Range(), k.Unit, Corruption{name, k.Suite[1]})
 	}
 	s, err := strconv.ParseFloat(number, 64)

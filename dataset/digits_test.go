@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// statistics skips a test of what follows from the bits, which are the same on every machine.
+// statistics skips, with -short, a test of properties that follow from the tested bits.
 func statistics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("of the same bits on every machine (TestDigitsBits, TestCorruptedBits), and slow under " +
@@ -18,15 +18,15 @@ func statistics(t *testing.T) {
 	}
 }
 
-// draw is enough digits for several pieces of work and every style.
+// draw is enough digits for several chunks of work and every style.
 const draw = 700
 
 func equal(a, b *Set) bool {
 	return a.Rows == b.Rows && a.Cols == b.Cols && bytes.Equal(a.Labels, b.Labels) && bytes.Equal(a.Images, b.Images)
 }
 
-// Every architecture must draw these bytes; so must every later version, since
-// results are compared across both.
+// Every architecture and every later version must draw these bytes, because results are compared
+// across both.
 func TestDigitsBits(t *testing.T) {
 	s := Digits(1, 0, 200)
 	h := sha256.New()

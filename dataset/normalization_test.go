@@ -23,7 +23,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestGrey takes back the normalisation.
+// TestGrey inverts the normalisation.
 func TestGrey(t *testing.T) {
 	for _, n := range []Normalization{MNISTNorm, DigitsNorm, {Mean: 0, Std: 1}} {
 		table := n.Table()

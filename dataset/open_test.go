@@ -31,7 +31,7 @@ func TestOpenDigits(t *testing.T) {
 	}
 }
 
-// TestOpenInterrupted opens digits under a context that has ended.
+// TestOpenInterrupted opens digits with a context that has ended.
 func TestOpenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

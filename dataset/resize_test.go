@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestResize holds resized images against the area average in float64, and checks that
-// even halving, the same size and plain images are exact.
+// TestResize compares resized images with the area average in float64, and checks that halving,
+// the same size and plain images are exact.
 func TestResize(t *testing.T) {
 	s := Digits(1, 0, 5)
 	for _, size := range [][2]int{{10, 10}, {14, 14}, {28, 28}, {1, 1}, {7, 31}, {56, 3}} {

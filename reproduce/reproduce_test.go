@@ -30,8 +30,8 @@ func newEngine(tb testing.TB, threads int) *engine.Engine {
 	return e
 }
 
-// digits are few built-in ones: enough for every experiment to run, too few for its
-// figures to mean anything.
+// digits are a few built-in digits: enough to run every experiment, too few for meaningful
+// figures.
 var digits = sync.OnceValue(func() *dataset.Data {
 	d, err := dataset.Open("digits", dataset.Options{Seed: 1, TrainSize: 1500, TestSize: 1400})
 	if err != nil {
@@ -40,8 +40,8 @@ var digits = sync.OnceValue(func() *dataset.Data {
 	return d
 })
 
-// run runs every experiment, small; that of the field, which package dpn holds to the same
-// bits itself, only if asked for.
+// run runs every experiment on a small scale; the one of the field, whose bits package dpn tests
+// itself, only with field.
 func run(t *testing.T, threads int, field bool) Results {
 	t.Helper()
 	ctx, e, d := context.Background(), newEngine(t, threads), digits()
@@ -70,7 +70,7 @@ func run(t *testing.T, threads int, field bool) Results {
 	return r
 }
 
-// clocks removes what measures time.
+// clocks removes measured times.
 func clocks(r Results) {
 	for _, runs := range [][]PosterRun{r.Poster.DPN, r.Poster.Linear} {
 		for _, p := range runs {
@@ -81,8 +81,8 @@ func clocks(r Results) {
 	}
 }
 
-// TestExperiments runs everything on few digits and on one and two threads, and checks
-// figures, claims and page for what must hold of any data.
+// TestExperiments runs everything on a few digits, on one and on two threads, and checks
+// properties of figures, claims and page that hold for any data.
 func TestExperiments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains networks for half a minute")
@@ -188,8 +188,8 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// TestClaims checks that every claim is whole, with no experiment and with figures like
-// those published.
+// TestClaims checks that every claim is complete without experiments, and the verdicts for
+// figures like the published ones.
 func TestClaims(t *testing.T) {
 	ids := map[string]bool{}
 	for _, c := range Claims(Results{}) {
@@ -300,8 +300,8 @@ func TestFewImages(t *testing.T) {
 	}
 }
 
-// TestJudgeTrained checks the verdict on the paper's title for steps that fall on a line,
-// on a bent curve, and rise.
+// TestJudgeTrained checks the verdict on the paper's title for values of D that decrease on a
+// line, decrease on a curve, or rise.
 func TestJudgeTrained(t *testing.T) {
 	law := func(f func(l float64) float64) *separation.Law {
 		var names []string
@@ -338,8 +338,8 @@ func TestJudgeTrained(t *testing.T) {
 	}
 }
 
-// TestDiagonal holds the diagonal precisions of the experiments against the full ones of
-// the published network: A = I is the same ascent up to rounding.
+// TestDiagonal compares the diagonal precisions of the experiments with the full ones of the
+// published network: with A = I the ascents are equal up to rounding.
 func TestDiagonal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")

@@ -12,9 +12,9 @@ import (
 	"dpnbench/plot"
 )
 
-// TestRobust runs the experiment on very few digits, with one thread and with two, and
-// checks what must hold of any data: every network is there at its cost, what is finished
-// is kept, and the figures have a row for each.
+// TestRobust runs the experiment on very few digits, with one thread and with two, and checks
+// properties that hold for any data: all networks and their costs, results saved after each
+// training, a row for each network in the figures.
 func TestRobust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains networks for some seconds")
@@ -81,8 +81,8 @@ func TestRobust(t *testing.T) {
 		t.Errorf("the page says nothing of robustness (%v)", err)
 	}
 
-	// A run that is given up after some trainings, and one that goes on from what it has kept,
-	// on one thread.
+	// A run that ends after some trainings, and one that continues from its results, on one
+	// thread.
 	first, _ := json.Marshal(r)
 	full := errors.New("no space left")
 	var half []byte
@@ -131,8 +131,8 @@ func TestRobust(t *testing.T) {
 	}
 }
 
-// TestRobustVerdicts judges figures made up: in each setting, of the DPN and of two
-// baselines, two seeds.
+// TestRobustVerdicts judges made-up figures: two seeds of the DPN and of the baselines in each
+// setting.
 func TestRobustVerdicts(t *testing.T) {
 	network := func(name, kind string, noisy bool, macs int, a, b [4]float64) RobustNetwork {
 		n := RobustNetwork{Name: name, Kind: kind, Noisy: noisy}

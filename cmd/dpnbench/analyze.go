@@ -50,7 +50,7 @@ func analyzeCommand(a *app) *cobra.Command {
 		Example: `  dpnbench analyze --model runs/first/model.safetensors
   dpnbench analyze --model runs/first/model.safetensors --data mnist --out analysis
   dpnbench analyze --model runs/raw-1/model.safetensors --draws 0 --subsets 0   # no intervals
-  dpnbench analyze --model runs/published-1/model.safetensors --data mnist --first 32   # as the paper`,
+  dpnbench analyze --model runs/paper/model.safetensors --data mnist --first 32  # as in the paper`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return z.run(c.Context(), c.Flags()) },
 	}

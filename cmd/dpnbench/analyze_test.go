@@ -14,8 +14,8 @@ import (
 	"dpnbench/plot"
 )
 
-// analysed trains a network on images of 4 x 4 and analyses it. It returns the model, the
-// folder of the analysis and what was printed.
+// analysed trains a network on images of 4 x 4 pixels and analyses it. It returns the model, the
+// folder of the analysis and the output.
 func analysed(t *testing.T, train, analyze []string) (model, folder, text string) {
 	t.Helper()
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
@@ -29,7 +29,7 @@ func analysed(t *testing.T, train, analyze []string) (model, folder, text string
 var onPixels = []string{"train", "--preset", "raw", "--components", "10", "--rank", "2", "--steps", "4",
 	"--epochs", "1", "--batch", "32"}
 
-// files returns which of the figures are in a folder.
+// files returns the figures that are in a folder.
 func files(t *testing.T, folder string) (there, missing []string) {
 	t.Helper()
 	for _, name := range []string{"layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra",
@@ -52,9 +52,8 @@ func files(t *testing.T, folder string) (there, missing []string) {
 	return there, missing
 }
 
-// TestAnalyze analyses a network on pixels: every figure, the page and the keys of the
-// numbers are there. Other data than those that it was trained on do not tell from where
-// its centres came.
+// TestAnalyze analyses a network on pixels: every figure, the page and the JSON keys exist. With
+// other data than those of the training, the movement of the centres is not shown.
 func TestAnalyze(t *testing.T) {
 	long(t)
 	model, folder, text := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2"})
@@ -117,9 +116,9 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// TestAnalyzeAgain analyses a network on learned features in the folder of an earlier
-// analysis: what cannot be drawn goes, the warnings come once, and without draws and
-// subsets there are no columns and no figure of them.
+// TestAnalyzeAgain analyses a network on learned features in the folder of an earlier analysis:
+// figures that cannot be drawn are removed, each warning is printed once, and without draws and
+// subsets their columns and figure are missing.
 func TestAnalyzeAgain(t *testing.T) {
 	long(t)
 	model, folder, _ := analysed(t, append([]string{"train"}, small...),
@@ -179,7 +178,7 @@ func TestAnalyzeOut(t *testing.T) {
 	}
 }
 
-// TestAnalyzeThreads: no number depends on tier or threads.
+// TestAnalyzeThreads checks that no number depends on tier or threads.
 func TestAnalyzeThreads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains and analyses in pure Go, minutes under emulation: without -short; TestStudy of package " +

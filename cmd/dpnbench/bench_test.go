@@ -13,8 +13,8 @@ import (
 	"dpnbench/bench"
 )
 
-// TestBench runs a row as a user would, and compares runs: with itself nothing changed,
-// with one whose times are a hundred times as long it is slower, and the exit status 1.
+// TestBench runs a row as a user would, and compares runs: a run with itself is unchanged; a run
+// whose times are 100 times as long is slower, with exit status 1.
 func TestBench(t *testing.T) {
 	long(t)
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// madeUp is a report of a row on two threads, with a mark and a warning.
+// madeUp is a report of one row on two threads, with a mark and a warning.
 func madeUp() *bench.Report {
 	r := &bench.Report{
 		Format: bench.Format, Version: "v1.2.3", Settings: bench.Settings{Extent: "quick", Threads: []int{2}},
@@ -83,8 +83,7 @@ func madeUp() *bench.Report {
 	return r
 }
 
-// concluded shows and writes a report as a run does that ended with err, and returns what
-// was printed.
+// concluded prints and writes a report like a run that ended with err, and returns the output.
 func concluded(t *testing.T, b *benchmark, r *bench.Report, err error) (string, error) {
 	t.Helper()
 	out, ferr := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -101,8 +100,7 @@ func concluded(t *testing.T, b *benchmark, r *bench.Report, err error) (string, 
 	return string(text), err
 }
 
-// TestBenchShows checks what is printed of a report. Marks and warnings are results:
-// --quiet leaves them.
+// TestBenchShows checks the printed report. Marks and warnings are results: --quiet keeps them.
 func TestBenchShows(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		out, err := concluded(t, &benchmark{app: &app{quiet: quiet}}, madeUp(), nil)
@@ -126,8 +124,8 @@ func TestBenchShows(t *testing.T) {
 	}
 }
 
-// TestBenchKeeps checks that neither a run that fails nor a file that cannot be written
-// takes the rest with it.
+// TestBenchKeeps checks that a failed run, or a file that cannot be written, does not lose the
+// other results.
 func TestBenchKeeps(t *testing.T) {
 	dir := t.TempDir()
 	none, page, lines := filepath.Join(dir, "none", "a.json"), filepath.Join(dir, "a.html"), filepath.Join(dir, "a.txt")
@@ -165,7 +163,7 @@ func TestBenchKeeps(t *testing.T) {
 	}
 }
 
-// TestBenchCompareSays checks what a comparison prints beside its rows, with --quiet, too.
+// TestBenchCompareSays checks what a comparison prints besides its rows, also with --quiet.
 func TestBenchCompareSays(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.json")

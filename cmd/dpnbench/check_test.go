@@ -27,8 +27,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestVerdict checks what a failing case looks like: a row, the command that repeats it,
-// which runs, and an error of status 1.
+// TestVerdict checks the output for a failing case: a row, the command that repeats it (which must
+// run), and an error with status 1.
 func TestVerdict(t *testing.T) {
 	const failing = "dot:n=5,offset=-1,data=0,seed=1"
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -10,7 +10,7 @@ import (
 	"dpnbench/dpn"
 )
 
-// TestDemo runs the demo as a newcomer does, in a folder that is not there yet.
+// TestDemo runs the demo in a folder that does not exist yet.
 func TestDemo(t *testing.T) {
 	long(t)
 	defer func(all dataset.Options) { demoData = all }(demoData)

@@ -34,6 +34,8 @@ images NAME.npy (float32, images x rows x columns, grey levels 0 for background 
 a figure of some images after several steps, NAME.png and NAME.svg; and denoise.json. The files
 that an earlier denoise.json in the folder names are removed.
 
+The corruptions, with the range and unit of the severity and the severities in eval's suite:
+
 `
 
 func denoiseCommand(a *app) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"dpnbench/dpn"
 )
 
-// TestDenoise takes noise off images, and takes images as they are.
+// TestDenoise denoises corrupted images, and images as they are.
 func TestDenoise(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()
@@ -67,7 +67,7 @@ func TestDenoise(t *testing.T) {
 		t.Errorf("other images on another tier (%v)", err)
 	}
 
-	// Of an earlier run nothing stays, and what is not its own does.
+	// Files of an earlier run are removed, others are kept.
 	users := filepath.Join(out, "gaussian-9.npy")
 	write(t, users, nil)
 	succeed(t, "denoise", "--model", model, "--corrupt", "blur:1,inverted:1", "--count", "20", "--out", out)

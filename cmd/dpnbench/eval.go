@@ -28,7 +28,7 @@ supported). A state dictionary does not say how many ascent steps to make: give 
 that the model was trained with, unless --data is given.
 
 --corrupt NAME:SEVERITY,... also evaluates on corrupted images, --suite robustness on all kinds at
-three severities each. The kinds, with the unit and range of their severity, and the severities of
+three severities each. The kinds, with the range and unit of the severity and the severities in
 the suite:
 
 %s
@@ -56,7 +56,7 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	f.StringVar(&v.split, "split", "test",
-		"images `SPLIT`: test, or validation (the last training images, train --val-size)")
+		"`SPLIT` of the images: test, or validation (the last training images, see train --val-size)")
 	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities")
 	a.addExplain(c)
 	return c
@@ -67,8 +67,8 @@ func corruptionTable() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, k := range dataset.CorruptionKinds() {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", k.Name, k.Range(), strings.Trim(fmt.Sprint(k.Suite), "[]"))
-		fmt.Fprintf(w, "  \t%s\n  \t%s\n", k.Unit, k.Effect)
+		fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Effect)
+		fmt.Fprintf(w, "  \t%s, %s; suite: %s\n", k.Range(), k.Unit, strings.Trim(fmt.Sprint(k.Suite), "[]"))
 	}
 	w.Flush()
 	return b.String()

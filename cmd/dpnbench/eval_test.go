@@ -12,8 +12,8 @@ import (
 	"dpnbench/dpn/safetensors"
 )
 
-// TestStateDictionary evaluates tensors without settings: what was assumed is said, and
-// what a flag says is not assumed.
+// TestStateDictionary evaluates tensors without settings: assumptions are printed, except those
+// that a flag replaces.
 func TestStateDictionary(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 60)
@@ -45,7 +45,7 @@ func TestStateDictionary(t *testing.T) {
 	}
 }
 
-// TestForeignFiles gives as models what other programs write, and damaged ones.
+// TestForeignFiles loads files of other programs, and damaged ones, as models.
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -59,8 +59,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestNoTrainingImages checks that commands which need test images only take a folder of those,
-// and that the others say what is missing.
+// TestNoTrainingImages checks that commands that need only test images accept a folder with only
+// those, and that the others name the missing file.
 func TestNoTrainingImages(t *testing.T) {
 	long(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")

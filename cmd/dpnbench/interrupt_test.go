@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestInterruptible sends each signal to end to this process.
+// TestInterruptible sends each interrupting signal to this process.
 func TestInterruptible(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if signal.Ignored(s) {
@@ -34,7 +34,7 @@ func TestInterruptible(t *testing.T) {
 	}
 }
 
-// TestNohup checks that a signal which was ignored from the start stays so.
+// TestNohup checks that a signal that was ignored from the start stays ignored.
 func TestNohup(t *testing.T) {
 	ignored := signal.Ignored(syscall.SIGHUP) // as under nohup
 	if watched := slices.Contains(watchedSignals(), os.Signal(syscall.SIGHUP)); watched == ignored {

@@ -10,8 +10,8 @@ import (
 	"dpnbench/internal/folderlock"
 )
 
-// TestLock trains in a folder in which another run is writing: that is refused, in every way
-// to write there, and allowed once the other has ended.
+// TestLock trains in a folder to which another run writes: every command that would write there
+// is refused until the other run has ended.
 func TestLock(t *testing.T) {
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 120)

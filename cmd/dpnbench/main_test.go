@@ -39,7 +39,7 @@ func dpnbench(t *testing.T, args ...string) (stdout, stderr string, status int) 
 	return read(out), read(errs), status
 }
 
-// succeed runs a command line that must end well, and returns its output.
+// succeed runs a command line that must succeed, and returns its output.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, status := dpnbench(t, args...)
@@ -49,7 +49,8 @@ func succeed(t *testing.T, args ...string) string {
 	return out
 }
 
-// fails runs a command line that must end with status 2 and one line that holds all of want.
+// fails runs a command line that must exit with status 2 and print one line that contains all of
+// want.
 func fails(t *testing.T, args []string, want ...string) {
 	t.Helper()
 	out, errs, status := dpnbench(t, args...)
@@ -69,7 +70,7 @@ func fails(t *testing.T, args []string, want ...string) {
 	}
 }
 
-// idx writes n images of 4 x 4 and their labels as MNIST's four files.
+// idx writes n images of 4 x 4 pixels and their labels as MNIST's four files.
 func idx(t *testing.T, dir string, n int) {
 	t.Helper()
 	r := num.NewRand(1, 0)
@@ -119,7 +120,7 @@ func load(t *testing.T, path string, v any) {
 	}
 }
 
-// small are the flags of a network that trains in a moment.
+// small are the flags of a network that trains in milliseconds.
 var small = []string{"--preset", "compact", "--dim", "8", "--components", "4", "--steps", "3", "--epochs", "2",
 	"--batch", "16"}
 
@@ -127,8 +128,7 @@ func with(base []string, more ...string) []string {
 	return append(append([]string(nil), base...), more...)
 }
 
-// long skips a test of some seconds, which under emulation are minutes, unless all the tests
-// are asked for.
+// long skips a test with -short: it takes seconds, or minutes under emulation.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -136,12 +136,12 @@ func long(t *testing.T) {
 	}
 }
 
-// panicking is a context that panics when it is asked whether it has ended.
+// panicking is a context whose Err panics.
 type panicking struct{ context.Context }
 
 func (panicking) Err() error { panic("out of order") }
 
-// TestInternalError checks that a panic is one line, and not taken for wrong usage.
+// TestInternalError checks that a panic prints one line and exits as an internal error.
 func TestInternalError(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "err"))
 	if err != nil {

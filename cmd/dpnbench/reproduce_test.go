@@ -9,7 +9,7 @@ import (
 	"dpnbench/reproduce"
 )
 
-// TestReproduceRobust compares networks on tiny images, and again with everything kept.
+// TestReproduceRobust compares networks on tiny images, and resumes the finished run.
 func TestReproduceRobust(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()

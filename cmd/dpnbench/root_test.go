@@ -7,13 +7,16 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"dpnbench/dpn"
 	"dpnbench/engine"
 
 	"github.com/spf13/cobra"
 )
 
-// TestEmptyFlags gives flags an empty text: most are refused, and two mean something.
+// TestEmptyFlags sets flags to an empty text: all are refused except two, for which it has a
+// meaning.
 func TestEmptyFlags(t *testing.T) {
 	for _, name := range []string{"data", "suite", "out", "preset", "model", "hidden", "filter"} {
 		found := false
@@ -63,7 +66,27 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestJSONTargets writes results through a link and into what is not a regular file.
+// TestPresetNotes checks that the help of train describes every preset.
+func TestPresetNotes(t *testing.T) {
+	for _, name := range dpn.Presets() {
+		if presetNotes[name] == "" {
+			t.Errorf("no note on preset %s", name)
+		}
+	}
+}
+
+// TestHelpWidth checks that help texts fit into helpWidth columns.
+func TestHelpWidth(t *testing.T) {
+	for _, c := range (&app{}).command().Commands() {
+		for line := range strings.Lines(succeed(t, c.Name(), "--help")) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+				t.Errorf("%s: %d columns, want at most %d: %s", c.Name(), n, helpWidth, line)
+			}
+		}
+	}
+}
+
+// TestJSONTargets writes results through a link and to a device.
 func TestJSONTargets(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
@@ -88,7 +111,7 @@ func TestJSONTargets(t *testing.T) {
 	}
 }
 
-// TestUnavailableTier asks for a tier that no machine has together with this one.
+// TestUnavailableTier asks for tiers that this machine does not have.
 func TestUnavailableTier(t *testing.T) {
 	for _, i := range engine.Tiers() {
 		if !i.Available {

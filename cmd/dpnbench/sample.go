@@ -56,7 +56,7 @@ func sampleCommand(a *app) *cobra.Command {
 	s.model.add(c, "ascent-steps")
 	f := c.Flags()
 	f.IntVar(&s.n, "n", 64, "`N` samples, or chains")
-	f.StringVar(&s.Method, "method", "exact", "`NAME`: exact, mala or ula")
+	f.StringVar(&s.Method, "method", "exact", "sampling `METHOD`: exact, mala or ula")
 	f.Float64Var(&s.Temperature, "temperature", 1, "temperature `T`: below 1 closer to the maxima of phi, "+
 		"above 1 farther away")
 	f.Uint64Var(&s.Seed, "seed", 1, "random `SEED`")

@@ -10,7 +10,7 @@ import (
 	"dpnbench/dpn/safetensors"
 )
 
-// TestSample draws from a network on pixels and from one on features, by every method.
+// TestSample draws from a network on pixels and from one on features, with every method.
 func TestSample(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()
@@ -70,7 +70,7 @@ func TestSample(t *testing.T) {
 		}
 	}
 
-	// In the folder of another run, a run that cannot be finished leaves nothing that is not its own.
+	// A run that fails in the folder of an earlier run leaves none of its files.
 	used := filepath.Join(dir, "pixels", "exact")
 	numbers := filepath.Join(used, "samples.npy")
 	if err := os.Remove(numbers); err != nil {

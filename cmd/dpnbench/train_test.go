@@ -14,8 +14,8 @@ import (
 	"dpnbench/dpn"
 )
 
-// settle returns the settings that flags of train give. Those of one flag alone need not fit
-// together: whether they do is checked last.
+// settle returns the settings that result from flags of train. They need not be valid together:
+// that is checked last.
 func settle(t *testing.T, args ...string) dpn.Config {
 	t.Helper()
 	tr := &training{app: &app{}}
@@ -30,8 +30,8 @@ func settle(t *testing.T, args ...string) dpn.Config {
 	return settings
 }
 
-// TestTrainFlags gives the flag of every setting a value that no preset has: that setting,
-// and no other, has it in the place of the preset's.
+// TestTrainFlags sets the flag of every setting to a value that no preset has, and checks that it
+// replaces the preset's value of that setting and no other.
 func TestTrainFlags(t *testing.T) {
 	preset, err := dpn.Preset("clean")
 	if err != nil {
@@ -67,8 +67,8 @@ func TestTrainFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsOverFile checks that flags go over a file, also where they say 0, and leave the
-// rest of it.
+// TestFlagsOverFile checks that flags, also with value 0, override a file and leave its other
+// settings.
 func TestFlagsOverFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.toml")
 	write(t, path, []byte("preset = \"clean\"\nsteps = 7\nlr = 0.25\nclip = 3.0\nlayer-norm = true\n"))
@@ -82,7 +82,7 @@ func TestFlagsOverFile(t *testing.T) {
 	}
 }
 
-// TestPath walks the whole path on a folder of images: train and evaluate.
+// TestPath trains and evaluates on a folder of images.
 func TestPath(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
@@ -119,7 +119,7 @@ func TestPath(t *testing.T) {
 		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
 	}
 
-	// The images kept for validation give what training found in its best epoch.
+	// The validation images give the scores of the best epoch.
 	var kept struct {
 		Samples        int
 		Loss, Accuracy float64
@@ -159,12 +159,12 @@ func TestPath(t *testing.T) {
 		t.Errorf("eval --suite found %+v and printed %q", corrupted, text)
 	}
 
-	// What is there is not overwritten, unless that is asked for.
+	// An existing run is overwritten only on request.
 	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out",
 		"holds the model.safetensors")
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--seed",
 		"3", "--quiet")...)
-	// The settings that were saved repeat the run.
+	// The saved settings repeat the run.
 	again := filepath.Join(dir, "again")
 	succeed(t, "train", "--config", filepath.Join(out, dpn.ConfigFile), "--out", again, "--json", js, "--quiet")
 	want := r.WeightsSHA256
@@ -174,8 +174,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestTrainingOptions trains with every loss and early stopping, and with settings that
-// fail: the terminal says both.
+// TestTrainingOptions trains with all losses and early stopping, and with settings that overshoot,
+// and checks the output.
 func TestTrainingOptions(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
@@ -212,7 +212,7 @@ func TestTrainingOptions(t *testing.T) {
 	}
 }
 
-// TestOverwrite checks what is left beside the model of a new run in an old folder.
+// TestOverwrite checks the files beside the model after a new run in an old folder.
 func TestOverwrite(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 120)
@@ -221,14 +221,14 @@ func TestOverwrite(t *testing.T) {
 	succeed(t, train...)
 	marker := filepath.Join(out, demoFile)
 	write(t, marker, []byte("{}"))
-	// What is refused, or goes on with the run that is there, leaves a demo's folder one.
+	// A refused or resumed run leaves the demo's marker.
 	fails(t, []string{"train", "--out", out, "--resume", "--epochs", "9"}, "epochs is 9, was 2")
 	succeed(t, "train", "--out", out, "--resume", "--quiet")
 	fails(t, with(train, "--overwrite", "--json", filepath.Join(dir, "none", "x.json")), "--json")
 	if _, err := os.Stat(marker); err != nil {
 		t.Error(err)
 	}
-	// A new run whose figures cannot be drawn keeps its results, and not those of the old one.
+	// If the figures cannot be drawn, the folder holds the results of the new run, not the old one.
 	os.Remove(filepath.Join(out, "training.png"))
 	if err := os.Mkdir(filepath.Join(out, "training.png"), 0o755); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-// TestRunFolder checks the folders of runs that name none.
+// TestRunFolder checks the default folders of runs.
 func TestRunFolder(t *testing.T) {
 	data := t.TempDir()
 	idx(t, data, 120)
@@ -268,7 +268,7 @@ func TestRunFolder(t *testing.T) {
 	fails(t, train, "runs", "--out")
 }
 
-// TestResumeCommand resumes by the folder alone.
+// TestResumeCommand resumes with --out and --resume only.
 func TestResumeCommand(t *testing.T) {
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 120)
@@ -278,7 +278,7 @@ func TestResumeCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// There is nothing left to do: what was found stays as it is, and is what --json gets.
+	// Nothing is left to train: the results stay unchanged, and --json writes them again.
 	js := filepath.Join(t.TempDir(), "r.json")
 	text := succeed(t, "train", "--out", out, "--resume", "--json", js)
 	if !strings.Contains(text, "already finished, with 2 epochs") || !strings.Contains(text, "test   loss") {
@@ -289,7 +289,7 @@ func TestResumeCommand(t *testing.T) {
 			t.Errorf("%s differs from the %s of the training (%v)", name, resultFile, err)
 		}
 	}
-	// What is missing is written.
+	// Missing files are written.
 	var first, again trainResult
 	load(t, js, &first)
 	for _, missing := range []string{resultFile, "training.svg"} {

@@ -14,12 +14,12 @@ import (
 
 // presetNotes describe the presets in the help of train.
 var presetNotes = map[string]string{
-	"published":    "the public reference: raw pixels, A = I; the potential never learns (detached gradient)",
+	"published":    "the public reference: raw pixels, A = I; the potential is never trained",
 	"paper":        "the same network trained with the exact gradient through all steps",
 	"compact":      "64 learned features, 10 components, 5 steps: trains in seconds",
 	"clean":        "compact with a convolutional feature extractor (2 layers)",
 	"raw":          "raw pixels, low-rank precisions, 20 components, 10 steps",
-	"robust":       "raw pixels, precisions flat along the principal components of 100 clusters: robust to noise",
+	"robust":       "raw pixels, flat along the principal axes of 100 clusters: robust to noise",
 	"robust-small": "robust at about 1 M multiply-adds: 60 components, one step",
 	"noise":        "clean trained with noise and a denoising loss: the most robust to noise",
 }
@@ -84,7 +84,8 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		value      any // pointer to a field of c
 		name, help string
 	}{
-		{&c.Extractor, "extractor", "`NAME`: identity (features are pixels); or to --dim features: linear, mlp, conv"},
+		{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
+			"conv to --dim features"},
 		{&c.Hidden, "hidden", "hidden layers of the mlp extractor: `WIDTHS` such as 512-256"},
 		{&c.Dim, "dim", "`N` features of the extractor"},
 		{&c.LayerNorm, "layer-norm", "normalise the features"},
@@ -101,7 +102,7 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.EMRidge, "em-ridge", "least variance in EM, as a `FRACTION` of the mean variance of a feature"},
 		{&c.Alpha, "alpha", "initial `STEP` size of the ascent; with em at most 1 over the largest eigenvalue " +
 			"of the precisions"},
-		{&c.Gradient, "gradient", "`KIND`: exact, or detached (only the classifier learns)"},
+		{&c.Gradient, "gradient", "`KIND` of gradient: exact, or detached (only the classifier learns)"},
 		{&c.Epochs, "epochs", "`N` passes over the training images"},
 		{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
 		{&c.Batch, "batch", "`N` images per minibatch"},

@@ -13,8 +13,8 @@ import (
 	"dpnbench/plot"
 )
 
-// doubtful trains a network on few built-in digits and returns its file and its folder.
-func doubtful(t *testing.T) (model, folder string) {
+// onDigits trains a network on a few built-in digits and returns its file and folder.
+func onDigits(t *testing.T) (model, folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "run")
 	succeed(t, with(append([]string{"train"}, small...), "--train-size", "600", "--test-size", "200", "--out",
@@ -22,7 +22,7 @@ func doubtful(t *testing.T) (model, folder string) {
 	return filepath.Join(folder, dpn.ModelFile), folder
 }
 
-// uncertaintyNumbers are some of the JSON.
+// uncertaintyNumbers is a part of the JSON.
 type uncertaintyNumbers struct {
 	Samples, Wrong int
 	Accuracy       float64
@@ -47,11 +47,11 @@ func (n uncertaintyNumbers) tasks() string {
 	return strings.Join(names, " ")
 }
 
-// TestUncertainty measures a network on digits: tables, page, figures and the keys of the
-// numbers are there; another source comes by --ood-data, resized, and goes without it.
+// TestUncertainty measures a network on digits: tables, page, figures and JSON keys exist. The
+// other source is there, resized, only with --ood-data.
 func TestUncertainty(t *testing.T) {
 	long(t)
-	model, run := doubtful(t)
+	model, run := onDigits(t)
 	other, folder, js := t.TempDir(), filepath.Join(run, "uncertainty"), filepath.Join(t.TempDir(), "u.json")
 	idx(t, other, 50)
 	text := succeed(t, "uncertainty", "--model", model, "--ood-data", other, "--json", js)
@@ -113,7 +113,7 @@ func TestUncertainty(t *testing.T) {
 	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-misread",
 		"roc-unknown", "roc-misread", "reliability", "examples")
 
-	// Digits know no other source by themselves; the figure of the one before goes.
+	// Without --ood-data digits have no other source; its figure of the earlier run is removed.
 	if out := succeed(t, "uncertainty", "--model", model, "--test-size", "100", "--quiet", "--json",
 		js); strings.Contains(out, "page ") {
 		t.Errorf("--quiet printed %q", out)
@@ -127,8 +127,8 @@ func TestUncertainty(t *testing.T) {
 		"roc-misread", "reliability", "examples")
 }
 
-// On other images the built-in digits are the other source, and neither tier nor threads
-// change a number.
+// For other images the built-in digits are the other source. No number depends on tier or
+// threads.
 func TestUncertaintyThreads(t *testing.T) {
 	long(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
@@ -154,7 +154,7 @@ func TestUncertaintyThreads(t *testing.T) {
 
 func TestUncertaintyRefuses(t *testing.T) {
 	long(t)
-	model, run := doubtful(t)
+	model, run := onDigits(t)
 	base := []string{"uncertainty", "--model", model}
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, nil)
@@ -186,7 +186,7 @@ func TestUncertaintyRefuses(t *testing.T) {
 func TestUncertaintyInBrowser(t *testing.T) {
 	long(t)
 	b := webtest.Start(t)
-	model, run := doubtful(t)
+	model, run := onDigits(t)
 	succeed(t, "uncertainty", "--model", model, "--quiet")
 	page, err := os.ReadFile(filepath.Join(run, "uncertainty", "report.html"))
 	if err != nil {

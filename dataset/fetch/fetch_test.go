@@ -21,7 +21,7 @@ import (
 	"dpnbench/dataset"
 )
 
-// mirrorServer is a server of one file that records how it was asked.
+// mirrorServer serves one file and records the requests.
 type mirrorServer struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -43,7 +43,7 @@ func newMirror(t *testing.T, serve func(w http.ResponseWriter, r *http.Request, 
 	return m
 }
 
-// asked returns the Range headers so far.
+// asked returns the Range headers of the requests so far.
 func (m *mirrorServer) asked() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,14 +66,14 @@ func (c counter) Write(b []byte) (int, error) {
 
 func (c counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// whole answers like a good server, ranges included.
+// whole answers correctly, including ranges.
 func whole(body []byte) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, _ int) {
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	}
 }
 
-// cut promises the whole and breaks off after n bytes.
+// cut announces the whole file and breaks off after n bytes.
 func cut(w http.ResponseWriter, body []byte, n int) {
 	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	w.Write(body[:n])
@@ -139,7 +139,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("progress ended at %d after %d calls", last, calls)
 	}
 
-	// What is there is not fetched again, but reported.
+	// An existing file is reported, not fetched again.
 	calls = 0
 	if err := Files(context.Background(), dir, opt); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%d requests and %d reports for a file that is there, want 1 from before and 1", n, calls)
 	}
 
-	// A file that was damaged since is replaced.
+	// A damaged file is replaced.
 	if err := os.WriteFile(filepath.Join(dir, "file.gz"), body[1:], 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +210,7 @@ func TestResumesALaterCall(t *testing.T) {
 	}
 }
 
-// Parts on which nothing can be built: all lead to one whole download, the last
-// request being without a range.
+// Unusable .part files: each leads to one complete download, whose last request has no range.
 func TestStartsAgain(t *testing.T) {
 	body, files := wanted()
 	other := bytes.Clone(body)
