@@ -150,7 +150,7 @@ func TestAnalyzeAgain(t *testing.T) {
 	}
 }
 
-// A potential that never learns has not moved its centres.
+// A potential that is not trained has not moved its centres.
 func TestAnalyzeUnmoved(t *testing.T) {
 	long(t)
 	train := with(onPixels, "--gradient", "detached")
@@ -163,7 +163,7 @@ func TestAnalyzeUnmoved(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is a matter of --out, not of the data.
+// The error about a file that cannot be written names --out, not the data.
 func TestAnalyzeOut(t *testing.T) {
 	long(t)
 	model, _, _ := analysed(t, append([]string{"train"}, small...), []string{"--draws", "0", "--subsets", "0", "--quiet"})

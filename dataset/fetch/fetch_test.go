@@ -419,7 +419,7 @@ func TestSaysWhenTheDiskIsToBlame(t *testing.T) {
 	}
 }
 
-// TestMNISTIsPinned checks that MNIST's files are known to the bit, and that LoadIDX looks
+// TestMNISTIsPinned checks that sizes and hashes of MNIST's files are fixed, and that LoadIDX looks
 // for them by these names.
 func TestMNISTIsPinned(t *testing.T) {
 	if len(mnistFiles) != 4 || len(mnistMirrors) < 2 {
