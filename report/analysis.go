@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -16,48 +15,48 @@ import (
 	"dpnbench/plot"
 )
 
-// Analysis is what has been measured of one model, for its figures and its page.
+// Analysis is what was measured of one model, for its figures and its page.
 type Analysis struct {
 	Model  *dpn.Model
 	Study  *study.Study // of the model on Images
 	Images *dataset.Set // the test images measured
 
-	Data    string // their name, or the folder that they are from
-	Tier    string // of kernels
+	Data    string // name of the images, or their folder
+	Tier    string // of the kernels
 	Threads int
-	Draws   int // of the bootstrap, and
-	Subsets int // of each size, for the fact
-	Seed    uint64
-	// Unmoved says why the Study has no Moves: the centres did not move, or nobody knows
-	// from where.
+	Draws   int    // bootstrap resamples
+	Subsets int    // of each size
+	Seed    uint64 // of the subsets
+	// Unmoved says why the Study has no Moves: the centres did not move, or their initial
+	// values are unknown.
 	Unmoved string
 }
 
-// AnalysisFigure is a figure of an analysis, or why there is none.
+// AnalysisFigure is a figure of an analysis, or the reason why there is none.
 type AnalysisFigure struct {
 	Name string // of its files, without extension
 	Shown
 	Missing error // why there is no figure
 
-	part string // of the page
+	part string // of the page: one of part...
 }
 
-// Parts of the page that have figures.
+// Parts of the page that have figures, by the names of their titles.
 const (
-	partSeparation = "How the classes separate"
-	partPaths      = "Where pictures go"
-	partPotential  = "The potential"
+	partSeparation = "part separation"
+	partPaths      = "part paths"
+	partPotential  = "part potential"
 )
 
-// Limits of figures of components, which stand in the order of their weights.
+// Figures of components show the heaviest ones only.
 const (
-	mostCentres  = 100
-	mostMoves    = 50
-	mostMaps     = 59 // and their mean
-	mostProfiles = 30 // spectra
-	mostStrips   = 12
-	mostRows     = 50 // of the table
-	leastPoints  = 4  // of a law: fewer lie on some line by chance
+	mostCentres = 100
+	mostMoves   = 50
+	mostMaps    = 59 // beside their mean
+	mostSpectra = 30
+	mostStrips  = 12
+	mostRows    = 50 // of the table
+	leastPoints = 4  // for a law: fewer may be on a line by chance
 )
 
 // Figures returns all figures of the analysis in the order of the page.
@@ -78,7 +77,7 @@ func (a Analysis) Figures() []AnalysisFigure {
 	}
 }
 
-// figure makes one of them, and tries whether it can be drawn.
+// figure builds a figure and checks that it can be drawn.
 func (a Analysis) figure(name, part string, build func() (Shown, error)) AnalysisFigure {
 	f := AnalysisFigure{Name: name, part: part}
 	f.Shown, f.Missing = build()
@@ -88,25 +87,25 @@ func (a Analysis) figure(name, part string, build func() (Shown, error)) Analysi
 	return f
 }
 
-// title names the model, the pictures and their number.
+// title adds the model, the images and their number.
 func (a Analysis) title(what string) string {
-	return fmt.Sprintf("%s: %s, %s pictures", what, a.name(), format.Thousands(a.Study.Samples))
+	return fmt.Sprintf("%s: %s, %s images", what, a.name(), format.Thousands(a.Study.Samples))
 }
 
 func (a Analysis) name() string {
 	return a.Model.Config.Preset + " on " + filepath.Base(a.Data)
 }
 
-// pixels reports whether features are pixels, so that they can be seen.
+// pixels reports whether features are pixels, that is, can be shown as images.
 func (a Analysis) pixels() bool { return a.Model.PixelFeatures() }
 
-var errNoPixels = errors.New("the features are not pixels, so that there is nothing to see in them")
+var errNoPixels = errors.New("the features are not pixels: nothing to draw")
 
-// greyScale is that of pictures.
+// greyScale is the scale of images.
 var greyScale = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
 
 func (a Analysis) layers() (Shown, error) {
-	f := plot.Layers{Title: a.title("Separation fuzziness over layers")}
+	f := plot.Layers{Title: a.title(text.Say("layers title"))}
 	for _, l := range a.Study.Layers {
 		f.Names = append(f.Names, l.Name)
 		f.D = append(f.D, float64(l.Fuzziness))
@@ -116,8 +115,8 @@ func (a Analysis) layers() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: "D at each layer; less is better. Look where it falls: in the features, in the ascent (denoised) or only in the classifier (logits). " + barsCaption(f.Intervals),
-		Alt:     fmt.Sprintf("D goes from %s at the input to %s at the logits.", format.Significant(f.D[0]), format.Significant(f.D[len(f.D)-1])),
+		Caption: text.Say("layers caption", "bars", barsCaption(f.Intervals)),
+		Alt:     text.Say("layers alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
 	}, nil
 }
 
@@ -125,7 +124,7 @@ func (a Analysis) steps() (Shown, error) {
 	if len(a.Study.Steps) < 2 {
 		return Shown{}, errors.New("there are no ascent steps")
 	}
-	f := plot.Steps{Title: a.title("Separation fuzziness over ascent steps"), Intervals: intervals(a.Study.Steps), Bars: FuzzinessBars}
+	f := plot.Steps{Title: a.title(text.Say("steps title")), Intervals: intervals(a.Study.Steps), Bars: FuzzinessBars}
 	for _, l := range a.Study.Steps {
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
@@ -133,24 +132,24 @@ func (a Analysis) steps() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: "D after each ascent step. The law of equi-separation would be a straight line; look whether the points bend away from the fit. " + barsCaption(f.Intervals),
-		Alt:     fmt.Sprintf("D goes from %s to %s.", format.Significant(f.D[0]), format.Significant(f.D[len(f.D)-1])),
+		Caption: text.Say("steps caption", "bars", barsCaption(f.Intervals)),
+		Alt:     text.Say("steps alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
 	}, nil
 }
 
-// barsCaption says what error bars are, where there are any.
+// barsCaption explains error bars, if there are any.
 func barsCaption(bars []plot.Interval) string {
 	if bars == nil {
 		return ""
 	}
-	return "Bars are 95% intervals of D for ever more pictures; where a point lies outside of its bar, D still depends on the number of pictures."
+	return text.Say("bars")
 }
 
-// FuzzinessBars is what intervals of D are, for the legends of figures.
-const FuzzinessBars = "95% interval of D for ever more pictures"
+// FuzzinessBars explains error bars of D in the legends of figures.
+const FuzzinessBars = "95% interval of D for n → ∞"
 
-// FuzzinessInterval is the interval of D of a layer for n to infinity, if it was estimated.
-// It has no end where the samples could not tell.
+// FuzzinessInterval is the 95% interval of D of a layer for n → ∞, if it was estimated. It is
+// unbounded where the samples do not determine it.
 func FuzzinessInterval(l separation.Layer) plot.Interval {
 	switch {
 	case len(l.FuzzinessCI) == 2:
@@ -161,7 +160,7 @@ func FuzzinessInterval(l separation.Layer) plot.Interval {
 	return plot.Interval{}
 }
 
-// intervals returns those of D for n to infinity, or nil if no layer has one.
+// intervals returns the interval of D for n → ∞ of each layer, or nil if no layer has one.
 func intervals(layers []separation.Layer) []plot.Interval {
 	out := make([]plot.Interval, len(layers))
 	some := false
@@ -179,33 +178,39 @@ func (a Analysis) curve() (Shown, error) {
 	if len(a.Study.Curves) == 0 {
 		return Shown{}, errors.New("no subsets were asked for")
 	}
-	f := plot.Lines{Title: a.title("D over the number of pictures"), X: "pictures n (log scale)", Y: "fuzziness D (log scale)", LogY: true}
+	f := plot.Lines{Title: a.title(text.Say("curve title")), X: text.Say("curve x"), Y: "fuzziness D (log scale)", LogY: true}
 	for i, c := range a.Study.Curves {
-		s := plot.Series{Name: c.Layer, Colour: i, Band: true}
+		s := plot.Series{Name: c.Layer, Colour: i, Band: true, Limit: a.limit(c.Layer)}
 		for _, p := range c.Points {
-			s.Points = append(s.Points, plot.Point{X: float64(p.Samples), Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest)})
-		}
-		for _, l := range a.Study.Layers {
-			if l.Name == c.Layer && l.FuzzinessLimit != nil && loggable(float64(*l.FuzzinessLimit)) {
-				s.Limit = &plot.Level{Name: c.Layer + ", n to infinity", Y: float64(*l.FuzzinessLimit)}
-				if ci := l.FuzzinessCI; len(ci) == 2 {
-					s.Limit.Low, s.Limit.High = float64(ci[0]), float64(ci[1])
-				}
-			}
+			s.Points = append(s.Points, plot.Point{
+				X: float64(p.Samples), Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest),
+			})
 		}
 		f.Series = append(f.Series, s)
 	}
 	left := 0
-	for _, p := range a.Study.Curves[0].Points { // those of the other layers are the same pictures
+	for _, p := range a.Study.Curves[0].Points { // the other layers use the same images
 		left += p.LeftOut
 	}
 	if left > 0 {
-		f.Note = fmt.Sprintf("Subsets without a D, because all pictures are of one class, are left out: %s.", format.Thousands(left))
+		f.Note = text.Say("curve note", "left", left)
 	}
-	return Shown{Figure: f,
-		Caption: "D of subsets of n pictures (mean and range), and what it tends to for ever more of them (dashed, with its 95% interval). Compare D only with what was measured on equally many pictures, or where the line has become flat.",
-		Alt:     "D rises with the number of pictures.",
-	}, nil
+	return Shown{Figure: f, Caption: text.Say("curve caption"), Alt: text.Say("curve alt")}, nil
+}
+
+// limit is the estimate of D of a layer for n → ∞, or nil.
+func (a Analysis) limit(layer string) *plot.Level {
+	var out *plot.Level
+	for _, l := range a.Study.Layers {
+		if l.Name != layer || l.FuzzinessLimit == nil || !loggable(float64(*l.FuzzinessLimit)) {
+			continue
+		}
+		out = &plot.Level{Name: layer + ", n → ∞", Y: float64(*l.FuzzinessLimit)}
+		if ci := l.FuzzinessCI; len(ci) == 2 {
+			out.Low, out.High = float64(ci[0]), float64(ci[1])
+		}
+	}
+	return out
 }
 
 // loggable reports whether v has a place on a logarithmic axis.
@@ -221,7 +226,7 @@ func (a Analysis) classes() []string {
 }
 
 func (a Analysis) scatter() (Shown, error) {
-	f := plot.PCA{Title: a.title("Principal components"), Classes: a.classes()}
+	f := plot.PCA{Title: a.title(text.Say("pca title")), Classes: a.classes()}
 	for i, l := range a.Study.Layers {
 		if i == 1 && a.pixels() {
 			continue // the features are the input
@@ -232,10 +237,7 @@ func (a Analysis) scatter() (Shown, error) {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	return Shown{Figure: f,
-		Caption: "Each layer on its own first two principal components, coloured by class. Look for classes that become clumps; what overlaps here may still lie apart in other directions.",
-		Alt:     "A scatter plot for each layer.",
-	}, nil
+	return Shown{Figure: f, Caption: text.Say("pca caption"), Alt: text.Say("pca alt")}, nil
 }
 
 func (a Analysis) strips() (Shown, error) {
@@ -243,29 +245,26 @@ func (a Analysis) strips() (Shown, error) {
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
-	f := plot.Strips{Title: "Pictures on their way uphill: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
-	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first of each class come first
-		s := plot.Strip{Name: fmt.Sprint("picture ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
+	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first image of each class comes first
+		s := plot.Strip{Name: fmt.Sprint("image ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
 		for step := range t.Steps + 1 {
 			s.X = append(s.X, a.Model.Norm.Grey(t.XAt(step).Row(i)))
 		}
 		f.Strips = append(f.Strips, s)
 	}
-	return Shown{Figure: f, Wide: true,
-		Caption: "The first test picture of each class at steps of the ascent. Look what is smoothed away, and whether the picture becomes a centre or stays itself.",
-		Alt:     "A row of pictures for each class, from the input on the left to the last step on the right.",
-	}, nil
+	return Shown{Figure: f, Wide: true, Caption: text.Say("strips caption"), Alt: text.Say("strips alt")}, nil
 }
 
 func (a Analysis) paths() (Shown, error) {
 	plane, t := a.Study.Plane, a.Study.Paths
 	if plane.Dim < 2 {
-		return Shown{}, errors.New("there is one feature only")
+		return Shown{}, errors.New("there is only one feature")
 	}
 	axis := func(k int) string {
-		return fmt.Sprintf("PC %d of x_0 and x_n (%s%% of variance)", k+1, format.Number(100*plane.ExplainedVariance[k], 1))
+		return text.Say("paths axis", "k", k+1, "share", plane.ExplainedVariance[k])
 	}
-	f := plot.PlanePaths{Title: "Trajectories: " + a.name(), X: axis(0), Y: axis(1), Classes: a.classes()}
+	f := plot.PlanePaths{Title: text.Say("paths title", "name", a.name()), X: axis(0), Y: axis(1), Classes: a.classes()}
 	f.Paths = make([]plot.PlanePath, t.Samples)
 	for i, c := range t.Labels {
 		f.Paths[i].Class = c
@@ -283,13 +282,10 @@ func (a Analysis) paths() (Shown, error) {
 	if f.Centres, err = places(plane, a.Model.Potential().Centres().Data); err != nil {
 		return Shown{}, err
 	}
-	return Shown{Figure: f,
-		Caption: fmt.Sprintf("%s test pictures (the first ones of each class) from x_0 to x_n, seen in the plane of the first two principal components of both. Look whether paths of one colour run together, and towards which centres.", format.Thousands(t.Samples)),
-		Alt:     "Lines from rings to marks coloured by class, crosses at the centres.",
-	}, nil
+	return Shown{Figure: f, Caption: text.Say("paths caption", "samples", t.Samples), Alt: text.Say("paths alt")}, nil
 }
 
-// places projects rows on a plane.
+// places projects rows onto a plane.
 func places(plane *separation.PCA, x []float32) ([][2]float64, error) {
 	p, err := plane.Project(x)
 	if err != nil {
@@ -303,34 +299,35 @@ func places(plane *separation.PCA, x []float32) ([][2]float64, error) {
 }
 
 func (a Analysis) weights() (Shown, error) {
-	f := plot.Weights{Title: "Weights of the components: " + a.name()}
+	f := plot.Weights{Title: text.Say("weights title", "name", a.name())}
 	for _, w := range a.Study.Landscape.Weights {
 		f.C = append(f.C, math.Log(max(w, math.SmallestNonzeroFloat64)))
 	}
 	return Shown{Figure: f,
-		Caption: "The weight of each component, the heaviest first. Look how far it is from equal, and whether some components are not used at all.",
-		Alt:     fmt.Sprintf("%s of %d components carry the weight.", format.Number(a.carriers(), 1), len(f.C)),
+		Caption: text.Say("weights caption"),
+		Alt:     text.Say("weights alt", "effective", a.carriers(), "components", len(f.C)),
 	}, nil
 }
 
-// work shows how many components a row needs.
+// work shows how many components are active and how many are computed.
 func (a Analysis) work() (Shown, error) {
 	steps := a.Study.Work
 	if len(steps) < 2 {
 		return Shown{}, errors.New("there are fewer than two ascent steps")
 	}
-	k := float64(a.Model.Config.Components)
+	k := a.Model.Config.Components
 	if k < 2 {
-		return Shown{}, errors.New("there is one component only")
+		return Shown{}, errors.New("there is only one component")
 	}
-	f := plot.Lines{Title: "Components that matter: " + a.name(), X: "ascent step", Y: "components of a picture (log scale)", LinearX: true, LogY: true, From: 1, To: k}
+	f := plot.Lines{Title: text.Say("work title", "name", a.name()), X: "ascent step", Y: text.Say("work y"),
+		LinearX: true, LogY: true, From: 1, To: float64(k)}
 	lines := []struct {
 		name string
 		y    func(engine.StepWork) float64
 	}{
 		{"responsibility above 0", func(s engine.StepWork) float64 { return s.Active }},
 		{"computed by the sparse route", func(s engine.StepWork) float64 { return s.Computed }},
-		{"by the dense route", func(engine.StepWork) float64 { return k }},
+		{"by the dense route", func(engine.StepWork) float64 { return float64(k) }},
 	}
 	for n, line := range lines {
 		s := plot.Series{Name: line.name, Colour: n, Reference: n == 2}
@@ -339,10 +336,9 @@ func (a Analysis) work() (Shown, error) {
 		}
 		f.Series = append(f.Series, s)
 	}
-	first, last := steps[0], steps[len(steps)-1]
 	return Shown{Figure: f,
-		Caption: "The mean number of components with a responsibility of at least 2^-30 of the largest, and how many the sparse route computes because no bound excludes them (the first step may be a dense one). Look how far the lines lie below the grey one: so much work is saved, without a change of any bit.",
-		Alt:     fmt.Sprintf("%s of %s components are active in the first step, %s in the last one.", format.Number(first.Active, 1), format.Number(k, 0), format.Number(last.Active, 1)),
+		Caption: text.Say("work caption"),
+		Alt:     text.Say("work alt", "first", steps[0].Active, "components", k, "last", steps[len(steps)-1].Active),
 	}, nil
 }
 
@@ -358,11 +354,11 @@ func (a Analysis) carriers() float64 {
 	return math.Exp(h)
 }
 
-// heaviest returns at most most components, by weight, and a sentence if some are left out.
+// heaviest returns at most most components by weight, and a sentence if that leaves some out.
 func (a Analysis) heaviest(most int) (order []int, left string) {
 	order = a.Study.Landscape.Order
 	if len(order) > most {
-		left = fmt.Sprintf(" These are the %d heaviest of %d components.", most, len(order))
+		left = text.Say("heaviest of", "shown", most, "components", len(order))
 		order = order[:most]
 	}
 	return order, left
@@ -370,27 +366,26 @@ func (a Analysis) heaviest(most int) (order []int, left string) {
 
 func (a Analysis) spectra() (Shown, error) {
 	l := a.Study.Landscape
-	order, left := a.heaviest(mostProfiles)
-	f := plot.Spectra{Title: "Eigenvalues of the precisions: " + a.name()}
+	order, left := a.heaviest(mostSpectra)
+	f := plot.Spectra{Title: text.Say("spectra title", "name", a.name())}
 	for _, i := range order {
 		f.Values = append(f.Values, l.Spectra[i].Eigenvalues)
 	}
 	return Shown{Figure: f,
-		Caption: fmt.Sprintf("Large eigenvalues are directions in which the potential is steep, small ones those in which it is flat and the ascent moves little. The largest of all is %s; times α it is %s, and below 2 no step can lower φ.%s",
-			format.Significant(l.LambdaMax), format.Significant(l.Alpha*l.LambdaMax), left),
-		Alt: "Eigenvalues fall from left to right.",
+		Caption: text.Say("spectra caption", "largest", l.LambdaMax, "size", l.Alpha*l.LambdaMax, "left", left),
+		Alt:     text.Say("spectra alt"),
 	}, nil
 }
 
-// shares returns the captions of all components, their numbers and weights: with as many
-// decimals in each, and without weights, but with a sentence, if all look equal.
+// shares returns a caption for each component: its number and its weight, all with the same
+// number of decimals. If all weights print the same, a sentence says so instead.
 func (a Analysis) shares() (captions []string, equal string) {
 	w, order := a.Study.Landscape.Weights, a.Study.Landscape.Order
 	heaviest := 100 * w[order[0]]
-	decimals := max(0, 2-int(math.Floor(math.Log10(heaviest)+1e-3))) // rounding makes 0.99999 of 1
+	decimals := max(0, 2-int(math.Floor(math.Log10(heaviest)+1e-3))) // rounding may turn 1 into 0.99999
 	share := func(i int) string { return fmt.Sprintf("%.*f%%", decimals, 100*w[i]) }
 	if heaviest := share(order[0]); heaviest == share(order[len(order)-1]) {
-		equal = fmt.Sprintf("All have a weight of %s.", heaviest)
+		equal = text.Say("equal weights", "weight", heaviest)
 	}
 	for i := range w {
 		caption := fmt.Sprint(i)
@@ -409,13 +404,14 @@ func (a Analysis) centres() (Shown, error) {
 	mu := a.Model.Potential().Centres()
 	order, left := a.heaviest(mostCentres)
 	captions, equal := a.shares()
-	f := plot.Gallery{Title: "Centres by weight: " + a.name(), Note: equal, Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+	f := plot.Gallery{Title: text.Say("centres title", "name", a.name()), Note: equal,
+		Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for _, i := range order {
 		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: "The centres μ as pictures, the heaviest first, with number and weight. Look for digits that you can read, for doubles, and for classes that have none." + left,
-		Alt:     "Centres as grey pictures.",
+		Caption: text.Say("centres caption", "left", left),
+		Alt:     text.Say("centres alt"),
 	}, nil
 }
 
@@ -428,14 +424,17 @@ func (a Analysis) moves() (Shown, error) {
 		return Shown{}, errors.New(a.Unmoved)
 	}
 	order, left := a.heaviest(mostMoves)
-	f := plot.Gallery{Title: "Centres before and after training: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale, Series: []string{"initial", "final"}}
+	f := plot.Gallery{Title: text.Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
+		Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
 	for _, i := range order {
 		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
-		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i))}})
+		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{
+			a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i)),
+		}})
 	}
 	return Shown{Figure: f, Wide: true,
-		Caption: fmt.Sprintf("Centres where they were placed at first and where training left them, with the distance between the two in normalised pixels; the two nearest initial ones are %s apart. Look whether training has sharpened, mixed or hardly changed them.%s", format.Significant(moves.Nearest), left),
-		Alt:     "Pairs of grey pictures.",
+		Caption: text.Say("moves caption", "nearest", moves.Nearest, "left", left),
+		Alt:     text.Say("moves alt"),
 	}, nil
 }
 
@@ -449,7 +448,8 @@ func (a Analysis) variance() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMaps)
 	captions, equal := a.shares()
-	f := plot.Maps{Title: "Variance of each pixel: " + a.name(), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
+	f := plot.Maps{Title: text.Say("variance title", "name", a.name()), Rows: a.Model.Rows, Cols: a.Model.Cols,
+		Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
 	lo, hi := math.Inf(1), 0.0
 	add := func(caption string, v []float64) {
 		x := make([]float32, len(v))
@@ -467,12 +467,9 @@ func (a Analysis) variance() (Shown, error) {
 		}
 	}
 	f.Log = hi > 10*lo
-	f.Note = equal
-	if len(l.Singular) > 0 {
-		f.Note = strings.TrimSpace(f.Note + fmt.Sprintf(" %d components have precisions without an inverse, and no map.", len(l.Singular)))
-	}
+	f.Note = text.Say("variance note", "equal", equal, "singular", len(l.Singular))
 	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: "The diagonal of each P⁻¹: bright pixels are those that a component leaves free, dark ones those that it pins down. Look whether the bright ones follow the strokes of a digit." + left,
-		Alt:     "Heat maps, the mean one first.",
+		Caption: text.Say("variance caption", "left", left),
+		Alt:     text.Say("variance alt"),
 	}, nil
 }

@@ -87,28 +87,28 @@ func TestAnalysisPage(t *testing.T) {
 		}
 	}
 	page := analysisHTML(t, a)
-	contains(t, page, "How raw on small separates classes", "Figure 11.", "centre moved by", "picture 0", "of 150 test pictures correctly", "Take this page with care", `"steps":4`)
+	contains(t, page, "How raw on small separates classes", "Figure 11.", "centre moved by", "image 0", "of 150 test images correctly", "Read this page with caution", `"steps":4`)
 	if analysisHTML(t, a) != page {
 		t.Error("the same analysis gives other bytes")
 	}
 	none := separation.Float(math.NaN())
 	a.Study.Curves[0].Points[0] = separation.CurvePoint{Samples: 32, Subsets: 2, LeftOut: 2, Mean: none, Std: none, Least: none, Greatest: none, First: none, Limit: none}
-	contains(t, analysisHTML(t, a), "all pictures are of one class, are left out: 2.")
+	contains(t, analysisHTML(t, a), "Subsets whose images all belong to one class have no D and are left out: 2.")
 }
 
 // What cannot be drawn is left out, and the page says why.
-func TestAnalysisWithoutPictures(t *testing.T) {
+func TestAnalysisWithoutImages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
 	}
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
-	contains(t, page, "No figure of strips: the features are not pixels", "No figure of centres, variance, moves: the features", "only the input can be shown", "6 from linear layers", "too few to tell")
+	contains(t, page, "No figure of strips: the features are not pixels", "No figure of centres, variance, moves: the features", "the image is the input at every step", "6 from linear layers", "too few points to test")
 	a = studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
 	contains(t, analysisHTML(t, a), "No figure of steps: there are no ascent steps", "No figure of moves: nobody knows")
 	a.Study.Walk.Phi[0][0] = separation.Float(math.Inf(1))
 	if n := len(a.walk().Items); n != a.Study.Walk.Samples-1 {
-		t.Errorf("%d pictures are walked, one of which has left the range of float32", n)
+		t.Errorf("%d images in the walk, one of which left the range of float32", n)
 	}
 	for i := range a.Study.Walk.Phi[0] {
 		a.Study.Walk.Phi[0][i] = separation.Float(math.NaN())
@@ -136,14 +136,14 @@ func TestAnalysisSummary(t *testing.T) {
 		d    []float64
 		want string
 	}{
-		{[]float64{16, 8.1, 4, 2.02, 1}, "at each of the 4 ascent steps and follows the law of equi-separation: it changes by the factor ρ = 0.500"},
-		{[]float64{16, 4, 2, 1.5, 1.4}, "at each of the 4 ascent steps but does not follow the law of equi-separation: log D is no straight line but falls ever more slowly."},
-		{[]float64{16, 4, 2, 1.5, 1.6}, "at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is no straight line but bends upwards."},
+		{[]float64{16, 8.1, 4, 2.02, 1}, "at each of the 4 ascent steps and follows the law of equi-separation: each step multiplies D by ρ = 0.500"},
+		{[]float64{16, 4, 2, 1.5, 1.4}, "at each of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step but falls more and more slowly."},
+		{[]float64{16, 4, 2, 1.5, 1.6}, "at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step but bends upwards."},
 		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
-		{[]float64{1, 2, 4, 8.1, 16}, "at none of the 4 ascent steps but does not follow the law of equi-separation: the interval of the factor"},
+		{[]float64{1, 2, 4, 8.1, 16}, "at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the factor"},
 		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
 		{[]float64{2, 1, 0, 1}, "no logarithm"},
-		{[]float64{4, 2}, "D falls in the one ascent step; these are too few"},
+		{[]float64{4, 2}, "D falls in the single ascent step; these are too few"},
 	} {
 		law(c.d...)
 		contains(t, a.stepsSentence(), c.want)
@@ -174,9 +174,9 @@ func TestAnalysisSummary(t *testing.T) {
 		}
 	}
 	rising()
-	contains(t, a.riseSentence(), "rises along every step of all 20 pictures")
+	contains(t, a.riseSentence(), "rises along every step of all 20 ascents")
 	w.Phi[2][7] = 0.5
-	contains(t, a.riseSentence(), "falls in 1 of the 80 steps", "in 1 of 20 pictures, by 0.500 at most")
+	contains(t, a.riseSentence(), "falls in 1 of the 80 steps", "in 1 of 20 images, by at most 0.500")
 
 	limit := func(shift float64) {
 		for i := range a.Study.Layers {
@@ -190,13 +190,13 @@ func TestAnalysisSummary(t *testing.T) {
 		}
 	}
 	law(3, 2)
-	contains(t, a.reliability(), "not to be relied on")
+	contains(t, a.reliability(), "is not reliable")
 	limit(0.03)
-	contains(t, a.reliability(), "reliable with these 150 pictures", "3.0% at most (denoised)")
+	contains(t, a.reliability(), "these 150 images is reliable", "at most 3.0% (denoised)")
 	limit(0.5)
 	contains(t, a.reliability(), "still depends", "50.0% (denoised)")
 	limit(math.NaN())
-	contains(t, a.reliability(), "cannot be told", "layer denoised")
+	contains(t, a.reliability(), "cannot be extrapolated", "layer denoised")
 	a.Draws = 0
 	contains(t, a.reliability(), "was not estimated")
 }
@@ -212,17 +212,17 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// A picture may stand for all steps, and the class that is read goes along.
-func TestWalkOfOnePicture(t *testing.T) {
+// A single image may serve all steps; the predicted class still changes.
+func TestWalkOfOneImage(t *testing.T) {
 	r := [][]float32{{1}, {1}, {1}}
 	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []int{4, 5, 6}, Phi: []float64{1, 2, 3}, R: r}}}
 	page := written(t, Page{Sections: []Section{{"walk", []Block{w}}}})
 	contains(t, page, `"read":[4,5,6]`, `alt="one"`)
 	if strings.Contains(page, `alt="one at step 2"`) {
-		t.Error("the picture is there as that of a step")
+		t.Error("the single image is shown as that of a step")
 	}
 	w.Items[0].Read = []int{4}
-	if err := w.check(); err == nil || !strings.Contains(err.Error(), "1 classes read: want 3") {
+	if err := w.check(); err == nil || !strings.Contains(err.Error(), "1 predicted classes: want 3") {
 		t.Errorf("error is %v", err)
 	}
 }

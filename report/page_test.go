@@ -80,24 +80,24 @@ func samplePage(t *testing.T) Page {
 		Kind:  "dpnbench reproduction",
 		Title: "What a denoising potential network does to digits",
 		Summary: []string{
-			"The network reads 97.1% of the test pictures correctly, and 95.6% of them with strong noise.",
+			"The network classifies 97.1% of the test images correctly, and 95.6% of them with strong noise.",
 			"Classes draw together at every step of the ascent: the fuzziness D falls by 7% a step.",
 			"Two of the three published claims hold; the third one depends on the size of the sample.",
 		},
-		Facts: []Fact{{"Data", "built-in digits, seed 1, 10,000 test pictures"}, {"Model", "20 components, 30 steps"}, {"Machine", "AMD EPYC 9654, 2 threads"}, {"Version", "dpnbench 1.0, go1.26"}},
+		Facts: []Fact{{"Data", "built-in digits, seed 1, 10,000 test images"}, {"Model", "20 components, 30 steps"}, {"Machine", "AMD EPYC 9654, 2 threads"}, {"Version", "dpnbench 1.0, go1.26"}},
 		Sections: []Section{
 			{"Claims", []Block{
 				Text("Each row is a claim of the paper, what it says and what was measured here, with a 95% interval."),
 				Table{"Claims and what became of them", []Column{{Name: "claim"}, {Name: "published", Number: true}, {Name: "measured", Number: true}, {Name: "95% interval", Number: true}, {Name: "how it was measured"}}, []Row{
-					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31", "the first 32 test pictures, as the published table has it"}, Holds, "", "Table 1 of the paper"},
+					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31", "the first 32 test images, as the published table has it"}, Holds, "", "Table 1 of the paper"},
 					{[]string{"D after denoising", "2.81", "2.77", "2.52 to 3.05", "10 steps on the untrained potential, k-means centres, A = I"}, Partly, "", ""},
-					{[]string{"the law of equi-separation", "r = −0.99", "−0.91", "−0.95 to −0.84", "30 steps, all test pictures; a convex curve can have r near −1 as well"}, Fails, "", ""},
+					{[]string{"the law of equi-separation", "r = −0.99", "−0.91", "−0.95 to −0.84", "30 steps, all test images; a convex curve can have r near −1 as well"}, Fails, "", ""},
 					{[]string{"out of distribution", "–", "0.98", "", "not in the paper"}, Unjudged, "", ""},
 				}},
-				List{"D depends on the number of pictures.", "The published code detaches the potential."},
+				List{"D depends on the number of images.", "The published code detaches the potential."},
 			}},
 			{"The walk", []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
-			{"Pictures", []Block{Figures{
+			{"Images", []Block{Figures{
 				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey}, Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from left to right.", Wide: true},
 				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Images: pairs, Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
 				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Images: variances, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
@@ -134,7 +134,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`, `<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
 		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight rows of digits that become smoother", "test picture 3: label 0, prediction 3 (wrong)",
-		`alt="test picture 19 at step 30"`, "<li>D depends on the number of pictures.</li>",
+		`alt="test picture 19 at step 30"`, "<li>D depends on the number of images.</li>",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not contain %q", want)
@@ -239,12 +239,12 @@ func TestPageErrors(t *testing.T) {
 		{`figure "w": nothing to draw`, Figures{{Figure: plot.Weights{Title: "w"}}}},
 		{"more than 300 figures", Figures(make([]Shown, 1)).repeat(301)},
 		{"nothing to draw", Walk{Rows: 1, Cols: 1}},
-		{"pictures of 0 x 0", Walk{}},
+		{"images of 0 x 0", Walk{}},
 		{"101 items", walk(func(w *Walk) { w.Items = make([]WalkItem, 101) })},
 		{"-1 steps", walk(func(w *Walk) { w.Steps = -1 })},
 		{"16384 steps of 1 columns: want 0 to 16383", walk(func(w *Walk) { w.Steps = 1 << 14 })},
 		{"want at most 4,194,304 pixels", walk(func(w *Walk) { w.Rows, w.Cols, w.Steps = 256, 256, 63; w.Items = make([]WalkItem, 2) })},
-		{"0 pictures, 1 phi and 1 rows of r: want 1", item(WalkItem{Phi: phi, R: x})},
+		{"0 images, 1 phi and 1 rows of r: want 1", item(WalkItem{Phi: phi, R: x})},
 		{"2 values for an image", item(WalkItem{X: [][]float32{{1, 2}}, Phi: phi, R: x})},
 		{"value 0 is NaN", item(WalkItem{X: [][]float32{{float32(math.NaN())}}, Phi: phi, R: x})},
 		{"phi is +Inf", item(WalkItem{X: x, Phi: []float64{math.Inf(1)}, R: x})},
@@ -266,7 +266,7 @@ func (f Figures) repeat(n int) (out Figures) {
 	return out
 }
 
-// The page of twenty digits with thirty steps is small, its pictures are the ones given,
+// The page of twenty digits with thirty steps is small, its images are the ones given,
 // and its numbers too.
 func TestWalk(t *testing.T) {
 	a := sampleascent.New(20, 30)
@@ -339,7 +339,7 @@ func TestRounded(t *testing.T) {
 }
 
 // TestPageInBrowser loads the page in headless Chromium at the width of a desktop and of
-// a phone, and walks: the slider moves picture, number and bars, by script and by key;
+// a phone, and walks: the slider moves image, number and bars, by script and by key;
 // Enlarge enlarges; without JavaScript the strips are there.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
@@ -362,7 +362,7 @@ func TestPageInBrowser(t *testing.T) {
 			const part = name => document.querySelector('[data-part=' + name + ']');
 			`+change+`;
 			await new Promise(done => setTimeout(done, 100));
-			const canvas = part('picture');
+			const canvas = part('image');
 			return {
 				step: part('at').textContent, said: part('said').textContent, phi: part('phi').textContent, bars: part('bars').innerText,
 				pixels: canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.join(), dot: part('dot').getAttribute('cx'),
@@ -384,7 +384,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	wrong := look(`part('item').value = 3; part('item').dispatchEvent(new Event('input'))`)
 	if wrong.Said != "label 0, prediction 3 (wrong)" || wrong.Pixels == first.Pixels || wrong.Step != "step 0 of 30" {
-		t.Errorf("another picture: %.200v", wrong)
+		t.Errorf("another image: %.200v", wrong)
 	}
 	look(`part('step').focus()`)
 	b.Press("ArrowRight", 39)
@@ -423,7 +423,7 @@ func TestPageInBrowser(t *testing.T) {
 		return { live: seen('.walk-live'), ends: seen('.ends img'), strips: seen('.sprite'), content: document.documentElement.scrollWidth };
 	})()`, &print)
 	if print.Live != 0 || print.Ends != 2*20 || print.Strips != 0 || print.Content > 688 {
-		t.Errorf("in print: %+v; want the first and the last picture of each digit, on 688 pixels", print)
+		t.Errorf("in print: %+v; want the first and the last image of each digit, on 688 pixels", print)
 	}
 	if file := os.Getenv("DPN_TEST_SCREENSHOT"); file != "" { // to look at
 		for name, data := range map[string][]byte{".pdf": b.Print(), "-print.png": b.Screenshot()} {

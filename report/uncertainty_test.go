@@ -53,11 +53,11 @@ func TestUncertaintyPage(t *testing.T) {
 			t.Errorf("figure %s: %v, %q, %q", f.Name, f.Missing, f.Caption, f.Alt)
 		}
 	}
-	if got, want := list(names), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, histogram-misread, roc-misread, reliability"; got != want {
+	if got, want := strings.Join(names, ", "), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, histogram-misread, roc-misread, reliability"; got != want {
 		t.Errorf("figures %s, want %s", got, want)
 	}
 	page := uncertaintyHTML(t, u)
-	contains(t, page, "How raw on small tells what it does not know", "Figure 8.", "φ(x_0)", "by chance", "Scores chosen on", "validation pictures", "every grey level as likely")
+	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.", "φ(x_0)", "by chance", "Scores chosen on", "validation images", "every grey level as likely")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
 	}
@@ -79,26 +79,26 @@ func TestUncertaintySummary(t *testing.T) {
 			s.Tasks[i].Scores[j].Detection, s.Tasks[i].Scores[j].Limit = &d, 12
 		}
 	}
-	contains(t, text(), "use displacement (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 (inverted)", "Refuse what lies above 12.0", "25.0% of rotated",
-		"does better, 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
+	contains(t, text(), "use displacement (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 (inverted)", "Reject images with a score above 12.0", "25.0% of rotated",
+		"is better: 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
 	s.Tasks[3].Scores[5].AUROC = 0.91
-	if got := text(); strings.Contains(got, "does better") || strings.Contains(got, "No score tells") {
+	if got := text(); strings.Contains(got, "is better") || strings.Contains(got, "No score detects") {
 		t.Errorf("the score advised is the best one, and none is hard to tell: %s", got)
 	}
 	for j := range s.Tasks[2].Scores {
 		s.Tasks[2].Scores[j].AUROC = 0.6
 	}
 	s.Tasks[0].Scores[2].Limit = separation.Float(math.Inf(1))
-	contains(t, text(), "No score tells these well: rotated (best: phi_0, AUROC 0.600)")
-	if strings.Contains(text(), "Refuse") {
-		t.Errorf("a threshold that is not finite is named: %s", text())
+	contains(t, text(), "No score detects these well: rotated (best: phi_0, AUROC 0.600)")
+	if strings.Contains(text(), "Reject") {
+		t.Errorf("an infinite threshold is named: %s", text())
 	}
 	s.Calibration.Before.Confidence, s.Calibration.Before.Accuracy = 0.7, 0.8
 	s.Calibration.After, s.Calibration.Temperature = nil, nil
-	contains(t, text(), "claims less than comes true: 70.0% right on average, and 80.0% are", "no temperature was fitted")
+	contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are", "no temperature was fitted")
 	s.Tasks, s.Wrong = s.Tasks[:3], 0
-	contains(t, text(), "0 of 150 test pictures are read wrongly: there is nothing to tell them by")
-	contains(t, uncertaintyHTML(t, u), "so that there is nothing to compare", "none is best")
+	contains(t, text(), "0 of 150 test images are misclassified: too few to evaluate a score")
+	contains(t, uncertaintyHTML(t, u), "there is nothing to compare", "none is best")
 	s.ChosenOn = "test"
-	contains(t, uncertaintyHTML(t, u), "there are no validation pictures", "There were no validation pictures: these scores were chosen on the test pictures")
+	contains(t, uncertaintyHTML(t, u), "there are no validation images", "There were no validation images: these scores were chosen on the test images")
 }

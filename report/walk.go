@@ -17,37 +17,37 @@ import (
 	"dpnbench/plot"
 )
 
-// Walk is a block of a page that walks through the ascent of single pictures: choose a
-// picture and a step, and see the picture at that step, the potential phi and the
-// responsibilities of the components that matter most. Without JavaScript the page shows
-// all steps side by side, in print the first and the last one.
+// Walk is a block of a page that steps through the ascents of single images: the reader chooses
+// an image and a step, and sees the image at that step, the potential φ and the
+// responsibilities of the most active components. Without JavaScript the page shows all steps
+// side by side, in print the first and the last one.
 type Walk struct {
-	Rows, Cols int // pixels of each picture
+	Rows, Cols int // pixels of each image
 	Steps      int // n
 	Items      []WalkItem
-	// Components names the components of the potential; one beyond them goes by its number.
+	// Components names the components of the potential; those beyond the list go by number.
 	Components []string
 }
 
-// WalkItem is the ascent of one picture, at steps 0, 1, ..., n.
+// WalkItem is the ascent of one image, at steps 0, 1, ..., n.
 type WalkItem struct {
-	Name             string // such as test picture 17
+	Name             string // such as "test image 17"
 	Label, Predicted int
-	// X is Rows x Cols grey levels, 0 black to 1 white, what lies beyond is clamped: a
-	// picture for each step, or one for all of them where steps are no pictures.
+	// X holds Rows x Cols grey levels, 0 (black) to 1 (white), others are clamped: an image
+	// per step, or a single one if steps cannot be shown as images.
 	X    [][]float32
-	Read []int       // the class that is read from each step; nil: none
+	Read []int       // the class predicted at each step; nil: unknown
 	Phi  []float64   // the potential
 	R    [][]float32 // the responsibilities of all k components, 0 to 1
 }
 
 // Limits of a walk. The page of twenty digits of 28 x 28 pixels with 30 steps is about
-// 200 kB; that of the largest walk has some megabytes.
+// 200 kB; the largest walk has some megabytes.
 const (
 	mostWalkItems   = 100
-	mostWalkPixels  = 1 << 22 // of all pictures, were there one for each step
-	mostSpriteWidth = 1 << 14 // pixels, the steps side by side; browsers draw twice that
-	walkBars        = 6       // components shown, of each item the same ones at all steps
+	mostWalkPixels  = 1 << 22 // of all images, counting one per step
+	mostSpriteWidth = 1 << 14 // pixels, all steps side by side; browsers draw twice that
+	walkBars        = 6       // components shown for an item, the same ones at all steps
 )
 
 //go:embed walk.css
@@ -71,7 +71,7 @@ type walkItemView struct {
 	First, Last, Sprite template.URL
 	Width, Height       int
 	SpriteWidth         int
-	Still               bool // one picture
+	Still               bool // a single image
 }
 
 // walkData is what the script reads.
@@ -96,19 +96,19 @@ func (w Walk) view(b *builder) (blockView, error) {
 	b.walks++
 	v := walkView{Walk: w, ID: fmt.Sprintf("walk-%d", b.walks), Data: walkData{Steps: w.Steps}}
 	for i, it := range w.Items {
-		pictures := make([]*image.Gray, len(it.X))
+		images := make([]*image.Gray, len(it.X))
 		for t, x := range it.X {
-			pictures[t] = plot.Grey(x, w.Rows, w.Cols)
+			images[t] = plot.Grey(x, w.Rows, w.Cols)
 		}
-		first, err := dataURI(pictures[0])
+		first, err := dataURI(images[0])
 		if err != nil {
 			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
 		}
-		last, err := dataURI(pictures[len(pictures)-1])
+		last, err := dataURI(images[len(images)-1])
 		if err != nil {
 			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
 		}
-		sprite, err := dataURI(sideBySide(pictures))
+		sprite, err := dataURI(sideBySide(images))
 		if err != nil {
 			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
 		}
@@ -116,10 +116,11 @@ func (w Walk) view(b *builder) (blockView, error) {
 		if it.Predicted != it.Label {
 			said += " (wrong)"
 		}
-		name := cmp.Or(strings.TrimSpace(format.Printable(it.Name)), fmt.Sprintf("picture %d", i))
+		name := cmp.Or(strings.TrimSpace(format.Printable(it.Name)), fmt.Sprintf("image %d", i))
 		v.Items = append(v.Items, walkItemView{
 			Name: name, Said: said, PhiFirst: format.Significant(it.Phi[0]), PhiLast: format.Significant(it.Phi[w.Steps]),
-			First: first, Last: last, Sprite: sprite, Width: w.Cols, Height: w.Rows, SpriteWidth: w.Cols * len(pictures), Still: len(pictures) == 1,
+			First: first, Last: last, Sprite: sprite, SpriteWidth: w.Cols * len(images),
+			Width: w.Cols, Height: w.Rows, Still: len(images) == 1,
 		})
 		d := walkItemData{Name: name, Said: said, Read: it.Read, Phi: make([]float64, len(it.Phi))}
 		for t, phi := range it.Phi {
@@ -134,9 +135,9 @@ func (w Walk) view(b *builder) (blockView, error) {
 	return blockView{Walk: &v}, nil
 }
 
-// top returns the names of the components with the largest responsibilities over all
-// steps, the largest first, and their responsibilities at each step; the others come
-// last, together.
+// top returns the names of the components with the largest responsibilities over all steps,
+// largest first, and their responsibilities at each step. The last entry is the sum of the
+// others.
 func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
 	k := len(r[0])
 	most := make([]float32, k)
@@ -192,14 +193,16 @@ func (w Walk) check() error {
 	case w.Steps < 0 || (w.Steps+1) > mostSpriteWidth/w.Cols:
 		return fmt.Errorf("%d steps of %d columns: want 0 to %d steps", w.Steps, w.Cols, mostSpriteWidth/w.Cols-1)
 	case len(w.Items)*(w.Steps+1)*w.Rows*w.Cols > mostWalkPixels:
-		return fmt.Errorf("%d items of %d steps of %d x %d pixels: want at most %s pixels in all", len(w.Items), w.Steps, w.Rows, w.Cols, format.Thousands(mostWalkPixels))
+		return fmt.Errorf("%d items of %d steps of %d x %d pixels: want at most %s pixels in all",
+			len(w.Items), w.Steps, w.Rows, w.Cols, format.Thousands(mostWalkPixels))
 	}
 	for i, it := range w.Items {
 		if len(it.X) != 1 && len(it.X) != w.Steps+1 || len(it.Phi) != w.Steps+1 || len(it.R) != w.Steps+1 {
-			return fmt.Errorf("item %d has %d pictures, %d phi and %d rows of r: want %d of each", i, len(it.X), len(it.Phi), len(it.R), w.Steps+1)
+			return fmt.Errorf("item %d has %d images, %d phi and %d rows of r: want %d of each",
+				i, len(it.X), len(it.Phi), len(it.R), w.Steps+1)
 		}
 		if it.Read != nil && len(it.Read) != w.Steps+1 {
-			return fmt.Errorf("item %d has %d classes read: want %d or none", i, len(it.Read), w.Steps+1)
+			return fmt.Errorf("item %d has %d predicted classes: want %d or none", i, len(it.Read), w.Steps+1)
 		}
 		for t, x := range it.X {
 			if err := plot.CheckPixels(x, w.Rows, w.Cols); err != nil {
@@ -211,10 +214,11 @@ func (w Walk) check() error {
 				return fmt.Errorf("item %d: step %d: phi is %v", i, t, it.Phi[t])
 			}
 			if len(it.R[t]) != len(it.R[0]) || len(it.R[t]) == 0 {
-				return fmt.Errorf("item %d: step %d has %d responsibilities, step 0 %d: want as many, 1 at least", i, t, len(it.R[t]), len(it.R[0]))
+				return fmt.Errorf("item %d: step %d has %d responsibilities, step 0 has %d: want the same number, at least 1",
+					i, t, len(it.R[t]), len(it.R[0]))
 			}
 			for j, r := range it.R[t] {
-				if !(r >= 0 && r <= 1.001) { // of a sum that is 1 but for rounding
+				if !(r >= 0 && r <= 1.001) { // rounding may exceed 1
 					return fmt.Errorf("item %d: step %d: r of component %d is %v", i, t, j, r)
 				}
 			}
@@ -223,11 +227,11 @@ func (w Walk) check() error {
 	return nil
 }
 
-// sideBySide returns pictures of one size in a row.
-func sideBySide(pictures []*image.Gray) *image.Gray {
-	size := pictures[0].Rect.Size()
-	out := image.NewGray(image.Rect(0, 0, size.X*len(pictures), size.Y))
-	for t, p := range pictures {
+// sideBySide joins images of one size in a row.
+func sideBySide(images []*image.Gray) *image.Gray {
+	size := images[0].Rect.Size()
+	out := image.NewGray(image.Rect(0, 0, size.X*len(images), size.Y))
+	for t, p := range images {
 		for y := range size.Y {
 			copy(out.Pix[y*out.Stride+t*size.X:], p.Pix[y*p.Stride:][:size.X])
 		}
@@ -235,7 +239,7 @@ func sideBySide(pictures []*image.Gray) *image.Gray {
 	return out
 }
 
-// dataURI returns img as the address of a PNG that holds it.
+// dataURI returns the address of a PNG that holds img.
 func dataURI(img image.Image) (template.URL, error) {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
@@ -245,7 +249,7 @@ func dataURI(img image.Image) (template.URL, error) {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// rounded returns v with so many significant digits, to keep the page small.
+// rounded returns v with some significant digits, to keep the page small.
 func rounded(v float64, digits int) float64 {
 	if v == 0 {
 		return 0

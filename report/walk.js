@@ -1,10 +1,10 @@
-// Walks: without this script, the pictures of all steps are on the page all the same.
+// Walks: without this script, the page shows the images of all steps.
 for (const walk of document.querySelectorAll('.walk')) {
   const data = JSON.parse(walk.querySelector('script').textContent);
   const sprites = [...walk.querySelectorAll('.sprite')];
   const part = Object.fromEntries([...walk.querySelectorAll('[data-part]')].map(e => [e.dataset.part, e]));
-  const pen = part.picture.getContext('2d');
-  const { width, height } = part.picture;
+  const pen = part.image.getContext('2d');
+  const { width, height } = part.image;
   const text = v => String(Number(v.toPrecision(5))).replace('-', '−');
   let timer = 0;
 
@@ -19,12 +19,12 @@ for (const walk of document.querySelectorAll('.walk')) {
     const sprite = sprites[part.item.value];
     sprite.decode().then(() => {
       if (sprite !== sprites[part.item.value] || step !== Number(part.step.value)) return; // another one by now
-      const at = Math.min(step, sprite.naturalWidth / width - 1); // one picture may stand for all steps
+      const at = Math.min(step, sprite.naturalWidth / width - 1); // a single image may serve all steps
       pen.drawImage(sprite, at * width, 0, width, height, 0, 0, width, height);
     });
-    part.picture.setAttribute('aria-label', item.name + ' at step ' + step);
+    part.image.setAttribute('aria-label', item.name + ' at step ' + step);
     part.said.textContent = item.said;
-    part.read.textContent = item.read ? 'read as ' + item.read[step] + ' at this step' : '';
+    part.read.textContent = item.read ? 'predicted at this step: ' + item.read[step] : '';
     part.at.textContent = 'step ' + step + ' of ' + data.steps;
     part.step.setAttribute('aria-valuetext', part.at.textContent + ', φ ' + text(phi));
     part.phi.textContent = text(phi);

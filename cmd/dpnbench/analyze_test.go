@@ -220,7 +220,7 @@ func TestAnalyzeInBrowser(t *testing.T) {
 			part('step').dispatchEvent(new Event('input'));
 			await part('item').closest('.walk').querySelector('.sprite').decode();
 			await new Promise(done => setTimeout(done, 100));
-			const c = part('picture');
+			const c = part('image');
 			const pixels = c.getContext('2d').getImageData(0, 0, c.width, c.height).data.join();
 			const text = name => part(name).textContent;
 			return { pixels, phi: text('phi'), at: text('at'), read: text('read') };

@@ -56,7 +56,7 @@ func TestUncertainty(t *testing.T) {
 	idx(t, other, 50)
 	text := succeed(t, "uncertainty", "--model", model, "--ood-data", other, "--json", js)
 	for _, want := range []string{"200 images of digits", "AUROC", "FPR", "displacement", "logits divided by T",
-		"- To tell pictures of a kind", "- To tell pictures that it reads wrongly", "expected calibration error",
+		"- To detect images of a kind", "- To detect misclassified images", "expected calibration error",
 		filepath.Join(folder, "report.html")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("uncertainty printed %q: want %q in it", text, want)

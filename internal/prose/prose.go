@@ -1,0 +1,115 @@
+// Package prose keeps the sentences of pages in template files, apart from the code that
+// computes the numbers in them.
+//
+//	//go:embed prose/*.tmpl
+//	var files embed.FS
+//	var text = prose.Parse(files, "prose/*.tmpl")
+//
+//	text.Say("accuracy", "share", 0.971, "images", 10000)
+//
+// where a file of prose/ has
+//
+//	{{define "accuracy"}}
+//	{{percent .share}} of {{thousands .images}} images are classified correctly.
+//	{{end}}
+//
+// Templates have the functions num (three significant digits), number (with decimals), percent
+// (of a share, one decimal, or as many as a second argument says), thousands, count (1 image,
+// 2,000 images), interval and percents (two ends), plain and list (words joined by commas).
+package prose
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"reflect"
+	"strings"
+	"text/template"
+
+	"dpnbench/internal/format"
+)
+
+// Set is a set of named sentences and paragraphs.
+type Set struct{ t *template.Template }
+
+// Parse reads templates from files that match the patterns. It panics if one is malformed.
+func Parse(files fs.FS, patterns ...string) Set {
+	t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+		"num":       func(v any) string { return Num(float(v)) },
+		"number":    func(v any, decimals int) string { return format.Number(float(v), decimals) },
+		"percent":   percent,
+		"thousands": format.Thousands,
+		"count":     count,
+		"interval":  func(ci any) string { return ends(ci, Num) },
+		"percents":  func(ci any) string { return ends(ci, func(v float64) string { return percent(v) }) },
+		"list":      func(words []string) string { return strings.Join(words, ", ") },
+	})
+	return Set{template.Must(t.ParseFS(files, patterns...))}
+}
+
+// Say returns the text of a name as a single line. The values are pairs of a key and what the
+// template shows for it. A name or key that does not exist is a mistake of the program: Say
+// panics (package prosetest finds such calls).
+func (p Set) Say(name string, values ...any) string {
+	m := make(map[string]any, len(values)/2)
+	for i := 0; i < len(values); i += 2 {
+		m[values[i].(string)] = values[i+1]
+	}
+	var b strings.Builder
+	if err := p.t.ExecuteTemplate(&b, name, m); err != nil {
+		panic(fmt.Sprintf("prose: %q: %v", name, err))
+	}
+	return join(b.String())
+}
+
+// join makes one line of text. No-break spaces stay.
+func join(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " ")
+}
+
+// Templates returns the templates, for tests.
+func (p Set) Templates() []*template.Template { return p.t.Templates() }
+
+// Num prints three significant digits, a dash for NaN and ∞ for +Inf.
+func Num(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case math.IsInf(v, 1):
+		return "∞"
+	}
+	return format.Significant(v)
+}
+
+func percent(v any, decimals ...int) string {
+	return format.Percent(float(v), append(decimals, 1)[0])
+}
+
+// count prints a number with commas and its noun, in the plural unless n is 1.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return format.Thousands(n) + " " + noun
+}
+
+// ends prints the two ends of an interval, or a dash if there are not two.
+func ends(ci any, print func(float64) string) string {
+	v := reflect.ValueOf(ci)
+	if v.Len() != 2 {
+		return "–"
+	}
+	return print(v.Index(0).Float()) + " to " + print(v.Index(1).Float())
+}
+
+// float returns a number of any type.
+func float(v any) float64 {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanFloat():
+		return r.Float()
+	case r.CanInt():
+		return float64(r.Int())
+	}
+	panic(fmt.Sprintf("%v (%T) is no number", v, v))
+}
