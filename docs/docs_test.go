@@ -317,6 +317,52 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestMap checks the map of the source in README.md: every package has a place there, and imports
+// point down. What is named below the map, and internal, may be imported from anywhere.
+func TestMap(t *testing.T) {
+	row := map[string]int{}
+	free := map[string]bool{}
+	inMap := false
+	for i, l := range read(t, "README.md").lines {
+		switch {
+		case strings.HasPrefix(l, "    cmd/dpnbench "):
+			inMap = true
+		case strings.HasPrefix(l, "Beside them: "):
+			for _, m := range span.FindAllStringSubmatch(l, -1) {
+				free[m[1]] = true
+			}
+			inMap = false
+		}
+		if names, _, _ := strings.Cut(strings.TrimSpace(l), "  "); inMap {
+			for _, name := range strings.Fields(names) {
+				row[name] = i + 1
+			}
+		}
+	}
+	list := run(t, "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../...")
+	for _, l := range strings.Split(strings.TrimSpace(list), "\n") {
+		var names []string
+		for _, name := range strings.Fields(l) {
+			if name, ours := strings.CutPrefix(name, "dpnbench/"); ours {
+				names = append(names, name)
+			}
+		}
+		from := names[0]
+		if free[from] || from == "docs" || strings.Contains("/"+from, "/internal/") {
+			continue
+		}
+		if row[from] == 0 {
+			t.Errorf("README.md: the map of the source has no line for %s", from)
+			continue
+		}
+		for _, to := range names[1:] {
+			if r := row[to]; r != 0 && r <= row[from] {
+				t.Errorf("%s imports %s, which the map of README.md has not below it (lines %d and %d)", from, to, row[from], r)
+			}
+		}
+	}
+}
+
 // TestLists holds lists of names to the source: each name must be there, in backquotes.
 func TestLists(t *testing.T) {
 	var kinds []string
