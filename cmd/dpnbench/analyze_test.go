@@ -108,7 +108,7 @@ func TestAnalyze(t *testing.T) {
 	other := t.TempDir()
 	idx(t, other, 100)
 	text = succeed(t, "analyze", "--model", model, "--data", other, "--draws", "0", "--subsets", "0")
-	if !strings.Contains(text, "are not at hand") {
+	if !strings.Contains(text, "are not available") {
 		t.Errorf("analyze printed %q", text)
 	}
 	if _, missing := files(t, folder); !reflect.DeepEqual(missing, []string{"curve", "moves"}) {
