@@ -1,7 +1,7 @@
 package engine
 
-// AdamCoefficients are the numbers of one step of Adam (Kingma and Ba, 2015), the same
-// for all parameters.
+// AdamCoefficients are the coefficients of one step of Adam (Kingma and Ba, 2015), the same for all
+// parameters.
 type AdamCoefficients struct {
 	Clip          float32 // factor on the gradient
 	Beta1         float32
@@ -13,8 +13,8 @@ type AdamCoefficients struct {
 	Eps           float32
 }
 
-// Adam makes one step on the parameters p with gradient g and moments m and v (all of
-// one length, m and v zero before the first step):
+// Adam makes one step on the parameters p with gradient g and moments m and v, all of the same
+// length; m and v are zero before the first step:
 //
 //	g' = clip*g, m = beta1 m + (1-beta1) g', v = beta2 v + (1-beta2) g'^2
 //	p  = p - step * m / (sqrt(v)*rbc2 + eps)

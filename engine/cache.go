@@ -1,26 +1,25 @@
 package engine
 
-import (
-	"github.com/klauspost/cpuid/v2"
-)
+import "github.com/klauspost/cpuid/v2"
 
-// innerBlock returns kc, the longest block of the inner index, of a tier whose panels
-// have nr columns. Panels stream from the second-level cache, of which one takes an eighth:
-// the tiles leave time for it, and a longer block stores and reloads fewer partial sums.
-// Where that level is small they live in the first one, of which they take about half, and rows
-// of A the rest. Partial sums are float32, so blocks change no bit.
+// innerBlock returns kc, the largest number of inner indices of a block, for panels of nr columns. A
+// panel takes an eighth of the second-level cache and streams from there, which the tiles leave time
+// for; a longer block stores and reloads fewer partial sums. If the second level is small, a panel
+// takes about half of the first level, beside the rows of A. Partial sums are float32, so blocks
+// change no bit.
 func innerBlock(nr int) int {
 	bytes := max(cacheSize(cpuid.CPU.Cache.L1D, 32<<10)*9/16, cacheSize(cpuid.CPU.Cache.L2, 512<<10)/8)
 	return min(max(bytes/4/nr, 64), 1024)
 }
 
-// outerBlock returns mc, the rows of A that are multiplied with all panels of a block of kc inner
-// indices before the next rows: a quarter of the second-level cache, beside which panels and C pass.
+// outerBlock returns mc, the number of rows of A that are multiplied with all panels of a block of kc
+// inner indices before the next rows. They take a quarter of the second-level cache; panels and C
+// pass through the rest.
 func outerBlock(kc int) int {
 	return max(cacheSize(cpuid.CPU.Cache.L2, 512<<10)/4/4/kc, 64)
 }
 
-// cacheSize is what cpuid reports, or typical where it reports nothing.
+// cacheSize is the size that cpuid reports, or a typical one if it reports none.
 func cacheSize(reported, typical int) int {
 	if reported <= 0 {
 		return typical
@@ -31,17 +30,17 @@ func cacheSize(reported, typical int) int {
 // blocks is the number of blocks of an inner size.
 func (kern *kernels) blocks(inner int) int { return (inner + kern.kc - 1) / kern.kc }
 
-// rowBlocks is the number of blocks of m rows of A: of mc rows where a block of the inner index is
-// as long as it may be, of more where it is shorter, so that all take as much of the cache.
+// rowBlocks is the number of blocks of m rows of A: mc rows each if the block has kc inner indices,
+// more if it has fewer, so that a block always takes as much of the cache.
 func (kern *kernels) rowBlocks(m, inner int) int {
 	longest := (inner + kern.blocks(inner) - 1) / max(kern.blocks(inner), 1)
 	most := kern.mc * kern.kc / max(longest, 1)
 	return (m + most - 1) / most
 }
 
-// conflictStride is the distance, in floats, from which on rows fall into so few sets of the
-// first-level cache that they push each other out. A way of it is 4 KiB: rows half of that apart
-// fall into two sets, for which 12 ways (48 KiB) are enough.
+// conflictStride is the least row stride, in floats, at which rows fall into so few sets of the
+// first-level cache that they evict each other. A way holds 4 KiB; rows 2 KiB apart fall into two
+// sets, for which 12 ways (48 KiB) are enough.
 var conflictStride = func() int {
 	if firstLevelWays() < 12 {
 		return 512
@@ -52,8 +51,8 @@ var conflictStride = func() int {
 // firstLevelWays is the number of ways of the first-level cache, of 4 KiB each.
 func firstLevelWays() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) / (4 << 10) }
 
-// crowded says whether the rows of the longest tile, so far apart, take more than two thirds of the
-// ways of a set.
+// tileConflicts reports whether the rows of the highest tile, at this stride, take more than two
+// thirds of the ways of a cache set.
 func (kern *kernels) tileConflicts(stride int) bool {
 	if stride < 512 || stride%512 != 0 {
 		return false
@@ -65,10 +64,10 @@ func (kern *kernels) tileConflicts(stride int) bool {
 	return 3*rows > 2*firstLevelWays()
 }
 
-// aliased says whether rows so far apart fall into the same sets of the first-level cache.
+// conflicts reports whether rows at this stride fall into the same sets of the first-level cache.
 func conflicts(stride int) bool { return stride >= conflictStride && stride%conflictStride == 0 }
 
-// leading returns a row distance of at least n that is whole cache lines and not aliased.
+// paddedLD returns a row stride of at least n that is a whole number of cache lines and does not conflict.
 func paddedLD(n int) int {
 	n = (n + 15) / 16 * 16
 	if conflicts(n) {
@@ -77,6 +76,6 @@ func paddedLD(n int) int {
 	return n
 }
 
-// spread returns a row distance of at least n whose cache lines are odd in number. Columns that are
-// a line wide then take all sets of the first-level cache, and not a half of them or less.
+// oddLineLD returns a row stride of at least n that is an odd number of cache lines. A column one
+// line wide then uses all sets of the first-level cache, and not at most half of them.
 func oddLineLD(n int) int { return (n+15)/16/2*32 + 16 }

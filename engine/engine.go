@@ -12,13 +12,13 @@ import (
 type Engine struct {
 	kern      *kernels
 	pool      *pool
-	saturated bool    // as many threads as processors
-	singleCPU bool    // and there is one processor
+	saturated bool    // as many threads as CPUs, and not pinned
+	singleCPU bool    // saturated, with one CPU
 	route     Route   // of ascents
 	wakeFlop  float64 // flop below which work stays on one thread
 
 	mu      sync.Mutex // held by the method that runs
-	scratch []arena    // one a worker
+	scratch []arena    // one per worker
 
 	// The jobs live here so that starting one allocates nothing.
 	gemm         gemmJob
@@ -47,7 +47,7 @@ type Engine struct {
 	work AscentWork // of the last ascent
 
 	parallel parallelJob
-	workers  []Worker // one a thread
+	workers  []Worker // one per thread
 }
 
 // Option changes how New makes an engine.
@@ -61,22 +61,22 @@ type settings struct {
 	route   Route
 }
 
-// WithTier asks for a tier; Auto, the default, is the fastest one of this machine.
+// WithTier selects a tier. The default, Auto, is the fastest one of this machine.
 func WithTier(t Tier) Option { return func(s *settings) { s.tier = t } }
 
-// WithThreads sets the number of threads. The default is what the process may use:
-// GOMAXPROCS, which honours the affinity mask and the cgroup limit.
+// WithThreads sets the number of threads. The default is GOMAXPROCS, which honours the affinity
+// mask and the cgroup limit of the process.
 func WithThreads(n int) Option { return func(s *settings) { s.threads = n } }
 
-// WithEagerThreads shares even the smallest work among the threads. It makes nothing
-// faster; it lets tests see every way of splitting.
+// WithEagerThreads shares even the smallest work among the threads. It is slower; tests use it to
+// run every way of splitting.
 func WithEagerThreads() Option { return func(s *settings) { s.eager = true } }
 
 // MaxThreads is the largest number of threads of an engine.
 const MaxThreads = 1024
 
-// New makes an engine. It fails when the tier that was asked for is not available here
-// (the error says why) or the number of threads is not between 1 and MaxThreads.
+// New makes an engine. It fails if the tier is not available on this machine (the error says why) or
+// the number of threads is not between 1 and MaxThreads.
 func New(options ...Option) (*Engine, error) {
 	s := settings{threads: runtime.GOMAXPROCS(0)}
 	for _, o := range options {
@@ -103,8 +103,8 @@ func New(options ...Option) (*Engine, error) {
 		e.workers[i] = Worker{e: e, index: i}
 	}
 	e.route = s.route
-	// Pinned threads do not yield: each time the scheduler would have to change threads
-	// twice, which takes a quarter of the speed.
+	// Pinned threads do not yield: the scheduler would have to switch threads twice each time,
+	// which costs 25% of the speed.
 	e.saturated = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
 	e.singleCPU = e.saturated && runtime.GOMAXPROCS(0) == 1
 	if e.wakeFlop = wakeThreshold * kern.flopPerMicrosecond; s.eager {
@@ -119,8 +119,8 @@ func New(options ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the engine's threads, once a method that still runs has returned. The engine must
-// not be used afterwards.
+// Close ends the threads of the engine, after a running method has returned. The engine must not be
+// used afterwards.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,9 +133,9 @@ func (e *Engine) Tier() Tier { return e.kern.tier }
 // Threads returns the number of threads.
 func (e *Engine) Threads() int { return e.pool.threads() }
 
-// arena holds scratch memory of one worker, by use, kept from call to call.
+// arena is the scratch memory of one worker, kept from call to call.
 type arena struct {
-	work    int // flop of the running job since the worker yielded
+	work    int // flop of the running job since the worker last yielded
 	buffers [slots][]float32
 	packed  Packed     // an operand in the worker's memory
 	active  []int      // components of a row whose responsibility is not 0
@@ -177,8 +177,7 @@ const (
 	slots
 )
 
-// floats returns n floats of scratch memory, which hold anything. The memory begins on
-// a cache line.
+// floats returns n floats of scratch memory with undefined content. It begins on a cache line.
 func (a *arena) floats(s slot, n int) []float32 {
 	if len(a.buffers[s]) < n {
 		a.buffers[s] = alignedFloats(n + n/8)

@@ -4,13 +4,13 @@ import (
 	"dpnbench/engine/num"
 )
 
-// tileWalk walks down the tiles of a panel, for the tiers whose assembly is one tile. Each
-// has the loop to itself, because calls by way of a variable cost a percent.
+// tileWalk steps through the tiles of a panel, for tiers whose assembly computes one tile. Each tier has
+// its own loop, because a call through a variable costs 1%.
 type tileWalk struct {
 	a, c, next           []float32
 	ars, tileStride, crs int
 	rows, tall           int
-	prefetch             int // floats that a tile fetches of next
+	prefetch             int // floats of next that a tile prefetches
 }
 
 // tile returns the number of rows of the tile.
@@ -21,8 +21,7 @@ func (w *tileWalk) tile() int {
 	return w.rows
 }
 
-// step goes on to the next tile, after one of n rows. After the last one nothing is left
-// to stand on: the slices become as short as they must.
+// step advances to the next tile, after one of n rows. After the last tile the slices end.
 func (w *tileWalk) step(n int) {
 	w.tall--
 	at := w.tileStride
@@ -34,8 +33,8 @@ func (w *tileWalk) step(n int) {
 	w.next = w.next[min(w.prefetch, len(w.next)):]
 }
 
-// fmaPeakGeneric runs the tile, a multiply-add of 96 elements a round, on operands that
-// stay in the cache: emulated multiply-adds are bound by nothing else.
+// fmaPeakGeneric runs the tile, 96 multiply-adds per round, on operands that stay in the cache. Emulated
+// multiply-adds are limited by nothing else.
 func fmaPeakGeneric(rounds int) {
 	var b, c [genericNR]float32
 	a := [...]float32{0.5}
@@ -77,8 +76,8 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 		sgemmFused6x16(k, a, ars, acs, b, brs, c, crs, rows, acc)
 		return
 	}
-	// num.FMA32 written out: the partial sums stay float64 numbers that are float32 numbers,
-	// and a row of B is converted once for all rows.
+	// num.FMA32 written out: the partial sums are kept as float64 with the values of float32, and a
+	// row of B is converted once for all rows.
 	var s [genericMR][genericNR]float64
 	if acc {
 		for i := range rows {
@@ -119,9 +118,9 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 //
 // starting from the old value of c when acc is set, from +0 otherwise.
 func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, tall int, acc bool) {
-	const together = 64 // inner indices, so that all tiles share a copy of their rows of B
+	const together = 64 // inner indices, whose rows of B are copied once for all tiles
 	var copied [together * genericNR]float32
-	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // without inner indices, too, c is set
+	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // sets c even if k is 0
 		n := min(together, k-p0)
 		for p, o := range at[p0 : p0+n] {
 			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(b[o:])
@@ -140,8 +139,8 @@ func transposeGeneric(dst []float32, ds int, src []float32, ss, rows, cols int) 
 	}
 }
 
-// sgemmFused6x16 is sgemmGeneric6x16 where the compiler turns x*y + z of float32 into one
-// instruction, which the language allows but does not promise.
+// sgemmFused6x16 is sgemmGeneric6x16 for compilers that turn x*y + z of float32 into one instruction,
+// which the language allows but does not promise.
 func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
 	for i := 0; i < rows; i += 2 { // two rows of four columns at a time stay in registers
 		second := 0
@@ -174,9 +173,9 @@ func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []
 	}
 }
 
-// compilerFuses reports whether sgemmFused6x16 has the bits of num.FMA32 here: on arm64,
-// ppc64le, riscv64, s390x, and on amd64 from GOAMD64=v3. It is found out at start, in the
-// loops themselves: (1+2^-12)^2 - (1+2^-11) is 2^-24 when it is rounded once, else 0.
+// compilerFuses reports whether sgemmFused6x16 has the bits of num.FMA32: on arm64, ppc64le, riscv64,
+// s390x, and on amd64 from GOAMD64=v3. The loop itself is tested at start: (1+2^-12)^2 - (1+2^-11) is
+// 2^-24 if it is rounded once, otherwise 0.
 var compilerFuses = func() bool {
 	const rows = genericMR
 	a := []float32{1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12, 1 + 0x1p-12}

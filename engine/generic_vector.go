@@ -6,9 +6,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// The pure-Go twins of the assembly kernels, one for each, with the same signature and
-// the same bits. A kernel trusts its arguments: the methods of kernels (kernels.go)
-// check them.
+// The pure-Go kernels define what the kernels in assembly compute: same signature, same bits. Kernels
+// trust their arguments; the methods of type kernels check them.
 
 // addGeneric sets dst[j] = x[j] + y[j].
 func addGeneric(dst, x, y []float32) {
@@ -99,15 +98,15 @@ func adamGeneric(p, g, m, v []float32, co *AdamCoefficients) {
 	}
 }
 
-// sqrt32 is the square root rounded once: the float64 root of a float32, rounded
-// again, is the right float32 (53 >= 2*24 + 2).
+// sqrt32 is the correctly rounded square root. Rounding the float64 root of a float32 again gives the
+// right float32, because 53 >= 2*24 + 2.
 func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// lanes are the sixteen partial sums of a reduction; element j of a vector belongs to
-// lane j mod 16. A vector counts as padded with +0 to a multiple of 16.
+// lanes are the sixteen partial sums of a reduction. Element j of a vector belongs to lane j mod 16; the
+// vector counts as padded with +0 to a multiple of 16.
 type lanes [16]float32
 
-// sum combines the lanes in the fixed order: 8 apart, 4, 2, 1.
+// sum adds the lanes in a fixed order: 8 apart, then 4, 2, 1.
 func (l *lanes) sum() float32 {
 	for h := 8; h > 0; h /= 2 {
 		for i := range h {
@@ -130,8 +129,8 @@ func dotRowsGeneric(dst, x []float32, xs int, y []float32, ys, n int) {
 	}
 }
 
-// pad adds the +0 of the padding after n elements: it turns a lane of -0 (which an
-// underflow can leave) into +0, as a vector register does.
+// pad adds the +0 of the padding after n elements. It turns a lane of -0, which underflow can leave,
+// into +0, as a vector register does.
 func (l *lanes) pad(n int) {
 	if n&15 != 0 {
 		for j := n & 15; j < 16; j++ {
@@ -191,7 +190,7 @@ func logGeneric(dst, x []float32) {
 	}
 }
 
-// readGeneric returns the bitwise or of the elements of x, which it reads rounds times.
+// readGeneric reads x rounds times and returns the bitwise or of its elements.
 func readGeneric(x []float32, rounds int) uint32 {
 	var b0, b1, b2, b3 uint32
 	for range rounds {
@@ -237,7 +236,7 @@ func triadGeneric(a float32, dst, x, y []float32, rounds int) {
 	}
 }
 
-// triadFused is a triad where the compiler makes one instruction of the sum.
+// triadFused is a triad for compilers that fuse the multiplication and the addition.
 func triadFused(a float32, dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for j := range dst {
@@ -245,7 +244,7 @@ func triadFused(a float32, dst, x, y []float32) {
 	}
 }
 
-// triadFuses reports whether it does: see compilerFuses, which says nothing of this loop.
+// triadFuses reports whether the compiler fuses the loop of triadFused; see compilerFuses.
 var triadFuses = func() bool {
 	x := []float32{1 + 0x1p-12, -1 - 0x1p-11, 0}
 	triadFused(x[0], x[2:], x[1:2], x[:1])

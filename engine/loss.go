@@ -5,11 +5,10 @@ import (
 	"math"
 )
 
-// SoftmaxCrossEntropy computes, for every row of logits (n x classes) and its label, the
-// loss -log softmax(logits)[label], written to losses (n), and scale times the gradient
-// of that loss, softmax - onehot, written to grad (n x classes; grad may be logits, or
-// empty when only the losses are wanted). Sums over classes are chains in increasing
-// class. It panics when a label is not below the number of classes.
+// SoftmaxCrossEntropy sets losses[i] to -log softmax(logits)[label] of row i of logits (n x classes)
+// and grad (n x classes) to scale times the gradient of that loss, softmax - onehot. grad may be
+// logits; it may be empty if only the losses are needed. Sums over classes are chains in increasing
+// class. It panics if a label is not below the number of classes.
 func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matrix, labels []byte, scale float32) {
 	n, classes := logits.Rows, logits.Cols
 	logits.check("SoftmaxCrossEntropy", "logits")
@@ -31,7 +30,7 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 		p := View(arena.floats(slotG, rows*classes), rows, classes)
 		copyMatrix(p, logits.Slice(r0, r0+rows, 0, classes))
 		sums := arena.floats(slotS, 2*rows)
-		sums, shifted := sums[:rows], sums[rows:] // sum of exp; logit of the label less the largest
+		sums, shifted := sums[:rows], sums[rows:] // sums of exp; logits of the labels minus the largest of their rows
 		for i := range rows {
 			row, top := p.Row(i), float32(math.Inf(-1))
 			for _, v := range row {

@@ -2,9 +2,9 @@ package engine
 
 import "fmt"
 
-// Matrix is a view of float32 numbers: element (i, j) is Data[i*RS+j*CS]. Strides are
-// counted in elements and are not negative. A view may be a part of a larger matrix, a
-// transpose, or (for a matrix that is only read) repeat a row by RS = 0.
+// Matrix is a view of float32 numbers: element (i, j) is Data[i*RS+j*CS]. Strides are in elements and
+// not negative. A view may be a part of a larger matrix or a transpose. A matrix that is only read may
+// repeat a row (RS = 0).
 type Matrix struct {
 	Data       []float32
 	Rows, Cols int
@@ -40,10 +40,10 @@ func (m Matrix) Slice(r0, r1, c0, c1 int) Matrix {
 	return s
 }
 
-// Row returns row i of a matrix with CS 1, or of one column at most.
+// Row returns row i of a matrix with CS 1 or at most one column. Without columns it returns nil.
 func (m Matrix) Row(i int) []float32 {
 	if m.Cols == 0 {
-		return nil // whatever Data holds
+		return nil
 	}
 	if m.CS != 1 && m.Cols > 1 {
 		panic(fmt.Sprintf("engine: Row of a matrix with column stride %d", m.CS))
@@ -78,11 +78,11 @@ func (m Matrix) check(call, name string) {
 	}
 }
 
-// fits says whether the last of n elements, stride apart, is last at most. The product of both,
-// of numbers that nobody has checked, may not be an int.
+// fits reports whether the last of n elements, stride apart, has an index of at most last. It avoids
+// the product of n and stride, which may overflow.
 func fits(n, stride, last int) bool { return stride == 0 || n-1 <= last/stride }
 
-// shape panics unless m is rows x cols, and checks it.
+// shape panics unless m is rows x cols and lies within Data.
 func (m Matrix) shape(call, name string, rows, cols int) {
 	if m.Rows != rows || m.Cols != cols {
 		panic(fmt.Sprintf("engine: %s: %s is %d x %d, expected %d x %d", call, name, m.Rows, m.Cols, rows, cols))

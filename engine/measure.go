@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// RunFMA keeps the FMA units of all threads busy for that many tasks a thread, without
-// touching memory, and returns the number of floating-point operations done. Divided by
-// the time that it takes, it is the peak that every product is measured against.
+// RunFMA keeps the FMA units of all threads busy for the given number of tasks per thread, without
+// accessing memory, and returns the number of floating-point operations. Divided by the time that it
+// takes, this is the peak that products are compared with.
 func (e *Engine) RunFMA(tasks int) (flop float64) {
 	if most := maxTasks / e.Threads(); tasks < 0 || tasks > most {
-		panic(fmt.Sprintf("engine: RunFMA: %d tasks a thread, expected 0 to %d", tasks, most))
+		panic(fmt.Sprintf("engine: RunFMA: %d tasks per thread, expected 0 to %d", tasks, most))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -25,8 +25,8 @@ type peakJob struct{ kern *kernels }
 
 func (j *peakJob) run(_, _ int) { j.kern.fmaPeak(j.kern.peakRounds) }
 
-// Stream names a pattern of memory traffic over arrays of float32: what memory and each
-// cache can deliver, whatever is computed.
+// Stream names a pattern of memory traffic over arrays of float32, for measuring the bandwidth of
+// memory and caches.
 type Stream int
 
 const (
@@ -45,7 +45,7 @@ func (s Stream) String() string {
 	return streamNames[s]
 }
 
-// arrays is how many arrays s passes over at a time.
+// arrays is the number of arrays that s passes over at a time.
 func (s Stream) arrays() int {
 	if s == Triad {
 		return 3
@@ -53,17 +53,16 @@ func (s Stream) arrays() int {
 	return 1
 }
 
-// floatBytes is how many bytes s moves a float of its arrays: 4, or 12 of a triad. Lines
-// that the hardware reads before they are written are not counted.
+// floatBytes is the number of bytes that s moves per index: 4, or 12 for a triad. Cache lines that the
+// hardware reads before they are written do not count.
 func (s Stream) floatBytes() int { return 4 * s.arrays() }
 
-// RunStream makes rounds passes of s on every thread of e at the same time, each over
-// arrays of its own of bytes in all (a triad: three of a third each, in whole floats),
-// and returns the bytes moved by all threads. Divided by the time that it takes, it is
-// the bandwidth of the level of memory that holds the arrays.
+// RunStream makes rounds passes of s on all threads at the same time, and returns the number of bytes
+// that they moved. Each thread has arrays of its own of bytes in total (a triad: three arrays of a third
+// each, in whole floats). Divided by the time that it takes, the result is the bandwidth of the level of
+// memory that holds the arrays.
 //
-// The first call that needs more memory than those before allocates it; ReleaseStreams
-// gives it back.
+// A call that needs more memory than those before allocates it; ReleaseStreams frees it.
 func (e *Engine) RunStream(s Stream, bytes, rounds int) float64 {
 	if s < Read || s > Triad {
 		panic(fmt.Sprintf("engine: RunStream: %v is not a stream", s))
@@ -82,7 +81,7 @@ func (e *Engine) RunStream(s Stream, bytes, rounds int) float64 {
 	return float64(e.Threads()) * float64(rounds) * float64(j.n*s.floatBytes())
 }
 
-// ReleaseStreams lets go of the arrays of RunStream.
+// ReleaseStreams frees the arrays of RunStream.
 func (e *Engine) ReleaseStreams() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,23 +91,22 @@ func (e *Engine) ReleaseStreams() {
 type streamJob struct {
 	kern   *kernels
 	s      Stream
-	n      int // floats an array
+	n      int // floats per array
 	rounds int
-	arrays [][]float32   // one a worker, for all arrays of a stream
-	seen   atomic.Uint32 // what was read, so that a compiler cannot leave it out
+	arrays [][]float32   // one per worker, for all arrays of a stream
+	seen   atomic.Uint32 // the result of reading, so that the compiler cannot omit it
 }
 
 const (
-	// streamChunk floats at most are one call: 200 kB of a triad, which slow memory moves
-	// in 100 microseconds.
+	// streamChunk is the most floats of one call: 200 kB of a triad, which slow memory moves in 100
+	// microseconds.
 	streamChunk = 16 << 10
 
-	// Passes over arrays that are shorter than that, and so in a cache, take up to so many
-	// floats a call.
+	// streamShort is the most floats of one call for shorter arrays, which are in a cache.
 	streamShort = 4 * streamChunk
 
-	// The arrays hold ones. With so small a factor they stay ones, which no number of
-	// passes turns into infinities or subnormal numbers.
+	// The arrays hold ones. With this factor they stay ones after any number of passes, and never
+	// become infinite or subnormal.
 	streamFactor = 0x1p-30
 )
 
@@ -116,10 +114,10 @@ func (j *streamJob) run(worker, _ int) {
 	stride := (j.n + 15) / 16 * 16 // every array begins on a cache line
 	need := (j.s.arrays()-1)*stride + j.n
 	if len(j.arrays[worker]) < need {
-		j.arrays[worker] = nil // the collector may have it before the new one is there
+		j.arrays[worker] = nil // so that it can be freed before the new one is allocated
 		a := alignedFloats(need)
-		// Writing makes the system find memory: near the thread that writes, and a page for
-		// each page (what was never written can all be one page of zeros).
+		// Writing makes the system allocate pages, close to the thread that writes. (Pages that were
+		// never written may all be one page of zeros.)
 		for at := 0; at < need; at += streamChunk {
 			j.kern.write(a[at:min(at+streamChunk, need)], 1, 1)
 		}
@@ -130,7 +128,7 @@ func (j *streamJob) run(worker, _ int) {
 	if j.s == Triad {
 		a, b, c = a[:j.n], a[stride:stride+j.n], a[2*stride:]
 	}
-	// Short arrays: many passes a call. Long ones: many calls a pass.
+	// Short arrays: many passes per call. Long ones: many calls per pass.
 	passes := 1
 	if j.n > 0 && j.n <= streamChunk {
 		passes = streamShort / j.n
@@ -153,9 +151,8 @@ func (j *streamJob) run(worker, _ int) {
 	j.seen.Or(seen)
 }
 
-// onEveryThread runs j once on every thread, with the number of the worker as the task,
-// at the same time. The pool alone does not: a thread that is early takes the tasks of
-// others.
+// onEveryThread runs j once on every thread at the same time, with the number of the worker as the
+// task. The pool alone does not guarantee that: an early thread takes tasks of the others.
 func (e *Engine) onEveryThread(j job) {
 	e.everyThread.job = j
 	e.everyThread.waiting.Store(int32(e.Threads()))
@@ -163,8 +160,8 @@ func (e *Engine) onEveryThread(j job) {
 	e.everyThread.job = nil
 }
 
-// everyThreadJob has as many tasks as there are threads, and none goes on before all have
-// begun: a thread that waits cannot take another.
+// everyThreadJob has as many tasks as there are threads. None proceeds before all have begun, and a
+// thread that waits cannot take another one.
 type everyThreadJob struct {
 	job     job
 	waiting atomic.Int32 // tasks that have not begun
@@ -182,10 +179,9 @@ func (j *everyThreadJob) run(worker, _ int) {
 	j.job.run(worker, worker)
 }
 
-// RunAdditions makes rounds times 64 additions on the calling thread, each of which needs
-// the result of the one before, and returns their number. Current CPUs take one cycle for
-// such an addition, so that it is the number of cycles, too: divided by the time, the
-// frequency of the core.
+// RunAdditions executes rounds times 64 additions on the calling thread, each of which needs the result
+// of the one before, and returns their number. CPUs take one cycle for each, so the number divided by
+// the time is the clock frequency of the core.
 func RunAdditions(rounds int) (cycles float64) {
 	for left := rounds; left > 0; left -= additionRounds {
 		additions(min(left, additionRounds))
@@ -193,19 +189,17 @@ func RunAdditions(rounds int) (cycles float64) {
 	return 64 * float64(max(rounds, 0))
 }
 
-// additionRounds rounds at most are one call: some tens of microseconds.
+// additionRounds is the most rounds of one call: tens of microseconds.
 const additionRounds = 2000
 
-// WithPinnedThreads keeps every helper of the engine on a CPU of its own: thread number i
-// on the i-th of those that the process may use. Thread 0 is the caller, who stays where
-// it is put: see PinCaller. It is for measuring: where other work runs, the system places
-// threads better, and pinned threads do not make way for the collector. New fails on
-// systems other than Linux, and where there are more threads than CPUs.
+// WithPinnedThreads keeps each helper thread of the engine on a CPU of its own: thread i on the i-th CPU
+// that the process may use. Thread 0 is the caller, which PinCaller pins. This is for measuring: beside
+// other work, the system places threads better, and pinned threads do not yield to the garbage
+// collector. New fails on systems other than Linux and with more threads than CPUs.
 func WithPinnedThreads() Option { return func(s *settings) { s.pinned = true } }
 
-// PinCaller keeps the calling goroutine on the first CPU that the process may use, until
-// the same goroutine calls undo. It works on Linux only, and belongs to engines made with
-// WithPinnedThreads.
+// PinCaller keeps the calling goroutine on the first CPU that the process may use, until the same
+// goroutine calls undo. It works on Linux only, and is meant for engines made with WithPinnedThreads.
 func PinCaller() (undo func(), err error) {
 	cpus, err := processCPUs()
 	if err == nil {
@@ -226,7 +220,7 @@ func (e *Engine) pinHelpers(cpus []int) error {
 
 type pinJob struct {
 	cpus []int
-	errs []error // one a worker
+	errs []error // one per worker
 }
 
 func (j *pinJob) run(worker, _ int) {

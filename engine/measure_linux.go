@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPUs lists the CPUs that the process may use, in increasing order. It asks once,
-// because the answer for a thread that is pinned would be another.
+// processCPUs lists the CPUs that the process may use, in increasing order. It asks once, because the
+// answer is different on a pinned thread.
 var processCPUs = sync.OnceValues(func() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -38,7 +38,7 @@ func pinThread(cpu int) (undo func(), err error) {
 		return nil, fmt.Errorf("sched_setaffinity to CPU %d: %w", cpu, err)
 	}
 	return func() {
-		if unix.SchedSetaffinity(0, &before) == nil { // otherwise the thread ends with the goroutine
+		if unix.SchedSetaffinity(0, &before) == nil { // if that fails, the thread ends with the goroutine
 			runtime.UnlockOSThread()
 		}
 	}, nil

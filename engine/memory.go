@@ -2,8 +2,8 @@ package engine
 
 import "unsafe"
 
-// alignedFloats allocates n floats that begin on a cache line (64 bytes), where the system has
-// them on huge pages if there are many.
+// alignedFloats allocates n floats that begin on a cache line (64 bytes). Large slices use huge pages
+// where the system supports them.
 func alignedFloats(n int) []float32 {
 	if n == 0 {
 		return nil

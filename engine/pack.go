@@ -1,8 +1,8 @@
 package engine
 
-// Packed is the right operand of a product in the order in which the kernels of a tier
-// read it: blocks of the inner index, in them panels of columns. Pack a matrix once that
-// serves many products.
+// Packed is the right operand of a product in the order in which the kernels of a tier read it:
+// blocks of the inner index, each as panels of columns. Pack a matrix once if it is used in many
+// products.
 type Packed struct {
 	rows, cols int
 	kern       *kernels // the tier, which decides the layout
@@ -27,14 +27,14 @@ func (p *Packed) blocks() int { return p.kern.blocks(p.rows) }
 // panel returns panel j of the block [k0, k1).
 func (p *Packed) panel(j, k0, k1 int) []float32 { return p.panelsFrom(j, 1, k0, k1) }
 
-// panelsFrom returns n panels from panel j on, of the block [k0, k1).
+// panelsFrom returns the n panels from panel j on in the block [k0, k1).
 func (p *Packed) panelsFrom(j, n, k0, k1 int) []float32 {
 	nr := p.kern.nr
 	at := nr * (p.panels()*k0 + j*(k1-k0))
 	return p.data[at : at+n*nr*(k1-k0)]
 }
 
-// reshape gives p room for a matrix in the layout of k, without keeping its content.
+// reshape makes room for a matrix in the layout of the tier. The content becomes undefined.
 func (p *Packed) reshape(kern *kernels, rows, cols int) {
 	p.kern, p.rows, p.cols = kern, rows, cols
 	grow(&p.data, p.size())
@@ -43,7 +43,7 @@ func (p *Packed) reshape(kern *kernels, rows, cols int) {
 // size is the length of data.
 func (p *Packed) size() int { return p.rows * p.panels() * p.kern.nr }
 
-// setRows sets the rows from r on in the panels [p0, p1). The matrix must be a single block.
+// setRows sets the rows from row r on in the panels [p0, p1). The matrix must be a single block.
 func (p *Packed) setRows(r int, rows Matrix, p0, p1 int) {
 	nr := p.kern.nr
 	for pn := p0; pn < p1; pn++ {
@@ -52,8 +52,8 @@ func (p *Packed) setRows(r int, rows Matrix, p0, p1 int) {
 	}
 }
 
-// Pack packs b (inner size x columns) into p, whose memory is used again where it is
-// large enough. A nil p makes a new one.
+// Pack packs b (inner size x columns) into p and returns p. It reuses the memory of p if that is
+// large enough; a nil p makes a new one.
 func (e *Engine) Pack(p *Packed, b Matrix) *Packed {
 	b.check("Pack", "b")
 	e.mu.Lock()
@@ -91,7 +91,7 @@ func (j *packJob) run(_, task int) {
 
 // fill packs the panels [p0, p1) of b.
 func (p *Packed) fill(b Matrix, p0, p1 int) {
-	const rows = 16 // at a time, so that the panels share pages of b
+	const rows = 16 // at a time, so that all panels read the same pages of b
 	nr, nb := p.kern.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := part(b.Rows, nb, kb)
@@ -104,7 +104,7 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 	}
 }
 
-// packPanel copies rows [k0, k1) and the nr columns from j0 on; columns past the edge
+// packPanel copies the rows [k0, k1) of the nr columns from column j0 on. Columns past the edge
 // become zeros.
 func (kern *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 	nr := kern.nr
@@ -140,19 +140,19 @@ type blockA struct {
 	prefetchLast []float32 // see operand
 }
 
-// packAPanels is the number of panels from which on it pays to store a block of A whose
-// columns are contiguous in strips.
+// packAPanels is the least number of panels for which packing a block of A with contiguous columns
+// is faster than reading it in place.
 const packAPanels = 4
 
-// prepareA returns the block a of A, which will be multiplied with so many panels: in place where
-// the tiles can stream it, and otherwise as a copy. Of contiguous columns a tile would read a line
-// or two each.
+// prepareA returns the block a of A as the tiles will read it for so many panels: in place where they
+// can stream it, otherwise as a copy. (With contiguous columns, a tile would read one or two cache
+// lines of each.)
 func (e *Engine) prepareA(arena *arena, a Matrix, panels int) blockA {
 	switch {
 	case a.CS == 1 && !e.kern.tileConflicts(a.RS), a.RS == 1 && !conflicts(a.CS) && panels < packAPanels:
 		return blockA{rows: a.Rows, cols: a.Cols, rs: a.RS, cs: a.CS, data: a.Data}
 	case a.RS == 1:
-		const some = 16 // rows of A^T at a time, so that the strips share pages of it
+		const some = 16 // rows of A^T at a time, so that all tiles read the same pages
 		s := e.kern.packedA(arena, slotA, a.Rows, a.Cols)
 		for p := 0; p < a.Cols; p += some {
 			s.setColumns(e.kern, p, a.T().Slice(p, min(p+some, a.Cols), 0, a.Rows))
@@ -165,63 +165,63 @@ func (e *Engine) prepareA(arena *arena, a Matrix, panels int) blockA {
 	return blockA{rows: c.Rows, cols: c.Cols, rs: c.RS, cs: 1, data: c.Data}
 }
 
-// strips makes room for a block of A in strips.
+// packedA makes room for a packed block of A in scratch memory.
 func (kern *kernels) packedA(arena *arena, s slot, rows, cols int) blockA {
 	return kern.packedAIn(arena.floats(s, kern.packedAFloats(rows, cols)), rows, cols)
 }
 
-// packedAFloats is how many floats a block of A takes in strips.
+// packedAFloats is the number of floats of a packed block of A.
 func (kern *kernels) packedAFloats(rows, cols int) int {
 	tiles, _, _ := kern.tiling(rows)
 	return tiles * kern.packedAWidth() * cols
 }
 
-// packedAWidth is the number of floats that a column takes in a strip.
+// packedAWidth is the number of floats of a column of a tile in a packed block of A.
 func (kern *kernels) packedAWidth() int { return (kern.mr + 7) / 8 * 8 }
 
-// packedAIn is a block of A in strips in data.
+// packedAIn returns a packed block of A that lies in data.
 func (kern *kernels) packedAIn(data []float32, rows, cols int) blockA {
 	width := kern.packedAWidth()
 	return blockA{rows: rows, cols: cols, rs: 1, cs: width, tileStride: width * cols, data: data}
 }
 
 // tiles is the number of tiles of a block.
-func (l *blockA) tiles(kern *kernels) int {
-	tiles, _, _ := kern.tiling(l.rows)
+func (a *blockA) tiles(kern *kernels) int {
+	tiles, _, _ := kern.tiling(a.rows)
 	return tiles
 }
 
-// sliceTiles returns the tiles [t0, t1) of a block. They are tiled as before,
-// because longer tiles come first.
-func (l *blockA) sliceTiles(kern *kernels, t0, t1 int) blockA {
-	_, rows, tall := kern.tiling(l.rows)
-	s := *l
+// sliceTiles returns the tiles [t0, t1) of a block. The slice has the same tiles, because tall ones
+// come first.
+func (a *blockA) sliceTiles(kern *kernels, t0, t1 int) blockA {
+	_, rows, tall := kern.tiling(a.rows)
+	s := *a
 	s.rows = (t1-t0)*rows + min(t1, tall) - min(t0, tall)
-	if l.tileStride > 0 {
-		s.data = l.data[t0*l.tileStride : t1*l.tileStride]
+	if a.tileStride > 0 {
+		s.data = a.data[t0*a.tileStride : t1*a.tileStride]
 	} else {
-		s.data = l.data[(t0*rows+min(t0, tall))*l.rs:]
+		s.data = a.data[(t0*rows+min(t0, tall))*a.rs:]
 	}
 	return s
 }
 
-// sliceCols returns the columns [p0, p1) of a block in strips.
-func (l *blockA) sliceCols(p0, p1 int) blockA {
-	s := *l
-	s.cols, s.data = p1-p0, l.data[p0*l.cs:]
+// sliceCols returns the columns [p0, p1) of a packed block.
+func (a *blockA) sliceCols(p0, p1 int) blockA {
+	s := *a
+	s.cols, s.data = p1-p0, a.data[p0*a.cs:]
 	return s
 }
 
-// setColumns sets the columns of a block in strips, from column p on, to the rows of cols.
-func (l *blockA) setColumns(kern *kernels, p int, cols Matrix) {
-	tiles, rows, tall := kern.tiling(l.rows)
-	at, first := p*l.cs, 0
+// setColumns sets the columns of a packed block, from column p on, to the rows of cols.
+func (a *blockA) setColumns(kern *kernels, p int, cols Matrix) {
+	tiles, rows, tall := kern.tiling(a.rows)
+	at, first := p*a.cs, 0
 	for t := range tiles {
-		// The whole width is faster, even with columns of the next tile.
-		kern.copyRows(l.data[at:], l.cs, cols.Data[first:], cols.RS, cols.Rows, min(l.cs, l.rows-first))
+		// Copying the whole width is faster, even if it includes rows of the next tile.
+		kern.copyRows(a.data[at:], a.cs, cols.Data[first:], cols.RS, cols.Rows, min(a.cs, a.rows-first))
 		if first += rows; t < tall {
 			first++
 		}
-		at += l.tileStride
+		at += a.tileStride
 	}
 }

@@ -7,38 +7,36 @@ import (
 	"sync/atomic"
 )
 
-// job is work that falls into tasks which write to separate outputs. The worker number
-// (0 is the caller) picks scratch memory and nothing else: no result may depend on it.
+// job is work in tasks that write to separate outputs. The number of the worker (0 is the caller)
+// selects scratch memory; no result may depend on it.
 type job interface {
 	run(worker, task int)
 }
 
-// pool runs jobs on a fixed number of threads: the caller and its helpers. A helper
-// that has nothing to do spins for a while, because the next job of a training step usually
-// comes soon, and then parks. The while is longer than the work that stays on one thread
-// between two jobs (wakeFlop): waking a helper takes as long.
+// pool runs jobs on a fixed number of threads: the caller and its helpers. An idle helper spins,
+// because the next job of a training step usually comes soon, and then parks. It spins longer than
+// the largest job that stays on one thread (wakeThreshold).
 //
-// Every thread has a run of consecutive tasks of its own, the same one from job to job,
-// so that it meets its data in its own cache; when it is through, it takes tasks of the
-// others. Tasks are handed out by one counter a thread, its ticket, which holds the
-// number of the job, the end of the run and the next task. So a helper that wakes late,
-// when its job is over, sees that from the tickets alone, and the caller never waits for
-// helpers that sleep: only for tasks that somebody has begun.
+// Each thread has a run of consecutive tasks of its own, the same in successive similar jobs, so that
+// it finds its data in its own cache. When it has finished them, it takes tasks of the others. Each
+// thread has a ticket, a counter that holds the number of the job, the end of its run and its next
+// task. A helper that wakes after the end of its job sees that from the tickets alone, so the caller
+// waits only for tasks that have begun, never for a helper to wake.
 type pool struct {
-	tickets  []ticket     // one a thread; the first one announces a job
+	tickets  []ticket     // one per thread; the first one announces a job
 	tasks    atomic.Int32 // of the running job
-	done     atomic.Int32 // those that are finished
+	done     atomic.Int32 // finished tasks
 	job      job          // set before the tickets, read only by holders of a valid task
-	sharing  bool         // several threads have its tasks; set before the tickets, too
+	sharing  bool         // several threads run its tasks; set before the tickets
 	failure  atomic.Pointer[TaskPanic]
 	helpers  []*helper
 	spins    int
 	stop     atomic.Bool
-	waiting  atomic.Bool   // the caller sleeps until all tasks are finished
+	waiting  atomic.Bool   // the caller is blocked until all tasks are finished
 	finished chan struct{} // wakes it
 }
 
-// ticket is alone on its cache line.
+// ticket fills a cache line, so that threads do not share one.
 type ticket struct {
 	atomic.Uint64
 	_ [56]byte
@@ -49,7 +47,7 @@ type helper struct {
 	wake   chan struct{}
 }
 
-// TaskPanic is a panic on one of several threads (of the function of [Engine.Parallel], say),
+// TaskPanic is a panic on one of several threads, for example in the function of [Engine.Parallel],
 // raised again in the caller.
 type TaskPanic struct {
 	Value any    // of the first panic
@@ -62,7 +60,7 @@ func (p *TaskPanic) Error() string {
 
 const (
 	taskBits = 20
-	maxTasks = 1<<taskBits - 1<<14 // room for those that come too late
+	maxTasks = 1<<taskBits - 1<<14 // room for counters that run past the end of their run
 	taskMask = 1<<taskBits - 1
 	jobShift = 2 * taskBits
 
@@ -74,7 +72,7 @@ const (
 func newPool(threads int) *pool {
 	p := &pool{tickets: make([]ticket, threads), finished: make(chan struct{}, 1)}
 	if threads <= runtime.GOMAXPROCS(0) {
-		p.spins = spinRounds // otherwise a spinning helper would hold up a working one
+		p.spins = spinRounds // otherwise a spinning helper would take the CPU of a working one
 	}
 	for i := 1; i < threads; i++ {
 		h := &helper{wake: make(chan struct{}, 1)}
@@ -94,7 +92,7 @@ func (p *pool) close() {
 	p.wakeHelpers()
 }
 
-// run does all tasks of j and returns when the last one is finished.
+// run runs all tasks of j and returns when the last one is finished.
 func (p *pool) run(j job, tasks int) {
 	if p.stop.Load() {
 		panic("engine: used after Close")
@@ -125,8 +123,8 @@ func (p *pool) run(j job, tasks int) {
 	}
 }
 
-// wait returns when all tasks are finished. After spinning, the caller blocks, which frees its
-// core for the thread it waits for.
+// wait returns when all tasks are finished. After spinning, the caller blocks, which frees its core
+// for the thread it waits for.
 func (p *pool) wait() {
 	for spin := 0; p.done.Load() != p.tasks.Load(); spin++ {
 		if spin < p.spins {
@@ -137,12 +135,12 @@ func (p *pool) wait() {
 		if p.done.Load() == p.tasks.Load() && p.waiting.CompareAndSwap(true, false) {
 			return
 		}
-		<-p.finished // of this job, or of the last one: then there is more to wait for
+		<-p.finished // may be a late signal of the job before, so check again
 	}
 }
 
-// awake says whether all helpers look out for a job, so that it costs about a microsecond to share
-// one (measured on two threads).
+// awake reports whether all helpers are spinning, so that sharing a job costs only about 1
+// microsecond.
 func (p *pool) awake() bool {
 	if p.spins == 0 {
 		return false
@@ -163,7 +161,7 @@ func (p *pool) wakeHelpers() {
 	}
 }
 
-// work takes tasks until none is left, the worker's own first.
+// work runs tasks until none is left, those of the worker first.
 func (p *pool) work(worker int) {
 	for i := range p.tickets {
 		t := &p.tickets[(worker+i)%len(p.tickets)]
@@ -192,7 +190,7 @@ func (p *pool) do(worker, task int) {
 }
 
 func (p *pool) help(h *helper, worker int) {
-	debug.SetPanicOnFault(true) // so that a fault, too, is raised in the caller
+	debug.SetPanicOnFault(true) // so that a memory fault, too, becomes a panic in the caller
 	var seen uint64
 	for {
 		for spin := 0; p.tickets[0].Load()>>jobShift == seen; spin++ {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// rowBlock is the number of rows that one task handles at least.
+// rowBlock is the least number of rows of a task.
 const rowBlock = 64
 
 type rowwiseOp int
@@ -91,8 +91,8 @@ func (e *Engine) RowDots(dst []float32, x, y Matrix) {
 	e.eachRow(rowwiseJob{op: opRowDots, out: dst, x: x, y: y}, x.Rows, float64(x.Rows)*float64(x.Cols))
 }
 
-// ColumnSums sets dst[j] (or adds to it, with acc) to the sum of column j of x, a chain
-// in increasing row.
+// ColumnSums sets dst[j] to the sum of column j of x, a chain in increasing row. With acc the chain
+// starts from the old value.
 func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
 	x.check("ColumnSums", "x")
 	length("ColumnSums", "dst", len(dst), x.Cols)
@@ -102,9 +102,9 @@ func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
 	e.eachRow(rowwiseJob{op: opColumnSums, out: dst, x: x, acc: acc}, x.Cols, float64(x.Rows)*float64(x.Cols))
 }
 
-// SquaredDistances sets dst (n x k) to the squared Euclidean distances of the rows of x
-// (n x d) to the rows of centres (k x d), each a sum in lanes as in Dot of (x-c)^2: exact
-// zeros for equal rows.
+// SquaredDistances sets dst (n x k) to the squared Euclidean distances between the rows of x (n x d)
+// and of centres (k x d). Each is the sum of (x-c)^2 in lanes, as in Dot, so it is exactly 0 for
+// equal rows.
 func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
 	dst.shape("SquaredDistances", "dst", x.Rows, centres.Rows)
 	x.check("SquaredDistances", "x")
@@ -127,8 +127,8 @@ func (j *rowwiseJob) distances(worker, r0, r1 int) {
 	}
 }
 
-// WeightedSquares sets dst[i] to the squared distance of row i of x (n x d) to y (d) with
-// weights w (d): the sum in lanes, as in Dot, of w_j (x_ij - y_j)^2.
+// WeightedSquares sets dst[i] to the sum over j of w[j]*(x[i, j] - y[j])^2, in lanes as in Dot. x is
+// n x d.
 func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	x.check("WeightedSquares", "x")
 	length("WeightedSquares", "dst", len(dst), x.Rows)
@@ -140,13 +140,13 @@ func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	e.eachRow(rowwiseJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w}, x.Rows, float64(x.Rows)*float64(x.Cols))
 }
 
-// ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower
-// column among equals. A NaN is never smaller.
+// ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower one among equals.
+// NaN is ignored.
 func (e *Engine) ArgMin(dst []int32, x Matrix) {
 	x.check("ArgMin", "x")
 	length("ArgMin", "dst", len(dst), x.Rows)
 	if x.Cols == 0 && x.Rows > 0 {
-		panic("engine: ArgMin: rows without columns")
+		panic("engine: ArgMin: x has rows but no columns")
 	}
 	for i := range dst {
 		best, at := float32(math.Inf(1)), 0
@@ -159,13 +159,13 @@ func (e *Engine) ArgMin(dst []int32, x Matrix) {
 	}
 }
 
-// ArgMax sets dst[i] to the column of the largest element of row i of x, the lower
-// column among equals. A NaN is never larger.
+// ArgMax sets dst[i] to the column of the largest element of row i of x, the lower one among equals.
+// NaN is ignored.
 func (e *Engine) ArgMax(dst []int32, x Matrix) {
 	x.check("ArgMax", "x")
 	length("ArgMax", "dst", len(dst), x.Rows)
 	if x.Cols == 0 && x.Rows > 0 {
-		panic("engine: ArgMax: rows without columns")
+		panic("engine: ArgMax: x has rows but no columns")
 	}
 	for i := range dst {
 		best, at := float32(math.Inf(-1)), 0
@@ -178,9 +178,8 @@ func (e *Engine) ArgMax(dst []int32, x Matrix) {
 	}
 }
 
-// LayerNorm normalises every row of x (n x d) to mean 0 and variance 1, without scale
-// and shift: y = (x - mean) * rstd with rstd = 1/sqrt(variance + eps), which is also
-// written to rstd (n). y may be x.
+// LayerNorm normalises each row of x (n x d) to mean 0 and variance 1, without scale and shift:
+// y = (x - mean) * rstd with rstd = 1/sqrt(variance + eps). It writes rstd (n), too. y may be x.
 func (e *Engine) LayerNorm(y Matrix, rstd []float32, x Matrix, eps float32) {
 	y.shape("LayerNorm", "y", x.Rows, x.Cols)
 	x.check("LayerNorm", "x")
@@ -208,8 +207,8 @@ func (j *rowwiseJob) normalise(r0, r1 int) {
 	}
 }
 
-// LayerNormBackward sets dx from the output y and rstd of LayerNorm and the gradient dy
-// (all n x d): dx = rstd * (dy - mean(dy) - y * mean(dy*y)). dx may be dy.
+// LayerNormBackward sets dx = rstd * (dy - mean(dy) - y * mean(dy*y)), where y and rstd are the
+// results of LayerNorm and dy is the gradient of y. dx, y and dy are n x d; dx may be dy.
 func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	dx.shape("LayerNormBackward", "dx", y.Rows, y.Cols)
 	dy.shape("LayerNormBackward", "dy", y.Rows, y.Cols)

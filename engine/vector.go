@@ -1,12 +1,11 @@
 package engine
 
-// chunk is the number of elements that one kernel call handles: some microseconds, so
-// that assembly never holds up the scheduler, and a multiple of the 16 lanes.
+// chunk is the number of elements of one kernel call: a multiple of the 16 lanes that takes several
+// microseconds, so that assembly never blocks the scheduler.
 const chunk = 16 << 10
 
-// elementFlops is a rough cost of an elementwise kernel over n elements, in multiply-adds
-// that could have been done meanwhile: 16 an element, and 64 where that many no longer fit
-// the second-level cache.
+// elementFlops is the rough cost of an elementwise kernel, in flop of products that take as long: 16
+// per element, or 64 if the elements do not fit into the second-level cache.
 func elementFlops(n int) float64 {
 	const fit = 128 << 10
 	if n <= fit {
@@ -30,7 +29,7 @@ const (
 	opPartialDots
 )
 
-// vectorJob runs an elementwise kernel chunk by chunk.
+// vectorJob runs an elementwise kernel, chunk by chunk.
 type vectorJob struct {
 	op         vectorOp
 	kern       *kernels
@@ -76,7 +75,7 @@ func (e *Engine) each(j vectorJob, n int) {
 		return
 	}
 	cost := elementFlops(n)
-	if j.op == opAdam { // seven streams, a root and a division
+	if j.op == opAdam { // seven streams of memory, a square root and a division
 		cost *= 4
 	}
 	j.kern, j.all = e.kern, n
@@ -154,13 +153,13 @@ func (e *Engine) Log(dst, x []float32) {
 	e.each(vectorJob{op: opLog, x: x, dst: dst}, len(dst))
 }
 
-// piece is the number of elements that Dot and Sum reduce in one call, of less than 100
+// piece is the number of elements that Dot and Sum reduce in one call, which takes less than 100
 // microseconds.
 const piece = 1 << 17
 
-// Dot returns the sum of x[j]*y[j] in float32: sixteen lanes, element j in lane j mod
-// 16, each a chain of fused multiply-adds, combined 8 apart, 4, 2, 1. The sums of pieces
-// of 2^17 elements are added in order.
+// Dot returns the sum of x[j]*y[j] in float32. It has sixteen lanes; lane j mod 16 is a chain of
+// fused multiply-adds that includes element j, and the lanes are added 8 apart, then 4, 2, 1. The
+// sums of pieces of 2^17 elements are added in order.
 func (e *Engine) Dot(x, y []float32) float32 {
 	length("Dot", "y", len(y), len(x))
 	e.mu.Lock()
@@ -168,7 +167,7 @@ func (e *Engine) Dot(x, y []float32) float32 {
 	return e.kern.dot(e.one[:], x, y)
 }
 
-// dot adds up x[j] y[j] in pieces; one is memory for a number.
+// dot sums x[j]*y[j] in pieces. one is memory for one number.
 func (kern *kernels) dot(one, x, y []float32) (sum float32) {
 	for a := 0; a < len(x); a += piece {
 		b := min(a+piece, len(x))
@@ -189,10 +188,10 @@ func (e *Engine) Sum(x []float32) float32 {
 	return s
 }
 
-// SumSquares returns the sum of x[j]^2 as a float64: chunks of 16,384 elements in
-// float32 lanes (Dot), added in order in float64, which keeps the sum of millions of
-// elements accurate. It is not finite exactly when an element is not, or one square or
-// the sum of a chunk overflows float32.
+// SumSquares returns the sum of x[j]^2 as a float64. Chunks of 16,384 elements are summed in float32
+// (see Dot) and their sums added in order in float64, which keeps the sum of millions of elements
+// accurate. It is not finite if and only if an element is not, or a square or the sum of a chunk
+// overflows float32.
 func (e *Engine) SumSquares(x []float32) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

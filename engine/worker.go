@@ -5,42 +5,41 @@ import (
 	"runtime"
 )
 
-// Work of less than wakeFlop microseconds wakes no thread: that costs a few microseconds, and
-// more on a busy machine. Threads that are awake, because it was preceded by other work, share it
-// from shareThreshold microseconds on, or as many as there are threads, each of which takes its time
-// to tell.
+// Work of less than wakeThreshold microseconds wakes no thread, because waking takes several
+// microseconds, and more on a busy machine. If all threads are awake after earlier work, they share
+// work from shareThreshold microseconds on, or from as many as there are threads, because announcing
+// a job takes time for each of them.
 const (
 	wakeThreshold  = 100
 	shareThreshold = 20
 )
 
-// small says whether work stays on one thread.
+// singleThreaded reports whether work of so many flop stays on the calling thread.
 func (e *Engine) singleThreaded(flops float64) bool {
 	least := e.wakeFlop / wakeThreshold * float64(max(shareThreshold, e.Threads()))
 	return flops < e.wakeFlop && (flops < least || !e.pool.awake())
 }
 
-// yieldMicroseconds is the time, in microseconds, after which a worker lets others run: with calls of up to a
-// hundred about ten times a millisecond, because runtime.GC waits for half a dozen such turns.
+// yieldMicroseconds is the time after which a worker yields. As calls take up to 100 microseconds, a
+// worker yields about ten times a millisecond; a garbage collection waits for about six such turns.
 const yieldMicroseconds = 50
 
-// yield counts the work of a worker and lets others run from time to time. Without it
-// the collector, which needs a processor for its own work, would wait for the scheduler
-// to interrupt a thread (10 ms) whenever the engine works on all of them. Where one
-// is free the scheduler would wake it for the worker, whose caches are warm here: small products
-// took a fifth longer.
+// yield counts the work of a worker and yields its CPU from time to time, if the engine occupies all
+// CPUs. Otherwise the garbage collector would wait until the scheduler preempts a thread, up to 10
+// ms. With an idle CPU, yielding would move the worker to it, away from its warm caches.
 func (e *Engine) yield(a *arena, flops int) {
-	if a.work += flops; (e.singleCPU || e.saturated && e.pool.sharing) && a.work > int(yieldMicroseconds*e.kern.flopPerMicrosecond) {
+	a.work += flops
+	if (e.singleCPU || e.saturated && e.pool.sharing) && a.work > int(yieldMicroseconds*e.kern.flopPerMicrosecond) {
 		a.work = 0
 		runtime.Gosched()
 	}
 }
 
-// goFlops is the work of handling so many elements one by one in Go, at about a nanosecond
-// each, in flop of products that could have been done meanwhile.
+// goFlops is the cost of handling elements one by one in Go, about 1 ns each, expressed in flop of
+// products.
 func (e *Engine) goFlops(elements float64) float64 { return elements * e.kern.flopPerMicrosecond / 1e3 }
 
-// run runs the tasks of j, on all threads unless the work is too small to share.
+// run runs the tasks of j: on all threads, or on the caller if the work is too small to share.
 func (e *Engine) run(j job, tasks int, flops float64) {
 	if tasks == 0 {
 		return
@@ -62,16 +61,16 @@ func (e *Engine) share(j job, tasks int) {
 	e.pool.run(j, tasks)
 }
 
-// tasksFor returns into how many tasks to split n units of work that cost flops in all:
-// one when the work stays on one thread, otherwise several a thread, as many for each, so that
-// a thread that is held up does not hold up the others.
+// tasksFor returns the number of tasks for n units of work that cost flops in total: one if the work
+// stays on one thread, otherwise several per thread, so that the others can take over the tasks of a
+// thread that is delayed.
 func (e *Engine) tasksFor(n int, flops float64) int {
 	threads := e.Threads()
 	if threads == 1 || e.singleThreaded(flops) {
 		return min(n, 1)
 	}
 	if e.wakeFlop > 0 {
-		const least = 5 // microseconds: smaller tasks take longer to hand out than to do
+		const least = 5 // microseconds: smaller tasks cost more to hand out than to run
 		pieces := int(min(4*flops/e.wakeFlop, 8*float64(threads))) + 1
 		most := int(min(wakeThreshold/least*flops/e.wakeFlop, maxTasks))
 		n = min(n, most, (pieces+threads-1)/threads*threads)
@@ -79,22 +78,20 @@ func (e *Engine) tasksFor(n int, flops float64) int {
 	return min(n, 8*threads)
 }
 
-// part returns the bounds of task t when n units are split evenly over tasks.
+// part returns the bounds of task t if n units are split evenly among the tasks.
 func part(n, tasks, t int) (lo, hi int) {
 	at := func(t int) int { return int(int64(n) * int64(t) / int64(tasks)) }
 	return at(t), at(t + 1)
 }
 
-// Parallel runs f over n units of work, shared among the threads: every call gets a run
-// of units [lo, hi), and all units are covered once. f must write to the outputs of its
-// own units only, and no result may depend on how they are split. It is for Go code
-// beside the kernels; what it may use of the engine is the Worker, and no method of the
-// engine itself, which would wait forever. Where f panics on one of several threads, the caller
-// panics with a *TaskPanic.
+// Parallel runs f over n units of work, shared among the threads. Each call of f handles the units
+// [lo, hi), and each unit is handled once. f must write only to the outputs of its own units, and no
+// result may depend on how the units are split. f may use the Worker; a method of the engine would
+// deadlock. If f panics on one of several threads, Parallel panics with a *TaskPanic.
 //
-// flops and elements say how much work there is in all: flops of products, and elements
-// that Go code handles one by one at about a nanosecond each. Work of less than about 100
-// microseconds, or of 20 right after other work, stays on one thread.
+// flops and elements are the total cost: flop of products, and elements that Go code handles one by
+// one at about 1 ns each. Work of less than about 100 microseconds, or of 20 right after other work,
+// stays on the calling thread.
 func (e *Engine) Parallel(n int, flops, elements float64, f func(w *Worker, lo, hi int)) {
 	if n < 0 {
 		panic(fmt.Sprintf("engine: Parallel: %d units", n))
@@ -119,14 +116,14 @@ func (j *parallelJob) run(worker, task int) {
 	j.f(&j.e.workers[worker], lo, hi)
 }
 
-// Worker is a thread of an engine, as the function of Parallel sees it.
+// Worker is one thread of an engine, inside the function of Parallel.
 type Worker struct {
 	e     *Engine
 	index int
 }
 
-// Floats returns n floats of scratch memory, which hold anything. They are the same
-// memory in every call on one thread.
+// Floats returns n floats of scratch memory with undefined content. Every call on one thread returns
+// the same memory.
 func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(slotWorker, n) }
 
 // Dot is Engine.Dot on this thread alone.
@@ -158,7 +155,7 @@ func (w *Worker) Transpose(dst, x Matrix) {
 	if x.Rows == 0 || x.Cols == 0 {
 		return
 	}
-	const most = 32 << 10 // elements of a call that is short enough for others to run
+	const most = 32 << 10 // elements a call, which is then short
 	for lo, step := 0, max(8, most/x.Cols/8*8); lo < x.Rows; lo += step {
 		n := min(step, x.Rows-lo)
 		w.e.kern.transpose(dst.Data[lo:], dst.RS, x.Data[lo*x.RS:], x.RS, n, x.Cols)

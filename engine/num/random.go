@@ -1,22 +1,22 @@
 package num
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 )
 
-// Rand is a stream of random numbers: a function of seed, stream and position only, with
-// the same bits on every machine. Number i of a stream is the SplitMix64 finaliser
-// (Steele, Lea and Flood, 2014) of key + (i+1)*0x9e3779b97f4a7c15, where the key comes
-// from seed and stream by the same finaliser. Give every use a stream of its own, and no
-// draw in one place shifts the draws in another.
+// Rand is a stream of random numbers that depends only on seed, stream and position, with the same bits
+// on every machine. Number i of a stream is the SplitMix64 finaliser (Steele, Lea and Flood, 2014) of
+// key + (i+1)*0x9e3779b97f4a7c15, where the key is computed from seed and stream by the same finaliser.
+// Give each use a stream of its own, so that a draw in one place does not shift the draws in another.
 type Rand struct {
 	key, at uint64
 }
 
 const golden = 0x9e3779b97f4a7c15
 
-// NewRand returns the stream of that number under seed.
+// NewRand returns the numbered stream of a seed.
 func NewRand(seed, stream uint64) *Rand {
 	return &Rand{key: mix64(mix64(seed+golden) ^ (stream+1)*0xd1342543de82ef95)}
 }
@@ -33,14 +33,14 @@ func (r *Rand) Uint64() uint64 {
 	return mix64(r.key + r.at*golden)
 }
 
-// Skip leaves out the next n numbers.
+// Skip skips the next n numbers.
 func (r *Rand) Skip(n uint64) { r.at += n }
 
 // Intn returns a number in [0, n), each equally likely (Lemire's method, 2019). It
 // panics for n < 1.
 func (r *Rand) Intn(n int) int {
 	if n < 1 {
-		panic("num: Intn of a number below 1")
+		panic(fmt.Sprintf("num: Intn(%d), expected at least 1", n))
 	}
 	hi, lo := bits.Mul64(r.Uint64(), uint64(n))
 	for t := -uint64(n) % uint64(n); lo < t; {
@@ -70,7 +70,7 @@ func (r *Rand) Uniform(dst []float32, lo, hi float32) {
 func (r *Rand) Normal(dst []float32) {
 	for i := range dst {
 		u := r.Uint64()
-		// 52 bits choose a probability p in (0, 1/2), the top bit the side.
+		// 52 bits select a probability p in (0, 1/2), the top bit the sign.
 		p := (float64(u&(1<<52-1)) + 0.5) * 0x1p-53
 		z := float32(normalQuantile(p))
 		if u>>63 != 0 {
@@ -80,10 +80,9 @@ func (r *Rand) Normal(dst []float32) {
 	}
 }
 
-// normalQuantile returns the p-quantile of the standard normal distribution for
-// 0 < p <= 1/2 (so it is not positive): algorithm AS 241, PPND7 (Wichura, Applied
-// Statistics 37, 1988), about seven digits. Every product that is added is rounded on
-// its own, so that no machine fuses it.
+// normalQuantile returns the p-quantile of the standard normal distribution for 0 < p <= 1/2, which is
+// not positive: algorithm AS 241, PPND7 (Wichura, Applied Statistics 37, 1988), about seven digits. Each
+// product is rounded explicitly before it is added, so that no compiler fuses the two.
 func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if q >= -0.425 {
@@ -105,8 +104,7 @@ func normalQuantile(p float64) float64 {
 	return -num / den
 }
 
-// Shuffle puts the elements in a random order, each equally likely (Fisher and Yates,
-// from the end).
+// Shuffle permutes the elements, each order equally likely (Fisher and Yates, from the end).
 func (r *Rand) Shuffle(s []int32) {
 	for i := len(s) - 1; i > 0; i-- {
 		j := r.Intn(i + 1)
