@@ -66,11 +66,11 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestPresetNotes checks that the help of train describes every preset.
-func TestPresetNotes(t *testing.T) {
-	for _, name := range dpn.Presets() {
-		if presetNotes[name] == "" {
-			t.Errorf("no note on preset %s", name)
+// TestPresetList checks that the help of train describes every preset.
+func TestPresetList(t *testing.T) {
+	for _, p := range dpn.PresetTable() {
+		if p.Description == "" || !strings.Contains(presetList(), p.Description) {
+			t.Errorf("no description of preset %s", p.Name)
 		}
 	}
 }

@@ -12,18 +12,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// presetNotes describe the presets in the help of train.
-var presetNotes = map[string]string{
-	"published":    "the public reference: raw pixels, A = I; the potential is never trained",
-	"paper":        "the same network trained with the exact gradient through all steps",
-	"compact":      "64 learned features, 10 components, 5 steps: trains in seconds",
-	"clean":        "compact with a convolutional feature extractor (2 layers)",
-	"raw":          "raw pixels, low-rank precisions, 20 components, 10 steps",
-	"robust":       "raw pixels, flat along the principal axes of 100 clusters: robust to noise",
-	"robust-small": "robust at about 1 M multiply-adds: 60 components, one step",
-	"noise":        "clean trained with noise and a denoising loss: the most robust to noise",
-}
-
 const trainHelp = `Train a Denoising Potential Network and evaluate it on the test images. The last training
 images are kept for validation; the epoch with the lowest validation loss gives the model that is
 saved and evaluated.
@@ -145,8 +133,8 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 // presetList describes the presets.
 func presetList() string {
 	var b strings.Builder
-	for _, name := range dpn.Presets() {
-		fmt.Fprintf(&b, "  %-12s  %s\n", name, presetNotes[name])
+	for _, p := range dpn.PresetTable() {
+		fmt.Fprintf(&b, "  %-12s  %s\n", p.Name, p.Description)
 	}
 	return b.String()
 }

@@ -1,0 +1,182 @@
+package dpn
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// trainedHashes are the hashes of the weights after a short training of each preset on
+// built-in digits, on every tier, number of threads and machine. The networks in pixel
+// space have few components and two steps only, those with matrices P_i smaller pictures, and
+// convolutions few updates, for the sake of pure Go and of emulated machines.
+var trainedHashes = map[string]string{
+	"compact":      "fad94c2b3af953a2",
+	"clean":        "e7d6d2f41712d1a8",
+	"paper":        "b41b3b5f62913353",
+	"published":    "329e63ea7e0e5408",
+	"raw":          "be6a89087fdc5866",
+	"robust":       "61c2adc77b9ff13e",
+	"robust-small": "bdaeaac528576c66",
+	"noise":        "cbb19d4444c7c648",
+}
+
+// TestTrainedBits trains the same networks on every tier and with several numbers of
+// threads: the same bits as committed.
+func TestTrainedBits(t *testing.T) {
+	type run struct {
+		name    string
+		options []engine.Option
+	}
+	runs := []run{
+		{"one thread", []engine.Option{engine.WithThreads(1)}},
+		{"two threads", []engine.Option{engine.WithThreads(2)}},
+		{"three eager threads", []engine.Option{engine.WithThreads(3), engine.WithEagerThreads()}},
+		{"eight threads", []engine.Option{engine.WithThreads(8)}},
+	}
+	for _, tier := range engine.Available()[1:] { // the first is what the runs above use
+		runs = append(runs, run{tier.String(), []engine.Option{engine.WithTier(tier)}})
+	}
+	for _, tier := range engine.Available() {
+		runs = append(runs, run{"sparse on " + tier.String(), []engine.Option{engine.WithTier(tier), engine.WithRoute(engine.SparseRoute)}})
+	}
+	runs = append(runs, run{"dense", []engine.Option{engine.WithRoute(engine.DenseRoute)}})
+	if testing.Short() {
+		runs = runs[1:2]
+	}
+	for _, preset := range Presets() {
+		c, _ := Preset(preset)
+		pictures, updates := 1000, 8
+		switch c.Extractor {
+		case "identity":
+			pictures, updates = 120, 2
+			c.Components, c.Steps, c.Batch = 2, 2, 16
+			if c.Init == "classwise" {
+				c.Components = 10
+			}
+		case "conv":
+			pictures, updates, c.Batch = 120, 4, 16
+		}
+		c.MaxUpdates = updates
+		d := digits(t, pictures, 10)
+		if preset == "paper" || preset == "published" { // P_i of 784 features take a minute to emulate
+			small, err := d.Train.Resize(20, 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Train = small
+		}
+		if preset == "paper" { // so many that most are combinations of others
+			c.Steps = 17
+		}
+		for _, r := range runs {
+			t.Run(preset+"/"+r.name, func(t *testing.T) {
+				m := newModel(t, c, d)
+				res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, FitOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Updates != updates {
+					t.Errorf("%d updates, want %d", res.Updates, updates)
+				}
+				want := trainedHashes[preset]
+				if got := m.WeightsSHA256(); want == "" || !strings.HasPrefix(got, want) {
+					t.Errorf("weights hash to %s, want %s...", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestRoutes trains potentials with many components by both routes: the same bits, and few
+// components computed.
+func TestRoutes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, minutes under emulation: without -short; TestTrainedBits has both routes, too")
+	}
+	d := digits(t, 300, 10)
+	for n, preset := range []string{"paper", "published", "robust", "raw", "clean", "paper"} {
+		c, _ := Preset(preset)
+		c.Batch, c.MaxUpdates = 32, 3
+		few := n == 5 // of many components are used by a minibatch
+		if preset == "paper" || preset == "published" {
+			c.Components, c.Steps = 8, 4
+		}
+		if few {
+			c.Components, c.Batch = 24, 4
+		}
+		if c.Extractor == "conv" {
+			c.MaxUpdates = 2
+		}
+		var want string
+		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute, engine.AutoRoute} {
+			e := newEngine(t, engine.WithThreads(2), engine.WithRoute(route))
+			m := newModel(t, c, d)
+			res, err := m.Fit(context.Background(), e, d.Train, FitOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := m.WeightsSHA256()
+			switch a := res.Epochs[0].Ascent; {
+			case preset == "published":
+				if a != nil {
+					t.Errorf("%s: an ascent of an update that there is not: %+v", preset, a)
+				}
+			case route == engine.DenseRoute:
+				if a.Route != "dense" || a.Saved != 0 || a.Steps != nil || preset == "paper" && a.Precisions != c.Components {
+					t.Errorf("%s: the dense route cost %+v", preset, a)
+				}
+			case route == engine.SparseRoute:
+				computed := 0.0
+				for _, s := range a.Steps {
+					computed += s.Computed
+				}
+				if left := 1 - computed/float64(c.Components*c.Steps); a.Route != "sparse" || len(a.Steps) != c.Steps || math.Abs(a.Saved-left) > 1e-9 {
+					t.Errorf("%s: the sparse route cost %+v", preset, a)
+				}
+				if preset == "paper" && !(a.Saved > 0.5) {
+					t.Errorf("%s: %.2f saved", preset, a.Saved)
+				}
+			}
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s: weights hash to %s by the %v route, %s by the dense one", preset, got, route, want)
+			}
+			if e.Work().Route == engine.AutoRoute || route != engine.AutoRoute && e.Work().Route != route {
+				t.Errorf("%s: the ascent took the %v route, want %v", preset, e.Work().Route, route)
+			}
+		}
+	}
+}
+
+// TestRowsAlone checks that a picture has the same logits alone and within a set.
+func TestRowsAlone(t *testing.T) {
+	d := digits(t, 200, 70)
+	e := newEngine(t)
+	c := tiny()
+	c.Epochs = 1
+	m := newModel(t, c, d)
+	if _, err := m.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := m.Denoised(context.Background(), e, d.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Test.Len() {
+		one, err := m.Denoised(context.Background(), e, d.Test.Slice(i, i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range one.Row(0) {
+			if math.Float32bits(v) != math.Float32bits(x.At(i, j)) {
+				t.Fatalf("picture %d, feature %d: %v alone, %v among others", i, j, v, x.At(i, j))
+			}
+		}
+	}
+}

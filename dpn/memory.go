@@ -1,0 +1,66 @@
+package dpn
+
+import (
+	"runtime"
+
+	"dpnbench/dpn/potential"
+	"dpnbench/engine"
+)
+
+// TrainingBytes estimates the memory that training takes at its peak, for pictures of so
+// many pixels and classes, of which there are samples to train and validate on. It is
+// meant to refuse in time what cannot fit.
+func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
+	d, k, n, b := float64(pixels), float64(c.Components), float64(c.Steps), float64(c.Batch)
+	rows := float64(samples)
+	layers, values := c.extractorSize(pixels)
+	if c.Extractor != "identity" {
+		d = float64(c.Dim)
+	}
+	layers += d * float64(classes)
+	matrices := k * d * d
+	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // pictures; features and distances for k-means
+	if c.Denoising > 0 {
+		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
+	}
+	if c.fitsMixture() {
+		bytes += 4 * rows * k // responsibilities
+		if potential.FormOf(c.Form).Scatters {
+			bytes += 8 * 2 * k * d * d // scatter matrices, and what becomes of them
+		}
+	}
+	if c.NLL > 0 {
+		bytes += 4 * b * (2*d + k)
+	}
+	if r := c.potential().LowRank(); r >= 0 {
+		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
+		if c.Form == potential.FormFlat && c.Steps > 1 {
+			bytes += engine.GramBytes(c.Components, r)
+		}
+		if c.Gradient == "detached" {
+			return bytes + 4*(7*w+b*d)
+		}
+		if c.Score > 0 {
+			bytes += 4 * (2*w + 4*b*d + 3*b*k*float64(r+1)) // a gradient, and one step
+		}
+		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1)) // also moments; X, U, Z and the left operands of all steps
+	}
+	if potential.FormOf(c.Form).Shared {
+		matrices = d * d
+		if c.Gradient == "exact" {
+			bytes += 4 * k * d * d // the gradients of all P_i before they are summed
+		}
+	}
+	if c.Gradient == "detached" {
+		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
+	}
+	if c.NLL > 0 {
+		shares := min(matrices/(d*d), float64(runtime.GOMAXPROCS(0)))
+		bytes += 4 * (matrices + 3*shares*d*d) // the inverses, and what each thread needs for them
+	}
+	if c.Score > 0 {
+		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
+	}
+	kept := engine.KeptBytes(c.Batch, c.Components, int(d), c.Steps)
+	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
+}

@@ -1,0 +1,291 @@
+package dpn
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn/safetensors"
+)
+
+// TestOldState checks that a new run removes the state of an earlier one before it writes
+// its first model, because resuming must not take the one for the other, and that what a
+// crash has left unfinished goes when training is resumed.
+func TestOldState(t *testing.T) {
+	d := digits(t, 256, 10)
+	dir := t.TempDir()
+	e := newEngine(t)
+	fit := func(seed uint64, resume bool) error {
+		c := tiny()
+		c.Seed, c.Epochs = seed, 2
+		if resume {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := newModel(t, c, d).Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnEpoch: func(Epoch) { cancel() }})
+			if !errors.Is(err, context.Canceled) {
+				return err
+			}
+		}
+		_, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: dir, Resume: resume})
+		return err
+	}
+	if err := fit(1, false); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, "."+StateFile+".unfinished-1")
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := fit(2, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what a crash left is still there")
+	}
+	last := filepath.Join(dir, LastFile)
+	if err := os.Remove(last); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(last, 0o755); err != nil { // so that the new run fails to write it
+		t.Fatal(err)
+	}
+	if err := fit(7, false); err == nil || !strings.Contains(err.Error(), last) || strings.Contains(err.Error(), "unfinished") {
+		t.Errorf("error %v, want one about %s", err, last)
+	}
+	if _, err := os.Stat(filepath.Join(dir, StateFile)); err == nil {
+		t.Error("the state of the earlier run is still there")
+	}
+	if _, err := Load(filepath.Join(dir, ModelFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFolder checks that training refuses a folder that it could not write to before it
+// places the centres, and that a folder that an earlier run has filled stays as it is until
+// the first epoch has finished.
+func TestFolder(t *testing.T) {
+	d, e, ctx := digits(t, 256, 10), newEngine(t), context.Background()
+	parent := t.TempDir()
+	file, closed := filepath.Join(parent, "file"), filepath.Join(parent, "closed")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(closed, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	refused := []string{filepath.Join(parent, "missing"), file}
+	if probe, err := os.CreateTemp(closed, ""); err != nil { // for root it is not closed
+		refused = append(refused, closed)
+	} else {
+		probe.Close()
+	}
+	for _, dir := range refused {
+		m := newModel(t, tiny(), d)
+		before := m.WeightsSHA256()
+		_, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), "folder "+dir+": ") || strings.Contains(err.Error(), "writable") {
+			t.Errorf("error %v, want one about %s", err, dir)
+		}
+		if m.WeightsSHA256() != before {
+			t.Errorf("%s: the centres were placed", dir)
+		}
+	}
+
+	names := func(dir string) (list []string) {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			list = append(list, f.Name())
+		}
+		return list
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, StateFile), []byte("of an earlier run"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := names(dir)
+	ended, cancel := context.WithCancel(ctx)
+	if _, err := newModel(t, tiny(), d).Fit(ended, e, d.Train, FitOptions{Dir: dir, OnStep: func(int, int, float64) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if after := names(dir); !slices.Equal(after, before) {
+		t.Errorf("no epoch has finished, and the folder holds %v, before %v", after, before)
+	}
+}
+
+// TestResume checks that training cut off in the middle of an epoch and resumed ends
+// with the same bits, metrics and best model as training in one go.
+func TestResume(t *testing.T) {
+	d := digits(t, 600, 10)
+	config := tiny()
+	config.NoiseMin, config.NoiseMax, config.Denoising = 0.1, 0.3, 0.5 // noise follows the updates
+	e := newEngine(t)
+	whole, cut := t.TempDir(), t.TempDir()
+	m := newModel(t, config, d)
+	want, err := m.Fit(context.Background(), e, d.Train, FitOptions{Dir: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = newModel(t, config, d).Fit(ctx, e, d.Train, FitOptions{Dir: cut, OnStep: func(done, _ int, _ float64) {
+		if done == 40 { // of 68, in the third epoch
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want that of the cancelled context", err)
+	}
+	if _, err := Load(filepath.Join(cut, ModelFile)); err != nil {
+		t.Errorf("after the cut: %v", err)
+	}
+	before, err := safetensors.ReadFile(filepath.Join(cut, StateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newModel(t, config, d)
+	got, err := again.Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.WeightsSHA256() != m.WeightsSHA256() || got.Best != want.Best || got.Updates != want.Updates {
+		t.Errorf("resumed: epoch %d, %d updates, weights %s; in one go: epoch %d, %d updates, weights %s",
+			got.Best, got.Updates, again.WeightsSHA256(), want.Best, want.Updates, m.WeightsSHA256())
+	}
+	if prepared, err := strconv.ParseFloat(before.Metadata[metaPrepare], 64); err != nil || !(prepared > 0 && got.PrepareSeconds > prepared) {
+		t.Errorf("preparing took %v s in all, %v s (%v) until the cut", got.PrepareSeconds, prepared, err)
+	}
+	for _, name := range []string{ModelFile, LastFile} {
+		a, err := Load(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Load(filepath.Join(cut, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.WeightsSHA256() != b.WeightsSHA256() {
+			t.Errorf("%s differs", name)
+		}
+	}
+	metrics := readMetrics(t, cut)
+	if len(metrics) != len(want.Epochs) {
+		t.Fatalf("metrics of %d epochs, want %d", len(metrics), len(want.Epochs))
+	}
+	for i, h := range metrics {
+		w := want.Epochs[i]
+		if h.Epoch != i+1 || h.TrainLoss != w.TrainLoss || *h.ValLoss != *w.ValLoss {
+			t.Errorf("metrics of epoch %d: %+v, want %+v", i+1, h, w)
+		}
+	}
+
+	// Once it is finished, there is nothing to add: times are those of all calls. States of
+	// before these were kept are taken, too.
+	finished, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !finished.Already || got.Already || want.Already || finished.PrepareSeconds != got.PrepareSeconds || finished.Seconds != got.Seconds || finished.SecondsPerStep != got.SecondsPerStep {
+		t.Errorf("resumed when finished: %+v, before: %+v", finished, got)
+	}
+	state := filepath.Join(cut, StateFile)
+	f, err := safetensors.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := f.Metadata[metaPrepare]; kept != strconv.FormatFloat(got.PrepareSeconds, 'g', -1, 64) {
+		t.Errorf("the state says that %q s went into preparing, want %v", kept, got.PrepareSeconds)
+	}
+	delete(f.Metadata, metaPrepare)
+	if err := safetensors.WriteFile(state, f); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true}); err != nil || r.PrepareSeconds != 0 || r.Updates != want.Updates {
+		t.Errorf("resumed from a state without the times: %+v, %v", r, err)
+	}
+
+	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(), Resume: true}); err == nil || !strings.Contains(err.Error(), StateFile) {
+		t.Errorf("error %v, want one about the missing state", err)
+	}
+	other := config
+	other.LR = 2e-3
+	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), "Dir") {
+		t.Errorf("resumed without a folder: %v", err)
+	}
+	_, err = newModel(t, other, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "lr is 0.002, was 0.001") {
+		t.Errorf("error %v, want one that names the changed setting", err)
+	}
+	_, err = newModel(t, config, d).Fit(context.Background(), e, digits(t, 700, 10).Train, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "other pictures") {
+		t.Errorf("error %v, want one about other pictures", err)
+	}
+	val := *d.Train
+	val.Labels = slices.Clone(val.Labels)
+	val.Labels[len(val.Labels)-1] ^= 1 // of a picture to validate on
+	_, err = newModel(t, config, d).Fit(context.Background(), e, &val, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "other pictures") {
+		t.Errorf("error %v, want one about other pictures", err)
+	}
+	for _, name := range []string{ModelFile, StateFile} {
+		path := filepath.Join(cut, name)
+		damage(t, path)
+		_, err = newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v, want one about the damaged %s", err, path)
+		}
+	}
+}
+
+// TestFitRefusesLearned checks that Fit trains nothing but a fresh model: not one of a Fit, a
+// Trainer or a file, which a Trainer goes on with; resuming replaces all of a model.
+func TestFitRefusesLearned(t *testing.T) {
+	d, e, ctx := digits(t, 100, 10), newEngine(t), context.Background()
+	c := tiny()
+	c.Epochs = 1
+	dir := t.TempDir()
+	fitted, updated := newModel(t, c, d), newModel(t, c, d)
+	if _, err := fitted.Fit(ctx, e, d.Train, FitOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := updated.Init(ctx, e, d.Train); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewTrainer(updated, e).Update(d.Train, []int32{1, 2, 3}, 1); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(filepath.Join(dir, ModelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fitted.WeightsSHA256()
+	for name, m := range map[string]*Model{"fitted": fitted, "updated": updated, "loaded": loaded} {
+		before := m.WeightsSHA256()
+		if _, err := m.Fit(ctx, e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "Trainer") {
+			t.Errorf("%s: error %v, want one that points to Trainer", name, err)
+		}
+		if m.WeightsSHA256() != before {
+			t.Errorf("%s: the weights changed", name)
+		}
+		if _, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir, Resume: true}); err != nil || m.WeightsSHA256() != want {
+			t.Errorf("%s: resumed: %v, weights %s, want %s", name, err, m.WeightsSHA256(), want)
+		}
+		if _, err := NewTrainer(m, e).Update(d.Train, []int32{1, 2, 3}, 1); err != nil || m.WeightsSHA256() == want {
+			t.Errorf("%s: %v, a Trainer changed nothing", name, err)
+		}
+	}
+	again := newModel(t, c, d) // Init before Fit learns nothing
+	if _, err := again.Init(ctx, e, d.Train.Slice(0, 50)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Fit(ctx, e, d.Train, FitOptions{}); err != nil || again.WeightsSHA256() != want {
+		t.Errorf("%v, weights %s, without Init before %s", err, again.WeightsSHA256(), want)
+	}
+}

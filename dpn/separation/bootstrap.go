@@ -1,0 +1,298 @@
+package separation
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dpnbench/engine"
+	"dpnbench/internal/linalg"
+	"dpnbench/internal/parallel"
+)
+
+// drawsAtOnce is how many draws share a pass over the samples.
+const drawsAtOnce = 16
+
+// bootstrap holds what all draws from a set have in common.
+type bootstrap struct {
+	e  *engine.Engine
+	sc *scatter
+
+	// unit is a power of two that z and the class means have been multiplied by: no bit of
+	// D depends on it, and it keeps products of features within the range of float32.
+	unit   float64
+	z      engine.Matrix // samples less their class mean, sorted by class
+	first  []int         // row of z where each class begins; a last one is n
+	span   []float64     // orthonormal rows of width d: the span of the class means
+	square []float64     // |z_i|^2 of each row, outside span
+	basis  []float64     // (K-1) x K orthonormal rows, all orthogonal to sqrt(p)
+	spread []float64     // Tr(S_k SSw) of each class, outside span
+	crude  []float64     // the same of the samples, which are the population of the draws
+
+	plain     float64 // D of the samples
+	estimated float64 // E of the samples, +Inf where they cannot tell
+}
+
+func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
+	if err := s.check(e.Threads()); err != nil {
+		return nil, err
+	}
+	sc := newScatter(s, e.Threads())
+	for k, n := range sc.counts {
+		if n < 2 {
+			return nil, fmt.Errorf("separation: %d sample in class %d: a sampling error needs at least 2", n, sc.labels[k])
+		}
+	}
+	dim, classes := sc.set.Dim, len(sc.labels)
+	b := &bootstrap{e: e, sc: sc, z: engine.NewMatrix(sc.set.Len(), dim), first: make([]int, classes+1)}
+	for k, n := range sc.counts {
+		b.first[k+1] = b.first[k] + n
+	}
+	b.unit = 1
+	if sc.meanSquare > 0 {
+		_, exponent := math.Frexp(math.Sqrt(sc.meanSquare))
+		b.unit = math.Ldexp(1, -exponent)
+	}
+	next := slices.Clone(b.first)
+	t := make([]float64, dim)
+	for i, k := range sc.class {
+		centreRow(t, sc.set.X[i*dim:(i+1)*dim], sc.ref)
+		mean := sc.classMean(k)
+		row := b.z.Row(next[k])
+		for j := range row {
+			t[j] = (t[j] - mean[j]) * b.unit
+			row[j] = float32(t[j])
+		}
+		next[k]++
+	}
+	linalg.Scale(b.unit, sc.means)
+	b.basis = complement(sc.weights)
+	b.findSpan()
+	b.spread, b.crude = b.spreads(b.outside())
+	return b, nil
+}
+
+// findSpan sets span: the differences of class means, made orthonormal.
+func (b *bootstrap) findSpan() {
+	for k := 1; k < len(b.sc.labels); k++ {
+		v := slices.Clone(b.sc.classMean(k))
+		linalg.Axpy(-1, b.sc.classMean(0), v)
+		if linalg.Orthogonalise(v, b.span) {
+			b.span = append(b.span, v...)
+		}
+	}
+}
+
+// outside returns z without its part along span, and sets square.
+func (b *bootstrap) outside() engine.Matrix {
+	dim := b.z.Cols
+	out := engine.NewMatrix(b.z.Rows, dim)
+	b.square = make([]float64, b.z.Rows)
+	parallel.Each(chunkCount(b.z.Rows, rowsPerChunk), b.e.Threads(), func(c int) {
+		t := make([]float64, dim)
+		from, to := chunkBounds(b.z.Rows, rowsPerChunk, c)
+		for i := from; i < to; i++ {
+			for j, v := range b.z.Row(i) {
+				t[j] = float64(v)
+			}
+			b.leaveSpan(t)
+			b.square[i] = linalg.Dot(t, t)
+			for j, v := range t {
+				out.Row(i)[j] = float32(v)
+			}
+		}
+	})
+	return out
+}
+
+// leaveSpan takes from v its part along span.
+func (b *bootstrap) leaveSpan(v []float64) {
+	for at := 0; at < len(b.span); at += len(v) {
+		row := b.span[at : at+len(v)]
+		linalg.Axpy(-linalg.Dot(v, row), row, v)
+	}
+}
+
+// class returns the rows of z, sorted by class, that are of class k.
+func (b *bootstrap) class(z engine.Matrix, k int) engine.Matrix {
+	return z.Slice(b.first[k], b.first[k+1], 0, z.Cols)
+}
+
+// spreads estimates Tr(S_k SSw) for each class, SSw = sum_j p_j S_j being the covariance
+// within classes, from the covariances C_k of z with divisor n_k - 1; crude is that of the
+// samples themselves. It works with d x d matrices, or with n x n ones where samples are
+// fewer than features: Tr(C_j C_k) is the sum of the squared inner products of the rows of
+// both classes over (n_j-1)(n_k-1).
+func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
+	classes, d := len(b.sc.labels), z.Cols
+	cross := make([]float64, classes)  // Tr(C_k sum_j p_j C_j)
+	square := make([]float64, classes) // Tr(C_k^2)
+	if z.Rows <= d {
+		rows := engine.NewMatrix(z.Rows, z.Rows)
+		b.e.MatMul(rows, z, z.T(), false)
+		for k := range classes {
+			for j := range classes {
+				t := squares(rows.Slice(b.first[k], b.first[k+1], b.first[j], b.first[j+1]))
+				t /= b.freedom(k) * b.freedom(j)
+				cross[k] += float64(b.sc.weights[j] * t)
+				if j == k {
+					square[k] = t
+				}
+			}
+		}
+	} else {
+		within, own := engine.NewMatrix(d, d), engine.NewMatrix(d, d)
+		for k := range classes {
+			z := b.class(z, k)
+			b.e.MatMul(own, z.T(), z, false)
+			f := b.freedom(k)
+			square[k] = squares(own) / (f * f)
+			weight := float32(b.sc.weights[k] / f)
+			for i, v := range own.Data {
+				within.Data[i] += float32(weight * v)
+			}
+		}
+		const rows = 1024
+		image := engine.NewMatrix(rows, d)
+		for k := range classes {
+			for r := b.first[k]; r < b.first[k+1]; r += rows {
+				z := z.Slice(r, min(r+rows, b.first[k+1]), 0, d)
+				to := image.Slice(0, z.Rows, 0, d)
+				b.e.MatMul(to, z, within, false)
+				for i := range z.Rows {
+					cross[k] += dot32(z.Row(i), to.Row(i))
+				}
+			}
+			cross[k] /= b.freedom(k)
+		}
+	}
+	crude = slices.Clone(cross)
+	for k, n := range b.sc.counts {
+		crude[k] *= (b.freedom(k) / float64(n)) * (b.freedom(k) / float64(n))
+		// Of Tr(C_k^2), Tr(C_k)^2/(n_k-1) is noise.
+		f := b.freedom(k)
+		trace := squares(b.class(z, k)) / f
+		unbiased := 0.0
+		if n > 2 {
+			unbiased = f * f / ((f - 1) * (f + 2)) * max(0, square[k]-trace*trace/f)
+		}
+		cross[k] += float64(b.sc.weights[k] * (unbiased - square[k]))
+	}
+	return cross, crude
+}
+
+// freedom returns n_k - 1.
+func (b *bootstrap) freedom(k int) float64 { return float64(b.sc.counts[k] - 1) }
+
+// squares returns the sum of the squares of m's elements.
+func squares(m engine.Matrix) float64 {
+	var sum float64
+	for i := range m.Rows {
+		row := m.Row(i)
+		sum += dot32(row, row)
+	}
+	return sum
+}
+
+// dot32 returns the sum of a[j]*b[j]; the products are exact.
+func dot32(a, b []float32) float64 {
+	b = b[:len(a)]
+	var s0, s1 float64
+	j := 0
+	for ; j+2 <= len(a); j += 2 {
+		s0 += float64(float64(a[j]) * float64(b[j]))
+		s1 += float64(float64(a[j+1]) * float64(b[j+1]))
+	}
+	if j < len(a) {
+		s0 += float64(float64(a[j]) * float64(b[j]))
+	}
+	return s0 + s1
+}
+
+// complement returns K-1 orthonormal rows orthogonal to sqrt(p): the columns of the
+// reflector that takes sqrt(p) to an axis.
+func complement(p []float64) []float64 {
+	n := len(p)
+	v := make([]float64, n)
+	for k := range v {
+		v[k] = math.Sqrt(p[k])
+	}
+	v[0] += linalg.Norm(v)
+	f := 2 / linalg.Dot(v, v)
+	out := make([]float64, (n-1)*n)
+	for i := 1; i < n; i++ {
+		row := out[(i-1)*n : i*n]
+		row[i] = 1
+		linalg.Axpy(-f*v[i], v, row)
+	}
+	return out
+}
+
+// noise returns the matrix N of Sampling for v_k = traces[k]/n_k.
+func (b *bootstrap) noise(traces []float64) []float64 {
+	p, classes := b.sc.weights, len(traces)
+	v := make([]float64, classes)
+	var all float64
+	for k := range v {
+		v[k] = traces[k] / float64(b.sc.counts[k])
+		all += float64(float64(p[k]*p[k]) * v[k])
+	}
+	out := make([]float64, classes*classes)
+	for j := range classes {
+		for k := range classes {
+			t := all - float64(p[j]*v[j]) - float64(p[k]*v[k])
+			if j == k {
+				t += v[k]
+			}
+			out[j*classes+k] = math.Sqrt(p[j]*p[k]) * t
+		}
+	}
+	return out
+}
+
+// fuzziness returns Tr(G^{+2} H) for G and H (K x K) within the span of basis, and the
+// largest share that an eigenvalue of G has in it. Both are +Inf unless every eigenvalue is
+// positive.
+func (b *bootstrap) fuzziness(g, h []float64) (d, largest float64, err error) {
+	m := len(b.sc.labels) - 1
+	lambda, u, err := linalg.SymmetricEigen(context.Background(), b.within(g), m)
+	if err != nil {
+		return 0, 0, err
+	}
+	h = b.within(h)
+	t := make([]float64, m)
+	for j := range m {
+		if !(lambda[j] > 0) {
+			return math.Inf(1), math.Inf(1), nil
+		}
+		row := u[j*m : (j+1)*m]
+		for a := range m {
+			t[a] = linalg.Dot(h[a*m:(a+1)*m], row)
+		}
+		share := max(0, linalg.Dot(row, t)) / float64(lambda[j]*lambda[j])
+		d += share
+		largest = max(largest, share)
+	}
+	return d, largest, nil
+}
+
+// within returns basis a basis^T.
+func (b *bootstrap) within(a []float64) []float64 {
+	n := len(b.sc.labels)
+	m := n - 1
+	left := make([]float64, m*n) // basis a
+	for i := range m {
+		for k := range n {
+			linalg.Axpy(b.basis[i*n+k], a[k*n:(k+1)*n], left[i*n:(i+1)*n])
+		}
+	}
+	out := make([]float64, m*m)
+	for i := range m {
+		for j := range i + 1 {
+			out[i*m+j] = linalg.Dot(left[i*n:(i+1)*n], b.basis[j*n:(j+1)*n])
+			out[j*m+i] = out[i*m+j]
+		}
+	}
+	return out
+}
