@@ -219,7 +219,8 @@ func TestRoutes(t *testing.T) {
 		if left <= 0 {
 			t.Errorf("%s: %d pairs of a row and a component left out, want some", c, left)
 		}
-		if _, err := mem.try(tr, e, engine.DenseRoute); err == nil || !strings.Contains(err.Error(), "took the sparse route") {
+		_, err := mem.try(tr, e, engine.DenseRoute)
+		if err == nil || !strings.Contains(err.Error(), "took the sparse route") {
 			t.Errorf("%s: error %v of the wrong route", c, err)
 		}
 	}

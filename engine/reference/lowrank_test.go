@@ -46,7 +46,8 @@ var lowProblems = []struct {
 	k, d, r, rows, steps int
 	sign                 float64
 }{
-	{1, 1, 1, 1, 1, 1}, {2, 3, 0, 2, 3, 1}, {3, 5, 2, 3, 2, 1}, {3, 5, 2, 3, 4, -1}, {4, 6, 3, 2, 10, 1}, {4, 4, 4, 2, 6, -1},
+	{1, 1, 1, 1, 1, 1}, {2, 3, 0, 2, 3, 1}, {3, 5, 2, 3, 2, 1},
+	{3, 5, 2, 3, 4, -1}, {4, 6, 3, 2, 10, 1}, {4, 4, 4, 2, 6, -1},
 }
 
 // TestLowRankGradients compares the gradients of precisions of low rank, by their own

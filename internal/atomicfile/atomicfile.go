@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Clean removes what a crash has left of unfinished writes to path.
+// Clean removes the temporary files that a crash during a write to path has left.
 func Clean(path string) {
 	dir, name := filepath.Split(temporary(path, ""))
 	if dir == "" {
@@ -32,9 +32,9 @@ func temporary(path, unique string) string {
 	return filepath.Join(dir, "."+name+".unfinished-"+unique)
 }
 
-// Write replaces the file at path by what write writes: to a temporary name in the same
-// folder, synced, renamed, and the folder synced. On an error the old file stays. An old
-// file's permissions are kept.
+// Write replaces the content of the file at path by what write writes. It writes to a temporary
+// file in the same folder, syncs it, renames it and syncs the folder. On an error the old file
+// stays. The permissions of an old file are kept.
 func Write(path string, write func(w io.Writer) error) (err error) {
 	mode := os.FileMode(0o666) // less the umask
 	old, statErr := os.Stat(path)
@@ -71,12 +71,12 @@ func Write(path string, write func(w io.Writer) error) (err error) {
 	}
 	if err = os.Rename(f.Name(), path); err != nil {
 		var link *os.LinkError
-		if errors.As(err, &link) { // which names the temporary file, too
+		if errors.As(err, &link) { // its text names the temporary file as well
 			err = &os.PathError{Op: "replace", Path: path, Err: link.Err}
 		}
 		return err
 	}
-	if d, derr := os.Open(filepath.Dir(path)); derr == nil { // not every system can sync a folder
+	if d, derr := os.Open(filepath.Dir(path)); derr == nil { // some systems cannot sync a folder
 		d.Sync()
 		d.Close()
 	}

@@ -59,8 +59,8 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestClean checks that what a crash has left goes, also beside a name that a pattern
-// would misread, and nothing else.
+// TestClean checks that the files of a crash are removed, and no others: the names are such that
+// a glob pattern would match the wrong ones.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "[f]") // as a pattern it is f
@@ -81,7 +81,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestBlocked checks the error where a folder has the file's name: its path, no other.
+// TestBlocked checks that the error names the path, and not the temporary file, if a folder has
+// the file's name.
 func TestBlocked(t *testing.T) {
 	dir := t.TempDir()
 	var failed *os.PathError

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lock locks an open folder until it is closed. Other errors than that of a lock which is
-// held mean that the file system has none.
+// lock locks an open folder until it is closed. Errors other than EWOULDBLOCK mean that the file
+// system has no locks.
 func lock(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == syscall.EWOULDBLOCK {
 		return ErrHeld

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAcquire takes the lock of a folder twice, and again after it was released. It leaves
-// nothing in the folder.
+// TestAcquire takes the lock of a folder twice, and again after its release. The folder stays
+// empty.
 func TestAcquire(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
@@ -32,7 +32,7 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// TestCrash kills a process that holds the lock: then it is free.
+// TestCrash kills a process that holds the lock, which frees it.
 func TestCrash(t *testing.T) {
 	const variable = "FOLDERLOCK_TEST_DIR"
 	if dir := os.Getenv(variable); dir != "" { // the process that is killed

@@ -1,3 +1,5 @@
+//go:build !js
+
 package webtest
 
 import (
@@ -157,7 +159,8 @@ func (b *Browser) Evaluate(expression string, value any) {
 // Press presses and releases a key: its name and its number, such as ArrowRight and 39.
 func (b *Browser) Press(key string, code int) {
 	b.t.Helper()
-	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+	kinds := []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp}
+	for _, kind := range kinds {
 		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{
 			Type: kind, Key: key, Code: key, WindowsVirtualKeyCode: int64(code)})
 	}
@@ -258,7 +261,8 @@ func (b *Browser) problems(width, figures int) (problems []string) {
 	}
 	b.Evaluate(layoutScript, &got)
 	if got.Content > float64(width) { // innerWidth grows with the content on a phone
-		problems = append(problems, fmt.Sprintf("at %d pixels the content is %v wide; it contains %q", width, got.Content, got.Wide))
+		problems = append(problems,
+			fmt.Sprintf("at %d pixels the content is %v wide; it contains %q", width, got.Content, got.Wide))
 	}
 	if got.Figures != figures {
 		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are seen, want %d", width, got.Figures, figures))

@@ -17,19 +17,37 @@ var (
 	script   = regexp.MustCompile(`(?s)<script[ >].*?</script>`)
 	comment  = regexp.MustCompile(`(?m)^\s*//.*$`)
 	id       = regexp.MustCompile(`\sid="([^"]*)"`)
-	picture  = regexp.MustCompile(`\s(src|href)="data:image/png;base64,[A-Za-z0-9+/=&#;]*"`)
+	inline   = regexp.MustCompile(`\s(src|href)="data:image/png;base64,[A-Za-z0-9+/=&#;]*"`)
 	external = regexp.MustCompile(`(?i)(\s(src|srcset|href|data|action|poster)\s*=\s*"[^#"]|url\(|@import|//[a-z])`)
 	link     = regexp.MustCompile(`href="#([^"]*)"`)
 	image    = regexp.MustCompile(`<img [^>]*>`)
 	header   = regexp.MustCompile(`<th[ >][^>]*`)
 )
 
-// Check checks what holds for every page: balanced elements, ids that differ, links that
-// lead somewhere, a name for every picture, a scope for every header of a table, and
-// nothing from elsewhere.
+// Check checks what holds for every page: balanced elements, unique ids, links to ids of the page,
+// a name for every image, a scope for every header of a table, nothing loaded from elsewhere, and
+// no traces of failed formatting.
 func Check(t *testing.T, page string) {
 	t.Helper()
 	markup := script.ReplaceAllString(style.ReplaceAllString(page, ""), "")
+	checkBalance(t, markup)
+	checkNames(t, page, markup)
+	checkLinks(t, page, markup)
+	own := strings.ReplaceAll(comment.ReplaceAllString(inline.ReplaceAllString(page, ""), ""),
+		` xmlns="http://www.w3.org/2000/svg"`, "")
+	if at := external.FindStringIndex(own); at != nil {
+		t.Errorf("something from elsewhere: %q", own[max(0, at[0]-40):min(len(own), at[1]+40)])
+	}
+	for _, bad := range []string{"ZgotmplZ", "NaN", "Inf", "%!", "<no value>"} {
+		if strings.Contains(strings.ReplaceAll(own, "parseFloat", ""), bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+}
+
+// checkBalance checks that every element is closed in order.
+func checkBalance(t *testing.T, markup string) {
+	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(markup))
 	d.Strict = false
 	d.AutoClose = []string{"meta", "input", "img"}
@@ -56,18 +74,23 @@ func Check(t *testing.T, page string) {
 	if len(open) > 0 {
 		t.Errorf("%v stay open", open)
 	}
+}
+
+// checkNames checks that images have a text and headers a scope.
+func checkNames(t *testing.T, page, markup string) {
+	t.Helper()
 	for _, svg := range SVG.FindAllString(page, -1) {
 		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
 			t.Errorf("an SVG is not well-formed: %v", err)
 		}
-		named := strings.Count(svg, "<title>") == 1 && !strings.Contains(svg, "<title></title>") || strings.Contains(svg, `aria-label="`)
-		if !strings.Contains(svg, `role="img"`) || !named {
+		titled := strings.Count(svg, "<title>") == 1 && !strings.Contains(svg, "<title></title>")
+		if !strings.Contains(svg, `role="img"`) || !titled && !strings.Contains(svg, `aria-label="`) {
 			t.Errorf("an SVG without a name: %.200s", svg)
 		}
 	}
 	for _, img := range image.FindAllString(markup, -1) {
 		if !strings.Contains(img, ` alt="`) || strings.Contains(img, ` alt=""`) {
-			t.Errorf("a picture without a text: %.200s", img)
+			t.Errorf("an image without a text: %.200s", img)
 		}
 	}
 	for _, th := range header.FindAllString(markup, -1) {
@@ -75,6 +98,11 @@ func Check(t *testing.T, page string) {
 			t.Errorf("a header without a scope: %s", th)
 		}
 	}
+}
+
+// checkLinks checks that ids are unique and that links lead to one of them.
+func checkLinks(t *testing.T, page, markup string) {
+	t.Helper()
 	seen := map[string]bool{}
 	for _, m := range id.FindAllStringSubmatch(page, -1) {
 		if seen[m[1]] {
@@ -82,18 +110,9 @@ func Check(t *testing.T, page string) {
 		}
 		seen[m[1]] = true
 	}
-	without := strings.ReplaceAll(comment.ReplaceAllString(picture.ReplaceAllString(page, ""), ""), ` xmlns="http://www.w3.org/2000/svg"`, "")
-	if at := external.FindStringIndex(without); at != nil {
-		t.Errorf("something from elsewhere: %q", without[max(0, at[0]-40):min(len(without), at[1]+40)])
-	}
 	for _, m := range link.FindAllStringSubmatch(markup, -1) {
 		if !seen[m[1]] {
 			t.Errorf("a link to #%s, which is not there", m[1])
-		}
-	}
-	for _, bad := range []string{"ZgotmplZ", "NaN", "Inf", "%!", "<no value>"} {
-		if strings.Contains(strings.ReplaceAll(without, "parseFloat", ""), bad) {
-			t.Errorf("the page contains %q", bad)
 		}
 	}
 }

@@ -1,0 +1,25 @@
+package webtest
+
+import "testing"
+
+// Browser stands for a browser that WebAssembly cannot start: chromedp has no processes there.
+type Browser struct{}
+
+// Start skips the test.
+func Start(t *testing.T) *Browser {
+	t.Helper()
+	t.Skip("WebAssembly cannot start a browser")
+	return nil
+}
+
+// The methods of the Browser of other systems, which no test reaches.
+
+func (*Browser) Open(page []byte, width, height int)   {}
+func (*Browser) Scripts(on bool)                       {}
+func (*Browser) Media(medium string)                   {}
+func (*Browser) Evaluate(expression string, value any) {}
+func (*Browser) Press(key string, code int)            {}
+func (*Browser) Screenshot() []byte                    { return nil }
+func (*Browser) Print() []byte                         { return nil }
+func (*Browser) CheckQuiet()                           {}
+func (*Browser) CheckWidths(page []byte, figures int)  {}
