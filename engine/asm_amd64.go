@@ -2,7 +2,11 @@
 
 package engine
 
-import "github.com/klauspost/cpuid/v2"
+import (
+	"unsafe"
+
+	"github.com/klauspost/cpuid/v2"
+)
 
 // machineKernels lists the tiers of this architecture.
 var machineKernels = []*kernels{&avx2Kernels, &avx512Kernels}
@@ -121,6 +125,11 @@ func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
 
 // asm_amd64.s
 
+// hide returns p: see onStack.
+//
+//go:noescape
+func hide(p unsafe.Pointer) unsafe.Pointer
+
 // addAVX2 is addGeneric with AVX2.
 //
 //go:noescape
@@ -227,18 +236,21 @@ func additions(rounds int)
 
 // asm_ascent_amd64.s
 
+// The assembly copies so many bytes of arguments.
+var (
+	_ = [unsafe.Sizeof(quadSmallDArgs{})]byte{} == [248]byte{}
+	_ = [unsafe.Sizeof(vjpSmallDArgs{})]byte{} == [280]byte{}
+)
+
 // quadSmallDAVX2 is quadSmallD with AVX2, for d a multiple of 16: see asm_ascent_amd64.s.
 //
 //go:noescape
-func quadSmallDAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32,
-	xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int, next []float32,
-	step int)
+func quadSmallDAVX2(args *quadSmallDArgs)
 
 // vjpSmallDAVX2 is vjpSmallD with AVX2, for a multiple of 16 features: see asm_ascent_amd64.s.
 //
 //go:noescape
-func vjpSmallDAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int,
-	mu, p, work []float32, tiles, rows, tall int, acc bool, next []float32, step int)
+func vjpSmallDAVX2(args *vjpSmallDArgs)
 
 // gradRowsAVX2 is gradRowsGeneric with AVX2.
 //

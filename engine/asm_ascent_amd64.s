@@ -203,9 +203,7 @@ other: \
 	VPERM2F128 $0x31, b, a, b \
 	VADDPS  b, t, a
 
-// func quadSmallDAVX2(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
-//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int, next []float32,
-//	step int)
+// func quadSmallDAVX2(args *quadSmallDArgs)
 //
 // G = (x - mu) P and q = (x - mu) . G for small d, all components.
 // For component c of comps, with P_c packed:
@@ -225,42 +223,44 @@ other: \
 // yet, or 0; rowsAbove-112, gAbove-128, qAbove-144, the tile above; lastAbove-208, lastBelow-176,
 // last row of its G and of x below; with-184, without-192, groups of eight inner indices with and
 // without a row between them; extraRows-200, rows for which there is no such group.
-TEXT ·quadSmallDAVX2(SB), NOSPLIT, $208-248
+TEXT ·quadSmallDAVX2(SB), NOSPLIT, $456-8
+	MOVQ args+0(FP), CX
+	QUAD_COPYARGUMENTS
 	QUAD_ARGUMENTS(many, fetches)
-	MOVQ d+136(FP), R10      // the distance of rows of D_i
-	CMPQ rows+200(FP), $5
+	MOVQ QUAD_ARG_D, R10      // the distance of rows of D_i
+	CMPQ QUAD_ARG_ROWS, $5
 	JGE  dense
 
 component:
-	MOVQ g_base+8(FP), R8
+	MOVQ QUAD_ARG_G, R8
 	MOVQ R8, gHere-24(SP)
-	MOVQ q_base+48(FP), R8
+	MOVQ QUAD_ARG_Q, R8
 	MOVQ R8, qHere-32(SP)
-	MOVQ x_base+80(FP), R8
+	MOVQ QUAD_ARG_X, R8
 	MOVQ R8, xHere-40(SP)
-	MOVQ tiles+192(FP), R8
+	MOVQ QUAD_ARG_TILES, R8
 	MOVQ R8, tilesLeft-48(SP)
-	MOVQ tall+208(FP), R8
+	MOVQ QUAD_ARG_TALL, R8
 	MOVQ R8, tallLeft-56(SP)
 tile:
 	QUAD_TILEROWS(R13, even)
 	XORQ SI, SI              // the first column, in bytes
 deltas:
-	QUAD_DELTAS(R13, xHere-40(SP), xs+104(FP), mu_base+112(FP), work_base+168(FP), delta)
+	QUAD_DELTAS(R13, xHere-40(SP), QUAD_ARG_XS, QUAD_ARG_MU, QUAD_ARG_WORK, delta)
 	ADDQ $64, SI
 	CMPQ SI, R10
 	JLT  deltas
-	MOVQ gs+40(FP), AX
-	MOVQ p_base+144(FP), BX
+	MOVQ QUAD_ARG_GS, AX
+	MOVQ QUAD_ARG_P, BX
 	MOVQ Packed_data(BX), BX
 	XORQ SI, SI
 panel:
-	MOVQ work_base+168(FP), R8
+	MOVQ QUAD_ARG_WORK, R8
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9
 	MOVQ R10, CX
 	SHRQ $2, CX
-	MOVQ step+240(FP), DX
+	MOVQ QUAD_ARG_STEP, DX
 	GEMM_ZERO
 	QUAD_ROWS
 store:
@@ -275,21 +275,21 @@ stored:
 	ADDQ $64, SI
 	CMPQ SI, R10
 	JLT  panel
-	MOVQ xs+104(FP), CX
+	MOVQ QUAD_ARG_XS, CX
 	IMULQ R13, CX
 	ADDQ CX, xHere-40(SP)
 	MOVQ gHere-24(SP), R8
-	MOVQ work_base+168(FP), R9
+	MOVQ QUAD_ARG_WORK, R9
 	MOVQ qHere-32(SP), DX
 	QUAD_DOTS(R10, dot, column)
 	MOVQ R8, gHere-24(SP)
 	MOVQ DX, qHere-32(SP)
 	SUBQ $1, tilesLeft-48(SP)
 	JNE  tile
-	SUBQ $1, comps+0(FP)
+	SUBQ $1, QUAD_ARG_COMPS
 	JEQ  done
 	QUAD_NEXTCOMPONENT
-	MOVQ next_base+216(FP), R15
+	MOVQ QUAD_ARG_NEXT, R15
 	JMP  component
 
 	// Tiles of five and six rows, one after the other through all components. D_i of the tile below
@@ -300,14 +300,14 @@ stored:
 	// from 3 on are stored when the next panel has begun.
 dense:
 	ADDQ $64, R10
-	MOVQ work_base+168(FP), R11
+	MOVQ QUAD_ARG_WORK, R11
 	MOVQ R11, above-64(SP)
 	LEAQ (R10)(R10*2), CX
 	LEAQ (R11)(CX*2), R11
 	MOVQ R11, current-72(SP)
 	LEAQ (R11)(CX*2), R11
 	MOVQ R11, below-80(SP)
-	MOVQ work_base+168(FP), R11
+	MOVQ QUAD_ARG_WORK, R11
 	VXORPS Y0, Y0, Y0
 	MOVL $18, CX
 clear:
@@ -328,9 +328,9 @@ clear:
 	ADDQ $64, current-72(SP)
 	XORQ SI, SI
 firstDeltas:
-	QUAD_DELTAS(rowsBelow-104(SP), xBelow-152(SP), xs+104(FP), mu_base+112(FP), current-72(SP), firstDelta)
+	QUAD_DELTAS(rowsBelow-104(SP), xBelow-152(SP), QUAD_ARG_XS, QUAD_ARG_MU, current-72(SP), firstDelta)
 	ADDQ $64, SI
-	CMPQ SI, d+136(FP)
+	CMPQ SI, QUAD_ARG_D
 	JLT  firstDeltas
 	SUBQ $64, current-72(SP)
 
@@ -338,18 +338,18 @@ denseTile:
 	QUAD_NEXTTILE(same, nextComponent, placed, belowEven, known)
 	MOVQ rowsBelow-104(SP), CX
 	SUBQ $1, CX
-	IMULQ xs+104(FP), CX
+	IMULQ QUAD_ARG_XS, CX
 	ADDQ xBelow-152(SP), CX
 	MOVQ CX, lastBelow-176(SP)
 
 	// Of the rows in between: those with eight inner indices, the other such indices, and rows
 	// for which there are none.
-	MOVQ d+136(FP), DX
+	MOVQ QUAD_ARG_D, DX
 	SHRQ $5, DX
 	SUBQ $1, DX
 	MOVQ rowsAbove-112(SP), R9
 	LEAQ -1(R9), CX
-	IMULQ gs+40(FP), CX
+	IMULQ QUAD_ARG_GS, CX
 	ADDQ gAbove-128(SP), CX
 	MOVQ CX, lastAbove-208(SP)
 	CMPQ R9, rowsBelow-104(SP)
@@ -375,7 +375,7 @@ densePanel:
 	MOVQ late-88(SP), R12
 	TESTQ R12, R12
 	JEQ  storedLate
-	MOVQ gs+40(FP), AX
+	MOVQ QUAD_ARG_GS, AX
 	CMPQ SI, $0
 	MOVQ rowsHere-160(SP), CX
 	CMOVQEQ rowsAbove-112(SP), CX
@@ -387,13 +387,13 @@ storedLate:
 	MOVQ below-80(SP), R12
 	MOVQ xBelow-152(SP), R13
 	MOVQ gAbove-128(SP), DI
-	MOVQ step+240(FP), DX
+	MOVQ QUAD_ARG_STEP, DX
 	GEMM_ZEROLATE
 	CMPQ rowsHere-160(SP), $6
 	JEQ  six
-	QUAD_LOOP(GEMM_STEP5, GEMM_LATE5, step+240(FP), gs+40(FP), xs+104(FP), mu_base+112(FP), with5, without5)
+	QUAD_LOOP(GEMM_STEP5, GEMM_LATE5, QUAD_ARG_STEP, QUAD_ARG_GS, QUAD_ARG_XS, QUAD_ARG_MU, with5, without5)
 six:
-	QUAD_LOOP(GEMM_STEP6, GEMM_LATE6, step+240(FP), gs+40(FP), xs+104(FP), mu_base+112(FP), with6, without6)
+	QUAD_LOOP(GEMM_STEP6, GEMM_LATE6, QUAD_ARG_STEP, QUAD_ARG_GS, QUAD_ARG_XS, QUAD_ARG_MU, with6, without6)
 rest:
 	MOVQ extraRows-200(SP), CX
 	TESTQ CX, CX
@@ -403,19 +403,19 @@ extraRow:
 	QUAD_ROWDELTA(32)
 	QUAD_ROWLANES(0)
 	QUAD_ROWLANES(32)
-	QUAD_ROWNEXT(gs+40(FP), xs+104(FP))
+	QUAD_ROWNEXT(QUAD_ARG_GS, QUAD_ARG_XS)
 	SUBQ $1, CX
 	JNE  extraRow
 store3:
 	MOVQ gHere-24(SP), DI
 	ADDQ SI, DI
-	MOVQ gs+40(FP), AX
+	MOVQ QUAD_ARG_GS, AX
 	GEMM_STORE3(DI, AX)
 	LEAQ (DI)(AX*2), DI
 	ADDQ AX, DI
 	MOVQ DI, late-88(SP)
 	ADDQ $64, SI
-	CMPQ SI, d+136(FP)
+	CMPQ SI, QUAD_ARG_D
 	JLT  densePanel
 
 	// The lanes of q above are complete, and made empty for the tile that takes their place. Their
@@ -464,14 +464,14 @@ summed:
 	MOVQ R8, gAbove-128(SP)
 	MOVQ qHere-32(SP), DX
 	MOVQ DX, qAbove-144(SP)
-	CMPQ comps+0(FP), $0
+	CMPQ QUAD_ARG_COMPS, $0
 	JNE  denseTile
 	MOVQ late-88(SP), R12
 	GEMM_STORELATE(R12, AX, R13, last)
 last:
 	MOVQ above-64(SP), R9
 	ADDQ $64, R9
-	QUAD_DOTS(d+136(FP), lastDot, lastColumn)
+	QUAD_DOTS(QUAD_ARG_D, lastDot, lastColumn)
 done:
 	VZEROUPPER
 	RET
@@ -487,8 +487,7 @@ done:
 	VFNMADD231PS x, Y7, u  \
 	VMOVUPS u, off(DI)
 
-// func vjpSmallDAVX2(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
-//	work []float32, tiles, rows, tall int, acc bool, next []float32, step int)
+// func vjpSmallDAVX2(args *vjpSmallDArgs)
 //
 // v = -N P for small d.
 // With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
@@ -497,22 +496,24 @@ done:
 //	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
 //
 // from +0, or from the old v if acc is set. P is packed, mu has a multiple of 16 elements; tiles as
-// in quadSmallDAVX2. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and tall
-// are advanced in place from tile to tile.
+// in quadSmallDAVX2. work is scratch for w of one tile. The frame is a copy of the arguments, of which
+// v, r, u, t, x, tiles and tall are advanced in place from tile to tile.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with w as A (R10 bytes from row to row).
 // SI is the first column of the panel in bytes, R13 the rows of the tile, AX bytes from row to row of
 // v, DI the current row of v. While w is made: SI x, R8 u, DI w, BX r, DX t, R9 and R11 bytes from
 // row to row of x and u, R12 the first column in bytes, Y3 the sign bits, Y2 zero.
-TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $0-280
-	MOVQ mu_len+152(FP), R10
+TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	VJP_COPYARGUMENTS
+	MOVQ VJP_ARG_MULEN, R10
 	SHLQ $2, R10             // the distance of rows of -N_i
-	MOVQ next_base+248(FP), R15
+	MOVQ VJP_ARG_NEXT, R15
 tile:
-	MOVQ rows+224(FP), R13
-	CMPQ tall+232(FP), $0
+	MOVQ VJP_ARG_ROWS, R13
+	CMPQ VJP_ARG_TALL, $0
 	JLE  even
-	SUBQ $1, tall+232(FP)
+	SUBQ $1, VJP_ARG_TALL
 	ADDQ $1, R13             // the first tiles have one row more
 even:
 	// -N_i of the tile, 16 columns at a time.
@@ -520,22 +521,22 @@ even:
 	VPSLLD $31, Y3, Y3       // sign bits
 	VXORPS Y2, Y2, Y2
 	XORQ R12, R12            // the first column, in bytes
-	MOVQ xs+136(FP), R9
+	MOVQ VJP_ARG_XS, R9
 	SHLQ $2, R9
-	MOVQ us+80(FP), R11
+	MOVQ VJP_ARG_US, R11
 	SHLQ $2, R11
 deltas:
-	MOVQ mu_base+144(FP), DX
+	MOVQ VJP_ARG_MU, DX
 	VMOVUPS (DX)(R12*1), Y4
 	VMOVUPS 32(DX)(R12*1), Y5
-	MOVQ x_base+112(FP), SI
+	MOVQ VJP_ARG_X, SI
 	ADDQ R12, SI
-	MOVQ u_base+56(FP), R8
+	MOVQ VJP_ARG_U, R8
 	ADDQ R12, R8
-	MOVQ work_base+192(FP), DI
+	MOVQ VJP_ARG_WORK, DI
 	ADDQ R12, DI
-	MOVQ r_base+32(FP), BX
-	MOVQ t_base+88(FP), DX
+	MOVQ VJP_ARG_R, BX
+	MOVQ VJP_ARG_T, DX
 	MOVQ R13, CX
 delta:
 	MOVL (BX), AX
@@ -561,34 +562,34 @@ nextrow:
 	ADDQ $64, R12
 	CMPQ R12, R10
 	JLT  deltas
-	MOVQ BX, r_base+32(FP)
-	MOVQ DX, t_base+88(FP)
+	MOVQ BX, VJP_ARG_R
+	MOVQ DX, VJP_ARG_T
 
-	MOVQ p_base+168(FP), BX
-	MOVQ vs+24(FP), AX
+	MOVQ VJP_ARG_P, BX
+	MOVQ VJP_ARG_VS, AX
 	SHLQ $2, AX
 	XORQ SI, SI              // the first column of the panel, in bytes
 	CMPQ R13, $5
 	JGE  dense
 panel:
 	GEMM_ZERO
-	CMPB acc+240(FP), $0
+	CMPB VJP_ARG_ACC, $0
 	JEQ  start
-	MOVQ v_base+0(FP), DI
+	MOVQ VJP_ARG_V, DI
 	ADDQ SI, DI
 	QUAD_LOADROW(0, Y4, Y5, start)
 	QUAD_LOADROW(1, Y6, Y7, start)
 	QUAD_LOADROW(2, Y8, Y9, start)
 	QUAD_LOADROW(3, Y10, Y11, start)
 start:
-	MOVQ work_base+192(FP), R8
+	MOVQ VJP_ARG_WORK, R8
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9
-	MOVQ mu_len+152(FP), CX
-	MOVQ step+272(FP), DX
+	MOVQ VJP_ARG_MULEN, CX
+	MOVQ VJP_ARG_STEP, DX
 	QUAD_ROWS
 store:
-	MOVQ v_base+0(FP), DI
+	MOVQ VJP_ARG_V, DI
 	ADDQ SI, DI
 	QUAD_STOREROW(0, Y4, Y5)
 	QUAD_STOREROW(1, Y6, Y7)
@@ -603,16 +604,16 @@ stored:
 	// Five and six rows. Those from 3 on are stored after the first three inner indices of rows 0
 	// to 2 of the next panel: R12 is where, in row 3.
 dense:
-	MOVQ v_base+0(FP), DI
+	MOVQ VJP_ARG_V, DI
 	LEAQ (DI)(AX*2), R12
 	ADDQ AX, R12
-	MOVQ step+272(FP), DX
+	MOVQ VJP_ARG_STEP, DX
 densePanel:
-	MOVQ work_base+192(FP), R8
+	MOVQ VJP_ARG_WORK, R8
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9
-	MOVQ mu_len+152(FP), CX
-	CMPB acc+240(FP), $0
+	MOVQ VJP_ARG_MULEN, CX
+	CMPB VJP_ARG_ACC, $0
 	JNE  olds3
 	GEMM_ZERO3
 	JMP  first3
@@ -628,7 +629,7 @@ first3:
 storedLate:
 	ADDQ $64, R12
 late:
-	CMPB acc+240(FP), $0
+	CMPB VJP_ARG_ACC, $0
 	JNE  oldsLate
 	GEMM_ZEROLATE
 	JMP  startLate
@@ -649,16 +650,16 @@ store3:
 	GEMM_STORELATE(R12, AX, R13, end)
 end:
 	LEAQ (R13*4), CX
-	MOVQ vs+24(FP), AX
+	MOVQ VJP_ARG_VS, AX
 	IMULQ CX, AX
-	ADDQ AX, v_base+0(FP)
-	MOVQ us+80(FP), AX
+	ADDQ AX, VJP_ARG_V
+	MOVQ VJP_ARG_US, AX
 	IMULQ CX, AX
-	ADDQ AX, u_base+56(FP)
-	MOVQ xs+136(FP), AX
+	ADDQ AX, VJP_ARG_U
+	MOVQ VJP_ARG_XS, AX
 	IMULQ CX, AX
-	ADDQ AX, x_base+112(FP)
-	SUBQ $1, tiles+216(FP)
+	ADDQ AX, VJP_ARG_X
+	SUBQ $1, VJP_ARG_TILES
 	JNE  tile
 	VZEROUPPER
 	RET

@@ -92,9 +92,7 @@ other: \
 	JNE   other             \
 	JMP   store
 
-// func quadSmallDAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
-//	mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int, next []float32,
-//	step int)
+// func quadSmallDAVX512(args *quadSmallDArgs)
 //
 // G = (x - mu) P and q = (x - mu) . G for small d, all components.
 // For component c of comps, with P_c packed:
@@ -117,13 +115,15 @@ other: \
 // Frame beside that of quad_smalld_amd64.h: current-72 and below-80, the D_i of two tiles in work;
 // lanes-64, the lanes of q; with-184 and without-192, groups of four inner indices with and without a
 // row between them.
-TEXT ·quadSmallDAVX512(SB), NOSPLIT, $192-248
+TEXT ·quadSmallDAVX512(SB), NOSPLIT, $456-8
+	MOVQ args+0(FP), CX
+	QUAD_COPYARGUMENTS
 	QUAD_ARGUMENTS(many, fetches)
-	MOVQ d+136(FP), R10      // the distance of rows of D_i
+	MOVQ QUAD_ARG_D, R10      // the distance of rows of D_i
 	LEAQ (R10)(R10*2), R9
 	MOVL $0x1111, R8
 	KMOVW R8, K2
-	MOVQ work_base+168(FP), R11
+	MOVQ QUAD_ARG_WORK, R11
 	MOVQ R11, current-72(SP)
 	LEAQ (R11)(R9*2), R11
 	MOVQ R11, below-80(SP)
@@ -135,7 +135,7 @@ TEXT ·quadSmallDAVX512(SB), NOSPLIT, $192-248
 firstDeltas:
 	MOVQ xBelow-152(SP), DI
 	ADDQ R12, DI
-	MOVQ mu_base+112(FP), R13
+	MOVQ QUAD_ARG_MU, R13
 	ADDQ R12, R13
 	MOVQ current-72(SP), R11
 	ADDQ R12, R11
@@ -145,7 +145,7 @@ firstDelta:
 	QUAD_ROWDELTA(64, Z1)
 	QUAD_ROWDELTA(128, Z2)
 	QUAD_ROWDELTA(192, Z3)
-	ADDQ xs+104(FP), DI
+	ADDQ QUAD_ARG_XS, DI
 	ADDQ R10, R11
 	SUBQ $1, CX
 	JNE  firstDelta
@@ -156,7 +156,7 @@ firstDelta:
 tile:
 	QUAD_NEXTTILE(same, nextComponent, placed, even, known)
 	XORQ CX, CX              // rows below, none of the last tile
-	CMPQ comps+0(FP), $0
+	CMPQ QUAD_ARG_COMPS, $0
 	JEQ  last
 	MOVQ rowsBelow-104(SP), CX
 last:
@@ -177,10 +177,10 @@ pair:
 	MOVQ R10, AX
 	SHLQ $5, AX              // a panel, in bytes
 	ADDQ AX, DX
-	MOVQ step+240(FP), AX
+	MOVQ QUAD_ARG_STEP, AX
 	MOVQ xBelow-152(SP), DI
 	ADDQ R12, DI
-	MOVQ mu_base+112(FP), R13
+	MOVQ QUAD_ARG_MU, R13
 	ADDQ R12, R13
 	MOVQ below-80(SP), R11
 	ADDQ R12, R11
@@ -194,24 +194,24 @@ pair:
 	JGT  four
 	CMPQ rowsHere-160(SP), $1
 	JGT  two
-	QUAD_LOOP(GEMM_PAIR1, xs+104(FP), without-192(SP), row1, rowtest1, other1)
+	QUAD_LOOP(GEMM_PAIR1, QUAD_ARG_XS, without-192(SP), row1, rowtest1, other1)
 two:
-	QUAD_LOOP(GEMM_PAIR2, xs+104(FP), without-192(SP), row2, rowtest2, other2)
+	QUAD_LOOP(GEMM_PAIR2, QUAD_ARG_XS, without-192(SP), row2, rowtest2, other2)
 three:
-	QUAD_LOOP(GEMM_PAIR3, xs+104(FP), without-192(SP), row3, rowtest3, other3)
+	QUAD_LOOP(GEMM_PAIR3, QUAD_ARG_XS, without-192(SP), row3, rowtest3, other3)
 four:
-	QUAD_LOOP(GEMM_PAIR4, xs+104(FP), without-192(SP), row4, rowtest4, other4)
+	QUAD_LOOP(GEMM_PAIR4, QUAD_ARG_XS, without-192(SP), row4, rowtest4, other4)
 five:
-	QUAD_LOOP(GEMM_PAIR5, xs+104(FP), without-192(SP), row5, rowtest5, other5)
+	QUAD_LOOP(GEMM_PAIR5, QUAD_ARG_XS, without-192(SP), row5, rowtest5, other5)
 six:
-	QUAD_LOOP(GEMM_PAIR6, xs+104(FP), without-192(SP), row6, rowtest6, other6)
+	QUAD_LOOP(GEMM_PAIR6, QUAD_ARG_XS, without-192(SP), row6, rowtest6, other6)
 store:
 	GEMM_FETCH
 	GEMM_FETCH
 	MOVQ rowsHere-160(SP), R13
 	MOVQ gHere-24(SP), DI
 	ADDQ R12, DI
-	MOVQ gs+40(FP), AX
+	MOVQ QUAD_ARG_GS, AX
 	MOVQ current-72(SP), R11
 	ADDQ R12, R11
 	MOVQ lanes-64(SP), CX
@@ -243,7 +243,7 @@ sum:
 	MOVQ below-80(SP), R11
 	MOVQ R11, current-72(SP)
 	MOVQ R8, below-80(SP)
-	CMPQ comps+0(FP), $0
+	CMPQ QUAD_ARG_COMPS, $0
 	JNE  tile
 	VZEROUPPER
 	RET
@@ -259,8 +259,7 @@ sum:
 	VFNMADD231PS x, Z21, u  \
 	VMOVUPS u, off(DI)
 
-// func vjpSmallDAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int, mu, p,
-//	work []float32, tiles, rows, tall int, acc bool, next []float32, step int)
+// func vjpSmallDAVX512(args *vjpSmallDArgs)
 //
 // v = -N P for small d.
 // With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
@@ -269,21 +268,23 @@ sum:
 //	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
 //
 // from +0, or from the old v if acc is set. P is packed, mu has a multiple of 64 elements; tiles as
-// in quadSmallDAVX512. work is scratch for w of one tile. The arguments v, r, u, t, x, tiles and
-// tall are advanced in place from tile to tile.
+// in quadSmallDAVX512. work is scratch for w of one tile. The frame is a copy of the arguments,
+// of which v, r, u, t, x, tiles and tall are advanced in place from tile to tile.
 //
 // Tile: up to 6 x 64, registers as in gemm_avx512_amd64.h with w as A. R12 is the first column in
 // bytes. While w is made: SI x, R8 u, DI w, BX r, DX t, CX rows left, Z3 the sign bits, Z2 zero.
-TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $0-280
-	MOVQ mu_len+152(FP), R10
+TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	VJP_COPYARGUMENTS
+	MOVQ VJP_ARG_MULEN, R10
 	SHLQ $2, R10             // the distance of rows of -N_i
 	LEAQ (R10)(R10*2), R9
-	MOVQ next_base+248(FP), R15
+	MOVQ VJP_ARG_NEXT, R15
 tile:
-	MOVQ rows+224(FP), R13
-	CMPQ tall+232(FP), $0
+	MOVQ VJP_ARG_ROWS, R13
+	CMPQ VJP_ARG_TALL, $0
 	JLE  even
-	SUBQ $1, tall+232(FP)
+	SUBQ $1, VJP_ARG_TALL
 	ADDQ $1, R13             // the first tiles have one row more
 even:
 	// -N_i of the tile, 64 columns at a time.
@@ -292,19 +293,19 @@ even:
 	VPXORD Z2, Z2, Z2
 	XORQ R12, R12            // the first column, in bytes
 deltas:
-	MOVQ mu_base+144(FP), DX
+	MOVQ VJP_ARG_MU, DX
 	VMOVUPS (DX)(R12*1), Z16
 	VMOVUPS 64(DX)(R12*1), Z17
 	VMOVUPS 128(DX)(R12*1), Z18
 	VMOVUPS 192(DX)(R12*1), Z19
-	MOVQ x_base+112(FP), SI
+	MOVQ VJP_ARG_X, SI
 	ADDQ R12, SI
-	MOVQ u_base+56(FP), R8
+	MOVQ VJP_ARG_U, R8
 	ADDQ R12, R8
-	MOVQ work_base+192(FP), DI
+	MOVQ VJP_ARG_WORK, DI
 	ADDQ R12, DI
-	MOVQ r_base+32(FP), BX
-	MOVQ t_base+88(FP), DX
+	MOVQ VJP_ARG_R, BX
+	MOVQ VJP_ARG_T, DX
 	MOVQ R13, CX
 delta:
 	MOVL (BX), AX
@@ -324,9 +325,9 @@ zero:
 	VMOVUPS Z2, 128(DI)
 	VMOVUPS Z2, 192(DI)
 nextrow:
-	MOVQ xs+136(FP), AX
+	MOVQ VJP_ARG_XS, AX
 	LEAQ (SI)(AX*4), SI
-	MOVQ us+80(FP), AX
+	MOVQ VJP_ARG_US, AX
 	LEAQ (R8)(AX*4), R8
 	ADDQ R10, DI
 	ADDQ $4, BX
@@ -336,38 +337,38 @@ nextrow:
 	ADDQ $256, R12
 	CMPQ R12, R10
 	JLT  deltas
-	MOVQ BX, r_base+32(FP)
-	MOVQ DX, t_base+88(FP)
+	MOVQ BX, VJP_ARG_R
+	MOVQ DX, VJP_ARG_T
 
-	MOVQ p_base+168(FP), DX
+	MOVQ VJP_ARG_P, DX
 	XORQ R12, R12
 pair:
 	GEMM_ZERO
-	CMPB acc+240(FP), $0
+	CMPB VJP_ARG_ACC, $0
 	JEQ  start
-	MOVQ v_base+0(FP), DI
+	MOVQ VJP_ARG_V, DI
 	ADDQ R12, DI
-	MOVQ vs+24(FP), AX
+	MOVQ VJP_ARG_VS, AX
 	SHLQ $2, AX
 	GEMM_PAIRLOAD
 start:
-	MOVQ work_base+192(FP), R8
+	MOVQ VJP_ARG_WORK, R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
-	MOVQ mu_len+152(FP), CX
+	MOVQ VJP_ARG_MULEN, CX
 	SUBQ $4, CX
 	MOVQ DX, BX
 	MOVQ R10, AX
 	SHLQ $5, AX              // a panel, in bytes
 	ADDQ AX, DX
-	MOVQ step+272(FP), AX
+	MOVQ VJP_ARG_STEP, AX
 	GEMM_PAIRLOOPS
 store:
 	GEMM_FETCH
 	GEMM_FETCH
-	MOVQ v_base+0(FP), DI
+	MOVQ VJP_ARG_V, DI
 	ADDQ R12, DI
-	MOVQ vs+24(FP), AX
+	MOVQ VJP_ARG_VS, AX
 	SHLQ $2, AX
 	GEMM_PAIREND(GEMM_PAIRSTOREROW)
 stored:
@@ -377,16 +378,16 @@ stored:
 	JLT  pair
 
 	LEAQ (R13*4), CX
-	MOVQ vs+24(FP), AX
+	MOVQ VJP_ARG_VS, AX
 	IMULQ CX, AX
-	ADDQ AX, v_base+0(FP)
-	MOVQ us+80(FP), AX
+	ADDQ AX, VJP_ARG_V
+	MOVQ VJP_ARG_US, AX
 	IMULQ CX, AX
-	ADDQ AX, u_base+56(FP)
-	MOVQ xs+136(FP), AX
+	ADDQ AX, VJP_ARG_U
+	MOVQ VJP_ARG_XS, AX
 	IMULQ CX, AX
-	ADDQ AX, x_base+112(FP)
-	SUBQ $1, tiles+216(FP)
+	ADDQ AX, VJP_ARG_X
+	SUBQ $1, VJP_ARG_TILES
 	JNE  tile
 	VZEROUPPER
 	RET

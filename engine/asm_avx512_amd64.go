@@ -211,15 +211,12 @@ func triadAVX512(a float32, dst, x, y []float32, rounds int)
 // quadSmallDAVX512 is quadSmallD with AVX-512, for d a multiple of 64: see asm_ascent_avx512_amd64.s.
 //
 //go:noescape
-func quadSmallDAVX512(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32,
-	xs int, mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int, next []float32,
-	step int)
+func quadSmallDAVX512(args *quadSmallDArgs)
 
 // vjpSmallDAVX512 is vjpSmallD with AVX-512, for a multiple of 64 features: see asm_ascent_avx512_amd64.s.
 //
 //go:noescape
-func vjpSmallDAVX512(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int,
-	mu, p, work []float32, tiles, rows, tall int, acc bool, next []float32, step int)
+func vjpSmallDAVX512(args *vjpSmallDArgs)
 
 // gradRowsAVX512 is gradRowsGeneric with AVX-512.
 //

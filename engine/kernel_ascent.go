@@ -85,7 +85,10 @@ func (kern *kernels) quadSmallD(g []float32, gc, gs int, q []float32, qc int, x 
 	if m > 0 && comps > 0 {
 		tiles, rows, tall := split(m, kern.smallDRows)
 		next, step := kern.prefetchPlan(next, p[0].data, tiles*d/kern.smallDCols, d)
-		kern.table.quadSmallD(comps, g, gc, gs, q, qc, x.Data, x.RS, mu, d, p[:min(comps, len(p))], work, tiles, rows, tall, next, step)
+		kern.table.quadSmallD(onStack(&quadSmallDArgs{
+			comps: comps, g: g, gc: gc, gs: gs, q: q, qc: qc, x: x.Data, xs: x.RS, mu: mu, d: d,
+			p: p[:min(comps, len(p))], work: work, tiles: tiles, rows: rows, tall: tall, next: next, step: step,
+		}))
 	}
 }
 
@@ -143,7 +146,10 @@ func (kern *kernels) vjpSmallD(v Matrix, r []float32, u Matrix, t []float32, x M
 	if m > 0 {
 		tiles, rows, tall := split(m, kern.smallDRows)
 		next, step := kern.prefetchPlan(next, p.data, tiles*d/kern.smallDCols, d)
-		kern.table.vjpSmallD(v.Data, v.RS, r, u.Data, u.RS, t, x.Data, x.RS, mu, p.data, work, tiles, rows, tall, acc, next, step)
+		kern.table.vjpSmallD(onStack(&vjpSmallDArgs{
+			v: v.Data, vs: v.RS, r: r, u: u.Data, us: u.RS, t: t, x: x.Data, xs: x.RS, mu: mu, p: p.data,
+			work: work, tiles: tiles, rows: rows, tall: tall, acc: acc, next: next, step: step,
+		}))
 	}
 }
 

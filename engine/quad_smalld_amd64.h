@@ -1,8 +1,7 @@
 // Shared by quadSmallDAVX2 and quadSmallDAVX512, the quadratic forms for small d: the walk from tile to
 // tile, first down the rows of a component and then on to the next component, while the next tile is
-// being prepared ("below"; the tile before is "above"). Both kernels have the same arguments, used
-// here by name and offset, and share these frame slots (offsets from SP; the smaller of both frames is
-// 192 bytes):
+// being prepared ("below"; the tile before is "above"). Their frames of 456 bytes hold a copy of the
+// arguments, in the lowest 248 bytes, and these slots (offsets from SP), beside those of each kernel:
 //
 //	ps-8           bytes from one component's P to the next, 0 if they share one
 //	ns-16          the same for next, 0 if nothing is prefetched
@@ -10,33 +9,74 @@
 //	tilesLeft-48, tallLeft-56                      tiles left, and those with one row more
 //	gBelow-120, qBelow-136, xBelow-152, rowsBelow-104, nextBelow-96   the same of the tile below
 //
-// comps, g, q, mu, p and next are arguments that are advanced in place from component to component.
+// comps, g, q, mu, p and next are advanced in place from component to component.
+//
+// At the end are the arguments of vjpSmallDAVX2 and vjpSmallDAVX512.
+
+// The arguments, a quadSmallDArgs.
+#define QUAD_ARG_COMPS   comps-456+quadSmallDArgs_comps(SP)
+#define QUAD_ARG_G       g_base-456+quadSmallDArgs_g(SP)
+#define QUAD_ARG_GC      gc-456+quadSmallDArgs_gc(SP)
+#define QUAD_ARG_GS      gs-456+quadSmallDArgs_gs(SP)
+#define QUAD_ARG_Q       q_base-456+quadSmallDArgs_q(SP)
+#define QUAD_ARG_QC      qc-456+quadSmallDArgs_qc(SP)
+#define QUAD_ARG_X       x_base-456+quadSmallDArgs_x(SP)
+#define QUAD_ARG_XS      xs-456+quadSmallDArgs_xs(SP)
+#define QUAD_ARG_MU      mu_base-456+quadSmallDArgs_mu(SP)
+#define QUAD_ARG_D       d-456+quadSmallDArgs_d(SP)
+#define QUAD_ARG_P       p_base-456+quadSmallDArgs_p(SP)
+#define QUAD_ARG_PLEN    p_len-456+quadSmallDArgs_p+8(SP)
+#define QUAD_ARG_WORK    work_base-456+quadSmallDArgs_work(SP)
+#define QUAD_ARG_TILES   tiles-456+quadSmallDArgs_tiles(SP)
+#define QUAD_ARG_ROWS    rows-456+quadSmallDArgs_rows(SP)
+#define QUAD_ARG_TALL    tall-456+quadSmallDArgs_tall(SP)
+#define QUAD_ARG_NEXT    next_base-456+quadSmallDArgs_next(SP)
+#define QUAD_ARG_STEP    step-456+quadSmallDArgs_step(SP)
+
+// QUAD_COPYARGUMENTS copies the arguments at CX into the frame. Changes Y0.
+#define QUAD_COPYARGUMENTS \
+	VMOVUPS (CX), Y0         \
+	VMOVUPS Y0, args-456(SP) \
+	VMOVUPS 32(CX), Y0       \
+	VMOVUPS Y0, args-424(SP) \
+	VMOVUPS 64(CX), Y0       \
+	VMOVUPS Y0, args-392(SP) \
+	VMOVUPS 96(CX), Y0       \
+	VMOVUPS Y0, args-360(SP) \
+	VMOVUPS 128(CX), Y0      \
+	VMOVUPS Y0, args-328(SP) \
+	VMOVUPS 160(CX), Y0      \
+	VMOVUPS Y0, args-296(SP) \
+	VMOVUPS 192(CX), Y0      \
+	VMOVUPS Y0, args-264(SP) \
+	VMOVUPS 216(CX), Y0      \
+	VMOVUPS Y0, args-240(SP)
 
 // QUAD_ARGUMENTS turns the strides into bytes and sets ps, ns and R15, the address that is
 // prefetched. The labels stand for nothing else. Changes CX.
 #define QUAD_ARGUMENTS(many, fetches) \
-	SHLQ $2, gc+32(FP)     \
-	SHLQ $2, gs+40(FP)     \
-	SHLQ $2, qc+72(FP)     \
-	SHLQ $2, xs+104(FP)    \
-	SHLQ $2, d+136(FP)     \
+	SHLQ $2, QUAD_ARG_GC     \
+	SHLQ $2, QUAD_ARG_GS     \
+	SHLQ $2, QUAD_ARG_QC     \
+	SHLQ $2, QUAD_ARG_XS    \
+	SHLQ $2, QUAD_ARG_D     \
 	MOVL $Packed__size, CX \
-	CMPQ p_len+152(FP), $1 \
+	CMPQ QUAD_ARG_PLEN, $1 \
 	JNE  many              \ // one P for all components
 	XORL CX, CX            \
 many: \
 	MOVQ CX, ps-8(SP)      \
-	MOVQ gc+32(FP), CX     \
-	CMPQ step+240(FP), $0  \
+	MOVQ QUAD_ARG_GC, CX     \
+	CMPQ QUAD_ARG_STEP, $0  \
 	JNE  fetches           \ // step is 0: prefetch nothing
 	XORL CX, CX            \
 fetches: \
 	MOVQ CX, ns-16(SP)     \
-	MOVQ next_base+216(FP), R15
+	MOVQ QUAD_ARG_NEXT, R15
 
 // QUAD_TILEROWS sets count to the number of rows of the next tile.
 #define QUAD_TILEROWS(count, even) \
-	MOVQ rows+200(FP), count \
+	MOVQ QUAD_ARG_ROWS, count \
 	CMPQ tallLeft-56(SP), $0 \
 	JLE  even                \
 	SUBQ $1, tallLeft-56(SP) \
@@ -45,32 +85,32 @@ even:
 
 // QUAD_NEXTCOMPONENT advances the arguments to the next component. Changes CX.
 #define QUAD_NEXTCOMPONENT \
-	MOVQ gc+32(FP), CX       \
-	ADDQ CX, g_base+8(FP)    \
-	MOVQ qc+72(FP), CX       \
-	ADDQ CX, q_base+48(FP)   \
-	MOVQ d+136(FP), CX       \
-	ADDQ CX, mu_base+112(FP) \
+	MOVQ QUAD_ARG_GC, CX       \
+	ADDQ CX, QUAD_ARG_G    \
+	MOVQ QUAD_ARG_QC, CX       \
+	ADDQ CX, QUAD_ARG_Q   \
+	MOVQ QUAD_ARG_D, CX       \
+	ADDQ CX, QUAD_ARG_MU \
 	MOVQ ps-8(SP), CX        \
-	ADDQ CX, p_base+144(FP)  \
+	ADDQ CX, QUAD_ARG_P  \
 	MOVQ ns-16(SP), CX       \
-	ADDQ CX, next_base+216(FP)
+	ADDQ CX, QUAD_ARG_NEXT
 
 // QUAD_FIRSTTILE makes the first tile the tile below. Changes CX and DI.
 #define QUAD_FIRSTTILE(even) \
 	MOVQ $0, nextBelow-96(SP)  \
-	MOVQ tiles+192(FP), CX     \
+	MOVQ QUAD_ARG_TILES, CX     \
 	SUBQ $1, CX                \
 	MOVQ CX, tilesLeft-48(SP)  \
-	MOVQ tall+208(FP), CX \
+	MOVQ QUAD_ARG_TALL, CX \
 	MOVQ CX, tallLeft-56(SP)   \
 	QUAD_TILEROWS(CX, even)    \
 	MOVQ CX, rowsBelow-104(SP) \
-	MOVQ g_base+8(FP), DI      \
+	MOVQ QUAD_ARG_G, DI      \
 	MOVQ DI, gBelow-120(SP)    \
-	MOVQ q_base+48(FP), DI     \
+	MOVQ QUAD_ARG_Q, DI     \
 	MOVQ DI, qBelow-136(SP)    \
-	MOVQ x_base+80(FP), DI     \
+	MOVQ QUAD_ARG_X, DI     \
 	MOVQ DI, xBelow-152(SP)
 
 // QUAD_NEXTTILE makes the tile below the current one and finds the tile below that. After the last
@@ -83,7 +123,7 @@ even:
 	MOVQ DI, gHere-24(SP)       \
 	MOVQ qBelow-136(SP), DX     \
 	MOVQ DX, qHere-32(SP)       \
-	MOVQ p_base+144(FP), R8     \
+	MOVQ QUAD_ARG_P, R8     \
 	MOVQ Packed_data(R8), R8    \
 	MOVQ R8, pHere-168(SP)      \
 	MOVQ nextBelow-96(SP), CX   \
@@ -97,24 +137,24 @@ same: \
 	JLT  component              \ // last tile of this component
 	LEAQ (DX)(R13*4), DX        \
 	MOVQ R13, CX                \
-	IMULQ gs+40(FP), CX         \
+	IMULQ QUAD_ARG_GS, CX         \
 	ADDQ CX, DI                 \ // G, rows further down
-	IMULQ xs+104(FP), R13       \
+	IMULQ QUAD_ARG_XS, R13       \
 	ADDQ R13, R8                \ // x, likewise
 	JMP  placed                 \
 component: \
-	SUBQ $1, comps+0(FP)        \
+	SUBQ $1, QUAD_ARG_COMPS        \
 	JEQ  known                  \
 	QUAD_NEXTCOMPONENT          \
-	MOVQ next_base+216(FP), CX  \
+	MOVQ QUAD_ARG_NEXT, CX  \
 	MOVQ CX, nextBelow-96(SP)   \
-	MOVQ g_base+8(FP), DI       \
-	MOVQ q_base+48(FP), DX      \
-	MOVQ x_base+80(FP), R8      \
-	MOVQ tiles+192(FP), CX      \
+	MOVQ QUAD_ARG_G, DI       \
+	MOVQ QUAD_ARG_Q, DX      \
+	MOVQ QUAD_ARG_X, R8      \
+	MOVQ QUAD_ARG_TILES, CX      \
 	SUBQ $1, CX                 \
 	MOVQ CX, tilesLeft-48(SP)   \
-	MOVQ tall+208(FP), CX  \
+	MOVQ QUAD_ARG_TALL, CX  \
 	MOVQ CX, tallLeft-56(SP)    \
 placed: \
 	MOVQ DI, gBelow-120(SP)     \
@@ -123,3 +163,44 @@ placed: \
 	QUAD_TILEROWS(CX, even)     \
 	MOVQ CX, rowsBelow-104(SP)  \
 known:
+
+// The arguments of vjpSmallDAVX2 and vjpSmallDAVX512, a vjpSmallDArgs, are their frame of 280 bytes.
+#define VJP_ARG_V        v_base-280+vjpSmallDArgs_v(SP)
+#define VJP_ARG_VS       vs-280+vjpSmallDArgs_vs(SP)
+#define VJP_ARG_R        r_base-280+vjpSmallDArgs_r(SP)
+#define VJP_ARG_U        u_base-280+vjpSmallDArgs_u(SP)
+#define VJP_ARG_US       us-280+vjpSmallDArgs_us(SP)
+#define VJP_ARG_T        t_base-280+vjpSmallDArgs_t(SP)
+#define VJP_ARG_X        x_base-280+vjpSmallDArgs_x(SP)
+#define VJP_ARG_XS       xs-280+vjpSmallDArgs_xs(SP)
+#define VJP_ARG_MU       mu_base-280+vjpSmallDArgs_mu(SP)
+#define VJP_ARG_MULEN    mu_len-280+vjpSmallDArgs_mu+8(SP)
+#define VJP_ARG_P        p_base-280+vjpSmallDArgs_p(SP)
+#define VJP_ARG_WORK     work_base-280+vjpSmallDArgs_work(SP)
+#define VJP_ARG_TILES    tiles-280+vjpSmallDArgs_tiles(SP)
+#define VJP_ARG_ROWS     rows-280+vjpSmallDArgs_rows(SP)
+#define VJP_ARG_TALL     tall-280+vjpSmallDArgs_tall(SP)
+#define VJP_ARG_ACC      acc-280+vjpSmallDArgs_acc(SP)
+#define VJP_ARG_NEXT     next_base-280+vjpSmallDArgs_next(SP)
+#define VJP_ARG_STEP     step-280+vjpSmallDArgs_step(SP)
+
+// VJP_COPYARGUMENTS copies the arguments at CX into the frame. Changes Y0.
+#define VJP_COPYARGUMENTS \
+	VMOVUPS (CX), Y0         \
+	VMOVUPS Y0, args-280(SP) \
+	VMOVUPS 32(CX), Y0       \
+	VMOVUPS Y0, args-248(SP) \
+	VMOVUPS 64(CX), Y0       \
+	VMOVUPS Y0, args-216(SP) \
+	VMOVUPS 96(CX), Y0       \
+	VMOVUPS Y0, args-184(SP) \
+	VMOVUPS 128(CX), Y0      \
+	VMOVUPS Y0, args-152(SP) \
+	VMOVUPS 160(CX), Y0      \
+	VMOVUPS Y0, args-120(SP) \
+	VMOVUPS 192(CX), Y0      \
+	VMOVUPS Y0, args-88(SP)  \
+	VMOVUPS 224(CX), Y0      \
+	VMOVUPS Y0, args-56(SP)  \
+	VMOVUPS 248(CX), Y0      \
+	VMOVUPS Y0, args-32(SP)

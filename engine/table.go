@@ -46,14 +46,10 @@ type table struct {
 
 	// quadSmallD (of several components) and vjpSmallD are products for small d whose left operand
 	// is computed on the way, in tiles of up to smallDRows rows and smallDCols columns.
-	smallDRows int `optional:"yes"`
-	smallDCols int `optional:"yes"`
-	quadSmallD func(comps int, g []float32, gc, gs int, q []float32, qc int, x []float32, xs int,
-		mu []float32, d int, p []Packed, work []float32, tiles, rows, tall int,
-		next []float32, step int) `optional:"yes"`
-	vjpSmallD func(v []float32, vs int, r, u []float32, us int, t, x []float32, xs int,
-		mu, p, work []float32, tiles, rows, tall int, acc bool,
-		next []float32, step int) `optional:"yes"`
+	smallDRows int                        `optional:"yes"`
+	smallDCols int                        `optional:"yes"`
+	quadSmallD func(args *quadSmallDArgs) `optional:"yes"`
+	vjpSmallD  func(args *vjpSmallDArgs)  `optional:"yes"`
 
 	// The step of a single row (triangle.go): quadTriangle computes G and q for groups of eight and
 	// four components side by side, quadSixteens for groups of sixteen. Blocks of up to aloneRows
