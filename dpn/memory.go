@@ -34,9 +34,6 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	if r := c.potential().LowRank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
-		if c.Form == potential.FormFlat && c.Steps > 1 {
-			bytes += engine.GramBytes(c.Components, r)
-		}
 		if c.Gradient == "detached" {
 			return bytes + 4*(7*w+b*d)
 		}

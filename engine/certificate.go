@@ -12,22 +12,19 @@ import (
 // gamma_n = n u / (1 - n u), u = 2^-24). Everything here is float64 and decides what is
 // computed, never what comes out.
 //
-// With q_i(x) = |A_i (x - mu_i)|^2 there are five:
+// With q_i(x) = |A_i (x - mu_i)|^2 there are four:
 //
 //   - distance: q_i is at least the smallest eigenvalue of P_i times |x - mu_i|^2;
 //   - movement: sqrt(q_i) is a norm, so it changes by at most |A_i|_2 |x' - x|;
 //   - support: where G_i and q_i are known at some y, sqrt(q_i(x)) is at least
 //     (x - mu_i) G_i(y) / sqrt(q_i(y)), by the inequality of Cauchy and Schwarz;
-//   - straight ways: on its way to mu_a a row need not be watched (straight.go);
-//   - combinations: q_i follows from q_i(x_0) and from dot products of factors and centres
-//     with each other, by the steps that the row has made (gram.go).
+//   - straight ways: on its way to mu_a a row need not be watched (straight.go).
 type certificate struct {
 	norm     float64   // at least |A_i|_2
 	least    float64   // at most the smallest eigenvalue of P_i; 0 where nothing is known
 	mu       float64   // at least |mu_i|
 	diagonal []float32 // of P_i = A_i^T A_i, if it has no other elements
 	even     float64   // p where P_i is p I, plus or less factors of low rank if it has any, or 0
-	factors  float64   // at least |F_i|_F
 
 	// q_i as computed differs from q_i by at most
 	// byFar |x-mu|^2 + byBoth |x-mu| (|x|+|mu|) + bySum (|x|+|mu|)^2
@@ -282,7 +279,6 @@ func (j *certifyJob) low(worker, i int) {
 	if least == most {
 		c.even = least
 	}
-	c.factors = math.Sqrt(squares) * guard
 	long := gamma(d+laneRoundings(d)+8) * 1.01
 	c.byFar = gamma(laneRoundings(d)+16) * (most + squares) * 1.01
 	c.byBoth = 2 * long * squares

@@ -146,8 +146,7 @@ type arena struct {
 	list    []activePair
 
 	one       [1]float32
-	backwards bool   // how multiplyPrecision read P_i the last time
-	read      uint32 // what was read only to be near (fetch)
+	backwards bool // how multiplyPrecision read P_i the last time
 }
 
 // slot names a use of scratch memory.

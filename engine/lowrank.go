@@ -24,8 +24,6 @@ type lowRank struct {
 	// For the dense route, where wanted (packCombined): stack, and all w_i.
 	combined      bool
 	back, weights Packed
-
-	gram gram // once it was needed
 }
 
 // NewLowRankMixture makes a mixture whose precisions are diagonal up to r dimensions,
@@ -80,7 +78,6 @@ func (e *Engine) SetLowRank(m *Mixture, w, f []float32, sign float32) {
 	l.w, l.f, l.sign = w, f, sign
 	m.renewed(nil)
 	m.forget()
-	l.gram.known, l.gram.rows = false, 0
 	grow(&l.stack, (kr+k)*d+e.kern.nr) // multiplyThin reads beyond a row
 	grow(&l.offset, kr)
 	grow(&l.columns, k*(l.r*d+e.kern.nr))

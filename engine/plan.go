@@ -214,16 +214,6 @@ func KeptBytes(rows, k, d, steps int) float64 {
 	return bytes
 }
 
-// GramBytes returns the bytes of the Gram matrix that the sparse route may make for precisions of
-// rank r (gram.go), or 0 where it would be too large.
-func GramBytes(k, r int) float64 {
-	side := float64(k) * float64(r+1)
-	if side*side > float64(maxGram) {
-		return 0
-	}
-	return 4 * side * side
-}
-
 // ascentFlops counts the products of steps of ascent of rows.
 func ascentFlops(rows, k, d, steps int) float64 {
 	return 2 * float64(rows) * float64(k) * float64(d) * float64(d) * float64(steps)

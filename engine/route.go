@@ -54,7 +54,7 @@ type AscentWork struct {
 
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
-	Bounds    []atomic.Int64 // bounds by support, combinations,
+	Bounds    []atomic.Int64 // bounds by support
 
 	// FactorFlop counts the operations of the products that dA_i, or dP_i and dA_i, took in the
 	// backward pass of the ascent; 0 before one, and for precisions of low rank.

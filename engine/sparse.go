@@ -31,7 +31,6 @@ type sparseJob struct {
 	parts int
 	close bool // distances alone tell which components are close
 	even  bool // rows go straight ways (straight)
-	gram  bool // rows are followed as combinations (gramFor)
 	from  int  // the step at which the climb begins: 1 if the first one has been made of all components
 	first Trajectory
 
@@ -41,11 +40,6 @@ type sparseJob struct {
 	root []float64 // above sqrt(q_i) where G_i is known (support), or 0
 	seat []float64 // |x - mu_i| there, from above
 	tilt []float64 // mu_i G_i there
-
-	// Of precisions of low rank: at x_0, for combinations.
-	firstZ Matrix    // Z_i, beside each other
-	firstQ []float32 // q_i, as above
-	zs     []float32 // memory of firstZ
 
 	rows   []climber // state of each row
 	order  []int32   // rows, those that climb together beside each other
@@ -86,8 +80,6 @@ type climber struct {
 	near   []int32
 	lowest float64
 	at     float64
-
-	span combination
 }
 
 // slight is a responsibility below which a certificate of matrices P_i may well exclude a component
@@ -99,7 +91,6 @@ const slight = 0x1p-10
 var (
 	maxAnchors = 16 << 20 // of G_i for support, or else of bounds: rows beyond it wait for their turn
 	maxApart   = 16 << 20 // distances of centres from each other (straight.go)
-	maxGram    = 16 << 20 // of the Gram matrix (gram.go)
 )
 
 // sparseRows is how many rows climb at a time, of each of which so many floats are kept. They are
@@ -125,7 +116,6 @@ func (e *Engine) ascendSparse(m *Mixture, alpha float32, steps int, x Matrix, tr
 	if j.even = j.straight(); j.even && m.low == nil {
 		m.forget() // centres belong to the caller; SetLowRank is told of them
 	}
-	j.gram = e.gramFor(m, x.Rows, steps)
 	most := sparseRows(8 * m.K) // low, far
 	if m.low == nil {
 		most = sparseRows(m.K * m.D)
@@ -201,12 +191,6 @@ func (j *sparseJob) start() {
 	}
 	if !j.close && m.low != nil {
 		j.phase, j.from = begins, 1
-		if j.gram {
-			ld := paddedLD(m.K * m.low.r)
-			growSlice(&j.firstQ, pairs)
-			grow(&j.zs, n*ld)
-			j.firstZ = Matrix{Data: j.zs, Rows: n, Cols: m.K * m.low.r, RS: ld, CS: 1}
-		}
 		e.run(j, blocks, lowRankFlops(n, m.K, m.D, m.low.r, 1)/2)
 		return
 	}
@@ -306,12 +290,7 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	arena := &e.scratch[worker]
 	w := &arena.party
 	x, ld := j.x.Slice(r0, r1, 0, m.D), paddedLD(m.K*r)
-	var z Matrix
-	if j.gram {
-		z = j.firstZ.Slice(r0, r1, 0, m.K*r)
-	} else {
-		z = Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K * r, RS: ld, CS: 1}
-	}
+	z := Matrix{Data: arena.floats(slotY, n*ld), Rows: n, Cols: m.K * r, RS: ld, CS: 1}
 	both := arena.floats(slotCentre, 2*m.K*n)
 	q, res := both[:m.K*n], both[m.K*n:]
 	e.lowQuads(worker, z, q, n, x, m)
@@ -322,18 +301,14 @@ func (j *sparseJob) begin(worker, r0, r1 int) {
 	w.pairs, w.slots, w.rows = w.pairs[:0], 0, w.rows[:0]
 	for b := r0; b < r1; b++ {
 		row := &j.rows[b]
-		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.kern, j.x.Row(b)), span: row.span}
+		*row = climber{active: row.active[:0], near: row.near[:0], lowest: math.Inf(-1), size: arena.upperNorm(e.kern, j.x.Row(b))}
 		row.far = row.size + j.mu
-		row.span.begin(row.size)
 		w.rows, w.top[b-r0] = append(w.rows, int32(b)), 0
 		for i := range m.certificates {
 			c, at := &m.certificates[i], b*m.K+i
 			far := row.size + c.mu
 			wrong := c.roundings(far, far)
 			j.far[at], j.low[at] = far, math.Sqrt(max(float64(q[i*n+b-r0])-wrong, 0))/guard
-			if j.gram {
-				j.firstQ[at] = q[i*n+b-r0]
-			}
 		}
 	}
 	for i := range m.K {
@@ -789,7 +764,7 @@ func (j *sparseJob) guess(row *climber) float64 {
 
 // doubt adds to the wanted pairs of row b, which is row p of the block, those that are not
 // among them nor evaluated, and that no certificate excludes where the largest l_i is top. It
-// returns how many bounds by support or combinations it computed.
+// returns how many bounds by support it computed.
 func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top float64) (bounds int64) {
 	row := &j.rows[b]
 	if row.settled != 0 && len(row.near) == 0 {
@@ -807,9 +782,6 @@ func (j *sparseJob) doubt(arena *arena, w *party, p, b int, x []float32, top flo
 		if !(lows[i]-lost > enough) && !slices.Contains(row.active, i) && !w.has(p, i) {
 			w.doubts = append(w.doubts, i)
 		}
-	}
-	if j.gram && len(w.doubts) > 0 && !math.IsNaN(row.span.beta) {
-		j.fetch(arena, b, x, w.doubts)
 	}
 	for _, i := range w.doubts {
 		ok, supported := j.excluded(arena, row, b, int(i), top, x)
@@ -859,23 +831,12 @@ func (j *sparseJob) patrol(row *climber, b int, enough float64) {
 }
 
 // excluded says whether a certificate proves that l_i of row b would fall under the cut, and
-// whether it took a bound by support, or by a combination, to know.
+// whether it took a bound by support to know.
 func (j *sparseJob) excluded(arena *arena, row *climber, b, i int, top float64, x []float32) (ok, supported bool) {
 	m, c, at := j.m, &j.m.certificates[i], b*j.m.K+i
 	far, sum := j.far[at]+row.moved, row.size+row.moved+c.mu
 	if j.low[at]-c.norm*row.moved*guard > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {
 		return true, false
-	}
-	if j.gram {
-		if math.IsNaN(row.span.beta) {
-			return false, false
-		}
-		s := j.combined(arena, b, i)
-		ok = s > lowest(float64(m.C[i]), top, c.roundings(far, sum))
-		if ok {
-			j.low[at] = max(j.low[at], s+c.norm*row.moved)
-		}
-		return ok, true
 	}
 	if m.low != nil || !(j.root[at] > 0) {
 		return false, false
@@ -978,9 +939,6 @@ func (j *sparseJob) moveRow(worker int, w *party, t, p int, x Matrix, rows []int
 	copy(before, x.Row(p))
 	e.kern.axpy(j.alpha, grad, x.Row(p))
 	j.strode(arena, &j.rows[b], before, x.Row(p))
-	if j.gram {
-		j.combine(w, p, b)
-	}
 }
 
 // denseGradient sums up - r_i G_i over the active components of a row.

@@ -553,7 +553,7 @@ func TestSparseAllocates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many updates, a minute under emulation: without -short")
 	}
-	many := newHill("many rows", 5, 64, 4, -1, 3, 2, 128) // enough for a Gram matrix after every update
+	many := newHill("many rows", 5, 64, 4, -1, 3, 2, 128)
 	for _, h := range append(hills(), many) {
 		switch h.name {
 		case "apart", "lowrank", "flat", "tied", "many rows":
@@ -588,9 +588,6 @@ func TestSparseAllocates(t *testing.T) {
 		}
 		if n > 0 {
 			t.Errorf("%s: %v allocations in 10 updates", h.name, n)
-		}
-		if h == many && !m.low.gram.known {
-			t.Errorf("%s: no Gram matrix", h.name)
 		}
 	}
 }
