@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"time"
 )
 
 // Trajectory records an ascent: what the backward pass and the analysis need. Its
@@ -125,9 +124,8 @@ func (tr *Trajectory) fetchG(t, i, r0, r1 int) []float32 {
 // depends on the others, nor on the plan.
 //
 // Which components are computed is the engine's route (WithRoute), and changes no bit
-// either. AutoRoute tries some rows of x now and then. Where few components are active it takes
-// the sparse route, where many are the dense one, and between them it times two ascents by
-// each, with their backward passes, and goes on with the faster.
+// either. AutoRoute tries some rows of x now and then, and takes the sparse route where so few
+// components are active that it costs less.
 func (e *Engine) Ascend(m *Mixture, alpha float32, steps int, x Matrix, tr *Trajectory, backward bool) {
 	var stop func() bool
 	if tr != nil {
@@ -153,8 +151,7 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	defer e.mu.Unlock()
 	target := x
 	x = e.dense(slotDense, x)
-	begin := time.Now()
-	route := e.chooseRoute(m, steps, x, backward)
+	route := e.chooseRoute(m, steps, x)
 	e.work.reset(route, x.Rows, m.K, steps)
 	if tr != nil {
 		tr.reshape(steps, x.Rows, m, backward, route == SparseRoute)
@@ -170,9 +167,6 @@ func (e *Engine) ascendAll(m *Mixture, alpha float32, steps int, x Matrix, tr *T
 	e.work.Precisions = 0
 	if m.a != nil {
 		e.work.Precisions = len(m.p)
-	}
-	if took := time.Since(begin); stop == nil || !stop() {
-		m.timed(kindOf(x.Rows, steps, backward), route, x.Rows, took, false)
 	}
 	if target.CS != 1 {
 		copyMatrix(target, x)

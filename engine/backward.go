@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"time"
 )
 
 // MixtureGradient holds the gradient of a loss with respect to the parameters of a
@@ -97,7 +96,7 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	begin, target := time.Now(), v
+	target := v
 	v = e.dense(slotDense, v)
 	clear(grad.Mu)
 	clear(grad.C)
@@ -141,12 +140,6 @@ func (e *Engine) AscendBackward(m *Mixture, alpha float32, a []float32, tr *Traj
 		e.work.FactorFlop = grad.factorFlop(m, tr)
 	}
 	tr.backward = false
-	if route := DenseRoute; len(m.contests) > 0 && !tr.stopped() && tr.Rows > 0 {
-		if tr.sparse {
-			route = SparseRoute
-		}
-		m.timed(kindOf(tr.Rows, tr.Steps, true), route, tr.Rows, time.Since(begin), true)
-	}
 	if target.CS != 1 {
 		copyMatrix(target, v)
 	}

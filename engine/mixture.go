@@ -27,7 +27,6 @@ type Mixture struct {
 	certificateList []certificate // their memory
 	certified       bool          // which is of the precisions as they are
 	activity        activity
-	contests        []contest // of the routes
 }
 
 // NewMixture makes a mixture around centres mu (k x d) and log weights c (k). Its

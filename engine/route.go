@@ -2,11 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"math/bits"
-	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // Route says which components an ascent computes. It changes no bit.
@@ -140,7 +137,7 @@ const (
 )
 
 // chooseRoute returns the route of an ascent.
-func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Route {
+func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix) Route {
 	if e.route == DenseRoute || steps == 0 || x.Rows == 0 || !(e.route == SparseRoute || m.K > 1 && m.certifiable()) {
 		return DenseRoute
 	}
@@ -149,10 +146,7 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 			e.probe(m, x)
 		}
 		m.activity.asked++
-		switch cost := e.sparseCost(m, x.Rows, steps, m.activity.active); {
-		case cost >= dearer:
-			return DenseRoute
-		case cost >= cheaper && m.openRoute(kindOf(x.Rows, steps, backward), cost) == DenseRoute:
+		if e.sparseCost(m, x.Rows, steps, m.activity.active) >= 1 {
 			return DenseRoute
 		}
 	}
@@ -160,141 +154,6 @@ func (e *Engine) chooseRoute(m *Mixture, steps int, x Matrix, backward bool) Rou
 		return DenseRoute
 	}
 	return SparseRoute
-}
-
-// Below cheaper the sparse route is taken untried, above dearer the dense one; between them
-// whichever takes less time.
-const (
-	cheaper = 0.5
-	dearer  = 1
-)
-
-// kind is what ascents must have in common for their times to be compared.
-type kind struct {
-	rows, steps int // rows: the power of two that they are below
-	backward    bool
-}
-
-func kindOf(rows, steps int, backward bool) kind { return kind{bits.Len(uint(rows)), steps, backward} }
-
-// contest times ascents of one kind on a mixture, by both routes in turn, and then rests
-// while those that follow take the faster one.
-type contest struct {
-	kind    kind
-	times   [2]times // dense and sparse
-	asked   int      // ascents so far
-	rest    int      // ascents until the next contest
-	resting int      // ascents of the last rest
-	active  float64  // components of a row when it began
-}
-
-// times are those of a route in a contest.
-type times struct {
-	runs     int
-	up, back float64 // the least seconds a row, of ascents and of backward passes; 0 if unknown
-}
-
-const (
-	contestRuns = 2   // of each route
-	contestAsks = 16  // then it ends, whatever has been timed: ascents may be given up
-	firstRest   = 128 // each rest is four times as long as the one before, up to longestRest
-	longestRest = 8192
-	maxContests = 8 // of a mixture
-)
-
-// openRoute returns the route of an ascent whose cost the model leaves open.
-func (m *Mixture) openRoute(k kind, cost float64) Route {
-	if c := m.contest(k); c != nil {
-		return c.route(m.activity.active)
-	}
-	if cost < (cheaper+dearer)/2 {
-		return SparseRoute
-	}
-	return DenseRoute
-}
-
-// contest returns that of a kind, or nil where there is no room for another: one that rests
-// makes place.
-func (m *Mixture) contest(k kind) *contest {
-	for i := range m.contests {
-		if m.contests[i].kind == k {
-			return &m.contests[i]
-		}
-	}
-	if len(m.contests) == maxContests {
-		i := slices.IndexFunc(m.contests, func(c contest) bool { return c.rest > 0 })
-		if i < 0 {
-			return nil
-		}
-		m.contests = slices.Delete(m.contests, i, i+1)
-	}
-	m.contests = append(m.contests, contest{kind: k})
-	return &m.contests[len(m.contests)-1]
-}
-
-// route returns the route of the next ascent, of whose rows so many components are active.
-func (c *contest) route(active float64) Route {
-	if c.rest > 0 && (active > 1.5*c.active || 1.5*active < c.active) {
-		c.rest, c.resting = 0, 0
-	}
-	if c.rest > 0 {
-		c.rest--
-		return c.faster()
-	}
-	if c.asked == 0 {
-		c.times, c.active = [2]times{}, active
-	}
-	c.asked++
-	dense, sparse := c.times[0].runs, c.times[1].runs
-	if dense < contestRuns || sparse < contestRuns {
-		if c.asked <= contestAsks {
-			if sparse < dense {
-				return SparseRoute
-			}
-			return DenseRoute
-		}
-	}
-	c.resting = min(max(4*c.resting, firstRest), longestRest)
-	c.asked, c.rest = 0, c.resting
-	return c.faster()
-}
-
-// faster returns the route that has taken less time, dense if one is unknown.
-func (c *contest) faster() Route {
-	d, s := c.times[0], c.times[1]
-	if d.up == 0 || s.up == 0 {
-		return DenseRoute
-	}
-	if d.back > 0 && s.back > 0 {
-		d.up, s.up = d.up+d.back, s.up+s.back
-	}
-	if s.up < d.up {
-		return SparseRoute
-	}
-	return DenseRoute
-}
-
-// timed notes what an ascent, or its backward pass, has taken, while a contest goes on.
-func (m *Mixture) timed(k kind, route Route, rows int, took time.Duration, back bool) {
-	for i := range m.contests {
-		c := &m.contests[i]
-		if c.kind != k || c.asked == 0 {
-			continue
-		}
-		t := &c.times[0]
-		if route == SparseRoute {
-			t = &c.times[1]
-		}
-		best := &t.up
-		if back {
-			best = &t.back
-		} else {
-			t.runs++
-		}
-		if row := took.Seconds() / float64(rows); *best == 0 || row < *best {
-			*best = row
-		}
-	}
 }
 
 // certifiable says whether a mixture may have certificates.
@@ -356,20 +215,12 @@ func (e *Engine) ExplainRoute(m *Mixture, rows, steps int) string {
 	case e.route == SparseRoute:
 		return "sparse route: components are left out where a certificate proves that their responsibility would be 0"
 	}
-	below := func(limit float64) (most float64) {
-		for active := 0.1; active <= float64(m.K); active += 0.1 {
-			if e.sparseCost(m, rows, steps, active) < limit {
-				most = active
-			}
-		}
-		return most
+	most := 0.0 // active components up to which the sparse route costs less
+	for active := 0.1; active <= float64(m.K) && e.sparseCost(m, rows, steps, active) < 1; active += 0.1 {
+		most = active
 	}
-	untried, timed := below(cheaper), below(dearer)
-	switch {
-	case m.K == 1 || timed < 1:
+	if m.K == 1 || most < 1 {
 		return "dense route: leaving out components would save less than it costs"
-	case untried < 1:
-		return fmt.Sprintf("the faster route, timed, while up to %.1f of %d components are active at a row, dense beyond", timed, m.K)
 	}
-	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, the faster one, timed, up to %.1f, dense beyond", untried, m.K, timed)
+	return fmt.Sprintf("sparse route while up to %.1f of %d components are active at a row, dense above", most, m.K)
 }
