@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/format"
 	"dpnbench/internal/stat"
 	"dpnbench/internal/sysinfo"
 
@@ -633,7 +634,7 @@ func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	for _, s := range run.slots {
 		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
 			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; lo > 0 && hi/lo > 1+mostSpread {
-				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier, countThreads(s.threads), lo/1e9, hi/1e9)
+				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier, format.Count(s.threads, "thread"), lo/1e9, hi/1e9)
 			}
 		}
 	}

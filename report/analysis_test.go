@@ -216,7 +216,7 @@ func TestCell(t *testing.T) {
 func TestWalkOfOneImage(t *testing.T) {
 	r := [][]float32{{1}, {1}, {1}}
 	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []int{4, 5, 6}, Phi: []float64{1, 2, 3}, R: r}}}
-	page := written(t, Page{Sections: []Section{{"walk", []Block{w}}}})
+	page := written(t, Page{Sections: []Section{{Title: "walk", Blocks: []Block{w}}}})
 	contains(t, page, `"read":[4,5,6]`, `alt="one"`)
 	if strings.Contains(page, `alt="one at step 2"`) {
 		t.Error("the single image is shown as that of a step")

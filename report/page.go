@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -22,30 +23,31 @@ var pageCSS string
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style":      PageStyle,
+	"style":      func() template.CSS { return template.CSS(pageCSS) },
 	"walkStyle":  func() template.CSS { return template.CSS(walkCSS) },
 	"walkScript": func() template.JS { return template.JS(walkJS) },
 }).Parse(pageText))
 
-// PageStyle returns the style of all pages: that of [Page] and of the pages of benchmarks.
-func PageStyle() template.CSS { return template.CSS(pageCSS) }
-
-// Page is an HTML page that needs no other file and no network, for screens from that of
-// a phone up and for print. All strings are plain text.
+// Page is an HTML page that needs no other file and no network, for screens of any width and
+// for print. All strings are plain text.
 type Page struct {
-	Kind     string // what the page is, above the title
+	Kind     string // kind of page, shown above the title
 	Title    string
-	Warnings []string // why not to trust the page
-	Summary  []string // what was found, in plain words: a sentence or two each
-	Facts    []Fact   // how it was found: data, model, settings, machine
+	Warnings []string // reasons for caution
+	Summary  []string // what was found: a sentence or two each
+	Facts    []Fact   // data, model, settings, machine
 	Sections []Section
+
+	Style  template.CSS // beyond the style of all pages
+	Script template.JS  // run once, at the end of the page
 }
 
-// Fact is a name and what it stands for.
+// Fact is a name and its value.
 type Fact struct{ Name, Text string }
 
-// Section is a heading with blocks: [Text], [List], [Table], [Figures] and [Walk].
+// Section is a heading with blocks: [Text], [List], [Table], [Figures], [Walk] and [Markup].
 type Section struct {
+	ID     string // address within the page; empty: its number
 	Title  string
 	Blocks []Block
 }
@@ -61,7 +63,10 @@ type Text string
 // List is a list of sentences.
 type List []string
 
-// Table is a table; on a narrow screen it scrolls in a box of its own.
+// Markup is HTML that the caller has escaped.
+type Markup template.HTML
+
+// Table is a table, which scrolls in its own box on a narrow screen.
 type Table struct {
 	Caption string
 	Columns []Column
@@ -74,18 +79,18 @@ type Column struct {
 	Number bool // aligned to the right
 }
 
-// Row is a row of a table: a cell for each column, of which the first names the row.
+// Row is a row of a table: a cell for each column. The first cell names the row.
 type Row struct {
 	Cells []string
-	// Verdict stands in a column of its own, the second one, which a table has if one of
-	// its rows has a verdict, in its own words unless Said has others.
+	// Verdict is shown in a second column, which a table has if any of its rows has a verdict.
+	// Said replaces its words.
 	Verdict Verdict
 	Said    string
-	// Note is a second, small line in the first cell.
+	// Note is a small second line in the first cell.
 	Note string
 }
 
-// Verdict is what became of a claim, in words and a colour.
+// Verdict is the result of testing a claim, shown in words and a colour.
 type Verdict string
 
 // The verdicts.
@@ -96,18 +101,18 @@ const (
 	Fails    Verdict = "does not hold"
 )
 
-// Figures are figures side by side, where the screen is wide enough.
+// Figures are figures, side by side if the screen is wide enough.
 type Figures []Shown
 
 // Shown is a figure on a page.
 type Shown struct {
 	Figure  plot.Figure
 	Caption string
-	Alt     string // what to see, read out after the title of the figure
-	Wide    bool   // across the page; on a narrow screen it scrolls in a box of its own
+	Alt     string // text alternative, read out after the title of the figure
+	Wide    bool   // as wide as the page; it scrolls in its own box on a narrow screen
 }
 
-// Limits of a page: more is a mistake, and no browser would show it.
+// Limits of a page: more is a mistake, which no browser would show.
 const (
 	mostTableCells = 100_000
 	mostFigures    = 300
@@ -123,8 +128,7 @@ func (p Page) Write(w io.Writer) error {
 	return err
 }
 
-// Save writes the page to the file path, whole or not at all, creating the folder if there
-// is none.
+// Save writes the page to a file, whole or not at all, and creates the folder if needed.
 func (p Page) Save(path string) error {
 	b, err := p.html()
 	if err != nil {
@@ -143,7 +147,7 @@ func (p Page) html() ([]byte, error) {
 	v := pageView{Page: p}
 	var b builder
 	for i, s := range p.Sections {
-		section := sectionView{ID: fmt.Sprintf("section-%d", i+1), Title: s.Title}
+		section := sectionView{ID: cmp.Or(s.ID, fmt.Sprintf("section-%d", i+1)), Title: s.Title}
 		for j, block := range s.Blocks {
 			if block == nil {
 				return nil, fmt.Errorf("section %q: block %d is nil", s.Title, j)
@@ -164,7 +168,7 @@ func (p Page) html() ([]byte, error) {
 	return bytes.ToValidUTF8(out.Bytes(), []byte("\ufffd")), nil
 }
 
-// builder counts what a page has, for numbers and ids.
+// builder counts the blocks of a page, for numbers and ids.
 type builder struct{ tables, figures, walks int }
 
 // pageView is what the template shows.
@@ -179,10 +183,11 @@ type sectionView struct {
 	Blocks    []blockView
 }
 
-// blockView is one of its fields.
+// blockView is a block: one of the fields is set.
 type blockView struct {
 	Text    string
 	List    []string
+	Markup  template.HTML
 	Table   *tableView
 	Figures []figureView
 	Walk    *walkView
@@ -212,9 +217,11 @@ type figureView struct {
 
 func (t Text) view(*builder) (blockView, error) { return blockView{Text: string(t)}, nil }
 
+func (m Markup) view(*builder) (blockView, error) { return blockView{Markup: template.HTML(m)}, nil }
+
 func (l List) view(*builder) (blockView, error) { return blockView{List: l}, nil }
 
-// longCell is from how many letters on a cell is broken into lines.
+// longCell is the number of letters from which a cell wraps.
 const longCell = 32
 
 func (t Table) view(b *builder) (blockView, error) {
@@ -224,7 +231,8 @@ func (t Table) view(b *builder) (blockView, error) {
 		return blockView{}, fmt.Errorf("table %q has no columns", t.Caption)
 	}
 	if n := len(t.Columns) * len(t.Rows); n > mostTableCells {
-		return blockView{}, fmt.Errorf("table %q has %s cells: want at most %s", t.Caption, format.Thousands(n), format.Thousands(mostTableCells))
+		return blockView{}, fmt.Errorf("table %q has %s cells: want at most %s",
+			t.Caption, format.Thousands(n), format.Thousands(mostTableCells))
 	}
 	for _, r := range t.Rows {
 		v.Judged = v.Judged || r.Verdict != Unjudged || r.Said != ""
@@ -232,11 +240,12 @@ func (t Table) view(b *builder) (blockView, error) {
 	classes := map[Verdict]string{Holds: "verdict holds", Partly: "verdict partly", Fails: "verdict fails", Unjudged: ""}
 	for i, r := range t.Rows {
 		if len(r.Cells) != len(t.Columns) {
-			return blockView{}, fmt.Errorf("table %q: row %d has %d cells for %d columns", t.Caption, i, len(r.Cells), len(t.Columns))
+			return blockView{}, fmt.Errorf("table %q: row %d has %d cells for %d columns",
+				t.Caption, i, len(r.Cells), len(t.Columns))
 		}
 		class, known := classes[r.Verdict]
 		if !known {
-			return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, which is none of ours", t.Caption, i, r.Verdict)
+			return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, expected Holds, Partly, Fails or none", t.Caption, i, r.Verdict)
 		}
 		said := r.Said
 		if said == "" {
@@ -255,7 +264,7 @@ func (t Table) view(b *builder) (blockView, error) {
 				c.Class = "text"
 			}
 			line.Cells = append(line.Cells, c)
-			if v.Judged && j == 0 { // in sight on a phone
+			if v.Judged && j == 0 { // visible on a phone without scrolling
 				line.Cells = append(line.Cells, cellView{Text: said, Class: class})
 			}
 		}

@@ -86,7 +86,7 @@ func samplePage(t *testing.T) Page {
 		},
 		Facts: []Fact{{"Data", "built-in digits, seed 1, 10,000 test images"}, {"Model", "20 components, 30 steps"}, {"Machine", "AMD EPYC 9654, 2 threads"}, {"Version", "dpnbench 1.0, go1.26"}},
 		Sections: []Section{
-			{"Claims", []Block{
+			{Title: "Claims", Blocks: []Block{
 				Text("Each row is a claim of the paper, what it says and what was measured here, with a 95% interval."),
 				Table{"Claims and what became of them", []Column{{Name: "claim"}, {Name: "published", Number: true}, {Name: "measured", Number: true}, {Name: "95% interval", Number: true}, {Name: "how it was measured"}}, []Row{
 					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31", "the first 32 test images, as the published table has it"}, Holds, "", "Table 1 of the paper"},
@@ -96,13 +96,13 @@ func samplePage(t *testing.T) Page {
 				}},
 				List{"D depends on the number of images.", "The published code detaches the potential."},
 			}},
-			{"The walk", []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
-			{"Images", []Block{Figures{
+			{Title: "The walk", Blocks: []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
+			{Title: "Images", Blocks: []Block{Figures{
 				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey}, Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from left to right.", Wide: true},
 				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Images: pairs, Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
 				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Images: variances, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
 			}}},
-			{"Numbers", []Block{Figures{
+			{Title: "Numbers", Blocks: []Block{Figures{
 				{Figure: plot.Steps{Title: "Separation over the steps", D: steps, Law: NewLaw(&law)}, Caption: "Fuzziness D at each step."},
 				{Figure: plot.Weights{Title: "Weights", C: []float64{0.1, 0.4, -0.3, 0.2, 0, 1, 0.6, -1, -0.2, 0.3}}, Caption: "Few components carry much."},
 				{Figure: plot.Spectra{Title: "Spectra of the precisions", Values: spectra}, Caption: "Eigenvalues."},
@@ -174,7 +174,7 @@ func TestPageEscapes(t *testing.T) {
 		}
 		s := evil.String()
 		r := [][]float32{{1}}
-		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
+		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{Title: s, Blocks: []Block{
 			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
 			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s}, {Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Images: []plot.Image{{Caption: s, X: r}}}}},
 			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
@@ -252,7 +252,7 @@ func TestPageErrors(t *testing.T) {
 		{"r of component 0 is 2", item(WalkItem{X: x, Phi: phi, R: [][]float32{{2}}})},
 		{"r of component 0 is NaN", item(WalkItem{X: x, Phi: phi, R: [][]float32{{float32(math.NaN())}}})},
 	} {
-		err := Page{Title: "page", Sections: []Section{{"part", []Block{c.block}}}}.Write(io.Discard)
+		err := Page{Title: "page", Sections: []Section{{Title: "part", Blocks: []Block{c.block}}}}.Write(io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `page "page": section "part"`) || strings.Count(err.Error(), "report:") != 1 {
 			t.Errorf("error is %v: want %q", err, c.want)
 		}
@@ -272,7 +272,7 @@ func TestWalk(t *testing.T) {
 	a := sampleascent.New(20, 30)
 	w := walkOf(a)
 	w.Components = []string{"a zero"}
-	page := written(t, Page{Sections: []Section{{"walk", []Block{w}}}})
+	page := written(t, Page{Sections: []Section{{Title: "walk", Blocks: []Block{w}}}})
 	if len(page) > 700<<10 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
@@ -452,7 +452,7 @@ func TestLongWordsInBrowser(t *testing.T) {
 	b := webtest.Start(t)
 	s := strings.Repeat("Donaudampfschiff", 30)
 	r := [][]float32{{1}}
-	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{s, []Block{
+	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{Title: s, Blocks: []Block{
 		Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
 		Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s}, {Figure: plot.Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
 		Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
