@@ -188,7 +188,9 @@ func ascentCosts(d, k, n, batch int) (flop, bytes float64) {
 
 func quadSuite() []group {
 	var all []group
-	for _, s := range [][3]int{{64, 20, 128}, {784, 20, 128}, {16, 20, 128}, {256, 20, 128}, {64, 200, 128}, {64, 20, 1}, {64, 20, 4096}} {
+	for _, s := range [][3]int{
+		{64, 20, 128}, {784, 20, 128}, {16, 20, 128}, {256, 20, 128}, {64, 200, 128}, {64, 20, 1}, {64, 20, 4096},
+	} {
 		d, k, batch := s[0], s[1], s[2]
 		x := Usual
 		if s == [3]int{64, 20, 128} {
@@ -202,34 +204,50 @@ func quadSuite() []group {
 		all = append(all, group{
 			suite: "quad", name: "potential", extent: x, params: params("d", d, "k", k, "batch", batch),
 			flop: flop, bytes: bytes, items: float64(batch),
-			open: func() (opener, error) {
-				l := newLandscape(k, d)
-				pts := normal(3, batch, d)
-				first := sync.OnceValue(func() *reference.Evaluation { return l.oracle().At(reference.Vector(pts.Row(0))) })
-				phi, r := make([]float32, batch), engine.NewMatrix(k, batch)
-				return func(e *engine.Engine) (*work, error) {
-					spoil(phi, r.Data)
-					m := l.mixture(e)
-					return &work{
-						op: func() error { e.Potential(m, pts, phi, r); return nil },
-						check: func() (string, error) {
-							ev := first()
-							if err := within("phi of row 0", phi[0], ev.Phi.V[0], ev.Phi.E[0]); err != nil {
-								return "", err
-							}
-							for i := range k {
-								if err := within(fmt.Sprintf("r of row 0, component %d", i), r.At(i, 0), ev.R.V[i], ev.R.E[i]); err != nil {
-									return "", err
-								}
-							}
-							return "phi and r of a row within the bound of float64", nil
-						},
-					}, nil
-				}, nil
-			},
+			open: func() (opener, error) { return newPotentialCase(d, k, batch).on, nil },
 		})
 	}
 	return all
+}
+
+// potentialCase evaluates phi and r at a batch of points.
+type potentialCase struct {
+	landscape *landscape
+	x         engine.Matrix
+	phi       []float32
+	r         engine.Matrix                // k x batch
+	want      func() *reference.Evaluation // at row 0
+}
+
+func newPotentialCase(d, k, batch int) *potentialCase {
+	c := &potentialCase{landscape: newLandscape(k, d), x: normal(3, batch, d),
+		phi: make([]float32, batch), r: engine.NewMatrix(k, batch)}
+	c.want = sync.OnceValue(func() *reference.Evaluation {
+		return c.landscape.oracle().At(reference.Vector(c.x.Row(0)))
+	})
+	return c
+}
+
+func (c *potentialCase) on(e *engine.Engine) (*work, error) {
+	spoil(c.phi, c.r.Data)
+	m := c.landscape.mixture(e)
+	return &work{
+		op:    func() error { e.Potential(m, c.x, c.phi, c.r); return nil },
+		check: c.check,
+	}, nil
+}
+
+func (c *potentialCase) check() (string, error) {
+	ev := c.want()
+	if err := within("phi of row 0", c.phi[0], ev.Phi.V[0], ev.Phi.E[0]); err != nil {
+		return "", err
+	}
+	for i := range c.r.Rows {
+		if err := within(fmt.Sprintf("r of row 0, component %d", i), c.r.At(i, 0), ev.R.V[i], ev.R.E[i]); err != nil {
+			return "", err
+		}
+	}
+	return "phi and r of a row within the bound of float64", nil
 }
 
 // ascentSweeps are the points around d 64, k 20, n 30, batch 128, one setting at a time,
@@ -279,41 +297,74 @@ func ascent(x Extent, name string, s [4]int) group {
 	return group{
 		suite: "ascent", name: name, extent: x, params: params("d", d, "k", k, "n", n, "batch", batch),
 		flop: flop, bytes: bytes, items: float64(batch), cold: name == "full cold",
-		open: func() (opener, error) {
-			l := newLandscape(k, d)
-			first, pts := normal(3, batch, d), engine.NewMatrix(batch, d)
-			oracle := sync.OnceValue(l.oracle)
-			return func(e *engine.Engine) (*work, error) {
-				spoil(pts.Data)
-				m := l.mixture(e)
-				return &work{
-					op: func() error {
-						copy(pts.Data, first.Data)
-						e.Ascend(m, l.alpha, n, pts, nil, false)
-						return nil
-					},
-					check: func() (string, error) {
-						alone := engine.NewMatrix(1, d)
-						copy(alone.Data, first.Row(0))
-						var tr engine.Trajectory
-						e.Ascend(m, l.alpha, n, alone, &tr, false)
-						for _, t := range ends(n) {
-							step := oracle().Step(reference.Vector(tr.XAt(t).Row(0)))
-							for j, got := range tr.XAt(t + 1).Row(0) {
-								if err := within(fmt.Sprintf("x_%d of row 0, feature %d", t+1, j), got, step.V[j], step.E[j]); err != nil {
-									return "", err
-								}
-							}
-						}
-						if err := sameBits("x_n of row 0 in the batch and alone", pts.Row(0), alone.Data); err != nil {
-							return "", err
-						}
-						return "first and last step of a row within the bound of float64, the row alone has the same bits", nil
-					},
-				}, nil
-			}, nil
-		},
+		open: func() (opener, error) { return newAscentCase(d, k, n, batch).on, nil },
 	}
+}
+
+// ascentCase makes n ascent steps from a batch of points.
+type ascentCase struct {
+	landscape *landscape
+	n         int
+	first, x  engine.Matrix
+	oracle    func() *reference.Potential
+}
+
+func newAscentCase(d, k, n, batch int) *ascentCase {
+	c := &ascentCase{landscape: newLandscape(k, d), n: n, first: normal(3, batch, d), x: engine.NewMatrix(batch, d)}
+	c.oracle = sync.OnceValue(c.landscape.oracle)
+	return c
+}
+
+func (c *ascentCase) on(e *engine.Engine) (*work, error) {
+	spoil(c.x.Data)
+	m := c.landscape.mixture(e)
+	return &work{
+		op: func() error {
+			copy(c.x.Data, c.first.Data)
+			e.Ascend(m, c.landscape.alpha, c.n, c.x, nil, false)
+			return nil
+		},
+		check: func() (string, error) { return c.check(e, m) },
+	}, nil
+}
+
+// check compares two steps of row 0 with the reference, and the whole ascent with that of row 0
+// on its own.
+func (c *ascentCase) check(e *engine.Engine, m *engine.Mixture) (string, error) {
+	alone := engine.NewMatrix(1, c.x.Cols)
+	copy(alone.Data, c.first.Row(0))
+	var tr engine.Trajectory
+	e.Ascend(m, c.landscape.alpha, c.n, alone, &tr, false)
+	for _, t := range ends(c.n) {
+		step := c.oracle().Step(reference.Vector(tr.XAt(t).Row(0)))
+		if err := stepWithin(t+1, tr.XAt(t+1).Row(0), step); err != nil {
+			return "", err
+		}
+	}
+	if err := sameBits("x_n of row 0 in the batch and alone", c.x.Row(0), alone.Data); err != nil {
+		return "", err
+	}
+	return "first and last step of a row within the bound of float64, the row alone has the same bits", nil
+}
+
+// stepWithin compares x_t of row 0 with the reference.
+func stepWithin(t int, got []float32, want reference.Value) error {
+	for j, v := range got {
+		if err := within(fmt.Sprintf("x_%d of row 0, feature %d", t, j), v, want.V[j], want.E[j]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gradientWithin compares a gradient with the reference.
+func gradientWithin(name string, got []float32, want reference.Value) error {
+	for i, v := range got {
+		if err := within(fmt.Sprintf("%s element %d", name, i), v, want.V[i], want.E[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ends returns the first and the last of n steps.
@@ -346,7 +397,10 @@ func backwardSuite() []group {
 	for _, s := range []struct {
 		Extent
 		at [4]int
-	}{{Quick, [4]int{64, 20, 30, 128}}, {Usual, [4]int{784, 20, 10, 128}}, {Usual, [4]int{16, 20, 30, 128}}, {Full, [4]int{256, 20, 30, 128}}, {Full, [4]int{64, 10, 5, 128}}, {Full, [4]int{64, 20, 30, 16}}} {
+	}{
+		{Quick, [4]int{64, 20, 30, 128}}, {Usual, [4]int{784, 20, 10, 128}}, {Usual, [4]int{16, 20, 30, 128}},
+		{Full, [4]int{256, 20, 30, 128}}, {Full, [4]int{64, 10, 5, 128}}, {Full, [4]int{64, 20, 30, 16}},
+	} {
 		d, k, n, batch := s.at[0], s.at[1], s.at[2], s.at[3]
 		flop, bytes := ascentCosts(d, k, n, batch)
 		fd, fk := float64(d), float64(k)
@@ -355,7 +409,7 @@ func backwardSuite() []group {
 			// Besides: A_i and dA_i, and V before and after.
 			cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
 			memory: trainingMemory(d, k, n, batch),
-			open:   func() (opener, error) { return openBackward(d, k, n, batch, 2*flop), nil },
+			open:   func() (opener, error) { return newBackwardCase(d, k, n, batch, 2*flop).on, nil },
 		})
 	}
 	return append(all, lowRankOf(Usual, "backward", "lowrank forward+backward", "raw"))
@@ -368,73 +422,86 @@ func trainingMemory(d, k, n, batch int) float64 {
 	return 4 * (3*fk*fd*fd + 3*fn*fb*fd + min(fn*fk*fb*fd, 128<<20))
 }
 
-// openBackward makes the work of an ascent and its backward pass, whose products but those of dA_i
-// are flop.
-func openBackward(d, k, n, batch int, flop float64) opener {
-	l := newLandscape(k, d)
-	// dA = A (dP + dP^T) needs factors, but no result that is checked depends on them.
-	a := make([]float32, k*d*d)
-	for i := range a {
+// backwardCase makes n ascent steps and their backward pass.
+type backwardCase struct {
+	landscape       *landscape
+	a               []float32 // factors: dA = A (dP + dP^T)
+	n               int
+	first, upstream engine.Matrix
+	rows            int                 // that are compared
+	flop            float64             // of all products but those of dA_i
+	want            *reference.Gradient // of the first rows through some steps, from the engine's own x_t
+}
+
+func newBackwardCase(d, k, n, batch int, flop float64) *backwardCase {
+	c := &backwardCase{landscape: newLandscape(k, d), a: make([]float32, k*d*d), n: n, flop: flop,
+		first: normal(3, batch, d), upstream: normal(4, batch, d), rows: min(checkedRows, batch)}
+	for i := range c.a { // no result that is compared depends on the factors
 		if i/d%d == i%d {
-			a[i] = 0.3
+			c.a[i] = 0.3
 		}
 	}
-	first, upstream := normal(3, batch, d), normal(4, batch, d)
-	rows := min(checkedRows, batch)
-	head := func(m engine.Matrix) engine.Matrix {
-		c := engine.NewMatrix(rows, d)
-		copy(c.Data, m.Data[:rows*d])
-		return c
+	return c
+}
+
+func (c *backwardCase) on(e *engine.Engine) (*work, error) {
+	l := c.landscape
+	m := l.mixture(e)
+	x, v := engine.NewMatrix(c.first.Rows, l.d), engine.NewMatrix(c.first.Rows, l.d)
+	var tr engine.Trajectory
+	g := engine.NewMixtureGradient(l.k, l.d)
+	w := &work{
+		op: func() error {
+			copy(x.Data, c.first.Data)
+			copy(v.Data, c.upstream.Data)
+			e.Ascend(m, l.alpha, c.n, x, &tr, true)
+			e.AscendBackward(m, l.alpha, c.a, &tr, v, g)
+			return nil
+		},
 	}
-	var want *reference.Gradient // of the first rows through some steps, from the engine's own x_t
-	return func(e *engine.Engine) (*work, error) {
-		m := l.mixture(e)
-		x, v := engine.NewMatrix(batch, d), engine.NewMatrix(batch, d)
-		var tr engine.Trajectory
-		g := engine.NewMixtureGradient(k, d)
-		w := &work{
-			op: func() error {
-				copy(x.Data, first.Data)
-				copy(v.Data, upstream.Data)
-				e.Ascend(m, l.alpha, n, x, &tr, true)
-				e.AscendBackward(m, l.alpha, a, &tr, v, g)
-				return nil
-			},
-		}
-		w.check = func() (string, error) {
-			w.flop = flop + e.Work().FactorFlop
-			run := func(steps int) (engine.Matrix, []float32) {
-				xs, vs := head(first), head(upstream)
-				var path engine.Trajectory
-				few := engine.NewMixtureGradient(k, d)
-				e.Ascend(m, l.alpha, steps, xs, &path, true)
-				if want == nil && steps == min(n, checkedSteps) {
-					var at []blas64.General
-					for t := range steps + 1 {
-						at = append(at, reference.FromFloat32(path.XAt(t).Data, rows, d, d, 1))
-					}
-					want = l.oracle().Backward(at, reference.FromFloat32(upstream.Data, rows, d, d, 1))
-				}
-				e.AscendBackward(m, l.alpha, a, &path, vs, few)
-				return vs, few.Mu
-			}
-			vs, mu := run(min(n, checkedSteps))
-			for i, got := range vs.Data {
-				if err := within(fmt.Sprintf("dL/dx_0 element %d", i), got, want.V.V[i], want.V.E[i]); err != nil {
-					return "", err
-				}
-			}
-			for i, got := range mu {
-				if err := within(fmt.Sprintf("dL/dmu element %d", i), got, want.Mu.V[i], want.Mu.E[i]); err != nil {
-					return "", err
-				}
-			}
-			vs, _ = run(n)
-			if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:rows*d], vs.Data); err != nil {
-				return "", err
-			}
-			return fmt.Sprintf("dL/dx_0 and dL/dmu of %d rows through %d steps within the bound of float64, the rows alone have the same bits", rows, min(n, checkedSteps)), nil
-		}
-		return w, nil
+	w.check = func() (string, error) {
+		w.flop = c.flop + e.Work().FactorFlop
+		return c.check(e, m, v)
 	}
+	return w, nil
+}
+
+// check compares the gradients through some steps with the reference, and those through all
+// steps, v, with those of the first rows on their own.
+func (c *backwardCase) check(e *engine.Engine, m *engine.Mixture, v engine.Matrix) (string, error) {
+	steps := min(c.n, checkedSteps)
+	vs, mu := c.head(e, m, steps)
+	if err := gradientWithin("dL/dx_0", vs.Data, c.want.V); err != nil {
+		return "", err
+	}
+	if err := gradientWithin("dL/dmu", mu, c.want.Mu); err != nil {
+		return "", err
+	}
+	vs, _ = c.head(e, m, c.n)
+	if err := sameBits("dL/dx_0 of rows in the batch and alone", v.Data[:len(vs.Data)], vs.Data); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("dL/dx_0 and dL/dmu of %d rows through %d steps within the bound of float64, "+
+		"the rows alone have the same bits", c.rows, steps), nil
+}
+
+// head returns dL/dx_0 and dL/dmu of the first rows through some steps. The first call computes
+// the reference.
+func (c *backwardCase) head(e *engine.Engine, m *engine.Mixture, steps int) (engine.Matrix, []float32) {
+	l := c.landscape
+	x, v := engine.NewMatrix(c.rows, l.d), engine.NewMatrix(c.rows, l.d)
+	copy(x.Data, c.first.Data)
+	copy(v.Data, c.upstream.Data)
+	var path engine.Trajectory
+	g := engine.NewMixtureGradient(l.k, l.d)
+	e.Ascend(m, l.alpha, steps, x, &path, true)
+	if c.want == nil {
+		var at []blas64.General
+		for t := range steps + 1 {
+			at = append(at, reference.FromFloat32(path.XAt(t).Data, c.rows, l.d, l.d, 1))
+		}
+		c.want = l.oracle().Backward(at, reference.FromFloat32(c.upstream.Data, c.rows, l.d, l.d, 1))
+	}
+	e.AscendBackward(m, l.alpha, c.a, &path, v, g)
+	return v, g.Mu
 }

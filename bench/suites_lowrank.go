@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"math"
 
 	"dpnbench/dpn"
@@ -51,83 +50,113 @@ func lowRankFlop(d, k, r, n, batch int, back bool) float64 {
 	return 2 * float64(rows) * float64(d) * float64(k) * float64(n) * float64(batch)
 }
 
+// lowRankShape are the sizes of an ascent on precisions of low rank.
+type lowRankShape struct{ d, k, r, n, batch int }
+
 // lowRankOf is lowRank on a potential of the sizes of a preset that takes pixels.
 func lowRankOf(x Extent, suite, name, preset string) group {
 	c, err := dpn.Preset(preset)
 	if err != nil {
 		panic(err) // a name from the list
 	}
-	return lowRank(x, suite, name, 28*28, c.Components, c.Rank, c.Steps, sparseBatch)
+	return lowRank(x, suite, name, lowRankShape{28 * 28, c.Components, c.Rank, c.Steps, sparseBatch})
 }
 
-// lowRank is an ascent on precisions of low rank, with the backward pass on request.
-func lowRank(x Extent, suite, name string, d, k, r, n, batch int) group {
+// lowRank is an ascent on precisions of low rank, and its backward pass in suite backward.
+func lowRank(x Extent, suite, name string, s lowRankShape) group {
 	back := suite == "backward"
+	k, d, r, batch := float64(s.k), float64(s.d), float64(s.r), float64(s.batch)
 	return group{
-		suite: suite, name: name, extent: x, params: params("d", d, "k", k, "r", r, "n", n, "batch", batch),
-		flop:  lowRankFlop(d, k, r, n, batch, back),
-		bytes: 4 * (float64(k)*float64(d)*float64(2*r+3) + 2*float64(batch)*float64(d)), items: float64(batch),
-		open: func() (opener, error) {
-			l := newLowLandscape(k, d, r)
-			first, upstream := normal(3, batch, d), normal(4, batch, d)
-			oracle, low := l.oracle()
-			return func(e *engine.Engine) (*work, error) {
-				m := l.mixture(e)
-				pts, v := engine.NewMatrix(batch, d), engine.NewMatrix(batch, d)
-				g := engine.NewLowRankGradient(k, d, r)
-				run := func(pts, v engine.Matrix, steps int, tr *engine.Trajectory) {
-					copy(pts.Data, first.Data)
-					e.Ascend(m, l.alpha, steps, pts, tr, back)
-					if back {
-						copy(v.Data, upstream.Data)
-						e.AscendBackward(m, l.alpha, nil, tr, v, g)
-					}
-				}
-				var path engine.Trajectory
-				return &work{
-					op: func() error { run(pts, v, n, &path); return nil },
-					check: func() (string, error) {
-						alone, av := engine.NewMatrix(1, d), engine.NewMatrix(1, d)
-						var tr engine.Trajectory
-						run(alone, av, n, &tr)
-						for _, t := range ends(n) {
-							step := oracle.StepLowRank(low, reference.Vector(tr.XAt(t).Row(0)))
-							for j, got := range tr.XAt(t + 1).Row(0) {
-								if err := within(fmt.Sprintf("x_%d of row 0, feature %d", t+1, j), got, step.V[j], step.E[j]); err != nil {
-									return "", err
-								}
-							}
-						}
-						if err := sameBits("x_n of row 0 in the batch and alone", pts.Row(0), alone.Data); err != nil {
-							return "", err
-						}
-						if !back {
-							return "first and last step of a row within the bound of float64, the row alone has the same bits", nil
-						}
-						if err := sameBits("dL/dx_0 of row 0 in the batch and alone", v.Row(0), av.Data); err != nil {
-							return "", err
-						}
-						run(alone, av, 1, &tr)
-						var at []blas64.General
-						for t := range 2 {
-							at = append(at, reference.FromFloat32(tr.XAt(t).Data, 1, d, d, 1))
-						}
-						want := oracle.BackwardLowRank(low, at, reference.FromFloat32(upstream.Data, 1, d, d, 1))
-						for _, c := range []struct {
-							name string
-							got  []float32
-							want reference.Value
-						}{{"dL/dx_0", av.Data, want.V}, {"dL/dmu", g.Mu, want.Mu}, {"dL/dw", g.W, want.W}, {"dL/dF", g.F, want.F}} {
-							for i, got := range c.got {
-								if err := within(fmt.Sprintf("%s element %d", c.name, i), got, c.want.V[i], c.want.E[i]); err != nil {
-									return "", err
-								}
-							}
-						}
-						return "gradients of a row through a step within the bound of float64, the row alone has the same bits", nil
-					},
-				}, nil
-			}, nil
-		},
+		suite: suite, name: name, extent: x, params: params("d", s.d, "k", s.k, "r", s.r, "n", s.n, "batch", s.batch),
+		flop: lowRankFlop(s.d, s.k, s.r, s.n, s.batch, back), bytes: 4 * (k*d*(2*r+3) + 2*batch*d), items: batch,
+		open: func() (opener, error) { return newLowRankCase(s, back).on, nil },
 	}
+}
+
+// lowRankCase makes n ascent steps and, if back is set, their backward pass.
+type lowRankCase struct {
+	lowRankShape
+	back            bool
+	landscape       *lowLandscape
+	first, upstream engine.Matrix
+	oracle          *reference.Potential
+	low             *reference.LowRank
+}
+
+func newLowRankCase(s lowRankShape, back bool) *lowRankCase {
+	c := &lowRankCase{lowRankShape: s, back: back, landscape: newLowLandscape(s.k, s.d, s.r),
+		first: normal(3, s.batch, s.d), upstream: normal(4, s.batch, s.d)}
+	c.oracle, c.low = c.landscape.oracle()
+	return c
+}
+
+func (c *lowRankCase) on(e *engine.Engine) (*work, error) {
+	run := &lowRankRun{lowRankCase: c, e: e, m: c.landscape.mixture(e), g: engine.NewLowRankGradient(c.k, c.d, c.r),
+		x: engine.NewMatrix(c.batch, c.d), v: engine.NewMatrix(c.batch, c.d)}
+	return &work{
+		op:    func() error { run.pass(run.x, run.v, c.n, &run.path); return nil },
+		check: run.check,
+	}, nil
+}
+
+// lowRankRun is a lowRankCase on an engine.
+type lowRankRun struct {
+	*lowRankCase
+	e    *engine.Engine
+	m    *engine.Mixture
+	g    *engine.MixtureGradient
+	x, v engine.Matrix // x_n and dL/dx_0
+	path engine.Trajectory
+}
+
+// pass makes some steps from the first rows, as many as x has.
+func (r *lowRankRun) pass(x, v engine.Matrix, steps int, tr *engine.Trajectory) {
+	copy(x.Data, r.first.Data)
+	r.e.Ascend(r.m, r.landscape.alpha, steps, x, tr, r.back)
+	if r.back {
+		copy(v.Data, r.upstream.Data)
+		r.e.AscendBackward(r.m, r.landscape.alpha, nil, tr, v, r.g)
+	}
+}
+
+func (r *lowRankRun) check() (string, error) {
+	x, v := engine.NewMatrix(1, r.d), engine.NewMatrix(1, r.d) // row 0 on its own
+	var tr engine.Trajectory
+	r.pass(x, v, r.n, &tr)
+	for _, t := range ends(r.n) {
+		step := r.oracle.StepLowRank(r.low, reference.Vector(tr.XAt(t).Row(0)))
+		if err := stepWithin(t+1, tr.XAt(t+1).Row(0), step); err != nil {
+			return "", err
+		}
+	}
+	if err := sameBits("x_n of row 0 in the batch and alone", r.x.Row(0), x.Data); err != nil {
+		return "", err
+	}
+	if !r.back {
+		return "first and last step of a row within the bound of float64, the row alone has the same bits", nil
+	}
+	if err := sameBits("dL/dx_0 of row 0 in the batch and alone", r.v.Row(0), v.Data); err != nil {
+		return "", err
+	}
+	r.pass(x, v, 1, &tr)
+	return r.checkGradients(v, &tr)
+}
+
+// checkGradients compares the gradients of a row through one step with the reference.
+func (r *lowRankRun) checkGradients(v engine.Matrix, tr *engine.Trajectory) (string, error) {
+	var at []blas64.General
+	for t := range 2 {
+		at = append(at, reference.FromFloat32(tr.XAt(t).Data, 1, r.d, r.d, 1))
+	}
+	want := r.oracle.BackwardLowRank(r.low, at, reference.FromFloat32(r.upstream.Data, 1, r.d, r.d, 1))
+	for _, c := range []struct {
+		name string
+		got  []float32
+		want reference.Value
+	}{{"dL/dx_0", v.Data, want.V}, {"dL/dmu", r.g.Mu, want.Mu}, {"dL/dw", r.g.W, want.W}, {"dL/dF", r.g.F, want.F}} {
+		if err := gradientWithin(c.name, c.got, c.want); err != nil {
+			return "", err
+		}
+	}
+	return "gradients of a row through a step within the bound of float64, the row alone has the same bits", nil
 }

@@ -234,7 +234,7 @@ func sparseSuite() []group {
 	all = append(all, byRoutes(lowRankOf(Usual, "", "flat", "robust"), flatSlope, false, dense, sparse, auto)...)
 	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
 		for _, n := range []int{1, 30} {
-			g := lowRank(Full, "", "diag", 784, k, 0, n, sparseBatch)
+			g := lowRank(Full, "", "diag", lowRankShape{784, k, 0, n, sparseBatch})
 			if i%3 == 0 { // 20, 200, 2000
 				g.extent = Usual
 			}
