@@ -14,7 +14,7 @@ func TestPullDeltas(t *testing.T) {
 	names := []string{"w", "d", "sr", "st", "r", "u", "t", "x", "mu"}
 	walls := make([][]float32, len(names))
 	for i := range walls {
-		walls[i] = walled(t, most*160)
+		walls[i] = guarded(t, most*160)
 	}
 	rnd := num.NewRand(3, 1)
 	for _, tier := range Available() {

@@ -98,7 +98,10 @@ func New(options ...Option) (*Engine, error) {
 			return nil, fmt.Errorf("engine: %d pinned threads, but the process may use %d CPUs", s.threads, len(cpus))
 		}
 	}
-	e := &Engine{kern: kern, pool: newPool(s.threads), scratch: make([]arena, s.threads), workers: make([]Worker, s.threads)}
+	e := &Engine{
+		kern: kern, pool: newPool(s.threads),
+		scratch: make([]arena, s.threads), workers: make([]Worker, s.threads),
+	}
 	for i := range e.workers {
 		e.workers[i] = Worker{e: e, index: i}
 	}

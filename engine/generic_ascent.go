@@ -6,9 +6,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// ResponsibilityCut is -30 ln 2. A component whose l_i lies further than this below the
-// largest has responsibility 0 exactly, everywhere: its share is below the rounding of
-// x, and the zero makes "leave it out" and "multiply by it" the same bits.
+// ResponsibilityCut is -30 ln 2. A component whose l_i is lower than the largest one by more than that
+// has responsibility exactly 0 everywhere. Its contribution would be below the rounding of x, and with an
+// exact 0 it makes no difference whether the component is skipped or multiplied.
 const ResponsibilityCut float32 = -0x1.4cb5ecp4
 
 // gradientGeneric sets dst[j] = - sum over i < k of r[i*rs]*g[i*gs+j], a chain of fused
@@ -26,9 +26,10 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 }
 
 // gradRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
-// j < n, and +0 in every row with r[i] == 0: what the rows of a precision of low rank are
-// multiplied by, -r_i Z_i in the ascent (h = 0) and -N_i in the backward pass (h = 1).
-func gradRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
+// j < n, and +0 in every row with r[i] == 0: the left operand of the products with a precision
+// of low rank, -r_i Z_i in the ascent (h = 0) and -N_i in the backward pass (h = 1).
+func gradRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+	y []float32, ys, n int) {
 	for i, w := range r {
 		if n == 0 {
 			return
@@ -50,13 +51,14 @@ func gradRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32,
 //	d[i*ld+j] = x[i*xs+j] - mu[j]
 //	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
 //
-// that is D_i and, with h = 1/2, W_i, with h = 1 -N_i of the backward pass, and takes the
-// rows with r[i] != 0 off the sums that dmu_i is made of, in chains of fused multiply-adds:
+// that is D_i, and W_i with h = 1/2 or -N_i with h = 1 of the backward pass. It subtracts the rows
+// with r[i] != 0 from the sums that dmu_i consists of, in chains of fused multiply-adds:
 //
 //	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
 //
-// An empty d is not written, and then sr and st are not used.
-func gradDeltasGeneric(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
+// If d is empty, d, sr and st are not used.
+func gradDeltasGeneric(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+	x []float32, xs int, mu, sr, st []float32) {
 	for i, ri := range r {
 		v := h * t[i]
 		for j, m := range mu {

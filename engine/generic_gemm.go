@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"dpnbench/engine/num"
-)
+import "dpnbench/engine/num"
 
 // tileWalk steps through the tiles of a panel, for tiers whose assembly computes one tile. Each tier has
 // its own loop, because a call through a variable costs 1%.
@@ -53,7 +51,8 @@ func fmaPeakGeneric(rounds int) {
 // several panels. The rows of A of each tile begin tileStride floats after those of the tile before,
 // or follow them if tileStride is 0. next[n*k*16:], from which step bytes are fetched into the cache for
 // every fourth p, takes no part in it.
-func panelGeneric(k int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
+func panelGeneric(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
+	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
 	for range panels {
 		w := tileWalk{a: a, c: c, ars: ars, tileStride: tileStride, crs: crs, rows: rows, tall: tall}
 		for range tiles {
@@ -71,7 +70,8 @@ func panelGeneric(k int, a []float32, ars, acs, tileStride int, b []float32, brs
 //
 // starting from the old value of c when acc is set, from +0 otherwise. next, from which
 // step bytes are fetched into the cache for every fourth p, takes no part in it.
-func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool, next []float32, step int) {
+func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int,
+	acc bool, next []float32, step int) {
 	if compilerFuses {
 		sgemmFused6x16(k, a, ars, acs, b, brs, c, crs, rows, acc)
 		return
@@ -117,7 +117,8 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
 //
 // starting from the old value of c when acc is set, from +0 otherwise.
-func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32, crs, tiles, rows, tall int, acc bool) {
+func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32,
+	c []float32, crs, tiles, rows, tall int, acc bool) {
 	const together = 64 // inner indices, whose rows of B are copied once for all tiles
 	var copied [together * genericNR]float32
 	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // sets c even if k is 0

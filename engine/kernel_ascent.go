@@ -18,7 +18,8 @@ const moveCols = 64
 
 // moveRows moves the rows x along the gradients of their responsibilities r[i*rs+b] and
 // G_i g[i*gs+b*gr:]. grad is memory for a gradient.
-func (kern *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int, g []float32, gs, gr, comps int, grad []float32) {
+func (kern *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int,
+	g []float32, gs, gr, comps int, grad []float32) {
 	if kern.table.moveRows == nil || x.Cols%moveCols != 0 {
 		for b := range x.Rows {
 			kern.gradient(grad, r[b:], rs, g[b*gr:], gs, comps)
@@ -39,7 +40,8 @@ func (kern *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int, g []
 	}
 }
 
-func (kern *kernels) gradRows(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32, y []float32, ys, n int) {
+func (kern *kernels) gradRows(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
+	y []float32, ys, n int) {
 	rows := len(r)
 	need("gradRows", "dst", len(dst), span(rows, ds, n))
 	need("gradRows", "x", len(x), span(rows, xs, n))
@@ -48,7 +50,8 @@ func (kern *kernels) gradRows(dst []float32, ds int, r, x []float32, xs int, t [
 	kern.table.gradRows(dst, ds, r, x, xs, t, h, y, ys, n)
 }
 
-func (kern *kernels) gradDeltas(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32, x []float32, xs int, mu, sr, st []float32) {
+func (kern *kernels) gradDeltas(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
+	x []float32, xs int, mu, sr, st []float32) {
 	rows, n := len(r), len(mu)
 	need("gradDeltas", "w", len(w), span(rows, ld, n))
 	need("gradDeltas", "u", len(u), span(rows, us, n))
@@ -66,7 +69,8 @@ func (kern *kernels) gradDeltas(w, d []float32, ld int, r, u []float32, us int, 
 // single blocks of whole panels, in p, or one for all: row b of G_c is at g[c*gc+b*gs:], of q_c at
 // q[c*qc+b]. work is memory for smallDWork numbers, next what is needed after the first component, and
 // gc further on after the next one, and so on.
-func (kern *kernels) quadSmallD(g []float32, gc, gs int, q []float32, qc int, x Matrix, mu []float32, p []Packed, work, next []float32) {
+func (kern *kernels) quadSmallD(g []float32, gc, gs int, q []float32, qc int, x Matrix, mu []float32, p []Packed,
+	work, next []float32) {
 	m, d := x.Rows, x.Cols
 	if !kern.isSmallD(d) || len(mu)%d != 0 {
 		panic(fmt.Sprintf("engine: quadSmallD: %d features, mu of %d numbers", d, len(mu)))
@@ -129,9 +133,10 @@ func (kern *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) 
 	}
 }
 
-// vjpSmallD sets v to -N_i P, or adds it to v, of -N_i as gradDeltas makes it of the rows x and
-// u, and of P as quadSmallD has it. work is memory for smallDRows rows.
-func (kern *kernels) vjpSmallD(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed, acc bool, work, next []float32) {
+// vjpSmallD sets v to -N_i P, or adds it to v. -N_i is computed from the rows of x and u as in
+// gradDeltas; P is packed as in quadSmallD. work is memory for smallDRows rows.
+func (kern *kernels) vjpSmallD(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed,
+	acc bool, work, next []float32) {
 	m, d := v.Rows, len(mu)
 	for _, rows := range [...]*Matrix{&v, &u, &x} {
 		need("vjpSmallD", "rows", len(rows.Data), span(m, rows.RS, d))
@@ -162,8 +167,8 @@ func (kern *kernels) mixture(q []float32, ld int, c, phi []float32) {
 	kern.table.mixture(q, ld, c, phi)
 }
 
-// mixtureRow is mixture of a single row. The kernels take a register of rows at a time, of which
-// one would count: here it is one of components, in the same steps.
+// mixtureRow is mixture for a single row, in the same steps. The kernels of mixture handle a register of
+// rows at a time; this one vectorises over the components.
 func (kern *kernels) mixtureRow(q, c []float32) (phi float32) {
 	m := float32(math.Inf(-1))
 	for i, v := range q {
@@ -194,8 +199,8 @@ func (kern *kernels) mixtureRow(q, c []float32) (phi float32) {
 	return phi
 }
 
-// mixtureLanes turns q into responsibilities as mixture does, of a single row whose components fill
-// registers of eight: those that there are not have c -Inf.
+// mixtureLanes is mixture for a single row whose components are padded to a multiple of eight; c is -Inf
+// for the padding.
 func (kern *kernels) mixtureLanes(q, c []float32) {
 	if len(q)%8 != 0 || len(q) == 0 {
 		panic(fmt.Sprintf("engine: mixtureLanes: %d components, expected a multiple of 8", len(q)))
@@ -204,7 +209,7 @@ func (kern *kernels) mixtureLanes(q, c []float32) {
 	kern.table.mixtureLanes(q, c)
 }
 
-// moveLanes moves the row x by alpha times its gradient, of G as quadTriangle leaves it.
+// moveLanes moves the row x by alpha times its gradient, from G in the layout of quadTriangle.
 func (kern *kernels) moveLanes(n laneGroups, alpha float32, x, r, g []float32) {
 	d, lanes := len(x), n.lanes()
 	if d%16 != 0 {

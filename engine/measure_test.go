@@ -52,7 +52,7 @@ func TestStreamKernels(t *testing.T) {
 	r := num.NewRand(1, 0)
 	var memory [3][]float32
 	for i := range memory {
-		memory[i] = walled(t, room)
+		memory[i] = guarded(t, room)
 	}
 	var data [3][longest]float32
 	for _, tier := range Available() {

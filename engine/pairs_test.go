@@ -18,11 +18,11 @@ func TestPairKernels(t *testing.T) {
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	walls := make([][]float32, 9)
 	for i := range walls {
-		walls[i] = walled(t, mostComps*mostRows*(mostD+3))
+		walls[i] = guarded(t, mostComps*mostRows*(mostD+3))
 	}
 	var matrices [mostComps][]float32
 	for i := range matrices {
-		matrices[i] = walled(t, mostD*mostD)
+		matrices[i] = guarded(t, mostD*mostD)
 	}
 	tested := false
 	for _, tier := range Available() {
@@ -161,7 +161,7 @@ func TestPairKernels(t *testing.T) {
 func TestMoveRows(t *testing.T) {
 	const comps, mostRows, mostD = 5, 7, 2 * moveCols
 	rnd := num.NewRand(9, 4)
-	walls := [3][]float32{walled(t, mostRows*(mostD+1)), walled(t, comps*(mostRows+2)), walled(t, comps*mostRows*mostD)}
+	walls := [3][]float32{guarded(t, mostRows*(mostD+1)), guarded(t, comps*(mostRows+2)), guarded(t, comps*mostRows*mostD)}
 	tested := false
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)

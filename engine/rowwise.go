@@ -137,7 +137,8 @@ func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
-	e.eachRow(rowwiseJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w},
+		x.Rows, float64(x.Rows)*float64(x.Cols))
 }
 
 // ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower one among equals.
@@ -216,7 +217,8 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	length("LayerNormBackward", "rstd", len(rstd), y.Rows)
 	for i, m := range [...]Matrix{dx, y, dy} {
 		if m.CS != 1 && m.Cols > 1 {
-			panic(fmt.Sprintf("engine: LayerNormBackward: %s has column stride %d, expected 1", [...]string{"dx", "y", "dy"}[i], m.CS))
+			name := [...]string{"dx", "y", "dy"}[i]
+			panic(fmt.Sprintf("engine: LayerNormBackward: %s has column stride %d, expected 1", name, m.CS))
 		}
 	}
 	e.mu.Lock()

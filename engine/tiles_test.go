@@ -8,7 +8,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// roomIn returns n floats at one end of a walled slice, full of NaN.
+// roomIn returns n floats at one end of a guarded slice, full of NaN.
 func roomIn(wall []float32, n int, end bool) []float32 {
 	if end {
 		wall = wall[len(wall)-n:]
@@ -29,7 +29,7 @@ func TestTiles(t *testing.T) {
 	const most = 5000
 	var walls [6][]float32
 	for i := range walls {
-		walls[i] = walled(t, most)
+		walls[i] = guarded(t, most)
 	}
 	end := func() bool { return rnd.Intn(2) == 0 }
 	gap := func() int { return rnd.Intn(3) }
@@ -180,7 +180,7 @@ func TestRowLayouts(t *testing.T) {
 // TestTransposeWalls checks the transposition of matrices of all small sizes between unreadable
 // pages, into rows that follow each other and into rows with gaps.
 func TestTransposeWalls(t *testing.T) {
-	src, dst := walled(t, 40*44), walled(t, 40*44)
+	src, dst := guarded(t, 40*44), guarded(t, 40*44)
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
 		for rows := 1; rows <= 40; rows++ {

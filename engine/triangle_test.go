@@ -18,7 +18,7 @@ func TestTriangles(t *testing.T) {
 	generic, _ := New(WithTier(Generic), WithThreads(1))
 	var walls [6][]float32
 	for i := range walls {
-		walls[i] = walled(t, 56*mostD*(mostD+1)/2)
+		walls[i] = guarded(t, 56*mostD*(mostD+1)/2)
 	}
 	tested := false
 	for _, tier := range Available() {
