@@ -271,6 +271,22 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestMake looks up every target of make.
+func TestMake(t *testing.T) {
+	text := strings.Join(read(t, "Makefile").lines, "\n")
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(text, -1) {
+		targets[m[1]] = true
+	}
+	for _, p := range pages(t) {
+		codes(p, func(line int, code string, _ bool) {
+			if args := strings.Fields(code); len(args) > 1 && args[0] == "make" && args[1] != "#" && !targets[args[1]] {
+				t.Errorf("%s:%d: the Makefile has no target %s", p.name, line, args[1])
+			}
+		})
+	}
+}
+
 // TestGoDoc looks up every address of go doc.
 func TestGoDoc(t *testing.T) {
 	t.Parallel()
