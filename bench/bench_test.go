@@ -26,34 +26,34 @@ func BenchmarkLoad(b *testing.B)         { runSuite(b, "load") }
 func runSuite(b *testing.B, suite string) {
 	m := sysinfo.ReadMachine()
 	p := &plan{tiers: engine.Available(), threads: threads(Usual, runtime.GOMAXPROCS(0)), memory: memoryOf(&m, 0)}
-	for _, g := range append(peakSuite(p.memory), groups(Usual)...) {
+	for _, g := range append(peakSuite(p.memory), benchmarks(Usual)...) {
 		if g.suite != suite || g.cold { // a loop of calls is never cold
 			continue
 		}
-		var open opener
+		var setup setupFunc
 		p.rows(&g, func(tier engine.Tier, threads int) {
-			res := (&row{g: &g, s: &slot{tier: tier, threads: threads}}).result()
+			res := (&instance{g: &g, s: &config{tier: tier, threads: threads}}).result()
 			// One name, because groups of the same name would get numbers.
 			b.Run(res.benchmark(), func(b *testing.B) {
-				if open == nil { // only when the pattern chooses it
+				if setup == nil { // only when the pattern chooses it
 					var err error
-					if open, err = g.open(); err != nil {
+					if setup, err = g.setup(); err != nil {
 						b.Fatal(err)
 					}
 				}
-				benchmark(b, &g, open, tier, threads)
+				timeBenchmark(b, &g, setup, tier, threads)
 			})
 		})
 	}
 }
 
-func benchmark(b *testing.B, g *group, open opener, tier engine.Tier, threads int) {
+func timeBenchmark(b *testing.B, g *benchmark, setup setupFunc, tier engine.Tier, threads int) {
 	e, err := engine.New(engine.WithTier(tier), engine.WithThreads(threads), engine.WithRoute(g.route))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer e.Close()
-	w, err := open(e)
+	w, err := setup(e)
 	if err != nil {
 		b.Fatal(err)
 	}

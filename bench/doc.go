@@ -1,14 +1,22 @@
-// Package bench says how fast this machine is, how near the engine comes to that, and
+// Package bench measures how fast this machine is, how close the engine comes to that, and
 // whether a change made it faster. [Run] times the suites and returns a [Report]; [Compare]
-// compares two. [WritePage] and [WriteGoBench] show a report. [ReadMachine], [Peak] and
-// [Clock] serve on their own.
+// compares two reports; [WritePage] and [WriteGoBench] show one. [Peak] and [Clock] measure the
+// FMA units and the clock on their own.
 //
-// What a row computes is compared with a reference before it is timed, repetitions of all
-// rows take turns, and the peak is measured beside each of them; docs/benchmarks.md has the
-// method and the meaning of every column. The rows, except cold ones, are Go benchmarks, too:
+//	r, err := bench.Run(ctx, bench.Settings{Extent: "quick"}, nil)
+//	err = bench.WritePage(w, r)
+//
+// The words are those of google/benchmark: a benchmark is a piece of work of a suite; its setup
+// makes what all engines share; an instance is a benchmark on one config (a tier and a number
+// of threads), with its fixture, and becomes a row of the report; a repetition is a timed
+// sequence of calls.
+//
+// The result of a row is compared with a reference before it is timed, the repetitions of all
+// rows take turns, and the peak is measured beside each; docs/benchmarks.md describes the
+// method and every column. All rows except cold ones are also Go benchmarks:
 //
 //	go test -run NONE -bench Gemm ./bench/
 //
-// To add a row, add a group to the function of its suite (gemmSuite and so on): what a call
-// does, what it counts, and how its result is checked.
+// To add a row, add a benchmark to the function of its suite (gemmSuite and so on): what a
+// call does, what it counts, and how its result is checked.
 package bench

@@ -34,12 +34,12 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 				{Name: "neon", Reason: "this is an amd64 machine"}, {Name: "generic", Available: true},
 			},
 		},
-		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5, Least: 0.01},
+		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5, MinTime: 0.01},
 		Clock:    Clocks{3.704e9, 3.687e9, 3.711e9},
 	}
 	speed := map[string]float64{"avx512": 117.2, "avx2": 115.9, "neon": 60, "generic": 3.1}
-	all := groups(x)
-	fma := group{suite: "peak", name: "fma"}
+	all := benchmarks(x)
+	fma := benchmark{suite: "peak", name: "fma"}
 	for _, tier := range tiers {
 		for _, n := range threads {
 			peak := speed[tier] * float64(n) * (1 - 0.01*float64(n))
@@ -55,7 +55,7 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 				{"memory", 1 << 30, tier, n, min(28, speed[tier]) * math.Sqrt(float64(n)), 17, min(24, speed[tier]) * math.Sqrt(float64(n))},
 			}
 			r.Bandwidth = append(r.Bandwidth, levels...)
-			for _, g := range append([]group{fma}, all...) {
+			for _, g := range append([]benchmark{fma}, all...) {
 				res := Result{Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: tier, Threads: n,
 					Calls: 12, Repetitions: 20, Flop: g.flop, Bytes: g.bytes, Items: g.items, Check: "256 elements within the bound of float64"}
 				if parsed, err := engine.ParseTier(tier); err != nil || !g.wants(parsed) || g.serial && n > 1 {

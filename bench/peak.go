@@ -53,11 +53,11 @@ func clockOnce() float64 { return cyclesASecond(engine.RunAdditions, sysinfo.Now
 const clockRounds = 2500
 
 // cyclesASecond times a chain of cycles, as short a one as takes the least time.
-func cyclesASecond(chain func(rounds int) (cycles float64), now func() time.Duration, least time.Duration) float64 {
+func cyclesASecond(chain func(rounds int) (cycles float64), now func() time.Duration, minTime time.Duration) float64 {
 	for rounds := clockRounds; rounds < clockRounds<<14; rounds *= 2 {
 		start := now()
 		cycles := chain(rounds)
-		if took := now() - start; took > 0 && took >= least {
+		if took := now() - start; took > 0 && took >= minTime {
 			return cycles / took.Seconds()
 		}
 	}

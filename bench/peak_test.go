@@ -27,11 +27,11 @@ func TestCoarseClock(t *testing.T) {
 			at += cycles / hz
 			return cycles
 		}
-		least := time.Second
+		minTime := time.Second
 		if ticks < time.Hour {
-			least = 20 * tick(now)
+			minTime = 20 * tick(now)
 		}
-		got := cyclesASecond(chain, now, least)
+		got := cyclesASecond(chain, now, minTime)
 		if want := hz; ticks < time.Hour && math.Abs(got-want) > 0.06*want || ticks == time.Hour && got != 0 {
 			t.Errorf("a clock that ticks every %v: %v Hz", ticks, got)
 		}
@@ -59,14 +59,14 @@ func TestOwnRate(t *testing.T) {
 // TestOwnRateOfSlots: two threads on cores of their own start as many additions as one does, unless
 // they share a core or cores are not alike.
 func TestOwnRateOfSlots(t *testing.T) {
-	one, two := &slot{threads: 1, rates: []float64{3.5}}, &slot{threads: 2, rates: []float64{2.5}}
+	one, two := &config{threads: 1, rates: []float64{3.5}}, &config{threads: 2, rates: []float64{2.5}}
 	for _, c := range []struct {
 		cores    int
 		arch     string
 		features []string
 		want     float64
 	}{{2, "amd64", nil, 3.5}, {1, "amd64", nil, 2.5}, {2, "arm64", nil, 2.5}, {2, "amd64", []string{"HYBRID_CPU"}, 2.5}} {
-		r := &runner{slots: []*slot{one, two}, machine: sysinfo.Machine{Arch: c.arch, Features: c.features}, plan: &plan{memory: hierarchy{cores: c.cores}}}
+		r := &runner{configs: []*config{one, two}, machine: sysinfo.Machine{Arch: c.arch, Features: c.features}, plan: &plan{memory: hierarchy{cores: c.cores}}}
 		if got := r.ownRate(two); got != c.want || r.ownRate(one) != 3.5 {
 			t.Errorf("%d cores of %s %v: %v additions a cycle of two threads, want %v", c.cores, c.arch, c.features, got, c.want)
 		}

@@ -13,19 +13,19 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// Limits beyond which a figure is not to be trusted.
+// Limits beyond which a row is marked as unreliable.
 const (
-	mostSteal   = 0.02 // of a core, taken by other virtual machines
-	mostOthers  = 0.1  // of a core, used by other processes
-	mostSpread  = 0.05 // of the clock
-	widest      = 0.1  // of the median, to either side
-	restingLoad = 0.3  // processes a CPU before the run
+	mostSteal   = 0.02 // CPUs, taken by other virtual machines
+	mostOthers  = 0.1  // CPUs, used by other processes
+	mostSpread  = 0.05 // relative change of the clock
+	widest      = 0.1  // half-width of the interval, relative to the median
+	restingLoad = 0.3  // running processes per CPU before the run
 
-	// leastSamples are the fewest that give a 95% interval of the median.
+	// leastSamples is the smallest number that gives a 95% interval of the median.
 	leastSamples = 6
 )
 
-func (w *row) result() Result {
+func (w *instance) result() Result {
 	g := w.g
 	res := Result{
 		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(), Threads: w.s.threads,
@@ -49,14 +49,14 @@ func (w *row) result() Result {
 	return res
 }
 
-// finite is the interval of a summary. Fewer than leastSamples give none that is finite;
-// it is then from the least to the most, and the row is marked.
+// finite is the interval of a summary. Fewer than leastSamples give no finite one: it is then
+// the range of the samples, and the row is marked.
 func finite(s benchmath.Summary, samples []float64) [2]float64 {
 	return [2]float64{max(s.Lo, slices.Min(samples)), min(s.Hi, slices.Max(samples))}
 }
 
-// atPeak returns the samples as flop that the FMA units would have done in their time: what
-// is left of a change of the clock is little.
+// atPeak returns the samples in units of the peak, as the flop that the FMA units could have
+// done in that time: this cancels most of the changes of the clock.
 func (r *Result) atPeak() []float64 {
 	s := make([]float64, len(r.Samples))
 	for i, t := range r.Samples {
@@ -78,10 +78,11 @@ func outliers(x []float64) int {
 	return n
 }
 
-// report says what was measured, and err, if any, that ended the run.
+// report returns what was measured; err is the error that ended the run, if any.
 func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 	rep := &Report{
-		Format: Format, Version: sysinfo.Version(), Machine: r.machine, Settings: r.settings, Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
+		Format: Format, Version: sysinfo.Version(), Machine: r.machine, Settings: r.settings,
+		Start: r.start, Seconds: time.Since(r.start).Seconds(), Partial: partial,
 		Warnings: []string{}, Peak: []Peaks{}, Bandwidth: []Bandwidth{}, Results: []Result{},
 	}
 	if err != nil {
@@ -90,7 +91,7 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 	if len(r.clocks) > 0 {
 		rep.Clock = Clocks{stat.Median(r.clocks), slices.Min(r.clocks), slices.Max(r.clocks)}
 	}
-	for _, s := range r.slots {
+	for _, s := range r.configs {
 		if len(s.peaks) == 0 {
 			continue
 		}
@@ -98,7 +99,7 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 		if per := flopACycle(p.Tier); per > 0 {
 			var shares []float64
 			for i, peak := range s.peaks {
-				if s.clocks[i] > 0 { // threads beyond the cores share their FMA units
+				if s.clocks[i] > 0 { // hyperthreads share the FMA units of a core
 					shares = append(shares, peak/(s.clocks[i]*per*float64(min(s.threads, r.plan.memory.cores))))
 				}
 			}
@@ -127,8 +128,8 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 	return rep
 }
 
-// mark says why a row is not to be trusted.
-func (res *Result) mark(w *row) {
+// mark records why a row is unreliable.
+func (res *Result) mark(w *instance) {
 	steal, others := w.around.Shares()
 	if steal > mostSteal {
 		res.Marks = append(res.Marks, fmt.Sprintf("other virtual machines took %.0f%% of a core", 100*steal))
@@ -143,12 +144,12 @@ func (res *Result) mark(w *row) {
 		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
 	}
 	if n := res.Repetitions; n < leastSamples {
-		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d of the %d times that an interval needs: it is from the least to the most", n, leastSamples))
+		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d times, an interval needs %d: the range is given instead", n, leastSamples))
 	}
 }
 
-// bandwidth puts a row that measures a level of the memory into the table of streams.
-func (r *Report) bandwidth(res *Result, g *group, h hierarchy) {
+// bandwidth adds a row that measures a memory level to the table of bandwidths.
+func (r *Report) bandwidth(res *Result, g *benchmark, h hierarchy) {
 	if g.level == "" {
 		return
 	}
@@ -179,13 +180,13 @@ func (r *Report) bandwidth(res *Result, g *group, h hierarchy) {
 	}
 }
 
-// bound compares a row with the roofline (Williams, Waterman and Patterson, 2009): the
-// peak, or what reads from the level that holds operands and results allow.
-func (r *Report) bound(res *Result, g *group, h hierarchy) {
+// bound compares a row with the roofline (Williams, Waterman and Patterson, 2009): the lower
+// of the peak and the read bandwidth of the level that holds operands and results.
+func (r *Report) bound(res *Result, g *benchmark, h hierarchy) {
 	if res.Suite == "peak" || g.host || res.Bytes == 0 && res.Flop == 0 {
 		return
 	}
-	perSecond := 0.0 // calls that the bound allows
+	perSecond := 0.0 // calls per second at the bound
 	for _, p := range r.Peak {
 		if p.Tier == res.Tier && p.Threads == res.Threads && res.Flop > 0 {
 			perSecond, res.Bound = p.GFlops*1e9/res.Flop, "peak"
@@ -201,8 +202,8 @@ func (r *Report) bound(res *Result, g *group, h hierarchy) {
 	}
 }
 
-// holds returns the nearest level whose caches, of all threads of the row, hold what it
-// touches; cold work finds nothing in the core's own caches.
+// holds returns the nearest level whose caches, over all threads of the row, hold its operands
+// and results. For cold work that is not L1 or L2.
 func (r *Report) holds(res *Result, cold bool, h hierarchy) *Bandwidth {
 	var last *Bandwidth
 	for i := range r.Bandwidth {
@@ -219,6 +220,7 @@ func (r *Report) holds(res *Result, cold bool, h hierarchy) *Bandwidth {
 	return last
 }
 
+// warn records what makes the figures of the whole run unreliable.
 func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	if m := &r.Machine; m.Load > restingLoad*float64(m.CPUs) {
@@ -233,7 +235,7 @@ func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	if others > mostOthers {
 		warn("other processes used %.0f%% of a core during the run", 100*others)
 	}
-	for _, s := range run.slots {
+	for _, s := range run.configs {
 		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
 			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; lo > 0 && hi/lo > 1+mostSpread {
 				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier, format.Count(s.threads, "thread"), lo/1e9, hi/1e9)
@@ -249,10 +251,11 @@ func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 			if w.large.pass > 0 {
 				when = fmt.Sprintf(" from pass %d of %d on", w.large.pass+1, r.Settings.Passes)
 			}
-			warn("%s was left out%s: it needs %s, and rows may take %.0f%% of the %s that were available", w.id(), when, FormatBytes(int(w.g.footprint())), 100*mostMemory, FormatBytes(int(w.large.free)))
+			warn("%s was left out%s: it needs %s, and rows may use %.0f%% of the %s available",
+				w.id(), when, FormatBytes(int(w.g.footprint())), 100*mostMemory, FormatBytes(int(w.large.free)))
 		}
 	}
 	if marked > 0 {
-		warn("%d of %d rows are marked as not to be trusted", marked, len(r.Results))
+		warn("%d of %d rows are marked as unreliable", marked, len(r.Results))
 	}
 }

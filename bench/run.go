@@ -14,10 +14,10 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// Run measures what the settings ask for. progress, unless nil, is told how many groups of
-// rows are done. When ctx ends, it returns what was measured until then, marked as
-// partial, and so it does, beside the error, when something fails. A result that differs
-// from the reference is an *ErrMismatch, and ends the run.
+// Run measures what the settings ask for. progress, unless nil, is told how many benchmarks
+// are done. If ctx ends, Run returns what was measured by then, marked as partial; if
+// something fails, it does the same beside the error. A result that differs from the
+// reference ends the run with an *ErrMismatch.
 func Run(ctx context.Context, s Settings, progress func(done, all int, what string)) (*Report, error) {
 	p, err := s.resolve()
 	if err != nil {
@@ -25,7 +25,7 @@ func Run(ctx context.Context, s Settings, progress func(done, all int, what stri
 	}
 	r := &runner{settings: s, plan: p, start: time.Now(), machine: sysinfo.ReadMachine(), free: sysinfo.AvailableMemory}
 	defer r.close()
-	if err := r.open(); err != nil {
+	if err := r.setup(); err != nil {
 		return nil, err
 	}
 	if s.Pinned {
@@ -40,19 +40,19 @@ func Run(ctx context.Context, s Settings, progress func(done, all int, what stri
 	return r.report(began, err, err != nil || ctx.Err() != nil), err
 }
 
-// passes times all groups, pass by pass, until ctx ends.
+// passes times all benchmarks, pass by pass, until ctx ends.
 func (r *runner) passes(ctx context.Context, progress func(done, all int, what string)) error {
-	done, all := 0, r.settings.Passes*len(r.plan.groups)
+	done, all := 0, r.settings.Passes*len(r.plan.benchmarks)
 	for pass := range r.settings.Passes {
-		for i := range r.plan.groups {
+		for i := range r.plan.benchmarks {
 			if ctx.Err() != nil {
 				return nil
 			}
-			g := &r.plan.groups[i]
+			g := &r.plan.benchmarks[i]
 			if progress != nil {
 				progress(done, all, g.suite)
 			}
-			if err := r.group(ctx, g, pass); err != nil {
+			if err := r.benchmark(ctx, g, pass); err != nil {
 				return err
 			}
 			done++
@@ -69,59 +69,59 @@ type runner struct {
 	plan     *plan
 	start    time.Time
 	machine  sysinfo.Machine
-	free     func() float64 // bytes of memory that are available
-	slots    []*slot
-	rows     []*row
-	clocks   []float64 // before every group
-	flush    int       // bytes that empty the core's own caches
+	free     func() float64 // available memory in bytes
+	configs  []*config
+	rows     []*instance
+	clocks   []float64 // Hz, before every benchmark
+	flush    int       // bytes to read in order to empty the L1 and L2 caches of a core
 }
 
-// slot is a tier on a number of threads.
-type slot struct {
+// config is a tier on a number of threads.
+type config struct {
 	e       *engine.Engine
-	routes  [3]*engine.Engine // e, and others where work asks for a route
+	routes  [3]*engine.Engine // e, and engines with a fixed route for benchmarks that ask for one
 	tier    engine.Tier
 	threads int
-	peaks   []float64 // flop a second
-	clocks  []float64 // right after each of them
-	rates   []float64 // of additions a cycle, the smaller of those before and after each repetition
+	peaks   []float64 // flop/s
+	clocks  []float64 // Hz, right after each peak
+	rates   []float64 // additions per cycle beside each repetition, for own rates
 }
 
-// row is a group on a slot.
-type row struct {
-	g      *group
-	s      *slot
-	e      *engine.Engine // that does the work: with a route of its own it is not that of the slot
-	calls  int
-	repeat int // repetitions in a pass
-	work   *work
-	check  string
-	large  *shortage // of the memory that it needs, from some pass on; nil: it fits
+// instance is a benchmark on a config: a row of the report.
+type instance struct {
+	g       *benchmark
+	s       *config
+	e       *engine.Engine // that does the work; that of the config unless the benchmark has a route
+	calls   int
+	repeat  int // repetitions in a pass
+	fixture *fixture
+	check   string
+	large   *shortage // set once it no longer fits into memory
 
-	samples []float64 // seconds of a call
-	peaks   []float64 // flop a second, measured beside it
+	samples []float64 // seconds per call
+	peaks   []float64 // flop/s, measured beside it
 	clocks  []float64 // right after each peak
-	rates   []float64 // independent additions a cycle beside each repetition, as those of the slot
-	limits  []float64 // the peak right before each repetition, of which peaks has the medians of passes
+	rates   []float64 // independent additions per cycle, the lower of before and after each repetition
+	limits  []float64 // the peak right before each repetition; peaks has the median of the pass
 	around  sysinfo.Interference
 	flop    float64
 	bytes   float64
 
-	route                     string // of ascents; empty where it is not asked for
+	route                     string // of ascents, else empty
 	evaluated, active, bounds *Components
 }
 
-// shortage says when a row did not fit into the memory, and how many bytes there were.
+// shortage says in which pass a row did not fit into memory, and how many bytes were free.
 type shortage struct {
 	pass int
 	free float64
 }
 
-func (r *runner) open() error {
+func (r *runner) setup() error {
 	for _, t := range r.plan.tiers {
 		for _, n := range r.plan.threads {
-			s := &slot{tier: t, threads: n}
-			r.slots = append(r.slots, s)
+			s := &config{tier: t, threads: n}
+			r.configs = append(r.configs, s)
 			var err error
 			if s.e, err = r.engine(s, engine.AutoRoute); err != nil {
 				return fmt.Errorf("bench: %w", err)
@@ -129,18 +129,18 @@ func (r *runner) open() error {
 		}
 	}
 	r.flush = 4 * max(r.plan.memory.l2, 1<<20)
-	for i := range r.plan.groups {
-		g := &r.plan.groups[i]
+	for i := range r.plan.benchmarks {
+		g := &r.plan.benchmarks[i]
 		r.plan.rows(g, func(t engine.Tier, threads int) {
-			at := slices.IndexFunc(r.slots, func(s *slot) bool { return s.tier == t && s.threads == threads })
-			r.rows = append(r.rows, &row{g: g, s: r.slots[at], flop: g.flop, bytes: g.bytes})
+			at := slices.IndexFunc(r.configs, func(s *config) bool { return s.tier == t && s.threads == threads })
+			r.rows = append(r.rows, &instance{g: g, s: r.configs[at], flop: g.flop, bytes: g.bytes})
 		})
 	}
 	return nil
 }
 
-// engine returns the engine of a slot that takes a route.
-func (r *runner) engine(s *slot, route engine.Route) (*engine.Engine, error) {
+// engine returns the engine of a config with a route, made at the first call.
+func (r *runner) engine(s *config, route engine.Route) (*engine.Engine, error) {
 	if e := s.routes[route]; e != nil {
 		return e, nil
 	}
@@ -154,7 +154,7 @@ func (r *runner) engine(s *slot, route engine.Route) (*engine.Engine, error) {
 }
 
 func (r *runner) close() {
-	for _, s := range r.slots {
+	for _, s := range r.configs {
 		for _, e := range s.routes {
 			if e != nil {
 				e.Close()
@@ -163,13 +163,13 @@ func (r *runner) close() {
 	}
 }
 
-func (w *row) id() string {
+func (w *instance) id() string {
 	res := w.result()
 	return res.ID()
 }
 
 // failed names the row in an error.
-func (w *row) failed(err error) error {
+func (w *instance) failed(err error) error {
 	var mismatch *ErrMismatch
 	if errors.As(err, &mismatch) {
 		mismatch.Row = w.id()
@@ -178,10 +178,10 @@ func (w *row) failed(err error) error {
 	return fmt.Errorf("bench: %s: %w", w.id(), err)
 }
 
-// group times the rows of a group: all in turn, or as many at a time as fit into the
+// benchmark times the rows of a benchmark: all in turn, or as many at a time as fit into
 // memory.
-func (r *runner) group(ctx context.Context, g *group, pass int) error {
-	var rows []*row
+func (r *runner) benchmark(ctx context.Context, g *benchmark, pass int) error {
+	var rows []*instance
 	for _, w := range r.rows {
 		if w.g == g && w.large == nil {
 			rows = append(rows, w)
@@ -190,7 +190,7 @@ func (r *runner) group(ctx context.Context, g *group, pass int) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	open, err := g.open()
+	setup, err := g.setup()
 	if err != nil {
 		return rows[0].failed(err)
 	}
@@ -202,7 +202,7 @@ func (r *runner) group(ctx context.Context, g *group, pass int) error {
 			}
 			return nil
 		}
-		if err := r.together(ctx, g, open, rows[:n], pass); err != nil {
+		if err := r.together(ctx, g, setup, rows[:n], pass); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -210,55 +210,55 @@ func (r *runner) group(ctx context.Context, g *group, pass int) error {
 	return nil
 }
 
-// mostMemory is the share of the available memory that rows may take.
+// mostMemory is the share of the available memory that rows may use.
 const mostMemory = 0.75
 
-// fitting returns how many of n rows of a group fit into the memory, and how much of it is
+// fitting returns how many of n rows of a benchmark fit into memory, and how many bytes are
 // available.
-func (r *runner) fitting(g *group, n int) (fit int, free float64) {
+func (r *runner) fitting(g *benchmark, n int) (fit int, free float64) {
 	look := func() {
 		free = r.free()
 		fit = int(min(mostMemory*free/max(g.footprint(), 1), float64(n)))
 	}
 	if look(); fit < n {
-		for _, s := range r.slots {
-			s.e.ReleaseStreams() // kept from pass to pass: to get so much memory takes seconds
+		for _, s := range r.configs {
+			s.e.ReleaseStreams() // kept between passes, since allocating them takes seconds
 		}
-		debug.FreeOSMemory() // what other rows have left
+		debug.FreeOSMemory() // garbage of other rows
 		look()
 	}
 	return max(fit, 0), free
 }
 
-// together times rows of a group, repetition by repetition in turn.
-func (r *runner) together(ctx context.Context, g *group, open opener, rows []*row, pass int) error {
+// together times rows of a benchmark, one repetition of each in turn.
+func (r *runner) together(ctx context.Context, g *benchmark, setup setupFunc, rows []*instance, pass int) error {
 	defer func() {
 		for _, w := range rows {
-			if w.work != nil && w.work.close != nil {
-				w.work.close()
+			if w.fixture != nil && w.fixture.close != nil {
+				w.fixture.close()
 			}
-			w.work = nil
+			w.fixture = nil
 		}
-		runtime.GC() // not while others are timed
+		runtime.GC() // now, not while others are timed
 	}()
 	for _, w := range rows {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := r.prepare(ctx, w, open, pass); err != nil {
+		if err := r.prepare(ctx, w, setup, pass); err != nil {
 			return w.failed(err)
 		}
 	}
 	runtime.GC()
 	r.clocks = append(r.clocks, Clock())
-	before, began := sysinfo.ReadUsage(), map[*row]int{}
+	before, began := sysinfo.ReadUsage(), map[*instance]int{}
 	for _, w := range rows {
 		began[w] = len(w.peaks)
 	}
 	err := r.inTurn(ctx, rows)
 	after := sysinfo.ReadUsage()
 	for _, w := range rows {
-		// One peak a pass: the clock changes slowly, but a peak may be interrupted.
+		// One peak per pass: the clock changes slowly, while a single peak may be interrupted.
 		if here := w.peaks[began[w]:]; len(here) > 0 {
 			m := stat.Median(here)
 			for i := range here {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,7 +21,7 @@ import (
 
 // small are settings that take a second or two.
 func small(suites ...string) Settings {
-	return Settings{Extent: "quick", Suites: suites, Passes: 2, Repetitions: 3, Least: 1e-4, Threads: []int{1, 2}, Memory: 4 << 20}
+	return Settings{Extent: "quick", Suites: suites, Passes: 2, Repetitions: 3, MinTime: 1e-4, Threads: []int{1, 2}, Memory: 4 << 20}
 }
 
 func run(t *testing.T, s Settings) *Report {
@@ -132,7 +131,7 @@ func TestAllGroups(t *testing.T) {
 	for _, tier := range []engine.Tier{engine.AVX512, engine.AVX2, engine.NEON, engine.Generic} {
 		suites := map[string]bool{}
 		p := plan{tiers: []engine.Tier{tier}, threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30}}
-		for _, g := range append(peakSuite(p.memory), groups(Full)...) {
+		for _, g := range append(peakSuite(p.memory), benchmarks(Full)...) {
 			p.rows(&g, func(tier engine.Tier, threads int) {
 				id := fmt.Sprint(g.id(), tier, threads)
 				if seen[id] {
@@ -166,7 +165,7 @@ func TestBytes(t *testing.T) {
 		"backward/forward+backward/d=64,k=20,n=30,batch=128": 20*64*64 + 2*128*64 + 2*20*64*64 + 2*128*64, // and A_i, dA_i, V before and after
 		"optim/adam/n=65536":                                 7 * 65536,                                   // p, m, v before and after, g
 	}
-	for _, g := range groups(Quick) {
+	for _, g := range benchmarks(Quick) {
 		if floats, ok := want[g.id()]; ok && g.bytes != 4*float64(floats) {
 			t.Errorf("%s: %v bytes, want %d", g.id(), g.bytes, 4*floats)
 		}
@@ -187,7 +186,7 @@ func TestChecks(t *testing.T) {
 	}
 	defer e.Close()
 	names := map[string]bool{}
-	for _, g := range groups(Usual) {
+	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name
 		// One of each kind; those that take long are of the same kind as shorter ones.
 		if names[name] || !g.wants(engine.Generic) || testing.Short() && max(g.flop, g.cost, g.bytes) > 1e7 {
@@ -195,12 +194,12 @@ func TestChecks(t *testing.T) {
 		}
 		names[name] = true
 		t.Run(name, func(t *testing.T) {
-			open, err := g.open()
+			setup, err := g.setup()
 			if err != nil {
 				t.Fatal(err)
 			}
 			passes := func(done bool) (says string, err error) {
-				w, err := open(e)
+				w, err := setup(e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -246,12 +245,12 @@ func TestSamples(t *testing.T) {
 }
 
 // made returns a runner of groups made for a test, on the fastest tier and one thread.
-func made(t *testing.T, s Settings, all ...group) *runner {
+func made(t *testing.T, s Settings, all ...benchmark) *runner {
 	t.Helper()
 	r := &runner{settings: s, free: func() float64 { return 1e12 }, plan: &plan{
-		groups: all, tiers: engine.Available()[:1], threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30},
+		benchmarks: all, tiers: engine.Available()[:1], threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30},
 	}}
-	if err := r.open(); err != nil {
+	if err := r.setup(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.close)
@@ -259,13 +258,13 @@ func made(t *testing.T, s Settings, all ...group) *runner {
 }
 
 // working returns a group whose work is op, without anything to compare.
-func working(name string, op func() error) group {
+func working(name string, op func() error) benchmark {
 	return checking(name, op, func() (string, error) { return "nothing to compare", nil })
 }
 
-func checking(name string, op func() error, check func() (string, error)) group {
-	return group{suite: "gemm", name: name, flop: 1, open: func() (opener, error) {
-		return func(*engine.Engine) (*work, error) { return &work{op: op, check: check}, nil }, nil
+func checking(name string, op func() error, check func() (string, error)) benchmark {
+	return benchmark{suite: "gemm", name: name, flop: 1, setup: func() (setupFunc, error) {
+		return func(*engine.Engine) (*fixture, error) { return &fixture{op: op, check: check}, nil }, nil
 	}}
 }
 
@@ -294,10 +293,10 @@ func TestFailures(t *testing.T) {
 	full := errors.New("no space left on device")
 	calls := 0
 	for _, c := range []struct {
-		name     string
-		group    group
-		says     string
-		mismatch bool
+		name      string
+		benchmark benchmark
+		says      string
+		mismatch  bool
 	}{
 		{"wrong", checking("wrong", func() error { return nil }, func() (string, error) { return "", within("element 3", 1, 2, 0.5) }),
 			"gemm/wrong/.*/threads=1: element 3 is 1, the reference has 2", true},
@@ -311,7 +310,7 @@ func TestFailures(t *testing.T) {
 		}), "bench: gemm/failing/.*: no space left on device", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := made(t, small(), working("before", func() error { return nil }), c.group)
+			r := made(t, small(), working("before", func() error { return nil }), c.benchmark)
 			err := r.passes(context.Background(), nil)
 			var mismatch *ErrMismatch
 			if err == nil || errors.As(err, &mismatch) != c.mismatch || !regexp.MustCompile("^"+c.says).MatchString(err.Error()) {
@@ -337,13 +336,13 @@ func TestMemory(t *testing.T) {
 		free           float64
 		together, rows int
 	}{{1e12, 3, 3}, {2.9e9, 2, 3}, {1.4e9, 1, 3}, {1.3e9, 0, 0}} {
-		open, most := 0, 0
-		g := group{suite: "gemm", name: "large", items: 1, memory: 1e9}
-		g.open = func() (opener, error) {
-			return func(*engine.Engine) (*work, error) {
-				open++
-				most = max(most, open)
-				return &work{op: func() error { return nil }, check: func() (string, error) { return "nothing", nil }, close: func() { open-- }}, nil
+		held, most := 0, 0
+		g := benchmark{suite: "gemm", name: "large", items: 1, memory: 1e9}
+		g.setup = func() (setupFunc, error) {
+			return func(*engine.Engine) (*fixture, error) {
+				held++
+				most = max(most, held)
+				return &fixture{op: func() error { return nil }, check: func() (string, error) { return "nothing", nil }, close: func() { held-- }}, nil
 			}, nil
 		}
 		s := small()
@@ -352,7 +351,7 @@ func TestMemory(t *testing.T) {
 			more := *r.rows[0]
 			r.rows = append(r.rows, &more)
 		}
-		r.free = func() float64 { return c.free - 1e9*float64(open) }
+		r.free = func() float64 { return c.free - 1e9*float64(held) }
 		if err := r.passes(context.Background(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +387,7 @@ func TestLateShortage(t *testing.T) {
 	if len(rep.Results) != 1 || rep.Results[0].Repetitions != s.Repetitions {
 		t.Fatalf("%d rows", len(rep.Results))
 	}
-	want := "left out from pass 2 of 3 on: it needs 953.7 MiB, and rows may take 75% of the 1 GiB that were available"
+	want := "left out from pass 2 of 3 on: it needs 953.7 MiB, and rows may use 75% of the 1 GiB available"
 	if !slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.HasSuffix(w, want) }) {
 		t.Errorf("warnings %q, want %q", rep.Warnings, want)
 	}
@@ -417,7 +416,7 @@ func TestInterrupted(t *testing.T) {
 	if row.Repetitions != 3 || slices.Min(row.Peaks) != slices.Max(row.Peaks) || r.rows[0].around.Seconds == 0 && sysinfo.ReadUsage().OK {
 		t.Errorf("%d repetitions, peaks %v, watched for %v s", row.Repetitions, row.Peaks, r.rows[0].around.Seconds)
 	}
-	if !slices.ContainsFunc(row.Marks, func(m string) bool { return strings.HasPrefix(m, "repeated 3 of the 6 times") }) {
+	if !slices.ContainsFunc(row.Marks, func(m string) bool { return strings.HasPrefix(m, "repeated 3 times, an interval needs 6") }) {
 		t.Errorf("marks %q", row.Marks)
 	}
 }
@@ -431,7 +430,7 @@ func TestPercentClock(t *testing.T) {
 		flopACycle     float64 // measured
 		want           float64
 	}{{engine.AVX2, 2, 4, 64, 100}, {engine.AVX2, 8, 4, 128, 100}, {engine.AVX512, 1, 1, 32, 50}, {engine.NEON, 1, 1, 16, 0}} {
-		r := &runner{plan: &plan{memory: hierarchy{cores: c.cores}}, slots: []*slot{
+		r := &runner{plan: &plan{memory: hierarchy{cores: c.cores}}, configs: []*config{
 			{tier: c.tier, threads: c.threads, peaks: []float64{c.flopACycle * 3e9, c.flopACycle * 3e9, 1}, clocks: []float64{3e9, 3e9, 0}},
 		}}
 		if got := r.report(sysinfo.Usage{}, nil, false).Peak[0].PercentClock; math.Abs(got-c.want) > 1e-9 {
@@ -461,225 +460,5 @@ func TestCancelled(t *testing.T) {
 		if len(row.Samples) == 0 || row.Suite != "peak" {
 			t.Errorf("%s: %d samples", row.ID(), len(row.Samples))
 		}
-	}
-}
-
-func TestWriteGoBench(t *testing.T) {
-	row := Result{Suite: "gemm", Name: "plain nn", Shape: "m=1,k=2,n=3", Tier: "avx2", Threads: 2, Calls: 4, Samples: []float64{1e-6, 2e-6}, Flop: 12000}
-	for processors, name := range map[int]string{1: "\nBenchmarkGemm/plain-nn/avx2/m=1,k=2,n=3/threads=2\t", 8: "/threads=2-8\t"} {
-		var b bytes.Buffer
-		if err := WriteGoBench(&b, &Report{Machine: sysinfo.Machine{ThreadsAllowed: processors}, Results: []Result{row}}); err != nil {
-			t.Fatal(err)
-		}
-		if got := b.String(); strings.Count(got, name) != 2 || !strings.Contains(got, name+"4\t1000 ns/op\t12 GFLOP/s\n") {
-			t.Errorf("%d processors: %s", processors, got)
-		}
-	}
-}
-
-func TestReadReportErrors(t *testing.T) {
-	row := `{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1],"peaks":[1]}`
-	for _, c := range []struct{ text, says string }{
-		{"", "no JSON of dpnbench bench"},
-		{"{", "no JSON of dpnbench bench"},
-		{"[]", "no JSON of dpnbench bench"},
-		{`{"cases": 3}`, "expected the keys format and results"},
-		{`{"format": 99, "results": []}`, "format 99, expected 1: written by another version"},
-		{`{"format": 1, "results": [{"suite": 3}]}`, "no JSON of dpnbench bench"},
-		{`{"format": 1, "results": [{"suite":"gemm"}]}`, "no samples"},
-		{`{"format": 1, "results": [{"samples":[1],"peaks":[1]}]}`, `suite "", expected one of peak`},
-		{`{"format": 1, "results": [{"suite":"gemm","samples":[1]}]}`, "0 peaks for 1 samples"},
-		{`{"format": 1, "results": [` + strings.Replace(row, "[1]", "[-1]", 1) + `]}`, "a sample of -1,"},
-		{`{"format": 1, "results": [` + row + "," + row + `]}`, "twice"},
-	} {
-		path := filepath.Join(t.TempDir(), "run.json")
-		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadReport(path); err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), path) {
-			t.Errorf("%s: %v, want %q", c.text, err, c.says)
-		}
-	}
-}
-
-const smallReport = `{"format": 1, "results": [{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1,2],"peaks":[3,4]}]}`
-
-// readAny reads a file that may hold anything, and does with it what the commands do.
-func readAny(t *testing.T, path string, b []byte) {
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := ReadReport(path); err == nil {
-		Compare(r, r, 0.05, true)
-		if err := WriteGoBench(&bytes.Buffer{}, r); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func FuzzReadReport(f *testing.F) {
-	f.Add([]byte(smallReport))
-	f.Fuzz(func(t *testing.T, b []byte) { readAny(t, filepath.Join(t.TempDir(), "run.json"), b) })
-}
-
-// TestReadReportOfAnything reads files with other values in other places, at random: where
-// FuzzReadReport, which looks for new paths by itself, takes too long to compile.
-func TestReadReportOfAnything(t *testing.T) {
-	value := regexp.MustCompile(`"[a-z0-9=]*"|\[[0-9,]*\]|[0-9]+`)
-	others := []string{"null", "-1", "0", "1e-320", "1e308", "1e999", "9223372036854775807", "[]", "[[]]", "{}", "[null]", "[1e308,1e308,-1e308]", "true", `""`, `"m="`, `"samples"`, `"peaks"`, `"\u0000"`, "", ","}
-	path := filepath.Join(t.TempDir(), "run.json")
-	rnd := rand.New(rand.NewPCG(1, 1))
-	files := 2000
-	if testing.Short() {
-		files = 200
-	}
-	for range files {
-		text := smallReport
-		for range 1 + rnd.IntN(3) {
-			if places := value.FindAllStringIndex(text, -1); len(places) > 0 {
-				at := places[rnd.IntN(len(places))]
-				text = text[:at[0]] + others[rnd.IntN(len(others))] + text[at[1]:]
-			}
-		}
-		readAny(t, path, []byte(text))
-		if t.Failed() {
-			t.Fatal(text)
-		}
-	}
-}
-
-// TestCompare compares made-up samples: shifted, the same, and few.
-func TestCompare(t *testing.T) {
-	report := func(peak float64, samples ...float64) *Report {
-		r := Result{Suite: "gemm", Name: "x", Shape: "m=1", Tier: "avx2", Threads: 1, Flop: 1, Samples: samples}
-		for range samples {
-			r.Peaks = append(r.Peaks, peak)
-		}
-		return &Report{Format: Format, Results: []Result{r}}
-	}
-	at := func(peak, f float64) *Report {
-		var s []float64
-		for i := range 20 {
-			s = append(s, f*(1+0.01*math.Sin(float64(i))))
-		}
-		return report(peak, s...)
-	}
-	scaled := func(f float64) *Report { return at(1, f) }
-	for _, c := range []struct {
-		name        string
-		before, now *Report
-		verdict     string
-		seconds     bool
-	}{
-		{"the same", scaled(1), scaled(1), "same", false},
-		{"a tenth slower", scaled(1), scaled(1.1), "slower", false},
-		{"a tenth faster", scaled(1.1), scaled(1), "faster", false},
-		{"significant, but within the threshold", scaled(1), scaled(1.03), "same", false},
-		{"too few to tell", report(1, 1, 1), report(1, 2, 2), "same", false},
-		{"a lower clock", at(1, 1), at(0.9, 1/0.9), "same", false},
-		{"a lower clock, in seconds", at(1, 1), at(0.9, 1/0.9), "slower", true},
-	} {
-		got := Compare(c.before, c.now, 0.05, c.seconds)
-		if len(got.Rows) != 1 || got.Rows[0].Verdict != c.verdict {
-			t.Errorf("%s: %+v, want %s", c.name, got.Rows, c.verdict)
-		}
-	}
-}
-
-// TestClocked checks which rows are compared by time multiplied by the peak.
-func TestClocked(t *testing.T) {
-	for _, c := range []struct {
-		row  Result
-		want bool
-	}{
-		{Result{Suite: "gemm", Tier: "avx2", Flop: 1, Bytes: 1, Bound: "peak"}, true},
-		{Result{Suite: "gemm", Tier: "avx2", Flop: 1, Bytes: 1, Bound: "L2"}, true},
-		{Result{Suite: "reduce", Tier: "avx2", Bytes: 1, Bound: "L1"}, true},
-		{Result{Suite: "kmeans", Tier: "avx2", Items: 1}, true},
-		{Result{Suite: "gemm", Tier: "avx2", Flop: 1, Bytes: 1, Bound: "memory"}, false},
-		{Result{Suite: "gemm", Tier: "avx2", Flop: 1, Bytes: 1, Bound: "L3"}, false},
-		{Result{Suite: "reduce", Tier: "avx2", Bytes: 1}, false},
-		{Result{Suite: "separation", Tier: "go", Bytes: 1}, false},
-		{Result{Suite: "separation", Tier: "go", Items: 1}, false},
-		{Result{Suite: "load", Tier: "go", Bytes: 1}, false},
-	} {
-		if got := c.row.clocked(); got != c.want {
-			t.Errorf("%+v: %v", c.row, got)
-		}
-	}
-}
-
-// TestDisturbedPeak checks that a row keeps its time where the peak beside it, which other
-// processes halved, would make it twice as slow.
-func TestDisturbedPeak(t *testing.T) {
-	report := func(peak float64, marks []string) *Report {
-		r := &Report{Results: []Result{{Suite: "peak", Name: "fma", Tier: "avx2", Threads: 2, Marks: marks}}}
-		row := Result{Suite: "gemm", Name: "x", Shape: "-", Tier: "avx2", Threads: 2, Flop: 1, Bytes: 1, Bound: "peak"}
-		for i := range 12 {
-			row.Samples, row.Peaks = append(row.Samples, 1+0.001*float64(i)), append(row.Peaks, peak)
-		}
-		r.Results = append(r.Results, row)
-		return r
-	}
-	quiet := report(400, nil)
-	if c := Compare(report(200, []string{"other processes"}), quiet, 0.05, false); c.Slower != 0 || c.Rows[0].Scaled || len(c.Warnings) != 1 {
-		t.Errorf("the old peak was disturbed: %+v", c)
-	}
-	if c := Compare(report(200, nil), quiet, 0.05, false); c.Slower != 1 || !c.Rows[0].Scaled {
-		t.Errorf("the clock was half as fast: %+v", c)
-	}
-}
-
-// TestFewest checks that two runs of every extent can tell even rows of the fewest
-// repetitions apart, that the rank test needs so many, and that a comparison of fewer says so.
-func TestFewest(t *testing.T) {
-	compare := func(n int) *Comparison {
-		report := func(f float64) *Report {
-			r := Result{Suite: "load", Name: "x", Shape: "-", Tier: "go", Threads: 1}
-			for i := range n {
-				r.Samples, r.Peaks = append(r.Samples, f+0.01*float64(i)), append(r.Peaks, 1)
-			}
-			return &Report{Format: Format, Results: []Result{r}}
-		}
-		return Compare(report(1), report(10), 0.05, false)
-	}
-	for n := 1; n <= 12; n++ {
-		c := compare(n)
-		found, warned := c.Slower == 1, len(c.Warnings) > 0
-		if p := leastP(n, n); found == warned || math.Abs(c.Rows[0].P-p) > 1e-9 {
-			t.Errorf("%d samples: p %v, expected %v, found %v, warnings %q", n, c.Rows[0].P, p, found, c.Warnings)
-		}
-	}
-	for _, x := range []Extent{Quick, Usual, Full} {
-		if c := compare(defaults[x].passes * fewest); c.Slower != 1 || len(c.Warnings) > 0 {
-			t.Errorf("%v: a row that takes long cannot be slower: %+v", x, c)
-		}
-	}
-}
-
-func TestSettingsErrors(t *testing.T) {
-	for _, c := range []struct {
-		s    Settings
-		says string
-	}{
-		{Settings{Extent: "long"}, `extent "long"`},
-		{Settings{Extent: "quick", Filter: "("}, `filter "("`},
-		{Settings{Extent: "quick", Filter: "nothing has this name"}, `filter "nothing has this name": no row of the suites peak`},
-		{Settings{Extent: "full", Tiers: []string{"generic"}, Suites: []string{"gemm"}, Filter: "gemm/packed/m=1024"}, `filter "gemm/packed/m=1024": no row of the suites gemm matches on tier generic`},
-		{Settings{Extent: "quick", Suites: []string{"gemm"}, Filter: "fma"}, `filter "fma": no row of the suites gemm matches`},
-		{Settings{Extent: "quick", Suites: []string{"gemms"}}, `suite "gemms": expected one of peak, gemm`},
-	} {
-		if err := c.s.Check(); err == nil || !strings.HasPrefix(err.Error(), c.says[:6]) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, want %q", c.s, err, c.says)
-		}
-	}
-}
-
-func TestOutliers(t *testing.T) {
-	if n := outliers([]float64{1, 1.01, 1.02, 0.99, 1, 1.01, 5}); n != 1 {
-		t.Errorf("%d outliers, want 1", n)
-	}
-	if n := outliers([]float64{1, 1, 1}); n != 0 {
-		t.Errorf("%d outliers of equal numbers", n)
 	}
 }

@@ -12,43 +12,44 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// Settings say what is measured, and how long.
+// Settings say what is measured, and for how long.
 type Settings struct {
 	Extent  string   `json:"extent"`  // quick, usual or full
 	Suites  []string `json:"suites"`  // nil: all. Suite peak is always measured
 	Filter  string   `json:"filter"`  // regular expression on suite/name/shape
 	Tiers   []string `json:"tiers"`   // nil: quick takes the fastest, the others all
-	Threads []int    `json:"threads"` // nil: one and all that the process may use
+	Threads []int    `json:"threads"` // nil: one, and all that the process may use
 
 	Passes      int     `json:"passes"`        // over all rows
 	Repetitions int     `json:"repetitions"`   // of a row in a pass
-	Least       float64 `json:"least_seconds"` // of a repetition
+	MinTime     float64 `json:"least_seconds"` // seconds, of a repetition
 	Pinned      bool    `json:"pinned"`
-	Memory      int     `json:"memory,omitempty"` // bytes that streams may take at a time; 0: a quarter of what is available
-	Slow        int     `json:"slow,omitempty"`   // how often each piece of work is done in the place of once
+	Memory      int     `json:"memory,omitempty"` // bytes for streams; 0: a quarter of what is available
+	Slow        int     `json:"slow,omitempty"`   // how often each call repeats its work, to test comparisons
 }
 
-// defaults of every extent. Four passes give even the rows that take longest, which are
-// repeated twice in each (fewest), 8 samples: the rank test of two runs with fewer than 7
-// each can never reach Significance, however far apart they are.
+// defaults of every extent. Four passes give 8 samples even to the longest rows, which are
+// repeated twice in each (fewest): the rank test of two runs with fewer than 7 samples each
+// can never reach Significance.
 var defaults = [...]struct {
 	passes, repetitions int
-	least               float64
+	minTime             float64
 }{Quick: {4, 10, 4e-3}, Usual: {4, 5, 8e-3}, Full: {4, 6, 10e-3}}
 
-// plan is what Settings ask for.
+// plan is what the settings ask for.
 type plan struct {
-	groups  []group
-	tiers   []engine.Tier
-	threads []int
-	memory  hierarchy
+	benchmarks []benchmark
+	tiers      []engine.Tier
+	threads    []int
+	memory     hierarchy
 }
 
-// rows calls f with every tier and number of threads on which a group is timed.
-func (p *plan) rows(g *group, f func(t engine.Tier, threads int)) {
+// rows calls f with every tier and number of threads on which a benchmark runs.
+func (p *plan) rows(g *benchmark, f func(t engine.Tier, threads int)) {
 	for i, t := range p.tiers {
 		for j, n := range p.threads {
-			if (g.host || g.fastest) && i > 0 || g.serial && j > 0 || !g.wants(t) || g.level != "" && p.memory.array(g.level, n) == 0 {
+			if (g.host || g.fastest) && i > 0 || g.serial && j > 0 || !g.wants(t) ||
+				g.level != "" && p.memory.array(g.level, n) == 0 {
 				continue
 			}
 			f(t, n)
@@ -56,13 +57,13 @@ func (p *plan) rows(g *group, f func(t engine.Tier, threads int)) {
 	}
 }
 
-// Check says what is wrong with the settings, by the name of the setting.
+// Check returns an error that names the setting that is wrong, or nil.
 func (s Settings) Check() error {
 	_, err := s.resolve()
 	return err
 }
 
-// resolve fills in what is not set, and says what is wrong.
+// resolve fills in defaults, and returns an error if a setting is wrong.
 func (s *Settings) resolve() (*plan, error) {
 	x := Quick
 	for x.String() != s.Extent {
@@ -74,7 +75,8 @@ func (s *Settings) resolve() (*plan, error) {
 		return nil, fmt.Errorf("repetitions %d, expected 1 or more", s.Repetitions)
 	}
 	d := defaults[x]
-	s.Passes, s.Repetitions, s.Least = cmp.Or(s.Passes, d.passes), cmp.Or(s.Repetitions, d.repetitions), cmp.Or(s.Least, d.least)
+	s.Passes, s.Repetitions = cmp.Or(s.Passes, d.passes), cmp.Or(s.Repetitions, d.repetitions)
+	s.MinTime = cmp.Or(s.MinTime, d.minTime)
 	filter, err := regexp.Compile(s.Filter)
 	if err != nil {
 		return nil, fmt.Errorf("filter %q: %w", s.Filter, err)
@@ -101,22 +103,23 @@ func (s *Settings) resolve() (*plan, error) {
 	}
 	p.threads = s.Threads
 	asked := 0 // rows
-	for _, g := range append(peakSuite(p.memory), groups(x)...) {
+	for _, g := range append(peakSuite(p.memory), benchmarks(x)...) {
 		matches := slices.Contains(s.Suites, g.suite) && filter.MatchString(g.id())
 		if matches {
 			p.rows(&g, func(engine.Tier, int) { asked++ })
 		}
 		if matches || g.suite == "peak" {
-			p.groups = append(p.groups, g)
+			p.benchmarks = append(p.benchmarks, g)
 		}
 	}
 	if asked == 0 {
-		return nil, fmt.Errorf("filter %q: no row of the suites %s matches on tier %s", s.Filter, strings.Join(s.Suites, ", "), strings.Join(s.Tiers, ", "))
+		return nil, fmt.Errorf("filter %q: no row of the suites %s matches on tier %s",
+			s.Filter, strings.Join(s.Suites, ", "), strings.Join(s.Tiers, ", "))
 	}
 	return p, nil
 }
 
-// tiers returns those that the settings name, or those of an extent.
+// tiers returns the tiers that the settings name, or those of an extent.
 func (s *Settings) tiers(x Extent) ([]engine.Tier, error) {
 	available := engine.Available()
 	if len(s.Tiers) == 0 && x == Quick {
@@ -139,7 +142,7 @@ func (s *Settings) tiers(x Extent) ([]engine.Tier, error) {
 	return tiers, nil
 }
 
-// threads returns the numbers of threads of an extent where the process may use so many.
+// threads returns the numbers of threads of an extent, if the process may use up to all.
 func threads(x Extent, all int) []int {
 	switch {
 	case all == 1:

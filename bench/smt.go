@@ -13,29 +13,27 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// A core that runs another hyperthread beside ours, of another program or, unseen by steal time,
-// of another virtual machine, starts fewer of our instructions in a cycle. The peak of the FMA
-// units hardly shows it, because it needs few instructions, but a product, which also loads, is
-// then slower by a tenth. Independent additions, several a cycle, tell.
+// A core that also runs a hyperthread of another program, or of another virtual machine, starts
+// fewer of our instructions per cycle. The FMA peak hardly shows this, but products that also
+// load get slower. Chains of independent additions, several per cycle, detect it.
 
-// additionsACycle returns how many independent additions a cycle the threads of e start, all at the
-// same time: of the one that starts the fewest. 0 where not all of them came, or time cannot be
-// measured.
+// additionsACycle returns how many independent additions per cycle the threads of e start while
+// all run: the lowest rate of a thread. It is 0 if a thread did not run or time is too coarse.
 func additionsACycle(e *engine.Engine) float64 {
 	rates := make([]float64, e.Threads())
 	var here atomic.Int64
 	e.Parallel(len(rates), float64(len(rates))*1e8, 0, func(_ *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			here.Add(1)
-			for began := sysinfo.Now(); int(here.Load()) < len(rates); { // so that none makes the additions of two
+			for began := sysinfo.Now(); int(here.Load()) < len(rates); { // so that no thread does the work of two
 				if sysinfo.Now()-began > lateThread {
 					return
 				}
 			}
 			before := clockOnce()
-			// About as long as the chain that gives the clock.
+			// About as long as the chain that measures the clock.
 			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) }, sysinfo.Now, measurable())
-			if clock := max(before, clockOnce()); clock > 0 { // the greater: an interruption lessens one of them
+			if clock := max(before, clockOnce()); clock > 0 { // the higher one: an interruption lowers one of them
 				rates[i] = independent / clock
 			}
 		}
@@ -43,8 +41,8 @@ func additionsACycle(e *engine.Engine) float64 {
 	return slices.Min(rates)
 }
 
-// independentAdditions makes rounds times 12 additions (or what takes as long) to six counters,
-// which the compiler leaves in registers, and returns their number.
+// independentAdditions does 12 additions or exclusive ors per round on six counters, which stay in
+// registers, and returns their number.
 func independentAdditions(rounds int) float64 {
 	var a, b, c, d, e, f uint64
 	for i := range uint64(rounds) {
@@ -55,17 +53,17 @@ func independentAdditions(rounds int) float64 {
 	return 12 * float64(rounds)
 }
 
-var additionsSum atomic.Uint64 // so that the compiler leaves them in
+var additionsSum atomic.Uint64 // keeps the compiler from removing the additions
 
 const (
 	lateThread  = 200 * time.Microsecond
-	mostShared  = 0.1  // of the repetitions of a row
-	sharedBelow = 0.85 // of the additions a cycle that a core starts on its own
-	ownQuantile = 0.98 // of those beside all repetitions, that counts as what it starts on its own
+	mostShared  = 0.1  // share of the repetitions of a row
+	sharedBelow = 0.85 // of the own rate of a core
+	ownQuantile = 0.98 // of the rates beside all repetitions: the own rate
 )
 
-// ownRate returns how many additions a cycle a core starts on its own, from those beside
-// repetitions: nearly the most. Where another hyperthread never rested, that cannot be seen.
+// ownRate returns the rate of a core without a busy sibling, from the rates beside repetitions:
+// nearly the highest. If the sibling was always busy, that cannot be seen.
 func ownRate(rates []float64) float64 {
 	if len(rates) == 0 {
 		return 0
@@ -74,13 +72,14 @@ func ownRate(rates []float64) float64 {
 	return sorted[int(ownQuantile*float64(len(sorted)-1))]
 }
 
-// ownRate returns that of the cores of a slot, or 0 if it is not known. Several threads hardly ever
-// have all their cores to themselves on a machine that others use much, but if each has a core and
-// all cores are alike, fewer threads show it.
-func (r *runner) ownRate(s *slot) float64 {
+// ownRate returns the own rate of the cores of a config, 0 if unknown. If all cores are alike and
+// each thread has one, configs with fewer threads, which more often have their cores to
+// themselves, count as well.
+func (r *runner) ownRate(s *config) float64 {
 	own := ownRate(s.rates)
-	if alike := r.machine.Arch == "amd64" && !slices.Contains(r.machine.Features, cpuid.HYBRID_CPU.String()); alike && s.threads <= r.plan.memory.cores {
-		for _, other := range r.slots {
+	alike := r.machine.Arch == "amd64" && !slices.Contains(r.machine.Features, cpuid.HYBRID_CPU.String())
+	if alike && s.threads <= r.plan.memory.cores {
+		for _, other := range r.configs {
 			if other.threads <= s.threads {
 				own = max(own, ownRate(other.rates))
 			}
@@ -89,10 +88,9 @@ func (r *runner) ownRate(s *slot) float64 {
 	return own
 }
 
-// setAlone fills in which repetitions had their cores to themselves, before and after, and the
-// share of the peak in those, of which peaks are the peaks right before each. What a repetition
-// took does not count. Where too many were shared a row is marked, but not a peak, which sharing
-// hardly changes.
+// setAlone counts the repetitions without a busy sibling before and after, and computes the share
+// of the peak over those; peaks are the peaks right before each repetition. A row with too many
+// other repetitions is marked, except a peak, which a busy sibling hardly changes.
 func (r *Result) setAlone(rates, peaks []float64, own float64) {
 	if own == 0 {
 		return
@@ -107,7 +105,9 @@ func (r *Result) setAlone(rates, peaks []float64, own float64) {
 	if r.Alone >= leastSamples && r.Flop > 0 && stat.Median(limits) > 0 {
 		r.PercentPeakAlone = 100 * r.Flop / (stat.Median(times) * stat.Median(limits))
 	}
-	if shared := r.Repetitions - r.Alone; r.Suite != "peak" && r.Tier != hostTier && float64(shared) > mostShared*float64(r.Repetitions) {
-		r.Marks = append(r.Marks, fmt.Sprintf("a core was shared or interrupted, as by another hyperthread, beside %d of %d repetitions", shared, r.Repetitions))
+	shared := r.Repetitions - r.Alone
+	if r.Suite != "peak" && r.Tier != hostTier && float64(shared) > mostShared*float64(r.Repetitions) {
+		r.Marks = append(r.Marks, fmt.Sprintf("a core was shared or interrupted, as by another hyperthread, beside %d of %d repetitions",
+			shared, r.Repetitions))
 	}
 }

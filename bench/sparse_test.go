@@ -112,7 +112,7 @@ func TestRoutesDiffer(t *testing.T) {
 		on.run(s.n)
 		v := c.spoil(on)
 		v[0] = math.Nextafter32(v[0], 9)
-		err := on.compareRoutes(&work{})
+		err := on.compareRoutes(&fixture{})
 		var mismatch *ErrMismatch
 		if c.name == "" && err != nil || c.name != "" && (!errors.As(err, &mismatch) || !strings.HasPrefix(mismatch.Reason, c.name+" by both routes")) {
 			t.Errorf("%q: %v", c.name, err)

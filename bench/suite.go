@@ -8,58 +8,61 @@ import (
 	"dpnbench/engine"
 )
 
-// Extent says how much is measured.
+// Extent says how many benchmarks run.
 type Extent int
 
 const (
-	Quick Extent = iota // under a minute
-	Usual               // some minutes
-	Full                // all sweeps, and two threads beside one and all
+	Quick Extent = iota // less than a minute
+	Usual               // a few minutes
+	Full                // all sweeps, and also two threads
 )
 
 func (x Extent) String() string { return [...]string{"quick", "usual", "full"}[x] }
 
-// Suites lists the names of the suites, in the order in which they run. Suite peak is
+// Suites returns the names of the suites in the order in which they run. Suite peak is
 // measured beside all others.
 func Suites() []string {
-	return []string{"peak", "gemm", "quad", "ascent", "backward", "ascent-sparse", "reduce", "optim", "kmeans", "separation", "train", "load"}
+	return []string{
+		"peak", "gemm", "quad", "ascent", "backward", "ascent-sparse",
+		"reduce", "optim", "kmeans", "separation", "train", "load",
+	}
 }
 
-// group is a piece of work to be timed on several engines: a row each.
-type group struct {
+// benchmark is a piece of work that is timed on several engines: a row each.
+type benchmark struct {
 	suite, name string
 	params      []param
-	extent      Extent // the smallest one that has it
+	extent      Extent // the smallest extent that includes it
 
 	flop, bytes, items float64
 	cost               float64      // in flop, of work whose flop are not counted
-	memory             float64      // bytes that each row holds while it is open; 0: about what it moves
-	host               bool         // no kernels take part: the tier is "go"
+	memory             float64      // bytes that a row holds while it is set up; 0: three times bytes
+	host               bool         // uses no kernels: the tier is "go"
 	fastest            bool         // on the fastest tier only
 	serial             bool         // on one thread only
 	route              engine.Route // of its ascents
-	cold               bool         // the core's own caches are emptied before every call
-	level              string       // of the memory that stream measures
+	cold               bool         // L1 and L2 are emptied before every call
+	level              string       // memory level that stream measures
 	stream             engine.Stream
 
-	// open makes what all engines share: inputs, and results of the reference. What it
-	// returns prepares the work for an engine, and compares a result with the reference.
-	open func() (func(e *engine.Engine) (*work, error), error)
+	// setup makes what all engines share: inputs and the results of the reference. The
+	// function that it returns makes the fixture of an engine.
+	setup func() (func(e *engine.Engine) (*fixture, error), error)
 }
 
-// hostTier stands in the place of a tier where no kernels take part.
+// hostTier replaces the tier of work without kernels.
 const hostTier = "go"
 
-// work is a group on one engine.
-type work struct {
+// fixture is a benchmark on one engine.
+type fixture struct {
 	op func() error
-	// What a call does, where that depends on the engine; op may set it, or check.
+	// What a call does, if that depends on the engine; set by op or check.
 	flop, bytes float64
-	// Of ascents by a route: which one it was, and the components a row that it evaluated,
-	// that were active, and bounds that it refreshed. Set by check.
+	// Of ascents with a route: the route taken, and per row the components evaluated, the
+	// active ones, and the bounds refreshed. Set by check.
 	route                     engine.Route
 	evaluated, active, bounds *Components
-	// check compares the result of op with the reference. It says what was compared. A
+	// check compares the result of op with the reference and says what was compared. A
 	// difference is an *ErrMismatch.
 	check func() (string, error)
 	close func()
@@ -78,10 +81,10 @@ func params(kv ...any) []param {
 	return p
 }
 
-// id names a group; its rows have tier and threads besides.
-func (g *group) id() string { return g.suite + "/" + g.name + "/" + g.shape() }
+// id names a benchmark; rows add tier and threads.
+func (g *benchmark) id() string { return g.suite + "/" + g.name + "/" + g.shape() }
 
-func (g *group) shape() string {
+func (g *benchmark) shape() string {
 	var b strings.Builder
 	for i, p := range g.params {
 		if i > 0 {
@@ -95,7 +98,7 @@ func (g *group) shape() string {
 	return b.String()
 }
 
-func (g *group) paramMap() map[string]int {
+func (g *benchmark) paramMap() map[string]int {
 	m := map[string]int{}
 	for _, p := range g.params {
 		m[p.name] = p.value
@@ -103,23 +106,26 @@ func (g *group) paramMap() map[string]int {
 	return m
 }
 
-// maxGenericFlop bounds what pure Go is asked to do: at one or two GFLOP/s more would take
-// seconds a call.
+// maxGenericFlop bounds the work of pure Go: at one or two GFLOP/s, more would take seconds
+// per call.
 const maxGenericFlop = 1e9
 
-// footprint is about how many bytes a row holds while it is open: operands, results, and
-// operands packed by its engine.
-func (g *group) footprint() float64 { return cmp.Or(g.memory, 3*g.bytes) }
+// footprint estimates the bytes that a row holds: operands, results, and operands packed by
+// its engine.
+func (g *benchmark) footprint() float64 { return cmp.Or(g.memory, 3*g.bytes) }
 
-// wants says whether the group is timed on a tier.
-func (g *group) wants(t engine.Tier) bool {
+// wants reports whether the benchmark runs on a tier.
+func (g *benchmark) wants(t engine.Tier) bool {
 	return t != engine.Generic || max(g.flop, g.cost) <= maxGenericFlop
 }
 
-// groups returns the work of an extent, suite by suite.
-func groups(x Extent) []group {
-	var all []group
-	for _, s := range [][]group{gemmSuite(), quadSuite(), ascentSuite(), backwardSuite(), sparseSuite(), reduceSuite(), optimSuite(), kmeansSuite(), separationSuite(), trainSuite(), loadSuite()} {
+// benchmarks returns those of an extent, suite by suite.
+func benchmarks(x Extent) []benchmark {
+	var all []benchmark
+	for _, s := range [][]benchmark{
+		gemmSuite(), quadSuite(), ascentSuite(), backwardSuite(), sparseSuite(), reduceSuite(),
+		optimSuite(), kmeansSuite(), separationSuite(), trainSuite(), loadSuite(),
+	} {
 		for _, g := range s {
 			if g.extent <= x {
 				all = append(all, g)
@@ -129,12 +135,12 @@ func groups(x Extent) []group {
 	return all
 }
 
-// ErrMismatch says that a result differs from the reference.
+// ErrMismatch is the error of a result that differs from the reference.
 type ErrMismatch struct{ Row, Reason string }
 
 func (e *ErrMismatch) Error() string { return fmt.Sprintf("%s: %s", e.Row, e.Reason) }
 
-// differs is the *ErrMismatch of a row that its runner names.
+// differs returns an *ErrMismatch; the runner adds the row.
 func differs(format string, args ...any) error {
 	return &ErrMismatch{Reason: fmt.Sprintf(format, args...)}
 }

@@ -8,27 +8,27 @@ import (
 
 // peakSuite are the limits: the FMA units on registers alone, and streams between the
 // cores and each level of the memory.
-func peakSuite(h hierarchy) []group {
-	fma := group{suite: "peak", name: "fma", open: func() (opener, error) {
-		return func(e *engine.Engine) (*work, error) {
+func peakSuite(h hierarchy) []benchmark {
+	fma := benchmark{suite: "peak", name: "fma", setup: func() (setupFunc, error) {
+		return func(e *engine.Engine) (*fixture, error) {
 			// It computes nothing that could be compared. What it counts as flop can be: no
 			// core starts more than two vectors of multiply-adds a cycle.
-			w := &work{check: func() (string, error) { return checkPeak(e) }}
+			w := &fixture{check: func() (string, error) { return checkPeak(e) }}
 			w.op = func() error { w.flop = e.RunFMA(1); return nil }
 			return w, nil
 		}, nil
 	}}
-	all := []group{fma}
+	all := []benchmark{fma}
 	for _, level := range levels {
 		for _, s := range []engine.Stream{engine.Read, engine.Write, engine.Triad} {
-			all = append(all, group{
+			all = append(all, benchmark{
 				suite: "peak", name: fmt.Sprintf("%v %s", s, level), level: level, stream: s,
 				fastest: shared(level), // beyond a core's own caches the kernels matter little
-				open: func() (opener, error) {
-					return func(e *engine.Engine) (*work, error) {
+				setup: func() (setupFunc, error) {
+					return func(e *engine.Engine) (*fixture, error) {
 						bytes := h.array(level, e.Threads())
 						rounds := max(1, streamBytes/bytes)
-						w := &work{check: func() (string, error) { return "bytes counted, nothing to compare", nil }}
+						w := &fixture{check: func() (string, error) { return "bytes counted, nothing to compare", nil }}
 						w.op = func() error { w.bytes = e.RunStream(s, bytes, rounds); return nil }
 						return w, nil
 					}, nil

@@ -32,24 +32,24 @@ func digits(train, test int) (*dataset.Data, error) {
 
 // --- kmeans
 
-func kmeansSuite() []group {
-	var all []group
+func kmeansSuite() []benchmark {
+	var all []benchmark
 	for _, s := range []struct {
 		Extent
 		n, d, k int
 	}{{Quick, 2000, 64, 20}, {Full, 10000, 784, 20}, {Full, 500, 16, 10}} {
 		n, d, k := s.n, s.d, s.k
-		all = append(all, group{
+		all = append(all, benchmark{
 			suite: "kmeans", name: "fit", extent: s.Extent, params: params("n", n, "d", d, "k", k), items: float64(n),
 			cost: 30 * float64(n) * float64(d) * float64(k), // of some iterations: how many depends on the data
-			open: func() (opener, error) {
+			setup: func() (setupFunc, error) {
 				x := normal(41, n, d)
 				for i := range n { // clusters, far apart
 					x.Data[i*d+i%min(k, d)] += 8
 				}
-				return func(e *engine.Engine) (*work, error) {
+				return func(e *engine.Engine) (*fixture, error) {
 					var r *potential.Clusters
-					return &work{
+					return &fixture{
 						op: func() (err error) {
 							r, err = potential.KMeans(context.Background(), e, x, k, 1)
 							return err
@@ -80,26 +80,26 @@ func checkCentres(x engine.Matrix, r *potential.Clusters) (string, error) {
 
 // --- separation
 
-func separationSuite() []group {
-	var all []group
+func separationSuite() []benchmark {
+	var all []benchmark
 	for _, s := range []struct {
 		Extent
 		n, d int
 	}{{Quick, 2000, 64}, {Usual, 10000, 784}} {
 		n, d := s.n, s.d
 		const classes = 10
-		all = append(all, group{
+		all = append(all, benchmark{
 			suite: "separation", name: "fuzziness", extent: s.Extent, params: params("n", n, "d", d, "classes", classes),
 			bytes: 4 * float64(n) * float64(d), items: float64(n), host: true,
-			open: func() (opener, error) {
+			setup: func() (setupFunc, error) {
 				set := separation.Set{X: normal(42, n, d).Data, Dim: d, Labels: make([]byte, n)}
 				for i := range n {
 					set.Labels[i] = byte(i % classes)
 					set.X[i*d+i%classes] += 2
 				}
-				return func(e *engine.Engine) (*work, error) {
+				return func(e *engine.Engine) (*fixture, error) {
 					var f separation.Fuzziness
-					return &work{
+					return &fixture{
 						op: func() (err error) {
 							f, err = separation.MeasureFuzziness(set, e.Threads())
 							return err
@@ -159,8 +159,8 @@ func checkFuzziness(f separation.Fuzziness, set separation.Set, classes int) (st
 
 // --- train
 
-func trainSuite() []group {
-	var all []group
+func trainSuite() []benchmark {
+	var all []benchmark
 	for _, name := range dpn.Presets() {
 		c, err := dpn.Preset(name)
 		if err != nil {
@@ -170,14 +170,14 @@ func trainSuite() []group {
 		if name == "compact" {
 			x = Quick
 		}
-		all = append(all, trainGroup(x, name, c))
+		all = append(all, trainBenchmark(x, name, c))
 	}
 	deep, _ := dpn.Preset("compact")
 	deep.Components, deep.Steps = 20, 30
 	paper, _ := dpn.Preset("paper")
-	dense := trainGroup(Full, "paper dense", paper)
+	dense := trainBenchmark(Full, "paper dense", paper)
 	dense.route = engine.DenseRoute
-	return append(all, trainGroup(Quick, "compact deep", deep), dense)
+	return append(all, trainBenchmark(Quick, "compact deep", deep), dense)
 }
 
 // trainFlop counts the products of an update: those of the ascent and its backward pass by
@@ -240,7 +240,7 @@ func minibatch(i, batch int, s *dataset.Set) []int32 {
 }
 
 // trainGroup is an update of all parameters that learn.
-func trainGroup(x Extent, name string, c dpn.Config) group {
+func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
 	d := c.Dim
 	if c.Extractor == "identity" {
 		d = 28 * 28
@@ -255,22 +255,22 @@ func trainGroup(x Extent, name string, c dpn.Config) group {
 	if c.Form == potential.FormFull {
 		rank = -1
 	}
-	return group{
+	return benchmark{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
 		cost: ascent + other, items: float64(c.Batch), memory: memory,
-		open: func() (opener, error) {
+		setup: func() (setupFunc, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
 				return nil, err
 			}
-			return func(e *engine.Engine) (*work, error) {
+			return func(e *engine.Engine) (*fixture, error) {
 				m, t, err := begun(c, e, data)
 				if err != nil {
 					return nil, err
 				}
 				at := minibatch(0, c.Batch, data.Train)
 				loss := math.NaN()
-				w := &work{}
+				w := &fixture{}
 				// A rate of 0 is the same work, and every call starts from the same parameters.
 				w.op = func() (err error) {
 					loss, err = t.Update(data.Train, at, 0)
@@ -411,11 +411,11 @@ func row64(m blas64.General, b int) []float64 { return m.Data[b*m.Stride : b*m.S
 
 // --- load
 
-func loadSuite() []group {
+func loadSuite() []benchmark {
 	const n = 2000
 	bytes := float64(n * 28 * 28)
-	all := []group{
-		{suite: "load", name: "idx", extent: Quick, params: params("images", n), bytes: bytes, items: n, host: true, serial: true, open: func() (opener, error) { return openIDX(n) }},
+	all := []benchmark{
+		{suite: "load", name: "idx", extent: Quick, params: params("images", n), bytes: bytes, items: n, host: true, serial: true, setup: func() (setupFunc, error) { return openIDX(n) }},
 	}
 	for _, name := range []string{"write", "read"} {
 		for _, preset := range []string{"compact", "paper"} {
@@ -428,10 +428,10 @@ func loadSuite() []group {
 				x = Quick
 			}
 			n := presetParameters(preset)
-			all = append(all, group{
+			all = append(all, benchmark{
 				suite: "load", name: "checkpoint " + name, extent: x, params: params("parameters", n),
 				bytes: 4 * float64(n), // the float32 numbers
-				host:  true, serial: true, open: func() (opener, error) { return openCheckpoint(c, name) },
+				host:  true, serial: true, setup: func() (setupFunc, error) { return openCheckpoint(c, name) },
 			})
 		}
 	}
@@ -456,12 +456,12 @@ func presetParameters(name string) int {
 }
 
 // openIDX writes compressed IDX files of built-in digits and reads them.
-func openIDX(n int) (opener, error) {
+func openIDX(n int) (setupFunc, error) {
 	data, err := digits(n, 10)
 	if err != nil {
 		return nil, err
 	}
-	return func(*engine.Engine) (*work, error) {
+	return func(*engine.Engine) (*fixture, error) {
 		dir, err := os.MkdirTemp("", "dpnbench")
 		if err != nil {
 			return nil, err
@@ -477,7 +477,7 @@ func openIDX(n int) (opener, error) {
 			}
 		}
 		var got *dataset.Data
-		return &work{
+		return &fixture{
 			op: func() (err error) {
 				got, err = dataset.LoadIDX(dir, dataset.Options{})
 				return err
@@ -531,12 +531,12 @@ func writeIDX(prefix string, s *dataset.Set) error {
 }
 
 // openCheckpoint writes, or reads, the model file of a fresh network.
-func openCheckpoint(c dpn.Config, name string) (opener, error) {
+func openCheckpoint(c dpn.Config, name string) (setupFunc, error) {
 	data, err := digits(200, 10)
 	if err != nil {
 		return nil, err
 	}
-	return func(e *engine.Engine) (*work, error) {
+	return func(e *engine.Engine) (*fixture, error) {
 		m, err := dpn.New(c, data)
 		if err != nil {
 			return nil, err
@@ -551,7 +551,7 @@ func openCheckpoint(c dpn.Config, name string) (opener, error) {
 		path := filepath.Join(dir, dpn.ModelFile)
 		var back *dpn.Model
 		load := func() (err error) { back, err = dpn.Load(path); return err }
-		w := &work{close: func() { os.RemoveAll(dir) }, op: func() error { return m.Save(path) }}
+		w := &fixture{close: func() { os.RemoveAll(dir) }, op: func() error { return m.Save(path) }}
 		if name == "read" {
 			if err := m.Save(path); err != nil {
 				w.close()

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// opener is what group.open returns.
-type opener = func(e *engine.Engine) (*work, error)
+// setupFunc is what benchmark.setup returns.
+type setupFunc = func(e *engine.Engine) (*fixture, error)
 
 // within compares a float32 with a number of the reference and its bound.
 func within(what string, got float32, want, bound float64) error {
@@ -52,8 +52,8 @@ func normal(stream uint64, rows, cols int) engine.Matrix {
 
 // --- gemm
 
-func gemmSuite() []group {
-	var all []group
+func gemmSuite() []benchmark {
+	var all []benchmark
 	add := func(x Extent, m, k, n int, forms ...string) {
 		for _, f := range forms {
 			all = append(all, gemm(x, f, m, k, n))
@@ -88,13 +88,13 @@ func gemmSuite() []group {
 
 // gemm is C = A B: packed has B packed once, plain packs it at every call; the letters say
 // whether A and B are read as they lie (n) or transposed (t).
-func gemm(x Extent, form string, m, k, n int) group {
-	g := group{
+func gemm(x Extent, form string, m, k, n int) benchmark {
+	g := benchmark{
 		suite: "gemm", name: form, extent: x, params: params("m", m, "k", k, "n", n),
 		flop: 2 * float64(m) * float64(k) * float64(n), bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
 		cold: form == "packed cold",
 	}
-	g.open = func() (opener, error) {
+	g.setup = func() (setupFunc, error) {
 		operand := func(stream uint64, rows, cols int, transposed bool) engine.Matrix {
 			if transposed {
 				return normal(stream, cols, rows).T()
@@ -112,14 +112,14 @@ func gemm(x Extent, form string, m, k, n int) group {
 			}
 			return reference.Dot(row, col)
 		}
-		return func(e *engine.Engine) (*work, error) {
+		return func(e *engine.Engine) (*fixture, error) {
 			spoil(c.Data)
 			op := func() error { e.MatMul(c, a, b, false); return nil }
 			if form == "packed" || form == "packed cold" {
 				p := e.Pack(nil, b)
 				op = func() error { e.MatMulPacked(c, a, p, false); return nil }
 			}
-			return &work{op: op, check: func() (string, error) {
+			return &fixture{op: op, check: func() (string, error) {
 				for s := range rows {
 					dot, bound := want(s)
 					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), dot, bound); err != nil {
@@ -186,8 +186,8 @@ func ascentCosts(d, k, n, batch int) (flop, bytes float64) {
 	return 2 * fk * fd * fd * fb * float64(n), 4 * (fk*fd*fd + 2*fb*fd)
 }
 
-func quadSuite() []group {
-	var all []group
+func quadSuite() []benchmark {
+	var all []benchmark
 	for _, s := range [][3]int{
 		{64, 20, 128}, {784, 20, 128}, {16, 20, 128}, {256, 20, 128}, {64, 200, 128}, {64, 20, 1}, {64, 20, 4096},
 	} {
@@ -201,10 +201,10 @@ func quadSuite() []group {
 		}
 		flop, _ := ascentCosts(d, k, 1, batch)
 		bytes := 4 * (float64(k*d*d) + float64(batch*d) + float64(batch) + float64(k*batch)) // P_i and x, phi and r
-		all = append(all, group{
+		all = append(all, benchmark{
 			suite: "quad", name: "potential", extent: x, params: params("d", d, "k", k, "batch", batch),
 			flop: flop, bytes: bytes, items: float64(batch),
-			open: func() (opener, error) { return newPotentialCase(d, k, batch).on, nil },
+			setup: func() (setupFunc, error) { return newPotentialCase(d, k, batch).on, nil },
 		})
 	}
 	return all
@@ -228,10 +228,10 @@ func newPotentialCase(d, k, batch int) *potentialCase {
 	return c
 }
 
-func (c *potentialCase) on(e *engine.Engine) (*work, error) {
+func (c *potentialCase) on(e *engine.Engine) (*fixture, error) {
 	spoil(c.phi, c.r.Data)
 	m := c.landscape.mixture(e)
-	return &work{
+	return &fixture{
 		op:    func() error { e.Potential(m, c.x, c.phi, c.r); return nil },
 		check: c.check,
 	}, nil
@@ -278,8 +278,8 @@ func inOrder(sweep map[[4]int]Extent) [][4]int {
 	return all
 }
 
-func ascentSuite() []group {
-	var all []group
+func ascentSuite() []benchmark {
+	var all []benchmark
 	sweep := ascentSweeps()
 	for _, s := range inOrder(sweep) {
 		all = append(all, ascent(sweep[s], "full", s))
@@ -291,13 +291,13 @@ func ascentSuite() []group {
 	return append(all, lowRankOf(Usual, "ascent", "lowrank", "raw"), lowRankOf(Usual, "ascent", "lowrank", "robust"))
 }
 
-func ascent(x Extent, name string, s [4]int) group {
+func ascent(x Extent, name string, s [4]int) benchmark {
 	d, k, n, batch := s[0], s[1], s[2], s[3]
 	flop, bytes := ascentCosts(d, k, n, batch)
-	return group{
+	return benchmark{
 		suite: "ascent", name: name, extent: x, params: params("d", d, "k", k, "n", n, "batch", batch),
 		flop: flop, bytes: bytes, items: float64(batch), cold: name == "full cold",
-		open: func() (opener, error) { return newAscentCase(d, k, n, batch).on, nil },
+		setup: func() (setupFunc, error) { return newAscentCase(d, k, n, batch).on, nil },
 	}
 }
 
@@ -315,10 +315,10 @@ func newAscentCase(d, k, n, batch int) *ascentCase {
 	return c
 }
 
-func (c *ascentCase) on(e *engine.Engine) (*work, error) {
+func (c *ascentCase) on(e *engine.Engine) (*fixture, error) {
 	spoil(c.x.Data)
 	m := c.landscape.mixture(e)
-	return &work{
+	return &fixture{
 		op: func() error {
 			copy(c.x.Data, c.first.Data)
 			e.Ascend(m, c.landscape.alpha, c.n, c.x, nil, false)
@@ -392,8 +392,8 @@ const (
 	checkedRows  = 2
 )
 
-func backwardSuite() []group {
-	var all []group
+func backwardSuite() []benchmark {
+	var all []benchmark
 	for _, s := range []struct {
 		Extent
 		at [4]int
@@ -404,12 +404,12 @@ func backwardSuite() []group {
 		d, k, n, batch := s.at[0], s.at[1], s.at[2], s.at[3]
 		flop, bytes := ascentCosts(d, k, n, batch)
 		fd, fk := float64(d), float64(k)
-		all = append(all, group{
+		all = append(all, benchmark{
 			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch", batch),
 			// Besides: A_i and dA_i, and V before and after.
 			cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
 			memory: trainingMemory(d, k, n, batch),
-			open:   func() (opener, error) { return newBackwardCase(d, k, n, batch, 2*flop).on, nil },
+			setup:  func() (setupFunc, error) { return newBackwardCase(d, k, n, batch, 2*flop).on, nil },
 		})
 	}
 	return append(all, lowRankOf(Usual, "backward", "lowrank forward+backward", "raw"))
@@ -444,13 +444,13 @@ func newBackwardCase(d, k, n, batch int, flop float64) *backwardCase {
 	return c
 }
 
-func (c *backwardCase) on(e *engine.Engine) (*work, error) {
+func (c *backwardCase) on(e *engine.Engine) (*fixture, error) {
 	l := c.landscape
 	m := l.mixture(e)
 	x, v := engine.NewMatrix(c.first.Rows, l.d), engine.NewMatrix(c.first.Rows, l.d)
 	var tr engine.Trajectory
 	g := engine.NewMixtureGradient(l.k, l.d)
-	w := &work{
+	w := &fixture{
 		op: func() error {
 			copy(x.Data, c.first.Data)
 			copy(v.Data, c.upstream.Data)

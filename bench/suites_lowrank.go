@@ -54,7 +54,7 @@ func lowRankFlop(d, k, r, n, batch int, back bool) float64 {
 type lowRankShape struct{ d, k, r, n, batch int }
 
 // lowRankOf is lowRank on a potential of the sizes of a preset that takes pixels.
-func lowRankOf(x Extent, suite, name, preset string) group {
+func lowRankOf(x Extent, suite, name, preset string) benchmark {
 	c, err := dpn.Preset(preset)
 	if err != nil {
 		panic(err) // a name from the list
@@ -63,13 +63,13 @@ func lowRankOf(x Extent, suite, name, preset string) group {
 }
 
 // lowRank is an ascent on precisions of low rank, and its backward pass in suite backward.
-func lowRank(x Extent, suite, name string, s lowRankShape) group {
+func lowRank(x Extent, suite, name string, s lowRankShape) benchmark {
 	back := suite == "backward"
 	k, d, r, batch := float64(s.k), float64(s.d), float64(s.r), float64(s.batch)
-	return group{
+	return benchmark{
 		suite: suite, name: name, extent: x, params: params("d", s.d, "k", s.k, "r", s.r, "n", s.n, "batch", s.batch),
 		flop: lowRankFlop(s.d, s.k, s.r, s.n, s.batch, back), bytes: 4 * (k*d*(2*r+3) + 2*batch*d), items: batch,
-		open: func() (opener, error) { return newLowRankCase(s, back).on, nil },
+		setup: func() (setupFunc, error) { return newLowRankCase(s, back).on, nil },
 	}
 }
 
@@ -90,10 +90,10 @@ func newLowRankCase(s lowRankShape, back bool) *lowRankCase {
 	return c
 }
 
-func (c *lowRankCase) on(e *engine.Engine) (*work, error) {
+func (c *lowRankCase) on(e *engine.Engine) (*fixture, error) {
 	run := &lowRankRun{lowRankCase: c, e: e, m: c.landscape.mixture(e), g: engine.NewLowRankGradient(c.k, c.d, c.r),
 		x: engine.NewMatrix(c.batch, c.d), v: engine.NewMatrix(c.batch, c.d)}
-	return &work{
+	return &fixture{
 		op:    func() error { run.pass(run.x, run.v, c.n, &run.path); return nil },
 		check: run.check,
 	}, nil

@@ -228,7 +228,7 @@ func apart(percent int) (*slope, error) {
 
 // --- the rows
 
-func sparseSuite() []group {
+func sparseSuite() []benchmark {
 	const dense, sparse, auto = engine.DenseRoute, engine.SparseRoute, engine.AutoRoute
 	all := fullRows()
 	all = append(all, byRoutes(lowRankOf(Usual, "", "flat", "robust"), flatSlope, false, dense, sparse, auto)...)
@@ -243,7 +243,7 @@ func sparseSuite() []group {
 	}
 	for _, percent := range []int{10, 25, 40, 50, 60, 75, 100, 200} {
 		flop, bytes := ascentCosts(64, 20, 5, sparseBatch)
-		g := group{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart", percent),
+		g := benchmark{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart", percent),
 			flop: flop, bytes: bytes, items: sparseBatch}
 		if percent == 50 || percent == 100 {
 			g.extent = Quick
@@ -254,38 +254,38 @@ func sparseSuite() []group {
 }
 
 // fullRows are the paper's network, forward and as a training step has it.
-func fullRows() []group {
+func fullRows() []benchmark {
 	const d, k, n = 784, 20, 30
-	var all []group
+	var all []benchmark
 	for _, f := range []struct {
 		name  string
 		noise float64
 	}{{"full identity", 0}, {"full trained", trainedNoise}} {
-		open := func() (*slope, error) { return ofDigits(n, f.noise) }
+		load := func() (*slope, error) { return ofDigits(n, f.noise) }
 		flop, bytes := ascentCosts(d, k, n, sparseBatch)
-		g := group{name: f.name, extent: Usual, params: params("d", d, "k", k, "n", n, "batch", sparseBatch),
+		g := benchmark{name: f.name, extent: Usual, params: params("d", d, "k", k, "n", n, "batch", sparseBatch),
 			flop: flop, bytes: bytes, items: sparseBatch, memory: 3*bytes + 8*float64(k*d*d)}
-		all = append(all, byRoutes(g, open, false, engine.DenseRoute, engine.SparseRoute, engine.AutoRoute)...)
+		all = append(all, byRoutes(g, load, false, engine.DenseRoute, engine.SparseRoute, engine.AutoRoute)...)
 		g.name, g.extent, g.flop = f.name+" update", Full, 3*flop
 		g.bytes, g.memory = bytes+4*float64(2*k*d*d), 2*trainingMemory(d, k, n, sparseBatch)
-		all = append(all, byRoutes(g, open, true, engine.DenseRoute, engine.SparseRoute)...)
+		all = append(all, byRoutes(g, load, true, engine.DenseRoute, engine.SparseRoute)...)
 	}
 	return all
 }
 
 // byRoutes makes a row for each route of g, whose flop are those of the dense one.
-func byRoutes(g group, open func() (*slope, error), back bool, routes ...engine.Route) []group {
-	var all []group
+func byRoutes(g benchmark, load func() (*slope, error), back bool, routes ...engine.Route) []benchmark {
+	var all []benchmark
 	g.cost, g.flop = g.flop, 0 // until the route has said what it computes
 	for _, route := range routes {
 		r := g
 		r.suite, r.name, r.route = "ascent-sparse", g.name+" "+route.String(), route
-		r.open = func() (opener, error) {
-			s, err := open()
+		r.setup = func() (setupFunc, error) {
+			s, err := load()
 			if err != nil {
 				return nil, err
 			}
-			return s.opener(back), nil
+			return s.setupFunc(back), nil
 		}
 		all = append(all, r)
 	}
@@ -326,10 +326,10 @@ func (c *climb) run(steps int) {
 	c.e.AscendBackward(c.m, c.alpha, c.a, &c.tr, c.v, c.g)
 }
 
-func (s *slope) opener(back bool) opener {
-	return func(e *engine.Engine) (*work, error) {
+func (s *slope) setupFunc(back bool) setupFunc {
+	return func(e *engine.Engine) (*fixture, error) {
 		c := s.on(e, s.mixture(e), s.x.Rows, back)
-		w := &work{op: func() error { c.run(s.n); return nil }}
+		w := &fixture{op: func() error { c.run(s.n); return nil }}
 		w.check = func() (string, error) {
 			if err := c.compareRoutes(w); err != nil {
 				return "", err
@@ -349,16 +349,16 @@ func (s *slope) opener(back bool) opener {
 
 // compareRoutes compares what the last run has left with the other route, and fills in what
 // w counts.
-func (c *climb) compareRoutes(w *work) error {
-	work := c.e.Work()
-	w.route = work.Route
-	factors := work.FactorFlop
+func (c *climb) compareRoutes(w *fixture) error {
+	done := c.e.Work()
+	w.route = done.Route
+	factors := done.FactorFlop
 	route := engine.DenseRoute
 	if w.route == engine.DenseRoute {
 		route = engine.SparseRoute
 		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k), total: float64(c.k * c.n * c.x.Rows)}
 	} else {
-		w.active, w.evaluated, w.bounds = countComponents(work)
+		w.active, w.evaluated, w.bounds = countComponents(done)
 	}
 	e, err := engine.New(engine.WithTier(c.e.Tier()), engine.WithThreads(c.e.Threads()), engine.WithRoute(route))
 	if err != nil {
@@ -394,7 +394,7 @@ func (c *climb) compareRoutes(w *work) error {
 }
 
 // flop counts the products that the route of w needs, with those of dA_i.
-func (c *climb) flop(w *work, factors float64) float64 {
+func (c *climb) flop(w *fixture, factors float64) float64 {
 	d, k := float64(c.d), float64(c.k)
 	r := c.r
 	if c.a != nil {

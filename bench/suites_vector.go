@@ -12,25 +12,25 @@ import (
 
 const vectorLength = 1 << 16 // floats: they stay in the second-level cache
 
-func reduceSuite() []group {
-	all := []group{
-		vectorGroup(Quick, "exp", vectorLength, 2), vectorGroup(Usual, "log", vectorLength, 2), vectorGroup(Usual, "sum", vectorLength, 1),
-		vectorGroup(Full, "exp", 1<<22, 2), vectorGroup(Full, "exp", 100, 2), vectorGroup(Full, "sum", 1<<22, 1),
-		rowsGroup(Quick, "softmax", 4096, 10), rowsGroup(Usual, "softmax", 128, 10),
-		rowsGroup(Usual, "logsumexp", 4096, 20), rowsGroup(Full, "logsumexp", 128, 20),
-		rowsGroup(Usual, "layernorm", 1024, 64), rowsGroup(Full, "layernorm", 1024, 784),
+func reduceSuite() []benchmark {
+	all := []benchmark{
+		vectorBenchmark(Quick, "exp", vectorLength, 2), vectorBenchmark(Usual, "log", vectorLength, 2), vectorBenchmark(Usual, "sum", vectorLength, 1),
+		vectorBenchmark(Full, "exp", 1<<22, 2), vectorBenchmark(Full, "exp", 100, 2), vectorBenchmark(Full, "sum", 1<<22, 1),
+		rowsBenchmark(Quick, "softmax", 4096, 10), rowsBenchmark(Usual, "softmax", 128, 10),
+		rowsBenchmark(Usual, "logsumexp", 4096, 20), rowsBenchmark(Full, "logsumexp", 128, 20),
+		rowsBenchmark(Usual, "layernorm", 1024, 64), rowsBenchmark(Full, "layernorm", 1024, 784),
 	}
-	cold := vectorGroup(Usual, "exp cold", vectorLength, 2)
+	cold := vectorBenchmark(Usual, "exp cold", vectorLength, 2)
 	cold.cold = true
 	return append(all, cold)
 }
 
 // vectorGroup is an elementary function, or a sum, of n numbers.
-func vectorGroup(x Extent, name string, n int, moved float64) group {
-	return group{
+func vectorBenchmark(x Extent, name string, n int, moved float64) benchmark {
+	return benchmark{
 		suite: "reduce", name: name, extent: x, params: params("n", n),
 		bytes: moved * 4 * float64(n), items: float64(n),
-		open: func() (opener, error) {
+		setup: func() (setupFunc, error) {
 			in, out := normal(21, 1, n).Data, make([]float32, n)
 			f := math.Exp
 			if name == "log" {
@@ -39,10 +39,10 @@ func vectorGroup(x Extent, name string, n int, moved float64) group {
 					in[i] = float32(math.Abs(float64(v))) + 0x1p-20
 				}
 			}
-			return func(e *engine.Engine) (*work, error) {
+			return func(e *engine.Engine) (*fixture, error) {
 				spoil(out)
 				sum := float32(math.NaN())
-				w := &work{op: func() error { e.Exp(out, in); return nil }}
+				w := &fixture{op: func() error { e.Exp(out, in); return nil }}
 				switch name {
 				case "log":
 					w.op = func() error { e.Log(out, in); return nil }
@@ -70,7 +70,7 @@ func vectorGroup(x Extent, name string, n int, moved float64) group {
 }
 
 // rowsGroup is an operation on rows of d numbers each.
-func rowsGroup(x Extent, name string, rows, d int) group {
+func rowsBenchmark(x Extent, name string, rows, d int) benchmark {
 	size := "d"
 	switch name {
 	case "softmax":
@@ -78,11 +78,11 @@ func rowsGroup(x Extent, name string, rows, d int) group {
 	case "logsumexp":
 		size = "k"
 	}
-	g := group{
+	g := benchmark{
 		suite: "reduce", name: name, extent: x, params: params("rows", rows, size, d),
 		bytes: 8 * float64(rows) * float64(d), items: float64(rows),
 	}
-	g.open = func() (opener, error) {
+	g.setup = func() (setupFunc, error) {
 		in, out := normal(22, rows, d), engine.NewMatrix(rows, d)
 		per, first := make([]float32, rows), in.Row(rows/2)
 		labels := make([]byte, rows)
@@ -97,11 +97,11 @@ func rowsGroup(x Extent, name string, rows, d int) group {
 			}
 			return "a row within the bound of float64", nil
 		}
-		return func(e *engine.Engine) (*work, error) {
+		return func(e *engine.Engine) (*fixture, error) {
 			spoil(out.Data, per)
 			switch name {
 			case "softmax":
-				return &work{
+				return &fixture{
 					op: func() error { e.SoftmaxCrossEntropy(out, per, in, labels, 1); return nil },
 					check: func() (string, error) {
 						_, grad := reference.SoftmaxCrossEntropy(reference.Vector(first), int(labels[rows/2]))
@@ -109,7 +109,7 @@ func rowsGroup(x Extent, name string, rows, d int) group {
 					},
 				}, nil
 			case "layernorm":
-				return &work{
+				return &fixture{
 					op: func() error { e.LayerNorm(out, per, in, 1e-5); return nil },
 					check: func() (string, error) {
 						y, _ := reference.LayerNorm(reference.Vector(first), float64(float32(1e-5)))
@@ -120,7 +120,7 @@ func rowsGroup(x Extent, name string, rows, d int) group {
 			// Components lie in rows, the points in columns.
 			q, c := engine.NewMatrix(d, rows), make([]float32, d)
 			spoil(q.Data)
-			return &work{
+			return &fixture{
 				op: func() error {
 					copy(q.Data, in.Data)
 					e.LogSumExp(q, c, per)
@@ -145,95 +145,122 @@ func rowsGroup(x Extent, name string, rows, d int) group {
 
 // --- optim
 
-func optimSuite() []group {
-	all := []group{adamGroup(Quick, 1<<16), adamGroup(Usual, presetParameters("paper"))}
+func optimSuite() []benchmark {
+	all := []benchmark{adamBenchmark(Quick, 1<<16), adamBenchmark(Usual, presetParameters("paper"))}
 	for _, s := range []struct {
 		Extent
 		d, k int
 	}{{Quick, 64, 20}, {Usual, 784, 20}, {Full, 256, 20}} {
-		all = append(all, factorsGroup(s.Extent, s.d, s.k))
+		all = append(all, factorsBenchmark(s.Extent, s.d, s.k))
 	}
 	return all
 }
 
-func adamGroup(x Extent, n int) group {
-	return group{
-		suite: "optim", name: "adam", extent: x, params: params("n", n), bytes: 7 * 4 * float64(n), items: float64(n), memory: 3 * 4 * float64(n),
-		open: func() (opener, error) {
-			start, g := normal(31, 1, n).Data, normal(32, 1, n).Data
-			co := &engine.AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3, RBC2: 1, Eps: 1e-8}
-			f := func(v float32) float64 { return float64(v) }
-			return func(e *engine.Engine) (*work, error) {
-				p, m, v := append([]float32(nil), start...), make([]float32, n), make([]float32, n)
-				at := samples(0, 64, n)
-				first, calls := make([]float32, len(at)), 0 // of p after the first call
-				spoil(first)
-				return &work{
-					op: func() error {
-						e.Adam(p, g, m, v, co)
-						if calls++; calls == 1 {
-							for s, i := range at {
-								first[s] = p[i]
-							}
-						}
-						return nil
-					},
-					check: func() (string, error) {
-						for s, i := range at {
-							np, _, _ := reference.Adam(reference.AdamState{P: f(start[i])}, f(g[i]), reference.AdamCoefficients(*co))
-							if err := within(fmt.Sprintf("parameter %d", i), first[s], np.V[0], np.E[0]); err != nil {
-								return "", err
-							}
-						}
-						return fmt.Sprintf("%d parameters after a step within the bound of float64", len(at)), nil
-					},
-				}, nil
-			}, nil
-		},
+func adamBenchmark(x Extent, n int) benchmark {
+	return benchmark{
+		suite: "optim", name: "adam", extent: x, params: params("n", n),
+		bytes: 7 * 4 * float64(n), items: float64(n), memory: 3 * 4 * float64(n),
+		setup: func() (setupFunc, error) { return newAdamCase(n).on, nil },
 	}
 }
 
-// factorsGroup is P_i = A_i^T A_i for all components.
-func factorsGroup(x Extent, d, k int) group {
-	fd, fk := float64(d), float64(k)
-	return group{
-		suite: "optim", name: "factors", extent: x, params: params("d", d, "k", k), flop: fk * fd * fd * (fd + 1), bytes: 8 * fk * fd * fd,
-		open: func() (opener, error) {
-			a := normal(33, k*d, d).Data
-			mu, c := make([]float32, k*d), make([]float32, k)
-			pt := normal(34, 1, d)
-			// G = x A^T A of the last component, for which the bound of two products is enough.
-			last := a[(k-1)*d*d:]
-			y, size := make([]float64, d), make([]float64, d)
-			for r := range d {
-				for j := range d {
-					v := float64(last[r*d+j]) * float64(pt.Data[j])
-					y[r], size[r] = y[r]+v, size[r]+math.Abs(v)
+// adamCase makes steps of Adam on n parameters.
+type adamCase struct {
+	n        int
+	start, g []float32
+	at       []int // parameters that are compared
+	co       engine.AdamCoefficients
+}
+
+func newAdamCase(n int) *adamCase {
+	return &adamCase{n: n, start: normal(31, 1, n).Data, g: normal(32, 1, n).Data, at: samples(0, 64, n),
+		co: engine.AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001,
+			Step: 1e-3, RBC2: 1, Eps: 1e-8}}
+}
+
+func (c *adamCase) on(e *engine.Engine) (*fixture, error) {
+	p, m, v := append([]float32(nil), c.start...), make([]float32, c.n), make([]float32, c.n)
+	first, calls := make([]float32, len(c.at)), 0 // of p after the first call
+	spoil(first)
+	return &fixture{
+		op: func() error {
+			e.Adam(p, c.g, m, v, &c.co)
+			if calls++; calls == 1 {
+				for s, i := range c.at {
+					first[s] = p[i]
 				}
 			}
-			g, bound := make([]float64, d), make([]float64, d)
-			for r := range d {
-				for j := range d {
-					g[j] += float64(last[r*d+j]) * y[r]
-					bound[j] += math.Abs(float64(last[r*d+j])) * size[r]
-				}
-			}
-			return func(e *engine.Engine) (*work, error) {
-				m := engine.NewMixture(k, d, mu, c)
-				return &work{
-					op: func() error { e.SetFactors(m, a); return nil },
-					check: func() (string, error) {
-						got, q := engine.NewMatrix(1, d), make([]float32, 1)
-						e.QuadGrad(got, q, pt, m, k-1)
-						for j, v := range got.Data {
-							if err := within(fmt.Sprintf("x P, feature %d", j), v, g[j], reference.Gamma(2*d+2)*bound[j]); err != nil {
-								return "", err
-							}
-						}
-						return "x P of the last component within the bound of float64", nil
-					},
-				}, nil
-			}, nil
+			return nil
 		},
+		check: func() (string, error) { return c.check(first) },
+	}, nil
+}
+
+func (c *adamCase) check(first []float32) (string, error) {
+	for s, i := range c.at {
+		state := reference.AdamState{P: float64(c.start[i])}
+		want, _, _ := reference.Adam(state, float64(c.g[i]), reference.AdamCoefficients(c.co))
+		if err := within(fmt.Sprintf("parameter %d", i), first[s], want.V[0], want.E[0]); err != nil {
+			return "", err
+		}
 	}
+	return fmt.Sprintf("%d parameters after a step within the bound of float64", len(c.at)), nil
+}
+
+// factorsGroup is P_i = A_i^T A_i for all components.
+func factorsBenchmark(x Extent, d, k int) benchmark {
+	fd, fk := float64(d), float64(k)
+	return benchmark{
+		suite: "optim", name: "factors", extent: x, params: params("d", d, "k", k),
+		flop: fk * fd * fd * (fd + 1), bytes: 8 * fk * fd * fd,
+		setup: func() (setupFunc, error) { return newFactorsCase(d, k).on, nil },
+	}
+}
+
+// factorsCase makes P_i = A_i^T A_i. Since a mixture does not show P_i, x P of the last component
+// is compared.
+type factorsCase struct {
+	d, k     int
+	a        []float32
+	x        engine.Matrix
+	g, bound []float64 // x A^T A, and the sum of absolute products
+}
+
+func newFactorsCase(d, k int) *factorsCase {
+	c := &factorsCase{d: d, k: k, a: normal(33, k*d, d).Data, x: normal(34, 1, d), g: make([]float64, d), bound: make([]float64, d)}
+	last := c.a[(k-1)*d*d:]
+	y, size := make([]float64, d), make([]float64, d)
+	for r := range d {
+		for j := range d {
+			v := float64(last[r*d+j]) * float64(c.x.Data[j])
+			y[r], size[r] = y[r]+v, size[r]+math.Abs(v)
+		}
+	}
+	for r := range d {
+		for j := range d {
+			c.g[j] += float64(last[r*d+j]) * y[r]
+			c.bound[j] += math.Abs(float64(last[r*d+j])) * size[r]
+		}
+	}
+	return c
+}
+
+func (c *factorsCase) on(e *engine.Engine) (*fixture, error) {
+	m := engine.NewMixture(c.k, c.d, make([]float32, c.k*c.d), make([]float32, c.k))
+	return &fixture{
+		op:    func() error { e.SetFactors(m, c.a); return nil },
+		check: func() (string, error) { return c.check(e, m) },
+	}, nil
+}
+
+func (c *factorsCase) check(e *engine.Engine, m *engine.Mixture) (string, error) {
+	got, q := engine.NewMatrix(1, c.d), make([]float32, 1)
+	e.QuadGrad(got, q, c.x, m, c.k-1)
+	for j, v := range got.Data {
+		bound := reference.Gamma(2*c.d+2) * c.bound[j] // of two products
+		if err := within(fmt.Sprintf("x P, feature %d", j), v, c.g[j], bound); err != nil {
+			return "", err
+		}
+	}
+	return "x P of the last component within the bound of float64", nil
 }

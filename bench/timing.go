@@ -8,44 +8,44 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// prepare makes the work of a row, does it once, compares the result in the first pass,
+// prepare sets up the fixture of a row, runs it once, compares the result (in the first pass)
 // and warms it up.
-func (r *runner) prepare(ctx context.Context, w *row, open opener, pass int) (err error) {
+func (r *runner) prepare(ctx context.Context, w *instance, setup setupFunc, pass int) (err error) {
 	e, err := r.engine(w.s, w.g.route)
 	if err != nil {
 		return err
 	}
 	w.e = e
-	if w.work, err = open(e); err != nil {
+	if w.fixture, err = setup(e); err != nil {
 		return err
 	}
 	began := sysinfo.Now()
-	if err := w.work.op(); err != nil {
+	if err := w.fixture.op(); err != nil {
 		return err
 	}
 	took := (sysinfo.Now() - began).Seconds()
 	if pass == 0 {
-		if w.check, err = w.work.check(); err != nil {
+		if w.check, err = w.fixture.check(); err != nil {
 			return err
 		}
-		w.active, w.evaluated, w.bounds = w.work.active, w.work.evaluated, w.work.bounds
-		if w.work.route != engine.AutoRoute {
-			w.route = w.work.route.String()
+		w.active, w.evaluated, w.bounds = w.fixture.active, w.fixture.evaluated, w.fixture.bounds
+		if w.fixture.route != engine.AutoRoute {
+			w.route = w.fixture.route.String()
 		}
 	}
-	w.flop, w.bytes = max(w.flop, w.work.flop), max(w.bytes, w.work.bytes)
+	w.flop, w.bytes = max(w.flop, w.fixture.flop), max(w.bytes, w.fixture.bytes)
 	return r.warm(ctx, w, took)
 }
 
-// inTurn makes the repetitions of a pass, until ctx ends.
-func (r *runner) inTurn(ctx context.Context, rows []*row) error {
+// inTurn runs the repetitions of a pass, until ctx ends.
+func (r *runner) inTurn(ctx context.Context, rows []*instance) error {
 	most := 0
 	for _, w := range rows {
 		most = max(most, w.repeat)
 	}
 	for rep := range most {
 		for i := range rows {
-			w := rows[(i+rep)%len(rows)] // no row always comes after the same one
+			w := rows[(i+rep)%len(rows)] // the order rotates, so that no row always follows the same one
 			if rep >= w.repeat {
 				continue
 			}
@@ -73,21 +73,21 @@ func (r *runner) inTurn(ctx context.Context, rows []*row) error {
 
 const (
 	peakSeconds = 1e-3
-	steady      = 0.03 // change of two timings in turn below which a row counts as warm
-	mostTimings = 12   // to find that
-	warmCall    = 0.1  // seconds of a call from which on that call has warmed up its row
-	longRow     = 0.5  // seconds a row may take in a pass beyond its fewest repetitions
-	fewest      = 2    // repetitions in a pass
+	steady      = 0.03 // relative change between two timings below which a row counts as warm
+	mostTimings = 12   // until then
+	warmCall    = 0.1  // seconds: a call at least as long has warmed up its row
+	longRow     = 0.5  // seconds of a row in a pass, beyond its fewest repetitions
+	fewest      = 2    // repetitions per pass
 )
 
-// warm calls the work until two timings agree, and finds how many calls make a repetition.
-// The call that took so many seconds already is enough for long work.
-func (r *runner) warm(ctx context.Context, w *row, seconds float64) error {
+// warm calls the work until two timings agree, and finds the number of calls per repetition.
+// seconds is the time of the first call, which warms up long work on its own.
+func (r *runner) warm(ctx context.Context, w *instance, seconds float64) error {
 	if seconds > warmCall {
 		w.ready(r, 1, seconds)
 		return nil
 	}
-	least := max(r.settings.Least, measurable().Seconds())
+	minTime := max(r.settings.MinTime, measurable().Seconds())
 	calls, last := 1, 0.0
 	for range mostTimings {
 		t, err := r.time(w, calls)
@@ -95,9 +95,9 @@ func (r *runner) warm(ctx context.Context, w *row, seconds float64) error {
 			return err
 		}
 		switch {
-		case t < least && !(w.g.cold && calls >= 8):
-			// A tenth more than needed, so that the clock may rise later.
-			calls = max(calls+1, int(float64(calls)*min(1.1*least/t, 16)))
+		case t < minTime && !(w.g.cold && calls >= 8):
+			// 10% more than needed, since the clock may rise later.
+			calls = max(calls+1, int(float64(calls)*min(1.1*minTime/t, 16)))
 		case last > 0 && max(t/last, last/t) < 1+steady || ctx.Err() != nil:
 			w.ready(r, calls, t)
 			return nil
@@ -109,8 +109,8 @@ func (r *runner) warm(ctx context.Context, w *row, seconds float64) error {
 	return nil
 }
 
-// ready fixes calls and repetitions, which stay the same through all passes.
-func (w *row) ready(r *runner, calls int, seconds float64) {
+// ready sets calls and repetitions, which stay the same in all passes.
+func (w *instance) ready(r *runner, calls int, seconds float64) {
 	if w.calls == 0 {
 		w.calls = calls
 		w.repeat = r.settings.Repetitions
@@ -120,8 +120,8 @@ func (w *row) ready(r *runner, calls int, seconds float64) {
 	}
 }
 
-// time returns the seconds of so many calls.
-func (r *runner) time(w *row, calls int) (float64, error) {
+// time returns the seconds of a number of calls.
+func (r *runner) time(w *instance, calls int) (float64, error) {
 	times := max(r.settings.Slow, 1)
 	if w.g.cold {
 		var sum time.Duration
@@ -129,7 +129,7 @@ func (r *runner) time(w *row, calls int) (float64, error) {
 			w.s.e.RunStream(engine.Read, r.flush, 1)
 			start := sysinfo.Now()
 			for range times {
-				if err := w.work.op(); err != nil {
+				if err := w.fixture.op(); err != nil {
 					return 0, err
 				}
 			}
@@ -139,7 +139,7 @@ func (r *runner) time(w *row, calls int) (float64, error) {
 	}
 	start := sysinfo.Now()
 	for range calls * times {
-		if err := w.work.op(); err != nil {
+		if err := w.fixture.op(); err != nil {
 			return 0, err
 		}
 	}
