@@ -1,0 +1,200 @@
+package howto
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/engine"
+)
+
+var howto = flag.Bool("howto", false, "add a kernel to a copy of the engine, file by file: a minute or two")
+
+// step changes some files. Afterwards the command must fail and say what is missing, or pass if
+// nothing is.
+type step struct {
+	edits   []edit
+	command string
+	missing string
+}
+
+// edit replaces the first occurrence of old in a file.
+type edit struct{ file, old, new string }
+
+func before(file, anchor, text string) edit { return edit{file, anchor, text + anchor} }
+
+const (
+	tables   = "go test -short -vet=off ./engine -run ^(TestTables|TestReservedRegisters|TestMacros)$"
+	parity   = "go test -short -vet=off ./engine -run ^TestTwinElementwise$"
+	complete = "go test -vet=off ./internal/howto -run ^TestKernels$"
+	hashes   = "go test -short -vet=off ./engine/check -run ^(TestHashes|TestEveryKernel)$"
+	onARM    = "GOARCH=arm64 go test -c -vet=off -o /dev/null ./engine"
+)
+
+// steps add the elementwise kernel subtract, dst[j] = x[j] - y[j], in the order of
+// docs/contributing.md.
+var steps = []step{
+	{[]edit{before("engine/table.go", "\tmultiply     func(", "\tsubtract func(dst, x, y []float32)\n")},
+		tables, "generic: subtract is not set"},
+	{[]edit{before("engine/generic_vector.go", "// addGeneric ", `// subtractGeneric sets dst[j] = x[j] - y[j].
+func subtractGeneric(dst, x, y []float32) {
+	for j := range dst {
+		dst[j] = x[j] - y[j]
+	}
+}
+
+`), before("engine/table.go", "\tmultiply:               multiplyGeneric", "\tsubtract: subtractGeneric,\n")},
+		tables, "avx2: subtract is not set"},
+	{slices.Concat(declared("amd64", "AVX2"), declared("avx512_amd64", "AVX512"), declared("arm64", "NEON")),
+		tables, "subtractAVX2 not defined"},
+	{[]edit{
+		before("engine/asm_amd64.s", "// func subRowsAVX2(", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end")),
+		before("engine/asm_avx512_amd64.s", "// func subRowsAVX512(", onAMD64("AVX512", "ELEM_SUB", "l16, rest, end")),
+	}, tables, ""},
+	{nil, onARM, "subtractNEON not defined"},
+	{[]edit{before("engine/asm_arm64.s", "// func subRowsNEON(", `TEXT ·subtractNEON(SB), NOSPLIT, $0-72
+	MOVD dst_base+0(FP), R0
+	MOVD dst_len+8(FP), R7
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	VEC_LOOP(VEC_LOADXY, ELEM_SUB, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
+	RET
+
+`)}, onARM, ""},
+	{nil, complete, "kernel subtract: it has a checked method in engine/kernel.go: false"},
+	{[]edit{before("engine/kernel.go", "func (kern *kernels) subRows(",
+		`func (kern *kernels) subtract(dst, x, y []float32) {
+	need("subtract", "x", len(x), len(dst))
+	need("subtract", "y", len(y), len(dst))
+	kern.table.subtract(dst, x, y)
+}
+
+`)}, complete, "kernel subtract: no test of package engine calls it"},
+	{[]edit{before("engine/twins_test.go", "\t{\"multiply\", 3, 0,",
+		"\t{\"subtract\", 3, 0, func(kern *kernels, b [][]float32, s []float32) {\n"+
+			"\t\tkern.table.subtract(b[0], b[1], b[2])\n\t}},\n")},
+		complete, ""},
+	{nil, parity, "subtract"}, // ELEM_ADD is a mistake
+	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end"),
+		onAMD64("AVX2", "ELEM_SUB", "l16, l8, tail, end")}},
+		parity, ""},
+	{[]edit{before("engine/check/kernel.go", "\t{\"multiply\", ", "\t{\"subtract\", elementwise(subtract)},\n")},
+		hashes, "undefined: subtract"},
+	{[]edit{before("engine/check/vector.go", "\tmultiply = elementFunction{", `	subtract = elementFunction{
+		func(_, x, y, _ float64) (float64, int) { return x - y, 1 },
+		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Subtract(out, x, y) }}
+`)}, hashes, "e.Subtract undefined"},
+	{[]edit{
+		before("engine/vector.go", "\topMultiply", "\topSubtract\n"),
+		before("engine/vector.go", "\t\tcase opMultiply:",
+			"\t\tcase opSubtract:\n\t\t\tj.kern.subtract(j.dst[a:b], j.x[a:b], j.y[a:b])\n"),
+		before("engine/vector.go", "// Multiply sets ", `// Subtract sets dst[j] = x[j] - y[j].
+func (e *Engine) Subtract(dst, x, y []float32) {
+	length("Subtract", "x", len(x), len(dst))
+	length("Subtract", "y", len(y), len(dst))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.each(vectorJob{op: opSubtract, dst: dst, x: x, y: y}, len(dst))
+}
+
+`)}, hashes, "no hash of subtract (-update adds it)"},
+	{nil, hashes + " -update", ""},
+	{nil, hashes, ""},
+	{nil, "go vet ./engine", ""},
+}
+
+// declared is the entry in the table of a tier and the declaration.
+func declared(file, tier string) []edit {
+	file = "engine/asm_" + file + ".go"
+	return []edit{
+		before(file, "\tmultiply:               multiply"+tier, "\tsubtract: subtract"+tier+",\n"),
+		before(file, "// multiply"+tier+" is", "// subtract"+tier+" is subtractGeneric with "+tier+
+			".\n//\n//go:noescape\nfunc subtract"+tier+"(dst, x, y []float32)\n\n"),
+	}
+}
+
+// onAMD64 is the assembly of a tier.
+func onAMD64(tier, operation, labels string) string {
+	return `// func subtract` + tier + `(dst, x, y []float32)
+TEXT ·subtract` + tier + `(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	MOVQ dst_len+8(FP), CX
+	VEC_LOOP(VEC_LOADXY, ` + operation + `, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, ` + labels + `)
+	VZEROUPPER
+	RET
+
+`
+}
+
+// TestAddKernel follows the steps in a copy of the engine.
+func TestAddKernel(t *testing.T) {
+	if !*howto {
+		t.Skip("compiles the engine a dozen times: -howto")
+	}
+	if runtime.GOARCH != "amd64" || !slices.Contains(engine.Available(), engine.AVX2) {
+		t.Skip("needs a machine with AVX2")
+	}
+	dir := t.TempDir()
+	for _, folder := range []string{"engine", "internal"} {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range steps {
+		for _, e := range s.edits {
+			e.apply(t, dir)
+		}
+		out, err := run(dir, s.command)
+		if s.missing == "" && err != nil {
+			t.Fatalf("step %d: %s fails:\n%s", i+1, s.command, out)
+		}
+		if s.missing != "" && (err == nil || !strings.Contains(out, s.missing)) {
+			t.Fatalf("step %d: %s (%v) does not say %q:\n%s", i+1, s.command, err, s.missing, out)
+		}
+	}
+}
+
+func (e edit) apply(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, e.file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), e.old) {
+		t.Fatalf("%s has no %q, which this test looks for", e.file, e.old)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command of words without spaces, after settings of the environment.
+func run(dir, command string) (out string, err error) {
+	words := strings.Fields(command)
+	var settings []string
+	for strings.Contains(words[0], "=") {
+		settings, words = append(settings, words[0]), words[1:]
+	}
+	c := exec.Command(words[0], words[1:]...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), append(settings, "GOFLAGS=", "DPN_TIER=")...)
+	text, err := c.CombinedOutput()
+	return string(text), err
+}
