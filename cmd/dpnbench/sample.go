@@ -205,8 +205,8 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 		}
 	}
 	b := s.bar(s.steps, s.Method)
-	c, err := m.Potential().Langevin(ctx, e, x, potential.LangevinOptions{Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn,
-		StepSize:    s.stepSize,
+	c, err := m.Potential().Langevin(ctx, e, x, potential.LangevinOptions{
+		Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn, StepSize: s.stepSize,
 		Temperature: s.Temperature, Seed: s.Seed, Progress: func(done int) { set(b, done) }})
 	finish(b)
 	if err != nil {
