@@ -142,8 +142,8 @@ func TestAnalyzeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	webtest.Check(t, string(page))
-	for _, want := range []string{"Take this page with care", "D is not to be relied on",
-		"No figure of centres, variance, moves: ", "No figure of strips: ", "so that only the input can be shown"} {
+	for _, want := range []string{"Read this page with caution", "is not reliable",
+		"No figure of centres, variance, moves: ", "No figure of strips: ", "the image is the input at every step"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -225,7 +225,7 @@ func TestAnalyzeInBrowser(t *testing.T) {
 			const text = name => part(name).textContent;
 			return { pixels, phi: text('phi'), at: text('at'), read: text('read') };
 		})()`, &s)
-		if !strings.HasPrefix(s.Read, "read as ") {
+		if !strings.HasPrefix(s.Read, "predicted at this step: ") {
 			t.Errorf("at %s it says %q", s.At, s.Read)
 		}
 		text, err := json.Marshal(s)
