@@ -60,7 +60,8 @@ const Significance = 0.001
 // the medians differ by more than the threshold (a share). The suite peak is left out: it
 // measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
-	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds, Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
+	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds,
+		Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
 	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
 	a, b := &before.Machine, &after.Machine
 	if a.Brand != b.Brand || a.Micro != b.Micro {
@@ -99,7 +100,8 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		}
 		shared[n.ID()] = true
 		plain := seconds
-		if at := (limit{n.Tier, n.Threads}); !seconds && (disturbed[0][at] || disturbed[1][at]) && o.clocked() && n.clocked() {
+		if at := (limit{n.Tier, n.Threads}); !seconds && (disturbed[0][at] || disturbed[1][at]) && o.clocked() &&
+			n.clocked() {
 			plain = true
 			unscaled++
 		}
@@ -122,7 +124,8 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		}
 	}
 	if few > 0 {
-		warn("%d of %d rows have too few repetitions for any difference to be found: the verdict %q says nothing there", few, len(c.Rows), "same")
+		warn("%d of %d rows have too few repetitions for any difference to be found: the verdict %q says nothing there",
+			few, len(c.Rows), "same")
 	}
 	if unscaled > 0 {
 		warn("%d of %d rows are compared by their times, because the peak beside them was disturbed", unscaled, len(c.Rows))

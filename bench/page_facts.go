@@ -70,7 +70,8 @@ func (p *page) facts() (out []report.Fact) {
 		threads = append(threads, strconv.Itoa(n))
 	}
 	fact("Threads", append(threads, pinned)...)
-	fact("Extent", s.Extent, some(s.Passes, "passes"), some(s.Repetitions, "repetitions a pass"), "of "+FormatSeconds(s.MinTime)+" at least")
+	fact("Extent", s.Extent, some(s.Passes, "passes"), some(s.Repetitions, "repetitions a pass"),
+		"of "+FormatSeconds(s.MinTime)+" at least")
 	if !slices.Equal(s.Suites, Suites()) {
 		fact("Suites", s.Suites...)
 	}

@@ -33,7 +33,8 @@ func (p *page) rooflines() (figures report.Figures) {
 		for colour, suite := range Suites() {
 			s := plot.Series{Name: suite, Colour: colour}
 			for i := range p.Results {
-				if r := &p.Results[i]; r.Suite == suite && r.Tier == tier && r.Threads == threads && r.Flop > 0 && r.Bytes > 0 && r.GFlops > 0 {
+				if r := &p.Results[i]; r.Suite == suite && r.Tier == tier && r.Threads == threads && r.Flop > 0 && r.Bytes > 0 &&
+					r.GFlops > 0 {
 					s.Points = append(s.Points, plot.Point{X: r.Flop / r.Bytes, Y: r.GFlops, Doubtful: len(r.Marks) > 0})
 				}
 			}
@@ -63,7 +64,8 @@ func (p *page) speedUps() report.Figures {
 			if r == nil || !(r.SecondsMedian > 0) {
 				continue
 			}
-			pt := plot.Point{X: float64(threads), Y: one.SecondsMedian / r.SecondsMedian, Doubtful: len(one.Marks)+len(r.Marks) > 0}
+			pt := plot.Point{X: float64(threads), Y: one.SecondsMedian / r.SecondsMedian,
+				Doubtful: len(one.Marks)+len(r.Marks) > 0}
 			if threads > 1 {
 				pt.Low, pt.High = one.SecondsCI[0]/r.SecondsCI[1], one.SecondsCI[1]/r.SecondsCI[0]
 			}
@@ -91,17 +93,18 @@ func (p *page) ascents() (figures report.Figures) {
 		var series []plot.Series
 		for _, tier := range p.tiers {
 			for dash, threads := range p.ends() {
-				series = append(series, p.percents(tier+", "+format.Count(threads, "thread"), tierColour(tier), dash, param, func(r *Result) bool {
-					if r.Suite != "ascent" || r.Name != "full" || r.Tier != tier || r.Threads != threads {
-						return false
-					}
-					for other, base := range ascentBase {
-						if other != param && r.Params[other] != base {
+				series = append(series, p.percents(tier+", "+format.Count(threads, "thread"), tierColour(tier), dash, param,
+					func(r *Result) bool {
+						if r.Suite != "ascent" || r.Name != "full" || r.Tier != tier || r.Threads != threads {
 							return false
 						}
-					}
-					return true
-				}))
+						for other, base := range ascentBase {
+							if other != param && r.Params[other] != base {
+								return false
+							}
+						}
+						return true
+					}))
 			}
 		}
 		figures = append(figures, percentLines("Ascent over "+names[param], param+" (log scale)", series)...)
@@ -125,7 +128,8 @@ func (p *page) growths() (figures report.Figures) {
 // growth is a figure of the rows diag of suite ascent-sparse: the cost of a step, relative to
 // that with the fewest components. Beside it k itself is drawn.
 func growth(r *Report, tier string, threads int) plot.Lines {
-	f := plot.Lines{Title: tier + " on " + format.Count(threads, "thread"), X: "k, components (log scale)", Y: "cost of a step, relative (log scale)", LogY: true}
+	f := plot.Lines{Title: tier + " on " + format.Count(threads, "thread"), X: "k, components (log scale)",
+		Y: "cost of a step, relative (log scale)", LogY: true}
 	proportional := plot.Series{Name: "in proportion to k", Reference: true}
 	for colour, route := range []engine.Route{engine.SparseRoute, engine.DenseRoute} {
 		whole := map[[2]int]*Result{} // by k and n
@@ -145,7 +149,8 @@ func growth(r *Report, tier string, threads int) plot.Lines {
 			}
 			doubtful := len(one.Marks)+len(long.Marks) > 0
 			first.Points = append(first.Points, plot.Point{X: float64(k), Y: one.SecondsMedian, Doubtful: doubtful})
-			later.Points = append(later.Points, plot.Point{X: float64(k), Y: (long.SecondsMedian - one.SecondsMedian) / float64(n-1), Doubtful: doubtful})
+			later.Points = append(later.Points, plot.Point{X: float64(k),
+				Y: (long.SecondsMedian - one.SecondsMedian) / float64(n-1), Doubtful: doubtful})
 		}
 		for _, s := range []*plot.Series{&first, &later} {
 			if len(s.Points) < 2 {
@@ -181,7 +186,8 @@ func (p *page) squares() (figures report.Figures) {
 				}))
 			}
 		}
-		figures = append(figures, percentLines("m = k = n on "+format.Count(threads, "thread"), "m = k = n (log scale)", series)...)
+		figures = append(figures, percentLines("m = k = n on "+format.Count(threads, "thread"), "m = k = n (log scale)",
+			series)...)
 	}
 	return figures
 }

@@ -34,8 +34,9 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 				{Name: "neon", Reason: "this is an amd64 machine"}, {Name: "generic", Available: true},
 			},
 		},
-		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5, MinTime: 0.01},
-		Clock:    Clocks{3.704e9, 3.687e9, 3.711e9},
+		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5,
+			MinTime: 0.01},
+		Clock: Clocks{3.704e9, 3.687e9, 3.711e9},
 	}
 	speed := map[string]float64{"avx512": 117.2, "avx2": 115.9, "neon": 60, "generic": 3.1}
 	all := benchmarks(x)
@@ -49,15 +50,20 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 			}
 			r.Peak = append(r.Peak, Peaks{tier, n, peak, clock, min(24*float64(n), 55)})
 			levels := []Bandwidth{
-				{"L1", 16 << 10, tier, n, 2.0 * speed[tier] * float64(n), 1.0 * speed[tier] * float64(n), 1.6 * speed[tier] * float64(n)},
-				{"L2", 512 << 10, tier, n, 1.05 * speed[tier] * float64(n), 0.6 * speed[tier] * float64(n), 0.8 * speed[tier] * float64(n)},
-				{"L3", 16 << 20, tier, n, min(60, speed[tier]) * float64(n), min(31, speed[tier]) * float64(n), min(40, speed[tier]) * float64(n)},
-				{"memory", 1 << 30, tier, n, min(28, speed[tier]) * math.Sqrt(float64(n)), 17, min(24, speed[tier]) * math.Sqrt(float64(n))},
+				{"L1", 16 << 10, tier, n, 2.0 * speed[tier] * float64(n), 1.0 * speed[tier] * float64(n),
+					1.6 * speed[tier] * float64(n)},
+				{"L2", 512 << 10, tier, n, 1.05 * speed[tier] * float64(n), 0.6 * speed[tier] * float64(n),
+					0.8 * speed[tier] * float64(n)},
+				{"L3", 16 << 20, tier, n, min(60, speed[tier]) * float64(n), min(31, speed[tier]) * float64(n),
+					min(40, speed[tier]) * float64(n)},
+				{"memory", 1 << 30, tier, n, min(28, speed[tier]) * math.Sqrt(float64(n)), 17,
+					min(24, speed[tier]) * math.Sqrt(float64(n))},
 			}
 			r.Bandwidth = append(r.Bandwidth, levels...)
 			for _, g := range append([]benchmark{fma}, all...) {
 				res := Result{Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: tier, Threads: n,
-					Calls: 12, Repetitions: 20, Flop: g.flop, Bytes: g.bytes, Items: g.items, Check: "256 elements within the bound of float64"}
+					Calls: 12, Repetitions: 20, Flop: g.flop, Bytes: g.bytes, Items: g.items, Check: "256 elements within the " +
+						"bound of float64"}
 				if parsed, err := engine.ParseTier(tier); err != nil || !g.wants(parsed) || g.serial && n > 1 {
 					continue
 				}
@@ -110,7 +116,8 @@ func pageOf(t *testing.T, r *Report) string {
 		t.Fatal(err)
 	}
 	if file := os.Getenv("DPN_TEST_PAGE"); file != "" { // to look at
-		if err := os.WriteFile(strings.ReplaceAll(file, "*", strings.ReplaceAll(t.Name(), "/", "-")), b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(strings.ReplaceAll(file, "*", strings.ReplaceAll(t.Name(), "/", "-")), b.Bytes(),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +141,8 @@ func TestPage(t *testing.T) {
 	r := modelled(Full, []string{"avx512", "avx2", "generic"}, []int{1, 2, 4})
 	r.Warnings = []string{"the clock changed during the run, between 2.90 and 3.71 GHz"}
 	page := pageOf(t, r)
-	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "growth", "square", "tiers", "rows", "reading"}; !slices.Equal(got, want) {
+	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "growth", "square", "tiers",
+		"rows", "reading"}; !slices.Equal(got, want) {
 		t.Errorf("sections %v, expected %v", got, want)
 	}
 	if got := len(webtest.SVG.FindAllString(page, -1)); got != 2+1+4+2+2+2 {
@@ -146,7 +154,8 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"AMD EPYC 9654", "Zen 4", "go1.26.8", "2026-03-14 15:09 UTC", "12m34s", "3.70 GHz", "between 2.90 and 3.71 GHz",
 		"L1 32 KiB", "generic, not neon", "unsteady, within 14%; other processes used 17% of a core",
-		"dpnbench bench --full --threads 1,2,4 --json", "avx512 on 4 threads", "ideal", "k, components", "plain nn", "GB/s on 1 thread",
+		"dpnbench bench --full --threads 1,2,4 --json", "avx512 on 4 threads", "ideal", "k, components", "plain " +
+			"nn", "GB/s on 1 thread",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not contain %q", want)
@@ -179,11 +188,15 @@ func TestPageOfParts(t *testing.T) {
 	}{
 		{"quick", quick(func(r *Report) {}), []string{"limits", "roofline", "rows", "reading"}, "avx2 on 1 thread"},
 		{"nothing", &Report{}, []string{"reading"}, "dpnbench bench"},
-		{"interrupted", quick(func(r *Report) { r.Results, r.Partial = nil, true }), []string{"limits", "reading"}, "Partial run"},
+		{"interrupted", quick(func(r *Report) { r.Results, r.Partial = nil, true }), []string{"limits", "reading"},
+			"Partial run"},
 		{"host alone", quick(only("load", "separation")), []string{"limits", "rows", "reading"}, "fuzziness"},
-		{"two tiers", modelled(Quick, []string{"avx512", "avx2"}, []int{2}), []string{"limits", "roofline", "tiers", "rows", "reading"}, "GFLOP/s on 2 threads"},
-		{"two thread counts", modelled(Quick, []string{"neon"}, []int{1, 8}), []string{"limits", "roofline", "threads", "rows", "reading"}, "Speed-up of neon"},
-		{"no limits", quick(func(r *Report) { r.Peak, r.Bandwidth, r.Clock = nil, nil, Clocks{} }), []string{"rows", "reading"}, "packed"},
+		{"two tiers", modelled(Quick, []string{"avx512", "avx2"}, []int{2}), []string{"limits", "roofline", "tiers", "rows",
+			"reading"}, "GFLOP/s on 2 threads"},
+		{"two thread counts", modelled(Quick, []string{"neon"}, []int{1, 8}), []string{"limits", "roofline", "threads",
+			"rows", "reading"}, "Speed-up of neon"},
+		{"no limits", quick(func(r *Report) { r.Peak, r.Bandwidth, r.Clock = nil, nil, Clocks{} }),
+			[]string{"rows", "reading"}, "packed"},
 		{"one repetition", quick(func(r *Report) {
 			for i := range r.Results { // too few for an interval
 				r.Results[i].SecondsCI = [2]float64{math.Inf(-1), math.Inf(1)}
@@ -237,13 +250,18 @@ func TestPageUnwritable(t *testing.T) {
 
 func TestPageNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{quantity(0), "–"}, {quantity(math.NaN()), "–"}, {quantity(0.01234), "0.0123"}, {quantity(1.2345), "1.23"}, {quantity(99.95), "100.0"},
-		{quantity(117.2), "117"}, {quantity(9999), "9999"}, {quantity(12345), "12.3 k"}, {quantity(4.2e6), "4.20 M"}, {quantity(7e10), "70.0 G"},
-		{FormatSeconds(2.5), "2.50 s"}, {FormatSeconds(1e-3), "1.00 ms"}, {FormatSeconds(4.56e-5), "45.6 µs"}, {FormatSeconds(1.7e-8), "17.0 ns"}, {FormatSeconds(0), "–"},
-		{FormatBytes(48 << 10), "48 KiB"}, {FormatBytes(503316480), "480 MiB"}, {FormatBytes(1 << 30), "1 GiB"}, {FormatBytes(-1), "unknown"},
+		{quantity(0), "–"}, {quantity(math.NaN()), "–"}, {quantity(0.01234), "0.0123"}, {quantity(1.2345),
+			"1.23"}, {quantity(99.95), "100.0"},
+		{quantity(117.2), "117"}, {quantity(9999), "9999"}, {quantity(12345), "12.3 k"}, {quantity(4.2e6),
+			"4.20 M"}, {quantity(7e10), "70.0 G"},
+		{FormatSeconds(2.5), "2.50 s"}, {FormatSeconds(1e-3), "1.00 ms"}, {FormatSeconds(4.56e-5),
+			"45.6 µs"}, {FormatSeconds(1.7e-8), "17.0 ns"}, {FormatSeconds(0), "–"},
+		{FormatBytes(48 << 10), "48 KiB"}, {FormatBytes(503316480), "480 MiB"}, {FormatBytes(1 << 30),
+			"1 GiB"}, {FormatBytes(-1), "unknown"},
 		{FormatWidth(1, [2]float64{0.99, 1.03}), "±3.0%"}, {FormatWidth(0, [2]float64{}), "–"},
 		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},
-		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"}, Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
+		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"},
+			Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
 			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 --pin --slow 2 --json again.json --html again.html`},
 	} {
 		if c.got != c.want {

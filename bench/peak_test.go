@@ -66,7 +66,8 @@ func TestOwnRateOfSlots(t *testing.T) {
 		features []string
 		want     float64
 	}{{2, "amd64", nil, 3.5}, {1, "amd64", nil, 2.5}, {2, "arm64", nil, 2.5}, {2, "amd64", []string{"HYBRID_CPU"}, 2.5}} {
-		r := &runner{configs: []*config{one, two}, machine: sysinfo.Machine{Arch: c.arch, Features: c.features}, plan: &plan{memory: hierarchy{cores: c.cores}}}
+		r := &runner{configs: []*config{one, two}, machine: sysinfo.Machine{Arch: c.arch, Features: c.features},
+			plan: &plan{memory: hierarchy{cores: c.cores}}}
 		if got := r.ownRate(two); got != c.want || r.ownRate(one) != 3.5 {
 			t.Errorf("%d cores of %s %v: %v additions a cycle of two threads, want %v", c.cores, c.arch, c.features, got, c.want)
 		}
@@ -102,8 +103,10 @@ func TestAlone(t *testing.T) {
 		t.Errorf("a peak beside which cores were shared is marked: %q", peak.Marks)
 	}
 	unknown := Result{Flop: 10, Samples: r.Samples, Repetitions: 12}
-	if unknown.setAlone(make([]float64, 12), peaks, 0); unknown.Alone != 0 || unknown.PercentPeakAlone != 0 || len(unknown.Marks) != 0 {
-		t.Errorf("where rates are not known, %d of 12 repetitions alone at %v%%, marks %q", unknown.Alone, unknown.PercentPeakAlone, unknown.Marks)
+	if unknown.setAlone(make([]float64, 12), peaks, 0); unknown.Alone != 0 || unknown.PercentPeakAlone != 0 ||
+		len(unknown.Marks) != 0 {
+		t.Errorf("where rates are not known, %d of 12 repetitions alone at %v%%, marks %q", unknown.Alone,
+			unknown.PercentPeakAlone, unknown.Marks)
 	}
 }
 

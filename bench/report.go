@@ -172,7 +172,8 @@ func ReadReport(path string) (*Report, error) {
 		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: expected the keys format and results", path)
 	}
 	if *head.Format != Format {
-		return nil, fmt.Errorf("%s: format %d, expected %d: written by another version of dpnbench", path, *head.Format, Format)
+		return nil, fmt.Errorf("%s: format %d, expected %d: written by another version of dpnbench", path, *head.Format,
+			Format)
 	}
 	r := &Report{}
 	if err := json.Unmarshal(b, r); err != nil {
@@ -182,7 +183,8 @@ func ReadReport(path string) (*Report, error) {
 	for i := range r.Results {
 		row := &r.Results[i]
 		if !slices.Contains(Suites(), row.Suite) {
-			return nil, fmt.Errorf("%s: results[%d]: suite %q, expected one of %s", path, i, row.Suite, strings.Join(Suites(), ", "))
+			return nil, fmt.Errorf("%s: results[%d]: suite %q, expected one of %s", path, i, row.Suite,
+				strings.Join(Suites(), ", "))
 		}
 		if seen[row.ID()] {
 			return nil, fmt.Errorf("%s: results[%d]: %s twice", path, i, row.ID())
@@ -192,7 +194,8 @@ func ReadReport(path string) (*Report, error) {
 			return nil, fmt.Errorf("%s: results[%d] (%s): no samples", path, i, row.ID())
 		}
 		if len(row.Peaks) != len(row.Samples) {
-			return nil, fmt.Errorf("%s: results[%d] (%s): %d peaks for %d samples", path, i, row.ID(), len(row.Peaks), len(row.Samples))
+			return nil, fmt.Errorf("%s: results[%d] (%s): %d peaks for %d samples", path, i, row.ID(), len(row.Peaks),
+				len(row.Samples))
 		}
 		for _, s := range slices.Concat(row.Samples, row.Peaks) {
 			if !(s > 0) {

@@ -14,10 +14,13 @@ import (
 )
 
 func TestWriteGoBench(t *testing.T) {
-	row := Result{Suite: "gemm", Name: "plain nn", Shape: "m=1,k=2,n=3", Tier: "avx2", Threads: 2, Calls: 4, Samples: []float64{1e-6, 2e-6}, Flop: 12000}
-	for processors, name := range map[int]string{1: "\nBenchmarkGemm/plain-nn/avx2/m=1,k=2,n=3/threads=2\t", 8: "/threads=2-8\t"} {
+	row := Result{Suite: "gemm", Name: "plain nn", Shape: "m=1,k=2,n=3", Tier: "avx2", Threads: 2, Calls: 4,
+		Samples: []float64{1e-6, 2e-6}, Flop: 12000}
+	for processors, name := range map[int]string{1: "\nBenchmarkGemm/plain-nn/avx2/m=1,k=2,n=3/threads=2\t",
+		8: "/threads=2-8\t"} {
 		var b bytes.Buffer
-		if err := WriteGoBench(&b, &Report{Machine: sysinfo.Machine{ThreadsAllowed: processors}, Results: []Result{row}}); err != nil {
+		if err := WriteGoBench(&b, &Report{Machine: sysinfo.Machine{ThreadsAllowed: processors},
+			Results: []Result{row}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.String(); strings.Count(got, name) != 2 || !strings.Contains(got, name+"4\t1000 ns/op\t12 GFLOP/s\n") {
@@ -45,7 +48,8 @@ func TestReadReportErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadReport(path); err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), path) {
+		if _, err := ReadReport(path); err == nil || !strings.Contains(err.Error(), c.says) ||
+			!strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
 		}
 	}
@@ -75,7 +79,8 @@ func FuzzReadReport(f *testing.F) {
 // FuzzReadReport, which looks for new paths by itself, takes too long to compile.
 func TestReadReportOfAnything(t *testing.T) {
 	value := regexp.MustCompile(`"[a-z0-9=]*"|\[[0-9,]*\]|[0-9]+`)
-	others := []string{"null", "-1", "0", "1e-320", "1e308", "1e999", "9223372036854775807", "[]", "[[]]", "{}", "[null]", "[1e308,1e308,-1e308]", "true", `""`, `"m="`, `"samples"`, `"peaks"`, `"\u0000"`, "", ","}
+	others := []string{"null", "-1", "0", "1e-320", "1e308", "1e999", "9223372036854775807", "[]", "[[]]", "{}",
+		"[null]", "[1e308,1e308,-1e308]", "true", `""`, `"m="`, `"samples"`, `"peaks"`, `"\u0000"`, "", ","}
 	path := filepath.Join(t.TempDir(), "run.json")
 	rnd := rand.New(rand.NewPCG(1, 1))
 	files := 2000
@@ -171,7 +176,8 @@ func TestDisturbedPeak(t *testing.T) {
 		return r
 	}
 	quiet := report(400, nil)
-	if c := Compare(report(200, []string{"other processes"}), quiet, 0.05, false); c.Slower != 0 || c.Rows[0].Scaled || len(c.Warnings) != 1 {
+	if c := Compare(report(200, []string{"other processes"}), quiet, 0.05, false); c.Slower != 0 || c.Rows[0].Scaled ||
+		len(c.Warnings) != 1 {
 		t.Errorf("the old peak was disturbed: %+v", c)
 	}
 	if c := Compare(report(200, nil), quiet, 0.05, false); c.Slower != 1 || !c.Rows[0].Scaled {
@@ -213,12 +219,16 @@ func TestSettingsErrors(t *testing.T) {
 	}{
 		{Settings{Extent: "long"}, `extent "long"`},
 		{Settings{Extent: "quick", Filter: "("}, `filter "("`},
-		{Settings{Extent: "quick", Filter: "nothing has this name"}, `filter "nothing has this name": no row of the suites peak`},
-		{Settings{Extent: "full", Tiers: []string{"generic"}, Suites: []string{"gemm"}, Filter: "gemm/packed/m=1024"}, `filter "gemm/packed/m=1024": no row of the suites gemm matches on tier generic`},
-		{Settings{Extent: "quick", Suites: []string{"gemm"}, Filter: "fma"}, `filter "fma": no row of the suites gemm matches`},
+		{Settings{Extent: "quick", Filter: "nothing has this name"},
+			`filter "nothing has this name": no row of the suites peak`},
+		{Settings{Extent: "full", Tiers: []string{"generic"}, Suites: []string{"gemm"}, Filter: "gemm/packed/m=1024"},
+			`filter "gemm/packed/m=1024": no row of the suites gemm matches on tier generic`},
+		{Settings{Extent: "quick", Suites: []string{"gemm"}, Filter: "fma"},
+			`filter "fma": no row of the suites gemm matches`},
 		{Settings{Extent: "quick", Suites: []string{"gemms"}}, `suite "gemms": expected one of peak, gemm`},
 	} {
-		if err := c.s.Check(); err == nil || !strings.HasPrefix(err.Error(), c.says[:6]) || !strings.Contains(err.Error(), c.says) {
+		if err := c.s.Check(); err == nil || !strings.HasPrefix(err.Error(), c.says[:6]) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.says)
 		}
 	}

@@ -144,7 +144,8 @@ func (res *Result) mark(w *instance) {
 		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
 	}
 	if n := res.Repetitions; n < leastSamples {
-		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d times, an interval needs %d: the range is given instead", n, leastSamples))
+		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d times, an interval needs %d: the range is given instead", n,
+			leastSamples))
 	}
 }
 
@@ -238,7 +239,8 @@ func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	for _, s := range run.configs {
 		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
 			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; lo > 0 && hi/lo > 1+mostSpread {
-				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier, format.Count(s.threads, "thread"), lo/1e9, hi/1e9)
+				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier,
+					format.Count(s.threads, "thread"), lo/1e9, hi/1e9)
 			}
 		}
 	}

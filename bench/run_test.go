@@ -21,7 +21,8 @@ import (
 
 // small are settings that take a second or two.
 func small(suites ...string) Settings {
-	return Settings{Extent: "quick", Suites: suites, Passes: 2, Repetitions: 3, MinTime: 1e-4, Threads: []int{1, 2}, Memory: 4 << 20}
+	return Settings{Extent: "quick", Suites: suites, Passes: 2, Repetitions: 3, MinTime: 1e-4, Threads: []int{1, 2},
+		Memory: 4 << 20}
 }
 
 func run(t *testing.T, s Settings) *Report {
@@ -56,7 +57,10 @@ func TestRun(t *testing.T) {
 		if row.Repetitions != len(row.Samples) || row.Repetitions < 2*fewest || row.Calls < 1 {
 			t.Errorf("%s: %d repetitions of %d calls, %d samples", row.ID(), row.Repetitions, row.Calls, len(row.Samples))
 		}
-		if shared := slices.ContainsFunc(row.Marks, func(m string) bool { return strings.HasPrefix(m, "a core was shared") }); shared && row.Alone == row.Repetitions {
+		if shared := slices.ContainsFunc(row.Marks, func(m string) bool {
+			return strings.HasPrefix(m,
+				"a core was shared")
+		}); shared && row.Alone == row.Repetitions {
 			t.Errorf("%s: all %d repetitions alone, marks %q", row.ID(), row.Alone, row.Marks)
 		}
 		if ci := row.SecondsCI; !(row.SecondsMedian > 0 && ci[0] <= row.SecondsMedian && row.SecondsMedian <= ci[1]) {
@@ -65,7 +69,8 @@ func TestRun(t *testing.T) {
 		if row.Flop == 0 && row.Bytes == 0 && row.Items == 0 {
 			t.Errorf("%s: no unit", row.ID())
 		}
-		if row.Suite != "peak" && row.Tier != "go" && row.Flop > 0 && !(row.PercentPeak > 0 && row.PercentBound > 0 && row.Bound != "") {
+		if row.Suite != "peak" && row.Tier != "go" && row.Flop > 0 && !(row.PercentPeak > 0 && row.PercentBound > 0 &&
+			row.Bound != "") {
 			t.Errorf("%s: %v%% of the peak, %v%% of the bound %q", row.ID(), row.PercentPeak, row.PercentBound, row.Bound)
 		}
 	}
@@ -108,7 +113,8 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := Compare(r, back, 0.05, false); c.Slower+c.Faster > 0 || c.GeoMean != 1 || len(c.Rows) == 0 || len(c.OnlyOld)+len(c.OnlyNew) > 0 {
+	if c := Compare(r, back, 0.05, false); c.Slower+c.Faster > 0 || c.GeoMean != 1 || len(c.Rows) == 0 ||
+		len(c.OnlyOld)+len(c.OnlyNew) > 0 {
 		t.Errorf("a run compared with itself: %+v", c)
 	}
 	var lines bytes.Buffer
@@ -130,7 +136,8 @@ func TestAllGroups(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tier := range []engine.Tier{engine.AVX512, engine.AVX2, engine.NEON, engine.Generic} {
 		suites := map[string]bool{}
-		p := plan{tiers: []engine.Tier{tier}, threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30}}
+		p := plan{tiers: []engine.Tier{tier}, threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1,
+			1 << 30}}
 		for _, g := range append(peakSuite(p.memory), benchmarks(Full)...) {
 			p.rows(&g, func(tier engine.Tier, threads int) {
 				id := fmt.Sprint(g.id(), tier, threads)
@@ -248,7 +255,8 @@ func TestSamples(t *testing.T) {
 func made(t *testing.T, s Settings, all ...benchmark) *runner {
 	t.Helper()
 	r := &runner{settings: s, free: func() float64 { return 1e12 }, plan: &plan{
-		benchmarks: all, tiers: engine.Available()[:1], threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30},
+		benchmarks: all, tiers: engine.Available()[:1], threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20,
+			1, 1 << 30},
 	}}
 	if err := r.setup(); err != nil {
 		t.Fatal(err)
@@ -298,7 +306,10 @@ func TestFailures(t *testing.T) {
 		says      string
 		mismatch  bool
 	}{
-		{"wrong", checking("wrong", func() error { return nil }, func() (string, error) { return "", within("element 3", 1, 2, 0.5) }),
+		{"wrong", checking("wrong", func() error { return nil }, func() (string, error) {
+			return "",
+				within("element 3", 1, 2, 0.5)
+		}),
 			"gemm/wrong/.*/threads=1: element 3 is 1, the reference has 2", true},
 		{"unreadable", checking("unreadable", func() error { return nil }, func() (string, error) { return "", full }),
 			"bench: gemm/unreadable/.*: no space left on device", false},
@@ -313,7 +324,8 @@ func TestFailures(t *testing.T) {
 			r := made(t, small(), working("before", func() error { return nil }), c.benchmark)
 			err := r.passes(context.Background(), nil)
 			var mismatch *ErrMismatch
-			if err == nil || errors.As(err, &mismatch) != c.mismatch || !regexp.MustCompile("^"+c.says).MatchString(err.Error()) {
+			if err == nil || errors.As(err, &mismatch) != c.mismatch ||
+				!regexp.MustCompile("^"+c.says).MatchString(err.Error()) {
 				t.Fatalf("got %v", err)
 			}
 			rep := r.report(sysinfo.ReadUsage(), err, true)
@@ -342,7 +354,8 @@ func TestMemory(t *testing.T) {
 			return func(*engine.Engine) (*fixture, error) {
 				held++
 				most = max(most, held)
-				return &fixture{op: func() error { return nil }, check: func() (string, error) { return "nothing", nil }, close: func() { held-- }}, nil
+				return &fixture{op: func() error { return nil }, check: func() (string, error) { return "nothing", nil },
+					close: func() { held-- }}, nil
 			}, nil
 		}
 		s := small()
@@ -356,7 +369,10 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		rep := r.report(sysinfo.ReadUsage(), nil, false)
-		warned := slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.Contains(w, "left out: it needs 953.7 MiB") })
+		warned := slices.ContainsFunc(rep.Warnings, func(w string) bool {
+			return strings.Contains(w,
+				"left out: it needs 953.7 MiB")
+		})
 		if most != c.together || len(rep.Results) != c.rows || warned != (c.rows == 0) {
 			t.Errorf("%v bytes: %d open at a time, %d rows, warnings %q", c.free, most, len(rep.Results), rep.Warnings)
 		}
@@ -413,10 +429,14 @@ func TestInterrupted(t *testing.T) {
 		t.Fatalf("%d rows", len(rep.Results))
 	}
 	row := rep.Results[0]
-	if row.Repetitions != 3 || slices.Min(row.Peaks) != slices.Max(row.Peaks) || r.rows[0].around.Seconds == 0 && sysinfo.ReadUsage().OK {
+	if row.Repetitions != 3 || slices.Min(row.Peaks) != slices.Max(row.Peaks) || r.rows[0].around.Seconds == 0 &&
+		sysinfo.ReadUsage().OK {
 		t.Errorf("%d repetitions, peaks %v, watched for %v s", row.Repetitions, row.Peaks, r.rows[0].around.Seconds)
 	}
-	if !slices.ContainsFunc(row.Marks, func(m string) bool { return strings.HasPrefix(m, "repeated 3 times, an interval needs 6") }) {
+	if !slices.ContainsFunc(row.Marks, func(m string) bool {
+		return strings.HasPrefix(m,
+			"repeated 3 times, an interval needs 6")
+	}) {
 		t.Errorf("marks %q", row.Marks)
 	}
 }
@@ -429,9 +449,11 @@ func TestPercentClock(t *testing.T) {
 		threads, cores int
 		flopACycle     float64 // measured
 		want           float64
-	}{{engine.AVX2, 2, 4, 64, 100}, {engine.AVX2, 8, 4, 128, 100}, {engine.AVX512, 1, 1, 32, 50}, {engine.NEON, 1, 1, 16, 0}} {
+	}{{engine.AVX2, 2, 4, 64, 100}, {engine.AVX2, 8, 4, 128, 100}, {engine.AVX512, 1, 1, 32, 50}, {engine.NEON, 1, 1, 16,
+		0}} {
 		r := &runner{plan: &plan{memory: hierarchy{cores: c.cores}}, configs: []*config{
-			{tier: c.tier, threads: c.threads, peaks: []float64{c.flopACycle * 3e9, c.flopACycle * 3e9, 1}, clocks: []float64{3e9, 3e9, 0}},
+			{tier: c.tier, threads: c.threads, peaks: []float64{c.flopACycle * 3e9, c.flopACycle * 3e9, 1},
+				clocks: []float64{3e9, 3e9, 0}},
 		}}
 		if got := r.report(sysinfo.Usage{}, nil, false).Peak[0].PercentClock; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %v%%", c, got)

@@ -32,7 +32,8 @@ func additionsACycle(e *engine.Engine) float64 {
 			}
 			before := clockOnce()
 			// About as long as the chain that measures the clock.
-			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) }, sysinfo.Now, measurable())
+			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) }, sysinfo.Now,
+				measurable())
 			if clock := max(before, clockOnce()); clock > 0 { // the higher one: an interruption lowers one of them
 				rates[i] = independent / clock
 			}
@@ -107,7 +108,8 @@ func (r *Result) setAlone(rates, peaks []float64, own float64) {
 	}
 	shared := r.Repetitions - r.Alone
 	if r.Suite != "peak" && r.Tier != hostTier && float64(shared) > mostShared*float64(r.Repetitions) {
-		r.Marks = append(r.Marks, fmt.Sprintf("a core was shared or interrupted, as by another hyperthread, beside %d of %d repetitions",
-			shared, r.Repetitions))
+		r.Marks = append(r.Marks,
+			fmt.Sprintf("a core was shared or interrupted, as by another hyperthread, beside %d of %d repetitions",
+				shared, r.Repetitions))
 	}
 }

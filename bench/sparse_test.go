@@ -36,7 +36,8 @@ func TestSparseRows(t *testing.T) {
 		if !(1 <= a.Mean && a.Mean <= e.Mean && e.Mean <= k && 1 <= a.First && a.Last <= e.Last) {
 			t.Errorf("%s: active %+v, evaluated %+v of %v", row.ID(), *a, *e, k)
 		}
-		if (row.Route == "sparse") != (row.Bounds != nil) || row.Bounds != nil && !(row.Bounds.Mean >= 0 && row.Bounds.Mean+e.Mean <= 2*k) {
+		if (row.Route == "sparse") != (row.Bounds != nil) || row.Bounds != nil &&
+			!(row.Bounds.Mean >= 0 && row.Bounds.Mean+e.Mean <= 2*k) {
 			t.Errorf("%s: bounds %+v by the %s route", row.ID(), row.Bounds, row.Route)
 		}
 		name := row.Name[:strings.LastIndex(row.Name, " ")]
@@ -49,7 +50,8 @@ func TestSparseRows(t *testing.T) {
 		}
 		active[name+row.Shape] = *a
 	}
-	if routes["dense"] != "dense" || routes["sparse"] != "sparse" || routes["auto"] != "dense" && routes["auto"] != "sparse" {
+	if routes["dense"] != "dense" || routes["sparse"] != "sparse" || routes["auto"] != "dense" &&
+		routes["auto"] != "sparse" {
 		t.Errorf("routes %v", routes)
 	}
 }
@@ -114,7 +116,8 @@ func TestRoutesDiffer(t *testing.T) {
 		v[0] = math.Nextafter32(v[0], 9)
 		err := on.compareRoutes(&fixture{})
 		var mismatch *ErrMismatch
-		if c.name == "" && err != nil || c.name != "" && (!errors.As(err, &mismatch) || !strings.HasPrefix(mismatch.Reason, c.name+" by both routes")) {
+		if c.name == "" && err != nil || c.name != "" && (!errors.As(err, &mismatch) ||
+			!strings.HasPrefix(mismatch.Reason, c.name+" by both routes")) {
 			t.Errorf("%q: %v", c.name, err)
 		}
 	}
@@ -148,7 +151,8 @@ func TestSparseFlop(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	r := &Report{}
 	add := func(route string, k, n int, seconds float64) {
-		r.Results = append(r.Results, Result{Suite: "ascent-sparse", Name: "diag " + route, Params: map[string]int{"k": k, "n": n}, Tier: "avx2", Threads: 1, SecondsMedian: seconds})
+		r.Results = append(r.Results, Result{Suite: "ascent-sparse", Name: "diag " + route,
+			Params: map[string]int{"k": k, "n": n}, Tier: "avx2", Threads: 1, SecondsMedian: seconds})
 	}
 	for _, k := range []int{200, 20, 2000} {
 		add("dense", k, 1, float64(k))
@@ -159,7 +163,8 @@ func TestGrowth(t *testing.T) {
 	add("sparse", 50, 30, 1) // without its first step
 	f := growth(r, "avx2", 1)
 	want := map[string][]float64{
-		"sparse, first step": {1, 7, 67}, "sparse, later steps": {1, 1, 1}, "dense, first step": {1, 10, 100}, "dense, later steps": {1, 10, 100},
+		"sparse, first step": {1, 7, 67}, "sparse, later steps": {1, 1, 1}, "dense, first step": {1, 10,
+			100}, "dense, later steps": {1, 10, 100},
 		"in proportion to k": {1, 10, 100},
 	}
 	if len(f.Series) != len(want) {

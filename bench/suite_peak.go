@@ -58,7 +58,8 @@ func checkPeak(e *engine.Engine) (string, error) {
 		return "flop counted, nothing to compare", nil
 	}
 	clock, rate, most := 0.0, 0.0, 0.0
-	for n := 0; n < 5 || rate > 1.1*most && n < 100; n++ { // the clock may rise in between, and others disturb its measurement
+	for n := 0; n < 5 || rate > 1.1*most &&
+		n < 100; n++ { // the clock may rise in between, and others disturb its measurement
 		clock = max(clock, Clock())
 		rate = max(rate, peakOnce(e, 2e-3))
 		most = clock * per * float64(e.Threads())

@@ -71,7 +71,8 @@ func checkCentres(x engine.Matrix, r *potential.Clusters) (string, error) {
 		own, bound := reference.SquaredDistance(row, reference.Vector(r.Centres.Row(int(r.Assignment[i]))))
 		for c := range r.Centres.Rows {
 			if other, b := reference.SquaredDistance(row, reference.Vector(r.Centres.Row(c))); own-bound > other+b {
-				return "", differs("row %d belongs to centre %d at a squared distance of %v, centre %d is at %v", i, r.Assignment[i], own, c, other)
+				return "", differs("row %d belongs to centre %d at a squared distance of %v, centre %d is at %v", i,
+					r.Assignment[i], own, c, other)
 			}
 		}
 	}
@@ -283,7 +284,8 @@ func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
 					if a.Route == engine.SparseRoute {
 						active, evaluated, _ := countComponents(a)
 						// Where the potential does not learn, A_i stay diagonal.
-						w.flop = other + a.FactorFlop + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total, active.total)
+						w.flop = other + a.FactorFlop + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total,
+							active.total)
 					}
 					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
 				}
@@ -315,7 +317,8 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 		if !(loss > 0) || math.IsInf(loss, 0) {
 			return "", differs("the loss is %v, expected a number above 0", loss)
 		}
-		return fmt.Sprintf("x_n of %d clean pictures within 1e-4 of float64; the loss of noisy ones, and gradients, by suite backward and the tests", f.Rows), nil
+		return fmt.Sprintf("x_n of %d clean pictures within 1e-4 of float64; the loss of noisy ones, and gradients, by "+
+			"suite backward and the tests", f.Rows), nil
 	}
 	weight, bias := tensor(m, "classifier.weight"), tensor(m, "classifier.bias")
 	want := 0.0
@@ -332,7 +335,8 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 	if !(math.Abs(loss-want) <= 1e-5*want) {
 		return "", differs("the loss is %v, in float64 %v", loss, want)
 	}
-	return fmt.Sprintf("x_n of %d pictures within 1e-4 of float64, from it the loss of the minibatch within 1e-5; gradients by suite backward and the tests", f.Rows), nil
+	return fmt.Sprintf("x_n of %d pictures within 1e-4 of float64, from it the loss of the minibatch within 1e-5; "+
+		"gradients by suite backward and the tests", f.Rows), nil
 }
 
 // tensor returns the numbers of a parameter, nil where the model has none of that name.
@@ -357,7 +361,8 @@ func checkAscent(m *dpn.Model, f, x engine.Matrix) error {
 		}
 		// The ascent contracts towards a centre, so rounding errors do not grow.
 		if !(apart <= 1e-8*size) {
-			return differs("x_n of picture %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i, math.Sqrt(apart/size))
+			return differs("x_n of picture %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i,
+				math.Sqrt(apart/size))
 		}
 	}
 	return nil
@@ -415,7 +420,8 @@ func loadSuite() []benchmark {
 	const n = 2000
 	bytes := float64(n * 28 * 28)
 	all := []benchmark{
-		{suite: "load", name: "idx", extent: Quick, params: params("images", n), bytes: bytes, items: n, host: true, serial: true, setup: func() (setupFunc, error) { return openIDX(n) }},
+		{suite: "load", name: "idx", extent: Quick, params: params("images", n), bytes: bytes, items: n, host: true,
+			serial: true, setup: func() (setupFunc, error) { return openIDX(n) }},
 	}
 	for _, name := range []string{"write", "read"} {
 		for _, preset := range []string{"compact", "paper"} {

@@ -52,7 +52,8 @@ func TestBegun(t *testing.T) {
 		if name != "compact" {
 			continue
 		}
-		if other := begin(c, engine.WithTier(engine.Generic), engine.WithThreads(1)); other.WeightsSHA256() != m.WeightsSHA256() {
+		if other := begin(c, engine.WithTier(engine.Generic),
+			engine.WithThreads(1)); other.WeightsSHA256() != m.WeightsSHA256() {
 			t.Errorf("%s: the network differs between engines", name)
 		}
 	}

@@ -91,7 +91,8 @@ func gemmSuite() []benchmark {
 func gemm(x Extent, form string, m, k, n int) benchmark {
 	g := benchmark{
 		suite: "gemm", name: form, extent: x, params: params("m", m, "k", k, "n", n),
-		flop: 2 * float64(m) * float64(k) * float64(n), bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
+		flop: 2 * float64(m) * float64(k) * float64(n), bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) +
+			float64(m)*float64(n)),
 		cold: form == "packed cold",
 	}
 	g.setup = func() (setupFunc, error) {
@@ -122,7 +123,8 @@ func gemm(x Extent, form string, m, k, n int) benchmark {
 			return &fixture{op: op, check: func() (string, error) {
 				for s := range rows {
 					dot, bound := want(s)
-					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), dot, bound); err != nil {
+					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), dot,
+						bound); err != nil {
 						return "", err
 					}
 				}
@@ -255,7 +257,8 @@ func (c *potentialCase) check() (string, error) {
 func ascentSweeps() map[[4]int]Extent {
 	base := [4]int{64, 20, 30, 128}
 	all := map[[4]int]Extent{base: Quick, {784, 20, 10, 128}: Quick, {784, 20, 30, 128}: Full}
-	for i, values := range [][]int{{16, 32, 128, 256, 512}, {1, 2, 5, 10, 50, 100, 200}, {1, 5, 10, 100}, {1, 8, 32, 512, 2048}} {
+	for i, values := range [][]int{{16, 32, 128, 256, 512}, {1, 2, 5, 10, 50, 100, 200}, {1, 5, 10, 100},
+		{1, 8, 32, 512, 2048}} {
 		for j, v := range values {
 			s := base
 			s[i] = v
@@ -405,7 +408,8 @@ func backwardSuite() []benchmark {
 		flop, bytes := ascentCosts(d, k, n, batch)
 		fd, fk := float64(d), float64(k)
 		all = append(all, benchmark{
-			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch", batch),
+			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch",
+				batch),
 			// Besides: A_i and dA_i, and V before and after.
 			cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
 			memory: trainingMemory(d, k, n, batch),

@@ -243,7 +243,8 @@ func sparseSuite() []benchmark {
 	}
 	for _, percent := range []int{10, 25, 40, 50, 60, 75, 100, 200} {
 		flop, bytes := ascentCosts(64, 20, 5, sparseBatch)
-		g := benchmark{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart", percent),
+		g := benchmark{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart",
+			percent),
 			flop: flop, bytes: bytes, items: sparseBatch}
 		if percent == 50 || percent == 100 {
 			g.extent = Quick
@@ -337,7 +338,8 @@ func (s *slope) setupFunc(back bool) setupFunc {
 			if err := c.compareReference(); err != nil {
 				return "", err
 			}
-			says := "both routes have the same bits; first and last step of a row within the bound of float64, and 1e-4 of its length"
+			says := "both routes have the same bits; first and last step of a row within the bound of float64, and 1e-4 of " +
+				"its length"
 			if back {
 				says += "; gradients of the row through two steps within the bound of float64"
 			}
@@ -356,7 +358,8 @@ func (c *climb) compareRoutes(w *fixture) error {
 	route := engine.DenseRoute
 	if w.route == engine.DenseRoute {
 		route = engine.SparseRoute
-		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k), total: float64(c.k * c.n * c.x.Rows)}
+		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k),
+			total: float64(c.k * c.n * c.x.Rows)}
 	} else {
 		w.active, w.evaluated, w.bounds = countComponents(done)
 	}
@@ -381,7 +384,8 @@ func (c *climb) compareRoutes(w *fixture) error {
 			name string
 			a, b []float32
 		}{
-			{"dL/dx_0", c.v.Data, other.v.Data}, {"dL/dmu", c.g.Mu, other.g.Mu}, {"dL/dc", c.g.C, other.g.C}, {"dL/dA", c.g.A, other.g.A},
+			{"dL/dx_0", c.v.Data, other.v.Data}, {"dL/dmu", c.g.Mu, other.g.Mu}, {"dL/dc", c.g.C, other.g.C}, {"dL/dA", c.g.A,
+				other.g.A},
 			{"dL/dalpha", []float32{c.g.Alpha}, []float32{other.g.Alpha}},
 		} {
 			if err := sameBits(p.name+" by both routes", p.a, p.b); err != nil {
@@ -502,9 +506,11 @@ func (c *climb) prepareReference() {
 	if c.oracle != nil {
 		return
 	}
-	c.oracle = &reference.Potential{K: c.k, D: c.d, C: reference.Vector(c.c), Alpha: float64(c.alpha), Mu: reference.FromFloat32(c.mu, c.k, c.d, c.d, 1)}
+	c.oracle = &reference.Potential{K: c.k, D: c.d, C: reference.Vector(c.c), Alpha: float64(c.alpha),
+		Mu: reference.FromFloat32(c.mu, c.k, c.d, c.d, 1)}
 	if c.w != nil {
-		c.low = &reference.LowRank{W: reference.FromFloat32(c.w, c.k, c.d, c.d, 1), F: reference.FromFloat32(c.f, c.k*c.r, c.d, c.d, 1), Sign: float64(c.sign)}
+		c.low = &reference.LowRank{W: reference.FromFloat32(c.w, c.k, c.d, c.d, 1),
+			F: reference.FromFloat32(c.f, c.k*c.r, c.d, c.d, 1), Sign: float64(c.sign)}
 		return
 	}
 	unit, g, q := engine.NewMatrix(c.d, c.d), engine.NewMatrix(c.d, c.d), make([]float32, c.d)

@@ -14,7 +14,8 @@ const vectorLength = 1 << 16 // floats: they stay in the second-level cache
 
 func reduceSuite() []benchmark {
 	all := []benchmark{
-		vectorBenchmark(Quick, "exp", vectorLength, 2), vectorBenchmark(Usual, "log", vectorLength, 2), vectorBenchmark(Usual, "sum", vectorLength, 1),
+		vectorBenchmark(Quick, "exp", vectorLength, 2), vectorBenchmark(Usual, "log", vectorLength,
+			2), vectorBenchmark(Usual, "sum", vectorLength, 1),
 		vectorBenchmark(Full, "exp", 1<<22, 2), vectorBenchmark(Full, "exp", 100, 2), vectorBenchmark(Full, "sum", 1<<22, 1),
 		rowsBenchmark(Quick, "softmax", 4096, 10), rowsBenchmark(Usual, "softmax", 128, 10),
 		rowsBenchmark(Usual, "logsumexp", 4096, 20), rowsBenchmark(Full, "logsumexp", 128, 20),
@@ -227,7 +228,8 @@ type factorsCase struct {
 }
 
 func newFactorsCase(d, k int) *factorsCase {
-	c := &factorsCase{d: d, k: k, a: normal(33, k*d, d).Data, x: normal(34, 1, d), g: make([]float64, d), bound: make([]float64, d)}
+	c := &factorsCase{d: d, k: k, a: normal(33, k*d, d).Data, x: normal(34, 1, d), g: make([]float64, d),
+		bound: make([]float64, d)}
 	last := c.a[(k-1)*d*d:]
 	y, size := make([]float64, d), make([]float64, d)
 	for r := range d {

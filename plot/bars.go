@@ -54,7 +54,8 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 		return f, ErrEmpty
 	}
 	if doubt {
-		f.keys = append(f.keys, key{text: doubtful.text, glyph: &draw.GlyphStyle{Color: grey, Radius: barHeight / 2, Shape: draw.SquareGlyph{}}})
+		f.keys = append(f.keys, key{text: doubtful.text, glyph: &draw.GlyphStyle{Color: grey, Radius: barHeight / 2,
+			Shape: draw.SquareGlyph{}}})
 	}
 	g := grid()
 	g.Horizontal.Color = nil

@@ -58,7 +58,8 @@ func (d Dots) layout(width vg.Length) (drawing, error) {
 		if len(dots) == 0 {
 			continue
 		}
-		p.Add(&plotter.XErrorBars{XYs: bars.XYs, XErrors: bars.XErrors, LineStyle: draw.LineStyle{Color: glyph.Color, Width: 0.8}, CapWidth: 4},
+		p.Add(&plotter.XErrorBars{XYs: bars.XYs, XErrors: bars.XErrors, LineStyle: draw.LineStyle{Color: glyph.Color,
+			Width: 0.8}, CapWidth: 4},
 			&plotter.Scatter{XYs: dots, GlyphStyle: glyph})
 		f.keys = append(f.keys, key{text: s.Name, glyph: &glyph})
 	}

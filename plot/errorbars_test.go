@@ -35,7 +35,8 @@ func TestOpenIntervals(t *testing.T) {
 			t.Errorf("%T: bars of the lengths %v", f, lengths)
 		}
 	}
-	if _, svg := barsOf(t, Layers{Names: []string{"a"}, D: []float64{1}, Intervals: []Interval{{1, 2}}, Bars: "what bars are"}); !strings.Contains(svg, "what bars are") || strings.Contains(svg, "not bounded") {
+	if _, svg := barsOf(t, Layers{Names: []string{"a"}, D: []float64{1}, Intervals: []Interval{{1, 2}},
+		Bars: "what bars are"}); !strings.Contains(svg, "what bars are") || strings.Contains(svg, "not bounded") {
 		t.Error("the legend does not say what bars are, or speaks of arrows that are not there")
 	}
 }

@@ -20,7 +20,8 @@ func Example() {
 	d := []float64{14.6, 9.8, 6.1, 4.2, 0.9}
 	law := plot.Law{Names: names[:4], D0: 14.5, Rho: 0.66, Pearson: -0.998} // without the logits
 	path := filepath.Join(dir, "layers")
-	if err := plot.Save(path, plot.Layers{Title: "Separation fuzziness over layers", Names: names, D: d, Law: &law}); err != nil {
+	if err := plot.Save(path, plot.Layers{Title: "Separation fuzziness over layers", Names: names, D: d,
+		Law: &law}); err != nil {
 		log.Fatal(err)
 	}
 	for _, name := range plot.Files(path) {

@@ -183,7 +183,8 @@ func (f drawing) inline() ([]byte, error) {
 		return nil, err
 	}
 	out = bytes.ReplaceAll(out, []byte(" xlink:href="), []byte(" href=")) // HTML knows no namespaces
-	start := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.5g %.5g\" role=\"img\">\n", f.width, f.height)
+	start := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.5g %.5g\" role=\"img\">\n", f.width,
+		f.height)
 	return append([]byte(start), out[svgStart.FindIndex(out)[1]:]...), nil
 }
 

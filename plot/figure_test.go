@@ -2,19 +2,11 @@ package plot
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
-	"image"
 	"image/color"
-	"image/draw"
-	"image/png"
-	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -115,7 +107,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "layers",
 			draw: func(path string) error {
-				return Save(path, Layers{Title: "Over layers", Names: layerNames, D: layerD, Law: fitted(t, layerNames[:3], layerD[:3])})
+				return Save(path, Layers{Title: "Over layers", Names: layerNames, D: layerD,
+					Law: fitted(t, layerNames[:3], layerD[:3])})
 			},
 			width: 160 * mm, height: 100 * mm,
 			want: []string{"Over layers", "input", "features", "denoised", "logits", "layer", "fuzziness D (log scale)",
@@ -142,21 +135,24 @@ func TestFigures(t *testing.T) {
 		{
 			name: "a law without the first layer",
 			draw: func(path string) error {
-				return Save(path, Layers{Names: layerNames, D: []float64{10, 9, 3, 1}, Law: fitted(t, layerNames[1:], []float64{9, 3, 1})})
+				return Save(path, Layers{Names: layerNames, D: []float64{10, 9, 3, 1}, Law: fitted(t, layerNames[1:],
+					[]float64{9, 3, 1})})
 			},
 			want: []string{"measured, left out of it"},
 		},
 		{
 			name: "a law over layers after one that collapsed",
 			draw: func(path string) error {
-				return Save(path, Layers{Names: layerNames, D: []float64{math.Inf(1), 9, 3, 1}, Law: fitted(t, layerNames[1:], []float64{9, 3, 1})})
+				return Save(path, Layers{Names: layerNames, D: []float64{math.Inf(1), 9, 3, 1},
+					Law: fitted(t, layerNames[1:], []float64{9, 3, 1})})
 			},
 			want: []string{"Not drawn, since D has no logarithm there: input (+Inf).", "ρ = 0.333"},
 		},
 		{
 			name: "constant fuzziness",
 			draw: func(path string) error {
-				return Save(path, Layers{Names: layerNames[:3], D: []float64{2, 2, 2}, Law: fitted(t, layerNames[:3], []float64{2, 2, 2})})
+				return Save(path, Layers{Names: layerNames[:3], D: []float64{2, 2, 2}, Law: fitted(t, layerNames[:3],
+					[]float64{2, 2, 2})})
 			},
 			want:   []string{"ρ = 1.00"},
 			reject: []string{"r = "},
@@ -170,7 +166,8 @@ func TestFigures(t *testing.T) {
 					names[i] = "normalised & <hidden>\n\x00 layer " + digits[i%10]
 					d[i] = math.Pow(10, float64(i-6))
 				}
-				return Save(path, Layers{Title: strings.Repeat("A title too long for one line ", 8) + "\x1b\xff", Names: names, D: d})
+				return Save(path, Layers{Title: strings.Repeat("A title too long for one line ", 8) + "\x1b\xff", Names: names,
+					D: d})
 			},
 			width: 160 * mm,
 			want:  []string{"normalised & <hidden>", "layer 9", "1e+12"},
@@ -240,7 +237,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "losses alone, with a gap",
 			draw: func(path string) error {
-				return Save(path, Training{Epochs: []Epoch{{1, 1, nan, 1, nan}, {2, nan, nan, 0.9, nan}, {5, 0.5, nan, math.Inf(1), nan}}})
+				return Save(path, Training{Epochs: []Epoch{{1, 1, nan, 1, nan}, {2, nan, nan, 0.9, nan},
+					{5, 0.5, nan, math.Inf(1), nan}}})
 			},
 			width:  90 * mm,
 			want:   []string{"cross-entropy loss (nats)"},
@@ -273,9 +271,11 @@ func TestFigures(t *testing.T) {
 			name: "D over n, with what it tends to",
 			draw: func(path string) error {
 				return Save(path, Lines{Title: "Over n", X: "samples n (log scale)", Y: "fuzziness D", Series: []Series{
-					{Name: "input", Band: true, Points: []Point{{X: 32, Y: 2, Low: 1.8, High: 2.2}, {X: 320, Y: 10, Low: 9, High: 11}, {X: 10000, Y: 14.6, Low: 14.5, High: 14.7}},
+					{Name: "input", Band: true, Points: []Point{{X: 32, Y: 2, Low: 1.8, High: 2.2},
+						{X: 320, Y: 10, Low: 9, High: 11}, {X: 10000, Y: 14.6, Low: 14.5, High: 14.7}},
 						Limit: &Level{"estimate for n to infinity", 15, 14.6, 15.4}},
-					{Name: "denoised", Colour: 1, Points: []Point{{X: 32, Y: 1}, {X: 10000, Y: 6}}, Limit: &Level{Name: "of the denoised", Y: 6.1}},
+					{Name: "denoised", Colour: 1, Points: []Point{{X: 32, Y: 1}, {X: 10000, Y: 6}},
+						Limit: &Level{Name: "of the denoised", Y: 6.1}},
 					{Name: "without a limit", Colour: 2, Points: []Point{{X: 32, Y: 3}}, Limit: &Level{Name: "nowhere", Y: nan}},
 				}})
 			},
@@ -287,7 +287,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "gallery of pairs",
 			draw: func(path string) error {
-				var g = Gallery{Title: "Centres", Rows: 28, Cols: 28, Scale: Scale{0, 1, "grey level"}, Series: []string{"initial", "final"}}
+				var g = Gallery{Title: "Centres", Rows: 28, Cols: 28, Scale: Scale{0, 1, "grey level"},
+					Series: []string{"initial", "final"}}
 				for i := range some.Centres {
 					g.Images = append(g.Images, Image{"w = 0.1", [][]float32{some.Centres[i], some.Final[i]}})
 				}
@@ -299,7 +300,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "gallery of one flat image with a long caption",
 			draw: func(path string) error {
-				return Save(path, Gallery{Rows: 1, Cols: 2, Note: "A note.", Images: []Image{{strings.Repeat("caption ", 99) + "\x00", [][]float32{{3, 3}}}}})
+				return Save(path, Gallery{Rows: 1, Cols: 2, Note: "A note.",
+					Images: []Image{{strings.Repeat("caption ", 99) + "\x00", [][]float32{{3, 3}}}}})
 			},
 			want: []string{"caption", "…", "A note. Each image has a grey scale of its own."},
 		},
@@ -314,7 +316,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "a strip without steps",
 			draw: func(path string) error {
-				return Save(path, Strips{Rows: 1, Cols: 1, Scale: Scale{0, 1, "ink"}, Strips: []Strip{{Label: 4, Predicted: 4, X: [][]float32{{1}}}}})
+				return Save(path, Strips{Rows: 1, Cols: 1, Scale: Scale{0, 1, "ink"},
+					Strips: []Strip{{Label: 4, Predicted: 4, X: [][]float32{{1}}}}})
 			},
 			want:   []string{"step 0", "4", "ink"},
 			reject: []string{"wrong"},
@@ -322,8 +325,9 @@ func TestFigures(t *testing.T) {
 		{
 			name: "maps",
 			draw: func(path string) error {
-				return Save(path, Maps{Title: "Variance", Rows: 28, Cols: 28, Scale: Scale{Unit: "variance of a pixel"}, Images: []Image{
-					{"component 0", [][]float32{some.Final[0]}}, {"mean", [][]float32{some.Final[1]}}}})
+				return Save(path, Maps{Title: "Variance", Rows: 28, Cols: 28, Scale: Scale{Unit: "variance of a pixel"},
+					Images: []Image{
+						{"component 0", [][]float32{some.Final[0]}}, {"mean", [][]float32{some.Final[1]}}}})
 			},
 			want:    []string{"Variance", "component 0", "mean", "variance of a pixel"},
 			colours: []color.NRGBA{{R: 0x44, G: 0x01, B: 0x54, A: 0xff}}, // the dark end of viridis
@@ -334,7 +338,8 @@ func TestFigures(t *testing.T) {
 				if err := Save(path, Maps{Rows: 1, Cols: 1, Images: []Image{{"", [][]float32{{0}}}}}); err != nil {
 					return err
 				}
-				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1, Images: []Image{{"", [][]float32{{0, 0.01, 10}}}, {"", [][]float32{{1, 1, 1}}}}})
+				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1, Images: []Image{{"", [][]float32{{0, 0.01, 10}}},
+					{"", [][]float32{{1, 1, 1}}}}})
 			},
 			want: []string{"0.1", "10"},
 		},
@@ -352,9 +357,11 @@ func TestFigures(t *testing.T) {
 		{
 			name: "spectra",
 			draw: func(path string) error {
-				return Save(path, Spectra{Title: "Spectra", Note: "A note.", Values: [][]float64{{1, 100, 0.01}, {nan, 10, 0}, {5, 2, -1}}})
+				return Save(path, Spectra{Title: "Spectra", Note: "A note.", Values: [][]float64{{1, 100, 0.01}, {nan, 10, 0},
+					{5, 2, -1}}})
 			},
-			want:    []string{"eigenvalue of P (log scale)", "each of 3 components", "median", "A note. 3 of 9 values are not drawn"},
+			want: []string{"eigenvalue of P (log scale)", "each of 3 components", "median",
+				"A note. 3 of 9 values are not drawn"},
 			colours: []color.NRGBA{vermillion},
 		},
 		{
@@ -366,7 +373,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "paths",
 			draw: func(path string) error {
-				return Save(path, PlanePaths{Title: "Paths", Paths: pathsOf(some), Centres: [][2]float64{{1, 1}}, Classes: []string{"zero"}})
+				return Save(path, PlanePaths{Title: "Paths", Paths: pathsOf(some), Centres: [][2]float64{{1, 1}},
+					Classes: []string{"zero"}})
 			},
 			want:    []string{"zero", "9", "step 0", "centre", "PC 1", "PC 2"},
 			colours: classColours[:4],
@@ -430,219 +438,5 @@ func TestFigures(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func read(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// checkPNG decodes the file, compares its size in mm, and looks for ink at the
-// edge, where something would have been cut off.
-func checkPNG(t *testing.T, name string, width, height float64) image.Image {
-	t.Helper()
-	img, err := png.Decode(bytes.NewReader(read(t, name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := img.Bounds().Size()
-	for _, c := range []struct {
-		what string
-		got  int
-		mm   float64
-	}{{"width", size.X, width}, {"height", size.Y, height}} {
-		if want := c.mm / 25.4 * pngDPI; want > 0 && math.Abs(float64(c.got)-want) > 1 {
-			t.Errorf("%s is %d pixels: want %.0f", c.what, c.got, want)
-		}
-	}
-	const edge = 6
-	for y := range size.Y {
-		for x := range size.X {
-			if x >= edge && x < size.X-edge && y >= edge && y < size.Y-edge {
-				continue
-			}
-			if r, g, b, _ := img.At(x, y).RGBA(); r != 0xffff || g != 0xffff || b != 0xffff {
-				t.Fatalf("pixel %d, %d at the edge is not white: something is cut off", x, y)
-			}
-		}
-	}
-	return img
-}
-
-// coloursOf returns the colours of all pixels.
-func coloursOf(img image.Image) map[color.NRGBA]bool {
-	pixels := image.NewNRGBA(img.Bounds())
-	draw.Draw(pixels, pixels.Rect, img, img.Bounds().Min, draw.Src)
-	seen := map[color.NRGBA]bool{}
-	var last color.NRGBA
-	for i := 0; i < len(pixels.Pix); i += 4 {
-		if c := (color.NRGBA{pixels.Pix[i], pixels.Pix[i+1], pixels.Pix[i+2], pixels.Pix[i+3]}); c != last {
-			seen[c], last = true, c
-		}
-	}
-	return seen
-}
-
-// checkSVG reads the file as XML and returns its text, a line for each element.
-func checkSVG(t *testing.T, name string) string {
-	t.Helper()
-	d := xml.NewDecoder(bytes.NewReader(read(t, name)))
-	var text []string
-	inside, root, titles := false, "", 0
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatalf("%s is not well-formed: %v", name, err)
-		}
-		switch e := token.(type) {
-		case xml.StartElement:
-			if root == "" {
-				root = e.Name.Local
-			}
-			if e.Name.Local == "title" {
-				titles++
-			}
-			inside = e.Name.Local == "text"
-			for _, a := range e.Attr {
-				if inside && a.Name.Local == "style" && !strings.Contains(a.Value, "sans-serif") {
-					t.Errorf("text has the style %q: want a fallback font", a.Value)
-				}
-			}
-		case xml.EndElement:
-			inside = false
-		case xml.CharData:
-			if inside {
-				text = append(text, string(e))
-			}
-		}
-	}
-	if root != "svg" || titles != 1 {
-		t.Errorf("root is %q with %d titles: want svg with one", root, titles)
-	}
-	return strings.Join(text, "\n")
-}
-
-func TestFigureErrors(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "figure")
-	law := fitted(t, layerNames[:3], layerD[:3])
-	broken, wide := *law, *law
-	wide.Band = make([]Interval, 4)
-	broken.Rho = nan
-	panel := clouds(20, 2, 2)
-	edit := func(f func(p *Panel)) []Panel {
-		p := clouds(20, 2, 2)
-		f(&p)
-		return []Panel{panel, p}
-	}
-	for _, c := range []struct {
-		want string
-		err  error
-	}{
-		{"4 layer names for 3 values", Save(path, Layers{Names: layerNames, D: layerD[:3]})},
-		{"not a run of", Save(path, Layers{Names: layerNames[1:], D: layerD[1:], Law: law})},
-		{"not a run of", Save(path, Layers{Names: layerNames, D: layerD, Law: &Law{Rho: 1, D0: 1}})},
-		{"rho NaN", Save(path, Layers{Names: layerNames, D: layerD, Law: &broken})},
-		{"no value of D is positive", Save(path, Layers{Names: layerNames[:2], D: []float64{nan, 0}})},
-		{"no value of D is positive", Save(path, Layers{})},
-		{"fitted to 3 points, of 4 steps", Save(path, Steps{D: layerD, Law: law})},
-		{"no value of D is positive", Save(path, Steps{D: []float64{math.Inf(1)}})},
-		{"no panels", Save(path, PCA{})},
-		{"0 components", Save(path, PCA{Panels: edit(func(p *Panel) { p.Components = 0 })})},
-		{"has no points", Save(path, PCA{Panels: edit(func(p *Panel) { p.Labels, p.Points = nil, nil })})},
-		{"39 coordinates for 20 samples", Save(path, PCA{Panels: edit(func(p *Panel) { p.Points = p.Points[1:] })})},
-		{"1 shares of variance for 2", Save(path, PCA{Panels: edit(func(p *Panel) { p.Explained = p.Explained[:1] })})},
-		{"coordinate 1 of sample 3 is NaN", Save(path, PCA{Panels: edit(func(p *Panel) { p.Points[7] = nan })})},
-		{"no epochs", Save(path, Training{})},
-		{"epoch 3 follows epoch 3", Save(path, Training{Epochs: []Epoch{{Epoch: 3}, {Epoch: 3}}})},
-		{"accuracy of epoch 1 is 86", Save(path, Training{Epochs: []Epoch{{Epoch: 1, TrainAccuracy: 86}}})},
-		{"2 intervals for 4", Save(path, Layers{Names: layerNames, D: layerD, Intervals: make([]Interval, 2)})},
-		{"the band of the law has 4 points: want 3", Save(path, Layers{Names: layerNames, D: layerD, Law: &wide})},
-		{"the band of the law has 4 points: want 3", Save(path, Steps{D: layerD[:3], Law: &wide})},
-		{"nothing to draw", Save(path, Lines{})},
-		{"images of 0 x 4", Save(path, Gallery{Cols: 4})},
-		{"images of 4 x 257", Save(path, Gallery{Rows: 4, Cols: 257})},
-		{"nothing to draw", Save(path, Gallery{Rows: 1, Cols: 1})},
-		{"entry 0 has 1 images: want 2", Save(path, Gallery{Rows: 1, Cols: 1, Series: digits[:2], Images: []Image{{X: [][]float32{{1}}}}})},
-		{"entry 1: 2 values for an image of 1 x 1", Save(path, Gallery{Rows: 1, Cols: 1, Images: []Image{{X: [][]float32{{1}}}, {X: [][]float32{{1, 2}}}}})},
-		{"entry 0: value 1 is NaN", Save(path, Gallery{Rows: 1, Cols: 2, Images: []Image{{X: [][]float32{{1, float32(nan)}}}}})},
-		{"401 images", Save(path, Gallery{Rows: 1, Cols: 1, Images: make([]Image, 401)})},
-		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1})},
-		{"nothing to draw", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Images: []Image{{X: [][]float32{{0}}}}})},
-		{"a logarithmic scale from -1", Save(path, Maps{Rows: 1, Cols: 1, Log: true, Scale: Scale{Low: -1, High: 1}, Images: []Image{{X: [][]float32{{0}}}}})},
-		{"nothing to draw", Save(path, Strips{Rows: 1, Cols: 1})},
-		{"images of 0 x 0", Save(path, Strips{})},
-		{"34 strips", Save(path, Strips{Rows: 1, Cols: 1, Strips: make([]Strip, 34)})},
-		{"strip 1 has 2 images, the first one 1", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}}}, {X: [][]float32{{1}, {1}}}}})},
-		{"strip 0: step 1: 0 values", Save(path, Strips{Rows: 1, Cols: 1, Strips: []Strip{{X: [][]float32{{1}, {}}}}})},
-		{"nothing to draw", Save(path, Weights{})},
-		{"c of component 1 is -Inf", Save(path, Weights{C: []float64{1, math.Inf(-1)}})},
-		{"nothing to draw", Save(path, Spectra{Values: [][]float64{{}}})},
-		{"spectrum 1 has 1 values, the first one 2", Save(path, Spectra{Values: [][]float64{{1, 2}, {1}}})},
-		{"no value is positive", Save(path, Spectra{Values: [][]float64{{0, nan}}})},
-		{"1001 spectra", Save(path, Spectra{Values: slices.Repeat([][]float64{{1}}, 1001)})},
-		{"nothing to draw", Save(path, PlanePaths{})},
-		{"path 0 has class -1", Save(path, PlanePaths{Paths: []PlanePath{{Class: -1}}})},
-		{"path 0 has no place", Save(path, PlanePaths{Paths: []PlanePath{{}}})},
-		{"path 0: step 1 is at [+Inf 0]", Save(path, PlanePaths{Paths: []PlanePath{{At: [][2]float64{{0, 0}, {math.Inf(1), 0}}}}})},
-		{"centre 0 is at [NaN 0]", Save(path, PlanePaths{Paths: []PlanePath{{At: [][2]float64{{0, 0}}}}, Centres: [][2]float64{{nan, 0}}})},
-		{"1001 paths", Save(path, PlanePaths{Paths: slices.Repeat([]PlanePath{{At: [][2]float64{{0, 0}}}}, 1001)})},
-		{"no epoch has a finite loss", Save(path, Training{Epochs: []Epoch{{1, nan, nan, nan, nan}}})},
-	} {
-		if c.err == nil {
-			t.Errorf("no error: want one with %q", c.want)
-			continue
-		}
-		if s := c.err.Error(); !strings.Contains(s, c.want) || !strings.Contains(s, path) || strings.Contains(s, "\n") {
-			t.Errorf("error is %q: want one line with %q and the path", s, c.want)
-		}
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("bad input left %v (%v)", entries, err)
-	}
-}
-
-func TestUnwritableFigure(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("keep"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	err := Save(filepath.Join(file, "figure"), Steps{D: layerD})
-	var pathError *fs.PathError
-	if !errors.As(err, &pathError) || !strings.Contains(err.Error(), file) {
-		t.Errorf("a file in place of the folder: error is %v", err)
-	}
-	if string(read(t, file)) != "keep" {
-		t.Error("the file was overwritten")
-	}
-
-	// A folder in place of the SVG file: the error names it, and no temporary
-	// file stays behind.
-	path := filepath.Join(dir, "figure")
-	if err := os.Mkdir(path+".svg", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := Save(path, Steps{D: layerD}); err == nil || !strings.Contains(err.Error(), path+".svg") {
-		t.Errorf("a folder in place of the file: error is %v", err)
-	}
-	var left []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	if !slices.Equal(left, []string{"figure.png", "figure.svg", "file"}) {
-		t.Errorf("the folder holds %v", left)
 	}
 }

@@ -58,7 +58,8 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 		for _, at := range outline {
 			top = max(top, at.Y)
 		}
-		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: translucent(line.Color, 0x30)}, &plotter.Line{XYs: outline, LineStyle: line})
+		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: translucent(line.Color, 0x30)},
+			&plotter.Line{XYs: outline, LineStyle: line})
 		f.keys = append(f.keys, key{text: s.Name, line: &line, glyph: bandKey("", seriesColours[i%len(seriesColours)]).glyph})
 	}
 	if m := h.Mark; m != nil && m.Y >= lo && m.Y <= hi {

@@ -22,11 +22,13 @@ func TestHistogram(t *testing.T) {
 		many[i] = float64(i) / 4000
 	}
 	many[0] = -1e9
-	svg, err := SVG(Histogram{Title: "H", X: "score", Samples: []Sample{{"known", many}, {"unknown", []float64{3, 3.5, math.Inf(-1)}}, {"none", nil}}, Mark: &Level{Name: "threshold", Y: 0.5}})
+	svg, err := SVG(Histogram{Title: "H", X: "score", Samples: []Sample{{"known", many},
+		{"unknown", []float64{3, 3.5, math.Inf(-1)}}, {"none", nil}}, Mark: &Level{Name: "threshold", Y: 0.5}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, string(svg), "score", "known", "unknown", "threshold", "The outermost bins also hold what lies beyond.", "Not finite, and not drawn: 1 of unknown.", "images in a bin (%)")
+	contains(t, string(svg), "score", "known", "unknown", "threshold", "The outermost bins also hold what lies beyond.",
+		"Not finite, and not drawn: 1 of unknown.", "images in a bin (%)")
 	if strings.Contains(string(svg), ">none<") || strings.Contains(string(svg), "NaN") {
 		t.Error("an empty sample is drawn")
 	}

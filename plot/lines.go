@@ -81,7 +81,8 @@ func (s Series) look() (draw.LineStyle, draw.GlyphStyle) {
 }
 
 // doubtful is the key of hollow marks.
-var doubtful = key{text: "marked in the table: doubtful", glyph: &draw.GlyphStyle{Color: grey, Radius: 2.8, Shape: ring{}}}
+var doubtful = key{text: "marked in the table: doubtful", glyph: &draw.GlyphStyle{Color: grey, Radius: 2.8,
+	Shape: ring{}}}
 
 // ErrEmpty is the error of a figure without data.
 var ErrEmpty = errors.New("nothing to draw")

@@ -72,14 +72,16 @@ func (g Gallery) layout(width vg.Length) (drawing, error) {
 	if len(series) == 0 {
 		series = []string{""}
 	}
-	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, images: g.Images, perRow: g.PerRow, tones: greys, scale: g.Scale}
+	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, images: g.Images, perRow: g.PerRow, tones: greys,
+		scale: g.Scale}
 	return m.layout(width, g.Note, "Each image has a grey scale of its own.")
 }
 
 func (a Maps) heading() string { return a.Title }
 
 func (a Maps) layout(width vg.Length) (drawing, error) {
-	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, images: a.Images, perRow: a.PerRow, tones: viridis, scale: a.Scale, log: a.Log}
+	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, images: a.Images, perRow: a.PerRow, tones: viridis,
+		scale: a.Scale, log: a.Log}
 	if !m.scale.shared() {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, p := range a.Images {
@@ -368,7 +370,8 @@ func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
 		shown = enlarged(img, int(math.Ceil(at.Size().X.Dots(raster.DPI())/float64(img.Bounds().Dx()))))
 	}
 	c.DrawImage(at, shown)
-	c.StrokeLines(draw.LineStyle{Color: faint, Width: 0.4}, []vg.Point{at.Min, {X: at.Max.X, Y: at.Min.Y}, at.Max, {X: at.Min.X, Y: at.Max.Y}, at.Min})
+	c.StrokeLines(draw.LineStyle{Color: faint, Width: 0.4}, []vg.Point{at.Min, {X: at.Max.X, Y: at.Min.Y}, at.Max,
+		{X: at.Min.X, Y: at.Max.Y}, at.Min})
 }
 
 // enlarged repeats each pixel times times each way.

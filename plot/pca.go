@@ -43,7 +43,8 @@ func (p Panel) check() error {
 	case len(p.Labels) == 0:
 		return fmt.Errorf("panel %q has no points", p.Title)
 	case len(p.Points) != len(p.Labels)*p.Components:
-		return fmt.Errorf("panel %q has %d coordinates for %d samples of %d components", p.Title, len(p.Points), len(p.Labels), p.Components)
+		return fmt.Errorf("panel %q has %d coordinates for %d samples of %d components", p.Title, len(p.Points),
+			len(p.Labels), p.Components)
 	case len(p.Explained) != p.Components:
 		return fmt.Errorf("panel %q has %d shares of variance for %d components", p.Title, len(p.Explained), p.Components)
 	}
@@ -103,7 +104,8 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 		most = max(most, len(panel.Labels))
 	}
 	if most > maxPoints {
-		f.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the variance are those of all.", format.Thousands(maxPoints), format.Thousands(most))
+		f.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the "+
+			"variance are those of all.", format.Thousands(maxPoints), format.Thousands(most))
 	}
 	columns := 3
 	switch {

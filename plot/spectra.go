@@ -38,7 +38,8 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 	}
 	d := len(a.Values[0])
 	if len(a.Values) > mostSpectra || len(a.Values)*d > mostValues {
-		return f, fmt.Errorf("%d spectra of %d values: want at most %d, and %d values in all", len(a.Values), d, mostSpectra, mostValues)
+		return f, fmt.Errorf("%d spectra of %d values: want at most %d, and %d values in all", len(a.Values), d,
+			mostSpectra, mostValues)
 	}
 	y := a.Y
 	if y == "" {
@@ -70,7 +71,8 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 		}
 		p.Add(&plotter.Line{XYs: line, LineStyle: thin})
 		if len(line) == 1 {
-			p.Add(&plotter.Scatter{XYs: line, GlyphStyle: draw.GlyphStyle{Color: thin.Color, Radius: 2, Shape: draw.CircleGlyph{}}})
+			p.Add(&plotter.Scatter{XYs: line, GlyphStyle: draw.GlyphStyle{Color: thin.Color, Radius: 2,
+				Shape: draw.CircleGlyph{}}})
 		}
 	}
 	if lo > hi {
@@ -96,7 +98,8 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 		f.keys = append(f.keys, key{text: "median over the components", line: &thick})
 	}
 	if left > 0 {
-		f.note += fmt.Sprintf(" %s of %s values are not drawn: not positive, or not finite.", format.Thousands(left), format.Thousands(d*len(a.Values)))
+		f.note += fmt.Sprintf(" %s of %s values are not drawn: not positive, or not finite.", format.Thousands(left),
+			format.Thousands(d*len(a.Values)))
 	}
 	low, high := math.Log10(lo), math.Log10(hi)
 	pad := max(0.05*(high-low), math.Log10(1.1))

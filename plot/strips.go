@@ -122,7 +122,8 @@ func (a Strips) check() error {
 	}
 	for i, s := range a.Strips {
 		if len(s.X) != len(a.Strips[0].X) || len(s.X) == 0 {
-			return fmt.Errorf("strip %d has %d images, the first one %d: want as many, 1 at least", i, len(s.X), len(a.Strips[0].X))
+			return fmt.Errorf("strip %d has %d images, the first one %d: want as many, 1 at least", i, len(s.X),
+				len(a.Strips[0].X))
 		}
 		for step, x := range s.X {
 			if err := CheckPixels(x, a.Rows, a.Cols); err != nil {

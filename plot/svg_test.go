@@ -13,11 +13,14 @@ import (
 
 func TestSVG(t *testing.T) {
 	evil := `<b>&"` + "\x00\xff"
-	lines := Lines{Title: "Over sizes " + evil, X: "size", Y: "percent", From: 0, To: 100, Note: "A note.", Series: []Series{
-		{Name: "packed " + evil, Points: []Point{{X: 16, Y: 40, Low: 38, High: 41}, {X: 64, Y: 90}, {X: 2048, Y: 97, Doubtful: true}}},
-		{Name: "plain", Colour: 1, Dash: 1, Points: []Point{{X: 64, Y: 80, Low: nan, High: nan}, {X: 0, Y: 1}, {X: 1, Y: nan}}},
-		{Name: "absent", Points: []Point{{X: -1, Y: 50}}},
-	}}
+	lines := Lines{Title: "Over sizes " + evil, X: "size", Y: "percent", From: 0, To: 100, Note: "A note.",
+		Series: []Series{
+			{Name: "packed " + evil, Points: []Point{{X: 16, Y: 40, Low: 38, High: 41}, {X: 64, Y: 90},
+				{X: 2048, Y: 97, Doubtful: true}}},
+			{Name: "plain", Colour: 1, Dash: 1, Points: []Point{{X: 64, Y: 80, Low: nan, High: nan}, {X: 0, Y: 1},
+				{X: 1, Y: nan}}},
+			{Name: "absent", Points: []Point{{X: -1, Y: 50}}},
+		}}
 	speedUp := Lines{Title: "Speed-up", LogY: true, Series: []Series{
 		{Name: "ascent", Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 1.9}, {X: 64, Y: 50, Low: 45, High: 51}}},
 		{Name: "ideal", Reference: true, Points: []Point{{X: 1, Y: 1}, {X: 64, Y: 64}}},
@@ -26,34 +29,41 @@ func TestSVG(t *testing.T) {
 		Title:      "Roofline",
 		Peaks:      []Limit{{"generic", 3}, {"avx512", 117}, {"avx2 " + evil, 115}, {"neon", nan}},
 		Bandwidths: []Limit{{"memory", 20}, {"L1", 400}, {"L2", 150}, {"L3", 0}},
-		Points:     []Series{{Name: "gemm", Points: []Point{{X: 10, Y: 100}, {X: 1, Y: 18, Doubtful: true}, {X: 0, Y: 1}}}, {Name: "absent"}},
+		Points: []Series{{Name: "gemm", Points: []Point{{X: 10, Y: 100}, {X: 1, Y: 18, Doubtful: true}, {X: 0, Y: 1}}},
+			{Name: "absent"}},
 	}
 	bars := Bars{Title: "Tiers", X: "GFLOP/s", Groups: []string{"gemm " + evil, "ascent"}, Series: []Series{
 		{Name: "avx512", Points: []Point{{Y: 110}, {Y: 105, Doubtful: true}}},
 		{Name: "generic", Colour: 3, Points: []Point{{Y: 3}, {}}},
 		{Name: "absent", Points: []Point{{}, {}}},
 	}}
-	dots := Dots{Title: "Accuracy", X: "percent", Groups: []string{"MLP " + evil, "DPN"}, Note: "Over seeds.", Series: []Series{
-		{Name: "clean", Points: []Point{{Y: 98, Low: 97.9, High: 98.2}, {Y: 96}}},
-		{Name: "noisy", Colour: 1, Points: []Point{{Y: nan}, {Y: 40, Low: 40, High: 40}}},
-		{Name: "absent", Points: []Point{{Y: nan}, {Y: math.Inf(1)}}},
-	}}
+	dots := Dots{Title: "Accuracy", X: "percent", Groups: []string{"MLP " + evil, "DPN"}, Note: "Over seeds.",
+		Series: []Series{
+			{Name: "clean", Points: []Point{{Y: 98, Low: 97.9, High: 98.2}, {Y: 96}}},
+			{Name: "noisy", Colour: 1, Points: []Point{{Y: nan}, {Y: 40, Low: 40, High: 40}}},
+			{Name: "absent", Points: []Point{{Y: nan}, {Y: math.Inf(1)}}},
+		}}
 	for _, c := range []struct {
 		name   string
 		draw   func() ([]byte, error)
 		want   []string
 		reject []string
 	}{
-		{"dots", func() ([]byte, error) { return SVG(dots) }, []string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40", "90", "Over seeds."}, []string{"absent"}},
+		{"dots", func() ([]byte, error) { return SVG(dots) }, []string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40",
+			"90", "Over seeds."}, []string{"absent"}},
 		{"lines", func() ([]byte, error) { return SVG(lines) },
-			[]string{"Over sizes <b>&\"", "packed <b>", "plain", "16", "64", "2048", "100", "marked in the table", "A note."}, []string{"absent"}},
-		{"speed-up", func() ([]byte, error) { return SVG(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"}, []string{"marked"}},
+			[]string{"Over sizes <b>&\"", "packed <b>", "plain", "16", "64", "2048", "100", "marked in the table",
+				"A note."}, []string{"absent"}},
+		{"speed-up", func() ([]byte, error) { return SVG(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"},
+			[]string{"marked"}},
 		{"one point", func() ([]byte, error) {
 			return SVG(Lines{Series: []Series{{Name: "s", Points: []Point{{X: 7, Y: 3}}}}})
 		}, []string{"s", "7"}, nil},
 		{"roofline", func() ([]byte, error) { return SVG(roof) },
-			[]string{"avx512 117, avx2 <b>&\"   115 GFLOP/s", "generic 3.00 GFLOP/s", "L1 400 GB/s", "L2 150 GB/s", "memory 20.0 GB/s", "gemm", "marked"}, []string{"neon", "L3", "absent"}},
-		{"bars", func() ([]byte, error) { return SVG(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic", "marked"}, []string{"absent"}},
+			[]string{"avx512 117, avx2 <b>&\"   115 GFLOP/s", "generic 3.00 GFLOP/s", "L1 400 GB/s", "L2 150 GB/s",
+				"memory 20.0 GB/s", "gemm", "marked"}, []string{"neon", "L3", "absent"}},
+		{"bars", func() ([]byte, error) { return SVG(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic",
+			"marked"}, []string{"absent"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			svg, err := c.draw()

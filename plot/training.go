@@ -55,8 +55,10 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 		line  draw.LineStyle
 		glyph draw.GlyphStyle
 	}{
-		{"training", draw.LineStyle{Color: blue, Width: 1.5}, draw.GlyphStyle{Color: blue, Radius: 2.5, Shape: draw.CircleGlyph{}}},
-		{"validation", draw.LineStyle{Color: vermillion, Width: 1.5, Dashes: []vg.Length{5, 3}}, draw.GlyphStyle{Color: vermillion, Radius: 2.5, Shape: draw.BoxGlyph{}}},
+		{"training", draw.LineStyle{Color: blue, Width: 1.5}, draw.GlyphStyle{Color: blue, Radius: 2.5,
+			Shape: draw.CircleGlyph{}}},
+		{"validation", draw.LineStyle{Color: vermillion, Width: 1.5, Dashes: []vg.Length{5, 3}},
+			draw.GlyphStyle{Color: vermillion, Radius: 2.5, Shape: draw.BoxGlyph{}}},
 	}
 	used := make([]bool, len(kinds))
 	var panels []*plot.Plot

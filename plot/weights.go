@@ -69,7 +69,8 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 			ticks = append(ticks, plot.Tick{Value: float64(at), Label: strconv.Itoa(i)})
 		}
 		left, right := float64(at)-0.38, float64(at)+0.38
-		p.Add(&plotter.Polygon{XYs: []plotter.XYs{{{X: left}, {X: right}, {X: right, Y: w[i]}, {X: left, Y: w[i]}}}, Color: blue})
+		p.Add(&plotter.Polygon{XYs: []plotter.XYs{{{X: left}, {X: right}, {X: right, Y: w[i]}, {X: left, Y: w[i]}}},
+			Color: blue})
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	if k > mostBars {
@@ -83,9 +84,12 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 		})
 	}
 	equal := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{5, 3}}
-	p.Add(&plotter.Line{XYs: plotter.XYs{{X: p.X.Min, Y: 1 / float64(k)}, {X: p.X.Max, Y: 1 / float64(k)}}, LineStyle: equal})
-	f.keys = []key{{text: "weight", glyph: &draw.GlyphStyle{Color: blue, Radius: 4, Shape: draw.BoxGlyph{}}}, {text: fmt.Sprintf("equal weights, 1/%d", k), line: &equal}}
-	f.note = fmt.Sprintf("Effective number of components (exponential of the entropy): %s of %d.", format.Significant(math.Exp(entropy)), k)
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: p.X.Min, Y: 1 / float64(k)}, {X: p.X.Max, Y: 1 / float64(k)}},
+		LineStyle: equal})
+	f.keys = []key{{text: "weight", glyph: &draw.GlyphStyle{Color: blue, Radius: 4, Shape: draw.BoxGlyph{}}},
+		{text: fmt.Sprintf("equal weights, 1/%d", k), line: &equal}}
+	f.note = fmt.Sprintf("Effective number of components (exponential of the entropy): %s of %d.",
+		format.Significant(math.Exp(entropy)), k)
 	f.draw = p.Draw
 	return f, nil
 }

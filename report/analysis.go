@@ -178,7 +178,8 @@ func (a Analysis) curve() (Shown, error) {
 	if len(a.Study.Curves) == 0 {
 		return Shown{}, errors.New("no subsets were asked for")
 	}
-	f := plot.Lines{Title: a.title(text.Say("curve title")), X: text.Say("curve x"), Y: "fuzziness D (log scale)", LogY: true}
+	f := plot.Lines{Title: a.title(text.Say("curve title")), X: text.Say("curve x"), Y: "fuzziness D (log scale)",
+		LogY: true}
 	for i, c := range a.Study.Curves {
 		s := plot.Series{Name: c.Layer, Colour: i, Band: true, Limit: a.limit(c.Layer)}
 		for _, p := range c.Points {
@@ -245,7 +246,8 @@ func (a Analysis) strips() (Shown, error) {
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
-	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Rows, Cols: a.Model.Cols,
+		Scale: greyScale}
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first image of each class comes first
 		s := plot.Strip{Name: fmt.Sprint("image ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
 		for step := range t.Steps + 1 {

@@ -150,7 +150,8 @@ func (a Analysis) facts() []Fact {
 }
 
 func dataFact(m *dpn.Model, name string, samples int) string {
-	return fmt.Sprintf("%s, %s test images of %d × %d in %d classes", name, format.Thousands(samples), m.Rows, m.Cols, m.Classes)
+	return fmt.Sprintf("%s, %s test images of %d × %d in %d classes", name, format.Thousands(samples), m.Rows, m.Cols,
+		m.Classes)
 }
 
 func featuresFact(m *dpn.Model) string {
@@ -177,7 +178,8 @@ func formFact(c dpn.Config) string {
 }
 
 func machineFact(tier string, threads int) string {
-	return fmt.Sprintf("%s kernels, %s; every number is the same on other tiers and threads", tier, format.Count(threads, "thread"))
+	return fmt.Sprintf("%s kernels, %s; every number is the same on other tiers and threads", tier,
+		format.Count(threads, "thread"))
 }
 
 // layer returns the first layer of a name.
@@ -312,7 +314,8 @@ func (a Analysis) riseSentence() string {
 	if falls == 0 {
 		return text.Say("rises", "samples", t.Samples)
 	}
-	return text.Say("falls", "falls", falls, "steps", t.Samples*t.Steps, "images", images, "samples", t.Samples, "largest", largest)
+	return text.Say("falls", "falls", falls, "steps", t.Samples*t.Steps, "images", images, "samples", t.Samples,
+		"largest", largest)
 }
 
 func layerTable(caption string, layers []separation.Layer) Table {

@@ -31,7 +31,8 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 		}
 		return s
 	}
-	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150), Classes: 10, Norm: dataset.DigitsNorm}
+	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150), Classes: 10,
+		Norm: dataset.DigitsNorm}
 	m, err := dpn.New(c, data)
 	if err != nil {
 		t.Fatal(err)
@@ -45,11 +46,13 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 	if _, err := m.Init(ctx, e, data.Train); err != nil {
 		t.Fatal(err)
 	}
-	s, err := study.Run(ctx, e, m, data.Test, study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{Draws: 20, Subsets: 2}, Train: data.Train})
+	s, err := study.Run(ctx, e, m, data.Test, study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{Draws: 20,
+		Subsets: 2}, Train: data.Train})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Analysis{Model: m, Study: s, Images: data.Test, Data: "x/small", Tier: "generic", Threads: 2, Draws: 20, Subsets: 2, Unmoved: "nobody knows"}
+	return Analysis{Model: m, Study: s, Images: data.Test, Data: "x/small", Tier: "generic", Threads: 2, Draws: 20,
+		Subsets: 2, Unmoved: "nobody knows"}
 }
 
 // analysisHTML is the page of a, checked.
@@ -82,17 +85,20 @@ func TestAnalysisPage(t *testing.T) {
 		if f.Missing != nil {
 			t.Errorf("no figure %s: %v", f.Name, f.Missing)
 		}
-		if !strings.Contains(f.Caption, "Look") && !strings.Contains(f.Caption, "look") && f.Name != "spectra" && f.Name != "curve" || f.Alt == "" {
+		if !strings.Contains(f.Caption, "Look") && !strings.Contains(f.Caption, "look") && f.Name != "spectra" &&
+			f.Name != "curve" || f.Alt == "" {
 			t.Errorf("figure %s does not say what to look for: %q, %q", f.Name, f.Caption, f.Alt)
 		}
 	}
 	page := analysisHTML(t, a)
-	contains(t, page, "How raw on small separates classes", "Figure 11.", "centre moved by", "image 0", "of 150 test images correctly", "Read this page with caution", `"steps":4`)
+	contains(t, page, "How raw on small separates classes", "Figure 11.", "centre moved by", "image 0",
+		"of 150 test images correctly", "Read this page with caution", `"steps":4`)
 	if analysisHTML(t, a) != page {
 		t.Error("the same analysis gives other bytes")
 	}
 	none := separation.Float(math.NaN())
-	a.Study.Curves[0].Points[0] = separation.CurvePoint{Samples: 32, Subsets: 2, LeftOut: 2, Mean: none, Std: none, Least: none, Greatest: none, First: none, Limit: none}
+	a.Study.Curves[0].Points[0] = separation.CurvePoint{Samples: 32, Subsets: 2, LeftOut: 2, Mean: none, Std: none,
+		Least: none, Greatest: none, First: none, Limit: none}
 	contains(t, analysisHTML(t, a), "Subsets whose images all belong to one class have no D and are left out: 2.")
 }
 
@@ -103,7 +109,9 @@ func TestAnalysisWithoutImages(t *testing.T) {
 	}
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
-	contains(t, page, "No figure of strips: the features are not pixels", "No figure of centres, variance, moves: the features", "the image is the input at every step", "6 from linear layers", "too few points to test")
+	contains(t, page, "No figure of strips: the features are not pixels",
+		"No figure of centres, variance, moves: the features", "the image is the input at every step", "6 from linear "+
+			"layers", "too few points to test")
 	a = studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
 	contains(t, analysisHTML(t, a), "No figure of steps: there are no ascent steps", "No figure of moves: nobody knows")
 	a.Study.Walk.Phi[0][0] = separation.Float(math.Inf(1))
@@ -136,11 +144,17 @@ func TestAnalysisSummary(t *testing.T) {
 		d    []float64
 		want string
 	}{
-		{[]float64{16, 8.1, 4, 2.02, 1}, "at each of the 4 ascent steps and follows the law of equi-separation: each step multiplies D by ρ = 0.500"},
-		{[]float64{16, 4, 2, 1.5, 1.4}, "at each of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step but falls more and more slowly."},
-		{[]float64{16, 4, 2, 1.5, 1.6}, "at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step but bends upwards."},
+		{[]float64{16, 8.1, 4, 2.02, 1},
+			"at each of the 4 ascent steps and follows the law of equi-separation: each step multiplies D by ρ = 0.500"},
+		{[]float64{16, 4, 2, 1.5, 1.4},
+			"at each of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step " +
+				"but falls more and more slowly."},
+		{[]float64{16, 4, 2, 1.5, 1.6},
+			"at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step but " +
+				"bends upwards."},
 		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
-		{[]float64{1, 2, 4, 8.1, 16}, "at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the factor"},
+		{[]float64{1, 2, 4, 8.1, 16},
+			"at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the factor"},
 		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
 		{[]float64{2, 1, 0, 1}, "no logarithm"},
 		{[]float64{4, 2}, "D falls in the single ascent step; these are too few"},
@@ -215,7 +229,8 @@ func TestCell(t *testing.T) {
 // A single image may serve all steps; the predicted class still changes.
 func TestWalkOfOneImage(t *testing.T) {
 	r := [][]float32{{1}, {1}, {1}}
-	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []int{4, 5, 6}, Phi: []float64{1, 2, 3}, R: r}}}
+	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []int{4, 5, 6},
+		Phi: []float64{1, 2, 3}, R: r}}}
 	page := written(t, Page{Sections: []Section{{Title: "walk", Blocks: []Block{w}}}})
 	contains(t, page, `"read":[4,5,6]`, `alt="one"`)
 	if strings.Contains(page, `alt="one at step 2"`) {

@@ -19,7 +19,8 @@ func TestNewPanel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plot.Check(plot.PCA{Panels: []plot.Panel{p}, Classes: []string{"0", "1"}}); err != nil || p.Title != "input" || p.Components != 2 {
+	if err := plot.Check(plot.PCA{Panels: []plot.Panel{p}, Classes: []string{"0", "1"}}); err != nil ||
+		p.Title != "input" || p.Components != 2 {
 		t.Errorf("panel is %+v (%v)", p, err)
 	}
 	// The first component runs along the larger differences, to the right.

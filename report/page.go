@@ -245,7 +245,8 @@ func (t Table) view(b *builder) (blockView, error) {
 		}
 		class, known := classes[r.Verdict]
 		if !known {
-			return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, expected Holds, Partly, Fails or none", t.Caption, i, r.Verdict)
+			return blockView{}, fmt.Errorf("table %q: row %d has the verdict %q, expected Holds, Partly, Fails or none",
+				t.Caption, i, r.Verdict)
 		}
 		said := r.Said
 		if said == "" {

@@ -84,31 +84,46 @@ func samplePage(t *testing.T) Page {
 			"Classes draw together at every step of the ascent: the fuzziness D falls by 7% a step.",
 			"Two of the three published claims hold; the third one depends on the size of the sample.",
 		},
-		Facts: []Fact{{"Data", "built-in digits, seed 1, 10,000 test images"}, {"Model", "20 components, 30 steps"}, {"Machine", "AMD EPYC 9654, 2 threads"}, {"Version", "dpnbench 1.0, go1.26"}},
+		Facts: []Fact{{"Data", "built-in digits, seed 1, 10,000 test images"}, {"Model", "20 components, 30 steps"},
+			{"Machine", "AMD EPYC 9654, 2 threads"}, {"Version", "dpnbench 1.0, go1.26"}},
 		Sections: []Section{
 			{Title: "Claims", Blocks: []Block{
 				Text("Each row is a claim of the paper, what it says and what was measured here, with a 95% interval."),
-				Table{"Claims and what became of them", []Column{{Name: "claim"}, {Name: "published", Number: true}, {Name: "measured", Number: true}, {Name: "95% interval", Number: true}, {Name: "how it was measured"}}, []Row{
-					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31", "the first 32 test images, as the published table has it"}, Holds, "", "Table 1 of the paper"},
-					{[]string{"D after denoising", "2.81", "2.77", "2.52 to 3.05", "10 steps on the untrained potential, k-means centres, A = I"}, Partly, "", ""},
-					{[]string{"the law of equi-separation", "r = −0.99", "−0.91", "−0.95 to −0.84", "30 steps, all test images; a convex curve can have r near −1 as well"}, Fails, "", ""},
+				Table{"Claims and what became of them", []Column{{Name: "claim"}, {Name: "published", Number: true},
+					{Name: "measured", Number: true}, {Name: "95% interval", Number: true}, {Name: "how it was measured"}}, []Row{
+					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31",
+						"the first 32 test images, as the published table has it"}, Holds, "", "Table 1 of the paper"},
+					{[]string{"D after denoising", "2.81", "2.77", "2.52 to 3.05",
+						"10 steps on the untrained potential, k-means centres, A = I"}, Partly, "", ""},
+					{[]string{"the law of equi-separation", "r = −0.99", "−0.91", "−0.95 to −0.84",
+						"30 steps, all test images; a convex curve can have r near −1 as well"}, Fails, "", ""},
 					{[]string{"out of distribution", "–", "0.98", "", "not in the paper"}, Unjudged, "", ""},
 				}},
 				List{"D depends on the number of images.", "The published code detaches the potential."},
 			}},
 			{Title: "The walk", Blocks: []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
 			{Title: "Images", Blocks: []Block{Figures{
-				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey}, Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from left to right.", Wide: true},
-				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Images: pairs, Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
-				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Images: variances, Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
+				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey},
+					Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from " +
+						"left to right.", Wide: true},
+				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Images: pairs,
+					Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
+				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Images: variances,
+					Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
 			}}},
 			{Title: "Numbers", Blocks: []Block{Figures{
-				{Figure: plot.Steps{Title: "Separation over the steps", D: steps, Law: NewLaw(&law)}, Caption: "Fuzziness D at each step."},
-				{Figure: plot.Weights{Title: "Weights", C: []float64{0.1, 0.4, -0.3, 0.2, 0, 1, 0.6, -1, -0.2, 0.3}}, Caption: "Few components carry much."},
+				{Figure: plot.Steps{Title: "Separation over the steps", D: steps, Law: NewLaw(&law)},
+					Caption: "Fuzziness D at each step."},
+				{Figure: plot.Weights{Title: "Weights", C: []float64{0.1, 0.4, -0.3, 0.2, 0, 1, 0.6, -1, -0.2, 0.3}},
+					Caption: "Few components carry much."},
 				{Figure: plot.Spectra{Title: "Spectra of the precisions", Values: spectra}, Caption: "Eigenvalues."},
-				{Figure: plot.PlanePaths{Title: "Paths", Paths: paths, Centres: [][2]float64{{10, 0}, {-10, 0}}}, Caption: "Twenty digits."},
-				{Figure: plot.Lines{Title: "D over the sample", X: "samples n (log scale)", Y: "fuzziness D", Series: []plot.Series{{Name: "input", Band: true, Limit: &plot.Level{Name: "n to infinity", Y: 14.9, Low: 14.5, High: 15.3},
-					Points: []plot.Point{{X: 32, Y: 2.1, Low: 1.9, High: 2.4}, {X: 320, Y: 10.3, Low: 9.8, High: 10.9}, {X: 10000, Y: 14.6, Low: 14.4, High: 14.8}}}}}, Caption: "D depends on n."},
+				{Figure: plot.PlanePaths{Title: "Paths", Paths: paths, Centres: [][2]float64{{10, 0}, {-10, 0}}},
+					Caption: "Twenty digits."},
+				{Figure: plot.Lines{Title: "D over the sample", X: "samples n (log scale)", Y: "fuzziness D",
+					Series: []plot.Series{{Name: "input", Band: true, Limit: &plot.Level{Name: "n to infinity", Y: 14.9, Low: 14.5,
+						High: 15.3},
+						Points: []plot.Point{{X: 32, Y: 2.1, Low: 1.9, High: 2.4}, {X: 320, Y: 10.3, Low: 9.8, High: 10.9},
+							{X: 10000, Y: 14.6, Low: 14.4, High: 14.8}}}}}, Caption: "D depends on n."},
 				{Figure: plot.Training{Title: "Training", Epochs: epochs}, Caption: "Loss and accuracy."},
 			}}},
 		},
@@ -133,7 +148,8 @@ func TestPage(t *testing.T) {
 	page := written(t, p)
 	for _, want := range []string{
 		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`, `<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
-		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight rows of digits that become smoother", "test picture 3: label 0, prediction 3 (wrong)",
+		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight " +
+			"rows of digits that become smoother", "test picture 3: label 0, prediction 3 (wrong)",
 		`alt="test picture 19 at step 30"`, "<li>D depends on the number of images.</li>",
 	} {
 		if !strings.Contains(page, want) {
@@ -164,7 +180,8 @@ func TestPage(t *testing.T) {
 
 // What is written is text, whatever it looks like.
 func TestPageEscapes(t *testing.T) {
-	parts := []string{"</title>", "</style>", "</svg>", "</script>", "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--", "-->", "]]>",
+	parts := []string{"</title>", "</style>", "</svg>", "</script>", "<script>alert(1)</script>",
+		"<img src=x onerror=alert(1)>", "<!--", "-->", "]]>",
 		`"`, "'", "`", "&amp;", "&", "\x00", "\xff", "\u2028", "javascript:alert(1)", "{{.}}", "\\", "${1}", "//x.example/", "π", "\n"}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 25 {
@@ -365,7 +382,8 @@ func TestPageInBrowser(t *testing.T) {
 			const canvas = part('image');
 			return {
 				step: part('at').textContent, said: part('said').textContent, phi: part('phi').textContent, bars: part('bars').innerText,
-				pixels: canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.join(), dot: part('dot').getAttribute('cx'),
+				pixels: canvas.getContext('2d').getImageData(0, 0, canvas.width,
+					canvas.height).data.join(), dot: part('dot').getAttribute('cx'),
 			};
 		})()`, &s)
 		return s
@@ -420,7 +438,8 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	b.Evaluate(`(() => {
 		const seen = s => [...document.querySelectorAll(s)].filter(e => e.getBoundingClientRect().width > 0).length;
-		return { live: seen('.walk-live'), ends: seen('.ends img'), strips: seen('.sprite'), content: document.documentElement.scrollWidth };
+		return { live: seen('.walk-live'), ends: seen('.ends img'), strips: seen('.sprite'),
+			content: document.documentElement.scrollWidth };
 	})()`, &print)
 	if print.Live != 0 || print.Ends != 2*20 || print.Strips != 0 || print.Content > 688 {
 		t.Errorf("in print: %+v; want the first and the last image of each digit, on 688 pixels", print)

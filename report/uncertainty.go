@@ -190,7 +190,8 @@ func (u Uncertainty) Figures() []AnalysisFigure {
 
 // units of the scores that have one.
 var scoreUnits = map[string]string{
-	"entropy_0": " (nats)", "entropy_n": " (nats)", "displacement": " (units of the features)", "softmax": " (probability)",
+	"entropy_0": " (nats)", "entropy_n": " (nats)", "displacement": " (units of the features)", "softmax": " " +
+		"(probability)",
 }
 
 // histogram shows one score of known and unknown images.
@@ -213,8 +214,9 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 		f.Mark = &plot.Level{Name: threshold, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc", d.AUROC, "fpr", d.FPR),
-		Alt:     text.Say("histogram alt", "auroc", d.AUROC),
+		Caption: text.Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc", d.AUROC, "fpr",
+			d.FPR),
+		Alt: text.Say("histogram alt", "auroc", d.AUROC),
 	}, nil
 }
 
@@ -256,7 +258,8 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("chance")},
 	}
 	for i, t := range u.unknownTasks() {
-		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, format.Number(t.Scores[at].AUROC, 3)), i, t.Accepted[at], t.Refused[at])
+		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, format.Number(t.Scores[at].AUROC, 3)), i, t.Accepted[at],
+			t.Refused[at])
 		if err != nil {
 			return Shown{}, err
 		}
@@ -272,7 +275,8 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("chance")},
 	}
 	for i, kind := range u.Study.Scores {
-		s, err := curve(fmt.Sprintf("%s (%s)", kind.Name, format.Number(t.Scores[i].AUROC, 3)), i, t.Accepted[i], t.Refused[i])
+		s, err := curve(fmt.Sprintf("%s (%s)", kind.Name, format.Number(t.Scores[i].AUROC, 3)), i, t.Accepted[i],
+			t.Refused[i])
 		if err != nil {
 			return Shown{}, err
 		}
@@ -338,7 +342,8 @@ func (u Uncertainty) reliability() (Shown, error) {
 	if c.After != nil {
 		f.Series = append(f.Series, bins("temperature "+format.Significant(c.Temperature.T), 1, c.After))
 	}
-	return Shown{Figure: f, Caption: text.Say("reliability caption"), Alt: text.Say("reliability alt", "ece", c.Before.ECE)}, nil
+	return Shown{Figure: f, Caption: text.Say("reliability caption"), Alt: text.Say("reliability alt", "ece",
+		c.Before.ECE)}, nil
 }
 
 // bins is a reliability diagram as a series.
@@ -396,7 +401,8 @@ func (u Uncertainty) scoreTable(caption string, cell func(study.ScoreDetection) 
 
 func (u Uncertainty) fullTable() Table {
 	t := Table{Caption: text.Say("full table"), Columns: []Column{{Name: "images"}, {Name: "score"}, {"known", true},
-		{"unknown", true}, {"AUROC", true}, {"95% interval", true}, {"FPR", true}, {"95% interval", true}, {"threshold", true}}}
+		{"unknown", true}, {"AUROC", true}, {"95% interval", true}, {"FPR", true}, {"95% interval", true}, {"threshold",
+			true}}}
 	for _, task := range u.Study.Tasks {
 		for i, d := range task.Scores {
 			limit := "–"

@@ -23,7 +23,8 @@ func doubted(t *testing.T) Uncertainty {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s, err := study.MeasureUncertainty(context.Background(), e, a.Model, a.Images, study.UncertaintyOptions{Seed: 1, Validation: a.Images.Slice(0, 50)})
+	s, err := study.MeasureUncertainty(context.Background(), e, a.Model, a.Images,
+		study.UncertaintyOptions{Seed: 1, Validation: a.Images.Slice(0, 50)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +54,14 @@ func TestUncertaintyPage(t *testing.T) {
 			t.Errorf("figure %s: %v, %q, %q", f.Name, f.Missing, f.Caption, f.Alt)
 		}
 	}
-	if got, want := strings.Join(names, ", "), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, histogram-misread, roc-misread, reliability"; got != want {
+	if got, want := strings.Join(names,
+		", "), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, histogram-misread, "+
+		"roc-misread, reliability"; got != want {
 		t.Errorf("figures %s, want %s", got, want)
 	}
 	page := uncertaintyHTML(t, u)
-	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.", "φ(x_0)", "by chance", "Scores chosen on", "validation images", "every grey level as likely")
+	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.", "φ(x_0)", "by chance",
+		"Scores chosen on", "validation images", "every grey level as likely")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
 	}
@@ -79,7 +83,8 @@ func TestUncertaintySummary(t *testing.T) {
 			s.Tasks[i].Scores[j].Detection, s.Tasks[i].Scores[j].Limit = &d, 12
 		}
 	}
-	contains(t, text(), "use displacement (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 (inverted)", "Reject images with a score above 12.0", "25.0% of rotated",
+	contains(t, text(), "use displacement (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 "+
+		"(inverted)", "Reject images with a score above 12.0", "25.0% of rotated",
 		"is better: 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
 	s.Tasks[3].Scores[5].AUROC = 0.91
 	if got := text(); strings.Contains(got, "is better") || strings.Contains(got, "No score detects") {
@@ -100,5 +105,6 @@ func TestUncertaintySummary(t *testing.T) {
 	contains(t, text(), "0 of 150 test images are misclassified: too few to evaluate a score")
 	contains(t, uncertaintyHTML(t, u), "there is nothing to compare", "none is best")
 	s.ChosenOn = "test"
-	contains(t, uncertaintyHTML(t, u), "there are no validation images", "There were no validation images: these scores were chosen on the test images")
+	contains(t, uncertaintyHTML(t, u), "there are no validation images",
+		"There were no validation images: these scores were chosen on the test images")
 }

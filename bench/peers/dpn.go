@@ -232,7 +232,8 @@ func (n *network) classify() {
 // adam steps with a learning rate of 0, as the rivals do: the same work, and every round
 // starts from the same parameters.
 func (n *network) adam(params []param) {
-	co := engine.AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 0, RBC2: 1, Eps: 1e-8}
+	co := engine.AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 0,
+		RBC2: 1, Eps: 1e-8}
 	for _, p := range params {
 		n.e.Adam(p.data, p.grad, p.m, p.v, &co)
 	}

@@ -37,7 +37,8 @@ func fitting(ctx context.Context, s *settings, dir string) error {
 	}
 	defer stopAll(rivals)
 	fmt.Printf("\nEM against scikit-learn's GaussianMixture.fit\n")
-	for _, size := range []mixture{{d: 16, k: 10, rows: 20000, iterations: 10}, {d: 64, k: 10, rows: 8000, iterations: 10}} {
+	for _, size := range []mixture{{d: 16, k: 10, rows: 20000, iterations: 10},
+		{d: 64, k: 10, rows: 8000, iterations: 10}} {
 		m, err := newMixture(ctx, size)
 		if err != nil {
 			return err
@@ -118,11 +119,13 @@ func (m *mixture) time(ctx context.Context, s *settings, dir string, rivals []*c
 			if err != nil {
 				return err
 			}
-			if err := near(r.name+": log-likelihood in "+kind, score, []float32{float32(ours.Final())}, emTolerance); err != nil {
+			if err := near(r.name+": log-likelihood in "+kind, score, []float32{float32(ours.Final())},
+				emTolerance); err != nil {
 				return err
 			}
 			if i == 0 {
-				fmt.Printf("log-likelihood a row: from %.6f to %.6f, sklearn in %s %.6f\n", ours.LogLikelihood[0], ours.Final(), kind, score[0])
+				fmt.Printf("log-likelihood a row: from %.6f to %.6f, sklearn in %s %.6f\n", ours.LogLikelihood[0], ours.Final(),
+					kind, score[0])
 			}
 		}
 		contend = append(contend, func() (took float64, err error) {

@@ -46,13 +46,16 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	rounds := flag.Int("rounds", 21, "rounds in which everything is timed once; a third of them, at least 7, where a round takes over 5 s")
+	rounds := flag.Int("rounds", 21,
+		"rounds in which everything is timed once; a third of them, at least 7, where a round takes over 5 s")
 	least := flag.Duration("batch", 100*time.Millisecond, "least time of one timing")
 	tier := flag.String("tier", "auto", "tier of the engine")
-	threads := flag.String("threads", "", "numbers of threads, with commas between them (default: one, and all that the process may use)")
+	threads := flag.String("threads", "",
+		"numbers of threads, with commas between them (default: one, and all that the process may use)")
 	only := flag.String("only", strings.Join(rivals, ","), "rivals, with commas between them")
 	quick := flag.Bool("quick", false, "6 rounds, one where a round takes over 5 s: does everything work?")
-	python := flag.String("python", "", "Python to use (default: the first of python3 and /usr/bin/python3 that has the package)")
+	python := flag.String("python", "",
+		"Python to use (default: the first of python3 and /usr/bin/python3 that has the package)")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: expected flags only", flag.Arg(0))
@@ -60,7 +63,8 @@ func run(ctx context.Context) error {
 	if *rounds < 6 {
 		return fmt.Errorf("-rounds %d: expected at least 6, for an interval", *rounds)
 	}
-	s := &settings{rounds: *rounds, slowRounds: min(*rounds, max(7, *rounds/3)), least: *least, only: strings.Split(*only, ","), python: *python}
+	s := &settings{rounds: *rounds, slowRounds: min(*rounds, max(7, *rounds/3)), least: *least,
+		only: strings.Split(*only, ","), python: *python}
 	if *quick {
 		s.rounds, s.slowRounds, s.least = 6, 1, 5*time.Millisecond
 	}
@@ -83,13 +87,18 @@ func run(ctx context.Context) error {
 	s.tier = e.Tier()
 	e.Close()
 	m := sysinfo.ReadMachine()
-	fmt.Printf("%s, tier %v, threads %s of %d; medians and the 95%% intervals of medians\n", m.Brand, s.tier, listed(s.threads), runtime.GOMAXPROCS(0))
+	fmt.Printf("%s, tier %v, threads %s of %d; medians and the 95%% intervals of medians\n", m.Brand, s.tier,
+		listed(s.threads), runtime.GOMAXPROCS(0))
 	if m.Load > 0.5 {
-		fmt.Fprintf(os.Stderr, "peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each other\n", m.Load)
+		fmt.Fprintf(os.Stderr,
+			"peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each "+
+				"other\n", m.Load)
 	}
 
 	if core, set := os.LookupEnv("OPENBLAS_CORETYPE"); set {
-		fmt.Fprintf(os.Stderr, "peers: OPENBLAS_CORETYPE=%s chooses the kernels of OpenBLAS, also for PyTorch and scikit-learn: are they its best ones here?\n", core)
+		fmt.Fprintf(os.Stderr,
+			"peers: OPENBLAS_CORETYPE=%s chooses the kernels of OpenBLAS, also for PyTorch and scikit-learn: are they its "+
+				"best ones here?\n", core)
 	}
 
 	for _, compare := range []func(context.Context, *settings) error{products, torch, training, sklearn} {

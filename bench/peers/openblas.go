@@ -28,7 +28,8 @@ var openblas = &blasRival{
 		return func() { C.openblas_set_num_threads(before) }
 	},
 	matMul: func(c, a, b engine.Matrix) {
-		C.cblas_sgemm(C.CblasRowMajor, C.CblasNoTrans, C.CblasNoTrans, C.blasint(c.Rows), C.blasint(c.Cols), C.blasint(a.Cols), 1,
+		C.cblas_sgemm(C.CblasRowMajor, C.CblasNoTrans, C.CblasNoTrans, C.blasint(c.Rows), C.blasint(c.Cols),
+			C.blasint(a.Cols), 1,
 			pointer(a), C.blasint(a.RS), pointer(b), C.blasint(b.RS), 0, pointer(c), C.blasint(c.RS))
 	},
 }

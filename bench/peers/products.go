@@ -15,7 +15,8 @@ import (
 )
 
 // shapes are those of a DPN, and a large square: m, k, n.
-var shapes = [][3]int{{128, 784, 784}, {1280, 784, 784}, {128, 784, 15680}, {1024, 1024, 1024}, {128, 64, 64}, {128, 64, 1280}}
+var shapes = [][3]int{{128, 784, 784}, {1280, 784, 784}, {128, 784, 15680}, {1024, 1024, 1024}, {128, 64, 64},
+	{128, 64, 1280}}
 
 // A blasRival multiplies row-major matrices.
 type blasRival struct {
@@ -45,7 +46,8 @@ func products(ctx context.Context, s *settings) error {
 	var all []*blasRival
 	if s.wants("openblas") {
 		if openblas == nil {
-			fmt.Println("openblas: skipped: not built with -tags openblas (Debian: apt-get install gcc pkg-config libopenblas-dev)")
+			fmt.Println("openblas: skipped: not built with -tags openblas (Debian: apt-get install gcc pkg-config " +
+				"libopenblas-dev)")
 		} else {
 			all = append(all, openblas)
 		}

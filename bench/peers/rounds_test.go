@@ -10,7 +10,8 @@ import (
 // TestRatio checks the ends of intervals against tables of the binomial distribution, and that
 // too few rounds have none.
 func TestRatio(t *testing.T) {
-	for n, want := range map[int]string{1: "10.00 (rounds: 1)", 5: "30.00 (rounds: 5)", 6: "35.00 (10.00 to 60.00)", 12: "65.00 (30.00 to 100.00)"} {
+	for n, want := range map[int]string{1: "10.00 (rounds: 1)", 5: "30.00 (rounds: 5)", 6: "35.00 (10.00 to 60.00)",
+		12: "65.00 (30.00 to 100.00)"} {
 		var theirs, ours []float64
 		for i := range n {
 			theirs, ours = append(theirs, float64(5*(n-i))), append(ours, 0.5)

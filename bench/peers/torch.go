@@ -99,7 +99,8 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 		if err != nil {
 			return err
 		}
-		fmt.Printf("expert's fastest way, threads %d: forward %s, training step %s\n", threads, loaded.Fastest["forward"], loaded.Fastest["train"])
+		fmt.Printf("expert's fastest way, threads %d: forward %s, training step %s\n", threads, loaded.Fastest["forward"],
+			loaded.Fastest["train"])
 		if err := compareTorch(ours[engine.DenseRoute], r, work); err != nil {
 			return err
 		}
@@ -193,7 +194,8 @@ func compareTorch(n *network, r *child, work []torchWork) error {
 			return err
 		}
 		for _, w := range want {
-			if err := near(fmt.Sprintf("%s: %s form: %s", r.name, form, w.name), got.next(len(w.x)), w.x, tolerance); err != nil {
+			if err := near(fmt.Sprintf("%s: %s form: %s", r.name, form, w.name), got.next(len(w.x)), w.x,
+				tolerance); err != nil {
 				return err
 			}
 		}

@@ -55,13 +55,15 @@ func training(ctx context.Context, s *settings) error {
 	return nil
 }
 
-func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, data *dataset.Data, preset string) error {
+func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, data *dataset.Data,
+	preset string) error {
 	path := filepath.Join(dir, "model.safetensors")
 	c, err := prepareModel(ctx, s, data, preset, path)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\npreset %s after %d updates on digits: d %d, k %d, n %d, precisions %s, batch %d\n", preset, updatesBefore, c.Dim, c.Components, c.Steps, c.Form, c.Batch)
+	fmt.Printf("\npreset %s after %d updates on digits: d %d, k %d, n %d, precisions %s, batch %d\n", preset,
+		updatesBefore, c.Dim, c.Components, c.Steps, c.Form, c.Batch)
 	if err := writePictures(filepath.Join(dir, "inputs"), c, data); err != nil {
 		return err
 	}
@@ -81,8 +83,10 @@ func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, d
 		if err != nil {
 			return err
 		}
-		fmt.Printf("expert's fastest way, threads %d: forward %s; training step %s\n", threads, loaded.Fastest["forward"], loaded.Fastest["train"])
-		o := &ownTraining{ctx: ctx, e: e, m: m, trainer: dpn.NewTrainer(m, e), batch: data.Train.Slice(0, c.Batch), at: make([]int32, c.Batch)}
+		fmt.Printf("expert's fastest way, threads %d: forward %s; training step %s\n", threads, loaded.Fastest["forward"],
+			loaded.Fastest["train"])
+		o := &ownTraining{ctx: ctx, e: e, m: m, trainer: dpn.NewTrainer(m, e), batch: data.Train.Slice(0, c.Batch),
+			at: make([]int32, c.Batch)}
 		for j := range o.at {
 			o.at[j] = int32(j)
 		}

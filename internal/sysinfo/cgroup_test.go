@@ -15,8 +15,10 @@ func TestCgroupCPUs(t *testing.T) {
 		{"no limit", map[string]string{"proc/self/cgroup": "0::/\n", g + "cpu.max": "max 100000\n"}, -1},
 		{"half", map[string]string{"proc/self/cgroup": "0::/\n", g + "cpu.max": "50000 100000\n"}, 0.5},
 		{"no period", map[string]string{"proc/self/cgroup": "0::/\n", g + "cpu.max": "1 0\n"}, -1},
-		{"group above", map[string]string{"proc/self/cgroup": "0::/a/b\n", g + "a/b/cpu.max": "400000 100000\n", g + "a/cpu.max": "150000 100000\n"}, 1.5},
-		{"own group", map[string]string{"proc/self/cgroup": "0::/a/b\n", g + "a/b/cpu.max": "100000 100000\n", g + "a/cpu.max": "max 100000\n"}, 1},
+		{"group above", map[string]string{"proc/self/cgroup": "0::/a/b\n", g + "a/b/cpu.max": "400000 100000\n",
+			g + "a/cpu.max": "150000 100000\n"}, 1.5},
+		{"own group", map[string]string{"proc/self/cgroup": "0::/a/b\n", g + "a/b/cpu.max": "100000 100000\n",
+			g + "a/cpu.max": "max 100000\n"}, 1},
 		{"version 1", map[string]string{
 			"proc/self/cgroup": "3:cpu,cpuacct:/a\n0::/\n", g + "cpu/a/cpu.cfs_quota_us": "300000\n", g + "cpu/a/cpu.cfs_period_us": "100000\n",
 			g + "cpu/cpu.cfs_quota_us": "-1\n", g + "cpu/cpu.cfs_period_us": "100000\n",

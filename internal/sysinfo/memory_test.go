@@ -33,10 +33,12 @@ func TestAvailableMemory(t *testing.T) {
 		want  float64
 	}{
 		{"nothing said", nil, math.Inf(1)},
-		{"system", map[string]string{"proc/meminfo": "MemTotal:  9000 kB\nMemAvailable:     5000 kB\nBuffers: 1 kB\n"}, 5000 * 1024},
+		{"system", map[string]string{"proc/meminfo": "MemTotal:  9000 kB\nMemAvailable:     5000 kB\nBuffers: 1 kB\n"},
+			5000 * 1024},
 		{"container", map[string]string{
 			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/cgroup": "0::/\n",
-			g + "memory.max": "1000000\n", g + "memory.current": "900000\n", g + "memory.stat": "anon 200000\nfile 700000\ninactive_file 600000\nactive_file 100000\n",
+			g + "memory.max": "1000000\n", g + "memory.current": "900000\n", g + "memory.stat": "anon 200000\nfile " +
+				"700000\ninactive_file 600000\nactive_file 100000\n",
 		}, 700000},
 		{"no limit", map[string]string{
 			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/cgroup": "0::/a\n", g + "a/memory.max": "max\n", g + "a/memory.current": "900000\n",
@@ -53,7 +55,8 @@ func TestAvailableMemory(t *testing.T) {
 			g + "a/b/memory.max": "3000\n", g + "a/b/memory.current": "1000\n",
 			g + "a/memory.max": "9000\n", g + "a/memory.current": "1000\n",
 		}, 2000},
-		{"beyond the limit", map[string]string{"proc/self/cgroup": "0::/\n", g + "memory.max": "1000\n", g + "memory.current": "1001\n"}, 0},
+		{"beyond the limit", map[string]string{"proc/self/cgroup": "0::/\n", g + "memory.max": "1000\n",
+			g + "memory.current": "1001\n"}, 0},
 		{"version 1", map[string]string{
 			"proc/self/cgroup":                     "5:cpu,cpuacct:/x\n4:memory:/a/b\n0::/\n",
 			g + "memory/memory.limit_in_bytes":     "9223372036854771712\n",
