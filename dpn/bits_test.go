@@ -11,7 +11,7 @@ import (
 
 // trainedHashes are the hashes of the weights after a short training of each preset on
 // built-in digits, on every tier, number of threads and machine. The networks in pixel
-// space have few components and two steps only, those with matrices P_i smaller pictures, and
+// space have few components and two steps only, those with matrices P_i smaller images, and
 // convolutions few updates, for the sake of pure Go and of emulated machines.
 var trainedHashes = map[string]string{
 	"compact":      "fad94c2b3af953a2",
@@ -41,7 +41,8 @@ func TestTrainedBits(t *testing.T) {
 		runs = append(runs, run{tier.String(), []engine.Option{engine.WithTier(tier)}})
 	}
 	for _, tier := range engine.Available() {
-		runs = append(runs, run{"sparse on " + tier.String(), []engine.Option{engine.WithTier(tier), engine.WithRoute(engine.SparseRoute)}})
+		runs = append(runs,
+			run{"sparse on " + tier.String(), []engine.Option{engine.WithTier(tier), engine.WithRoute(engine.SparseRoute)}})
 	}
 	runs = append(runs, run{"dense", []engine.Option{engine.WithRoute(engine.DenseRoute)}})
 	if testing.Short() {
@@ -49,19 +50,19 @@ func TestTrainedBits(t *testing.T) {
 	}
 	for _, preset := range Presets() {
 		c, _ := Preset(preset)
-		pictures, updates := 1000, 8
+		images, updates := 1000, 8
 		switch c.Extractor {
 		case "identity":
-			pictures, updates = 120, 2
+			images, updates = 120, 2
 			c.Components, c.Steps, c.Batch = 2, 2, 16
 			if c.Init == "classwise" {
 				c.Components = 10
 			}
 		case "conv":
-			pictures, updates, c.Batch = 120, 4, 16
+			images, updates, c.Batch = 120, 4, 16
 		}
 		c.MaxUpdates = updates
-		d := digits(t, pictures, 10)
+		d := digits(t, images, 10)
 		if preset == "paper" || preset == "published" { // P_i of 784 features take a minute to emulate
 			small, err := d.Train.Resize(20, 20)
 			if err != nil {
@@ -134,7 +135,8 @@ func TestRoutes(t *testing.T) {
 				for _, s := range a.Steps {
 					computed += s.Computed
 				}
-				if left := 1 - computed/float64(c.Components*c.Steps); a.Route != "sparse" || len(a.Steps) != c.Steps || math.Abs(a.Saved-left) > 1e-9 {
+				if left := 1 - computed/float64(c.Components*c.Steps); a.Route != "sparse" || len(a.Steps) != c.Steps ||
+					math.Abs(a.Saved-left) > 1e-9 {
 					t.Errorf("%s: the sparse route cost %+v", preset, a)
 				}
 				if preset == "paper" && !(a.Saved > 0.5) {
@@ -154,7 +156,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestRowsAlone checks that a picture has the same logits alone and within a set.
+// TestRowsAlone checks that an image has the same logits alone and within a set.
 func TestRowsAlone(t *testing.T) {
 	d := digits(t, 200, 70)
 	e := newEngine(t)
@@ -175,7 +177,7 @@ func TestRowsAlone(t *testing.T) {
 		}
 		for j, v := range one.Row(0) {
 			if math.Float32bits(v) != math.Float32bits(x.At(i, j)) {
-				t.Fatalf("picture %d, feature %d: %v alone, %v among others", i, j, v, x.At(i, j))
+				t.Fatalf("image %d, feature %d: %v alone, %v among others", i, j, v, x.At(i, j))
 			}
 		}
 	}

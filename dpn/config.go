@@ -10,55 +10,80 @@ import (
 	"dpnbench/dpn/potential"
 )
 
-// Config holds every setting of a network and its training. The names in a TOML file
-// are those of the command's flags.
+// Config holds every setting of a network and of its training. The names in a TOML file are
+// those of the command's flags.
 type Config struct {
 	Preset string `toml:"preset" json:"preset"` // where the settings started from
 
-	// The network.
-	Extractor  string  `toml:"extractor" json:"extractor"`   // identity; or to dim features: linear, mlp, conv (convolutions to 8 and 16 channels)
-	Hidden     string  `toml:"hidden" json:"hidden"`         // hidden layers of the extractor mlp: widths such as 512-256
-	Dim        int     `toml:"dim" json:"dim"`               // features; identity: the number of pixels
-	LayerNorm  bool    `toml:"layer-norm" json:"layer_norm"` // normalise features, without scale and shift
-	Components int     `toml:"components" json:"components"` // k
-	Steps      int     `toml:"steps" json:"steps"`           // n, ascent steps
-	Form       string  `toml:"form" json:"form"`             // of the precisions: full, diag, lowrank, flat or tied
-	Rank       int     `toml:"rank" json:"rank"`             // r of the forms lowrank and flat
-	Eps        float64 `toml:"eps" json:"eps"`               // of the form flat: share of the precision that is left along U
-	Scale      float64 `toml:"scale" json:"scale"`           // s0: A_i = s0 I at first, and the factor of the other forms
-	Alpha      float64 `toml:"alpha" json:"alpha"`           // step size at first
+	// The network. Extractor is identity (the pixels are the features) or maps them to Dim
+	// features: linear, mlp (Hidden: widths such as 512-256) or conv (convolutions to 8 and 16
+	// channels). LayerNorm normalises the features, without scale and shift.
+	Extractor string `toml:"extractor" json:"extractor"`
+	Hidden    string `toml:"hidden" json:"hidden"`
+	Dim       int    `toml:"dim" json:"dim"`
+	LayerNorm bool   `toml:"layer-norm" json:"layer_norm"`
 
-	// Its training.
-	Init         string  `toml:"init" json:"init"`                   // centres at first: one of Inits
-	EMIterations int     `toml:"em-iterations" json:"em_iterations"` // at most so many of EM (init em and em-classwise: EMOptions)
-	EMTolerance  float64 `toml:"em-tolerance" json:"em_tolerance"`   // least rise of the log-likelihood, in nats a row
-	EMRidge      float64 `toml:"em-ridge" json:"em_ridge"`           // least variance, over the mean variance of a feature
-	Gradient     string  `toml:"gradient" json:"gradient"`           // exact, or detached: only the classifier learns
-	Epochs       int     `toml:"epochs" json:"epochs"`
-	MaxUpdates   int     `toml:"max-updates" json:"max_updates"`       // stop after so many updates; 0: no limit
-	Batch        int     `toml:"batch" json:"batch"`                   // images a minibatch
-	LR           float64 `toml:"lr" json:"lr"`                         // Adam's rate for extractor and classifier
-	PotentialLR  float64 `toml:"potential-lr" json:"potential_lr"`     // and for the potential: mu, c, alpha and precisions
-	ExtractorLR  float64 `toml:"extractor-lr" json:"extractor_lr"`     // for the extractor alone; 0: LR
-	AlphaLR      float64 `toml:"alpha-lr" json:"alpha_lr"`             // for the step size alone; 0: PotentialLR
-	Schedule     string  `toml:"schedule" json:"schedule"`             // constant, or cosine: decay to 0
-	Warmup       float64 `toml:"warmup" json:"warmup"`                 // share of the updates over which the rate rises
-	Clip         float64 `toml:"clip" json:"clip"`                     // largest norm of the gradient; 0: no limit
-	NoiseMin     float64 `toml:"noise-min" json:"noise_min"`           // half of each minibatch gets noise (layer.Noise) of a standard deviation
-	NoiseMax     float64 `toml:"noise-max" json:"noise_max"`           // between these, in grey levels of [0, 1]; 0: none
-	Denoising    float64 `toml:"denoising" json:"denoising"`           // weight of the denoising loss; 0: none
-	NLL          float64 `toml:"nll" json:"nll"`                       // weight of the negative log-likelihood of the features; 0: none
-	Score        float64 `toml:"score-matching" json:"score_matching"` // weight of denoising score matching; 0: none
-	ScoreSigma   float64 `toml:"score-sigma" json:"score_sigma"`       // standard deviation of its noise on features
-	Patience     int     `toml:"patience" json:"patience"`             // stop after so many epochs without a lower validation loss; 0: never
-	ValSize      int     `toml:"val-size" json:"val_size"`             // last training images kept for validation; -1: a tenth
-	Seed         uint64  `toml:"seed" json:"seed"`
+	// The potential: k components, n ascent steps of the initial size Alpha, precisions of a
+	// form (potential.Forms). Rank is r of the forms that have one, Eps the share of the precision
+	// of the form flat that is left along U, Scale is s0: A_i = s0 I initially, and the factor of
+	// the other forms.
+	Components int     `toml:"components" json:"components"`
+	Steps      int     `toml:"steps" json:"steps"`
+	Form       string  `toml:"form" json:"form"`
+	Rank       int     `toml:"rank" json:"rank"`
+	Eps        float64 `toml:"eps" json:"eps"`
+	Scale      float64 `toml:"scale" json:"scale"`
+	Alpha      float64 `toml:"alpha" json:"alpha"`
 
-	// The pictures that it was trained on, for the record: package dataset opens them.
+	// How the centres are placed (Inits), and the options of EM if it does (potential.EMOptions).
+	Init         string  `toml:"init" json:"init"`
+	EMIterations int     `toml:"em-iterations" json:"em_iterations"`
+	EMTolerance  float64 `toml:"em-tolerance" json:"em_tolerance"`
+	EMRidge      float64 `toml:"em-ridge" json:"em_ridge"`
+
+	// Training. Gradient is exact, or detached: only the classifier learns. MaxUpdates 0: no
+	// limit. Batch is in images.
+	Gradient   string `toml:"gradient" json:"gradient"`
+	Epochs     int    `toml:"epochs" json:"epochs"`
+	MaxUpdates int    `toml:"max-updates" json:"max_updates"`
+	Batch      int    `toml:"batch" json:"batch"`
+
+	// Adam's learning rates: LR for extractor and classifier, PotentialLR for mu, c, alpha and
+	// the precisions; ExtractorLR and AlphaLR for these alone, unless 0. Schedule is constant, or
+	// cosine (decay to 0); the rates rise over the share Warmup of the updates. Clip is the
+	// largest norm of the gradient; 0: no limit.
+	LR          float64 `toml:"lr" json:"lr"`
+	PotentialLR float64 `toml:"potential-lr" json:"potential_lr"`
+	ExtractorLR float64 `toml:"extractor-lr" json:"extractor_lr"`
+	AlphaLR     float64 `toml:"alpha-lr" json:"alpha_lr"`
+	Schedule    string  `toml:"schedule" json:"schedule"`
+	Warmup      float64 `toml:"warmup" json:"warmup"`
+	Clip        float64 `toml:"clip" json:"clip"`
+
+	// Half of each minibatch gets noise (layer.Noise) with a standard deviation between NoiseMin
+	// and NoiseMax, in grey levels of [0, 1]; NoiseMax 0: none.
+	NoiseMin float64 `toml:"noise-min" json:"noise_min"`
+	NoiseMax float64 `toml:"noise-max" json:"noise_max"`
+
+	// Weights of further losses, 0: none: the denoising loss, the negative log-likelihood of the
+	// features, and denoising score matching with noise of ScoreSigma on features.
+	Denoising  float64 `toml:"denoising" json:"denoising"`
+	NLL        float64 `toml:"nll" json:"nll"`
+	Score      float64 `toml:"score-matching" json:"score_matching"`
+	ScoreSigma float64 `toml:"score-sigma" json:"score_sigma"`
+
+	// The last ValSize training images are kept for validation; -1: a tenth. Training stops after
+	// Patience epochs without a lower validation loss; 0: never.
+	Patience int    `toml:"patience" json:"patience"`
+	ValSize  int    `toml:"val-size" json:"val_size"`
+	Seed     uint64 `toml:"seed" json:"seed"`
+
+	// The images it was trained on, for the record (package dataset opens them). Sizes of 0: all.
+	// DataSeed decides the built-in digits.
 	Data      string `toml:"data" json:"data"`
-	TrainSize int    `toml:"train-size" json:"train_size"` // 0: all
-	TestSize  int    `toml:"test-size" json:"test_size"`   // 0: all
-	DataSeed  uint64 `toml:"data-seed" json:"data_seed"`   // draw of the built-in digits
+	TrainSize int    `toml:"train-size" json:"train_size"`
+	TestSize  int    `toml:"test-size" json:"test_size"`
+	DataSeed  uint64 `toml:"data-seed" json:"data_seed"`
 }
 
 // SettingError says what is wrong with a setting.
@@ -153,10 +178,12 @@ func (c Config) Validate() error {
 		errs = append(errs, badSetting("warmup", c.Warmup, "expected 0 to 1"))
 	}
 	if !(c.NoiseMax >= 0 && c.NoiseMax <= layer.MaxNoise) {
-		errs = append(errs, badSetting("noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)))
+		errs = append(errs,
+			badSetting("noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)))
 	}
 	if !(c.NoiseMin >= 0 && c.NoiseMin <= c.NoiseMax) {
-		errs = append(errs, badSetting("noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)))
+		errs = append(errs,
+			badSetting("noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)))
 	}
 	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
 	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact") {
@@ -174,7 +201,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Patience > 0 && c.ValSize == 0 {
-		errs = append(errs, badSetting("patience", c.Patience, "expected pictures to validate on with it (val-size)"))
+		errs = append(errs, badSetting("patience", c.Patience, "expected images to validate on with it (val-size)"))
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -197,7 +224,7 @@ func (c Config) learningRate(group string) float64 {
 	return c.LR
 }
 
-// denoisesOnce says whether the features that the classifier learns from never change.
+// denoisesOnce says whether the denoised features never change, so that they are computed once.
 func (c Config) denoisesOnce() bool { return c.Gradient == "detached" && c.NoiseMax == 0 }
 
 // potential returns the settings of the potential.
@@ -214,7 +241,7 @@ func (c Config) checkRank(d int) error {
 }
 
 // difference names the first setting in which two configurations differ, or returns "".
-// The pictures do not count: resuming compares them themselves.
+// The images do not count: resuming compares them themselves.
 func (c Config) difference(d Config) string {
 	d.Data, d.TrainSize, d.TestSize, d.DataSeed = c.Data, c.TrainSize, c.TestSize, c.DataSeed
 	d.Preset = c.Preset

@@ -56,7 +56,8 @@ func TestLoadConfig(t *testing.T) {
 			if err != nil || got.Preset != "paper" || got.Steps != 10 || got.Components != 20 {
 				t.Errorf("%q: %+v, %v", c.text, got, err)
 			}
-		} else if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+		} else if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line with %q and the file", c.text, err, c.want)
 		}
 	}

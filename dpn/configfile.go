@@ -44,7 +44,7 @@ func parseConfig(text []byte, base Config) (Config, error) {
 	return decode(text, base)
 }
 
-// decode puts the settings in text in the place of those of c. The preset that they
+// decode puts the settings in text instead of those of c. The preset that they
 // name is a note of where they came from.
 func decode(text []byte, c Config) (Config, error) {
 	if _, err := parse(text); err != nil {

@@ -57,7 +57,16 @@ func TestDensityGradients(t *testing.T) {
 	e := newEngine(t)
 	for _, form := range append(potential.Forms(), "lowrank+extractor", "full+extractor") {
 		for _, weights := range [][2]float64{{0.7, 0}, {0, 0.3}, {0.5, 2}} {
-			c := Config{Extractor: "identity", Components: 3, Steps: 2, Form: form, Rank: 3, Eps: 0.2, Scale: 0.6, Alpha: 0.5}
+			c := Config{
+				Extractor:  "identity",
+				Components: 3,
+				Steps:      2,
+				Form:       form,
+				Rank:       3,
+				Eps:        0.2,
+				Scale:      0.6,
+				Alpha:      0.5,
+			}
 			if len(form) > 9 || form == "full+extractor" {
 				c.Form, c.Extractor, c.Dim, c.LayerNorm = potential.FormFull, "linear", 5, true
 				if form[0] == 'l' {
@@ -76,7 +85,14 @@ func TestDensityGradients(t *testing.T) {
 				}
 				plain, _, _, without := gradients(0, 0)
 				m, _, set, with := gradients(weights[0], weights[1])
-				o := &oracle{d: m.Dim(), k: c.Components, form: c.Form, scale: float64(float32(c.Scale)), eps: c.Eps, params: map[string][]float64{}}
+				o := &oracle{
+					d:      m.Dim(),
+					k:      c.Components,
+					form:   c.Form,
+					scale:  float64(float32(c.Scale)),
+					eps:    c.Eps,
+					params: map[string][]float64{},
+				}
 				for _, p := range m.Params() {
 					o.params[p.Name] = reference.Vector(p.Data)
 				}

@@ -10,34 +10,48 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Diagnostics say at the end of an epoch whether training is in its healthy range. What
-// concerns the ascent is measured with the weights of that moment on a fixed sample of
-// training pictures without noise: at most 128 of them, and no more than a hundredth of
-// all (but 16). An ascent costs about a third of an update, so that takes less than half a
-// percent of the epoch; the largest eigenvalues of full precisions of 784 pixels, the only
-// ones that take long, cost another update or two. They change no weight.
+// Diagnostics tell at the end of an epoch whether training is in its healthy range. The ascent
+// is measured with the weights at that time on a fixed sample of training images without noise:
+// 1% of them, but at least 16 and at most 128. This takes less than 0.5% of an epoch; the largest
+// eigenvalues of full precisions of 784 pixels cost another update or two. No weight changes.
 type Diagnostics struct {
-	AlphaLambda float64 `json:"alpha_lambda"` // alpha times the largest eigenvalue of all P_i (at most some percent below it); from 2 on steps overshoot
-	Rising      float64 `json:"rising"`       // share of the ascent steps that do not lower phi by more than rounding
+	// AlphaLambda is alpha times the largest eigenvalue of all P_i, at most some percent too
+	// low; from 2 on ascent steps can overshoot. Rising is the share of the ascent steps that do
+	// not lower phi by more than rounding.
+	AlphaLambda float64 `json:"alpha_lambda"`
+	Rising      float64 `json:"rising"`
 
-	EntropyStart float64 `json:"entropy_start"` // mean entropy of the responsibilities at x_0 before training, in nats: from 0 to log k
-	EntropyFirst float64 `json:"entropy_first"` // at x_0 now
-	EntropyLast  float64 `json:"entropy_last"`  // at x_n
-	ActiveFirst  float64 `json:"active_first"`  // mean number of components with r > 2^-24
-	ActiveLast   float64 `json:"active_last"`
-	StrongFirst  float64 `json:"strong_first"` // mean number of components with r > 0.01
-	StrongLast   float64 `json:"strong_last"`
+	// Mean entropies of the responsibilities, in nats from 0 to log k: at x_0 before training,
+	// at x_0 now and at x_n now.
+	EntropyStart float64 `json:"entropy_start"`
+	EntropyFirst float64 `json:"entropy_first"`
+	EntropyLast  float64 `json:"entropy_last"`
 
-	Serving       float64            `json:"serving"`        // exp of the entropy of the mean responsibilities at x_n: from 1, one component has all pictures, to k
-	Unused        int                `json:"unused"`         // components of which no picture of the epoch had r > 0.01 at any step; 0 with gradient detached, or below 20 pictures a component
-	GradientNorms map[string]float64 `json:"gradient_norms"` // by group: extractor, potential, alpha, classifier; medians over the updates, before clipping; that of alpha is by log(e^alpha - 1)
-	Clipped       float64            `json:"clipped"`        // share of the updates whose gradient was clipped
+	// Mean numbers of components with r > 2^-24 (active) and with r > 0.01 (strong), at x_0 and
+	// at x_n.
+	ActiveFirst float64 `json:"active_first"`
+	ActiveLast  float64 `json:"active_last"`
+	StrongFirst float64 `json:"strong_first"`
+	StrongLast  float64 `json:"strong_last"`
+
+	// EffectiveComponents is exp of the entropy of the mean responsibilities at x_n: from 1, one
+	// component has all images, to k.
+	EffectiveComponents float64 `json:"serving"`
+	// Unused is the number of components without r > 0.01 for any image of the epoch at any
+	// step; 0 with gradient detached, or with fewer than 20 images a component.
+	Unused int `json:"unused"`
+
+	// GradientNorms are medians over the updates, before clipping, by group: extractor,
+	// potential, alpha (with respect to alphaRaw) and classifier. Clipped is the share of the
+	// updates whose gradient was clipped.
+	GradientNorms map[string]float64 `json:"gradient_norms"`
+	Clipped       float64            `json:"clipped"`
 }
 
-// strong is the responsibility from which a component counts as used.
-const strong = 1e-2
+// usedR is the responsibility above which a component counts as used.
+const usedR = 1e-2
 
-// sample draws the pictures for the diagnostics.
+// sample draws the images for the diagnostics.
 func (m *Model) sample(s *dataset.Set) *dataset.Set {
 	order := make([]int32, s.Len())
 	num.NewRand(m.Config.Seed, stream.Sample).Permutation(order)
@@ -48,7 +62,7 @@ func (m *Model) sample(s *dataset.Set) *dataset.Set {
 	return chosen
 }
 
-// diagnose measures what concerns the ascents of the pictures of s.
+// diagnose measures what concerns the ascents of the images of s.
 func (m *Model) diagnose(ctx context.Context, e *engine.Engine, s *dataset.Set) (d Diagnostics, err error) {
 	p := m.potential
 	lambda, err := p.Steepest(ctx, e.Threads())
@@ -75,7 +89,7 @@ func (m *Model) diagnose(ctx context.Context, e *engine.Engine, s *dataset.Set) 
 		copy(before, phi)
 		if t == m.Config.Steps {
 			d.EntropyLast, d.ActiveLast, d.StrongLast = spread(r)
-			d.Serving = effectiveComponents(r)
+			d.EffectiveComponents = effectiveComponents(r)
 		}
 	})
 	d.Rising = 1
@@ -97,7 +111,7 @@ func spread(r engine.Matrix) (mean, active, many float64) {
 		if v > 0x1p-24 {
 			active++
 		}
-		if v > strong {
+		if v > usedR {
 			many++
 		}
 	}
@@ -125,12 +139,12 @@ func effectiveComponents(r engine.Matrix) float64 {
 	return float64(num.Exp32(float32(entropy)))
 }
 
-// use notes which components have a responsibility above strong anywhere on a path.
-func use(used []bool, tr *engine.Trajectory) {
+// markUsed notes the components with a responsibility above usedR anywhere on a path.
+func markUsed(used []bool, tr *engine.Trajectory) {
 	for i := range used {
 		for t := 0; t < tr.Steps && !used[i]; t++ {
 			for _, r := range tr.RAt(t).Row(i) {
-				if r > strong {
+				if r > usedR {
 					used[i] = true
 					break
 				}

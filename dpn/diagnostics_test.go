@@ -39,8 +39,11 @@ func TestSpread(t *testing.T) {
 		{columns([]float32{nan}, []float32{nan}), 0, 0, 0, 1},
 	} {
 		entropy, active, many := spread(c.r)
-		if serve := effectiveComponents(c.r); math.Abs(entropy-c.entropy) > 1e-5 || active != c.active || many != c.many || math.Abs(serve-c.serve) > 1e-3 {
-			t.Errorf("%v: entropy %v, %v active, %v strong, %v effective, want %+v", c.r.Data, entropy, active, many, serve, c)
+		if serve := effectiveComponents(c.r); math.Abs(entropy-c.entropy) > 1e-5 || active != c.active ||
+			many != c.many ||
+			math.Abs(serve-c.serve) > 1e-3 {
+			t.Errorf("%v: entropy %v, %v active, %v strong, %v effective, want %+v", c.r.Data, entropy, active, many,
+				serve, c)
 		}
 	}
 }
@@ -83,10 +86,13 @@ func TestDiagnose(t *testing.T) {
 		path[step] = r
 		m.potential.Ascend(e, x, 1)
 	}
-	if share := float64(rising) / float64(16*c.Steps); s.Len() != 16 || math.Abs(got.AlphaLambda-2.3) > 1e-3 || got.Rising != share || got.Rising == 1 {
+	if share := float64(rising) / float64(16*c.Steps); s.Len() != 16 || math.Abs(got.AlphaLambda-2.3) > 1e-3 ||
+		got.Rising != share ||
+		got.Rising == 1 {
 		t.Errorf("%d images, %+v; step by step phi rises in %v", s.Len(), got, share)
 	}
-	for step, found := range map[int][3]float64{0: {got.EntropyFirst, got.ActiveFirst, got.StrongFirst}, c.Steps: {got.EntropyLast, got.ActiveLast, got.StrongLast}} {
+	for step, found := range map[int][3]float64{0: {got.EntropyFirst, got.ActiveFirst, got.StrongFirst},
+		c.Steps: {got.EntropyLast, got.ActiveLast, got.StrongLast}} {
 		var want [3]float64
 		for _, v := range path[step].Data {
 			if v > 0 {
@@ -112,8 +118,15 @@ func TestDiagnose(t *testing.T) {
 
 // TestWarnings gives every warning its cause, and none what is healthy.
 func TestWarnings(t *testing.T) {
-	healthy := Diagnostics{AlphaLambda: 1.9, Rising: 1, EntropyStart: 2, EntropyFirst: 0.1, Serving: 9, Clipped: 1,
-		GradientNorms: map[string]float64{potential.Group: 0.3, groupClassifier: 1}}
+	healthy := Diagnostics{
+		AlphaLambda:         1.9,
+		Rising:              1,
+		EntropyStart:        2,
+		EntropyFirst:        0.1,
+		EffectiveComponents: 9,
+		Clipped:             1,
+		GradientNorms:       map[string]float64{potential.Group: 0.3, groupClassifier: 1},
+	}
 	c, _ := Preset("compact")
 	for _, w := range []struct {
 		kind   string
@@ -124,17 +137,24 @@ func TestWarnings(t *testing.T) {
 		{"", 5, func(*Diagnostics, *Config) {}, nil},
 		{"edge", 1, func(d *Diagnostics, _ *Config) { d.AlphaLambda = 2.2 }, []string{"alpha", "scale", "potential-lr"}},
 		{"edge", 1, func(d *Diagnostics, _ *Config) { d.Rising = 0.95 }, []string{"5%"}},
-		{"overshoot", 1, func(d *Diagnostics, _ *Config) { d.AlphaLambda = 4.1 }, []string{"4.1", "alpha", "scale", "potential-lr"}},
-		{"falls", 1, func(d *Diagnostics, _ *Config) { d.Rising = 0.25 }, []string{"75%", "alpha", "scale", "potential-lr"}},
-		{"unused", 1, func(d *Diagnostics, _ *Config) { d.Unused = 3 }, []string{"3 of 10", "components", "init classwise"}},
-		{"collapse", 1, func(d *Diagnostics, _ *Config) { d.Serving = 1.2 }, []string{"1.2 of 10", "components", "scale"}},
-		{"", 1, func(d *Diagnostics, c *Config) { d.Serving, c.Components = 1, 1 }, nil},
+		{"overshoot", 1, func(d *Diagnostics, _ *Config) { d.AlphaLambda = 4.1 }, []string{"4.1", "alpha", "scale",
+			"potential-lr"}},
+		{"falls", 1, func(d *Diagnostics, _ *Config) { d.Rising = 0.25 }, []string{"75%", "alpha", "scale",
+			"potential-lr"}},
+		{"unused", 1, func(d *Diagnostics, _ *Config) { d.Unused = 3 }, []string{"3 of 10", "components",
+			"init classwise"}},
+		{"collapse", 1, func(d *Diagnostics, _ *Config) { d.EffectiveComponents = 1.2 }, []string{"1.2 of 10",
+			"components", "scale"}},
+		{"", 1, func(d *Diagnostics, c *Config) { d.EffectiveComponents, c.Components = 1, 1 }, nil},
 		{"one-hot", 1, func(d *Diagnostics, _ *Config) { d.EntropyFirst = 1e-4 }, []string{"scale", "potential-lr"}},
 		{"", 1, func(d *Diagnostics, _ *Config) { d.EntropyStart, d.EntropyFirst = 1e-4, 0 }, nil},
 		{"clipped", 100, func(*Diagnostics, *Config) {}, []string{"clip 1", "alpha", "steps", "lr"}},
 		{"", 100, func(d *Diagnostics, c *Config) { d.Clipped, c.Clip = 0, 0 }, nil},
-		{"exploding", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[potential.Group], d.Clipped, c.Clip = 1e10, 0, 0 }, []string{"1e+10", "steps", "potential-lr", "clip 1"}},
-		{"vanishing", 1, func(d *Diagnostics, _ *Config) { d.GradientNorms[potential.Group] = 0 }, []string{"steps", "alpha"}},
+		{"exploding", 1, func(d *Diagnostics, c *Config) {
+			d.GradientNorms[potential.Group], d.Clipped, c.Clip = 1e10, 0, 0
+		}, []string{"1e+10", "steps", "potential-lr", "clip 1"}},
+		{"vanishing", 1, func(d *Diagnostics, _ *Config) { d.GradientNorms[potential.Group] = 0 }, []string{"steps",
+			"alpha"}},
 		{"", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[potential.Group], c.Gradient = 0, "detached" }, nil},
 		{"", 1, func(d *Diagnostics, c *Config) { d.GradientNorms[potential.Group], c.Steps = 0, 0 }, nil},
 	} {
@@ -178,9 +198,12 @@ func TestDiagnosis(t *testing.T) {
 		kinds        []string
 	}{
 		{"A is random", "compact", func(c *Config) {}, func(m *Model) { num.NewRand(1, 0).Normal(m.potential.Params()[3].Data) }, []string{"overshoot", "falls", "clipped", "exploding"}},
-		{"scale 5", "compact", func(c *Config) { c.Scale = 5 }, nil, []string{"overshoot", "falls", "clipped", "exploding"}},
-		{"scale 5, small alpha", "compact", func(c *Config) { c.Scale, c.Alpha = 5, 0.1 }, nil, []string{"falls", "clipped"}},
-		{"scale 5, detached", "compact", func(c *Config) { c.Scale, c.Gradient = 5, "detached" }, nil, []string{"overshoot", "falls"}},
+		{"scale 5", "compact", func(c *Config) { c.Scale = 5 }, nil, []string{"overshoot", "falls", "clipped",
+			"exploding"}},
+		{"scale 5, small alpha", "compact", func(c *Config) { c.Scale, c.Alpha = 5, 0.1 }, nil, []string{"falls",
+			"clipped"}},
+		{"scale 5, detached", "compact", func(c *Config) { c.Scale, c.Gradient = 5, "detached" }, nil,
+			[]string{"overshoot", "falls"}},
 		{"rate 1e-2", "paper", func(c *Config) {
 			c.LR, c.PotentialLR, c.Clip, c.Schedule, c.Components, c.Batch, c.MaxUpdates = 1e-2, 1e-2, 0, "constant", 2, 16, 18
 		}, nil, []string{"overshoot", "falls"}},
@@ -216,8 +239,9 @@ func TestDiagnosis(t *testing.T) {
 			}
 			var log bytes.Buffer
 			var epochs []Epoch
-			_, err = m.Fit(context.Background(), e, d.Train, FitOptions{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-				OnEpoch: func(h Epoch) { epochs = append(epochs, h) }})
+			_, err = m.Fit(context.Background(), e, d.Train,
+				FitOptions{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+					OnEpoch: func(h Epoch) { epochs = append(epochs, h) }})
 			var bad *NotFiniteError
 			if err != nil && (!errors.As(err, &bad) || c.kinds == nil) {
 				t.Fatal(err)
@@ -228,7 +252,8 @@ func TestDiagnosis(t *testing.T) {
 				}
 			}
 			for _, h := range epochs {
-				if want := len(m.extractor) > 0 && config.Gradient == "exact"; (h.Diagnostics.GradientNorms[groupExtractor] > 0) != want || h.Diagnostics.GradientNorms[groupClassifier] == 0 {
+				norms, want := h.Diagnostics.GradientNorms, len(m.extractor) > 0 && config.Gradient == "exact"
+				if (norms[groupExtractor] > 0) != want || norms[groupClassifier] == 0 {
 					t.Errorf("norms of the gradient: %v", h.Diagnostics.GradientNorms)
 				}
 			}
@@ -281,7 +306,8 @@ func TestDensityBits(t *testing.T) {
 		}
 		h, w := want.Epochs[len(want.Epochs)-1], without.Epochs[len(want.Epochs)-1]
 		if *h.NLL >= *w.NLL || *h.ScoreMatching >= *w.ScoreMatching {
-			t.Errorf("%s: negative log-likelihood %v and loss of score matching %v, %v and %v without", form, *h.NLL, *h.ScoreMatching, *w.NLL, *w.ScoreMatching)
+			t.Errorf("%s: negative log-likelihood %v and loss of score matching %v, %v and %v without", form, *h.NLL,
+				*h.ScoreMatching, *w.NLL, *w.ScoreMatching)
 		}
 		for _, o := range []engine.Option{engine.WithThreads(2), engine.WithThreads(7), engine.WithTier(engine.Generic)} {
 			m := newModel(t, c, d)
@@ -357,13 +383,15 @@ func TestPatience(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !got.Stopped || len(got.Epochs) != len(want.Epochs) || got.Best != want.Best || m.WeightsSHA256() != whole.WeightsSHA256() {
+		if !got.Stopped || len(got.Epochs) != len(want.Epochs) || got.Best != want.Best ||
+			m.WeightsSHA256() != whole.WeightsSHA256() {
 			t.Errorf("resumed: %d epochs, the best %d, stopped: %v", len(got.Epochs), got.Best, got.Stopped)
 		}
 	}
 	c.ValSize = -1
 	var bad *SettingError
-	if err := newModel(t, c, digits(t, 9, 10)).Check(digits(t, 9, 10).Train); !errors.As(err, &bad) || bad.Setting != "patience" {
+	if err := newModel(t, c, digits(t, 9, 10)).Check(digits(t, 9, 10).Train); !errors.As(err, &bad) ||
+		bad.Setting != "patience" {
 		t.Errorf("error %v, want one about patience", err)
 	}
 }
@@ -401,7 +429,9 @@ func TestLearningRates(t *testing.T) {
 func TestSettingsBeforeDensity(t *testing.T) {
 	d, e, dir := digits(t, 100, 10), newEngine(t), t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, err := newModel(t, tiny(), d).Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnEpoch: func(Epoch) { cancel() }}); !errors.Is(err, context.Canceled) {
+	if _, err := newModel(t, tiny(), d).Fit(ctx, e, d.Train, FitOptions{Dir: dir,
+		OnEpoch: func(Epoch) { cancel() }}); !errors.Is(
+		err, context.Canceled) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{StateFile, ModelFile} {

@@ -16,7 +16,7 @@ import (
 
 // Epoch is what training measured in one epoch. The training figures are cross-entropy and
 // accuracy of the minibatches as they were used, noise included; without validation
-// pictures the val fields are nil. Those are clean.
+// images the val fields are nil. Those are clean.
 type Epoch struct {
 	Epoch         int      `json:"epoch"` // from 1
 	TrainLoss     float64  `json:"train_loss"`
@@ -34,7 +34,7 @@ type Epoch struct {
 
 	Diagnostics Diagnostics `json:"diagnostics"`
 	Ascent      *AscentCost `json:"ascent,omitempty"`   // of the last update; nil with gradient detached
-	Warnings    []Warning   `json:"warnings,omitempty"` // those that this epoch brought (the first: and what came before it)
+	Warnings    []Warning   `json:"warnings,omitempty"` // new in this epoch, or before the first
 }
 
 // AscentCost is what the ascent of a minibatch has cost. It depends on the route, and changes nothing
@@ -42,8 +42,8 @@ type Epoch struct {
 type AscentCost struct {
 	Route      string            `json:"route"`           // dense or sparse
 	Precisions int               `json:"precisions"`      // full P_i that were made for it
-	Saved      float64           `json:"saved"`           // share of all pairs of a picture and a component, in all steps, that were left out
-	Steps      []engine.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and a picture
+	Saved      float64           `json:"saved"`           // share of the pairs (image, component) skipped, over all steps
+	Steps      []engine.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and an image
 }
 
 // cost returns what the last ascent on e has cost.
@@ -52,7 +52,7 @@ func cost(e *engine.Engine) *AscentCost {
 	return &AscentCost{w.Route.String(), w.Precisions, w.Saved(), w.PerRow()}
 }
 
-// epoch makes one pass over the training pictures in a new random order, validates, and
+// epoch makes one pass over the training images in a new random order, validates, and
 // keeps what there is to keep.
 func (f *fitting) epoch(ctx context.Context, all int) error {
 	start := time.Now()
@@ -127,7 +127,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	return h, err
 }
 
-// pass is what one pass over the training pictures measures, update by update.
+// pass is what one pass over the training images measures, update by update.
 type pass struct {
 	tally       layer.Tally
 	updates     int
@@ -212,7 +212,7 @@ func (f *fitting) stalled() bool {
 	return n > 0 && len(f.history) > f.best+n
 }
 
-// sound holds the weights that the epoch ended with against the first training pictures,
+// sound holds the weights that the epoch ended with against the first training images,
 // where there are none to validate on.
 func (f *fitting) sound(ctx context.Context, number int) error {
 	v, err := f.m.Score(ctx, f.e, f.train.Slice(0, min(f.m.Config.Batch, f.train.Len())))

@@ -11,7 +11,7 @@ import (
 // extractorKey is where the keys of the extractor's tensors begin.
 const extractorKey = "feature_extractor"
 
-// extractor makes the layers that turn pictures of rows x cols pixels into features, and
+// extractor makes the layers that turn images of rows x cols pixels into features, and
 // counts the features. Keys are those of PyTorch: extractorKey is an nn.Linear for the
 // extractor linear, an nn.Sequential of Linear and ReLU for mlp, and for conv one of Conv2d,
 // ReLU, MaxPool2d, Conv2d, ReLU, MaxPool2d, Flatten and Linear. LayerNorm has no tensors.
@@ -35,7 +35,8 @@ func (c Config) extractor(rows, cols int) (s layer.Stack, dim int, err error) {
 		s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, dim))
 	case "conv":
 		if rows < 4 || cols < 4 {
-			return nil, 0, badSetting("extractor", c.Extractor, fmt.Sprintf("expected pictures of at least 4 x 4 pixels with it, not %d x %d", rows, cols))
+			return nil, 0, badSetting("extractor", c.Extractor,
+				fmt.Sprintf("expected images of at least 4 x 4 pixels with it, not %d x %d", rows, cols))
 		}
 		s = layer.Convolutions(extractorKey+".", rows, cols)
 		_, wide := s[len(s)-1].Sizes()
@@ -60,7 +61,8 @@ func parseWidths(text string) ([]int, error) {
 	for i, p := range parts {
 		w, err := strconv.Atoi(p)
 		if err != nil || w < 1 || w > 1<<16 || len(parts) > maxHidden {
-			return nil, badSetting("hidden", text, fmt.Sprintf("expected up to %d widths from 1 to 65536, such as 512-256", maxHidden))
+			return nil, badSetting("hidden", text,
+				fmt.Sprintf("expected up to %d widths from 1 to 65536, such as 512-256", maxHidden))
 		}
 		widths[i] = w
 	}
@@ -76,7 +78,7 @@ func formatWidths(widths []int) string {
 	return strings.Join(parts, "-")
 }
 
-// extractorSize estimates the parameters of the extractor for pictures of so many pixels, and
+// extractorSize estimates the parameters of the extractor for images of so many pixels, and
 // the numbers that it holds for a row in training.
 func (c Config) extractorSize(pixels int) (parameters, values float64) {
 	p, d := float64(pixels), float64(c.Dim)

@@ -15,7 +15,7 @@ import (
 	"dpnbench/engine/reference"
 )
 
-// extractorConfigs are networks with hidden layers before the potential, for pictures of
+// extractorConfigs are networks with hidden layers before the potential, for images of
 // 5 x 6 pixels: convolutions leave a row and a column out.
 func extractorConfigs() []Config {
 	small := Config{Extractor: "mlp", Dim: 5, Components: 3, Steps: 3, Scale: 0.5, Alpha: 0.4}
@@ -25,8 +25,8 @@ func extractorConfigs() []Config {
 	return []Config{completed(small), completed(deep), completed(conv)}
 }
 
-// pictureModel is a network for random pictures of 5 x 6 pixels.
-func pictureModel(t *testing.T, c Config) (*Model, *dataset.Set) {
+// imageModel is a network for random images of 5 x 6 pixels.
+func imageModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	t.Helper()
 	r := num.NewRand(6, 0)
 	set := &dataset.Set{Rows: 5, Cols: 6, Images: make([]byte, 30*4), Labels: []byte{2, 0, 1, 2}}
@@ -64,7 +64,13 @@ func features64(c Config, params map[string][]float64, x []float64, n int) []flo
 	}
 	image := reference.Image{Channels: 1, Rows: 5, Cols: 6}
 	for _, name := range []string{"feature_extractor.0", "feature_extractor.3"} {
-		conv := reference.Conv2D{In: image, Weight: params[name+".weight"], Bias: params[name+".bias"], Kernel: 5, Padding: 2}
+		conv := reference.Conv2D{
+			In:      image,
+			Weight:  params[name+".weight"],
+			Bias:    params[name+".bias"],
+			Kernel:  5,
+			Padding: 2,
+		}
 		image = conv.Out()
 		x = reference.MaxPool(image, relu(conv.Apply(x, n)), n)
 		image.Rows, image.Cols = image.Rows/2, image.Cols/2
@@ -78,7 +84,7 @@ func TestExtractorGradients(t *testing.T) {
 	e := newEngine(t)
 	for _, c := range extractorConfigs() {
 		t.Run(c.Extractor+c.Hidden, func(t *testing.T) {
-			m, set := pictureModel(t, c)
+			m, set := imageModel(t, c)
 			s := NewTrainer(m, e)
 			var tl layer.Tally
 			loss := s.exact(set, []int32{0, 1, 2, 3}, &tl)
@@ -131,10 +137,17 @@ func TestExtractorFiles(t *testing.T) {
 	keys := map[string][]string{
 		"mlp":    {"0.weight [5 30]", "0.bias [5]"},
 		"mlp7-6": {"0.weight [7 30]", "0.bias [7]", "2.weight [6 7]", "2.bias [6]", "4.weight [5 6]", "4.bias [5]"},
-		"conv":   {"0.weight [8 1 5 5]", "0.bias [8]", "3.weight [16 8 5 5]", "3.bias [16]", "7.weight [5 16]", "7.bias [5]"},
+		"conv": {
+			"0.weight [8 1 5 5]",
+			"0.bias [8]",
+			"3.weight [16 8 5 5]",
+			"3.bias [16]",
+			"7.weight [5 16]",
+			"7.bias [5]",
+		},
 	}
 	for _, c := range extractorConfigs() {
-		m, set := pictureModel(t, c)
+		m, set := imageModel(t, c)
 		var have []string
 		for _, p := range m.extractor.Params() {
 			have = append(have, strings.TrimPrefix(p.Name, "feature_extractor.")+" "+fmt.Sprint(p.Shape))
@@ -166,12 +179,17 @@ func TestExtractorFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bare.Config.Extractor != c.Extractor || bare.Config.Hidden != c.Hidden || bare.WeightsSHA256() != m.WeightsSHA256() {
+		if bare.Config.Extractor != c.Extractor || bare.Config.Hidden != c.Hidden ||
+			bare.WeightsSHA256() != m.WeightsSHA256() {
 			t.Errorf("without settings: %+v", bare.Config)
 		}
-		for i := range f.Tensors { // spoil the shape of one tensor after the other
+		for i := range f.Tensors { // corrupt the shape of one tensor after the other
 			old := f.Tensors[i]
-			f.Tensors[i] = safetensors.Tensor{Name: old.Name, Shape: []int{len(old.Data) + 1}, Data: make([]float32, len(old.Data)+1)}
+			f.Tensors[i] = safetensors.Tensor{
+				Name:  old.Name,
+				Shape: []int{len(old.Data) + 1},
+				Data:  make([]float32, len(old.Data)+1),
+			}
 			if _, err := fromFile(f); err == nil || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s of another shape: error %v, want one line", old.Name, err)
 			}
@@ -179,11 +197,11 @@ func TestExtractorFiles(t *testing.T) {
 		}
 	}
 	c := extractorConfigs()[2]
-	m, _ := pictureModel(t, c)
+	m, _ := imageModel(t, c)
 	f := m.file(formatModel)
 	f.Metadata[metaRows] = "8"
-	if _, err := fromFile(f); err == nil || !strings.Contains(err.Error(), "pictures of 8 x 6") {
-		t.Errorf("error %v, want one about the size of pictures", err)
+	if _, err := fromFile(f); err == nil || !strings.Contains(err.Error(), "images of 8 x 6") {
+		t.Errorf("error %v, want one about the size of images", err)
 	}
 }
 
@@ -205,13 +223,14 @@ func TestExtractorSettings(t *testing.T) {
 	}
 	c, _ := Preset("clean")
 	set := &dataset.Set{Rows: 3, Cols: 30, Images: make([]byte, 90), Labels: []byte{0}}
-	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 1, Norm: dataset.MNISTNorm}); err == nil || !strings.Contains(err.Error(), "3 x 30") {
-		t.Errorf("error %v, want one about pictures of 3 x 30", err)
+	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 1, Norm: dataset.MNISTNorm}); err == nil ||
+		!strings.Contains(err.Error(), "3 x 30") {
+		t.Errorf("error %v, want one about images of 3 x 30", err)
 	}
 }
 
 // TestCleanMACs holds the size of the preset clean against DESIGN 2.5: 1.05 million
-// multiply-adds a picture.
+// multiply-adds an image.
 func TestCleanMACs(t *testing.T) {
 	c, _ := Preset("clean")
 	m := newModel(t, c, digits(t, 20, 1))

@@ -47,7 +47,8 @@ func (e *NotFiniteError) Error() string {
 	if e.Epoch > 0 {
 		where = fmt.Sprintf("epoch %d, update %d: ", e.Epoch, e.Update)
 	}
-	return where + "the " + e.What + " is not finite; try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1"
+	return where + "the " + e.What + " is not finite; " +
+		"try a lower potential-lr or lr, a smaller alpha*scale^2 (well below 2), fewer steps, or clip 1"
 }
 
 // NotDefiniteError says that training stopped because precisions were no longer positive
@@ -59,7 +60,9 @@ type NotDefiniteError struct {
 }
 
 func (e *NotDefiniteError) Error() string {
-	return fmt.Sprintf("epoch %d: the precisions are no longer positive definite: tensor %q: %s; try a lower potential-lr", e.Epoch, e.Tensor, e.Problem)
+	return fmt.Sprintf(
+		"epoch %d: the precisions are no longer positive definite: tensor %q: %s; try a lower potential-lr",
+		e.Epoch, e.Tensor, e.Problem)
 }
 
 // onEM follows EM.
@@ -70,16 +73,18 @@ func (f *fitting) onEM(done int, logLikelihood float64) {
 	}
 }
 
-// Fit trains the model on s, of which the last pictures are kept for validation, and
-// leaves it as it was after the epoch with the lowest validation loss (without
-// validation pictures: the last epoch). Training begins with the placement of the
-// centres. So it takes a model of New: one that has learned, or was loaded, would get new
-// centres under weights that fit the old ones, and is refused unless Resume replaces all of
-// it; a Trainer goes on with such a model. It stops with ctx's error when ctx ends, with a *NotFiniteError when the loss or
-// the gradient is not finite, and with a *NotDefiniteError when precisions are no longer
-// positive definite at the end of an epoch. Where epochs had finished before an error, Fit
-// returns them beside it and leaves the model as it was after the best of them; what they
-// have written stays good. Without any the result is nil, and the model is not to be used.
+// Fit trains the model on s, whose last images are kept for validation. It places the centres,
+// trains, and leaves the model as it was after the epoch with the lowest validation loss (without
+// validation images: after the last epoch).
+//
+// The model must come from New: Fit would place new centres under weights that were trained
+// with others. To continue from weights use a Trainer; to continue a run, FitOptions.Resume.
+//
+// Fit stops with the error of ctx when ctx ends, with a *NotFiniteError if the loss or the gradient
+// is not finite, and with a *NotDefiniteError if precisions are not positive definite at the end
+// of an epoch. If epochs had finished before the error, Fit returns them with it and leaves the
+// best of them in the model; the files written are valid. Otherwise the result is nil, and the
+// model must not be used.
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
@@ -107,7 +112,7 @@ type fitting struct {
 	cleaned   bool // the folder, of what a crash has left
 	best      int  // index of the best epoch, or -1
 	bestModel [][]float32
-	data      string      // fingerprint of the training pictures
+	data      string      // fingerprint of the training images
 	placed    *InitResult // nil when resumed
 
 	sample *dataset.Set // for the diagnostics
@@ -134,7 +139,8 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		return nil, err
 	}
 	if !resumed && !m.fresh {
-		return nil, errors.New("the model has learned before or was loaded from a file, expected one of New; to go on with its weights use a Trainer, to go on with a run that was cut off FitOptions.Resume with its folder")
+		return nil, errors.New("Fit needs a model from New; " +
+			"use a Trainer to continue from weights, or FitOptions.Resume to continue a run")
 	}
 	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
 	all := m.Config.Epochs * perEpoch
@@ -163,7 +169,16 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	m.potential.SetAlpha(m.potential.Alpha())
 	m.potential.Changed()
-	r := &FitResult{Epochs: f.history, Init: f.placed, Best: f.best + 1, Stopped: err == nil && f.updates < all, Updates: f.updates, Already: already, PrepareSeconds: f.prepared, Seconds: f.prepared}
+	r := &FitResult{
+		Epochs:         f.history,
+		Init:           f.placed,
+		Best:           f.best + 1,
+		Stopped:        err == nil && f.updates < all,
+		Updates:        f.updates,
+		Already:        already,
+		PrepareSeconds: f.prepared,
+		Seconds:        f.prepared,
+	}
 	for _, h := range f.history {
 		r.Seconds += h.Seconds
 	}
@@ -200,6 +215,6 @@ func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
 	if f.denoisedVal, err = m.rows(ctx, f.e, f.val, m.Config.Steps, report(f.train.Len())); err != nil {
 		return err
 	}
-	log.Info("denoised features computed once for all epochs", "pictures", f.denoised.Rows+f.denoisedVal.Rows)
+	log.Info("denoised features computed once for all epochs", "images", f.denoised.Rows+f.denoisedVal.Rows)
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRuinedWeights checks that an epoch that ruins the weights with its last update
-// leaves no files, also without pictures to validate on.
+// leaves no files, also without images to validate on.
 func TestRuinedWeights(t *testing.T) {
 	d := digits(t, 256, 10)
 	for _, lr := range []float64{1e25, 3e38} { // the loss overflows, the weights themselves
@@ -41,7 +41,7 @@ func TestEndsEarly(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, LastFile), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	spoil := func(m *Model) { m.head.Bias.Data[0] = float32(math.NaN()) }
+	corrupt := func(m *Model) { m.head.Bias.Data[0] = float32(math.NaN()) }
 	for name, c := range map[string]struct {
 		dir    string
 		epochs int
@@ -49,10 +49,16 @@ func TestEndsEarly(t *testing.T) {
 		act    func(m *Model, cancel func())
 		as     func(err error) bool
 	}{
-		"context, first epoch": {"", 0, 7, func(_ *Model, cancel func()) { cancel() }, func(err error) bool { return errors.Is(err, context.Canceled) }},
-		"context":              {"", 2, 40, func(_ *Model, cancel func()) { cancel() }, func(err error) bool { return errors.Is(err, context.Canceled) }},
-		"not finite":           {"", 3, 60, func(m *Model, _ func()) { spoil(m) }, func(err error) bool { var bad *NotFiniteError; return errors.As(err, &bad) }},
-		"file":                 {folder, 1, 0, nil, func(err error) bool { return err != nil && strings.Contains(err.Error(), LastFile) }},
+		"context, first epoch": {"", 0, 7, func(_ *Model, cancel func()) { cancel() },
+			func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"context": {"", 2, 40, func(_ *Model, cancel func()) { cancel() },
+			func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"not finite": {"", 3, 60, func(m *Model, _ func()) { corrupt(m) },
+			func(err error) bool { var bad *NotFiniteError; return errors.As(err, &bad) }},
+		"file": {folder, 1, 0, nil, func(err error) bool {
+			return err != nil &&
+				strings.Contains(err.Error(), LastFile)
+		}},
 	} {
 		m := newModel(t, tiny(), d)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -73,7 +79,9 @@ func TestEndsEarly(t *testing.T) {
 			}
 			continue
 		}
-		if r == nil || len(r.Epochs) != c.epochs || r.Best < 1 || r.Best > c.epochs || r.Stopped || r.Updates != max(c.at, 17) || r.Init == nil {
+		if r == nil || len(r.Epochs) != c.epochs || r.Best < 1 || r.Best > c.epochs || r.Stopped ||
+			r.Updates != max(c.at, 17) ||
+			r.Init == nil {
 			t.Errorf("%s: %+v, want %d epochs", name, r, c.epochs)
 			continue
 		}
@@ -177,7 +185,8 @@ func TestLearns(t *testing.T) {
 	}
 	first, last := r.Epochs[0], r.Epochs[len(r.Epochs)-1]
 	if last.TrainLoss > 0.8*first.TrainLoss || *last.ValLoss > *first.ValLoss {
-		t.Errorf("loss from %v to %v, in validation %v to %v", first.TrainLoss, last.TrainLoss, *first.ValLoss, *last.ValLoss)
+		t.Errorf("loss from %v to %v, in validation %v to %v", first.TrainLoss, last.TrainLoss, *first.ValLoss,
+			*last.ValLoss)
 	}
 	fresh := newModel(t, tiny(), d)
 	for i, p := range m.Params() {
@@ -193,7 +202,7 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// TestNotFinite checks that a run that blows up says where, and spoils no good model.
+// TestNotFinite checks that a run that blows up says where, and corrupts no good model.
 func TestNotFinite(t *testing.T) {
 	d := digits(t, 400, 10)
 	c := tiny()
@@ -206,7 +215,8 @@ func TestNotFinite(t *testing.T) {
 	if !errors.As(err, &bad) {
 		t.Fatalf("error %v, want a NotFiniteError", err)
 	}
-	if bad.Update < 1 || bad.What == "" || !strings.Contains(err.Error(), "potential-lr") || strings.Contains(err.Error(), "\n") {
+	if bad.Update < 1 || bad.What == "" || !strings.Contains(err.Error(), "potential-lr") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
 	}
 	if bad.Epoch > 1 {
@@ -219,7 +229,7 @@ func TestNotFinite(t *testing.T) {
 }
 
 // TestBatchesAndSplits checks odd sizes: a last minibatch of one, no validation, more
-// pictures wanted than there are.
+// images wanted than there are.
 func TestBatchesAndSplits(t *testing.T) {
 	d := digits(t, 65, 10)
 	e := newEngine(t)
@@ -233,11 +243,13 @@ func TestBatchesAndSplits(t *testing.T) {
 		t.Errorf("%d updates, validation %v, best %d", r.Updates, r.Epochs[0].ValLoss, r.Best)
 	}
 	c.ValSize = 65
-	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "val-size 65") {
+	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "val-size 65") {
 		t.Errorf("error %v, want one about val-size", err)
 	}
 	c.ValSize, c.Components = 62, 5
-	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil || !strings.Contains(err.Error(), "components 5: expected at most one for each of the 3 pictures") {
+	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "components 5: expected at most one for each of the 3 images") {
 		t.Errorf("error %v, want one about too few rows", err)
 	}
 }

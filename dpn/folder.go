@@ -52,7 +52,8 @@ func (f *fitting) write(better bool) error {
 			atomicfile.Clean(filepath.Join(dir, name))
 		}
 	}
-	if path := filepath.Join(dir, StateFile); len(f.history) == 1 { // it is of an earlier run, and must not be taken for this one's
+	if path := filepath.Join(dir, StateFile); len(
+		f.history) == 1 { // it is of an earlier run, and must not be taken for this one's
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fileError("state", path, err)
 		}

@@ -22,11 +22,11 @@ func formConfigs() map[string]Config {
 	return list
 }
 
-// TestNotDefinite spoils the tensors of each form: the error names tensor and epoch, and a
+// TestNotDefinite corrupts the tensors of each form: the error names tensor and epoch, and a
 // model file with such a tensor is refused.
 func TestNotDefinite(t *testing.T) {
 	e := newEngine(t)
-	spoil := map[string]struct {
+	corrupt := map[string]struct {
 		tensor string
 		change func(x []float32, d int)
 		loads  bool // a file with it
@@ -38,7 +38,7 @@ func TestNotDefinite(t *testing.T) {
 		potential.FormFlat:    {"denoising_potential.U", func(x []float32, d int) { x[d+1] += 0.1 }, false},
 	}
 	configs := formConfigs()
-	for name, s := range spoil {
+	for name, s := range corrupt {
 		c := configs[name]
 		if c.Form == potential.FormFlat { // of more than one row
 			c.Dim, c.Rank, c.Eps = 5, 3, 0.1
@@ -53,7 +53,9 @@ func TestNotDefinite(t *testing.T) {
 			}
 		}
 		tensor, problem := m.potential.CheckDefinite(e)
-		if err := (&NotDefiniteError{3, tensor, problem}); tensor != s.tensor || problem == "" || !strings.Contains(err.Error(), s.tensor) || !strings.Contains(err.Error(), "epoch 3") {
+		if err := (&NotDefiniteError{3, tensor, problem}); tensor != s.tensor || problem == "" ||
+			!strings.Contains(err.Error(), s.tensor) ||
+			!strings.Contains(err.Error(), "epoch 3") {
 			t.Errorf("%s: error %v, want one that names %s", name, err, s.tensor)
 		}
 		path := filepath.Join(t.TempDir(), "m.safetensors")
@@ -71,7 +73,8 @@ func TestNotDefinite(t *testing.T) {
 func TestFlatKeepsOrthonormal(t *testing.T) {
 	d, e := digits(t, 200, 10), newEngine(t)
 	c := tiny()
-	c.Form, c.Rank, c.Scale, c.Alpha, c.Init, c.PotentialLR, c.MaxUpdates = potential.FormFlat, 4, 0.5, 1, "classwise", 1e-2, 10
+	c.Form, c.Rank, c.Scale, c.Alpha = potential.FormFlat, 4, 0.5, 1
+	c.Init, c.PotentialLR, c.MaxUpdates = InitClasswise, 1e-2, 10
 	c.Components = 10
 	m := newModel(t, c, d)
 	if _, err := m.Init(context.Background(), e, d.Train); err != nil {
@@ -129,7 +132,8 @@ func TestSettingsBeforeForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Config.Form != potential.FormFull || got.Config.Init != "kmeans" || got.WeightsSHA256() != m.WeightsSHA256() {
+	if got.Config.Form != potential.FormFull || got.Config.Init != "kmeans" ||
+		got.WeightsSHA256() != m.WeightsSHA256() {
 		t.Errorf("read %+v", got.Config)
 	}
 }

@@ -47,8 +47,13 @@ func affine(x blas64.General, w, b []float64, out int) blas64.General {
 // potential returns the potential, and a function that turns gradients of all P_i into
 // those of their parameters.
 func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map[string][]float64) {
-	p := &reference.Potential{K: o.k, D: o.d, C: o.params["denoising_potential.c"], Alpha: o.params["denoising_potential.alpha"][0],
-		Mu: blas64.General{Rows: o.k, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.mu"]}}
+	p := &reference.Potential{
+		K:     o.k,
+		D:     o.d,
+		C:     o.params["denoising_potential.c"],
+		Alpha: o.params["denoising_potential.alpha"][0],
+		Mu:    blas64.General{Rows: o.k, Cols: o.d, Stride: o.d, Data: o.params["denoising_potential.mu"]},
+	}
 	const prefix = "denoising_potential."
 	switch s := o.scale; o.form {
 	case potential.FormFull, potential.FormTied:
@@ -57,7 +62,8 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 			if o.form == potential.FormTied {
 				i = 0
 			}
-			a = append(a, blas64.General{Rows: o.d, Cols: o.d, Stride: o.d, Data: o.params[prefix+"A"][i*o.d*o.d:][:o.d*o.d]})
+			a = append(a,
+				blas64.General{Rows: o.d, Cols: o.d, Stride: o.d, Data: o.params[prefix+"A"][i*o.d*o.d:][:o.d*o.d]})
 		}
 		p.P = reference.Factors(a)
 		return p, func(dp reference.Value) map[string][]float64 {
@@ -114,7 +120,8 @@ func scaled(x []float64, s float64) []float64 {
 }
 
 // forward returns features, the path of the ascent, logits and the mean loss.
-func (o *oracle) forward() (f blas64.General, rstd []float64, path []blas64.General, logits blas64.General, loss float64) {
+func (o *oracle) forward() (f blas64.General, rstd []float64, path []blas64.General, logits blas64.General,
+	loss float64) {
 	f = o.x
 	if w, ok := o.params["feature_extractor.weight"]; ok {
 		f = affine(o.x, w, o.params["feature_extractor.bias"], o.d)
@@ -205,7 +212,7 @@ func (o *oracle) backward() map[string][]float64 {
 	return g
 }
 
-// smallModel is a network on 3 x 4 pictures with parameters away from their first values.
+// smallModel is a network on 3 x 4 images with parameters away from their first values.
 func smallModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	t.Helper()
 	r := num.NewRand(5, 0)
@@ -244,13 +251,74 @@ var gradientConfigs = []Config{
 	{Extractor: "identity", Components: 3, Steps: 3, Scale: 0.4, Alpha: 0.5, LayerNorm: true},
 	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormDiag, Scale: 0.5, Alpha: 0.5},
 	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormLowRank, Rank: 2, Scale: 0.4, Alpha: 0.5},
-	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Form: potential.FormLowRank, Rank: 5, Scale: 0.6, Alpha: 0.4, LayerNorm: true},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5},
-	{Extractor: "linear", Dim: 5, Components: 1, Steps: 2, Form: potential.FormFlat, Rank: 1, Eps: 1, Scale: 0.7, Alpha: 0.5},
+	{
+		Extractor:  "linear",
+		Dim:        5,
+		Components: 4,
+		Steps:      3,
+		Form:       potential.FormLowRank,
+		Rank:       5,
+		Scale:      0.6,
+		Alpha:      0.4,
+		LayerNorm:  true,
+	},
+	{
+		Extractor:  "identity",
+		Components: 3,
+		Steps:      4,
+		Form:       potential.FormFlat,
+		Rank:       3,
+		Eps:        0.1,
+		Scale:      0.7,
+		Alpha:      0.5,
+	},
+	{
+		Extractor:  "linear",
+		Dim:        5,
+		Components: 1,
+		Steps:      2,
+		Form:       potential.FormFlat,
+		Rank:       1,
+		Eps:        1,
+		Scale:      0.7,
+		Alpha:      0.5,
+	},
 	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormTied, Scale: 0.4, Alpha: 0.5},
-	{Extractor: "linear", Dim: 5, Components: 4, Steps: 3, Scale: 0.6, Alpha: 0.4, LayerNorm: true, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 1},
-	{Extractor: "linear", Dim: 5, Components: 4, Steps: 0, Scale: 0.6, Alpha: 0.4, NoiseMin: 0.3, NoiseMax: 0.5, Denoising: 3},
-	{Extractor: "identity", Components: 3, Steps: 4, Form: potential.FormFlat, Rank: 3, Eps: 0.1, Scale: 0.7, Alpha: 0.5, NoiseMax: 0.2, Denoising: 0.5},
+	{
+		Extractor:  "linear",
+		Dim:        5,
+		Components: 4,
+		Steps:      3,
+		Scale:      0.6,
+		Alpha:      0.4,
+		LayerNorm:  true,
+		NoiseMin:   0.3,
+		NoiseMax:   0.5,
+		Denoising:  1,
+	},
+	{
+		Extractor:  "linear",
+		Dim:        5,
+		Components: 4,
+		Steps:      0,
+		Scale:      0.6,
+		Alpha:      0.4,
+		NoiseMin:   0.3,
+		NoiseMax:   0.5,
+		Denoising:  3,
+	},
+	{
+		Extractor:  "identity",
+		Components: 3,
+		Steps:      4,
+		Form:       potential.FormFlat,
+		Rank:       3,
+		Eps:        0.1,
+		Scale:      0.7,
+		Alpha:      0.5,
+		NoiseMax:   0.2,
+		Denoising:  0.5,
+	},
 }
 
 func completed(c Config) Config {
@@ -275,7 +343,15 @@ func TestGradients(t *testing.T) {
 	defer e.Close()
 	for _, c := range gradientConfigs {
 		c = completed(c)
-		t.Run(fmt.Sprintf("%s,%s,k%d,n%d,norm=%v,denoising=%v", c.Extractor, c.Form, c.Components, c.Steps, c.LayerNorm, c.Denoising), func(t *testing.T) {
+		t.Run(fmt.Sprintf(
+			"%s,%s,k%d,n%d,norm=%v,denoising=%v",
+			c.Extractor,
+			c.Form,
+			c.Components,
+			c.Steps,
+			c.LayerNorm,
+			c.Denoising,
+		), func(t *testing.T) {
 			m, set := smallModel(t, c)
 			s := NewTrainer(m, e)
 			var tl layer.Tally

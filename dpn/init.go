@@ -51,7 +51,8 @@ func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*In
 }
 
 // place is Init; onEM, unless nil, follows EM.
-func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set, onEM func(done int, logLikelihood float64)) (*InitResult, error) {
+func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set,
+	onEM func(done int, logLikelihood float64)) (*InitResult, error) {
 	x, err := m.Features(ctx, e, s)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,8 @@ func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set, onE
 
 // log tells what was done.
 func (r *InitResult) log(log *slog.Logger, c Config) {
-	log.Info("centres placed", "init", c.Init, "components", c.Components, "iterations", r.Clusters.Iterations, "inertia", r.Clusters.Inertia)
+	log.Info("centres placed", "init", c.Init, "components", c.Components, "iterations", r.Clusters.Iterations,
+		"inertia", r.Clusters.Inertia)
 	if !r.Clusters.Converged {
 		log.Warn("k-means has not converged", "iterations", r.Clusters.Iterations)
 	}
@@ -98,7 +100,8 @@ func (r *InitResult) log(log *slog.Logger, c Config) {
 		return
 	}
 	log.Info("mixture fitted by EM", "iterations", r.EM.Iterations, "converged", r.EM.Converged,
-		"log_likelihood_first", r.EM.LogLikelihood[0], "log_likelihood", r.EM.Final(), "ridge", r.EM.Ridge, "largest_eigenvalue", r.EM.LambdaMax)
+		"log_likelihood_first", r.EM.LogLikelihood[0], "log_likelihood", r.EM.Final(), "ridge", r.EM.Ridge,
+		"largest_eigenvalue", r.EM.LambdaMax)
 	if most := 1 / r.EM.LambdaMax; most < c.Alpha {
 		log.Info("alpha lowered to 1 over the largest eigenvalue of the precisions", "alpha", most, "setting", c.Alpha)
 	}

@@ -93,7 +93,9 @@ func TestEMTrains(t *testing.T) {
 
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(context.Background())
-		if _, err := newModel(t, c, d).Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnEpoch: func(Epoch) { cancel() }}); !errors.Is(err, context.Canceled) {
+		if _, err := newModel(t, c, d).Fit(ctx, e, d.Train, FitOptions{Dir: dir,
+			OnEpoch: func(Epoch) { cancel() }}); !errors.Is(
+			err, context.Canceled) {
 			t.Fatalf("%s: error %v", form, err)
 		}
 		resumed := newModel(t, c, d)

@@ -7,7 +7,7 @@ import (
 	"dpnbench/engine"
 )
 
-// TrainingBytes estimates the memory that training takes at its peak, for pictures of so
+// TrainingBytes estimates the memory that training takes at its peak, for images of so
 // many pixels and classes, of which there are samples to train and validate on. It is
 // meant to refuse in time what cannot fit.
 func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
@@ -19,7 +19,8 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	}
 	layers += d * float64(classes)
 	matrices := k * d * d
-	bytes := rows*float64(pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // pictures; features and distances for k-means
+	bytes := rows*float64(
+		pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // images; features and distances for k-means
 	if c.Denoising > 0 {
 		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
 	}

@@ -27,7 +27,7 @@ const (
 // classifier.
 type Model struct {
 	Config  Config
-	Rows    int // picture size in pixels
+	Rows    int // image size in pixels
 	Cols    int
 	Classes int
 	Norm    dataset.Normalization
@@ -43,7 +43,7 @@ type Model struct {
 	fresh     bool // nothing has been learned since New, which Fit asks for
 }
 
-// New makes a network for pictures like those of a data set. Its layers are
+// New makes a network for images like those of a data set. Its layers are
 // drawn from the seed; the centres of its potential are all zero until Init.
 func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := c.Validate(); err != nil {
@@ -105,11 +105,11 @@ func (m *Model) WeightsSHA256() string { return layer.SHA256(m.Params()) }
 // labels that it does not know.
 func (m *Model) CheckSet(s *dataset.Set) error {
 	if s.Rows != m.Rows || s.Cols != m.Cols {
-		return fmt.Errorf("pictures of %d x %d pixels, the model expects %d x %d", s.Rows, s.Cols, m.Rows, m.Cols)
+		return fmt.Errorf("images of %d x %d pixels, the model expects %d x %d", s.Rows, s.Cols, m.Rows, m.Cols)
 	}
 	for i, y := range s.Labels {
 		if int(y) >= m.Classes {
-			return fmt.Errorf("label %d of picture %d, the model knows classes 0 to %d", y, i, m.Classes-1)
+			return fmt.Errorf("label %d of image %d, the model knows classes 0 to %d", y, i, m.Classes-1)
 		}
 	}
 	return nil
@@ -123,7 +123,7 @@ func part(m engine.Matrix, lo, hi int) engine.Matrix {
 // Cost is what a network takes, counted by layer.CostOf.
 type Cost = layer.Cost
 
-// Cost counts what the model takes for one picture.
+// Cost counts what the model takes for one image.
 func (m *Model) Cost() Cost {
 	return layer.CostOf(m.extractor, potential.Layer{Potential: m.potential, Steps: m.Config.Steps}, m.head)
 }
@@ -131,5 +131,5 @@ func (m *Model) Cost() Cost {
 // Parameters counts the numbers that training may change.
 func (m *Model) Parameters() int { return m.Cost().Parameters }
 
-// MACs counts the multiply-adds that the dense products take for one picture.
+// MACs counts the multiply-adds that the dense products take for one image.
 func (m *Model) MACs() int { return m.Cost().MACs }

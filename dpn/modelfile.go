@@ -52,7 +52,7 @@ func (m *Model) file(format string) *safetensors.File {
 }
 
 // Load reads a model: a file that Save wrote, or the state dictionary of the published
-// reference written by PyTorch in the same format, which has no settings (square pictures,
+// reference written by PyTorch in the same format, which has no settings (square images,
 // the published ones otherwise: see Model.Assumed; the number of steps is not in it: set
 // Config.Steps). What Save wrote has a checksum, and a damaged file is refused. Every error
 // names the file, and the tensor where one is at fault.
@@ -120,7 +120,10 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		return nil, err
 	}
 	if mu[0] < 1 || mu[1] < 1 || head[1] != mu[1] {
-		return nil, fmt.Errorf("tensors \"denoising_potential.mu\" and \"classifier.weight\" have shapes %v and %v, expected [k, d] and [classes, d]", mu, head)
+		return nil, fmt.Errorf(
+			"tensors \"denoising_potential.mu\" and \"classifier.weight\" have shapes %v and %v, "+
+				"expected [k, d] and [classes, d]",
+			mu, head)
 	}
 	if err := m.readGeometry(c, f.Metadata, pixels); err != nil {
 		return nil, err
@@ -162,9 +165,10 @@ func fromFile(f *safetensors.File) (*Model, error) {
 }
 
 // readExtractor sets extractor and hidden layers by the tensors that there are, whose shapes
-// it checks, and returns the number of pixels of a picture; for conv, of what the convolutions
+// it checks, and returns the number of pixels of an image; for conv, of what the convolutions
 // make of it.
-func (c *Config) readExtractor(f *safetensors.File, shape func(name string, rank int) ([]int, error)) (pixels int, err error) {
+func (c *Config) readExtractor(f *safetensors.File,
+	shape func(name string, rank int) ([]int, error)) (pixels int, err error) {
 	// linear returns the inputs of a linear layer.
 	linear := func(name string, out int) (int, error) {
 		w, err := shape(name, 2)
@@ -207,7 +211,7 @@ func (c *Config) readExtractor(f *safetensors.File, shape func(name string, rank
 	return c.Dim, nil
 }
 
-// readGeometry takes picture size and normalisation from the metadata, or the size from
+// readGeometry takes image size and normalisation from the metadata, or the size from
 // the number of pixels.
 func (m *Model) readGeometry(c Config, meta map[string]string, pixels int) error {
 	side := int(math.Sqrt(float64(pixels)))
@@ -226,7 +230,7 @@ func (m *Model) readGeometry(c Config, meta map[string]string, pixels int) error
 		have = 16 * (m.Rows / 4) * (m.Cols / 4)
 	}
 	if pixels < 1 || have != pixels {
-		return fmt.Errorf("%d pixels, pictures of %d x %d", pixels, m.Rows, m.Cols)
+		return fmt.Errorf("%d pixels, images of %d x %d", pixels, m.Rows, m.Cols)
 	}
 	for _, n := range []struct {
 		key string

@@ -51,13 +51,19 @@ func TestLoadStateDictionary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 || m.Config.Components != k || m.potential.LogWeights()[1] != -1 {
+		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 ||
+			m.Config.Components != k ||
+			m.potential.LogWeights()[1] != -1 {
 			t.Errorf("read %+v", m)
 		}
 		if want := []string{"steps", "layer-norm", "data", "mean", "std"}; !slices.Equal(m.Assumed, want) {
 			t.Errorf("assumed %v, want %v", m.Assumed, want)
 		}
-		f.Metadata = map[string]string{"format": "pt", "mean": "0.25", "std": "0.5"} // the first is what transformers writes
+		f.Metadata = map[string]string{
+			"format": "pt",
+			"mean":   "0.25",
+			"std":    "0.5",
+		} // the first is what transformers writes
 		if err := safetensors.WriteFile(path, f); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +84,8 @@ func TestDamagedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	damage(t, path)
-	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "damaged") ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want one about the damaged file", err)
 	}
 }
@@ -96,12 +103,12 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-// TestBadModels spoils a good file in many ways; every error is one line that names the
+// TestBadModels corrupts a good file in many ways; every error is one line that names the
 // file and what is wrong.
 func TestBadModels(t *testing.T) {
 	m, _ := smallModel(t, completed(gradientConfigs[3]))
 	dir := t.TempDir()
-	spoil := func(change func(f *safetensors.File)) string {
+	corrupt := func(change func(f *safetensors.File)) string {
 		f := m.file(formatModel)
 		for i, x := range f.Tensors { // the model's own numbers stay good
 			f.Tensors[i].Data = append([]float32(nil), x.Data...)
@@ -130,8 +137,14 @@ func TestBadModels(t *testing.T) {
 		want   string
 		change func(f *safetensors.File)
 	}{
-		{`"classifier.weight": number 3 is NaN`, func(f *safetensors.File) { f.Tensor("classifier.weight").Data[3] = float32(math.NaN()) }},
-		{`"denoising_potential.A": number 0 is +Inf`, func(f *safetensors.File) { f.Tensor("denoising_potential.A").Data[0] = float32(math.Inf(1)) }},
+		{
+			`"classifier.weight": number 3 is NaN`,
+			func(f *safetensors.File) { f.Tensor("classifier.weight").Data[3] = float32(math.NaN()) },
+		},
+		{
+			`"denoising_potential.A": number 0 is +Inf`,
+			func(f *safetensors.File) { f.Tensor("denoising_potential.A").Data[0] = float32(math.Inf(1)) },
+		},
 		{"expected a number above 0", func(f *safetensors.File) { f.Tensor("denoising_potential.alpha").Data[0] = -1 }},
 		{`no tensor "denoising_potential.mu"`, drop("denoising_potential.mu")},
 		{`no tensor "classifier.bias"`, drop("classifier.bias")},
@@ -142,7 +155,7 @@ func TestBadModels(t *testing.T) {
 		}},
 		{"expected 2 dimensions", func(f *safetensors.File) { f.Tensor("denoising_potential.mu").Shape = []int{20} }},
 		{"has shape [3 1], expected [3]", func(f *safetensors.File) { f.Tensor("classifier.bias").Shape = []int{3, 1} }},
-		{"pictures of 5 x 4", meta("rows", "5")},
+		{"images of 5 x 4", meta("rows", "5")},
 		{`rows is "x"`, meta("rows", "x")},
 		{`std is "0"`, meta("std", "0")},
 		{"settings", meta("config", "steps = -1")},
@@ -156,9 +169,10 @@ func TestBadModels(t *testing.T) {
 		{`unknown setting "colour"`, meta("config", "colour = 1")},
 	}
 	for _, c := range cases {
-		path := spoil(c.change)
+		path := corrupt(c.change)
 		_, err := Load(path)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q and the file", err, c.want)
 		}
 	}

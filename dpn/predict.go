@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	evalRows    = 512 // pictures that are evaluated together
+	evalRows    = 512 // images that are evaluated together
 	extractRows = 128 // of them, go through the extractor together: its layers need memory
 )
 
-// Score is how well a model does on labelled pictures.
+// Score is how well a model does on labelled images.
 type Score = layer.Score
 
-// Predict returns the class of every picture of s, the lower one among equals.
+// Predict returns the class of every image of s, the lower one among equals.
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
@@ -36,9 +36,10 @@ func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Sc
 	return m.score(ctx, e, s, m.Input(s))
 }
 
-// ScoreCorrupted evaluates the model on the pictures of s as c spoils them under a seed.
+// ScoreCorrupted evaluates the model on the images of s as c corrupts them under a seed.
 // Their grey levels are normalised as they are, without being rounded to bytes.
-func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (Score, error) {
+func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption,
+	seed uint64) (Score, error) {
 	in, err := m.CorruptedInput(s, c, seed)
 	if err != nil {
 		return Score{}, err
@@ -54,50 +55,52 @@ func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in 
 	return t.Score(), err
 }
 
-// Features returns the features of every picture of s, n x d, before the ascent.
+// Features returns the features of every image of s, n x d, before the ascent.
 func (m *Model) Features(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
 	return m.rows(ctx, e, s, 0, nil)
 }
 
-// Denoised returns x_n of every picture of s, n x d.
+// Denoised returns x_n of every image of s, n x d.
 func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
 	return m.rows(ctx, e, s, m.Config.Steps, nil)
 }
 
-// Explain says in a line how the ascents of the model run, and by which route, on e with the pictures of s:
+// Explain says in a line how the ascents of the model run, and by which route, on e with the images of s:
 // those of its minibatches when it trains with the exact gradient, and otherwise those of
-// the blocks in which pictures are evaluated. With the setting "detached" training is such
+// the blocks in which images are evaluated. With the setting "detached" training is such
 // an evaluation too, once for all epochs.
 func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string {
 	c := m.Config
-	pictures := s.Len()
+	images := s.Len()
 	if train, _, err := m.split(s); training && err == nil {
-		pictures = train.Len()
+		images = train.Len()
 	}
 	if !training || c.Gradient != "exact" {
-		rows, once := min(evalRows, pictures), ""
+		rows, once := min(evalRows, images), ""
 		switch {
 		case training && c.denoisesOnce():
 			once = ", once for all epochs"
 		case training:
-			rows = min(c.Batch, pictures)
+			rows = min(c.Batch, images)
 		}
 		return m.explain(e, rows, once)
 	}
-	rows := min(c.Batch, pictures)
+	rows := min(c.Batch, images)
 	text := m.explain(e, rows, "")
 	if c.potential().LowRank() >= 0 {
 		return text
 	}
 	if !e.PlanMixture(m.potential.Mixture(e), rows, c.Steps).KeepsG {
-		return text + "; on the dense route G_i are computed a second time for the backward pass, because all of them would need too much memory"
+		return text + "; on the dense route G_i are computed a second time for the backward pass, " +
+			"because all of them would need too much memory"
 	}
 	return text + "; on the dense route G_i of all steps are kept for the backward pass"
 }
 
 func (m *Model) explain(e *engine.Engine, rows int, once string) string {
 	mix, steps := m.potential.Mixture(e), m.Config.Steps
-	return fmt.Sprintf("ascent of %d rows%s, %v; %s", rows, once, e.PlanMixture(mix, rows, steps), e.ExplainRoute(mix, rows, steps))
+	return fmt.Sprintf("ascent of %d rows%s, %v; %s", rows, once, e.PlanMixture(mix, rows, steps),
+		e.ExplainRoute(mix, rows, steps))
 }
 
 // Logits returns the classifier's output for denoised features x (n x d), n x classes.
@@ -107,9 +110,10 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// rows computes the features of all pictures of s and moves them uphill by so many steps;
+// rows computes the features of all images of s and moves them uphill by so many steps;
 // progress, unless nil, is told how many rows are done.
-func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int, progress func(done int)) (engine.Matrix, error) {
+func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int,
+	progress func(done int)) (engine.Matrix, error) {
 	if err := m.CheckSet(s); err != nil {
 		return engine.Matrix{}, err
 	}
@@ -118,12 +122,14 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 
 // Ascended computes the features of images first to last-1 of an input and moves them uphill
 // by so many steps.
-func (m *Model) Ascended(ctx context.Context, e *engine.Engine, in Input, first, last, steps int) (engine.Matrix, error) {
+func (m *Model) Ascended(ctx context.Context, e *engine.Engine, in Input,
+	first, last, steps int) (engine.Matrix, error) {
 	return m.blocks(ctx, e, in, first, last, steps, nil)
 }
 
 // blocks is Ascended, block by block; progress, unless nil, is told how many rows are done.
-func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, first, last, steps int, progress func(done int)) (engine.Matrix, error) {
+func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, first, last, steps int,
+	progress func(done int)) (engine.Matrix, error) {
 	n := last - first
 	out := engine.NewMatrix(n, m.Dim())
 	x := engine.NewMatrix(min(evalRows, n), m.Rows*m.Cols)
@@ -154,9 +160,10 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, first, l
 	return out, nil
 }
 
-// logits calls f with the logits of block after block of s, whose pictures come by in; lo is
-// the block's first picture.
-func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input, f func(lo int, logits engine.Matrix)) error {
+// logits calls f with the logits of block after block of s, whose images come by in; lo is
+// the block's first image.
+func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input,
+	f func(lo int, logits engine.Matrix)) error {
 	if err := m.CheckSet(s); err != nil {
 		return err
 	}
@@ -183,7 +190,11 @@ func (m *Model) PredictFeatures(ctx context.Context, e *engine.Engine, x engine.
 	if x.Cols != m.Dim() {
 		return nil, fmt.Errorf("points of %d features, expected %d", x.Cols, m.Dim())
 	}
-	r := &Predictions{Phi: make([]separation.Float, x.Rows), Classes: make([]int, x.Rows), X: engine.NewMatrix(x.Rows, x.Cols)}
+	r := &Predictions{
+		Phi:     make([]separation.Float, x.Rows),
+		Classes: make([]int, x.Rows),
+		X:       engine.NewMatrix(x.Rows, x.Cols),
+	}
 	copy(r.X.Data, x.Data)
 	phi, at := make([]float32, x.Rows), make([]int32, x.Rows)
 	m.potential.Evaluate(e, x, phi, engine.Matrix{})

@@ -12,7 +12,7 @@ import (
 	"dpnbench/engine"
 )
 
-// TestScoreCorrupted holds scores on corrupted pictures, of several blocks, against a
+// TestScoreCorrupted holds scores on corrupted images, of several blocks, against a
 // pass over all of them at once; severity 0 is Score, and threads change no bit.
 func TestScoreCorrupted(t *testing.T) {
 	ctx := context.Background()
@@ -34,7 +34,7 @@ func TestScoreCorrupted(t *testing.T) {
 	}
 	plain, err := m.Score(ctx, e, d.Test)
 	if got := score(e, "gaussian:0", 1); err != nil || got != plain {
-		t.Errorf("severity 0 scores %+v, clean pictures %+v, %v", got, plain, err)
+		t.Errorf("severity 0 scores %+v, clean images %+v, %v", got, plain, err)
 	}
 	for _, text := range []string{"gaussian-unclamped:0.5", "rotation:40"} {
 		c, _ := dataset.ParseCorruption(text)
@@ -53,7 +53,9 @@ func TestScoreCorrupted(t *testing.T) {
 		var tally layer.Tally
 		tally.Add(e, m.Logits(e, f), d.Test.Labels, engine.Matrix{}, 0)
 		got, want := score(e, text, 3), tally.Score()
-		if got.Samples != want.Samples || got.Accuracy != want.Accuracy || math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss || got.Loss == plain.Loss {
+		if got.Samples != want.Samples || got.Accuracy != want.Accuracy ||
+			math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss ||
+			got.Loss == plain.Loss {
 			t.Errorf("%s scores %+v, want %+v", text, got, want)
 		}
 		if again := score(newEngine(t, engine.WithThreads(3), engine.WithEagerThreads()), text, 3); again != got {
@@ -63,14 +65,15 @@ func TestScoreCorrupted(t *testing.T) {
 	if score(e, "gaussian:0.5", 3) == score(e, "gaussian:0.5", 4) {
 		t.Error("the seed does not matter")
 	}
-	if _, err := m.ScoreCorrupted(ctx, e, d.Test, dataset.Corruption{Name: "fog", Severity: 1}, 1); err == nil || !strings.Contains(err.Error(), "fog") {
+	if _, err := m.ScoreCorrupted(ctx, e, d.Test, dataset.Corruption{Name: "fog", Severity: 1}, 1); err == nil ||
+		!strings.Contains(err.Error(), "fog") {
 		t.Errorf("an unknown corruption: %v", err)
 	}
 }
 
 // TestExplain checks that the line is about the ascents that will be made: minibatches
-// with the exact gradient, blocks of pictures without it and for evaluation, and never
-// more rows than there are pictures.
+// with the exact gradient, blocks of images without it and for evaluation, and never
+// more rows than there are images.
 func TestExplain(t *testing.T) {
 	d, e := digits(t, 600, 100), newEngine(t)
 	for _, c := range []struct {
@@ -89,7 +92,8 @@ func TestExplain(t *testing.T) {
 		{"detached", 128, 4, 0, 0, false, "ascent of 100 rows, ", "block"},
 	} {
 		config := tiny()
-		config.Gradient, config.Batch, config.Steps, config.ValSize, config.NoiseMax = c.gradient, c.batch, c.steps, c.val, c.noise
+		config.Gradient, config.Batch, config.Steps = c.gradient, c.batch, c.steps
+		config.ValSize, config.NoiseMax = c.val, c.noise
 		m, s := newModel(t, config, d), d.Test
 		if c.training {
 			s = d.Train
@@ -144,7 +148,8 @@ func TestTiersSideBySide(t *testing.T) {
 			assignment[i] = int32(i % c.Components)
 		}
 		last := engines[len(engines)-1]
-		if _, err := m.Potential().EM(ctx, last, x, assignment, potential.EMOptions{Iterations: 1, Ridge: 0.1}); err != nil {
+		if _, err := m.Potential().EM(ctx, last, x, assignment, potential.EMOptions{Iterations: 1,
+			Ridge: 0.1}); err != nil {
 			t.Fatal(err)
 		}
 		want = nil

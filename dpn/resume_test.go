@@ -54,7 +54,8 @@ func TestOldState(t *testing.T) {
 	if err := os.Mkdir(last, 0o755); err != nil { // so that the new run fails to write it
 		t.Fatal(err)
 	}
-	if err := fit(7, false); err == nil || !strings.Contains(err.Error(), last) || strings.Contains(err.Error(), "unfinished") {
+	if err := fit(7, false); err == nil || !strings.Contains(err.Error(), last) ||
+		strings.Contains(err.Error(), "unfinished") {
 		t.Errorf("error %v, want one about %s", err, last)
 	}
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); err == nil {
@@ -112,7 +113,11 @@ func TestFolder(t *testing.T) {
 	}
 	before := names(dir)
 	ended, cancel := context.WithCancel(ctx)
-	if _, err := newModel(t, tiny(), d).Fit(ended, e, d.Train, FitOptions{Dir: dir, OnStep: func(int, int, float64) { cancel() }}); !errors.Is(err, context.Canceled) {
+	if _, err := newModel(t, tiny(), d).Fit(ended, e, d.Train, FitOptions{Dir: dir, OnStep: func(int, int,
+		float64) {
+		cancel()
+	}}); !errors.Is(
+		err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if after := names(dir); !slices.Equal(after, before) {
@@ -159,7 +164,8 @@ func TestResume(t *testing.T) {
 		t.Errorf("resumed: epoch %d, %d updates, weights %s; in one go: epoch %d, %d updates, weights %s",
 			got.Best, got.Updates, again.WeightsSHA256(), want.Best, want.Updates, m.WeightsSHA256())
 	}
-	if prepared, err := strconv.ParseFloat(before.Metadata[metaPrepare], 64); err != nil || !(prepared > 0 && got.PrepareSeconds > prepared) {
+	if prepared, err := strconv.ParseFloat(before.Metadata[metaPrepare], 64); err != nil ||
+		!(prepared > 0 && got.PrepareSeconds > prepared) {
 		t.Errorf("preparing took %v s in all, %v s (%v) until the cut", got.PrepareSeconds, prepared, err)
 	}
 	for _, name := range []string{ModelFile, LastFile} {
@@ -192,7 +198,9 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !finished.Already || got.Already || want.Already || finished.PrepareSeconds != got.PrepareSeconds || finished.Seconds != got.Seconds || finished.SecondsPerStep != got.SecondsPerStep {
+	if !finished.Already || got.Already || want.Already || finished.PrepareSeconds != got.PrepareSeconds ||
+		finished.Seconds != got.Seconds ||
+		finished.SecondsPerStep != got.SecondsPerStep {
 		t.Errorf("resumed when finished: %+v, before: %+v", finished, got)
 	}
 	state := filepath.Join(cut, StateFile)
@@ -207,32 +215,43 @@ func TestResume(t *testing.T) {
 	if err := safetensors.WriteFile(state, f); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true}); err != nil || r.PrepareSeconds != 0 || r.Updates != want.Updates {
+	if r, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut,
+		Resume: true}); err != nil ||
+		r.PrepareSeconds != 0 ||
+		r.Updates != want.Updates {
 		t.Errorf("resumed from a state without the times: %+v, %v", r, err)
 	}
 
-	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(), Resume: true}); err == nil || !strings.Contains(err.Error(), StateFile) {
+	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: t.TempDir(),
+		Resume: true}); err == nil ||
+		!strings.Contains(err.Error(), StateFile) {
 		t.Errorf("error %v, want one about the missing state", err)
 	}
 	other := config
 	other.LR = 2e-3
-	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), "Dir") {
+	if _, err := newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Resume: true}); err == nil ||
+		!strings.Contains(err.Error(), "Dir") {
 		t.Errorf("resumed without a folder: %v", err)
 	}
 	_, err = newModel(t, other, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
 	if err == nil || !strings.Contains(err.Error(), "lr is 0.002, was 0.001") {
 		t.Errorf("error %v, want one that names the changed setting", err)
 	}
-	_, err = newModel(t, config, d).Fit(context.Background(), e, digits(t, 700, 10).Train, FitOptions{Dir: cut, Resume: true})
-	if err == nil || !strings.Contains(err.Error(), "other pictures") {
-		t.Errorf("error %v, want one about other pictures", err)
+	_, err = newModel(t, config, d).Fit(
+		context.Background(),
+		e,
+		digits(t, 700, 10).Train,
+		FitOptions{Dir: cut, Resume: true},
+	)
+	if err == nil || !strings.Contains(err.Error(), "images differ") {
+		t.Errorf("error %v, want one about other images", err)
 	}
 	val := *d.Train
 	val.Labels = slices.Clone(val.Labels)
-	val.Labels[len(val.Labels)-1] ^= 1 // of a picture to validate on
+	val.Labels[len(val.Labels)-1] ^= 1 // of an image to validate on
 	_, err = newModel(t, config, d).Fit(context.Background(), e, &val, FitOptions{Dir: cut, Resume: true})
-	if err == nil || !strings.Contains(err.Error(), "other pictures") {
-		t.Errorf("error %v, want one about other pictures", err)
+	if err == nil || !strings.Contains(err.Error(), "images differ") {
+		t.Errorf("error %v, want one about other images", err)
 	}
 	for _, name := range []string{ModelFile, StateFile} {
 		path := filepath.Join(cut, name)

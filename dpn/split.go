@@ -7,7 +7,7 @@ import (
 	"dpnbench/dpn/potential"
 )
 
-// Split divides training pictures into those that Fit trains on and the last ValSize, which
+// Split divides training images into those that Fit trains on and the last ValSize, which
 // it validates on.
 func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	if err := m.CheckSet(s); err != nil {
@@ -16,18 +16,19 @@ func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	return m.split(s)
 }
 
-// split is Split of pictures that fit.
+// split is Split of images that fit.
 func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	if val, err = m.Validation(s); err != nil {
 		return nil, nil, err
 	}
 	rest := s.Len() - val.Len()
 	if m.Config.Components > rest {
-		return nil, nil, badSetting("components", m.Config.Components, fmt.Sprintf("expected at most one for each of the %d pictures that are left for training", rest))
+		return nil, nil, badSetting("components", m.Config.Components,
+			fmt.Sprintf("expected at most one for each of the %d images that are left for training", rest))
 	}
 	train = s.Slice(0, rest)
 	if val.Len() == 0 && m.Config.Patience > 0 {
-		return nil, nil, badSetting("patience", m.Config.Patience, "expected pictures to validate on with it (val-size)")
+		return nil, nil, badSetting("patience", m.Config.Patience, "expected images to validate on with it (val-size)")
 	}
 	if m.Config.classwise() {
 		if _, problem := potential.CentresByClass(train.Labels, m.Config.Components); problem != "" {
@@ -37,7 +38,7 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	return train, val, nil
 }
 
-// Validation returns the last of the training pictures s, which Fit keeps from training
+// Validation returns the last of the training images s, which Fit keeps from training
 // (Config.ValSize); there may be none.
 func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
 	n := m.Config.ValSize
@@ -45,7 +46,8 @@ func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
 		n = s.Len() / 10
 	}
 	if n >= s.Len() {
-		return nil, badSetting("val-size", m.Config.ValSize, fmt.Sprintf("expected fewer than the %d training pictures", s.Len()))
+		return nil, badSetting("val-size", m.Config.ValSize,
+			fmt.Sprintf("expected fewer than the %d training images", s.Len()))
 	}
 	return s.Slice(s.Len()-n, s.Len()), nil
 }

@@ -88,10 +88,12 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 		return p, fmt.Errorf("settings: %w", err)
 	}
 	if d := s.m.Config.difference(c); d != "" {
-		return p, fmt.Errorf("cannot resume with other settings than it was begun with: %s", d)
+		return p, fmt.Errorf("cannot resume: settings differ from the original run: %s", d)
 	}
 	if f.Metadata[metaData] != data {
-		return p, fmt.Errorf("cannot resume with other pictures than it was begun with (data %q, train-size %d, val-size %d, data-seed %d)", c.Data, c.TrainSize, c.ValSize, c.DataSeed)
+		return p, fmt.Errorf(
+			"cannot resume: images differ from the original run (data %q, train-size %d, val-size %d, data-seed %d)",
+			c.Data, c.TrainSize, c.ValSize, c.DataSeed)
 	}
 	for _, q := range s.m.Params() {
 		if err := copyTensor(q.Data, f, q.Name, q.Shape); err != nil {
@@ -134,7 +136,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	return p, nil
 }
 
-// fingerprint hashes what decides the result besides the settings: pictures to train and
+// fingerprint hashes what decides the result besides the settings: images to train and
 // to validate on, with their labels, size and normalisation.
 func (m *Model) fingerprint(sets ...*dataset.Set) string {
 	h := sha256.New()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestUpdateDetached checks that an update with the gradient cut changes the classifier as
-// Fit does, which denoises all pictures once, and nothing else.
+// Fit does, which denoises all images once, and nothing else.
 func TestUpdateDetached(t *testing.T) {
 	d, e := digits(t, 40, 10), newEngine(t)
 	c := tiny()
@@ -39,7 +39,7 @@ func TestUpdateDetached(t *testing.T) {
 			t.Errorf("%s: the same after the update: %v", p.Name, same)
 		}
 	}
-	for i, w := range updated.head.Weight.Data { // the order of the pictures differs: so does rounding
+	for i, w := range updated.head.Weight.Data { // the order of the images differs: so does rounding
 		if diff := math.Abs(float64(w - fitted.head.Weight.Data[i])); !(diff < 1e-5) {
 			t.Fatalf("weight %d is %v, after Fit %v", i, w, fitted.head.Weight.Data[i])
 		}
@@ -48,7 +48,7 @@ func TestUpdateDetached(t *testing.T) {
 
 // TestNoisyMinibatch checks that the first half of a minibatch becomes noisy, anew in every
 // update, and the clean features that the denoising loss compares with are those of its
-// pictures; also that a classifier that learns alone learns from noisy pictures.
+// images; also that a classifier that learns alone learns from noisy images.
 func TestNoisyMinibatch(t *testing.T) {
 	d, e := digits(t, 40, 10), newEngine(t)
 	c := tiny()
@@ -72,7 +72,8 @@ func TestNoisyMinibatch(t *testing.T) {
 		for j, v := range want.Row(int(i)) {
 			k := b*m.Dim() + j
 			if b < 2 && (first[k] == v || first[k] == next[k] || first[k] != again[k] || clean.Data[k] != v) {
-				t.Fatalf("noisy row %d, feature %d: %v, again %v, in the next update %v; clean %v, want %v", b, j, first[k], again[k], next[k], clean.Data[k], v)
+				t.Fatalf("noisy row %d, feature %d: %v, again %v, in the next update %v; clean %v, want %v", b, j,
+					first[k], again[k], next[k], clean.Data[k], v)
 			}
 			if b >= 2 && first[k] != v {
 				t.Fatalf("row %d, feature %d is %v, without noise %v", b, j, first[k], v)

@@ -21,18 +21,18 @@ type Warning struct {
 // there (2.4), and compact with a potential-lr of 1e-3 (2.2 on the built-in digits, where 22%
 // of the steps lower phi). Settings that fail go to 6 to 40, or most of their steps lower phi.
 const (
-	edge         = 2    // alpha times the largest eigenvalue of P: below it no step lowers phi
-	overshoot    = 4    // the same: from here on many do
-	fewFalls     = 0.01 // share of the steps that lower phi
-	manyFalls    = 0.2
-	leastServing = 1.5  // components, of 3 or more
-	soft         = 0.1  // entropy, in nats, from which
-	hardened     = 1e-3 // times it is a collapse
-	fairShare    = 20   // pictures of an epoch for each component, from which unused ones count
-	manyClipped  = 0.9  // share of the updates
-	farClipped   = 30   // median norm over the limit
-	exploded     = 1e4  // median norm of the potential's gradient
-	vanished     = 1e-8 // the same, over that of the classifier
+	edge           = 2    // alpha times the largest eigenvalue of P: below it no step lowers phi
+	overshoot      = 4    // the same: from here on many do
+	fewFalls       = 0.01 // share of the steps that lower phi
+	manyFalls      = 0.2
+	leastEffective = 1.5  // components, of 3 or more
+	soft           = 0.1  // entropy, in nats, from which
+	hardened       = 1e-3 // times it is a collapse
+	fairShare      = 20   // images of an epoch for each component, from which unused ones count
+	manyClipped    = 0.9  // share of the updates
+	farClipped     = 30   // median norm over the limit
+	exploded       = 1e4  // median norm of the potential's gradient
+	vanished       = 1e-8 // the same, over that of the classifier
 )
 
 // warnings holds what was measured against the healthy range. norm is the median of that
@@ -52,23 +52,46 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 		classwise = ", init classwise"
 	}
 	falls := 1 - d.Rising
-	steps := fmt.Sprintf("alpha times the largest eigenvalue of P is %.3g, and %.3g%% of the ascent steps lower phi", d.AlphaLambda, 100*falls)
+	steps := fmt.Sprintf(
+		"alpha times the largest eigenvalue of P is %.3g, and %.3g%% of the ascent steps lower phi", d.AlphaLambda,
+		100*falls)
 	warn(d.AlphaLambda >= overshoot, "overshoot", "%s: they overshoot; try a smaller alpha or scale%s", steps, slower)
-	warn(falls > manyFalls, "falls", "%s, expected at most %g%%; try a smaller alpha or scale%s", steps, 100*fewFalls, slower)
+	warn(falls > manyFalls, "falls", "%s, expected at most %g%%; try a smaller alpha or scale%s", steps,
+		100*fewFalls, slower)
 	if len(list) == 0 && (d.AlphaLambda >= edge || falls > fewFalls) {
-		list = append(list, Warning{"edge", fmt.Sprintf("%s: below %d none would; a smaller alpha or scale%s takes it there", steps, edge, slower), true})
+		list = append(list, Warning{
+			"edge",
+			fmt.Sprintf("%s: below %d none would; a smaller alpha or scale%s takes it there", steps, edge, slower),
+			true,
+		})
 	}
-	warn(d.Unused > 0, "unused", "%d of %d components have no responsibility above 0.01 for any picture of the epoch; try fewer components%s%s", d.Unused, c.Components, classwise, slower)
-	warn(d.Serving < leastServing && c.Components > 2, "collapse", "all pictures share %.3g of %d components in effect; try fewer components%s, a smaller scale%s", d.Serving, c.Components, classwise, slower)
-	warn(d.EntropyStart >= soft && d.EntropyFirst < hardened*d.EntropyStart, "one-hot", "the entropy of the responsibilities fell from %.3g to %.2g nats: each picture has one component, and the weights c learn no more; try a smaller scale%s", d.EntropyStart, d.EntropyFirst, slower)
-	warn(d.Clipped >= manyClipped && norm > farClipped*c.Clip, "clipped", "%.0f%% of the updates clipped the gradient, from a median norm of %.3g to clip %g; try a smaller alpha or scale, fewer steps, or a lower lr and potential-lr", 100*d.Clipped, norm, c.Clip)
+	warn(d.Unused > 0, "unused",
+		"%d of %d components have no responsibility above 0.01 for any image of the epoch; try fewer components%s%s",
+		d.Unused, c.Components, classwise, slower)
+	warn(d.EffectiveComponents < leastEffective && c.Components > 2, "collapse",
+		"all images share %.3g of %d components in effect; try fewer components%s, a smaller scale%s",
+		d.EffectiveComponents, c.Components, classwise, slower)
+	warn(d.EntropyStart >= soft && d.EntropyFirst < hardened*d.EntropyStart, "one-hot",
+		"the entropy of the responsibilities fell from %.3g to %.2g nats: "+
+			"each image has one component, and the weights c have stopped learning; try a smaller scale%s",
+		d.EntropyStart, d.EntropyFirst, slower)
+	warn(d.Clipped >= manyClipped && norm > farClipped*c.Clip, "clipped",
+		"%.0f%% of the updates clipped the gradient, from a median norm of %.3g to clip %g; "+
+			"try a smaller alpha or scale, fewer steps, or a lower lr and potential-lr",
+		100*d.Clipped, norm, c.Clip)
 	landscape, classifier := d.GradientNorms[potential.Group], d.GradientNorms[groupClassifier]
 	clip := ""
 	if c.Clip == 0 {
 		clip = ", or clip 1"
 	}
-	warn(landscape > exploded, "exploding", "the gradient of the potential has a median norm of %.3g; try fewer steps, a smaller alpha or scale, a lower potential-lr%s", landscape, clip)
-	warn(exact && c.Steps > 0 && classifier > 0 && landscape < vanished*classifier, "vanishing", "no gradient reaches the potential: a median norm of %.2g, %.2g for the classifier; try fewer steps, a smaller alpha or scale", landscape, classifier)
+	warn(landscape > exploded, "exploding",
+		"the gradient of the potential has a median norm of %.3g; "+
+			"try fewer steps, a smaller alpha or scale, a lower potential-lr%s",
+		landscape, clip)
+	warn(exact && c.Steps > 0 && classifier > 0 && landscape < vanished*classifier, "vanishing",
+		"no gradient reaches the potential: a median norm of %.2g, %.2g for the classifier; "+
+			"try fewer steps, a smaller alpha or scale",
+		landscape, classifier)
 	return list
 }
 

@@ -295,7 +295,7 @@ func (u Uncertainty) examples() (Shown, error) {
 	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Rows, Cols: u.Model.Cols,
 		Scale: greyScale, PerRow: min(exampleRow, len(u.Images.Labels))}
 	rows := []string{"test images"}
-	err := addExamples(&g, study.Unknown{Pictures: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
+	err := addExamples(&g, study.Unknown{Images: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
 	for i, t := range u.unknownTasks() {
 		if err == nil {
 			err = addExamples(&g, u.Study.Unknown[i], raw(kind, t.Refused[at]), t.Refused[softmax])
@@ -310,15 +310,15 @@ func (u Uncertainty) examples() (Shown, error) {
 
 // addExamples adds a row of images with their score and largest softmax.
 func addExamples(g *plot.Gallery, x study.Unknown, score, largest []float64) error {
-	pixels := x.Pictures.Pixels()
-	n := min(g.PerRow, x.Pictures.Len())
+	pixels := x.Images.Pixels()
+	n := min(g.PerRow, x.Images.Len())
 	grey, index := make([]float32, n*pixels), make([]int32, n)
 	for i := range index {
 		index[i] = int32(i)
 	}
 	if x.Corruption.Name == "" {
-		x.Pictures.Grey(grey, index)
-	} else if err := x.Corruption.Grey(grey, x.Pictures, index, 0); err != nil {
+		x.Images.Grey(grey, index)
+	} else if err := x.Corruption.Grey(grey, x.Images, index, 0); err != nil {
 		return err
 	}
 	for i := range g.PerRow {

@@ -130,7 +130,7 @@ func lawSamples(s *dataset.Set, data *dataset.Data) (baseline.Samples, error) {
 	if few, err = few.Resize(lawSide, lawSide); err != nil {
 		return baseline.Samples{}, err
 	}
-	return baseline.Pictures(few, data.Norm), nil
+	return baseline.Images(few, data.Norm), nil
 }
 
 // lawRun trains one network and measures it.

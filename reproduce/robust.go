@@ -307,7 +307,7 @@ func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.N
 		if noisy {
 			t.NoiseMin, t.NoiseMax = noiseMin, noiseMax
 		}
-		if _, err := n.Fit(ctx, a.e, baseline.Pictures(a.train, a.data.Norm), t, nil); err != nil {
+		if _, err := n.Fit(ctx, a.e, baseline.Images(a.train, a.data.Norm), t, nil); err != nil {
 			return nil, err
 		}
 		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
@@ -333,7 +333,7 @@ func trainNearest(name string, means int) func(ctx context.Context, a *setup, se
 			k = min(k, a.train.Len()/4)
 			name = fmt.Sprintf("nearest of %d class-wise means", k)
 		}
-		s := baseline.Pictures(a.train, a.data.Norm)
+		s := baseline.Images(a.train, a.data.Norm)
 		r, err := potential.ClassKMeans(ctx, a.e, s.Normalised(), s.Labels, k, seed)
 		if err != nil {
 			return nil, err

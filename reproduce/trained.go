@@ -90,7 +90,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 			}
 		}
 	}
-	train, test := baseline.Pictures(data.Train, data.Norm), baseline.Pictures(data.Test, data.Norm)
+	train, test := baseline.Images(data.Train, data.Norm), baseline.Images(data.Test, data.Norm)
 	for _, network := range forwardNetworks {
 		for s := range o.Seeds {
 			o.Progress.at("trained: "+network.name, done, all)

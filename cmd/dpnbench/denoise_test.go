@@ -32,11 +32,11 @@ func TestDenoise(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	noisy, same := r.Corruptions[0], r.Corruptions[1]
-	if noisy.Name != "gaussian" || noisy.Severity != 0.4 || noisy.Pictures != 50 ||
+	if noisy.Name != "gaussian" || noisy.Severity != 0.4 || noisy.Images != 50 ||
 		!(noisy.Gain.Gain > 0 && noisy.CI[0] < noisy.Gain.Gain && noisy.CI[1] > noisy.Gain.Gain) {
 		t.Errorf("%+v %+v", noisy, noisy.Gain)
 	}
-	if same.Pictures != 0 || same.Gain.Gain.IsFinite() || same.Accuracy < noisy.Accuracy {
+	if same.Images != 0 || same.Gain.Gain.IsFinite() || same.Accuracy < noisy.Accuracy {
 		t.Errorf("without noise: %+v %+v", same, same.Gain)
 	}
 	if !strings.Contains(text, " dB") || !strings.Contains(text, "gaussian:0.4") ||

@@ -310,5 +310,5 @@ func TestResumeCommand(t *testing.T) {
 	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
 	other := t.TempDir()
 	idx(t, other, 130)
-	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "other pictures")
+	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "images differ")
 }

@@ -186,7 +186,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 		}
 		// Their labels are not used and may be unknown to the model: 0 replaces them.
 		s = &dataset.Set{Images: s.Images, Labels: make([]byte, s.Len()), Rows: s.Rows, Cols: s.Cols}
-		return &study.Unknown{Name: name, Meaning: meaning, Pictures: s}, nil
+		return &study.Unknown{Name: name, Meaning: meaning, Images: s}, nil
 	}
 	if test, err = part(d.Test, most); err != nil {
 		return nil, nil, err

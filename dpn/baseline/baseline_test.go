@@ -24,14 +24,14 @@ func newEngine(t testing.TB, o ...engine.Option) *engine.Engine {
 	return e
 }
 
-// digits are small pictures: 10 x 10, or 8 x 8 for the CNN.
+// digits are small images: 10 x 10, or 8 x 8 for the CNN.
 func digits(t testing.TB, n, side int) Samples {
 	t.Helper()
 	s, err := dataset.Digits(1, 0, n).Resize(side, side)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Pictures(s, dataset.Normalization{Mean: 0.5, Std: 0.5})
+	return Images(s, dataset.Normalization{Mean: 0.5, Std: 0.5})
 }
 
 // kind is a network that a test can afford to train, and how.
@@ -44,8 +44,26 @@ type kind struct {
 }
 
 func kinds() []kind {
-	adam := Training{Optimiser: Adam, LR: 3e-3, Clip: 1, Schedule: layer.Cosine, Warmup: 0.1, Epochs: 2, Batch: 32, Seed: 1}
-	sgd := Training{Optimiser: SGD, LR: 0.02, Momentum: 0.9, WeightDecay: 5e-4, Schedule: layer.Thirds, Epochs: 3, Batch: 32, Seed: 2}
+	adam := Training{
+		Optimiser: Adam,
+		LR:        3e-3,
+		Clip:      1,
+		Schedule:  layer.Cosine,
+		Warmup:    0.1,
+		Epochs:    2,
+		Batch:     32,
+		Seed:      1,
+	}
+	sgd := Training{
+		Optimiser:   SGD,
+		LR:          0.02,
+		Momentum:    0.9,
+		WeightDecay: 5e-4,
+		Schedule:    layer.Thirds,
+		Epochs:      3,
+		Batch:       32,
+		Seed:        2,
+	}
 	noisy := adam
 	noisy.NoiseMin, noisy.NoiseMax = 0.1, 0.5
 	mlp := func(c MLP) func() (*Network, error) { return func() (*Network, error) { return NewMLP(c, 1) } }
@@ -56,8 +74,20 @@ func kinds() []kind {
 		{"He and Su, depth 2, Adam", mlp(HeSu(100, 2, 10)), 10, adam, "a6d92f653115617d"},
 		{"He and Su, depth 2, SGD", mlp(HeSu(100, 2, 10)), 10, sgd, "afe9e57d773b28b4"},
 		{"without BatchNorm", mlp(plain), 10, adam, "0fbbec93347cb9cb"},
-		{"deep linear", mlp(MLP{Widths: []int{100, 60, 60, 10}, Identity: true, Kaiming: true}), 10, sgd, "9bf882de162a56f6"},
-		{"MLP with dropout", mlp(MLP{Widths: []int{100, 50, 40, 10}, Dropout: 0.3, Kaiming: true}), 10, adam, "5018a412c91c024f"},
+		{
+			"deep linear",
+			mlp(MLP{Widths: []int{100, 60, 60, 10}, Identity: true, Kaiming: true}),
+			10,
+			sgd,
+			"9bf882de162a56f6",
+		},
+		{
+			"MLP with dropout",
+			mlp(MLP{Widths: []int{100, 50, 40, 10}, Dropout: 0.3, Kaiming: true}),
+			10,
+			adam,
+			"5018a412c91c024f",
+		},
 		{"CNN, noisy", func() (*Network, error) { return NewCNN(8, 8, 10, 1) }, 8, noisy, "dd55c323584f9c1d"},
 	}
 }
@@ -155,7 +185,8 @@ func TestActivations(t *testing.T) {
 		{func() (*Network, error) {
 			return NewMLP(MLP{Widths: []int{144, 30, 20, 10}, BatchNorm: true, Dropout: 0.5}, 1)
 		}, "[input hidden 1 hidden 2 logits]", []int{144, 30, 20, 10}},
-		{func() (*Network, error) { return NewCNN(12, 12, 10, 1) }, "[input conv 1 conv 2 hidden 1 logits]", []int{144, 8 * 36, 16 * 9, 128, 10}},
+		{func() (*Network, error) { return NewCNN(12, 12, 10, 1) }, "[input conv 1 conv 2 hidden 1 logits]",
+			[]int{144, 8 * 36, 16 * 9, 128, 10}},
 		{func() (*Network, error) { return NewMLP(MLP{Widths: []int{144, 10}}, 1) }, "[input logits]", []int{144, 10}},
 	} {
 		n, err := c.make()
@@ -229,9 +260,11 @@ func TestCounts(t *testing.T) {
 		make             func() (*Network, error)
 		parameters, macs int
 	}{
-		{func() (*Network, error) { return NewMLP(MLP{Widths: []int{784, 640, 512, 256, 10}}, 1) }, 785*640 + 641*512 + 513*256 + 257*10, 784*640 + 640*512 + 512*256 + 256*10},
+		{func() (*Network, error) { return NewMLP(MLP{Widths: []int{784, 640, 512, 256, 10}}, 1) },
+			785*640 + 641*512 + 513*256 + 257*10, 784*640 + 640*512 + 512*256 + 256*10},
 		{func() (*Network, error) { return NewMLP(HeSu(100, 6, 10), 1) }, 7*(101*100+200) + 1010, 7*10000 + 1000},
-		{func() (*Network, error) { return NewCNN(28, 28, 10, 1) }, 8*26 + 16*201 + 785*128 + 1290, 784*8*25 + 196*16*200 + 784*128 + 1280},
+		{func() (*Network, error) { return NewCNN(28, 28, 10, 1) }, 8*26 + 16*201 + 785*128 + 1290,
+			784*8*25 + 196*16*200 + 784*128 + 1280},
 	} {
 		n, err := c.make()
 		if err != nil {
@@ -285,7 +318,8 @@ func TestRefusals(t *testing.T) {
 	few.Labels = few.Labels[:19]
 	far.Labels = append([]byte(nil), far.Labels...)
 	far.Labels[3] = 10
-	for want, bad := range map[string]Samples{"rows of 121": wide, "19 labels": few, "label 10 of row 3": far, "no rows": s.Slice(0, 0)} {
+	for want, bad := range map[string]Samples{"rows of 121": wide, "19 labels": few, "label 10 of row 3": far,
+		"no rows": s.Slice(0, 0)} {
 		if _, err := n.Fit(ctx, e, bad, good, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

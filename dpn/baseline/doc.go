@@ -5,7 +5,7 @@
 // [NewMLP] and [NewCNN] make a [Network]; [Network.Fit] trains it by a [Training], Adam or
 // SGD; [Network.Score] and [Network.Predict] use it, and [Network.Activations] returns
 // the features after each layer, for package separation to measure. Rows are [Samples]:
-// [Pictures] makes them of a set of images. See example_test.go.
+// [Images] makes them of a set of images. See example_test.go.
 //
 // # Results that repeat
 //

@@ -18,14 +18,21 @@ func Example() {
 		return
 	}
 	defer e.Close()
-	s := baseline.Pictures(dataset.Digits(1, 0, 500), dataset.DigitsNorm)
+	s := baseline.Images(dataset.Digits(1, 0, 500), dataset.DigitsNorm)
 	n, err := baseline.NewMLP(baseline.MLP{Widths: []int{784, 32, 10}}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ctx := context.Background()
-	training := baseline.Training{Optimiser: baseline.Adam, LR: 3e-3, Schedule: layer.Cosine, Epochs: 5, Batch: 32, Seed: 1}
+	training := baseline.Training{
+		Optimiser: baseline.Adam,
+		LR:        3e-3,
+		Schedule:  layer.Cosine,
+		Epochs:    5,
+		Batch:     32,
+		Seed:      1,
+	}
 	if _, err := n.Fit(ctx, e, s, training, nil); err != nil {
 		fmt.Println(err)
 		return
@@ -38,10 +45,10 @@ func Example() {
 	for _, f := range features {
 		fmt.Println(f.Name, f.X.Cols)
 	}
-	fmt.Println(n.MACs(), "multiply-adds a picture")
+	fmt.Println(n.MACs(), "multiply-adds an image")
 	// Output:
 	// input 784
 	// hidden 1 32
 	// logits 10
-	// 25408 multiply-adds a picture
+	// 25408 multiply-adds an image
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"dpnbench/dpn/layer"
@@ -40,11 +41,22 @@ const (
 // decay 5e-4, momentum 0.9 (SGD), the learning rate divided by 10 after a third and after two
 // thirds. They searched the rate and chose the optimiser for each network.
 func HeSuTraining(optimiser string, lr float64) Training {
-	return Training{Optimiser: optimiser, LR: lr, Momentum: 0.9, WeightDecay: 5e-4, Schedule: layer.Thirds, Epochs: 600, Batch: 128, Seed: 1}
+	return Training{
+		Optimiser:   optimiser,
+		LR:          lr,
+		Momentum:    0.9,
+		WeightDecay: 5e-4,
+		Schedule:    layer.Thirds,
+		Epochs:      600,
+		Batch:       128,
+		Seed:        1,
+	}
 }
 
 // Validate checks every setting.
 func (t Training) Validate() error {
+	schedules := []string{layer.Constant, layer.Cosine, layer.Thirds}
+	noise := 0 <= t.NoiseMin && t.NoiseMin <= t.NoiseMax && t.NoiseMax <= layer.MaxNoise
 	for _, c := range []struct {
 		name string
 		ok   bool
@@ -56,12 +68,13 @@ func (t Training) Validate() error {
 		{"momentum", t.Momentum >= 0 && t.Momentum < 1, t.Momentum, "at least 0 and below 1"},
 		{"weight decay", t.WeightDecay >= 0 && !math.IsInf(t.WeightDecay, 0), t.WeightDecay, "a number of at least 0"},
 		{"clip", t.Clip >= 0 && !math.IsInf(t.Clip, 0), t.Clip, "a number of at least 0"},
-		{"schedule", slices.Contains([]string{layer.Constant, layer.Cosine, layer.Thirds}, t.Schedule), t.Schedule, "constant, cosine or thirds"},
+		{"schedule", slices.Contains(schedules, t.Schedule), t.Schedule, strings.Join(schedules, ", ")},
 		{"warm-up", t.Warmup >= 0 && t.Warmup <= 1, t.Warmup, "0 to 1"},
 		{"epochs", t.Epochs >= 1 && t.Epochs <= 1000000, t.Epochs, "1 to 1000000"},
 		{"batch", t.Batch >= 1 && t.Batch <= 1<<20, t.Batch, "1 to 1048576"},
 		{"max updates", t.MaxUpdates >= 0, t.MaxUpdates, "a number of at least 0"},
-		{"noise", 0 <= t.NoiseMin && t.NoiseMin <= t.NoiseMax && t.NoiseMax <= layer.MaxNoise, []float64{t.NoiseMin, t.NoiseMax}, fmt.Sprintf("two numbers from 0 to %d, the lower one first", layer.MaxNoise)},
+		{"noise", noise, []float64{t.NoiseMin, t.NoiseMax},
+			fmt.Sprintf("two numbers from 0 to %d, the lower one first", layer.MaxNoise)},
 	} {
 		if !c.ok {
 			return fmt.Errorf("%s %v: expected %s", c.name, c.v, c.want)
@@ -86,7 +99,8 @@ type NotFiniteError struct {
 }
 
 func (e *NotFiniteError) Error() string {
-	return fmt.Sprintf("epoch %d, update %d: the %s is not finite; try a lower learning rate, or clip 1", e.Epoch, e.Update, e.What)
+	return fmt.Sprintf("epoch %d, update %d: the %s is not finite; try a lower learning rate, or clip 1", e.Epoch,
+		e.Update, e.What)
 }
 
 // Streams of random numbers under the seed of a training.
@@ -98,7 +112,8 @@ const (
 // Fit trains the network on s, from where it is, with a new optimiser. onEpoch, unless nil,
 // is called after every epoch. Fit stops with ctx's error when ctx ends, and with a
 // *NotFiniteError when the loss or the gradient is not finite.
-func (n *Network) Fit(ctx context.Context, e *engine.Engine, s Samples, t Training, onEpoch func(Epoch)) ([]Epoch, error) {
+func (n *Network) Fit(ctx context.Context, e *engine.Engine, s Samples, t Training,
+	onEpoch func(Epoch)) ([]Epoch, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
@@ -177,7 +192,13 @@ func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 		f.updates++
 	}
 	score := tally.Score()
-	return Epoch{Epoch: number, Loss: score.Loss, Accuracy: score.Accuracy, Updates: f.updates, Seconds: time.Since(start).Seconds()}, nil
+	return Epoch{
+		Epoch:    number,
+		Loss:     score.Loss,
+		Accuracy: score.Accuracy,
+		Updates:  f.updates,
+		Seconds:  time.Since(start).Seconds(),
+	}, nil
 }
 
 // update makes one update on the rows at. It changes nothing and says what is not finite

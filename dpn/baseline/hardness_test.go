@@ -10,7 +10,8 @@ import (
 	"dpnbench/engine"
 )
 
-var hardness = flag.Bool("hardness", false, "train a linear classifier and an MLP on all built-in digits, half a minute")
+var hardness = flag.Bool("hardness", false,
+	"train a linear classifier and an MLP on all built-in digits, half a minute")
 
 // TestHardness trains the classifiers of the comment on package dataset, on the digits and,
 // where DPN_DATA names a folder with it, on MNIST: how hard the digits are is part of what
@@ -35,7 +36,7 @@ func TestHardness(t *testing.T) {
 			t.Logf("%s: %v", name, err)
 			continue
 		}
-		train, test := Pictures(data.Train, data.Norm), Pictures(data.Test, data.Norm)
+		train, test := Images(data.Train, data.Norm), Images(data.Test, data.Norm)
 		for _, c := range []struct {
 			name   string
 			widths []int

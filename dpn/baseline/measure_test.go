@@ -30,8 +30,17 @@ func TestMeasure(t *testing.T) {
 	}
 	defer e.Close()
 	ctx := context.Background()
-	train, test := Pictures(data.Train, data.Norm), Pictures(data.Test, data.Norm)
-	six := Training{Optimiser: Adam, LR: 1e-3, Clip: 1, Schedule: layer.Cosine, Warmup: 0.05, Epochs: 6, Batch: 128, Seed: 1}
+	train, test := Images(data.Train, data.Norm), Images(data.Test, data.Norm)
+	six := Training{
+		Optimiser: Adam,
+		LR:        1e-3,
+		Clip:      1,
+		Schedule:  layer.Cosine,
+		Warmup:    0.05,
+		Epochs:    6,
+		Batch:     128,
+		Seed:      1,
+	}
 	fit := func(t *testing.T, n *Network, err error, s, test Samples, tr Training) (training, testing layer.Score) {
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +59,8 @@ func TestMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%d parameters, %d multiply-adds, %d updates in %.1f s: training %.2f%%, test %.2f%% (loss %.4f), weights %.12s",
-			n.Parameters(), n.MACs(), h[len(h)-1].Updates, seconds, 100*training.Accuracy, 100*testing.Accuracy, testing.Loss, n.WeightsSHA256())
+			n.Parameters(), n.MACs(), h[len(h)-1].Updates, seconds, 100*training.Accuracy, 100*testing.Accuracy,
+			testing.Loss, n.WeightsSHA256())
 		return training, testing
 	}
 	for _, c := range []struct {
@@ -82,10 +92,10 @@ func TestMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 		half := dataset.Normalization{Mean: 0.5, Std: 0.5}
-		s, test := Pictures(small, half), Pictures(held, half)
+		s, test := Images(small, half), Images(held, half)
 		n, err := NewMLP(HeSu(100, 6, 10), 1)
 		if training, _ := fit(t, n, err, s, test, HeSuTraining(Adam, 1e-3)); training.Accuracy < 0.995 {
-			t.Errorf("%.2f%% of the training pictures right", 100*training.Accuracy)
+			t.Errorf("%.2f%% of the training images right", 100*training.Accuracy)
 		}
 		for _, batch := range []int{0, 100} {
 			features, err := n.Activations(ctx, e, s, batch)
@@ -95,7 +105,8 @@ func TestMeasure(t *testing.T) {
 			var names []string
 			var d []float64
 			for _, f := range features {
-				l, err := separation.Measure(context.Background(), f.Name, separation.Set{X: f.X.Data, Dim: f.X.Cols, Labels: s.Labels}, separation.Options{})
+				l, err := separation.Measure(context.Background(), f.Name,
+					separation.Set{X: f.X.Data, Dim: f.X.Cols, Labels: s.Labels}, separation.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

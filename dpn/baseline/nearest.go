@@ -20,7 +20,8 @@ type Nearest struct {
 // NewNearest makes a Nearest of centres (k x d, dense) and the class of each.
 func NewNearest(centres engine.Matrix, labels []byte) (*Nearest, error) {
 	if centres.Rows < 1 || centres.Rows != len(labels) {
-		return nil, fmt.Errorf("%d centres with %d labels, expected one or more with a label each", centres.Rows, len(labels))
+		return nil, fmt.Errorf("%d centres with %d labels, expected one or more with a label each", centres.Rows,
+			len(labels))
 	}
 	n := &Nearest{layer.NewLinear("centres", centres.Cols, centres.Rows), labels}
 	copy(n.distance.Weight.Data, centres.Data)

@@ -23,10 +23,12 @@ func TestNearest(t *testing.T) {
 	if want := string([]byte{5, 2, 9, 5, 2, 5, 9, 9}); err != nil || string(got) != want {
 		t.Errorf("classes %v, want %v, %v", got, []byte(want), err)
 	}
-	if _, err := n.Predict(ctx, e, Samples{X: engine.NewMatrix(1, 3), Labels: make([]byte, 1)}); err == nil || !strings.Contains(err.Error(), "rows of 3") {
+	if _, err := n.Predict(ctx, e, Samples{X: engine.NewMatrix(1, 3), Labels: make([]byte, 1)}); err == nil ||
+		!strings.Contains(err.Error(), "rows of 3") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := NewNearest(centres, []byte{1, 2}); err == nil || !strings.Contains(err.Error(), "3 centres with 2 labels") {
+	if _, err := NewNearest(centres, []byte{1, 2}); err == nil ||
+		!strings.Contains(err.Error(), "3 centres with 2 labels") {
 		t.Errorf("error %v", err)
 	}
 
@@ -61,10 +63,10 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestCorrupted holds corrupted rows of severity 0 against the pictures as they are.
+// TestCorrupted holds corrupted rows of severity 0 against the images as they are.
 func TestCorrupted(t *testing.T) {
 	e, set, norm := newEngine(t), dataset.Digits(1, 0, 20), dataset.DigitsNorm
-	plain := Pictures(set, norm)
+	plain := Images(set, norm)
 	for severity, same := range map[float64]bool{0: true, 0.5: false} {
 		s, err := Corrupted(e, set, norm, dataset.Corruption{Name: "gaussian", Severity: severity}, 1)
 		if err != nil {
@@ -75,7 +77,7 @@ func TestCorrupted(t *testing.T) {
 			equal = equal && v == plain.X.Data[i]
 		}
 		if equal != same || s.Len() != 20 || s.Norm != norm {
-			t.Errorf("severity %v: pictures as they are: %v", severity, equal)
+			t.Errorf("severity %v: images as they are: %v", severity, equal)
 		}
 	}
 	if _, err := Corrupted(e, set, norm, dataset.Corruption{Name: "fog"}, 1); err == nil {

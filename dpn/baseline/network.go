@@ -104,14 +104,15 @@ func NewMLP(c MLP, seed uint64) (*Network, error) {
 	return n.finish(c.Widths[0])
 }
 
-// NewCNN makes a small convolutional network for pictures of rows x cols pixels: 5x5
+// NewCNN makes a small convolutional network for images of rows x cols pixels: 5x5
 // convolutions with a border of 2 to 8 and to 16 channels, each with ReLU and 2x2
 // max-pooling, a hidden layer of 128 with ReLU, and a classifier; seed decides its first
 // weights. Its tensors are named as those of an nn.Sequential of PyTorch in which
 // module 6 is Flatten.
 func NewCNN(rows, cols, classes int, seed uint64) (*Network, error) {
 	if rows < 4 || cols < 4 || rows > maxWidth/cols {
-		return nil, fmt.Errorf("pictures of %d x %d pixels, expected at least 4 x 4 and at most %d pixels", rows, cols, maxWidth)
+		return nil, fmt.Errorf("images of %d x %d pixels, expected at least 4 x 4 and at most %d pixels", rows,
+			cols, maxWidth)
 	}
 	if classes < 1 || classes > 256 {
 		return nil, fmt.Errorf("%d classes, expected 1 to 256", classes)

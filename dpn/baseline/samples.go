@@ -17,8 +17,8 @@ type Samples struct {
 	Norm dataset.Normalization
 }
 
-// Pictures makes rows of the images of s: grey levels between 0 and 1.
-func Pictures(s *dataset.Set, norm dataset.Normalization) Samples {
+// Images makes rows of the images of s: grey levels between 0 and 1.
+func Images(s *dataset.Set, norm dataset.Normalization) Samples {
 	x := engine.NewMatrix(s.Len(), s.Pixels())
 	for i, v := range s.Images {
 		x.Data[i] = float32(v) / 255
@@ -26,8 +26,9 @@ func Pictures(s *dataset.Set, norm dataset.Normalization) Samples {
 	return Samples{X: x, Labels: s.Labels, Norm: norm}
 }
 
-// Corrupted makes rows of the images of s as c spoils them under a seed, on the threads of e.
-func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c dataset.Corruption, seed uint64) (Samples, error) {
+// Corrupted makes rows of the images of s as c corrupts them under a seed, on the threads of e.
+func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c dataset.Corruption,
+	seed uint64) (Samples, error) {
 	at := make([]int32, s.Len())
 	for i := range at {
 		at[i] = int32(i)

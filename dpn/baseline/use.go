@@ -63,7 +63,8 @@ func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, 
 
 // each takes s through the network, some rows at a time, and calls f with the tape and the
 // logits of each block; lo is its first row.
-func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows int, mode layer.Mode, f func(lo int, t *layer.Tape, logits engine.Matrix)) error {
+func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows int, mode layer.Mode,
+	f func(lo int, t *layer.Tape, logits engine.Matrix)) error {
 	if err := s.check(n.In, n.Classes); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 //
 //	training:    y = (x - mean) / sqrt(var + 1e-5) * weight + bias,  var = sum (x - mean)^2 / n
 //	running     <- 0.9 running + 0.1 (mean, or the unbiased n/(n-1) var)
-//	evaluation:  the same with the running averages in the place of mean and var
+//	evaluation:  the same with the running averages instead of mean and var
 //
 // A single row has no unbiased variance; it leaves the running variance alone.
 type BatchNorm struct {

@@ -8,7 +8,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// BenchmarkLayers times passes of the layers of the small CNN on 128 pictures.
+// BenchmarkLayers times passes of the layers of the small CNN on 128 images.
 func BenchmarkLayers(b *testing.B) {
 	for _, l := range []Layer{
 		NewConvPool("conv1", 1, 28, 28, 8, 5, 2), NewConvPool("conv2", 8, 14, 14, 16, 5, 2),

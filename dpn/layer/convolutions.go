@@ -6,7 +6,7 @@ const (
 	channels2 = 16
 )
 
-// Convolutions are the first layers of a small network for pictures of rows x cols pixels:
+// Convolutions are the first layers of a small network for images of rows x cols pixels:
 // twice a 5x5 convolution with a border of 2, ReLU and 2x2 max-pooling, to 8 and then 16
 // channels. Tensors are named prefix and the place in a list of all six.
 func Convolutions(prefix string, rows, cols int) Stack {

@@ -8,7 +8,7 @@ import (
 )
 
 // ConvPool is a convolution, a ReLU and a maximum over 2 x 2 pixels in one (PyTorch's Conv2d,
-// ReLU and MaxPool2d(2)). The convolution of pictures (in fact a correlation) has square
+// ReLU and MaxPool2d(2)). The convolution of images (in fact a correlation) has square
 // kernels, stride 1 and a border of zeros:
 //
 //	z[o, i, j] = bias[o] + sum_{c, u, v} weight[o, c, u, v] x[c, i+u-padding, j+v-padding]
@@ -18,7 +18,7 @@ import (
 // c, u, v that starts from the bias; zeros of the border take part. Among equals the first of
 // the four is the one that the gradient goes to; where none is above 0, none is.
 //
-// The convolution of a picture is pooled before the next one, and never written to memory
+// The convolution of an image is pooled before the next one, and never written to memory
 // as a whole, and the way back leaves out the pixels that were not the largest. It has the
 // bits of a way back through all of them where numbers are finite (0 times infinity, which is
 // left out, would be NaN).
@@ -29,31 +29,44 @@ type ConvPool struct {
 	w   window
 	out int // channels
 
-	biased   []float32 // bias and weights, tap by tap, which AVX-512 tiles read faster
-	which    []byte    // of the four pixels, of the last pass in training
-	pictures []float32 // interleaved
-	weights  []float32 // for interleaved pictures
-	dw       []float32 // their gradient
-	spaced   []float32 // the gradient of z, added up over the pictures, in longer rows
-	sums     []float32 // the same in rows of z
+	biased  []float32 // bias and weights, tap by tap, which AVX-512 tiles read faster
+	which   []byte    // of the four pixels, of the last pass in training
+	images  []float32 // interleaved
+	weights []float32 // for interleaved images
+	dw      []float32 // their gradient
+	spaced  []float32 // the gradient of z, added up over the images, in longer rows
+	sums    []float32 // the same in rows of z
 
-	// The gradient of z, of every channel, and of every picture where the input wants one,
+	// The gradient of z, of every channel, and of every image where the input wants one,
 	// too: numbers that are not 0 and their places (window.place), and how many.
 	at    []int32
 	v     []float32
 	count []int
 }
 
-// NewConvPool makes a ConvPool of pictures of channels x rows x cols to pictures with out
+// NewConvPool makes a ConvPool of images of channels x rows x cols to images with out
 // channels; its weights are zero. Its tensors are name.weight and name.bias. It panics
 // unless the sizes are positive, 0 <= padding < kernel, and the output has a pixel.
 func NewConvPool(name string, channels, rows, cols, out, kernel, padding int) *ConvPool {
 	w := window{channels: channels, rows: rows, cols: cols, kernel: kernel, padding: padding}
 	if channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < 2 || w.outCols() < 2 {
-		panic(fmt.Sprintf("layer: NewConvPool: %d x %d x %d to %d channels with kernel %d and padding %d", channels, rows, cols, out, kernel, padding))
+		panic(fmt.Sprintf(
+			"layer: NewConvPool: %d x %d x %d to %d channels with kernel %d and padding %d",
+			channels,
+			rows,
+			cols,
+			out,
+			kernel,
+			padding,
+		))
 	}
 	w.at = w.places()
-	return &ConvPool{Weight: NewParam(name+".weight", out, channels, kernel, kernel), Bias: NewParam(name+".bias", out), w: w, out: out}
+	return &ConvPool{
+		Weight: NewParam(name+".weight", out, channels, kernel, kernel),
+		Bias:   NewParam(name+".bias", out),
+		w:      w,
+		out:    out,
+	}
 }
 
 func (l *ConvPool) Sizes() (in, out int) {
@@ -86,25 +99,25 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	n := y.Cols / l.out
 	l.w.convolve(e, biased, x, func(t *engine.Worker, i int, c engine.Matrix) {
 		for o := range l.out {
-			picture := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
+			image := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
 			first := i*y.Cols + o*n
 			if which != nil {
-				t.ReLUPool(y.Data[first:first+n], which[first:first+n], picture)
+				t.ReLUPool(y.Data[first:first+n], which[first:first+n], image)
 			} else {
-				t.ReLUPool(y.Data[first:first+n], nil, picture)
+				t.ReLUPool(y.Data[first:first+n], nil, image)
 			}
 		}
 	})
 }
 
-// Backward makes, for every weight, one chain over pictures and positions.
+// Backward makes, for every weight, one chain over images and positions.
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
 	// Borders are zero where no call has written. What follows lets panels read past the last.
-	pictures := room(&l.pictures, x.Rows*size+panelCols)
+	images := room(&l.images, x.Rows*size+panelCols)
 	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			w.interleave(t, pictures[i*size:(i+1)*size], x.Row(i))
+			w.interleave(t, images[i*size:(i+1)*size], x.Row(i))
 		}
 	})
 
@@ -127,7 +140,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	dw := room(&l.dw, l.out*taps)
 	clear(dw)
 	flops, elements := w.cost(x.Rows, l.out)
-	pieces := min(e.Threads(), l.out) // no more: each goes over all pictures
+	pieces := min(e.Threads(), l.out) // no more: each goes over all images
 	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
 		for i := range x.Rows {
 			for o := l.out * lo / pieces; o < l.out*hi/pieces; o++ {
@@ -136,7 +149,8 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 				k, at, v := list(o, i)
 				m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], w.place(0, 1), w.place(1, 0))
 				l.count[k] = m
-				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v[:m], pictures[i*size:(i+1)*size+panelCols], at[:m], w.patchStride())
+				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v[:m],
+					images[i*size:(i+1)*size+panelCols], at[:m], w.patchStride())
 			}
 		}
 	})
@@ -156,15 +170,16 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	weights := room(&l.weights, len(l.Weight.Data))
 	w.interleaveWeights(weights, l.Weight.Data, false)
 	e.Parallel(dx.Rows, flops/4, elements, func(t *engine.Worker, lo, hi int) {
-		picture := t.Floats(size)
+		image := t.Floats(size)
 		for i := lo; i < hi; i++ {
-			clear(picture)
+			clear(image)
 			for o := range l.out {
 				k, at, v := list(o, i)
 				m := l.count[k]
-				t.SpreadPatches(picture, v[:m], at[:m], engine.View(weights[o*taps:(o+1)*taps], w.kernel, w.patchCols()), w.patchStride())
+				t.SpreadPatches(image, v[:m], at[:m], engine.View(weights[o*taps:(o+1)*taps], w.kernel, w.patchCols()),
+					w.patchStride())
 			}
-			w.separate(t, dx.Row(i), picture)
+			w.separate(t, dx.Row(i), image)
 		}
 	})
 }

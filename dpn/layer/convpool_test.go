@@ -9,25 +9,25 @@ import (
 	"dpnbench/engine/num"
 )
 
-// patches lists what is under a kernel x kernel window of n pictures (channels x rows x cols)
+// patches lists what is under a kernel x kernel window of n images (channels x rows x cols)
 // with a border of zeros, a row for every position: channel by channel.
 func patches(x engine.Matrix, channels, rows, cols, kernel, padding int) engine.Matrix {
 	r, c := rows+2*padding-kernel+1, cols+2*padding-kernel+1
 	p := engine.NewMatrix(x.Rows*r*c, channels*kernel*kernel)
 	for at := range p.Rows {
-		picture, i, j := x.Row(at/(r*c)), at/c%r, at%c
+		image, i, j := x.Row(at/(r*c)), at/c%r, at%c
 		for tap := range p.Cols {
 			channel, u, v := tap/(kernel*kernel), i+tap/kernel%kernel-padding, j+tap%kernel-padding
 			if u >= 0 && u < rows && v >= 0 && v < cols {
-				p.Set(at, tap, picture[(channel*rows+u)*cols+v])
+				p.Set(at, tap, image[(channel*rows+u)*cols+v])
 			}
 		}
 	}
 	return p
 }
 
-// byChannel turns n rows, each channel after channel, into a row for each channel, picture
-// after picture; of that, with n channels, it is the inverse.
+// byChannel turns n rows, each channel after channel, into a row for each channel, image
+// after image; of that, with n channels, it is the inverse.
 func byChannel(x engine.Matrix, channels int) engine.Matrix {
 	n := x.Cols / channels
 	y := engine.NewMatrix(channels, x.Rows*n)
@@ -41,7 +41,8 @@ func byChannel(x engine.Matrix, channels int) engine.Matrix {
 
 // threeLayers are the passes of a ConvPool of size s as its definition has them: products
 // with matrices of patches, ReLU, and the largest of four pixels.
-func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32, x, dy engine.Matrix) (y, dx engine.Matrix, dw, db []float32) {
+func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
+	x, dy engine.Matrix) (y, dx engine.Matrix, dw, db []float32) {
 	channels, out, kernel, padding := s[0], s[3], s[4], s[5]
 	r, c := convolved(s)
 	n, area := x.Rows, kernel*kernel
@@ -93,7 +94,7 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32, x, dy engin
 	return y, byChannel(back, n), gradient.Data, db
 }
 
-// TestConvPool checks that a ConvPool has the bits of its three parts, with pictures of
+// TestConvPool checks that a ConvPool has the bits of its three parts, with images of
 // normal numbers, of few different ones (so that maxima are tied), and with infinities and
 // NaN of both signs among them.
 func TestConvPool(t *testing.T) {

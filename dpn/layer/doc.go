@@ -2,7 +2,7 @@
 // backward passes on the engine, the parameters that they share with an optimiser,
 // Adam and SGD, learning-rate schedules, and the count of losses and right answers.
 //
-// A [Layer] maps rows to rows: a matrix of n rows, one a picture, n x in to n x out.
+// A [Layer] maps rows to rows: a matrix of n rows, one an image, n x in to n x out.
 // [Linear], [ConvPool], [ReLU], [BatchNorm], [Dropout] and [LayerNorm] are layers, and
 // [Noise] is added to the rows of a minibatch. A [Stack] is a list of layers and a [Tape] the
 // memory of a pass through it:
@@ -14,7 +14,7 @@
 //	net.Backward(e, &tape, engine.Matrix{}, dy) // sets Param.Grad
 //
 // Definitions, names and layouts of tensors are PyTorch's, so that weights move between
-// the two. A picture with channels is a row too: channel after channel, each row-major.
+// the two. An image with channels is a row too: channel after channel, each row-major.
 //
 // # The same bits everywhere
 //

@@ -210,7 +210,9 @@ func TestRunningStatistics(t *testing.T) {
 	want := make([]float64, 3*d)
 	for i := range want {
 		j := i % d
-		want[i] = (float64(x.Data[i])-mean[j])/math.Sqrt(variance[j]+Eps)*float64(l.Weight.Data[j]) + float64(l.Bias.Data[j])
+		want[i] = (float64(x.Data[i])-mean[j])/math.Sqrt(variance[j]+Eps)*float64(
+			l.Weight.Data[j],
+		) + float64(l.Bias.Data[j])
 	}
 	within(t, "evaluation", y.Data, want, 1e-6)
 
@@ -284,7 +286,15 @@ func TestStack(t *testing.T) {
 	if got, want := s.MACs(), 36*2*9+18*7+7*4; got != want {
 		t.Errorf("%d multiply-adds, want %d", got, want)
 	}
-	oracles := []oracle{convPool64([6]int{1, 6, 6, 2, 3, 1}), linear64(18, 7), batch64(7), relu64, dropout64(7, 0.2, 5), linear64(7, 4), norm64(4)}
+	oracles := []oracle{
+		convPool64([6]int{1, 6, 6, 2, 3, 1}),
+		linear64(18, 7),
+		batch64(7),
+		relu64,
+		dropout64(7, 0.2, 5),
+		linear64(7, 4),
+		norm64(4),
+	}
 	s.Draw(num.NewRand(1, 0))
 	var params [][][]float64
 	for _, l := range s {
@@ -439,7 +449,8 @@ func TestDraw(t *testing.T) {
 
 // TestConvPoolRefuses checks that sizes without a meaning panic.
 func TestConvPoolRefuses(t *testing.T) {
-	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 5, 0}, {1, 5, 1, 1, 3, 1}, {1, 5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {
+	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 5, 0}, {1, 5, 1, 1, 3, 1}, {1,
+		5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -29,8 +29,9 @@ func specimens() []specimen {
 		{"dropout 8", func() Layer { return NewDropout(8, 0.3, 11) }, dropout64(8, 0.3, 11)},
 	}
 	for _, s := range pooledSizes {
-		list = append(list, specimen{fmt.Sprintf("convpool %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
-			func() Layer { return NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, convPool64(s)})
+		list = append(list,
+			specimen{fmt.Sprintf("convpool %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
+				func() Layer { return NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5]) }, convPool64(s)})
 	}
 	return list
 }
@@ -112,7 +113,14 @@ func dropout64(d int, p float64, seed uint64) oracle {
 
 // pooledSizes are channels, rows and columns, channels to come, kernel and padding.
 var pooledSizes = [][6]int{
-	{1, 8, 8, 8, 5, 2}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 3, 3, 33, 1, 0}, {2, 3, 2, 2, 5, 3}, {2, 1, 4, 3, 2, 1}, {2, 2, 1, 2, 5, 4},
+	{
+		1,
+		8,
+		8,
+		8,
+		5,
+		2,
+	}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 3, 3, 33, 1, 0}, {2, 3, 2, 2, 5, 3}, {2, 1, 4, 3, 2, 1}, {2, 2, 1, 2, 5, 4},
 }
 
 func convPool64(s [6]int) oracle {
@@ -123,7 +131,7 @@ func convPool64(s [6]int) oracle {
 	}
 }
 
-// convolved are rows and columns of the pictures before they are pooled.
+// convolved are rows and columns of the images before they are pooled.
 func convolved(s [6]int) (rows, cols int) { return s[1] + 2*s[5] - s[4] + 1, s[2] + 2*s[5] - s[4] + 1 }
 
 // drawn returns the layer with normal parameters, ready to train.

@@ -22,7 +22,8 @@ func (t *Tally) Reset() { t.n, t.right, t.loss = 0, 0, 0 }
 
 // Add evaluates logits (n x classes) against labels (n); grad, unless empty, receives scale
 // times the gradient of the summed loss. It returns the sum of the rows' losses.
-func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []byte, grad engine.Matrix, scale float32) float64 {
+func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []byte, grad engine.Matrix,
+	scale float32) float64 {
 	n := logits.Rows
 	if cap(t.losses) < n {
 		t.losses, t.idx = make([]float32, n), make([]int32, n)

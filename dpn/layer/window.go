@@ -2,9 +2,9 @@ package layer
 
 import "dpnbench/engine"
 
-// window is a picture and the square kernels that slide over it.
+// window is an image and the square kernels that slide over it.
 //
-// For the products a picture is framed: its channels one after the other, each with its
+// For the products an image is framed: its channels one after the other, each with its
 // border of zeros, in rows of stride floats. What is right of a row and left of the next
 // is the same zeros. Position (i, j) of the kernel is number i*stride+j, and its tap
 // (c, u, v) then meets the float c*plane + u*stride + v further on, so that all positions
@@ -13,11 +13,11 @@ import "dpnbench/engine"
 type window struct {
 	channels, rows, cols int
 	kernel, padding      int
-	at                   []int32 // places of the ones behind a framed picture, and of the taps
+	at                   []int32 // places of the ones behind a framed image, and of the taps
 }
 
 // panelCols is a multiple of the columns of a panel on every tier: numbers of columns that
-// are multiples of it need no copies, and framed pictures are followed by so many floats.
+// are multiples of it need no copies, and framed images are followed by so many floats.
 const panelCols = 32
 
 func (w *window) outRows() int   { return w.rows + 2*w.padding - w.kernel + 1 }
@@ -31,10 +31,10 @@ func (w *window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.paddi
 // span is the number of floats from the first to the last position.
 func (w *window) span() int { return (w.outRows()-1)*w.stride() + w.outCols() }
 
-// framed is the room of a framed picture.
+// framed is the room of a framed image.
 func (w *window) framed() int { return w.channels*w.plane() + panelCols }
 
-// places lists where the ones behind a framed picture are, and in it the taps of position 0.
+// places lists where the ones behind a framed image are, and in it the taps of position 0.
 func (w *window) places() []int32 {
 	at := make([]int32, 1+w.taps())
 	at[0] = int32(w.framed())
@@ -45,24 +45,24 @@ func (w *window) places() []int32 {
 	return at
 }
 
-// cost is what Parallel wants to know about a convolution of so many pictures.
-func (w *window) cost(pictures, out int) (flops, elements float64) {
-	n := float64(pictures) * float64(w.positions())
+// cost is what Parallel wants to know about a convolution of so many images.
+func (w *window) cost(images, out int) (flops, elements float64) {
+	n := float64(images) * float64(w.positions())
 	return 2 * n * float64(out) * float64(w.taps()), n * float64(out+w.channels)
 }
 
-// frame copies the channels of a picture into their frames, whose borders are zero.
-func (w *window) frame(to, picture []float32) {
+// frame copies the channels of an image into their frames, whose borders are zero.
+func (w *window) frame(to, image []float32) {
 	s, at := w.stride(), w.padding*(w.stride()+1)
 	for c := range w.channels {
 		for r := range w.rows {
-			copy(to[at+r*s:at+r*s+w.cols], picture[(c*w.rows+r)*w.cols:])
+			copy(to[at+r*s:at+r*s+w.cols], image[(c*w.rows+r)*w.cols:])
 		}
 		at += w.plane()
 	}
 }
 
-// Interleaved, a picture with its border is pixel after pixel, each with all channels, so that
+// Interleaved, an image with its border is pixel after pixel, each with all channels, so that
 // what is under the kernel are few rows of many floats, patchStride apart, wherever it is: in
 // the order u, v, c from place(i, j) on for position (i, j).
 
@@ -73,35 +73,35 @@ func (w *window) patchCols() int   { return w.kernel * w.channels }
 
 func (w *window) place(i, j int) int { return (i*w.width() + j) * w.channels }
 
-// interleave sets to, whose border is zero, to a picture.
-func (w *window) interleave(t *engine.Worker, to, picture []float32) {
+// interleave sets to, whose border is zero, to an image.
+func (w *window) interleave(t *engine.Worker, to, image []float32) {
 	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
 	for r := range w.rows {
 		if w.channels == 1 {
-			copy(to[at:at+n], picture[r*w.cols:])
+			copy(to[at:at+n], image[r*w.cols:])
 		} else {
-			t.Transpose(engine.View(to[at:at+n], w.cols, w.channels), w.row(picture, r))
+			t.Transpose(engine.View(to[at:at+n], w.cols, w.channels), w.row(image, r))
 		}
 		at += step
 	}
 }
 
 // separate is the inverse of interleave.
-func (w *window) separate(t *engine.Worker, picture, from []float32) {
+func (w *window) separate(t *engine.Worker, image, from []float32) {
 	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
 	for r := range w.rows {
-		t.Transpose(w.row(picture, r), engine.View(from[at:at+n], w.cols, w.channels))
+		t.Transpose(w.row(image, r), engine.View(from[at:at+n], w.cols, w.channels))
 		at += step
 	}
 }
 
-// row is row r of a picture, channels x cols.
-func (w *window) row(picture []float32, r int) engine.Matrix {
-	return engine.Matrix{Data: picture[r*w.cols:], Rows: w.channels, Cols: w.cols, RS: w.rows * w.cols, CS: 1}
+// row is row r of an image, channels x cols.
+func (w *window) row(image []float32, r int) engine.Matrix {
+	return engine.Matrix{Data: image[r*w.cols:], Rows: w.channels, Cols: w.cols, RS: w.rows * w.cols, CS: 1}
 }
 
 // interleaveWeights sets to, of the size of weights (of some outputs), to them in the order of
-// interleaved pictures, or with back the inverse.
+// interleaved images, or with back the inverse.
 func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	area := w.kernel * w.kernel
 	for o := 0; o < len(weights); o += w.taps() {
@@ -116,15 +116,16 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// convolve takes pictures one by one, the rows of pictures: weights make out channels of each,
-// and take is given those of picture i, out x positions in rows of stride, on several threads.
+// convolve takes images one by one, the rows of images: weights make out channels of each,
+// and take is given those of image i, out x positions in rows of stride, on several threads.
 // Every output is one chain over the taps that starts from the bias, which comes before their
-// weights (out x (1 + taps)): it is multiplied with ones, which lie behind the picture.
-func (w *window) convolve(e *engine.Engine, weights, pictures engine.Matrix, take func(t *engine.Worker, i int, c engine.Matrix)) {
+// weights (out x (1 + taps)): it is multiplied with ones, which lie behind the image.
+func (w *window) convolve(e *engine.Engine, weights, images engine.Matrix,
+	take func(t *engine.Worker, i int, c engine.Matrix)) {
 	out, size := weights.Rows, w.framed()
 	cols := (w.span() + panelCols - 1) / panelCols * panelCols
-	flops, elements := w.cost(pictures.Rows, out)
-	e.Parallel(pictures.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
+	flops, elements := w.cost(images.Rows, out)
+	e.Parallel(images.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
 		memory := t.Floats(size + cols + out*cols)
 		x, c := memory[:size+cols], engine.View(memory[size+cols:], out, cols)
 		clear(x[:size])
@@ -132,7 +133,7 @@ func (w *window) convolve(e *engine.Engine, weights, pictures engine.Matrix, tak
 			x[size+j] = 1
 		}
 		for i := lo; i < hi; i++ {
-			w.frame(x, pictures.Row(i))
+			w.frame(x, images.Row(i))
 			t.MatMulAt(c, weights, x, w.at, false)
 			take(t, i, c)
 		}

@@ -194,7 +194,7 @@ func (f *denseForm) maximise(m *em) error {
 }
 
 // raise lifts the eigenvalues of the positive semidefinite n x n matrix a that are below
-// floor. Zeros on the diagonal, such as those of pixels that are the same in all pictures,
+// floor. Zeros on the diagonal, such as those of pixels that are the same in all images,
 // stand for eigenvalues by themselves: their rows are zero, too.
 func raise(a []float64, n int, floor float64) error {
 	lower := append([]float64(nil), a...)

@@ -102,7 +102,8 @@ func (l *Likelihood) weigh(e *engine.Engine, y engine.Matrix, by []float32) {
 // F^T F, F r x d: with Z = D F^T
 //
 //	dw = weight/2 mean (r D * D),   dF = weight sign mean (r Z)^T D
-func (l *Likelihood) addLowRank(e *engine.Engine, g *engine.MixtureGradient, i int, w []float32, f engine.Matrix, sign float32) {
+func (l *Likelihood) addLowRank(e *engine.Engine, g *engine.MixtureGradient, i int, w []float32,
+	f engine.Matrix, sign float32) {
 	delta, by := l.members(i)
 	d, r, m := delta.Cols, f.Rows, len(by)
 	if m == 0 {
@@ -172,7 +173,8 @@ func (s *ScoreMatching) Loss(e *engine.Engine, x engine.Matrix, update int) floa
 	}
 	g := s.grad
 	e.AscendBackward(p.mixture, alpha, p.form.factors(), &s.step, y, g)
-	for _, t := range [][2][]float32{{p.grad.Mu, g.Mu}, {p.grad.C, g.C}, {p.grad.A, g.A}, {p.grad.W, g.W}, {p.grad.F, g.F}} {
+	to := p.grad
+	for _, t := range [][2][]float32{{to.Mu, g.Mu}, {to.C, g.C}, {to.A, g.A}, {to.W, g.W}, {to.F, g.F}} {
 		e.Add(t[0], t[0], t[1])
 	}
 	return sum * share

@@ -23,9 +23,9 @@ type EMOptions struct {
 type EMResult struct {
 	Iterations    int       `json:"iterations"`
 	Converged     bool      `json:"converged"`
-	LogLikelihood []float64 `json:"log_likelihood"` // nats a row (the mean of log p), of the start and after each iteration
+	LogLikelihood []float64 `json:"log_likelihood"` // mean of log p in nats: at the start and after each iteration
 	Ridge         float64   `json:"ridge"`          // the least variance, in squared units of a feature
-	LambdaMax     float64   `json:"lambda_max"`     // largest eigenvalue of all P_i (by power iteration: some percent low at most)
+	LambdaMax     float64   `json:"lambda_max"`     // largest eigenvalue of all P_i, at most some percent too low
 
 	fall float64 // by which an iteration that was taken back had lowered the log-likelihood
 }
@@ -67,7 +67,8 @@ func (r *EMResult) Final() float64 { return r.LogLikelihood[len(r.LogLikelihood)
 // rows; another order changes roundings. An iteration takes 2 n k d^2 multiply-adds for full
 // precisions (less in the M step, where responsibilities are 0), and a component some d^3 in
 // float64: nothing for 64 features, about a second of a core for 784 pixels.
-func (p *Potential) EM(ctx context.Context, e *engine.Engine, x engine.Matrix, clusters []int32, opt EMOptions) (*EMResult, error) {
+func (p *Potential) EM(ctx context.Context, e *engine.Engine, x engine.Matrix, clusters []int32,
+	opt EMOptions) (*EMResult, error) {
 	f, err := p.newEM(ctx, e, x, opt)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,8 @@ func (p *Potential) EM(ctx context.Context, e *engine.Engine, x engine.Matrix, c
 	if err := f.iterate(opt); err != nil {
 		return nil, err
 	}
-	f.LambdaMax, err = p.greatest(ctx, e.Threads(), func(i int) (float64, error) { return largestEigenvalue(f.gaussians[i], p.D), nil })
+	f.LambdaMax, err = p.greatest(ctx, e.Threads(),
+		func(i int) (float64, error) { return largestEigenvalue(f.gaussians[i], p.D), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,15 @@ func (p *Potential) newEM(ctx context.Context, e *engine.Engine, x engine.Matrix
 	if err != nil {
 		return nil, err
 	}
-	f := &em{ctx: ctx, e: e, p: p, x: x, r: engine.NewMatrix(p.K, x.Rows), phi: make([]float32, BlockRows), mass: make([]float64, p.K)}
+	f := &em{
+		ctx:  ctx,
+		e:    e,
+		p:    p,
+		x:    x,
+		r:    engine.NewMatrix(p.K, x.Rows),
+		phi:  make([]float32, BlockRows),
+		mass: make([]float64, p.K),
+	}
 	f.Ridge = opt.Ridge * v
 	return f, nil
 }

@@ -16,7 +16,8 @@ import (
 func emSettings(form string) Settings { return Settings{Form: form, Rank: 2, Scale: 1, Eps: 0.1} }
 
 // newTestPotential has its centres at k-means of x, and returns the clusters.
-func newTestPotential(t *testing.T, e *engine.Engine, c Settings, x engine.Matrix, k int, seed uint64) (*Potential, []int32) {
+func newTestPotential(t *testing.T, e *engine.Engine, c Settings, x engine.Matrix, k int,
+	seed uint64) (*Potential, []int32) {
 	t.Helper()
 	found, err := KMeans(context.Background(), e, x, k, seed)
 	if err != nil {
@@ -55,7 +56,7 @@ func gaussianRows(n, k, d int, seed uint64) engine.Matrix {
 }
 
 // TestEMRises follows the log-likelihood on random rows: it never falls, not even in an
-// iteration that was taken back, but for rounding. The last one is that of the parameters.
+// iteration that was taken back, up to rounding. The last one is that of the parameters.
 func TestEMRises(t *testing.T) {
 	e := newEngine(t)
 	seeds := uint64(6)
@@ -81,7 +82,8 @@ func TestEMRises(t *testing.T) {
 			}
 			for i := range r.Iterations {
 				if r.LogLikelihood[i+1] < r.LogLikelihood[i] {
-					t.Errorf("%s, seed %d: iteration %d falls from %v to %v", form, seed, i+1, r.LogLikelihood[i], r.LogLikelihood[i+1])
+					t.Errorf("%s, seed %d: iteration %d falls from %v to %v", form, seed, i+1, r.LogLikelihood[i],
+						r.LogLikelihood[i+1])
 				}
 			}
 			if len(r.LogLikelihood) != r.Iterations+1 {
@@ -121,7 +123,9 @@ func logDensity(t *testing.T, p *Potential, x engine.Matrix) float64 {
 			var q float64
 			for a := range p.D {
 				for b := range p.D {
-					q += precisions[i][a*p.D+b] * float64(x.At(row, a)-p.mu.Data[i*p.D+a]) * float64(x.At(row, b)-p.mu.Data[i*p.D+b])
+					q += precisions[i][a*p.D+b] * float64(x.At(row, a)-p.mu.Data[i*p.D+a]) * float64(
+						x.At(row, b)-p.mu.Data[i*p.D+b],
+					)
 				}
 			}
 			l[i] = float64(p.c.Data[i]) - q/2
@@ -282,7 +286,8 @@ func TestEMRecovers(t *testing.T) {
 		}
 	}
 	p, clusters := newTestPotential(t, e, emSettings(FormFull), x, 2, 1)
-	if _, err := p.EM(context.Background(), e, x, clusters, EMOptions{Iterations: 100, Tolerance: 1e-7, Ridge: 1e-6}); err != nil {
+	if _, err := p.EM(context.Background(), e, x, clusters, EMOptions{Iterations: 100, Tolerance: 1e-7,
+		Ridge: 1e-6}); err != nil {
 		t.Fatal(err)
 	}
 	light := 0
@@ -368,7 +373,8 @@ func TestEMSameBits(t *testing.T) {
 	x := gaussianRows(1100, 4, 6, 2)
 	for _, form := range Forms() {
 		var want []uint32
-		for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
+		for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3),
+			engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
 			e := newEngine(t, o...)
 			p, clusters := newTestPotential(t, e, emSettings(form), x, 4, 1)
 			r, err := p.EM(context.Background(), e, x, clusters, EMOptions{Iterations: 5, Ridge: 1e-3})
@@ -399,7 +405,7 @@ func TestEMRefuses(t *testing.T) {
 	e := newEngine(t)
 	good := EMOptions{Iterations: 1, Ridge: 1e-3}
 	x := gaussianRows(30, 2, 3, 1)
-	spoilt := func(v float32) engine.Matrix {
+	corrupted := func(v float32) engine.Matrix {
 		y := engine.NewMatrix(30, 3)
 		copy(y.Data, x.Data)
 		y.Data[40] = v
@@ -412,8 +418,8 @@ func TestEMRefuses(t *testing.T) {
 		clusters []int32
 		opt      EMOptions
 	}{
-		"NaN":             {spoilt(float32(math.NaN())), nil, good},
-		"Inf":             {spoilt(float32(math.Inf(1))), nil, good},
+		"NaN":             {corrupted(float32(math.NaN())), nil, good},
+		"Inf":             {corrupted(float32(math.Inf(1))), nil, good},
 		"huge":            {huge, nil, good},
 		"no rows":         {engine.NewMatrix(0, 3), nil, good},
 		"features":        {engine.NewMatrix(30, 2), nil, good},

@@ -57,7 +57,12 @@ func TestEvaluateAgainstReference(t *testing.T) {
 			Mu: blas64.General{Rows: c.k, Cols: c.d, Stride: c.d, Data: linalg.Widen(p.mu.Data)}}
 		var a []blas64.General
 		for i := range c.k {
-			a = append(a, blas64.General{Rows: c.d, Cols: c.d, Stride: c.d, Data: linalg.Widen(factors(p).Data[i*c.d*c.d : (i+1)*c.d*c.d])})
+			a = append(a, blas64.General{
+				Rows:   c.d,
+				Cols:   c.d,
+				Stride: c.d,
+				Data:   linalg.Widen(factors(p).Data[i*c.d*c.d : (i+1)*c.d*c.d]),
+			})
 		}
 		want.P = reference.Factors(a)
 		near := func(what string, got, want []float64) {
@@ -74,7 +79,8 @@ func TestEvaluateAgainstReference(t *testing.T) {
 			near("gradient", ev.Gradient[b*c.d:(b+1)*c.d], w.Grad.V)
 		}
 		more, err := p.Evaluate64(ctx, x, 3)
-		if err != nil || !slices.Equal(more.Gradient, ev.Gradient) || !slices.Equal(more.R, ev.R) || !slices.Equal(more.Phi, ev.Phi) {
+		if err != nil || !slices.Equal(more.Gradient, ev.Gradient) || !slices.Equal(more.R, ev.R) ||
+			!slices.Equal(more.Phi, ev.Phi) {
 			t.Errorf("k %d, d %d: other bits on three threads (%v)", c.k, c.d, err)
 		}
 	}

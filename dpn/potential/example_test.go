@@ -95,7 +95,8 @@ func ExamplePotential_EM() {
 		fmt.Println(err)
 		return
 	}
-	fit, err := mixture.EM(ctx, e, x, clusters.Assignment, potential.EMOptions{Iterations: 50, Tolerance: 1e-6, Ridge: 1e-3})
+	fit, err := mixture.EM(ctx, e, x, clusters.Assignment,
+		potential.EMOptions{Iterations: 50, Tolerance: 1e-6, Ridge: 1e-3})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -80,7 +80,8 @@ func (f *flatForm) fitClusters(ctx context.Context, e *engine.Engine, x engine.M
 }
 
 // fitOne is fitClusters for one component.
-func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, x engine.Matrix, assignment []int32, i, threads int) error {
+func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, x engine.Matrix, assignment []int32,
+	i, threads int) error {
 	var members []float32
 	for row, c := range assignment {
 		if int(c) == i {
@@ -167,7 +168,8 @@ func (f *flatForm) definite(*engine.Engine) (tensor, problem string) {
 					want = 1
 				}
 				if !(math.Abs(dot-want) < tolerance) {
-					return f.u.Name, fmt.Sprintf("rows %d and %d of component %d have the product %.6g, expected %v", b, a, i, dot, want)
+					return f.u.Name, fmt.Sprintf("rows %d and %d of component %d have the product %.6g, expected %v", b,
+						a, i, dot, want)
 				}
 			}
 		}
@@ -262,7 +264,7 @@ func (f *flatForm) precision(i int) []float64 {
 // the rows of U_i are orthonormal only to float32, it takes the eigenvalues g_j and vectors
 // w_j of U_i U_i^T. With q_j = U_i^T w_j, of which |q_j|^2 = g_j,
 //
-//	P_i    = s0^2 (I - (1-eps) sum_j q_j q_j^T)                             eigenvalues s0^2 (1 - (1-eps) g_j), and s0^2 d-r times
+//	P_i    = s0^2 (I - (1-eps) sum_j q_j q_j^T)   eigenvalues s0^2 (1 - (1-eps) g_j), s0^2 (d-r times)
 //	P_i^-1 = s0^-2 (I + sum_j (1-eps) / (1 - (1-eps) g_j) q_j q_j^T)        (Sherman and Morrison)
 func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
 	s, c := f.scale*f.scale, 1-f.eps

@@ -135,7 +135,8 @@ func TestLargest(t *testing.T) {
 			for adjusted, scale := range map[bool]float64{false: 0.1, true: math.Pow(float64(p.D), -1./3)} {
 				h, err := p.DefaultStepSize(context.Background(), adjusted, 2)
 				if err != nil || math.Abs(h*want/scale-1) > 1e-5 {
-					t.Errorf("%s, rank %d, adjusted %v: step size %v, want %v over %v (%v)", form, rank, adjusted, h, scale, want, err)
+					t.Errorf("%s, rank %d, adjusted %v: step size %v, want %v over %v (%v)", form, rank, adjusted, h,
+						scale, want, err)
 				}
 			}
 		}

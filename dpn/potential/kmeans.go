@@ -46,7 +46,8 @@ func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed 
 // k evenly among the classes that are present; the lower ones get those left over. The
 // centres come in the order of the classes. Inertia is the sum over classes and
 // Iterations the most that one took.
-func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []byte, k int, seed uint64) (*Clusters, error) {
+func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []byte, k int,
+	seed uint64) (*Clusters, error) {
 	centres, problem := CentresByClass(labels, k)
 	if problem != "" {
 		return nil, fmt.Errorf("k-means in each class: %d centres: %s", k, problem)
@@ -102,7 +103,8 @@ func CentresByClass(labels []byte, k int) (centres [256]int, problem string) {
 			centres[y]++
 		}
 		if centres[y] > members[y] {
-			return centres, fmt.Sprintf("expected at most one for each row of a class, class %d has %d for %d", y, members[y], centres[y])
+			return centres, fmt.Sprintf("expected at most one for each row of a class, class %d has %d for %d", y,
+				members[y], centres[y])
 		}
 	}
 	return centres, ""

@@ -26,7 +26,8 @@ func TestKMeansFindsBlobs(t *testing.T) {
 	const n, k, d = 200, 4, 21 // columns that threads share, and a rest of them
 	x := blobs(n, k, d)
 	var want *Clusters
-	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
+	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3),
+		engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
 		r, err := KMeans(context.Background(), newEngine(t, o...), x, k, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -66,7 +66,8 @@ func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads 
 		return 0, err
 	}
 	if !(lambda > 0) || math.IsInf(lambda, 0) {
-		return 0, fmt.Errorf("step size: the largest eigenvalue of the precisions is %v, expected a number above 0", lambda)
+		return 0, fmt.Errorf("step size: the largest eigenvalue of the precisions is %v, expected a number above 0",
+			lambda)
 	}
 	if adjusted {
 		return float64(num.Exp32(-num.Log32(float32(p.D))/3)) / lambda, nil
@@ -89,7 +90,8 @@ func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads 
 // which then decides between steps that are about as good. Chains hardly ever cross between
 // components far apart: there the masses of components stay those of the start. Chain b depends on seed, start b
 // and options only, and its bits are the same on every machine, tier and number of threads.
-func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine.Matrix, opt LangevinOptions) (*Chains, error) {
+func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine.Matrix,
+	opt LangevinOptions) (*Chains, error) {
 	n, d, threads := start.Rows, p.D, e.Threads()
 	if opt.Temperature == 0 {
 		opt.Temperature = 1
@@ -135,7 +137,10 @@ func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine
 	for t := range opt.Steps {
 		err := parallel.ForEach(ctx, n, threads, func(b int) error {
 			if v := phi[b]; v-v != 0 {
-				return fmt.Errorf("chain %d: phi is %v after %d steps: take a smaller step size (2 over the largest eigenvalue of the precisions is the limit), or another start", b, v, t)
+				return fmt.Errorf(
+					"chain %d: phi is %v after %d steps: "+
+						"take a smaller step size (2 over the largest eigenvalue of the precisions is the limit), or another start",
+					b, v, t)
 			}
 			streams[b].Normal(z.Row(b))
 			u[b] = streams[b].Float32()

@@ -42,7 +42,8 @@ func TestMALAMoments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := p.Langevin(ctx, e, exactDraws(t, p, chains), LangevinOptions{Adjusted: true, Steps: 300, StepSize: 0.7 / lambda, Seed: 4})
+		c, err := p.Langevin(ctx, e, exactDraws(t, p, chains),
+			LangevinOptions{Adjusted: true, Steps: 300, StepSize: 0.7 / lambda, Seed: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,8 @@ func TestULAMoments(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := float64(float32(share / lambda))
-			c, err := p.Langevin(ctx, e, exactDraws(t, p, chains), LangevinOptions{Steps: 700, Burn: 200, StepSize: h, Temperature: temperature, Seed: 4})
+			c, err := p.Langevin(ctx, e, exactDraws(t, p, chains),
+				LangevinOptions{Steps: 700, Burn: 200, StepSize: h, Temperature: temperature, Seed: 4})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +138,8 @@ func TestLangevinIsTheSame(t *testing.T) {
 		form     string
 		adjusted bool
 		want     uint32
-	}{{FormFull, true, 0xe434f60f}, {FormFull, false, 0x2f8bc98e}, {FormLowRank, true, 0x91ad191c}, {FormFlat, true, 0xa9ec29ae}} {
+	}{{FormFull, true, 0xe434f60f}, {FormFull, false, 0x2f8bc98e}, {FormLowRank, true, 0x91ad191c}, {FormFlat,
+		true, 0xa9ec29ae}} {
 		opt := LangevinOptions{Adjusted: c.adjusted, Steps: 25, StepSize: 0.3, Seed: 9}
 		for _, tier := range engine.Tiers() {
 			if !tier.Available {
@@ -151,7 +154,8 @@ func TestLangevinIsTheSame(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := crc(all.X); got != c.want {
-					t.Errorf("%s, adjusted %v, %v, %d threads: hash %#x, expected %#x", c.form, c.adjusted, tier.Tier, threads, got, c.want)
+					t.Errorf("%s, adjusted %v, %v, %d threads: hash %#x, expected %#x", c.form, c.adjusted, tier.Tier,
+						threads, got, c.want)
 				}
 				some, err := p.Langevin(ctx, e, part(start, 0, 4), opt)
 				if err != nil {
@@ -208,11 +212,15 @@ func TestChainsTrace(t *testing.T) {
 	p := mixturePotential(t, FormDiag, 3, 40, 1)
 	start := exactDraws(t, p, 2)
 	var told int
-	c, err := p.Langevin(ctx, e, start, LangevinOptions{Adjusted: true, Steps: 4500, Burn: 400, Seed: 1, Progress: func(done int) { told = done }})
+	c, err := p.Langevin(ctx, e, start,
+		LangevinOptions{Adjusted: true, Steps: 4500, Burn: 400, Seed: 1, Progress: func(done int) { told = done }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Every != 3 || c.Kept != 1366 || len(c.Traced) != tracedFeatures || len(c.Trace) != 1+tracedFeatures || c.Traced[0] != 1 || c.Traced[15] != 38 || told != 4500 {
+	if c.Every != 3 || c.Kept != 1366 || len(c.Traced) != tracedFeatures || len(c.Trace) != 1+tracedFeatures ||
+		c.Traced[0] != 1 ||
+		c.Traced[15] != 38 ||
+		told != 4500 {
 		t.Errorf("every %d, kept %d, traced %v, progress %d", c.Every, c.Kept, c.Traced, told)
 	}
 	if c, err = p.Langevin(ctx, e, start, LangevinOptions{Adjusted: true, Steps: 4}); err != nil {
@@ -261,7 +269,8 @@ func TestEffectiveSampleSize(t *testing.T) {
 			t.Errorf("rho %v: effective size %v of chains apart", rho, got)
 		}
 	}
-	for name, x := range map[string][]float32{"nothing": nil, "constant": {1, 1, 1, 1, 1, 1, 1, 1}, "too short": {1, 2, 3, 4}, "odd": {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+	for name, x := range map[string][]float32{"nothing": nil, "constant": {1, 1, 1, 1, 1, 1, 1, 1},
+		"too short": {1, 2, 3, 4}, "odd": {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
 		if v := EffectiveSampleSize(x, 2); v == v {
 			t.Errorf("%s: effective size %v", name, v)
 		}

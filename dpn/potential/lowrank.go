@@ -97,7 +97,8 @@ func (f *lowRankForm) retract(*engine.Engine) {}
 func (f *lowRankForm) definite(*engine.Engine) (tensor, problem string) {
 	for i, l := range f.l.Data {
 		if w := f.scale * f.scale * num.Exp32(2*l); !(w > 0 && w <= math.MaxFloat32) {
-			return f.l.Name, fmt.Sprintf("number %d of component %d is %v, whose exponential is no positive float32", i%f.d, i/f.d, l)
+			return f.l.Name, fmt.Sprintf("number %d of component %d is %v, whose exponential is no positive float32",
+				i%f.d, i/f.d, l)
 		}
 	}
 	return "", ""

@@ -39,7 +39,7 @@ type Sampler struct {
 // maxProposals is the largest number of proposals for a draw that Sampler lets come to it.
 const maxProposals = 10000
 
-// Sampler prepares drawing at a temperature above 0, on so many threads. It refuses a
+// Sampler prepares drawing at a temperature above 0, on the given number of threads. It refuses a
 // component whose P_i has no inverse in float64: it has no mass to draw from. No math.Exp
 // or math.Log decides a draw, so samples have the same bits on every machine.
 func (p *Potential) Sampler(ctx context.Context, temperature float64, threads int) (*Sampler, error) {
@@ -53,7 +53,10 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	if temperature < 1 && p.K > 1 {
 		s.bound = float64(num.Exp32(float32(float64(num.Log32(float32(p.K))) * (1 - 1/temperature))))
 		if s.bound < 1./maxProposals {
-			return nil, fmt.Errorf("temperature %v: exact draws from %d components would take up to %.0e proposals each, at most %d are allowed: take a higher temperature, or chains that start elsewhere", temperature, p.K, 1/s.bound, maxProposals)
+			return nil, fmt.Errorf(
+				"temperature %v: exact draws from %d components would take up to %.0e proposals each, "+
+					"at most %d are allowed: take a higher temperature, or chains that start elsewhere",
+				temperature, p.K, 1/s.bound, maxProposals)
 		}
 	}
 	var err error

@@ -61,7 +61,8 @@ func moments(t *testing.T, p *Potential) (masses, mean, covariance []float64) {
 	for i := range p.K {
 		for j := range d {
 			for l := range d {
-				covariance[j*d+l] += masses[i] * (inverses[i].At(j, l) + (float64(p.mu.Data[i*d+j])-mean[j])*(float64(p.mu.Data[i*d+l])-mean[l]))
+				covariance[j*d+l] += masses[i] * (inverses[i].At(j,
+					l) + (float64(p.mu.Data[i*d+j])-mean[j])*(float64(p.mu.Data[i*d+l])-mean[l]))
 			}
 		}
 	}
@@ -100,7 +101,8 @@ func checkMoments(t *testing.T, what string, features [][]float32, chains int, m
 			for b := range product {
 				product[b] = float32((float64(features[j][b]) - mean[j]) * (float64(features[l][b]) - mean[l]))
 			}
-			checkMean(t, fmt.Sprintf("%s: covariance of features %d and %d", what, j, l), product, chains, covariance[j*d+l])
+			checkMean(t, fmt.Sprintf("%s: covariance of features %d and %d", what, j, l), product, chains,
+				covariance[j*d+l])
 		}
 	}
 }
@@ -252,14 +254,18 @@ func TestTemperature(t *testing.T) {
 		}
 		most := n * math.Pow(3, math.Abs(1-1/temperature)) * 1.05
 		if draws.Proposals <= n || float64(draws.Proposals) > most {
-			t.Errorf("temperature %v: %d proposals for %d draws, expected up to %.0f", temperature, draws.Proposals, n, most)
+			t.Errorf("temperature %v: %d proposals for %d draws, expected up to %.0f", temperature, draws.Proposals,
+				n, most)
 		}
-		checkMoments(t, fmt.Sprintf("temperature %v, exact", temperature), columns(draws.X), n, []float64{mean}, []float64{variance})
-		chains, err := p.Langevin(ctx, e, part(draws.X, 0, 200), LangevinOptions{Adjusted: true, Steps: 400, StepSize: 0.7, Temperature: temperature, Seed: 2})
+		checkMoments(t, fmt.Sprintf("temperature %v, exact", temperature), columns(draws.X), n, []float64{mean},
+			[]float64{variance})
+		chains, err := p.Langevin(ctx, e, part(draws.X, 0, 200),
+			LangevinOptions{Adjusted: true, Steps: 400, StepSize: 0.7, Temperature: temperature, Seed: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkMoments(t, fmt.Sprintf("temperature %v, MALA", temperature), chains.Trace[1:], 200, []float64{mean}, []float64{variance})
+		checkMoments(t, fmt.Sprintf("temperature %v, MALA", temperature), chains.Trace[1:], 200, []float64{mean},
+			[]float64{variance})
 	}
 }
 
@@ -267,7 +273,13 @@ func TestTemperature(t *testing.T) {
 // machine.
 func TestDrawIsTheSame(t *testing.T) {
 	ctx := context.Background()
-	want := map[string]uint32{FormFull: 0xdbf4ff2f, FormTied: 0x8eb016cd, FormDiag: 0x0ab68b8a, FormLowRank: 0x952920de, FormFlat: 0x95573440}
+	want := map[string]uint32{
+		FormFull:    0xdbf4ff2f,
+		FormTied:    0x8eb016cd,
+		FormDiag:    0x0ab68b8a,
+		FormLowRank: 0x952920de,
+		FormFlat:    0x95573440,
+	}
 	for _, form := range Forms() {
 		p := mixturePotential(t, form, 3, 9, 6)
 		for _, temperature := range []float64{1, 2} {
@@ -321,27 +333,29 @@ func TestSamplerRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		form        string
 		temperature float64
-		spoil       func(p *Potential)
+		corrupt     func(p *Potential)
 		want        string
 	}{
-		"singular":       {FormFull, 1, func(p *Potential) { copy(factors(p).Data[25+5:25+10], factors(p).Data[25:]) }, "component 1: the precision has no inverse"},
-		"singular, tied": {FormTied, 1, func(p *Potential) { clear(factors(p).Data[5:10]) }, "component 0: the precision has no inverse"},
+		"singular": {FormFull, 1, func(p *Potential) { copy(factors(p).Data[25+5:25+10], factors(p).Data[25:]) }, "component 1: the precision has no inverse"},
+		"singular, tied": {FormTied, 1, func(p *Potential) { clear(factors(p).Data[5:10]) },
+			"component 0: the precision has no inverse"},
 		"A is infinite":  {FormFull, 1, func(p *Potential) { factors(p).Data[0] = float32(math.Inf(1)) }, "component 0"},
 		"A is NaN":       {FormFull, 1, func(p *Potential) { factors(p).Data[24] = float32(math.NaN()) }, "component 0"},
 		"diag vanishes":  {FormDiag, 1, func(p *Potential) { p.form.params()[0].Data[5] = -80 }, "component 1"},
 		"diag overflows": {FormLowRank, 1, func(p *Potential) { p.form.params()[0].Data[5] = 60 }, "component 1"},
 		"flat too long":  {FormFlat, 1, func(p *Potential) { p.form.params()[0].Data[1] = 3 }, "component 0"},
-		"c":              {FormDiag, 1, func(p *Potential) { p.c.Data[1] = float32(math.NaN()) }, "denoising_potential.c: element 1"},
-		"temperature 0":  {FormDiag, 0, nil, "temperature 0: expected a number above 0"},
-		"below 0":        {FormDiag, -1, nil, "temperature -1"},
-		"NaN":            {FormDiag, math.NaN(), nil, "temperature NaN"},
-		"infinite":       {FormDiag, math.Inf(1), nil, "temperature +Inf"},
-		"very cold":      {FormDiag, 0.01, nil, "take a higher temperature"},
-		"overflows":      {FormDiag, 1e-300, nil, "temperature 1e-300"},
+		"c": {FormDiag, 1, func(p *Potential) { p.c.Data[1] = float32(math.NaN()) },
+			"denoising_potential.c: element 1"},
+		"temperature 0": {FormDiag, 0, nil, "temperature 0: expected a number above 0"},
+		"below 0":       {FormDiag, -1, nil, "temperature -1"},
+		"NaN":           {FormDiag, math.NaN(), nil, "temperature NaN"},
+		"infinite":      {FormDiag, math.Inf(1), nil, "temperature +Inf"},
+		"very cold":     {FormDiag, 0.01, nil, "take a higher temperature"},
+		"overflows":     {FormDiag, 1e-300, nil, "temperature 1e-300"},
 	} {
 		p := mixturePotential(t, c.form, 3, 5, 1)
-		if c.spoil != nil {
-			c.spoil(p)
+		if c.corrupt != nil {
+			c.corrupt(p)
 		}
 		if _, err := p.Sampler(ctx, c.temperature, 2); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)

@@ -10,7 +10,7 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// Steepest returns the largest eigenvalue of all P_i, on so many threads: exactly for the forms
+// Steepest returns the largest eigenvalue of all P_i, on the given number of threads: exactly for the forms
 // diag and flat, otherwise some percent low at most (linalg.Lanczos).
 func (p *Potential) Steepest(ctx context.Context, threads int) (float64, error) {
 	return p.greatest(ctx, threads, p.form.largest)
@@ -64,7 +64,7 @@ func largestEigenvalue(g gaussian, d int) float64 {
 	return value
 }
 
-// LambdaMax returns the largest eigenvalue of all P_i to rounding, on so many threads.
+// LambdaMax returns the largest eigenvalue of all P_i to rounding, on the given number of threads.
 // Steepest estimates it in much less time.
 func (p *Potential) LambdaMax(ctx context.Context, threads int) (float64, error) {
 	return p.greatest(ctx, threads, func(i int) (float64, error) {

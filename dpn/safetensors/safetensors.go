@@ -220,12 +220,17 @@ func Read(r io.Reader, size int64) (*File, error) {
 	n := binary.LittleEndian.Uint64(b[:])
 	if left := uint64(size - 8); n > min(left, MaxHeader) {
 		if string(b[:4]) == zipMagic {
-			return nil, errors.New("not a safetensors file, but a zip archive, as torch.save writes: save the tensors by safetensors.torch.save_file")
+			return nil, errors.New(
+				"not a safetensors file, but a zip archive, as torch.save writes: save the tensors by safetensors.torch.save_file")
 		}
 		if n > MaxHeader {
-			return nil, fmt.Errorf("not a safetensors file: its first 8 bytes stand for a header of %d bytes, expected at most %d", n, MaxHeader)
+			return nil, fmt.Errorf(
+				"not a safetensors file: its first 8 bytes stand for a header of %d bytes, expected at most %d", n,
+				MaxHeader)
 		}
-		return nil, fmt.Errorf("not a safetensors file, or cut: its first 8 bytes stand for a header of %d bytes, and %d follow", n, left)
+		return nil, fmt.Errorf(
+			"not a safetensors file, or cut: its first 8 bytes stand for a header of %d bytes, and %d follow", n,
+			left)
 	}
 	head := make([]byte, n)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -246,7 +251,9 @@ func Read(r io.Reader, size int64) (*File, error) {
 	}
 	if want, ok := f.Metadata[ChecksumKey]; ok {
 		if got := f.checksum(); got != want {
-			return nil, fmt.Errorf("damaged, or changed by a program that left the checksum: SHA-256 %.12s, expected %.12s (%s in the metadata)", got, want, ChecksumKey)
+			return nil, fmt.Errorf(
+				"damaged, or changed by a program that left the checksum: SHA-256 %.12s, expected %.12s (%s in the metadata)",
+				got, want, ChecksumKey)
 		}
 		delete(f.Metadata, ChecksumKey)
 	}
@@ -302,21 +309,26 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 			return nil, nil, fmt.Errorf("header: tensor %q has type %q, expected F32", t.Name, e.DType)
 		}
 		if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
-			return nil, nil, fmt.Errorf("header: tensor %q: data_offsets %v, expected where it begins and ends", t.Name, e.Offsets)
+			return nil, nil, fmt.Errorf("header: tensor %q: data_offsets %v, expected where it begins and ends",
+				t.Name, e.Offsets)
 		}
 		if e.Offsets[1] > data {
-			return nil, nil, fmt.Errorf("cut off, or damaged: tensor %q ends at byte %d of the data, of which there are %d", t.Name, e.Offsets[1], data)
+			return nil, nil, fmt.Errorf(
+				"cut off, or damaged: tensor %q ends at byte %d of the data, of which there are %d", t.Name,
+				e.Offsets[1], data)
 		}
 		n := int64(1)
 		for _, d := range e.Shape {
 			if d < 0 || d > 0 && n > data/4/d {
-				return nil, nil, fmt.Errorf("header: tensor %q: shape %v does not fit the %d bytes of data", t.Name, e.Shape, data)
+				return nil, nil, fmt.Errorf("header: tensor %q: shape %v does not fit the %d bytes of data", t.Name,
+					e.Shape, data)
 			}
 			n *= d
 			t.Shape = append(t.Shape, int(d))
 		}
 		if 4*n != e.Offsets[1]-e.Offsets[0] {
-			return nil, nil, fmt.Errorf("header: tensor %q: shape %v takes %d bytes, data_offsets %v", t.Name, e.Shape, 4*n, e.Offsets)
+			return nil, nil, fmt.Errorf("header: tensor %q: shape %v takes %d bytes, data_offsets %v", t.Name,
+				e.Shape, 4*n, e.Offsets)
 		}
 		spans = append(spans, span{e.Offsets[0], e.Offsets[1]})
 	}
@@ -335,7 +347,8 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 			if spans[i].begin < at {
 				what = "overlaps what ends at"
 			}
-			return nil, nil, fmt.Errorf("header: tensor %q begins at %d of the data and %s %d", f.Tensors[i].Name, spans[i].begin, what, at)
+			return nil, nil, fmt.Errorf("header: tensor %q begins at %d of the data and %s %d", f.Tensors[i].Name,
+				spans[i].begin, what, at)
 		}
 		at = spans[i].end
 	}

@@ -69,17 +69,22 @@ func TestBadFiles(t *testing.T) {
 	}{
 		{"empty", nil, "0 bytes"},
 		{"no header", raw("", 0), "header"},
-		{"huge header", binary.LittleEndian.AppendUint64(nil, 1<<40), "not a safetensors file: its first 8 bytes stand for a header of 1099511627776 bytes, expected at most"},
+		{"huge header", binary.LittleEndian.AppendUint64(nil, 1<<40),
+			"not a safetensors file: its first 8 bytes stand for a header of 1099511627776 bytes, expected at most"},
 		{"JSON text", []byte(`{"loss": 0.25}`), "not a safetensors file: "},
-		{"torch.save", append([]byte("PK\x03\x04\x00\x00\x08\x08"), make([]byte, 60)...), "not a safetensors file, but a zip archive"},
-		{"short zip archive", append([]byte("PK\x03\x04\x00\x00\x00\x00"), make([]byte, 60)...), "not a safetensors file, but a zip archive"},
-		{"header past the end", binary.LittleEndian.AppendUint64(nil, 100), "not a safetensors file, or cut: its first 8 bytes stand for a header of 100 bytes, and 0 follow"},
+		{"torch.save", append([]byte("PK\x03\x04\x00\x00\x08\x08"), make([]byte, 60)...),
+			"not a safetensors file, but a zip archive"},
+		{"short zip archive", append([]byte("PK\x03\x04\x00\x00\x00\x00"), make([]byte, 60)...),
+			"not a safetensors file, but a zip archive"},
+		{"header past the end", binary.LittleEndian.AppendUint64(nil, 100),
+			"not a safetensors file, or cut: its first 8 bytes stand for a header of 100 bytes, and 0 follow"},
 		{"not JSON", raw("{x", 0), "not a safetensors file, or damaged: header: "},
 		{"null", raw("null", 0), "expected a JSON object"},
 		{"cut", good[:len(good)-1], "cut off"},
 		{"longer", append(append([]byte(nil), good...), 0), "bytes of data, the tensors take"},
 		{"type", raw(`{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}`, 4), `has type "BF16", expected F32`},
-		{"out of range", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 4), `cut off, or damaged: tensor "a" ends at byte 8 of the data, of which there are 4`},
+		{"out of range", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 4),
+			`cut off, or damaged: tensor "a" ends at byte 8 of the data, of which there are 4`},
 		{"negative", raw(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 4), "shape [-1]"},
 		{"backwards", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 4), "data_offsets [4 0]"},
 		{"overflow", raw(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4), "does not fit"},
@@ -156,7 +161,10 @@ func FuzzRead(f *testing.F) {
 	f.Add(encode(f, sample()))
 	f.Add(raw(`{}`, 0))
 	f.Add(raw(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4))
-	f.Add(raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, 0))
+	f.Add(raw(
+		`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`,
+		0,
+	))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		file, err := Read(bytes.NewReader(b), int64(len(b)))
 		if err != nil {

@@ -22,7 +22,8 @@ func Displace(before, after []float32, dim int) (Displacement, error) {
 		return Displacement{}, err
 	}
 	if len(before) != len(after) {
-		return Displacement{}, fmt.Errorf("separation: %d features before and %d after: displacement needs as many", len(before), len(after))
+		return Displacement{}, fmt.Errorf("separation: %d features before and %d after: displacement needs as many",
+			len(before), len(after))
 	}
 	if rows == 0 {
 		return Displacement{}, fmt.Errorf("separation: displacement of no rows")

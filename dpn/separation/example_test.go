@@ -22,7 +22,8 @@ func Example() {
 	var names []string
 	var d []float64
 	for _, l := range layers {
-		m, err := separation.Measure(context.Background(), l.name, separation.Set{X: l.x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, separation.Options{})
+		m, err := separation.Measure(context.Background(), l.name,
+			separation.Set{X: l.x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, separation.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 	for i, l := range s.Labels {
 		byClass[l] = append(byClass[l], i)
 	}
-	// Means about the first row, so that a large offset does not spoil the
+	// Means about the first row, so that a large offset does not corrupt the
 	// reference.
 	mean := func(rows []int) []float64 {
 		m := make([]float64, dim)
@@ -406,7 +406,11 @@ func TestFuzzinessInvariances(t *testing.T) {
 		same(t, mapped(s, a), d, 625*product, 5*distance)
 	})
 	t.Run("repetition of the sample", func(t *testing.T) {
-		p := Set{Dim: s.Dim, X: append(append([]float32(nil), s.X...), s.X...), Labels: append(append([]byte(nil), s.Labels...), s.Labels...)}
+		p := Set{
+			Dim:    s.Dim,
+			X:      append(append([]float32(nil), s.X...), s.X...),
+			Labels: append(append([]byte(nil), s.Labels...), s.Labels...),
+		}
 		same(t, p, d, product, distance)
 	})
 	t.Run("linear map where SSb has full rank", func(t *testing.T) {
@@ -521,7 +525,8 @@ func TestFuzzinessWithoutSeparation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l.Rank != 0 || l.SmallestEigenvalue != 0 || l.FuzzinessProduct != 0 {
-			t.Errorf("%s: rank %d, smallest eigenvalue %v, product %v: want zeros", c.name, l.Rank, l.SmallestEigenvalue, l.FuzzinessProduct)
+			t.Errorf("%s: rank %d, smallest eigenvalue %v, product %v: want zeros", c.name, l.Rank,
+				l.SmallestEigenvalue, l.FuzzinessProduct)
 		}
 		if d := float64(l.Fuzziness); d != c.want && !(math.IsNaN(d) && math.IsNaN(c.want)) {
 			t.Errorf("%s: D is %v: want %v", c.name, d, c.want)

@@ -120,7 +120,8 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 	logs := make([]float64, n)
 	for l, v := range d {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return Law{}, fmt.Errorf("separation: law: D of layer %d (%s) is %v: log D needs it positive and finite", l, layers[l], v)
+			return Law{}, fmt.Errorf("separation: law: D of layer %d (%s) is %v: log D needs it positive and finite",
+				l, layers[l], v)
 		}
 		logs[l] = math.Log(v)
 	}

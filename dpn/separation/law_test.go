@@ -183,7 +183,8 @@ func TestLawShape(t *testing.T) {
 				t.Fatal(err)
 			}
 			if law.Shape() != c.shape || law.Follows() != c.follows {
-				t.Errorf("%s, follows: %v (Pearson %.4f, curvature %+v): want %s, %v", law.Shape(), law.Follows(), law.Pearson, law.Curvature, c.shape, c.follows)
+				t.Errorf("%s, follows: %v (Pearson %.4f, curvature %+v): want %s, %v", law.Shape(), law.Follows(),
+					law.Pearson, law.Curvature, c.shape, c.follows)
 			}
 			if c.name == "flattens out, r = -0.98" && law.Pearson > -0.975 {
 				t.Errorf("Pearson is %.4f: the case is meant for one near -0.98", law.Pearson)

@@ -99,7 +99,8 @@ func TestMeasureBits(t *testing.T) {
 }
 
 func TestLayerJSON(t *testing.T) {
-	l, err := Measure(context.Background(), "features", Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []byte{200, 200, 1, 1}}, Options{})
+	l, err := Measure(context.Background(), "features",
+		Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []byte{200, 200, 1, 1}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

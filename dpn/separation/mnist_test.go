@@ -61,8 +61,9 @@ func TestMNISTFigures(t *testing.T) {
 			digits = 1e-2
 		}
 		t.Logf("n %d: D %.6f product %.6g rank %d smallest %.4g distance %.6f ratio %.6f PCA %.6f (%s, %d passes, residual %.2g)",
-			c.n, layer.Fuzziness, layer.FuzzinessProduct, layer.Rank, layer.SmallestEigenvalue, layer.MeanDistance, layer.BetweenWithinRatio,
-			layer.ExplainedVariance, layer.PCA.Method, layer.PCA.Iterations, layer.PCA.Residual)
+			c.n, layer.Fuzziness, layer.FuzzinessProduct, layer.Rank, layer.SmallestEigenvalue, layer.MeanDistance,
+			layer.BetweenWithinRatio, layer.ExplainedVariance, layer.PCA.Method, layer.PCA.Iterations,
+			layer.PCA.Residual)
 		near(t, "D", float64(layer.Fuzziness), c.d, digits/2)
 		if c.n == 32 {
 			near(t, "mean distance", layer.MeanDistance, 24.51, 0.005)
@@ -96,7 +97,7 @@ func BenchmarkBootstrapMNIST(b *testing.B) {
 	}
 }
 
-// The interval of D for n to infinity from 1,000 pictures, whose own D is 7% too small,
+// The interval of D for n to infinity from 1,000 images, whose own D is 7% too small,
 // contains the estimate from all 10,000, which is nearer to that of the 1,000 than to their D.
 func TestMNISTLimit(t *testing.T) {
 	whole, e := mnist(t, 10000), newEngine(t)
@@ -117,6 +118,6 @@ func TestMNISTLimit(t *testing.T) {
 		t.Errorf("the interval %v does not contain %v", few.CI, all.Limit)
 	}
 	if math.Abs(float64(few.Limit-all.Limit)) > math.Abs(float64(plain.D-all.Limit)) {
-		t.Errorf("1,000 pictures: D %v, limit %v; of all %v", plain.D, few.Limit, all.Limit)
+		t.Errorf("1,000 images: D %v, limit %v; of all %v", plain.D, few.Limit, all.Limit)
 	}
 }

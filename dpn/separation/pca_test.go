@@ -112,7 +112,8 @@ func TestPCAAgainstSVD(t *testing.T) {
 			return x
 		}(), 6, 3, "covariance"},
 
-		{"krylov, decaying", spectrum(random, 700, 200, func(j int) float64 { return math.Pow(0.9, float64(j)) }), 200, 2, "krylov"},
+		{"krylov, decaying", spectrum(random, 700, 200, func(j int) float64 { return math.Pow(0.9, float64(j)) }),
+			200, 2, "krylov"},
 		{"krylov, noise", spectrum(random, 700, 200, flat), 200, 3, "krylov"},
 		{"krylov, wide", spectrum(random, 180, 400, flat), 400, 2, "krylov"},
 		{"krylov, one component", spectrum(random, 300, 200, flat), 200, 1, "krylov"},
@@ -126,7 +127,8 @@ func TestPCAAgainstSVD(t *testing.T) {
 			}
 			return 0
 		}), 200, 2, "krylov"},
-		{"krylov, rank 3", spectrum(random, 300, 200, func(j int) float64 { return max(0, float64(3-j)) }), 200, 5, "krylov"},
+		{"krylov, rank 3", spectrum(random, 300, 200, func(j int) float64 { return max(0, float64(3-j)) }), 200, 5,
+			"krylov"},
 		{"krylov, constant", repeat(200, make([]float32, 200)...), 200, 2, "krylov"},
 		{"krylov, constant features", constant, 200, 2, "krylov"},
 		{"krylov, duplicated features", duplicated, 200, 2, "krylov"},
@@ -170,7 +172,8 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 		total += v * v / float64(rows)
 	}
 	if len(p.Eigenvalues) != q || len(p.ExplainedVariance) != q || len(p.Components) != q*dim {
-		t.Fatalf("%d eigenvalues, %d shares, %d loadings: want %d components of %d", len(p.Eigenvalues), len(p.ExplainedVariance), len(p.Components), q, dim)
+		t.Fatalf("%d eigenvalues, %d shares, %d loadings: want %d components of %d", len(p.Eigenvalues),
+			len(p.ExplainedVariance), len(p.Components), q, dim)
 	}
 	near(t, "total variance", p.TotalVariance, total, 1e-12*total)
 	largest := sigma[0] * sigma[0] / float64(rows)
@@ -181,12 +184,14 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 	}
 	first := p.First(2)
 	two, err := first.Project(x)
-	if err != nil || len(first.Eigenvalues) != min(q, 2) || len(first.ExplainedVariance) != min(q, 2) || len(p.Eigenvalues) != q {
+	if err != nil || len(first.Eigenvalues) != min(q, 2) || len(first.ExplainedVariance) != min(q, 2) ||
+		len(p.Eigenvalues) != q {
 		t.Fatalf("the first two components: %d eigenvalues, %v", len(first.Eigenvalues), err)
 	}
 	for i := range two {
 		if n := min(q, 2); two[i] != projected[i/n*q+i%n] {
-			t.Fatalf("coordinate %d along the first two components is %v, along all of them %v", i, two[i], projected[i/n*q+i%n])
+			t.Fatalf("coordinate %d along the first two components is %v, along all of them %v", i, two[i],
+				projected[i/n*q+i%n])
 		}
 	}
 	for k := range q {
@@ -204,7 +209,8 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 			if other == k {
 				same = 1
 			}
-			near(t, fmt.Sprintf("product of components %d and %d", k, other), linalg.Dot(v, p.Components[other*dim:(other+1)*dim]), same, 1e-12)
+			near(t, fmt.Sprintf("product of components %d and %d", k, other),
+				linalg.Dot(v, p.Components[other*dim:(other+1)*dim]), same, 1e-12)
 		}
 		// C v = lambda v, by the projections z . v.
 		var zv, cv mat.VecDense
@@ -214,7 +220,8 @@ func checkPCA(t *testing.T, p *PCA, x []float32, dim, q int) {
 			near(t, fmt.Sprint("C v of component ", k), cv.AtVec(j)/float64(rows), p.Eigenvalues[k]*v[j], tolerance)
 		}
 		for i := range rows {
-			near(t, fmt.Sprintf("projection of row %d to component %d", i, k), projected[i*q+k], zv.AtVec(i), 1e-9*(1+math.Sqrt(largest)))
+			near(t, fmt.Sprintf("projection of row %d to component %d", i, k), projected[i*q+k], zv.AtVec(i),
+				1e-9*(1+math.Sqrt(largest)))
 		}
 		var big float64
 		for _, l := range v {
@@ -250,7 +257,8 @@ func TestPCAMethodsAgree(t *testing.T) {
 	}
 	for m, p := range results[1:] {
 		for k := range q {
-			near(t, fmt.Sprintf("method %d, eigenvalue %d", m+1, k), p.Eigenvalues[k], results[0].Eigenvalues[k], 1e-11*results[0].Eigenvalues[0])
+			near(t, fmt.Sprintf("method %d, eigenvalue %d", m+1, k), p.Eigenvalues[k], results[0].Eigenvalues[k],
+				1e-11*results[0].Eigenvalues[0])
 		}
 		for i, v := range p.Components {
 			near(t, fmt.Sprintf("method %d, loading %d", m+1, i), v, results[0].Components[i], 1e-8)
@@ -271,7 +279,8 @@ func TestPCAErrors(t *testing.T) {
 		{[]float32{1, 2, 3, 4}, 2, 0, "0 principal components"},
 		{[]float32{1, 2, nan, 4}, 2, 1, "row 1, column 0 is NaN"},
 	} {
-		if _, err := FitPCA(context.Background(), c.x, c.dim, c.q, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := FitPCA(context.Background(), c.x, c.dim, c.q, 0); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("FitPCA of %v: error is %v: want one with %q", c.x, err, c.want)
 		}
 	}

@@ -42,7 +42,7 @@ import (
 //	Limit = E D / median(E of the draws)
 //
 // The interval is the basic bootstrap interval of log D, which has the quantiles of the draws
-// in the place of their median, and so contains Limit.
+// instead of their median, and so contains Limit.
 //
 // A direction whose eigenvalue lies within two standard errors of zero is undetermined. The
 // standard error of sqrt(lambda_j) is sqrt(s_j/n), s_j being the variance within classes

@@ -129,7 +129,8 @@ func TestBootstrapCovers(t *testing.T) {
 			}
 			share := float64(covered) / float64(trials)
 			bias, plain := stat.Median(limits), stat.Median(plains)
-			t.Logf("true D %.4f: %.1f%% of intervals contain it; bias of log D: %.4f, of the estimate %.4f", truth, 100*share, plain, bias)
+			t.Logf("true D %.4f: %.1f%% of intervals contain it; bias of log D: %.4f, of the estimate %.4f", truth,
+				100*share, plain, bias)
 			if testing.Short() {
 				if share < 0.85 {
 					t.Errorf("%.1f%% of %d intervals contain the truth: want about 95%%", 100*share, trials)
@@ -201,9 +202,11 @@ func TestLimitOfFewDimensions(t *testing.T) {
 			}
 			// A median of normal errors has the standard error sqrt(pi/2) sigma/sqrt(trials).
 			bias, allowed := stat.Median(limits), 3*1.2533*math.Sqrt(square/trials)
-			t.Logf("true D %.3f: the limit is off by %.4f (median of log D; allowed %.4f), root mean square %.4f, covered %d of %d", truth, bias, allowed, math.Sqrt(square), covered, trials)
+			t.Logf("true D %.3f: the limit is off by %.4f (median of log D; allowed %.4f), root mean square %.4f, covered %d of %d",
+				truth, bias, allowed, math.Sqrt(square), covered, trials)
 			if !(math.Abs(bias) <= allowed) || !(square < 0.3*0.3) {
-				t.Errorf("D is %.4f: the log of the limit is off by %.4f, root mean square %.4f: want %.4f and 0.3 at most", truth, bias, math.Sqrt(square), allowed)
+				t.Errorf("D is %.4f: the log of the limit is off by %.4f, root mean square %.4f: want %.4f and 0.3 at most",
+					truth, bias, math.Sqrt(square), allowed)
 			}
 			if covered < trials*85/100 {
 				t.Errorf("%d of %d intervals contain the truth", covered, trials)
@@ -349,7 +352,8 @@ func TestBootstrapIsTheSameEverywhere(t *testing.T) {
 		}
 	}
 	// Committed, so that other architectures compare.
-	if got := fmt.Sprintf("%x %x %x", float64(want.Limit), float64(want.CI[0]), float64(want.CI[1])); got != bootstrapBits {
+	if got := fmt.Sprintf("%x %x %x", float64(want.Limit), float64(want.CI[0]),
+		float64(want.CI[1])); got != bootstrapBits {
 		t.Errorf("limit and interval are %s: want %s", got, bootstrapBits)
 	}
 }
@@ -419,8 +423,8 @@ func TestSamplingErrors(t *testing.T) {
 	good := pseudoRandom(40, 3, 2)
 	alone := pseudoRandom(41, 3, 2)
 	alone.Labels[40] = 9
-	spoiled := pseudoRandom(40, 3, 2)
-	spoiled.X[7] = float32(math.NaN())
+	corrupted := pseudoRandom(40, 3, 2)
+	corrupted.X[7] = float32(math.NaN())
 	for _, c := range []struct {
 		s    Set
 		o    BootstrapOptions
@@ -429,7 +433,7 @@ func TestSamplingErrors(t *testing.T) {
 		{good, BootstrapOptions{Draws: 3}, "3 bootstrap draws: expected 20 to 1000000"},
 		{good, BootstrapOptions{Confidence: 1}, "confidence 1: expected a number between 0 and 1"},
 		{alone, BootstrapOptions{}, "1 sample in class 9"},
-		{spoiled, BootstrapOptions{}, "row 2, column 1 is NaN"},
+		{corrupted, BootstrapOptions{}, "row 2, column 1 is NaN"},
 		{Set{Dim: 0}, BootstrapOptions{}, "width 0"},
 	} {
 		if _, err := Bootstrap(context.Background(), e, c.s, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -441,7 +445,8 @@ func TestSamplingErrors(t *testing.T) {
 	if _, err := Bootstrap(stopped, e, good, BootstrapOptions{}); err != context.Canceled {
 		t.Errorf("stopped: %v", err)
 	}
-	if _, err := Curve(context.Background(), e, good, CurveOptions{Sizes: []int{41}}); err == nil || !strings.Contains(err.Error(), "subsets of 41 samples: expected 2 to 40") {
+	if _, err := Curve(context.Background(), e, good, CurveOptions{Sizes: []int{41}}); err == nil ||
+		!strings.Contains(err.Error(), "subsets of 41 samples: expected 2 to 40") {
 		t.Errorf("%v", err)
 	}
 }
@@ -496,7 +501,8 @@ func TestCurveOfFewInAClass(t *testing.T) {
 	s := newNormalClasses(2, 3, 30, 1).draw(rand.New(rand.NewPCG(1, 2)), 100)
 	clear(s.Labels)
 	s.Labels[50], s.Labels[150] = 1, 1 // and no more
-	points, err := Curve(context.Background(), newEngine(t), s, CurveOptions{Sizes: []int{2, 90, s.Len()}, Subsets: 20, Seed: 1})
+	points, err := Curve(context.Background(), newEngine(t), s,
+		CurveOptions{Sizes: []int{2, 90, s.Len()}, Subsets: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,8 @@ func checkFinite(x []float32, dim, threads int) error {
 	})
 	for _, at := range bad {
 		if at >= 0 {
-			return fmt.Errorf("separation: feature at row %d, column %d is %v: every feature must be finite", at/dim, at%dim, x[at])
+			return fmt.Errorf("separation: feature at row %d, column %d is %v: every feature must be finite", at/dim,
+				at%dim, x[at])
 		}
 	}
 	return nil

@@ -42,7 +42,10 @@ func (l Layer) smallestClass() int {
 }
 
 func noisy(percent string, smallest int) string {
-	return fmt.Sprintf("about %s of the smallest eigenvalue of SSb is the sampling noise of class means (%d samples in the smallest class): D is too small", percent, smallest)
+	return fmt.Sprintf(
+		"about %s of the smallest eigenvalue of SSb is the sampling noise of class means "+
+			"(%d samples in the smallest class): D is too small",
+		percent, smallest)
 }
 
 // Warnings gathers the warnings of layers, or of the steps of an ascent: a sentence for
@@ -77,7 +80,10 @@ func Warnings(layers []Layer) []string {
 		if percent != most.noisePercent() {
 			percent = strings.TrimSuffix(percent, "%") + " to " + most.noisePercent()
 		}
-		out = append(out, runs(layers, func(l Layer) bool { return l.Warning != "" && !l.deficient() })+": "+noisy(percent, most.smallestClass()))
+		out = append(out, runs(
+			layers,
+			func(l Layer) bool { return l.Warning != "" && !l.deficient() },
+		)+": "+noisy(percent, most.smallestClass()))
 	}
 	return out
 }

@@ -23,7 +23,8 @@ func TestWarnings(t *testing.T) {
 		{[]Layer{layer("input", 2, 0.25)}, []string{"input: about 25%" + noise}},
 		{[]Layer{layer("input", 2, 0.25), layer("logits", 2, 3)}, []string{"input, logits: about 25 to 100%" + noise}},
 		{
-			[]Layer{layer("input", 1, 0), layer("step 0", 2, 0.3), layer("step 1", 2, 0.2), layer("step 2", 2, 0.4), layer("step 3", 2, 0), layer("step 4", 1, 0.5), layer("step 5", 2, 0.2)},
+			[]Layer{layer("input", 1, 0), layer("step 0", 2, 0.3), layer("step 1", 2, 0.2), layer("step 2", 2, 0.4),
+				layer("step 3", 2, 0), layer("step 4", 1, 0.5), layer("step 5", 2, 0.2)},
 			[]string{"input, step 4: " + low, "step 0 to step 2, step 5: about 20 to 40%" + noise},
 		},
 	} {

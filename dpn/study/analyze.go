@@ -36,7 +36,7 @@ type Analysis struct {
 	// input) and denoised features.
 	Curves []Curve `json:"curves,omitempty"`
 
-	// Work is what the ascent of the first pictures (at most 512) costs by the sparse route,
+	// Work is what the ascent of the first images (at most 512) costs by the sparse route,
 	// step by step; nil where there are no steps.
 	Work []engine.StepWork `json:"ascent_work"`
 
@@ -54,7 +54,7 @@ type Curve struct {
 // step once, without intervals.
 type AnalyzeOptions struct {
 	// Draws of the bootstrap behind the intervals of D, at every layer and step; 0:
-	// none. Where there is a class with one picture there are none either.
+	// none. Where there is a class with one image there are none either.
 	Draws int
 	// Subsets of each size, for the curves of D over the number of samples; 0: none.
 	Subsets int
@@ -65,8 +65,9 @@ type AnalyzeOptions struct {
 }
 
 // Analyze measures separation at every layer and after every ascent step on the
-// pictures of s.
-func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt AnalyzeOptions) (*Analysis, error) {
+// images of s.
+func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	opt AnalyzeOptions) (*Analysis, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}
@@ -141,7 +142,8 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	a.Steps = append(a.Steps, renamed(a.Layers[1], "step 0"))
-	a.Work = e.CountWork(m.Potential().Mixture(e), m.Potential().Alpha(), steps, x0.Slice(0, min(n, potential.BlockRows), 0, x0.Cols))
+	a.Work = e.CountWork(m.Potential().Mixture(e), m.Potential().Alpha(), steps,
+		x0.Slice(0, min(n, potential.BlockRows), 0, x0.Cols))
 	x := engine.NewMatrix(n, m.Dim())
 	copy(x.Data, x0.Data)
 	for t := range steps {

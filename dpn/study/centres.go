@@ -20,8 +20,8 @@ type CentreMoves struct {
 }
 
 // InitialCentres returns the centres that training began with, k x d, without changing the
-// model: it places those of a new model of the same settings and seed on the pictures of
-// s, which must be the training pictures that Fit was given, those for validation
+// model: it places those of a new model of the same settings and seed on the images of
+// s, which must be the training images that Fit was given, those for validation
 // included.
 func InitialCentres(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set) (engine.Matrix, error) {
 	if err := m.Check(s); err != nil {

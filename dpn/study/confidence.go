@@ -12,12 +12,12 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// ConfidenceScore is a number from which to tell whether a model knows a picture.
+// ConfidenceScore is a number from which to tell whether a model knows an image.
 type ConfidenceScore struct {
 	Name    string `json:"name"`
 	Symbol  string `json:"symbol"` // its formula, beside the name in tables and on axes
 	Meaning string `json:"meaning"`
-	Falls   bool   `json:"falls"` // lower values are those of better known pictures
+	Falls   bool   `json:"falls"` // lower values are those of better known images
 }
 
 // Places of the scores in ConfidenceScores.
@@ -46,7 +46,7 @@ func ConfidenceScores() []ConfidenceScore {
 	return append([]ConfidenceScore(nil), confidenceScores...)
 }
 
-// MeasureConfidence holds the scores of n pictures.
+// MeasureConfidence holds the scores of n images.
 type Confidence struct {
 	// Values are the scores, one slice of n numbers for each of ConfidenceScores. Where an
 	// ascent leaves the range of float32, what comes after it may be NaN.
@@ -54,7 +54,7 @@ type Confidence struct {
 	Logits engine.Matrix // n x classes
 }
 
-// Known returns a score of all pictures such that a higher number means better known: with
+// Known returns a score of all images such that a higher number means better known: with
 // its sign changed where the score falls, and minus infinity where it is NaN.
 func (c *Confidence) Known(score int) []float64 {
 	out := make([]float64, len(c.Values[score]))
@@ -70,13 +70,14 @@ func (c *Confidence) Known(score int) []float64 {
 	return out
 }
 
-// MeasureConfidence computes the scores of every picture of s, with the same bits on every machine.
+// MeasureConfidence computes the scores of every image of s, with the same bits on every machine.
 func MeasureConfidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set) (*Confidence, error) {
 	return confidence(ctx, e, m, s, m.Input(s))
 }
 
-// MeasureConfidenceCorrupted computes the scores of the pictures of s as c spoils them under a seed.
-func MeasureConfidenceCorrupted(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption, seed uint64) (*Confidence, error) {
+// MeasureConfidenceCorrupted computes the scores of the images of s as c corrupts them under a seed.
+func MeasureConfidenceCorrupted(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	c dataset.Corruption, seed uint64) (*Confidence, error) {
 	in, err := m.CorruptedInput(s, c, seed)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,8 @@ func MeasureConfidenceCorrupted(ctx context.Context, e *engine.Engine, m *dpn.Mo
 	return confidence(ctx, e, m, s, in)
 }
 
-func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, in dpn.Input) (*Confidence, error) {
+func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	in dpn.Input) (*Confidence, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}
@@ -120,8 +122,8 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 	return c, nil
 }
 
-// place sets two scores of the pictures from lo on: the potential, and the entropy of the
-// responsibilities r (k x pictures).
+// place sets two scores of the images from lo on: the potential, and the entropy of the
+// responsibilities r (k x images).
 func (c *Confidence) place(lo, phiScore, entropyScore int, phi []float32, r engine.Matrix) {
 	for b, v := range phi {
 		c.Values[phiScore][lo+b], c.Values[entropyScore][lo+b] = float64(v), potential.Entropy(r, b)

@@ -12,7 +12,7 @@ import (
 	"dpnbench/engine"
 )
 
-// confident returns a small network with centres, and pictures of several blocks.
+// confident returns a small network with centres, and images of several blocks.
 func confident(t *testing.T) (*dpn.Model, *engine.Engine, *dataset.Data) {
 	t.Helper()
 	d, e := digits(t, 300, potential.BlockRows+90), newEngine(t, engine.WithThreads(1))
@@ -23,7 +23,7 @@ func confident(t *testing.T) (*dpn.Model, *engine.Engine, *dataset.Data) {
 	return m, e, d
 }
 
-// TestConfidence holds every score of every picture against the trace of its ascent, whose
+// TestConfidence holds every score of every image against the trace of its ascent, whose
 // numbers it must be made of; severity 0 and threads change no bit.
 func TestConfidence(t *testing.T) {
 	ctx := context.Background()
@@ -60,29 +60,40 @@ func TestConfidence(t *testing.T) {
 			sum += math.Exp(float64(v))
 			largest = max(largest, float64(v))
 		}
-		want := []float64{float64(tr.Phi[0][i]), float64(tr.Phi[n][i]), math.Sqrt(move), entropy(tr.R[0][i]), entropy(tr.R[n][i]), math.Exp(largest) / sum, math.Log(sum)}
+		want := []float64{
+			float64(tr.Phi[0][i]),
+			float64(tr.Phi[n][i]),
+			math.Sqrt(move),
+			entropy(tr.R[0][i]),
+			entropy(tr.R[n][i]),
+			math.Exp(largest) / sum,
+			math.Log(sum),
+		}
 		for s, w := range want {
 			if got := c.Values[s][i]; math.Abs(got-w) > 1e-6*max(1, math.Abs(w)) {
-				t.Fatalf("picture %d: %s %v, want %v", i, confidenceScores[s].Name, got, w)
+				t.Fatalf("image %d: %s %v, want %v", i, confidenceScores[s].Name, got, w)
 			}
 		}
 		if !reflect.DeepEqual(c.Logits.Row(i), logits.Row(i)) {
-			t.Fatalf("picture %d: logits %v, want %v", i, c.Logits.Row(i), logits.Row(i))
+			t.Fatalf("image %d: logits %v, want %v", i, c.Logits.Row(i), logits.Row(i))
 		}
 	}
-	none, err := MeasureConfidenceCorrupted(ctx, newEngine(t, engine.WithThreads(3), engine.WithEagerThreads()), m, d.Test, dataset.Corruption{Name: "inverted"}, 1)
+	none, err := MeasureConfidenceCorrupted(ctx, newEngine(t, engine.WithThreads(3), engine.WithEagerThreads()),
+		m, d.Test, dataset.Corruption{Name: "inverted"}, 1)
 	if err != nil || !reflect.DeepEqual(none, c) {
 		t.Errorf("severity 0 and three threads give other numbers, %v", err)
 	}
 	all, err := MeasureConfidenceCorrupted(ctx, e, m, d.Test, dataset.Corruption{Name: "inverted", Severity: 1}, 1)
 	if err != nil || reflect.DeepEqual(all.Values, c.Values) {
-		t.Errorf("inverted pictures have the scores of the others, %v", err)
+		t.Errorf("inverted images have the scores of the others, %v", err)
 	}
-	if _, err := MeasureConfidenceCorrupted(ctx, e, m, d.Test, dataset.Corruption{Name: "blot", Severity: 1}, 1); err == nil {
+	if _, err := MeasureConfidenceCorrupted(ctx, e, m, d.Test, dataset.Corruption{Name: "blot", Severity: 1},
+		1); err == nil {
 		t.Error("an unknown corruption is accepted")
 	}
-	if _, err := MeasureConfidence(ctx, e, m, &dataset.Set{Images: make([]byte, 4), Labels: make([]byte, 1), Rows: 2, Cols: 2}); err == nil {
-		t.Error("pictures of another size are accepted")
+	if _, err := MeasureConfidence(ctx, e, m, &dataset.Set{Images: make([]byte, 4), Labels: make([]byte, 1),
+		Rows: 2, Cols: 2}); err == nil {
+		t.Error("images of another size are accepted")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -110,7 +121,7 @@ func TestConfidenceKnown(t *testing.T) {
 }
 
 // A probability near 1 keeps the digits in which it differs from 1, so that confident
-// pictures can be ranked.
+// images can be ranked.
 func TestSoftmaxScores(t *testing.T) {
 	for _, gap := range []float32{0, 1, 10, 20, 30} {
 		p, energy := softmaxScores([]float32{2, 2 + gap})

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Denoised is what the ascent makes of spoiled pictures in pixel space. Pictures are grey
+// Denoised is what the ascent makes of corrupted images in pixel space. Images are grey
 // levels, 0 (background) to 1 (ink), beyond which noise and ascent may lead.
 type Denoised struct {
 	Corrupted, Restored engine.Matrix      // n x pixels: x_0 and x_n
@@ -26,12 +26,16 @@ func CheckPixels(m *dpn.Model) error {
 	if m.PixelFeatures() {
 		return nil
 	}
-	return fmt.Errorf("the features are not pixels (extractor %s, layer-norm %v): expected a model whose ascent is in pixel space, as that of the preset robust", m.Config.Extractor, m.Config.LayerNorm)
+	return fmt.Errorf(
+		"the features are not pixels (extractor %s, layer-norm %v): "+
+			"expected a model whose ascent is in pixel space, such as the preset robust",
+		m.Config.Extractor, m.Config.LayerNorm)
 }
 
-// Denoise spoils the pictures of s by c under a seed, takes them through the ascent and holds
-// both ends against the pictures as they were. It needs a model whose features are pixels.
-func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption, seed uint64) (*Denoised, error) {
+// Denoise corrupts the images of s by c under a seed, takes them through the ascent and holds
+// both ends against the images as they were. It needs a model whose features are pixels.
+func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption,
+	seed uint64) (*Denoised, error) {
 	if err := CheckPixels(m); err != nil {
 		return nil, err
 	}
@@ -51,7 +55,11 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	d := s.Pixels()
-	out := &Denoised{Corrupted: engine.View(m.Norm.Grey(x.Data), s.Len(), d), Restored: engine.View(m.Norm.Grey(r.X.Data), s.Len(), d), Classes: r.Classes}
+	out := &Denoised{
+		Corrupted: engine.View(m.Norm.Grey(x.Data), s.Len(), d),
+		Restored:  engine.View(m.Norm.Grey(r.X.Data), s.Len(), d),
+		Classes:   r.Classes,
+	}
 	at := make([]int32, s.Len())
 	for i := range at {
 		at[i] = int32(i)
@@ -84,17 +92,17 @@ func SNR(clean, x []float32) float64 {
 	return 10 * math.Log10(signal/noise)
 }
 
-// Gain is the mean signal-to-noise ratio of pictures in dB before and after the ascent, and
-// of the difference. Pictures without noise or without a signal are left out.
+// Gain is the mean signal-to-noise ratio of images in dB before and after the ascent, and
+// of the difference. Images without noise or without a signal are left out.
 type Gain struct {
-	Pictures int                 `json:"pictures"` // that the means are over
-	Before   separation.Float    `json:"snr_before_db"`
-	After    separation.Float    `json:"snr_after_db"`
-	Gain     separation.Float    `json:"gain_db"`
-	CI       [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain over ever more pictures, by Student's t
+	Images int                 `json:"pictures"` // that the means are over
+	Before separation.Float    `json:"snr_before_db"`
+	After  separation.Float    `json:"snr_after_db"`
+	Gain   separation.Float    `json:"gain_db"`
+	CI     [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain over ever more images, by Student's t
 }
 
-// Gain sums up the pictures. Where there are fewer than two, or none with noise, figures
+// Gain sums up the images. Where there are fewer than two, or none with noise, figures
 // are NaN.
 func (c *Denoised) Gain() Gain {
 	var before, after, sum float64
@@ -116,5 +124,11 @@ func (c *Denoised) Gain() Gain {
 		half = distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * math.Sqrt(squares/(n-1)/n)
 	}
 	number := func(v float64) separation.Float { return separation.Float(v) }
-	return Gain{len(gains), number(before / n), number(after / n), number(mean), [2]separation.Float{number(mean - half), number(mean + half)}}
+	return Gain{
+		len(gains),
+		number(before / n),
+		number(after / n),
+		number(mean),
+		[2]separation.Float{number(mean - half), number(mean + half)},
+	}
 }

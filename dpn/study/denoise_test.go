@@ -29,13 +29,14 @@ func TestSNR(t *testing.T) {
 	}
 }
 
-// TestGain sums up pictures by hand, those without noise left out.
+// TestGain sums up images by hand, those without noise left out.
 func TestGain(t *testing.T) {
 	inf := separation.Float(math.Inf(1))
 	c := &Denoised{Before: []separation.Float{1, 3, inf, 2}, After: []separation.Float{5, 9, 7, 7}} // gains 4, 6 and 5
 	g := c.Gain()
 	half := 4.302653 * 1 / math.Sqrt(3) // Student's t with 2 degrees of freedom; their standard deviation is 1
-	if g.Pictures != 3 || g.Before != 2 || g.After != 7 || g.Gain != 5 || math.Abs(float64(g.CI[0])-(5-half)) > 1e-6 || math.Abs(float64(g.CI[1])-(5+half)) > 1e-6 {
+	if g.Images != 3 || g.Before != 2 || g.After != 7 || g.Gain != 5 || math.Abs(float64(g.CI[0])-(5-half)) > 1e-6 ||
+		math.Abs(float64(g.CI[1])-(5+half)) > 1e-6 {
 		t.Errorf("%+v", g)
 	}
 	// The width does not depend on where the gains lie, also where their squares are rounded.
@@ -45,15 +46,15 @@ func TestGain(t *testing.T) {
 	}
 	one := &Denoised{Before: c.Before[:1], After: c.After[:1]}
 	if g := one.Gain(); g.Gain != 4 || g.CI[0].IsFinite() {
-		t.Errorf("one picture: %+v", g)
+		t.Errorf("one image: %+v", g)
 	}
-	if g := (&Denoised{}).Gain(); g.Pictures != 0 || g.Gain.IsFinite() {
-		t.Errorf("no picture: %+v", g)
+	if g := (&Denoised{}).Gain(); g.Images != 0 || g.Gain.IsFinite() {
+		t.Errorf("no image: %+v", g)
 	}
 }
 
 // TestClean checks that the ascent takes noise away from digits, that it leaves a clean
-// prototype where it is, and that pictures without noise have none to lose.
+// prototype where it is, and that images without noise have none to lose.
 func TestClean(t *testing.T) {
 	ctx, d, e := context.Background(), digits(t, 600, 100), newEngine(t)
 	c, err := dpn.Preset("robust-small")
@@ -70,7 +71,7 @@ func TestClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := r.Gain(); !(g.Gain > 3 && g.CI[0] > 0 && g.CI[1] > g.Gain) || g.Pictures != 100 || len(r.Classes) != 100 {
+	if g := r.Gain(); !(g.Gain > 3 && g.CI[0] > 0 && g.CI[1] > g.Gain) || g.Images != 100 || len(r.Classes) != 100 {
 		t.Errorf("noise: %+v", g)
 	}
 	same, err := Denoise(ctx, newEngine(t), m, d.Test, dataset.Corruption{Name: noise.Name}, 1)
@@ -79,7 +80,7 @@ func TestClean(t *testing.T) {
 	}
 	for i, v := range same.Before {
 		if !math.IsInf(float64(v), 1) || !same.After[i].IsFinite() {
-			t.Fatalf("picture %d without noise has %v dB, %v after the ascent", i, v, same.After[i])
+			t.Fatalf("image %d without noise has %v dB, %v after the ascent", i, v, same.After[i])
 		}
 	}
 
@@ -99,7 +100,8 @@ func TestClean(t *testing.T) {
 	}
 
 	features := newModel(t, tiny(), d)
-	if _, err := Denoise(ctx, e, features, d.Test, noise, 1); err == nil || !strings.Contains(err.Error(), "not pixels (extractor linear") {
+	if _, err := Denoise(ctx, e, features, d.Test, noise, 1); err == nil ||
+		!strings.Contains(err.Error(), "not pixels (extractor linear") {
 		t.Errorf("a model on features: %v", err)
 	}
 	if _, err := Denoise(ctx, e, m, d.Test, dataset.Corruption{Name: "fog"}, 1); err == nil {
@@ -110,6 +112,6 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Denoise(ctx, e, m, small, noise, 1); err == nil || !strings.Contains(err.Error(), "14 x 14") {
-		t.Errorf("pictures of another size: %v", err)
+		t.Errorf("images of another size: %v", err)
 	}
 }

@@ -16,61 +16,61 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// FindFixedPoints says where the ascents of a set of pictures end if they go on until they
-// stand still.
+// FindFixedPoints says where the ascents of a set of images end if they continue until they
+// converge.
 type FixedPoints struct {
 	Samples   int     `json:"samples"`
 	Alpha     float64 `json:"alpha"`     // step size
-	Tolerance float64 `json:"tolerance"` // a picture stands still at the first t with |x_{t+1} - x_t| <= Tolerance (1 + |x_t|)
+	Tolerance float64 `json:"tolerance"` // an image has converged if |x_{t+1} - x_t| <= Tolerance (1 + |x_t|)
 	Merge     float64 `json:"merge"`     // ends within Merge (1 + |x|) of each other count as one
-	MaxSteps  int     `json:"max_steps"` // after which a picture counts as not converged
+	MaxSteps  int     `json:"max_steps"` // after which an image counts as not converged
 
-	Converged      int     `json:"converged"` // pictures that stand still
-	Diverged       int     `json:"diverged"`  // pictures whose features have left the range of float32
+	Converged      int     `json:"converged"` // images that stand still
+	Diverged       int     `json:"diverged"`  // images whose features have left the range of float32
 	ShareConverged float64 `json:"share_converged"`
 
-	// Steps that the converged pictures needed: median, 90th percentile and largest, the
+	// Steps that the converged images needed: median, 90th percentile and largest, the
 	// lower one of two in the middle.
 	StepsMedian int `json:"steps_median"`
 	Steps90     int `json:"steps_90"`
 	StepsMost   int `json:"steps_most"`
 
-	// Remaining90 is the 90th percentile, over the converged pictures, of the distance that
+	// Remaining90 is the 90th percentile, over the converged images, of the distance that
 	// they still have to go over 1 + |x|: the last movement times rho / (1 - rho), where rho
 	// is its ratio to the one before. Standing still is not being there: where phi is
 	// nearly flat in some direction, steps are short far from the top. Above Merge/2, what
 	// would become one fixed point may be counted as several. Null if movements grow.
 	Remaining90 separation.Float `json:"remaining_90"`
 
-	Points []FixedPoint `json:"points"` // the one that attracts most first, then in the order of their first pictures
-	Purity float64      `json:"purity"` // share of the converged pictures that have the most frequent label of their fixed point
+	Points []FixedPoint `json:"points"` // the one that attracts most first, then in the order of their first images
+	Purity float64      `json:"purity"` // share of the converged images with the most frequent label of their point
 
-	// The classifier at the ends of all pictures, and the mean entropy of r in nats at x_0
+	// The classifier at the ends of all images, and the mean entropy of r in nats at x_0
 	// and at the ends. Those that diverged count as wrong, and not for the entropies.
 	Accuracy     float64 `json:"accuracy"`
 	EntropyStart float64 `json:"entropy_start"`
 	EntropyEnd   float64 `json:"entropy_end"`
-	MeanDistance float64 `json:"mean_distance"` // from x_0 to the end, over the converged pictures
+	MeanDistance float64 `json:"mean_distance"` // from x_0 to the end, over the converged images
 
-	Steps      []int32       `json:"-"` // samples: t of each picture, or StillMoving or HasDiverged
+	Steps      []int32       `json:"-"` // samples: t of each image, or StillMoving or HasDiverged
 	Assignment []int32       `json:"-"` // samples: its index in Points, -1 if it has not converged
 	Ends       engine.Matrix `json:"-"` // samples x d: where each was last
 
-	remaining []float64 // of the converged pictures
+	remaining []float64 // of the converged images
 }
 
-// In the place of a number of steps: the picture still moves after the last step allowed,
+// In the place of a number of steps: the image still moves after the last step allowed,
 // or has left the range of float32.
 const (
 	StillMoving = -1
 	HasDiverged = -2
 )
 
-// FixedPoint is a place where phi has its maximum over a basin, and the pictures that end
+// FixedPoint is a place where phi has its maximum over a basin, and the images that end
 // there.
 type FixedPoint struct {
-	X     []float32 `json:"-"`     // d: the end of the first picture that came here
-	First int       `json:"first"` // that picture
+	X     []float32 `json:"-"`     // d: the end of the first image that came here
+	First int       `json:"first"` // that image
 
 	Images    int     `json:"images"`    // that end here
 	Share     float64 `json:"share"`     // of the converged ones
@@ -88,7 +88,7 @@ type FixedPoint struct {
 // FixedPointOptions say when an ascent stands still. The zero value is ready to use.
 type FixedPointOptions struct {
 	// Tolerance of a standstill; 0: 1e-5. Where the ascent contracts by 1 - c a step (c =
-	// alpha times the smallest eigenvalue of P_i), a picture that stands still is within
+	// alpha times the smallest eigenvalue of P_i), an image that stands still is within
 	// Tolerance/c of its fixed point.
 	Tolerance float64
 	// Merge is the distance within which ends are one fixed point; 0: 1e-2. It should be
@@ -121,26 +121,35 @@ func (o FixedPointOptions) complete() (FixedPointOptions, error) {
 	return o, nil
 }
 
-// FindFixedPoints follows the pictures of s until they stand still, and gathers the ends: in
-// the order of the pictures, each joins the nearest fixed point found so far within Merge,
+// FindFixedPoints follows the images of s until they stand still, and gathers the ends: in
+// the order of the images, each joins the nearest fixed point found so far within Merge,
 // the earlier one among equals, or begins a new one. progress, unless nil, is told after
-// each step how many pictures still move. The result has the same bits on every machine
+// each step how many images still move. The result has the same bits on every machine
 // and for any number of threads.
-func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt FixedPointOptions, progress func(step, moving int)) (*FixedPoints, error) {
+func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt FixedPointOptions,
+	progress func(step, moving int)) (*FixedPoints, error) {
 	opt, err := opt.complete()
 	if err != nil {
 		return nil, err
 	}
 	if s.Len() == 0 {
-		return nil, fmt.Errorf("fixed points of no pictures")
+		return nil, fmt.Errorf("fixed points of no images")
 	}
 	x0, err := m.Features(ctx, e, s)
 	if err != nil {
 		return nil, err
 	}
 	n, d := x0.Rows, x0.Cols
-	f := &FixedPoints{Samples: n, Alpha: float64(m.Potential().Alpha()), Tolerance: opt.Tolerance, Merge: opt.Merge, MaxSteps: opt.MaxSteps,
-		Steps: make([]int32, n), Assignment: make([]int32, n), Ends: engine.NewMatrix(n, d)}
+	f := &FixedPoints{
+		Samples:    n,
+		Alpha:      float64(m.Potential().Alpha()),
+		Tolerance:  opt.Tolerance,
+		Merge:      opt.Merge,
+		MaxSteps:   opt.MaxSteps,
+		Steps:      make([]int32, n),
+		Assignment: make([]int32, n),
+		Ends:       engine.NewMatrix(n, d),
+	}
 	copy(f.Ends.Data, x0.Data)
 	if f.EntropyStart, err = meanEntropy(ctx, e, m, f.Ends, f.Steps); err != nil {
 		return nil, err
@@ -177,7 +186,8 @@ func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dat
 
 // follow moves f.Ends until they stand still. Those that do are taken out of the batch:
 // no bit of a row depends on the others.
-func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints, progress func(step, moving int)) error {
+func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints,
+	progress func(step, moving int)) error {
 	n, d := f.Ends.Rows, f.Ends.Cols
 	x, last := engine.NewMatrix(n, d), engine.NewMatrix(n, d)
 	copy(x.Data, f.Ends.Data)
@@ -186,7 +196,7 @@ func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints,
 		moving[i] = int32(i)
 	}
 	moved, size := make([]float64, n), make([]float64, n)
-	before := make([]float64, n) // the movement of each picture in the last step
+	before := make([]float64, n) // the movement of each image in the last step
 	zero := make([]float32, d)
 	for t := 0; t < f.MaxSteps && len(moving) > 0; t++ {
 		rows := len(moving)
@@ -247,7 +257,7 @@ func remaining(before, last float64) float64 {
 	return last * last / (before - last)
 }
 
-// gather makes the fixed points out of the ends of the converged pictures.
+// gather makes the fixed points out of the ends of the converged images.
 func (f *FixedPoints) gather(ctx context.Context) error {
 	zero := make([]float32, f.Ends.Cols)
 	var sizes []float64
@@ -361,7 +371,8 @@ func describe(e *engine.Engine, m *dpn.Model, f *FixedPoints, labels []byte) {
 
 // meanEntropy returns the mean entropy of r at the rows of x, without those that have
 // diverged and those where it is not a number.
-func meanEntropy(ctx context.Context, e *engine.Engine, m *dpn.Model, x engine.Matrix, steps []int32) (float64, error) {
+func meanEntropy(ctx context.Context, e *engine.Engine, m *dpn.Model, x engine.Matrix,
+	steps []int32) (float64, error) {
 	phi := make([]float32, potential.BlockRows)
 	var sum float64
 	n := 0

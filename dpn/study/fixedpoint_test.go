@@ -13,7 +13,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// pixelPairs is a data set of pictures of two grey pixels whose features are v/255. The
+// pixelPairs is a data set of images of two grey pixels whose features are v/255. The
 // label is 1 where the second pixel is the brighter one.
 func pixelPairs(pixels []byte) *dataset.Data {
 	s := &dataset.Set{Rows: 1, Cols: 2, Images: pixels}
@@ -44,15 +44,18 @@ func TestFixedPointOfOneComponent(t *testing.T) {
 			t.Fatalf("alpha %v: %+v", alpha, f)
 		}
 		p := f.Points[0]
-		if p.Images != 4 || p.Share != 1 || p.Component != 0 || p.Responsibility != 1 || p.Entropy != 0 || p.First != 0 || p.CentreDistance > 3e-3 {
+		if p.Images != 4 || p.Share != 1 || p.Component != 0 || p.Responsibility != 1 || p.Entropy != 0 || p.First != 0 ||
+			p.CentreDistance > 3e-3 {
 			t.Errorf("alpha %v: %+v", alpha, p)
 		}
 		// All movements to come are along a line, in one ratio.
-		if got := float64(f.Remaining90); alpha*lambda < 1 && !(got > 0.5e-4*(1/(alpha*lambda)-1) && got < 1.01e-4*(1/(alpha*lambda)-1)) {
+		if got := float64(f.Remaining90); alpha*lambda < 1 &&
+			!(got > 0.5e-4*(1/(alpha*lambda)-1) && got < 1.01e-4*(1/(alpha*lambda)-1)) {
 			t.Errorf("alpha %v: still to go %v, expected up to %v", alpha, got, 1e-4*(1/(alpha*lambda)-1))
 		}
 		if p.Class != 0 || p.Purity != 0.75 || p.Predicted != 0 || f.Purity != 0.75 || f.Accuracy != 0.75 {
-			t.Errorf("alpha %v: class %d, purity %v, predicted %d, accuracy %v", alpha, p.Class, p.Purity, p.Predicted, f.Accuracy)
+			t.Errorf("alpha %v: class %d, purity %v, predicted %d, accuracy %v", alpha, p.Class, p.Purity,
+				p.Predicted, f.Accuracy)
 		}
 		for i := range 4 {
 			x := []float64{float64(s.Images[2*i]) / 255, float64(s.Images[2*i+1]) / 255}
@@ -65,11 +68,12 @@ func TestFixedPointOfOneComponent(t *testing.T) {
 				x[0], x[1] = x[0]+dx, x[1]+dy
 			}
 			if got := int(f.Steps[i]); got < steps-1 || got > steps+1 { // one for rounding at the threshold
-				t.Errorf("alpha %v: picture %d needs %d steps, expected %d", alpha, i, got, steps)
+				t.Errorf("alpha %v: image %d needs %d steps, expected %d", alpha, i, got, steps)
 			}
 		}
 		if f.StepsMost != int(slices.Max(f.Steps)) || f.StepsMedian > f.Steps90 || f.Steps90 > f.StepsMost {
-			t.Errorf("alpha %v: steps %v: median %d, 90%% %d, most %d", alpha, f.Steps, f.StepsMedian, f.Steps90, f.StepsMost)
+			t.Errorf("alpha %v: steps %v: median %d, 90%% %d, most %d", alpha, f.Steps, f.StepsMedian, f.Steps90,
+				f.StepsMost)
 		}
 	}
 }
@@ -84,16 +88,18 @@ func TestFixedPointsDiverge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Converged != 0 || len(f.Points) != 0 || !slices.Equal(f.Steps, []int32{want, want, want}) || !slices.Equal(f.Assignment, []int32{-1, -1, -1}) {
+		if f.Converged != 0 || len(f.Points) != 0 || !slices.Equal(f.Steps, []int32{want, want, want}) ||
+			!slices.Equal(f.Assignment, []int32{-1, -1, -1}) {
 			t.Errorf("alpha %v: %d converged, steps %v, assignment %v", alpha, f.Converged, f.Steps, f.Assignment)
 		}
-		if diverged := want == HasDiverged; diverged != (f.Diverged == 3) || diverged && f.Accuracy != 0 || f.EntropyEnd != 0 {
+		if diverged := want == HasDiverged; diverged != (f.Diverged == 3) || diverged && f.Accuracy != 0 ||
+			f.EntropyEnd != 0 {
 			t.Errorf("alpha %v: %d diverged, accuracy %v, entropy %v", alpha, f.Diverged, f.Accuracy, f.EntropyEnd)
 		}
 	}
 }
 
-// TestBasinsOfTwoComponents checks that each picture goes to the nearer of two far
+// TestBasinsOfTwoComponents checks that each image goes to the nearer of two far
 // centres, whatever the threads and the order of what moves.
 func TestBasinsOfTwoComponents(t *testing.T) {
 	ctx := context.Background()
@@ -108,18 +114,21 @@ func TestBasinsOfTwoComponents(t *testing.T) {
 	s := pixelPairs(pixels).Train
 	m := pixelModel(t, 400, 0.1/400, 0.1, 0.9, 0.9, 0.1)
 	var want *FixedPoints
-	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
+	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3),
+		engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
 		last := -1
-		f, err := FindFixedPoints(ctx, newEngine(t, o...), m, s, FixedPointOptions{}, func(step, moving int) { last = moving })
+		f, err := FindFixedPoints(ctx, newEngine(t, o...), m, s, FixedPointOptions{},
+			func(step, moving int) { last = moving })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(f.Points) != 2 || f.Converged != 700 || last != 0 || f.Purity != 1 || f.Accuracy != 1 {
-			t.Fatalf("%d fixed points, %d converged, %d still move, purity %v, accuracy %v", len(f.Points), f.Converged, last, f.Purity, f.Accuracy)
+			t.Fatalf("%d fixed points, %d converged, %d still move, purity %v, accuracy %v", len(f.Points),
+				f.Converged, last, f.Purity, f.Accuracy)
 		}
 		for i, a := range f.Assignment {
 			if p := f.Points[a]; p.Component != 1-int(s.Labels[i]) || p.Class != int(s.Labels[i]) {
-				t.Fatalf("picture %d of class %d went to %+v", i, s.Labels[i], p)
+				t.Fatalf("image %d of class %d went to %+v", i, s.Labels[i], p)
 			}
 		}
 		for _, p := range f.Points {
@@ -128,7 +137,7 @@ func TestBasinsOfTwoComponents(t *testing.T) {
 			}
 		}
 		if f.Points[0].Images < f.Points[1].Images || f.Points[0].Images+f.Points[1].Images != 700 {
-			t.Errorf("%d and %d pictures", f.Points[0].Images, f.Points[1].Images)
+			t.Errorf("%d and %d images", f.Points[0].Images, f.Points[1].Images)
 		}
 		if want == nil {
 			want = f
@@ -142,7 +151,13 @@ func TestBasinsOfTwoComponents(t *testing.T) {
 // TestGather checks which ends count as one, and the order of the fixed points.
 func TestGather(t *testing.T) {
 	ends := []float32{0, 0.095, 1, 0.05, 1.001, 7, 5}
-	f := &FixedPoints{Samples: 7, Merge: 0.1, Steps: []int32{1, 1, 1, 1, 1, StillMoving, 1}, Assignment: make([]int32, 7), Ends: engine.View(ends, 7, 1)}
+	f := &FixedPoints{
+		Samples:    7,
+		Merge:      0.1,
+		Steps:      []int32{1, 1, 1, 1, 1, StillMoving, 1},
+		Assignment: make([]int32, 7),
+		Ends:       engine.View(ends, 7, 1),
+	}
 	if err := f.gather(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +171,13 @@ func TestGather(t *testing.T) {
 		}
 	}
 	// The nearest counts, not the first: 0.14 is within reach of 0 and of 0.2.
-	near := &FixedPoints{Samples: 3, Merge: 0.15, Steps: make([]int32, 3), Assignment: make([]int32, 3), Ends: engine.View([]float32{0, 0.2, 0.14}, 3, 1)}
+	near := &FixedPoints{
+		Samples:    3,
+		Merge:      0.15,
+		Steps:      make([]int32, 3),
+		Assignment: make([]int32, 3),
+		Ends:       engine.View([]float32{0, 0.2, 0.14}, 3, 1),
+	}
 	if err := near.gather(context.Background()); err != nil || !slices.Equal(near.Assignment, []int32{1, 0, 0}) {
 		t.Errorf("assignment %v, expected the second of two points first, with two ends", near.Assignment)
 	}
@@ -188,9 +209,9 @@ func TestFixedPointsRefuse(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if _, err := FindFixedPoints(ctx, e, m, s.Slice(0, 0), FixedPointOptions{}, nil); err == nil {
-		t.Error("no pictures: no error")
+		t.Error("no images: no error")
 	}
 	if _, err := FindFixedPoints(ctx, e, m, digits(t, 10, 10).Train, FixedPointOptions{}, nil); err == nil {
-		t.Error("pictures of another size: no error")
+		t.Error("images of another size: no error")
 	}
 }

@@ -50,7 +50,7 @@ type Spectrum struct {
 	Largest     float64          `json:"largest"`
 	Smallest    float64          `json:"smallest"`     // may be a rounding below 0
 	Condition   separation.Float `json:"condition"`    // largest / smallest; null when singular
-	AlphaLambda float64          `json:"alpha_lambda"` // alpha times the largest: below 2 the ascent to one component converges
+	AlphaLambda float64          `json:"alpha_lambda"` // alpha times the largest; ascents converge below 2
 }
 
 // MeasureLandscape measures the potential on so many goroutines as e has threads. An inverse

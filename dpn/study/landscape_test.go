@@ -49,7 +49,8 @@ func TestLandscape(t *testing.T) {
 				mean[j] += l.Weights[i] * l.Variances[i][j]
 			}
 			if s.Component != i || s.Largest != s.Eigenvalues[0] || s.Smallest != s.Eigenvalues[d-1] ||
-				float64(s.Condition) != s.Largest/s.Smallest || s.AlphaLambda != float64(p.Alpha())*s.Largest || s.Largest > l.LambdaMax {
+				float64(s.Condition) != s.Largest/s.Smallest || s.AlphaLambda != float64(p.Alpha())*s.Largest ||
+				s.Largest > l.LambdaMax {
 				t.Errorf("component %d: %+v with largest of all %v", i, s, l.LambdaMax)
 			}
 		}
@@ -91,14 +92,15 @@ func TestLandscapeFlat(t *testing.T) {
 	const k, d = 3, 15
 	e := newEngine(t)
 	for _, r := range []int{1, 4, d} {
-		for _, spoil := range []float32{0, 0.02} {
-			p := potential.New(potential.Settings{Form: potential.FormFlat, Components: k, Rank: r, Eps: 0.1, Scale: 0.7}, d)
+		for _, corrupt := range []float32{0, 0.02} {
+			p := potential.New(
+				potential.Settings{Form: potential.FormFlat, Components: k, Rank: r, Eps: 0.1, Scale: 0.7}, d)
 			p.SetAlpha(0.5)
 			u := factors(p)
 			num.NewRand(7, 0).Normal(u)
 			p.Updated(e)
 			for i := range u {
-				u[i] *= 1 + spoil*float32(i%3-1)
+				u[i] *= 1 + corrupt*float32(i%3-1)
 			}
 			l, err := MeasureLandscape(context.Background(), e, p)
 			if err != nil {
@@ -108,10 +110,12 @@ func TestLandscapeFlat(t *testing.T) {
 				want, inverse := denseSpectrum(t, d, p.Precision(i))
 				for j, v := range want {
 					if got := l.Spectra[i].Eigenvalues[j]; !(math.Abs(got-v) <= 1e-13*want[0]) {
-						t.Errorf("rank %d, spoilt by %v: eigenvalue %d of component %d is %v, expected %v", r, spoil, j, i, got, v)
+						t.Errorf("rank %d, corrupted by %v: eigenvalue %d of component %d is %v, expected %v", r, corrupt,
+							j, i, got, v)
 					}
 					if got, v := l.Variances[i][j], inverse.At(j, j); !(math.Abs(got-v) <= 1e-12*v) {
-						t.Errorf("rank %d, spoilt by %v: variance %d of component %d is %v, expected %v", r, spoil, j, i, got, v)
+						t.Errorf("rank %d, corrupted by %v: variance %d of component %d is %v, expected %v", r, corrupt, j,
+							i, got, v)
 					}
 				}
 			}
@@ -131,13 +135,16 @@ func TestLandscapeClosedForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(l.Spectra[0].Eigenvalues, []float64{16, 4, 1}) || l.Spectra[0].Condition != 16 || l.Spectra[0].AlphaLambda != 4 {
+	if !slices.Equal(l.Spectra[0].Eigenvalues, []float64{16, 4, 1}) || l.Spectra[0].Condition != 16 ||
+		l.Spectra[0].AlphaLambda != 4 {
 		t.Errorf("spectrum of diag(4, 1, 16): %+v", l.Spectra[0])
 	}
 	if !slices.Equal(l.Variances[0], []float64{0.25, 1, 0.0625}) {
 		t.Errorf("variances of diag(4, 1, 16): %v", l.Variances[0])
 	}
-	if s := l.Spectra[1]; math.Abs(s.Largest-14) > 1e-13 || !math.IsInf(float64(s.Condition), 1) || l.Variances[1] != nil || !slices.Equal(l.Singular, []int{1}) {
+	if s := l.Spectra[1]; math.Abs(s.Largest-14) > 1e-13 || !math.IsInf(float64(s.Condition), 1) ||
+		l.Variances[1] != nil ||
+		!slices.Equal(l.Singular, []int{1}) {
 		t.Errorf("rank 1: %+v, variances %v, singular %v", s, l.Variances[1], l.Singular)
 	}
 	for i, w := range []float64{1. / 8, 2. / 8, 1. / 8, 4. / 8} {
@@ -157,7 +164,8 @@ func TestLandscapeClosedForms(t *testing.T) {
 	}
 
 	clear(factors(p))
-	if l, err = MeasureLandscape(ctx, e, p); err != nil || l.MeanVariance != nil || len(l.Singular) != 4 || !math.IsInf(float64(l.StableAlpha), 1) {
+	if l, err = MeasureLandscape(ctx, e, p); err != nil || l.MeanVariance != nil || len(l.Singular) != 4 ||
+		!math.IsInf(float64(l.StableAlpha), 1) {
 		t.Errorf("a flat landscape: %+v, %v", l, err)
 	}
 	if _, err := json.Marshal(l); err != nil {
@@ -172,14 +180,14 @@ func TestLandscapeRefuses(t *testing.T) {
 	if _, err := MeasureLandscape(ended, e, randomPotential(2, 3, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	for name, spoil := range map[string]func(p *potential.Potential) *float32{
+	for name, corrupt := range map[string]func(p *potential.Potential) *float32{
 		"A":  func(p *potential.Potential) *float32 { return &factors(p)[3] },
 		"c":  func(p *potential.Potential) *float32 { return &p.LogWeights()[1] },
 		"mu": func(p *potential.Potential) *float32 { return &p.Centres().Data[1] },
 	} {
 		for _, v := range []float64{math.NaN(), math.Inf(1)} {
 			p := randomPotential(2, 3, 1)
-			*spoil(p) = float32(v)
+			*corrupt(p) = float32(v)
 			if _, err := MeasureLandscape(context.Background(), e, p); err == nil {
 				t.Errorf("%s %v: no error", name, v)
 			}
@@ -202,7 +210,10 @@ func TestTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tr.Steps != 15 || tr.Samples != 3 || tr.Dim != 16 || tr.K != 5 || len(tr.X) != 16*3*16 || len(tr.Phi) != 16 || len(tr.R) != 16 || len(tr.Predicted) != 16 || len(tr.Length) != 15 {
+	if tr.Steps != 15 || tr.Samples != 3 || tr.Dim != 16 || tr.K != 5 || len(tr.X) != 16*3*16 || len(tr.Phi) != 16 ||
+		len(tr.R) != 16 ||
+		len(tr.Predicted) != 16 ||
+		len(tr.Length) != 15 {
 		t.Fatalf("shapes: %d steps, %d samples, %d numbers", tr.Steps, tr.Samples, len(tr.X))
 	}
 	first, err := m.Features(ctx, e, d.Test)
@@ -219,13 +230,13 @@ func TestTrace(t *testing.T) {
 	}
 	for b, i := range at {
 		if tr.Index[b] != i || tr.Labels[b] != int(d.Test.Labels[i]) {
-			t.Errorf("picture %d: index %d, label %d", i, tr.Index[b], tr.Labels[b])
+			t.Errorf("image %d: index %d, label %d", i, tr.Index[b], tr.Labels[b])
 		}
 		if !slices.Equal(tr.XAt(0).Row(b), first.Row(i)) || !slices.Equal(tr.XAt(12).Row(b), last.Row(i)) {
-			t.Errorf("picture %d: x_0 or x_12 has other bits than Features or Denoised", i)
+			t.Errorf("image %d: x_0 or x_12 has other bits than Features or Denoised", i)
 		}
 		if tr.Predicted[12][b] != int(classes[i]) {
-			t.Errorf("picture %d: class %d, Predict says %d", i, tr.Predicted[12][b], classes[i])
+			t.Errorf("image %d: class %d, Predict says %d", i, tr.Predicted[12][b], classes[i])
 		}
 	}
 	for step := range 16 {
@@ -242,7 +253,8 @@ func TestTrace(t *testing.T) {
 					t.Errorf("r_%d of step %d is %v, in float64 %v", i, step, r, ev.R[b*5+i])
 				}
 			}
-			if step > 0 && math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b), tr.XAt(step-1).Row(b))) > 1e-12 {
+			if step > 0 &&
+				math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b), tr.XAt(step-1).Row(b))) > 1e-12 {
 				t.Errorf("length of step %d is %v", step-1, tr.Length[step-1][b])
 			}
 		}
@@ -265,7 +277,7 @@ func TestTrace(t *testing.T) {
 	ended, stop := context.WithCancel(ctx)
 	stop()
 	for name, call := range map[string]func() (*Trace, error){
-		"no pictures":   func() (*Trace, error) { return TraceImages(ctx, e, m, d.Test, nil, 1) },
+		"no images":     func() (*Trace, error) { return TraceImages(ctx, e, m, d.Test, nil, 1) },
 		"beyond":        func() (*Trace, error) { return TraceImages(ctx, e, m, d.Test, []int{30}, 1) },
 		"below":         func() (*Trace, error) { return TraceImages(ctx, e, m, d.Test, []int{-1}, 1) },
 		"steps below 0": func() (*Trace, error) { return TraceImages(ctx, e, m, d.Test, at, -1) },
@@ -310,16 +322,23 @@ func TestInitialCentres(t *testing.T) {
 		t.Errorf("moved %v, nearest %v", moves.Moved, moves.Nearest)
 	}
 	if _, err := InitialCentres(ctx, e, m, d.Train.Slice(0, 20)); err == nil {
-		t.Error("fewer pictures than validation needs: no error")
+		t.Error("fewer images than validation needs: no error")
 	}
 }
 
-// pixelModel is a network on pictures of two grey pixels, which are its features, with
+// pixelModel is a network on images of two grey pixels, which are its features, with
 // equal precisions lambda I around the given centres and the classifier x_0, x_1.
 func pixelModel(t *testing.T, lambda, alpha float64, centres ...float32) *dpn.Model {
 	t.Helper()
 	d := pixelPairs(make([]byte, 2))
-	c := completed(dpn.Config{Extractor: "identity", Components: len(centres) / 2, Steps: 5, Scale: math.Sqrt(lambda), Alpha: alpha, Batch: 1})
+	c := completed(dpn.Config{
+		Extractor:  "identity",
+		Components: len(centres) / 2,
+		Steps:      5,
+		Scale:      math.Sqrt(lambda),
+		Alpha:      alpha,
+		Batch:      1,
+	})
 	m := newModel(t, c, d)
 	copy(m.Potential().Centres().Data, centres)
 	clear(parameter(m, "classifier.bias"))
@@ -337,21 +356,24 @@ func TestRiseClosedForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sweep.LambdaMax != 4 || sweep.StableAlpha != 0.5 || sweep.Samples != 3 || sweep.Steps != 5 || len(sweep.Rises) != 9 {
+	if sweep.LambdaMax != 4 || sweep.StableAlpha != 0.5 || sweep.Samples != 3 || sweep.Steps != 5 ||
+		len(sweep.Rises) != 9 {
 		t.Fatalf("%+v", sweep)
 	}
 	for _, r := range sweep.Rises {
 		if r.Pairs != 15 || r.Rises+r.Rounded+r.Falls+r.NotFinite != 15 {
 			t.Errorf("alpha %v: %+v", r.Alpha, r)
 		}
-		if stable := r.AlphaLambda < 2; stable && (r.Share != 1 || r.Falls != 0) || !stable && (r.Rises != 0 || !(r.LargestFall > 0)) {
+		if stable := r.AlphaLambda < 2; stable && (r.Share != 1 || r.Falls != 0) ||
+			!stable && (r.Rises != 0 || !(r.LargestFall > 0)) {
 			t.Errorf("alpha lambda %v: %+v", r.AlphaLambda, r)
 		}
 	}
 	far := sweep.Rises[8] // alpha lambda = 3: the distance doubles, and q = 4 |x - mu|^2 four times
 	q := 4 * ((10./255-0.5)*(10./255-0.5) + (200./255-0.25)*(200./255-0.25))
-	if want := 1.5 * q * math.Pow(4, 4); far.FallStep != 4 || far.FallSample != 2 || math.Abs(far.LargestFall-want) > 1e-5*want {
-		t.Errorf("alpha lambda 3: %+v, expected the fall %v at step 4 of picture 2", far, want)
+	if want := 1.5 * q * math.Pow(4, 4); far.FallStep != 4 || far.FallSample != 2 ||
+		math.Abs(far.LargestFall-want) > 1e-5*want {
+		t.Errorf("alpha lambda 3: %+v, expected the fall %v at step 4 of image 2", far, want)
 	}
 	wild, err := SweepRises(ctx, e, m, s, RiseOptions{Steps: 40, Alphas: []float64{1e5}, LambdaMax: 4})
 	if err != nil || wild.Rises[0].NotFinite == 0 {
@@ -365,7 +387,16 @@ func TestPhiRises(t *testing.T) {
 	ctx, e := context.Background(), newEngine(t)
 	d := digits(t, 40, 40)
 	for seed := range uint64(4) {
-		c := completed(dpn.Config{Extractor: "linear", Dim: 12, LayerNorm: true, Components: 6, Steps: 14, Scale: 1, Alpha: 0.1, Batch: 8})
+		c := completed(dpn.Config{
+			Extractor:  "linear",
+			Dim:        12,
+			LayerNorm:  true,
+			Components: 6,
+			Steps:      14,
+			Scale:      1,
+			Alpha:      0.1,
+			Batch:      8,
+		})
 		m := newModel(t, c, d)
 		p := randomPotential(6, 12, seed)
 		copy(m.Potential().Centres().Data, p.Centres().Data)
@@ -376,7 +407,8 @@ func TestPhiRises(t *testing.T) {
 			t.Fatal(err)
 		}
 		bound := float64(l.StableAlpha)
-		sweep, err := SweepRises(ctx, e, m, d.Test, RiseOptions{Alphas: []float64{0.05 * bound, 0.5 * bound, 0.99 * bound, 8 * bound}})
+		sweep, err := SweepRises(ctx, e, m, d.Test,
+			RiseOptions{Alphas: []float64{0.05 * bound, 0.5 * bound, 0.99 * bound, 8 * bound}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -414,6 +446,6 @@ func TestRisesRefuses(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if _, err := SweepRises(ctx, e, m, digits(t, 10, 10).Train, RiseOptions{}); err == nil {
-		t.Error("pictures of another size: no error")
+		t.Error("images of another size: no error")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"dpnbench/engine"
 )
 
-// NewPrototypes reads the class of a picture without a classifier, and without a kernel: it
-// is the label of the component that is most responsible for the picture's features,
+// NewPrototypes reads the class of an image without a classifier, and without a kernel: it
+// is the label of the component that is most responsible for the image's features,
 // where they are at first or after some ascent steps.
 type Prototypes struct {
 	Steps  int    // before the responsibilities are looked at
@@ -21,10 +21,11 @@ type Prototypes struct {
 	m *dpn.Model
 }
 
-// NewPrototypes labels the components of the model by the majority of the pictures of s, its
-// training pictures, for each of which one component is most responsible after so many
+// NewPrototypes labels the components of the model by the majority of the images of s, its
+// training images, for each of which one component is most responsible after so many
 // steps (the lower one among equals).
-func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, steps int) (*Prototypes, error) {
+func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	steps int) (*Prototypes, error) {
 	if steps < 0 {
 		return nil, fmt.Errorf("prototypes after %d steps, expected 0 or more", steps)
 	}
@@ -37,9 +38,10 @@ func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *datas
 	return p, nil
 }
 
-// Accuracy returns the share of the pictures of s, as c spoils them under a seed, that are
-// read rightly.
-func (p *Prototypes) Accuracy(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption, seed uint64) (float64, error) {
+// Accuracy returns the share of the images of s, as c corrupts them under a seed, that are
+// classified correctly.
+func (p *Prototypes) Accuracy(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption,
+	seed uint64) (float64, error) {
 	in, err := p.m.CorruptedInput(s, c, seed)
 	if err != nil {
 		return 0, err
@@ -57,12 +59,12 @@ func (p *Prototypes) Accuracy(ctx context.Context, e *engine.Engine, s *dataset.
 	return float64(right) / float64(max(s.Len(), 1)), nil
 }
 
-// Cost counts what the rule takes for one picture.
+// Cost counts what the rule takes for one image.
 func (p *Prototypes) Cost() layer.Cost {
 	return layer.CostOf(p.m.Extractor(), potential.Layer{Potential: p.m.Potential(), Steps: p.Steps, Read: true})
 }
 
-// winners returns the component that is most responsible for each picture of s.
+// winners returns the component that is most responsible for each image of s.
 func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.Set, in dpn.Input) ([]int32, error) {
 	if err := p.m.CheckSet(s); err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ import (
 func TestPrototypes(t *testing.T) {
 	ctx, d, e := context.Background(), digits(t, 300, potential.BlockRows+60), newEngine(t)
 	c := tiny()
-	c.Extractor, c.LayerNorm, c.Form, c.Scale, c.Alpha, c.Components, c.Init = "identity", false, potential.FormDiag, 1, 0.1, 20, "classwise"
+	c.Extractor, c.LayerNorm, c.Form, c.Scale = "identity", false, potential.FormDiag, 1
+	c.Alpha, c.Components, c.Init = 0.1, 20, "classwise"
 	m := newModel(t, c, d)
 	r, err := m.Init(ctx, e, d.Train)
 	if err != nil {
@@ -58,7 +59,7 @@ func TestPrototypes(t *testing.T) {
 		}
 	}
 
-	// Few steps do not change which component is most responsible for a training picture.
+	// Few steps do not change which component is most responsible for a training image.
 	after, err := NewPrototypes(ctx, e, m, d.Train, 3)
 	if err != nil || string(after.Labels) != string(p.Labels) || after.Steps != 3 {
 		t.Errorf("labels %v after 3 steps, %v at first, %v", after.Labels, p.Labels, err)
@@ -94,7 +95,9 @@ func TestCost(t *testing.T) {
 		}
 		config.ValSize = 0
 		m := newModel(t, config, d)
-		if want := (layer.Cost{MACs: c.macs, Parameters: c.potential + 7850}); m.Cost() != want || m.MACs() != want.MACs || m.Parameters() != want.Parameters {
+		if want := (layer.Cost{MACs: c.macs, Parameters: c.potential + 7850}); m.Cost() != want ||
+			m.MACs() != want.MACs ||
+			m.Parameters() != want.Parameters {
 			t.Errorf("%s: %+v, want %+v", c.preset, m.Cost(), want)
 		}
 		if c.preset != "raw" {

@@ -11,7 +11,7 @@ import (
 	"dpnbench/engine"
 )
 
-// Rise says whether phi rises along the ascents with one step size. A pair is a picture
+// Rise says whether phi rises along the ascents with one step size. A pair is an image
 // and a step: phi(x_{t+1}) against phi(x_t), as the engine computes them in float32.
 type Rise struct {
 	Alpha       float64 `json:"alpha"`        // step size
@@ -29,7 +29,7 @@ type Rise struct {
 
 	LargestFall float64 `json:"largest_fall"` // of phi in one step, among finite pairs; 0: it never falls
 	FallStep    int     `json:"fall_step"`    // the step t (from 0) and
-	FallSample  int     `json:"fall_sample"`  // the picture where that was; -1 for none
+	FallSample  int     `json:"fall_sample"`  // the image where that was; -1 for none
 }
 
 // RiseSweep is Rise over step sizes.
@@ -48,10 +48,11 @@ type RiseOptions struct {
 	LambdaMax float64   // where it is known (Landscape.LambdaMax); 0: it is computed
 }
 
-// SweepRises counts where phi rises along the ascents of the pictures of s, for one step size
+// SweepRises counts where phi rises along the ascents of the images of s, for one step size
 // after another. In exact arithmetic phi never falls while alpha is at most 2 over the
 // largest eigenvalue of all P_i, because phi bends down by no more than that.
-func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt RiseOptions) (*RiseSweep, error) {
+func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	opt RiseOptions) (*RiseSweep, error) {
 	if opt.Steps == 0 {
 		opt.Steps = m.Config.Steps
 	}
@@ -65,7 +66,8 @@ func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		}
 	}
 	if !(opt.LambdaMax > 0) || math.IsInf(opt.LambdaMax, 0) {
-		return nil, fmt.Errorf("rise of phi: the largest eigenvalue of the precisions is %v, expected a number above 0", opt.LambdaMax)
+		return nil, fmt.Errorf(
+			"rise of phi: the largest eigenvalue of the precisions is %v, expected a number above 0", opt.LambdaMax)
 	}
 	alpha := float64(m.Potential().Alpha())
 	sweep := &RiseSweep{Samples: s.Len(), Steps: opt.Steps, LambdaMax: opt.LambdaMax, StableAlpha: 2 / opt.LambdaMax}
@@ -81,7 +83,8 @@ func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		if f := float32(a); !(f > 0) || math.IsInf(float64(f), 0) {
 			return nil, fmt.Errorf("rise of phi with the step size %v, expected a number above 0 that float32 holds", a)
 		}
-		sweep.Rises = append(sweep.Rises, Rise{Alpha: a, Factor: a / alpha, AlphaLambda: a * opt.LambdaMax, FallStep: -1, FallSample: -1})
+		sweep.Rises = append(sweep.Rises,
+			Rise{Alpha: a, Factor: a / alpha, AlphaLambda: a * opt.LambdaMax, FallStep: -1, FallSample: -1})
 	}
 	for lo := 0; lo < s.Len(); lo += potential.BlockRows {
 		x0, err := m.Features(ctx, e, s.Slice(lo, min(lo+potential.BlockRows, s.Len())))
@@ -93,12 +96,13 @@ func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		for i := range sweep.Rises {
 			r := &sweep.Rises[i]
 			copy(x.Data, x0.Data)
-			err := m.Potential().Walk(ctx, e, float32(r.Alpha), opt.Steps, x, func(t int, _ engine.Matrix, phi []float32, _ engine.Matrix) {
-				if t > 0 {
-					r.count(before, phi, x.Cols, t-1, lo)
-				}
-				copy(before, phi)
-			})
+			err := m.Potential().Walk(ctx, e, float32(r.Alpha), opt.Steps, x,
+				func(t int, _ engine.Matrix, phi []float32, _ engine.Matrix) {
+					if t > 0 {
+						r.count(before, phi, x.Cols, t-1, lo)
+					}
+					copy(before, phi)
+				})
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +116,7 @@ func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 	return sweep, nil
 }
 
-// count adds the pairs of one step, of pictures from the number first on.
+// count adds the pairs of one step, of images from the number first on.
 func (r *Rise) count(before, after []float32, d, step, first int) {
 	for b := range before {
 		r.Pairs++

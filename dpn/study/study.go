@@ -11,30 +11,30 @@ import (
 )
 
 // Run is all that is measured of one model: how it separates classes, what its landscape
-// looks like and how single pictures go through it.
+// looks like and how single images go through it.
 type Study struct {
 	Analysis
 
-	Accuracy float64 `json:"accuracy"` // share of the pictures read correctly
-	Wrong    int     `json:"wrong"`    // pictures read as another class
+	Accuracy float64 `json:"accuracy"` // share of the images classified correctly
+	Wrong    int     `json:"wrong"`    // images read as another class
 
 	// Shapes say what the laws of the Analysis amount to, by their keys there.
 	Shapes map[string]LawShape `json:"law_shapes"`
 
 	Landscape *Landscape `json:"landscape"`
 
-	// FixedPoints are where the ascents of the first pictures would end.
+	// FixedPoints are where the ascents of the first images would end.
 	FixedPoints *FixedPoints `json:"fixed_points"`
 
 	// Moves are how far training has moved the centres; nil where that was not measured.
 	Moves *CentreMoves `json:"centre_moves"`
 
-	// Walk follows the first picture of each class and, after them, some that are read
+	// Walk follows the first image of each class and, after them, some that are read
 	// wrongly, Paths some of each class.
 	Walk  *Trace `json:"walk"`
 	Paths *Trace `json:"-"`
 
-	// Plane is the first two principal components of x_0 and x_n of all pictures together.
+	// Plane is the first two principal components of x_0 and x_n of all images together.
 	Plane *separation.PCA `json:"-"`
 }
 
@@ -44,26 +44,26 @@ type LawShape struct {
 	Follows bool   `json:"follows"`
 }
 
-// Pictures of a Study.
+// Images of a Study.
 const (
-	walkWrong        = 10 // that are read wrongly, of a walk
+	walkWrong        = 10 // that are misclassified, of a walk
 	walkMost         = 20 // of a walk in all
 	pathsPerClass    = 10
 	pathsMost        = 500 // in all
-	fixedPictures    = 500 // whose fixed points are looked for
-	fixedSteps       = 500 // after which a picture counts as not converged
+	fixedImages      = 500 // whose fixed points are looked for
+	fixedSteps       = 500 // after which an image counts as not converged
 	studyBeyondSteps = 4   // what a study does after the analysis, for the progress
 )
 
 // StudyOptions are the settings of Study. The zero value is ready to use.
 type StudyOptions struct {
 	AnalyzeOptions
-	// Train, unless nil, are the training pictures that Fit was given. Without them, and
+	// Train, unless nil, are the training images that Fit was given. Without them, and
 	// for a potential that never learns, there are no Moves.
 	Train *dataset.Set
 }
 
-// Run measures everything on the pictures of s. The spectra of a landscape of 784
+// Run measures everything on the images of s. The spectra of a landscape of 784
 // dimensions take half a second a component unless they are flat, the draws of the analysis as long as its
 // AnalyzeOptions ask for.
 func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt StudyOptions) (*Study, error) {
@@ -84,7 +84,8 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 		return nil, err
 	}
 	t := &Study{Analysis: *a, Shapes: map[string]LawShape{}}
-	for name, law := range map[string]*separation.Law{"law": a.Law, "law_with_logits": a.LawWithLogits, "steps_law": a.StepsLaw} {
+	laws := map[string]*separation.Law{"law": a.Law, "law_with_logits": a.LawWithLogits, "steps_law": a.StepsLaw}
+	for name, law := range laws {
 		if law != nil {
 			t.Shapes[name] = LawShape{law.Shape(), law.Follows()}
 		}
@@ -116,7 +117,9 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 		return nil, err
 	}
 	advance(all)
-	if t.FixedPoints, err = FindFixedPoints(ctx, e, m, s.Slice(0, min(fixedPictures, s.Len())), FixedPointOptions{MaxSteps: fixedSteps}, nil); err != nil {
+	followed := s.Slice(0, min(fixedImages, s.Len()))
+	t.FixedPoints, err = FindFixedPoints(ctx, e, m, followed, FixedPointOptions{MaxSteps: fixedSteps}, nil)
+	if err != nil {
 		return nil, err
 	}
 	advance(all)
@@ -129,7 +132,7 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	return t, nil
 }
 
-// TraceExamples traces the first picture of each class and then some that are read
+// TraceExamples traces the first image of each class and then some that are read
 // wrongly, twenty at most, over the steps of the model.
 func TraceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set) (*Trace, error) {
 	classes, err := m.Predict(ctx, e, s)
@@ -143,13 +146,14 @@ func TraceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *datas
 	return traceExamples(ctx, e, m, s, predicted)
 }
 
-// traceExamples is TraceExamples with the classes read from all pictures.
-func traceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, predicted []int32) (*Trace, error) {
+// traceExamples is TraceExamples with the classes read from all images.
+func traceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	predicted []int32) (*Trace, error) {
 	return TraceImages(ctx, e, m, s, walked(s.Labels, predicted), m.Config.Steps)
 }
 
-// walked chooses the first picture of each class (of the first classes, if they are too
-// many), then the first that are read wrongly.
+// walked chooses the first image of each class (of the first classes, if they are too
+// many), then the first that are misclassified.
 func walked(labels []byte, predicted []int32) []int {
 	at := FirstOfEach(labels, 1)
 	at = at[:min(len(at), walkMost)]
@@ -166,7 +170,7 @@ func walked(labels []byte, predicted []int32) []int {
 	return at
 }
 
-// FirstOfEach returns the first n pictures of each class, class by class.
+// FirstOfEach returns the first n images of each class, class by class.
 func FirstOfEach(labels []byte, n int) []int {
 	var classes [256][]int
 	for i, c := range labels {

@@ -71,13 +71,14 @@ func TestStudy(t *testing.T) {
 			}
 		}
 		done, all := 0, 0
-		s, err := Run(ctx, e, m, test, StudyOptions{Train: train, AnalyzeOptions: AnalyzeOptions{Draws: 20, Subsets: 2, Seed: 5,
-			Progress: func(d, a int) {
-				if d != done+1 {
-					t.Errorf("progress goes from %d to %d", done, d)
-				}
-				done, all = d, a
-			}}})
+		s, err := Run(ctx, e, m, test,
+			StudyOptions{Train: train, AnalyzeOptions: AnalyzeOptions{Draws: 20, Subsets: 2, Seed: 5,
+				Progress: func(d, a int) {
+					if d != done+1 {
+						t.Errorf("progress goes from %d to %d", done, d)
+					}
+					done, all = d, a
+				}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,14 +99,17 @@ func TestStudy(t *testing.T) {
 				t.Errorf("accuracy is %v with %d wrong: want %v", s.Accuracy, s.Wrong, score.Accuracy)
 			}
 			if s.Walk.Samples != walkMost { // ten classes and ten mistakes of many
-				t.Errorf("%d pictures are walked", s.Walk.Samples)
+				t.Errorf("%d images are walked", s.Walk.Samples)
 			}
 			paths := 0
 			for _, n := range s.Layers[0].ClassCounts {
 				paths += min(n, pathsPerClass)
 			}
-			if s.Paths.Samples != paths || len(s.Plane.Eigenvalues) != 2 || s.Moves == nil || len(s.Landscape.Spectra) != 10 || s.FixedPoints.Samples != 120 {
-				t.Errorf("%d paths, want %d; centres %v, fixed points of %d pictures", s.Paths.Samples, paths, s.Moves, s.FixedPoints.Samples)
+			if s.Paths.Samples != paths || len(s.Plane.Eigenvalues) != 2 || s.Moves == nil ||
+				len(s.Landscape.Spectra) != 10 ||
+				s.FixedPoints.Samples != 120 {
+				t.Errorf("%d paths, want %d; centres %v, fixed points of %d images", s.Paths.Samples, paths, s.Moves,
+					s.FixedPoints.Samples)
 			}
 			if !reflect.DeepEqual(s.Shapes["steps_law"], LawShape{s.StepsLaw.Shape(), s.StepsLaw.Follows()}) {
 				t.Errorf("shapes are %v", s.Shapes)

@@ -38,7 +38,7 @@ type Symmetry struct {
 const symmetryDirections = 16
 
 // MeasureSymmetry measures the symmetry of the Hessian of phi at the rows of x (n x d) along
-// at most 16 directions, on so many threads.
+// at most 16 directions, on the given number of threads.
 func MeasureSymmetry(ctx context.Context, p *potential.Potential, x engine.Matrix, threads int) (*Symmetry, error) {
 	d := p.D
 	if x.Cols != d || x.Rows < 1 {

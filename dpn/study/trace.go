@@ -11,7 +11,7 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// TraceImages is the way of some pictures through the landscape, x_0 to x_n.
+// TraceImages is the way of some images through the landscape, x_0 to x_n.
 type Trace struct {
 	Steps   int     `json:"steps"` // n
 	Samples int     `json:"samples"`
@@ -19,7 +19,7 @@ type Trace struct {
 	K       int     `json:"components"` // k
 	Alpha   float64 `json:"alpha"`      // step size
 
-	Index  []int `json:"index"`  // samples: which picture of the set
+	Index  []int `json:"index"`  // samples: which image of the set
 	Labels []int `json:"labels"` // samples
 
 	X         []float32            `json:"-"`         // (n+1) x samples x d
@@ -38,26 +38,37 @@ func (t *Trace) XAt(step int) engine.Matrix {
 // maxTrace is the largest number of bytes of a trace.
 const maxTrace = 2 << 30
 
-// TraceImages follows the pictures at[0], at[1], ... of s for so many ascent steps, which may be
+// TraceImages follows the images at[0], at[1], ... of s for so many ascent steps, which may be
 // more than Config.Steps. The numbers are those that the engine computes: the same bits on
 // every machine. An ascent that diverges is recorded as it is (its numbers that are not
 // finite are null in JSON).
-func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, at []int, steps int) (*Trace, error) {
+func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, at []int,
+	steps int) (*Trace, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}
 	if steps < 0 || len(at) == 0 {
-		return nil, fmt.Errorf("trace of %d pictures over %d steps, expected one picture or more and no steps below 0", len(at), steps)
+		return nil, fmt.Errorf("trace of %d images over %d steps, expected one image or more and no steps below 0",
+			len(at), steps)
 	}
 	k, d, n := m.Potential().K, m.Dim(), len(at)
 	if size := 4 * (float64(steps) + 1) * float64(n) * float64(2*(d+k)+16); size > maxTrace {
-		return nil, fmt.Errorf("trace of %d pictures over %d steps needs %.1f GB, at most %d GB are allowed: take fewer pictures or steps", n, steps, size/(1<<30), maxTrace>>30)
+		return nil, fmt.Errorf(
+			"trace of %d images over %d steps needs %.1f GB, at most %d GB are allowed: take fewer images or steps",
+			n, steps, size/(1<<30), maxTrace>>30)
 	}
 	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}
-	t := &Trace{Steps: steps, Samples: n, Dim: d, K: k, Alpha: float64(m.Potential().Alpha()), X: make([]float32, (steps+1)*n*d)}
+	t := &Trace{
+		Steps:   steps,
+		Samples: n,
+		Dim:     d,
+		K:       k,
+		Alpha:   float64(m.Potential().Alpha()),
+		X:       make([]float32, (steps+1)*n*d),
+	}
 	for _, i := range at {
 		if i < 0 || i >= s.Len() {
-			return nil, fmt.Errorf("trace of picture %d, expected 0 to %d", i, s.Len()-1)
+			return nil, fmt.Errorf("trace of image %d, expected 0 to %d", i, s.Len()-1)
 		}
 		chosen.Images, chosen.Labels = append(chosen.Images, s.Image(i)...), append(chosen.Labels, s.Labels[i])
 		t.Index, t.Labels = append(t.Index, i), append(t.Labels, int(s.Labels[i]))
@@ -67,9 +78,10 @@ func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset
 		return nil, err
 	}
 
-	err = m.Potential().Walk(ctx, e, m.Potential().Alpha(), steps, x, func(_ int, x engine.Matrix, phi []float32, r engine.Matrix) {
-		t.add(m, e, x, phi, r)
-	})
+	err = m.Potential().Walk(ctx, e, m.Potential().Alpha(), steps, x,
+		func(_ int, x engine.Matrix, phi []float32, r engine.Matrix) {
+			t.add(m, e, x, phi, r)
+		})
 	if err != nil {
 		return nil, err
 	}

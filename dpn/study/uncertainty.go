@@ -11,44 +11,44 @@ import (
 	"dpnbench/engine"
 )
 
-// UncertaintyStudy is what the scores of a model are worth: for telling pictures of kinds
-// that it was not trained on and pictures that it reads wrongly, and whether its
+// UncertaintyStudy is what the scores of a model are worth: for telling images of kinds
+// that it was not trained on and images that it misclassifies, and whether its
 // probabilities are to be believed.
 type UncertaintyStudy struct {
-	Samples  int     `json:"samples"` // test pictures
+	Samples  int     `json:"samples"` // test images
 	Accuracy float64 `json:"accuracy"`
 	Wrong    int     `json:"wrong"`
 
 	Scores []ConfidenceScore `json:"scores"`
 
-	// Tasks are the sets of unknown pictures against all test pictures and, last, the
-	// misread test pictures against the others; there is none of those where all or none
-	// are read correctly.
+	// Tasks are the sets of unknown images against all test images and, last, the
+	// misclassified test images against the others; there is none of those where all or none
+	// are classified correctly.
 	Tasks []UncertaintyTask `json:"tasks"`
 
-	// Advice names the scores to use. It was chosen on pictures other than those measured
+	// Advice names the scores to use. It was chosen on images other than those measured
 	// here, if ChosenOn is "validation", or else on "test".
 	Advice   UncertaintyAdvice `json:"advice"`
 	ChosenOn string            `json:"chosen_on"`
 
 	Calibration *CalibrationStudy `json:"calibration"`
 
-	// Known are the scores of the test pictures, and Unknown the sets that they were compared
+	// Known are the scores of the test images, and Unknown the sets that they were compared
 	// with, in the order of Tasks.
 	Known   *Confidence `json:"-"`
 	Unknown []Unknown   `json:"-"`
 }
 
-// UncertaintyTask is how well each score tells known pictures from unknown ones.
+// UncertaintyTask is how well each score tells known images from unknown ones.
 type UncertaintyTask struct {
 	Name    string           `json:"name"`
-	Meaning string           `json:"meaning"` // what the unknown pictures are
+	Meaning string           `json:"meaning"` // what the unknown images are
 	Known   int              `json:"known"`
 	Unknown int              `json:"unknown"`
 	Scores  []ScoreDetection `json:"scores"` // in the order of ConfidenceScores
 
 	// Accepted and Refused are the scores behind each of Scores, oriented as Confidence.Known
-	// does, of the known and of the unknown pictures.
+	// does, of the known and of the unknown images.
 	Accepted [][]float64 `json:"-"`
 	Refused  [][]float64 `json:"-"`
 }
@@ -68,7 +68,7 @@ func (t *UncertaintyTask) Best() int {
 type ScoreDetection struct {
 	Score string `json:"score"`
 	*uncertainty.Detection
-	// Limit is Detection.Threshold in the units of the score: 95% of the known pictures have
+	// Limit is Detection.Threshold in the units of the score: 95% of the known images have
 	// it or more (or less, where the score falls). It is null where it is not finite.
 	Limit separation.Float `json:"threshold"`
 }
@@ -76,61 +76,67 @@ type ScoreDetection struct {
 // UncertaintyAdvice names a score for each purpose.
 type UncertaintyAdvice struct {
 	Unknown string `json:"unknown"` // the largest mean AUROC over the unknown sets
-	// Misread has the largest AUROC for misread pictures; empty where there were none.
+	// Misread has the largest AUROC for misclassified images; empty where there were none.
 	Misread string `json:"misread"`
 }
 
-// CalibrationStudy is the calibration on the test pictures, before and after the logits are
-// divided by a temperature that was fitted to other pictures.
+// CalibrationStudy is the calibration on the test images, before and after the logits are
+// divided by a temperature that was fitted to other images.
 type CalibrationStudy struct {
 	Before *uncertainty.Calibration `json:"before"`
-	// After and Temperature are nil without validation pictures, and where they are read
+	// After and Temperature are nil without validation images, and where they are read
 	// without a fault (or worse than by chance), so that no temperature is best.
 	After       *uncertainty.Calibration `json:"after"`
 	Temperature *uncertainty.Temperature `json:"temperature"`
 }
 
-// Unknown are pictures of a kind that a model was not trained on.
+// Unknown are images of a kind that a model was not trained on.
 type Unknown struct {
-	Name     string
-	Meaning  string
-	Pictures *dataset.Set
-	// Corruption, unless it has no name, is done to the pictures.
+	Name    string
+	Meaning string
+	Images  *dataset.Set
+	// Corruption, unless it has no name, is done to the images.
 	Corruption dataset.Corruption
 }
 
-// Unknowns returns the unknown sets that can be made for pictures like those of s: as many
+// Unknowns returns the unknown sets that can be made for images like those of s: as many
 // of uniform noise (number first and those that follow under a seed, as dataset.Noise counts
 // them), inverted, and rotated by 90 degrees.
 func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
 	return []Unknown{
-		{"uniform", "noise, every grey level as likely as any other", dataset.Noise(seed, first, s.Len(), s.Rows, s.Cols), dataset.Corruption{}},
-		{"inverted", "the same pictures, black and white exchanged", s, dataset.Corruption{Name: "inverted", Severity: 1}},
-		{"rotated", "the same pictures, rotated by 90 degrees", s, dataset.Corruption{Name: "rotation", Severity: 90}},
+		{
+			"uniform",
+			"noise, every grey level as likely as any other",
+			dataset.Noise(seed, first, s.Len(), s.Rows, s.Cols),
+			dataset.Corruption{},
+		},
+		{"inverted", "the same images, black and white exchanged", s, dataset.Corruption{Name: "inverted", Severity: 1}},
+		{"rotated", "the same images, rotated by 90 degrees", s, dataset.Corruption{Name: "rotation", Severity: 90}},
 	}
 }
 
-// mostChoosing is how many pictures of each unknown set there are for the choice of scores.
+// mostChoosing is how many images of each unknown set there are for the choice of scores.
 const mostChoosing = 2000
 
 // UncertaintyOptions are the settings of StudyUncertainty. The zero value is ready to use.
 type UncertaintyOptions struct {
 	Seed uint64 // of the noise
-	// Validation, unless nil, are pictures that the model was not trained on (those of
+	// Validation, unless nil, are images that the model was not trained on (those of
 	// Model.Validation): the temperature is fitted to them, and the scores to advise are
 	// chosen with them.
 	Validation *dataset.Set
-	// Other, unless nil, are pictures of another source, and OtherValidation different ones
+	// Other, unless nil, are images of another source, and OtherValidation different ones
 	// of it for the choice.
 	Other, OtherValidation *Unknown
-	// Progress, unless nil, is told how many of the passes over pictures are done.
+	// Progress, unless nil, is told how many of the passes over images are done.
 	Progress func(done, all int)
 }
 
-// MeasureUncertainty measures the scores on the test pictures s. Scores, AUROC and FPR have the
+// MeasureUncertainty measures the scores on the test images s. Scores, AUROC and FPR have the
 // same bits on every machine and for every number of threads; see package uncertainty for the
 // rest.
-func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt UncertaintyOptions) (*UncertaintyStudy, error) {
+func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	opt UncertaintyOptions) (*UncertaintyStudy, error) {
 	u := &uncertaintyStudy{ctx: ctx, m: m, e: e, progress: opt.Progress}
 	unknowns := Unknowns(s, opt.Seed, 0)
 	if opt.Other != nil {
@@ -150,11 +156,19 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 	if err != nil {
 		return nil, err
 	}
-	out := &UncertaintyStudy{Samples: s.Len(), Scores: ConfidenceScores(), Tasks: tasks, Known: known, Unknown: unknowns,
-		Advice: advise(tasks), ChosenOn: "test", Calibration: &CalibrationStudy{}}
+	out := &UncertaintyStudy{
+		Samples:     s.Len(),
+		Scores:      ConfidenceScores(),
+		Tasks:       tasks,
+		Known:       known,
+		Unknown:     unknowns,
+		Advice:      advise(tasks),
+		ChosenOn:    "test",
+		Calibration: &CalibrationStudy{},
+	}
 	logits := labelled(m, known, s)
 	if out.Calibration.Before, err = uncertainty.Calibrate(logits, 1); err != nil {
-		return nil, fmt.Errorf("test pictures: %w", err)
+		return nil, fmt.Errorf("test images: %w", err)
 	}
 	out.Accuracy = out.Calibration.Before.Accuracy
 	out.Wrong = len(misread(e, known, s))
@@ -163,7 +177,7 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 	}
 	held, tasks, err := u.measure(opt.Validation, choosing)
 	if err != nil {
-		return nil, fmt.Errorf("validation pictures: %w", err)
+		return nil, fmt.Errorf("validation images: %w", err)
 	}
 	advice := advise(tasks)
 	if out.ChosenOn = "validation"; advice.Misread == "" { // none were misread
@@ -172,7 +186,7 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 	out.Advice = advice
 	t, err := uncertainty.FitTemperature(labelled(m, held, opt.Validation))
 	if err != nil {
-		return nil, fmt.Errorf("validation pictures: %w", err)
+		return nil, fmt.Errorf("validation images: %w", err)
 	}
 	if !t.AtBound {
 		out.Calibration.Temperature = t
@@ -190,10 +204,10 @@ type uncertaintyStudy struct {
 	done, all int
 }
 
-// measure compares the pictures of s with unknown ones, and those of them that are read
+// measure compares the images of s with unknown ones, and those of them that are read
 // wrongly with the others.
 func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confidence, []UncertaintyTask, error) {
-	known, err := u.scores(Unknown{Pictures: s})
+	known, err := u.scores(Unknown{Images: s})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -206,7 +220,7 @@ func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confide
 	for _, x := range unknowns {
 		c, err := u.scores(x)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s pictures: %w", x.Name, err)
+			return nil, nil, fmt.Errorf("%s images: %w", x.Name, err)
 		}
 		t := UncertaintyTask{Name: x.Name, Meaning: x.Meaning, Accepted: accepted}
 		for i := range all {
@@ -215,7 +229,10 @@ func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confide
 		tasks = append(tasks, t)
 	}
 	if wrong := misread(u.e, known, s); len(wrong) > 0 && len(wrong) < s.Len() {
-		t := UncertaintyTask{Name: "misread", Meaning: "those of the same pictures that are read wrongly, against those read correctly"}
+		t := UncertaintyTask{
+			Name:    "misread",
+			Meaning: "those of the same images that are misclassified, against those classified correctly",
+		}
 		for i := range all {
 			right, others := apart(accepted[i], wrong)
 			t.Accepted, t.Refused = append(t.Accepted, right), append(t.Refused, others)
@@ -233,9 +250,9 @@ func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confide
 // scores computes those of one set.
 func (u *uncertaintyStudy) scores(x Unknown) (c *Confidence, err error) {
 	if x.Corruption.Name == "" {
-		c, err = MeasureConfidence(u.ctx, u.e, u.m, x.Pictures)
+		c, err = MeasureConfidence(u.ctx, u.e, u.m, x.Images)
 	} else {
-		c, err = MeasureConfidenceCorrupted(u.ctx, u.e, u.m, x.Pictures, x.Corruption, 0) // nothing about them is random
+		c, err = MeasureConfidenceCorrupted(u.ctx, u.e, u.m, x.Images, x.Corruption, 0) // nothing about them is random
 	}
 	if u.done++; err == nil && u.progress != nil {
 		u.progress(u.done, u.all)
@@ -260,7 +277,7 @@ func (t *UncertaintyTask) detect() error {
 	return nil
 }
 
-// misread returns the pictures of s that are read wrongly, in order.
+// misread returns the images of s that are misclassified, in order.
 func misread(e *engine.Engine, c *Confidence, s *dataset.Set) (at []int) {
 	predicted := make([]int32, s.Len())
 	e.ArgMax(predicted, c.Logits)

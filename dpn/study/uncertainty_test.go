@@ -32,7 +32,12 @@ func TestStudyUncertainty(t *testing.T) {
 		}
 		return s
 	}
-	data := &dataset.Data{Train: shrink(0, 800), Test: shrink(dataset.TestFirst, 300), Classes: 10, Norm: dataset.DigitsNorm}
+	data := &dataset.Data{
+		Train:   shrink(0, 800),
+		Test:    shrink(dataset.TestFirst, 300),
+		Classes: 10,
+		Norm:    dataset.DigitsNorm,
+	}
 	m, err := dpn.New(c, data)
 	if err != nil {
 		t.Fatal(err)
@@ -42,14 +47,19 @@ func TestStudyUncertainty(t *testing.T) {
 	}
 	held, err := m.Validation(data.Train)
 	if err != nil || held.Len() != 80 || !bytes.Equal(held.Images, data.Train.Slice(720, 800).Images) {
-		t.Fatalf("%d validation pictures, %v", held.Len(), err)
+		t.Fatalf("%d validation images, %v", held.Len(), err)
 	}
-	other := &Unknown{Name: "mirror", Pictures: shrink(dataset.TestFirst+1000, 50), Corruption: dataset.Corruption{Name: "rotation", Severity: 180}}
+	other := &Unknown{
+		Name:       "mirror",
+		Images:     shrink(dataset.TestFirst+1000, 50),
+		Corruption: dataset.Corruption{Name: "rotation", Severity: 180},
+	}
 	var first []byte
 	var s *UncertaintyStudy
 	for _, threads := range []int{1, 3} {
 		done, all := 0, 0
-		s, err = MeasureUncertainty(ctx, newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), m, data.Test,
+		s, err = MeasureUncertainty(ctx, newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), m,
+			data.Test,
 			UncertaintyOptions{Seed: 3, Validation: held, Other: other, OtherValidation: other, Progress: func(d, a int) {
 				if done++; d != done {
 					t.Errorf("progress %d of %d after %d calls", d, a, done)
@@ -77,7 +87,9 @@ func TestStudyUncertainty(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := s.Calibration.Before
-	if s.Accuracy != score.Accuracy || math.Abs(b.NLL-score.Loss) > 1e-6 || s.Wrong != 300-int(math.Round(300*score.Accuracy)) || s.Samples != 300 {
+	if s.Accuracy != score.Accuracy || math.Abs(b.NLL-score.Loss) > 1e-6 ||
+		s.Wrong != 300-int(math.Round(300*score.Accuracy)) ||
+		s.Samples != 300 {
 		t.Errorf("%d of %d wrong, accuracy %v, loss %v; Score says %+v", s.Wrong, s.Samples, s.Accuracy, b.NLL, score)
 	}
 	var names []string
@@ -99,26 +111,30 @@ func TestStudyUncertainty(t *testing.T) {
 				want = -want
 			}
 			if float64(d.Limit) != want {
-				t.Errorf("%s, %s: threshold %v for the oriented score, %v for the score", task.Name, d.Score, d.Threshold, d.Limit)
+				t.Errorf("%s, %s: threshold %v for the oriented score, %v for the score", task.Name, d.Score,
+					d.Threshold, d.Limit)
 			}
 		}
 	}
 	if mis := s.Tasks[4]; mis.Unknown != s.Wrong || mis.Known != 300-s.Wrong {
 		t.Errorf("%d misread and %d others, want %d", mis.Unknown, mis.Known, s.Wrong)
 	}
-	if s.ChosenOn != "validation" || s.Advice.Unknown == "" || s.Advice.Misread == "" || s.Calibration.Temperature.Samples != 80 || s.Calibration.After.Temperature != s.Calibration.Temperature.T {
+	if s.ChosenOn != "validation" || s.Advice.Unknown == "" || s.Advice.Misread == "" ||
+		s.Calibration.Temperature.Samples != 80 ||
+		s.Calibration.After.Temperature != s.Calibration.Temperature.T {
 		t.Errorf("advice %+v on %s, temperature %+v", s.Advice, s.ChosenOn, s.Calibration.Temperature)
 	}
 
-	// Without validation pictures there is nothing to fit a temperature to.
+	// Without validation images there is nothing to fit a temperature to.
 	s, err = MeasureUncertainty(ctx, newEngine(t), m, data.Test, UncertaintyOptions{Seed: 3})
-	if err != nil || s.ChosenOn != "test" || s.Calibration.Temperature != nil || s.Calibration.After != nil || len(s.Tasks) != 4 {
+	if err != nil || s.ChosenOn != "test" || s.Calibration.Temperature != nil || s.Calibration.After != nil ||
+		len(s.Tasks) != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
 
 // The advice is the largest mean over unknown sets, the first one among equals, and does
-// not mix the misread pictures in.
+// not mix the misclassified images in.
 func TestAdvise(t *testing.T) {
 	task := func(name string, auroc ...float64) UncertaintyTask {
 		out := UncertaintyTask{Name: name}
@@ -131,7 +147,11 @@ func TestAdvise(t *testing.T) {
 		}
 		return out
 	}
-	tasks := []UncertaintyTask{task("uniform", 0.9, 1, 0.5), task("rotated", 0.9, 0.75, 0.5), task("misread", 0.1, 0.2, 0.99)}
+	tasks := []UncertaintyTask{
+		task("uniform", 0.9, 1, 0.5),
+		task("rotated", 0.9, 0.75, 0.5),
+		task("misread", 0.1, 0.2, 0.99),
+	}
 	if a := advise(tasks); a != (UncertaintyAdvice{"phi_0", "displacement"}) {
 		t.Errorf("%+v", a)
 	}
@@ -145,7 +165,8 @@ func TestStudyUncertaintyNotFinite(t *testing.T) {
 	m, e, d := confident(t)
 	parameter(m, "classifier.weight")[0] = float32(math.NaN())
 	_, err := MeasureUncertainty(context.Background(), e, m, d.Test, UncertaintyOptions{})
-	if err == nil || !strings.Contains(err.Error(), "test pictures: ") || !strings.Contains(err.Error(), "must be finite") {
+	if err == nil || !strings.Contains(err.Error(), "test images: ") ||
+		!strings.Contains(err.Error(), "must be finite") {
 		t.Errorf("%v", err)
 	}
 }

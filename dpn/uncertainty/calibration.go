@@ -25,7 +25,8 @@ func (l Logits) check() error {
 	case len(l.Labels) == 0:
 		return errors.New("uncertainty: no logits: expected one row or more")
 	case len(l.X) != len(l.Labels)*l.Classes:
-		return fmt.Errorf("uncertainty: %d logits for %d labels: expected %d for each", len(l.X), len(l.Labels), l.Classes)
+		return fmt.Errorf("uncertainty: %d logits for %d labels: expected %d for each", len(l.X), len(l.Labels),
+			l.Classes)
 	}
 	for i, y := range l.Labels {
 		if int(y) >= l.Classes {
@@ -34,7 +35,8 @@ func (l Logits) check() error {
 	}
 	for i, v := range l.X {
 		if v-v != 0 {
-			return fmt.Errorf("uncertainty: logit at row %d, column %d is %v: every logit must be finite", i/l.Classes, i%l.Classes, v)
+			return fmt.Errorf("uncertainty: logit at row %d, column %d is %v: every logit must be finite",
+				i/l.Classes, i%l.Classes, v)
 		}
 	}
 	return nil
@@ -263,7 +265,7 @@ type Temperature struct {
 // FitTemperature returns the temperature with the least negative log-likelihood (Guo et al.,
 // 2017). The likelihood is concave in beta = 1/T, so that the slope has one zero at most: it
 // is found by Newton's method within a bracket, which is halved on the logarithm of beta
-// where a step would leave it. Where all samples are read correctly, ever lower temperatures
+// where a step would leave it. Where all samples are classified correctly, ever lower temperatures
 // are ever better, and T is the lowest allowed.
 func FitTemperature(l Logits) (*Temperature, error) {
 	if err := l.check(); err != nil {

@@ -44,7 +44,8 @@ func calibrate(t *testing.T, l Logits, temperature float64) *Calibration {
 func TestCalibrateTrue(t *testing.T) {
 	for _, n := range []int{1000, 16_000, 64_000} {
 		c := calibrate(t, calibrated(1, n, 5, 1), 1)
-		if !(c.ECE > c.ECEChance/3 && c.ECE < 2*c.ECEChance) || c.ECEEqualMass > 3*c.ECEChance || c.ECEChance > 1.5/math.Sqrt(float64(n)) {
+		if !(c.ECE > c.ECEChance/3 && c.ECE < 2*c.ECEChance) || c.ECEEqualMass > 3*c.ECEChance ||
+			c.ECEChance > 1.5/math.Sqrt(float64(n)) {
 			t.Errorf("%d samples: ECE %v, by equal mass %v, by chance %v", n, c.ECE, c.ECEEqualMass, c.ECEChance)
 		}
 		if math.Abs(c.Accuracy-c.Confidence) > 2/math.Sqrt(float64(n)) {
@@ -69,8 +70,10 @@ func TestTemperature(t *testing.T) {
 			t.Errorf("T %v: %+v", want, f)
 		}
 		before, after := calibrate(t, l, 1), calibrate(t, l, f.T)
-		if before.Accuracy != after.Accuracy || after.ECE > 0.015 || math.Abs(math.Log(want)) > 0.2 && before.ECE < 2*after.ECE {
-			t.Errorf("T %v: ECE %v before, %v after; accuracy %v and %v", want, before.ECE, after.ECE, before.Accuracy, after.Accuracy)
+		if before.Accuracy != after.Accuracy || after.ECE > 0.015 ||
+			math.Abs(math.Log(want)) > 0.2 && before.ECE < 2*after.ECE {
+			t.Errorf("T %v: ECE %v before, %v after; accuracy %v and %v", want, before.ECE, after.ECE,
+				before.Accuracy, after.Accuracy)
 		}
 		for _, factor := range []float64{0.99, 1.01} {
 			if other := calibrate(t, l, factor*f.T); other.NLL <= after.NLL {
@@ -139,7 +142,8 @@ func TestBins(t *testing.T) {
 	if got, want := counts(wide), []int{2, 2, 3}; !reflect.DeepEqual(got, want) {
 		t.Errorf("equal width: %v, want %v", got, want)
 	}
-	if math.Abs(wide[2].Accuracy-2./3) > 1e-15 || math.Abs(wide[2].Confidence-2.9/3) > 1e-15 || math.Abs(Gap(wide)-(0.8+0.4+0.9)/7) > 1e-6 {
+	if math.Abs(wide[2].Accuracy-2./3) > 1e-15 || math.Abs(wide[2].Confidence-2.9/3) > 1e-15 ||
+		math.Abs(Gap(wide)-(0.8+0.4+0.9)/7) > 1e-6 {
 		t.Errorf("%+v, gap %v", wide, Gap(wide))
 	}
 	mass, err := EqualMass([]float64{0.5, 0.7, 0.5, 0.5, 0.9, 0.5, 0.6, 0.8}, make([]bool, 8), 4)

@@ -77,10 +77,13 @@ func TestDetectPairs(t *testing.T) {
 			}
 		}
 		if 20*accepted < 19*len(x) || d.FPR != float64(passed)/float64(len(y)) {
-			t.Errorf("threshold %v accepts %d of %d and %d of %d, FPR %v", d.Threshold, accepted, len(x), passed, len(y), d.FPR)
+			t.Errorf("threshold %v accepts %d of %d and %d of %d, FPR %v", d.Threshold, accepted, len(x), passed,
+				len(y), d.FPR)
 		}
 		// The next higher score would accept too few.
-		if i := slices.IndexFunc(slices.Sorted(slices.Values(x)), func(v float64) bool { return v > d.Threshold }); i >= 0 && 20*(len(x)-i) >= 19*len(x) {
+		if i := slices.IndexFunc(slices.Sorted(slices.Values(x)),
+			func(v float64) bool { return v > d.Threshold }); i >= 0 &&
+			20*(len(x)-i) >= 19*len(x) {
 			t.Errorf("a higher threshold than %v accepts 95%% of %v, too", d.Threshold, x)
 		}
 		for _, c := range []struct {
@@ -114,7 +117,8 @@ func TestDetectMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	x, y := normals(r, 300, 1), normals(r, 200, 0)
 	want := *detect(t, x, y)
-	for _, f := range []func(float64) float64{math.Exp, math.Cbrt, func(v float64) float64 { return 1e6 + 8*v }, math.Atan} {
+	for _, f := range []func(float64) float64{math.Exp, math.Cbrt, func(v float64) float64 { return 1e6 + 8*v },
+		math.Atan} {
 		apply := func(s []float64) []float64 {
 			out := make([]float64, len(s))
 			for i, v := range s {
@@ -178,7 +182,8 @@ func TestDetectSeparated(t *testing.T) {
 	}
 	d := detect(t, x, y)
 	worst := math.Pow(0.025, 0.01) // all of 100 independent pairs are right
-	if d.AUROC != 1 || d.AUROCCI != [2]float64{worst, 1} || d.FPR != 0 || d.FPRCI[0] != 0 || !(d.FPRCI[1] > 0.01 && d.FPRCI[1] < 0.05) {
+	if d.AUROC != 1 || d.AUROCCI != [2]float64{worst, 1} || d.FPR != 0 || d.FPRCI[0] != 0 ||
+		!(d.FPRCI[1] > 0.01 && d.FPRCI[1] < 0.05) {
 		t.Errorf("%+v", d)
 	}
 	x[0] = -0.5 // one pair is wrong
@@ -217,7 +222,8 @@ func TestROCThin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(thin) > 200 || len(thin) < 100 || thin[0] != (ROCPoint{}) || thin[len(thin)-1] != (ROCPoint{1, 1}) || math.Abs(area(thin)-area(all)) > 1e-3 {
+	if len(thin) > 200 || len(thin) < 100 || thin[0] != (ROCPoint{}) || thin[len(thin)-1] != (ROCPoint{1, 1}) ||
+		math.Abs(area(thin)-area(all)) > 1e-3 {
 		t.Errorf("%d points of %d, area %v of %v", len(thin), len(all), area(thin), area(all))
 	}
 	for _, p := range thin {

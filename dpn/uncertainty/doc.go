@@ -3,8 +3,8 @@
 // knows no model.
 //
 // [Detect] compares the scores of known samples (those of the kind that a network was
-// trained on, or those that it reads correctly) with those of unknown ones (pictures of
-// something else, or those that it reads wrongly). A higher score always means better known.
+// trained on, or those that it reads correctly) with those of unknown ones (images of
+// something else, or those that it misclassifies). A higher score always means better known.
 // [ROC] gives the curve. [Calibrate] compares probabilities with what comes true, and
 // [FitTemperature] finds the temperature that brings them closest together.
 //
@@ -40,7 +40,7 @@
 // They are combined as Zou and Donner do (Statistics in Medicine 27, 2008).
 //
 // Both take the known and the unknown samples as independent of each other. Those of an
-// unknown set that was made of the known pictures are not; their scores rise and fall
+// unknown set that was made of the known images are not; their scores rise and fall
 // together, so that the intervals are rather too wide. Nothing here is random.
 //
 // # Calibration

@@ -7,7 +7,7 @@ import (
 	"dpnbench/dpn/uncertainty"
 )
 
-// Scores of pictures that a network knows and of others, then the confidence of four
+// Scores of images that a network knows and of others, then the confidence of four
 // answers of which three are right.
 func Example() {
 	d, err := uncertainty.Detect([]float64{5, 4, 3, 2}, []float64{3, 1, 0, -1})
@@ -25,7 +25,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("accuracy %.2f, confidence %.3f, ECE %.3f, best temperature %.3f\n", c.Accuracy, c.Confidence, c.ECE, t.T)
+	fmt.Printf("accuracy %.2f, confidence %.3f, ECE %.3f, best temperature %.3f\n", c.Accuracy, c.Confidence,
+		c.ECE, t.T)
 	// Output:
 	// AUROC 0.906, 25% of the unknown pass at a threshold of 2
 	// accuracy 0.75, confidence 0.982, ECE 0.232, best temperature 3.641

@@ -90,7 +90,8 @@ func TestSymmetricEigenAgainstGonum(t *testing.T) {
 					if i == j {
 						same = 1
 					}
-					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), Dot(v, vectors[j*n:(j+1)*n]), same, 1e-14*float64(n))
+					near(t, fmt.Sprintf("product of eigenvectors %d and %d", i, j), Dot(v, vectors[j*n:(j+1)*n]), same,
+						1e-14*float64(n))
 				}
 			}
 		})
