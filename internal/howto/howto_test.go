@@ -63,7 +63,7 @@ func TestKernels(t *testing.T) {
 				name, methods[name], unchecked[name])
 		}
 		if !tested[name] && !indirect[name] {
-			t.Errorf("kernel %s: no test of package engine calls it, as those in engine/twins_test.go", name)
+			t.Errorf("kernel %s: no test of package engine calls it, as those in engine/parity_*_test.go", name)
 		}
 	}
 }

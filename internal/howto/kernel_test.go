@@ -30,7 +30,7 @@ func before(file, anchor, text string) edit { return edit{file, anchor, text + a
 
 const (
 	tables   = "go test -short -vet=off ./engine -run ^(TestTables|TestReservedRegisters|TestMacros)$"
-	parity   = "go test -short -vet=off ./engine -run ^TestTwinElementwise$"
+	parity   = "go test -short -vet=off ./engine -run ^TestParityElementwise$"
 	complete = "go test -vet=off ./internal/howto -run ^TestKernels$"
 	hashes   = "go test -short -vet=off ./engine/check -run ^(TestHashes|TestEveryKernel)$"
 	onARM    = "GOARCH=arm64 go test -c -vet=off -o /dev/null ./engine"
@@ -75,7 +75,7 @@ func subtractGeneric(dst, x, y []float32) {
 }
 
 `)}, complete, "kernel subtract: no test of package engine calls it"},
-	{[]edit{before("engine/twins_test.go", "\t{\"multiply\", 3, 0,",
+	{[]edit{before("engine/parity_vector_test.go", "\t{\"multiply\", 3, 0,",
 		"\t{\"subtract\", 3, 0, func(kern *kernels, b [][]float32, s []float32) {\n"+
 			"\t\tkern.table.subtract(b[0], b[1], b[2])\n\t}},\n")},
 		complete, ""},
