@@ -30,14 +30,14 @@ type Roofline struct {
 	Title, Note string
 	Peaks       []Limit  // GFLOP/s
 	Bandwidths  []Limit  // GB/s
-	Points      []Series // X is flop a byte, Y GFLOP/s
+	Points      []Series // X is flop per byte, Y GFLOP/s
 }
 
 func (r Roofline) heading() string { return r.Title }
 
 func (r Roofline) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: 9.8 * vg.Centimeter, note: r.Note}
-	p := newPlot("", "arithmetic intensity (flop a byte, log scale)", "GFLOP/s (log scale)")
+	p := newPlot("", "arithmetic intensity (flop per byte, log scale)", "GFLOP/s (log scale)")
 	c := roof{peaks: highest(r.Peaks), bandwidths: highest(r.Bandwidths)}
 	if len(c.peaks) == 0 || len(c.bandwidths) == 0 {
 		return f, fmt.Errorf("%d peaks and %d bandwidths: want one at least of each", len(c.peaks), len(c.bandwidths))

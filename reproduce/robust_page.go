@@ -5,22 +5,25 @@ import (
 	"math"
 	"strings"
 
+	"dpnbench/dataset"
 	"dpnbench/plot"
 	"dpnbench/report"
 )
 
-var trainingNames = map[bool]string{false: "clean pictures", true: "noise on half of each minibatch"}
+var trainingNames = map[bool]string{false: "clean images", true: "noise on half of each minibatch"}
 
 // RobustTable has a row for each network: cost, and the accuracy in every setting as mean
 // (least to greatest over seeds).
 func RobustTable(r *Robust) [][]string {
-	rows := [][]string{append(append([]string{"trained on", "network", "million multiply-adds", "thousand parameters"}, robustSettings()...), "suite, seed 1")}
+	rows := [][]string{append(append([]string{"trained on", "network", "million multiply-adds", "thousand parameters"},
+		robustSettings()...), "suite, seed 1")}
 	for _, n := range r.Networks {
 		training := "clean"
 		if n.Noisy {
 			training = "noisy"
 		}
-		cells := []string{training, n.Name, fmt.Sprintf("%.3f", float64(n.MACs)/1e6), fmt.Sprintf("%.1f", float64(n.Parameters)/1e3)}
+		cells := []string{training, n.Name, fmt.Sprintf("%.3f", float64(n.MACs)/1e6),
+			fmt.Sprintf("%.1f", float64(n.Parameters)/1e3)}
 		for i := range robustSettings() {
 			cells = append(cells, spreadText(n.at(i)))
 		}
@@ -36,7 +39,7 @@ func RobustTable(r *Robust) [][]string {
 // robustTable is the part of RobustTable of one training.
 func robustTable(r *Robust, noisy bool) report.Table {
 	rows := RobustTable(r)
-	t := report.Table{Caption: fmt.Sprintf("Trained on %s: test accuracy, mean over seeds (least to greatest)", trainingNames[noisy])}
+	t := report.Table{Caption: sentences.Say("robust table", "training", trainingNames[noisy])}
 	for i, name := range rows[0][1:] {
 		t.Columns = append(t.Columns, report.Column{Name: name, Number: i > 0})
 	}
@@ -52,20 +55,23 @@ var verdictOfWord = map[string]report.Verdict{ahead: report.Holds, level: report
 
 // verdictsTable has the verdict of every setting.
 func verdictsTable(r *Robust) report.Table {
-	t := report.Table{Caption: "Does a DPN of a million multiply-adds outperform the best baseline of no greater cost? Ahead: every seed is better than every seed of every baseline; behind: every seed is worse than every one of the best",
-		Columns: []report.Column{{Name: "trained on"}, {Name: "tested on"}, {Name: "DPN"}, {Name: "accuracy", Number: true}, {Name: "best baseline"}, {Name: "accuracy", Number: true}, {Name: "difference, points", Number: true}}}
+	t := report.Table{Caption: strings.TrimSuffix(sentences.Say("robust verdicts"), "."),
+		Columns: []report.Column{{Name: "trained on"}, {Name: "tested on"}, {Name: "DPN"}, {Name: "accuracy", Number: true},
+			{Name: "best baseline"}, {Name: "accuracy", Number: true}, {Name: "difference, points", Number: true}}}
 	for _, v := range r.Verdicts() {
-		t.Rows = append(t.Rows, report.Row{Verdict: verdictOfWord[v.Word], Said: v.Word, Cells: []string{trainingNames[v.Noisy], v.Setting, v.DPN, spreadText(v.Ours), v.Rival, spreadText(v.Theirs), fmt.Sprintf("%+.2f", v.Margin())}})
+		t.Rows = append(t.Rows, report.Row{Verdict: verdictOfWord[v.Word], Said: v.Word,
+			Cells: []string{trainingNames[v.Noisy], v.Setting, v.DPN, spreadText(v.Ours), v.Rival, spreadText(v.Theirs),
+				fmt.Sprintf("%+.2f", v.Margin())}})
 	}
 	return t
 }
 
 // robustBlocks is the section of the page.
 func robustBlocks(r *Robust, figures report.Figures) []report.Block {
-	intro := report.Text(fmt.Sprintf("Every network is trained on the same pictures from the same seeds and measured on the %d test pictures under the same noise. Multiply-adds a picture and parameters are counted by one function. “Suite” is the mean over sixteen corruptions at three severities each. The prototype rules read the label of the component of robust-small that is most responsible, without a classifier. Of the baselines only the nearest means are not trained by gradient, and only on clean pictures.", r.Pictures))
+	intro := report.Text(sentences.Say("robust intro", "images", r.Pictures, "kinds", len(dataset.CorruptionKinds())))
 	blocks := []report.Block{intro}
 	if !r.Complete {
-		blocks = append(blocks, report.Text("Not all trainings have ended: nothing is judged."))
+		blocks = append(blocks, report.Text(sentences.Say("robust incomplete")))
 	} else {
 		blocks = append(blocks, verdictsTable(r))
 		if text := ruleText(r); text != "" {
@@ -75,8 +81,8 @@ func robustBlocks(r *Robust, figures report.Figures) []report.Block {
 	return append(blocks, robustTable(r, false), robustTable(r, true), figures)
 }
 
-// ruleText says what ascent and classifier add to the prototype rule at x_0, which has
-// neither.
+// ruleText compares a network with the prototype rule at x_0, which has neither ascent nor
+// classifier.
 func ruleText(r *Robust) string {
 	var dpn, rule *RobustNetwork
 	for i, n := range r.Networks {
@@ -97,11 +103,7 @@ func ruleText(r *Robust) string {
 		most = max(most, math.Abs(a-b))
 		list = append(list, fmt.Sprintf("%s %.2f%% against %.2f%%", name, a, b))
 	}
-	text := fmt.Sprintf("%s beside the %s on its own potential, which makes no ascent and has no classifier: %s.", dpn.Name, rule.Name, strings.Join(list, ", "))
-	if most <= 0.5 {
-		text += " They are within half a point of each other everywhere: it is the potential that stands the noise, not the ascent on it."
-	}
-	return text
+	return sentences.Say("rule", "dpn", dpn.Name, "rule", rule.Name, "settings", list, "close", most <= 0.5)
 }
 
 // robustFigureNames are the names of the figures of each training.
@@ -109,7 +111,7 @@ var robustFigureNames = map[bool]string{false: "robust-clean", true: "robust-noi
 
 // robustFigure shows the accuracies of one training: a row a network, a dot a setting.
 func robustFigure(r *Robust, noisy bool) plot.Dots {
-	d := plot.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %", Note: "Dots are means over seeds, bars reach from the least to the greatest."}
+	d := plot.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %", Note: sentences.Say("robust note")}
 	for i, name := range robustSettings() {
 		s := plot.Series{Name: name, Colour: i}
 		for _, n := range r.Networks {

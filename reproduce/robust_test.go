@@ -179,11 +179,11 @@ func TestRobustVerdicts(t *testing.T) {
 		}
 	}
 	if text := ruleText(r); !strings.Contains(text, "clean 96.50% against 99.00%") ||
-		strings.Contains(text, "within half a point") {
+		strings.Contains(text, "at most half a percentage point") {
 		t.Errorf("of the rule: %q", text)
 	}
 	r.Networks[1].Runs = r.Networks[0].Runs
-	if text := ruleText(r); !strings.Contains(text, "within half a point") {
+	if text := ruleText(r); !strings.Contains(text, "at most half a percentage point") {
 		t.Errorf("of a rule that is as good: %q", text)
 	}
 	r.Complete = false
