@@ -26,7 +26,8 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 		Format: Format, Start: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), Seconds: 754.3,
 		Machine: sysinfo.Machine{
 			Brand: "AMD EPYC 9654 96-Core Processor", Micro: "Zen 4", Arch: "amd64", OS: "linux", GoVersion: "go1.26.8",
-			Cores: 4, LogicalCores: 8, CPUs: 8, ThreadsAllowed: 4, Kernel: "6.1.0", HugePages: "madvise", CgroupCPUs: -1, Load: 0.11,
+			Cores: 4, LogicalCores: 8, CPUs: 8, ThreadsAllowed: 4,
+			Kernel: "6.1.0", HugePages: "madvise", CgroupCPUs: -1, Load: 0.11,
 			Caches:  sysinfo.Caches{L1D: 32 << 10, L2: 1 << 20, L3: 32 << 20, Line: 64},
 			Virtual: true,
 			Tiers: []sysinfo.Tier{
@@ -262,7 +263,8 @@ func TestPageNumbers(t *testing.T) {
 		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},
 		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"},
 			Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
-			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 --pin --slow 2 --json again.json --html again.html`},
+			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 ` +
+				`--pin --slow 2 --json again.json --html again.html`},
 	} {
 		if c.got != c.want {
 			t.Errorf("printed %q: want %q", c.got, c.want)

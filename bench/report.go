@@ -24,7 +24,7 @@ type Report struct {
 	Settings Settings        `json:"settings"`
 	Start    time.Time       `json:"start"`
 	Seconds  float64         `json:"seconds"`         // of the whole run
-	Partial  bool            `json:"partial"`         // the run was interrupted, or failed: what follows is what was finished
+	Partial  bool            `json:"partial"`         // the run was interrupted or failed
 	Error    string          `json:"error,omitempty"` // why it failed
 
 	// Warnings name what makes figures of this run untrustworthy.
@@ -81,7 +81,7 @@ type Result struct {
 	SecondsMedian float64    `json:"seconds_median"`
 	SecondsCI     [2]float64 `json:"seconds_ci"` // 95% interval of the median
 	Samples       []float64  `json:"samples"`    // seconds of a call, of every repetition
-	Peaks         []float64  `json:"peaks"`      // flop a second of the FMA units: of each pass the median of those measured before its repetitions
+	Peaks         []float64  `json:"peaks"`      // flop/s of the FMA units: the median of each pass
 	Outliers      int        `json:"outliers"`   // repetitions beyond 1.5 interquartile ranges; they count all the same
 
 	// What a call does. 0 where it does not apply.

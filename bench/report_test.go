@@ -55,7 +55,8 @@ func TestReadReportErrors(t *testing.T) {
 	}
 }
 
-const smallReport = `{"format": 1, "results": [{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1,2],"peaks":[3,4]}]}`
+const smallReport = `{"format": 1, "results": [
+	{"suite":"gemm","name":"x","shape":"m=1","tier":"avx2","threads":1,"samples":[1,2],"peaks":[3,4]}]}`
 
 // readAny reads a file that may hold anything, and does with it what the commands do.
 func readAny(t *testing.T, path string, b []byte) {

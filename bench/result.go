@@ -29,7 +29,8 @@ func (w *instance) result() Result {
 	g := w.g
 	res := Result{
 		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(), Threads: w.s.threads,
-		Calls: w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks, Flop: w.flop, Bytes: w.bytes, Items: g.items,
+		Calls: w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks,
+		Flop: w.flop, Bytes: w.bytes, Items: g.items,
 		Route: w.route, Evaluated: w.evaluated, Active: w.active, Bounds: w.bounds, Check: w.check, Marks: []string{},
 	}
 	if g.host {

@@ -166,11 +166,15 @@ func TestAllGroups(t *testing.T) {
 // TestBytes counts the floats of operands and results of some rows, each once.
 func TestBytes(t *testing.T) {
 	want := map[string]int{
-		"gemm/packed/m=128,k=64,n=64":                        128*64 + 64*64 + 128*64,
-		"quad/potential/d=64,k=20,batch=128":                 20*64*64 + 128*64 + 128 + 20*128,            // P_i and x, phi and r
-		"ascent/full/d=64,k=20,n=30,batch=128":               20*64*64 + 2*128*64,                         // P_i, x before and after
-		"backward/forward+backward/d=64,k=20,n=30,batch=128": 20*64*64 + 2*128*64 + 2*20*64*64 + 2*128*64, // and A_i, dA_i, V before and after
-		"optim/adam/n=65536":                                 7 * 65536,                                   // p, m, v before and after, g
+		"gemm/packed/m=128,k=64,n=64": 128*64 + 64*64 + 128*64,
+		// P_i and x, phi and r
+		"quad/potential/d=64,k=20,batch=128": 20*64*64 + 128*64 + 128 + 20*128,
+		// P_i, x before and after
+		"ascent/full/d=64,k=20,n=30,batch=128": 20*64*64 + 2*128*64,
+		// and A_i, dA_i, V before and after
+		"backward/forward+backward/d=64,k=20,n=30,batch=128": 20*64*64 + 2*128*64 + 2*20*64*64 + 2*128*64,
+		// p, m, v before and after, g
+		"optim/adam/n=65536": 7 * 65536,
 	}
 	for _, g := range benchmarks(Quick) {
 		if floats, ok := want[g.id()]; ok && g.bytes != 4*float64(floats) {

@@ -47,7 +47,8 @@ func barsOf(t *testing.T, f Figure) (lengths []float64, svg string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*#0072B2`).FindAllStringSubmatch(string(b), -1) {
+	line := regexp.MustCompile(`<path d="M([-\d.]+),([-\d.]+)L([-\d.]+),([-\d.]+)" style="[^"]*#0072B2`)
+	for _, m := range line.FindAllStringSubmatch(string(b), -1) {
 		var v [4]float64
 		for i := range v {
 			if v[i], err = strconv.ParseFloat(m[i+1], 64); err != nil {

@@ -445,7 +445,8 @@ func (a Analysis) componentTable() Table {
 	for _, i := range order {
 		s := l.Spectra[i]
 		cells := []string{
-			fmt.Sprint(i), percent(l.Weights[i]), cell(s.Largest), cell(s.Smallest), cell(float64(s.Condition)), cell(s.AlphaLambda),
+			fmt.Sprint(i), percent(l.Weights[i]), cell(s.Largest), cell(s.Smallest),
+			cell(float64(s.Condition)), cell(s.AlphaLambda),
 		}
 		if moves != nil {
 			cells = append(cells, cell(moves.Moved[i]))

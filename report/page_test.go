@@ -147,7 +147,8 @@ func TestPage(t *testing.T) {
 	p := samplePage(t)
 	page := written(t, p)
 	for _, want := range []string{
-		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`, `<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
+		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`,
+		`<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
 		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight " +
 			"rows of digits that become smoother", "test picture 3: label 0, prediction 3 (wrong)",
 		`alt="test picture 19 at step 30"`, "<li>D depends on the number of images.</li>",
@@ -182,7 +183,8 @@ func TestPage(t *testing.T) {
 func TestPageEscapes(t *testing.T) {
 	parts := []string{"</title>", "</style>", "</svg>", "</script>", "<script>alert(1)</script>",
 		"<img src=x onerror=alert(1)>", "<!--", "-->", "]]>",
-		`"`, "'", "`", "&amp;", "&", "\x00", "\xff", "\u2028", "javascript:alert(1)", "{{.}}", "\\", "${1}", "//x.example/", "π", "\n"}
+		`"`, "'", "`", "&amp;", "&", "\x00", "\xff", "\u2028", "javascript:alert(1)", "{{.}}",
+		"\\", "${1}", "//x.example/", "π", "\n"}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 25 {
 		var evil strings.Builder
@@ -191,17 +193,20 @@ func TestPageEscapes(t *testing.T) {
 		}
 		s := evil.String()
 		r := [][]float32{{1}}
-		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{Title: s, Blocks: []Block{
-			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
-			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s}, {Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Images: []plot.Image{{Caption: s, X: r}}}}},
-			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
-		}}}}
+		p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}},
+			Sections: []Section{{Title: s, Blocks: []Block{
+				Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
+				Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s},
+					{Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Images: []plot.Image{{Caption: s, X: r}}}}},
+				Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
+			}}}}
 		var b bytes.Buffer
 		if err := p.Write(&b); err != nil {
 			t.Fatal(err)
 		}
 		page := b.String()
-		for what, want := range map[string]int{"<script>": 1, "<script ": 1, "<style>": 1, "<svg ": 3, "<img ": 1, "<title>": 3, "<h2": 1, "<!--": 0} {
+		for what, want := range map[string]int{"<script>": 1, "<script ": 1, "<style>": 1, "<svg ": 3, "<img ": 1,
+			"<title>": 3, "<h2": 1, "<!--": 0} {
 			if n := strings.Count(page, what); n != want {
 				t.Errorf("%q: %d times %s, expected %d", s, n, what, want)
 			}
@@ -260,7 +265,11 @@ func TestPageErrors(t *testing.T) {
 		{"101 items", walk(func(w *Walk) { w.Items = make([]WalkItem, 101) })},
 		{"-1 steps", walk(func(w *Walk) { w.Steps = -1 })},
 		{"16384 steps of 1 columns: want 0 to 16383", walk(func(w *Walk) { w.Steps = 1 << 14 })},
-		{"want at most 4,194,304 pixels", walk(func(w *Walk) { w.Rows, w.Cols, w.Steps = 256, 256, 63; w.Items = make([]WalkItem, 2) })},
+		{"want at most 4,194,304 pixels", walk(func(w *Walk) {
+			w.Rows, w.Cols, w.Steps = 256, 256,
+				63
+			w.Items = make([]WalkItem, 2)
+		})},
 		{"0 images, 1 phi and 1 rows of r: want 1", item(WalkItem{Phi: phi, R: x})},
 		{"2 values for an image", item(WalkItem{X: [][]float32{{1, 2}}, Phi: phi, R: x})},
 		{"value 0 is NaN", item(WalkItem{X: [][]float32{{float32(math.NaN())}}, Phi: phi, R: x})},
@@ -270,7 +279,8 @@ func TestPageErrors(t *testing.T) {
 		{"r of component 0 is NaN", item(WalkItem{X: x, Phi: phi, R: [][]float32{{float32(math.NaN())}}})},
 	} {
 		err := Page{Title: "page", Sections: []Section{{Title: "part", Blocks: []Block{c.block}}}}.Write(io.Discard)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `page "page": section "part"`) || strings.Count(err.Error(), "report:") != 1 {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(),
+			`page "page": section "part"`) || strings.Count(err.Error(), "report:") != 1 {
 			t.Errorf("error is %v: want %q", err, c.want)
 		}
 	}
@@ -294,7 +304,8 @@ func TestWalk(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	t.Logf("%d bytes", len(page))
-	sprites := regexp.MustCompile(`<img class="sprite" src="data:image/png;base64,([^"]*)"`).FindAllStringSubmatch(page, -1)
+	sprites := regexp.MustCompile(`<img class="sprite" src="data:image/png;base64,([^"]*)"`).FindAllStringSubmatch(page,
+		-1)
 	if len(sprites) != len(a.Items) {
 		t.Fatalf("%d sprites", len(sprites))
 	}
@@ -328,7 +339,8 @@ func TestWalk(t *testing.T) {
 		if len(d.Top) != walkBars || d.Top[walkBars-1] != "the other 5" {
 			t.Errorf("item %d shows %q", i, d.Top)
 		}
-		if it.Predicted == 0 && d.Top[0] != "a zero" || it.Predicted != 0 && d.Top[0] != fmt.Sprint("component ", it.Predicted) {
+		if it.Predicted == 0 && d.Top[0] != "a zero" || it.Predicted != 0 && d.Top[0] != fmt.Sprint("component ",
+			it.Predicted) {
 			t.Errorf("item %d: %q comes first, predicted is %d", i, d.Top[0], it.Predicted)
 		}
 		for step := range it.X {
@@ -337,7 +349,8 @@ func TestWalk(t *testing.T) {
 				sum += r
 			}
 			if math.Abs(sum-1) > 1e-3 || math.Abs(d.Phi[step]/it.Phi[step]-1) > 1e-5 {
-				t.Errorf("item %d, step %d: responsibilities add up to %v, phi is %v: want %v", i, step, sum, d.Phi[step], it.Phi[step])
+				t.Errorf("item %d, step %d: responsibilities add up to %v, phi is %v: want %v", i, step, sum, d.Phi[step],
+					it.Phi[step])
 			}
 		}
 	}
@@ -348,7 +361,8 @@ func TestRounded(t *testing.T) {
 		v      float64
 		digits int
 		want   float64
-	}{{0, 3, 0}, {1234.5678, 6, 1234.57}, {-0.00123456, 3, -0.00123}, {1e300, 6, 1e300}, {5e-324, 4, 5e-324}, {math.MaxFloat64, 6, math.MaxFloat64}, {0.99999, 2, 1}} {
+	}{{0, 3, 0}, {1234.5678, 6, 1234.57}, {-0.00123456, 3, -0.00123}, {1e300, 6, 1e300}, {5e-324, 4,
+		5e-324}, {math.MaxFloat64, 6, math.MaxFloat64}, {0.99999, 2, 1}} {
 		if got := rounded(c.v, c.digits); math.Abs(got-c.want) > 1e-5*math.Abs(c.want) {
 			t.Errorf("%v to %d digits is %v: want %v", c.v, c.digits, got, c.want)
 		}
@@ -381,7 +395,8 @@ func TestPageInBrowser(t *testing.T) {
 			await new Promise(done => setTimeout(done, 100));
 			const canvas = part('image');
 			return {
-				step: part('at').textContent, said: part('said').textContent, phi: part('phi').textContent, bars: part('bars').innerText,
+				step: part('at').textContent, said: part('said').textContent, phi: part('phi').textContent,
+				bars: part('bars').innerText,
 				pixels: canvas.getContext('2d').getImageData(0, 0, canvas.width,
 					canvas.height).data.join(), dot: part('dot').getAttribute('cx'),
 			};
@@ -390,11 +405,13 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	const moved = `part('step').dispatchEvent(new Event('input'))`
 	first := look("")
-	if first.Step != "step 0 of 30" || first.Said != "label 3, prediction 3" || !strings.HasPrefix(first.Phi, "−") || !strings.Contains(first.Bars, "component 3") {
+	if first.Step != "step 0 of 30" || first.Said != "label 3, prediction 3" || !strings.HasPrefix(first.Phi, "−") ||
+		!strings.Contains(first.Bars, "component 3") {
 		t.Errorf("at first: %+v", first)
 	}
 	last := look(`part('step').value = 30; ` + moved)
-	if last.Step != "step 30 of 30" || last.Phi == first.Phi || last.Bars == first.Bars || last.Pixels == first.Pixels || last.Dot == first.Dot {
+	if last.Step != "step 30 of 30" || last.Phi == first.Phi || last.Bars == first.Bars || last.Pixels == first.Pixels ||
+		last.Dot == first.Dot {
 		t.Errorf("the slider does not move all: from %.200v to %.200v", first, last)
 	}
 	if again := look(`part('step').value = 0; ` + moved); again != first {
@@ -471,10 +488,12 @@ func TestLongWordsInBrowser(t *testing.T) {
 	b := webtest.Start(t)
 	s := strings.Repeat("Donaudampfschiff", 30)
 	r := [][]float32{{1}}
-	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}}, Sections: []Section{{Title: s, Blocks: []Block{
-		Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
-		Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s}, {Figure: plot.Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
-		Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
-	}}}}
+	p := Page{Kind: s, Title: s, Warnings: []string{s}, Summary: []string{s}, Facts: []Fact{{s, s}},
+		Sections: []Section{{Title: s, Blocks: []Block{
+			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
+			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s},
+				{Figure: plot.Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
+			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
+		}}}}
 	b.CheckWidths([]byte(written(t, p)), 2)
 }

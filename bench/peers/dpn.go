@@ -124,7 +124,7 @@ func (in *inputs) String() string {
 	return fmt.Sprintf("d %d, k %d, n %d, batch %d (%s)", in.d, in.k, in.n, in.rows, what)
 }
 
-// write hands the inputs over to a Python rival, as float32 in the order of its read.
+// write hands the inputs over to a Python peer, as float32 in the order of its read.
 func (in *inputs) write(path string) error {
 	labels := make([]float32, in.rows)
 	for i, l := range in.labels {
@@ -229,7 +229,7 @@ func (n *network) classify() {
 	e.ColumnSums(n.db, n.dy, false)
 }
 
-// adam steps with a learning rate of 0, as the rivals do: the same work, and every round
+// adam steps with a learning rate of 0, as the peers do: the same work, and every round
 // starts from the same parameters.
 func (n *network) adam(params []param) {
 	co := engine.AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 0,

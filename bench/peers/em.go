@@ -29,13 +29,13 @@ type mixture struct {
 const emTolerance = 1e-5
 
 // fitting times so many iterations of EM with full covariances against scikit-learn's
-// GaussianMixture.fit (em_rival.py) from the same start.
+// GaussianMixture.fit (em_peer.py) from the same start.
 func fitting(ctx context.Context, s *settings, dir string) error {
-	rivals, err := startAll(s, dir, "em_rival.py")
+	peers, err := startAll(s, dir, "em_peer.py")
 	if err != nil {
 		return err
 	}
-	defer stopAll(rivals)
+	defer stopAll(peers)
 	fmt.Printf("\nEM against scikit-learn's GaussianMixture.fit\n")
 	for _, size := range []mixture{{d: 16, k: 10, rows: 20000, iterations: 10},
 		{d: 64, k: 10, rows: 8000, iterations: 10}} {
@@ -43,7 +43,7 @@ func fitting(ctx context.Context, s *settings, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := m.time(ctx, s, dir, rivals); err != nil {
+		if err := m.time(ctx, s, dir, peers); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (m *mixture) fit(ctx context.Context, e *engine.Engine) (*potential.EMResul
 }
 
 // time compares the log-likelihoods at the end, then times both.
-func (m *mixture) time(ctx context.Context, s *settings, dir string, rivals []*child) error {
+func (m *mixture) time(ctx context.Context, s *settings, dir string, peers []*child) error {
 	fmt.Printf("\nd %d, k %d, rows %d, iterations %d\n", m.d, m.k, m.rows, m.iterations)
 	kinds := []string{"float32", "float64"}
 	var contend []contender
@@ -110,7 +110,7 @@ func (m *mixture) time(ctx context.Context, s *settings, dir string, rivals []*c
 		if err := os.WriteFile(filepath.Join(dir, "inputs"), bytesOf(append(all, m.x.Data...)), 0o600); err != nil {
 			return err
 		}
-		r := rivals[i]
+		r := peers[i]
 		if _, err := r.ask("load", m.d, m.k, m.iterations, m.rows); err != nil {
 			return err
 		}

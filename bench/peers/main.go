@@ -1,4 +1,4 @@
-// Command peers times the engine and its rivals, OpenBLAS, gonum, PyTorch and
+// Command peers times the engine and its peers, OpenBLAS, gonum, PyTorch and
 // scikit-learn, on the same work, in turn, in one run (see README.md).
 package main
 
@@ -20,7 +20,7 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-var rivals = []string{"openblas", "gonum", "torch", "training", "sklearn"}
+var peers = []string{"openblas", "gonum", "torch", "training", "sklearn"}
 
 // settings are what the flags say.
 type settings struct {
@@ -33,7 +33,7 @@ type settings struct {
 	python     string
 }
 
-func (s *settings) wants(rival string) bool { return slices.Contains(s.only, rival) }
+func (s *settings) wants(peer string) bool { return slices.Contains(s.only, peer) }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,7 +52,7 @@ func run(ctx context.Context) error {
 	tier := flag.String("tier", "auto", "tier of the engine")
 	threads := flag.String("threads", "",
 		"numbers of threads, with commas between them (default: one, and all that the process may use)")
-	only := flag.String("only", strings.Join(rivals, ","), "rivals, with commas between them")
+	only := flag.String("only", strings.Join(peers, ","), "peers, with commas between them")
 	quick := flag.Bool("quick", false, "6 rounds, one where a round takes over 5 s: does everything work?")
 	python := flag.String("python", "",
 		"Python to use (default: the first of python3 and /usr/bin/python3 that has the package)")
@@ -69,8 +69,8 @@ func run(ctx context.Context) error {
 		s.rounds, s.slowRounds, s.least = 6, 1, 5*time.Millisecond
 	}
 	for _, name := range s.only {
-		if !slices.Contains(rivals, name) {
-			return fmt.Errorf("-only %s: expected some of %s", name, strings.Join(rivals, ", "))
+		if !slices.Contains(peers, name) {
+			return fmt.Errorf("-only %s: expected some of %s", name, strings.Join(peers, ", "))
 		}
 	}
 	var err error
@@ -91,7 +91,7 @@ func run(ctx context.Context) error {
 		listed(s.threads), runtime.GOMAXPROCS(0))
 	if m.Load > 0.5 {
 		fmt.Fprintf(os.Stderr,
-			"peers: %v processes ran in the last minute: leave the machine alone, or the threads of rivals wait for each "+
+			"peers: %v processes ran in the last minute: leave the machine alone, or the threads of peers wait for each "+
 				"other\n", m.Load)
 	}
 

@@ -19,7 +19,7 @@ import (
 	"dpnbench/engine"
 )
 
-var openblas = &blasRival{
+var openblas = &blasPeer{
 	title: "OpenBLAS",
 	about: fmt.Sprintf("%s (%s)", C.GoString(C.openblas_get_config()), C.GoString(C.openblas_get_corename())),
 	limit: func(threads int) func() {

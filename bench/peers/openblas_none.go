@@ -2,4 +2,4 @@
 
 package main
 
-var openblas *blasRival // needs cgo and the library: build with -tags openblas
+var openblas *blasPeer // needs cgo and the library: build with -tags openblas

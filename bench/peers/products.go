@@ -18,15 +18,15 @@ import (
 var shapes = [][3]int{{128, 784, 784}, {1280, 784, 784}, {128, 784, 15680}, {1024, 1024, 1024}, {128, 64, 64},
 	{128, 64, 1280}}
 
-// A blasRival multiplies row-major matrices.
-type blasRival struct {
+// A blasPeer multiplies row-major matrices.
+type blasPeer struct {
 	title  string
 	about  string
 	limit  func(threads int) (restore func())
 	matMul func(c, a, b engine.Matrix)
 }
 
-var gonum = &blasRival{
+var gonum = &blasPeer{
 	title: "gonum", about: "gonum blas32, pure Go with some assembly",
 	limit: func(threads int) func() { // gonum starts as many goroutines
 		before := runtime.GOMAXPROCS(threads)
@@ -43,7 +43,7 @@ func general(m engine.Matrix) blas32.General {
 
 // products times matrix products against OpenBLAS and gonum.
 func products(ctx context.Context, s *settings) error {
-	var all []*blasRival
+	var all []*blasPeer
 	if s.wants("openblas") {
 		if openblas == nil {
 			fmt.Println("openblas: skipped: not built with -tags openblas (Debian: apt-get install gcc pkg-config " +
@@ -58,7 +58,7 @@ func products(ctx context.Context, s *settings) error {
 	if len(all) == 0 {
 		return nil
 	}
-	fmt.Printf("\nProducts, in %% of the measured peak; ratio: packed over the rival\n")
+	fmt.Printf("\nProducts, in %% of the measured peak; ratio: packed over the peer\n")
 	for _, r := range all {
 		fmt.Println(r.about)
 	}
@@ -85,9 +85,9 @@ func products(ctx context.Context, s *settings) error {
 	return nil
 }
 
-// product times one product, B packed once and at each call, and those of the rivals,
+// product times one product, B packed once and at each call, and those of the peers,
 // each against the peak of the same round.
-func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasRival, m, k, n int) error {
+func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasPeer, m, k, n int) error {
 	r := num.NewRand(1, 0)
 	a, b := engine.NewMatrix(m, k), engine.NewMatrix(k, n)
 	ours, theirs := engine.NewMatrix(m, n), engine.NewMatrix(m, n)
@@ -105,16 +105,16 @@ func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasRiva
 		func() (float64, error) { return seconds(plain, s.least), nil },
 	}
 	packed()
-	for _, rival := range all {
-		f := func() { rival.matMul(theirs, a, b) }
+	for _, peer := range all {
+		f := func() { peer.matMul(theirs, a, b) }
 		f()
 		// Chains of at most 1024 products of normal numbers, in an order of its own: errors
 		// below 1e-4, elements up to about 150.
-		if err := near(rival.title+", "+size, theirs.Data, ours.Data, 1e-5); err != nil {
+		if err := near(peer.title+", "+size, theirs.Data, ours.Data, 1e-5); err != nil {
 			return err
 		}
 		contend = append(contend, func() (float64, error) {
-			defer rival.limit(e.Threads())()
+			defer peer.limit(e.Threads())()
 			return seconds(f, s.least), nil
 		})
 	}

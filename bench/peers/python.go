@@ -18,7 +18,7 @@ import (
 //go:embed *.py
 var scripts embed.FS
 
-// A child is a Python rival on so many threads. It answers one line of JSON to every
+// A child is a Python peer on so many threads. It answers one line of JSON to every
 // command (serve.py). It has a process for every number of threads, because OpenBLAS,
 // OpenMP and PyTorch all read theirs from the environment, and at the start only.
 type child struct {

@@ -1,4 +1,4 @@
-"""The talk of a Python rival with the Go program: commands on standard input, a line of
+"""The talk of a Python peer with the Go program: commands on standard input, a line of
 JSON for each on standard output. load sizes..., run WORK, time WORK LEAST_SECONDS."""
 import json
 import os

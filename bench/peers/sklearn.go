@@ -11,7 +11,7 @@ import (
 )
 
 // sklearn times the potential against the scores of scikit-learn's GaussianMixture with
-// full covariances (sklearn_rival.py), in float32, as ours, and in float64, its usual form,
+// full covariances (sklearn_peer.py), in float32, as ours, and in float64, its usual form,
 // and then EM (em.go).
 func sklearn(ctx context.Context, s *settings) error {
 	if !s.wants("sklearn") {
@@ -22,7 +22,7 @@ func sklearn(ctx context.Context, s *settings) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	rivals, err := startAll(s, dir, "sklearn_rival.py")
+	peers, err := startAll(s, dir, "sklearn_peer.py")
 	if errors.Is(err, errMissing) {
 		fmt.Println("\nsklearn: skipped: no Python with scikit-learn (Debian: apt-get install python3-sklearn)")
 		return nil
@@ -30,18 +30,18 @@ func sklearn(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	defer stopAll(rivals)
+	defer stopAll(peers)
 	fmt.Printf("\nThe potential against scikit-learn's GaussianMixture.score_samples\n")
-	fmt.Println(rivals[0].about)
+	fmt.Println(peers[0].about)
 	for _, in := range []*inputs{softInputs(64, 20, 0, 1024), softInputs(784, 20, 0, 128)} {
-		if err := sklearnShape(ctx, s, dir, rivals, in); err != nil {
+		if err := sklearnShape(ctx, s, dir, peers, in); err != nil {
 			return err
 		}
 	}
 	return fitting(ctx, s, dir)
 }
 
-func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child, in *inputs) error {
+func sklearnShape(ctx context.Context, s *settings, dir string, peers []*child, in *inputs) error {
 	fmt.Printf("\nd %d, k %d, batch %d\n\n", in.d, in.k, in.rows)
 	if err := in.write(filepath.Join(dir, "inputs")); err != nil {
 		return err
@@ -53,7 +53,7 @@ func sklearnShape(ctx context.Context, s *settings, dir string, rivals []*child,
 			return err
 		}
 		defer e.Close()
-		r := rivals[i]
+		r := peers[i]
 		if _, err := r.ask("load", in.d, in.k, in.n, in.rows, classes); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 
 // torch times the ascent and whole training steps against PyTorch: in the published form,
 // which differentiates the potential at every step and trains the classifier only, and in
-// that of an expert (torch_rival.py).
+// that of an expert (torch_peer.py).
 func torch(ctx context.Context, s *settings) error {
 	if !s.wants("torch") {
 		return nil
@@ -25,7 +25,7 @@ func torch(ctx context.Context, s *settings) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	rivals, err := startAll(s, dir, "torch_rival.py")
+	peers, err := startAll(s, dir, "torch_peer.py")
 	if errors.Is(err, errMissing) {
 		fmt.Println("\ntorch: skipped: no Python with PyTorch (Debian: apt-get install python3-torch libopenblas0-openmp)")
 		return nil
@@ -33,9 +33,9 @@ func torch(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	defer stopAll(rivals)
+	defer stopAll(peers)
 	fmt.Printf("\nThe DPN against PyTorch\n")
-	fmt.Println(rivals[0].about)
+	fmt.Println(peers[0].about)
 
 	digits, err := digitInputs(ctx, 20, 30, 128, 0)
 	if err != nil {
@@ -61,7 +61,7 @@ func torch(ctx context.Context, s *settings) error {
 		{digits, expert},
 		{trained, expert},
 	} {
-		if err := torchShape(ctx, s, dir, rivals, c.in, c.work); err != nil {
+		if err := torchShape(ctx, s, dir, peers, c.in, c.work); err != nil {
 			return err
 		}
 	}
@@ -71,14 +71,14 @@ func torch(ctx context.Context, s *settings) error {
 // routes are those of our side: the one that is taken by itself comes first.
 var routes = []engine.Route{engine.AutoRoute, engine.DenseRoute, engine.SparseRoute}
 
-// torchWork is work of the rival by name, and ours that comes to the same, by some routes.
+// torchWork is work of the peer by name, and ours that comes to the same, by some routes.
 type torchWork struct {
 	title, theirs string
 	ours          func(*network)
 	routes        []engine.Route
 }
 
-func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, in *inputs, work []torchWork) error {
+func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in *inputs, work []torchWork) error {
 	fmt.Printf("\n%v\n", in)
 	if err := in.write(filepath.Join(dir, "inputs")); err != nil {
 		return err
@@ -94,7 +94,7 @@ func torchShape(ctx context.Context, s *settings, dir string, rivals []*child, i
 			defer e.Close()
 			ours[route] = newNetwork(e, in)
 		}
-		r := rivals[i]
+		r := peers[i]
 		loaded, err := r.ask("load", in.d, in.k, in.n, in.rows, classes)
 		if err != nil {
 			return err

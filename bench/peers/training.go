@@ -21,7 +21,7 @@ var trainedPresets = []string{"clean", "raw", "robust"}
 const updatesBefore = 100
 
 // training times whole training steps of presets, as dpn.Trainer makes them from pictures
-// of bytes, against PyTorch in the form of an expert (training_rival.py), which starts from
+// of bytes, against PyTorch in the form of an expert (training_peer.py), which starts from
 // normalised floats; and the forward pass.
 func training(ctx context.Context, s *settings) error {
 	if !s.wants("training") {
@@ -32,7 +32,7 @@ func training(ctx context.Context, s *settings) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	rivals, err := startAll(s, dir, "training_rival.py")
+	peers, err := startAll(s, dir, "training_peer.py")
 	if errors.Is(err, errMissing) {
 		fmt.Println("\ntraining: skipped: no Python with PyTorch (Debian: apt-get install python3-torch libopenblas0-openmp)")
 		return nil
@@ -40,22 +40,22 @@ func training(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	defer stopAll(rivals)
+	defer stopAll(peers)
 	fmt.Printf("\nTraining steps of presets against PyTorch\n")
-	fmt.Println(rivals[0].about)
+	fmt.Println(peers[0].about)
 	data, err := dataset.Open("digits", dataset.Options{TrainSize: 4000, TestSize: 10, Seed: 1})
 	if err != nil {
 		return err
 	}
 	for _, preset := range trainedPresets {
-		if err := trainingOf(ctx, s, dir, rivals, data, preset); err != nil {
+		if err := trainingOf(ctx, s, dir, peers, data, preset); err != nil {
 			return fmt.Errorf("preset %s: %w", preset, err)
 		}
 	}
 	return nil
 }
 
-func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, data *dataset.Data,
+func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, data *dataset.Data,
 	preset string) error {
 	path := filepath.Join(dir, "model.safetensors")
 	c, err := prepareModel(ctx, s, data, preset, path)
@@ -78,7 +78,7 @@ func trainingOf(ctx context.Context, s *settings, dir string, rivals []*child, d
 		if err != nil {
 			return err
 		}
-		r := rivals[i]
+		r := peers[i]
 		loaded, err := r.ask("load", c.Steps, c.Batch, data.Classes)
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ type ownTraining struct {
 	loss    float64
 }
 
-// update is a training step at a learning rate of 0, as the rival does: the same work, and
+// update is a training step at a learning rate of 0, as the peer does: the same work, and
 // every round starts from the same parameters.
 func (o *ownTraining) update() (err error) {
 	o.loss, err = o.trainer.Update(o.batch, o.at, 0)
@@ -185,7 +185,7 @@ func (o *ownTraining) time(s *settings, work func() error) contender {
 	}
 }
 
-// compare holds logits, loss, all gradients and the retracted U of the rival against ours.
+// compare holds logits, loss, all gradients and the retracted U of the peer against ours.
 func (o *ownTraining) compare(r *child) error {
 	y, err := o.logits()
 	if err != nil {

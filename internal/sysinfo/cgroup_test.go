@@ -20,7 +20,8 @@ func TestCgroupCPUs(t *testing.T) {
 		{"own group", map[string]string{"proc/self/cgroup": "0::/a/b\n", g + "a/b/cpu.max": "100000 100000\n",
 			g + "a/cpu.max": "max 100000\n"}, 1},
 		{"version 1", map[string]string{
-			"proc/self/cgroup": "3:cpu,cpuacct:/a\n0::/\n", g + "cpu/a/cpu.cfs_quota_us": "300000\n", g + "cpu/a/cpu.cfs_period_us": "100000\n",
+			"proc/self/cgroup":           "3:cpu,cpuacct:/a\n0::/\n",
+			g + "cpu/a/cpu.cfs_quota_us": "300000\n", g + "cpu/a/cpu.cfs_period_us": "100000\n",
 			g + "cpu/cpu.cfs_quota_us": "-1\n", g + "cpu/cpu.cfs_period_us": "100000\n",
 		}, 3},
 	} {

@@ -41,7 +41,8 @@ func TestAvailableMemory(t *testing.T) {
 				"700000\ninactive_file 600000\nactive_file 100000\n",
 		}, 700000},
 		{"no limit", map[string]string{
-			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/cgroup": "0::/a\n", g + "a/memory.max": "max\n", g + "a/memory.current": "900000\n",
+			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/cgroup": "0::/a\n",
+			g + "a/memory.max": "max\n", g + "a/memory.current": "900000\n",
 		}, 5000 * 1024},
 		{"group above", map[string]string{
 			"proc/self/cgroup":     "0::/a/b/c\n",

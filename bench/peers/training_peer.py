@@ -16,7 +16,7 @@ except ImportError as e:
     say(missing=str(e))
     sys.exit()
 
-from torch_rival import WAYS, adam
+from torch_peer import WAYS, adam
 
 
 def read(path):
