@@ -93,8 +93,7 @@ func badSetting(name string, value any, problem string) *SettingError {
 	return &SettingError{Setting: name, Value: value, Problem: problem}
 }
 
-// Validate checks every setting on its own. The error names the setting, what it is
-// and what was expected.
+// Validate checks every setting. The error names the setting, its value and what was expected.
 func (c Config) Validate() error {
 	positive := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {

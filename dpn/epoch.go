@@ -11,6 +11,7 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 	"dpnbench/internal/stat"
 )
 
@@ -85,7 +86,7 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 	return nil
 }
 
-// measure makes the updates of the next epoch, and measures what came of them.
+// measure makes the updates of the next epoch and measures the result.
 func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err error) {
 	m, number := f.m, len(f.history)+1
 	if err := f.pass(ctx, number, all, p); err != nil {
@@ -105,14 +106,14 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 		if err != nil {
 			return h, err
 		}
-		if v.Loss-v.Loss != 0 {
+		if !linalg.IsFinite(v.Loss) {
 			return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
 		}
 		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
 	}
 	for _, p := range m.Params() {
 		for _, v := range p.Data {
-			if v-v != 0 {
+			if !linalg.IsFinite(v) {
 				return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "tensor " + p.Name}
 			}
 		}
@@ -175,7 +176,7 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	return nil
 }
 
-// add takes in the gradient of a minibatch.
+// add adds the gradient norms and losses of a minibatch.
 func (p *pass) add(s *Trainer, norm float64) {
 	p.updates++
 	p.norms[""] = append(p.norms[""], norm)
@@ -206,17 +207,17 @@ func (p *pass) epoch(m *Model, updates int) Epoch {
 	return h
 }
 
-// stalled says whether Config.Patience is at its end.
+// stalled says whether the validation loss has not improved for Config.Patience epochs.
 func (f *fitting) stalled() bool {
 	n := f.m.Config.Patience
 	return n > 0 && len(f.history) > f.best+n
 }
 
-// sound holds the weights that the epoch ended with against the first training images,
-// where there are none to validate on.
+// sound checks that the loss on the first training images is finite, if there are no validation
+// images.
 func (f *fitting) sound(ctx context.Context, number int) error {
 	v, err := f.m.Score(ctx, f.e, f.train.Slice(0, min(f.m.Config.Batch, f.train.Len())))
-	if err == nil && v.Loss-v.Loss != 0 {
+	if err == nil && !linalg.IsFinite(v.Loss) {
 		err = &NotFiniteError{Epoch: number, Update: f.updates, What: "loss at the end of the epoch"}
 	}
 	return err

@@ -229,7 +229,7 @@ func TestExtractorSettings(t *testing.T) {
 	}
 }
 
-// TestCleanMACs holds the size of the preset clean against DESIGN 2.5: 1.05 million
+// TestCleanMACs holds the size of the preset clean against what it was designed for: 1.05 million
 // multiply-adds an image.
 func TestCleanMACs(t *testing.T) {
 	c, _ := Preset("clean")

@@ -186,8 +186,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	return r, err
 }
 
-// prepare does what comes before the first update: it places the centres, and computes the
-// denoised features if they never change.
+// prepare places the centres, and computes the denoised features if they never change.
 func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
 	m, log := f.m, f.opt.Log
 	if resumed {

@@ -20,8 +20,7 @@ const (
 	ConfigFile  = "config.toml"       // the settings used in the end
 )
 
-// checkDir fails where nothing can be written to the folder: the end of the first epoch
-// would be late to find out.
+// checkDir returns an error if the folder cannot be written to, before an epoch is lost by it.
 func (f *fitting) checkDir() error {
 	dir := f.opt.Dir
 	if dir == "" {
@@ -53,7 +52,7 @@ func (f *fitting) write(better bool) error {
 		}
 	}
 	if path := filepath.Join(dir, StateFile); len(
-		f.history) == 1 { // it is of an earlier run, and must not be taken for this one's
+		f.history) == 1 { // of an earlier run: it must not be mistaken for this one's
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fileError("state", path, err)
 		}
@@ -98,11 +97,11 @@ func (f *fitting) writeMetrics() error {
 	return nil
 }
 
-// resume goes back to the state in the folder, if it is asked for and there is one.
+// resume restores the state in the folder, if FitOptions.Resume is set.
 func (f *fitting) resume() (bool, error) {
 	if f.opt.Dir == "" {
 		if f.opt.Resume {
-			return false, errors.New("FitOptions.Resume without a Dir, expected the folder to go on in")
+			return false, errors.New("FitOptions.Resume without Dir, expected the folder of the run")
 		}
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/linalg"
 )
 
 // Keys of the metadata of a model file, besides those of the config.
@@ -242,7 +243,7 @@ func (m *Model) readGeometry(c Config, meta map[string]string, pixels int) error
 			continue
 		}
 		v, err := strconv.ParseFloat(s, 32)
-		if err != nil || v-v != 0 || n.key == metaStd && v <= 0 {
+		if err != nil || !linalg.IsFinite(v) || n.key == metaStd && v <= 0 {
 			return fmt.Errorf("metadata %s is %q, expected a number", n.key, s)
 		}
 		*n.to = float32(v)
@@ -264,7 +265,7 @@ func copyTensor(dst []float32, f *safetensors.File, name string, shape []int) er
 		return fmt.Errorf("tensor %q has shape %v, expected %v", name, t.Shape, shape)
 	}
 	for i, v := range t.Data {
-		if v-v != 0 {
+		if !linalg.IsFinite(v) {
 			return fmt.Errorf("tensor %q: number %d is %v, expected finite numbers", name, i, v)
 		}
 	}

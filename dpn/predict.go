@@ -6,19 +6,20 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 )
 
 const (
-	evalRows    = 512 // images that are evaluated together
-	extractRows = 128 // of them, go through the extractor together: its layers need memory
+	evalRows    = potential.BlockRows // images that are evaluated together
+	extractRows = 128                 // of them, go through the extractor together, whose layers need memory
 )
 
 // Score is how well a model does on labelled images.
 type Score = layer.Score
 
-// Predict returns the class of every image of s, the lower one among equals.
+// Predict returns the class of every image of s; of equal logits the lower class.
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
@@ -65,10 +66,10 @@ func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) 
 	return m.rows(ctx, e, s, m.Config.Steps, nil)
 }
 
-// Explain says in a line how the ascents of the model run, and by which route, on e with the images of s:
-// those of its minibatches when it trains with the exact gradient, and otherwise those of
-// the blocks in which images are evaluated. With the setting "detached" training is such
-// an evaluation too, once for all epochs.
+// Explain describes in one line how the ascents of the model run on e, and by which route: for
+// training with the exact gradient those of a minibatch of s, otherwise those of a block of images
+// that are evaluated together. Training with the gradient "detached" evaluates, too: once for all
+// epochs.
 func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string {
 	c := m.Config
 	images := s.Len()

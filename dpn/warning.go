@@ -9,8 +9,8 @@ import (
 	"dpnbench/dpn/potential"
 )
 
-// Warning says that training has left the healthy range, and which settings to change. It is
-// given once a run and kind.
+// Warning says that training has left the healthy range, and which settings to change. Each kind
+// is given once a run.
 type Warning struct {
 	Kind string `json:"kind"` // edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding or vanishing
 	Text string `json:"text"`
@@ -137,14 +137,14 @@ func (f *fitting) diagnose(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// explain warns of what led to a number that is not finite, as far as that can be measured.
+// explain warns of the causes of a number that is not finite, as far as they can be measured.
 func (f *fitting) explain(ctx context.Context, p *pass) {
 	if f.diagnose(ctx, p) == nil {
 		f.warn(f.news(p))
 	}
 }
 
-// news returns the warnings that this run has not given.
+// news returns the warnings of kinds that this run has not given yet.
 func (f *fitting) news(p *pass) []Warning {
 	return slices.DeleteFunc(f.m.Config.warnings(p.diagnostics, median(p.norms[""])), func(w Warning) bool {
 		given := func(v Warning) bool { return v.Kind == w.Kind }

@@ -14,7 +14,7 @@ import (
 
 var measure = flag.String("measure", "", "`FOLDER` with MNIST: train the networks at full size, minutes")
 
-// TestMeasure trains the networks of DESIGN 2.5 and He and Su's on MNIST, and holds them
+// TestMeasure trains the baselines of the experiments and He and Su's on MNIST, and holds them
 // against what is known of them.
 func TestMeasure(t *testing.T) {
 	if *measure == "" {

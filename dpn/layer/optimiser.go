@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/internal/linalg"
 )
 
 // Adam is the optimiser of Kingma and Ba (2015), with beta1 0.9, beta2 0.999 and eps 1e-8:
@@ -67,15 +68,15 @@ func Norm(e *engine.Engine, params []*Param) float64 {
 // given: "loss", "gradient of" a tensor, or "norm of the gradient" where all elements are
 // finite and their squares are not. It returns "" if all is.
 func NotFinite(loss, norm float64, params []*Param) string {
-	if loss-loss != 0 {
+	if !linalg.IsFinite(loss) {
 		return "loss"
 	}
-	if norm-norm == 0 {
+	if linalg.IsFinite(norm) {
 		return ""
 	}
 	for _, p := range params {
 		for _, g := range p.Grad {
-			if g-g != 0 {
+			if !linalg.IsFinite(g) {
 				return "gradient of " + p.Name
 			}
 		}

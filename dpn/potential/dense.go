@@ -8,6 +8,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/linalg/lu"
 	"dpnbench/internal/parallel"
 )
 
@@ -18,8 +19,8 @@ type denseForm struct {
 	scale float32 // of A at first: A = scale I
 	a     *Param
 
-	inverse   []float32  // of logDets: all A_i^-1
-	inverters []inverter // of the threads
+	inverse   []float32     // of logDets: all A_i^-1
+	inverters []lu.Inverter // of the threads
 }
 
 func newDenseForm(c Settings, d int, list []*Param) form {
@@ -79,8 +80,8 @@ func (f *denseForm) retract(*engine.Engine) {}
 func (f *denseForm) definite(e *engine.Engine) (tensor, problem string) {
 	n := f.d * f.d
 	singular := make([]bool, f.count())
-	f.each(e, func(on multiplier, with *inverter, i int) {
-		singular[i] = with.singular(on, engine.View(f.a.Data[i*n:(i+1)*n], f.d, f.d))
+	f.each(e, func(on lu.Multiplier, with *lu.Inverter, i int) {
+		singular[i] = with.Singular(on, engine.View(f.a.Data[i*n:(i+1)*n], f.d, f.d))
 	})
 	if i := slices.Index(singular, true); i >= 0 {
 		return f.a.Name, fmt.Sprintf("matrix %d is singular", i)
@@ -89,10 +90,10 @@ func (f *denseForm) definite(e *engine.Engine) (tensor, problem string) {
 }
 
 // each calls do for every A_i, on several threads or with an engine of several.
-func (f *denseForm) each(e *engine.Engine, do func(on multiplier, with *inverter, i int)) {
+func (f *denseForm) each(e *engine.Engine, do func(on lu.Multiplier, with *lu.Inverter, i int)) {
 	n, many := f.d*f.d, f.count()
 	if f.inverters == nil {
-		f.inverters = make([]inverter, min(e.Threads(), many))
+		f.inverters = make([]lu.Inverter, min(e.Threads(), many))
 	}
 	if many < e.Threads() { // they share each matrix
 		for i := range many {
@@ -116,9 +117,9 @@ func (f *denseForm) logDets(e *engine.Engine, v []float32) {
 	if f.inverse == nil {
 		f.inverse = make([]float32, len(f.a.Data))
 	}
-	f.each(e, func(on multiplier, with *inverter, i int) {
+	f.each(e, func(on lu.Multiplier, with *lu.Inverter, i int) {
 		part := func(x []float32) engine.Matrix { return engine.View(x[i*n:(i+1)*n], f.d, f.d) }
-		v[i] = float32(2 * with.invert(on, part(f.inverse), part(f.a.Data)))
+		v[i] = float32(2 * with.Invert(on, part(f.inverse), part(f.a.Data)))
 	})
 	for i := f.count(); i < f.k; i++ {
 		v[i] = v[0]

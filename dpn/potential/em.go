@@ -154,7 +154,7 @@ func meanVariance(x engine.Matrix) (float64, error) {
 	mean := make([]float64, x.Cols)
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if v-v != 0 {
+			if !linalg.IsFinite(v) {
 				return 0, fmt.Errorf("EM: feature %d of row %d is %v, expected a finite number", j, i, v)
 			}
 			mean[j] += float64(v)
@@ -252,7 +252,7 @@ func (f *em) expect() (float64, error) {
 		}
 	}
 	ll := sum/float64(n) - f.logZ
-	if ll-ll != 0 {
+	if !linalg.IsFinite(ll) {
 		return 0, fmt.Errorf("EM: the log-likelihood is %v after %d iterations; try a larger em-ridge", ll, f.Iterations)
 	}
 	return ll, nil
@@ -277,7 +277,7 @@ func (f *em) maximise() error {
 	}
 	log, most := make([]float64, p.K), math.Inf(-1)
 	for i, m := range f.mass {
-		log[i] = logProduct([]float64{m/n + 0x1p-40}) + f.gaussians[i].logDet()/2
+		log[i] = linalg.LogProduct([]float64{m/n + 0x1p-40}) + f.gaussians[i].logDet()/2
 		most = max(most, log[i])
 	}
 	for i := range log {
@@ -335,7 +335,7 @@ func (f *em) integrate() {
 	for _, t := range terms {
 		sum += float64(num.Exp32(float32(t - most)))
 	}
-	f.logZ = most + logProduct([]float64{sum}) + float64(float64(f.p.D)*logTwoPi/2)
+	f.logZ = most + linalg.LogProduct([]float64{sum}) + float64(float64(f.p.D)*logTwoPi/2)
 }
 
 // blocks calls do with the rows that belong to component i, up to 512 at a time: sqrt(r/m)

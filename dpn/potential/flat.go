@@ -186,7 +186,7 @@ func (f *flatForm) logDets(_ *engine.Engine, v []float32) {
 			eigenvalues[j] *= f.eps
 		}
 	}
-	log := float32(logProduct(eigenvalues))
+	log := float32(linalg.LogProduct(eigenvalues))
 	for i := range v {
 		v[i] = log
 	}

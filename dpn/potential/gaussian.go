@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
 )
@@ -66,20 +65,5 @@ func logDiagonal(a []float64, n int) float64 {
 	for i := range v {
 		v[i] = a[i*n+i]
 	}
-	return logProduct(v)
-}
-
-// logProduct returns the sum of the logarithms of numbers above 0. It multiplies their
-// mantissas and adds their exponents, so that only one logarithm is taken, by the engine:
-// the error is about 2^-23, whatever their number.
-func logProduct(x []float64) float64 {
-	mantissa, exponent := 1.0, 0
-	for _, v := range x {
-		f, e := math.Frexp(v)
-		mantissa *= f
-		exponent += e
-		mantissa, e = math.Frexp(mantissa)
-		exponent += e
-	}
-	return float64(float64(exponent)*math.Ln2) + float64(num.Log32(float32(mantissa)))
+	return linalg.LogProduct(v)
 }

@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn/internal/stream"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 )
 
 // Clusters is the outcome of KMeans, ClassKMeans or DrawCentres.
@@ -262,7 +263,7 @@ func DrawCentres(e *engine.Engine, x engine.Matrix, k int, seed uint64) (*Cluste
 	for i, c := range r.Assignment {
 		r.Inertia += float64(dist.At(i, int(c)))
 	}
-	if r.Inertia-r.Inertia != 0 {
+	if !linalg.IsFinite(r.Inertia) {
 		return nil, fmt.Errorf("centres from samples: distances are not finite")
 	}
 	return r, nil

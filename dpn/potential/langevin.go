@@ -136,7 +136,7 @@ func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine
 	taken := make([]int, n)
 	for t := range opt.Steps {
 		err := parallel.ForEach(ctx, n, threads, func(b int) error {
-			if v := phi[b]; v-v != 0 {
+			if v := phi[b]; !linalg.IsFinite(v) {
 				return fmt.Errorf(
 					"chain %d: phi is %v after %d steps: "+
 						"take a smaller step size (2 over the largest eigenvalue of the precisions is the limit), or another start",
@@ -180,7 +180,7 @@ func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine
 	}
 	var all int
 	for b, v := range phi {
-		if v-v != 0 {
+		if !linalg.IsFinite(v) {
 			return nil, fmt.Errorf("chain %d: phi is %v after %d steps: take a smaller step size", b, v, opt.Steps)
 		}
 		all += taken[b]

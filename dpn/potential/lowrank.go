@@ -178,7 +178,7 @@ func (f *lowRankForm) maximise(m *em) error {
 
 // logWeight returns the l of a variance: s0^2 exp(2 l) = 1 / variance.
 func (f *lowRankForm) logWeight(variance float64) float32 {
-	return float32(-logProduct([]float64{variance, float64(f.scale), float64(f.scale)}) / 2)
+	return float32(-linalg.LogProduct([]float64{variance, float64(f.scale), float64(f.scale)}) / 2)
 }
 
 func (f *lowRankForm) maximiseDiagonal(m *em) error {

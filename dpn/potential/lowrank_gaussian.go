@@ -45,7 +45,7 @@ func newLowRankGaussian(root, b []float64, sign float64) (*lowRankGaussian, erro
 func (g *lowRankGaussian) row(i int) []float64 { return g.b[i*g.d : (i+1)*g.d] }
 
 func (g *lowRankGaussian) logDet() float64 {
-	return 2 * (logProduct(g.root) + logDiagonal(g.l, g.r))
+	return 2 * (linalg.LogProduct(g.root) + logDiagonal(g.l, g.r))
 }
 
 func (g *lowRankGaussian) draw(x, z []float64) {

@@ -7,6 +7,7 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 )
 
 // Param is a tensor that training changes.
@@ -155,7 +156,7 @@ func (p *Potential) CheckDefinite(e *engine.Engine) (tensor, problem string) {
 func (p *Potential) CheckFinite() error {
 	for _, q := range []*Param{p.mu, p.c, p.alpha} {
 		for i, v := range q.Data {
-			if v-v != 0 {
+			if !linalg.IsFinite(v) {
 				return fmt.Errorf("%s: element %d is %v, expected a finite number", q.Name, i, v)
 			}
 		}

@@ -66,7 +66,7 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	logs := make([]float64, p.K)
 	for i, g := range s.gaussians {
 		logs[i] = float64(p.c.Data[i])/temperature - g.logDet()/2
-		if logs[i]-logs[i] != 0 {
+		if !linalg.IsFinite(logs[i]) {
 			return nil, fmt.Errorf("component %d: the logarithm of its mass is %v, expected a finite number", i, logs[i])
 		}
 	}
@@ -136,7 +136,7 @@ func (s *Sampler) Draw(ctx context.Context, n int, seed uint64, threads int) (*D
 		return nil, err
 	}
 	for b, v := range out.X.Data {
-		if v-v != 0 {
+		if !linalg.IsFinite(v) {
 			return nil, fmt.Errorf("sample %d: feature %d is %v, out of the range of float32", b/d, b%d, v)
 		}
 	}

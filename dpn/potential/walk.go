@@ -1,6 +1,10 @@
 package potential
 
-import "math"
+import (
+	"math"
+
+	"dpnbench/internal/linalg"
+)
 
 // RoundingAllowance is the fall of phi from a to b that counts as rounding in d
 // dimensions: 4 sqrt(d) u (1 + max(|a|, |b|)) with u = 2^-24, the size of the rounding of
@@ -13,5 +17,5 @@ func RoundingAllowance(d int, a, b float64) float64 {
 // RoundingAllowance. It does not if either is not finite.
 func Rises(d int, a, b float64) bool {
 	fall := a - b
-	return fall-fall == 0 && fall <= RoundingAllowance(d, a, b)
+	return linalg.IsFinite(fall) && fall <= RoundingAllowance(d, a, b)
 }

@@ -218,7 +218,7 @@ func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints,
 		keep := 0
 		for b, i := range moving {
 			switch {
-			case moved[b]-moved[b] != 0:
+			case !linalg.IsFinite(moved[b]):
 				f.Steps[i] = HasDiverged
 				f.Diverged++
 			case moved[b] <= f.Tolerance*(1+size[b]):

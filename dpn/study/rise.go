@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/internal/linalg"
 )
 
 // Rise says whether phi rises along the ascents with one step size. A pair is an image
@@ -123,7 +124,7 @@ func (r *Rise) count(before, after []float32, d, step, first int) {
 		p, q := float64(before[b]), float64(after[b])
 		fall := p - q
 		switch {
-		case fall-fall != 0:
+		case !linalg.IsFinite(fall):
 			r.NotFinite++
 			continue
 		case fall <= 0:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dpnbench/internal/linalg"
 )
 
 // Bins is the number of bins of confidence.
@@ -34,7 +36,7 @@ func (l Logits) check() error {
 		}
 	}
 	for i, v := range l.X {
-		if v-v != 0 {
+		if !linalg.IsFinite(v) {
 			return fmt.Errorf("uncertainty: logit at row %d, column %d is %v: every logit must be finite",
 				i/l.Classes, i%l.Classes, v)
 		}

@@ -42,7 +42,7 @@ func checkMatrix(a []float64, n int) error {
 		return fmt.Errorf("linalg: eigenvalues of %d numbers as a %d x %d matrix", len(a), n, n)
 	}
 	for i, v := range a {
-		if v-v != 0 {
+		if !IsFinite(v) {
 			return fmt.Errorf("linalg: eigenvalues: element (%d, %d) of the matrix is not finite", i/n, i%n)
 		}
 	}

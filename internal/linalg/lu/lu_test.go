@@ -1,4 +1,4 @@
-package potential
+package lu
 
 import (
 	"math"
@@ -15,7 +15,7 @@ import (
 // matrices that need pivots, nearly singular ones to the precision that is left, and
 // singular ones.
 func TestInvert(t *testing.T) {
-	e, v := newEngine(t), &inverter{}
+	e, v := newEngine(t), &Inverter{}
 	for _, n := range []int{131, 1, 2, 31, 32, 33, 64, 65} {
 		for _, small := range []float64{1, 1e-5} {
 			a := engine.NewMatrix(n, n)
@@ -33,7 +33,7 @@ func TestInvert(t *testing.T) {
 				t.Fatal(err)
 			}
 			largest, got := mat.Norm(&inverse, 2), engine.NewMatrix(n, n)
-			if log := v.invert(e, got, a); math.Abs(log-want) > 1e-4 {
+			if log := v.Invert(e, got, a); math.Abs(log-want) > 1e-4 {
 				t.Errorf("%d, %v: log of the determinant %v, want %v", n, small, log, want)
 			}
 			for i, x := range got.Data {
@@ -42,7 +42,7 @@ func TestInvert(t *testing.T) {
 				}
 			}
 			clear(a.Row(n - 1))
-			if log := v.invert(e, got, a); !math.IsInf(log, -1) {
+			if log := v.Invert(e, got, a); !math.IsInf(log, -1) {
 				t.Errorf("%d: log of the determinant %v of a singular matrix", n, log)
 			}
 		}
@@ -53,7 +53,7 @@ func TestInvert(t *testing.T) {
 // whose last row is a sum of others but for some of its own, of sizes around the blocks and
 // of any scale.
 func TestSingular(t *testing.T) {
-	e, v := newEngine(t), &inverter{}
+	e, v := newEngine(t), &Inverter{}
 	nan := float32(math.NaN())
 	var singular, regular int
 	for _, n := range []int{100, 1, 2, 33, 64, 65} {
@@ -83,7 +83,7 @@ func TestSingular(t *testing.T) {
 					continue // either
 				}
 				want := !(ratio > 1)
-				if got := v.singular(e, a); got != want {
+				if got := v.Singular(e, a); got != want {
 					t.Errorf("%d x %d, scale %v, %v of its own: singular %v with pivots from %v to %v", n, n, scale, own,
 						got, least, most)
 				}
@@ -92,7 +92,7 @@ func TestSingular(t *testing.T) {
 				} else {
 					regular++
 				}
-				if a.Row(n / 2)[n/3] = nan; !v.singular(e, a) {
+				if a.Row(n / 2)[n/3] = nan; !v.Singular(e, a) {
 					t.Errorf("%d x %d: not singular with a NaN", n, n)
 				}
 			}
@@ -101,4 +101,14 @@ func TestSingular(t *testing.T) {
 	if singular < 30 || regular < 30 {
 		t.Errorf("%d singular matrices and %d others", singular, regular)
 	}
+}
+
+func newEngine(t *testing.T) *engine.Engine {
+	t.Helper()
+	e, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
 }

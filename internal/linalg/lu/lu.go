@@ -1,4 +1,6 @@
-package potential
+// Package lu inverts matrices of float32 by LU factors, most of it in the engine's products.
+// It stands apart from package linalg because the engine itself uses that.
+package lu
 
 import (
 	"math"
@@ -8,10 +10,10 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// inverter inverts matrices by the elimination of Gauss with partial pivoting, a block of
-// columns after another: the columns in float64, what follows for the rest in the engine's
-// products, which have the same bits on every machine. It holds the memory for that.
-type inverter struct {
+// Inverter inverts matrices by Gaussian elimination with partial pivoting, block by block of
+// columns: the block itself in float64, the update of the other columns by the engine's products,
+// which have the same bits on every machine. It holds the memory for that.
+type Inverter struct {
 	m     []float32 // [a | 1], which becomes [U | L^-1] and then [U | a^-1], n x 2n
 	panel []float64 // the columns, of the rows from the block on
 	left  []float32 // what a product has on its left
@@ -20,8 +22,8 @@ type inverter struct {
 	block []float64 // a triangle's inverse
 }
 
-// multiplier is an Engine, or one of its threads.
-type multiplier interface {
+// Multiplier is an Engine, or one of its threads.
+type Multiplier interface {
 	MatMul(c, a, b engine.Matrix, acc bool)
 	Scale(dst []float32, a float32, x []float32)
 }
@@ -29,9 +31,9 @@ type multiplier interface {
 // invertBlock is the number of columns in a block.
 const invertBlock = 32
 
-// invert sets inverse to that of a, both n x n, and returns log|det a|: -Inf where a is
-// singular, and inverse is of no use.
-func (v *inverter) invert(e multiplier, inverse, a engine.Matrix) (logDet float64) {
+// Invert sets inverse to that of a, both n x n, and returns log|det a|. If a is
+// singular it returns -Inf, and inverse is undefined.
+func (v *Inverter) Invert(e Multiplier, inverse, a engine.Matrix) (logDet float64) {
 	n := a.Rows
 	m := v.load(a, 2*n)
 	for i := range n {
@@ -56,15 +58,15 @@ func (v *inverter) invert(e multiplier, inverse, a engine.Matrix) (logDet float6
 	for i := range n {
 		copy(inverse.Row(i), m.Row(i)[n:])
 	}
-	return logProduct(v.pivot)
+	return linalg.LogProduct(v.pivot)
 }
 
-// singular says whether the n x n matrix a has no inverse as far as float32 can tell: one of
+// Singular says whether the n x n matrix a has no inverse as far as float32 can tell: one of
 // its pivots is no more than 2^-24 of the largest, as elimination in float64 finds them.
-// The engine's products round to float32, which may make as much of a zero, or more in a
-// large matrix. So they only acquit: what they leave above 2^-10 is far from that. What they do not
-// is eliminated in float64, which takes some twenty times longer.
-func (v *inverter) singular(e multiplier, a engine.Matrix) bool {
+// The engine's products round to float32, which can make that much of a zero, or more in a large
+// matrix. So a first elimination with them only proves matrices regular, if the ratio is above
+// 2^-10; the others are eliminated again in float64, which takes about 20 times longer.
+func (v *Inverter) Singular(e Multiplier, a engine.Matrix) bool {
 	n := a.Rows
 	if v.factor(e, v.load(a, n)) && v.pivotRatio() > 0x1p-10 {
 		return false
@@ -75,11 +77,11 @@ func (v *inverter) singular(e multiplier, a engine.Matrix) bool {
 }
 
 // pivotRatio returns the smallest pivot over the largest.
-func (v *inverter) pivotRatio() float64 { return slices.Min(v.pivot) / slices.Max(v.pivot) }
+func (v *Inverter) pivotRatio() float64 { return slices.Min(v.pivot) / slices.Max(v.pivot) }
 
 // load returns m of so many columns with a in the first ones, and makes room for its
 // elimination.
-func (v *inverter) load(a engine.Matrix, cols int) engine.Matrix {
+func (v *Inverter) load(a engine.Matrix, cols int) engine.Matrix {
 	n := a.Rows
 	v.m, v.panel = sized(v.m, n*cols), sized(v.panel, n*invertBlock)
 	v.left, v.right = sized(v.left, n*invertBlock), sized(v.right, cols*invertBlock)
@@ -96,7 +98,7 @@ func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
 // factor eliminates below the diagonal of the first n columns of m, which has n rows: they
 // become U, and those on their right L^-1 times what they were. It says whether all pivots
 // differ from 0.
-func (v *inverter) factor(e multiplier, m engine.Matrix) bool {
+func (v *Inverter) factor(e Multiplier, m engine.Matrix) bool {
 	n := m.Rows
 	v.pivot = v.pivot[:0]
 	for k := 0; k < n; k += invertBlock {
@@ -133,7 +135,7 @@ func (v *inverter) factor(e multiplier, m engine.Matrix) bool {
 // eliminate factors the columns p of the rows of m from k on into L (below the diagonal,
 // whose own is 1) and U, and swaps rows of m as it goes: the largest element becomes the
 // pivot, the first among equals. It says whether there is one.
-func (v *inverter) eliminate(m engine.Matrix, p []float64, k, h int) bool {
+func (v *Inverter) eliminate(m engine.Matrix, p []float64, k, h int) bool {
 	rows := len(p) / h
 	for j := range h {
 		best := j
@@ -168,7 +170,7 @@ func swap[T any](a, b []T) {
 
 // solve sets x to T^-1 x, for a triangular T of as many rows. invert turns the identity into
 // T^-1, in place.
-func (v *inverter) solve(e multiplier, x engine.Matrix, invert func(b []float64)) {
+func (v *Inverter) solve(e Multiplier, x engine.Matrix, invert func(b []float64)) {
 	h := x.Rows
 	v.block = sized(v.block, h*h)
 	clear(v.block)
