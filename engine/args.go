@@ -2,12 +2,32 @@ package engine
 
 import "unsafe"
 
+// panelArgs are the arguments of the products panel, narrow, pair and panelAt. The assembly knows the
+// offsets of the fields of this and the following types by go_asm.h.
+type panelArgs struct {
+	k          int // inner indices
+	a          []float32
+	ars, acs   int // floats from row to row of A and from inner index to inner index
+	tileStride int // floats from tile to tile of A, or 0 where its rows follow each other
+	b          []float32
+	brs        int     // floats from row to row of B
+	at         []int32 // where the rows of B begin, for panelAt
+	c          []float32
+	crs        int // floats from row to row of C
+	cols       int // columns of C, for narrow
+
+	tiles, rows, tall int // tiles of rows rows, the first tall of them with one row more
+
+	acc    bool      // whether the chains go on from the old C
+	next   []float32 // what is prefetched, step bytes at a time, if step is not 0
+	step   int
+	panels int // panels of B, or pairs of panels, that follow each other
+}
+
 // quadSmallDArgs are the arguments of quadSmallD: for component c of comps and row b of x,
 //
 //	g[c*gc+b*gs+j] = chain over p of fma(x[b*xs+p]-mu[c*d+p], P_c[p, j], ...)
 //	q[c*qc+b] = the dot product of x[b]-mu_c and that row of g
-//
-// The assembly knows the offsets of the fields by go_asm.h.
 type quadSmallDArgs struct {
 	comps  int
 	g      []float32
@@ -52,5 +72,11 @@ type vjpSmallDArgs struct {
 }
 
 // onStack returns p hidden from escape analysis: a call through a function of a table would otherwise
-// move what p points to to the heap. The callee must not keep p.
-func onStack[T any](p *T) *T { return (*T)(hide(unsafe.Pointer(p))) }
+// move what p points to to the heap. The callee must not keep p. While the address is an integer there
+// is no call, so the stack does not move.
+//
+//go:nosplit
+func onStack[T any](p *T) *T {
+	address := uintptr(unsafe.Pointer(p))
+	return *(**T)(unsafe.Pointer(&address))
+}

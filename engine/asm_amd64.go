@@ -82,14 +82,12 @@ var avx2Kernels = kernels{table{
 // sgemmAVX2_6x16 is panelGeneric with AVX2, in tiles of up to 6 x 16.
 //
 //go:noescape
-func sgemmAVX2_6x16(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
+func sgemmAVX2_6x16(args *panelArgs)
 
 // sgemmAtAVX2_6x16 is panelAtGeneric with AVX2, in tiles of up to 6 x 16.
 //
 //go:noescape
-func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-	crs, tiles, rows, tall int, acc bool)
+func sgemmAtAVX2_6x16(args *panelArgs)
 
 // transposeAVX2 is transposeGeneric with AVX2 where whole blocks fit.
 func transposeAVX2(dst []float32, ds int, src []float32, ss, rows, cols int) {
@@ -124,11 +122,6 @@ func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols in
 func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
 
 // asm_amd64.s
-
-// hide returns p: see onStack.
-//
-//go:noescape
-func hide(p unsafe.Pointer) unsafe.Pointer
 
 // addAVX2 is addGeneric with AVX2.
 //
@@ -238,6 +231,7 @@ func additions(rounds int)
 
 // The assembly copies so many bytes of arguments.
 var (
+	_ = [unsafe.Sizeof(panelArgs{})]byte{} == [224]byte{}
 	_ = [unsafe.Sizeof(quadSmallDArgs{})]byte{} == [248]byte{}
 	_ = [unsafe.Sizeof(vjpSmallDArgs{})]byte{} == [280]byte{}
 )

@@ -37,7 +37,6 @@
 //	triadAVX2         dst[j] = fma(a, y[j], x[j]), rounds times
 //	pause             n spin-wait hints
 //	additions         rounds of 64 dependent additions
-//	hide              returns its argument
 
 // tailMasks is eight all-ones words, then eight zeros: the 32 bytes from (8-n)*4 on select the first n
 // of eight lanes.
@@ -993,12 +992,4 @@ loop:
 test:
 	SUBQ $1, CX
 	JGE  loop
-	RET
-
-// func hide(p unsafe.Pointer) unsafe.Pointer
-//
-// Returns p. See onStack.
-TEXT ·hide(SB), NOSPLIT, $0-16
-	MOVQ p+0(FP), AX
-	MOVQ AX, ret+8(FP)
 	RET

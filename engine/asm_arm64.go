@@ -2,8 +2,6 @@
 
 package engine
 
-import "unsafe"
-
 // machineKernels lists the tiers of this architecture. NEON is part of every arm64 machine that
 // Go runs on.
 var machineKernels = []*kernels{&neonKernels}
@@ -53,43 +51,44 @@ var neonKernels = kernels{table{
 // asm_gemm_arm64.s
 
 // panelNEON is panels of a matrix product: see panelGeneric.
-func panelNEON(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
-	next = next[:cap(next)] // the panels that follow are prefetched, too
-	for range panels {
-		w := tileWalk{a: a, c: c, next: next, ars: ars, tileStride: tileStride, crs: crs,
-			rows: rows, tall: tall, prefetch: k / 4 * step / 4}
-		for range tiles {
-			n := w.tile()
-			sgemmNEON_6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, w.next, step)
-			w.step(n)
+func panelNEON(args *panelArgs) {
+	tile := *args
+	b, c, next := args.b, args.c, args.next[:cap(args.next)] // the panels that follow are prefetched, too
+	for range args.panels {
+		w := tileWalk{a: args.a, c: c, next: next, ars: args.ars, tileStride: args.tileStride, crs: args.crs,
+			rows: args.rows, tall: args.tall, prefetch: args.k / 4 * args.step / 4}
+		tile.b = b
+		for range args.tiles {
+			tile.rows = w.tile()
+			tile.a, tile.c, tile.next = w.a, w.c, w.next
+			sgemmNEON_6x16(&tile)
+			w.step(tile.rows)
 		}
-		b, c, next = b[min(k*16, len(b)):], c[min(16, len(c)):], next[min(k*16, len(next)):]
+		b, c, next = b[min(args.k*16, len(b)):], c[min(16, len(c)):], next[min(args.k*16, len(next)):]
 	}
 }
 
 // sgemmNEON_6x16 is one tile of panelNEON: see sgemmGeneric6x16.
 //
 //go:noescape
-func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32,
-	crs, rows int, acc bool, next []float32, step int)
+func sgemmNEON_6x16(args *panelArgs)
 
 // panelAtNEON is one panel of a matrix product: see panelAtGeneric.
-func panelAtNEON(k int, a []float32, ars, acs int, b []float32, at []int32,
-	c []float32, crs, tiles, rows, tall int, acc bool) {
-	w := tileWalk{a: a, c: c, ars: ars, crs: crs, rows: rows, tall: tall}
-	for range tiles {
-		n := w.tile()
-		sgemmAtNEON_6x16(k, w.a, ars, acs, b, at, w.c, crs, n, acc)
-		w.step(n)
+func panelAtNEON(args *panelArgs) {
+	tile := *args
+	w := tileWalk{a: args.a, c: args.c, ars: args.ars, crs: args.crs, rows: args.rows, tall: args.tall}
+	for range args.tiles {
+		tile.rows = w.tile()
+		tile.a, tile.c = w.a, w.c
+		sgemmAtNEON_6x16(&tile)
+		w.step(tile.rows)
 	}
 }
 
 // sgemmAtNEON_6x16 is one tile of panelAtNEON.
 //
 //go:noescape
-func sgemmAtNEON_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-	crs, rows int, acc bool)
+func sgemmAtNEON_6x16(args *panelArgs)
 
 // asm_arm64.s
 
@@ -225,6 +224,3 @@ func responsibilityBackwardNEON(r, s []float32, ld int, sum []float32, k int)
 //
 //go:noescape
 func gradientNEON(dst, r []float32, rs int, g []float32, gs, k int)
-
-// hide returns p: see onStack. No kernel of this architecture takes a pointer to its arguments.
-func hide(p unsafe.Pointer) unsafe.Pointer { return p }

@@ -80,26 +80,22 @@ var avx512Kernels = kernels{table{
 // sgemmAVX512_14x32 is panelGeneric with AVX-512, in tiles of up to 14 x 32 and panels of 32 columns.
 //
 //go:noescape
-func sgemmAVX512_14x32(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
+func sgemmAVX512_14x32(args *panelArgs)
 
 // sgemmAVX512_14x16 is sgemmAVX512_14x32 for the first cols (at most 16) columns of one panel.
 //
 //go:noescape
-func sgemmAVX512_14x16(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-	c []float32, crs, cols, tiles, rows, tall int, acc bool, next []float32, step int)
+func sgemmAVX512_14x16(args *panelArgs)
 
 // sgemmAVX512_6x64 is panelGeneric with AVX-512 for pairs of panels, in tiles of up to 6 x 64; k is at least 4.
 //
 //go:noescape
-func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, tall int,
-	acc bool, next []float32, step, pairs int)
+func sgemmAVX512_6x64(args *panelArgs)
 
 // sgemmAtAVX512_14x32 is panelAtGeneric with AVX-512, in tiles of up to 14 x 32 and panels of 32 columns.
 //
 //go:noescape
-func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-	crs, tiles, rows, tall int, acc bool)
+func sgemmAtAVX512_14x32(args *panelArgs)
 
 // transposeAVX512 is transposeGeneric with AVX-512.
 //

@@ -23,8 +23,7 @@
 // ---------------------------------------------------------------------------------
 // sgemmAVX2_6x16
 
-// func sgemmAVX2_6x16(k int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32,
-//	crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
+// func sgemmAVX2_6x16(args *panelArgs)
 //
 // Panels of a matrix product, C = A B or C += A B. See panelGeneric.
 //
@@ -35,20 +34,22 @@
 //
 // Frame: see gemm_panel_amd64.h. There is a fast path, dense, for panels of B with brs = 16, five or
 // six rows, k >= 8 and A with acs of 1, 8 or 16 floats.
-TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $32-192
-	MOVQ ars+32(FP), R10
-	MOVQ acs+40(FP), R11
-	MOVQ brs+80(FP), R12
-	MOVQ crs+112(FP), R13
+TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	GEMM_COPYARGUMENTS
+	MOVQ GEMM_ARG_ARS, R10
+	MOVQ GEMM_ARG_ACS, R11
+	MOVQ GEMM_ARG_BRS, R12
+	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	SHLQ $2, R13
 	CMPQ R12, $64
 	JNE  panel
-	CMPQ k+0(FP), $8
+	CMPQ GEMM_ARG_K, $8
 	JLT  panel
-	CMPQ rows+128(FP), $5
+	CMPQ GEMM_ARG_ROWS, $5
 	JLT  panel
 	CMPQ R11, $4
 	JEQ  dense
@@ -57,13 +58,13 @@ TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $32-192
 	CMPQ R11, $64
 	JEQ  dense
 panel:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tall+136(FP), next_base+152(FP))
+	GEMM_PANELBEGIN
 tile:
-	MOVQ k+0(FP), CX
+	MOVQ GEMM_ARG_K, CX
 	MOVQ aHere-8(SP), R8
-	MOVQ b_base+56(FP), BX
+	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
-	MOVQ rows+128(FP), AX
+	MOVQ GEMM_ARG_ROWS, AX
 	CMPQ tallLeft-32(SP), $0
 	JLE  even
 	SUBQ $1, tallLeft-32(SP)
@@ -73,7 +74,7 @@ even:
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
 	ADDQ R13, SI             // SI: row 3 of C
-	CMPB acc+144(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JNE  olds
 	GEMM_ZERO
 	JMP  start
@@ -83,7 +84,7 @@ olds:
 	GEMM_LOAD(start)
 
 start:
-	MOVQ step+176(FP), DX
+	MOVQ GEMM_ARG_STEP, DX
 	CMPQ R12, $64
 	JNE  strided
 	CMPQ R11, $4
@@ -133,7 +134,7 @@ done:
 	MOVQ AX, CX
 	IMULQ R13, CX
 	ADDQ CX, cHere-16(SP)
-	MOVQ tileStride+48(FP), CX
+	MOVQ GEMM_ARG_TILESTRIDE, CX
 	SHLQ $2, CX
 	JNE  packed
 	MOVQ AX, CX
@@ -142,7 +143,7 @@ packed:
 	ADDQ CX, aHere-8(SP)
 	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
-	GEMM_PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 6, panel, end)
+	GEMM_PANELNEXT(6, panel, end)
 
 	// Tiles of five and six rows, of A contiguous, packed or in panels (acs 1, 8, 16). The rows
 	// from 3 on are stored after the first three inner indices of rows 0 to 2 of the next tile, which
@@ -150,17 +151,17 @@ packed:
 dense:
 	XORQ R12, R12            // R12: row 3 of the tile before, where AX rows less 3 are not stored, or 0
 densePanel:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tall+136(FP), next_base+152(FP))
+	GEMM_PANELBEGIN
 denseTile:
-	MOVQ k+0(FP), CX
+	MOVQ GEMM_ARG_K, CX
 	MOVQ aHere-8(SP), R8
-	MOVQ b_base+56(FP), BX
+	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
 	ADDQ R13, SI             // SI: row 3 of C
-	CMPB acc+144(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JNE  olds3
 	GEMM_ZERO3
 	JMP  first3
@@ -189,13 +190,13 @@ above:
 	GEMM_STORELATE(R12, R13, AX, late)
 late:
 	MOVQ SI, R12
-	MOVQ rows+128(FP), AX
+	MOVQ GEMM_ARG_ROWS, AX
 	CMPQ tallLeft-32(SP), $0
 	JLE  evenLate
 	SUBQ $1, tallLeft-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 evenLate:
-	CMPB acc+144(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JNE  oldsLate
 	GEMM_ZEROLATE
 	JMP  startLate
@@ -218,7 +219,7 @@ belowLate:                       // old values of the tile below are fetched
 	PREFETCHT0 (DX)(R13*2)
 	PREFETCHT0 60(DX)(R13*2)
 startLate:
-	MOVQ step+176(FP), DX
+	MOVQ GEMM_ARG_STEP, DX
 	CMPQ AX, $6
 	JNE  late5
 	CMPQ R11, $32
@@ -244,7 +245,7 @@ store3:
 	MOVQ AX, CX
 	IMULQ R13, CX
 	ADDQ CX, cHere-16(SP)
-	MOVQ tileStride+48(FP), CX
+	MOVQ GEMM_ARG_TILESTRIDE, CX
 	SHLQ $2, CX
 	JNE  packedLate
 	MOVQ AX, CX
@@ -253,7 +254,7 @@ packedLate:
 	ADDQ CX, aHere-8(SP)
 	SUBQ $1, tilesLeft-24(SP)
 	JNE  denseTile
-	GEMM_PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 6, densePanel, last)
+	GEMM_PANELNEXT(6, densePanel, last)
 last:
 	GEMM_STORELATE(R12, R13, AX, end)
 end:
@@ -279,37 +280,39 @@ test: \
 	JGE  one             \
 	JMP  store
 
-// func sgemmAtAVX2_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-//	crs, tiles, rows, tall int, acc bool)
+// func sgemmAtAVX2_6x16(args *panelArgs)
 //
 // One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h, but R12 is the next element of at and R15
-// the start of B. The arguments a, c, tiles and tall are advanced in place from tile to tile.
-TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $0-153
-	MOVQ ars+32(FP), R10
-	MOVQ acs+40(FP), R11
-	MOVQ b_base+48(FP), R15
-	MOVQ crs+120(FP), R13
+// the start of B. The frame is a copy of the arguments, of which a,
+// c, tiles and tall are advanced in place from tile to tile.
+TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	GEMM_COPYARGUMENTS
+	MOVQ GEMM_ARG_ARS, R10
+	MOVQ GEMM_ARG_ACS, R11
+	MOVQ GEMM_ARG_B, R15
+	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R13
 tile:
-	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
-	MOVQ at_base+72(FP), R12
-	MOVQ c_base+96(FP), DI
-	MOVQ rows+136(FP), AX
-	CMPQ tall+144(FP), $0
+	MOVQ GEMM_ARG_K, CX
+	MOVQ GEMM_ARG_A, R8
+	MOVQ GEMM_ARG_AT, R12
+	MOVQ GEMM_ARG_C, DI
+	MOVQ GEMM_ARG_ROWS, AX
+	CMPQ GEMM_ARG_TALL, $0
 	JLE  even
-	SUBQ $1, tall+144(FP)
+	SUBQ $1, GEMM_ARG_TALL
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
 	ADDQ R13, SI             // SI: row 3 of C
-	CMPB acc+152(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JNE  olds
 	GEMM_ZERO
 	JMP  start
@@ -343,11 +346,11 @@ store:
 done:
 	MOVQ AX, CX
 	IMULQ R13, CX
-	ADDQ CX, c_base+96(FP)
+	ADDQ CX, GEMM_ARG_C
 	MOVQ AX, CX
 	IMULQ R10, CX
-	ADDQ CX, a_base+8(FP)
-	SUBQ $1, tiles+128(FP)
+	ADDQ CX, GEMM_ARG_A
+	SUBQ $1, GEMM_ARG_TILES
 	JNE  tile
 	VZEROUPPER
 	RET

@@ -1,11 +1,12 @@
 //go:build arm64 && !purego && !noasm
 
+#include "go_asm.h"
 #include "textflag.h"
 #include "vector_arm64.h"
 
 // NEON: matrix products. One call is one tile; panelNEON and panelAtNEON walk over the tiles.
 //
-// Registers: R0 to R15, R19 and R20 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
+// Registers: R0 to R15, R19 to R21 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
 // platform's), R27 (the assembler's scratch register), R28 (the goroutine), R29 and R30 (frame and return
 // address) and RSP are left alone. F0 is how Go names V0 in scalar instructions and in loads and
 // stores; a load of 4 bytes (FMOVS) clears the other lanes, so that the vector instructions of the full
@@ -32,6 +33,7 @@
 //	R7                          inner indices p left
 //	R19, R20                    address that is prefetched, and its step
 //	R0, R12, R14                C, bytes from row to row, rows of the tile
+//	R21                         the arguments; b, brs, c and so on are those of one tile
 //
 // GEMM_STEPr is one inner index for r rows.
 
@@ -230,26 +232,26 @@ onetest: \
 	FSTPQ (F28, F29), (R0)   \
 	FSTPQ (F30, F31), 32(R0)
 
-// func sgemmNEON_6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs,
-//	rows int, acc bool, next []float32, step int)
+// func sgemmNEON_6x16(args *panelArgs)
 //
 // One tile of a matrix product, C = A B or C += A B. See sgemmGeneric6x16.
 //
 // A: ars and acs floats from row to row and from p to p+1. B: brs floats from p to p+1. C: crs. rows is 1
 // to 6. If acc is set the chains go on from the old C. Tile and registers as above.
-TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-160
-	MOVD  k+0(FP), R7
-	MOVD  a_base+8(FP), R1
-	MOVD  ars+32(FP), R13
-	MOVD  acs+40(FP), R10
-	MOVD  b_base+48(FP), R8
-	MOVD  brs+72(FP), R11
-	MOVD  c_base+80(FP), R0
-	MOVD  crs+104(FP), R12
-	MOVD  rows+112(FP), R14
-	MOVBU acc+120(FP), R15
-	MOVD  next_base+128(FP), R19
-	MOVD  step+152(FP), R20
+TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-8
+	MOVD  args+0(FP), R21
+	MOVD  panelArgs_k(R21), R7
+	MOVD  panelArgs_a(R21), R1
+	MOVD  panelArgs_ars(R21), R13
+	MOVD  panelArgs_acs(R21), R10
+	MOVD  panelArgs_b(R21), R8
+	MOVD  panelArgs_brs(R21), R11
+	MOVD  panelArgs_c(R21), R0
+	MOVD  panelArgs_crs(R21), R12
+	MOVD  panelArgs_rows(R21), R14
+	MOVBU panelArgs_acc(R21), R15
+	MOVD  panelArgs_next(R21), R19
+	MOVD  panelArgs_step(R21), R20
 	LSL   $2, R10, R10
 	LSL   $2, R11, R11
 	LSL   $2, R12, R12
@@ -314,23 +316,23 @@ test: \
 	BGE  one            \
 	B    store
 
-// func sgemmAtNEON_6x16(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-//	crs, rows int, acc bool)
+// func sgemmAtNEON_6x16(args *panelArgs)
 //
 // One tile of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // One tile, registers as in sgemmNEON_6x16, but R19 is the next element of at and R11 the start of B.
-TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-137
-	MOVD  k+0(FP), R7
-	MOVD  a_base+8(FP), R1
-	MOVD  ars+32(FP), R13
-	MOVD  acs+40(FP), R10
-	MOVD  b_base+48(FP), R11
-	MOVD  at_base+72(FP), R19
-	MOVD  c_base+96(FP), R0
-	MOVD  crs+120(FP), R12
-	MOVD  rows+128(FP), R14
-	MOVBU acc+136(FP), R15
+TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-8
+	MOVD  args+0(FP), R21
+	MOVD  panelArgs_k(R21), R7
+	MOVD  panelArgs_a(R21), R1
+	MOVD  panelArgs_ars(R21), R13
+	MOVD  panelArgs_acs(R21), R10
+	MOVD  panelArgs_b(R21), R11
+	MOVD  panelArgs_at(R21), R19
+	MOVD  panelArgs_c(R21), R0
+	MOVD  panelArgs_crs(R21), R12
+	MOVD  panelArgs_rows(R21), R14
+	MOVBU panelArgs_acc(R21), R15
 	LSL   $2, R10, R10
 	LSL   $2, R12, R12
 	ADD   R13<<2, R1, R2 // R1 to R6: rows 0 to 5 of A

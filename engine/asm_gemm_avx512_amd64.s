@@ -2,6 +2,7 @@
 
 #include "gemm_avx512_amd64.h"
 #include "gemm_panel_amd64.h"
+#include "go_asm.h"
 #include "textflag.h"
 
 // AVX-512 (F, DQ, BW, VL): matrix products and transposition.
@@ -329,8 +330,7 @@ onetest: \
 	GEMM_STOREROW(12, Z28, Z29) \
 	GEMM_STOREROW(13, Z30, Z31)
 
-// func sgemmAVX512_14x32(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-//	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
+// func sgemmAVX512_14x32(args *panelArgs)
 //
 // Panels of a matrix product, C = A B or C += A B. See panelGeneric.
 //
@@ -342,24 +342,26 @@ onetest: \
 // Frame beside that of gemm_panel_amd64.h: held-40, rows of the tile while DI is a row of A;
 // inner-48, inner indices left once the lines of C are prefetched; fetched-56, how far next has been
 // prefetched.
-TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $56-192
-	MOVQ ars+32(FP), R10
-	MOVQ acs+40(FP), R11
-	MOVQ brs+80(FP), R12
-	MOVQ crs+112(FP), R13
+TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	GEMM_COPYARGUMENTS
+	MOVQ GEMM_ARG_ARS, R10
+	MOVQ GEMM_ARG_ACS, R11
+	MOVQ GEMM_ARG_BRS, R12
+	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
 panel:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+88(FP), tiles+120(FP), tall+136(FP), next_base+152(FP))
+	GEMM_PANELBEGIN
 tile:
-	MOVQ k+0(FP), CX
+	MOVQ GEMM_ARG_K, CX
 	MOVQ aHere-8(SP), R8
-	MOVQ b_base+56(FP), BX
+	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
-	MOVQ rows+128(FP), AX
+	MOVQ GEMM_ARG_ROWS, AX
 	CMPQ tallLeft-32(SP), $0
 	JLE  even
 	SUBQ $1, tallLeft-32(SP)
@@ -371,7 +373,7 @@ even:
 
 	// The lines to be written must be had: those of this tile, or where chains go on from the old
 	// values of C, of the one below. Where A is dense they are fetched later.
-	CMPB acc+144(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JEQ  fresh
 	GEMM_LOAD
 below:
@@ -396,7 +398,7 @@ line:
 
 start:
 	MOVQ AX, DI              // rows
-	MOVQ step+176(FP), AX
+	MOVQ GEMM_ARG_STEP, AX
 	CMPQ R10, $4
 	JEQ  columns
 	CMPQ R11, $4
@@ -450,7 +452,7 @@ dense:
 	MOVQ cHere-16(SP), R15
 	MOVQ R13, AX
 	MOVQ DX, CX
-	CMPB acc+144(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JEQ  turns
 	MOVQ R9, DX
 	IMULQ R13, DX
@@ -500,14 +502,14 @@ densestore:
 	JEQ  densedone
 	MOVQ $0, inner-48(SP)
 	MOVQ fetched-56(SP), R15
-	MOVQ step+176(FP), AX
+	MOVQ GEMM_ARG_STEP, AX
 	ADDQ AX, AX
 	JMP  rest
 densedone:
 	MOVQ held-40(SP), DI
 	MOVL $4, R11
 	MOVL $128, R12
-	MOVQ crs+112(FP), R13
+	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R13
 	JMP  store
 
@@ -547,7 +549,7 @@ store:
 	GEMM_STORE
 done:
 	MOVQ DI, cHere-16(SP)
-	MOVQ tileStride+48(FP), AX
+	MOVQ GEMM_ARG_TILESTRIDE, AX
 	SHLQ $2, AX
 	JNE  apart
 	MOVQ R10, AX             // the rows of the tiles follow each other
@@ -556,7 +558,7 @@ apart:
 	ADDQ AX, aHere-8(SP)
 	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
-	GEMM_PANELNEXT(k+0(FP), b_base+56(FP), c_base+88(FP), next_base+152(FP), panels+184(FP), 7, panel, end)
+	GEMM_PANELNEXT(7, panel, end)
 end:
 	VZEROUPPER
 	RET
@@ -643,8 +645,7 @@ end:
 	each(12, Z16) \
 	each(13, Z17)
 
-// func sgemmAVX512_14x16(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-//	c []float32, crs, cols, tiles, rows, tall int, acc bool, next []float32, step int)
+// func sgemmAVX512_14x16(args *panelArgs)
 //
 // sgemm for the last 16 columns or fewer. See panelGeneric.
 //
@@ -655,35 +656,37 @@ end:
 // R8, SI, DX rows 0, 5, 10 of A, R10 bytes from row to row, R9 three times that, R11 from p to p+1
 // BX, R12 B[p] and bytes from p to p+1   DI rows of the tile, then row of C, R13 bytes from row to row
 // CX inner indices left   R15, AX prefetch address and step   K1 columns
-TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $0-192
-	MOVQ ars+32(FP), R10
-	MOVQ acs+40(FP), R11
-	MOVQ brs+80(FP), R12
-	MOVQ crs+112(FP), R13
+TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	GEMM_COPYARGUMENTS
+	MOVQ GEMM_ARG_ARS, R10
+	MOVQ GEMM_ARG_ACS, R11
+	MOVQ GEMM_ARG_BRS, R12
+	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
-	MOVQ next_base+160(FP), R15
-	MOVQ cols+120(FP), CX
+	MOVQ GEMM_ARG_NEXT, R15
+	MOVQ GEMM_ARG_COLS, CX
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
 tile:
-	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
-	MOVQ b_base+56(FP), BX
-	MOVQ c_base+88(FP), DI
-	MOVQ rows+136(FP), AX
-	CMPQ tall+144(FP), $0
+	MOVQ GEMM_ARG_K, CX
+	MOVQ GEMM_ARG_A, R8
+	MOVQ GEMM_ARG_B, BX
+	MOVQ GEMM_ARG_C, DI
+	MOVQ GEMM_ARG_ROWS, AX
+	CMPQ GEMM_ARG_TALL, $0
 	JLE  even
-	SUBQ $1, tall+144(FP)
+	SUBQ $1, GEMM_ARG_TALL
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	GEMM_NARROWROWS(GEMM_NARROWZERO)
-	CMPB acc+152(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JEQ  start
 	GEMM_NARROWROWS(GEMM_NARROWLOAD)
 start:
@@ -692,7 +695,7 @@ start:
 	LEAQ (SI)(R10*4), DX
 	ADDQ R10, DX
 	MOVQ AX, DI              // rows
-	MOVQ step+184(FP), AX
+	MOVQ GEMM_ARG_STEP, AX
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	GEMM_LOOP(GEMM_NARROW1, GEMM_NEXT, two1, twotest1, odd1)
 rows2:
@@ -724,18 +727,18 @@ rows14:
 
 store:
 	MOVQ DI, CX
-	MOVQ c_base+88(FP), DI
+	MOVQ GEMM_ARG_C, DI
 	GEMM_NARROWROWS(GEMM_NARROWSTORE)
 done:
-	MOVQ DI, c_base+88(FP)
-	MOVQ tileStride+48(FP), AX
+	MOVQ DI, GEMM_ARG_C
+	MOVQ GEMM_ARG_TILESTRIDE, AX
 	SHLQ $2, AX
 	JNE  apart
 	MOVQ R10, AX             // the rows of the tiles follow each other
 	IMULQ CX, AX
 apart:
-	ADDQ AX, a_base+8(FP)
-	SUBQ $1, tiles+128(FP)
+	ADDQ AX, GEMM_ARG_A
+	SUBQ $1, GEMM_ARG_TILES
 	JNE  tile
 	VZEROUPPER
 	RET
@@ -743,22 +746,23 @@ apart:
 // ---------------------------------------------------------------------------------
 // sgemmAVX512_6x64
 
-// func sgemmAVX512_6x64(k int, a []float32, ars int, b, c []float32, crs, tiles, rows,
-//	tall int, acc bool, next []float32, step, pairs int)
+// func sgemmAVX512_6x64(args *panelArgs)
 //
 // sgemm two panels at a time, 64 columns. See panelGeneric.
 //
 // Both panels of a pair, of k >= 4 inner indices, follow each other in b, packed; A has contiguous
 // p and rows ars floats apart, tiles directly below each other. Tile: up to 6 x 64, registers as in
 // gemm_avx512_amd64.h, frame as in gemm_panel_amd64.h.
-TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $32-168
-	MOVQ ars+32(FP), R10
+TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	GEMM_COPYARGUMENTS
+	MOVQ GEMM_ARG_ARS, R10
 	SHLQ $2, R10
 	LEAQ (R10)(R10*2), R9
 pair:
-	GEMM_PANELBEGIN(a_base+8(FP), c_base+64(FP), tiles+96(FP), tall+112(FP), next_base+128(FP))
+	GEMM_PANELBEGIN
 tile:
-	MOVQ rows+104(FP), R13
+	MOVQ GEMM_ARG_ROWS, R13
 	CMPQ tallLeft-32(SP), $0
 	JLE  even
 	SUBQ $1, tallLeft-32(SP)
@@ -770,34 +774,34 @@ even:
 	MOVQ R13, CX
 	IMULQ R10, CX
 	ADDQ CX, aHere-8(SP)
-	MOVQ b_base+40(FP), BX
-	MOVQ k+0(FP), CX
+	MOVQ GEMM_ARG_B, BX
+	MOVQ GEMM_ARG_K, CX
 	MOVQ CX, DX
 	SHLQ $7, DX
 	ADDQ BX, DX
 	SUBQ $4, CX
 	GEMM_ZERO
-	CMPB acc+120(FP), $0
+	CMPB GEMM_ARG_ACC, $0
 	JEQ  start
 	MOVQ cHere-16(SP), DI
-	MOVQ crs+88(FP), AX
+	MOVQ GEMM_ARG_CRS, AX
 	SHLQ $2, AX
 	GEMM_PAIRLOAD
 start:
-	MOVQ step+152(FP), AX
+	MOVQ GEMM_ARG_STEP, AX
 	GEMM_PAIRLOOPS
 store:
 	GEMM_FETCH
 	GEMM_FETCH
 	MOVQ cHere-16(SP), DI
-	MOVQ crs+88(FP), AX
+	MOVQ GEMM_ARG_CRS, AX
 	SHLQ $2, AX
 	GEMM_PAIREND(GEMM_PAIRSTOREROW)
 stored:
 	MOVQ DI, cHere-16(SP)
 	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
-	GEMM_PANELNEXT(k+0(FP), b_base+40(FP), c_base+64(FP), next_base+128(FP), pairs+160(FP), 8, pair, end)
+	GEMM_PANELNEXT(8, pair, end)
 end:
 	VZEROUPPER
 	RET
@@ -843,33 +847,35 @@ twotest: \
 	step(GEMM_LOADAT)  \
 	JMP  store
 
-// func sgemmAtAVX512_14x32(k int, a []float32, ars, acs int, b []float32, at []int32, c []float32,
-//	crs, tiles, rows, tall int, acc bool)
+// func sgemmAtAVX512_14x32(args *panelArgs)
 //
 // One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 is the next element of at and AX the
-// start of B. The arguments a, c, tiles and tall are advanced in place from tile to tile.
-TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $0-153
-	MOVQ ars+32(FP), R10
-	MOVQ acs+40(FP), R11
-	MOVQ crs+120(FP), R13
+// start of B. The frame is a copy of the arguments, of which a,
+// c, tiles and tall are advanced in place from tile to tile.
+TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $280-8
+	MOVQ args+0(FP), CX
+	GEMM_COPYARGUMENTS
+	MOVQ GEMM_ARG_ARS, R10
+	MOVQ GEMM_ARG_ACS, R11
+	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
 tile:
-	MOVQ k+0(FP), CX
-	MOVQ a_base+8(FP), R8
-	MOVQ at_base+72(FP), R15
-	MOVQ c_base+96(FP), DI
-	MOVQ rows+136(FP), AX
-	CMPQ tall+144(FP), $0
+	MOVQ GEMM_ARG_K, CX
+	MOVQ GEMM_ARG_A, R8
+	MOVQ GEMM_ARG_AT, R15
+	MOVQ GEMM_ARG_C, DI
+	MOVQ GEMM_ARG_ROWS, AX
+	CMPQ GEMM_ARG_TALL, $0
 	JLE  even
-	SUBQ $1, tall+144(FP)
+	SUBQ $1, GEMM_ARG_TALL
 	ADDQ $1, AX              // the first tiles have one row more
 even:
-	MOVBQZX acc+152(FP), DX
+	MOVBQZX GEMM_ARG_ACC, DX
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 	GEMM_ZERO
@@ -880,7 +886,7 @@ below:
 	LEAQ (SI)(R10*4), DX
 	ADDQ R10, DX
 	MOVQ AX, DI              // rows
-	MOVQ b_base+48(FP), AX
+	MOVQ GEMM_ARG_B, AX
 	CMPQ R10, $4
 	JEQ  columns
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
@@ -944,13 +950,13 @@ col14:
 
 store:
 	MOVQ DI, CX
-	MOVQ c_base+96(FP), DI
+	MOVQ GEMM_ARG_C, DI
 	GEMM_STORE
 done:
-	MOVQ DI, c_base+96(FP)
+	MOVQ DI, GEMM_ARG_C
 	IMULQ R10, CX
-	ADDQ CX, a_base+8(FP)
-	SUBQ $1, tiles+128(FP)
+	ADDQ CX, GEMM_ARG_A
+	SUBQ $1, GEMM_ARG_TILES
 	JNE  tile
 	VZEROUPPER
 	RET

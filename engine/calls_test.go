@@ -21,22 +21,24 @@ func TestCallsAreShort(t *testing.T) {
 		most := map[string]int{}
 		count := func(what string, n int) { most[what] = max(most[what], n) }
 		panel, pair, dots, sum := kern.table.panel, kern.table.pair, kern.table.dotRows, kern.table.sum
-		kern.table.panel = func(inner int, a []float32, ars, acs, tileStride int, b []float32, brs int, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
-			count("elements of A", (tiles*rows+tall)*inner)
-			count("inner indices", inner)
-			if panels > 1 {
-				count("flop of several panels", 2*(tiles*rows+tall)*inner*panels*kern.nr)
+		kern.table.panel = func(args *panelArgs) {
+			elements := (args.tiles*args.rows + args.tall) * args.k
+			count("elements of A", elements)
+			count("inner indices", args.k)
+			if args.panels > 1 {
+				count("flop of several panels", 2*elements*args.panels*kern.nr)
 			}
-			panel(inner, a, ars, acs, tileStride, b, brs, c, crs, tiles, rows, tall, acc, next, step, panels)
+			panel(args)
 		}
 		if pair != nil {
-			kern.table.pair = func(inner int, a []float32, ars int, b, c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, pairs int) {
-				count("elements of A", (tiles*rows+tall)*inner)
-				count("inner indices", inner)
-				if pairs > 1 {
-					count("flop of several panels", 4*(tiles*rows+tall)*inner*pairs*kern.nr)
+			kern.table.pair = func(args *panelArgs) {
+				elements := (args.tiles*args.rows + args.tall) * args.k
+				count("elements of A", elements)
+				count("inner indices", args.k)
+				if args.panels > 1 {
+					count("flop of several panels", 4*elements*args.panels*kern.nr)
 				}
-				pair(inner, a, ars, b, c, crs, tiles, rows, tall, acc, next, step, pairs)
+				pair(args)
 			}
 		}
 		kern.table.dotRows = func(dst, x []float32, xs int, y []float32, ys, n int) {

@@ -26,7 +26,10 @@ func (kern *kernels) panelAt(a Matrix, b rowsAt, c []float32, crs int, acc bool)
 	need("panelAt", "b", len(b.data), b.last+kern.nr)
 	need("panelAt", "c", len(c), span(m, crs, kern.nr))
 	if tiles, rows, tall := kern.tiling(m); tiles > 0 {
-		kern.table.panelAt(inner, a.Data, a.RS, a.CS, b.data, b.at, c, crs, tiles, rows, tall, acc)
+		kern.table.panelAt(onStack(&panelArgs{
+			k: inner, a: a.Data, ars: a.RS, acs: a.CS, b: b.data, at: b.at, c: c, crs: crs,
+			tiles: tiles, rows: rows, tall: tall, acc: acc, panels: 1,
+		}))
 	}
 }
 

@@ -1,34 +1,71 @@
-// Shared by sgemmAVX2_6x16, sgemmAVX512_14x32 and sgemmAVX512_6x64: the walk over the panels of B
-// (or pairs of panels) of one call. Frame slots used by every caller:
+// Shared by the products of asm_gemm_amd64.s and asm_gemm_avx512_amd64.s: their arguments, and the walk
+// over the panels of B (or pairs of panels) of one call. Their frames of 280 bytes hold a copy of the
+// arguments, in the lowest 224 bytes, and these slots (offsets from SP):
 //
 //	aHere-8, cHere-16     A and C of the current tile
 //	tilesLeft-24          tiles left in the panel
 //	tallLeft-32           tiles left that have one row more
 //
-// b, c, next and panels are arguments and are advanced in place from panel to panel. go vet checks
-// these names where the macros are used, with the arguments passed in.
+// b, c, next and panels are advanced in place from panel to panel.
+
+// The arguments, a panelArgs.
+#define GEMM_ARG_K          k-280+panelArgs_k(SP)
+#define GEMM_ARG_A          a_base-280+panelArgs_a(SP)
+#define GEMM_ARG_ARS        ars-280+panelArgs_ars(SP)
+#define GEMM_ARG_ACS        acs-280+panelArgs_acs(SP)
+#define GEMM_ARG_TILESTRIDE tileStride-280+panelArgs_tileStride(SP)
+#define GEMM_ARG_B          b_base-280+panelArgs_b(SP)
+#define GEMM_ARG_BRS        brs-280+panelArgs_brs(SP)
+#define GEMM_ARG_AT         at_base-280+panelArgs_at(SP)
+#define GEMM_ARG_C          c_base-280+panelArgs_c(SP)
+#define GEMM_ARG_CRS        crs-280+panelArgs_crs(SP)
+#define GEMM_ARG_COLS       cols-280+panelArgs_cols(SP)
+#define GEMM_ARG_TILES      tiles-280+panelArgs_tiles(SP)
+#define GEMM_ARG_ROWS       rows-280+panelArgs_rows(SP)
+#define GEMM_ARG_TALL       tall-280+panelArgs_tall(SP)
+#define GEMM_ARG_ACC        acc-280+panelArgs_acc(SP)
+#define GEMM_ARG_NEXT       next_base-280+panelArgs_next(SP)
+#define GEMM_ARG_STEP       step-280+panelArgs_step(SP)
+#define GEMM_ARG_PANELS     panels-280+panelArgs_panels(SP)
+
+// GEMM_COPYARGUMENTS copies the arguments at CX into the frame. Changes Y0.
+#define GEMM_COPYARGUMENTS \
+	VMOVUPS (CX), Y0         \
+	VMOVUPS Y0, args-280(SP) \
+	VMOVUPS 32(CX), Y0       \
+	VMOVUPS Y0, args-248(SP) \
+	VMOVUPS 64(CX), Y0       \
+	VMOVUPS Y0, args-216(SP) \
+	VMOVUPS 96(CX), Y0       \
+	VMOVUPS Y0, args-184(SP) \
+	VMOVUPS 128(CX), Y0      \
+	VMOVUPS Y0, args-152(SP) \
+	VMOVUPS 160(CX), Y0      \
+	VMOVUPS Y0, args-120(SP) \
+	VMOVUPS 192(CX), Y0      \
+	VMOVUPS Y0, args-88(SP)
 
 // GEMM_PANELBEGIN starts a panel: it fills the frame slots above, and R15 is the address that is
 // prefetched (the panel after this one). Changes CX.
-#define GEMM_PANELBEGIN(a, c, tiles, tall, next) \
-	MOVQ next, R15            \
-	MOVQ a, CX                \
+#define GEMM_PANELBEGIN \
+	MOVQ GEMM_ARG_NEXT, R15   \
+	MOVQ GEMM_ARG_A, CX       \
 	MOVQ CX, aHere-8(SP)      \
-	MOVQ c, CX                \
+	MOVQ GEMM_ARG_C, CX       \
 	MOVQ CX, cHere-16(SP)     \
-	MOVQ tiles, CX            \
+	MOVQ GEMM_ARG_TILES, CX   \
 	MOVQ CX, tilesLeft-24(SP) \
-	MOVQ tall, CX        \
+	MOVQ GEMM_ARG_TALL, CX    \
 	MOVQ CX, tallLeft-32(SP)
 
 // GEMM_PANELNEXT advances to the next panel of 1<<shift bytes of columns of C and jumps to the label
 // panel, or to the label end after the last one. Changes CX.
-#define GEMM_PANELNEXT(k, b, c, next, panels, shift, panel, end) \
-	SUBQ $1, panels     \
-	JEQ  end            \
-	MOVQ k, CX          \
-	SHLQ $shift, CX     \
-	ADDQ CX, b          \
-	ADDQ CX, next       \
-	ADDQ $(1<<shift), c \
+#define GEMM_PANELNEXT(shift, panel, end) \
+	SUBQ $1, GEMM_ARG_PANELS     \
+	JEQ  end                     \
+	MOVQ GEMM_ARG_K, CX          \
+	SHLQ $shift, CX              \
+	ADDQ CX, GEMM_ARG_B          \
+	ADDQ CX, GEMM_ARG_NEXT       \
+	ADDQ $(1<<shift), GEMM_ARG_C \
 	JMP  panel

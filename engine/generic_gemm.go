@@ -51,16 +51,17 @@ func fmaPeakGeneric(rounds int) {
 // several panels. The rows of A of each tile begin tileStride floats after those of the tile before,
 // or follow them if tileStride is 0. next[n*k*16:], from which step bytes are fetched into the cache for
 // every fourth p, takes no part in it.
-func panelGeneric(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-	c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int) {
-	for range panels {
-		w := tileWalk{a: a, c: c, ars: ars, tileStride: tileStride, crs: crs, rows: rows, tall: tall}
-		for range tiles {
+func panelGeneric(args *panelArgs) {
+	b, c := args.b, args.c
+	for range args.panels {
+		w := tileWalk{a: args.a, c: c, ars: args.ars, tileStride: args.tileStride, crs: args.crs,
+			rows: args.rows, tall: args.tall}
+		for range args.tiles {
 			n := w.tile()
-			sgemmGeneric6x16(k, w.a, ars, acs, b, brs, w.c, crs, n, acc, nil, 0)
+			sgemmGeneric6x16(args.k, w.a, args.ars, args.acs, b, args.brs, w.c, args.crs, n, args.acc, nil, 0)
 			w.step(n)
 		}
-		b, c = b[min(k*genericNR, len(b)):], c[min(genericNR, len(c)):]
+		b, c = b[min(args.k*genericNR, len(b)):], c[min(genericNR, len(c)):]
 	}
 }
 
@@ -117,16 +118,18 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
 //
 // starting from the old value of c when acc is set, from +0 otherwise.
-func panelAtGeneric(k int, a []float32, ars, acs int, b []float32, at []int32,
-	c []float32, crs, tiles, rows, tall int, acc bool) {
+func panelAtGeneric(args *panelArgs) {
 	const together = 64 // inner indices, whose rows of B are copied once for all tiles
 	var copied [together * genericNR]float32
-	for p0 := 0; p0 == 0 || p0 < k; p0 += together { // sets c even if k is 0
-		n := min(together, k-p0)
-		for p, o := range at[p0 : p0+n] {
-			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(b[o:])
+	block := *args
+	block.b, block.brs, block.tileStride, block.panels = copied[:], genericNR, 0, 1
+	for p0 := 0; p0 == 0 || p0 < args.k; p0 += together { // sets c even if k is 0
+		block.k = min(together, args.k-p0)
+		for p, o := range args.at[p0 : p0+block.k] {
+			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(args.b[o:])
 		}
-		panelGeneric(n, a[p0*acs:], ars, acs, 0, copied[:], genericNR, c, crs, tiles, rows, tall, acc || p0 > 0, nil, 0, 1)
+		block.a, block.acc = args.a[p0*args.acs:], args.acc || p0 > 0
+		panelGeneric(&block)
 	}
 }
 

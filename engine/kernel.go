@@ -37,8 +37,10 @@ func (kern *kernels) panel(a *blockA, b panelB, c []float32, crs int, acc bool, 
 		return
 	}
 	next, step := kern.prefetchPlan(b.next, b.data, tiles, a.cols)
-	kern.table.panel(a.cols, a.data, a.rs, a.cs, a.tileStride, b.data, b.rs,
-		c, crs, tiles, rows, tall, acc, next, step, panels)
+	kern.table.panel(onStack(&panelArgs{
+		k: a.cols, a: a.data, ars: a.rs, acs: a.cs, tileStride: a.tileStride, b: b.data, brs: b.rs, c: c, crs: crs,
+		tiles: tiles, rows: rows, tall: tall, acc: acc, next: next, step: step, panels: panels,
+	}))
 }
 
 // narrow is panel for the first cols columns. It returns false if the tier has no kernel for them.
@@ -49,8 +51,10 @@ func (kern *kernels) narrow(a *blockA, b panelB, c []float32, crs, cols int, acc
 	need("narrow", "b", len(b.data), span(a.cols, b.rs, kern.nr))
 	if tiles, rows, tall := kern.panelTiles("narrow", a, c, crs, cols); tiles > 0 {
 		next, step := kern.prefetchPlan(b.next, b.data, tiles, a.cols)
-		kern.table.narrow(a.cols, a.data, a.rs, a.cs, a.tileStride, b.data, b.rs,
-			c, crs, cols, tiles, rows, tall, acc, next, step)
+		kern.table.narrow(onStack(&panelArgs{
+			k: a.cols, a: a.data, ars: a.rs, acs: a.cs, tileStride: a.tileStride, b: b.data, brs: b.rs, c: c, crs: crs,
+			cols: cols, tiles: tiles, rows: rows, tall: tall, acc: acc, next: next, step: step, panels: 1,
+		}))
 	}
 	return true
 }
@@ -81,7 +85,10 @@ func (kern *kernels) pair(a Matrix, b panelB, c []float32, crs int, acc bool, pa
 	if m > 0 && pairs > 0 {
 		tiles, rows, tall := split(m, kern.pairRows)
 		next, step := kern.prefetchPlan(b.next, b.data, tiles, inner)
-		kern.table.pair(inner, a.Data, a.RS, b.data, c, crs, tiles, rows, tall, acc, next, step, pairs)
+		kern.table.pair(onStack(&panelArgs{
+			k: inner, a: a.Data, ars: a.RS, acs: 1, b: b.data, brs: kern.nr, c: c, crs: crs,
+			tiles: tiles, rows: rows, tall: tall, acc: acc, next: next, step: step, panels: pairs,
+		}))
 	}
 }
 

@@ -223,7 +223,10 @@ func (h *parity) tile() {
 				h.same(places, func(kern *kernels, buf [][]float32) {
 					columns(kern, buf[1], buf[2], func(b, c []float32) {
 						tiles, each, tall := kern.tiling(rows)
-						kern.table.panel(inner, buf[0], ars, acs, 0, b, brs, c, crs, tiles, each, tall, acc, b, 64, 1)
+						kern.table.panel(&panelArgs{
+							k: inner, a: buf[0], ars: ars, acs: acs, b: b, brs: brs, c: c, crs: crs,
+							tiles: tiles, rows: each, tall: tall, acc: acc, next: b, step: 64, panels: 1,
+						})
 					})
 				}, bufs, "panel: rows %d, inner %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, inner, ars, acs, brs, crs, acc)
 			}

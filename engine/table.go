@@ -27,22 +27,18 @@ type table struct {
 	prefetchC     int `optional:"yes"`
 
 	// panel multiplies with panels that follow each other.
-	panel func(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-		c []float32, crs, tiles, rows, tall int, acc bool, next []float32, step, panels int)
+	panel func(args *panelArgs)
 
 	// narrow is panel for the first cols columns of one panel, at most half of them.
-	narrow func(k int, a []float32, ars, acs, tileStride int, b []float32, brs int,
-		c []float32, crs, cols, tiles, rows, tall int, acc bool, next []float32, step int) `optional:"yes"`
+	narrow func(args *panelArgs) `optional:"yes"`
 
 	// pair is panel for two panels at a time, of at least pairInner inner indices, in tiles of up
 	// to pairRows contiguous rows.
-	pairRows int `optional:"yes"`
-	pair     func(k int, a []float32, ars int, b, c []float32, crs, tiles, rows, tall int,
-		acc bool, next []float32, step, pairs int) `optional:"yes"`
+	pairRows int                   `optional:"yes"`
+	pair     func(args *panelArgs) `optional:"yes"`
 
 	// panelAt is panel for one panel whose rows of B begin anywhere.
-	panelAt func(k int, a []float32, ars, acs int, b []float32, at []int32,
-		c []float32, crs, tiles, rows, tall int, acc bool)
+	panelAt func(args *panelArgs)
 
 	// quadSmallD (of several components) and vjpSmallD are products for small d whose left operand
 	// is computed on the way, in tiles of up to smallDRows rows and smallDCols columns.
