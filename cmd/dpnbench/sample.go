@@ -92,8 +92,8 @@ type sampleResult struct {
 	Seed        uint64  `json:"seed"`
 
 	*dpn.Predictions
-	Exact  *potential.Draws `json:"exact,omitempty"`
-	Chains *chainsResult    `json:"chains,omitempty"`
+	Exact  *potential.Samples `json:"exact,omitempty"`
+	Chains *chainsResult      `json:"chains,omitempty"`
 }
 
 type chainsResult struct {

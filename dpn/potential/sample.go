@@ -92,8 +92,8 @@ func checkTemperature(t float64) error {
 // 1 those of the mixture.
 func (s *Sampler) Masses() []float64 { return slices.Clone(s.masses) }
 
-// Draws are independent samples.
-type Draws struct {
+// Samples are independent draws from the mixture.
+type Samples struct {
 	X          engine.Matrix `json:"-"`          // n x d
 	Components []int         `json:"components"` // n, where each was drawn from
 	Proposals  int           `json:"proposals"`  // n at T = 1
@@ -103,12 +103,12 @@ type Draws struct {
 const maxSamples = 1 << 30
 
 // Draw draws n samples. Sample b depends on seed and b only, not on n or threads.
-func (s *Sampler) Draw(ctx context.Context, n int, seed uint64, threads int) (*Draws, error) {
+func (s *Sampler) Draw(ctx context.Context, n int, seed uint64, threads int) (*Samples, error) {
 	d := s.p.D
 	if n < 1 || 4*float64(n)*float64(d) > maxSamples {
 		return nil, fmt.Errorf("%d samples of %d features, expected 1 to %d", n, d, maxSamples/(4*d))
 	}
-	out := &Draws{X: engine.NewMatrix(n, d), Components: make([]int, n)}
+	out := &Samples{X: engine.NewMatrix(n, d), Components: make([]int, n)}
 	proposals := make([]int, n)
 	scale := math.Sqrt(s.temperature)
 	err := parallel.ForEach(ctx, n, threads, func(b int) error {
