@@ -9,13 +9,12 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// The clock of a shared machine changes by a tenth from one minute to the next, and all
-// rows with it. So a repetition counts as its time multiplied by the peak that was measured
-// in the same pass. Where it is not the clock that decides (Go code without kernels, files,
-// data that lie beyond the core's own caches), where the peak itself was disturbed, and on
-// demand, it counts as its time.
+// The clock of a shared machine may change by 10% within minutes, and all rows with it. A
+// repetition therefore counts as its time multiplied by the peak measured in the same pass. It
+// counts as its time if the clock is not decisive (Go code without kernels, files, data beyond
+// L2), if the peak itself was disturbed, or on request.
 
-// Comparison is what changed from one Report to another.
+// Comparison is the change from one Report to another.
 type Comparison struct {
 	Old string `json:"old"`
 	New string `json:"new"`
@@ -23,19 +22,19 @@ type Comparison struct {
 	OldVersion string  `json:"old_version"`
 	NewVersion string  `json:"new_version"`
 	Threshold  float64 `json:"threshold"` // share
-	Seconds    bool    `json:"seconds"`   // times as they are
+	Seconds    bool    `json:"seconds"`   // compare times without the peak
 
 	Rows    []Change `json:"rows"`
-	OnlyOld []string `json:"only_old"` // rows that the other report does not have
+	OnlyOld []string `json:"only_old"` // rows missing in the other report
 	OnlyNew []string `json:"only_new"`
-	// GeoMean is the geometric mean of the ratios of all rows that both have.
+	// GeoMean is the geometric mean of the ratios of all common rows.
 	GeoMean  float64  `json:"geomean"`
 	Slower   int      `json:"slower"` // significant, and beyond the threshold
 	Faster   int      `json:"faster"`
 	Warnings []string `json:"warnings"`
 }
 
-// Change is a row that both reports have.
+// Change is a row of both reports.
 type Change struct {
 	ID     string     `json:"id"`
 	Old    float64    `json:"old_seconds"` // median of a call
@@ -44,21 +43,20 @@ type Change struct {
 	NewCI  [2]float64 `json:"new_ci"`
 	Ratio  float64    `json:"ratio"`  // new over old: above 1 is slower
 	Scaled bool       `json:"scaled"` // Ratio and P are of times multiplied by the peak
-	P      float64    `json:"p"`      // of the rank test of Mann and Whitney
+	P      float64    `json:"p"`      // of the Mann-Whitney test
 	Marked bool       `json:"marked"`
 	// Verdict is same (not significant, or within the threshold), slower or faster.
 	Verdict string `json:"verdict"`
 }
 
-// Significance is the p-value below which a change is one: with hundreds of rows, a few in
-// a thousand would be found by chance.
+// Significance is the p-value below which a change counts: with hundreds of rows, a larger one
+// would find several by chance.
 const Significance = 0.001
 
 // Compare compares the rows that two reports share: medians with their intervals, and the
-// rank test of Mann and Whitney, of times multiplied by the peak beside them or, with
-// seconds set, of times. A row is slower, or faster, when the test finds a difference and
-// the medians differ by more than the threshold (a share). The suite peak is left out: it
-// measures the machine.
+// Mann-Whitney test, of times multiplied by the peak beside them or, if seconds is set, of times.
+// A row is slower or faster if the test finds a difference and the medians differ by more than
+// the threshold (a share). Suite peak is left out: it measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
 	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds,
 		Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}
@@ -143,7 +141,7 @@ type limit struct {
 }
 
 // disturbedPeaks are the peaks of a report whose own rows are marked: another process that
-// takes half of a peak on two threads takes nothing of a row that waits for one of them.
+// halves a peak on two threads does not slow down a row that uses one of them.
 func disturbedPeaks(r *Report) map[limit]bool {
 	out := map[limit]bool{}
 	for i := range r.Results {
@@ -161,8 +159,8 @@ func because(err string) string {
 	return ": " + err
 }
 
-// leastP is the smallest p-value of the rank test of a and b samples: that of two runs of
-// which one is faster in every sample.
+// leastP is the smallest p-value of the Mann-Whitney test of a and b samples: that of two runs
+// whose samples do not overlap.
 func leastP(a, b int) float64 { return min(2/combin.GeneralizedBinomial(float64(a+b), float64(a)), 1) }
 
 func change(o, n *Result, threshold float64, seconds bool) Change {
@@ -189,13 +187,13 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 	return row
 }
 
-// clocked says whether the time of a row goes with the clock of the cores: it uses kernels,
-// and is bound by them or by the core's own caches.
+// clocked reports whether the time of a row depends on the clock of the cores: it uses kernels,
+// and is bound by them or by L1 or L2.
 func (r *Result) clocked() bool {
 	switch r.Bound {
 	case "peak", "L1", "L2":
 		return r.Tier != hostTier
-	case "": // nothing but numbers of items is known
+	case "": // only the number of items is known
 		return r.Tier != hostTier && r.Bytes == 0
 	}
 	return false

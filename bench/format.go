@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-const none = "–" // in the place of a number
+const none = "–" // replaces a number that is missing
 
-// quantity prints a number with three digits or more.
+// quantity prints a number with at least three digits.
 func quantity(v float64) string {
 	switch {
 	case !(v > 0) || math.IsInf(v, 0):
@@ -25,7 +25,7 @@ func quantity(v float64) string {
 	return strconv.FormatFloat(v, 'f', min(max(2-int(math.Floor(math.Log10(v))), 0), 6), 64)
 }
 
-// FormatSeconds prints seconds in a unit of their size, with three digits or more.
+// FormatSeconds prints a time in a suitable unit, with at least three digits.
 func FormatSeconds(s float64) string {
 	for _, u := range []struct {
 		name string
@@ -48,7 +48,7 @@ func percent(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64) + "%"
 }
 
-// FormatWidth prints the farther end of the interval of a median, in percent of it.
+// FormatWidth prints the larger half-width of the interval of a median, in percent of it.
 func FormatWidth(median float64, ci [2]float64) string {
 	wide := Width(median, ci)
 	if !(wide >= 0) || math.IsInf(wide, 0) {

@@ -7,18 +7,17 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// hierarchy is the memory as far as the machine tells; what it does not tell has a
-// typical size.
+// hierarchy is the memory hierarchy; sizes that the machine does not report are typical ones.
 type hierarchy struct {
-	cores  int // each has a first- and a second-level cache of its own
+	cores  int // each with its own L1 and L2
 	l1, l2 int // bytes of one
 	l3     int // bytes of one
 	l3s    int // how many
-	free   int // bytes of memory that streams may take at a time
+	free   int // bytes of memory for streams
 }
 
-// memoryOf returns what the machine tells, with at most so many bytes of memory for
-// streams (0: a quarter of what is available).
+// memoryOf returns the hierarchy of a machine, with at most most bytes of memory for streams (0:
+// a quarter of what is available).
 func memoryOf(m *sysinfo.Machine, most int) hierarchy {
 	known := func(reported, typical int) int {
 		if reported <= 0 {
@@ -34,14 +33,14 @@ func memoryOf(m *sysinfo.Machine, most int) hierarchy {
 	}
 }
 
-// levels of the memory, the nearest first.
+// levels of the memory, nearest first.
 var levels = []string{"L1", "L2", "L3", "memory"}
 
-// shared says whether cores share a level, so that their kernels matter little.
+// shared reports whether cores share a level; kernels then matter little.
 func shared(level string) bool { return level == "L3" || level == "memory" }
 
-// capacity returns how many bytes a level holds for so many threads, which run on a core,
-// and beside a third-level cache, of their own as long as there are any.
+// capacity returns the bytes of a level for a number of threads, which use separate cores and L3
+// caches as long as there are enough.
 func (h hierarchy) capacity(level string, threads int) int {
 	switch level {
 	case "L1":
@@ -54,14 +53,13 @@ func (h hierarchy) capacity(level string, threads int) int {
 	return math.MaxInt
 }
 
-// array returns how many bytes each of so many threads streams to measure a level, all
-// arrays together:
+// array returns the bytes, over all arrays, that each thread streams to measure a level:
 //
 //   - L1 and L2: half of the caches;
-//   - L3: four times the second-level caches if that is half of the third level or less,
-//     since a virtual machine may have little of what it sees, and otherwise at least
-//     twice; 0 where that does not fit into the third level, which then cannot be measured;
-//   - memory: four times all caches, or what may be taken of it.
+//   - L3: four times L2 if that is at most half of L3 (a virtual machine may own only part of
+//     the L3 that it sees), otherwise at least twice L2; 0 if that exceeds L3, which then
+//     cannot be measured;
+//   - memory: four times all caches, or what is free.
 func (h hierarchy) array(level string, threads int) int {
 	l2, l3 := h.capacity("L2", threads), h.capacity("L3", threads)
 	all := 0

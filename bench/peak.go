@@ -9,9 +9,9 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// Peak measures what the FMA units give on all threads of e, in flop a second: the median
-// of several runs of d each, after one that warms up the clock. The loops touch no
-// memory, so nothing that the engine computes can be faster.
+// Peak measures the rate of the FMA units on all threads of e, in flop/s: the median of several
+// runs of d each, after one that warms up the clock. The loops touch no memory, so nothing that
+// the engine computes can be faster.
 func Peak(e *engine.Engine, d time.Duration) float64 {
 	peakOnce(e, d.Seconds())
 	var rates []float64
@@ -21,7 +21,7 @@ func Peak(e *engine.Engine, d time.Duration) float64 {
 	return stat.Median(rates)
 }
 
-// peakOnce is one run of about so many seconds.
+// peakOnce is one run of about the given number of seconds.
 func peakOnce(e *engine.Engine, seconds float64) float64 {
 	seconds = max(seconds, measurable().Seconds())
 	for tasks := 1; ; {
@@ -36,7 +36,7 @@ func peakOnce(e *engine.Engine, seconds float64) float64 {
 }
 
 // Clock measures the frequency of a core, in Hz, without privileges: the fastest of some
-// chains of dependent additions, each of which takes a cycle. It is 0 where time cannot be
+// chains of dependent additions, one per cycle. It is 0 if time cannot be
 // measured.
 func Clock() float64 {
 	var best float64
@@ -48,11 +48,11 @@ func Clock() float64 {
 
 func clockOnce() float64 { return cyclesASecond(engine.RunAdditions, sysinfo.Now, measurable()) }
 
-// clockRounds rounds of additions take about 50 microseconds: interrupts spare most, and a
-// core that lowered its clock for wide vectors has not raised it again.
+// clockRounds rounds of additions take about 50 microseconds: most are not
+// interrupted, and a core that lowered its clock for wide vectors has not raised it again.
 const clockRounds = 2500
 
-// cyclesASecond times a chain of cycles, as short a one as takes the least time.
+// cyclesASecond times a chain of cycles, doubled until it takes minTime.
 func cyclesASecond(chain func(rounds int) (cycles float64), now func() time.Duration, minTime time.Duration) float64 {
 	for rounds := clockRounds; rounds < clockRounds<<14; rounds *= 2 {
 		start := now()
@@ -64,11 +64,11 @@ func cyclesASecond(chain func(rounds int) (cycles float64), now func() time.Dura
 	return 0
 }
 
-// measurable is the shortest time that now measures within some percent: 20 of its ticks.
+// measurable is the shortest time that the clock measures to 5%: 20 of its ticks.
 var measurable = sync.OnceValue(func() time.Duration { return 20 * tick(sysinfo.Now) })
 
-// tick returns by how much a clock goes on at a time, or by how much it does between two
-// looks at it; a second for one that stands still.
+// tick returns the smallest step of a clock, or the time between two readings if that is longer;
+// a second for a clock that does not advance.
 func tick(now func() time.Duration) time.Duration {
 	least := time.Second
 	for range 5 {

@@ -19,7 +19,7 @@ const Format = 1
 // Report is what a run of the suites measured.
 type Report struct {
 	Format   int             `json:"format"`
-	Version  string          `json:"version"` // of the program, as Version has it
+	Version  string          `json:"version"` // of the program
 	Machine  sysinfo.Machine `json:"machine"`
 	Settings Settings        `json:"settings"`
 	Start    time.Time       `json:"start"`
@@ -27,7 +27,7 @@ type Report struct {
 	Partial  bool            `json:"partial"`         // the run was interrupted or failed
 	Error    string          `json:"error,omitempty"` // why it failed
 
-	// Warnings name what makes figures of this run untrustworthy.
+	// Warnings say why figures of this run may be unreliable.
 	Warnings []string `json:"warnings"`
 
 	Clock     Clocks      `json:"clock"`
@@ -37,29 +37,29 @@ type Report struct {
 }
 
 // Clocks are the frequency of a core, from timed chains of dependent additions before every
-// group of rows.
+// benchmark.
 type Clocks struct {
 	Hz     float64 `json:"hz"` // median
 	Lowest float64 `json:"lowest"`
 	Most   float64 `json:"most"`
 }
 
-// Peaks is the measured rate of the FMA units of a tier on so many threads: no product can
-// be faster.
+// Peaks is the measured rate of the FMA units of a tier on a number of threads: no product can be
+// faster.
 type Peaks struct {
 	Tier    string  `json:"tier"`
 	Threads int     `json:"threads"`
 	GFlops  float64 `json:"gflops"` // median over the run
-	// PercentClock compares it with the clock, measured right after it, times the flop a
-	// cycle of two FMA units of the tier's width, where that is known to apply; 0 elsewhere.
+	// PercentClock compares it with the rate of two FMA units of the tier's width at the clock
+	// measured right after it; 0 if the number of units is unknown.
 	PercentClock float64 `json:"percent_clock"`
 	StreamGB     float64 `json:"stream_gb_per_s"` // triad from memory, in GB/s
 }
 
-// Bandwidth is what streams move from and to a level of the memory on all threads.
+// Bandwidth is the rate of streams from and to a memory level, over all threads.
 type Bandwidth struct {
 	Level   string  `json:"level"` // L1, L2, L3 or memory
-	Bytes   int     `json:"bytes"` // of the arrays: of a thread in L1 and L2, of all in L3 and memory
+	Bytes   int     `json:"bytes"` // of the arrays: per thread in L1 and L2, of all threads in L3 and memory
 	Tier    string  `json:"tier"`
 	Threads int     `json:"threads"`
 	Read    float64 `json:"read_gb_per_s"`
@@ -80,42 +80,41 @@ type Result struct {
 	Repetitions   int        `json:"repetitions"` // spread over the whole run
 	SecondsMedian float64    `json:"seconds_median"`
 	SecondsCI     [2]float64 `json:"seconds_ci"` // 95% interval of the median
-	Samples       []float64  `json:"samples"`    // seconds of a call, of every repetition
+	Samples       []float64  `json:"samples"`    // seconds per call, of every repetition
 	Peaks         []float64  `json:"peaks"`      // flop/s of the FMA units: the median of each pass
-	Outliers      int        `json:"outliers"`   // repetitions beyond 1.5 interquartile ranges; they count all the same
+	Outliers      int        `json:"outliers"`   // repetitions beyond 1.5 interquartile ranges; they are kept
 
-	// What a call does. 0 where it does not apply.
+	// Work of a call; 0 if not applicable.
 	Flop  float64 `json:"flop"`
-	Bytes float64 `json:"bytes"` // operands and results, each once
-	Items float64 `json:"items"` // pictures, rows
+	Bytes float64 `json:"bytes"` // operands and results, counted once each
+	Items float64 `json:"items"` // images, rows
 
 	GFlops      float64 `json:"gflops"`
-	PercentPeak float64 `json:"percent_peak"` // of the peak of the same tier and threads, measured beside it
-	// Repetitions in which no other hyperthread shared a core, as far as can be seen (0, too, where that
-	// is not known), and their share of the peak right before them; 0 where they are fewer than 6.
+	PercentPeak float64 `json:"percent_peak"` // of the peak measured beside it
+	// Repetitions during which no sibling hyperthread was busy (0 if unknown), and their share
+	// of the peak right before them (0 if they are fewer than 6).
 	Alone            int     `json:"alone"`
 	PercentPeakAlone float64 `json:"percent_peak_alone"`
 	GBPerS           float64 `json:"gb_per_s"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
-	// PercentBound compares with the roofline: the smaller of the peak and the bandwidth of
-	// the level that holds operands and results, times flop a byte.
+	// PercentBound is the share of the roofline: the lower of the peak and the bandwidth of the
+	// level that holds operands and results, times flop per byte.
 	PercentBound float64 `json:"percent_bound"`
-	Bound        string  `json:"bound"` // peak, or the level of the memory that limits
+	Bound        string  `json:"bound"` // peak, or the memory level that limits
 
-	// Of suites ascent-sparse and train: the route that the ascent took. Of the former components a
-	// row whose q_i it computed, and whose responsibility is not 0; of the sparse route also bounds a
-	// row that it refreshed to leave out others.
+	// The route of the ascent (suites ascent-sparse and train). In ascent-sparse also, per row:
+	// components whose q_i was computed, those with a responsibility above 0, and on the sparse
+	// route the bounds that were refreshed.
 	Route     string      `json:"route,omitempty"`
 	Evaluated *Components `json:"evaluated_components,omitempty"`
 	Active    *Components `json:"active_components,omitempty"`
 	Bounds    *Components `json:"refreshed_bounds,omitempty"`
 
-	Check string   `json:"check"` // what was compared with the reference before the timing
-	Marks []string `json:"marks"` // why the row is not to be trusted
+	Check string   `json:"check"` // what was compared with the reference before timing
+	Marks []string `json:"marks"` // why the row is unreliable
 }
 
-// Width is how far an interval reaches from its median, to its farther side, as a share of
-// the median.
+// Width is the larger half-width of an interval around its median, relative to the median.
 func Width(median float64, ci [2]float64) float64 {
 	return max(ci[1]-median, median-ci[0]) / median
 }

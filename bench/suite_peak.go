@@ -6,8 +6,8 @@ import (
 	"dpnbench/engine"
 )
 
-// peakSuite are the limits: the FMA units on registers alone, and streams between the
-// cores and each level of the memory.
+// peakSuite measures the limits: the FMA units on registers alone, and streams between the cores
+// and each memory level.
 func peakSuite(h hierarchy) []benchmark {
 	fma := benchmark{suite: "peak", name: "fma", setup: func() (setupFunc, error) {
 		return func(e *engine.Engine) (*fixture, error) {
@@ -23,7 +23,7 @@ func peakSuite(h hierarchy) []benchmark {
 		for _, s := range []engine.Stream{engine.Read, engine.Write, engine.Triad} {
 			all = append(all, benchmark{
 				suite: "peak", name: fmt.Sprintf("%v %s", s, level), level: level, stream: s,
-				fastest: shared(level), // beyond a core's own caches the kernels matter little
+				fastest: shared(level), // beyond L2 kernels matter little
 				setup: func() (setupFunc, error) {
 					return func(e *engine.Engine) (*fixture, error) {
 						bytes := h.array(level, e.Threads())
@@ -39,11 +39,11 @@ func peakSuite(h hierarchy) []benchmark {
 	return all
 }
 
-// streamBytes is about what a call moves, so that starting the threads costs little.
+// streamBytes is about the number of bytes moved per call: enough for the cost of starting
+// threads to be small.
 const streamBytes = 4 << 20
 
-// flopACycle is what two FMA units of the tier's width do in a cycle; 0 where that is not
-// known.
+// flopACycle is the flop per cycle of two FMA units of the tier's width; 0 if unknown.
 func flopACycle(tier string) float64 {
 	t, err := engine.ParseTier(tier)
 	if err != nil {

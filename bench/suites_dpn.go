@@ -41,7 +41,7 @@ func kmeansSuite() []benchmark {
 		n, d, k := s.n, s.d, s.k
 		all = append(all, benchmark{
 			suite: "kmeans", name: "fit", extent: s.Extent, params: params("n", n, "d", d, "k", k), items: float64(n),
-			cost: 30 * float64(n) * float64(d) * float64(k), // of some iterations: how many depends on the data
+			cost: 30 * float64(n) * float64(d) * float64(k), // of a few iterations; their number depends on the data
 			setup: func() (setupFunc, error) {
 				x := normal(41, n, d)
 				for i := range n { // clusters, far apart
@@ -114,7 +114,7 @@ func separationSuite() []benchmark {
 	return all
 }
 
-// checkFuzziness computes D = Tr(SSw SSb^+) another way than package separation. The
+// checkFuzziness computes D = Tr(SSw SSb^+) in another way than package separation. The
 // weighted deviations of the class means have the singular values s_j and directions u_j,
 // and SSb^+ = sum_j u_j u_j^T / s_j^2, so D = sum_j mean((x - m_class) u_j)^2 / s_j^2.
 func checkFuzziness(f separation.Fuzziness, set separation.Set, classes int) (string, error) {
@@ -231,7 +231,7 @@ func begun(c dpn.Config, e *engine.Engine, data *dataset.Data) (*dpn.Model, *dpn
 	return m, t, nil
 }
 
-// minibatch returns the pictures of minibatch i of s, which begins again after its last one.
+// minibatch returns the images of minibatch i of s, modulo the number of minibatches.
 func minibatch(i, batch int, s *dataset.Set) []int32 {
 	at := make([]int32, batch)
 	for b := range at {
@@ -240,7 +240,7 @@ func minibatch(i, batch int, s *dataset.Set) []int32 {
 	return at
 }
 
-// trainGroup is an update of all parameters that learn.
+// trainBenchmark is an update of all parameters that learn.
 func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
 	d := c.Dim
 	if c.Extractor == "identity" {
@@ -295,14 +295,14 @@ func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
 	}
 }
 
-// checkedPictures is how many pictures the float64 reference follows uphill.
-const checkedPictures = 2
+// checkedImages is the number of images whose ascent is compared with float64.
+const checkedImages = 2
 
-// checkUpdate compares the forward half of an update with float64: x_n of some pictures,
+// checkUpdate compares the forward half of an update with float64: x_n of some images,
 // and from x_n of the whole minibatch its loss. The backward half is that of suite
 // backward; tests of package dpn hold whole updates against float64.
 func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float64) (string, error) {
-	f, err := m.Features(context.Background(), e, batch.Slice(0, checkedPictures))
+	f, err := m.Features(context.Background(), e, batch.Slice(0, checkedImages))
 	if err != nil {
 		return "", err
 	}
@@ -313,7 +313,7 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 	if err := checkAscent(m, f, x); err != nil {
 		return "", err
 	}
-	if m.Config.NoiseMax > 0 { // the update has seen noisy pictures, and has a denoising loss
+	if m.Config.NoiseMax > 0 { // the update used noisy images, and has a denoising loss
 		if !(loss > 0) || math.IsInf(loss, 0) {
 			return "", differs("the loss is %v, expected a number above 0", loss)
 		}
@@ -339,7 +339,7 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 		"gradients by suite backward and the tests", f.Rows), nil
 }
 
-// tensor returns the numbers of a parameter, nil where the model has none of that name.
+// tensor returns the numbers of a parameter, nil if the model has none of that name.
 func tensor(m *dpn.Model, name string) []float64 {
 	for _, p := range m.Params() {
 		if p.Name == name {
@@ -368,7 +368,7 @@ func checkAscent(m *dpn.Model, f, x engine.Matrix) error {
 	return nil
 }
 
-// ascendInFull takes the rows of x uphill in float64, a component after the other, because
+// ascendInFull computes the ascent of the rows of x in float64, a component after the other, because
 // all precisions in full would need gigabytes. Of full ones the factors take part: A_i^T A_i
 // costs d^3.
 func ascendInFull(m *dpn.Model, x blas64.General) {

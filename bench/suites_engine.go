@@ -24,7 +24,7 @@ func within(what string, got float32, want, bound float64) error {
 	return nil
 }
 
-// spoil fills results with NaN, so that those of another row do not pass for this one's.
+// spoil fills results with NaN, so that results of another row cannot pass for this one's.
 func spoil(results ...[]float32) {
 	for _, x := range results {
 		for i := range x {
@@ -76,18 +76,18 @@ func gemmSuite() []benchmark {
 		}
 		add(x, n, n, n, "packed", "plain nn")
 	}
-	add(Full, 1, 784, 784, "packed", "plain nn")   // one picture
+	add(Full, 1, 784, 784, "packed", "plain nn")   // one image
 	add(Full, 8, 784, 784, "packed", "plain nn")   // skinny
 	add(Full, 8192, 64, 16, "packed", "plain nn")  // tall, narrow
 	add(Full, 16, 16, 8192, "packed", "plain nn")  // wide
 	add(Full, 64, 8192, 64, "packed", "plain nn")  // long chains
-	add(Full, 127, 783, 785, "packed", "plain nn") // remnants on all sides
+	add(Full, 127, 783, 785, "packed", "plain nn") // partial tiles on all sides
 	add(Full, 512, 512, 512, "plain nt", "plain tn", "plain tt")
 	return all
 }
 
 // gemm is C = A B: packed has B packed once, plain packs it at every call; the letters say
-// whether A and B are read as they lie (n) or transposed (t).
+// whether A and B are read as stored (n) or transposed (t).
 func gemm(x Extent, form string, m, k, n int) benchmark {
 	g := benchmark{
 		suite: "gemm", name: form, extent: x, params: params("m", m, "k", k, "n", n),
@@ -137,8 +137,8 @@ func gemm(x Extent, form string, m, k, n int) benchmark {
 
 // --- potentials
 
-// landscape is a mixture with a float64 twin. Its precisions are given as they are, because
-// the product A^T A in float64 takes seconds at d = 784.
+// landscape is a mixture and its float64 reference. It has precisions, not factors, because the
+// product A^T A in float64 takes seconds at d = 784.
 type landscape struct {
 	k, d  int
 	mu, c []float32
@@ -389,7 +389,7 @@ func sameBits(what string, a, b []float32) error {
 
 // --- backward
 
-// checkedSteps and checkedRows are how far the float64 reference follows a backward pass.
+// checkedSteps and checkedRows limit what is compared of a backward pass.
 const (
 	checkedSteps = 2
 	checkedRows  = 2

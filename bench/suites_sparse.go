@@ -44,7 +44,7 @@ func countComponents(w *engine.AscentWork) (active, evaluated, bounds *Component
 	return active, evaluated, bounds
 }
 
-// slope is a potential and where rows climb it from. It has factors a (k x d x d), or else
+// slope is a potential and the initial points of an ascent. It has factors a (k x d x d), or else
 // weights w (k x d) and factors f (k r x d) of precisions of low rank.
 type slope struct {
 	k, d, r, n     int
@@ -73,9 +73,9 @@ func (s *slope) setPrecisions(e *engine.Engine, m *engine.Mixture) {
 	}
 }
 
-// --- what is climbed
+// --- potentials and points
 
-// pictures are digits with normalised pixels: those of the training images come first.
+// pictures are digits with normalised pixels; the training images come first.
 var pictures = sync.OnceValues(func() (engine.Matrix, error) {
 	data, err := digits(2000, sparseBatch)
 	if err != nil {
@@ -95,7 +95,7 @@ var pictures = sync.OnceValues(func() (engine.Matrix, error) {
 
 const sparseBatch = 128
 
-// centres20 are k-means centres of the training pictures, those of the paper's network.
+// centres20 are k-means centres of the training images, those of the paper's network.
 var centres20 = sync.OnceValues(func() ([]float32, error) {
 	all, err := pictures()
 	if err != nil {
@@ -293,7 +293,7 @@ func byRoutes(g benchmark, load func() (*slope, error), back bool, routes ...eng
 	return all
 }
 
-// climb is a slope on an engine, with what comes of it.
+// climb is the ascent of a slope on an engine, with its results.
 type climb struct {
 	*slope
 	e    *engine.Engine
@@ -349,8 +349,8 @@ func (s *slope) setupFunc(back bool) setupFunc {
 	}
 }
 
-// compareRoutes compares what the last run has left with the other route, and fills in what
-// w counts.
+// compareRoutes compares the results of the last run with those of the other route, and fills in
+// the counts of w.
 func (c *climb) compareRoutes(w *fixture) error {
 	done := c.e.Work()
 	w.route = done.Route
@@ -446,7 +446,7 @@ func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float6
 	return flop
 }
 
-// compareReference follows a row uphill in float64, and back.
+// compareReference compares the ascent of a row, and its backward pass, with float64.
 func (c *climb) compareReference() error {
 	alone := c.on(c.e, c.m, 1, false)
 	alone.x.Data = append(alone.x.Data[:0], c.slope.x.Row(0)...)

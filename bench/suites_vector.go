@@ -10,7 +10,7 @@ import (
 
 // --- reduce
 
-const vectorLength = 1 << 16 // floats: they stay in the second-level cache
+const vectorLength = 1 << 16 // floats: they stay in L2
 
 func reduceSuite() []benchmark {
 	all := []benchmark{
@@ -26,7 +26,7 @@ func reduceSuite() []benchmark {
 	return append(all, cold)
 }
 
-// vectorGroup is an elementary function, or a sum, of n numbers.
+// vectorBenchmark is an elementary function, or a sum, of n numbers.
 func vectorBenchmark(x Extent, name string, n int, moved float64) benchmark {
 	return benchmark{
 		suite: "reduce", name: name, extent: x, params: params("n", n),
@@ -70,7 +70,7 @@ func vectorBenchmark(x Extent, name string, n int, moved float64) benchmark {
 	}
 }
 
-// rowsGroup is an operation on rows of d numbers each.
+// rowsBenchmark is an operation on rows of d numbers each.
 func rowsBenchmark(x Extent, name string, rows, d int) benchmark {
 	size := "d"
 	switch name {
@@ -208,7 +208,7 @@ func (c *adamCase) check(first []float32) (string, error) {
 	return fmt.Sprintf("%d parameters after a step within the bound of float64", len(c.at)), nil
 }
 
-// factorsGroup is P_i = A_i^T A_i for all components.
+// factorsBenchmark is P_i = A_i^T A_i for all components.
 func factorsBenchmark(x Extent, d, k int) benchmark {
 	fd, fk := float64(d), float64(k)
 	return benchmark{

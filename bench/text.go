@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// WriteGoBench writes the report in the format of Go benchmarks, a line a repetition, so
-// that benchstat can read it, and with the names of the Go benchmarks of the same rows.
+// WriteGoBench writes the report in the format of Go benchmarks, a line per repetition, for
+// benchstat. The names are those of the Go benchmarks of the same rows.
 func WriteGoBench(w io.Writer, r *Report) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: dpnbench/bench\ncpu: %s\n", r.Machine.OS, r.Machine.Arch, r.Machine.Brand)
-	processors := "" // as Go adds them to names
+	processors := "" // the suffix that Go adds to names
 	if n := r.Machine.ThreadsAllowed; n > 1 {
 		processors = fmt.Sprintf("-%d", n)
 	}
@@ -37,7 +37,7 @@ func (r *Result) benchmark() string {
 	return strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/threads=%d", r.Name, r.Tier, r.Shape, r.Threads), " ", "-")
 }
 
-// title makes the name of a suite that of its Go benchmark, such as AscentSparse.
+// title turns the name of a suite into that of its Go benchmark, such as AscentSparse.
 func title(s string) string {
 	t := ""
 	for _, word := range strings.Split(s, "-") {

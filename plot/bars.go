@@ -17,8 +17,8 @@ import (
 type Bars struct {
 	Title, X, Note string
 	Groups         []string
-	// Series are the bars of one kind: point i is that of group i, with its length in Y;
-	// X and the interval are not used. Without a positive length there is no bar.
+	// Series are the bars of one kind: point i belongs to group i, and Y is its length; X and
+	// the interval are not used. A length that is not positive draws no bar.
 	Series []Series
 }
 
@@ -61,7 +61,7 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 	g.Horizontal.Color = nil
 	p.Add(g, bars(b))
 	p.HideY()
-	p.X.Min, p.X.Max = 0, 1.15*longest // the numbers stand at the ends of the bars
+	p.X.Min, p.X.Max = 0, 1.15*longest // room for the numbers at the ends of the bars
 	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
 	p.Y.Min, p.Y.Max = 0, 1
 	f.height = b.height() + 2.6*vg.Centimeter // title and axis
@@ -83,8 +83,8 @@ func (b Bars) height() (h vg.Length) {
 
 type bars Bars
 
-// Plot implements plot.Plotter. From the top down, it takes the lengths above in place
-// of a scale, so that bars are as high in every figure.
+// Plot implements plot.Plotter. Heights are the fixed lengths above, not on a scale, so that bars
+// are equally high in every figure.
 func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, _ := p.Transforms(&c)
 	name := style(tickSize, xfont.WeightNormal)

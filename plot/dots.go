@@ -13,16 +13,16 @@ import (
 )
 
 // Dots is a figure of measurements in named rows, one below the other: a dot for each
-// series with the interval of what it stands for.
+// series, with its interval.
 type Dots struct {
 	Title, X, Note string
 	Groups         []string // names of the rows, from the top
-	// Series are the dots of one kind: point i is that of row i, with its value in Y and
-	// the interval in Low and High; X is not used. NaN is no dot.
+	// Series are the dots of one kind: point i belongs to row i, with its value in Y and
+	// its interval in Low and High; X is not used. NaN draws no dot.
 	Series []Series
 }
 
-const dotsPitch = vg.Length(17) // from row to row
+const dotsPitch = vg.Length(17) // between rows
 
 func (d Dots) heading() string { return d.Title }
 

@@ -9,20 +9,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// errorBars draws intervals beside their points. An open end is an arrow to the edge of the
-// figure: without it the points that are known least would look exact.
+// errorBars draws intervals at their points. An unbounded end is an arrow to the edge of the
+// figure: without it the least certain points would look exact.
 type errorBars struct {
 	colour color.Color
 	width  vg.Length // of a cap
 	bars   []errorBar
-	open   bool // some end is
+	open   bool // some end is unbounded
 }
 
 // errorBar is an interval in the units of its axis.
 type errorBar struct{ x, low, high float64 }
 
-// add adds an interval at x, if there is one, and returns lo and hi so far apart that its
-// ends lie between them. scale is that of the axis.
+// add adds an interval at x, if there is one, and widens lo and hi to include its ends. scale
+// maps values to the axis.
 func (b *errorBars) add(x float64, i Interval, scale func(float64) float64, lo, hi float64) (float64, float64) {
 	if !(i.Low < i.High) {
 		return lo, hi
@@ -59,7 +59,7 @@ func (b errorBars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawErrorBar draws a line with a cap or, where it is open, an arrowhead at each end.
+// drawErrorBar draws a line with a cap, or an arrowhead if unbounded, at each end.
 func drawErrorBar(c draw.Canvas, colour color.Color, x, from, to, width vg.Length, openBelow, openAbove bool) {
 	line := draw.LineStyle{Color: colour, Width: 0.8}
 	c.StrokeLine2(line, x, from, x, to)
@@ -74,7 +74,7 @@ func drawErrorBar(c draw.Canvas, colour color.Color, x, from, to, width vg.Lengt
 	end(to, openAbove, -1)
 }
 
-// keys are the entries of the legend: what the bars are, and what arrows are.
+// keys are the entries of the legend for bars and arrows.
 func (b errorBars) keys(name string) (keys []key) {
 	glyph := func(open bool) *draw.GlyphStyle {
 		return &draw.GlyphStyle{Color: b.colour, Radius: b.width, Shape: barGlyph{open}}

@@ -32,18 +32,17 @@ const pngDPI = 200
 type Figure interface {
 	// heading is the title.
 	heading() string
-	// layout returns the drawing on a sheet of that width. A figure with a shape of
-	// its own may be wider.
+	// layout returns the drawing for a width. A figure with a fixed shape may be wider.
 	layout(width vg.Length) (drawing, error)
 }
 
-// The widths of sheets. Figures of a page stand side by side on a wide screen and shrink
-// to the width of a phone: narrow enough for their text to stay readable there.
+// Widths of figures. Those of a page are side by side on a wide screen and shrink to the width of
+// a phone: they are narrow enough for their text to stay readable there.
 const (
 	fileWidth  = 16 * vg.Centimeter
 	pageWidth  = 12.5 * vg.Centimeter
-	wideWidth  = 2 * pageWidth     // across a page
-	pageHeight = 8 * vg.Centimeter // and the legend
+	wideWidth  = 2 * pageWidth     // the width of a page
+	pageHeight = 8 * vg.Centimeter // without the legend
 )
 
 // Save writes f as path.png and path.svg, creating the folder if there is none. Each
@@ -57,9 +56,9 @@ func Save(path string, f Figure) error {
 	return d.save(path)
 }
 
-// SVG returns f as SVG for use within a page: without an XML declaration, as wide as what
-// it stands in, one image to screen readers, and without ids, so that any number of
-// figures can share a page.
+// SVG returns f as SVG to embed in a page: without an XML declaration, as wide as its container,
+// a single image to screen readers, and without ids, so that any number of figures can share a
+// page.
 func SVG(f Figure) ([]byte, error) {
 	svg, err := Inline(f, "", false)
 	if err != nil {
@@ -93,12 +92,11 @@ func Inline(f Figure, alt string, wide bool) ([]byte, error) {
 	return out, nil
 }
 
-// drawing is what every figure has in common: a title, a row of keys (the legend,
-// which never covers data because it stands outside of the axes), the plots
-// themselves and a note below.
+// drawing is what all figures have in common: a title, the legend (outside the axes, so that it
+// never covers data), the plots and a note below.
 type drawing struct {
 	width, height vg.Length
-	body          vg.Length // what draw needs, if it is not to take what height leaves
+	body          vg.Length // height that draw needs; 0: what height leaves
 	title, note   string
 	alt           string // what screen readers read after the title
 	keys          []key
@@ -112,7 +110,7 @@ type key struct {
 	glyph *draw.GlyphStyle
 }
 
-// Files returns the names of the files that a figure function writes for path.
+// Files returns the names of the files that [Save] writes for path.
 func Files(path string) []string { return []string{path + ".png", path + ".svg"} }
 
 func (f drawing) save(path string) error {
@@ -152,12 +150,11 @@ func (f drawing) svg() ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// gonum/plot calls its PNG data JPEG, and leaves it to the viewer to blur them.
+	// gonum/plot labels its PNG data as JPEG, and lets viewers smooth enlarged pixels.
 	out := bytes.ReplaceAll(b.Bytes(), []byte(`xlink:href="data:image/jpg;`),
 		[]byte(`preserveAspectRatio="none" style="image-rendering:pixelated" xlink:href="data:image/png;`))
-	// Text stays text, in a font that few machines other than Linux ones have:
-	// name the fonts of the same metrics that the others do have. A title tells
-	// screen readers what the figure shows.
+	// Text stays text. Few systems besides Linux have the font, so fonts with the same metrics are
+	// named as well. A title tells screen readers what the figure shows.
 	out = bytes.ReplaceAll(out, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 	at := svgStart.FindIndex(out)
@@ -172,8 +169,8 @@ func (f drawing) svg() ([]byte, error) {
 	return append(out[:at[1]:at[1]], append([]byte(title), out[at[1]:]...)...), nil
 }
 
-// inline returns the SVG for use within a page. It grows by the height of the legend, so
-// that axes are as high in every figure.
+// inline returns the SVG to embed in a page. The legend adds to the height, so that axes are
+// equally high in every figure.
 func (f drawing) inline() ([]byte, error) {
 	_, legend := f.placeKeys(f.width - 2*margin)
 	f.height += legend
@@ -182,7 +179,7 @@ func (f drawing) inline() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = bytes.ReplaceAll(out, []byte(" xlink:href="), []byte(" href=")) // HTML knows no namespaces
+	out = bytes.ReplaceAll(out, []byte(" xlink:href="), []byte(" href=")) // HTML has no namespaces
 	start := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.5g %.5g\" role=\"img\">\n", f.width,
 		f.height)
 	return append([]byte(start), out[svgStart.FindIndex(out)[1]:]...), nil
@@ -216,7 +213,7 @@ func style(size vg.Length, weight xfont.Weight) text.Style {
 	}
 }
 
-// settle finds the height of a drawing whose body has one.
+// settle computes the height of a drawing whose body has a fixed one.
 func (f *drawing) settle() {
 	if f.body == 0 {
 		return
@@ -314,7 +311,7 @@ func (f drawing) renderKeys(c draw.Canvas) vg.Length {
 		}
 		centred := label
 		centred.YAlign = text.YCenter
-		// Centred means the line with its descenders: small letters want it higher.
+		// Centring includes descenders; lower-case text looks centred slightly higher.
 		c.FillText(centred, vg.Point{X: x + icon + gap/2, Y: middle + 1}, txt)
 	}
 	return c.Max.Y - height
@@ -334,7 +331,7 @@ func wrap(sty text.Style, s string, width vg.Length) []string {
 	return lines
 }
 
-// newPlot returns an empty plot in the house style.
+// newPlot returns an empty plot in the style of all figures.
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = format.Printable(title)

@@ -13,8 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Histogram is a figure of how some samples of a number are distributed, each in percent of
-// its own size.
+// Histogram is a figure of the distributions of some samples, each in percent of its size.
 type Histogram struct {
 	Title, X, Note string
 	Samples        []Sample
@@ -22,7 +21,7 @@ type Histogram struct {
 	Mark *Level
 }
 
-// Sample is the numbers of one kind. Those that are not finite are counted, not drawn.
+// Sample holds the numbers of one kind. Non-finite ones are counted, not drawn.
 type Sample struct {
 	Name   string
 	Values []float64
@@ -30,7 +29,7 @@ type Sample struct {
 
 const (
 	histogramBins = 80
-	histogramTail = 0.001 // of each sample may lie outside of the axis, in the outermost bins
+	histogramTail = 0.001 // share of each sample beyond the axis, counted in the outermost bins
 )
 
 func (h Histogram) heading() string { return h.Title }
@@ -75,7 +74,7 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 	return f, nil
 }
 
-// joinNotes adds to a note what a histogram does not show.
+// joinNotes adds to a note which values a histogram does not show.
 func joinNotes(note string, beyond bool, lost []string) string {
 	if beyond {
 		note += " The outermost bins also hold what lies beyond."
@@ -86,7 +85,7 @@ func joinNotes(note string, beyond bool, lost []string) string {
 	return note
 }
 
-// span returns the range of the axis, and whether values lie beyond it.
+// span returns the range of the axis, and whether there are values beyond it.
 func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	least, most := lo, hi

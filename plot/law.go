@@ -19,19 +19,18 @@ import (
 	xfont "golang.org/x/image/font"
 )
 
-// Interval is what a measured or estimated number lies in. Where Low < High does not hold,
-// there is none. An end at infinity, or without a place on a logarithmic axis, is open.
+// Interval is the interval of a measured or estimated number; unless Low < High, there is none.
+// An end that is infinite, or not positive on a logarithmic axis, is unbounded.
 type Interval struct{ Low, High float64 }
 
-// Layers is a figure of the separation fuzziness D over layers, logarithmically, with
-// each value printed. A value that has no logarithm leaves a gap and is named below.
+// Layers is a figure of the separation fuzziness D over layers on a logarithmic axis, with each
+// value printed. A value without a logarithm leaves a gap and is named in the note.
 type Layers struct {
 	Title string
 	Names []string // of the layers, in order
 	D     []float64
-	// Intervals of D, one for each layer, are drawn as error bars; nil: none. Those of D
-	// for n to infinity may lie off the value measured. Bars says what they are, for the
-	// legend.
+	// Intervals of D, one for each layer, are drawn as error bars; nil: none. Intervals of the
+	// limit n → ∞ need not contain the measured value. Bars describes them in the legend.
 	Intervals []Interval
 	Bars      string
 	// Law, if not nil, is drawn over the layers that it was fitted to, which must be a
@@ -50,8 +49,8 @@ type Law struct {
 	Band []Interval
 }
 
-// Steps is a figure of the separation fuzziness D over ascent steps 0, 1, ..., len(D)-1,
-// logarithmically.
+// Steps is a figure of the separation fuzziness D over ascent steps 0, 1, ..., len(D)-1
+// on a logarithmic axis.
 type Steps struct {
 	Title     string
 	D         []float64
@@ -135,8 +134,8 @@ func (a Steps) layout(width vg.Length) (drawing, error) {
 	return f, nil
 }
 
-// fuzziness is what the two have in common: all but the x axis. The law starts at point
-// first.
+// fuzziness draws what Layers and Steps have in common: all but the x axis. The law starts at
+// point first.
 func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error) {
 	law := a.Law
 	if len(a.Intervals) > 0 && len(a.Intervals) != len(a.D) {
@@ -189,8 +188,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 			}
 		}
 	}
-	// A margin of 8% of the axis, or of 10% of the value where D hardly changes:
-	// a flat curve is to look flat.
+	// A margin of 8% of the axis, but at least 10% of D, so that a flat curve looks flat.
 	margin := max(0.08*(hi-lo), math.Log10(1.1))
 	p.Y.Min, p.Y.Max = lo-margin, hi+margin
 	// The plot is linear in log10 D: plot.LogScale would misplace the axis label's
@@ -240,7 +238,7 @@ func logInterval(i Interval) (low, high float64, ok bool) {
 	return math.Log10(i.Low), math.Log10(i.High), true
 }
 
-// band fills what lies between two lines over the same places. The grid shows through.
+// band fills the area between two lines, translucently.
 func band(lower, upper plotter.XYs, c color.NRGBA) *plotter.Polygon {
 	edge := slices.Clone(upper)
 	slices.Reverse(edge)
@@ -265,7 +263,7 @@ func lawText(law *Law) string {
 	return s
 }
 
-// yAxisWidth is about what the labels of the y axis take.
+// yAxisWidth is about the width of the labels of the y axis.
 const yAxisWidth = vg.Length(30)
 
 // drawable reports whether v has a place on a logarithmic axis.
@@ -281,9 +279,8 @@ func find(names, run []string) int {
 	return -1
 }
 
-// slant turns the labels of the x axis, ticks at 0, 1, 2, ..., if they would run
-// into each other, and returns the height that they need on top of what they
-// had.
+// slant turns the labels of the x axis (ticks at 0, 1, 2, ...) if they would overlap, and returns
+// the additional height that they need.
 func slant(p *plot.Plot, ticks []plot.Tick, width vg.Length) vg.Length {
 	label := &p.X.Tick.Label
 	slot := width / vg.Length(len(ticks))
@@ -301,7 +298,7 @@ func slant(p *plot.Plot, ticks []plot.Tick, width vg.Length) vg.Length {
 		label.Rotation = angle
 		label.XAlign, label.YAlign = text.XRight, text.YTop
 	default:
-		// Aslant they would leave the figure on the left: upright, then.
+		// Slanted labels would leave the figure on the left: turn them upright.
 		label.Rotation = math.Pi / 2
 		label.XAlign, label.YAlign = text.XRight, text.YCenter
 		for i := range ticks {

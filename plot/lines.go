@@ -23,21 +23,21 @@ type Point struct {
 // Series is a line of points, or all bars or points of one kind.
 type Series struct {
 	Name   string
-	Colour int // the same number has the same colour and shape in every figure of a kind
+	Colour int // index of a colour and a shape, the same in every figure
 	Dash   int // 0 is a solid line
 	Points []Point
-	// Reference makes it a thin grey line without marks, to compare the others with.
+	// Reference makes it a thin grey line without marks, for comparison.
 	Reference bool
 	// Curve leaves out the marks of the points.
 	Curve bool
-	// Band draws the intervals of a line as a band in place of bars.
+	// Band draws the intervals of a line as a band instead of bars.
 	Band bool
-	// Limit, if not nil, is what Y of a line tends to.
+	// Limit, if not nil, is the limit of Y.
 	Limit *Level
 }
 
-// Level is an estimate that belongs to no single place, such as that of D for n to
-// infinity: a dashed line across the figure, within a band.
+// Level is an estimate for all X, such as D for n → ∞: a dashed line across the figure, within
+// a band.
 type Level struct {
 	Name      string // in the legend
 	Y         float64
@@ -50,12 +50,12 @@ type Level struct {
 type Lines struct {
 	Title, X, Y, Note string
 	LinearX, LogY     bool
-	From, To          float64 // what the y axis shows at least
-	Bars              string  // what the intervals are that are drawn as bars, for the legend
+	From, To          float64 // the y axis shows at least this range
+	Bars              string  // description of the error bars in the legend
 	Series            []Series
 }
 
-// seriesColours are those of Okabe and Ito (2008) that show as lines on white.
+// seriesColours are the colours of Okabe and Ito (2008) that are visible as lines on white.
 var seriesColours = []color.NRGBA{
 	blue,
 	vermillion,
@@ -89,7 +89,7 @@ var ErrEmpty = errors.New("nothing to draw")
 
 func (l Lines) heading() string { return l.Title }
 
-// layout leaves out points without a place on the axes.
+// layout leaves out points that have no place on the axes.
 func (l Lines) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: l.Note}
 	p := newPlot("", l.X, l.Y)
@@ -180,11 +180,11 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	p.Y.Min, p.Y.Max = lo-pad, hi+pad
 	p.Y.Tick.Marker = log10Ticks
 	switch {
-	case l.LogY && hi-lo > math.Log10(3.5): // as the sizes have them
+	case l.LogY && hi-lo > math.Log10(3.5): // ticks like those of sizes
 		p.Y.Tick.Marker = plot.ConstantTicks(labelled(powers(lo-pad, hi+pad)))
 	case !l.LogY:
 		if l.From < l.To && lo == l.From {
-			p.Y.Min = lo // an axis that begins at 0 begins there
+			p.Y.Min = lo // an axis that starts at 0 has no margin there
 		}
 		p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
 	}
@@ -225,8 +225,8 @@ var log10Ticks = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
 	return ticks
 })
 
-// sizeTicks returns ticks, by decimal logarithm, at the sizes themselves, or where those
-// are too many or too close at powers of two.
+// sizeTicks returns ticks, by decimal logarithm, at the sizes themselves, or at powers of two if
+// the sizes are too many or too close.
 func sizeTicks(sizes []float64) []plot.Tick {
 	const closest = 0.08 // of the axis
 	sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
@@ -241,7 +241,7 @@ func sizeTicks(sizes []float64) []plot.Tick {
 	return labelled(sizes)
 }
 
-// mostSizes is how many labels an axis has room for.
+// mostSizes is the number of labels that fit on an axis.
 const mostSizes = 9
 
 // powers returns powers of two between two decimal logarithms.
@@ -253,7 +253,7 @@ func powers(lo, hi float64) (values []float64) {
 	return values
 }
 
-// labelled returns ticks, by decimal logarithm, that say their value.
+// labelled returns ticks, by decimal logarithm, labelled with their value.
 func labelled(values []float64) (ticks []plot.Tick) {
 	for _, v := range values {
 		ticks = append(ticks, plot.Tick{Value: math.Log10(v), Label: strconv.FormatFloat(v, 'f', -1, 64)})

@@ -23,43 +23,41 @@ type Image struct {
 	X [][]float32
 }
 
-// Scale says what the darkest and the brightest value of images are. Where Low < High
-// does not hold, every image (of [Strips], every strip) has a scale of its own, from
-// its least to its largest value; else values beyond the ends look like the ends, and a
-// bar shows the values.
+// Scale gives the darkest and the brightest value of images. Unless Low < High, every image (of
+// [Strips], every strip) has its own scale, from its least to its largest value. Otherwise
+// values beyond the ends are clamped, and a bar shows the scale.
 type Scale struct {
 	Low, High float64
-	Unit      string // what the values are, beside the bar
+	Unit      string // name of the values, beside the bar
 }
 
-// Gallery is a figure of grey images in rows, with a caption below each: learned
-// centres, or images before and after something.
+// Gallery is a figure of greyscale images in rows, with a caption below each: learned centres, or
+// images before and after training.
 type Gallery struct {
 	Title, Note string
 	Rows, Cols  int // pixels of each image
 	Scale       Scale
-	// Series names the images of one entry, which stand one below the other; a single
-	// one needs no name.
+	// Series names the images of an entry, one below the other; a single one needs no name.
 	Series []string
 	Images []Image
 	PerRow int // entries in a row; 0: what fits
 }
 
-// Maps is a figure of heat maps in rows, with a caption below each: the variance of each
-// pixel under each component and on average, say. The colours are those of viridis,
-// which run from dark to bright and differ under the common forms of colour blindness.
+// Maps is a figure of heat maps in rows, with a caption below each, such as the variance of each
+// pixel. The colours are viridis, which gets steadily brighter and is suitable for the common
+// forms of colour blindness.
 type Maps struct {
 	Title, Note string
 	Rows, Cols  int // pixels of each map
-	// Scale of all maps. Without one, that of the least and the largest value of all.
+	// Scale of all maps; by default from the least to the largest value of all.
 	Scale Scale
-	// Log makes the scale logarithmic. Values without a logarithm look like the least.
+	// Log makes the scale logarithmic. Values without a logarithm are drawn as the least.
 	Log    bool
 	Images []Image // one map each
 	PerRow int     // maps in a row; 0: what fits
 }
 
-// Limits of the images in a figure: more would make a file that no page can hold.
+// Limits of the images in a figure: more would make the file too large for a page.
 const (
 	maxSide   = 256 // pixels
 	maxImages = 400
@@ -96,7 +94,7 @@ func (a Maps) layout(width vg.Length) (drawing, error) {
 		if math.IsInf(lo, 0) {
 			return drawing{}, ErrEmpty
 		}
-		if lo == hi { // a map of one value is a map all the same
+		if lo == hi { // all values are equal
 			hi = lo + max(math.Abs(lo)/100, 1e-6)
 		}
 		m.scale.Low, m.scale.High = lo, hi
@@ -270,7 +268,7 @@ func toned(x []float32, rows, cols int, lo, hi float64, log bool, tones color.Pa
 	for j, v := range x {
 		img.Pix[j] = tone(float64(v), lo, hi, log)
 	}
-	if &tones[0] == &greys[0] { // a smaller file
+	if &tones[0] == &greys[0] { // gives a smaller file
 		return &image.Gray{Pix: img.Pix, Stride: img.Stride, Rect: frame}
 	}
 	return img
@@ -282,7 +280,7 @@ func tone(v, lo, hi float64, log bool) uint8 {
 		v, lo, hi = math.Log(v), math.Log(lo), math.Log(hi)
 	}
 	share := (v - lo) / (hi - lo)
-	if !(share > 0) { // also where lo is hi, or a logarithm does not exist
+	if !(share > 0) { // also if lo is hi, or a logarithm does not exist
 		return 0
 	}
 	return uint8(min(float64(255*share)+0.5, 255))
@@ -305,8 +303,8 @@ var greys = func() (p color.Palette) {
 	return p
 }()
 
-// viridis is the colour map of that name (Smith and van der Walt, 2015), straight between
-// ten of its colours.
+// viridis is the colour map of that name (Smith and van der Walt, 2015), linear
+// between ten of its colours.
 var viridis = func() (p color.Palette) {
 	anchors := []uint32{0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725}
 	for v := range 256 {
@@ -366,7 +364,7 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
 	shown := img
 	if raster, ok := c.Canvas.(*vgimg.Canvas); ok {
-		// It would blur the pixels where it enlarges them.
+		// The renderer would blur enlarged pixels.
 		shown = enlarged(img, int(math.Ceil(at.Size().X.Dots(raster.DPI())/float64(img.Bounds().Dx()))))
 	}
 	c.DrawImage(at, shown)
@@ -374,7 +372,7 @@ func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
 		{X: at.Min.X, Y: at.Max.Y}, at.Min})
 }
 
-// enlarged repeats each pixel times times each way.
+// enlarged repeats each pixel in both directions.
 func enlarged(img image.Image, times int) image.Image {
 	size := img.Bounds().Size()
 	out := image.NewRGBA(image.Rect(0, 0, size.X*times, size.Y*times))
@@ -391,8 +389,7 @@ func enlarged(img image.Image, times int) image.Image {
 	return out
 }
 
-// fit wraps s into at most so many lines no wider than width; what does not fit ends in
-// an ellipsis.
+// fit wraps s into at most most lines no wider than width; longer text ends in an ellipsis.
 func fit(sty text.Style, s string, width vg.Length, most int) []string {
 	lines := wrap(sty, s, width)
 	if len(lines) > most {

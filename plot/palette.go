@@ -36,9 +36,8 @@ func translucent(c color.Color, opacity uint8) color.NRGBA {
 	return out
 }
 
-// classGlyph returns the mark of class k. Shapes change along with colours, so
-// that neither has to be told apart alone; more than ten classes repeat a colour
-// with another shape.
+// classGlyph returns the mark of class k. Both shape and colour differ
+// between classes; more than ten classes repeat a colour with another shape.
 func classGlyph(k int, radius vg.Length) draw.GlyphStyle {
 	colours := len(classColours)
 	g := draw.GlyphStyle{Color: classColours[k%colours], Radius: radius}

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// maxPoints is how many points a panel shows at most: more hide each other, and
-// make an SVG file of megabytes.
+// maxPoints is the largest number of points in a panel: more would overlap and make an SVG file
+// of megabytes.
 const maxPoints = 1000
 
 // Panel is one scatter plot of a PCA figure: the samples of one layer in the
@@ -35,7 +35,7 @@ type Panel struct {
 	Labels []byte
 }
 
-// check reports what keeps the panel from being drawn.
+// check returns why the panel cannot be drawn, or nil.
 func (p Panel) check() error {
 	switch {
 	case p.Components < 1:
@@ -62,7 +62,7 @@ func (p Panel) check() error {
 type PCA struct {
 	Title   string
 	Panels  []Panel
-	Classes []string // names of the labels 0, 1, ...; a label beyond them goes by its number
+	Classes []string // names of the labels 0, 1, ...; others are shown by number
 }
 
 func (a PCA) heading() string { return a.Title }
@@ -111,7 +111,7 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 	switch {
 	case len(a.Panels) == 1:
 		columns = 1
-	case len(a.Panels) <= 4 || width < fileWidth: // a page for phones has room for two
+	case len(a.Panels) <= 4 || width < fileWidth: // two fit on the screen of a phone
 		columns = 2
 	}
 	rows := (len(a.Panels) + columns - 1) / columns
@@ -152,7 +152,7 @@ func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
 	return out
 }
 
-// spread gives the places on an axis a margin, and it ticks.
+// spread adds a margin and ticks to an axis.
 func spread(a *plot.Axis) {
 	pad := 0.04 * (a.Max - a.Min)
 	if pad == 0 {
@@ -162,9 +162,9 @@ func spread(a *plot.Axis) {
 	a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
 }
 
-// sample returns at most most of the numbers 0..n-1, in increasing order: a
-// random choice, always the same one. Every tenth row, say, would not do, since
-// the order of the samples may repeat with the classes.
+// sample returns at most most of the numbers 0..n-1, in increasing order: chosen
+// at random, but always the same. A regular choice, such as every tenth row, could favour a class
+// if the samples are ordered by class.
 func sample(n, most int) []int {
 	rows := rand.New(rand.NewPCG(1, uint64(n))).Perm(n)
 	rows = rows[:min(n, most)]

@@ -19,13 +19,13 @@ type PlanePaths struct {
 	X, Y        string // labels of the axes; empty: PC 1 and PC 2
 	Paths       []PlanePath
 	Centres     [][2]float64
-	Classes     []string // names of classes 0, 1, ...; a class beyond them goes by its number
+	Classes     []string // names of classes 0, 1, ...; others are shown by number
 }
 
 // PlanePath is one trajectory.
 type PlanePath struct {
 	Class int          // 0 or more
-	At    [][2]float64 // the place at steps 0, 1, ..., n
+	At    [][2]float64 // coordinates at steps 0, 1, ..., n
 }
 
 // Limits of a figure of paths.
@@ -129,7 +129,7 @@ func toXYs(at [][2]float64) plotter.XYs {
 	return xys
 }
 
-// cross is a cross that shows on any crowd of lines.
+// cross is a cross that stays visible on many lines.
 type cross struct{}
 
 // DrawGlyph implements draw.GlyphDrawer.

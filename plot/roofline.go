@@ -18,14 +18,14 @@ import (
 	xfont "golang.org/x/image/font"
 )
 
-// Limit is what a machine can do at most.
+// Limit is a rate that a machine cannot exceed.
 type Limit struct {
 	Name string
 	Rate float64 // GFLOP/s or GB/s
 }
 
-// Roofline is work under the limits of a machine (Williams, Waterman and Patterson,
-// Communications of the ACM 52(4), 2009). It needs a peak, a bandwidth and a point at least.
+// Roofline is a figure of work under the limits of a machine (Williams, Waterman and Patterson,
+// Communications of the ACM 52(4), 2009). It needs at least a peak, a bandwidth and a point.
 type Roofline struct {
 	Title, Note string
 	Peaks       []Limit  // GFLOP/s
@@ -136,8 +136,8 @@ func (r roof) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// names labels limit i, together with those below it that are too close for a label of
-// their own; it returns "" for one of those.
+// names labels limit i, together with those below it that are too close for their own label;
+// for those it returns "".
 func names(limits []Limit, i int, unit string) string {
 	const apart = 1.4
 	txt, first := "", 0

@@ -15,15 +15,15 @@ import (
 )
 
 // Spectra is a figure of the eigenvalues of the precisions P_i, the largest first, on a
-// logarithmic axis: a thin line for each component, a thick one for the median over them
-// at each place. Values that are not positive are left out, and the note says so.
+// logarithmic axis: a thin line for each component, a thick one for their median at each
+// rank. Values that are not positive are left out, and the note says so.
 type Spectra struct {
 	Title, Note string
-	Y           string      // what the values are; empty: eigenvalue of P
+	Y           string      // name of the values; empty: eigenvalue of P
 	Values      [][]float64 // of each component, in any order, equally many
 }
 
-// mostSpectra is how many lines, and mostValues how many values in all, a figure shows.
+// mostSpectra and mostValues limit the lines and the values of a figure.
 const (
 	mostSpectra = 1000
 	mostValues  = 1 << 18

@@ -29,7 +29,7 @@ type Strip struct {
 	X [][]float32
 }
 
-// mostColumns is how many steps a figure of strips shows at most.
+// mostColumns is the largest number of steps in a figure of strips.
 const mostColumns = 12
 
 func (a Strips) heading() string { return a.Title }
@@ -134,8 +134,7 @@ func (a Strips) check() error {
 	return nil
 }
 
-// chosenSteps returns at most most of the steps 0, 1, ..., n, with both ends, about
-// equally far apart.
+// chosenSteps returns at most most of the steps 0, 1, ..., n, evenly spaced, with both ends.
 func chosenSteps(n, most int) []int {
 	most = min(max(most, 2), n+1)
 	if n == 0 {

@@ -41,9 +41,8 @@ func roundStep(v float64) float64 {
 }
 
 // logTicks returns ticks for a logarithmic axis from lo to hi, both positive:
-// round numbers where the range is short, else 1, 2 and 5 of each decade, else
-// powers of ten. A short range would have one label or none with powers of ten
-// alone.
+// round numbers if the range is short, otherwise 1, 2 and 5 of each decade, or
+// powers of ten if it is long.
 func logTicks(lo, hi float64) []plot.Tick {
 	if hi/lo < 4 {
 		return linearTicks(lo, hi, 9, false)

@@ -14,7 +14,7 @@ import (
 	xfont "golang.org/x/image/font"
 )
 
-// Epoch is one point of the training curves. NaN stands for what was not
+// Epoch is one point of the training curves. NaN means not
 // measured.
 type Epoch struct {
 	Epoch         int
@@ -136,8 +136,8 @@ func finiteRuns(epochs []Epoch, value func(Epoch) float64) []plotter.XYs {
 
 // tiled draws plots in rows of the given number of columns, their axes aligned.
 func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
-	// The titles are drawn here: a plot would centre its own over axis and labels together,
-	// at a height that depends on the labels.
+	// Titles are drawn here: a plot would centre its title over axis and labels, at a height that
+	// depends on the labels.
 	title := style(labelSize, xfont.WeightBold)
 	title.XAlign, title.YAlign = text.XCenter, text.YBottom
 	titles := make([]string, len(plots))

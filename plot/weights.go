@@ -16,14 +16,14 @@ import (
 )
 
 // Weights is a bar chart of the shares w_i = exp(c_i) / sum_j exp(c_j) of the components
-// of a potential, the largest first. The note tells how many components count: the
-// exponential of the entropy of the shares.
+// of a potential, the largest first. The note gives the effective number of
+// components: the exponential of the entropy of the shares.
 type Weights struct {
 	Title string
 	C     []float64 // c_i of each component, finite
 }
 
-// mostBars is how many components have a number below their bar.
+// mostBars is the largest number of components that are numbered below their bars.
 const mostBars = 40
 
 func (a Weights) heading() string { return a.Title }
