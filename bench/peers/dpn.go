@@ -15,8 +15,8 @@ import (
 
 const classes = 10
 
-// inputs are what a network starts from, the same on both sides: d dimensions, k
-// components, n steps, a batch of so many rows.
+// inputs are the initial network and data, the same on both sides: d dimensions, k components,
+// n steps, batch rows.
 type inputs struct {
 	soft          bool // all components count, not one
 	noise         float32
@@ -74,7 +74,7 @@ func softInputs(d, k, n, rows int) *inputs {
 const trainedNoise = 0.5
 
 // digitInputs are the paper's network before training, A_i = I around the k-means centres
-// of pictures: nearly always a single component counts. Noise, whose rows have that length,
+// of images: nearly always a single component is active. Noise, whose rows have that length,
 // fills A_i as training does.
 func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, error) {
 	data, err := dataset.Open("digits", dataset.Options{TrainSize: 2000, TestSize: 10, Seed: 1})
@@ -124,7 +124,7 @@ func (in *inputs) String() string {
 	return fmt.Sprintf("d %d, k %d, n %d, batch %d (%s)", in.d, in.k, in.n, in.rows, what)
 }
 
-// write hands the inputs over to a Python peer, as float32 in the order of its read.
+// write passes the inputs to a Python peer, as float32 in the order of its read.
 func (in *inputs) write(path string) error {
 	labels := make([]float32, in.rows)
 	for i, l := range in.labels {
@@ -186,7 +186,7 @@ func newNetwork(e *engine.Engine, in *inputs) *network {
 	return n
 }
 
-// forward moves the batch uphill, n times. P_i were set before, as for a trained network.
+// forward makes n ascent steps. P_i were set before, as for a trained network.
 func (n *network) forward() {
 	copy(n.x.Data, n.in.x)
 	n.e.Ascend(n.m, n.in.alpha, n.in.n, n.x, nil, false)

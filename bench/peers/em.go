@@ -13,7 +13,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// mixture is data for EM, and where it starts: the k-means centres, equal weights, and
+// mixture is data for EM and its initial values: the k-means centres, equal weights, and
 // precisions s0^2 I.
 type mixture struct {
 	d, k, rows, iterations int
@@ -28,7 +28,7 @@ type mixture struct {
 // raise what is below it, and each iteration of ours rounds its parameters to float32.
 const emTolerance = 1e-5
 
-// fitting times so many iterations of EM with full covariances against scikit-learn's
+// fitting times some iterations of EM with full covariances against scikit-learn's
 // GaussianMixture.fit (em_peer.py) from the same start.
 func fitting(ctx context.Context, s *settings, dir string) error {
 	peers, err := startAll(s, dir, "em_peer.py")

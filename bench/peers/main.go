@@ -22,7 +22,7 @@ import (
 
 var peers = []string{"openblas", "gonum", "torch", "training", "sklearn"}
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	tier       engine.Tier
 	threads    []int // numbers of them that everything is timed with
@@ -129,7 +129,7 @@ func threadNumbers(text string, all int) ([]int, error) {
 	return numbers, nil
 }
 
-// listed writes numbers with commas between them.
+// listed joins numbers with commas.
 func listed(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }

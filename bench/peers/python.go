@@ -18,9 +18,9 @@ import (
 //go:embed *.py
 var scripts embed.FS
 
-// A child is a Python peer on so many threads. It answers one line of JSON to every
+// A child is a Python peer on a number of threads. It answers one line of JSON to every
 // command (serve.py). It has a process for every number of threads, because OpenBLAS,
-// OpenMP and PyTorch all read theirs from the environment, and at the start only.
+// OpenMP and PyTorch read it from the environment when they start.
 type child struct {
 	name  string // script and threads
 	about string
@@ -39,10 +39,10 @@ type reply struct {
 	Fastest map[string]string `json:"fastest"`
 }
 
-// errMissing says that no Python has the package.
+// errMissing is the error if no Python has the package.
 var errMissing = errors.New("missing")
 
-// workspace makes a folder with the scripts, in which inputs and results change hands.
+// workspace makes a folder with the scripts, for inputs and results.
 func workspace() (string, error) {
 	dir, err := os.MkdirTemp("", "dpnbench-peers-")
 	if err != nil {
@@ -58,7 +58,7 @@ func workspace() (string, error) {
 // environment is what an expert would set: the threads, and an allocator that keeps its
 // memory and uses huge pages, which makes PyTorch's training step up to 1.5 times as fast.
 // OpenBLAS with OpenMP shares the threads of PyTorch; the usual one, with threads of its
-// own, fights with them. Of all but the threads, what the user has set stays.
+// own, competes with them. Except for the threads, variables that the user has set stay.
 func environment(threads int) []string {
 	env := os.Environ()
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {

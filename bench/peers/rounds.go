@@ -11,15 +11,15 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// A contender does some work and says how many seconds one call took.
+// A contender does some work and returns the seconds of one call.
 type contender func() (float64, error)
 
 // settle is a pause before every timing: idle threads of OpenBLAS and of OpenMP go on
 // spinning for 2^26 cycles and 300,000 pauses, 30 ms and on a busy machine several times that,
-// and would slow who comes next.
+// and would slow down the next contender.
 const settle = 200 * time.Millisecond
 
-// long is the time of a call from which on a single call, without warm-up, will do.
+// long is the time from which a single call without warm-up is enough.
 const long = 300 * time.Millisecond
 
 // inTurn times all contenders once a round, one after the other, so that whatever

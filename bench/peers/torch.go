@@ -68,10 +68,10 @@ func torch(ctx context.Context, s *settings) error {
 	return nil
 }
 
-// routes are those of our side: the one that is taken by itself comes first.
+// routes are those of our side; the default comes first.
 var routes = []engine.Route{engine.AutoRoute, engine.DenseRoute, engine.SparseRoute}
 
-// torchWork is work of the peer by name, and ours that comes to the same, by some routes.
+// torchWork is work of the peer by name, and the same work of ours, by some routes.
 type torchWork struct {
 	title, theirs string
 	ours          func(*network)
@@ -139,7 +139,7 @@ func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in
 	return nil
 }
 
-// compareRoutes holds that all routes have the same bits, and says what the sparse one
+// compareRoutes checks that all routes give the same bits, and prints what the sparse one
 // computed.
 func compareRoutes(ours map[engine.Route]*network) error {
 	dense := ours[engine.DenseRoute]

@@ -20,7 +20,7 @@ var trainedPresets = []string{"clean", "raw", "robust"}
 // our times depend on, is that of a trained potential.
 const updatesBefore = 100
 
-// training times whole training steps of presets, as dpn.Trainer makes them from pictures
+// training times whole training steps of presets, as dpn.Trainer makes them from images
 // of bytes, against PyTorch in the form of an expert (training_peer.py), which starts from
 // normalised floats; and the forward pass.
 func training(ctx context.Context, s *settings) error {
@@ -64,7 +64,7 @@ func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, da
 	}
 	fmt.Printf("\npreset %s after %d updates on digits: d %d, k %d, n %d, precisions %s, batch %d\n", preset,
 		updatesBefore, c.Dim, c.Components, c.Steps, c.Form, c.Batch)
-	if err := writePictures(filepath.Join(dir, "inputs"), c, data); err != nil {
+	if err := writeImages(filepath.Join(dir, "inputs"), c, data); err != nil {
 		return err
 	}
 	var contend []contender // training ours and theirs, forward ours and theirs, by threads
@@ -134,8 +134,8 @@ func prepareModel(ctx context.Context, s *settings, data *dataset.Data, preset, 
 	return m.Config, m.Save(path)
 }
 
-// writePictures hands the first minibatch over: s0, eps, normalised pixels, labels.
-func writePictures(path string, c dpn.Config, data *dataset.Data) error {
+// writeImages writes the first minibatch: s0, eps, normalised pixels, labels.
+func writeImages(path string, c dpn.Config, data *dataset.Data) error {
 	table, set := data.Norm.Table(), data.Train.Slice(0, c.Batch)
 	all := []float32{float32(c.Scale), float32(c.Eps)}
 	for _, v := range set.Images {
@@ -185,7 +185,7 @@ func (o *ownTraining) time(s *settings, work func() error) contender {
 	}
 }
 
-// compare holds logits, loss, all gradients and the retracted U of the peer against ours.
+// compare compares logits, loss, all gradients and the retracted U of the peer with ours.
 func (o *ownTraining) compare(r *child) error {
 	y, err := o.logits()
 	if err != nil {
