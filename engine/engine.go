@@ -118,12 +118,16 @@ func New(options ...Option) (*Engine, error) {
 			e.Close()
 			return nil, fmt.Errorf("engine: pinning threads: %w", err)
 		}
+		// Without a pin, a helper that replaces another one is only slower.
+		e.pool.restart = func(worker int) { _, _ = pinThread(cpus[worker]) }
 	}
+	runtime.AddCleanup(e, (*pool).close, e.pool) // the pool does not refer to e while it is idle
 	return e, nil
 }
 
 // Close ends the threads of the engine, after a running method has returned. The engine must not be
-// used afterwards.
+// used afterwards. The threads of an engine that is dropped without Close end when the garbage
+// collector finds it.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,11 +10,13 @@ const (
 // MatMul sets C = A B, or C = C + A B when acc is set. Every element is one chain of
 // float32 fused multiply-adds in increasing inner index, starting from +0 or from the
 // old value. Transposed operands are given as views (Matrix.T), so this is all four
-// forms. C must not overlap A or B. Shapes: A m x k, B k x n, C m x n.
+// forms. C must share no element with A or B. Shapes: A m x k, B k x n, C m x n.
 func (e *Engine) MatMul(c, a, b Matrix, acc bool) {
 	c.shape("MatMul", "C", a.Rows, b.Cols)
 	a.check("MatMul", "A")
 	b.shape("MatMul", "B", a.Cols, b.Cols)
+	disjoint("MatMul", "C", c, "A", a)
+	disjoint("MatMul", "C", c, "B", b)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.matMul(c, a, b, acc)
@@ -22,11 +24,15 @@ func (e *Engine) MatMul(c, a, b Matrix, acc bool) {
 
 // MatMulPacked is MatMul with a packed B.
 func (e *Engine) MatMulPacked(c, a Matrix, b *Packed, acc bool) {
+	if b == nil {
+		panic("engine: MatMulPacked: B is nil")
+	}
 	if a.Cols != b.rows {
 		panic(fmt.Sprintf("engine: MatMulPacked: A has %d columns, packed B %d rows", a.Cols, b.rows))
 	}
 	c.shape("MatMulPacked", "C", a.Rows, b.cols)
 	a.check("MatMulPacked", "A")
+	disjoint("MatMulPacked", "C", c, "A", a)
 	if b.kern != e.kern {
 		panic(fmt.Sprintf("engine: MatMulPacked: B has not been packed by an engine of tier %v", e.kern.tier))
 	}
@@ -472,6 +478,8 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	if c.CS != 1 && c.Cols > 1 {
 		panic(fmt.Sprintf("engine: Worker.MatMul: C has column stride %d, expected 1", c.CS))
 	}
+	disjoint("Worker.MatMul", "C", c, "A", a)
+	disjoint("Worker.MatMul", "C", c, "B", b)
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +32,72 @@ func TestHugePages(t *testing.T) {
 				t.Errorf("%d floats: number %d does not lie where huge pages are wanted", n, at)
 			}
 		}
+	}
+}
+
+// TestHugePagesEnd checks that memory of large matrices is ordinary memory again after the garbage
+// collector has freed it, except for pages that hold another large matrix.
+func TestHugePagesEnd(t *testing.T) {
+	if hugeByDefault() {
+		t.Log("the system makes huge pages without advice; the counts are checked all the same")
+	}
+	const n = 10 * hugePage / 4
+	kept := NewMatrix(1, n)
+	var addresses []uintptr
+	for range 20 {
+		m := NewMatrix(1, n)
+		addresses = append(addresses, uintptr(unsafe.Pointer(&m.Data[n/2])))
+	}
+	users := func(address uintptr) int {
+		hugePages.mu.Lock()
+		defer hugePages.mu.Unlock()
+		return hugePages.users[address/hugePage]
+	}
+	left := func() (counted, flagged int) {
+		for _, a := range addresses {
+			if users(a) > 0 {
+				counted++
+			}
+			if !hugeByDefault() && advised(t, a) {
+				flagged++
+			}
+		}
+		return counted, flagged
+	}
+	var counted, flagged int
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		runtime.GC()
+		if counted, flagged = left(); counted+flagged == 0 {
+			break
+		}
+	}
+	if counted+flagged > 0 {
+		t.Errorf("after they were freed, %d of 20 matrices are counted and %d have the advice", counted, flagged)
+	}
+	if users(uintptr(unsafe.Pointer(&kept.Data[n/2]))) == 0 {
+		t.Error("a matrix in use is not counted")
+	}
+	runtime.KeepAlive(kept)
+}
+
+// TestPageCounts checks which pages lose the advice: those without another user.
+func TestPageCounts(t *testing.T) {
+	c := pageCounts{users: map[uintptr]int{}}
+	const far = 1 << 30 // pages that no process has, where madvise fails and does nothing
+	c.add(far, far+4)
+	c.add(far+3, far+6)
+	c.remove(far, far+4)
+	for p := uintptr(far); p < far+6; p++ {
+		want := 0
+		if p >= far+3 {
+			want = 1
+		}
+		if got := c.users[p]; got != want {
+			t.Errorf("page %d has %d users, want %d", p-far, got, want)
+		}
+	}
+	if c.remove(far+3, far+6); len(c.users) > 0 {
+		t.Errorf("%d pages are left", len(c.users))
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -32,8 +33,9 @@ type pool struct {
 	helpers  []*helper
 	spins    int
 	stop     atomic.Bool
-	waiting  atomic.Bool   // the caller is blocked until all tasks are finished
-	finished chan struct{} // wakes it
+	restart  func(worker int) // if set, called by a helper that replaces another one
+	waiting  atomic.Bool      // the caller is blocked until all tasks are finished
+	finished chan struct{}    // wakes it
 }
 
 // ticket fills a cache line, so that threads do not share one.
@@ -45,14 +47,19 @@ type ticket struct {
 type helper struct {
 	parked atomic.Bool
 	wake   chan struct{}
+	seen   uint64 // number of the last job that it took part in; only the helper uses it
 }
 
 // TaskPanic is a panic on one of several threads, for example in the function of [Engine.Parallel],
-// raised again in the caller.
+// raised again in the caller. A call of runtime.Goexit on a helper thread counts as a panic with the
+// value ErrGoexit.
 type TaskPanic struct {
 	Value any    // of the first panic
 	Stack []byte // where it came from
 }
+
+// ErrGoexit is the value of a TaskPanic if a task called runtime.Goexit, as testing.T.FailNow does.
+var ErrGoexit = errors.New("a task called runtime.Goexit")
 
 func (p *TaskPanic) Error() string {
 	return fmt.Sprintf("%v\n\non a thread of the engine:\n%s", p.Value, p.Stack)
@@ -92,7 +99,9 @@ func (p *pool) close() {
 	p.wakeHelpers()
 }
 
-// run runs all tasks of j and returns when the last one is finished.
+// run runs all tasks of j and returns when the last one is finished. If a task on the calling thread
+// calls runtime.Goexit, the tasks that have not begun are dropped, and the goroutine ends after those
+// that have begun.
 func (p *pool) run(j job, tasks int) {
 	if p.stop.Load() {
 		panic("engine: used after Close")
@@ -115,11 +124,34 @@ func (p *pool) run(j job, tasks int) {
 		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
 	}
 	p.wakeHelpers()
+	worked := false
+	defer func() {
+		if !worked { // runtime.Goexit, because do recovers panics
+			p.drop()
+			p.wait()
+			p.job, p.sharing = nil, false
+			p.failure.Store(nil)
+		}
+	}()
 	p.work(0)
+	worked = true
 	p.wait()
 	p.job, p.sharing = nil, false
 	if f := p.failure.Swap(nil); f != nil {
 		panic(f)
+	}
+}
+
+// drop takes the tasks that have not begun and counts them as finished.
+func (p *pool) drop() {
+	for i := range p.tickets {
+		for {
+			v := p.tickets[i].Add(1) - 1
+			if int(v&taskMask) >= int(v>>taskBits&taskMask) {
+				break
+			}
+			p.done.Add(1)
+		}
 	}
 }
 
@@ -177,9 +209,13 @@ func (p *pool) work(worker int) {
 }
 
 func (p *pool) do(worker, task int) {
-	tasks := p.tasks.Load()
+	tasks, returned := p.tasks.Load(), false
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		if v == nil && !returned {
+			v = ErrGoexit
+		}
+		if v != nil {
 			p.failure.CompareAndSwap(nil, &TaskPanic{v, debug.Stack()})
 		}
 		if p.done.Add(1) == tasks && p.waiting.Load() && p.waiting.CompareAndSwap(true, false) {
@@ -187,26 +223,41 @@ func (p *pool) do(worker, task int) {
 		}
 	}()
 	p.job.run(worker, task)
+	returned = true
 }
 
 func (p *pool) help(h *helper, worker int) {
 	debug.SetPanicOnFault(true) // so that a memory fault, too, becomes a panic in the caller
-	var seen uint64
+	stopped := false
+	defer func() {
+		if stopped {
+			return
+		}
+		// A task called runtime.Goexit. Another goroutine takes over, first with the same job.
+		h.seen--
+		go func() {
+			if p.restart != nil {
+				p.restart(worker)
+			}
+			p.help(h, worker)
+		}()
+	}()
 	for {
-		for spin := 0; p.tickets[0].Load()>>jobShift == seen; spin++ {
+		for spin := 0; p.tickets[0].Load()>>jobShift == h.seen; spin++ {
 			if spin < p.spins {
 				pause(pausesPerRound)
 				continue
 			}
 			h.parked.Store(true)
-			if p.tickets[0].Load()>>jobShift == seen || !h.parked.CompareAndSwap(true, false) {
+			if p.tickets[0].Load()>>jobShift == h.seen || !h.parked.CompareAndSwap(true, false) {
 				<-h.wake
 			}
 		}
 		if p.stop.Load() {
+			stopped = true
 			return
 		}
-		seen = p.tickets[0].Load() >> jobShift
+		h.seen = p.tickets[0].Load() >> jobShift
 		p.work(worker)
 	}
 }

@@ -87,7 +87,9 @@ func part(n, tasks, t int) (lo, hi int) {
 // Parallel runs f over n units of work, shared among the threads. Each call of f handles the units
 // [lo, hi), and each unit is handled once. f must write only to the outputs of its own units, and no
 // result may depend on how the units are split. f may use the Worker; a method of the engine would
-// deadlock. If f panics on one of several threads, Parallel panics with a *TaskPanic.
+// deadlock. If f panics on one of several threads, or ends a helper thread by runtime.Goexit, Parallel
+// panics with a *TaskPanic. If f ends the calling goroutine by runtime.Goexit, units that have not
+// begun are dropped. The engine can be used afterwards in either case.
 //
 // flops and elements are the total cost: flop of products, and elements that Go code handles one by
 // one at about 1 ns each. Work of less than about 100 microseconds, or of 20 right after other work,
@@ -96,13 +98,18 @@ func (e *Engine) Parallel(n int, flops, elements float64, f func(w *Worker, lo, 
 	if n < 0 {
 		panic(fmt.Sprintf("engine: Parallel: %d units", n))
 	}
+	if f == nil {
+		panic("engine: Parallel: f is nil")
+	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	cost := flops + e.goFlops(elements)
 	j := &e.parallel
+	defer func() {
+		j.f = nil // even after a panic, so that f can be collected
+		e.mu.Unlock()
+	}()
+	cost := flops + e.goFlops(elements)
 	j.e, j.f, j.n, j.tasks = e, f, n, e.tasksFor(n, cost)
 	e.run(j, j.tasks, cost)
-	j.f = nil
 }
 
 type parallelJob struct {
@@ -152,6 +159,7 @@ func (w *Worker) Transpose(dst, x Matrix) {
 	if dst.CS != 1 && dst.Cols > 1 || x.CS != 1 && x.Cols > 1 {
 		panic(fmt.Sprintf("engine: Worker.Transpose: dst has column stride %d and x %d, expected 1", dst.CS, x.CS))
 	}
+	disjoint("Worker.Transpose", "dst", dst, "x", x)
 	if x.Rows == 0 || x.Cols == 0 {
 		return
 	}
