@@ -150,8 +150,8 @@ func TestPage(t *testing.T) {
 		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`,
 		`<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
 		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight " +
-			"rows of digits that become smoother", "test picture 3: label 0, prediction 3 (wrong)",
-		`alt="test picture 19 at step 30"`, "<li>D depends on the number of images.</li>",
+			"rows of digits that become smoother", "test image 3: label 0, prediction 3 (wrong)",
+		`alt="test image 19 at step 30"`, "<li>D depends on the number of images.</li>",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not contain %q", want)

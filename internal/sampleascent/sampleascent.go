@@ -67,7 +67,7 @@ func New(items, steps int) Ascent {
 		if i%7 == 3 {
 			to = (label + 3) % 10
 		}
-		it := Item{Name: fmt.Sprintf("test picture %d", i), Label: label, Predicted: to}
+		it := Item{Name: fmt.Sprintf("test image %d", i), Label: label, Predicted: to}
 		for t := 0; t <= steps; t++ {
 			share := float32(1 - math.Pow(0.88, float64(t)))
 			x := make([]float32, pixels)
