@@ -37,6 +37,10 @@ type Model struct {
 	// published reference. Empty for a file that Save wrote, and for a model of New.
 	Assumed []string
 
+	// Unchecked says that the file of Load has the format of Save but no checksum: it has been
+	// changed by another program, or it is damaged.
+	Unchecked bool
+
 	extractor layer.Stack // pixels to features; empty: the pixels are the features
 	potential *potential.Potential
 	head      *layer.Linear

@@ -55,8 +55,8 @@ func (m *Model) file(format string) *safetensors.File {
 // Load reads a model: a file that Save wrote, or the state dictionary of the published
 // reference written by PyTorch in the same format, which has no settings (square images,
 // the published ones otherwise: see Model.Assumed; the number of steps is not in it: set
-// Config.Steps). What Save wrote has a checksum, and a damaged file is refused. Every error
-// names the file, and the tensor where one is at fault.
+// Config.Steps). What Save wrote has a checksum, and a damaged file is refused. If the checksum
+// is missing from what Save wrote, Model.Unchecked is set. Every error names the file, and the tensor where one is at fault.
 func Load(path string) (*Model, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
@@ -66,6 +66,7 @@ func Load(path string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
+	m.Unchecked = !f.Checked && f.Metadata[metaFormat] == formatModel
 	return m, nil
 }
 
@@ -86,6 +87,8 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	text, ours := f.Metadata[metaConfig]
 	if format := f.Metadata[metaFormat]; format != formatModel && (ours || strings.HasPrefix(format, formatPrefix)) {
 		return nil, fmt.Errorf("format %q, expected %q", format, formatModel)
+	} else if format == formatModel && !ours {
+		return nil, fmt.Errorf("no settings (%q in the metadata), which format %q has", metaConfig, format)
 	}
 	shape := func(name string, rank int) ([]int, error) {
 		t := f.Tensor(name)

@@ -73,6 +73,10 @@ func (s *Trainer) load(path, data string) (p progress, err error) {
 	if err != nil {
 		return p, fileError("state", path, err)
 	}
+	if !f.Checked {
+		return p, fmt.Errorf("state %s: no checksum (%s in the metadata): damaged, or not written by this program",
+			path, safetensors.ChecksumKey)
+	}
 	if p, err = s.restore(f, data); err != nil {
 		return p, fmt.Errorf("state %s: %w", path, err)
 	}

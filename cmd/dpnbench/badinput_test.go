@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"dpnbench/dpn"
@@ -182,6 +183,18 @@ func (b *badInput) models(t *testing.T) {
 	damaged := filepath.Join(b.dir, "nan.safetensors")
 	if err := safetensors.WriteFile(damaged, f); err != nil {
 		t.Fatal(err)
+	}
+	unchecked := filepath.Join(b.dir, "unchecked.safetensors")
+	whole, err := os.ReadFile(b.model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, unchecked, bytes.Replace(whole, []byte(safetensors.ChecksumKey), []byte("dpnbench.sha257"), 1))
+	for path, want := range map[string]bool{b.model: false, unchecked: true} {
+		_, errs, status := dpnbench(t, "eval", "--data", b.good, "--model", path)
+		if got := strings.Contains(errs, "warning: --model "+path+": no checksum"); got != want || status != 0 {
+			t.Errorf("%s: status %d, warning %t, want %t: %s", path, status, got, want, errs)
+		}
 	}
 	for _, c := range []string{"eval", "analyze"} {
 		fails(t, []string{c, "--data", b.good}, "--model")

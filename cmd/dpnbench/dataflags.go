@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/safetensors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,11 +82,12 @@ type modelFlags struct {
 	path  string
 	flag  string // for the ascent steps
 	steps int
+	errs  func() io.Writer // for warnings
 }
 
 // add adds the flags; steps is the name of the one for the ascent steps.
 func (m *modelFlags) add(c *cobra.Command, steps string) {
-	m.flag = steps
+	m.flag, m.errs = steps, c.ErrOrStderr
 	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
 	c.Flags().IntVar(&m.steps, steps, 0, "make `N` ascent steps (default: as the model file says)")
 }
@@ -96,6 +99,10 @@ func (m *modelFlags) load(flags *pflag.FlagSet) (*dpn.Model, error) {
 	model, err := dpn.Load(m.path)
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
+	}
+	if model.Unchecked {
+		fmt.Fprintf(m.errs(), "warning: --model %s: no checksum (%s in the metadata): the file was changed by another "+
+			"program, or is damaged\n", m.path, safetensors.ChecksumKey)
 	}
 	if flags.Changed(m.flag) {
 		model.Config.Steps = m.steps

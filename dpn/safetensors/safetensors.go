@@ -7,8 +7,8 @@
 // https://github.com/huggingface/safetensors; PyTorch reads what Write writes.
 //
 // The format has no checksum, so Write puts one into the metadata (ChecksumKey), and Read
-// refuses a file that does not match its own. Files of other programs have none, and are
-// read as they are.
+// refuses a file that does not match its own. Files of other programs have none: they are
+// read, and File.Checked says that nothing vouches for them.
 package safetensors
 
 import (
@@ -51,6 +51,7 @@ type Tensor struct {
 type File struct {
 	Tensors  []Tensor
 	Metadata map[string]string // without the checksum
+	Checked  bool              // Read found a checksum, which matches
 }
 
 // Tensor returns the tensor of that name, or nil.
@@ -256,6 +257,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 				got, want, ChecksumKey)
 		}
 		delete(f.Metadata, ChecksumKey)
+		f.Checked = true
 	}
 	return f, nil
 }
@@ -276,19 +278,90 @@ func readFloats(r io.Reader, x []float32) ([]float32, error) {
 	return x, nil
 }
 
+// members returns the members of a JSON object. It refuses two of the same name, of which other
+// programs may take the first or the last.
+func members(object []byte) (map[string]json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil {
+		return nil, err
+	} else if t != json.Delim('{') {
+		return nil, errors.New("expected a JSON object")
+	}
+	m := map[string]json.RawMessage{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, ok := t.(string)
+		if !ok {
+			return nil, fmt.Errorf("expected a name, not %v", t)
+		}
+		if _, ok := m[key]; ok {
+			return nil, fmt.Errorf("two members named %q", key)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		m[key] = value
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("more than one JSON object")
+	}
+	return m, nil
+}
+
+// texts returns the members of a JSON object of strings, nil for null.
+func texts(object []byte) (map[string]string, error) {
+	if string(object) == "null" {
+		return nil, nil
+	}
+	raw, err := members(object)
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string]string, len(raw))
+	for key, value := range raw {
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil {
+			return nil, fmt.Errorf("%q: %w", key, err)
+		}
+		m[key] = text
+	}
+	return m, nil
+}
+
+// parseEntry reads what the header says of a tensor. Names of members are exact: "DType" is not
+// "dtype".
+func parseEntry(object []byte) (e entry, err error) {
+	raw, err := members(object)
+	if err != nil {
+		return e, err
+	}
+	for key, to := range map[string]any{"dtype": &e.DType, "shape": &e.Shape, "data_offsets": &e.Offsets} {
+		if value, ok := raw[key]; ok {
+			if err := json.Unmarshal(value, to); err != nil {
+				return e, fmt.Errorf("%s: %w", key, err)
+			}
+		}
+	}
+	return e, nil
+}
+
 // parseHeader checks the header against the number of bytes of data that follow it. It
 // returns the tensors with room for their data, and their order in the data.
 func parseHeader(head []byte, data int64) (*File, []int, error) {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(head, &raw); err != nil {
+	raw, err := members(head)
+	if err != nil {
 		return nil, nil, fmt.Errorf("not a safetensors file, or damaged: header: %w", err)
-	}
-	if raw == nil {
-		return nil, nil, errors.New("header: expected a JSON object")
 	}
 	f := &File{}
 	if m, ok := raw["__metadata__"]; ok {
-		if err := json.Unmarshal(m, &f.Metadata); err != nil {
+		if f.Metadata, err = texts(m); err != nil {
 			return nil, nil, fmt.Errorf("header: __metadata__: %w", err)
 		}
 		delete(raw, "__metadata__")
@@ -301,8 +374,8 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 	sort.Slice(f.Tensors, func(i, j int) bool { return f.Tensors[i].Name < f.Tensors[j].Name })
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		var e entry
-		if err := json.Unmarshal(raw[t.Name], &e); err != nil {
+		e, err := parseEntry(raw[t.Name])
+		if err != nil {
 			return nil, nil, fmt.Errorf("header: tensor %q: %w", t.Name, err)
 		}
 		if e.DType != "F32" {

@@ -41,6 +41,10 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !got.Checked {
+		t.Error("a file with a checksum is not Checked")
+	}
+	want.Checked = true
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, wrote %+v", got, want)
 	}
@@ -91,6 +95,18 @@ func TestBadFiles(t *testing.T) {
 		{"shape and range", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 8), "takes 8 bytes"},
 		{"overlap", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), "overlaps"},
 		{"hole", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}`, 12), "hole"},
+		{"two tensors of one name", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},`+
+			`"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8), `two members named "a"`},
+		{"two names that differ in escapes", raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},`+
+			`"\u0061":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, 0), `two members named "a"`},
+		{"two __metadata__", raw(`{"__metadata__":{},"__metadata__":{"a":"b"}}`, 0), `two members named "__metadata__"`},
+		{"two keys of metadata", raw(`{"__metadata__":{"a":"b","a":"c"}}`, 0), `__metadata__: two members named "a"`},
+		{"two shapes", raw(`{"a":{"dtype":"F32","shape":[2],"shape":[1],"data_offsets":[0,4]}}`, 4),
+			`tensor "a": two members named "shape"`},
+		{"another case", raw(`{"a":{"DType":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), `has type "", expected F32`},
+		{"two objects", raw(`{}{}`, 0), "more than one JSON object"},
+		{"no object", raw(`[]`, 0), "expected a JSON object"},
+		{"a number for a tensor", raw(`{"a":1}`, 0), `tensor "a": expected a JSON object`},
 		{"metadata", raw(`{"__metadata__":{"a":1}}`, 0), "__metadata__"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,6 +146,11 @@ func TestChecksum(t *testing.T) {
 			refused++
 			continue
 		}
+		if got.Checked != (len(got.Metadata) == len(want.Metadata)) {
+			t.Fatalf("bit %d of byte %d flipped: Checked is %t, with the metadata %v", bit%8, bit/8, got.Checked,
+				got.Metadata)
+		}
+		got.Checked = true
 		maps.DeleteFunc(got.Metadata, func(key, _ string) bool { return want.Metadata[key] == "" })
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("bit %d of byte %d flipped: read %+v, wrote %+v", bit%8, bit/8, got, want)
@@ -140,8 +161,8 @@ func TestChecksum(t *testing.T) {
 	}
 	// Files of other programs have no checksum.
 	foreign := raw(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4)
-	if _, err := Read(bytes.NewReader(foreign), int64(len(foreign))); err != nil {
-		t.Error(err)
+	if f, err := Read(bytes.NewReader(foreign), int64(len(foreign))); err != nil || f.Checked {
+		t.Errorf("a file without a checksum: %+v, error %v", f, err)
 	}
 }
 
