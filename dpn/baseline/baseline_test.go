@@ -24,7 +24,7 @@ func newEngine(t testing.TB, o ...engine.Option) *engine.Engine {
 	return e
 }
 
-// digits are small images: 10 x 10, or 8 x 8 for the CNN.
+// digits returns n small images: 10 x 10 pixels, or 8 x 8 for the CNN.
 func digits(t testing.TB, n, side int) Samples {
 	t.Helper()
 	s, err := dataset.Digits(1, 0, n).Resize(side, side)
@@ -34,7 +34,7 @@ func digits(t testing.TB, n, side int) Samples {
 	return Images(s, dataset.Normalization{Mean: 0.5, Std: 0.5})
 }
 
-// kind is a network that a test can afford to train, and how.
+// kind is a small network with the settings of its training.
 type kind struct {
 	name  string
 	make  func() (*Network, error)
@@ -92,8 +92,8 @@ func kinds() []kind {
 	}
 }
 
-// TestTrainedBits trains every kind of network shortly on every tier and number of
-// threads: the weights must hash to what is committed.
+// TestTrainedBits trains every kind of network for a few updates on every tier and number of
+// threads, and compares the hash of the weights with the committed one.
 func TestTrainedBits(t *testing.T) {
 	type run struct {
 		tier    engine.Tier
@@ -132,7 +132,7 @@ func TestTrainedBits(t *testing.T) {
 	}
 }
 
-// TestLearns checks that the networks learn what they are shown.
+// TestLearns checks that the networks learn their training images.
 func TestLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
@@ -172,8 +172,8 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// TestActivations checks names, widths and values at every place, and that features of a
-// row do not depend on the others unless BatchNorm looks at them.
+// TestActivations checks names, widths and values of the features at every layer, and that the
+// features of a row depend on other rows only by way of BatchNorm.
 func TestActivations(t *testing.T) {
 	e, ctx := newEngine(t), context.Background()
 	s := digits(t, 300, 12)
@@ -210,7 +210,7 @@ func TestActivations(t *testing.T) {
 			}
 		}
 		if got := fmt.Sprint(names); got != c.names {
-			t.Errorf("places %s, want %s", got, c.names)
+			t.Errorf("layers %s, want %s", got, c.names)
 		}
 		if got, want := list[0].X.At(7, 50), (s.X.At(7, 50)-0.5)/0.5; got != want {
 			t.Errorf("input %v, want %v", got, want)
@@ -254,7 +254,7 @@ func TestActivations(t *testing.T) {
 	}
 }
 
-// TestCounts checks parameters and multiply-adds of networks by hand.
+// TestCounts compares the numbers of parameters and multiply-adds with counts by hand.
 func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		make             func() (*Network, error)
@@ -276,7 +276,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that bad settings and rows are refused in a line that names them.
+// TestRefusals checks that invalid settings and rows give an error of one line that names them.
 func TestRefusals(t *testing.T) {
 	e, ctx := newEngine(t), context.Background()
 	for want, c := range map[string]MLP{

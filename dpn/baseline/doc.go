@@ -1,15 +1,15 @@
-// Package baseline has the networks that a Denoising Potential Network is compared with:
-// multilayer perceptrons, with and without BatchNorm (He and Su's feed-forward network),
-// deep linear networks, a linear classifier, a small CNN, and the nearest of some class means.
+// Package baseline implements the networks that a Denoising Potential Network is compared with:
+// multilayer perceptrons, with and without BatchNorm (He and Su's feed-forward network), deep
+// linear networks, a linear classifier, a small CNN, and the nearest class mean.
 //
-// [NewMLP] and [NewCNN] make a [Network]; [Network.Fit] trains it by a [Training], Adam or
-// SGD; [Network.Score] and [Network.Predict] use it, and [Network.Activations] returns
-// the features after each layer, for package separation to measure. Rows are [Samples]:
-// [Images] makes them of a set of images. See example_test.go.
+// [NewMLP] and [NewCNN] make a [Network]. [Network.Fit] trains it with Adam or SGD ([Training]),
+// [Network.Score] and [Network.Predict] evaluate it, and [Network.Activations] returns the features
+// after each layer, which package separation measures. The rows are [Samples]; [Images] converts a
+// set of images to them. See example_test.go.
 //
-// # Results that repeat
+// # Reproducible results
 //
-// First weights follow from the seed of the network, training from its own seed: order of
-// the rows, dropout and noise. Weights have the same bits on every machine, tier and
-// number of threads ([Network.WeightsSHA256]).
+// The seed of the network determines its initial weights and its dropout, the seed of a Training
+// the order of the rows and the noise. The trained weights have the same bits on every machine, on
+// every tier and for every number of threads ([Network.WeightsSHA256]).
 package baseline

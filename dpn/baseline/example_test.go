@@ -10,7 +10,7 @@ import (
 	"dpnbench/engine"
 )
 
-// A multilayer perceptron learns built-in digits.
+// A multilayer perceptron is trained on the built-in digits.
 func Example() {
 	e, err := engine.New()
 	if err != nil {

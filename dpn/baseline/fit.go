@@ -13,21 +13,22 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Training are the settings of Fit.
+// Training holds the settings of Fit.
 type Training struct {
 	Optimiser   string  // Adam or SGD
 	LR          float64 // learning rate
 	Momentum    float64 // of SGD
-	WeightDecay float64 // times the parameter is added to its gradient, after clipping (PyTorch's weight_decay)
+	WeightDecay float64 // multiple of a parameter that is added to its clipped gradient (PyTorch's weight_decay)
 	Clip        float64 // largest norm of the gradient; 0: no limit
 	Schedule    string  // layer.Constant, layer.Cosine or layer.Thirds
-	Warmup      float64 // share of the updates over which the rate rises
+	Warmup      float64 // share of the updates over which the rate rises linearly
 	Epochs      int
-	Batch       int // rows a minibatch
-	MaxUpdates  int // stop after so many updates; 0: no limit
+	Batch       int // rows per minibatch
+	MaxUpdates  int // largest number of updates; 0: no limit
 	Seed        uint64
 
-	// Bounds of layer.Noise, in the units of Samples.X and before its Norm. NoiseMax 0: none.
+	// NoiseMin and NoiseMax are the bounds of layer.Noise, in the units of Samples.X before Norm is
+	// applied. NoiseMax 0: no noise.
 	NoiseMin, NoiseMax float64
 }
 
@@ -37,9 +38,9 @@ const (
 	SGD  = "sgd"
 )
 
-// HeSuTraining returns the protocol of He and Su: 600 epochs of minibatches of 128, weight
-// decay 5e-4, momentum 0.9 (SGD), the learning rate divided by 10 after a third and after two
-// thirds. They searched the rate and chose the optimiser for each network.
+// HeSuTraining returns the protocol of He and Su: 600 epochs of minibatches of 128, weight decay
+// 5e-4, momentum 0.9 (SGD), the learning rate divided by 10 after a third and after two thirds.
+// They tuned the rate and chose the optimiser for each network.
 func HeSuTraining(optimiser string, lr float64) Training {
 	return Training{
 		Optimiser:   optimiser,
@@ -83,19 +84,19 @@ func (t Training) Validate() error {
 	return nil
 }
 
-// Epoch is what training measured in one epoch, on the minibatches as they were used.
+// Epoch holds the means over the minibatches of one epoch, each taken before its update.
 type Epoch struct {
 	Epoch    int     `json:"epoch"` // from 1
 	Loss     float64 `json:"loss"`
 	Accuracy float64 `json:"accuracy"`
-	Updates  int     `json:"updates"` // made by the end of the epoch
+	Updates  int     `json:"updates"` // since the start of training
 	Seconds  float64 `json:"seconds"`
 }
 
-// NotFiniteError says that training stopped because a number was infinite or NaN.
+// NotFiniteError reports that training stopped because a number was infinite or NaN.
 type NotFiniteError struct {
 	Epoch, Update int    // from 1
-	What          string // that of layer.NotFinite
+	What          string // as layer.NotFinite returns it
 }
 
 func (e *NotFiniteError) Error() string {
@@ -103,15 +104,15 @@ func (e *NotFiniteError) Error() string {
 		e.Update, e.What)
 }
 
-// Streams of random numbers under the seed of a training.
+// Streams of random numbers of a Training's seed.
 const (
 	streamNoise   = iota
 	streamShuffle // and those that follow, one for each epoch
 )
 
-// Fit trains the network on s, from where it is, with a new optimiser. onEpoch, unless nil,
-// is called after every epoch. Fit stops with ctx's error when ctx ends, and with a
-// *NotFiniteError when the loss or the gradient is not finite.
+// Fit trains the network on s from its present weights, with a new optimiser. onEpoch, unless nil,
+// is called after every epoch. Fit stops with ctx's error when ctx ends, and with a *NotFiniteError
+// when the loss or the gradient is not finite.
 func (n *Network) Fit(ctx context.Context, e *engine.Engine, s Samples, t Training,
 	onEpoch func(Epoch)) ([]Epoch, error) {
 	if err := t.Validate(); err != nil {
@@ -176,7 +177,7 @@ func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 	return f
 }
 
-// epoch makes one pass over the rows in a new random order.
+// epoch trains on all rows once, in a new random order.
 func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 	start := time.Now()
 	order := make([]int32, f.s.Len())
@@ -201,8 +202,8 @@ func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 	}, nil
 }
 
-// update makes one update on the rows at. It changes nothing and says what is not finite
-// where the loss or the gradient is not.
+// update makes one update with the rows at. If the loss or the gradient is not finite, it changes
+// nothing and returns the name of what is not (see layer.NotFinite).
 func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 	e, b := f.e, len(at)
 	x := engine.View(f.x.Data[:b*f.n.In], b, f.n.In)
@@ -225,7 +226,7 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 	return what
 }
 
-// step moves all parameters by the gradient, which counts clip times.
+// step updates all parameters with clip times the gradient, plus weight decay.
 func (f *fitting) step(clip float64) {
 	lr := f.t.LR * layer.Rate(f.t.Schedule, f.t.Warmup, f.updates, f.all)
 	for _, p := range f.params {

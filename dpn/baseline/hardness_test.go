@@ -11,14 +11,14 @@ import (
 )
 
 var hardness = flag.Bool("hardness", false,
-	"train a linear classifier and an MLP on all built-in digits, half a minute")
+	"train a linear classifier and an MLP on all built-in digits (half a minute)")
 
-// TestHardness trains the classifiers of the comment on package dataset, on the digits and,
-// where DPN_DATA names a folder with it, on MNIST: how hard the digits are is part of what
-// they promise.
+// TestHardness checks the accuracies that the documentation of package dataset states for two
+// classifiers on the built-in digits. It logs those on MNIST if DPN_DATA names a folder that
+// contains it.
 func TestHardness(t *testing.T) {
 	if !*hardness {
-		t.Skip("half a minute with assembly, hours without: -hardness")
+		t.Skip("takes half a minute with assembly, hours without: run with -hardness")
 	}
 	e, err := engine.New()
 	if err != nil {

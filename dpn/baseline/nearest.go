@@ -8,16 +8,15 @@ import (
 	"dpnbench/engine"
 )
 
-// Nearest reads the class of the nearest of some centres in Euclidean distance, the first
-// one among equals. With the mean of each class as centres it is the nearest class mean
-// classifier. The nearest centre c of a row x is the one with the largest x c - |c|^2 / 2, so
-// that a row costs one product.
+// Nearest predicts the class of the nearest centre in Euclidean distance, the first one among
+// equals. With one centre per class, its mean, it is the nearest class mean classifier. The nearest
+// centre c of a row x has the largest x c - |c|^2 / 2, so a row costs one product with the centres.
 type Nearest struct {
 	distance *layer.Linear
 	labels   []byte
 }
 
-// NewNearest makes a Nearest of centres (k x d, dense) and the class of each.
+// NewNearest makes a Nearest from centres (k x d, dense) and the class of each.
 func NewNearest(centres engine.Matrix, labels []byte) (*Nearest, error) {
 	if centres.Rows < 1 || centres.Rows != len(labels) {
 		return nil, fmt.Errorf("%d centres with %d labels, expected one or more with a label each", centres.Rows,
@@ -35,7 +34,7 @@ func NewNearest(centres engine.Matrix, labels []byte) (*Nearest, error) {
 	return n, nil
 }
 
-// Cost counts what the rule takes for one row.
+// Cost returns the cost of one row.
 func (n *Nearest) Cost() layer.Cost { return layer.CostOf(n.distance) }
 
 // Predict returns the class of every row of s.

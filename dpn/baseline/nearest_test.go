@@ -9,8 +9,8 @@ import (
 	"dpnbench/engine"
 )
 
-// TestNearest reads every centre as its own class, rows between two as the nearer one's,
-// and rows as far from both as the first one's.
+// TestNearest predicts rows at the centres, between two centres, and at equal distance from both,
+// which belong to the first.
 func TestNearest(t *testing.T) {
 	e, ctx := newEngine(t), context.Background()
 	centres := engine.View([]float32{0, 0, 4, 0, 0, 8}, 3, 2)
@@ -32,7 +32,7 @@ func TestNearest(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 
-	// Moving and scaling rows and centres alike, as a normalisation does, changes no class.
+	// Shifting and scaling rows and centres alike, as normalisation does, changes no class.
 	s := digits(t, 300, 8)
 	mean := engine.NewMatrix(10, 64)
 	var counts [10]float32
@@ -63,7 +63,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestCorrupted holds corrupted rows of severity 0 against the images as they are.
+// TestCorrupted checks that corruption with severity 0 leaves images unchanged and with another
+// severity does not.
 func TestCorrupted(t *testing.T) {
 	e, set, norm := newEngine(t), dataset.Digits(1, 0, 20), dataset.DigitsNorm
 	plain := Images(set, norm)
@@ -77,7 +78,7 @@ func TestCorrupted(t *testing.T) {
 			equal = equal && v == plain.X.Data[i]
 		}
 		if equal != same || s.Len() != 20 || s.Norm != norm {
-			t.Errorf("severity %v: images as they are: %v", severity, equal)
+			t.Errorf("severity %v: unchanged: %v", severity, equal)
 		}
 	}
 	if _, err := Corrupted(e, set, norm, dataset.Corruption{Name: "fog"}, 1); err == nil {

@@ -9,7 +9,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Network is a list of layers from rows to logits.
+// Network maps rows to logits by a list of layers.
 type Network struct {
 	In, Classes int
 
@@ -17,37 +17,37 @@ type Network struct {
 	marks  []mark
 }
 
-// mark names what a layer gives.
+// mark names the output of a layer.
 type mark struct {
 	name  string
 	layer int
 }
 
-// Streams of random numbers under the seed of a network.
+// Streams of random numbers of a network's seed.
 const (
 	streamWeights = iota
 	streamDropout // and those that follow, one for each layer
 )
 
-// Limits of what can be asked for.
+// Limits of the settings.
 const (
 	maxWidth  = 1 << 16
 	maxLayers = 1000
 )
 
-// MLP are the settings of a multilayer perceptron: Linear, then for every hidden layer
-// BatchNorm (optional), ReLU and Dropout (optional).
+// MLP holds the settings of a multilayer perceptron. Each hidden layer is Linear, BatchNorm
+// (optional), ReLU and Dropout (optional); a last Linear computes the logits.
 type MLP struct {
 	Widths    []int // numbers in a row, widths of the hidden layers, classes
 	BatchNorm bool
 	Identity  bool    // no ReLU: a deep linear network
 	Dropout   float64 // probability, after every hidden layer
-	Kaiming   bool    // first weights that keep the size of rows, for depth without BatchNorm; otherwise PyTorch's default
+	Kaiming   bool    // Kaiming initialisation, for deep networks without BatchNorm, instead of PyTorch's default
 }
 
-// HeSu returns He and Su's feed-forward network (A law of data separation in deep
-// learning, PNAS 2023): an input layer and depth more, each 100 wide with BatchNorm and
-// ReLU, and a classifier. They studied depths of 2, 6 and 18.
+// HeSu returns He and Su's feed-forward network (A law of data separation in deep learning, PNAS
+// 2023): depth + 1 hidden layers of width 100 with BatchNorm and ReLU, and a linear classifier.
+// They studied depths of 2, 6 and 18.
 func HeSu(in, depth, classes int) MLP {
 	w := []int{in}
 	for range depth + 1 {
@@ -56,9 +56,9 @@ func HeSu(in, depth, classes int) MLP {
 	return MLP{Widths: append(w, classes), BatchNorm: true}
 }
 
-// NewMLP makes a multilayer perceptron; seed decides its first weights and its dropout.
-// Without hidden layers it is a linear classifier. Its tensors are named as those of an
-// nn.Sequential of PyTorch.
+// NewMLP makes a multilayer perceptron. The seed determines its initial weights and its dropout.
+// Without hidden layers it is a linear classifier. Its tensors are named as in a PyTorch
+// nn.Sequential.
 func NewMLP(c MLP, seed uint64) (*Network, error) {
 	if n := len(c.Widths); n < 2 || n > maxLayers {
 		return nil, fmt.Errorf("%d widths, expected 2 to %d: numbers in a row, hidden layers, classes", n, maxLayers)
@@ -104,11 +104,10 @@ func NewMLP(c MLP, seed uint64) (*Network, error) {
 	return n.finish(c.Widths[0])
 }
 
-// NewCNN makes a small convolutional network for images of rows x cols pixels: 5x5
-// convolutions with a border of 2 to 8 and to 16 channels, each with ReLU and 2x2
-// max-pooling, a hidden layer of 128 with ReLU, and a classifier; seed decides its first
-// weights. Its tensors are named as those of an nn.Sequential of PyTorch in which
-// module 6 is Flatten.
+// NewCNN makes a small convolutional network for images of rows x cols pixels: two 5x5 convolutions
+// with padding 2, to 8 and then 16 channels, each with ReLU and 2x2 max-pooling, a hidden layer of
+// width 128 with ReLU, and a linear classifier. The seed determines its initial weights. Its
+// tensors are named as in a PyTorch nn.Sequential whose module 6 is Flatten.
 func NewCNN(rows, cols, classes int, seed uint64) (*Network, error) {
 	if rows < 4 || cols < 4 || rows > maxWidth/cols {
 		return nil, fmt.Errorf("images of %d x %d pixels, expected at least 4 x 4 and at most %d pixels", rows,
@@ -128,13 +127,13 @@ func NewCNN(rows, cols, classes int, seed uint64) (*Network, error) {
 	return n.finish(rows * cols)
 }
 
-// next is the name of the next layer, its place in the list.
+// next returns the name of the next layer: its index in the list.
 func (n *Network) next() string { return strconv.Itoa(len(n.layers)) }
 
-// mark names what the last layer so far gives.
+// mark names the output of the last layer added.
 func (n *Network) mark(name string) { n.marks = append(n.marks, mark{name, len(n.layers) - 1}) }
 
-// finish completes a network whose layers and hidden marks are there.
+// finish completes a network once its layers and the marks of its hidden layers are set.
 func (n *Network) finish(in int) (*Network, error) {
 	n.mark("logits")
 	classes, err := n.layers.Check(in)
@@ -151,17 +150,17 @@ func (n *Network) finish(in int) (*Network, error) {
 // Params lists the tensors that training changes, from the input to the logits.
 func (n *Network) Params() []*layer.Param { return n.layers.Params() }
 
-// Cost counts what the network takes for one row.
+// Cost returns the cost of one row.
 func (n *Network) Cost() layer.Cost { return layer.CostOf(n.layers) }
 
-// Parameters counts the numbers that training changes.
+// Parameters returns the number of trained parameters.
 func (n *Network) Parameters() int { return n.Cost().Parameters }
 
-// MACs counts the multiply-adds of the products for one row.
+// MACs returns the number of multiply-adds in the products of one row.
 func (n *Network) MACs() int { return n.Cost().MACs }
 
-// WeightsSHA256 hashes all parameters, and then the running statistics of BatchNorm: equal
-// networks give equal hashes on every machine.
+// WeightsSHA256 hashes all parameters and the running statistics of BatchNorm. The hash of equal
+// networks is the same on every machine.
 func (n *Network) WeightsSHA256() string {
 	list := n.Params()
 	for _, l := range n.layers {

@@ -7,17 +7,16 @@ import (
 	"dpnbench/engine"
 )
 
-// Samples are labelled rows of numbers.
+// Samples holds labelled rows of features.
 type Samples struct {
 	X      engine.Matrix // n x d, dense
 	Labels []byte        // the class of each row
 
-	// Norm is applied to a row on its way into a network; with Std 0 the row goes in as it
-	// is.
+	// Norm is applied to each row before it enters a network, unless its Std is 0.
 	Norm dataset.Normalization
 }
 
-// Images makes rows of the images of s: grey levels between 0 and 1.
+// Images converts the images of s to rows of grey levels between 0 and 1.
 func Images(s *dataset.Set, norm dataset.Normalization) Samples {
 	x := engine.NewMatrix(s.Len(), s.Pixels())
 	for i, v := range s.Images {
@@ -26,7 +25,7 @@ func Images(s *dataset.Set, norm dataset.Normalization) Samples {
 	return Samples{X: x, Labels: s.Labels, Norm: norm}
 }
 
-// Corrupted makes rows of the images of s as c corrupts them under a seed, on the threads of e.
+// Corrupted is Images for the images corrupted by c with a seed, on the threads of e.
 func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c dataset.Corruption,
 	seed uint64) (Samples, error) {
 	at := make([]int32, s.Len())
@@ -40,7 +39,7 @@ func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c d
 	return Samples{X: x, Labels: s.Labels, Norm: norm}, nil
 }
 
-// Normalised returns the rows as they go into a network, in memory of their own.
+// Normalised returns a copy of the rows with Norm applied.
 func (s Samples) Normalised() engine.Matrix {
 	x := engine.NewMatrix(s.X.Rows, s.X.Cols)
 	copy(x.Data, s.X.Data)
@@ -51,7 +50,7 @@ func (s Samples) Normalised() engine.Matrix {
 // Len returns the number of rows.
 func (s Samples) Len() int { return s.X.Rows }
 
-// Slice returns rows [lo, hi), which share the memory of s.
+// Slice returns the rows [lo, hi), which share the memory of s.
 func (s Samples) Slice(lo, hi int) Samples {
 	d := s.X.Cols
 	return Samples{X: engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), Labels: s.Labels[lo:hi], Norm: s.Norm}
@@ -64,7 +63,7 @@ func (s Samples) normalise(x []float32) {
 	}
 }
 
-// check says whether a network with so many inputs and classes can take the rows.
+// check returns an error unless the rows have in numbers each and valid labels.
 func (s Samples) check(in, classes int) error {
 	if s.X.Cols != in || s.X.CS != 1 || s.X.RS != in || len(s.X.Data) != s.X.Rows*in {
 		return fmt.Errorf("rows of %d numbers, expected dense rows of %d", s.X.Cols, in)

@@ -7,7 +7,7 @@ import (
 	"dpnbench/engine"
 )
 
-// evalRows are evaluated together.
+// evalRows is the number of rows that are evaluated together.
 const evalRows = 128
 
 // Predict returns the class of every row of s, the lower one among equals.
@@ -32,16 +32,16 @@ func (n *Network) Score(ctx context.Context, e *engine.Engine, s Samples) (layer
 	return t.Score(), err
 }
 
-// Features are what a network has made of every row of Samples at one place.
+// Features holds the outputs of one layer for all rows of Samples.
 type Features struct {
 	Name string // "input", "conv 1", "hidden 1" and so on, "logits"
 	X    engine.Matrix
 }
 
-// Activations returns the normalised input, what every hidden layer gives (after ReLU, and
-// pooling) and the logits, n x width each. With batch 0 the network is as in Score; with a
-// number, BatchNorm takes its statistics from so many rows at a time instead of the
-// running averages, as in He and Su's published code (100 rows).
+// Activations returns the normalised input, the output of every hidden layer (after ReLU and
+// pooling) and the logits, n x width each. With batch 0, BatchNorm uses its running averages, as in
+// Score. Otherwise it uses the statistics of each batch of that many rows, as He and Su's published
+// code does (100 rows).
 func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, batch int) ([]Features, error) {
 	rows, mode := evalRows, layer.Evaluation
 	if batch > 0 {
@@ -61,8 +61,8 @@ func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, 
 	return list, err
 }
 
-// each takes s through the network, some rows at a time, and calls f with the tape and the
-// logits of each block; lo is its first row.
+// each runs the network on blocks of rows of s, and calls f with the index of the first row, the
+// tape and the logits of each block.
 func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows int, mode layer.Mode,
 	f func(lo int, t *layer.Tape, logits engine.Matrix)) error {
 	if err := s.check(n.In, n.Classes); err != nil {

@@ -13,24 +13,24 @@ import (
 //	running     <- 0.9 running + 0.1 (mean, or the unbiased n/(n-1) var)
 //	evaluation:  the same with the running averages instead of mean and var
 //
-// A single row has no unbiased variance; it leaves the running variance alone.
+// A single row has no unbiased variance, so it does not change the running variance.
 type BatchNorm struct {
 	Weight, Bias *Param // width each; 1 and 0 at first
 
-	RunningMean, RunningVar *Param // width each; 0 and 1 at first. They are not trained
+	RunningMean, RunningVar *Param // width each; 0 and 1 at first; not trained
 
 	width int
 
-	// Of the last pass in training.
+	// From the last forward pass in training.
 	rstd []float32
 	xhat []float32 // normalised rows
 }
 
-// batchNormMomentum is the weight of the newest statistics in the running averages.
+// batchNormMomentum is the weight of a batch's statistics in the running averages.
 const batchNormMomentum = 0.1
 
-// NewBatchNorm makes a BatchNorm of rows of so many numbers. Its tensors are name.weight,
-// name.bias, name.running_mean and name.running_var.
+// NewBatchNorm makes a BatchNorm for rows of width numbers. Its tensors are name.weight, name.bias,
+// name.running_mean and name.running_var.
 func NewBatchNorm(name string, width int) *BatchNorm {
 	l := &BatchNorm{
 		Weight: NewParam(name+".weight", width), Bias: NewParam(name+".bias", width),
@@ -47,7 +47,7 @@ func (l *BatchNorm) Sizes() (in, out int) { return l.width, l.width }
 func (l *BatchNorm) Params() []*Param     { return []*Param{l.Weight, l.Bias} }
 func (l *BatchNorm) MACs() int            { return 0 }
 
-// Buffers lists the tensors that a model keeps but the optimiser does not touch.
+// Buffers lists the tensors that a model file contains but the optimiser does not change.
 func (l *BatchNorm) Buffers() []*Param { return []*Param{l.RunningMean, l.RunningVar} }
 
 func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
@@ -86,8 +86,8 @@ func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	})
 }
 
-// statistics sets d to x less the mean of its column, and returns mean and biased variance
-// of every column. Their sums are chains in increasing row.
+// statistics sets d to x minus the means of its columns, and returns the mean and the biased
+// variance of every column. Their sums are chains in increasing row.
 func (l *BatchNorm) statistics(e *engine.Engine, d, x engine.Matrix) (mean, variance []float32) {
 	mean, variance = make([]float32, l.width), make([]float32, l.width)
 	n := float32(x.Rows)
@@ -112,7 +112,7 @@ func (l *BatchNorm) statistics(e *engine.Engine, d, x engine.Matrix) (mean, vari
 	return mean, variance
 }
 
-// remember moves the running averages towards the statistics of n rows.
+// remember updates the running averages with the statistics of n rows.
 func (l *BatchNorm) remember(mean, variance []float32, n int) {
 	const m = batchNormMomentum
 	for j := range l.width {
@@ -125,7 +125,7 @@ func (l *BatchNorm) remember(mean, variance []float32, n int) {
 	}
 }
 
-// Backward takes the gradient through mean and variance, too:
+// Backward includes the gradient through mean and variance:
 //
 //	dx = weight * rstd * (dy - mean(dy) - xhat * mean(dy*xhat))
 func (l *BatchNorm) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
@@ -157,7 +157,7 @@ func (l *BatchNorm) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	})
 }
 
-// eachRow runs f for every row, at so many nanoseconds a number.
+// eachRow runs f for every row, in parallel; cost is in nanoseconds per number.
 func (l *BatchNorm) eachRow(e *engine.Engine, rows int, cost float64, f func(i int)) {
 	e.Parallel(rows, 0, cost*float64(rows)*float64(l.width), func(_ *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -166,7 +166,7 @@ func (l *BatchNorm) eachRow(e *engine.Engine, rows int, cost float64, f func(i i
 	})
 }
 
-// eachColumns runs f for blocks of columns of so many rows.
+// eachColumns runs f for blocks of columns, in parallel.
 func (l *BatchNorm) eachColumns(e *engine.Engine, rows int, f func(lo, hi int)) {
 	e.Parallel(l.width, 0, float64(rows)*float64(l.width), func(_ *engine.Worker, lo, hi int) { f(lo, hi) })
 }

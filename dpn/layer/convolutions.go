@@ -1,14 +1,15 @@
 package layer
 
-// Channels of the two convolutions of Convolutions.
+// The channels of the two convolutions of Convolutions.
 const (
 	channels1 = 8
 	channels2 = 16
 )
 
-// Convolutions are the first layers of a small network for images of rows x cols pixels:
-// twice a 5x5 convolution with a border of 2, ReLU and 2x2 max-pooling, to 8 and then 16
-// channels. Tensors are named prefix and the place in a list of all six.
+// Convolutions returns the first layers of a small network for images of rows x cols pixels: two
+// 5x5 convolutions with padding 2, to 8 and then 16 channels, each with ReLU and 2x2 max-pooling.
+// The names of the tensors are prefix and the index in a PyTorch nn.Sequential of these six
+// modules.
 func Convolutions(prefix string, rows, cols int) Stack {
 	return Stack{
 		NewConvPool(prefix+"0", 1, rows, cols, channels1, 5, 2),

@@ -7,21 +7,20 @@ import (
 	"dpnbench/engine/num"
 )
 
-// ConvPool is a convolution, a ReLU and a maximum over 2 x 2 pixels in one (PyTorch's Conv2d,
-// ReLU and MaxPool2d(2)). The convolution of images (in fact a correlation) has square
-// kernels, stride 1 and a border of zeros:
+// ConvPool is a convolution, a ReLU and a maximum over 2 x 2 pixels in one layer (PyTorch's Conv2d,
+// ReLU and MaxPool2d(2)). The convolution (in fact a correlation) has square kernels, stride 1 and
+// zero padding:
 //
 //	z[o, i, j] = bias[o] + sum_{c, u, v} weight[o, c, u, v] x[c, i+u-padding, j+v-padding]
 //	y[o, i, j] = the largest of max(z, 0) at (2i, 2j), (2i, 2j+1), (2i+1, 2j), (2i+1, 2j+1)
 //
-// A last odd row or column of z is left out. Every z is one chain of fused multiply-adds over
-// c, u, v that starts from the bias; zeros of the border take part. Among equals the first of
-// the four is the one that the gradient goes to; where none is above 0, none is.
+// A last odd row or column of z is left out. Every z is one chain of fused multiply-adds over c, u,
+// v that starts from the bias and includes the zeros of the padding. The gradient goes to the first
+// largest of the four, or to none if none is above 0.
 //
-// The convolution of an image is pooled before the next one, and never written to memory
-// as a whole, and the way back leaves out the pixels that were not the largest. It has the
-// bits of a way back through all of them where numbers are finite (0 times infinity, which is
-// left out, would be NaN).
+// Each image is convolved and pooled before the next one, so z is never stored for a whole batch,
+// and the backward pass skips the pixels that were not the largest. For finite numbers the result
+// has the bits of a backward pass through all pixels (which would include 0 times infinity, NaN).
 type ConvPool struct {
 	Weight *Param // out channels x channels x kernel x kernel
 	Bias   *Param
@@ -29,24 +28,24 @@ type ConvPool struct {
 	w   window
 	out int // channels
 
-	biased  []float32 // bias and weights, tap by tap, which AVX-512 tiles read faster
-	which   []byte    // of the four pixels, of the last pass in training
-	images  []float32 // interleaved
+	biased  []float32 // bias and weights, tap by tap: the layout that AVX-512 tiles read fastest
+	which   []byte    // index of the largest of four pixels in the last pass in training
+	images  []float32 // the images, interleaved (see window)
 	weights []float32 // for interleaved images
-	dw      []float32 // their gradient
-	spaced  []float32 // the gradient of z, added up over the images, in longer rows
-	sums    []float32 // the same in rows of z
+	dw      []float32 // gradient of weights
+	spaced  []float32 // the gradient of z summed over the images, with padded rows
+	sums    []float32 // the same without padding
 
-	// The gradient of z, of every channel, and of every image where the input wants one,
-	// too: numbers that are not 0 and their places (window.place), and how many.
+	// The nonzero elements of the gradient of z, their places (window.place) and their number, for
+	// every channel, and for every image if dx is needed.
 	at    []int32
 	v     []float32
 	count []int
 }
 
-// NewConvPool makes a ConvPool of images of channels x rows x cols to images with out
-// channels; its weights are zero. Its tensors are name.weight and name.bias. It panics
-// unless the sizes are positive, 0 <= padding < kernel, and the output has a pixel.
+// NewConvPool makes a ConvPool from images of channels x rows x cols to images with out channels,
+// with weights of zero. Its tensors are name.weight and name.bias. It panics unless the sizes are
+// positive, 0 <= padding < kernel, and the output has at least one pixel.
 func NewConvPool(name string, channels, rows, cols, out, kernel, padding int) *ConvPool {
 	w := window{channels: channels, rows: rows, cols: cols, kernel: kernel, padding: padding}
 	if channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < 2 || w.outCols() < 2 {
@@ -75,8 +74,7 @@ func (l *ConvPool) Sizes() (in, out int) {
 func (l *ConvPool) Params() []*Param { return []*Param{l.Weight, l.Bias} }
 func (l *ConvPool) MACs() int        { return l.out * l.w.taps() * l.w.positions() }
 
-// Draw sets weights and bias to uniform numbers within 1/sqrt(channels*kernel^2),
-// PyTorch's default.
+// Draw draws weights and bias uniformly from +-1/sqrt(channels*kernel^2), PyTorch's default.
 func (l *ConvPool) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
@@ -110,10 +108,11 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	})
 }
 
-// Backward makes, for every weight, one chain over images and positions.
+// Backward computes the gradient of every weight as one chain over images and positions.
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
-	// Borders are zero where no call has written. What follows lets panels read past the last.
+	// The padding is never written and stays zero. Panels may read beyond the last image, so the
+	// memory is longer.
 	images := room(&l.images, x.Rows*size+panelCols)
 	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -121,7 +120,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 		}
 	})
 
-	// Rows of whole vectors of 16: a masked store would hold up what follows it closely.
+	// Rows are padded to whole vectors of 16, because a load soon after a masked store stalls.
 	rows, cols := w.outRows(), (w.outCols()+15)/16*16
 	clear(room(&l.spaced, l.out*rows*cols))
 	n := dy.Cols / l.out
@@ -140,7 +139,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	dw := room(&l.dw, l.out*taps)
 	clear(dw)
 	flops, elements := w.cost(x.Rows, l.out)
-	pieces := min(e.Threads(), l.out) // no more: each goes over all images
+	pieces := min(e.Threads(), l.out) // each piece reads all images
 	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
 		for i := range x.Rows {
 			for o := l.out * lo / pieces; o < l.out*hi/pieces; o++ {

@@ -9,8 +9,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// patches lists what is under a kernel x kernel window of n images (channels x rows x cols)
-// with a border of zeros, a row for every position: channel by channel.
+// patches returns the patches under a kernel x kernel window of n zero-padded images (channels x
+// rows x cols), one row per position, channel by channel (im2col).
 func patches(x engine.Matrix, channels, rows, cols, kernel, padding int) engine.Matrix {
 	r, c := rows+2*padding-kernel+1, cols+2*padding-kernel+1
 	p := engine.NewMatrix(x.Rows*r*c, channels*kernel*kernel)
@@ -26,8 +26,8 @@ func patches(x engine.Matrix, channels, rows, cols, kernel, padding int) engine.
 	return p
 }
 
-// byChannel turns n rows, each channel after channel, into a row for each channel, image
-// after image; of that, with n channels, it is the inverse.
+// byChannel transposes n images with channels in each row to rows of one channel each, image after
+// image. Applied to the result, with n channels, it is the inverse.
 func byChannel(x engine.Matrix, channels int) engine.Matrix {
 	n := x.Cols / channels
 	y := engine.NewMatrix(channels, x.Rows*n)
@@ -39,8 +39,8 @@ func byChannel(x engine.Matrix, channels int) engine.Matrix {
 	return y
 }
 
-// threeLayers are the passes of a ConvPool of size s as its definition has them: products
-// with matrices of patches, ReLU, and the largest of four pixels.
+// threeLayers computes both passes of a ConvPool of size s by its definition: products with
+// matrices of patches, ReLU, and the maximum of four pixels.
 func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	x, dy engine.Matrix) (y, dx engine.Matrix, dw, db []float32) {
 	channels, out, kernel, padding := s[0], s[3], s[4], s[5]
@@ -82,7 +82,7 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	gradient := engine.NewMatrix(out, w.Cols)
 	e.MatMul(gradient, byChannel(dz, out), under, false)
 
-	// The input gets the convolution of dz with the kernels turned by 180 degrees.
+	// dx is the convolution of dz with the kernels rotated by 180 degrees.
 	turned := engine.NewMatrix(channels, out*area)
 	for o := range out {
 		for k, v := range w.Row(o) {
@@ -94,9 +94,8 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	return y, byChannel(back, n), gradient.Data, db
 }
 
-// TestConvPool checks that a ConvPool has the bits of its three parts, with images of
-// normal numbers, of few different ones (so that maxima are tied), and with infinities and
-// NaN of both signs among them.
+// TestConvPool checks that a ConvPool has the bits of its three parts for images of normal numbers,
+// of few different numbers (so that maxima are tied), and with infinities and NaN of both signs.
 func TestConvPool(t *testing.T) {
 	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	inf := float32(math.Inf(1))
@@ -131,7 +130,7 @@ func TestConvPool(t *testing.T) {
 				l.Forward(e, y, x, Training)
 				same(t, "y", y.Data, wantY.Data)
 				if kind == "special" {
-					return // gradients leave out 0 times infinity, and the sign of a NaN is not promised
+					return // gradients skip 0 times infinity, and the sign of a NaN is unspecified
 				}
 				l.Backward(e, dx, x, y, dy)
 				same(t, "dx", dx.Data, wantX.Data)

@@ -1,16 +1,15 @@
 package layer
 
-// Counted is a part of a network whose cost can be counted: a Layer, a Stack, an ascent.
+// Counted is a part of a network with a known cost: a Layer, a Stack, an ascent.
 type Counted interface {
 	Params() []*Param
 	MACs() int
 }
 
-// Cost is what a network takes. Networks are compared at equal cost by these figures, all
-// of which come from CostOf.
+// Cost is the cost of a network, as CostOf counts it. Networks are compared at equal cost.
 type Cost struct {
 	MACs       int `json:"macs_per_sample"` // multiply-adds of the products for one row
-	Parameters int `json:"parameters"`      // numbers that training may change
+	Parameters int `json:"parameters"`      // trained parameters
 }
 
 // CostOf adds up the cost of the parts of a network.

@@ -7,19 +7,18 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Dropout sets numbers to 0 in training, each with probability p, and scales the others by
-// 1/(1-p), so that means stay; otherwise it changes nothing. The pattern of pass t in
-// training is stream t of random numbers under the layer's seed, row by row: it depends
-// on nothing else.
+// Dropout sets each number to 0 with probability p in training and scales the others by 1/(1-p),
+// which preserves the mean. Outside of training it is the identity. The pattern of training pass t
+// comes from stream t of the layer's seed, row by row, and depends on nothing else.
 type Dropout struct {
 	width int
 	p     float64
 	seed  uint64
 	pass  uint64
-	keep  []float32 // 0 or 1/(1-p), of the last pass in training
+	keep  []float32 // 0 or 1/(1-p), in the last pass in training
 }
 
-// NewDropout makes a Dropout of rows of so many numbers. It panics unless 0 <= p < 1.
+// NewDropout makes a Dropout for rows of width numbers. It panics unless 0 <= p < 1.
 func NewDropout(width int, p float64, seed uint64) *Dropout {
 	if !(p >= 0 && p < 1) {
 		panic(fmt.Sprintf("layer: NewDropout: probability %v, expected 0 <= p < 1", p))
@@ -31,7 +30,7 @@ func (l *Dropout) Sizes() (in, out int) { return l.width, l.width }
 func (l *Dropout) Params() []*Param     { return nil }
 func (l *Dropout) MACs() int            { return 0 }
 
-// SetPass says that so many passes in training have been made.
+// SetPass sets the number of passes made in training, to resume at that pass.
 func (l *Dropout) SetPass(t uint64) { l.pass = t }
 
 func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {

@@ -7,51 +7,50 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Layer maps rows of in numbers to rows of out numbers. Matrices are dense: their rows
-// follow each other.
+// Layer maps rows of in numbers to rows of out numbers. All matrices are dense (contiguous).
 type Layer interface {
-	// Sizes returns the numbers in a row of x and in a row of y.
+	// Sizes returns the widths of x and y.
 	Sizes() (in, out int)
 
 	// Params lists the tensors that training changes, in PyTorch's order.
 	Params() []*Param
 
-	// MACs counts the multiply-adds of the layer's products for one row.
+	// MACs returns the number of multiply-adds in the layer's products for one row.
 	MACs() int
 
-	// Forward sets y (n x out) from x (n x in). Only a pass in training changes the layer:
-	// it keeps what Backward needs.
+	// Forward sets y (n x out) from x (n x in). Only a pass in training changes the layer: it
+	// stores what Backward needs.
 	Forward(e *engine.Engine, y, x engine.Matrix, mode Mode)
 
-	// Backward takes the gradient dy (n x out) of the loss with respect to y, for the x and
-	// y of the last Forward in training. It sets Grad of the parameters, and dx (n x in)
-	// unless that is empty.
+	// Backward takes dy (n x out), the gradient of the loss with respect to y, for x and y of the
+	// last Forward in training. It sets Grad of the parameters, and dx (n x in) unless that is
+	// empty.
 	Backward(e *engine.Engine, dx, x, y, dy engine.Matrix)
 }
 
-// Drawn is a layer with weights to draw.
+// Drawn is a layer with randomly initialised weights.
 type Drawn interface {
 	Draw(r *num.Rand)
 }
 
-// Mode says what a forward pass is for.
+// Mode is the purpose of a forward pass.
 type Mode int
 
 const (
-	// Evaluation uses the network as it is: running averages, no dropout.
+	// Evaluation uses the running averages and no dropout.
 	Evaluation Mode = iota
-	// Training normalises by the statistics of the rows, drops out and changes the running
-	// averages. Backward can follow.
+	// Training normalises by the statistics of the batch, applies dropout and updates the running
+	// averages. Backward may follow.
 	Training
-	// BatchStatistics is Evaluation, except that BatchNorm takes the statistics of the rows.
+	// BatchStatistics is Evaluation, except that BatchNorm uses the statistics of the batch.
 	BatchStatistics
 )
 
-// Stack is a list of layers, each of which takes what the one before it gives.
+// Stack is a list of layers. Each takes the output of the one before it as input.
 type Stack []Layer
 
-// Check says whether the layers fit together and take rows of in numbers. It returns the
-// numbers in a row that comes out.
+// Check returns the width of the output for rows of in numbers, or an error if the widths of
+// successive layers differ.
 func (s Stack) Check(in int) (out int, err error) {
 	for i, l := range s {
 		a, b := l.Sizes()
@@ -72,7 +71,7 @@ func (s Stack) Params() []*Param {
 	return list
 }
 
-// MACs counts the multiply-adds of all products for one row.
+// MACs returns the number of multiply-adds in all products for one row.
 func (s Stack) MACs() int {
 	n := 0
 	for _, l := range s {
@@ -81,7 +80,7 @@ func (s Stack) MACs() int {
 	return n
 }
 
-// Draw draws the first weights of all layers, in order.
+// Draw draws the initial weights of all layers, in order.
 func (s Stack) Draw(r *num.Rand) {
 	for _, l := range s {
 		if d, ok := l.(Drawn); ok {
@@ -90,15 +89,15 @@ func (s Stack) Draw(r *num.Rand) {
 	}
 }
 
-// Tape is the memory of a pass through a Stack: the input and what every layer gives. It
-// is used again by the next pass. The zero value is ready.
+// Tape holds the input and the output of every layer of one pass through a Stack. The next pass
+// reuses its memory. The zero value is ready to use.
 type Tape struct {
 	x     engine.Matrix
 	y     []engine.Matrix
 	grads [2][]float32
 }
 
-// Value returns what layer i gave in the last pass; -1 is the input.
+// Value returns the output of layer i in the last pass, or the input if i is -1.
 func (t *Tape) Value(i int) engine.Matrix {
 	if i < 0 {
 		return t.x
@@ -106,8 +105,8 @@ func (t *Tape) Value(i int) engine.Matrix {
 	return t.y[i]
 }
 
-// Forward takes the rows of x through all layers. What it returns, and the tape, are good
-// until the next pass on the same tape; for an empty stack it is x.
+// Forward applies all layers to x. The result and the tape are valid until the next pass on the
+// same tape. An empty stack returns x.
 func (s Stack) Forward(e *engine.Engine, t *Tape, x engine.Matrix, mode Mode) engine.Matrix {
 	t.x = x
 	if len(t.y) != len(s) {
@@ -122,8 +121,8 @@ func (s Stack) Forward(e *engine.Engine, t *Tape, x engine.Matrix, mode Mode) en
 	return x
 }
 
-// Backward takes dy, the gradient of the loss with respect to what the last Forward gave,
-// through all layers: it sets Grad of all parameters, and dx unless that is empty.
+// Backward propagates dy, the gradient of the loss with respect to the result of the last Forward,
+// through all layers. It sets Grad of all parameters, and dx unless that is empty.
 func (s Stack) Backward(e *engine.Engine, t *Tape, dx, dy engine.Matrix) {
 	for i := len(s) - 1; i >= 0; i-- {
 		x := t.Value(i - 1)

@@ -25,8 +25,8 @@ func normal(r *num.Rand, rows, cols int) engine.Matrix {
 	return m
 }
 
-// TestGradients holds forward passes against float64 and every gradient against central
-// differences of it, for the loss sum(c*y) with random c.
+// TestGradients compares forward passes with float64 and every gradient with central differences,
+// for the loss sum(c*y) with random c.
 func TestGradients(t *testing.T) {
 	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	for _, s := range specimens() {
@@ -92,8 +92,8 @@ func same(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// TestBits checks that every tier and number of threads gives the same bits, in a batch
-// that is shared among threads as far as it goes.
+// TestBits checks that all tiers and numbers of threads give the same bits, for a batch that is
+// split among threads as finely as possible.
 func TestBits(t *testing.T) {
 	for _, s := range specimens() {
 		t.Run(s.name, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestRowsAreIndependent checks that a row's result in evaluation, and its gradient, do
-// not depend on the other rows nor on its place among them.
+// TestRowsAreIndependent checks that the result and the gradient of a row depend neither on the
+// other rows nor on its position among them.
 func TestRowsAreIndependent(t *testing.T) {
 	e := newEngine(t)
 	const n = 9
@@ -143,7 +143,7 @@ func TestRowsAreIndependent(t *testing.T) {
 			pass := func(x, dy engine.Matrix) (y, dx engine.Matrix) {
 				y, dx = engine.NewMatrix(x.Rows, out), engine.NewMatrix(x.Rows, in)
 				switch l.(type) {
-				case *BatchNorm, *Dropout: // in training they do look at the others, or at the place
+				case *BatchNorm, *Dropout: // in training they depend on the other rows, or on the position
 				default:
 					l.Forward(e, y, x, Training)
 					l.Backward(e, dx, x, y, dy)
@@ -169,8 +169,8 @@ func TestRowsAreIndependent(t *testing.T) {
 	}
 }
 
-// TestRunningStatistics checks the averages of BatchNorm against their definition over
-// several batches, evaluation with them, and that only training changes them.
+// TestRunningStatistics compares BatchNorm's running averages over several batches with their
+// definition, and checks that evaluation uses them and only training changes them.
 func TestRunningStatistics(t *testing.T) {
 	e := newEngine(t)
 	const d, n = 5, 8
@@ -229,8 +229,8 @@ func TestRunningStatistics(t *testing.T) {
 	same(t, "running variance after a single row", l.RunningVar.Data, before)
 }
 
-// TestDropout checks that the mean stays, that every pass has a pattern of its own, which
-// SetPass brings back, and that evaluation changes nothing.
+// TestDropout checks that the mean is preserved, that every pass has its own pattern, which SetPass
+// restores, and that evaluation is the identity.
 func TestDropout(t *testing.T) {
 	e := newEngine(t)
 	const n, d = 200, 300
@@ -248,7 +248,7 @@ func TestDropout(t *testing.T) {
 			t.Fatalf("a number is %v, want 0 or 4/3", v)
 		}
 	}
-	// Five standard deviations of the mean of n*d numbers.
+	// The tolerance is five standard deviations of the mean of n*d numbers.
 	if mean := sum / (n * d); math.Abs(mean-1) > 5*math.Sqrt(1./3/(n*d)) {
 		t.Errorf("mean %v, %d zeros of %d", mean, zeros, n*d)
 	}
@@ -260,7 +260,7 @@ func TestDropout(t *testing.T) {
 		}
 	}
 	if differ < n*d/4 {
-		t.Errorf("the second pattern differs in %d of %d places only", differ, n*d)
+		t.Errorf("the second pattern differs in only %d of %d places", differ, n*d)
 	}
 	l.SetPass(0)
 	l.Forward(e, z, x, Training)
@@ -269,8 +269,8 @@ func TestDropout(t *testing.T) {
 	same(t, "evaluation", z.Data, x.Data)
 }
 
-// TestStack holds a network of all layers against central differences through its own
-// layers in float64, and its tape against the layers one by one.
+// TestStack compares a network of all layers with central differences in float64, and its tape with
+// the outputs of the single layers.
 func TestStack(t *testing.T) {
 	e := newEngine(t)
 	s := Stack{
@@ -356,8 +356,8 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestOptimisers holds SGD against its definition, and checks that both find the minimum
-// of a square.
+// TestOptimisers compares SGD with its definition, and checks that both optimisers find the minimum
+// of a quadratic function.
 func TestOptimisers(t *testing.T) {
 	e := newEngine(t)
 	p := NewParam("p", 3)
@@ -387,7 +387,7 @@ func TestOptimisers(t *testing.T) {
 	within(t, "p after Adam", p.Data, make([]float64, 3), 2)
 }
 
-// TestNorm checks the norm of a gradient, and what is named where something is not finite.
+// TestNorm checks the norm of a gradient, and which result NotFinite names.
 func TestNorm(t *testing.T) {
 	e := newEngine(t)
 	a, b := NewParam("a", 2), NewParam("b", 1)
@@ -420,7 +420,7 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// TestDraw checks the range and the variance of first weights.
+// TestDraw checks the range and the variance of initial weights.
 func TestDraw(t *testing.T) {
 	l := NewLinear("l", 400, 300)
 	variance := func() (v, largest float64) {
@@ -447,7 +447,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestConvPoolRefuses checks that sizes without a meaning panic.
+// TestConvPoolRefuses checks that invalid sizes panic.
 func TestConvPoolRefuses(t *testing.T) {
 	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 5, 0}, {1, 5, 1, 1, 3, 1}, {1,
 		5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {

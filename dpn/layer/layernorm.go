@@ -6,13 +6,13 @@ import "dpnbench/engine"
 // (PyTorch's LayerNorm with elementwise_affine=False, eps 1e-5).
 type LayerNorm struct {
 	width int
-	rstd  []float32 // of the last pass in training
+	rstd  []float32 // from the last pass in training
 }
 
 // Eps is added to the variances of LayerNorm and BatchNorm, PyTorch's default.
 const Eps = 1e-5
 
-// NewLayerNorm makes a LayerNorm of rows of so many numbers.
+// NewLayerNorm makes a LayerNorm for rows of width numbers.
 func NewLayerNorm(width int) *LayerNorm { return &LayerNorm{width: width} }
 
 func (l *LayerNorm) Sizes() (in, out int) { return l.width, l.width }

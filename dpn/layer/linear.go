@@ -7,13 +7,13 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Linear is an affine map y = x W^T + b of rows, W out x in as PyTorch keeps it.
+// Linear is the affine map y = x W^T + b, with W out x in as in PyTorch.
 type Linear struct {
 	Weight, Bias *Param
 	in, out      int
 }
 
-// NewLinear makes a map with weights of zero. Its tensors are name.weight and name.bias.
+// NewLinear makes a Linear with weights of zero. Its tensors are name.weight and name.bias.
 func NewLinear(name string, in, out int) *Linear {
 	return &Linear{Weight: NewParam(name+".weight", out, in), Bias: NewParam(name+".bias", out), in: in, out: out}
 }
@@ -22,27 +22,26 @@ func (l *Linear) Sizes() (in, out int) { return l.in, l.out }
 func (l *Linear) Params() []*Param     { return []*Param{l.Weight, l.Bias} }
 func (l *Linear) MACs() int            { return l.in * l.out }
 
-// Draw sets weights and bias to uniform numbers within 1/sqrt(in), PyTorch's default.
+// Draw draws weights and bias uniformly from +-1/sqrt(in), PyTorch's default.
 func (l *Linear) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.in) }
 
-// DrawKaiming sets the weights to uniform numbers of variance gain^2/in and the bias to 0,
-// so that rows keep their size through many layers: gain^2 is 2 where ReLU follows, 1
-// where nothing does (He et al., 2015; PyTorch's kaiming_uniform_).
+// DrawKaiming draws the weights uniformly with variance gain^2/in and sets the bias to 0, so that
+// rows keep their norm through many layers. gain^2 is 2 before a ReLU and 1 otherwise (He et al.,
+// 2015; PyTorch's kaiming_uniform_).
 func (l *Linear) DrawKaiming(r *num.Rand, gain float64) {
 	limit := float32(gain * math.Sqrt(3/float64(l.in)))
 	r.Uniform(l.Weight.Data, -limit, limit)
 	clear(l.Bias.Data)
 }
 
-// drawDefault draws weights and bias as PyTorch does unless told otherwise: uniform within
-// 1/sqrt of the number of inputs of an output.
+// drawDefault draws weights and bias by PyTorch's default: uniformly from +-1/sqrt(inputs per output).
 func drawDefault(r *num.Rand, weight, bias *Param, inputs int) {
 	limit := float32(1 / math.Sqrt(float64(inputs)))
 	r.Uniform(weight.Data, -limit, limit)
 	r.Uniform(bias.Data, -limit, limit)
 }
 
-// Forward computes chains that start from the bias.
+// Forward computes each output as one chain that starts from the bias.
 func (l *Linear) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 	for i := range y.Rows {
 		copy(y.Row(i), l.Bias.Data)

@@ -6,26 +6,25 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Noise is what training adds to the first half of every minibatch, whose order is random:
-// to each row normal numbers of a standard deviation drawn for the row, uniformly from Min
-// to Max, in grey levels of [0, 1], to which the sums are clamped. It comes before
-// normalisation. Max 0: none.
+// Noise adds Gaussian noise to the first half of every minibatch (whose order is random) before
+// normalisation. The standard deviation of each row is drawn uniformly from Min to Max, in grey
+// levels of [0, 1], and the sums are clamped to [0, 1]. Max 0 means no noise.
 type Noise struct {
 	Min, Max float64
 	Seed     uint64
-	Norm     dataset.Normalization // of the noisy rows when that is done, or with Std 0 none
+	Norm     dataset.Normalization // applied to the noisy rows afterwards, unless Std is 0
 
-	// Of the running call.
+	// State of the running call.
 	x      engine.Matrix
 	update int
 
-	share func(w *engine.Worker, lo, hi int) // addRows, made once: each call of Parallel would allocate it
+	share func(w *engine.Worker, lo, hi int) // addRows, stored because a method value made for each call would be allocated
 }
 
 // MaxNoise bounds the standard deviation of training noise.
 const MaxNoise = 100
 
-// Rows returns how many of the rows of a minibatch, the first ones, become noisy.
+// Rows returns how many of the first rows of a minibatch become noisy.
 func (n *Noise) Rows(batch int) int {
 	if n.Max == 0 {
 		return 0
@@ -33,8 +32,7 @@ func (n *Noise) Rows(batch int) int {
 	return batch / 2
 }
 
-// Add adds the noise of an update to x, the rows of its minibatch. The numbers are a
-// function of Seed and update.
+// Add adds the noise of an update to its minibatch x. The noise depends only on Seed and update.
 func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
 	rows := n.Rows(x.Rows)
 	if rows == 0 {
@@ -43,7 +41,7 @@ func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
 	if n.share == nil {
 		n.share = n.addRows
 	}
-	const cost = 10 // elements of Parallel, about, that a normal number takes
+	const cost = 10 // approximate cost of a normal number, in elements of Parallel
 	n.x, n.update = x, update
 	e.Parallel(rows, 0, cost*float64(rows*x.Cols), n.share)
 	n.x = engine.Matrix{}
@@ -51,7 +49,7 @@ func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
 
 func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
 	r, z := num.NewRand(n.Seed, uint64(n.update)), w.Floats(n.x.Cols)
-	r.Skip(uint64(lo * (1 + n.x.Cols))) // what the rows above take
+	r.Skip(uint64(lo * (1 + n.x.Cols))) // the numbers that the rows above use
 	for i := lo; i < hi; i++ {
 		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
 		r.Normal(z)

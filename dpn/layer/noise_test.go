@@ -7,8 +7,8 @@ import (
 	"dpnbench/engine"
 )
 
-// TestNoise checks that half of a minibatch is noisy, by as much as was asked for, within
-// [0, 1], and that the noise is a function of seed and update.
+// TestNoise checks that half of a minibatch becomes noisy with the requested standard deviations
+// and stays within [0, 1], and that the noise depends only on seed and update.
 func TestNoise(t *testing.T) {
 	e, threads := newEngine(t, engine.WithThreads(1)), newEngine(t, engine.WithThreads(3), engine.WithEagerThreads())
 	noisy := func(seed uint64, update int) engine.Matrix {

@@ -7,12 +7,12 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// Adam is the optimiser of Kingma and Ba (2015), with beta1 0.9, beta2 0.999 and eps 1e-8:
-// one value serves all parameters of a network.
+// Adam is the optimiser of Kingma and Ba (2015), with beta1 0.9, beta2 0.999 and eps 1e-8. One Adam
+// serves all parameters of a network.
 type Adam struct {
 	Beta1T, Beta2T float64 // beta1^t and beta2^t of the next update, t from 1
 
-	co engine.AdamCoefficients // here because kernels take its address
+	co engine.AdamCoefficients // a field, so that passing its address to kernels does not allocate
 }
 
 const (
@@ -24,8 +24,8 @@ const (
 // NewAdam returns the optimiser before its first update.
 func NewAdam() *Adam { return &Adam{Beta1T: beta1, Beta2T: beta2} }
 
-// Step moves data by the gradient and the moments of p; data is p.Data, or what p.Data
-// follows from. The gradient counts clip times.
+// Step updates data with clip times the gradient and the moments of p. data is p.Data, or the
+// unconstrained parameter that p.Data is computed from.
 func (a *Adam) Step(e *engine.Engine, p *Param, data []float32, lr, clip float64) {
 	a.co = engine.AdamCoefficients{
 		Clip:  float32(clip),
@@ -37,9 +37,9 @@ func (a *Adam) Step(e *engine.Engine, p *Param, data []float32, lr, clip float64
 	e.Adam(data, p.Grad, p.M, p.V, &a.co)
 }
 
-// Next ends an update, after Step for all parameters.
+// Next completes an update, after Step for all parameters.
 func (a *Adam) Next() {
-	a.Beta1T = float64(a.Beta1T * beta1) // rounded here, so that 1 - Beta1T above is never fused
+	a.Beta1T = float64(a.Beta1T * beta1) // rounded explicitly, so that no compiler fuses it with the 1 - Beta1T above
 	a.Beta2T = float64(a.Beta2T * beta2)
 }
 
@@ -48,14 +48,14 @@ func (a *Adam) Next() {
 //	m <- momentum m + clip g,   p <- p - lr m
 type SGD struct{ Momentum float64 }
 
-// Step makes one update of p.
+// Step updates p.
 func (s SGD) Step(e *engine.Engine, p *Param, lr, clip float64) {
 	e.Scale(p.M, float32(s.Momentum), p.M)
 	e.Axpy(float32(clip), p.Grad, p.M)
 	e.Axpy(float32(-lr), p.M, p.Data)
 }
 
-// Norm returns the Euclidean norm of the gradient of all params together.
+// Norm returns the Euclidean norm of the gradients of all params together.
 func Norm(e *engine.Engine, params []*Param) float64 {
 	var sum float64
 	for _, p := range params {
@@ -64,9 +64,9 @@ func Norm(e *engine.Engine, params []*Param) float64 {
 	return math.Sqrt(sum)
 }
 
-// NotFinite says what is not finite of the loss and of the gradient of params, whose norm is
-// given: "loss", "gradient of" a tensor, or "norm of the gradient" where all elements are
-// finite and their squares are not. It returns "" if all is.
+// NotFinite returns "loss" or "gradient of NAME" if the loss or an element of a gradient is not
+// finite, "norm of the gradient" if all are finite but their norm, which is given, is not, and ""
+// otherwise.
 func NotFinite(loss, norm float64, params []*Param) string {
 	if !linalg.IsFinite(loss) {
 		return "loss"
@@ -84,7 +84,7 @@ func NotFinite(loss, norm float64, params []*Param) string {
 	return "norm of the gradient"
 }
 
-// Clip returns the factor that brings a gradient of that norm down to limit; 0: no limit.
+// Clip returns the factor that reduces a gradient of this norm to limit. A limit of 0 means none.
 func Clip(norm, limit float64) float64 {
 	if limit > 0 && norm > limit {
 		return limit / norm

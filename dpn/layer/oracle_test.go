@@ -12,7 +12,7 @@ import (
 // oracle computes a layer in float64 from x (n x in) and the parameters.
 type oracle func(x []float64, n int, params [][]float64) []float64
 
-// specimen is a layer in a size that a test can afford, with its float64 twin.
+// specimen is a layer of a size that is quick to test, with its definition in float64.
 type specimen struct {
 	name string
 	make func() Layer
@@ -111,7 +111,7 @@ func dropout64(d int, p float64, seed uint64) oracle {
 	}
 }
 
-// pooledSizes are channels, rows and columns, channels to come, kernel and padding.
+// pooledSizes lists channels, rows, columns, output channels, kernel and padding.
 var pooledSizes = [][6]int{
 	{
 		1,
@@ -131,10 +131,10 @@ func convPool64(s [6]int) oracle {
 	}
 }
 
-// convolved are rows and columns of the images before they are pooled.
+// convolved returns rows and columns of the images before pooling.
 func convolved(s [6]int) (rows, cols int) { return s[1] + 2*s[5] - s[4] + 1, s[2] + 2*s[5] - s[4] + 1 }
 
-// drawn returns the layer with normal parameters, ready to train.
+// drawn returns the layer with normally distributed parameters, ready to train.
 func (s specimen) drawn() Layer {
 	l := s.make()
 	r := num.NewRand(7, 1)
@@ -153,7 +153,7 @@ func doubles(x []float32) []float64 {
 	return y
 }
 
-// within checks that two vectors agree to within tol of the largest element.
+// within checks that two vectors agree to tol times the largest element.
 func within(t *testing.T, what string, got []float32, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -14,9 +14,9 @@ type Param struct {
 	Name  string // key in a model file
 	Shape []int
 	Data  []float32
-	Group string // which learning rate it follows, where there are several
+	Group string // selects the learning rate, if there are several
 
-	// Made when training begins (Prepare).
+	// Allocated by Prepare, when training begins.
 	Grad []float32
 	M, V []float32 // the optimiser's moments: Adam uses both, SGD's momentum is M
 }
@@ -30,10 +30,10 @@ func NewParam(name string, shape ...int) *Param {
 	return &Param{Name: name, Shape: shape, Data: zeros(n)}
 }
 
-// zeros has large tensors on huge pages, as matrices are.
+// zeros allocates as matrices do: large tensors on huge pages.
 func zeros(n int) []float32 { return engine.NewMatrix(1, n).Data }
 
-// Prepare makes room for the gradient, unless there is some, and moments that are zero.
+// Prepare allocates the gradient, if that has not been done, and sets the moments to zero.
 func (p *Param) Prepare() {
 	if p.Grad == nil {
 		p.Grad = zeros(len(p.Data))
@@ -41,8 +41,8 @@ func (p *Param) Prepare() {
 	p.M, p.V = zeros(len(p.Data)), zeros(len(p.Data))
 }
 
-// SHA256 hashes all numbers of params, little-endian, in order: equal weights give equal
-// hashes on every machine.
+// SHA256 hashes all numbers of params, little-endian, in order. The hash of equal weights is the
+// same on every machine.
 func SHA256(params []*Param) string {
 	h := sha256.New()
 	var b [4]byte

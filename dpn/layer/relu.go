@@ -5,7 +5,7 @@ import "dpnbench/engine"
 // ReLU is max(x, 0), +0 also for NaN; its gradient at 0 is 0.
 type ReLU struct{ width int }
 
-// NewReLU makes a ReLU of rows of so many numbers.
+// NewReLU makes a ReLU for rows of width numbers.
 func NewReLU(width int) *ReLU { return &ReLU{width} }
 
 func (l *ReLU) Sizes() (in, out int) { return l.width, l.width }

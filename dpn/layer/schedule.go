@@ -5,12 +5,12 @@ import "math"
 // Schedules of the learning rate.
 const (
 	Constant = "constant"
-	Cosine   = "cosine" // half a cosine down to 0
-	Thirds   = "thirds" // a tenth from a third of the updates on, a hundredth from two thirds on (He and Su, 2023)
+	Cosine   = "cosine" // half a period of a cosine, down to 0
+	Thirds   = "thirds" // 0.1 from one third of the updates on, 0.01 from two thirds on (He and Su, 2023)
 )
 
-// Rate returns the factor of a schedule on the learning rate at update s (from 0) of all: a
-// linear rise over the share warmup of the updates, then the schedule.
+// Rate returns the factor on the learning rate at update s (from 0) of all updates: a linear rise
+// over the share warmup of them, then the schedule.
 func Rate(schedule string, warmup float64, s, all int) float64 {
 	warm := int(math.Ceil(warmup * float64(all)))
 	if s < warm {
@@ -31,10 +31,10 @@ func Rate(schedule string, warmup float64, s, all int) float64 {
 	return float64(0.5*cosPi(float64(s-warm)/float64(max(all-warm, 1)))) + 0.5
 }
 
-// cosPi returns cos(pi x) for 0 <= x <= 1 to about 1e-9, with the same bits on every
-// machine: the library's cosine differs between architectures, and the rates decide
-// trained weights. It is the Taylor series of sin(pi y) at y = 1/2 - x; every product
-// that is added is rounded on its own, so that no compiler fuses it.
+// cosPi returns cos(pi x) for 0 <= x <= 1 to about 1e-9, with the same bits on every machine. The
+// library's cosine differs between architectures, and the rates change the trained weights. It is
+// the Taylor series of sin(pi y) at y = 1/2 - x. Each product is rounded explicitly before it is
+// added, so that no compiler fuses the two.
 func cosPi(x float64) float64 {
 	z := float64(math.Pi * (0.5 - x))
 	z2 := float64(z * z)

@@ -2,14 +2,14 @@ package layer
 
 import "dpnbench/engine"
 
-// Score is how well a network does on labelled rows.
+// Score is the loss and accuracy of a network on labelled rows.
 type Score struct {
 	Samples  int     `json:"samples"`
 	Loss     float64 `json:"loss"`     // mean cross-entropy
-	Accuracy float64 `json:"accuracy"` // share of rows given their label
+	Accuracy float64 `json:"accuracy"` // share of rows classified correctly
 }
 
-// Tally adds up losses and right answers. The zero value is empty.
+// Tally accumulates losses and correct predictions. The zero value is empty.
 type Tally struct {
 	n, right int
 	loss     float64
@@ -20,8 +20,8 @@ type Tally struct {
 // Reset empties the tally and keeps its memory.
 func (t *Tally) Reset() { t.n, t.right, t.loss = 0, 0, 0 }
 
-// Add evaluates logits (n x classes) against labels (n); grad, unless empty, receives scale
-// times the gradient of the summed loss. It returns the sum of the rows' losses.
+// Add adds the losses of logits (n x classes) with labels (n) and returns their sum. It sets grad,
+// unless empty, to scale times the gradient of that sum.
 func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []byte, grad engine.Matrix,
 	scale float32) float64 {
 	n := logits.Rows

@@ -2,28 +2,27 @@ package layer
 
 import "dpnbench/engine"
 
-// window is an image and the square kernels that slide over it.
+// window describes an image and the square kernels that slide over it.
 //
-// For the products an image is framed: its channels one after the other, each with its
-// border of zeros, in rows of stride floats. What is right of a row and left of the next
-// is the same zeros. Position (i, j) of the kernel is number i*stride+j, and its tap
-// (c, u, v) then meets the float c*plane + u*stride + v further on, so that all positions
-// of a tap lie side by side; numbers with j >= outCols stand for no position, and what is
-// computed for them is left.
+// The products read framed images: channel after channel, each with zero padding, in rows of stride
+// floats. The padding on the right of a row and on the left of the next is shared. Position (i, j)
+// of the kernel has number i*stride+j, and its tap (c, u, v) reads the float at that index plus
+// c*plane + u*stride + v, so the inputs of a tap at all positions are contiguous. Numbers with j >=
+// outCols are not positions; the results computed for them are ignored.
 type window struct {
 	channels, rows, cols int
 	kernel, padding      int
-	at                   []int32 // places of the ones behind a framed image, and of the taps
+	at                   []int32 // indices of the ones after a framed image, and of the taps
 }
 
-// panelCols is a multiple of the columns of a panel on every tier: numbers of columns that
-// are multiples of it need no copies, and framed images are followed by so many floats.
+// panelCols is a multiple of the panel width of every tier. Products with a multiple of it as
+// number of columns need no copies. As many floats follow each framed image.
 const panelCols = 32
 
 func (w *window) outRows() int   { return w.rows + 2*w.padding - w.kernel + 1 }
 func (w *window) outCols() int   { return w.cols + 2*w.padding - w.kernel + 1 }
-func (w *window) positions() int { return w.outRows() * w.outCols() }        // of a kernel
-func (w *window) taps() int      { return w.channels * w.kernel * w.kernel } // weights that an output has
+func (w *window) positions() int { return w.outRows() * w.outCols() }        // of the kernel
+func (w *window) taps() int      { return w.channels * w.kernel * w.kernel } // weights of one output channel
 
 func (w *window) stride() int { return w.cols + w.padding }
 func (w *window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.padding }
@@ -31,10 +30,10 @@ func (w *window) plane() int  { return (w.rows+2*w.padding)*w.stride() + w.paddi
 // span is the number of floats from the first to the last position.
 func (w *window) span() int { return (w.outRows()-1)*w.stride() + w.outCols() }
 
-// framed is the room of a framed image.
+// framed is the length of a framed image.
 func (w *window) framed() int { return w.channels*w.plane() + panelCols }
 
-// places lists where the ones behind a framed image are, and in it the taps of position 0.
+// places lists the index of the ones after a framed image, then the indices of the taps of position 0.
 func (w *window) places() []int32 {
 	at := make([]int32, 1+w.taps())
 	at[0] = int32(w.framed())
@@ -45,13 +44,13 @@ func (w *window) places() []int32 {
 	return at
 }
 
-// cost is what Parallel wants to know about a convolution of so many images.
+// cost returns the arguments of Parallel for the convolution of n images.
 func (w *window) cost(images, out int) (flops, elements float64) {
 	n := float64(images) * float64(w.positions())
 	return 2 * n * float64(out) * float64(w.taps()), n * float64(out+w.channels)
 }
 
-// frame copies the channels of an image into their frames, whose borders are zero.
+// frame copies the channels of an image into their frames, whose padding is zero.
 func (w *window) frame(to, image []float32) {
 	s, at := w.stride(), w.padding*(w.stride()+1)
 	for c := range w.channels {
@@ -62,9 +61,9 @@ func (w *window) frame(to, image []float32) {
 	}
 }
 
-// Interleaved, an image with its border is pixel after pixel, each with all channels, so that
-// what is under the kernel are few rows of many floats, patchStride apart, wherever it is: in
-// the order u, v, c from place(i, j) on for position (i, j).
+// An interleaved image is stored with its padding, pixel after pixel, each with all channels. The
+// patch under the kernel then consists of few long rows, patchStride apart, in the order u, v, c,
+// starting at place(i, j) for position (i, j).
 
 func (w *window) width() int       { return w.cols + 2*w.padding }
 func (w *window) interleaved() int { return (w.rows + 2*w.padding) * w.patchStride() }
@@ -73,7 +72,7 @@ func (w *window) patchCols() int   { return w.kernel * w.channels }
 
 func (w *window) place(i, j int) int { return (i*w.width() + j) * w.channels }
 
-// interleave sets to, whose border is zero, to an image.
+// interleave copies an image to to, whose padding is zero.
 func (w *window) interleave(t *engine.Worker, to, image []float32) {
 	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
 	for r := range w.rows {
@@ -95,13 +94,13 @@ func (w *window) separate(t *engine.Worker, image, from []float32) {
 	}
 }
 
-// row is row r of an image, channels x cols.
+// row returns row r of an image, channels x cols.
 func (w *window) row(image []float32, r int) engine.Matrix {
 	return engine.Matrix{Data: image[r*w.cols:], Rows: w.channels, Cols: w.cols, RS: w.rows * w.cols, CS: 1}
 }
 
-// interleaveWeights sets to, of the size of weights (of some outputs), to them in the order of
-// interleaved images, or with back the inverse.
+// interleaveWeights copies the weights of some output channels to to in the order of interleaved
+// images or, with back, in the opposite direction.
 func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	area := w.kernel * w.kernel
 	for o := 0; o < len(weights); o += w.taps() {
@@ -116,10 +115,10 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// convolve takes images one by one, the rows of images: weights make out channels of each,
-// and take is given those of image i, out x positions in rows of stride, on several threads.
-// Every output is one chain over the taps that starts from the bias, which comes before their
-// weights (out x (1 + taps)): it is multiplied with ones, which lie behind the image.
+// convolve convolves the rows of images one by one with weights, and calls take with the result of
+// image i, out x positions in rows of stride, on several threads. weights is out x (1 + taps) and
+// has the bias in its first column, which is multiplied with the ones after the image. Every output
+// is one chain that starts from the bias.
 func (w *window) convolve(e *engine.Engine, weights, images engine.Matrix,
 	take func(t *engine.Worker, i int, c engine.Matrix)) {
 	out, size := weights.Rows, w.framed()
