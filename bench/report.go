@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 )
 
@@ -135,29 +135,14 @@ func (r *Result) ID() string {
 // maxReport is the size of a file beyond which it cannot be a Report.
 const maxReport = 256 << 20
 
-func readAtMost(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		var b []byte
-		if b, err = io.ReadAll(io.LimitReader(f, most+1)); err == nil {
-			if int64(len(b)) > most {
-				return nil, fmt.Errorf("more than %d bytes, too long for a report", most)
-			}
-			return b, nil
-		}
-	}
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return nil, p.Err
-	}
-	return nil, err
-}
-
 // ReadReport reads the JSON of a Report.
 func ReadReport(path string) (*Report, error) {
-	b, err := readAtMost(path, maxReport)
+	b, err := regular.ReadFile(path, maxReport)
 	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var head struct {

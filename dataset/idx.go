@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"dpnbench/internal/regular"
 )
 
 // FormatError reports a file with invalid content.
@@ -57,19 +58,15 @@ func (f *idxFile) start() int64 { return int64(4 + 4*len(f.dims)) }
 // loadIDX reads a file of the given number of dimensions and keeps the first n
 // items along the first dimension: all when n is 0 or more than there are.
 func loadIDX(path string, rank, n int) (*idxFile, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	f, size, err := regular.Open(path)
+	if errors.Is(err, regular.ErrNot) {
+		return nil, &FormatError{File: path, Offset: -1, Problem: regular.ErrNot.Error()}
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
-		return nil, &FormatError{File: path, Offset: -1, Problem: "not a regular file"}
-	}
-	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readIDX(path, f, info.Size(), rank, n)
+	return readIDX(path, f, size, rank, n)
 }
 
 // readIDX reads size bytes from r; name is for errors. All of r is checked, including what is

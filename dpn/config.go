@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
@@ -115,6 +116,12 @@ func (c Config) Validate() error {
 		}
 		return badSetting(name, v, "expected one of "+strings.Join(of, ", "))
 	}
+	moderate := func(name string, v float64) error { // its square, and products with others, are float32
+		if !(v >= 1e-9 && v <= 1e9) {
+			return badSetting(name, v, "expected a number from 1e-09 to 1e+09")
+		}
+		return nil
+	}
 	weight := func(name string, v float64, expected string) error {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return badSetting(name, v, "expected "+expected)
@@ -132,8 +139,8 @@ func (c Config) Validate() error {
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
 		choice("form", c.Form, potential.Forms()...),
-		positive("scale", c.Scale),
-		positive("alpha", c.Alpha),
+		moderate("scale", c.Scale),
+		moderate("alpha", c.Alpha),
 		choice("init", c.Init, Inits()...),
 		choice("gradient", c.Gradient, "exact", "detached"),
 		between("epochs", c.Epochs, 1, 1000000),
@@ -202,9 +209,28 @@ func (c Config) Validate() error {
 	if c.Patience > 0 && c.ValSize == 0 {
 		errs = append(errs, badSetting("patience", c.Patience, "expected images to validate on with it (val-size)"))
 	}
-	for _, err := range errs {
+	for _, err := range append(errs, c.checkValues()) {
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkValues refuses numbers that are no finite float32 and texts that are not UTF-8, also in
+// settings that are not in use: a model file holds them all.
+func (c Config) checkValues() error {
+	v := reflect.ValueOf(c)
+	for i, f := range reflect.VisibleFields(v.Type()) {
+		switch x := v.Field(i); x.Kind() {
+		case reflect.Float64:
+			if !(math.Abs(x.Float()) <= math.MaxFloat32) {
+				return badSetting(f.Tag.Get("toml"), x.Float(), "expected a finite number of at most 3.4e+38")
+			}
+		case reflect.String:
+			if !utf8.ValidString(x.String()) {
+				return badSetting(f.Tag.Get("toml"), x.String(), "expected a text in UTF-8")
+			}
 		}
 	}
 	return nil

@@ -5,17 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"reflect"
 	"strings"
+
+	"dpnbench/internal/regular"
 
 	"github.com/BurntSushi/toml"
 )
 
+// Limits of a text with settings.
+const (
+	maxConfig  = 1 << 20 // bytes
+	maxNesting = 4       // parts of a dotted key, and tables and arrays within each other
+)
+
 // LoadConfig reads settings from a TOML file: those of the preset that it names, with
-// what the file says in their place. Without a preset in the file, base gives the rest.
+// what the file says instead. Without a preset in the file, base gives the rest. The file must be
+// a regular one of at most 1 MiB.
 func LoadConfig(path string, base Config) (Config, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path, maxConfig)
 	if err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
@@ -41,62 +49,122 @@ func parseConfig(text []byte, base Config) (Config, error) {
 			return base, err
 		}
 	}
-	return decode(text, base)
+	base.set(values)
+	return base, nil
 }
 
-// decode puts the settings in text instead of those of c. The preset that they
-// name is a note of where they came from.
+// decode replaces the settings of c that text names. The preset that it names is a note of where
+// they came from.
 func decode(text []byte, c Config) (Config, error) {
-	if _, err := parse(text); err != nil {
+	values, err := parse(text)
+	if err != nil {
 		return c, err
 	}
-	meta, err := toml.Decode(string(text), &c)
-	if err != nil {
-		return c, oneLine(err)
-	}
-	if extra := meta.Undecoded(); len(extra) > 0 {
-		return c, fmt.Errorf("%sunknown setting %q", where(text, extra[0][0]), extra[0].String())
-	}
+	c.set(values)
 	return c, nil
 }
 
-// parse returns what text says, by name. It checks the types of settings, of which the
-// TOML parser speaks in the words of programmers.
-func parse(text []byte) (values map[string]any, err error) {
-	if _, err := toml.Decode(string(text), &values); err != nil {
-		return nil, oneLine(err)
-	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		name := f.Tag.Get("toml")
-		v, ok := values[name]
+// set replaces settings by values that parse has checked.
+func (c *Config) set(values map[string]any) {
+	fields := reflect.ValueOf(c).Elem()
+	for i, f := range reflect.VisibleFields(fields.Type()) {
+		v, ok := values[f.Tag.Get("toml")]
 		if !ok {
 			continue
 		}
-		_, text := v.(string)
-		_, truth := v.(bool)
-		n, whole := v.(int64)
-		_, fraction := v.(float64)
-		expected := ""
-		switch f.Type.Kind() {
-		case reflect.String:
-			ok, expected = text, "a text in quotes"
-		case reflect.Bool:
-			ok, expected = truth, "true or false"
-		case reflect.Float64:
-			ok, expected = whole || fraction, "a number"
-		case reflect.Uint64:
-			ok, expected = whole && n >= 0, "a whole number from 0 on"
-		default:
-			ok, expected = whole, "a whole number"
+		switch to := fields.Field(i); v := v.(type) {
+		case string:
+			to.SetString(v)
+		case bool:
+			to.SetBool(v)
+		case float64:
+			to.SetFloat(v)
+		case int64:
+			switch {
+			case to.CanFloat():
+				to.SetFloat(float64(v))
+			case to.CanUint():
+				to.SetUint(uint64(v))
+			default:
+				to.SetInt(v)
+			}
 		}
-		if text { // whose quotes are easily overlooked
-			expected += ", got a text"
+	}
+}
+
+// parse returns the settings in text by name. It is the only reader of TOML: names are
+// case-sensitive, numbers decimal, and every value has the type of its setting.
+func parse(text []byte) (values map[string]any, err error) {
+	if err := scan(text); err != nil {
+		return nil, err
+	}
+	meta, err := toml.Decode(string(text), &values)
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	fields := map[string]reflect.Kind{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		fields[f.Tag.Get("toml")] = f.Type.Kind()
+	}
+	for _, key := range meta.Keys() {
+		kind, known := fields[key[0]]
+		if !known {
+			return nil, unknown(text, meta, key[0])
 		}
-		if !ok {
-			return nil, badSetting(name, v, "expected "+expected)
+		if err := checkType(key[0], kind, values[key[0]]); err != nil {
+			return nil, err
 		}
 	}
 	return values, nil
+}
+
+// unknown is the error about a setting that does not exist, by the longest key below its name.
+func unknown(text []byte, meta toml.MetaData, name string) error {
+	for _, key := range meta.Keys() {
+		if key[0] == name && len(key) > 1 && where(text, name) == "" {
+			return fmt.Errorf("unknown setting %q", key.String())
+		}
+	}
+	err := fmt.Errorf("%sunknown setting %q", where(text, name), name)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if known := f.Tag.Get("toml"); strings.EqualFold(known, name) {
+			return fmt.Errorf("%w: expected %q", err, known)
+		}
+	}
+	return err
+}
+
+// checkType returns an error if a value is not of the kind of its setting. The TOML parser would
+// speak of Go's types.
+func checkType(name string, kind reflect.Kind, v any) error {
+	_, text := v.(string)
+	_, truth := v.(bool)
+	n, whole := v.(int64)
+	_, fraction := v.(float64)
+	ok, expected := false, ""
+	switch kind {
+	case reflect.String:
+		ok, expected = text, "a text in quotes"
+	case reflect.Bool:
+		ok, expected = truth, "true or false"
+	case reflect.Float64:
+		ok, expected = whole || fraction, "a number"
+	case reflect.Uint64:
+		ok, expected = whole && n >= 0, "a whole number from 0 on"
+	default:
+		ok, expected = whole, "a whole number"
+	}
+	if ok {
+		return nil
+	}
+	if text { // whose quotes are easily overlooked
+		expected += ", got a text"
+	}
+	switch v.(type) {
+	case map[string]any, []any, []map[string]any:
+		return fmt.Errorf("%s: expected %s, got a table or an array", name, expected)
+	}
+	return badSetting(name, v, "expected "+expected)
 }
 
 // where names the line of text that gives the name a value, or nothing where none plainly

@@ -117,11 +117,7 @@ func (f *fitting) resume() (bool, error) {
 	if len(p.history) > 0 {
 		f.start = p.history[0].Diagnostics.EntropyStart
 	}
-	for i, h := range p.history {
-		if f.best < 0 || h.ValLoss == nil || *h.ValLoss < *p.history[f.best].ValLoss {
-			f.best = i
-		}
-	}
+	f.best = bestEpoch(p.history)
 	best := filepath.Join(f.opt.Dir, ModelFile)
 	m, err := Load(best)
 	if err != nil {

@@ -27,6 +27,10 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 			fmt.Sprintf("expected at most one for each of the %d images that are left for training", rest))
 	}
 	train = s.Slice(0, rest)
+	if n := distinct(train, m.Config.Components); n < m.Config.Components {
+		return nil, nil, badSetting("components", m.Config.Components,
+			fmt.Sprintf("expected at most one for each of the %d distinct training images", n))
+	}
 	if val.Len() == 0 && m.Config.Patience > 0 {
 		return nil, nil, badSetting("patience", m.Config.Patience, "expected images to validate on with it (val-size)")
 	}
@@ -36,6 +40,15 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 		}
 	}
 	return train, val, nil
+}
+
+// distinct counts the different images of s, up to most.
+func distinct(s *dataset.Set, most int) int {
+	seen := map[string]bool{}
+	for i := 0; i < s.Len() && len(seen) < most; i++ {
+		seen[string(s.Image(i))] = true
+	}
+	return len(seen)
 }
 
 // Validation returns the last of the training images s, which Fit keeps from training

@@ -120,6 +120,9 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	if err := json.Unmarshal([]byte(f.Metadata[metaHistory]), &p.history); err != nil {
 		return p, fmt.Errorf("history: %w", err)
 	}
+	if err := checkHistory(p.history); err != nil {
+		return p, err
+	}
 	if err := json.Unmarshal([]byte(f.Metadata[metaSteps]), &p.seconds); err != nil {
 		return p, fmt.Errorf("step_seconds: %w", err)
 	}
@@ -138,6 +141,32 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 		}
 	}
 	return p, nil
+}
+
+// checkHistory refuses a history that training does not write: epochs out of order, or with
+// a validation loss in some epochs only.
+func checkHistory(history []Epoch) error {
+	for i, h := range history {
+		switch validated := history[0].ValLoss != nil; {
+		case h.Epoch != i+1:
+			return fmt.Errorf("history: epoch %d at position %d, expected %d", h.Epoch, i, i+1)
+		case (h.ValLoss != nil) != validated:
+			return fmt.Errorf("history: epoch %d: expected val_loss in every epoch or in none", h.Epoch)
+		}
+	}
+	return nil
+}
+
+// bestEpoch returns the index of the epoch with the lowest validation loss, of those without one
+// the last, or -1.
+func bestEpoch(history []Epoch) int {
+	best := -1
+	for i, h := range history {
+		if best < 0 || h.ValLoss == nil || *h.ValLoss < *history[best].ValLoss {
+			best = i
+		}
+	}
+	return best
 }
 
 // fingerprint hashes what decides the result besides the settings: images to train and

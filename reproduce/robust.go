@@ -138,6 +138,9 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 	a := &setup{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
 	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs}
 	if o.Have != nil {
+		if err := o.Have.Check(); err != nil {
+			return nil, err
+		}
 		if err := o.Have.matches(out, o.Seeds); err != nil {
 			return nil, err
 		}
@@ -147,10 +150,7 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 	for s := range o.Seeds {
 		for i, c := range list {
 			out.Complete = s == o.Seeds-1 && i == len(list)-1
-			name := fmt.Sprintf("seed %d, %s", s+1, c.name)
-			if c.noisy {
-				name += ", noisy training"
-			}
+			name := c.title(s + 1)
 			if slices.Contains(out.Done, name) {
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/regular"
 	"dpnbench/plot"
 
 	"github.com/spf13/cobra"
@@ -223,7 +224,7 @@ func (d *denoising) write(r *denoised, s *dataset.Set, gallery plot.Gallery) err
 // denoise.json, and no others.
 func (d *denoising) removeOld() error {
 	path := filepath.Join(d.out, denoiseFile)
-	b, err := os.ReadFile(path)
+	b, err := regular.ReadFile(path, maxResults)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 	"dpnbench/report"
@@ -94,6 +95,7 @@ type reproduction struct {
 
 // reproduced is reproduce.json.
 type reproduced struct {
+	Format  int               `json:"format"` // resultsFormat
 	Machine sysinfo.Machine   `json:"machine"`
 	Tier    string            `json:"tier"`
 	Threads int               `json:"threads"`
@@ -147,7 +149,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	start := time.Now()
-	out := &reproduced{Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
+	out := &reproduced{Format: resultsFormat, Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
 		r.note("the data are not MNIST (70,000 images): everything is measured, but no claim is judged\n")
 	}
@@ -195,7 +197,11 @@ func (r *reproduction) checkFlags(flags *pflag.FlagSet, what string) error {
 	return nil
 }
 
-const resultsFile = "reproduce.json"
+const (
+	resultsFile   = "reproduce.json"
+	resultsFormat = 1       // the version of its content
+	maxResults    = 1 << 28 // bytes, beyond which a file cannot be one
+)
 
 // prepareOut makes the folder, and refuses one with earlier results. No other process can write
 // results there until release is called.
@@ -252,13 +258,23 @@ func (r *reproduction) kept() (*reproduce.Robust, error) {
 		return nil, nil
 	}
 	path := filepath.Join(r.out, resultsFile)
-	b, err := os.ReadFile(path)
+	b, err := regular.ReadFile(path, maxResults)
 	if err != nil {
 		return nil, fmt.Errorf("--resume: %s: %w", path, reason(err))
 	}
-	var old struct{ Robust *reproduce.Robust }
+	old := struct {
+		Format int
+		Robust *reproduce.Robust
+	}{Format: resultsFormat} // which the first versions did not write
 	if err := json.Unmarshal(b, &old); err != nil || old.Robust == nil {
 		return nil, fmt.Errorf("--resume: %s: expected the results of reproduce %s", path, apart)
+	}
+	if old.Format != resultsFormat {
+		return nil, fmt.Errorf("--resume: %s: format %d, expected %d: written by another version of dpnbench", path,
+			old.Format, resultsFormat)
+	}
+	if err := old.Robust.Check(); err != nil {
+		return nil, fmt.Errorf("--resume: %s: %w", path, err)
 	}
 	return old.Robust, nil
 }

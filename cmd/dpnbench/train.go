@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 
@@ -357,7 +358,7 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 // found returns the saved results of m in the folder, or nil.
 func (t *training) found(m *dpn.Model) *trainResult {
 	var r trainResult
-	b, err := os.ReadFile(filepath.Join(t.out, resultFile))
+	b, err := regular.ReadFile(filepath.Join(t.out, resultFile), maxResults)
 	if err != nil || json.Unmarshal(b, &r) != nil || r.WeightsSHA256 != m.WeightsSHA256() {
 		return nil
 	}
@@ -377,7 +378,10 @@ func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) e
 		p := plot.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy,
 			ValLoss: none, ValAccuracy: none}
 		if h.ValLoss != nil {
-			p.ValLoss, p.ValAccuracy = *h.ValLoss, *h.ValAccuracy
+			p.ValLoss = *h.ValLoss
+		}
+		if h.ValAccuracy != nil { // which the first versions did not save
+			p.ValAccuracy = *h.ValAccuracy
 		}
 		points = append(points, p)
 	}

@@ -22,11 +22,12 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"sort"
+	"unicode/utf8"
 
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/regular"
 )
 
 // MaxHeader is the largest header that is accepted, in bytes.
@@ -92,8 +93,44 @@ func (f *File) checksum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Write writes f to w, tensors in the order of their names, with its checksum.
+// metadataName is the name in the header that is no tensor's.
+const metadataName = "__metadata__"
+
+// check refuses what Read would not return as it is. Metadata that are not UTF-8 are allowed: the
+// header has U+FFFD for what is not.
+func (f *File) check() error {
+	for key := range f.Metadata {
+		switch {
+		case key == ChecksumKey:
+			return fmt.Errorf("safetensors: metadata %q are reserved for the checksum", key)
+		case !utf8.ValidString(key):
+			return fmt.Errorf("safetensors: the name of metadata %q is not UTF-8", key)
+		}
+	}
+	for _, t := range f.Tensors {
+		switch {
+		case t.Name == metadataName:
+			return fmt.Errorf("safetensors: the name %q is reserved, expected another one for a tensor", t.Name)
+		case !utf8.ValidString(t.Name):
+			return fmt.Errorf("safetensors: the name of tensor %q is not UTF-8", t.Name)
+		}
+		n := 1
+		for _, d := range t.Shape {
+			if d < 0 || d > 0 && n > math.MaxInt/4/d {
+				return fmt.Errorf("safetensors: tensor %q has shape %v", t.Name, t.Shape)
+			}
+			n *= d
+		}
+	}
+	return nil
+}
+
+// Write writes f to w, tensors in the order of their names, with its checksum. It refuses what Read
+// would not return as it is: two tensors of one name, and names that are reserved or not UTF-8.
 func Write(w io.Writer, f *File) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	tensors := append([]Tensor(nil), f.Tensors...)
 	sort.Slice(tensors, func(i, j int) bool { return tensors[i].Name < tensors[j].Name })
 	var head bytes.Buffer
@@ -120,7 +157,7 @@ func Write(w io.Writer, f *File) error {
 		metadata = map[string]string{}
 	}
 	metadata[ChecksumKey] = (&File{Tensors: tensors, Metadata: f.Metadata}).checksum()
-	if err := member("__metadata__", metadata); err != nil {
+	if err := member(metadataName, metadata); err != nil {
 		return err
 	}
 	at := int64(0)
@@ -190,19 +227,12 @@ func WriteFile(path string, f *File) error {
 
 // ReadFile reads the file at path. Errors name the file.
 func ReadFile(path string) (*File, error) {
-	r, err := os.Open(path)
+	r, size, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	st, err := r.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	f, err := Read(r, st.Size())
+	f, err := Read(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -360,11 +390,11 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 		return nil, nil, fmt.Errorf("not a safetensors file, or damaged: header: %w", err)
 	}
 	f := &File{}
-	if m, ok := raw["__metadata__"]; ok {
+	if m, ok := raw[metadataName]; ok {
 		if f.Metadata, err = texts(m); err != nil {
 			return nil, nil, fmt.Errorf("header: __metadata__: %w", err)
 		}
-		delete(raw, "__metadata__")
+		delete(raw, metadataName)
 	}
 	type span struct{ begin, end int64 }
 	var spans []span

@@ -212,3 +212,31 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReservedNames checks that Write refuses what Read would not return as it is.
+func TestReservedNames(t *testing.T) {
+	one := func(names ...string) *File {
+		f := &File{}
+		for _, n := range names {
+			f.Tensors = append(f.Tensors, Tensor{Name: n, Shape: []int{1}, Data: []float32{1}})
+		}
+		return f
+	}
+	shaped := func(shape ...int) *File {
+		return &File{Tensors: []Tensor{{Name: "a", Shape: shape, Data: []float32{1}}}}
+	}
+	for want, f := range map[string]*File{
+		`"__metadata__" is reserved`:  one("__metadata__"),
+		`two tensors named "a"`:       one("a", "b", "a"),
+		`tensor "a\xff" is not UTF-8`: one("a\xff", "a\xfe"),
+		"reserved for the checksum":   {Metadata: map[string]string{ChecksumKey: "mine"}},
+		`"k\xff" is not UTF-8`:        {Metadata: map[string]string{"k\xff": "1"}},
+		"shape [-1 -1]":               shaped(-1, -1),
+		"shape [4611686018427387904":  shaped(1<<62, 4),
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, f); err == nil || !strings.Contains(err.Error(), want) || b.Len() > 0 {
+			t.Errorf("error %v after %d bytes, want one with %q before the first", err, b.Len(), want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// Package regular opens files that a user names as input. It takes regular files only: a named
+// pipe would wait for its other end, a device may have no end, and a folder has no content.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// ErrNot says that a path names something else than a regular file.
+var ErrNot = errors.New("not a regular file")
+
+// Open opens a regular file, or the target of a link, for reading, and returns its size in bytes.
+// Errors are of type *fs.PathError.
+func Open(path string) (*os.File, int64, error) {
+	info, err := os.Stat(path) // before opening, which may block
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: ErrNot}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // replaced meanwhile
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrNot}
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// ReadFile returns the content of a regular file of at most most bytes. Errors are of type
+// *fs.PathError.
+func ReadFile(path string, most int64) ([]byte, error) {
+	f, size, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var b []byte
+	if size <= most {
+		b, err = io.ReadAll(io.LimitReader(f, most+1)) // it may grow meanwhile
+	}
+	if err == nil && (size > most || int64(len(b)) > most) {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d bytes", most)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
