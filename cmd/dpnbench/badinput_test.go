@@ -249,5 +249,11 @@ func (b *badInput) commands(t *testing.T) {
 		fails(t, []string{"data", "fetch", "mnist", "--out", filepath.Join(b.dir, "mnist"), "--mirror", mirror},
 			"--mirror "+mirror+": expected", "https://")
 	}
+	for _, mirror := range []string{"ftp://name:secret@host", "name:secret@host", "http://name:secret/x@host:y"} {
+		_, errs, status := dpnbench(t, "data", "fetch", "mnist", "--out", filepath.Join(b.dir, "mnist"), "--mirror", mirror)
+		if status != 2 || strings.Contains(errs, "secret") || !strings.Contains(errs, "xxxxx@host") {
+			t.Errorf("--mirror %s: status %d, message %q", mirror, status, errs)
+		}
+	}
 	fails(t, []string{"reproduce"}, "dpnbench: reproduce: expected one of table1")
 }

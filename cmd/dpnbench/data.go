@@ -55,7 +55,8 @@ for them: the user's cache directory, or the folder of --out. An interrupted dow
 func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 	for _, m := range mirrors {
 		if u, err := url.Parse(m); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("--mirror %s: expected an address that starts with http:// or https://", m)
+			return fmt.Errorf("--mirror %s: expected an address that starts with http:// or https://",
+				fetch.Redact(m))
 		}
 	}
 	if out == "" {

@@ -19,9 +19,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+	"syscall"
 	"time"
+
+	"dpnbench/internal/folderlock"
 )
 
 // File is a file to fetch, with its expected content.
@@ -79,6 +81,10 @@ func (e *Error) Unwrap() []error { return e.Failures }
 // renamed once size and hash are right, so a name never stands for half a file. A .part left by
 // an interrupted fetch is resumed, from whichever mirror answers. If no mirror delivers a file
 // the error is a *Error; if ctx ends it wraps ctx's error.
+//
+// Fetches into one folder wait for each other, so each file is downloaded once. Nothing is written
+// through a symbolic link, a pipe or a hard link in the folder. Errors do not show passwords or
+// queries of addresses, and quote what a server sent.
 func Files(ctx context.Context, dir string, opt Options) error {
 	if opt.Files == nil {
 		opt.Files = mnistFiles
@@ -98,7 +104,13 @@ func Files(ctx context.Context, dir string, opt Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	release := func() {}
+	defer func() { release() }()
+	locked := false
 	for _, f := range opt.Files {
+		if f.Name == "." || f.Name != filepath.Base(f.Name) || !filepath.IsLocal(f.Name) {
+			return fmt.Errorf("fetch: file %q: expected a name without a folder", f.Name)
+		}
 		d := &download{
 			Options: &opt,
 			file:    f,
@@ -106,11 +118,48 @@ func Files(ctx context.Context, dir string, opt Options) error {
 			final:   filepath.Join(dir, f.Name),
 			part:    filepath.Join(dir, f.Name+".part"),
 		}
+		if there, err := d.present(); err != nil {
+			return err
+		} else if there {
+			continue
+		}
+		if !locked {
+			var err error
+			if release, err = lockFolder(ctx, dir); err != nil {
+				return fmt.Errorf("fetching %s: %w", f.Name, err)
+			}
+			locked = true
+		}
 		if err := d.run(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// acquire locks a folder; tests replace it.
+var acquire = folderlock.Acquire
+
+// lockPoll is the time between two attempts to lock a folder.
+const lockPoll = 50 * time.Millisecond
+
+// lockFolder waits until no other fetch writes to dir. If the folder cannot be locked at all, the
+// fetch goes on without a lock.
+func lockFolder(ctx context.Context, dir string) (release func(), err error) {
+	for {
+		release, err := acquire(dir)
+		if err == nil {
+			return release, nil
+		}
+		if !errors.Is(err, folderlock.ErrHeld) {
+			return func() {}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return func() {}, ctx.Err()
+		case <-time.After(lockPoll):
+		}
+	}
 }
 
 // patientClient returns a client with timeouts for each step before the first byte, but none
@@ -139,17 +188,34 @@ type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
 
-func (d *download) run(ctx context.Context) error {
-	switch err := d.verify(d.final); {
-	case err == nil:
+// present reports whether the file is there with the right content. A symbolic link may lead to it;
+// one that leads elsewhere, or nowhere, is in the way.
+func (d *download) present() (bool, error) {
+	err := d.verify(d.final)
+	if err == nil {
 		d.Progress(d.file.Name, d.file.Size, d.file.Size)
-		return nil
-	case errors.As(err, new(localError)):
+		return true, nil
+	}
+	if errors.As(err, new(localError)) {
+		return false, err
+	}
+	if info, statErr := os.Lstat(d.final); statErr == nil && !info.Mode().IsRegular() {
+		return false, inTheWay(d.final)
+	}
+	return false, nil
+}
+
+func inTheWay(path string) error {
+	return localError{fmt.Errorf("%s is in the way: expected a file, or nothing", path)}
+}
+
+func (d *download) run(ctx context.Context) error {
+	if there, err := d.present(); there || err != nil { // another fetch may just have finished
 		return err
 	}
 	var failures []error
 	for _, mirror := range d.Mirrors {
-		address := strings.TrimSuffix(mirror, "/") + "/" + d.file.Name
+		address := join(mirror, d.file.Name)
 		for range attemptsPerMirror {
 			if ctx.Err() != nil {
 				return fmt.Errorf("fetching %s: %w", d.file.Name, ctx.Err())
@@ -158,10 +224,13 @@ func (d *download) run(ctx context.Context) error {
 			if err == nil {
 				return d.install()
 			}
+			if d.verify(d.final) == nil { // without locks, another fetch may have been faster
+				return nil
+			}
 			if errors.As(err, new(localError)) {
 				return err
 			}
-			failures = append(failures, fmt.Errorf("%s: %w", address, err))
+			failures = append(failures, failure(address, err))
 			if !again {
 				break
 			}
@@ -197,14 +266,17 @@ func (d *download) attempt(ctx context.Context, address string) (again bool, err
 
 // leftover returns how many bytes the .part has from an earlier attempt.
 func (d *download) leftover() (int64, error) {
-	info, err := os.Stat(d.part)
+	info, err := os.Lstat(d.part)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, localError{err}
 	}
-	if info.Size() > d.file.Size {
+	if !info.Mode().IsRegular() {
+		return 0, inTheWay(d.part)
+	}
+	if info.Size() > d.file.Size || hardLinked(info) {
 		return 0, d.discard()
 	}
 	return info.Size(), nil
@@ -290,16 +362,17 @@ func (d *download) accept(resp *http.Response, have int64) (start int64, again b
 			have = 0
 		}
 	case resp.StatusCode == http.StatusPartialContent && have > 0:
-		var from, to, total int64
+		var from, to int64
+		var total string
 		r := resp.Header.Get("Content-Range")
-		n, _ := fmt.Sscanf(r, "bytes %d-%d/%d", &from, &to, &total)
-		if n != 3 || from != have || total != d.file.Size {
+		n, _ := fmt.Sscanf(r, "bytes %d-%d/%s", &from, &to, &total)
+		if n != 3 || from != have || total != "*" && total != fmt.Sprint(d.file.Size) {
 			return 0, true, d.discardFor(fmt.Errorf("sent range %q, expected bytes %d on of %d", r, have, d.file.Size))
 		}
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
 		return 0, true, d.discardFor(fmt.Errorf("refused to resume at byte %d", have))
 	default:
-		return 0, false, errors.New(resp.Status)
+		return 0, false, errors.New(strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode))))
 	}
 	if n := resp.ContentLength; n >= 0 && have+n != d.file.Size {
 		return 0, false, fmt.Errorf("offers %d bytes, expected %d", have+n, d.file.Size)
@@ -311,12 +384,15 @@ func (d *download) accept(resp *http.Response, have int64) (start int64, again b
 // called after every read; explain rewords the error of one.
 func (d *download) receive(body io.Reader, have int64, received func(), explain func(error) error) (got int64,
 	err error) {
-	out, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
+	out, err := d.open(have)
 	if err != nil {
 		return 0, localError{err}
 	}
 	defer func() {
 		syncErr := out.Sync()
+		if unsupported(syncErr) {
+			syncErr = nil
+		}
 		if closeErr := out.Close(); syncErr == nil {
 			syncErr = closeErr
 		}
@@ -352,6 +428,35 @@ func (d *download) receive(body io.Reader, have int64, received func(), explain 
 	}
 }
 
+// open opens the .part, of which have bytes exist, without following links: a new file is created,
+// and an old one is compared with what its name stands for before anything is written.
+func (d *download) open(have int64) (*os.File, error) {
+	before, err := os.Lstat(d.part)
+	if errors.Is(err, fs.ErrNotExist) && have == 0 {
+		return os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, inTheWay(d.part)
+	}
+	out, err := os.OpenFile(d.part, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := out.Stat(); err != nil || !os.SameFile(info, before) || hardLinked(info) {
+		out.Close()
+		return nil, inTheWay(d.part)
+	}
+	return out, nil
+}
+
+// unsupported reports an error of Sync from a file system that cannot.
+func unsupported(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, errors.ErrUnsupported)
+}
+
 // verify returns nil if the file at path has the right size and hash.
 func (d *download) verify(path string) error {
 	info, err := os.Stat(path)
@@ -362,7 +467,7 @@ func (d *download) verify(path string) error {
 		return localError{err}
 	}
 	if !info.Mode().IsRegular() {
-		return localError{fmt.Errorf("%s is in the way: expected a file, or nothing", path)}
+		return inTheWay(path)
 	}
 	if info.Size() != d.file.Size {
 		return fmt.Errorf("%d bytes, expected %d", info.Size(), d.file.Size)
@@ -385,15 +490,14 @@ func (d *download) verify(path string) error {
 // install renames the verified .part to its final name and syncs the folder.
 func (d *download) install() error {
 	if err := os.Rename(d.part, d.final); err != nil {
+		if d.verify(d.final) == nil { // without locks, another fetch may have been first
+			return nil
+		}
 		return err
 	}
-	if runtime.GOOS == "windows" { // folders cannot be synced there
-		return nil
+	if folder, err := os.Open(d.dir); err == nil { // the file is there, even if the folder cannot be synced
+		_ = folder.Sync()
+		folder.Close()
 	}
-	folder, err := os.Open(d.dir)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
+	return nil
 }
