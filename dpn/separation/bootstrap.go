@@ -11,27 +11,27 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// drawsAtOnce is how many draws share a pass over the samples.
+// drawsAtOnce is the number of draws that share a pass over the samples.
 const drawsAtOnce = 16
 
-// bootstrap holds what all draws from a set have in common.
+// bootstrap holds the quantities shared by all draws from a set.
 type bootstrap struct {
 	e  *engine.Engine
 	sc *scatter
 
-	// unit is a power of two that z and the class means have been multiplied by: no bit of
-	// D depends on it, and it keeps products of features within the range of float32.
+	// unit is the power of two by which z and the class means are multiplied, so that products of
+	// features stay within the range of float32. It does not change any bit of D.
 	unit   float64
-	z      engine.Matrix // samples less their class mean, sorted by class
-	first  []int         // row of z where each class begins; a last one is n
+	z      engine.Matrix // samples minus their class mean, sorted by class
+	first  []int         // first row of each class in z; the last element is n
 	span   []float64     // orthonormal rows of width d: the span of the class means
-	square []float64     // |z_i|^2 of each row, outside span
+	square []float64     // |z_i|^2 of each row, without its part along span
 	basis  []float64     // (K-1) x K orthonormal rows, all orthogonal to sqrt(p)
-	spread []float64     // Tr(S_k SSw) of each class, outside span
-	crude  []float64     // the same of the samples, which are the population of the draws
+	spread []float64     // estimate of Tr(S_k SSw) of each class, without the part along span
+	crude  []float64     // Tr(S_k SSw) with the samples as the population, for the draws
 
 	plain     float64 // D of the samples
-	estimated float64 // E of the samples, +Inf where they cannot tell
+	estimated float64 // E of the samples, +Inf if undetermined
 }
 
 func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
@@ -73,7 +73,7 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 	return b, nil
 }
 
-// findSpan sets span: the differences of class means, made orthonormal.
+// findSpan sets span to an orthonormal basis of the differences of the class means.
 func (b *bootstrap) findSpan() {
 	for k := 1; k < len(b.sc.labels); k++ {
 		v := slices.Clone(b.sc.classMean(k))
@@ -84,7 +84,7 @@ func (b *bootstrap) findSpan() {
 	}
 }
 
-// outside returns z without its part along span, and sets square.
+// outside returns z minus its projection to span, and sets square.
 func (b *bootstrap) outside() engine.Matrix {
 	dim := b.z.Cols
 	out := engine.NewMatrix(b.z.Rows, dim)
@@ -106,7 +106,7 @@ func (b *bootstrap) outside() engine.Matrix {
 	return out
 }
 
-// leaveSpan takes from v its part along span.
+// leaveSpan subtracts from v its projection to span.
 func (b *bootstrap) leaveSpan(v []float64) {
 	for at := 0; at < len(b.span); at += len(v) {
 		row := b.span[at : at+len(v)]
@@ -114,16 +114,16 @@ func (b *bootstrap) leaveSpan(v []float64) {
 	}
 }
 
-// class returns the rows of z, sorted by class, that are of class k.
+// class returns the rows of class k of z, which is sorted by class.
 func (b *bootstrap) class(z engine.Matrix, k int) engine.Matrix {
 	return z.Slice(b.first[k], b.first[k+1], 0, z.Cols)
 }
 
-// spreads estimates Tr(S_k SSw) for each class, SSw = sum_j p_j S_j being the covariance
-// within classes, from the covariances C_k of z with divisor n_k - 1; crude is that of the
-// samples themselves. It works with d x d matrices, or with n x n ones where samples are
-// fewer than features: Tr(C_j C_k) is the sum of the squared inner products of the rows of
-// both classes over (n_j-1)(n_k-1).
+// spreads estimates Tr(S_k SSw) for each class from the covariances C_k of z with divisor n_k - 1,
+// where SSw = sum_j p_j S_j is the covariance within classes. crude is the same trace with the
+// samples as the population. The matrices are d x d, or n x n if there are fewer samples than
+// features: then Tr(C_j C_k) is the sum of the squared inner products of the rows of both classes,
+// divided by (n_j-1)(n_k-1).
 func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
 	classes, d := len(b.sc.labels), z.Cols
 	cross := make([]float64, classes)  // Tr(C_k sum_j p_j C_j)
@@ -170,7 +170,7 @@ func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
 	crude = slices.Clone(cross)
 	for k, n := range b.sc.counts {
 		crude[k] *= (b.freedom(k) / float64(n)) * (b.freedom(k) / float64(n))
-		// Of Tr(C_k^2), Tr(C_k)^2/(n_k-1) is noise.
+		// Srivastava's estimate subtracts from Tr(C_k^2) its bias, Tr(C_k)^2/(n_k-1).
 		f := b.freedom(k)
 		trace := squares(b.class(z, k)) / f
 		unbiased := 0.0
@@ -210,8 +210,8 @@ func dot32(a, b []float32) float64 {
 	return s0 + s1
 }
 
-// complement returns K-1 orthonormal rows orthogonal to sqrt(p): the columns of the
-// reflector that takes sqrt(p) to an axis.
+// complement returns K-1 orthonormal rows orthogonal to sqrt(p): columns of the Householder
+// reflection that maps sqrt(p) to an axis.
 func complement(p []float64) []float64 {
 	n := len(p)
 	v := make([]float64, n)
@@ -251,8 +251,8 @@ func (b *bootstrap) noise(traces []float64) []float64 {
 	return out
 }
 
-// fuzziness returns Tr(G^{+2} H) for G and H (K x K) within the span of basis, and the
-// largest share that an eigenvalue of G has in it. Both are +Inf unless every eigenvalue is
+// fuzziness returns Tr(G^{+2} H) for G and H (K x K) restricted to the span of basis, and the
+// largest contribution of one eigenvalue of G to it. Both are +Inf unless every eigenvalue is
 // positive.
 func (b *bootstrap) fuzziness(g, h []float64) (d, largest float64, err error) {
 	m := len(b.sc.labels) - 1

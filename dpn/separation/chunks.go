@@ -1,11 +1,11 @@
 package separation
 
-// rowsPerChunk is the unit of work shared out between threads. Sums over rows
-// are taken chunk by chunk and the chunks are then added in order, so the bits
-// of a result depend on the number of rows and not on the number of threads.
+// rowsPerChunk is the number of rows in one unit of parallel work. Each chunk has its own sum over
+// rows, and the sums are added in order, so the bits of a result do not depend on the number of
+// threads.
 const rowsPerChunk = 512
 
-// chunkCount returns how many chunks of the given size cover n items.
+// chunkCount returns the number of chunks of the given size that cover n items.
 func chunkCount(n, size int) int { return (n + size - 1) / size }
 
 // chunkBounds returns the half-open range of items of chunk c.

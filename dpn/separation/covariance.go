@@ -7,8 +7,8 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// covariance is the covariance matrix C = Z^T Z / n of the rows of x, Z being
-// the rows less their mean. It is never formed unless asked for.
+// covariance represents the covariance matrix C = Z^T Z / n of the rows of x, where Z is x minus
+// its mean row. Only matrix forms C explicitly.
 type covariance struct {
 	x         []float32
 	rows, dim int
@@ -18,8 +18,8 @@ type covariance struct {
 
 func newCovariance(x []float32, dim, threads int) *covariance {
 	c := &covariance{x: x, rows: len(x) / dim, dim: dim, threads: threads, mean: make([]float64, dim)}
-	// Means of differences from the first row: exact for constant features, and
-	// no digits lost to a common offset.
+	// The means are those of differences from the first row, so that constant features give exactly
+	// 0 and a common offset costs no accuracy.
 	parallel.Each(chunkCount(dim, columnsPerBlock), threads, func(b int) {
 		from, to := chunkBounds(dim, columnsPerBlock, b)
 		mean, first := c.mean[from:to], x[from:to]
@@ -59,9 +59,9 @@ func (c *covariance) trace() float64 {
 	return total / float64(c.rows)
 }
 
-// matrix returns C, dim x dim, or something unfinished when ctx ends.
+// matrix returns C, dim x dim. If ctx ends, the result is incomplete.
 func (c *covariance) matrix(ctx context.Context) []float64 {
-	const band = 16 // rows of C for a thread at a time
+	const band = 16 // rows of C per unit of parallel work
 	d := c.dim
 	out := make([]float64, d*d)
 	parallel.Each(chunkCount(d, band), c.threads, func(b int) {
@@ -83,7 +83,7 @@ func (c *covariance) matrix(ctx context.Context) []float64 {
 	return out
 }
 
-// gramMatrix returns Z Z^T / n, rows x rows, or something unfinished when ctx ends.
+// gramMatrix returns Z Z^T / n, rows x rows. If ctx ends, the result is incomplete.
 func (c *covariance) gramMatrix(ctx context.Context) []float64 {
 	n := c.rows
 	z := make([]float64, n*c.dim)
@@ -121,9 +121,9 @@ func (c *covariance) combineRows(v, weights []float64) {
 	}
 }
 
-// apply sets each row of out to C times the same row of in (blocks of width
-// dim). One pass over the features serves all rows of the block, and both
-// products: z, z . v and the sum of (z . v) z are taken while z is in the cache.
+// apply sets each row of out to C times the same row of in (both of width dim). It reads the
+// features once for all rows of in, and computes both products with a row z, z . v and (z . v) z,
+// while z is in the cache.
 func (c *covariance) apply(out, in []float64) {
 	size := len(in)
 	block := size / c.dim

@@ -11,37 +11,37 @@ import (
 	"dpnbench/internal/stat"
 )
 
-// CurvePoint is the fuzziness of subsets of one size, drawn at random from a set.
+// CurvePoint summarises the fuzziness of random subsets of one size.
 type CurvePoint struct {
-	// Samples is the size n of a subset, Subsets how many were drawn; one, if it is
-	// the whole set.
+	// Samples is the size n of a subset, Subsets the number of subsets: one if n is the size of the
+	// whole set.
 	Samples int `json:"samples"`
 	Subsets int `json:"subsets"`
-	// LeftOut is how many of them hold one class only. They have no D, and what follows
-	// is without them; where none is left it is NaN (null).
+	// LeftOut is the number of subsets with only one class. They have no D and are not part of the
+	// statistics below, which are NaN (null) if all subsets are left out.
 	LeftOut int `json:"left_out"`
-	// Mean and Std are those of D over the subsets, Least and Greatest its range.
+	// Mean, Std, Least and Greatest describe D over the subsets.
 	Mean     Float `json:"mean"`
 	Std      Float `json:"std"`
 	Least    Float `json:"least"`
 	Greatest Float `json:"greatest"`
-	// First is D of the first n samples of the set: what a figure in print that
-	// names a number of test images is to be compared with.
+	// First is D of the first n samples of the set, for comparison with published figures for a
+	// number of test images.
 	First Float `json:"first"`
-	// Limit is the median of the estimates of D for n to infinity (Sampling) from
-	// each of the subsets; NaN (null) if half of them or more give none.
+	// Limit is the median over the subsets of the estimate of D for n → ∞ (see Sampling); NaN
+	// (null) if half of them or more give none.
 	Limit Float `json:"limit"`
 }
 
-// CurveOptions are the settings of Curve. The zero value is ready to use.
+// CurveOptions holds the settings of Curve. The zero value is ready to use.
 type CurveOptions struct {
 	Sizes   []int  // of the subsets, increasing (nil: 32, 100, 320, 1000 and so on up to n)
 	Subsets int    // of each size (0: 20)
 	Seed    uint64 // of the draws
 }
 
-// Curve measures how D depends on the number of samples: subsets of s are drawn without
-// replacement, and D is measured on each. The result has the same bits on every machine.
+// Curve measures how D depends on the number of samples: it draws subsets of s without replacement
+// and measures D of each. The result has the same bits on every machine.
 func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]CurvePoint, error) {
 	if err := s.check(e.Threads()); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 		if size == n {
 			p.Subsets = 1
 		}
-		if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil { // or its samples are of one class
+		if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil { // otherwise its samples have only one class
 			p.First = f.D
 		}
 		order := make([]int, n)
@@ -86,7 +86,7 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 				return nil, err
 			}
 			part := s
-			for i := 0; i < size && size < n; i++ { // the first steps of a shuffle
+			for i := 0; i < size && size < n; i++ { // partial Fisher-Yates shuffle
 				j := i + r.Intn(n-i)
 				order[i], order[j] = order[j], order[i]
 			}
@@ -107,7 +107,7 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 				return nil, ctx.Err()
 			}
 			if err != nil {
-				limit = math.NaN() // a class of one sample
+				limit = math.NaN() // a class has only one sample
 			}
 			limits = append(limits, limit)
 		}

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// Displacement says how far a step of the network moved the samples.
+// Displacement measures how far a step of the network moved the samples.
 type Displacement struct {
-	// Frobenius is the norm of X' - X over all rows, the figure that the paper
-	// prints (69.6 for its 32 images); it grows as the root of their number.
+	// Frobenius is the norm of X' - X over all rows, which the paper reports (69.6 for its 32
+	// images). It is proportional to the square root of the number of rows.
 	Frobenius float64 `json:"frobenius"`
 	// MeanRow is the Euclidean length of a row of X' - X, averaged over rows.
 	MeanRow float64 `json:"mean_row"`
 }
 
-// Displace returns the displacement between two sets of features of the same
-// samples in the same order, rows of width dim.
+// Displace returns the displacement from before to after: features of the same samples in the same
+// order, in rows of width dim.
 func Displace(before, after []float32, dim int) (Displacement, error) {
 	rows, err := checkRows(before, dim)
 	if err != nil {

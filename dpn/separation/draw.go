@@ -11,18 +11,18 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// draw sets plain and estimated, and returns the estimate of each draw.
+// draw sets plain and estimated, and returns the estimate E of each draw.
 func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, error) {
 	n, dim, classes := b.z.Rows, b.z.Cols, len(b.sc.labels)
 	slots := max(1, min(drawsAtOnce, o.Draws))
 	shifts := engine.NewMatrix(slots, classes*dim) // n_k delta_k of each draw
 	means := engine.NewMatrix(slots*classes, dim)
 	along := engine.NewMatrix(n, slots*classes)
-	weights := engine.NewMatrix(slots, n) // how often each sample is drawn, less one
+	weights := engine.NewMatrix(slots, n) // how often each sample is drawn, minus one
 	out := make([]float64, o.Draws)
 	errs := make([]error, slots)
 
-	// The samples themselves are a draw with shift 0.
+	// The original samples are a draw with shift 0.
 	estimate := func(draws int, f func(slot int, d draw)) {
 		for k := range classes {
 			w := weights.Slice(0, draws, b.first[k], b.first[k+1])
@@ -75,18 +75,18 @@ func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, er
 	return out, nil
 }
 
-// draw is the moments of one draw.
+// draw holds the moments of one draw.
 type draw struct {
-	weights []float32 // less one
+	weights []float32 // how often each sample is drawn, minus one
 	means   []float64 // K x d, M of the draw: sqrt(p_k) (m_k - m)
-	shift   []float64 // K x d, what the draw moved each class mean by
-	traces  []float64 // Tr(C_k) outside the span of the samples' means, with divisor n_k - 1
-	g, h    []float64 // K x K, without any correction (divisor n_k)
-	sharp   []float64 // K x K, H from covariances with divisor n_k - 1
+	shift   []float64 // K x d, change of each class mean
+	traces  []float64 // Tr(C_k) without the part along the span of the samples' means, with divisor n_k - 1
+	g, h    []float64 // K x K, uncorrected (divisor n_k)
+	sharp   []float64 // K x K, H with divisor n_k - 1
 }
 
-// moved returns the draw whose class means have moved by shifts/n_k, and writes its M to
-// the rows of slot s in means.
+// moved returns the draw whose class means are changed by shifts/n_k, and writes its M to the rows
+// of slot s in means.
 func (b *bootstrap) moved(weights, shifts []float32, means engine.Matrix, s int) draw {
 	dim, classes := b.z.Cols, len(b.sc.labels)
 	d := draw{weights: weights, traces: make([]float64, classes),
@@ -123,7 +123,7 @@ func (b *bootstrap) moved(weights, shifts []float32, means engine.Matrix, s int)
 	return d
 }
 
-// scatter sets H of the draw from the samples' products with its M.
+// scatter sets H of the draw from along, the products of the samples with its M.
 func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 	dim, classes := b.z.Cols, len(b.sc.labels)
 	d.h, d.sharp = make([]float64, classes*classes), make([]float64, classes*classes)
@@ -166,11 +166,11 @@ func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 	}
 }
 
-// estimate returns the estimate E of a draw (see Sampling), Tr(S_k SSw) being spread, and
-// +Inf where the draw cannot tell.
+// estimate returns the estimate E of a draw (see Sampling), where spread is Tr(S_k SSw). It is +Inf
+// if it is undetermined.
 func (b *bootstrap) estimate(d draw, spread []float64) (float64, error) {
 	if len(b.span) < (len(b.sc.labels)-1)*b.z.Cols {
-		return math.Inf(1), nil // what G has of the other directions is rounding
+		return math.Inf(1), nil // in the other directions, G consists of rounding errors
 	}
 	g, h := slices.Clone(d.g), slices.Clone(d.sharp)
 	linalg.Axpy(-1, b.noise(d.traces), g)

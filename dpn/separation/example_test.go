@@ -8,8 +8,8 @@ import (
 	"dpnbench/dpn/separation"
 )
 
-// Two classes on a line, their spread halved from layer to layer while their
-// means, 0 and 8, stay.
+// Two classes on a line: their standard deviation is halved from layer to layer, while their means
+// stay at 0 and 8.
 func Example() {
 	layers := []struct {
 		name string

@@ -7,32 +7,29 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// Fuzziness is the separation fuzziness of a set, with what its truncation did.
+// Fuzziness is the separation fuzziness of a set, with details of the truncation of the pseudo-inverse.
 type Fuzziness struct {
-	// D is Tr(SSw SSb^+), with the Moore-Penrose pseudo-inverse: the quantity of
-	// He and Su. +Inf if SSb is zero but SSw is not (the limit as the class means
-	// close up), NaN if both are zero (nothing varies).
+	// D is Tr(SSw SSb^+), with the Moore-Penrose pseudo-inverse, as defined by He and Su. It is
+	// +Inf if only SSb is zero (the limit as the class means approach each other), and NaN if SSw
+	// is zero, too (no feature varies).
 	D Float
-	// Product is Tr(SSw SSb), without the pseudo-inverse: another quantity, which
-	// grows with both scatters and with the fourth power of the scale.
+	// Product is Tr(SSw SSb), without the pseudo-inverse. It grows with both scatters, and with the
+	// fourth power of the scale of the features.
 	Product float64
-	// Rank is the number of eigenvalues of SSb kept, at most Classes-1. Below
-	// that, some class means coincide or depend linearly on others, and D says
-	// nothing of the directions that are missing.
+	// Rank is the number of eigenvalues of SSb kept, at most Classes-1. If it is lower, some class
+	// means coincide or depend linearly on others, and D does not include the missing directions.
 	Rank int
-	// Tolerance is the value at or below which an eigenvalue of SSb counted as
-	// zero.
+	// Tolerance is the bound at or below which an eigenvalue of SSb counts as zero.
 	Tolerance float64
-	// SmallestEigenvalue is the smallest eigenvalue kept, 0 if none was. D is
-	// most sensitive to this one.
+	// SmallestEigenvalue is the smallest eigenvalue kept, or 0. D is most sensitive to it.
 	SmallestEigenvalue float64
 	// BetweenTrace and WithinTrace are Tr(SSb) and Tr(SSw); their sum is the
 	// total variance.
 	BetweenTrace, WithinTrace float64
 }
 
-// MeasureFuzziness computes the separation fuzziness of s on the given number
-// of threads (0: GOMAXPROCS). The error names what makes s unusable.
+// MeasureFuzziness computes the separation fuzziness of s on the given number of threads (0:
+// GOMAXPROCS). The error says why s is unusable.
 func MeasureFuzziness(s Set, threads int) (Fuzziness, error) {
 	if err := s.check(threads); err != nil {
 		return Fuzziness{}, err
@@ -47,8 +44,8 @@ func MeasureFuzziness(s Set, threads int) (Fuzziness, error) {
 //	Tr(SSw SSb^+) = sum_j v_j^T SSw v_j / lambda_j
 //	Tr(SSw SSb)   = sum_j v_j^T SSw v_j lambda_j
 //
-// so that no d x d matrix is needed: the within-class scatter enters by the
-// samples' projections to at most K-1 directions.
+// so no d x d matrix is needed: SSw is only applied to at most K-1 directions, by projecting the
+// samples to them.
 func (sc *scatter) fuzziness() (Fuzziness, error) {
 	dim, classes := sc.set.Dim, len(sc.labels)
 	m := sc.deviations()
@@ -66,11 +63,10 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		return Fuzziness{}, err
 	}
 
-	// Two kinds of rounding make eigenvalues of what is truly zero: that of the
-	// Gram matrix, relative to the largest eigenvalue, and that of the class
-	// means, relative to the data's own scale (it is the one that counts when all
-	// class means are equal). Rank K-1 is the most that is possible, since the
-	// rows of M weighted by sqrt(n_k/n) sum to zero.
+	// Two kinds of rounding errors turn a zero eigenvalue into a positive one: those of the Gram
+	// matrix, relative to the largest eigenvalue, and those of the class means, relative to the
+	// scale of the data (which matter if all class means are equal). The rank is at most K-1,
+	// because the rows of M weighted by sqrt(n_k/n) sum to zero.
 	const eps = 0x1p-52
 	rounding := float64(sc.set.Len()) * eps
 	f.Tolerance = max(
@@ -83,7 +79,7 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		for k := range classes {
 			linalg.Axpy(u[j*classes+k], m[k*dim:(k+1)*dim], v)
 		}
-		// |M^T u|^2 = u^T G u: the same eigenvalue, free of the rounding in G.
+		// |M^T u|^2 = u^T G u is the same eigenvalue without the rounding errors of G.
 		length := linalg.Norm(v)
 		lambda[j] = length * length
 		linalg.Scale(1/length, v)
@@ -100,8 +96,7 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		f.Product += float64(s * lambda[j])
 	}
 	if f.Rank == 0 {
-		// The pseudo-inverse of zero is zero, which would call classes that
-		// cannot be told apart perfectly separated.
+		// The pseudo-inverse of zero is zero, so D would be 0, as for perfectly separated classes.
 		d = math.Inf(1)
 		if f.WithinTrace == 0 {
 			d = math.NaN()

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// explicit computes the statistics as they are written down: d x d scatter
-// matrices and a pseudo-inverse from a full SVD.
+// explicit holds statistics computed by their definitions: from d x d scatter matrices and a
+// pseudo-inverse by a full SVD.
 type explicit struct {
 	d, product, between, within, distance float64
 	rank                                  int
@@ -23,7 +23,7 @@ type explicit struct {
 	nearest  float64 // accuracy
 }
 
-// measureExplicitly weights classes by n_k/n, or by 1/K if balanced is set.
+// measureExplicitly computes them with class weights n_k/n, or 1/K if balanced is set.
 func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 	t.Helper()
 	n, dim := s.Len(), s.Dim
@@ -31,8 +31,7 @@ func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 	for i, l := range s.Labels {
 		byClass[l] = append(byClass[l], i)
 	}
-	// Means about the first row, so that a large offset does not corrupt the
-	// reference.
+	// Means are relative to the first row, so that a large offset does not corrupt the reference.
 	mean := func(rows []int) []float64 {
 		m := make([]float64, dim)
 		for _, i := range rows {
@@ -139,8 +138,7 @@ func squaredDistance(a, b []float64) float64 {
 	return sum
 }
 
-// compare checks every statistic of the set against the explicit ones, to 1e-9
-// relative.
+// compare checks every statistic of the set against the explicit one, with a relative tolerance of 1e-9.
 func compare(t *testing.T, s Set) {
 	t.Helper()
 	want, balanced := measureExplicitly(t, s, false), measureExplicitly(t, s, true)
@@ -173,8 +171,8 @@ func compare(t *testing.T, s Set) {
 	}
 }
 
-// gaussian draws n rows around K class centres, labels cycling through classes
-// at the given stride so that they are not contiguous.
+// gaussian draws n rows around K class centres. The labels cycle through the classes, so classes
+// are not contiguous.
 func gaussian(random *rand.Rand, n, dim, classes int) Set {
 	centres := make([]float64, classes*dim)
 	for i := range centres {
@@ -202,8 +200,7 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 	row := func(s Set, i int) []float32 { return s.X[i*s.Dim : (i+1)*s.Dim] }
 
 	wide := gaussian(random, 60, 40, 10)
-	// Class means exactly on a line: each class holds its mean plus and minus
-	// whole numbers.
+	// The class means lie exactly on a line: each class consists of its mean plus and minus integers.
 	onLine := Set{Dim: 6}
 	for k := range 4 {
 		for range 5 {
@@ -261,11 +258,10 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 	}
 }
 
-// Random shapes, class sizes and scales, among them many with fewer rows than
-// features or than classes.
+// Random shapes, class sizes and scales, many of them with fewer rows than features or classes.
 func TestFuzzinessOfRandomSets(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
 	}
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 11))
@@ -304,9 +300,9 @@ func TestFuzzinessByHand(t *testing.T) {
 		{"four classes in the plane", Set{
 			[]float32{3, .5, 1, -.5, -1, .5, -3, -.5, 1, 1.5, -1, .5, 1, -.5, -1, -1.5}, 2,
 			[]byte{0, 0, 1, 1, 2, 2, 3, 3}}, 1, 2.125, 2, 1 + 2*math.Sqrt(5)/3, 2},
-		// The spread is across the line of the means: D = 0, though Tr(SSw) = 1.
+		// The classes vary only perpendicular to the line of the means: D = 0, although Tr(SSw) = 1.
 		{"spread across", Set{[]float32{0, 1, 0, -1, 4, 1, 4, -1}, 2, []byte{0, 0, 1, 1}}, 0, 0, 4, 4, 1},
-		// No spread at all: perfectly separated, the ratio has no bound.
+		// No variance within classes: D = 0 and the ratio is infinite.
 		{"points", Set{[]float32{0, 1, 4, 1}, 2, []byte{0, 1}}, 0, 0, math.Inf(1), 4, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -327,8 +323,8 @@ func TestFuzzinessByHand(t *testing.T) {
 	}
 }
 
-// integers draws features that are small whole numbers, so that whole-number
-// linear maps of them are exact in float32.
+// integers draws small integers as features, so that linear maps with integer coefficients are
+// exact in float32.
 func integers(random *rand.Rand, n, dim, classes int) Set {
 	s := Set{Dim: dim, X: make([]float32, n*dim), Labels: make([]byte, n)}
 	for i := range n {
@@ -397,8 +393,8 @@ func TestFuzzinessInvariances(t *testing.T) {
 		same(t, p, d, 81*product, 3*distance)
 	})
 	t.Run("rotation", func(t *testing.T) {
-		// Five times the rotation by atan(4/3) in the planes (0,3), (1,4), (2,5):
-		// whole numbers, and D does not see the factor.
+		// Five times the rotation by atan(4/3) in the planes (0,3), (1,4), (2,5) has integer
+		// coefficients, and D does not depend on the factor.
 		a := make([]float64, 36)
 		for j := range 3 {
 			a[j*6+j], a[j*6+j+3], a[(j+3)*6+j], a[(j+3)*6+j+3] = 3, -4, 4, 3
@@ -425,14 +421,13 @@ func TestFuzzinessInvariances(t *testing.T) {
 			t.Fatal(err)
 		}
 		if before.Rank != 3 {
-			t.Fatalf("rank is %d: the case is meant to have full rank", before.Rank)
+			t.Fatalf("rank is %d: this case should have full rank", before.Rank)
 		}
 		near(t, "D", float64(after.D), float64(before.D), 1e-11*float64(before.D))
 	})
 	t.Run("linear map of the span of the means alone", func(t *testing.T) {
-		// The class means differ in the first two coordinates only; a map of those
-		// leaves D alone, whatever is done (apart from them) to the others, which
-		// do not enter.
+		// The class means differ only in the first two coordinates. D is invariant under linear
+		// maps of these two, and does not depend on the others.
 		p := Set{Dim: 4}
 		for i := range 60 {
 			k, sign := i%3, float32(1-2*(i/3%2))
@@ -451,7 +446,7 @@ func TestFuzzinessInvariances(t *testing.T) {
 			t.Fatal(err)
 		}
 		near(t, "D", float64(after.D), float64(before.D), 1e-12*float64(before.D))
-		// In general it does change: mixing the others in moves the span.
+		// A map that mixes in other coordinates moves the span of the means and changes D.
 		a[2] = 6
 		a[8] = 5
 		changed, err := MeasureFuzziness(mapped(p, a), 0)
@@ -459,7 +454,7 @@ func TestFuzzinessInvariances(t *testing.T) {
 			t.Fatal(err)
 		}
 		if math.Abs(float64(changed.D-before.D)) < 1e-3 {
-			t.Errorf("D = %v stayed under a map that moves the span", changed.D)
+			t.Errorf("D = %v is unchanged by a map that moves the span of the means", changed.D)
 		}
 	})
 }
@@ -498,9 +493,9 @@ func TestFuzzinessOfTwoClasses(t *testing.T) {
 	near(t, "D", float64(f.D), want, 1e-12*want)
 }
 
-// Where the class means cannot be told apart there is no D to report.
+// If all class means are equal, D is not defined.
 func TestFuzzinessWithoutSeparation(t *testing.T) {
-	// The same rows in both classes, in another order: sums differ by rounding.
+	// Both classes have the same rows in a different order, so their means differ by rounding.
 	random := rand.New(rand.NewPCG(8, 9))
 	const half, dim = 500, 5
 	s := Set{Dim: dim, X: make([]float32, 2*half*dim), Labels: make([]byte, 2*half)}

@@ -10,23 +10,22 @@ import (
 // lawConfidence is the confidence level of the intervals of a Law.
 const lawConfidence = 0.95
 
-// Law is the law of equi-separation, D_l ~ rho^l D_0, fitted by least squares of
-// log D_l on l = 0, 1, 2, ...
+// Law is a fit of the law of equi-separation, D_l ~ rho^l D_0: a least-squares line through log D_l
+// at l = 0, 1, 2, ...
 type Law struct {
 	// Rho is the factor by which D changes from one layer to the next.
 	Rho float64 `json:"rho"`
-	// RhoCI is the 95% confidence interval of Rho (Student's t with Points-2
-	// degrees of freedom for the slope, then exp), or nil (null) for two points.
-	// The upper end may overflow to +Inf for three wild ones. It rests on
-	// residuals that are independent and of equal size, which those of the layers
-	// of one network are not: read it with the residuals.
+	// RhoCI is the 95% confidence interval of Rho (Student's t with Points-2 degrees of freedom for
+	// the slope, then exp), or nil (null) for two points. The upper end may overflow to +Inf for
+	// three points far from a line. The interval assumes independent residuals of equal variance.
+	// Those of the layers of one network are neither, so interpret it together with the residuals.
 	RhoCI []Float `json:"rho_ci"`
-	// Pearson is the correlation of log D with l; NaN (null) if D is constant.
-	// A convex curve can have one near -1 as well.
+	// Pearson is the correlation of log D with l; NaN (null) if D is constant. It can be near -1
+	// for a convex curve, too.
 	Pearson Float `json:"pearson"`
 	// Layers are the names of the layers fitted, in order.
 	Layers []string `json:"layers"`
-	// D0 is the fitted (not the measured) value at l = 0.
+	// D0 is the value of the fitted line at l = 0.
 	D0 float64 `json:"d0"`
 	// Points is the number of layers fitted.
 	Points int `json:"points"`
@@ -37,38 +36,36 @@ type Law struct {
 	ResidualStd float64 `json:"residual_std"`
 	// Confidence is the level of the intervals.
 	Confidence float64 `json:"confidence"`
-	// Curvature says whether the points bend away from a line; nil (null) for fewer
-	// than four.
+	// Curvature tests whether the points bend away from a line; nil (null) for fewer than four points.
 	Curvature *Curvature `json:"curvature"`
 }
 
-// Curvature is the test of a parabola against the line of a Law: least squares of log D_l
-// on 1, l and l^2. It exists because a curve that flattens out, or turns, can still have a
-// Pearson coefficient beyond 0.98.
+// Curvature tests a parabola against the line of a Law: a least-squares fit of log D_l on 1, l and
+// l^2. A curve that flattens out or turns can have a Pearson coefficient beyond 0.98 in magnitude,
+// so that coefficient alone does not show it.
 type Curvature struct {
 	// Quadratic is the coefficient of l^2, and CI its confidence interval (Student's t
 	// with Points-3 degrees of freedom).
 	Quadratic float64 `json:"quadratic"`
 	CI        []Float `json:"ci"`
-	// P is the probability of a coefficient at least as far from zero, were the points
-	// on a line with independent normal residuals.
+	// P is the probability of a coefficient at least as far from zero if the points lie on a line
+	// with independent normal residuals (the p-value).
 	P Float `json:"p"`
-	// Bend is how far the parabola leaves the chord between its ends, as a share of the
-	// height between them, at most 1: what the curvature amounts to where residuals are
-	// so small that any is significant.
+	// Bend is the largest distance of the parabola from the chord between its ends, as a share of
+	// their difference in height, at most 1. It measures the size of the effect: with tiny
+	// residuals any curvature is significant.
 	Bend float64 `json:"bend"`
 }
 
-// Shapes that a Law may find.
+// The shapes of a Law.
 const (
-	Straight = "straight" // no bend worth the name
-	Convex   = "convex"   // log D falls ever more slowly, or turns upwards
+	Straight = "straight" // no significant bend
+	Convex   = "convex"   // log D falls more and more slowly, or turns upwards
 	Concave  = "concave"
 	Untested = "untested" // fewer than four points
 )
 
-// Shape says which of the shapes the points have. They are curved if the probability of
-// that is below 5% by chance and the parabola bends by more than a tenth of its height.
+// Shape classifies the points. They are curved if P is below 5% and Bend is above 0.1.
 func (w Law) Shape() string {
 	switch c := w.Curvature; {
 	case c == nil:
@@ -103,7 +100,7 @@ func (w Law) Band(l float64) (low, high float64) {
 	return w.At(l) / half, w.At(l) * half
 }
 
-// At returns the fitted D at layer l.
+// At returns the value of the fitted line at layer l, as D.
 func (w Law) At(l float64) float64 { return w.D0 * math.Pow(w.Rho, l) }
 
 // FitLaw fits the law to the fuzziness d of successive layers, d[0] being the
@@ -163,7 +160,7 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 		sse += float64(e * e)
 	}
 	if n == 2 {
-		// Two points lie on their line; what is left is rounding.
+		// The line passes through two points exactly; their residuals are rounding errors.
 		law.Residuals = make([]float64, 2)
 		return law, nil
 	}
@@ -178,8 +175,8 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 	return law, nil
 }
 
-// curvature fits a parabola to what the line with that slope leaves of the points. Its
-// quadratic polynomial is orthogonal to 1 and l, so that the line stays as it is.
+// curvature fits a parabola to the residuals of the line with the given slope. Its quadratic
+// polynomial is orthogonal to 1 and l, so the line does not change.
 func curvature(residuals []float64, slope float64) *Curvature {
 	n := len(residuals)
 	middle := float64(n-1) / 2
@@ -208,8 +205,8 @@ func curvature(residuals []float64, slope float64) *Curvature {
 	if q != 0 {
 		c.P = Float(2 * student.Survival(math.Abs(q)/std))
 	}
-	// The parabola leaves its chord by |q| ((n-1)/2)^2 in the middle: below 1e-9 of D it
-	// is rounding.
+	// The distance between parabola and chord in the middle is |q| ((n-1)/2)^2. Below 1e-9 it is a
+	// rounding error.
 	if sag := math.Abs(q) * middle * middle; sag > 1e-9 {
 		c.Bend = min(1, sag/math.Abs(slope*float64(n-1)))
 	}

@@ -71,11 +71,11 @@ func TestLawByHand(t *testing.T) {
 	near(t, "upper end", float64(law.RhoCI[1]), math.Exp(0.6+half), 1e-7)
 }
 
-// The interval contains the true rho in 95% of draws when the residuals are what
-// it assumes: 2,000 draws stray by at most 4 standard deviations (0.0049 each).
+// The interval contains the true rho in 95% of draws if the residuals meet its assumptions. The
+// tolerance for 2,000 draws is 4 standard deviations of 0.0049.
 func TestLawIntervalCovers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
 	}
 	random := rand.New(rand.NewPCG(4, 4))
 	const draws, rho = 2000, 0.8
@@ -115,8 +115,7 @@ func TestLawOfConstantFuzziness(t *testing.T) {
 	}
 }
 
-// Three points that are far from a line have an interval without end, which must
-// not make the whole result unwritable.
+// Three points far from a line have an infinite interval, which JSON must be able to represent.
 func TestLawOfWildFuzziness(t *testing.T) {
 	law, err := FitLaw(names(3), []float64{1e-40, 1e40, 1e-40})
 	if err != nil {
@@ -151,7 +150,7 @@ func TestLawErrors(t *testing.T) {
 	}
 }
 
-// Shapes that a Pearson coefficient cannot tell apart.
+// Shapes that have similar Pearson coefficients.
 func TestLawShape(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct {
@@ -168,8 +167,8 @@ func TestLawShape(t *testing.T) {
 		{"constant", func(float64) float64 { return 2.6 }, 9, 0, Straight, false},
 		{"flattens out, r = -0.98", func(l float64) float64 { return 3 * math.Exp(-l/8) }, 11, 0.001, Convex, false},
 		{"dips and rises", func(l float64) float64 { return math.Abs(l-2) / 5 }, 9, 0, Convex, false},
-		{"falls ever faster", func(l float64) float64 { return 3 - l*l/20 }, 11, 0.001, Concave, false},
-		{"a bend of a hundredth", func(l float64) float64 { return 3 - 0.4*l + 0.0016*l*l }, 11, 0, Straight, true},
+		{"falls faster and faster", func(l float64) float64 { return 3 - l*l/20 }, 11, 0.001, Concave, false},
+		{"a bend of 1%", func(l float64) float64 { return 3 - 0.4*l + 0.0016*l*l }, 11, 0, Straight, true},
 		{"three points", func(l float64) float64 { return 3 - 0.4*l }, 3, 0, Untested, true},
 		{"two points", func(l float64) float64 { return 3 - 0.4*l }, 2, 0, Untested, false},
 	} {
@@ -187,14 +186,14 @@ func TestLawShape(t *testing.T) {
 					law.Pearson, law.Curvature, c.shape, c.follows)
 			}
 			if c.name == "flattens out, r = -0.98" && law.Pearson > -0.975 {
-				t.Errorf("Pearson is %.4f: the case is meant for one near -0.98", law.Pearson)
+				t.Errorf("Pearson is %.4f: this case should have one near -0.98", law.Pearson)
 			}
 		})
 	}
 }
 
-// log D = l^2 on 0..4: the line is 4 l - 2, what it leaves 2, -1, -2, -1, 2, all of it
-// quadratic with coefficient 1; the parabola leaves its chord by 4 of 16.
+// log D = l^2 on 0..4: the line is 4 l - 2, its residuals 2, -1, -2, -1, 2 are purely quadratic
+// with coefficient 1, and the parabola's distance from its chord is 4 of 16.
 func TestCurvatureByHand(t *testing.T) {
 	d := make([]float64, 5)
 	for l := range d {
@@ -208,8 +207,8 @@ func TestCurvatureByHand(t *testing.T) {
 	near(t, "P", float64(law.Curvature.P), 0, 1e-9)
 	near(t, "bend", law.Curvature.Bend, 0.25, 1e-12)
 
-	// Logs 0, 1, 1, 2 leave -0.1, 0.3, -0.3, 0.1 of their line, which has no parabola in
-	// it: (1, -1, -1, 1) times them sums to 0.
+	// Logs 0, 1, 1, 2 have residuals -0.1, 0.3, -0.3, 0.1 without a quadratic part: their product
+	// with (1, -1, -1, 1) is 0.
 	law, err = FitLaw(names(4), []float64{1, math.E, math.E, math.E * math.E})
 	if err != nil {
 		t.Fatal(err)
@@ -218,9 +217,8 @@ func TestCurvatureByHand(t *testing.T) {
 	near(t, "P", float64(law.Curvature.P), 1, 1e-12)
 }
 
-// Noisy lines are called curved in 5% of draws, at any bend: 2,000 draws stray by at most
-// 4 standard deviations (0.0049 each). The band about the line contains the true one as
-// often as it says.
+// Noisy lines have P below 5% in 5% of draws, and the band contains the true line with the stated
+// probability. The tolerance for 2,000 draws is 4 standard deviations of 0.0049.
 func TestCurvatureAndBandLevels(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 1))
 	const trials, n = 2000, 8

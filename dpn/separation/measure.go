@@ -5,27 +5,27 @@ import (
 	"fmt"
 )
 
-// Options are the settings of Measure. The zero value is ready to use.
+// Options holds the settings of Measure. The zero value is ready to use.
 type Options struct {
-	// Components is the number of leading principal components (0: 2; AllComponents:
-	// all that can have a variance).
+	// Components is the number of leading principal components (0: 2; AllComponents: all with a
+	// variance above 0).
 	Components int
 	// Threads is the number of goroutines (0: GOMAXPROCS). It does not change
 	// the results.
 	Threads int
 }
 
-// AllComponents asks for every principal component that can have a variance, the lesser of
-// d and n-1. It costs about n d^2 operations.
+// AllComponents requests every principal component that can have a variance above 0: min(d, n-1) of
+// them. It costs about n d^2 operations.
 const AllComponents = -1
 
-// Layer is every statistic of the features of one layer, or of one ascent step.
+// Layer holds all statistics of the features of one layer, or of one ascent step.
 type Layer struct {
 	// Name is the caller's name of the layer.
 	Name string `json:"name"`
 	// Dim is the width of the features.
 	Dim int `json:"dim"`
-	// Samples is their number, Classes the number of classes present.
+	// Samples is the number of samples, Classes the number of classes present.
 	Samples int `json:"samples"`
 	Classes int `json:"classes"`
 	// ClassLabels are the labels present, in increasing order, and ClassCounts
@@ -33,8 +33,8 @@ type Layer struct {
 	ClassLabels []int `json:"class_labels"`
 	ClassCounts []int `json:"class_counts"`
 
-	// The fuzziness and its truncation: see Fuzziness. FuzzinessBalanced is D with each
-	// class weighted by 1/K where Fuzziness has n_k/n, and NC1 is Fuzziness/K.
+	// The fields of type Fuzziness. FuzzinessBalanced is D with classes weighted by 1/K instead of
+	// n_k/n, and NC1 is Fuzziness/K.
 	Fuzziness          Float   `json:"fuzziness"`
 	FuzzinessBalanced  Float   `json:"fuzziness_balanced"`
 	FuzzinessProduct   float64 `json:"fuzziness_product"`
@@ -52,24 +52,21 @@ type Layer struct {
 	// BetweenWithinRatio is Tr(SSb)/Tr(SSw), classes weighted by n_k/n. +Inf if
 	// no class varies, NaN if nothing does.
 	BetweenWithinRatio Float `json:"between_within_ratio"`
-	// ClassDistanceVariance is the class-distance normalised variance, (v_a + v_b) /
-	// (2 |m_a - m_b|^2) averaged over all pairs of classes, v being the mean squared
-	// distance of a class to its mean (Galanti, Gyorgy and Hutter, ICLR 2022). +Inf if
-	// two means coincide.
+	// ClassDistanceVariance is the class-distance normalised variance, (v_a + v_b) / (2 |m_a -
+	// m_b|^2) averaged over all pairs of classes, where v is the mean squared distance of a class
+	// to its mean (Galanti, Gyorgy and Hutter, ICLR 2022). +Inf if two means coincide.
 	ClassDistanceVariance Float `json:"class_distance_variance"`
-	// NearestMeanAccuracy is the share of samples that lie nearest to the mean of
-	// their own class, which they have themselves a part in.
+	// NearestMeanAccuracy is the share of samples nearest to the mean of their own class (which
+	// includes the sample itself).
 	NearestMeanAccuracy float64 `json:"nearest_mean_accuracy"`
-	// NoiseShare estimates how much of the smallest eigenvalue kept is chance: the
-	// sampling noise of the class means in SSb, shared out over its directions,
-	// divided by that eigenvalue. Above 1/10, D is mainly a matter of how many
-	// samples there are, and Warning says so.
+	// NoiseShare estimates the share of sampling noise in the smallest eigenvalue kept: the noise
+	// of the class means in SSb, divided by the number of its directions and by that eigenvalue.
+	// Above 0.1, D depends mainly on the number of samples, and Warning says so.
 	NoiseShare Float `json:"noise_share"`
 	// Warning says why Fuzziness should not be relied on, or is empty.
 	Warning string `json:"warning,omitempty"`
-	// Sampling is the error of Fuzziness, where Bootstrap has estimated it.
-	// FuzzinessLimit and FuzzinessCI repeat its estimate for n to infinity and the
-	// interval.
+	// Sampling is the sampling error of Fuzziness, if Bootstrap has estimated it. FuzzinessLimit
+	// and FuzzinessCI are its estimate for n → ∞ and the interval.
 	Sampling       *Sampling `json:"sampling,omitempty"`
 	FuzzinessLimit *Float    `json:"fuzziness_limit,omitempty"`
 	FuzzinessCI    []Float   `json:"fuzziness_ci,omitempty"`
@@ -78,12 +75,12 @@ type Layer struct {
 	// leading principal components.
 	ExplainedVariance []float64 `json:"explained_variance"`
 
-	// PCA is the decomposition itself, for projections.
+	// PCA is the decomposition, for projections.
 	PCA *PCA `json:"-"`
 }
 
-// Measure computes all statistics of one layer. The error names the layer and
-// what makes its features unusable; it is that of ctx where ctx ends first.
+// Measure computes all statistics of one layer. The error names the layer and says why its features
+// are unusable. If ctx ends first, it is the error of ctx.
 func Measure(ctx context.Context, name string, s Set, o Options) (Layer, error) {
 	layer, err := measure(ctx, name, s, o)
 	if ctx.Err() != nil {
@@ -108,7 +105,7 @@ func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
 
 func measure(ctx context.Context, name string, s Set, o Options) (Layer, error) {
 	if o.Components == AllComponents {
-		o.Components = max(1, min(s.Dim, s.Len()-1)) // n rows less their mean span n-1
+		o.Components = max(1, min(s.Dim, s.Len()-1)) // n rows minus their mean span n-1 dimensions
 	}
 	if o.Components < 0 {
 		return Layer{}, fmt.Errorf("separation: %d principal components asked for", o.Components)

@@ -26,8 +26,7 @@ func (s *splitMix) next() float64 {
 	return float64(int64(z)>>11) * 0x1p-52
 }
 
-// pseudoRandom draws features from an integer generator, so that
-// they are the same on every machine.
+// pseudoRandom draws features with an integer generator, so that they are the same on every machine.
 func pseudoRandom(rows, dim, classes int) Set {
 	var random splitMix
 	s := Set{Dim: dim, X: make([]float32, rows*dim), Labels: make([]byte, rows)}
@@ -70,7 +69,7 @@ func TestMeasureDoesNotDependOnThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l.PCA.Method != "krylov" {
-			t.Fatalf("method is %q: the case is meant for krylov", l.PCA.Method)
+			t.Fatalf("method is %q: this case should use krylov", l.PCA.Method)
 		}
 		if first == "" {
 			first = bits(l)
@@ -81,8 +80,8 @@ func TestMeasureDoesNotDependOnThreads(t *testing.T) {
 	}
 }
 
-// The same bits on every architecture: the digest is committed, and the tests
-// run on arm64 as well, where the compiler could fuse products and sums.
+// The bits are the same on every architecture. The digest is committed, and the tests also run on
+// arm64, where the compiler may fuse products and sums.
 func TestMeasureBits(t *testing.T) {
 	const want = "01a82e6ea2aa12cb23c6cc1468bf1ce846090ce7c44b451191ec6ee67a3db69a"
 	var layers []Layer
@@ -164,7 +163,7 @@ func TestFloatJSON(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it has been asked left times.
+// ending is a context that ends after left calls of Err.
 type ending struct {
 	context.Context
 	left atomic.Int64
@@ -177,8 +176,8 @@ func (c *ending) Err() error {
 	return nil
 }
 
-// Measure and FitPCA ask their context at least once a column of the matrices that they
-// solve, and end with its error wherever it ends, by each method of components.
+// Measure and FitPCA check their context at least once per column of the matrices that they
+// decompose, and return its error whenever it ends, for each method of computing components.
 func TestMeasureStops(t *testing.T) {
 	const plenty = 1 << 40
 	for _, c := range []struct {
@@ -200,7 +199,7 @@ func TestMeasureStops(t *testing.T) {
 		}
 		all := plenty - ctx.left.Load()
 		if all < c.asks {
-			t.Errorf("%s: the context is asked %d times, want %d at least", c.method, all, c.asks)
+			t.Errorf("%s: the context is checked %d times, want at least %d", c.method, all, c.asks)
 		}
 		for _, left := range []int64{0, 1, all / 4, all / 2, all - 1} {
 			ctx.left.Store(left)
@@ -208,7 +207,7 @@ func TestMeasureStops(t *testing.T) {
 				t.Errorf("%s, ended after %d of %d: %v", c.method, left, all, err)
 			}
 			if asked := left - ctx.left.Load(); asked > left+int64(c.rows+c.dim) {
-				t.Errorf("%s, ended after %d: asked %d times", c.method, left, asked)
+				t.Errorf("%s, ended after %d: checked %d times", c.method, left, asked)
 			}
 		}
 		ctx.left.Store(0)

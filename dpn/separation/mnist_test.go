@@ -43,8 +43,8 @@ func mnist(tb testing.TB, n int) Set {
 	return s
 }
 
-// The figures of an independent prototype (D) and those that the paper prints
-// for the first 32 test images (Table 1 and section 3.2), with one more digit.
+// D as an independent prototype computed it, and the values in the paper for the first 32 test
+// images (Table 1 and section 3.2), with one more digit.
 func TestMNISTFigures(t *testing.T) {
 	whole := mnist(t, 10000)
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestMNISTFigures(t *testing.T) {
 			near(t, "between/within ratio", float64(layer.BetweenWithinRatio), 0.885, 0.0005)
 			near(t, "explained variance 1", layer.ExplainedVariance[0], 0.164, 0.0005)
 			near(t, "explained variance 2", layer.ExplainedVariance[1], 0.114, 0.0005)
-			// No 8 among them: nine classes, hence rank 8.
+			// There is no 8 among them, so there are nine classes and the rank is 8.
 			if layer.Classes != 9 || layer.Rank != 8 {
 				t.Errorf("%d classes, rank %d: want 9 and 8", layer.Classes, layer.Rank)
 			}
@@ -87,7 +87,7 @@ func BenchmarkMeasureMNIST(b *testing.B) {
 	}
 }
 
-// BenchmarkBootstrapMNIST is 1,000 draws from 10,000 rows of 784 features.
+// BenchmarkBootstrapMNIST times 1,000 draws from 10,000 rows of 784 features.
 func BenchmarkBootstrapMNIST(b *testing.B) {
 	s, e := mnist(b, 10000), newEngine(b)
 	for b.Loop() {
@@ -97,8 +97,8 @@ func BenchmarkBootstrapMNIST(b *testing.B) {
 	}
 }
 
-// The interval of D for n to infinity from 1,000 images, whose own D is 7% too small,
-// contains the estimate from all 10,000, which is nearer to that of the 1,000 than to their D.
+// The interval of D for n → ∞ from 1,000 images, whose D is 7% too small, contains the estimate
+// from all 10,000, and the two estimates are closer to each other than to D of the 1,000.
 func TestMNISTLimit(t *testing.T) {
 	whole, e := mnist(t, 10000), newEngine(t)
 	all, err := Bootstrap(context.Background(), e, whole, BootstrapOptions{Draws: 200})

@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// Float is a float64 that may be infinite or NaN where a statistic is not
-// defined. JSON has no such numbers: it is written as null there, and null is
-// read back as NaN.
+// Float is a float64 that may be infinite or NaN if a statistic is not defined. JSON has no such
+// numbers, so they are written as null, and null is read as NaN.
 type Float float64
 
 // IsFinite reports whether f is neither NaN nor infinite.

@@ -8,7 +8,7 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// PCA is the principal components of a set of features.
+// PCA holds the principal components of a set of features.
 type PCA struct {
 	// Dim is the width of a row.
 	Dim int
@@ -19,32 +19,28 @@ type PCA struct {
 	// Eigenvalues are the leading eigenvalues of the covariance, largest first:
 	// the variance along each component.
 	Eigenvalues []float64
-	// ExplainedVariance is each eigenvalue's share of the total variance; zeros
-	// if nothing varies.
+	// ExplainedVariance is each eigenvalue's share of the total variance, or 0 if that is 0.
 	ExplainedVariance []float64
-	// Components holds one unit row of width Dim for each eigenvalue. A row's
-	// sign is such that its entry of largest magnitude (the first of equals) is
-	// positive. Where eigenvalues coincide, zero ones included, the rows are one
-	// orthonormal basis out of many, always the same one.
+	// Components holds one row of width Dim and length 1 for each eigenvalue. The sign of a row
+	// makes its entry of largest magnitude (the first of equals) positive. For equal eigenvalues,
+	// including zeros, the rows are a deterministic choice of an orthonormal basis.
 	Components []float64
-	// Method is how it was computed: "covariance", "gram" (both exact up to
-	// rounding) or "krylov".
+	// Method is "covariance", "gram" (both exact up to rounding) or "krylov".
 	Method string
-	// Iterations is the number of passes over the features that the Krylov
-	// iteration took, and Residual the largest |C v - lambda v| left, relative to
-	// the largest eigenvalue; both zero for the other methods.
+	// Iterations is the number of passes of the Krylov iteration over the features, and Residual
+	// its largest |C v - lambda v| relative to the largest eigenvalue. Both are 0 for the other
+	// methods.
 	Iterations int
 	Residual   float64
 }
 
-// denseSize is the width up to which forming the covariance or the Gram matrix
-// and solving it whole is cheaper than the Krylov iteration's passes.
+// denseSize is the largest size of a covariance or Gram matrix whose full eigendecomposition is
+// cheaper than the Krylov iteration.
 const denseSize = 160
 
-// FitPCA computes the q leading principal components of x, rows of width dim
-// (fewer if dim is smaller), on the given number of threads (0: GOMAXPROCS). The
-// result has the same bits for every number of threads. It ends early, with its error, when
-// ctx does.
+// FitPCA computes the min(q, dim) leading principal components of x, in rows of width dim, on the
+// given number of threads (0: GOMAXPROCS). The result has the same bits for every number of
+// threads. If ctx ends, it stops and returns the error of ctx.
 func FitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error) {
 	rows, err := checkRows(x, dim)
 	if err != nil {
@@ -62,7 +58,7 @@ func FitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 	return fitPCA(ctx, x, dim, q, threads)
 }
 
-// fitPCA is FitPCA for features that have been checked.
+// fitPCA is FitPCA for valid features.
 func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error) {
 	rows := len(x) / dim
 	c := newCovariance(x, dim, threads)
@@ -85,7 +81,7 @@ func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 	}
 	p.ExplainedVariance = make([]float64, q)
 	for i, v := range p.Eigenvalues {
-		// Rounding may leave a zero eigenvalue slightly negative.
+		// Rounding may make a zero eigenvalue slightly negative.
 		p.Eigenvalues[i] = max(v, 0)
 		if p.TotalVariance > 0 {
 			p.ExplainedVariance[i] = p.Eigenvalues[i] / p.TotalVariance
@@ -95,7 +91,7 @@ func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 	return p, nil
 }
 
-// dense solves the d x d covariance matrix.
+// dense decomposes the d x d covariance matrix.
 func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
 	values, vectors, err := linalg.SymmetricEigen(ctx, c.matrix(ctx), c.dim)
 	if err != nil {
@@ -105,8 +101,8 @@ func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
 	return nil
 }
 
-// gram solves the n x n matrix Z Z^T / n of the centred rows Z, whose non-zero
-// eigenvalues are those of Z^T Z / n; the components are Z^T u, normalised.
+// gram decomposes the n x n matrix Z Z^T / n of the centred rows Z, whose non-zero eigenvalues are
+// those of Z^T Z / n. The components are Z^T u, normalised.
 func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
 	values, u, err := linalg.SymmetricEigen(ctx, c.gramMatrix(ctx), c.rows)
 	if err != nil {
@@ -120,8 +116,8 @@ func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
 			p.Eigenvalues[i] = values[i]
 			c.combineRows(row, u[i*c.rows:(i+1)*c.rows])
 		}
-		// Rows of small eigenvalues have lost some orthogonality; what is missing
-		// for zero ones is completed to a basis.
+		// Rows of small eigenvalues are not accurately orthogonal; those of zero eigenvalues are
+		// replaced by vectors that complete the basis.
 		linalg.Orthonormalise(row, p.Components[:i*c.dim])
 	}
 	return nil
@@ -138,7 +134,7 @@ func (p *PCA) lanczos(ctx context.Context, c *covariance, q int) error {
 	return nil
 }
 
-// First returns what p would be with its first q components only (or all, if there are fewer).
+// First returns p with only its first q components (or all, if there are fewer).
 func (p *PCA) First(q int) *PCA {
 	f := *p
 	q = min(q, len(p.Eigenvalues))

@@ -41,8 +41,8 @@ func spectrum(random *rand.Rand, n, dim int, deviations func(j int) float64) []f
 	return out
 }
 
-// exactSpectrum returns 2 dim rows whose covariance has exactly the eigenvalues
-// values[j]^2/dim, with the coordinate axes for eigenvectors.
+// exactSpectrum returns 2 dim rows whose covariance has exactly the eigenvalues values[j]^2/dim,
+// with the coordinate axes as eigenvectors.
 func exactSpectrum(values []float32) []float32 {
 	dim := len(values)
 	x := make([]float32, 2*dim*dim)
@@ -54,7 +54,7 @@ func exactSpectrum(values []float32) []float32 {
 
 func TestPCAAgainstSVD(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
 	}
 	random := rand.New(rand.NewPCG(21, 4))
 	flat := func(int) float64 { return 1 }
@@ -139,7 +139,7 @@ func TestPCAAgainstSVD(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.Method != c.method {
-				t.Errorf("method is %q: the case is meant for %q", p.Method, c.method)
+				t.Errorf("method is %q: this case should use %q", p.Method, c.method)
 			}
 			checkPCA(t, p, c.x, c.dim, c.q)
 		})
@@ -319,7 +319,7 @@ func BenchmarkPCA(b *testing.B) {
 	}
 }
 
-// near reports a value that is not within the tolerance of the one wanted, NaN included.
+// near fails the test if got is NaN or differs from want by more than the tolerance.
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {

@@ -10,18 +10,18 @@ import (
 	"dpnbench/internal/stat"
 )
 
-// Sampling is the sampling error of the separation fuzziness: what D would be for ever
-// more samples of the same classes, and how well the samples tell.
+// Sampling is the sampling error of the separation fuzziness: an estimate of D for n → ∞ samples of
+// the same classes, with its confidence interval.
 //
-// The means of n_k samples lie apart by chance even where the classes do not, which
-// inflates SSb by sum_k p_k (1 - p_k) S_k / n_k, S_k being the covariance of class k. What
-// that does to D depends on its direction. Outside the span of the class means it makes D
-// too small, the more so the more features there are. Within the span it turns directions
-// as much as it stretches them, and D becomes too large: for equal S_k by
+// The means of n_k samples differ by chance even if the class means are equal. This inflates SSb by
+// sum_k p_k (1 - p_k) S_k / n_k, where S_k is the covariance of class k. The effect on D depends on
+// the direction of the noise. Outside the span of the class means it makes D too small, the more so
+// the more features there are. Within the span it rotates directions as much as it stretches them
+// and makes D too large, for equal S_k by
 //
 //	(D^2 + 2 Tr((SSw SSb^+)^2)) / n
 //
-// to first order, which is all there is where d = K-1.
+// to first order. For d = K-1 this is the only effect.
 //
 // The estimate is made in two parts. In the K x K Gram matrices
 //
@@ -31,44 +31,43 @@ import (
 //
 //	N_ab = sqrt(p_a p_b) (delta_ab v_a - p_a v_a - p_b v_b + sum_c p_c^2 v_c)
 //
-// with v_k = Tr(S_k)/n_k in G and Tr(S_k SSw)/n_k in H, of samples without their part along
-// the span. Both are estimated without bias and taken off. (For the last trace, that of a
-// squared covariance, the estimate is Srivastava's, J. Japan Statist. Soc. 35, 2005: unbiased
-// for Gaussian classes.) That makes E. Its bias, of the order D^2/n, is measured by a
-// bootstrap: samples are drawn with replacement within each class, and E is made for each
-// draw. The truth of the draws is known, it is the D of the samples, and their median is
-// taken to be as far from it, in log D, as E of the samples is from the truth:
+// with v_k = Tr(S_k)/n_k in G and Tr(S_k SSw)/n_k in H, for samples minus their projection to the
+// span. Unbiased estimates of both are subtracted, which gives E. (The trace of a squared
+// covariance is estimated as by Srivastava, J. Japan Statist. Soc. 35, 2005: without bias for
+// Gaussian classes.) The bias of E, of the order D^2/n, is estimated by a bootstrap: samples are
+// drawn with replacement within each class, and E is computed for each draw. The true value of the
+// draws is known: D of the samples. The median of log E over the draws differs from it by the bias,
+// which is subtracted from log E of the samples:
 //
 //	Limit = E D / median(E of the draws)
 //
-// The interval is the basic bootstrap interval of log D, which has the quantiles of the draws
-// instead of their median, and so contains Limit.
+// The interval is the basic bootstrap interval of log D: the same formula with quantiles of the
+// draws instead of their median, so it contains Limit.
 //
 // A direction whose eigenvalue lies within two standard errors of zero is undetermined. The
-// standard error of sqrt(lambda_j) is sqrt(s_j/n), s_j being the variance within classes
-// along it, so that this is where its share of D, s_j/lambda_j, exceeds n/4.
+// standard error of sqrt(lambda_j) is sqrt(s_j/n), where s_j is the variance within classes along
+// the direction. So a direction is undetermined if its contribution to D, s_j/lambda_j, exceeds
+// n/4.
 type Sampling struct {
-	// Limit is the estimate of D for n to infinity; NaN (null) where the samples
-	// cannot tell, since all of the smallest eigenvalue may be noise, in the samples or in
-	// half of the draws.
+	// Limit is the estimate of D for n → ∞. It is NaN (null) if a direction is undetermined in the
+	// samples or in half of the draws, because its eigenvalue may be pure noise.
 	Limit Float `json:"limit"`
-	// CI is the confidence interval of D for n to infinity, nil (null) without a
-	// Limit. The upper end is +Inf (null) where more draws are undetermined than lie
-	// beyond an end.
+	// CI is the confidence interval of D for n → ∞, nil (null) without a Limit. The upper end is
+	// +Inf (null) if more draws are undetermined than lie beyond an end.
 	CI []Float `json:"ci"`
 	// Confidence is the level of CI.
 	Confidence float64 `json:"confidence"`
-	// Draws and Seed are those of the bootstrap, Undetermined the draws that gave no
-	// estimate, because noise may be all that the smallest eigenvalue held.
+	// Draws and Seed are the settings of the bootstrap. Undetermined is the number of draws without
+	// an estimate.
 	Draws        int    `json:"draws"`
 	Seed         uint64 `json:"seed"`
 	Undetermined int    `json:"undetermined"`
 }
 
-// BootstrapOptions are the settings of Bootstrap. The zero value is ready to use.
+// BootstrapOptions holds the settings of Bootstrap. The zero value is ready to use.
 type BootstrapOptions struct {
-	Draws      int     // samples of the samples (0: 1000)
-	Seed       uint64  // of the draws: the same seed, the same bits
+	Draws      int     // bootstrap samples (0: 1000)
+	Seed       uint64  // of the draws
 	Confidence float64 // level of the interval (0: 0.95)
 }
 
@@ -88,10 +87,10 @@ func (o *BootstrapOptions) check() error {
 	return nil
 }
 
-// Bootstrap estimates the sampling error of D for the samples of s. Products are those of
-// e, in float32 about the class means; the rest is float64. The result has the same bits on
-// every machine and for every number of threads. A class with one sample has no variance
-// to estimate and is refused.
+// Bootstrap estimates the sampling error of D for the samples of s. Matrix products are computed by
+// e in float32, relative to the class means; the rest is float64. The result has the same bits on
+// every machine and for every number of threads. It is an error if a class has only one sample,
+// because its variance cannot be estimated.
 func Bootstrap(ctx context.Context, e *engine.Engine, s Set, o BootstrapOptions) (*Sampling, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -122,12 +121,10 @@ func Bootstrap(ctx context.Context, e *engine.Engine, s Set, o BootstrapOptions)
 	return out, nil
 }
 
-// limitDraws is the number of draws behind EstimateLimit: their median adds a fortieth to
-// the standard error.
+// limitDraws is the number of draws of EstimateLimit. Using so few adds 2.5% to the standard error.
 const limitDraws = 2 * drawsAtOnce
 
-// EstimateLimit returns the estimate of D for n to infinity alone (Sampling.Limit, but from
-// 32 draws), which is NaN where the samples cannot tell.
+// EstimateLimit returns Sampling.Limit, computed from only 32 draws. It is NaN if that is undetermined.
 func EstimateLimit(ctx context.Context, e *engine.Engine, s Set) (float64, error) {
 	b, err := newBootstrap(e, s)
 	if err != nil {
@@ -140,7 +137,7 @@ func EstimateLimit(ctx context.Context, e *engine.Engine, s Set) (float64, error
 	return b.limit(draws), nil
 }
 
-// limit returns Sampling.Limit. It sorts the draws.
+// limit returns Sampling.Limit. It sorts the draws in place.
 func (b *bootstrap) limit(draws []float64) float64 {
 	slices.Sort(draws)
 	if v := b.against(draws, 0.5); v > 0 && !math.IsInf(v, 1) {
@@ -149,8 +146,8 @@ func (b *bootstrap) limit(draws []float64) float64 {
 	return math.NaN()
 }
 
-// against returns what the truth would be if the estimate of the samples lay as far from it
-// as the q-quantile of the sorted draws lies from theirs, the D of the samples.
+// against returns the true D under the assumption that the estimate of the samples differs from it
+// as the q-quantile of the sorted draws differs from their true value, D of the samples.
 func (b *bootstrap) against(draws []float64, q float64) float64 {
 	return b.estimated * b.plain / stat.Quantile(draws, q)
 }

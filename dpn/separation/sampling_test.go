@@ -26,8 +26,7 @@ func newEngine(tb testing.TB, options ...engine.Option) *engine.Engine {
 	return e
 }
 
-// normalClasses is K Gaussian classes with the same axis-parallel covariance, whose D is
-// known.
+// normalClasses describes K Gaussian classes with the same diagonal covariance, whose D is known.
 type normalClasses struct {
 	classes, dim int
 	means, std   []float64
@@ -59,8 +58,7 @@ func (c normalClasses) draw(random *rand.Rand, n int) Set {
 	return s
 }
 
-// fuzziness returns Tr(SSw SSb^+) of classes of equal size, from an explicit
-// pseudo-inverse.
+// fuzziness returns Tr(SSw SSb^+) of classes of equal size with an explicit pseudo-inverse.
 func (c normalClasses) fuzziness() float64 {
 	mean := make([]float64, c.dim)
 	for i, m := range c.means {
@@ -91,8 +89,8 @@ func (c normalClasses) fuzziness() float64 {
 	return d
 }
 
-// Intervals contain the D of the distribution in 93 to 97% of 500 trials, and they contain
-// the estimates, whose median lies less than a quarter as far from it as that of D itself.
+// Intervals contain D of the distribution in 93 to 97% of 500 trials. They contain the estimates,
+// whose median error is less than a quarter of that of D.
 func TestBootstrapCovers(t *testing.T) {
 	trials, draws := 500, 400
 	if testing.Short() {
@@ -147,21 +145,21 @@ func TestBootstrapCovers(t *testing.T) {
 	}
 }
 
-// The estimate is right, too, where features are hardly more than classes, as logits are,
-// and where noise is largest in the directions in which classes lie furthest apart: there
-// noise turns the class means within their span, and takes nothing off D. Limits lie in
-// their intervals, and nine of ten intervals or more contain the truth.
+// The estimate is also right if there are hardly more features than classes, as for logits, and if
+// noise is largest along the directions in which classes are furthest apart. Such noise rotates the
+// class means within their span and does not reduce D. Limits lie in their intervals, and at least
+// nine of ten intervals contain the true D.
 func TestLimitOfFewDimensions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same bits on every machine (TestBootstrapIsTheSameEverywhere), and slow under emulation: without -short")
+		t.Skip("slow under emulation, and the same bits on every machine (TestBootstrapIsTheSameEverywhere): run without -short")
 	}
 	const classes, trials = 10, 30
 	e := newEngine(t)
 	for _, c := range []struct {
 		name     string
 		dim, n   int
-		decades  float64 // from the largest standard deviation to the smallest
-		together bool    // class means shrink with the standard deviations
+		decades  float64 // log10 of the largest standard deviation over the smallest
+		together bool    // class means scale with the standard deviations
 		apart    float64
 	}{
 		{"as many as the span", 9, 100, 0, false, 4},
@@ -215,8 +213,8 @@ func TestLimitOfFewDimensions(t *testing.T) {
 	}
 }
 
-// Where the span of the means is all there is, D comes out too large by (D^2 + 2 Tr((SSw
-// SSb^+)^2))/n, once SSw has the divisor n-K.
+// If the class means span all features, D is too large by (D^2 + 2 Tr((SSw SSb^+)^2))/n, for SSw
+// with divisor n-K.
 func TestNoiseWithinTheSpan(t *testing.T) {
 	// Means 0, a and b on the axes of a plane, noise I: SSb = (diag(a^2, b^2) - m m^T)/3 with
 	// m = (a, b)/sqrt(3).
@@ -239,12 +237,12 @@ func TestNoiseWithinTheSpan(t *testing.T) {
 		mean += v / trials
 		square += v * v / trials
 	}
-	// The next order is as small again.
-	near(t, "what noise adds to D", mean, want, 4*math.Sqrt(square/trials)+want*want/d)
+	// The next order is of this relative size again.
+	near(t, "bias of D", mean, want, 4*math.Sqrt(square/trials)+want*want/d)
 }
 
-// The statistic of a draw is that of the samples repeated as often as they were drawn:
-// D for the moments as they are, which is what the noise is taken off from.
+// D of a draw, before the noise is subtracted, equals D of the samples repeated as often as they
+// were drawn.
 func TestBootstrapDrawIsASubset(t *testing.T) {
 	e := newEngine(t)
 	for _, c := range []struct{ classes, dim, n int }{{4, 10, 13}, {3, 50, 7}, {2, 3, 40}} {
@@ -291,8 +289,8 @@ func TestBootstrapDrawIsASubset(t *testing.T) {
 	}
 }
 
-// The spread Tr(S_k SSw) comes out the same by covariances and by inner products, and is
-// unbiased: the mean over many draws is that of the distribution.
+// Covariances and inner products give the same estimate of Tr(S_k SSw), and it is unbiased: the
+// mean over many draws is that of the distribution.
 func TestSpreads(t *testing.T) {
 	e := newEngine(t)
 	c := newNormalClasses(3, 3, 6, 1)
@@ -301,7 +299,7 @@ func TestSpreads(t *testing.T) {
 		want += std * std * std * std
 		trace += std * std
 	}
-	for _, n := range []int{2, 3, 12} { // inner products for 2 a class, covariances above
+	for _, n := range []int{2, 3, 12} { // inner products for 2 samples per class, covariances for more
 		const trials = 4000
 		var sum, square float64
 		random := rand.New(rand.NewPCG(6, uint64(n)))
@@ -312,13 +310,13 @@ func TestSpreads(t *testing.T) {
 			}
 			all, _ := b.spreads(b.z)
 			spread := all[0] / math.Pow(b.unit, 4)
-			if n == 2 { // a class of two has no estimate of its own Tr(S^2)
+			if n == 2 { // Tr(S^2) of a class of two cannot be estimated
 				spread *= 3. / 2
 			}
 			sum += spread / trials
 			square += spread * spread / trials
 		}
-		// The cut at zero of Tr(S_k^2) leaves a little bias for classes of three.
+		// Clamping Tr(S_k^2) at zero causes a small bias for classes of three.
 		allowed := 4*math.Sqrt((square-sum*sum)/trials) + 0.15*want/float64(n*n)
 		near(t, fmt.Sprintf("spread of %d samples a class", n), sum, want, allowed)
 	}
@@ -351,7 +349,7 @@ func TestBootstrapIsTheSameEverywhere(t *testing.T) {
 			}
 		}
 	}
-	// Committed, so that other architectures compare.
+	// The result is committed, so that other architectures are compared with it.
 	if got := fmt.Sprintf("%x %x %x", float64(want.Limit), float64(want.CI[0]),
 		float64(want.CI[1])); got != bootstrapBits {
 		t.Errorf("limit and interval are %s: want %s", got, bootstrapBits)
@@ -360,8 +358,8 @@ func TestBootstrapIsTheSameEverywhere(t *testing.T) {
 
 const bootstrapBits = "0x1.1fb301260eb77p-01 0x1.11640537a8dfbp-01 0x1.32a236c08987ap-01"
 
-// D has no unit, and neither have its estimates: features of any size that float32 can
-// hold, such as those of an ascent that has overshot, give the same bits.
+// D and its estimates are dimensionless: scaling the features by any power of two that float32 can
+// hold (as after an ascent that diverges) leaves their bits unchanged.
 func TestBootstrapHasNoUnit(t *testing.T) {
 	e := newEngine(t)
 	for _, n := range []int{2, 20} { // inner products, then covariances
@@ -380,7 +378,7 @@ func TestBootstrapHasNoUnit(t *testing.T) {
 				want = got
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%d of a class, features times 2^%d: %+v: want %+v", n, exponent, got, want)
+				t.Errorf("%d per class, features times 2^%d: %+v: want %+v", n, exponent, got, want)
 			}
 		}
 	}
@@ -389,7 +387,7 @@ func TestBootstrapHasNoUnit(t *testing.T) {
 func TestBootstrapUndetermined(t *testing.T) {
 	e := newEngine(t)
 	random := rand.New(rand.NewPCG(2, 2))
-	// Five classes that are one: nothing but noise between them.
+	// Five classes with the same distribution.
 	c := newNormalClasses(1, 5, 20, 0)
 	got, err := Bootstrap(context.Background(), e, c.draw(random, 30), BootstrapOptions{Draws: 100})
 	if err != nil {
@@ -398,7 +396,7 @@ func TestBootstrapUndetermined(t *testing.T) {
 	if got.Limit.IsFinite() || got.CI != nil {
 		t.Errorf("classes that do not differ: limit %v, interval %v: want none", got.Limit, got.CI)
 	}
-	// Two far apart, the third hardly away from the first.
+	// Two classes are far apart, the third hardly differs from the first.
 	c = newNormalClasses(1, 3, 4, 0)
 	c.means[4], c.means[8] = 50, 0.3
 	got, err = Bootstrap(context.Background(), e, c.draw(random, 100), BootstrapOptions{Draws: 200})
@@ -408,7 +406,7 @@ func TestBootstrapUndetermined(t *testing.T) {
 	if got.Limit.IsFinite() && got.CI[1].IsFinite() {
 		t.Errorf("a class that hardly differs: limit %v, interval %v: want no upper end", got.Limit, got.CI)
 	}
-	// Class means in one direction only.
+	// The class means lie on a line.
 	flat := Set{Dim: 2}
 	for i := range 40 {
 		flat.X, flat.Labels = append(flat.X, float32(i%4*3+i%3), 7), append(flat.Labels, byte(i%4))
@@ -451,13 +449,13 @@ func TestSamplingErrors(t *testing.T) {
 	}
 }
 
-// D grows with the number of samples, towards the truth; its estimates for n to infinity
-// are there long before.
+// D grows towards the true value with the number of samples; the estimates for n → ∞ reach it much
+// earlier.
 func TestCurve(t *testing.T) {
 	e := newEngine(t)
 	c := newNormalClasses(5, 4, 30, 1)
 	s := c.draw(rand.New(rand.NewPCG(1, 2)), 500)
-	random := rand.New(rand.NewPCG(1, 3)) // the first samples must not be one class
+	random := rand.New(rand.NewPCG(1, 3)) // the first samples must not all be of one class
 	random.Shuffle(s.Len(), func(i, j int) {
 		for x := range s.Dim {
 			s.X[i*s.Dim+x], s.X[j*s.Dim+x] = s.X[j*s.Dim+x], s.X[i*s.Dim+x]
@@ -471,7 +469,7 @@ func TestCurve(t *testing.T) {
 	var sizes []int
 	for i, p := range points {
 		sizes = append(sizes, p.Samples)
-		if i > 0 && i < 4 && p.Mean < points[i-1].Mean { // 1,000 and all agree to their errors
+		if i > 0 && i < 4 && p.Mean < points[i-1].Mean { // D of 1,000 and of all samples agree within their errors
 			t.Errorf("D of %d samples is %v, less than that of fewer", p.Samples, p.Mean)
 		}
 		if p.Least > p.Mean || p.Mean > p.Greatest {
@@ -496,7 +494,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// Subsets of one class have no D: they are left out and counted, also where none is left.
+// Subsets of one class have no D. They are left out and counted, even if no subset remains.
 func TestCurveOfFewInAClass(t *testing.T) {
 	s := newNormalClasses(2, 3, 30, 1).draw(rand.New(rand.NewPCG(1, 2)), 100)
 	clear(s.Labels)

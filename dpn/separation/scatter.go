@@ -7,10 +7,9 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// scatter holds the class means of a set. Everything is relative to ref, the
-// first row: differences of float32 are exact in float64 (or nearly so), hence
-// a constant feature contributes exactly nothing and a large common offset
-// costs no digits.
+// scatter holds the class means of a set. All vectors are relative to ref, the first row.
+// Differences of float32 numbers are (nearly) exact in float64, so a constant feature contributes
+// exactly 0 and a large common offset costs no accuracy.
 type scatter struct {
 	set     Set
 	threads int
@@ -29,9 +28,8 @@ type scatter struct {
 	meanSquare float64
 }
 
-// columnsPerBlock is how many columns a thread sums at a time: their class sums
-// stay in the L1 cache while the rows stream by, and each sum runs over the rows
-// in order whatever the number of threads.
+// columnsPerBlock is the number of columns that a thread sums at a time, so that their class sums
+// stay in the L1 cache. Each sum runs over the rows in order, for any number of threads.
 const columnsPerBlock = 64
 
 func newScatter(s Set, threads int) *scatter {
@@ -113,7 +111,7 @@ func (sc *scatter) classMean(k int) []float64 {
 func (sc *scatter) within(directions []float64) (trace float64, along []float64) {
 	dim, n := sc.set.Dim, sc.set.Len()
 	r := len(directions) / dim
-	weights := make([]float64, len(sc.counts)) // of a row, 1 where classes weigh n_k/n
+	weights := make([]float64, len(sc.counts)) // weight of a row in each class; 1 if classes have weights n_k/n
 	for k, count := range sc.counts {
 		weights[k] = sc.weights[k] / (float64(count) / float64(n))
 	}
@@ -161,8 +159,8 @@ func (sc *scatter) deviations() []float64 {
 	return m
 }
 
-// nearest returns the trace of each class's covariance (divisor n_k), and how many rows
-// lie nearest to the mean of their own class, ties going to the lower class.
+// nearest returns the trace of each class's covariance (divisor n_k), and the number of rows
+// nearest to the mean of their own class. Ties go to the lower class.
 func (sc *scatter) nearest() (traces []float64, right int) {
 	dim, n, classes := sc.set.Dim, sc.set.Len(), len(sc.labels)
 	chunks := chunkCount(n, rowsPerChunk)
@@ -204,9 +202,9 @@ func (sc *scatter) nearest() (traces []float64, right int) {
 	return traces, right
 }
 
-// classDistances returns the Euclidean distance between two class means, averaged over
-// all pairs of classes present, and in the same way the class-distance normalised
-// variance (v_a + v_b) / (2 |m_a - m_b|^2), v being the traces of the covariances.
+// classDistances returns the Euclidean distance between two class means, averaged over all pairs of
+// classes present, and in the same way the class-distance normalised variance (v_a + v_b) / (2 |m_a
+// - m_b|^2), where v are the traces of the covariances.
 func (sc *scatter) classDistances(traces []float64) (mean, normalisedVariance float64) {
 	classes := len(sc.labels)
 	diff := make([]float64, sc.set.Dim)

@@ -9,8 +9,7 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// Set is the features of n samples at one layer of some network, with the
-// class of each sample.
+// Set holds the features of n samples at one layer of a network, and the class of each sample.
 type Set struct {
 	// X holds n rows of Dim numbers, row after row.
 	X []float32
@@ -24,7 +23,7 @@ type Set struct {
 // Len returns the number of samples n.
 func (s Set) Len() int { return len(s.Labels) }
 
-// check reports what makes the set unusable for class statistics, in one line.
+// check returns an error of one line if the set is unusable for class statistics.
 func (s Set) check(threads int) error {
 	rows, err := checkRows(s.X, s.Dim)
 	if err != nil {
@@ -61,8 +60,8 @@ func checkRows(x []float32, dim int) (int, error) {
 	return len(x) / dim, nil
 }
 
-// checkFinite names the first feature that is NaN or infinite: one such number
-// would spread to every statistic and leave no trace of where it came from.
+// checkFinite returns an error that names the first feature that is NaN or infinite. Otherwise such
+// a number would make every statistic NaN, without a trace of its origin.
 func checkFinite(x []float32, dim, threads int) error {
 	chunks := chunkCount(len(x)/dim, rowsPerChunk)
 	bad := make([]int, chunks)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// noiseLimit is the noise share above which D is not to be relied on.
+// noiseLimit is the noise share above which D is unreliable.
 const noiseLimit = 0.1
 
-// warning is Layer.Warning.
+// warning returns Layer.Warning.
 func (l Layer) warning() string {
 	switch {
 	case l.deficient():
@@ -20,7 +20,7 @@ func (l Layer) warning() string {
 	return ""
 }
 
-// deficient reports whether the class means span fewer directions than they might.
+// deficient reports whether the class means span fewer directions than possible.
 func (l Layer) deficient() bool { return l.Rank < l.fullRank() }
 
 func (l Layer) fullRank() int { return min(l.Dim, l.Classes-1) }
@@ -48,9 +48,8 @@ func noisy(percent string, smallest int) string {
 		percent, smallest)
 }
 
-// Warnings gathers the warnings of layers, or of the steps of an ascent: a sentence for
-// each reason, which names the layers that it holds for. The first and the last one stand
-// for a run of them.
+// Warnings combines the warnings of layers, or of the steps of an ascent: one sentence per reason,
+// which names its layers. A run of layers is written as its first and last one.
 func Warnings(layers []Layer) []string {
 	var out []string
 	reasons := map[string]bool{}
@@ -88,7 +87,7 @@ func Warnings(layers []Layer) []string {
 	return out
 }
 
-// runs names the layers that are meant.
+// runs names the affected layers, runs of them by their ends.
 func runs(layers []Layer, meant func(Layer) bool) string {
 	var names []string
 	for i := 0; i < len(layers); i++ {

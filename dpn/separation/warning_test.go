@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Warnings of layers that share a reason are one sentence, whatever their figures.
+// Layers with the same reason for a warning share one sentence, even if the numbers differ.
 func TestWarnings(t *testing.T) {
 	layer := func(name string, rank int, noise Float) Layer {
 		l := Layer{Name: name, Dim: 5, Classes: 3, Rank: rank, NoiseShare: noise, ClassCounts: []int{7, 4, 9}}

@@ -19,7 +19,7 @@ type Logits struct {
 	Labels  []byte    // n
 }
 
-// check reports what makes the logits unusable, in one line.
+// check returns an error of one line if the logits are unusable.
 func (l Logits) check() error {
 	switch {
 	case l.Classes < 2:
@@ -46,18 +46,18 @@ func (l Logits) check() error {
 
 func (l Logits) row(i int) []float32 { return l.X[i*l.Classes : (i+1)*l.Classes] }
 
-// Bin is the samples of a range of confidence.
+// Bin summarises the samples in a range of confidence.
 type Bin struct {
 	Samples    int        `json:"samples"`
 	Confidence float64    `json:"confidence"` // mean
 	Accuracy   float64    `json:"accuracy"`
-	AccuracyCI [2]float64 `json:"accuracy_ci"` // 95% interval of Wilson
+	AccuracyCI [2]float64 `json:"accuracy_ci"` // Wilson's 95% interval
 }
 
-// Calibration is how well confidence and accuracy agree.
+// Calibration measures how well confidence and accuracy agree.
 type Calibration struct {
 	Samples     int     `json:"samples"`
-	Temperature float64 `json:"temperature"` // that the logits were divided by
+	Temperature float64 `json:"temperature"` // divisor of the logits
 	NLL         float64 `json:"nll"`         // mean negative log-likelihood, nats
 	Accuracy    float64 `json:"accuracy"`
 	Confidence  float64 `json:"confidence"` // mean largest softmax
@@ -68,8 +68,8 @@ type Calibration struct {
 	Reliability  []Bin   `json:"reliability"`    // the bins of equal width that are not empty
 }
 
-// Calibrate measures the softmax of logits that are divided by a temperature, which is 1
-// unless they are to be scaled.
+// Calibrate measures the calibration of the softmax of the logits divided by a temperature (1:
+// unscaled).
 func Calibrate(l Logits, temperature float64) (*Calibration, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -106,13 +106,14 @@ func Calibrate(l Logits, temperature float64) (*Calibration, error) {
 	return c, nil
 }
 
-// softmax is what there is to know of one row of logits at an inverse temperature.
+// softmax holds the softmax of one row of logits at inverse temperature beta, and the derivatives
+// of its loss.
 type softmax struct {
 	sum   float64 // of exp(beta (x_j - x_top)); 1/sum is the largest probability
 	loss  float64 // negative log-likelihood of the label
-	slope float64 // its derivative by beta
-	curve float64 // and the second one
-	right bool    // the label is the first of the largest
+	slope float64 // derivative of the loss by beta
+	curve float64 // second derivative of the loss by beta
+	right bool    // the label is the index of the (first) largest logit
 }
 
 func newSoftmax(x []float32, label int, beta float64) softmax {
@@ -140,8 +141,8 @@ func newSoftmax(x []float32, label int, beta float64) softmax {
 	return s
 }
 
-// EqualWidth returns the bins of ((b-1)/bins, b/bins] that are not empty, by confidence.
-// Confidences lie between 0 and 1.
+// EqualWidth returns the non-empty bins ((b-1)/bins, b/bins] of confidence, in increasing order.
+// Confidences must lie between 0 and 1.
 func EqualWidth(confidence []float64, correct []bool, bins int) ([]Bin, error) {
 	if err := checkConfidence(confidence, correct, bins); err != nil {
 		return nil, err
@@ -153,8 +154,8 @@ func EqualWidth(confidence []float64, correct []bool, bins int) ([]Bin, error) {
 	return filled(all), nil
 }
 
-// EqualMass returns bins of about equally many samples, by confidence. Equal confidences
-// share a bin, so that there may be fewer.
+// EqualMass returns bins with about the same number of samples, in increasing order of confidence.
+// Equal confidences share a bin, so there may be fewer bins.
 func EqualMass(confidence []float64, correct []bool, bins int) ([]Bin, error) {
 	if err := checkConfidence(confidence, correct, bins); err != nil {
 		return nil, err
@@ -201,7 +202,7 @@ func checkConfidence(confidence []float64, correct []bool, bins int) error {
 	return nil
 }
 
-// tally counts the samples of a bin.
+// tally accumulates the samples of a bin.
 type tally struct {
 	n, right int
 	sum      float64
@@ -228,8 +229,8 @@ func filled(all []tally) []Bin {
 	return out
 }
 
-// Gap returns the mean of |accuracy - confidence| over bins, weighted by their samples: the
-// expected calibration error.
+// Gap returns the expected calibration error: the mean of |accuracy - confidence| over bins,
+// weighted by their number of samples.
 func Gap(bins []Bin) float64 {
 	sum, n := 0.0, 0
 	for _, b := range bins {
@@ -239,8 +240,8 @@ func Gap(bins []Bin) float64 {
 	return sum / float64(n)
 }
 
-// chance returns about what Gap would be if every sample were right with the probability
-// that its confidence says: the mean of |N(0, c (1-c) / samples)| over bins of confidence c.
+// chance returns the approximate Gap of a perfectly calibrated classifier: the mean of |N(0, c
+// (1-c) / samples)| over bins of confidence c.
 func chance(bins []Bin) float64 {
 	sum, n := 0.0, 0
 	for _, b := range bins {
@@ -250,25 +251,25 @@ func chance(bins []Bin) float64 {
 	return sum / float64(n)
 }
 
-// Temperatures are sought between these.
+// The bounds of the search for a temperature.
 const (
 	leastTemperature = 1e-3
 	mostTemperature  = 1e3
 )
 
-// Temperature is the number by which to divide logits.
+// Temperature is a fitted divisor of logits.
 type Temperature struct {
 	T          float64 `json:"temperature"`
-	Samples    int     `json:"samples"`  // that it was fitted to
-	AtBound    bool    `json:"at_bound"` // no temperature between 0.001 and 1000 is best: T is one of these
+	Samples    int     `json:"samples"`  // used for the fit
+	AtBound    bool    `json:"at_bound"` // the best T lies outside of 0.001 to 1000; T is the nearest of the two
 	Iterations int     `json:"iterations"`
 }
 
-// FitTemperature returns the temperature with the least negative log-likelihood (Guo et al.,
-// 2017). The likelihood is concave in beta = 1/T, so that the slope has one zero at most: it
-// is found by Newton's method within a bracket, which is halved on the logarithm of beta
-// where a step would leave it. Where all samples are classified correctly, ever lower temperatures
-// are ever better, and T is the lowest allowed.
+// FitTemperature returns the temperature with the least negative log-likelihood (Guo et al., 2017).
+// The likelihood is concave in beta = 1/T, so its slope has at most one zero. It is found by
+// Newton's method within a bracket, with bisection on a logarithmic scale if a step would leave the
+// bracket. If all samples are classified correctly, the likelihood grows as T falls, and T is the
+// lower bound.
 func FitTemperature(l Logits) (*Temperature, error) {
 	if err := l.check(); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// calibrated draws logits whose softmax at a temperature is the true distribution of the
-// labels.
+// calibrated draws logits and labels. The softmax of the logits divided by a temperature is the
+// true distribution of the labels.
 func calibrated(seed uint64, n, classes int, temperature float64) Logits {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := Logits{Classes: classes}
@@ -40,7 +40,7 @@ func calibrate(t *testing.T, l Logits, temperature float64) *Calibration {
 	return c
 }
 
-// The error of probabilities that are right tends to 0, about as fast as chance says.
+// The ECE of correct probabilities tends to 0 with n, about as fast as ECEChance.
 func TestCalibrateTrue(t *testing.T) {
 	for _, n := range []int{1000, 16_000, 64_000} {
 		c := calibrate(t, calibrated(1, n, 5, 1), 1)
@@ -54,11 +54,11 @@ func TestCalibrateTrue(t *testing.T) {
 	}
 }
 
-// A known temperature is found again, dividing by it makes the error vanish and changes no
-// prediction, and no other temperature has a smaller likelihood.
+// FitTemperature finds a known temperature. Dividing by it reduces the ECE to chance and changes no
+// prediction, and neighbouring temperatures have a larger negative log-likelihood.
 func TestTemperature(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
 	}
 	for _, want := range []float64{0.2, 0.9, 1, 3, 40} {
 		l := calibrated(2, 20_000, 4, want)
@@ -91,7 +91,7 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-// Where nothing is wrong there is no best temperature, nor where nothing is right.
+// There is no best temperature if all predictions are right or all are wrong.
 func TestTemperatureBounds(t *testing.T) {
 	l := Logits{X: []float32{1, 0, 0, 2}, Classes: 2, Labels: []byte{0, 1}}
 	if f, err := FitTemperature(l); err != nil || f.T != leastTemperature || !f.AtBound {
@@ -101,13 +101,13 @@ func TestTemperatureBounds(t *testing.T) {
 	if f, err := FitTemperature(l); err != nil || f.T != mostTemperature || !f.AtBound {
 		t.Errorf("all wrong: %+v, %v", f, err)
 	}
-	l.X = make([]float32, 4) // every temperature is as good
+	l.X = make([]float32, 4) // the likelihood does not depend on the temperature
 	if f, err := FitTemperature(l); err != nil || !f.AtBound {
 		t.Errorf("all equal: %+v, %v", f, err)
 	}
 }
 
-// Slope and curvature are the derivatives of the loss, by finite differences.
+// Slope and curvature agree with finite differences of the loss.
 func TestSoftmaxDerivatives(t *testing.T) {
 	x := []float32{0.3, -2, 1.7, 1.2}
 	const h = 1e-5
@@ -124,7 +124,7 @@ func TestSoftmaxDerivatives(t *testing.T) {
 	}
 }
 
-// Large logits neither overflow nor lose the loss.
+// Large logits do not overflow, and small losses keep their precision.
 func TestCalibrateLarge(t *testing.T) {
 	c := calibrate(t, Logits{X: []float32{1e30, -1e30, 0, 1000}, Classes: 2, Labels: []byte{0, 0}}, 1)
 	if c.NLL != 500 || c.Accuracy != 0.5 || c.Confidence != 1 || c.ECE != 0.5 {
@@ -153,7 +153,7 @@ func TestBins(t *testing.T) {
 	if got, want := counts(mass), []int{4, 2, 2}; !reflect.DeepEqual(got, want) {
 		t.Errorf("equal mass: %v, want %v", got, want)
 	}
-	for _, bins := range []int{1, 7} { // of one bin both kinds are the same
+	for _, bins := range []int{1, 7} { // with one bin, both kinds are the same
 		a, err := EqualWidth(confidence, correct, bins)
 		if err != nil {
 			t.Fatal(err)

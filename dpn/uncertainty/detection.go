@@ -9,15 +9,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Accepted is the share of known samples at which the FPR is taken.
+// Accepted is the TPR, the share of known samples accepted, at which the FPR is measured.
 const Accepted = 0.95
 
 const (
-	tail = 0.025            // at either end of an interval
+	tail = 0.025            // probability beyond each end of an interval
 	z    = 1.95996398454005 // normal quantile of 1 - tail
 )
 
-// Detection is how well a score tells known samples from unknown ones.
+// Detection measures how well a score separates known samples from unknown ones.
 type Detection struct {
 	Known   int `json:"known"`   // m samples
 	Unknown int `json:"unknown"` // n samples
@@ -25,15 +25,15 @@ type Detection struct {
 	AUROC   float64    `json:"auroc"`
 	AUROCCI [2]float64 `json:"auroc_ci"` // 95% interval
 
-	// FPR is the share of unknown samples with a score of Threshold or more, the largest
+	// FPR is the share of unknown samples with a score of at least Threshold, which is the largest
 	// number that at least 95% of the known samples reach.
 	FPR       float64    `json:"fpr95"`
 	FPRCI     [2]float64 `json:"fpr95_ci"` // 95% interval
 	Threshold float64    `json:"-"`
 }
 
-// Detect compares the scores of known and of unknown samples, in any order; higher means
-// better known. They may be infinite. None at all or NaN is an error.
+// Detect compares the scores of known and unknown samples, in any order. Known samples should have
+// higher scores. Scores may be infinite; NaN or an empty slice is an error.
 func Detect(known, unknown []float64) (*Detection, error) {
 	x, y, err := sorted(known, unknown)
 	if err != nil {
@@ -45,7 +45,7 @@ func Detect(known, unknown []float64) (*Detection, error) {
 	return d, nil
 }
 
-// sorted returns both samples in increasing order.
+// sorted returns sorted copies of both slices.
 func sorted(known, unknown []float64) (x, y []float64, err error) {
 	for _, s := range []struct {
 		name   string
@@ -65,7 +65,7 @@ func sorted(known, unknown []float64) (x, y []float64, err error) {
 func (d *Detection) auroc(x, y []float64) {
 	m, n := len(x), len(y)
 	placesX, placesY := places(x, y), places(y, x)
-	var u int64 // pairs twice
+	var u int64 // twice the Mann-Whitney statistic
 	for _, p := range placesX {
 		u += p
 	}
@@ -73,17 +73,17 @@ func (d *Detection) auroc(x, y []float64) {
 	d.AUROC = float64(u) / float64(pairs)
 	worst := math.Pow(tail, 1/float64(min(m, n)))
 	d.AUROCCI = [2]float64{worst, 1 - worst}
-	if u == 0 || u == pairs { // one of them is the end of what is possible
+	if u == 0 || u == pairs { // complete separation
 		d.AUROCCI = [2]float64{min(worst, d.AUROC), max(1-worst, d.AUROC)}
 		return
 	}
-	miss := float64(pairs-u) / float64(pairs) // 1 - AUROC, without cancellation
+	miss := float64(pairs-u) / float64(pairs) // 1 - AUROC without cancellation
 	se := math.Sqrt(variance(placesX, 2*n)/float64(m) + variance(placesY, 2*m)/float64(n))
 	logit, half := math.Log(d.AUROC/miss), z*se/(d.AUROC*miss)
 	d.AUROCCI = [2]float64{min(worst, logistic(logit-half)), max(1-worst, logistic(logit+half))}
 }
 
-// places returns twice the number of values of b below each value of a, and once that of
+// places returns, for each value of a, twice the number of smaller values of b plus the number of
 // equal ones. Both are sorted.
 func places(a, b []float64) []int64 {
 	out := make([]int64, len(a))
@@ -100,7 +100,7 @@ func places(a, b []float64) []int64 {
 	return out
 }
 
-// variance is that of places/scale, with the divisor of an unbiased estimate.
+// variance returns the unbiased sample variance of places/scale.
 func variance(places []int64, scale int) float64 {
 	n := len(places)
 	if n < 2 {
@@ -124,7 +124,7 @@ func (d *Detection) fpr(x, y []float64) {
 	m := len(x)
 	d.Threshold = x[m-accepted(m)]
 	d.FPR = share(y, d.Threshold)
-	below, above := 0.0, 1.0 // FPR at the ends of the interval of the threshold
+	below, above := 0.0, 1.0 // FPR at the ends of the threshold's interval
 	first, last := quantileRanks(m)
 	if first >= 0 {
 		above = share(y, x[first])
@@ -139,14 +139,14 @@ func (d *Detection) fpr(x, y []float64) {
 	}
 }
 
-// accepted is how many of m known samples are 95%.
+// accepted returns 95% of m, rounded up.
 func accepted(m int) int {
-	return max(1, int(math.Ceil(float64(Accepted*float64(m))-1e-9))) // 95% of 20 are 19, whatever the rounding
+	return max(1, int(math.Ceil(float64(Accepted*float64(m))-1e-9))) // the result for 20 is 19 in spite of rounding
 }
 
-// quantileRanks returns the places, in increasing order from 0 on, of those of m known
-// samples between which the 5% quantile of all that there are lies, -1 or m where no sample
-// is far enough out. How many of m lie below it has a binomial distribution.
+// quantileRanks returns the ranks (from 0) of the two of m known samples that enclose the 5%
+// quantile of the distribution with 95% probability; -1 or m if no sample is extreme enough. The
+// number of samples below the quantile has a binomial distribution.
 func quantileRanks(m int) (first, last int) {
 	below := distuv.Binomial{N: float64(m), P: 1 - Accepted}
 	first = sort.Search(m, func(c int) bool { return below.CDF(float64(c)) > tail }) - 1
@@ -154,13 +154,13 @@ func quantileRanks(m int) (first, last int) {
 	return first, last
 }
 
-// share is that of the sorted values which are v or more.
+// share returns the share of the sorted values that are at least v.
 func share(sorted []float64, v float64) float64 {
 	below, _ := slices.BinarySearch(sorted, v)
 	return float64(len(sorted)-below) / float64(len(sorted))
 }
 
-// wilson returns the interval of a share of n.
+// wilson returns Wilson's interval of a share observed in n samples.
 func wilson(p float64, n int) (low, high float64) {
 	f := z * z / float64(n)
 	centre := (p + f/2) / (1 + f)
@@ -168,16 +168,15 @@ func wilson(p float64, n int) (low, high float64) {
 	return max(0, min(p, centre-half)), min(1, max(p, centre+half))
 }
 
-// ROCPoint is a point of the curve of the shares accepted over all thresholds.
+// ROCPoint is a point of the ROC curve: the shares accepted at one threshold.
 type ROCPoint struct {
 	FPR float64 `json:"fpr"` // of the unknown samples
 	TPR float64 `json:"tpr"` // of the known samples
 }
 
-// ROC returns the curve from (0, 0) to (1, 1) in order, at every threshold that changes
-// something; the area below its straight lines is the AUROC. most, if above 1, is how many
-// points it has at most: those left out are the nearest to the ones before them, along both
-// axes.
+// ROC returns the curve from (0, 0) to (1, 1), with a point for every distinct score. The area
+// below its straight lines is the AUROC. most, if above 1, limits the number of points: points
+// closest to their predecessors are left out.
 func ROC(known, unknown []float64, most int) ([]ROCPoint, error) {
 	x, y, err := sorted(known, unknown)
 	if err != nil {
@@ -204,7 +203,8 @@ func ROC(known, unknown []float64, most int) ([]ROCPoint, error) {
 	if most < 2 || len(curve) <= most {
 		return curve, nil
 	}
-	// The curve is 2 long in steps of either axis: a point for every so much of it.
+	// The steps along both axes add up to 2; keep a point whenever they have grown by a fixed share
+	// of that.
 	thin, step := curve[:1], 2/float64(most-2)
 	for _, p := range curve[1:] {
 		last := thin[len(thin)-1]

@@ -29,7 +29,7 @@ func detect(t *testing.T, known, unknown []float64) *Detection {
 	return d
 }
 
-// pairs is the AUROC by its definition.
+// pairs returns the AUROC by its definition.
 func pairs(known, unknown []float64) float64 {
 	twice := 0
 	for _, x := range known {
@@ -45,7 +45,7 @@ func pairs(known, unknown []float64) float64 {
 	return float64(twice) / float64(2*len(known)*len(unknown))
 }
 
-// TestDetectPairs compares with the definition, on scores with many ties and infinities.
+// TestDetectPairs compares Detect with the definition, for scores with many ties and infinities.
 func TestDetectPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	levels := []float64{math.Inf(-1), -2, -1, math.Copysign(0, -1), 0, 1, 2, math.Inf(1)}
@@ -80,7 +80,7 @@ func TestDetectPairs(t *testing.T) {
 			t.Errorf("threshold %v accepts %d of %d and %d of %d, FPR %v", d.Threshold, accepted, len(x), passed,
 				len(y), d.FPR)
 		}
-		// The next higher score would accept too few.
+		// The next higher score as threshold would accept too few.
 		if i := slices.IndexFunc(slices.Sorted(slices.Values(x)),
 			func(v float64) bool { return v > d.Threshold }); i >= 0 &&
 			20*(len(x)-i) >= 19*len(x) {
@@ -111,8 +111,7 @@ func area(roc []ROCPoint) (sum float64) {
 	return sum
 }
 
-// No result changes under a monotone transformation of the scores, nor when they stand in
-// another order.
+// No result changes under a monotone transformation or a permutation of the scores.
 func TestDetectMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	x, y := normals(r, 300, 1), normals(r, 200, 0)
@@ -138,7 +137,8 @@ func TestDetectMonotone(t *testing.T) {
 }
 
 // Two normal distributions at a distance delta have the AUROC Phi(delta/sqrt 2) and the FPR
-// Phi(1.645 - delta): the estimates tend there, and about 95% of the intervals hold them.
+// Phi(1.645 - delta). The estimates converge to these values, and about 95% of the intervals
+// contain them.
 func TestDetectCoverage(t *testing.T) {
 	const rounds = 1000
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestDetectCoverage(t *testing.T) {
 				inFPR++
 			}
 		}
-		// Three standard errors of 1000 rounds are 2%.
+		// 2% is three standard errors for 1000 rounds.
 		if inAUROC < 925 || inAUROC > 990 {
 			t.Errorf("%+v: the intervals of the AUROC cover it in %d of %d rounds", c, inAUROC, rounds)
 		}
@@ -171,7 +171,7 @@ func TestDetectCoverage(t *testing.T) {
 	}
 }
 
-// Scores that separate completely have no interval of width 0, and none is narrower.
+// The interval of complete separation does not have width 0, and no other interval is narrower.
 func TestDetectSeparated(t *testing.T) {
 	x, y := make([]float64, 100), make([]float64, 200)
 	for i := range x {
@@ -181,7 +181,7 @@ func TestDetectSeparated(t *testing.T) {
 		y[i] = -float64(i)
 	}
 	d := detect(t, x, y)
-	worst := math.Pow(0.025, 0.01) // all of 100 independent pairs are right
+	worst := math.Pow(0.025, 0.01) // lower bound if 100 of 100 independent pairs are right
 	if d.AUROC != 1 || d.AUROCCI != [2]float64{worst, 1} || d.FPR != 0 || d.FPRCI[0] != 0 ||
 		!(d.FPRCI[1] > 0.01 && d.FPRCI[1] < 0.05) {
 		t.Errorf("%+v", d)
@@ -209,8 +209,8 @@ func TestDeLong(t *testing.T) {
 	}
 }
 
-// A curve of few points runs through some of all, from corner to corner, with nearly the
-// same area.
+// A curve with a limited number of points consists of points of the full curve, includes both
+// corners, and has nearly the same area.
 func TestROCThin(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	x, y := normals(r, 3000, 1), normals(r, 3000, 0)
@@ -228,7 +228,7 @@ func TestROCThin(t *testing.T) {
 	}
 	for _, p := range thin {
 		if !slices.Contains(all, p) {
-			t.Fatalf("%v is no point of the curve", p)
+			t.Fatalf("%v is not a point of the full curve", p)
 		}
 	}
 }
