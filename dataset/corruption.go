@@ -148,7 +148,7 @@ func ParseCorruption(text string) (Corruption, error) {
 			text, k.Range(), k.Unit, Corruption{name, k.Suite[1]})
 	}
 	s, err := strconv.ParseFloat(number, 64)
-	if err != nil {
+	if err != nil || strings.ContainsAny(number, "xX_") { // decimal, as all numbers
 		return c, fmt.Errorf("corruption %q: severity %q, expected a number, as in gaussian:0.3", text, number)
 	}
 	c.Severity = s

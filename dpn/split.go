@@ -29,7 +29,7 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	train = s.Slice(0, rest)
 	if n := distinct(train, m.Config.Components); n < m.Config.Components {
 		return nil, nil, badSetting("components", m.Config.Components,
-			fmt.Sprintf("expected at most one for each of the %d distinct training images", n))
+			fmt.Sprintf("expected at most %d, the number of different training images", n))
 	}
 	if val.Len() == 0 && m.Config.Patience > 0 {
 		return nil, nil, badSetting("patience", m.Config.Patience, "expected images to validate on with it (val-size)")

@@ -13,6 +13,7 @@ import (
 
 	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/format"
+	"dpnbench/internal/quote"
 	"dpnbench/plot"
 )
 
@@ -165,7 +166,7 @@ func (p Page) html() ([]byte, error) {
 	if err := pageTemplate.Execute(&out, v); err != nil {
 		return nil, err
 	}
-	return bytes.ToValidUTF8(out.Bytes(), []byte("\ufffd")), nil
+	return []byte(quote.Lines(string(bytes.ToValidUTF8(out.Bytes(), []byte("\ufffd"))))), nil
 }
 
 // builder counts the blocks of a page, for numbers and ids.

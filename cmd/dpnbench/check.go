@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/check"
+	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/schollz/progressbar/v3"
@@ -145,8 +146,9 @@ func (a *app) verdict(r *check.Report) error {
 			a.printf("... and %d more\n", len(r.Failures)-i)
 			break
 		}
-		a.printf("FAIL %s on %s: %s\n     repeat with: dpnbench check --tier %s --threads %d --case %s\n",
-			f.Case, f.Tier, f.Reason, f.Tier, f.Threads, f.Case)
+		a.printf("FAIL %s on %s: %s\n     repeat with: %s\n", f.Case, f.Tier, f.Reason,
+			quote.Command("check", "--tier", f.Tier, "--threads", fmt.Sprint(f.Threads), "--case",
+				f.Case))
 	}
 	if r.Failed > 0 {
 		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}

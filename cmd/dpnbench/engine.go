@@ -94,6 +94,6 @@ func (a *app) addExplain(c *cobra.Command) {
 // explainAscent does what --explain asks for.
 func (a *app) explainAscent(e *engine.Engine, m *dpn.Model, s *dataset.Set, training bool) {
 	if a.explain {
-		a.printf("%s\n", m.Explain(e, s, training))
+		a.printf("%s\n", lines(m.Explain(e, s, training)))
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"dpnbench/engine"
 )
@@ -46,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) (status in
 			if p, ok := v.(*engine.TaskPanic); ok {
 				v = p.Value
 			}
-			fmt.Fprintf(stderr, "dpnbench: internal error: %v\n", v)
+			fmt.Fprint(stderr, safe("dpnbench: internal error: %s\n", fmt.Sprint(v)))
 			status = exitInternal
 		}
 	}()
@@ -62,12 +61,11 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) (status in
 	if err == nil {
 		return exitDone
 	}
-	message := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "dpnbench: interrupted%s\n", a.afterInterrupt)
 		return exitInterrupted
 	}
-	fmt.Fprintf(stderr, "dpnbench: %s\n", message)
+	fmt.Fprint(stderr, safe("dpnbench: %s\n", err))
 	var failed *failedError
 	if errors.As(err, &failed) {
 		return exitFailed

@@ -15,6 +15,7 @@ import (
 
 	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/folderlock"
+	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/schollz/progressbar/v3"
@@ -30,10 +31,50 @@ type output struct {
 	err error
 }
 
+// printf escapes in the values what a terminal would obey: names and texts come from files.
 func (o *output) printf(format string, args ...any) {
-	if _, err := fmt.Fprintf(o.File, format, args...); err != nil && o.err == nil {
+	if _, err := io.WriteString(o.File, safe(format, args...)); err != nil && o.err == nil {
 		o.err = err
 	}
+}
+
+// lines is a text of several lines that printf leaves as they are.
+type lines string
+
+// safe is fmt.Sprintf with values in which nothing can control a terminal: texts and errors stay on
+// one line.
+func safe(format string, args ...any) string {
+	quoted := make([]any, len(args))
+	for i, a := range args {
+		switch v := a.(type) {
+		case string:
+			quoted[i] = quote.Text(v)
+		case error:
+			quoted[i] = quote.Text(oneLine(v))
+		default:
+			quoted[i] = a
+		}
+	}
+	return quote.Lines(fmt.Sprintf(format, quoted...))
+}
+
+// longest is the length in bytes up to which a message is printed whole.
+const longest = 4000
+
+// oneLine returns the message of an error on one line. The middle of a very long one, which names
+// something very long, is left out.
+func oneLine(err error) string {
+	var parts []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	s := strings.Join(parts, " ")
+	if len(s) > longest {
+		s = s[:longest/2] + " [...] " + s[len(s)-longest/2:]
+	}
+	return s
 }
 
 // printf prints results, unless standard output is reserved for JSON (--json -).
@@ -55,10 +96,13 @@ func (a *app) table(rows [][]string) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, r := range rows {
-		fmt.Fprintln(w, strings.Join(r, "\t")+"\t")
+		for _, cell := range r {
+			fmt.Fprint(w, quote.Text(cell), "\t")
+		}
+		fmt.Fprintln(w)
 	}
 	w.Flush()
-	a.printf("%s", b.String())
+	a.printf("%s", lines(b.String()))
 }
 
 // writeJSON writes the results to the file of --json, if any.
@@ -70,7 +114,7 @@ func (a *app) writeJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	b = append(b, '\n')
+	b = append(quote.JSON(b), '\n')
 	if a.json == "-" {
 		_, err = a.out.Write(b)
 		return err

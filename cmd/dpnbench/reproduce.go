@@ -14,6 +14,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
@@ -317,7 +318,7 @@ func (r *reproduction) write(out *reproduced) error {
 		{Name: "Data", Text: out.Data},
 		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, count(out.Threads, "thread"))},
 		{Name: "dpnbench", Text: version()},
-		{Name: "Command", Text: strings.Join(append([]string{"dpnbench"}, os.Args[1:]...), " ")},
+		{Name: "Command", Text: quote.Command(os.Args[1:]...)},
 	}
 	path := filepath.Join(r.out, "report.html")
 	if err := reproduce.Page(out.Results, facts).Save(path); err != nil {

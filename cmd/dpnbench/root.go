@@ -85,6 +85,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(ascending...)
 	root.AddCommand(checkCommand(a), benchCommand(a), dataCommand(a)) // check and bench choose routes themselves
 	helpCommand(root)
+	decimalFlags(root)
 	return root
 }
 

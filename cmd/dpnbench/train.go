@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
@@ -244,7 +245,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": no epoch was finished"
 	if t.resume {
-		t.afterInterrupt = fmt.Sprintf(": no further epoch was finished, continue with train --out %s --resume", t.out)
+		t.afterInterrupt = fmt.Sprintf(": no further epoch was finished, continue with: %s", t.again())
 	}
 	opt, finished := t.fitOptions(c)
 	res, err := m.Fit(ctx, e, data.Train, opt)
@@ -313,13 +314,15 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 			if h.Epoch == 1 { // an earlier run's result no longer belongs to the model
 				os.Remove(filepath.Join(t.out, resultFile))
 			}
-			t.afterInterrupt = fmt.Sprintf(": the epochs up to %d are saved, continue with train --out %s --resume",
-				h.Epoch, t.out)
+			t.afterInterrupt = fmt.Sprintf(": the epochs up to %d are saved, continue with: %s", h.Epoch, t.again())
 		},
 		OnStep: func(done, all int, loss float64) { progress("train", done, all) },
 	}
 	return opt, func() { finish(b) }
 }
+
+// again is the command that goes on with this training.
+func (t *training) again() string { return quote.Command("train", "--out", t.out, "--resume") }
 
 // noteEpoch prints the line of an epoch, of so many.
 func (t *training) noteEpoch(h dpn.Epoch, all int) {
