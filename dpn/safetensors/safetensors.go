@@ -6,9 +6,9 @@
 // ranges cover the data exactly, without overlap or hole. The format is that of
 // https://github.com/huggingface/safetensors; PyTorch reads what Write writes.
 //
-// The format has no checksum, so Write puts one into the metadata (ChecksumKey), and Read
-// refuses a file that does not match its own. Files of other programs have none: they are
-// read, and File.Checked says that nothing vouches for them.
+// The format has no checksum, so Write puts one into the metadata (ChecksumKey), and Read refuses a
+// file that does not match its own. Files of other programs have none: Read accepts them and sets
+// File.Checked to false.
 package safetensors
 
 import (
@@ -33,12 +33,12 @@ import (
 // MaxHeader is the largest header that is accepted, in bytes.
 const MaxHeader = 100 << 20
 
-// zipMagic begins a zip archive.
+// zipMagic is the first four bytes of a zip archive.
 const zipMagic = "PK\x03\x04"
 
-// ChecksumKey is the key of the metadata under which a file holds the SHA-256 of all that
-// it says: the other metadata, and names, shapes and bits of the tensors. Write sets it;
-// Read checks it, where it is there, and leaves it out of File.Metadata.
+// ChecksumKey is the key in the metadata of the SHA-256 of the other metadata and of names, shapes
+// and bits of the tensors. Write sets it. Read checks it, if present, and leaves it out of
+// File.Metadata.
 const ChecksumKey = "dpnbench.sha256"
 
 // Tensor is a named array, row-major. A scalar has an empty shape.
@@ -48,7 +48,7 @@ type Tensor struct {
 	Data  []float32
 }
 
-// File is what a safetensors file holds. Tensors are in the order of their names.
+// File is the content of a safetensors file. Tensors are sorted by name.
 type File struct {
 	Tensors  []Tensor
 	Metadata map[string]string // without the checksum
@@ -72,11 +72,11 @@ type entry struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// checksum returns the SHA-256 of f, whose tensors are in the order of their names.
+// checksum returns the SHA-256 of f, whose tensors are sorted by name.
 func (f *File) checksum() string {
 	h := sha256.New()
 	text := func(s string) {
-		s = string([]rune(s)) // what is not UTF-8 becomes U+FFFD, as it does in the header
+		s = string([]rune(s)) // invalid UTF-8 becomes U+FFFD, as in the header
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
@@ -88,7 +88,7 @@ func (f *File) checksum() string {
 	for _, t := range f.Tensors {
 		text(t.Name)
 		fmt.Fprintln(h, t.Shape)
-		writeFloats(h, t.Data) // a hash never fails
+		writeFloats(h, t.Data) // writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -271,7 +271,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The ranges are in order and cover the data: read it in one go.
+	// The ranges are in order and without gaps, so the data are read sequentially.
 	for i, at := range entries {
 		t := &f.Tensors[at]
 		data, err := readFloats(r, t.Data)

@@ -53,11 +53,11 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("header of %d bytes, expected a multiple of 8", n)
 	}
 	if got.Tensor("b").Data[0] != 0.1 || got.Tensor("none") != nil {
-		t.Error("Tensor finds the wrong ones")
+		t.Error("Tensor returns wrong tensors")
 	}
 }
 
-// raw makes a file from a header and a number of data bytes.
+// raw returns a file with a header and the given number of data bytes.
 func raw(header string, data int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	b = append(b, header...)
@@ -124,11 +124,11 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestChecksum flips every bit of a file in turn: it is refused, or the bit was one that
-// says nothing (a space, a letter of the checksum's own key).
+// TestChecksum flips every bit of a file in turn. The file is refused, unless the bit has no
+// meaning (in a space, or in the name of the checksum's key).
 func TestChecksum(t *testing.T) {
 	f := sample()
-	f.Metadata["path"] = "\xff\xfe no UTF-8" // a file name may be so; the header replaces it
+	f.Metadata["path"] = "\xff\xfe no UTF-8" // possible in a file name; the header replaces it
 	good := encode(t, f)
 	want, err := Read(bytes.NewReader(good), int64(len(good)))
 	if err != nil {

@@ -59,8 +59,8 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestClean checks that the files of a crash are removed, and no others: the names are such that
-// a glob pattern would match the wrong ones.
+// TestClean checks that the temporary files of a crash are removed, and no others. As a glob
+// pattern, the path would match other files.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "[f]") // as a pattern it is f

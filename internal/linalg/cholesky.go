@@ -2,8 +2,8 @@ package linalg
 
 import "math"
 
-// Cholesky replaces the lower half of the symmetric n x n matrix a by the factor L of
-// a = L L^T. It reports false if a is not positive definite to rounding.
+// Cholesky replaces the lower triangle of the symmetric n x n matrix a by the factor L of a = L
+// L^T. It reports false if a is not positive definite to rounding.
 func Cholesky(a []float64, n int) bool {
 	for i := range n {
 		row := a[i*n : i*n+i+1]

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// krylovTolerance is the residual |C v - lambda v| <= tolerance lambda_1 at which
-// an eigenvector counts as found. The eigenvalue is then accurate to that much, and to
-// about the square of it over the gap if neighbours are well apart.
+// krylovTolerance is the largest residual |C v - lambda v| / lambda_1 of a converged eigenvector.
+// The relative error of the eigenvalue is at most as large, and about its square over the relative
+// gap if neighbouring eigenvalues are well separated.
 const krylovTolerance = 1e-10
 
-// Krylov is the leading eigenpairs that BlockLanczos finds.
+// Krylov holds the leading eigenpairs found by BlockLanczos.
 type Krylov struct {
 	Values     []float64 // q, largest first
-	Vectors    []float64 // q x dim, a unit vector a row
+	Vectors    []float64 // q x dim, one unit vector per row
 	Iterations int       // calls of apply
 	Residual   float64   // the largest |C v - lambda v|, relative to the largest eigenvalue
 }
@@ -48,9 +48,8 @@ func BlockLanczos(ctx context.Context, dim, q int, apply func(out, in []float64)
 			return nil, err
 		}
 
-		// Split C (last block) into its part within the space, which goes to
-		// columns, and the rest, whose length in an orthonormal basis (the next
-		// block) goes to coupling.
+		// Split C (last block) into its projection to the space, stored in columns, and the rest,
+		// stored in coupling as coordinates in an orthonormal basis (the next block).
 		clear(coupling)
 		next := 0
 		for i := range last {
@@ -76,8 +75,8 @@ func BlockLanczos(ctx context.Context, dim, q int, apply func(out, in []float64)
 				Scale(1/rest, v)
 				basis = append(basis, v...)
 			} else {
-				// Nothing new this way: go on with a vector from elsewhere, to
-				// which C does not lead.
+				// C maps the space to itself in this direction: continue with a random vector
+				// orthogonal to it.
 				basis = appendRandom(basis, dim, &random)
 			}
 			next++
@@ -116,8 +115,7 @@ func BlockLanczos(ctx context.Context, dim, q int, apply func(out, in []float64)
 	}
 }
 
-// ritz solves the projected problem: columns[j] holds its entries 0..j of
-// column j.
+// ritz solves the projected eigenproblem: columns[j] holds entries 0..j of its column j.
 func ritz(ctx context.Context, columns [][]float64) (values, vectors []float64, err error) {
 	m := len(columns)
 	h := make([]float64, m*m)

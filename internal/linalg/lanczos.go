@@ -1,11 +1,11 @@
 package linalg
 
-// Lanczos returns an estimate of the largest eigenvalue of a symmetric positive definite
-// matrix P of len(start) rows after at most so many steps from start, which it overwrites.
-// multiply adds P x to y. Up to rounding the estimate is never above the eigenvalue. For a
-// random start and s steps it is too small by 0.103 (log(d (s-1)^4)/(s-1))^2 on average,
-// whatever the other eigenvalues are (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl.
-// 13, 1992): 5% at d = 64 and s = 24, and much less if the largest eigenvalue stands out.
+// Lanczos returns an estimate of the largest eigenvalue of a symmetric positive definite matrix P
+// with len(start) rows after at most steps steps from start, which it overwrites. multiply adds P x
+// to y. Up to rounding the estimate is never above the eigenvalue. For a random start and s steps
+// it is too small by 0.103 (log(d (s-1)^4)/(s-1))^2 on average, whatever the other eigenvalues are
+// (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992): 5% at d = 64 and s = 24, and
+// much less if the largest eigenvalue is well separated.
 func Lanczos(start []float64, steps int, multiply func(y, x []float64)) (float64, error) {
 	d, w := len(start), start
 	var basis [][]float64
@@ -13,7 +13,7 @@ func Lanczos(start []float64, steps int, multiply func(y, x []float64)) (float64
 	for len(basis) < min(d, steps) {
 		norm := Norm(w)
 		if len(basis) > 0 {
-			if !(norm > 1e-10*diagonal[0]) { // the basis spans an invariant space
+			if !(norm > 1e-10*diagonal[0]) { // the basis spans an invariant subspace
 				break
 			}
 			beside = append(beside, norm)
@@ -24,7 +24,7 @@ func Lanczos(start []float64, steps int, multiply func(y, x []float64)) (float64
 		w = make([]float64, d)
 		multiply(w, q)
 		diagonal = append(diagonal, Dot(w, q))
-		for range 2 { // once is not enough if little is left
+		for range 2 { // twice, because cancellation may make the first result inaccurate
 			for _, q := range basis {
 				Axpy(-Dot(w, q), q, w)
 			}

@@ -28,8 +28,8 @@ func Eigenvalues(a []float64, n int) ([]float64, error) {
 	return d, nil
 }
 
-// Eigenvectors is Eigenvalues with the unit eigenvectors, as the rows of an n x n matrix.
-// For equal eigenvalues they are one basis out of many, always the same one.
+// Eigenvectors is Eigenvalues with the unit eigenvectors, as the rows of an n x n matrix. For equal
+// eigenvalues they are a deterministic choice of an orthonormal basis.
 func Eigenvectors(a []float64, n int) (values, vectors []float64, err error) {
 	if err := checkMatrix(a, n); err != nil {
 		return nil, nil, err
@@ -62,8 +62,7 @@ func SymmetricEigen(ctx context.Context, a []float64, n int) (values, vectors []
 	if err := diagonalise(ctx, d, e, q, n); err != nil {
 		return nil, nil, err
 	}
-	// Selection sort: stable enough (ties keep the lower index), and n swaps
-	// of rows at most.
+	// Selection sort needs at most n swaps of rows, and ties keep the lower index.
 	for i := range n {
 		best := i
 		for j := i + 1; j < n; j++ {
@@ -122,8 +121,7 @@ func tridiagonalise(ctx context.Context, a []float64, n int) (d, e, beta []float
 	return d, e, beta
 }
 
-// reflections returns Q^T from what tridiagonalise has left, so that row i of it is
-// column i of Q.
+// reflections returns Q^T from the reflectors that tridiagonalise stored. Its row i is column i of Q.
 //
 // Q = H_0 H_1 ... H_{n-3}, applied from the last so that the leading rows
 // and columns stay those of the identity. Q^T row i is Q column i:
@@ -146,9 +144,8 @@ func reflections(ctx context.Context, a, beta []float64, n int) []float64 {
 	return q
 }
 
-// diagonalise turns the tridiagonal matrix (d, e) into its eigenvalues, left in
-// d, and applies the rotations to the rows of q unless q is nil. Its error is that of ctx when
-// ctx ends, before it or meanwhile.
+// diagonalise turns the tridiagonal matrix (d, e) into its eigenvalues, left in d, and applies the
+// rotations to the rows of q unless q is nil. If ctx ends, it returns the error of ctx.
 func diagonalise(ctx context.Context, d, e, q []float64, n int) error {
 	const eps = 0x1p-52
 	var size float64

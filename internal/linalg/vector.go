@@ -39,7 +39,7 @@ func Scale(f float64, x []float64) {
 	}
 }
 
-// Norm returns the Euclidean length of x, whose squares must neither overflow nor vanish.
+// Norm returns the Euclidean norm of x. The squares must neither overflow nor underflow.
 func Norm(x []float64) float64 { return math.Sqrt(Dot(x, x)) }
 
 // Widen returns x in float64.
@@ -75,9 +75,9 @@ func SquaredDistance(a, b []float32) float64 {
 	return (s0 + s2) + (s1 + s3)
 }
 
-// Orthonormalise makes v a unit vector orthogonal to the rows of basis, which are
-// orthonormal themselves. If v lies in their span, it becomes the part of the first unit
-// vector e_0, e_1, ... that does not.
+// Orthonormalise makes v a unit vector orthogonal to the rows of basis, which must be orthonormal.
+// If v lies in their span, the first of the unit vectors e_0, e_1, ... that does not is used
+// instead.
 func Orthonormalise(v, basis []float64) {
 	dim := len(v)
 	for try := 0; !Orthogonalise(v, basis); try++ {
@@ -86,15 +86,15 @@ func Orthonormalise(v, basis []float64) {
 	}
 }
 
-// Orthogonalise makes v a unit vector orthogonal to the rows of basis. It reports false if
-// only rounding is left of v then.
+// Orthogonalise makes v a unit vector orthogonal to the rows of basis. It reports false if v lies
+// in their span up to rounding.
 func Orthogonalise(v, basis []float64) bool {
 	length := Norm(v)
 	if length == 0 {
 		return false
 	}
 	Scale(1/length, v)
-	// Twice: the first sweep leaves rounding of the size of what it removed.
+	// Two sweeps, because the first leaves rounding errors in proportion to the part that it removed.
 	for range 2 {
 		for b := 0; b < len(basis); b += len(v) {
 			Axpy(-Dot(v, basis[b:b+len(v)]), basis[b:b+len(v)], v)
@@ -123,5 +123,5 @@ func LogProduct(x []float64) float64 {
 	return float64(float64(exponent)*math.Ln2) + float64(num.Log32(float32(mantissa)))
 }
 
-// IsFinite says whether x is neither infinite nor NaN.
+// IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T ~float32 | ~float64](x T) bool { return x-x == 0 }

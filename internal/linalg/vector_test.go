@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLoops checks every length up to some unrolled rounds on whole numbers, whose sums are
-// exact in any order.
+// TestLoops checks all lengths up to several rounds of the unrolled loops, on integers, whose sums
+// are exact in any order.
 func TestLoops(t *testing.T) {
 	for n := range 14 {
 		a, b, y := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -32,8 +32,8 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestNotFused checks that products are rounded before they are added: fused, the sum
-// would keep the 2^-60 that rounding takes from (1 + 2^-30)^2.
+// TestNotFused checks that products are rounded before they are added. A fused sum would contain
+// the 2^-60 that rounding removes from (1 + 2^-30)^2.
 func TestNotFused(t *testing.T) {
 	x := 1 + 0x1p-30
 	y := []float64{-(1 + 0x1p-29)}

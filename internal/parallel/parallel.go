@@ -1,4 +1,4 @@
-// Package parallel shares independent work among goroutines.
+// Package parallel runs independent work on several goroutines.
 package parallel
 
 import (
@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f for 0 .. n-1 on up to so many goroutines (0: GOMAXPROCS), and returns when
-// all calls have. f must write only to what its number owns, so that no result depends on
-// threads.
+// Each calls f for 0 .. n-1 on up to threads goroutines (0: GOMAXPROCS), and returns when all calls
+// have returned. f must write only to outputs of its own index, so that no result depends on the
+// number of threads.
 func Each(n, threads int, f func(i int)) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -33,9 +33,9 @@ func Each(n, threads int, f func(i int)) {
 	wg.Wait()
 }
 
-// ForEach calls f for 0 .. n-1 on up to so many goroutines, at least one, and stops early when
-// ctx ends. f must write only to what its number owns, so that no result depends on threads.
-// It returns ctx's error, or that of the lowest number that failed.
+// ForEach calls f for 0 .. n-1 on up to threads goroutines, at least one, and stops early if ctx
+// ends. f must write only to outputs of its own index, so that no result depends on the number of
+// threads. It returns the error of ctx, or the error with the lowest index.
 func ForEach(ctx context.Context, n, threads int, f func(i int) error) error {
 	errs := make([]error, n)
 	Each(n, max(threads, 1), func(i int) {

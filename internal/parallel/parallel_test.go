@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestEach checks that every number comes once, and not from more goroutines at a time than
-// are asked for.
+// TestEach checks that every index is passed once, and that no more goroutines than requested run
+// at the same time.
 func TestEach(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 7, 100} {
 		for _, threads := range []int{-1, 0, 1, 2, 3, 200} {

@@ -7,7 +7,7 @@
 //
 //	text.Say("accuracy", "share", 0.971, "images", 10000)
 //
-// where a file of prose/ has
+// where a file of prose/ contains
 //
 //	{{define "accuracy"}}
 //	{{percent .share}} of {{thousands .images}} images are classified correctly.

@@ -1,5 +1,5 @@
-// Package sampleascent makes a small ascent without a network, for tests of figures and pages:
-// built-in digits that are blurred and move towards the mean of their class.
+// Package sampleascent constructs a small ascent without a network, for tests of figures and pages:
+// blurred built-in digits that move towards the mean of their class.
 package sampleascent
 
 import (
@@ -29,7 +29,7 @@ type Item struct {
 	At               [][2]float64
 }
 
-// New returns the ascent of so many digits; every seventh one, from number 3 on, is misread.
+// New returns the ascent of items digits over steps steps. Every seventh one, from index 3 on, is misclassified.
 func New(items, steps int) Ascent {
 	const pixels = Side * Side
 	set := dataset.Digits(1, 0, 400)

@@ -1,4 +1,4 @@
-// Package stat has quantiles.
+// Package stat computes medians and quantiles.
 package stat
 
 import (
@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// Median returns the middle of x, or the mean of the two in the middle; NaN of nothing.
+// Median returns the median of x, the mean of the two middle elements for an even number; NaN if x
+// is empty.
 func Median(x []float64) float64 {
 	s := slices.Clone(x)
 	slices.Sort(s)
 	return Quantile(s, 0.5)
 }
 
-// Quantile returns the q-quantile of sorted numbers, 0 <= q <= 1, interpolated between
-// neighbours (R's type 7): the least for 0, the greatest for 1; NaN of nothing.
+// Quantile returns the q-quantile of sorted numbers, 0 <= q <= 1, interpolated between neighbours
+// (R's type 7): the smallest for 0, the largest for 1; NaN if there are none.
 func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
 	}
-	at := float64(q * float64(len(sorted)-1)) // rounded: no machine may fuse it with what follows
+	at := float64(q * float64(len(sorted)-1)) // rounded, so that no machine fuses the product with the subtraction
 	i := int(at)
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]

@@ -55,8 +55,8 @@ func (d *Interference) Add(from, to Usage) {
 // shortestWatch is the time, in seconds, below which ticks of 10 ms are too coarse.
 const shortestWatch = 0.2
 
-// Shares returns Steal and Others in cores (CPU seconds per second), 0 if the intervals are
-// too short to tell.
+// Shares returns Steal and Others in cores (CPU seconds per second), 0 if the intervals are too
+// short to measure.
 func (d *Interference) Shares() (steal, others float64) {
 	if d.Seconds < shortestWatch {
 		return 0, 0

@@ -25,10 +25,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a browser may take for all that a test asks of it.
+// patience is the time limit for all actions of a test in the browser.
 const patience = 2 * time.Minute
 
-const icon = "/favicon.ico" // browsers ask for it on their own
+const icon = "/favicon.ico" // browsers request it by themselves
 
 // Browser is a headless Chromium with one page in it.
 type Browser struct {
@@ -41,8 +41,8 @@ type Browser struct {
 	requests, errors []string
 }
 
-// Start starts Chromium, or skips the test if there is none or -short is given. The end of the
-// test ends it.
+// Start starts Chromium, or skips the test if there is none or -short is given. It is stopped at
+// the end of the test.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	if testing.Short() {
@@ -78,7 +78,7 @@ func findChromium() string {
 	return ""
 }
 
-// serve answers the browser: the page, and nothing else.
+// serve serves the page, and nothing else.
 func (b *Browser) serve(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/":
@@ -93,7 +93,7 @@ func (b *Browser) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// record remembers requests for anything but the page, and errors.
+// record collects errors, and requests for anything but the page.
 func (b *Browser) record(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Browser) record(event any) {
 	}
 }
 
-// Open shows a page in a window of a width and a height in pixels, and waits for it to load.
+// Open shows a page in a window of the given width and height in pixels, and waits for it to load.
 func (b *Browser) Open(page []byte, width, height int) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -135,7 +135,7 @@ func (b *Browser) Scripts(on bool) {
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
-// Media chooses the style of a medium, such as print; an empty one stands for the screen.
+// Media emulates a CSS medium such as print; "" stands for the screen.
 func (b *Browser) Media(medium string) {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
@@ -194,7 +194,7 @@ func call[P, R any](b *Browser, command cdp.Command[P, R], params P) R {
 	return r
 }
 
-// CheckQuiet checks that no page has asked for anything else or shown an error so far.
+// CheckQuiet checks that no page has requested anything else or reported an error so far.
 func (b *Browser) CheckQuiet() {
 	b.t.Helper()
 	for _, p := range b.noise() {
@@ -206,7 +206,7 @@ func (b *Browser) noise() (problems []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.requests) > 0 {
-		problems = append(problems, fmt.Sprintf("the page asked for %q", b.requests))
+		problems = append(problems, fmt.Sprintf("the page requested %q", b.requests))
 	}
 	if len(b.errors) > 0 {
 		problems = append(problems, fmt.Sprintf("errors: %q", b.errors))
@@ -214,9 +214,10 @@ func (b *Browser) noise() (problems []string) {
 	return problems
 }
 
-// CheckWidths opens the page at the width of a desktop and of a phone: nothing overflows,
-// every image loads, as many figures as given are seen, nothing else is asked for and no error
-// shows. With DPN_TEST_SCREENSHOT set it writes both views to files that begin with its value.
+// CheckWidths opens the page at the width of a desktop and of a phone. It checks that nothing
+// overflows, every image loads, the given number of figures is visible, nothing else is requested
+// and no error occurs. If DPN_TEST_SCREENSHOT is set, it writes both views to files whose names
+// begin with its value.
 func (b *Browser) CheckWidths(page []byte, figures int) {
 	b.t.Helper()
 	for _, width := range []int{1280, 390} {
@@ -234,7 +235,7 @@ func (b *Browser) CheckWidths(page []byte, figures int) {
 	b.CheckQuiet()
 }
 
-// layoutScript returns what problems needs to know, once all images are decoded.
+// layoutScript returns the layout data for problems, once all images are decoded.
 const layoutScript = `(async () => {
 	const images = [...document.images];
 	await Promise.allSettled(images.map(i => i.decode()));
@@ -250,7 +251,7 @@ const layoutScript = `(async () => {
 	};
 })()`
 
-// problems says what is wrong with the layout of the page at a width in pixels.
+// problems describes the faults of the page's layout at a width in pixels.
 func (b *Browser) problems(width, figures int) (problems []string) {
 	b.t.Helper()
 	var got struct {
@@ -265,7 +266,7 @@ func (b *Browser) problems(width, figures int) (problems []string) {
 			fmt.Sprintf("at %d pixels the content is %v wide; it contains %q", width, got.Content, got.Wide))
 	}
 	if got.Figures != figures {
-		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are seen, want %d", width, got.Figures, figures))
+		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are visible, want %d", width, got.Figures, figures))
 	}
 	if len(got.Broken) > 0 {
 		problems = append(problems, fmt.Sprintf("at %d pixels these images do not load: %q", width, got.Broken))

@@ -2,7 +2,7 @@ package webtest
 
 import "testing"
 
-// Browser stands for a browser that WebAssembly cannot start: chromedp has no processes there.
+// Browser is a placeholder: WebAssembly cannot start the process of a browser.
 type Browser struct{}
 
 // Start skips the test.

@@ -7,15 +7,14 @@ import (
 	"testing"
 )
 
-// TestProblems opens a page in which everything is wrong that a browser can tell, and then one in
-// which nothing is.
+// TestProblems opens a page with every fault that problems detects, and then one without any.
 func TestProblems(t *testing.T) {
 	b := Start(t)
 	const bad = `<!DOCTYPE html><meta name="viewport" content="width=device-width">
 		<div style="width: 2000px">wide</div><img alt="lost" src="lost.png"><script>nowhere()</script>`
 	b.Open([]byte(bad), 390, 900)
 	got := strings.Join(append(b.problems(390, 1), b.noise()...), "\n")
-	for _, want := range []string{"the content is 20", "wide", "0 figures are seen, want 1", `do not load: ["lost"]`,
+	for _, want := range []string{"the content is 20", "wide", "0 figures are visible, want 1", `do not load: ["lost"]`,
 		"/lost.png", "404", "nowhere is not defined"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -1,4 +1,4 @@
-// Package webtest checks pages in tests: their markup, and what a browser makes of them.
+// Package webtest checks pages in tests: their markup, and their layout in a browser.
 package webtest
 
 import (
@@ -24,9 +24,9 @@ var (
 	header   = regexp.MustCompile(`<th[ >][^>]*`)
 )
 
-// Check checks what holds for every page: balanced elements, unique ids, links to ids of the page,
-// a name for every image, a scope for every header of a table, nothing loaded from elsewhere, and
-// no traces of failed formatting.
+// Check checks the rules for every page: balanced elements, unique ids, links only to ids of the
+// page, a name for every image, a scope for every header of a table, nothing loaded from elsewhere,
+// and no traces of failed formatting.
 func Check(t *testing.T, page string) {
 	t.Helper()
 	markup := script.ReplaceAllString(style.ReplaceAllString(page, ""), "")
@@ -36,7 +36,7 @@ func Check(t *testing.T, page string) {
 	own := strings.ReplaceAll(comment.ReplaceAllString(inline.ReplaceAllString(page, ""), ""),
 		` xmlns="http://www.w3.org/2000/svg"`, "")
 	if at := external.FindStringIndex(own); at != nil {
-		t.Errorf("something from elsewhere: %q", own[max(0, at[0]-40):min(len(own), at[1]+40)])
+		t.Errorf("loads something from elsewhere: %q", own[max(0, at[0]-40):min(len(own), at[1]+40)])
 	}
 	for _, bad := range []string{"ZgotmplZ", "NaN", "Inf", "%!", "<no value>"} {
 		if strings.Contains(strings.ReplaceAll(own, "parseFloat", ""), bad) {

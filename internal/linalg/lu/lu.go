@@ -1,5 +1,5 @@
-// Package lu inverts matrices of float32 by LU factors, most of it in the engine's products.
-// It stands apart from package linalg because the engine itself uses that.
+// Package lu inverts float32 matrices by LU factorisation, with the engine's products for most of
+// the work. It is not part of package linalg, which the engine imports.
 package lu
 
 import (
@@ -10,19 +10,19 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// Inverter inverts matrices by Gaussian elimination with partial pivoting, block by block of
-// columns: the block itself in float64, the update of the other columns by the engine's products,
-// which have the same bits on every machine. It holds the memory for that.
+// Inverter inverts matrices by Gaussian elimination with partial pivoting, one block of columns at
+// a time. It factors the block in float64 and updates the other columns with the engine's products,
+// which have the same bits on every machine. It keeps its scratch memory.
 type Inverter struct {
 	m     []float32 // [a | 1], which becomes [U | L^-1] and then [U | a^-1], n x 2n
-	panel []float64 // the columns, of the rows from the block on
-	left  []float32 // what a product has on its left
+	panel []float64 // the columns of the block, from its first row on
+	left  []float32 // left operand of a product
 	right []float32
 	pivot []float64
-	block []float64 // a triangle's inverse
+	block []float64 // inverse of a triangle
 }
 
-// Multiplier is an Engine, or one of its threads.
+// Multiplier is an Engine or one of its Workers.
 type Multiplier interface {
 	MatMul(c, a, b engine.Matrix, acc bool)
 	Scale(dst []float32, a float32, x []float32)
@@ -31,8 +31,8 @@ type Multiplier interface {
 // invertBlock is the number of columns in a block.
 const invertBlock = 32
 
-// Invert sets inverse to that of a, both n x n, and returns log|det a|. If a is
-// singular it returns -Inf, and inverse is undefined.
+// Invert sets inverse to the inverse of a, both n x n, and returns log|det a|. If a is singular it
+// returns -Inf, and inverse is undefined.
 func (v *Inverter) Invert(e Multiplier, inverse, a engine.Matrix) (logDet float64) {
 	n := a.Rows
 	m := v.load(a, 2*n)
@@ -61,11 +61,11 @@ func (v *Inverter) Invert(e Multiplier, inverse, a engine.Matrix) (logDet float6
 	return linalg.LogProduct(v.pivot)
 }
 
-// Singular says whether the n x n matrix a has no inverse as far as float32 can tell: one of
-// its pivots is no more than 2^-24 of the largest, as elimination in float64 finds them.
-// The engine's products round to float32, which can make that much of a zero, or more in a large
-// matrix. So a first elimination with them only proves matrices regular, if the ratio is above
-// 2^-10; the others are eliminated again in float64, which takes about 20 times longer.
+// Singular reports whether the n x n matrix a is singular to the precision of float32: whether
+// elimination in float64 has a pivot of at most 2^-24 times the largest. The engine's products
+// round to float32, which can turn a zero into a pivot of that size, or a larger one in a large
+// matrix. So elimination with them only proves that a matrix is regular, if the ratio of pivots is
+// above 2^-10. Other matrices are eliminated again in float64, which takes about 20 times longer.
 func (v *Inverter) Singular(e Multiplier, a engine.Matrix) bool {
 	n := a.Rows
 	if v.factor(e, v.load(a, n)) && v.pivotRatio() > 0x1p-10 {
@@ -79,8 +79,8 @@ func (v *Inverter) Singular(e Multiplier, a engine.Matrix) bool {
 // pivotRatio returns the smallest pivot over the largest.
 func (v *Inverter) pivotRatio() float64 { return slices.Min(v.pivot) / slices.Max(v.pivot) }
 
-// load returns m of so many columns with a in the first ones, and makes room for its
-// elimination.
+// load returns m with cols columns and a copy of a in the first ones, and allocates the memory for
+// its elimination.
 func (v *Inverter) load(a engine.Matrix, cols int) engine.Matrix {
 	n := a.Rows
 	v.m, v.panel = sized(v.m, n*cols), sized(v.panel, n*invertBlock)
@@ -95,9 +95,9 @@ func (v *Inverter) load(a engine.Matrix, cols int) engine.Matrix {
 // sized returns n numbers, in the memory of x where that is enough.
 func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
 
-// factor eliminates below the diagonal of the first n columns of m, which has n rows: they
-// become U, and those on their right L^-1 times what they were. It says whether all pivots
-// differ from 0.
+// factor eliminates below the diagonal of the first n columns of m, which has n rows. They become
+// U; the columns on their right are multiplied by L^-1. It reports whether all pivots differ from
+// 0.
 func (v *Inverter) factor(e Multiplier, m engine.Matrix) bool {
 	n := m.Rows
 	v.pivot = v.pivot[:0]
@@ -132,9 +132,9 @@ func (v *Inverter) factor(e Multiplier, m engine.Matrix) bool {
 	return true
 }
 
-// eliminate factors the columns p of the rows of m from k on into L (below the diagonal,
-// whose own is 1) and U, and swaps rows of m as it goes: the largest element becomes the
-// pivot, the first among equals. It says whether there is one.
+// eliminate factors p, the columns of the block from row k on, into L (below the diagonal; its own
+// diagonal is 1) and U, and swaps rows of m in the same way. The pivot is the element of largest
+// magnitude, the first among equals. It reports whether all pivots differ from 0.
 func (v *Inverter) eliminate(m engine.Matrix, p []float64, k, h int) bool {
 	rows := len(p) / h
 	for j := range h {
@@ -168,7 +168,7 @@ func swap[T any](a, b []T) {
 	}
 }
 
-// solve sets x to T^-1 x, for a triangular T of as many rows. invert turns the identity into
+// solve sets x to T^-1 x, for a triangular T with as many rows as x. invert turns the identity into
 // T^-1, in place.
 func (v *Inverter) solve(e Multiplier, x engine.Matrix, invert func(b []float64)) {
 	h := x.Rows
@@ -189,8 +189,8 @@ func (v *Inverter) solve(e Multiplier, x engine.Matrix, invert func(b []float64)
 	}
 }
 
-// lowerUnit solves L B = 1 in place of B = 1, h x h, L the lower half of p with ones on the
-// diagonal: row after row, whose numbers right of the diagonal are 0.
+// lowerUnit replaces B = 1 (h x h) by L^-1, where L is the lower triangle of p with ones on the
+// diagonal. It proceeds row by row; the elements right of the diagonal stay 0.
 func lowerUnit(p []float64, h int, b []float64) {
 	for i := range h {
 		for j := range i {
@@ -199,8 +199,8 @@ func lowerUnit(p []float64, h int, b []float64) {
 	}
 }
 
-// upper solves U B = 1 in place of B = 1, U the h x h upper triangle of m at (k, k): from the last
-// row up, whose numbers left of the diagonal are 0.
+// upper replaces B = 1 (h x h) by U^-1, where U is the upper triangle of m at (k, k). It proceeds
+// from the last row to the first; the elements left of the diagonal stay 0.
 func upper(m engine.Matrix, k, h int, b []float64) {
 	for i := h - 1; i >= 0; i-- {
 		row := m.Row(k + i)[k : k+h]

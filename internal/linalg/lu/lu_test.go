@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestInvert holds inverses and determinants of sizes around the blocks against gonum:
-// matrices that need pivots, nearly singular ones to the precision that is left, and
+// TestInvert compares inverses and determinants with gonum, for sizes around the block size:
+// matrices that need pivoting, nearly singular ones (to the precision that is possible), and
 // singular ones.
 func TestInvert(t *testing.T) {
 	e, v := newEngine(t), &Inverter{}
@@ -21,7 +21,7 @@ func TestInvert(t *testing.T) {
 			a := engine.NewMatrix(n, n)
 			num.NewRand(uint64(n), 0).Normal(a.Data)
 			for j := range n {
-				a.Set(0, j, float32(small)*a.At(0, j)) // rows far smaller than others, and no pivot to begin with
+				a.Set(0, j, float32(small)*a.At(0, j)) // rows far smaller than others, and a zero as first pivot
 			}
 			if n > 1 {
 				a.Set(0, 0, 0)
@@ -49,9 +49,8 @@ func TestInvert(t *testing.T) {
 	}
 }
 
-// TestSingular holds what is called singular against the pivots of gonum in float64: matrices
-// whose last row is a sum of others but for some of its own, of sizes around the blocks and
-// of any scale.
+// TestSingular compares Singular with the pivots of gonum in float64, for matrices whose last row
+// is a sum of others plus a perturbation, of sizes around the block size and at all scales.
 func TestSingular(t *testing.T) {
 	e, v := newEngine(t), &Inverter{}
 	nan := float32(math.NaN())
@@ -80,7 +79,7 @@ func TestSingular(t *testing.T) {
 				}
 				ratio := least / most * 0x1p24
 				if math.Abs(ratio-1) < 1e-3 {
-					continue // either
+					continue // too close to the limit: either result is right
 				}
 				want := !(ratio > 1)
 				if got := v.Singular(e, a); got != want {

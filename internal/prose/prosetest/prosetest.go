@@ -16,8 +16,8 @@ import (
 	"dpnbench/internal/prose"
 )
 
-// Check parses the package in dir. Every call of Say must name a template, by a literal or
-// among the extra names, and give just the keys that it shows; every template must be said.
+// Check parses the package in dir. Every call of Say must name a template, by a literal or among
+// the extra names, and pass exactly the keys that it shows; every template must be used.
 func Check(t *testing.T, dir string, text prose.Set, extra map[string][]string) {
 	t.Helper()
 	want := map[string][]string{}
