@@ -44,6 +44,7 @@ type Model struct {
 	extractor layer.Stack // pixels to features; empty: the pixels are the features
 	potential *potential.Potential
 	head      *layer.Linear
+	origin    origin
 	fresh     bool // nothing has been learned since New, which Fit asks for
 }
 
@@ -53,7 +54,8 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Model{Config: c, Rows: data.Train.Rows, Cols: data.Train.Cols, Classes: data.Classes, Norm: data.Norm}
+	m := &Model{Config: c, Rows: data.Train.Rows, Cols: data.Train.Cols, Classes: data.Classes, Norm: data.Norm,
+		origin: originOf(c.Data, data)}
 	if err := m.build(); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,9 @@ const (
 // The precisions are the tensors of their form (FormFull and those below it); s0 and eps
 // are the settings scale and eps.
 func (m *Model) Save(path string) error {
-	return safetensors.WriteFile(path, m.file(formatModel))
+	f := m.file(formatModel)
+	m.origin.metadata(f, path)
+	return safetensors.WriteFile(path, f)
 }
 
 func (m *Model) file(format string) *safetensors.File {
@@ -66,6 +68,7 @@ func Load(path string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
+	m.origin = readOrigin(f, path)
 	m.Unchecked = !f.Checked && f.Metadata[metaFormat] == formatModel
 	return m, nil
 }

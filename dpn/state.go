@@ -42,6 +42,7 @@ type progress struct {
 
 func (s *Trainer) save(path, data string, p progress) error {
 	f := s.m.file(formatState)
+	s.m.origin.metadata(f, path)
 	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: potential.AlphaRawName, Data: s.m.potential.AlphaRaw()})
 	for _, q := range s.params {
 		f.Tensors = append(f.Tensors,

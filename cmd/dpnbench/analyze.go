@@ -105,14 +105,13 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	trained := m.Config
-	z.data.settle(flags, &m.Config)
-	c := m.Config
+	trained, c := m.Config, m.Config
+	z.data.settle(flags, &c)
 	otherData := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize ||
 		c.DataSeed != trained.DataSeed
 	// How far the centres moved is shown if the training images are available.
 	moved := !otherData && c.Gradient != "detached" && m.PixelFeatures()
-	data, err := openData(ctx, c, moved)
+	data, err := z.openModelData(ctx, m, z.model.path, &z.data, flags, moved)
 	if err != nil {
 		return err
 	}

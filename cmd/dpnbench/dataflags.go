@@ -77,6 +77,44 @@ func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, err
 	return data, nil
 }
 
+// openModelData opens the images that the model or else the flags name, the training images only
+// with train. A relative folder that is not here is looked for from the model file. Other images
+// under the name that the model was trained with give a warning.
+func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *dataFlags, flags *pflag.FlagSet,
+	train bool) (data *dataset.Data, err error) {
+	trained := m.Config
+	d.settle(flags, &m.Config)
+	c := m.Config
+	c.Data = nearModel(c.Data, m.DataFolder(), flags)
+	if data, err = openData(ctx, c, train); err != nil {
+		if !flags.Changed("data") && ctx.Err() == nil && len(m.Assumed) == 0 {
+			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other images by --data", err,
+				m.Config.Data, path)
+		}
+		return nil, err
+	}
+	if m.Config.Data == trained.Data && m.Config.DataSeed == trained.DataSeed && m.OtherImages(data) {
+		a.log(func() {}).Warn("the images differ from those that the model was trained with, under the same name",
+			"data", m.Config.Data, "model", path)
+	}
+	return data, nil
+}
+
+// nearModel returns the name of the data, or the folder where they were trained on, if the name is a
+// relative one of a folder that is not here, and no flag gives it.
+func nearModel(name, folder string, flags *pflag.FlagSet) string {
+	if folder == "" || flags.Changed("data") {
+		return name
+	}
+	if _, err := os.Stat(name); err == nil {
+		return name
+	}
+	if _, err := os.Stat(folder); err != nil {
+		return name
+	}
+	return folder
+}
+
 // modelFlags select a model.
 type modelFlags struct {
 	path  string

@@ -126,8 +126,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	d.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config, false)
+	data, err := d.openModelData(ctx, m, d.model.path, &d.data, flags, false)
 	if err != nil {
 		return err
 	}

@@ -199,8 +199,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	v.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config, v.split != "test")
+	data, err := v.openModelData(ctx, m, v.model.path, &v.data, flags, v.split != "test")
 	if err != nil {
 		return err
 	}

@@ -154,8 +154,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := s.checkJSON(s.model.path); err != nil {
 		return err
 	}
-	s.data.settle(flags, &m.Config)
-	x, err := s.draw(ctx, e, m)
+	x, err := s.draw(ctx, e, m, flags)
 	if err != nil {
 		return err
 	}
@@ -171,7 +170,8 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 }
 
 // draw draws the samples by the requested method.
-func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (engine.Matrix, error) {
+func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
+	flags *pflag.FlagSet) (engine.Matrix, error) {
 	var x engine.Matrix
 	if s.Method == "exact" || s.start == "exact" {
 		sampler, err := m.Potential().Sampler(ctx, s.Temperature, e.Threads())
@@ -187,7 +187,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model) (en
 			return x, nil
 		}
 	} else {
-		data, err := openData(ctx, m.Config, false)
+		data, err := s.openModelData(ctx, m, s.model.path, &s.data, flags, false)
 		if err != nil {
 			return x, err
 		}

@@ -142,7 +142,11 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	data, err := openData(ctx, c, true)
+	named := c
+	if t.resume {
+		named.Data = nearModel(c.Data, dpn.StateDataFolder(t.out), flags)
+	}
+	data, err := openData(ctx, named, true)
 	if err != nil {
 		return err
 	}

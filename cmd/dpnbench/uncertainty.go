@@ -107,8 +107,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer e.Close()
 	trained := m.Config
-	u.data.settle(flags, &m.Config)
-	data, err := openData(ctx, m.Config, true)
+	data, err := u.openModelData(ctx, m, u.model.path, &u.data, flags, true)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,139 @@
+package dpn
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/safetensors"
+)
+
+// A model file says which images the network was made for: hashes of both splits, and where a
+// folder of a relative name lies from the model file. Files of before that say neither.
+const (
+	metaTrainImages = "train_images_sha256"
+	metaTestImages  = "test_images_sha256"
+	metaDataFolder  = "data_from_model" // slashes, whatever the system
+)
+
+// mostHashed bounds the images that count for a hash: more would delay every start.
+const mostHashed = 1 << 17
+
+// origin is where the images of a model came from.
+type origin struct {
+	train, test string // hashes of prefixes, see prefixHashes
+	folder      string // absolute; "" unless the setting data is a relative folder
+}
+
+// originOf describes data that were opened by the name in the settings.
+func originOf(name string, data *dataset.Data) origin {
+	var o origin
+	if data.Train != nil {
+		o.train = prefixHashes(data.Train)
+	}
+	if data.Test != nil {
+		o.test = prefixHashes(data.Test)
+	}
+	if relativeData(name) {
+		if abs, err := filepath.Abs(data.Name); err == nil { // data may have been found elsewhere
+			o.folder = abs
+		}
+	}
+	return o
+}
+
+// relativeData says whether a data set is a folder of a relative name.
+func relativeData(name string) bool {
+	return name != "" && name != "digits" && name != "mnist" && !filepath.IsAbs(name)
+}
+
+// prefixHashes hashes images and labels of the first 1, 2, 4, ... and of all images, as a list of
+// COUNT:HASH, so that the same images can be recognised in sets of different sizes.
+func prefixHashes(s *dataset.Set) string {
+	h := sha256.New()
+	var list []string
+	n := min(s.Len(), mostHashed)
+	for i := range n {
+		h.Write(s.Image(i))
+		h.Write(s.Labels[i : i+1])
+		if count := i + 1; count&(count-1) == 0 || count == n {
+			list = append(list, strconv.Itoa(count)+":"+hex.EncodeToString(h.Sum(nil)[:8]))
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// sameImages compares two results of prefixHashes by the largest count that both have.
+func sameImages(a, b string) bool {
+	known := map[string]string{}
+	for part := range strings.SplitSeq(a, ",") {
+		count, hash, _ := strings.Cut(part, ":")
+		known[count] = hash
+	}
+	same := true
+	for part := range strings.SplitSeq(b, ",") { // counts increase
+		count, hash, _ := strings.Cut(part, ":")
+		if want, ok := known[count]; ok {
+			same = hash == want
+		}
+	}
+	return same
+}
+
+// OtherImages says whether data hold other images than those that the model was made for, as far as
+// the model file tells: the first images of each split are compared. It is false for a file
+// that says nothing.
+func (m *Model) OtherImages(data *dataset.Data) bool {
+	for want, s := range map[string]*dataset.Set{m.origin.train: data.Train, m.origin.test: data.Test} {
+		if want != "" && s != nil && !sameImages(want, prefixHashes(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// DataFolder returns where the model's data lay when it was trained, by their place relative to the
+// model file; "" unless Config.Data is a relative folder and the file says so.
+func (m *Model) DataFolder() string { return m.origin.folder }
+
+// StateDataFolder is Model.DataFolder for the training state in a folder; "" if there is none.
+func StateDataFolder(dir string) string {
+	path := filepath.Join(dir, StateFile)
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return readOrigin(f, path).folder
+}
+
+// metadata adds what is known to the metadata of a file at path.
+func (o origin) metadata(f *safetensors.File, path string) {
+	if o.train != "" {
+		f.Metadata[metaTrainImages] = o.train
+	}
+	if o.test != "" {
+		f.Metadata[metaTestImages] = o.test
+	}
+	if o.folder == "" {
+		return
+	}
+	if dir, err := filepath.Abs(filepath.Dir(path)); err == nil {
+		if rel, err := filepath.Rel(dir, o.folder); err == nil {
+			f.Metadata[metaDataFolder] = filepath.ToSlash(rel)
+		}
+	}
+}
+
+// readOrigin is the inverse of metadata.
+func readOrigin(f *safetensors.File, path string) origin {
+	o := origin{train: f.Metadata[metaTrainImages], test: f.Metadata[metaTestImages]}
+	if rel := filepath.FromSlash(f.Metadata[metaDataFolder]); rel != "" && !filepath.IsAbs(rel) {
+		if dir, err := filepath.Abs(filepath.Dir(path)); err == nil {
+			o.folder = filepath.Join(dir, rel)
+		}
+	}
+	return o
+}

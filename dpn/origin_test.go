@@ -1,0 +1,68 @@
+package dpn
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"dpnbench/dataset"
+)
+
+func TestPrefixHashes(t *testing.T) {
+	s := digits(t, 1, 100).Test
+	all := prefixHashes(s)
+	for _, n := range []int{1, 2, 3, 64, 99, 100} {
+		if !sameImages(all, prefixHashes(s.Slice(0, n))) {
+			t.Errorf("the first %d images are taken for others", n)
+		}
+	}
+	for name, change := range map[string]func(s *dataset.Set){
+		"first pixel": func(s *dataset.Set) { s.Images[0] ^= 1 },
+		"last pixel":  func(s *dataset.Set) { s.Images[len(s.Images)-1] ^= 1 },
+		"last label":  func(s *dataset.Set) { s.Labels[len(s.Labels)-1] ^= 1 },
+	} {
+		other := &dataset.Set{Images: slices.Clone(s.Images), Labels: slices.Clone(s.Labels), Rows: s.Rows, Cols: s.Cols}
+		if change(other); sameImages(all, prefixHashes(other)) {
+			t.Errorf("%s: not noticed", name)
+		}
+	}
+	if !sameImages("", all) || !sameImages("x,:,1:", "y") {
+		t.Error("images differ from what is not known")
+	}
+}
+
+// TestOrigin saves and loads what a model says about its images.
+func TestOrigin(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	d := digits(t, 20, 10)
+	d.Name = "images"
+	c := tiny()
+	c.Data = "images"
+	m := newModel(t, c, d)
+	path := filepath.Join("runs", "a", ModelFile)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := filepath.Abs("images"); got.DataFolder() != want || got.OtherImages(d) {
+		t.Errorf("folder %s, want %s; other images %v", got.DataFolder(), want, got.OtherImages(d))
+	}
+	d.Test.Images[3] ^= 1
+	if !got.OtherImages(d) {
+		t.Error("a pixel has changed, and nobody noticed")
+	}
+	for _, name := range []string{"digits", "mnist", "", filepath.Join(dir, "images")} {
+		c.Data = name
+		if m := newModel(t, c, d); m.DataFolder() != "" {
+			t.Errorf("data %q: folder %s", name, m.DataFolder())
+		}
+	}
+}
