@@ -48,7 +48,7 @@ func runSuite(b *testing.B, suite string) {
 }
 
 func timeBenchmark(b *testing.B, g *benchmark, setup setupFunc, tier engine.Tier, threads int) {
-	e, err := engine.New(engine.WithTier(tier), engine.WithThreads(threads), engine.WithRoute(g.route))
+	e, err := engine.New(engine.WithTier(tier), engine.WithThreads(threads))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/internal/format"
 	"dpnbench/plot"
 	"dpnbench/report"
@@ -131,7 +131,7 @@ func growth(r *Report, tier string, threads int) plot.Lines {
 	f := plot.Lines{Title: tier + " on " + format.Count(threads, "thread"), X: "k, components (log scale)",
 		Y: "cost of a step, relative (log scale)", LogY: true}
 	proportional := plot.Series{Name: "in proportion to k", Reference: true}
-	for colour, route := range []engine.Route{engine.SparseRoute, engine.DenseRoute} {
+	for colour, route := range []ascent.Route{ascent.SparseRoute, ascent.DenseRoute} {
 		whole := map[[2]int]*Result{} // by k and n
 		for i := range r.Results {
 			row := &r.Results[i]
@@ -161,7 +161,7 @@ func growth(r *Report, tier string, threads int) plot.Lines {
 			for i := range s.Points {
 				s.Points[i].Y /= base.Y
 			}
-			if route == engine.SparseRoute && s == &first {
+			if route == ascent.SparseRoute && s == &first {
 				for _, pt := range s.Points {
 					proportional.Points = append(proportional.Points, plot.Point{X: pt.X, Y: pt.X / base.X})
 				}

@@ -79,7 +79,6 @@ type runner struct {
 // config is a tier on a number of threads.
 type config struct {
 	e       *engine.Engine
-	routes  [3]*engine.Engine // e, and engines with a fixed route for benchmarks that ask for one
 	tier    engine.Tier
 	threads int
 	peaks   []float64 // flop/s
@@ -91,7 +90,6 @@ type config struct {
 type instance struct {
 	g       *benchmark
 	s       *config
-	e       *engine.Engine // that does the work; that of the config unless the benchmark has a route
 	calls   int
 	repeat  int // repetitions in a pass
 	fixture *fixture
@@ -123,7 +121,7 @@ func (r *runner) setup() error {
 			s := &config{tier: t, threads: n}
 			r.configs = append(r.configs, s)
 			var err error
-			if s.e, err = r.engine(s, engine.AutoRoute); err != nil {
+			if s.e, err = r.engine(s); err != nil {
 				return fmt.Errorf("bench: %w", err)
 			}
 		}
@@ -139,26 +137,19 @@ func (r *runner) setup() error {
 	return nil
 }
 
-// engine returns the engine of a config with a route, made at the first call.
-func (r *runner) engine(s *config, route engine.Route) (*engine.Engine, error) {
-	if e := s.routes[route]; e != nil {
-		return e, nil
-	}
-	options := []engine.Option{engine.WithTier(s.tier), engine.WithThreads(s.threads), engine.WithRoute(route)}
+// engine makes the engine of a config.
+func (r *runner) engine(s *config) (*engine.Engine, error) {
+	options := []engine.Option{engine.WithTier(s.tier), engine.WithThreads(s.threads)}
 	if r.settings.Pinned {
 		options = append(options, engine.WithPinnedThreads())
 	}
-	e, err := engine.New(options...)
-	s.routes[route] = e
-	return e, err
+	return engine.New(options...)
 }
 
 func (r *runner) close() {
 	for _, s := range r.configs {
-		for _, e := range s.routes {
-			if e != nil {
-				e.Close()
-			}
+		if s.e != nil {
+			s.e.Close()
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // TestSparseRows checks what rows say of the components that were computed: all by the dense
@@ -94,11 +95,12 @@ func TestRoutesDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.WithRoute(engine.SparseRoute))
+	e, err := engine.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	s.route = ascent.SparseRoute
 	m := s.mixture(e)
 	for _, c := range []struct {
 		name  string

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // Extent says how many benchmarks run.
@@ -35,14 +36,13 @@ type benchmark struct {
 	extent      Extent // the smallest extent that includes it
 
 	flop, bytes, items float64
-	cost               float64      // in flop, of work whose flop are not counted
-	memory             float64      // bytes that a row holds while it is set up; 0: three times bytes
-	host               bool         // uses no kernels: the tier is "go"
-	fastest            bool         // on the fastest tier only
-	serial             bool         // on one thread only
-	route              engine.Route // of its ascents
-	cold               bool         // L1 and L2 are emptied before every call
-	level              string       // memory level that stream measures
+	cost               float64 // in flop, of work whose flop are not counted
+	memory             float64 // bytes that a row holds while it is set up; 0: three times bytes
+	host               bool    // uses no kernels: the tier is "go"
+	fastest            bool    // on the fastest tier only
+	serial             bool    // on one thread only
+	cold               bool    // L1 and L2 are emptied before every call
+	level              string  // memory level that stream measures
 	stream             engine.Stream
 
 	// setup makes what all engines share: inputs and the results of the reference. The
@@ -60,7 +60,7 @@ type fixture struct {
 	flop, bytes float64
 	// Of ascents with a route: the route taken, and per row the components evaluated, the
 	// active ones, and the bounds refreshed. Set by check.
-	route                     engine.Route
+	route                     ascent.Route
 	evaluated, active, bounds *Components
 	// check compares the result of op with the reference and says what was compared. A
 	// difference is an *ErrMismatch.

@@ -17,6 +17,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/reference"
 
 	"gonum.org/v1/gonum/blas"
@@ -171,30 +172,29 @@ func trainSuite() []benchmark {
 		if name == "compact" {
 			x = Quick
 		}
-		all = append(all, trainBenchmark(x, name, c))
+		all = append(all, trainBenchmark(x, name, c, ascent.AutoRoute))
 	}
 	deep, _ := dpn.Preset("compact")
 	deep.Components, deep.Steps = 20, 30
 	paper, _ := dpn.Preset("paper")
-	dense := trainBenchmark(Full, "paper dense", paper)
-	dense.route = engine.DenseRoute
-	return append(all, trainBenchmark(Quick, "compact deep", deep), dense)
+	return append(all, trainBenchmark(Quick, "compact deep", deep, ascent.AutoRoute),
+		trainBenchmark(Full, "paper dense", paper, ascent.DenseRoute))
 }
 
 // trainFlop counts the products of an update: those of the ascent and its backward pass by
 // the dense route, and others; without dA_i, which the engine counts.
-func trainFlop(c dpn.Config, d int) (ascent, other float64) {
+func trainFlop(c dpn.Config, d int) (climb, other float64) {
 	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
 	exact := c.Gradient == "exact"
 	switch {
 	case c.Form == potential.FormLowRank:
-		ascent = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact)
+		climb = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact)
 	case c.Form == potential.FormFlat: // few responsibilities are above 0: the products with the others are left out
-		ascent = 2 * float64(2*c.Rank+2) * k * fd * batch * n
+		climb = 2 * float64(2*c.Rank+2) * k * fd * batch * n
 	default:
-		ascent = 2 * k * fd * fd * batch * n
+		climb = 2 * k * fd * fd * batch * n
 		if exact {
-			ascent, other = 2*ascent, k*fd*fd*(fd+1)
+			climb, other = 2*climb, k*fd*fd*(fd+1)
 		}
 	}
 	const pixels = 28 * 28
@@ -206,7 +206,7 @@ func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 		// On the way back only the pixels that were the largest of four have a gradient.
 		other += batch * (2.5*float64(s[0].MACs()) + 3*float64(s[1].MACs()) + 6*pixels*fd)
 	}
-	return ascent, other
+	return climb, other
 }
 
 // begunUpdates are made before an update is timed: in a fresh network all A_i are multiples of
@@ -214,11 +214,12 @@ func trainFlop(c dpn.Config, d int) (ascent, other float64) {
 const begunUpdates = 2
 
 // begun returns a network whose training has begun, the same bits on every engine.
-func begun(c dpn.Config, e *engine.Engine, data *dataset.Data) (*dpn.Model, *dpn.Trainer, error) {
+func begun(c dpn.Config, e *engine.Engine, data *dataset.Data, route ascent.Route) (*dpn.Model, *dpn.Trainer, error) {
 	m, err := dpn.New(c, data)
 	if err != nil {
 		return nil, nil, err
 	}
+	m.SetRoute(route)
 	if _, err := m.Init(context.Background(), e, data.Train); err != nil {
 		return nil, nil, err
 	}
@@ -241,12 +242,12 @@ func minibatch(i, batch int, s *dataset.Set) []int32 {
 }
 
 // trainBenchmark is an update of all parameters that learn.
-func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
+func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) benchmark {
 	d := c.Dim
 	if c.Extractor == "identity" {
 		d = 28 * 28
 	}
-	ascent, other := trainFlop(c, d)
+	climb, other := trainFlop(c, d)
 	exact, square := c.Gradient == "exact", float64(c.Components*d*d)
 	memory := 4 * 2 * square // A_i and P_i
 	if exact {
@@ -258,14 +259,14 @@ func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
 	}
 	return benchmark{
 		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		cost: ascent + other, items: float64(c.Batch), memory: memory,
+		cost: climb + other, items: float64(c.Batch), memory: memory,
 		setup: func() (setupFunc, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
 				return nil, err
 			}
 			return func(e *engine.Engine) (*fixture, error) {
-				m, t, err := begun(c, e, data)
+				m, t, err := begun(c, e, data, route)
 				if err != nil {
 					return nil, err
 				}
@@ -278,10 +279,10 @@ func trainBenchmark(x Extent, name string, c dpn.Config) benchmark {
 					return err
 				}
 				w.check = func() (string, error) {
-					a := e.Work() // of the update
+					a := m.Potential().Work() // of the update
 					w.route = a.Route
-					w.flop = other + ascent + a.FactorFlop
-					if a.Route == engine.SparseRoute {
+					w.flop = other + climb + a.FactorFlop
+					if a.Route == ascent.SparseRoute {
 						active, evaluated, _ := countComponents(a)
 						// Where the potential does not learn, A_i stay diagonal.
 						w.flop = other + a.FactorFlop + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total,

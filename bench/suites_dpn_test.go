@@ -5,6 +5,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // TestBegun checks that updates are timed as training makes them: full precisions of a
@@ -24,7 +25,7 @@ func TestBegun(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		m, _, err := begun(c, e, data)
+		m, _, err := begun(c, e, data, ascent.AutoRoute)
 		if err != nil {
 			t.Fatal(err)
 		}

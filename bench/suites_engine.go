@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
@@ -166,9 +167,9 @@ func newLandscape(k, d int) *landscape {
 	return l
 }
 
-func (l *landscape) mixture(e *engine.Engine) *engine.Mixture {
-	m := engine.NewMixture(l.k, l.d, l.mu, l.c)
-	e.SetPrecisions(m, l.p)
+func (l *landscape) mixture(e *engine.Engine) *ascent.Mixture {
+	m := ascent.NewMixture(l.k, l.d, l.mu, l.c)
+	m.SetPrecisions(e, l.p)
 	return m
 }
 
@@ -234,7 +235,7 @@ func (c *potentialCase) on(e *engine.Engine) (*fixture, error) {
 	spoil(c.phi, c.r.Data)
 	m := c.landscape.mixture(e)
 	return &fixture{
-		op:    func() error { e.Potential(m, c.x, c.phi, c.r); return nil },
+		op:    func() error { m.Potential(e, c.x, c.phi, c.r); return nil },
 		check: c.check,
 	}, nil
 }
@@ -285,16 +286,16 @@ func ascentSuite() []benchmark {
 	var all []benchmark
 	sweep := ascentSweeps()
 	for _, s := range inOrder(sweep) {
-		all = append(all, ascent(sweep[s], "full", s))
+		all = append(all, ascents(sweep[s], "full", s))
 		if s == [4]int{64, 20, 30, 128} {
-			all = append(all, ascent(Usual, "full cold", s))
+			all = append(all, ascents(Usual, "full cold", s))
 		}
 	}
 	// The potentials of the presets raw and robust.
 	return append(all, lowRankOf(Usual, "ascent", "lowrank", "raw"), lowRankOf(Usual, "ascent", "lowrank", "robust"))
 }
 
-func ascent(x Extent, name string, s [4]int) benchmark {
+func ascents(x Extent, name string, s [4]int) benchmark {
 	d, k, n, batch := s[0], s[1], s[2], s[3]
 	flop, bytes := ascentCosts(d, k, n, batch)
 	return benchmark{
@@ -324,7 +325,7 @@ func (c *ascentCase) on(e *engine.Engine) (*fixture, error) {
 	return &fixture{
 		op: func() error {
 			copy(c.x.Data, c.first.Data)
-			e.Ascend(m, c.landscape.alpha, c.n, c.x, nil, false)
+			m.Ascend(e, c.landscape.alpha, c.n, c.x, nil, false)
 			return nil
 		},
 		check: func() (string, error) { return c.check(e, m) },
@@ -333,11 +334,11 @@ func (c *ascentCase) on(e *engine.Engine) (*fixture, error) {
 
 // check compares two steps of row 0 with the reference, and the whole ascent with that of row 0
 // on its own.
-func (c *ascentCase) check(e *engine.Engine, m *engine.Mixture) (string, error) {
+func (c *ascentCase) check(e *engine.Engine, m *ascent.Mixture) (string, error) {
 	alone := engine.NewMatrix(1, c.x.Cols)
 	copy(alone.Data, c.first.Row(0))
-	var tr engine.Trajectory
-	e.Ascend(m, c.landscape.alpha, c.n, alone, &tr, false)
+	var tr ascent.Trajectory
+	m.Ascend(e, c.landscape.alpha, c.n, alone, &tr, false)
 	for _, t := range ends(c.n) {
 		step := c.oracle().Step(reference.Vector(tr.XAt(t).Row(0)))
 		if err := stepWithin(t+1, tr.XAt(t+1).Row(0), step); err != nil {
@@ -452,19 +453,19 @@ func (c *backwardCase) on(e *engine.Engine) (*fixture, error) {
 	l := c.landscape
 	m := l.mixture(e)
 	x, v := engine.NewMatrix(c.first.Rows, l.d), engine.NewMatrix(c.first.Rows, l.d)
-	var tr engine.Trajectory
-	g := engine.NewMixtureGradient(l.k, l.d)
+	var tr ascent.Trajectory
+	g := ascent.NewGradient(l.k, l.d)
 	w := &fixture{
 		op: func() error {
 			copy(x.Data, c.first.Data)
 			copy(v.Data, c.upstream.Data)
-			e.Ascend(m, l.alpha, c.n, x, &tr, true)
-			e.AscendBackward(m, l.alpha, c.a, &tr, v, g)
+			m.Ascend(e, l.alpha, c.n, x, &tr, true)
+			m.Backward(e, l.alpha, c.a, &tr, v, g)
 			return nil
 		},
 	}
 	w.check = func() (string, error) {
-		w.flop = c.flop + e.Work().FactorFlop
+		w.flop = c.flop + m.Work().FactorFlop
 		return c.check(e, m, v)
 	}
 	return w, nil
@@ -472,7 +473,7 @@ func (c *backwardCase) on(e *engine.Engine) (*fixture, error) {
 
 // check compares the gradients through some steps with the reference, and those through all
 // steps, v, with those of the first rows on their own.
-func (c *backwardCase) check(e *engine.Engine, m *engine.Mixture, v engine.Matrix) (string, error) {
+func (c *backwardCase) check(e *engine.Engine, m *ascent.Mixture, v engine.Matrix) (string, error) {
 	steps := min(c.n, checkedSteps)
 	vs, mu := c.head(e, m, steps)
 	if err := gradientWithin("dL/dx_0", vs.Data, c.want.V); err != nil {
@@ -491,14 +492,14 @@ func (c *backwardCase) check(e *engine.Engine, m *engine.Mixture, v engine.Matri
 
 // head returns dL/dx_0 and dL/dmu of the first rows through some steps. The first call computes
 // the reference.
-func (c *backwardCase) head(e *engine.Engine, m *engine.Mixture, steps int) (engine.Matrix, []float32) {
+func (c *backwardCase) head(e *engine.Engine, m *ascent.Mixture, steps int) (engine.Matrix, []float32) {
 	l := c.landscape
 	x, v := engine.NewMatrix(c.rows, l.d), engine.NewMatrix(c.rows, l.d)
 	copy(x.Data, c.first.Data)
 	copy(v.Data, c.upstream.Data)
-	var path engine.Trajectory
-	g := engine.NewMixtureGradient(l.k, l.d)
-	e.Ascend(m, l.alpha, steps, x, &path, true)
+	var path ascent.Trajectory
+	g := ascent.NewGradient(l.k, l.d)
+	m.Ascend(e, l.alpha, steps, x, &path, true)
 	if c.want == nil {
 		var at []blas64.General
 		for t := range steps + 1 {
@@ -506,6 +507,6 @@ func (c *backwardCase) head(e *engine.Engine, m *engine.Mixture, steps int) (eng
 		}
 		c.want = l.oracle().Backward(at, reference.FromFloat32(c.upstream.Data, c.rows, l.d, l.d, 1))
 	}
-	e.AscendBackward(m, l.alpha, c.a, &path, v, g)
+	m.Backward(e, l.alpha, c.a, &path, v, g)
 	return v, g.Mu
 }

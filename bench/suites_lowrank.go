@@ -5,6 +5,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
@@ -29,9 +30,9 @@ func newLowLandscape(k, d, r int) *lowLandscape {
 	return l
 }
 
-func (l *lowLandscape) mixture(e *engine.Engine) *engine.Mixture {
-	m := engine.NewLowRankMixture(l.k, l.d, l.r, l.mu, l.c)
-	e.SetLowRank(m, l.w, l.f, 1)
+func (l *lowLandscape) mixture(e *engine.Engine) *ascent.Mixture {
+	m := ascent.NewLowRankMixture(l.k, l.d, l.r, l.mu, l.c)
+	m.SetLowRank(e, l.w, l.f, 1)
 	return m
 }
 
@@ -93,7 +94,7 @@ func newLowRankCase(s lowRankShape, back bool) *lowRankCase {
 }
 
 func (c *lowRankCase) on(e *engine.Engine) (*fixture, error) {
-	run := &lowRankRun{lowRankCase: c, e: e, m: c.landscape.mixture(e), g: engine.NewLowRankGradient(c.k, c.d, c.r),
+	run := &lowRankRun{lowRankCase: c, e: e, m: c.landscape.mixture(e), g: ascent.NewLowRankGradient(c.k, c.d, c.r),
 		x: engine.NewMatrix(c.batch, c.d), v: engine.NewMatrix(c.batch, c.d)}
 	return &fixture{
 		op:    func() error { run.pass(run.x, run.v, c.n, &run.path); return nil },
@@ -105,25 +106,25 @@ func (c *lowRankCase) on(e *engine.Engine) (*fixture, error) {
 type lowRankRun struct {
 	*lowRankCase
 	e    *engine.Engine
-	m    *engine.Mixture
-	g    *engine.MixtureGradient
+	m    *ascent.Mixture
+	g    *ascent.Gradient
 	x, v engine.Matrix // x_n and dL/dx_0
-	path engine.Trajectory
+	path ascent.Trajectory
 }
 
 // pass makes some steps from the first rows, as many as x has.
-func (r *lowRankRun) pass(x, v engine.Matrix, steps int, tr *engine.Trajectory) {
+func (r *lowRankRun) pass(x, v engine.Matrix, steps int, tr *ascent.Trajectory) {
 	copy(x.Data, r.first.Data)
-	r.e.Ascend(r.m, r.landscape.alpha, steps, x, tr, r.back)
+	r.m.Ascend(r.e, r.landscape.alpha, steps, x, tr, r.back)
 	if r.back {
 		copy(v.Data, r.upstream.Data)
-		r.e.AscendBackward(r.m, r.landscape.alpha, nil, tr, v, r.g)
+		r.m.Backward(r.e, r.landscape.alpha, nil, tr, v, r.g)
 	}
 }
 
 func (r *lowRankRun) check() (string, error) {
 	x, v := engine.NewMatrix(1, r.d), engine.NewMatrix(1, r.d) // row 0 on its own
-	var tr engine.Trajectory
+	var tr ascent.Trajectory
 	r.pass(x, v, r.n, &tr)
 	for _, t := range ends(r.n) {
 		step := r.oracle.StepLowRank(r.low, reference.Vector(tr.XAt(t).Row(0)))
@@ -145,7 +146,7 @@ func (r *lowRankRun) check() (string, error) {
 }
 
 // checkGradients compares the gradients of a row through one step with the reference.
-func (r *lowRankRun) checkGradients(v engine.Matrix, tr *engine.Trajectory) (string, error) {
+func (r *lowRankRun) checkGradients(v engine.Matrix, tr *ascent.Trajectory) (string, error) {
 	var at []blas64.General
 	for t := range 2 {
 		at = append(at, reference.FromFloat32(tr.XAt(t).Data, 1, r.d, r.d, 1))

@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
@@ -25,7 +26,7 @@ type Components struct {
 }
 
 // countComponents sums up what the sparse route has computed, and which bounds it has refreshed.
-func countComponents(w *engine.AscentWork) (active, evaluated, bounds *Components) {
+func countComponents(w *ascent.Work) (active, evaluated, bounds *Components) {
 	active, evaluated, bounds = &Components{}, &Components{}, &Components{}
 	steps := w.PerRow()
 	n := float64(len(steps))
@@ -52,24 +53,26 @@ type slope struct {
 	sign, alpha    float32
 	diagonal       bool // all precisions are
 	x, upstream    engine.Matrix
+	route          ascent.Route
 	oracle         *reference.Potential
 	low            *reference.LowRank
 }
 
-func (s *slope) mixture(e *engine.Engine) *engine.Mixture {
-	m := engine.NewMixture(s.k, s.d, s.mu, s.c)
+func (s *slope) mixture(e *engine.Engine) *ascent.Mixture {
+	m := ascent.NewMixture(s.k, s.d, s.mu, s.c)
 	if s.w != nil {
-		m = engine.NewLowRankMixture(s.k, s.d, s.r, s.mu, s.c)
+		m = ascent.NewLowRankMixture(s.k, s.d, s.r, s.mu, s.c)
 	}
+	m.Route = s.route
 	s.setPrecisions(e, m)
 	return m
 }
 
-func (s *slope) setPrecisions(e *engine.Engine, m *engine.Mixture) {
+func (s *slope) setPrecisions(e *engine.Engine, m *ascent.Mixture) {
 	if s.w != nil {
-		e.SetLowRank(m, s.w, s.f, s.sign)
+		m.SetLowRank(e, s.w, s.f, s.sign)
 	} else {
-		e.SetFactors(m, s.a)
+		m.SetFactors(e, s.a)
 	}
 }
 
@@ -229,7 +232,7 @@ func apart(percent int) (*slope, error) {
 // --- the rows
 
 func sparseSuite() []benchmark {
-	const dense, sparse, auto = engine.DenseRoute, engine.SparseRoute, engine.AutoRoute
+	const dense, sparse, auto = ascent.DenseRoute, ascent.SparseRoute, ascent.AutoRoute
 	all := fullRows()
 	all = append(all, byRoutes(lowRankOf(Usual, "", "flat", "robust"), flatSlope, false, dense, sparse, auto)...)
 	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
@@ -266,27 +269,29 @@ func fullRows() []benchmark {
 		flop, bytes := ascentCosts(d, k, n, sparseBatch)
 		g := benchmark{name: f.name, extent: Usual, params: params("d", d, "k", k, "n", n, "batch", sparseBatch),
 			flop: flop, bytes: bytes, items: sparseBatch, memory: 3*bytes + 8*float64(k*d*d)}
-		all = append(all, byRoutes(g, load, false, engine.DenseRoute, engine.SparseRoute, engine.AutoRoute)...)
+		all = append(all, byRoutes(g, load, false, ascent.DenseRoute, ascent.SparseRoute, ascent.AutoRoute)...)
 		g.name, g.extent, g.flop = f.name+" update", Full, 3*flop
 		g.bytes, g.memory = bytes+4*float64(2*k*d*d), 2*trainingMemory(d, k, n, sparseBatch)
-		all = append(all, byRoutes(g, load, true, engine.DenseRoute, engine.SparseRoute)...)
+		all = append(all, byRoutes(g, load, true, ascent.DenseRoute, ascent.SparseRoute)...)
 	}
 	return all
 }
 
 // byRoutes makes a row for each route of g, whose flop are those of the dense one.
-func byRoutes(g benchmark, load func() (*slope, error), back bool, routes ...engine.Route) []benchmark {
+func byRoutes(g benchmark, load func() (*slope, error), back bool, routes ...ascent.Route) []benchmark {
 	var all []benchmark
 	g.cost, g.flop = g.flop, 0 // until the route has said what it computes
 	for _, route := range routes {
 		r := g
-		r.suite, r.name, r.route = "ascent-sparse", g.name+" "+route.String(), route
+		r.suite, r.name = "ascent-sparse", g.name+" "+route.String()
 		r.setup = func() (setupFunc, error) {
 			s, err := load()
 			if err != nil {
 				return nil, err
 			}
-			return s.setupFunc(back), nil
+			byRoute := *s
+			byRoute.route = route
+			return byRoute.setupFunc(back), nil
 		}
 		all = append(all, r)
 	}
@@ -297,19 +302,19 @@ func byRoutes(g benchmark, load func() (*slope, error), back bool, routes ...eng
 type climb struct {
 	*slope
 	e    *engine.Engine
-	m    *engine.Mixture
+	m    *ascent.Mixture
 	back bool // with the backward pass, and the precisions from their parameters before
 
 	x, v engine.Matrix
-	tr   engine.Trajectory
-	g    *engine.MixtureGradient
+	tr   ascent.Trajectory
+	g    *ascent.Gradient
 }
 
-func (s *slope) on(e *engine.Engine, m *engine.Mixture, rows int, back bool) *climb {
+func (s *slope) on(e *engine.Engine, m *ascent.Mixture, rows int, back bool) *climb {
 	c := &climb{slope: s, e: e, m: m, back: back, x: engine.NewMatrix(rows, s.d)}
 	spoil(c.x.Data)
 	if back {
-		c.v, c.g = engine.NewMatrix(rows, s.d), engine.NewMixtureGradient(s.k, s.d)
+		c.v, c.g = engine.NewMatrix(rows, s.d), ascent.NewGradient(s.k, s.d)
 		spoil(c.v.Data)
 	}
 	return c
@@ -318,13 +323,13 @@ func (s *slope) on(e *engine.Engine, m *engine.Mixture, rows int, back bool) *cl
 func (c *climb) run(steps int) {
 	copy(c.x.Data, c.slope.x.Data)
 	if !c.back {
-		c.e.Ascend(c.m, c.alpha, steps, c.x, nil, false)
+		c.m.Ascend(c.e, c.alpha, steps, c.x, nil, false)
 		return
 	}
 	c.setPrecisions(c.e, c.m)
-	c.e.Ascend(c.m, c.alpha, steps, c.x, &c.tr, true)
+	c.m.Ascend(c.e, c.alpha, steps, c.x, &c.tr, true)
 	copy(c.v.Data, c.upstream.Data)
-	c.e.AscendBackward(c.m, c.alpha, c.a, &c.tr, c.v, c.g)
+	c.m.Backward(c.e, c.alpha, c.a, &c.tr, c.v, c.g)
 }
 
 func (s *slope) setupFunc(back bool) setupFunc {
@@ -352,29 +357,26 @@ func (s *slope) setupFunc(back bool) setupFunc {
 // compareRoutes compares the results of the last run with those of the other route, and fills in
 // the counts of w.
 func (c *climb) compareRoutes(w *fixture) error {
-	done := c.e.Work()
+	done := c.m.Work()
 	w.route = done.Route
 	factors := done.FactorFlop
-	route := engine.DenseRoute
-	if w.route == engine.DenseRoute {
-		route = engine.SparseRoute
+	route := ascent.DenseRoute
+	if w.route == ascent.DenseRoute {
+		route = ascent.SparseRoute
 		w.evaluated = &Components{First: float64(c.k), Last: float64(c.k), Mean: float64(c.k),
 			total: float64(c.k * c.n * c.x.Rows)}
 	} else {
 		w.active, w.evaluated, w.bounds = countComponents(done)
 	}
-	e, err := engine.New(engine.WithTier(c.e.Tier()), engine.WithThreads(c.e.Threads()), engine.WithRoute(route))
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	other := c.on(e, c.m, c.x.Rows, c.back)
+	defer func(before ascent.Route) { c.m.Route = before }(c.m.Route)
+	c.m.Route = route
+	other := c.on(c.e, c.m, c.x.Rows, c.back)
 	other.run(c.n)
-	if got := e.Work().Route; got != route {
+	if got := c.m.Work().Route; got != route {
 		return differs("the other route is %v, expected %v", got, route)
 	}
-	if route == engine.SparseRoute {
-		w.active, _, _ = countComponents(e.Work())
+	if route == ascent.SparseRoute {
+		w.active, _, _ = countComponents(c.m.Work())
 	}
 	if err := sameBits("x_n by both routes", c.x.Data, other.x.Data); err != nil {
 		return err
@@ -405,12 +407,12 @@ func (c *climb) flop(w *fixture, factors float64) float64 {
 		r = -1
 	}
 	flop := sparseFlop(c.x.Rows, c.k, c.d, r, c.diagonal, c.back, w.evaluated.total, w.active.total)
-	if w.route == engine.DenseRoute && c.a != nil {
+	if w.route == ascent.DenseRoute && c.a != nil {
 		flop, _ = ascentCosts(c.d, c.k, c.n, c.x.Rows)
 		if c.back {
 			flop *= 2
 		}
-	} else if w.route == engine.DenseRoute {
+	} else if w.route == ascent.DenseRoute {
 		flop -= surveyFlop(c.x.Rows, c.k, c.d)
 	}
 	if c.back { // P_i and dA_i
@@ -450,8 +452,8 @@ func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float6
 func (c *climb) compareReference() error {
 	alone := c.on(c.e, c.m, 1, false)
 	alone.x.Data = append(alone.x.Data[:0], c.slope.x.Row(0)...)
-	var tr engine.Trajectory
-	c.e.Ascend(c.m, c.alpha, c.n, alone.x, &tr, false)
+	var tr ascent.Trajectory
+	c.m.Ascend(c.e, c.alpha, c.n, alone.x, &tr, false)
 	if err := sameBits("x_n of row 0 in the batch and alone", c.x.Row(0), alone.x.Data); err != nil {
 		return err
 	}
@@ -517,10 +519,10 @@ func (c *climb) prepareReference() {
 	for j := range c.d {
 		unit.Set(j, j, 1)
 	}
-	m := engine.NewMixture(c.k, c.d, make([]float32, c.k*c.d), c.c)
-	c.e.SetFactors(m, c.a)
+	m := ascent.NewMixture(c.k, c.d, make([]float32, c.k*c.d), c.c)
+	m.SetFactors(c.e, c.a)
 	for i := range c.k {
-		c.e.QuadGrad(g, q, unit, m, i)
+		m.QuadGrad(c.e, g, q, unit, i)
 		c.oracle.P = append(c.oracle.P, reference.FromFloat32(g.Data, c.d, c.d, c.d, 1))
 	}
 }

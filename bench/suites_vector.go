@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/reference"
 )
 
@@ -248,16 +249,16 @@ func newFactorsCase(d, k int) *factorsCase {
 }
 
 func (c *factorsCase) on(e *engine.Engine) (*fixture, error) {
-	m := engine.NewMixture(c.k, c.d, make([]float32, c.k*c.d), make([]float32, c.k))
+	m := ascent.NewMixture(c.k, c.d, make([]float32, c.k*c.d), make([]float32, c.k))
 	return &fixture{
-		op:    func() error { e.SetFactors(m, c.a); return nil },
+		op:    func() error { m.SetFactors(e, c.a); return nil },
 		check: func() (string, error) { return c.check(e, m) },
 	}, nil
 }
 
-func (c *factorsCase) check(e *engine.Engine, m *engine.Mixture) (string, error) {
+func (c *factorsCase) check(e *engine.Engine, m *ascent.Mixture) (string, error) {
 	got, q := engine.NewMatrix(1, c.d), make([]float32, 1)
-	e.QuadGrad(got, q, c.x, m, c.k-1)
+	m.QuadGrad(e, got, q, c.x, c.k-1)
 	for j, v := range got.Data {
 		bound := reference.Gamma(2*c.d+2) * c.bound[j] // of two products
 		if err := within(fmt.Sprintf("x P, feature %d", j), v, c.g[j], bound); err != nil {

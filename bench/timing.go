@@ -5,18 +5,14 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/internal/sysinfo"
 )
 
 // prepare sets up the fixture of a row, runs it once, compares the result (in the first pass)
 // and warms it up.
 func (r *runner) prepare(ctx context.Context, w *instance, setup setupFunc, pass int) (err error) {
-	e, err := r.engine(w.s, w.g.route)
-	if err != nil {
-		return err
-	}
-	w.e = e
-	if w.fixture, err = setup(e); err != nil {
+	if w.fixture, err = setup(w.s.e); err != nil {
 		return err
 	}
 	began := sysinfo.Now()
@@ -29,7 +25,7 @@ func (r *runner) prepare(ctx context.Context, w *instance, setup setupFunc, pass
 			return err
 		}
 		w.active, w.evaluated, w.bounds = w.fixture.active, w.fixture.evaluated, w.fixture.bounds
-		if w.fixture.route != engine.AutoRoute {
+		if w.fixture.route != ascent.AutoRoute {
 			w.route = w.fixture.route.String()
 		}
 	}
@@ -57,12 +53,12 @@ func (r *runner) inTurn(ctx context.Context, rows []*instance) error {
 			w.s.clocks = append(w.s.clocks, clock)
 			w.clocks = append(w.clocks, clock)
 			w.s.peaks = append(w.s.peaks, peak)
-			before := additionsACycle(w.e)
+			before := additionsACycle(w.s.e)
 			t, err := r.time(w, w.calls)
 			if err != nil {
 				return w.failed(err)
 			}
-			rate := min(before, additionsACycle(w.e))
+			rate := min(before, additionsACycle(w.s.e))
 			w.rates, w.s.rates = append(w.rates, rate), append(w.s.rates, rate)
 			w.samples = append(w.samples, t/float64(w.calls))
 			w.peaks, w.limits = append(w.peaks, peak), append(w.limits, peak)

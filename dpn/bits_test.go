@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // trainedHashes are the hashes of the weights after a short training of each preset on
@@ -29,22 +30,24 @@ var trainedHashes = map[string]string{
 func TestTrainedBits(t *testing.T) {
 	type run struct {
 		name    string
+		route   ascent.Route
 		options []engine.Option
 	}
+	const auto = ascent.AutoRoute
 	runs := []run{
-		{"one thread", []engine.Option{engine.WithThreads(1)}},
-		{"two threads", []engine.Option{engine.WithThreads(2)}},
-		{"three eager threads", []engine.Option{engine.WithThreads(3), engine.WithEagerThreads()}},
-		{"eight threads", []engine.Option{engine.WithThreads(8)}},
+		{"one thread", auto, []engine.Option{engine.WithThreads(1)}},
+		{"two threads", auto, []engine.Option{engine.WithThreads(2)}},
+		{"three eager threads", auto, []engine.Option{engine.WithThreads(3), engine.WithEagerThreads()}},
+		{"eight threads", auto, []engine.Option{engine.WithThreads(8)}},
 	}
 	for _, tier := range engine.Available()[1:] { // the first is what the runs above use
-		runs = append(runs, run{tier.String(), []engine.Option{engine.WithTier(tier)}})
+		runs = append(runs, run{tier.String(), auto, []engine.Option{engine.WithTier(tier)}})
 	}
 	for _, tier := range engine.Available() {
 		runs = append(runs,
-			run{"sparse on " + tier.String(), []engine.Option{engine.WithTier(tier), engine.WithRoute(engine.SparseRoute)}})
+			run{"sparse on " + tier.String(), ascent.SparseRoute, []engine.Option{engine.WithTier(tier)}})
 	}
-	runs = append(runs, run{"dense", []engine.Option{engine.WithRoute(engine.DenseRoute)}})
+	runs = append(runs, run{"dense", ascent.DenseRoute, nil})
 	if testing.Short() {
 		runs = runs[1:2]
 	}
@@ -76,6 +79,7 @@ func TestTrainedBits(t *testing.T) {
 		for _, r := range runs {
 			t.Run(preset+"/"+r.name, func(t *testing.T) {
 				m := newModel(t, c, d)
+				m.SetRoute(r.route)
 				res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, FitOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -113,9 +117,10 @@ func TestRoutes(t *testing.T) {
 			c.MaxUpdates = 2
 		}
 		var want string
-		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute, engine.AutoRoute} {
-			e := newEngine(t, engine.WithThreads(2), engine.WithRoute(route))
+		for _, route := range []ascent.Route{ascent.DenseRoute, ascent.SparseRoute, ascent.AutoRoute} {
+			e := newEngine(t, engine.WithThreads(2))
 			m := newModel(t, c, d)
+			m.SetRoute(route)
 			res, err := m.Fit(context.Background(), e, d.Train, FitOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -126,11 +131,11 @@ func TestRoutes(t *testing.T) {
 				if a != nil {
 					t.Errorf("%s: an ascent of an update that there is not: %+v", preset, a)
 				}
-			case route == engine.DenseRoute:
+			case route == ascent.DenseRoute:
 				if a.Route != "dense" || a.Saved != 0 || a.Steps != nil || preset == "paper" && a.Precisions != c.Components {
 					t.Errorf("%s: the dense route cost %+v", preset, a)
 				}
-			case route == engine.SparseRoute:
+			case route == ascent.SparseRoute:
 				computed := 0.0
 				for _, s := range a.Steps {
 					computed += s.Computed
@@ -149,8 +154,8 @@ func TestRoutes(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: weights hash to %s by the %v route, %s by the dense one", preset, got, route, want)
 			}
-			if e.Work().Route == engine.AutoRoute || route != engine.AutoRoute && e.Work().Route != route {
-				t.Errorf("%s: the ascent took the %v route, want %v", preset, e.Work().Route, route)
+			if took := m.potential.Work().Route; took == ascent.AutoRoute || route != ascent.AutoRoute && took != route {
+				t.Errorf("%s: the ascent took the %v route, want %v", preset, took, route)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -140,7 +141,7 @@ func effectiveComponents(r engine.Matrix) float64 {
 }
 
 // markUsed notes the components with a responsibility above usedR anywhere on a path.
-func markUsed(used []bool, tr *engine.Trajectory) {
+func markUsed(used []bool, tr *ascent.Trajectory) {
 	for i := range used {
 		for t := 0; t < tr.Steps && !used[i]; t++ {
 			for _, r := range tr.RAt(t).Row(i) {

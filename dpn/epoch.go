@@ -10,6 +10,7 @@ import (
 	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/stat"
@@ -44,12 +45,12 @@ type AscentCost struct {
 	Route      string            `json:"route"`           // dense or sparse
 	Precisions int               `json:"precisions"`      // full P_i that were made for it
 	Saved      float64           `json:"saved"`           // share of the pairs (image, component) skipped, over all steps
-	Steps      []engine.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and an image
+	Steps      []ascent.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and an image
 }
 
-// cost returns what the last ascent on e has cost.
-func cost(e *engine.Engine) *AscentCost {
-	w := e.Work()
+// cost returns what the last ascent of m has cost.
+func cost(m *Model) *AscentCost {
+	w := m.potential.Work()
 	return &AscentCost{w.Route.String(), w.Precisions, w.Saved(), w.PerRow()}
 }
 
@@ -95,7 +96,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	h = p.epoch(m, f.updates)
 	h.Epoch = number
 	if m.Config.Gradient == "exact" && m.Config.Steps > 0 {
-		h.Ascent = cost(f.e)
+		h.Ascent = cost(f.m)
 	}
 	if f.val.Len() == 0 {
 		if err := f.sound(ctx, number); err != nil {

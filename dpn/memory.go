@@ -4,7 +4,7 @@ import (
 	"runtime"
 
 	"dpnbench/dpn/potential"
-	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // TrainingBytes estimates the memory that training takes at its peak, for images of so
@@ -59,6 +59,6 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
 	}
-	kept := engine.KeptBytes(c.Batch, c.Components, int(d), c.Steps)
+	kept := ascent.KeptBytes(c.Batch, c.Components, int(d), c.Steps)
 	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
 }

@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -66,6 +67,9 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	m.fresh = true
 	return m, nil
 }
+
+// SetRoute sets which components ascents compute. It changes no bit.
+func (m *Model) SetRoute(r ascent.Route) { m.potential.SetRoute(r) }
 
 // build makes the parameters, all zero.
 func (m *Model) build() (err error) {

@@ -91,7 +91,7 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 	if c.potential().LowRank() >= 0 {
 		return text
 	}
-	if !e.PlanMixture(m.potential.Mixture(e), rows, c.Steps).KeepsG {
+	if !m.potential.Mixture(e).Plan(e, rows, c.Steps).KeepsG {
 		return text + "; on the dense route G_i are computed a second time for the backward pass, " +
 			"because all of them would need too much memory"
 	}
@@ -100,8 +100,8 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 
 func (m *Model) explain(e *engine.Engine, rows int, once string) string {
 	mix, steps := m.potential.Mixture(e), m.Config.Steps
-	return fmt.Sprintf("ascent of %d rows%s, %v; %s", rows, once, e.PlanMixture(mix, rows, steps),
-		e.ExplainRoute(mix, rows, steps))
+	return fmt.Sprintf("ascent of %d rows%s, %v; %s", rows, once, mix.Plan(e, rows, steps),
+		mix.ExplainRoute(e, rows, steps))
 }
 
 // Logits returns the classifier's output for denoised features x (n x d), n x classes.

@@ -8,6 +8,7 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -32,7 +33,7 @@ type Trainer struct {
 	// What backward passes need.
 	tape      layer.Tape        // of the extractor
 	cleanTape layer.Tape        // of the extractor on the clean rows; never used backward
-	path      engine.Trajectory // of the ascent
+	path      ascent.Trajectory // of the ascent
 
 	likelihood *potential.Likelihood    // nil without Config.NLL
 	matching   *potential.ScoreMatching // nil without Config.Score

@@ -9,16 +9,7 @@ func TestNoAllocations(t *testing.T) {
 		t.Skip("emulated machines and the race detector allocate no other way")
 	}
 	e := newTestEngine(t, WithThreads(2), WithEagerThreads())
-	l := newLandscape(e, 3, 20, 0.8)
-	x, v := points(24, 20), points(24, 20)
-	var tr Trajectory
-	grad := NewMixtureGradient(3, 20)
-	ways := wayHills()[0]
-	hill, grad2 := ways.mixture(e), ways.gradient()
-	x2, v2 := clone(ways.x), clone(ways.x)
-	few := newHill("many components", 20, 40, -1, 0, 4, 1, 6)
-	e3 := newTestEngine(t, WithThreads(2), WithEagerThreads(), WithRoute(SparseRoute))
-	sparse, grad3, x3, v3 := few.mixture(e3), few.gradient(), clone(few.x), clone(few.x)
+	x := points(24, 20)
 	a, b, c := points(30, 40), points(40, 50), NewMatrix(30, 50)
 	p := e.Pack(nil, b)
 	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
@@ -39,24 +30,6 @@ func TestNoAllocations(t *testing.T) {
 		{"Pack", func() { e.Pack(p, b) }},
 		{"Worker.MatMul", func() { e.Parallel(1, 0, 0, product) }},
 		{"Worker.MatMulAt", func() { e.Parallel(1, 0, 0, shifted) }},
-		{"SetFactors", func() { e.SetFactors(l.m, l.a) }},
-		{"Ascend", func() { e.Ascend(l.m, l.alpha, 3, x, nil, false) }},
-		{"Ascend and back", func() {
-			e.Ascend(l.m, l.alpha, 3, x, &tr, true)
-			e.AscendBackward(l.m, l.alpha, l.a, &tr, v, grad)
-		}},
-		{"Ascend and back with ways", func() {
-			copy(x2.Data, ways.x.Data) // from where there are ways
-			copy(v2.Data, ways.x.Data)
-			e.Ascend(hill, 0.1, fewPowers, x2, &tr, true)
-			e.AscendBackward(hill, 0.1, ways.a, &tr, v2, grad2)
-		}},
-		{"Ascend and back by the sparse route", func() {
-			copy(x3.Data, few.x.Data)
-			e3.SetFactors(sparse, few.a)
-			e3.Ascend(sparse, few.alpha, 6, x3, &tr, true)
-			e3.AscendBackward(sparse, few.alpha, few.a, &tr, v3, grad3)
-		}},
 		{"LayerNorm", func() { e.LayerNorm(y, rstd, a, 1e-5) }},
 		{"LayerNormBackward", func() { e.LayerNormBackward(y, a, rstd, y) }},
 		{"SoftmaxCrossEntropy", func() { e.SoftmaxCrossEntropy(y, losses, a, labels, 1) }},

@@ -14,40 +14,23 @@ type Engine struct {
 	pool      *pool
 	saturated bool    // as many threads as CPUs, and not pinned
 	singleCPU bool    // saturated, with one CPU
-	route     Route   // of ascents
 	wakeFlop  float64 // flop below which work stays on one thread
 
 	mu      sync.Mutex // held by the method that runs
 	scratch []arena    // one per worker
 
 	// The jobs live here so that starting one allocates nothing.
-	gemm         gemmJob
-	pack         packJob
-	vector       vectorJob
-	rowwise      rowwiseJob
-	ascent       ascentJob
-	precisionJob precisionJob
-	pull         pullJob
-	grads        gradientJob
-	centre       centreJob
-	factors      factorJob
-	ways         wayJob
-	lowPull      lowPullJob
-	lowSums      lowSumJob
-	lowFinish    lowFinishJob
-	lowStack     lowStackJob
-	sparse       sparseJob
-	backs        sparsePullJob
-	back         sparseGradientJob
-	certifying   certifyJob
-	one          [1]float32
-	streams      streamJob
-	everyThread  everyThreadJob
-
-	work AscentWork // of the last ascent
+	gemm        gemmJob
+	pack        packJob
+	vector      vectorJob
+	rowwise     rowwiseJob
+	one         [1]float32
+	streams     streamJob
+	everyThread everyThreadJob
 
 	parallel parallelJob
-	workers  []Worker // one per thread
+	outer    workerJob // a Job
+	workers  []Worker  // one per thread
 }
 
 // Option changes how New makes an engine.
@@ -58,7 +41,7 @@ type settings struct {
 	threads int
 	eager   bool
 	pinned  bool
-	route   Route
+	small   bool
 }
 
 // WithTier selects a tier. The default, Auto, is the fastest one of this machine.
@@ -71,6 +54,10 @@ func WithThreads(n int) Option { return func(s *settings) { s.threads = n } }
 // WithEagerThreads shares even the smallest work among the threads. It is slower; tests use it to
 // run every way of splitting.
 func WithEagerThreads() Option { return func(s *settings) { s.eager = true } }
+
+// WithSmallBlocks makes the blocks of products small, so that small work falls into many. It is slower;
+// tests use it.
+func WithSmallBlocks() Option { return func(s *settings) { s.small = true } }
 
 // MaxThreads is the largest number of threads of an engine.
 const MaxThreads = 1024
@@ -85,6 +72,9 @@ func New(options ...Option) (*Engine, error) {
 	kern, err := resolve(s.tier)
 	if err != nil {
 		return nil, err
+	}
+	if s.small {
+		kern = smallBlocks(kern)
 	}
 	if s.threads < 1 || s.threads > MaxThreads {
 		return nil, fmt.Errorf("engine: %d threads, expected 1 to %d", s.threads, MaxThreads)
@@ -105,7 +95,6 @@ func New(options ...Option) (*Engine, error) {
 	for i := range e.workers {
 		e.workers[i] = Worker{e: e, index: i}
 	}
-	e.route = s.route
 	// Pinned threads do not yield: the scheduler would have to switch threads twice each time,
 	// which costs 25% of the speed.
 	e.saturated = s.threads >= runtime.GOMAXPROCS(0) && !s.pinned
@@ -143,17 +132,9 @@ func (e *Engine) Threads() int { return e.pool.threads() }
 // arena is the scratch memory of one worker, kept from call to call.
 type arena struct {
 	work    int // flop of the running job since the worker last yielded
-	buffers [slots][]float32
-	packed  Packed     // an operand in the worker's memory
-	active  []int      // components of a row whose responsibility is not 0
-	pairs   []stepPair // rows of steps and such components
-	party   party      // a block of rows on the sparse route
-	byRow   []pair
-	begun   []bool // rows whose sums have begun
-	list    []activePair
-
-	one       [1]float32
-	backwards bool // how multiplyPrecision read P_i the last time
+	buffers [slots + CallerSlots][]float32
+	packed  Packed // an operand in the worker's memory
+	one     [1]float32
 }
 
 // slot names a use of scratch memory.
@@ -162,24 +143,12 @@ type slot int
 const (
 	slotA      slot = iota // a block of A
 	slotB                  // a packed block of B
-	slotC                  // a tile column that sticks out of C, or panels of C
-	slotCentre             // D_i of a block of rows
-	slotG                  // G_i of a block of rows, for all i
-	slotQ                  // q, then r
-	slotS                  // a number a row, such as s and then t, or phi
-	slotY                  // sum of N_i P_i, or U F_i^T
-	slotE                  // the same of rows that climb together
-	slotU                  // U of a block of rows
-	slotW                  // W_i, or -N_i
+	slotC                  // a tile column that sticks out of C
+	slotG                  // a block of a result
+	slotS                  // a number a row
 	slotDense              // a dense copy of a strided operand
 	slotResult             // a dense result that is then scattered
-	slotGrad
-	slotRows   // rows that climb together, or those of a component
-	slotPick   // some of them
-	slotTile   // a square that is transposed, or sums of a row
-	slotColumn // w_i, with what multiplyThin reads beyond it
-	slotLone   // memory of a loneRow
-	slotWorker // of the function of Parallel
+	slotWorker             // of the function of Parallel
 	slots
 )
 
@@ -189,4 +158,11 @@ func (a *arena) floats(s slot, n int) []float32 {
 		a.buffers[s] = alignedFloats(n + n/8)
 	}
 	return a.buffers[s][:n]
+}
+
+// smallBlocks returns a tier with small blocks.
+func smallBlocks(kern *kernels) *kernels {
+	small := *kern
+	small.kc, small.mc = 64, 2*small.mr
+	return &small
 }

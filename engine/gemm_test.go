@@ -16,7 +16,7 @@ func TestStripsAndPanels(t *testing.T) {
 		a, b := points(rows, inner), points(inner, cols)
 		old := points(rows, cols)
 		arena := &e.scratch[0]
-		strips := e.kern.packedA(arena, slotW, rows, inner)
+		strips := e.kern.packedA(arena, slotG, rows, inner)
 		panels := Packed{kern: e.kern, rows: inner, cols: cols}
 		panels.data = make([]float32, panels.size())
 		aT := NewMatrix(inner, rows)

@@ -99,11 +99,11 @@ func (kern *kernels) quadSmallD(g []float32, gc, gs int, q []float32, qc int, x 
 // smallDWork is how much memory quadSmallD works in: for D_i of three tiles, each row with 16 lanes of q.
 func (kern *kernels) smallDWork(d int) int { return 3 * kern.smallDRows * (d + 16) }
 
-// quadTriangle sets g and q to G and q of the row x for groups of components, as laneGroups has them,
+// quadTriangle sets g and q to G and q of the row x for groups of components, as LaneGroups has them,
 // whose centres are the columns of mu. work is memory for as many rows like x as a group has
 // components, or for 8.
-func (kern *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) {
-	d, lanes := len(x), n.lanes()
+func (kern *kernels) quadTriangle(n LaneGroups, g, q, x, mu, p, work []float32) {
+	d, lanes := len(x), n.Lanes()
 	if d%16 != 0 {
 		panic(fmt.Sprintf("engine: quadTriangle: %d features, expected a multiple of 16", d))
 	}
@@ -111,7 +111,7 @@ func (kern *kernels) quadTriangle(n laneGroups, g, q, x, mu, p, work []float32) 
 	need("quadTriangle", "q", len(q), lanes)
 	need("quadTriangle", "mu", len(mu), lanes*d)
 	need("quadTriangle", "p", len(p), lanes*d*(d+1)/2)
-	need("quadTriangle", "work", len(work), n.widest()*d)
+	need("quadTriangle", "work", len(work), n.Widest()*d)
 	if d == 0 {
 		return
 	}
@@ -210,8 +210,8 @@ func (kern *kernels) mixtureLanes(q, c []float32) {
 }
 
 // moveLanes moves the row x by alpha times its gradient, from G in the layout of quadTriangle.
-func (kern *kernels) moveLanes(n laneGroups, alpha float32, x, r, g []float32) {
-	d, lanes := len(x), n.lanes()
+func (kern *kernels) moveLanes(n LaneGroups, alpha float32, x, r, g []float32) {
+	d, lanes := len(x), n.Lanes()
 	if d%16 != 0 {
 		panic(fmt.Sprintf("engine: moveLanes: %d features, expected a multiple of 16", d))
 	}

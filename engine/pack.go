@@ -37,7 +37,7 @@ func (p *Packed) panelsFrom(j, n, k0, k1 int) []float32 {
 // reshape makes room for a matrix in the layout of the tier. The content becomes undefined.
 func (p *Packed) reshape(kern *kernels, rows, cols int) {
 	p.kern, p.rows, p.cols = kern, rows, cols
-	grow(&p.data, p.size())
+	Grow(&p.data, p.size())
 }
 
 // size is the length of data.

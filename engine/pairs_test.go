@@ -201,48 +201,6 @@ func TestMoveRows(t *testing.T) {
 	}
 }
 
-// TestCallsOfComponents compares ascents of so many rows and components that a step takes several
-// calls of quadSmallD and of moveRows with those of pure Go, with precisions of their own and one for
-// all, and with and without a trajectory.
-func TestCallsOfComponents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("pure Go takes a second")
-	}
-	for _, s := range [][3]int{{121, 9, 112}, {97, 33, 64}} {
-		rows, k, d := s[0], s[1], s[2]
-		for _, tied := range []bool{false, true} {
-			var want []float32
-			for _, tier := range append([]Tier{Generic}, Available()...) {
-				e := newTestEngine(t, WithTier(tier), WithThreads(1))
-				rnd := num.NewRand(4, 4)
-				mu, c := make([]float32, k*d), make([]float32, k)
-				rnd.Normal(mu)
-				rnd.Normal(c)
-				m, p := NewMixture(k, d, mu, c), make([]float32, k*d*d)
-				if tied {
-					m, p = NewTiedMixture(k, d, mu, c), p[:d*d]
-				}
-				rnd.Normal(p)
-				for i := range p {
-					p[i] *= 0.01
-				}
-				e.SetPrecisions(m, p)
-				x := NewMatrix(rows, d)
-				rnd.Normal(x.Data)
-				y := clone(x)
-				var tr Trajectory
-				e.Ascend(m, 0.1, 2, x, &tr, true)
-				e.Ascend(m, 0.1, 2, y, nil, false)
-				got := slices.Concat(x.Data, y.Data, tr.R, tr.g)
-				if want == nil {
-					want = got
-				}
-				equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components, tied %t", tier, rows, d, k, tied), got, want)
-			}
-		}
-	}
-}
-
 // TestMoveCalls is TestMoveRows for so many components that the rows take several calls.
 func TestMoveCalls(t *testing.T) {
 	rnd := num.NewRand(3, 3)

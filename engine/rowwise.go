@@ -236,3 +236,21 @@ func (j *rowwiseJob) normaliseBackward(worker, r0, r1 int) {
 		kern.normBackward(j.dst.Row(i), y, dy, kern.sum(dy)/d, c2[0]/d, j.out[i])
 	}
 }
+
+// dense returns m, or a copy of it whose rows are contiguous.
+func (e *Engine) dense(s slot, m Matrix) Matrix {
+	if m.CS == 1 {
+		return m
+	}
+	c := View(e.scratch[0].floats(s, m.Rows*m.Cols), m.Rows, m.Cols)
+	copyMatrix(c, m)
+	return c
+}
+
+// denseTarget returns m, or a matrix of its shape whose rows are contiguous.
+func (e *Engine) denseTarget(m Matrix) Matrix {
+	if m.CS == 1 {
+		return m
+	}
+	return View(e.scratch[0].floats(slotResult, m.Rows*m.Cols), m.Rows, m.Cols)
+}

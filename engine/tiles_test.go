@@ -211,14 +211,16 @@ func TestPadding(t *testing.T) {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		for _, d := range []int{1, e.kern.nr/2 - 1, e.kern.nr + e.kern.nr/2, e.kern.nr + 1, 5*e.kern.nr - 1} {
 			arena := &e.scratch[0]
-			for s := range slots {
+			for s := range slots + CallerSlots {
 				for i, m := 0, arena.floats(s, 200*5*e.kern.nr); i < len(m); i++ {
 					m[i] = float32(math.NaN())
 				}
 			}
-			m := NewMixture(1, d, make([]float32, d), []float32{0})
-			e.SetFactors(m, points(d, d).Data)
-			packed := &m.p[0]
+			packed := &Packed{}
+			packed.Reshape(e, d, d)
+			for part := range 2 {
+				e.Caller().Gram(packed, points(d, d), 0, part, 2)
+			}
 			for kb := range packed.blocks() {
 				k0, k1 := part(d, packed.blocks(), kb)
 				for p := range packed.panels() {

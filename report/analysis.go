@@ -10,7 +10,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
-	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/internal/format"
 	"dpnbench/plot"
 )
@@ -325,11 +325,11 @@ func (a Analysis) work() (Shown, error) {
 		LinearX: true, LogY: true, From: 1, To: float64(k)}
 	lines := []struct {
 		name string
-		y    func(engine.StepWork) float64
+		y    func(ascent.StepWork) float64
 	}{
-		{"responsibility above 0", func(s engine.StepWork) float64 { return s.Active }},
-		{"computed by the sparse route", func(s engine.StepWork) float64 { return s.Computed }},
-		{"by the dense route", func(engine.StepWork) float64 { return float64(k) }},
+		{"responsibility above 0", func(s ascent.StepWork) float64 { return s.Active }},
+		{"computed by the sparse route", func(s ascent.StepWork) float64 { return s.Computed }},
+		{"by the dense route", func(ascent.StepWork) float64 { return float64(k) }},
 	}
 	for n, line := range lines {
 		s := plot.Series{Name: line.name, Colour: n, Reference: n == 2}

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -147,11 +148,11 @@ func (in *inputs) write(path string) error {
 type network struct {
 	e  *engine.Engine
 	in *inputs
-	m  *engine.Mixture
+	m  *ascent.Mixture
 
 	x, y, dy, v engine.Matrix // x_n, logits, their gradient, that of x_n
-	path        engine.Trajectory
-	grad        *engine.MixtureGradient
+	path        ascent.Trajectory
+	grad        *ascent.Gradient
 	alphaGrad   []float32
 	dw, db      []float32
 	losses      []float32
@@ -169,10 +170,10 @@ func newNetwork(e *engine.Engine, in *inputs) *network {
 	}
 	in = &own
 	n := &network{
-		e: e, in: in, m: engine.NewMixture(in.k, in.d, in.mu, in.c),
+		e: e, in: in, m: ascent.NewMixture(in.k, in.d, in.mu, in.c),
 		x: engine.NewMatrix(in.rows, in.d), v: engine.NewMatrix(in.rows, in.d),
 		y: engine.NewMatrix(in.rows, classes), dy: engine.NewMatrix(in.rows, classes),
-		grad: engine.NewMixtureGradient(in.k, in.d), alphaGrad: make([]float32, 1),
+		grad: ascent.NewGradient(in.k, in.d), alphaGrad: make([]float32, 1),
 		dw: make([]float32, classes*in.d), db: make([]float32, classes), losses: make([]float32, in.rows),
 	}
 	for _, p := range []param{
@@ -182,30 +183,30 @@ func newNetwork(e *engine.Engine, in *inputs) *network {
 		p.m, p.v = make([]float32, len(p.data)), make([]float32, len(p.data))
 		n.params = append(n.params, p)
 	}
-	e.SetFactors(n.m, in.a)
+	n.m.SetFactors(e, in.a)
 	return n
 }
 
 // forward makes n ascent steps. P_i were set before, as for a trained network.
 func (n *network) forward() {
 	copy(n.x.Data, n.in.x)
-	n.e.Ascend(n.m, n.in.alpha, n.in.n, n.x, nil, false)
+	n.m.Ascend(n.e, n.in.alpha, n.in.n, n.x, nil, false)
 }
 
 // train is a whole update with the exact gradient.
 func (n *network) train() {
 	n.gradients()
 	n.adam(n.params)
-	n.e.SetFactors(n.m, n.in.a)
+	n.m.SetFactors(n.e, n.in.a)
 }
 
 func (n *network) gradients() {
 	e := n.e
 	copy(n.x.Data, n.in.x)
-	e.Ascend(n.m, n.in.alpha, n.in.n, n.x, &n.path, true)
+	n.m.Ascend(e, n.in.alpha, n.in.n, n.x, &n.path, true)
 	n.classify()
 	e.MatMul(n.v, n.dy, engine.View(n.in.w, classes, n.in.d), false)
-	e.AscendBackward(n.m, n.in.alpha, n.in.a, &n.path, n.v, n.grad)
+	n.m.Backward(e, n.in.alpha, n.in.a, &n.path, n.v, n.grad)
 	n.alphaGrad[0] = n.grad.Alpha
 }
 

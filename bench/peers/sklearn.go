@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // sklearn times the potential against the scores of scikit-learn's GaussianMixture with
@@ -62,10 +63,10 @@ func sklearnShape(ctx context.Context, s *settings, dir string, peers []*child, 
 		if err != nil {
 			return err
 		}
-		m := engine.NewMixture(in.k, in.d, in.mu, c)
-		e.SetFactors(m, in.a)
+		m := ascent.NewMixture(in.k, in.d, in.mu, c)
+		m.SetFactors(e, in.a)
 		x, phi := engine.View(in.x, in.rows, in.d), make([]float32, in.rows)
-		e.Potential(m, x, phi, engine.Matrix{})
+		m.Potential(e, x, phi, engine.Matrix{})
 		for _, kind := range []string{"float32", "float64"} {
 			scores, err := r.results(kind)
 			if err != nil {
@@ -78,7 +79,7 @@ func sklearnShape(ctx context.Context, s *settings, dir string, peers []*child, 
 		}
 		contend = append(contend,
 			func() (float64, error) {
-				return seconds(func() { e.Potential(m, x, phi, engine.Matrix{}) }, s.least), nil
+				return seconds(func() { m.Potential(e, x, phi, engine.Matrix{}) }, s.least), nil
 			},
 			r.time("float32", s.least), r.time("float64", s.least))
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // torch times the ascent and whole training steps against PyTorch: in the published form,
@@ -69,13 +70,13 @@ func torch(ctx context.Context, s *settings) error {
 }
 
 // routes are those of our side; the default comes first.
-var routes = []engine.Route{engine.AutoRoute, engine.DenseRoute, engine.SparseRoute}
+var routes = []ascent.Route{ascent.AutoRoute, ascent.DenseRoute, ascent.SparseRoute}
 
 // torchWork is work of the peer by name, and the same work of ours, by some routes.
 type torchWork struct {
 	title, theirs string
 	ours          func(*network)
-	routes        []engine.Route
+	routes        []ascent.Route
 }
 
 func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in *inputs, work []torchWork) error {
@@ -85,14 +86,15 @@ func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in
 	}
 	var contend []contender // ours by all routes and theirs, by work, then threads
 	for i, threads := range s.threads {
-		ours := map[engine.Route]*network{}
+		ours := map[ascent.Route]*network{}
+		e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads))
+		if err != nil {
+			return err
+		}
+		defer e.Close()
 		for _, route := range routes {
-			e, err := engine.New(engine.WithTier(s.tier), engine.WithThreads(threads), engine.WithRoute(route))
-			if err != nil {
-				return err
-			}
-			defer e.Close()
 			ours[route] = newNetwork(e, in)
+			ours[route].m.Route = route
 		}
 		r := peers[i]
 		loaded, err := r.ask("load", in.d, in.k, in.n, in.rows, classes)
@@ -101,7 +103,7 @@ func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in
 		}
 		fmt.Printf("expert's fastest way, threads %d: forward %s, training step %s\n", threads, loaded.Fastest["forward"],
 			loaded.Fastest["train"])
-		if err := compareTorch(ours[engine.DenseRoute], r, work); err != nil {
+		if err := compareTorch(ours[ascent.DenseRoute], r, work); err != nil {
 			return err
 		}
 		if err := compareRoutes(ours); err != nil {
@@ -141,8 +143,8 @@ func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in
 
 // compareRoutes checks that all routes give the same bits, and prints what the sparse one
 // computed.
-func compareRoutes(ours map[engine.Route]*network) error {
-	dense := ours[engine.DenseRoute]
+func compareRoutes(ours map[ascent.Route]*network) error {
+	dense := ours[ascent.DenseRoute]
 	for _, route := range routes {
 		n := ours[route]
 		n.gradients()
@@ -154,7 +156,7 @@ func compareRoutes(ours map[engine.Route]*network) error {
 			}
 		}
 	}
-	w := ours[engine.SparseRoute].e.Work()
+	w := ours[ascent.SparseRoute].m.Work()
 	active, evaluated := 0.0, 0.0
 	for _, s := range w.PerRow() {
 		active += s.Active
@@ -162,7 +164,7 @@ func compareRoutes(ours map[engine.Route]*network) error {
 	}
 	n := float64(w.Steps)
 	fmt.Printf("components of %d a row and step: %.2f active, %.2f computed by the sparse route; auto takes the %v one\n",
-		w.Components, active/n, evaluated/n, ours[engine.AutoRoute].e.Work().Route)
+		w.Components, active/n, evaluated/n, ours[ascent.AutoRoute].m.Work().Route)
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (z *analysis) check(images int) error {
 }
 
 func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
-	m, err := z.model.load(flags)
+	m, err := z.model.load(z.app, flags)
 	if err != nil {
 		return err
 	}

@@ -130,13 +130,16 @@ func (m *modelFlags) add(c *cobra.Command, steps string) {
 	c.Flags().IntVar(&m.steps, steps, 0, "make `N` ascent steps (default: as the model file says)")
 }
 
-func (m *modelFlags) load(flags *pflag.FlagSet) (*dpn.Model, error) {
+func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {
 	if m.path == "" {
 		return nil, fmt.Errorf("--model: expected a model file")
 	}
 	model, err := dpn.Load(m.path)
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
+	}
+	if err := a.setRoute(model); err != nil {
+		return nil, err
 	}
 	if model.Unchecked {
 		fmt.Fprintf(m.errs(), "warning: --model %s: no checksum (%s in the metadata): the file was changed by another "+

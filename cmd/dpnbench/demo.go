@@ -87,6 +87,9 @@ func (a *app) demo(ctx context.Context, out string) error {
 		return err
 	}
 	model, err := dpn.New(c, data)
+	if err == nil {
+		err = a.setRoute(model)
+	}
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 			return fmt.Errorf("--corrupt: %w", err)
 		}
 	}
-	m, err := d.model.load(flags)
+	m, err := d.model.load(d.app, flags)
 	if err != nil {
 		return err
 	}

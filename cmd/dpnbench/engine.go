@@ -8,6 +8,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 
 	"github.com/spf13/cobra"
 )
@@ -40,12 +41,12 @@ func (a *app) tierSetting() (engine.Tier, error) {
 }
 
 // routeSetting returns the route that was asked for.
-func (a *app) routeSetting() (engine.Route, error) {
+func (a *app) routeSetting() (ascent.Route, error) {
 	name, from := setting("--route", a.route, "DPN_ROUTE")
 	if name == "" {
-		return engine.AutoRoute, nil
+		return ascent.AutoRoute, nil
 	}
-	r, err := engine.ParseRoute(name)
+	r, err := ascent.ParseRoute(name)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", from, err)
 	}
@@ -75,15 +76,23 @@ func (a *app) engine() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.routeSetting()
-	if err != nil {
+	if _, err := a.routeSetting(); err != nil { // of models, see setRoute
 		return nil, err
 	}
-	options := []engine.Option{engine.WithTier(t), engine.WithRoute(r)}
+	options := []engine.Option{engine.WithTier(t)}
 	if n > 0 {
 		options = append(options, engine.WithThreads(n))
 	}
 	return engine.New(options...)
+}
+
+// setRoute gives a model the route that was asked for.
+func (a *app) setRoute(m *dpn.Model) error {
+	r, err := a.routeSetting()
+	if err == nil {
+		m.SetRoute(r)
+	}
+	return err
 }
 
 // addExplain adds --explain to a subcommand that runs ascents.

@@ -190,7 +190,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	m, err := v.model.load(flags)
+	m, err := v.model.load(v.app, flags)
 	if err != nil {
 		return err
 	}

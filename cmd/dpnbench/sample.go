@@ -136,7 +136,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if s.burn < -1 || s.Method != "exact" && s.burn >= s.steps {
 		return fmt.Errorf("--burn %d: expected 0 to %d, or -1 for the default", s.burn, s.steps-1)
 	}
-	m, err := s.model.load(flags)
+	m, err := s.model.load(s.app, flags)
 	if err != nil {
 		return err
 	}

@@ -155,6 +155,9 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	m, err := dpn.New(c, data)
 	if err == nil {
+		err = t.setRoute(m)
+	}
+	if err == nil {
 		err = m.Check(data.Train)
 	}
 	if err != nil {

@@ -97,7 +97,7 @@ type uncertaintyResult struct {
 }
 
 func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
-	m, err := u.model.load(flags)
+	m, err := u.model.load(u.app, flags)
 	if err != nil {
 		return err
 	}

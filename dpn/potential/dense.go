@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/linalg/lu"
@@ -49,29 +50,29 @@ func (f *denseForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, 
 	return nil
 }
 
-func (f *denseForm) mixture(mu, c []float32) *engine.Mixture {
+func (f *denseForm) mixture(mu, c []float32) *ascent.Mixture {
 	if f.tied {
-		return engine.NewTiedMixture(f.k, f.d, mu, c)
+		return ascent.NewTiedMixture(f.k, f.d, mu, c)
 	}
-	return engine.NewMixture(f.k, f.d, mu, c)
+	return ascent.NewMixture(f.k, f.d, mu, c)
 }
 
-func (f *denseForm) prepare(e *engine.Engine, m *engine.Mixture) { e.SetFactors(m, f.a.Data) }
+func (f *denseForm) prepare(e *engine.Engine, m *ascent.Mixture) { m.SetFactors(e, f.a.Data) }
 
 func (f *denseForm) factors() []float32 { return f.a.Data }
 
-func (f *denseForm) newGradient() *engine.MixtureGradient {
-	g := engine.NewMixtureGradient(f.k, f.d)
+func (f *denseForm) newGradient() *ascent.Gradient {
+	g := ascent.NewGradient(f.k, f.d)
 	if f.tied {
-		g = engine.NewTiedGradient(f.k, f.d)
+		g = ascent.NewTiedGradient(f.k, f.d)
 	}
 	return g
 }
 
 // bind: A is a parameter of the engine.
-func (f *denseForm) bind(g *engine.MixtureGradient) { f.a.Grad = g.A }
+func (f *denseForm) bind(g *ascent.Gradient) { f.a.Grad = g.A }
 
-func (f *denseForm) gradient(*engine.Engine, *engine.MixtureGradient) {}
+func (f *denseForm) gradient(*engine.Engine, *ascent.Gradient) {}
 
 func (f *denseForm) retract(*engine.Engine) {}
 
@@ -128,7 +129,7 @@ func (f *denseForm) logDets(e *engine.Engine, v []float32) {
 
 // addLikelihood uses that with Y_i = D_i A_i^T the gradient by A_i is weight (mean r Y_i^T
 // D_i - mass A_i^-T).
-func (f *denseForm) addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *Likelihood) {
+func (f *denseForm) addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood) {
 	d, n := f.d, f.d*f.d
 	for i := range f.k {
 		at, mass := i*n, l.mass[i]

@@ -2,6 +2,7 @@ package potential
 
 import (
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -74,7 +75,7 @@ func (l *Likelihood) Loss(e *engine.Engine, x engine.Matrix) float64 {
 	p := l.p
 	l.x, l.r = x, engine.View(l.r.Data[:p.K*x.Rows], p.K, x.Rows)
 	phi := l.phi[:x.Rows]
-	e.Potential(p.mixture, x, phi, l.r)
+	p.mixture.Potential(e, x, phi, l.r)
 	var mean float64
 	for _, v := range phi {
 		mean += float64(v)
@@ -102,7 +103,7 @@ func (l *Likelihood) weigh(e *engine.Engine, y engine.Matrix, by []float32) {
 // F^T F, F r x d: with Z = D F^T
 //
 //	dw = weight/2 mean (r D * D),   dF = weight sign mean (r Z)^T D
-func (l *Likelihood) addLowRank(e *engine.Engine, g *engine.MixtureGradient, i int, w []float32,
+func (l *Likelihood) addLowRank(e *engine.Engine, g *ascent.Gradient, i int, w []float32,
 	f engine.Matrix, sign float32) {
 	delta, by := l.members(i)
 	d, r, m := delta.Cols, f.Rows, len(by)
@@ -133,7 +134,7 @@ func (l *Likelihood) addLowRank(e *engine.Engine, g *engine.MixtureGradient, i i
 
 // ScoreMatching is denoising score matching as a loss, with the memory that it needs.
 type ScoreMatching struct {
-	Stop func() bool // as in engine.Trajectory
+	Stop func() bool // as in ascent.Trajectory
 
 	p      *Potential
 	weight float64
@@ -141,8 +142,8 @@ type ScoreMatching struct {
 	seed   uint64
 
 	noisy engine.Matrix
-	step  engine.Trajectory // of one step
-	grad  *engine.MixtureGradient
+	step  ascent.Trajectory // of one step
+	grad  *ascent.Gradient
 }
 
 // NewScoreMatching makes room for minibatches of up to n rows. weight is that of the loss,
@@ -163,7 +164,7 @@ func (s *ScoreMatching) Loss(e *engine.Engine, x engine.Matrix, update int) floa
 	}
 	alpha := sigma * sigma
 	s.step.Stop = s.Stop
-	e.Ascend(p.mixture, alpha, 1, y, &s.step, true)
+	p.mixture.Ascend(e, alpha, 1, y, &s.step, true)
 	share := 1 / (float64(len(x.Data)) * float64(alpha))
 	slope, sum := float32(2*s.weight*share), 0.0
 	for j, v := range x.Data {
@@ -172,7 +173,7 @@ func (s *ScoreMatching) Loss(e *engine.Engine, x engine.Matrix, update int) floa
 		y.Data[j] = slope * d
 	}
 	g := s.grad
-	e.AscendBackward(p.mixture, alpha, p.form.factors(), &s.step, y, g)
+	p.mixture.Backward(e, alpha, p.form.factors(), &s.step, y, g)
 	to := p.grad
 	for _, t := range [][2][]float32{{to.Mu, g.Mu}, {to.C, g.C}, {to.A, g.A}, {to.W, g.W}, {to.F, g.F}} {
 		e.Add(t[0], t[0], t[1])

@@ -246,7 +246,7 @@ func (f *em) expect() (float64, error) {
 		}
 		hi := min(lo+BlockRows, n)
 		phi := f.phi[:hi-lo]
-		f.e.Potential(mixture, part(f.x, lo, hi), phi, f.r.Slice(0, f.p.K, lo, hi))
+		mixture.Potential(f.e, part(f.x, lo, hi), phi, f.r.Slice(0, f.p.K, lo, hi))
 		for _, v := range phi {
 			sum += float64(v)
 		}

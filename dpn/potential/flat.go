@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 )
@@ -119,24 +120,24 @@ func orthonormalise(e interface {
 	}
 }
 
-func (f *flatForm) mixture(mu, c []float32) *engine.Mixture {
-	return engine.NewLowRankMixture(f.k, f.d, f.r, mu, c)
+func (f *flatForm) mixture(mu, c []float32) *ascent.Mixture {
+	return ascent.NewLowRankMixture(f.k, f.d, f.r, mu, c)
 }
 
-func (f *flatForm) prepare(e *engine.Engine, m *engine.Mixture) {
+func (f *flatForm) prepare(e *engine.Engine, m *ascent.Mixture) {
 	e.Scale(f.f, f.factor(), f.u.Data)
-	e.SetLowRank(m, f.w, f.f, -1)
+	m.SetLowRank(e, f.w, f.f, -1)
 }
 
 func (f *flatForm) factors() []float32 { return nil }
 
-func (f *flatForm) newGradient() *engine.MixtureGradient {
-	return engine.NewLowRankGradient(f.k, f.d, f.r)
+func (f *flatForm) newGradient() *ascent.Gradient {
+	return ascent.NewLowRankGradient(f.k, f.d, f.r)
 }
 
-func (f *flatForm) bind(*engine.MixtureGradient) {}
+func (f *flatForm) bind(*ascent.Gradient) {}
 
-func (f *flatForm) gradient(e *engine.Engine, g *engine.MixtureGradient) {
+func (f *flatForm) gradient(e *engine.Engine, g *ascent.Gradient) {
 	e.Scale(f.u.Grad, f.factor(), g.F)
 }
 
@@ -192,7 +193,7 @@ func (f *flatForm) logDets(_ *engine.Engine, v []float32) {
 	}
 }
 
-func (f *flatForm) addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *Likelihood) {
+func (f *flatForm) addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood) {
 	n := f.r * f.d
 	for i := range f.k {
 		l.addLowRank(e, g, i, f.w, engine.View(f.f[i*n:(i+1)*n], f.r, f.d), -1)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -125,17 +126,17 @@ type form interface {
 
 	// mixture makes the potential that the engine computes with; prepare brings it up to
 	// date with the parameters.
-	mixture(mu, c []float32) *engine.Mixture
-	prepare(e *engine.Engine, m *engine.Mixture)
+	mixture(mu, c []float32) *ascent.Mixture
+	prepare(e *engine.Engine, m *ascent.Mixture)
 
 	// factors are the matrices A that the backward pass needs; nil if it needs none.
 	factors() []float32
 	// newGradient makes room for the gradient of the engine's parameters. bind lets tensors
 	// that are parameters of the engine themselves share its memory, and gradient computes
 	// the gradients of the others.
-	newGradient() *engine.MixtureGradient
-	bind(g *engine.MixtureGradient)
-	gradient(e *engine.Engine, g *engine.MixtureGradient)
+	newGradient() *ascent.Gradient
+	bind(g *ascent.Gradient)
+	gradient(e *engine.Engine, g *ascent.Gradient)
 	// retract puts the tensors back where they belong after an update.
 	retract(e *engine.Engine)
 	// definite names a tensor whose precisions are not positive definite, and the problem.
@@ -145,7 +146,7 @@ type form interface {
 	// logDets sets v (k) to log |P_i|, not finite if P_i is not positive definite.
 	// addLikelihood, called after it, adds to g the gradient of the negative log-likelihood.
 	logDets(e *engine.Engine, v []float32)
-	addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *Likelihood)
+	addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood)
 	// maximise is the part of the precisions in an M step (Potential.EM), given the means. A
 	// component without rows keeps its precision.
 	maximise(m *em) error

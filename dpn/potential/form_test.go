@@ -54,7 +54,7 @@ func TestPrecision(t *testing.T) {
 			p.c.Data[i] = 0
 			p.form.prepare(e, p.mixture)
 			phi := make([]float32, x.Rows)
-			e.Potential(p.mixture, x, phi, engine.Matrix{})
+			p.mixture.Potential(e, x, phi, engine.Matrix{})
 			dense := p.Precision(i)
 			for b := range x.Rows {
 				var q, square float64

@@ -1,6 +1,9 @@
 package potential
 
-import "dpnbench/engine"
+import (
+	"dpnbench/engine"
+	"dpnbench/engine/ascent"
+)
 
 // A training step calls Forward, Backward, the losses of density.go if there are any,
 // Gradients, then an optimiser that moves Unconstrained of every tensor, and Updated.
@@ -13,14 +16,14 @@ func (p *Potential) PrepareGradient() {
 }
 
 // Forward moves the rows of x uphill by so many steps and records in tr what Backward needs.
-func (p *Potential) Forward(e *engine.Engine, x engine.Matrix, steps int, tr *engine.Trajectory) {
-	e.Ascend(p.Mixture(e), p.Alpha(), steps, x, tr, true)
+func (p *Potential) Forward(e *engine.Engine, x engine.Matrix, steps int, tr *ascent.Trajectory) {
+	p.Mixture(e).Ascend(e, p.Alpha(), steps, x, tr, true)
 }
 
 // Backward takes v = dL/dx_n through the recorded steps. It sets v to dL/dx_0 and the gradient
 // of the engine's parameters.
-func (p *Potential) Backward(e *engine.Engine, tr *engine.Trajectory, v engine.Matrix) {
-	e.AscendBackward(p.mixture, p.Alpha(), p.form.factors(), tr, v, p.grad)
+func (p *Potential) Backward(e *engine.Engine, tr *ascent.Trajectory, v engine.Matrix) {
+	p.mixture.Backward(e, p.Alpha(), p.form.factors(), tr, v, p.grad)
 }
 
 // Gradients turns the gradient of the engine's parameters into those of the tensors.

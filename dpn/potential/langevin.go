@@ -8,6 +8,7 @@ import (
 	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
@@ -118,7 +119,7 @@ func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine
 	// Of the states x and of the proposals x': phi, and where the drift leads, x + h grad phi.
 	x, xd, phi := c.X, engine.NewMatrix(n, d), make([]float32, n)
 	y, yd, phiY := engine.NewMatrix(n, d), engine.NewMatrix(n, d), make([]float32, n)
-	var tr engine.Trajectory
+	var tr ascent.Trajectory
 	drift := func(to, from engine.Matrix, phi []float32) {
 		copy(to.Data, from.Data)
 		p.Record(e, h, 1, to, &tr)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
@@ -61,29 +62,29 @@ func (f *lowRankForm) fitClusters(context.Context, *engine.Engine, engine.Matrix
 	return nil
 }
 
-func (f *lowRankForm) mixture(mu, c []float32) *engine.Mixture {
-	return engine.NewLowRankMixture(f.k, f.d, f.r, mu, c)
+func (f *lowRankForm) mixture(mu, c []float32) *ascent.Mixture {
+	return ascent.NewLowRankMixture(f.k, f.d, f.r, mu, c)
 }
 
-func (f *lowRankForm) prepare(e *engine.Engine, m *engine.Mixture) {
+func (f *lowRankForm) prepare(e *engine.Engine, m *ascent.Mixture) {
 	e.Scale(f.w, 2, f.l.Data)
 	e.Exp(f.w, f.w)
 	e.Scale(f.w, f.scale*f.scale, f.w)
 	if f.factor != nil {
 		e.Scale(f.f, f.scale, f.factor.Data)
 	}
-	e.SetLowRank(m, f.w, f.f, 1)
+	m.SetLowRank(e, f.w, f.f, 1)
 }
 
 func (f *lowRankForm) factors() []float32 { return nil }
 
-func (f *lowRankForm) newGradient() *engine.MixtureGradient {
-	return engine.NewLowRankGradient(f.k, f.d, f.r)
+func (f *lowRankForm) newGradient() *ascent.Gradient {
+	return ascent.NewLowRankGradient(f.k, f.d, f.r)
 }
 
-func (f *lowRankForm) bind(*engine.MixtureGradient) {}
+func (f *lowRankForm) bind(*ascent.Gradient) {}
 
-func (f *lowRankForm) gradient(e *engine.Engine, g *engine.MixtureGradient) {
+func (f *lowRankForm) gradient(e *engine.Engine, g *ascent.Gradient) {
 	e.Multiply(f.l.Grad, f.w, g.W)
 	e.Scale(f.l.Grad, 2, f.l.Grad)
 	if f.factor != nil {
@@ -119,7 +120,7 @@ func (f *lowRankForm) logDets(_ *engine.Engine, v []float32) {
 	}
 }
 
-func (f *lowRankForm) addLikelihood(e *engine.Engine, g *engine.MixtureGradient, l *Likelihood) {
+func (f *lowRankForm) addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood) {
 	n := f.r * f.d
 	for i := range f.k {
 		l.addLowRank(e, g, i, f.w, engine.View(f.f[i*n:(i+1)*n], f.r, f.d), 1)

@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 )
@@ -60,10 +61,10 @@ type Potential struct {
 
 	alphaRaw []float32 // one number
 	form     form
-	mixture  *engine.Mixture
+	mixture  *ascent.Mixture
 	stale    bool        // parameters have changed since mixture was prepared
 	tier     engine.Tier // of the engine that prepared mixture
-	grad     *engine.MixtureGradient
+	grad     *ascent.Gradient
 }
 
 // New makes a potential in d dimensions. All parameters are zero until Start.
@@ -166,7 +167,7 @@ func (p *Potential) CheckFinite() error {
 
 // Mixture returns the engine's form of the potential, up to date with the parameters. Its
 // matrices are packed for the kernels of one tier, and packed anew for an engine of another.
-func (p *Potential) Mixture(e *engine.Engine) *engine.Mixture {
+func (p *Potential) Mixture(e *engine.Engine) *ascent.Mixture {
 	if p.stale || p.tier != e.Tier() {
 		p.form.prepare(e, p.mixture)
 		p.stale, p.tier = false, e.Tier()
@@ -174,25 +175,31 @@ func (p *Potential) Mixture(e *engine.Engine) *engine.Mixture {
 	return p.mixture
 }
 
+// SetRoute sets which components ascents compute. It changes no bit.
+func (p *Potential) SetRoute(r ascent.Route) { p.mixture.Route = r }
+
+// Work returns what the last ascent computed. It is valid until the next one.
+func (p *Potential) Work() *ascent.Work { return p.mixture.Work() }
+
 // Evaluate sets phi (n) and the responsibilities r (k x n, or empty) at the rows of x (n x d).
 func (p *Potential) Evaluate(e *engine.Engine, x engine.Matrix, phi []float32, r engine.Matrix) {
-	e.Potential(p.Mixture(e), x, phi, r)
+	p.Mixture(e).Potential(e, x, phi, r)
 }
 
 // Ascend moves the rows of x (n x d) uphill by so many steps, in place.
 func (p *Potential) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
-	e.Ascend(p.Mixture(e), p.Alpha(), steps, x, nil, false)
+	p.Mixture(e).Ascend(e, p.Alpha(), steps, x, nil, false)
 }
 
 // AscendUntil is Ascend that stops with the error of ctx when ctx ends.
 func (p *Potential) AscendUntil(ctx context.Context, e *engine.Engine, x engine.Matrix, steps int) error {
-	e.AscendUntil(func() bool { return ctx.Err() != nil }, p.Mixture(e), p.Alpha(), steps, x)
+	p.Mixture(e).AscendUntil(e, func() bool { return ctx.Err() != nil }, p.Alpha(), steps, x)
 	return ctx.Err()
 }
 
 // Record is Ascend with a step size of its own; tr records the path.
-func (p *Potential) Record(e *engine.Engine, alpha float32, steps int, x engine.Matrix, tr *engine.Trajectory) {
-	e.Ascend(p.Mixture(e), alpha, steps, x, tr, false)
+func (p *Potential) Record(e *engine.Engine, alpha float32, steps int, x engine.Matrix, tr *ascent.Trajectory) {
+	p.Mixture(e).Ascend(e, alpha, steps, x, tr, false)
 }
 
 // Walk moves the rows of x uphill with a step size of its own and calls visit for t = 0 ...
@@ -200,7 +207,7 @@ func (p *Potential) Record(e *engine.Engine, alpha float32, steps int, x engine.
 // the error of ctx when ctx ends.
 func (p *Potential) Walk(ctx context.Context, e *engine.Engine, alpha float32, steps int, x engine.Matrix,
 	visit func(t int, x engine.Matrix, phi []float32, r engine.Matrix)) error {
-	var tr engine.Trajectory
+	var tr ascent.Trajectory
 	for done := 0; done < steps; {
 		if err := ctx.Err(); err != nil {
 			return err

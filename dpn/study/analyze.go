@@ -10,6 +10,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 )
 
 // Analysis is how a model separates classes, layer by layer and step by step.
@@ -38,7 +39,7 @@ type Analysis struct {
 
 	// Work is what the ascent of the first images (at most 512) costs by the sparse route,
 	// step by step; nil where there are no steps.
-	Work []engine.StepWork `json:"ascent_work"`
+	Work []ascent.StepWork `json:"ascent_work"`
 
 	// Sets are the features that Layers were measured on.
 	Sets []separation.Set `json:"-"`
@@ -142,7 +143,7 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	a.Steps = append(a.Steps, renamed(a.Layers[1], "step 0"))
-	a.Work = e.CountWork(m.Potential().Mixture(e), m.Potential().Alpha(), steps,
+	a.Work = m.Potential().Mixture(e).CountWork(e, m.Potential().Alpha(), steps,
 		x0.Slice(0, min(n, potential.BlockRows), 0, x0.Cols))
 	x := engine.NewMatrix(n, m.Dim())
 	copy(x.Data, x0.Data)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 
@@ -64,7 +65,7 @@ var (
 // sparse is the check of an ascent by the sparse route, in which rows begin around centres.
 func sparse(dense definition) definition {
 	k := dense
-	k.route = engine.SparseRoute
+	k.route = ascent.SparseRoute
 	k.args = append(slices.Clone(k.args), apartArg, isotropicArg)
 	k.more = func(bool) (list [][]int) {
 		if dense.more != nil {
@@ -98,10 +99,9 @@ func (c Case) centres(normal func() float32) func() float32 {
 // ascends says whether a case makes any step.
 func (c Case) ascends() bool { return c.get("rows") > 0 && c.get("steps") > 0 }
 
-// pureGo returns the engine that all others are compared with: pure Go on the dense route, on one
-// thread.
+// pureGo returns the engine that all others are compared with: pure Go on one thread.
 func pureGo() *engine.Engine {
-	e, err := engine.New(engine.WithTier(engine.Generic), engine.WithRoute(engine.DenseRoute), engine.WithThreads(1))
+	e, err := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
 	if err != nil {
 		panic(err) // every machine has the tier
 	}
@@ -138,11 +138,11 @@ func setFactors(c Case, mem *memory) trial {
 	}
 	exact(c.get("data"), tr.bound)
 	tr.run = func(e *engine.Engine) {
-		m := engine.NewMixture(k, d, make([]float32, k*d), make([]float32, k))
-		e.SetFactors(m, vector(a))
+		m := ascent.NewMixture(k, d, make([]float32, k*d), make([]float32, k))
+		m.SetFactors(e, vector(a))
 		q := make([]float32, d)
 		for i := range k {
-			e.QuadGrad(out.Slice(i*d, (i+1)*d, 0, d), q, x, m, i)
+			m.QuadGrad(e, out.Slice(i*d, (i+1)*d, 0, d), q, x, i)
 		}
 	}
 	return tr
@@ -154,6 +154,7 @@ type mixtureCase struct {
 	k, d     int
 	tied     bool
 	sparse   bool // the route
+	mem      *memory
 	mu, c, a engine.Matrix
 	p        []float32
 	alpha    float32
@@ -169,7 +170,7 @@ func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *num.Rand) *mix
 	off := cs.get("offset")
 	normal := filler(r, normalData)
 	scaled := func(s float32) func() float32 { return func() float32 { return s * normal() } }
-	m := &mixtureCase{k: k, d: d, tied: tied, sparse: cs.onSparse(), alpha: 0.25}
+	m := &mixtureCase{k: k, d: d, tied: tied, sparse: cs.onSparse(), alpha: 0.25, mem: mem}
 	m.mu = mem.input(1, k*d, rowMajor, off, cs.centres(normal))
 	m.c = mem.input(1, k, rowMajor, off, scaled(0.5))
 	scale := float32(0.5 / math.Sqrt(float64(d)))
@@ -215,16 +216,17 @@ func gramByChains(p, a engine.Matrix) {
 	}
 }
 
-func (m *mixtureCase) engine(e *engine.Engine) *engine.Mixture {
-	x := engine.NewMixture(m.k, m.d, vector(m.mu), vector(m.c))
+func (m *mixtureCase) engine(e *engine.Engine) *ascent.Mixture {
+	x := ascent.NewMixture(m.k, m.d, vector(m.mu), vector(m.c))
 	if m.tied {
-		x = engine.NewTiedMixture(m.k, m.d, vector(m.mu), vector(m.c))
+		x = ascent.NewTiedMixture(m.k, m.d, vector(m.mu), vector(m.c))
 	}
 	if m.sparse {
-		e.SetFactors(x, vector(m.a)) // the bounds of the sparse route need factors
+		x.SetFactors(e, vector(m.a)) // the bounds of the sparse route need factors
 	} else {
-		e.SetPrecisions(x, m.p)
+		x.SetPrecisions(e, m.p)
 	}
+	m.mem.mixture, x.Route = x, m.mem.route
 	return x
 }
 
@@ -262,7 +264,7 @@ func quadGrad(c Case, mem *memory) trial {
 		qPart.expect(ev.Q)
 	}
 	tr.expect(qPart.values())
-	tr.run = func(e *engine.Engine) { e.QuadGrad(g, vector(q), x, m.engine(e), 0) }
+	tr.run = func(e *engine.Engine) { m.engine(e).QuadGrad(e, g, vector(q), x, 0) }
 	return tr
 }
 
@@ -291,21 +293,23 @@ func logSumExp(c Case, mem *memory) trial {
 
 // potentialCase is a mixture of any form of precisions.
 type potentialCase interface {
-	engine(e *engine.Engine) *engine.Mixture
+	engine(e *engine.Engine) *ascent.Mixture
 	at(x []float64) (phi, r, next reference.Value)
 }
 
 // trajectory ascends from the rows of x in pure Go.
-func trajectory(p potentialCase, x engine.Matrix, alpha float32, steps int) *engine.Trajectory {
+func trajectory(p potentialCase, x engine.Matrix, alpha float32, steps int) *ascent.Trajectory {
 	e := pureGo()
 	defer e.Close()
-	var known engine.Trajectory
-	e.Ascend(p.engine(e), alpha, steps, packed(x), &known, false)
+	var known ascent.Trajectory
+	m := p.engine(e)
+	m.Route = ascent.DenseRoute
+	m.Ascend(e, alpha, steps, packed(x), &known, false)
 	return &known
 }
 
 // states returns x_0 .. x_n in float64.
-func states(known *engine.Trajectory, steps int) []blas64.General {
+func states(known *ascent.Trajectory, steps int) []blas64.General {
 	var path []blas64.General
 	for t := range steps + 1 {
 		path = append(path, general(known.XAt(t)))
@@ -359,8 +363,8 @@ func ascend(c Case, mem *memory) trial {
 	want := expectAscent(m, states(trajectory(m, x, m.alpha, steps), steps), k)
 	tr.expect(want.last, want.path, want.phi, want.r)
 	tr.run = func(e *engine.Engine) {
-		var t engine.Trajectory
-		e.Ascend(m.engine(e), m.alpha, steps, x, &t, false)
+		var t ascent.Trajectory
+		m.engine(e).Ascend(e, m.alpha, steps, x, &t, false)
 		copy(path.Data, t.X)
 		copy(phi.Data, t.Phi)
 		copy(res.Data, t.R)
@@ -375,6 +379,6 @@ func ascendFinalOnly(c Case, mem *memory) trial {
 	x := mem.output(rows, d, layout(c.get("lx")), c.get("offset"), m.begin(filler(r, normalData)))
 	tr := trial{ascends: c.ascends()}
 	tr.expect(expectAscent(m, states(trajectory(m, x, m.alpha, steps), steps), k).last)
-	tr.run = func(e *engine.Engine) { e.Ascend(m.engine(e), m.alpha, steps, x, nil, false) }
+	tr.run = func(e *engine.Engine) { m.engine(e).Ascend(e, m.alpha, steps, x, nil, false) }
 	return tr
 }

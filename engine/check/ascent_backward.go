@@ -2,6 +2,7 @@ package check
 
 import (
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/reference"
 )
 
@@ -53,13 +54,13 @@ func ascendBackward(c Case, mem *memory, tied bool) trial {
 	tr.expect(g.V, g.Mu, g.C, reference.FactorGradient(m.factors, g.P), g.Alpha)
 	tr.run = func(e *engine.Engine) {
 		mix := m.engine(e)
-		var t engine.Trajectory
-		e.Ascend(mix, m.alpha, steps, packed(x), &t, true)
-		grad := engine.NewMixtureGradient(k, d)
+		var t ascent.Trajectory
+		mix.Ascend(e, m.alpha, steps, packed(x), &t, true)
+		grad := ascent.NewGradient(k, d)
 		if tied {
-			grad = engine.NewTiedGradient(k, d)
+			grad = ascent.NewTiedGradient(k, d)
 		}
-		e.AscendBackward(mix, m.alpha, vector(m.a), &t, v, grad)
+		mix.Backward(e, m.alpha, vector(m.a), &t, v, grad)
 		copy(dmu.Data, grad.Mu)
 		copy(dc.Data, grad.C)
 		copy(da.Data, grad.A)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
@@ -47,7 +48,7 @@ type lowRankCase struct {
 
 func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	k, d, off, normal := cs.get("k"), cs.get("d"), cs.get("offset"), filler(r, normalData)
-	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, sparse: cs.onSparse(), alpha: 0.25},
+	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, sparse: cs.onSparse(), alpha: 0.25, mem: mem},
 		r: min(cs.get("r"), d), sign: 1}
 	if cs.get("minus") == 1 {
 		l.sign = -1
@@ -68,9 +69,10 @@ func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	return l
 }
 
-func (l *lowRankCase) engine(e *engine.Engine) *engine.Mixture {
-	m := engine.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
-	e.SetLowRank(m, vector(l.w), vector(l.f), l.sign)
+func (l *lowRankCase) engine(e *engine.Engine) *ascent.Mixture {
+	m := ascent.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
+	m.SetLowRank(e, vector(l.w), vector(l.f), l.sign)
+	l.mem.mixture, m.Route = m, l.mem.route
 	return m
 }
 
@@ -93,8 +95,8 @@ func lowRankAscend(c Case, mem *memory) trial {
 	want := expectAscent(l, states(trajectory(l, x, l.alpha, steps), steps), k)
 	tr.expect(want.last, want.path, want.r, want.phi)
 	tr.run = func(e *engine.Engine) {
-		var t engine.Trajectory
-		e.Ascend(l.engine(e), l.alpha, steps, x, &t, false)
+		var t ascent.Trajectory
+		l.engine(e).Ascend(e, l.alpha, steps, x, &t, false)
 		copy(path.Data, t.X)
 		copy(res.Data, t.R)
 		copy(phi.Data, t.Phi)
@@ -118,10 +120,10 @@ func lowRankBackward(c Case, mem *memory) trial {
 	tr.expect(g.V, g.Mu, g.C, g.W, g.F, g.Alpha)
 	tr.run = func(e *engine.Engine) {
 		mix := l.engine(e)
-		var t engine.Trajectory
-		e.Ascend(mix, l.alpha, steps, packed(x), &t, true)
-		grad := engine.NewLowRankGradient(k, d, l.r)
-		e.AscendBackward(mix, l.alpha, nil, &t, v, grad)
+		var t ascent.Trajectory
+		mix.Ascend(e, l.alpha, steps, packed(x), &t, true)
+		grad := ascent.NewLowRankGradient(k, d, l.r)
+		mix.Backward(e, l.alpha, nil, &t, v, grad)
 		for i, from := range [][]float32{grad.Mu, grad.C, grad.W, grad.F, {grad.Alpha}} {
 			copy(outs[i].Data, from)
 		}

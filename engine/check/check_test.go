@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/internal/guardpages"
 )
 
@@ -193,14 +194,14 @@ func TestSweep(t *testing.T) {
 // TestRoutes checks that every ascent of the sparse route takes it and leaves out components, and
 // that an ascent by another route than the one asked for fails.
 func TestRoutes(t *testing.T) {
-	e, err := engine.New(engine.WithRoute(engine.SparseRoute), engine.WithThreads(1))
+	e, err := engine.New(engine.WithThreads(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	for i := range kernels {
 		k := &kernels[i]
-		if k.route != engine.SparseRoute {
+		if k.route != ascent.SparseRoute {
 			continue
 		}
 		var mem memory
@@ -208,18 +209,18 @@ func TestRoutes(t *testing.T) {
 		c, _ := ParseCase(k.name + ":apart=8")
 		tr := k.make(c, &mem)
 		mem.save()
-		if _, err := mem.try(tr, e, engine.SparseRoute); err != nil {
+		if _, err := mem.try(tr, e, ascent.SparseRoute); err != nil {
 			t.Errorf("%s: %v", c, err)
 			continue
 		}
 		left := 0
-		for s := range e.Work().Evaluated {
-			left += c.get("rows")*c.get("k") - int(e.Work().Evaluated[s].Load())
+		for s := range mem.mixture.Work().Evaluated {
+			left += c.get("rows")*c.get("k") - int(mem.mixture.Work().Evaluated[s].Load())
 		}
 		if left <= 0 {
 			t.Errorf("%s: %d pairs of a row and a component left out, want some", c, left)
 		}
-		_, err := mem.try(tr, e, engine.DenseRoute)
+		_, err := mem.try(tr, e, ascent.DenseRoute)
 		if err == nil || !strings.Contains(err.Error(), "took the sparse route") {
 			t.Errorf("%s: error %v of the wrong route", c, err)
 		}
@@ -268,7 +269,7 @@ func TestCatches(t *testing.T) {
 		tr := trial{want: []float64{0, 0, 1, 0}, bound: []float64{0, 0, 0.25, 0}, run: c.run(&mem, out)}
 		mem.save()
 		var row Row
-		got, err := mem.try(tr, nil, engine.DenseRoute)
+		got, err := mem.try(tr, nil, ascent.DenseRoute)
 		if err == nil {
 			err = row.judge(got, tr)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
 
@@ -80,7 +81,7 @@ type definition struct {
 	// make draws the inputs of a case and computes what the reference expects.
 	make func(c Case, m *memory) trial
 
-	route engine.Route // of ascents; AutoRoute stands for DenseRoute
+	route ascent.Route // of ascents; AutoRoute stands for DenseRoute
 }
 
 // Kernels lists the names of all kernels.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/internal/guardpages"
 )
 
@@ -22,6 +23,9 @@ type memory struct {
 	initial [][]float32 // of the outputs
 	saved   [][]uint32  // of the used regions, bits before the run
 	open    bool        // a region has no guard pages around it
+
+	route   ascent.Route    // of the ascents of the run
+	mixture *ascent.Mixture // that the run has made, or nil
 }
 
 // region is page-aligned memory between two guard pages, where the system can do that.

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 
 	"dpnbench/engine"
+	"dpnbench/engine/ascent"
 	"dpnbench/engine/reference"
 )
 
@@ -61,18 +62,12 @@ type Report struct {
 // checker runs cases on all tiers and fills a report.
 type checker struct {
 	tiers   []engine.Tier
-	engines map[choice][]*engine.Engine
-	base    *engine.Engine // pure Go on the dense route and one thread: what all are compared with
+	engines map[engine.Tier][]*engine.Engine // that differ in the number of threads
+	base    *engine.Engine                   // pure Go on one thread: what all are compared with, on the dense route
 	mem     memory
 	report  *Report
 	rows    map[string]*Row
 	order   []*Row
-}
-
-// choice is a tier and a route. The engines of one choice differ in the number of threads only.
-type choice struct {
-	tier  engine.Tier
-	route engine.Route
 }
 
 // Run checks. It returns an error when there is nothing to run or ctx ends; failing
@@ -89,7 +84,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if len(cases) == 0 {
 		return nil, fmt.Errorf("no kernel %q to check", opt.Kernel)
 	}
-	k := checker{tiers: opt.tiers(), engines: map[choice][]*engine.Engine{}, rows: map[string]*Row{},
+	k := checker{tiers: opt.tiers(), engines: map[engine.Tier][]*engine.Engine{}, rows: map[string]*Row{},
 		report: &Report{Failures: []Failure{}}}
 	defer k.close()
 	if err := k.open(opt.Threads); err != nil {
@@ -120,31 +115,28 @@ func (o Options) tiers() []engine.Tier {
 	return o.Tiers
 }
 
-// open starts the engines of all tiers and routes, with 1 and 2 threads if threads is 0.
+// open starts the engines of all tiers, with 1 and 2 threads if threads is 0.
 func (k *checker) open(threads int) error {
 	counts := []int{threads}
 	if threads == 0 {
 		counts = []int{1, 2}
 	}
 	for _, t := range append([]engine.Tier{engine.Generic}, k.tiers...) {
-		for _, route := range []engine.Route{engine.DenseRoute, engine.SparseRoute} {
-			if k.engines[choice{t, route}] != nil {
-				continue
+		if k.engines[t] != nil {
+			continue
+		}
+		for _, n := range counts {
+			e, err := engine.New(engine.WithTier(t), engine.WithThreads(n), engine.WithEagerThreads())
+			if err != nil {
+				return err
 			}
-			for _, n := range counts {
-				e, err := engine.New(engine.WithTier(t), engine.WithRoute(route),
-					engine.WithThreads(n), engine.WithEagerThreads())
-				if err != nil {
-					return err
-				}
-				k.engines[choice{t, route}] = append(k.engines[choice{t, route}], e)
-				if e.Tier() != t {
-					return fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
-				}
+			k.engines[t] = append(k.engines[t], e)
+			if e.Tier() != t {
+				return fmt.Errorf("asked for tier %v, got %v", t, e.Tier())
 			}
 		}
 	}
-	k.base = k.engines[choice{engine.Generic, engine.DenseRoute}][0]
+	k.base = k.engines[engine.Generic][0]
 	return nil
 }
 
@@ -164,8 +156,8 @@ func (k *checker) check(c Case) {
 	k.mem.reset()
 	tr := kern.make(c, &k.mem)
 	k.mem.save()
-	route := max(kern.route, engine.DenseRoute)
-	want, err := k.mem.try(tr, k.base, engine.DenseRoute)
+	route := max(kern.route, ascent.DenseRoute)
+	want, err := k.mem.try(tr, k.base, ascent.DenseRoute)
 	if err != nil {
 		err = fmt.Errorf("on tier generic: %w", err)
 	}
@@ -173,10 +165,10 @@ func (k *checker) check(c Case) {
 		row := k.row(c.Kernel, t)
 		row.Cases++
 		k.report.Cases++
-		some := k.engines[choice{t, route}]
+		some := k.engines[t]
 		e := some[c.draw(len(some))]
 		got, failure := want, err
-		if e != k.base && err == nil {
+		if (e != k.base || route != ascent.DenseRoute) && err == nil {
 			got, failure = k.mem.try(tr, e, route)
 		}
 		row.add(got)
@@ -210,8 +202,8 @@ func (k *checker) row(kernel string, t engine.Tier) *Row {
 	return row
 }
 
-// try runs the trial on e, which was made for a route, and returns its results.
-func (m *memory) try(tr trial, e *engine.Engine, route engine.Route) (results []float32, err error) {
+// try runs the trial on e, with ascents by a route, and returns its results.
+func (m *memory) try(tr trial, e *engine.Engine, route ascent.Route) (results []float32, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
@@ -223,13 +215,16 @@ func (m *memory) try(tr trial, e *engine.Engine, route engine.Route) (results []
 		}
 	}()
 	m.restore()
+	m.route, m.mixture = route, nil
 	tr.run(e)
 	results = m.results()
 	if err := m.trespass(); err != nil {
 		return results, err
 	}
-	if tr.ascends && e.Work().Route != route {
-		return results, fmt.Errorf("took the %v route instead of the %v one", e.Work().Route, route)
+	if tr.ascends {
+		if got := m.mixture.Work().Route; got != route {
+			return results, fmt.Errorf("took the %v route instead of the %v one", got, route)
+		}
 	}
 	return results, nil
 }

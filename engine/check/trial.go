@@ -18,7 +18,7 @@ type trial struct {
 	// -bound units in the last place (ULPs). Without them only the bits are compared.
 	want, bound []float64
 
-	// ascends says that run makes an ascent of some rows, which must take the engine's route.
+	// ascends says that run makes an ascent of some rows, which must take the route of the run.
 	ascends bool
 }
 

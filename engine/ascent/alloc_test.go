@@ -1,0 +1,59 @@
+package ascent
+
+import (
+	"testing"
+
+	"dpnbench/engine"
+)
+
+// TestNoAllocations checks that the methods that training calls allocate nothing once their scratch
+// memory is there.
+func TestNoAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("emulated machines and the race detector allocate no other way")
+	}
+	e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
+	l := newLandscape(e, 3, 20, 0.8)
+	x, v := points(24, 20), points(24, 20)
+	var tr Trajectory
+	grad := NewGradient(3, 20)
+	ways := runLandscapes()[0]
+	hill, grad2 := ways.mixture(e), ways.gradient()
+	x2, v2 := clone(ways.x), clone(ways.x)
+	few := newPath("many components", 20, 40, -1, 0, 4, 1, 6)
+	sparse, grad3, x3, v3 := few.by(e, SparseRoute), few.gradient(), clone(few.x), clone(few.x)
+	phi := make([]float32, 24)
+	for _, call := range []struct {
+		name string
+		f    func()
+	}{
+		{"SetFactors", func() { l.m.SetFactors(e, l.a) }},
+		{"Ascend", func() { l.m.Ascend(e, l.alpha, 3, x, nil, false) }},
+		{"Ascend and back", func() {
+			l.m.Ascend(e, l.alpha, 3, x, &tr, true)
+			l.m.Backward(e, l.alpha, l.a, &tr, v, grad)
+		}},
+		{"Ascend and back with runs", func() {
+			copy(x2.Data, ways.x.Data) // from where there are runs
+			copy(v2.Data, ways.x.Data)
+			hill.Ascend(e, 0.1, leastRun, x2, &tr, true)
+			hill.Backward(e, 0.1, ways.a, &tr, v2, grad2)
+		}},
+		{"Ascend and back by the sparse route", func() {
+			copy(x3.Data, few.x.Data)
+			sparse.SetFactors(e, few.a)
+			sparse.Ascend(e, few.alpha, 6, x3, &tr, true)
+			sparse.Backward(e, few.alpha, few.a, &tr, v3, grad3)
+		}},
+		{"Potential", func() { l.m.Potential(e, x, phi, engine.Matrix{}) }},
+	} {
+		// On a busy machine a thread may come to its first task, and to its scratch memory, late.
+		n := testing.AllocsPerRun(20, call.f)
+		for try := 1; try < 10 && n != 0; try++ {
+			n = testing.AllocsPerRun(20, call.f)
+		}
+		if n != 0 {
+			t.Errorf("%s: %v allocations a call", call.name, n)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package ascent
+
+// The backward pass: it takes the gradient of a loss from x_n back to x_0.
+
+import (
+	"fmt"
+
+	"dpnbench/engine"
+)
+
+// Backward is the exact backward pass of Ascend. v (B x d) holds dL/dx_n and receives dL/dx_0; grad receives
+// the gradient of the parameters; a holds the k matrices A_i (d x d; empty for precisions of low rank). tr must
+// come from an Ascend of the same mixture, with the same alpha, with backward set; it is used up.
+//
+// With V = dL/dx_{t+1}, for t = n-1 .. 0:
+//
+//	U = alpha V              s_i = -rowsum(U * G_i)        t_i = r_i (s_i - sum_j r_j s_j)
+//	W_i = -r_i U - t_i/2 D_i                               dP_i += W_i^T D_i
+//	N_i = r_i U + t_i D_i                                  dmu_i += colsum(N_i) P_i
+//	V -= sum_i N_i P_i       dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
+//
+// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The last term of the second
+// line is sum(V * grad phi), because grad phi = -sum_i r_i G_i.) If fewer than d/3 rows of all steps have r_i
+// above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i D_i^T) W_i over these rows.
+//
+// The gradient is exact up to float32 rounding, with one approximation within it: if component i alone counts
+// for a row in the last sixteen steps or more of its ascent, the D_i of most of these steps are replaced by
+// linear combinations of the others, each off by at most 2^-19 of its length (single_component.go). Against
+// float64, dA_i is off by 2.178e-6 with the combinations and by 2.18e-6 without.
+//
+// Precisions diag(w_i) + S F_i^T F_i (NewLowRankMixture) split dP_i into its diagonal and
+// dF_i = S F_i (dP_i + dP_i^T), and never make it:
+//
+//	Y_i = U F_i^T            s_i = -rowsum(w_i * U * D_i) - S rowsum(Y_i * Z_i)
+//	N_i = r_i Y_i + t_i Z_i
+//	dF_i  -= S (N_i^T D_i + (r_i Z_i)^T U)
+//	dw_i  -= colsum((r_i U + t_i/2 D_i) * D_i)
+//	dmu_i += w_i * colsum(r_i U + t_i D_i) + S colsum(N_i) F_i
+//	V     -= sum_i (w_i * (r_i U + t_i D_i) + S N_i F_i)
+//
+// A row of V whose elements are all below 2^-100 after a step is 0 from there on.
+//
+// A thread takes a block of rows from the last step to the first on its own; the sums dP_i (or dF_i and dw_i)
+// are split over their elements, whose chains run over the steps from the last to the first and the rows in
+// increasing order.
+func (m *Mixture) Backward(e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+	if tr.K != m.K || tr.D != m.D {
+		panic(fmt.Sprintf("ascent: Backward: trajectory of %d components in %d dimensions, mixture of %d in %d",
+			tr.K, tr.D, m.K, m.D))
+	}
+	v.CheckShape("Backward", "v", tr.Rows, m.D)
+	m.ready(e, "Backward")
+	if !tr.backward {
+		panic("ascent: Backward: the trajectory was not recorded for the backward pass")
+	}
+	m.precision.checkGradient(a, grad)
+	m.lock(e)
+	defer e.Unlock()
+	target := v
+	v = e.Caller().Contiguous(slotDense, v)
+	clear(grad.Mu)
+	clear(grad.C)
+	grad.Alpha = 0
+	engine.Grow(&tr.t, tr.Steps*tr.K*tr.Rows)
+	engine.Grow(&tr.sum, tr.Steps*tr.Rows)
+
+	m.precision.backward(e, alpha, a, tr, v, grad)
+
+	for t := tr.Steps - 1; t >= 0; t-- {
+		grad.Alpha += e.Caller().Sum(tr.sum[t*tr.Rows : (t+1)*tr.Rows])
+	}
+	grad.Alpha /= alpha
+	tr.backward = false
+	if target.CS != 1 {
+		engine.CopyMatrix(target, v)
+	}
+}
+
+func (p *dense) checkGradient(a []float32, grad *Gradient) {
+	n := len(p.p) * p.m.D * p.m.D
+	engine.CheckLength("Backward", "a", len(a), n)
+	engine.CheckLength("Backward", "grad.A", len(grad.A), n)
+}
+
+func (p *dense) backward(e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+	m := p.m
+	engine.Grow(&tr.u, tr.Steps*tr.Rows*tr.D)
+	engine.Grow(&grad.sums, tr.K*tr.D)
+	clear(grad.sums)
+	p.countRows(e, tr, grad)
+	if tr.sparse {
+		p.sparseBackward(e, alpha, tr, v, grad)
+	} else {
+		p.denseBackward(e, alpha, tr, v, grad)
+	}
+	if tr.Steps == 0 || tr.Rows == 0 {
+		clear(grad.A)
+		return
+	}
+	centre := &grad.jobs.centre
+	*centre = centreJob{p: p, grad: grad}
+	e.Run(centre, m.K, 16*float64(m.K*m.D*m.D)) // one float read is worth 16 flop
+	*centre = centreJob{}
+	n := m.D * m.D
+	if p.tied() && grad.rows[0] == 0 { // dP_0 has not been made
+		clear(grad.p[:n])
+	}
+	for i := len(p.p); i < m.K; i++ { // one P for all: the sum of dP_i in increasing i
+		if grad.rows[i] != 0 {
+			e.AddLocked(grad.p[:n], grad.p[:n], grad.p[i*n:(i+1)*n])
+		}
+	}
+	p.factorGradient(e, a, tr, grad)
+	m.work.FactorFlop = p.factorFlop(tr, grad)
+}
+
+// denseBackward computes all sums over rows, whatever their responsibilities.
+func (p *dense) denseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+	m := p.m
+	flops := ascentFlops(tr.Rows, m.K, m.D, tr.Steps)
+	most := maxBlockRows
+	if m.D <= longRows {
+		most = 64 // so that G of two steps stays in the second-level cache
+	}
+	vjp := &tr.jobs.vjp
+	*vjp = vjpJob{p: p, alpha: alpha, tr: tr, v: v, blocks: vjpBlocks(e, tr.Rows, most, flops)}
+	e.Run(vjp, vjp.blocks, flops)
+	*vjp = vjpJob{}
+
+	j := &grad.jobs.gradient
+	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
+	j.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
+	j.groups, j.inner = m.K, e.InnerBlock()
+	if m.D <= longRows {
+		j.groups, j.inner = min(m.K, 2*e.Threads()), min(blockInner, e.InnerBlock())
+	}
+	e.Run(j, j.groups*j.parts, flops)
+	*j = gradientJob{}
+}
+
+// vjpBlocks returns the number of blocks, of up to most rows, of a backward pass.
+func vjpBlocks(e *engine.Engine, rows, most int, flops float64) int {
+	threads := e.Threads()
+	if flops < e.WakeFlops() {
+		threads = 1
+	}
+	return rowBlocks(rows, most, threads)
+}
+
+// vjpJob takes v back through all steps, a block of rows at a time, and leaves U and t in the trajectory.
+type vjpJob struct {
+	p      *dense
+	alpha  float32
+	tr     *Trajectory
+	v      engine.Matrix
+	blocks int
+}
+
+// Run takes a block of rows back.
+func (j *vjpJob) Run(worker *engine.Worker, task int) {
+	r0, r1 := engine.Part(j.tr.Rows, j.blocks, task)
+	if r0 == r1 {
+		return
+	}
+	rows, d := r1-r0, j.p.m.D
+	ld := engine.PaddedLD(d)
+	total, g := worker.ScratchRows(slotY, rows, d, ld), worker.ScratchRows(slotG, rows, d, ld)
+	for t := j.tr.Steps - 1; t >= 0 && !j.tr.stopped(); t-- {
+		j.step(worker, t, r0, r1, total, g)
+	}
+}
+
+// step takes the rows [r0, r1) back through step t. total and g are memory.
+func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matrix) {
+	p, m, tr := j.p, j.p.m, j.tr
+	rows, d := r1-r0, m.D
+	v, x := j.v.Slice(r0, r1, 0, d), tr.XAt(t).Slice(r0, r1, 0, d)
+	u := tr.block(tr.u, d, t, r0, r1)
+	for b := range rows {
+		worker.Scale(u.Row(b), j.alpha, v.Row(b))
+	}
+	r := tr.RAt(t).Slice(0, m.K, r0, r1)
+	s := engine.Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
+	q := worker.Scratch(slotQ, rows)
+	for i := range m.K {
+		if tr.kept {
+			g = tr.gAt(t, i, r0, r1)
+		} else {
+			f := p.quadFormAmong(i)
+			worker.QuadForm(slotDelta, g, q, x, &f)
+		}
+		worker.RowDots(s.Row(i), u, g)
+		worker.Scale(s.Row(i), -1, s.Row(i))
+	}
+	worker.MixtureVJP(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
+	for i := range m.K {
+		in := engine.Deltas{R: r.Row(i), T: s.Row(i), U: u, X: x, Mu: m.mu(i), H: 1}
+		worker.QuadFormVJP(slotW, total, &in, p.matrix(i), i > 0, tr.prefetchG(t-1, i, r0, r1))
+	}
+	for b := range rows {
+		addVJP(worker, v.Row(b), total.Row(b))
+	}
+}
+
+// addVJP adds the sum over all components to a row of V. The chains of total end with -0 if their products
+// underflow, unless another component adds zeros: that may not show.
+func addVJP(worker *engine.Worker, v, total []float32) {
+	worker.Add(v, v, total)
+	worker.Shift(v, 0, v)
+	flushTiny(v)
+}
+
+// flushBelow is the size below which dL/dx_t counts as 0.
+const flushBelow = 0x1p-100
+
+// flushTiny sets a row of V to 0 if no element of it reaches flushBelow. Near a fixed point dL/dx_t shrinks by a
+// factor a step. If that is above 1/2, rounding keeps it from ever reaching 0, and arithmetic with the subnormal
+// numbers at which it stops is tens of times slower. 2^-100 is far below what an update of Adam can show.
+func flushTiny(v []float32) {
+	for _, x := range v {
+		if !(x > -flushBelow && x < flushBelow) { // NaN, too, stays
+			return
+		}
+	}
+	clear(v)
+}

@@ -1,0 +1,424 @@
+package ascent
+
+// Precisions that are diagonal up to a low rank: P_i = diag(w_i) + S F_i^T F_i. No array of B x k x d numbers
+// appears.
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"dpnbench/engine"
+)
+
+// lowRank is the form of precisions of low rank, in the layouts in which the products read them.
+type lowRank struct {
+	m    *Mixture
+	r    int
+	sign float32
+	w    []float32 // k x d
+	f    []float32 // k r x d, F_1 above F_2 and so on
+
+	offset   []float32      // k r: -F_i mu_i
+	columns  []float32      // F_i^T of the components in use (columnsOf)
+	known    []columnsState // of columns
+	stack    []float32      // (k r + k) x d: all F_i, with the sign before them, above all -w_i*mu_i
+	project  engine.Packed  // stack^T without the sign
+	weightsT engine.Packed  // all w_i, d x k
+
+	// For the dense route (prepareDense): stack, and all w_i.
+	combined      bool
+	back, weights engine.Packed
+
+	stacking stackFactors
+}
+
+// NewLowRankMixture makes a mixture whose precisions are diagonal up to r dimensions,
+//
+//	P_i = diag(w_i) + S F_i^T F_i,   w_i of d positive weights, F_i r x d, S = 1 or -1
+//
+// (r may be 0). They must be set (SetLowRank) before use. With Z_i = (X - mu_i) F_i^T (B x r),
+// in the symbols of Mixture and Ascend, and w_i and mu_i multiplying column by column:
+//
+//	q_i      = rowsum(w_i * (X - mu_i)^2) + S rowsum(Z_i^2)
+//	grad phi = - sum_i r_i (w_i * (X - mu_i) + S Z_i F_i)
+//
+// No array of B x k x d numbers appears, and a step takes k d (2 r + 3) multiply-adds a row,
+// or k d (r + 1) where few responsibilities are above 0.
+// One product gives all Z_i: its chains start from -F_i mu_i and add X F_i^T. Another, of
+// inner size k r + k, gives
+//
+//	[-r_1 Z_1 .. -r_k Z_k | -r_1 .. -r_k] [S F_1; ..; S F_k; -w_1*mu_1; ..; -w_k*mu_k]
+//
+// and a small one X * ([-r_1 .. -r_k] [w_1; ..; w_k]); the sum is grad phi, as precise as
+// the rounding of x. q has to be more precise than that, because responsibilities depend
+// on its differences: its diagonal part, where it is large, is a sum of positive terms in
+// lanes, from x - mu_i and not from products of squares. Where q is 1200 at d = 784 it is
+// off by some 2e-4.
+func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
+	if r < 0 || r > d {
+		panic(fmt.Sprintf("ascent: NewLowRankMixture: rank %d in %d dimensions", r, d))
+	}
+	m := newMixture("NewLowRankMixture", k, d, mu, c)
+	m.precision = &lowRank{m: m, r: r}
+	return m
+}
+
+// SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f (k r x d, F_1
+// first) and sign 1 or -1. It reads the centres, too: call it once per update of any of them. w and f are
+// kept and must not change before the next call. It takes a copy and up to three packings of about k r d
+// numbers each, and two of k d. It does not check that P_i is positive definite.
+func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
+	l, ok := m.precision.(*lowRank)
+	if !ok {
+		panic("ascent: SetLowRank: the mixture was made for other precisions (NewLowRankMixture)")
+	}
+	k, d := m.K, m.D
+	kr := k * l.r
+	engine.CheckLength("SetLowRank", "w", len(w), k*d)
+	engine.CheckLength("SetLowRank", "f", len(f), kr*d)
+	if sign != 1 && sign != -1 {
+		panic(fmt.Sprintf("ascent: SetLowRank: sign %v, expected 1 or -1", sign))
+	}
+	m.lock(e)
+	defer e.Unlock()
+	l.w, l.f, l.sign = w, f, sign
+	m.forgetBounds()
+	m.forgetCentres()
+	engine.Grow(&l.stack, (kr+k)*d+e.PanelCols()) // MatMulThin reads beyond a row
+	engine.Grow(&l.offset, kr)
+	engine.Grow(&l.columns, k*(l.r*d+e.PanelCols()))
+	engine.Grow(&l.known, k)
+	for i := range l.known {
+		l.known[i].known = false
+	}
+	j := &l.stacking
+	cost := engine.ElementFlops((kr + k) * d)
+	*j = stackFactors{l: l, tasks: e.TasksFor(k, cost)}
+	e.Run(j, j.tasks, cost)
+	stack := engine.View(l.stack[:(kr+k)*d], kr+k, d)
+	e.PackLocked(&l.project, stack.T())
+	j.signed = true
+	e.Run(j, j.tasks, cost)
+	*j = stackFactors{}
+	e.PackLocked(&l.weightsT, engine.View(w, k, d).T())
+	l.combined = false
+}
+
+// columnsState says whether F_i^T is known since SetLowRank.
+type columnsState struct {
+	sync.Mutex
+	known bool
+}
+
+// columnsOf returns F_i^T (d x r, row-major), with what MatMulThin reads beyond it. It is laid out when it is
+// first asked for: few rows are multiplied by few components.
+func (l *lowRank) columnsOf(worker *engine.Worker, i int) []float32 {
+	d := l.m.D
+	state, n := &l.known[i], l.r*d
+	room := n + worker.Engine().PanelCols()
+	columns := l.columns[i*room : (i+1)*room]
+	state.Lock()
+	defer state.Unlock()
+	if !state.known {
+		worker.Transpose(engine.View(columns[:n], d, l.r), engine.View(l.f[i*n:(i+1)*n], l.r, d))
+		state.known = true
+	}
+	return columns
+}
+
+// prepareDense packs what combine and moveByPanels multiply with, once after SetLowRank. The sparse route does
+// without: it seldom multiplies, and then with the matrices as they lie.
+func (l *lowRank) prepareDense(e *engine.Engine) {
+	if !l.combined {
+		e.PackLocked(&l.back, l.stacked())
+		e.PackLocked(&l.weights, engine.View(l.w, l.m.K, l.m.D))
+		l.combined = true
+	}
+}
+
+// stacked returns the stacked factors and -w_i*mu_i.
+func (l *lowRank) stacked() engine.Matrix {
+	return engine.View(l.stack[:l.stackedRows()*l.m.D], l.stackedRows(), l.m.D)
+}
+
+// stackedRows is k r + k, the inner size of the product that makes the gradient.
+func (l *lowRank) stackedRows() int { return l.m.K*l.r + l.m.K }
+
+// weightsOf returns w_i.
+func (l *lowRank) weightsOf(i int) []float32 { return l.w[i*l.m.D : (i+1)*l.m.D] }
+
+// stackFactors lays out the factors F_i, one component after the other, with -w_i mu_i below them all, and the
+// offsets -F_i mu_i; when signed it gives the factors their sign.
+type stackFactors struct {
+	l      *lowRank
+	tasks  int
+	signed bool
+}
+
+// Run lays out some components.
+func (j *stackFactors) Run(worker *engine.Worker, task int) {
+	l, k, d := j.l, j.l.m.K, j.l.m.D
+	lo, hi := engine.Part(k, j.tasks, task)
+	for i := lo; i < hi; i++ {
+		f := l.stack[i*l.r*d : (i+1)*l.r*d]
+		if j.signed {
+			worker.Scale(f, l.sign, f)
+			continue
+		}
+		copy(f, l.f[i*l.r*d:])
+		row := l.stack[(k*l.r+i)*d : (k*l.r+i+1)*d]
+		worker.Multiply(row, l.weightsOf(i), l.m.mu(i))
+		worker.Scale(row, -1, row)
+		offset := l.offset[i*l.r : (i+1)*l.r]
+		worker.RowDots(offset, engine.View(f, l.r, d), repeated(l.m.mu(i), l.r))
+		worker.Scale(offset, -1, offset)
+	}
+}
+
+// repeated returns a matrix with n rows x.
+func repeated(x []float32, n int) engine.Matrix {
+	return engine.Matrix{Data: x, Rows: n, Cols: len(x), CS: 1}
+}
+
+func (l *lowRank) packedBy(e *engine.Engine) bool { return l.project.PackedBy(e) }
+func (l *lowRank) made() int                      { return 0 }
+
+func (l *lowRank) plan(e *engine.Engine, rows, steps int, _ bool) Plan {
+	p := newPlan(e, l.flops(rows, steps), 8*float64(l.stackedRows()+l.m.K)*float64(l.m.D))
+	if rows == 0 {
+		return p
+	}
+	p.Blocks = rowBlocks(rows, maxBlockRows, p.Threads)
+	p.Threads = min(p.Threads, p.Blocks)
+	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
+	return p
+}
+
+// flops counts the products of steps of ascent of rows, and the diagonal parts.
+func (l *lowRank) flops(rows, steps int) float64 {
+	return 2 * float64(rows) * float64(l.m.D) * float64(l.m.K) * float64(2*l.r+3) * float64(steps)
+}
+
+func (l *lowRank) reshape(tr *Trajectory) {
+	if tr.backward {
+		engine.Grow(&tr.z, tr.Steps*tr.Rows*tr.K*l.r)
+		engine.Grow(&tr.scaled, tr.Steps*tr.Rows*l.stackedRows())
+	}
+}
+
+func (l *lowRank) run(j *ascentJob) { j.e.Run(j, j.plan.Blocks, j.plan.Flops) }
+
+// quadForms computes Z and q_i (row i of q, whose rows are qs apart) of the rows of x.
+func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
+	m, d, r := l.m, l.m.D, l.r
+	for b := range x.Rows {
+		copy(z.Row(b), l.offset)
+	}
+	worker.MatMulPacked(z, x, &l.project, true, nil)
+	const chunk = 8 // rows, which stay in the first-level cache
+	for b0 := 0; b0 < x.Rows; b0 += chunk {
+		b1 := min(b0+chunk, x.Rows)
+		rows := x.Slice(b0, b1, 0, d)
+		for i := range m.K {
+			worker.QuadRows(q[i*qs+b0:i*qs+b1], rows, m.mu(i), l.weightsOf(i))
+		}
+	}
+	squares := worker.Scratch(slotGradient, x.Rows)
+	for i := 0; i < m.K && r > 0; i++ {
+		zi := z.Slice(0, z.Rows, i*r, (i+1)*r)
+		worker.RowDots(squares, zi, zi)
+		worker.Axpy(l.sign, squares, q[i*qs:i*qs+x.Rows])
+	}
+}
+
+// step computes responsibilities, potential and, unless only these are asked for, the movement of a block of
+// rows.
+func (l *lowRank) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {
+	rows, k, d := b.x.Rows, l.m.K, l.m.D
+	z := l.place(worker, j, b, slotY, k*l.r)
+	l.quadForms(worker, z, b.q, b.qs, b.x)
+	if !j.mixture(worker, b, 0, rows) {
+		return
+	}
+	scaled := l.place(worker, j, b, slotW, l.stackedRows())
+	for i := range k {
+		ri := b.q[i*b.qs : i*b.qs+rows]
+		l.scale(worker, scaled, i, ri, z, ri, 0, z)
+	}
+	res := engine.Matrix{Data: b.q, Rows: k, Cols: rows, RS: b.qs, CS: 1}
+	if l.combined && !l.anySparse(worker, res) {
+		l.moveByPanels(worker, j.alpha, scaled, b.x)
+		return
+	}
+	grad, diagonal := worker.ScratchRows(slotG, rows, d, d), worker.ScratchRows(slotSum, rows, d, d)
+	l.combine(worker, scaled, res, grad, diagonal)
+	for i := range rows {
+		x, g, s := b.x.Row(i), grad.Row(i), diagonal.Row(i)
+		worker.Multiply(s, s, x)
+		worker.Add(g, g, s)
+		worker.Axpy(j.alpha, g, x)
+	}
+}
+
+// place returns where n numbers of each row of a block go: Z of all components (k r), or the left operand of
+// the gradient (stackedRows), into the trajectory if the backward pass needs them.
+func (l *lowRank) place(worker *engine.Worker, j *ascentJob, b *stepBlock, slot, n int) engine.Matrix {
+	if tr := j.tr; tr != nil && tr.backward {
+		record := tr.z
+		if slot == slotW {
+			record = tr.scaled
+		}
+		return tr.block(record, n, b.t, b.r0, b.r0+b.x.Rows)
+	}
+	return worker.ScratchRows(slot, b.x.Rows, n, engine.PaddedLD(n))
+}
+
+// moveByPanels moves the rows of x uphill, panel by panel, so that all of one stays in the first-level cache.
+func (l *lowRank) moveByPanels(worker *engine.Worker, alpha float32, scaled, x engine.Matrix) {
+	nr := worker.Engine().PanelCols()
+	n, last := x.Rows*nr, scaled.Slice(0, x.Rows, l.m.K*l.r, scaled.Cols)
+	all := worker.Scratch(slotPanel, 3*n)
+	grad, diagonal, panel := all[:n], all[n:2*n], all[2*n:]
+	for p := range l.back.Panels() {
+		worker.MatMulPanel(grad, scaled, &l.back, p)
+		worker.MatMulPanel(diagonal, last, &l.weights, p)
+		cols := min(nr, x.Cols-p*nr)
+		from := x.Slice(0, x.Rows, p*nr, p*nr+cols)
+		to := engine.Matrix{Data: panel, Rows: x.Rows, Cols: cols, RS: nr, CS: 1}
+		worker.CopyRows(to, from)
+		worker.Multiply(diagonal, diagonal, panel)
+		worker.Add(grad, grad, diagonal)
+		worker.Axpy(alpha, grad, panel)
+		worker.CopyRows(from, to)
+		worker.Yield(2 * n * scaled.Cols)
+	}
+}
+
+// scale sets the r columns of component i of dst (rows x (k r + k)) to -(r_i Z_i + h t_i Y_i), and its single
+// one behind those of all components to -t_i. Rows with r_i = 0 become +0, as if they were left out; their t_i
+// must be 0.
+func (l *lowRank) scale(worker *engine.Worker, dst engine.Matrix, i int, ri []float32, z engine.Matrix, ti []float32, h float32, y engine.Matrix) {
+	if r := l.r; r > 0 {
+		columns := func(m engine.Matrix) engine.Matrix { return m.Slice(0, m.Rows, i*r, (i+1)*r) }
+		worker.GradRows(columns(dst), ri, columns(z), ti, h, columns(y))
+	}
+	for b, v := range ti {
+		dst.Set(b, l.m.K*l.r+i, 0-v)
+	}
+}
+
+// sparseShare: rows in which at most a share of 1/sparseShare of the components have a responsibility above 0
+// are combined component by component, by Axpy, and others by a product. Both cost the same at about a quarter.
+// It changes no bit, because a chain of multiply-adds does not see zeros.
+var sparseShare = 8
+
+// activeList lists the components whose responsibility of row b is not 0 (r is k x rows), unless they are more
+// than the share above.
+func (l *lowRank) activeList(worker *engine.Worker, r engine.Matrix, b int) (list []int, ok bool) {
+	memory := l.m.memory(worker)
+	if cap(memory.active) < r.Rows {
+		memory.active = make([]int, r.Rows)
+	}
+	list = memory.active[:0]
+	for i := range r.Rows {
+		if r.At(i, b) == 0 {
+			continue
+		}
+		if (len(list)+1)*sparseShare > r.Rows {
+			return nil, false
+		}
+		list = append(list, i)
+	}
+	return list, true
+}
+
+// anySparse reports whether any row of r (k x rows) has so few.
+func (l *lowRank) anySparse(worker *engine.Worker, r engine.Matrix) bool {
+	for b := range r.Cols {
+		if _, ok := l.activeList(worker, r, b); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// combine multiplies rows of left (rows x (k r + k)), which are 0 where r (k x rows) is: with the stacked
+// factors into sum, unless it is empty, and its last k columns with all w_i into weights (both rows x d).
+func (l *lowRank) combine(worker *engine.Worker, left, r, sum, weights engine.Matrix) {
+	for b := 0; b < left.Rows; {
+		if list, ok := l.activeList(worker, r, b); ok {
+			var s []float32
+			if sum.Data != nil {
+				s = sum.Row(b)
+			}
+			l.combineRow(worker, list, left.Row(b), s, weights.Row(b))
+			b++
+			continue
+		}
+		end := b + 1
+		for end < left.Rows {
+			if _, ok := l.activeList(worker, r, end); ok {
+				break
+			}
+			end++
+		}
+		l.combineRows(worker, left, sum, weights, b, end)
+		b = end
+	}
+}
+
+// combineRow is combine of a row, over a list of components.
+func (l *lowRank) combineRow(worker *engine.Worker, list []int, by, sum, weights []float32) {
+	kr, stack := l.m.K*l.r, l.stacked()
+	clear(weights)
+	for _, i := range list {
+		worker.Axpy(by[kr+i], l.weightsOf(i), weights)
+	}
+	if sum == nil {
+		return
+	}
+	for n, i := range list {
+		addFactors(worker, sum, by[i*l.r:(i+1)*l.r], stack.Slice(i*l.r, (i+1)*l.r, 0, stack.Cols), n == 0)
+	}
+	if len(list) == 0 {
+		clear(sum)
+	}
+	for _, i := range list {
+		worker.Axpy(by[kr+i], stack.Row(kr+i), sum)
+	}
+}
+
+// combineRows is combine of the rows [b0, b1), by products.
+func (l *lowRank) combineRows(worker *engine.Worker, left, sum, weights engine.Matrix, b0, b1 int) {
+	d, kr := l.m.D, l.m.K*l.r
+	all, last := left.Slice(b0, b1, 0, left.Cols), left.Slice(b0, b1, kr, left.Cols)
+	if l.combined {
+		if sum.Data != nil {
+			worker.MatMulPacked(sum.Slice(b0, b1, 0, d), all, &l.back, false, nil)
+		}
+		worker.MatMulPacked(weights.Slice(b0, b1, 0, d), last, &l.weights, false, nil)
+		return
+	}
+	if sum.Data != nil {
+		worker.MatMulInPlace(sum.Slice(b0, b1, 0, d), all, l.stacked(), false)
+	}
+	worker.MatMulInPlace(weights.Slice(b0, b1, 0, d), last, engine.View(l.w, l.m.K, d), false)
+}
+
+// addFactors adds to sum the rows of factors, one after the other, times the numbers by. Begun by the first of
+// them, and without zeros, which would be left out, the chains stay in registers.
+func addFactors(worker *engine.Worker, sum, by []float32, factors engine.Matrix, begin bool) {
+	if begin {
+		if len(by) > 0 && !slices.Contains(by, 0) {
+			minus := worker.Scratch(slotRowNumbers, len(by))
+			worker.Scale(minus, -1, by)
+			worker.Gradient(sum, minus, factors)
+			return
+		}
+		clear(sum)
+	}
+	for n, v := range by {
+		worker.Axpy(v, factors.Row(n), sum)
+	}
+}

@@ -1,0 +1,223 @@
+package ascent
+
+// The sparse route for precisions of low rank: bounds, pairs and gradients.
+
+import (
+	"math"
+
+	"dpnbench/engine"
+	"dpnbench/engine/num"
+)
+
+func (l *lowRank) boundable() bool { return true }
+
+func (l *lowRank) makeBounds(e *engine.Engine) {
+	l.m.runBounds(e, l.m.K, float64(l.m.K*(1+l.r*l.r/4))*float64(l.m.D)/4)
+}
+
+// makeBound bounds P_i = diag(w_i) + S F_i^T F_i. If S is -1 it proves that P_i is positive definite, by the
+// largest sum of a row of |F_i F_i^T|; otherwise its norm is NaN.
+func (l *lowRank) makeBound(worker *engine.Worker, i int) {
+	d := l.m.D
+	w, f := l.weightsOf(i), engine.View(l.f[i*l.r*d:(i+1)*l.r*d], l.r, d)
+	low, high, number := w[0], w[0], true
+	for _, v := range w {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+		number = number && v == v
+	}
+	least, most := float64(low), float64(high)
+	if !number {
+		least = math.NaN()
+	}
+	squares, gram := l.factorNorms(worker, f)
+	slack := 1 + 2*gamma(laneRoundings(d))
+	squares = squares*slack + leastSum
+	c := bound{least: max(least, 0), norm: math.Sqrt(most+squares) * guard}
+	if l.sign < 0 {
+		// Each dot is off by at most gamma |F_p| |F_q|, and r of them make a row.
+		gram = gram*slack + float64(l.r)*gamma(laneRoundings(d))*squares
+		c.least, c.norm = least-gram, math.Sqrt(most)*guard
+		if !(c.least > 0) {
+			c.norm = math.NaN()
+		}
+	} else if !(least > 0) {
+		c.norm = math.NaN()
+	}
+	if least == most && l.r == 0 {
+		c.isotropic = least
+	}
+	long := gamma(d+laneRoundings(d)+8) * 1.01
+	c.byFar = gamma(laneRoundings(d)+16) * (most + squares) * 1.01
+	c.byBoth = 2 * long * squares
+	c.bySum = long * long * squares
+	l.m.boundMemory[i] = c
+}
+
+// factorNorms returns the sum of the squares of all factors and, if they are subtracted, the largest sum of a
+// row of |F F^T|.
+func (l *lowRank) factorNorms(worker *engine.Worker, f engine.Matrix) (squares, gram float64) {
+	dots := worker.Scratch(slotRowNumbers, max(l.r, 1))[:l.r]
+	for p := range l.r {
+		row := f.Row(p)
+		if l.sign > 0 {
+			dots[p] = worker.ShortDot(row, row)
+		} else {
+			var sum float64
+			worker.RowDots(dots, f, repeated(row, l.r))
+			for _, v := range dots {
+				sum += math.Abs(float64(v))
+			}
+			gram = max(gram, sum)
+		}
+		squares += float64(dots[p])
+	}
+	return squares, gram
+}
+
+func (l *lowRank) byDistance() bool {
+	for i := range l.m.bounds {
+		if !(l.m.bounds[i].least > 0) {
+			return false
+		}
+	}
+	return l.sign > 0
+}
+
+func (l *lowRank) cost(e *engine.Engine, group float64) pairCost {
+	return pairCost{
+		flops: 2 * float64(l.m.D) * float64(2*l.r+3),
+		slow:  4 + 2*float64(e.PanelCols())/float64(l.r+1)/group,
+		first: 0.6 * float64(l.m.K),
+	}
+}
+
+func (l *lowRank) keepsG() bool       { return false }
+func (l *lowRank) keepsCentres() bool { return true }
+func (l *lowRank) minorR() float32    { return 0 }
+func (l *lowRank) rowFloats() int     { return 8 * l.m.K } // lower, upper
+func (l *lowRank) pairFloats() int    { return max(l.r, 1) }
+
+// grouping makes long blocks: each reads the factors of many components.
+func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
+
+func (l *lowRank) firstStep(j *sparseJob) { j.runPhase(takeFirstStep, l.flops(j.x.Rows, 1)/2) }
+
+// takeFirstStep takes the rows [r0, r1) through the first step: q_i of all components, by one product, and the
+// gradients of those that count.
+func (l *lowRank) takeFirstStep(worker *engine.Worker, j *sparseJob, r0, r1 int) {
+	if j.stopped() {
+		return
+	}
+	m, n, r := l.m, r1-r0, l.r
+	work := &m.memory(worker).block
+	work.beginAt(r0, r1)
+	x := j.x.Slice(r0, r1, 0, m.D)
+	z := worker.ScratchRows(slotY, n, m.K*r, engine.PaddedLD(m.K*r))
+	both := worker.Scratch(slotDelta, 2*m.K*n)
+	q, res := both[:m.K*n], both[m.K*n:]
+	l.quadForms(worker, z, q, n, x)
+	copy(res, q)
+	worker.Mixture(res, n, m.C, worker.Scratch(slotRowNumbers, n))
+	for b := r0; b < r1; b++ {
+		row := &j.rows[b]
+		row.reset(worker, j.x.Row(b))
+		row.far = row.size + j.most.mu
+		work.top[b-r0] = 0
+		for i := range m.bounds {
+			c, at := &m.bounds[i], b*m.K+i
+			upper := row.size + c.mu
+			wrong := c.roundings(upper, upper)
+			j.upper[at], j.lower[at] = upper, math.Sqrt(max(float64(q[i*n+b-r0])-wrong, 0))/guard
+		}
+	}
+	for i := range m.K {
+		for p, v := range res[i*n : (i+1)*n] {
+			if v == 0 { // left out of the sums below, too
+				continue
+			}
+			if row := &j.rows[r0+p]; float64(v) > work.top[p] {
+				work.top[p], row.lead = float64(v), int32(i)
+				row.top = float64(num.FMA32(-0.5, q[i*n+p], m.C[i]))
+			}
+			at := pair{component: int32(i), row: int32(p)}
+			work.pairs = append(work.pairs, pairQ{pair: at, slot: int32(work.slots), q: q[i*n+p]})
+			work.reserve((work.slots + 1) * l.pairFloats())
+			copy(work.values[work.slots*l.pairFloats():], z.Row(p)[i*r:(i+1)*r])
+			work.slots++
+		}
+	}
+	m.work.Active[0].Add(j.weigh(worker, work, 0, x))
+	j.move(worker, work, 0, x)
+}
+
+func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ, next int) {
+	m, d, r, i, n := l.m, l.m.D, l.r, int(group[0].component), len(group)
+	rows := worker.ScratchRows(slotPicked, n, d, d)
+	for p, v := range group {
+		copy(rows.Row(p), x.Row(int(v.row)))
+	}
+	q := worker.Scratch(slotQ, n)
+	worker.QuadRows(q, rows, m.mu(i), l.weightsOf(i))
+	if r > 0 {
+		var prefetch []float32
+		if next >= 0 {
+			prefetch = l.columnsOf(worker, next)
+		}
+		z := engine.Matrix{Data: work.values[work.slots*r:], Rows: n, Cols: r, RS: r, CS: 1}
+		for p := range n {
+			copy(z.Row(p), l.offset[i*r:(i+1)*r])
+		}
+		worker.MatMulThin(z, rows, l.columnsOf(worker, i), true, prefetch)
+		squares := worker.Scratch(slotRowNumbers, n)
+		worker.RowDots(squares, z, z)
+		worker.Axpy(l.sign, squares, q)
+	}
+	for p := range group {
+		group[p].q = q[p]
+	}
+}
+
+// rowGradient also records what the backward pass needs.
+func (l *lowRank) rowGradient(worker *engine.Worker, j *sparseJob, work *blockWork, t, p int, x, grad []float32) {
+	d, r, kr := l.m.D, l.r, l.m.K*l.r
+	var z, scaled []float32
+	if tr := j.tr; tr != nil && tr.backward {
+		g := j.row0 + int(work.rows[p])
+		z, scaled = tr.block(tr.z, kr, t, g, g+1).Data, tr.block(tr.scaled, l.stackedRows(), t, g, g+1).Data
+		clear(scaled)
+	}
+	stack := l.stacked()
+	weights := worker.Scratch(slotW, d)
+	clear(weights)
+	row, one := worker.Scratch(slotG, max(r, 1))[:r], worker.Scratch(slotTile, 1)
+	for n, at := range work.byRow[p] {
+		v := &work.pairs[at]
+		i := int(v.component)
+		zi := work.values[int(v.slot)*l.pairFloats():][:r]
+		one[0] = v.q
+		worker.GradRows(asRow(row), one, asRow(zi), one, 0, asRow(zi))
+		worker.Axpy(-v.q, l.weightsOf(i), weights)
+		addFactors(worker, grad, row, stack.Slice(i*r, (i+1)*r, 0, d), n == 0)
+		if scaled != nil {
+			copy(z[i*r:], zi)
+			copy(scaled[i*r:], row)
+			scaled[kr+i] = -v.q
+		}
+	}
+	for _, at := range work.byRow[p] {
+		v := &work.pairs[at]
+		worker.Axpy(-v.q, stack.Row(kr+int(v.component)), grad)
+	}
+	worker.Multiply(weights, weights, x)
+	worker.Add(grad, grad, weights)
+}
+
+// asRow returns x as a matrix of one row.
+func asRow(x []float32) engine.Matrix {
+	return engine.Matrix{Data: x, Rows: 1, Cols: len(x), RS: len(x), CS: 1}
+}

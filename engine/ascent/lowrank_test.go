@@ -1,0 +1,282 @@
+package ascent
+
+import (
+	"dpnbench/engine"
+	"fmt"
+	"math"
+	"testing"
+
+	"dpnbench/engine/num"
+)
+
+// lowLandscape is a mixture with precisions diag(w_i) + sign F_i^T F_i.
+type lowLandscape struct {
+	m       *Mixture
+	w, f    []float32
+	k, d, r int
+	sign    float32
+}
+
+func newLowLandscape(e *engine.Engine, k, d, r int, sign float32) *lowLandscape {
+	random := num.NewRand(19, 0)
+	l := &lowLandscape{k: k, d: d, r: r, sign: sign, w: make([]float32, k*d), f: make([]float32, k*r*d)}
+	mu, c := make([]float32, k*d), make([]float32, k)
+	random.Normal(mu)
+	random.Normal(c)
+	random.Uniform(l.w, 0.5, 1.5)
+	random.Normal(l.f)
+	for i := range l.f {
+		l.f[i] *= 0.5 / float32(math.Sqrt(float64(d*max(r, 1))))
+	}
+	l.m = NewLowRankMixture(k, d, r, mu, c)
+	l.m.SetLowRank(e, l.w, l.f, sign)
+	return l
+}
+
+// full returns the same potential with its precisions in full.
+func (l *lowLandscape) full(e *engine.Engine) *Mixture {
+	p := make([]float32, l.k*l.d*l.d)
+	for i := range l.k {
+		for a := range l.d {
+			for b := range l.d {
+				var s float64
+				if a == b {
+					s = float64(l.w[i*l.d+a])
+				}
+				for row := i * l.r; row < (i+1)*l.r; row++ {
+					s += float64(l.sign) * float64(l.f[row*l.d+a]) * float64(l.f[row*l.d+b])
+				}
+				p[(i*l.d+a)*l.d+b] = float32(s)
+			}
+		}
+	}
+	m := NewMixture(l.k, l.d, l.m.Mu, l.m.C)
+	m.SetPrecisions(e, p)
+	return m
+}
+
+// TestLowRankLikeFull checks that precisions of low rank move rows, and value them, as the
+// same precisions in full do, up to rounding.
+func TestLowRankLikeFull(t *testing.T) {
+	e := newTestEngine(t)
+	for _, s := range []struct {
+		r    int
+		sign float32
+	}{{0, 1}, {3, 1}, {3, -1}, {19, 1}} {
+		const n, k, d, steps = 23, 4, 19, 5
+		l := newLowLandscape(e, k, d, s.r, s.sign)
+		full := l.full(e)
+		x, y := points(n, d), points(n, d)
+		l.m.Ascend(e, 0.2, steps, x, nil, false)
+		full.Ascend(e, 0.2, steps, y, nil, false)
+		for i := range x.Data {
+			if diff := math.Abs(float64(x.Data[i] - y.Data[i])); diff > 2e-5 {
+				t.Fatalf("rank %d: number %d of x_n is %v, with full precisions %v", s.r, i, x.Data[i], y.Data[i])
+			}
+		}
+		phi, want, r := make([]float32, n), make([]float32, n), engine.NewMatrix(k, n)
+		l.m.Potential(e, y, phi, r)
+		full.Potential(e, y, want, engine.Matrix{})
+		for i := range phi {
+			if diff := math.Abs(float64(phi[i] - want[i])); diff > 2e-5*(1+math.Abs(float64(want[i]))) {
+				t.Errorf("rank %d: potential %v, with full precisions %v", s.r, phi[i], want[i])
+			}
+		}
+	}
+}
+
+// TestLowRankRowsAndThreads is TestRowsAndThreads for precisions of low rank.
+func TestLowRankRowsAndThreads(t *testing.T) {
+	const n, k, d, r, steps = 29, 5, 37, 4, 6
+	type result struct{ x, v []float32 }
+	ascend := func(e *engine.Engine, x, v engine.Matrix) (result, *Gradient) {
+		l := newLowLandscape(e, k, d, r, 1)
+		var tr Trajectory
+		x, v = clone(x), clone(v)
+		l.m.Ascend(e, 0.25, steps, x, &tr, true)
+		g := NewLowRankGradient(k, d, r)
+		l.m.Backward(e, 0.25, nil, &tr, v, g)
+		return result{x.Data, v.Data}, g
+	}
+	x, v := points(n, d), points(n, d)
+	want, wantGrad := ascend(newTestEngine(t, engine.WithTier(engine.Generic), engine.WithThreads(1)), x, v)
+	for _, tier := range engine.Available() {
+		for _, threads := range []int{1, 2, 3, 8} {
+			e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(threads), engine.WithEagerThreads())
+			got, grad := ascend(e, x, v)
+			name := fmt.Sprintf("%v, %d threads: ", tier, threads)
+			equalBits(t, name+"x_n", got.x, want.x)
+			equalBits(t, name+"dL/dx_0", got.v, want.v)
+			equalBits(t, name+"dL/dw", grad.W, wantGrad.W)
+			equalBits(t, name+"dL/dF", grad.F, wantGrad.F)
+			equalBits(t, name+"dL/dmu", grad.Mu, wantGrad.Mu)
+			equalBits(t, name+"dL/dc", grad.C, wantGrad.C)
+			equalBits(t, name+"dL/dalpha", []float32{grad.Alpha}, []float32{wantGrad.Alpha})
+		}
+		e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(2), engine.WithEagerThreads())
+		p := make([]int32, n)
+		num.NewRand(9, 0).Permutation(p)
+		px, pv := engine.NewMatrix(n, d), engine.NewMatrix(n, d)
+		for i, j := range p {
+			copy(px.Row(i), x.Row(int(j)))
+			copy(pv.Row(i), v.Row(int(j)))
+		}
+		permuted, _ := ascend(e, px, pv)
+		for i, j := range p {
+			row := func(m engine.Matrix) engine.Matrix { return clone(m.Slice(int(j), int(j)+1, 0, d)) }
+			alone, _ := ascend(e, row(x), row(v))
+			equalBits(t, "row alone x_n", alone.x, want.x[int(j)*d:int(j+1)*d])
+			equalBits(t, "row alone dL/dx_0", alone.v, want.v[int(j)*d:int(j+1)*d])
+			equalBits(t, "permuted x_n", permuted.x[i*d:(i+1)*d], alone.x)
+			equalBits(t, "permuted dL/dx_0", permuted.v[i*d:(i+1)*d], alone.v)
+		}
+	}
+}
+
+// TestLowRankSparse checks that rows of which few responsibilities are above 0 have the
+// same bits whether they are combined component by component or by products, and products
+// whatever number of steps they sum together; also where rows are more than one block of
+// the inner index.
+func TestLowRankSparse(t *testing.T) {
+	lowRankSparse(t, 31, false)
+	lowRankSparse(t, 45, true)
+	if !testing.Short() {
+		lowRankSparse(t, 540, false) // the inner index has twice as many; blocks of it have up to 1024
+	}
+}
+
+func lowRankSparse(t *testing.T, n int, small bool) {
+	const k, d, r, steps = 20, 37, 3, 5
+	oldShare, oldBytes := sparseShare, operandBytes
+	defer func() { sparseShare, operandBytes = oldShare, oldBytes }()
+	type result struct {
+		x, v []float32
+		g    *Gradient
+	}
+	for _, tier := range engine.Available() {
+		for _, sign := range []float32{1, -1} {
+			var want *result
+			for _, by := range []struct{ share, together int }{ // never, always, by rows
+				{k + 1, steps}, {k + 1, 1}, {k + 1, 2}, {1, steps}, {8, steps}, {4, 3},
+			} {
+				share := by.share
+				sparseShare = share
+				options := []engine.Option{engine.WithTier(tier), engine.WithThreads(2), engine.WithEagerThreads()}
+				if small {
+					options = append(options, engine.WithSmallBlocks())
+				}
+				e := newTestEngine(t, options...)
+				l := newLowLandscape(e, k, d, r, sign)
+				operandBytes = 4 * by.together * l.m.precision.(*lowRank).sumOperandFloats(e, n)
+				x, v := points(n, d), points(n, d)
+				for i := range n / 2 { // far from all centres: one-hot
+					e.Scale(x.Row(i), 6, x.Row(i))
+				}
+				var tr Trajectory
+				g := NewLowRankGradient(k, d, r)
+				l.m.Ascend(e, 0.05, steps, x, &tr, true)
+				few, many := 0, 0
+				for b := range n {
+					active := 0
+					for i := range k {
+						if tr.RAt(0).At(i, b) != 0 {
+							active++
+						}
+					}
+					if active*8 <= k {
+						few++
+					} else {
+						many++
+					}
+				}
+				if few < 3 || many < 3 {
+					t.Fatalf("%d rows with few responsibilities, %d with many: the test needs both", few, many)
+				}
+				l.m.Backward(e, 0.05, nil, &tr, v, g)
+				if want == nil {
+					want = &result{x.Data, v.Data, g}
+					continue
+				}
+				name := fmt.Sprintf("%v, %d rows, sign %v, share %d, %d steps together: ", tier, n, sign, share, by.together)
+				equalBits(t, name+"x_n", x.Data, want.x)
+				equalBits(t, name+"dL/dx_0", v.Data, want.v)
+				equalBits(t, name+"dL/dw", g.W, want.g.W)
+				equalBits(t, name+"dL/dF", g.F, want.g.F)
+				equalBits(t, name+"dL/dmu", g.Mu, want.g.Mu)
+				equalBits(t, name+"dL/dc", g.C, want.g.C)
+			}
+		}
+	}
+}
+
+// TestLowRankPrecision holds q, by way of the potential of one component, against float64
+// where it is large: pixels of a digit's contrast, far from the centre. Responsibilities
+// depend on differences of q of about 1.
+func TestLowRankPrecision(t *testing.T) {
+	const n, d, r = 200, 784, 10
+	e := newTestEngine(t)
+	for _, sign := range []float32{1, -1} {
+		random := num.NewRand(5, 0)
+		w, f, mu := make([]float32, d), make([]float32, r*d), make([]float32, d)
+		for j := range w {
+			w[j] = 1
+		}
+		random.Normal(f)
+		for i := range f {
+			f[i] *= 0.95 / float32(math.Sqrt(d)) // of a length just below 1
+		}
+		x := engine.NewMatrix(n, d)
+		pixel := func() float32 {
+			if random.Float32() < 0.8 {
+				return -0.4242
+			}
+			return 2.8 * random.Float32()
+		}
+		for j := range mu {
+			mu[j] = pixel()
+		}
+		for i := range x.Data {
+			x.Data[i] = pixel()
+		}
+		m := NewLowRankMixture(1, d, r, mu, []float32{0})
+		m.SetLowRank(e, w, f, sign)
+		phi := make([]float32, n)
+		m.Potential(e, x, phi, engine.Matrix{})
+		worst, size := 0.0, 0.0
+		for i := range n {
+			var q float64
+			for j := range d {
+				e := float64(x.At(i, j)) - float64(mu[j])
+				q += e * e
+			}
+			for row := range r {
+				var z float64
+				for j := range d {
+					z += float64(f[row*d+j]) * (float64(x.At(i, j)) - float64(mu[j]))
+				}
+				q += float64(sign) * z * z
+			}
+			worst, size = max(worst, math.Abs(-2*float64(phi[i])-q)), max(size, q)
+		}
+		t.Logf("sign %v: q up to %.0f, off by at most %.2g", sign, size, worst)
+		if worst > 1e-3 || size < 500 {
+			t.Errorf("sign %v: q up to %v, off by %v, expected at most 0.001", sign, size, worst)
+		}
+	}
+}
+
+// TestLowRankAllocates checks that nothing is allocated once an ascent has run.
+func TestLowRankAllocates(t *testing.T) {
+	e := newTestEngine(t)
+	l := newLowLandscape(e, 3, 20, 2, 1)
+	x, v := points(9, 20), points(9, 20)
+	g := NewLowRankGradient(3, 20, 2)
+	var tr Trajectory
+	if n := testing.AllocsPerRun(10, func() {
+		l.m.SetLowRank(e, l.w, l.f, l.sign)
+		l.m.Ascend(e, 0.01, 3, x, &tr, true)
+		l.m.Backward(e, 0.01, nil, &tr, v, g)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

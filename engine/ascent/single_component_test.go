@@ -1,0 +1,176 @@
+package ascent
+
+import (
+	"dpnbench/engine"
+	"math"
+	"testing"
+
+	"dpnbench/engine/num"
+)
+
+// TestPowers holds the combinations of powers against the powers themselves.
+func TestPowers(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 12
+	}
+	for steps := leastRun; steps <= longestSegment; steps += stride {
+		p := newCombinations(steps)
+		n := len(p.kept)
+		if n > leastRun-2 {
+			t.Errorf("%d steps: %d are kept, which saves little", steps, n)
+		}
+		for s := range steps {
+			var size float64
+			for m := range n {
+				size += math.Abs(float64(p.c[s*n+m]))
+				if p.back[m*steps+s] != -p.c[s*n+m] {
+					t.Fatalf("%d steps: back is not the negative transpose of c at step %d", steps, s)
+				}
+			}
+			if size > 8 {
+				t.Errorf("%d steps: coefficients of step %d are %g together, and so is what they make of rounding", steps, s, size)
+			}
+		}
+		power := make([]float64, steps)
+		for z := 0.0; z <= largestEigenvalue; z += largestEigenvalue / 512 {
+			power[0] = 1
+			for s := 1; s < steps; s++ {
+				power[s] = power[s-1] * (1 - z)
+			}
+			for s, want := range power {
+				var made float64
+				for m, k := range p.kept {
+					made += float64(p.c[s*n+m]) * power[k]
+				}
+				if off := math.Abs(made - want); off > 0x1p-23 { // half of it from rounding c
+					t.Fatalf("%d steps: (1-%g)^%d is off by %g", steps, z, s, off)
+				}
+			}
+		}
+	}
+}
+
+// TestWays checks where ways are found and cut, and dA_i by them against the sum over all steps in
+// float64, of the x_t, U and t_i that it was computed with.
+func TestWays(t *testing.T) {
+	for _, h := range runLandscapes() {
+		e := newTestEngine(t, engine.WithThreads(1))
+		m, g := h.mixture(e), h.gradient()
+		var tr Trajectory
+		x, v := clone(h.x), engine.NewMatrix(h.x.Rows, h.d)
+		num.NewRand(8, 9).Normal(v.Data)
+		m.Ascend(e, h.alpha, h.steps, x, &tr, true)
+		m.Backward(e, h.alpha, h.a, &tr, v, g)
+		for b, w := range g.runs {
+			from := h.steps
+			for from > 0 && w.component >= 0 && tr.hasSingleComponent(from-1, int(w.component), b) {
+				from--
+			}
+			least, most := h.steps, h.steps // of to
+			switch {
+			case h.name == "ways of large steps" && w.component == 0, h.name == "fast ways":
+				least, most = from, from
+			case h.name == "ways that end":
+				least, most = from+leastRun, h.steps-1
+			case h.name == "hardly alone" && from < 2: // what it is for
+				t.Errorf("%s: component 0 is alone from step %d on", h.name, from)
+			}
+			if w.component < 0 || int(w.from) != from || int(w.to) < least || int(w.to) > most {
+				t.Errorf("%s: row %d goes a way with component %d in the steps from %d to %d of %d, expected %d to %d-%d", h.name, b, w.component, w.from, w.to, h.steps, from, least, most)
+			}
+		}
+		d := h.d
+		for i := range h.k {
+			raw, dp := 0, make([]float64, d*d)
+			for s := range h.steps {
+				for b, r := range tr.RAt(s).Row(i) {
+					if r == 0 {
+						continue
+					}
+					raw++
+					u, x := tr.u[(s*tr.Rows+b)*d:], tr.XAt(s).Row(b)
+					slope := float64(tr.t[(s*h.k+i)*tr.Rows+b])
+					w, delta := make([]float64, d), make([]float64, d)
+					for j := range d {
+						delta[j] = float64(x[j] - h.mu[i*d+j])
+						w[j] = -float64(r)*float64(u[j]) - slope/2*delta[j]
+					}
+					for j := range d {
+						for l := range d {
+							dp[j*d+l] += w[j] * delta[l]
+						}
+					}
+				}
+			}
+			shorter := false
+			for _, w := range g.runs {
+				shorter = shorter || int(w.component) == i && w.to > w.from
+			}
+			if g.rows[i] == viaPrecision || shorter && g.rows[i] >= raw || !shorter && g.rows[i] != raw {
+				t.Errorf("%s: %d rows count for component %d, of all steps %d", h.name, g.rows[i], i, raw)
+			}
+			var off, all float64
+			for j := 0; j < d; j += 3 { // some rows of dA_i
+				for l := range d {
+					var want float64
+					for n := range d {
+						want += float64(h.a[(i*d+j)*d+n]) * (dp[n*d+l] + dp[l*d+n])
+					}
+					off += math.Pow(float64(g.A[(i*d+j)*d+l])-want, 2)
+					all += want * want
+				}
+			}
+			if off = math.Sqrt(off / all); raw > 0 && !(off < combinationError+0x1p-20) { // of rounding alone it is some 10^-7
+				t.Errorf("%s: dA_%d is off by %g of its length", h.name, i, off)
+			}
+		}
+	}
+}
+
+// TestFactorFlop: few rows take four products with A_i, as many as count; d/3 or more take dP_i of
+// all pairs, by the sparse route of those with a responsibility, and one product with A_i.
+func TestFactorFlop(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		d, rows, steps int
+		route          Route
+		apart          bool // component 1 has no responsibility
+		first, second  float64
+	}{
+		{"few", 64, 2, 3, DenseRoute, true, 8 * 6, 0},
+		{"few, both", 64, 2, 3, SparseRoute, false, 8 * 6, 8 * 6},
+		{"a third, dense", 16, 2, 3, DenseRoute, false, 2*6 + 2*16, 2*6 + 2*16},
+		{"a third, sparse", 16, 2, 3, SparseRoute, true, 2*6 + 2*16, 0},
+		{"ways", 64, 2, leastRun, SparseRoute, true, 8 * 2 * float64(len(combinationsOf(leastRun).kept)), 0},
+	} {
+		e := newTestEngine(t, engine.WithThreads(1))
+		mu, a := make([]float32, 2*c.d), make([]float32, 2*c.d*c.d)
+		num.NewRand(1, 1).Normal(a)
+		for i := range a {
+			a[i] *= 0.01
+			if i/c.d%c.d == i%c.d {
+				a[i]++
+			}
+		}
+		if c.apart {
+			for j := range c.d {
+				mu[c.d+j] = 100
+			}
+		}
+		m, g := NewMixture(2, c.d, mu, make([]float32, 2)), NewGradient(2, c.d)
+		m.SetFactors(e, a)
+		x, v := engine.NewMatrix(c.rows, c.d), engine.NewMatrix(c.rows, c.d)
+		num.NewRand(2, 1).Normal(x.Data)
+		num.NewRand(3, 1).Normal(v.Data)
+		var tr Trajectory
+		m.Ascend(e, 0.1, c.steps, x, &tr, true)
+		if got := m.Work().FactorFlop; got != 0 {
+			t.Errorf("%s: %v operations before the backward pass", c.name, got)
+		}
+		m.Backward(e, 0.1, a, &tr, v, g)
+		if got, want := m.Work().FactorFlop, (c.first+c.second)*float64(c.d*c.d); got != want {
+			t.Errorf("%s: %v operations, want %v", c.name, got, want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package ascent
+
+import "dpnbench/engine"
+
+// Trajectory records an ascent: what the backward pass and the analysis of a model need. The next ascent
+// reuses its memory.
+type Trajectory struct {
+	Steps, Rows, K, D int
+
+	// X holds x_0 .. x_n, each Rows x D.
+	X []float32
+	// R holds the responsibilities of steps 0 .. n-1, each K x Rows (component-major).
+	R []float32
+	// Phi holds the potential at x_0 .. x_{n-1}, each Rows.
+	Phi []float32
+
+	// Stop, if set, is polled concurrently before every step of every block of rows; once it returns
+	// true it must keep doing so, and the results of Ascend and Backward are undefined.
+	Stop func() bool
+
+	backward bool      // recorded for the backward pass
+	kept     bool      // g is
+	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x D
+	z        []float32 // for precisions of low rank: Z of each step, Rows x (K r)
+	scaled   []float32 // and [-r Z | -r], Rows x (K r + K)
+
+	// Set by the backward pass.
+	u   []float32 // alpha V of each step, each Rows x D; not where sumOperands hold it
+	t   []float32 // dL/dl of each step, each K x Rows
+	sum []float32 // sum_i r_i s_i of each step, each Rows
+
+	// For precisions of low rank, of the steps that are handled together.
+	vjp      []float32 // [-N | -t] of each, each Rows x (K r + K)
+	operands []float32 // sumOperands of each
+
+	sparse  bool          // by the sparse route: then what is above holds active pairs only, and
+	records []blockRecord // for matrices P_i, G_i of these is here
+
+	keepQ bool
+	q     []float32 // K x Rows of the last step, if keepQ asks for it
+
+	jobs struct { // here, so that starting one allocates nothing
+		vjp       vjpJob
+		sparseVJP sparseVJPJob
+		lowRank   lowRankVJPJob
+	}
+}
+
+// XAt returns x_t (Rows x D).
+func (tr *Trajectory) XAt(t int) engine.Matrix {
+	n := tr.Rows * tr.D
+	return engine.View(tr.X[t*n:(t+1)*n], tr.Rows, tr.D)
+}
+
+// RAt returns the responsibilities of step t (K x Rows).
+func (tr *Trajectory) RAt(t int) engine.Matrix {
+	n := tr.K * tr.Rows
+	return engine.View(tr.R[t*n:(t+1)*n], tr.K, tr.Rows)
+}
+
+// PhiAt returns the potential at x_t.
+func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[t*tr.Rows : (t+1)*tr.Rows] }
+
+// stopped reports whether the caller has given up.
+func (tr *Trajectory) stopped() bool { return tr != nil && tr.Stop != nil && tr.Stop() }
+
+// reshape makes room for an ascent.
+func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool) {
+	tr.Steps, tr.Rows, tr.K, tr.D = steps, rows, m.K, m.D
+	tr.backward, tr.sparse, tr.kept = backward, sparse, false
+	engine.Grow(&tr.X, (steps+1)*rows*m.D)
+	engine.Grow(&tr.R, steps*m.K*rows)
+	engine.Grow(&tr.Phi, steps*rows)
+	if tr.keepQ {
+		engine.Grow(&tr.q, m.K*rows)
+	}
+	m.precision.reshape(tr)
+}
+
+// gAt returns G_i of step t for the rows [r0, r1).
+func (tr *Trajectory) gAt(t, i, r0, r1 int) engine.Matrix {
+	at := (t*tr.K + i) * tr.Rows
+	return engine.View(tr.g[(at+r0)*tr.D:(at+r1)*tr.D], r1-r0, tr.D)
+}
+
+// prefetchG returns the memory of G_i of step t for the rows [r0, r1), which is needed next: nothing if G
+// is not kept or there is no such step. Component K is the first one of the next step. If features are
+// many, enough is in the cache without prefetching.
+func (tr *Trajectory) prefetchG(t, i, r0, r1 int) []float32 {
+	if tr == nil || !tr.kept || tr.D > longRows {
+		return nil
+	}
+	t, i = t+i/tr.K, i%tr.K
+	if t < 0 || t >= tr.Steps {
+		return nil
+	}
+	return tr.gAt(t, i, r0, r1).Data
+}
+
+// block returns the rows [r0, r1) of step t of a record with n numbers a row.
+func (tr *Trajectory) block(record []float32, n, t, r0, r1 int) engine.Matrix {
+	at := t * tr.Rows
+	return engine.Matrix{Data: record[(at+r0)*n : (at+r1)*n], Rows: r1 - r0, Cols: n, RS: n, CS: 1}
+}
+
+// uAt returns row b of U of step t.
+func (tr *Trajectory) uAt(t, b int) []float32 {
+	at := (t*tr.Rows + b) * tr.D
+	return tr.u[at : at+tr.D]
+}

@@ -1,0 +1,233 @@
+package engine
+
+import "github.com/klauspost/cpuid/v2"
+
+// The operations of a Worker that package dpnbench/engine/ascent is built of: kernels on one thread,
+// behind checks of every length. Rows of a Matrix must be contiguous (CS 1).
+
+// Add sets dst[j] = x[j] + y[j].
+func (w *Worker) Add(dst, x, y []float32) { w.e.kern.add(dst, x, y) }
+
+// Multiply sets dst[j] = x[j] * y[j].
+func (w *Worker) Multiply(dst, x, y []float32) { w.e.kern.multiply(dst, x, y) }
+
+// Shift sets dst[j] = a + x[j].
+func (w *Worker) Shift(dst []float32, a float32, x []float32) { w.e.kern.shift(dst, a, x) }
+
+// Sum returns the sum of x in lanes, in one call: x should be short.
+func (w *Worker) Sum(x []float32) float32 { return w.e.kern.sum(x) }
+
+// Sub sets dst[j] = x[j] - y[j].
+func (w *Worker) Sub(dst, x, y []float32) { w.e.kern.subRows(dst, 0, x, 0, y, 0, 1, len(dst)) }
+
+// SubRows sets the rows of dst to those of x less those of y, which may repeat a row (RS 0).
+func (w *Worker) SubRows(dst, x, y Matrix) {
+	if dst.Rows > 0 {
+		w.e.kern.subRows(dst.Data, dst.RS, x.Data, x.RS, y.Data, y.RS, dst.Rows, dst.Cols)
+	}
+}
+
+// ShortDot is Dot in one call, for vectors of at most 2^17 elements.
+func (w *Worker) ShortDot(x, y []float32) float32 {
+	one := w.e.scratch[w.index].one[:]
+	w.e.kern.dotRows(one, x, 0, y, 0, len(x))
+	return one[0]
+}
+
+// SquaredDistance returns the sum of (x[j]-y[j])^2 in lanes.
+func (w *Worker) SquaredDistance(x, y []float32) float32 {
+	one := w.e.scratch[w.index].one[:]
+	w.e.kern.sqdistRows(one, x, 0, y)
+	return one[0]
+}
+
+// RowDots sets dst[i] to the dot product of rows i of x and y, each in lanes. y may repeat a row.
+func (w *Worker) RowDots(dst []float32, x, y Matrix) {
+	w.e.kern.dotRows(dst, x.Data, x.RS, y.Data, y.RS, x.Cols)
+}
+
+// QuadRows sets dst[i] to the sum over j of weights[j] (x[i,j]-mu[j])^2, in lanes.
+func (w *Worker) QuadRows(dst []float32, x Matrix, mu, weights []float32) {
+	w.e.kern.quadRows(dst, x.Data, x.RS, mu, weights)
+}
+
+// MatMulPacked sets C = A B, or C += A B with acc. While it runs it prefetches prefetch, unless that is
+// empty, instead of what follows in B.
+func (w *Worker) MatMulPacked(c, a Matrix, b *Packed, acc bool, prefetch []float32) {
+	w.e.multiply(w.index, c, a, &operand{packed: b, prefetch: prefetch}, acc)
+}
+
+// MatMulInPlace sets C = A B, or C += A B with acc, and reads B where it lies.
+func (w *Worker) MatMulInPlace(c, a, b Matrix, acc bool) {
+	w.e.multiply(w.index, c, a, &operand{direct: b}, acc)
+}
+
+// MatMulReversed is MatMulPacked that reads the panels of B from the last to the first. After a
+// MatMulPacked with the same B, what of it fits into the cache is then still there.
+func (w *Worker) MatMulReversed(c, a Matrix, b *Packed, acc bool) {
+	e, panels := w.e, b.panels()
+	if e.kern.blocks(a.Cols) > 1 || e.kern.rowBlocks(c.Rows, a.Cols) > 1 {
+		w.MatMulPacked(c, a, b, acc, nil)
+		return
+	}
+	arena := &e.scratch[w.index]
+	left := e.prepareA(arena, a, panels)
+	for pn := panels - 1; pn >= 0; pn-- {
+		var next []float32
+		if pn > 0 {
+			next = b.panel(pn-1, 0, a.Cols)
+		}
+		e.multiplyTile(arena, c.Slice(0, c.Rows, pn*e.kern.nr, c.Cols), &left, panelB{b.panel(pn, 0, a.Cols), e.kern.nr, next}, acc)
+		e.yield(arena, 2*c.Rows*e.kern.nr*a.Cols)
+	}
+}
+
+// MatMulThin sets C = A B, or C += A B with acc, for a B of few columns, row-major and without gaps,
+// behind which another panel width of numbers can be read: the other columns of a panel are then the
+// rows below, and are thrown away. next is prefetched meanwhile.
+func (w *Worker) MatMulThin(c, a Matrix, b []float32, acc bool, next []float32) {
+	e, nr := w.e, w.e.kern.nr
+	arena, nb := &e.scratch[w.index], e.kern.blocks(a.Cols)
+	for j0 := 0; j0 < c.Cols; j0 += nr {
+		for kb := range nb {
+			k0, k1 := part(a.Cols, nb, kb)
+			left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
+			e.multiplyTile(arena, c.Slice(0, c.Rows, j0, c.Cols), &left, panelB{b[k0*c.Cols+j0:], c.Cols, next}, acc || kb > 0)
+		}
+	}
+}
+
+// MatMulPanel sets c (rows x PanelCols) to the columns of panel p of A B, those of the padding
+// included.
+func (w *Worker) MatMulPanel(c []float32, a Matrix, b *Packed, p int) { w.e.panelProduct(c, a, b, p) }
+
+// LeftBlock is a left operand as the tiles read it.
+type LeftBlock struct {
+	kern *kernels
+	a    blockA
+}
+
+// LeftFloats returns the memory of a packed left operand.
+func (e *Engine) LeftFloats(rows, cols int) int { return e.kern.packedAFloats(rows, cols) }
+
+// LeftIn returns a packed left operand in data, of LeftFloats. Its columns are to be set.
+func (e *Engine) LeftIn(data []float32, rows, cols int) LeftBlock {
+	return LeftBlock{e.kern, e.kern.packedAIn(data, rows, cols)}
+}
+
+// LeftOf returns m as a left operand that is read where it lies.
+func (e *Engine) LeftOf(m Matrix) LeftBlock {
+	return LeftBlock{e.kern, blockA{rows: m.Rows, cols: m.Cols, rs: m.RS, cs: m.CS, data: m.Data}}
+}
+
+// Rows returns the number of rows.
+func (l *LeftBlock) Rows() int { return l.a.rows }
+
+// SetColumns sets the columns from column p on to the rows of cols.
+func (l *LeftBlock) SetColumns(p int, cols Matrix) { l.a.setColumns(l.kern, p, cols) }
+
+// MatMulLeft sets the columns of the panels [p0, p1) of C = A B, or of C += A B with acc. B, at most
+// InnerBlock rows, is read where it lies.
+func (w *Worker) MatMulLeft(c Matrix, a *LeftBlock, b Matrix, p0, p1 int, acc bool) {
+	q := product{e: w.e, arena: &w.e.scratch[w.index], c: c, acc: acc}
+	q.block(&a.a, &operand{direct: b}, p0, p1)
+}
+
+// MatMulLeftPacked is MatMulLeft with a packed B.
+func (w *Worker) MatMulLeftPacked(c Matrix, a *LeftBlock, b *Packed, p0, p1 int, acc bool) {
+	q := product{e: w.e, arena: &w.e.scratch[w.index], c: c, acc: acc}
+	q.block(&a.a, &operand{packed: b}, p0, p1)
+}
+
+// MatMulLeftWhole is MatMulLeftPacked with a B of any number of rows whose panels are stored whole
+// (Packed.SetRows).
+func (w *Worker) MatMulLeftWhole(c Matrix, a *LeftBlock, b *Packed, p0, p1 int, acc bool) {
+	q := product{e: w.e, arena: &w.e.scratch[w.index], c: c, acc: acc}
+	q.packed(&a.a, b, p0, p1)
+}
+
+// PanelCols returns the number of columns of a panel.
+func (e *Engine) PanelCols() int { return e.kern.nr }
+
+// TileRows returns the largest number of rows of a tile.
+func (e *Engine) TileRows() int { return e.kern.mr }
+
+// InnerBlock returns the largest number of inner indices of a block.
+func (e *Engine) InnerBlock() int { return e.kern.kc }
+
+// InnerBlocks returns the number of blocks of an inner size.
+func (e *Engine) InnerBlocks(inner int) int { return e.kern.blocks(inner) }
+
+// Panels returns the number of panels of n columns.
+func (e *Engine) Panels(n int) int { return e.kern.panels(n) }
+
+// CallBudget returns how many units of flops each one call of a kernel may take.
+func (e *Engine) CallBudget(flops int) int { return e.kern.callBudget(flops) }
+
+// PaddedLD returns a row stride of at least n that is a whole number of cache lines and does not make
+// rows conflict in the first-level cache.
+func PaddedLD(n int) int { return paddedLD(n) }
+
+// OddLineLD returns a row stride of at least n that is an odd number of cache lines: a column one line
+// wide then uses all sets of the first-level cache.
+func OddLineLD(n int) int { return oddLineLD(n) }
+
+// FirstLevelCache returns the size of the first-level data cache in bytes.
+func FirstLevelCache() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) }
+
+// SecondLevelCache returns the size of the second-level cache in bytes.
+func SecondLevelCache() int { return cacheSize(cpuid.CPU.Cache.L2, 512<<10) }
+
+// Reshape makes room for a rows x cols matrix in the layout of the engine. The content becomes
+// undefined.
+func (p *Packed) Reshape(e *Engine, rows, cols int) { p.reshape(e.kern, rows, cols) }
+
+// In makes p a rows x cols matrix in scratch memory of the worker, with undefined content.
+func (p *Packed) In(w *Worker, slot, rows, cols int) {
+	*p = Packed{kern: w.e.kern, rows: rows, cols: cols}
+	p.data = w.Scratch(slot, p.size())
+}
+
+// InData makes p a rows x cols matrix in data, which has rows*Panels(cols)*PanelCols floats.
+func (p *Packed) InData(e *Engine, data []float32, rows, cols int) {
+	*p = Packed{kern: e.kern, rows: rows, cols: cols, data: data}
+	length("Packed.InData", "data", len(data), p.size())
+}
+
+// PackedBy reports whether p has been packed for the tier of e.
+func (p *Packed) PackedBy(e *Engine) bool { return p.kern == e.kern }
+
+// Panels returns the number of panels.
+func (p *Packed) Panels() int { return p.panels() }
+
+// WholePanel returns panel j of a matrix whose panels are stored whole: Rows x PanelCols.
+func (p *Packed) WholePanel(j int) []float32 { return p.panel(j, 0, p.rows) }
+
+// Data returns the numbers in the order of the tier, with zeros as padding.
+func (p *Packed) Data() []float32 { return p.data }
+
+// Fill packs b.
+func (p *Packed) Fill(b Matrix) { p.fill(b, 0, p.panels()) }
+
+// SetRows sets the rows from row r on in the panels [p0, p1), whose panels are then stored whole,
+// as if the matrix were a single block of the inner index.
+func (p *Packed) SetRows(r int, rows Matrix, p0, p1 int) { p.setRows(r, rows, p0, p1) }
+
+// Diagonal returns element (r, r) of a square matrix.
+func (p *Packed) Diagonal(r int) float32 {
+	d, nr, nb := p.cols, p.kern.nr, p.blocks()
+	kb := 0
+	for _, k1 := part(d, nb, kb); r >= k1; _, k1 = part(d, nb, kb) {
+		kb++
+	}
+	k0, k1 := part(d, nb, kb)
+	return p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
+}
+
+// CopyRows sets the rows of dst, of at most 32 columns, to those of src: for such short rows Go's copy is several
+// times slower. The payload of a NaN may change.
+func (w *Worker) CopyRows(dst, src Matrix) {
+	if dst.Rows > 0 {
+		w.e.kern.copyRows(dst.Data, dst.RS, src.Data, src.RS, dst.Rows, dst.Cols)
+	}
+}

@@ -1,0 +1,140 @@
+package engine
+
+// Job is work in tasks that write to separate outputs. No result may depend on which worker runs a
+// task.
+type Job interface {
+	Run(w *Worker, task int)
+}
+
+// workerJob runs a Job on the pool.
+type workerJob struct {
+	e   *Engine
+	job Job
+}
+
+func (j *workerJob) run(worker, task int) { j.job.Run(&j.e.workers[worker], task) }
+
+// Lock begins a method of a package built on the engine: methods of one engine take turns. The holder
+// may call Run, Share, TasksFor, the methods of Caller and those that end in Locked, and no other
+// method that computes.
+func (e *Engine) Lock() { e.mu.Lock() }
+
+// Unlock ends what Lock began.
+func (e *Engine) Unlock() { e.mu.Unlock() }
+
+// Run runs the tasks of j: on all threads, or on the caller if flops, their total cost, is too little
+// to share. It allocates nothing if j is a pointer.
+func (e *Engine) Run(j Job, tasks int, flops float64) {
+	e.outer = workerJob{e, j}
+	e.run(&e.outer, tasks, flops)
+	e.outer.job = nil
+}
+
+// Share runs the tasks of j on all threads, however little work they are.
+func (e *Engine) Share(j Job, tasks int) {
+	e.outer = workerJob{e, j}
+	e.share(&e.outer, tasks)
+	e.outer.job = nil
+}
+
+// TasksFor returns the number of tasks for n units of work that cost flops in total: one if the work
+// stays on one thread, otherwise several per thread.
+func (e *Engine) TasksFor(n int, flops float64) int { return e.tasksFor(n, flops) }
+
+// Caller returns worker 0, the thread that holds the lock.
+func (e *Engine) Caller() *Worker { return &e.workers[0] }
+
+// PackLocked is Pack for the holder of the lock.
+func (e *Engine) PackLocked(p *Packed, b Matrix) { e.repack(p, b) }
+
+// AddLocked is Add for the holder of the lock.
+func (e *Engine) AddLocked(dst, x, y []float32) {
+	length("AddLocked", "x", len(x), len(dst))
+	length("AddLocked", "y", len(y), len(dst))
+	e.each(vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
+}
+
+// WakeFlops returns the flop of products below which work stays on the calling thread unless the
+// others are awake.
+func (e *Engine) WakeFlops() float64 { return e.wakeFlop }
+
+// FlopsPerMicrosecond returns a rough speed of one thread, for decisions on how to share work.
+func (e *Engine) FlopsPerMicrosecond() float64 { return e.kern.flopPerMicrosecond }
+
+// GoFlops returns the cost of handling elements one by one in Go, about 1 ns each, in flop of products
+// that take as long.
+func (e *Engine) GoFlops(elements float64) float64 { return e.goFlops(elements) }
+
+// ElementFlops returns the rough cost of an elementwise function of n elements, in flop of products
+// that take as long.
+func ElementFlops(n int) float64 { return elementFlops(n) }
+
+// Index returns the number of the worker, from 0 to Threads-1. It selects memory of the caller's, and
+// no result may depend on it.
+func (w *Worker) Index() int { return w.index }
+
+// Engine returns the engine of the worker.
+func (w *Worker) Engine() *Engine { return w.e }
+
+// CallerSlots is the number of slots of Scratch.
+const CallerSlots = 20
+
+// Scratch returns n floats of scratch memory with undefined content, from a cache line on. The caller
+// numbers its slots from 0 to CallerSlots-1. Calls with the same slot on one thread return the same
+// memory; the other functions of the engine use none of it.
+func (w *Worker) Scratch(number, n int) []float32 {
+	return w.e.scratch[w.index].floats(slots+slot(number), n)
+}
+
+// ScratchRows returns a rows x cols matrix in scratch memory whose rows are ld floats apart.
+func (w *Worker) ScratchRows(slot, rows, cols, ld int) Matrix {
+	return Matrix{Data: w.Scratch(slot, rows*ld), Rows: rows, Cols: cols, RS: ld, CS: 1}
+}
+
+// Contiguous returns m, or a copy of it in scratch memory if its rows are not contiguous.
+func (w *Worker) Contiguous(slot int, m Matrix) Matrix {
+	if m.CS == 1 {
+		return m
+	}
+	c := w.ScratchRows(slot, m.Rows, m.Cols, m.Cols)
+	copyMatrix(c, m)
+	return c
+}
+
+// Yield counts flops of work and yields the CPU from time to time if the engine occupies all CPUs.
+// Call it between kernels of a long task.
+func (w *Worker) Yield(flops int) { w.e.yield(&w.e.scratch[w.index], flops) }
+
+// Part returns the bounds of task t if n units are split evenly among the tasks.
+func Part(n, tasks, t int) (lo, hi int) { return part(n, tasks, t) }
+
+// AlignedFloats allocates n floats that begin on a cache line. Large slices use huge pages where the system
+// supports them.
+func AlignedFloats(n int) []float32 { return alignedFloats(n) }
+
+// Grow gives s n elements with undefined content, in the memory that it has if that is enough. Floats begin
+// on a cache line.
+func Grow[T any](s *[]T, n int) {
+	if cap(*s) < n {
+		if f, ok := any(s).(*[]float32); ok {
+			*f = alignedFloats(n)
+		} else {
+			*s = make([]T, n)
+		}
+	}
+	*s = (*s)[:n]
+}
+
+// CopyMatrix sets dst = src.
+func CopyMatrix(dst, src Matrix) { copyMatrix(dst, src) }
+
+// CheckShape panics, with a message that names the call and the operand, unless m is rows x cols and lies
+// within Data.
+func (m Matrix) CheckShape(call, name string, rows, cols int) { m.shape(call, name, rows, cols) }
+
+// CheckLength panics, with a message that names the call and the operand, unless a slice has the wanted
+// number of elements.
+func CheckLength(call, name string, have, want int) { length(call, name, have, want) }
+
+// SharedJobs returns how many jobs the threads have shared so far. Tests use it.
+func (e *Engine) SharedJobs() uint64 { return e.pool.tickets[0].Load() >> jobShift }

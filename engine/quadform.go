@@ -1,0 +1,185 @@
+package engine
+
+import "unsafe"
+
+// Responsibilities, quadratic forms and gradients of a mixture of Gaussians, block by block.
+
+// Mixture turns the quadratic forms of a block of rows into responsibilities in place, and sets phi:
+// see LogSumExp. q of component i < len(c) and row b is q[i*ld+b].
+func (w *Worker) Mixture(q []float32, ld int, c, phi []float32) { w.e.kern.mixture(q, ld, c, phi) }
+
+// MixtureVJP replaces s_i by t_i = r_i (s_i - sum_j r_j s_j), or by +0 where r_i is 0, and sets sum to
+// sum_j r_j s_j, a chain in increasing j. Component i < comps of row b is at i*ld+b.
+func (w *Worker) MixtureVJP(r, s []float32, ld int, sum []float32, comps int) {
+	w.e.kern.responsibilityBackward(r, s, ld, sum, comps)
+}
+
+// Gradient sets dst to - sum_i r_i G_i, a chain in increasing i that leaves out every r_i that is 0.
+// The rows of g are G_i.
+func (w *Worker) Gradient(dst, r []float32, g Matrix) {
+	w.e.kern.gradient(dst, r, 1, g.Data, g.RS, g.Rows)
+}
+
+// GradientStep adds alpha times the gradient to each row of a block: r_i of row b is r[i*rs+b] and G_i
+// g[i*gs+b*gr:], for i < comps.
+type GradientStep struct {
+	Alpha  float32
+	R      []float32
+	RS     int
+	G      []float32
+	GS, GR int
+	Comps  int
+	Memory []float32 // for one gradient
+}
+
+// Step makes a GradientStep of the rows of x.
+func (w *Worker) Step(x Matrix, s *GradientStep) {
+	w.e.kern.moveRows(s.Alpha, x, s.R, s.RS, s.G, s.GS, s.GR, s.Comps, s.Memory)
+}
+
+// GradRows sets the rows of dst to -(r_i x_i + h t_i y_i), and to +0 where r_i is 0.
+func (w *Worker) GradRows(dst Matrix, r []float32, x Matrix, t []float32, h float32, y Matrix) {
+	w.e.kern.gradRows(dst.Data, dst.RS, r, x.Data, x.RS, t, h, y.Data, y.RS, dst.Cols)
+}
+
+// Deltas are rows of a component in the backward pass: responsibilities r, slopes t, the rows u = alpha
+// dL/dx and x, and the centre. SumRU and SumTD receive the sums that dmu is made of.
+type Deltas struct {
+	R, T         []float32
+	U, X         Matrix
+	Mu           []float32
+	H            float32
+	SumRU, SumTD []float32
+}
+
+// GradDeltas sets the rows of dst to -(r u + h t (x - mu)), and to +0 where r is 0. If d has rows, it
+// sets them to x - mu and takes r u off SumRU and t (x - mu) off SumTD.
+func (w *Worker) GradDeltas(dst, d Matrix, in *Deltas) {
+	w.e.kern.gradDeltas(dst.Data, d.Data, dst.RS, in.R, in.U.Data, in.U.RS, in.T, in.H, in.X.Data, in.X.RS, in.Mu, in.SumRU, in.SumTD)
+}
+
+// SmallD reports whether blocks of d features have kernels of their own (QuadForms and the vector-
+// Jacobian product compute their left operand on the way).
+func (e *Engine) SmallD(d int) bool { return e.kern.isSmallD(d) }
+
+// longRows is the number of features up to which D_i of a block stays in the first-level cache beside
+// a panel.
+const longRows = 128
+
+// isSmallD reports whether quadSmallD and vjpSmallD are for d features.
+func (kern *kernels) isSmallD(d int) bool {
+	return kern.smallDRows > 0 && d%kern.smallDCols == 0 && d <= longRows && kern.blocks(d) == 1
+}
+
+// QuadForm is the quadratic form of a component.
+type QuadForm struct {
+	Mu       []float32
+	P        *Packed   // symmetric
+	Prefetch []float32 // what is needed next, or empty
+
+	// Next is the centre of the component that follows for the same rows, or nil. Made says that the
+	// call before was given Mu as Next: D is then already there.
+	Next []float32
+	Made bool
+}
+
+// QuadForm sets G = D P and q = rowsum(G * D) of the rows of x, where D = x - mu is kept in the slot.
+// D is stored once: the tiles stream its rows, and the row dots read it again. If Next is set, rows of
+// D are replaced while they are near. G may have columns beyond those of x, to be overwritten.
+func (w *Worker) QuadForm(slot int, g Matrix, q []float32, x Matrix, f *QuadForm) {
+	e, rows, dim := w.e, x.Rows, x.Cols
+	ld := paddedLD(dim)
+	if e.kern.isSmallD(dim) {
+		e.kern.quadSmallD(g.Data, 0, g.RS, q, 0, x, f.Mu, unsafe.Slice(f.P, 1), w.Scratch(slot, e.kern.smallDWork(dim)), f.Prefetch)
+		w.Yield(2 * rows * dim * dim)
+		return
+	}
+	d := w.ScratchRows(slot, rows, dim, ld)
+	if !f.Made {
+		e.kern.subRows(d.Data, ld, x.Data, x.RS, f.Mu, 0, rows, dim)
+	}
+	precision := operand{packed: f.P, prefetch: f.Prefetch}
+	if f.Next != nil && e.kern.panels(dim) > 2*lastPanels { // fewer are faster in one call
+		precision.prefetchLast = x.Data[:span(rows, x.RS, dim)]
+	}
+	e.multiply(w.index, g, d, &precision, false)
+	chunk := rows
+	if f.Next != nil {
+		chunk = 4 // rows at a time: the first-level cache has room for them
+	}
+	for r := 0; r < rows; r += chunk {
+		n := min(chunk, rows-r)
+		e.kern.dotRows(q[r:r+n], g.Data[r*g.RS:], g.RS, d.Data[r*ld:], ld, dim)
+		if f.Next != nil {
+			e.kern.subRows(d.Data[r*ld:], ld, x.Data[r*x.RS:], x.RS, f.Next, 0, n, dim)
+		}
+	}
+}
+
+// QuadForms are the quadratic forms of several components: row b of G_c is at g[c*gs+b*gr:], q_c of it at
+// q[c*qs+b].
+type QuadForms struct {
+	Mu     []float32 // a row for each component
+	P      []Packed  // one for each, or one for all
+	G      []float32
+	GS, GR int
+	Q      []float32
+	QS     int
+}
+
+// QuadForms is QuadForm for the components [i0, i1) of f, where SmallD. prefetch is what is needed after the
+// first of them, and GS further on after the next one, and so on.
+func (w *Worker) QuadForms(slot int, x Matrix, f *QuadForms, i0, i1 int, prefetch []float32) {
+	p := f.P
+	if len(p) > 1 {
+		p = p[i0:i1]
+	}
+	w.e.kern.quadSmallD(f.G[i0*f.GS:], f.GS, f.GR, f.Q[i0*f.QS:], f.QS, x, f.Mu[i0*x.Cols:i1*x.Cols], p,
+		w.Scratch(slot, w.e.kern.smallDWork(x.Cols)), prefetch)
+	w.Yield((i1 - i0) * 2 * x.Rows * x.Cols * x.Cols)
+}
+
+// QuadFormVJP sets v to -N P, or adds it to v with acc, where N = r u + t (x - mu) of each row (Deltas with
+// H 1, without sums). The slot has room for N.
+func (w *Worker) QuadFormVJP(slot int, v Matrix, in *Deltas, p *Packed, acc bool, prefetch []float32) {
+	e, rows, d := w.e, v.Rows, len(in.Mu)
+	if e.kern.isSmallD(d) {
+		work := w.Scratch(slot, e.kern.smallDRows*d)
+		e.kern.vjpSmallD(v, in.R, in.U, in.T, in.X, in.Mu, p, acc, work, prefetch)
+		w.Yield(2 * rows * d * d)
+		return
+	}
+	n := w.ScratchRows(slot, rows, d, paddedLD(d))
+	w.GradDeltas(n, Matrix{}, in)
+	w.MatMulPacked(v, n, p, acc, prefetch)
+}
+
+// LogSumExp turns the quadratic forms q (k x n: row i is component i) into responsibilities in place and
+// writes the potential of every row to phi (n):
+//
+//	l_i = c_i - q_i/2, phi = logsumexp_i l_i, r_i = exp(l_i - phi)
+//
+// computed as r_i = e_i / sum_j e_j with e_i = exp(l_i - max_j l_j), and r_i = 0 exactly where l_i lies more
+// than 30 ln 2 below the largest. The sum over components is a chain in increasing i, so a row has the same
+// bits alone and within any batch.
+func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
+	q.shape("LogSumExp", "q", len(c), len(phi))
+	if len(c) == 0 {
+		panic("engine: LogSumExp: no components")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	target := q
+	if q.CS != 1 {
+		q = View(e.scratch[0].floats(slotDense, q.Rows*q.Cols), q.Rows, q.Cols)
+		copyMatrix(q, target)
+	}
+	const most = 128 // rows of a call, which is short
+	for b := 0; b < q.Cols; b += most {
+		n := min(most, q.Cols-b)
+		e.kern.mixture(q.Data[b:], q.RS, c, phi[b:b+n])
+	}
+	if target.CS != 1 {
+		copyMatrix(target, q)
+	}
+}
