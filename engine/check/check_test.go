@@ -220,7 +220,12 @@ func TestRoutes(t *testing.T) {
 		if left <= 0 {
 			t.Errorf("%s: %d pairs of a row and a component left out, want some", c, left)
 		}
-		_, err := mem.try(tr, e, ascent.DenseRoute)
+		wrong := tr
+		wrong.run = func(e *engine.Engine) {
+			mem.route = ascent.SparseRoute
+			tr.run(e)
+		}
+		_, err := mem.try(wrong, e, ascent.DenseRoute)
 		if err == nil || !strings.Contains(err.Error(), "took the sparse route") {
 			t.Errorf("%s: error %v of the wrong route", c, err)
 		}
