@@ -58,7 +58,8 @@ func (m *Model) file(format string) *safetensors.File {
 // reference written by PyTorch in the same format, which has no settings (square images,
 // the published ones otherwise: see Model.Assumed; the number of steps is not in it: set
 // Config.Steps). What Save wrote has a checksum, and a damaged file is refused. If the checksum
-// is missing from what Save wrote, Model.Unchecked is set. Every error names the file, and the tensor where one is at fault.
+// is missing from what Save wrote, Model.Unchecked is set. Every error names the file, and the
+// tensor where one is at fault.
 func Load(path string) (*Model, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {

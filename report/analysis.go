@@ -196,7 +196,28 @@ func (a Analysis) curve() (Shown, error) {
 	if left > 0 {
 		f.Note = text.Say("curve note", "left", left)
 	}
-	return Shown{Figure: f, Caption: text.Say("curve caption"), Alt: text.Say("curve alt")}, nil
+	var ends []string
+	for _, c := range a.Study.Curves {
+		if first, last, ok := curveEnds(c.Points); ok {
+			ends = append(ends, text.Say("curve ends", "layer", c.Layer, "first", first.Mean, "few", first.Samples,
+				"last", last.Mean, "many", last.Samples))
+		}
+	}
+	return Shown{Figure: f, Caption: text.Say("curve caption"), Alt: text.Say("curve alt", "ends", ends)}, nil
+}
+
+// curveEnds returns the first and the last point of a curve that have a D.
+func curveEnds(points []separation.CurvePoint) (first, last separation.CurvePoint, ok bool) {
+	for _, p := range points {
+		if !p.Mean.IsFinite() {
+			continue
+		}
+		if !ok {
+			first, ok = p, true
+		}
+		last = p
+	}
+	return first, last, ok
 }
 
 // limit is the estimate of D of a layer for n → ∞, or nil.

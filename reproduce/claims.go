@@ -26,6 +26,10 @@ type Claim struct {
 	CI        []separation.Float `json:"ci"` // interval, or range over seeds, of the measurement; null: none
 	Verdict   string             `json:"verdict"`
 	Why       string             `json:"why"` // one sentence
+
+	// PublishedValues and MeasuredValues are the numbers in Published and Measured.
+	PublishedValues []Quantity `json:"published_values"`
+	MeasuredValues  []Quantity `json:"measured_values"`
 }
 
 // Results holds the experiments that have run; the others are nil.
@@ -45,6 +49,7 @@ type Results struct {
 // judged is the judgement of a claim by an experiment. An empty verdict means none.
 type judged struct {
 	measured string
+	numbers  []float64 // of measured, with the labels in quantities
 	ci       []separation.Float
 	verdict  string
 	why      string
@@ -76,7 +81,9 @@ func Claims(r Results) []Claim {
 		if j.why == "" {
 			j.why = "The experiment that measures it was not part of this run."
 		}
-		out = append(out, Claim{s.id, s.source, s.text, s.protocol, s.published, j.measured, j.ci, j.verdict, j.why})
+		published, measured := values(s.id, j.numbers)
+		out = append(out, Claim{s.id, s.source, s.text, s.protocol, s.published, j.measured, j.ci, j.verdict, j.why,
+			published, measured})
 	}
 	return out
 }
@@ -136,7 +143,8 @@ const leastSeeds = 3
 // tooFew reports a figure from fewer seeds than leastSeeds.
 func tooFew(s Spread, format string) judged {
 	return judged{measured: fmt.Sprintf("%s from %d of at least %d seeds", s.text(format), s.Seeds, leastSeeds),
-		why: "The range over so few seeds is not meaningful."}
+		numbers: numbers(s.Median),
+		why:     "The range over so few seeds is not meaningful."}
 }
 
 // enclosed judges whether the range over seeds contains the published figure, to the printed
@@ -146,7 +154,7 @@ func enclosed(s Spread, published, digit float64, why string) judged {
 		return tooFew(s, "%.4g")
 	}
 	j := judged{measured: fmt.Sprintf("%.4g (%s over %d seeds)", float64(s.Median), s.text("%.4g"), s.Seeds),
-		ci: rangeOf(s), verdict: NotReproduced, why: why}
+		numbers: numbers(s.Median), ci: rangeOf(s), verdict: NotReproduced, why: why}
 	s.Least -= separation.Float(digit / 2)
 	s.Greatest += separation.Float(digit / 2)
 	if s.Encloses(published) {
@@ -157,7 +165,7 @@ func enclosed(s Spread, published, digit float64, why string) judged {
 
 // printed judges whether a figure agrees with the published one, to the printed digits.
 func printed(v, published, digit float64, why string) judged {
-	j := judged{measured: fmt.Sprintf("%.4g", v), verdict: NotReproduced, why: why}
+	j := judged{measured: fmt.Sprintf("%.4g", v), numbers: numbers(v), verdict: NotReproduced, why: why}
 	if v-published <= digit/2 && published-v <= digit/2 {
 		j.verdict = OnlyByTheirs
 	}

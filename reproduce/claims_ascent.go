@@ -26,11 +26,11 @@ func judgeLearning(p *Poster) judged {
 	for _, run := range p.DPN {
 		most = max(most, run.PotentialMoved)
 	}
-	j := judged{verdict: NotReproduced,
+	j := judged{verdict: NotReproduced, numbers: numbers(most),
 		measured: fmt.Sprintf("%d parameters of the potential changed in %d epochs", most, len(p.DPN[0].Epochs)),
 		why:      "x_current.detach() after each step removes the only path of a gradient to the potential."}
 	if most > 0 {
-		j.verdict = Reproduced
+		j.verdict, j.why = Reproduced, "Training changed the potential although the gradient is cut after each step."
 	}
 	return j
 }
@@ -39,12 +39,21 @@ func judgeLearning(p *Poster) judged {
 func judgeCollapse(x *Field) judged {
 	f := x.FixedPoints
 	j := judged{measured: fmt.Sprintf("%d of %d images end at %d points", f.Converged, f.Samples, len(f.Points)),
-		verdict: Reproduced, why: "The ascent has many end points."}
+		numbers: numbers(f.Converged, f.Samples, len(f.Points)),
+		verdict: Reproduced, why: fmt.Sprintf("%.0f%% of the images converge, to more than 100 points or not at all.",
+			100*f.ShareConverged)}
+	if f.ShareConverged > 0.9 {
+		j.why = "The ascent has more than 100 end points."
+	}
 	if len(f.Points) <= 100 && f.ShareConverged > 0.9 {
 		j.verdict = NotReproduced
-		j.why = fmt.Sprintf("The centres are the only end points. The variety after 30 steps exists because the ascent is "+
-			"not finished (4%% of the way remains); %.0f%% of the images belong to the most frequent class of their end "+
-			"point.", 100*f.Purity)
+		far := 0.0
+		for _, p := range f.Points {
+			far = max(far, float64(p.CentreDistance))
+		}
+		j.why = fmt.Sprintf("The images gather at a few points, at most %.3g from a centre; after 30 steps %.0f%% have "+
+			"arrived. %.0f%% of the images belong to the most frequent class of their end point.",
+			far, 100*x.After30, 100*f.Purity)
 	}
 	return j
 }
@@ -52,22 +61,25 @@ func judgeCollapse(x *Field) judged {
 // judgeConvergence judges how many images reach a fixed point.
 func judgeConvergence(x *Field) judged {
 	f := x.FixedPoints
-	j := judged{verdict: NotReproduced, why: "Not all images reach a fixed point.",
+	j := judged{verdict: NotReproduced, why: "At least 1% of the images reach no fixed point.",
+		numbers: numbers(100*x.After30, 100*f.ShareConverged, float64(f.StepsMedian)),
 		measured: fmt.Sprintf("%.0f%% have converged after 30 steps, %.0f%% after %d; median %d steps",
 			100*x.After30, 100*f.ShareConverged, f.MaxSteps, f.StepsMedian)}
 	if f.ShareConverged > 0.99 {
-		j.verdict, j.why = Reproduced, "All images reach a maximum, but not within the paper's 30 steps."
+		j.verdict = Reproduced
+		j.why = fmt.Sprintf("More than 99%% of the images reach a maximum, %.0f%% within the paper's 30 steps.",
+			100*x.After30)
 	}
 	return j
 }
 
 // judgeNearest judges which centre the ascent ends at.
 func judgeNearest(x *Field) judged {
-	j := judged{verdict: NotReproduced, why: "Many images end at another centre.",
+	j := judged{numbers: numbers(100 * x.Nearest), verdict: NotReproduced,
+		why:      fmt.Sprintf("%.1f%% end at another centre.", 100*(1-x.Nearest)),
 		measured: fmt.Sprintf("%.1f%% end at the centre that was nearest at the start", 100*x.Nearest)}
 	if x.Nearest > 0.95 {
-		j.verdict, j.why = Reproduced,
-			"With A = I in 784 dimensions, one component has almost all of the responsibility from the start."
+		j.verdict = Reproduced
 	}
 	return j
 }
@@ -78,10 +90,11 @@ func judgePhi(x *Field) judged {
 		if s.Factor <= 0.99 || s.Factor >= 1.01 {
 			continue
 		}
-		j := judged{measured: fmt.Sprintf("phi rises in %d of %d steps", s.Rises, s.Pairs), verdict: NotReproduced,
-			why: "phi decreases in some steps."}
+		j := judged{measured: fmt.Sprintf("phi rises in %d of %d steps", s.Rises, s.Pairs),
+			numbers: numbers(s.Rises, s.Pairs), verdict: NotReproduced,
+			why: fmt.Sprintf("phi decreases in %d steps.", s.Falls)}
 		if s.Falls == 0 {
-			j.verdict, j.why = Reproduced, fmt.Sprintf("alpha is %.2g; below %.2g (2 over the largest eigenvalue of P) "+
+			j.verdict, j.why = Reproduced, fmt.Sprintf("alpha is %.2g; up to %.2g (2 over the largest eigenvalue of P) "+
 				"phi cannot decrease.", s.Alpha, x.Rises.StableAlpha)
 		}
 		return j
@@ -89,12 +102,16 @@ func judgePhi(x *Field) judged {
 	return judged{}
 }
 
+// mostAsymmetry is the asymmetry of a Hessian, measured by differences, that rounding explains.
+const mostAsymmetry = 1e-6
+
 // judgeCurl judges whether the ascent field is a gradient field.
 func judgeCurl(x *Field) judged {
 	asymmetry := float64(x.Hessian.Asymmetry)
-	j := judged{measured: fmt.Sprintf("asymmetry of the Hessian %.1e", asymmetry), verdict: NotReproduced,
+	j := judged{measured: fmt.Sprintf("asymmetry of the Hessian %.1e", asymmetry),
+		numbers: numbers(asymmetry), verdict: NotReproduced,
 		why: "The field is not the gradient of phi."}
-	if asymmetry < 1e-6 {
+	if asymmetry < mostAsymmetry {
 		j.verdict, j.why = Reproduced, "It has none: the Hessian of phi is symmetric up to rounding."
 	}
 	return j

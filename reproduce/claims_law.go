@@ -20,6 +20,9 @@ var lawStatements = []statement{
 // judgeTrained compares the paper's title with trained potentials.
 func judgeTrained(t *Trained) judged {
 	follow, falls := 0, 0
+	if len(t.Runs) == 0 {
+		return judged{}
+	}
 	var r []float64
 	for _, run := range t.Runs {
 		law := run.Analysis.StepsLaw
@@ -37,14 +40,15 @@ func judgeTrained(t *Trained) judged {
 	s := spread(r)
 	j := judged{ci: rangeOf(s), measured: fmt.Sprintf("D decreases in %d of %d trainings, on a straight "+
 		"line in %d; Pearson %s",
-		falls, len(t.Runs), follow, s.text("%.3f"))}
+		falls, len(t.Runs), follow, s.text("%.3f")),
+		numbers: append(numbers(falls, len(t.Runs), follow), float64(s.Median))}
 	switch {
 	case follow == len(t.Runs):
 		j.verdict, j.why = OnlyByTheirs, "It holds for the potential of the paper, which is untrained; "+
 			"every trained one follows the law along its steps."
 	case falls > 0 && follow > 0:
 		j.verdict, j.why = OnlyByTheirs, "Trained potentials lower D along their steps, some on a straight line, "+
-			"others on a curve; the rise in the paper is that of an untrained potential."
+			"others not; the figures of the paper are those of an untrained potential."
 	case falls > 0:
 		j.verdict, j.why = OnlyByTheirs, "Trained potentials lower D along their steps, but not by equal factors: "+
 			"the law does not hold, but for another reason than the paper's."
@@ -64,7 +68,8 @@ func judgeRise(t *Trained) judged {
 		return fuzziness(steps[len(steps)-1]) / fuzziness(steps[0])
 	})
 	j := judged{measured: fmt.Sprintf("factor %s from x_0 to x_n", s.text("%.2f")), ci: rangeOf(s),
-		verdict: NotReproduced, why: "With a trained potential, the ascent lowers D."}
+		numbers: numbers(s.Median),
+		verdict: NotReproduced, why: "The ascent lowers D in every training."}
 	if s.Least >= 1 {
 		j.verdict = Reproduced
 		j.why = "The ascent raises D in every training."
@@ -76,53 +81,39 @@ func judgeRise(t *Trained) judged {
 
 // judgeLaw judges the law on the networks with BatchNorm.
 func judgeLaw(l *LawResult) judged {
-	follow, all := 0, 0
+	follow, all := lawCount(l, true)
 	var r []float64
 	for _, n := range l.Networks {
-		if !n.BatchNorm {
-			continue
-		}
 		for _, run := range n.Runs {
-			all++
-			if run.Law == nil {
-				continue
-			}
-			r = append(r, float64(run.Law.Pearson))
-			if run.Law.Follows() {
-				follow++
+			if n.BatchNorm && run.Law != nil {
+				r = append(r, float64(run.Law.Pearson))
 			}
 		}
 	}
 	s := spread(r)
-	j := judged{ci: rangeOf(s), verdict: NotReproduced, why: "log D does not decrease on a straight line.",
+	j := judged{ci: rangeOf(s), numbers: append(numbers(follow, all), float64(s.Median)),
+		verdict: NotReproduced, why: "None follows it: " + lawText(l, true) + ".",
 		measured: fmt.Sprintf("%d of %d networks with BatchNorm follow it; Pearson %s", follow, all, s.text("%.3f"))}
 	switch {
+	case all == 0:
+		return judged{}
 	case follow == all:
 		j.verdict, j.why = Reproduced, "With BatchNorm, each layer lowers D by about the same factor."
 	case follow > 0:
-		j.verdict, j.why = OnlyByTheirs, "It holds if the depth suits the task and the learning rate. In the deepest "+
-			"networks D is low before the last layers, which bends the line (He and Su tuned the rate of each network)."
+		j.verdict, j.why = OnlyByTheirs, "It depends on the network: "+lawText(l, true)+"."
 	}
 	return j
 }
 
 // judgeUniversal judges the law on the networks without BatchNorm.
 func judgeUniversal(l *LawResult) judged {
-	follow, all := 0, 0
-	for _, n := range l.Networks {
-		if n.BatchNorm {
-			continue
-		}
-		for _, run := range n.Runs {
-			all++
-			if run.Law != nil && run.Law.Follows() {
-				follow++
-			}
-		}
+	follow, all := lawCount(l, false)
+	if all == 0 {
+		return judged{}
 	}
 	j := judged{measured: fmt.Sprintf("%d of %d networks without BatchNorm follow it", follow, all),
-		verdict: NotReproduced,
-		why:     "Without BatchNorm, D hardly decreases or decreases on a curve; in a linear network it rises."}
+		numbers: numbers(follow, all), verdict: NotReproduced,
+		why: "Not all follow it: " + lawText(l, false) + "."}
 	if follow == all {
 		j.verdict, j.why = Reproduced, "The networks without BatchNorm also follow it."
 	}

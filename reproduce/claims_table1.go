@@ -20,16 +20,13 @@ const (
 	section31, section32 = paper + ", section 3.1", paper + ", section 3.2"
 
 	first32Trained = first32 + ", classifier trained for 5 epochs"
-
-	fewerDirections = "As the images approach 20 centres, fewer directions carry the variance."
-	fromClassifier  = "The value depends on the training of the classifier and on 32 images."
 )
 
 // table1Statements are the claims of the paper's Table 1 and its section 3.
 var table1Statements = []statement{
 	{"table1-input-d", row0, "D of the input is 2.14", first32, "2.14",
 		inputRow(2.14, 0.01, fuzziness, func(t *Table1) string {
-			why := "This is the value of 32 images, whose class means differ by chance"
+			why := "This is the value of 32 images"
 			if len(t.Whole) > 0 {
 				l := t.Whole[0].Analysis.Layers[layerInput]
 				why += fmt.Sprintf(": all %d have %.2f", t.Pictures, float64(l.Fuzziness))
@@ -48,35 +45,30 @@ var table1Statements = []statement{
 	{"table1-features", row1, "feature extraction changes none of the figures", first32, "2.14 / 24.51 / 0.89",
 		onTable1(judgeFeatures)},
 	{"table1-denoised-d", row2, "D after denoising is 2.81", first32, "2.81",
-		seedsRow(layerDenoised, 2.81, 0.01, fuzziness,
-			"The value on 32 images varies with the seed of k-means; the published one is a single seed.")},
+		seedsRow(layerDenoised, 2.81, 0.01, fuzziness, bySeedOf)},
 	{"table1-denoised-distance", row2, "mean distance between class means after denoising", first32, "18.24",
-		seedsRow(layerDenoised, 18.24, 0.01, distance,
-			"Each step covers 10% of the way to a centre, which moves the class means closer together.")},
+		seedsRow(layerDenoised, 18.24, 0.01, distance, changed(distance))},
 	{"table1-denoised-ratio", row2, "between/within variance ratio after denoising", first32, "2.10",
-		seedsRow(layerDenoised, 2.10, 0.01, ratio,
-			"The variance within classes decreases with the distance to the centres.")},
+		seedsRow(layerDenoised, 2.10, 0.01, ratio, changed(ratio))},
 	{"displacement", section31, "L2 distance of 69.6 between features before and after denoising", first32, "69.6",
 		onTable1(func(t *Table1) judged {
 			s := over(t.Few, func(p Placement) float64 { return p.Analysis.DisplacementL2 })
-			return enclosed(s, 69.6, 0.1, "It is the Frobenius norm over the 32 images; with 30 steps it is 50% larger.")
+			return enclosed(s, 69.6, 0.1, displacementText(t))
 		})},
 	{"pca-denoised-1", section32, "explained variance after denoising, first component", first32, "0.28",
-		seedsRow(layerDenoised, 0.28, 0.01, component(0), fewerDirections)},
+		seedsRow(layerDenoised, 0.28, 0.01, component(0), changed(component(0)))},
 	{"pca-denoised-2", section32, "explained variance after denoising, second component", first32, "0.18",
-		seedsRow(layerDenoised, 0.18, 0.01, component(1), fewerDirections)},
+		seedsRow(layerDenoised, 0.18, 0.01, component(1), changed(component(1)))},
 	{"table1-logits-d", row3, "D of the logits is 9.53", first32Trained, "9.53",
-		seedsRow(layerLogits, 9.53, 0.01, fuzziness,
-			"It is dominated by the smallest eigenvalues of SSb on 32 images, which vary with the seed.")},
+		seedsRow(layerLogits, 9.53, 0.01, fuzziness, bySeedOf)},
 	{"table1-logits-ratio", row3, "between/within variance ratio of the logits", first32Trained, "8.21",
-		seedsRow(layerLogits, 8.21, 0.01, ratio, fromClassifier)},
+		seedsRow(layerLogits, 8.21, 0.01, ratio, bySeedOf)},
 	{"table1-logits-distance", row3, "mean distance between class means of the logits", first32Trained, "17.17",
-		seedsRow(layerLogits, 17.17, 0.01, distance,
-			"It grows while the classifier is trained, and depends on epochs and learning rate.")},
+		seedsRow(layerLogits, 17.17, 0.01, distance, bySeedOf)},
 	{"pca-logits-1", section32, "explained variance of the logits, first component", first32Trained, "0.55",
-		seedsRow(layerLogits, 0.55, 0.01, component(0), fromClassifier)},
+		seedsRow(layerLogits, 0.55, 0.01, component(0), bySeedOf)},
 	{"pca-logits-2", section32, "explained variance of the logits, second component", first32Trained, "0.18",
-		seedsRow(layerLogits, 0.18, 0.01, component(1), fromClassifier)},
+		seedsRow(layerLogits, 0.18, 0.01, component(1), bySeedOf)},
 	{"logits-triple", section31, "D more than triples from denoised features to logits", allTests, "2.81 to 9.53",
 		onTable1(judgeLogits)},
 	{"denoising-raises-d", section31, "denoising does not lower D but raises it slightly", allTests, "2.14 to 2.81",
@@ -119,13 +111,13 @@ func inputRow(published, digit float64, figure func(separation.Layer) float64,
 
 // seedsRow judges a figure in another row of Table 1 by its range over seeds.
 func seedsRow(layer int, published, digit float64, figure func(separation.Layer) float64,
-	why string) func(Results) judged {
+	why func(*Table1, Spread) string) func(Results) judged {
 	return onTable1(func(t *Table1) judged {
 		s := layerOf(t.Few, layer == layerLogits, layer, figure)
 		if s.Seeds == 0 {
 			return judged{why: noClassifier}
 		}
-		return enclosed(s, published, digit, why)
+		return enclosed(s, published, digit, why(t, s))
 	})
 }
 
@@ -157,6 +149,7 @@ func judgeFeatures(t *Table1) judged {
 	layers := t.Few[0].Analysis.Layers
 	input, l := layers[layerInput], layers[layerFeatures]
 	j := judged{measured: fmt.Sprintf("%.2f / %.2f / %.2f", fuzziness(l), distance(l), ratio(l)),
+		numbers: numbers(fuzziness(l), distance(l), ratio(l)),
 		verdict: NotReproduced, why: "The features differ from the pixels."}
 	if fuzziness(l) == fuzziness(input) && distance(l) == distance(input) && ratio(l) == ratio(input) {
 		j.verdict, j.why = Reproduced, "The features are the pixels."
@@ -179,7 +172,14 @@ func judgeLogits(t *Table1) judged {
 	if s.Seeds < leastSeeds {
 		return tooFew(s, "%.2f")
 	}
-	j := judged{ci: rangeOf(s), verdict: NotReproduced, why: "On 32 images the factor is due to chance.",
+	large := 0
+	for _, f := range v {
+		if f >= 3 {
+			large++
+		}
+	}
+	j := judged{ci: rangeOf(s), numbers: numbers(s.Median), verdict: NotReproduced,
+		why:      fmt.Sprintf("On 32 images the factor is at least 3 for %d of %d seeds.", large, len(v)),
 		measured: fmt.Sprintf("factor %.2f (%s over %d seeds) on 32 images", float64(s.Median), s.text("%.2f"), s.Seeds)}
 	if s.Greatest >= 3 {
 		j.verdict = OnlyByTheirs
@@ -194,11 +194,12 @@ func judgeDenoising(t *Table1) judged {
 	}
 	ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
 	input := float64(t.Whole[0].Analysis.Layers[layerInput].Fuzziness)
-	j := judged{ci: rangeOf(thirty), verdict: NotReproduced,
+	j := judged{ci: rangeOf(thirty), numbers: numbers(separation.Float(input), ten.Median, thirty.Median),
+		verdict: NotReproduced,
 		measured: fmt.Sprintf("%.2f at the input, %s after 10 steps, %s after 30", input, ten.text("%.1f"),
 			thirty.text("%.1f")),
-		why: "An untrained potential moves images to centres that k-means placed without labels: D first decreases " +
-			"slightly, then rises many times over. A trained potential lowers it."}
+		why: fmt.Sprintf("An untrained potential moves images to centres that k-means placed without labels: D %s.",
+			courseOf(t.Whole, placementSteps))}
 	if float64(ten.Least) > input {
 		j.verdict = OnlyByTheirs
 	}
@@ -211,10 +212,10 @@ func judgeRatio(t *Table1) judged {
 		return judged{}
 	}
 	a, b := layerOf(t.Whole, false, layerInput, ratio), layerOf(t.Whole, false, layerDenoised, ratio)
-	j := judged{ci: rangeOf(b), verdict: NotReproduced,
+	j := judged{ci: rangeOf(b), numbers: numbers(a.Median, b.Median), verdict: NotReproduced,
 		measured: fmt.Sprintf("%.2f at the input, %s after 30 steps", float64(a.Median), b.text("%.2f")),
-		why: "The ratio weights directions by their variance, D by its inverse: separation improves in the " +
-			"directions of large variance and deteriorates in those of small variance."}
+		why: fmt.Sprintf("The ratio weights directions by their variance, D by its inverse. As to the ratio, the ascent "+
+			"%s; as to D, it %s.", effect(t.Whole, ratio), effect(t.Whole, fuzziness))}
 	if b.Least > a.Greatest {
 		j.verdict = Reproduced
 	}

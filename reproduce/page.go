@@ -104,8 +104,9 @@ func summary(r Results, claims []Claim) []string {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
 		out = append(out, sentences.Say("input", "few", table1Pictures, "d", float64(few.Fuzziness),
 			"all", t.Pictures, "dAll", float64(all.Fuzziness), "limit", limitText(all.Sampling)))
-		ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
-		out = append(out, sentences.Say("untrained steps", "ten", ten.text("%.1f"), "thirty", thirty.text("%.1f")))
+		zero, ten, thirty := stepOf(t.Whole, 0), stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
+		out = append(out, sentences.Say("untrained steps", "course", courseOf(t.Whole, placementSteps), "zero",
+			zero.text("%.1f"), "ten", ten.text("%.1f"), "thirty", thirty.text("%.1f"), "seeds", len(t.Whole)))
 	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
 		j := judgeTrained(t)
@@ -130,7 +131,8 @@ func summary(r Results, claims []Claim) []string {
 		}
 	}
 	if f := r.Field; f != nil {
-		out = append(out, sentences.Say("field", "converged", f.FixedPoints.Converged,
+		out = append(out, sentences.Say("field", "gradient", f.Hessian.Asymmetry < mostAsymmetry,
+			"asymmetry", float64(f.Hessian.Asymmetry), "converged", f.FixedPoints.Converged,
 			"samples", f.FixedPoints.Samples, "points", len(f.FixedPoints.Points)))
 	}
 	for i, text := range out {

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"dpnbench/dpn/separation"
 	"dpnbench/plot"
@@ -18,14 +19,18 @@ func Figures(r Results) []Figure {
 	}
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		if c := t.Whole[0].Analysis.Curves; len(c) > 0 {
-			add("table1-samples", sentences.Say("samples caption"), sentences.Say("samples alt"),
+			text := samplesText(c[0].Points)
+			add("table1-samples", sentences.Say("samples caption", "text", text), strings.TrimSuffix(text, "."),
 				samplesFigure(t.Whole[0].Analysis.Layers, c[0].Layer, c[0].Points))
 		}
 		var series []plot.Series
 		for i, p := range t.Whole {
 			series = append(series, stepsSeries(fmt.Sprintf("seed %d", p.Seed), i, 0, p.Analysis.Steps))
 		}
-		add("table1-steps", sentences.Say("untrained caption"), sentences.Say("untrained alt"),
+		found := courseOf(t.Whole, placementSteps)
+		add("table1-steps", sentences.Say("untrained caption", "course", found),
+			sentences.Say("untrained alt", "course", found, "first", float64(stepOf(t.Whole, 0).Median),
+				"last", float64(stepOf(t.Whole, len(t.Whole[0].Analysis.Steps)-1).Median)),
 			plot.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step",
 				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
 	}
@@ -46,7 +51,10 @@ func Figures(r Results) []Figure {
 				}
 			}
 		}
-		add("law", sentences.Say("law caption"), sentences.Say("law alt"),
+		follow, all := lawCount(l, true)
+		followWithout, allWithout := lawCount(l, false)
+		add("law", sentences.Say("law caption"), sentences.Say("law alt", "follow", follow, "all", all,
+			"followWithout", followWithout, "allWithout", allWithout),
 			plot.Lines{Title: "D over layers, training data", X: "layer (0: the input)",
 				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})
 	}
@@ -74,7 +82,8 @@ func Figures(r Results) []Figure {
 			series = append(series, stepsSeries(fmt.Sprintf("%s, seed %d", run.Preset, run.Seed), c, int(run.Seed-1),
 				run.Analysis.Steps))
 		}
-		add("trained-steps", sentences.Say("trained caption"), sentences.Say("trained alt"),
+		add("trained-steps", sentences.Say("trained caption"), sentences.Say("trained alt", "course",
+			courseOf(t.Runs, trainedSteps)),
 			plot.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step",
 				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
 	}
@@ -88,7 +97,8 @@ func Figures(r Results) []Figure {
 			}
 			epochs = append(epochs, e)
 		}
-		add("poster", sentences.Say("poster caption"), sentences.Say("poster alt"),
+		add("poster", sentences.Say("poster caption"), sentences.Say("poster alt", "below", p.DPN[0].ValBelowTrain(),
+			"epochs", len(epochs)),
 			plot.Training{Title: "Published network, 10 steps, seed 1", Epochs: epochs})
 	}
 	if f := r.Field; f != nil {
@@ -96,7 +106,8 @@ func Figures(r Results) []Figure {
 		for _, rise := range f.Rises.Rises {
 			points = append(points, plot.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
 		}
-		add("field-rises", sentences.Say("rises caption"), sentences.Say("rises alt"),
+		text := risesText(f)
+		add("field-rises", sentences.Say("rises caption", "text", text), strings.TrimSuffix(text, "."),
 			plot.Lines{Title: "Steps on which φ rises", X: "α times the largest eigenvalue of P (log scale)",
 				Y: "share of steps, %", From: 0, To: 100, Series: []plot.Series{{Name: "untrained potential", Points: points}}})
 	}

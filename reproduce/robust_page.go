@@ -103,7 +103,7 @@ func ruleText(r *Robust) string {
 		most = max(most, math.Abs(a-b))
 		list = append(list, fmt.Sprintf("%s %.2f%% against %.2f%%", name, a, b))
 	}
-	return sentences.Say("rule", "dpn", dpn.Name, "rule", rule.Name, "settings", list, "close", most <= 0.5)
+	return sentences.Say("rule", "dpn", dpn.Name, "rule", rule.Name, "settings", list, "close", most <= 0.5, "most", most)
 }
 
 // robustFigureNames are the names of the figures of each training.

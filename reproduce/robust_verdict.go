@@ -122,6 +122,7 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 			return judged{}
 		}
 		var text []string
+		var means []float64
 		words := map[string]int{}
 		var last RobustVerdict
 		for _, i := range settings {
@@ -136,8 +137,9 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 				prefix = robustSettings()[i] + ": "
 			}
 			text = append(text, prefix+v.String())
+			means = append(means, numbers(v.Ours.Mean, v.Theirs.Mean)...)
 		}
-		j := judged{measured: strings.Join(text, "; "), verdict: NotReproduced}
+		j := judged{measured: strings.Join(text, "; "), numbers: means, verdict: NotReproduced}
 		if len(settings) == 1 {
 			j.ci = rangeOf(last.Ours)
 		}
