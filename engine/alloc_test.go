@@ -2,11 +2,11 @@ package engine
 
 import "testing"
 
-// TestNoAllocations checks that the methods that training calls allocate nothing once
-// their scratch memory is there.
+// TestNoAllocations checks that the methods used in training do not allocate once their scratch
+// memory has grown.
 func TestNoAllocations(t *testing.T) {
 	if testing.Short() {
-		t.Skip("emulated machines and the race detector allocate no other way")
+		t.Skip("slow under emulation and the race detector, which do not change allocations: run without -short")
 	}
 	e := newTestEngine(t, WithThreads(2), WithEagerThreads())
 	x := points(24, 20)
@@ -44,7 +44,7 @@ func TestNoAllocations(t *testing.T) {
 		{"RunStream write", func() { e.RunStream(Write, 1000, 2) }},
 		{"RunStream triad", func() { e.RunStream(Triad, 1<<17, 2) }},
 	} {
-		// On a busy machine a thread may come to its first task, and to its scratch memory, late.
+		// On a busy machine a thread may run its first task, and allocate its scratch memory, late.
 		n := testing.AllocsPerRun(20, call.f)
 		for try := 1; try < 10 && n != 0; try++ {
 			n = testing.AllocsPerRun(20, call.f)

@@ -221,7 +221,7 @@ func writeAVX2(dst []float32, a float32, rounds int)
 //go:noescape
 func triadAVX2(a float32, dst, x, y []float32, rounds int)
 
-// pause tells the core n times that this thread is spinning.
+// pause executes n PAUSE instructions, which tell the core that this thread is spinning.
 func pause(n int)
 
 // additions runs rounds of 64 additions to one register, each of which waits for the one before.
@@ -229,7 +229,7 @@ func additions(rounds int)
 
 // asm_ascent_amd64.s
 
-// The assembly copies so many bytes of arguments.
+// The assembly copies this number of bytes of arguments.
 var (
 	_ = [unsafe.Sizeof(panelArgs{})]byte{} == [224]byte{}
 	_ = [unsafe.Sizeof(quadSmallDArgs{})]byte{} == [248]byte{}

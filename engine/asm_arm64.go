@@ -190,7 +190,7 @@ func writeNEON(dst []float32, a float32, rounds int)
 //go:noescape
 func triadNEON(a float32, dst, x, y []float32, rounds int)
 
-// pause tells the core n times that this thread is spinning.
+// pause executes n YIELD instructions, which tell the core that this thread is spinning.
 func pause(n int)
 
 // additions runs rounds of 64 additions to one register, each of which waits for the one before.

@@ -7,8 +7,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestSmallBlocks checks that the sizes of blocks change no bit: products of many blocks of rows and
-// inner indices, as on a machine with small caches, against one that has them in a single block.
+// TestSmallBlocks checks that block sizes do not change any bit: it compares products in many
+// blocks of rows and inner indices, as on a machine with small caches, with products in a single
+// block.
 func TestSmallBlocks(t *testing.T) {
 	type size struct{ rows, d int }
 	sizes := []size{{25, 64}, {33, 70}, {61, 128}, {40, 150}}

@@ -9,11 +9,11 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestCallsAreShort checks that nothing asks for a long call of an assembly function, which
-// nothing can interrupt: products of more rows than a block has, on a worker, too, and reductions
-// of long vectors and rows.
+// TestCallsAreShort checks that no call of an assembly function is long, because calls cannot be
+// preempted. It computes products with more rows than a block, on a worker, too, and reductions of
+// long vectors and rows.
 func TestCallsAreShort(t *testing.T) {
-	const elements = 1 << 17 // of a reduction, which take less than 100 microseconds
+	const elements = 1 << 17 // limit of a reduction: less than 100 microseconds
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		kern := smallBlocks(e.kern)
@@ -66,8 +66,8 @@ func TestCallsAreShort(t *testing.T) {
 	}
 }
 
-// TestEmptyAndNarrow passes views without columns, and of one column of a wider matrix, which has
-// a column stride.
+// TestEmptyAndNarrow passes views without columns, and views of one column of a wider matrix, which
+// have a column stride other than 1.
 func TestEmptyAndNarrow(t *testing.T) {
 	e := newTestEngine(t, WithThreads(1))
 	wide := NewMatrix(3, 5)
@@ -88,7 +88,7 @@ func TestEmptyAndNarrow(t *testing.T) {
 	c.Set(1, 1, 4)
 	e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMulAt(c, none, nil, nil, false) })
 	if c.At(1, 1) != 0 {
-		t.Error("a product of no inner index is not 0")
+		t.Error("a product without inner indices is not 0")
 	}
 	for i := range 3 {
 		if got := one.Row(i); len(got) != 1 || got[0] != wide.At(i, 2) {
@@ -110,8 +110,8 @@ func TestEmptyAndNarrow(t *testing.T) {
 	})
 }
 
-// TestRefused checks that what cannot be is refused by a message of the engine, before anything
-// is touched.
+// TestRefused checks that invalid arguments cause a panic with a message of the engine, before
+// anything is written.
 func TestRefused(t *testing.T) {
 	e := newTestEngine(t, WithThreads(2))
 	closed := newTestEngine(t, WithThreads(2))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPatchesOutside checks that no patch beyond b is accepted, where there is a kernel for
-// them and where not, and that the last one that fits is.
+// TestPatchesOutside checks that a patch beyond b is refused, with and without a kernel for its
+// size, and that the last patch within b is accepted.
 func TestPatchesOutside(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
@@ -33,7 +33,7 @@ func TestPatchesOutside(t *testing.T) {
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
 				defer func() {
 					if recover() == nil {
-						t.Errorf("%v: a stride that overflows was taken", tier)
+						t.Errorf("%v: a stride that overflows was accepted", tier)
 					}
 				}()
 				w.AddPatches(c, r, b, []int32{0}, math.MaxInt/2)
@@ -42,8 +42,8 @@ func TestPatchesOutside(t *testing.T) {
 	}
 }
 
-// TestPoolBackwardNegativeZero checks that pixels that get nothing keep the sign of a zero, for
-// rows of few and of many pixels.
+// TestPoolBackwardNegativeZero checks that -0 stays -0 in pixels without a gradient, for short and
+// long rows.
 func TestPoolBackwardNegativeZero(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))

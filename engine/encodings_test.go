@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// wordMacro is an instruction that Go's assembler does not know: name, operands, value
-// and, as a comment, what it must decode to.
+// wordMacro matches an instruction that Go's assembler does not know: name, operands, value and, in
+// a comment, the mnemonic that it must decode to.
 var wordMacro = regexp.MustCompile(`^#define (\w+)\(([\w, ]+)\)\s+WORD \$\((.+)\)\s+// (.+)$`)
 
-// TestEncodings decodes every WORD macro of the arm64 assembly with several registers and compares it
-// with the mnemonic in its comment. Any machine can do so.
+// TestEncodings decodes every WORD macro of the arm64 assembly with several registers and compares
+// the result with the mnemonic in its comment. It runs on any architecture.
 func TestEncodings(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a process, after which an emulator may hang: without -short")
+		t.Skip("starts a process, after which an emulator may hang: run without -short")
 	}
 	files, err := filepath.Glob("*_arm64.[sh]")
 	if err != nil {
@@ -46,8 +46,8 @@ func TestEncodings(t *testing.T) {
 	t.Logf("%d macros, %d words", macros, len(words))
 }
 
-// encodings returns the words that the WORD macros of a file make with several registers, the mnemonics
-// that their comments promise, and the number of macros.
+// encodings returns the words of the WORD macros of a file with several registers, the mnemonics in
+// their comments, and the number of macros.
 func encodings(t *testing.T, file string) (words []uint32, want []string, macros int) {
 	t.Helper()
 	source, err := os.ReadFile(file)

@@ -6,7 +6,7 @@ import (
 	"dpnbench/engine"
 )
 
-// A product of two matrices, the right one packed for repeated use.
+// The right operand of a product is packed for repeated use.
 func Example() {
 	e, err := engine.New() // the fastest tier, all threads
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestStripsAndPanels checks that products of operands that are laid out piece by piece have
-// the bits of MatMul, on every tier, where the rows of A and the inner index are each more
-// than a block, and the last panel sticks out of C.
-func TestStripsAndPanels(t *testing.T) {
+// TestPackedOperands checks that products of operands that are packed piece by piece have the bits
+// of MatMul, on every tier. Rows of A and inner indices exceed a block, and the last panel extends
+// beyond C.
+func TestPackedOperands(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		e.kern = smallBlocks(e.kern)
@@ -16,23 +16,23 @@ func TestStripsAndPanels(t *testing.T) {
 		a, b := points(rows, inner), points(inner, cols)
 		old := points(rows, cols)
 		arena := &e.scratch[0]
-		strips := e.kern.packedA(arena, slotG, rows, inner)
+		packedRows := e.kern.packedA(arena, slotG, rows, inner)
 		panels := Packed{kern: e.kern, rows: inner, cols: cols}
 		panels.data = make([]float32, panels.size())
 		aT := NewMatrix(inner, rows)
 		copyMatrix(aT, a.T())
 		for p := 0; p < inner; p += 30 {
 			n := min(30, inner-p)
-			strips.setColumns(e.kern, p, aT.Slice(p, p+n, 0, rows))
+			packedRows.setColumns(e.kern, p, aT.Slice(p, p+n, 0, rows))
 			panels.setRows(p, b.Slice(p, p+n, 0, cols), 0, panels.panels())
 		}
 		for _, acc := range []bool{false, true} {
 			want, got := clone(old), clone(old)
 			e.MatMul(want, a, b, acc)
 			p := product{e: e, arena: arena, c: got, acc: acc}
-			p.packed(&strips, &panels, 0, 1)
-			p.packed(&strips, &panels, 1, panels.panels())
-			equalBits(t, fmt.Sprintf("%v, acc %v: strips", tier, acc), got.Data, want.Data)
+			p.packed(&packedRows, &panels, 0, 1)
+			p.packed(&packedRows, &panels, 1, panels.panels())
+			equalBits(t, fmt.Sprintf("%v, acc %v: packed A", tier, acc), got.Data, want.Data)
 		}
 
 		want := NewMatrix(rows, cols)
@@ -48,17 +48,16 @@ func TestStripsAndPanels(t *testing.T) {
 	}
 }
 
-// TestSpread checks that rows take whole cache lines, the least odd number of them.
+// TestOddLineLD checks that a row stride is the smallest sufficient odd number of cache lines.
 func TestSpread(t *testing.T) {
 	for n := range 1000 {
 		if s := oddLineLD(n); s < n || s > n+31 && n > 0 || s%32 != 16 {
-			t.Errorf("spread(%d) is %d, expected the least odd number of lines of 16 that is enough", n, s)
+			t.Errorf("oddLineLD(%d) is %d, expected the smallest sufficient odd number of lines of 16", n, s)
 		}
 	}
 }
 
-// TestUnevenPanels checks that the threads share 17 panels by halves of their rows, which changes no
-// bit.
+// TestUnevenPanels checks that the threads share 17 panels in halves of their rows, with the same bits.
 func TestUnevenPanels(t *testing.T) {
 	for _, tier := range Available() {
 		e, one := newTestEngine(t, WithTier(tier), WithThreads(2)), newTestEngine(t, WithTier(tier), WithThreads(1))

@@ -33,7 +33,7 @@ func allThreads(t *testing.T, e *Engine) {
 				runs[i].Add(1)
 				begun.Add(1)
 			}
-			for begun.Load() < int32(n) { // so no thread takes two
+			for begun.Load() < int32(n) { // so that no thread takes two
 				time.Sleep(time.Millisecond)
 			}
 		})
@@ -63,7 +63,7 @@ func TestUnitsThatDoNotReturn(t *testing.T) {
 		}
 		for _, c := range []struct {
 			name   string
-			worker int // that ends, -1: each
+			worker int // the worker that ends its unit, -1: every worker
 			end    func()
 			value  any // of the TaskPanic; nil: the goroutine of the caller ends
 		}{

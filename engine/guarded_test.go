@@ -7,8 +7,9 @@ import (
 	"dpnbench/internal/guardpages"
 )
 
-// readsMasked reports whether a tier may read up to two vectors beyond its slices: QEMU 7 also reads the
-// bytes that the mask of a VMASKMOVPS excludes, which CPUs do not. Emulated tests run with -short.
+// readsMasked reports whether a tier may read up to two vectors beyond its slices: unlike CPUs,
+// QEMU 7 also reads the bytes that the mask of a VMASKMOVPS excludes. Emulated tests run with
+// -short.
 func readsMasked(tier Tier) bool { return tier == AVX2 && testing.Short() }
 
 // guarded returns at least n floats between two pages without access, or plain memory on

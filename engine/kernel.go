@@ -92,8 +92,8 @@ func (kern *kernels) pair(a Matrix, b panelB, c []float32, crs int, acc bool, pa
 	}
 }
 
-// callBudget returns how many units of work of so many flop fit into one call: about 100
-// microseconds, because a call cannot be preempted.
+// callBudget returns the number of units of work, of flop operations each, in one call of about 100
+// microseconds. A call cannot be preempted, so it must be short.
 func (kern *kernels) callBudget(flops int) int { return int(100*kern.flopPerMicrosecond) / flops }
 
 // prefetchPlan returns what the tiles of a call prefetch, and how many bytes in each step: equal

@@ -8,8 +8,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestMixtureRow checks that a single row, whose components are beside each other, has the bits
-// that it has among others: also at the cut, and with infinities and NaN.
+// TestMixtureRow checks that the kernels for a single row, whose components are contiguous, have
+// the bits of the kernel for several rows, also at ResponsibilityCut and with infinities and NaN.
 func TestMixtureRow(t *testing.T) {
 	rnd := num.NewRand(11, 4)
 	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1e-44, -2 * ResponsibilityCut, 3e38, -3e38}
@@ -24,13 +24,13 @@ func TestMixtureRow(t *testing.T) {
 					q[rnd.Intn(n)] = special[rnd.Intn(len(special))]
 					c[rnd.Intn(n)] = special[rnd.Intn(len(special))]
 				}
-				if n > 0 && try == 0 { // half of q is rounded
+				if n > 0 && try == 0 { // q/2 is rounded
 					q[0], c[0] = 0x1.fffffep-126, 0x1.000002p-102
 				}
 				if n > 0 && try == 1 {
 					q[0], c[0] = 0x1.fffffep-126, 3*0x1p-149
 				}
-				if n > 1 && try%4 == 2 { // at the cut, and next to it
+				if n > 1 && try%4 == 2 { // at ResponsibilityCut and next to it
 					clear(c)
 					q[0], q[1] = 0, -2*ResponsibilityCut*(1+float32(try%3-1)*0x1p-23)
 				}

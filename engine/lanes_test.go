@@ -9,7 +9,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// packLanes packs symmetric matrices p and centres mu as QuadLanes reads them.
+// packLanes packs symmetric matrices p and centres mu in the layout of QuadLanes.
 func packLanes(t *testing.T, e *Engine, comps, d int, mu, p []float32) LaneForms {
 	n, each := e.LaneGroups(comps, d), d*(d+1)/2
 	l := LaneForms{Groups: n, Mu: make([]float32, n.Lanes()*d), P: make([]float32, n.Lanes()*each)}
@@ -27,9 +27,9 @@ func packLanes(t *testing.T, e *Engine, comps, d int, mu, p []float32) LaneForms
 	return l
 }
 
-// TestTriangles compares a step of a single row by triangles with pure Go's of whole matrices: every
-// number of components in the last group, in one call and in several, between unreadable pages,
-// ordinary numbers and such that the products underflow or overflow.
+// TestTriangles compares a step of a single row with packed triangles to pure Go with whole
+// matrices: all numbers of components in the last group, in one call and in several, between
+// inaccessible pages, with ordinary numbers and with products that underflow or overflow.
 func TestTriangles(t *testing.T) {
 	const mostK, mostD = 53, 48
 	rnd := num.NewRand(7, 4)

@@ -16,7 +16,7 @@ func affinity(t *testing.T) (set unix.CPUSet) {
 }
 
 func TestPinCaller(t *testing.T) {
-	runtime.LockOSThread() // so that before and after are of one thread
+	runtime.LockOSThread() // so that both masks are of the same thread
 	defer runtime.UnlockOSThread()
 	cpus, err := processCPUs()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestPinCaller(t *testing.T) {
 	}
 }
 
-// maskJob asks every worker for its affinity mask.
+// maskJob records the affinity mask of every worker.
 type maskJob struct {
 	t     *testing.T
 	masks []unix.CPUSet

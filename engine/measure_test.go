@@ -8,8 +8,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// A streamKernel runs one of the kernels on an array to write, which a read takes too, and
-// two to read. want is the plain loop: it returns what the kernel returns, or 0.
+// A streamKernel runs one of the kernels on one array to write (or, for Read, to read) and two to
+// read. want is the plain loop; it returns the result of the kernel, or 0.
 var streamKernels = []struct {
 	name string
 	run  func(kern *kernels, a float32, dst, x, y []float32, rounds int) uint32
@@ -43,9 +43,9 @@ var streamKernels = []struct {
 	}},
 }
 
-// TestStreamKernels compares the kernels of all tiers with plain loops. Each of the three
-// arrays lies against the end of its memory, then against the start, then anywhere; what
-// is around it must stay as it is, and cannot be read where the system can see to that.
+// TestStreamKernels compares the kernels of all tiers with plain loops. Each of the three arrays
+// lies at the end of its memory, then at the start, then between. The memory around it must not
+// change, and is inaccessible if the system supports guard pages.
 func TestStreamKernels(t *testing.T) {
 	const longest, room = 300, 1024 // floats
 	guard := math.Float32frombits(0x7fa5a5a5)
@@ -121,8 +121,7 @@ func TestStreamKernelsCheckLengths(t *testing.T) {
 	}
 }
 
-// TestRunStream checks that every thread passes over arrays of its own, and what is
-// counted.
+// TestRunStream checks that every thread uses its own arrays, and the number of bytes returned.
 func TestRunStream(t *testing.T) {
 	for _, tier := range Available() {
 		for threads := 1; threads <= 3; threads++ {
@@ -154,7 +153,7 @@ func TestRunStream(t *testing.T) {
 				t.Errorf("%v: %d arrays for %d threads", tier, len(first), threads)
 			}
 			if e.ReleaseStreams(); e.streams.arrays != nil {
-				t.Error("the arrays are still there")
+				t.Error("the arrays were not freed")
 			}
 			if got := e.RunStream(Triad, 120, 1); got != float64(120*threads) {
 				t.Errorf("%v bytes after the release, want %d", got, 120*threads)
@@ -180,7 +179,7 @@ func TestRunStreamRefuses(t *testing.T) {
 		}()
 	}
 	if got := fmt.Sprint(Read, Write, Triad, Stream(7)); got != "read write triad stream(7)" {
-		t.Errorf("the streams are called %s", got)
+		t.Errorf("the names of the streams are %s", got)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHugePages checks that all of a large matrix lies where Linux has been asked for huge pages.
-// Whether there are any is another matter.
+// TestHugePages checks that Linux has been asked for huge pages for all of a large matrix (not that
+// it provided any).
 func TestHugePages(t *testing.T) {
 	own, err := unix.Mmap(-1, 0, 2*hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -23,13 +23,13 @@ func TestHugePages(t *testing.T) {
 	}
 	defer func() { _ = unix.Munmap(own) }()
 	if err := unix.Madvise(own, unix.MADV_HUGEPAGE); err != nil || !advised(t, uintptr(unsafe.Pointer(&own[0]))) {
-		t.Skipf("this system takes no such advice, or does not tell (%v)", err)
+		t.Skipf("this system does not support the advice, or does not report it (%v)", err)
 	}
 	for _, n := range []int{hugePage / 4, 3*hugePage/4 + 5, 10 * hugePage / 4} {
 		m := NewMatrix(1, n)
 		for _, at := range []int{0, n / 2, n - 1} {
 			if !advised(t, uintptr(unsafe.Pointer(&m.Data[at]))) {
-				t.Errorf("%d floats: number %d does not lie where huge pages are wanted", n, at)
+				t.Errorf("%d floats: huge pages are not requested for number %d", n, at)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func TestPageCounts(t *testing.T) {
 	}
 }
 
-// advised says whether the mapping with the address has the flag of MADV_HUGEPAGE.
+// advised reports whether the mapping that contains the address has the flag of MADV_HUGEPAGE.
 func advised(t *testing.T, address uintptr) bool {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {

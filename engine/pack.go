@@ -144,9 +144,9 @@ type blockA struct {
 // is faster than reading it in place.
 const packAPanels = 4
 
-// prepareA returns the block a of A as the tiles will read it for so many panels: in place where they
-// can stream it, otherwise as a copy. (With contiguous columns, a tile would read one or two cache
-// lines of each.)
+// prepareA returns the block a of A as the tiles read it for a product with the given number of
+// panels: in place if they can stream it, otherwise as a copy. (With contiguous columns, a tile
+// would read only one or two cache lines of each.)
 func (e *Engine) prepareA(arena *arena, a Matrix, panels int) blockA {
 	switch {
 	case a.CS == 1 && !e.kern.tileConflicts(a.RS), a.RS == 1 && !conflicts(a.CS) && panels < packAPanels:

@@ -9,9 +9,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestPairKernels compares the kernels for pairs of panels, and those for few features, with pure
-// Go's: every number of rows and inner size, of several components, between unreadable pages, with
-// NaN in the gaps between rows.
+// TestPairKernels compares the kernels for pairs of panels, and those for small d, with pure Go:
+// all numbers of rows and inner sizes, several components, between inaccessible pages, with NaN in
+// the gaps between rows.
 func TestPairKernels(t *testing.T) {
 	const mostRows, mostD, mostComps = 23, 128, 3
 	rnd := num.NewRand(5, 2)
@@ -60,7 +60,7 @@ func TestPairKernels(t *testing.T) {
 					if b+1 < rows {
 						for _, v := range got.Data[b*got.RS+got.Cols : (b+1)*got.RS] {
 							if v == v {
-								t.Fatalf("%v, %d rows: %s wrote behind row %d", tier, rows, what, b)
+								t.Fatalf("%v, %d rows: %s wrote beyond row %d", tier, rows, what, b)
 							}
 						}
 					}
@@ -100,7 +100,8 @@ func TestPairKernels(t *testing.T) {
 				fetch := [][]float32{nil, u.Data}[rows%2]
 				left, want := fresh(d), fresh(d)
 
-				// Rows of a component follow each other, or those of a row; all P_i, or one for all.
+				// G has the rows of a component, or the components of a row, in sequence; P_i
+				// differ, or are one for all.
 				comps := 1 + (rows+d/kern.smallDCols)%mostComps
 				gs, qc, p := d+gap, rows+gap, own[:comps]
 				gc := (rows-1)*gs + d + 1 - gap/2
@@ -152,12 +153,12 @@ func TestPairKernels(t *testing.T) {
 		}
 	}
 	if !tested {
-		t.Skip("only AVX-512 and AVX2 have such kernels, and this machine has neither")
+		t.Skip("only AVX-512 and AVX2 have such kernels; this machine has neither")
 	}
 }
 
-// TestMoveRows checks that rows that move together, between unreadable pages, get the bits of rows
-// that move one by one, and that the G_i of a responsibility of zero takes no part.
+// TestMoveRows checks, between inaccessible pages, that rows moved together have the bits of rows
+// moved one by one, and that G_i with responsibility zero is not used.
 func TestMoveRows(t *testing.T) {
 	const comps, mostRows, mostD = 5, 7, 2 * moveCols
 	rnd := num.NewRand(9, 4)
@@ -191,17 +192,17 @@ func TestMoveRows(t *testing.T) {
 					grad := make([]float32, d)
 					genericKernels.moveRows(0.3, want, r, rs, g, gs, gr, comps, grad)
 					kern.moveRows(0.3, x, r, rs, g, gs, gr, comps, nil)
-					equalBits(t, fmt.Sprintf("%v, %d rows of %d, beside each other %t", tier, rows, d, beside), clone(x).Data, want.Data)
+					equalBits(t, fmt.Sprintf("%v, %d rows of %d, contiguous %t", tier, rows, d, beside), clone(x).Data, want.Data)
 				}
 			}
 		}
 	}
 	if !tested {
-		t.Skip("no tier of this machine moves rows together")
+		t.Skip("no tier of this machine has the kernel moveRows")
 	}
 }
 
-// TestMoveCalls is TestMoveRows for so many components that the rows take several calls.
+// TestMoveCalls is TestMoveRows with many components, so that the rows need several calls.
 func TestMoveCalls(t *testing.T) {
 	rnd := num.NewRand(3, 3)
 	for _, s := range [][3]int{{130, 64, 101}, {23, 128, 700}, {3, 64, 13000}} {

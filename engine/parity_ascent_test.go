@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// weights are responsibilities: zeros of both signs, ordinary and special values.
+// weights returns responsibilities: zeros of both signs, ordinary and special values.
 func (h *parity) weights(n int, density float64) []float32 {
 	r := make([]float32, n)
 	for i := range r {
@@ -47,7 +47,7 @@ func (h *parity) gradient() {
 	}
 }
 
-// extent is span, but rows without elements still begin stride apart.
+// extent is span, except that rows without elements begin stride apart, too.
 func extent(rows, stride, n int) int { return max(rows-1, 0)*stride + n }
 
 func TestParityPullRows(t *testing.T) {
@@ -121,13 +121,13 @@ func (h *parity) mixture() {
 				c, q := h.numbers(k, density/4), h.numbers(span(k, ld, n), density)
 				for j := range q {
 					switch v {
-					case 1: // around the cut
+					case 1: // around ResponsibilityCut
 						q[j] = 2 * (-ResponsibilityCut) * float32(h.rng.IntN(3)) * (1 + float32(h.rng.IntN(5)-2)*0x1p-23)
 					case 2: // far apart
 						q[j] *= 100
 					case 6: // ties
 						q[j] = float32(h.rng.IntN(2))
-					case 7: // nothing but infinities
+					case 7: // only infinities
 						q[j] = float32(math.Inf(h.rng.IntN(2)*2 - 1))
 					}
 				}

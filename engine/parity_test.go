@@ -18,16 +18,16 @@ import (
 
 var expLogStride = flag.Int("explogstride", 5003, "exp and log are compared on every n-th float32 (1: on all of them)")
 
-// A fence is memory between two pages that cannot be touched. What no kernel owns is
-// filled with guard cells.
+// A fence is memory between two inaccessible pages. Elements that do not belong to a buffer are
+// guard cells.
 type fence []float32
 
 const (
 	guardCell   = 0x7fa5c3e1 // a NaN, so that a stray read shows in the result
-	guardMargin = 48         // guard cells looked at on each side
+	guardMargin = 48         // guard cells checked on each side
 
-	atStart  = 0  // directly behind the unreadable page
-	atEnd    = -1 // directly before the unreadable page
+	atStart  = 0  // directly after the inaccessible page
+	atEnd    = -1 // directly before the inaccessible page
 	inPlaces = 17 // atEnd, atStart and 15 more offsets
 )
 
@@ -40,7 +40,7 @@ func newFence(t *testing.T, n int) fence {
 	return f
 }
 
-// place copies src to offset at and returns where it begins and the copy.
+// place copies src to offset at, and returns the index of its first element and the copy.
 func (f fence) place(src []float32, at int) (int, []float32) {
 	if at == atEnd {
 		at = len(f) - len(src)
@@ -50,8 +50,8 @@ func (f fence) place(src []float32, at int) (int, []float32) {
 	return at, dst
 }
 
-// clear makes guard cells of the n elements from at on. It returns the offset of a
-// guard cell that was overwritten, and whether there is one.
+// clear turns the n elements from at on into guard cells again. If a guard cell around them was
+// overwritten, it returns its offset and true.
 func (f fence) clear(at, n int) (int, bool) {
 	for i := max(at-guardMargin, 0); i < min(at+n+guardMargin, len(f)); i++ {
 		if i < at || i >= at+n {
@@ -78,7 +78,7 @@ type parity struct {
 func eachAssembly(t *testing.T, test func(h *parity)) {
 	tiers := slices.DeleteFunc(Available(), func(tier Tier) bool { return tier == Generic })
 	if len(tiers) == 0 {
-		t.Skip("no assembly on this machine, or in this build")
+		t.Skip("no assembly on this machine or in this build")
 	}
 	for _, tier := range tiers {
 		t.Run(tier.String(), func(t *testing.T) {
@@ -87,7 +87,7 @@ func eachAssembly(t *testing.T, test func(h *parity)) {
 			for range 9 {
 				h.fences = append(h.fences, newFence(t, 8<<10))
 			}
-			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // for the goroutine of this test
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // applies to the goroutine of this test
 			test(h)
 			t.Logf("%d cases", h.cases)
 		})
@@ -107,8 +107,8 @@ func (h *parity) same(places int, run func(kern *kernels, b [][]float32), bufs [
 	got := make([][]float32, len(bufs))
 	at := make([]int, len(bufs))
 	for p := range places {
-		// At the end, because reading past it is the likeliest fault; at the start; then at offsets
-		// that differ between the buffers.
+		// First at the end, because reading beyond it is the most likely fault, then at the start,
+		// then at offsets that differ between the buffers.
 		h.cases++
 		for i, b := range bufs {
 			where := atEnd
@@ -138,14 +138,14 @@ func (h *parity) same(places int, run func(kern *kernels, b [][]float32), bufs [
 	}
 }
 
-// rounds runs a test several times, with new numbers each time.
+// rounds runs a test several times, with different numbers.
 func (h *parity) rounds(test func(h *parity)) {
 	for range 3 {
 		test(h)
 	}
 }
 
-// faultless turns an access to an unreadable page into a failure that names the case.
+// faultless turns an access to an inaccessible page into a test failure that names the case.
 func (h *parity) faultless(run func(), format string, label []any) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -164,7 +164,7 @@ var specialFloats = []float32{
 	1, -1, 0x1.000002p0, 88.7, -103.9,
 }
 
-// number returns an ordinary number, or with probability density a special one.
+// number returns an ordinary number or, with probability density, a special one.
 func (h *parity) number(density float64) float32 {
 	if density > 0 && h.rng.Float64() < density {
 		return specialFloats[h.rng.IntN(len(specialFloats))]
@@ -180,7 +180,7 @@ func (h *parity) numbers(n int, density float64) []float32 {
 	return x
 }
 
-// tailLengths are all tails behind none to four full vectors of 16, and some longer ones.
+// tailLengths are all tails after zero to four full vectors of 16, and some longer lengths.
 func tailLengths() []int {
 	var list []int
 	for n := range 68 {
@@ -195,7 +195,7 @@ func TestParityTile(t *testing.T) { eachAssembly(t, func(h *parity) { h.rounds((
 
 func (h *parity) tile() {
 	nr := h.kern.nr
-	// columns calls run for as many panels of a tier as make nr columns of B and C.
+	// columns calls run for panels of the tier until they cover nr columns of B and C.
 	columns := func(kern *kernels, b, c []float32, run func(b, c []float32)) {
 		for j := 0; j < nr; j += kern.nr {
 			run(b[min(j, len(b)):], c[min(j, len(c)):])

@@ -74,7 +74,7 @@ func (h *parity) elementwise(e elementwiseCase) {
 			sample(places, n, density, nil)
 		}
 	}
-	for _, n := range []int{1, 3, 7, 8, 15, 17, 21} { // a special value in every position of a buffer
+	for _, n := range []int{1, 3, 7, 8, 15, 17, 21} { // a special value at every position of a buffer
 		for j := range n {
 			for _, v := range specialFloats {
 				sample(1, n, 0, func(b [][]float32) { b[h.rng.IntN(len(b))][j] = v })
@@ -91,8 +91,8 @@ func (h *parity) elementwise(e elementwiseCase) {
 	}
 }
 
-// rowStrides are strides of rows of n elements: dense, with gaps, one row read again
-// and again, and rows that overlap.
+// rowStrides returns strides for rows of n elements: dense, with gaps, 0 (one row read repeatedly),
+// and with overlap.
 func rowStrides(n int) []int { return []int{n, n + 3, 0, (n + 1) / 2} }
 
 func TestParitySubRows(t *testing.T) {
@@ -129,8 +129,7 @@ type reductionCase struct {
 	run  func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int)
 }
 
-// reductionCases are compared with the same arguments: rows of x against rows of y (or
-// against one y), n elements each.
+// reductionCases have the same arguments: rows of x with rows of y (or with one y), n elements each.
 var reductionCases = []reductionCase{
 	{"dotRows", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
 		kern.table.dotRows(dst, x, xs, y, ys, n)
@@ -143,7 +142,7 @@ var reductionCases = []reductionCase{
 	}},
 	{"sum", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
 		for i := range dst {
-			at := min(i*xs, len(x)-n) // a row without elements may begin behind x
+			at := min(i*xs, len(x)-n) // a row without elements may begin beyond x
 			dst[i] = kern.table.sum(x[at : at+n])
 		}
 	}},
@@ -166,7 +165,7 @@ func (h *parity) reductions(r reductionCase) {
 		for _, density := range []float64{0, 0.02, 0.5} {
 			sample(inPlaces, 1, n, n, n, h.numbers(n, density), h.numbers(n, density))
 		}
-		// Products that underflow to -0 leave -0 in the lanes that no padding touches.
+		// Products that underflow leave -0 in the lanes to which no padding is added.
 		x, y := make([]float32, n), make([]float32, n)
 		for j := range n {
 			x[j], y[j] = 0x1p-80, -0x1p-80
@@ -174,18 +173,18 @@ func (h *parity) reductions(r reductionCase) {
 		sample(1, 1, n, n, n, x, y)
 	}
 	for n := range 40 {
-		for _, rows := range []int{1, 2, 7, 9} { // kernels take up to four together
+		for _, rows := range []int{1, 2, 7, 9} { // kernels reduce up to four rows together
 			for c, xs := range rowStrides(n) {
 				ys := rowStrides(n)[(c+rows)%4]
 				sample(2, rows, xs, ys, n, h.numbers(span(rows, xs, n), 0.01), h.numbers(max(span(rows, ys, n), n), 0.01))
 			}
 		}
 	}
-	for _, n := range []int{1, 7, 15, 17, 37} { // one special value in every position
+	for _, n := range []int{1, 7, 15, 17, 37} { // one special value at every position
 		for j := range n {
 			for i, v := range specialFloats {
 				for _, rows := range []int{1, 4} {
-					if rows > 1 && n != 17 { // a block and a rest; more would take long under emulation
+					if rows > 1 && n != 17 { // only a block with a remainder, to be fast under emulation
 						continue
 					}
 					x, y, at := h.numbers(rows*n, 0), h.numbers(rows*n, 0), i/2%rows*n+j
@@ -202,8 +201,8 @@ func (h *parity) reductions(r reductionCase) {
 	sample(2, 0, 7, 7, 7, nil, h.numbers(7, 0))
 }
 
-// TestParityExpLog compares exp and log over a sample of all float32, and closely around
-// the numbers where something changes.
+// TestParityExpLog compares exp and log for a sample of all float32 numbers, and for all numbers
+// near the limits of the argument reduction.
 func TestParityExpLog(t *testing.T) { eachAssembly(t, (*parity).expLog) }
 
 func (h *parity) expLog() {
@@ -237,10 +236,10 @@ func (h *parity) expLog() {
 	edges := []float32{0, 0x1p-149, 0x1p-126, 0x1p-24, 0x1p-12, 0.5, math.Float32frombits(0x3f3504f3), 1, math.Sqrt2, 2, 64,
 		0x1.5d589ep6, 0x1.62e42ep6, 88, 89, 104.5, 103.278929903431851103, 103.972077083991796413,
 		150, math.MaxFloat32, float32(math.Inf(1))}
-	for k := float32(0.5); k < 152; k++ { // where exp's reduction changes its multiple of ln 2
+	for k := float32(0.5); k < 152; k++ { // boundaries between multiples of ln 2 in the reduction of exp
 		edges = append(edges, k*0x1.62e43p-1)
 	}
-	for e := uint32(1); e < 255; e++ { // where log's reduction changes the exponent
+	for e := uint32(1); e < 255; e++ { // boundaries between exponents in the reduction of log
 		edges = append(edges, math.Float32frombits(e<<23), math.Float32frombits(e<<23|0x3f3504f3&0x7fffff))
 	}
 	for _, e := range edges {

@@ -26,8 +26,8 @@ func (j *countJob) run(worker, task int) {
 	time.Sleep(j.sleep)
 }
 
-// TestPoolRunsEveryTask checks that every task of every job runs once, whether helpers
-// spin, sleep or come late.
+// TestPoolRunsEveryTask checks that every task of every job runs once, if helpers spin, sleep or
+// are late.
 func TestPoolRunsEveryTask(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 8} {
 		p := newPool(threads)
@@ -127,8 +127,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestSmall checks what work stays on one thread: some is shared only by threads that are awake,
-// and less than that never.
+// TestSmall checks which work stays on one thread: smaller work than shareThreshold always, smaller
+// work than wakeThreshold unless all threads are awake.
 func TestSmall(t *testing.T) {
 	p := &pool{spins: 1, helpers: []*helper{{}, {}}, tickets: make([]ticket, 3)}
 	e := &Engine{pool: p, wakeFlop: 1000 * wakeThreshold}
@@ -147,21 +147,21 @@ func TestSmall(t *testing.T) {
 	}
 	p.helpers[1].parked.Store(false)
 	if p.spins = 0; !e.singleThreaded(1000*wakeThreshold - 1) {
-		t.Error("threads that never look out for work share a little of it")
+		t.Error("threads that never spin share small work")
 	}
 	e.wakeFlop = 0
 	if e.singleThreaded(0) {
-		t.Error("eager threads leave work to one")
+		t.Error("eager threads do not share work")
 	}
 }
 
-// workJob does the same for each task.
+// workJob does the same work in each task.
 type workJob func(worker int)
 
 func (j workJob) run(worker, _ int) { j(worker) }
 
-// TestYields checks when a worker lets others run: while several threads have tasks, or on the only
-// processor, but not where another one is free.
+// TestYields checks when a worker yields: if several threads have tasks or there is only one
+// processor, but not if another processor is free.
 func TestYields(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, c := range []struct {
@@ -194,10 +194,10 @@ func TestYields(t *testing.T) {
 	}
 }
 
-// TestWaits runs many short jobs whose caller blocks until they are finished.
+// TestWaits runs many short jobs whose caller blocks until they have finished.
 func TestWaits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	p := newPool(3) // more threads than processors: nobody spins
+	p := newPool(3) // more threads than processors: no thread spins
 	defer p.close()
 	for _, processors := range []int{1, 4} {
 		runtime.GOMAXPROCS(processors)

@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// TestReservedRegisters reads the assembly of all architectures on every machine: registers that the
-// head of a file promises to leave alone are not used, locals lie within their frame, every function
-// with vectors of AVX ends with VZEROUPPER, and each file begins with its build constraint or, a
-// header, with a comment.
+// TestReservedRegisters reads the assembly of all architectures on every machine: reserved
+// registers are not used, locals lie within their frame, every function with vectors of AVX ends
+// with VZEROUPPER, and each file begins with its build constraint or, a header, with a comment.
 func TestReservedRegisters(t *testing.T) {
 	reserved := map[string]*regexp.Regexp{
 		"amd64": regexp.MustCompile(`\b(R14[BWL]?|SP|g)\b`),
@@ -74,7 +73,7 @@ func TestReservedRegisters(t *testing.T) {
 				zeroed = false // a label or a macro
 			}
 		}
-		// What the headers name must fit into the frames of the functions that use them.
+		// The locals in headers must fit into the frames of the functions that use them.
 		frames := map[string]int{"gemm_panel_amd64.h": 280, "quad_smalld_amd64.h": 456}
 		if size := frames[file]; size > 0 && deepest > size {
 			t.Errorf("%s: locals down to -%d, expected at most %d", file, deepest, size)
@@ -82,10 +81,10 @@ func TestReservedRegisters(t *testing.T) {
 	}
 }
 
-// macro is the name of a macro, which a line of its own begins with.
+// macro matches the name of a macro at the start of a line.
 var macro = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\b`)
 
-// included is a header of this folder that a file includes.
+// included matches the name of an included header of this folder.
 var included = regexp.MustCompile(`(?m)^#include "(\w+_(?:amd64|arm64)\.h)"`)
 
 // vectorMacros returns the macros of file, and of the headers that it includes, whose lines name vector
@@ -121,7 +120,7 @@ func vectorMacros(t *testing.T, file string, vector *regexp.Regexp) map[string]b
 // define it.
 func TestMacros(t *testing.T) {
 	families := regexp.MustCompile(`^(VEC|ELEM|ADAM|REDUCE|EXP|LOG|MEASURE|GEMM|TRANSPOSE|QUAD|VJP|MIX|GRAD|TRI|PATCH|POOL)_` +
-		`|^V[A-Z]+4S0?$`) // the latter: instructions that the assembler does not know
+		`|^V[A-Z]+4S0?$`) // V...4S: instructions that the assembler does not know
 	files, err := filepath.Glob("*.[sh]")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no assembly: %v", err)

@@ -8,7 +8,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// roomIn returns n floats at one end of a guarded slice, full of NaN.
+// roomIn returns n floats at one end of a guarded slice, all NaN.
 func roomIn(wall []float32, n int, end bool) []float32 {
 	if end {
 		wall = wall[len(wall)-n:]
@@ -20,9 +20,9 @@ func roomIn(wall []float32, n int, end bool) []float32 {
 	return wall
 }
 
-// TestTiles compares a panel of a product with pure Go's: every number of rows, A in every layout,
-// B packed and as it lies, whole panels, several of them and narrow ones, between unreadable pages,
-// with NaN in the gaps between rows.
+// TestTiles compares the panel kernels with pure Go: all numbers of rows, all layouts of A, B
+// packed and in place, one panel, several and narrow ones, between inaccessible pages, with NaN in
+// the gaps between rows.
 func TestTiles(t *testing.T) {
 	rnd := num.NewRand(11, 3)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
@@ -73,9 +73,9 @@ func TestTiles(t *testing.T) {
 						copyMatrix(m, a)
 						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = blockA{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
 					}
-					strips := e.kern.packedA(arena, slotA, rows, inner)
-					strips.setColumns(e.kern, 0, clone(a.T()))
-					layouts["strips"] = strips
+					packed := e.kern.packedA(arena, slotA, rows, inner)
+					packed.setColumns(e.kern, 0, clone(a.T()))
+					layouts["packed"] = packed
 					for name, block := range layouts {
 						crs := cols + gap()
 						c := matrix(walls[5], rows, cols, crs, 1)
@@ -90,7 +90,7 @@ func TestTiles(t *testing.T) {
 						for i := range rows - 1 {
 							for _, v := range c.Data[i*crs+cols : (i+1)*crs] {
 								if v == v {
-									t.Fatalf("%s: wrote behind row %d", what, i)
+									t.Fatalf("%s: wrote beyond row %d", what, i)
 								}
 							}
 						}
@@ -101,8 +101,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestShortOperands checks that a kernel for panels refuses operands that are an element short,
-// also of B, of which it reads whole rows.
+// TestShortOperands checks that the panel kernels refuse operands that are one element too short,
+// including B, of which they read whole rows.
 func TestShortOperands(t *testing.T) {
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
@@ -137,7 +137,7 @@ func TestShortOperands(t *testing.T) {
 	}
 }
 
-// TestPanelsApart checks that several panels in a call must be packed: of others the rows lie apart.
+// TestPanelsApart checks that several panels in one call must be packed, with contiguous rows.
 func TestPanelsApart(t *testing.T) {
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
@@ -153,8 +153,8 @@ func TestPanelsApart(t *testing.T) {
 	}
 }
 
-// TestRowLayouts checks that how rows of A are stored for a product changes no bit: where they
-// lie, copied because they are a multiple of 4096 bytes apart, and in strips.
+// TestRowLayouts checks that the storage of A for a product does not change any bit: in place,
+// copied because its rows are a multiple of 4096 bytes apart, and packed.
 func TestRowLayouts(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
@@ -177,9 +177,9 @@ func TestRowLayouts(t *testing.T) {
 	}
 }
 
-// TestTransposeWalls checks the transposition of matrices of all small sizes between unreadable
-// pages, into rows that follow each other and into rows with gaps.
-func TestTransposeWalls(t *testing.T) {
+// TestTransposeGuarded transposes matrices of all small sizes between inaccessible pages, to
+// contiguous rows and to rows with gaps.
+func TestTransposeGuarded(t *testing.T) {
 	src, dst := guarded(t, 40*44), guarded(t, 40*44)
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
@@ -204,8 +204,8 @@ func TestTransposeWalls(t *testing.T) {
 	}
 }
 
-// TestPadding checks that the columns behind the last one of packed precisions hold zeros, whatever
-// was in the scratch memory: they go into bounds of norms.
+// TestPadding checks that the padding columns of packed precisions are zero, even if the scratch
+// memory was not, because bounds of norms include them.
 func TestPadding(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))

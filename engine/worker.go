@@ -14,7 +14,7 @@ const (
 	shareThreshold = 20
 )
 
-// singleThreaded reports whether work of so many flop stays on the calling thread.
+// singleThreaded reports whether work of this cost, in flop, stays on the calling thread.
 func (e *Engine) singleThreaded(flops float64) bool {
 	least := e.wakeFlop / wakeThreshold * float64(max(shareThreshold, e.Threads()))
 	return flops < e.wakeFlop && (flops < least || !e.pool.awake())

@@ -7,8 +7,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestParallelCovers checks that every unit is done once, whatever the number of threads,
-// and that a panic of the function comes out of Parallel and leaves the engine usable.
+// TestParallelCovers checks that every unit is processed once, for any number of threads, and that
+// Parallel passes a panic of the function on and leaves the engine usable.
 func TestParallelCovers(t *testing.T) {
 	for threads := 1; threads <= 3; threads++ {
 		for _, eager := range []bool{false, true} {
@@ -42,7 +42,7 @@ func TestParallelCovers(t *testing.T) {
 						v = p.Value
 					}
 					if v != "unit" {
-						t.Error("the panic of the function did not come out")
+						t.Error("Parallel did not pass on the panic of the function")
 					}
 				}()
 				e.Parallel(10, 0, 1e9, func(*Worker, int, int) { panic("unit") })
@@ -53,8 +53,8 @@ func TestParallelCovers(t *testing.T) {
 	}
 }
 
-// TestWorkerMatMul checks that a worker's product has the bits of the engine's, on every
-// tier, packed or not, from transposed and from strided operands.
+// TestWorkerMatMul checks that a worker's product has the bits of the engine's, on every tier,
+// packed or not, with transposed and strided operands.
 func TestWorkerMatMul(t *testing.T) {
 	for _, tier := range Available() {
 		e, err := New(WithTier(tier), WithThreads(2), WithEagerThreads())
@@ -97,7 +97,7 @@ func TestWorkerMatMul(t *testing.T) {
 	}
 }
 
-// TestWorkerFloats checks that threads have scratch memory of their own.
+// TestWorkerFloats checks that each thread has its own scratch memory.
 func TestWorkerFloats(t *testing.T) {
 	e, err := New(WithThreads(3), WithEagerThreads())
 	if err != nil {
@@ -118,7 +118,7 @@ func TestWorkerFloats(t *testing.T) {
 	})
 	for i, b := range bad {
 		if b {
-			t.Fatalf("unit %d met memory of another thread", i)
+			t.Fatalf("unit %d used the memory of another thread", i)
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"dpnbench/engine"
 )
 
-// TestNoAllocations checks that the methods that training calls allocate nothing once their scratch
-// memory is there.
+// TestNoAllocations checks that the methods used in training do not allocate once their scratch
+// memory has grown.
 func TestNoAllocations(t *testing.T) {
 	if testing.Short() {
-		t.Skip("emulated machines and the race detector allocate no other way")
+		t.Skip("slow under emulation and the race detector, which do not change allocations: run without -short")
 	}
 	e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	l := newLandscape(e, 3, 20, 0.8)

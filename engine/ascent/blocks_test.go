@@ -8,9 +8,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestSmallBlocks checks that the sizes of blocks change no bit: ascents of many
-// blocks of rows and inner indices, as on a machine with small caches, against one that has them
-// in a single block.
+// TestSmallBlocks checks that block sizes do not change any bit: it compares ascents in many blocks
+// of rows and inner indices, as on a machine with small caches, with ascents in a single block.
 func TestSmallBlocks(t *testing.T) {
 	type size struct{ rows, d, components int }
 	sizes := []size{{25, 64, 3}, {33, 70, 2}, {61, 128, 1}, {40, 150, 1}}

@@ -11,8 +11,9 @@ import (
 	"dpnbench/engine"
 )
 
-// BenchmarkCollection times runtime.GC beside long products and ascents: what a program waits for
-// the threads of an engine to stop. ns/op is the mean; neighbours of a virtual machine show in it.
+// BenchmarkCollection times runtime.GC during long products and ascents: how long a garbage
+// collection waits for the threads of an engine to stop. ns/op is the mean, which other virtual
+// machines on the same host may increase.
 func BenchmarkCollection(b *testing.B) {
 	for threads := range runtime.GOMAXPROCS(0) + 1 {
 		if threads != 1 && threads != runtime.GOMAXPROCS(0) {

@@ -21,10 +21,10 @@ func spreadArg(sweep, quickSweep []int) arg {
 }
 
 var (
-	// apartArg is how far apart centres are: from about 8 on, responsibilities are nearly one-hot.
+	// apartArg is the distance between centres. From about 8 on, responsibilities are nearly one-hot.
 	apartArg = arg{name: "apart", usual: 2, max: 100, sweep: []int{0, 1, 2, 3, 8, 50}, quickSweep: []int{0, 1, 8}}
-	// isotropicArg says that all precisions are the same multiple of the identity, less the factors
-	// of low rank if there are any: the sparse route has bounds of its own for them.
+	// isotropicArg selects precisions that are all the same multiple of the identity, apart from
+	// low-rank terms: the sparse route has special bounds for them.
 	isotropicArg = flagArg("even")
 )
 
@@ -47,7 +47,7 @@ var (
 			layoutArg("lx"), offsetArg, seedArg},
 		make: ascend,
 	}
-	// finalOnlyKernel is the ascent of few rows that returns x_n only: it has code of its own.
+	// finalOnlyKernel is the ascent of few rows that returns only x_n, which has its own code.
 	finalOnlyKernel = definition{
 		args: []arg{
 			{name: "rows", usual: 1, max: 64, sweep: []int{0, 1, 2, 3}, quickSweep: []int{0, 2}},
@@ -62,14 +62,14 @@ var (
 	}
 )
 
-// sparse is the check of an ascent by the sparse route, in which rows begin around centres.
+// sparse returns the check of an ascent by the sparse route, in which rows start near centres.
 func sparse(dense definition) definition {
 	k := dense
 	k.route = ascent.SparseRoute
 	k.args = append(slices.Clone(k.args), apartArg, isotropicArg)
 	k.more = func(bool) (list [][]int) {
 		if dense.more != nil {
-			for _, v := range dense.more(true) { // the longest ones cost the reference too much
+			for _, v := range dense.more(true) { // the longest ones are too slow in the reference
 				list = append(list, append(v, apartArg.usual, isotropicArg.usual))
 			}
 		}
@@ -82,10 +82,10 @@ func sparse(dense definition) definition {
 	return k
 }
 
-// onSparse says whether c is a case of the sparse route.
+// onSparse reports whether c is a case of the sparse route.
 func (c Case) onSparse() bool { return c.has(apartArg.name) }
 
-// isotropic says whether all precisions of c are to be the same multiple of the identity.
+// isotropic reports whether all precisions of c are the same multiple of the identity.
 func (c Case) isotropic() bool { return c.onSparse() && c.get(isotropicArg.name) == 1 }
 
 // centres returns a source of centres.
@@ -96,19 +96,19 @@ func (c Case) centres(normal func() float32) func() float32 {
 	return func() float32 { return float32(c.get(apartArg.name)) * normal() }
 }
 
-// ascends says whether a case makes any step.
+// ascends reports whether a case makes any step.
 func (c Case) ascends() bool { return c.get("rows") > 0 && c.get("steps") > 0 }
 
 // pureGo returns the engine that all others are compared with: pure Go on one thread.
 func pureGo() *engine.Engine {
 	e, err := engine.New(engine.WithTier(engine.Generic), engine.WithThreads(1))
 	if err != nil {
-		panic(err) // every machine has the tier
+		panic(err) // cannot happen: every machine has the tier
 	}
 	return e
 }
 
-// packed is a row-major copy of x.
+// packed returns a row-major copy of x.
 func packed(x engine.Matrix) engine.Matrix {
 	y := engine.NewMatrix(x.Rows, x.Cols)
 	for i := range x.Rows {
@@ -119,7 +119,7 @@ func packed(x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// setFactors reads the packed P_i back by multiplying it with the identity.
+// setFactors sets the factors and reads the packed P_i by multiplying them with the identity.
 func setFactors(c Case, mem *memory) trial {
 	k, d, off := c.get("k"), c.get("d"), c.get("offset")
 	fill := filler(c.rand(), c.get("data"))
@@ -196,14 +196,13 @@ func newMixtureCase(cs Case, mem *memory, k, d int, tied bool, r *num.Rand) *mix
 	return m
 }
 
-// newOracle returns the potential of m in float64, but for its precisions.
+// newOracle returns the potential of m in float64, without its precisions.
 func newOracle(m *mixtureCase) *reference.Potential {
 	return &reference.Potential{K: m.k, D: m.d, C: reference.Vector(vector(m.c)), Alpha: float64(m.alpha),
 		Mu: reference.FromFloat32(vector(m.mu), m.k, m.d, m.d, 1)}
 }
 
-// gramByChains sets p = a^T a as the engine defines it: one chain of fused multiply-adds for each
-// element.
+// gramByChains sets p = a^T a as the engine defines it: one chain of fused multiply-adds per element.
 func gramByChains(p, a engine.Matrix) {
 	for i := range a.Cols {
 		for j := range a.Cols {
@@ -236,8 +235,8 @@ func (m *mixtureCase) at(x []float64) (phi, r, next reference.Value) {
 	return ev.Phi, ev.R, m.oracle.Step(x)
 }
 
-// begin returns a source of rows to ascend from, element by element. On the sparse route one
-// begins around each centre in turn.
+// begin returns a source of initial rows, element by element. On the sparse route they start near
+// each centre in turn.
 func (m *mixtureCase) begin(normal func() float32) func() float32 {
 	if !m.sparse {
 		return normal
@@ -324,9 +323,9 @@ type ascentValues struct {
 	phi, r reference.Value // steps x rows, steps x k x rows
 }
 
-// expectAscent holds every step against one step of the reference from the engine's own x_t, so that
-// the bound of a single step is enough. The reference therefore needs the trajectory, which all
-// tiers share bit by bit: path holds it as pure Go computed it.
+// expectAscent compares every step with one step of the reference from the engine's own x_t, so
+// that the bound of a single step is sufficient. The reference therefore needs the trajectory,
+// which has the same bits on all tiers; path is that of pure Go.
 func expectAscent(p potentialCase, path []blas64.General, k int) ascentValues {
 	steps, rows := len(path)-1, path[0].Rows
 	var visited, phi trial

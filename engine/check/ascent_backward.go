@@ -19,8 +19,8 @@ var (
 	}
 )
 
-// longRows are dimensions for which the backward pass packs W_i and splits its columns into
-// blocks, and single components with so many steps that it may combine them.
+// longRows are dimensions for which the backward pass packs W_i and splits its columns into blocks,
+// and single components with enough steps that it may combine them.
 func longRows(quick bool) [][]int {
 	v := [][]int{
 		{3, 1, 128, 2, 0, -1, 1},

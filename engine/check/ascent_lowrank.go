@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// lowRanks are pairs of k and r on both sides of the edges of panels and lanes.
+// lowRanks are pairs of k and r on both sides of the boundaries of panels and lanes.
 func lowRanks(bool) [][]int {
 	return [][]int{
 		{3, 2, 40, 16, 0, 2, 0, -1, 1},
@@ -76,7 +76,7 @@ func (l *lowRankCase) engine(e *engine.Engine) *ascent.Mixture {
 	return m
 }
 
-// at is that of mixtureCase, with the formulas and bounds of low rank.
+// at is mixtureCase.at with the formulas and bounds of low rank.
 func (l *lowRankCase) at(x []float64) (phi, r, next reference.Value) {
 	ev := l.oracle.AtLowRank(l.low, x)
 	return ev.Phi, ev.R, l.oracle.StepLowRank(l.low, x)

@@ -30,7 +30,7 @@ func (c Case) String() string {
 	return b.String()
 }
 
-// ParseCase reads what String writes. The error says which part is wrong.
+// ParseCase is the inverse of String. The error says which part is wrong.
 func ParseCase(s string) (Case, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	k := find(name)
@@ -75,8 +75,8 @@ type arg struct {
 	quickSweep []int
 }
 
-// draw returns a number from 0 to n-1 that looks random but is always the same for a case. The
-// index of the case would not do: lists of cases are periodic.
+// draw returns a pseudo-random number from 0 to n-1 that depends only on the case. (Its index in
+// the list is no substitute, because the lists are periodic.)
 func (c Case) draw(n int) int {
 	h := fnv.New32a()
 	h.Write([]byte(c.String()))
@@ -94,17 +94,17 @@ func (c Case) get(name string) int {
 	panic("check: kernel " + c.Kernel + " has no argument " + name)
 }
 
-// sizes are the awkward sizes: small, prime, and one below and above each tile, panel
-// and lane edge.
+// sizes are the sizes that are checked: small, prime, and one below and above each boundary of a
+// tile, panel or vector.
 var sizes = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 18, 19,
 	23, 24, 25, 31, 32, 33, 37, 47, 48, 49, 63, 64, 65, 67}
 var quickSizes = []int{0, 1, 2, 5, 6, 7, 13, 16, 17, 33, 64}
 
-// offsets are all alignments of a float within a cache line, and -1: against the guard page behind.
+// offsets are all alignments of a float within a cache line, and -1: at the guard page after the buffer.
 var offsets = []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 var quickOffsets = []int{-1, 0, 1, 7, 15}
 
-// maxSize is the largest size that a case may name.
+// maxSize is the largest size of a case.
 const maxSize = 4096
 
 func size(name string, usual int) arg {

@@ -17,10 +17,10 @@ import (
 	"dpnbench/internal/guardpages"
 )
 
-// quick is the check of the quick cases, for every test that needs it.
+// quick is the report of the quick cases, shared by the tests that need it.
 var quick = sync.OnceValues(func() (*Report, error) { return Run(context.Background(), Options{Quick: true}) })
 
-// TestEveryKernel is the check itself. With the race detector it runs every third of the quick cases.
+// TestEveryKernel runs the check of the quick cases; with the race detector, of every third one.
 func TestEveryKernel(t *testing.T) {
 	run := quick
 	if raced {
@@ -53,8 +53,8 @@ func TestEveryKernel(t *testing.T) {
 	}
 }
 
-// update says what to write to testdata/sha256.txt: nothing (""), missing kernels ("true"), or
-// these and a new hash of the kernel that is named.
+// update selects what to write to testdata/sha256.txt: nothing (""), missing kernels ("true"), or
+// missing kernels and a new hash of the named kernel.
 var update string
 
 func init() {
@@ -84,7 +84,7 @@ func merge(committed map[string]string, rows []Row, named string) string {
 	return text.String()
 }
 
-// readHashes reads what merge returns.
+// readHashes parses the result of merge.
 func readHashes(text string) map[string]string {
 	hashes := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -100,7 +100,7 @@ func readHashes(text string) map[string]string {
 // changed stays an error unless its kernel is named.
 func TestHashes(t *testing.T) {
 	if raced {
-		t.Skip("a minute with the race detector: without -race")
+		t.Skip("takes a minute with the race detector: run without -race")
 	}
 	const file = "testdata/sha256.txt"
 	text, err := os.ReadFile(file)
@@ -133,7 +133,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestMerge checks that -update replaces no hash that is not named.
+// TestMerge checks that -update replaces only the hash of the named kernel.
 func TestMerge(t *testing.T) {
 	committed := readHashes("old  dot\nold  sum\nold  gone\n")
 	var rows []Row
@@ -166,15 +166,14 @@ func TestSweepInterrupted(t *testing.T) {
 	f := sweepFunction{"exp", func(*engine.Engine, []float32, []float32) { calls++ }, math.Exp}
 	sweepOne(ctx, f, []*engine.Engine{e}, 0)
 	if calls > 0 {
-		t.Errorf("%d calls under a context that has ended", calls)
+		t.Errorf("%d calls after the context has ended", calls)
 	}
 }
 
-// TestSweep runs the first of the 256 blocks of the sweep, on the tiers with assembly if
-// there are any.
+// TestSweep runs the first of the 256 blocks of the sweep, on the tiers with assembly, if any.
 func TestSweep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("32 million inputs, minutes under emulation: without -short")
+		t.Skip("takes minutes under emulation: run without -short")
 	}
 	tiers := engine.Available()
 	if len(tiers) > 1 {
@@ -191,8 +190,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestRoutes checks that every ascent of the sparse route takes it and leaves out components, and
-// that an ascent by another route than the one asked for fails.
+// TestRoutes checks that every ascent of the sparse route takes it and skips components, and that a
+// case fails if its ascent takes another route than the requested one.
 func TestRoutes(t *testing.T) {
 	e, err := engine.New(engine.WithThreads(1))
 	if err != nil {
@@ -218,7 +217,7 @@ func TestRoutes(t *testing.T) {
 			left += c.get("rows")*c.get("k") - int(mem.mixture.Work().Evaluated[s].Load())
 		}
 		if left <= 0 {
-			t.Errorf("%s: %d pairs of a row and a component left out, want some", c, left)
+			t.Errorf("%s: %d pairs of a row and a component skipped, want some", c, left)
 		}
 		wrong := tr
 		wrong.run = func(e *engine.Engine) {
@@ -232,8 +231,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestCatches checks that each kind of mistake is found: a wrong number, other bits, a
-// write outside the outputs, a read or write outside the buffers.
+// TestCatches checks that each kind of mistake is found: a wrong number, different bits, a write
+// outside the outputs, a read or write outside the buffers.
 func TestCatches(t *testing.T) {
 	nothing := func() float32 { return 0 }
 	for name, c := range map[string]struct {
@@ -282,7 +281,7 @@ func TestCatches(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 		if name == "out of bound" && row.MaxErrorRatio != 2 {
-			t.Errorf("error ratio %v of a result twice out of its bound", row.MaxErrorRatio)
+			t.Errorf("error ratio %v of a result with twice the allowed error", row.MaxErrorRatio)
 		}
 	}
 	nan, minusZero := float32(math.NaN()), float32(math.Copysign(0, -1))
@@ -317,11 +316,11 @@ func TestGuards(t *testing.T) {
 		return guardpages.Floats(n)
 	}
 	if r := report(); r.Guards || calls < 3 {
-		t.Errorf("guards %t after %d buffers of which 2 had guard pages", r.Guards, calls)
+		t.Errorf("guards %t after %d buffers, only 2 with guard pages", r.Guards, calls)
 	}
 }
 
-// TestParseCase reads back what a case writes.
+// TestParseCase parses the text of each case.
 func TestParseCase(t *testing.T) {
 	for i := range kernels {
 		for _, c := range kernels[i].cases(true) {

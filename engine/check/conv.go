@@ -8,7 +8,7 @@ import (
 	"dpnbench/engine/reference"
 )
 
-// patchArgs are patches of rows x n that begin at some of a number of places.
+// patchArgs describe patches of rows x n elements that begin at random places.
 var patchArgs = []arg{size("rows", 5), size("n", 40), size("patches", 7),
 	{name: "places", usual: 20, min: 1, max: 1 << 16, sweep: []int{1, 8, 100}, quickSweep: []int{1, 8}},
 	flagArg("padded"), offsetArg, dataArg, seedArg}
@@ -18,7 +18,7 @@ var (
 	spreadPatchesKernel = definition{args: patchArgs, more: longPatches, make: spreadPatches}
 )
 
-// longPatches are widths that have kernels of their own, and more patches than fit into a call.
+// longPatches are widths with special kernels, with more patches than fit into a call.
 func longPatches(bool) [][]int {
 	list := [][]int{
 		{5, 40, 700, 1000, 0, -1, 0, 1},
@@ -35,12 +35,12 @@ func longPatches(bool) [][]int {
 	return list
 }
 
-// patchSet is what add-patches and spread-patches have in common.
+// patchSet holds the inputs that add-patches and spread-patches have in common.
 type patchSet struct {
 	by     engine.Matrix // one factor for each patch
-	at     []int32       // where it begins
+	at     []int32       // index of its first element
 	stride int           // from one row of a patch to the next
-	length int           // of the vector that holds the patches: it ends where the last one does
+	length int           // of the vector that contains the patches; it ends with the last one
 }
 
 func newPatchSet(c Case, mem *memory, r *num.Rand, fill func() float32) patchSet {
@@ -92,7 +92,7 @@ func spreadPatches(c Case, mem *memory) trial {
 	})}
 }
 
-// untouched is what bytes and places beyond an output hold.
+// untouched is the initial value of bytes and places beyond an output.
 const untouched = 0x55
 
 var reluPoolKernel = definition{
@@ -144,8 +144,8 @@ var poolBackwardKernel = definition{
 	make: poolBackward,
 }
 
-// poolBackward checks the backward pass of ReLUPool with gradients of which half are 0. The
-// outputs are the sums, the gradients that are not 0, their places and their number.
+// poolBackward checks the backward pass of ReLUPool with gradients half of which are 0. The outputs
+// are the sums, the nonzero gradients, their places and their number.
 func poolBackward(c Case, mem *memory) trial {
 	rows, cols, off := c.get("rows"), c.get("n"), c.get("offset")
 	r := c.rand()

@@ -19,7 +19,7 @@ func packedProduct(e *engine.Engine, c, a, b engine.Matrix, acc bool) {
 	e.MatMulPacked(c, a, e.Pack(nil, b), acc)
 }
 
-// workerProduct gives each thread some rows of the product.
+// workerProduct computes some rows of the product on each thread.
 func workerProduct(e *engine.Engine, c, a, b engine.Matrix, acc bool) {
 	e.Parallel(c.Rows, 0, 0, func(w *engine.Worker, lo, hi int) {
 		w.MatMul(c.Slice(lo, hi, 0, c.Cols), a.Slice(lo, hi, 0, a.Cols), b, acc)
@@ -46,7 +46,7 @@ func matMulKernel(multiply product) definition {
 	}
 }
 
-// expectProduct expects a b, added to out if the case says so.
+// expectProduct expects a b, or out + a b if the case has acc set.
 func expectProduct(c Case, out, a, b engine.Matrix) trial {
 	var c0 blas64.General
 	if c.get("acc") == 1 {
@@ -57,7 +57,7 @@ func expectProduct(c Case, out, a, b engine.Matrix) trial {
 	return trial{want: want.Data, bound: bound.Data}
 }
 
-// workerMatMulKernel is a product of workers, which take C with contiguous rows only.
+// workerMatMulKernel is a product by workers, which require contiguous rows of C.
 func workerMatMulKernel() definition {
 	k := matMulKernel(workerProduct)
 	for i := range k.args {
@@ -69,20 +69,20 @@ func workerMatMulKernel() definition {
 	return k
 }
 
-// productCases are products on both sides of every edge between blocks, panels and paths.
+// productCases are products on both sides of every boundary between blocks, panels and code paths.
 func productCases(quick bool) [][]int {
 	var list [][]int
 	add := func(m, k, n int, layouts [3]int, acc int) { // the layouts of A, B and C
 		list = append(list, []int{m, k, n, layouts[0], layouts[1], layouts[2], acc, -1, 0, 1})
 	}
-	for i := range 125 { // all forms of transposition, on both sides of the path without packing
+	for i := range 125 { // all forms of transposition, with and without packing of B
 		lc, la, lb := i/25, i/5%5, i%5
 		add(7, 5, 18, [3]int{la, lb, lc}, 1)
 		if !quick || lc == 0 {
 			add(19, 21, 33, [3]int{la, lb, lc}, 0)
 		}
 	}
-	// edges of inner blocks
+	// boundaries of inner blocks
 	for _, k := range []int{287, 288, 289, 431, 432, 433, 511, 512, 513, 863, 864, 865, 1023, 1024, 1025} {
 		add(5, k, 17, [3]int{0, 0, 0}, 1)
 		add(14, k, 3, [3]int{2, 2, 0}, 0)
@@ -94,8 +94,8 @@ func productCases(quick bool) [][]int {
 	if quick {
 		return list
 	}
-	add(257, 33, 40, [3]int{0, 0, 0}, 0) // edges of row blocks
-	for _, lb := range []int{0, 2, 4} {  // B packed by the threads, and packed before
+	add(257, 33, 40, [3]int{0, 0, 0}, 0) // boundaries of row blocks
+	for _, lb := range []int{0, 2, 4} {  // B packed by the threads, and packed in advance
 		for _, m := range []int{13, 63, 64, 65, 700} {
 			add(m, 37, 150, [3]int{0, lb, 0}, 1)
 		}
@@ -109,7 +109,7 @@ func productCases(quick bool) [][]int {
 	return append(list, randomProducts()...)
 }
 
-// randomProducts are products in which all arguments are drawn.
+// randomProducts are products with random arguments.
 func randomProducts() [][]int {
 	var list [][]int
 	r := num.NewRand(11, 0)
@@ -122,8 +122,8 @@ func randomProducts() [][]int {
 	return list
 }
 
-// matMulAtKernel checks products whose rows of B begin anywhere in a vector. The slack is the
-// number of floats that the vector has after the last of them.
+// matMulAtKernel checks products whose rows of B begin at arbitrary indices of a vector. slack is
+// the number of floats of the vector after the last row.
 var matMulAtKernel = definition{
 	args: []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"),
 		{name: "slack", max: 64, sweep: []int{0, 1, 15, 16, 31, 32}, quickSweep: []int{0, 31}},
@@ -132,7 +132,7 @@ var matMulAtKernel = definition{
 	make: matMulAt,
 }
 
-// longMatMulAt are products on both sides of the edges of inner blocks and blocks of rows.
+// longMatMulAt are products on both sides of the boundaries of inner blocks and blocks of rows.
 func longMatMulAt(quick bool) [][]int {
 	list := [][]int{
 		{3, 0, 40, 0, 0, 1, -1, 0, 1},

@@ -8,8 +8,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// kernels is everything that is checked, in the order of the report: the name that --kernel and
-// --case take, and what is checked under it. The definitions are in the file of their family.
+// kernels lists everything that is checked, in the order of the report: the name for --kernel and
+// --case, and the definition, which is in the file of its family.
 var kernels = []kernel{
 	// gemm.go
 	{"matmul", matMulKernel(plainProduct)},
@@ -64,21 +64,21 @@ var kernels = []kernel{
 	{"softmax-cross-entropy", crossEntropyKernel},
 }
 
-// kernel is something to check, under a name.
+// kernel is a definition with its name.
 type kernel struct {
 	name string
 	definition
 }
 
-// definition says how a kernel is checked.
+// definition describes how a kernel is checked.
 type definition struct {
 	args []arg
 
 	// more lists cases besides the sweeps over one argument each: values in the order of args.
-	// Those out of range are left out.
+	// Those out of range are skipped.
 	more func(quick bool) [][]int
 
-	// make draws the inputs of a case and computes what the reference expects.
+	// make draws the inputs of a case and computes the expected results.
 	make func(c Case, m *memory) trial
 
 	route ascent.Route // of ascents; AutoRoute stands for DenseRoute
@@ -102,8 +102,8 @@ func find(name string) *kernel {
 	return nil
 }
 
-// cases lists the cases of k: its usual arguments with one swept at a time, those of more, and,
-// unless quick, random combinations. No case is listed twice.
+// cases lists the cases of k without duplicates: its usual arguments with one swept at a time,
+// those of more, and, unless quick, random combinations.
 func (k *kernel) cases(quick bool) []Case {
 	var list []Case
 	seen := map[string]bool{}
@@ -158,7 +158,7 @@ func (k *kernel) newCase(values []int) (c Case, ok bool) {
 	return c, true
 }
 
-// usual returns the usual arguments, with those in named replaced.
+// usual returns the usual arguments, except for those in named.
 func (d *definition) usual(named map[string]int) []int {
 	values := make([]int, len(d.args))
 	for i, a := range d.args {
@@ -171,11 +171,11 @@ func (d *definition) usual(named map[string]int) []int {
 }
 
 const (
-	// combinations is the number of cases in which all arguments are drawn: they find mistakes
-	// that need two unusual arguments at once.
+	// combinations is the number of cases with random arguments, which find mistakes that need two
+	// unusual arguments at once.
 	combinations = 50
-	// drawnSizes is the largest product of all sizes of such a case, so that the reference,
-	// which is slow, stays below a second.
+	// drawnSizes limits the product of all sizes of such a case, so that the slow reference takes
+	// less than a second.
 	drawnSizes = 1 << 12
 )
 

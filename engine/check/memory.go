@@ -9,26 +9,26 @@ import (
 	"dpnbench/internal/guardpages"
 )
 
-// canary fills all memory that a kernel must not use: a NaN, so that reading it corrupts a result,
-// with a payload that does not arise from arithmetic.
+// canary fills all memory that a kernel must not use. It is a NaN, so that reading it corrupts the
+// result, with a payload that arithmetic does not produce.
 const canary = 0x7fa5a5a5
 
-// memory hands out the buffers of one case. Each lies in a region of its own between two guard
-// pages: against the second one (offset -1) or a number of floats behind the first.
+// memory allocates the buffers of one case. Each lies in its own region between two guard pages: at
+// the end (offset -1) or offset floats from the start.
 type memory struct {
 	regions []*region
 	used    int
 	inputs  []engine.Matrix
 	outputs []engine.Matrix
 	initial [][]float32 // of the outputs
-	saved   [][]uint32  // of the used regions, bits before the run
-	open    bool        // a region has no guard pages around it
+	saved   [][]uint32  // bits of the used regions before the run
+	open    bool        // a region has no guard pages
 
 	route   ascent.Route    // of the ascents of the run
 	mixture *ascent.Mixture // that the run has made, or nil
 }
 
-// region is page-aligned memory between two guard pages, where the system can do that.
+// region is page-aligned memory, between two guard pages if the system supports them.
 type region struct {
 	floats []float32
 	free   func() error // nil for plain memory
@@ -37,7 +37,8 @@ type region struct {
 // guarded allocates regions; tests replace it.
 var guarded = guardpages.Floats
 
-// grow gives the region room for n floats. Where the system refuses guard pages the canaries remain.
+// grow makes the region at least n floats long. If the system refuses guard pages, only the
+// canaries remain.
 func (m *memory) grow(r *region, n int) {
 	r.release()
 	var err error
@@ -49,27 +50,27 @@ func (m *memory) grow(r *region, n int) {
 
 func (r *region) release() {
 	if r.free != nil {
-		r.free() // an error would leave nothing to do but to keep the memory
+		r.free() // after an error the memory stays allocated
 	}
 	r.floats, r.free = nil, nil
 }
 
-// release gives all memory back.
+// release frees all memory.
 func (m *memory) release() {
 	for _, r := range m.regions {
 		r.release()
 	}
 }
 
-// take returns n floats at the offset.
+// take allocates n floats at the offset.
 func (m *memory) take(n, offset int) []float32 {
 	if m.used == len(m.regions) {
 		m.regions = append(m.regions, &region{})
 	}
 	r := m.regions[m.used]
 	m.used++
-	// All of a region is filled and compared for every case: a small case gets a new region
-	// rather than the one that a large case has left.
+	// All of a region is filled and compared for every case, so a small case does not reuse the
+	// region of a large one.
 	if len(r.floats) < n+16 || len(r.floats) > 8*(n+4096) {
 		m.grow(r, n+n/2+1024)
 	}
@@ -83,7 +84,7 @@ func (m *memory) take(n, offset int) []float32 {
 	return r.floats[offset : offset+n : offset+n]
 }
 
-// reset forgets the buffers of the last case and keeps their memory for the next one.
+// reset releases the buffers of the last case but keeps their memory for the next one.
 func (m *memory) reset() {
 	m.used = 0
 	m.inputs, m.outputs, m.initial, m.saved = m.inputs[:0], m.outputs[:0], m.initial[:0], m.saved[:0]
@@ -101,7 +102,7 @@ const (
 	layouts
 )
 
-// matrix makes room for a rows x cols matrix.
+// matrix allocates a rows x cols matrix.
 func (m *memory) matrix(rows, cols int, l layout, offset int) engine.Matrix {
 	x := engine.Matrix{Rows: rows, Cols: cols}
 	switch l {
@@ -126,7 +127,7 @@ func (m *memory) matrix(rows, cols int, l layout, offset int) engine.Matrix {
 	return x
 }
 
-// input makes a matrix and fills it.
+// input allocates a matrix and fills it.
 func (m *memory) input(rows, cols int, l layout, offset int, fill func() float32) engine.Matrix {
 	x := m.matrix(rows, cols, l, offset)
 	for i := range rows {
@@ -138,7 +139,7 @@ func (m *memory) input(rows, cols int, l layout, offset int, fill func() float32
 	return x
 }
 
-// output makes a matrix that the kernel writes; before every run it holds what fill gave.
+// output allocates a matrix for the kernel to write. Before every run it has the values of fill.
 func (m *memory) output(rows, cols int, l layout, offset int, fill func() float32) engine.Matrix {
 	x := m.matrix(rows, cols, l, offset)
 	v := make([]float32, 0, rows*cols)
@@ -153,10 +154,10 @@ func (m *memory) output(rows, cols int, l layout, offset int, fill func() float3
 	return x
 }
 
-// vector is the one row of a matrix as a slice.
+// vector returns the only row of a matrix.
 func vector(x engine.Matrix) []float32 { return x.Data[:x.Cols:x.Cols] }
 
-// save records all memory as it must be after the run, outputs aside.
+// save records all memory; after the run it must be the same, except for the outputs.
 func (m *memory) save() {
 	m.restore()
 	for _, r := range m.regions[:m.used] {

@@ -2,5 +2,5 @@
 
 package check
 
-// raced says whether the race detector is on, which slows the reference down twenty times.
+// raced reports whether the race detector is on, which makes the reference 20 times slower.
 const raced = false

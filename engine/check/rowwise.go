@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// rowOf is row i of m, whose rows lie without gaps.
+// rowOf returns row i of m, whose rows are contiguous.
 func rowOf(m blas64.General, i int) []float64 { return m.Data[i*m.Cols : (i+1)*m.Cols] }
 
 var rowDotsKernel = definition{
@@ -106,7 +106,7 @@ var argMinKernel = definition{
 	make: argMin,
 }
 
-// manyRows are so many that NaN and infinities are in every column.
+// manyRows are enough rows that every column has NaN and infinities.
 func manyRows(quick bool) [][]int {
 	if quick {
 		return nil

@@ -16,9 +16,9 @@ import (
 	"dpnbench/engine/reference"
 )
 
-// Options say what to check.
+// Options select what to check.
 type Options struct {
-	Tiers   []engine.Tier // empty: all that this machine has
+	Tiers   []engine.Tier // empty: all that are available
 	Threads int           // 0: 1 and 2 in turn
 	Quick   bool          // a part of the cases: some seconds
 	Kernel  string        // only this kernel
@@ -28,7 +28,7 @@ type Options struct {
 	Progress func(done, all int)
 }
 
-// Row sums up the cases of one kernel on one tier.
+// Row summarises the cases of one kernel on one tier.
 type Row struct {
 	Kernel        string  `json:"kernel"`
 	Tier          string  `json:"tier"`
@@ -36,7 +36,7 @@ type Row struct {
 	Failed        int     `json:"failed"`
 	MaxULP        uint32  `json:"max_ulp"`         // largest distance from the rounded reference; see conditioned
 	MaxErrorRatio float64 `json:"max_error_ratio"` // largest error over its bound
-	BitsEqual     bool    `json:"bits_equal"`      // to those of the pure-Go tier, in all cases
+	BitsEqual     bool    `json:"bits_equal"`      // as on the pure-Go tier, in all cases
 	SHA256        string  `json:"sha256"`          // of the results of all cases in order, NaN as 0x7fc00000
 
 	hash hash.Hash
@@ -54,7 +54,7 @@ type Failure struct {
 type Report struct {
 	Cases    int       `json:"cases"` // on all tiers together
 	Failed   int       `json:"failed"`
-	Guards   bool      `json:"guards"` // every buffer lay against pages without access
+	Guards   bool      `json:"guards"` // every buffer lay between guard pages
 	Kernels  []Row     `json:"kernels"`
 	Failures []Failure `json:"failures"`
 }
@@ -70,8 +70,8 @@ type checker struct {
 	order   []*Row
 }
 
-// Run checks. It returns an error when there is nothing to run or ctx ends; failing
-// cases are in the report.
+// Run runs the check. It returns an error if there is nothing to check or ctx ends; failing cases
+// are in the report.
 func Run(ctx context.Context, opt Options) (*Report, error) {
 	cases := opt.Cases
 	if len(cases) == 0 {
@@ -140,7 +140,7 @@ func (k *checker) open(threads int) error {
 	return nil
 }
 
-// close stops the engines and gives the memory back.
+// close stops the engines and frees the memory.
 func (k *checker) close() {
 	for _, list := range k.engines {
 		for _, e := range list {
@@ -249,8 +249,8 @@ func (row *Row) add(results []float32) {
 	row.hash.Write(bytes)
 }
 
-// judge compares results with the reference, counts all of them in the row, and returns
-// the first that is out of bounds.
+// judge compares results with the reference, updates the row, and returns an error for the first
+// result outside its bound.
 func (row *Row) judge(got []float32, tr trial) (failure error) {
 	if tr.want == nil {
 		return nil
@@ -276,7 +276,7 @@ func (row *Row) judge(got []float32, tr trial) (failure error) {
 		}
 		e := math.Abs(float64(g) - w)
 		if ulps == 0 {
-			e = 0 // the rounded reference itself, also for NaN and infinities, whose bound is NaN
+			e = 0 // equal to the rounded reference, also for NaN and infinities, whose bound is NaN
 		}
 		if ulps > 0 && !(e <= b) {
 			fail("element %d: %v differs from %v by %.3g, bound %.3g", i, g, w, e, b)
@@ -293,12 +293,11 @@ func (row *Row) judge(got []float32, tr trial) (failure error) {
 	return failure
 }
 
-// worstRatio stands for an error without bound: JSON has no infinity.
+// worstRatio stands for an infinite ratio, which JSON cannot represent.
 const worstRatio = 1e300
 
-// conditioned is the number of units in the last place of a result up to which its bound
-// may go for the result to count in MaxULP. A sum that cancels has a larger bound, and
-// its distance in ULPs says nothing.
+// conditioned is the largest bound, in units in the last place (ULPs), of a result that counts in
+// MaxULP. A sum with cancellation has a larger bound, and its error in ULPs has no meaning.
 const conditioned = 64
 
 // ulp returns the unit in the last place of float32 at v.

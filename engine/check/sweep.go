@@ -15,25 +15,25 @@ import (
 	"dpnbench/engine/reference"
 )
 
-// SweepRow sums up one function on one tier over its inputs.
+// SweepRow summarises one function on one tier over all inputs.
 type SweepRow struct {
 	Function string `json:"function"`
 	Tier     string `json:"tier"`
 	Inputs   uint64 `json:"inputs"`
-	// Failed counts inputs whose result is more than one ULP from the rounded reference or has other
-	// bits than on the first tier.
+	// Failed counts inputs whose result differs by more than one ULP from the rounded reference, or
+	// in any bit from the first tier.
 	Failed    uint64  `json:"failed"`
 	MaxULP    uint32  `json:"max_ulp"`    // largest distance from the rounded reference
-	MaxError  float64 `json:"max_error"`  // largest distance from the reference itself, in ULPs, if above 1/2
+	MaxError  float64 `json:"max_error"`  // largest distance from the unrounded reference, in ULPs, if above 1/2
 	Worst     string  `json:"worst"`      // the input of the largest error, in hexadecimal
-	BitsEqual bool    `json:"bits_equal"` // to those of the first tier
+	BitsEqual bool    `json:"bits_equal"` // as on the first tier
 	// SHA256 is the hash of the SHA-256 of each 2^24 results in the order of the inputs' bits, with
 	// NaN as 0x7fc00000.
 	SHA256    string `json:"sha256"`
-	HashEqual bool   `json:"hash_equal"` // to the committed one
+	HashEqual bool   `json:"hash_equal"` // equal to the committed one
 }
 
-// sweepHashes are those of all 2^32 inputs, which every tier and machine must reproduce.
+// sweepHashes are the hashes over all 2^32 inputs, which every tier must reproduce on every machine.
 var sweepHashes = map[string]string{
 	"exp": "28d6d72b7f6554f11c103ba1a7e758c5af01ec062804e17d24d14870c0893f76",
 	"log": "a6eb85b95b856c7666ec12ade79848f66e5e60b7f3889cab781385a42c28d1b6",
@@ -51,9 +51,9 @@ var sweepFunctions = []sweepFunction{
 }
 
 const (
-	sweepBlock  = 1 << 24 // inputs of a block, which is hashed on its own
+	sweepBlock  = 1 << 24 // inputs per block; each block is hashed separately
 	sweepBlocks = 1 << 32 / sweepBlock
-	sweepChunk  = 1 << 13 // inputs of a call
+	sweepChunk  = 1 << 13 // inputs per call
 )
 
 // Sweep evaluates exp and log at all 2^32 inputs on every tier of opt, compares the results with
@@ -61,7 +61,7 @@ const (
 // takes minutes, most of them for the tier generic. Progress counts blocks of 2^24 inputs.
 func Sweep(ctx context.Context, opt Options) ([]SweepRow, error) { return sweep(ctx, opt, sweepBlocks) }
 
-// sweep is Sweep for the first blocks of every function.
+// sweep is Sweep for the given number of blocks of every function.
 func sweep(ctx context.Context, opt Options, blocks int) ([]SweepRow, error) {
 	tiers, threads := opt.tiers(), max(opt.Threads, 1)
 	engines := make([][]*engine.Engine, threads) // by thread, by tier
@@ -107,7 +107,7 @@ func sweep(ctx context.Context, opt Options, blocks int) ([]SweepRow, error) {
 	return rows, nil
 }
 
-// sumSweep makes the row of a tier, number i, from the results of all blocks.
+// sumSweep returns the row of tier number i from the results of all blocks.
 func sumSweep(function string, t engine.Tier, results [][]sweepResult, i int) SweepRow {
 	row := SweepRow{Function: function, Tier: t.String(), BitsEqual: true}
 	all := sha256.New()
@@ -127,13 +127,13 @@ func sumSweep(function string, t engine.Tier, results [][]sweepResult, i int) Sw
 	return row
 }
 
-// sweepResult is the outcome of a block on one tier.
+// sweepResult is the result of a block on one tier.
 type sweepResult struct {
 	SweepRow
 	hash hash.Hash
 }
 
-// sweepOne evaluates f on all engines at the block of inputs whose bits begin at first. It stops
+// sweepOne evaluates f on all engines at the block of inputs whose bits start at first. It stops
 // early if ctx ends.
 func sweepOne(ctx context.Context, f sweepFunction, engines []*engine.Engine, first uint32) []sweepResult {
 	results := make([]sweepResult, len(engines))
@@ -188,7 +188,7 @@ func (r *sweepResult) judge(x, y *[sweepChunk]float32, want *[sweepChunk]float64
 	r.hash.Write(bytes[:])
 }
 
-// canonicalBits are the bits of v, the same for every NaN.
+// canonicalBits returns the bits of v, or the same bits for every NaN.
 func canonicalBits(v float32) uint32 {
 	if v != v {
 		return 0x7fc00000

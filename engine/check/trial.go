@@ -10,12 +10,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// trial is a case made ready: run calls the kernel on an engine.
+// trial is a prepared case: run calls the kernel on an engine.
 type trial struct {
 	run func(e *engine.Engine)
 
-	// want and bound follow the outputs element by element. A bound below 0 allows at most
-	// -bound units in the last place (ULPs). Without them only the bits are compared.
+	// want and bound have one element for each element of the outputs. A negative bound allows an
+	// error of -bound units in the last place (ULPs). If they are empty, only the bits are
+	// compared.
 	want, bound []float64
 
 	// ascends says that run makes an ascent of some rows, which must take the route of the run.
@@ -34,12 +35,12 @@ func (tr *trial) expectOne(v, bound float64) {
 	tr.want, tr.bound = append(tr.want, v), append(tr.bound, bound)
 }
 
-// expectExactly appends values that must come out without error.
+// expectExactly appends values with bound 0.
 func (tr *trial) expectExactly(values ...float64) {
 	tr.want, tr.bound = append(tr.want, values...), append(tr.bound, make([]float64, len(values))...)
 }
 
-// values is what is expected so far.
+// values returns the expected values so far.
 func (tr *trial) values() reference.Value { return reference.Value{V: tr.want, E: tr.bound} }
 
 // onWorker returns a run that calls f with one worker of the engine.
@@ -52,7 +53,7 @@ func onWorker(f func(w *engine.Worker)) func(e *engine.Engine) {
 // Kinds of inputs, the values of the argument "data".
 const (
 	normalData  = iota // normal numbers
-	integerData        // whole numbers from -8 to 8, whose sums of products are exact
+	integerData        // integers from -8 to 8, whose sums of products are exact
 	wideData           // normal numbers times powers of two from 2^-20 to 2^20
 	powerData          // powers of two of both signs, whose products are exact
 	specialData        // normal numbers, some of them replaced by infinities, NaN, subnormals and zeros
@@ -92,15 +93,15 @@ func filler(r *num.Rand, kind int) func() float32 {
 	return normal
 }
 
-// rand is the source of the case's random numbers.
+// rand returns the source of the case's random numbers.
 func (c Case) rand() *num.Rand { return num.NewRand(uint64(c.get("seed")), 0) }
 
-// general is m in float64.
+// general returns m in float64.
 func general(m engine.Matrix) blas64.General {
 	return reference.FromFloat32(m.Data, m.Rows, m.Cols, m.RS, m.CS)
 }
 
-// exact replaces the bounds of sums of small integers, which have no rounding at all, by 0.
+// exact replaces the bounds of sums of small integers, which are exact, by 0.
 func exact(kind int, bound []float64) {
 	if kind == integerData {
 		clear(bound)

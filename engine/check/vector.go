@@ -10,7 +10,7 @@ import (
 
 var vectorArgs = []arg{size("n", 37), offsetArg, dataArg, seedArg}
 
-// longVectors are lengths on both sides of the chunk that one kernel call handles.
+// longVectors are lengths on both sides of the chunk of one kernel call.
 func longVectors(quick bool) [][]int {
 	if quick {
 		return nil
@@ -26,7 +26,7 @@ func longVectors(quick bool) [][]int {
 const (
 	usualPoints   = iota // normal numbers with a standard deviation of 10
 	allExponents         // any bits
-	nearLimits           // up to 3 neighbours away from where the function changes its form
+	nearLimits           // up to 3 floats from a boundary between the function's formulas
 	specialPoints        // NaN, infinities, zeros, subnormal numbers
 	pointKinds
 )
@@ -75,7 +75,7 @@ func functionInputs(r *num.Rand, normal func() float32, points int) func() float
 
 // elementFunction is a function of a factor, two vectors and the old value of the output.
 type elementFunction struct {
-	// exact returns the value in float64 and how often float32 arithmetic rounds on the way.
+	// exact returns the value in float64 and the number of float32 roundings.
 	exact func(a, x, y, old float64) (value float64, roundings int)
 	call  func(e *engine.Engine, out []float32, a float32, x, y []float32)
 }
@@ -176,8 +176,8 @@ var sumKernel = definition{args: vectorArgs, more: longVectors, make: func(c Cas
 	return tr
 }}
 
-// sumSquaresKernel stores the float64 result as two float32 whose sum it is, so that all its
-// leading bits are compared.
+// sumSquaresKernel stores the float64 result as a sum of two float32, so that 48 of its bits are
+// compared.
 var sumSquaresKernel = definition{args: vectorArgs, more: longVectors, make: func(c Case, mem *memory) trial {
 	n, off := c.get("n"), c.get("offset")
 	fill := filler(c.rand(), c.get("data"))

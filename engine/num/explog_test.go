@@ -9,9 +9,8 @@ import (
 	"dpnbench/engine/reference"
 )
 
-// TestExpLogSample holds exp and log of every tier against float64 on a sample of all
-// 2^32 inputs: every exponent, and each limit with its neighbours. The tiers must agree
-// bit by bit.
+// TestExpLogSample compares exp and log of every tier with float64 on a sample of all 2^32 inputs:
+// every exponent, and each limit with its neighbours. The tiers must agree in every bit.
 func TestExpLogSample(t *testing.T) {
 	stride := uint64(65537 - 512) // coprime to 2^32, about 66,000 inputs
 	if testing.Short() {

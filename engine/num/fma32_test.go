@@ -9,10 +9,10 @@ import (
 	"dpnbench/engine/num"
 )
 
-// exactFMA rounds x*y + z once, by arbitrary precision.
+// exactFMA rounds x*y + z once, with arbitrary-precision arithmetic.
 func exactFMA(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
-	if s-s != 0 || s == 0 { // special, or the sign of zero: float64 has it right
+	if s-s != 0 || s == 0 { // special value or zero: the float64 result is right
 		return float32(s)
 	}
 	p := new(big.Float).SetPrec(600).SetFloat64(float64(x))
@@ -26,15 +26,15 @@ func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// stressed returns operands whose exact sum lies on or next to a midpoint of two
-// float32, or is subnormal, or overflows; every few calls any bits at all.
+// stressed returns operands whose exact sum is at or near a midpoint of two float32, or subnormal,
+// or overflows; sometimes operands with random bits.
 func stressed(r *num.Rand) (x, y, z float32) {
 	odd := func(bits int) float32 { return float32(r.Intn(1<<bits)*2 + 1) }
 	switch r.Intn(6) {
 	case 0: // a long product and a z that leaves its tail at a midpoint
 		x, y = odd(11), odd(11)
 		z = odd(22) * float32(math.Ldexp(1, r.Intn(40)-8))
-	case 1: // z large, product a half of its last place, more or less
+	case 1: // z is large, the product about half a unit in its last place
 		z = odd(22) + 1<<23
 		x = 0.5
 		y = 1 + float32(r.Intn(3)-1)*0x1p-23
@@ -84,8 +84,8 @@ func TestFMA32(t *testing.T) {
 	}
 }
 
-// TestFMA32Hardware compares with the fused multiply-add of every other tier, which
-// axpy applies element by element, and with the generic tile, which writes it out.
+// TestFMA32Hardware compares FMA32 with the fused multiply-add of every other tier, by way of axpy,
+// and with the generic tile, which has it inlined.
 func TestFMA32Hardware(t *testing.T) {
 	r := num.NewRand(2, 0)
 	const n = 4096

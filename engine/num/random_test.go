@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRandomBits compares with committed hashes: the streams may never change, on any
-// machine, because seeds stand for results.
+// TestRandomBits compares the streams with committed hashes. They must never change, because seeds
+// identify results.
 func TestRandomBits(t *testing.T) {
 	h := sha256.New()
 	floats := make([]float32, 10000)
@@ -31,8 +31,7 @@ func TestRandomBits(t *testing.T) {
 	}
 }
 
-// TestDistributions holds moments and tails against their known values, within five
-// standard errors.
+// TestDistributions compares moments and tails with their known values, within five standard errors.
 func TestDistributions(t *testing.T) {
 	const n = 400000
 	x := make([]float32, n)
@@ -79,7 +78,7 @@ func TestDistributions(t *testing.T) {
 	near("mean of uniforms", sum, 3, math.Sqrt(1.0/3)/root)
 	near("variance of uniforms", square, 1.0/3, math.Sqrt(4.0/45)/root)
 
-	// Numbers so close together that one in 2^17 rounds to the upper end.
+	// The interval is so narrow that one number in 2^17 rounds to the upper end.
 	r.Uniform(x, 100, 101)
 	for _, v := range x {
 		if v < 100 || v >= 101 {
@@ -96,7 +95,7 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// TestSkip checks that numbers can be left out, and how many of them each kind takes.
+// TestSkip checks Skip, and how many numbers of the stream each method uses.
 func TestSkip(t *testing.T) {
 	all, some := NewRand(1, 2), NewRand(1, 2)
 	z := make([]float32, 7)
@@ -107,11 +106,11 @@ func TestSkip(t *testing.T) {
 	some.Skip(0)
 	some.Skip(16)
 	if a, b := all.Uint64(), some.Uint64(); a != b {
-		t.Errorf("number 17 is %x, and %x after 16 that were left out", a, b)
+		t.Errorf("number 17 is %x, and %x after skipping 16", a, b)
 	}
 }
 
-// TestNormalQuantile holds the quantile function against the error function.
+// TestNormalQuantile compares the quantile function with the error function.
 func TestNormalQuantile(t *testing.T) {
 	for e := 1.0; e < 53; e += 0.37 {
 		p := math.Exp2(-e)

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// problem is a small network around the potential: the loss is half the squared
-// distance of x_n to a target, weighted at random.
+// problem is a small network with a potential. The loss is half the randomly weighted squared
+// distance of x_n to a target.
 type problem struct {
 	k, d, rows, steps int
 	mu                blas64.General
@@ -109,8 +109,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// TestOneComponent compares with the closed form: with one component and P = s^2 I the
-// distance to the centre shrinks by 1 - alpha s^2 at each step.
+// TestOneComponent compares with the closed form: with one component and P = s^2 I, each step
+// multiplies the distance to the centre by 1 - alpha s^2.
 func TestOneComponent(t *testing.T) {
 	p := newProblem(1, 4, 3, 7, 3)
 	const s = 0.9
@@ -130,7 +130,7 @@ func TestOneComponent(t *testing.T) {
 	}
 }
 
-// TestPotentialRises checks that no step below the stable size lowers the potential.
+// TestPotentialRises checks that no step with a stable step size decreases the potential.
 func TestPotentialRises(t *testing.T) {
 	p := newProblem(5, 6, 20, 40, 11)
 	p.alpha = 0.05
@@ -148,7 +148,7 @@ func TestPotentialRises(t *testing.T) {
 	}
 }
 
-// TestPermutations checks that the order of components means nothing.
+// TestPermutations checks that the loss does not depend on the order of components.
 func TestPermutations(t *testing.T) {
 	p := newProblem(3, 4, 2, 5, 5)
 	want := p.loss()

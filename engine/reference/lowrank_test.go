@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// lowProblem is problem with precisions diag(w_i) + sign F_i^T F_i.
+// lowProblem is a problem with precisions diag(w_i) + sign F_i^T F_i.
 type lowProblem struct {
 	*problem
 	low *LowRank
@@ -50,8 +50,8 @@ var lowProblems = []struct {
 	{3, 5, 2, 3, 4, -1}, {4, 6, 3, 2, 10, 1}, {4, 4, 4, 2, 6, -1},
 }
 
-// TestLowRankGradients compares the gradients of precisions of low rank, by their own
-// formulas, with central differences and with those of the same precisions in full.
+// TestLowRankGradients compares the gradients of low-rank precisions with central differences, and
+// with those of the same precisions as full matrices.
 func TestLowRankGradients(t *testing.T) {
 	for _, s := range lowProblems {
 		name := fmt.Sprintf("k%d,d%d,r%d,rows%d,steps%d,sign%v", s.k, s.d, s.r, s.rows, s.steps, s.sign)
@@ -107,8 +107,8 @@ func TestLowRankGradients(t *testing.T) {
 	}
 }
 
-// TestLowRankEvaluation compares potential, responsibilities and gradient with those of
-// the same precisions in full.
+// TestLowRankEvaluation compares potential, responsibilities and gradient with those of the same
+// precisions as full matrices.
 func TestLowRankEvaluation(t *testing.T) {
 	for _, s := range lowProblems {
 		p := newLowProblem(s.k, s.d, s.r, s.rows, s.steps, s.sign)
