@@ -56,8 +56,9 @@ type idxFile struct {
 func (f *idxFile) start() int64 { return int64(4 + 4*len(f.dims)) }
 
 // loadIDX reads a file of the given number of dimensions and keeps the first n
-// items along the first dimension: all when n is 0 or more than there are.
-func loadIDX(path string, rank, n int) (*idxFile, error) {
+// items along the first dimension: all when n is 0 or more than there are. Of opt only the memory
+// counts.
+func loadIDX(path string, rank, n int, opt Options) (*idxFile, error) {
 	f, size, err := regular.Open(path)
 	if errors.Is(err, regular.ErrNot) {
 		return nil, &FormatError{File: path, Offset: -1, Problem: regular.ErrNot.Error()}
@@ -66,13 +67,18 @@ func loadIDX(path string, rank, n int) (*idxFile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readIDX(path, f, size, rank, n)
+	return readWithin(path, f, size, rank, n, opt)
 }
 
 // readIDX reads size bytes from r; name is for errors. All of r is checked, including what is
 // not kept. Memory stays within a small multiple of what r really holds, whatever its header
 // says.
 func readIDX(name string, r io.Reader, size int64, rank, n int) (*idxFile, error) {
+	return readWithin(name, r, size, rank, n, Options{})
+}
+
+// readWithin is readIDX with opt.Memory as a limit.
+func readWithin(name string, r io.Reader, size int64, rank, n int, opt Options) (*idxFile, error) {
 	in, err := openIDX(name, r, size)
 	if err != nil {
 		return nil, err
@@ -91,6 +97,9 @@ func readIDX(name string, r io.Reader, size int64, rank, n int) (*idxFile, error
 	keep := total
 	if n > 0 && n < f.dims[0] {
 		keep = total / int64(f.dims[0]) * int64(n)
+	}
+	if problem := opt.tooLarge(float64(keep)); problem != "" {
+		return nil, in.fail(4, nil, "%s", problem)
 	}
 	if f.data, err = in.content(f.start(), keep, total); err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ func TestLoadIDXFileMustBeRegular(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, trainLabels), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := loadIDX(filepath.Join(dir, trainLabels), 1, 0)
+	_, err := loadIDX(filepath.Join(dir, trainLabels), 1, 0, Options{})
 	if err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder in place of a file gives %v", err)
 	}

@@ -73,11 +73,11 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 	var train *Set
 	if !opt.TestOnly {
 		var err error
-		if train, err = loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize); err != nil {
+		if train, err = loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize, opt); err != nil {
 			return nil, err
 		}
 	}
-	test, err := loadSplit(dir, "test", testImages, testLabels, opt.TestSize)
+	test, err := loadSplit(dir, "test", testImages, testLabels, opt.TestSize, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 
 // loadSplit reads the first n images of a split and their labels; n = 0: all. Labels are read
 // first: the file is small and says how many images to expect.
-func loadSplit(dir, split, imagesName, labelsName string, n int) (*Set, error) {
+func loadSplit(dir, split, imagesName, labelsName string, n int, opt Options) (*Set, error) {
 	labelsPath, err := findIDX(dir, labelsName)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func loadSplit(dir, split, imagesName, labelsName string, n int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := loadIDX(labelsPath, 1, 0)
+	labels, err := loadIDX(labelsPath, 1, 0, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func loadSplit(dir, split, imagesName, labelsName string, n int) (*Set, error) {
 				Problem: fmt.Sprintf("label %d of image %d, expected 0 to %d", l, i, mnistClasses-1)}
 		}
 	}
-	images, err := loadIDX(imagesPath, 3, n)
+	images, err := loadIDX(imagesPath, 3, n, opt)
 	if err != nil {
 		return nil, err
 	}

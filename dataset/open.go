@@ -30,6 +30,10 @@ type Options struct {
 	// TestOnly skips the training images, which take seconds to draw or read: Data.Train is
 	// nil.
 	TestOnly bool
+
+	// Memory is how many bytes the images may take; 0: no limit. More gives an error before they
+	// are drawn or read.
+	Memory float64
 }
 
 // maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB. Digits
@@ -98,6 +102,17 @@ func openDigits(ctx context.Context, opt Options) (*Data, error) {
 	}
 	if test == 0 {
 		test = digitsTest
+	}
+	var need float64
+	for _, s := range []*SizeError{{Split: "test", Size: test}, {Split: "train", Size: train}} {
+		if s.Split == "train" && opt.TestOnly {
+			continue
+		}
+		need += float64(s.Size * (DigitSide*DigitSide + 1))
+		if problem := opt.tooLarge(need); problem != "" {
+			s.Problem = problem
+			return nil, s
+		}
 	}
 	d := &Data{Name: "digits", Classes: 10, Norm: DigitsNorm}
 	var err error

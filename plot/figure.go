@@ -135,7 +135,7 @@ func (f drawing) save(path string) error {
 
 func (f drawing) png() ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngDPI))
-	f.render(draw.New(c))
+	f.render(draw.New(letters{c}))
 	var b bytes.Buffer
 	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
 	return b.Bytes(), err

@@ -11,6 +11,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,7 +64,8 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 // openData opens the images that the settings name, the training images only with train.
 func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, error) {
 	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{
-		TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train})
+		TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
+		Memory: sysinfo.AvailableMemory()})
 	var size *dataset.SizeError
 	if errors.As(err, &size) {
 		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)

@@ -189,9 +189,9 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 func enoughMemory(c dpn.Config, data *dataset.Data) error {
 	need, free := c.TrainingBytes(data.Train.Pixels(), data.Classes, data.Train.Len()), sysinfo.AvailableMemory()
 	if need > free {
-		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d), "+
+		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %d images), "+
 			"%.1f GB are available",
-			need/1e9, c.Components, c.Dim, c.Batch, free/1e9)
+			need/1e9, c.Components, c.Dim, c.Batch, data.Train.Len(), free/1e9)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 	"dpnbench/report"
 
@@ -153,7 +154,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	if u.oodData == m.Config.Data {
 		return nil, nil, fmt.Errorf("--ood-data %s: is the model's own data, expected another source", u.oodData)
 	}
-	opt := dataset.Options{Seed: m.Config.DataSeed}
+	opt := dataset.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
 	name := "other"
 	switch u.oodData {
 	case "digits":

@@ -3,12 +3,13 @@ package sysinfo
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 )
 
 // AvailableMemory returns how many bytes this process can still allocate: MemAvailable of
-// Linux, or less if a control group limits the process. It returns +Inf if the system says
+// Linux, or less if a control group or its address space (ulimit -v) limits the process. It returns +Inf if the system says
 // neither.
 func AvailableMemory() float64 { return availableMemory("/") }
 
@@ -26,6 +27,23 @@ func availableMemory(root string) float64 {
 		used, ok2 := number(dir, "memory.current", "memory.usage_in_bytes")
 		if ok1 && ok2 {
 			free = min(free, max(limit-used+inactiveFile(dir), 0))
+		}
+	}
+	return min(free, addressSpace(root))
+}
+
+// addressSpace returns how many bytes of its address space the process may still use (ulimit -v), or
+// +Inf.
+func addressSpace(root string) float64 {
+	free := math.Inf(1)
+	var pages float64
+	if n, _ := fmt.Sscan(text(filepath.Join(root, "proc/self/statm")), &pages); n != 1 {
+		return free
+	}
+	for line := range strings.Lines(text(filepath.Join(root, "proc/self/limits"))) {
+		var limit float64
+		if n, _ := fmt.Sscanf(line, "Max address space %f", &limit); n == 1 { // not "unlimited"
+			free = max(limit-pages*float64(os.Getpagesize()), 0)
 		}
 	}
 	return free

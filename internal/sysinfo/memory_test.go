@@ -40,6 +40,15 @@ func TestAvailableMemory(t *testing.T) {
 			g + "memory.max": "1000000\n", g + "memory.current": "900000\n", g + "memory.stat": "anon 200000\nfile " +
 				"700000\ninactive_file 600000\nactive_file 100000\n",
 		}, 700000},
+		{"address space", map[string]string{
+			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/statm": "10 5 1 1 0 1 0\n",
+			"proc/self/limits": "Max data size             unlimited            unlimited            bytes\n" +
+				"Max address space         4096000              unlimited            bytes\n",
+		}, float64(4096000 - 10*os.Getpagesize())},
+		{"all of the address space", map[string]string{
+			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/statm": "10 5 1 1 0 1 0\n",
+			"proc/self/limits": "Max address space         unlimited            unlimited            bytes\n",
+		}, 5000 * 1024},
 		{"no limit", map[string]string{
 			"proc/meminfo": "MemAvailable: 5000 kB\n", "proc/self/cgroup": "0::/a\n",
 			g + "a/memory.max": "max\n", g + "a/memory.current": "900000\n",

@@ -1,0 +1,43 @@
+package plot
+
+import (
+	"bytes"
+	"testing"
+
+	xfont "golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"gonum.org/v1/plot"
+)
+
+// TestMissingLetters checks that names in a script that the font lacks leave a trace in a PNG, and
+// stay what they are in an SVG.
+func TestMissingLetters(t *testing.T) {
+	images := map[string][]byte{}
+	for _, title := range []string{"on ", "on 手写", "on 数字写"} {
+		f := Training{Title: title, Epochs: []Epoch{{Epoch: 1, TrainLoss: 1}, {Epoch: 2, TrainLoss: 0.5}}}
+		d, err := f.layout(fileWidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.title = f.heading()
+		b, err := d.png()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for other, c := range images {
+			if bytes.Equal(b, c) {
+				t.Errorf("the PNGs of %q and %q are the same", title, other)
+			}
+		}
+		images[title] = b
+		if svg, err := d.svg(); err != nil || !bytes.Contains(svg, []byte(title)) {
+			t.Errorf("no %q in the SVG, %v", title, err)
+		}
+	}
+	for _, w := range []xfont.Weight{xfont.WeightNormal, xfont.WeightBold} {
+		face := plot.DefaultTextHandler.Cache().Lookup(style(titleSize, w).Font, titleSize)
+		if i, err := face.Face.GlyphIndex(&sfnt.Buffer{}, missing); err != nil || i == 0 {
+			t.Errorf("weight %v: the font lacks the replacement itself, %v", w, err)
+		}
+	}
+}
