@@ -45,19 +45,20 @@ var otherStatements = []statement{
 			return judged{measured: "A = 0 gives P = 0", verdict: NotReproduced,
 				why: "A^T A is only positive semidefinite; nothing prevents A from becoming singular."}
 		}},
-	{"langevin", overview, "gradient ascent is a discretised version of Langevin dynamics", "by argument",
-		"interpretation",
-		untested("Langevin dynamics has a noise term; the ascent has none and is the limit of zero temperature.")},
+	{"langevin", overview, "gradient ascent is a discretised version of Langevin dynamics",
+		"unadjusted Langevin chains from test images, at the step size of the ascent, untrained potential",
+		"interpretation", onField(judgeLangevin)},
 	{"k-means", overview + "; paper, section 2.2", "k-means is crucial for stability and faster convergence", "",
 		"crucial",
 		untested("These experiments do not include training from other initial centres.")},
 	{"robustness", section43 + "; overview; poster", "DPNs may be more robust to noise",
 		"published network, 10 steps, and a linear classifier, trained on clean images; noisy test images", "may be",
 		onPoster(judgeRobustness)},
-	{"uncertainty", section43, "the landscape quantifies uncertainty", "", "may be",
-		untested("These experiments do not include uncertainty scores.")},
-	{"generation", section43, "samples could be drawn by Langevin dynamics", "", "could be",
-		untested("These experiments do not include sampling.")},
+	{"uncertainty", section43, "the landscape quantifies uncertainty",
+		"published network, 10 steps, seed 1: does phi where the ascent ends detect noise, inverted, rotated and " +
+			"misclassified images?", "may be", onPoster(judgeUncertainty)},
+	{"generation", section43, "samples could be drawn by Langevin dynamics",
+		"Metropolis-adjusted Langevin chains from test images, untrained potential", "could be", onField(judgeSampling)},
 	{"industry", posterResults, "with more resources, results comparable to models like ImageNet's", "", "anticipated",
 		untested("It is a forecast.")},
 }
@@ -85,7 +86,7 @@ func judgeDimension(Results) judged {
 	b := small.Components*small.Dim*small.Dim*small.Steps + 784*small.Dim
 	return judged{measured: fmt.Sprintf("%d on 784 pixels, %d on 64 features", a, b), numbers: numbers(a, b),
 		verdict: Reproduced,
-		why: "The ascent takes k d² n multiply-adds: quadratic in d."}
+		why:     "The ascent takes k d² n multiply-adds: quadratic in d."}
 }
 
 // judgeRobustness compares the published network with a linear classifier under noise.

@@ -111,8 +111,13 @@ var quantities = map[string]numbersOf{
 	"sota-gaussian-0.5":   withoutNumber(accuracies(bestBaseline, robustSettings()[2])...),
 	"sota-saltpepper-0.3": withoutNumber(accuracies(bestBaseline, robustSettings()[3])...),
 	"sota-noisy-training": withoutNumber(accuracies(bestBaseline, robustSettings()...)...),
-	"low-dimension":       withoutNumber(label{"784 pixels", perImage}, label{"64 features", perImage}),
-	"robustness":          withoutNumber(accuracies("linear classifier", robustSettings()[1:]...)...),
+	"langevin": withoutNumber(label{"difference from the ascent at temperature 0", grey},
+		label{"difference from the ascent at temperature 1", grey}),
+	"generation": withoutNumber(label{"acceptance", percent}, label{"least effective sample size", "samples"}),
+	"uncertainty": withoutNumber(label{"tasks in which phi is better than chance", "tasks"}, label{"tasks", "tasks"},
+		label{"tasks in which phi is better than the largest softmax", "tasks"}),
+	"low-dimension": withoutNumber(label{"784 pixels", perImage}, label{"64 features", perImage}),
+	"robustness":    withoutNumber(accuracies("linear classifier", robustSettings()[1:]...)...),
 }
 
 // values returns the published and the measured numbers of a claim.

@@ -16,12 +16,13 @@ type FieldOptions struct {
 }
 
 // Field describes the ascent field of the published, untrained network: whether it is conservative,
-// whether phi rises, and where the ascent ends.
+// whether phi rises, where the ascent ends, and what Langevin dynamics adds.
 type Field struct {
 	Data        string             `json:"data"`
 	Hessian     *study.Symmetry    `json:"hessian"`
 	Rises       *study.RiseSweep   `json:"rises"`
 	FixedPoints *study.FixedPoints `json:"fixed_points"`
+	Langevin    *Langevin          `json:"langevin,omitempty"` // nil in results of earlier versions
 
 	// Nearest is the fraction of the images that end at the centre that was nearest at the start,
 	// and After30 the fraction that has converged after the paper's 30 steps.
@@ -50,16 +51,20 @@ func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o Field
 		return nil, err
 	}
 	out := &Field{Data: data.Name}
-	o.Progress.at("field: symmetry of the Hessian", 0, 3)
+	o.Progress.at("field: symmetry of the Hessian", 0, 4)
 	points := x.Slice(0, min(symmetryPoints, x.Rows), 0, x.Cols)
 	if out.Hessian, err = study.MeasureSymmetry(ctx, m.Potential(), points, e.Threads()); err != nil {
 		return nil, err
 	}
-	o.Progress.at("field: rise of phi", 1, 3)
+	o.Progress.at("field: rise of phi", 1, 4)
 	if out.Rises, err = study.SweepRises(ctx, e, m, s.Slice(0, min(1000, s.Len())), study.RiseOptions{}); err != nil {
 		return nil, err
 	}
-	o.Progress.at("field: fixed points", 2, 3)
+	o.Progress.at("field: Langevin dynamics", 2, 4)
+	if out.Langevin, err = runLangevin(ctx, e, m, s, x); err != nil {
+		return nil, err
+	}
+	o.Progress.at("field: fixed points", 3, 4)
 	f, err := study.FindFixedPoints(ctx, e, m, s, study.FixedPointOptions{}, nil)
 	if err != nil {
 		return nil, err

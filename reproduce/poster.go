@@ -29,6 +29,9 @@ type Poster struct {
 	Data   string      `json:"data"`
 	DPN    []PosterRun `json:"dpn"`    // 10 steps
 	Linear []PosterRun `json:"linear"` // 0 steps
+
+	// Detected is what the potential of the first training detects.
+	Detected []Detected `json:"detected,omitempty"`
 }
 
 // PosterRun is one training.
@@ -93,9 +96,14 @@ func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o Post
 			steps int
 			runs  *[]PosterRun
 		}{{table1Steps, &out.DPN}, {0, &out.Linear}} {
-			run, err := posterRun(ctx, e, data, uint64(s+1), part.steps, o.Epochs)
+			run, m, err := posterRun(ctx, e, data, uint64(s+1), part.steps, o.Epochs)
 			if err != nil {
 				return nil, err
+			}
+			if s == 0 && part.steps > 0 {
+				if out.Detected, err = detect(ctx, e, m, data.Test); err != nil {
+					return nil, err
+				}
 			}
 			*part.runs = append(*part.runs, *run)
 		}
@@ -104,19 +112,19 @@ func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o Post
 }
 
 func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed uint64, steps,
-	epochs int) (*PosterRun, error) {
+	epochs int) (*PosterRun, *dpn.Model, error) {
 	m, err := published(data, seed, steps)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.Config.ValSize, m.Config.Schedule, m.Config.Warmup, m.Config.Epochs = -1, "constant", 0, epochs
 	r, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := m.Dim()
 	run := &PosterRun{Seed: seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
@@ -124,24 +132,24 @@ func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed u
 	for _, c := range noises {
 		score, err := m.ScoreCorrupted(ctx, e, data.Test, c, 1)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		run.Noisy = append(run.Noisy, NoisyScore{c.Name, c.Severity, score.Accuracy})
 	}
 	if steps == 0 {
-		return run, nil // without steps the potential is not used
+		return run, m, nil // without steps the potential is not used
 	}
 	before, err := published(data, seed, steps)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	centres, err := study.InitialCentres(ctx, e, m, data.Train)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	copy(before.Potential().Centres().Data, centres.Data)
 	run.PotentialMoved = moved(before, m)
-	return run, nil
+	return run, m, nil
 }
 
 // moved counts the parameters in which the potentials of two models of one shape differ.

@@ -140,6 +140,12 @@ func TestExperiments(t *testing.T) {
 		t.Errorf("field: the Hessian has the asymmetry %v", h.Asymmetry)
 	}
 
+	if l := r.Field.Langevin; l.Cold > mostCold || l.Warm < 0.1 || !(l.Acceptance > 0.2 && l.LeastESS > 10) {
+		t.Errorf("field: Langevin dynamics %+v", l)
+	}
+	if len(r.Poster.Detected) < 3 {
+		t.Errorf("poster: detected %+v", r.Poster.Detected)
+	}
 	claims := Claims(r)
 	for _, c := range claims {
 		if c.Verdict != Untested && c.ID != "low-dimension" && c.ID != "definite" {
