@@ -67,8 +67,8 @@ func (kern *kernels) tileConflicts(stride int) bool {
 // conflicts reports whether rows at this stride fall into the same sets of the first-level cache.
 func conflicts(stride int) bool { return stride >= conflictStride && stride%conflictStride == 0 }
 
-// paddedLD returns a row stride of at least n that is a whole number of cache lines and does not conflict.
-func paddedLD(n int) int {
+// PaddedLD returns a row stride of at least n that is a whole number of cache lines and does not conflict.
+func PaddedLD(n int) int {
 	n = (n + 15) / 16 * 16
 	if conflicts(n) {
 		n += 16
@@ -76,6 +76,6 @@ func paddedLD(n int) int {
 	return n
 }
 
-// oddLineLD returns a row stride of at least n that is an odd number of cache lines. A column one
+// OddLineLD returns a row stride of at least n that is an odd number of cache lines. A column one
 // line wide then uses all sets of the first-level cache, and not at most half of them.
-func oddLineLD(n int) int { return (n+15)/16/2*32 + 16 }
+func OddLineLD(n int) int { return (n+15)/16/2*32 + 16 }

@@ -94,9 +94,9 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 	kern, arena := w.e.kern, &w.e.scratch[w.index]
 	nb, mb := kern.blocks(a.Cols), kern.rowBlocks(c.Rows, a.Cols)
 	for kb := range nb {
-		k0, k1 := part(a.Cols, nb, kb)
+		k0, k1 := Part(a.Cols, nb, kb)
 		for ib := range mb {
-			i0, i1 := part(c.Rows, mb, ib)
+			i0, i1 := Part(c.Rows, mb, ib)
 			rows := a.Slice(i0, i1, k0, k1)
 			for j := 0; j < c.Cols; j += kern.nr {
 				panel := c.Slice(i0, i1, j, min(j+kern.nr, c.Cols))

@@ -155,7 +155,7 @@ const (
 // floats returns n floats of scratch memory with undefined content. It begins on a cache line.
 func (a *arena) floats(s slot, n int) []float32 {
 	if len(a.buffers[s]) < n {
-		a.buffers[s] = alignedFloats(n + n/8)
+		a.buffers[s] = AlignedFloats(n + n/8)
 	}
 	return a.buffers[s][:n]
 }

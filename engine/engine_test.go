@@ -25,7 +25,7 @@ func points(n, d int) Matrix {
 
 func clone(m Matrix) Matrix {
 	c := NewMatrix(m.Rows, m.Cols)
-	copyMatrix(c, m)
+	CopyMatrix(c, m)
 	return c
 }
 

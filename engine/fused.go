@@ -90,7 +90,7 @@ func (w *Worker) MatMulThin(c, a Matrix, b []float32, acc bool, next []float32) 
 	arena, nb := &e.scratch[w.index], e.kern.blocks(a.Cols)
 	for j0 := 0; j0 < c.Cols; j0 += nr {
 		for kb := range nb {
-			k0, k1 := part(a.Cols, nb, kb)
+			k0, k1 := Part(a.Cols, nb, kb)
 			left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
 			e.multiplyTile(arena, c.Slice(0, c.Rows, j0, c.Cols), &left, panelB{b[k0*c.Cols+j0:], c.Cols, next}, acc || kb > 0)
 		}
@@ -164,14 +164,6 @@ func (e *Engine) Panels(n int) int { return e.kern.panels(n) }
 // CallBudget returns how many units of flops each one call of a kernel may take.
 func (e *Engine) CallBudget(flops int) int { return e.kern.callBudget(flops) }
 
-// PaddedLD returns a row stride of at least n that is a whole number of cache lines and does not make
-// rows conflict in the first-level cache.
-func PaddedLD(n int) int { return paddedLD(n) }
-
-// OddLineLD returns a row stride of at least n that is an odd number of cache lines: a column one line
-// wide then uses all sets of the first-level cache.
-func OddLineLD(n int) int { return oddLineLD(n) }
-
 // FirstLevelCache returns the size of the first-level data cache in bytes.
 func FirstLevelCache() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) }
 
@@ -217,10 +209,10 @@ func (p *Packed) SetRows(r int, rows Matrix, p0, p1 int) { p.setRows(r, rows, p0
 func (p *Packed) Diagonal(r int) float32 {
 	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	kb := 0
-	for _, k1 := part(d, nb, kb); r >= k1; _, k1 = part(d, nb, kb) {
+	for _, k1 := Part(d, nb, kb); r >= k1; _, k1 = Part(d, nb, kb) {
 		kb++
 	}
-	k0, k1 := part(d, nb, kb)
+	k0, k1 := Part(d, nb, kb)
 	return p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
 }
 

@@ -93,7 +93,7 @@ func prefetchPart(prefetchLast []float32, p, p1 int) []float32 {
 	if p < p1-lastPanels || len(prefetchLast) == 0 {
 		return nil
 	}
-	f0, f1 := part(len(prefetchLast), lastPanels, p-(p1-lastPanels))
+	f0, f1 := Part(len(prefetchLast), lastPanels, p-(p1-lastPanels))
 	return prefetchLast[f0:f1]
 }
 
@@ -112,17 +112,17 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 	if c.CS != 1 && c.Cols > 1 { // the kernels write contiguous rows
 		c = View(e.scratch[0].floats(slotResult, c.Rows*c.Cols), c.Rows, c.Cols)
 		if acc {
-			copyMatrix(c, target)
+			CopyMatrix(c, target)
 		}
 	}
 	flops := 2 * float64(c.Rows) * float64(c.Cols) * float64(a.Cols)
-	if n := e.tasksFor(maxTasks, flops); n > 1 || b.pack {
+	if n := e.TasksFor(maxTasks, flops); n > 1 || b.pack {
 		e.shareProduct(c, a, b, acc, n)
 	} else {
 		e.multiply(0, c, a, &b, acc)
 	}
 	if target.CS != 1 && target.Cols > 1 {
-		copyMatrix(target, c)
+		CopyMatrix(target, c)
 	}
 }
 
@@ -179,9 +179,9 @@ type gemmJob struct {
 }
 
 func (j *gemmJob) run(worker, task int) {
-	r0, r1 := part(j.c.Rows, j.rowTasks, task/j.colTasks)
+	r0, r1 := Part(j.c.Rows, j.rowTasks, task/j.colTasks)
 	panels := j.e.kern.panels(j.c.Cols)
-	p0, p1 := part((panels+j.unit-1)/j.unit, j.colTasks, task%j.colTasks)
+	p0, p1 := Part((panels+j.unit-1)/j.unit, j.colTasks, task%j.colTasks)
 	p0, p1 = p0*j.unit, min(p1*j.unit, panels)
 	if r0 == r1 || p0 == p1 {
 		return
@@ -203,7 +203,7 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	packedB := operand{packed: &arena.packed}
 	nr, nb := e.kern.nr, e.kern.blocks(a.Cols)
 	for kb := range nb {
-		k0, k1 := part(a.Cols, nb, kb)
+		k0, k1 := Part(a.Cols, nb, kb)
 		inPairs, panels := nb == 1 && e.kern.prefersPairs(a), p1-p0
 		if inPairs {
 			panels = 1 // at most one is left over from the pairs of each round
@@ -272,9 +272,9 @@ func (p *product) multiply(a Matrix, b *operand, p0, p1 int) {
 		return
 	}
 	for kb := range nb {
-		k0, k1 := part(a.Cols, nb, kb)
+		k0, k1 := Part(a.Cols, nb, kb)
 		for ib := range mb {
-			i0, i1 := part(c.Rows, mb, ib)
+			i0, i1 := Part(c.Rows, mb, ib)
 			block, q := a, *p
 			if nb > 1 || mb > 1 {
 				block, q = a.Slice(i0, i1, k0, k1), p.rows(i0, i1)
@@ -282,7 +282,7 @@ func (p *product) multiply(a Matrix, b *operand, p0, p1 int) {
 			ab := p.e.prepareA(p.arena, block, p1-p0)
 			ab.k0, ab.prefetchLast = k0, b.prefetchLast
 			if ib+1 < mb && nb == 1 && a.CS == 1 { // the next rows of A
-				n0, n1 := part(c.Rows, mb, ib+1)
+				n0, n1 := Part(c.Rows, mb, ib+1)
 				ab.prefetchLast = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
 			}
 			q.acc = p.acc || kb > 0
@@ -311,7 +311,7 @@ func (p *product) pairs(a Matrix, b *operand, p0, p1 int) int {
 	end := p0 + whole/2*2
 	size := nr * a.Cols // of a panel
 	for ib := range mb {
-		i0, i1 := part(c.Rows, mb, ib)
+		i0, i1 := Part(c.Rows, mb, ib)
 		block := a
 		if mb > 1 {
 			block = a.Slice(i0, i1, 0, a.Cols)
@@ -321,7 +321,7 @@ func (p *product) pairs(a Matrix, b *operand, p0, p1 int) int {
 			pairs := min(max(kern.callBudget(flops), 1), (end-at)/2)
 			next := b.packed.data[(at+2)*size : min(at+4, b.packed.panels())*size]
 			if n := len(b.prefetch); n > 0 {
-				f0, f1 := part(n, kern.panels(b.cols())/2, at/2)
+				f0, f1 := Part(n, kern.panels(b.cols())/2, at/2)
 				next, pairs = b.prefetch[f0:f1], 1
 			}
 			kern.pair(block, panelB{data: b.packed.data[at*size:], next: next}, c.Data[i0*c.RS+at*nr:], c.RS, p.acc, pairs)
@@ -337,7 +337,7 @@ func (p *product) block(a *blockA, b *operand, p0, p1 int) {
 	kern := p.e.kern
 	mb, tiles, row := kern.rowBlocks(a.rows, a.cols), a.tiles(kern), 0
 	for ib := range mb {
-		t0, t1 := part(tiles, mb, ib)
+		t0, t1 := Part(tiles, mb, ib)
 		block := a.sliceTiles(kern, t0, t1)
 		q := p.rows(row, row+block.rows)
 		q.panels(&block, b, p0, p1)
@@ -390,7 +390,7 @@ func (p *product) panel(a *blockA, b *operand, j int, last []float32) {
 		kern.packPanel(bp.data, b.direct, k0, k1, j0)
 	}
 	if n := len(b.prefetch); n > 0 {
-		f0, f1 := part(n, kern.panels(b.cols()), j)
+		f0, f1 := Part(n, kern.panels(b.cols()), j)
 		bp.next = b.prefetch[f0:f1]
 	}
 	c := p.c.Slice(0, a.rows, j0, p.c.Cols)
@@ -435,10 +435,10 @@ func (p *product) packed(a *blockA, b *Packed, p0, p1 int) {
 	nr, nb := kern.nr, kern.blocks(a.cols)
 	tiles, mb := a.tiles(kern), kern.rowBlocks(a.rows, a.cols)
 	for kb := range nb {
-		k0, k1 := part(a.cols, nb, kb)
+		k0, k1 := Part(a.cols, nb, kb)
 		row := 0
 		for ib := range mb {
-			t0, t1 := part(tiles, mb, ib)
+			t0, t1 := Part(tiles, mb, ib)
 			block := a.sliceTiles(kern, t0, t1)
 			block = block.sliceCols(k0, k1)
 			for j := p0; j < p1; j++ {
@@ -459,7 +459,7 @@ func (p *product) packed(a *blockA, b *Packed, p0, p1 int) {
 func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
 	nb := b.blocks()
 	for kb := range nb {
-		k0, k1 := part(a.Cols, nb, kb)
+		k0, k1 := Part(a.Cols, nb, kb)
 		bp := panelB{data: b.panel(p, k0, k1), rs: e.kern.nr}
 		if p+1 < b.panels() {
 			bp.next = b.panel(p+1, k0, k1)
@@ -490,7 +490,7 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	}
 	panels, mb := w.e.kern.panels(c.Cols), w.e.kern.rowBlocks(c.Rows, a.Cols)
 	for ib := range mb { // as many rows as the caches hold, so that no call is long
-		i0, i1 := part(c.Rows, mb, ib)
+		i0, i1 := Part(c.Rows, mb, ib)
 		j := gemmJob{
 			e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols),
 			b: operand{direct: b}, acc: acc,

@@ -20,7 +20,7 @@ func TestPackedOperands(t *testing.T) {
 		panels := Packed{kern: e.kern, rows: inner, cols: cols}
 		panels.data = make([]float32, panels.size())
 		aT := NewMatrix(inner, rows)
-		copyMatrix(aT, a.T())
+		CopyMatrix(aT, a.T())
 		for p := 0; p < inner; p += 30 {
 			n := min(30, inner-p)
 			packedRows.setColumns(e.kern, p, aT.Slice(p, p+n, 0, rows))
@@ -49,10 +49,10 @@ func TestPackedOperands(t *testing.T) {
 }
 
 // TestOddLineLD checks that a row stride is the smallest sufficient odd number of cache lines.
-func TestSpread(t *testing.T) {
+func TestOddLineLD(t *testing.T) {
 	for n := range 1000 {
-		if s := oddLineLD(n); s < n || s > n+31 && n > 0 || s%32 != 16 {
-			t.Errorf("oddLineLD(%d) is %d, expected the smallest sufficient odd number of lines of 16", n, s)
+		if s := OddLineLD(n); s < n || s > n+31 && n > 0 || s%32 != 16 {
+			t.Errorf("OddLineLD(%d) is %d, expected the smallest sufficient odd number of lines of 16", n, s)
 		}
 	}
 }

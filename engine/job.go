@@ -37,10 +37,6 @@ func (e *Engine) Share(j Job, tasks int) {
 	e.outer.job = nil
 }
 
-// TasksFor returns the number of tasks for n units of work that cost flops in total: one if the work
-// stays on one thread, otherwise several per thread.
-func (e *Engine) TasksFor(n int, flops float64) int { return e.tasksFor(n, flops) }
-
 // Caller returns worker 0, the thread that holds the lock.
 func (e *Engine) Caller() *Worker { return &e.workers[0] }
 
@@ -60,14 +56,6 @@ func (e *Engine) WakeFlops() float64 { return e.wakeFlop }
 
 // FlopsPerMicrosecond returns a rough speed of one thread, for decisions on how to share work.
 func (e *Engine) FlopsPerMicrosecond() float64 { return e.kern.flopPerMicrosecond }
-
-// GoFlops returns the cost of handling elements one by one in Go, about 1 ns each, in flop of products
-// that take as long.
-func (e *Engine) GoFlops(elements float64) float64 { return e.goFlops(elements) }
-
-// ElementFlops returns the rough cost of an elementwise function of n elements, in flop of products
-// that take as long.
-func ElementFlops(n int) float64 { return elementFlops(n) }
 
 // Index returns the number of the worker, from 0 to Threads-1. It selects memory of the caller's, and
 // no result may depend on it.
@@ -97,7 +85,7 @@ func (w *Worker) Contiguous(slot int, m Matrix) Matrix {
 		return m
 	}
 	c := w.ScratchRows(slot, m.Rows, m.Cols, m.Cols)
-	copyMatrix(c, m)
+	CopyMatrix(c, m)
 	return c
 }
 
@@ -105,28 +93,18 @@ func (w *Worker) Contiguous(slot int, m Matrix) Matrix {
 // Call it between kernels of a long task.
 func (w *Worker) Yield(flops int) { w.e.yield(&w.e.scratch[w.index], flops) }
 
-// Part returns the bounds of task t if n units are split evenly among the tasks.
-func Part(n, tasks, t int) (lo, hi int) { return part(n, tasks, t) }
-
-// AlignedFloats allocates n floats that begin on a cache line. Large slices use huge pages where the system
-// supports them.
-func AlignedFloats(n int) []float32 { return alignedFloats(n) }
-
 // Grow gives s n elements with undefined content, in the memory that it has if that is enough. Floats begin
 // on a cache line.
 func Grow[T any](s *[]T, n int) {
 	if cap(*s) < n {
 		if f, ok := any(s).(*[]float32); ok {
-			*f = alignedFloats(n)
+			*f = AlignedFloats(n)
 		} else {
 			*s = make([]T, n)
 		}
 	}
 	*s = (*s)[:n]
 }
-
-// CopyMatrix sets dst = src.
-func CopyMatrix(dst, src Matrix) { copyMatrix(dst, src) }
 
 // CheckShape panics, with a message that names the call and the operand, unless m is rows x cols and lies
 // within Data.

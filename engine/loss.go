@@ -28,7 +28,7 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 	for r0 := 0; r0 < n; r0 += 256 {
 		rows := min(256, n-r0)
 		p := View(arena.floats(slotG, rows*classes), rows, classes)
-		copyMatrix(p, logits.Slice(r0, r0+rows, 0, classes))
+		CopyMatrix(p, logits.Slice(r0, r0+rows, 0, classes))
 		sums := arena.floats(slotS, 2*rows)
 		sums, shifted := sums[:rows], sums[rows:] // sums of exp; logits of the labels minus the largest of their rows
 		for i := range rows {
@@ -60,7 +60,7 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 		}
 		if grad.Data != nil {
 			e.kern.scale(p.Data, scale, p.Data)
-			copyMatrix(grad.Slice(r0, r0+rows, 0, classes), p)
+			CopyMatrix(grad.Slice(r0, r0+rows, 0, classes), p)
 		}
 		e.kern.log(sums, sums)
 		for i := range rows {

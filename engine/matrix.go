@@ -13,7 +13,7 @@ type Matrix struct {
 
 // NewMatrix returns a row-major rows x cols matrix of zeros.
 func NewMatrix(rows, cols int) Matrix {
-	return View(alignedFloats(rows*cols), rows, cols)
+	return View(AlignedFloats(rows*cols), rows, cols)
 }
 
 // View returns data as a row-major rows x cols matrix.
@@ -97,8 +97,8 @@ func length(call, name string, have, want int) {
 	}
 }
 
-// copyMatrix sets dst = src, element by element or row by row.
-func copyMatrix(dst, src Matrix) {
+// CopyMatrix sets dst = src, element by element or row by row.
+func CopyMatrix(dst, src Matrix) {
 	for i := range src.Rows {
 		if dst.CS == 1 && src.CS == 1 {
 			copy(dst.Data[i*dst.RS:i*dst.RS+src.Cols], src.Data[i*src.RS:])

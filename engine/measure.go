@@ -115,7 +115,7 @@ func (j *streamJob) run(worker, _ int) {
 	need := (j.s.arrays()-1)*stride + j.n
 	if len(j.arrays[worker]) < need {
 		j.arrays[worker] = nil // so that it can be freed before the new one is allocated
-		a := alignedFloats(need)
+		a := AlignedFloats(need)
 		// Writing makes the system allocate pages, close to the thread that writes. (Pages that were
 		// never written may all be one page of zeros.)
 		for at := 0; at < need; at += streamChunk {

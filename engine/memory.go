@@ -2,9 +2,9 @@ package engine
 
 import "unsafe"
 
-// alignedFloats allocates n floats that begin on a cache line (64 bytes). Large slices use huge pages
+// AlignedFloats allocates n floats that begin on a cache line (64 bytes). Large slices use huge pages
 // where the system supports them.
-func alignedFloats(n int) []float32 {
+func AlignedFloats(n int) []float32 {
 	if n == 0 {
 		return nil
 	}

@@ -71,8 +71,8 @@ func (e *Engine) repack(p *Packed, b Matrix) {
 }
 
 func (e *Engine) packInto(p *Packed, b Matrix) {
-	cost := elementFlops(b.Rows * b.Cols)
-	n := e.tasksFor(p.panels(), cost)
+	cost := ElementFlops(b.Rows * b.Cols)
+	n := e.TasksFor(p.panels(), cost)
 	e.pack = packJob{p: p, b: b, tasks: n}
 	e.run(&e.pack, n, cost)
 	e.pack = packJob{}
@@ -85,7 +85,7 @@ type packJob struct {
 }
 
 func (j *packJob) run(_, task int) {
-	lo, hi := part(j.p.panels(), j.tasks, task)
+	lo, hi := Part(j.p.panels(), j.tasks, task)
 	j.p.fill(j.b, lo, hi)
 }
 
@@ -94,7 +94,7 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 	const rows = 16 // at a time, so that all panels read the same pages of b
 	nr, nb := p.kern.nr, p.blocks()
 	for kb := range nb {
-		k0, k1 := part(b.Rows, nb, kb)
+		k0, k1 := Part(b.Rows, nb, kb)
 		for r0 := k0; r0 < k1; r0 += rows {
 			r1 := min(r0+rows, k1)
 			for pn := p0; pn < p1; pn++ {
@@ -159,9 +159,9 @@ func (e *Engine) prepareA(arena *arena, a Matrix, panels int) blockA {
 		}
 		return s
 	}
-	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: paddedLD(a.Cols), CS: 1}
+	c := Matrix{Rows: a.Rows, Cols: a.Cols, RS: PaddedLD(a.Cols), CS: 1}
 	c.Data = arena.floats(slotA, a.Rows*c.RS)
-	copyMatrix(c, a)
+	CopyMatrix(c, a)
 	return blockA{rows: c.Rows, cols: c.Cols, rs: c.RS, cs: 1, data: c.Data}
 }
 

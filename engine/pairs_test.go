@@ -76,7 +76,7 @@ func TestPairKernels(t *testing.T) {
 				own, other := pack(matrices[0], View(make([]float32, inner*n), inner, n))
 				want := fresh(n)
 				for _, acc := range []bool{true, false} {
-					copyMatrix(want, c)
+					CopyMatrix(want, c)
 					generic.multiply(0, want, a, &operand{packed: other}, acc)
 					kern.pair(a, panelB{data: own.data, next: [][]float32{nil, a.Data}[rows%2]}, c.Data, c.RS, acc, pairs)
 					compare(fmt.Sprintf("A B, inner size %d, %d pairs, added %t", inner, pairs, acc), c, want)
@@ -143,7 +143,7 @@ func TestPairKernels(t *testing.T) {
 				mu, old := mu[:d], slices.Clone(v.Data)
 				for _, acc := range []bool{false, true} {
 					copy(v.Data, old)
-					copyMatrix(want, v)
+					CopyMatrix(want, v)
 					genericKernels.gradDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
 					generic.multiply(0, want, left, &operand{packed: &other[0]}, acc)
 					kern.vjpSmallD(v, r, u, s, x, mu, &own[0], acc, work[:kern.smallDRows*d], fetch)

@@ -120,7 +120,7 @@ func (p *pool) run(j job, tasks int) {
 	p.done.Store(0)
 	number := p.tickets[0].Load()>>jobShift + 1
 	for w := len(p.tickets) - 1; w >= 0; w-- { // the announcement comes last
-		lo, hi := part(tasks, len(p.tickets), w)
+		lo, hi := Part(tasks, len(p.tickets), w)
 		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
 	}
 	p.wakeHelpers()

@@ -140,7 +140,7 @@ func TestSmall(t *testing.T) {
 			if e.singleThreaded(flops) != want {
 				t.Errorf("a thread sleeps: %v, work of %v microseconds: small %v, want %v", sleeps, flops/1000, !want, want)
 			}
-			if n := e.tasksFor(100, flops); (n == 1) != want || n > 1 && n%3 != 0 {
+			if n := e.TasksFor(100, flops); (n == 1) != want || n > 1 && n%3 != 0 {
 				t.Errorf("a thread sleeps: %v, work of %v microseconds: %d tasks for three threads", sleeps, flops/1000, n)
 			}
 		}

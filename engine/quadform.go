@@ -88,7 +88,7 @@ type QuadForm struct {
 // D are replaced while they are near. G may have columns beyond those of x, to be overwritten.
 func (w *Worker) QuadForm(slot int, g Matrix, q []float32, x Matrix, f *QuadForm) {
 	e, rows, dim := w.e, x.Rows, x.Cols
-	ld := paddedLD(dim)
+	ld := PaddedLD(dim)
 	if e.kern.isSmallD(dim) {
 		e.kern.quadSmallD(g.Data, 0, g.RS, q, 0, x, f.Mu, unsafe.Slice(f.P, 1), w.Scratch(slot, e.kern.smallDWork(dim)), f.Prefetch)
 		w.Yield(2 * rows * dim * dim)
@@ -149,7 +149,7 @@ func (w *Worker) QuadFormVJP(slot int, v Matrix, in *Deltas, p *Packed, acc bool
 		w.Yield(2 * rows * d * d)
 		return
 	}
-	n := w.ScratchRows(slot, rows, d, paddedLD(d))
+	n := w.ScratchRows(slot, rows, d, PaddedLD(d))
 	w.GradDeltas(n, Matrix{}, in)
 	w.MatMulPacked(v, n, p, acc, prefetch)
 }
@@ -172,7 +172,7 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 	target := q
 	if q.CS != 1 {
 		q = View(e.scratch[0].floats(slotDense, q.Rows*q.Cols), q.Rows, q.Cols)
-		copyMatrix(q, target)
+		CopyMatrix(q, target)
 	}
 	const most = 128 // rows of a call, which is short
 	for b := 0; b < q.Cols; b += most {
@@ -180,6 +180,6 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 		e.kern.mixture(q.Data[b:], q.RS, c, phi[b:b+n])
 	}
 	if target.CS != 1 {
-		copyMatrix(target, q)
+		CopyMatrix(target, q)
 	}
 }

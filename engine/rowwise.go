@@ -37,16 +37,16 @@ func (e *Engine) eachRow(j rowwiseJob, n int, elements float64) {
 	if n == 0 {
 		return
 	}
-	cost := elementFlops(int(elements))
+	cost := ElementFlops(int(elements))
 	j.e, j.n = e, n
-	j.tasks = e.tasksFor((n+rowBlock-1)/rowBlock, cost)
+	j.tasks = e.TasksFor((n+rowBlock-1)/rowBlock, cost)
 	e.rowwise = j
 	e.run(&e.rowwise, j.tasks, cost)
 	e.rowwise = rowwiseJob{}
 }
 
 func (j *rowwiseJob) run(worker, task int) {
-	lo, hi := part((j.n+rowBlock-1)/rowBlock, j.tasks, task)
+	lo, hi := Part((j.n+rowBlock-1)/rowBlock, j.tasks, task)
 	end := min(hi*rowBlock, j.n)
 	atOnce := rowBlock
 	if j.op != opColumnSums {
@@ -191,7 +191,7 @@ func (e *Engine) LayerNorm(y Matrix, rstd []float32, x Matrix, eps float32) {
 	out := e.denseTarget(y)
 	e.eachRow(rowwiseJob{op: opLayerNorm, dst: out, out: rstd, x: x, eps: eps}, x.Rows, float64(x.Rows)*float64(x.Cols))
 	if y.CS != 1 {
-		copyMatrix(y, out)
+		CopyMatrix(y, out)
 	}
 }
 
@@ -243,7 +243,7 @@ func (e *Engine) dense(s slot, m Matrix) Matrix {
 		return m
 	}
 	c := View(e.scratch[0].floats(s, m.Rows*m.Cols), m.Rows, m.Cols)
-	copyMatrix(c, m)
+	CopyMatrix(c, m)
 	return c
 }
 

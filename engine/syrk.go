@@ -30,7 +30,7 @@ func (w *Worker) gramPanel(p, a *Packed, pn int, memory []float32) {
 		clear(c) // the padding
 	}
 	for kb := range nb {
-		k0, k1 := part(a.rows, nb, kb)
+		k0, k1 := Part(a.rows, nb, kb)
 		for q := 0; q <= pn; q++ {
 			rows := blockA{rows: min(nr, d-q*nr), cols: k1 - k0, rs: 1, cs: nr, data: a.panel(q, k0, k1)}
 			b, to := a.panel(pn, k0, k1), c[q*nr*nr:]
@@ -49,7 +49,7 @@ func (p *Packed) setPanel(pn int, c []float32) {
 	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	rows := min((pn+1)*nr, d)
 	for kb := range nb {
-		k0, k1 := part(d, nb, kb)
+		k0, k1 := Part(d, nb, kb)
 		if nb > 1 && k0 < rows {
 			copy(p.panel(pn, k0, k1), c[k0*nr:min(k1, rows)*nr])
 		}
@@ -67,7 +67,7 @@ func (p *Packed) SetSymmetricSum(w *Worker, slot int, a []float32) {
 	tile := w.Scratch(slot, side*side)
 	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	for kb := range nb {
-		k0, k1 := part(d, nb, kb)
+		k0, k1 := Part(d, nb, kb)
 		for pn := range p.panels() {
 			dst := p.panel(pn, k0, k1)
 			j0 := pn * nr

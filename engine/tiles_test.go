@@ -70,7 +70,7 @@ func TestTiles(t *testing.T) {
 					layouts := map[string]blockA{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
 					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}, {1, max(rows, nr)}} { // the last one: panels
 						m := matrix(walls[2+i], rows, inner, l[0], l[1])
-						copyMatrix(m, a)
+						CopyMatrix(m, a)
 						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = blockA{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
 					}
 					packed := e.kern.packedA(arena, slotA, rows, inner)
@@ -79,7 +79,7 @@ func TestTiles(t *testing.T) {
 					for name, block := range layouts {
 						crs := cols + gap()
 						c := matrix(walls[5], rows, cols, crs, 1)
-						copyMatrix(c, old)
+						CopyMatrix(c, old)
 						if panels > 1 {
 							e.kern.panel(&block, panelB{b.Data, brs, [][]float32{nil, block.data}[rows%2]}, c.Data, crs, acc, panels)
 						} else {
@@ -168,7 +168,7 @@ func TestRowLayouts(t *testing.T) {
 				one.multiply(a, &operand{packed: packed}, p, p+1)
 			}
 			apart := NewMatrix(rows, 1024).Slice(0, rows, 0, inner)
-			copyMatrix(apart, a)
+			CopyMatrix(apart, a)
 			for _, from := range []Matrix{a, apart, clone(a.T()).T()} {
 				e.MatMulPacked(got, from, packed, false)
 				equalBits(t, fmt.Sprintf("%v, %d rows, %d and %d apart", tier, rows, from.RS, from.CS), got.Data, want.Data)
@@ -222,7 +222,7 @@ func TestPadding(t *testing.T) {
 				e.Caller().Gram(packed, points(d, d), 0, part, 2)
 			}
 			for kb := range packed.blocks() {
-				k0, k1 := part(d, packed.blocks(), kb)
+				k0, k1 := Part(d, packed.blocks(), kb)
 				for p := range packed.panels() {
 					for at, v := range packed.panel(p, k0, k1) {
 						if col := p*e.kern.nr + at%e.kern.nr; v != v || col >= d && math.Float32bits(v) != 0 {

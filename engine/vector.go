@@ -4,9 +4,9 @@ package engine
 // microseconds, so that assembly never blocks the scheduler.
 const chunk = 16 << 10
 
-// elementFlops is the rough cost of an elementwise kernel, in flop of products that take as long: 16
+// ElementFlops is the rough cost of an elementwise kernel, in flop of products that take as long: 16
 // per element, or 64 if the elements do not fit into the second-level cache.
-func elementFlops(n int) float64 {
+func ElementFlops(n int) float64 {
 	const fit = 128 << 10
 	if n <= fit {
 		return 16 * float64(n)
@@ -41,7 +41,7 @@ type vectorJob struct {
 }
 
 func (j *vectorJob) run(_, task int) {
-	lo, hi := part((j.all+chunk-1)/chunk, j.tasks, task)
+	lo, hi := Part((j.all+chunk-1)/chunk, j.tasks, task)
 	for c := lo; c < hi; c++ {
 		a, b := c*chunk, min((c+1)*chunk, j.all)
 		switch j.op {
@@ -74,12 +74,12 @@ func (e *Engine) each(j vectorJob, n int) {
 	if n == 0 {
 		return
 	}
-	cost := elementFlops(n)
+	cost := ElementFlops(n)
 	if j.op == opAdam { // seven streams of memory, a square root and a division
 		cost *= 4
 	}
 	j.kern, j.all = e.kern, n
-	j.tasks = e.tasksFor((n+chunk-1)/chunk, cost)
+	j.tasks = e.TasksFor((n+chunk-1)/chunk, cost)
 	e.vector = j
 	e.run(&e.vector, j.tasks, cost)
 	e.vector = vectorJob{}

@@ -35,9 +35,9 @@ func (e *Engine) yield(a *arena, flops int) {
 	}
 }
 
-// goFlops is the cost of handling elements one by one in Go, about 1 ns each, expressed in flop of
+// GoFlops is the cost of handling elements one by one in Go, about 1 ns each, expressed in flop of
 // products.
-func (e *Engine) goFlops(elements float64) float64 { return elements * e.kern.flopPerMicrosecond / 1e3 }
+func (e *Engine) GoFlops(elements float64) float64 { return elements * e.kern.flopPerMicrosecond / 1e3 }
 
 // run runs the tasks of j: on all threads, or on the caller if the work is too small to share.
 func (e *Engine) run(j job, tasks int, flops float64) {
@@ -61,10 +61,10 @@ func (e *Engine) share(j job, tasks int) {
 	e.pool.run(j, tasks)
 }
 
-// tasksFor returns the number of tasks for n units of work that cost flops in total: one if the work
+// TasksFor returns the number of tasks for n units of work that cost flops in total: one if the work
 // stays on one thread, otherwise several per thread, so that the others can take over the tasks of a
 // thread that is delayed.
-func (e *Engine) tasksFor(n int, flops float64) int {
+func (e *Engine) TasksFor(n int, flops float64) int {
 	threads := e.Threads()
 	if threads == 1 || e.singleThreaded(flops) {
 		return min(n, 1)
@@ -78,8 +78,8 @@ func (e *Engine) tasksFor(n int, flops float64) int {
 	return min(n, 8*threads)
 }
 
-// part returns the bounds of task t if n units are split evenly among the tasks.
-func part(n, tasks, t int) (lo, hi int) {
+// Part returns the bounds of task t if n units are split evenly among the tasks.
+func Part(n, tasks, t int) (lo, hi int) {
 	at := func(t int) int { return int(int64(n) * int64(t) / int64(tasks)) }
 	return at(t), at(t + 1)
 }
@@ -107,8 +107,8 @@ func (e *Engine) Parallel(n int, flops, elements float64, f func(w *Worker, lo, 
 		j.f = nil // even after a panic, so that f can be collected
 		e.mu.Unlock()
 	}()
-	cost := flops + e.goFlops(elements)
-	j.e, j.f, j.n, j.tasks = e, f, n, e.tasksFor(n, cost)
+	cost := flops + e.GoFlops(elements)
+	j.e, j.f, j.n, j.tasks = e, f, n, e.TasksFor(n, cost)
 	e.run(j, j.tasks, cost)
 }
 
@@ -119,7 +119,7 @@ type parallelJob struct {
 }
 
 func (j *parallelJob) run(worker, task int) {
-	lo, hi := part(j.n, j.tasks, task)
+	lo, hi := Part(j.n, j.tasks, task)
 	j.f(&j.e.workers[worker], lo, hi)
 }
 

@@ -80,7 +80,7 @@ func TestWorkerMatMul(t *testing.T) {
 					t.Run(fmt.Sprintf("%v,%dx%dx%d,form=%d,acc=%v", tier, m, k, n, form, acc), func(t *testing.T) {
 						want, got := NewMatrix(m, n), NewMatrix(m, n+3).Slice(0, m, 0, n)
 						r.Normal(want.Data)
-						copyMatrix(got, want)
+						CopyMatrix(got, want)
 						e.MatMul(want, a, b, acc)
 						e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMul(got, a, b, acc) })
 						for i := range m {

@@ -18,7 +18,7 @@ import (
 // so that of L = (log Z - mean_b phi(x_b)) / d, the negative log-likelihood for each feature,
 //
 //	dL/dc_i  = (mass_i - mean_b r_ib) / d
-//	dL/dmu_i = - mean_b (r_ib G_ib) / d                            G, D, r: engine.AscendBackward
+//	dL/dmu_i = - mean_b (r_ib G_ib) / d                            G, D, r: ascent.Mixture.Backward
 //	dL/dP_i  = (mean_b (r_ib D_ib^T D_ib) - mass_i P_i^-1) / (2 d)
 //
 // Score matching needs no Z (Vincent, Neural Computation 23, 2011): with x~ = x + sigma eps,

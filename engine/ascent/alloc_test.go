@@ -13,14 +13,14 @@ func TestNoAllocations(t *testing.T) {
 		t.Skip("slow under emulation and the race detector, which do not change allocations: run without -short")
 	}
 	e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
-	l := newLandscape(e, 3, 20, 0.8)
+	l := newFullLandscape(e, 3, 20, 0.8)
 	x, v := points(24, 20), points(24, 20)
 	var tr Trajectory
 	grad := NewGradient(3, 20)
-	ways := runLandscapes()[0]
-	hill, grad2 := ways.mixture(e), ways.gradient()
-	x2, v2 := clone(ways.x), clone(ways.x)
-	few := newPath("many components", 20, 40, -1, 0, 4, 1, 6)
+	long := runLandscapes()[0]
+	runs, grad2 := long.mixture(e), long.gradient()
+	x2, v2 := clone(long.x), clone(long.x)
+	few := newLandscape("many components", 20, 40, -1, 0, 4, 1, 6)
 	sparse, grad3, x3, v3 := few.by(e, SparseRoute), few.gradient(), clone(few.x), clone(few.x)
 	phi := make([]float32, 24)
 	for _, call := range []struct {
@@ -34,10 +34,10 @@ func TestNoAllocations(t *testing.T) {
 			l.m.Backward(e, l.alpha, l.a, &tr, v, grad)
 		}},
 		{"Ascend and back with runs", func() {
-			copy(x2.Data, ways.x.Data) // from where there are runs
-			copy(v2.Data, ways.x.Data)
-			hill.Ascend(e, 0.1, leastRun, x2, &tr, true)
-			hill.Backward(e, 0.1, ways.a, &tr, v2, grad2)
+			copy(x2.Data, long.x.Data) // from where there are runs
+			copy(v2.Data, long.x.Data)
+			runs.Ascend(e, 0.1, leastRun, x2, &tr, true)
+			runs.Backward(e, 0.1, long.a, &tr, v2, grad2)
 		}},
 		{"Ascend and back by the sparse route", func() {
 			copy(x3.Data, few.x.Data)

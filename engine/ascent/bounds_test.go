@@ -14,8 +14,8 @@ import (
 // rows are from centres and have moved, what sqrt(q_i) is not below, and how far centres are apart.
 // Steps of next to nothing leave roundings alone for the bounds to cover.
 func TestBounds(t *testing.T) {
-	list := hills()
-	shifted := newPath("shifted", 7, 19, -1, 0, 2, 1, 40) // dot products are large beside distances
+	list := landscapes()
+	shifted := newLandscape("shifted", 7, 19, -1, 0, 2, 1, 40) // dot products are large beside distances
 	for _, x := range [][]float32{shifted.mu, shifted.x.Data} {
 		for i := range x {
 			x[i] += 300
@@ -40,7 +40,7 @@ func TestBounds(t *testing.T) {
 				m.Ascend(e, alpha, steps, x, nil, false)
 				j.m = m
 				fail := func(what string, b, i int, bound, is float64) {
-					t.Errorf("%s, alpha %g, %d steps, row %d, component %d: %s is %g, certified %g", h.name, alpha, steps, b, i, what, is, bound)
+					t.Errorf("%s, alpha %g, %d steps, row %d, component %d: %s is %g, bound %g", h.name, alpha, steps, b, i, what, is, bound)
 				}
 				const off = 1e-12 // of float64
 				for b := range x.Rows {
@@ -108,38 +108,38 @@ func TestLostSums(t *testing.T) {
 	for i := range same {
 		same[i] = 1
 	}
-	row := &hill{name: "a row of A", k: 1, d: d, low: -1, a: make([]float32, d*d)}
+	row := &landscape{name: "a row of A", k: 1, d: d, low: -1, a: make([]float32, d*d)}
 	copy(row.a[(d-1)*d:], lost) // before the diagonal
-	deviation := &hill{name: "P beside its diagonal", k: 1, d: d, low: -1, a: make([]float32, d*d)}
+	deviation := &landscape{name: "P beside its diagonal", k: 1, d: d, low: -1, a: make([]float32, d*d)}
 	for i := range deviation.a {
 		deviation.a[i] = few / 2.1
 		if i%(d+1) == 0 {
 			deviation.a[i] = 1
 		}
 	}
-	sum := &hill{name: "a factor", k: 1, d: d, low: 1, sign: 1, w: make([]float32, d), f: lost}
-	less := &hill{name: "a factor less", k: 1, d: d, low: 1, sign: -1, w: make([]float32, d), f: lost}
+	sum := &landscape{name: "a factor", k: 1, d: d, low: 1, sign: 1, w: make([]float32, d), f: lost}
+	less := &landscape{name: "a factor less", k: 1, d: d, low: 1, sign: -1, w: make([]float32, d), f: lost}
 	for i := range d {
 		sum.w[i], less.w[i] = 1e-20, 2
 	}
 	e := newTestEngine(t, engine.WithThreads(1))
-	for h, x := range map[*hill][]float32{row: lost, deviation: same, sum: lost, less: lost} {
+	for h, x := range map[*landscape][]float32{row: lost, deviation: same, sum: lost, less: lost} {
 		h.mu, h.c = make([]float32, d), []float32{0}
 		m := h.mixture(e)
 		if !m.makeBounds(e) {
-			t.Fatalf("%s: no certificates", h.name)
+			t.Fatalf("%s: no bounds", h.name)
 		}
 		delta, q := h.exact(0, x)
 		c, stretch := &m.bounds[0], math.Sqrt(q)/length64(delta)
 		if !(stretch <= c.norm*(1+1e-12)) || !(stretch*stretch >= c.least*(1-1e-12)) {
-			t.Errorf("%s: a vector is stretched by %.10g, certified at most %.10g and at least %.10g", h.name, stretch, c.norm, math.Sqrt(c.least))
+			t.Errorf("%s: a vector is stretched by %.10g, bound: at most %.10g and at least %.10g", h.name, stretch, c.norm, math.Sqrt(c.least))
 		}
 	}
 }
 
-// TestCertificatesWithFactors compares certificates that SetFactors makes, because those of the
+// TestBoundsWithFactors compares bounds that SetFactors makes, because those of the
 // factors before were wanted, with those made afterwards.
-func TestCertificatesWithFactors(t *testing.T) {
+func TestBoundsWithFactors(t *testing.T) {
 	const k, d = 9, 21
 	e := newTestEngine(t, engine.WithThreads(2))
 	r := num.NewRand(5, 5)
@@ -153,30 +153,30 @@ func TestCertificatesWithFactors(t *testing.T) {
 	m := NewMixture(k, d, mu, c)
 	m.SetFactors(e, first)
 	if m.boundsMade {
-		t.Error("certificates were made before they were wanted")
+		t.Error("bounds were made before they were needed")
 	}
 	for name, a := range map[string][]float32{"full": full, "even": even} {
 		m.makeBounds(e)
 		m.SetFactors(e, a)
 		if !m.boundsMade {
-			t.Errorf("%s: no certificates with the factors", name)
+			t.Errorf("%s: no bounds with the factors", name)
 		}
 		later := NewMixture(k, d, mu, c)
 		later.SetFactors(e, a)
 		if !m.makeBounds(e) || !later.makeBounds(e) || !reflect.DeepEqual(m.bounds, later.bounds) {
-			t.Errorf("%s: certificates %+v, made later %+v", name, m.bounds, later.bounds)
+			t.Errorf("%s: bounds %+v, made later %+v", name, m.bounds, later.bounds)
 		}
 	}
 	if n := testing.AllocsPerRun(5, func() { m.makeBounds(e); m.SetFactors(e, full) }); n != 0 || !m.boundsMade {
-		t.Errorf("%v allocations a call, certified %v", n, m.boundsMade)
+		t.Errorf("%v allocations a call, made %v", n, m.boundsMade)
 	}
 	m.SetPrecisions(e, full)
 	if m.makeBounds(e) {
-		t.Error("certificates of precisions that are not A_i^T A_i")
+		t.Error("bounds of precisions that are not A_i^T A_i")
 	}
 }
 
-// TestLowest compares the cut with what is certified to fall under it, at weights beside which l_i is
+// TestLowest compares the cut with what is proved to fall under it, at weights beside which l_i is
 // coarse.
 func TestLowest(t *testing.T) {
 	e := newTestEngine(t, engine.WithThreads(1))
@@ -197,7 +197,7 @@ func TestLowest(t *testing.T) {
 		}
 		kept++
 		if low := lowest(float64(c), float64(top), 0); root > low {
-			t.Errorf("c %v, the largest l_i %v: a component with sqrt(q_i) %v counts, certified to from %v on not to", c, top, root, low)
+			t.Errorf("c %v, the largest l_i %v: a component with sqrt(q_i) %v counts, but %v was to exclude it", c, top, root, low)
 		}
 	}
 	if kept < 500 {
@@ -205,14 +205,14 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestOffTheWay takes a row along a straight way from which roundings lead off: its second
-// coordinate is so close to mu_0 that steps do not move it. There, and nowhere on the straight
-// way, component 1 counts.
-func TestOffTheWay(t *testing.T) {
+// TestOffThePath takes a row along a linear path that roundings lead off: its second
+// coordinate is so close to mu_0 that steps do not move it. There, and nowhere on the linear
+// path, component 1 counts.
+func TestOffThePath(t *testing.T) {
 	const at, steps = 4, 12000
 	off := float32(0x1p-12) // a step moves by 2^-10 of it, less than half of the last place
 	far := float32(math.Sqrt(2*nearCut) + 1e-4)
-	h := &hill{name: "off", k: 2, d: 2, low: -1, alpha: 0x1p-10, mu: []float32{0, at, 1e-3, at + far}, c: []float32{0, 0},
+	h := &landscape{name: "off", k: 2, d: 2, low: -1, alpha: 0x1p-10, mu: []float32{0, at, 1e-3, at + far}, c: []float32{0, 0},
 		a: []float32{1, 0, 0, 1, 1, 0, 0, 1}, x: engine.View([]float32{-2, at + off*0.9}, 1, 2)}
 	var r [2][]float32
 	for n, route := range []Route{DenseRoute, SparseRoute} {
@@ -231,7 +231,7 @@ func TestOffTheWay(t *testing.T) {
 // the products with its zeros are NaN by the dense route.
 func TestOverflow(t *testing.T) {
 	one := []float32{1, 0, 0, 1, 1, 0, 0, 1}
-	for _, h := range []*hill{
+	for _, h := range []*landscape{
 		{name: "forward", mu: []float32{3e38, 3e38, -3e38, 3e38}, x: engine.View([]float32{3e38, 3e38}, 1, 2)},
 		{name: "backward", mu: []float32{1e10, 0, -1e10, 0}, x: engine.View([]float32{0, 0}, 1, 2)},
 	} {

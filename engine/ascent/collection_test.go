@@ -23,7 +23,7 @@ func BenchmarkCollection(b *testing.B) {
 		const m, n = 1280, 784
 		x, w, y := engine.NewMatrix(m, n), engine.NewMatrix(n, n), engine.NewMatrix(m, n)
 		packed := e.Pack(nil, w)
-		l := newLandscape(e, 20, 64, 0.3)
+		l := newFullLandscape(e, 20, 64, 0.3)
 		l.m.Route = DenseRoute
 		rows := points(512, 64)
 		for _, c := range []struct {

@@ -10,59 +10,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// landscape is a mixture with its factors.
-type landscape struct {
-	m     *Mixture
-	a     []float32
-	k, d  int
-	alpha float32
-}
-
-func newLandscape(e *engine.Engine, k, d int, scale float32) *landscape {
-	r := num.NewRand(17, 0)
-	l := &landscape{k: k, d: d, alpha: 0.3, a: make([]float32, k*d*d)}
-	mu, c := make([]float32, k*d), make([]float32, k)
-	r.Normal(mu)
-	r.Normal(c)
-	r.Normal(l.a)
-	for i := range l.a {
-		l.a[i] *= 0.3 * scale / float32(math.Sqrt(float64(d)))
-		if i/d%d == i%d {
-			l.a[i] += scale
-		}
-	}
-	l.m = NewMixture(k, d, mu, c)
-	l.m.SetFactors(e, l.a)
-	return l
-}
-
-func points(n, d int) engine.Matrix {
-	x := engine.NewMatrix(n, d)
-	num.NewRand(23, 0).Normal(x.Data)
-	return x
-}
-
-func clone(m engine.Matrix) engine.Matrix {
-	c := engine.NewMatrix(m.Rows, m.Cols)
-	engine.CopyMatrix(c, m)
-	return c
-}
-
-func equalBits(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	for i := range got {
-		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
-		}
-	}
-}
-
 // TestRowsAndThreads checks that the end of an ascent and the pulled-back gradient of a
 // row depend neither on the other rows, nor on their order, nor on threads or tier: where
-// single rows take another way than several (triangle.go), and where they do not.
+// single rows take another path than several (single_row.go), and where they do not.
 func TestRowsAndThreads(t *testing.T) {
 	for _, s := range [][4]int{{29, 4, 19, 6}, {2, 13, 16, triangleSteps}, {2, 9, 32, triangleSteps}} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { rowsAndThreads(t, s[0], s[1], s[2], s[3]) })
@@ -72,7 +22,7 @@ func TestRowsAndThreads(t *testing.T) {
 func rowsAndThreads(t *testing.T, n, k, d, steps int) {
 	type result struct{ x, v []float32 }
 	ascend := func(e *engine.Engine, x, v engine.Matrix) (result, *Gradient) {
-		l := newLandscape(e, k, d, 0.8)
+		l := newFullLandscape(e, k, d, 0.8)
 		var tr Trajectory
 		end := clone(x)
 		x, v = clone(x), clone(v)
@@ -125,7 +75,7 @@ func rowsAndThreads(t *testing.T, n, k, d, steps int) {
 func TestRecomputedGradients(t *testing.T) {
 	const n, k, d, steps = 21, 3, 18, 5
 	e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
-	l := newLandscape(e, k, d, 0.8)
+	l := newFullLandscape(e, k, d, 0.8)
 	var grads [2]*Gradient
 	var vs [2]engine.Matrix
 	for i, limit := range []int{maxKeptG, 0} {
@@ -153,7 +103,7 @@ func TestRecomputedGradients(t *testing.T) {
 func TestPotentialRises(t *testing.T) {
 	const n, k, d, steps = 40, 6, 24, 30
 	e := newTestEngine(t)
-	l := newLandscape(e, k, d, 0.9)
+	l := newFullLandscape(e, k, d, 0.9)
 	l.alpha = 0.2
 	var tr Trajectory
 	x := points(n, d)
@@ -209,10 +159,10 @@ func TestOneComponent(t *testing.T) {
 	}
 }
 
-// TestFaintGradient pulls a gradient back through an ascent towards one centre, which takes
+// TestTinyGradient pulls a gradient back through an ascent towards one centre, which takes
 // it down by the factor 1 - alpha s^2 a step: it follows that law, and is 0 where it has
 // fallen below 2^-100. Rounding would keep it at subnormal numbers for ever.
-func TestFaintGradient(t *testing.T) {
+func TestTinyGradient(t *testing.T) {
 	const n, d, s, alpha = 5, 33, 0.75, 0.5
 	e := newTestEngine(t)
 	mu, a, w := make([]float32, d), make([]float32, d*d), make([]float32, d)
@@ -269,8 +219,8 @@ func TestStop(t *testing.T) {
 	defer func() { operandBytes = old }()
 	operandBytes = 1
 	const steps, many = 5, 1 << 30
-	var list []*hill
-	for _, h := range hills() {
+	var list []*landscape
+	for _, h := range landscapes() {
 		switch h.name { // which begin in different ways
 		case "identity", "lowrank":
 			list = append(list, h)
@@ -281,7 +231,7 @@ func TestStop(t *testing.T) {
 		}
 	}
 	slices.Reverse(list) // what is left over of one is of more components than the next has
-	want := map[*hill][]float32{}
+	want := map[*landscape][]float32{}
 	for _, route := range []Route{DenseRoute, SparseRoute} {
 		e := newTestEngine(t, engine.WithThreads(1))
 		for _, h := range list {
@@ -347,7 +297,7 @@ func TestStop(t *testing.T) {
 }
 
 // TestCut checks that a component far below the largest has responsibility 0, one just
-// above the cut has not, and neither spoils the others.
+// above the cut has not, and neither changes the others.
 func TestCut(t *testing.T) {
 	for _, tier := range engine.Available() {
 		e := newTestEngine(t, engine.WithTier(tier))
@@ -362,7 +312,7 @@ func TestCut(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	e := newTestEngine(t)
-	l := newLandscape(e, 2, 3, 1)
+	l := newFullLandscape(e, 2, 3, 1)
 	var plain Trajectory
 	l.m.Ascend(e, 0.1, 2, points(4, 3), &plain, false)
 	for name, f := range map[string]func(){

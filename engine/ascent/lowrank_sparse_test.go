@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// flatHills are potentials of low rank whose rows meet several components, close together and far
+// flatLandscapes are potentials of low rank whose rows meet several components, close together and far
 // apart.
-func flatHills() []*hill {
-	var list []*hill
+func flatLandscapes() []*landscape {
+	var list []*landscape
 	for _, by := range []struct {
 		name               string
 		k, d, r            int
@@ -27,7 +27,7 @@ func flatHills() []*hill {
 		{"steep", 8, 99, 2, 0.02, 0.02, 1e4, 1e-4},
 		{"huge", 8, 99, 2, 1e6, 1e6, 1, 0.5},
 	} {
-		h := newPath(by.name, by.k, by.d, by.r, -1, by.apart, by.wide, 30)
+		h := newLandscape(by.name, by.k, by.d, by.r, -1, by.apart, by.wide, 30)
 		h.alpha = by.alpha
 		for i := range h.w {
 			h.w[i] = by.scale
@@ -49,7 +49,7 @@ func flatHills() []*hill {
 		list = append(list, h)
 	}
 	// Dot products of centres lose all elements but the first, one after the other.
-	h := newPath("lost sums", 6, 700, 2, -1, 0, 0, 30)
+	h := newLandscape("lost sums", 6, 700, 2, -1, 0, 0, 30)
 	h.alpha = 1.3
 	clear(h.f)
 	for i := range h.mu {
@@ -70,7 +70,7 @@ func TestFlatRoute(t *testing.T) {
 	if testing.Short() { // another emulated machine has the lesser tiers
 		tiers, counts = tiers[:1], counts[1:2]
 	}
-	for _, h := range flatHills() {
+	for _, h := range flatLandscapes() {
 		if testing.Short() && h.d > 99 {
 			continue
 		}

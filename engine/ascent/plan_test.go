@@ -16,7 +16,7 @@ func TestSharing(t *testing.T) {
 	for _, tier := range engine.Available() {
 		for _, threads := range []int{1, 2, 8} {
 			e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(threads), engine.WithEagerThreads())
-			l := newLandscape(e, k, d, 0.8)
+			l := newFullLandscape(e, k, d, 0.8)
 			ascend := func(sharing Sharing, blocks int) result {
 				x := points(rows, d)
 				var tr Trajectory
@@ -72,13 +72,13 @@ func TestPlanAscent(t *testing.T) {
 	}
 }
 
-// TestPlanHalves checks when rows climb one by one.
-func TestPlanHalves(t *testing.T) {
+// TestPlanSingleRows checks when rows climb one by one.
+func TestPlanSingleRows(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		e := newTestEngine(t, engine.WithThreads(threads))
 		for _, c := range []struct {
 			rows, k, d int
-			halves     bool
+			single     bool
 		}{
 			{1, 20, 64, true},
 			{1, 20, 256, true},
@@ -87,17 +87,17 @@ func TestPlanHalves(t *testing.T) {
 			{100, 20, 64, false},
 			{1, 5000, 256, false}, // half as much again would be kept
 		} {
-			p, want := PlanAscent(e, c.rows, c.k, c.d, 30), c.halves && e.SingleRows() > 0
+			p, want := PlanAscent(e, c.rows, c.k, c.d, 30), c.single && e.SingleRows() > 0
 			if p.SingleRows != want || strings.HasSuffix(p.String(), "single rows read half of them)") != want {
-				t.Errorf("%d threads, %+v: reads halves: %t, %q", threads, c, p.SingleRows, p)
+				t.Errorf("%d threads, %+v: single rows: %t, %q", threads, c, p.SingleRows, p)
 			}
 		}
 		if NewMixture(20, 64, make([]float32, 20*64), make([]float32, 20)).precision.plan(e, 1, 30, false).SingleRows {
-			t.Errorf("%d threads: halves are read for a trajectory", threads)
+			t.Errorf("%d threads: single rows for a trajectory", threads)
 		}
 		tied := NewTiedMixture(20, 64, make([]float32, 20*64), make([]float32, 20))
 		if tied.Plan(e, 1, 30).SingleRows {
-			t.Errorf("%d threads: one P for all is read in halves", threads)
+			t.Errorf("%d threads: single rows with one P for all", threads)
 		}
 		if e.Tier() != engine.Generic && threads > 1 {
 			far := NewTiedMixture(20, 512, make([]float32, 20*512), make([]float32, 20))
@@ -126,11 +126,11 @@ func TestKeepsG(t *testing.T) {
 }
 
 // TestKeptBytes holds the estimate against the memory that a trajectory and the sparse route have
-// taken for G_i, and for the Gram matrix.
+// taken for G_i.
 func TestKeptBytes(t *testing.T) {
 	old := maxKeptG
 	defer func() { maxKeptG = old }()
-	h := newPath("kept", 5, 24, -1, 0, 3, 2, 40)
+	h := newLandscape("kept", 5, 24, -1, 0, 3, 2, 40)
 	const steps = 3
 	for _, maxKeptG = range []int{old, 0} {
 		var taken float64
@@ -147,12 +147,12 @@ func TestKeptBytes(t *testing.T) {
 	}
 }
 
-// TestTogether checks that an ascent by components hands the products of every step to the
+// TestByComponents checks that an ascent by components hands the products of every step to the
 // threads, also where one step alone would stay on one thread.
-func TestTogether(t *testing.T) {
+func TestByComponents(t *testing.T) {
 	const rows, k, d, steps = 2, 8, 64, 20
 	e := newTestEngine(t, engine.WithThreads(2))
-	l := newLandscape(e, k, d, 0.8)
+	l := newFullLandscape(e, k, d, 0.8)
 	if step := ascentFlops(rows, k, d, 1); step >= e.WakeFlops() && e.Tier() != engine.Generic {
 		t.Fatalf("a step of %v flop is not short", step)
 	}

@@ -9,9 +9,9 @@ import (
 // TestAutoRoute checks that AutoRoute takes the sparse route where few components are active and
 // the dense one where all are, by what rows of x show, and that no bit depends on it.
 func TestAutoRoute(t *testing.T) {
-	few := newPath("few active", 60, 128, -1, 0, 6, 1, 40)
-	all := newPath("all active", 60, 128, -1, 0, 0.01, 0.01, 40)
-	for _, h := range []*hill{few, all} {
+	few := newLandscape("few active", 60, 128, -1, 0, 6, 1, 40)
+	all := newLandscape("all active", 60, 128, -1, 0, 0.01, 0.01, 40)
+	for _, h := range []*landscape{few, all} {
 		want, _ := climbBy(t, h, DenseRoute, engine.Auto, 1)
 		e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 		m, x := h.mixture(e), clone(h.x)
@@ -27,16 +27,16 @@ func TestAutoRoute(t *testing.T) {
 	}
 }
 
-// TestUncertain checks that precisions without certificates are climbed, and said to be climbed, by
+// TestUnbounded checks that precisions without bounds are climbed, and said to be climbed, by
 // the dense route, that this is found out once, and that precisions set later have theirs.
-func TestUncertain(t *testing.T) {
+func TestUnbounded(t *testing.T) {
 	for _, route := range []Route{SparseRoute, AutoRoute} {
 		e := newTestEngine(t, engine.WithThreads(1))
-		h := newPath("flat", 12, 35, 4, -1, 3, 2, 60)
+		h := newLandscape("flat", 12, 35, 4, -1, 3, 2, 60)
 		m := h.by(e, route)
 		const dense = "dense route: no bounds, because"
 		if s := m.ExplainRoute(e, 60, 3); strings.HasPrefix(s, dense) || m.bounds == nil {
-			t.Errorf("%v, with certificates: %s", route, s)
+			t.Errorf("%v, with bounds: %s", route, s)
 		}
 		for i := range h.f {
 			h.f[i] *= 3 // beyond what is proved to be positive definite
@@ -48,7 +48,7 @@ func TestUncertain(t *testing.T) {
 				t.Errorf("%v: the ascent took the %v route, explained as %s", route, m.Work().Route, s)
 			}
 			if m.boundable() {
-				t.Errorf("%v: the certificates are to be made again", route)
+				t.Errorf("%v: the bounds are to be made again", route)
 			}
 		}
 		for i := range h.f {
@@ -56,7 +56,7 @@ func TestUncertain(t *testing.T) {
 		}
 		m.SetLowRank(e, h.w, h.f, h.sign)
 		if s := m.ExplainRoute(e, 60, 3); strings.HasPrefix(s, dense) {
-			t.Errorf("%v, with certificates again: %s", route, s)
+			t.Errorf("%v, with bounds again: %s", route, s)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestPowers holds the combinations of powers against the powers themselves.
-func TestPowers(t *testing.T) {
+// TestCombinations holds the combinations of powers against the powers themselves.
+func TestCombinations(t *testing.T) {
 	stride := 1
 	if testing.Short() {
 		stride = 12
@@ -51,9 +51,9 @@ func TestPowers(t *testing.T) {
 	}
 }
 
-// TestWays checks where ways are found and cut, and dA_i by them against the sum over all steps in
+// TestSingleRuns checks where runs are found and cut, and dA_i by them against the sum over all steps in
 // float64, of the x_t, U and t_i that it was computed with.
-func TestWays(t *testing.T) {
+func TestSingleRuns(t *testing.T) {
 	for _, h := range runLandscapes() {
 		e := newTestEngine(t, engine.WithThreads(1))
 		m, g := h.mixture(e), h.gradient()
@@ -69,15 +69,15 @@ func TestWays(t *testing.T) {
 			}
 			least, most := h.steps, h.steps // of to
 			switch {
-			case h.name == "ways of large steps" && w.component == 0, h.name == "fast ways":
+			case h.name == "runs of large steps" && w.component == 0, h.name == "fast runs":
 				least, most = from, from
-			case h.name == "ways that end":
+			case h.name == "runs that end":
 				least, most = from+leastRun, h.steps-1
 			case h.name == "hardly alone" && from < 2: // what it is for
 				t.Errorf("%s: component 0 is alone from step %d on", h.name, from)
 			}
 			if w.component < 0 || int(w.from) != from || int(w.to) < least || int(w.to) > most {
-				t.Errorf("%s: row %d goes a way with component %d in the steps from %d to %d of %d, expected %d to %d-%d", h.name, b, w.component, w.from, w.to, h.steps, from, least, most)
+				t.Errorf("%s: row %d has a run with component %d in the steps from %d to %d of %d, expected %d to %d-%d", h.name, b, w.component, w.from, w.to, h.steps, from, least, most)
 			}
 		}
 		d := h.d
@@ -142,7 +142,7 @@ func TestFactorFlop(t *testing.T) {
 		{"few, both", 64, 2, 3, SparseRoute, false, 8 * 6, 8 * 6},
 		{"a third, dense", 16, 2, 3, DenseRoute, false, 2*6 + 2*16, 2*6 + 2*16},
 		{"a third, sparse", 16, 2, 3, SparseRoute, true, 2*6 + 2*16, 0},
-		{"ways", 64, 2, leastRun, SparseRoute, true, 8 * 2 * float64(len(combinationsOf(leastRun).kept)), 0},
+		{"runs", 64, 2, leastRun, SparseRoute, true, 8 * 2 * float64(len(combinationsOf(leastRun).kept)), 0},
 	} {
 		e := newTestEngine(t, engine.WithThreads(1))
 		mu, a := make([]float32, 2*c.d), make([]float32, 2*c.d*c.d)

@@ -16,7 +16,7 @@ func TestTrianglesAreOfThesePrecisions(t *testing.T) {
 	rnd := num.NewRand(3, 1)
 	for _, tier := range engine.Available() {
 		e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(1))
-		l := newLandscape(e, k, d, 0.8)
+		l := newFullLandscape(e, k, d, 0.8)
 		l.m.Route = DenseRoute
 		compare := func(what string) {
 			t.Helper()
@@ -61,13 +61,13 @@ func TestTrianglesKeepToTheirRow(t *testing.T) {
 	generic := newTestEngine(t, engine.WithTier(engine.Generic), engine.WithThreads(1))
 	for _, tier := range engine.Available() {
 		e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(1))
-		before := newLandscape(e, 24, d, 0.8)
+		before := newFullLandscape(e, 24, d, 0.8)
 		before.m.Route = DenseRoute
 		for i := range before.m.Mu {
 			before.m.Mu[i] = float32(math.NaN())
 		}
 		for k := 4; k <= 20; k++ {
-			l, same := newLandscape(e, k, d, 0.8), newLandscape(generic, k, d, 0.8)
+			l, same := newFullLandscape(e, k, d, 0.8), newFullLandscape(generic, k, d, 0.8)
 			before.m.Ascend(e, before.alpha, steps, points(1, d), nil, false)
 			l.m.precision.(*dense).triangles.data = make([]float32, 24*d*(d+1)/2)
 			for i := range l.m.precision.(*dense).triangles.data { // as a mixture of more lanes has left it
@@ -100,7 +100,7 @@ func TestTrianglesInTurns(t *testing.T) {
 		if e.SingleRows() == 0 {
 			continue
 		}
-		l := newLandscape(e, k, d, 0.3)
+		l := newFullLandscape(e, k, d, 0.3)
 		l.m.Route = DenseRoute
 		x := points(3, d)
 		row := clone(x.Slice(0, 1, 0, d))
