@@ -24,7 +24,7 @@ func TestArrays(t *testing.T) {
 		{"one thread of them", hierarchy{96, 32 * kib, mib, 32 * mib, 12, far}, 1, true},
 		{"192 cores, third level unknown", hierarchy{192, 32 * kib, mib, 32 * mib, 1, far}, 192, false},
 		{"second level larger than the third", hierarchy{56, 48 * kib, 2 * mib, 105 * mib, 1, far}, 112, false},
-		{"64 cores that tell nothing", hierarchy{64, 32 * kib, 512 * kib, 16 * mib, 1, far}, 64, false},
+		{"64 cores that report nothing", hierarchy{64, 32 * kib, 512 * kib, 16 * mib, 1, far}, 64, false},
 		{"two third-level caches", hierarchy{16, 32 * kib, 512 * kib, 32 * mib, 2, far}, 32, true},
 		{"a virtual machine", hierarchy{2, 48 * kib, 2 * mib, 480 * mib, 1, far}, 2, true},
 	} {

@@ -161,8 +161,7 @@ func (p *page) quotable(r *Result) bool {
 		(p.Example == nil || p.Example.Suite == "gemm" || r.base() == 1)
 }
 
-// pageLimits are the peak and the bandwidths of a tier on so many threads, a bandwidth for
-// each level.
+// pageLimits holds the peak of a tier with a number of threads, and the bandwidth of each memory level.
 type pageLimits struct {
 	Peaks
 	Streams []Bandwidth

@@ -12,8 +12,8 @@ import (
 	"dpnbench/internal/sysinfo"
 )
 
-// TestCoarseClock measures a core of 3 GHz by clocks that tick ever more coarsely, down to
-// one that stands still: right within some percent, or 0, and never infinite.
+// TestCoarseClock measures a core of 3 GHz with clocks of decreasing resolution, the last of which
+// stands still. The result is right within some percent, or 0, and never infinite.
 func TestCoarseClock(t *testing.T) {
 	const hz = 3e9
 	for _, ticks := range []time.Duration{1, 100, time.Microsecond, time.Millisecond, 15 * time.Millisecond, time.Hour} {

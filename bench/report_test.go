@@ -130,7 +130,7 @@ func TestCompare(t *testing.T) {
 		{"a tenth slower", scaled(1), scaled(1.1), "slower", false},
 		{"a tenth faster", scaled(1.1), scaled(1), "faster", false},
 		{"significant, but within the threshold", scaled(1), scaled(1.03), "same", false},
-		{"too few to tell", report(1, 1, 1), report(1, 2, 2), "same", false},
+		{"too few for a verdict", report(1, 1, 1), report(1, 2, 2), "same", false},
 		{"a lower clock", at(1, 1), at(0.9, 1/0.9), "same", false},
 		{"a lower clock, in seconds", at(1, 1), at(0.9, 1/0.9), "slower", true},
 	} {
@@ -186,8 +186,9 @@ func TestDisturbedPeak(t *testing.T) {
 	}
 }
 
-// TestFewest checks that two runs of every extent can tell even rows of the fewest
-// repetitions apart, that the rank test needs so many, and that a comparison of fewer says so.
+// TestFewest checks that two runs of every extent have enough repetitions in every row for the rank
+// test to be significant, that this number is the smallest possible, and that a comparison of fewer
+// says so.
 func TestFewest(t *testing.T) {
 	compare := func(n int) *Comparison {
 		report := func(f float64) *Report {

@@ -103,8 +103,8 @@ func TestRoutesDiffer(t *testing.T) {
 	s.route = ascent.SparseRoute
 	m := s.mixture(e)
 	for _, c := range []struct {
-		name  string
-		spoil func(c *climb) []float32
+		name    string
+		corrupt func(c *climb) []float32
 	}{
 		{"", func(c *climb) []float32 { return make([]float32, 1) }},
 		{"x_n", func(c *climb) []float32 { return c.x.Row(77) }},
@@ -114,7 +114,7 @@ func TestRoutesDiffer(t *testing.T) {
 	} {
 		on := s.on(e, m, s.x.Rows, true)
 		on.run(s.n)
-		v := c.spoil(on)
+		v := c.corrupt(on)
 		v[0] = math.Nextafter32(v[0], 9)
 		err := on.compareRoutes(&fixture{})
 		var mismatch *ErrMismatch

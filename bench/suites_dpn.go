@@ -318,7 +318,7 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 		if !(loss > 0) || math.IsInf(loss, 0) {
 			return "", differs("the loss is %v, expected a number above 0", loss)
 		}
-		return fmt.Sprintf("x_n of %d clean pictures within 1e-4 of float64; the loss of noisy ones, and gradients, by "+
+		return fmt.Sprintf("x_n of %d clean images within 1e-4 of float64; the loss of noisy ones, and gradients, by "+
 			"suite backward and the tests", f.Rows), nil
 	}
 	weight, bias := tensor(m, "classifier.weight"), tensor(m, "classifier.bias")
@@ -336,7 +336,7 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 	if !(math.Abs(loss-want) <= 1e-5*want) {
 		return "", differs("the loss is %v, in float64 %v", loss, want)
 	}
-	return fmt.Sprintf("x_n of %d pictures within 1e-4 of float64, from it the loss of the minibatch within 1e-5; "+
+	return fmt.Sprintf("x_n of %d images within 1e-4 of float64, from it the loss of the minibatch within 1e-5; "+
 		"gradients by suite backward and the tests", f.Rows), nil
 }
 
@@ -362,7 +362,7 @@ func checkAscent(m *dpn.Model, f, x engine.Matrix) error {
 		}
 		// The ascent contracts towards a centre, so rounding errors do not grow.
 		if !(apart <= 1e-8*size) {
-			return differs("x_n of picture %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i,
+			return differs("x_n of image %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i,
 				math.Sqrt(apart/size))
 		}
 	}
@@ -491,14 +491,14 @@ func openIDX(n int) (setupFunc, error) {
 			},
 			check: func() (string, error) {
 				if got.Train.Len() != n {
-					return "", differs("%d pictures, wrote %d", got.Train.Len(), n)
+					return "", differs("%d images, wrote %d", got.Train.Len(), n)
 				}
 				for i := range n {
 					if string(got.Train.Image(i)) != string(data.Train.Image(i)) || got.Train.Labels[i] != data.Train.Labels[i] {
-						return "", differs("picture %d differs from what was written", i)
+						return "", differs("image %d differs from what was written", i)
 					}
 				}
-				return "the same pictures and labels", nil
+				return "the same images and labels", nil
 			},
 			close: func() { os.RemoveAll(dir) },
 		}, nil
@@ -527,11 +527,11 @@ func writeIDX(prefix string, s *dataset.Set) error {
 		return f.Close()
 	}
 	n := s.Len()
-	var pictures []byte
+	var images []byte
 	for i := range n {
-		pictures = append(pictures, s.Image(i)...)
+		images = append(images, s.Image(i)...)
 	}
-	if err := write(prefix+"-images-idx3-ubyte.gz", []uint32{0x803, uint32(n), 28, 28}, pictures); err != nil {
+	if err := write(prefix+"-images-idx3-ubyte.gz", []uint32{0x803, uint32(n), 28, 28}, images); err != nil {
 		return err
 	}
 	return write(prefix+"-labels-idx1-ubyte.gz", []uint32{0x801, uint32(n)}, s.Labels)

@@ -25,8 +25,8 @@ func within(what string, got float32, want, bound float64) error {
 	return nil
 }
 
-// spoil fills results with NaN, so that results of another row cannot pass for this one's.
-func spoil(results ...[]float32) {
+// clobber fills results with NaN, so that results of another row cannot pass for those of this one.
+func clobber(results ...[]float32) {
 	for _, x := range results {
 		for i := range x {
 			x[i] = float32(math.NaN())
@@ -115,7 +115,7 @@ func gemm(x Extent, form string, m, k, n int) benchmark {
 			return reference.Dot(row, col)
 		}
 		return func(e *engine.Engine) (*fixture, error) {
-			spoil(c.Data)
+			clobber(c.Data)
 			op := func() error { e.MatMul(c, a, b, false); return nil }
 			if form == "packed" || form == "packed cold" {
 				p := e.Pack(nil, b)
@@ -232,7 +232,7 @@ func newPotentialCase(d, k, batch int) *potentialCase {
 }
 
 func (c *potentialCase) on(e *engine.Engine) (*fixture, error) {
-	spoil(c.phi, c.r.Data)
+	clobber(c.phi, c.r.Data)
 	m := c.landscape.mixture(e)
 	return &fixture{
 		op:    func() error { m.Potential(e, c.x, c.phi, c.r); return nil },
@@ -320,7 +320,7 @@ func newAscentCase(d, k, n, batch int) *ascentCase {
 }
 
 func (c *ascentCase) on(e *engine.Engine) (*fixture, error) {
-	spoil(c.x.Data)
+	clobber(c.x.Data)
 	m := c.landscape.mixture(e)
 	return &fixture{
 		op: func() error {

@@ -78,8 +78,8 @@ func (s *slope) setPrecisions(e *engine.Engine, m *ascent.Mixture) {
 
 // --- potentials and points
 
-// pictures are digits with normalised pixels; the training images come first.
-var pictures = sync.OnceValues(func() (engine.Matrix, error) {
+// images are digits with normalised pixels; the training images come first.
+var images = sync.OnceValues(func() (engine.Matrix, error) {
 	data, err := digits(2000, sparseBatch)
 	if err != nil {
 		return engine.Matrix{}, err
@@ -100,7 +100,7 @@ const sparseBatch = 128
 
 // centres20 are k-means centres of the training images, those of the paper's network.
 var centres20 = sync.OnceValues(func() ([]float32, error) {
-	all, err := pictures()
+	all, err := images()
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ const trainedNoise = 0.5
 
 // ofDigits is the paper's network, before training or, with noise, after some of it.
 func ofDigits(n int, noise float64) (*slope, error) {
-	all, err := pictures()
+	all, err := images()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func ofDigits(n int, noise float64) (*slope, error) {
 
 // ofMany has k digits for centres, and diagonal precisions.
 func ofMany(k, n int) (*slope, error) {
-	all, err := pictures()
+	all, err := images()
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func flatSlope() (*slope, error) {
 	if _, err := m.Init(context.Background(), e, data.Train); err != nil {
 		return nil, err
 	}
-	all, err := pictures()
+	all, err := images()
 	if err != nil {
 		return nil, err
 	}
@@ -312,10 +312,10 @@ type climb struct {
 
 func (s *slope) on(e *engine.Engine, m *ascent.Mixture, rows int, back bool) *climb {
 	c := &climb{slope: s, e: e, m: m, back: back, x: engine.NewMatrix(rows, s.d)}
-	spoil(c.x.Data)
+	clobber(c.x.Data)
 	if back {
 		c.v, c.g = engine.NewMatrix(rows, s.d), ascent.NewGradient(s.k, s.d)
-		spoil(c.v.Data)
+		clobber(c.v.Data)
 	}
 	return c
 }
@@ -424,9 +424,9 @@ func (c *climb) flop(w *fixture, factors float64) float64 {
 // surveyFlop is the product of all rows with all centres.
 func surveyFlop(rows, k, d int) float64 { return 2 * float64(rows) * float64(k) * float64(d) }
 
-// sparseFlop counts the products that an ascent by the sparse route needs, and its backward
-// pass: of all rows with the centres, once, and those of so many evaluated and active pairs
-// of a row and a component. A rank r below 0 is that of precisions A_i^T A_i, without dA_i.
+// sparseFlop counts the products that an ascent by the sparse route needs, and its backward pass:
+// those of all rows with the centres, once, and those of the evaluated and active pairs of a row
+// and a component. A rank r below 0 is that of precisions A_i^T A_i, without dA_i.
 func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float64) float64 {
 	fd, fr := float64(d), float64(r)
 	flop := surveyFlop(rows, k, d)

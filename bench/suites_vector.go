@@ -42,7 +42,7 @@ func vectorBenchmark(x Extent, name string, n int, moved float64) benchmark {
 				}
 			}
 			return func(e *engine.Engine) (*fixture, error) {
-				spoil(out)
+				clobber(out)
 				sum := float32(math.NaN())
 				w := &fixture{op: func() error { e.Exp(out, in); return nil }}
 				switch name {
@@ -100,7 +100,7 @@ func rowsBenchmark(x Extent, name string, rows, d int) benchmark {
 			return "a row within the bound of float64", nil
 		}
 		return func(e *engine.Engine) (*fixture, error) {
-			spoil(out.Data, per)
+			clobber(out.Data, per)
 			switch name {
 			case "softmax":
 				return &fixture{
@@ -121,7 +121,7 @@ func rowsBenchmark(x Extent, name string, rows, d int) benchmark {
 			}
 			// Components lie in rows, the points in columns.
 			q, c := engine.NewMatrix(d, rows), make([]float32, d)
-			spoil(q.Data)
+			clobber(q.Data)
 			return &fixture{
 				op: func() error {
 					copy(q.Data, in.Data)
@@ -183,7 +183,7 @@ func newAdamCase(n int) *adamCase {
 func (c *adamCase) on(e *engine.Engine) (*fixture, error) {
 	p, m, v := append([]float32(nil), c.start...), make([]float32, c.n), make([]float32, c.n)
 	first, calls := make([]float32, len(c.at)), 0 // of p after the first call
-	spoil(first)
+	clobber(first)
 	return &fixture{
 		op: func() error {
 			e.Adam(p, c.g, m, v, &c.co)

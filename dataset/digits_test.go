@@ -136,7 +136,7 @@ func TestDigitsLabelsAreBalancedAndUnpredictable(t *testing.T) {
 		t.Errorf("labels are not balanced: %v", count)
 	}
 	if double > 99+5*math.Sqrt(198) {
-		t.Errorf("a label tells about the next: chi-squared %.0f with 99 degrees of freedom", double)
+		t.Errorf("successive labels are dependent: chi-squared %.0f with 99 degrees of freedom", double)
 	}
 }
 

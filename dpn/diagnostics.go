@@ -11,9 +11,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Diagnostics tell at the end of an epoch whether training is in its healthy range. The ascent
-// is measured with the weights at that time on a fixed sample of training images without noise:
-// 1% of them, but at least 16 and at most 128. This takes less than 0.5% of an epoch; the largest
+// Diagnostics show at the end of an epoch whether training is in its healthy range. The ascent is
+// measured with the weights at that time on a fixed sample of training images without noise: 1% of
+// them, but at least 16 and at most 128. This takes less than 0.5% of an epoch; the largest
 // eigenvalues of full precisions of 784 pixels cost another update or two. No weight changes.
 type Diagnostics struct {
 	// AlphaLambda is alpha times the largest eigenvalue of all P_i, at most some percent too

@@ -38,8 +38,8 @@
 // noise if there is any, and send no gradient to the extractor, for which constant features
 // would be optimal, nor to alpha.
 //
-// [Diagnostics] tell after every epoch whether training is in its healthy range; a [Warning]
-// names the settings to change if it is not. [NotFiniteError] and [NotDefiniteError] stop it.
+// [Diagnostics] show after every epoch whether training is in its healthy range; a [Warning] names
+// the settings to change if it is not. [NotFiniteError] and [NotDefiniteError] stop it.
 //
 // # Reproducibility
 //

@@ -78,8 +78,8 @@ func formatWidths(widths []int) string {
 	return strings.Join(parts, "-")
 }
 
-// extractorSize estimates the parameters of the extractor for images of so many pixels, and
-// the numbers that it holds for a row in training.
+// extractorSize estimates the number of parameters of the extractor for images with the given
+// number of pixels, and the numbers that it stores per row in training.
 func (c Config) extractorSize(pixels int) (parameters, values float64) {
 	p, d := float64(pixels), float64(c.Dim)
 	switch c.Extractor {

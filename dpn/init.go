@@ -89,7 +89,7 @@ func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set,
 	return r, nil
 }
 
-// log tells what was done.
+// log logs how the centres were placed.
 func (r *InitResult) log(log *slog.Logger, c Config) {
 	log.Info("centres placed", "init", c.Init, "components", c.Components, "iterations", r.Clusters.Iterations,
 		"inertia", r.Clusters.Inertia)

@@ -111,8 +111,8 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// rows computes the features of all images of s and moves them uphill by so many steps;
-// progress, unless nil, is told how many rows are done.
+// rows computes the features of all images of s and moves them uphill by steps steps. progress,
+// unless nil, is called with the number of finished rows.
 func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int,
 	progress func(done int)) (engine.Matrix, error) {
 	if err := m.CheckSet(s); err != nil {
@@ -121,8 +121,8 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 	return m.blocks(ctx, e, m.Input(s), 0, s.Len(), steps, progress)
 }
 
-// Ascended computes the features of images first to last-1 of an input and moves them uphill
-// by so many steps.
+// Ascended computes the features of images first to last-1 of an input and moves them uphill by
+// steps steps.
 func (m *Model) Ascended(ctx context.Context, e *engine.Engine, in Input,
 	first, last, steps int) (engine.Matrix, error) {
 	return m.blocks(ctx, e, in, first, last, steps, nil)

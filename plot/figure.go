@@ -154,7 +154,7 @@ func (f drawing) svg() ([]byte, error) {
 	out := bytes.ReplaceAll(b.Bytes(), []byte(`xlink:href="data:image/jpg;`),
 		[]byte(`preserveAspectRatio="none" style="image-rendering:pixelated" xlink:href="data:image/png;`))
 	// Text stays text. Few systems besides Linux have the font, so fonts with the same metrics are
-	// named as well. A title tells screen readers what the figure shows.
+	// named as well. A title describes the figure to screen readers.
 	out = bytes.ReplaceAll(out, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 	at := svgStart.FindIndex(out)

@@ -41,8 +41,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Whatever the range, ticks lie in it in increasing order, enough of them have a
-// label to read the scale, and not so many that they collide.
+// For any range, ticks lie in it in increasing order, and enough of them have labels to read the
+// scale, but not so many that labels collide.
 func TestLogTicksOfAnyRange(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {

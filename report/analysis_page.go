@@ -171,7 +171,7 @@ func featuresFact(m *dpn.Model) string {
 }
 
 func formFact(c dpn.Config) string {
-	if c.Form == potential.FormLowRank || c.Form == potential.FormFlat {
+	if potential.FormOf(c.Form).Ranked {
 		return fmt.Sprintf("%s, rank %d", c.Form, c.Rank)
 	}
 	return c.Form
@@ -250,7 +250,7 @@ func (a Analysis) stepsSentence() string {
 	return text.Say("steps do not follow", "fall", fall, "fault", lawFault(law, falls == n))
 }
 
-// lawFault says why a law is not followed; falling tells whether D falls at every step.
+// lawFault says why a law is not followed. falling is set if D falls at every step.
 func lawFault(law *separation.Law, falling bool) string {
 	switch {
 	case law.Shape() == separation.Convex && falling:

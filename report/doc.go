@@ -6,9 +6,9 @@
 //	p := report.Page{Title: "Layers", Sections: []report.Section{{Title: "D", Blocks: blocks}}}
 //	err := p.Save("out/report.html")
 //
-// An [Analysis] is what package dpn measured of one model: [Analysis.Figures] returns its
-// figures and [AnalysisPage] its page. [Uncertainty] and [UncertaintyPage] do the same for the
-// scores that tell known from unknown images. The prose of these pages is in prose/*.tmpl.
+// An [Analysis] is what package dpn measured of one model: [Analysis.Figures] returns its figures
+// and [AnalysisPage] its page. [Uncertainty] and [UncertaintyPage] do the same for the scores that
+// separate known from unknown images. The prose of these pages is in prose/*.tmpl.
 //
 // Figures are those of package plot; [NewPanel] and [NewLaw] convert results of package
 // separation for it. The same data give the same bytes.

@@ -88,7 +88,7 @@ func TestUncertaintySummary(t *testing.T) {
 		"is better: 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
 	s.Tasks[3].Scores[5].AUROC = 0.91
 	if got := text(); strings.Contains(got, "is better") || strings.Contains(got, "No score detects") {
-		t.Errorf("the score advised is the best one, and none is hard to tell: %s", got)
+		t.Errorf("the score advised is the best one, and all are easy to separate: %s", got)
 	}
 	for j := range s.Tasks[2].Scores {
 		s.Tasks[2].Scores[j].AUROC = 0.6

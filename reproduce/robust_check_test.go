@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// robustResults returns results as RunRobust writes them after so many trainings.
+// robustResults returns results as RunRobust writes them after the given number of trainings.
 func robustResults(trainings int) *Robust {
 	r := &Robust{Data: "digits", Pictures: 40, SHA256: "ab"}
 	list := contenders()

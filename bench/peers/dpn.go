@@ -19,7 +19,7 @@ const classes = 10
 // inputs are the initial network and data, the same on both sides: d dimensions, k components,
 // n steps, batch rows.
 type inputs struct {
-	soft          bool // all components count, not one
+	soft          bool // all components are active, not one
 	noise         float32
 	d, k, n, rows int
 
@@ -47,8 +47,8 @@ func newInputs(soft bool, d, k, n, rows int) *inputs {
 	return in
 }
 
-// softInputs draws features and centres at random. A_i is s0 I, and some noise: with this
-// s0 all components count, as in a trained feature space (0.3 for 64 dimensions).
+// softInputs draws features and centres at random. A_i is s0 I plus noise. With this s0 all
+// components are active, as in a trained feature space (0.3 for 64 dimensions).
 func softInputs(d, k, n, rows int) *inputs {
 	in := newInputs(true, d, k, n, rows)
 	r := num.NewRand(1, 1)
@@ -70,8 +70,8 @@ func softInputs(d, k, n, rows int) *inputs {
 	return in
 }
 
-// trainedNoise gives A_i^T A_i eigenvalues from 0.14 to 3.1. Times alpha = 0.1 the largest is
-// about what half an epoch of training leads to.
+// trainedNoise gives A_i^T A_i eigenvalues from 0.14 to 3.1. With alpha = 0.1, alpha times the
+// largest is about as after half an epoch of training.
 const trainedNoise = 0.5
 
 // digitInputs are the paper's network before training, A_i = I around the k-means centres
@@ -115,12 +115,12 @@ func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, e
 }
 
 func (in *inputs) String() string {
-	what := "digits, A = I: one component counts"
+	what := "digits, A = I: one component is active"
 	switch {
 	case in.soft:
-		what = "all components count"
+		what = "all components are active"
 	case in.noise > 0:
-		what = "digits, A = I and noise: one component counts"
+		what = "digits, A = I and noise: one component is active"
 	}
 	return fmt.Sprintf("d %d, k %d, n %d, batch %d (%s)", in.d, in.k, in.n, in.rows, what)
 }
@@ -193,7 +193,7 @@ func (n *network) forward() {
 	n.m.Ascend(n.e, n.in.alpha, n.in.n, n.x, nil, false)
 }
 
-// train is a whole update with the exact gradient.
+// train makes a complete update with the exact gradient.
 func (n *network) train() {
 	n.gradients()
 	n.adam(n.params)
@@ -210,8 +210,8 @@ func (n *network) gradients() {
 	n.alphaGrad[0] = n.grad.Alpha
 }
 
-// trainHead is an update that cuts the gradient after every step: only the classifier
-// learns, and P_i never change.
+// trainHead makes an update that detaches the gradient after every step: only the classifier is
+// trained, and P_i do not change.
 func (n *network) trainHead() {
 	n.forward()
 	n.classify()

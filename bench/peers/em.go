@@ -23,9 +23,9 @@ type mixture struct {
 	opt        potential.EMOptions
 }
 
-// emTolerance is the largest difference of the final log-likelihoods, relative to their
-// size. scikit-learn adds reg_covar to the variances, a millionth of their mean, where we
-// raise what is below it, and each iteration of ours rounds its parameters to float32.
+// emTolerance is the largest difference of the final log-likelihoods, relative to their size.
+// scikit-learn adds reg_covar, 1e-6 of the mean variance, to all variances; ours raises variances
+// below that bound, and rounds its parameters to float32 after each iteration.
 const emTolerance = 1e-5
 
 // fitting times some iterations of EM with full covariances against scikit-learn's
@@ -79,7 +79,7 @@ func newMixture(ctx context.Context, m mixture) (*mixture, error) {
 	return &m, nil
 }
 
-// fit is our side.
+// fit runs our EM.
 func (m *mixture) fit(ctx context.Context, e *engine.Engine) (*potential.EMResult, error) {
 	p, err := dpn.NewPotential(m.config, m.centres)
 	if err != nil {

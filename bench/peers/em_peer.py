@@ -1,4 +1,4 @@
-"""Expectation and maximisation by scikit-learn: so many iterations from a given start."""
+"""EM by scikit-learn: a number of iterations from given initial values."""
 import sys
 import warnings
 
@@ -13,7 +13,7 @@ except ImportError as e:
     say(missing=str(e))
     sys.exit()
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # it is told to stop
+warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is fixed
 
 
 def load(inputs, d, k, iterations, rows):
@@ -23,7 +23,7 @@ def load(inputs, d, k, iterations, rows):
     mu, x = mu.reshape(k, d), x.reshape(rows, d)
 
     def fit(dtype):
-        """init_params "random" spares it the k-means that the given start replaces."""
+        """init_params "random" avoids a k-means whose result the given values would replace."""
         m = GaussianMixture(
             k, covariance_type="full", tol=0, reg_covar=ridge, max_iter=iterations, init_params="random", random_state=0,
             weights_init=np.full(k, 1 / k, dtype), means_init=mu.astype(dtype),
@@ -33,7 +33,7 @@ def load(inputs, d, k, iterations, rows):
         return lambda: m.fit(z)
 
     def score(dtype):
-        """Of the mixture at the end, in float64."""
+        """Log-likelihood of the final mixture, in float64."""
         m = fit(dtype)()
         for name in "weights_", "means_", "precisions_cholesky_":
             setattr(m, name, getattr(m, name).astype(np.float64))

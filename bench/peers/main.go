@@ -113,7 +113,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// threadNumbers reads the flag -threads where the process may use so many threads in all.
+// threadNumbers parses the flag -threads of a process that may use all threads.
 func threadNumbers(text string, all int) ([]int, error) {
 	if text == "" {
 		return slices.Compact([]int{1, all}), nil

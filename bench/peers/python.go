@@ -55,10 +55,10 @@ func workspace() (string, error) {
 	return dir, nil
 }
 
-// environment is what an expert would set: the threads, and an allocator that keeps its
-// memory and uses huge pages, which makes PyTorch's training step up to 1.5 times as fast.
-// OpenBLAS with OpenMP shares the threads of PyTorch; the usual one, with threads of its
-// own, competes with them. Except for the threads, variables that the user has set stay.
+// environment holds the settings of an expert: the threads, and an allocator that keeps its memory
+// and uses huge pages, which makes PyTorch's training step up to 1.5 times as fast. OpenBLAS with
+// OpenMP shares the threads of PyTorch; the usual one, with threads of its own, competes with them.
+// Except for the threads, variables that the user has set stay.
 func environment(threads int) []string {
 	env := os.Environ()
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
@@ -136,7 +136,7 @@ func start(python, dir, script string, threads int) (*child, error) {
 	var hello reply
 	if err := c.out.Decode(&hello); err != nil {
 		c.stop()
-		return nil, fmt.Errorf("%s: %s said nothing that makes sense: %w", c.name, path, err)
+		return nil, fmt.Errorf("%s: %s gave an unexpected reply: %w", c.name, path, err)
 	}
 	if hello.Missing != "" {
 		c.stop()
@@ -168,7 +168,7 @@ func (c *child) ask(words ...any) (*reply, error) {
 	return &r, nil
 }
 
-// time is a contender: work by name.
+// time returns a contender that times work by name.
 func (c *child) time(what string, least time.Duration) contender {
 	return func() (float64, error) {
 		r, err := c.ask("time", what, least.Seconds())
@@ -194,10 +194,10 @@ func (c *child) results(what string) (floats, error) {
 	return x, nil
 }
 
-// floats are results, one after the other.
+// floats is a sequence of concatenated results.
 type floats []float32
 
-// next takes the next n of them, or what is left.
+// next removes and returns the next n of them, or the rest.
 func (f *floats) next(n int) []float32 {
 	n = min(n, len(*f))
 	x := (*f)[:n]

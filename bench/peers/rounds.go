@@ -112,13 +112,13 @@ func header() {
 
 func ms(x []float64) string { return fmt.Sprintf("%.4g", 1e3*stat.Median(x)) }
 
-// near returns an error unless every element of got is within tol times the largest
-// element of want, in magnitude, of that of want.
+// near returns an error unless every element of got differs from that of want by at most tol times
+// the largest magnitude in want.
 func near(what string, got, want []float32, tol float64) error {
 	return nearAbove(what, got, want, tol, 0)
 }
 
-// nearAbove is near where the largest element counts as least at the least.
+// nearAbove is near with a largest magnitude of at least least.
 func nearAbove(what string, got, want []float32, tol, least float64) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s: %d numbers, ours are %d", what, len(got), len(want))

@@ -1,4 +1,4 @@
-"""The talk of a Python peer with the Go program: commands on standard input, a line of
+"""The protocol between a Python peer and the Go program: commands on standard input, a line of
 JSON for each on standard output. load sizes..., run WORK, time WORK LEAST_SECONDS."""
 import json
 import os
@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-LONG = 0.3  # seconds from which on a single call, without warm-up, will do, as in rounds.go
+LONG = 0.3  # seconds from which a single call without warm-up is enough, as in rounds.go
 
 
 def say(**reply):
@@ -14,7 +14,7 @@ def say(**reply):
 
 
 def blas():
-    """The libraries that multiply, as far as the system tells."""
+    """The loaded BLAS libraries, if the system lists them."""
     try:
         with open("/proc/self/maps") as maps:
             files = {os.path.realpath(line.split()[-1]) for line in maps if "/" in line}
@@ -25,7 +25,7 @@ def blas():
 
 
 def seconds(f, least):
-    """The time of one call of f, over a batch of them, as in rounds.go."""
+    """The time of one call of f, averaged over a batch, as in rounds.go."""
     n = 0
     while True:
         start = time.perf_counter()

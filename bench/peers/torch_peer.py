@@ -1,4 +1,4 @@
-"""DPNs in PyTorch, in the published form and in that of an expert."""
+"""DPNs in PyTorch: the published form and an expert's form."""
 import sys
 
 from serve import blas, say, seconds, serve
@@ -31,11 +31,11 @@ def published(x, mu, A, c, alpha, n):
     return x
 
 
-# The expert's ways compute the same; which is the fastest depends on sizes and threads.
+# The expert's variants compute the same; which is the fastest depends on sizes and threads.
 
 
 def batched(x, mu, P, c, alpha, n):
-    """A batch of k products."""
+    """One batched product over the k components."""
     for _ in range(n):
         D = x - mu[:, None]
         G = torch.bmm(D, P)
@@ -45,7 +45,7 @@ def batched(x, mu, P, c, alpha, n):
 
 
 def batched_twice(x, mu, P, c, alpha, n):
-    """The sum over components as a product, too."""
+    """As above, with the sum over components as a product, too."""
     for _ in range(n):
         D = x - mu[:, None]
         G = torch.bmm(D, P)
@@ -55,7 +55,7 @@ def batched_twice(x, mu, P, c, alpha, n):
 
 
 def linear(x, mu, P, c, alpha, n):
-    """One product with all P_i beside each other, less mu_i P_i."""
+    """One product with all P_i side by side, minus mu_i P_i."""
     k, d = mu.shape
     flat, muP = P.reshape(k * d, d), torch.bmm(mu[:, None], P).reshape(k * d)
     for _ in range(n):
@@ -66,7 +66,7 @@ def linear(x, mu, P, c, alpha, n):
 
 
 def one_by_one(x, mu, P, c, alpha, n):
-    """A product for each component, which keeps D and G in the cache."""
+    """One product per component, which keeps D and G in the cache."""
     for _ in range(n):
         G, q = [], []
         for m, p in zip(mu.unbind(0), P.unbind(0)):
@@ -127,7 +127,7 @@ def load(inputs, d, k, n, rows, classes):
         expert(way, steps)
         optimiser.step()
 
-    # Whatever disturbs the machine makes a way slower: the best of three.
+    # The best of three, because disturbances only make a variant slower.
     def fastest(work):
         steps = min(n, 3)
         return min(WAYS, key=lambda way: min(seconds(lambda: work(way, steps), 0) for _ in range(3)))
@@ -158,5 +158,5 @@ def load(inputs, d, k, n, rows, classes):
 
 
 if __name__ == "__main__":
-    torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads what blas names
+    torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads the libraries that blas lists
     serve("PyTorch %s, %s" % (torch.__version__, blas()), load)

@@ -33,7 +33,7 @@ def read(path):
     return tensors
 
 
-# Extractors: pictures to 64 features.
+# Extractors: images to 64 features.
 
 
 def convolutions(x, p):
@@ -45,7 +45,7 @@ def convolutions(x, p):
 
 
 def relu_last(x, p):
-    """The largest is the same before and after ReLU, which then has a quarter to do."""
+    """Pooling commutes with ReLU, which then has a quarter of the elements."""
     x = x.view(-1, 1, 28, 28)
     for layer in "0", "3":
         w, b = p["feature_extractor.%s.weight" % layer], p["feature_extractor.%s.bias" % layer]
@@ -77,7 +77,7 @@ def diagonal(x, w, wmu, wmumu):
 
 
 def separate(x, mu, w, f, sign, c, alpha, n):
-    """A product for each term."""
+    """One product per term."""
     k, r, d = f.shape
     flat = f.reshape(k * r, d)
     offset = torch.bmm(f, mu[:, :, None]).view(k * r)
@@ -183,7 +183,7 @@ def load(inputs, n, rows, classes):
                 u.copy_(retract(u))
 
     def fastest(options, work):
-        """Whatever disturbs the machine makes a way slower: the best of three."""
+        """The best of three, because disturbances only make a variant slower."""
         return min(options, key=lambda way: min(seconds(lambda: work(way), 0) for _ in range(3)))
 
     retract = None
@@ -210,5 +210,5 @@ def load(inputs, n, rows, classes):
     return work, {"fastest": {"forward": way_forward, "train": name}}
 
 
-torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads what blas names
+torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads the libraries that blas lists
 serve("PyTorch %s, %s" % (torch.__version__, blas()), load)

@@ -331,7 +331,7 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 // again is the command that goes on with this training.
 func (t *training) again() string { return quote.Command("train", "--out", t.out, "--resume") }
 
-// noteEpoch prints the line of an epoch, of so many.
+// noteEpoch prints the line of one of all epochs.
 func (t *training) noteEpoch(h dpn.Epoch, all int) {
 	val := ""
 	if h.ValLoss != nil {

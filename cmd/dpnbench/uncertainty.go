@@ -145,8 +145,8 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 // mostOther is the number of images of the other source used to select scores.
 const mostOther = 2000
 
-// other returns at most so many images of the other source, and different ones to select scores
-// with; nil if there is no other source.
+// other returns at most most images of the other source, and different ones to select scores with;
+// nil if there is no other source.
 func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, choosing *study.Unknown, err error) {
 	if u.oodData == "" {
 		return nil, nil, nil

@@ -80,8 +80,8 @@ func TestWaitsForAnother(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenThrough puts links to a file of the user's in the place of the file and of its
-// .part: that file stays as it is.
+// TestNothingIsWrittenThrough replaces the file and its .part by links to another file of the user,
+// which must stay unchanged.
 func TestNothingIsWrittenThrough(t *testing.T) {
 	body, files := wanted()
 	m := newMirror(t, whole(body))

@@ -76,7 +76,7 @@ func (f *denseForm) gradient(*engine.Engine, *ascent.Gradient) {}
 
 func (f *denseForm) retract(*engine.Engine) {}
 
-// definite finds factors that are singular as far as float32 can tell: A^T A is positive
+// definite finds factors that are singular to the precision of float32: A^T A is positive
 // semidefinite whatever A is.
 func (f *denseForm) definite(e *engine.Engine) (tensor, problem string) {
 	n := f.d * f.d

@@ -12,8 +12,8 @@ import (
 
 // EMOptions say how Potential.EM runs.
 type EMOptions struct {
-	Iterations int     // at most so many, at least 1
-	Tolerance  float64 // it has converged when the log-likelihood rises by less, in nats a row
+	Iterations int     // largest number, at least 1
+	Tolerance  float64 // EM has converged if the log-likelihood rises by less, in nats per row
 	Ridge      float64 // no variance below this share of the mean variance of a feature, 1e-6 to 1
 
 	OnIteration func(done int, logLikelihood float64) // after the start (0) and each iteration; may be nil

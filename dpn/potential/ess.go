@@ -49,7 +49,7 @@ func EffectiveSampleSize(x []float32, chains int) float64 {
 		own := deviations[b*n : (b+1)*n]
 		means[b] = centre(own)
 	}
-	// covariance is that of values so many steps apart, on average over chains.
+	// covariance returns the autocovariance at a lag, averaged over chains.
 	covariance := func(lag int) float64 {
 		var sum float64
 		for b := range chains {

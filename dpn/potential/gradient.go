@@ -15,7 +15,7 @@ func (p *Potential) PrepareGradient() {
 	p.mu.Grad, p.c.Grad = p.grad.Mu, p.grad.C
 }
 
-// Forward moves the rows of x uphill by so many steps and records in tr what Backward needs.
+// Forward moves the rows of x uphill by the given number of steps and records in tr what Backward needs.
 func (p *Potential) Forward(e *engine.Engine, x engine.Matrix, steps int, tr *ascent.Trajectory) {
 	p.Mixture(e).Ascend(e, p.Alpha(), steps, x, tr, true)
 }

@@ -207,7 +207,7 @@ func (opt *LangevinOptions) check(n, d int, start engine.Matrix) error {
 	return checkTemperature(opt.Temperature)
 }
 
-// plan chooses what is traced of so many steps.
+// plan chooses what is traced, for a number of steps.
 func (c *Chains) plan(steps, n, d int) {
 	c.Every = (steps + tracedValues - 1) / tracedValues
 	c.Kept = steps / c.Every

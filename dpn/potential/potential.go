@@ -186,7 +186,7 @@ func (p *Potential) Evaluate(e *engine.Engine, x engine.Matrix, phi []float32, r
 	p.Mixture(e).Potential(e, x, phi, r)
 }
 
-// Ascend moves the rows of x (n x d) uphill by so many steps, in place.
+// Ascend moves the rows of x (n x d) uphill by the given number of steps, in place.
 func (p *Potential) Ascend(e *engine.Engine, x engine.Matrix, steps int) {
 	p.Mixture(e).Ascend(e, p.Alpha(), steps, x, nil, false)
 }

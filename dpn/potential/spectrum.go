@@ -42,11 +42,11 @@ func lanczos(d int, multiply func(y, x []float64)) (float64, error) {
 	return linalg.Lanczos(linalg.Widen(start), lanczosSteps, multiply)
 }
 
-// largestEigenvalue returns that of P, to some percent and never more than it is: by 100
-// steps of power iteration from a random start (Kuczynski and Wozniakowski, SIAM J. Matrix
-// Anal. Appl. 13, 1992: an error of about log(d)/100 whatever the other eigenvalues are).
-// EM limits the step size by it, and keeps to it for the sake of the bits of what is trained
-// from there; Potential.Steepest takes fewer products, and no inverse.
+// largestEigenvalue returns a lower bound on the largest eigenvalue of P, too small by at most some
+// percent: 100 steps of power iteration from a random start (Kuczynski and Wozniakowski, SIAM J.
+// Matrix Anal. Appl. 13, 1992: an error of about log(d)/100 for any other eigenvalues). EM limits
+// the step size by it, and keeps to it for the sake of the bits of what is trained from there;
+// Potential.Steepest takes fewer products, and no inverse.
 func largestEigenvalue(g gaussian, d int) float64 {
 	start := make([]float32, d)
 	num.NewRand(0, 0).Normal(start)

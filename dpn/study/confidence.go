@@ -12,7 +12,7 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// ConfidenceScore is a number from which to tell whether a model knows an image.
+// ConfidenceScore is a score of how well a model knows an image.
 type ConfidenceScore struct {
 	Name    string `json:"name"`
 	Symbol  string `json:"symbol"` // its formula, beside the name in tables and on axes

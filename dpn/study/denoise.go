@@ -99,7 +99,7 @@ type Gain struct {
 	Before separation.Float    `json:"snr_before_db"`
 	After  separation.Float    `json:"snr_after_db"`
 	Gain   separation.Float    `json:"gain_db"`
-	CI     [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain over ever more images, by Student's t
+	CI     [2]separation.Float `json:"gain_ci"` // 95% interval of the mean gain for n → ∞ images, by Student's t
 }
 
 // Gain sums up the images. Where there are fewer than two, or none with noise, figures

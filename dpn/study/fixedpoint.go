@@ -59,8 +59,8 @@ type FixedPoints struct {
 	remaining []float64 // of the converged images
 }
 
-// In the place of a number of steps: the image still moves after the last step allowed,
-// or has left the range of float32.
+// Values instead of a number of steps: the image still moves after the last step allowed, or has
+// left the range of float32.
 const (
 	StillMoving = -1
 	HasDiverged = -2

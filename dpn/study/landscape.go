@@ -53,11 +53,11 @@ type Spectrum struct {
 	AlphaLambda float64          `json:"alpha_lambda"` // alpha times the largest; ascents converge below 2
 }
 
-// MeasureLandscape measures the potential on so many goroutines as e has threads. An inverse
-// loses as many digits as the condition has; a P_i that has none left is listed as
-// singular. The numbers have the same bits for any number of threads, and, but for the
-// weights (math.Exp), on every machine. It takes about half a second a component of 784
-// dimensions and 24 d^2 bytes a thread, and next to nothing where the form is flat.
+// MeasureLandscape measures the potential on as many goroutines as e has threads. An inverse loses
+// as many digits as the condition number has; a P_i without any digits left is listed as singular.
+// The numbers have the same bits for any number of threads, and, but for the weights (math.Exp), on
+// every machine. It takes about half a second a component of 784 dimensions and 24 d^2 bytes a
+// thread, and next to nothing where the form is flat.
 func MeasureLandscape(ctx context.Context, e *engine.Engine, p *potential.Potential) (*Landscape, error) {
 	l := &Landscape{Components: p.K, Dim: p.D, Alpha: float64(p.Alpha()), Weights: weights(p),
 		Order: make([]int, p.K), Spectra: make([]Spectrum, p.K), Variances: make([][]float64, p.K), Singular: []int{}}

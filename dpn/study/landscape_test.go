@@ -85,9 +85,9 @@ func denseSpectrum(t *testing.T, d int, matrix []float64) ([]float64, *mat.Dense
 	return values, &inverse
 }
 
-// TestLandscapeFlat holds the spectra of flat precisions, which are taken from r x r matrices,
-// and their variances against those of the whole matrix, with rows that are orthonormal,
-// that are not, and with so many as there are dimensions.
+// TestLandscapeFlat holds the spectra of flat precisions, which are taken from r x r matrices, and
+// their variances against those of the whole matrix, with rows that are orthonormal, that are not,
+// and with as many as there are dimensions.
 func TestLandscapeFlat(t *testing.T) {
 	const k, d = 3, 15
 	e := newEngine(t)

@@ -21,9 +21,9 @@ type Prototypes struct {
 	m *dpn.Model
 }
 
-// NewPrototypes labels the components of the model by the majority of the images of s, its
-// training images, for each of which one component is most responsible after so many
-// steps (the lower one among equals).
+// NewPrototypes labels the components of the model by the majority of the images of s, its training
+// images, by the component with the largest responsibility after steps steps (the lower one among
+// equals).
 func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	steps int) (*Prototypes, error) {
 	if steps < 0 {

@@ -38,10 +38,10 @@ func (t *Trace) XAt(step int) engine.Matrix {
 // maxTrace is the largest number of bytes of a trace.
 const maxTrace = 2 << 30
 
-// TraceImages follows the images at[0], at[1], ... of s for so many ascent steps, which may be
-// more than Config.Steps. The numbers are those that the engine computes: the same bits on
-// every machine. An ascent that diverges is recorded as it is (its numbers that are not
-// finite are null in JSON).
+// TraceImages follows the images at[0], at[1], ... of s for the given number of ascent steps, which
+// may be more than Config.Steps. The numbers are those that the engine computes: the same bits on
+// every machine. An ascent that diverges is recorded as it is (its numbers that are not finite are
+// null in JSON).
 func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, at []int,
 	steps int) (*Trace, error) {
 	if err := m.CheckSet(s); err != nil {

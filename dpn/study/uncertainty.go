@@ -39,7 +39,7 @@ type UncertaintyStudy struct {
 	Unknown []Unknown   `json:"-"`
 }
 
-// UncertaintyTask is how well each score tells known images from unknown ones.
+// UncertaintyTask measures how well each score separates known images from unknown ones.
 type UncertaintyTask struct {
 	Name    string           `json:"name"`
 	Meaning string           `json:"meaning"` // what the unknown images are
