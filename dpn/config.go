@@ -97,7 +97,7 @@ func badSetting(name string, value any, problem string) *SettingError {
 // Validate checks every setting. The error names the setting, its value and what was expected.
 func (c Config) Validate() error {
 	positive := func(name string, v float64) error {
-		if !(v > 0) || math.IsInf(v, 0) {
+		if !(float32(v) > 0) || math.IsInf(v, 0) { // also if it is too small for a float32
 			return badSetting(name, v, "expected a number above 0")
 		}
 		return nil

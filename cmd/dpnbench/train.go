@@ -163,6 +163,9 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return settingError(err, flags, "--")
 	}
+	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
+		return fmt.Errorf("--batch %d: expected at most the %d training images", c.Batch, n)
+	}
 	_, statErr := os.Stat(t.out) // fails too if --out is not set
 	release, err := t.prepareOut(c)
 	if err != nil {

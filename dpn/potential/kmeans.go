@@ -37,7 +37,8 @@ const (
 // KMeans clusters the rows of x (n x d, rows contiguous) around k centres: k-means++
 // for the first ones (Arthur and Vassilvitskii, 2007), then Lloyd's iterations until no
 // row changes its centre, the inertia falls by less than a 1e-5th, or 100 are done. A
-// centre that loses all rows moves to the row that is farthest from its own. The result
+// centre that loses all rows moves to the row that is farthest from its own; if there are fewer
+// different rows than centres, it stays. The result
 // is a function of x, k and the seed, whatever the number of threads and the machine.
 func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed uint64) (*Clusters, error) {
 	return kMeans(ctx, e, x, k, num.NewRand(seed, stream.KMeans))
@@ -149,7 +150,7 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 		if math.IsNaN(r.Inertia) || math.IsInf(r.Inertia, 0) {
 			return nil, fmt.Errorf("k-means: distances are not finite")
 		}
-		r.Converged = moved == 0 || last-r.Inertia < kMeansTolerance*r.Inertia
+		r.Converged = moved == 0 || last-r.Inertia <= kMeansTolerance*r.Inertia
 		last = r.Inertia
 		copy(before, r.Assignment)
 		for c := range k {
@@ -158,6 +159,9 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 				continue
 			}
 			far := farthest(dist, r.Assignment)
+			if onCentre(x.Row(far), dist.At(far, int(r.Assignment[far]))) {
+				continue // fewer different rows than centres: it would win no row
+			}
 			copy(r.Centres.Row(c), x.Row(far))
 			dist.Set(far, int(r.Assignment[far]), 0) // so that another empty centre goes elsewhere
 			r.Converged = false
@@ -196,6 +200,16 @@ func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32, counts []
 			}
 		}
 	})
+}
+
+// onCentre says whether a row at a squared distance from its centre is away from it by no more than
+// the rounding of a mean of equal rows.
+func onCentre(x []float32, distance float32) bool {
+	var square float64
+	for _, v := range x {
+		square += float64(float64(v) * float64(v))
+	}
+	return float64(distance) <= 1e-12*square
 }
 
 // farthest returns the row with the largest distance to its own centre.
