@@ -101,6 +101,13 @@ type chainsResult struct {
 	Steps  int    `json:"steps"`
 	Burn   int    `json:"burn"`
 	States int    `json:"states"` // total, for the effective sample sizes
+
+	// Warning says that the chains hardly move. Tuned is a step size with the acceptance
+	// TunedAcceptance in a warm-up, where another one is proposed.
+	Warning         string  `json:"warning,omitempty"`
+	Tuned           float64 `json:"tuned_step_size,omitempty"`
+	TunedAcceptance float64 `json:"tuned_acceptance,omitempty"`
+
 	*potential.Chains
 }
 
@@ -212,8 +219,8 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if err != nil {
 		return x, err
 	}
-	s.Chains = &chainsResult{s.start, s.steps, s.burn, s.n * c.Kept, c}
-	return c.X, nil
+	s.Chains = &chainsResult{Start: s.start, Steps: s.steps, Burn: s.burn, States: s.n * c.Kept, Chains: c}
+	return c.X, s.advise(ctx, e, m, x)
 }
 
 // show prints the results.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,10 +28,11 @@ func TestSample(t *testing.T) {
 	}
 	for name, model := range models {
 		for _, method := range []string{"exact", "mala", "ula"} {
+			steps := map[string]int{"mala": 600, "ula": 20}[method] // few steps of MALA give a warning
 			out, js := filepath.Join(dir, name, method), filepath.Join(dir, "sample.json")
 			base := []string{"sample", "--model", model, "--method", method, "--n", "9", "--json", js, "--out", out}
 			if method != "exact" {
-				base = with(base, "--steps", "20")
+				base = with(base, "--steps", fmt.Sprint(steps))
 			}
 			text := succeed(t, base...)
 			var r sampleResult
@@ -44,8 +46,8 @@ func TestSample(t *testing.T) {
 				if r.Exact == nil || len(r.Exact.Components) != 9 || r.Exact.Proposals != 9 || c != nil {
 					t.Errorf("%s, exact: %+v", name, r)
 				}
-			} else if c == nil || r.Exact != nil || c.Steps != 20 || c.Burn != 0 ||
-				!(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 180 || !(c.LeastESS > 1) {
+			} else if c == nil || r.Exact != nil || c.Steps != steps || c.Burn != 0 ||
+				!(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 9*steps || !(c.LeastESS > 1) {
 				t.Errorf("%s, %s: %+v", name, method, c)
 			}
 			if method != "exact" && (!strings.Contains(text, "acceptance") || !strings.Contains(text, "effective sample size")) {
@@ -87,13 +89,37 @@ func TestSample(t *testing.T) {
 	var r sampleResult
 	js := filepath.Join(dir, "data.json")
 	succeed(t, "sample", "--model", models["features"], "--method", "mala", "--start", "data", "--n", "7",
-		"--steps", "30", "--json", js, "--quiet")
+		"--steps", "200", "--json", js, "--quiet")
 	load(t, js, &r)
-	if r.Chains == nil || r.Chains.Start != "data" || r.Chains.Burn != 15 || r.Chains.States != 7*15 {
+	if r.Chains == nil || r.Chains.Start != "data" || r.Chains.Burn != 100 || r.Chains.States != 7*100 {
 		t.Errorf("started from images: %+v", r.Chains)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(models["features"]), "samples", "samples.npy")); err != nil {
 		t.Error(err)
+	}
+
+	// Chains that are refused at every step say so and propose a step size that works.
+	for _, start := range []string{"exact", "data"} {
+		var r sampleResult
+		args := []string{"sample", "--model", models["features"], "--method", "mala", "--start", start, "--n", "8",
+			"--json", js, "--quiet"}
+		_, errs, status := dpnbench(t, with(args, "--step-size", "1e6")...)
+		load(t, js, &r)
+		if status != 0 || !strings.Contains(errs, "every proposal was refused") ||
+			!strings.Contains(errs, "; --step-size ") || r.Chains.Tuned == 0 || r.Chains.Warning == "" {
+			t.Fatalf("status %d, %q, %+v", status, errs, r.Chains)
+		}
+		tuned := fmt.Sprintf("%.3g", r.Chains.Tuned)
+		_, errs, status = dpnbench(t, with(args, "--step-size", tuned, "--steps", "3000")...)
+		r = sampleResult{}
+		load(t, js, &r)
+		if status != 0 || errs != "" || r.Chains.Warning != "" || !(r.Chains.Acceptance > 0.3) {
+			t.Errorf("the proposed step size %s: status %d, %q, %+v", tuned, status, errs, r.Chains)
+		}
+		_, errs, _ = dpnbench(t, with(args, "--step-size", tuned, "--steps", "10")...)
+		if !strings.Contains(errs, "effective sample size is") || !strings.Contains(errs, "--steps") {
+			t.Errorf("few steps: %q", errs)
+		}
 	}
 
 	f, err := safetensors.ReadFile(models["features"])
