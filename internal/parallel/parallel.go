@@ -3,14 +3,18 @@ package parallel
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
 
 // Each calls f for 0 .. n-1 on up to threads goroutines (0: GOMAXPROCS), and returns when all calls
 // have returned. f must write only to outputs of its own index, so that no result depends on the
-// number of threads.
+// number of threads. If a call panics, or ends its goroutine by runtime.Goexit, no further call begins
+// and Each panics with a *Panic.
 func Each(n, threads int, f func(i int)) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -22,16 +26,45 @@ func Each(n, threads int, f func(i int)) {
 		return
 	}
 	var next atomic.Int64
+	var failure atomic.Pointer[Panic]
 	var wg sync.WaitGroup
 	for range threads {
 		wg.Go(func() {
+			returned := false
+			defer func() {
+				v := recover()
+				if v == nil && !returned {
+					v = ErrGoexit
+				}
+				if v != nil {
+					failure.CompareAndSwap(nil, &Panic{v, debug.Stack()})
+					next.Store(int64(n))
+				}
+			}()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)
 			}
+			returned = true
 		})
 	}
 	wg.Wait()
+	if p := failure.Load(); p != nil {
+		panic(p)
+	}
 }
+
+// Panic is a panic on a goroutine of Each, raised again in the caller.
+type Panic struct {
+	Value any    // of the first panic
+	Stack []byte // where it came from
+}
+
+func (p *Panic) Error() string {
+	return fmt.Sprintf("%v\n\non a goroutine of Each:\n%s", p.Value, p.Stack)
+}
+
+// ErrGoexit is the value of a Panic if a call ended its goroutine by runtime.Goexit.
+var ErrGoexit = errors.New("a call ended its goroutine by runtime.Goexit")
 
 // ForEach calls f for 0 .. n-1 on up to threads goroutines, at least one, and stops early if ctx
 // ends. f must write only to outputs of its own index, so that no result depends on the number of
