@@ -93,9 +93,9 @@ func (w *Worker) Contiguous(slot int, m Matrix) Matrix {
 // Call it between kernels of a long task.
 func (w *Worker) Yield(flops int) { w.e.yield(&w.e.scratch[w.index], flops) }
 
-// Grow gives s n elements with undefined content, in the memory that it has if that is enough. Floats begin
-// on a cache line.
-func Grow[T any](s *[]T, n int) {
+// Grow sets s to n elements with undefined content, in its own memory if that is enough, and returns it.
+// Floats begin on a cache line.
+func Grow[T any](s *[]T, n int) []T {
 	if cap(*s) < n {
 		if f, ok := any(s).(*[]float32); ok {
 			*f = AlignedFloats(n)
@@ -104,6 +104,7 @@ func Grow[T any](s *[]T, n int) {
 		}
 	}
 	*s = (*s)[:n]
+	return *s
 }
 
 // CheckShape panics, with a message that names the call and the operand, unless m is rows x cols and lies

@@ -19,6 +19,7 @@ import (
 	"dpnbench/plot"
 	"dpnbench/report"
 
+	"dpnbench/internal/format"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -199,7 +200,7 @@ const (
 // print prints the tables and the warnings.
 func (z *analysis) print(found report.Analysis) {
 	s := found.Study
-	z.printf("%s of %d classes, accuracy %.2f%%\n", count(s.Samples, "image"), s.Classes, 100*s.Accuracy)
+	z.printf("%s of %d classes, accuracy %.2f%%\n", format.Count(s.Samples, "image"), s.Classes, 100*s.Accuracy)
 	head := []string{"layer", "dim", "D", "n to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM", "rank"}
 	rows := [][]string{head}
 	for _, l := range slices.Concat(s.Layers, s.Steps) {

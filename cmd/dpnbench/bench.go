@@ -15,6 +15,7 @@ import (
 	"dpnbench/bench"
 	"dpnbench/engine"
 
+	"dpnbench/internal/format"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
@@ -244,7 +245,7 @@ func (b *benchmark) show(r *bench.Report) {
 		b.printf("warning: %s\n", w)
 	}
 	b.note("%s, each checked against the reference first, and %s of suite peak, in %.0f s\n",
-		count(len(r.Results)-limits, "row"), count(limits, "row"), r.Seconds)
+		format.Count(len(r.Results)-limits, "row"), format.Count(limits, "row"), r.Seconds)
 }
 
 func peakRows(r *bench.Report) [][]string {
@@ -379,7 +380,7 @@ before relying on them.`,
   dpnbench bench compare --threshold 2 --all old.json new.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("compare: %s, expected 2 (see %q)", count(len(args), "file"), c.CommandPath()+" --help")
+				return fmt.Errorf("compare: %s, expected 2 (see %q)", format.Count(len(args), "file"), c.CommandPath()+" --help")
 			}
 			return nil
 		},
@@ -431,16 +432,16 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 		a.table(rows)
 	}
 	a.printf("%s: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n",
-		count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, c.GeoMean)
+		format.Count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, c.GeoMean)
 	if n := len(c.OnlyOld) + len(c.OnlyNew); n > 0 {
-		a.note("%s in only one of the two\n", count(n, "row"))
+		a.note("%s in only one of the two\n", format.Count(n, "row"))
 	}
 	for _, w := range c.Warnings {
 		a.printf("warning: %s\n", w)
 	}
 	unwritten := a.writeJSON(c)
 	if c.Slower > 0 {
-		slower := fmt.Errorf("slower by more than %g%%: %d of %s", threshold, c.Slower, count(len(c.Rows), "row"))
+		slower := fmt.Errorf("slower by more than %g%%: %d of %s", threshold, c.Slower, format.Count(len(c.Rows), "row"))
 		return &failedError{joined(slower, unwritten).Error()}
 	}
 	return unwritten

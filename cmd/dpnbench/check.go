@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/check"
+	"dpnbench/internal/format"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
 
@@ -131,7 +132,7 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	if err := a.verdict(r); err != nil {
 		return err
 	}
-	a.note("%s passed in %.1f s\n", count(r.Cases, "case"), time.Since(start).Seconds())
+	a.note("%s passed in %.1f s\n", format.Count(r.Cases, "case"), time.Since(start).Seconds())
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.Progr
 	if r.Failed > 0 {
 		return &failedError{fmt.Sprintf("%d of %d sweeps failed", r.Failed, r.Cases)}
 	}
-	a.note("%s passed in %.0f s\n", count(r.Cases, "sweep"), time.Since(start).Seconds())
+	a.note("%s passed in %.0f s\n", format.Count(r.Cases, "sweep"), time.Since(start).Seconds())
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/format"
 	"dpnbench/internal/regular"
 	"dpnbench/plot"
 
@@ -320,6 +321,6 @@ func (d *denoising) show(list []denoised, images int) {
 		rows = append(rows, append(cells, fmt.Sprintf("%.2f%%", 100*r.Accuracy)))
 	}
 	d.table(rows)
-	d.printf("%s (seed %d)\n", count(images, "image"), d.corruptSeed)
+	d.printf("%s (seed %d)\n", format.Count(images, "image"), d.corruptSeed)
 	d.note("written  %s: images and denoise.json\n", d.out)
 }

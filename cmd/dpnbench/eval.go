@@ -13,6 +13,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 
+	"dpnbench/internal/format"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -154,7 +155,7 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 		}
 	}
 	v.table(rows)
-	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, count(len(scores), "corruption"), v.corruptSeed)
+	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, format.Count(len(scores), "corruption"), v.corruptSeed)
 }
 
 // images returns the images of the split that the flags ask for.
@@ -238,7 +239,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
 	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n",
-		v.split, s.Loss, 100*s.Accuracy, count(s.Samples, "image"), data.Name)
+		v.split, s.Loss, 100*s.Accuracy, format.Count(s.Samples, "image"), data.Name)
 	if len(scores) > 0 {
 		v.printScores(scores)
 	}

@@ -296,14 +296,6 @@ func finish(b *progressbar.ProgressBar) {
 	}
 }
 
-// count returns a number with its noun, in the plural unless n is 1.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // wrapped breaks text into lines of at most helpWidth columns.
 func wrapped(text string) string {
 	var b strings.Builder

@@ -14,6 +14,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/format"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
@@ -316,7 +317,7 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 func (r *reproduction) write(out *reproduced) error {
 	facts := []report.Fact{
 		{Name: "Data", Text: out.Data},
-		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, count(out.Threads, "thread"))},
+		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, format.Count(out.Threads, "thread"))},
 		{Name: "dpnbench", Text: version()},
 		{Name: "Command", Text: quote.Command(os.Args[1:]...)},
 	}
@@ -339,7 +340,7 @@ func (r *reproduction) write(out *reproduced) error {
 // show prints the claims that were judged.
 func (r *reproduction) show(out *reproduced) {
 	if b := out.Robust; b != nil {
-		r.note("test accuracy: mean over %s (minimum to maximum)\n", count(len(b.Networks[0].Runs), "seed"))
+		r.note("test accuracy: mean over %s (minimum to maximum)\n", format.Count(len(b.Networks[0].Runs), "seed"))
 		r.table(reproduce.RobustTable(b))
 		for _, v := range b.Verdicts() {
 			training := "clean"
@@ -359,6 +360,6 @@ func (r *reproduction) show(out *reproduced) {
 		}
 		r.printf("%-36s %s: published %s, measured %s\n", c.Verdict, c.Statement, c.Published, c.Measured)
 	}
-	r.printf("%s not judged in this run\n", count(untested, "claim"))
+	r.printf("%s not judged in this run\n", format.Count(untested, "claim"))
 	r.note("written  %s; reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
 }

@@ -18,6 +18,7 @@ import (
 	"dpnbench/internal/atomicfile"
 	"dpnbench/plot"
 
+	"dpnbench/internal/format"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -225,7 +226,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 
 // show prints the results.
 func (s *sampling) show(m *dpn.Model) {
-	s.printf("%s of %d features, method %s, temperature %v, seed %d\n", count(s.Samples, "sample"), s.Dim,
+	s.printf("%s of %d features, method %s, temperature %v, seed %d\n", format.Count(s.Samples, "sample"), s.Dim,
 		s.Method, s.Temperature, s.Seed)
 	if x := s.Exact; x != nil && x.Proposals > s.Samples {
 		s.printf("proposals               %d\n", x.Proposals)
@@ -236,7 +237,7 @@ func (s *sampling) show(m *dpn.Model) {
 			c.Steps, c.StepSize, start, c.Steps-c.Burn)
 		s.printf("acceptance              %.4f\n", c.Acceptance)
 		s.printf("effective sample size   phi %s, minimum over %s %s (of %d states)\n", figure(float64(c.ESSPhi), "%.0f"),
-			count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
+			format.Count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
 	}
 	classes := make([]int, m.Classes)
 	for _, c := range s.Classes {
@@ -291,7 +292,7 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 // gallery shows the first samples as images, before and after the ascent.
 func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 	shown := min(x.Rows, mostShown)
-	g := plot.Gallery{Title: fmt.Sprintf("%s of %s, %s", count(x.Rows, "sample"), m.Config.Preset, s.Method),
+	g := plot.Gallery{Title: fmt.Sprintf("%s of %s, %s", format.Count(x.Rows, "sample"), m.Config.Preset, s.Method),
 		Rows: m.Rows, Cols: m.Cols,
 		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"sample", "after ascent"},
 		Note: fmt.Sprintf("Below each: the class predicted after the ascent. Temperature %v, seed %d.", s.Temperature,

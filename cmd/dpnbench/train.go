@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/format"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
@@ -251,7 +252,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	c := m.Config
 	t.note("%s on %s: %d training and %d test images, %d parameters, %.2f M multiply-adds per image; %s, %s\n",
 		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
-		e.Tier(), count(e.Threads(), "thread"))
+		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": no epoch was finished"
 	if t.resume {
@@ -264,11 +265,11 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		return nil, err
 	}
 	if res.Stopped {
-		t.note("stopped early: %s without a lower validation loss (--patience)\n", count(c.Patience, "epoch"))
+		t.note("stopped early: %s without a lower validation loss (--patience)\n", format.Count(c.Patience, "epoch"))
 	}
 	var r *trainResult
 	if res.Already {
-		t.note("already finished, with %s: nothing is left to train\n", count(len(res.Epochs), "epoch"))
+		t.note("already finished, with %s: nothing is left to train\n", format.Count(len(res.Epochs), "epoch"))
 		r = t.found(m)
 	}
 	complete := r != nil && exist(plot.Files(filepath.Join(t.out, curvesFile)))
@@ -278,9 +279,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		}
 	}
 	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n",
-		float64(r.TestLoss), 100*r.TestAccuracy, count(r.TestSamples, "image"), r.BestEpoch)
+		float64(r.TestLoss), 100*r.TestAccuracy, format.Count(r.TestSamples, "image"), r.BestEpoch)
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
-		r.Seconds, r.PrepareSeconds, count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
+		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
 	if !complete {
 		if err := saveJSON(filepath.Join(t.out, resultFile), r); err != nil {
 			return r, err

@@ -69,11 +69,11 @@ func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	if mode != Training {
 		rstd, xhat = new([]float32), new([]float32)
 	}
-	mean, variance := l.statistics(e, engine.View(room(xhat, len(x.Data)), x.Rows, x.Cols), x)
+	mean, variance := l.statistics(e, engine.View(engine.Grow(xhat, len(x.Data)), x.Rows, x.Cols), x)
 	if mode == Training {
 		l.remember(mean, variance, x.Rows)
 	}
-	scale := room(rstd, l.width)
+	scale := engine.Grow(rstd, l.width)
 	for j, v := range variance {
 		scale[j] = reciprocalRoot(v + Eps)
 	}

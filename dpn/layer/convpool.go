@@ -80,14 +80,10 @@ func (l *ConvPool) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	var which []byte
 	if mode == Training {
-		if cap(l.which) < len(y.Data) {
-			l.which = make([]byte, len(y.Data))
-		}
-		l.which = l.which[:len(y.Data)]
-		which = l.which
+		which = engine.Grow(&l.which, len(y.Data))
 	}
 	taps := l.w.taps()
-	biased := engine.Matrix{Data: room(&l.biased, l.out*(1+taps)), Rows: l.out, Cols: 1 + taps, RS: 1, CS: l.out}
+	biased := engine.Matrix{Data: engine.Grow(&l.biased, l.out*(1+taps)), Rows: l.out, Cols: 1 + taps, RS: 1, CS: l.out}
 	for o, bias := range l.Bias.Data {
 		biased.Set(o, 0, bias)
 		for k, v := range l.Weight.Data[o*taps : (o+1)*taps] {
@@ -113,7 +109,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
-	images := room(&l.images, x.Rows*size+panelCols)
+	images := engine.Grow(&l.images, x.Rows*size+panelCols)
 	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			w.interleave(t, images[i*size:(i+1)*size], x.Row(i))
@@ -122,7 +118,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 
 	// Rows are padded to whole vectors of 16, because a load soon after a masked store stalls.
 	rows, cols := w.outRows(), (w.outCols()+15)/16*16
-	clear(room(&l.spaced, l.out*rows*cols))
+	clear(engine.Grow(&l.spaced, l.out*rows*cols))
 	n := dy.Cols / l.out
 	length := n + engine.PoolSlack
 	kept := 1
@@ -136,7 +132,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 		k = i%kept*l.out + o
 		return k, l.at[k*length : (k+1)*length], l.v[k*length : (k+1)*length]
 	}
-	dw := room(&l.dw, l.out*taps)
+	dw := engine.Grow(&l.dw, l.out*taps)
 	clear(dw)
 	flops, elements := w.cost(x.Rows, l.out)
 	pieces := min(e.Threads(), l.out) // each piece reads all images
@@ -156,7 +152,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	w.interleaveWeights(l.Weight.Grad, dw, true)
 
 	positions := w.positions()
-	sums := room(&l.sums, l.out*positions)
+	sums := engine.Grow(&l.sums, l.out*positions)
 	for r := range l.out * rows {
 		copy(sums[r*w.outCols():(r+1)*w.outCols()], l.spaced[r*cols:])
 	}
@@ -166,7 +162,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	if dx.Data == nil {
 		return
 	}
-	weights := room(&l.weights, len(l.Weight.Data))
+	weights := engine.Grow(&l.weights, len(l.Weight.Data))
 	w.interleaveWeights(weights, l.Weight.Data, false)
 	e.Parallel(dx.Rows, flops/4, elements, func(t *engine.Worker, lo, hi int) {
 		image := t.Floats(size)

@@ -41,7 +41,7 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	r := num.NewRand(l.seed, l.pass)
 	l.pass++
 	p, scale := float32(l.p), 1/float32(1-l.p)
-	keep := room(&l.keep, len(x.Data))
+	keep := engine.Grow(&l.keep, len(x.Data))
 	for i := range keep {
 		keep[i] = scale
 		if r.Float32() < p {

@@ -114,7 +114,7 @@ func (s Stack) Forward(e *engine.Engine, t *Tape, x engine.Matrix, mode Mode) en
 	}
 	for i, l := range s {
 		_, out := l.Sizes()
-		t.y[i] = engine.View(room(&t.y[i].Data, x.Rows*out), x.Rows, out)
+		t.y[i] = engine.View(engine.Grow(&t.y[i].Data, x.Rows*out), x.Rows, out)
 		l.Forward(e, t.y[i], x, mode)
 		x = t.y[i]
 	}
@@ -128,7 +128,7 @@ func (s Stack) Backward(e *engine.Engine, t *Tape, dx, dy engine.Matrix) {
 		x := t.Value(i - 1)
 		to := dx
 		if i > 0 {
-			to = engine.View(room(&t.grads[i%2], len(x.Data)), x.Rows, x.Cols)
+			to = engine.View(engine.Grow(&t.grads[i%2], len(x.Data)), x.Rows, x.Cols)
 		}
 		s[i].Backward(e, to, x, t.y[i], dy)
 		dy = to
@@ -136,13 +136,4 @@ func (s Stack) Backward(e *engine.Engine, t *Tape, dx, dy engine.Matrix) {
 	if len(s) == 0 && dx.Data != nil {
 		copy(dx.Data, dy.Data)
 	}
-}
-
-// room returns n floats, in the memory of s where that is enough.
-func room(s *[]float32, n int) []float32 {
-	if cap(*s) < n {
-		*s = make([]float32, n)
-	}
-	*s = (*s)[:n]
-	return *s
 }

@@ -24,7 +24,7 @@ func (l *LayerNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	if mode != Training {
 		rstd = new([]float32)
 	}
-	e.LayerNorm(y, room(rstd, x.Rows), x, Eps)
+	e.LayerNorm(y, engine.Grow(rstd, x.Rows), x, Eps)
 }
 
 func (l *LayerNorm) Backward(e *engine.Engine, dx, _, y, dy engine.Matrix) {

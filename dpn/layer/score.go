@@ -25,10 +25,7 @@ func (t *Tally) Reset() { t.n, t.right, t.loss = 0, 0, 0 }
 func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []byte, grad engine.Matrix,
 	scale float32) float64 {
 	n := logits.Rows
-	if cap(t.losses) < n {
-		t.losses, t.idx = make([]float32, n), make([]int32, n)
-	}
-	losses, idx := t.losses[:n], t.idx[:n]
+	losses, idx := engine.Grow(&t.losses, n), engine.Grow(&t.idx, n)
 	e.ArgMax(idx, logits)
 	e.SoftmaxCrossEntropy(grad, losses, logits, labels, scale)
 	var sum float64

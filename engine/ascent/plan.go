@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"dpnbench/engine"
+	"dpnbench/internal/format"
 )
 
 // Sharing is a way for threads to share an ascent. It changes no bit.
@@ -148,7 +149,7 @@ func (p Plan) String() string {
 		where = fmt.Sprintf("P_i take %s, more than %s of second-level cache, and reading them is hidden from %d rows a block on",
 			size(p.PrecisionBytes), size(p.Cache), p.StreamRows)
 	}
-	threads, blocks, rows := plural(p.Threads, "thread"), plural(p.Blocks, "block"), plural(p.BlockRows, "row")
+	threads, blocks, rows := format.Count(p.Threads, "thread"), format.Count(p.Blocks, "block"), format.Count(p.BlockRows, "row")
 	if p.Sharing == ByComponents {
 		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads, blocks, rows, where)
 	}
@@ -156,13 +157,6 @@ func (p Plan) String() string {
 		where += "; single rows read half of them"
 	}
 	return fmt.Sprintf("by rows: %s of up to %s, each taken through all steps by one of %s (%s)", blocks, rows, threads, where)
-}
-
-func plural(n int, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return fmt.Sprintf("%d %ss", n, unit)
 }
 
 func size(bytes float64) string {

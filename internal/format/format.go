@@ -48,11 +48,16 @@ func Thousands(n int) string {
 }
 
 // Count prints n and the noun, with an s unless n is 1: "1 thread", "2 threads".
-func Count(n int, noun string) string {
+func Count(n int, noun string) string { return fmt.Sprintf("%d %s", n, plural(n, noun)) }
+
+// CountThousands is Count with commas: "2,000 images".
+func CountThousands(n int, noun string) string { return Thousands(n) + " " + plural(n, noun) }
+
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 " + noun
+		return noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return noun + "s"
 }
 
 // Percent prints a share (0 to 1) in percent, with the given decimals.

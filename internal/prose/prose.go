@@ -39,7 +39,7 @@ func Parse(files fs.FS, patterns ...string) Set {
 		"number":    func(v any, decimals int) string { return format.Number(float(v), decimals) },
 		"percent":   percent,
 		"thousands": format.Thousands,
-		"count":     count,
+		"count":     format.CountThousands,
 		"interval":  func(ci any) string { return ends(ci, Num) },
 		"percents":  func(ci any) string { return ends(ci, func(v float64) string { return percent(v) }) },
 		"list":      func(words []string) string { return strings.Join(words, ", ") },
@@ -83,14 +83,6 @@ func Num(v float64) string {
 
 func percent(v any, decimals ...int) string {
 	return format.Percent(float(v), append(decimals, 1)[0])
-}
-
-// count prints a number with commas and its noun, in the plural unless n is 1.
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return format.Thousands(n) + " " + noun
 }
 
 // ends prints the two ends of an interval, or a dash if there are not two.

@@ -83,17 +83,15 @@ func (v *Inverter) pivotRatio() float64 { return slices.Min(v.pivot) / slices.Ma
 // its elimination.
 func (v *Inverter) load(a engine.Matrix, cols int) engine.Matrix {
 	n := a.Rows
-	v.m, v.panel = sized(v.m, n*cols), sized(v.panel, n*invertBlock)
-	v.left, v.right = sized(v.left, n*invertBlock), sized(v.right, cols*invertBlock)
-	m := engine.View(v.m, n, cols)
+	m := engine.View(engine.Grow(&v.m, n*cols), n, cols)
+	engine.Grow(&v.panel, n*invertBlock)
+	engine.Grow(&v.left, n*invertBlock)
+	engine.Grow(&v.right, cols*invertBlock)
 	for i := range n {
 		copy(m.Row(i), a.Row(i))
 	}
 	return m
 }
-
-// sized returns n numbers, in the memory of x where that is enough.
-func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
 
 // factor eliminates below the diagonal of the first n columns of m, which has n rows. They become
 // U; the columns on their right are multiplied by L^-1. It reports whether all pivots differ from
@@ -172,7 +170,7 @@ func swap[T any](a, b []T) {
 // T^-1, in place.
 func (v *Inverter) solve(e Multiplier, x engine.Matrix, invert func(b []float64)) {
 	h := x.Rows
-	v.block = sized(v.block, h*h)
+	engine.Grow(&v.block, h*h)
 	clear(v.block)
 	for j := range h {
 		v.block[j*h+j] = 1
