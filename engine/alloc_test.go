@@ -15,7 +15,8 @@ func TestNoAllocations(t *testing.T) {
 	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
 	y, idx := NewMatrix(30, 40), make([]int32, 30)
 	m, w := make([]float32, 1200), make([]float32, 1200)
-	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3, RBC2: 1, Eps: 1e-8}
+	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3,
+		RBC2: 1, Eps: 1e-8}
 	dist := NewMatrix(24, 5)
 	product := func(w *Worker, _, _ int) { w.Floats(10); w.MatMul(c, a, b, false) }
 	at := make([]int32, 40)

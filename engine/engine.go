@@ -19,18 +19,21 @@ type Engine struct {
 	mu      sync.Mutex // held by the method that runs
 	scratch []arena    // one per worker
 
-	// The jobs live here so that starting one allocates nothing.
+	jobs
+	workers []Worker // one per thread
+}
+
+// jobs are those of the methods of an engine. They live here so that starting one allocates nothing.
+type jobs struct {
 	gemm        gemmJob
 	pack        packJob
 	vector      vectorJob
 	rowwise     rowwiseJob
-	one         [1]float32
 	streams     streamJob
 	everyThread everyThreadJob
-
-	parallel parallelJob
-	outer    workerJob // a Job
-	workers  []Worker  // one per thread
+	parallel    parallelJob
+	outer       workerJob // a Job
+	one         [1]float32
 }
 
 // Option changes how New makes an engine.

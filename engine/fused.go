@@ -77,7 +77,8 @@ func (w *Worker) MatMulReversed(c, a Matrix, b *Packed, acc bool) {
 		if pn > 0 {
 			next = b.panel(pn-1, 0, a.Cols)
 		}
-		e.multiplyTile(arena, c.Slice(0, c.Rows, pn*e.kern.nr, c.Cols), &left, panelB{b.panel(pn, 0, a.Cols), e.kern.nr, next}, acc)
+		e.multiplyTile(arena, c.Slice(0, c.Rows, pn*e.kern.nr, c.Cols), &left,
+			panelB{b.panel(pn, 0, a.Cols), e.kern.nr, next}, acc)
 		e.yield(arena, 2*c.Rows*e.kern.nr*a.Cols)
 	}
 }
@@ -92,7 +93,8 @@ func (w *Worker) MatMulThin(c, a Matrix, b []float32, acc bool, next []float32) 
 		for kb := range nb {
 			k0, k1 := Part(a.Cols, nb, kb)
 			left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
-			e.multiplyTile(arena, c.Slice(0, c.Rows, j0, c.Cols), &left, panelB{b[k0*c.Cols+j0:], c.Cols, next}, acc || kb > 0)
+			e.multiplyTile(arena, c.Slice(0, c.Rows, j0, c.Cols), &left, panelB{b[k0*c.Cols+j0:], c.Cols, next},
+				acc || kb > 0)
 		}
 	}
 }

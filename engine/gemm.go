@@ -324,7 +324,8 @@ func (p *product) pairs(a Matrix, b *operand, p0, p1 int) int {
 				f0, f1 := Part(n, kern.panels(b.cols())/2, at/2)
 				next, pairs = b.prefetch[f0:f1], 1
 			}
-			kern.pair(block, panelB{data: b.packed.data[at*size:], next: next}, c.Data[i0*c.RS+at*nr:], c.RS, p.acc, pairs)
+			kern.pair(block, panelB{data: b.packed.data[at*size:], next: next}, c.Data[i0*c.RS+at*nr:], c.RS, p.acc,
+				pairs)
 			p.e.yield(p.arena, pairs*flops)
 			at += 2 * pairs
 		}

@@ -86,7 +86,8 @@ func TestTriangles(t *testing.T) {
 
 				all := make([]float32, comps*d)
 				for i := range comps {
-					left, got, want, wantQ := make([]float32, d), make([]float32, d), all[i*d:(i+1)*d], make([]float32, 1)
+					left, got, want, wantQ := make([]float32, d), make([]float32,
+						d), all[i*d:(i+1)*d], make([]float32, 1)
 					genericKernels.subRows(left, d, x, d, mu[i*d:], 0, 1, d)
 					other := generic.Pack(nil, View(p[i*d*d:(i+1)*d*d], d, d))
 					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, false)

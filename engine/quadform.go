@@ -55,7 +55,8 @@ type Deltas struct {
 // GradDeltas sets the rows of dst to -(r u + h t (x - mu)), and to +0 where r is 0. If d has rows, it
 // sets them to x - mu and takes r u off SumRU and t (x - mu) off SumTD.
 func (w *Worker) GradDeltas(dst, d Matrix, in *Deltas) {
-	w.e.kern.gradDeltas(dst.Data, d.Data, dst.RS, in.R, in.U.Data, in.U.RS, in.T, in.H, in.X.Data, in.X.RS, in.Mu, in.SumRU, in.SumTD)
+	w.e.kern.gradDeltas(dst.Data, d.Data, dst.RS, in.R, in.U.Data, in.U.RS, in.T, in.H, in.X.Data, in.X.RS, in.Mu,
+		in.SumRU, in.SumTD)
 }
 
 // SmallD reports whether blocks of d features have kernels of their own (QuadForms and the vector-
@@ -90,7 +91,8 @@ func (w *Worker) QuadForm(slot int, g Matrix, q []float32, x Matrix, f *QuadForm
 	e, rows, dim := w.e, x.Rows, x.Cols
 	ld := PaddedLD(dim)
 	if e.kern.isSmallD(dim) {
-		e.kern.quadSmallD(g.Data, 0, g.RS, q, 0, x, f.Mu, unsafe.Slice(f.P, 1), w.Scratch(slot, e.kern.smallDWork(dim)), f.Prefetch)
+		e.kern.quadSmallD(g.Data, 0, g.RS, q, 0, x, f.Mu, unsafe.Slice(f.P, 1),
+			w.Scratch(slot, e.kern.smallDWork(dim)), f.Prefetch)
 		w.Yield(2 * rows * dim * dim)
 		return
 	}

@@ -43,7 +43,9 @@ import (
 // A thread takes a block of rows from the last step to the first on its own; the sums dP_i (or dF_i and dw_i)
 // are split over their elements, whose chains run over the steps from the last to the first and the rows in
 // increasing order.
-func (m *Mixture) Backward(e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+func (m *Mixture) Backward(
+	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient,
+) {
 	if tr.K != m.K || tr.D != m.D {
 		panic(fmt.Sprintf("ascent: Backward: trajectory of %d components in %d dimensions, mixture of %d in %d",
 			tr.K, tr.D, m.K, m.D))
@@ -82,7 +84,9 @@ func (p *dense) checkGradient(a []float32, grad *Gradient) {
 	engine.CheckLength("Backward", "grad.A", len(grad.A), n)
 }
 
-func (p *dense) backward(e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+func (p *dense) backward(
+	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient,
+) {
 	m := p.m
 	engine.Grow(&tr.u, tr.Steps*tr.Rows*tr.D)
 	engine.Grow(&grad.sums, tr.K*tr.D)

@@ -24,13 +24,15 @@ func TestSmallBlocks(t *testing.T) {
 				rnd.Normal(m.Data)
 				return m
 			}
-			mu, factors, x, v := random(s.components, s.d), random(s.components*s.d, s.d), random(s.rows, s.d), random(s.rows, s.d)
+			mu, factors := random(s.components, s.d), random(s.components*s.d, s.d)
+			x, v := random(s.rows, s.d), random(s.rows, s.d)
 			for i := range factors.Data {
 				factors.Data[i] /= float32(s.d)
 			}
 			var want [][]float32
 			for _, options := range [][]engine.Option{nil, {engine.WithSmallBlocks()}} {
-				e := newTestEngine(t, append(options, engine.WithTier(tier), engine.WithThreads(2), engine.WithEagerThreads())...)
+				e := newTestEngine(t, append(options, engine.WithTier(tier), engine.WithThreads(2),
+					engine.WithEagerThreads())...)
 				mix := NewMixture(s.components, s.d, mu.Data, make([]float32, s.components))
 				mix.Route = DenseRoute
 				mix.SetFactors(e, factors.Data)
@@ -58,8 +60,10 @@ func TestSmallBlocks(t *testing.T) {
 					want = got
 					continue
 				}
-				for i, name := range []string{"x_n", "dL/dx_0", "dmu", "dc", "dA", "x_n of low rank", "dL/dx_0 of it", "dmu", "x_n of low rank, sparse", "dL/dx_0 of it", "dmu"} {
-					equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components: %s", tier, s.rows, s.d, s.components, name), got[i], want[i])
+				for i, name := range []string{"x_n", "dL/dx_0", "dmu", "dc", "dA", "x_n of low rank",
+					"dL/dx_0 of it", "dmu", "x_n of low rank, sparse", "dL/dx_0 of it", "dmu"} {
+					equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components: %s", tier, s.rows, s.d,
+						s.components, name), got[i], want[i])
 				}
 			}
 		}

@@ -150,7 +150,9 @@ func (a *largest) roundings(far, sum float64) float64 {
 
 // excluded reports whether a bound proves that l_i of row b, at x, would fall under the cut, and whether it
 // took a bound by support to know.
-func (j *sparseJob) excluded(worker *engine.Worker, row *rowState, b, i int, top float64, x []float32) (ok, supported bool) {
+func (j *sparseJob) excluded(
+	worker *engine.Worker, row *rowState, b, i int, top float64, x []float32,
+) (ok, supported bool) {
 	m, c, at := j.m, &j.m.bounds[i], b*j.m.K+i
 	far, sum := j.upper[at]+row.moved, row.size+row.moved+c.mu
 	if j.lower[at]-c.norm*row.moved*guard > lowest(float64(m.C[i]), top, c.roundings(far, sum)) {

@@ -40,7 +40,8 @@ func TestBounds(t *testing.T) {
 				m.Ascend(e, alpha, steps, x, nil, false)
 				j.m = m
 				fail := func(what string, b, i int, bound, is float64) {
-					t.Errorf("%s, alpha %g, %d steps, row %d, component %d: %s is %g, bound %g", h.name, alpha, steps, b, i, what, is, bound)
+					t.Errorf("%s, alpha %g, %d steps, row %d, component %d: %s is %g, bound %g", h.name, alpha,
+						steps, b, i, what, is, bound)
 				}
 				const off = 1e-12 // of float64
 				for b := range x.Rows {
@@ -132,7 +133,8 @@ func TestLostSums(t *testing.T) {
 		delta, q := h.exact(0, x)
 		c, stretch := &m.bounds[0], math.Sqrt(q)/length64(delta)
 		if !(stretch <= c.norm*(1+1e-12)) || !(stretch*stretch >= c.least*(1-1e-12)) {
-			t.Errorf("%s: a vector is stretched by %.10g, bound: at most %.10g and at least %.10g", h.name, stretch, c.norm, math.Sqrt(c.least))
+			t.Errorf("%s: a vector is stretched by %.10g, bound: at most %.10g and at least %.10g", h.name, stretch,
+				c.norm, math.Sqrt(c.least))
 		}
 	}
 }
@@ -189,7 +191,8 @@ func TestLowest(t *testing.T) {
 		if near < 0 {
 			continue
 		}
-		q := engine.View([]float32{0, float32(near) + float32(0.1*r.Float64()-0.05)*max(1, float32(math.Abs(float64(c)))*0x1p-20)}, 2, 1)
+		q := engine.View([]float32{0, float32(near) + float32(0.1*r.Float64()-0.05)*max(1,
+			float32(math.Abs(float64(c)))*0x1p-20)}, 2, 1)
 		root := math.Sqrt(float64(q.At(1, 0)))
 		e.LogSumExp(q, []float32{top, c}, make([]float32, 1))
 		if q.At(1, 0) == 0 {
@@ -197,7 +200,8 @@ func TestLowest(t *testing.T) {
 		}
 		kept++
 		if low := lowest(float64(c), float64(top), 0); root > low {
-			t.Errorf("c %v, the largest l_i %v: a component with sqrt(q_i) %v counts, but %v was to exclude it", c, top, root, low)
+			t.Errorf("c %v, the largest l_i %v: a component with sqrt(q_i) %v counts, but %v was to exclude it", c,
+				top, root, low)
 		}
 	}
 	if kept < 500 {
@@ -212,7 +216,8 @@ func TestOffThePath(t *testing.T) {
 	const at, steps = 4, 12000
 	off := float32(0x1p-12) // a step moves by 2^-10 of it, less than half of the last place
 	far := float32(math.Sqrt(2*nearCut) + 1e-4)
-	h := &landscape{name: "off", k: 2, d: 2, low: -1, alpha: 0x1p-10, mu: []float32{0, at, 1e-3, at + far}, c: []float32{0, 0},
+	h := &landscape{name: "off", k: 2, d: 2, low: -1, alpha: 0x1p-10, mu: []float32{0, at, 1e-3, at + far},
+		c: []float32{0, 0},
 		a: []float32{1, 0, 0, 1, 1, 0, 0, 1}, x: engine.View([]float32{-2, at + off*0.9}, 1, 2)}
 	var r [2][]float32
 	for n, route := range []Route{DenseRoute, SparseRoute} {
@@ -222,7 +227,8 @@ func TestOffThePath(t *testing.T) {
 		r[n] = tr.R
 	}
 	if last := r[0][2*steps-1]; r[0][1] != 0 || last == 0 {
-		t.Fatalf("component 1 has the responsibilities %g at first and %g at last: the test shows nothing", r[0][1], last)
+		t.Fatalf("component 1 has the responsibilities %g at first and %g at last: the test shows nothing", r[0][1],
+			last)
 	}
 	sameNumbers(t, "r", r[1], r[0])
 }

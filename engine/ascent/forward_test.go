@@ -253,7 +253,8 @@ func TestStop(t *testing.T) {
 						m.Ascend(e, h.alpha, steps, x, &tr, true)
 					}
 					if w := m.Work(); w.Route != route || given != (left < 0) || !given && n < steps || n > 1000 {
-						t.Fatalf("%s: by the route %v, given up: %v, after %d questions, then %d", name, w.Route, given, n, -left)
+						t.Fatalf("%s: by the route %v, given up: %v, after %d questions, then %d", name, w.Route,
+							given, n, -left)
 					}
 					if !given {
 						break
@@ -316,11 +317,15 @@ func TestMisuse(t *testing.T) {
 	var plain Trajectory
 	l.m.Ascend(e, 0.1, 2, points(4, 3), &plain, false)
 	for name, f := range map[string]func(){
-		"wrong width":           func() { l.m.Ascend(e, 0.1, 1, points(4, 5), nil, false) },
-		"negative steps":        func() { l.m.Ascend(e, 0.1, -1, points(4, 3), nil, false) },
-		"product of odd shapes": func() { e.MatMul(engine.NewMatrix(2, 2), engine.NewMatrix(2, 3), engine.NewMatrix(4, 2), false) },
+		"wrong width":    func() { l.m.Ascend(e, 0.1, 1, points(4, 5), nil, false) },
+		"negative steps": func() { l.m.Ascend(e, 0.1, -1, points(4, 3), nil, false) },
+		"product of odd shapes": func() {
+			e.MatMul(engine.NewMatrix(2, 2), engine.NewMatrix(2, 3),
+				engine.NewMatrix(4, 2), false)
+		},
 		"short data": func() {
-			e.MatMul(engine.NewMatrix(2, 2), engine.Matrix{Data: make([]float32, 3), Rows: 2, Cols: 2, RS: 2, CS: 1}, engine.NewMatrix(2, 2), false)
+			e.MatMul(engine.NewMatrix(2, 2), engine.Matrix{Data: make([]float32, 3), Rows: 2, Cols: 2, RS: 2,
+				CS: 1}, engine.NewMatrix(2, 2), false)
 		},
 		"no backward record": func() {
 			l.m.Backward(e, 0.1, l.a, &plain, points(4, 3), NewGradient(2, 3))
@@ -331,7 +336,8 @@ func TestMisuse(t *testing.T) {
 		"no components":             func() { NewMixture(0, 3, nil, nil) },
 		"rank above the dimensions": func() { NewLowRankMixture(2, 3, 4, make([]float32, 6), make([]float32, 2)) },
 		"precisions of low rank that were not set": func() {
-			NewLowRankMixture(1, 3, 1, make([]float32, 3), make([]float32, 1)).Ascend(e, 0.1, 1, points(4, 3), nil, false)
+			NewLowRankMixture(1, 3, 1, make([]float32, 3), make([]float32, 1)).Ascend(e, 0.1, 1, points(4, 3), nil,
+				false)
 		},
 		"full factors for low rank": func() {
 			NewLowRankMixture(1, 3, 1, make([]float32, 3), make([]float32, 1)).SetFactors(e, make([]float32, 9))
@@ -395,7 +401,8 @@ func TestCallsOfComponents(t *testing.T) {
 				if want == nil {
 					want = got
 				}
-				equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components, tied %t", tier, rows, d, k, tied), got, want)
+				equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components, tied %t", tier, rows, d, k, tied), got,
+					want)
 			}
 		}
 	}

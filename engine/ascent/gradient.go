@@ -161,7 +161,9 @@ func (j *gradientJob) rows(worker *engine.Worker, ws, xs engine.Matrix, i, k int
 
 // deltas returns the rows [b0, b1) of step t for component i. With count they go to the sums that dmu_i is made
 // of, otherwise to memory of the worker.
-func (g *Gradient) deltas(worker *engine.Worker, m *Mixture, tr *Trajectory, i, t, b0, b1 int, count bool) engine.Deltas {
+func (g *Gradient) deltas(
+	worker *engine.Worker, m *Mixture, tr *Trajectory, i, t, b0, b1 int, count bool,
+) engine.Deltas {
 	d, at := m.D, (t*m.K+i)*tr.Rows
 	in := engine.Deltas{
 		R: tr.R[at+b0 : at+b1], T: tr.t[at+b0 : at+b1], Mu: m.mu(i), H: 0.5,

@@ -59,7 +59,8 @@ func (h *landscape) gradient() *Gradient {
 // newLandscape makes k centres some way apart and rows around them.
 func newLandscape(name string, k, d, low int, sign, apart, wide float32, rows int) *landscape {
 	r := num.NewRand(5, uint64(len(name)))
-	h := &landscape{name: name, k: k, d: d, low: low, sign: sign, alpha: 0.1, mu: make([]float32, k*d), c: make([]float32, k), x: engine.NewMatrix(rows, d)}
+	h := &landscape{name: name, k: k, d: d, low: low, sign: sign, alpha: 0.1, mu: make([]float32, k*d),
+		c: make([]float32, k), x: engine.NewMatrix(rows, d)}
 	r.Normal(h.mu)
 	r.Normal(h.c)
 	r.Normal(h.x.Data)
@@ -220,7 +221,8 @@ func landscapes() []*landscape {
 		c    float64
 	}{{"NaN", math.NaN()}, {"infinite", math.Inf(1)}, {"no", math.Inf(-1)}} {
 		low := newLandscape(by.name+" weight lowrank", 9, 30, 3, 1, 3, 2, 20)
-		for _, h := range []*landscape{newLandscape(by.name+" weight", 7, 19, -1, 0, 6, 1, 20), newLandscape(by.name+" weight identity", 9, 40, -1, 0, 4, 1.5, 20).identity(), low} {
+		for _, h := range []*landscape{newLandscape(by.name+" weight", 7, 19, -1, 0, 6, 1, 20),
+			newLandscape(by.name+" weight identity", 9, 40, -1, 0, 4, 1.5, 20).identity(), low} {
 			h.c[1] = float32(by.c)
 			list = append(list, h)
 		}
@@ -247,7 +249,8 @@ func runLandscapes() []*landscape {
 	long := newLandscape("long runs", 2, 130, -1, 0, 3, 1, 2) // in pieces
 	long.steps, long.alpha = 100, 0.02
 
-	hardly := newLandscape("hardly alone", 2, 100, -1, 0, 0, 1, 1).identity() // r_1 from 2^-25.5 on, to 0 after some steps
+	hardly := newLandscape("hardly alone", 2, 100, -1, 0, 0, 1, 1).identity()
+	// r_1 from 2^-25.5 on, to 0 after some steps
 	hardly.steps = 30
 	hardly.x.Set(0, 0, 3.3)
 	hardly.mu[hardly.d] = 2

@@ -124,7 +124,8 @@ func (j *sparseJob) startPath(b int, a int32) {
 		c, ci, far := &m.bounds[i], float64(m.C[i]), j.upper[b*m.K+i]+row.moved+to
 		// Off its path by so much, the row has l_a - l_i changed by p off |mu_a - mu_i|.
 		wrong := wrong + c.roundings(far, sum) + 2*p*off*(far+to)*guard
-		if !(lower-c.norm*row.moved*guard > lowest(ci, row.top, wrong) && float64(distances[i])*root > lowest(ci, ca, wrong)) {
+		if !(lower-c.norm*row.moved*guard > lowest(ci, row.top, wrong) &&
+			float64(distances[i])*root > lowest(ci, ca, wrong)) {
 			row.near = append(row.near, int32(i))
 		}
 	}

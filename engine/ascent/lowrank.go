@@ -298,7 +298,10 @@ func (l *lowRank) moveByPanels(worker *engine.Worker, alpha float32, scaled, x e
 // scale sets the r columns of component i of dst (rows x (k r + k)) to -(r_i Z_i + h t_i Y_i), and its single
 // one behind those of all components to -t_i. Rows with r_i = 0 become +0, as if they were left out; their t_i
 // must be 0.
-func (l *lowRank) scale(worker *engine.Worker, dst engine.Matrix, i int, ri []float32, z engine.Matrix, ti []float32, h float32, y engine.Matrix) {
+func (l *lowRank) scale(
+	worker *engine.Worker, dst engine.Matrix, i int,
+	ri []float32, z engine.Matrix, ti []float32, h float32, y engine.Matrix,
+) {
 	if r := l.r; r > 0 {
 		columns := func(m engine.Matrix) engine.Matrix { return m.Slice(0, m.Rows, i*r, (i+1)*r) }
 		worker.GradRows(columns(dst), ri, columns(z), ti, h, columns(y))

@@ -11,13 +11,17 @@ func (l *lowRank) checkGradient(_ []float32, grad *Gradient) {
 	engine.CheckLength("Backward", "grad.F", len(grad.F), m.K*l.r*m.D)
 }
 
-func (l *lowRank) backward(e *engine.Engine, alpha float32, _ []float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+func (l *lowRank) backward(
+	e *engine.Engine, alpha float32, _ []float32, tr *Trajectory, v engine.Matrix, grad *Gradient,
+) {
 	m, n := l.m, l.stackedRows()
 	flops := 2 * l.flops(tr.Rows, tr.Steps)
 	pairs, byPairs := l.activePairs(&m.threads[0], tr)
 	vjp, sum := &tr.jobs.lowRank, &grad.jobs.sum
-	*vjp = lowRankVJPJob{e: e, l: l, alpha: alpha, tr: tr, v: v, byPairs: byPairs, blocks: vjpBlocks(e, tr.Rows, maxBlockRows, flops)}
-	*sum = sumGradients{e: e, l: l, tr: tr, grad: grad, parts: min(2*e.Threads(), e.Panels(m.D)), byPairs: byPairs, pairs: pairs}
+	*vjp = lowRankVJPJob{e: e, l: l, alpha: alpha, tr: tr, v: v, byPairs: byPairs,
+		blocks: vjpBlocks(e, tr.Rows, maxBlockRows, flops)}
+	*sum = sumGradients{e: e, l: l, tr: tr, grad: grad, parts: min(2*e.Threads(), e.Panels(m.D)), byPairs: byPairs,
+		pairs: pairs}
 	clear(grad.ones)
 	each := tr.Steps
 	if byPairs {
@@ -255,7 +259,8 @@ func (l *lowRank) scaleActive(worker *engine.Worker, dst, res, s, y, z engine.Ma
 			}
 			row := dst.Row(b)
 			if at := i * r; r > 0 {
-				worker.GradRows(asRow(row[at:at+r]), res.Row(i)[b:b+1], asRow(y.Row(b)[at:at+r]), s.Row(i)[b:b+1], 1, asRow(z.Row(b)[at:at+r]))
+				worker.GradRows(asRow(row[at:at+r]), res.Row(i)[b:b+1], asRow(y.Row(b)[at:at+r]), s.Row(i)[b:b+1],
+					1, asRow(z.Row(b)[at:at+r]))
 			}
 			row[kr+i] = 0 - s.At(i, b)
 		}

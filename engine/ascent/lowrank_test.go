@@ -197,7 +197,8 @@ func lowRankSparse(t *testing.T, n int, small bool) {
 					want = &result{x.Data, v.Data, g}
 					continue
 				}
-				name := fmt.Sprintf("%v, %d rows, sign %v, share %d, %d steps together: ", tier, n, sign, share, by.together)
+				name := fmt.Sprintf("%v, %d rows, sign %v, share %d, %d steps together: ", tier, n, sign, share,
+					by.together)
 				equalBits(t, name+"x_n", x.Data, want.x)
 				equalBits(t, name+"dL/dx_0", v.Data, want.v)
 				equalBits(t, name+"dL/dw", g.W, want.g.W)

@@ -146,17 +146,20 @@ func (p Plan) String() string {
 	}
 	where := fmt.Sprintf("P_i take %s, which stays in the second-level cache", size(p.PrecisionBytes))
 	if p.PrecisionBytes > p.Cache {
-		where = fmt.Sprintf("P_i take %s, more than %s of second-level cache, and reading them is hidden from %d rows a block on",
+		where = fmt.Sprintf("P_i take %s, more than %s of second-level cache, "+
+			"and reading them is hidden from %d rows a block on",
 			size(p.PrecisionBytes), size(p.Cache), p.StreamRows)
 	}
 	threads, blocks, rows := format.Count(p.Threads, "thread"), format.Count(p.Blocks, "block"), format.Count(p.BlockRows, "row")
 	if p.Sharing == ByComponents {
-		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads, blocks, rows, where)
+		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads,
+			blocks, rows, where)
 	}
 	if p.SingleRows {
 		where += "; single rows read half of them"
 	}
-	return fmt.Sprintf("by rows: %s of up to %s, each taken through all steps by one of %s (%s)", blocks, rows, threads, where)
+	return fmt.Sprintf("by rows: %s of up to %s, each taken through all steps by one of %s (%s)", blocks, rows,
+		threads, where)
 }
 
 func size(bytes float64) string {

@@ -99,7 +99,8 @@ func (w *Work) PerRow() []StepWork {
 	var list []StepWork
 	n := float64(max(w.Rows, 1))
 	for t := range w.Evaluated {
-		list = append(list, StepWork{float64(w.Active[t].Load()) / n, float64(w.Evaluated[t].Load()) / n, float64(w.Bounds[t].Load()) / n})
+		list = append(list, StepWork{float64(w.Active[t].Load()) / n, float64(w.Evaluated[t].Load()) / n,
+			float64(w.Bounds[t].Load()) / n})
 	}
 	return list
 }

@@ -29,7 +29,8 @@ func TestCombinations(t *testing.T) {
 				}
 			}
 			if size > 8 {
-				t.Errorf("%d steps: coefficients of step %d are %g together, and so is what they make of rounding", steps, s, size)
+				t.Errorf("%d steps: coefficients of step %d are %g together, and so is what they make of rounding",
+					steps, s, size)
 			}
 		}
 		power := make([]float64, steps)
@@ -77,7 +78,8 @@ func TestSingleRuns(t *testing.T) {
 				t.Errorf("%s: component 0 is alone from step %d on", h.name, from)
 			}
 			if w.component < 0 || int(w.from) != from || int(w.to) < least || int(w.to) > most {
-				t.Errorf("%s: row %d has a run with component %d in the steps from %d to %d of %d, expected %d to %d-%d", h.name, b, w.component, w.from, w.to, h.steps, from, least, most)
+				t.Errorf("%s: row %d has a run with component %d in the steps from %d to %d of %d, expected %d to %d-%d",
+					h.name, b, w.component, w.from, w.to, h.steps, from, least, most)
 			}
 		}
 		d := h.d
@@ -121,7 +123,8 @@ func TestSingleRuns(t *testing.T) {
 					all += want * want
 				}
 			}
-			if off = math.Sqrt(off / all); raw > 0 && !(off < combinationError+0x1p-20) { // of rounding alone it is some 10^-7
+			if off = math.Sqrt(off / all); raw > 0 &&
+				!(off < combinationError+0x1p-20) { // of rounding alone it is some 10^-7
 				t.Errorf("%s: dA_%d is off by %g of its length", h.name, i, off)
 			}
 		}

@@ -104,7 +104,9 @@ var maxAnchors = 16 << 20
 func sparseRows(each int) int { return min(max(maxAnchors/each, 16), 4096) }
 
 // ascendSparse is Ascend by the sparse route, for a mixture with bounds.
-func (m *Mixture) ascendSparse(e *engine.Engine, alpha float32, steps int, x engine.Matrix, tr *Trajectory, stop func() bool) {
+func (m *Mixture) ascendSparse(
+	e *engine.Engine, alpha float32, steps int, x engine.Matrix, tr *Trajectory, stop func() bool,
+) {
 	j := &m.sparse
 	j.e, j.m, j.alpha, j.steps, j.tr, j.record, j.stop = e, m, alpha, steps, tr, 0, stop
 	j.most = m.largest()
@@ -440,7 +442,9 @@ func (j *sparseJob) guessTop(row *rowState) float64 {
 
 // addCandidates adds to the pairs to do of row p of a block those that are not among them nor evaluated, and
 // that no bound excludes if the largest l_i is top. It returns how many bounds by support it computed.
-func (j *sparseJob) addCandidates(worker *engine.Worker, work *blockWork, p int, x []float32, top float64) (bounds int64) {
+func (j *sparseJob) addCandidates(
+	worker *engine.Worker, work *blockWork, p int, x []float32, top float64,
+) (bounds int64) {
 	b := int(work.rows[p])
 	row := &j.rows[b]
 	if row.path != 0 && len(row.near) == 0 {

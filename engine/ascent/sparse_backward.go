@@ -291,7 +291,8 @@ func (j *sparseGradientJob) list(worker *engine.Worker, i int) []pair {
 		begin := len(list)
 		for r := range j.tr.records {
 			pairs, _ := j.tr.records[r].at(t)
-			lo, _ := slices.BinarySearchFunc(pairs, int32(i), func(p pair, i int32) int { return cmp.Compare(p.component, i) })
+			lo, _ := slices.BinarySearchFunc(pairs, int32(i),
+				func(p pair, i int32) int { return cmp.Compare(p.component, i) })
 			for _, p := range pairs[lo:] {
 				if p.component != int32(i) {
 					break

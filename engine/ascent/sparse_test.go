@@ -48,7 +48,8 @@ func (c outcome) equal(t *testing.T, name string, want outcome) {
 		got, want []float32
 	}{
 		{"x_n", c.x, want.x}, {"x_t", c.xs, want.xs}, {"r", c.r, want.r}, {"phi", c.phi, want.phi},
-		{"x_n without a trajectory", c.plain, want.plain}, {"dL/dx_0", c.v, want.v}, {"dL/dmu", c.mu, want.mu}, {"dL/dc", c.c, want.c},
+		{"x_n without a trajectory", c.plain, want.plain}, {"dL/dx_0", c.v, want.v},
+		{"dL/dmu", c.mu, want.mu}, {"dL/dc", c.c, want.c},
 		{"dL/dA", c.a, want.a}, {"dL/dw", c.w, want.w}, {"dL/dF", c.f, want.f}, {"dL/dalpha", c.dalpha, want.dalpha},
 	} {
 		sameNumbers(t, name+": "+p.what, p.got, p.want)
@@ -97,16 +98,20 @@ func TestBoundsOfPrecisions(t *testing.T) {
 		for i := range h.k {
 			c := &all[i]
 			h.computed(e, m, i, points, q, g)
-			root, where, slope := make([]float64, points.Rows), make([][]float64, points.Rows), make([][]float64, points.Rows)
+			root := make([]float64, points.Rows)
+			where, slope := make([][]float64, points.Rows), make([][]float64, points.Rows)
 			for b := range points.Rows {
 				delta, exact := h.exact(i, points.Row(b))
 				size := norm(wide(points.Row(b))) + norm(wide(h.mu[i*d:(i+1)*d]))
 				if off := math.Abs(float64(q[b]) - exact); !(off <= c.roundings(norm(delta), size)) {
-					t.Errorf("%s: q of component %d at point %d is off by %g, bound %g", h.name, i, b, off, c.roundings(norm(delta), size))
+					t.Errorf("%s: q of component %d at point %d is off by %g, bound %g", h.name, i, b, off,
+						c.roundings(norm(delta), size))
 				}
 				root[b], where[b], slope[b] = math.Sqrt(exact), delta, wide(g.Row(b))
-				if s := math.Sqrt(exact); !(s <= c.norm*norm(delta)*(1+1e-12)) || !(s*s >= c.least*norm(delta)*norm(delta)*(1-1e-12)) {
-					t.Errorf("%s: component %d stretches a vector by %g, bound: at most %g and at least %g", h.name, i, s/norm(delta), c.norm, math.Sqrt(c.least))
+				if s := math.Sqrt(exact); !(s <= c.norm*norm(delta)*(1+1e-12)) ||
+					!(s*s >= c.least*norm(delta)*norm(delta)*(1-1e-12)) {
+					t.Errorf("%s: component %d stretches a vector by %g, bound: at most %g and at least %g", h.name,
+						i, s/norm(delta), c.norm, math.Sqrt(c.least))
 				}
 			}
 			for a := range points.Rows {
@@ -144,7 +149,8 @@ func TestSparseSaves(t *testing.T) {
 		w := m.Work()
 		for s := 1; s < w.Steps; s++ {
 			if got := float64(w.Evaluated[s].Load()) / float64(w.Rows); got > most {
-				t.Errorf("%s: %.2f components a row computed in step %d, want at most %.2f (%.2f active)", h.name, got, s, most, float64(w.Active[s].Load())/float64(w.Rows))
+				t.Errorf("%s: %.2f components a row computed in step %d, want at most %.2f (%.2f active)", h.name,
+					got, s, most, float64(w.Active[s].Load())/float64(w.Rows))
 			}
 		}
 	}
@@ -191,7 +197,8 @@ func TestSparseRoute(t *testing.T) {
 // of the component that counts underflow to -0, and the other one, which only the dense route
 // computes, adds +0.
 func TestNegativeZero(t *testing.T) {
-	h := &landscape{name: "underflow", k: 2, d: 2, low: -1, alpha: 0.1, mu: []float32{0, 0, 100, 100}, c: []float32{0, 0},
+	h := &landscape{name: "underflow", k: 2, d: 2, low: -1, alpha: 0.1, mu: []float32{0, 0, 100, 100},
+		c: []float32{0, 0},
 		a: []float32{1, 1e-20, 0, 1, 1, 1e-20, 0, 1}, x: engine.View([]float32{0.5, 0.25}, 1, 2)}
 	for _, tier := range engine.Available() {
 		for _, route := range []Route{DenseRoute, SparseRoute} {
@@ -213,7 +220,8 @@ func TestNegativeZero(t *testing.T) {
 // must not add another -0.
 func TestNegativeZeroOfLowRank(t *testing.T) {
 	far := float32(6.2) // exp(-far^2/2) is above the cut
-	h := &landscape{name: "underflow", k: 2, d: 1, low: 0, sign: 1, alpha: 1, mu: []float32{1, 1 + far}, c: []float32{0, 0},
+	h := &landscape{name: "underflow", k: 2, d: 1, low: 0, sign: 1, alpha: 1, mu: []float32{1, 1 + far},
+		c: []float32{0, 0},
 		w: []float32{1, 1}, x: engine.View([]float32{1, -9}, 2, 1)}
 	var w [2][]float32
 	for n, route := range []Route{DenseRoute, SparseRoute} {
@@ -311,7 +319,8 @@ func TestGradientAgain(t *testing.T) {
 				for again := range 2 {
 					for i, v := range backward(g) {
 						if math.Float32bits(v) != math.Float32bits(want[i]) && !(v != v && want[i] != want[i]) {
-							t.Fatalf("%s, %v, component 0 left out %t: number %d is %v in turn %d, expected %v", h.name, route, lonely, i, v, again, want[i])
+							t.Fatalf("%s, %v, component 0 left out %t: number %d is %v in turn %d, expected %v",
+								h.name, route, lonely, i, v, again, want[i])
 						}
 					}
 				}
@@ -327,7 +336,8 @@ func TestTinyPaths(t *testing.T) {
 	for _, p := range []float64{0x1p60, 0x1p96, 0x1p98} {
 		for n := range 24 {
 			at := float32(math.Sqrt((41.4 + float64(n)/120) / p))
-			h := &landscape{name: "tiny", k: 2, d: 1, low: 0, sign: 1, alpha: float32(0.5 / p), mu: []float32{0, at}, c: []float32{0, 0},
+			h := &landscape{name: "tiny", k: 2, d: 1, low: 0, sign: 1, alpha: float32(0.5 / p),
+				mu: []float32{0, at}, c: []float32{0, 0},
 				w: []float32{float32(p), float32(p)}, x: engine.View([]float32{-at}, 1, 1)}
 			var r [2]Trajectory
 			for i, route := range []Route{DenseRoute, SparseRoute} {
