@@ -20,7 +20,7 @@ type rowsAt struct {
 
 // panelAt multiplies the rows of a with the first nr columns of b, whose places at the caller has
 // checked.
-func (kern *kernels) panelAt(a Matrix, b rowsAt, c []float32, crs int, acc bool) {
+func (kern *kernels) panelAt(a *Matrix, b *rowsAt, c []float32, crs int, acc bool) {
 	m, inner := a.Rows, len(b.at)
 	need("panelAt", "a", len(a.Data), span(inner, a.CS, span(m, a.RS, 1)))
 	need("panelAt", "b", len(b.data), b.last+kern.nr)
@@ -98,9 +98,10 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		for ib := range mb {
 			i0, i1 := Part(c.Rows, mb, ib)
 			rows := a.Slice(i0, i1, k0, k1)
+			panel := Matrix{Rows: i1 - i0, RS: c.RS, CS: 1}
 			for j := 0; j < c.Cols; j += kern.nr {
-				panel := c.Slice(i0, i1, j, min(j+kern.nr, c.Cols))
-				w.e.panelAt(arena, panel, rows, rowsAt{b[j:], at[k0:k1], last}, acc || kb > 0)
+				panel.Data, panel.Cols = c.Data[i0*c.RS+j:], min(kern.nr, c.Cols-j)
+				w.e.panelAt(arena, &panel, &rows, &rowsAt{b[j:], at[k0:k1], last}, acc || kb > 0)
 				w.e.yield(arena, 2*rows.Rows*kern.nr*rows.Cols)
 			}
 		}
@@ -108,7 +109,7 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 }
 
 // panelAt computes c, at most one panel wide.
-func (e *Engine) panelAt(arena *arena, c, a Matrix, b rowsAt, acc bool) {
+func (e *Engine) panelAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 	nr, m, n := e.kern.nr, c.Rows, c.Cols
 	if b.last+nr > len(b.data) { // a tile reads nr columns, which would leave b
 		rows := arena.floats(slotB, len(b.at)*nr)
@@ -117,7 +118,7 @@ func (e *Engine) panelAt(arena *arena, c, a Matrix, b rowsAt, acc bool) {
 			copy(rows[p*nr:p*nr+n], b.data[o:])
 		}
 		ab := blockA{rows: m, cols: len(b.at), rs: a.RS, cs: a.CS, data: a.Data}
-		e.multiplyTile(arena, c, &ab, panelB{data: rows, rs: nr}, acc)
+		e.multiplyTile(arena, *c, &ab, panelB{data: rows, rs: nr}, acc)
 		return
 	}
 	if n == nr {

@@ -479,8 +479,10 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	if c.CS != 1 && c.Cols > 1 {
 		panic(fmt.Sprintf("engine: Worker.MatMul: C has column stride %d, expected 1", c.CS))
 	}
-	disjoint("Worker.MatMul", "C", c, "A", a)
-	disjoint("Worker.MatMul", "C", c, "B", b)
+	if meet(c.Data, a.Data) || meet(c.Data, b.Data) {
+		disjoint("Worker.MatMul", "C", c, "A", a)
+		disjoint("Worker.MatMul", "C", c, "B", b)
+	}
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}
