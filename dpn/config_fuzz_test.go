@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +17,21 @@ func hostile() map[string]string {
 		"table of dots": "[" + strings.Repeat("a.", 16<<10) + "a]\n",
 		"arrays":        "a = " + strings.Repeat("[", 500<<10),
 		"tables":        "a = " + strings.Repeat("{a=", 300<<10),
+		"keys":          many("k%d = 1\n", 80000),
+		"dotted keys":   many("a.b.c.k%d = 1\n", 50000),
+		"many tables":   many("[a.b.c.k%d]\n", 50000),
+		"items":         "lr = [" + strings.Repeat("{a=1},", 150000) + "]\n",
 		"too long":      strings.Repeat("# comment\n", 110<<10),
 	}
+}
+
+// many repeats a format with 0, 1, 2, ...
+func many(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }
 
 func TestHostileConfig(t *testing.T) {

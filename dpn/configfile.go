@@ -17,6 +17,7 @@ import (
 const (
 	maxConfig  = 1 << 20 // bytes
 	maxNesting = 4       // parts of a dotted key, and tables and arrays within each other
+	maxValues  = 1000    // settings, tables and items of arrays
 )
 
 // LoadConfig reads settings from a TOML file: those of the preset that it names, with

@@ -6,14 +6,14 @@ import (
 )
 
 // scan refuses what would cost the TOML parser time or memory out of proportion to the size of
-// the text (long texts, deep nesting), and numbers that are not decimal. It knows as much of TOML
+// the text (long texts, many values, deep nesting), and numbers that are not decimal. It knows as much of TOML
 // as that takes: comments, the four kinds of strings, brackets and dots. What else is wrong the
 // parser finds.
 func scan(text []byte) error {
 	if len(text) > maxConfig {
 		return fmt.Errorf("%d bytes of settings, expected at most %d", len(text), maxConfig)
 	}
-	line, depth, dots := 1, 0, 0
+	line, depth, dots, values := 1, 0, 0, 0
 	value := false // after the = of a line
 	for at := 0; at < len(text); {
 		switch c := text[at]; c {
@@ -33,14 +33,17 @@ func scan(text []byte) error {
 			continue
 		case '[', '{':
 			depth++
+			values++
 			dots = 0
 		case ']', '}':
 			depth = max(depth-1, 0)
 			dots = 0
 		case '=':
 			dots, value = 0, true
+			values++
 		case ',':
 			dots = 0
+			values++
 		case '.':
 			dots++
 		default:
@@ -52,6 +55,9 @@ func scan(text []byte) error {
 		}
 		if depth > maxNesting || dots >= maxNesting {
 			return fmt.Errorf("line %d: nested more than %d deep", line, maxNesting)
+		}
+		if values > maxValues {
+			return fmt.Errorf("line %d: more than %d values", line, maxValues)
 		}
 		at++
 	}

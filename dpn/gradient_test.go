@@ -213,7 +213,7 @@ func (o *oracle) backward() map[string][]float64 {
 }
 
 // smallModel is a network on 3 x 4 images with parameters away from their first values.
-func smallModel(t *testing.T, c Config) (*Model, *dataset.Set) {
+func smallModel(t testing.TB, c Config) (*Model, *dataset.Set) {
 	t.Helper()
 	r := num.NewRand(5, 0)
 	set := &dataset.Set{Rows: 3, Cols: 4, Images: make([]byte, 12*6), Labels: make([]byte, 6)}

@@ -1,0 +1,31 @@
+package check
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzParseCase reads cases, and what String makes of them.
+func FuzzParseCase(f *testing.F) {
+	for _, k := range Kernels() {
+		f.Add(k)
+		f.Add(k + ":m=1,k=2,n=3")
+	}
+	for _, s := range []string{"", ":", "none:m=1", "matmul:m=x", "matmul:m=0x1", "matmul:m=99999999999999999999", "dot:n=-1",
+		"matmul:m=1,m=2", "\x1b:\x1b=1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c, err := ParseCase(s)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %v", err)
+			}
+			return
+		}
+		back, err := ParseCase(c.String())
+		if err != nil || back.String() != c.String() {
+			t.Errorf("%q: read %s, then %s, %v", s, c, back, err)
+		}
+	})
+}
