@@ -19,6 +19,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/reference"
+	"dpnbench/internal/output"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -469,7 +470,7 @@ func openIDX(n int) (setupFunc, error) {
 		return nil, err
 	}
 	return func(*engine.Engine) (*fixture, error) {
-		dir, err := os.MkdirTemp("", "dpnbench")
+		dir, remove, err := output.TempDir("dpnbench-bench-")
 		if err != nil {
 			return nil, err
 		}
@@ -479,7 +480,7 @@ func openIDX(n int) (setupFunc, error) {
 		}{{"train", data.Train}, {"t10k", data.Test}} {
 			err = writeIDX(filepath.Join(dir, f.name), f.set)
 			if err != nil {
-				os.RemoveAll(dir)
+				remove()
 				return nil, err
 			}
 		}
@@ -500,7 +501,7 @@ func openIDX(n int) (setupFunc, error) {
 				}
 				return "the same images and labels", nil
 			},
-			close: func() { os.RemoveAll(dir) },
+			close: remove,
 		}, nil
 	}, nil
 }
@@ -551,14 +552,14 @@ func openCheckpoint(c dpn.Config, name string) (setupFunc, error) {
 		if _, err := m.Init(context.Background(), e, data.Train); err != nil {
 			return nil, err
 		}
-		dir, err := os.MkdirTemp("", "dpnbench")
+		dir, remove, err := output.TempDir("dpnbench-bench-")
 		if err != nil {
 			return nil, err
 		}
 		path := filepath.Join(dir, dpn.ModelFile)
 		var back *dpn.Model
 		load := func() (err error) { back, err = dpn.Load(path); return err }
-		w := &fixture{close: func() { os.RemoveAll(dir) }, op: func() error { return m.Save(path) }}
+		w := &fixture{close: remove, op: func() error { return m.Save(path) }}
 		if name == "read" {
 			if err := m.Save(path); err != nil {
 				w.close()

@@ -26,15 +26,32 @@ func idxVariants(name string) []string {
 	return []string{name, name + ".gz", dotted, dotted + ".gz"}
 }
 
-// findIDX returns the path of the file called name, or a variant of it, in dir.
+// findIDX returns the path of the file called name, or a variant of it, in dir. Archives are often
+// unpacked to folders with the names of their files: a folder is passed over, or if the file is
+// in it, taken for the file.
 func findIDX(dir, name string) (string, error) {
+	var blocked string
 	for _, v := range idxVariants(name) {
 		path := filepath.Join(dir, v)
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
 			return "", err
+		case !info.IsDir():
+			return path, nil
+		default:
+			for _, v := range idxVariants(name) {
+				inner := filepath.Join(path, v)
+				if info, err := os.Stat(inner); err == nil && !info.IsDir() {
+					return inner, nil
+				}
+			}
+			blocked = path
 		}
+	}
+	if blocked != "" {
+		return "", fmt.Errorf("%s is a folder without that file: %w", blocked, fs.ErrNotExist)
 	}
 	return "", fmt.Errorf("folder %s holds no %s, with or without .gz: %w", dir, name, fs.ErrNotExist)
 }
@@ -47,6 +64,42 @@ func holdsIDX(dir string) bool {
 		}
 	}
 	return false
+}
+
+// InputFiles returns the files that Open would read of a data set, as far as they exist. The
+// built-in digits have none.
+func InputFiles(spec string) []string {
+	folders := []string{spec}
+	switch spec {
+	case "digits", "":
+		return nil
+	case "mnist":
+		folders = nil
+		if dir := os.Getenv("DPN_DATA"); dir != "" {
+			folders = append(folders, dir)
+		}
+		if dir, err := MNISTDir(); err == nil {
+			folders = append(folders, dir)
+		}
+	}
+	var files []string
+	for _, dir := range folders {
+		for _, name := range []string{trainImages, trainLabels, testImages, testLabels} {
+			if path, err := findIDX(dir, name); err == nil {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// FetchedFiles returns the names under which the files of a data set may be stored in a folder.
+func FetchedFiles() []string {
+	var names []string
+	for _, name := range []string{trainImages, trainLabels, testImages, testLabels} {
+		names = append(names, idxVariants(name)...)
+	}
+	return names
 }
 
 // LoadIDX reads a folder with MNIST's file names and format: ten classes, one byte per pixel,

@@ -16,6 +16,10 @@ type FitOptions struct {
 	Dir    string // folder to keep models and metrics in, which must be there; empty: nowhere
 	Resume bool   // go on from the state in Dir, which must be there
 
+	// Stale are files of an earlier run, which the files of the first epoch replace: they are removed when
+	// those are saved, and not before.
+	Stale []string
+
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
@@ -109,8 +113,7 @@ type fitting struct {
 	step       *Trainer
 	progress
 
-	cleaned   bool // the folder, of what a crash has left
-	best      int  // index of the best epoch, or -1
+	best      int // index of the best epoch, or -1
 	bestModel [][]float32
 	data      string      // fingerprint of the training images
 	placed    *InitResult // nil when resumed

@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"dpnbench/internal/atomicfile"
+	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/output"
 )
 
 // Files that Fit keeps in its folder.
@@ -20,79 +21,91 @@ const (
 	ConfigFile  = "config.toml"       // the settings used in the end
 )
 
-// checkDir returns an error if the folder cannot be written to, before an epoch is lost by it.
+// checkDir returns an error if a file of Fit cannot be written to the folder, before an epoch is lost by it.
 func (f *fitting) checkDir() error {
 	dir := f.opt.Dir
 	if dir == "" {
 		return nil
 	}
-	probe, err := os.CreateTemp(dir, ".writable")
-	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) { // which names the probe, too
-			err = pe.Err
-		}
-		return fmt.Errorf("folder %s: %w; expected one that is there and can be written to", dir, err)
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("folder %s: %w; expected one that exists", dir, reason(err))
 	}
-	probe.Close()
-	return os.Remove(probe.Name())
+	var files output.Files
+	files.Folder("folder", dir, output.Names(ModelFile, LastFile, StateFile, MetricsFile, ConfigFile), "")
+	if err := files.Check(); err != nil {
+		return fmt.Errorf("%w; expected a folder that can be written to", err)
+	}
+	output.CleanFolder(dir)
+	return nil
 }
 
-// write keeps the finished epoch: the models and metrics first, the state last, so that
-// resuming never starts from a state whose model is not there.
+// reason returns the error of the file system without the path.
+func reason(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// write saves the finished epoch. All files are written before the first one is replaced, so that a
+// full disk leaves the epoch before, or the earlier run. They are replaced in an order that a crash
+// may interrupt: models and metrics first, the state last, so that resuming never starts from a
+// state whose model does not exist.
 func (f *fitting) write(better bool) error {
 	dir := f.opt.Dir
 	if dir == "" {
 		return nil
 	}
-	if !f.cleaned {
-		f.cleaned = true
-		for _, name := range []string{StateFile, ModelFile, LastFile, MetricsFile, ConfigFile} {
-			atomicfile.Clean(filepath.Join(dir, name))
+	var files output.Batch
+	defer files.Discard()
+	if len(f.history) == 1 { // what an earlier run left must not be taken for this one's
+		files.Remove(filepath.Join(dir, StateFile))
+		for _, path := range f.opt.Stale {
+			files.Remove(path)
 		}
 	}
-	if path := filepath.Join(dir, StateFile); len(
-		f.history) == 1 { // of an earlier run: it must not be mistaken for this one's
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fileError("state", path, err)
+	add := func(what, name string, write func(io.Writer) error) error {
+		path := filepath.Join(dir, name)
+		if err := files.Write(path, write); err != nil {
+			return fileError(what, path, err)
 		}
+		return nil
 	}
-	if err := writeText(filepath.Join(dir, ConfigFile), f.m.Config.TOML()); err != nil {
+	config := func(w io.Writer) error { _, err := io.WriteString(w, f.m.Config.TOML()); return err }
+	model := func(w io.Writer) error { return safetensors.Write(w, f.m.modelFile(filepath.Join(dir, ModelFile))) }
+	err := add("config", ConfigFile, config)
+	if err == nil && better {
+		err = add("model", ModelFile, model)
+	}
+	if err == nil {
+		err = add("model", LastFile, model)
+	}
+	if err == nil {
+		err = add("metrics", MetricsFile, f.writeMetrics)
+	}
+	if err == nil {
+		err = add("state", StateFile, func(w io.Writer) error {
+			return f.step.save(w, filepath.Join(dir, StateFile), f.data, f.progress)
+		})
+	}
+	if err != nil {
 		return err
 	}
-	if better {
-		if err := f.m.Save(filepath.Join(dir, ModelFile)); err != nil {
-			return fileError("model", filepath.Join(dir, ModelFile), err)
-		}
-	}
-	if err := f.m.Save(filepath.Join(dir, LastFile)); err != nil {
-		return fileError("model", filepath.Join(dir, LastFile), err)
-	}
-	if err := f.writeMetrics(); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, StateFile)
-	if err := f.step.save(path, f.data, f.progress); err != nil {
-		return fileError("state", path, err)
+	if err := files.Commit(); err != nil {
+		return fmt.Errorf("folder %s: %w", dir, err)
 	}
 	f.opt.Log.Info("epoch kept", "epoch", len(f.history), "best", better, "folder", dir)
 	return nil
 }
 
 // writeMetrics writes the whole history, a line an epoch.
-func (f *fitting) writeMetrics() error {
-	path := filepath.Join(f.opt.Dir, MetricsFile)
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		for _, h := range f.history {
-			if err := enc.Encode(h); err != nil {
-				return err
-			}
+func (f *fitting) writeMetrics(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	for _, h := range f.history {
+		if err := enc.Encode(h); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return fileError("metrics", path, err)
 	}
 	return nil
 }
@@ -130,12 +143,4 @@ func (f *fitting) resume() (bool, error) {
 		f.bestModel = append(f.bestModel, q.Data)
 	}
 	return true, nil
-}
-
-func writeText(path, text string) error {
-	err := atomicfile.Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
-	if err != nil {
-		return fileError("file", path, err)
-	}
-	return nil
 }

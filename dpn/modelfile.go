@@ -34,9 +34,14 @@ const (
 // The precisions are the tensors of their form (FormFull and those below it); s0 and eps
 // are the settings scale and eps.
 func (m *Model) Save(path string) error {
+	return safetensors.WriteFile(path, m.modelFile(path))
+}
+
+// modelFile returns the file that is kept at path.
+func (m *Model) modelFile(path string) *safetensors.File {
 	f := m.file(formatModel)
 	m.origin.metadata(f, path)
-	return safetensors.WriteFile(path, f)
+	return f
 }
 
 func (m *Model) file(format string) *safetensors.File {

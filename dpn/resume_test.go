@@ -13,9 +13,8 @@ import (
 	"dpnbench/dpn/safetensors"
 )
 
-// TestOldState checks that a new run removes the state of an earlier one before it writes
-// its first model, because resuming must not take the one for the other, and that what a
-// crash has left unfinished goes when training is resumed.
+// TestOldState checks that a new run that cannot save its first epoch leaves the earlier run whole, and
+// that what a crash has left unfinished goes when training is resumed.
 func TestOldState(t *testing.T) {
 	d := digits(t, 256, 10)
 	dir := t.TempDir()
@@ -37,7 +36,7 @@ func TestOldState(t *testing.T) {
 	if err := fit(1, false); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(dir, "."+StateFile+".unfinished-1")
+	left := filepath.Join(dir, "."+StateFile+".unfinished-"+strings.Repeat("A", 26))
 	if err := os.WriteFile(left, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +46,7 @@ func TestOldState(t *testing.T) {
 	if _, err := os.Stat(left); err == nil {
 		t.Error("what a crash left is still there")
 	}
+	before := snapshot(t, dir)
 	last := filepath.Join(dir, LastFile)
 	if err := os.Remove(last); err != nil {
 		t.Fatal(err)
@@ -54,15 +54,18 @@ func TestOldState(t *testing.T) {
 	if err := os.Mkdir(last, 0o755); err != nil { // so that the new run fails to write it
 		t.Fatal(err)
 	}
-	if err := fit(7, false); err == nil || !strings.Contains(err.Error(), last) ||
+	if err := fit(7, false); err == nil || !strings.Contains(err.Error(), LastFile) ||
 		strings.Contains(err.Error(), "unfinished") {
 		t.Errorf("error %v, want one about %s", err, last)
 	}
-	if _, err := os.Stat(filepath.Join(dir, StateFile)); err == nil {
-		t.Error("the state of the earlier run is still there")
+	after := snapshot(t, dir)
+	if delete(before, LastFile); len(after) != len(before) {
+		t.Errorf("%d files in the folder, want %d", len(after), len(before))
 	}
-	if _, err := Load(filepath.Join(dir, ModelFile)); err != nil {
-		t.Error(err)
+	for name, content := range before {
+		if after[name] != content {
+			t.Errorf("%s of the earlier run has changed", name)
+		}
 	}
 }
 
@@ -307,4 +310,25 @@ func TestFitRefusesLearned(t *testing.T) {
 	if _, err := again.Fit(ctx, e, d.Train, FitOptions{}); err != nil || again.WeightsSHA256() != want {
 		t.Errorf("%v, weights %s, without Init before %s", err, again.WeightsSHA256(), want)
 	}
+}
+
+// snapshot returns the content of the files in a folder by their names.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, f := range list {
+		if f.IsDir() {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[f.Name()] = string(b)
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 
 	"dpnbench/dataset"
@@ -40,7 +41,8 @@ type progress struct {
 	prepared float64   // seconds before the first epoch, of every call of Fit
 }
 
-func (s *Trainer) save(path, data string, p progress) error {
+// save writes the state that is kept at path.
+func (s *Trainer) save(w io.Writer, path, data string, p progress) error {
 	f := s.m.file(formatState)
 	s.m.origin.metadata(f, path)
 	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: potential.AlphaRawName, Data: s.m.potential.AlphaRaw()})
@@ -64,7 +66,7 @@ func (s *Trainer) save(path, data string, p progress) error {
 	f.Metadata[metaBeta1] = strconv.FormatFloat(s.adam.Beta1T, 'g', -1, 64)
 	f.Metadata[metaBeta2] = strconv.FormatFloat(s.adam.Beta2T, 'g', -1, 64)
 	f.Metadata[metaData] = data
-	return safetensors.WriteFile(path, f)
+	return safetensors.Write(w, f)
 }
 
 // load restores what save wrote. It refuses a damaged state, and one of other settings or

@@ -1,9 +1,9 @@
 package dpn
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,13 +16,13 @@ func stateFile(t testing.TB) (*Trainer, *safetensors.File) {
 	d := digits(t, 64, 4)
 	s := NewTrainer(newModel(t, tiny(), d), newEngine(t))
 	low, high := 1.0, 2.0
-	path := filepath.Join(t.TempDir(), StateFile)
+	var content bytes.Buffer
 	p := progress{updates: 4, seconds: []float64{1}, history: []Epoch{
 		{Epoch: 1, ValLoss: &high, ValAccuracy: &low}, {Epoch: 2, ValLoss: &low, ValAccuracy: &low}}}
-	if err := s.save(path, "data", p); err != nil {
+	if err := s.save(&content, StateFile, "data", p); err != nil {
 		t.Fatal(err)
 	}
-	f, err := safetensors.ReadFile(path)
+	f, err := safetensors.Read(bytes.NewReader(content.Bytes()), int64(content.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"regexp"
 	"strings"
 
-	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/format"
+	"dpnbench/internal/output"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -48,12 +48,30 @@ const (
 // Save writes f as path.png and path.svg, creating the folder if there is none. Each
 // file appears whole or not at all.
 func Save(path string, f Figure) error {
+	if dir := filepath.Dir(path); dir != "." {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return fmt.Errorf("plot: figure %s: %w", path, err)
+		}
+	}
+	var files output.Batch
+	defer files.Discard()
+	if err := Add(&files, path, f); err != nil {
+		return err
+	}
+	if err := files.Commit(); err != nil {
+		return fmt.Errorf("plot: figure %s: %w", path, err)
+	}
+	return nil
+}
+
+// Add adds f as path.png and path.svg to a batch of files, which appear when it is committed.
+func Add(files *output.Batch, path string, f Figure) error {
 	d, err := f.layout(fileWidth)
 	if err != nil {
 		return fmt.Errorf("plot: figure %s: %w", path, err)
 	}
 	d.title = f.heading()
-	return d.save(path)
+	return d.add(files, path)
 }
 
 // SVG returns f as SVG to embed in a page: without an XML declaration, as wide as its container,
@@ -113,18 +131,14 @@ type key struct {
 // Files returns the names of the files that [Save] writes for path.
 func Files(path string) []string { return []string{path + ".png", path + ".svg"} }
 
-func (f drawing) save(path string) error {
-	if dir := filepath.Dir(path); dir != "." {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return fmt.Errorf("plot: figure %s: %w", path, err)
-		}
-	}
+// add adds the files to a batch.
+func (f drawing) add(files *output.Batch, path string) error {
 	f.settle()
 	encoders := []func() ([]byte, error){f.png, f.svg}
 	for i, name := range Files(path) {
 		b, err := encoders[i]()
 		if err == nil {
-			err = atomicfile.Write(name, func(w io.Writer) error { _, err := w.Write(b); return err })
+			err = files.Write(name, func(w io.Writer) error { _, err := w.Write(b); return err })
 		}
 		if err != nil {
 			return fmt.Errorf("plot: figure %s: %w", name, err)

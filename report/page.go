@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/format"
+	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
 	"dpnbench/plot"
 )
@@ -131,17 +131,10 @@ func (p Page) Write(w io.Writer) error {
 
 // Save writes the page to a file, whole or not at all, and creates the folder if needed.
 func (p Page) Save(path string) error {
-	b, err := p.html()
-	if err != nil {
-		return fmt.Errorf("report: page %s: %w", path, err)
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("report: page %s: %w", path, err)
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
-		return fmt.Errorf("report: page %s: %w", path, err)
-	}
-	return nil
+	return output.Write(path, p.Write)
 }
 
 func (p Page) html() ([]byte, error) {

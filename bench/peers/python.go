@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"dpnbench/internal/output"
 )
 
 //go:embed *.py
@@ -43,16 +45,15 @@ type reply struct {
 var errMissing = errors.New("missing")
 
 // workspace makes a folder with the scripts, for inputs and results.
-func workspace() (string, error) {
-	dir, err := os.MkdirTemp("", "dpnbench-peers-")
-	if err != nil {
-		return "", err
+func workspace() (dir string, remove func(), err error) {
+	if dir, remove, err = output.TempDir("dpnbench-peers-"); err != nil {
+		return "", nil, err
 	}
 	if err := os.CopyFS(dir, scripts); err != nil {
-		os.RemoveAll(dir)
-		return "", err
+		remove()
+		return "", nil, err
 	}
-	return dir, nil
+	return dir, remove, nil
 }
 
 // environment holds the settings of an expert: the threads, and an allocator that keeps its memory

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"dpnbench/engine"
@@ -18,11 +17,11 @@ func sklearn(ctx context.Context, s *settings) error {
 	if !s.wants("sklearn") {
 		return nil
 	}
-	dir, err := workspace()
+	dir, remove, err := workspace()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	peers, err := startAll(s, dir, "sklearn_peer.py")
 	if errors.Is(err, errMissing) {
 		fmt.Println("\nsklearn: skipped: no Python with scikit-learn (Debian: apt-get install python3-sklearn)")

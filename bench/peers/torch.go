@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,11 +20,11 @@ func torch(ctx context.Context, s *settings) error {
 	if !s.wants("torch") {
 		return nil
 	}
-	dir, err := workspace()
+	dir, remove, err := workspace()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	peers, err := startAll(s, dir, "torch_peer.py")
 	if errors.Is(err, errMissing) {
 		fmt.Println("\ntorch: skipped: no Python with PyTorch (Debian: apt-get install python3-torch libopenblas0-openmp)")

@@ -27,11 +27,11 @@ func training(ctx context.Context, s *settings) error {
 	if !s.wants("training") {
 		return nil
 	}
-	dir, err := workspace()
+	dir, remove, err := workspace()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	peers, err := startAll(s, dir, "training_peer.py")
 	if errors.Is(err, errMissing) {
 		fmt.Println("\ntraining: skipped: no Python with PyTorch (Debian: apt-get install python3-torch libopenblas0-openmp)")

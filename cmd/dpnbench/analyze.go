@@ -16,6 +16,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/internal/output"
 	"dpnbench/plot"
 	"dpnbench/report"
 
@@ -101,6 +102,14 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if z.out == "" {
+		z.out = filepath.Join(filepath.Dir(z.model.path), "analysis")
+	}
+	files := z.model.files(z.app, m, &z.data, flags)
+	files.Folder("--out", z.out, output.Names(analysisFiles()...), numbersFile)
+	if err := files.Check(); err != nil {
+		return err
+	}
 	e, err := z.engine()
 	if err != nil {
 		return err
@@ -122,20 +131,16 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if z.first > 0 {
 		data.Test = data.Test.Slice(0, z.first)
 	}
-	if z.out == "" {
-		z.out = filepath.Join(filepath.Dir(z.model.path), "analysis")
-	}
-	if err := outputFolder("--out", z.out); err != nil {
-		return err
-	}
-	if err := z.checkJSON(z.model.path); err != nil {
-		return err
-	}
-	r, err := z.analyze(ctx, e, m, data)
+	release, err := openFolder("--out", z.out)
 	if err != nil {
 		return err
 	}
-	return z.writeJSON(r)
+	defer release()
+	r, err := z.analyze(ctx, e, m, data)
+	if r != nil {
+		err = joined(err, z.writeJSON(r))
+	}
+	return err
 }
 
 // analyzeResult is the JSON of analyze.
@@ -153,7 +158,8 @@ type analyzeResult struct {
 }
 
 // analyze measures a model on the test images, prints the tables and writes the results to z.out.
-// data.Train holds its training images, or is nil if they are not needed or not available.
+// data.Train holds its training images, or is nil if they are not needed or not available. If writing
+// fails, it returns the results with the error.
 func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	data *dataset.Data) (*analyzeResult, error) {
 	var b *progressbar.ProgressBar
@@ -185,7 +191,7 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	r := &analyzeResult{Study: s, Preset: m.Config.Preset, Data: data.Name, Tier: found.Tier, Threads: found.Threads,
 		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
 	if err := z.write(found, r); err != nil {
-		return nil, fmt.Errorf("--out %s: %w", z.out, err)
+		return r, fmt.Errorf("--out %s: %w", z.out, err)
 	}
 	z.note("page     %s\n", filepath.Join(z.out, pageFile))
 	return r, nil
@@ -196,6 +202,12 @@ const (
 	pageFile    = "report.html"
 	numbersFile = "analysis.json"
 )
+
+// analysisFiles returns the names of all files that analyze may write.
+func analysisFiles() []string {
+	return append(figureFiles("layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra", "centres",
+		"variance", "moves", "work"), pageFile, numbersFile)
+}
 
 // print prints the tables and the warnings.
 func (z *analysis) print(found report.Analysis) {
@@ -262,24 +274,30 @@ func intervalText(ci []separation.Float, n int) string {
 	return decimals(float64(ci[0]), n) + " to " + decimals(float64(ci[1]), n)
 }
 
-// write writes the numbers, the figures and the page.
+// write writes the numbers, the figures and the page, all of them before it replaces the first file of
+// an earlier run.
 func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
 	path := filepath.Join(z.out, numbersFile)
 	_, err := os.Stat(path)
 	again := err == nil
-	if err := saveJSON(path, r); err != nil {
+	var files output.Batch
+	defer files.Discard()
+	if err := addJSON(&files, path, r); err != nil {
 		return err
 	}
 	figures := found.Figures()
-	if err := z.saveFigures(z.out, figures, again); err != nil {
+	if err := z.addFigures(&files, z.out, figures, again); err != nil {
 		return err
 	}
-	return report.AnalysisPage(found, figures).Save(filepath.Join(z.out, pageFile))
+	if err := files.Write(filepath.Join(z.out, pageFile), report.AnalysisPage(found, figures).Write); err != nil {
+		return err
+	}
+	return files.Commit()
 }
 
-// saveFigures draws figures in parallel and writes them to a folder. A figure that the data do not
-// allow is left out with a note; with again, its file of an earlier run is removed.
-func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again bool) error {
+// addFigures draws figures in parallel and adds them to the files of a folder. A figure that the data do
+// not allow is left out with a note; with again, its file of an earlier run is removed.
+func (a *app) addFigures(files *output.Batch, out string, figures []report.AnalysisFigure, again bool) error {
 	threads, err := a.threadsSetting()
 	if err != nil {
 		return err
@@ -291,14 +309,14 @@ func (a *app) saveFigures(out string, figures []report.AnalysisFigure, again boo
 		if f.Missing != nil {
 			for _, old := range plot.Files(path) {
 				if again {
-					os.Remove(old)
+					files.Remove(old)
 				}
 			}
 			continue
 		}
 		drawn.Go(func() {
 			slots <- struct{}{}
-			failed[i] = plot.Save(path, f.Figure)
+			failed[i] = plot.Add(files, path, f.Figure)
 			<-slots
 		})
 	}

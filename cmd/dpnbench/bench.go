@@ -131,24 +131,15 @@ func (b *benchmark) run(ctx context.Context) error {
 	if err := b.settings.Check(); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
-	if err := b.checkJSON(); err != nil {
-		return err
+	files := b.files()
+	for _, o := range [][2]string{{"--html", b.html}, {"--go-bench", b.goBench}} {
+		if o[1] == "-" {
+			return fmt.Errorf("%s -: expected a file; only --json writes to standard output", o[0])
+		}
+		files.Output(o[0], o[1])
 	}
-	outputs := [][2]string{{"--json", b.json}, {"--html", b.html}, {"--go-bench", b.goBench}}
-	for i, o := range outputs {
-		if i > 0 {
-			if o[1] == "-" {
-				return fmt.Errorf("%s -: expected a file; only --json writes to standard output", o[0])
-			}
-			if err := writable(o[0], o[1]); err != nil {
-				return err
-			}
-		}
-		for _, other := range outputs[:i] {
-			if sameFile(o[1], other[1]) {
-				return fmt.Errorf("%s %s: is also the file of %s; expected different files", o[0], o[1], other[0])
-			}
-		}
+	if err := files.Check(); err != nil {
+		return err
 	}
 	var bar *progressbar.ProgressBar
 	r, err := bench.Run(ctx, b.settings, func(done, all int, what string) {
@@ -204,20 +195,6 @@ func (b *benchmark) write(r *bench.Report) error {
 	}
 	return joined(b.writeJSON(r), write("--html", b.html, bench.WritePage),
 		write("--go-bench", b.goBench, bench.WriteGoBench))
-}
-
-// joined joins errors in one line; nil if there are none.
-func joined(errs ...error) error {
-	var all error
-	for _, err := range errs {
-		switch {
-		case all == nil:
-			all = err
-		case err != nil:
-			all = fmt.Errorf("%w; %w", all, err)
-		}
-	}
-	return all
 }
 
 // show prints the machine, its limits and the rows.
@@ -398,7 +375,9 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	if !(threshold >= 0 && threshold < 1e6) {
 		return fmt.Errorf("--threshold %v: expected a percentage from 0 up to 1000000", threshold)
 	}
-	if err := a.checkJSON(old, new); err != nil {
+	files := a.files()
+	files.Input("the file", old, new)
+	if err := files.Check(); err != nil {
 		return err
 	}
 	before, err := bench.ReadReport(old)

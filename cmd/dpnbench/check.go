@@ -83,7 +83,7 @@ type checkResult struct {
 }
 
 func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases []string) error {
-	if err := a.checkJSON(); err != nil {
+	if err := a.files().Check(); err != nil {
 		return err
 	}
 	opt := check.Options{Quick: quick, Kernel: kernel}
@@ -126,10 +126,8 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil}); err != nil {
-		return err
-	}
-	if err := a.verdict(r); err != nil {
+	failed := a.verdict(r)
+	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil})); err != nil {
 		return err
 	}
 	a.note("%s passed in %.1f s\n", format.Count(r.Cases, "case"), time.Since(start).Seconds())
@@ -182,12 +180,13 @@ func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.Progr
 		rows = append(rows, []string{s.Function, s.Tier, fmt.Sprint(s.Inputs), fmt.Sprint(s.Failed),
 			fmt.Sprint(s.MaxULP), fmt.Sprintf("%.4f ULP", s.MaxError), s.Worst, verdict})
 	}
-	if err := a.writeJSON(checkResult{sysinfo.ReadMachine(), r, sweep}); err != nil {
-		return err
-	}
 	a.table(rows)
+	var failed error
 	if r.Failed > 0 {
-		return &failedError{fmt.Sprintf("%d of %d sweeps failed", r.Failed, r.Cases)}
+		failed = &failedError{fmt.Sprintf("%d of %d sweeps failed", r.Failed, r.Cases)}
+	}
+	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, sweep})); err != nil {
+		return err
 	}
 	a.note("%s passed in %.0f s\n", format.Count(r.Cases, "sweep"), time.Since(start).Seconds())
 	return nil

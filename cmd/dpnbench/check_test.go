@@ -36,7 +36,7 @@ func TestVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	a := &app{out: output{File: f}}
+	a := &app{out: printer{File: f}}
 	err = a.verdict(&check.Report{Cases: 9, Failed: 1,
 		Kernels:  []check.Row{{Kernel: "dot", Tier: "generic", Cases: 9, Failed: 1}},
 		Failures: []check.Failure{{Case: failing, Tier: "generic", Threads: 2, Reason: "element 3 is off"}}})

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 
 	"dpnbench/dataset"
 	"dpnbench/dataset/fetch"
+	"dpnbench/internal/output"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -66,8 +68,17 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 		}
 		out = dir
 	}
-	if err := outputFolder("--out", out); err != nil {
+	var own []string
+	for _, name := range dataset.FetchedFiles() {
+		own = append(own, name, name+".part")
+	}
+	files := a.files()
+	files.Folder("--out", out, output.Names(own...), "")
+	if err := files.Check(); err != nil {
 		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("--out %s: %w", out, reason(err))
 	}
 	bars := map[string]*progressbar.ProgressBar{}
 	err := fetch.Files(ctx, out, fetch.Options{Mirrors: mirrors, Progress: func(name string, done, total int64) {
@@ -84,9 +95,6 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(map[string]string{"folder": out}); err != nil {
-		return err
-	}
 	a.printf("MNIST is in %s\n", out)
-	return nil
+	return a.writeJSON(map[string]string{"folder": out})
 }

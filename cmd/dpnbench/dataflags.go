@@ -11,6 +11,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/output"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
@@ -130,6 +131,17 @@ func (m *modelFlags) add(c *cobra.Command, steps string) {
 	m.flag, m.errs = steps, c.ErrOrStderr
 	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
 	c.Flags().IntVar(&m.steps, steps, 0, "make `N` ascent steps (default: as the model file says)")
+}
+
+// files returns the files of a command that reads the model and the images that it or else the flags
+// name.
+func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.FlagSet) *output.Files {
+	c := model.Config
+	d.settle(flags, &c)
+	f := a.files()
+	f.Input("--model", m.path)
+	f.Input("of --data "+c.Data, dataset.InputFiles(nearModel(c.Data, model.DataFolder(), flags))...)
+	return f
 }
 
 func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {

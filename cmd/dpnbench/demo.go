@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine/check"
+	"dpnbench/internal/output"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
@@ -40,28 +42,28 @@ const demoFile = "demo.json"
 
 func (a *app) demo(ctx context.Context, out string) error {
 	start := time.Now()
+	marker, folder := filepath.Join(out, demoFile), filepath.Join(out, "analysis")
+	files := a.files()
+	files.Folder("--out", out, output.Names(append(slices.Clone(runFiles), demoFile)...), demoFile)
+	files.Folder("--out", folder, output.Names(analysisFiles()...), "")
+	if err := files.Check(); err != nil {
+		return err
+	}
 	e, err := a.engine()
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if err := outputFolder("--out", out); err != nil {
-		return err
-	}
-	release, err := lockFolder("--out", out)
+	release, err := openFolder("--out", out)
 	if err != nil {
 		return err
 	}
 	defer release()
-	marker := filepath.Join(out, demoFile)
+	_, unmarked := os.Stat(marker)
 	for _, name := range runFiles {
-		_, run := os.Stat(filepath.Join(out, name))
-		if _, err := os.Stat(marker); run == nil && err != nil {
+		if _, err := os.Stat(filepath.Join(out, name)); err == nil && unmarked != nil {
 			return fmt.Errorf("--out %s: holds the %s of a run that is not a demo; expected another folder", out, name)
 		}
-	}
-	if err := a.checkJSON(); err != nil {
-		return err
 	}
 	m := sysinfo.ReadMachine()
 	a.note("1. Check: every kernel on every tier of %s\n", m.Brand)
@@ -83,8 +85,10 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(marker, []byte("{}\n")); err != nil { // from here on the folder belongs to demo
-		return err
+	if unmarked != nil { // from here on the folder belongs to demo
+		if err := writeFile(marker, []byte("{}\n")); err != nil {
+			return err
+		}
 	}
 	model, err := dpn.New(c, data)
 	if err == nil {
@@ -93,26 +97,25 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	t := &training{app: a, out: out, overwrite: true}
+	t := &training{app: a, out: out, overwrite: true, demo: true}
 	trained, err := t.train(ctx, e, model, data)
 	if err != nil {
 		return err
 	}
 
 	a.note("\n3. Analyse: class separation, layer by layer and step by step\n")
-	z := &analysis{app: a, out: filepath.Join(out, "analysis"), draws: 100, subsets: 5, seed: 1}
-	if err := outputFolder("--out", z.out); err != nil {
+	z := &analysis{app: a, out: folder, draws: 100, subsets: 5, seed: 1}
+	analysed, err := openFolder("--out", z.out)
+	if err != nil {
 		return err
 	}
+	defer analysed()
 	found, err := z.analyze(ctx, e, model, data)
 	if err != nil {
 		return err
 	}
 	results := map[string]any{"check": checkResult{m, r, nil}, "train": trained, "analyze": found}
-	if err := saveJSON(marker, results); err != nil {
-		return err
-	}
-	if err := a.writeJSON(results); err != nil {
+	if err := joined(saveJSON(marker, results), a.writeJSON(results)); err != nil {
 		return err
 	}
 	a.printf("\nDone in %.0f s. Results:\n", time.Since(start).Seconds())

@@ -14,8 +14,8 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
-	"dpnbench/internal/atomicfile"
 	"dpnbench/internal/format"
+	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
 	"dpnbench/plot"
 
@@ -122,6 +122,18 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := study.CheckPixels(m); err != nil {
 		return fmt.Errorf("--model %s: %w", d.model.path, err)
 	}
+	if d.out == "" {
+		d.out = filepath.Join(filepath.Dir(d.model.path), "denoised")
+	}
+	files := d.model.files(d.app, m, &d.data, flags)
+	own := []string{denoiseFile}
+	for _, c := range list {
+		own = append(append(own, denoisedName(c)+".npy"), plot.Files(denoisedName(c))...)
+	}
+	files.Folder("--out", d.out, output.Names(own...), denoiseFile)
+	if err := files.Check(); err != nil {
+		return err
+	}
 	e, err := d.engine()
 	if err != nil {
 		return err
@@ -131,15 +143,11 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if d.out == "" {
-		d.out = filepath.Join(filepath.Dir(d.model.path), "denoised")
-	}
-	if err := outputFolder("--out", d.out); err != nil {
+	release, err := openFolder("--out", d.out)
+	if err != nil {
 		return err
 	}
-	if err := d.checkJSON(d.model.path); err != nil {
-		return err
-	}
+	defer release()
 	s := data.Test
 	if d.count > 0 {
 		s = s.Slice(0, min(d.count, s.Len()))
@@ -151,30 +159,31 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 		if err != nil {
 			return err
 		}
-		if i == 0 { // only now, with a result to replace them
-			if err := d.removeOld(); err != nil {
-				return err
-			}
-		}
-		if err := d.write(r, s, gallery); err != nil {
-			return err
-		}
 		out.Corruptions = append(out.Corruptions, *r)
 		// Now, because an interrupted run keeps what is finished, and the next run must know these files.
-		if err := saveJSON(filepath.Join(d.out, denoiseFile), out); err != nil {
-			return err
+		if err := d.write(&out, i == 0, s, gallery); err != nil {
+			d.show(out.Corruptions, s.Len())
+			return joined(err, d.writeJSON(out))
 		}
 	}
 	d.show(out.Corruptions, s.Len())
 	return d.writeJSON(out)
 }
 
+// denoisedName is the name of the files of a corruption, without extension.
+func denoisedName(c dataset.Corruption) string {
+	if c.Name == none {
+		return "cleaned"
+	}
+	return strings.ReplaceAll(c.String(), ":", "-")
+}
+
 // denoise corrupts the images of s by c and denoises them; the gallery shows some of them.
 func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	c dataset.Corruption) (*denoised, plot.Gallery, error) {
-	corruption, name := c, strings.ReplaceAll(c.String(), ":", "-")
+	corruption := c
 	if c.Name == none {
-		corruption, name = dataset.Corruption{Name: "gaussian"}, "cleaned" // severity 0: no change
+		corruption = dataset.Corruption{Name: "gaussian"} // severity 0: no change
 	}
 	x, err := study.Denoise(ctx, e, m, s, corruption, d.corruptSeed)
 	if ctx.Err() != nil {
@@ -183,7 +192,7 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if err != nil {
 		return nil, plot.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, name+".npy"), images: x.Restored.Data}
+	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, denoisedName(c)+".npy"), images: x.Restored.Data}
 	if c.Name != none {
 		g := x.Gain()
 		r.Gain = &g
@@ -199,9 +208,18 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	return r, gallery, err
 }
 
-// write writes the denoised images of r and their gallery.
-func (d *denoising) write(r *denoised, s *dataset.Set, gallery plot.Gallery) error {
-	err := atomicfile.Write(r.File, func(w io.Writer) error {
+// write writes the last of the results, the gallery and the list of all. With first, it also removes the
+// files of an earlier run. All are written before the first one is replaced.
+func (d *denoising) write(out *denoiseResult, first bool, s *dataset.Set, gallery plot.Gallery) error {
+	var files output.Batch
+	defer files.Discard()
+	if first {
+		if err := d.removeOld(&files); err != nil {
+			return err
+		}
+	}
+	r := &out.Corruptions[len(out.Corruptions)-1]
+	err := files.Write(r.File, func(w io.Writer) error {
 		return dataset.WriteNPY(w, r.images, s.Len(), s.Rows, s.Cols)
 	})
 	r.images = nil
@@ -209,7 +227,7 @@ func (d *denoising) write(r *denoised, s *dataset.Set, gallery plot.Gallery) err
 		return fmt.Errorf("%s: %w", r.File, reason(err))
 	}
 	name := strings.TrimSuffix(r.File, ".npy")
-	err = plot.Save(name, gallery)
+	err = plot.Add(&files, name, gallery)
 	var failed *os.PathError
 	if errors.As(err, &failed) {
 		return fmt.Errorf("--out %s: %w", d.out, failed.Err)
@@ -217,14 +235,20 @@ func (d *denoising) write(r *denoised, s *dataset.Set, gallery plot.Gallery) err
 	if err != nil {
 		d.note("no figure of %s: %v\n", filepath.Base(name), err)
 	}
+	path := filepath.Join(d.out, denoiseFile)
+	if err := addJSON(&files, path, out); err != nil {
+		return fmt.Errorf("%s: %w", path, reason(err))
+	}
+	if err := files.Commit(); err != nil {
+		return fmt.Errorf("--out %s: %w", d.out, err)
+	}
 	return nil
 }
 
 // removeOld removes the files that an earlier run wrote to the folder, as listed in its
 // denoise.json, and no others.
-func (d *denoising) removeOld() error {
-	path := filepath.Join(d.out, denoiseFile)
-	b, err := regular.ReadFile(path, maxResults)
+func (d *denoising) removeOld(files *output.Batch) error {
+	b, err := regular.ReadFile(filepath.Join(d.out, denoiseFile), maxResults)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -235,16 +259,11 @@ func (d *denoising) removeOld() error {
 	if err != nil {
 		return fmt.Errorf("--out %s: %s: %w; expected the file of an earlier run, or none", d.out, denoiseFile, reason(err))
 	}
-	var files []string
 	for _, r := range old.Corruptions {
 		if name, ok := strings.CutSuffix(filepath.Base(r.File), ".npy"); ok { // the folder may have moved
-			name = filepath.Join(d.out, name)
-			files = append(append(files, name+".npy"), plot.Files(name)...)
-		}
-	}
-	for _, f := range append(files, path) { // the list last, in case removing another file fails
-		if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s: %w", f, reason(err))
+			for _, f := range append(plot.Files(name), name+".npy") {
+				files.Remove(filepath.Join(d.out, f))
+			}
 		}
 	}
 	return nil

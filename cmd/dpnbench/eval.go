@@ -195,6 +195,9 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if err := v.model.files(v.app, m, &v.data, flags).Check(); err != nil {
+		return err
+	}
 	e, err := v.engine()
 	if err != nil {
 		return err
@@ -202,9 +205,6 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	data, err := v.openModelData(ctx, m, v.model.path, &v.data, flags, v.split != "test")
 	if err != nil {
-		return err
-	}
-	if err := v.checkJSON(v.model.path); err != nil {
 		return err
 	}
 	images, err := v.images(m, data)
@@ -221,7 +221,15 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	assumed := assumedSettings(m, flags)
-	if err := v.writeJSON(struct {
+	if len(assumed) > 0 {
+		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
+	}
+	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n",
+		v.split, s.Loss, 100*s.Accuracy, format.Count(s.Samples, "image"), data.Name)
+	if len(scores) > 0 {
+		v.printScores(scores)
+	}
+	return v.writeJSON(struct {
 		Model       string            `json:"model"`
 		Data        string            `json:"data"`
 		Split       string            `json:"split"`
@@ -232,18 +240,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		CorruptSeed uint64            `json:"corrupt_seed"`
 		Corruptions []corruptionScore `json:"corruptions"`
 	}{v.model.path, data.Name, v.split, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed,
-		scores}); err != nil {
-		return err
-	}
-	if len(assumed) > 0 {
-		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
-	}
-	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n",
-		v.split, s.Loss, 100*s.Accuracy, format.Count(s.Samples, "image"), data.Name)
-	if len(scores) > 0 {
-		v.printScores(scores)
-	}
-	return nil
+		scores})
 }
 
 // assumptions maps settings to the values assumed for them.

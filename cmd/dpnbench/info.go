@@ -25,19 +25,15 @@ and the number of threads that the process may use.`,
 }
 
 func (a *app) info() error {
+	if err := a.files().Check(); err != nil {
+		return err
+	}
 	e, err := a.engine()
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	m := sysinfo.ReadMachine()
-	if err := a.writeJSON(struct {
-		Machine sysinfo.Machine `json:"machine"`
-		Tier    string          `json:"tier"`
-		Threads int             `json:"threads"`
-	}{m, e.Tier().String(), e.Threads()}); err != nil {
-		return err
-	}
 	a.printf("CPU      %s (%s %s, family %d, model %d)\n", m.Brand, m.OS, m.Arch, m.Family, m.Model)
 	if m.Micro != "" {
 		a.printf("design   %s\n", m.Micro)
@@ -59,7 +55,11 @@ func (a *app) info() error {
 		a.printf("tier     %-8s %s\n", t.Tier, state)
 	}
 	a.printf("threads  %d\n", e.Threads())
-	return nil
+	return a.writeJSON(struct {
+		Machine sysinfo.Machine `json:"machine"`
+		Tier    string          `json:"tier"`
+		Threads int             `json:"threads"`
+	}{m, e.Tier().String(), e.Threads()})
 }
 
 func known(n int) string {

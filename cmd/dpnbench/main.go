@@ -28,6 +28,7 @@ const (
 	exitUsage       = 2   // wrong usage or unusable input
 	exitInternal    = 3   // a bug
 	exitInterrupted = 130 // by Ctrl-C (as shells report it) or another signal to end
+	exitUnread      = 141 // the reader of standard output ended (as shells report it)
 )
 
 // failedError is a negative result: exit status 1.
@@ -35,7 +36,10 @@ type failedError struct{ message string }
 
 func (e *failedError) Error() string { return e.message }
 
-func main() { os.Exit(run(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	outliveReader()
+	os.Exit(run(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run executes the command line and returns the exit status. An error is one line on
 // standard error, never a stack trace.
@@ -49,16 +53,18 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) (status in
 			status = exitInternal
 		}
 	}()
-	a := &app{out: output{File: stdout}, stderr: stderr}
+	a := &app{out: printer{File: stdout}, stderr: stderr}
 	root := a.command()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil && a.out.err != nil {
+	switch {
+	case unread(a.out.err) && (err == nil || unread(err)): // as in "| head": the files are written
+		return exitUnread
+	case err == nil && a.out.err != nil:
 		err = fmt.Errorf("standard output: %w", reason(a.out.err))
-	}
-	if err == nil {
+	case err == nil:
 		return exitDone
 	}
 	if errors.Is(err, context.Canceled) {

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"dpnbench/internal/atomicfile"
-	"dpnbench/internal/folderlock"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
 
@@ -25,17 +20,24 @@ import (
 // version names the build and the Go version.
 func version() string { return sysinfo.Version() + " " + runtime.Version() }
 
-// output writes results to a file and remembers the first error.
-type output struct {
+// printer writes results to a file and remembers the first error.
+type printer struct {
 	*os.File
-	err error
+	err error // later results are not printed
+}
+
+func (o *printer) Write(b []byte) (int, error) {
+	if o.err != nil {
+		return len(b), nil
+	}
+	n, err := o.File.Write(b)
+	o.err = err
+	return n, err
 }
 
 // printf escapes in the values what a terminal would obey: names and texts come from files.
-func (o *output) printf(format string, args ...any) {
-	if _, err := io.WriteString(o.File, safe(format, args...)); err != nil && o.err == nil {
-		o.err = err
-	}
+func (o *printer) printf(format string, args ...any) {
+	io.WriteString(o, safe(format, args...))
 }
 
 // lines is a text of several lines that printf leaves as they are.
@@ -103,141 +105,6 @@ func (a *app) table(rows [][]string) {
 	}
 	w.Flush()
 	a.printf("%s", lines(b.String()))
-}
-
-// writeJSON writes the results to the file of --json, if any.
-func (a *app) writeJSON(v any) error {
-	if a.json == "" {
-		return nil
-	}
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	b = append(quote.JSON(b), '\n')
-	if a.json == "-" {
-		_, err = a.out.Write(b)
-		return err
-	}
-	if err := writeFile(a.json, b); err != nil {
-		return fmt.Errorf("--json %w", err)
-	}
-	return nil
-}
-
-// saveJSON writes v to a file in the folder of results.
-func saveJSON(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFile(path, append(b, '\n'))
-}
-
-// checkJSON fails early if the file of --json cannot be written or is one of the inputs.
-func (a *app) checkJSON(inputs ...string) error {
-	if a.json == "-" {
-		return nil
-	}
-	return writable("--json", a.json, inputs...)
-}
-
-// writable fails if the file that a flag names cannot be written or is one of the inputs.
-func writable(flag, path string, inputs ...string) error {
-	if path == "" {
-		return nil
-	}
-	st, err := os.Stat(path)
-	for _, in := range inputs {
-		if i, ierr := os.Stat(in); err == nil && ierr == nil && os.SameFile(st, i) {
-			return fmt.Errorf("%s %s: is the input %s", flag, path, in)
-		}
-	}
-	if err == nil && !st.Mode().IsRegular() {
-		return nil // opening and closing a pipe would end its reader
-	}
-	if err == nil {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", flag, path, reason(err))
-		}
-		return f.Close()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".writable")
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", flag, path, reason(err))
-	}
-	f.Close()
-	return os.Remove(f.Name())
-}
-
-// sameFile says whether two flags name the same regular file, even if it does not exist yet.
-func sameFile(a, b string) bool {
-	if a == "" || b == "" || a == "-" || b == "-" {
-		return false
-	}
-	sa, errA := os.Stat(a)
-	sb, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(sa, sb) && sa.Mode().IsRegular()
-	}
-	a, errA = filepath.Abs(a)
-	b, errB = filepath.Abs(b)
-	return errA == nil && errB == nil && a == b
-}
-
-// writeFile replaces a file, or the target of a link, atomically. A pipe or a device is written
-// to instead.
-func writeFile(path string, b []byte) error {
-	write := func(w io.Writer) error { _, err := w.Write(b); return err }
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err == nil {
-			err = errors.Join(write(f), f.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, reason(err))
-		}
-		return nil
-	}
-	target := path
-	if t, err := filepath.EvalSymlinks(path); err == nil {
-		target = t
-	}
-	if err := atomicfile.Write(target, write); err != nil {
-		return fmt.Errorf("%s: %w", path, reason(err))
-	}
-	return nil
-}
-
-// reason strips the path from an error of the file system, for messages that name it already.
-func reason(err error) error {
-	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
-	}
-	return err
-}
-
-// outputFolder makes a folder for results, and fails if nothing can be written to it.
-func outputFolder(flag, path string) error {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return fmt.Errorf("%s %s: %w", flag, path, reason(err))
-	}
-	f, err := os.CreateTemp(path, ".writable")
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", flag, path, reason(err))
-	}
-	f.Close()
-	return os.Remove(f.Name())
-}
-
-// lockFolder prevents other processes from writing results to a folder until release is called.
-func lockFolder(flag, path string) (release func(), err error) {
-	release, err = folderlock.Acquire(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w; expected a folder that no other run writes to", flag, path, reason(err))
-	}
-	return release, nil
 }
 
 // log returns a logger to standard error: of warnings, with --verbose of everything. clear

@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/format"
+	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
@@ -121,31 +122,34 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			return fmt.Errorf("--presets: %w", err)
 		}
 	}
-	e, err := r.engine()
-	if err != nil {
-		return err
-	}
-	defer e.Close()
 	c, err := dpn.Preset("published")
 	if err != nil {
 		return err
 	}
 	r.data.settle(flags, &c)
-	data, err := openData(ctx, c, true)
+	if r.out == "" {
+		r.out = "reproduce-" + what
+	}
+	files := r.files()
+	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
+	files.Folder("--out", r.out, reproducedFile, resultsFile)
+	if err := files.Check(); err != nil {
+		return err
+	}
+	e, err := r.engine()
 	if err != nil {
 		return err
 	}
-	if r.out == "" {
-		r.out = "reproduce-" + what
+	defer e.Close()
+	data, err := openData(ctx, c, true)
+	if err != nil {
+		return err
 	}
 	release, err := r.prepareOut()
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := r.checkJSON(); err != nil {
-		return err
-	}
 	have, err := r.kept()
 	if err != nil {
 		return err
@@ -174,11 +178,9 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 			return err
 		}
 	}
-	if err := r.write(out); err != nil {
-		return err
-	}
-	r.show(out)
-	return r.writeJSON(out)
+	err = r.write(out)
+	r.show(out, err == nil)
+	return joined(err, r.writeJSON(out))
 }
 
 // checkFlags refuses flags that the experiment would ignore.
@@ -208,10 +210,7 @@ const (
 // prepareOut makes the folder, and refuses one with earlier results. No other process can write
 // results there until release is called.
 func (r *reproduction) prepareOut() (release func(), err error) {
-	if err := outputFolder("--out", r.out); err != nil {
-		return nil, err
-	}
-	if release, err = lockFolder("--out", r.out); err != nil {
+	if release, err = openFolder("--out", r.out); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(r.out, resultsFile)); err == nil && !r.resume && !r.overwrite {
@@ -222,35 +221,37 @@ func (r *reproduction) prepareOut() (release func(), err error) {
 	return release, nil
 }
 
-// save writes the results so far. The results of an earlier run are removed only now, when there
-// is something to replace them.
-func (r *reproduction) save(out *reproduced, start time.Time) error {
-	if r.overwrite {
-		if err := r.removeResults(); err != nil {
-			return err
-		}
-		r.overwrite = false
-	}
-	out.Claims, out.Seconds = reproduce.Claims(out.Results), time.Since(start).Seconds()
-	return saveJSON(filepath.Join(r.out, resultsFile), out)
+// reproducedFile says whether reproduce may write a file of that name.
+func reproducedFile(name string) bool {
+	return name == resultsFile || name == pageFile ||
+		isFigure(name) && slices.ContainsFunc(experiments, func(e string) bool { return strings.HasPrefix(name, e) })
 }
 
-// removeResults removes the results of an earlier run, including figures of other experiments.
-func (r *reproduction) removeResults() error {
-	files, err := os.ReadDir(r.out)
-	if err != nil {
-		return fmt.Errorf("--out %s: %w", r.out, reason(err))
-	}
-	for _, f := range files {
-		name, kind := f.Name(), filepath.Ext(f.Name())
-		figure := (kind == ".png" || kind == ".svg") && slices.ContainsFunc(experiments,
-			func(e string) bool { return strings.HasPrefix(name, e) })
-		if figure || name == resultsFile || name == "report.html" {
-			if err := os.Remove(filepath.Join(r.out, name)); err != nil {
-				return fmt.Errorf("--out %s: %w", r.out, reason(err))
+// save writes the results so far. The results of an earlier run are removed only when there is something
+// to replace them.
+func (r *reproduction) save(out *reproduced, start time.Time) error {
+	var files output.Batch
+	defer files.Discard()
+	if r.overwrite {
+		old, err := os.ReadDir(r.out)
+		if err != nil {
+			return fmt.Errorf("--out %s: %w", r.out, reason(err))
+		}
+		for _, f := range old { // including figures of other experiments
+			if reproducedFile(f.Name()) && f.Name() != resultsFile {
+				files.Remove(filepath.Join(r.out, f.Name()))
 			}
 		}
 	}
+	out.Claims, out.Seconds = reproduce.Claims(out.Results), time.Since(start).Seconds()
+	err := addJSON(&files, filepath.Join(r.out, resultsFile), out)
+	if err == nil {
+		err = files.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("--out %s: %w", r.out, err)
+	}
+	r.overwrite = false
 	return nil
 }
 
@@ -321,12 +322,14 @@ func (r *reproduction) write(out *reproduced) error {
 		{Name: "dpnbench", Text: version()},
 		{Name: "Command", Text: quote.Command(os.Args[1:]...)},
 	}
-	path := filepath.Join(r.out, "report.html")
-	if err := reproduce.Page(out.Results, facts).Save(path); err != nil {
-		return fmt.Errorf("--out %s: %w", path, err)
+	var files output.Batch
+	defer files.Discard()
+	path := filepath.Join(r.out, pageFile)
+	if err := files.Write(path, reproduce.Page(out.Results, facts).Write); err != nil {
+		return fmt.Errorf("--out %s: %w", path, reason(err))
 	}
 	for _, f := range reproduce.Figures(out.Results) {
-		if err := plot.Save(filepath.Join(r.out, f.Name), f.Figure); err != nil {
+		if err := plot.Add(&files, filepath.Join(r.out, f.Name), f.Figure); err != nil {
 			var failed *os.PathError
 			if errors.As(err, &failed) {
 				return fmt.Errorf("--out %s: %w", r.out, failed.Err)
@@ -334,11 +337,14 @@ func (r *reproduction) write(out *reproduced) error {
 			r.note("no figure %q: %v\n", f.Name, err)
 		}
 	}
+	if err := files.Commit(); err != nil {
+		return fmt.Errorf("--out %s: %w", r.out, err)
+	}
 	return nil
 }
 
-// show prints the claims that were judged.
-func (r *reproduction) show(out *reproduced) {
+// show prints the claims that were judged, and where the files are if they were written.
+func (r *reproduction) show(out *reproduced, written bool) {
 	if b := out.Robust; b != nil {
 		r.note("test accuracy: mean over %s (minimum to maximum)\n", format.Count(len(b.Networks[0].Runs), "seed"))
 		r.table(reproduce.RobustTable(b))
@@ -361,5 +367,7 @@ func (r *reproduction) show(out *reproduced) {
 		r.printf("%-36s %s: published %s, measured %s\n", c.Verdict, c.Statement, c.Published, c.Measured)
 	}
 	r.printf("%s not judged in this run\n", format.Count(untested, "claim"))
-	r.note("written  %s; reproduce.json and figures beside it\n", filepath.Join(r.out, "report.html"))
+	if written {
+		r.note("written  %s; reproduce.json and figures beside it\n", filepath.Join(r.out, pageFile))
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // app is one run of the command: its output and the flags that all subcommands share.
 type app struct {
-	out            output
+	out            printer
 	stderr         *os.File
 	afterInterrupt string // what to print after "interrupted"
 
@@ -35,7 +35,8 @@ with hand-written kernels that give the same bits on every machine.
 Start with "dpnbench demo": it needs no download and takes under two minutes.
 
 Exit status: 0 success; 1 the requested check, test or comparison failed; 2 wrong usage or
-unusable input; 3 internal error, a bug; 130 interrupted by Ctrl-C, kill or a lost terminal.
+unusable input; 3 internal error, a bug; 130 interrupted by Ctrl-C, kill or a lost terminal;
+141 results not read to the end, as in "| head" (files are written all the same).
 The first interrupt stops after the current step; a second one stops immediately.`
 
 func (a *app) command() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
-	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/output"
 	"dpnbench/plot"
 
 	"dpnbench/internal/format"
@@ -148,20 +148,25 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if s.out == "" {
+		s.out = filepath.Join(filepath.Dir(s.model.path), "samples")
+	}
+	files := s.model.files(s.app, m, &s.data, flags)
+	files.Folder("--out", s.out, output.Names(append(figureFiles("samples"), "samples.npy", "samples.json")...),
+		"samples.json")
+	if err := files.Check(); err != nil {
+		return err
+	}
 	e, err := s.engine()
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if s.out == "" {
-		s.out = filepath.Join(filepath.Dir(s.model.path), "samples")
-	}
-	if err := outputFolder("--out", s.out); err != nil {
+	release, err := openFolder("--out", s.out)
+	if err != nil {
 		return err
 	}
-	if err := s.checkJSON(s.model.path); err != nil {
-		return err
-	}
+	defer release()
 	x, err := s.draw(ctx, e, m, flags)
 	if err != nil {
 		return err
@@ -171,10 +176,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	s.Model, s.Samples, s.Dim, s.Pixels = s.model.path, x.Rows, x.Cols, m.PixelFeatures()
 	s.show(m)
-	if err := s.write(m, x); err != nil {
-		return err
-	}
-	return s.writeJSON(s.sampleResult)
+	return joined(s.write(m, x), s.writeJSON(s.sampleResult))
 }
 
 // draw draws the samples by the requested method.
@@ -255,33 +257,36 @@ func (s *sampling) show(m *dpn.Model) {
 // mostShown is the number of samples in the figure, each before and after the ascent.
 const mostShown = 100
 
-// write writes the results to s.out. Files of an earlier run are removed first, so that none stay
-// if this run fails halfway.
+// write writes the results to s.out, all of them before it replaces the first file of an earlier run.
 func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	figure := filepath.Join(s.out, "samples")
 	path, numbers := figure+".npy", figure+".json"
-	for _, old := range append(plot.Files(figure), numbers) {
-		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s: %w", old, reason(err))
-		}
-	}
-	err := atomicfile.Write(path, func(w io.Writer) error { return dataset.WriteNPY(w, x.Data, x.Rows, x.Cols) })
+	var files output.Batch
+	defer files.Discard()
+	err := files.Write(path, func(w io.Writer) error { return dataset.WriteNPY(w, x.Data, x.Rows, x.Cols) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, reason(err))
 	}
-	if err := saveJSON(numbers, s.sampleResult); err != nil {
-		return err
+	if err := addJSON(&files, numbers, s.sampleResult); err != nil {
+		return fmt.Errorf("%s: %w", numbers, reason(err))
 	}
-	err = fmt.Errorf("the features are not pixels (extractor %s)", m.Config.Extractor)
+	undrawn := fmt.Errorf("the features are not pixels (extractor %s)", m.Config.Extractor)
 	if s.Pixels {
-		err = plot.Save(figure, s.gallery(m, x))
+		undrawn = plot.Add(&files, figure, s.gallery(m, x))
 	}
-	var failed *os.PathError
-	switch {
-	case errors.As(err, &failed):
-		return err
+	if undrawn != nil {
+		if failed := (*os.PathError)(nil); errors.As(undrawn, &failed) {
+			return undrawn
+		}
+		for _, old := range plot.Files(figure) {
+			files.Remove(old)
+		}
+	}
+	switch err := files.Commit(); {
 	case err != nil:
-		s.note("no figure: %v\n", err)
+		return fmt.Errorf("--out %s: %w", s.out, err)
+	case undrawn != nil:
+		s.note("no figure: %v\n", undrawn)
 		s.note("written  %s and samples.json\n", path)
 	default:
 		s.note("written  %s, samples.json, samples.png and samples.svg\n", path)

@@ -72,7 +72,7 @@ func TestSample(t *testing.T) {
 		}
 	}
 
-	// A run that fails in the folder of an earlier run leaves none of its files.
+	// A run that cannot write a file is refused, and the files of the earlier run stay.
 	used := filepath.Join(dir, "pixels", "exact")
 	numbers := filepath.Join(used, "samples.npy")
 	if err := os.Remove(numbers); err != nil {
@@ -81,8 +81,8 @@ func TestSample(t *testing.T) {
 	if err := os.Mkdir(numbers, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, []string{"sample", "--model", models["features"], "--out", used}, numbers)
-	if left, err := os.ReadDir(used); err != nil || len(left) != 1 {
+	fails(t, []string{"sample", "--model", models["features"], "--out", used}, "--out "+used, "samples.npy")
+	if left, err := os.ReadDir(used); err != nil || len(left) != 4 {
 		t.Errorf("left in the folder: %v (%v)", left, err)
 	}
 

@@ -9,3 +9,7 @@ import (
 
 // endSignals ask the process to end.
 var endSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
+
+func outliveReader() {}
+
+func unread(error) bool { return false }

@@ -16,6 +16,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/format"
+	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
@@ -36,6 +37,7 @@ type training struct {
 	overwrite bool
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
+	demo      bool // run by the demo, whose folder it may replace
 }
 
 // trainResult is the JSON of train.
@@ -138,6 +140,16 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(t.out); err == nil { // another run is the better reason to refuse
+		release, err := openFolder("--out", t.out)
+		if err != nil {
+			return err
+		}
+		release()
+	}
+	if err := t.check(c); err != nil {
+		return err
+	}
 	e, err := t.engine()
 	if err != nil {
 		return err
@@ -167,26 +179,67 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
 		return fmt.Errorf("--batch %d: expected at most the %d training images", c.Batch, n)
 	}
-	_, statErr := os.Stat(t.out) // fails too if --out is not set
+	chosen := t.out == ""
 	release, err := t.prepareOut(c)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := t.checkJSON(t.config); err != nil {
-		if statErr != nil {
+	if err := t.check(c); err != nil { // again, with the folder locked
+		if chosen {
 			os.Remove(t.out)
 		}
 		return err
 	}
-	if !t.resume { // a resumed demo stays a demo
-		os.Remove(filepath.Join(t.out, demoFile))
-	}
 	r, err := t.train(ctx, e, m, data)
 	if r != nil {
-		err = errors.Join(t.writeJSON(r), err)
+		err = joined(err, t.writeJSON(r))
 	}
 	return err
+}
+
+// check refuses files that would replace each other, or that cannot be written, and a folder that holds
+// an earlier run.
+func (t *training) check(c dpn.Config) error {
+	files := t.files()
+	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
+	if !t.resume {
+		files.Input("--config", t.config)
+	} else if dir := dpn.StateDataFolder(t.out); dir != "" {
+		files.Input("of --data "+dir, dataset.InputFiles(dir)...)
+	}
+	if t.out != "" {
+		if err := t.refuseEarlier(); err != nil {
+			return err
+		}
+		files.Folder("--out", t.out, output.Names(slices.Concat(runFiles, []string{demoFile})...), resultFile)
+	}
+	return files.Check()
+}
+
+// refuseEarlier refuses a folder with an earlier run, unless it is to be resumed or replaced.
+func (t *training) refuseEarlier() error {
+	_, err := os.Stat(filepath.Join(t.out, dpn.StateFile))
+	unsaved := errors.Is(err, os.ErrNotExist)
+	switch {
+	case t.resume && unsaved:
+		return fmt.Errorf("--resume: nothing to resume in --out %s: no %s, the run ended before its first epoch was "+
+			"saved; expected --overwrite instead, with the settings of the run", t.out, dpn.StateFile)
+	case t.resume, t.overwrite:
+		return nil
+	}
+	for _, name := range runFiles {
+		if _, err := os.Stat(filepath.Join(t.out, name)); err != nil {
+			continue
+		}
+		if unsaved {
+			return fmt.Errorf("--out %s: holds the %s of an earlier run, but no %s to resume; expected --overwrite "+
+				"to start again, or another folder", t.out, name, dpn.StateFile)
+		}
+		return fmt.Errorf("--out %s: holds the %s of an earlier run; expected another folder, --resume "+
+			"or --overwrite", t.out, name)
+	}
+	return nil
 }
 
 // enoughMemory refuses a network that needs more memory than is available.
@@ -211,8 +264,7 @@ const (
 	curvesFile = "training"   // the figure, without extension
 )
 
-// prepareOut chooses and makes the folder, and refuses one with an earlier run. No other process
-// can train in the folder until release is called.
+// prepareOut chooses and makes the folder. No other process can train in it until release is called.
 func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 	if t.out == "" {
 		err := os.MkdirAll("runs", 0o755)
@@ -229,20 +281,7 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 			return nil, fmt.Errorf("folder runs: %w; choose another one with --out", reason(err))
 		}
 	}
-	if err := outputFolder("--out", t.out); err != nil {
-		return nil, err
-	}
-	if release, err = lockFolder("--out", t.out); err != nil {
-		return nil, err
-	}
-	for _, name := range runFiles {
-		if _, err := os.Stat(filepath.Join(t.out, name)); err == nil && !t.resume && !t.overwrite {
-			release()
-			return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; expected another folder, --resume "+
-				"or --overwrite", t.out, name)
-		}
-	}
-	return release, nil
+	return openFolder("--out", t.out)
 }
 
 // train trains m, prints the progress, evaluates it, saves the results and draws the curves. If
@@ -283,15 +322,25 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
 	if !complete {
-		if err := saveJSON(filepath.Join(t.out, resultFile), r); err != nil {
-			return r, err
-		}
-		if err := trainingCurves(t.out, c, data.Name, res.Epochs); err != nil {
-			return r, err
+		if err := t.save(r, trainingCurves(c, data.Name, res.Epochs)); err != nil {
+			return r, fmt.Errorf("--out %s: %w", t.out, err)
 		}
 	}
 	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
 	return r, nil
+}
+
+// save writes the results and the curves.
+func (t *training) save(r *trainResult, curves plot.Figure) error {
+	var files output.Batch
+	defer files.Discard()
+	if err := addJSON(&files, filepath.Join(t.out, resultFile), r); err != nil {
+		return err
+	}
+	if err := plot.Add(&files, filepath.Join(t.out, curvesFile), curves); err != nil {
+		return err
+	}
+	return files.Commit()
 }
 
 // fitOptions returns the options of the training, which print its progress. finished removes the
@@ -311,7 +360,15 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 			b.Clear()
 		}
 	}
-	opt = dpn.FitOptions{Dir: t.out, Resume: t.resume, Log: t.log(clear),
+	stale := []string{resultFile, demoFile} // of an earlier run, they do not belong to the new model
+	if t.demo {
+		stale = stale[:1]
+	}
+	stale = append(stale, figureFiles(curvesFile)...)
+	for i, name := range stale {
+		stale[i] = filepath.Join(t.out, name)
+	}
+	opt = dpn.FitOptions{Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(clear),
 		OnEM: func(done, all int) { progress("EM", done, all) },
 		OnPrepare: func(done, all int) {
 			if progress("denoise", done, all); done == all {
@@ -322,9 +379,6 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 		OnEpoch: func(h dpn.Epoch) {
 			clear()
 			t.noteEpoch(h, c.Epochs)
-			if h.Epoch == 1 { // an earlier run's result no longer belongs to the model
-				os.Remove(filepath.Join(t.out, resultFile))
-			}
 			t.afterInterrupt = fmt.Sprintf(": the epochs up to %d are saved, continue with: %s", h.Epoch, t.again())
 		},
 		OnStep: func(done, all int, loss float64) { progress("train", done, all) },
@@ -384,8 +438,8 @@ func exist(files []string) bool {
 	return !slices.ContainsFunc(files, func(path string) bool { _, err := os.Stat(path); return err != nil })
 }
 
-// trainingCurves draws loss and accuracy over epochs.
-func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) error {
+// trainingCurves shows loss and accuracy over epochs.
+func trainingCurves(c dpn.Config, data string, epochs []dpn.Epoch) plot.Figure {
 	var points []plot.Epoch
 	none := math.NaN()
 	for _, h := range epochs {
@@ -400,5 +454,5 @@ func trainingCurves(dir string, c dpn.Config, data string, epochs []dpn.Epoch) e
 		points = append(points, p)
 	}
 	title := fmt.Sprintf("Training of %s on %s", c.Preset, filepath.Base(data))
-	return plot.Save(filepath.Join(dir, curvesFile), plot.Training{Title: title, Epochs: points})
+	return plot.Training{Title: title, Epochs: points}
 }

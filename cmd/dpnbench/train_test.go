@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -228,16 +229,21 @@ func TestOverwrite(t *testing.T) {
 	if _, err := os.Stat(marker); err != nil {
 		t.Error(err)
 	}
-	// If the figures cannot be drawn, the folder holds the results of the new run, not the old one.
-	os.Remove(filepath.Join(out, "training.png"))
-	if err := os.Mkdir(filepath.Join(out, "training.png"), 0o755); err != nil {
+	// A run that could not write one of its files is refused, and the old run stays whole.
+	figure := filepath.Join(out, "training.png")
+	os.Remove(figure)
+	if err := os.Mkdir(figure, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	js := filepath.Join(dir, "r.json")
-	_, errs, status := dpnbench(t, with(train, "--overwrite", "--seed", "9", "--json", js)...)
-	if status != exitUsage || !strings.Contains(errs, "training.png") {
-		t.Errorf("status %d, %q", status, errs)
+	again := with(train, "--overwrite", "--seed", "9", "--json", js)
+	old := tree(t, out)
+	fails(t, again, "--out "+out, "training.png")
+	if now := tree(t, out); !maps.Equal(now, old) {
+		t.Errorf("files of the old run have changed")
 	}
+	os.Remove(figure)
+	succeed(t, again...)
 	for _, name := range []string{js, filepath.Join(out, resultFile)} {
 		var r trainResult
 		if load(t, name, &r); r.Seed != 9 {

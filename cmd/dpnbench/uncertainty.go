@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/format"
+	"dpnbench/internal/output"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 	"dpnbench/report"
@@ -103,28 +103,34 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	e, err := u.engine()
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	trained := m.Config
-	data, err := u.openModelData(ctx, m, u.model.path, &u.data, flags, true)
-	if err != nil {
-		return err
-	}
-	if u.oodData == "" && m.Config.Data != "digits" {
+	trained, c := m.Config, m.Config
+	u.data.settle(flags, &c)
+	if u.oodData == "" && c.Data != "digits" {
 		u.oodData = "digits"
 	}
 	if u.out == "" {
 		u.out = filepath.Join(filepath.Dir(u.model.path), "uncertainty")
 	}
-	if err := outputFolder("--out", u.out); err != nil {
+	files := u.model.files(u.app, m, &u.data, flags)
+	files.Input("of --ood-data "+u.oodData, dataset.InputFiles(u.oodData)...)
+	files.Folder("--out", u.out, output.Names(uncertaintyFiles()...), uncertaintyFile)
+	if err := files.Check(); err != nil {
 		return err
 	}
-	if err := u.checkJSON(u.model.path); err != nil {
+	e, err := u.engine()
+	if err != nil {
 		return err
 	}
+	defer e.Close()
+	data, err := u.openModelData(ctx, m, u.model.path, &u.data, flags, true)
+	if err != nil {
+		return err
+	}
+	release, err := openFolder("--out", u.out)
+	if err != nil {
+		return err
+	}
+	defer release()
 	held := *m // with other images than those of the training, validation gets the default fraction
 	if c := m.Config; c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
 		held.Config.ValSize = -1
@@ -137,10 +143,10 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	r, err := u.measure(ctx, e, m, data, opt)
-	if err != nil {
-		return err
+	if r != nil {
+		err = joined(err, u.writeJSON(r))
 	}
-	return u.writeJSON(r)
+	return err
 }
 
 // mostOther is the number of images of the other source used to select scores.
@@ -196,7 +202,8 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	return test, choosing, err
 }
 
-// measure measures a model, prints the tables and writes the results.
+// measure measures a model, prints the tables and writes the results. If writing fails, it returns the
+// results with the error.
 func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
 	opt study.UncertaintyOptions) (*uncertaintyResult, error) {
 	var b *progressbar.ProgressBar
@@ -218,7 +225,7 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 		OODData: u.oodData,
 		Tier:    found.Tier, Threads: found.Threads, Seed: u.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
 	if err := u.write(found, r); err != nil {
-		return nil, fmt.Errorf("--out %s: %w", u.out, err)
+		return r, fmt.Errorf("--out %s: %w", u.out, err)
 	}
 	u.note("page     %s\n", filepath.Join(u.out, pageFile))
 	return r, nil
@@ -269,35 +276,52 @@ func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, of func(
 	u.table(rows)
 }
 
-// write writes the numbers, the figures and the page.
+// uncertaintyFile holds an uncertaintyResult.
+const uncertaintyFile = "uncertainty.json"
+
+// optionalFigures are drawn only with some data.
+var optionalFigures = []string{"histogram-digits", "histogram-mnist", "histogram-other", "histogram-misread",
+	"roc-misread"}
+
+// uncertaintyFiles returns the names of all files that uncertainty may write.
+func uncertaintyFiles() []string {
+	figures := append([]string{"histogram-noise", "histogram-inverted", "histogram-rotated", "roc-unknown",
+		"reliability", "examples"}, optionalFigures...)
+	return append(figureFiles(figures...), pageFile, uncertaintyFile)
+}
+
+// write writes the numbers, the figures and the page, all of them before it replaces the first file of
+// an earlier run.
 func (u *uncertainty) write(found report.Uncertainty, r *uncertaintyResult) error {
-	path := filepath.Join(u.out, "uncertainty.json")
+	path := filepath.Join(u.out, uncertaintyFile)
 	_, err := os.Stat(path)
 	again := err == nil
-	if err := saveJSON(path, r); err != nil {
+	var files output.Batch
+	defer files.Discard()
+	if err := addJSON(&files, path, r); err != nil {
 		return err
 	}
 	figures := found.Figures()
 	if again {
-		u.removeOld(figures)
+		u.removeOld(&files, figures)
 	}
-	if err := u.saveFigures(u.out, figures, again); err != nil {
+	if err := u.addFigures(&files, u.out, figures, again); err != nil {
 		return err
 	}
-	return report.UncertaintyPage(found, figures).Save(filepath.Join(u.out, pageFile))
+	if err := files.Write(filepath.Join(u.out, pageFile), report.UncertaintyPage(found, figures).Write); err != nil {
+		return err
+	}
+	return files.Commit()
 }
 
 // removeOld removes the figures of an earlier run that this run does not draw.
-func (u *uncertainty) removeOld(figures []report.AnalysisFigure) {
-	for _, name := range []string{"histogram-digits", "histogram-mnist", "histogram-other", "histogram-misread",
-		"roc-misread"} {
+func (u *uncertainty) removeOld(files *output.Batch, figures []report.AnalysisFigure) {
+	for _, name := range optionalFigures {
 		if slices.ContainsFunc(figures, func(f report.AnalysisFigure) bool { return f.Name == name }) {
 			continue
 		}
 		for _, old := range plot.Files(filepath.Join(u.out, name)) {
-			if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
-				u.note("%s of an earlier run could not be removed: %v\n", old, reason(err))
-			}
+			files.Remove(old)
 		}
 	}
 }

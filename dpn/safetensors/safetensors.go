@@ -26,7 +26,7 @@ import (
 	"sort"
 	"unicode/utf8"
 
-	"dpnbench/internal/atomicfile"
+	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
 )
 
@@ -222,7 +222,7 @@ func writeFloats(w io.Writer, x []float32) error {
 // WriteFile replaces the file at path by f, so that a crash leaves the old file or the
 // new one.
 func WriteFile(path string, f *File) error {
-	return atomicfile.Write(path, func(w io.Writer) error { return Write(w, f) })
+	return output.Write(path, func(w io.Writer) error { return Write(w, f) })
 }
 
 // ReadFile reads the file at path. Errors name the file.

@@ -1,12 +1,14 @@
-package atomicfile
+package output
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 )
 
 func TestWrite(t *testing.T) {
@@ -59,18 +61,28 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestClean checks that the temporary files of a crash are removed, and no others. As a glob
-// pattern, the path would match other files.
+// TestClean checks that the files of a crash are removed by the next write, and no others: the names
+// are such that a glob pattern would match the wrong ones.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "[f]") // as a pattern it is f
-	keep := []string{path, filepath.Join(dir, "f"), temporary(filepath.Join(dir, "f"), "1")}
-	for _, name := range append(keep, temporary(path, "1"), temporary(path, "2")) {
+	left := func(name string) string {
+		d, prefix := temporaryPrefix(filepath.Join(dir, name))
+		return filepath.Join(d, prefix+rand.Text())
+	}
+	keep := []string{path, filepath.Join(dir, "f"), left("f"), filepath.Join(dir, ".[f].unfinished-business")}
+	for _, name := range append(keep, left("[f]"), left("[f]"), left(probeName)) {
 		if err := os.WriteFile(name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
+		old := time.Now().Add(-2 * abandoned) // for systems without locks
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
 	}
-	Clean(path)
+	if err := Write(path, func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	if list, _ := os.ReadDir(dir); len(list) != len(keep) {
 		t.Errorf("left: %v", list)
 	}
@@ -78,6 +90,10 @@ func TestClean(t *testing.T) {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
 		}
+	}
+	CleanFolder(dir)
+	if list, _ := os.ReadDir(dir); len(list) != len(keep)-1 {
+		t.Errorf("left in the folder: %v", list)
 	}
 }
 
@@ -89,5 +105,4 @@ func TestBlocked(t *testing.T) {
 	if err := Write(dir, func(io.Writer) error { return nil }); !errors.As(err, &failed) || failed.Path != dir {
 		t.Errorf("error %v, want a *os.PathError of %s", err, dir)
 	}
-	Clean(dir)
 }

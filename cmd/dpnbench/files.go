@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"dpnbench/internal/folderlock"
+	"dpnbench/internal/output"
+	"dpnbench/internal/quote"
+	"dpnbench/plot"
+)
+
+// files returns the files that every command has: standard output and error, and that of --json.
+// A command adds its own and calls Check before it begins.
+func (a *app) files() *output.Files {
+	f := &output.Files{}
+	f.Standard("standard output", a.out.File)
+	f.Standard("standard error", a.stderr)
+	if a.json != "-" {
+		f.Output("--json", a.json)
+	}
+	return f
+}
+
+// writeJSON writes the results to the file of --json, if any.
+func (a *app) writeJSON(v any) error {
+	if a.json == "" {
+		return nil
+	}
+	b, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	if a.json == "-" {
+		a.out.Write(b) // run reports its errors
+		return nil
+	}
+	if err := writeFile(a.json, b); err != nil {
+		return fmt.Errorf("--json %w", err)
+	}
+	return nil
+}
+
+// marshal returns v as the JSON of all files.
+func marshal(v any) ([]byte, error) {
+	b, err := json.MarshalIndent(v, "", "  ")
+	return append(quote.JSON(b), '\n'), err
+}
+
+// addJSON adds a file with v to a batch.
+func addJSON(files *output.Batch, path string, v any) error {
+	b, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	return files.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err })
+}
+
+// saveJSON writes v to a file in the folder of results.
+func saveJSON(path string, v any) error {
+	b, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeFile(path, b)
+}
+
+// writeFile replaces the content of a file.
+func writeFile(path string, b []byte) error {
+	if err := output.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+		return fmt.Errorf("%s: %w", path, reason(err))
+	}
+	return nil
+}
+
+// reason strips the path from an error of the file system, for messages that name it already.
+func reason(err error) error {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// openFolder makes a folder for results and removes what killed processes have left there. No
+// other process can write results to it until release is called.
+func openFolder(flag, path string) (release func(), err error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, path, reason(err))
+	}
+	release, err = folderlock.Acquire(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; expected a folder that no other run writes to", flag, path, reason(err))
+	}
+	output.CleanFolder(path)
+	return release, nil
+}
+
+// joined joins errors in one line; nil if there are none.
+func joined(errs ...error) error {
+	var all error
+	for _, err := range errs {
+		switch {
+		case all == nil:
+			all = err
+		case err != nil:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+	}
+	return all
+}
+
+// figureFiles returns the names of the files of figures.
+func figureFiles(figures ...string) []string {
+	var list []string
+	for _, name := range figures {
+		list = append(list, plot.Files(name)...)
+	}
+	return list
+}
+
+// isFigure says whether a file name is one of a figure.
+func isFigure(name string) bool { kind := filepath.Ext(name); return kind == ".png" || kind == ".svg" }

@@ -1,0 +1,204 @@
+//go:build unix
+
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn"
+)
+
+// conflictCase is a command of TestConflicts.
+type conflictCase struct {
+	args   []string
+	inputs []string // files that the command reads
+	out    string   // folder of --out
+	own    []string // files that it writes there
+	same   string   // that of them which --json may name
+}
+
+// conflictCases lists all commands that write. data are the images, run is a finished training.
+func conflictCases(data, run, dir string) []conflictCase {
+	model := filepath.Join(run, dpn.ModelFile)
+	images := []string{filepath.Join(data, "train-images-idx3-ubyte.gz"), filepath.Join(data, "train-labels-idx1-ubyte"),
+		filepath.Join(data, "t10k-images-idx3-ubyte.gz"), filepath.Join(data, "t10k-labels-idx1-ubyte")}
+	read := append([]string{model}, images...)
+	out := filepath.Join(dir, "results")
+	config := filepath.Join(dir, "some.toml")
+	report := filepath.Join(dir, "report.json")
+	use := func(name string, more ...string) []string {
+		return append([]string{name, "--model", model, "--out", out}, more...)
+	}
+	return []conflictCase{
+		{args: []string{"info"}},
+		{args: []string{"check", "--kernel", "dot"}},
+		{args: []string{"bench", "--quick", "--suite", "gemm", "--filter", "gemm/packed/m=128"}},
+		{args: []string{"bench", "compare", report, report}, inputs: []string{report}},
+		{args: []string{"train", "--data", data, "--config", config, "--out", out}, inputs: append(images, config),
+			out: out, own: runFiles, same: resultFile},
+		{args: []string{"train", "--resume", "--out", run}, inputs: images, out: run, own: runFiles, same: resultFile},
+		{args: with(append([]string{"train"}, small...), "--data", data, "--overwrite", "--out", run), inputs: images,
+			out: run, own: runFiles, same: resultFile},
+		{args: []string{"eval", "--model", model}, inputs: read},
+		{args: use("analyze"), inputs: read, out: out, own: analysisFiles(), same: numbersFile},
+		{args: use("uncertainty"), inputs: read, out: out, own: uncertaintyFiles(), same: uncertaintyFile},
+		{args: use("sample"), inputs: read, out: out, same: "samples.json",
+			own: append(figureFiles("samples"), "samples.npy", "samples.json")},
+		{args: []string{"denoise", "--model", filepath.Join(dir, "pixels", dpn.ModelFile), "--corrupt", "gaussian:0.5",
+			"--out", out}, inputs: append(images, filepath.Join(dir, "pixels", dpn.ModelFile)), out: out,
+			own: append(figureFiles("gaussian-0.5"), "gaussian-0.5.npy", denoiseFile), same: denoiseFile},
+		{args: []string{"reproduce", "table1", "--data", data, "--out", out}, inputs: images, out: out,
+			own: append(figureFiles("table1-steps"), resultsFile, pageFile), same: resultsFile},
+		{args: []string{"demo", "--out", out}, out: out, same: demoFile,
+			own: append([]string{demoFile, "analysis/" + pageFile, "analysis/" + numbersFile}, runFiles...)},
+		{args: []string{"data", "fetch", "mnist", "--out", out}, out: out,
+			own: []string{"train-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz.part"}},
+	}
+}
+
+// TestConflicts gives every command that writes an output that is one of its inputs or of its other
+// files, under every kind of name, or that cannot be written. Each is refused at once with one
+// line that names the flag and the file, and nothing changes.
+func TestConflicts(t *testing.T) {
+	long(t)
+	dir := t.TempDir()
+	data, run := filepath.Join(dir, "data"), filepath.Join(dir, "run")
+	if err := os.Mkdir(data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	idx(t, data, 120)
+	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", run, "--quiet")...)
+	succeed(t, "train", "--preset", "raw", "--components", "10", "--steps", "2", "--epochs", "1", "--data", data,
+		"--out", filepath.Join(dir, "pixels"), "--quiet")
+	write(t, filepath.Join(dir, "some.toml"), []byte("epochs = 2\n"))
+	write(t, filepath.Join(dir, "report.json"), []byte("{}"))
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before, refused := tree(t, dir), 0
+	refuse := func(c conflictCase, path string, more ...string) {
+		t.Helper()
+		refused++
+		fails(t, with(c.args, append([]string{"--json", path}, more...)...), "--", path)
+	}
+	for _, c := range conflictCases(data, run, dir) {
+		targets := c.inputs
+		for _, name := range c.own {
+			if name != c.same {
+				targets = append(targets, filepath.Join(c.out, name))
+			}
+		}
+		for i, path := range targets {
+			refuse(c, path)
+			spelled := filepath.Join(dir, "sub") + "/../" + strings.TrimPrefix(path, dir+"/")
+			refuse(c, spelled)
+			if i > 5 { // the rest are of the same kind
+				continue
+			}
+			link := filepath.Join(dir, "sub", "link")
+			for _, make := range []func(from, to string) error{os.Symlink, os.Link} {
+				if err := make(path, link); err != nil {
+					continue // no hard link to what does not exist
+				}
+				refuse(c, link)
+				os.Remove(link)
+			}
+		}
+		for _, path := range []string{dir, filepath.Join(dir, "none", "x.json"), filepath.Join(dir, "new") + "/",
+			filepath.Join(dir, "some.toml", "x"), filepath.Join(dir, strings.Repeat("x", 300))} {
+			refuse(c, path)
+		}
+		if c.out != "" {
+			refuse(c, filepath.Join(dir, "report.json"), "--out", filepath.Join(dir, "report.json"))
+		}
+	}
+	for _, flag := range []string{"--html", "--go-bench"} {
+		new := filepath.Join(dir, "new")
+		for _, path := range []string{new, dir + "/sub/../new"} {
+			refused++
+			fails(t, []string{"bench", "--quick", "--json", new, flag, path}, flag+" "+path, "--json")
+		}
+	}
+	if after := tree(t, dir); !maps.Equal(after, before) {
+		for path := range after {
+			if before[path] != after[path] {
+				t.Errorf("%s has changed, or is new", path)
+			}
+		}
+		t.Errorf("%d files, want %d", len(after), len(before))
+	}
+	t.Logf("%d refused", refused)
+}
+
+// TestStandardOutput names the file that standard output goes to.
+func TestStandardOutput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if status := run(t.Context(), []string{"info", "--json", path}, f, f); status != exitUsage {
+		t.Errorf("status %d, want %d", status, exitUsage)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "dpnbench: --json "+path+
+		": is also standard output; expected another file\n" {
+		t.Errorf("printed %q (%v)", b, err)
+	}
+}
+
+// TestUnsavedRun checks what train says about a folder of a run that was killed between its first file and
+// its first state: how to start again.
+func TestUnsavedRun(t *testing.T) {
+	data, out := t.TempDir(), t.TempDir()
+	idx(t, data, 120)
+	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")
+	write(t, filepath.Join(out, dpn.ConfigFile), []byte("epochs = 2\n"))
+	fails(t, train, "--out "+out, dpn.ConfigFile, "--overwrite")
+	fails(t, []string{"train", "--out", out, "--resume"}, "--resume", dpn.StateFile, "--overwrite")
+	succeed(t, with(train, "--overwrite")...)
+}
+
+// TestUnread runs commands whose standard output nobody reads, in a process of their own: the files
+// are written all the same.
+func TestUnread(t *testing.T) {
+	if args := os.Getenv("DPNBENCH_TEST_ARGS"); args != "" { // the process of the command
+		os.Args = append([]string{"dpnbench"}, strings.Split(args, "\n")...)
+		main()
+	}
+	long(t)
+	data, out := t.TempDir(), t.TempDir()
+	idx(t, data, 120)
+	model := filepath.Join(out, dpn.ModelFile)
+	for _, c := range []struct {
+		args []string
+		file string
+	}{
+		{with(append([]string{"train"}, small...), "--data", data, "--out", out), filepath.Join(out, resultFile)},
+		{[]string{"eval", "--model", model, "--json", filepath.Join(out, "eval.json")}, filepath.Join(out, "eval.json")},
+		{[]string{"sample", "--model", model}, filepath.Join(out, "samples", "samples.json")},
+		{[]string{"info", "--json", "-"}, ""},
+	} {
+		command := exec.Command(os.Args[0], "-test.run", "^TestUnread$")
+		command.Env = append(os.Environ(), "DPNBENCH_TEST_ARGS="+strings.Join(c.args, "\n"))
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		command.Stdout = w
+		err = command.Run()
+		w.Close()
+		if got := command.ProcessState.ExitCode(); got != exitUnread {
+			t.Errorf("%s: status %d, want %d (%v)", c.args[0], got, exitUnread, err)
+		}
+		if _, err := os.Stat(c.file); c.file != "" && err != nil {
+			t.Errorf("%s: %v", c.args[0], err)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Files are the inputs and outputs of a command.
+type Files struct {
+	inputs, outputs []named
+	folders         []folder
+	standard        []standard
+}
+
+// named is a file and the flag, or another name, by which the user knows it.
+type named struct {
+	flag, path string
+	id         identity
+}
+
+func (n named) String() string { return strings.TrimSpace(n.flag + " " + n.path) }
+
+type standard struct {
+	name string
+	info os.FileInfo
+}
+
+type folder struct {
+	flag, path string
+	owns       func(name string) bool
+	same       string
+}
+
+// Standard declares an open file such as standard output.
+func (f *Files) Standard(name string, file *os.File) {
+	if st, err := file.Stat(); err == nil && st.Mode().IsRegular() {
+		f.standard = append(f.standard, standard{name, st})
+	}
+}
+
+// Input declares files that the command reads. A path that is empty is none.
+func (f *Files) Input(flag string, paths ...string) {
+	for _, p := range paths {
+		if p != "" {
+			f.inputs = append(f.inputs, named{flag: flag, path: p})
+		}
+	}
+}
+
+// Output declares a file that the command writes. A path that is empty is none.
+func (f *Files) Output(flag, path string) {
+	if path != "" {
+		f.outputs = append(f.outputs, named{flag: flag, path: path})
+	}
+}
+
+// Folder declares a folder in which the command writes the files whose names owns reports (names
+// are lower case). An Output may be the one called same: it gets the same content. The folder need not
+// exist.
+func (f *Files) Folder(flag, path string, owns func(name string) bool, same string) {
+	f.folders = append(f.folders, folder{flag, path, owns, same})
+}
+
+// Names returns a function for Folder that reports the names in a list.
+func Names(list ...string) func(name string) bool {
+	return func(name string) bool {
+		for _, n := range list {
+			if n == name {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Check returns an error of one line, which names flag and file, if an output is an input, another
+// output, a file that the command writes to one of its folders, or a standard file, or if one
+// of them cannot be written. It changes nothing.
+func (f *Files) Check() error {
+	for i := range f.inputs {
+		f.inputs[i].id, _ = identify(f.inputs[i].path) // who reads it reports what is wrong with it
+	}
+	owned, err := f.owned()
+	if err != nil {
+		return err
+	}
+	for i := range f.outputs {
+		o := &f.outputs[i]
+		if o.id, err = identify(o.path); err != nil {
+			return fmt.Errorf("%v: %w", o, cause(err))
+		}
+		if err := f.writable(o); err != nil {
+			return fmt.Errorf("%v: %w", o, err)
+		}
+		if !o.id.regular() {
+			continue
+		}
+		if err := f.conflict(o, f.outputs[:i], owned); err != nil {
+			return err
+		}
+	}
+	for _, o := range owned {
+		for _, in := range f.inputs {
+			if in.id.target != "" && o.id.same(in.id) {
+				return fmt.Errorf("%s: would replace the input %v; expected another folder", o.flag, in)
+			}
+		}
+		if s := f.isStandard(o.id); s != "" {
+			return fmt.Errorf("%s: would replace %s, which is %s", o.flag, o.path, s)
+		}
+	}
+	return nil
+}
+
+// conflict compares an output with everything else.
+func (f *Files) conflict(o *named, before, owned []named) error {
+	if s := f.isStandard(o.id); s != "" {
+		return fmt.Errorf("%v: is also %s; expected another file", o, s)
+	}
+	for _, in := range f.inputs {
+		if in.id.target != "" && o.id.same(in.id) {
+			return fmt.Errorf("%v: is the input %v; expected another file", o, in)
+		}
+	}
+	for _, other := range before {
+		if other.id.regular() && o.id.same(other.id) {
+			return fmt.Errorf("%v: is also the file of %s; expected different files", o, other.flag)
+		}
+	}
+	for _, other := range owned {
+		if o.id.same(other.id) && !f.shared(o.id, other) {
+			return fmt.Errorf("%v: is also the file %s that this command writes; expected another file", o, other.path)
+		}
+	}
+	dir, name := filepath.Split(o.id.target)
+	for _, d := range f.folders { // the file may not exist yet
+		if !sameFolder(filepath.Clean(dir), realFolder(d.path)) || d.isSame(dir, name) {
+			continue
+		}
+		if lower := strings.ToLower(name); d.owns(name) || lower != name && d.owns(lower) && foldsCase(dir) {
+			return fmt.Errorf("%v: is also a file that this command writes to %s %s; expected another file", o, d.flag, d.path)
+		}
+	}
+	return nil
+}
+
+// shared says that an output is the file of a folder that gets the same content.
+func (f *Files) shared(o identity, other named) bool {
+	for _, d := range f.folders {
+		if d.same != "" && other.path == filepath.Join(d.path, d.same) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d folder) isSame(dir, name string) bool { return d.same != "" && sameName(dir, d.same, name) }
+
+func (f *Files) isStandard(id identity) string {
+	for _, s := range f.standard {
+		if id.info != nil && os.SameFile(id.info, s.info) {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// owned returns the files in the folders that would be replaced, and checks that they can be.
+func (f *Files) owned() ([]named, error) {
+	var owned []named
+	for _, d := range f.folders {
+		if err := d.writable(); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", d.flag, d.path, cause(err))
+		}
+		list, _ := os.ReadDir(d.path)
+		for _, e := range list {
+			if !d.owns(e.Name()) {
+				continue
+			}
+			o := named{flag: d.flag + " " + d.path, path: filepath.Join(d.path, e.Name())}
+			var err error
+			if o.id, err = identify(o.path); err == nil && !o.id.regular() {
+				if err = errors.New("is not a regular file"); o.id.info.IsDir() {
+					err = errFolder
+				}
+			}
+			if err == nil {
+				err = f.writable(&o)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s cannot be replaced: %w", o.flag, e.Name(), cause(err))
+			}
+			owned = append(owned, o)
+		}
+	}
+	return owned, nil
+}
+
+var errFolder = errors.New("is a folder; expected a file")
+
+// writable checks that a file can be written, without changing it.
+func (f *Files) writable(o *named) error {
+	switch info := o.id.info; {
+	case info != nil && info.IsDir():
+		return errFolder
+	case info != nil && !info.Mode().IsRegular():
+		return nil // opening and closing a pipe would end its reader
+	case info != nil:
+		w, err := os.OpenFile(o.id.target, os.O_WRONLY, 0)
+		if err != nil {
+			return cause(err)
+		}
+		return w.Close()
+	case strings.HasSuffix(filepath.ToSlash(o.path), "/"):
+		return errFolder
+	}
+	dir := filepath.Dir(o.id.target)
+	for _, d := range f.folders {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir == realFolder(d.path) {
+			return nil // it will be made
+		}
+	}
+	return cause(probe(dir))
+}
+
+// writable checks that files can be created in the folder, or the folder in its parent.
+func (d folder) writable() error {
+	at := d.path
+	for {
+		st, err := os.Stat(at)
+		if err == nil && !st.IsDir() {
+			return errors.New("is a file; expected a folder")
+		}
+		if err == nil {
+			return probe(at)
+		}
+		if _, linkErr := os.Lstat(at); linkErr == nil || !errors.Is(err, fs.ErrNotExist) {
+			return err // a dangling link is no folder, and no folder can be made there
+		}
+		parent := filepath.Dir(filepath.Clean(at))
+		if parent == at {
+			return err
+		}
+		at = parent
+	}
+}
+
+// cause returns the error of the file system without the path, for messages that name it already.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
