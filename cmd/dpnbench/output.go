@@ -37,7 +37,7 @@ func (o *printer) Write(b []byte) (int, error) {
 
 // printf escapes in the values what a terminal would obey: names and texts come from files.
 func (o *printer) printf(format string, args ...any) {
-	io.WriteString(o, safe(format, args...))
+	o.Write([]byte(safe(format, args...))) // not WriteString, which is that of the file
 }
 
 // lines is a text of several lines that printf leaves as they are.
