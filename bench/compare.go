@@ -126,7 +126,8 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 			few, len(c.Rows), "same")
 	}
 	if unscaled > 0 {
-		warn("%d of %d rows are compared by their times, because the peak beside them was disturbed", unscaled, len(c.Rows))
+		warn("%d of %d rows are compared by their times, because the peak beside them was disturbed", unscaled,
+			len(c.Rows))
 	}
 	if len(c.Rows) > 0 {
 		c.GeoMean = math.Exp(logs / float64(len(c.Rows)))

@@ -114,7 +114,8 @@ func (p *page) sections() ([]report.Section, error) {
 			{"tiers", sentences.Say("tiers title"), sentences.Say("tiers text"), p.comparisons()},
 		} {
 			if len(s.figures) > 0 {
-				out = append(out, report.Section{ID: s.id, Title: s.title, Blocks: []report.Block{report.Text(s.text), s.figures}})
+				out = append(out, report.Section{ID: s.id, Title: s.title,
+					Blocks: []report.Block{report.Text(s.text), s.figures}})
 			}
 		}
 		if err := add("rows", "All rows"); err != nil {

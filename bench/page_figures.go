@@ -26,16 +26,19 @@ func (p *page) rooflines() (figures report.Figures) {
 		}
 		for _, l := range p.Bandwidth {
 			if l.Threads == threads && l.Tier == tier {
-				f.Bandwidths = append(f.Bandwidths, plot.Limit{Name: l.Level, Rate: l.Read}) // as the column of the table has it
+				// as the column of the table has it
+				f.Bandwidths = append(f.Bandwidths, plot.Limit{Name: l.Level, Rate: l.Read})
 			}
 		}
 		drawn := 0
 		for colour, suite := range Suites() {
 			s := plot.Series{Name: suite, Colour: colour}
 			for i := range p.Results {
-				if r := &p.Results[i]; r.Suite == suite && r.Tier == tier && r.Threads == threads && r.Flop > 0 && r.Bytes > 0 &&
+				if r := &p.Results[i]; r.Suite == suite && r.Tier == tier && r.Threads == threads && r.Flop > 0 &&
+					r.Bytes > 0 &&
 					r.GFlops > 0 {
-					s.Points = append(s.Points, plot.Point{X: r.Flop / r.Bytes, Y: r.GFlops, Doubtful: len(r.Marks) > 0})
+					s.Points = append(s.Points, plot.Point{X: r.Flop / r.Bytes, Y: r.GFlops,
+						Doubtful: len(r.Marks) > 0})
 				}
 			}
 			f.Points = append(f.Points, s)
@@ -88,13 +91,14 @@ func (p *page) speedUps() report.Figures {
 }
 
 func (p *page) ascents() (figures report.Figures) {
-	names := map[string]string{"d": "d, dimensions", "k": "k, components", "n": "n, ascent steps", "batch": "batch, rows"}
+	names := map[string]string{"d": "d, dimensions", "k": "k, components", "n": "n, ascent steps",
+		"batch": "batch, rows"}
 	for _, param := range []string{"d", "k", "n", "batch"} {
 		var series []plot.Series
 		for _, tier := range p.tiers {
 			for dash, threads := range p.ends() {
-				series = append(series, p.percents(tier+", "+format.Count(threads, "thread"), tierColour(tier), dash, param,
-					func(r *Result) bool {
+				series = append(series, p.percents(tier+", "+format.Count(threads, "thread"), tierColour(tier), dash,
+					param, func(r *Result) bool {
 						if r.Suite != "ascent" || r.Name != "full" || r.Tier != tier || r.Threads != threads {
 							return false
 						}
@@ -135,7 +139,8 @@ func growth(r *Report, tier string, threads int) plot.Lines {
 		whole := map[[2]int]*Result{} // by k and n
 		for i := range r.Results {
 			row := &r.Results[i]
-			if row.Suite == "ascent-sparse" && row.Name == "diag "+route.String() && row.Tier == tier && row.Threads == threads {
+			if row.Suite == "ascent-sparse" && row.Name == "diag "+route.String() && row.Tier == tier &&
+				row.Threads == threads {
 				whole[[2]int{row.Params["k"], row.Params["n"]}] = row
 			}
 		}
@@ -200,8 +205,10 @@ func (p *page) percents(name string, colour, dash int, param string, in func(r *
 		if !in(r) || r.Params[param] <= 0 || !(r.PercentPeak > 0) {
 			continue
 		}
-		s.Points = append(s.Points, plot.Point{X: float64(r.Params[param]), Y: r.PercentPeak, Doubtful: len(r.Marks) > 0,
-			Low: r.PercentPeak * r.SecondsMedian / r.SecondsCI[1], High: r.PercentPeak * r.SecondsMedian / r.SecondsCI[0]})
+		s.Points = append(s.Points, plot.Point{X: float64(r.Params[param]), Y: r.PercentPeak,
+			Doubtful: len(r.Marks) > 0,
+			Low:      r.PercentPeak * r.SecondsMedian / r.SecondsCI[1],
+			High:     r.PercentPeak * r.SecondsMedian / r.SecondsCI[0]})
 	}
 	slices.SortStableFunc(s.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 	return s

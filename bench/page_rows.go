@@ -24,7 +24,8 @@ func (r *Result) label() string {
 func (p *page) find(row *Result, tier string, threads int) *Result {
 	for i := range p.Results {
 		r := &p.Results[i]
-		if r.Suite == row.Suite && r.Name == row.Name && r.Shape == row.Shape && r.Tier == tier && r.Threads == threads {
+		if r.Suite == row.Suite && r.Name == row.Name && r.Shape == row.Shape && r.Tier == tier &&
+			r.Threads == threads {
 			return r
 		}
 	}
@@ -46,7 +47,8 @@ func (p *page) typical(tier string, threads int) []*Result {
 	var rows []*Result
 	for i := range p.Results {
 		r := &p.Results[i]
-		if r.Threads != threads || tier != "" && r.Tier != tier || r.Suite == "peak" || strings.HasSuffix(r.Name, "cold") ||
+		if r.Threads != threads || tier != "" && r.Tier != tier || r.Suite == "peak" ||
+			strings.HasSuffix(r.Name, "cold") ||
 			r.Suite == "gemm" && r.Name != "packed" && r.Name != "plain nn" {
 			continue
 		}

@@ -35,8 +35,8 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 				{Name: "neon", Reason: "this is an amd64 machine"}, {Name: "generic", Available: true},
 			},
 		},
-		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4, Repetitions: 5,
-			MinTime: 0.01},
+		Settings: Settings{Extent: x.String(), Suites: Suites(), Tiers: tiers, Threads: threads, Passes: 4,
+			Repetitions: 5, MinTime: 0.01},
 		Clock: Clocks{3.704e9, 3.687e9, 3.711e9},
 	}
 	speed := map[string]float64{"avx512": 117.2, "avx2": 115.9, "neon": 60, "generic": 3.1}
@@ -62,8 +62,10 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 			}
 			r.Bandwidth = append(r.Bandwidth, levels...)
 			for _, g := range append([]benchmark{fma}, all...) {
-				res := Result{Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: tier, Threads: n,
-					Calls: 12, Repetitions: 20, Flop: g.flop, Bytes: g.bytes, Items: g.items, Check: "256 elements within the " +
+				res := Result{Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: tier,
+					Threads: n,
+					Calls:   12, Repetitions: 20, Flop: g.flop, Bytes: g.bytes, Items: g.items,
+					Check: "256 elements within the " +
 						"bound of float64"}
 				if parsed, err := engine.ParseTier(tier); err != nil || !g.wants(parsed) || g.serial && n > 1 {
 					continue
@@ -93,7 +95,8 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 					wide = 0.14
 					res.Marks = []string{"unsteady, within 14%", "other processes used 17% of a core"}
 				}
-				res.SecondsMedian, res.SecondsCI, res.Samples = t, [2]float64{t * (1 - wide), t * (1 + wide)}, []float64{t}
+				res.SecondsMedian, res.SecondsCI, res.Samples = t, [2]float64{t * (1 - wide), t * (1 + wide)},
+					[]float64{t}
 				res.GFlops, res.GBPerS, res.SamplesPerSecond = res.Flop/t/1e9, res.Bytes/t/1e9, g.items/t
 				if !g.host {
 					res.PercentPeak = 100 * res.GFlops / peak
@@ -178,7 +181,8 @@ func TestPageOfParts(t *testing.T) {
 	}
 	only := func(suites ...string) func(r *Report) {
 		return func(r *Report) {
-			r.Results = slices.DeleteFunc(r.Results, func(res Result) bool { return !slices.Contains(suites, res.Suite) })
+			r.Results = slices.DeleteFunc(r.Results,
+				func(res Result) bool { return !slices.Contains(suites, res.Suite) })
 		}
 	}
 	for _, c := range []struct {
@@ -192,8 +196,8 @@ func TestPageOfParts(t *testing.T) {
 		{"interrupted", quick(func(r *Report) { r.Results, r.Partial = nil, true }), []string{"limits", "reading"},
 			"Partial run"},
 		{"host alone", quick(only("load", "separation")), []string{"limits", "rows", "reading"}, "fuzziness"},
-		{"two tiers", modelled(Quick, []string{"avx512", "avx2"}, []int{2}), []string{"limits", "roofline", "tiers", "rows",
-			"reading"}, "GFLOP/s on 2 threads"},
+		{"two tiers", modelled(Quick, []string{"avx512", "avx2"}, []int{2}),
+			[]string{"limits", "roofline", "tiers", "rows", "reading"}, "GFLOP/s on 2 threads"},
 		{"two thread counts", modelled(Quick, []string{"neon"}, []int{1, 8}), []string{"limits", "roofline", "threads",
 			"rows", "reading"}, "Speed-up of neon"},
 		{"no limits", quick(func(r *Report) { r.Peak, r.Bandwidth, r.Clock = nil, nil, Clocks{} }),
@@ -231,7 +235,8 @@ func TestPageEscapes(t *testing.T) {
 		*tier = evil
 	}
 	page := pageOf(t, r)
-	if strings.Contains(page, "<img") || strings.Count(page, "<script>") != 1 || strings.Contains(page, "alert(\"1\")") {
+	if strings.Contains(page, "<img") || strings.Count(page, "<script>") != 1 ||
+		strings.Contains(page, "alert(\"1\")") {
 		t.Error("a name became markup")
 	}
 	if !strings.Contains(page, "&lt;script&gt;") {

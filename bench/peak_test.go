@@ -16,7 +16,8 @@ import (
 // stands still. The result is right within some percent, or 0, and never infinite.
 func TestCoarseClock(t *testing.T) {
 	const hz = 3e9
-	for _, ticks := range []time.Duration{1, 100, time.Microsecond, time.Millisecond, 15 * time.Millisecond, time.Hour} {
+	for _, ticks := range []time.Duration{1, 100, time.Microsecond, time.Millisecond, 15 * time.Millisecond,
+		time.Hour} {
 		at := 0.0 // seconds
 		now := func() time.Duration {
 			at += 50e-9 // looking takes time
@@ -65,11 +66,13 @@ func TestOwnRateOfSlots(t *testing.T) {
 		arch     string
 		features []string
 		want     float64
-	}{{2, "amd64", nil, 3.5}, {1, "amd64", nil, 2.5}, {2, "arm64", nil, 2.5}, {2, "amd64", []string{"HYBRID_CPU"}, 2.5}} {
+	}{{2, "amd64", nil, 3.5}, {1, "amd64", nil, 2.5}, {2, "arm64", nil, 2.5},
+		{2, "amd64", []string{"HYBRID_CPU"}, 2.5}} {
 		r := &runner{configs: []*config{one, two}, machine: sysinfo.Machine{Arch: c.arch, Features: c.features},
 			plan: &plan{memory: hierarchy{cores: c.cores}}}
 		if got := r.ownRate(two); got != c.want || r.ownRate(one) != 3.5 {
-			t.Errorf("%d cores of %s %v: %v additions a cycle of two threads, want %v", c.cores, c.arch, c.features, got, c.want)
+			t.Errorf("%d cores of %s %v: %v additions a cycle of two threads, want %v", c.cores, c.arch, c.features,
+				got, c.want)
 		}
 	}
 }

@@ -183,7 +183,8 @@ func ReadReport(path string) (*Report, error) {
 		}
 		for _, s := range slices.Concat(row.Samples, row.Peaks) {
 			if !(s > 0) {
-				return nil, fmt.Errorf("%s: results[%d] (%s): a sample of %v, expected more than 0", path, i, row.ID(), s)
+				return nil, fmt.Errorf("%s: results[%d] (%s): a sample of %v, expected more than 0", path, i, row.ID(),
+					s)
 			}
 		}
 	}

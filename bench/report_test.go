@@ -23,7 +23,8 @@ func TestWriteGoBench(t *testing.T) {
 			Results: []Result{row}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.String(); strings.Count(got, name) != 2 || !strings.Contains(got, name+"4\t1000 ns/op\t12 GFLOP/s\n") {
+		if got := b.String(); strings.Count(got, name) != 2 ||
+			!strings.Contains(got, name+"4\t1000 ns/op\t12 GFLOP/s\n") {
 			t.Errorf("%d processors: %s", processors, got)
 		}
 	}

@@ -28,8 +28,9 @@ const (
 func (w *instance) result() Result {
 	g := w.g
 	res := Result{
-		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(), Threads: w.s.threads,
-		Calls: w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks,
+		Suite: g.suite, Name: g.name, Shape: g.shape(), Params: g.paramMap(), Tier: w.s.tier.String(),
+		Threads: w.s.threads,
+		Calls:   w.calls, Repetitions: len(w.samples), Samples: w.samples, Peaks: w.peaks,
 		Flop: w.flop, Bytes: w.bytes, Items: g.items,
 		Route: w.route, Evaluated: w.evaluated, Active: w.active, Bounds: w.bounds, Check: w.check, Marks: []string{},
 	}
@@ -145,8 +146,8 @@ func (res *Result) mark(w *instance) {
 		res.Marks = append(res.Marks, fmt.Sprintf("unsteady, within %.0f%%", 100*wide))
 	}
 	if n := res.Repetitions; n < leastSamples {
-		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d times, an interval needs %d: the range is given instead", n,
-			leastSamples))
+		res.Marks = append(res.Marks, fmt.Sprintf("repeated %d times, an interval needs %d: the range is given instead",
+			n, leastSamples))
 	}
 }
 

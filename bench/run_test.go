@@ -55,7 +55,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: not compared with the reference", row.ID())
 		}
 		if row.Repetitions != len(row.Samples) || row.Repetitions < 2*fewest || row.Calls < 1 {
-			t.Errorf("%s: %d repetitions of %d calls, %d samples", row.ID(), row.Repetitions, row.Calls, len(row.Samples))
+			t.Errorf("%s: %d repetitions of %d calls, %d samples", row.ID(), row.Repetitions, row.Calls,
+				len(row.Samples))
 		}
 		if shared := slices.ContainsFunc(row.Marks, func(m string) bool {
 			return strings.HasPrefix(m,
@@ -71,7 +72,8 @@ func TestRun(t *testing.T) {
 		}
 		if row.Suite != "peak" && row.Tier != "go" && row.Flop > 0 && !(row.PercentPeak > 0 && row.PercentBound > 0 &&
 			row.Bound != "") {
-			t.Errorf("%s: %v%% of the peak, %v%% of the bound %q", row.ID(), row.PercentPeak, row.PercentBound, row.Bound)
+			t.Errorf("%s: %v%% of the peak, %v%% of the bound %q", row.ID(), row.PercentPeak, row.PercentBound,
+				row.Bound)
 		}
 	}
 	for _, name := range r.Settings.Suites {
@@ -259,8 +261,8 @@ func TestSamples(t *testing.T) {
 func made(t *testing.T, s Settings, all ...benchmark) *runner {
 	t.Helper()
 	r := &runner{settings: s, free: func() float64 { return 1e12 }, plan: &plan{
-		benchmarks: all, tiers: engine.Available()[:1], threads: []int{1}, memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20,
-			1, 1 << 30},
+		benchmarks: all, tiers: engine.Available()[:1], threads: []int{1},
+		memory: hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30},
 	}}
 	if err := r.setup(); err != nil {
 		t.Fatal(err)
@@ -358,8 +360,8 @@ func TestMemory(t *testing.T) {
 			return func(*engine.Engine) (*fixture, error) {
 				held++
 				most = max(most, held)
-				return &fixture{op: func() error { return nil }, check: func() (string, error) { return "nothing", nil },
-					close: func() { held-- }}, nil
+				return &fixture{op: func() error { return nil },
+					check: func() (string, error) { return "nothing", nil }, close: func() { held-- }}, nil
 			}, nil
 		}
 		s := small()
@@ -453,8 +455,8 @@ func TestPercentClock(t *testing.T) {
 		threads, cores int
 		flopACycle     float64 // measured
 		want           float64
-	}{{engine.AVX2, 2, 4, 64, 100}, {engine.AVX2, 8, 4, 128, 100}, {engine.AVX512, 1, 1, 32, 50}, {engine.NEON, 1, 1, 16,
-		0}} {
+	}{{engine.AVX2, 2, 4, 64, 100}, {engine.AVX2, 8, 4, 128, 100}, {engine.AVX512, 1, 1, 32, 50},
+		{engine.NEON, 1, 1, 16, 0}} {
 		r := &runner{plan: &plan{memory: hierarchy{cores: c.cores}}, configs: []*config{
 			{tier: c.tier, threads: c.threads, peaks: []float64{c.flopACycle * 3e9, c.flopACycle * 3e9, 1},
 				clocks: []float64{3e9, 3e9, 0}},

@@ -32,8 +32,8 @@ func additionsACycle(e *engine.Engine) float64 {
 			}
 			before := clockOnce()
 			// About as long as the chain that measures the clock.
-			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) }, sysinfo.Now,
-				measurable())
+			independent := cyclesASecond(func(rounds int) float64 { return independentAdditions(16 * rounds) },
+				sysinfo.Now, measurable())
 			if clock := max(before, clockOnce()); clock > 0 { // the higher one: an interruption lowers one of them
 				rates[i] = independent / clock
 			}

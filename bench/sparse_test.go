@@ -139,7 +139,8 @@ func TestSparseFlop(t *testing.T) {
 		{"full", sparseFlop(rows, k, d, -1, false, false, all, all), survey + full},
 		{"full, back", sparseFlop(rows, k, d, -1, false, true, all, all), survey + 2*full},
 		{"low rank", sparseFlop(rows, k, d, r, false, false, all, all), survey + lowRankFlop(d, k, r, n, rows, false)},
-		{"low rank, back", sparseFlop(rows, k, d, r, false, true, all, all), survey + lowRankFlop(d, k, r, n, rows, true)},
+		{"low rank, back", sparseFlop(rows, k, d, r, false, true, all, all), survey +
+			lowRankFlop(d, k, r, n, rows, true)},
 		{"diagonal", sparseFlop(rows, k, d, -1, true, false, all, all), survey + full/d},
 		{"nothing", sparseFlop(rows, k, d, -1, false, true, 0, 0), survey},
 	} {

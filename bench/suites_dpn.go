@@ -92,8 +92,9 @@ func separationSuite() []benchmark {
 		n, d := s.n, s.d
 		const classes = 10
 		all = append(all, benchmark{
-			suite: "separation", name: "fuzziness", extent: s.Extent, params: params("n", n, "d", d, "classes", classes),
-			bytes: 4 * float64(n) * float64(d), items: float64(n), host: true,
+			suite: "separation", name: "fuzziness", extent: s.Extent,
+			params: params("n", n, "d", d, "classes", classes),
+			bytes:  4 * float64(n) * float64(d), items: float64(n), host: true,
 			setup: func() (setupFunc, error) {
 				set := separation.Set{X: normal(42, n, d).Data, Dim: d, Labels: make([]byte, n)}
 				for i := range n {
@@ -259,8 +260,9 @@ func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) ben
 		rank = -1
 	}
 	return benchmark{
-		suite: "train", name: name, extent: x, params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		cost: climb + other, items: float64(c.Batch), memory: memory,
+		suite: "train", name: name, extent: x,
+		params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
+		cost:   climb + other, items: float64(c.Batch), memory: memory,
 		setup: func() (setupFunc, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
@@ -286,8 +288,8 @@ func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) ben
 					if a.Route == ascent.SparseRoute {
 						active, evaluated, _ := countComponents(a)
 						// Where the potential does not learn, A_i stay diagonal.
-						w.flop = other + a.FactorFlop + sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total,
-							active.total)
+						w.flop = other + a.FactorFlop +
+							sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total, active.total)
 					}
 					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
 				}
@@ -363,8 +365,8 @@ func checkAscent(m *dpn.Model, f, x engine.Matrix) error {
 		}
 		// The ascent contracts towards a centre, so rounding errors do not grow.
 		if !(apart <= 1e-8*size) {
-			return differs("x_n of image %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4", i,
-				math.Sqrt(apart/size))
+			return differs("x_n of image %d differs from float64 by a share of %.2g of its norm, expected at most 1e-4",
+				i, math.Sqrt(apart/size))
 		}
 	}
 	return nil
@@ -495,7 +497,8 @@ func openIDX(n int) (setupFunc, error) {
 					return "", differs("%d images, wrote %d", got.Train.Len(), n)
 				}
 				for i := range n {
-					if string(got.Train.Image(i)) != string(data.Train.Image(i)) || got.Train.Labels[i] != data.Train.Labels[i] {
+					if string(got.Train.Image(i)) != string(data.Train.Image(i)) ||
+						got.Train.Labels[i] != data.Train.Labels[i] {
 						return "", differs("image %d differs from what was written", i)
 					}
 				}

@@ -409,8 +409,8 @@ func backwardSuite() []benchmark {
 		flop, bytes := ascentCosts(d, k, n, batch)
 		fd, fk := float64(d), float64(k)
 		all = append(all, benchmark{
-			suite: "backward", name: "forward+backward", extent: s.Extent, params: params("d", d, "k", k, "n", n, "batch",
-				batch),
+			suite: "backward", name: "forward+backward", extent: s.Extent,
+			params: params("d", d, "k", k, "n", n, "batch", batch),
 			// Besides: A_i and dA_i, and V before and after.
 			cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
 			memory: trainingMemory(d, k, n, batch),

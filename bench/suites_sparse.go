@@ -246,9 +246,9 @@ func sparseSuite() []benchmark {
 	}
 	for _, percent := range []int{10, 25, 40, 50, 60, 75, 100, 200} {
 		flop, bytes := ascentCosts(64, 20, 5, sparseBatch)
-		g := benchmark{name: "apart", extent: Usual, params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart",
-			percent),
-			flop: flop, bytes: bytes, items: sparseBatch}
+		g := benchmark{name: "apart", extent: Usual,
+			params: params("d", 64, "k", 20, "n", 5, "batch", sparseBatch, "apart", percent),
+			flop:   flop, bytes: bytes, items: sparseBatch}
 		if percent == 50 || percent == 100 {
 			g.extent = Quick
 		}
@@ -343,7 +343,8 @@ func (s *slope) setupFunc(back bool) setupFunc {
 			if err := c.compareReference(); err != nil {
 				return "", err
 			}
-			says := "both routes have the same bits; first and last step of a row within the bound of float64, and 1e-4 of " +
+			says := "both routes have the same bits; first and last step of a row within the bound of float64, and " +
+				"1e-4 of " +
 				"its length"
 			if back {
 				says += "; gradients of the row through two steps within the bound of float64"
@@ -386,8 +387,8 @@ func (c *climb) compareRoutes(w *fixture) error {
 			name string
 			a, b []float32
 		}{
-			{"dL/dx_0", c.v.Data, other.v.Data}, {"dL/dmu", c.g.Mu, other.g.Mu}, {"dL/dc", c.g.C, other.g.C}, {"dL/dA", c.g.A,
-				other.g.A},
+			{"dL/dx_0", c.v.Data, other.v.Data}, {"dL/dmu", c.g.Mu, other.g.Mu}, {"dL/dc", c.g.C, other.g.C},
+			{"dL/dA", c.g.A, other.g.A},
 			{"dL/dalpha", []float32{c.g.Alpha}, []float32{other.g.Alpha}},
 		} {
 			if err := sameBits(p.name+" by both routes", p.a, p.b); err != nil {

@@ -17,7 +17,8 @@ func reduceSuite() []benchmark {
 	all := []benchmark{
 		vectorBenchmark(Quick, "exp", vectorLength, 2), vectorBenchmark(Usual, "log", vectorLength,
 			2), vectorBenchmark(Usual, "sum", vectorLength, 1),
-		vectorBenchmark(Full, "exp", 1<<22, 2), vectorBenchmark(Full, "exp", 100, 2), vectorBenchmark(Full, "sum", 1<<22, 1),
+		vectorBenchmark(Full, "exp", 1<<22, 2), vectorBenchmark(Full, "exp", 100, 2),
+		vectorBenchmark(Full, "sum", 1<<22, 1),
 		rowsBenchmark(Quick, "softmax", 4096, 10), rowsBenchmark(Usual, "softmax", 128, 10),
 		rowsBenchmark(Usual, "logsumexp", 4096, 20), rowsBenchmark(Full, "logsumexp", 128, 20),
 		rowsBenchmark(Usual, "layernorm", 1024, 64), rowsBenchmark(Full, "layernorm", 1024, 784),
@@ -60,7 +61,8 @@ func vectorBenchmark(x Extent, name string, n int, moved float64) benchmark {
 					at := samples(0, min(256, n), n)
 					for _, i := range at {
 						if u := reference.ULPs(out[i], f(float64(in[i]))); u > 1 {
-							return "", differs("%s(%v) is %v, %d ULP from the reference, expected at most 1", name, in[i], out[i], u)
+							return "", differs("%s(%v) is %v, %d ULP from the reference, expected at most 1", name,
+								in[i], out[i], u)
 						}
 					}
 					return fmt.Sprintf("%d elements within 1 ULP", len(at)), nil

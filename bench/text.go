@@ -11,7 +11,8 @@ import (
 // benchstat. The names are those of the Go benchmarks of the same rows.
 func WriteGoBench(w io.Writer, r *Report) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: dpnbench/bench\ncpu: %s\n", r.Machine.OS, r.Machine.Arch, r.Machine.Brand)
+	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: dpnbench/bench\ncpu: %s\n", r.Machine.OS, r.Machine.Arch,
+		r.Machine.Brand)
 	processors := "" // the suffix that Go adds to names
 	if n := r.Machine.ThreadsAllowed; n > 1 {
 		processors = fmt.Sprintf("-%d", n)
@@ -19,7 +20,8 @@ func WriteGoBench(w io.Writer, r *Report) error {
 	for i := range r.Results {
 		res := &r.Results[i]
 		for _, t := range res.Samples {
-			fmt.Fprintf(b, "Benchmark%s/%s%s\t%d\t%.6g ns/op", title(res.Suite), res.benchmark(), processors, res.Calls, 1e9*t)
+			fmt.Fprintf(b, "Benchmark%s/%s%s\t%d\t%.6g ns/op", title(res.Suite), res.benchmark(), processors, res.Calls,
+				1e9*t)
 			if res.Flop > 0 {
 				fmt.Fprintf(b, "\t%.6g GFLOP/s", res.Flop/t/1e9)
 			}

@@ -447,7 +447,8 @@ func TestParseCorruption(t *testing.T) {
 }
 
 func FuzzParseCorruption(f *testing.F) {
-	for _, s := range []string{"gaussian:0.3", "inverted:1", "shot:0x1p-3", "x", ":", "dotted-line:1e1", "rotation:-1_0"} {
+	for _, s := range []string{"gaussian:0.3", "inverted:1", "shot:0x1p-3", "x", ":", "dotted-line:1e1",
+		"rotation:-1_0"} {
 		f.Add(s)
 	}
 	s := flat(1, 100)

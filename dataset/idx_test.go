@@ -60,7 +60,8 @@ func TestReadIDX(t *testing.T) {
 				want = data[:n*12]
 			}
 			if f.dims[0] != 5 || f.dims[1] != 3 || f.dims[2] != 4 || !bytes.Equal(f.data, want) {
-				t.Errorf("%s, first %d: dimensions %v, %d bytes, want 5 3 4 and %d bytes", name, n, f.dims, len(f.data), len(want))
+				t.Errorf("%s, first %d: dimensions %v, %d bytes, want 5 3 4 and %d bytes", name, n, f.dims, len(f.data),
+					len(want))
 			}
 		}
 	}

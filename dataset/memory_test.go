@@ -35,7 +35,8 @@ func TestMemory(t *testing.T) {
 	if err := os.WriteFile(path, append(header, make([]byte, 256)...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadIDX(path, 1, 0, Options{Memory: 100}); err == nil || !strings.Contains(err.Error(), "are available") {
+	if _, err := loadIDX(path, 1, 0, Options{Memory: 100}); err == nil ||
+		!strings.Contains(err.Error(), "are available") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := loadIDX(path, 1, 50, Options{Memory: 100}); err != nil {

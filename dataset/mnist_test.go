@@ -99,7 +99,8 @@ func TestLoadIDXErrors(t *testing.T) {
 		"a file":    {dir: file, want: []string{file, "not a folder"}},
 		"no labels": {dir: folder(t, map[string][]byte{trainLabels: nil}), want: []string{trainLabels},
 			missing: true},
-		"no test images": {dir: folder(t, map[string][]byte{testImages: nil}), want: []string{testImages}, missing: true},
+		"no test images": {dir: folder(t, map[string][]byte{testImages: nil}), want: []string{testImages},
+			missing: true},
 		"more labels": {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(5)[:1], 1)}),
 			want: []string{testImages, "4 images, expected 1", testLabels}},
 		"label above 9": {dir: folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 1, 10, 3, 4, 5}, 6)}),
@@ -150,7 +151,8 @@ func TestRealMNIST(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Train.Len() != 60000 || d.Test.Len() != 10000 || d.Train.Rows != 28 || d.Train.Cols != 28 || d.Name != "mnist" {
+	if d.Train.Len() != 60000 || d.Test.Len() != 10000 || d.Train.Rows != 28 || d.Train.Cols != 28 ||
+		d.Name != "mnist" {
 		t.Fatalf("%q: %d and %d images of %d x %d", d.Name, d.Train.Len(), d.Test.Len(), d.Train.Rows, d.Train.Cols)
 	}
 	if got, want := d.Train.Labels[:10], []byte{5, 0, 4, 1, 9, 2, 1, 3, 1, 4}; !slices.Equal(got, want) {

@@ -122,7 +122,8 @@ func TestOpenErrors(t *testing.T) {
 		{spec: "mnits", want: `"mnits" is neither "digits" nor "mnist" nor a folder`},
 		{spec: "./mnits", want: "folder ./mnits"},
 		{spec: "digits", opt: Options{TestSize: -3}, want: "test size -3"},
-		{spec: "digits", opt: Options{TrainSize: maxDigits + 1}, want: "train size 10000001: expected at most 10000000"},
+		{spec: "digits", opt: Options{TrainSize: maxDigits + 1},
+			want: "train size 10000001: expected at most 10000000"},
 	} {
 		_, err := Open(c.spec, c.opt)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

@@ -33,7 +33,8 @@ func TestResize(t *testing.T) {
 						}
 					}
 					if v := float64(got.Image(i)[r*cols+c]); math.Abs(v-sum/(high*wide)) > 0.5+1e-9 {
-						t.Fatalf("%v: pixel %d, %d of image %d is %v, the mean is %v", size, r, c, i, v, sum/(high*wide))
+						t.Fatalf("%v: pixel %d, %d of image %d is %v, the mean is %v", size, r, c, i, v,
+							sum/(high*wide))
 					}
 				}
 			}

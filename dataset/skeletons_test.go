@@ -8,12 +8,14 @@ func TestSkeletonsAreWellFormed(t *testing.T) {
 		for n, st := range styles {
 			total += st.weight
 			if st.weight <= 0 || len(st.from) == 0 || len(st.from) != len(st.to) {
-				t.Errorf("digit %d, style %d: weight %d, %d and %d paths", digit, n, st.weight, len(st.from), len(st.to))
+				t.Errorf("digit %d, style %d: weight %d, %d and %d paths", digit, n, st.weight, len(st.from),
+					len(st.to))
 				continue
 			}
 			for i := range st.from {
 				if len(st.from[i]) < 2 || len(st.from[i]) != len(st.to[i]) {
-					t.Errorf("digit %d, style %d, path %d: %d and %d knots", digit, n, i, len(st.from[i]), len(st.to[i]))
+					t.Errorf("digit %d, style %d, path %d: %d and %d knots", digit, n, i, len(st.from[i]),
+						len(st.to[i]))
 					continue
 				}
 				for j, a := range st.from[i] {
@@ -23,7 +25,8 @@ func TestSkeletonsAreWellFormed(t *testing.T) {
 					}
 					for _, c := range []int8{a[0], a[1], b[0], b[1]} {
 						if c < 0 || c > 100 {
-							t.Errorf("digit %d, style %d, path %d, knot %d: coordinate %d, want 0 to 100", digit, n, i, j, c)
+							t.Errorf("digit %d, style %d, path %d, knot %d: coordinate %d, want 0 to 100", digit, n, i,
+								j, c)
 						}
 					}
 				}

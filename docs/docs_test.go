@@ -260,7 +260,8 @@ func TestCommands(t *testing.T) {
 				if !slices.Contains(flags(sub), m[1]) {
 					t.Errorf("%s:%d: %s has no flag --%s", p.name, line, sub, m[1])
 				}
-				if m[1] == "preset" && i+1 < len(args) && args[i+1] != "NAME" && !slices.Contains(dpn.Presets(), args[i+1]) {
+				if m[1] == "preset" && i+1 < len(args) && args[i+1] != "NAME" &&
+					!slices.Contains(dpn.Presets(), args[i+1]) {
 					t.Errorf("%s:%d: no preset is named %s", p.name, line, args[i+1])
 				}
 			}
@@ -373,7 +374,8 @@ func TestMap(t *testing.T) {
 		}
 		for _, to := range names[1:] {
 			if r := row[to]; r != 0 && r <= row[from] {
-				t.Errorf("%s imports %s, which the map of README.md has not below it (lines %d and %d)", from, to, row[from], r)
+				t.Errorf("%s imports %s, which the map of README.md has not below it (lines %d and %d)", from, to,
+					row[from], r)
 			}
 		}
 	}

@@ -132,7 +132,8 @@ func TestRoutes(t *testing.T) {
 					t.Errorf("%s: an ascent of an update that there is not: %+v", preset, a)
 				}
 			case route == ascent.DenseRoute:
-				if a.Route != "dense" || a.Saved != 0 || a.Steps != nil || preset == "paper" && a.Precisions != c.Components {
+				if a.Route != "dense" || a.Saved != 0 || a.Steps != nil || preset == "paper" &&
+					a.Precisions != c.Components {
 					t.Errorf("%s: the dense route cost %+v", preset, a)
 				}
 			case route == ascent.SparseRoute:
@@ -154,7 +155,8 @@ func TestRoutes(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: weights hash to %s by the %v route, %s by the dense one", preset, got, route, want)
 			}
-			if took := m.potential.Work().Route; took == ascent.AutoRoute || route != ascent.AutoRoute && took != route {
+			if took := m.potential.Work().Route; took == ascent.AutoRoute || route != ascent.AutoRoute &&
+				took != route {
 				t.Errorf("%s: the ascent took the %v route, want %v", preset, took, route)
 			}
 		}

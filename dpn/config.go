@@ -185,7 +185,8 @@ func (c Config) Validate() error {
 	}
 	if !(c.NoiseMax >= 0 && c.NoiseMax <= layer.MaxNoise) {
 		errs = append(errs,
-			badSetting("noise-max", c.NoiseMax, fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)))
+			badSetting("noise-max", c.NoiseMax,
+				fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)))
 	}
 	if !(c.NoiseMin >= 0 && c.NoiseMin <= c.NoiseMax) {
 		errs = append(errs,
@@ -193,14 +194,16 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
 	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact") {
-		errs = append(errs, badSetting("denoising", c.Denoising, "expected noise-max above 0 and gradient exact with it"))
+		errs = append(errs, badSetting("denoising", c.Denoising,
+			"expected noise-max above 0 and gradient exact with it"))
 	}
 	if c.NLL > 0 && c.Gradient != "exact" {
 		errs = append(errs, badSetting("nll", c.NLL, "expected gradient exact with it"))
 	}
 	if c.Score > 0 {
 		if !(c.ScoreSigma >= 1e-6 && c.ScoreSigma <= 1e6) { // its square is a float32
-			errs = append(errs, badSetting("score-sigma", c.ScoreSigma, "expected a standard deviation of 1e-06 to 1e+06"))
+			errs = append(errs, badSetting("score-sigma", c.ScoreSigma,
+				"expected a standard deviation of 1e-06 to 1e+06"))
 		}
 		if c.Gradient != "exact" {
 			errs = append(errs, badSetting("score-matching", c.Score, "expected gradient exact with it"))

@@ -108,8 +108,8 @@ func FuzzConfig(f *testing.F) {
 		}
 		f.Add(c.TOML())
 	}
-	for _, text := range []string{"Preset = \"robust\"", "lr = 0x1p3", "a.b.c.d.e = 1", "data = \"\"\"\n\"\"\"", "seed = 010",
-		"x = [[[[1]]]]", "\"seed\" = 1", "lr = inf", "[[lr]]", "data = '\\u001b'"} {
+	for _, text := range []string{"Preset = \"robust\"", "lr = 0x1p3", "a.b.c.d.e = 1", "data = \"\"\"\n\"\"\"",
+		"seed = 010", "x = [[[[1]]]]", "\"seed\" = 1", "lr = inf", "[[lr]]", "data = '\\u001b'"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -135,7 +135,8 @@ func TestWarnings(t *testing.T) {
 		names  []string
 	}{
 		{"", 5, func(*Diagnostics, *Config) {}, nil},
-		{"edge", 1, func(d *Diagnostics, _ *Config) { d.AlphaLambda = 2.2 }, []string{"alpha", "scale", "potential-lr"}},
+		{"edge", 1, func(d *Diagnostics, _ *Config) { d.AlphaLambda = 2.2 },
+			[]string{"alpha", "scale", "potential-lr"}},
 		{"edge", 1, func(d *Diagnostics, _ *Config) { d.Rising = 0.95 }, []string{"5%"}},
 		{"overshoot", 1, func(d *Diagnostics, _ *Config) { d.AlphaLambda = 4.1 }, []string{"4.1", "alpha", "scale",
 			"potential-lr"}},
@@ -197,7 +198,9 @@ func TestDiagnosis(t *testing.T) {
 		weights      func(m *Model) // before training
 		kinds        []string
 	}{
-		{"A is random", "compact", func(c *Config) {}, func(m *Model) { num.NewRand(1, 0).Normal(m.potential.Params()[3].Data) }, []string{"overshoot", "falls", "clipped", "exploding"}},
+		{"A is random", "compact", func(c *Config) {},
+			func(m *Model) { num.NewRand(1, 0).Normal(m.potential.Params()[3].Data) },
+			[]string{"overshoot", "falls", "clipped", "exploding"}},
 		{"scale 5", "compact", func(c *Config) { c.Scale = 5 }, nil, []string{"overshoot", "falls", "clipped",
 			"exploding"}},
 		{"scale 5, small alpha", "compact", func(c *Config) { c.Scale, c.Alpha = 5, 0.1 }, nil, []string{"falls",
@@ -205,7 +208,8 @@ func TestDiagnosis(t *testing.T) {
 		{"scale 5, detached", "compact", func(c *Config) { c.Scale, c.Gradient = 5, "detached" }, nil,
 			[]string{"overshoot", "falls"}},
 		{"rate 1e-2", "paper", func(c *Config) {
-			c.LR, c.PotentialLR, c.Clip, c.Schedule, c.Components, c.Batch, c.MaxUpdates = 1e-2, 1e-2, 0, "constant", 2, 16, 18
+			c.LR, c.PotentialLR, c.Clip, c.Schedule, c.Components, c.Batch, c.MaxUpdates = 1e-2, 1e-2, 0, "constant", 2,
+				16, 18
 		}, nil, []string{"overshoot", "falls"}},
 		{"lowrank, rate 1e-2", "raw", func(c *Config) {
 			c.PotentialLR, c.Schedule, c.Epochs, c.Components, c.Steps = 1e-2, "constant", 10, 10, 5
@@ -309,7 +313,8 @@ func TestDensityBits(t *testing.T) {
 			t.Errorf("%s: negative log-likelihood %v and loss of score matching %v, %v and %v without", form, *h.NLL,
 				*h.ScoreMatching, *w.NLL, *w.ScoreMatching)
 		}
-		for _, o := range []engine.Option{engine.WithThreads(2), engine.WithThreads(7), engine.WithTier(engine.Generic)} {
+		for _, o := range []engine.Option{engine.WithThreads(2), engine.WithThreads(7),
+			engine.WithTier(engine.Generic)} {
 			m := newModel(t, c, d)
 			if _, err := m.Fit(context.Background(), newEngine(t, o), d.Train, FitOptions{}); err != nil {
 				t.Fatal(err)
@@ -322,11 +327,12 @@ func TestDensityBits(t *testing.T) {
 		for again := range len(want.Epochs) {
 			ctx, cancel := context.WithCancel(context.Background())
 			m := newModel(t, c, d)
-			got, err := m.Fit(ctx, newEngine(t), d.Train, FitOptions{Dir: dir, Resume: again > 0, OnEpoch: func(h Epoch) {
-				if h.Epoch < len(want.Epochs) {
-					cancel()
-				}
-			}})
+			got, err := m.Fit(ctx, newEngine(t), d.Train,
+				FitOptions{Dir: dir, Resume: again > 0, OnEpoch: func(h Epoch) {
+					if h.Epoch < len(want.Epochs) {
+						cancel()
+					}
+				}})
 			cancel()
 			if again+1 < len(want.Epochs) {
 				if !errors.Is(err, context.Canceled) {
@@ -341,7 +347,8 @@ func TestDensityBits(t *testing.T) {
 				t.Errorf("%s: other weights after resuming", form)
 			}
 			for i := range got.Epochs {
-				got.Epochs[i].Seconds, got.Epochs[i].Ascent = want.Epochs[i].Seconds, want.Epochs[i].Ascent // routes may be timed
+				// routes may be timed
+				got.Epochs[i].Seconds, got.Epochs[i].Ascent = want.Epochs[i].Seconds, want.Epochs[i].Ascent
 			}
 			if !reflect.DeepEqual(got.Epochs, want.Epochs) {
 				t.Errorf("%s: epochs %+v after resuming, want %+v", form, got.Epochs, want.Epochs)

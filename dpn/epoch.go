@@ -42,10 +42,11 @@ type Epoch struct {
 // AscentCost is what the ascent of a minibatch has cost. It depends on the route, and changes nothing
 // else.
 type AscentCost struct {
-	Route      string            `json:"route"`           // dense or sparse
-	Precisions int               `json:"precisions"`      // full P_i that were made for it
-	Saved      float64           `json:"saved"`           // share of the pairs (image, component) skipped, over all steps
-	Steps      []ascent.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and an image
+	Route      string `json:"route"`      // dense or sparse
+	Precisions int    `json:"precisions"` // full P_i that were made for it
+	// share of the pairs (image, component) skipped, over all steps
+	Saved float64           `json:"saved"`
+	Steps []ascent.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and an image
 }
 
 // cost returns what the last ascent of m has cost.

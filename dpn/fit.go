@@ -29,15 +29,16 @@ type FitOptions struct {
 
 // FitResult sums up training.
 type FitResult struct {
-	Epochs         []Epoch
-	Best           int         // epoch whose model was kept, from 1
-	Stopped        bool        // early, because of Config.Patience
-	Updates        int         // made in all, also in an epoch that did not finish
-	Init           *InitResult // of the centres; nil when training was resumed
-	Already        bool        // nothing was left to train: an earlier call had finished
-	PrepareSeconds float64     // before the first epoch: centres, and denoised features if they never change; of all calls
-	Seconds        float64     // of all epochs, and of that
-	SecondsPerStep float64     // median of one update
+	Epochs  []Epoch
+	Best    int         // epoch whose model was kept, from 1
+	Stopped bool        // early, because of Config.Patience
+	Updates int         // made in all, also in an epoch that did not finish
+	Init    *InitResult // of the centres; nil when training was resumed
+	Already bool        // nothing was left to train: an earlier call had finished
+	// before the first epoch: centres, and denoised features if they never change; of all calls
+	PrepareSeconds float64
+	Seconds        float64 // of all epochs, and of that
+	SecondsPerStep float64 // median of one update
 }
 
 // NotFiniteError says that training stopped because a number was infinite or NaN.

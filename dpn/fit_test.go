@@ -20,7 +20,8 @@ func TestRuinedWeights(t *testing.T) {
 	for _, lr := range []float64{1e25, 3e38} { // the loss overflows, the weights themselves
 		dir := t.TempDir()
 		c := tiny()
-		c.ValSize, c.Batch, c.Epochs, c.LR, c.PotentialLR, c.Clip, c.Warmup, c.Schedule = 0, 256, 1, lr, lr, 0, 0, "constant"
+		c.ValSize, c.Batch, c.Epochs, c.LR, c.PotentialLR, c.Clip, c.Warmup, c.Schedule = 0, 256, 1, lr, lr, 0, 0,
+			"constant"
 		_, err := newModel(t, c, d).Fit(context.Background(), newEngine(t), d.Train, FitOptions{Dir: dir})
 		var bad *NotFiniteError
 		if !errors.As(err, &bad) {
@@ -101,7 +102,8 @@ func TestEndsEarly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, err := m.Score(context.Background(), e, val); err != nil || s.Loss != *best.ValLoss {
-			t.Errorf("%s: the model has validation loss %v, %v; epoch %d had %v", name, s.Loss, err, r.Best, *best.ValLoss)
+			t.Errorf("%s: the model has validation loss %v, %v; epoch %d had %v", name, s.Loss, err, r.Best,
+				*best.ValLoss)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
 		if c.Score > 0 {
 			bytes += 4 * (2*w + 4*b*d + 3*b*k*float64(r+1)) // a gradient, and one step
 		}
-		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1)) // also moments; X, U, Z and the left operands of all steps
+		// also moments; X, U, Z and the left operands of all steps
+		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1))
 	}
 	if potential.FormOf(c.Form).Shared {
 		matrices = d * d

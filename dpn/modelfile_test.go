@@ -154,7 +154,8 @@ func TestBadModels(t *testing.T) {
 			w.Shape, w.Data = []int{0, math.MaxInt}, nil
 		}},
 		{"expected 2 dimensions", func(f *safetensors.File) { f.Tensor("denoising_potential.mu").Shape = []int{20} }},
-		{"has shape [3 1], expected [3]", func(f *safetensors.File) { f.Tensor("classifier.bias").Shape = []int{3, 1} }},
+		{"has shape [3 1], expected [3]",
+			func(f *safetensors.File) { f.Tensor("classifier.bias").Shape = []int{3, 1} }},
 		{"images of 5 x 4", meta("rows", "5")},
 		{`rows is "x"`, meta("rows", "x")},
 		{`std is "0"`, meta("std", "0")},

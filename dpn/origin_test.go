@@ -22,7 +22,8 @@ func TestPrefixHashes(t *testing.T) {
 		"last pixel":  func(s *dataset.Set) { s.Images[len(s.Images)-1] ^= 1 },
 		"last label":  func(s *dataset.Set) { s.Labels[len(s.Labels)-1] ^= 1 },
 	} {
-		other := &dataset.Set{Images: slices.Clone(s.Images), Labels: slices.Clone(s.Labels), Rows: s.Rows, Cols: s.Cols}
+		other := &dataset.Set{Images: slices.Clone(s.Images), Labels: slices.Clone(s.Labels), Rows: s.Rows,
+			Cols: s.Cols}
 		if change(other); sameImages(all, prefixHashes(other)) {
 			t.Errorf("%s: not noticed", name)
 		}

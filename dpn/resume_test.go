@@ -92,7 +92,8 @@ func TestFolder(t *testing.T) {
 		m := newModel(t, tiny(), d)
 		before := m.WeightsSHA256()
 		_, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir})
-		if err == nil || !strings.Contains(err.Error(), "folder "+dir+": ") || strings.Contains(err.Error(), "writable") {
+		if err == nil || !strings.Contains(err.Error(), "folder "+dir+": ") ||
+			strings.Contains(err.Error(), "writable") {
 			t.Errorf("error %v, want one about %s", err, dir)
 		}
 		if m.WeightsSHA256() != before {
@@ -296,7 +297,8 @@ func TestFitRefusesLearned(t *testing.T) {
 		if m.WeightsSHA256() != before {
 			t.Errorf("%s: the weights changed", name)
 		}
-		if _, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir, Resume: true}); err != nil || m.WeightsSHA256() != want {
+		if _, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: dir, Resume: true}); err != nil ||
+			m.WeightsSHA256() != want {
 			t.Errorf("%s: resumed: %v, weights %s, want %s", name, err, m.WeightsSHA256(), want)
 		}
 		if _, err := NewTrainer(m, e).Update(d.Train, []int32{1, 2, 3}, 1); err != nil || m.WeightsSHA256() == want {

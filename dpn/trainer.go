@@ -69,7 +69,8 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 			s.likelihood = potential.NewLikelihood(p, b, c.NLL)
 		}
 		if c.Score > 0 {
-			s.matching = potential.NewScoreMatching(p, b, c.Score, c.ScoreSigma, num.NewRand(c.Seed, stream.Score).Uint64())
+			s.matching = potential.NewScoreMatching(p, b, c.Score, c.ScoreSigma,
+				num.NewRand(c.Seed, stream.Score).Uint64())
 		}
 		p.PrepareGradient()
 	}

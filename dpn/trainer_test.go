@@ -14,7 +14,8 @@ import (
 func TestUpdateDetached(t *testing.T) {
 	d, e := digits(t, 40, 10), newEngine(t)
 	c := tiny()
-	c.Gradient, c.Epochs, c.Batch, c.MaxUpdates, c.ValSize, c.Schedule, c.Warmup = "detached", 1, 40, 1, 0, "constant", 0
+	c.Gradient, c.Epochs, c.Batch, c.MaxUpdates, c.ValSize, c.Schedule, c.Warmup = "detached", 1, 40, 1, 0, "constant",
+		0
 	fitted, updated := newModel(t, c, d), newModel(t, c, d)
 	if _, err := fitted.Fit(context.Background(), e, d.Train, FitOptions{}); err != nil {
 		t.Fatal(err)

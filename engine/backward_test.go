@@ -24,7 +24,8 @@ func TestPullDeltas(t *testing.T) {
 			for c := range 12 {
 				rows, gap := c%(most+1), c%3
 				ld, us, xs := n+gap, n+(gap+1)%3, n
-				sizes := []int{span(rows, ld, n), span(rows, ld, n), n, n, rows, span(rows, us, n), rows, span(rows, xs, n), n}
+				sizes := []int{span(rows, ld, n), span(rows, ld, n), n, n, rows, span(rows, us, n), rows,
+					span(rows, xs, n), n}
 				h := []float32{0.5, 1}[c%2]
 				want, got := make([][]float32, len(sizes)), make([][]float32, len(sizes))
 				for i, size := range sizes {
@@ -49,7 +50,8 @@ func TestPullDeltas(t *testing.T) {
 				run(&genericKernels, want)
 				run(kern, got)
 				for i, name := range names {
-					equalBits(t, fmt.Sprintf("%v, %d columns, %d rows, case %d: %s", tier, n, rows, c, name), got[i], want[i])
+					equalBits(t, fmt.Sprintf("%v, %d columns, %d rows, case %d: %s", tier, n, rows, c, name), got[i],
+						want[i])
 				}
 			}
 		}

@@ -49,7 +49,8 @@ func TestCallsAreShort(t *testing.T) {
 			count("elements", len(x))
 			return sum(x)
 		}
-		for _, s := range [][3]int{{10 * kern.mc, kern.kc, 3}, {5 * kern.mc, kern.kc, 70}, {4*kern.mc + 1, 3 * kern.kc, 40}, {9 * kern.mc, kern.kc / 4, 3}, {64, 64, 3000}} {
+		for _, s := range [][3]int{{10 * kern.mc, kern.kc, 3}, {5 * kern.mc, kern.kc, 70},
+			{4*kern.mc + 1, 3 * kern.kc, 40}, {9 * kern.mc, kern.kc / 4, 3}, {64, 64, 3000}} {
 			a, b, c := NewMatrix(s[0], s[1]), NewMatrix(s[1], s[2]), NewMatrix(s[0], s[2])
 			e.MatMul(c, a, b, false)
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.MatMul(c, a, b, false) })
@@ -58,7 +59,8 @@ func TestCallsAreShort(t *testing.T) {
 		e.RowDots(make([]float32, 7), x, x)
 		e.Dot(x.Data, x.Data)
 		e.Sum(x.Data)
-		for what, limit := range map[string]int{"elements of A": kern.mc * kern.kc, "inner indices": kern.kc, "flop of several panels": int(100 * kern.flopPerMicrosecond), "elements": elements} {
+		for what, limit := range map[string]int{"elements of A": kern.mc * kern.kc, "inner indices": kern.kc,
+			"flop of several panels": int(100 * kern.flopPerMicrosecond), "elements": elements} {
 			if most[what] == 0 || most[what] > limit {
 				t.Errorf("%v: a call for %d %s, want 1 to %d", tier, most[what], what, limit)
 			}
@@ -122,13 +124,16 @@ func TestRefused(t *testing.T) {
 		"a row stride that overflows": func() {
 			e.MatMul(c, Matrix{Data: four, Rows: 9, Cols: 4, RS: 1 << (intBits - 3), CS: 1}, NewMatrix(4, 4), false)
 		},
-		"a column stride that overflows": func() { e.MatMul(c, Matrix{Data: four, Rows: 9, Cols: 4, CS: math.MaxInt / 2}, NewMatrix(4, 4), false) },
-		"rows that overflow":             func() { View(four, math.MaxInt/2, 4) },
-		"no data":                        func() { e.MatMul(c, Matrix{Rows: 9, Cols: 4}, NewMatrix(4, 4), false) },
-		"RunFMA(-1)":                     func() { e.RunFMA(-1) },
-		"RunFMA of too many":             func() { e.RunFMA(maxTasks) },
-		"RunFMA after Close":             func() { closed.RunFMA(1) },
-		"RunStream after Close":          func() { closed.RunStream(Read, 100, 1) },
+		"a column stride that overflows": func() {
+			e.MatMul(c,
+				Matrix{Data: four, Rows: 9, Cols: 4, CS: math.MaxInt / 2}, NewMatrix(4, 4), false)
+		},
+		"rows that overflow":    func() { View(four, math.MaxInt/2, 4) },
+		"no data":               func() { e.MatMul(c, Matrix{Rows: 9, Cols: 4}, NewMatrix(4, 4), false) },
+		"RunFMA(-1)":            func() { e.RunFMA(-1) },
+		"RunFMA of too many":    func() { e.RunFMA(maxTasks) },
+		"RunFMA after Close":    func() { closed.RunFMA(1) },
+		"RunStream after Close": func() { closed.RunStream(Read, 100, 1) },
 	} {
 		func() {
 			defer func() {

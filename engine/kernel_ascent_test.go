@@ -12,7 +12,8 @@ import (
 // the bits of the kernel for several rows, also at ResponsibilityCut and with infinities and NaN.
 func TestMixtureRow(t *testing.T) {
 	rnd := num.NewRand(11, 4)
-	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1e-44, -2 * ResponsibilityCut, 3e38, -3e38}
+	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)),
+		float32(math.NaN()), 1e-44, -2 * ResponsibilityCut, 3e38, -3e38}
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
 		for n := range 70 {

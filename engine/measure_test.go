@@ -94,7 +94,8 @@ func TestStreamKernels(t *testing.T) {
 									w = want[i][j-at]
 								}
 								if math.Float32bits(v) != math.Float32bits(w) {
-									t.Fatalf("n %d, place %d, %d rounds: array %d, element %d: %v, want %v", n, place, rounds, i, j-at, v, w)
+									t.Fatalf("n %d, place %d, %d rounds: array %d, element %d: %v, want %v", n, place,
+										rounds, i, j-at, v, w)
 								}
 							}
 						}
@@ -132,7 +133,8 @@ func TestRunStream(t *testing.T) {
 						n := bytes / s.floatBytes()
 						want := float64(threads * rounds * n * s.floatBytes())
 						if got := e.RunStream(s, bytes, rounds); got != want {
-							t.Errorf("%v, %d threads: %v of %d bytes, %d rounds: %v bytes, want %v", tier, threads, s, bytes, rounds, got, want)
+							t.Errorf("%v, %d threads: %v of %d bytes, %d rounds: %v bytes, want %v", tier, threads, s,
+								bytes, rounds, got, want)
 						}
 					}
 				}
@@ -187,7 +189,8 @@ func TestRunAdditions(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
 		want   float64
-	}{{-1, 0}, {0, 0}, {1, 64}, {additionRounds, 64 * additionRounds}, {2*additionRounds + 1, 64 * (2*additionRounds + 1)}} {
+	}{{-1, 0}, {0, 0}, {1, 64}, {additionRounds, 64 * additionRounds},
+		{2*additionRounds + 1, 64 * (2*additionRounds + 1)}} {
 		if got := RunAdditions(c.rounds); got != c.want {
 			t.Errorf("%d rounds are %v additions, want %v", c.rounds, got, c.want)
 		}

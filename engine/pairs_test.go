@@ -78,7 +78,8 @@ func TestPairKernels(t *testing.T) {
 				for _, acc := range []bool{true, false} {
 					CopyMatrix(want, c)
 					generic.multiply(0, want, a, &operand{packed: other}, acc)
-					kern.pair(a, panelB{data: own.data, next: [][]float32{nil, a.Data}[rows%2]}, c.Data, c.RS, acc, pairs)
+					kern.pair(a, panelB{data: own.data, next: [][]float32{nil, a.Data}[rows%2]}, c.Data, c.RS, acc,
+						pairs)
 					compare(fmt.Sprintf("A B, inner size %d, %d pairs, added %t", inner, pairs, acc), c, want)
 				}
 			}
@@ -127,9 +128,11 @@ func TestPairKernels(t *testing.T) {
 					generic.multiply(0, want, left, &operand{packed: &other[min(c, len(p)-1)]}, false)
 					genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
 					for b := range rows {
-						equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: G of %d, row %d", tier, rows, c, comps, d, b), g[c*gc+b*gs:][:d], want.Row(b))
+						equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: G of %d, row %d", tier, rows, c,
+							comps, d, b), g[c*gc+b*gs:][:d], want.Row(b))
 					}
-					equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: q of %d", tier, rows, c, comps, d), q[c*qc:][:rows], wantQ)
+					equalBits(t, fmt.Sprintf("%v, %d rows, component %d of %d: q of %d", tier, rows, c, comps, d),
+						q[c*qc:][:rows], wantQ)
 				}
 				for _, y := range append(slices.Clone(g), q...) {
 					if y == y {
@@ -137,7 +140,8 @@ func TestPairKernels(t *testing.T) {
 					}
 				}
 				if want := comps * rows * (d + 1); numbers != want {
-					t.Fatalf("%v, %d rows of %d, %d components: %d numbers written, expected %d", tier, rows, d, comps, numbers, want)
+					t.Fatalf("%v, %d rows of %d, %d components: %d numbers written, expected %d", tier, rows, d, comps,
+						numbers, want)
 				}
 
 				mu, old := mu[:d], slices.Clone(v.Data)
@@ -162,7 +166,8 @@ func TestPairKernels(t *testing.T) {
 func TestMoveRows(t *testing.T) {
 	const comps, mostRows, mostD = 5, 7, 2 * moveCols
 	rnd := num.NewRand(9, 4)
-	walls := [3][]float32{guarded(t, mostRows*(mostD+1)), guarded(t, comps*(mostRows+2)), guarded(t, comps*mostRows*mostD)}
+	walls := [3][]float32{guarded(t, mostRows*(mostD+1)), guarded(t, comps*(mostRows+2)),
+		guarded(t, comps*mostRows*mostD)}
 	tested := false
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
@@ -192,7 +197,8 @@ func TestMoveRows(t *testing.T) {
 					grad := make([]float32, d)
 					genericKernels.moveRows(0.3, want, r, rs, g, gs, gr, comps, grad)
 					kern.moveRows(0.3, x, r, rs, g, gs, gr, comps, nil)
-					equalBits(t, fmt.Sprintf("%v, %d rows of %d, contiguous %t", tier, rows, d, beside), clone(x).Data, want.Data)
+					equalBits(t, fmt.Sprintf("%v, %d rows of %d, contiguous %t", tier, rows, d, beside), clone(x).Data,
+						want.Data)
 				}
 			}
 		}

@@ -122,7 +122,8 @@ func (h *parity) mixture() {
 				for j := range q {
 					switch v {
 					case 1: // around ResponsibilityCut
-						q[j] = 2 * (-ResponsibilityCut) * float32(h.rng.IntN(3)) * (1 + float32(h.rng.IntN(5)-2)*0x1p-23)
+						q[j] = 2 * (-ResponsibilityCut) * float32(h.rng.IntN(3)) * (1 +
+							float32(h.rng.IntN(5)-2)*0x1p-23)
 					case 2: // far apart
 						q[j] *= 100
 					case 6: // ties
@@ -155,7 +156,8 @@ func (h *parity) responsibilities() {
 		for k := range 6 {
 			for v, density := range []float64{0, 0.05, 0.3, 1} {
 				ld := n + v
-				bufs := [][]float32{h.weights(span(k, ld, n), density), h.numbers(span(k, ld, n), density), h.numbers(n, 0)}
+				bufs := [][]float32{h.weights(span(k, ld, n), density), h.numbers(span(k, ld, n), density),
+					h.numbers(n, 0)}
 				places := 2
 				if k == 3 {
 					places = inPlaces

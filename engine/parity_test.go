@@ -96,7 +96,8 @@ func eachAssembly(t *testing.T, test func(h *parity)) {
 
 // same runs a kernel once in pure Go and, for each place, once in assembly, on copies of
 // the buffers, and compares all buffers afterwards. The label names the case.
-func (h *parity) same(places int, run func(kern *kernels, b [][]float32), bufs [][]float32, format string, label ...any) {
+func (h *parity) same(places int, run func(kern *kernels, b [][]float32), bufs [][]float32, format string,
+	label ...any) {
 	h.Helper()
 	want := make([][]float32, len(bufs))
 	for i, b := range bufs {
@@ -126,13 +127,14 @@ func (h *parity) same(places int, run func(kern *kernels, b [][]float32), bufs [
 		for i := range bufs {
 			for j, w := range want[i] {
 				if v := got[i][j]; math.Float32bits(v) != math.Float32bits(w) && (v == v || w == w) {
-					h.Fatalf("%s: place %d: buffer %d, element %d: %v %v (%#08x), Go %v (%#08x)", fmt.Sprintf(format, label...),
+					h.Fatalf("%s: place %d: buffer %d, element %d: %v %v (%#08x), Go %v (%#08x)",
+						fmt.Sprintf(format, label...),
 						p, i, j, h.kern.tier, v, math.Float32bits(v), w, math.Float32bits(w))
 				}
 			}
 			if cell, bad := h.fences[i].clear(at[i], len(want[i])); bad {
-				h.Fatalf("%s: place %d: buffer %d of %d elements: element %d was written", fmt.Sprintf(format, label...),
-					p, i, len(want[i]), cell)
+				h.Fatalf("%s: place %d: buffer %d of %d elements: element %d was written",
+					fmt.Sprintf(format, label...), p, i, len(want[i]), cell)
 			}
 		}
 	}
@@ -203,7 +205,8 @@ func (h *parity) tile() {
 	}
 	for rows := 1; rows <= h.kern.mr; rows++ {
 		for _, inner := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 23, 64} {
-			for i, a := range [][2]int{{inner, 1}, {1, rows}, {inner + 3, 1}, {2, 2*rows + 1}, {2*inner + 1, 2}, {0, 1}, {1, 0}} {
+			for i, a := range [][2]int{{inner, 1}, {1, rows}, {inner + 3, 1}, {2, 2*rows + 1}, {2*inner + 1, 2}, {0, 1},
+				{1, 0}} {
 				ars, acs := a[0], a[1]
 				brs := []int{nr, nr, nr + 5, 3 * nr, nr, 0, 1}[i]
 				crs := []int{nr, nr + 1, 2*nr + 3}[i%3]
@@ -228,7 +231,8 @@ func (h *parity) tile() {
 							tiles: tiles, rows: each, tall: tall, acc: acc, next: b, step: 64, panels: 1,
 						})
 					})
-				}, bufs, "panel: rows %d, inner %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, inner, ars, acs, brs, crs, acc)
+				}, bufs, "panel: rows %d, inner %d, ars %d, acs %d, brs %d, crs %d, acc %t", rows, inner, ars, acs, brs,
+					crs, acc)
 			}
 		}
 	}
@@ -238,7 +242,8 @@ func (h *parity) tile() {
 		bufs := [][]float32{h.numbers(m*inner, 0), h.numbers(inner*nr, 0), h.numbers(m*ld, 0)}
 		h.same(2, func(kern *kernels, buf [][]float32) {
 			columns(kern, buf[1], buf[2], func(b, c []float32) {
-				kern.panel(&blockA{rows: m, cols: inner, rs: inner, cs: 1, data: buf[0]}, panelB{b, nr, b}, c, ld, true, 1)
+				kern.panel(&blockA{rows: m, cols: inner, rs: inner, cs: 1, data: buf[0]}, panelB{b, nr, b}, c, ld, true,
+					1)
 			})
 		}, bufs, "panel: m %d", m)
 	}

@@ -27,8 +27,12 @@ var elementwiseCases = []elementwiseCase{
 	{"shift, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[0]) }},
 	{"relu", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[1]) }},
 	{"relu, dst = x", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[0]) }},
-	{"reluBackward", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[2]) }},
-	{"reluBackward, dst = y", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[0]) }},
+	{"reluBackward", 3, 0, func(kern *kernels, b [][]float32,
+		s []float32) {
+		kern.table.reluBackward(b[0], b[1], b[2])
+	}},
+	{"reluBackward, dst = y", 2, 0,
+		func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[0]) }},
 	{"normBackward", 3, 3, func(kern *kernels, b [][]float32, s []float32) {
 		kern.table.normBackward(b[0], b[1], b[2], s[0], s[1], s[2])
 	}},
@@ -159,7 +163,8 @@ func TestParityReductions(t *testing.T) {
 func (h *parity) reductions(r reductionCase) {
 	sample := func(places, rows, xs, ys, n int, x, y []float32) {
 		run := func(kern *kernels, b [][]float32) { r.run(kern, b[0], b[1], xs, b[2], ys, n) }
-		h.same(places, run, [][]float32{h.numbers(rows, 0), x, y}, "%s: n %d, rows %d, xs %d, ys %d", r.name, n, rows, xs, ys)
+		h.same(places, run, [][]float32{h.numbers(rows, 0), x, y}, "%s: n %d, rows %d, xs %d, ys %d", r.name, n, rows,
+			xs, ys)
 	}
 	for _, n := range tailLengths() {
 		for _, density := range []float64{0, 0.02, 0.5} {
@@ -176,7 +181,8 @@ func (h *parity) reductions(r reductionCase) {
 		for _, rows := range []int{1, 2, 7, 9} { // kernels reduce up to four rows together
 			for c, xs := range rowStrides(n) {
 				ys := rowStrides(n)[(c+rows)%4]
-				sample(2, rows, xs, ys, n, h.numbers(span(rows, xs, n), 0.01), h.numbers(max(span(rows, ys, n), n), 0.01))
+				sample(2, rows, xs, ys, n, h.numbers(span(rows, xs, n), 0.01),
+					h.numbers(max(span(rows, ys, n), n), 0.01))
 			}
 		}
 	}
@@ -233,8 +239,8 @@ func (h *parity) expLog() {
 			flush()
 		}
 	}
-	edges := []float32{0, 0x1p-149, 0x1p-126, 0x1p-24, 0x1p-12, 0.5, math.Float32frombits(0x3f3504f3), 1, math.Sqrt2, 2, 64,
-		0x1.5d589ep6, 0x1.62e42ep6, 88, 89, 104.5, 103.278929903431851103, 103.972077083991796413,
+	edges := []float32{0, 0x1p-149, 0x1p-126, 0x1p-24, 0x1p-12, 0.5, math.Float32frombits(0x3f3504f3), 1, math.Sqrt2, 2,
+		64, 0x1.5d589ep6, 0x1.62e42ep6, 88, 89, 104.5, 103.278929903431851103, 103.972077083991796413,
 		150, math.MaxFloat32, float32(math.Inf(1))}
 	for k := float32(0.5); k < 152; k++ { // boundaries between multiples of ln 2 in the reduction of exp
 		edges = append(edges, k*0x1.62e43p-1)

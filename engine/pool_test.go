@@ -56,7 +56,8 @@ func TestPoolPanics(t *testing.T) {
 		func() {
 			defer func() {
 				p, ok := recover().(*TaskPanic)
-				if !ok || p.Value != fmt.Sprintf("task %d", round%10) || !strings.Contains(string(p.Stack), "countJob") {
+				if !ok || p.Value != fmt.Sprintf("task %d", round%10) ||
+					!strings.Contains(string(p.Stack), "countJob") {
 					t.Errorf("recovered %v", p)
 				}
 			}()
@@ -135,13 +136,16 @@ func TestSmall(t *testing.T) {
 	for _, sleeps := range []bool{false, true} {
 		p.helpers[1].parked.Store(sleeps)
 		for flops, want := range map[float64]bool{
-			1000*shareThreshold - 1: true, 1000 * shareThreshold: sleeps, 1000*wakeThreshold - 1: sleeps, 1000 * wakeThreshold: false,
+			1000*shareThreshold - 1: true, 1000 * shareThreshold: sleeps, 1000*wakeThreshold - 1: sleeps,
+			1000 * wakeThreshold: false,
 		} {
 			if e.singleThreaded(flops) != want {
-				t.Errorf("a thread sleeps: %v, work of %v microseconds: small %v, want %v", sleeps, flops/1000, !want, want)
+				t.Errorf("a thread sleeps: %v, work of %v microseconds: small %v, want %v", sleeps, flops/1000, !want,
+					want)
 			}
 			if n := e.TasksFor(100, flops); (n == 1) != want || n > 1 && n%3 != 0 {
-				t.Errorf("a thread sleeps: %v, work of %v microseconds: %d tasks for three threads", sleeps, flops/1000, n)
+				t.Errorf("a thread sleeps: %v, work of %v microseconds: %d tasks for three threads", sleeps, flops/1000,
+					n)
 			}
 		}
 	}
@@ -168,7 +172,8 @@ func TestYields(t *testing.T) {
 		processors, threads int
 		shared, yields      bool
 	}{
-		{2, 2, false, false}, {2, 2, true, true}, {2, 1, false, false}, {1, 1, false, true}, {1, 2, false, true}, {4, 2, true, false},
+		{2, 2, false, false}, {2, 2, true, true}, {2, 1, false, false}, {1, 1, false, true}, {1, 2, false, true},
+		{4, 2, true, false},
 	} {
 		runtime.GOMAXPROCS(c.processors)
 		e := newTestEngine(t, WithThreads(c.threads))
@@ -184,7 +189,8 @@ func TestYields(t *testing.T) {
 			}
 		}), tasks)
 		if got := e.scratch[0].work+e.scratch[c.threads-1].work <= 2*most*flops; got != c.yields {
-			t.Errorf("%d processors, %d threads, shared %t: yields %t, want %t", c.processors, c.threads, c.shared, got, c.yields)
+			t.Errorf("%d processors, %d threads, shared %t: yields %t, want %t", c.processors, c.threads, c.shared, got,
+				c.yields)
 		}
 		e.scratch[0].work = 0
 		e.yield(&e.scratch[0], 2*most*flops)

@@ -223,7 +223,8 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.eachRow(rowwiseJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows, float64(y.Rows)*float64(y.Cols))
+	e.eachRow(rowwiseJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows,
+		float64(y.Rows)*float64(y.Cols))
 }
 
 func (j *rowwiseJob) normaliseBackward(worker, r0, r1 int) {

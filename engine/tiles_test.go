@@ -34,7 +34,8 @@ func TestTiles(t *testing.T) {
 	end := func() bool { return rnd.Intn(2) == 0 }
 	gap := func() int { return rnd.Intn(3) }
 	matrix := func(wall []float32, rows, cols, rs, cs int) Matrix {
-		m := Matrix{Data: roomIn(wall, span(rows, rs, 1)+span(cols, cs, 1)-1, end()), Rows: rows, Cols: cols, RS: rs, CS: cs}
+		m := Matrix{Data: roomIn(wall, span(rows, rs, 1)+span(cols, cs, 1)-1, end()), Rows: rows, Cols: cols, RS: rs,
+			CS: cs}
 		for i := range rows {
 			for j := range cols {
 				m.Set(i, j, rnd.Float32()-0.5)
@@ -68,10 +69,12 @@ func TestTiles(t *testing.T) {
 					}
 
 					layouts := map[string]blockA{"rows": {rows: rows, cols: inner, rs: a.RS, cs: 1, data: a.Data}}
-					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}, {1, max(rows, nr)}} { // the last one: panels
+					// the last one: panels
+					for i, l := range [][2]int{{1, rows + gap()}, {2*inner + gap(), 2}, {1, max(rows, nr)}} {
 						m := matrix(walls[2+i], rows, inner, l[0], l[1])
 						CopyMatrix(m, a)
-						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = blockA{rows: rows, cols: inner, rs: l[0], cs: l[1], data: m.Data}
+						layouts[fmt.Sprintf("%d and %d apart", l[0], l[1])] = blockA{rows: rows, cols: inner, rs: l[0],
+							cs: l[1], data: m.Data}
 					}
 					packed := e.kern.packedA(arena, slotA, rows, inner)
 					packed.setColumns(e.kern, 0, clone(a.T()))
@@ -81,11 +84,13 @@ func TestTiles(t *testing.T) {
 						c := matrix(walls[5], rows, cols, crs, 1)
 						CopyMatrix(c, old)
 						if panels > 1 {
-							e.kern.panel(&block, panelB{b.Data, brs, [][]float32{nil, block.data}[rows%2]}, c.Data, crs, acc, panels)
+							e.kern.panel(&block, panelB{b.Data, brs, [][]float32{nil, block.data}[rows%2]}, c.Data, crs,
+								acc, panels)
 						} else {
 							e.multiplyTile(arena, c, &block, panelB{data: b.Data, rs: brs}, acc)
 						}
-						what := fmt.Sprintf("%v, %d x %d x %d, rows of B %d apart, %s, acc %t", tier, rows, inner, cols, brs, name, acc)
+						what := fmt.Sprintf("%v, %d x %d x %d, rows of B %d apart, %s, acc %t", tier, rows, inner, cols,
+							brs, name, acc)
 						equalBits(t, what, clone(c).Data, want.Data)
 						for i := range rows - 1 {
 							for _, v := range c.Data[i*crs+cols : (i+1)*crs] {
@@ -148,7 +153,8 @@ func TestPanelsApart(t *testing.T) {
 					t.Errorf("%v: rows of two panels of B are %d apart, and no panic", tier, 2*kern.nr)
 				}
 			}()
-			kern.panel(&blockA{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, panelB{data: x, rs: 2 * kern.nr}, x[20*kern.nr:], 2*kern.nr, false, 2)
+			kern.panel(&blockA{rows: 2, cols: 3, rs: 3, cs: 1, data: x}, panelB{data: x, rs: 2 * kern.nr},
+				x[20*kern.nr:], 2*kern.nr, false, 2)
 		}()
 	}
 }
@@ -171,7 +177,8 @@ func TestRowLayouts(t *testing.T) {
 			CopyMatrix(apart, a)
 			for _, from := range []Matrix{a, apart, clone(a.T()).T()} {
 				e.MatMulPacked(got, from, packed, false)
-				equalBits(t, fmt.Sprintf("%v, %d rows, %d and %d apart", tier, rows, from.RS, from.CS), got.Data, want.Data)
+				equalBits(t, fmt.Sprintf("%v, %d rows, %d and %d apart", tier, rows, from.RS, from.CS), got.Data,
+					want.Data)
 			}
 		}
 	}

@@ -101,7 +101,8 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			_, glyph := s.look()
 			end := tx(pt.Y)
-			corners := []vg.Point{{X: c.Min.X, Y: y}, {X: end, Y: y}, {X: end, Y: y - barHeight}, {X: c.Min.X, Y: y - barHeight}}
+			corners := []vg.Point{{X: c.Min.X, Y: y}, {X: end, Y: y}, {X: end, Y: y - barHeight},
+				{X: c.Min.X, Y: y - barHeight}}
 			if pt.Doubtful {
 				c.StrokeLines(draw.LineStyle{Color: glyph.Color, Width: 1}, append(corners, corners[0]))
 			} else {

@@ -11,7 +11,8 @@ import (
 // An interval that does not hold the value measured is drawn where it lies: here one decade
 // of an axis of more than three.
 func TestIntervalOffTheValue(t *testing.T) {
-	lengths, _ := barsOf(t, Layers{Names: []string{"a", "b"}, D: []float64{1, 1}, Intervals: []Interval{{100, 1000}, {}}})
+	lengths, _ := barsOf(t, Layers{Names: []string{"a", "b"}, D: []float64{1, 1},
+		Intervals: []Interval{{100, 1000}, {}}})
 	if len(lengths) != 1 || lengths[0] < 20 || lengths[0] > float64(pageWidth)*10/16/3 {
 		t.Errorf("bars of the lengths %v", lengths)
 	}
@@ -21,9 +22,11 @@ func TestIntervalOffTheValue(t *testing.T) {
 // any value, and the legend says so.
 func TestOpenIntervals(t *testing.T) {
 	inf := math.Inf(1)
-	points := []Point{{X: 0, Y: 1, Low: 0, High: inf}, {X: 1, Y: 10, Low: 5, High: inf}, {X: 2, Y: 10, Low: 5, High: 20}}
+	points := []Point{{X: 0, Y: 1, Low: 0, High: inf}, {X: 1, Y: 10, Low: 5, High: inf},
+		{X: 2, Y: 10, Low: 5, High: 20}}
 	for _, f := range []Figure{
-		Layers{Names: []string{"a", "b", "c"}, D: []float64{1, 10, 10}, Intervals: []Interval{{0, inf}, {5, inf}, {5, 20}}},
+		Layers{Names: []string{"a", "b", "c"}, D: []float64{1, 10, 10},
+			Intervals: []Interval{{0, inf}, {5, inf}, {5, 20}}},
 		Lines{LinearX: true, LogY: true, Series: []Series{{Points: points}}},
 	} {
 		lengths, svg := barsOf(t, f)

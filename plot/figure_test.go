@@ -127,7 +127,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "two layers, hence no interval",
 			draw: func(path string) error {
-				return Save(path, Layers{Names: layerNames[:2], D: layerD[:2], Law: fitted(t, layerNames[:2], layerD[:2])})
+				return Save(path, Layers{Names: layerNames[:2], D: layerD[:2],
+					Law: fitted(t, layerNames[:2], layerD[:2])})
 			},
 			want:   []string{"ρ = 0.836", "r = −1.000"},
 			reject: []string{"CI"},
@@ -166,8 +167,8 @@ func TestFigures(t *testing.T) {
 					names[i] = "normalised & <hidden>\n\x00 layer " + digits[i%10]
 					d[i] = math.Pow(10, float64(i-6))
 				}
-				return Save(path, Layers{Title: strings.Repeat("A title too long for one line ", 8) + "\x1b\xff", Names: names,
-					D: d})
+				return Save(path, Layers{Title: strings.Repeat("A title too long for one line ", 8) + "\x1b\xff",
+					Names: names, D: d})
 			},
 			width: 160 * mm,
 			want:  []string{"normalised & <hidden>", "layer 9", "1e+12"},
@@ -211,7 +212,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "panel without variance",
 			draw: func(path string) error {
-				return Save(path, PCA{Panels: []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0}, []byte{0, 1, 2}}}})
+				return Save(path, PCA{Panels: []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0},
+					[]byte{0, 1, 2}}}})
 			},
 			want: []string{"PC 1 (0.0% of variance)"},
 		},
@@ -219,7 +221,8 @@ func TestFigures(t *testing.T) {
 			name:  "training",
 			draw:  func(path string) error { return Save(path, Training{Title: "Training", Epochs: epochs}) },
 			width: 180 * mm, height: 80 * mm,
-			want:    []string{"Training", "training", "validation", "epoch", "cross-entropy loss (nats)", "accuracy (%)", "20"},
+			want: []string{"Training", "training", "validation", "epoch", "cross-entropy loss (nats)",
+				"accuracy (%)", "20"},
 			colours: []color.NRGBA{blue, vermillion},
 		},
 		{
@@ -276,11 +279,13 @@ func TestFigures(t *testing.T) {
 						Limit: &Level{"estimate for n to infinity", 15, 14.6, 15.4}},
 					{Name: "denoised", Colour: 1, Points: []Point{{X: 32, Y: 1}, {X: 10000, Y: 6}},
 						Limit: &Level{Name: "of the denoised", Y: 6.1}},
-					{Name: "without a limit", Colour: 2, Points: []Point{{X: 32, Y: 3}}, Limit: &Level{Name: "nowhere", Y: nan}},
+					{Name: "without a limit", Colour: 2, Points: []Point{{X: 32, Y: 3}},
+						Limit: &Level{Name: "nowhere", Y: nan}},
 				}})
 			},
-			width:   160 * mm,
-			want:    []string{"samples n (log scale)", "fuzziness D", "10000", "estimate for n to infinity", "of the denoised"},
+			width: 160 * mm,
+			want: []string{"samples n (log scale)", "fuzziness D", "10000", "estimate for n to infinity",
+				"of the denoised"},
 			reject:  []string{"nowhere"},
 			colours: []color.NRGBA{blue, vermillion},
 		},
@@ -338,8 +343,8 @@ func TestFigures(t *testing.T) {
 				if err := Save(path, Maps{Rows: 1, Cols: 1, Images: []Image{{"", [][]float32{{0}}}}}); err != nil {
 					return err
 				}
-				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1, Images: []Image{{"", [][]float32{{0, 0.01, 10}}},
-					{"", [][]float32{{1, 1, 1}}}}})
+				return Save(path, Maps{Rows: 1, Cols: 3, Log: true, PerRow: 1,
+					Images: []Image{{"", [][]float32{{0, 0.01, 10}}}, {"", [][]float32{{1, 1, 1}}}}})
 			},
 			want: []string{"0.1", "10"},
 		},
@@ -357,8 +362,8 @@ func TestFigures(t *testing.T) {
 		{
 			name: "spectra",
 			draw: func(path string) error {
-				return Save(path, Spectra{Title: "Spectra", Note: "A note.", Values: [][]float64{{1, 100, 0.01}, {nan, 10, 0},
-					{5, 2, -1}}})
+				return Save(path, Spectra{Title: "Spectra", Note: "A note.",
+					Values: [][]float64{{1, 100, 0.01}, {nan, 10, 0}, {5, 2, -1}}})
 			},
 			want: []string{"eigenvalue of P (log scale)", "each of 3 components", "median",
 				"A note. 3 of 9 values are not drawn"},

@@ -59,7 +59,8 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 		}
 		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: translucent(line.Color, 0x30)},
 			&plotter.Line{XYs: outline, LineStyle: line})
-		f.keys = append(f.keys, key{text: s.Name, line: &line, glyph: bandKey("", seriesColours[i%len(seriesColours)]).glyph})
+		f.keys = append(f.keys, key{text: s.Name, line: &line,
+			glyph: bandKey("", seriesColours[i%len(seriesColours)]).glyph})
 	}
 	if m := h.Mark; m != nil && m.Y >= lo && m.Y <= hi {
 		line := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{2, 2}}

@@ -68,7 +68,8 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 	first := 0
 	if a.Law != nil {
 		if first = find(a.Names, a.Law.Names); first < 0 {
-			return drawing{}, fmt.Errorf("the law was fitted to layers %q, which are not a run of %q", a.Law.Names, a.Names)
+			return drawing{}, fmt.Errorf("the law was fitted to layers %q, which are not a run of %q", a.Law.Names,
+				a.Names)
 		}
 	}
 	f, p, err := fuzziness(a, first, width)
@@ -172,7 +173,8 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 	f := drawing{width: width, height: min(width, fileWidth) * 10 / 16, draw: p.Draw}
 	if law != nil {
 		if !drawable(law.Rho) || !drawable(law.D0) {
-			return drawing{}, nil, fmt.Errorf("the law's rho %v and D_0 %v must be positive and finite", law.Rho, law.D0)
+			return drawing{}, nil, fmt.Errorf("the law's rho %v and D_0 %v must be positive and finite", law.Rho,
+				law.D0)
 		}
 		for l := range len(law.Names) {
 			xy := plotter.XY{X: float64(first + l), Y: math.Log10(law.D0) + float64(l)*math.Log10(law.Rho)}
@@ -213,7 +215,8 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		f.keys = append(f.keys, key{text: "measured, left out of it", glyph: &hollow})
 	}
 	if law != nil {
-		l := &plotter.Line{XYs: line, LineStyle: draw.LineStyle{Color: vermillion, Width: 1.5, Dashes: []vg.Length{5, 3}}}
+		l := &plotter.Line{XYs: line, LineStyle: draw.LineStyle{Color: vermillion, Width: 1.5,
+			Dashes: []vg.Length{5, 3}}}
 		f.keys = append(f.keys, key{text: lawText(law), line: &l.LineStyle})
 		if len(law.Band) > 0 {
 			p.Add(band(lower, upper, vermillion))

@@ -148,7 +148,8 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 			k.glyph = &glyph
 			marks = append(marks, bars,
 				&plotter.Scatter{XYs: whole, GlyphStyle: glyph},
-				&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius, Shape: ring{}}})
+				&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius,
+					Shape: ring{}}})
 			doubt = doubt || len(hollow) > 0
 			all.bars, all.open = append(all.bars, bars.bars...), all.open || bars.open
 		}

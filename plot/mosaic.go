@@ -306,7 +306,8 @@ var greys = func() (p color.Palette) {
 // viridis is the colour map of that name (Smith and van der Walt, 2015), linear
 // between ten of its colours.
 var viridis = func() (p color.Palette) {
-	anchors := []uint32{0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725}
+	anchors := []uint32{0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b,
+		0xfde725}
 	for v := range 256 {
 		at := v * (len(anchors) - 1)
 		i, part := at/255, at%255

@@ -14,7 +14,8 @@ func TestTone(t *testing.T) {
 		log       bool
 		want      uint8
 	}{
-		{0, 0, 1, false, 0}, {1, 0, 1, false, 255}, {0.5, 0, 1, false, 128}, {-3, 0, 1, false, 0}, {9, 0, 1, false, 255},
+		{0, 0, 1, false, 0}, {1, 0, 1, false, 255}, {0.5, 0, 1, false, 128}, {-3, 0, 1, false, 0},
+		{9, 0, 1, false, 255},
 		{0, -1, 1, false, 128}, {5, 5, 5, false, 0},
 		{1, 0.01, 100, true, 128}, {0, 0.01, 100, true, 0}, {-1, 0.01, 100, true, 0}, {1e9, 0.01, 100, true, 255},
 	} {

@@ -46,7 +46,8 @@ func (p Panel) check() error {
 		return fmt.Errorf("panel %q has %d coordinates for %d samples of %d components", p.Title, len(p.Points),
 			len(p.Labels), p.Components)
 	case len(p.Explained) != p.Components:
-		return fmt.Errorf("panel %q has %d shares of variance for %d components", p.Title, len(p.Explained), p.Components)
+		return fmt.Errorf("panel %q has %d shares of variance for %d components", p.Title, len(p.Explained),
+			p.Components)
 	}
 	for i, v := range p.Points {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -61,7 +61,8 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 		return f, fmt.Errorf("centre %w", err)
 	}
 	if len(a.Paths) > mostPaths || places > mostPlaces {
-		return f, fmt.Errorf("%d paths of %d places: want at most %d of %d", len(a.Paths), places, mostPaths, mostPlaces)
+		return f, fmt.Errorf("%d paths of %d places: want at most %d of %d", len(a.Paths), places, mostPaths,
+			mostPlaces)
 	}
 	x, y := a.X, a.Y
 	if x == "" {

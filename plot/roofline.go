@@ -71,7 +71,8 @@ func (r Roofline) layout(width vg.Length) (drawing, error) {
 		drawn += len(whole) + len(hollow)
 		doubt = doubt || len(hollow) > 0
 		p.Add(&plotter.Scatter{XYs: whole, GlyphStyle: glyph},
-			&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius, Shape: ring{}}})
+			&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius,
+				Shape: ring{}}})
 		big := glyph
 		big.Radius *= 1.3
 		f.keys = append(f.keys, key{text: s.Name, glyph: &big})

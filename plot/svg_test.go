@@ -49,8 +49,8 @@ func TestSVG(t *testing.T) {
 		want   []string
 		reject []string
 	}{
-		{"dots", func() ([]byte, error) { return SVG(dots) }, []string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40",
-			"90", "Over seeds."}, []string{"absent"}},
+		{"dots", func() ([]byte, error) { return SVG(dots) },
+			[]string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40", "90", "Over seeds."}, []string{"absent"}},
 		{"lines", func() ([]byte, error) { return SVG(lines) },
 			[]string{"Over sizes <b>&\"", "packed <b>", "plain", "16", "64", "2048", "100", "marked in the table",
 				"A note."}, []string{"absent"}},
@@ -108,7 +108,8 @@ func TestSVGErrors(t *testing.T) {
 		{"0 peaks and 1 bandwidths", func() ([]byte, error) { return SVG(Roofline{Bandwidths: memory}) }},
 		{"1 peaks and 0 bandwidths", func() ([]byte, error) { return SVG(Roofline{Peaks: peak}) }},
 		{"no point", func() ([]byte, error) {
-			return SVG(Roofline{Peaks: peak, Bandwidths: memory, Points: []Series{{Points: []Point{{X: math.Inf(1), Y: 1}}}}})
+			return SVG(Roofline{Peaks: peak, Bandwidths: memory,
+				Points: []Series{{Points: []Point{{X: math.Inf(1), Y: 1}}}}})
 		}},
 		{"nothing to draw", func() ([]byte, error) { return SVG(Bars{Groups: []string{"a"}}) }},
 		{"nothing to draw", func() ([]byte, error) { return SVG(Dots{Groups: []string{"a"}}) }},

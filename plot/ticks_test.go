@@ -26,7 +26,8 @@ func TestTicks(t *testing.T) {
 	}{
 		{"through zero", linearTicks(-10.5, 21, 6, false), []string{"−10", "0", "10", "20"}},
 		{"tenths", linearTicks(0.38, 1.35, 6, false), []string{"0.4", "0.6", "0.8", "1.0", "1.2"}},
-		{"no minus zero", linearTicks(-0.3, 0.3, 6, false), []string{"−0.3", "−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"}},
+		{"no minus zero", linearTicks(-0.3, 0.3, 6, false),
+			[]string{"−0.3", "−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"}},
 		{"whole", linearTicks(1, 3, 8, true), []string{"1", "2", "3"}},
 		{"whole, from 1", linearTicks(1, 20, 8, true), []string{"5", "10", "15", "20"}},
 		{"one value", linearTicks(1, 1, 8, true), []string{"1"}},

@@ -162,7 +162,8 @@ func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
 				if p != nil {
 					p.Draw(canvases[r][i])
 					axes := p.DataCanvas(canvases[r][i])
-					c.FillText(title, vg.Point{X: (axes.Min.X + axes.Max.X) / 2, Y: axes.Max.Y + gap}, titles[r*columns+i])
+					c.FillText(title, vg.Point{X: (axes.Min.X + axes.Max.X) / 2, Y: axes.Max.Y + gap},
+						titles[r*columns+i])
 				}
 			}
 		}

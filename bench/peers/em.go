@@ -124,8 +124,8 @@ func (m *mixture) time(ctx context.Context, s *settings, dir string, peers []*ch
 				return err
 			}
 			if i == 0 {
-				fmt.Printf("log-likelihood a row: from %.6f to %.6f, sklearn in %s %.6f\n", ours.LogLikelihood[0], ours.Final(),
-					kind, score[0])
+				fmt.Printf("log-likelihood a row: from %.6f to %.6f, sklearn in %s %.6f\n", ours.LogLikelihood[0],
+					ours.Final(), kind, score[0])
 			}
 		}
 		contend = append(contend, func() (took float64, err error) {

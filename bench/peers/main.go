@@ -91,13 +91,15 @@ func run(ctx context.Context) error {
 		listed(s.threads), runtime.GOMAXPROCS(0))
 	if m.Load > 0.5 {
 		fmt.Fprintf(os.Stderr,
-			"peers: %v processes ran in the last minute: leave the machine alone, or the threads of peers wait for each "+
+			"peers: %v processes ran in the last minute: leave the machine alone, or the threads of peers wait for "+
+				"each "+
 				"other\n", m.Load)
 	}
 
 	if core, set := os.LookupEnv("OPENBLAS_CORETYPE"); set {
 		fmt.Fprintf(os.Stderr,
-			"peers: OPENBLAS_CORETYPE=%s chooses the kernels of OpenBLAS, also for PyTorch and scikit-learn: are they its "+
+			"peers: OPENBLAS_CORETYPE=%s chooses the kernels of OpenBLAS, also for PyTorch and scikit-learn: are "+
+				"they its "+
 				"best ones here?\n", core)
 	}
 

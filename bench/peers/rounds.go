@@ -126,8 +126,8 @@ func nearAbove(what string, got, want []float32, tol, least float64) error {
 	most := max(least, largest(want))
 	for i, v := range want {
 		if d := math.Abs(float64(got[i] - v)); !(d <= tol*most) {
-			return fmt.Errorf("%s: element %d is %v, ours %v: further apart than %v of the largest, %.3g", what, i, got[i], v,
-				tol, most)
+			return fmt.Errorf("%s: element %d is %v, ours %v: further apart than %v of the largest, %.3g", what, i,
+				got[i], v, tol, most)
 		}
 	}
 	return nil

@@ -56,7 +56,8 @@ func TestThreadNumbers(t *testing.T) {
 		all  int
 		want []int // nil: refused
 	}{
-		{"", 1, []int{1}}, {"", 2, []int{1, 2}}, {"", 64, []int{1, 64}}, {"4", 2, []int{4}}, {"1, 2,8", 4, []int{1, 2, 8}},
+		{"", 1, []int{1}}, {"", 2, []int{1, 2}}, {"", 64, []int{1, 64}}, {"4", 2, []int{4}},
+		{"1, 2,8", 4, []int{1, 2, 8}},
 		{"0", 4, nil}, {"1,1", 4, nil}, {"1,", 4, nil}, {"all", 4, nil}, {"-2", 4, nil},
 	} {
 		if got, err := threadNumbers(c.text, c.all); !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {

@@ -27,7 +27,8 @@ func torch(ctx context.Context, s *settings) error {
 	defer remove()
 	peers, err := startAll(s, dir, "torch_peer.py")
 	if errors.Is(err, errMissing) {
-		fmt.Println("\ntorch: skipped: no Python with PyTorch (Debian: apt-get install python3-torch libopenblas0-openmp)")
+		fmt.Println("\ntorch: skipped: no Python with PyTorch (Debian: apt-get install python3-torch " +
+			"libopenblas0-openmp)")
 		return nil
 	}
 	if err != nil {
@@ -100,8 +101,8 @@ func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in
 		if err != nil {
 			return err
 		}
-		fmt.Printf("expert's fastest way, threads %d: forward %s, training step %s\n", threads, loaded.Fastest["forward"],
-			loaded.Fastest["train"])
+		fmt.Printf("expert's fastest way, threads %d: forward %s, training step %s\n", threads,
+			loaded.Fastest["forward"], loaded.Fastest["train"])
 		if err := compareTorch(ours[ascent.DenseRoute], r, work); err != nil {
 			return err
 		}
@@ -111,7 +112,10 @@ func torchShape(ctx context.Context, s *settings, dir string, peers []*child, in
 		for _, w := range work {
 			for _, route := range w.routes {
 				n := ours[route]
-				contend = append(contend, func() (float64, error) { return seconds(func() { w.ours(n) }, s.least), nil })
+				contend = append(contend, func() (float64, error) {
+					return seconds(func() { w.ours(n) }, s.least),
+						nil
+				})
 			}
 			contend = append(contend, r.time(w.theirs, s.least))
 		}
@@ -162,7 +166,8 @@ func compareRoutes(ours map[ascent.Route]*network) error {
 		evaluated += s.Computed
 	}
 	n := float64(w.Steps)
-	fmt.Printf("components of %d a row and step: %.2f active, %.2f computed by the sparse route; auto takes the %v one\n",
+	fmt.Printf("components of %d a row and step: %.2f active, %.2f computed by the sparse route; auto takes the %v "+
+		"one\n",
 		w.Components, active/n, evaluated/n, ours[ascent.AutoRoute].m.Work().Route)
 	return nil
 }

@@ -34,7 +34,8 @@ func training(ctx context.Context, s *settings) error {
 	defer remove()
 	peers, err := startAll(s, dir, "training_peer.py")
 	if errors.Is(err, errMissing) {
-		fmt.Println("\ntraining: skipped: no Python with PyTorch (Debian: apt-get install python3-torch libopenblas0-openmp)")
+		fmt.Println("\ntraining: skipped: no Python with PyTorch (Debian: apt-get install python3-torch " +
+			"libopenblas0-openmp)")
 		return nil
 	}
 	if err != nil {
@@ -83,8 +84,8 @@ func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, da
 		if err != nil {
 			return err
 		}
-		fmt.Printf("expert's fastest way, threads %d: forward %s; training step %s\n", threads, loaded.Fastest["forward"],
-			loaded.Fastest["train"])
+		fmt.Printf("expert's fastest way, threads %d: forward %s; training step %s\n", threads,
+			loaded.Fastest["forward"], loaded.Fastest["train"])
 		o := &ownTraining{ctx: ctx, e: e, m: m, trainer: dpn.NewTrainer(m, e), batch: data.Train.Slice(0, c.Batch),
 			at: make([]int32, c.Batch)}
 		for j := range o.at {
@@ -212,7 +213,8 @@ func (o *ownTraining) compare(r *child) error {
 	for _, p := range o.m.Params() {
 		// Where nearly always a single component counts, the gradient of c is the rounding of
 		// sums that cancel.
-		if err := nearAbove(r.name+": gradient of "+p.Name, got.next(len(p.Grad)), p.Grad, tolerance, 1e-5*most); err != nil {
+		if err := nearAbove(r.name+": gradient of "+p.Name, got.next(len(p.Grad)), p.Grad, tolerance,
+			1e-5*most); err != nil {
 			return err
 		}
 		if p.Name == "denoising_potential.U" {

@@ -372,7 +372,8 @@ func (d *download) accept(resp *http.Response, have int64) (start int64, again b
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
 		return 0, true, d.discardFor(fmt.Errorf("refused to resume at byte %d", have))
 	default:
-		return 0, false, errors.New(strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode))))
+		return 0, false, errors.New(strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ",
+			http.StatusText(resp.StatusCode))))
 	}
 	if n := resp.ContentLength; n >= 0 && have+n != d.file.Size {
 		return 0, false, fmt.Errorf("offers %d bytes, expected %d", have+n, d.file.Size)

@@ -124,13 +124,14 @@ func TestFiles(t *testing.T) {
 	m := newMirror(t, whole(body))
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	var last, calls int64
-	opt := Options{Files: files, Mirrors: []string{m.URL + "/some/path/"}, Progress: func(name string, done, total int64) {
-		if name != "file.gz" || total != int64(len(body)) || done < last {
-			t.Errorf("progress of %q: %d of %d after %d", name, done, total, last)
-		}
-		last = done
-		calls++
-	}}
+	opt := Options{Files: files, Mirrors: []string{m.URL + "/some/path/"},
+		Progress: func(name string, done, total int64) {
+			if name != "file.gz" || total != int64(len(body)) || done < last {
+				t.Errorf("progress of %q: %d of %d after %d", name, done, total, last)
+			}
+			last = done
+			calls++
+		}}
 	if err := Files(context.Background(), dir, opt); err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +428,8 @@ func TestMNISTIsPinned(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for i, f := range mnistFiles {
-		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size || f.Size <= 0 || f.Size > 1<<24 {
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size || f.Size <= 0 ||
+			f.Size > 1<<24 {
 			t.Errorf("%+v is not pinned", f)
 		}
 		if err := os.WriteFile(filepath.Join(dir, f.Name), nil, 0o600); err != nil {

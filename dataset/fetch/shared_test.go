@@ -35,7 +35,8 @@ func TestTogether(t *testing.T) {
 			var group sync.WaitGroup
 			for range 4 {
 				group.Go(func() {
-					if err := Files(context.Background(), dir, Options{Files: files, Mirrors: []string{m.URL}}); err != nil {
+					if err := Files(context.Background(), dir,
+						Options{Files: files, Mirrors: []string{m.URL}}); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 				})

@@ -271,7 +271,8 @@ func TestCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n.Parameters() != c.parameters || n.MACs() != c.macs {
-			t.Errorf("%d parameters and %d multiply-adds, want %d and %d", n.Parameters(), n.MACs(), c.parameters, c.macs)
+			t.Errorf("%d parameters and %d multiply-adds, want %d and %d", n.Parameters(), n.MACs(), c.parameters,
+				c.macs)
 		}
 	}
 }
@@ -306,7 +307,8 @@ func TestRefusals(t *testing.T) {
 		"momentum": func(t *Training) { t.Momentum = 1 }, "weight decay": func(t *Training) { t.WeightDecay = -1 },
 		"schedule": func(t *Training) { t.Schedule = "" }, "warm-up": func(t *Training) { t.Warmup = 2 },
 		"epochs": func(t *Training) { t.Epochs = 0 }, "batch": func(t *Training) { t.Batch = 0 },
-		"clip": func(t *Training) { t.Clip = -1 }, "noise": func(t *Training) { t.NoiseMin = 1 }, "max updates": func(t *Training) { t.MaxUpdates = -1 },
+		"clip": func(t *Training) { t.Clip = -1 }, "noise": func(t *Training) { t.NoiseMin = 1 },
+		"max updates": func(t *Training) { t.MaxUpdates = -1 },
 	} {
 		tr := good
 		change(&tr)

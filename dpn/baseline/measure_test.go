@@ -58,7 +58,8 @@ func TestMeasure(t *testing.T) {
 		if testing, err = n.Score(ctx, e, test); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d parameters, %d multiply-adds, %d updates in %.1f s: training %.2f%%, test %.2f%% (loss %.4f), weights %.12s",
+		t.Logf("%d parameters, %d multiply-adds, %d updates in %.1f s: training %.2f%%, test %.2f%% (loss %.4f), "+
+			"weights %.12s",
 			n.Parameters(), n.MACs(), h[len(h)-1].Updates, seconds, 100*training.Accuracy, 100*testing.Accuracy,
 			testing.Loss, n.WeightsSHA256())
 		return training, testing
@@ -116,7 +117,8 @@ func TestMeasure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("statistics of %d rows (0: running): D %.4g, rho %.3f, Pearson r %.4f", batch, d, law.Rho, law.Pearson)
+			t.Logf("statistics of %d rows (0: running): D %.4g, rho %.3f, Pearson r %.4f", batch, d, law.Rho,
+				law.Pearson)
 		}
 	})
 }

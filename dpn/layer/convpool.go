@@ -142,7 +142,8 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 				sums := engine.View(l.spaced[o*rows*cols:(o+1)*rows*cols], rows, cols).Slice(0, rows, 0, w.outCols())
 				first := i*dy.Cols + o*n
 				k, at, v := list(o, i)
-				m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], w.place(0, 1), w.place(1, 0))
+				m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], w.place(0, 1),
+					w.place(1, 0))
 				l.count[k] = m
 				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v[:m],
 					images[i*size:(i+1)*size+panelCols], at[:m], w.patchStride())

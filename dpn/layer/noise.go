@@ -18,7 +18,8 @@ type Noise struct {
 	x      engine.Matrix
 	update int
 
-	share func(w *engine.Worker, lo, hi int) // addRows, stored because a method value made for each call would be allocated
+	// addRows, stored because a method value made for each call would be allocated
+	share func(w *engine.Worker, lo, hi int)
 }
 
 // MaxNoise bounds the standard deviation of training noise.

@@ -253,7 +253,8 @@ func (f *em) expect() (float64, error) {
 	}
 	ll := sum/float64(n) - f.logZ
 	if !linalg.IsFinite(ll) {
-		return 0, fmt.Errorf("EM: the log-likelihood is %v after %d iterations; try a larger em-ridge", ll, f.Iterations)
+		return 0, fmt.Errorf("EM: the log-likelihood is %v after %d iterations; try a larger em-ridge", ll,
+			f.Iterations)
 	}
 	return ll, nil
 }

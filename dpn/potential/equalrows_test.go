@@ -23,8 +23,8 @@ func TestEqualRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !r.Converged || r.Iterations > 5 || r.Inertia > 1e-6 {
-				t.Errorf("%d different rows: %d iterations, converged %v, inertia %v", distinct, r.Iterations, r.Converged,
-					r.Inertia)
+				t.Errorf("%d different rows: %d iterations, converged %v, inertia %v", distinct, r.Iterations,
+					r.Converged, r.Inertia)
 			}
 		}
 	}

@@ -59,7 +59,8 @@ var forms = []Form{
 		make: newLowRankForm,
 	},
 	{
-		Name: FormFlat, Formula: "s0^2 (I - (1-eps) U_i^T U_i), U_i r x d with orthonormal rows", Ranked: true, Eps: true,
+		Name: FormFlat, Formula: "s0^2 (I - (1-eps) U_i^T U_i), U_i r x d with orthonormal rows", Ranked: true,
+		Eps:     true,
 		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "U", []int{k, r, d}}} },
 		make:    newFlatForm,
 	},

@@ -22,9 +22,10 @@ import (
 // Centres, and the sum of squared distances to the nearest of these is at most Inertia, up
 // to rounding. DrawCentres moves no centre.
 type Clusters struct {
-	Centres    engine.Matrix // k x d
-	Assignment []int32       // nearest centre of each row (ClassKMeans: of those of its class), the lower one among equals
-	Inertia    float64       // sum of squared distances of the rows to the centres that they are assigned to
+	Centres engine.Matrix // k x d
+	// nearest centre of each row (ClassKMeans: of those of its class), the lower one among equals
+	Assignment []int32
+	Inertia    float64 // sum of squared distances of the rows to the centres that they are assigned to
 	Iterations int
 	Converged  bool
 }

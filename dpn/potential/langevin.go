@@ -140,7 +140,8 @@ func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine
 			if v := phi[b]; !linalg.IsFinite(v) {
 				return fmt.Errorf(
 					"chain %d: phi is %v after %d steps: "+
-						"take a smaller step size (2 over the largest eigenvalue of the precisions is the limit), or another start",
+						"take a smaller step size (2 over the largest eigenvalue of the precisions is the limit), or "+
+						"another start",
 					b, v, t)
 			}
 			streams[b].Normal(z.Row(b))

@@ -67,7 +67,8 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 	for i, g := range s.gaussians {
 		logs[i] = float64(p.c.Data[i])/temperature - g.logDet()/2
 		if !linalg.IsFinite(logs[i]) {
-			return nil, fmt.Errorf("component %d: the logarithm of its mass is %v, expected a finite number", i, logs[i])
+			return nil, fmt.Errorf("component %d: the logarithm of its mass is %v, expected a finite number", i,
+				logs[i])
 		}
 	}
 	top, sum := slices.Max(logs), 0.0

@@ -336,11 +336,14 @@ func TestSamplerRefuses(t *testing.T) {
 		corrupt     func(p *Potential)
 		want        string
 	}{
-		"singular": {FormFull, 1, func(p *Potential) { copy(factors(p).Data[25+5:25+10], factors(p).Data[25:]) }, "component 1: the precision has no inverse"},
+		"singular": {FormFull, 1, func(p *Potential) { copy(factors(p).Data[25+5:25+10], factors(p).Data[25:]) },
+			"component 1: the precision has no inverse"},
 		"singular, tied": {FormTied, 1, func(p *Potential) { clear(factors(p).Data[5:10]) },
 			"component 0: the precision has no inverse"},
-		"A is infinite":  {FormFull, 1, func(p *Potential) { factors(p).Data[0] = float32(math.Inf(1)) }, "component 0"},
-		"A is NaN":       {FormFull, 1, func(p *Potential) { factors(p).Data[24] = float32(math.NaN()) }, "component 0"},
+		"A is infinite": {FormFull, 1, func(p *Potential) { factors(p).Data[0] = float32(math.Inf(1)) },
+			"component 0"},
+		"A is NaN": {FormFull, 1, func(p *Potential) { factors(p).Data[24] = float32(math.NaN()) },
+			"component 0"},
 		"diag vanishes":  {FormDiag, 1, func(p *Potential) { p.form.params()[0].Data[5] = -80 }, "component 1"},
 		"diag overflows": {FormLowRank, 1, func(p *Potential) { p.form.params()[0].Data[5] = 60 }, "component 1"},
 		"flat too long":  {FormFlat, 1, func(p *Potential) { p.form.params()[0].Data[1] = 3 }, "component 0"},

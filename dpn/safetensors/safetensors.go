@@ -252,7 +252,8 @@ func Read(r io.Reader, size int64) (*File, error) {
 	if left := uint64(size - 8); n > min(left, MaxHeader) {
 		if string(b[:4]) == zipMagic {
 			return nil, errors.New(
-				"not a safetensors file, but a zip archive, as torch.save writes: save the tensors by safetensors.torch.save_file")
+				"not a safetensors file, but a zip archive, as torch.save writes: save the tensors by " +
+					"safetensors.torch.save_file")
 		}
 		if n > MaxHeader {
 			return nil, fmt.Errorf(
@@ -283,7 +284,8 @@ func Read(r io.Reader, size int64) (*File, error) {
 	if want, ok := f.Metadata[ChecksumKey]; ok {
 		if got := f.checksum(); got != want {
 			return nil, fmt.Errorf(
-				"damaged, or changed by a program that left the checksum: SHA-256 %.12s, expected %.12s (%s in the metadata)",
+				"damaged, or changed by a program that left the checksum: SHA-256 %.12s, expected %.12s (%s in the "+
+					"metadata)",
 				got, want, ChecksumKey)
 		}
 		delete(f.Metadata, ChecksumKey)

@@ -41,7 +41,8 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 	sc := newScatter(s, e.Threads())
 	for k, n := range sc.counts {
 		if n < 2 {
-			return nil, fmt.Errorf("separation: %d sample in class %d: a sampling error needs at least 2", n, sc.labels[k])
+			return nil, fmt.Errorf("separation: %d sample in class %d: a sampling error needs at least 2", n,
+				sc.labels[k])
 		}
 	}
 	dim, classes := sc.set.Dim, len(sc.labels)

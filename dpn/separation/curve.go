@@ -72,7 +72,8 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 		if size == n {
 			p.Subsets = 1
 		}
-		if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil { // otherwise its samples have only one class
+		// otherwise its samples have only one class
+		if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil {
 			p.First = f.D
 		}
 		order := make([]int, n)

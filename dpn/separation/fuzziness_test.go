@@ -542,7 +542,8 @@ func TestSetErrors(t *testing.T) {
 	}{
 		{"no features", Set{}, "width 0"},
 		{"negative width", Set{Dim: -2}, "width -2"},
-		{"ragged", Set{X: make([]float32, 7), Dim: 2, Labels: make([]byte, 3)}, "7 features are not whole rows of width 2"},
+		{"ragged", Set{X: make([]float32, 7), Dim: 2, Labels: make([]byte, 3)},
+			"7 features are not whole rows of width 2"},
 		{"too few labels", Set{X: make([]float32, 6), Dim: 2, Labels: make([]byte, 2)}, "2 labels for 3 rows"},
 		{"too many labels", Set{X: make([]float32, 6), Dim: 2, Labels: make([]byte, 4)}, "4 labels for 3 rows"},
 		{"no rows", Set{Dim: 2}, "0 rows: at least 2"},
@@ -553,7 +554,11 @@ func TestSetErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for what, f := range map[string]func() error{
-				"Measure":          func() error { _, err := Measure(context.Background(), "conv1", c.s, Options{}); return err },
+				"Measure": func() error {
+					_,
+						err := Measure(context.Background(), "conv1", c.s, Options{})
+					return err
+				},
 				"MeasureFuzziness": func() error { _, err := MeasureFuzziness(c.s, 2); return err },
 			} {
 				err := f()

@@ -112,7 +112,8 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 	}
 	n := len(d)
 	if n < 2 {
-		return Law{}, fmt.Errorf("separation: law: %d layers: at least 2 are needed to fit a line, 3 for an interval", n)
+		return Law{}, fmt.Errorf("separation: law: %d layers: at least 2 are needed to fit a line, 3 for an interval",
+			n)
 	}
 	logs := make([]float64, n)
 	for l, v := range d {

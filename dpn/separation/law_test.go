@@ -33,7 +33,8 @@ func TestLawOfGeometricData(t *testing.T) {
 			near(t, "Pearson", float64(law.Pearson), math.Copysign(1, math.Log(c.rho)), 1e-12)
 			near(t, "At", law.At(float64(n-1)), d[n-1], 1e-10*d[n-1])
 			if law.Points != n || len(law.Residuals) != n || len(law.Layers) != n {
-				t.Errorf("%d points, %d residuals, %d layers: want %d", law.Points, len(law.Residuals), len(law.Layers), n)
+				t.Errorf("%d points, %d residuals, %d layers: want %d", law.Points, len(law.Residuals), len(law.Layers),
+					n)
 			}
 			for l, e := range law.Residuals {
 				near(t, fmt.Sprint("residual ", l), e, 0, 1e-12)

@@ -46,7 +46,8 @@ func bits(layers ...Layer) string {
 		binary.Write(h, binary.LittleEndian, []float64{
 			float64(l.Fuzziness), l.FuzzinessProduct, l.Tolerance, l.SmallestEigenvalue, l.MeanDistance,
 			l.BetweenTrace, l.WithinTrace, float64(l.BetweenWithinRatio), l.PCA.TotalVariance,
-			float64(l.FuzzinessBalanced), float64(l.ClassDistanceVariance), l.NearestMeanAccuracy, float64(l.NoiseShare)})
+			float64(l.FuzzinessBalanced), float64(l.ClassDistanceVariance), l.NearestMeanAccuracy,
+			float64(l.NoiseShare)})
 		for _, v := range [][]float64{l.ExplainedVariance, l.PCA.Mean, l.PCA.Eigenvalues, l.PCA.Components} {
 			binary.Write(h, binary.LittleEndian, v)
 		}

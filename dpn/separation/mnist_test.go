@@ -60,7 +60,8 @@ func TestMNISTFigures(t *testing.T) {
 		if c.d >= 10 {
 			digits = 1e-2
 		}
-		t.Logf("n %d: D %.6f product %.6g rank %d smallest %.4g distance %.6f ratio %.6f PCA %.6f (%s, %d passes, residual %.2g)",
+		t.Logf("n %d: D %.6f product %.6g rank %d smallest %.4g distance %.6f ratio %.6f PCA %.6f (%s, %d passes, "+
+			"residual %.2g)",
 			c.n, layer.Fuzziness, layer.FuzzinessProduct, layer.Rank, layer.SmallestEigenvalue, layer.MeanDistance,
 			layer.BetweenWithinRatio, layer.ExplainedVariance, layer.PCA.Method, layer.PCA.Iterations,
 			layer.PCA.Residual)

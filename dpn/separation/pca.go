@@ -138,7 +138,8 @@ func (p *PCA) lanczos(ctx context.Context, c *covariance, q int) error {
 func (p *PCA) First(q int) *PCA {
 	f := *p
 	q = min(q, len(p.Eigenvalues))
-	f.Eigenvalues, f.ExplainedVariance, f.Components = p.Eigenvalues[:q], p.ExplainedVariance[:q], p.Components[:q*p.Dim]
+	f.Eigenvalues, f.ExplainedVariance, f.Components = p.Eigenvalues[:q], p.ExplainedVariance[:q],
+		p.Components[:q*p.Dim]
 	return &f
 }
 

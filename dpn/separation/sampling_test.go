@@ -151,7 +151,8 @@ func TestBootstrapCovers(t *testing.T) {
 // nine of ten intervals contain the true D.
 func TestLimitOfFewDimensions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same bits on every machine (TestBootstrapIsTheSameEverywhere): run without -short")
+		t.Skip("slow under emulation, and the same bits on every machine (TestBootstrapIsTheSameEverywhere): run " +
+			"without -short")
 	}
 	const classes, trials = 10, 30
 	e := newEngine(t)
@@ -200,10 +201,12 @@ func TestLimitOfFewDimensions(t *testing.T) {
 			}
 			// A median of normal errors has the standard error sqrt(pi/2) sigma/sqrt(trials).
 			bias, allowed := stat.Median(limits), 3*1.2533*math.Sqrt(square/trials)
-			t.Logf("true D %.3f: the limit is off by %.4f (median of log D; allowed %.4f), root mean square %.4f, covered %d of %d",
+			t.Logf("true D %.3f: the limit is off by %.4f (median of log D; allowed %.4f), root mean square %.4f, "+
+				"covered %d of %d",
 				truth, bias, allowed, math.Sqrt(square), covered, trials)
 			if !(math.Abs(bias) <= allowed) || !(square < 0.3*0.3) {
-				t.Errorf("D is %.4f: the log of the limit is off by %.4f, root mean square %.4f: want %.4f and 0.3 at most",
+				t.Errorf("D is %.4f: the log of the limit is off by %.4f, root mean square %.4f: want %.4f and 0.3 "+
+					"at most",
 					truth, bias, math.Sqrt(square), allowed)
 			}
 			if covered < trials*85/100 {
@@ -434,7 +437,8 @@ func TestSamplingErrors(t *testing.T) {
 		{corrupted, BootstrapOptions{}, "row 2, column 1 is NaN"},
 		{Set{Dim: 0}, BootstrapOptions{}, "width 0"},
 	} {
-		if _, err := Bootstrap(context.Background(), e, c.s, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Bootstrap(context.Background(), e, c.s, c.o); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: want %q", err, c.want)
 		}
 	}

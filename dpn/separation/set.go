@@ -36,7 +36,8 @@ func (s Set) check(threads int) error {
 		return fmt.Errorf("separation: %d rows: at least 2 are needed", rows)
 	}
 	if s.oneClass() {
-		return fmt.Errorf("separation: all %d rows belong to class %d: at least 2 classes are needed", rows, s.Labels[0])
+		return fmt.Errorf("separation: all %d rows belong to class %d: at least 2 classes are needed", rows,
+			s.Labels[0])
 	}
 	return checkFinite(s.X, s.Dim, threads)
 }

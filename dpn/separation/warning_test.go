@@ -13,7 +13,8 @@ func TestWarnings(t *testing.T) {
 		return l
 	}
 	const low = "the class means span 1 directions of 2: D says nothing of the others"
-	const noise = " of the smallest eigenvalue of SSb is the sampling noise of class means (4 samples in the smallest class): D is too small"
+	const noise = " of the smallest eigenvalue of SSb is the sampling noise of class means (4 samples in the " +
+		"smallest class): D is too small"
 	for _, c := range []struct {
 		layers []Layer
 		want   []string

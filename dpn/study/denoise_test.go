@@ -23,7 +23,8 @@ func TestSNR(t *testing.T) {
 		{[]float32{0, 0}, []float32{1, 0}, math.NaN()},            // no signal
 		{[]float32{1, 0}, []float32{1, 10}, 10 * math.Log10(.01)}, // -20
 	} {
-		if got := SNR(c.clean, c.x); !(math.Abs(got-c.want) < 1e-12 || got == c.want || got != got && c.want != c.want) {
+		if got := SNR(c.clean, c.x); !(math.Abs(got-c.want) < 1e-12 || got == c.want || got != got &&
+			c.want != c.want) {
 			t.Errorf("SNR(%v, %v) = %v, want %v", c.clean, c.x, got, c.want)
 		}
 	}

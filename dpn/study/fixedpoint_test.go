@@ -44,7 +44,8 @@ func TestFixedPointOfOneComponent(t *testing.T) {
 			t.Fatalf("alpha %v: %+v", alpha, f)
 		}
 		p := f.Points[0]
-		if p.Images != 4 || p.Share != 1 || p.Component != 0 || p.Responsibility != 1 || p.Entropy != 0 || p.First != 0 ||
+		if p.Images != 4 || p.Share != 1 || p.Component != 0 || p.Responsibility != 1 || p.Entropy != 0 ||
+			p.First != 0 ||
 			p.CentreDistance > 3e-3 {
 			t.Errorf("alpha %v: %+v", alpha, p)
 		}
@@ -199,7 +200,8 @@ func TestFixedPointsRefuse(t *testing.T) {
 	ended, stop := context.WithCancel(ctx)
 	stop()
 	for name, o := range map[string]FixedPointOptions{
-		"tolerance": {Tolerance: -1}, "tolerance NaN": {Tolerance: math.NaN()}, "merge": {Merge: math.Inf(1)}, "steps": {MaxSteps: -1},
+		"tolerance": {Tolerance: -1}, "tolerance NaN": {Tolerance: math.NaN()}, "merge": {Merge: math.Inf(1)},
+		"steps": {MaxSteps: -1},
 	} {
 		if _, err := FindFixedPoints(ctx, e, m, s, o, nil); err == nil {
 			t.Errorf("%s: no error", name)

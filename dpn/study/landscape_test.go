@@ -110,12 +110,12 @@ func TestLandscapeFlat(t *testing.T) {
 				want, inverse := denseSpectrum(t, d, p.Precision(i))
 				for j, v := range want {
 					if got := l.Spectra[i].Eigenvalues[j]; !(math.Abs(got-v) <= 1e-13*want[0]) {
-						t.Errorf("rank %d, corrupted by %v: eigenvalue %d of component %d is %v, expected %v", r, corrupt,
-							j, i, got, v)
+						t.Errorf("rank %d, corrupted by %v: eigenvalue %d of component %d is %v, expected %v", r,
+							corrupt, j, i, got, v)
 					}
 					if got, v := l.Variances[i][j], inverse.At(j, j); !(math.Abs(got-v) <= 1e-12*v) {
-						t.Errorf("rank %d, corrupted by %v: variance %d of component %d is %v, expected %v", r, corrupt, j,
-							i, got, v)
+						t.Errorf("rank %d, corrupted by %v: variance %d of component %d is %v, expected %v", r, corrupt,
+							j, i, got, v)
 					}
 				}
 			}
@@ -254,7 +254,8 @@ func TestTrace(t *testing.T) {
 				}
 			}
 			if step > 0 &&
-				math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b), tr.XAt(step-1).Row(b))) > 1e-12 {
+				math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b),
+					tr.XAt(step-1).Row(b))) > 1e-12 {
 				t.Errorf("length of step %d is %v", step-1, tr.Length[step-1][b])
 			}
 		}

@@ -22,14 +22,16 @@ func TestSymmetry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.AsymmetryLargest > 1e-8 || s.Asymmetry > s.AsymmetryLargest || s.Points != 6 || s.Directions != min(d, 16) {
+		if s.AsymmetryLargest > 1e-8 || s.Asymmetry > s.AsymmetryLargest || s.Points != 6 ||
+			s.Directions != min(d, 16) {
 			t.Errorf("d %d: %+v, expected an asymmetry of at most 1e-8", d, *s)
 		}
 		if again, err := MeasureSymmetry(ctx, p, x, 1); err != nil || *again != *s {
 			t.Errorf("d %d: %+v on one thread, %+v on two (%v)", d, again, s, err)
 		}
 	}
-	for _, c := range []struct{ omega, stretch, want float64 }{{0, 1, 0}, {3, 0, 2}, {1, 1, 2 / math.Sqrt2}, {0, 0, 0}} {
+	for _, c := range []struct{ omega, stretch, want float64 }{{0, 1, 0}, {3, 0, 2}, {1, 1, 2 / math.Sqrt2},
+		{0, 0, 0}} {
 		const h = 0.01
 		v := directions(2, 2, nil)
 		var g []float64

@@ -110,7 +110,8 @@ func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
 			dataset.Noise(seed, first, s.Len(), s.Rows, s.Cols),
 			dataset.Corruption{},
 		},
-		{"inverted", "the same images, black and white exchanged", s, dataset.Corruption{Name: "inverted", Severity: 1}},
+		{"inverted", "the same images, black and white exchanged", s,
+			dataset.Corruption{Name: "inverted", Severity: 1}},
 		{"rotated", "the same images, rotated by 90 degrees", s, dataset.Corruption{Name: "rotation", Severity: 90}},
 	}
 }

@@ -60,12 +60,13 @@ func TestStudyUncertainty(t *testing.T) {
 		done, all := 0, 0
 		s, err = MeasureUncertainty(ctx, newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), m,
 			data.Test,
-			UncertaintyOptions{Seed: 3, Validation: held, Other: other, OtherValidation: other, Progress: func(d, a int) {
-				if done++; d != done {
-					t.Errorf("progress %d of %d after %d calls", d, a, done)
-				}
-				all = a
-			}})
+			UncertaintyOptions{Seed: 3, Validation: held, Other: other, OtherValidation: other,
+				Progress: func(d, a int) {
+					if done++; d != done {
+						t.Errorf("progress %d of %d after %d calls", d, a, done)
+					}
+					all = a
+				}})
 		if err != nil {
 			t.Fatal(err)
 		}

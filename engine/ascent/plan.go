@@ -150,7 +150,8 @@ func (p Plan) String() string {
 			"and reading them is hidden from %d rows a block on",
 			size(p.PrecisionBytes), size(p.Cache), p.StreamRows)
 	}
-	threads, blocks, rows := format.Count(p.Threads, "thread"), format.Count(p.Blocks, "block"), format.Count(p.BlockRows, "row")
+	threads, blocks, rows := format.Count(p.Threads, "thread"), format.Count(p.Blocks, "block"),
+		format.Count(p.BlockRows, "row")
 	if p.Sharing == ByComponents {
 		return fmt.Sprintf("by components: %s share the components of every step, %s of up to %s (%s)", threads,
 			blocks, rows, where)

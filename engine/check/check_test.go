@@ -256,7 +256,8 @@ func TestCatches(t *testing.T) {
 		}},
 		"read past the end": {"outside its operands", func(m *memory, out engine.Matrix) func(*engine.Engine) {
 			return func(*engine.Engine) {
-				out.Data[2] = 1 + 0**(*float32)(unsafe.Add(unsafe.Pointer(&m.inputs[0].Data[0]), 4*len(m.inputs[0].Data)))
+				out.Data[2] = 1 + 0**(*float32)(unsafe.Add(unsafe.Pointer(&m.inputs[0].Data[0]),
+					4*len(m.inputs[0].Data)))
 			}
 		}},
 		"panic": {"panic: oops", func(_ *memory, out engine.Matrix) func(*engine.Engine) {

@@ -199,7 +199,8 @@ func (m *memory) trespass() error {
 	for b, r := range m.regions[:m.used] {
 		for i, v := range r.floats {
 			if got, want := math.Float32bits(v), m.saved[b][i]; got != want {
-				return fmt.Errorf("wrote outside its outputs: buffer %d, float %d of %d became %#x", b, i, len(r.floats), got)
+				return fmt.Errorf("wrote outside its outputs: buffer %d, float %d of %d became %#x", b, i,
+					len(r.floats), got)
 			}
 		}
 	}

@@ -21,7 +21,8 @@ func TestExpLogSample(t *testing.T) {
 	for u := uint64(0); u < 1<<32; u += stride {
 		x = append(x, math.Float32frombits(uint32(u)))
 	}
-	for _, v := range []float32{0, 1, 89, -104.5, 88.72284, -87.33655, -103.97208, 0x1p-126, 0x1p-149, 0x1.6a09e6p-1, 0x1.6a09e6p0, math.MaxFloat32, engine.ResponsibilityCut, float32(math.Inf(1))} {
+	for _, v := range []float32{0, 1, 89, -104.5, 88.72284, -87.33655, -103.97208, 0x1p-126, 0x1p-149, 0x1.6a09e6p-1,
+		0x1.6a09e6p0, math.MaxFloat32, engine.ResponsibilityCut, float32(math.Inf(1))} {
 		for d := -3; d <= 3; d++ {
 			b := math.Float32frombits(math.Float32bits(v) + uint32(d))
 			x = append(x, b, -b)

@@ -54,7 +54,8 @@ func stressed(r *num.Rand) (x, y, z float32) {
 		x, y = odd(23), odd(23)
 		z = -x * y
 	default:
-		x, y, z = math.Float32frombits(uint32(r.Uint64())), math.Float32frombits(uint32(r.Uint64())), math.Float32frombits(uint32(r.Uint64()))
+		x, y, z = math.Float32frombits(uint32(r.Uint64())), math.Float32frombits(uint32(r.Uint64())),
+			math.Float32frombits(uint32(r.Uint64()))
 	}
 	s := float32(math.Ldexp(1, r.Intn(9)-4))
 	return x * s, y, z * s
@@ -64,8 +65,10 @@ func TestFMA32(t *testing.T) {
 	inf := float32(math.Inf(1))
 	nan := float32(math.NaN())
 	for _, c := range [][3]float32{
-		{0, 0, 0}, {1, -1, 1}, {-1, 0, 0}, {0, -1, float32(math.Copysign(0, -1))}, {inf, 0, 1}, {inf, 1, -inf}, {inf, 1, inf}, {nan, 1, 1}, {1, 1, nan},
-		{0x1p-149, 0x1p-149, 0}, {0x1p-149, -0x1p-149, 0}, {0x1p-75, 0x1p-75, 0}, {0x1p-75, 0x1p-75, 0x1p-149}, {0x1p127, 2, -0x1p127},
+		{0, 0, 0}, {1, -1, 1}, {-1, 0, 0}, {0, -1, float32(math.Copysign(0, -1))}, {inf, 0, 1}, {inf, 1, -inf},
+		{inf, 1, inf}, {nan, 1, 1}, {1, 1, nan},
+		{0x1p-149, 0x1p-149, 0}, {0x1p-149, -0x1p-149, 0}, {0x1p-75, 0x1p-75, 0}, {0x1p-75, 0x1p-75, 0x1p-149},
+		{0x1p127, 2, -0x1p127},
 	} {
 		if got, want := num.FMA32(c[0], c[1], c[2]), exactFMA(c[0], c[1], c[2]); !same(got, want) {
 			t.Errorf("num.FMA32(%g, %g, %g) = %g, want %g", c[0], c[1], c[2], got, want)
@@ -109,7 +112,8 @@ func TestFMA32Hardware(t *testing.T) {
 			e.MatMul(engine.View(tile[:], 1, n), engine.View([]float32{x}, 1, 1), engine.View(y[:], 1, n), true)
 			for i := range want {
 				if !same(z[i], want[i]) || !same(tile[i], want[i]) {
-					t.Fatalf("%v: fma(%x, %x, ...) = %x in axpy, %x in a product, want %x", tier, x, y[i], z[i], tile[i], want[i])
+					t.Fatalf("%v: fma(%x, %x, ...) = %x in axpy, %x in a product, want %x", tier, x, y[i], z[i],
+						tile[i], want[i])
 				}
 			}
 		}

@@ -67,7 +67,8 @@ type LowRankEvaluation struct {
 // low rank and the bounds that they have; p.P is not used.
 func (p *Potential) AtLowRank(l *LowRank, x []float64) *LowRankEvaluation {
 	k, d, r := p.K, p.D, l.Rank()
-	ev := &LowRankEvaluation{Q: newValue(k), R: newValue(k), Phi: newValue(1), Grad: newValue(d), z: make([]number, k*r)}
+	ev := &LowRankEvaluation{Q: newValue(k), R: newValue(k), Phi: newValue(1), Grad: newValue(d),
+		z: make([]number, k*r)}
 	el, lv := make([]float64, k), make([]float64, k)
 	for i := range k {
 		mu, w := p.Mu.Data[i*p.Mu.Stride:], l.W.Data[i*l.W.Stride:]

@@ -84,7 +84,8 @@ func TestLowRankGradients(t *testing.T) {
 				}
 				for i := range c.got {
 					if math.Abs(c.got[i]-c.whole[i]) > 1e-11*largest {
-						t.Errorf("%s[%d]: gradient %.15g, with the precisions in full %.15g", c.name, i, c.got[i], c.whole[i])
+						t.Errorf("%s[%d]: gradient %.15g, with the precisions in full %.15g", c.name, i, c.got[i],
+							c.whole[i])
 					}
 					if !(c.bound[i] > 0) {
 						t.Errorf("%s[%d]: bound %g", c.name, i, c.bound[i])

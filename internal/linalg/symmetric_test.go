@@ -108,7 +108,8 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func TestEigenvaluesRefuses(t *testing.T) {
-	for name, a := range map[string][]float64{"shape": make([]float64, 3), "NaN": {1, 0, 0, math.NaN()}, "infinite": {math.Inf(1), 0, 0, 1}} {
+	for name, a := range map[string][]float64{"shape": make([]float64, 3), "NaN": {1, 0, 0, math.NaN()},
+		"infinite": {math.Inf(1), 0, 0, 1}} {
 		if v, err := Eigenvalues(a, 2); err == nil {
 			t.Errorf("%s: eigenvalues %v, expected an error", name, v)
 		}

@@ -142,7 +142,8 @@ func (f *Files) conflict(o *named, before, owned []named) error {
 			continue
 		}
 		if lower := strings.ToLower(name); d.owns(name) || lower != name && d.owns(lower) && foldsCase(dir) {
-			return fmt.Errorf("%v: is also a file that this command writes to %s %s; expected another file", o, d.flag, d.path)
+			return fmt.Errorf("%v: is also a file that this command writes to %s %s; expected another file", o, d.flag,
+				d.path)
 		}
 	}
 	return nil

@@ -62,7 +62,8 @@ func createTemporary(target string, mode os.FileMode) (*os.File, error) {
 			return nil, err
 		}
 		// Another process may have removed it before it was locked.
-		if there, err := os.Lstat(f.Name()); !errors.Is(err, fs.ErrNotExist) && (err != nil || os.SameFile(here, there)) {
+		if there, err := os.Lstat(f.Name()); !errors.Is(err, fs.ErrNotExist) &&
+			(err != nil || os.SameFile(here, there)) {
 			return f, nil
 		}
 		f.Close()

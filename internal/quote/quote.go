@@ -87,7 +87,8 @@ func Shell(s string) string {
 	plain := s != "" && s[0] != '~'
 	for i := 0; plain && i < len(s); i++ {
 		c := s[i]
-		plain = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-./:=,+@%~", c) >= 0
+		plain = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("_-./:=,+@%~", c) >= 0
 	}
 	if plain {
 		return s

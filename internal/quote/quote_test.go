@@ -51,7 +51,8 @@ func TestShellReadsBack(t *testing.T) {
 		t.Log("no bash here")
 		return
 	}
-	for _, s := range []string{"a b", "it's", "$x `y` \"z\"", "a\nb\x1b'\\1", "\xff\x80", "!*?[]{}#&|;<>", "-n", "手\u202e"} {
+	for _, s := range []string{"a b", "it's", "$x `y` \"z\"", "a\nb\x1b'\\1", "\xff\x80", "!*?[]{}#&|;<>", "-n",
+		"手\u202e"} {
 		out, err := exec.Command(bash, "-c", "printf %s "+Shell(s)).Output()
 		if err != nil || string(out) != s {
 			t.Errorf("%q: bash reads %q, %v", s, out, err)

@@ -31,7 +31,8 @@ func TestMedian(t *testing.T) {
 
 func TestQuantile(t *testing.T) {
 	x := []float64{-2, 0, 4, 5, math.Inf(1)}
-	for _, c := range []struct{ q, want float64 }{{0, -2}, {0.125, -1}, {0.25, 0}, {0.375, 2}, {0.5, 4}, {0.75, 5}, {0.8, math.Inf(1)}, {1, math.Inf(1)}} {
+	for _, c := range []struct{ q, want float64 }{{0, -2}, {0.125, -1}, {0.25, 0}, {0.375, 2}, {0.5, 4}, {0.75, 5},
+		{0.8, math.Inf(1)}, {1, math.Inf(1)}} {
 		if got := Quantile(x, c.q); got != c.want {
 			t.Errorf("quantile %v of %v is %v, want %v", c.q, x, got, c.want)
 		}

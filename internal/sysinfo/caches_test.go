@@ -16,7 +16,8 @@ func TestReadCaches(t *testing.T) {
 		if err := os.MkdirAll(cache, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{"level": level, "type": kind, "size": size, "shared_cpu_list": sharers} {
+		for name, text := range map[string]string{"level": level, "type": kind, "size": size,
+			"shared_cpu_list": sharers} {
 			if err := os.WriteFile(filepath.Join(cache, name), []byte(text+"\n"), 0o666); err != nil {
 				t.Fatal(err)
 			}

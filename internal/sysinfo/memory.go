@@ -9,7 +9,8 @@ import (
 )
 
 // AvailableMemory returns how many bytes this process can still allocate: MemAvailable of
-// Linux, or less if a control group or its address space (ulimit -v) limits the process. It returns +Inf if the system says
+// Linux, or less if a control group or its address space (ulimit -v) limits the process. It returns
+// +Inf if the system says
 // neither.
 func AvailableMemory() float64 { return availableMemory("/") }
 

@@ -56,7 +56,8 @@ func TestAvailableMemory(t *testing.T) {
 		{"group above", map[string]string{
 			"proc/self/cgroup":     "0::/a/b/c\n",
 			g + "a/b/c/memory.max": "max\n", g + "a/b/c/memory.current": "100\n",
-			g + "a/b/memory.max": "5000\n", g + "a/b/memory.current": "1000\n", g + "a/b/memory.stat": "inactive_file 500\n",
+			g + "a/b/memory.max": "5000\n", g + "a/b/memory.current": "1000\n", g +
+				"a/b/memory.stat": "inactive_file 500\n",
 			g + "a/memory.max": "6000\n", g + "a/memory.current": "5500\n", g + "a/memory.stat": "inactive_file 1500\n",
 			g + "other/memory.max": "1\n", g + "other/memory.current": "0\n",
 		}, 2000},

@@ -266,7 +266,8 @@ func (b *Browser) problems(width, figures int) (problems []string) {
 			fmt.Sprintf("at %d pixels the content is %v wide; it contains %q", width, got.Content, got.Wide))
 	}
 	if got.Figures != figures {
-		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are visible, want %d", width, got.Figures, figures))
+		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are visible, want %d", width, got.Figures,
+			figures))
 	}
 	if len(got.Broken) > 0 {
 		problems = append(problems, fmt.Sprintf("at %d pixels these images do not load: %q", width, got.Broken))

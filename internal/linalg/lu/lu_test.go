@@ -83,8 +83,8 @@ func TestSingular(t *testing.T) {
 				}
 				want := !(ratio > 1)
 				if got := v.Singular(e, a); got != want {
-					t.Errorf("%d x %d, scale %v, %v of its own: singular %v with pivots from %v to %v", n, n, scale, own,
-						got, least, most)
+					t.Errorf("%d x %d, scale %v, %v of its own: singular %v with pivots from %v to %v", n, n, scale,
+						own, got, least, most)
 				}
 				if want {
 					singular++
