@@ -1,5 +1,5 @@
-# Short forms of go commands. They need nothing but Go, with these exceptions: test-arm64,
-# test-machines and test-avx512 need emulators, test-race a C compiler.
+# Short forms of go commands. They need only Go, except that test-arm64, test-machines and
+# test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 check bench peers lint vet-all clean
@@ -10,19 +10,19 @@ help: ## list the targets
 build: ## build ./dpnbench
 	CGO_ENABLED=0 go build -o dpnbench ./cmd/dpnbench
 
-demo: build ## check, train and analyse on the built-in digits, under two minutes
+demo: build ## check the engine, train and analyse on the built-in digits, under two minutes
 	./dpnbench demo
 
-test: ## all tests, then those of the engine and the network in pure Go
+test: ## all tests, then the short tests of the engine and the network in pure Go
 	go test ./...
 	go test -short -vet=off -tags purego ./engine ./dpn
 
-# -vet=off: lint vets.
+# -vet=off, because lint runs go vet.
 test-race: ## the short tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go vet -race ./engine/check # a file of it is built with -race only
+	CGO_ENABLED=1 go vet -race ./engine/check # one of its files is built only with -race
 	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
-test-machines: test-arm64 test-noavx test-avx2 test-s390x ## emulated: arm64, amd64 without AVX, with AVX2 only, big-endian s390x
+test-machines: test-arm64 test-noavx test-avx2 test-s390x ## the short tests emulated: arm64, amd64 without AVX or with only AVX2, big-endian s390x
 
 emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-get install qemu-user)"; exit 1; }
 
@@ -30,13 +30,13 @@ test-arm64: ## the short tests on arm64 (qemu-aarch64)
 	$(call emulator,qemu-aarch64)
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -vet=off -exec qemu-aarch64 ./...
 
-test-noavx: build # a Nehalem: the tier generic
+test-noavx: build # Nehalem: the generic tier
 	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
 	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Nehalem' ./engine
 	qemu-x86_64 -cpu Nehalem ./dpnbench check --kernel ascend --quiet # make test checks the other kernels in pure Go
 
-test-avx2: build # a Haswell: the tier avx2, or generic if it lacks FMA
+test-avx2: build # Haswell: the AVX2 tier, or generic without FMA
 	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
@@ -47,23 +47,23 @@ test-s390x: # big-endian, without assembly
 	$(call emulator,qemu-s390x)
 	CGO_ENABLED=0 GOARCH=s390x go test -short -vet=off -exec qemu-s390x ./engine/... ./dataset ./dpn/safetensors
 
-test-avx512: build ## emulated: the engine with AVX-512 (Debian: bochs), most of an hour
+test-avx512: build ## the short tests of the engine, emulated with AVX-512 (Debian: bochs), about an hour
 	internal/emulate/avx512 ./dpnbench info | grep 'avx512 *active'
 	CGO_ENABLED=0 go test -short -vet=off -timeout 0 -exec $(CURDIR)/internal/emulate/avx512 ./engine ./engine/check
 
-check: build ## every kernel on every tier against the reference
+check: build ## check every kernel on every tier against the float64 reference
 	./dpnbench check
 
-bench: build ## benchmarks of this machine, some minutes; results in bench.json and bench.html
+bench: build ## run all benchmarks (some minutes), write bench.json and bench.html
 	./dpnbench bench --json bench.json --html bench.html
 
-peers: ## benchmarks beside OpenBLAS, gonum, PyTorch and scikit-learn (bench/peers); ARGS=-quick
+peers: ## compare with OpenBLAS, gonum, PyTorch and scikit-learn (bench/peers); ARGS=-quick for a short run
 	go run $$(pkg-config --exists openblas 2>/dev/null && echo -tags openblas) ./bench/peers $(ARGS)
 
-# lint vets the packages with files for one system only where systems differ most: other assembly,
-# no Unix, no processes, an int of 32 bits. vet-all covers everything on all systems.
+# lint vets the packages with files for single systems on the systems that differ most: other
+# assembly, no Unix, no processes, 32-bit int. vet-all covers all packages on eight systems.
 system_packages = ./engine/... ./internal/folderlock ./internal/guardpages ./internal/sysinfo
-lint: ## formatting; vet, also without assembly and for arm64, Windows, WebAssembly and 32 bits
+lint: ## check formatting; vet, also without assembly and for arm64, Windows, WebAssembly and 32 bits
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go vet -tags noasm ./engine/...
@@ -73,7 +73,7 @@ lint: ## formatting; vet, also without assembly and for arm64, Windows, WebAssem
 	GOOS=linux GOARCH=386 go vet ./engine/...
 
 systems = linux/arm64 windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 freebsd/amd64 js/wasm
-vet-all: ## build and vet everything for eight systems: a minute or two for each on the first run
+vet-all: ## build and vet everything for eight systems (one or two minutes each on the first run)
 	for s in $(systems); do \
 		export GOOS=$${s%/*} GOARCH=$${s#*/}; echo $$s; go build ./... && go vet ./... || exit 1; \
 	done

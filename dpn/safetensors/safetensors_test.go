@@ -94,8 +94,10 @@ func TestBadFiles(t *testing.T) {
 		{"overflow", raw(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4),
 			"does not fit"},
 		{"shape and range", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 8), "takes 8 bytes"},
-		{"overlap", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), "overlaps"},
-		{"hole", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}`, 12), "hole"},
+		{"overlap", raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},`+
+			`"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), "overlaps"},
+		{"hole", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},`+
+			`"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}`, 12), "hole"},
 		{"two tensors of one name", raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},`+
 			`"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8), `two members named "a"`},
 		{"two names that differ in escapes", raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},`+

@@ -78,7 +78,7 @@ func TestSingleRuns(t *testing.T) {
 				t.Errorf("%s: component 0 is alone from step %d on", h.name, from)
 			}
 			if w.component < 0 || int(w.from) != from || int(w.to) < least || int(w.to) > most {
-				t.Errorf("%s: row %d has a run with component %d in the steps from %d to %d of %d, expected %d to %d-%d",
+				t.Errorf("%s: row %d has a run with component %d in steps %d to %d of %d, expected %d to %d-%d",
 					h.name, b, w.component, w.from, w.to, h.steps, from, least, most)
 			}
 		}

@@ -3,7 +3,8 @@
 //
 //   - the result with the float64 oracle of package reference, within its error bound,
 //   - the bits of the result with those of the pure-Go tier, which must be equal,
-//   - all memory of the kernel before and after the call: only its outputs may change, and every buffer lies at a guard page, which cannot be read or written.
+//   - all memory of the kernel before and after the call: only its outputs may change, and every
+//     buffer lies at a guard page, which cannot be read or written.
 //
 // Kernels named -sparse are ascents by the sparse route, on potentials whose responsibilities are
 // nearly one-hot. Their bits are compared with those of the dense route, and a case fails if its
