@@ -39,14 +39,13 @@ type bound struct {
 }
 
 const (
-	unit      = 0x1p-24       // of float32 rounding
-	nearCut   = 30 * math.Ln2 // -ResponsibilityCut
-	cutGuard  = 1 + 0x1p-20   // for the rounding of l_i - m, and of the cut itself
-	guard     = 1 + 0x1p-30   // for the float64 arithmetic of a bound
-	hugeSize  = 1e30          // beyond it q_i may leave the range of float32, and nothing is certain
-	leastSum  = 1e-30         // covers what underflows
-	leastRoot = 1e-15         // its root
-	lanesSum  = 10            // roundings in a sum over 16 lanes of n numbers, beyond n/16
+	unit     = 0x1p-24       // of float32 rounding
+	nearCut  = 30 * math.Ln2 // -ResponsibilityCut
+	cutGuard = 1 + 0x1p-20   // for the rounding of l_i - m, and of the cut itself
+	guard    = 1 + 0x1p-30   // for the float64 arithmetic of a bound
+	hugeSize = 1e30          // beyond it q_i may leave the range of float32, and nothing is certain
+	leastSum = 1e-30         // covers what underflows
+	lanesSum = 10            // roundings in a sum over 16 lanes of n numbers, beyond n/16
 )
 
 // gamma is n u / (1 - n u).

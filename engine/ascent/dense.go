@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // dense is the form of precisions that are matrices.
@@ -347,6 +348,52 @@ func (p *dense) firstStep(j *sparseJob) {
 		return
 	}
 	j.runPhase(takeFirstStep, 16*float64(n*m.K)*float64(m.D))
+}
+
+// takeFirstStep takes over what the dense first step has found out about the rows [r0, r1).
+func (p *dense) takeFirstStep(worker *engine.Worker, j *sparseJob, r0, r1 int) {
+	for b := r0; b < r1; b++ {
+		p.takeRow(worker, j, b)
+	}
+}
+
+// takeRow takes over row b.
+func (p *dense) takeRow(worker *engine.Worker, j *sparseJob, b int) {
+	m, f, row := j.m, &j.first, &j.rows[b]
+	for i := range m.K {
+		at := b*m.K + i
+		q := float64(f.q[i*f.Rows+b])
+		wrong := m.bounds[i].roundings(j.upper[at], row.size+m.bounds[i].mu)
+		j.lower[at] = math.Sqrt(max(q-wrong, 0)) / guard
+		j.anchor(worker, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.upper[at])
+	}
+	row.active = row.active[:0]
+	var most float32
+	active := 0
+	for i := range m.K {
+		r := f.R[i*f.Rows+b]
+		if r == 0 {
+			continue
+		}
+		active++
+		if !(r < p.minorR()) {
+			row.active = append(row.active, int32(i))
+		}
+		if j.tr != nil {
+			j.tr.R[i*j.tr.Rows+j.row0+b] = r
+		}
+		if r > most {
+			most, row.lead = r, int32(i)
+			row.top = float64(num.FMA32(-0.5, f.q[i*f.Rows+b], m.C[i]))
+		}
+	}
+	row.recordMove(worker, f.XAt(0).Row(b), j.x.Row(b))
+	if tr := j.tr; tr != nil {
+		g := j.row0 + b
+		copy(tr.XAt(0).Row(g), f.XAt(0).Row(b))
+		tr.Phi[g] = f.Phi[b]
+	}
+	m.work.Active[0].Add(int64(active))
 }
 
 func (p *dense) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ, _ int) {
