@@ -13,7 +13,7 @@ import (
 type Extent int
 
 const (
-	Quick Extent = iota // less than a minute
+	Quick Extent = iota // about a minute, longer on a busy machine
 	Usual               // a few minutes
 	Full                // all sweeps, and also two threads
 )

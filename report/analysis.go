@@ -99,7 +99,7 @@ func (a Analysis) name() string {
 // pixels reports whether features are pixels, that is, can be shown as images.
 func (a Analysis) pixels() bool { return a.Model.PixelFeatures() }
 
-var errNoPixels = errors.New("the features are not pixels: nothing to draw")
+var errNoPixels = errors.New("they need features that are pixels")
 
 // greyScale is the scale of images.
 var greyScale = plot.Scale{Low: 0, High: 1, Unit: "grey level"}

@@ -109,11 +109,12 @@ func TestAnalysisWithoutImages(t *testing.T) {
 	}
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
-	contains(t, page, "No figure of strips: the features are not pixels",
-		"No figure of centres, variance, moves: the features", "the image is the input at every step", "6 from linear "+
+	contains(t, page, "Left out, because they need features that are pixels: strips.",
+		"Left out, because they need features that are pixels: centres, variance, moves.", "the image is the input at every step", "6 from linear "+
 			"layers", "too few points to test")
 	a = studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
-	contains(t, analysisHTML(t, a), "No figure of steps: there are no ascent steps", "No figure of moves: nobody knows")
+	contains(t, analysisHTML(t, a), "Left out, because there are no ascent steps: steps.",
+		"Left out, because nobody knows: moves.")
 	a.Study.Walk.Phi[0][0] = separation.Float(math.Inf(1))
 	if n := len(a.walk().Items); n != a.Study.Walk.Samples-1 {
 		t.Errorf("%d images in the walk, one of which left the range of float32", n)

@@ -6,7 +6,7 @@
 //	p := report.Page{Title: "Layers", Sections: []report.Section{{Title: "D", Blocks: blocks}}}
 //	err := p.Save("out/report.html")
 //
-// An [Analysis] is what package dpn measured of one model: [Analysis.Figures] returns its figures
+// An [Analysis] is what package study measured of one model: [Analysis.Figures] returns its figures
 // and [AnalysisPage] its page. [Uncertainty] and [UncertaintyPage] do the same for the scores that
 // separate known from unknown images. The prose of these pages is in prose/*.tmpl.
 //

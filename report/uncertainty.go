@@ -336,7 +336,7 @@ func (u Uncertainty) reliability() (Shown, error) {
 	c := u.Study.Calibration
 	f := plot.Lines{
 		Title: text.Say("reliability title", "name", u.name()), Note: text.Say("reliability note", "bins", uncertainty.Bins),
-		X: "mean largest softmax of a bin (%)", Y: "classified correctly (%)", LinearX: true, From: 0, To: 100,
+		X: "mean largest softmax of a bin (%)", Y: "correct (%)", LinearX: true, From: 0, To: 100,
 		Series: []plot.Series{diagonal("perfect calibration"), bins("unscaled", 0, c.Before)},
 	}
 	if c.After != nil {

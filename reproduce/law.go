@@ -107,7 +107,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	for i, n := range networks {
 		result := LawNetwork{Name: n.name, BatchNorm: n.mlp.BatchNorm}
 		for s := range o.Seeds {
-			o.Progress.at("law: "+n.name, i*o.Seeds+s, len(networks)*o.Seeds)
+			o.Progress.seed("law: "+n.name, s, o.Seeds, i*o.Seeds+s, len(networks)*o.Seeds)
 			tr.Seed = uint64(s + 1)
 			run, layers, err := lawRun(ctx, e, n.mlp, tr, train, test)
 			if err != nil {
@@ -119,6 +119,28 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 		out.Networks = append(out.Networks, result)
 	}
 	return out, nil
+}
+
+// CheckImages returns a *dataset.SizeError if data have fewer images than an experiment needs: table1 the
+// first 32 test images, law 100 training and 100 test images of each class.
+func CheckImages(experiment string, data *dataset.Data) error {
+	fewer := func(split string, images int, err error) error {
+		return &dataset.SizeError{Split: split, Size: images, Problem: experiment + ": " + err.Error()}
+	}
+	switch n := data.Test.Len(); experiment {
+	case "table1":
+		if n < table1Pictures {
+			return fewer("test", n, fmt.Errorf("%d test images: expected at least %d", n, table1Pictures))
+		}
+	case "law":
+		if _, err := data.Train.PerClass(data.Classes, lawPerClass); err != nil {
+			return fewer("train", data.Train.Len(), err)
+		}
+		if _, err := data.Test.PerClass(data.Classes, lawPerClass); err != nil {
+			return fewer("test", n, err)
+		}
+	}
+	return nil
 }
 
 // lawSamples returns the first images of each class, scaled down.

@@ -149,7 +149,11 @@ func claimsTable(claims []Claim) report.Table {
 		if c.Protocol != "" {
 			note += "; " + c.Protocol
 		}
-		t.Rows = append(t.Rows, report.Row{Verdict: verdictColours[c.Verdict], Said: c.Verdict, Note: note,
+		said := c.Verdict
+		if said == Untested && c.Measured != "" {
+			said = "no verdict"
+		}
+		t.Rows = append(t.Rows, report.Row{Verdict: verdictColours[c.Verdict], Said: said, Note: note,
 			Cells: []string{c.Statement, c.Published, commas(dash(c.Measured)), commas(c.Why)}})
 	}
 	return t

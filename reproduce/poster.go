@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"dpnbench/dataset"
@@ -91,7 +90,7 @@ func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o Post
 	}
 	out := &Poster{Data: data.Name}
 	for s := range o.Seeds {
-		o.Progress.at(fmt.Sprintf("poster: seed %d", s+1), s, o.Seeds)
+		o.Progress.seed("poster", s, o.Seeds, s, o.Seeds)
 		for _, part := range []struct {
 			steps int
 			runs  *[]PosterRun

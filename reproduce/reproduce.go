@@ -25,6 +25,11 @@ func (p Progress) at(what string, done, all int) {
 	}
 }
 
+// seed is at for the seed with index i of n.
+func (p Progress) seed(what string, i, n, done, all int) {
+	p.at(fmt.Sprintf("%s, seed %d of %d", what, i+1, n), done, all)
+}
+
 // digest returns the SHA-256 of images and labels.
 func digest(data *dataset.Data) string {
 	h := sha256.New()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -154,7 +155,8 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 			if slices.Contains(out.Done, name) {
 				continue
 			}
-			o.Progress.at("robust: "+name, s*len(list)+i, o.Seeds*len(list))
+			ofSeeds := fmt.Sprintf(" of %d,", o.Seeds)
+			o.Progress.at("robust: "+strings.Replace(name, ",", ofSeeds, 1), s*len(list)+i, o.Seeds*len(list))
 			networks, err := c.run(ctx, a, uint64(s+1), c.noisy)
 			if err != nil {
 				return nil, fmt.Errorf("robust: %s: %w", name, err)

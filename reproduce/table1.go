@@ -71,7 +71,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 	few := data.Test.Slice(0, table1Pictures)
 	out := &Table1{Data: data.Name, Pictures: data.Test.Len()}
 	for at := range o.Seeds {
-		o.Progress.at("table1: 32 images", at, o.Seeds)
+		o.Progress.seed("table1: 32 images", at, o.Seeds, at, o.Seeds)
 		p := Placement{Seed: uint64(at + 1), Trained: at < o.Trained}
 		m, err := published(data, p.Seed, table1Steps)
 		if err != nil {
@@ -105,7 +105,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		if at >= o.Whole {
 			continue
 		}
-		o.Progress.at("table1: all test images", at, o.Whole)
+		o.Progress.seed("table1: all test images", at, o.Whole, at, o.Whole)
 		m.Config.Steps = 30
 		opt := study.AnalyzeOptions{Draws: o.Draws, Seed: 1}
 		if at == 0 {

@@ -76,7 +76,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 	done, all := 0, (len(o.Presets)+len(forwardNetworks))*o.Seeds
 	for _, preset := range o.Presets {
 		for s := range o.Seeds {
-			o.Progress.at("trained: "+preset, done, all)
+			o.Progress.seed("trained: "+preset, s, o.Seeds, done, all)
 			done++
 			run, m, err := trainedRun(ctx, e, data, preset, uint64(s+1), o)
 			if err != nil {
@@ -93,7 +93,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 	train, test := baseline.Images(data.Train, data.Norm), baseline.Images(data.Test, data.Norm)
 	for _, network := range forwardNetworks {
 		for s := range o.Seeds {
-			o.Progress.at("trained: "+network.name, done, all)
+			o.Progress.seed("trained: "+network.name, s, o.Seeds, done, all)
 			done++
 			run := ForwardRun{Network: network.name, Seed: uint64(s + 1)}
 			n, err := network.make(data, run.Seed)

@@ -37,11 +37,19 @@ images. The folder of --out (default: "analysis" beside the model) gets
                   the figures, as PNG and SVG; figures of images only if the features are pixels,
                   moves only if the training images are available
 
-Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su; n to inf its estimate for
-n -> infinity images, with a 95% bootstrap interval; distance the mean distance between class
+Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su, where SSw is the scatter within
+classes, SSb that of the class means, and SSb^+ its pseudo-inverse; N to inf is the estimate of D
+for N -> infinity images, with a 95% bootstrap interval; distance the mean distance between class
 means; betw/with Tr(SSb)/Tr(SSw); PC1 and PC2 fractions of the variance; NCM the accuracy of the
-nearest class mean. D depends on the number of images: it is 2.1 on the first 32 test images of
-MNIST and 14.6 on all. Compare values of D only if they were measured on equally many images.`
+nearest class mean; rank that of SSb. D depends on the number of images: it is 2.1 on the first 32
+test images of MNIST and 14.6 on all. Compare values of D only if they were measured on equally
+many images.
+
+The law of equi-separation says that D falls by the same factor rho from layer to layer, so that
+log D lies on a falling line. Its columns: points is the number of layers or steps in the fit; rho
+has a 95% interval; Pearson r is the correlation of log D with the layer (-1: a falling line);
+shape is straight, convex (D falls most at first) or concave; law follows is yes if the interval of
+rho lies below 1, Pearson r is at most -0.95, and the shape is straight.`
 
 func analyzeCommand(a *app) *cobra.Command {
 	z := &analysis{app: a}
@@ -60,7 +68,7 @@ func analyzeCommand(a *app) *cobra.Command {
 	z.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
-	f.IntVar(&z.first, "first", 0, "use the first `N` test images; 0: all")
+	f.IntVar(&z.first, "first", 0, "analyse the first `N` test images only; 0: all")
 	f.IntVar(&z.draws, "draws", 200, "`N` bootstrap draws for the intervals of D; 0: no intervals")
 	f.IntVar(&z.subsets, "subsets", 10, "`N` subsets of each size for the curve of D against the number of "+
 		"images; 0: no curve")
@@ -213,7 +221,7 @@ func analysisFiles() []string {
 func (z *analysis) print(found report.Analysis) {
 	s := found.Study
 	z.printf("%s of %d classes, accuracy %.2f%%\n", format.Count(s.Samples, "image"), s.Classes, 100*s.Accuracy)
-	head := []string{"layer", "dim", "D", "n to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM", "rank"}
+	head := []string{"layer", "dim", "D", "N to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM", "rank"}
 	rows := [][]string{head}
 	for _, l := range slices.Concat(s.Layers, s.Steps) {
 		rows = append(rows, layerCells(l))
@@ -224,11 +232,14 @@ func (z *analysis) print(found report.Analysis) {
 		}
 	}
 	z.table(rows)
+	if n := len(s.Steps) - 1; n > 0 {
+		z.printf("step 0: the features; step %d: denoised\n", n)
+	}
 	for _, w := range found.Warnings() {
 		z.printf("! %s\n", w)
 	}
 	z.printf("displacement x_0 to x_n: %.1f (Frobenius norm)\n", s.DisplacementL2)
-	rows = [][]string{{"law over", "points", "rho", "95% interval", "Pearson r", "shape", "follows"}}
+	rows = [][]string{{"law over", "points", "rho", "95% interval", "Pearson r", "shape", "law follows"}}
 	for _, l := range found.Laws() {
 		rows = append(rows, []string{l.Over, fmt.Sprint(l.Law.Points), decimals(l.Law.Rho, 4),
 			intervalText(l.Law.RhoCI, 4), decimals(float64(l.Law.Pearson), 3), l.Law.Shape(), l.Verdict()})

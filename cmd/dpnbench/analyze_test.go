@@ -57,8 +57,8 @@ func files(t *testing.T, folder string) (there, missing []string) {
 func TestAnalyze(t *testing.T) {
 	long(t)
 	model, folder, text := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2"})
-	for _, want := range []string{"200 images of 10 classes, accuracy", "n to inf", "NCM", "step 4",
-		"ascent steps", filepath.Join(folder, "report.html")} {
+	for _, want := range []string{"200 images of 10 classes, accuracy", "N to inf", "NCM", "step 4",
+		"step 0: the features; step 4: denoised", "law follows", "ascent steps", filepath.Join(folder, "report.html")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("analyze printed %q: want %q in it", text, want)
 		}
@@ -128,9 +128,9 @@ func TestAnalyzeAgain(t *testing.T) {
 		t.Errorf("figures %q", there)
 	}
 	text := succeed(t, "analyze", "--model", model, "--first", "40", "--draws", "0", "--subsets", "0")
-	if strings.Contains(text, "n to inf") || strings.Count(text, "sampling noise") > 2 || !strings.Contains(text, "! ") ||
-		!strings.Contains(text, "No figure of strips, centres, variance, moves: the features are not pixels") ||
-		!strings.Contains(text, "No figure of curve: ") {
+	if strings.Contains(text, "N to inf") || strings.Count(text, "sampling noise") > 2 || !strings.Contains(text, "! ") ||
+		!strings.Contains(text, "Left out, because they need features that are pixels: strips, centres, variance, moves.") ||
+		!strings.Contains(text, "Left out, because no subsets were asked for: curve.") {
 		t.Errorf("analyze printed %q", text)
 	}
 	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "pca", "paths",
@@ -143,7 +143,7 @@ func TestAnalyzeAgain(t *testing.T) {
 	}
 	webtest.Check(t, string(page))
 	for _, want := range []string{"Read this page with caution", "is not reliable",
-		"No figure of centres, variance, moves: ", "No figure of strips: ", "the image is the input at every step"} {
+		"pixels: centres, variance, moves.", "pixels: strips.", "the image is the input at every step"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}

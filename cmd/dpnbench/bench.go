@@ -49,7 +49,7 @@ func benchCommand(a *app) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure speed, absolute and relative to the machine's peak",
 		Long:  fmt.Sprintf(benchHelp, wrapped("Suites: "+strings.Join(bench.Suites(), ", ")+".")),
-		Example: `  dpnbench bench --quick                       # under a minute
+		Example: `  dpnbench bench --quick                       # about a minute, longer on a busy machine
   dpnbench bench --suite gemm,ascent --json run.json --html run.html
   dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
@@ -63,7 +63,7 @@ func benchCommand(a *app) *cobra.Command {
 	f.StringSliceVar(&b.settings.Suites, "suite", nil, "`SUITES` to run (default all)")
 	f.StringVar(&b.settings.Filter, "filter", "", "only rows whose suite/name/shape matches the regular `EXPRESSION`")
 	allowEmpty(f, "filter") // all rows
-	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions, less than a minute")
+	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions: about a minute, longer on a busy machine")
 	f.BoolVar(&b.full, "full", false, "more rows: all sweeps")
 	f.IntVar(&b.settings.Repetitions, "repetitions", 0,
 		"repeat each row `N` times in each of the four passes, up to 0.5 s per pass")

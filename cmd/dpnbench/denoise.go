@@ -57,7 +57,7 @@ func denoiseCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&d.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.5 (default: none)")
 	f.Uint64Var(&d.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
-	f.IntVar(&d.count, "count", 1000, "use the first `N` test images; 0: all")
+	f.IntVar(&d.count, "count", 1000, "denoise the first `N` test images; 0: all")
 	f.StringVar(&d.out, "out", "", "`FOLDER` for images and results")
 	return c
 }

@@ -35,7 +35,8 @@ const apart = "robust"
 
 const reproduceHelp = `Repeat the experiments of the documents that introduced Denoising Potential Networks, first with
 their own protocol and then with more data, and judge each claim. The documents use MNIST: on
-other images, or with --train-size or --test-size, everything is measured but no claim is judged.
+other images, or with --train-size or --test-size, everything is measured, but claims about MNIST
+get no verdict. law needs 100 training and 100 test images of each class, table1 32 test images.
 
   table1   Table 1 of the paper: the first 32 test images, 10 steps, untrained potential, several
            seeds of k-means; then all test images, 30 steps, with intervals
@@ -145,6 +146,13 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	if err != nil {
 		return err
 	}
+	for _, name := range experiments {
+		if r.includes(what, name) {
+			if err := checkImages(name, data, c); err != nil {
+				return err
+			}
+		}
+	}
 	release, err := r.prepareOut()
 	if err != nil {
 		return err
@@ -155,12 +163,13 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	start := time.Now()
-	out := &reproduced{Format: resultsFormat, Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
+	out := &reproduced{Format: resultsFormat, Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(),
+		Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
-		r.note("the data are not MNIST (70,000 images): everything is measured, but no claim is judged\n")
+		r.note("the data are not MNIST (70,000 images): everything is measured, but claims about MNIST get no verdict\n")
 	}
 	for _, name := range experiments {
-		if what != name && (what != "all" || name == apart) {
+		if !r.includes(what, name) {
 			continue
 		}
 		keep := func(b *reproduce.Robust) error {
@@ -181,6 +190,23 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	err = r.write(out)
 	r.show(out, err == nil)
 	return joined(err, r.writeJSON(out))
+}
+
+// includes reports whether the experiment name is part of what was asked for.
+func (*reproduction) includes(what, name string) bool {
+	return what == name || what == "all" && name != apart
+}
+
+// checkImages refuses too few images for an experiment, before the first one runs.
+func checkImages(experiment string, data *dataset.Data, c dpn.Config) error {
+	var size *dataset.SizeError
+	if !errors.As(reproduce.CheckImages(experiment, data), &size) {
+		return nil
+	}
+	if size.Split == "train" && c.TrainSize > 0 || size.Split == "test" && c.TestSize > 0 {
+		return fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
+	}
+	return fmt.Errorf("--data %s: %s images: %s", c.Data, size.Split, size.Problem)
 }
 
 // checkFlags refuses flags that the experiment would ignore.
@@ -358,15 +384,17 @@ func (r *reproduction) show(out *reproduced, written bool) {
 	}
 	untested := 0
 	for _, c := range out.Claims {
-		if c.Verdict == reproduce.Untested {
+		verdict := c.Verdict
+		if verdict == reproduce.Untested {
 			untested++
+			verdict = "no verdict"
 		}
 		if c.Measured == "" {
 			continue
 		}
-		r.printf("%-36s %s: published %s, measured %s\n", c.Verdict, c.Statement, c.Published, c.Measured)
+		r.printf("%-36s %s: published %s, measured %s\n", verdict, c.Statement, c.Published, c.Measured)
 	}
-	r.printf("%s not judged in this run\n", format.Count(untested, "claim"))
+	r.printf("%s without a verdict in this run\n", format.Count(untested, "claim"))
 	if written {
 		r.note("written  %s; reproduce.json and figures beside it\n", filepath.Join(r.out, pageFile))
 	}

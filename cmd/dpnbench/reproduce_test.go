@@ -17,7 +17,7 @@ func TestReproduceRobust(t *testing.T) {
 	out, js := filepath.Join(dir, "out"), filepath.Join(dir, "r.json")
 	base := []string{"reproduce", "robust", "--data", data, "--seeds", "1", "--epochs", "1", "--out", out, "--json", js}
 	text := succeed(t, base...)
-	for _, want := range []string{"robust: seed 1, CNN, noisy training", "MLP, dropout", "prototype rule at x_0",
+	for _, want := range []string{"robust: seed 1 of 1, CNN, noisy training", "MLP, dropout", "prototype rule at x_0",
 		"saltpepper:0.3", "thousand parameters", "clean training, clean: robust-small is "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("printed nothing of %q: %s", want, text)
@@ -64,6 +64,10 @@ func TestReproduceRobust(t *testing.T) {
 	fails(t, []string{"reproduce", "field", "--data", data, "--seeds", "2"}, "--seeds", "reproduce field")
 	fails(t, []string{"reproduce", "field", "--data", data, "--epochs", "2"}, "--epochs", "reproduce field")
 	fails(t, []string{"reproduce", "law", "--data", data, "--presets", "raw"}, "--presets", "reproduce law")
+	fails(t, []string{"reproduce", "all", "--data", data, "--train-size", "200", "--out", filepath.Join(dir, "few")},
+		"--train-size 200: law: ", "expected at least 100")
+	fails(t, []string{"reproduce", "table1", "--data", data, "--test-size", "20", "--out", filepath.Join(dir, "few")},
+		"--test-size 20: table1: 20 test images: expected at least 32")
 	fails(t, base, "--out", "reproduce.json of an earlier run", "--overwrite")
 	fails(t, with(base, "--resume", "--overwrite"), "--resume and --overwrite")
 	fails(t, []string{"reproduce", "table1", "--data", data, "--out", out, "--overwrite", "--test-size", "5"},

@@ -61,7 +61,7 @@ func sampleCommand(a *app) *cobra.Command {
 	f.Float64Var(&s.Temperature, "temperature", 1, "temperature `T`: below 1 closer to the maxima of phi, "+
 		"above 1 farther away")
 	f.Uint64Var(&s.Seed, "seed", 1, "random `SEED`")
-	f.IntVar(&s.steps, "steps", 1000, "`N` Langevin steps of each chain")
+	f.IntVar(&s.steps, "steps", 1000, "`N` Langevin steps of each chain (not of the ascent: --ascent-steps)")
 	f.Float64Var(&s.stepSize, "step-size", 0, "step size `H` of a Langevin step; 0: from the steepest component")
 	f.IntVar(&s.burn, "burn", -1, "exclude the first `N` steps from acceptance and effective sample size; "+
 		"-1: none, with --start data half of them")

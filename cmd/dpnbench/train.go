@@ -289,8 +289,13 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*trainResult,
 	error) {
 	c := m.Config
-	t.note("%s on %s: %d training and %d test images, %d parameters, %.2f M multiply-adds per image; %s, %s\n",
-		c.Preset, data.Name, data.Train.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
+	kept := 0
+	if val, err := m.Validation(data.Train); err == nil {
+		kept = val.Len()
+	}
+	t.note("%s on %s: %d training, %d validation and %d test images, %d parameters, "+
+		"%.2f M multiply-adds per image; %s, %s\n",
+		c.Preset, data.Name, data.Train.Len()-kept, kept, data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
 		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": no epoch was finished"
@@ -393,9 +398,9 @@ func (t *training) again() string { return quote.Command("train", "--out", t.out
 func (t *training) noteEpoch(h dpn.Epoch, all int) {
 	val := ""
 	if h.ValLoss != nil {
-		val = fmt.Sprintf("   validation %.4f %6.2f%%", *h.ValLoss, 100**h.ValAccuracy)
+		val = fmt.Sprintf("   val loss %.4f acc %.2f%%", *h.ValLoss, 100**h.ValAccuracy)
 	}
-	t.note("epoch %*d   loss %.4f %6.2f%%%s   alpha*lambda %.2f   active %.1f   %.1f s\n",
+	t.note("epoch %*d   train loss %.4f acc %.2f%%%s   alpha*lambda %.2f   active %.1f   %.1f s\n",
 		len(fmt.Sprint(all)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val,
 		h.Diagnostics.AlphaLambda, h.Diagnostics.StrongLast, h.Seconds)
 }

@@ -5,7 +5,7 @@
 //
 //	phi(x) = log sum_i exp(c_i - q_i(x)/2),   q_i(x) = (x - mu_i)^T P_i (x - mu_i)
 //
-// the log of a mixture of Gaussians with precisions P_i, up to a constant. An ascent runs n steps
+// the log of a mixture of Gaussians with precisions P_i, up to a constant: phi is minus the energy. An ascent runs n steps
 // x_{t+1} = x_t + alpha grad phi(x_t). x and mu_i have d features; the responsibilities r_i are
 // the softmax of c_i - q_i/2.
 //
@@ -21,8 +21,8 @@
 // # Forms of the precisions
 //
 // A [Form] says how P_i depends on the tensors that learn. The settings s0 (Settings.Scale) and
-// eps do not learn. With w_i and F_i the parameters of the engine, whose derivatives are those
-// of [engine.Engine.AscendBackward]:
+// eps do not learn. Package [dpnbench/engine/ascent] works on weights w_i and factors F_i and returns
+// dL/dw_i and dL/dF_i (or dL/dA_i); the last column turns them into gradients of the tensors:
 //
 //	full     P_i = A_i^T A_i                            A_i d x d
 //	tied     P_i = A^T A                                A d x d

@@ -36,6 +36,6 @@
 // # What is here
 //
 // Matrices are blas64.General, vectors are []float64. [Potential] is the mixture of Gaussians with
-// its ascent and exact backward pass, [LowRank] its precisions of low rank. Gradients are checked
-// against central differences here; those of package dpn are checked against them.
+// its ascent and exact backward pass, [LowRank] its precisions of low rank. The gradients here
+// are checked against central differences, and those of packages engine/ascent and dpn/potential against these.
 package reference
