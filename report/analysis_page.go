@@ -426,7 +426,8 @@ func NewWalk(m *dpn.Model, t *study.Trace, images *dataset.Set) Walk {
 func (a Analysis) potentialText() Text {
 	f := a.Study.FixedPoints
 	return Text(text.Say("stands still", "samples", f.Samples, "converged", f.Converged, "share", f.ShareConverged,
-		"steps", f.MaxSteps, "median", f.StepsMedian, "points", len(f.Points), "purity", f.Purity, "accuracy", f.Accuracy))
+		"steps", f.MaxSteps, "median", f.StepsMedian, "points", len(f.Points), "purity", f.Purity, "accuracy",
+		f.Accuracy))
 }
 
 func (a Analysis) componentTable() Table {

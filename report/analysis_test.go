@@ -146,16 +146,20 @@ func TestAnalysisSummary(t *testing.T) {
 		want string
 	}{
 		{[]float64{16, 8.1, 4, 2.02, 1},
-			"at each of the 4 ascent steps and follows the law of equi-separation: each step multiplies D by ρ = 0.500"},
+			"at each of the 4 ascent steps and follows the law of equi-separation: each step multiplies D " +
+				"by ρ = 0.500"},
 		{[]float64{16, 4, 2, 1.5, 1.4},
-			"at each of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step " +
+			"at each of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in " +
+				"the step " +
 				"but falls more and more slowly."},
 		{[]float64{16, 4, 2, 1.5, 1.6},
-			"at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the step but " +
+			"at 3 of the 4 ascent steps but does not follow the law of equi-separation: log D is not linear in the " +
+				"step but " +
 				"bends upwards."},
 		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
 		{[]float64{1, 2, 4, 8.1, 16},
-			"at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the factor"},
+			"at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the " +
+				"factor"},
 		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
 		{[]float64{2, 1, 0, 1}, "no logarithm"},
 		{[]float64{4, 2}, "D falls in the single ascent step; these are too few"},

@@ -21,7 +21,8 @@ func ExamplePage() {
 				Rows:    []report.Row{{Cells: []string{"input", "14.6"}}, {Cells: []string{"features", "9.8"}}},
 			},
 			report.Figures{{
-				Figure:  plot.Layers{Title: "D over layers", Names: []string{"input", "features"}, D: []float64{14.6, 9.8}},
+				Figure: plot.Layers{Title: "D over layers", Names: []string{"input", "features"},
+					D: []float64{14.6, 9.8}},
 				Caption: "Less is better.",
 			}},
 		}}},

@@ -231,7 +231,8 @@ func (t Table) view(b *builder) (blockView, error) {
 	for _, r := range t.Rows {
 		v.Judged = v.Judged || r.Verdict != Unjudged || r.Said != ""
 	}
-	classes := map[Verdict]string{Holds: "verdict holds", Partly: "verdict partly", Fails: "verdict fails", Unjudged: ""}
+	classes := map[Verdict]string{Holds: "verdict holds", Partly: "verdict partly", Fails: "verdict fails",
+		Unjudged: ""}
 	for i, r := range t.Rows {
 		if len(r.Cells) != len(t.Columns) {
 			return blockView{}, fmt.Errorf("table %q: row %d has %d cells for %d columns",

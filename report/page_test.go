@@ -90,7 +90,8 @@ func samplePage(t *testing.T) Page {
 			{Title: "Claims", Blocks: []Block{
 				Text("Each row is a claim of the paper, what it says and what was measured here, with a 95% interval."),
 				Table{"Claims and what became of them", []Column{{Name: "claim"}, {Name: "published", Number: true},
-					{Name: "measured", Number: true}, {Name: "95% interval", Number: true}, {Name: "how it was measured"}}, []Row{
+					{Name: "measured", Number: true}, {Name: "95% interval", Number: true},
+					{Name: "how it was measured"}}, []Row{
 					{[]string{"D at the input", "2.14", "2.139", "1.98 to 2.31",
 						"the first 32 test images, as the published table has it"}, Holds, "", "Table 1 of the paper"},
 					{[]string{"D after denoising", "2.81", "2.77", "2.52 to 3.05",
@@ -101,13 +102,18 @@ func samplePage(t *testing.T) Page {
 				}},
 				List{"D depends on the number of images.", "The published code detaches the potential."},
 			}},
-			{Title: "The walk", Blocks: []Block{Text("Choose a digit and move through the steps of the ascent."), walkOf(a)}},
+			{Title: "The walk", Blocks: []Block{Text("Choose a digit and move through the steps of the ascent."),
+				walkOf(a)}},
 			{Title: "Images", Blocks: []Block{Figures{
-				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips, Scale: grey},
-					Caption: "Steps of the ascent, from left to right.", Alt: "Eight rows of digits that become smoother from " +
+				{Figure: plot.Strips{Title: "Eight digits on their way", Rows: 28, Cols: 28, Strips: strips,
+					Scale: grey},
+					Caption: "Steps of the ascent, from left to right.",
+					Alt: "Eight rows of digits that become smoother from " +
 						"left to right.", Wide: true},
-				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"}, Images: pairs,
-					Scale: grey}, Caption: "Centres before and after training, by weight.", Alt: "Ten pairs of digits."},
+				{Figure: plot.Gallery{Title: "Centres", Rows: 28, Cols: 28, Series: []string{"initial", "final"},
+					Images: pairs,
+					Scale:  grey}, Caption: "Centres before and after training, by weight.",
+					Alt: "Ten pairs of digits."},
 				{Figure: plot.Maps{Title: "Variance of the pixels", Rows: 28, Cols: 28, Images: variances,
 					Scale: plot.Scale{Unit: "variance (grey levels squared)"}}, Caption: "Bright is uncertain."},
 			}}},
@@ -120,9 +126,10 @@ func samplePage(t *testing.T) Page {
 				{Figure: plot.PlanePaths{Title: "Paths", Paths: paths, Centres: [][2]float64{{10, 0}, {-10, 0}}},
 					Caption: "Twenty digits."},
 				{Figure: plot.Lines{Title: "D over the sample", X: "samples n (log scale)", Y: "fuzziness D",
-					Series: []plot.Series{{Name: "input", Band: true, Limit: &plot.Level{Name: "n to infinity", Y: 14.9, Low: 14.5,
-						High: 15.3},
-						Points: []plot.Point{{X: 32, Y: 2.1, Low: 1.9, High: 2.4}, {X: 320, Y: 10.3, Low: 9.8, High: 10.9},
+					Series: []plot.Series{{Name: "input", Band: true,
+						Limit: &plot.Level{Name: "n to infinity", Y: 14.9, Low: 14.5, High: 15.3},
+						Points: []plot.Point{{X: 32, Y: 2.1, Low: 1.9, High: 2.4},
+							{X: 320, Y: 10.3, Low: 9.8, High: 10.9},
 							{X: 10000, Y: 14.6, Low: 14.4, High: 14.8}}}}}, Caption: "D depends on n."},
 				{Figure: plot.Training{Title: "Training", Epochs: epochs}, Caption: "Loss and accuracy."},
 			}}},
@@ -149,7 +156,8 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`,
 		`<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
-		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`, "Eight digits on their way. Eight " +
+		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`,
+		"Eight digits on their way. Eight " +
 			"rows of digits that become smoother", "test image 3: label 0, prediction 3 (wrong)",
 		`alt="test image 19 at step 30"`, "<li>D depends on the number of images.</li>",
 	} {
@@ -197,8 +205,10 @@ func TestPageEscapes(t *testing.T) {
 			Sections: []Section{{Title: s, Blocks: []Block{
 				Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
 				Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s, Alt: s},
-					{Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1, Images: []plot.Image{{Caption: s, X: r}}}}},
-				Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
+					{Figure: plot.Gallery{Title: s, Note: s, Rows: 1, Cols: 1,
+						Images: []plot.Image{{Caption: s, X: r}}}}},
+				Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}},
+					Components: []string{s}},
 			}}}}
 		var b bytes.Buffer
 		if err := p.Write(&b); err != nil {
@@ -349,8 +359,8 @@ func TestWalk(t *testing.T) {
 				sum += r
 			}
 			if math.Abs(sum-1) > 1e-3 || math.Abs(d.Phi[step]/it.Phi[step]-1) > 1e-5 {
-				t.Errorf("item %d, step %d: responsibilities add up to %v, phi is %v: want %v", i, step, sum, d.Phi[step],
-					it.Phi[step])
+				t.Errorf("item %d, step %d: responsibilities add up to %v, phi is %v: want %v", i, step, sum,
+					d.Phi[step], it.Phi[step])
 			}
 		}
 	}
@@ -410,7 +420,8 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("at first: %+v", first)
 	}
 	last := look(`part('step').value = 30; ` + moved)
-	if last.Step != "step 30 of 30" || last.Phi == first.Phi || last.Bars == first.Bars || last.Pixels == first.Pixels ||
+	if last.Step != "step 30 of 30" || last.Phi == first.Phi || last.Bars == first.Bars ||
+		last.Pixels == first.Pixels ||
 		last.Dot == first.Dot {
 		t.Errorf("the slider does not move all: from %.200v to %.200v", first, last)
 	}
@@ -493,7 +504,8 @@ func TestLongWordsInBrowser(t *testing.T) {
 			Text(s), List{s}, Table{s, []Column{{Name: s}, {s, true}}, []Row{{[]string{s, s}, Fails, "", s}}},
 			Figures{{Figure: plot.Weights{Title: s, C: []float64{1, 2}}, Caption: s},
 				{Figure: plot.Steps{Title: s, D: []float64{3, 2, 1}}, Caption: s, Wide: true}},
-			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}}, Components: []string{s}},
+			Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}},
+				Components: []string{s}},
 		}}}}
 	b.CheckWidths([]byte(written(t, p)), 2)
 }

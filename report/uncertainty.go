@@ -156,7 +156,8 @@ func (u Uncertainty) calibrationSentence() string {
 		after, temperature, validation = c.After.ECE, c.Temperature.T, c.Temperature.Samples
 	}
 	b := c.Before
-	return text.Say("calibration", "under", b.Confidence < b.Accuracy, "confidence", b.Confidence, "accuracy", b.Accuracy,
+	return text.Say("calibration", "under", b.Confidence < b.Accuracy, "confidence", b.Confidence, "accuracy",
+		b.Accuracy,
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
 }
 
@@ -214,8 +215,8 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 		f.Mark = &plot.Level{Name: threshold, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc", d.AUROC, "fpr",
-			d.FPR),
+		Caption: text.Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc", d.AUROC,
+			"fpr", d.FPR),
 		Alt: text.Say("histogram alt", "auroc", d.AUROC),
 	}, nil
 }
@@ -335,8 +336,9 @@ func addExamples(g *plot.Gallery, x study.Unknown, score, largest []float64) err
 func (u Uncertainty) reliability() (Shown, error) {
 	c := u.Study.Calibration
 	f := plot.Lines{
-		Title: text.Say("reliability title", "name", u.name()), Note: text.Say("reliability note", "bins", uncertainty.Bins),
-		X: "mean largest softmax of a bin (%)", Y: "correct (%)", LinearX: true, From: 0, To: 100,
+		Title: text.Say("reliability title", "name", u.name()),
+		Note:  text.Say("reliability note", "bins", uncertainty.Bins),
+		X:     "mean largest softmax of a bin (%)", Y: "correct (%)", LinearX: true, From: 0, To: 100,
 		Series: []plot.Series{diagonal("perfect calibration"), bins("unscaled", 0, c.Before)},
 	}
 	if c.After != nil {

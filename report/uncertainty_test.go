@@ -28,7 +28,8 @@ func doubted(t *testing.T) Uncertainty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Uncertainty{Model: a.Model, Study: s, Images: a.Images, Data: "x/small", Tier: "generic", Threads: 2, Seed: 1}
+	return Uncertainty{Model: a.Model, Study: s, Images: a.Images, Data: "x/small", Tier: "generic", Threads: 2,
+		Seed: 1}
 }
 
 func uncertaintyHTML(t *testing.T, u Uncertainty) string {

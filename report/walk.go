@@ -118,8 +118,9 @@ func (w Walk) view(b *builder) (blockView, error) {
 		}
 		name := cmp.Or(strings.TrimSpace(format.Printable(it.Name)), fmt.Sprintf("image %d", i))
 		v.Items = append(v.Items, walkItemView{
-			Name: name, Said: said, PhiFirst: format.Significant(it.Phi[0]), PhiLast: format.Significant(it.Phi[w.Steps]),
-			First: first, Last: last, Sprite: sprite, SpriteWidth: w.Cols * len(images),
+			Name: name, Said: said, PhiFirst: format.Significant(it.Phi[0]),
+			PhiLast: format.Significant(it.Phi[w.Steps]),
+			First:   first, Last: last, Sprite: sprite, SpriteWidth: w.Cols * len(images),
 			Width: w.Cols, Height: w.Rows, Still: len(images) == 1,
 		})
 		d := walkItemData{Name: name, Said: said, Read: it.Read, Phi: make([]float64, len(it.Phi))}
@@ -214,7 +215,8 @@ func (w Walk) check() error {
 				return fmt.Errorf("item %d: step %d: phi is %v", i, t, it.Phi[t])
 			}
 			if len(it.R[t]) != len(it.R[0]) || len(it.R[t]) == 0 {
-				return fmt.Errorf("item %d: step %d has %d responsibilities, step 0 has %d: want the same number, at least 1",
+				return fmt.Errorf("item %d: step %d has %d responsibilities, step 0 has %d: want the same number, at "+
+					"least 1",
 					i, t, len(it.R[t]), len(it.R[0]))
 			}
 			for j, r := range it.R[t] {

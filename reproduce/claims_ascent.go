@@ -7,7 +7,8 @@ var ascentStatements = []statement{
 	{"potential-learns", paper + ", sections 2.1 and 2.2", "centres, precisions, weights and step size are learned",
 		"training with the gradient detached after each step, as in the paper's listing", "learnable",
 		onPoster(judgeLearning)},
-	{"no-collapse", paper + ", section 3.3", "images do not collapse to single points but keep their own characteristics",
+	{"no-collapse", paper + ", section 3.3",
+		"images do not collapse to single points but keep their own characteristics",
 		"test images followed until they converge, untrained potential", "structured manifold", onField(judgeCollapse)},
 	{"stable-points", paper + ", sections 1.2 and 3.3; overview", "features move to local maxima, which are stable",
 		asAbove, "after 30 steps", onField(judgeConvergence)},
@@ -51,8 +52,8 @@ func judgeCollapse(x *Field) judged {
 		for _, p := range f.Points {
 			far = max(far, float64(p.CentreDistance))
 		}
-		j.why = fmt.Sprintf("The images gather at a few points, at most %.3g from a centre; after 30 steps %.0f%% have "+
-			"arrived. %.0f%% of the images belong to the most frequent class of their end point.",
+		j.why = fmt.Sprintf("The images gather at a few points, at most %.3g from a centre; after 30 steps %.0f%% "+
+			"have arrived. %.0f%% of the images belong to the most frequent class of their end point.",
 			far, 100*x.After30, 100*f.Purity)
 	}
 	return j
@@ -94,8 +95,9 @@ func judgePhi(x *Field) judged {
 			numbers: numbers(s.Rises, s.Pairs), verdict: NotReproduced,
 			why: fmt.Sprintf("phi decreases in %d steps.", s.Falls)}
 		if s.Falls == 0 {
-			j.verdict, j.why = Reproduced, fmt.Sprintf("alpha is %.2g; up to %.2g (2 over the largest eigenvalue of P) "+
-				"phi cannot decrease.", s.Alpha, x.Rises.StableAlpha)
+			j.verdict, j.why = Reproduced,
+				fmt.Sprintf("alpha is %.2g; up to %.2g (2 over the largest eigenvalue of P) "+
+					"phi cannot decrease.", s.Alpha, x.Rises.StableAlpha)
 		}
 		return j
 	}

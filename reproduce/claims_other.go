@@ -58,7 +58,8 @@ var otherStatements = []statement{
 		"published network, 10 steps, seed 1: does phi where the ascent ends detect noise, inverted, rotated and " +
 			"misclassified images?", "may be", onPoster(judgeUncertainty)},
 	{"generation", section43, "samples could be drawn by Langevin dynamics",
-		"Metropolis-adjusted Langevin chains from test images, untrained potential", "could be", onField(judgeSampling)},
+		"Metropolis-adjusted Langevin chains from test images, untrained potential", "could be",
+		onField(judgeSampling)},
 	{"industry", posterResults, "with more resources, results comparable to models like ImageNet's", "", "anticipated",
 		untested("It is a forecast.")},
 }
@@ -68,7 +69,8 @@ func judgeLinear(p *Poster) judged {
 	d, l := over(p.DPN, testPercent), over(p.Linear, testPercent)
 	j := judged{verdict: NotReproduced,
 		numbers: []float64{float64(d.Median), float64(p.DPN[0].MACs), float64(l.Median), float64(p.Linear[0].MACs)},
-		why: fmt.Sprintf("Every seed compared with every seed of a linear classifier, it is %s; that takes %.3g%% of the "+
+		why: fmt.Sprintf("Every seed compared with every seed of a linear classifier, it is %s; that takes %.3g%% of "+
+			"the "+
 			"multiply-adds.", compared(d, l), 100*float64(p.Linear[0].MACs)/float64(p.DPN[0].MACs)),
 		measured: fmt.Sprintf("%.1f%% at %d multiply-adds per image; a linear classifier %.1f%% at %d",
 			float64(d.Median), p.DPN[0].MACs, float64(l.Median), p.Linear[0].MACs)}
@@ -113,8 +115,8 @@ func judgeRobustness(p *Poster) judged {
 			"images it is %s. Networks of equal cost were not compared here.",
 			compared(over(p.DPN, testPercent), over(p.Linear, testPercent)))
 	case ahead > 0:
-		j.verdict, j.why = OnlyByTheirs, fmt.Sprintf("It is better than a linear classifier for %d of %d kinds of noise.",
-			ahead, len(noises))
+		j.verdict, j.why = OnlyByTheirs,
+			fmt.Sprintf("It is better than a linear classifier for %d of %d kinds of noise.", ahead, len(noises))
 	}
 	return j
 }

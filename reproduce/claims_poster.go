@@ -67,8 +67,9 @@ func judgeGap(p *Poster) judged {
 		numbers: append(numbers(s.Median), float64(all)),
 		verdict: NotReproduced, why: "Not in every epoch."}
 	if int(s.Least) == all {
-		j.verdict, j.why = Reproduced, "It is no evidence of generalisation: the training loss is a mean over an epoch, "+
-			"during which the weights change; the validation loss is that of its end."
+		j.verdict, j.why = Reproduced,
+			"It is no evidence of generalisation: the training loss is a mean over an epoch, "+
+				"during which the weights change; the validation loss is that of its end."
 	}
 	return j
 }

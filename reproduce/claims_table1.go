@@ -179,8 +179,9 @@ func judgeLogits(t *Table1) judged {
 		}
 	}
 	j := judged{ci: rangeOf(s), numbers: numbers(s.Median), verdict: NotReproduced,
-		why:      fmt.Sprintf("On 32 images the factor is at least 3 for %d of %d seeds.", large, len(v)),
-		measured: fmt.Sprintf("factor %.2f (%s over %d seeds) on 32 images", float64(s.Median), s.text("%.2f"), s.Seeds)}
+		why: fmt.Sprintf("On 32 images the factor is at least 3 for %d of %d seeds.", large, len(v)),
+		measured: fmt.Sprintf("factor %.2f (%s over %d seeds) on 32 images", float64(s.Median), s.text("%.2f"),
+			s.Seeds)}
 	if s.Greatest >= 3 {
 		j.verdict = OnlyByTheirs
 	}
@@ -214,7 +215,8 @@ func judgeRatio(t *Table1) judged {
 	a, b := layerOf(t.Whole, false, layerInput, ratio), layerOf(t.Whole, false, layerDenoised, ratio)
 	j := judged{ci: rangeOf(b), numbers: numbers(a.Median, b.Median), verdict: NotReproduced,
 		measured: fmt.Sprintf("%.2f at the input, %s after 30 steps", float64(a.Median), b.text("%.2f")),
-		why: fmt.Sprintf("The ratio weights directions by their variance, D by its inverse. As to the ratio, the ascent "+
+		why: fmt.Sprintf("The ratio weights directions by their variance, D by its inverse. As to the ratio, the "+
+			"ascent "+
 			"%s; as to D, it %s.", effect(t.Whole, ratio), effect(t.Whole, fuzziness))}
 	if b.Least > a.Greatest {
 		j.verdict = Reproduced

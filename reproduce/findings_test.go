@@ -114,7 +114,8 @@ func results(rises bool) Results {
 	r.Poster = &Poster{DPN: []PosterRun{better, better, better}, Linear: []PosterRun{worse}}
 
 	f := &study.FixedPoints{Samples: 100, Converged: 99, ShareConverged: 0.995, Points: make([]study.FixedPoint, 20)}
-	r.Field = &Field{FixedPoints: f, Nearest: 0.99, After30: 0.25, Hessian: &study.Symmetry{Points: 16, Asymmetry: 1e-9},
+	r.Field = &Field{FixedPoints: f, Nearest: 0.99, After30: 0.25,
+		Hessian: &study.Symmetry{Points: 16, Asymmetry: 1e-9},
 		Rises: &study.RiseSweep{Samples: 10, Steps: 30, StableAlpha: 2, Rises: []study.Rise{
 			{Alpha: 0.1, Factor: 1, AlphaLambda: 0.1, Pairs: 300, Rises: 300, Share: 1},
 			{Alpha: 3, Factor: 30, AlphaLambda: 3, Pairs: 300, Rises: 30, Falls: 270, Share: 0.1}}}}
@@ -233,7 +234,8 @@ func TestQuantities(t *testing.T) {
 			}
 			for i, q := range c.PublishedValues {
 				var v float64
-				if err := json.Unmarshal([]byte(published[i]), &v); err != nil || v != float64(q.Value) || q.Unit == "" ||
+				if err := json.Unmarshal([]byte(published[i]), &v); err != nil || v != float64(q.Value) ||
+					q.Unit == "" ||
 					q.Name == "" {
 					t.Errorf("%s: published %q, value %+v", c.ID, c.Published, q)
 				}
@@ -268,7 +270,8 @@ func TestQuantities(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]any{"name": "D", "value": 2.81, "unit": "1"}
-		if values := got["published_values"].([]any); !reflect.DeepEqual(values, []any{want}) || got["published"] != "2.81" {
+		if values := got["published_values"].([]any); !reflect.DeepEqual(values, []any{want}) ||
+			got["published"] != "2.81" {
 			t.Errorf("published %v, values %v", got["published"], values)
 		}
 	}

@@ -33,7 +33,8 @@ var verdictColours = map[string]report.Verdict{
 // Page returns the report of the experiments that have run; facts name the data and the machine.
 func Page(r Results, facts []report.Fact) report.Page {
 	claims := Claims(r)
-	p := report.Page{Kind: "dpnbench reproduce", Title: sentences.Say("title"), Facts: facts, Summary: summary(r, claims)}
+	p := report.Page{Kind: "dpnbench reproduce", Title: sentences.Say("title"), Facts: facts,
+		Summary: summary(r, claims)}
 	p.Sections = append(p.Sections, report.Section{Title: "Every claim", Blocks: []report.Block{
 		report.Text(sentences.Say("claims intro")),
 		claimsTable(claims),
@@ -54,8 +55,8 @@ func Page(r Results, facts []report.Fact) report.Page {
 		return out
 	}
 	add("Table 1 of the paper", r.Table1 != nil, func() []report.Block {
-		return append([]report.Block{table1Table(r.Table1), wholeTable(r.Table1), shown("table1-samples", "table1-steps")},
-			walkBlocks(r.Table1.Walk, sentences.Say("table1 walk"))...)
+		return append([]report.Block{table1Table(r.Table1), wholeTable(r.Table1),
+			shown("table1-samples", "table1-steps")}, walkBlocks(r.Table1.Walk, sentences.Say("table1 walk"))...)
 	})
 	add("The law of equi-separation in feed-forward networks", r.Law != nil, func() []report.Block {
 		return []report.Block{
@@ -73,7 +74,8 @@ func Page(r Results, facts []report.Fact) report.Page {
 		return []report.Block{posterTable(r.Poster), shown("poster")}
 	})
 	add("The ascent field", r.Field != nil, func() []report.Block {
-		return []report.Block{symmetryTable(r.Field), risesTable(r.Field), shown("field-rises"), fixedPointsTable(r.Field)}
+		return []report.Block{symmetryTable(r.Field), risesTable(r.Field), shown("field-rises"),
+			fixedPointsTable(r.Field)}
 	})
 	add("Robustness at equal cost", r.Robust != nil, func() []report.Block {
 		return robustBlocks(r.Robust, shown(robustFigureNames[false], robustFigureNames[true]))
@@ -120,11 +122,12 @@ func summary(r Results, claims []Claim) []string {
 			var said []string
 			for _, v := range b.Verdicts() {
 				if v.Noisy == noisy {
-					said = append(said, fmt.Sprintf("%s %s the %s (%.1f%% against %.1f%%)", v.Setting, preposition[v.Word], v.Rival,
-						float64(v.Ours.Mean), float64(v.Theirs.Mean)))
+					said = append(said, fmt.Sprintf("%s %s the %s (%.1f%% against %.1f%%)", v.Setting,
+						preposition[v.Word], v.Rival, float64(v.Ours.Mean), float64(v.Theirs.Mean)))
 				}
 			}
-			out = append(out, sentences.Say("equal cost", "training", trainingNames[noisy], "results", strings.Join(said, "; ")))
+			out = append(out, sentences.Say("equal cost", "training", trainingNames[noisy], "results",
+				strings.Join(said, "; ")))
 		}
 		if text := ruleText(b); text != "" {
 			out = append(out, text)

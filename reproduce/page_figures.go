@@ -32,7 +32,8 @@ func Figures(r Results) []Figure {
 			sentences.Say("untrained alt", "course", found, "first", float64(stepOf(t.Whole, 0).Median),
 				"last", float64(stepOf(t.Whole, len(t.Whole[0].Analysis.Steps)-1).Median)),
 			plot.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step",
-				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
+				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars,
+				Series: series})
 	}
 	if l := r.Law; l != nil {
 		var series []plot.Series
@@ -67,7 +68,8 @@ func Figures(r Results) []Figure {
 				f.D = append(f.D, float64(d))
 			}
 			f.Law = report.NewLaw(run.Law)
-			add(names[i], sentences.Say("fit caption", "network", n.Name, "seed", run.Seed), sentences.Say("fit alt"), f)
+			add(names[i], sentences.Say("fit caption", "network", n.Name, "seed", run.Seed), sentences.Say("fit alt"),
+				f)
 		}
 	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
@@ -85,7 +87,8 @@ func Figures(r Results) []Figure {
 		add("trained-steps", sentences.Say("trained caption"), sentences.Say("trained alt", "course",
 			courseOf(t.Runs, trainedSteps)),
 			plot.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step",
-				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars, Series: series})
+				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars,
+				Series: series})
 	}
 	if p := r.Poster; p != nil && len(p.DPN) > 0 {
 		var epochs []plot.Epoch
@@ -109,7 +112,8 @@ func Figures(r Results) []Figure {
 		text := risesText(f)
 		add("field-rises", sentences.Say("rises caption", "text", text), strings.TrimSuffix(text, "."),
 			plot.Lines{Title: "Steps on which φ rises", X: "α times the largest eigenvalue of P (log scale)",
-				Y: "share of steps, %", From: 0, To: 100, Series: []plot.Series{{Name: "untrained potential", Points: points}}})
+				Y: "share of steps, %", From: 0, To: 100,
+				Series: []plot.Series{{Name: "untrained potential", Points: points}}})
 	}
 	if b := r.Robust; b != nil {
 		for _, noisy := range []bool{false, true} {

@@ -198,7 +198,8 @@ func symmetryTable(f *Field) report.Table {
 	return report.Table{
 		Caption: sentences.Say("symmetry table", "points", h.Points),
 		Columns: []report.Column{{Name: "potential"}, {Name: "median", Number: true}, {Name: "largest", Number: true}},
-		Rows:    []report.Row{{Cells: []string{"float64", number("%.1e", h.Asymmetry), number("%.1e", h.AsymmetryLargest)}}}}
+		Rows: []report.Row{{Cells: []string{"float64", number("%.1e", h.Asymmetry),
+			number("%.1e", h.AsymmetryLargest)}}}}
 }
 
 func risesTable(f *Field) report.Table {
@@ -206,7 +207,8 @@ func risesTable(f *Field) report.Table {
 		Columns: []report.Column{{Name: "alpha"}, {Name: "times the largest eigenvalue", Number: true},
 			{Name: "steps on which φ rises", Number: true}, {Name: "largest fall", Number: true}}}
 	for _, r := range f.Rises.Rises {
-		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprintf("%.3g", r.Alpha), fmt.Sprintf("%.3g", r.AlphaLambda),
+		t.Rows = append(t.Rows, report.Row{Cells: []string{fmt.Sprintf("%.3g", r.Alpha),
+			fmt.Sprintf("%.3g", r.AlphaLambda),
 			fmt.Sprintf("%.2f%%", 100*r.Share), fmt.Sprintf("%.3g", r.LargestFall)}})
 	}
 	return t

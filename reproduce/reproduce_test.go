@@ -121,7 +121,8 @@ func TestExperiments(t *testing.T) {
 	}
 	for _, p := range r.Poster.DPN {
 		if p.PotentialMoved != 0 {
-			t.Errorf("poster: training has changed %d numbers of the potential, whose gradient is cut", p.PotentialMoved)
+			t.Errorf("poster: training has changed %d numbers of the potential, whose gradient is cut",
+				p.PotentialMoved)
 		}
 	}
 	for _, n := range r.Law.Networks {
@@ -239,7 +240,8 @@ func TestClaims(t *testing.T) {
 	hold("as printed", verdicts(Results{MNIST: true, Table1: &enclosing}), map[string]string{
 		"table1-input-d": OnlyByTheirs, "table1-input-distance": OnlyByTheirs, "table1-input-ratio": OnlyByTheirs,
 		"table1-features":   Reproduced,
-		"table1-denoised-d": OnlyByTheirs, "displacement": NotReproduced, "table1-logits-d": Untested, "no-law": Untested,
+		"table1-denoised-d": OnlyByTheirs, "displacement": NotReproduced, "table1-logits-d": Untested,
+		"no-law": Untested,
 	})
 	hold("a range of 2.9 to 3.9", verdicts(Results{MNIST: true,
 		Table1: &Table1{Few: []Placement{place(2.9), place(3.9), place(3)}}}),

@@ -56,7 +56,8 @@ var verdictOfWord = map[string]report.Verdict{ahead: report.Holds, level: report
 // verdictsTable has the verdict of every setting.
 func verdictsTable(r *Robust) report.Table {
 	t := report.Table{Caption: strings.TrimSuffix(sentences.Say("robust verdicts"), "."),
-		Columns: []report.Column{{Name: "trained on"}, {Name: "tested on"}, {Name: "DPN"}, {Name: "accuracy", Number: true},
+		Columns: []report.Column{{Name: "trained on"}, {Name: "tested on"}, {Name: "DPN"},
+			{Name: "accuracy", Number: true},
 			{Name: "best baseline"}, {Name: "accuracy", Number: true}, {Name: "difference, points", Number: true}}}
 	for _, v := range r.Verdicts() {
 		t.Rows = append(t.Rows, report.Row{Verdict: verdictOfWord[v.Word], Said: v.Word,
@@ -103,7 +104,8 @@ func ruleText(r *Robust) string {
 		most = max(most, math.Abs(a-b))
 		list = append(list, fmt.Sprintf("%s %.2f%% against %.2f%%", name, a, b))
 	}
-	return sentences.Say("rule", "dpn", dpn.Name, "rule", rule.Name, "settings", list, "close", most <= 0.5, "most", most)
+	return sentences.Say("rule", "dpn", dpn.Name, "rule", rule.Name, "settings", list, "close", most <= 0.5, "most",
+		most)
 }
 
 // robustFigureNames are the names of the figures of each training.
@@ -111,7 +113,8 @@ var robustFigureNames = map[bool]string{false: "robust-clean", true: "robust-noi
 
 // robustFigure shows the accuracies of one training: a row a network, a dot a setting.
 func robustFigure(r *Robust, noisy bool) plot.Dots {
-	d := plot.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %", Note: sentences.Say("robust note")}
+	d := plot.Dots{Title: "Trained on " + trainingNames[noisy], X: "test accuracy, %",
+		Note: sentences.Say("robust note")}
 	for i, name := range robustSettings() {
 		s := plot.Series{Name: name, Colour: i}
 		for _, n := range r.Networks {

@@ -148,7 +148,8 @@ func TestRobustVerdicts(t *testing.T) {
 	}
 	r := &Robust{Complete: true, Networks: []RobustNetwork{
 		network("robust-small", kindDPN, false, 100, [4]float64{.96, .95, .90, .925}, [4]float64{.97, .96, .91, .935}),
-		network("prototype rule at x_0", kindRule, false, 50, [4]float64{.99, .99, .99, .99}, [4]float64{.99, .99, .99, .99}),
+		network("prototype rule at x_0", kindRule, false, 50, [4]float64{.99, .99, .99, .99},
+			[4]float64{.99, .99, .99, .99}),
 		network("CNN", kindBaseline, false, 90, [4]float64{.98, .955, .60, .70}, [4]float64{.99, .965, .70, .80}),
 		network("lucky once", kindBaseline, false, 90, [4]float64{.10, .10, .10, .93}, [4]float64{.10, .10, .10, .10}),
 		network("too large", kindBaseline, false, 101, [4]float64{1, 1, 1, 1}, [4]float64{1, 1, 1, 1}),

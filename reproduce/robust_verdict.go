@@ -145,7 +145,8 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 		}
 		switch all := len(settings); {
 		case words[ahead] == all:
-			j.verdict, j.why = Reproduced, "Its worst seed is better than the best of every baseline of no greater cost."
+			j.verdict, j.why = Reproduced,
+				"Its worst seed is better than the best of every baseline of no greater cost."
 		case all > 1:
 			j.why = fmt.Sprintf("Ahead of all baselines of no greater cost in %d, level in %d, behind in %d of %d "+
 				"settings.", words[ahead], words[level], words[behind], all)

@@ -221,7 +221,8 @@ func analysisFiles() []string {
 func (z *analysis) print(found report.Analysis) {
 	s := found.Study
 	z.printf("%s of %d classes, accuracy %.2f%%\n", format.Count(s.Samples, "image"), s.Classes, 100*s.Accuracy)
-	head := []string{"layer", "dim", "D", "N to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM", "rank"}
+	head := []string{"layer", "dim", "D", "N to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM",
+		"rank"}
 	rows := [][]string{head}
 	for _, l := range slices.Concat(s.Layers, s.Steps) {
 		rows = append(rows, layerCells(l))

@@ -128,8 +128,10 @@ func TestAnalyzeAgain(t *testing.T) {
 		t.Errorf("figures %q", there)
 	}
 	text := succeed(t, "analyze", "--model", model, "--first", "40", "--draws", "0", "--subsets", "0")
-	if strings.Contains(text, "N to inf") || strings.Count(text, "sampling noise") > 2 || !strings.Contains(text, "! ") ||
-		!strings.Contains(text, "Left out, because they need features that are pixels: strips, centres, variance, moves.") ||
+	if strings.Contains(text, "N to inf") || strings.Count(text, "sampling noise") > 2 ||
+		!strings.Contains(text, "! ") ||
+		!strings.Contains(text, "Left out, because they need features that are pixels: strips, centres, variance, "+
+			"moves.") ||
 		!strings.Contains(text, "Left out, because no subsets were asked for: curve.") {
 		t.Errorf("analyze printed %q", text)
 	}
@@ -166,7 +168,8 @@ func TestAnalyzeUnmoved(t *testing.T) {
 // The error about a file that cannot be written names --out, not the data.
 func TestAnalyzeOut(t *testing.T) {
 	long(t)
-	model, _, _ := analysed(t, append([]string{"train"}, small...), []string{"--draws", "0", "--subsets", "0", "--quiet"})
+	model, _, _ := analysed(t, append([]string{"train"}, small...),
+		[]string{"--draws", "0", "--subsets", "0", "--quiet"})
 	out := filepath.Join(t.TempDir(), "occupied")
 	if err := os.MkdirAll(filepath.Join(out, "steps.png", "x"), 0o755); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,8 @@ func (b *badInput) data(t *testing.T) {
 		"offset 0")
 	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data",
 		"60", "59")
-	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels, "10")
+	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels,
+		"10")
 	fails(t, b.train("--data", b.good, "--train-size", "61"), "--train-size 61", b.good, "60 images")
 	fails(t, b.train("--data", "digits", "--train-size", "100000000"),
 		"--train-size 100000000: expected at most 10000000 images")
@@ -124,7 +125,8 @@ func (b *badInput) settings(t *testing.T) {
 	fails(t, b.train("--init", "em", "--em-ridge", "0"), "--em-ridge 0", "expected 0.000001 to 1")
 	fails(t, b.train("--init", "lloyd"), `--init "lloyd"`, "samples, em, em-classwise")
 	fails(t, b.train("--data", b.good, "--dim", "60000", "--components", "50"), "GB", "--dim 60000")
-	fails(t, b.train("--preset", "paper", "--config", filepath.Join(b.out, dpn.ConfigFile)), "--preset paper", "--config")
+	fails(t, b.train("--preset", "paper", "--config", filepath.Join(b.out, dpn.ConfigFile)), "--preset paper",
+		"--config")
 	fails(t, b.train("--tier", "sse"), "--tier", `"sse"`)
 	fails(t, b.train("--speed", "9"), "--speed")
 	fails(t, b.train("more"), `"more"`)
@@ -250,7 +252,8 @@ func (b *badInput) commands(t *testing.T) {
 			"--mirror "+mirror+": expected", "https://")
 	}
 	for _, mirror := range []string{"ftp://name:secret@host", "name:secret@host", "http://name:secret/x@host:y"} {
-		_, errs, status := dpnbench(t, "data", "fetch", "mnist", "--out", filepath.Join(b.dir, "mnist"), "--mirror", mirror)
+		_, errs, status := dpnbench(t, "data", "fetch", "mnist", "--out", filepath.Join(b.dir, "mnist"), "--mirror",
+			mirror)
 		if status != 2 || strings.Contains(errs, "secret") || !strings.Contains(errs, "xxxxx@host") {
 			t.Errorf("--mirror %s: status %d, message %q", mirror, status, errs)
 		}

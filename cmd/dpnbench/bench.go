@@ -117,7 +117,8 @@ func (b *benchmark) resolve() error {
 	for _, field := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || n < 1 || n > engine.MaxThreads || slices.Contains(s.Threads, n) {
-			return fmt.Errorf("%s %s: expected distinct whole numbers from 1 to %d, such as 1,2", from, text, engine.MaxThreads)
+			return fmt.Errorf("%s %s: expected distinct whole numbers from 1 to %d, such as 1,2", from, text,
+				engine.MaxThreads)
 		}
 		s.Threads = append(s.Threads, n)
 	}
@@ -357,7 +358,8 @@ before relying on them.`,
   dpnbench bench compare --threshold 2 --all old.json new.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("compare: %s, expected 2 (see %q)", format.Count(len(args), "file"), c.CommandPath()+" --help")
+				return fmt.Errorf("compare: %s, expected 2 (see %q)", format.Count(len(args), "file"), c.CommandPath()+
+					" --help")
 			}
 			return nil
 		},
@@ -420,7 +422,8 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	}
 	unwritten := a.writeJSON(c)
 	if c.Slower > 0 {
-		slower := fmt.Errorf("slower by more than %g%%: %d of %s", threshold, c.Slower, format.Count(len(c.Rows), "row"))
+		slower := fmt.Errorf("slower by more than %g%%: %d of %s", threshold, c.Slower,
+			format.Count(len(c.Rows), "row"))
 		return &failedError{joined(slower, unwritten).Error()}
 	}
 	return unwritten

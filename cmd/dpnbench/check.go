@@ -138,7 +138,8 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 func (a *app) verdict(r *check.Report) error {
 	a.checkTable(r)
 	if !r.Guards {
-		a.printf("This system has no unreadable pages: reads outside operands, and writes far outside, were not detected.\n")
+		a.printf("This system has no unreadable pages: reads outside operands, and writes far outside, were not " +
+			"detected.\n")
 	}
 	for i, f := range r.Failures {
 		if i == 20 {

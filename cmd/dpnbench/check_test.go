@@ -55,7 +55,8 @@ func TestVerdict(t *testing.T) {
 	if !ok || !strings.Contains(string(text), "element 3 is off") || !strings.Contains(string(text), "NO") {
 		t.Fatalf("printed %q", text)
 	}
-	if out := succeed(t, strings.Fields(repeat)...); !strings.Contains(out, "1 case passed") { // for the kernel is sound
+	// for the kernel is sound
+	if out := succeed(t, strings.Fields(repeat)...); !strings.Contains(out, "1 case passed") {
 		t.Errorf("%s: %q", repeat, out)
 	}
 }

@@ -99,7 +99,8 @@ type corruptionScore struct {
 func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 	switch {
 	case v.suite != "" && v.corrupt != "":
-		return nil, fmt.Errorf("--suite %s: has its own corruptions; expected only one of --suite and --corrupt", v.suite)
+		return nil, fmt.Errorf("--suite %s: has its own corruptions; expected only one of --suite and --corrupt",
+			v.suite)
 	case v.suite == "robustness":
 		return dataset.RobustnessSuite(), nil
 	case v.suite != "":
@@ -129,7 +130,8 @@ func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 		if err != nil {
 			return nil, err
 		}
-		scores = append(scores, corruptionScore{c.Name, c.Severity, units[c.Name], separation.Float(r.Loss), r.Accuracy})
+		scores = append(scores, corruptionScore{c.Name, c.Severity, units[c.Name], separation.Float(r.Loss),
+			r.Accuracy})
 		set(b, i+1)
 	}
 	return scores, nil
@@ -155,7 +157,8 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 		}
 	}
 	v.table(rows)
-	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, format.Count(len(scores), "corruption"), v.corruptSeed)
+	v.printf("mean accuracy %.2f%% over %s (seed %d)\n", 100*mean, format.Count(len(scores), "corruption"),
+		v.corruptSeed)
 }
 
 // images returns the images of the split that the flags ask for.

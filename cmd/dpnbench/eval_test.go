@@ -40,7 +40,8 @@ func TestStateDictionary(t *testing.T) {
 		"-")), &r); err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]any{"layer_norm": false, "mean": 0.1307, "std": 0.3081}; !reflect.DeepEqual(r["assumed"], want) {
+	if want := map[string]any{"layer_norm": false, "mean": 0.1307, "std": 0.3081}; !reflect.DeepEqual(r["assumed"],
+		want) {
 		t.Errorf("eval's JSON has assumed %v, want %v", r["assumed"], want)
 	}
 }

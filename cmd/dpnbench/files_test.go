@@ -25,7 +25,8 @@ type conflictCase struct {
 // conflictCases lists all commands that write. data are the images, run is a finished training.
 func conflictCases(data, run, dir string) []conflictCase {
 	model := filepath.Join(run, dpn.ModelFile)
-	images := []string{filepath.Join(data, "train-images-idx3-ubyte.gz"), filepath.Join(data, "train-labels-idx1-ubyte"),
+	images := []string{filepath.Join(data, "train-images-idx3-ubyte.gz"),
+		filepath.Join(data, "train-labels-idx1-ubyte"),
 		filepath.Join(data, "t10k-images-idx3-ubyte.gz"), filepath.Join(data, "t10k-labels-idx1-ubyte")}
 	read := append([]string{model}, images...)
 	out := filepath.Join(dir, "results")
@@ -180,7 +181,8 @@ func TestUnread(t *testing.T) {
 		file string
 	}{
 		{with(append([]string{"train"}, small...), "--data", data, "--out", out), filepath.Join(out, resultFile)},
-		{[]string{"eval", "--model", model, "--json", filepath.Join(out, "eval.json")}, filepath.Join(out, "eval.json")},
+		{[]string{"eval", "--model", model, "--json", filepath.Join(out, "eval.json")},
+			filepath.Join(out, "eval.json")},
 		{[]string{"sample", "--model", model}, filepath.Join(out, "samples", "samples.json")},
 		{[]string{"info", "--json", "-"}, ""},
 	} {

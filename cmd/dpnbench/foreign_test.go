@@ -50,7 +50,8 @@ func TestForeignText(t *testing.T) {
 	if err := safetensors.WriteFile(rows, f); err != nil {
 		t.Fatal(err)
 	}
-	header, err := json.Marshal(map[string]any{bad: map[string]any{"dtype": bad, "shape": []int{1}, "data_offsets": []int{0, 4}}})
+	header, err := json.Marshal(map[string]any{bad: map[string]any{"dtype": bad, "shape": []int{1},
+		"data_offsets": []int{0, 4}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestForeignText(t *testing.T) {
 
 	for _, m := range []string{model, preset, rows, tensor} {
 		for _, args := range [][]string{{"eval"}, {"eval", "--explain"}, {"eval", "--json", "-"}, {"uncertainty"},
-			{"analyze", "--draws", "0", "--subsets", "0"}, {"sample", "--n", "4"}, {"eval", "--data", filepath.Join(dir, bad, "none")}} {
+			{"analyze", "--draws", "0", "--subsets", "0"}, {"sample", "--n", "4"},
+			{"eval", "--data", filepath.Join(dir, bad, "none")}} {
 			if args[0] == "uncertainty" && m != preset { // slow
 				continue
 			}

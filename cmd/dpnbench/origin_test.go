@@ -43,7 +43,8 @@ func TestDataOfTheModel(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "images")); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"eval"}, {"analyze"}, {"uncertainty"}, {"sample", "--method", "mala", "--start", "data"}} {
+	for _, args := range [][]string{{"eval"}, {"analyze"}, {"uncertainty"},
+		{"sample", "--method", "mala", "--start", "data"}} {
 		args = with(args, "--model", model)
 		fails(t, args, `data set "images"`, "comes from the model "+model, "--data")
 	}

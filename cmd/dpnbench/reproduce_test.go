@@ -51,7 +51,8 @@ func TestReproduceRobust(t *testing.T) {
 			}
 		}
 	}
-	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": true, "robust-noisy.svg": true})
+	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": true,
+		"robust-noisy.svg": true})
 	again := succeed(t, with(base, "--resume")...)
 	if strings.Contains(again, "robust: seed") || !strings.Contains(again, "robust-small is ") {
 		t.Errorf("with everything kept it printed %q", again)

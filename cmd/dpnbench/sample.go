@@ -202,7 +202,8 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 			return x, err
 		}
 		if s.n > data.Test.Len() {
-			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test images to start from", s.n, data.Test.Len())
+			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test images to start from", s.n,
+				data.Test.Len())
 		}
 		if x, err = m.Features(ctx, e, data.Test.Slice(0, s.n)); err != nil {
 			return x, fmt.Errorf("--data %s: %w", m.Config.Data, err)
@@ -238,7 +239,8 @@ func (s *sampling) show(m *dpn.Model) {
 		s.printf("chains                  %d steps of size %.4g from %s, statistics over the last %d\n",
 			c.Steps, c.StepSize, start, c.Steps-c.Burn)
 		s.printf("acceptance              %.4f\n", c.Acceptance)
-		s.printf("effective sample size   phi %s, minimum over %s %s (of %d states)\n", figure(float64(c.ESSPhi), "%.0f"),
+		s.printf("effective sample size   phi %s, minimum over %s %s (of %d states)\n",
+			figure(float64(c.ESSPhi), "%.0f"),
 			format.Count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
 	}
 	classes := make([]int, m.Classes)

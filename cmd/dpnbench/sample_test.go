@@ -47,10 +47,12 @@ func TestSample(t *testing.T) {
 					t.Errorf("%s, exact: %+v", name, r)
 				}
 			} else if c == nil || r.Exact != nil || c.Steps != steps || c.Burn != 0 ||
-				!(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 9*steps || !(c.LeastESS > 1) {
+				!(c.StepSize > 0 && c.Acceptance > 0.3 && c.Acceptance <= 1) || c.States != 9*steps ||
+				!(c.LeastESS > 1) {
 				t.Errorf("%s, %s: %+v", name, method, c)
 			}
-			if method != "exact" && (!strings.Contains(text, "acceptance") || !strings.Contains(text, "effective sample size")) {
+			if method != "exact" && (!strings.Contains(text, "acceptance") ||
+				!strings.Contains(text, "effective sample size")) {
 				t.Errorf("printed %q", text)
 			}
 			first, err := os.ReadFile(filepath.Join(out, "samples.npy"))
@@ -66,7 +68,8 @@ func TestSample(t *testing.T) {
 				t.Errorf("%s: printed %q", name, text)
 			}
 			succeed(t, with(base, "--threads", "3", "--tier", "generic")...)
-			if again, err := os.ReadFile(filepath.Join(out, "samples.npy")); err != nil || string(again) != string(first) {
+			if again, err := os.ReadFile(filepath.Join(out, "samples.npy")); err != nil ||
+				string(again) != string(first) {
 				t.Errorf("%s, %s: other samples on another tier (%v)", name, method, err)
 			}
 		}

@@ -84,7 +84,8 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		fallthrough
 	case t.config != "":
 		if flags.Changed("preset") && !t.resume {
-			return c, fmt.Errorf("--preset %s: the settings come from --config %s; give one of the two", t.preset, t.config)
+			return c, fmt.Errorf("--preset %s: the settings come from --config %s; give one of the two", t.preset,
+				t.config)
 		}
 		if c, err = dpn.LoadConfig(t.config, c); err != nil {
 			if t.resume {
@@ -246,7 +247,8 @@ func (t *training) refuseEarlier() error {
 func enoughMemory(c dpn.Config, data *dataset.Data) error {
 	need, free := c.TrainingBytes(data.Train.Pixels(), data.Classes, data.Train.Len()), sysinfo.AvailableMemory()
 	if need > free {
-		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %d images), "+
+		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %d "+
+			"images), "+
 			"%.1f GB are available",
 			need/1e9, c.Components, c.Dim, c.Batch, data.Train.Len(), free/1e9)
 	}

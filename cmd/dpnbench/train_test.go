@@ -145,7 +145,8 @@ func TestPath(t *testing.T) {
 		CorruptSeed uint64 `json:"corrupt_seed"`
 		Corruptions []corruptionScore
 	}
-	text = succeed(t, "eval", "--model", model, "--corrupt", "gaussian:0, inverted:1", "--corrupt-seed", "5", "--json", js)
+	text = succeed(t, "eval", "--model", model, "--corrupt", "gaussian:0, inverted:1", "--corrupt-seed", "5", "--json",
+		js)
 	load(t, js, &corrupted)
 	if list := corrupted.Corruptions; corrupted.CorruptSeed != 5 || len(list) != 2 || list[0].Name != "gaussian" ||
 		list[0].Accuracy != score.Accuracy ||

@@ -53,7 +53,8 @@ func (t *training) command() *cobra.Command {
 	}
 	t.data.add(c, true)
 	f := c.Flags()
-	f.StringVar(&t.preset, "preset", "compact", "`NAME` of the preset to start from: "+strings.Join(dpn.Presets(), ", "))
+	f.StringVar(&t.preset, "preset", "compact", "`NAME` of the preset to start from: "+
+		strings.Join(dpn.Presets(), ", "))
 	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, instead of --preset")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "continue after the last finished epoch in the folder of --out")
@@ -101,9 +102,11 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Schedule, "schedule", "`NAME` of the schedule: constant, or cosine (decay to 0)"},
 		{&c.Warmup, "warmup", "`FRACTION` of the updates over which the rates rise linearly"},
 		{&c.Clip, "clip", "largest `NORM` of the gradient; 0: no limit"},
-		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in grey levels of [0, 1]"},
+		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in grey levels of " +
+			"[0, 1]"},
 		{&c.NoiseMax, "noise-max", "largest `STD` of that noise; 0: no noise"},
-		{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and clean features"},
+		{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and clean " +
+			"features"},
 		{&c.NLL, "nll", "`WEIGHT` of the negative log-likelihood of the features under the mixture"},
 		{&c.Score, "score-matching", "`WEIGHT` of denoising score matching on the features"},
 		{&c.ScoreSigma, "score-sigma", "`STD` of the noise on features in score matching"},

@@ -59,7 +59,8 @@ func uncertaintyCommand(a *app) *cobra.Command {
 	u.data.add(c, false)
 	u.model.add(c, "steps")
 	f := c.Flags()
-	f.StringVar(&u.oodData, "ood-data", "", "`WHAT` to use as the other source: digits, mnist, or a folder with IDX files")
+	f.StringVar(&u.oodData, "ood-data", "",
+		"`WHAT` to use as the other source: digits, mnist, or a folder with IDX files")
 	f.Uint64Var(&u.seed, "seed", 1, "random `SEED` of the noise")
 	f.StringVar(&u.out, "out", "", "`FOLDER` for page, numbers and figures")
 	return c

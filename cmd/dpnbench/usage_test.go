@@ -93,11 +93,13 @@ func (u *usage) flag(path []string, f *pflag.Flag) {
 
 // arguments are words that no command takes.
 func (u *usage) arguments() {
-	for _, c := range []string{"demo", "info", "train", "eval", "analyze", "uncertainty", "sample", "denoise", "check", "bench"} {
+	for _, c := range []string{"demo", "info", "train", "eval", "analyze", "uncertainty", "sample", "denoise", "check",
+		"bench"} {
 		u.wrong([]string{c, "extra"}, `"extra"`)
 	}
 	for _, args := range [][]string{{"nothing"}, {"trian"}, {"help", "nothing"}, {"reproduce"}, {"reproduce", "x"},
-		{"reproduce", "law", "field"}, {"data", "fetch"}, {"data", "fetch", "cifar"}, {"data", "x"}, {"bench", "compare"},
+		{"reproduce", "law", "field"}, {"data", "fetch"}, {"data", "fetch", "cifar"}, {"data", "x"},
+		{"bench", "compare"},
 		{"bench", "compare", "a"}, {"bench", "compare", "a", "b", "c"}} {
 		u.wrong(args)
 	}
