@@ -146,9 +146,9 @@ func barsCaption(bars []plot.Interval) string {
 }
 
 // FuzzinessBars explains error bars of D in the legends of figures.
-const FuzzinessBars = "95% interval of D for n → ∞"
+const FuzzinessBars = "95% interval of D for N → ∞"
 
-// FuzzinessInterval is the 95% interval of D of a layer for n → ∞, if it was estimated. It is
+// FuzzinessInterval is the 95% interval of D of a layer for N → ∞, if it was estimated. It is
 // unbounded where the samples do not determine it.
 func FuzzinessInterval(l separation.Layer) plot.Interval {
 	switch {
@@ -160,7 +160,7 @@ func FuzzinessInterval(l separation.Layer) plot.Interval {
 	return plot.Interval{}
 }
 
-// intervals returns the interval of D for n → ∞ of each layer, or nil if no layer has one.
+// intervals returns the interval of D for N → ∞ of each layer, or nil if no layer has one.
 func intervals(layers []separation.Layer) []plot.Interval {
 	out := make([]plot.Interval, len(layers))
 	some := false
@@ -220,14 +220,14 @@ func curveEnds(points []separation.CurvePoint) (first, last separation.CurvePoin
 	return first, last, ok
 }
 
-// limit is the estimate of D of a layer for n → ∞, or nil.
+// limit is the estimate of D of a layer for N → ∞, or nil.
 func (a Analysis) limit(layer string) *plot.Level {
 	var out *plot.Level
 	for _, l := range a.Study.Layers {
 		if l.Name != layer || l.FuzzinessLimit == nil || !loggable(float64(*l.FuzzinessLimit)) {
 			continue
 		}
-		out = &plot.Level{Name: layer + ", n → ∞", Y: float64(*l.FuzzinessLimit)}
+		out = &plot.Level{Name: layer + ", N → ∞", Y: float64(*l.FuzzinessLimit)}
 		if ci := l.FuzzinessCI; len(ci) == 2 {
 			out.Low, out.High = float64(ci[0]), float64(ci[1])
 		}

@@ -114,7 +114,7 @@ func intervalCell(ci []separation.Float) string {
 	return cell(float64(ci[0])) + " to " + cell(float64(ci[1]))
 }
 
-// limitCell prints the estimate of D for n → ∞, or a dash.
+// limitCell prints the estimate of D for N → ∞, or a dash.
 func limitCell(l separation.Layer) string {
 	if l.FuzzinessLimit == nil {
 		return "–"
@@ -265,7 +265,7 @@ func lawFault(law *separation.Law, falling bool) string {
 	return text.Say("fault scatter", "r", law.Pearson)
 }
 
-// smallShift is the largest relative distance of D to its estimate for n → ∞ that counts as
+// smallShift is the largest relative distance of D to its estimate for N → ∞ that counts as
 // reliable.
 const smallShift = 0.1
 
@@ -319,7 +319,7 @@ func (a Analysis) riseSentence() string {
 }
 
 func layerTable(caption string, layers []separation.Layer) Table {
-	t := Table{Caption: caption, Columns: []Column{{Name: "layer"}, {"dim", true}, {"D", true}, {"n → ∞", true},
+	t := Table{Caption: caption, Columns: []Column{{Name: "layer"}, {"dim", true}, {"D", true}, {"N → ∞", true},
 		{"95% interval", true}, {"Tr(SSw SSb)", true}, {"distance", true}, {"between/within", true}, {"CDNV", true},
 		{"NCM", true}, {"PC 1", true}, {"PC 2", true}, {"rank", true}}}
 	for _, l := range layers {

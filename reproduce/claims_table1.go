@@ -132,15 +132,15 @@ func wholeText(t *Table1, format string, figure func(separation.Layer) float64) 
 		t.Pictures, figure(t.Whole[0].Analysis.Layers[layerInput]))
 }
 
-// limitText continues a sentence about D with its estimate for n → ∞ images.
+// limitText continues a sentence about D with its estimate for N → ∞ images.
 func limitText(s *separation.Sampling) string {
 	switch {
 	case s == nil:
 		return ""
 	case !s.Limit.IsFinite() || len(s.CI) != 2:
-		return ", too few to estimate the limit n → ∞"
+		return ", too few to estimate the limit N → ∞"
 	}
-	return fmt.Sprintf("; the estimate for n → ∞ is %.2f (95%% interval %.2f to %.2f)",
+	return fmt.Sprintf("; the estimate for N → ∞ is %.2f (95%% interval %.2f to %.2f)",
 		float64(s.Limit), float64(s.CI[0]), float64(s.CI[1]))
 }
 

@@ -138,7 +138,7 @@ func lawFigureNames(l *LawResult) []string {
 func samplesFigure(layers []separation.Layer, name string, points []separation.CurvePoint) plot.Lines {
 	drawn := plot.Series{Name: "random subsets, with their range", Colour: 0}
 	first := plot.Series{Name: "the first n", Colour: 1}
-	limit := plot.Series{Name: "estimate for n → ∞", Colour: 2}
+	limit := plot.Series{Name: "estimate for N → ∞", Colour: 2}
 	for _, p := range points {
 		x := float64(p.Samples)
 		drawn.Points = append(drawn.Points, plot.Point{X: x, Y: float64(p.Mean), Low: float64(p.Least),
@@ -152,7 +152,7 @@ func samplesFigure(layers []separation.Layer, name string, points []separation.C
 	}
 	for _, l := range layers {
 		if s := l.Sampling; l.Name == name && s != nil && s.Limit.IsFinite() {
-			drawn.Limit = &plot.Level{Name: "n → ∞, 95% interval", Y: float64(s.Limit), Low: float64(s.CI[0]),
+			drawn.Limit = &plot.Level{Name: "N → ∞, 95% interval", Y: float64(s.Limit), Low: float64(s.CI[0]),
 				High: float64(s.CI[1])}
 		}
 	}

@@ -131,7 +131,7 @@ func trainedTable(t *Trained) report.Table {
 	out := report.Table{Caption: sentences.Say("trained table"),
 		Columns: append([]report.Column{{Name: "network"}, {Name: "seed", Number: true},
 			{Name: "test accuracy", Number: true}, {Name: "D first", Number: true}, {Name: "D last",
-				Number: true}, {Name: "95% interval, n → ∞", Number: true}}, lawColumns...)}
+				Number: true}, {Name: "95% interval, N → ∞", Number: true}}, lawColumns...)}
 	for _, run := range t.Runs {
 		steps := run.Analysis.Steps
 		last := steps[len(steps)-1]

@@ -299,7 +299,7 @@ func TestFewImages(t *testing.T) {
 	if err := Page(r, nil).Write(&page); err != nil {
 		t.Fatal(err)
 	}
-	const want = "All 60 images have 3.00, too few to estimate the limit n → ∞."
+	const want = "All 60 images have 3.00, too few to estimate the limit N → ∞."
 	if !strings.Contains(page.String(), want) {
 		t.Errorf("the page does not say %q", want)
 	}

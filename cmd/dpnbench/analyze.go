@@ -48,8 +48,9 @@ many images.
 The law of equi-separation says that D falls by the same factor rho from layer to layer, so that
 log D lies on a falling line. Its columns: points is the number of layers or steps in the fit; rho
 has a 95% interval; Pearson r is the correlation of log D with the layer (-1: a falling line);
-shape is straight, convex (D falls most at first) or concave; law follows is yes if the interval of
-rho lies below 1, Pearson r is at most -0.95, and the shape is straight.`
+shape is straight, convex (D falls most at first), concave, or untested with fewer than four
+points; law follows is yes if the interval of rho lies below 1, Pearson r is at most -0.95, and the
+shape is neither convex nor concave.`
 
 func analyzeCommand(a *app) *cobra.Command {
 	z := &analysis{app: a}
