@@ -430,8 +430,19 @@ func (d *download) receive(body io.Reader, have int64, received func(), explain 
 }
 
 // open opens the .part, of which have bytes exist, without following links: a new file is created,
-// and an old one is compared with what its name stands for before anything is written.
-func (d *download) open(have int64) (*os.File, error) {
+// and an old one is compared with what its name stands for before anything is written. Where there
+// are no locks another fetch may create or remove the file in between: then it tries again.
+func (d *download) open(have int64) (out *os.File, err error) {
+	for range 10 {
+		if out, err = d.openOnce(have); err == nil ||
+			!errors.Is(err, fs.ErrExist) && !(errors.Is(err, fs.ErrNotExist) && have == 0) {
+			break
+		}
+	}
+	return out, err
+}
+
+func (d *download) openOnce(have int64) (*os.File, error) {
 	before, err := os.Lstat(d.part)
 	if errors.Is(err, fs.ErrNotExist) && have == 0 {
 		return os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
