@@ -15,7 +15,7 @@ demo: build ## check the engine, train and analyse on the built-in digits, under
 
 test: ## all tests, then the short tests of the engine and the network in pure Go
 	go test ./...
-	go test -short -vet=off -tags purego ./engine ./dpn
+	go test -short -vet=off -tags purego ./engine ./engine/ascent ./dpn
 
 # -vet=off, because lint runs go vet.
 test-race: ## the short tests with the race detector (needs a C compiler)
@@ -33,7 +33,7 @@ test-arm64: ## the short tests on arm64 (qemu-aarch64)
 test-noavx: build # Nehalem: the generic tier
 	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
-	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Nehalem' ./engine
+	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/ascent
 	qemu-x86_64 -cpu Nehalem ./dpnbench check --kernel ascend --quiet # make test checks the other kernels in pure Go
 
 test-avx2: build # Haswell: the AVX2 tier, or generic without FMA
@@ -41,7 +41,7 @@ test-avx2: build # Haswell: the AVX2 tier, or generic without FMA
 	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench check --tier avx512 --quiet 2>&1 | grep 'not available'
-	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Haswell' ./engine
+	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Haswell' ./engine ./engine/ascent
 
 test-s390x: # big-endian, without assembly
 	$(call emulator,qemu-s390x)
@@ -49,7 +49,7 @@ test-s390x: # big-endian, without assembly
 
 test-avx512: build ## the short tests of the engine, emulated with AVX-512 (Debian: bochs), about an hour
 	internal/emulate/avx512 ./dpnbench info | grep 'avx512 *active'
-	CGO_ENABLED=0 go test -short -vet=off -timeout 0 -exec $(CURDIR)/internal/emulate/avx512 ./engine ./engine/check
+	CGO_ENABLED=0 go test -short -vet=off -timeout 0 -exec $(CURDIR)/internal/emulate/avx512 ./engine ./engine/ascent ./engine/check
 
 check: build ## check every kernel on every tier against the float64 reference
 	./dpnbench check
