@@ -192,7 +192,8 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if err != nil {
 		return nil, plot.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
 	}
-	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, denoisedName(c)+".npy"), images: x.Restored.Data}
+	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, denoisedName(c)+".npy"),
+		images: x.Restored.Data}
 	if c.Name != none {
 		g := x.Gain()
 		r.Gain = &g
