@@ -110,7 +110,8 @@ func TestAnalysisWithoutImages(t *testing.T) {
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
 	contains(t, page, "Left out, because they need features that are pixels: strips.",
-		"Left out, because they need features that are pixels: centres, variance, moves.", "the image is the input at every step", "6 from linear "+
+		"Left out, because they need features that are pixels: centres, variance, moves.",
+		"the image is the input at every step", "6 from linear "+
 			"layers", "too few points to test")
 	a = studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
 	contains(t, analysisHTML(t, a), "Left out, because there are no ascent steps: steps.",

@@ -258,7 +258,8 @@ func (d *denoising) removeOld(files *output.Batch) error {
 		err = json.Unmarshal(b, &old)
 	}
 	if err != nil {
-		return fmt.Errorf("--out %s: %s: %w; expected the file of an earlier run, or none", d.out, denoiseFile, reason(err))
+		return fmt.Errorf("--out %s: %s: %w; expected the file of an earlier run, or none",
+			d.out, denoiseFile, reason(err))
 	}
 	for _, r := range old.Corruptions {
 		if name, ok := strings.CutSuffix(filepath.Base(r.File), ".npy"); ok { // the folder may have moved

@@ -166,7 +166,8 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	out := &reproduced{Format: resultsFormat, Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(),
 		Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
-		r.note("the data are not MNIST (70,000 images): everything is measured, but claims about MNIST get no verdict\n")
+		r.note("the data are not MNIST (70,000 images): everything is measured, " +
+			"but claims about MNIST get no verdict\n")
 	}
 	for _, name := range experiments {
 		if !r.includes(what, name) {
@@ -344,7 +345,8 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 func (r *reproduction) write(out *reproduced) error {
 	facts := []report.Fact{
 		{Name: "Data", Text: out.Data},
-		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s", out.Machine.Brand, out.Tier, format.Count(out.Threads, "thread"))},
+		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s",
+			out.Machine.Brand, out.Tier, format.Count(out.Threads, "thread"))},
 		{Name: "dpnbench", Text: version()},
 		{Name: "Command", Text: quote.Command(os.Args[1:]...)},
 	}

@@ -5,9 +5,9 @@
 //
 //	phi(x) = log sum_i exp(c_i - q_i(x)/2),   q_i(x) = (x - mu_i)^T P_i (x - mu_i)
 //
-// the log of a mixture of Gaussians with precisions P_i, up to a constant: phi is minus the energy. An ascent runs n steps
-// x_{t+1} = x_t + alpha grad phi(x_t). x and mu_i have d features; the responsibilities r_i are
-// the softmax of c_i - q_i/2.
+// the log of a mixture of Gaussians with precisions P_i, up to a constant: phi is minus the energy.
+// An ascent runs n steps x_{t+1} = x_t + alpha grad phi(x_t). x and mu_i have d features; the
+// responsibilities r_i are the softmax of c_i - q_i/2.
 //
 // A [Potential] holds the parameters mu, c, alpha and the precisions. [Potential.Ascend] moves
 // features, [Potential.Evaluate] computes phi and r, [Potential.Walk] shows every step. Training
