@@ -71,6 +71,93 @@ type vjpSmallDArgs struct {
 	step int
 }
 
+// subRowsArgs are the arguments of subRows, for i < rows and j < n:
+//
+//	dst[i*ds+j] = x[i*xs+j] - y[i*ys+j]
+//
+// A stride ys of 0 takes the same vector from every row.
+type subRowsArgs struct {
+	dst     []float32
+	ds      int // floats from row to row of dst
+	x       []float32
+	xs      int // floats from row to row of x
+	y       []float32
+	ys      int // floats from row to row of y
+	rows, n int
+}
+
+// gradRowsArgs are the arguments of gradRows, for the rows i of r and j < n:
+//
+//	dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])), and +0 where r[i] == 0
+//
+// That is the left operand of the products with a precision of low rank: -r_i Z_i in the ascent (h = 0)
+// and -N_i in the backward pass (h = 1).
+type gradRowsArgs struct {
+	dst  []float32
+	ds   int // floats from row to row of dst
+	r, x []float32
+	xs   int // floats from row to row of x
+	t    []float32
+	h    float32
+	y    []float32
+	ys   int // floats from row to row of y
+	n    int
+}
+
+// gradDeltasArgs are the arguments of gradDeltas, for the rows i of r and the columns j of mu:
+//
+//	d[i*ld+j] = x[i*xs+j] - mu[j]
+//	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
+//
+// That is D_i, and W_i with h = 1/2 or -N_i with h = 1 of the backward pass. The rows with r[i] != 0
+// are subtracted from the sums that dmu_i consists of, in chains of fused multiply-adds:
+//
+//	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
+//
+// If d is empty, d, sr and st are not used.
+type gradDeltasArgs struct {
+	w, d       []float32
+	ld         int // floats from row to row of w and d
+	r, u       []float32
+	us         int // floats from row to row of u
+	t          []float32
+	h          float32
+	x          []float32
+	xs         int // floats from row to row of x
+	mu, sr, st []float32
+}
+
+// moveRowsArgs are the arguments of moveRows, for b < rows and j < n, with the gradient as in
+// gradientGeneric from r[i*rs+b] and g[i*gs+b*gr+j] of the components i < k:
+//
+//	x[b*xs+j] = fma(alpha, gradient, x[b*xs+j])
+//
+// The kernel changes its arguments.
+type moveRowsArgs struct {
+	alpha   float32
+	x       []float32
+	xs      int // floats from row to row of x
+	r       []float32
+	rs      int // floats from component to component of r
+	g       []float32
+	gs, gr  int // floats from component to component and from row to row of g
+	rows, n int // n is a multiple of moveCols
+	k       int
+}
+
+// poolBackwardArgs are the arguments of poolBackward. It passes the gradient dy of pooled pixels (rows of
+// w) to the pixels that which selects of each four (none for NoPixel), adds it to sums and lists the
+// nonzero elements in reading order of the pixels: the value v and the place at. It returns their number.
+// at and v may be written up to 16 elements further.
+type poolBackwardArgs struct {
+	at          []int32
+	v, sums, dy []float32
+	which       []byte
+	w           int // pooled pixels of a row
+	cols        int // floats from row to row of sums
+	right, down int // what a place grows by with each column and with each row
+}
+
 // onStack returns p hidden from escape analysis: a call through a function of a table would otherwise
 // move what p points to to the heap. The callee must not keep p. While the address is an integer there
 // is no call, so the stack does not move.

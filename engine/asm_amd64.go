@@ -136,7 +136,7 @@ func multiplyAVX2(dst, x, y []float32)
 // subRowsAVX2 is subRowsGeneric with AVX2.
 //
 //go:noescape
-func subRowsAVX2(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+func subRowsAVX2(args *subRowsArgs)
 
 // axpyAVX2 is axpyGeneric with AVX2.
 //
@@ -249,14 +249,12 @@ func vjpSmallDAVX2(args *vjpSmallDArgs)
 // gradRowsAVX2 is gradRowsGeneric with AVX2.
 //
 //go:noescape
-func gradRowsAVX2(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-	y []float32, ys, n int)
+func gradRowsAVX2(args *gradRowsArgs)
 
 // gradDeltasAVX2 is gradDeltasGeneric with AVX2.
 //
 //go:noescape
-func gradDeltasAVX2(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-	x []float32, xs int, mu, sr, st []float32)
+func gradDeltasAVX2(args *gradDeltasArgs)
 
 // mixtureAVX2 is mixtureGeneric with AVX2.
 //
@@ -276,8 +274,7 @@ func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
 // moveRowsAVX2 is gradientGeneric and axpyGeneric, row by row, with AVX2: see asm_ascent_amd64.s.
 //
 //go:noescape
-func moveRowsAVX2(alpha float32, x []float32, xs int, r []float32, rs int, g []float32,
-	gs, gr, rows, n, k int)
+func moveRowsAVX2(args *moveRowsArgs)
 
 // asm_ascent_row_amd64.s
 
@@ -316,8 +313,7 @@ func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
 // poolBackwardAVX2 is poolBackwardGeneric with AVX2.
 //
 //go:noescape
-func poolBackwardAVX2(at []int32, v, sums, dy []float32, which []byte,
-	w, cols, right, down int) (n int)
+func poolBackwardAVX2(args *poolBackwardArgs) (n int)
 
 // compress has, for every set of eight lanes, their numbers, rising.
 var compress = func() (table [256][8]byte) {

@@ -87,26 +87,27 @@ TEXT ·multiplyAVX2(SB), NOSPLIT, $0-72
 
 #define ELEM_SUB VSUBPS Y1, Y0, Y0
 
-// func subRowsAVX2(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+// func subRowsAVX2(args *subRowsArgs)
 //
 // dst[i][j] = x[i][j] - y[i][j]. See subRowsGeneric.
 //
 // DI, SI, DX: current row of dst, x, y   R10, R11, R13: bytes to the next row (R13 may be 0)
-// R12 rows left                          CX elements left of the row
-TEXT ·subRowsAVX2(SB), NOSPLIT, $0-112
-	MOVQ dst_base+0(FP), DI
-	MOVQ ds+24(FP), R10
-	MOVQ x_base+32(FP), SI
-	MOVQ xs+56(FP), R11
-	MOVQ y_base+64(FP), DX
-	MOVQ ys+88(FP), R13
-	MOVQ rows+96(FP), R12
+// R12 rows left, CX elements left of the row   BX args
+TEXT ·subRowsAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), BX
+	MOVQ subRowsArgs_dst(BX), DI
+	MOVQ subRowsArgs_ds(BX), R10
+	MOVQ subRowsArgs_x(BX), SI
+	MOVQ subRowsArgs_xs(BX), R11
+	MOVQ subRowsArgs_y(BX), DX
+	MOVQ subRowsArgs_ys(BX), R13
+	MOVQ subRowsArgs_rows(BX), R12
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R13
 	JMP  rowtest
 row:
-	MOVQ n+104(FP), CX
+	MOVQ subRowsArgs_n(BX), CX
 	VEC_LOOP(VEC_LOADXY, ELEM_SUB, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
 	ADDQ R10, DI
 	ADDQ R11, SI

@@ -105,7 +105,7 @@ func multiplyNEON(dst, x, y []float32)
 // subRowsNEON is subRowsGeneric with NEON.
 //
 //go:noescape
-func subRowsNEON(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+func subRowsNEON(args *subRowsArgs)
 
 // axpyNEON is axpyGeneric with NEON.
 //
@@ -201,14 +201,12 @@ func additions(rounds int)
 // gradRowsNEON is gradRowsGeneric with NEON.
 //
 //go:noescape
-func gradRowsNEON(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-	y []float32, ys, n int)
+func gradRowsNEON(args *gradRowsArgs)
 
 // gradDeltasNEON is gradDeltasGeneric with NEON.
 //
 //go:noescape
-func gradDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-	x []float32, xs int, mu, sr, st []float32)
+func gradDeltasNEON(args *gradDeltasArgs)
 
 // mixtureNEON is mixtureGeneric with NEON.
 //

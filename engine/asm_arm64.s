@@ -1,6 +1,7 @@
 //go:build arm64 && !purego && !noasm
 
 #include "textflag.h"
+#include "go_asm.h"
 #include "vector_arm64.h"
 
 // NEON: vectors. Elementwise operations, reductions, exp and log, and the loops that measure what the
@@ -74,21 +75,22 @@ TEXT ·multiplyNEON(SB), NOSPLIT, $0-72
 
 #define ELEM_SUB VFSUB4S(1, 0, 0)
 
-// func subRowsNEON(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+// func subRowsNEON(args *subRowsArgs)
 //
 // dst[i][j] = x[i][j] - y[i][j]. See subRowsGeneric.
 //
 // R0, R1, R2: current row of dst, x, y   R10, R11, R12: floats from its end to the next row
 // R5 rows left, R6 n, R7 elements left of the row
-TEXT ·subRowsNEON(SB), NOSPLIT, $0-112
-	MOVD dst_base+0(FP), R0
-	MOVD ds+24(FP), R10
-	MOVD x_base+32(FP), R1
-	MOVD xs+56(FP), R11
-	MOVD y_base+64(FP), R2
-	MOVD ys+88(FP), R12
-	MOVD rows+96(FP), R5
-	MOVD n+104(FP), R6
+TEXT ·subRowsNEON(SB), NOSPLIT, $0-8
+	MOVD args+0(FP), R8
+	MOVD subRowsArgs_dst(R8), R0
+	MOVD subRowsArgs_ds(R8), R10
+	MOVD subRowsArgs_x(R8), R1
+	MOVD subRowsArgs_xs(R8), R11
+	MOVD subRowsArgs_y(R8), R2
+	MOVD subRowsArgs_ys(R8), R12
+	MOVD subRowsArgs_rows(R8), R5
+	MOVD subRowsArgs_n(R8), R6
 	SUB  R6, R10         // from the end of a row to the next one
 	SUB  R6, R11
 	SUB  R6, R12

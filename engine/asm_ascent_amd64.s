@@ -674,34 +674,35 @@ end:
 #define VJP_STOREZERO(off) VMOVUPS Y11, off(DI)(AX*4)
 #define VJP_MASKSTOREZERO VMASKMOVPS Y11, Y15, (DI)(AX*4)
 
-// func gradRowsAVX2(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-//	y []float32, ys, n int)
+// func gradRowsAVX2(args *gradRowsArgs)
 //
 // dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // Y10 h, Y11 zero, Y12 sign bits, Y13 h*t, Y14 -r
-TEXT ·gradRowsAVX2(SB), NOSPLIT, $0-160
-	MOVQ dst_base+0(FP), DI
-	MOVQ ds+24(FP), R10
-	MOVQ r_base+32(FP), BX
-	MOVQ x_base+56(FP), SI
-	MOVQ xs+80(FP), R11
-	MOVQ t_base+88(FP), R13
-	VBROADCASTSS h+112(FP), Y10
-	MOVQ y_base+120(FP), DX
-	MOVQ ys+144(FP), R12
+TEXT ·gradRowsAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	MOVQ gradRowsArgs_dst(AX), DI
+	MOVQ gradRowsArgs_ds(AX), R10
+	MOVQ gradRowsArgs_r(AX), BX
+	MOVQ gradRowsArgs_x(AX), SI
+	MOVQ gradRowsArgs_xs(AX), R11
+	MOVQ gradRowsArgs_t(AX), R13
+	VBROADCASTSS gradRowsArgs_h(AX), Y10
+	MOVQ gradRowsArgs_y(AX), DX
+	MOVQ gradRowsArgs_ys(AX), R12
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	VXORPS Y11, Y11, Y11
 	VPCMPEQD Y12, Y12, Y12
 	VPSLLD $31, Y12, Y12     // sign bits
-	MOVQ r_len+40(FP), R15
+	MOVQ gradRowsArgs_r+8(AX), R15
 	JMP  rowtest
 row:
-	MOVQ n+152(FP), CX
+	MOVQ args+0(FP), CX
+	MOVQ gradRowsArgs_n(CX), CX
 	MOVL (BX), AX
 	ADDL AX, AX
 	JEQ  zero
@@ -765,8 +766,7 @@ rowtest:
 	ADDQ R11, SI \
 	ADDQ R12, DX
 
-// func gradDeltasAVX2(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-//	x []float32, xs int, mu, sr, st []float32)
+// func gradDeltasAVX2(args *gradDeltasArgs)
 //
 // D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
@@ -775,45 +775,50 @@ rowtest:
 //
 // DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
 // BX, R13         r and t of the row           R9 rows left
-// CX mu           R15 the first column, in bytes; mu_len counts the columns down
+// CX mu           R15 the first column, in bytes; left: columns left
 // Y8 to Y11 sums sr, Y12 to Y15 sums st (narrow: Y8, Y12, mask in Y15, mu in Y3)
-TEXT ·gradDeltasAVX2(SB), NOSPLIT, $0-248
-	MOVQ ld+48(FP), R10
-	MOVQ us+104(FP), R11
-	MOVQ xs+168(FP), R12
+TEXT ·gradDeltasAVX2(SB), NOSPLIT, $8-8
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_ld(AX), R10
+	MOVQ gradDeltasArgs_us(AX), R11
+	MOVQ gradDeltasArgs_xs(AX), R12
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
-	VBROADCASTSS h+136(FP), Y2
+	VBROADCASTSS gradDeltasArgs_h(AX), Y2
 	VXORPS Y4, Y4, Y4
 	XORQ R15, R15
-columns:                     // mu_len counts down
-	CMPQ mu_len+184(FP), $0
+	MOVQ gradDeltasArgs_mu+8(AX), AX
+	MOVQ AX, left-8(SP)
+columns:
+	CMPQ left-8(SP), $0
 	JLE  done
 	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ w_base+0(FP), DI
-	MOVQ d_base+24(FP), R8
-	MOVQ u_base+80(FP), SI
-	MOVQ x_base+144(FP), DX
-	MOVQ r_base+56(FP), BX
-	MOVQ t_base+112(FP), R13
-	MOVQ r_len+64(FP), R9
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_w(AX), DI
+	MOVQ gradDeltasArgs_d(AX), R8
+	MOVQ gradDeltasArgs_u(AX), SI
+	MOVQ gradDeltasArgs_x(AX), DX
+	MOVQ gradDeltasArgs_r(AX), BX
+	MOVQ gradDeltasArgs_t(AX), R13
+	MOVQ gradDeltasArgs_r+8(AX), R9
 	ADDQ R15, DI
 	ADDQ R15, R8
 	ADDQ R15, SI
 	ADDQ R15, DX
-	MOVQ mu_base+176(FP), CX
+	MOVQ gradDeltasArgs_mu(AX), CX
 	ADDQ R15, CX
-	CMPQ mu_len+184(FP), $32
+	CMPQ left-8(SP), $32
 	JLT  narrow
-	CMPQ d_len+32(FP), $0
+	CMPQ gradDeltasArgs_d+8(AX), $0
 	JEQ  wideonlytest
-	MOVQ sr_base+200(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS (AX)(R15*1), Y8
 	VMOVUPS 32(AX)(R15*1), Y9
 	VMOVUPS 64(AX)(R15*1), Y10
 	VMOVUPS 96(AX)(R15*1), Y11
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS (AX)(R15*1), Y12
 	VMOVUPS 32(AX)(R15*1), Y13
 	VMOVUPS 64(AX)(R15*1), Y14
@@ -839,12 +844,14 @@ widenext:
 widetest:
 	SUBQ $1, R9
 	JGE  widerow
-	MOVQ sr_base+200(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS Y8, (AX)(R15*1)
 	VMOVUPS Y9, 32(AX)(R15*1)
 	VMOVUPS Y10, 64(AX)(R15*1)
 	VMOVUPS Y11, 96(AX)(R15*1)
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS Y12, (AX)(R15*1)
 	VMOVUPS Y13, 32(AX)(R15*1)
 	VMOVUPS Y14, 64(AX)(R15*1)
@@ -872,26 +879,29 @@ wideonlytest:
 	JGE  wideonlyrow
 widedone:
 	ADDQ $128, R15
-	SUBQ $32, mu_len+184(FP)
+	SUBQ $32, left-8(SP)
 	JMP  columns
 
 narrow:                      // eight columns at a time, the last of them masked
 	VPCMPEQD Y15, Y15, Y15
-	MOVQ mu_len+184(FP), AX
+	MOVQ left-8(SP), AX
 	CMPQ AX, $8
 	JGE  whole
 	SHLQ $2, AX
 	LEAQ ·tailMasks+32(SB), R9
 	SUBQ AX, R9
 	VMOVUPS (R9), Y15
-	MOVQ r_len+64(FP), R9
+	MOVQ args+0(FP), R9
+	MOVQ gradDeltasArgs_r+8(R9), R9
 whole:
+	MOVQ args+0(FP), AX
 	VMASKMOVPS (CX), Y15, Y3
-	CMPQ d_len+32(FP), $0
+	CMPQ gradDeltasArgs_d+8(AX), $0
 	JEQ  restonlytest
-	MOVQ sr_base+200(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMASKMOVPS (AX)(R15*1), Y15, Y8
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMASKMOVPS (AX)(R15*1), Y15, Y12
 	JMP  resttest
 restrow:
@@ -916,9 +926,11 @@ restnext:
 resttest:
 	SUBQ $1, R9
 	JGE  restrow
-	MOVQ sr_base+200(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMASKMOVPS Y8, Y15, (AX)(R15*1)
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMASKMOVPS Y12, Y15, (AX)(R15*1)
 	JMP  restdone
 restonlyrow:
@@ -942,7 +954,7 @@ restonlytest:
 	JGE  restonlyrow
 restdone:
 	ADDQ $32, R15
-	SUBQ $8, mu_len+184(FP)
+	SUBQ $8, left-8(SP)
 	JMP  columns
 done:
 	VZEROUPPER
@@ -1250,31 +1262,31 @@ done:
 	VFMADD231PS c, Y15, Y0 \
 	VMOVUPS Y0, off(DI)
 
-// func moveRowsAVX2(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr,
-//	rows, n, k int)
+// func moveRowsAVX2(args *moveRowsArgs)
 //
 // x += alpha * gradient, row by row.
 // x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]), with the gradient as in gradientAVX2 from r[i*rs+b] and
-// g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. The arguments x, r and g are advanced in
-// place from row to row.
+// g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. x, r and g are advanced in args from row
+// to row.
 //
 // DI x, DX G of these columns   SI r   R10, R11 bytes from component to component of r and G
-// R12 components   R13 rows left   CX columns left   Y15 alpha   Y4 to Y11 gradient
-TEXT ·moveRowsAVX2(SB), NOSPLIT, $0-136
-	VBROADCASTSS alpha+0(FP), Y15
-	SHLQ $2, xs+32(FP)
-	SHLQ $2, gr+104(FP)
-	MOVQ rs+64(FP), R10
-	MOVQ gs+96(FP), R11
-	MOVQ k+128(FP), R12
-	MOVQ rows+112(FP), R13
+// R12 components   R13 rows left   CX columns left   R15 args   Y15 alpha   Y4 to Y11 gradient
+TEXT ·moveRowsAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), R15
+	VBROADCASTSS moveRowsArgs_alpha(R15), Y15
+	SHLQ $2, moveRowsArgs_xs(R15)
+	SHLQ $2, moveRowsArgs_gr(R15)
+	MOVQ moveRowsArgs_rs(R15), R10
+	MOVQ moveRowsArgs_gs(R15), R11
+	MOVQ moveRowsArgs_k(R15), R12
+	MOVQ moveRowsArgs_rows(R15), R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 row:
-	MOVQ x_base+8(FP), DI
-	MOVQ r_base+40(FP), SI
-	MOVQ g_base+72(FP), DX
-	MOVQ n+120(FP), CX
+	MOVQ moveRowsArgs_x(R15), DI
+	MOVQ moveRowsArgs_r(R15), SI
+	MOVQ moveRowsArgs_g(R15), DX
+	MOVQ moveRowsArgs_n(R15), CX
 columns:
 	GRAD_64(component, skip, test)
 	GRAD_MOVE(0, Y4)
@@ -1289,11 +1301,11 @@ columns:
 	ADDQ $256, DX
 	SUBQ $64, CX
 	JGT  columns
-	MOVQ xs+32(FP), AX
-	ADDQ AX, x_base+8(FP)
-	MOVQ gr+104(FP), AX
-	ADDQ AX, g_base+72(FP)
-	ADDQ $4, r_base+40(FP)
+	MOVQ moveRowsArgs_xs(R15), AX
+	ADDQ AX, moveRowsArgs_x(R15)
+	MOVQ moveRowsArgs_gr(R15), AX
+	ADDQ AX, moveRowsArgs_g(R15)
+	ADDQ $4, moveRowsArgs_r(R15)
 	SUBQ $1, R13
 	JNE  row
 	VZEROUPPER

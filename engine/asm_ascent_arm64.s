@@ -1,6 +1,7 @@
 //go:build arm64 && !purego && !noasm
 
 #include "textflag.h"
+#include "go_asm.h"
 #include "vector_arm64.h"
 
 // NEON: the ascent. Vector-Jacobian products (VJP), the mixture and the gradient step. D_i is
@@ -35,26 +36,26 @@
 #define VJP_STOREZERO FMOVQ.P F11, 16(R0)
 #define VJP_STOREZERO1 FMOVS.P F11, 4(R0)
 
-// func gradRowsNEON(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-//	y []float32, ys, n int)
+// func gradRowsNEON(args *gradRowsArgs)
 //
 // dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // R0, R1, R2  current row of dst, x, y      R10, R11, R12 floats from its end to the next row
 // R3, R4      r and t of the row            R5 rows left, R6 n, R7 elements left of the row
 // V10 h, V11 zero, V13 h*t, V14 -r
-TEXT ·gradRowsNEON(SB), NOSPLIT, $0-160
-	MOVD  dst_base+0(FP), R0
-	MOVD  ds+24(FP), R10
-	MOVD  r_base+32(FP), R3
-	MOVD  r_len+40(FP), R5
-	MOVD  x_base+56(FP), R1
-	MOVD  xs+80(FP), R11
-	MOVD  t_base+88(FP), R4
-	FMOVS h+112(FP), F10
-	MOVD  y_base+120(FP), R2
-	MOVD  ys+144(FP), R12
-	MOVD  n+152(FP), R6
+TEXT ·gradRowsNEON(SB), NOSPLIT, $0-8
+	MOVD  args+0(FP), R8
+	MOVD  gradRowsArgs_dst(R8), R0
+	MOVD  gradRowsArgs_ds(R8), R10
+	MOVD  gradRowsArgs_r(R8), R3
+	MOVD  gradRowsArgs_r+8(R8), R5
+	MOVD  gradRowsArgs_x(R8), R1
+	MOVD  gradRowsArgs_xs(R8), R11
+	MOVD  gradRowsArgs_t(R8), R4
+	FMOVS gradRowsArgs_h(R8), F10
+	MOVD  gradRowsArgs_y(R8), R2
+	MOVD  gradRowsArgs_ys(R8), R12
+	MOVD  gradRowsArgs_n(R8), R6
 	SUB   R6, R10            // from the end of a row to the next one
 	SUB   R6, R11
 	SUB   R6, R12
@@ -155,8 +156,7 @@ onlytest: \
 	BGE   onlyrow               \
 end:
 
-// func gradDeltasNEON(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-//	x []float32, xs int, mu, sr, st []float32)
+// func gradDeltasNEON(args *gradDeltasArgs)
 //
 // D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
@@ -165,35 +165,36 @@ end:
 //
 // R0, R1, R2, R3  current row of w, d, u, x   R8 floats from row to row of w and d, R9 u, R10 x
 // R4, R5          r and t of the row          R7 rows left, R12 length of d
-// R6 columns left, R11 the first column in bytes   R14, R19, R15: mu, sr and st from there on
+// R6 columns left, R11 the first column in bytes   R14, R19, R15: mu, sr and st from there on   R20 args
 // V16 to V19 mu, V20 to V23 sums sr, V24 to V27 sums st, V9 zero, V10 h
-TEXT ·gradDeltasNEON(SB), NOSPLIT, $0-248
-	MOVD  d_len+32(FP), R12
-	MOVD  ld+48(FP), R8
-	MOVD  us+104(FP), R9
-	FMOVS h+136(FP), F10
-	MOVD  xs+168(FP), R10
-	MOVD  mu_len+184(FP), R6
+TEXT ·gradDeltasNEON(SB), NOSPLIT, $0-8
+	MOVD  args+0(FP), R20
+	MOVD  gradDeltasArgs_d+8(R20), R12
+	MOVD  gradDeltasArgs_ld(R20), R8
+	MOVD  gradDeltasArgs_us(R20), R9
+	FMOVS gradDeltasArgs_h(R20), F10
+	MOVD  gradDeltasArgs_xs(R20), R10
+	MOVD  gradDeltasArgs_mu+8(R20), R6
 	VMOVI $0, V9.B16
 	MOVD  ZR, R11
 columns:
 	CBZ  R6, done
 	// w, d, u and x from column R11 (bytes) on; r, t; rows.
-	MOVD w_base+0(FP), R0
-	MOVD d_base+24(FP), R1
-	MOVD u_base+80(FP), R2
-	MOVD x_base+144(FP), R3
-	MOVD r_base+56(FP), R4
-	MOVD t_base+112(FP), R5
-	MOVD r_len+64(FP), R7
+	MOVD gradDeltasArgs_w(R20), R0
+	MOVD gradDeltasArgs_d(R20), R1
+	MOVD gradDeltasArgs_u(R20), R2
+	MOVD gradDeltasArgs_x(R20), R3
+	MOVD gradDeltasArgs_r(R20), R4
+	MOVD gradDeltasArgs_t(R20), R5
+	MOVD gradDeltasArgs_r+8(R20), R7
 	ADD  R11, R0
 	ADD  R11, R1
 	ADD  R11, R2
 	ADD  R11, R3
-	MOVD mu_base+176(FP), R14
+	MOVD gradDeltasArgs_mu(R20), R14
 	ADD  R11, R14
-	MOVD sr_base+200(FP), R19
-	MOVD st_base+224(FP), R15
+	MOVD gradDeltasArgs_sr(R20), R19
+	MOVD gradDeltasArgs_st(R20), R15
 	ADD  R11, R19
 	ADD  R11, R15
 	CMP  $4, R6

@@ -401,34 +401,35 @@ stored:
 #define VJP_STOREZERO VMOVUPS Z11, (DI)(AX*4)
 #define VJP_MASKSTOREZERO VMOVUPS Z11, K1, (DI)(AX*4)
 
-// func gradRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-//	y []float32, ys, n int)
+// func gradRowsAVX512(args *gradRowsArgs)
 //
 // dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // Z10 h, Z11 zero, Z12 sign bits, Z13 h*t, Z14 -r
-TEXT ·gradRowsAVX512(SB), NOSPLIT, $0-160
-	MOVQ dst_base+0(FP), DI
-	MOVQ ds+24(FP), R10
-	MOVQ r_base+32(FP), BX
-	MOVQ x_base+56(FP), SI
-	MOVQ xs+80(FP), R11
-	MOVQ t_base+88(FP), R13
-	VBROADCASTSS h+112(FP), Z10
-	MOVQ y_base+120(FP), DX
-	MOVQ ys+144(FP), R12
+TEXT ·gradRowsAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	MOVQ gradRowsArgs_dst(AX), DI
+	MOVQ gradRowsArgs_ds(AX), R10
+	MOVQ gradRowsArgs_r(AX), BX
+	MOVQ gradRowsArgs_r+8(AX), R15
+	MOVQ gradRowsArgs_x(AX), SI
+	MOVQ gradRowsArgs_xs(AX), R11
+	MOVQ gradRowsArgs_t(AX), R13
+	VBROADCASTSS gradRowsArgs_h(AX), Z10
+	MOVQ gradRowsArgs_y(AX), DX
+	MOVQ gradRowsArgs_ys(AX), R12
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
 	VPXORD Z11, Z11, Z11
 	MOVL $0x80000000, AX
 	VPBROADCASTD AX, Z12     // sign bits
-	MOVQ r_len+40(FP), R15
 	JMP  rowtest
 row:
-	MOVQ n+152(FP), CX
+	MOVQ args+0(FP), CX
+	MOVQ gradRowsArgs_n(CX), CX
 	MOVL (BX), AX
 	ADDL AX, AX
 	JEQ  zero
@@ -487,8 +488,7 @@ rowtest:
 	VXORPS       Z3, Z30, Z28 \
 	VMULPS       Z2, Z31, Z29
 
-// func gradDeltasAVX512(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-//	x []float32, xs int, mu, sr, st []float32)
+// func gradDeltasAVX512(args *gradDeltasArgs)
 //
 // D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
@@ -499,15 +499,16 @@ rowtest:
 // BX, R13         r and t of the row           R9 rows left
 // CX columns left  R15 the first column, in bytes
 // Z16 to Z19 mu, Z20 to Z23 sums sr, Z24 to Z27 sums st (narrow: the first of each), Z1 zero, K1 mask
-TEXT ·gradDeltasAVX512(SB), NOSPLIT, $0-248
-	MOVQ ld+48(FP), R10
-	MOVQ us+104(FP), R11
-	MOVQ xs+168(FP), R12
-	MOVQ mu_len+184(FP), CX
+TEXT ·gradDeltasAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_ld(AX), R10
+	MOVQ gradDeltasArgs_us(AX), R11
+	MOVQ gradDeltasArgs_xs(AX), R12
+	MOVQ gradDeltasArgs_mu+8(AX), CX
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R12
-	VBROADCASTSS h+136(FP), Z2
+	VBROADCASTSS gradDeltasArgs_h(AX), Z2
 	MOVL $0x80000000, AX
 	VPBROADCASTD AX, Z3      // sign bits
 	VPXORD Z1, Z1, Z1
@@ -521,32 +522,35 @@ columns:
 	VEC_TAILMASK
 whole:
 	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ w_base+0(FP), DI
-	MOVQ d_base+24(FP), R8
-	MOVQ u_base+80(FP), SI
-	MOVQ x_base+144(FP), DX
-	MOVQ r_base+56(FP), BX
-	MOVQ t_base+112(FP), R13
-	MOVQ r_len+64(FP), R9
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_w(AX), DI
+	MOVQ gradDeltasArgs_d(AX), R8
+	MOVQ gradDeltasArgs_u(AX), SI
+	MOVQ gradDeltasArgs_x(AX), DX
+	MOVQ gradDeltasArgs_r(AX), BX
+	MOVQ gradDeltasArgs_t(AX), R13
+	MOVQ gradDeltasArgs_r+8(AX), R9
 	ADDQ R15, DI
 	ADDQ R15, R8
 	ADDQ R15, SI
 	ADDQ R15, DX
-	MOVQ mu_base+176(FP), AX
+	MOVQ gradDeltasArgs_mu(AX), AX
 	CMPQ CX, $64
 	JLT  narrow
 	VMOVUPS (AX)(R15*1), Z16
 	VMOVUPS 64(AX)(R15*1), Z17
 	VMOVUPS 128(AX)(R15*1), Z18
 	VMOVUPS 192(AX)(R15*1), Z19
-	CMPQ d_len+32(FP), $0
+	MOVQ args+0(FP), AX
+	CMPQ gradDeltasArgs_d+8(AX), $0
 	JEQ  onlytest
-	MOVQ sr_base+200(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS (AX)(R15*1), Z20
 	VMOVUPS 64(AX)(R15*1), Z21
 	VMOVUPS 128(AX)(R15*1), Z22
 	VMOVUPS 192(AX)(R15*1), Z23
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS (AX)(R15*1), Z24
 	VMOVUPS 64(AX)(R15*1), Z25
 	VMOVUPS 128(AX)(R15*1), Z26
@@ -580,12 +584,14 @@ widenext:
 widetest:
 	SUBQ $1, R9
 	JGE  widerow
-	MOVQ sr_base+200(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS Z20, (AX)(R15*1)
 	VMOVUPS Z21, 64(AX)(R15*1)
 	VMOVUPS Z22, 128(AX)(R15*1)
 	VMOVUPS Z23, 192(AX)(R15*1)
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS Z24, (AX)(R15*1)
 	VMOVUPS Z25, 64(AX)(R15*1)
 	VMOVUPS Z26, 128(AX)(R15*1)
@@ -622,11 +628,13 @@ widedone:
 
 narrow:                      // 16 columns at a time, the last of them masked
 	VMOVUPS.Z (AX)(R15*1), K1, Z16
-	CMPQ d_len+32(FP), $0
+	MOVQ args+0(FP), AX
+	CMPQ gradDeltasArgs_d+8(AX), $0
 	JEQ  bittest
-	MOVQ sr_base+200(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS.Z (AX)(R15*1), K1, Z20
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS.Z (AX)(R15*1), K1, Z24
 	JMP  resttest
 restrow:
@@ -651,9 +659,11 @@ restnext:
 resttest:
 	SUBQ $1, R9
 	JGE  restrow
-	MOVQ sr_base+200(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS Z20, K1, (AX)(R15*1)
-	MOVQ st_base+224(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS Z24, K1, (AX)(R15*1)
 	JMP  restdone
 bitrow:
@@ -948,41 +958,40 @@ done:
 	VMOVUPS Z0, off(SI)          \
 	VMOVUPS Z1, off(SI)(other*1)
 
-// func moveRowsAVX512(alpha float32, x []float32, xs int, r []float32, rs int, g []float32, gs, gr,
-//	rows, n, k int)
+// func moveRowsAVX512(args *moveRowsArgs)
 //
 // x += alpha * gradient, row by row.
 // x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]), with the gradient as in gradientAVX512 from r[i*rs+b]
-// and g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. The arguments x, r, g and rows are
-// advanced in place.
+// and g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. x, r, g and rows are advanced in args.
 //
 // Two rows at a time, because the chain of one row leaves the FMA units idle; an odd last row is done
 // twice, with the same result.
 //
 // SI x, R12 G of these columns   R8 r   R10, R11 bytes from component to component of r and G
 // DX, DI, R13 bytes from the first row to the second in x, G and r, 0 for an odd last row
-// BX components left   CX columns left   Z15 alpha   Z4 to Z7, Z8 to Z11 gradient of both rows
-TEXT ·moveRowsAVX512(SB), NOSPLIT, $0-136
-	VBROADCASTSS alpha+0(FP), Z15
-	MOVQ xs+32(FP), DX
-	MOVQ rs+64(FP), R10
-	MOVQ gs+96(FP), R11
-	MOVQ gr+104(FP), DI
+// BX components left   CX columns left   R15 args   Z15 alpha   Z4 to Z7, Z8 to Z11 gradient of both rows
+TEXT ·moveRowsAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), R15
+	VBROADCASTSS moveRowsArgs_alpha(R15), Z15
+	MOVQ moveRowsArgs_xs(R15), DX
+	MOVQ moveRowsArgs_rs(R15), R10
+	MOVQ moveRowsArgs_gs(R15), R11
+	MOVQ moveRowsArgs_gr(R15), DI
 	MOVL $4, R13
 	SHLQ $2, DX
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, DI
 rows:
-	CMPQ rows+112(FP), $1
+	CMPQ moveRowsArgs_rows(R15), $1
 	JGT  two
 	XORQ DX, DX
 	XORQ DI, DI
 	XORQ R13, R13
 two:
-	MOVQ x_base+8(FP), SI
-	MOVQ g_base+72(FP), R12
-	MOVQ n+120(FP), CX
+	MOVQ moveRowsArgs_x(R15), SI
+	MOVQ moveRowsArgs_g(R15), R12
+	MOVQ moveRowsArgs_n(R15), CX
 columns:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
@@ -992,9 +1001,9 @@ columns:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ r_base+40(FP), R8
+	MOVQ moveRowsArgs_r(R15), R8
 	MOVQ R12, R9
-	MOVQ k+128(FP), BX
+	MOVQ moveRowsArgs_k(R15), BX
 	JMP  test
 component:
 	GRAD_SKIPZERO(second)
@@ -1026,11 +1035,11 @@ test:
 	SUBQ $64, CX
 	JGT  columns
 	LEAQ (DX*2), AX
-	ADDQ AX, x_base+8(FP)
+	ADDQ AX, moveRowsArgs_x(R15)
 	LEAQ (DI*2), AX
-	ADDQ AX, g_base+72(FP)
-	ADDQ $8, r_base+40(FP)
-	SUBQ $2, rows+112(FP)
+	ADDQ AX, moveRowsArgs_g(R15)
+	ADDQ $8, moveRowsArgs_r(R15)
+	SUBQ $2, moveRowsArgs_rows(R15)
 	JGT  rows
 	VZEROUPPER
 	RET

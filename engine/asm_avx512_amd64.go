@@ -117,7 +117,7 @@ func multiplyAVX512(dst, x, y []float32)
 // subRowsAVX512 is subRowsGeneric with AVX-512.
 //
 //go:noescape
-func subRowsAVX512(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+func subRowsAVX512(args *subRowsArgs)
 
 // axpyAVX512 is axpyGeneric with AVX-512.
 //
@@ -217,14 +217,12 @@ func vjpSmallDAVX512(args *vjpSmallDArgs)
 // gradRowsAVX512 is gradRowsGeneric with AVX-512.
 //
 //go:noescape
-func gradRowsAVX512(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-	y []float32, ys, n int)
+func gradRowsAVX512(args *gradRowsArgs)
 
 // gradDeltasAVX512 is gradDeltasGeneric with AVX-512.
 //
 //go:noescape
-func gradDeltasAVX512(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-	x []float32, xs int, mu, sr, st []float32)
+func gradDeltasAVX512(args *gradDeltasArgs)
 
 // mixtureAVX512 is mixtureGeneric with AVX-512.
 //
@@ -244,8 +242,7 @@ func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
 // moveRowsAVX512 is gradientGeneric and axpyGeneric, row by row, with AVX-512: see asm_ascent_avx512_amd64.s.
 //
 //go:noescape
-func moveRowsAVX512(alpha float32, x []float32, xs int, r []float32, rs int, g []float32,
-	gs, gr, rows, n, k int)
+func moveRowsAVX512(args *moveRowsArgs)
 
 // asm_ascent_row_avx512_amd64.s
 
@@ -274,5 +271,4 @@ func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
 // poolBackwardAVX512 is poolBackwardGeneric with AVX-512, for w up to 16.
 //
 //go:noescape
-func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte,
-	w, cols, right, down int) (n int)
+func poolBackwardAVX512(args *poolBackwardArgs) (n int)

@@ -1,6 +1,7 @@
 //go:build amd64 && !purego && !noasm
 
 #include "textflag.h"
+#include "go_asm.h"
 
 // AVX2: convolution of one channel in patches of five rows, and pooling.
 //
@@ -486,8 +487,7 @@ end: \
 	VPADDD Y2, Y9, Y9      \
 	ADDQ $n, R13
 
-// func poolBackwardAVX2(at []int32, v, sums, dy []float32, which []byte, w, cols, right,
-//	down int) (n int)
+// func poolBackwardAVX2(args *poolBackwardArgs) (n int)
 //
 // Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
 //
@@ -496,21 +496,24 @@ end: \
 // R10 dy, R11 which, R13 index of the pooled pixel, CX left of the row, R12 w   DI at, SI v, DX their
 // length so far   R9, BX upper and lower row of sums, R8 bytes from row to row   R15 compress table
 // Y9 places of the left pixels, Y10 right, Y11 places of a row, Y12 to Y14 integers 3 to 1, Y15 -0
-TEXT ·poolBackwardAVX2(SB), NOSPLIT, $0-160
-	MOVQ at_base+0(FP), DI
-	MOVQ v_base+24(FP), SI
-	MOVQ sums_base+48(FP), R9
-	MOVQ dy_base+72(FP), R10
-	MOVQ which_base+96(FP), R11
-	MOVQ w+120(FP), R12
-	MOVQ cols+128(FP), R8
+TEXT ·poolBackwardAVX2(SB), NOSPLIT, $8-16
+	MOVQ args+0(FP), AX
+	MOVQ poolBackwardArgs_at(AX), DI
+	MOVQ poolBackwardArgs_v(AX), SI
+	MOVQ poolBackwardArgs_sums(AX), R9
+	MOVQ poolBackwardArgs_dy(AX), R10
+	MOVQ poolBackwardArgs_which(AX), R11
+	MOVQ poolBackwardArgs_w(AX), R12
+	MOVQ poolBackwardArgs_cols(AX), R8
 	LEAQ ·compress(SB), R15
 	SHLQ $2, R8
 	POOL_CONSTANTS
 	VPSLLD $31, Y14, Y15     // -0
-	VPBROADCASTD right+136(FP), Y10
+	VPBROADCASTD poolBackwardArgs_right(AX), Y10
 	VPADDD Y10, Y10, Y11
 	VPMULLD poolIota8<>(SB), Y11, Y11 // places of the left pixels of a row
+	MOVQ poolBackwardArgs_dy+8(AX), AX
+	MOVQ AX, left-8(SP)
 	XORQ DX, DX              // numbers so far
 	JMP  rows
 row:
@@ -542,7 +545,8 @@ upper:
 	POOL_SUMS(POOL_SUMREST)
 	POOL_LISTUPPER
 lower:
-	VPBROADCASTD down+144(FP), Y2
+	MOVQ args+0(FP), AX
+	VPBROADCASTD poolBackwardArgs_down(AX), Y2
 	VPADDD Y2, Y11, Y9
 	XORQ R13, R13
 	MOVQ R12, CX
@@ -567,17 +571,18 @@ rest:
 	POOL_GRADREST(lowergradient)
 	POOL_LISTLOWER
 next:
-	VPBROADCASTD down+144(FP), Y2
+	MOVQ args+0(FP), AX
+	VPBROADCASTD poolBackwardArgs_down(AX), Y2
 	VPADDD Y2, Y2, Y2
 	VPADDD Y2, Y11, Y11
 	LEAQ (R10)(R12*4), R10
 	ADDQ R12, R11
 	LEAQ (R9)(R8*2), R9
-	SUBQ R12, dy_len+80(FP)
+	SUBQ R12, left-8(SP)
 rows:
-	CMPQ dy_len+80(FP), R12
+	CMPQ left-8(SP), R12
 	JGE  row
-	MOVQ DX, n+152(FP)
+	MOVQ DX, n+8(FP)
 	VZEROUPPER
 	RET
 

@@ -1,6 +1,7 @@
 //go:build amd64 && !purego && !noasm
 
 #include "textflag.h"
+#include "go_asm.h"
 
 // AVX-512: convolution of one channel in patches of five rows, and pooling.
 //
@@ -397,8 +398,7 @@ rows:
 	VADDPS by, Z7, K4, Z7     \
 	VMOVUPS Z7, mask, addr
 
-// func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, w, cols, right,
-//	down int) (n int)
+// func poolBackwardAVX512(args *poolBackwardArgs) (n int)
 //
 // Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
 //
@@ -408,15 +408,16 @@ rows:
 // R9, R13 upper and lower row of sums, R8 bytes from row to row   K1, K2 pixels, K3 pooled pixels
 // Z20 places of the left pixels, Z26 right, Z24 down   Z18, Z21 numbers of the pixels of both rows
 // Z22, Z23 which pooled pixel a pixel belongs to   Z19, Z27 to Z29 integers 6, 4, 2, 1
-TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
-	MOVQ at_base+0(FP), DI
-	MOVQ v_base+24(FP), SI
-	MOVQ sums_base+48(FP), R9
-	MOVQ dy_base+72(FP), R10
-	MOVQ dy_len+80(FP), R15
-	MOVQ which_base+96(FP), R11
-	MOVQ w+120(FP), R12
-	MOVQ cols+128(FP), R8
+TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-16
+	MOVQ args+0(FP), AX
+	MOVQ poolBackwardArgs_at(AX), DI
+	MOVQ poolBackwardArgs_v(AX), SI
+	MOVQ poolBackwardArgs_sums(AX), R9
+	MOVQ poolBackwardArgs_dy(AX), R10
+	MOVQ poolBackwardArgs_dy+8(AX), R15
+	MOVQ poolBackwardArgs_which(AX), R11
+	MOVQ poolBackwardArgs_w(AX), R12
+	MOVQ poolBackwardArgs_cols(AX), R8
 	SHLQ $2, R8
 	LEAQ (R9)(R8*1), R13     // the lower row
 	MOVQ R12, CX
@@ -432,11 +433,13 @@ TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-160
 	VPADDD Z21, Z28, Z18     // the sides of the lower row
 	VPSLLD $3, Z29, Z22
 	VPADDD Z23, Z22, Z22     // 8, 8, 9, 9, ..., 15, 15
-	MOVQ right+136(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ poolBackwardArgs_right(AX), AX
 	VPBROADCASTD AX, Z26
 	VPADDD Z26, Z26, Z25
 	VPMULLD Z25, Z30, Z20    // places of the left pixels of a row
-	MOVQ down+144(FP), AX
+	MOVQ args+0(FP), AX
+	MOVQ poolBackwardArgs_down(AX), AX
 	VPBROADCASTD AX, Z24
 	VPADDD Z24, Z24, Z25
 	XORQ DX, DX              // numbers so far
@@ -474,6 +477,6 @@ half:
 rows:
 	CMPQ R15, R12
 	JGE  row
-	MOVQ DX, n+152(FP)
+	MOVQ DX, n+8(FP)
 	VZEROUPPER
 	RET

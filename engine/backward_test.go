@@ -42,9 +42,15 @@ func TestPullDeltas(t *testing.T) {
 				}
 				run := func(kern *kernels, b [][]float32) {
 					if c%5 == 4 {
-						kern.gradDeltas(b[0], nil, ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], nil, nil)
+						kern.gradDeltas(&gradDeltasArgs{
+							w: b[0], ld: ld, r: b[4], u: b[5], us: us, t: b[6], h: h, x: b[7], xs: xs,
+							mu: b[8],
+						})
 					} else {
-						kern.gradDeltas(b[0], b[1], ld, b[4], b[5], us, b[6], h, b[7], xs, b[8], b[2], b[3])
+						kern.gradDeltas(&gradDeltasArgs{
+							w: b[0], d: b[1], ld: ld, r: b[4], u: b[5], us: us, t: b[6], h: h, x: b[7],
+							xs: xs, mu: b[8], sr: b[2], st: b[3],
+						})
 					}
 				}
 				run(&genericKernels, want)

@@ -239,11 +239,18 @@ const NoPixel = 4
 // PoolSlack is how many elements longer than the gradient the lists of PoolBackward must be.
 const PoolSlack = 16
 
+// PoolList is memory for the nonzero elements of a gradient: the value V[p] and the place
+// At[p] = row*Down + column*Right. Elements behind the list may be overwritten.
+type PoolList struct {
+	At          []int32
+	V           []float32
+	Right, Down int
+}
+
 // PoolBackward passes the gradient dy of the output of ReLUPool to the pixels that it selected
 // (which). It adds it to sums (x.Rows x x.Cols), and lists the nonzero elements in reading order of
-// x: the value v[p] and the place at[p] = row*down + column*right. It returns their number. at and
-// v have len(dy) + PoolSlack elements; those behind the list may be overwritten.
-func (w *Worker) PoolBackward(at []int32, v []float32, sums Matrix, dy []float32, which []byte, right, down int) int {
+// x. It returns their number. The lists have len(dy) + PoolSlack elements.
+func (w *Worker) PoolBackward(list *PoolList, sums Matrix, dy []float32, which []byte) int {
 	cols := sums.Cols / 2
 	length("Worker.PoolBackward", "dy", len(dy), sums.Rows/2*cols)
 	length("Worker.PoolBackward", "which", len(which), len(dy))
@@ -254,12 +261,15 @@ func (w *Worker) PoolBackward(at []int32, v []float32, sums Matrix, dy []float32
 	if len(dy) == 0 {
 		return 0
 	}
-	need("poolBackward", "at", len(at), len(dy)+PoolSlack)
-	need("poolBackward", "v", len(v), len(dy)+PoolSlack)
+	need("poolBackward", "at", len(list.At), len(dy)+PoolSlack)
+	need("poolBackward", "v", len(list.V), len(dy)+PoolSlack)
 	need("poolBackward", "sums", len(sums.Data), span(2*len(dy)/cols, sums.RS, 2*cols))
 	backward := w.e.kern.table.poolBackward
 	if cols > poolCols {
 		backward = poolBackwardGeneric
 	}
-	return backward(at, v, sums.Data, dy, which, cols, sums.RS, right, down)
+	return backward(onStack(&poolBackwardArgs{
+		at: list.At, v: list.V, sums: sums.Data, dy: dy, which: which, w: cols, cols: sums.RS,
+		right: list.Right, down: list.Down,
+	}))
 }

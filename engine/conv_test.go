@@ -57,7 +57,7 @@ func TestPoolBackwardNegativeZero(t *testing.T) {
 			}
 			at, v := make([]int32, w+PoolSlack), make([]float32, w+PoolSlack)
 			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
-				if n := worker.PoolBackward(at, v, sums, dy, which, 1, 100); n != 0 {
+				if n := worker.PoolBackward(&PoolList{at, v, 1, 100}, sums, dy, which); n != 0 {
 					t.Errorf("%v: %d numbers, expected none", tier, n)
 				}
 			})

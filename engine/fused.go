@@ -18,12 +18,16 @@ func (w *Worker) Shift(dst []float32, a float32, x []float32) { w.e.kern.shift(d
 func (w *Worker) Sum(x []float32) float32 { return w.e.kern.sum(x) }
 
 // Sub sets dst[j] = x[j] - y[j].
-func (w *Worker) Sub(dst, x, y []float32) { w.e.kern.subRows(dst, 0, x, 0, y, 0, 1, len(dst)) }
+func (w *Worker) Sub(dst, x, y []float32) {
+	w.e.kern.subRows(&subRowsArgs{dst: dst, x: x, y: y, rows: 1, n: len(dst)})
+}
 
 // SubRows sets the rows of dst to those of x less those of y, which may repeat a row (RS 0).
 func (w *Worker) SubRows(dst, x, y Matrix) {
 	if dst.Rows > 0 {
-		w.e.kern.subRows(dst.Data, dst.RS, x.Data, x.RS, y.Data, y.RS, dst.Rows, dst.Cols)
+		w.e.kern.subRows(&subRowsArgs{
+			dst: dst.Data, ds: dst.RS, x: x.Data, xs: x.RS, y: y.Data, ys: y.RS, rows: dst.Rows, n: dst.Cols,
+		})
 	}
 }
 

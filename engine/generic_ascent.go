@@ -25,12 +25,11 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 	}
 }
 
-// gradRowsGeneric sets dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])) for
-// j < n, and +0 in every row with r[i] == 0: the left operand of the products with a precision
-// of low rank, -r_i Z_i in the ascent (h = 0) and -N_i in the backward pass (h = 1).
-func gradRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-	y []float32, ys, n int) {
-	for i, w := range r {
+// gradRowsGeneric makes the left operand of the products with a precision of low rank: see gradRowsArgs.
+func gradRowsGeneric(args *gradRowsArgs) {
+	dst, x, y := args.dst, args.x, args.y
+	ds, xs, ys, n := args.ds, args.xs, args.ys, args.n
+	for i, w := range args.r {
 		if n == 0 {
 			return
 		}
@@ -39,28 +38,19 @@ func gradRowsGeneric(dst []float32, ds int, r, x []float32, xs int, t []float32,
 			clear(row)
 			continue
 		}
-		v := h * t[i]
+		v := args.h * args.t[i]
 		for j := range row {
 			row[j] = num.FMA32(-v, y[i*ys+j], float32(-w*x[i*xs+j]))
 		}
 	}
 }
 
-// gradDeltasGeneric sets, for the rows i of r and the columns j of mu,
-//
-//	d[i*ld+j] = x[i*xs+j] - mu[j]
-//	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
-//
-// that is D_i, and W_i with h = 1/2 or -N_i with h = 1 of the backward pass. It subtracts the rows
-// with r[i] != 0 from the sums that dmu_i consists of, in chains of fused multiply-adds:
-//
-//	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
-//
-// If d is empty, d, sr and st are not used.
-func gradDeltasGeneric(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-	x []float32, xs int, mu, sr, st []float32) {
-	for i, ri := range r {
-		v := h * t[i]
+// gradDeltasGeneric makes D_i, W_i and the sums of dmu_i: see gradDeltasArgs.
+func gradDeltasGeneric(args *gradDeltasArgs) {
+	w, d, u, t, x, mu, sr, st := args.w, args.d, args.u, args.t, args.x, args.mu, args.sr, args.st
+	ld, us, xs := args.ld, args.us, args.xs
+	for i, ri := range args.r {
+		v := args.h * t[i]
 		for j, m := range mu {
 			delta := x[i*xs+j] - m
 			if len(d) > 0 {

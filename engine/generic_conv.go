@@ -42,11 +42,10 @@ func reluPoolGeneric(y []float32, which []byte, x []float32, stride, w int) {
 	}
 }
 
-// poolBackwardGeneric passes the gradient dy of pooled pixels (rows of w) to the pixels that which
-// selects of each four (none for NoPixel). It adds it to sums (rows of cols) and lists the nonzero
-// elements in reading order of the pixels: the value v and the place at, which is right for each column
-// plus down for each row. It returns their number. at and v may be written up to 16 elements further.
-func poolBackwardGeneric(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int) {
+// poolBackwardGeneric passes a gradient to the selected pixels: see poolBackwardArgs.
+func poolBackwardGeneric(args *poolBackwardArgs) (n int) {
+	at, v, sums, dy, which := args.at, args.v, args.sums, args.dy, args.which
+	w, cols, right, down := args.w, args.cols, args.right, args.down
 	pixels := [4]int{0, 1, cols, cols + 1}
 	for r := range len(dy) / max(w, 1) {
 		for half := range 2 {

@@ -39,7 +39,7 @@ func fmaPeakGeneric(rounds int) {
 	for i := range b {
 		b[i] = float32(i)
 	}
-	sgemmGeneric6x16(rounds, a[:], 0, 0, b[:], 0, c[:], 0, genericMR, true, nil, 0)
+	sgemmGeneric6x16(&panelArgs{k: rounds, a: a[:], b: b[:], c: c[:], rows: genericMR, acc: true})
 }
 
 // panelGeneric is panels of a matrix product that follow each other: tiles of rows rows, the first
@@ -52,14 +52,17 @@ func fmaPeakGeneric(rounds int) {
 // or follow them if tileStride is 0. next[n*k*16:], from which step bytes are fetched into the cache for
 // every fourth p, takes no part in it.
 func panelGeneric(args *panelArgs) {
+	tile := *args
 	b, c := args.b, args.c
 	for range args.panels {
 		w := tileWalk{a: args.a, c: c, ars: args.ars, tileStride: args.tileStride, crs: args.crs,
 			rows: args.rows, tall: args.tall}
+		tile.b = b
 		for range args.tiles {
-			n := w.tile()
-			sgemmGeneric6x16(args.k, w.a, args.ars, args.acs, b, args.brs, w.c, args.crs, n, args.acc, nil, 0)
-			w.step(n)
+			tile.rows = w.tile()
+			tile.a, tile.c = w.a, w.c
+			sgemmGeneric6x16(&tile)
+			w.step(tile.rows)
 		}
 		b, c = b[min(args.k*genericNR, len(b)):], c[min(genericNR, len(c)):]
 	}
@@ -71,16 +74,16 @@ func panelGeneric(args *panelArgs) {
 //
 // starting from the old value of c when acc is set, from +0 otherwise. next, from which
 // step bytes are fetched into the cache for every fourth p, takes no part in it.
-func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int,
-	acc bool, next []float32, step int) {
+func sgemmGeneric6x16(args *panelArgs) {
 	if compilerFuses {
-		sgemmFused6x16(k, a, ars, acs, b, brs, c, crs, rows, acc)
+		sgemmFused6x16(args)
 		return
 	}
+	c, crs, rows := args.c, args.crs, args.rows // the others stay in args, off the registers of the loops
 	// num.FMA32 written out: the partial sums are kept as float64 with the values of float32, and a
 	// row of B is converted once for all rows.
 	var s [genericMR][genericNR]float64
-	if acc {
+	if args.acc {
 		for i := range rows {
 			for j, v := range c[i*crs : i*crs+genericNR] {
 				s[i][j] = float64(v)
@@ -88,12 +91,12 @@ func sgemmGeneric6x16(k int, a []float32, ars, acs int, b []float32, brs int, c 
 		}
 	}
 	var y [genericNR]float64
-	for p := range k {
-		for j, v := range b[p*brs : p*brs+genericNR] {
+	for p := range args.k {
+		for j, v := range args.b[p*args.brs:][:genericNR] {
 			y[j] = float64(v)
 		}
 		for i := range rows {
-			x := float64(a[i*ars+p*acs])
+			x := float64(args.a[i*args.ars+p*args.acs])
 			si := &s[i]
 			for j := range si {
 				v := x*y[j] + si[j]
@@ -145,7 +148,9 @@ func transposeGeneric(dst []float32, ds int, src []float32, ss, rows, cols int) 
 
 // sgemmFused6x16 is sgemmGeneric6x16 for compilers that turn x*y + z of float32 into one instruction,
 // which the language allows but does not promise.
-func sgemmFused6x16(k int, a []float32, ars, acs int, b []float32, brs int, c []float32, crs, rows int, acc bool) {
+func sgemmFused6x16(args *panelArgs) {
+	a, b, c, acc := args.a, args.b, args.c, args.acc
+	k, ars, acs, brs, crs, rows := args.k, args.ars, args.acs, args.brs, args.crs, args.rows
 	for i := 0; i < rows; i += 2 { // two rows of four columns at a time stay in registers
 		second := 0
 		if i+1 < rows {
@@ -191,7 +196,7 @@ var compilerFuses = func() bool {
 	for i := range c {
 		c[i] = -1 - 0x1p-11
 	}
-	sgemmFused6x16(1, a, 1, 1, b[:], 0, c[:], genericNR, rows, true)
+	sgemmFused6x16(&panelArgs{k: 1, a: a, ars: 1, acs: 1, b: b[:], c: c[:], crs: genericNR, rows: rows, acc: true})
 	for _, v := range c {
 		if v != 0x1p-24 {
 			return false

@@ -16,10 +16,11 @@ func addGeneric(dst, x, y []float32) {
 	}
 }
 
-// subRowsGeneric sets dst[i*ds+j] = x[i*xs+j] - y[i*ys+j] for i < rows, j < n. A stride
-// ys of 0 takes the same vector from every row.
-func subRowsGeneric(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
-	for i := range rows {
+// subRowsGeneric subtracts rows: see subRowsArgs.
+func subRowsGeneric(args *subRowsArgs) {
+	dst, x, y := args.dst, args.x, args.y
+	ds, xs, ys, n := args.ds, args.xs, args.ys, args.n
+	for i := range args.rows {
 		for j := range n {
 			dst[i*ds+j] = x[i*xs+j] - y[i*ys+j]
 		}

@@ -136,17 +136,17 @@ func (kern *kernels) add(dst, x, y []float32) {
 	kern.table.add(dst, x, y)
 }
 
-func (kern *kernels) subRows(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int) {
-	need("subRows", "dst", len(dst), span(rows, ds, n))
-	need("subRows", "x", len(x), span(rows, xs, n))
-	need("subRows", "y", len(y), span(rows, ys, n))
-	kern.table.subRows(dst, ds, x, xs, y, ys, rows, n)
+func (kern *kernels) subRows(args *subRowsArgs) {
+	need("subRows", "dst", len(args.dst), span(args.rows, args.ds, args.n))
+	need("subRows", "x", len(args.x), span(args.rows, args.xs, args.n))
+	need("subRows", "y", len(args.y), span(args.rows, args.ys, args.n))
+	kern.table.subRows(onStack(args))
 }
 
 // copyRows sets dst[i*ds+j] = src[i*ss+j] for i < rows, j < n, n at most 32: for such short rows
 // Go's copy is several times slower. x - 0 is x, also for -0; the payload of a NaN may change.
 func (kern *kernels) copyRows(dst []float32, ds int, src []float32, ss, rows, n int) {
-	kern.subRows(dst, ds, src, ss, zeros[:], 0, rows, n)
+	kern.subRows(&subRowsArgs{dst: dst, ds: ds, x: src, xs: ss, y: zeros[:], rows: rows, n: n})
 }
 
 var zeros [32]float32

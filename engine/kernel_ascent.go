@@ -16,83 +16,80 @@ func (kern *kernels) gradient(dst, r []float32, rs int, g []float32, gs, comps i
 // moveCols divides the number of features of the kernel moveRows.
 const moveCols = 64
 
-// moveRows moves the rows x along the gradients of their responsibilities r[i*rs+b] and
-// G_i g[i*gs+b*gr:]. grad is memory for a gradient.
-func (kern *kernels) moveRows(alpha float32, x Matrix, r []float32, rs int,
-	g []float32, gs, gr, comps int, grad []float32) {
+// moveRows moves the rows x along the gradients of their responsibilities and G, which are in args with
+// alpha, the strides and k. grad is memory for a gradient.
+func (kern *kernels) moveRows(x Matrix, args *moveRowsArgs, grad []float32) {
 	if kern.table.moveRows == nil || x.Cols%moveCols != 0 {
 		for b := range x.Rows {
-			kern.gradient(grad, r[b:], rs, g[b*gr:], gs, comps)
-			kern.axpy(alpha, grad, x.Row(b))
+			kern.gradient(grad, args.r[b:], args.rs, args.g[b*args.gr:], args.gs, args.k)
+			kern.axpy(args.alpha, grad, x.Row(b))
 		}
 		return
 	}
-	n := x.Cols
-	const bytes = 1 << 20             // of G, which may be far away
-	most := max(bytes/(4*comps*n), 1) // rows of a call, none of which may be long
+	n, k := x.Cols, args.k
+	const bytes = 1 << 20         // of G, which may be far away
+	most := max(bytes/(4*k*n), 1) // rows of a call, none of which may be long
 	for b := 0; b < x.Rows; b += most {
 		rows := min(most, x.Rows-b)
-		part := x.Slice(b, b+rows, 0, n)
-		need("moveRows", "x", len(part.Data), span(rows, x.RS, n))
-		need("moveRows", "r", len(r[b:]), span(comps, rs, rows))
-		need("moveRows", "g", len(g[b*gr:]), span(comps, gs, span(rows, gr, n)))
-		kern.table.moveRows(alpha, part.Data, x.RS, r[b:], rs, g[b*gr:], gs, gr, rows, n, comps)
+		part := *args
+		part.x, part.xs, part.rows, part.n = x.Slice(b, b+rows, 0, n).Data, x.RS, rows, n
+		part.r, part.g = args.r[b:], args.g[b*args.gr:]
+		need("moveRows", "x", len(part.x), span(rows, x.RS, n))
+		need("moveRows", "r", len(part.r), span(k, args.rs, rows))
+		need("moveRows", "g", len(part.g), span(k, args.gs, span(rows, args.gr, n)))
+		kern.table.moveRows(onStack(&part))
 	}
 }
 
-func (kern *kernels) gradRows(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-	y []float32, ys, n int) {
-	rows := len(r)
-	need("gradRows", "dst", len(dst), span(rows, ds, n))
-	need("gradRows", "x", len(x), span(rows, xs, n))
-	need("gradRows", "t", len(t), rows)
-	need("gradRows", "y", len(y), span(rows, ys, n))
-	kern.table.gradRows(dst, ds, r, x, xs, t, h, y, ys, n)
+func (kern *kernels) gradRows(args *gradRowsArgs) {
+	rows, n := len(args.r), args.n
+	need("gradRows", "dst", len(args.dst), span(rows, args.ds, n))
+	need("gradRows", "x", len(args.x), span(rows, args.xs, n))
+	need("gradRows", "t", len(args.t), rows)
+	need("gradRows", "y", len(args.y), span(rows, args.ys, n))
+	kern.table.gradRows(onStack(args))
 }
 
-func (kern *kernels) gradDeltas(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-	x []float32, xs int, mu, sr, st []float32) {
-	rows, n := len(r), len(mu)
-	need("gradDeltas", "w", len(w), span(rows, ld, n))
-	need("gradDeltas", "u", len(u), span(rows, us, n))
-	need("gradDeltas", "t", len(t), rows)
-	need("gradDeltas", "x", len(x), span(rows, xs, n))
-	if len(d) > 0 {
-		need("gradDeltas", "d", len(d), span(rows, ld, n))
-		need("gradDeltas", "sr", len(sr), n)
-		need("gradDeltas", "st", len(st), n)
+func (kern *kernels) gradDeltas(args *gradDeltasArgs) {
+	rows, n := len(args.r), len(args.mu)
+	need("gradDeltas", "w", len(args.w), span(rows, args.ld, n))
+	need("gradDeltas", "u", len(args.u), span(rows, args.us, n))
+	need("gradDeltas", "t", len(args.t), rows)
+	need("gradDeltas", "x", len(args.x), span(rows, args.xs, n))
+	if len(args.d) > 0 {
+		need("gradDeltas", "d", len(args.d), span(rows, args.ld, n))
+		need("gradDeltas", "sr", len(args.sr), n)
+		need("gradDeltas", "st", len(args.st), n)
 	}
-	kern.table.gradDeltas(w, d, ld, r, u, us, t, h, x, xs, mu, sr, st)
+	kern.table.gradDeltas(onStack(args))
 }
 
-// quadSmallD sets G and q of the rows x for the components whose centres are in mu and whose packed P,
-// single blocks of whole panels, in p, or one for all: row b of G_c is at g[c*gc+b*gs:], of q_c at
-// q[c*qc+b]. work is memory for smallDWork numbers, next what is needed after the first component, and
-// gc further on after the next one, and so on.
-func (kern *kernels) quadSmallD(g []float32, gc, gs int, q []float32, qc int, x Matrix, mu []float32, p []Packed,
-	work, next []float32) {
-	m, d := x.Rows, x.Cols
-	if !kern.isSmallD(d) || len(mu)%d != 0 {
-		panic(fmt.Sprintf("engine: quadSmallD: %d features, mu of %d numbers", d, len(mu)))
+// quadSmallD sets G and q of m rows for the components whose centres are in mu. P of a component, a
+// single block of whole panels, is in p, or one for all. work is memory for smallDWork numbers, next what
+// is needed after the first component, and gc further on after the next one, and so on. It sets the comps,
+// tiles, rows, tall and step of args.
+func (kern *kernels) quadSmallD(m int, args *quadSmallDArgs) {
+	d := args.d
+	if !kern.isSmallD(d) || len(args.mu)%d != 0 {
+		panic(fmt.Sprintf("engine: quadSmallD: %d features, mu of %d numbers", d, len(args.mu)))
 	}
-	comps := len(mu) / d
-	need("quadSmallD", "g", len(g), span(comps, gc, span(m, gs, d)))
-	need("quadSmallD", "q", len(q), span(comps, qc, m))
-	need("quadSmallD", "x", len(x.Data), span(m, x.RS, d))
-	if len(p) != 1 {
-		need("quadSmallD", "p", len(p), comps)
+	comps := len(args.mu) / d
+	need("quadSmallD", "g", len(args.g), span(comps, args.gc, span(m, args.gs, d)))
+	need("quadSmallD", "q", len(args.q), span(comps, args.qc, m))
+	need("quadSmallD", "x", len(args.x), span(m, args.xs, d))
+	if len(args.p) != 1 {
+		need("quadSmallD", "p", len(args.p), comps)
 	}
-	for i := range p[:min(comps, len(p))] {
-		need("quadSmallD", "P", len(p[i].data), d*d)
+	args.p = args.p[:min(comps, len(args.p))]
+	for i := range args.p {
+		need("quadSmallD", "P", len(args.p[i].data), d*d)
 	}
-	need("quadSmallD", "work", len(work), kern.smallDWork(d))
+	need("quadSmallD", "work", len(args.work), kern.smallDWork(d))
 	if m > 0 && comps > 0 {
-		tiles, rows, tall := split(m, kern.smallDRows)
-		next, step := kern.prefetchPlan(next, p[0].data, tiles*d/kern.smallDCols, d)
-		kern.table.quadSmallD(onStack(&quadSmallDArgs{
-			comps: comps, g: g, gc: gc, gs: gs, q: q, qc: qc, x: x.Data, xs: x.RS, mu: mu, d: d,
-			p: p[:min(comps, len(p))], work: work, tiles: tiles, rows: rows, tall: tall, next: next, step: step,
-		}))
+		args.comps = comps
+		args.tiles, args.rows, args.tall = split(m, kern.smallDRows)
+		args.next, args.step = kern.prefetchPlan(args.next, args.p[0].data, args.tiles*d/kern.smallDCols, d)
+		kern.table.quadSmallD(onStack(args))
 	}
 }
 
@@ -133,28 +130,25 @@ func (kern *kernels) quadTriangle(n LaneGroups, g, q, x, mu, p, work []float32) 
 	}
 }
 
-// vjpSmallD sets v to -N_i P, or adds it to v. -N_i is computed from the rows of x and u as in
-// gradDeltas; P is packed as in quadSmallD. work is memory for smallDRows rows.
-func (kern *kernels) vjpSmallD(v Matrix, r []float32, u Matrix, t []float32, x Matrix, mu []float32, p *Packed,
-	acc bool, work, next []float32) {
-	m, d := v.Rows, len(mu)
-	for _, rows := range [...]*Matrix{&v, &u, &x} {
-		need("vjpSmallD", "rows", len(rows.Data), span(m, rows.RS, d))
-	}
-	need("vjpSmallD", "r", len(r), m)
-	need("vjpSmallD", "t", len(t), m)
+// vjpSmallD sets m rows v to -N_i P, or adds it to v. -N_i is computed from the rows of x and u as in
+// gradDeltas; P is packed as in quadSmallD. work is memory for smallDRows rows. It sets the tiles, rows,
+// tall and step of args.
+func (kern *kernels) vjpSmallD(m int, args *vjpSmallDArgs) {
+	d := len(args.mu)
+	need("vjpSmallD", "v", len(args.v), span(m, args.vs, d))
+	need("vjpSmallD", "u", len(args.u), span(m, args.us, d))
+	need("vjpSmallD", "x", len(args.x), span(m, args.xs, d))
+	need("vjpSmallD", "r", len(args.r), m)
+	need("vjpSmallD", "t", len(args.t), m)
 	if !kern.isSmallD(d) {
 		panic(fmt.Sprintf("engine: vjpSmallD: %d features", d))
 	}
-	need("vjpSmallD", "p", len(p.data), d*d)
-	need("vjpSmallD", "work", len(work), kern.smallDRows*d)
+	need("vjpSmallD", "p", len(args.p), d*d)
+	need("vjpSmallD", "work", len(args.work), kern.smallDRows*d)
 	if m > 0 {
-		tiles, rows, tall := split(m, kern.smallDRows)
-		next, step := kern.prefetchPlan(next, p.data, tiles*d/kern.smallDCols, d)
-		kern.table.vjpSmallD(onStack(&vjpSmallDArgs{
-			v: v.Data, vs: v.RS, r: r, u: u.Data, us: u.RS, t: t, x: x.Data, xs: x.RS, mu: mu, p: p.data,
-			work: work, tiles: tiles, rows: rows, tall: tall, acc: acc, next: next, step: step,
-		}))
+		args.tiles, args.rows, args.tall = split(m, kern.smallDRows)
+		args.next, args.step = kern.prefetchPlan(args.next, args.p, args.tiles*d/kern.smallDCols, d)
+		kern.table.vjpSmallD(onStack(args))
 	}
 }
 

@@ -88,7 +88,7 @@ func TestTriangles(t *testing.T) {
 				for i := range comps {
 					left, got, want, wantQ := make([]float32, d), make([]float32,
 						d), all[i*d:(i+1)*d], make([]float32, 1)
-					genericKernels.subRows(left, d, x, d, mu[i*d:], 0, 1, d)
+					genericKernels.subRows(&subRowsArgs{dst: left, ds: d, x: x, xs: d, y: mu[i*d:], rows: 1, n: d})
 					other := generic.Pack(nil, View(p[i*d*d:(i+1)*d*d], d, d))
 					generic.multiply(0, View(want, 1, d), View(left, 1, d), &operand{packed: other}, false)
 					genericKernels.dotRows(wantQ, want, d, left, d, d)

@@ -119,12 +119,17 @@ func TestPairKernels(t *testing.T) {
 				for i := range q {
 					q[i] = float32(math.NaN())
 				}
-				kern.quadSmallD(g, gc, gs, q, qc, x, mu[:comps*d], p, work, fetch)
+				kern.quadSmallD(rows, &quadSmallDArgs{
+					g: g, gc: gc, gs: gs, q: q, qc: qc, x: x.Data, xs: x.RS, mu: mu[:comps*d], d: d, p: p,
+					work: work, next: fetch,
+				})
 				numbers := 0
 				for c := range comps {
 					mu := mu[c*d : (c+1)*d]
 					wantQ := make([]float32, rows)
-					genericKernels.subRows(left.Data, d, x.Data, x.RS, mu, 0, rows, d)
+					genericKernels.subRows(&subRowsArgs{
+						dst: left.Data, ds: d, x: x.Data, xs: x.RS, y: mu, rows: rows, n: d,
+					})
 					generic.multiply(0, want, left, &operand{packed: &other[min(c, len(p)-1)]}, false)
 					genericKernels.dotRows(wantQ, want.Data, d, left.Data, d, d)
 					for b := range rows {
@@ -148,9 +153,15 @@ func TestPairKernels(t *testing.T) {
 				for _, acc := range []bool{false, true} {
 					copy(v.Data, old)
 					CopyMatrix(want, v)
-					genericKernels.gradDeltas(left.Data, nil, d, r, u.Data, u.RS, s, 1, x.Data, x.RS, mu, nil, nil)
+					genericKernels.gradDeltas(&gradDeltasArgs{
+						w: left.Data, ld: d, r: r, u: u.Data, us: u.RS, t: s, h: 1, x: x.Data, xs: x.RS,
+						mu: mu,
+					})
 					generic.multiply(0, want, left, &operand{packed: &other[0]}, acc)
-					kern.vjpSmallD(v, r, u, s, x, mu, &own[0], acc, work[:kern.smallDRows*d], fetch)
+					kern.vjpSmallD(rows, &vjpSmallDArgs{
+						v: v.Data, vs: v.RS, r: r, u: u.Data, us: u.RS, t: s, x: x.Data, xs: x.RS, mu: mu,
+						p: own[0].data, work: work[:kern.smallDRows*d], acc: acc, next: fetch,
+					})
 					compare(fmt.Sprintf("-N P of %d, added %t", d, acc), v, want)
 				}
 			}
@@ -195,8 +206,9 @@ func TestMoveRows(t *testing.T) {
 					}
 					want := clone(x)
 					grad := make([]float32, d)
-					genericKernels.moveRows(0.3, want, r, rs, g, gs, gr, comps, grad)
-					kern.moveRows(0.3, x, r, rs, g, gs, gr, comps, nil)
+					step := moveRowsArgs{alpha: 0.3, r: r, rs: rs, g: g, gs: gs, gr: gr, k: comps}
+					genericKernels.moveRows(want, &step, grad)
+					kern.moveRows(x, &step, nil)
 					equalBits(t, fmt.Sprintf("%v, %d rows of %d, contiguous %t", tier, rows, d, beside), clone(x).Data,
 						want.Data)
 				}
@@ -218,11 +230,12 @@ func TestMoveCalls(t *testing.T) {
 		rnd.Normal(r)
 		rnd.Normal(g)
 		want := clone(x)
-		genericKernels.moveRows(0.3, want, r, rows, g, d, comps*d, comps, make([]float32, d))
+		step := moveRowsArgs{alpha: 0.3, r: r, rs: rows, g: g, gs: d, gr: comps * d, k: comps}
+		genericKernels.moveRows(want, &step, make([]float32, d))
 		for _, tier := range Available() {
 			kern, _ := tierKernels(tier)
 			got := clone(x)
-			kern.moveRows(0.3, got, r, rows, g, d, comps*d, comps, make([]float32, d))
+			kern.moveRows(got, &step, make([]float32, d))
 			equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components", tier, rows, d, comps), got.Data, want.Data)
 		}
 	}

@@ -70,13 +70,19 @@ func (h *parity) pullRows() {
 				places = inPlaces
 			}
 			h.same(places, func(kern *kernels, b [][]float32) {
-				kern.table.gradRows(b[0], ds, b[1], b[2], xs, b[3], hh, b[4], ys, n)
+				kern.table.gradRows(&gradRowsArgs{
+					dst: b[0], ds: ds, r: b[1], x: b[2], xs: xs, t: b[3], h: hh, y: b[4], ys: ys, n: n,
+				})
 			}, bufs, "pullRows: n %d, rows %d, h %v, ds %d, xs %d, ys %d", n, rows, hh, ds, xs, ys)
 			h.same(1, func(kern *kernels, b [][]float32) {
-				kern.table.gradRows(b[1], xs, b[0], b[1], xs, b[2], hh, b[3], ys, n)
+				kern.table.gradRows(&gradRowsArgs{
+					dst: b[1], ds: xs, r: b[0], x: b[1], xs: xs, t: b[2], h: hh, y: b[3], ys: ys, n: n,
+				})
 			}, bufs[1:], "pullRows, dst = x: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
 			h.same(1, func(kern *kernels, b [][]float32) {
-				kern.table.gradRows(b[3], ys, b[0], b[1], xs, b[2], hh, b[3], ys, n)
+				kern.table.gradRows(&gradRowsArgs{
+					dst: b[3], ds: ys, r: b[0], x: b[1], xs: xs, t: b[2], h: hh, y: b[3], ys: ys, n: n,
+				})
 			}, bufs[1:], "pullRows, dst = y: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
 		}
 	}
@@ -99,10 +105,15 @@ func (h *parity) pullDeltas() {
 				h.numbers(extent(rows, us, n), density), h.numbers(extent(rows, xs, n), density), h.numbers(n, density),
 			}
 			h.same(4, func(kern *kernels, b [][]float32) {
-				kern.table.gradDeltas(b[0], b[1], ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], b[2], b[3])
+				kern.table.gradDeltas(&gradDeltasArgs{
+					w: b[0], d: b[1], ld: ld, r: b[4], u: b[6], us: us, t: b[5], h: hh, x: b[7], xs: xs,
+					mu: b[8], sr: b[2], st: b[3],
+				})
 			}, bufs, "pullDeltas: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
 			h.same(2, func(kern *kernels, b [][]float32) {
-				kern.table.gradDeltas(b[0], nil, ld, b[4], b[6], us, b[5], hh, b[7], xs, b[8], nil, nil)
+				kern.table.gradDeltas(&gradDeltasArgs{
+					w: b[0], ld: ld, r: b[4], u: b[6], us: us, t: b[5], h: hh, x: b[7], xs: xs, mu: b[8],
+				})
 			}, bufs, "pullDeltas without d: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
 		}
 	}

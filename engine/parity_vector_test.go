@@ -112,10 +112,14 @@ func (h *parity) subRows() {
 				x, y := h.numbers(span(rows, xs, n), density), h.numbers(span(rows, ys, n), density)
 				dst := h.numbers(span(rows, ds, n)+2, 0)
 				h.same(3, func(kern *kernels, b [][]float32) {
-					kern.table.subRows(b[0], ds, b[1], xs, b[2], ys, rows, n)
+					kern.table.subRows(&subRowsArgs{
+						dst: b[0], ds: ds, x: b[1], xs: xs, y: b[2], ys: ys, rows: rows, n: n,
+					})
 				}, [][]float32{dst, x, y}, "subRows: n %d, rows %d, ds %d, xs %d, ys %d", n, rows, ds, xs, ys)
 				h.same(2, func(kern *kernels, b [][]float32) {
-					kern.table.subRows(b[0], xs, b[0], xs, b[1], ys, rows, n)
+					kern.table.subRows(&subRowsArgs{
+						dst: b[0], ds: xs, x: b[0], xs: xs, y: b[1], ys: ys, rows: rows, n: n,
+					})
 				}, [][]float32{x, y}, "subRows, dst = x: n %d, rows %d, xs %d, ys %d", n, rows, xs, ys)
 			}
 		}
@@ -123,7 +127,7 @@ func (h *parity) subRows() {
 	for _, n := range tailLengths() {
 		x, y := h.numbers(2*n, 0.5), h.numbers(n, 0.5)
 		h.same(inPlaces, func(kern *kernels, b [][]float32) {
-			kern.table.subRows(b[0], n, b[1], n, b[2], 0, 2, n)
+			kern.table.subRows(&subRowsArgs{dst: b[0], ds: n, x: b[1], xs: n, y: b[2], rows: 2, n: n})
 		}, [][]float32{h.numbers(2*n, 0), x, y}, "subRows: n %d, rows 2", n)
 	}
 }

@@ -34,12 +34,16 @@ type GradientStep struct {
 
 // Step makes a GradientStep of the rows of x.
 func (w *Worker) Step(x Matrix, s *GradientStep) {
-	w.e.kern.moveRows(s.Alpha, x, s.R, s.RS, s.G, s.GS, s.GR, s.Comps, s.Memory)
+	w.e.kern.moveRows(x, &moveRowsArgs{
+		alpha: s.Alpha, r: s.R, rs: s.RS, g: s.G, gs: s.GS, gr: s.GR, k: s.Comps,
+	}, s.Memory)
 }
 
 // GradRows sets the rows of dst to -(r_i x_i + h t_i y_i), and to +0 where r_i is 0.
 func (w *Worker) GradRows(dst Matrix, r []float32, x Matrix, t []float32, h float32, y Matrix) {
-	w.e.kern.gradRows(dst.Data, dst.RS, r, x.Data, x.RS, t, h, y.Data, y.RS, dst.Cols)
+	w.e.kern.gradRows(&gradRowsArgs{
+		dst: dst.Data, ds: dst.RS, r: r, x: x.Data, xs: x.RS, t: t, h: h, y: y.Data, ys: y.RS, n: dst.Cols,
+	})
 }
 
 // Deltas are rows of a component in the backward pass: responsibilities r, slopes t, the rows u = alpha
@@ -55,8 +59,10 @@ type Deltas struct {
 // GradDeltas sets the rows of dst to -(r u + h t (x - mu)), and to +0 where r is 0. If d has rows, it
 // sets them to x - mu and takes r u off SumRU and t (x - mu) off SumTD.
 func (w *Worker) GradDeltas(dst, d Matrix, in *Deltas) {
-	w.e.kern.gradDeltas(dst.Data, d.Data, dst.RS, in.R, in.U.Data, in.U.RS, in.T, in.H, in.X.Data, in.X.RS, in.Mu,
-		in.SumRU, in.SumTD)
+	w.e.kern.gradDeltas(&gradDeltasArgs{
+		w: dst.Data, d: d.Data, ld: dst.RS, r: in.R, u: in.U.Data, us: in.U.RS, t: in.T, h: in.H,
+		x: in.X.Data, xs: in.X.RS, mu: in.Mu, sr: in.SumRU, st: in.SumTD,
+	})
 }
 
 // SmallD reports whether blocks of d features have kernels of their own (QuadForms and the vector-
@@ -91,14 +97,16 @@ func (w *Worker) QuadForm(slot int, g Matrix, q []float32, x Matrix, f *QuadForm
 	e, rows, dim := w.e, x.Rows, x.Cols
 	ld := PaddedLD(dim)
 	if e.kern.isSmallD(dim) {
-		e.kern.quadSmallD(g.Data, 0, g.RS, q, 0, x, f.Mu, unsafe.Slice(f.P, 1),
-			w.Scratch(slot, e.kern.smallDWork(dim)), f.Prefetch)
+		e.kern.quadSmallD(rows, &quadSmallDArgs{
+			g: g.Data, gs: g.RS, q: q, x: x.Data, xs: x.RS, mu: f.Mu, d: dim, p: unsafe.Slice(f.P, 1),
+			work: w.Scratch(slot, e.kern.smallDWork(dim)), next: f.Prefetch,
+		})
 		w.Yield(2 * rows * dim * dim)
 		return
 	}
 	d := w.ScratchRows(slot, rows, dim, ld)
 	if !f.Made {
-		e.kern.subRows(d.Data, ld, x.Data, x.RS, f.Mu, 0, rows, dim)
+		e.kern.subRows(&subRowsArgs{dst: d.Data, ds: ld, x: x.Data, xs: x.RS, y: f.Mu, rows: rows, n: dim})
 	}
 	precision := operand{packed: f.P, prefetch: f.Prefetch}
 	if f.Next != nil && e.kern.panels(dim) > 2*lastPanels { // fewer are faster in one call
@@ -113,7 +121,9 @@ func (w *Worker) QuadForm(slot int, g Matrix, q []float32, x Matrix, f *QuadForm
 		n := min(chunk, rows-r)
 		e.kern.dotRows(q[r:r+n], g.Data[r*g.RS:], g.RS, d.Data[r*ld:], ld, dim)
 		if f.Next != nil {
-			e.kern.subRows(d.Data[r*ld:], ld, x.Data[r*x.RS:], x.RS, f.Next, 0, n, dim)
+			e.kern.subRows(&subRowsArgs{
+				dst: d.Data[r*ld:], ds: ld, x: x.Data[r*x.RS:], xs: x.RS, y: f.Next, rows: n, n: dim,
+			})
 		}
 	}
 }
@@ -136,8 +146,11 @@ func (w *Worker) QuadForms(slot int, x Matrix, f *QuadForms, i0, i1 int, prefetc
 	if len(p) > 1 {
 		p = p[i0:i1]
 	}
-	w.e.kern.quadSmallD(f.G[i0*f.GS:], f.GS, f.GR, f.Q[i0*f.QS:], f.QS, x, f.Mu[i0*x.Cols:i1*x.Cols], p,
-		w.Scratch(slot, w.e.kern.smallDWork(x.Cols)), prefetch)
+	w.e.kern.quadSmallD(x.Rows, &quadSmallDArgs{
+		g: f.G[i0*f.GS:], gc: f.GS, gs: f.GR, q: f.Q[i0*f.QS:], qc: f.QS, x: x.Data, xs: x.RS,
+		mu: f.Mu[i0*x.Cols : i1*x.Cols], d: x.Cols, p: p,
+		work: w.Scratch(slot, w.e.kern.smallDWork(x.Cols)), next: prefetch,
+	})
 	w.Yield((i1 - i0) * 2 * x.Rows * x.Cols * x.Cols)
 }
 
@@ -147,7 +160,10 @@ func (w *Worker) QuadFormVJP(slot int, v Matrix, in *Deltas, p *Packed, acc bool
 	e, rows, d := w.e, v.Rows, len(in.Mu)
 	if e.kern.isSmallD(d) {
 		work := w.Scratch(slot, e.kern.smallDRows*d)
-		e.kern.vjpSmallD(v, in.R, in.U, in.T, in.X, in.Mu, p, acc, work, prefetch)
+		e.kern.vjpSmallD(rows, &vjpSmallDArgs{
+			v: v.Data, vs: v.RS, r: in.R, u: in.U.Data, us: in.U.RS, t: in.T, x: in.X.Data, xs: in.X.RS, mu: in.Mu,
+			p: p.data, work: work, acc: acc, next: prefetch,
+		})
 		w.Yield(2 * rows * d * d)
 		return
 	}

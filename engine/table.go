@@ -57,14 +57,11 @@ type table struct {
 	moveLanes    func(sixteens, eights, fours int, alpha float32, x, r, g []float32) `optional:"yes"`
 
 	// moveRows is gradient and axpy for rows of a multiple of moveCols features.
-	moveRows func(alpha float32, x []float32, xs int, r []float32, rs int,
-		g []float32, gs, gr, rows, n, k int) `optional:"yes"`
+	moveRows func(args *moveRowsArgs) `optional:"yes"`
 
-	gradient func(dst, r []float32, rs int, g []float32, gs, k int)
-	gradRows func(dst []float32, ds int, r, x []float32, xs int, t []float32, h float32,
-		y []float32, ys, n int)
-	gradDeltas func(w, d []float32, ld int, r, u []float32, us int, t []float32, h float32,
-		x []float32, xs int, mu, sr, st []float32)
+	gradient               func(dst, r []float32, rs int, g []float32, gs, k int)
+	gradRows               func(args *gradRowsArgs)
+	gradDeltas             func(args *gradDeltasArgs)
 	mixture                func(q []float32, ld int, c, phi []float32)
 	responsibilityBackward func(r, s []float32, ld int, sum []float32, k int)
 
@@ -72,11 +69,11 @@ type table struct {
 	addPatches    func(c []float32, crs, cols int, r, b []float32, at []int32, stride int) `optional:"yes"`
 	spreadPatches func(b, r []float32, at []int32, w []float32, ws, stride int)            `optional:"yes"`
 	reluPool      func(y []float32, which []byte, x []float32, stride, w int)
-	poolBackward  func(at []int32, v, sums, dy []float32, which []byte, w, cols, right, down int) (n int)
+	poolBackward  func(args *poolBackwardArgs) (n int)
 
 	transpose    func(dst []float32, ds int, src []float32, ss, rows, cols int)
 	add          func(dst, x, y []float32)
-	subRows      func(dst []float32, ds int, x []float32, xs int, y []float32, ys, rows, n int)
+	subRows      func(args *subRowsArgs)
 	multiply     func(dst, x, y []float32)
 	axpy         func(a float32, x, y []float32)
 	scale        func(dst []float32, a float32, x []float32)

@@ -11,7 +11,7 @@ import (
 // BenchmarkLayers times passes of the layers of the small CNN on 128 images.
 func BenchmarkLayers(b *testing.B) {
 	for _, l := range []Layer{
-		NewConvPool("conv1", 1, 28, 28, 8, 5, 2), NewConvPool("conv2", 8, 14, 14, 16, 5, 2),
+		NewConvPool("conv1", ImageShape{1, 28, 28}, 8, 5, 2), NewConvPool("conv2", ImageShape{8, 14, 14}, 16, 5, 2),
 		NewBatchNorm("b", 100), NewDropout(640, 0.5, 1),
 	} {
 		for threads := 1; threads <= 2; threads++ {

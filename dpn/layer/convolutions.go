@@ -12,7 +12,7 @@ const (
 // modules.
 func Convolutions(prefix string, rows, cols int) Stack {
 	return Stack{
-		NewConvPool(prefix+"0", 1, rows, cols, channels1, 5, 2),
-		NewConvPool(prefix+"3", channels1, rows/2, cols/2, channels2, 5, 2),
+		NewConvPool(prefix+"0", ImageShape{1, rows, cols}, channels1, 5, 2),
+		NewConvPool(prefix+"3", ImageShape{channels1, rows / 2, cols / 2}, channels2, 5, 2),
 	}
 }

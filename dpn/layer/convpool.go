@@ -43,10 +43,14 @@ type ConvPool struct {
 	count []int
 }
 
-// NewConvPool makes a ConvPool from images of channels x rows x cols to images with out channels,
+// ImageShape is the shape of images: channels of rows x cols pixels.
+type ImageShape struct{ Channels, Rows, Cols int }
+
+// NewConvPool makes a ConvPool from images of a shape to images with out channels,
 // with weights of zero. Its tensors are name.weight and name.bias. It panics unless the sizes are
 // positive, 0 <= padding < kernel, and the output has at least one pixel.
-func NewConvPool(name string, channels, rows, cols, out, kernel, padding int) *ConvPool {
+func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool {
+	channels, rows, cols := in.Channels, in.Rows, in.Cols
 	w := window{channels: channels, rows: rows, cols: cols, kernel: kernel, padding: padding}
 	if channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < 2 || w.outCols() < 2 {
 		panic(fmt.Sprintf(
@@ -142,8 +146,8 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 				sums := engine.View(l.spaced[o*rows*cols:(o+1)*rows*cols], rows, cols).Slice(0, rows, 0, w.outCols())
 				first := i*dy.Cols + o*n
 				k, at, v := list(o, i)
-				m := t.PoolBackward(at, v, sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n], w.place(0, 1),
-					w.place(1, 0))
+				m := t.PoolBackward(&engine.PoolList{At: at, V: v, Right: w.place(0, 1), Down: w.place(1, 0)},
+					sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n])
 				l.count[k] = m
 				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v[:m],
 					images[i*size:(i+1)*size+panelCols], at[:m], w.patchStride())

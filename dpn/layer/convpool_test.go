@@ -103,7 +103,7 @@ func TestConvPool(t *testing.T) {
 	for _, s := range pooledSizes {
 		for _, kind := range []string{"normal", "few", "special"} {
 			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
-				l := NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
+				l := NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
 				rand := num.NewRand(5, 6)
 				for _, p := range l.Params() {
 					p.Prepare()

@@ -274,7 +274,7 @@ func TestDropout(t *testing.T) {
 func TestStack(t *testing.T) {
 	e := newEngine(t)
 	s := Stack{
-		NewConvPool("0", 1, 6, 6, 2, 3, 1), NewLinear("3", 18, 7), NewBatchNorm("4", 7), NewReLU(7),
+		NewConvPool("0", ImageShape{1, 6, 6}, 2, 3, 1), NewLinear("3", 18, 7), NewBatchNorm("4", 7), NewReLU(7),
 		NewDropout(7, 0.2, 5), NewLinear("6", 7, 4), NewLayerNorm(4),
 	}
 	if out, err := s.Check(36); err != nil || out != 4 {
@@ -438,7 +438,7 @@ func TestDraw(t *testing.T) {
 	if v, _ := variance(); math.Abs(v*200-1) > 0.02 {
 		t.Errorf("variance %v, want 1/200", v)
 	}
-	c := NewConvPool("c", 2, 9, 9, 3, 5, 2)
+	c := NewConvPool("c", ImageShape{2, 9, 9}, 3, 5, 2)
 	c.Draw(num.NewRand(1, 0))
 	for _, w := range c.Weight.Data {
 		if limit := 1 / math.Sqrt(50); math.Abs(float64(w)) > limit {
@@ -457,7 +457,7 @@ func TestConvPoolRefuses(t *testing.T) {
 					t.Errorf("%v was accepted", s)
 				}
 			}()
-			NewConvPool("c", s[0], s[1], s[2], s[3], s[4], s[5])
+			NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
 		}()
 	}
 }

@@ -186,7 +186,8 @@ func poolBackward(c Case, mem *memory) trial {
 		}
 		var m int
 		onWorker(func(w *engine.Worker) {
-			m = w.PoolBackward(ints[:room], vector(v), sums, vector(dy), which, right, down)
+			list := engine.PoolList{At: ints[:room], V: vector(v), Right: right, Down: down}
+			m = w.PoolBackward(&list, sums, vector(dy), which)
 		})(e)
 		clear(v.Data[m:room])
 		clear(places.Data[:n])
