@@ -136,13 +136,14 @@ func TestSparseFlop(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"full", sparseFlop(rows, k, d, -1, false, false, all, all), survey + full},
-		{"full, back", sparseFlop(rows, k, d, -1, false, true, all, all), survey + 2*full},
-		{"low rank", sparseFlop(rows, k, d, r, false, false, all, all), survey + lowRankFlop(d, k, r, n, rows, false)},
-		{"low rank, back", sparseFlop(rows, k, d, r, false, true, all, all), survey +
+		{"full", sparsePairs{rows, k, d, -1, all, all}.flop(false, false), survey + full},
+		{"full, back", sparsePairs{rows, k, d, -1, all, all}.flop(false, true), survey + 2*full},
+		{"low rank", sparsePairs{rows, k, d, r, all, all}.flop(false, false), survey +
+			lowRankFlop(d, k, r, n, rows, false)},
+		{"low rank, back", sparsePairs{rows, k, d, r, all, all}.flop(false, true), survey +
 			lowRankFlop(d, k, r, n, rows, true)},
-		{"diagonal", sparseFlop(rows, k, d, -1, true, false, all, all), survey + full/d},
-		{"nothing", sparseFlop(rows, k, d, -1, false, true, 0, 0), survey},
+		{"diagonal", sparsePairs{rows, k, d, -1, all, all}.flop(true, false), survey + full/d},
+		{"nothing", sparsePairs{rows, k, d, -1, 0, 0}.flop(false, true), survey},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v flop, want %v", c.name, c.got, c.want)

@@ -288,8 +288,8 @@ func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) ben
 					if a.Route == ascent.SparseRoute {
 						active, evaluated, _ := countComponents(a)
 						// Where the potential does not learn, A_i stay diagonal.
-						w.flop = other + a.FactorFlop +
-							sparseFlop(c.Batch, c.Components, d, rank, !exact, exact, evaluated.total, active.total)
+						pairs := sparsePairs{c.Batch, c.Components, d, rank, evaluated.total, active.total}
+						w.flop = other + a.FactorFlop + pairs.flop(!exact, exact)
 					}
 					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
 				}

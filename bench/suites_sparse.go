@@ -407,7 +407,7 @@ func (c *climb) flop(w *fixture, factors float64) float64 {
 	if c.a != nil {
 		r = -1
 	}
-	flop := sparseFlop(c.x.Rows, c.k, c.d, r, c.diagonal, c.back, w.evaluated.total, w.active.total)
+	flop := sparsePairs{c.x.Rows, c.k, c.d, r, w.evaluated.total, w.active.total}.flop(c.diagonal, c.back)
 	if w.route == ascent.DenseRoute && c.a != nil {
 		flop, _ = ascentCosts(c.d, c.k, c.n, c.x.Rows)
 		if c.back {
@@ -425,16 +425,22 @@ func (c *climb) flop(w *fixture, factors float64) float64 {
 // surveyFlop is the product of all rows with all centres.
 func surveyFlop(rows, k, d int) float64 { return 2 * float64(rows) * float64(k) * float64(d) }
 
-// sparseFlop counts the products that an ascent by the sparse route needs, and its backward pass:
-// those of all rows with the centres, once, and those of the evaluated and active pairs of a row
-// and a component. A rank r below 0 is that of precisions A_i^T A_i, without dA_i.
-func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float64) float64 {
-	fd, fr := float64(d), float64(r)
-	flop := surveyFlop(rows, k, d)
-	if r >= 0 { // Z_i and the diagonal part of q_i; the gradient
-		flop += 2 * fd * (fr + 1) * (evaluated + active)
+// sparsePairs are the pairs of a row and a component that an ascent by the sparse route evaluates, and
+// those that are active. A rank r below 0 is that of precisions A_i^T A_i.
+type sparsePairs struct {
+	rows, k, d, r     int
+	evaluated, active float64
+}
+
+// flop counts the products that the ascent needs, and with back its backward pass: those of all rows with
+// the centres, once, and those of the pairs, without dA_i.
+func (p sparsePairs) flop(diagonal, back bool) float64 {
+	fd, fr := float64(p.d), float64(p.r)
+	flop := surveyFlop(p.rows, p.k, p.d)
+	if p.r >= 0 { // Z_i and the diagonal part of q_i; the gradient
+		flop += 2 * fd * (fr + 1) * (p.evaluated + p.active)
 		if back {
-			flop += 2 * fd * (4*fr + 9) * active
+			flop += 2 * fd * (4*fr + 9) * p.active
 		}
 		return flop
 	}
@@ -442,9 +448,9 @@ func sparseFlop(rows, k, d, r int, diagonal, back bool, evaluated, active float6
 	if diagonal {
 		one = 2 * fd
 	}
-	flop += one * evaluated
+	flop += one * p.evaluated
 	if back {
-		flop += one * active
+		flop += one * p.active
 	}
 	return flop
 }

@@ -118,20 +118,23 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, step
 	if err := m.CheckSet(s); err != nil {
 		return engine.Matrix{}, err
 	}
-	return m.blocks(ctx, e, m.Input(s), 0, s.Len(), steps, progress)
+	return m.blocks(ctx, e, m.Input(s), imageRange{0, s.Len()}, steps, progress)
 }
 
 // Ascended computes the features of images first to last-1 of an input and moves them uphill by
 // steps steps.
 func (m *Model) Ascended(ctx context.Context, e *engine.Engine, in Input,
 	first, last, steps int) (engine.Matrix, error) {
-	return m.blocks(ctx, e, in, first, last, steps, nil)
+	return m.blocks(ctx, e, in, imageRange{first, last}, steps, nil)
 }
 
+// imageRange are the images first to last-1 of an input.
+type imageRange struct{ first, last int }
+
 // blocks is Ascended, block by block; progress, unless nil, is told how many rows are done.
-func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, first, last, steps int,
+func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images imageRange, steps int,
 	progress func(done int)) (engine.Matrix, error) {
-	n := last - first
+	n := images.last - images.first
 	out := engine.NewMatrix(n, m.Dim())
 	x := engine.NewMatrix(min(evalRows, n), m.Rows*m.Cols)
 	at := make([]int32, x.Rows)
@@ -143,7 +146,7 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, first, l
 		hi := min(lo+evalRows, n)
 		xb, yb := part(x, 0, hi-lo), part(out, lo, hi)
 		for b := range xb.Rows {
-			at[b] = int32(first + lo + b)
+			at[b] = int32(images.first + lo + b)
 		}
 		in(e, xb, at[:xb.Rows])
 		for a := 0; a < hi-lo; a += extractRows {
@@ -169,7 +172,7 @@ func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in
 		return err
 	}
 	for lo := 0; lo < s.Len(); lo += evalRows {
-		x, err := m.blocks(ctx, e, in, lo, min(lo+evalRows, s.Len()), m.Config.Steps, nil)
+		x, err := m.blocks(ctx, e, in, imageRange{lo, min(lo+evalRows, s.Len())}, m.Config.Steps, nil)
 		if err != nil {
 			return err
 		}

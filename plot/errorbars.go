@@ -55,20 +55,20 @@ func (b errorBars) Plot(c draw.Canvas, p *plot.Plot) {
 		if finite(bar.high) {
 			to = ty(bar.high)
 		}
-		drawErrorBar(c, b.colour, tx(bar.x), from, to, b.width, math.IsInf(bar.low, 0), math.IsInf(bar.high, 0))
+		b.draw(c, tx(bar.x), from, to, math.IsInf(bar.low, 0), math.IsInf(bar.high, 0))
 	}
 }
 
-// drawErrorBar draws a line with a cap, or an arrowhead if unbounded, at each end.
-func drawErrorBar(c draw.Canvas, colour color.Color, x, from, to, width vg.Length, openBelow, openAbove bool) {
-	line := draw.LineStyle{Color: colour, Width: 0.8}
+// draw draws a line with a cap, or an arrowhead if unbounded, at each end.
+func (b errorBars) draw(c draw.Canvas, x, from, to vg.Length, openBelow, openAbove bool) {
+	line := draw.LineStyle{Color: b.colour, Width: 0.8}
 	c.StrokeLine2(line, x, from, x, to)
 	end := func(y vg.Length, open bool, inwards vg.Length) {
 		aside := vg.Length(0)
 		if open {
-			aside = 0.6 * inwards * width
+			aside = 0.6 * inwards * b.width
 		}
-		c.StrokeLines(line, []vg.Point{{X: x - width/2, Y: y + aside}, {X: x, Y: y}, {X: x + width/2, Y: y + aside}})
+		c.StrokeLines(line, []vg.Point{{X: x - b.width/2, Y: y + aside}, {X: x, Y: y}, {X: x + b.width/2, Y: y + aside}})
 	}
 	end(from, openBelow, 1)
 	end(to, openAbove, -1)
@@ -93,5 +93,6 @@ type barGlyph struct{ open bool }
 
 // DrawGlyph implements draw.GlyphDrawer.
 func (b barGlyph) DrawGlyph(c *draw.Canvas, g draw.GlyphStyle, at vg.Point) {
-	drawErrorBar(*c, g.Color, at.X, at.Y-g.Radius, at.Y+g.Radius, g.Radius, b.open, b.open)
+	bar := errorBars{colour: g.Color, width: g.Radius}
+	bar.draw(*c, at.X, at.Y-g.Radius, at.Y+g.Radius, b.open, b.open)
 }

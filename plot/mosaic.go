@@ -247,7 +247,7 @@ func (m mosaic) image(x []float32) image.Image {
 	if !s.shared() {
 		s.Low, s.High = extent(x)
 	}
-	return toned(x, m.rows, m.cols, s.Low, s.High, m.log, m.tones)
+	return toned(x, m.rows, m.cols, s, m.log, m.tones)
 }
 
 // extent returns the least and the largest value of all images.
@@ -261,12 +261,12 @@ func extent(images ...[]float32) (lo, hi float64) {
 	return lo, hi
 }
 
-// toned returns an image of the values, lo in the first tone and hi in the last.
-func toned(x []float32, rows, cols int, lo, hi float64, log bool, tones color.Palette) image.Image {
+// toned returns an image of the values, s.Low in the first tone and s.High in the last.
+func toned(x []float32, rows, cols int, s Scale, log bool, tones color.Palette) image.Image {
 	frame := image.Rect(0, 0, cols, rows)
 	img := image.NewPaletted(frame, tones)
 	for j, v := range x {
-		img.Pix[j] = tone(float64(v), lo, hi, log)
+		img.Pix[j] = tone(float64(v), s.Low, s.High, log)
 	}
 	if &tones[0] == &greys[0] { // gives a smaller file
 		return &image.Gray{Pix: img.Pix, Stride: img.Stride, Rect: frame}
@@ -328,7 +328,7 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 	for j := range x {
 		x[j] = float32(j)
 	}
-	ramp := toned(x, 1, cells, 0, cells-1, false, tones)
+	ramp := toned(x, 1, cells, Scale{Low: 0, High: cells - 1}, false, tones)
 	r := vg.Rectangle{Min: at, Max: vg.Point{X: at.X + barLength, Y: at.Y + barThickness}}
 	drawImage(c, r, ramp)
 	ticks := linearTicks(s.Low, s.High, 4, false)

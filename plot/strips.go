@@ -80,7 +80,7 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 			for j, step := range steps {
 				x := left + vg.Length(j)*cell
 				at := vg.Rectangle{Min: vg.Point{X: x, Y: top - tall}, Max: vg.Point{X: x + side, Y: top}}
-				drawImage(c, at, toned(s.X[step], a.Rows, a.Cols, scale.Low, scale.High, false, greys))
+				drawImage(c, at, toned(s.X[step], a.Rows, a.Cols, scale, false, greys))
 			}
 			class := style(titleSize, xfont.WeightBold)
 			class.YAlign = text.YCenter

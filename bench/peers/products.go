@@ -73,7 +73,7 @@ func products(ctx context.Context, s *settings) error {
 			return err
 		}
 		for _, shape := range shapes {
-			if err = product(ctx, s, e, all, shape[0], shape[1], shape[2]); err != nil {
+			if err = product(ctx, s, e, all, shape); err != nil {
 				break
 			}
 		}
@@ -85,9 +85,10 @@ func products(ctx context.Context, s *settings) error {
 	return nil
 }
 
-// product times one product, B packed once and at each call, and those of the peers,
+// product times one product of a shape m x k x n, B packed once and at each call, and those of the peers,
 // each against the peak of the same round.
-func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasPeer, m, k, n int) error {
+func product(ctx context.Context, s *settings, e *engine.Engine, all []*blasPeer, shape [3]int) error {
+	m, k, n := shape[0], shape[1], shape[2]
 	r := num.NewRand(1, 0)
 	a, b := engine.NewMatrix(m, k), engine.NewMatrix(k, n)
 	ours, theirs := engine.NewMatrix(m, n), engine.NewMatrix(m, n)

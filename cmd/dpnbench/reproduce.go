@@ -173,11 +173,11 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		if !r.includes(what, name) {
 			continue
 		}
-		keep := func(b *reproduce.Robust) error {
+		x := experiment{name: name, out: &out.Results, have: have, keep: func(b *reproduce.Robust) error {
 			out.Robust = b
 			return r.save(out, start)
-		}
-		if err := r.experiment(ctx, e, data, name, &out.Results, have, keep); err != nil {
+		}}
+		if err := r.measure(ctx, e, data, &x); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -309,17 +309,24 @@ func (r *reproduction) kept() (*reproduce.Robust, error) {
 	return old.Robust, nil
 }
 
-// experiment runs one experiment.
-func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *dataset.Data, name string,
-	out *reproduce.Results, have *reproduce.Robust, keep func(*reproduce.Robust) error) (err error) {
-	last := ""
+// experiment is one experiment, of which have is known and keep saves what is measured so far.
+type experiment struct {
+	name string
+	out  *reproduce.Results
+	have *reproduce.Robust
+	keep func(*reproduce.Robust) error
+}
+
+// measure runs one experiment.
+func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *dataset.Data, x *experiment) (err error) {
+	out, last := x.out, ""
 	progress := func(what string, done, all int) {
 		if what != last {
 			r.note("%s\n", what)
 		}
 		last = what
 	}
-	switch name {
+	switch x.name {
 	case "table1":
 		o := reproduce.Table1Options{Seeds: r.seeds, Epochs: r.epochs, Progress: progress}
 		out.Table1, err = reproduce.RunTable1(ctx, e, data, o)
@@ -336,7 +343,7 @@ func (r *reproduction) experiment(ctx context.Context, e *engine.Engine, data *d
 		out.Field, err = reproduce.RunField(ctx, e, data, reproduce.FieldOptions{Progress: progress})
 	case apart:
 		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs,
-			Progress: progress, Have: have, Keep: keep})
+			Progress: progress, Have: x.have, Keep: x.keep})
 	}
 	return err
 }
