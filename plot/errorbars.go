@@ -68,7 +68,8 @@ func (b errorBars) draw(c draw.Canvas, x, from, to vg.Length, openBelow, openAbo
 		if open {
 			aside = 0.6 * inwards * b.width
 		}
-		c.StrokeLines(line, []vg.Point{{X: x - b.width/2, Y: y + aside}, {X: x, Y: y}, {X: x + b.width/2, Y: y + aside}})
+		half := b.width / 2
+		c.StrokeLines(line, []vg.Point{{X: x - half, Y: y + aside}, {X: x, Y: y}, {X: x + half, Y: y + aside}})
 	}
 	end(from, openBelow, 1)
 	end(to, openAbove, -1)

@@ -31,7 +31,8 @@ func specimens() []specimen {
 	for _, s := range pooledSizes {
 		list = append(list,
 			specimen{fmt.Sprintf("convpool %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
-				func() Layer { return NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5]) }, convPool64(s)})
+				func() Layer { return NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5]) },
+				convPool64(s)})
 	}
 	return list
 }
