@@ -2,7 +2,7 @@ package dataset
 
 import "fmt"
 
-// tooLarge says why images of so many bytes do not fit Options.Memory, or returns "". Running out of
+// tooLarge says why images of the given size do not fit Options.Memory, or returns "". Running out of
 // memory cannot be handled once it happens.
 func (o Options) tooLarge(bytes float64) string {
 	const headroom = 1.1 // for the rest of the program

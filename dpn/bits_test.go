@@ -73,7 +73,7 @@ func TestTrainedBits(t *testing.T) {
 			}
 			d.Train = small
 		}
-		if preset == "paper" { // so many steps that most are combinations of others
+		if preset == "paper" { // enough steps for combinations of a few of them
 			c.Steps = 17
 		}
 		for _, r := range runs {

@@ -95,7 +95,8 @@ type boundsJob struct{ m *Mixture }
 // Run makes the bound of component i.
 func (j *boundsJob) Run(worker *engine.Worker, i int) { j.m.precision.makeBound(worker, i) }
 
-// runBounds makes the bounds of n components from so many elements in all, unless they are made.
+// runBounds makes the bounds of n components unless they are made. elements is the total number of
+// parameters that it reads.
 func (m *Mixture) runBounds(e *engine.Engine, n int, elements float64) {
 	if !m.boundsMade {
 		m.making.m = m

@@ -365,8 +365,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestCallsOfComponents compares ascents of so many rows and components that a step takes several
-// calls of quadSmallD and of moveRows with those of pure Go, with precisions of their own and one for
+// TestCallsOfComponents compares ascents with enough rows and components for several calls of
+// quadSmallD and of moveRows a step with those of pure Go, with precisions of their own and one for
 // all, and with and without a trajectory.
 func TestCallsOfComponents(t *testing.T) {
 	if testing.Short() {

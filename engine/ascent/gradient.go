@@ -59,8 +59,8 @@ func NewLowRankGradient(k, d, r int) *Gradient {
 }
 
 // gradientJob computes dP_i, of which a task has some panels of columns, and with the first part dc_i and the
-// sums that dmu_i is made of, for a group of components. If features are few, so many rows at a time go to all
-// components of the group that W_i and D_i stay in the first-level cache, and x and U of the rows in the second.
+// sums that dmu_i is made of, for a group of components. For small d, a block of rows goes to all components of the
+// group at a time: W_i and D_i then stay in the first-level cache, and x and U of the rows in the second.
 type gradientJob struct {
 	e             *engine.Engine
 	m             *Mixture

@@ -76,15 +76,15 @@ const (
 	streamBytesPerMicrosecond = 5e3
 )
 
-// PlanAscent returns how Ascend would run on so many rows of a mixture of k matrices P_i, without a
-// trajectory.
+// PlanAscent returns how Ascend would run for the given number of rows on a mixture of k matrices P_i,
+// without a trajectory.
 func PlanAscent(e *engine.Engine, rows, k, d, steps int) Plan {
 	return planDense(e, rows, k, d, steps, true)
 }
 
-// Plan returns how Ascend would run so many rows on m, without a trajectory. Precisions of low rank are
-// shared by rows, in blocks as high as they can be; nothing of size d is kept for each component, so that
-// KeepsG does not matter. One P for all is planned for as k of them.
+// Plan returns how Ascend would run for the given number of rows on m, without a trajectory. Precisions of
+// low rank share the work by rows, in blocks as high as possible; they keep nothing of size d for each
+// component, so KeepsG does not matter. One P for all components is planned like k of them.
 func (m *Mixture) Plan(e *engine.Engine, rows, steps int) Plan {
 	return m.precision.plan(e, rows, steps, true)
 }
@@ -177,9 +177,9 @@ func keepsG(rows, k, d, steps int) bool {
 	return 4*float64(rows)*float64(k)*float64(d)*float64(steps) <= float64(maxKeptG) // beyond an int of 32 bits
 }
 
-// KeptBytes returns the bytes of G_i that ascents of so many rows for the backward pass keep at most, with
-// precisions that are matrices: those of all steps if Plan.KeepsG, by the dense route, and those of the first
-// step of the rows that climb at a time, by the sparse one.
+// KeptBytes returns the most bytes of G_i that an ascent keeps for the backward pass if its precisions are
+// matrices. The dense route keeps G_i of all steps if Plan.KeepsG, the sparse route those of the first step of
+// the rows that it handles at a time.
 func KeptBytes(rows, k, d, steps int) float64 {
 	bytes := 4 * float64(min(rows, sparseRows(k*d))) * float64(k) * float64(d)
 	if keepsG(rows, k, d, steps) {

@@ -179,8 +179,8 @@ func (m *Mixture) probe(e *engine.Engine, x engine.Matrix) {
 	m.activity = activity{known: true, active: float64(count) / float64(n)}
 }
 
-// sparseCost estimates what the sparse route costs if so many components of a row are active, as a share of
-// the dense one. It knows three things: the first step computes all components (of low rank only their
+// sparseCost estimates what the sparse route costs with the given mean number of active components of a row,
+// as a share of the dense one. It knows three things: the first step computes all components (of low rank only their
 // q_i); a product of few rows takes as long as reading P_i, or several times as long as F_i lets expect;
 // and a row needs some Go code in every step, about half a microsecond and the cost of looking at the bounds
 // of all components now and then.
@@ -192,8 +192,8 @@ func (m *Mixture) sparseCost(e *engine.Engine, rows, steps int, active float64) 
 	return (c.first + float64(steps-1)*(active*c.slow+code)) / (float64(steps) * k)
 }
 
-// ExplainRoute says in a line when ascents of so many rows on m, whose precisions have been set, take which
-// route.
+// ExplainRoute says in a line when ascents of the given number of rows on m take which route. The precisions
+// must have been set.
 func (m *Mixture) ExplainRoute(e *engine.Engine, rows, steps int) string {
 	m.ready(e, "ExplainRoute")
 	m.lock(e)

@@ -24,7 +24,7 @@ type triangles struct {
 }
 
 // triangleSteps is the number of steps of single rows after which triangles are made: making them
-// takes about as long as they save in so many.
+// takes about as long as they save in 16 steps.
 const triangleSteps = 16
 
 // maxTriangleBytes is the size of all P_i up to which half of them, and as much for lanes without a component,

@@ -88,8 +88,8 @@ func TestTrianglesKeepToTheirRow(t *testing.T) {
 	}
 }
 
-// TestTrianglesInTurns compares a single row of so many features that its groups are several calls
-// with the same row among others.
+// TestTrianglesInTurns compares a single row, with enough features for several calls a group, with the
+// same row among others.
 func TestTrianglesInTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute under emulation: without -short")

@@ -98,9 +98,9 @@ func (row *rowState) recordMove(worker *engine.Worker, x, y []float32) {
 // beyond it wait for their turn.
 var maxAnchors = 16 << 20
 
-// sparseRows is how many rows climb at a time, of each of which so many floats are kept. They are 16 at least,
-// for which it is still worth reading P_i: if k d is 10^7, their G_i take 640 MB, ten times maxAnchors (and P_i
-// more by far).
+// sparseRows is how many rows the sparse route handles at a time if it keeps each floats of a row: at least 16,
+// for which reading P_i is still worth it. If k d is 10^7, their G_i take 640 MB, ten times maxAnchors (and P_i
+// far more).
 func sparseRows(each int) int { return min(max(maxAnchors/each, 16), 4096) }
 
 // ascendSparse is Ascend by the sparse route, for a mixture with bounds.
