@@ -47,7 +47,7 @@ type table struct {
 	quadSmallD func(args *quadSmallDArgs) `optional:"yes"`
 	vjpSmallD  func(args *vjpSmallDArgs)  `optional:"yes"`
 
-	// The step of a single row (triangle.go): quadTriangle computes G and q for groups of eight and
+	// The step of a single row (lanes.go): quadTriangle computes G and q for groups of eight and
 	// four components side by side, quadSixteens for groups of sixteen. Blocks of up to aloneRows
 	// rows are faster row by row in this way.
 	aloneRows    int                                                                 `optional:"yes"`
