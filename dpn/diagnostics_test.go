@@ -296,7 +296,10 @@ func TestDensityBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := whole.WeightsSHA256(); densityHashes[form] == "" || !strings.HasPrefix(got, densityHashes[form]) {
+		got := whole.WeightsSHA256()
+		if densityHashes[form] == "" {
+			t.Errorf("no hash of form %s in densityHashes (dpn/diagnostics_test.go): the weights hash to %.16s", form, got)
+		} else if !strings.HasPrefix(got, densityHashes[form]) {
 			t.Errorf("%s: weights hash to %s, want %s...", form, got, densityHashes[form])
 		}
 		if testing.Short() { // the rest takes a minute under emulation

@@ -94,13 +94,13 @@ func TestExtractorGradients(t *testing.T) {
 			}
 			x := reference.Vector(s.x.Data)
 			loss64 := func() float64 {
-				o := &oracle{in: c.Dim, d: c.Dim, k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
+				o := &oracle{t: t, in: c.Dim, d: c.Dim, k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
 					form: c.Form, scale: float64(float32(c.Scale)), eps: c.Eps,
 					params: params, x: blas(features64(c, params, x, 4), 4, c.Dim), labels: set.Labels}
 				_, _, _, _, l := o.forward()
 				return l
 			}
-			if want := loss64(); math.Abs(loss-want) > 1e-5*want {
+			if want := loss64(); !(math.Abs(loss-want) <= 1e-5*want) {
 				t.Errorf("loss %v, in float64 %v", loss, want)
 			}
 			for _, p := range m.extractor.Params() {
@@ -121,7 +121,7 @@ func TestExtractorGradients(t *testing.T) {
 					v[i] = old - h
 					diff := (up - loss64()) / (2 * h)
 					v[i] = old
-					if got := float64(p.Grad[i]); math.Abs(got-diff) > 1e-4*largest {
+					if got := float64(p.Grad[i]); !(math.Abs(got-diff) <= 1e-4*largest) {
 						t.Errorf("%s[%d]: gradient %.9g, central difference %.9g", p.Name, i, got, diff)
 					}
 				}

@@ -12,12 +12,18 @@ import (
 	"dpnbench/dpn/safetensors"
 )
 
-// formConfigs are the gradient tests' networks with each form of precisions.
-func formConfigs() map[string]Config {
+// formConfigs are the gradient tests' networks, one with each form of precisions.
+func formConfigs(t *testing.T) map[string]Config {
+	t.Helper()
 	list := map[string]Config{}
 	for _, c := range gradientConfigs {
 		c = completed(c)
 		list[c.Form] = c
+	}
+	for _, form := range potential.Forms() {
+		if _, ok := list[form]; !ok {
+			t.Fatalf("no network of form %s in gradientConfigs (dpn/gradient_test.go)", form)
+		}
 	}
 	return list
 }
@@ -37,8 +43,12 @@ func TestNotDefinite(t *testing.T) {
 		potential.FormLowRank: {"denoising_potential.l", func(x []float32, d int) { x[d+1] = 60 }, false},
 		potential.FormFlat:    {"denoising_potential.U", func(x []float32, d int) { x[d+1] += 0.1 }, false},
 	}
-	configs := formConfigs()
-	for name, s := range corrupt {
+	configs := formConfigs(t)
+	for _, name := range potential.Forms() {
+		s, ok := corrupt[name]
+		if !ok {
+			t.Fatalf("no corrupted tensor of form %s", name)
+		}
 		c := configs[name]
 		if c.Form == potential.FormFlat { // of more than one row
 			c.Dim, c.Rank, c.Eps = 5, 3, 0.1

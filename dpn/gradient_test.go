@@ -18,6 +18,7 @@ import (
 
 // oracle is the whole network in float64, on flat parameters by name.
 type oracle struct {
+	t                        testing.TB
 	in, d, k, classes, steps int
 	norm                     bool
 	form                     string
@@ -92,7 +93,7 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 			_, df := low.Gradient(dp.V)
 			return map[string][]float64{prefix + "U": scaled(df, factor)}
 		}
-	default:
+	case potential.FormDiag, potential.FormLowRank: // diag has r = 0
 		l, r := o.params[prefix+"l"], o.params[prefix+"R"]
 		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(r)/o.d, o.d), Sign: 1}
 		for i, v := range l {
@@ -110,6 +111,8 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 			return map[string][]float64{prefix + "l": dw, prefix + "R": scaled(df, s)}
 		}
 	}
+	o.t.Fatalf("no oracle of form %s: add a case to oracle.potential in dpn/gradient_test.go", o.form)
+	return nil, nil
 }
 
 func scaled(x []float64, s float64) []float64 {
@@ -341,6 +344,7 @@ func TestGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	formConfigs(t)
 	for _, c := range gradientConfigs {
 		c = completed(c)
 		t.Run(fmt.Sprintf(
@@ -358,7 +362,7 @@ func TestGradients(t *testing.T) {
 			at := []int32{0, 1, 2, 3, 4, 5}
 			loss := s.exact(set, at, &tl)
 
-			o := &oracle{in: 12, d: m.Dim(), k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
+			o := &oracle{t: t, in: 12, d: m.Dim(), k: c.Components, classes: 3, steps: c.Steps, norm: c.LayerNorm,
 				form: c.Form, scale: float64(float32(c.Scale)), eps: c.Eps,
 				params: map[string][]float64{}, x: reference.New(6, 12), labels: set.Labels}
 			for i, v := range s.x.Data {
@@ -375,12 +379,15 @@ func TestGradients(t *testing.T) {
 				o.params[p.Name] = reference.Vector(p.Data)
 			}
 			_, _, _, _, want := o.forward()
-			if math.Abs(loss-want) > 1e-5*want {
+			if !(math.Abs(loss-want) <= 1e-5*want) {
 				t.Errorf("loss %v, in float64 %v", loss, want)
 			}
 			grads := o.backward()
 			for _, p := range m.Params() {
 				g, x := grads[p.Name], o.params[p.Name]
+				if len(g) != len(x) {
+					t.Fatalf("%s: the oracle has a gradient of %d numbers, want %d", p.Name, len(g), len(x))
+				}
 				largest := 0.0
 				for _, v := range g {
 					largest = max(largest, math.Abs(v))
@@ -394,14 +401,14 @@ func TestGradients(t *testing.T) {
 					_, _, _, _, down := o.forward()
 					x[i] = old
 					diff := (up - down) / (2 * h)
-					if math.Abs(g[i]-diff) > 1e-6*(math.Abs(diff)+1e-2*largest)+1e-11 {
+					if !(math.Abs(g[i]-diff) <= 1e-6*(math.Abs(diff)+1e-2*largest)+1e-11) {
 						t.Errorf("%s[%d]: gradient %.12g, central difference %.12g", p.Name, i, g[i], diff)
 					}
 					slope := 1.0
 					if p.Name == potential.AlphaName {
 						slope = 1 - math.Exp(-x[0])
 					}
-					if got := float64(p.Grad[i]); math.Abs(got-slope*g[i]) > 2e-5*slope*largest+1e-7 {
+					if got := float64(p.Grad[i]); !(math.Abs(got-slope*g[i]) <= 2e-5*slope*largest+1e-7) {
 						t.Errorf("%s[%d]: float32 gradient %.9g, in float64 %.9g", p.Name, i, got, slope*g[i])
 					}
 				}

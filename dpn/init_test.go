@@ -43,7 +43,10 @@ func TestPlacedBits(t *testing.T) {
 			if r.EM == nil || r.EM.Iterations == 0 {
 				t.Fatalf("%s: no EM: %+v", form, r.EM)
 			}
-			if got, want := m.WeightsSHA256(), placedHashes[form]; want == "" || !strings.HasPrefix(got, want) {
+			got, want := m.WeightsSHA256(), placedHashes[form]
+			if want == "" {
+				t.Errorf("no hash of form %s in placedHashes (dpn/init_test.go): the weights hash to %.16s", form, got)
+			} else if !strings.HasPrefix(got, want) {
 				t.Errorf("%s, %v: weights hash to %s, want %s...", form, e.Tier(), got, want)
 			}
 		}

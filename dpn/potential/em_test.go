@@ -89,7 +89,7 @@ func TestEMRises(t *testing.T) {
 			if len(r.LogLikelihood) != r.Iterations+1 {
 				t.Errorf("%s: %d log-likelihoods of %d iterations", form, len(r.LogLikelihood), r.Iterations)
 			}
-			if got := logDensity(t, p, x); math.Abs(got-r.Final()) > 10*rounding {
+			if got := logDensity(t, p, x); !(math.Abs(got-r.Final()) <= 10*rounding) {
 				t.Errorf("%s, seed %d: log-likelihood %v, by the densities %v", form, seed, r.Final(), got)
 			}
 			if tensor, problem := p.form.definite(e); problem != "" {
@@ -196,6 +196,9 @@ func TestEMOneComponent(t *testing.T) {
 		}),
 	}
 	for _, form := range Forms() {
+		if want[form] == nil {
+			t.Fatalf("no expected covariance of form %s", form)
+		}
 		c := emSettings(form)
 		c.Rank, c.Scale, c.Eps = rank, s0, eps
 		p, clusters := newTestPotential(t, e, c, x, 1, 1)
@@ -203,7 +206,7 @@ func TestEMOneComponent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j, v := range mean {
-			if got := float64(p.mu.Data[j]); math.Abs(got-v) > 1e-6*(1+math.Abs(v)) {
+			if got := float64(p.mu.Data[j]); !(math.Abs(got-v) <= 1e-6*(1+math.Abs(v))) {
 				t.Errorf("%s: mean %d is %v, want %v", form, j, got, v)
 			}
 		}
@@ -217,7 +220,7 @@ func TestEMOneComponent(t *testing.T) {
 				if a == b {
 					id = 1
 				}
-				if math.Abs(v-id) > 1e-3 {
+				if !(math.Abs(v-id) <= 1e-3) {
 					t.Errorf("%s: element (%d, %d) of P Sigma is %v, want %v", form, a, b, v, id)
 				}
 			}
@@ -262,7 +265,7 @@ func TestEMTiedPools(t *testing.T) {
 		t.Fatal("singular")
 	}
 	for j, v := range linalg.InverseDiagonal(m, d) {
-		if want := (square[0][j] + square[1][j]) / n; math.Abs(v/want-1) > 1e-4 {
+		if want := (square[0][j] + square[1][j]) / n; !(math.Abs(v/want-1) <= 1e-4) {
 			t.Errorf("variance %d is %v, want %v", j, v, want)
 		}
 	}
@@ -309,7 +312,7 @@ func TestEMRecovers(t *testing.T) {
 			"mean 0": {float64(p.mu.Data[c.i*d]), c.mean[0]}, "mean 1": {float64(p.mu.Data[c.i*d+1]), c.mean[1]},
 			"s00": {m[3] / det, c.s00}, "s01": {-m[1] / det, c.s01}, "s11": {m[0] / det, c.s11},
 		} {
-			if math.Abs(v[0]-v[1]) > 0.1 {
+			if !(math.Abs(v[0]-v[1]) <= 0.1) {
 				t.Errorf("component %d: %s is %.3f, want %.3f", c.i, what, v[0], v[1])
 			}
 		}
@@ -317,7 +320,7 @@ func TestEMRecovers(t *testing.T) {
 		mass := func(i int, p64 []float64) float64 {
 			return math.Exp(float64(p.c.Data[i])) / math.Sqrt(p64[0]*p64[3]-p64[1]*p64[2])
 		}
-		if got := mass(c.i, m) / (mass(c.i, m) + mass(1-c.i, other)); math.Abs(got-c.share) > 0.01 {
+		if got := mass(c.i, m) / (mass(c.i, m) + mass(1-c.i, other)); !(math.Abs(got-c.share) <= 0.01) {
 			t.Errorf("component %d: weight %.3f, want %.3f", c.i, got, c.share)
 		}
 	}

@@ -145,7 +145,9 @@ type form interface {
 	definite(e *engine.Engine) (tensor, problem string)
 
 	// logDets sets v (k) to log |P_i|, not finite if P_i is not positive definite.
-	// addLikelihood, called after it, adds to g the gradient of the negative log-likelihood.
+	// addLikelihood, called after it, adds to g the gradient of the negative log-likelihood. For
+	// diag(w_i) +- F_i^T F_i, call l.addLowRank for the part from phi, then add the part from
+	// log |P_i| (flat has none).
 	logDets(e *engine.Engine, v []float32)
 	addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood)
 	// maximise is the part of the precisions in an M step (Potential.EM), given the means. A

@@ -33,7 +33,7 @@ func perturbed(t *testing.T, c Settings, d int) *Potential {
 // by it, and checks that it is symmetric and positive definite.
 func TestPrecision(t *testing.T) {
 	e := newEngine(t)
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		Settings
 		d int
 	}{
@@ -42,7 +42,12 @@ func TestPrecision(t *testing.T) {
 		FormDiag:    {Settings{Components: 3, Scale: 0.5}, 12},
 		FormLowRank: {Settings{Components: 4, Rank: 5, Scale: 0.6}, 5},
 		FormFlat:    {Settings{Components: 3, Rank: 3, Eps: 0.2, Scale: 0.7}, 12},
-	} {
+	}
+	for _, name := range Forms() {
+		c, ok := cases[name]
+		if !ok {
+			t.Fatalf("no settings of form %s", name)
+		}
 		c.Form = name
 		d, p := c.d, perturbed(t, c.Settings, c.d)
 		x := engine.NewMatrix(40, d)
@@ -70,7 +75,7 @@ func TestPrecision(t *testing.T) {
 				if !(q > 1e-6*square) {
 					t.Errorf("%s: q_%d = %v at distance %v", name, i, q, math.Sqrt(square))
 				}
-				if got := -2 * float64(phi[b]); math.Abs(got-q) > 1e-5*(q+square) {
+				if got := -2 * float64(phi[b]); !(math.Abs(got-q) <= 1e-5*(q+square)) {
 					t.Errorf("%s: q_%d = %v by the engine, %v by Precision", name, i, got, q)
 				}
 			}
@@ -129,12 +134,12 @@ func TestLargest(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := p.Steepest(context.Background(), 2)
-			if err != nil || math.Abs(got/want-1) > 1e-5 {
+			if err != nil || !(math.Abs(got/want-1) <= 1e-5) {
 				t.Errorf("%s, rank %d: largest eigenvalue %v, want %v (%v)", form, rank, got, want, err)
 			}
 			for adjusted, scale := range map[bool]float64{false: 0.1, true: math.Pow(float64(p.D), -1./3)} {
 				h, err := p.DefaultStepSize(context.Background(), adjusted, 2)
-				if err != nil || math.Abs(h*want/scale-1) > 1e-5 {
+				if err != nil || !(math.Abs(h*want/scale-1) <= 1e-5) {
 					t.Errorf("%s, rank %d, adjusted %v: step size %v, want %v over %v (%v)", form, rank, adjusted, h,
 						scale, want, err)
 				}

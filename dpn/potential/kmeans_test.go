@@ -37,7 +37,7 @@ func TestKMeansFindsBlobs(t *testing.T) {
 				t.Fatalf("row %d is in cluster %d, the first of its blob in %d", i, c, r.Assignment[i%k])
 			}
 		}
-		if !r.Converged || math.Abs(r.Inertia/(n*k*d)-1) > 0.1 {
+		if !r.Converged || !(math.Abs(r.Inertia/(n*k*d)-1) <= 0.1) {
 			t.Errorf("converged %v, inertia %v a number, want about 1", r.Converged, r.Inertia/(n*k*d))
 		}
 		if want == nil {
@@ -120,7 +120,7 @@ func TestClusters(t *testing.T) {
 			}
 		}
 		for i, v := range r.Centres.Data {
-			if want := means[i] / counts[i/d]; math.Abs(float64(v)-want) > 1e-5 {
+			if want := means[i] / counts[i/d]; !(math.Abs(float64(v)-want) <= 1e-5) {
 				t.Errorf("seed %d: number %d of the centres is %v, the mean of their rows %v", seed, i, v, want)
 			}
 		}
@@ -191,7 +191,7 @@ func TestClassKMeans(t *testing.T) {
 		v, _ := reference.SquaredDistance(reference.Vector(x.Row(i)), reference.Vector(r.Centres.Row(int(c))))
 		inertia += v
 	}
-	if math.Abs(inertia/r.Inertia-1) > 0.05 { // the centres have moved once more since
+	if !(math.Abs(inertia/r.Inertia-1) <= 0.05) { // the centres have moved once more since
 		t.Errorf("inertia %v, by the centres %v", r.Inertia, inertia)
 	}
 	if _, err := ClassKMeans(context.Background(), e, x, labels, 2, 1); err == nil {

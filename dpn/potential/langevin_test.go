@@ -257,7 +257,7 @@ func TestEffectiveSampleSize(t *testing.T) {
 			}
 		}
 		got, want := EffectiveSampleSize(x, chains), chains*n*(1-rho)/(1+rho)
-		if math.Abs(got/want-1) > 0.15 {
+		if !(math.Abs(got/want-1) <= 0.15) {
 			t.Errorf("rho %v: effective size %v, expected %v", rho, got, want)
 		}
 		for b := range chains { // chains that disagree are worth a draw each
@@ -275,7 +275,7 @@ func TestEffectiveSampleSize(t *testing.T) {
 			t.Errorf("%s: effective size %v", name, v)
 		}
 	}
-	if v := EffectiveSampleSize([]float32{1, -1, 1, -1, 1, -1, 1, -1}, 1); math.Abs(v-8*math.Log10(8)) > 1e-9 {
+	if v := EffectiveSampleSize([]float32{1, -1, 1, -1, 1, -1, 1, -1}, 1); !(math.Abs(v-8*math.Log10(8)) <= 1e-9) {
 		t.Errorf("effective size %v of an alternating sequence", v)
 	}
 }

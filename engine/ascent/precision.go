@@ -4,7 +4,7 @@ import "dpnbench/engine"
 
 // precision is the form of the P_i of a mixture: matrices (dense.go), or diagonal matrices up to a low rank
 // (lowrank.go). The functions that compute are called once per block of rows, or per group of rows of a
-// component. To add a form, implement this interface.
+// component. To add a form that dense.go and lowrank.go cannot compute, implement this interface.
 type precision interface {
 	// packedBy reports whether the precisions were set by an engine of the tier of e.
 	packedBy(e *engine.Engine) bool
