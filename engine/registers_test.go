@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,8 @@ import (
 
 // TestReservedRegisters reads the assembly of all architectures on every machine: reserved
 // registers are not used, locals lie within their frame, every function with vectors of AVX ends
-// with VZEROUPPER, and each file begins with its build constraint or, a header, with a comment.
+// with VZEROUPPER, each file begins with its build constraint or, a header, with a comment, and the
+// table of contents of a file lists its functions in their order.
 func TestReservedRegisters(t *testing.T) {
 	reserved := map[string]*regexp.Regexp{
 		"amd64": regexp.MustCompile(`\b(R14[BWL]?|SP|g)\b`),
@@ -26,6 +28,8 @@ func TestReservedRegisters(t *testing.T) {
 	local := regexp.MustCompile(`\b\w+-(\d+)(?:\+\w+)*\(SP\)`) // in a frame, which the assembler counts
 	frame := regexp.MustCompile(`^TEXT .*\$(\d+)-\d+`)
 	vector := regexp.MustCompile(`\b[YZ]\d+\b`)
+	listed := regexp.MustCompile(`(?m)^//\t(\w+) `) // in a table of contents
+	function := regexp.MustCompile(`(?m)^TEXT ·(\w+)\(SB\)`)
 	for _, file := range files {
 		arch := architecture.FindStringSubmatch(file)
 		if arch == nil {
@@ -42,6 +46,13 @@ func TestReservedRegisters(t *testing.T) {
 		}
 		if !strings.HasPrefix(string(source), begin) {
 			t.Errorf("%s: expected it to begin with %q", file, begin)
+		}
+		if strings.HasSuffix(file, ".s") {
+			_, contents, _ := strings.Cut(string(source), "\n// Contents:\n")
+			contents, _, _ = strings.Cut(contents, "\n\n")
+			if got, want := names(listed, contents), names(function, string(source)); !slices.Equal(got, want) {
+				t.Errorf("%s: the table of contents lists %q, the file has %q", file, got, want)
+			}
 		}
 		wide := vectorMacros(t, file, vector)
 		deepest, size, vectors, zeroed := 0, 1<<10, false, false
@@ -79,6 +90,14 @@ func TestReservedRegisters(t *testing.T) {
 			t.Errorf("%s: locals down to -%d, expected at most %d", file, deepest, size)
 		}
 	}
+}
+
+// names lists the first groups of the matches of pattern.
+func names(pattern *regexp.Regexp, text string) (list []string) {
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
 }
 
 // macro matches the name of a macro at the start of a line.

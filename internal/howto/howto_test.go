@@ -6,8 +6,12 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
+
+	"dpnbench/engine/check"
 )
 
 const root = "../.."
@@ -18,11 +22,18 @@ var (
 	// indirect are the functions that only package check compares, by methods of a Worker.
 	indirect = map[string]bool{"missing": true, "quadSixteens": true, "poolBackward": true, "panelAt": true,
 		"addPatches": true, "spreadPatches": true, "reluPool": true}
+	// composed are the functions without an entry of their own in package check, which checks what is made of
+	// them: products, ascents, and functions of rows.
+	composed = map[string]bool{"missing": true, "panel": true, "narrow": true, "pair": true, "panelAt": true,
+		"quadSmallD": true, "vjpSmallD": true, "quadTriangle": true, "quadSixteens": true, "mixtureLanes": true,
+		"moveLanes": true, "moveRows": true, "gradient": true, "gradRows": true, "gradDeltas": true, "mixture": true,
+		"responsibilityBackward": true, "subRows": true, "shift": true, "normBackward": true, "dotRows": true,
+		"sqdistRows": true, "quadRows": true, "read": true, "write": true, "triad": true, "fmaPeak": true}
 )
 
 // TestKernels checks what neither the compiler nor another test notices about a new kernel: that it
-// has a method of kernels, which checks lengths, and that a test of package engine calls the
-// unchecked function.
+// has a method of kernels, which checks lengths, that a test of package engine calls the
+// unchecked function, and that package check has an entry of its name.
 func TestKernels(t *testing.T) {
 	files, err := filepath.Glob(root + "/engine/*.go")
 	if err != nil || len(files) == 0 {
@@ -65,7 +76,24 @@ func TestKernels(t *testing.T) {
 		if !tested[name] && !indirect[name] {
 			t.Errorf("kernel %s: no test of package engine calls it, as those in engine/parity_*_test.go", name)
 		}
+		entry := hyphenated(name)
+		if found := slices.Contains(check.Kernels(), entry); found == composed[name] {
+			t.Errorf("kernel %s: engine/check/kernel.go has an entry %s: %v, it is listed here as composed: %v",
+				name, entry, found, composed[name])
+		}
 	}
+}
+
+// hyphenated is reluBackward as relu-backward.
+func hyphenated(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }
 
 // functions lists the fields of s that are functions.

@@ -55,9 +55,15 @@ func subtractGeneric(dst, x, y []float32) {
 	{[]edit{
 		before("engine/asm_amd64.s", "// func subRowsAVX2(", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end")),
 		before("engine/asm_avx512_amd64.s", "// func subRowsAVX512(", onAMD64("AVX512", "ELEM_SUB", "l16, rest, end")),
+	}, tables, "asm_avx512_amd64.s: the table of contents lists"},
+	{[]edit{
+		before("engine/asm_amd64.s", "//\tsubRowsAVX2 ", "//\tsubtractAVX2      dst[j] = x[j] - y[j]\n"),
+		before("engine/asm_avx512_amd64.s", "//\tsubRowsAVX512 ", "//\tsubtractAVX512      dst[j] = x[j] - y[j]\n"),
 	}, tables, ""},
 	{nil, onARM, "subtractNEON not defined"},
-	{[]edit{before("engine/asm_arm64.s", "// func subRowsNEON(", `TEXT ·subtractNEON(SB), NOSPLIT, $0-72
+	{[]edit{
+		before("engine/asm_arm64.s", "//\tsubRowsNEON ", "//\tsubtractNEON      dst[j] = x[j] - y[j]\n"),
+		before("engine/asm_arm64.s", "// func subRowsNEON(", `TEXT ·subtractNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R0
 	MOVD dst_len+8(FP), R7
 	MOVD x_base+24(FP), R1
@@ -65,7 +71,8 @@ func subtractGeneric(dst, x, y []float32) {
 	VEC_LOOP(VEC_LOADXY, ELEM_SUB, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
-`)}, onARM, ""},
+`),
+	}, onARM, ""},
 	{nil, complete, "kernel subtract: it has a checked method in engine/kernel.go: false"},
 	{[]edit{before("engine/kernel.go", "func (kern *kernels) subRows(",
 		`func (kern *kernels) subtract(dst, x, y []float32) {
@@ -78,7 +85,7 @@ func subtractGeneric(dst, x, y []float32) {
 	{[]edit{before("engine/parity_vector_test.go", "\t{\"multiply\", 3, 0,",
 		"\t{\"subtract\", 3, 0, func(kern *kernels, b [][]float32, s []float32) {\n"+
 			"\t\tkern.table.subtract(b[0], b[1], b[2])\n\t}},\n")},
-		complete, ""},
+		complete, "kernel subtract: engine/check/kernel.go has an entry subtract: false"},
 	{nil, parity, "subtract"}, // ELEM_ADD is a mistake
 	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end"),
 		onAMD64("AVX2", "ELEM_SUB", "l16, l8, tail, end")}},
@@ -105,6 +112,7 @@ func (e *Engine) Subtract(dst, x, y []float32) {
 `)}, hashes, "no hash of subtract (-update adds it)"},
 	{nil, hashes + " -update", ""},
 	{nil, hashes, ""},
+	{nil, complete, ""},
 	{nil, "go vet ./engine", ""},
 }
 
