@@ -113,7 +113,7 @@ func (s *Trainer) gradients(set *dataset.Set, at []int32, t *layer.Tally) float6
 	return s.exact(set, at, t)
 }
 
-// exact is gradients through the classifier, all ascent steps and the extractor.
+// exact computes gradients through the classifier, all ascent steps and the extractor.
 func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	m, e, n := s.m, s.e, len(at)
 	p := m.potential

@@ -88,7 +88,7 @@ type ascentJob struct {
 	r     engine.Matrix
 	plan  Plan
 
-	singleRows bool // rows one by one, by triangles
+	singleRows bool // rows one by one, with packed triangles of P_i (single_row.go)
 
 	// By components: the phase that runs, in which part of the step.
 	phase phase
@@ -104,8 +104,9 @@ const (
 	moves               // mixture and movement of one step, split over rows
 )
 
-// stepBlock is a block of rows at one step: the rows of x, and where G_i, q (then r) and phi of the step go:
-// into the trajectory, or into scratch memory.
+// stepBlock is a block of rows at one step: the rows of x, and where G_i, q (which mixture overwrites with r)
+// and phi of the step go: into the trajectory, or into scratch memory. at sets all but g; dense.step sets g,
+// and lowRank.step needs none.
 type stepBlock struct {
 	t, r0  int // the step, and the block's first row in x
 	x      engine.Matrix
@@ -153,7 +154,7 @@ func (j *ascentJob) ascendBlock(worker *engine.Worker, r0, r1 int) {
 			return
 		}
 		*b = j.at(worker, t, r0, r1)
-		j.m.precision.step(worker, j, b)
+		j.m.precision.step(worker, j, b) // dense.step or lowRank.step: q, r, phi and the movement
 	}
 	if j.tr != nil {
 		engine.CopyMatrix(j.tr.XAt(j.steps).Slice(r0, r1, 0, j.m.D), j.x.Slice(r0, r1, 0, j.m.D))
@@ -163,7 +164,7 @@ func (j *ascentJob) ascendBlock(worker *engine.Worker, r0, r1 int) {
 // stopped reports whether the caller has given up.
 func (j *ascentJob) stopped() bool { return j.stop != nil && j.stop() }
 
-// at returns the block of rows [r0, r1) at step t, in the memory of a worker, but for G.
+// at returns the block of rows [r0, r1) at step t, in the memory of a worker, without g.
 func (j *ascentJob) at(worker *engine.Worker, t, r0, r1 int) stepBlock {
 	rows := r1 - r0
 	b := stepBlock{t: t, r0: r0, x: j.x.Slice(r0, r1, 0, j.m.D)}
@@ -179,8 +180,8 @@ func (j *ascentJob) at(worker *engine.Worker, t, r0, r1 int) stepBlock {
 	return b
 }
 
-// mixture turns q of the rows [b0, b1) of a block into r and phi. It returns false if only these were asked
-// for.
+// mixture overwrites q of the rows [b0, b1) of a block with r, and sets phi. It keeps a copy of q if the
+// trajectory asks for it (keepQ). It returns false if only r and phi were asked for.
 func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) bool {
 	if tr := j.tr; tr != nil && tr.keepQ {
 		for i := range j.m.K {
@@ -199,8 +200,8 @@ func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) boo
 	return false
 }
 
-// move turns q into r and phi, and moves the rows [b0, b1) of a block uphill, for precisions that are
-// matrices.
+// move calls mixture, which makes r and phi of q, and moves the rows [b0, b1) of a block uphill, for
+// precisions that are matrices.
 func (j *ascentJob) move(worker *engine.Worker, b *stepBlock, b0, b1 int) {
 	if !j.mixture(worker, b, b0, b1) {
 		return

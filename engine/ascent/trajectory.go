@@ -36,7 +36,7 @@ type Trajectory struct {
 	sparse  bool          // by the sparse route: then what is above holds active pairs only, and
 	records []blockRecord // for matrices P_i, G_i of these is here
 
-	keepQ bool
+	keepQ bool      // set for the first step of the sparse route, whose bounds start from q
 	q     []float32 // K x Rows of the last step, if keepQ asks for it
 
 	jobs struct { // here, so that starting one allocates nothing
