@@ -298,7 +298,8 @@ func TestDensityBits(t *testing.T) {
 		}
 		got := whole.WeightsSHA256()
 		if densityHashes[form] == "" {
-			t.Errorf("no hash of form %s in densityHashes (dpn/diagnostics_test.go): the weights hash to %.16s", form, got)
+			t.Errorf("no hash of form %s in densityHashes (dpn/diagnostics_test.go): the weights hash to %.16s",
+				form, got)
 		} else if !strings.HasPrefix(got, densityHashes[form]) {
 			t.Errorf("%s: weights hash to %s, want %s...", form, got, densityHashes[form])
 		}
