@@ -143,14 +143,10 @@ type pass struct {
 // pass makes the updates of an epoch.
 func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	m, s := f.m, f.step
-	order := make([]int32, f.train.Len())
-	num.NewRand(m.Config.Seed, stream.Shuffle+uint64(number)).Permutation(order)
 	clear(s.used)
-	for lo := 0; lo < len(order) && f.updates < all; lo += m.Config.Batch {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		at := order[lo:min(lo+m.Config.Batch, len(order))]
+	loop := layer.Loop{Batch: m.Config.Batch, Updates: &f.updates, All: all}
+	order := num.NewRand(m.Config.Seed, stream.Shuffle+uint64(number))
+	return loop.Pass(ctx, f.train.Len(), order, func(at []int32) error {
 		begun := time.Now()
 		var loss float64
 		if m.Config.denoisesOnce() {
@@ -167,15 +163,14 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 		}
 		p.add(s, norm)
 		s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.updates, all), norm)
-		f.updates++
 		if f.seconds = append(f.seconds, time.Since(begun).Seconds()); len(f.seconds) > 2*keptSeconds {
 			f.seconds = slices.Delete(f.seconds, 0, len(f.seconds)-keptSeconds)
 		}
 		if f.opt.OnStep != nil {
-			f.opt.OnStep(f.updates, all, loss)
+			f.opt.OnStep(f.updates+1, all, loss)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // add adds the gradient norms and losses of a minibatch.

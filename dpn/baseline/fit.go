@@ -180,17 +180,17 @@ func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 // epoch trains on all rows once, in a new random order.
 func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 	start := time.Now()
-	order := make([]int32, f.s.Len())
-	num.NewRand(f.t.Seed, streamShuffle+uint64(number)).Permutation(order)
 	var tally layer.Tally
-	for lo := 0; lo < len(order) && f.updates < f.all; lo += f.t.Batch {
-		if err := ctx.Err(); err != nil {
-			return Epoch{}, err
+	order := num.NewRand(f.t.Seed, streamShuffle+uint64(number))
+	loop := layer.Loop{Batch: f.t.Batch, Updates: &f.updates, All: f.all}
+	err := loop.Pass(ctx, f.s.Len(), order, func(at []int32) error {
+		if what := f.update(at, &tally); what != "" {
+			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
 		}
-		if what := f.update(order[lo:min(lo+f.t.Batch, len(order))], &tally); what != "" {
-			return Epoch{}, &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
-		}
-		f.updates++
+		return nil
+	})
+	if err != nil {
+		return Epoch{}, err
 	}
 	score := tally.Score()
 	return Epoch{

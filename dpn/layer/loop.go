@@ -1,0 +1,31 @@
+package layer
+
+import (
+	"context"
+
+	"dpnbench/engine/num"
+)
+
+// Loop is the training loop of a network: passes over the samples, a minibatch an update.
+type Loop struct {
+	Batch   int  // samples of an update, at most
+	Updates *int // made so far
+	All     int  // updates of the whole training
+}
+
+// Pass trains on n samples once, in an order that r draws: it calls update with each minibatch until all
+// updates of the training are made, update fails, or ctx ends.
+func (l *Loop) Pass(ctx context.Context, n int, r *num.Rand, update func(at []int32) error) error {
+	order := make([]int32, n)
+	r.Permutation(order)
+	for lo := 0; lo < n && *l.Updates < l.All; lo += l.Batch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := update(order[lo:min(lo+l.Batch, n)]); err != nil {
+			return err
+		}
+		*l.Updates++
+	}
+	return nil
+}
