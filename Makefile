@@ -30,10 +30,11 @@ test-arm64: ## the short tests on arm64 (qemu-aarch64)
 	$(call emulator,qemu-aarch64)
 	CGO_ENABLED=0 GOARCH=arm64 go test -short -vet=off -exec qemu-aarch64 ./...
 
+# The ascents need not be emulated on amd64: make test runs them in pure Go and with AVX2.
 test-noavx: build # Nehalem: the generic tier
 	$(call emulator,qemu-x86_64)
 	qemu-x86_64 -cpu Nehalem ./dpnbench info 2>/dev/null | grep 'generic *active'
-	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Nehalem' ./engine ./engine/ascent
+	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Nehalem' ./engine
 	qemu-x86_64 -cpu Nehalem ./dpnbench check --kernel ascend --quiet # make test checks the other kernels in pure Go
 
 test-avx2: build # Haswell: the AVX2 tier, or generic without FMA
@@ -41,7 +42,7 @@ test-avx2: build # Haswell: the AVX2 tier, or generic without FMA
 	qemu-x86_64 -cpu Haswell,-fma ./dpnbench info 2>/dev/null | grep 'generic *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench info 2>/dev/null | grep 'avx2 *active'
 	qemu-x86_64 -cpu Haswell ./dpnbench check --tier avx512 --quiet 2>&1 | grep 'not available'
-	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Haswell' ./engine ./engine/ascent
+	CGO_ENABLED=0 go test -short -vet=off -exec 'qemu-x86_64 -cpu Haswell' ./engine
 
 test-s390x: # big-endian, without assembly
 	$(call emulator,qemu-s390x)
