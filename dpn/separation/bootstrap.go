@@ -34,18 +34,22 @@ type bootstrap struct {
 	estimated float64 // E of the samples, +Inf if undetermined
 }
 
-func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
-	if err := s.check(e.Threads()); err != nil {
+func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, error) {
+	s, err := checked(in)
+	if err != nil {
 		return nil, err
 	}
-	sc := newScatter(s, e.Threads())
+	sc, err := newScatter(ctx, s, e.Threads())
+	if err != nil {
+		return nil, err
+	}
 	for k, n := range sc.counts {
 		if n < 2 {
 			return nil, fmt.Errorf("separation: %d sample in class %d: a sampling error needs at least 2", n,
 				sc.labels[k])
 		}
 	}
-	dim, classes := sc.set.Dim, len(sc.labels)
+	dim, classes := sc.dim, len(sc.labels)
 	b := &bootstrap{e: e, sc: sc, z: engine.NewMatrix(sc.set.Len(), dim), first: make([]int, classes+1)}
 	for k, n := range sc.counts {
 		b.first[k+1] = b.first[k] + n
@@ -56,16 +60,19 @@ func newBootstrap(e *engine.Engine, s Set) (*bootstrap, error) {
 		b.unit = math.Ldexp(1, -exponent)
 	}
 	next := slices.Clone(b.first)
-	t := make([]float64, dim)
-	for i, k := range sc.class {
-		centreRow(t, sc.set.X[i*dim:(i+1)*dim], sc.ref)
-		mean := sc.classMean(k)
-		row := b.z.Row(next[k])
-		for j := range row {
-			t[j] = (t[j] - mean[j]) * b.unit
-			row[j] = float32(t[j])
+	err = blocks(ctx, s, e.Threads(), func(from int, x []float64) {
+		for at := 0; at < len(x); at += dim {
+			k, t := int(sc.class[from+at/dim]), x[at:at+dim]
+			linalg.Axpy(-1, sc.ref, t)
+			mean, row := sc.classMean(k), b.z.Row(next[k])
+			for j := range row {
+				row[j] = float32((t[j] - mean[j]) * b.unit)
+			}
+			next[k]++
 		}
-		next[k]++
+	})
+	if err != nil {
+		return nil, err
 	}
 	linalg.Scale(b.unit, sc.means)
 	b.basis = complement(sc.weights)

@@ -1,103 +1,115 @@
 package separation
 
 import (
+	"cmp"
 	"context"
 
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
 )
 
-// covariance represents the covariance matrix C = Z^T Z / n of the rows of x, where Z is x minus
+// covariance represents the covariance matrix C = Z^T Z / n of the rows of src, where Z is src minus
 // its mean row. Only matrix forms C explicitly.
 type covariance struct {
-	x         []float32
+	src       Source
 	rows, dim int
 	threads   int
 	mean      []float64
 }
 
-func newCovariance(x []float32, dim, threads int) *covariance {
-	c := &covariance{x: x, rows: len(x) / dim, dim: dim, threads: threads, mean: make([]float64, dim)}
+func newCovariance(ctx context.Context, src Source, threads int) (*covariance, error) {
+	c := &covariance{src: src, rows: src.Len(), dim: src.Width(), threads: threads}
+	c.mean = make([]float64, c.dim)
 	// The means are those of differences from the first row, so that constant features give exactly
 	// 0 and a common offset costs no accuracy.
-	parallel.Each(chunkCount(dim, columnsPerBlock), threads, func(b int) {
-		from, to := chunkBounds(dim, columnsPerBlock, b)
-		mean, first := c.mean[from:to], x[from:to]
-		for i := range c.rows {
-			for j, v := range x[i*dim+from : i*dim+to] {
-				mean[j] += float64(v) - float64(first[j])
+	first := make([]float64, c.dim)
+	if err := src.ReadRows(first, 0); err != nil {
+		return nil, err
+	}
+	err := blocks(ctx, src, threads, func(_ int, x []float64) {
+		parallel.Each(chunkCount(c.dim, columnsPerBlock), threads, func(b int) {
+			from, to := chunkBounds(c.dim, columnsPerBlock, b)
+			mean, first := c.mean[from:to], first[from:to]
+			for at := 0; at < len(x); at += c.dim {
+				for j, v := range x[at+from : at+to] {
+					mean[j] += v - first[j]
+				}
 			}
-		}
-		for j := range mean {
-			mean[j] = float64(first[j]) + mean[j]/float64(c.rows)
-		}
+		})
 	})
-	return c
+	for j := range c.mean {
+		c.mean[j] = first[j] + c.mean[j]/float64(c.rows)
+	}
+	return c, err
 }
 
-// row writes row i of Z to t.
-func (c *covariance) row(t []float64, i int) {
-	centreRow(t, c.x[i*c.dim:(i+1)*c.dim], c.mean)
+// centre subtracts the mean row from each row of x.
+func (c *covariance) centre(x []float64) {
+	for at := 0; at < len(x); at += c.dim {
+		linalg.Axpy(-1, c.mean, x[at:at+c.dim])
+	}
 }
 
 // trace returns the total variance Tr(C).
-func (c *covariance) trace() float64 {
-	chunks := chunkCount(c.rows, rowsPerChunk)
-	sums := make([]float64, chunks)
-	parallel.Each(chunks, c.threads, func(k int) {
-		t := make([]float64, c.dim)
-		from, to := chunkBounds(c.rows, rowsPerChunk, k)
-		for i := from; i < to; i++ {
-			c.row(t, i)
-			sums[k] += linalg.Dot(t, t)
-		}
-	})
+func (c *covariance) trace(ctx context.Context) (float64, error) {
+	var sums []float64
 	var total float64
-	for _, s := range sums {
-		total += s
-	}
-	return total / float64(c.rows)
+	err := scan(ctx, c.src, c.threads, func(n int) { sums = make([]float64, n) },
+		func(slot, _ int, x []float64) {
+			c.centre(x)
+			for at := 0; at < len(x); at += c.dim {
+				sums[slot] += linalg.Dot(x[at:at+c.dim], x[at:at+c.dim])
+			}
+		},
+		func(slot int) {
+			total += sums[slot]
+			sums[slot] = 0
+		})
+	return total / float64(c.rows), err
 }
 
-// matrix returns C, dim x dim. If ctx ends, the result is incomplete.
-func (c *covariance) matrix(ctx context.Context) []float64 {
+// matrix returns C, dim x dim.
+func (c *covariance) matrix(ctx context.Context) ([]float64, error) {
 	const band = 16 // rows of C per unit of parallel work
 	d := c.dim
 	out := make([]float64, d*d)
-	parallel.Each(chunkCount(d, band), c.threads, func(b int) {
-		from, to := chunkBounds(d, band, b)
-		t := make([]float64, d)
-		for i := range c.rows {
-			if i%rowsPerChunk == 0 && ctx.Err() != nil {
-				return
-			}
-			c.row(t, i)
-			for j := from; j < to; j++ {
-				if t[j] != 0 {
-					linalg.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
+	err := blocks(ctx, c.src, c.threads, func(_ int, x []float64) {
+		c.centre(x)
+		parallel.Each(chunkCount(d, band), c.threads, func(b int) {
+			from, to := chunkBounds(d, band, b)
+			for at := 0; at < len(x); at += d {
+				if at/d%rowsPerChunk == 0 && ctx.Err() != nil {
+					return
+				}
+				t := x[at : at+d]
+				for j := from; j < to; j++ {
+					if t[j] != 0 {
+						linalg.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
+					}
 				}
 			}
-		}
+		})
 	})
 	mirror(out, d, 1/float64(c.rows))
-	return out
+	return out, cmp.Or(err, ctx.Err())
 }
 
-// gramMatrix returns Z Z^T / n, rows x rows. If ctx ends, the result is incomplete.
-func (c *covariance) gramMatrix(ctx context.Context) []float64 {
+// gramMatrix returns Z Z^T / n, rows x rows, and Z.
+func (c *covariance) gramMatrix(ctx context.Context) (out, z []float64, err error) {
 	n := c.rows
-	z := make([]float64, n*c.dim)
-	for i := range n {
-		c.row(z[i*c.dim:(i+1)*c.dim], i)
+	z = make([]float64, n*c.dim)
+	if err := c.src.ReadRows(z, 0); err != nil {
+		return nil, nil, err
 	}
-	out := make([]float64, n*n)
+	c.centre(z)
+	out = make([]float64, n*n)
 	parallel.Each(n, c.threads, func(i int) {
 		for j := 0; j <= i && ctx.Err() == nil; j++ {
 			out[i*n+j] = linalg.Dot(z[i*c.dim:(i+1)*c.dim], z[j*c.dim:(j+1)*c.dim])
 		}
 	})
 	mirror(out, n, 1/float64(n))
-	return out
+	return out, z, ctx.Err()
 }
 
 // mirror multiplies the lower triangle of the n x n matrix a by f and copies it
@@ -111,49 +123,45 @@ func mirror(a []float64, n int, f float64) {
 	}
 }
 
-// combineRows sets v to Z^T weights.
-func (c *covariance) combineRows(v, weights []float64) {
-	clear(v)
-	t := make([]float64, c.dim)
-	for i, w := range weights {
-		c.row(t, i)
-		linalg.Axpy(w, t, v)
-	}
-}
-
 // apply sets each row of out to C times the same row of in (both of width dim). It reads the
 // features once for all rows of in, and computes both products with a row z, z . v and (z . v) z,
 // while z is in the cache.
-func (c *covariance) apply(out, in []float64) {
-	size := len(in)
-	block := size / c.dim
-	chunks := chunkCount(c.rows, rowsPerChunk)
-	sums := make([]float64, chunks*size)
-	parallel.Each(chunks, c.threads, func(k int) {
-		sum := sums[k*size : (k+1)*size]
-		z := make([]float64, c.dim)
-		from, to := chunkBounds(c.rows, rowsPerChunk, k)
-		for i := from; i < to; i++ {
-			c.row(z, i)
-			b := 0
-			for ; b+2 <= block; b += 2 {
-				u0, u1 := b*c.dim, (b+1)*c.dim
-				f0, f1 := dotPair(z, in[u0:u0+c.dim], in[u1:u1+c.dim])
-				axpyPair(f0, f1, z, sum[u0:u0+c.dim], sum[u1:u1+c.dim])
-			}
-			if b < block {
-				u := b * c.dim
-				linalg.Axpy(linalg.Dot(z, in[u:u+c.dim]), z, sum[u:u+c.dim])
-			}
-		}
-	})
+func (c *covariance) apply(ctx context.Context, out, in []float64) error {
+	block := len(in) / c.dim
 	clear(out)
-	for k := range chunks {
-		for j, s := range sums[k*size : (k+1)*size] {
-			out[j] += s
-		}
-	}
+	var sums [][]float64
+	err := scan(ctx, c.src, c.threads,
+		func(n int) {
+			sums = make([][]float64, n)
+			for i := range sums {
+				sums[i] = make([]float64, len(in))
+			}
+		},
+		func(slot, _ int, x []float64) {
+			c.centre(x)
+			sum := sums[slot]
+			for at := 0; at < len(x); at += c.dim {
+				z := x[at : at+c.dim]
+				b := 0
+				for ; b+2 <= block; b += 2 {
+					u0, u1 := b*c.dim, (b+1)*c.dim
+					f0, f1 := dotPair(z, in[u0:u0+c.dim], in[u1:u1+c.dim])
+					axpyPair(f0, f1, z, sum[u0:u0+c.dim], sum[u1:u1+c.dim])
+				}
+				if b < block {
+					u := b * c.dim
+					linalg.Axpy(linalg.Dot(z, in[u:u+c.dim]), z, sum[u:u+c.dim])
+				}
+			}
+		},
+		func(slot int) {
+			for j, s := range sums[slot] {
+				out[j] += s
+			}
+			clear(sums[slot])
+		})
 	linalg.Scale(1/float64(c.rows), out)
+	return err
 }
 
 // dotPair returns z . a and z . b, each in two interleaved partial sums.

@@ -40,10 +40,14 @@ type CurveOptions struct {
 	Seed    uint64 // of the draws
 }
 
-// Curve measures how D depends on the number of samples: it draws subsets of s without replacement
+// Curve measures how D depends on the number of samples: it draws subsets without replacement
 // and measures D of each. The result has the same bits on every machine.
-func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]CurvePoint, error) {
-	if err := s.check(e.Threads()); err != nil {
+func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]CurvePoint, error) {
+	s, err := checked(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSource(ctx, s, e.Threads()); err != nil {
 		return nil, err
 	}
 	n := s.Len()
@@ -94,7 +98,7 @@ func Curve(ctx context.Context, e *engine.Engine, s Set, o CurveOptions) ([]Curv
 			if size < n {
 				part = s.rows(order[:size])
 			}
-			if part.oneClass() {
+			if oneClass(part.Labels) {
 				p.LeftOut++
 				continue
 			}
@@ -143,19 +147,4 @@ func (p *CurvePoint) summarise(values, limits []float64) {
 	if p.Limit = Float(stat.Quantile(limits, 0.5)); !p.Limit.IsFinite() {
 		p.Limit = Float(math.NaN())
 	}
-}
-
-// first returns the first n samples.
-func (s Set) first(n int) Set {
-	return Set{X: s.X[:n*s.Dim], Dim: s.Dim, Labels: s.Labels[:n]}
-}
-
-// rows returns the samples at the given places.
-func (s Set) rows(at []int) Set {
-	out := Set{Dim: s.Dim, X: make([]float32, 0, len(at)*s.Dim), Labels: make([]byte, 0, len(at))}
-	for _, i := range at {
-		out.X = append(out.X, s.X[i*s.Dim:(i+1)*s.Dim]...)
-		out.Labels = append(out.Labels, s.Labels[i])
-	}
-	return out
 }

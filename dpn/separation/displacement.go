@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"context"
 	"fmt"
 	"math"
 )
@@ -29,7 +30,7 @@ func Displace(before, after []float32, dim int) (Displacement, error) {
 		return Displacement{}, fmt.Errorf("separation: displacement of no rows")
 	}
 	for _, x := range [][]float32{before, after} {
-		if err := checkFinite(x, dim, 1); err != nil {
+		if err := checkSource(context.Background(), memory{x, dim}, 1); err != nil {
 			return Displacement{}, err
 		}
 	}

@@ -28,13 +28,18 @@ type Fuzziness struct {
 	BetweenTrace, WithinTrace float64
 }
 
-// MeasureFuzziness computes the separation fuzziness of s on the given number of threads (0:
-// GOMAXPROCS). The error says why s is unusable.
-func MeasureFuzziness(s Set, threads int) (Fuzziness, error) {
-	if err := s.check(threads); err != nil {
+// MeasureFuzziness computes the separation fuzziness on the given number of threads (0:
+// GOMAXPROCS). The error says why the samples are unusable.
+func MeasureFuzziness(in Input, threads int) (Fuzziness, error) {
+	s, err := checked(in)
+	if err != nil {
 		return Fuzziness{}, err
 	}
-	return newScatter(s, threads).fuzziness()
+	sc, err := newScatter(context.Background(), s, threads)
+	if err != nil {
+		return Fuzziness{}, err
+	}
+	return sc.fuzziness()
 }
 
 // fuzziness works in the K x K Gram matrix G = M M^T, whose non-zero
@@ -47,7 +52,7 @@ func MeasureFuzziness(s Set, threads int) (Fuzziness, error) {
 // so no d x d matrix is needed: SSw is only applied to at most K-1 directions, by projecting the
 // samples to them.
 func (sc *scatter) fuzziness() (Fuzziness, error) {
-	dim, classes := sc.set.Dim, len(sc.labels)
+	dim, classes := sc.dim, len(sc.labels)
 	m := sc.deviations()
 	gram := make([]float64, classes*classes)
 	var f Fuzziness
@@ -89,7 +94,9 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 	}
 
 	var along []float64
-	f.WithinTrace, along = sc.within(directions)
+	if f.WithinTrace, along, err = sc.within(directions); err != nil {
+		return Fuzziness{}, err
+	}
 	var d float64
 	for j, s := range along {
 		d += s / lambda[j]

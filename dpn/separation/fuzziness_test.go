@@ -471,7 +471,14 @@ func TestFuzzinessOfTwoClasses(t *testing.T) {
 		}
 		s.X[i*dim] += float32(s.Labels[i])
 	}
-	sc := newScatter(s, 1)
+	samples, err := checked(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := newScatter(context.Background(), samples, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	delta := make([]float64, dim)
 	for j := range delta {
 		delta[j] = sc.classMean(1)[j] - sc.classMean(0)[j]

@@ -81,8 +81,8 @@ type Layer struct {
 
 // Measure computes all statistics of one layer. The error names the layer and says why its features
 // are unusable. If ctx ends first, it is the error of ctx.
-func Measure(ctx context.Context, name string, s Set, o Options) (Layer, error) {
-	layer, err := measure(ctx, name, s, o)
+func Measure(ctx context.Context, name string, in Input, o Options) (Layer, error) {
+	layer, err := measure(ctx, name, in, o)
 	if ctx.Err() != nil {
 		return Layer{}, ctx.Err()
 	}
@@ -103,9 +103,13 @@ func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
 	return noise / float64(len(sc.counts)-1) / f.SmallestEigenvalue
 }
 
-func measure(ctx context.Context, name string, s Set, o Options) (Layer, error) {
+func measure(ctx context.Context, name string, in Input, o Options) (Layer, error) {
+	s, err := checked(in)
+	if err != nil {
+		return Layer{}, err
+	}
 	if o.Components == AllComponents {
-		o.Components = max(1, min(s.Dim, s.Len()-1)) // n rows minus their mean span n-1 dimensions
+		o.Components = max(1, min(s.Width(), s.Len()-1)) // n rows minus their mean span n-1 dimensions
 	}
 	if o.Components < 0 {
 		return Layer{}, fmt.Errorf("separation: %d principal components asked for", o.Components)
@@ -113,13 +117,13 @@ func measure(ctx context.Context, name string, s Set, o Options) (Layer, error) 
 	if o.Components == 0 {
 		o.Components = 2
 	}
-	if err := s.check(o.Threads); err != nil {
-		return Layer{}, err
-	}
 	if err := ctx.Err(); err != nil {
 		return Layer{}, err
 	}
-	sc := newScatter(s, o.Threads)
+	sc, err := newScatter(ctx, s, o.Threads)
+	if err != nil {
+		return Layer{}, err
+	}
 	f, err := sc.fuzziness()
 	if err != nil {
 		return Layer{}, err
@@ -131,18 +135,22 @@ func measure(ctx context.Context, name string, s Set, o Options) (Layer, error) 
 	if err := ctx.Err(); err != nil {
 		return Layer{}, err
 	}
-	traces, right := sc.nearest()
+	traces, right, err := sc.nearest()
+	if err != nil {
+		return Layer{}, err
+	}
 	distance, variance := sc.classDistances(traces)
-	pca, err := fitPCA(ctx, s.X, s.Dim, o.Components, o.Threads)
+	pca, err := fitPCA(ctx, s, o.Components, o.Threads)
 	if err != nil {
 		return Layer{}, err
 	}
 	layer := Layer{
 		Name:    name,
-		Dim:     s.Dim,
+		Dim:     sc.dim,
 		Samples: s.Len(),
 		Classes: len(sc.labels),
 
+		ClassLabels: sc.labels,
 		ClassCounts: sc.counts,
 
 		Fuzziness:          f.D,
@@ -164,9 +172,6 @@ func measure(ctx context.Context, name string, s Set, o Options) (Layer, error) 
 		NoiseShare:            Float(sc.noiseShare(traces, f)),
 
 		PCA: pca,
-	}
-	for _, l := range sc.labels {
-		layer.ClassLabels = append(layer.ClassLabels, int(l))
 	}
 	return layer, nil
 }

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -52,19 +53,24 @@ func FitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 	if q < 1 {
 		return nil, fmt.Errorf("separation: %d principal components asked for: at least 1 is needed", q)
 	}
-	if err := checkFinite(x, dim, threads); err != nil {
+	if err := checkSource(ctx, memory{x, dim}, threads); err != nil {
 		return nil, err
 	}
-	return fitPCA(ctx, x, dim, q, threads)
+	return fitPCA(ctx, memory{x, dim}, q, threads)
 }
 
 // fitPCA is FitPCA for valid features.
-func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error) {
-	rows := len(x) / dim
-	c := newCovariance(x, dim, threads)
-	p := &PCA{Dim: dim, Mean: c.mean, TotalVariance: c.trace()}
+func fitPCA(ctx context.Context, src Source, q, threads int) (*PCA, error) {
+	c, err := newCovariance(ctx, src, threads)
+	if err != nil {
+		return nil, err
+	}
+	rows, dim := c.rows, c.dim
+	p := &PCA{Dim: dim, Mean: c.mean}
+	if p.TotalVariance, err = c.trace(ctx); err != nil {
+		return nil, err
+	}
 	q = min(q, dim)
-	var err error
 	switch small := min(rows, dim); {
 	case small > denseSize && 8*q <= small:
 		p.Method = "krylov"
@@ -93,7 +99,11 @@ func fitPCA(ctx context.Context, x []float32, dim, q, threads int) (*PCA, error)
 
 // dense decomposes the d x d covariance matrix.
 func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
-	values, vectors, err := linalg.SymmetricEigen(ctx, c.matrix(ctx), c.dim)
+	matrix, err := c.matrix(ctx)
+	if err != nil {
+		return err
+	}
+	values, vectors, err := linalg.SymmetricEigen(ctx, matrix, c.dim)
 	if err != nil {
 		return err
 	}
@@ -104,7 +114,11 @@ func (p *PCA) dense(ctx context.Context, c *covariance, q int) error {
 // gram decomposes the n x n matrix Z Z^T / n of the centred rows Z, whose non-zero eigenvalues are
 // those of Z^T Z / n. The components are Z^T u, normalised.
 func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
-	values, u, err := linalg.SymmetricEigen(ctx, c.gramMatrix(ctx), c.rows)
+	gram, z, err := c.gramMatrix(ctx)
+	if err != nil {
+		return err
+	}
+	values, u, err := linalg.SymmetricEigen(ctx, gram, c.rows)
 	if err != nil {
 		return err
 	}
@@ -114,7 +128,9 @@ func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
 		row := p.Components[i*c.dim : (i+1)*c.dim]
 		if i < c.rows {
 			p.Eigenvalues[i] = values[i]
-			c.combineRows(row, u[i*c.rows:(i+1)*c.rows])
+			for j, w := range u[i*c.rows : (i+1)*c.rows] {
+				linalg.Axpy(w, z[j*c.dim:(j+1)*c.dim], row)
+			}
 		}
 		// Rows of small eigenvalues are not accurately orthogonal; those of zero eigenvalues are
 		// replaced by vectors that complete the basis.
@@ -126,8 +142,13 @@ func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
 // lanczos computes the components by products with the covariance matrix, which is never
 // formed. Each iteration is one pass over the features.
 func (p *PCA) lanczos(ctx context.Context, c *covariance, q int) error {
-	k, err := linalg.BlockLanczos(ctx, c.dim, q, c.apply)
-	if err != nil {
+	var failed error
+	k, err := linalg.BlockLanczos(ctx, c.dim, q, func(out, in []float64) {
+		if failed == nil {
+			failed = c.apply(ctx, out, in)
+		}
+	})
+	if err = cmp.Or(ctx.Err(), failed, err); err != nil {
 		return err
 	}
 	p.Eigenvalues, p.Components, p.Iterations, p.Residual = k.Values, k.Vectors, k.Iterations, k.Residual

@@ -247,7 +247,11 @@ func TestPCAMethodsAgree(t *testing.T) {
 		func(p *PCA, c *covariance) error { return p.lanczos(context.Background(), c, q) },
 	} {
 		p := &PCA{Dim: dim}
-		if err := solve(p, newCovariance(x, dim, 0)); err != nil {
+		c, err := newCovariance(context.Background(), memory{x, dim}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := solve(p, c); err != nil {
 			t.Fatal(err)
 		}
 		for k := range q {

@@ -87,15 +87,15 @@ func (o *BootstrapOptions) check() error {
 	return nil
 }
 
-// Bootstrap estimates the sampling error of D for the samples of s. Matrix products are computed by
+// Bootstrap estimates the sampling error of D. Matrix products are computed by
 // e in float32, relative to the class means; the rest is float64. The result has the same bits on
 // every machine and for every number of threads. It is an error if a class has only one sample,
 // because its variance cannot be estimated.
-func Bootstrap(ctx context.Context, e *engine.Engine, s Set, o BootstrapOptions) (*Sampling, error) {
+func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptions) (*Sampling, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	b, err := newBootstrap(e, s)
+	b, err := newBootstrap(ctx, e, in)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func Bootstrap(ctx context.Context, e *engine.Engine, s Set, o BootstrapOptions)
 const limitDraws = 2 * drawsAtOnce
 
 // EstimateLimit returns Sampling.Limit, computed from only 32 draws. It is NaN if that is undetermined.
-func EstimateLimit(ctx context.Context, e *engine.Engine, s Set) (float64, error) {
-	b, err := newBootstrap(e, s)
+func EstimateLimit(ctx context.Context, e *engine.Engine, in Input) (float64, error) {
+	b, err := newBootstrap(ctx, e, in)
 	if err != nil {
 		return 0, err
 	}

@@ -250,7 +250,7 @@ func TestBootstrapDrawIsASubset(t *testing.T) {
 	e := newEngine(t)
 	for _, c := range []struct{ classes, dim, n int }{{4, 10, 13}, {3, 50, 7}, {2, 3, 40}} {
 		s := newNormalClasses(1, c.classes, c.dim, 2).draw(rand.New(rand.NewPCG(8, 8)), c.n)
-		b, err := newBootstrap(e, s)
+		b, err := newBootstrap(context.Background(), e, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestSpreads(t *testing.T) {
 		var sum, square float64
 		random := rand.New(rand.NewPCG(6, uint64(n)))
 		for range trials {
-			b, err := newBootstrap(e, c.draw(random, n))
+			b, err := newBootstrap(context.Background(), e, c.draw(random, n))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,23 +1,29 @@
 package separation
 
 import (
+	"cmp"
+	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
 )
 
-// scatter holds the class means of a set. All vectors are relative to ref, the first row.
+// scatter holds the class means of some samples. All vectors are relative to ref, the first row.
 // Differences of float32 numbers are (nearly) exact in float64, so a constant feature contributes
 // exactly 0 and a large common offset costs no accuracy.
 type scatter struct {
-	set     Set
+	ctx     context.Context
+	set     Samples
+	dim     int
 	threads int
 
-	labels  []byte    // the classes present, in increasing order
+	labels  []int     // the classes present, in increasing order
 	counts  []int     // samples of each
 	weights []float64 // p_k of each class: n_k/n or 1/K
-	class   []int     // index into labels of each row
+	class   []int32   // index into labels of each row
 
 	ref   []float64 // dim
 	means []float64 // K x dim, class means minus ref
@@ -32,68 +38,94 @@ type scatter struct {
 // stay in the L1 cache. Each sum runs over the rows in order, for any number of threads.
 const columnsPerBlock = 64
 
-func newScatter(s Set, threads int) *scatter {
-	sc := &scatter{set: s, threads: threads, class: make([]int, s.Len()), ref: make([]float64, s.Dim)}
-	var present [256]int
-	for _, l := range s.Labels {
-		present[l]++
+// newScatter reads the samples once. The error names the first feature that is not finite.
+func newScatter(ctx context.Context, s Samples, threads int) (*scatter, error) {
+	dim := s.Width()
+	sc := &scatter{ctx: ctx, set: s, dim: dim, threads: threads, ref: make([]float64, dim)}
+	sc.count()
+	if err := s.ReadRows(sc.ref, 0); err != nil {
+		return nil, err
 	}
-	var index [256]int
-	for l, count := range present {
-		if count > 0 {
-			index[l] = len(sc.labels)
-			sc.labels = append(sc.labels, byte(l))
-			sc.counts = append(sc.counts, count)
-		}
-	}
-	for i, l := range s.Labels {
-		sc.class[i] = index[l]
-	}
-
-	dim, classes := s.Dim, len(sc.labels)
-	for j := range dim {
-		sc.ref[j] = float64(s.X[j])
-	}
-	sc.means = make([]float64, classes*dim)
+	sc.means = make([]float64, len(sc.labels)*dim)
 	sc.mean = make([]float64, dim)
 	squares := make([]float64, dim)
-	parallel.Each(chunkCount(dim, columnsPerBlock), threads, func(c int) {
-		from, to := chunkBounds(dim, columnsPerBlock, c)
-		ref, sq := sc.ref[from:to], squares[from:to]
-		for i, k := range sc.class {
-			x := s.X[i*dim+from : i*dim+to]
-			sum := sc.means[k*dim+from : k*dim+to]
-			for j, v := range x {
-				t := float64(v) - ref[j]
-				sum[j] += t
-				sq[j] += float64(t * t)
-			}
+	columns := chunkCount(dim, columnsPerBlock)
+	var bad error
+	err := blocks(ctx, s, threads, func(row int, x []float64) {
+		if bad == nil {
+			bad = sc.finiteRows(x, row)
 		}
-		mean := sc.mean[from:to]
-		for k, count := range sc.counts {
-			sum := sc.means[k*dim+from : k*dim+to]
-			for j := range sum {
-				mean[j] += sum[j]
-				sum[j] /= float64(count)
-			}
+		if bad != nil {
+			return
 		}
-		linalg.Scale(1/float64(s.Len()), mean)
+		classes := sc.class[row : row+len(x)/dim]
+		parallel.Each(columns, threads, func(c int) {
+			from, to := chunkBounds(dim, columnsPerBlock, c)
+			ref, sq := sc.ref[from:to], squares[from:to]
+			for i, k := range classes {
+				x := x[i*dim+from : i*dim+to]
+				sum := sc.means[int(k)*dim+from : int(k)*dim+to]
+				for j, v := range x {
+					t := v - ref[j]
+					sum[j] += t
+					sq[j] += float64(t * t)
+				}
+			}
+		})
 	})
+	if err = cmp.Or(err, bad); err != nil {
+		return nil, err
+	}
+	for k, count := range sc.counts {
+		sum := sc.classMean(k)
+		for j := range sum {
+			sc.mean[j] += sum[j]
+			sum[j] /= float64(count)
+		}
+		sc.weights = append(sc.weights, float64(count)/float64(s.Len()))
+	}
+	linalg.Scale(1/float64(s.Len()), sc.mean)
 	for _, v := range squares {
 		sc.meanSquare += v
 	}
 	sc.meanSquare /= float64(s.Len())
-	for _, count := range sc.counts {
-		sc.weights = append(sc.weights, float64(count)/float64(s.Len()))
+	return sc, nil
+}
+
+// count sets the classes present and the class of each row.
+func (sc *scatter) count() {
+	counts := map[int]int{}
+	for _, l := range sc.set.Labels {
+		counts[l]++
 	}
-	return sc
+	sc.labels = slices.Sorted(maps.Keys(counts))
+	index := make(map[int]int32, len(counts))
+	for k, l := range sc.labels {
+		index[l] = int32(k)
+		sc.counts = append(sc.counts, counts[l])
+	}
+	sc.class = make([]int32, sc.set.Len())
+	for i, l := range sc.set.Labels {
+		sc.class[i] = index[l]
+	}
+}
+
+// finiteRows checks rows from the given one on.
+func (sc *scatter) finiteRows(x []float64, from int) error {
+	rows := len(x) / sc.dim
+	errs := make([]error, chunkCount(rows, rowsPerChunk))
+	parallel.Each(len(errs), sc.threads, func(c int) {
+		lo, hi := chunkBounds(rows, rowsPerChunk, c)
+		errs[c] = finite(x[lo*sc.dim:hi*sc.dim], sc.dim, from+lo)
+	})
+	return cmp.Or(errs...)
 }
 
 // balanced returns the same set with every class weighted by 1/K.
 func (sc *scatter) balanced() *scatter {
 	b := *sc
 	b.weights = make([]float64, len(sc.labels))
-	b.mean = make([]float64, sc.set.Dim)
+	b.mean = make([]float64, sc.dim)
 	for k := range b.weights {
 		b.weights[k] = 1 / float64(len(sc.labels))
 		linalg.Axpy(b.weights[k], sc.classMean(k), b.mean)
@@ -103,51 +135,63 @@ func (sc *scatter) balanced() *scatter {
 
 // classMean returns the mean of class k, minus ref.
 func (sc *scatter) classMean(k int) []float64 {
-	return sc.means[k*sc.set.Dim : (k+1)*sc.set.Dim]
+	return sc.means[k*sc.dim : (k+1)*sc.dim]
 }
 
 // within returns Tr(SSw), and v^T SSw v for each of the given directions (rows
 // of width dim), in one pass over the features.
-func (sc *scatter) within(directions []float64) (trace float64, along []float64) {
-	dim, n := sc.set.Dim, sc.set.Len()
+func (sc *scatter) within(directions []float64) (trace float64, along []float64, err error) {
+	dim, n := sc.dim, sc.set.Len()
 	r := len(directions) / dim
 	weights := make([]float64, len(sc.counts)) // weight of a row in each class; 1 if classes have weights n_k/n
 	for k, count := range sc.counts {
 		weights[k] = sc.weights[k] / (float64(count) / float64(n))
 	}
-	chunks := chunkCount(n, rowsPerChunk)
-	sums := make([]float64, chunks*(r+1))
-	parallel.Each(chunks, sc.threads, func(c int) {
-		sum := sums[c*(r+1) : (c+1)*(r+1)]
-		t := make([]float64, dim)
-		from, to := chunkBounds(n, rowsPerChunk, c)
-		for i := from; i < to; i++ {
-			mean, weight := sc.classMean(sc.class[i]), weights[sc.class[i]]
-			for j, v := range sc.set.X[i*dim : (i+1)*dim] {
-				t[j] = (float64(v) - sc.ref[j]) - mean[j]
-			}
-			sum[r] += float64(weight * linalg.Dot(t, t))
-			for v := range r {
-				p := linalg.Dot(t, directions[v*dim:(v+1)*dim])
-				sum[v] += float64(weight * float64(p*p))
-			}
+	along = make([]float64, r+1)
+	err = sc.sum(along, func(sum, t []float64, i int) {
+		mean, weight := sc.classMean(int(sc.class[i])), weights[sc.class[i]]
+		for j, m := range mean {
+			t[j] -= m
+		}
+		sum[r] += float64(weight * linalg.Dot(t, t))
+		for v := range r {
+			p := linalg.Dot(t, directions[v*dim:(v+1)*dim])
+			sum[v] += float64(weight * float64(p*p))
 		}
 	})
-	along = make([]float64, r)
-	for c := range chunks {
-		for v := range r {
-			along[v] += sums[c*(r+1)+v]
-		}
-		trace += sums[c*(r+1)+r]
-	}
-	linalg.Scale(1/float64(n), along)
-	return trace / float64(n), along
+	linalg.Scale(1/float64(n), along[:r])
+	return along[r] / float64(n), along[:r], err
+}
+
+// sum adds to sums what f adds for each row t (minus ref, and its to change) at index i.
+func (sc *scatter) sum(sums []float64, f func(sums, t []float64, i int)) error {
+	var slots [][]float64
+	return scan(sc.ctx, sc.set, sc.threads,
+		func(n int) {
+			slots = make([][]float64, n)
+			for i := range slots {
+				slots[i] = make([]float64, len(sums))
+			}
+		},
+		func(slot, from int, x []float64) {
+			for at := 0; at < len(x); at += sc.dim {
+				t := x[at : at+sc.dim]
+				linalg.Axpy(-1, sc.ref, t)
+				f(slots[slot], t, from+at/sc.dim)
+			}
+		},
+		func(slot int) {
+			for i, v := range slots[slot] {
+				sums[i] += v
+			}
+			clear(slots[slot])
+		})
 }
 
 // deviations returns the K x dim matrix M of weighted class-mean deviations,
 // row k being sqrt(p_k) (m_k - m): SSb = M^T M.
 func (sc *scatter) deviations() []float64 {
-	dim := sc.set.Dim
+	dim := sc.dim
 	m := make([]float64, len(sc.means))
 	for k, p := range sc.weights {
 		row, mean := m[k*dim:(k+1)*dim], sc.classMean(k)
@@ -161,45 +205,37 @@ func (sc *scatter) deviations() []float64 {
 
 // nearest returns the trace of each class's covariance (divisor n_k), and the number of rows
 // nearest to the mean of their own class. Ties go to the lower class.
-func (sc *scatter) nearest() (traces []float64, right int) {
-	dim, n, classes := sc.set.Dim, sc.set.Len(), len(sc.labels)
-	chunks := chunkCount(n, rowsPerChunk)
-	sums := make([]float64, chunks*classes)
-	rights := make([]int, chunks)
-	parallel.Each(chunks, sc.threads, func(c int) {
-		t, u := make([]float64, dim), make([]float64, dim)
-		from, to := chunkBounds(n, rowsPerChunk, c)
-		for i := from; i < to; i++ {
-			centreRow(t, sc.set.X[i*dim:(i+1)*dim], sc.ref)
-			best, least := 0, math.Inf(1)
-			for k := range classes {
-				for j, m := range sc.classMean(k) {
-					u[j] = t[j] - m
-				}
-				distance := linalg.Dot(u, u)
-				if distance < least {
-					best, least = k, distance
-				}
-				if k == sc.class[i] {
-					sums[c*classes+k] += distance
-				}
-			}
-			if best == sc.class[i] {
-				rights[c]++
-			}
+func (sc *scatter) nearest() (traces []float64, right int, err error) {
+	classes := len(sc.labels)
+	sums := make([]float64, classes+1)
+	err = sc.sum(sums, func(sum, t []float64, i int) {
+		own := int(sc.class[i])
+		best, distance := sc.nearestMean(t, own)
+		sum[own] += distance
+		if best == own {
+			sum[classes]++
 		}
 	})
-	traces = make([]float64, classes)
-	for c := range chunks {
-		for k := range traces {
-			traces[k] += sums[c*classes+k]
-		}
-		right += rights[c]
-	}
 	for k, count := range sc.counts {
-		traces[k] /= float64(count)
+		sums[k] /= float64(count)
 	}
-	return traces, right
+	return sums[:classes], int(sums[classes]), err
+}
+
+// nearestMean returns the class whose mean is nearest to t (minus ref), and the squared distance
+// to the mean of class own.
+func (sc *scatter) nearestMean(t []float64, own int) (best int, distance float64) {
+	least := math.Inf(1)
+	for k := range sc.labels {
+		d := distanceSquare(t, sc.classMean(k))
+		if d < least {
+			best, least = k, d
+		}
+		if k == own {
+			distance = d
+		}
+	}
+	return best, distance
 }
 
 // classDistances returns the Euclidean distance between two class means, averaged over all pairs of
@@ -207,7 +243,7 @@ func (sc *scatter) nearest() (traces []float64, right int) {
 // - m_b|^2), where v are the traces of the covariances.
 func (sc *scatter) classDistances(traces []float64) (mean, normalisedVariance float64) {
 	classes := len(sc.labels)
-	diff := make([]float64, sc.set.Dim)
+	diff := make([]float64, sc.dim)
 	for a := range classes {
 		for b := a + 1; b < classes; b++ {
 			ma, mb := sc.classMean(a), sc.classMean(b)
