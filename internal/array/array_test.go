@@ -1,0 +1,400 @@
+package array
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// npyFile returns an NPY file with a header of NumPy's form.
+func npyFile(descr string, fortran bool, shape string, data []byte) []byte {
+	order := "False"
+	if fortran {
+		order = "True"
+	}
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, order, shape)
+	header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+	return append(append(b, header...), data...)
+}
+
+// packed returns numbers as binary.Write writes them.
+func packed(order binary.ByteOrder, numbers any) []byte {
+	var b bytes.Buffer
+	if err := binary.Write(&b, order, numbers); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// save writes a file into a folder of the test.
+func save(t *testing.T, name string, b []byte) string {
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// all reads every number of the only array of a file.
+func all(t *testing.T, spec string, o Options) (*Array, []float64) {
+	t.Helper()
+	f, err := Open(spec, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if len(f.Arrays) != 1 {
+		t.Fatalf("%d arrays", len(f.Arrays))
+	}
+	a := f.Arrays[0]
+	x := make([]float64, a.Len()*a.Width())
+	if err := a.ReadRows(x, 0); err != nil {
+		t.Fatal(err)
+	}
+	return a, x
+}
+
+// Every type of number is read in both byte orders.
+func TestTypes(t *testing.T) {
+	for kind, c := range map[string]struct {
+		numbers any
+		want    []float64
+	}{
+		"b1": {[]byte{0, 1}, []float64{0, 1}},
+		"u1": {[]byte{3, 255}, []float64{3, 255}},
+		"i1": {[]int8{-3, 127}, []float64{-3, 127}},
+		"u2": {[]uint16{3, 65535}, []float64{3, 65535}},
+		"i2": {[]int16{-300, 300}, []float64{-300, 300}},
+		"u4": {[]uint32{3, 1 << 31}, []float64{3, 1 << 31}},
+		"i4": {[]int32{-70000, 5}, []float64{-70000, 5}},
+		"u8": {[]uint64{3, 1 << 63}, []float64{3, 1 << 63}},
+		"i8": {[]int64{-1 << 40, 5}, []float64{-1 << 40, 5}},
+		"f2": {[]uint16{0x3c00, 0xc580, 0x0001, 0x7bff}, []float64{1, -5.5, 0x1p-24, 65504}},
+		"f4": {[]float32{1.5, -3e-40}, []float64{1.5, float64(float32(-3e-40))}},
+		"f8": {[]float64{math.Pi, -1e300}, []float64{math.Pi, -1e300}},
+	} {
+		for prefix, order := range map[string]binary.ByteOrder{"<": binary.LittleEndian, ">": binary.BigEndian} {
+			if kind[1] == '1' {
+				prefix = "|"
+			}
+			path := save(t, "x.npy", npyFile(prefix+kind, false, fmt.Sprintf("(%d,)", len(c.want)), packed(order, c.numbers)))
+			a, x := all(t, path, Options{})
+			if !slices.Equal(x, c.want) || a.Width() != 1 || a.DType != prefix+kind {
+				t.Errorf("%s%s: %v of width %d, want %v", prefix, kind, x, a.Width(), c.want)
+			}
+		}
+	}
+	if !math.IsInf(half(0xfc00), -1) || !math.IsNaN(half(0x7c01)) || half(0x0400) != 0x1p-14 {
+		t.Error("float16 that are infinite, NaN, or the smallest normal one")
+	}
+}
+
+// Rows are the same in C and in Fortran order, in parts and as a whole.
+func TestOrders(t *testing.T) {
+	const rows, width = 1000, 70 // more than is read at a time
+	c, f := make([]float32, rows*width), make([]float32, rows*width)
+	for i := range rows {
+		for j := range width {
+			c[i*width+j] = float32(i*width + j)
+			f[j*rows+i] = c[i*width+j]
+		}
+	}
+	shape := fmt.Sprintf("(%d, %d)", rows, width)
+	inC := save(t, "c.npy", npyFile("<f4", false, shape, packed(binary.LittleEndian, c)))
+	inF := save(t, "f.npy", npyFile("<f4", true, shape, packed(binary.LittleEndian, f)))
+	images := save(t, "i.npy", npyFile("<f4", false, "(1000, 7, 10)", packed(binary.LittleEndian, c)))
+	for _, path := range []string{inC, inF, images} {
+		a, x := all(t, path, Options{})
+		for i, v := range x {
+			if v != float64(i) {
+				t.Fatalf("%s: number %d is %v", path, i, v)
+			}
+		}
+		part := make([]float64, 3*width)
+		if err := a.ReadRows(part, 500); err != nil || part[0] != 500*width || part[3*width-1] != 503*width-1 {
+			t.Errorf("%s: rows 500 to 502: %v, %v", path, part[0], err)
+		}
+		if err := a.ReadRows(part, 998); err == nil {
+			t.Errorf("%s: rows beyond the end are read", path)
+		}
+	}
+}
+
+func TestNPZ(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i, name := range []string{"second", "first", "y"} {
+		method := []uint16{zip.Store, zip.Deflate, zip.Store}[i]
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(npyFile("<f4", false, "(2, 2)", packed(binary.LittleEndian, []float32{1, 2, 3, float32(i)})))
+	}
+	z.Close()
+	path := save(t, "x.npz", b.Bytes())
+	f, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var names []string
+	for i, a := range f.Arrays {
+		names = append(names, a.Name)
+		x := make([]float64, 4)
+		if err := a.ReadRows(x, 0); err != nil || !slices.Equal(x, []float64{1, 2, 3, float64(i)}) {
+			t.Errorf("%s: %v, %v", a.Name, x, err)
+		}
+	}
+	if !slices.Equal(names, []string{"second", "first", "y"}) {
+		t.Errorf("arrays %v: not in the order of the file", names)
+	}
+	if a, _ := all(t, path+":first", Options{}); a.Name != "first" {
+		t.Errorf("array %s", a.Name)
+	}
+	if _, err := Open(path+":first", Options{Memory: 50}); err == nil || !strings.Contains(err.Error(), "savez") {
+		t.Errorf("a compressed array of more than the memory: %v", err)
+	}
+}
+
+// tensorFile returns a safetensors file.
+func tensorFile(header string, data []byte) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), data...)
+}
+
+func TestSafetensors(t *testing.T) {
+	data := append(packed(binary.LittleEndian, []float32{1, 2}), packed(binary.LittleEndian, []uint16{0x3f80, 0xc000})...)
+	path := save(t, "x.safetensors", tensorFile(`{"__metadata__":{"a":"b"},"b":{"dtype":"BF16","shape":[2,1],`+
+		`"data_offsets":[8,12]},"z":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`, data))
+	f, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if len(f.Arrays) != 2 || f.Arrays[0].Name != "z" || f.Arrays[0].Width() != 2 {
+		t.Errorf("arrays %v", f.Arrays)
+	}
+	if _, x := all(t, path+":b", Options{}); !slices.Equal(x, []float64{1, -2}) {
+		t.Errorf("bfloat16 %v", x)
+	}
+}
+
+func TestTables(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	io.WriteString(z, "1,2\n3,4\n")
+	z.Close()
+	for _, c := range []struct {
+		name, text, without string
+		want                []float64
+		width               int
+	}{
+		{"x.csv", "1,2\n3, 4\n", "", []float64{1, 2, 3, 4}, 2},
+		{"x.csv", "a,b\n1,2\n3,4\n", "", []float64{1, 2, 3, 4}, 2},
+		{"x.tsv", "1\t2e3\n-3\t4\n", "", []float64{1, 2000, -3, 4}, 2},
+		{"x.csv", "a,species,b\n1,cat,2\n3,dog,4\n", "species", []float64{1, 2, 3, 4}, 2},
+		{"x.csv", "1,cat\n3,dog\n", "2", []float64{1, 3}, 1},
+		{"x.csv.gz", packed.String(), "", []float64{1, 2, 3, 4}, 2},
+	} {
+		a, x := all(t, save(t, c.name, []byte(c.text)), Options{Without: c.without})
+		if !slices.Equal(x, c.want) || a.Width() != c.width {
+			t.Errorf("%q: %v of width %d", c.text, x, a.Width())
+		}
+	}
+}
+
+func TestLabels(t *testing.T) {
+	path := func(name, text string) string { return save(t, name, []byte(text)) }
+	for _, c := range []struct {
+		spec  string
+		of    []int
+		names []string
+	}{
+		{path("y.npy", string(npyFile("<i8", false, "(3,)", packed(binary.LittleEndian, []int64{7, 0, 7})))),
+			[]int{7, 0, 7}, nil},
+		{path("y.npy", string(npyFile("<f4", false, "(2, 1)", packed(binary.LittleEndian, []float32{7, 3})))),
+			[]int{7, 3}, nil},
+		{path("y.csv", "3\n1\n"), []int{3, 1}, nil},
+		{path("y.csv", "label\n3\n1\n"), []int{3, 1}, nil},
+		{path("y.csv", "dog\ncat\ndog\n"), []int{1, 0, 1}, []string{"cat", "dog"}},
+		{path("y.csv", "a,kind\n1,dog\n2,cat\n") + ":kind", []int{1, 0}, []string{"cat", "dog"}},
+	} {
+		l, err := ReadLabels(c.spec, Options{})
+		if err != nil || !slices.Equal(l.Of, c.of) || !slices.Equal(l.Names, c.names) {
+			t.Errorf("%s: %v, %v", c.spec, l, err)
+		}
+	}
+}
+
+// Files that are not right give one line that names the file and what was expected.
+func TestWrongFiles(t *testing.T) {
+	good := npyFile("<f4", false, "(2, 2)", packed(binary.LittleEndian, []float32{1, 2, 3, 4}))
+	header := func(descr, shape string) []byte { return npyFile(descr, false, shape, make([]byte, 16)) }
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want string
+	}{
+		{"empty.npy", nil, "expected an NPY file"},
+		{"text.npy", []byte("1,2,3\n4,5,6\n7,8,9\n"), "offset 0"},
+		{"short.npy", good[:len(good)-1], "15 bytes of numbers, expected 16"},
+		{"long.npy", append(slices.Clone(good), 0), "17 bytes of numbers, expected 16"},
+		{"cut.npy", good[:40], "offset 8"},
+		{"version.npy", append([]byte("\x93NUMPY\x09"), good[7:]...), "version 9"},
+		{"object.npy", header("|O", "(2, 2)"), `"|O"`},
+		{"complex.npy", header("<c8", "(1, 2)"), `"<c8"`},
+		{"text.npy", header("<U4", "(1,)"), `"<U4"`},
+		{"record.npy", header("[('a', '<f4')]", "(4,)"), "expected whole or floating-point numbers"},
+		{"huge.npy", header("<f4", "(4611686018427387904, 16)"), "out of range"},
+		{"product.npy", header("<f4", "(1000000000000, 1000000000000)"), "out of range"},
+		{"negative.npy", header("<f4", "(-2, -2)"), "out of range"},
+		{"none.npy", header("<f4", "(0, 4)"), "expected rows"},
+		{"scalar.npy", header("<f8", "()"), "expected rows"},
+		{"cube.npy", npyFile("<f4", true, "(1, 2, 2)", make([]byte, 16)), "Fortran"},
+		{"dictionary.npy", bytes.Replace(good, []byte("descr"), []byte("color"), 1), "dictionary"},
+		{"order.npy", bytes.Replace(good, []byte("False"), []byte("Maybe"), 1), "fortran_order"},
+		{"x.npz", good, "expected an NPZ file"},
+		{"x.safetensors", []byte("short"), "safetensors"},
+		{"x.safetensors", tensorFile(`{"a":`, nil), "not that of safetensors"},
+		{"x.safetensors", tensorFile(`{"a":3}`, nil), "not that of a tensor"},
+		{"x.safetensors", tensorFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, nil), "data_offsets"},
+		{"x.safetensors", tensorFile(`{"a":{"dtype":"F8","shape":[2],"data_offsets":[0,8]}}`, make([]byte, 8)), `"F8"`},
+		{"x.safetensors", tensorFile(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, make([]byte, 8)),
+			"8 bytes of numbers, expected 12"},
+		{"x.safetensors", tensorFile(`{}`, nil), "no arrays"},
+		{"x.csv", nil, "expected lines"},
+		{"x.csv", []byte("a,b\n"), "expected lines"},
+		{"x.csv", []byte("1,2\n3\n"), "line 2"},
+		{"x.csv", []byte("1,2\n3,\n"), "line 2, column 2"},
+		{"x.csv", []byte("1,2\n3,four\n"), `"four"`},
+		{"x.csv.gz", []byte("\x1f\x8b nothing"), "gzip"},
+		{"x.pickle", []byte("cos\nsystem\n"), "expected a file .npy"},
+	} {
+		path := save(t, c.name, c.b)
+		_, err := Open(path, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	for spec, want := range map[string]string{
+		save(t, "y.npy", good): "expected one label a row",
+		save(t, "y.npy", npyFile("<f4", false, "(2,)", packed(binary.LittleEndian, []float32{1, 0.5}))): "row 1: label 0.5",
+		save(t, "y.csv", []byte("1\n2\n")) + ":kind":                                                    "no column",
+		filepath.Join(t.TempDir(), "none.npy"):                                                          "no such file",
+		t.TempDir():                                                                                     "not a regular file",
+	} {
+		if _, err := ReadLabels(spec, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", spec, err, want)
+		}
+	}
+}
+
+// use reads the arrays that a reader accepts: none may be larger than the file.
+func use(t *testing.T, arrays []*Array, size int) {
+	for _, a := range arrays {
+		if n := a.Len() * a.Width(); n > size {
+			t.Fatalf("%d numbers in %d bytes", n, size)
+		}
+		x := make([]float64, a.Len()*a.Width())
+		if err := a.ReadRows(x, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func FuzzNPY(f *testing.F) {
+	for _, fortran := range []bool{false, true} {
+		f.Add(npyFile("<f4", fortran, "(2, 2)", make([]byte, 16)))
+		f.Add(npyFile(">i2", fortran, "(8,)", make([]byte, 16)))
+		f.Add(npyFile("|O", fortran, "()", nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if a, err := readNPY("x", "", bytes.NewReader(b), int64(len(b))); err == nil {
+			use(t, []*Array{a}, len(b))
+		}
+	})
+}
+
+func FuzzNPZ(f *testing.F) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, method := range map[string]uint16{"a.npy": zip.Store, "b.npy": zip.Deflate} {
+		w, _ := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		w.Write(npyFile("<f4", false, "(2, 2)", make([]byte, 16)))
+	}
+	z.Close()
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if list, err := readNPZ("x", bytes.NewReader(b), int64(len(b)), "", 1<<20); err == nil {
+			for _, a := range list {
+				use(t, []*Array{a}, maxDeflate*(len(b)+1))
+			}
+		}
+	})
+}
+
+func FuzzSafetensors(f *testing.F) {
+	f.Add(tensorFile(`{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`, make([]byte, 8)))
+	f.Add(tensorFile(`{"__metadata__":{},"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}`, make([]byte, 8)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if list, err := readSafetensors("x", bytes.NewReader(b), int64(len(b)), ""); err == nil {
+			use(t, list, len(b))
+		}
+	})
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte("a,b\n1,2\n3,4\n"), "b")
+	f.Add([]byte("1,cat\n3,dog\n"), "2")
+	f.Add([]byte("1,2\n"), "")
+	f.Fuzz(func(t *testing.T, b []byte, column string) {
+		table, err := readTable("x.csv", bytes.NewReader(b), column, 1<<20)
+		if err != nil || table.columns == 1 && column != "" {
+			return
+		}
+		a, err := table.array()
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, []*Array{a}, len(b))
+		if column != "" && len(table.texts) != a.Len() {
+			t.Fatalf("%d texts in %d rows", len(table.texts), a.Len())
+		}
+	})
+}
+
+// BenchmarkNPY reads float32 from the page cache.
+func BenchmarkNPY(b *testing.B) {
+	const rows, width = 4096, 4096
+	path := filepath.Join(b.TempDir(), "x.npy")
+	data := make([]byte, 4*rows*width)
+	if err := os.WriteFile(path, npyFile("<f4", false, "(4096, 4096)", data), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	f, err := Open(path, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	x := make([]float64, 64*width)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		for from := 0; from < rows; from += 64 {
+			if err := f.Arrays[0].ReadRows(x, from); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package array
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxDeflate bounds the compression ratio (deflate reaches 1032).
+const maxDeflate = 1040
+
+// readNPZ returns the arrays in a zip archive, in its order. Members that are not compressed stay in
+// the file; memory bounds, in bytes, what the others unpack to.
+func readNPZ(file string, r io.ReaderAt, size int64, only string, memory float64) ([]*Array, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: expected an NPZ file: %w", file, err)
+	}
+	var out []*Array
+	seen := map[string]bool{}
+	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, ".npy")
+		if seen[name] {
+			return nil, fmt.Errorf("%s: two arrays are called %.60q", file, name)
+		}
+		seen[name] = true
+		if only != "" && name != only {
+			continue
+		}
+		a, err := readMember(file, name, r, f, &memory)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func readMember(file, name string, r io.ReaderAt, f *zip.File, memory *float64) (*Array, error) {
+	size := int64(f.UncompressedSize64)
+	if f.Method == zip.Store {
+		start, err := f.DataOffset()
+		if err != nil || size < 0 || f.CompressedSize64 != f.UncompressedSize64 {
+			return nil, fmt.Errorf("%s:%s: expected a member of an NPZ file", file, name)
+		}
+		return readNPY(file, name, io.NewSectionReader(r, start, size), size)
+	}
+	if size < 0 || float64(size) > maxDeflate*(float64(f.CompressedSize64)+1) {
+		return nil, fmt.Errorf("%s:%s: %d bytes unpack to %d, which cannot be", file, name, f.CompressedSize64,
+			f.UncompressedSize64)
+	}
+	if *memory -= float64(size); *memory < 0 {
+		return nil, fmt.Errorf("%s:%s: compressed, and unpacks to %.1f GB, more than there is memory for: "+
+			"expected an array that is not compressed (numpy.savez)", file, name, float64(size)/1e9)
+	}
+	c, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s:%s: %w", file, name, err)
+	}
+	defer c.Close()
+	b, err := io.ReadAll(io.LimitReader(c, size+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s:%s: %w", file, name, err)
+	}
+	return readNPY(file, name, bytes.NewReader(b), int64(len(b)))
+}

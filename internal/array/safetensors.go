@@ -1,0 +1,78 @@
+package array
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+)
+
+// mostTensorHeader is the largest header of a safetensors file, in bytes.
+const mostTensorHeader = 100 << 20
+
+// tensorTypes are the types of safetensors as NumPy calls them.
+var tensorTypes = map[string]string{"BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "U32": "<u4",
+	"I32": "<i4", "U64": "<u8", "I64": "<i8", "F16": "<f2", "BF16": "<bf", "F32": "<f4", "F64": "<f8"}
+
+// readSafetensors returns the tensors of a file, or only the one of a name, in the order in which
+// they lie there. The format is that of https://github.com/huggingface/safetensors.
+func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Array, error) {
+	var prefix [8]byte
+	n, _ := r.ReadAt(prefix[:], 0)
+	length := binary.LittleEndian.Uint64(prefix[:])
+	if n < len(prefix) || length > mostTensorHeader || int64(length) > size-8 {
+		return nil, fmt.Errorf("%s: offset 0: a header of %d bytes in a file of %d: expected safetensors", file, length,
+			size)
+	}
+	header := make([]byte, length)
+	if n, err := r.ReadAt(header, 8); n < len(header) {
+		return nil, fmt.Errorf("%s: offset %d: %w", file, 8+n, err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(header, &all); err != nil {
+		return nil, fmt.Errorf("%s: offset 8: the header is not that of safetensors: %w", file, err)
+	}
+	delete(all, "__metadata__")
+	var out []*Array
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if only != "" && name != only {
+			continue
+		}
+		a := &Array{File: file, Name: name, data: r}
+		if err := a.setEntry(all[name], 8+int64(length), size); err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b *Array) int { return int(min(max(a.offset-b.offset, -1), 1)) })
+	return out, nil
+}
+
+// setEntry sets the array to what the header says of it. The data are from start to end.
+func (a *Array) setEntry(raw json.RawMessage, start, end int64) error {
+	var e struct {
+		DType   string  `json:"dtype"`
+		Shape   []int64 `json:"shape"`
+		Offsets []int64 `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fmt.Errorf("%s: the header is not that of a tensor: %w", a.name(), err)
+	}
+	a.DType = tensorTypes[e.DType]
+	var known bool
+	if a.element, known = elementOf(a.DType); !known {
+		return fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers", a.name(), e.DType)
+	}
+	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > end-start {
+		return fmt.Errorf("%s: data_offsets %v: expected two within the %d bytes of data", a.name(), e.Offsets, end-start)
+	}
+	a.offset = start + e.Offsets[0]
+	shape := make([]int, len(e.Shape))
+	for i, s := range e.Shape {
+		shape[i] = int(min(max(s, -1), math.MaxInt/2))
+	}
+	return a.setShape(shape, e.Offsets[1]-e.Offsets[0])
+}
