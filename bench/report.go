@@ -145,6 +145,11 @@ func ReadReport(path string) (*Report, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return parseReport(path, b)
+}
+
+// parseReport is ReadReport on the content of a file.
+func parseReport(path string, b []byte) (*Report, error) {
 	var head struct {
 		Format  *int             `json:"format"`
 		Results *json.RawMessage `json:"results"`

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/internal/fuzzlimit"
 )
 
 // indices are 0 to n-1.
@@ -421,7 +422,9 @@ func TestParseCorruption(t *testing.T) {
 		"translation:1e5":    `0 to 1000 (pixels)`,
 		"gaussian:0.3,sp:.1": `severity "0.3,sp:.1"`,
 	} {
-		c, err := ParseCorruption(text)
+		var c Corruption
+		var err error
+		fuzzlimit.Check(t, 64*len(text)+1<<20, func() { c, err = ParseCorruption(text) })
 		switch {
 		case want == "" && (err != nil || !strings.HasPrefix(text, c.Name+":")):
 			t.Errorf("%q: %+v, %v", text, c, err)

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 // idxBytes returns an IDX file of unsigned bytes with the given dimensions in
@@ -190,7 +192,11 @@ func FuzzReadIDX(f *testing.F) {
 	f.Add([]byte{0x1f, 0x8b}, 1, 0)
 	f.Fuzz(func(t *testing.T, file []byte, rank, n int) {
 		rank, n = 1+int(uint(rank-1)%4), n&math.MaxInt // what callers ask for
-		got, err := readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n)
+		var got *idxFile
+		var err error
+		fuzzlimit.Check(t, 4*maxDeflate*len(file)+1<<20, func() {
+			got, err = readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n)
+		})
 		if err != nil {
 			var bad *FormatError
 			if !errors.As(err, &bad) || strings.Contains(err.Error(), "\n") {

@@ -5,20 +5,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // WriteNPY writes a row-major float32 array of the given shape in NumPy's NPY format, version
 // 1.0, which numpy.load reads.
 func WriteNPY(w io.Writer, data []float32, shape ...int) error {
-	n := 1
+	if !fits(len(data), shape) {
+		return fmt.Errorf("npy: %d numbers for the shape %v", len(data), shape)
+	}
 	sizes := make([]string, len(shape))
 	for i, s := range shape {
-		n *= s
 		sizes[i] = fmt.Sprint(s)
-	}
-	if n != len(data) {
-		return fmt.Errorf("npy: %d numbers for the shape %v", len(data), shape)
 	}
 	tuple := strings.Join(sizes, ", ")
 	if len(shape) == 1 {
@@ -43,4 +42,19 @@ func WriteNPY(w io.Writer, data []float32, shape ...int) error {
 		data = data[len(some):]
 	}
 	return b.Flush()
+}
+
+// fits says whether an array of that shape has n numbers. It divides, because a product of sizes may
+// not be an int.
+func fits(n int, shape []int) bool {
+	if slices.Contains(shape, 0) {
+		return n == 0 && slices.Min(shape) >= 0
+	}
+	for _, s := range shape {
+		if s < 0 || n%s != 0 {
+			return false
+		}
+		n /= s
+	}
+	return n == 1
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 // hostile are texts that would cost a parser time or memory out of proportion to their size.
@@ -113,7 +115,9 @@ func FuzzConfig(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parseConfig([]byte(text), unset)
+		var c Config
+		var err error
+		fuzzlimit.Check(t, 64*len(text)+4<<20, func() { c, err = parseConfig([]byte(text), unset) })
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/fuzzlimit"
 )
 
 // FuzzModelMetadata builds a model from changed metadata. What is accepted must have what is needed
@@ -24,7 +25,10 @@ func FuzzModelMetadata(f *testing.F) {
 			metaCols: cols, metaMean: mean, metaStd: std} {
 			g.Metadata[key] = value
 		}
-		m, err := fromFile(g)
+		var m *Model
+		var err error
+		size := len(format) + len(config) + len(rows) + len(cols) + len(mean) + len(std)
+		fuzzlimit.Check(t, 64*size+16<<20, func() { m, err = fromFile(g) })
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)
@@ -44,7 +48,9 @@ func FuzzWidths(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		w, err := parseWidths(text)
+		var w []int
+		var err error
+		fuzzlimit.Check(t, 64*len(text)+1<<20, func() { w, err = parseWidths(text) })
 		if err != nil {
 			return
 		}

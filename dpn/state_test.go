@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/fuzzlimit"
 )
 
 // stateFile returns a trainer and the file of its state after two epochs.
@@ -72,7 +73,10 @@ func FuzzState(f *testing.F) {
 			metaUpdates: updates, metaBeta1: beta} {
 			g.Metadata[key] = value
 		}
-		p, err := s.restore(g, "data")
+		var p progress
+		var err error
+		size := len(config) + len(history) + len(steps) + len(updates) + len(beta)
+		fuzzlimit.Check(t, 64*size+16<<20, func() { p, err = s.restore(g, "data") })
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 // robustResults returns results as RunRobust writes them after the given number of trainings.
@@ -73,7 +75,14 @@ func FuzzRobust(f *testing.F) {
 	f.Add([]byte(`{"networks":[{"name":"MLP","kind":"baseline","runs":[{"seed":1,"noisy":[]}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := &Robust{}
-		if json.Unmarshal(b, r) != nil || r.Check() != nil {
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() {
+			*r = Robust{}
+			if err = json.Unmarshal(b, r); err == nil {
+				err = r.Check()
+			}
+		})
+		if err != nil {
 			return
 		}
 		RobustTable(r)

@@ -253,22 +253,35 @@ func (d *denoising) removeOld(files *output.Batch) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	var old denoiseResult
+	var list []string
 	if err == nil {
-		err = json.Unmarshal(b, &old)
+		list, err = oldDenoised(d.out, b)
 	}
 	if err != nil {
 		return fmt.Errorf("--out %s: %s: %w; expected the file of an earlier run, or none",
 			d.out, denoiseFile, reason(err))
 	}
+	for _, path := range list {
+		files.Remove(path)
+	}
+	return nil
+}
+
+// oldDenoised returns the files in the folder dir that the text of a denoise.json names.
+func oldDenoised(dir string, text []byte) ([]string, error) {
+	var old denoiseResult
+	if err := json.Unmarshal(text, &old); err != nil {
+		return nil, err
+	}
+	var list []string
 	for _, r := range old.Corruptions {
 		if name, ok := strings.CutSuffix(filepath.Base(r.File), ".npy"); ok { // the folder may have moved
 			for _, f := range append(plot.Files(name), name+".npy") {
-				files.Remove(filepath.Join(d.out, f))
+				list = append(list, filepath.Join(dir, f))
 			}
 		}
 	}
-	return nil
+	return list, nil
 }
 
 const (

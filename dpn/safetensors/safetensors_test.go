@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 func sample() *File {
@@ -191,7 +193,9 @@ func FuzzRead(f *testing.F) {
 		0,
 	))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := Read(bytes.NewReader(b), int64(len(b)))
+		var file *File
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() { file, err = Read(bytes.NewReader(b), int64(len(b))) })
 		if err != nil {
 			return
 		}

@@ -3,6 +3,8 @@ package check
 import (
 	"strings"
 	"testing"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 // FuzzParseCase reads cases, and what String makes of them.
@@ -16,7 +18,9 @@ func FuzzParseCase(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		c, err := ParseCase(s)
+		var c Case
+		var err error
+		fuzzlimit.Check(t, 64*len(s)+1<<20, func() { c, err = ParseCase(s) })
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)

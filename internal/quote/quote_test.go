@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 func TestText(t *testing.T) {
@@ -78,7 +80,8 @@ func FuzzText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := Text(s)
+		var got string
+		fuzzlimit.Check(t, 64*len(s)+1<<20, func() { got = Text(s) })
 		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !printable(r) }) ||
 			Text(got) != got {
 			t.Errorf("%q: %q", s, got)
