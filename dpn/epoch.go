@@ -105,11 +105,11 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 		}
 	} else {
 		v, err := f.validate(ctx)
+		if errors.As(err, new(*OutputError)) || err == nil && !linalg.IsFinite(v.Loss) {
+			return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
+		}
 		if err != nil {
 			return h, err
-		}
-		if !linalg.IsFinite(v.Loss) {
-			return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
 		}
 		h.ValLoss, h.ValAccuracy = &v.Loss, &v.Accuracy
 	}
@@ -213,8 +213,8 @@ func (f *fitting) stalled() bool {
 // sound checks that the loss on the first training images is finite, if there are no validation
 // images.
 func (f *fitting) sound(ctx context.Context, number int) error {
-	v, err := f.m.Score(ctx, f.e, f.train.Slice(0, min(f.m.Config.Batch, f.train.Len())))
-	if err == nil && !linalg.IsFinite(v.Loss) {
+	_, err := f.m.Score(ctx, f.e, f.train.Slice(0, min(f.m.Config.Batch, f.train.Len())))
+	if errors.As(err, new(*OutputError)) {
 		err = &NotFiniteError{Epoch: number, Update: f.updates, What: "loss at the end of the epoch"}
 	}
 	return err

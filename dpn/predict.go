@@ -2,6 +2,7 @@ package dpn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"dpnbench/dataset"
@@ -19,15 +20,36 @@ const (
 // Score is how well a model does on labelled images.
 type Score = layer.Score
 
-// Predict returns the class of every image of s; of equal logits the lower class.
+// OutputError reports a number that the network computed and that is infinite or NaN: there is no
+// prediction.
+type OutputError = layer.OutputError
+
+// CheckOutput returns a *OutputError about the first number of x that is infinite or NaN, or nil. what
+// names a number of x, of what its rows stand for, and first the number of the first row.
+func (m *Model) CheckOutput(x engine.Matrix, what, of string, first int) error {
+	return m.blame(layer.CheckOutput(x, what, of, first))
+}
+
+// blame adds to a *OutputError which tensor is at fault, if one is not finite.
+func (m *Model) blame(err error) error {
+	var bad *OutputError
+	if errors.As(err, &bad) {
+		bad.Tensor = layer.NotFiniteTensor(m.Params())
+	}
+	return err
+}
+
+// Predict returns the class of every image of s; of equal logits the lower class. Like all that
+// evaluates logits, it returns a *OutputError if one is not finite.
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
-	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) {
+	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
 			out = append(out, byte(c))
 		}
+		return nil
 	})
 	return out, err
 }
@@ -50,10 +72,14 @@ func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset
 
 func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input) (Score, error) {
 	var t layer.Tally
-	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) {
+	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) error {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
+		return m.blame(t.CheckLosses("image", lo))
 	})
-	return t.Score(), err
+	if err != nil {
+		return Score{}, err
+	}
+	return t.Score(), nil
 }
 
 // Features returns the features of every image of s, n x d, before the ascent.
@@ -104,7 +130,8 @@ func (m *Model) explain(e *engine.Engine, rows int, once string) string {
 		mix.ExplainRoute(e, rows, steps))
 }
 
-// Logits returns the classifier's output for denoised features x (n x d), n x classes.
+// Logits returns the classifier's output for denoised features x (n x d), n x classes. It is not finite
+// where x is not, and where the weights are too large: see CheckOutput.
 func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	y := engine.NewMatrix(x.Rows, m.Classes)
 	m.head.Forward(e, y, x, layer.Evaluation)
@@ -165,9 +192,9 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 }
 
 // logits calls f with the logits of block after block of s, whose images come by in; lo is
-// the block's first image.
+// the block's first image. The logits are finite.
 func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input,
-	f func(lo int, logits engine.Matrix)) error {
+	f func(lo int, logits engine.Matrix) error) error {
 	if err := m.CheckSet(s); err != nil {
 		return err
 	}
@@ -176,7 +203,13 @@ func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in
 		if err != nil {
 			return err
 		}
-		f(lo, m.Logits(e, x))
+		y := m.Logits(e, x)
+		if err := m.CheckOutput(y, "logit", "image", lo); err != nil {
+			return err
+		}
+		if err := f(lo, y); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -200,12 +233,22 @@ func (m *Model) PredictFeatures(ctx context.Context, e *engine.Engine, x engine.
 		X:       engine.NewMatrix(x.Rows, x.Cols),
 	}
 	copy(r.X.Data, x.Data)
+	if err := m.CheckOutput(x, "feature", "row", 0); err != nil {
+		return nil, err
+	}
 	phi, at := make([]float32, x.Rows), make([]int32, x.Rows)
 	m.potential.Evaluate(e, x, phi, engine.Matrix{})
+	if err := m.CheckOutput(engine.View(phi, len(phi), 1), "potential", "row", 0); err != nil {
+		return nil, err
+	}
 	if err := m.potential.AscendUntil(ctx, e, r.X, m.Config.Steps); err != nil {
 		return nil, err
 	}
-	e.ArgMax(at, m.Logits(e, r.X))
+	logits := m.Logits(e, r.X)
+	if err := m.CheckOutput(logits, "logit", "row", 0); err != nil {
+		return nil, err
+	}
+	e.ArgMax(at, logits)
 	for b, c := range at {
 		r.Phi[b], r.Classes[b] = separation.Float(phi[b]), int(c)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -188,10 +189,10 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	s, err := study.Run(ctx, e, m, data.Test, opt)
 	finish(b)
 	if err != nil {
-		if z.first > 0 {
+		if z.first > 0 && !errors.As(err, new(*dpn.OutputError)) {
 			return nil, fmt.Errorf("--data %s, --first %d: %w", m.Config.Data, z.first, err)
 		}
-		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+		return nil, z.model.blame(m, err)
 	}
 	found := report.Analysis{Model: m, Study: s, Images: data.Test, Data: data.Name, Tier: e.Tier().String(),
 		Threads: e.Threads(),

@@ -144,6 +144,15 @@ func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.
 	return f
 }
 
+// blame says which flag an error of evaluating the model comes from: --model if a number that the
+// network computed is not finite, otherwise --data.
+func (m *modelFlags) blame(model *dpn.Model, err error) error {
+	if errors.As(err, new(*dpn.OutputError)) {
+		return fmt.Errorf("--model %s: %w", m.path, err)
+	}
+	return fmt.Errorf("--data %s: %w", model.Config.Data, err)
+}
+
 func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {
 	if m.path == "" {
 		return nil, fmt.Errorf("--model: expected a model file")

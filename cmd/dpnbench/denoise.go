@@ -190,7 +190,7 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		return nil, plot.Gallery{}, ctx.Err()
 	}
 	if err != nil {
-		return nil, plot.Gallery{}, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+		return nil, plot.Gallery{}, d.model.blame(m, err)
 	}
 	r := &denoised{Name: c.Name, Severity: c.Severity, File: filepath.Join(d.out, denoisedName(c)+".npy"),
 		images: x.Restored.Data}

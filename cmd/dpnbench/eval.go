@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,6 +87,20 @@ type evaluation struct {
 	split       string
 }
 
+// evalResult is the JSON of eval.
+type evalResult struct {
+	Model       string            `json:"model"`
+	Data        string            `json:"data"`
+	Split       string            `json:"split"`
+	Samples     int               `json:"samples"`
+	Loss        *float64          `json:"loss"` // null with an error
+	Accuracy    *float64          `json:"accuracy"`
+	Assumed     assumptions       `json:"assumed,omitempty"`
+	CorruptSeed uint64            `json:"corrupt_seed"`
+	Corruptions []corruptionScore `json:"corruptions"`
+	Error       string            `json:"error,omitempty"` // which output of the network is not finite
+}
+
 // corruptionScore is a row of corruptions in the JSON of eval.
 type corruptionScore struct {
 	Name     string           `json:"name"`
@@ -128,7 +143,7 @@ func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, 
 	for i, c := range list {
 		r, err := m.ScoreCorrupted(ctx, e, s, c, v.corruptSeed)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%v: %w", c, err)
 		}
 		scores = append(scores, corruptionScore{c.Name, c.Severity, units[c.Name], separation.Float(r.Loss),
 			r.Accuracy})
@@ -215,15 +230,22 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	v.explainAscent(e, m, images, false)
+	assumed := assumedSettings(m, flags)
+	r := evalResult{Model: v.model.path, Data: data.Name, Split: v.split, Samples: images.Len(), Assumed: assumed,
+		CorruptSeed: v.corruptSeed, Corruptions: []corruptionScore{}}
 	s, err := m.Score(ctx, e, images)
-	if err != nil {
-		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
+	var scores []corruptionScore
+	if err == nil {
+		scores, err = v.score(ctx, e, m, images, list)
 	}
-	scores, err := v.score(ctx, e, m, images, list)
 	if err != nil {
+		err = v.model.blame(m, err)
+		if errors.As(err, new(*dpn.OutputError)) { // a reader of the JSON finds no numbers, and why
+			r.Error = err.Error()
+			err = joined(err, v.writeJSON(r))
+		}
 		return err
 	}
-	assumed := assumedSettings(m, flags)
 	if len(assumed) > 0 {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
@@ -232,18 +254,8 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if len(scores) > 0 {
 		v.printScores(scores)
 	}
-	return v.writeJSON(struct {
-		Model       string            `json:"model"`
-		Data        string            `json:"data"`
-		Split       string            `json:"split"`
-		Samples     int               `json:"samples"`
-		Loss        separation.Float  `json:"loss"`
-		Accuracy    float64           `json:"accuracy"`
-		Assumed     assumptions       `json:"assumed,omitempty"`
-		CorruptSeed uint64            `json:"corrupt_seed"`
-		Corruptions []corruptionScore `json:"corruptions"`
-	}{v.model.path, data.Name, v.split, s.Samples, separation.Float(s.Loss), s.Accuracy, assumed, v.corruptSeed,
-		scores})
+	r.Loss, r.Accuracy, r.Corruptions = &s.Loss, &s.Accuracy, scores
+	return v.writeJSON(r)
 }
 
 // assumptions maps settings to the values assumed for them.

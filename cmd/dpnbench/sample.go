@@ -172,7 +172,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	if s.Predictions, err = m.PredictFeatures(ctx, e, x); err != nil {
-		return err
+		return s.model.blame(m, err)
 	}
 	s.Model, s.Samples, s.Dim, s.Pixels = s.model.path, x.Rows, x.Cols, m.PixelFeatures()
 	s.show(m)

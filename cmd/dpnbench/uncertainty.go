@@ -217,7 +217,7 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 	s, err := study.MeasureUncertainty(ctx, e, m, data.Test, opt)
 	finish(b)
 	if err != nil {
-		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+		return nil, u.model.blame(m, err)
 	}
 	found := report.Uncertainty{Model: m, Study: s, Images: data.Test, Data: data.Name, Tier: e.Tier().String(),
 		Threads: e.Threads(), Seed: u.seed}

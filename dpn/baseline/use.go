@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"errors"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
@@ -14,22 +15,28 @@ const evalRows = 128
 func (n *Network) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]byte, error) {
 	out := make([]byte, 0, s.Len())
 	idx := make([]int32, evalRows)
-	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, t *layer.Tape, logits engine.Matrix) {
+	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, t *layer.Tape, logits engine.Matrix) error {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
 			out = append(out, byte(c))
 		}
+		return nil
 	})
 	return out, err
 }
 
-// Score evaluates the network on s.
+// Score evaluates the network on s. Like Predict and Activations, it returns a *layer.OutputError if a
+// logit is not finite.
 func (n *Network) Score(ctx context.Context, e *engine.Engine, s Samples) (layer.Score, error) {
 	var t layer.Tally
-	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, _ *layer.Tape, logits engine.Matrix) {
+	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, _ *layer.Tape, logits engine.Matrix) error {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
+		return t.CheckLosses("row", lo)
 	})
-	return t.Score(), err
+	if err != nil {
+		return layer.Score{}, n.blame(err)
+	}
+	return t.Score(), nil
 }
 
 // Features holds the outputs of one layer for all rows of Samples.
@@ -49,7 +56,7 @@ func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, 
 	}
 	marks := append([]mark{{"input", -1}}, n.marks...)
 	list := make([]Features, len(marks))
-	err := n.each(ctx, e, s, rows, mode, func(lo int, t *layer.Tape, _ engine.Matrix) {
+	err := n.each(ctx, e, s, rows, mode, func(lo int, t *layer.Tape, _ engine.Matrix) error {
 		for i, m := range marks {
 			x := t.Value(m.layer)
 			if list[i].X.Data == nil {
@@ -57,14 +64,24 @@ func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, 
 			}
 			copy(list[i].X.Data[lo*x.Cols:], x.Data)
 		}
+		return nil
 	})
 	return list, err
 }
 
+// blame adds to a *layer.OutputError which tensor is at fault, if one is not finite.
+func (n *Network) blame(err error) error {
+	var bad *layer.OutputError
+	if errors.As(err, &bad) {
+		bad.Tensor = layer.NotFiniteTensor(n.Params())
+	}
+	return err
+}
+
 // each runs the network on blocks of rows of s, and calls f with the index of the first row, the
-// tape and the logits of each block.
+// tape and the logits of each block, which are finite.
 func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows int, mode layer.Mode,
-	f func(lo int, t *layer.Tape, logits engine.Matrix)) error {
+	f func(lo int, t *layer.Tape, logits engine.Matrix) error) error {
 	if err := s.check(n.In, n.Classes); err != nil {
 		return err
 	}
@@ -78,7 +95,13 @@ func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows in
 		xb := engine.View(x.Data[:len(part.X.Data)], part.Len(), n.In)
 		copy(xb.Data, part.X.Data)
 		s.normalise(xb.Data)
-		f(lo, &t, n.layers.Forward(e, &t, xb, mode))
+		y := n.layers.Forward(e, &t, xb, mode)
+		if err := layer.CheckOutput(y, "logit", "row", lo); err != nil {
+			return n.blame(err)
+		}
+		if err := f(lo, &t, y); err != nil {
+			return err
+		}
 	}
 	return nil
 }

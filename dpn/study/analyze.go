@@ -94,6 +94,13 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		what := name + " feature"
+		if name == "logits" {
+			what = "logit"
+		}
+		if err := m.CheckOutput(x, what, "image", 0); err != nil {
+			return err
+		}
 		set := separation.Set{X: x.Data, Dim: x.Cols, Labels: s.Labels}
 		o := separation.Options{Threads: e.Threads()}
 		if list == &a.Layers {

@@ -109,6 +109,9 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		}
 		logits := c.Logits.Slice(lo, hi, 0, c.Logits.Cols)
 		copy(logits.Data, m.Logits(e, last).Data)
+		if err := m.CheckOutput(logits, "logit", "image", lo); err != nil {
+			return nil, err
+		}
 		at := engine.View(r.Data[:k*(hi-lo)], k, hi-lo)
 		m.Potential().Evaluate(e, first, phi[:hi-lo], at)
 		c.place(lo, scorePhi0, scoreEntropy0, phi[:hi-lo], at)

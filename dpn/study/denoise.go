@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -51,6 +52,10 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	r, err := m.PredictFeatures(ctx, e, x)
+	var bad *dpn.OutputError
+	if errors.As(err, &bad) {
+		bad.Of = "image"
+	}
 	if err != nil {
 		return nil, err
 	}
