@@ -2,7 +2,7 @@
 # test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 check bench peers lint vet-all clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak check bench peers lint vet-all clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ test-s390x: # big-endian, without assembly
 test-avx512: build ## the short tests of the engine, emulated with AVX-512 (Debian: bochs), about an hour
 	internal/emulate/avx512 ./dpnbench info | grep 'avx512 *active'
 	CGO_ENABLED=0 go test -short -vet=off -timeout 0 -exec $(CURDIR)/internal/emulate/avx512 ./engine ./engine/ascent ./engine/check
+
+FOR = 5m
+soak: ## kill the program at random moments and resume it, 5 minutes or FOR=3h (Linux; as root also on full disks)
+	go test ./internal/soak -v -timeout 0 -soak $(FOR)
 
 check: build ## check every kernel on every tier against the float64 reference
 	./dpnbench check

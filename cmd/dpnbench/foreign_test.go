@@ -106,8 +106,10 @@ func TestNotUTF8(t *testing.T) {
 
 // TestHint checks that the command that an interrupted training suggests can be pasted.
 func TestHint(t *testing.T) {
-	r := &training{out: "my run's"}
-	if got, want := r.again(), `dpnbench train --out 'my run'\''s' --resume`; got != want {
-		t.Errorf("%s, want %s", got, want)
+	for json, want := range map[string]string{"": "", "-": " --json -", "a b": " --json 'a b'"} {
+		r := &training{app: &app{json: json}, out: "my run's"}
+		if got, want := r.again(), `dpnbench train --out 'my run'\''s' --resume`+want; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -394,7 +394,13 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 }
 
 // again is the command that goes on with this training.
-func (t *training) again() string { return quote.Command("train", "--out", t.out, "--resume") }
+func (t *training) again() string {
+	args := []string{"train", "--out", t.out, "--resume"}
+	if t.json != "" {
+		args = append(args, "--json", t.json)
+	}
+	return quote.Command(args...)
+}
 
 // noteEpoch prints the line of one of all epochs.
 func (t *training) noteEpoch(h dpn.Epoch, all int) {
