@@ -46,3 +46,27 @@ func TestSetSlicePanics(t *testing.T) {
 		}()
 	}
 }
+
+// TestPick checks that picked images, also of picked ones and of slices of them, share memory.
+func TestPick(t *testing.T) {
+	s := Digits(1, 0, 6)
+	twice := s.Pick([]int32{5, 3, 3, 0}).Pick([]int32{3, 1, 0}).Slice(1, 3)
+	for i, want := range []int{3, 5} {
+		if !bytes.Equal(twice.Image(i), s.Image(want)) || twice.Labels[i] != s.Labels[want] {
+			t.Errorf("image %d is not image %d", i, want)
+		}
+	}
+	twice.Image(0)[0] = 77
+	if s.Image(3)[0] != 77 || twice.Len() != 2 || twice.Images != nil {
+		t.Error("the images were copied")
+	}
+	if none := s.Pick(nil); none.Len() != 0 {
+		t.Errorf("%d images", none.Len())
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an image that does not exist: no panic")
+		}
+	}()
+	s.Pick([]int32{6})
+}

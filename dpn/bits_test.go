@@ -15,14 +15,14 @@ import (
 // space have few components and two steps only, those with matrices P_i smaller images, and
 // convolutions few updates, for the sake of pure Go and of emulated machines.
 var trainedHashes = map[string]string{
-	"compact":      "fad94c2b3af953a2",
-	"clean":        "e7d6d2f41712d1a8",
-	"paper":        "b41b3b5f62913353",
-	"published":    "329e63ea7e0e5408",
-	"raw":          "be6a89087fdc5866",
-	"robust":       "61c2adc77b9ff13e",
-	"robust-small": "bdaeaac528576c66",
-	"noise":        "cbb19d4444c7c648",
+	"compact":      "09fdf8881f646728",
+	"clean":        "8bc04ca670f400e4",
+	"paper":        "656b394615fd00e8",
+	"published":    "f6f6514fc37521e6",
+	"raw":          "50fe063a04a55f86",
+	"robust":       "71db8189d8a3abbb",
+	"robust-small": "a565898796e48a3e",
+	"noise":        "7523ff6f3c3e4f97",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of

@@ -73,7 +73,7 @@ type Config struct {
 	Score      float64 `toml:"score-matching" json:"score_matching"`
 	ScoreSigma float64 `toml:"score-sigma" json:"score_sigma"`
 
-	// The last ValSize training images are kept for validation; -1: a tenth. Training stops after
+	// ValSize of the training images are kept for validation (Split); -1: a tenth. Training stops after
 	// Patience epochs without a lower validation loss; 0: never.
 	Patience int    `toml:"patience" json:"patience"`
 	ValSize  int    `toml:"val-size" json:"val_size"`

@@ -56,11 +56,7 @@ const usedR = 1e-2
 func (m *Model) sample(s *dataset.Set) *dataset.Set {
 	order := make([]int32, s.Len())
 	num.NewRand(m.Config.Seed, stream.Sample).Permutation(order)
-	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}
-	for _, i := range order[:min(s.Len(), 128, max(s.Len()/100, 16))] {
-		chosen.Images, chosen.Labels = append(chosen.Images, s.Image(int(i))...), append(chosen.Labels, s.Labels[i])
-	}
-	return chosen
+	return s.Pick(order[:min(s.Len(), 128, max(s.Len()/100, 16))])
 }
 
 // diagnose measures what concerns the ascents of the images of s.

@@ -278,11 +278,11 @@ func withDensity(form string) Config {
 
 // densityHashes are those of the weights after training withDensity, on every machine.
 var densityHashes = map[string]string{
-	potential.FormFull:    "39e3f10f12e26c68",
-	potential.FormDiag:    "7f8935394d208924",
-	potential.FormLowRank: "2c337dcc22dc99d4",
-	potential.FormFlat:    "bec927b1f18aac37",
-	potential.FormTied:    "923facbf27735f5e",
+	potential.FormFull:    "a1e98adfa54be52f",
+	potential.FormDiag:    "f7e8a4fb9a988d19",
+	potential.FormLowRank: "e0df9b4876094fd2",
+	potential.FormFlat:    "a4e44692d7b5826a",
+	potential.FormTied:    "7c8eb91a3e71103f",
 }
 
 // TestDensityBits trains with all options on several tiers and numbers of threads, and

@@ -78,7 +78,7 @@ func (f *fitting) onEM(done int, logLikelihood float64) {
 	}
 }
 
-// Fit trains the model on s, whose last images are kept for validation. It places the centres,
+// Fit trains the model on s, of which Split keeps images for validation. It places the centres,
 // trains, and leaves the model as it was after the epoch with the lowest validation loss (without
 // validation images: after the last epoch).
 //
@@ -93,6 +93,9 @@ func (f *fitting) onEM(done int, logLikelihood float64) {
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
+	}
+	if opt.Resume {
+		m.lastSplit = stateLastSplit(opt.Dir)
 	}
 	train, val, err := m.split(s)
 	if err != nil {

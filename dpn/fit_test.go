@@ -138,7 +138,11 @@ func TestDetached(t *testing.T) {
 	c := tiny()
 	c.Gradient, c.Extractor, c.LayerNorm, c.Scale, c.Alpha, c.Epochs = "detached", "identity", false, 1, 0.1, 15
 	m := newModel(t, c, d)
-	if _, err := m.Init(context.Background(), e, d.Train.Slice(0, 900)); err != nil {
+	train, _, err := m.Split(d.Train)
+	if err == nil {
+		_, err = m.Init(context.Background(), e, train)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	centres := append([]float32(nil), m.potential.Centres().Data...)

@@ -39,6 +39,9 @@ func (c Config) emOptions() potential.EMOptions {
 type InitResult struct {
 	Clusters *potential.Clusters // for InitSamples without iterations
 	EM       *potential.EMResult // nil unless Config.Init asks for it
+
+	// Small are the clusters that were too small for principal components of their own (form flat).
+	Small []potential.SmallCluster
 }
 
 // Init places the centres of the potential on the features of s (Config.Init). Precisions
@@ -72,7 +75,7 @@ func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set,
 	}
 	p := m.potential
 	p.SetCentres(r.Clusters.Centres)
-	if err := p.FitClusters(ctx, e, x, r.Clusters.Assignment); err != nil {
+	if r.Small, err = p.FitClusters(ctx, e, x, r.Clusters.Assignment); err != nil {
 		return nil, err
 	}
 	if !c.fitsMixture() {

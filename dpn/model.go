@@ -46,6 +46,7 @@ type Model struct {
 	potential *potential.Potential
 	head      *layer.Linear
 	origin    origin
+	lastSplit bool // trained by a version that validated on the last training images
 	fresh     bool // nothing has been learned since New, which Fit asks for
 }
 

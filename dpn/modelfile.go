@@ -24,6 +24,9 @@ const (
 	metaCols   = "cols"
 	metaMean   = "mean"
 	metaStd    = "std"
+	metaSplit  = "validation_split" // absent in files of before: the last images
+
+	splitStratified = "stratified" // by class, drawn by the seed
 
 	formatPrefix = "dpnbench " // of all formats of ours; the metadata of others may have a format, too
 	formatModel  = formatPrefix + "model 1"
@@ -53,6 +56,9 @@ func (m *Model) file(format string) *safetensors.File {
 		metaMean:   strconv.FormatFloat(float64(m.Norm.Mean), 'g', -1, 32),
 		metaStd:    strconv.FormatFloat(float64(m.Norm.Std), 'g', -1, 32),
 	}}
+	if !m.lastSplit {
+		f.Metadata[metaSplit] = splitStratified
+	}
 	for _, p := range m.Params() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: p.Name, Shape: p.Shape, Data: p.Data})
 	}
@@ -121,6 +127,9 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	c.Preset = "imported"
 	m := &Model{Norm: dataset.MNISTNorm, Classes: head[0]}
 	if ours {
+		if m.lastSplit, err = readSplit(f); err != nil {
+			return nil, err
+		}
 		if c, err = decode([]byte(text), unset); err != nil {
 			return nil, fmt.Errorf("settings: %w", err)
 		}
@@ -175,6 +184,15 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	m.potential.SetAlpha(m.potential.Alpha())
 	m.potential.Changed()
 	return m, nil
+}
+
+// readSplit says whether a model or state of ours was validated on the last training images.
+func readSplit(f *safetensors.File) (last bool, err error) {
+	split, ok := f.Metadata[metaSplit]
+	if ok && split != splitStratified {
+		return false, fmt.Errorf("metadata %s is %q, expected %q", metaSplit, split, splitStratified)
+	}
+	return !ok, nil
 }
 
 // readExtractor sets extractor and hidden layers by the tensors that there are, whose shapes

@@ -109,6 +109,17 @@ func StateDataFolder(dir string) string {
 	return readOrigin(f, path).folder
 }
 
+// stateLastSplit says whether the training state in a folder is of a version that validated on the
+// last training images. Reading the state reports what is wrong with it.
+func stateLastSplit(dir string) bool {
+	f, err := safetensors.ReadFile(filepath.Join(dir, StateFile))
+	if err != nil {
+		return false
+	}
+	last, err := readSplit(f)
+	return last && err == nil
+}
+
 // metadata adds what is known to the metadata of a file at path.
 func (o origin) metadata(f *safetensors.File, path string) {
 	if o.train != "" {

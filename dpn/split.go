@@ -4,11 +4,88 @@ import (
 	"fmt"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/potential"
+	"dpnbench/engine/num"
 )
 
-// Split divides training images into those that Fit trains on and the last ValSize, which
-// it validates on.
+// Split divides training images into those that Fit trains on, in their order, and ValSize of them that
+// it validates on: the same share of every class, drawn by Seed, in random order. The pixels of
+// both share the memory of s.
+func (c Config) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
+	n, err := c.valCount(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n == 0 {
+		return s, s.Slice(0, 0), nil
+	}
+	left := quotas(s.Labels, n)
+	order := make([]int32, s.Len())
+	num.NewRand(c.Seed, stream.Split).Permutation(order)
+	kept, drawn := make([]bool, s.Len()), make([]int32, 0, n)
+	for _, i := range order {
+		if y := s.Labels[i]; left[y] > 0 {
+			left[y]--
+			kept[i], drawn = true, append(drawn, i)
+		}
+	}
+	rest := order[:0]
+	for i, k := range kept {
+		if !k {
+			rest = append(rest, int32(i))
+		}
+	}
+	return s.Pick(rest), s.Pick(drawn), nil
+}
+
+// valCount returns how many of the training images s are kept for validation.
+func (c Config) valCount(s *dataset.Set) (int, error) {
+	n := c.ValSize
+	if n < 0 {
+		n = s.Len() / 10
+	}
+	if n >= s.Len() {
+		return 0, badSetting("val-size", c.ValSize, fmt.Sprintf("expected fewer than the %d training images", s.Len()))
+	}
+	return n, nil
+}
+
+// quotas divides n images among the classes in proportion to their sizes, by the method of the largest
+// remainder, the lower class first among equals. One image of each class stays for training as long
+// as others are left.
+func quotas(labels []byte, n int) (quota [256]int) {
+	var size [256]int
+	for _, y := range labels {
+		size[y]++
+	}
+	all, left := len(labels), n
+	for y, of := range size {
+		if of > 0 {
+			quota[y] = min(int(int64(n)*int64(of)/int64(all)), of-1)
+			left -= quota[y]
+		}
+	}
+	for stays := 1; left > 0; {
+		best, most := -1, int64(0)
+		for y, of := range size {
+			missing := int64(n)*int64(of) - int64(quota[y])*int64(all)
+			if quota[y] < of-stays && (best < 0 || missing > most) {
+				best, most = y, missing
+			}
+		}
+		if best < 0 {
+			stays = 0
+			continue
+		}
+		quota[best]++
+		left--
+	}
+	return quota
+}
+
+// Split is Config.Split of images that Fit can train the model on. A model of an earlier version
+// keeps its own validation images, the last ones.
 func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, nil, err
@@ -18,15 +95,18 @@ func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
 
 // split is Split of images that fit.
 func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
-	if val, err = m.Validation(s); err != nil {
+	n, err := m.Config.valCount(s)
+	if err != nil {
 		return nil, nil, err
 	}
-	rest := s.Len() - val.Len()
+	rest := s.Len() - n
 	if m.Config.Components > rest {
 		return nil, nil, badSetting("components", m.Config.Components,
 			fmt.Sprintf("expected at most one for each of the %d images that are left for training", rest))
 	}
-	train = s.Slice(0, rest)
+	if train, val, err = m.divide(s); err != nil {
+		return nil, nil, err
+	}
 	if n := distinct(train, m.Config.Components); n < m.Config.Components {
 		return nil, nil, badSetting("components", m.Config.Components,
 			fmt.Sprintf("expected at most %d, the number of different training images", n))
@@ -42,6 +122,18 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	return train, val, nil
 }
 
+// divide is split without checks.
+func (m *Model) divide(s *dataset.Set) (train, val *dataset.Set, err error) {
+	if !m.lastSplit {
+		return m.Config.Split(s)
+	}
+	n, err := m.Config.valCount(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Slice(0, s.Len()-n), s.Slice(s.Len()-n, s.Len()), nil
+}
+
 // distinct counts the different images of s, up to most.
 func distinct(s *dataset.Set, most int) int {
 	seen := map[string]bool{}
@@ -51,18 +143,10 @@ func distinct(s *dataset.Set, most int) int {
 	return len(seen)
 }
 
-// Validation returns the last of the training images s, which Fit keeps from training
-// (Config.ValSize); there may be none.
+// Validation returns those of the training images s that Fit keeps from training; there may be none.
 func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
-	n := m.Config.ValSize
-	if n < 0 {
-		n = s.Len() / 10
-	}
-	if n >= s.Len() {
-		return nil, badSetting("val-size", m.Config.ValSize,
-			fmt.Sprintf("expected fewer than the %d training images", s.Len()))
-	}
-	return s.Slice(s.Len()-n, s.Len()), nil
+	_, val, err := m.divide(s)
+	return val, err
 }
 
 // Check says whether Fit can train the model on s, as far as that can be known beforehand.

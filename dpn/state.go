@@ -180,7 +180,9 @@ func (m *Model) fingerprint(sets ...*dataset.Set) string {
 	for _, s := range sets {
 		fmt.Fprintln(h, s.Len())
 		h.Write(s.Labels)
-		h.Write(s.Images)
+		for i := range s.Len() {
+			h.Write(s.Image(i))
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -12,7 +12,9 @@ import (
 // Warning says that training has left the healthy range, and which settings to change. Each kind
 // is given once a run.
 type Warning struct {
-	Kind string `json:"kind"` // edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding or vanishing
+	// Kind is edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding, vanishing, pooled or
+	// classes.
+	Kind string `json:"kind"`
 	Text string `json:"text"`
 	Note bool   `json:"note,omitempty"` // worth knowing, no failure in sight: logged as information
 }
@@ -102,7 +104,10 @@ func (f *fitting) begin(ctx context.Context) error {
 		return err
 	}
 	f.start = p.diagnostics.EntropyFirst
-	f.early = f.news(p)
+	f.early = append(f.placed.warnings(f.m.Config), f.news(p)...)
+	if text := classWarning(f.train.Labels, f.val.Labels, f.m.Classes); text != "" {
+		f.early = append(f.early, Warning{Kind: "classes", Text: text})
+	}
 	f.warn(f.early)
 	return nil
 }

@@ -43,12 +43,16 @@ type RobustOptions struct {
 // images, and with the same noise (layer.Noise, standard deviation 0.3 to 0.5) on half of each
 // minibatch.
 type Robust struct {
-	Data     string          `json:"data"`
-	Pictures int             `json:"pictures"`        // test images
-	SHA256   string          `json:"pictures_sha256"` // of all images and labels
-	Epochs   int             `json:"epochs"`          // as requested; 0: as in the presets
-	Done     []string        `json:"done"`            // finished trainings
-	Complete bool            `json:"complete"`        // all trainings are finished
+	Data     string `json:"data"`
+	Pictures int    `json:"pictures"`        // test images
+	SHA256   string `json:"pictures_sha256"` // of all images and labels
+	Epochs   int    `json:"epochs"`          // as requested; 0: as in the presets
+	// Split is how validation images are kept from all networks; empty in files of before, which kept
+	// the last ones.
+	Split string `json:"validation_split"`
+
+	Done     []string        `json:"done"`     // finished trainings
+	Complete bool            `json:"complete"` // all trainings are finished
 	Networks []RobustNetwork `json:"networks"`
 }
 
@@ -88,8 +92,18 @@ type trained struct {
 type setup struct {
 	e      *engine.Engine
 	data   *dataset.Data
-	train  *dataset.Set // without the images that presets keep for validation
 	epochs int
+}
+
+// train returns the training images without those that presets keep for validation.
+func (a *setup) train(seed uint64) (*dataset.Set, error) {
+	c, err := dpn.Preset("robust")
+	if err != nil {
+		return nil, err
+	}
+	c.Seed = seed
+	train, _, err := c.Split(a.data.Train)
+	return train, err
 }
 
 // contender is a training, which gives one or more networks.
@@ -136,8 +150,9 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 	if o.Seeds == 0 {
 		o.Seeds = 3
 	}
-	a := &setup{e: e, data: data, train: data.Train.Slice(0, data.Train.Len()-data.Train.Len()/10), epochs: o.Epochs}
-	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs}
+	a := &setup{e: e, data: data, epochs: o.Epochs}
+	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs,
+		Split: "stratified"}
 	if o.Have != nil {
 		if err := o.Have.Check(); err != nil {
 			return nil, err
@@ -188,6 +203,10 @@ func (r *Robust) matches(want *Robust, seeds int) error {
 	if r.SHA256 != want.SHA256 {
 		return errors.New("robust: the saved results are for other images; " +
 			"expected the --data, --train-size, --test-size and --data-seed of the first run")
+	}
+	if r.Split != want.Split {
+		return errors.New("robust: the saved results are of an earlier version, with other validation images; " +
+			"expected another folder")
 	}
 	for _, n := range r.Networks {
 		for _, run := range n.Runs {
@@ -271,8 +290,12 @@ func trainPreset(preset string) func(ctx context.Context, a *setup, seed uint64,
 		if preset != "robust-small" {
 			return list, nil
 		}
+		train, err := a.train(seed)
+		if err != nil {
+			return nil, err
+		}
 		for _, steps := range []int{0, c.Steps} {
-			p, err := study.NewPrototypes(ctx, a.e, m, a.train, steps)
+			p, err := study.NewPrototypes(ctx, a.e, m, train, steps)
 			if err != nil {
 				return nil, err
 			}
@@ -309,7 +332,11 @@ func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.N
 		if noisy {
 			t.NoiseMin, t.NoiseMax = noiseMin, noiseMax
 		}
-		if _, err := n.Fit(ctx, a.e, baseline.Images(a.train, a.data.Norm), t, nil); err != nil {
+		train, err := a.train(seed)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := n.Fit(ctx, a.e, baseline.Images(train, a.data.Norm), t, nil); err != nil {
 			return nil, err
 		}
 		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
@@ -328,14 +355,18 @@ func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.N
 func trainNearest(name string, means int) func(ctx context.Context, a *setup, seed uint64,
 	noisy bool) ([]trained, error) {
 	return func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
+		train, err := a.train(seed)
+		if err != nil {
+			return nil, err
+		}
 		k, name := means, name
 		if k == 1 {
 			k = a.data.Classes
 		} else {
-			k = min(k, a.train.Len()/4)
+			k = min(k, train.Len()/4)
 			name = fmt.Sprintf("nearest of %d class-wise means", k)
 		}
-		s := baseline.Images(a.train, a.data.Norm)
+		s := baseline.Images(train, a.data.Norm)
 		r, err := potential.ClassKMeans(ctx, a.e, s.Normalised(), s.Labels, k, seed)
 		if err != nil {
 			return nil, err

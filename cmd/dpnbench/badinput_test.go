@@ -16,7 +16,7 @@ import (
 type badInput struct {
 	t       *testing.T
 	dir     string
-	good    string // a folder of 60 images of 4 x 4 pixels
+	good    string // a folder of 120 images of 4 x 4 pixels
 	out     string // the folder of a training on them
 	model   string // its model file
 	blocked string // a file, which cannot be a folder
@@ -30,7 +30,7 @@ func TestBadInput(t *testing.T) {
 	if err := os.Mkdir(b.good, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	idx(t, b.good, 60)
+	idx(t, b.good, 120)
 	succeed(t, with(append([]string{"train"}, small...), "--data", b.good, "--out", b.out, "--quiet")...)
 	b.model = filepath.Join(b.out, dpn.ModelFile)
 	before, err := os.ReadFile(b.model)
@@ -71,7 +71,7 @@ func (b *badInput) broken(name string, damage func(b []byte) []byte) string {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	idx(b.t, folder, 60)
+	idx(b.t, folder, 120)
 	path := filepath.Join(folder, name)
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -89,10 +89,10 @@ func (b *badInput) data(t *testing.T) {
 	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[0] = 7; return b })), "--data", labels,
 		"offset 0")
 	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data",
-		"60", "59")
+		"120", "119")
 	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[20] = 10; return b })), "--data", labels,
 		"10")
-	fails(t, b.train("--data", b.good, "--train-size", "61"), "--train-size 61", b.good, "60 images")
+	fails(t, b.train("--data", b.good, "--train-size", "121"), "--train-size 121", b.good, "120 images")
 	fails(t, b.train("--data", "digits", "--train-size", "100000000"),
 		"--train-size 100000000: expected at most 10000000 images")
 	fails(t, b.train("--data", b.good, "--train-size", "-1"), "--train-size -1")
@@ -106,7 +106,7 @@ func (b *badInput) settings(t *testing.T) {
 	fails(t, b.train("--lr", "NaN"), "--lr NaN")
 	fails(t, b.train("--clip", "Inf"), "--clip +Inf")
 	fails(t, b.train("--seed", "9223372036854775808"), "--seed 9223372036854775808")
-	fails(t, b.train("--data", b.good, "--val-size", "60"), "--val-size 60")
+	fails(t, b.train("--data", b.good, "--val-size", "120"), "--val-size 120")
 	fails(t, []string{"train", "--config", filepath.Join(b.dir, "none.toml")}, "--config", "none.toml", "no such file")
 	fails(t, b.train("--threads", "0"), "--threads 0")
 	fails(t, b.train("--threads", "many"), "--threads many", "whole number")
@@ -120,7 +120,7 @@ func (b *badInput) settings(t *testing.T) {
 	fails(t, b.train("--tier", ""), "--tier: expected a value")
 	fails(t, b.train("--data", ""), "--data: expected a value")
 	fails(t, b.train("--components", "30000", "--extractor", "identity", "--dim", "9"), "--dim 9", "identity")
-	fails(t, b.train("--data", b.good, "--components", "70"), "--components 70", "54 images")
+	fails(t, b.train("--data", b.good, "--components", "110"), "--components 110", "108 images")
 	fails(t, b.train("--em-ridge", "0.1"), "--em-ridge", "expected --init em")
 	fails(t, b.train("--init", "em", "--em-ridge", "0"), "--em-ridge 0", "expected 0.000001 to 1")
 	fails(t, b.train("--init", "lloyd"), `--init "lloyd"`, "samples, em, em-classwise")
@@ -224,7 +224,7 @@ func (b *badInput) evaluation(t *testing.T) {
 	fails(t, b.use("eval", "--suite", "robustness", "--corrupt", "shear:1"), "--suite", "--corrupt")
 	fails(t, b.use("eval", "--split", "validation", "--test-size", "50"), "--test-size 50: only with --split test")
 	fails(t, b.use("eval", "--corrupt-seed", "5"), "--corrupt-seed 5: only with --corrupt or --suite")
-	fails(t, b.use("analyze", "--first", "61"), "--first 61")
+	fails(t, b.use("analyze", "--first", "121"), "--first 121")
 	fails(t, b.use("analyze", "--first", "1"), "--first 1", "at least 2")
 	for _, c := range [][2]string{{"--first", "-1"}, {"--draws", "19"}, {"--draws", "-1"}, {"--draws", "1000001"},
 		{"--subsets", "-1"}, {"--subsets", "10001"}} {

@@ -13,7 +13,7 @@ import (
 func TestDenoise(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()
-	idx(t, data, 60)
+	idx(t, data, 120)
 	pixels := filepath.Join(dir, "pixels")
 	succeed(t, "train", "--preset", "robust", "--components", "10", "--rank", "2", "--steps", "7", "--epochs", "1",
 		"--batch", "16", "--data", data, "--out", pixels, "--quiet")
@@ -87,7 +87,7 @@ func TestDenoise(t *testing.T) {
 	text = succeed(t, "denoise", "--model", model, "--json", js, "--count", "0")
 	r = result{}
 	load(t, js, &r)
-	if r.Samples != 60 || len(r.Corruptions) != 1 || r.Corruptions[0].Name != none ||
+	if r.Samples != 120 || len(r.Corruptions) != 1 || r.Corruptions[0].Name != none ||
 		r.Corruptions[0].Gain != nil || strings.Contains(text, " dB") {
 		t.Errorf("images as they are: %+v, printed %q", r, text)
 	}

@@ -58,7 +58,7 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	f.StringVar(&v.split, "split", "test",
-		"`SPLIT` of the images: test, or validation (the last training images, see train --val-size)")
+		"`SPLIT` of the images: test, or validation (of the training images, see train --val-size)")
 	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities")
 	a.addExplain(c)
 	return c

@@ -16,7 +16,7 @@ import (
 // that a flag replaces.
 func TestStateDictionary(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
-	idx(t, data, 60)
+	idx(t, data, 120)
 	const k, d = 2, 16
 	f := &safetensors.File{Tensors: []safetensors.Tensor{
 		{Name: "denoising_potential.mu", Shape: []int{k, d}, Data: make([]float32, k*d)},
@@ -65,7 +65,7 @@ func TestForeignFiles(t *testing.T) {
 func TestNoTrainingImages(t *testing.T) {
 	long(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
-	idx(t, data, 100)
+	idx(t, data, 120)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)
 	model := filepath.Join(out, dpn.ModelFile)
 	const images, labels = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"

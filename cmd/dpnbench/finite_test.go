@@ -30,7 +30,7 @@ func TestNotFinite(t *testing.T) {
 	if err := os.Mkdir(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	idx(t, data, 60)
+	idx(t, data, 120)
 	overflows := map[string]int{}
 	for name, flags := range map[string][]string{
 		"pixels": {"--preset", "raw", "--components", "4", "--rank", "2", "--steps", "2", "--init", "kmeans"},

@@ -22,7 +22,7 @@ func TestForeignText(t *testing.T) {
 		t.Log("no such names here: ", err)
 		return
 	}
-	idx(t, data, 60)
+	idx(t, data, 120)
 	clean := func(args ...string) string {
 		t.Helper()
 		stdout, stderr, _ := dpnbench(t, args...)

@@ -17,7 +17,7 @@ func TestDataOfTheModel(t *testing.T) {
 	if err := os.Mkdir("images", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	idx(t, "images", 60)
+	idx(t, "images", 120)
 	succeed(t, with(append([]string{"train"}, small...), "--data", "images", "--out", "m", "--quiet")...)
 	model := filepath.Join(dir, "m", dpn.ModelFile)
 	here := succeed(t, "eval", "--model", model)

@@ -15,7 +15,7 @@ import (
 func TestSample(t *testing.T) {
 	long(t)
 	data, dir := t.TempDir(), t.TempDir()
-	idx(t, data, 60)
+	idx(t, data, 120)
 	models := map[string]string{}
 	for name, flags := range map[string][]string{
 		"pixels": {"--preset", "raw", "--components", "10", "--rank", "2", "--steps", "2", "--epochs", "1",
@@ -153,7 +153,7 @@ func TestSample(t *testing.T) {
 		{[]string{"--method", "ula", "--steps", "0"}, "--steps 0"},
 		{[]string{"--method", "ula", "--steps", "10000000"}, "chains of 10000000 steps"},
 		{[]string{"--method", "mala", "--burn", "1000"}, "--burn 1000: expected 0 to 999"},
-		{[]string{"--method", "mala", "--start", "data", "--n", "61"}, "--n 61: expected 1 to 60"},
+		{[]string{"--method", "mala", "--start", "data", "--n", "121"}, "--n 121: expected 1 to 120"},
 		{[]string{"--ascent-steps", "-3"}, "--ascent-steps -3: "},
 		{[]string{"--ascent-steps", "-1"}, "--ascent-steps -1: expected 0 to"},
 		{[]string{"--steps", "5"}, "--steps 5: only with --method mala or ula"},

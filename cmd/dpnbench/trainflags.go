@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const trainHelp = `Train a Denoising Potential Network and evaluate it on the test images. The last training
-images are kept for validation; the epoch with the lowest validation loss gives the model that is
-saved and evaluated.
+const trainHelp = `Train a Denoising Potential Network and evaluate it on the test images. A tenth of the training
+images of every class, drawn by --seed, is kept for validation; the epoch with the lowest
+validation loss gives the model that is saved and evaluated.
 
 Settings come from a preset or from the TOML file of --config, then from flags. With --resume they
 come from the resumed folder.
@@ -111,7 +111,8 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Score, "score-matching", "`WEIGHT` of denoising score matching on the features"},
 		{&c.ScoreSigma, "score-sigma", "`STD` of the noise on features in score matching"},
 		{&c.Patience, "patience", "stop after `N` epochs without a lower validation loss; 0: never"},
-		{&c.ValSize, "val-size", "keep the last `N` training images for validation; -1: 10%"},
+		{&c.ValSize, "val-size", "keep `N` training images for validation, the same share of every class, drawn by " +
+			"--seed; -1: 10%"},
 		{&c.Seed, "seed", "`SEED` of all random numbers of training"},
 	} {
 		switch v := s.value.(type) {

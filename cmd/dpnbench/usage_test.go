@@ -112,7 +112,7 @@ func (u *usage) inputs() {
 	if err := os.Mkdir(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	idx(t, data, 60)
+	idx(t, data, 120)
 	write(t, text, []byte("= neither TOML nor JSON nor tensors\n"))
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)
 	use := []string{"--model", filepath.Join(out, dpn.ModelFile), "--data", data}
@@ -146,6 +146,6 @@ func (u *usage) inputs() {
 			train("--"+name, "--"+name, v, "--form", "flat", "--init", "em")
 		}
 	}
-	train("--batch 61", "--batch", "61")
-	train("--components 55", "--components", "55")
+	train("--batch 121", "--batch", "121")
+	train("--components 109", "--components", "109")
 }

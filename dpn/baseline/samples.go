@@ -19,8 +19,11 @@ type Samples struct {
 // Images converts the images of s to rows of grey levels between 0 and 1.
 func Images(s *dataset.Set, norm dataset.Normalization) Samples {
 	x := engine.NewMatrix(s.Len(), s.Pixels())
-	for i, v := range s.Images {
-		x.Data[i] = float32(v) / 255
+	for i := range s.Len() {
+		row := x.Row(i)
+		for j, v := range s.Image(i) {
+			row[j] = float32(v) / 255
+		}
 	}
 	return Samples{X: x, Labels: s.Labels, Norm: norm}
 }

@@ -46,8 +46,8 @@ func (f *denseForm) start(*num.Rand) {
 	}
 }
 
-func (f *denseForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, []int32) error {
-	return nil
+func (f *denseForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, []int32) ([]SmallCluster, error) {
+	return nil, nil
 }
 
 func (f *denseForm) mixture(mu, c []float32) *ascent.Mixture {

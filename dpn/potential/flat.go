@@ -1,12 +1,10 @@
 package potential
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
-	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
@@ -61,56 +59,16 @@ func (f *flatForm) start(*num.Rand) {
 	}
 }
 
-// fitClusters sets U_i to the principal components of the rows of x that are assigned to component
-// i. Where rows vary in fewer than r directions, the others are any that are orthogonal. The
-// threads share the components.
-func (f *flatForm) fitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32) error {
-	failed, threads := make([]error, f.k), max(e.Threads()/f.k, 1)
-	passes := float64(10 * f.r) // over the rows
-	e.Parallel(f.k, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
-		for i := lo; i < hi && ctx.Err() == nil; i++ {
-			failed[i] = f.fitOne(ctx, w, x, assignment, i, threads)
-		}
-	})
-	for i, err := range failed {
-		if err != nil {
-			return fmt.Errorf("principal components of cluster %d: %w", i, err)
-		}
-	}
-	return ctx.Err()
-}
-
-// fitOne is fitClusters for one component.
-func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, x engine.Matrix, assignment []int32,
-	i, threads int) error {
-	var members []float32
-	for row, c := range assignment {
-		if int(c) == i {
-			members = append(members, x.Row(row)...)
-		}
-	}
-	if len(members) == 0 {
-		return nil
-	}
-	pca, err := separation.FitPCA(ctx, members, f.d, f.r, threads)
-	if err != nil {
-		return err
-	}
-	u := f.rows(i)
-	for j, v := range pca.Components {
-		u.Data[j] = float32(v)
-	}
-	orthonormalise(w, u)
-	return nil
+// orthonormaliser is an engine, or one of its workers.
+type orthonormaliser interface {
+	Dot(x, y []float32) float32
+	Axpy(a float32, x, y []float32)
+	Scale(dst []float32, a float32, x []float32)
 }
 
 // orthonormalise makes the rows of u orthonormal, in order. A row in the span of those
 // above it becomes NaN or lacks direction, which definite then finds.
-func orthonormalise(e interface {
-	Dot(x, y []float32) float32
-	Axpy(a float32, x, y []float32)
-	Scale(dst []float32, a float32, x []float32)
-}, u engine.Matrix) {
+func orthonormalise(e orthonormaliser, u engine.Matrix) {
 	for a := range u.Rows {
 		row := u.Row(a)
 		for b := range a {

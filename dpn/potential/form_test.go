@@ -103,8 +103,9 @@ func TestFlatFollowsClusters(t *testing.T) {
 		}
 	}
 	assignment[0] = 2 // a cluster of one row
-	if err := f.fitClusters(context.Background(), e, x, assignment); err != nil {
-		t.Fatal(err)
+	small, err := f.fitClusters(context.Background(), e, x, assignment)
+	if err != nil || !slices.Equal(small, []SmallCluster{{2, 1}}) {
+		t.Fatal(small, err)
 	}
 	for i := range 2 {
 		for row := range 2 {

@@ -58,8 +58,8 @@ func (f *lowRankForm) start(r *num.Rand) {
 	}
 }
 
-func (f *lowRankForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, []int32) error {
-	return nil
+func (f *lowRankForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, []int32) ([]SmallCluster, error) {
+	return nil, nil
 }
 
 func (f *lowRankForm) mixture(mu, c []float32) *ascent.Mixture {

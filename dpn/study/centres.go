@@ -31,7 +31,7 @@ func InitialCentres(ctx context.Context, e *engine.Engine, m *dpn.Model, s *data
 	if err != nil {
 		return engine.Matrix{}, err
 	}
-	train, _, err := first.Split(s)
+	train, _, err := m.Split(s)
 	if err != nil {
 		return engine.Matrix{}, err
 	}

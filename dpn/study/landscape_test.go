@@ -299,7 +299,11 @@ func TestInitialCentres(t *testing.T) {
 	c := tiny()
 	c.Epochs, c.ValSize, c.PotentialLR = 2, 40, 1e-2
 	m, first := newModel(t, c, d), newModel(t, c, d)
-	if _, err := first.Init(ctx, e, d.Train.Slice(0, 160)); err != nil {
+	train, _, err := first.Split(d.Train)
+	if err != nil || train.Len() != 160 {
+		t.Fatal(train.Len(), err)
+	}
+	if _, err := first.Init(ctx, e, train); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Fit(ctx, e, d.Train, dpn.FitOptions{}); err != nil {

@@ -13,6 +13,7 @@ const (
 	Score   = 1 << 34 // the seed of the noise of score matching
 	Sample  = 1 << 35 // images for the diagnostics
 	Centres = 1 << 36 // centres drawn from the features
+	Split   = 1 << 37 // images for validation
 	Draws   = 1 << 40 // + the number of the sample
 	Chains  = 1 << 41 // + the number of the chain
 )
