@@ -463,9 +463,6 @@ func TestSettingsBeforeDensity(t *testing.T) {
 			t.Fatal("the settings are not there")
 		}
 		f.Metadata[metaConfig] = strings.Join(kept, "")
-		if _, ok := f.Metadata[metaHistory]; ok {
-			f.Metadata[metaHistory] = `[{"epoch":1,"train_loss":2,"val_loss":2,"updates":3}]`
-		}
 		if err := safetensors.WriteFile(path, f); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package dpn
 import (
 	"context"
 	"errors"
-	"math"
+	"fmt"
 	"slices"
 	"time"
 
@@ -55,50 +55,90 @@ func cost(m *Model) *AscentCost {
 	return &AscentCost{w.Route.String(), w.Precisions, w.Saved(), w.PerRow()}
 }
 
-// epoch makes one pass over the training images in a new random order, validates, and
-// keeps what there is to keep.
+// epoch makes one pass over the training images in a new random order, or the rest of one that was
+// interrupted, validates, and keeps what there is to keep.
 func (f *fitting) epoch(ctx context.Context, all int) error {
-	start := time.Now()
-	p := &pass{norms: map[string][]float64{}}
+	if f.Running == nil {
+		f.Running = newPass(f.m.Config.Components)
+	}
+	p := f.Running
+	p.begun = time.Now()
 	h, err := f.measure(ctx, all, p)
 	if err != nil {
-		var bad *NotFiniteError
-		if errors.As(err, &bad) {
-			f.explain(ctx, p)
-		}
+		return f.end(ctx, p, err)
+	}
+	before := f.paused()
+	warnings := f.news(p)
+	h.Warnings = append(p.Warnings, warnings...)
+	h.Seconds = p.paused().Seconds
+	if err := f.lines.add(h); err != nil {
 		return err
 	}
-	better := f.best < 0 || h.ValLoss == nil || *h.ValLoss < *f.history[f.best].ValLoss
-	warnings := f.news(p)
-	h.Warnings = append(f.early, warnings...)
-	h.Seconds = time.Since(start).Seconds()
-	f.history = append(f.history, h)
-	if better {
-		f.best = len(f.history) - 1
-		f.keepBest()
+	f.Running = nil
+	f.Epochs++
+	f.Metrics = f.lines.prefix()
+	if f.Best == 0 || h.ValLoss == nil || *h.ValLoss < *f.BestLoss {
+		f.Best, f.BestLoss = f.Epochs, h.ValLoss
+		f.bestModel = copyParams(f.bestModel, f.m.Params())
 	}
-	if err := f.write(better); err != nil {
+	if err := f.saveEpoch(before, !f.more(all)); err != nil {
 		return err
 	}
 	if f.opt.OnEpoch != nil {
 		f.opt.OnEpoch(h)
 	}
-	f.early = nil
 	f.warn(warnings)
 	return nil
 }
 
+// paused returns the progress as another call of Fit can go on with it.
+func (f *fitting) paused() progress {
+	p := f.progress
+	if p.Running != nil {
+		p.Running = p.Running.paused()
+	}
+	return p
+}
+
+// end keeps what there is to keep when an epoch does not finish because of err, and returns err.
+func (f *fitting) end(ctx context.Context, p *pass, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if problem := f.checkpoint(); problem != nil {
+			return fmt.Errorf("interrupted, and not saved: %w", problem)
+		}
+		return err
+	}
+	var bad *NotFiniteError
+	if errors.As(err, &bad) {
+		f.explain(ctx, p)
+	}
+	if f.Epochs > f.saved.epochs { // of the last moment
+		if problem := f.save(f.progress, false); problem != nil {
+			return fmt.Errorf("%w; not saved: %w", err, problem)
+		}
+	}
+	return err
+}
+
+// checkpoint saves the folder in the middle of an epoch.
+func (f *fitting) checkpoint() error {
+	running := f.Running
+	defer func() { f.Running = running }()
+	f.progress = f.paused()
+	return f.save(f.progress, true)
+}
+
 // measure makes the updates of the next epoch and measures the result.
 func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err error) {
-	m, number := f.m, len(f.history)+1
+	m, number, made := f.m, f.Epochs+1, f.Updates
 	if err := f.pass(ctx, number, all, p); err != nil {
 		return h, err
 	}
-	h = p.epoch(m, f.updates)
-	h.Epoch = number
-	if m.Config.Gradient == "exact" && m.Config.Steps > 0 {
-		h.Ascent = cost(f.m)
+	if f.Updates > made && m.Config.Gradient == "exact" && m.Config.Steps > 0 {
+		p.Ascent = cost(f.m)
 	}
+	h = p.epoch(m, f.Updates)
+	h.Epoch, h.Ascent = number, p.Ascent
 	if f.val.Len() == 0 {
 		if err := f.sound(ctx, number); err != nil {
 			return h, err
@@ -106,7 +146,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	} else {
 		v, err := f.validate(ctx)
 		if errors.As(err, new(*OutputError)) || err == nil && !linalg.IsFinite(v.Loss) {
-			return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "validation loss"}
+			return h, &NotFiniteError{Epoch: number, Update: f.Updates, What: "validation loss"}
 		}
 		if err != nil {
 			return h, err
@@ -116,7 +156,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	for _, p := range m.Params() {
 		for _, v := range p.Data {
 			if !linalg.IsFinite(v) {
-				return h, &NotFiniteError{Epoch: number, Update: f.updates, What: "tensor " + p.Name}
+				return h, &NotFiniteError{Epoch: number, Update: f.Updates, What: "tensor " + p.Name}
 			}
 		}
 	}
@@ -130,75 +170,61 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	return h, err
 }
 
-// pass is what one pass over the training images measures, update by update.
-type pass struct {
-	tally       layer.Tally
-	updates     int
-	norms       map[string][]float64 // of the gradient, by group, and of all under ""
-	clipped     int
-	nll, score  float64 // sums over the updates
-	diagnostics Diagnostics
-}
-
 // pass makes the updates of an epoch.
 func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	m, s := f.m, f.step
-	clear(s.used)
-	loop := layer.Loop{Batch: m.Config.Batch, Updates: &f.updates, All: all}
+	copy(s.used, p.used)
+	loop := layer.Loop{Batch: m.Config.Batch, Updates: &f.Updates, All: all}
 	order := num.NewRand(m.Config.Seed, stream.Shuffle+uint64(number))
-	return loop.Pass(ctx, f.train.Len(), order, func(at []int32) error {
-		begun := time.Now()
-		var loss float64
-		if m.Config.denoisesOnce() {
-			loss = s.detached(f.denoised, f.train, at, &p.tally)
-		} else {
-			loss = s.gradients(f.train, at, &p.tally)
+	return loop.Pass(ctx, f.train.Len(), p.Updates, order, func(at []int32) error {
+		if f.checkpointDue() {
+			if err := f.checkpoint(); err != nil {
+				return err
+			}
 		}
-		if err := ctx.Err(); err != nil { // the ascent may have been given up
-			return err
-		}
-		norm, what := s.check(loss)
-		if what != "" {
-			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
-		}
-		p.add(s, norm)
-		s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.updates, all), norm)
-		if f.seconds = append(f.seconds, time.Since(begun).Seconds()); len(f.seconds) > 2*keptSeconds {
-			f.seconds = slices.Delete(f.seconds, 0, len(f.seconds)-keptSeconds)
-		}
-		if f.opt.OnStep != nil {
-			f.opt.OnStep(f.updates+1, all, loss)
-		}
-		return nil
+		return f.update(ctx, number, all, p, at)
 	})
 }
 
-// add adds the gradient norms and losses of a minibatch.
-func (p *pass) add(s *Trainer, norm float64) {
-	p.updates++
-	p.norms[""] = append(p.norms[""], norm)
-	for group, v := range s.squares {
-		p.norms[group] = append(p.norms[group], math.Sqrt(v))
+// update makes an update with the images at.
+func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int32) error {
+	m, s := f.m, f.step
+	begun := time.Now()
+	var loss float64
+	s.tally.Reset()
+	if m.Config.denoisesOnce() {
+		loss = s.detached(f.denoised, f.train, at, &s.tally)
+	} else {
+		loss = s.gradients(f.train, at, &s.tally)
 	}
-	if layer.Clip(norm, s.m.Config.Clip) < 1 {
-		p.clipped++
+	if err := ctx.Err(); err != nil { // the ascent may have been given up
+		return err
 	}
-	p.nll += s.nll
-	p.score += s.score
+	norm, what := s.check(loss)
+	if what != "" {
+		return &NotFiniteError{Epoch: number, Update: f.Updates + 1, What: what}
+	}
+	p.add(s, norm)
+	s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.Updates, all), norm)
+	f.took(time.Since(begun).Seconds())
+	if f.opt.OnStep != nil {
+		f.opt.OnStep(f.Updates+1, all, loss)
+	}
+	return nil
 }
 
 // epoch sums up.
 func (p *pass) epoch(m *Model, updates int) Epoch {
-	score := p.tally.Score()
+	score := p.Sums.Score()
 	h := Epoch{TrainLoss: score.Loss, TrainAccuracy: score.Accuracy, Updates: updates,
 		GradientNorm: median(p.norms[""]), Alpha: m.potential.Alpha()}
-	n := float64(max(p.updates, 1))
+	n := float64(max(p.Updates, 1))
 	if m.Config.NLL > 0 {
-		v := p.nll / n
+		v := p.NLL / n
 		h.NLL = &v
 	}
 	if m.Config.Score > 0 {
-		v := p.score / n
+		v := p.Score / n
 		h.ScoreMatching = &v
 	}
 	return h
@@ -207,7 +233,7 @@ func (p *pass) epoch(m *Model, updates int) Epoch {
 // stalled says whether the validation loss has not improved for Config.Patience epochs.
 func (f *fitting) stalled() bool {
 	n := f.m.Config.Patience
-	return n > 0 && len(f.history) > f.best+n
+	return n > 0 && f.Epochs >= f.Best+n
 }
 
 // sound checks that the loss on the first training images is finite, if there are no validation
@@ -215,7 +241,7 @@ func (f *fitting) stalled() bool {
 func (f *fitting) sound(ctx context.Context, number int) error {
 	_, err := f.m.Score(ctx, f.e, f.train.Slice(0, min(f.m.Config.Batch, f.train.Len())))
 	if errors.As(err, new(*OutputError)) {
-		err = &NotFiniteError{Epoch: number, Update: f.updates, What: "loss at the end of the epoch"}
+		err = &NotFiniteError{Epoch: number, Update: f.Updates, What: "loss at the end of the epoch"}
 	}
 	return err
 }
@@ -229,20 +255,15 @@ func (f *fitting) validate(ctx context.Context) (Score, error) {
 	return t.Score(), nil
 }
 
-// keepBest remembers the parameters as they are.
-func (f *fitting) keepBest() {
-	for i, p := range f.m.Params() {
-		if len(f.bestModel) <= i {
-			f.bestModel = append(f.bestModel, make([]float32, len(p.Data)))
-		}
-		copy(f.bestModel[i], p.Data)
-	}
-}
-
 // median returns the middle of x, or 0 of nothing: JSON has no NaN.
-func median(x []float64) float64 {
+func median[T float32 | float64](x []T) float64 {
 	if len(x) == 0 {
 		return 0
 	}
-	return stat.Median(x)
+	wide := make([]float64, len(x))
+	for i, v := range x {
+		wide[i] = float64(v)
+	}
+	slices.Sort(wide)
+	return stat.Quantile(wide, 0.5)
 }

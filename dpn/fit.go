@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 )
 
@@ -16,29 +17,36 @@ type FitOptions struct {
 	Dir    string // folder to keep models and metrics in, which must be there; empty: nowhere
 	Resume bool   // go on from the state in Dir, which must be there
 
-	// Stale are files of an earlier run, which the files of the first epoch replace: they are removed when
-	// those are saved, and not before.
+	// The folder is saved after each epoch, but a moment after it was saved last at the earliest, and when
+	// training ends, also by its context. In the middle of an epoch it is saved after so many updates and after
+	// so much time since the last save; 0: not for this reason.
+	CheckpointUpdates  int
+	CheckpointInterval time.Duration
+
+	// Stale are files of an earlier run: they are removed when this one is saved first, and not before.
 	Stale []string
 
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
 	OnStep    func(done, all int, loss float64) // after each update
+	OnSave    func(epochs, updates int)         // after each save; both are finished
 	Log       *slog.Logger                      // what else happens, each Warning among it; nil: nothing is logged
 }
 
 // FitResult sums up training.
 type FitResult struct {
-	Epochs  []Epoch
-	Best    int         // epoch whose model was kept, from 1
-	Stopped bool        // early, because of Config.Patience
-	Updates int         // made in all, also in an epoch that did not finish
-	Init    *InitResult // of the centres; nil when training was resumed
-	Already bool        // nothing was left to train: an earlier call had finished
+	Epochs  []Epoch             // without those before a Resume for which metrics.jsonl is missing
+	Best    int                 // epoch whose model was kept, from 1
+	Stopped bool                // early, because of Config.Patience
+	Updates int                 // made in all, also in an epoch that did not finish
+	Init    *InitResult         // of the centres; nil when training was resumed
+	EM      *potential.EMResult // also when it was resumed; nil unless Config.Init asks for it
+	Already bool                // nothing was left to train: an earlier call had finished
 	// before the first epoch: centres, and denoised features if they never change; of all calls
 	PrepareSeconds float64
 	Seconds        float64 // of all epochs, and of that
-	SecondsPerStep float64 // median of one update
+	SecondsPerStep float64 // median of one of the last updates
 }
 
 // NotFiniteError says that training stopped because a number was infinite or NaN.
@@ -89,13 +97,13 @@ func (f *fitting) onEM(done int, logLikelihood float64) {
 // is not finite, and with a *NotDefiniteError if precisions are not positive definite at the end
 // of an epoch. If epochs had finished before the error, Fit returns them with it and leaves the
 // best of them in the model; the files written are valid. Otherwise the result is nil, and the
-// model must not be used.
+// model must not be used. When ctx ends, the folder is saved, so that only the running update is lost.
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}
 	if opt.Resume {
-		m.lastSplit = stateLastSplit(opt.Dir)
+		m.lastSplit = false // earlier versions had other states
 	}
 	train, val, err := m.split(s)
 	if err != nil {
@@ -104,7 +112,7 @@ func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt F
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &fitting{m: m, e: e, train: train, val: val, opt: opt, best: -1}
+	f := &fitting{m: m, e: e, train: train, val: val, opt: opt, lines: newMetrics(), begun: time.Now()}
 	return f.run(ctx)
 }
 
@@ -115,17 +123,17 @@ type fitting struct {
 	train, val *dataset.Set
 	opt        FitOptions
 	step       *Trainer
+	begun      time.Time
 	progress
 
-	best      int // index of the best epoch, or -1
+	lines     *metrics
+	saved     saved
 	bestModel [][]float32
 	data      string      // fingerprint of the training images
 	placed    *InitResult // nil when resumed
 
 	sample *dataset.Set // for the diagnostics
 	fixed  *Diagnostics // of the ascents as they last were
-	start  float64      // Diagnostics.EntropyStart
-	early  []Warning    // given before the first epoch
 
 	// Denoised features of both splits, when only the classifier learns, without noise: the
 	// potential never changes, and neither do they.
@@ -134,14 +142,18 @@ type fitting struct {
 
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
-	begun := time.Now()
 	f.step = NewTrainer(m, f.e)
 	f.step.path.Stop = func() bool { return ctx.Err() != nil }
 	if f.step.matching != nil {
 		f.step.matching.Stop = f.step.path.Stop
 	}
 	f.sample = m.sample(f.train)
-	resumed, err := f.resume()
+	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
+	all := m.Config.Epochs * perEpoch
+	if m.Config.MaxUpdates > 0 {
+		all = min(all, m.Config.MaxUpdates)
+	}
+	resumed, err := f.resume(perEpoch, all)
 	if err != nil {
 		return nil, err
 	}
@@ -149,23 +161,18 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		return nil, errors.New("Fit needs a model from New; " +
 			"use a Trainer to continue from weights, or FitOptions.Resume to continue a run")
 	}
-	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
-	all := m.Config.Epochs * perEpoch
-	if m.Config.MaxUpdates > 0 {
-		all = min(all, m.Config.MaxUpdates)
-	}
-	already := resumed && (f.updates >= all || f.stalled())
+	already := !f.more(all) && resumed
 	if !already {
 		if err := f.checkDir(); err != nil {
 			return nil, err
 		}
 		err = f.prepare(ctx, resumed)
-		f.prepared += time.Since(begun).Seconds()
+		f.Prepared += time.Since(f.begun).Seconds()
 	}
 	if err == nil && !resumed {
 		err = f.begin(ctx)
 	}
-	for err == nil && f.updates < all && !f.stalled() {
+	for err == nil && f.more(all) {
 		err = f.epoch(ctx, all)
 	}
 	if f.bestModel == nil { // no epoch has finished
@@ -177,32 +184,37 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m.potential.SetAlpha(m.potential.Alpha())
 	m.potential.Changed()
 	r := &FitResult{
-		Epochs:         f.history,
+		Epochs:         f.lines.history,
 		Init:           f.placed,
-		Best:           f.best + 1,
-		Stopped:        err == nil && f.updates < all,
-		Updates:        f.updates,
+		EM:             f.EM,
+		Best:           f.Best,
+		Stopped:        err == nil && f.Updates < all,
+		Updates:        f.Updates,
 		Already:        already,
-		PrepareSeconds: f.prepared,
-		Seconds:        f.prepared,
+		PrepareSeconds: f.Prepared,
+		Seconds:        f.Prepared,
+		SecondsPerStep: median(f.Times),
 	}
-	for _, h := range f.history {
+	for _, h := range f.lines.history {
 		r.Seconds += h.Seconds
 	}
-	r.SecondsPerStep = median(f.seconds)
 	return r, err
 }
+
+// more says whether there is more to train.
+func (f *fitting) more(all int) bool { return f.Running != nil || f.Updates < all && !f.stalled() }
 
 // prepare places the centres, and computes the denoised features if they never change.
 func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
 	m, log := f.m, f.opt.Log
 	if resumed {
-		log.Info("resumed", "epoch", len(f.history), "updates", f.updates)
+		log.Info("resumed", "epochs", f.Epochs, "updates", f.Updates)
 	} else {
 		if f.placed, err = m.place(ctx, f.e, f.train, f.onEM); err != nil {
 			return err
 		}
 		f.placed.log(log, m.Config)
+		f.EM = f.placed.EM
 	}
 	if !m.Config.denoisesOnce() {
 		return nil

@@ -165,7 +165,7 @@ func TestBadModels(t *testing.T) {
 		{`format "dpnbench model 9", expected "dpnbench model 1"`, func(f *safetensors.File) {
 			f.Metadata, f.Tensors = map[string]string{"format": "dpnbench model 9"}, nil
 		}},
-		{`format "dpnbench training state 2", expected "dpnbench model 1"`, meta("format", formatState)},
+		{`format "dpnbench training state 3", expected "dpnbench model 1"`, meta("format", formatState)},
 		{`format "", expected "dpnbench model 1"`, func(f *safetensors.File) { delete(f.Metadata, "format") }},
 		{`unknown setting "colour"`, meta("config", "colour = 1")},
 	}

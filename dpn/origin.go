@@ -99,27 +99,6 @@ func (m *Model) OtherImages(data *dataset.Data) bool {
 // model file; "" unless Config.Data is a relative folder and the file says so.
 func (m *Model) DataFolder() string { return m.origin.folder }
 
-// StateDataFolder is Model.DataFolder for the training state in a folder; "" if there is none.
-func StateDataFolder(dir string) string {
-	path := filepath.Join(dir, StateFile)
-	f, err := safetensors.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return readOrigin(f, path).folder
-}
-
-// stateLastSplit says whether the training state in a folder is of a version that validated on the
-// last training images. Reading the state reports what is wrong with it.
-func stateLastSplit(dir string) bool {
-	f, err := safetensors.ReadFile(filepath.Join(dir, StateFile))
-	if err != nil {
-		return false
-	}
-	last, err := readSplit(f)
-	return last && err == nil
-}
-
 // metadata adds what is known to the metadata of a file at path.
 func (o origin) metadata(f *safetensors.File, path string) {
 	if o.train != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 
 	"dpnbench/dataset"
@@ -13,72 +14,108 @@ import (
 	"dpnbench/dpn/safetensors"
 )
 
-// The training state after an epoch, from which training goes on as if it had never
-// stopped: one safetensors file with the parameters, Adam's moments ("adam.m." and
-// "adam.v." before the name) and the unconstrained step size; the rest is metadata.
+// The state of training, from which it goes on as if it had never stopped: one safetensors file with the
+// parameters, Adam's moments ("adam.m." and "adam.v." before the name), the unconstrained step size, and in the
+// middle of an epoch what was measured of each update ("epoch."); the rest is metadata. The lines of finished
+// epochs are in metrics.jsonl; the state says which file that is.
 
 const (
-	formatState = formatPrefix + "training state 2"
-	metaHistory = "history"
-	metaUpdates = "updates"
-	metaBeta1   = "beta1t"
-	metaBeta2   = "beta2t"
-	metaData    = "data_sha256"
-	metaSteps   = "step_seconds"
-	metaPrepare = "prepare_seconds" // not in states of before it was counted
-	prefixM     = "adam.m."
-	prefixV     = "adam.v."
+	formatState  = formatPrefix + "training state 3"
+	metaProgress = "progress"
+	metaBeta1    = "beta1t"
+	metaBeta2    = "beta2t"
+	metaData     = "data_sha256"
+	prefixM      = "adam.m."
+	prefixV      = "adam.v."
+	prefixNorms  = "epoch.gradient_norms" // and "." and the group
+	nameUsed     = "epoch.used"           // 1 for each component that was used
 )
-
-// keptSeconds is the number of updates whose times are kept, for the median.
-const keptSeconds = 1 << 15
-
-// progress is how far training has come.
-type progress struct {
-	history  []Epoch
-	updates  int
-	seconds  []float64 // of the last updates, at most keptSeconds
-	prepared float64   // seconds before the first epoch, of every call of Fit
-}
 
 // save writes the state that is kept at path.
 func (s *Trainer) save(w io.Writer, path, data string, p progress) error {
 	f := s.m.file(formatState)
 	s.m.origin.metadata(f, path)
-	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: potential.AlphaRawName, Data: s.m.potential.AlphaRaw()})
+	add := func(name string, shape []int, data []float32) {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	add(potential.AlphaRawName, nil, s.m.potential.AlphaRaw())
 	for _, q := range s.params {
-		f.Tensors = append(f.Tensors,
-			safetensors.Tensor{Name: prefixM + q.Name, Shape: q.Shape, Data: q.M},
-			safetensors.Tensor{Name: prefixV + q.Name, Shape: q.Shape, Data: q.V})
+		add(prefixM+q.Name, q.Shape, q.M)
+		add(prefixV+q.Name, q.Shape, q.V)
 	}
-	history, err := json.Marshal(p.history)
+	if r := p.Running; r != nil {
+		for group, norms := range r.norms {
+			add(normsName(group), []int{len(norms)}, norms)
+		}
+		used := make([]float32, len(r.used))
+		for i, u := range r.used {
+			if u {
+				used[i] = 1
+			}
+		}
+		add(nameUsed, []int{len(used)}, used)
+	}
+	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	seconds, err := json.Marshal(p.seconds)
-	if err != nil {
-		return err
-	}
-	f.Metadata[metaHistory] = string(history)
-	f.Metadata[metaSteps] = string(seconds)
-	f.Metadata[metaPrepare] = strconv.FormatFloat(p.prepared, 'g', -1, 64)
-	f.Metadata[metaUpdates] = strconv.Itoa(p.updates)
+	f.Metadata[metaProgress] = string(text)
 	f.Metadata[metaBeta1] = strconv.FormatFloat(s.adam.Beta1T, 'g', -1, 64)
 	f.Metadata[metaBeta2] = strconv.FormatFloat(s.adam.Beta2T, 'g', -1, 64)
 	f.Metadata[metaData] = data
 	return safetensors.Write(w, f)
 }
 
+// normsName is the tensor of the gradient norms of a group; "" is the whole gradient.
+func normsName(group string) string {
+	if group == "" {
+		return prefixNorms
+	}
+	return prefixNorms + "." + group
+}
+
+// ReadState returns the settings of the training state in a folder, and where its data lay, as
+// Model.DataFolder does.
+func ReadState(dir string) (c Config, dataFolder string, err error) {
+	path := filepath.Join(dir, StateFile)
+	f, err := readState(path)
+	if err != nil {
+		return c, "", err
+	}
+	c, err = decode([]byte(f.Metadata[metaConfig]), unset)
+	if err != nil {
+		return c, "", fmt.Errorf("state %s: settings: %w", path, err)
+	}
+	return c, readOrigin(f, path).folder, nil
+}
+
+// readState reads the file of a state. It refuses a damaged one, and one of another format.
+func readState(path string) (*safetensors.File, error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return nil, fileError("state", path, err)
+	}
+	if !f.Checked {
+		return nil, fmt.Errorf("state %s: no checksum (%s in the metadata): damaged, or not written by this program",
+			path, safetensors.ChecksumKey)
+	}
+	switch got := f.Metadata[metaFormat]; got {
+	case formatState:
+		return f, nil
+	case formatPrefix + "training state 1", formatPrefix + "training state 2":
+		return nil, fmt.Errorf("state %s: format %q is that of an earlier version, expected %q: finish the run with "+
+			"the earlier version, or start again", path, got, formatState)
+	default:
+		return nil, fmt.Errorf("state %s: format %q, expected %q", path, got, formatState)
+	}
+}
+
 // load restores what save wrote. It refuses a damaged state, and one of other settings or
 // other data.
 func (s *Trainer) load(path, data string) (p progress, err error) {
-	f, err := safetensors.ReadFile(path)
+	f, err := readState(path)
 	if err != nil {
-		return p, fileError("state", path, err)
-	}
-	if !f.Checked {
-		return p, fmt.Errorf("state %s: no checksum (%s in the metadata): damaged, or not written by this program",
-			path, safetensors.ChecksumKey)
+		return p, err
 	}
 	if p, err = s.restore(f, data); err != nil {
 		return p, fmt.Errorf("state %s: %w", path, err)
@@ -87,9 +124,6 @@ func (s *Trainer) load(path, data string) (p progress, err error) {
 }
 
 func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err error) {
-	if got := f.Metadata[metaFormat]; got != formatState {
-		return p, fmt.Errorf("format %q, expected %q", got, formatState)
-	}
 	c, err := decode([]byte(f.Metadata[metaConfig]), unset)
 	if err != nil {
 		return p, fmt.Errorf("settings: %w", err)
@@ -120,24 +154,16 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	}
 	s.m.potential.Changed()
 	s.m.fresh = false
-	if err := json.Unmarshal([]byte(f.Metadata[metaHistory]), &p.history); err != nil {
-		return p, fmt.Errorf("history: %w", err)
+	if err := json.Unmarshal([]byte(f.Metadata[metaProgress]), &p); err != nil {
+		return p, fmt.Errorf("progress: %w", err)
 	}
-	if err := checkHistory(p.history); err != nil {
+	if p.Updates < 0 || !(p.Prepared >= 0) {
+		return p, fmt.Errorf("progress: %d updates, prepared in %v s", p.Updates, p.Prepared)
+	}
+	if err := p.Running.restore(f, s); err != nil {
 		return p, err
 	}
-	if err := json.Unmarshal([]byte(f.Metadata[metaSteps]), &p.seconds); err != nil {
-		return p, fmt.Errorf("step_seconds: %w", err)
-	}
-	if text, ok := f.Metadata[metaPrepare]; ok {
-		if p.prepared, err = strconv.ParseFloat(text, 64); err != nil || !(p.prepared >= 0) {
-			return p, fmt.Errorf("%s is %q, expected a number of seconds", metaPrepare, text)
-		}
-	}
-	if p.updates, err = strconv.Atoi(f.Metadata[metaUpdates]); err != nil || p.updates < 0 {
-		return p, fmt.Errorf("updates is %q, expected a number", f.Metadata[metaUpdates])
-	}
-	s.updates = p.updates
+	s.updates = p.Updates
 	for key, to := range map[string]*float64{metaBeta1: &s.adam.Beta1T, metaBeta2: &s.adam.Beta2T} {
 		if *to, err = strconv.ParseFloat(f.Metadata[key], 64); err != nil || !(*to >= 0 && *to < 1) {
 			return p, fmt.Errorf("%s is %q, expected 0 to 1", key, f.Metadata[key])
@@ -146,30 +172,36 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	return p, nil
 }
 
-// checkHistory refuses a history that training does not write: epochs out of order, or with
-// a validation loss in some epochs only.
-func checkHistory(history []Epoch) error {
-	for i, h := range history {
-		switch validated := history[0].ValLoss != nil; {
-		case h.Epoch != i+1:
-			return fmt.Errorf("history: epoch %d at position %d, expected %d", h.Epoch, i, i+1)
-		case (h.ValLoss != nil) != validated:
-			return fmt.Errorf("history: epoch %d: expected val_loss in every epoch or in none", h.Epoch)
+// restore reads what was measured of each update of a pass, if there is one.
+func (p *pass) restore(f *safetensors.File, s *Trainer) error {
+	if p == nil {
+		return nil
+	}
+	used := f.Tensor(nameUsed)
+	if used == nil || len(used.Data) != len(s.used) {
+		return fmt.Errorf("expected a tensor %q with %d numbers", nameUsed, len(s.used))
+	}
+	p.used = make([]bool, len(used.Data))
+	for i, u := range used.Data {
+		p.used[i] = u != 0
+	}
+	copy(s.used, p.used)
+	groups := map[string]bool{"": true}
+	for _, q := range s.params {
+		groups[q.Group] = true
+	}
+	p.norms = map[string][]float32{}
+	for group := range groups {
+		t := f.Tensor(normsName(group))
+		if t == nil && p.Updates == 0 {
+			continue
 		}
+		if t == nil || len(t.Data) != p.Updates {
+			return fmt.Errorf("expected a tensor %q with %d numbers", normsName(group), p.Updates)
+		}
+		p.norms[group] = t.Data
 	}
 	return nil
-}
-
-// bestEpoch returns the index of the epoch with the lowest validation loss, of those without one
-// the last, or -1.
-func bestEpoch(history []Epoch) int {
-	best := -1
-	for i, h := range history {
-		if best < 0 || h.ValLoss == nil || *h.ValLoss < *history[best].ValLoss {
-			best = i
-		}
-	}
-	return best
 }
 
 // fingerprint hashes what decides the result besides the settings: images to train and

@@ -97,18 +97,19 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 	return list
 }
 
-// begin diagnoses the model that training begins with.
+// begin diagnoses the model that training begins with, and begins the first epoch.
 func (f *fitting) begin(ctx context.Context) error {
-	p := &pass{}
+	p := newPass(f.m.Config.Components)
 	if err := f.diagnose(ctx, p); err != nil {
 		return err
 	}
-	f.start = p.diagnostics.EntropyFirst
-	f.early = append(f.placed.warnings(f.m.Config), f.news(p)...)
+	f.Start = p.diagnostics.EntropyFirst
+	p.Warnings = append(f.placed.warnings(f.m.Config), f.news(p)...)
 	if text := classWarning(f.train.Labels, f.val.Labels, f.m.Classes); text != "" {
-		f.early = append(f.early, Warning{Kind: "classes", Text: text})
+		p.Warnings = append(p.Warnings, Warning{Kind: "classes", Text: text})
 	}
-	f.warn(f.early)
+	f.warn(p.Warnings)
+	f.Running = p
 	return nil
 }
 
@@ -123,16 +124,16 @@ func (f *fitting) diagnose(ctx context.Context, p *pass) error {
 		f.fixed = &d
 	}
 	d := *f.fixed
-	d.EntropyStart = f.start
+	d.EntropyStart = f.Start
 	d.GradientNorms = map[string]float64{}
 	for group, v := range p.norms {
 		if group != "" {
 			d.GradientNorms[group] = median(v)
 		}
 	}
-	d.Clipped = float64(p.clipped) / float64(max(p.updates, 1))
-	if p.tally.Score().Samples >= fairShare*c.Components && c.Gradient == "exact" && c.Steps > 0 {
-		for _, u := range f.step.used {
+	d.Clipped = float64(p.Clipped) / float64(max(p.Updates, 1))
+	if p.Sums.Samples >= fairShare*c.Components && c.Gradient == "exact" && c.Steps > 0 {
+		for _, u := range p.used {
 			if !u {
 				d.Unused++
 			}
@@ -151,11 +152,13 @@ func (f *fitting) explain(ctx context.Context, p *pass) {
 
 // news returns the warnings of kinds that this run has not given yet.
 func (f *fitting) news(p *pass) []Warning {
-	return slices.DeleteFunc(f.m.Config.warnings(p.diagnostics, median(p.norms[""])), func(w Warning) bool {
-		given := func(v Warning) bool { return v.Kind == w.Kind }
-		return slices.ContainsFunc(f.early, given) ||
-			slices.ContainsFunc(f.history, func(h Epoch) bool { return slices.ContainsFunc(h.Warnings, given) })
+	list := slices.DeleteFunc(f.m.Config.warnings(p.diagnostics, median(p.norms[""])), func(w Warning) bool {
+		return slices.Contains(f.Warned, w.Kind)
 	})
+	for _, w := range list {
+		f.Warned = append(f.Warned, w.Kind)
+	}
+	return list
 }
 
 // warn logs warnings.

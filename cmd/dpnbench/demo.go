@@ -97,7 +97,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	t := &training{app: a, out: out, overwrite: true, demo: true}
+	t := &training{app: a, out: out, overwrite: true, minutes: defaultMinutes, demo: true}
 	trained, err := t.train(ctx, e, model, data)
 	if err != nil {
 		return err

@@ -153,18 +153,6 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
-// TestUnsavedRun checks what train says about a folder of a run that was killed between its first file and
-// its first state: how to start again.
-func TestUnsavedRun(t *testing.T) {
-	data, out := t.TempDir(), t.TempDir()
-	idx(t, data, 120)
-	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")
-	write(t, filepath.Join(out, dpn.ConfigFile), []byte("epochs = 2\n"))
-	fails(t, train, "--out "+out, dpn.ConfigFile, "--overwrite")
-	fails(t, []string{"train", "--out", out, "--resume"}, "--resume", dpn.StateFile, "--overwrite")
-	succeed(t, with(train, "--overwrite")...)
-}
-
 // TestUnread runs commands whose standard output nobody reads, in a process of their own: the files
 // are written all the same.
 func TestUnread(t *testing.T) {

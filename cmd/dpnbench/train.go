@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -35,9 +36,12 @@ type training struct {
 	out       string
 	resume    bool
 	overwrite bool
+	every     int            // updates between two checkpoints
+	minutes   float64        // between two checkpoints
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
-	demo      bool // run by the demo, whose folder it may replace
+	dataNear  string // where the data of the run that is resumed were, if that is known
+	demo      bool   // run by the demo, whose folder it may replace
 }
 
 // trainResult is the JSON of train.
@@ -75,27 +79,29 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	}
 	from := "--"
 	switch {
+	case t.every < 0:
+		return c, fmt.Errorf("--checkpoint-every %d: expected a number of updates, or 0 for never", t.every)
+	case !(t.minutes >= 0 && t.minutes <= maxMinutes):
+		return c, fmt.Errorf("--checkpoint-minutes %v: expected 0 (never) to %d", t.minutes, int(maxMinutes))
 	case t.resume && t.overwrite:
 		return c, fmt.Errorf("--resume and --overwrite: give one of the two")
 	case t.resume && t.out == "":
 		return c, fmt.Errorf("--resume: expected the folder to resume in --out")
-	case t.resume && t.config == "":
-		t.config = filepath.Join(t.out, dpn.ConfigFile)
-		fallthrough
-	case t.config != "":
+	case t.resume:
+		if c, t.dataNear, err = dpn.ReadState(t.out); err != nil {
+			return c, t.unresumable(err)
+		}
+		from = "--resume: state " + filepath.Join(t.out, dpn.StateFile) + ": "
+	}
+	if t.config != "" {
 		if flags.Changed("preset") && !t.resume {
 			return c, fmt.Errorf("--preset %s: the settings come from --config %s; give one of the two", t.preset,
 				t.config)
 		}
 		if c, err = dpn.LoadConfig(t.config, c); err != nil {
-			if t.resume {
-				return c, fmt.Errorf("--resume: nothing to resume in --out %s: %w", t.out, err)
-			}
 			return c, fmt.Errorf("--%w", err)
 		}
-		if from = "--config " + t.config + ": "; t.resume {
-			from = "--resume: config " + t.config + ": "
-		}
+		from = "--config " + t.config + ": "
 	}
 	// Parsing has written the flags to t.settings; they override the other sources.
 	given := map[*pflag.Flag]string{}
@@ -122,6 +128,15 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	}
 	t.data.settle(flags, &c)
 	return c, settingError(c.Validate(), flags, from)
+}
+
+// unresumable explains why there is no state to resume.
+func (t *training) unresumable(err error) error {
+	if _, statErr := os.Stat(filepath.Join(t.out, dpn.StateFile)); errors.Is(statErr, os.ErrNotExist) {
+		return fmt.Errorf("--resume: nothing to resume in --out %s: no %s; expected the folder of a run, or the "+
+			"command without --resume to begin one", t.out, dpn.StateFile)
+	}
+	return fmt.Errorf("--resume: nothing to resume in --out %s: %w", t.out, err)
 }
 
 // settingError prefixes an error with the source of the wrong setting: its flag, or from.
@@ -158,7 +173,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	named := c
 	if t.resume {
-		named.Data = nearModel(c.Data, dpn.StateDataFolder(t.out), flags)
+		named.Data = nearModel(c.Data, t.dataNear, flags)
 	}
 	data, err := openData(ctx, named, true)
 	if err != nil {
@@ -206,8 +221,8 @@ func (t *training) check(c dpn.Config) error {
 	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
 	if !t.resume {
 		files.Input("--config", t.config)
-	} else if dir := dpn.StateDataFolder(t.out); dir != "" {
-		files.Input("of --data "+dir, dataset.InputFiles(dir)...)
+	} else if t.dataNear != "" {
+		files.Input("of --data "+t.dataNear, dataset.InputFiles(t.dataNear)...)
 	}
 	if t.out != "" {
 		if err := t.refuseEarlier(); err != nil {
@@ -222,11 +237,7 @@ func (t *training) check(c dpn.Config) error {
 func (t *training) refuseEarlier() error {
 	_, err := os.Stat(filepath.Join(t.out, dpn.StateFile))
 	unsaved := errors.Is(err, os.ErrNotExist)
-	switch {
-	case t.resume && unsaved:
-		return fmt.Errorf("--resume: nothing to resume in --out %s: no %s, the run ended before its first epoch was "+
-			"saved; expected --overwrite instead, with the settings of the run", t.out, dpn.StateFile)
-	case t.resume, t.overwrite:
+	if t.resume || t.overwrite {
 		return nil
 	}
 	for _, name := range runFiles {
@@ -254,6 +265,9 @@ func enoughMemory(c dpn.Config, data *dataset.Data) error {
 	}
 	return nil
 }
+
+// maxMinutes bounds the time between checkpoints: a year.
+const maxMinutes = 365 * 24 * 60
 
 // runFiles are the files that training writes to its folder.
 var runFiles = []string{
@@ -300,9 +314,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		c.Preset, data.Name, data.Train.Len()-kept, kept, data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
 		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
-	t.afterInterrupt = ": no epoch was finished"
+	t.afterInterrupt = ": nothing was trained, start again with the same command"
 	if t.resume {
-		t.afterInterrupt = fmt.Sprintf(": no further epoch was finished, continue with: %s", t.again())
+		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
 	}
 	opt, finished := t.fitOptions(c)
 	res, err := m.Fit(ctx, e, data.Train, opt)
@@ -376,7 +390,9 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 		stale[i] = filepath.Join(t.out, name)
 	}
 	opt = dpn.FitOptions{Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(clear),
-		OnEM: func(done, all int) { progress("EM", done, all) },
+		CheckpointUpdates:  t.every,
+		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
+		OnEM:               func(done, all int) { progress("EM", done, all) },
 		OnPrepare: func(done, all int) {
 			if progress("denoise", done, all); done == all {
 				finish(b)
@@ -386,7 +402,10 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 		OnEpoch: func(h dpn.Epoch) {
 			clear()
 			t.noteEpoch(h, c.Epochs)
-			t.afterInterrupt = fmt.Sprintf(": the epochs up to %d are saved, continue with: %s", h.Epoch, t.again())
+		},
+		OnSave: func(epochs, updates int) {
+			t.afterInterrupt = fmt.Sprintf(": %s and %s are saved, continue with: %s", format.Count(epochs, "epoch"),
+				format.Count(updates, "update"), t.again())
 		},
 		OnStep: func(done, all int, loss float64) { progress("train", done, all) },
 	}
@@ -428,10 +447,7 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy, Steps: res.Updates,
 		Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
-		Config: c, Out: t.out,
-	}
-	if res.Init != nil {
-		r.EM = res.Init.EM
+		EM: res.EM, Config: c, Out: t.out,
 	}
 	return r, nil
 }

@@ -28,9 +28,16 @@ the last update's ascent: its route and, for each step, the components active, c
 bounded. If training leaves the healthy range, a warning names the settings to change (once for
 each kind).
 
+A run is saved after an epoch (of short epochs, about once a second), when it is interrupted, and
+within an epoch as --checkpoint-minutes and --checkpoint-every say. --resume continues from there
+with the same bits.
+
 The folder of --out gets model.safetensors (best epoch), last.safetensors, state.safetensors (for
 --resume), metrics.jsonl, config.toml, train.json (the same as --json) and the training curves.
 The default is a new folder runs/PRESET-N. Only one process can train in a folder at a time.`
+
+// defaultMinutes is the default of --checkpoint-minutes.
+const defaultMinutes = 5
 
 func trainCommand(a *app) *cobra.Command { return (&training{app: a}).command() }
 
@@ -43,6 +50,7 @@ func (t *training) command() *cobra.Command {
   dpnbench train --data mnist --preset published --steps 10
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
   dpnbench train --out runs/first --resume   # continue an interrupted run
+  dpnbench train --preset paper --checkpoint-minutes 1   # lose a minute at most
   dpnbench train --preset clean --epochs 30 --patience 3   # early stopping
   dpnbench train --nll 0.1 --score-matching 0.1 --alpha-lr 1e-4   # density losses
   dpnbench train --preset paper --max-updates 1 --explain   # how the ascent is run
@@ -57,8 +65,11 @@ func (t *training) command() *cobra.Command {
 		strings.Join(dpn.Presets(), ", "))
 	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, instead of --preset")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
-	f.BoolVar(&t.resume, "resume", false, "continue after the last finished epoch in the folder of --out")
+	f.BoolVar(&t.resume, "resume", false, "continue where the run in the folder of --out was saved last")
 	f.BoolVar(&t.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
+	f.IntVar(&t.every, "checkpoint-every", 0, "save the run after `N` updates, also within an epoch; 0: never")
+	f.Float64Var(&t.minutes, "checkpoint-minutes", defaultMinutes, "save the run after `M` minutes, also within an "+
+		"epoch; 0: never")
 	t.addExplain(c)
 	t.flags = settingFlags(&t.settings)
 	f.AddFlagSet(t.flags)

@@ -183,7 +183,7 @@ func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 	var tally layer.Tally
 	order := num.NewRand(f.t.Seed, streamShuffle+uint64(number))
 	loop := layer.Loop{Batch: f.t.Batch, Updates: &f.updates, All: f.all}
-	err := loop.Pass(ctx, f.s.Len(), order, func(at []int32) error {
+	err := loop.Pass(ctx, f.s.Len(), 0, order, func(at []int32) error {
 		if what := f.update(at, &tally); what != "" {
 			return &NotFiniteError{Epoch: number, Update: f.updates + 1, What: what}
 		}

@@ -14,11 +14,12 @@ type Loop struct {
 }
 
 // Pass trains on n samples once, in an order that r draws: it calls update with each minibatch until all
-// updates of the training are made, update fails, or ctx ends.
-func (l *Loop) Pass(ctx context.Context, n int, r *num.Rand, update func(at []int32) error) error {
+// updates of the training are made, update fails, or ctx ends. It leaves out the first done minibatches, with
+// which an interrupted pass was trained.
+func (l *Loop) Pass(ctx context.Context, n, done int, r *num.Rand, update func(at []int32) error) error {
 	order := make([]int32, n)
 	r.Permutation(order)
-	for lo := 0; lo < n && *l.Updates < l.All; lo += l.Batch {
+	for lo := done * l.Batch; lo < n && *l.Updates < l.All; lo += l.Batch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

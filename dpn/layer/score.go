@@ -9,16 +9,38 @@ type Score struct {
 	Accuracy float64 `json:"accuracy"` // share of rows classified correctly
 }
 
+// Sums are what a Score is the mean of.
+type Sums struct {
+	Samples int     `json:"samples"`
+	Right   int     `json:"right"` // classified correctly
+	Loss    float64 `json:"loss"`
+}
+
+// Add adds the sums of further rows.
+func (s *Sums) Add(t Sums) {
+	s.Samples += t.Samples
+	s.Right += t.Right
+	s.Loss += t.Loss
+}
+
+// Score returns the means.
+func (s Sums) Score() Score {
+	if s.Samples == 0 {
+		return Score{}
+	}
+	n := float64(s.Samples)
+	return Score{Samples: s.Samples, Loss: s.Loss / n, Accuracy: float64(s.Right) / n}
+}
+
 // Tally accumulates losses and correct predictions. The zero value is empty.
 type Tally struct {
-	n, right int
-	loss     float64
-	losses   []float32
-	idx      []int32
+	Sums   Sums
+	losses []float32
+	idx    []int32
 }
 
 // Reset empties the tally and keeps its memory.
-func (t *Tally) Reset() { t.n, t.right, t.loss = 0, 0, 0 }
+func (t *Tally) Reset() { t.Sums = Sums{} }
 
 // Add adds the losses of logits (n x classes) with labels (n) and returns their sum. It sets grad,
 // unless empty, to scale times the gradient of that sum.
@@ -28,22 +50,16 @@ func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []byte, grad 
 	losses, idx := engine.Grow(&t.losses, n), engine.Grow(&t.idx, n)
 	e.ArgMax(idx, logits)
 	e.SoftmaxCrossEntropy(grad, losses, logits, labels, scale)
-	var sum float64
+	added := Sums{Samples: n}
 	for i, y := range labels {
-		sum += float64(losses[i])
+		added.Loss += float64(losses[i])
 		if idx[i] == int32(y) {
-			t.right++
+			added.Right++
 		}
 	}
-	t.n += n
-	t.loss += sum
-	return sum
+	t.Sums.Add(added)
+	return added.Loss
 }
 
 // Score returns the means so far.
-func (t *Tally) Score() Score {
-	if t.n == 0 {
-		return Score{}
-	}
-	return Score{Samples: t.n, Loss: t.loss / float64(t.n), Accuracy: float64(t.right) / float64(t.n)}
-}
+func (t *Tally) Score() Score { return t.Sums.Score() }

@@ -1,0 +1,292 @@
+package dpn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
+	"dpnbench/dpn/safetensors"
+	"dpnbench/engine"
+	"dpnbench/engine/ascent"
+)
+
+// checkpointCases are networks whose training differs in what happens in an epoch.
+func checkpointCases() map[string]func(c *Config) {
+	preset := func(name string) func(c *Config) {
+		return func(c *Config) { *c, _ = Preset(name) }
+	}
+	return map[string]func(c *Config){
+		"linear":       func(*Config) {},
+		"mlp":          func(c *Config) { c.Extractor, c.Hidden = "mlp", "12-9" },
+		"conv":         preset("clean"),
+		"noise":        preset("noise"),
+		"raw":          preset("raw"),
+		"robust":       preset("robust"),
+		"paper":        preset("paper"),
+		"published":    preset("published"),
+		"tied":         func(c *Config) { c.Form = potential.FormTied },
+		"diag":         func(c *Config) { c.Form, c.Init = potential.FormDiag, InitEM },
+		"densities":    func(c *Config) { c.NLL, c.Score = 0.2, 0.3 },
+		"detached":     func(c *Config) { c.Gradient, c.NoiseMax = "detached", 0.3 },
+		"max-updates":  func(c *Config) { c.MaxUpdates = 6 },
+		"patience":     func(c *Config) { c.Patience, c.LR, c.Schedule, c.Epochs = 1, 0.5, "constant", 9 },
+		"no-val":       func(c *Config) { c.ValSize = 0 },
+		"one-update":   func(c *Config) { c.Batch = 100 },
+		"no-steps":     func(c *Config) { c.Steps = 0 },
+		"sharp-prints": func(c *Config) { c.Scale, c.Clip = 5, 1e-3 }, // warnings before the first epoch
+	}
+}
+
+// checkpointRun is training in a folder, by as many calls of Fit as interruptions ask for.
+type checkpointRun struct {
+	t     *testing.T
+	e     *engine.Engine
+	c     Config
+	d     *dataset.Data
+	route ascent.Route
+}
+
+func newCheckpointRun(t *testing.T, e *engine.Engine, set func(c *Config)) checkpointRun {
+	c := tiny()
+	set(&c)
+	c.Epochs, c.Batch = min(c.Epochs, 3), min(max(c.Batch/4, 16), 32)
+	c.Components, c.Steps = min(c.Components, 10), min(c.Steps, 3)
+	return checkpointRun{t: t, e: e, c: c, d: smallDigits(t, 90, 10), route: ascent.DenseRoute}
+}
+
+// smallDigits are digits of 7 x 7 pixels, so that networks on pixels are small.
+func smallDigits(t *testing.T, train, test int) *dataset.Data {
+	d := *digits(t, train, test)
+	for _, s := range []**dataset.Set{&d.Train, &d.Test} {
+		small := &dataset.Set{Rows: 7, Cols: 7, Labels: (*s).Labels}
+		for i := range (*s).Len() {
+			for at := range 49 {
+				small.Images = append(small.Images, (*s).Image(i)[(2+at/7*4)*28+2+at%7*4])
+			}
+		}
+		*s = small
+	}
+	return &d
+}
+
+// fit calls Fit once.
+func (r checkpointRun) fit(ctx context.Context, opt FitOptions) (*Model, *FitResult, error) {
+	m := newModel(r.t, r.c, r.d)
+	m.SetRoute(r.route)
+	res, err := m.Fit(ctx, r.e, r.d.Train, opt)
+	return m, res, err
+}
+
+// outcome runs training to its end in dir and returns everything that it leaves, but for times.
+func (r checkpointRun) outcome(dir string, resume bool) map[string]string {
+	r.t.Helper()
+	m, res, err := r.fit(context.Background(), FitOptions{Dir: dir, Resume: resume})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	all := map[string]string{"weights": m.WeightsSHA256()}
+	res.Init, res.Already, res.Seconds, res.PrepareSeconds, res.SecondsPerStep = nil, false, 0, 0, 0
+	for i := range res.Epochs {
+		res.Epochs[i].Seconds = 0
+	}
+	all["result"] = text(r.t, res)
+	for name, content := range snapshot(r.t, dir) {
+		switch {
+		case name == MetricsFile:
+			content = ""
+			for _, h := range readMetrics(r.t, dir) {
+				h.Seconds = 0
+				content += text(r.t, h)
+			}
+		case name == StateFile:
+			f, err := safetensors.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			p := savedProgress(r.t, dir)
+			p.Prepared, p.Times, p.Metrics = 0, nil, prefix{}
+			f.Metadata[metaProgress] = text(r.t, p)
+			for i := range f.Tensors {
+				h := sha256.Sum256([]byte(fmt.Sprint(f.Tensors[i].Data)))
+				f.Tensors[i].Name, f.Tensors[i].Data = f.Tensors[i].Name+fmt.Sprintf("%x", h[:8]), nil
+			}
+			content = text(r.t, f)
+		}
+		all[name] = content
+	}
+	return all
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// same compares two outcomes.
+func same(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s: leaves %s", what, name)
+		}
+	}
+	for name, content := range want {
+		if got[name] != content {
+			cut := func(s string) string { return strings.ToValidUTF8(s[:min(len(s), 1500)], "?") }
+			t.Errorf("%s: %s differs: %s, want %s", what, name, cut(got[name]), cut(content))
+		}
+	}
+}
+
+// TestInterruptAnywhere ends training after every update, and resumes it: once; after every update; and from
+// the files that a kill after any save would leave. All files and results are those of training in one go.
+func TestInterruptAnywhere(t *testing.T) {
+	e := newEngine(t)
+	for name, set := range checkpointCases() {
+		if testing.Short() && name != "mlp" && name != "densities" { // a minute under emulation
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := newCheckpointRun(t, e, set)
+			want := r.outcome(t.TempDir(), false)
+			r.interruptAll(r.interruptEach(want), want)
+			r.killEach(want)
+		})
+	}
+}
+
+// interrupted fits until update at of this and all earlier calls, and checks that no more than that is saved.
+func (r checkpointRun) interrupted(dir string, resume bool, at int) (finished bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	saved := -1
+	_, _, err := r.fit(ctx, FitOptions{Dir: dir, Resume: resume,
+		OnSave: func(_, updates int) { saved = updates },
+		OnStep: func(done, _ int, _ float64) {
+			if done == at {
+				cancel()
+			}
+		}})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.t.Fatal(err)
+	}
+	if err != nil && saved != at {
+		r.t.Errorf("interrupted after update %d, and %d are saved", at, saved)
+	}
+	return err == nil
+}
+
+// interruptEach interrupts training once, after each of its updates, whose number it returns.
+func (r checkpointRun) interruptEach(want map[string]string) (all int) {
+	for at := 1; ; at++ {
+		dir := r.t.TempDir()
+		if r.interrupted(dir, false, at) {
+			return at - 1
+		}
+		same(r.t, "interrupted once", r.outcome(dir, true), want)
+	}
+}
+
+// interruptAll interrupts training after every update.
+func (r checkpointRun) interruptAll(all int, want map[string]string) {
+	dir := r.t.TempDir()
+	for at := 1; at <= all; at++ {
+		r.interrupted(dir, at > 1, at)
+	}
+	same(r.t, "interrupted after every update", r.outcome(dir, true), want)
+}
+
+// killEach resumes from copies of the folder as it was after every save.
+func (r checkpointRun) killEach(want map[string]string) {
+	dir := r.t.TempDir()
+	var copies []map[string]string
+	opt := FitOptions{Dir: dir, CheckpointUpdates: 1, OnSave: func(int, int) {
+		copies = append(copies, snapshot(r.t, dir))
+	}}
+	if _, _, err := r.fit(context.Background(), opt); err != nil {
+		r.t.Fatal(err)
+	}
+	if n := strings.Count(want[MetricsFile], `"updates"`); len(copies) < n {
+		r.t.Fatalf("%d saves in %d epochs", len(copies), n)
+	}
+	for i, files := range copies {
+		at := r.t.TempDir()
+		restore(r.t, at, files)
+		if lines := files[MetricsFile]; lines != "" && i < len(copies)-1 { // a later epoch was cut off
+			restore(r.t, at, map[string]string{MetricsFile: lines + lines[:len(lines)/2]})
+		}
+		same(r.t, "killed", r.outcome(at, true), want)
+	}
+}
+
+func restore(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ending is a context that ends when it is asked the n-th time whether it has ended.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+	left   atomic.Int64
+}
+
+func (c *ending) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// TestInterruptWithinUpdate ends training wherever it asks whether to: while centres are placed, between the
+// steps of an ascent, in the validation and in the diagnostics.
+func TestInterruptWithinUpdate(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(1))
+	r := newCheckpointRun(t, e, func(c *Config) { c.Patience = 2 })
+	r.c.Epochs = 2
+	want := r.outcome(t.TempDir(), false)
+	stride := int64(1)
+	if testing.Short() {
+		stride = 5
+	}
+	times := 0
+	for n := int64(1); ; n += stride {
+		dir := t.TempDir()
+		ctx := &ending{}
+		ctx.Context, ctx.cancel = context.WithCancel(context.Background())
+		ctx.left.Store(n)
+		_, _, err := r.fit(ctx, FitOptions{Dir: dir})
+		ctx.cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("asked %d times: %v", n, err)
+		}
+		times++
+		_, statErr := os.Stat(filepath.Join(dir, StateFile))
+		same(t, "interrupted", r.outcome(dir, statErr == nil), want)
+	}
+	if times < 20 {
+		t.Errorf("interrupted at %d moments only", times)
+	}
+	t.Logf("interrupted at %d moments", times)
+}
