@@ -19,9 +19,18 @@ type AdamCoefficients struct {
 //	g' = clip*g, m = beta1 m + (1-beta1) g', v = beta2 v + (1-beta2) g'^2
 //	p  = p - step * m / (sqrt(v)*rbc2 + eps)
 func (e *Engine) Adam(p, g, m, v []float32, co *AdamCoefficients) {
-	length("Adam", "g", len(g), len(p))
+	if co == nil {
+		panic("engine: Adam: co is nil")
+	}
+	elementwise("Adam", "g", g, "p", p)
 	length("Adam", "m", len(m), len(p))
 	length("Adam", "v", len(v), len(p))
+	apart("Adam", "m", m, "v", v)
+	for i, x := range [...][]float32{p, g} {
+		name := [...]string{"p", "g"}[i]
+		apart("Adam", name, x, "m", m)
+		apart("Adam", name, x, "v", v)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opAdam, dst: p, x: g, y: m, v: v, co: co}, len(p))

@@ -45,8 +45,8 @@ func (e *Engine) PackLocked(p *Packed, b Matrix) { e.repack(p, b) }
 
 // AddLocked is Add for the holder of the lock.
 func (e *Engine) AddLocked(dst, x, y []float32) {
-	length("AddLocked", "x", len(x), len(dst))
-	length("AddLocked", "y", len(y), len(dst))
+	elementwise("AddLocked", "x", x, "dst", dst)
+	elementwise("AddLocked", "y", y, "dst", dst)
 	e.each(vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
 }
 
@@ -110,6 +110,11 @@ func Grow[T any](s *[]T, n int) []T {
 // CheckShape panics, with a message that names the call and the operand, unless m is rows x cols and lies
 // within Data.
 func (m Matrix) CheckShape(call, name string, rows, cols int) { m.shape(call, name, rows, cols) }
+
+// CheckDisjoint panics, with a message that names the call and the operands, if c shares an element with x.
+func CheckDisjoint(call, nameC string, c Matrix, nameX string, x Matrix) {
+	disjoint(call, nameC, c, nameX, x)
+}
 
 // CheckLength panics, with a message that names the call and the operand, unless a slice has the wanted
 // number of elements.

@@ -14,8 +14,11 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 	logits.check("SoftmaxCrossEntropy", "logits")
 	length("SoftmaxCrossEntropy", "losses", len(losses), n)
 	length("SoftmaxCrossEntropy", "labels", len(labels), n)
-	if grad.Data != nil {
+	disjoint("SoftmaxCrossEntropy", "losses", View(losses, len(losses), 1), "logits", logits)
+	if grad.Data != nil || grad.Rows != 0 || grad.Cols != 0 {
 		grad.shape("SoftmaxCrossEntropy", "grad", n, classes)
+		sameOrDisjoint("SoftmaxCrossEntropy", "grad", grad, "logits", logits)
+		disjoint("SoftmaxCrossEntropy", "losses", View(losses, len(losses), 1), "grad", grad)
 	}
 	for i, y := range labels {
 		if int(y) >= classes {

@@ -97,8 +97,12 @@ func length(call, name string, have, want int) {
 	}
 }
 
-// CopyMatrix sets dst = src, element by element or row by row.
+// CopyMatrix sets dst = src, of the same shape, element by element or row by row.
 func CopyMatrix(dst, src Matrix) {
+	if dst.Rows != src.Rows || dst.Cols != src.Cols {
+		panic(fmt.Sprintf("engine: CopyMatrix: dst is %d x %d, src %d x %d", dst.Rows, dst.Cols, src.Rows, src.Cols))
+	}
+	sameOrDisjoint("CopyMatrix", "dst", dst, "src", src)
 	for i := range src.Rows {
 		if dst.CS == 1 && src.CS == 1 {
 			copy(dst.Data[i*dst.RS:i*dst.RS+src.Cols], src.Data[i*src.RS:])

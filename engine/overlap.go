@@ -13,6 +13,29 @@ func disjoint(call, nameC string, c Matrix, nameX string, x Matrix) {
 	}
 }
 
+// sameOrDisjoint panics if the matrices share an element but are not the same view.
+func sameOrDisjoint(call, nameY string, y Matrix, nameX string, x Matrix) {
+	if meet(y.Data, x.Data) && !(&y.Data[0] == &x.Data[0] && y.RS == x.RS && y.CS == x.CS) && overlap(y, x) {
+		panic(fmt.Sprintf("engine: %s: %s shares memory with %s, but is not the same view", call, nameY, nameX))
+	}
+}
+
+// apart panics if two slices share an element.
+func apart(call, nameX string, x []float32, nameY string, y []float32) {
+	if meet(x, y) {
+		panic(fmt.Sprintf("engine: %s: %s shares memory with %s", call, nameX, nameY))
+	}
+}
+
+// elementwise panics unless x has the length of dst and is dst or shares no element with it: shifted against
+// dst, it would be read after it was written, or not, as the width of the vectors has it.
+func elementwise(call, nameX string, x []float32, nameDst string, dst []float32) {
+	length(call, nameX, len(x), len(dst))
+	if meet(x, dst) && &x[0] != &dst[0] {
+		panic(fmt.Sprintf("engine: %s: %s shares memory with %s, but does not begin with it", call, nameX, nameDst))
+	}
+}
+
 // meet reports whether two slices share an element. It is inlined.
 func meet(x, y []float32) bool {
 	a, b := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))

@@ -55,12 +55,14 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestRefusedOperands calls products with operands that alias the result or are nil.
+// TestRefusedOperands calls what computes with operands that alias the result, are nil or do not fit.
 func TestRefusedOperands(t *testing.T) {
 	e := newTestEngine(t, WithThreads(2))
 	wide, other := NewMatrix(8, 16), NewMatrix(8, 8)
 	left, right := wide.Slice(0, 8, 0, 8), wide.Slice(0, 8, 8, 16)
 	packed := e.Pack(nil, other)
+	tall, labels := NewMatrix(9, 8), make([]byte, 8)
+	v, a, b := make([]float32, 16), make([]float32, 8), make([]float32, 8)
 	onWorker := func(f func(w *Worker)) func() {
 		return func() { e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { f(w) }) }
 	}
@@ -86,6 +88,39 @@ func TestRefusedOperands(t *testing.T) {
 			"dst shares memory with x"},
 		{"worker, transpose", onWorker(func(w *Worker) { w.Transpose(left, right) }), ""},
 		{"no function", func() { e.Parallel(3, 0, 0, nil) }, "f is nil"},
+		{"Add in place", func() { e.Add(a, a, b) }, ""},
+		{"Add, x shifted", func() { e.Add(v[1:9], v[:8], b) }, "x shares memory with dst"},
+		{"Add, y shifted", func() { e.Add(v[:8], b, v[1:9]) }, "y shares memory with dst"},
+		{"Multiply, shifted", func() { e.Multiply(v[1:9], v[:8], b) }, "x shares memory with dst"},
+		{"Axpy, shifted", func() { e.Axpy(2, v[1:9], v[:8]) }, "x shares memory with y"},
+		{"Scale, shifted", func() { e.Scale(v[1:9], 2, v[:8]) }, "x shares memory with dst"},
+		{"ReLU, shifted", func() { e.ReLU(v[1:9], v[:8]) }, "x shares memory with dst"},
+		{"ReLUBackward, shifted", func() { e.ReLUBackward(v[1:9], a, v[:8]) }, "dy shares memory with dx"},
+		{"Exp, shifted", func() { e.Exp(v[1:9], v[:8]) }, "x shares memory with dst"},
+		{"Log, shifted", func() { e.Log(v[1:9], v[:8]) }, "x shares memory with dst"},
+		{"Log, another length", func() { e.Log(v[1:9], b[:7]) }, "x has 7 elements"},
+		{"Adam, m is v", func() { e.Adam(a, b, v[:8], v[:8], &AdamCoefficients{}) }, "m shares memory with v"},
+		{"Adam, m is g", func() { e.Adam(a, b, b, v[:8], &AdamCoefficients{}) }, "g shares memory with m"},
+		{"Adam, no coefficients", func() { e.Adam(a, b, v[:8], v[8:16], nil) }, "co is nil"},
+		{"RowDots", func() { e.RowDots(left.Row(3), left, right) }, "dst shares memory with x"},
+		{"ColumnSums", func() { e.ColumnSums(other.Row(3), other, true) }, "dst shares memory with x"},
+		{"SquaredDistances", func() { e.SquaredDistances(left, left, other) }, "dst shares memory with x"},
+		{"SquaredDistances, centres", func() { e.SquaredDistances(left, other, left) }, "dst shares memory with centres"},
+		{"WeightedSquares", func() { e.WeightedSquares(left.Row(0), left, a, b) }, "dst shares memory with x"},
+		{"LayerNorm in place", func() { e.LayerNorm(left, a, left, 1e-5) }, ""},
+		{"LayerNorm, one row off", func() { e.LayerNorm(tall.Slice(1, 9, 0, 8), a, tall.Slice(0, 8, 0, 8), 1e-5) },
+			"y shares memory with x"},
+		{"LayerNormBackward", func() { e.LayerNormBackward(left, left, a, right) }, "dx shares memory with y"},
+		{"cross-entropy in place", func() { e.SoftmaxCrossEntropy(left, a, left, labels, 1) }, ""},
+		{"cross-entropy, transposed", func() { e.SoftmaxCrossEntropy(left.T(), a, left, labels, 1) },
+			"grad shares memory with logits"},
+		{"cross-entropy, grad without data", func() { e.SoftmaxCrossEntropy(Matrix{Rows: 8, Cols: 8}, a, left, labels, 1) },
+			"too few"},
+		{"cross-entropy, losses", func() { e.SoftmaxCrossEntropy(Matrix{}, left.Row(0), left, labels, 1) },
+			"losses shares memory with logits"},
+		{"LogSumExp", func() { e.LogSumExp(left, left.Row(0), a) }, "q shares memory with c"},
+		{"CopyMatrix, transposed in place", func() { CopyMatrix(left.T(), left) }, "dst shares memory with src"},
+		{"CopyMatrix, another shape", func() { CopyMatrix(left, wide) }, "dst is 8 x 8, src 8 x 16"},
 	} {
 		got := ""
 		func() {

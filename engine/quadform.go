@@ -185,6 +185,8 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 	if len(c) == 0 {
 		panic("engine: LogSumExp: no components")
 	}
+	disjoint("LogSumExp", "q", q, "c", View(c, len(c), 1))
+	disjoint("LogSumExp", "q", q, "phi", View(phi, len(phi), 1))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	target := q

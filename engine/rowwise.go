@@ -85,6 +85,8 @@ func (e *Engine) RowDots(dst []float32, x, y Matrix) {
 	y.shape("RowDots", "y", x.Rows, x.Cols)
 	x.check("RowDots", "x")
 	length("RowDots", "dst", len(dst), x.Rows)
+	disjoint("RowDots", "dst", View(dst, len(dst), 1), "x", x)
+	disjoint("RowDots", "dst", View(dst, len(dst), 1), "y", y)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x, y = e.dense(slotDense, x), e.dense(slotResult, y)
@@ -96,6 +98,7 @@ func (e *Engine) RowDots(dst []float32, x, y Matrix) {
 func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
 	x.check("ColumnSums", "x")
 	length("ColumnSums", "dst", len(dst), x.Cols)
+	disjoint("ColumnSums", "dst", View(dst, len(dst), 1), "x", x)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
@@ -109,6 +112,8 @@ func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
 	dst.shape("SquaredDistances", "dst", x.Rows, centres.Rows)
 	x.check("SquaredDistances", "x")
 	centres.shape("SquaredDistances", "centres", centres.Rows, x.Cols)
+	disjoint("SquaredDistances", "dst", dst, "x", x)
+	disjoint("SquaredDistances", "dst", dst, "centres", centres)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x, centres = e.dense(slotDense, x), e.dense(slotResult, centres)
@@ -134,6 +139,7 @@ func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	length("WeightedSquares", "dst", len(dst), x.Rows)
 	length("WeightedSquares", "y", len(y), x.Cols)
 	length("WeightedSquares", "w", len(w), x.Cols)
+	disjoint("WeightedSquares", "dst", View(dst, len(dst), 1), "x", x)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
@@ -185,6 +191,9 @@ func (e *Engine) LayerNorm(y Matrix, rstd []float32, x Matrix, eps float32) {
 	y.shape("LayerNorm", "y", x.Rows, x.Cols)
 	x.check("LayerNorm", "x")
 	length("LayerNorm", "rstd", len(rstd), x.Rows)
+	sameOrDisjoint("LayerNorm", "y", y, "x", x)
+	disjoint("LayerNorm", "rstd", View(rstd, len(rstd), 1), "x", x)
+	disjoint("LayerNorm", "rstd", View(rstd, len(rstd), 1), "y", y)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
@@ -215,6 +224,8 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	dy.shape("LayerNormBackward", "dy", y.Rows, y.Cols)
 	y.check("LayerNormBackward", "y")
 	length("LayerNormBackward", "rstd", len(rstd), y.Rows)
+	disjoint("LayerNormBackward", "dx", dx, "y", y)
+	sameOrDisjoint("LayerNormBackward", "dx", dx, "dy", dy)
 	for i, m := range [...]Matrix{dx, y, dy} {
 		if m.CS != 1 && m.Cols > 1 {
 			name := [...]string{"dx", "y", "dy"}[i]

@@ -87,8 +87,8 @@ func (e *Engine) each(j vectorJob, n int) {
 
 // Add sets dst[j] = x[j] + y[j].
 func (e *Engine) Add(dst, x, y []float32) {
-	length("Add", "x", len(x), len(dst))
-	length("Add", "y", len(y), len(dst))
+	elementwise("Add", "x", x, "dst", dst)
+	elementwise("Add", "y", y, "dst", dst)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
@@ -96,8 +96,8 @@ func (e *Engine) Add(dst, x, y []float32) {
 
 // Multiply sets dst[j] = x[j] * y[j].
 func (e *Engine) Multiply(dst, x, y []float32) {
-	length("Multiply", "x", len(x), len(dst))
-	length("Multiply", "y", len(y), len(dst))
+	elementwise("Multiply", "x", x, "dst", dst)
+	elementwise("Multiply", "y", y, "dst", dst)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opMultiply, dst: dst, x: x, y: y}, len(dst))
@@ -105,7 +105,7 @@ func (e *Engine) Multiply(dst, x, y []float32) {
 
 // Axpy sets y[j] = fma(a, x[j], y[j]).
 func (e *Engine) Axpy(a float32, x, y []float32) {
-	length("Axpy", "x", len(x), len(y))
+	elementwise("Axpy", "x", x, "y", y)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opAxpy, a: a, x: x, dst: y}, len(y))
@@ -113,7 +113,7 @@ func (e *Engine) Axpy(a float32, x, y []float32) {
 
 // Scale sets dst[j] = a * x[j].
 func (e *Engine) Scale(dst []float32, a float32, x []float32) {
-	length("Scale", "x", len(x), len(dst))
+	elementwise("Scale", "x", x, "dst", dst)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opScale, a: a, x: x, dst: dst}, len(dst))
@@ -121,7 +121,7 @@ func (e *Engine) Scale(dst []float32, a float32, x []float32) {
 
 // ReLU sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
 func (e *Engine) ReLU(dst, x []float32) {
-	length("ReLU", "x", len(x), len(dst))
+	elementwise("ReLU", "x", x, "dst", dst)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opReLU, x: x, dst: dst}, len(dst))
@@ -130,8 +130,8 @@ func (e *Engine) ReLU(dst, x []float32) {
 // ReLUBackward sets dx[j] = dy[j] where y[j] > 0, and +0 elsewhere; y is the output (or
 // the input) of ReLU.
 func (e *Engine) ReLUBackward(dx, y, dy []float32) {
-	length("ReLUBackward", "y", len(y), len(dx))
-	length("ReLUBackward", "dy", len(dy), len(dx))
+	elementwise("ReLUBackward", "y", y, "dx", dx)
+	elementwise("ReLUBackward", "dy", dy, "dx", dx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
@@ -139,7 +139,7 @@ func (e *Engine) ReLUBackward(dx, y, dy []float32) {
 
 // Exp sets dst[j] = num.Exp32(x[j]).
 func (e *Engine) Exp(dst, x []float32) {
-	length("Exp", "x", len(x), len(dst))
+	elementwise("Exp", "x", x, "dst", dst)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opExp, x: x, dst: dst}, len(dst))
@@ -147,7 +147,7 @@ func (e *Engine) Exp(dst, x []float32) {
 
 // Log sets dst[j] = num.Log32(x[j]).
 func (e *Engine) Log(dst, x []float32) {
-	length("Log", "x", len(x), len(dst))
+	elementwise("Log", "x", x, "dst", dst)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opLog, x: x, dst: dst}, len(dst))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dpnbench/internal/fuzzlimit"
+	"dpnbench/internal/quote"
 )
 
 // answer is a server that sends the same answer to every request.
@@ -79,7 +80,7 @@ func FuzzRedact(f *testing.F) {
 			got = Redact(address)
 			_ = join(address, "file")
 		})
-		if printable(got) != got {
+		if quote.Text(got) != got {
 			t.Errorf("%q: %q", address, got)
 		}
 		with := "http://user:" + "secretsecret" + "@host/"

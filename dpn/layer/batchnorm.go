@@ -51,6 +51,7 @@ func (l *BatchNorm) MACs() int            { return 0 }
 func (l *BatchNorm) Buffers() []*Param { return []*Param{l.RunningMean, l.RunningVar} }
 
 func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
+	checkWhole("BatchNorm", x.Rows, l.width, y, x)
 	if mode == Evaluation {
 		rstd := make([]float32, l.width)
 		for j, v := range l.RunningVar.Data {
@@ -69,7 +70,7 @@ func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	if mode != Training {
 		rstd, xhat = new([]float32), new([]float32)
 	}
-	mean, variance := l.statistics(e, engine.View(engine.Grow(xhat, len(x.Data)), x.Rows, x.Cols), x)
+	mean, variance := l.statistics(e, engine.View(engine.Grow(xhat, x.Rows*x.Cols), x.Rows, x.Cols), x)
 	if mode == Training {
 		l.remember(mean, variance, x.Rows)
 	}
@@ -129,6 +130,7 @@ func (l *BatchNorm) remember(mean, variance []float32, n int) {
 //
 //	dx = weight * rstd * (dy - mean(dy) - xhat * mean(dy*xhat))
 func (l *BatchNorm) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
+	checkWhole("BatchNorm, backward", len(l.xhat)/max(l.width, 1), l.width, x, dy)
 	e.ColumnSums(l.Bias.Grad, dy, false)
 	dw := l.Weight.Grad
 	clear(dw)
@@ -144,6 +146,7 @@ func (l *BatchNorm) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	if dx.Data == nil {
 		return
 	}
+	checkWhole("BatchNorm, backward", x.Rows, l.width, dx)
 	n := float32(x.Rows)
 	scale, c1, c2 := make([]float32, l.width), make([]float32, l.width), make([]float32, l.width)
 	for j, r := range l.rstd {

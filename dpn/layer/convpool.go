@@ -82,6 +82,9 @@ func (l *ConvPool) MACs() int        { return l.out * l.w.taps() * l.w.positions
 func (l *ConvPool) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
+	in, out := l.Sizes()
+	checkWhole("ConvPool", x.Rows, in, x)
+	checkWhole("ConvPool", x.Rows, out, y)
 	var which []byte
 	if mode == Training {
 		which = engine.Grow(&l.which, len(y.Data))
@@ -110,6 +113,9 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 
 // Backward computes the gradient of every weight as one chain over images and positions.
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
+	in, out := l.Sizes()
+	checkWhole("ConvPool, backward", len(l.which)/out, in, x)
+	checkWhole("ConvPool, backward", len(l.which)/out, out, dy)
 	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.

@@ -34,6 +34,7 @@ func (l *Dropout) MACs() int            { return 0 }
 func (l *Dropout) SetPass(t uint64) { l.pass = t }
 
 func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
+	checkWhole("Dropout", x.Rows, l.width, y, x)
 	if mode != Training {
 		copy(y.Data, x.Data)
 		return
@@ -41,7 +42,7 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	r := num.NewRand(l.seed, l.pass)
 	l.pass++
 	p, scale := float32(l.p), 1/float32(1-l.p)
-	keep := engine.Grow(&l.keep, len(x.Data))
+	keep := engine.Grow(&l.keep, x.Rows*l.width)
 	for i := range keep {
 		keep[i] = scale
 		if r.Float32() < p {
@@ -53,6 +54,7 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 
 func (l *Dropout) Backward(e *engine.Engine, dx, _, _, dy engine.Matrix) {
 	if dx.Data != nil {
+		checkWhole("Dropout, backward", len(l.keep)/max(l.width, 1), l.width, dx, dy)
 		l.apply(dx.Data, dy.Data)
 	}
 }

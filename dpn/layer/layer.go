@@ -89,6 +89,17 @@ func (s Stack) Draw(r *num.Rand) {
 	}
 }
 
+// checkWhole panics unless the matrices are rows x width without gaps. In a backward pass rows is the number
+// of the last pass in training.
+func checkWhole(call string, rows, width int, list ...engine.Matrix) {
+	for _, m := range list {
+		if m.Rows != rows || m.Cols != width || len(m.Data) < rows*width || m.Rows > 1 && m.RS != width || m.CS != 1 {
+			panic(fmt.Sprintf("layer: %s: %d x %d in %d numbers, expected %d x %d without gaps", call, m.Rows, m.Cols,
+				len(m.Data), rows, width))
+		}
+	}
+}
+
 // Tape holds the input and the output of every layer of one pass through a Stack. The next pass
 // reuses its memory. The zero value is ready to use.
 type Tape struct {

@@ -2,6 +2,7 @@ package layer
 
 import (
 	"context"
+	"fmt"
 
 	"dpnbench/engine/num"
 )
@@ -17,6 +18,9 @@ type Loop struct {
 // updates of the training are made, update fails, or ctx ends. It leaves out the first done minibatches, with
 // which an interrupted pass was trained.
 func (l *Loop) Pass(ctx context.Context, n, done int, r *num.Rand, update func(at []int32) error) error {
+	if l.Batch < 1 || done < 0 {
+		panic(fmt.Sprintf("layer: Loop: batches of %d samples, %d done, expected at least 1 and 0", l.Batch, done))
+	}
 	order := make([]int32, n)
 	r.Permutation(order)
 	for lo := done * l.Batch; lo < n && *l.Updates < l.All; lo += l.Batch {

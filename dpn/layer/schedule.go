@@ -1,6 +1,9 @@
 package layer
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Schedules of the learning rate.
 const (
@@ -27,6 +30,9 @@ func Rate(schedule string, warmup float64, s, all int) float64 {
 			return 0.1
 		}
 		return 1
+	case Cosine:
+	default:
+		panic(fmt.Sprintf("layer: Rate: schedule %q, expected %s, %s or %s", schedule, Constant, Cosine, Thirds))
 	}
 	return float64(0.5*cosPi(float64(s-warm)/float64(max(all-warm, 1)))) + 0.5
 }

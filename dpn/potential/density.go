@@ -1,6 +1,8 @@
 package potential
 
 import (
+	"fmt"
+
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
@@ -51,6 +53,18 @@ func NewLikelihood(p *Potential, n int, weight float64) *Likelihood {
 		by: make([]float32, n), sum: make([]float32, p.D), row: make([]float32, p.D), phi: make([]float32, n)}
 }
 
+// checkBatch panics unless x holds 1 to most rows of features without gaps, and there is a gradient to add to.
+func (p *Potential) checkBatch(call string, x engine.Matrix, most int) {
+	x.CheckShape(call, "x", x.Rows, p.D)
+	if x.Rows < 1 || x.Rows > most || len(x.Data) != x.Rows*x.Cols {
+		panic(fmt.Sprintf("potential: %s: %d numbers in %d rows, expected 1 to %d rows without gaps", call, len(x.Data),
+			x.Rows, most))
+	}
+	if p.grad == nil {
+		panic("potential: " + call + ": no gradient, expected a call of PrepareGradient before")
+	}
+}
+
 // members returns D_i of the rows with r_i > 0, and weight r_i / n of each.
 func (l *Likelihood) members(i int) (delta engine.Matrix, by []float32) {
 	d, share := l.x.Cols, l.weight/float32(l.x.Rows)
@@ -73,6 +87,7 @@ func (l *Likelihood) members(i int) (delta engine.Matrix, by []float32) {
 // gradient times the weight to that of the potential.
 func (l *Likelihood) Loss(e *engine.Engine, x engine.Matrix) float64 {
 	p := l.p
+	p.checkBatch("Likelihood.Loss", x, len(l.phi))
 	l.x, l.r = x, engine.View(l.r.Data[:p.K*x.Rows], p.K, x.Rows)
 	phi := l.phi[:x.Rows]
 	p.mixture.Potential(e, x, phi, l.r)
@@ -157,6 +172,7 @@ func NewScoreMatching(p *Potential, n int, weight, sigma float64, seed uint64) *
 // adds its gradient times the weight to that of the potential; alpha gets none.
 func (s *ScoreMatching) Loss(e *engine.Engine, x engine.Matrix, update int) float64 {
 	p, sigma := s.p, s.sigma
+	p.checkBatch("ScoreMatching.Loss", x, s.noisy.Rows)
 	y := engine.View(s.noisy.Data[:len(x.Data)], x.Rows, p.D)
 	num.NewRand(s.seed, uint64(update)).Normal(y.Data)
 	for j, v := range x.Data {

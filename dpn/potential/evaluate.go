@@ -24,6 +24,7 @@ const pointsAtOnce = 8
 // one P_i a thread. The result is for reporting: it uses math.Exp, which may differ in the
 // last bit between machines. For any number of threads the bits are the same.
 func (p *Potential) Evaluate64(ctx context.Context, x []float64, threads int) (*Evaluation, error) {
+	p.check("Evaluate64")
 	d, k := p.D, p.K
 	if len(x)%d != 0 {
 		return nil, fmt.Errorf("%d numbers are no points of %d features", len(x), d)

@@ -23,6 +23,9 @@ func (p *Potential) Forward(e *engine.Engine, x engine.Matrix, steps int, tr *as
 // Backward takes v = dL/dx_n through the recorded steps. It sets v to dL/dx_0 and the gradient
 // of the engine's parameters.
 func (p *Potential) Backward(e *engine.Engine, tr *ascent.Trajectory, v engine.Matrix) {
+	if p.grad == nil {
+		panic("potential: Backward: no gradient, expected a call of PrepareGradient before")
+	}
 	p.mixture.Backward(e, p.Alpha(), p.form.factors(), tr, v, p.grad)
 }
 

@@ -51,6 +51,9 @@ func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed 
 // Iterations the most that one took.
 func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []byte, k int,
 	seed uint64) (*Clusters, error) {
+	if len(labels) != x.Rows {
+		return nil, fmt.Errorf("k-means in each class: %d labels for %d rows", len(labels), x.Rows)
+	}
 	centres, problem := CentresByClass(labels, k)
 	if problem != "" {
 		return nil, fmt.Errorf("k-means in each class: %d centres: %s", k, problem)

@@ -108,8 +108,11 @@ func (p *Potential) Changed() { p.stale = true }
 // Alpha returns the step size.
 func (p *Potential) Alpha() float32 { return p.alpha.Data[0] }
 
-// SetAlpha sets the step size, a number above 0.
+// SetAlpha sets the step size, a finite number above 0 (0 if training has taken it there).
 func (p *Potential) SetAlpha(alpha float32) {
+	if !(alpha >= 0 && linalg.IsFinite(alpha)) {
+		panic(fmt.Sprintf("potential: SetAlpha: %v, expected a finite number above 0", alpha))
+	}
 	p.alpha.Data[0] = alpha
 	p.alphaRaw[0] = softplusInverse(alpha)
 }
@@ -122,6 +125,7 @@ func (p *Potential) Centres() engine.Matrix { return engine.View(p.mu.Data, p.K,
 
 // SetCentres copies the centres from the rows of x, k x d.
 func (p *Potential) SetCentres(x engine.Matrix) {
+	x.CheckShape("SetCentres", "x", p.K, p.D)
 	for i := range x.Rows {
 		copy(p.mu.Data[i*p.D:(i+1)*p.D], x.Row(i))
 	}
@@ -134,6 +138,8 @@ func (p *Potential) SetCentres(x engine.Matrix) {
 // components get the principal components of the pooled covariance.
 func (p *Potential) FitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix,
 	assignment []int32) ([]SmallCluster, error) {
+	x.CheckShape("FitClusters", "x", x.Rows, p.D)
+	engine.CheckLength("FitClusters", "assignment", len(assignment), x.Rows)
 	p.stale = true
 	return p.form.fitClusters(ctx, e, x, assignment)
 }
@@ -170,11 +176,30 @@ func (p *Potential) CheckFinite() error {
 // Mixture returns the engine's form of the potential, up to date with the parameters. Its
 // matrices are packed for the kernels of one tier, and packed anew for an engine of another.
 func (p *Potential) Mixture(e *engine.Engine) *ascent.Mixture {
+	p.check("Mixture")
 	if p.stale || p.tier != e.Tier() {
 		p.form.prepare(e, p.mixture)
 		p.stale, p.tier = false, e.Tier()
 	}
 	return p.mixture
+}
+
+// check panics if the caller has changed K or D, or has replaced the memory of centres or weights, which the
+// mixture reads: then components or new numbers would be left out.
+func (p *Potential) check(call string) {
+	if p.K != p.mixture.K || p.D != p.mixture.D {
+		panic(fmt.Sprintf("potential: %s: %d components in %d dimensions, made for %d in %d", call, p.K, p.D,
+			p.mixture.K, p.mixture.D))
+	}
+	for _, q := range [...]struct {
+		name string
+		now  []float32
+		made []float32
+	}{{p.mu.Name, p.mu.Data, p.mixture.Mu}, {p.c.Name, p.c.Data, p.mixture.C}} {
+		if len(q.now) != len(q.made) || &q.now[0] != &q.made[0] {
+			panic(fmt.Sprintf("potential: %s: Data of %s was replaced, expected new numbers in its memory", call, q.name))
+		}
+	}
 }
 
 // SetRoute sets which components ascents compute. It changes no bit.
@@ -209,6 +234,9 @@ func (p *Potential) Record(e *engine.Engine, alpha float32, steps int, x engine.
 // the error of ctx when ctx ends.
 func (p *Potential) Walk(ctx context.Context, e *engine.Engine, alpha float32, steps int, x engine.Matrix,
 	visit func(t int, x engine.Matrix, phi []float32, r engine.Matrix)) error {
+	if steps < 0 {
+		panic(fmt.Sprintf("potential: Walk: %d steps", steps))
+	}
 	var tr ascent.Trajectory
 	for done := 0; done < steps; {
 		if err := ctx.Err(); err != nil {

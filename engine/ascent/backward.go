@@ -55,6 +55,10 @@ func (m *Mixture) Backward(
 	if !tr.backward {
 		panic("ascent: Backward: the trajectory was not recorded for the backward pass")
 	}
+	tr.check("Backward", m, alpha)
+	engine.CheckDisjoint("Backward", "v", v, "Mu", engine.View(m.Mu, m.K, m.D))
+	engine.CheckLength("Backward", "grad.Mu", len(grad.Mu), m.K*m.D)
+	engine.CheckLength("Backward", "grad.C", len(grad.C), m.K)
 	m.precision.checkGradient(a, grad)
 	m.lock(e)
 	defer e.Unlock()
@@ -82,6 +86,9 @@ func (p *dense) checkGradient(a []float32, grad *Gradient) {
 	n := len(p.p) * p.m.D * p.m.D
 	engine.CheckLength("Backward", "a", len(a), n)
 	engine.CheckLength("Backward", "grad.A", len(grad.A), n)
+	if p.a != nil && &p.a[0] != &a[0] {
+		panic("ascent: Backward: a is not the memory that SetFactors was given")
+	}
 }
 
 func (p *dense) backward(

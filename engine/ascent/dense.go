@@ -29,6 +29,7 @@ func (p *dense) tied() bool { return len(p.p) < p.m.K }
 // SetPrecisions sets P_i to the i-th of the k symmetric d x d matrices in p. They have no bounds: ascents
 // take the dense route.
 func (m *Mixture) SetPrecisions(e *engine.Engine, p []float32) {
+	m.check(e, "SetPrecisions")
 	form, n := m.matrices("SetPrecisions"), m.D*m.D
 	engine.CheckLength("SetPrecisions", "p", len(p), len(form.p)*n)
 	m.lock(e)
@@ -37,6 +38,7 @@ func (m *Mixture) SetPrecisions(e *engine.Engine, p []float32) {
 		e.PackLocked(&form.p[i], engine.View(p[i*n:(i+1)*n], m.D, m.D))
 	}
 	form.renewed(nil)
+	m.generations++
 	m.forgetBounds()
 }
 
@@ -51,6 +53,7 @@ func (p *dense) renewed(a []float32) {
 // d^2 (d+1) flop in all. Both halves of P_i have the same bits. a is kept and must not change before the
 // next call.
 func (m *Mixture) SetFactors(e *engine.Engine, a []float32) {
+	m.check(e, "SetFactors")
 	p := m.matrices("SetFactors")
 	n := len(p.p)
 	engine.CheckLength("SetFactors", "a", len(a), n*m.D*m.D)
@@ -65,6 +68,7 @@ func (m *Mixture) SetFactors(e *engine.Engine, a []float32) {
 	// Bounds that were used before will be needed again: make them while A_i and P_i are in the cache.
 	j.bounds = m.bounds != nil && j.parts == 1
 	p.renewed(a)
+	m.generations++
 	m.forgetBounds()
 	m.boundsMade = j.bounds
 	d := float64(m.D)

@@ -34,8 +34,9 @@ func (m *Mixture) ascend(e *engine.Engine, in *ascentJob, backward bool) {
 	if in.steps < 0 {
 		panic(fmt.Sprintf("ascent: Ascend: %d steps", in.steps))
 	}
-	in.x.CheckShape("Ascend", "x", in.x.Rows, m.D)
 	m.ready(e, "Ascend")
+	in.x.CheckShape("Ascend", "x", in.x.Rows, m.D)
+	engine.CheckDisjoint("Ascend", "x", in.x, "Mu", engine.View(m.Mu, m.K, m.D))
 	m.lock(e)
 	defer e.Unlock()
 	target := in.x
@@ -44,6 +45,7 @@ func (m *Mixture) ascend(e *engine.Engine, in *ascentJob, backward bool) {
 	m.work.reset(route, x.Rows, m.K, in.steps)
 	if in.tr != nil {
 		in.tr.reshape(in.steps, x.Rows, m, backward, route == SparseRoute)
+		in.tr.of, in.tr.generation, in.tr.alpha = m, m.generations, in.alpha
 	}
 	if route == SparseRoute {
 		m.ascendSparse(e, in.alpha, in.steps, x, in.tr, in.stop)
@@ -62,11 +64,13 @@ func (m *Mixture) ascend(e *engine.Engine, in *ascentJob, backward bool) {
 // Potential sets phi to the potential of the rows of x (B x d) and, unless r is empty, r (K x B) to the
 // responsibilities.
 func (m *Mixture) Potential(e *engine.Engine, x engine.Matrix, phi []float32, r engine.Matrix) {
+	m.ready(e, "Potential")
 	x.CheckShape("Potential", "x", x.Rows, m.D)
 	engine.CheckLength("Potential", "phi", len(phi), x.Rows)
-	m.ready(e, "Potential")
-	if r.Data != nil {
+	engine.CheckDisjoint("Potential", "phi", engine.View(phi, len(phi), 1), "x", x)
+	if r.Data != nil || r.Rows != 0 || r.Cols != 0 {
 		r.CheckShape("Potential", "r", m.K, x.Rows)
+		engine.CheckDisjoint("Potential", "r", r, "x", x)
 	}
 	m.lock(e)
 	defer e.Unlock()

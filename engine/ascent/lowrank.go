@@ -69,6 +69,7 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 // kept and must not change before the next call. It takes a copy and up to three packings of about k r d
 // numbers each, and two of k d. It does not check that P_i is positive definite.
 func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
+	m.check(e, "SetLowRank")
 	l, ok := m.precision.(*lowRank)
 	if !ok {
 		panic("ascent: SetLowRank: the mixture was made for other precisions (NewLowRankMixture)")
@@ -83,6 +84,7 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	m.lock(e)
 	defer e.Unlock()
 	l.w, l.f, l.sign = w, f, sign
+	m.generations++
 	m.forgetBounds()
 	m.forgetCentres()
 	engine.Grow(&l.stack, (kr+k)*d+e.PanelCols()) // MatMulThin reads beyond a row

@@ -10,7 +10,8 @@ import (
 //
 //	phi(x) = log sum_i exp(c_i - q_i(x)/2),   q_i(x) = (x - mu_i)^T P_i (x - mu_i)
 //
-// Mu and C belong to the caller and are read at every call. The precisions P_i are kept packed: set them
+// Mu and C belong to the caller and are read at every call; K, D and the lengths of Mu and C must stay as
+// they were made. The precisions P_i are kept packed: set them
 // once per update of the parameters, with SetFactors or SetPrecisions, or with SetLowRank if the mixture is
 // of NewLowRankMixture. A mixture also keeps what ascents find out about its precisions, and memory: use it
 // with one engine at a time.
@@ -22,7 +23,9 @@ type Mixture struct {
 	// Route says which components an ascent computes. It changes no bit.
 	Route Route
 
-	precision precision
+	precision   precision
+	k, d        int    // K and D as they were made
+	generations uint64 // times that the precisions were set
 
 	bounds          []bound     // of the precisions as they are, once they were needed
 	boundMemory     []bound     // of bounds
@@ -60,11 +63,29 @@ func newMixture(call string, k, d int, mu, c []float32) *Mixture {
 	}
 	engine.CheckLength(call, "mu", len(mu), k*d)
 	engine.CheckLength(call, "c", len(c), k)
-	return &Mixture{K: k, D: d, Mu: mu, C: c}
+	return &Mixture{K: k, D: d, Mu: mu, C: c, k: k, d: d}
 }
 
-// ready panics unless the precisions were set by an engine of this tier.
+// check panics without an engine, and if the fields of the mixture no longer fit each other: then an ascent
+// would leave components or features out.
+func (m *Mixture) check(e *engine.Engine, call string) {
+	if e == nil {
+		panic("ascent: " + call + ": no engine")
+	}
+	if m.K != m.k || m.D != m.d {
+		panic(fmt.Sprintf("ascent: %s: mixture of %d components in %d dimensions, made for %d in %d",
+			call, m.K, m.D, m.k, m.d))
+	}
+	engine.CheckLength(call, "Mu", len(m.Mu), m.k*m.d)
+	engine.CheckLength(call, "C", len(m.C), m.k)
+	if m.Route < AutoRoute || m.Route > SparseRoute {
+		panic(fmt.Sprintf("ascent: %s: route %d, expected AutoRoute, DenseRoute or SparseRoute", call, int(m.Route)))
+	}
+}
+
+// ready is check, and panics unless the precisions were set by an engine of this tier.
 func (m *Mixture) ready(e *engine.Engine, call string) {
+	m.check(e, call)
 	if !m.precision.packedBy(e) {
 		panic(fmt.Sprintf("ascent: %s: the precisions have not been set by an engine of tier %v "+
 			"(SetFactors, SetPrecisions, SetLowRank)", call, e.Tier()))
@@ -96,10 +117,13 @@ func (m *Mixture) QuadGrad(e *engine.Engine, g engine.Matrix, q []float32, x eng
 	if i < 0 || i >= m.K {
 		panic(fmt.Sprintf("ascent: QuadGrad: component %d of %d", i, m.K))
 	}
+	m.check(e, "QuadGrad")
 	d := m.matrices("QuadGrad")
 	x.CheckShape("QuadGrad", "x", x.Rows, m.D)
 	g.CheckShape("QuadGrad", "g", x.Rows, m.D)
 	engine.CheckLength("QuadGrad", "q", len(q), x.Rows)
+	engine.CheckDisjoint("QuadGrad", "g", g, "x", x)
+	engine.CheckDisjoint("QuadGrad", "q", engine.View(q, len(q), 1), "x", x)
 	m.ready(e, "QuadGrad")
 	m.lock(e)
 	defer e.Unlock()

@@ -79,6 +79,9 @@ const (
 // PlanAscent returns how Ascend would run for the given number of rows on a mixture of k matrices P_i,
 // without a trajectory.
 func PlanAscent(e *engine.Engine, rows, k, d, steps int) Plan {
+	if rows < 0 || k < 1 || d < 1 || steps < 0 {
+		panic(fmt.Sprintf("ascent: PlanAscent: %d rows, %d components in %d dimensions, %d steps", rows, k, d, steps))
+	}
 	return planDense(e, rows, k, d, steps, true)
 }
 

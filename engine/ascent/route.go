@@ -108,8 +108,8 @@ func (w *Work) PerRow() []StepWork {
 // CountWork returns what the sparse route would do in an ascent of the rows of x, which stay as they are, or
 // nil if there are no bounds. It takes as long as the ascent.
 func (m *Mixture) CountWork(e *engine.Engine, alpha float32, steps int, x engine.Matrix) []StepWork {
-	x.CheckShape("CountWork", "x", x.Rows, m.D)
 	m.ready(e, "CountWork")
+	x.CheckShape("CountWork", "x", x.Rows, m.D)
 	m.lock(e)
 	defer e.Unlock()
 	if steps < 1 || x.Rows == 0 || !m.makeBounds(e) {

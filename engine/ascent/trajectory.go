@@ -1,6 +1,11 @@
 package ascent
 
-import "dpnbench/engine"
+import (
+	"fmt"
+	"math"
+
+	"dpnbench/engine"
+)
 
 // Trajectory records an ascent: what the backward pass and the analysis of a model need. The next ascent
 // reuses its memory.
@@ -17,6 +22,10 @@ type Trajectory struct {
 	// Stop, if set, is polled concurrently before every step of every block of rows; once it returns
 	// true it must keep doing so, and the results of Ascend and Backward are undefined.
 	Stop func() bool
+
+	of         *Mixture // that the ascent was on, at which generation of its precisions, and with which alpha
+	generation uint64
+	alpha      float32
 
 	backward bool      // recorded for the backward pass
 	kept     bool      // g is
@@ -60,6 +69,20 @@ func (tr *Trajectory) RAt(t int) engine.Matrix {
 
 // PhiAt returns the potential at x_t.
 func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[t*tr.Rows : (t+1)*tr.Rows] }
+
+// check panics unless the trajectory is that of an ascent on m as it is now, with this alpha.
+func (tr *Trajectory) check(call string, m *Mixture, alpha float32) {
+	switch {
+	case tr.of != m:
+		panic("ascent: " + call + ": the trajectory is of another mixture, or of none")
+	case tr.generation != m.generations:
+		panic("ascent: " + call + ": the precisions were set after the ascent was recorded")
+	case math.Float32bits(tr.alpha) != math.Float32bits(alpha):
+		panic(fmt.Sprintf("ascent: %s: alpha %v, the ascent was recorded with %v", call, alpha, tr.alpha))
+	}
+	engine.CheckLength(call, "tr.X", len(tr.X), (tr.Steps+1)*tr.Rows*tr.D)
+	engine.CheckLength(call, "tr.R", len(tr.R), tr.Steps*tr.K*tr.Rows)
+}
 
 // stopped reports whether the caller has given up.
 func (tr *Trajectory) stopped() bool { return tr != nil && tr.Stop != nil && tr.Stop() }
