@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
@@ -238,6 +240,45 @@ func restore(t *testing.T, dir string, files map[string]string) {
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestCheckpoints lists the updates after which a run of 4 epochs with 3 updates is saved: after the first and
+// the last epoch, after others a moment after the last save at the earliest, and as the options say.
+func TestCheckpoints(t *testing.T) {
+	e := newEngine(t)
+	for _, c := range []struct {
+		updates  int
+		interval time.Duration
+		gap      int // updates without a save, at most
+		most     int // saves
+	}{
+		{0, 0, 9, 4},
+		{0, time.Hour, 9, 4},
+		{0, time.Nanosecond, 1, 16}, // before each update, and after each epoch
+		{1, 0, 1, 12},
+		{2, time.Hour, 2, 12},
+		{12, 0, 9, 4},
+	} {
+		r := newCheckpointRun(t, e, func(c *Config) { c.Batch, c.ValSize = 120, 0 })
+		r.c.Epochs = 4
+		var got []int
+		opt := FitOptions{Dir: t.TempDir(), CheckpointUpdates: c.updates, CheckpointInterval: c.interval,
+			OnSave: func(_, updates int) { got = append(got, updates) }}
+		if _, _, err := r.fit(context.Background(), opt); err != nil {
+			t.Fatal(err)
+		}
+		wrong := len(got) > c.most || !slices.Contains(got, 3) || !slices.Contains(got, 12)
+		for i, at := range got {
+			before := 0
+			if i > 0 {
+				before = got[i-1]
+			}
+			wrong = wrong || at < before || at-before > c.gap
+		}
+		if wrong {
+			t.Errorf("every %d updates or %v: saved after updates %v", c.updates, c.interval, got)
 		}
 	}
 }

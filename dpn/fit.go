@@ -142,6 +142,7 @@ type fitting struct {
 
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
+	f.saved.at = f.begun
 	f.step = NewTrainer(m, f.e)
 	f.step.path.Stop = func() bool { return ctx.Err() != nil }
 	if f.step.matching != nil {
