@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
 )
@@ -13,6 +14,7 @@ type FieldOptions struct {
 	Pictures int // number of test images followed until they converge (0: all)
 
 	Progress Progress
+	Parts    *Parts // where finished measurements are kept; nil: nowhere
 }
 
 // Field describes the ascent field of the published, untrained network: whether it is conservative,
@@ -33,51 +35,113 @@ type Field struct {
 // symmetryPoints is the number of images at which the Hessian of phi is measured.
 const symmetryPoints = 16
 
+// fieldUnits are the measurements of RunField. Each returns a Field with its part.
+var fieldUnits = []struct {
+	name string
+	run  func(w *fieldWork, ctx context.Context) (Field, error)
+}{
+	{"symmetry of the Hessian", (*fieldWork).symmetry},
+	{"rise of phi", (*fieldWork).rises},
+	{"Langevin dynamics", (*fieldWork).langevin},
+	{"fixed points", (*fieldWork).fixedPoints},
+}
+
 // RunField measures the field on test images.
 func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o FieldOptions) (*Field, error) {
 	s := data.Test
 	if o.Pictures > 0 {
 		s = s.Slice(0, min(o.Pictures, s.Len()))
 	}
-	m, err := published(data, 1, 30)
+	w := &fieldWork{e: e, data: data, s: s}
+	out := &Field{}
+	for i, u := range fieldUnits {
+		name := "field: " + u.name
+		begin := func() { o.Progress.at(name, i, len(fieldUnits)) }
+		f, err := unit(o.Parts, name, begin, func(string) (Field, error) {
+			if err := w.prepare(ctx); err != nil {
+				return Field{}, err
+			}
+			return u.run(w, ctx)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.add(f)
+	}
+	out.Data = data.Name
+	return out, nil
+}
+
+// add adds a measurement.
+func (f *Field) add(part Field) {
+	switch {
+	case part.Hessian != nil:
+		f.Hessian = part.Hessian
+	case part.Rises != nil:
+		f.Rises = part.Rises
+	case part.Langevin != nil:
+		f.Langevin = part.Langevin
+	default:
+		f.FixedPoints, f.Nearest, f.After30 = part.FixedPoints, part.Nearest, part.After30
+	}
+}
+
+// fieldWork is what the measurements share.
+type fieldWork struct {
+	e    *engine.Engine
+	data *dataset.Data
+	s    *dataset.Set  // images
+	m    *dpn.Model    // nil before prepare
+	x    engine.Matrix // features of s
+}
+
+func (w *fieldWork) prepare(ctx context.Context) error {
+	if w.m != nil {
+		return nil
+	}
+	m, err := published(w.data, 1, 30)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := m.Init(ctx, e, data.Train); err != nil {
-		return nil, err
+	if _, err := m.Init(ctx, w.e, w.data.Train); err != nil {
+		return err
 	}
-	x, err := m.Features(ctx, e, s)
+	if w.x, err = m.Features(ctx, w.e, w.s); err != nil {
+		return err
+	}
+	w.m = m
+	return nil
+}
+
+func (w *fieldWork) symmetry(ctx context.Context) (f Field, err error) {
+	points := w.x.Slice(0, min(symmetryPoints, w.x.Rows), 0, w.x.Cols)
+	f.Hessian, err = study.MeasureSymmetry(ctx, w.m.Potential(), points, w.e.Threads())
+	return f, err
+}
+
+func (w *fieldWork) rises(ctx context.Context) (f Field, err error) {
+	f.Rises, err = study.SweepRises(ctx, w.e, w.m, w.s.Slice(0, min(1000, w.s.Len())), study.RiseOptions{})
+	return f, err
+}
+
+func (w *fieldWork) langevin(ctx context.Context) (f Field, err error) {
+	f.Langevin, err = runLangevin(ctx, w.e, w.m, w.s, w.x)
+	return f, err
+}
+
+func (w *fieldWork) fixedPoints(ctx context.Context) (out Field, err error) {
+	f, err := study.FindFixedPoints(ctx, w.e, w.m, w.s, study.FixedPointOptions{}, nil)
 	if err != nil {
-		return nil, err
-	}
-	out := &Field{Data: data.Name}
-	o.Progress.at("field: symmetry of the Hessian", 0, 4)
-	points := x.Slice(0, min(symmetryPoints, x.Rows), 0, x.Cols)
-	if out.Hessian, err = study.MeasureSymmetry(ctx, m.Potential(), points, e.Threads()); err != nil {
-		return nil, err
-	}
-	o.Progress.at("field: rise of phi", 1, 4)
-	if out.Rises, err = study.SweepRises(ctx, e, m, s.Slice(0, min(1000, s.Len())), study.RiseOptions{}); err != nil {
-		return nil, err
-	}
-	o.Progress.at("field: Langevin dynamics", 2, 4)
-	if out.Langevin, err = runLangevin(ctx, e, m, s, x); err != nil {
-		return nil, err
-	}
-	o.Progress.at("field: fixed points", 3, 4)
-	f, err := study.FindFixedPoints(ctx, e, m, s, study.FixedPointOptions{}, nil)
-	if err != nil {
-		return nil, err
+		return out, err
 	}
 	out.FixedPoints = f
-
-	centres := m.Potential().Centres()
-	start, end := make([]int32, s.Len()), make([]int32, s.Len())
-	distances := engine.NewMatrix(s.Len(), centres.Rows)
-	e.SquaredDistances(distances, x, centres)
-	e.ArgMin(start, distances)
-	e.SquaredDistances(distances, f.Ends, centres)
-	e.ArgMin(end, distances)
+	centres := w.m.Potential().Centres()
+	start, end := make([]int32, w.s.Len()), make([]int32, w.s.Len())
+	distances := engine.NewMatrix(w.s.Len(), centres.Rows)
+	w.e.SquaredDistances(distances, w.x, centres)
+	w.e.ArgMin(start, distances)
+	w.e.SquaredDistances(distances, f.Ends, centres)
+	w.e.ArgMin(end, distances)
 	same, still := 0, 0
 	for i := range start {
 		if start[i] == end[i] {
@@ -87,6 +151,7 @@ func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o Field
 			still++
 		}
 	}
-	out.Nearest, out.After30 = float64(same)/float64(s.Len()), float64(still)/float64(s.Len())
+	all := float64(w.s.Len())
+	out.Nearest, out.After30 = float64(same)/all, float64(still)/all
 	return out, nil
 }

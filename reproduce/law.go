@@ -31,6 +31,7 @@ type LawOptions struct {
 	Epochs int // (0: 600, as He and Su)
 
 	Progress Progress
+	Parts    *Parts // where finished trainings are kept; nil: nowhere
 }
 
 // LawResult is the law of equi-separation in feed-forward networks.
@@ -107,14 +108,17 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	for i, n := range networks {
 		result := LawNetwork{Name: n.name, BatchNorm: n.mlp.BatchNorm}
 		for s := range o.Seeds {
-			o.Progress.seed("law: "+n.name, s, o.Seeds, i*o.Seeds+s, len(networks)*o.Seeds)
-			tr.Seed = uint64(s + 1)
-			run, layers, err := lawRun(ctx, e, n.mlp, tr, train, test)
+			begin := func() { o.Progress.seed("law: "+n.name, s, o.Seeds, i*o.Seeds+s, len(networks)*o.Seeds) }
+			name := fmt.Sprintf("law: %s, seed %d", n.name, s+1)
+			u, err := unit(o.Parts, name, begin, func(string) (lawUnit, error) {
+				tr.Seed = uint64(s + 1)
+				return lawRun(ctx, e, n.mlp, tr, train, test)
+			})
 			if err != nil {
-				return nil, fmt.Errorf("law: %s, seed %d: %w", n.name, tr.Seed, err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			result.Layers = layers
-			result.Runs = append(result.Runs, run)
+			result.Layers = u.Layers
+			result.Runs = append(result.Runs, u.Run)
 		}
 		out.Networks = append(out.Networks, result)
 	}
@@ -155,18 +159,24 @@ func lawSamples(s *dataset.Set, data *dataset.Data) (baseline.Samples, error) {
 	return baseline.Images(few, data.Norm), nil
 }
 
+// lawUnit is one training of one network.
+type lawUnit struct {
+	Layers []string `json:"layers"`
+	Run    LawRun   `json:"run"`
+}
+
 // lawRun trains one network and measures it.
 func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.Training, train,
-	test baseline.Samples) (LawRun, []string, error) {
-	run := LawRun{Seed: tr.Seed}
+	test baseline.Samples) (u lawUnit, err error) {
+	u.Run.Seed = tr.Seed
+	run := &u.Run
 	n, err := baseline.NewMLP(c, tr.Seed)
 	if err != nil {
-		return run, nil, err
+		return u, err
 	}
 	if _, err := n.Fit(ctx, e, train, tr, nil); err != nil {
-		return run, nil, err
+		return u, err
 	}
-	var names []string
 	for _, part := range []struct {
 		samples  baseline.Samples
 		accuracy *float64
@@ -174,18 +184,18 @@ func lawRun(ctx context.Context, e *engine.Engine, c baseline.MLP, tr baseline.T
 	}{{train, &run.TrainAccuracy, &run.D}, {test, &run.TestAccuracy, &run.TestD}} {
 		score, err := n.Score(ctx, e, part.samples)
 		if err != nil {
-			return run, nil, err
+			return u, err
 		}
 		*part.accuracy = score.Accuracy
-		if names, *part.d, err = fuzzinessOfLayers(ctx, e, n, part.samples, lawBatch); err != nil {
-			return run, nil, err
+		if u.Layers, *part.d, err = fuzzinessOfLayers(ctx, e, n, part.samples, lawBatch); err != nil {
+			return u, err
 		}
 	}
-	last := len(names) - 1
-	run.Law = fit(names[:last], run.D[:last])
-	run.WithLogits = fit(names, run.D)
-	run.TestLaw = fit(names[:last], run.TestD[:last])
-	return run, names, nil
+	last := len(u.Layers) - 1
+	run.Law = fit(u.Layers[:last], run.D[:last])
+	run.WithLogits = fit(u.Layers, run.D)
+	run.TestLaw = fit(u.Layers[:last], run.TestD[:last])
+	return u, nil
 }
 
 // fuzzinessOfLayers measures D at every layer of a network; batch is that of

@@ -84,11 +84,11 @@ func Page(r Results, facts []report.Fact) report.Page {
 }
 
 // walkBlocks are a walk and its introduction, or nothing.
-func walkBlocks(w *Walk, text string) []report.Block {
+func walkBlocks(w *report.Walk, text string) []report.Block {
 	if w == nil {
 		return nil
 	}
-	return []report.Block{report.Text(text), report.NewWalk(w.Model, w.Trace, w.Pictures)}
+	return []report.Block{report.Text(text), *w}
 }
 
 // summary is what was found.
@@ -117,7 +117,7 @@ func summary(r Results, claims []Claim) []string {
 	if l := r.Law; l != nil {
 		out = append(out, sentences.Say("law itself", "measured", judgeLaw(l).measured))
 	}
-	if b := r.Robust; b != nil && b.Complete {
+	if b := r.Robust; b != nil {
 		for _, noisy := range []bool{false, true} {
 			var said []string
 			for _, v := range b.Verdicts() {

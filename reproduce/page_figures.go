@@ -14,115 +14,140 @@ import (
 // files.
 func Figures(r Results) []Figure {
 	var out []Figure
-	add := func(name, caption, alt string, f plot.Figure) {
-		out = append(out, Figure{name, report.Shown{Figure: f, Caption: caption, Alt: alt}})
+	if r.Table1 != nil && len(r.Table1.Whole) > 0 {
+		out = append(out, table1Figures(r.Table1)...)
 	}
-	if t := r.Table1; t != nil && len(t.Whole) > 0 {
-		if c := t.Whole[0].Analysis.Curves; len(c) > 0 {
-			text := samplesText(c[0].Points)
-			add("table1-samples", sentences.Say("samples caption", "text", text), strings.TrimSuffix(text, "."),
-				samplesFigure(t.Whole[0].Analysis.Layers, c[0].Layer, c[0].Points))
-		}
-		var series []plot.Series
-		for i, p := range t.Whole {
-			series = append(series, stepsSeries(fmt.Sprintf("seed %d", p.Seed), i, 0, p.Analysis.Steps))
-		}
-		found := courseOf(t.Whole, placementSteps)
-		add("table1-steps", sentences.Say("untrained caption", "course", found),
-			sentences.Say("untrained alt", "course", found, "first", float64(stepOf(t.Whole, 0).Median),
-				"last", float64(stepOf(t.Whole, len(t.Whole[0].Analysis.Steps)-1).Median)),
-			plot.Lines{Title: "D over ascent steps, untrained potential", X: "ascent step",
-				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars,
-				Series: series})
+	if r.Law != nil {
+		out = append(out, lawFigures(r.Law)...)
 	}
-	if l := r.Law; l != nil {
-		var series []plot.Series
-		for i, n := range l.Networks {
-			for s, run := range n.Runs {
-				var points []plot.Point
-				for at, d := range run.D[:len(run.D)-1] {
-					points = append(points, plot.Point{X: float64(at), Y: float64(d)})
-				}
-				name := n.Name
-				if len(n.Runs) > 1 {
-					name = fmt.Sprintf("%s, seed %d", n.Name, run.Seed)
-				}
-				if s == 0 {
-					series = append(series, plot.Series{Name: name, Colour: i, Points: points})
-				}
-			}
-		}
-		follow, all := lawCount(l, true)
-		followWithout, allWithout := lawCount(l, false)
-		add("law", sentences.Say("law caption"), sentences.Say("law alt", "follow", follow, "all", all,
-			"followWithout", followWithout, "allWithout", allWithout),
-			plot.Lines{Title: "D over layers, training data", X: "layer (0: the input)",
-				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})
+	if r.Trained != nil && len(r.Trained.Runs) > 0 {
+		out = append(out, trainedFigure(r.Trained))
 	}
-	if l := r.Law; l != nil {
-		names := lawFigureNames(l)
-		for i, n := range l.Networks {
-			run := n.Runs[0]
-			f := plot.Layers{Title: "Law: " + n.Name, Names: n.Layers}
-			for _, d := range run.D {
-				f.D = append(f.D, float64(d))
-			}
-			f.Law = report.NewLaw(run.Law)
-			add(names[i], sentences.Say("fit caption", "network", n.Name, "seed", run.Seed), sentences.Say("fit alt"),
-				f)
-		}
+	if r.Poster != nil && len(r.Poster.DPN) > 0 {
+		out = append(out, posterFigure(r.Poster))
 	}
-	if t := r.Trained; t != nil && len(t.Runs) > 0 {
-		var series []plot.Series
-		colours := map[string]int{}
-		for _, run := range t.Runs {
-			c, ok := colours[run.Preset]
-			if !ok {
-				c = len(colours)
-				colours[run.Preset] = c
-			}
-			series = append(series, stepsSeries(fmt.Sprintf("%s, seed %d", run.Preset, run.Seed), c, int(run.Seed-1),
-				run.Analysis.Steps))
-		}
-		add("trained-steps", sentences.Say("trained caption"), sentences.Say("trained alt", "course",
-			courseOf(t.Runs, trainedSteps)),
-			plot.Lines{Title: "D over ascent steps, trained potentials", X: "ascent step",
-				Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Bars: report.FuzzinessBars,
-				Series: series})
+	if r.Field != nil {
+		out = append(out, risesFigure(r.Field))
 	}
-	if p := r.Poster; p != nil && len(p.DPN) > 0 {
-		var epochs []plot.Epoch
-		for _, h := range p.DPN[0].Epochs {
-			e := plot.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: math.NaN(),
-				ValAccuracy: math.NaN()}
-			if h.ValLoss != nil {
-				e.ValLoss, e.ValAccuracy = *h.ValLoss, *h.ValAccuracy
-			}
-			epochs = append(epochs, e)
-		}
-		add("poster", sentences.Say("poster caption"), sentences.Say("poster alt", "below", p.DPN[0].ValBelowTrain(),
-			"epochs", len(epochs)),
-			plot.Training{Title: "Published network, 10 steps, seed 1", Epochs: epochs})
-	}
-	if f := r.Field; f != nil {
-		var points []plot.Point
-		for _, rise := range f.Rises.Rises {
-			points = append(points, plot.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
-		}
-		text := risesText(f)
-		add("field-rises", sentences.Say("rises caption", "text", text), strings.TrimSuffix(text, "."),
-			plot.Lines{Title: "Steps on which φ rises", X: "α times the largest eigenvalue of P (log scale)",
-				Y: "share of steps, %", From: 0, To: 100,
-				Series: []plot.Series{{Name: "untrained potential", Points: points}}})
-	}
-	if b := r.Robust; b != nil {
+	if r.Robust != nil {
 		for _, noisy := range []bool{false, true} {
-			if d := robustFigure(b, noisy); len(d.Groups) > 0 {
-				add(robustFigureNames[noisy], sentences.Say("robust caption"), sentences.Say("robust alt"), d)
+			if d := robustFigure(r.Robust, noisy); len(d.Groups) > 0 {
+				out = append(out, newFigure(robustFigureNames[noisy], sentences.Say("robust caption"),
+					sentences.Say("robust alt"), d))
 			}
 		}
 	}
 	return out
+}
+
+func newFigure(name, caption, alt string, f plot.Figure) Figure {
+	return Figure{name, report.Shown{Figure: f, Caption: caption, Alt: alt}}
+}
+
+// table1Figures show D over the number of images and over the steps.
+func table1Figures(t *Table1) (out []Figure) {
+	if c := t.Whole[0].Analysis.Curves; len(c) > 0 {
+		text := samplesText(c[0].Points)
+		out = append(out, newFigure("table1-samples", sentences.Say("samples caption", "text", text),
+			strings.TrimSuffix(text, "."), samplesFigure(t.Whole[0].Analysis.Layers, c[0].Layer, c[0].Points)))
+	}
+	var series []plot.Series
+	for i, p := range t.Whole {
+		series = append(series, stepsSeries(fmt.Sprintf("seed %d", p.Seed), i, 0, p.Analysis.Steps))
+	}
+	found := courseOf(t.Whole, placementSteps)
+	alt := sentences.Say("untrained alt", "course", found, "first", float64(stepOf(t.Whole, 0).Median),
+		"last", float64(stepOf(t.Whole, len(t.Whole[0].Analysis.Steps)-1).Median))
+	return append(out, newFigure("table1-steps", sentences.Say("untrained caption", "course", found), alt,
+		stepsFigure("D over ascent steps, untrained potential", series)))
+}
+
+// stepsFigure shows D over ascent steps.
+func stepsFigure(title string, series []plot.Series) plot.Lines {
+	return plot.Lines{Title: title, X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true,
+		Bars: report.FuzzinessBars, Series: series}
+}
+
+// lawFigures show the first seed of all networks together, and each with its fit.
+func lawFigures(l *LawResult) []Figure {
+	var series []plot.Series
+	for i, n := range l.Networks {
+		run := n.Runs[0]
+		var points []plot.Point
+		for at, d := range run.D[:len(run.D)-1] {
+			points = append(points, plot.Point{X: float64(at), Y: float64(d)})
+		}
+		name := n.Name
+		if len(n.Runs) > 1 {
+			name = fmt.Sprintf("%s, seed %d", n.Name, run.Seed)
+		}
+		series = append(series, plot.Series{Name: name, Colour: i, Points: points})
+	}
+	follow, all := lawCount(l, true)
+	followWithout, allWithout := lawCount(l, false)
+	out := []Figure{newFigure("law", sentences.Say("law caption"), sentences.Say("law alt", "follow", follow, "all", all,
+		"followWithout", followWithout, "allWithout", allWithout),
+		plot.Lines{Title: "D over layers, training data", X: "layer (0: the input)",
+			Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})}
+	names := lawFigureNames(l)
+	for i, n := range l.Networks {
+		run := n.Runs[0]
+		f := plot.Layers{Title: "Law: " + n.Name, Names: n.Layers}
+		for _, d := range run.D {
+			f.D = append(f.D, float64(d))
+		}
+		f.Law = report.NewLaw(run.Law)
+		out = append(out, newFigure(names[i], sentences.Say("fit caption", "network", n.Name, "seed", run.Seed),
+			sentences.Say("fit alt"), f))
+	}
+	return out
+}
+
+// trainedFigure shows D over the steps of each training.
+func trainedFigure(t *Trained) Figure {
+	var series []plot.Series
+	colours := map[string]int{}
+	for _, run := range t.Runs {
+		c, ok := colours[run.Preset]
+		if !ok {
+			c = len(colours)
+			colours[run.Preset] = c
+		}
+		series = append(series, stepsSeries(fmt.Sprintf("%s, seed %d", run.Preset, run.Seed), c, int(run.Seed-1),
+			run.Analysis.Steps))
+	}
+	alt := sentences.Say("trained alt", "course", courseOf(t.Runs, trainedSteps))
+	return newFigure("trained-steps", sentences.Say("trained caption"), alt,
+		stepsFigure("D over ascent steps, trained potentials", series))
+}
+
+// posterFigure shows loss and accuracy over the epochs of the first training.
+func posterFigure(p *Poster) Figure {
+	var epochs []plot.Epoch
+	for _, h := range p.DPN[0].Epochs {
+		e := plot.Epoch{Epoch: h.Epoch, TrainLoss: h.TrainLoss, TrainAccuracy: h.TrainAccuracy, ValLoss: math.NaN(),
+			ValAccuracy: math.NaN()}
+		if h.ValLoss != nil {
+			e.ValLoss, e.ValAccuracy = *h.ValLoss, *h.ValAccuracy
+		}
+		epochs = append(epochs, e)
+	}
+	alt := sentences.Say("poster alt", "below", p.DPN[0].ValBelowTrain(), "epochs", len(epochs))
+	return newFigure("poster", sentences.Say("poster caption"), alt,
+		plot.Training{Title: "Published network, 10 steps, seed 1", Epochs: epochs})
+}
+
+// risesFigure shows on how many steps phi rises, over the step size.
+func risesFigure(f *Field) Figure {
+	var points []plot.Point
+	for _, rise := range f.Rises.Rises {
+		points = append(points, plot.Point{X: rise.AlphaLambda, Y: 100 * rise.Share})
+	}
+	text := risesText(f)
+	return newFigure("field-rises", sentences.Say("rises caption", "text", text), strings.TrimSuffix(text, "."),
+		plot.Lines{Title: "Steps on which φ rises", X: "α times the largest eigenvalue of P (log scale)",
+			Y: "share of steps, %", From: 0, To: 100,
+			Series: []plot.Series{{Name: "untrained potential", Points: points}}})
 }
 
 // lawFigureNames are the names of the figures of each network alone.

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"dpnbench/dataset"
@@ -20,6 +21,7 @@ type PosterOptions struct {
 	Epochs int // (0: 20)
 
 	Progress Progress
+	Parts    *Parts // where finished trainings are kept; nil: nowhere
 }
 
 // Poster is the training that the poster reports, and a linear classifier on the pixels trained
@@ -90,65 +92,76 @@ func RunPoster(ctx context.Context, e *engine.Engine, data *dataset.Data, o Post
 	}
 	out := &Poster{Data: data.Name}
 	for s := range o.Seeds {
-		o.Progress.seed("poster", s, o.Seeds, s, o.Seeds)
 		for _, part := range []struct {
+			name  string
 			steps int
 			runs  *[]PosterRun
-		}{{table1Steps, &out.DPN}, {0, &out.Linear}} {
-			run, m, err := posterRun(ctx, e, data, uint64(s+1), part.steps, o.Epochs)
+		}{{"DPN", table1Steps, &out.DPN}, {"linear", 0, &out.Linear}} {
+			begin := func() { o.Progress.seed("poster", s, o.Seeds, s, o.Seeds) }
+			name := fmt.Sprintf("poster: %s, seed %d", part.name, s+1)
+			u, err := unit(o.Parts, name, begin, func(string) (posterUnit, error) {
+				return o.run(ctx, e, data, uint64(s+1), part.steps)
+			})
 			if err != nil {
 				return nil, err
 			}
-			if s == 0 && part.steps > 0 {
-				if out.Detected, err = detect(ctx, e, m, data.Test); err != nil {
-					return nil, err
-				}
+			if u.Detected != nil {
+				out.Detected = u.Detected
 			}
-			*part.runs = append(*part.runs, *run)
+			*part.runs = append(*part.runs, u.Run)
 		}
 	}
 	return out, nil
 }
 
-func posterRun(ctx context.Context, e *engine.Engine, data *dataset.Data, seed uint64, steps,
-	epochs int) (*PosterRun, *dpn.Model, error) {
+// posterUnit is one training.
+type posterUnit struct {
+	Run      PosterRun  `json:"run"`
+	Detected []Detected `json:"detected,omitempty"` // of the first one
+}
+
+func (o *PosterOptions) run(ctx context.Context, e *engine.Engine, data *dataset.Data, seed uint64,
+	steps int) (u posterUnit, err error) {
 	m, err := published(data, seed, steps)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
-	m.Config.ValSize, m.Config.Schedule, m.Config.Warmup, m.Config.Epochs = -1, "constant", 0, epochs
+	m.Config.ValSize, m.Config.Schedule, m.Config.Warmup, m.Config.Epochs = -1, "constant", 0, o.Epochs
 	r, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{})
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
 	d := m.Dim()
-	run := &PosterRun{Seed: seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
+	u.Run = PosterRun{Seed: seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
 		MACs: m.Config.Components*d*d*steps + d*m.Classes}
 	for _, c := range noises {
 		score, err := m.ScoreCorrupted(ctx, e, data.Test, c, 1)
 		if err != nil {
-			return nil, nil, err
+			return u, err
 		}
-		run.Noisy = append(run.Noisy, NoisyScore{c.Name, c.Severity, score.Accuracy})
+		u.Run.Noisy = append(u.Run.Noisy, NoisyScore{c.Name, c.Severity, score.Accuracy})
 	}
 	if steps == 0 {
-		return run, m, nil // without steps the potential is not used
+		return u, nil // without steps the potential is not used
 	}
 	before, err := published(data, seed, steps)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
 	centres, err := study.InitialCentres(ctx, e, m, data.Train)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
 	copy(before.Potential().Centres().Data, centres.Data)
-	run.PotentialMoved = moved(before, m)
-	return run, m, nil
+	u.Run.PotentialMoved = moved(before, m)
+	if seed == 1 {
+		u.Detected, err = detect(ctx, e, m, data.Test)
+	}
+	return u, err
 }
 
 // moved counts the parameters in which the potentials of two models of one shape differ.

@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -14,6 +17,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/stat"
+	"dpnbench/report"
 )
 
 // Progress is called with what an experiment does next, and with done of all steps.
@@ -46,17 +50,28 @@ const mnist = "06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16"
 // IsMNIST reports whether data are MNIST's 60,000 training and 10,000 test images, in order.
 func IsMNIST(data *dataset.Data) bool { return digest(data) == mnist }
 
-// Walk is the ascent of some images on a model.
-type Walk struct {
-	Model    *dpn.Model
-	Trace    *study.Trace
-	Pictures *dataset.Set
+// newWalk traces one image of each class and some misclassified ones.
+func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, images *dataset.Set) (*report.Walk, error) {
+	t, err := study.TraceExamples(ctx, e, m, images)
+	if err != nil {
+		return nil, err
+	}
+	w := report.NewWalk(m, t, images)
+	return &w, nil
 }
 
-// newWalk traces one image of each class and some misclassified ones.
-func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, images *dataset.Set) (*Walk, error) {
-	t, err := study.TraceExamples(ctx, e, m, images)
-	return &Walk{m, t, images}, err
+// trainModel trains m. If there is a folder, it keeps the state of the training there, and goes on from one.
+func trainModel(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data, dir string) error {
+	opt := dpn.FitOptions{Dir: dir, CheckpointInterval: 5 * time.Minute}
+	if dir != "" {
+		if err := makeFolder(dir); err != nil {
+			return err
+		}
+		_, err := os.Stat(filepath.Join(dir, dpn.StateFile))
+		opt.Resume = err == nil
+	}
+	_, err := m.Fit(ctx, e, data.Train, opt)
+	return err
 }
 
 // Spread is a figure over seeds: minimum, median, maximum and mean.

@@ -3,7 +3,6 @@ package reproduce
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"math"
 	"strings"
 	"sync"
@@ -40,38 +39,55 @@ var digits = sync.OnceValue(func() *dataset.Data {
 	return d
 })
 
-// run runs every experiment on a small scale; the one of the field, whose bits package dpn tests
-// itself, only with field.
-func run(t *testing.T, threads int, field bool) Results {
-	t.Helper()
-	ctx, e, d := context.Background(), newEngine(t, threads), digits()
-	var r Results
-	var err error
-	if r.Table1, err = RunTable1(ctx, e, d, Table1Options{Seeds: 3, Trained: 1, Whole: 1, Draws: 20,
-		Subsets: 2}); err != nil {
-		t.Fatal(err)
+// experiments are all of them but robust, on a small scale.
+func experiments(e *engine.Engine, d *dataset.Data) map[string]runner {
+	return map[string]runner{
+		"table1": func(ctx context.Context, p *Parts) (r Results, err error) {
+			r.Table1, err = RunTable1(ctx, e, d, Table1Options{Seeds: 3, Trained: 1, Whole: 1, Draws: 20, Subsets: 2,
+				Parts: p})
+			return r, err
+		},
+		"law": func(ctx context.Context, p *Parts) (r Results, err error) {
+			r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2, Parts: p})
+			return r, err
+		},
+		"trained": func(ctx context.Context, p *Parts) (r Results, err error) {
+			r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 1, Epochs: 1,
+				Draws: 20, Parts: p})
+			return r, err
+		},
+		"poster": func(ctx context.Context, p *Parts) (r Results, err error) {
+			r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2, Parts: p})
+			return r, err
+		},
+		"field": func(ctx context.Context, p *Parts) (r Results, err error) {
+			r.Field, err = RunField(ctx, e, d, FieldOptions{Pictures: 40, Parts: p})
+			return r, err
+		},
 	}
-	if r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2}); err != nil {
-		t.Fatal(err)
+}
+
+// merge adds the experiment of b to a.
+func merge(a *Results, b Results) {
+	switch {
+	case b.Table1 != nil:
+		a.Table1 = b.Table1
+	case b.Law != nil:
+		a.Law = b.Law
+	case b.Trained != nil:
+		a.Trained = b.Trained
+	case b.Poster != nil:
+		a.Poster = b.Poster
+	default:
+		a.Field = b.Field
 	}
-	if r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 1, Epochs: 1,
-		Draws: 20}); err != nil {
-		t.Fatal(err)
-	}
-	if r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if !field {
-		return r
-	}
-	if r.Field, err = RunField(ctx, e, d, FieldOptions{Pictures: 40}); err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // clocks removes measured times.
 func clocks(r Results) {
+	if r.Poster == nil {
+		return
+	}
 	for _, runs := range [][]PosterRun{r.Poster.DPN, r.Poster.Linear} {
 		for _, p := range runs {
 			for i := range p.Epochs {
@@ -81,21 +97,24 @@ func clocks(r Results) {
 	}
 }
 
-// TestExperiments runs everything on a few digits, on one and on two threads, and checks
-// properties of figures, claims and page that hold for any data.
+// TestExperiments runs everything on a few digits, on two threads, and on one with an interruption after each
+// part, and checks properties of figures, claims and page that hold for any data.
 func TestExperiments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains networks for half a minute")
 	}
-	r := run(t, 2, true)
-	clocks(r)
-	field := r.Field
-	r.Field = nil
-	first, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
+	var r Results
+	parts := map[string]int{"table1": 3, "law": 5, "trained": 3, "poster": 2, "field": 4}
+	one := experiments(newEngine(t, 1), digits())
+	for name, run := range experiments(newEngine(t, 2), digits()) {
+		first := whole(t, run)
+		again, n := interrupted(t, one[name])
+		if n != parts[name] {
+			t.Errorf("%s: %d parts, want %d", name, n, parts[name])
+		}
+		equal(t, first, again)
+		merge(&r, first)
 	}
-	r.Field = field
 
 	for _, p := range r.Table1.Few {
 		if n := p.Analysis.Samples; n != 32 {
@@ -186,12 +205,6 @@ func TestExperiments(t *testing.T) {
 		if _, err := plot.SVG(f.Figure); err != nil {
 			t.Errorf("figure %q: %v", f.Name, err)
 		}
-	}
-
-	again := run(t, 1, false)
-	clocks(again)
-	if second, _ := json.Marshal(again); !bytes.Equal(first, second) {
-		t.Error("one thread gives other figures than two")
 	}
 }
 

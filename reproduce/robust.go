@@ -2,10 +2,7 @@ package reproduce
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -31,12 +28,7 @@ type RobustOptions struct {
 	Epochs int // of every training (0: as in the presets; baselines as the DPN of equal cost)
 
 	Progress Progress
-	// Keep, if set, is called with the results so far after each training. An error ends the
-	// experiment.
-	Keep func(*Robust) error
-	// Have, if set, holds the results of an earlier run on the same images, whose trainings are
-	// not repeated.
-	Have *Robust
+	Parts    *Parts // where finished trainings are kept; nil: nowhere
 }
 
 // Robust compares the robustness of DPNs and baselines of equal cost, trained on the same clean
@@ -49,10 +41,7 @@ type Robust struct {
 	Epochs   int    `json:"epochs"`          // as requested; 0: as in the presets
 	// Split is how validation images are kept from all networks; empty in files of before, which kept
 	// the last ones.
-	Split string `json:"validation_split"`
-
-	Done     []string        `json:"done"`     // finished trainings
-	Complete bool            `json:"complete"` // all trainings are finished
+	Split    string          `json:"validation_split"`
 	Networks []RobustNetwork `json:"networks"`
 }
 
@@ -93,6 +82,7 @@ type setup struct {
 	e      *engine.Engine
 	data   *dataset.Data
 	epochs int
+	dir    string // for the state of the training, or ""
 }
 
 // train returns the training images without those that presets keep for validation.
@@ -111,6 +101,19 @@ type contender struct {
 	name  string
 	noisy bool
 	run   func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error)
+}
+
+// robustUnit is one training: the network, and those that come from it.
+type robustUnit struct {
+	Networks []robustResult `json:"networks"`
+}
+
+// robustResult is a network with one run.
+type robustResult struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	layer.Cost
+	Run RobustRun `json:"run"`
 }
 
 // contenders of the experiment, in the order of its table.
@@ -153,80 +156,62 @@ func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o Robu
 	a := &setup{e: e, data: data, epochs: o.Epochs}
 	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs,
 		Split: "stratified"}
-	if o.Have != nil {
-		if err := o.Have.Check(); err != nil {
-			return nil, err
-		}
-		if err := o.Have.matches(out, o.Seeds); err != nil {
-			return nil, err
-		}
-		out = o.Have
-	}
 	list := contenders()
 	for s := range o.Seeds {
 		for i, c := range list {
-			out.Complete = s == o.Seeds-1 && i == len(list)-1
-			name := c.title(s + 1)
-			if slices.Contains(out.Done, name) {
-				continue
+			begin := func() {
+				o.Progress.at(fmt.Sprintf("robust: seed %d of %d, %s", s+1, o.Seeds, c.title()), s*len(list)+i,
+					o.Seeds*len(list))
 			}
-			ofSeeds := fmt.Sprintf(" of %d,", o.Seeds)
-			o.Progress.at("robust: "+strings.Replace(name, ",", ofSeeds, 1), s*len(list)+i, o.Seeds*len(list))
-			networks, err := c.run(ctx, a, uint64(s+1), c.noisy)
+			name := fmt.Sprintf("robust: seed %d, %s", s+1, c.title())
+			u, err := unit(o.Parts, name, begin, func(dir string) (robustUnit, error) {
+				a.dir = dir
+				return a.measure(ctx, c, uint64(s+1))
+			})
 			if err != nil {
-				return nil, fmt.Errorf("robust: %s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			for _, n := range networks { // Keep gets all of them or none
-				run, err := n.measure(uint64(s+1), s == 0)
-				if err != nil {
-					return nil, fmt.Errorf("robust: %s: %w", name, err)
-				}
-				out.add(n, c.noisy, *run)
-			}
-			out.Done = append(out.Done, name)
-			if o.Keep != nil {
-				if err := o.Keep(out); err != nil {
-					return nil, err
-				}
+			for _, n := range u.Networks {
+				out.add(n, c.noisy)
 			}
 		}
 	}
 	return out, nil
 }
 
-// matches reports whether the earlier results r can be continued as want.
-func (r *Robust) matches(want *Robust, seeds int) error {
-	if r.Data != want.Data || r.Pictures != want.Pictures || r.Epochs != want.Epochs {
-		return fmt.Errorf("robust: the saved results are for %s, %d images, epochs %d; expected %s, %d and %d",
-			r.Data, r.Pictures, r.Epochs, want.Data, want.Pictures, want.Epochs)
+// measure trains a contender and measures its networks.
+func (a *setup) measure(ctx context.Context, c contender, seed uint64) (u robustUnit, err error) {
+	networks, err := c.run(ctx, a, seed, c.noisy)
+	if err != nil {
+		return u, err
 	}
-	if r.SHA256 != want.SHA256 {
-		return errors.New("robust: the saved results are for other images; " +
-			"expected the --data, --train-size, --test-size and --data-seed of the first run")
-	}
-	if r.Split != want.Split {
-		return errors.New("robust: the saved results are of an earlier version, with other validation images; " +
-			"expected another folder")
-	}
-	for _, n := range r.Networks {
-		for _, run := range n.Runs {
-			if run.Seed > uint64(seeds) {
-				return fmt.Errorf("robust: the saved results have seed %d; expected at most %d seeds", run.Seed, seeds)
-			}
+	for _, n := range networks {
+		run, err := n.measure(seed, seed == 1)
+		if err != nil {
+			return u, err
 		}
+		u.Networks = append(u.Networks, robustResult{n.name, n.kind, n.cost, *run})
 	}
-	return nil
+	return u, nil
+}
+
+// title names the training of c.
+func (c contender) title() string {
+	if c.noisy {
+		return c.name + ", noisy training"
+	}
+	return c.name
 }
 
 // add adds a run to its network.
-func (r *Robust) add(n trained, noisy bool, run RobustRun) {
+func (r *Robust) add(n robustResult, noisy bool) {
 	for i := range r.Networks {
-		if m := &r.Networks[i]; m.Name == n.name && m.Noisy == noisy {
-			m.Runs = append(m.Runs, run)
+		if m := &r.Networks[i]; m.Name == n.Name && m.Noisy == noisy {
+			m.Runs = append(m.Runs, n.Run)
 			return
 		}
 	}
-	r.Networks = append(r.Networks, RobustNetwork{n.name, n.kind, noisy, n.cost, []RobustRun{run}})
+	r.Networks = append(r.Networks, RobustNetwork{n.Name, n.Kind, noisy, n.Cost, []RobustRun{n.Run}})
 }
 
 // measure evaluates a network on the test images: clean, with every noise, and with suite on the
@@ -280,7 +265,7 @@ func trainPreset(preset string) func(ctx context.Context, a *setup, seed uint64,
 		if err != nil {
 			return nil, err
 		}
-		if _, err := m.Fit(ctx, a.e, a.data.Train, dpn.FitOptions{}); err != nil {
+		if err := trainModel(ctx, a.e, m, a.data, a.dir); err != nil {
 			return nil, err
 		}
 		list := []trained{{preset, kindDPN, m.Cost(), func(c dataset.Corruption) (float64, error) {

@@ -70,14 +70,9 @@ func verdictsTable(r *Robust) report.Table {
 // robustBlocks is the section of the page.
 func robustBlocks(r *Robust, figures report.Figures) []report.Block {
 	intro := report.Text(sentences.Say("robust intro", "images", r.Pictures, "kinds", len(dataset.CorruptionKinds())))
-	blocks := []report.Block{intro}
-	if !r.Complete {
-		blocks = append(blocks, report.Text(sentences.Say("robust incomplete")))
-	} else {
-		blocks = append(blocks, verdictsTable(r))
-		if text := ruleText(r); text != "" {
-			blocks = append(blocks, report.Text(text))
-		}
+	blocks := []report.Block{intro, verdictsTable(r)}
+	if text := ruleText(r); text != "" {
+		blocks = append(blocks, report.Text(text))
 	}
 	return append(blocks, robustTable(r, false), robustTable(r, true), figures)
 }

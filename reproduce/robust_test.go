@@ -3,18 +3,18 @@ package reproduce
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/engine"
 	"dpnbench/plot"
 )
 
 // TestRobust runs the experiment on very few digits, with one thread and with two, and checks
-// properties that hold for any data: all networks and their costs, results saved after each
-// training, a row for each network in the figures.
+// properties that hold for any data: all networks and their costs, the same results if it is
+// interrupted after each training, a row for each network in the figures.
 func TestRobust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains networks for some seconds")
@@ -23,19 +23,15 @@ func TestRobust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
-	kept := 0
-	r, err := RunRobust(ctx, newEngine(t, 2), d, RobustOptions{Seeds: 1, Epochs: 1, Keep: func(r *Robust) error {
-		if kept++; r.Complete != (kept == len(contenders())) {
-			t.Errorf("complete %v after %d trainings", r.Complete, kept)
+	robust := func(e *engine.Engine, d *dataset.Data) runner {
+		return func(ctx context.Context, p *Parts) (r Results, err error) {
+			r.Robust, err = RunRobust(ctx, e, d, RobustOptions{Seeds: 1, Epochs: 1, Parts: p})
+			return r, err
 		}
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
 	}
-	if kept != len(contenders()) || r.Pictures != 40 {
-		t.Errorf("kept %d times, want %d; %d images", kept, len(contenders()), r.Pictures)
+	r := whole(t, robust(newEngine(t, 2), d)).Robust
+	if r.Pictures != 40 {
+		t.Errorf("%d images", r.Pictures)
 	}
 	byName := map[string]RobustNetwork{}
 	for _, n := range r.Networks {
@@ -81,49 +77,12 @@ func TestRobust(t *testing.T) {
 		t.Errorf("the page says nothing of robustness (%v)", err)
 	}
 
-	// A run that ends after some trainings, and one that continues from its results, on one
-	// thread.
-	first, _ := json.Marshal(r)
-	full := errors.New("no space left")
-	var half []byte
-	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Keep: func(r *Robust) error {
-		if half, _ = json.Marshal(r); len(r.Done) == 5 {
-			return full
-		}
-		return nil
-	}}); !errors.Is(err, full) {
-		t.Errorf("error %v, want that of Keep", err)
+	again, units := interrupted(t, robust(newEngine(t, 1), d))
+	equal(t, Results{Robust: r}, again)
+	if units != len(contenders()) {
+		t.Errorf("%d parts, want one for each of %d trainings", units, len(contenders()))
 	}
-	var have Robust
-	if err := json.Unmarshal(half, &have); err != nil {
-		t.Fatal(err)
-	}
-	trained := 0
-	again, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: &have,
-		Keep: func(*Robust) error { trained++; return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second, _ := json.Marshal(again); !bytes.Equal(first, second) || trained != len(contenders())-5 {
-		t.Errorf("one thread, in two goes, gives other figures than two threads in one; %d trainings in the "+
-			"second go", trained)
-	}
-	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 2, Have: again}); err == nil ||
-		!strings.Contains(err.Error(), "epochs 1") {
-		t.Errorf("what was kept of other epochs: %v", err)
-	}
-	other := *d
-	other.Train = d.Train.Slice(0, d.Train.Len()-1)
-	if _, err := RunRobust(ctx, newEngine(t, 1), &other, RobustOptions{Seeds: 1, Epochs: 1,
-		Have: again}); err == nil || !strings.Contains(err.Error(), "other images") {
-		t.Errorf("what was kept of other images: %v", err)
-	}
-	again.Networks[0].Runs[0].Seed = 2
-	if _, err := RunRobust(ctx, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1, Have: again}); err == nil ||
-		!strings.Contains(err.Error(), "seed 2") {
-		t.Errorf("what was kept of more seeds: %v", err)
-	}
-	ended, cancel := context.WithCancel(ctx)
+	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := RunRobust(ended, newEngine(t, 1), d, RobustOptions{Seeds: 1, Epochs: 1}); !errors.Is(err,
 		context.Canceled) {
@@ -146,7 +105,7 @@ func TestRobustVerdicts(t *testing.T) {
 		}
 		return n
 	}
-	r := &Robust{Complete: true, Networks: []RobustNetwork{
+	r := &Robust{Networks: []RobustNetwork{
 		network("robust-small", kindDPN, false, 100, [4]float64{.96, .95, .90, .925}, [4]float64{.97, .96, .91, .935}),
 		network("prototype rule at x_0", kindRule, false, 50, [4]float64{.99, .99, .99, .99},
 			[4]float64{.99, .99, .99, .99}),
@@ -186,11 +145,5 @@ func TestRobustVerdicts(t *testing.T) {
 	r.Networks[1].Runs = r.Networks[0].Runs
 	if text := ruleText(r); !strings.Contains(text, "at most half a percentage point") {
 		t.Errorf("of a rule that is as good: %q", text)
-	}
-	r.Complete = false
-	for _, c := range Claims(Results{MNIST: true, Robust: r}) {
-		if strings.HasPrefix(c.ID, "sota-") && c.Verdict != Untested {
-			t.Errorf("%s: %s before all trainings have ended", c.ID, c.Verdict)
-		}
 	}
 }

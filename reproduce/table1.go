@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/report"
 )
 
 // The protocol of the paper's Table 1, inferred from its figures. It differs from section 2.2,
@@ -16,6 +17,8 @@ import (
 const (
 	table1Pictures = 32 // the first test images
 	table1Steps    = 10 // ascent steps
+
+	table1AllSteps = 30 // of section 2.2
 )
 
 // Table1Options are the settings of RunTable1. The zero value is ready to use.
@@ -28,6 +31,7 @@ type Table1Options struct {
 	Epochs  int // of the classifiers (0: as in the preset)
 
 	Progress Progress
+	Parts    *Parts // where finished seeds are kept; nil: nowhere
 }
 
 // Table1 holds the paper's Table 1 (and the figures around it) measured with its own protocol,
@@ -43,7 +47,7 @@ type Table1 struct {
 	Whole []Placement `json:"whole"`
 
 	// Walk shows the first placement, if its classifier was trained.
-	Walk *Walk `json:"-"`
+	Walk *report.Walk `json:"-"`
 }
 
 // Placement is the published network with the centres that k-means finds from one seed.
@@ -68,56 +72,77 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 	if n := data.Test.Len(); n < table1Pictures {
 		return nil, fmt.Errorf("table1: %d test images: expected at least %d", n, table1Pictures)
 	}
-	few := data.Test.Slice(0, table1Pictures)
 	out := &Table1{Data: data.Name, Pictures: data.Test.Len()}
 	for at := range o.Seeds {
-		o.Progress.seed("table1: 32 images", at, o.Seeds, at, o.Seeds)
-		p := Placement{Seed: uint64(at + 1), Trained: at < o.Trained}
-		m, err := published(data, p.Seed, table1Steps)
+		begin := func() { o.Progress.seed("table1: 32 images", at, o.Seeds, at, o.Seeds) }
+		u, err := unit(o.Parts, fmt.Sprintf("table1: seed %d", at+1), begin, func(string) (table1Unit, error) {
+			return o.seed(ctx, e, data, at)
+		})
 		if err != nil {
 			return nil, err
 		}
-		if o.Epochs > 0 {
-			m.Config.Epochs = o.Epochs
+		out.Few = append(out.Few, u.Few)
+		if u.Whole != nil {
+			out.Whole = append(out.Whole, *u.Whole)
 		}
-		if p.Trained {
-			if _, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{}); err != nil {
-				return nil, err
-			}
-			score, err := m.Score(ctx, e, data.Test)
-			if err != nil {
-				return nil, err
-			}
-			p.TestAccuracy, p.TestLoss = score.Accuracy, score.Loss
-			if at == 0 {
-				if out.Walk, err = newWalk(ctx, e, m, data.Test); err != nil {
-					return nil, err
-				}
-			}
-		} else if _, err := m.Init(ctx, e, data.Train); err != nil {
-			return nil, err
-		}
-		if p.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil {
-			return nil, err
-		}
-		out.Few = append(out.Few, p)
-
-		if at >= o.Whole {
-			continue
-		}
-		o.Progress.seed("table1: all test images", at, o.Whole, at, o.Whole)
-		m.Config.Steps = 30
-		opt := study.AnalyzeOptions{Draws: o.Draws, Seed: 1}
 		if at == 0 {
-			opt.Subsets = o.Subsets
+			out.Walk = u.Walk
 		}
-		w := Placement{Seed: p.Seed}
-		if w.Analysis, err = study.Analyze(ctx, e, m, data.Test, opt); err != nil {
-			return nil, err
-		}
-		out.Whole = append(out.Whole, w)
 	}
 	return out, nil
+}
+
+// table1Unit is what one seed gives.
+type table1Unit struct {
+	Few   Placement    `json:"few"`
+	Whole *Placement   `json:"whole,omitempty"`
+	Walk  *report.Walk `json:"walk,omitempty"`
+}
+
+// seed measures the placement with index at.
+func (o *Table1Options) seed(ctx context.Context, e *engine.Engine, data *dataset.Data, at int) (u table1Unit,
+	err error) {
+	u.Few = Placement{Seed: uint64(at + 1), Trained: at < o.Trained}
+	m, err := published(data, u.Few.Seed, table1Steps)
+	if err != nil {
+		return u, err
+	}
+	if o.Epochs > 0 {
+		m.Config.Epochs = o.Epochs
+	}
+	if u.Few.Trained {
+		if err := trainModel(ctx, e, m, data, ""); err != nil {
+			return u, err
+		}
+		score, err := m.Score(ctx, e, data.Test)
+		if err != nil {
+			return u, err
+		}
+		u.Few.TestAccuracy, u.Few.TestLoss = score.Accuracy, score.Loss
+		if at == 0 {
+			if u.Walk, err = newWalk(ctx, e, m, data.Test); err != nil {
+				return u, err
+			}
+		}
+	} else if _, err := m.Init(ctx, e, data.Train); err != nil {
+		return u, err
+	}
+	few := data.Test.Slice(0, table1Pictures)
+	if u.Few.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil {
+		return u, err
+	}
+	if at >= o.Whole {
+		return u, nil
+	}
+	o.Progress.seed("table1: all test images", at, o.Whole, at, o.Whole)
+	m.Config.Steps = table1AllSteps
+	opt := study.AnalyzeOptions{Draws: o.Draws, Seed: 1}
+	if at == 0 {
+		opt.Subsets = o.Subsets
+	}
+	u.Whole = &Placement{Seed: u.Few.Seed}
+	u.Whole.Analysis, err = study.Analyze(ctx, e, m, data.Test, opt)
+	return u, err
 }
 
 // published returns the untrained network of the public reference with the given number of

@@ -11,6 +11,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/report"
 )
 
 // TrainedOptions are the settings of RunTrained. The zero value is ready to use.
@@ -21,6 +22,7 @@ type TrainedOptions struct {
 	Draws   int      // bootstrap draws for intervals (0: 200)
 
 	Progress Progress
+	Parts    *Parts // where finished trainings are kept; nil: nowhere
 }
 
 // Trained is the class separation of the test images along the ascent of networks trained with
@@ -32,7 +34,7 @@ type Trained struct {
 	Forward  []ForwardRun `json:"forward"`
 
 	// Walk shows the first training of the first preset.
-	Walk *Walk `json:"-"`
+	Walk *report.Walk `json:"-"`
 }
 
 // TrainedRun is one training of a preset.
@@ -76,33 +78,38 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 	done, all := 0, (len(o.Presets)+len(forwardNetworks))*o.Seeds
 	for _, preset := range o.Presets {
 		for s := range o.Seeds {
-			o.Progress.seed("trained: "+preset, s, o.Seeds, done, all)
-			done++
-			run, m, err := trainedRun(ctx, e, data, preset, uint64(s+1), o)
+			begin := func() { o.Progress.seed("trained: "+preset, s, o.Seeds, done, all) }
+			name := fmt.Sprintf("trained: %s, seed %d", preset, s+1)
+			u, err := unit(o.Parts, name, begin, func(dir string) (trainedUnit, error) {
+				return o.run(ctx, e, data, TrainedRun{Preset: preset, Seed: uint64(s + 1)}, dir)
+			})
 			if err != nil {
-				return nil, fmt.Errorf("trained: %s, seed %d: %w", preset, s+1, err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			out.Runs = append(out.Runs, *run)
+			done++
+			out.Runs = append(out.Runs, u.Run)
 			if out.Walk == nil {
-				if out.Walk, err = newWalk(ctx, e, m, data.Test); err != nil {
-					return nil, err
-				}
+				out.Walk = u.Walk
 			}
 		}
 	}
 	train, test := baseline.Images(data.Train, data.Norm), baseline.Images(data.Test, data.Norm)
 	for _, network := range forwardNetworks {
 		for s := range o.Seeds {
-			o.Progress.seed("trained: "+network.name, s, o.Seeds, done, all)
-			done++
-			run := ForwardRun{Network: network.name, Seed: uint64(s + 1)}
-			n, err := network.make(data, run.Seed)
+			begin := func() { o.Progress.seed("trained: "+network.name, s, o.Seeds, done, all) }
+			name := fmt.Sprintf("forward: %s, seed %d", network.name, s+1)
+			run, err := unit(o.Parts, name, begin, func(string) (ForwardRun, error) {
+				run := ForwardRun{Network: network.name, Seed: uint64(s + 1)}
+				n, err := network.make(data, run.Seed)
+				if err != nil {
+					return run, err
+				}
+				return run, run.measure(ctx, e, n, train, test, o.Epochs)
+			})
 			if err != nil {
-				return nil, fmt.Errorf("trained: %s: %w", network.name, err)
+				return nil, fmt.Errorf("trained: %s: %w", name, err)
 			}
-			if err := run.measure(ctx, e, n, train, test, o.Epochs); err != nil {
-				return nil, fmt.Errorf("trained: %s, seed %d: %w", network.name, run.Seed, err)
-			}
+			done++
 			out.Forward = append(out.Forward, run)
 		}
 	}
@@ -146,31 +153,43 @@ func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.
 	return nil
 }
 
-func trainedRun(ctx context.Context, e *engine.Engine, data *dataset.Data, preset string, seed uint64,
-	o TrainedOptions) (*TrainedRun, *dpn.Model, error) {
-	c, err := dpn.Preset(preset)
+// trainedUnit is one training of a preset.
+type trainedUnit struct {
+	Run  TrainedRun   `json:"run"`
+	Walk *report.Walk `json:"walk,omitempty"` // of the first one
+}
+
+// run completes r, which has preset and seed.
+func (o *TrainedOptions) run(ctx context.Context, e *engine.Engine, data *dataset.Data, r TrainedRun,
+	dir string) (trainedUnit, error) {
+	u := trainedUnit{Run: r}
+	c, err := dpn.Preset(r.Preset)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
-	c.Seed = seed
+	c.Seed = r.Seed
 	if o.Epochs > 0 {
 		c.Epochs = o.Epochs
 	}
 	m, err := dpn.New(c, data)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
-	if _, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{}); err != nil {
-		return nil, nil, err
+	if err := trainModel(ctx, e, m, data, dir); err != nil {
+		return u, err
 	}
 	score, err := m.Score(ctx, e, data.Test)
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
 	a, err := study.Analyze(ctx, e, m, data.Test, study.AnalyzeOptions{Draws: o.Draws, Seed: 1})
 	if err != nil {
-		return nil, nil, err
+		return u, err
 	}
-	return &TrainedRun{Preset: preset, Seed: seed, Epochs: c.Epochs, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
-		MACs: m.MACs(), WeightsHash: m.WeightsSHA256(), Analysis: a}, m, nil
+	u.Run = TrainedRun{Preset: r.Preset, Seed: r.Seed, Epochs: c.Epochs, TestAccuracy: score.Accuracy,
+		TestLoss: score.Loss, MACs: m.MACs(), WeightsHash: m.WeightsSHA256(), Analysis: a}
+	if r.Seed == 1 && r.Preset == o.Presets[0] {
+		u.Walk, err = newWalk(ctx, e, m, data.Test)
+	}
+	return u, err
 }

@@ -54,7 +54,8 @@ func conflictCases(data, run, dir string) []conflictCase {
 			"--out", out}, inputs: append(images, filepath.Join(dir, "pixels", dpn.ModelFile)), out: out,
 			own: append(figureFiles("gaussian-0.5"), "gaussian-0.5.npy", denoiseFile), same: denoiseFile},
 		{args: []string{"reproduce", "table1", "--data", data, "--out", out}, inputs: images, out: out,
-			own: append(figureFiles("table1-steps"), resultsFile, pageFile), same: resultsFile},
+			own:  append(figureFiles("table1-steps"), resultsFile, pageFile, "parts/settings.json", "parts/table1-seed-1.json"),
+			same: resultsFile},
 		{args: []string{"demo", "--out", out}, out: out, same: demoFile,
 			own: append([]string{demoFile, "analysis/" + pageFile, "analysis/" + numbersFile}, runFiles...)},
 		{args: []string{"data", "fetch", "mnist", "--out", out}, out: out,
@@ -172,6 +173,8 @@ func TestUnread(t *testing.T) {
 		{[]string{"eval", "--model", model, "--json", filepath.Join(out, "eval.json")},
 			filepath.Join(out, "eval.json")},
 		{[]string{"sample", "--model", model}, filepath.Join(out, "samples", "samples.json")},
+		{[]string{"reproduce", "poster", "--data", data, "--seeds", "1", "--epochs", "1", "--out", out},
+			filepath.Join(out, resultsFile)},
 		{[]string{"info", "--json", "-"}, ""},
 	} {
 		command := exec.Command(os.Args[0], "-test.run", "^TestUnread$")

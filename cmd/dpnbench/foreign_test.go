@@ -62,7 +62,8 @@ func TestForeignText(t *testing.T) {
 	setting := filepath.Join(dir, "d.toml")
 	write(t, setting, []byte("\"x\\u001b[31m\" = 1\n"))
 	jsonFile := filepath.Join(dir, "reproduce.json")
-	write(t, jsonFile, []byte(`{"robust":{"data":"\u001b","networks":[{"name":"\u001b[31m\u009b","kind":"\u001b"}]}}`))
+	write(t, jsonFile, []byte(`{"format":2,"settings":{"experiment":"robust"},"robust":{"data":"\u001b",`+
+		`"networks":[{"name":"\u001b[31m\u009b","kind":"\u001b"}]}}`))
 
 	for _, m := range []string{model, preset, rows, tensor} {
 		for _, args := range [][]string{{"eval"}, {"eval", "--explain"}, {"eval", "--json", "-"}, {"uncertainty"},

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -46,11 +45,15 @@ get no verdict. law needs 100 training and 100 test images of each class, table1
   field    is the ascent field free of rotation, does phi rise, where does the ascent end
   robust   DPNs and baselines of equal cost, trained on clean and on noisy images: accuracy on
            clean and on noisy test images over seeds, with a verdict for each setting
-  all      all except robust, which takes longer than the rest: about ten minutes on two cores
+  all      all except robust, which takes longer than the rest: about ten minutes on two cores;
+           it needs what law needs: 100 training and 100 test images of each class
 
-robust saves reproduce.json after each training; --resume continues from there. The folder of
---out (default: reproduce-NAME) gets report.html, a self-contained page, reproduce.json, and the
-figures as PNG and SVG. A folder with earlier results is refused without --resume or --overwrite.`
+The folder of --out (default: reproduce-NAME) gets report.html, a self-contained page,
+reproduce.json, and the figures as PNG and SVG. Until then its folder parts holds what is finished:
+each training, seed and measurement. After an interruption or a crash the same command with
+--resume goes on from there, and gives the results of a run without one; other settings, images or
+builds of dpnbench are refused. A folder with an earlier run is refused without --resume or
+--overwrite.`
 
 func reproduceCommand(a *app) *cobra.Command {
 	r := &reproduction{app: a}
@@ -60,9 +63,9 @@ func reproduceCommand(a *app) *cobra.Command {
 		Long:  reproduceHelp,
 		Example: `  dpnbench reproduce table1 --data mnist
   dpnbench reproduce trained --data mnist --presets raw,compact --seeds 2
-  dpnbench reproduce robust --data mnist
-  dpnbench reproduce robust --data mnist --resume   # after an interruption
-  dpnbench reproduce all --data mnist --out reproduction --json -`,
+  dpnbench reproduce all --data mnist --out reproduction
+  dpnbench reproduce all --data mnist --out reproduction --resume   # after an interruption
+  dpnbench reproduce robust --data mnist --json -`,
 		ValidArgs: append(slices.Clone(experiments), "all"),
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(c.ValidArgs, args[0]) {
@@ -80,8 +83,7 @@ func reproduceCommand(a *app) *cobra.Command {
 		"0: 20 seeds of k-means for table1, 3 trainings for the others")
 	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of each training (field has none); 0: as in the protocols")
 	f.BoolVar(&r.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
-	f.BoolVar(&r.resume, "resume", false,
-		"robust: continue from reproduce.json in the folder of --out without repeating its trainings")
+	f.BoolVar(&r.resume, "resume", false, "continue the run in the folder of --out, which has the same settings")
 	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "trained: `NAMES` of the presets")
 	return c
 }
@@ -95,46 +97,32 @@ type reproduction struct {
 	resume        bool
 	overwrite     bool
 	presets       []string
+
+	what  string
+	flags *pflag.FlagSet
+	parts *reproduce.Parts // what is finished
 }
 
 // reproduced is reproduce.json.
 type reproduced struct {
-	Format  int               `json:"format"` // resultsFormat
-	Machine sysinfo.Machine   `json:"machine"`
-	Tier    string            `json:"tier"`
-	Threads int               `json:"threads"`
-	Data    string            `json:"data"`
-	Seconds float64           `json:"seconds"`
-	Claims  []reproduce.Claim `json:"claims"`
+	Format   int                `json:"format"` // resultsFormat
+	Settings reproduce.Settings `json:"settings"`
+	Machine  sysinfo.Machine    `json:"machine"` // of the last one of several runs
+	Tier     string             `json:"tier"`
+	Threads  int                `json:"threads"`
+	Data     string             `json:"data"`
+	Seconds  float64            `json:"seconds"` // of all parts, each by the run that finished it
+	Claims   []reproduce.Claim  `json:"claims"`
 	reproduce.Results
 }
 
 func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what string) error {
-	for name, v := range map[string]int{"seeds": r.seeds, "epochs": r.epochs} {
-		if v < 0 || v > 1_000_000 {
-			return fmt.Errorf("--%s %d: expected 1 to 1000000, or 0 for the default", name, v)
-		}
-	}
-	if err := r.checkFlags(flags, what); err != nil {
-		return err
-	}
-	for _, p := range r.presets {
-		if _, err := dpn.Preset(p); err != nil {
-			return fmt.Errorf("--presets: %w", err)
-		}
-	}
-	c, err := dpn.Preset("published")
-	if err != nil {
-		return err
-	}
-	r.data.settle(flags, &c)
+	r.flags, r.what = flags, what
 	if r.out == "" {
 		r.out = "reproduce-" + what
 	}
-	files := r.files()
-	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
-	files.Folder("--out", r.out, reproducedFile, resultsFile)
-	if err := files.Check(); err != nil {
+	c, err := r.check()
+	if err != nil {
 		return err
 	}
 	e, err := r.engine()
@@ -147,55 +135,164 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	for _, name := range experiments {
-		if r.includes(what, name) {
+		if r.includes(name) {
 			if err := checkImages(name, data, c); err != nil {
 				return err
 			}
 		}
 	}
-	release, err := r.prepareOut()
+	release, err := openFolder("--out", r.out)
 	if err != nil {
 		return err
 	}
 	defer release()
-	have, err := r.kept()
-	if err != nil {
+	if err := r.refuseEarlier(); err != nil { // again, with the folder locked
 		return err
 	}
-	start := time.Now()
-	out := &reproduced{Format: resultsFormat, Machine: sysinfo.ReadMachine(), Tier: e.Tier().String(),
-		Threads: e.Threads(), Data: c.Data}
+	settings := r.settings(data)
+	if r.resume && !reproduce.HasParts(r.out) {
+		return r.showFinished(settings)
+	}
+	if err := r.openParts(settings); err != nil {
+		return err
+	}
+	out := &reproduced{Format: resultsFormat, Settings: settings, Machine: sysinfo.ReadMachine(),
+		Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
 		r.note("the data are not MNIST (70,000 images): everything is measured, " +
 			"but claims about MNIST get no verdict\n")
 	}
-	for _, name := range experiments {
-		if !r.includes(what, name) {
-			continue
-		}
-		x := experiment{name: name, out: &out.Results, have: have, keep: func(b *reproduce.Robust) error {
-			out.Robust = b
-			return r.save(out, start)
-		}}
-		if err := r.measure(ctx, e, data, &x); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			return fmt.Errorf("--data %s: %w", c.Data, err)
-		}
-		// Saved now, in case a later experiment fails.
-		if err := r.save(out, start); err != nil {
-			return err
-		}
+	if err := r.measureAll(ctx, e, data, out); err != nil {
+		return err
 	}
-	err = r.write(out)
+	err = r.write(out, true)
 	r.show(out, err == nil)
 	return joined(err, r.writeJSON(out))
 }
 
-// includes reports whether the experiment name is part of what was asked for.
-func (*reproduction) includes(what, name string) bool {
-	return what == name || what == "all" && name != apart
+// check refuses wrong flags and files before any work, and returns the settings of the data.
+func (r *reproduction) check() (c dpn.Config, err error) {
+	for name, v := range map[string]int{"seeds": r.seeds, "epochs": r.epochs} {
+		if v < 0 || v > 1_000_000 {
+			return c, fmt.Errorf("--%s %d: expected 1 to 1000000, or 0 for the default", name, v)
+		}
+	}
+	if err := r.checkFlags(); err != nil {
+		return c, err
+	}
+	for _, p := range r.presets {
+		if _, err := dpn.Preset(p); err != nil {
+			return c, fmt.Errorf("--presets: %w", err)
+		}
+	}
+	if c, err = dpn.Preset("published"); err != nil {
+		return c, err
+	}
+	r.data.settle(r.flags, &c)
+	files := r.files()
+	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
+	files.Folder("--out", r.out, reproducedFile, resultsFile)
+	files.Folder("--out", filepath.Join(r.out, reproduce.PartsFolder), reproduce.IsPart, "")
+	if _, err := os.Stat(r.out); err == nil { // another run is the better reason to refuse
+		release, err := openFolder("--out", r.out)
+		if err != nil {
+			return c, err
+		}
+		release()
+	}
+	if err := r.refuseEarlier(); err != nil {
+		return c, err
+	}
+	return c, files.Check()
+}
+
+// settings are those of the run on data.
+func (r *reproduction) settings(data *dataset.Data) reproduce.Settings {
+	s := reproduce.Settings{Experiment: r.what, Seeds: r.seeds, Epochs: r.epochs, Version: version()}
+	if r.includes("trained") {
+		s.Presets = r.presets
+	}
+	return s.On(data)
+}
+
+// openParts begins or resumes the run, and says in its messages how to go on after an interruption.
+func (r *reproduction) openParts(s reproduce.Settings) (err error) {
+	if r.resume {
+		if r.parts, err = reproduce.ResumeParts(r.out, s); err != nil {
+			return fmt.Errorf("--resume: %w", err)
+		}
+		r.note("finished before: %s\n", format.Count(r.parts.Len(), "part"))
+	} else if r.parts, err = reproduce.BeginParts(r.out, s, r.earlier()); err != nil {
+		return fmt.Errorf("--out %s: %w", r.out, reason(err))
+	}
+	r.parts.OnSave = func() { r.afterInterrupt = r.goOn() }
+	r.afterInterrupt = r.goOn()
+	return nil
+}
+
+// goOn says what is saved, and which command goes on.
+func (r *reproduction) goOn() string {
+	if !r.parts.Begun() {
+		return ": the earlier run is kept, start again with: " + r.command("--overwrite")
+	}
+	n := r.parts.Len()
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf(": %s %s saved, continue with: %s", format.Count(n, "finished part"), verb, r.command("--resume"))
+}
+
+// command is the command line of this run, with how in the place of --resume and --overwrite.
+func (r *reproduction) command(how ...string) string {
+	args := []string{"reproduce", r.what}
+	r.flags.Visit(func(f *pflag.Flag) {
+		switch v := f.Value.(type) {
+		case pflag.SliceValue:
+			args = append(args, "--"+f.Name, strings.Join(v.GetSlice(), ","))
+		default:
+			switch {
+			case f.Name == "resume" || f.Name == "overwrite":
+			case f.NoOptDefVal == v.String(): // takes no argument of its own
+				args = append(args, "--"+f.Name)
+			default:
+				args = append(args, "--"+f.Name, v.String())
+			}
+		}
+	})
+	return quote.Command(append(args, how...)...)
+}
+
+// measureAll runs the experiments. If one fails, the results of those before it are written.
+func (r *reproduction) measureAll(ctx context.Context, e *engine.Engine, data *dataset.Data, out *reproduced) error {
+	done := 0
+	for _, name := range experiments {
+		if !r.includes(name) {
+			continue
+		}
+		err := r.measure(ctx, e, data, name, &out.Results)
+		var file *os.PathError
+		switch {
+		case err == nil:
+			done++
+			continue
+		case ctx.Err() != nil:
+			return err
+		case errors.As(err, &file):
+			return fmt.Errorf("--out %s: %w%s", r.out, err, r.goOn())
+		}
+		err = fmt.Errorf("--data %s: %w", out.Data, err)
+		if done > 0 {
+			err = joined(err, r.write(out, false))
+		}
+		return err
+	}
+	return nil
+}
+
+// includes reports whether an experiment is part of what was asked for.
+func (r *reproduction) includes(name string) bool {
+	return r.what == name || r.what == "all" && name != apart
 }
 
 // checkImages refuses too few images for an experiment, before the first one runs.
@@ -211,17 +308,15 @@ func checkImages(experiment string, data *dataset.Data, c dpn.Config) error {
 }
 
 // checkFlags refuses flags that the experiment would ignore.
-func (r *reproduction) checkFlags(flags *pflag.FlagSet, what string) error {
+func (r *reproduction) checkFlags() error {
 	switch {
-	case r.resume && what != apart:
-		return fmt.Errorf("--resume: only with reproduce %s", apart)
 	case r.resume && r.overwrite:
 		return errors.New("--resume and --overwrite: give one of the two")
-	case flags.Changed("presets") && what != "trained" && what != "all":
-		return fmt.Errorf("--presets: reproduce %s does not use them; only with reproduce trained or all", what)
+	case r.flags.Changed("presets") && !r.includes("trained"):
+		return fmt.Errorf("--presets: reproduce %s does not use them; only with reproduce trained or all", r.what)
 	}
 	for _, name := range []string{"seeds", "epochs"} {
-		if flags.Changed(name) && what == "field" {
+		if r.flags.Changed(name) && r.what == "field" {
 			return fmt.Errorf("--%s: reproduce field has one seed and no training; only with another experiment", name)
 		}
 	}
@@ -230,22 +325,28 @@ func (r *reproduction) checkFlags(flags *pflag.FlagSet, what string) error {
 
 const (
 	resultsFile   = "reproduce.json"
-	resultsFormat = 1       // the version of its content
+	resultsFormat = 2       // the version of its content
 	maxResults    = 1 << 28 // bytes, beyond which a file cannot be one
 )
 
-// prepareOut makes the folder, and refuses one with earlier results. No other process can write
-// results there until release is called.
-func (r *reproduction) prepareOut() (release func(), err error) {
-	if release, err = openFolder("--out", r.out); err != nil {
-		return nil, err
+// refuseEarlier refuses a folder with an earlier run, unless it is to be resumed or replaced.
+func (r *reproduction) refuseEarlier() error {
+	_, err := os.Stat(filepath.Join(r.out, resultsFile))
+	unfinished := reproduce.HasParts(r.out)
+	switch {
+	case r.overwrite:
+	case r.resume && err != nil && !unfinished:
+		return fmt.Errorf("--resume: nothing to resume in --out %s; expected the folder of a run, or the command "+
+			"without --resume", r.out)
+	case r.resume:
+	case unfinished:
+		return fmt.Errorf("--out %s: holds parts of a run that is not finished; expected another folder, --resume "+
+			"or --overwrite", r.out)
+	case err == nil:
+		return fmt.Errorf("--out %s: holds the %s of an earlier run; expected another folder, --resume "+
+			"or --overwrite", r.out, resultsFile)
 	}
-	if _, err := os.Stat(filepath.Join(r.out, resultsFile)); err == nil && !r.resume && !r.overwrite {
-		release()
-		return nil, fmt.Errorf("--out %s: holds the %s of an earlier run; "+
-			"expected another folder, --overwrite, or for reproduce %s --resume", r.out, resultsFile, apart)
-	}
-	return release, nil
+	return nil
 }
 
 // reproducedFile says whether reproduce may write a file of that name.
@@ -254,126 +355,137 @@ func reproducedFile(name string) bool {
 		isFigure(name) && slices.ContainsFunc(experiments, func(e string) bool { return strings.HasPrefix(name, e) })
 }
 
-// save writes the results so far. The results of an earlier run are removed only when there is something
-// to replace them.
-func (r *reproduction) save(out *reproduced, start time.Time) error {
-	var files output.Batch
-	defer files.Discard()
+// earlier lists the results of an earlier run, which --overwrite replaces.
+func (r *reproduction) earlier() []string {
+	var list []string
 	if r.overwrite {
-		old, err := os.ReadDir(r.out)
-		if err != nil {
-			return fmt.Errorf("--out %s: %w", r.out, reason(err))
-		}
+		old, _ := os.ReadDir(r.out)
 		for _, f := range old { // including figures of other experiments
-			if reproducedFile(f.Name()) && f.Name() != resultsFile {
-				files.Remove(filepath.Join(r.out, f.Name()))
+			if reproducedFile(f.Name()) {
+				list = append(list, filepath.Join(r.out, f.Name()))
 			}
 		}
 	}
-	out.Claims, out.Seconds = reproduce.Claims(out.Results), time.Since(start).Seconds()
-	err := addJSON(&files, filepath.Join(r.out, resultsFile), out)
-	if err == nil {
-		err = files.Commit()
-	}
-	if err != nil {
-		return fmt.Errorf("--out %s: %w", r.out, err)
-	}
-	r.overwrite = false
-	return nil
+	return list
 }
 
-// kept returns the saved results of an earlier run of robust, with --resume.
-func (r *reproduction) kept() (*reproduce.Robust, error) {
-	if !r.resume {
-		return nil, nil
-	}
+// showFinished shows the results of a run that is finished.
+func (r *reproduction) showFinished(s reproduce.Settings) error {
 	path := filepath.Join(r.out, resultsFile)
 	b, err := regular.ReadFile(path, maxResults)
 	if err != nil {
-		return nil, fmt.Errorf("--resume: %s: %w", path, reason(err))
+		return fmt.Errorf("--resume: %s: %w", path, reason(err))
 	}
-	old := struct {
-		Format int
-		Robust *reproduce.Robust
-	}{Format: resultsFormat} // which the first versions did not write
-	if err := json.Unmarshal(b, &old); err != nil || old.Robust == nil {
-		return nil, fmt.Errorf("--resume: %s: expected the results of reproduce %s", path, apart)
+	out, err := parseResults(b)
+	if err == nil {
+		err = s.Matches(out.Settings)
 	}
-	if old.Format != resultsFormat {
-		return nil, fmt.Errorf("--resume: %s: format %d, expected %d: written by another version of dpnbench", path,
-			old.Format, resultsFormat)
+	if err != nil {
+		return fmt.Errorf("--resume: %s: %w", path, err)
 	}
-	if err := old.Robust.Check(); err != nil {
-		return nil, fmt.Errorf("--resume: %s: %w", path, err)
-	}
-	return old.Robust, nil
+	reproduce.CleanParts(r.out)
+	r.note("already finished: nothing is left to do\n")
+	r.show(out, true)
+	return r.writeJSON(json.RawMessage(b))
 }
 
-// experiment is one experiment, of which have is known and keep saves what is measured so far.
-type experiment struct {
-	name string
-	out  *reproduce.Results
-	have *reproduce.Robust
-	keep func(*reproduce.Robust) error
+// parseResults reads reproduce.json.
+func parseResults(b []byte) (*reproduced, error) {
+	var version struct{ Format int }
+	if err := json.Unmarshal(b, &version); err != nil {
+		return nil, errors.New("damaged, or not written by dpnbench reproduce")
+	}
+	if f := version.Format; f != resultsFormat { // the first versions wrote none
+		return nil, fmt.Errorf("format %d, expected %d: not written by this version of dpnbench reproduce", f,
+			resultsFormat)
+	}
+	out := &reproduced{}
+	if err := json.Unmarshal(b, out); err != nil {
+		return nil, errors.New("damaged, or not written by dpnbench reproduce")
+	}
+	have := map[string]bool{"table1": out.Table1 != nil, "law": out.Law != nil, "trained": out.Trained != nil,
+		"poster": out.Poster != nil, "field": out.Field != nil, apart: out.Robust != nil}
+	of := reproduction{what: out.Settings.Experiment}
+	for _, name := range experiments {
+		if of.includes(name) && !have[name] {
+			return nil, fmt.Errorf("no results of %s, and no parts to go on from; expected --overwrite", name)
+		}
+	}
+	if out.Robust != nil {
+		return out, out.Robust.Check()
+	}
+	return out, nil
 }
 
 // measure runs one experiment.
-func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *dataset.Data, x *experiment) (err error) {
-	out, last := x.out, ""
+func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *dataset.Data, name string,
+	out *reproduce.Results) (err error) {
+	last := ""
 	progress := func(what string, done, all int) {
 		if what != last {
 			r.note("%s\n", what)
 		}
 		last = what
 	}
-	switch x.name {
+	switch name {
 	case "table1":
-		o := reproduce.Table1Options{Seeds: r.seeds, Epochs: r.epochs, Progress: progress}
-		out.Table1, err = reproduce.RunTable1(ctx, e, data, o)
+		out.Table1, err = reproduce.RunTable1(ctx, e, data, reproduce.Table1Options{Seeds: r.seeds, Epochs: r.epochs,
+			Progress: progress, Parts: r.parts})
 	case "law":
 		out.Law, err = reproduce.RunLaw(ctx, e, data, reproduce.LawOptions{Seeds: r.seeds, Epochs: r.epochs,
-			Progress: progress})
+			Progress: progress, Parts: r.parts})
 	case "trained":
 		out.Trained, err = reproduce.RunTrained(ctx, e, data, reproduce.TrainedOptions{Presets: r.presets,
-			Seeds: r.seeds, Epochs: r.epochs, Progress: progress})
+			Seeds: r.seeds, Epochs: r.epochs, Progress: progress, Parts: r.parts})
 	case "poster":
 		out.Poster, err = reproduce.RunPoster(ctx, e, data, reproduce.PosterOptions{Seeds: r.seeds, Epochs: r.epochs,
-			Progress: progress})
+			Progress: progress, Parts: r.parts})
 	case "field":
-		out.Field, err = reproduce.RunField(ctx, e, data, reproduce.FieldOptions{Progress: progress})
+		out.Field, err = reproduce.RunField(ctx, e, data, reproduce.FieldOptions{Progress: progress, Parts: r.parts})
 	case apart:
 		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs,
-			Progress: progress, Have: x.have, Keep: x.keep})
+			Progress: progress, Parts: r.parts})
 	}
 	return err
 }
 
-// write writes the page and the figures.
-func (r *reproduction) write(out *reproduced) error {
+// write writes page, figures and results; if that is all, the parts are removed.
+func (r *reproduction) write(out *reproduced, all bool) error {
+	out.Claims, out.Seconds = reproduce.Claims(out.Results), r.parts.Seconds()
 	facts := []report.Fact{
 		{Name: "Data", Text: out.Data},
 		{Name: "Machine", Text: fmt.Sprintf("%s, %s, %s",
 			out.Machine.Brand, out.Tier, format.Count(out.Threads, "thread"))},
 		{Name: "dpnbench", Text: version()},
-		{Name: "Command", Text: quote.Command(os.Args[1:]...)},
+		{Name: "Command", Text: r.command()},
 	}
 	var files output.Batch
 	defer files.Discard()
 	path := filepath.Join(r.out, pageFile)
 	if err := files.Write(path, reproduce.Page(out.Results, facts).Write); err != nil {
-		return fmt.Errorf("--out %s: %w", path, reason(err))
+		return fmt.Errorf("--out %s: %w%s", path, reason(err), r.goOn())
 	}
 	for _, f := range reproduce.Figures(out.Results) {
 		if err := plot.Add(&files, filepath.Join(r.out, f.Name), f.Figure); err != nil {
 			var failed *os.PathError
 			if errors.As(err, &failed) {
-				return fmt.Errorf("--out %s: %w", r.out, failed.Err)
+				return fmt.Errorf("--out %s: %w%s", r.out, failed.Err, r.goOn())
 			}
 			r.note("no figure %q: %v\n", f.Name, err)
 		}
 	}
-	if err := files.Commit(); err != nil {
-		return fmt.Errorf("--out %s: %w", r.out, err)
+	err := addJSON(&files, filepath.Join(r.out, resultsFile), out)
+	if all {
+		r.parts.Finish(&files)
+	}
+	if err == nil {
+		err = files.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("--out %s: %w%s", r.out, err, r.goOn())
+	}
+	if all {
+		reproduce.CleanParts(r.out)
 	}
 	return nil
 }

@@ -1,0 +1,121 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dpnbench/reproduce"
+)
+
+// saved counts the parts in a folder of results.
+func saved(out string) int {
+	list, _ := filepath.Glob(filepath.Join(out, reproduce.PartsFolder, "*-*.json"))
+	return len(list)
+}
+
+// outcome returns all files of a folder, without what differs from run to run: measured times, the load of the
+// machine, and the name of the folder.
+func outcome(t *testing.T, out string) map[string]string {
+	t.Helper()
+	measured := regexp.MustCompile(`"(seconds|load)": [0-9.e-]+`)
+	all := map[string]string{}
+	for path, text := range tree(t, out) {
+		text = strings.ReplaceAll(measured.ReplaceAllString(text, ""), out, "OUT")
+		all[strings.TrimPrefix(path, out)] = text
+	}
+	return all
+}
+
+// TestReproduceKilled kills each experiment whenever a part is saved, by SIGKILL and by SIGINT in turn, and
+// resumes it: in the end the files are those of a run that was not interrupted, and no others.
+func TestReproduceKilled(t *testing.T) {
+	long(t)
+	few, many := t.TempDir(), t.TempDir()
+	idx(t, few, 220)
+	idx(t, many, 1000)
+	for name, c := range map[string]struct {
+		data  string
+		args  []string
+		parts int
+	}{
+		"table1":  {few, []string{"--seeds", "2", "--epochs", "1"}, 2},
+		"law":     {many, []string{"--seeds", "1", "--epochs", "1"}, 5},
+		"trained": {few, []string{"--seeds", "1", "--epochs", "2", "--presets", "compact"}, 3},
+		"poster":  {few, []string{"--seeds", "1", "--epochs", "1"}, 2},
+		"field":   {few, nil, 4},
+		"robust":  {few, []string{"--seeds", "1", "--epochs", "1"}, 13},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := with([]string{"reproduce", name, "--data", c.data, "--quiet"}, c.args...)
+			whole := filepath.Join(dir, "whole")
+			succeed(t, with(args, "--out", whole)...)
+			out := filepath.Join(dir, "killed")
+			kills := killed(t, with(args, "--out", out), out)
+			if kills < c.parts/2 {
+				t.Errorf("killed %d times, want at least every second of %d parts", kills, c.parts)
+			}
+			got, want := outcome(t, out), outcome(t, whole)
+			for name, text := range want {
+				if got[name] != text {
+					t.Errorf("%s differs from that of an uninterrupted run", name)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%d files, want %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+// killed runs a command until it succeeds; its process is killed when there is another part. It returns the
+// number of kills.
+func killed(t *testing.T, args []string, out string) (kills int) {
+	t.Helper()
+	for {
+		c, stderr := process(args), &bytes.Buffer{}
+		c.Stderr = stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before := saved(out)
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		signal := []os.Signal{syscall.SIGKILL, os.Interrupt}[kills%2]
+		sent := false
+		var err error
+	wait:
+		for {
+			select {
+			case err = <-ended:
+				break wait
+			case <-time.After(time.Millisecond):
+				if !sent && saved(out) > before {
+					c.Process.Signal(signal)
+					sent = true
+				}
+			}
+		}
+		if err == nil {
+			return kills
+		}
+		if !sent {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		kills++
+		if signal == os.Interrupt && !strings.Contains(stderr.String(), "saved, continue with: dpnbench reproduce ") {
+			t.Errorf("interrupted: printed %q", stderr)
+		}
+		if args[len(args)-1] != "--resume" {
+			args = with(args, "--resume")
+		}
+	}
+}
