@@ -112,7 +112,7 @@ func gemm(x Extent, form string, m, k, n int) benchmark {
 			for p := range k {
 				row[p], col[p] = float64(a.At(rows[s], p)), float64(b.At(p, cols[s]))
 			}
-			return reference.Dot(row, col)
+			return reference.RowDot(row, col)
 		}
 		return func(e *engine.Engine) (*fixture, error) {
 			clobber(c.Data)

@@ -15,14 +15,14 @@ import (
 // space have few components and two steps only, those with matrices P_i smaller images, and
 // convolutions few updates, for the sake of pure Go and of emulated machines.
 var trainedHashes = map[string]string{
-	"compact":      "09fdf8881f646728",
-	"clean":        "8bc04ca670f400e4",
-	"paper":        "656b394615fd00e8",
-	"published":    "f6f6514fc37521e6",
-	"raw":          "50fe063a04a55f86",
-	"robust":       "71db8189d8a3abbb",
-	"robust-small": "a565898796e48a3e",
-	"noise":        "7523ff6f3c3e4f97",
+	"compact":      "a4e7df6da85c28d3",
+	"clean":        "7af2b2e03c84c09d",
+	"paper":        "624dde363c570af9",
+	"published":    "e073ffbb7971c7ee",
+	"raw":          "b8a03abbd71b28d0",
+	"robust":       "147608fa77a6fdbb",
+	"robust-small": "fecda5e3ecebc315",
+	"noise":        "c1f44622c2e0ad62",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of

@@ -278,11 +278,11 @@ func withDensity(form string) Config {
 
 // densityHashes are those of the weights after training withDensity, on every machine.
 var densityHashes = map[string]string{
-	potential.FormFull:    "a1e98adfa54be52f",
-	potential.FormDiag:    "f7e8a4fb9a988d19",
-	potential.FormLowRank: "e0df9b4876094fd2",
-	potential.FormFlat:    "a4e44692d7b5826a",
-	potential.FormTied:    "7c8eb91a3e71103f",
+	potential.FormFull:    "136a3d1241cc9801",
+	potential.FormDiag:    "5199828764146129",
+	potential.FormLowRank: "9d3bd222b92aa98d",
+	potential.FormFlat:    "3f95565dc9b85e48",
+	potential.FormTied:    "537357c4b71d9327",
 }
 
 // TestDensityBits trains with all options on several tiers and numbers of threads, and

@@ -13,11 +13,11 @@ import (
 // placedHashes are the hashes of the weights after the placement of the centres on
 // built-in digits by EM (em for full, em-classwise otherwise), on every machine.
 var placedHashes = map[string]string{
-	potential.FormFull:    "9a7772d4499d82c8",
-	potential.FormTied:    "87b40c2340861e24",
-	potential.FormDiag:    "f1a38a1c545dc19b",
-	potential.FormLowRank: "3d017b8c29c74480",
-	potential.FormFlat:    "b3d2b1a0973e7805",
+	potential.FormFull:    "3f32f69dd5330c21",
+	potential.FormTied:    "22bf01c65033ad0f",
+	potential.FormDiag:    "cb0fa3dd37f62e5b",
+	potential.FormLowRank: "dd58d137afbf76fb",
+	potential.FormFlat:    "59b68a331730e5c9",
 }
 
 // TestPlacedBits places centres by EM on every tier and with several numbers of threads: the

@@ -14,7 +14,7 @@ func TestNoAllocations(t *testing.T) {
 	p := e.Pack(nil, b)
 	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
 	y, idx := NewMatrix(30, 40), make([]int32, 30)
-	m, w := make([]float32, 1200), make([]float32, 1200)
+	m, w, v := make([]float32, 1200), make([]float32, 1200), make([]float32, 1200)
 	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3,
 		RBC2: 1, Eps: 1e-8}
 	dist := NewMatrix(24, 5)
@@ -37,7 +37,7 @@ func TestNoAllocations(t *testing.T) {
 		{"ArgMax", func() { e.ArgMax(idx, a) }},
 		{"SquaredDistances", func() { e.SquaredDistances(dist, x, points5) }},
 		{"ColumnSums", func() { e.ColumnSums(losses[:20], x, false) }},
-		{"Adam", func() { e.Adam(m, a.Data, w, w, co) }},
+		{"Adam", func() { e.Adam(m, a.Data, w, v, co) }},
 		{"SumSquares", func() { e.SumSquares(a.Data) }},
 		{"Dot", func() { e.Dot(m, w) }},
 		{"Exp", func() { e.Exp(m, w) }},

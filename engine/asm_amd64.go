@@ -56,12 +56,17 @@ var avx2Kernels = kernels{table{
 	shift:                  shiftAVX2,
 	relu:                   reluAVX2,
 	reluBackward:           reluBackwardAVX2,
+	decay:                  decayAVX2,
+	normalise:              normaliseAVX2,
 	normBackward:           normBackwardAVX2,
 	adam:                   adamAVX2,
 	dotRows:                dotRowsAVX2,
 	sqdistRows:             sqdistRowsAVX2,
 	quadRows:               quadRowsAVX2,
 	sum:                    sumAVX2,
+	dot:                    dotAVX2,
+	squares:                squaresAVX2,
+	addRows:                addRowsAVX2,
 	exp:                    expAVX2,
 	log:                    logAVX2,
 	gradient:               gradientAVX2,
@@ -163,10 +168,20 @@ func reluAVX2(dst, x []float32)
 //go:noescape
 func reluBackwardAVX2(dst, x, y []float32)
 
+// decayAVX2 is decayGeneric with AVX2.
+//
+//go:noescape
+func decayAVX2(a float32, x []float32)
+
+// normaliseAVX2 is normaliseGeneric with AVX2.
+//
+//go:noescape
+func normaliseAVX2(dst, x []float32, mean, rstd float64)
+
 // normBackwardAVX2 is normBackwardGeneric with AVX2.
 //
 //go:noescape
-func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float32)
+func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float64)
 
 // adamAVX2 is adamGeneric with AVX2.
 //
@@ -191,7 +206,22 @@ func quadRowsAVX2(dst, x []float32, xs int, y, w []float32)
 // sumAVX2 is sumGeneric with AVX2.
 //
 //go:noescape
-func sumAVX2(x []float32) float32
+func sumAVX2(x []float32) float64
+
+// dotAVX2 is dotGeneric with AVX2.
+//
+//go:noescape
+func dotAVX2(x, y []float32) float64
+
+// squaresAVX2 is squaresGeneric with AVX2.
+//
+//go:noescape
+func squaresAVX2(x []float32, mean float64) float64
+
+// addRowsAVX2 is addRowsGeneric with AVX2.
+//
+//go:noescape
+func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
 
 // expAVX2 is expGeneric with AVX2.
 //

@@ -23,12 +23,17 @@
 //	shiftAVX2         dst[j] = x[j] + a
 //	reluAVX2          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardAVX2  dst[j] = y[j] where x[j] > 0, else +0
-//	normBackwardAVX2  dst[j] = rstd * fma(-c2, x[j], y[j] - c1)
+//	decayAVX2         x[j] = a * x[j], +0 below 2^-100
+//	normaliseAVX2     dst[j] = (x[j] - mean) * rstd, in float64
+//	normBackwardAVX2  dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64
 //	adamAVX2          one Adam step on p
 //	dotRowsAVX2       dst[i] = sum over j of x[i][j] * y[i][j]
 //	sqdistRowsAVX2    dst[i] = sum over j of (x[i][j] - y[j])^2
 //	quadRowsAVX2      dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2
-//	sumAVX2           the sum of x
+//	sumAVX2           the sum of x, in float64
+//	dotAVX2           the sum of x[j] * y[j], in float64
+//	squaresAVX2       the sum of (x[j] - mean)^2, in float64
+//	addRowsAVX2       sum[j] += x[i][j] for all i of at, in float64
 //	expAVX2           dst[j] = exp(x[j])
 //	logAVX2           dst[j] = log(x[j])
 //	fmaPeakAVX2       rounds of 24 independent fused multiply-adds
@@ -49,6 +54,23 @@ DATA ·tailMasks+40(SB)/8, $0
 DATA ·tailMasks+48(SB)/8, $0
 DATA ·tailMasks+56(SB)/8, $0
 GLOBL ·tailMasks(SB), RODATA|NOPTR, $64
+
+// VEC_CONST8 defines a constant eight times over, so that it can be the operand of a vector instruction.
+#define VEC_CONST8(name, off, v) \
+	DATA name+(off+0)(SB)/4, v  \
+	DATA name+(off+4)(SB)/4, v  \
+	DATA name+(off+8)(SB)/4, v  \
+	DATA name+(off+12)(SB)/4, v \
+	DATA name+(off+16)(SB)/4, v \
+	DATA name+(off+20)(SB)/4, v \
+	DATA name+(off+24)(SB)/4, v \
+	DATA name+(off+28)(SB)/4, v
+
+VEC_CONST8(·floorConst, 0, $0x7fffffff)  // the bits of a magnitude
+VEC_CONST8(·floorConst, 32, $0x0d800000) // 2^-100: MomentFloor
+VEC_CONST8(·floorConst, 64, $0x23000000) // 2^-57: squareFloor
+VEC_CONST8(·floorConst, 96, $0x06800000) // 2^-114: SecondMomentFloor
+GLOBL ·floorConst(SB), RODATA|NOPTR, $128
 
 // ---------------------------------------------------------------------------------
 // Elementwise operations
@@ -205,37 +227,103 @@ TEXT ·reluBackwardAVX2(SB), NOSPLIT, $0-72
 	VZEROUPPER
 	RET
 
+// Y1: the lanes that are not below the floor in magnitude, or NaN.
+#define ELEM_DECAY \
+	VMULPS Y14, Y0, Y0                         \
+	VANDPS ·floorConst+0(SB), Y0, Y1           \
+	VCMPPS $0x15, ·floorConst+32(SB), Y1, Y1   \
+	VANDPS Y1, Y0, Y0
+
+// func decayAVX2(a float32, x []float32)
+//
+// x[j] = a * x[j], +0 below 2^-100. See decayGeneric.
+//
+// DI and SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
+TEXT ·decayAVX2(SB), NOSPLIT, $0-32
+	VBROADCASTSS a+0(FP), Y14
+	MOVQ x_base+8(FP), DI
+	MOVQ x_len+16(FP), CX
+	MOVQ DI, SI
+	VEC_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	VZEROUPPER
+	RET
+
+#define ELEM_NORMALISE \
+	VEC_WIDENX          \
+	VSUBPD Y13, Y2, Y2  \ // x - mean
+	VSUBPD Y13, Y3, Y3  \
+	VMULPD Y14, Y2, Y2  \
+	VMULPD Y14, Y3, Y3  \
+	VEC_NARROW
+
+// func normaliseAVX2(dst, x []float32, mean, rstd float64)
+//
+// dst[j] = (x[j] - mean) * rstd, in float64. See normaliseGeneric.
+//
+// DI dst, SI x, Y13 mean, Y14 rstd, CX elements left; VEC_LOOP uses AX, R8 and R9.
+TEXT ·normaliseAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSD mean+48(FP), Y13
+	VBROADCASTSD rstd+56(FP), Y14
+	VEC_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	VZEROUPPER
+	RET
+
 // x: normalised output, y: gradient.
 #define ELEM_NORMBACK \
-	VSUBPS       Y12, Y1, Y1 \ // y - c1
-	VFNMADD231PS Y0, Y13, Y1 \ // fma(-c2, x, y - c1)
-	VMULPS       Y14, Y1, Y0
+	VEC_WIDENX          \
+	VEC_WIDENY          \
+	VSUBPD Y12, Y6, Y6  \ // y - c1
+	VSUBPD Y12, Y7, Y7  \
+	VMULPD Y13, Y2, Y2  \ // c2 x
+	VMULPD Y13, Y3, Y3  \
+	VSUBPD Y2, Y6, Y2   \ // y - c1 - c2 x
+	VSUBPD Y3, Y7, Y3   \
+	VMULPD Y14, Y2, Y2  \
+	VMULPD Y14, Y3, Y3  \
+	VEC_NARROW
 
-// func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float32)
+// func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float64)
 //
-// dst[j] = rstd * fma(-c2, x[j], y[j] - c1). See normBackwardGeneric.
+// dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64. See normBackwardGeneric.
 //
 // DI dst, SI x, DX y, Y12 c1, Y13 c2, Y14 rstd, CX elements left; VEC_LOOP uses AX, R8 and R9.
-TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-84
+TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-96
 	MOVQ dst_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
 	MOVQ y_base+48(FP), DX
 	MOVQ dst_len+8(FP), CX
-	VBROADCASTSS c1+72(FP), Y12
-	VBROADCASTSS c2+76(FP), Y13
-	VBROADCASTSS rstd+80(FP), Y14
+	VBROADCASTSD c1+72(FP), Y12
+	VBROADCASTSD c2+80(FP), Y13
+	VBROADCASTSD rstd+88(FP), Y14
 	VEC_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
 	VZEROUPPER
 	RET
 
-// g in Y0, m in Y1, v in Y2, p in Y3; the new m is in Y12, v in Y0, p in Y3.
+// ADAM_FLOOR sets x to +0 where its magnitude is below the floor at floorConst+off. Changes Y13.
+#define ADAM_FLOOR(off, x) \
+	VANDPS ·floorConst+0(SB), x, Y13             \
+	VCMPPS $0x15, ·floorConst+off(SB), Y13, Y13  \
+	VANDPS Y13, x, x
+
+// g in Y0, m in Y1, v in Y2, p in Y3, +0 below their floors; the new m is in Y12, v in Y0, p in Y3.
 #define ADAM_OP \
+	ADAM_FLOOR(32, Y0)         \
+	ADAM_FLOOR(32, Y1)         \
+	VCMPPS       $0x15, ·floorConst+96(SB), Y2, Y13 \
+	VANDPS       Y13, Y2, Y2   \
 	VMULPS       Y4, Y0, Y0    \ // g *= clip
 	VMULPS       Y6, Y0, Y12   \
 	VFMADD231PS  Y5, Y1, Y12   \ // m = fma(beta1, m, (1-beta1)*g)
+	ADAM_FLOOR(64, Y0)         \ // for the square
+	ADAM_FLOOR(32, Y12)        \
 	VMULPS       Y0, Y0, Y0    \
 	VMULPS       Y8, Y0, Y0    \
 	VFMADD231PS  Y7, Y2, Y0    \ // v = fma(beta2, v, (1-beta2)*(g*g))
+	VCMPPS       $0x15, ·floorConst+96(SB), Y0, Y13 \
+	VANDPS       Y13, Y0, Y0   \
 	VSQRTPS      Y0, Y13       \
 	VFMADD213PS  Y11, Y10, Y13 \ // fma(sqrt(v), rbc2, eps)
 	VDIVPS       Y13, Y12, Y13 \
@@ -613,22 +701,66 @@ rowtest:
 	VZEROUPPER
 	RET
 
-// func sumAVX2(x []float32) float32
+// REDUCE_WIDENX converts the sixteen float32 of x in Y0 and Y2 to float64 in Y0 to Y3, REDUCE_WIDENY those
+// of y in Y8 and Y10 to Y8 to Y11.
+#define REDUCE_WIDENX \
+	VEXTRACTF128 $1, Y0, X1 \
+	VEXTRACTF128 $1, Y2, X3 \
+	VCVTPS2PD X0, Y0        \
+	VCVTPS2PD X1, Y1        \
+	VCVTPS2PD X2, Y2        \
+	VCVTPS2PD X3, Y3
+
+#define REDUCE_WIDENY \
+	VEXTRACTF128 $1, Y8, X9   \
+	VEXTRACTF128 $1, Y10, X11 \
+	VCVTPS2PD X8, Y8          \
+	VCVTPS2PD X9, Y9          \
+	VCVTPS2PD X10, Y10        \
+	VCVTPS2PD X11, Y11
+
+// REDUCE_LOAD64 loads sixteen float32 of the vector at p as float64.
+#define REDUCE_LOAD64(p, a, b, c, d) \
+	VCVTPS2PD (p)(AX*4), a   \
+	VCVTPS2PD 16(p)(AX*4), b \
+	VCVTPS2PD 32(p)(AX*4), c \
+	VCVTPS2PD 48(p)(AX*4), d
+
+// REDUCE_ADD64 adds Y0 to Y3 to the float64 lanes, REDUCE_DOT64 their products with Y8 to Y11.
+#define REDUCE_ADD64 \
+	VADDPD Y0, Y4, Y4 \
+	VADDPD Y1, Y5, Y5 \
+	VADDPD Y2, Y6, Y6 \
+	VADDPD Y3, Y7, Y7
+
+#define REDUCE_DOT64 \
+	VFMADD231PD Y8, Y0, Y4  \
+	VFMADD231PD Y9, Y1, Y5  \
+	VFMADD231PD Y10, Y2, Y6 \
+	VFMADD231PD Y11, Y3, Y7
+
+// REDUCE_ZERO64 clears the float64 lanes.
+#define REDUCE_ZERO64 \
+	VXORPD Y4, Y4, Y4 \
+	VXORPD Y5, Y5, Y5 \
+	VXORPD Y6, Y6, Y6 \
+	VXORPD Y7, Y7, Y7
+
+// func sumAVX2(x []float32) float64
 //
-// The sum of x. See sumGeneric.
+// The sum of x, in float64. See sumGeneric.
 //
-// SI x, AX index, CX elements left   Y4, Y5 lanes   Y14, Y15 tail masks
-TEXT ·sumAVX2(SB), NOSPLIT, $0-28
+// SI x, AX index, CX elements left   Y4 to Y7 lanes   Y14, Y15 tail masks
+TEXT ·sumAVX2(SB), NOSPLIT, $0-32
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	REDUCE_ZERO64
 	XORQ AX, AX
 	SUBQ $16, CX
 	JLT  rest
 block:
-	VADDPS (SI)(AX*4), Y4, Y4
-	VADDPS 32(SI)(AX*4), Y5, Y5
+	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)
+	REDUCE_ADD64
 	ADDQ $16, AX
 	SUBQ $16, CX
 	JGE  block
@@ -637,28 +769,207 @@ rest:
 	JEQ  tree
 	REDUCE_MASKS(short)
 	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VADDPS Y0, Y4, Y4
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y0
-	VADDPS Y0, Y5, Y5
+	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
+	REDUCE_WIDENX
+	REDUCE_ADD64
 tree:
-	REDUCE_TREE
-	VMOVSS X4, ret+24(FP)
+	REDUCE_TREE64
+	VMOVSD X4, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotAVX2(x, y []float32) float64
+//
+// The sum of x[j] * y[j], in float64. See dotGeneric.
+//
+// SI x, DX y, AX index, CX elements left   Y4 to Y7 lanes   Y14, Y15 tail masks
+TEXT ·dotAVX2(SB), NOSPLIT, $0-56
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	MOVQ y_base+24(FP), DX
+	REDUCE_ZERO64
+	XORQ AX, AX
+	SUBQ $16, CX
+	JLT  rest
+block:
+	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)
+	REDUCE_LOAD64(DX, Y8, Y9, Y10, Y11)
+	REDUCE_DOT64
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JGE  block
+rest:
+	ADDQ $16, CX
+	JEQ  tree
+	REDUCE_MASKS(short)
+	VMASKMOVPS (SI)(AX*4), Y14, Y0
+	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
+	VMASKMOVPS (DX)(AX*4), Y14, Y8
+	VMASKMOVPS 32(DX)(AX*4), Y15, Y10
+	REDUCE_WIDENX
+	REDUCE_WIDENY
+	REDUCE_DOT64
+tree:
+	REDUCE_TREE64
+	VMOVSD X4, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// REDUCE_SHIFT64 subtracts the mean, in Y12, from Y0 to Y3.
+#define REDUCE_SHIFT64 \
+	VSUBPD Y12, Y0, Y0 \
+	VSUBPD Y12, Y1, Y1 \
+	VSUBPD Y12, Y2, Y2 \
+	VSUBPD Y12, Y3, Y3
+
+// REDUCE_SQUARE64 squares Y0 to Y3.
+#define REDUCE_SQUARE64 \
+	VMULPD Y0, Y0, Y0 \
+	VMULPD Y1, Y1, Y1 \
+	VMULPD Y2, Y2, Y2 \
+	VMULPD Y3, Y3, Y3
+
+// REDUCE_MASKS64 widens the tail masks, Y14 and Y15, to those of the float64 lanes in Y8 to Y11.
+#define REDUCE_MASKS64 \
+	VEXTRACTF128 $1, Y14, X9  \
+	VEXTRACTF128 $1, Y15, X11 \
+	VPMOVSXDQ X14, Y8         \
+	VPMOVSXDQ X9, Y9          \
+	VPMOVSXDQ X15, Y10        \
+	VPMOVSXDQ X11, Y11
+
+// func squaresAVX2(x []float32, mean float64) float64
+//
+// The sum of (x[j] - mean)^2, in float64. See squaresGeneric.
+//
+// SI x, AX index, CX elements left   Y4 to Y7 lanes, Y12 mean
+// Tail masks: Y14 and Y15, widened Y8 to Y11
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-40
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	VBROADCASTSD mean+24(FP), Y12
+	REDUCE_ZERO64
+	XORQ AX, AX
+	SUBQ $16, CX
+	JLT  rest
+block:
+	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)
+	REDUCE_SHIFT64
+	REDUCE_SQUARE64
+	REDUCE_ADD64
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JGE  block
+rest:
+	ADDQ $16, CX
+	JEQ  tree
+	REDUCE_MASKS(short)
+	VMASKMOVPS (SI)(AX*4), Y14, Y0
+	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
+	REDUCE_WIDENX
+	REDUCE_SHIFT64
+	REDUCE_MASKS64
+	VANDPD Y8, Y0, Y0 // 0 beyond the end
+	VANDPD Y9, Y1, Y1
+	VANDPD Y10, Y2, Y2
+	VANDPD Y11, Y3, Y3
+	REDUCE_SQUARE64
+	REDUCE_ADD64
+tree:
+	REDUCE_TREE64
+	VMOVSD X4, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
+//
+// sum[j] += x[i][j] for all i of at, in float64. See addRowsGeneric.
+//
+// 16 columns at a time, then up to 8.
+//
+// DI sum, SI x, both at the first column of the block   R10 bytes from row to row   DX at, R12 its length
+// CX columns left   R8 current element of at, BX those left, AX its row
+// Columns: Y4 to Y7. Masks of the last up to 8 columns: Y15, widened Y12 and Y13
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-80
+	MOVQ sum_base+0(FP), DI
+	MOVQ sum_len+8(FP), CX
+	MOVQ x_base+24(FP), SI
+	MOVQ xs+48(FP), R10
+	MOVQ at_base+56(FP), DX
+	MOVQ at_len+64(FP), R12
+	SHLQ $2, R10
+	JMP  widetest
+wide:
+	VMOVUPD (DI), Y4
+	VMOVUPD 32(DI), Y5
+	VMOVUPD 64(DI), Y6
+	VMOVUPD 96(DI), Y7
+	MOVQ DX, R8
+	MOVQ R12, BX
+	JMP  widerowtest
+widerow:
+	MOVLQSX (R8), AX
+	IMULQ R10, AX
+	VCVTPS2PD (SI)(AX*1), Y0
+	VCVTPS2PD 16(SI)(AX*1), Y1
+	VCVTPS2PD 32(SI)(AX*1), Y2
+	VCVTPS2PD 48(SI)(AX*1), Y3
+	REDUCE_ADD64
+	ADDQ $4, R8
+widerowtest:
+	SUBQ $1, BX
+	JGE  widerow
+	VMOVUPD Y4, (DI)
+	VMOVUPD Y5, 32(DI)
+	VMOVUPD Y6, 64(DI)
+	VMOVUPD Y7, 96(DI)
+	ADDQ $128, DI
+	ADDQ $64, SI
+widetest:
+	SUBQ $16, CX
+	JGE  wide
+	ADDQ $16, CX
+	JMP  parttest
+part:
+	MOVQ $8, R9
+	CMPQ CX, R9
+	CMOVQLT CX, R9
+	SHLQ $2, R9
+	LEAQ ·tailMasks+32(SB), R8
+	SUBQ R9, R8
+	VMOVUPS (R8), Y15
+	VEXTRACTF128 $1, Y15, X13
+	VPMOVSXDQ X15, Y12
+	VPMOVSXDQ X13, Y13
+	VMASKMOVPD (DI), Y12, Y4
+	VMASKMOVPD 32(DI), Y13, Y5
+	MOVQ DX, R8
+	MOVQ R12, BX
+	JMP  rowtest
+row:
+	MOVLQSX (R8), AX
+	IMULQ R10, AX
+	VMASKMOVPS (SI)(AX*1), Y15, Y0
+	VEC_WIDENX
+	VADDPD Y2, Y4, Y4
+	VADDPD Y3, Y5, Y5
+	ADDQ $4, R8
+rowtest:
+	SUBQ $1, BX
+	JGE  row
+	VMASKMOVPD Y4, Y12, (DI)
+	VMASKMOVPD Y5, Y13, 32(DI)
+	ADDQ $64, DI
+	ADDQ $32, SI
+	SUBQ $8, CX
+parttest:
+	CMPQ CX, $0
+	JGT  part
 	VZEROUPPER
 	RET
 
 // ---------------------------------------------------------------------------------
 // exp and log
-
-// VEC_CONST8 defines a constant eight times over, so that it can be the operand of a vector instruction.
-#define VEC_CONST8(name, off, v) \
-	DATA name+(off+0)(SB)/4, v  \
-	DATA name+(off+4)(SB)/4, v  \
-	DATA name+(off+8)(SB)/4, v  \
-	DATA name+(off+12)(SB)/4, v \
-	DATA name+(off+16)(SB)/4, v \
-	DATA name+(off+20)(SB)/4, v \
-	DATA name+(off+24)(SB)/4, v \
-	DATA name+(off+28)(SB)/4, v
 
 VEC_CONST8(·expConst, 0, $0x3fb8aa3b)   // log2(e)
 VEC_CONST8(·expConst, 32, $0x4b400000)  // 1.5*2^23: adding it rounds to an integer

@@ -27,12 +27,17 @@ var neonKernels = kernels{table{
 	shift:                  shiftNEON,
 	relu:                   reluNEON,
 	reluBackward:           reluBackwardNEON,
+	decay:                  decayNEON,
+	normalise:              normaliseNEON,
 	normBackward:           normBackwardNEON,
 	adam:                   adamNEON,
 	dotRows:                dotRowsNEON,
 	sqdistRows:             sqdistRowsNEON,
 	quadRows:               quadRowsNEON,
 	sum:                    sumNEON,
+	dot:                    dotNEON,
+	squares:                squaresNEON,
+	addRows:                addRowsNEON,
 	exp:                    expNEON,
 	log:                    logNEON,
 	gradient:               gradientNEON,
@@ -132,10 +137,20 @@ func reluNEON(dst, x []float32)
 //go:noescape
 func reluBackwardNEON(dst, x, y []float32)
 
+// decayNEON is decayGeneric with NEON.
+//
+//go:noescape
+func decayNEON(a float32, x []float32)
+
+// normaliseNEON is normaliseGeneric with NEON.
+//
+//go:noescape
+func normaliseNEON(dst, x []float32, mean, rstd float64)
+
 // normBackwardNEON is normBackwardGeneric with NEON.
 //
 //go:noescape
-func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float32)
+func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float64)
 
 // adamNEON is adamGeneric with NEON.
 //
@@ -160,7 +175,22 @@ func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
 // sumNEON is sumGeneric with NEON.
 //
 //go:noescape
-func sumNEON(x []float32) float32
+func sumNEON(x []float32) float64
+
+// dotNEON is dotGeneric with NEON.
+//
+//go:noescape
+func dotNEON(x, y []float32) float64
+
+// squaresNEON is squaresGeneric with NEON.
+//
+//go:noescape
+func squaresNEON(x []float32, mean float64) float64
+
+// addRowsNEON is addRowsGeneric with NEON.
+//
+//go:noescape
+func addRowsNEON(sum []float64, x []float32, xs int, at []int32)
 
 // expNEON is expGeneric with NEON.
 //

@@ -25,12 +25,17 @@
 //	shiftNEON         dst[j] = x[j] + a
 //	reluNEON          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardNEON  dst[j] = y[j] where x[j] > 0, else +0
-//	normBackwardNEON  dst[j] = rstd * fma(-c2, x[j], y[j] - c1)
+//	decayNEON         x[j] = a * x[j], +0 below 2^-100
+//	normaliseNEON     dst[j] = (x[j] - mean) * rstd, in float64
+//	normBackwardNEON  dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64
 //	adamNEON          one Adam step on p
 //	dotRowsNEON       dst[i] = sum over j of x[i][j] * y[i][j]
 //	sqdistRowsNEON    dst[i] = sum over j of (x[i][j] - y[j])^2
 //	quadRowsNEON      dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2
-//	sumNEON           the sum of x
+//	sumNEON           the sum of x, in float64
+//	dotNEON           the sum of x[j] * y[j], in float64
+//	squaresNEON       the sum of (x[j] - mean)^2, in float64
+//	addRowsNEON       sum[j] += x[i][j] for all i of at, in float64
 //	expNEON           dst[j] = exp(x[j])
 //	logNEON           dst[j] = log(x[j])
 //	fmaPeakNEON       rounds of 24 independent fused multiply-adds
@@ -200,39 +205,117 @@ TEXT ·reluBackwardNEON(SB), NOSPLIT, $0-72
 	VEC_LOOP(VEC_LOADXY, ELEM_RELUBACK, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
+DATA floorConst<>+0(SB)/4, $0x0d800000 // 2^-100: MomentFloor
+DATA floorConst<>+4(SB)/4, $0x23000000 // 2^-57: squareFloor
+DATA floorConst<>+8(SB)/4, $0x06800000 // 2^-114: SecondMomentFloor
+GLOBL floorConst<>(SB), RODATA|NOPTR, $12
+
+// FACGT is false for NaN, which therefore stays.
+#define ELEM_DECAY \
+	VFMUL4S(14, 0, 0)            \
+	VFACGT4S(0, 13, 1)           \ // the floor is above the magnitude
+	VBIT V1.B16, V12.B16, V0.B16
+
+// func decayNEON(a float32, x []float32)
+//
+// x[j] = a * x[j], +0 below 2^-100. See decayGeneric.
+//
+// R0 and R1 x, V12 zero, V13 floor, V14 a, R7 elements left.
+TEXT ·decayNEON(SB), NOSPLIT, $0-32
+	FMOVS a+0(FP), F14
+	MOVD  x_base+8(FP), R0
+	MOVD  x_len+16(FP), R7
+	MOVD  R0, R1
+	MOVD  $floorConst<>(SB), R9
+	VLD1R (R9), [V13.S4]
+	VMOVI $0, V12.B16
+	VDUP  V14.S[0], V14.S4
+	VEC_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE, VEC_LOADX1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
+	RET
+
+#define ELEM_NORMALISE \
+	VFCVTL(0, 4)       \
+	VFCVTL2(0, 5)      \
+	VFSUB2D(13, 4, 4)  \ // x - mean
+	VFSUB2D(13, 5, 5)  \
+	VFMUL2D(14, 4, 4)  \
+	VFMUL2D(14, 5, 5)  \
+	VFCVTN(4, 0)       \
+	VFCVTN2(5, 0)
+
+// func normaliseNEON(dst, x []float32, mean, rstd float64)
+//
+// dst[j] = (x[j] - mean) * rstd, in float64. See normaliseGeneric.
+//
+// R0 dst, R1 x, V13 mean, V14 rstd, R7 elements left.
+TEXT ·normaliseNEON(SB), NOSPLIT, $0-64
+	MOVD  dst_base+0(FP), R0
+	MOVD  dst_len+8(FP), R7
+	MOVD  x_base+24(FP), R1
+	FMOVD mean+48(FP), F13
+	FMOVD rstd+56(FP), F14
+	VDUP  V13.D[0], V13.D2
+	VDUP  V14.D[0], V14.D2
+	VEC_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE, VEC_LOADX1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
+	RET
+
 // x: normalised output, y: gradient.
 #define ELEM_NORMBACK \
-	VFSUB4S(12, 1, 1)          \
-	VFMLS V13.S4, V0.S4, V1.S4 \
-	VFMUL4S(14, 1, 0)
+	VFCVTL(0, 4)       \
+	VFCVTL2(0, 5)      \
+	VFCVTL(1, 6)       \
+	VFCVTL2(1, 7)      \
+	VFSUB2D(12, 6, 6)  \ // y - c1
+	VFSUB2D(12, 7, 7)  \
+	VFMUL2D(13, 4, 4)  \ // c2 x
+	VFMUL2D(13, 5, 5)  \
+	VFSUB2D(4, 6, 4)   \ // y - c1 - c2 x
+	VFSUB2D(5, 7, 5)   \
+	VFMUL2D(14, 4, 4)  \
+	VFMUL2D(14, 5, 5)  \
+	VFCVTN(4, 0)       \
+	VFCVTN2(5, 0)
 
-// func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float32)
+// func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float64)
 //
-// dst[j] = rstd * fma(-c2, x[j], y[j] - c1). See normBackwardGeneric.
+// dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64. See normBackwardGeneric.
 //
 // R0 dst, R1 x, R2 y, V12 c1, V13 c2, V14 rstd, R7 elements left.
-TEXT ·normBackwardNEON(SB), NOSPLIT, $0-84
+TEXT ·normBackwardNEON(SB), NOSPLIT, $0-96
 	MOVD  dst_base+0(FP), R0
 	MOVD  dst_len+8(FP), R7
 	MOVD  x_base+24(FP), R1
 	MOVD  y_base+48(FP), R2
-	FMOVS c1+72(FP), F12
-	FMOVS c2+76(FP), F13
-	FMOVS rstd+80(FP), F14
-	VDUP  V12.S[0], V12.S4
-	VDUP  V13.S[0], V13.S4
-	VDUP  V14.S[0], V14.S4
+	FMOVD c1+72(FP), F12
+	FMOVD c2+80(FP), F13
+	FMOVD rstd+88(FP), F14
+	VDUP  V12.D[0], V12.D2
+	VDUP  V13.D[0], V13.D2
+	VDUP  V14.D[0], V14.D2
 	VEC_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
-// g in V0, m in V1, v in V2, p in V3; the new m is in V4, v in V0, p in V3.
+// ADAM_FLOOR sets v, register x, to +0 where its magnitude is below the floor in Vf. Changes V5.
+#define ADAM_FLOOR(f, x, v) \
+	VFACGT4S(x, f, 5)            \
+	VBIT V5.B16, V27.B16, v.B16
+
+// g in V0, m in V1, v in V2, p in V3, +0 below their floors; the new m is in V4, v in V0, p in V3.
 #define ADAM_OP \
+	ADAM_FLOOR(24, 0, V0)          \
+	ADAM_FLOOR(24, 1, V1)          \
+	VFCMGT4S(2, 26, 5)         \
+	VBIT V5.B16, V27.B16, V2.B16 \
 	VFMUL4S(16, 0, 0)          \ // g *= clip
 	VFMUL4S(18, 0, 4)          \
 	VFMLA V17.S4, V1.S4, V4.S4 \ // m = fma(beta1, m, (1-beta1)*g)
+	ADAM_FLOOR(25, 0, V0)          \ // for the square
+	ADAM_FLOOR(24, 4, V4)          \
 	VFMUL4S(0, 0, 0)           \
 	VFMUL4S(20, 0, 0)          \
 	VFMLA V19.S4, V2.S4, V0.S4 \ // v = fma(beta2, v, (1-beta2)*(g*g))
+	VFCMGT4S(0, 26, 5)         \
+	VBIT V5.B16, V27.B16, V0.B16 \
 	VFSQRT4S(0, 5)             \
 	VMOV  V23.B16, V6.B16      \
 	VFMLA V22.S4, V5.S4, V6.S4 \ // fma(sqrt(v), rbc2, eps)
@@ -267,6 +350,7 @@ TEXT ·normBackwardNEON(SB), NOSPLIT, $0-84
 //
 // R0 p, R1 g, R2 m, R3 v, R7 elements left. R8 *co.
 // V16 clip, V17 beta1, V18 1-beta1, V19 beta2, V20 1-beta2, V21 step, V22 rbc2, V23 eps.
+// V24 to V26 the floors of g and m, of g in v, and of v; V27 zero.
 TEXT ·adamNEON(SB), NOSPLIT, $0-104
 	MOVD    p_base+0(FP), R0
 	MOVD    p_len+8(FP), R7
@@ -282,6 +366,11 @@ TEXT ·adamNEON(SB), NOSPLIT, $0-104
 	VLD1R.P 4(R8), [V21.S4]
 	VLD1R.P 4(R8), [V22.S4]
 	VLD1R   (R8), [V23.S4]
+	MOVD    $floorConst<>(SB), R9
+	VLD1R.P 4(R9), [V24.S4]
+	VLD1R.P 4(R9), [V25.S4]
+	VLD1R   (R9), [V26.S4]
+	VMOVI   $0, V27.B16
 	VEC_LOOP(ADAM_LOAD, ADAM_OP, ADAM_STORE, ADAM_LOAD1, ADAM_STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
@@ -300,24 +389,24 @@ TEXT ·adamNEON(SB), NOSPLIT, $0-104
 
 // rest loads the last R7 (1 to 15) elements of a vector, at R8, into V0 to V3 and fills up with +0, so
 // that all sixteen lanes take part in the operation of the block, as in pure Go, where the padding
-// turns a lane of -0 into +0. Changes R9, R10 and V20.
+// turns a lane of -0 into +0. Changes R9, R10 and V31.
 TEXT rest<>(SB), NOSPLIT|NOFRAME, $0-0
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	VMOVI $0, V20.B16
+	VMOVI $0, V31.B16
 
-	// V20: the R7 mod 4 elements after the last whole vector.
+	// V31: the R7 mod 4 elements after the last whole vector.
 	AND   $12, R7, R9
 	ADD   R9<<2, R8, R10
 	TBZ   $1, R7, odd
-	FMOVD.P 8(R10), F20
+	FMOVD.P 8(R10), F31
 	TBZ   $0, R7, whole
-	VLD1  (R10), V20.S[2]
+	VLD1  (R10), V31.S[2]
 	B     whole
 odd:
 	TBZ   $0, R7, whole
-	FMOVS (R10), F20
+	FMOVS (R10), F31
 
 whole:
 	CMP   $4, R9
@@ -327,18 +416,18 @@ whole:
 	BEQ   two
 	FLDPQ (R8), (F0, F1)
 	FMOVQ 32(R8), F2
-	VMOV  V20.B16, V3.B16
+	VMOV  V31.B16, V3.B16
 	RET
 two:
 	FLDPQ (R8), (F0, F1)
-	VMOV  V20.B16, V2.B16
+	VMOV  V31.B16, V2.B16
 	RET
 one:
 	FMOVQ (R8), F0
-	VMOV  V20.B16, V1.B16
+	VMOV  V31.B16, V1.B16
 	RET
 none:
-	VMOV  V20.B16, V0.B16
+	VMOV  V31.B16, V0.B16
 	RET
 
 // REDUCE_RESTXY loads the last R7 elements of x (at R1) into V4 to V7 and those of y (at R2) into V0 to
@@ -521,36 +610,299 @@ rowtest:
 	BGE  row
 	RET
 
-#define REDUCE_SUM16 \
-	VFADD4S(0, 16, 16) \
-	VFADD4S(1, 17, 17) \
-	VFADD4S(2, 18, 18) \
-	VFADD4S(3, 19, 19)
+// The float64 lanes of sum, dot and squares: 0 and 1 in V16, and so on to 14 and 15 in V23.
 
-// func sumNEON(x []float32) float32
+// REDUCE_ZERO64 clears them.
+#define REDUCE_ZERO64 \
+	VEC_ZEROLANES       \
+	VMOVI $0, V20.B16   \
+	VMOVI $0, V21.B16   \
+	VMOVI $0, V22.B16   \
+	VMOVI $0, V23.B16
+
+// REDUCE_TREE64 adds them in the fixed order 8 apart, 4, 2, 1. The sum is in F16. Changes V17 to V19.
+#define REDUCE_TREE64 \
+	VFADD2D(20, 16, 16)   \ // lanes 8 apart
+	VFADD2D(21, 17, 17)   \
+	VFADD2D(22, 18, 18)   \
+	VFADD2D(23, 19, 19)   \
+	VFADD2D(18, 16, 16)   \ // 4 apart
+	VFADD2D(19, 17, 17)   \
+	VFADD2D(17, 16, 16)   \ // 2 apart
+	VDUP  V16.D[1], V17   \
+	FADDD F17, F16, F16
+
+// REDUCE_WIDEN converts the sixteen float32 in V0 to V3 to float64 in V8 to V15.
+#define REDUCE_WIDEN \
+	VFCVTL(0, 8)   \
+	VFCVTL2(0, 9)  \
+	VFCVTL(1, 10)  \
+	VFCVTL2(1, 11) \
+	VFCVTL(2, 12)  \
+	VFCVTL2(2, 13) \
+	VFCVTL(3, 14)  \
+	VFCVTL2(3, 15)
+
+// REDUCE_ADD64 adds V8 to V15 to the lanes.
+#define REDUCE_ADD64 \
+	VFADD2D(8, 16, 16)  \
+	VFADD2D(9, 17, 17)  \
+	VFADD2D(10, 18, 18) \
+	VFADD2D(11, 19, 19) \
+	VFADD2D(12, 20, 20) \
+	VFADD2D(13, 21, 21) \
+	VFADD2D(14, 22, 22) \
+	VFADD2D(15, 23, 23)
+
+// func sumNEON(x []float32) float64
 //
-// The sum of x. See sumGeneric.
+// The sum of x, in float64. See sumGeneric.
 //
-// R8 x, R7 elements left, V16 to V19 lanes.
-TEXT ·sumNEON(SB), NOSPLIT, $0-28
+// R8 x, R7 elements left, V16 to V23 lanes.
+TEXT ·sumNEON(SB), NOSPLIT, $0-32
 	MOVD x_base+0(FP), R8
 	MOVD x_len+8(FP), R7
-	VEC_ZEROLANES
+	REDUCE_ZERO64
 	B    blocktest
 block:
 	FLDPQ.P 32(R8), (F0, F1)
 	FLDPQ.P 32(R8), (F2, F3)
-	REDUCE_SUM16
+	REDUCE_WIDEN
+	REDUCE_ADD64
 blocktest:
 	SUBS $16, R7
 	BGE  block
 	ADDS $16, R7
 	BEQ  tree
 	CALL rest<>(SB)
-	REDUCE_SUM16
+	REDUCE_WIDEN
+	REDUCE_ADD64
 tree:
-	REDUCE_TREE
-	FMOVS F16, ret+24(FP)
+	REDUCE_TREE64
+	FMOVD F16, ret+24(FP)
+	RET
+
+// REDUCE_DOT64 adds the products of x in V4 to V7 and y in V0 to V3 to the lanes. Changes V8 to V15 and
+// V24 to V31.
+#define REDUCE_DOT64 \
+	REDUCE_WIDEN                \
+	VFCVTL(4, 24)               \
+	VFCVTL2(4, 25)              \
+	VFCVTL(5, 26)               \
+	VFCVTL2(5, 27)              \
+	VFCVTL(6, 28)               \
+	VFCVTL2(6, 29)              \
+	VFCVTL(7, 30)               \
+	VFCVTL2(7, 31)              \
+	VFMLA V8.D2, V24.D2, V16.D2  \
+	VFMLA V9.D2, V25.D2, V17.D2  \
+	VFMLA V10.D2, V26.D2, V18.D2 \
+	VFMLA V11.D2, V27.D2, V19.D2 \
+	VFMLA V12.D2, V28.D2, V20.D2 \
+	VFMLA V13.D2, V29.D2, V21.D2 \
+	VFMLA V14.D2, V30.D2, V22.D2 \
+	VFMLA V15.D2, V31.D2, V23.D2
+
+// func dotNEON(x, y []float32) float64
+//
+// The sum of x[j] * y[j], in float64. See dotGeneric.
+//
+// R1, R2 current element of x and y, R7 elements left, V16 to V23 lanes.
+TEXT ·dotNEON(SB), NOSPLIT, $0-56
+	MOVD x_base+0(FP), R1
+	MOVD x_len+8(FP), R7
+	MOVD y_base+24(FP), R2
+	REDUCE_ZERO64
+	B    blocktest
+block:
+	REDUCE_BLOCKXY
+	REDUCE_DOT64
+blocktest:
+	SUBS $16, R7
+	BGE  block
+	ADDS $16, R7
+	BEQ  tree
+	REDUCE_RESTXY
+	REDUCE_DOT64
+tree:
+	REDUCE_TREE64
+	FMOVD F16, ret+48(FP)
+	RET
+
+// REDUCE_SHIFT64 subtracts the mean, in V24, from V8 to V15; REDUCE_SQUARE64 squares them.
+#define REDUCE_SHIFT64 \
+	VFSUB2D(24, 8, 8)   \
+	VFSUB2D(24, 9, 9)   \
+	VFSUB2D(24, 10, 10) \
+	VFSUB2D(24, 11, 11) \
+	VFSUB2D(24, 12, 12) \
+	VFSUB2D(24, 13, 13) \
+	VFSUB2D(24, 14, 14) \
+	VFSUB2D(24, 15, 15)
+
+#define REDUCE_SQUARE64 \
+	VFMUL2D(8, 8, 8)    \
+	VFMUL2D(9, 9, 9)    \
+	VFMUL2D(10, 10, 10) \
+	VFMUL2D(11, 11, 11) \
+	VFMUL2D(12, 12, 12) \
+	VFMUL2D(13, 13, 13) \
+	VFMUL2D(14, 14, 14) \
+	VFMUL2D(15, 15, 15)
+
+// REDUCE_PAD64 clears what lies beyond the last R7 (1 to 15) elements in V8 to V15. Their masks begin R7
+// words before the middle of masks64. Changes R9 and V0 to V3.
+#define REDUCE_PAD64 \
+	MOVD    $masks64<>+128(SB), R9 \
+	SUB     R7<<3, R9              \
+	FLDPQ.P 32(R9), (F0, F1)       \
+	FLDPQ.P 32(R9), (F2, F3)       \
+	VAND    V0.B16, V8.B16, V8.B16   \
+	VAND    V1.B16, V9.B16, V9.B16   \
+	VAND    V2.B16, V10.B16, V10.B16 \
+	VAND    V3.B16, V11.B16, V11.B16 \
+	FLDPQ.P 32(R9), (F0, F1)       \
+	FLDPQ   (R9), (F2, F3)         \
+	VAND    V0.B16, V12.B16, V12.B16 \
+	VAND    V1.B16, V13.B16, V13.B16 \
+	VAND    V2.B16, V14.B16, V14.B16 \
+	VAND    V3.B16, V15.B16, V15.B16
+
+// masks64 is sixteen all-ones words of 64 bits, then sixteen zeros.
+DATA masks64<>+0(SB)/8, $0xffffffffffffffff
+DATA masks64<>+8(SB)/8, $0xffffffffffffffff
+DATA masks64<>+16(SB)/8, $0xffffffffffffffff
+DATA masks64<>+24(SB)/8, $0xffffffffffffffff
+DATA masks64<>+32(SB)/8, $0xffffffffffffffff
+DATA masks64<>+40(SB)/8, $0xffffffffffffffff
+DATA masks64<>+48(SB)/8, $0xffffffffffffffff
+DATA masks64<>+56(SB)/8, $0xffffffffffffffff
+DATA masks64<>+64(SB)/8, $0xffffffffffffffff
+DATA masks64<>+72(SB)/8, $0xffffffffffffffff
+DATA masks64<>+80(SB)/8, $0xffffffffffffffff
+DATA masks64<>+88(SB)/8, $0xffffffffffffffff
+DATA masks64<>+96(SB)/8, $0xffffffffffffffff
+DATA masks64<>+104(SB)/8, $0xffffffffffffffff
+DATA masks64<>+112(SB)/8, $0xffffffffffffffff
+DATA masks64<>+120(SB)/8, $0xffffffffffffffff
+DATA masks64<>+128(SB)/8, $0
+DATA masks64<>+136(SB)/8, $0
+DATA masks64<>+144(SB)/8, $0
+DATA masks64<>+152(SB)/8, $0
+DATA masks64<>+160(SB)/8, $0
+DATA masks64<>+168(SB)/8, $0
+DATA masks64<>+176(SB)/8, $0
+DATA masks64<>+184(SB)/8, $0
+DATA masks64<>+192(SB)/8, $0
+DATA masks64<>+200(SB)/8, $0
+DATA masks64<>+208(SB)/8, $0
+DATA masks64<>+216(SB)/8, $0
+DATA masks64<>+224(SB)/8, $0
+DATA masks64<>+232(SB)/8, $0
+DATA masks64<>+240(SB)/8, $0
+DATA masks64<>+248(SB)/8, $0
+GLOBL masks64<>(SB), RODATA|NOPTR, $256
+
+// func squaresNEON(x []float32, mean float64) float64
+//
+// The sum of (x[j] - mean)^2, in float64. See squaresGeneric.
+//
+// R8 x, R7 elements left, V16 to V23 lanes, V24 mean.
+TEXT ·squaresNEON(SB), NOSPLIT, $0-40
+	MOVD  x_base+0(FP), R8
+	MOVD  x_len+8(FP), R7
+	FMOVD mean+24(FP), F24
+	VDUP  V24.D[0], V24.D2
+	REDUCE_ZERO64
+	B    blocktest
+block:
+	FLDPQ.P 32(R8), (F0, F1)
+	FLDPQ.P 32(R8), (F2, F3)
+	REDUCE_WIDEN
+	REDUCE_SHIFT64
+	REDUCE_SQUARE64
+	REDUCE_ADD64
+blocktest:
+	SUBS $16, R7
+	BGE  block
+	ADDS $16, R7
+	BEQ  tree
+	CALL rest<>(SB)
+	REDUCE_WIDEN
+	REDUCE_SHIFT64
+	REDUCE_PAD64
+	REDUCE_SQUARE64
+	REDUCE_ADD64
+tree:
+	REDUCE_TREE64
+	FMOVD F16, ret+32(FP)
+	RET
+
+// func addRowsNEON(sum []float64, x []float32, xs int, at []int32)
+//
+// sum[j] += x[i][j] for all i of at, in float64. See addRowsGeneric.
+//
+// Eight columns at a time, then one by one.
+//
+// R0 sum, R1 x, both at the first column of the block   R11 bytes from row to row   R12 at, R5 its length
+// R7 columns left   R8 current element of at, R6 those left, R9 its row   V16 to V19 columns
+TEXT ·addRowsNEON(SB), NOSPLIT, $0-80
+	MOVD sum_base+0(FP), R0
+	MOVD sum_len+8(FP), R7
+	MOVD x_base+24(FP), R1
+	MOVD xs+48(FP), R11
+	MOVD at_base+56(FP), R12
+	MOVD at_len+64(FP), R5
+	LSL  $2, R11
+	B    widetest
+wide:
+	FLDPQ (R0), (F16, F17)
+	FLDPQ 32(R0), (F18, F19)
+	MOVD  R12, R8
+	MOVD  R5, R6
+	B     widerowtest
+widerow:
+	MOVW.P 4(R8), R9
+	MADD  R11, R1, R9, R9
+	FLDPQ (R9), (F0, F1)
+	VFCVTL(0, 4)
+	VFCVTL2(0, 5)
+	VFCVTL(1, 6)
+	VFCVTL2(1, 7)
+	VFADD2D(4, 16, 16)
+	VFADD2D(5, 17, 17)
+	VFADD2D(6, 18, 18)
+	VFADD2D(7, 19, 19)
+widerowtest:
+	SUBS  $1, R6
+	BGE   widerow
+	FSTPQ.P (F16, F17), 32(R0)
+	FSTPQ.P (F18, F19), 32(R0)
+	ADD   $32, R1
+widetest:
+	SUBS $8, R7
+	BGE  wide
+	ADD  $8, R7
+	B    columntest
+column:
+	FMOVD (R0), F16
+	MOVD  R12, R8
+	MOVD  R5, R6
+	B     rowtest
+row:
+	MOVW.P 4(R8), R9
+	MADD   R11, R1, R9, R9
+	FMOVS  (R9), F0
+	FCVTSD F0, F0
+	FADDD  F0, F16, F16
+rowtest:
+	SUBS  $1, R6
+	BGE   row
+	FMOVD.P F16, 8(R0)
+	ADD   $4, R1
+columntest:
+	SUBS $1, R7
+	BGE  column
 	RET
 
 // ---------------------------------------------------------------------------------

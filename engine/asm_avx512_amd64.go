@@ -53,12 +53,17 @@ var avx512Kernels = kernels{table{
 	shift:                  shiftAVX512,
 	relu:                   reluAVX512,
 	reluBackward:           reluBackwardAVX512,
+	decay:                  decayAVX512,
+	normalise:              normaliseAVX512,
 	normBackward:           normBackwardAVX512,
 	adam:                   adamAVX512,
 	dotRows:                dotRowsAVX512,
 	sqdistRows:             sqdistRowsAVX512,
 	quadRows:               quadRowsAVX512,
 	sum:                    sumAVX512,
+	dot:                    dotAVX512,
+	squares:                squaresAVX512,
+	addRows:                addRowsAVX512,
 	exp:                    expAVX512,
 	log:                    logAVX512,
 	gradient:               gradientAVX512,
@@ -144,10 +149,20 @@ func reluAVX512(dst, x []float32)
 //go:noescape
 func reluBackwardAVX512(dst, x, y []float32)
 
+// decayAVX512 is decayGeneric with AVX-512.
+//
+//go:noescape
+func decayAVX512(a float32, x []float32)
+
+// normaliseAVX512 is normaliseGeneric with AVX-512.
+//
+//go:noescape
+func normaliseAVX512(dst, x []float32, mean, rstd float64)
+
 // normBackwardAVX512 is normBackwardGeneric with AVX-512.
 //
 //go:noescape
-func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float32)
+func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float64)
 
 // adamAVX512 is adamGeneric with AVX-512.
 //
@@ -172,7 +187,22 @@ func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
 // sumAVX512 is sumGeneric with AVX-512.
 //
 //go:noescape
-func sumAVX512(x []float32) float32
+func sumAVX512(x []float32) float64
+
+// dotAVX512 is dotGeneric with AVX-512.
+//
+//go:noescape
+func dotAVX512(x, y []float32) float64
+
+// squaresAVX512 is squaresGeneric with AVX-512.
+//
+//go:noescape
+func squaresAVX512(x []float32, mean float64) float64
+
+// addRowsAVX512 is addRowsGeneric with AVX-512.
+//
+//go:noescape
+func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
 
 // expAVX512 is expGeneric with AVX-512.
 //

@@ -23,12 +23,17 @@
 //	shiftAVX512         dst[j] = x[j] + a
 //	reluAVX512          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardAVX512  dst[j] = y[j] where x[j] > 0, else +0
-//	normBackwardAVX512  dst[j] = rstd * fma(-c2, x[j], y[j] - c1)
+//	decayAVX512         x[j] = a * x[j], +0 below 2^-100
+//	normaliseAVX512     dst[j] = (x[j] - mean) * rstd, in float64
+//	normBackwardAVX512  dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64
 //	adamAVX512          one Adam step on p
 //	dotRowsAVX512       dst[i] = sum over j of x[i][j] * y[i][j]
 //	sqdistRowsAVX512    dst[i] = sum over j of (x[i][j] - y[j])^2
 //	quadRowsAVX512      dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2
-//	sumAVX512           the sum of x
+//	sumAVX512           the sum of x, in float64
+//	dotAVX512           the sum of x[j] * y[j], in float64
+//	squaresAVX512       the sum of (x[j] - mean)^2, in float64
+//	addRowsAVX512       sum[j] += x[i][j] for all i of at, in float64
 //	expAVX512           dst[j] = exp(x[j])
 //	logAVX512           dst[j] = log(x[j])
 //	fmaPeakAVX512       rounds of 24 independent fused multiply-adds
@@ -191,37 +196,106 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VZEROUPPER
 	RET
 
+// K2: the lanes that are not below the floor in magnitude, or NaN.
+#define ELEM_DECAY \
+	VMULPS    Z14, Z0, Z0        \
+	VANDPS    Z12, Z0, Z1        \
+	VCMPPS    $0x15, Z13, Z1, K2 \
+	VMOVAPS.Z Z0, K2, Z0
+
+// func decayAVX512(a float32, x []float32)
+//
+// x[j] = a * x[j], +0 below 2^-100. See decayGeneric.
+//
+// DI and SI x, Z12 magnitude bits, Z13 floor, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
+TEXT ·decayAVX512(SB), NOSPLIT, $0-32
+	VBROADCASTSS a+0(FP), Z14
+	MOVQ x_base+8(FP), DI
+	MOVQ x_len+16(FP), CX
+	MOVQ DI, SI
+	VBROADCASTSS ·floorConst+0(SB), Z12
+	VBROADCASTSS ·floorConst+32(SB), Z13
+	VEC_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	VZEROUPPER
+	RET
+
+#define ELEM_NORMALISE \
+	VEC_WIDENX          \
+	VSUBPD Z13, Z2, Z2  \ // x - mean
+	VSUBPD Z13, Z3, Z3  \
+	VMULPD Z14, Z2, Z2  \
+	VMULPD Z14, Z3, Z3  \
+	VEC_NARROW
+
+// func normaliseAVX512(dst, x []float32, mean, rstd float64)
+//
+// dst[j] = (x[j] - mean) * rstd, in float64. See normaliseGeneric.
+//
+// DI dst, SI x, Z13 mean, Z14 rstd, CX elements left; VEC_LOOP uses AX, R8 and K1.
+TEXT ·normaliseAVX512(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSD mean+48(FP), Z13
+	VBROADCASTSD rstd+56(FP), Z14
+	VEC_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	VZEROUPPER
+	RET
+
 // x: normalised output, y: gradient.
 #define ELEM_NORMBACK \
-	VSUBPS       Z12, Z1, Z1 \ // y - c1
-	VFNMADD231PS Z0, Z13, Z1 \ // fma(-c2, x, y - c1)
-	VMULPS       Z14, Z1, Z0
+	VEC_WIDENX          \
+	VEC_WIDENY          \
+	VSUBPD Z12, Z6, Z6  \ // y - c1
+	VSUBPD Z12, Z7, Z7  \
+	VMULPD Z13, Z2, Z2  \ // c2 x
+	VMULPD Z13, Z3, Z3  \
+	VSUBPD Z2, Z6, Z2   \ // y - c1 - c2 x
+	VSUBPD Z3, Z7, Z3   \
+	VMULPD Z14, Z2, Z2  \
+	VMULPD Z14, Z3, Z3  \
+	VEC_NARROW
 
-// func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float32)
+// func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float64)
 //
-// dst[j] = rstd * fma(-c2, x[j], y[j] - c1). See normBackwardGeneric.
+// dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64. See normBackwardGeneric.
 //
 // DI dst, SI x, DX y, Z12 c1, Z13 c2, Z14 rstd, CX elements left; VEC_LOOP uses AX, R8 and K1.
-TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-84
+TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-96
 	MOVQ dst_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
 	MOVQ y_base+48(FP), DX
 	MOVQ dst_len+8(FP), CX
-	VBROADCASTSS c1+72(FP), Z12
-	VBROADCASTSS c2+76(FP), Z13
-	VBROADCASTSS rstd+80(FP), Z14
+	VBROADCASTSD c1+72(FP), Z12
+	VBROADCASTSD c2+80(FP), Z13
+	VBROADCASTSD rstd+88(FP), Z14
 	VEC_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
 	VZEROUPPER
 	RET
 
-// g in Z0, m in Z1, v in Z2, p in Z3; the new m is in Z12, v in Z0, p in Z3.
+// g in Z0, m in Z1, v in Z2, p in Z3, +0 below their floors; the new m is in Z12, v in Z0, p in Z3.
 #define ADAM_OP \
-	VMULPS       Z4, Z0, Z0    \ // g *= clip
-	VMULPS       Z6, Z0, Z12   \
-	VFMADD231PS  Z5, Z1, Z12   \ // m = fma(beta1, m, (1-beta1)*g)
-	VMULPS       Z0, Z0, Z0    \
-	VMULPS       Z8, Z0, Z0    \
-	VFMADD231PS  Z7, Z2, Z0    \ // v = fma(beta2, v, (1-beta2)*(g*g))
+	VANDPS       Z15, Z0, Z12        \ // K2 to K4: g, m and v that are not below their floors
+	VANDPS       Z15, Z1, Z13        \
+	VCMPPS       $0x15, Z17, Z12, K2 \
+	VCMPPS       $0x15, Z17, Z13, K3 \
+	VCMPPS       $0x15, Z18, Z2, K4  \
+	VMOVAPS.Z    Z0, K2, Z0          \
+	VMOVAPS.Z    Z1, K3, Z1          \
+	VMOVAPS.Z    Z2, K4, Z2          \
+	VMULPS       Z4, Z0, Z0          \ // g *= clip
+	VMULPS       Z6, Z0, Z12         \
+	VFMADD231PS  Z5, Z1, Z12         \ // m = fma(beta1, m, (1-beta1)*g)
+	VANDPS       Z15, Z0, Z13        \
+	VCMPPS       $0x15, Z16, Z13, K2 \
+	VANDPS       Z15, Z12, Z13       \
+	VCMPPS       $0x15, Z17, Z13, K3 \
+	VMOVAPS.Z    Z12, K3, Z12        \ // m, +0 below its floor
+	VMULPS.Z     Z0, Z0, K2, Z0      \ // g*g, +0 where g is below its floor
+	VMULPS       Z8, Z0, Z0          \
+	VFMADD231PS  Z7, Z2, Z0          \ // v = fma(beta2, v, (1-beta2)*(g*g))
+	VCMPPS       $0x15, Z18, Z0, K2  \
+	VMOVAPS.Z    Z0, K2, Z0          \ // v, +0 below its floor
 	VSQRTPS      Z0, Z13       \
 	VFMADD213PS  Z11, Z10, Z13 \ // fma(sqrt(v), rbc2, eps)
 	VDIVPS       Z13, Z12, Z13 \
@@ -255,6 +329,7 @@ TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-84
 //
 // DI p, SI g, DX m, BX v, CX elements left; VEC_LOOP uses AX, R8 and K1. R10 *co.
 // Z4 clip, Z5 beta1, Z6 1-beta1, Z7 beta2, Z8 1-beta2, Z9 step, Z10 rbc2, Z11 eps.
+// Z15 magnitude bits, Z16 to Z18 the floors of g in v, of g and m, and of v. K2 to K4 masks.
 TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 	MOVQ p_base+0(FP), DI
 	MOVQ g_base+24(FP), SI
@@ -270,6 +345,10 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS 20(R10), Z9
 	VBROADCASTSS 24(R10), Z10
 	VBROADCASTSS 28(R10), Z11
+	VBROADCASTSS ·floorConst+0(SB), Z15
+	VBROADCASTSS ·floorConst+64(SB), Z16
+	VBROADCASTSS ·floorConst+32(SB), Z17
+	VBROADCASTSS ·floorConst+96(SB), Z18
 	VEC_LOOP(ADAM_LOAD, ADAM_OP, ADAM_STORE, ADAM_MASKLOAD, ADAM_MASKSTORE, l16, rest, end)
 	VZEROUPPER
 	RET
@@ -627,19 +706,23 @@ rowtest:
 	VZEROUPPER
 	RET
 
-// func sumAVX512(x []float32) float32
+// func sumAVX512(x []float32) float64
 //
-// The sum of x. See sumGeneric.
+// The sum of x, in float64. See sumGeneric.
 //
-// SI x, CX elements left, Z4 lanes, K1 tail mask
-TEXT ·sumAVX512(SB), NOSPLIT, $0-28
+// SI x, CX elements left, Z4 and Z5 lanes, K1 tail mask
+TEXT ·sumAVX512(SB), NOSPLIT, $0-32
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
 	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
 	SUBQ $16, CX
 	JLT  rest
 block:
-	VADDPS (SI), Z4, Z4
+	VCVTPS2PD (SI), Z2
+	VCVTPS2PD 32(SI), Z3
+	VADDPD Z2, Z4, Z4
+	VADDPD Z3, Z5, Z5
 	ADDQ $64, SI
 	SUBQ $16, CX
 	JGE  block
@@ -648,10 +731,182 @@ rest:
 	JEQ  tree
 	VEC_TAILMASK
 	VMOVUPS.Z (SI), K1, Z0
-	VADDPS Z0, Z4, Z4
+	VEC_WIDENX
+	VADDPD Z2, Z4, Z4
+	VADDPD Z3, Z5, Z5
 tree:
-	REDUCE_TREE
-	VMOVSS X4, ret+24(FP)
+	REDUCE_TREE64
+	VMOVSD X4, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotAVX512(x, y []float32) float64
+//
+// The sum of x[j] * y[j], in float64. See dotGeneric.
+//
+// SI x, DX y, CX elements left, Z4 and Z5 lanes, K1 tail mask
+TEXT ·dotAVX512(SB), NOSPLIT, $0-56
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	MOVQ y_base+24(FP), DX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	SUBQ $16, CX
+	JLT  rest
+block:
+	VCVTPS2PD (SI), Z2
+	VCVTPS2PD 32(SI), Z3
+	VCVTPS2PD (DX), Z6
+	VCVTPS2PD 32(DX), Z7
+	VFMADD231PD Z6, Z2, Z4
+	VFMADD231PD Z7, Z3, Z5
+	ADDQ $64, SI
+	ADDQ $64, DX
+	SUBQ $16, CX
+	JGE  block
+rest:
+	ADDQ $16, CX
+	JEQ  tree
+	VEC_TAILMASK
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VEC_WIDENX
+	VEC_WIDENY
+	VFMADD231PD Z6, Z2, Z4
+	VFMADD231PD Z7, Z3, Z5
+tree:
+	REDUCE_TREE64
+	VMOVSD X4, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func squaresAVX512(x []float32, mean float64) float64
+//
+// The sum of (x[j] - mean)^2, in float64. See squaresGeneric.
+//
+// SI x, CX elements left, Z4 and Z5 lanes, Z6 mean, K1 and K2 tail masks of the lower and upper lanes
+TEXT ·squaresAVX512(SB), NOSPLIT, $0-40
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	VBROADCASTSD mean+24(FP), Z6
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	SUBQ $16, CX
+	JLT  rest
+block:
+	VCVTPS2PD (SI), Z2
+	VCVTPS2PD 32(SI), Z3
+	VSUBPD Z6, Z2, Z2
+	VSUBPD Z6, Z3, Z3
+	VMULPD Z2, Z2, Z2
+	VMULPD Z3, Z3, Z3
+	VADDPD Z2, Z4, Z4
+	VADDPD Z3, Z5, Z5
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JGE  block
+rest:
+	ADDQ $16, CX
+	JEQ  tree
+	VEC_TAILMASK
+	KSHIFTRW $8, K1, K2
+	VMOVUPS.Z (SI), K1, Z0
+	VEC_WIDENX
+	VSUBPD.Z Z6, Z2, K1, Z2 // 0 beyond the end
+	VSUBPD.Z Z6, Z3, K2, Z3
+	VMULPD Z2, Z2, Z2
+	VMULPD Z3, Z3, Z3
+	VADDPD Z2, Z4, Z4
+	VADDPD Z3, Z5, Z5
+tree:
+	REDUCE_TREE64
+	VMOVSD X4, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
+//
+// sum[j] += x[i][j] for all i of at, in float64. See addRowsGeneric.
+//
+// 32 columns at a time, then up to 16.
+//
+// DI sum, SI x, both at the first column of the block   R10 bytes from row to row   DX at, R12 its length
+// CX columns left, R11 the same while CX makes a mask   R8 current element of at, BX those left, AX its row
+// Columns: Z4 to Z7. K1 and K2 masks of the columns, of the last eight from K1's upper half
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-80
+	MOVQ sum_base+0(FP), DI
+	MOVQ sum_len+8(FP), CX
+	MOVQ x_base+24(FP), SI
+	MOVQ xs+48(FP), R10
+	MOVQ at_base+56(FP), DX
+	MOVQ at_len+64(FP), R12
+	SHLQ $2, R10
+	JMP  widetest
+wide:
+	VMOVUPD (DI), Z4
+	VMOVUPD 64(DI), Z5
+	VMOVUPD 128(DI), Z6
+	VMOVUPD 192(DI), Z7
+	MOVQ DX, R8
+	MOVQ R12, BX
+	JMP  widerowtest
+widerow:
+	MOVLQSX (R8), AX
+	IMULQ R10, AX
+	VCVTPS2PD (SI)(AX*1), Z0
+	VCVTPS2PD 32(SI)(AX*1), Z1
+	VCVTPS2PD 64(SI)(AX*1), Z2
+	VCVTPS2PD 96(SI)(AX*1), Z3
+	VADDPD Z0, Z4, Z4
+	VADDPD Z1, Z5, Z5
+	VADDPD Z2, Z6, Z6
+	VADDPD Z3, Z7, Z7
+	ADDQ $4, R8
+widerowtest:
+	SUBQ $1, BX
+	JGE  widerow
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	VMOVUPD Z6, 128(DI)
+	VMOVUPD Z7, 192(DI)
+	ADDQ $256, DI
+	ADDQ $128, SI
+widetest:
+	SUBQ $32, CX
+	JGE  wide
+	ADDQ $32, CX
+	JMP  parttest
+part:
+	MOVQ CX, R11
+	MOVQ $16, R8
+	CMPQ CX, R8
+	CMOVQGT R8, CX
+	VEC_TAILMASK
+	KSHIFTRW $8, K1, K2
+	VMOVUPD.Z (DI), K1, Z4
+	VMOVUPD.Z 64(DI), K2, Z5
+	MOVQ DX, R8
+	MOVQ R12, BX
+	JMP  rowtest
+row:
+	MOVLQSX (R8), AX
+	IMULQ R10, AX
+	VMOVUPS.Z (SI)(AX*1), K1, Z0
+	VEC_WIDENX
+	VADDPD Z2, Z4, Z4
+	VADDPD Z3, Z5, Z5
+	ADDQ $4, R8
+rowtest:
+	SUBQ $1, BX
+	JGE  row
+	VMOVUPD Z4, K1, (DI)
+	VMOVUPD Z5, K2, 64(DI)
+	ADDQ $128, DI
+	ADDQ $64, SI
+	LEAQ -16(R11), CX
+parttest:
+	CMPQ CX, $0
+	JGT  part
 	VZEROUPPER
 	RET
 

@@ -20,7 +20,8 @@ func TestCallsAreShort(t *testing.T) {
 		e.kern = kern
 		most := map[string]int{}
 		count := func(what string, n int) { most[what] = max(most[what], n) }
-		panel, pair, dots, sum := kern.table.panel, kern.table.pair, kern.table.dotRows, kern.table.sum
+		panel, pair, dots := kern.table.panel, kern.table.pair, kern.table.dotRows
+		sum, dot, addRows := kern.table.sum, kern.table.dot, kern.table.addRows
 		kern.table.panel = func(args *panelArgs) {
 			elements := (args.tiles*args.rows + args.tall) * args.k
 			count("elements of A", elements)
@@ -45,9 +46,17 @@ func TestCallsAreShort(t *testing.T) {
 			count("elements", n*len(dst))
 			dots(dst, x, xs, y, ys, n)
 		}
-		kern.table.sum = func(x []float32) float32 {
+		kern.table.sum = func(x []float32) float64 {
 			count("elements", len(x))
 			return sum(x)
+		}
+		kern.table.dot = func(x, y []float32) float64 {
+			count("elements", len(x))
+			return dot(x, y)
+		}
+		kern.table.addRows = func(sum []float64, x []float32, xs int, at []int32) {
+			count("elements", 2*len(at)*len(sum))
+			addRows(sum, x, xs, at)
 		}
 		for _, s := range [][3]int{{10 * kern.mc, kern.kc, 3}, {5 * kern.mc, kern.kc, 70},
 			{4*kern.mc + 1, 3 * kern.kc, 40}, {9 * kern.mc, kern.kc / 4, 3}, {64, 64, 3000}} {
@@ -59,6 +68,9 @@ func TestCallsAreShort(t *testing.T) {
 		e.RowDots(make([]float32, 7), x, x)
 		e.Dot(x.Data, x.Data)
 		e.Sum(x.Data)
+		for _, cols := range []int{1, 7, 64, elements / 2} {
+			e.ColumnSums(make([]float32, cols), View(x.Data, len(x.Data)/cols, cols), false)
+		}
 		for what, limit := range map[string]int{"elements of A": kern.mc * kern.kc, "inner indices": kern.kc,
 			"flop of several panels": int(100 * kern.flopPerMicrosecond), "elements": elements} {
 			if most[what] == 0 || most[what] > limit {

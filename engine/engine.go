@@ -33,7 +33,7 @@ type jobs struct {
 	everyThread everyThreadJob
 	parallel    parallelJob
 	outer       workerJob // a Job
-	one         [1]float32
+	parts       []float64 // of a sum
 }
 
 // Option changes how New makes an engine.
@@ -138,6 +138,7 @@ type arena struct {
 	buffers [slots + CallerSlots][]float32
 	packed  Packed // an operand in the worker's memory
 	one     [1]float32
+	sums    [rowBlock]float64 // of columns
 }
 
 // slot names a use of scratch memory.

@@ -14,8 +14,29 @@ func (w *Worker) Multiply(dst, x, y []float32) { w.e.kern.multiply(dst, x, y) }
 // Shift sets dst[j] = a + x[j].
 func (w *Worker) Shift(dst []float32, a float32, x []float32) { w.e.kern.shift(dst, a, x) }
 
-// Sum returns the sum of x in lanes, in one call: x should be short.
-func (w *Worker) Sum(x []float32) float32 { return w.e.kern.sum(x) }
+// Sum is Engine.Sum on this thread alone.
+func (w *Worker) Sum(x []float32) float32 { return float32(w.Sum64(x)) }
+
+// Sum64 is Sum before it is rounded to float32.
+func (w *Worker) Sum64(x []float32) float64 { return w.e.kern.longSum(x) }
+
+// AddRowsOf adds the listed rows of x to sum, one after the other, in float64.
+func (w *Worker) AddRowsOf(sum []float64, x Matrix, rows []int32) {
+	x.check("Worker.AddRowsOf", "x")
+	length("Worker.AddRowsOf", "sum", len(sum), x.Cols)
+	if len(sum) == 0 {
+		return
+	}
+	step := 1024
+	if len(sum) > 64 {
+		step = 1 // pieces of many rows, far apart, would be slow to read
+	}
+	for len(rows) > 0 {
+		n := min(step, len(rows))
+		w.e.kern.addRows(sum, x.Data, x.RS, rows[:n])
+		rows = rows[n:]
+	}
+}
 
 // Sub sets dst[j] = x[j] - y[j].
 func (w *Worker) Sub(dst, x, y []float32) {
@@ -31,7 +52,7 @@ func (w *Worker) SubRows(dst, x, y Matrix) {
 	}
 }
 
-// ShortDot is Dot in one call, for vectors of at most 2^17 elements.
+// ShortDot returns the dot product of x and y in float32 and lanes, as RowDots does.
 func (w *Worker) ShortDot(x, y []float32) float32 {
 	one := w.e.scratch[w.index].one[:]
 	w.e.kern.dotRows(one, x, 0, y, 0, len(x))

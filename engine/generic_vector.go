@@ -77,10 +77,24 @@ func reluBackwardGeneric(dst, x, y []float32) {
 	}
 }
 
-// normBackwardGeneric sets dst[j] = rstd * fma(-c2, x[j], y[j]-c1).
-func normBackwardGeneric(dst, x, y []float32, c1, c2, rstd float32) {
+// decayGeneric sets x[j] = a * x[j], and +0 where that is below 2^-100.
+func decayGeneric(a float32, x []float32) {
+	for j := range x {
+		x[j] = flush(a*x[j], MomentFloor)
+	}
+}
+
+// normaliseGeneric sets dst[j] = (x[j] - mean) * rstd, in float64.
+func normaliseGeneric(dst, x []float32, mean, rstd float64) {
 	for j := range dst {
-		dst[j] = rstd * num.FMA32(-c2, x[j], y[j]-c1)
+		dst[j] = float32((float64(x[j]) - mean) * rstd)
+	}
+}
+
+// normBackwardGeneric sets dst[j] = rstd * (y[j] - c1 - c2*x[j]), in float64 with a rounding each.
+func normBackwardGeneric(dst, x, y []float32, c1, c2, rstd float64) {
+	for j := range dst {
+		dst[j] = float32(rstd * (float64(y[j]) - c1 - float64(c2*float64(x[j]))))
 	}
 }
 
@@ -90,13 +104,34 @@ func normBackwardGeneric(dst, x, y []float32, c1, c2, rstd float32) {
 //	m  = fma(beta1, m, (1-beta1)*g')
 //	v  = fma(beta2, v, (1-beta2)*(g'*g'))
 //	p  = fma(-step, m/fma(sqrt(v), rbc2, eps), p)
+//
+// where g and the old and new m below 2^-100 in magnitude are +0, the old and new v below 2^-114, and g'
+// below 2^-57 in magnitude in the square. See Engine.Adam for what these floors change.
 func adamGeneric(p, g, m, v []float32, co *AdamCoefficients) {
 	for j := range p {
-		x := co.Clip * g[j]
-		m[j] = num.FMA32(co.Beta1, m[j], float32(co.OneMinusBeta1*x))
-		v[j] = num.FMA32(co.Beta2, v[j], float32(co.OneMinusBeta2*float32(x*x)))
+		x := co.Clip * flush(g[j], MomentFloor)
+		m[j] = flush(num.FMA32(co.Beta1, flush(m[j], MomentFloor), float32(co.OneMinusBeta1*x)), MomentFloor)
+		x = flush(x, squareFloor)
+		v[j] = flushBelow(num.FMA32(co.Beta2, flushBelow(v[j], SecondMomentFloor),
+			float32(co.OneMinusBeta2*float32(x*x))), SecondMomentFloor)
 		p[j] = num.FMA32(-co.Step, m[j]/num.FMA32(sqrt32(v[j]), co.RBC2, co.Eps), p[j])
 	}
+}
+
+// flush returns x, or +0 if its magnitude is below the floor.
+func flush(x, floor float32) float32 {
+	if -floor < x && x < floor {
+		return 0
+	}
+	return x
+}
+
+// flushBelow returns x, or +0 if it is below the floor.
+func flushBelow(x, floor float32) float32 {
+	if x < floor {
+		return 0
+	}
+	return x
 }
 
 // sqrt32 is the correctly rounded square root. Rounding the float64 root of a float32 again gives the
@@ -167,14 +202,55 @@ func quadRowsGeneric(dst, x []float32, xs int, y, w []float32) {
 	}
 }
 
-// sumGeneric returns the sum of x.
-func sumGeneric(x []float32) float32 {
-	var l lanes
-	for j, v := range x {
-		l[j&15] += v
+// lanes64 are sixteen partial sums like lanes, in float64. They begin with +0 and no addition makes them
+// -0: products of two float32 do not underflow.
+type lanes64 [16]float64
+
+// sum adds the lanes in the order of lanes.sum.
+func (l *lanes64) sum() float64 {
+	for h := 8; h > 0; h /= 2 {
+		for i := range h {
+			l[i] += l[i+h]
+		}
 	}
-	l.pad(len(x))
+	return l[0]
+}
+
+// sumGeneric returns the sum of x.
+func sumGeneric(x []float32) float64 {
+	var l lanes64
+	for j, v := range x {
+		l[j&15] += float64(v)
+	}
 	return l.sum()
+}
+
+// dotGeneric returns the sum of x[j]*y[j]. The products are exact, so fusing changes nothing.
+func dotGeneric(x, y []float32) float64 {
+	var l lanes64
+	for j, v := range x {
+		l[j&15] += float64(v) * float64(y[j])
+	}
+	return l.sum()
+}
+
+// squaresGeneric returns the sum of (x[j] - mean)^2, each square rounded to float64.
+func squaresGeneric(x []float32, mean float64) float64 {
+	var l lanes64
+	for j, v := range x {
+		t := float64(v) - mean
+		l[j&15] += float64(t * t)
+	}
+	return l.sum()
+}
+
+// addRowsGeneric adds x[i*xs+j] to sum[j], for the rows i of at in their order.
+func addRowsGeneric(sum []float64, x []float32, xs int, at []int32) {
+	for _, i := range at {
+		for j := range sum {
+			sum[j] += float64(x[int(i)*xs+j])
+		}
+	}
 }
 
 // expGeneric sets dst[j] = exp(x[j]).

@@ -183,7 +183,14 @@ func (kern *kernels) reluBackward(dst, x, y []float32) {
 	kern.table.reluBackward(dst, x, y)
 }
 
-func (kern *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float32) {
+func (kern *kernels) decay(a float32, x []float32) { kern.table.decay(a, x) }
+
+func (kern *kernels) normalise(dst, x []float32, mean, rstd float64) {
+	need("normalise", "x", len(x), len(dst))
+	kern.table.normalise(dst, x, mean, rstd)
+}
+
+func (kern *kernels) normBackward(dst, x, y []float32, c1, c2, rstd float64) {
 	need("normBackward", "x", len(x), len(dst))
 	need("normBackward", "y", len(y), len(dst))
 	kern.table.normBackward(dst, x, y, c1, c2, rstd)
@@ -222,7 +229,41 @@ func (kern *kernels) quadRows(dst, x []float32, xs int, y, w []float32) {
 	kern.table.quadRows(dst, x, xs, y, w)
 }
 
-func (kern *kernels) sum(x []float32) float32 { return kern.table.sum(x) }
+func (kern *kernels) sum(x []float32) float64 { return kern.table.sum(x) }
+
+func (kern *kernels) dot(x, y []float32) float64 {
+	need("dot", "y", len(y), len(x))
+	return kern.table.dot(x, y)
+}
+
+func (kern *kernels) squares(x []float32, mean float64) float64 { return kern.table.squares(x, mean) }
+
+// addRows adds the rows at of x, whose columns are the elements of sum.
+func (kern *kernels) addRows(sum []float64, x []float32, xs int, at []int32) {
+	last := int32(-1)
+	for _, i := range at {
+		if i < 0 {
+			panic(fmt.Sprintf("engine: addRows: row %d", i))
+		}
+		last = max(last, i)
+	}
+	need("addRows", "x", len(x), span(int(last)+1, xs, len(sum)))
+	kern.table.addRows(sum, x, xs, at)
+}
+
+// addFirstRows adds the first rows of x, at most as many as firstRows has.
+func (kern *kernels) addFirstRows(sum []float64, x []float32, xs, rows int) {
+	need("addRows", "x", len(x), span(rows, xs, len(sum)))
+	kern.table.addRows(sum, x, xs, firstRows[:rows])
+}
+
+// firstRows lists the rows 0, 1, 2, ...
+var firstRows = func() (list [1024]int32) {
+	for i := range list {
+		list[i] = int32(i)
+	}
+	return list
+}()
 
 func (kern *kernels) exp(dst, x []float32) {
 	need("exp", "x", len(x), len(dst))

@@ -25,6 +25,13 @@ var elementwiseCases = []elementwiseCase{
 	{"scale, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[0]) }},
 	{"shift", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[1]) }},
 	{"shift, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[0]) }},
+	{"decay", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.decay(s[0], b[0]) }},
+	{"normalise", 2, 2, func(kern *kernels, b [][]float32, s []float32) {
+		kern.table.normalise(b[0], b[1], double(s[0]), double(s[1]))
+	}},
+	{"normalise, dst = x", 1, 2, func(kern *kernels, b [][]float32, s []float32) {
+		kern.table.normalise(b[0], b[0], double(s[0]), double(s[1]))
+	}},
 	{"relu", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[1]) }},
 	{"relu, dst = x", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[0]) }},
 	{"reluBackward", 3, 0, func(kern *kernels, b [][]float32,
@@ -34,10 +41,10 @@ var elementwiseCases = []elementwiseCase{
 	{"reluBackward, dst = y", 2, 0,
 		func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[0]) }},
 	{"normBackward", 3, 3, func(kern *kernels, b [][]float32, s []float32) {
-		kern.table.normBackward(b[0], b[1], b[2], s[0], s[1], s[2])
+		kern.table.normBackward(b[0], b[1], b[2], double(s[0]), double(s[1]), double(s[2]))
 	}},
 	{"normBackward, dst = y", 2, 3, func(kern *kernels, b [][]float32, s []float32) {
-		kern.table.normBackward(b[0], b[1], b[0], s[0], s[1], s[2])
+		kern.table.normBackward(b[0], b[1], b[0], double(s[0]), double(s[1]), double(s[2]))
 	}},
 	{"adam", 4, 8, func(kern *kernels, b [][]float32, s []float32) {
 		kern.table.adam(b[0], b[1], b[2], b[3], &AdamCoefficients{s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]})
@@ -151,7 +158,22 @@ var reductionCases = []reductionCase{
 	{"sum", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
 		for i := range dst {
 			at := min(i*xs, len(x)-n) // a row without elements may begin beyond x
-			dst[i] = kern.table.sum(x[at : at+n])
+			dst[i] = mixed(kern.table.sum(x[at : at+n]))
+		}
+	}},
+	{"dot", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		for i := range dst {
+			at, with := min(i*xs, len(x)-n), min(i*ys, len(y)-n)
+			dst[i] = mixed(kern.table.dot(x[at:at+n], y[with:with+n]))
+		}
+	}},
+	{"squares", func(kern *kernels, dst, x []float32, xs int, y []float32, ys, n int) {
+		for i := range dst {
+			at, mean := min(i*xs, len(x)-n), 0.7
+			if len(y) > 0 {
+				mean = double(y[0])
+			}
+			dst[i] = mixed(kern.table.squares(x[at:at+n], mean))
 		}
 	}},
 }

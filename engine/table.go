@@ -80,12 +80,17 @@ type table struct {
 	shift        func(dst []float32, a float32, x []float32)
 	relu         func(dst, x []float32)
 	reluBackward func(dst, x, y []float32)
-	normBackward func(dst, x, y []float32, c1, c2, rstd float32)
+	decay        func(a float32, x []float32)
+	normalise    func(dst, x []float32, mean, rstd float64)
+	normBackward func(dst, x, y []float32, c1, c2, rstd float64)
 	adam         func(p, g, m, v []float32, co *AdamCoefficients)
 	dotRows      func(dst, x []float32, xs int, y []float32, ys, n int)
 	sqdistRows   func(dst, x []float32, xs int, y []float32)
 	quadRows     func(dst, x []float32, xs int, y, w []float32)
-	sum          func(x []float32) float32
+	sum          func(x []float32) float64
+	dot          func(x, y []float32) float64
+	squares      func(x []float32, mean float64) float64
+	addRows      func(sum []float64, x []float32, xs int, at []int32)
 	exp          func(dst, x []float32)
 	log          func(dst, x []float32)
 
@@ -127,12 +132,17 @@ var genericKernels = kernels{table{
 	shift:                  shiftGeneric,
 	relu:                   reluGeneric,
 	reluBackward:           reluBackwardGeneric,
+	decay:                  decayGeneric,
+	normalise:              normaliseGeneric,
 	normBackward:           normBackwardGeneric,
 	adam:                   adamGeneric,
 	dotRows:                dotRowsGeneric,
 	sqdistRows:             sqdistRowsGeneric,
 	quadRows:               quadRowsGeneric,
 	sum:                    sumGeneric,
+	dot:                    dotGeneric,
+	squares:                squaresGeneric,
+	addRows:                addRowsGeneric,
 	exp:                    expGeneric,
 	log:                    logGeneric,
 	gradient:               gradientGeneric,

@@ -25,8 +25,9 @@ const (
 	opReLUBackward
 	opExp
 	opLog
+	opDecay
 	opAdam
-	opPartialDots
+	opPartialSquares
 )
 
 // vectorJob runs an elementwise kernel, chunk by chunk.
@@ -35,6 +36,7 @@ type vectorJob struct {
 	kern       *kernels
 	dst        []float32
 	x, y, v    []float32
+	parts      []float64 // a sum a chunk
 	a          float32
 	co         *AdamCoefficients
 	tasks, all int
@@ -61,10 +63,12 @@ func (j *vectorJob) run(_, task int) {
 			j.kern.exp(j.dst[a:b], j.x[a:b])
 		case opLog:
 			j.kern.log(j.dst[a:b], j.x[a:b])
+		case opDecay:
+			j.kern.decay(j.a, j.dst[a:b])
 		case opAdam:
 			j.kern.adam(j.dst[a:b], j.x[a:b], j.y[a:b], j.v[a:b], j.co)
-		case opPartialDots:
-			j.kern.dotRows(j.dst[c:c+1], j.x[a:b], 0, j.y[a:b], 0, b-a)
+		case opPartialSquares:
+			j.parts[c] = j.kern.dot(j.x[a:b], j.x[a:b])
 		}
 	}
 }
@@ -157,49 +161,51 @@ func (e *Engine) Log(dst, x []float32) {
 // microseconds.
 const piece = 1 << 17
 
-// Dot returns the sum of x[j]*y[j] in float32. It has sixteen lanes; lane j mod 16 is a chain of
-// fused multiply-adds that includes element j, and the lanes are added 8 apart, then 4, 2, 1. The
-// sums of pieces of 2^17 elements are added in order.
+// Dot returns the sum of x[j]*y[j]. The products are exact in float64 and are added in float64, in sixteen
+// lanes: lane j mod 16 is a chain that includes element j, and the lanes are added 8 apart, then 4, 2, 1.
+// The sums of pieces of 2^17 elements are added in order, and the end is rounded to float32. See the
+// package documentation for the error.
 func (e *Engine) Dot(x, y []float32) float32 {
 	length("Dot", "y", len(y), len(x))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.kern.dot(e.one[:], x, y)
+	return float32(e.kern.longDot(x, y))
 }
 
-// dot sums x[j]*y[j] in pieces. one is memory for one number.
-func (kern *kernels) dot(one, x, y []float32) (sum float32) {
+// longDot adds x[j]*y[j] in pieces.
+func (kern *kernels) longDot(x, y []float32) (sum float64) {
 	for a := 0; a < len(x); a += piece {
 		b := min(a+piece, len(x))
-		kern.dotRows(one, x[a:b], 0, y[a:b], 0, b-a)
-		sum += one[0]
+		sum += kern.dot(x[a:b], y[a:b])
 	}
 	return sum
 }
 
-// Sum returns the sum of x in float32, in lanes and pieces as in Dot.
+// longSum adds x[j] in pieces.
+func (kern *kernels) longSum(x []float32) (sum float64) {
+	for a := 0; a < len(x); a += piece {
+		sum += kern.sum(x[a:min(a+piece, len(x))])
+	}
+	return sum
+}
+
+// Sum returns the sum of x, added in float64 in lanes and pieces as in Dot, and rounded to float32.
 func (e *Engine) Sum(x []float32) float32 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var s float32
-	for a := 0; a < len(x); a += piece {
-		s += e.kern.sum(x[a:min(a+piece, len(x))])
-	}
-	return s
+	return float32(e.kern.longSum(x))
 }
 
-// SumSquares returns the sum of x[j]^2 as a float64. Chunks of 16,384 elements are summed in float32
-// (see Dot) and their sums added in order in float64, which keeps the sum of millions of elements
-// accurate. It is not finite if and only if an element is not, or a square or the sum of a chunk
-// overflows float32.
+// SumSquares returns the sum of x[j]^2 in float64: the squares are exact, chunks of 16,384 elements are
+// added in lanes as in Dot, and their sums in order. It is not finite if and only if an element is not.
 func (e *Engine) SumSquares(x []float32) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	parts := e.scratch[0].floats(slotS, (len(x)+chunk-1)/chunk)
-	e.each(vectorJob{op: opPartialDots, dst: parts, x: x, y: x}, len(x))
+	parts := Grow(&e.parts, (len(x)+chunk-1)/chunk)
+	e.each(vectorJob{op: opPartialSquares, x: x, parts: parts}, len(x))
 	var s float64
 	for _, v := range parts {
-		s += float64(v)
+		s += v
 	}
 	return s
 }

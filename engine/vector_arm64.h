@@ -22,6 +22,14 @@
 #define VFCMGTZ4S(n, d)    WORD $(0x4ea0c800 | (n)<<5 | (d))           // fcmgt Vd.4s, Vn.4s, #0.0
 #define VFCMGEZ4S(n, d)    WORD $(0x6ea0c800 | (n)<<5 | (d))           // fcmge Vd.4s, Vn.4s, #0.0
 #define VFCMEQZ4S(n, d)    WORD $(0x4ea0d800 | (n)<<5 | (d))           // fcmeq Vd.4s, Vn.4s, #0.0
+#define VFACGT4S(m, n, d)  WORD $(0x6ea0ec00 | (m)<<16 | (n)<<5 | (d)) // facgt Vd.4s, Vn.4s, Vm.4s
+#define VFADD2D(m, n, d)   WORD $(0x4e60d400 | (m)<<16 | (n)<<5 | (d)) // fadd Vd.2d, Vn.2d, Vm.2d
+#define VFSUB2D(m, n, d)   WORD $(0x4ee0d400 | (m)<<16 | (n)<<5 | (d)) // fsub Vd.2d, Vn.2d, Vm.2d
+#define VFMUL2D(m, n, d)   WORD $(0x6e60dc00 | (m)<<16 | (n)<<5 | (d)) // fmul Vd.2d, Vn.2d, Vm.2d
+#define VFCVTL(n, d)       WORD $(0x0e617800 | (n)<<5 | (d))           // fcvtl Vd.2d, Vn.2s
+#define VFCVTL2(n, d)      WORD $(0x4e617800 | (n)<<5 | (d))           // fcvtl2 Vd.2d, Vn.4s
+#define VFCVTN(n, d)       WORD $(0x0e616800 | (n)<<5 | (d))           // fcvtn Vd.2s, Vn.2d
+#define VFCVTN2(n, d)      WORD $(0x4e616800 | (n)<<5 | (d))           // fcvtn2 Vd.4s, Vn.2d
 #define VFMLA4S0(m, n, d)  WORD $(0x4f801000 | (m)<<16 | (n)<<5 | (d)) // fmla Vd.4s, Vn.4s, Vm.s[0]
 
 // VEC_LOOP runs over R7 elements: 16 at a time, then 4, then 1. load, op and store handle four

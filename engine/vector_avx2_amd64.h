@@ -56,6 +56,34 @@ end:
 
 #define VEC_MASKSTORE VMASKMOVPS Y0, Y15, (DI)(AX*4)
 
+// VEC_WIDENX converts the eight float32 of x in Y0 to float64 in Y2 and Y3, VEC_WIDENY those of y in Y1 to
+// Y6 and Y7. VEC_NARROW rounds Y2 and Y3 to float32 in Y0.
+#define VEC_WIDENX \
+	VEXTRACTF128 $1, Y0, X3 \
+	VCVTPS2PD    X0, Y2     \
+	VCVTPS2PD    X3, Y3
+
+#define VEC_WIDENY \
+	VEXTRACTF128 $1, Y1, X7 \
+	VCVTPS2PD    X1, Y6     \
+	VCVTPS2PD    X7, Y7
+
+#define VEC_NARROW \
+	VCVTPD2PSY  Y2, X2         \
+	VCVTPD2PSY  Y3, X3         \
+	VINSERTF128 $1, X3, Y2, Y0
+
+// REDUCE_TREE64 adds the sixteen float64 lanes of a reduction, Y4 to Y7, in the fixed order 8 apart, 4, 2,
+// 1. The sum is in X4. Changes Y5.
+#define REDUCE_TREE64 \
+	VADDPD       Y6, Y4, Y4 \ // lanes 8 apart
+	VADDPD       Y7, Y5, Y5 \
+	VADDPD       Y5, Y4, Y4 \ // 4 apart
+	VEXTRACTF128 $1, Y4, X5 \
+	VADDPD       X5, X4, X4 \ // 2 apart
+	VPERMILPD    $1, X4, X5 \
+	VADDSD       X5, X4, X4
+
 // REDUCE_TREE adds the sixteen lanes of a reduction, (Y4, Y5), in the fixed order 8 apart, 4, 2, 1.
 // The sum is in X4. Changes Y5.
 #define REDUCE_TREE \

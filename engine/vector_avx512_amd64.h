@@ -49,6 +49,34 @@ end:
 
 #define VEC_MASKSTORE VMOVUPS Z0, K1, (DI)(AX*4)
 
+// VEC_WIDENX converts the sixteen float32 of x in Z0 to float64 in Z2 and Z3, VEC_WIDENY those of y in Z1
+// to Z6 and Z7. VEC_NARROW rounds Z2 and Z3 to float32 in Z0.
+#define VEC_WIDENX \
+	VEXTRACTF64X4 $1, Z0, Y3 \
+	VCVTPS2PD     Y0, Z2     \
+	VCVTPS2PD     Y3, Z3
+
+#define VEC_WIDENY \
+	VEXTRACTF64X4 $1, Z1, Y7 \
+	VCVTPS2PD     Y1, Z6     \
+	VCVTPS2PD     Y7, Z7
+
+#define VEC_NARROW \
+	VCVTPD2PS    Z2, Y2         \
+	VCVTPD2PS    Z3, Y3         \
+	VINSERTF64X4 $1, Y3, Z2, Z0
+
+// REDUCE_TREE64 adds the sixteen float64 lanes of a reduction, Z4 and Z5, in the fixed order 8 apart, 4,
+// 2, 1. The sum is in X4. Changes Z5.
+#define REDUCE_TREE64 \
+	VADDPD        Z5, Z4, Z4 \ // lanes 8 apart
+	VEXTRACTF64X4 $1, Z4, Y5 \
+	VADDPD        Y5, Y4, Y4 \ // 4 apart
+	VEXTRACTF128  $1, Y4, X5 \
+	VADDPD        X5, X4, X4 \ // 2 apart
+	VPERMILPD     $1, X4, X5 \
+	VADDSD        X5, X4, X4
+
 // REDUCE_TREE adds the sixteen lanes of a reduction, Z4, in the fixed order 8 apart, 4, 2, 1. The sum
 // is in X4. Changes Y5.
 #define REDUCE_TREE \

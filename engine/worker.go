@@ -136,7 +136,7 @@ func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(sl
 // Dot is Engine.Dot on this thread alone.
 func (w *Worker) Dot(x, y []float32) float32 {
 	length("Worker.Dot", "y", len(y), len(x))
-	return w.e.kern.dot(w.e.scratch[w.index].one[:], x, y)
+	return float32(w.e.kern.longDot(x, y))
 }
 
 // Axpy is Engine.Axpy on this thread alone.

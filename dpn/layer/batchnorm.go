@@ -14,6 +14,10 @@ import (
 //	evaluation:  the same with the running averages instead of mean and var
 //
 // A single row has no unbiased variance, so it does not change the running variance.
+//
+// Statistics and differences are float64 and sums are in increasing row, so that a column of equal numbers
+// gives exactly 0 (up to 2^29 rows, whose sum is exact), nothing overflows, and a mean far from 0 costs no
+// accuracy. The normalised number, y and the gradients are each rounded to float32 once.
 type BatchNorm struct {
 	Weight, Bias *Param // width each; 1 and 0 at first
 
@@ -22,7 +26,7 @@ type BatchNorm struct {
 	width int
 
 	// From the last forward pass in training.
-	rstd []float32
+	rstd []float64
 	xhat []float32 // normalised rows
 }
 
@@ -53,57 +57,55 @@ func (l *BatchNorm) Buffers() []*Param { return []*Param{l.RunningMean, l.Runnin
 func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	checkWhole("BatchNorm", x.Rows, l.width, y, x)
 	if mode == Evaluation {
-		rstd := make([]float32, l.width)
+		rstd := make([]float64, l.width)
 		for j, v := range l.RunningVar.Data {
-			rstd[j] = reciprocalRoot(v + Eps)
+			rstd[j] = 1 / math.Sqrt(float64(v)+Eps)
 		}
 		l.eachRow(e, x.Rows, 2, func(i int) {
 			to, b := y.Row(i), l.Bias.Data
 			for j, v := range x.Row(i) {
-				d := v - l.RunningMean.Data[j]
-				to[j] = float32(float32(d*rstd[j])*l.Weight.Data[j]) + b[j]
+				h := float32((float64(v) - float64(l.RunningMean.Data[j])) * rstd[j])
+				to[j] = float32(h*l.Weight.Data[j]) + b[j]
 			}
 		})
 		return
 	}
 	rstd, xhat := &l.rstd, &l.xhat
 	if mode != Training {
-		rstd, xhat = new([]float32), new([]float32)
+		rstd, xhat = new([]float64), new([]float32)
 	}
-	mean, variance := l.statistics(e, engine.View(engine.Grow(xhat, x.Rows*x.Cols), x.Rows, x.Cols), x)
+	mean, variance := l.statistics(e, x)
 	if mode == Training {
 		l.remember(mean, variance, x.Rows)
 	}
 	scale := engine.Grow(rstd, l.width)
 	for j, v := range variance {
-		scale[j] = reciprocalRoot(v + Eps)
+		scale[j] = 1 / math.Sqrt(v+Eps)
 	}
+	normalised := engine.Grow(xhat, x.Rows*x.Cols)
 	l.eachRow(e, x.Rows, 2, func(i int) {
-		h, to, b := (*xhat)[i*l.width:(i+1)*l.width], y.Row(i), l.Bias.Data
-		for j, d := range h {
-			h[j] = d * scale[j]
+		h, to, b := normalised[i*l.width:(i+1)*l.width], y.Row(i), l.Bias.Data
+		for j, v := range x.Row(i) {
+			h[j] = float32((float64(v) - mean[j]) * scale[j])
 			to[j] = float32(h[j]*l.Weight.Data[j]) + b[j]
 		}
 	})
 }
 
-// statistics sets d to x minus the means of its columns, and returns the mean and the biased
-// variance of every column. Their sums are chains in increasing row.
-func (l *BatchNorm) statistics(e *engine.Engine, d, x engine.Matrix) (mean, variance []float32) {
-	mean, variance = make([]float32, l.width), make([]float32, l.width)
-	n := float32(x.Rows)
-	e.ColumnSums(mean, x, false)
+// statistics returns the mean and the biased variance of every column.
+func (l *BatchNorm) statistics(e *engine.Engine, x engine.Matrix) (mean, variance []float64) {
+	mean, variance = make([]float64, l.width), make([]float64, l.width)
+	n := float64(x.Rows)
+	e.AddColumns(mean, x)
 	for j := range mean {
 		mean[j] /= n
 	}
 	l.eachColumns(e, x.Rows, func(lo, hi int) {
-		v := variance[lo:hi]
+		v, m := variance[lo:hi], mean[lo:hi]
 		for i := range x.Rows {
-			to, m := d.Row(i)[lo:hi], mean[lo:hi]
 			for j, u := range x.Row(i)[lo:hi] {
-				c := u - m[j]
-				to[j] = c
-				v[j] += float32(c * c)
+				c := float64(u) - m[j]
+				v[j] += float64(c * c)
 			}
 		}
 		for j := range v {
@@ -114,13 +116,13 @@ func (l *BatchNorm) statistics(e *engine.Engine, d, x engine.Matrix) (mean, vari
 }
 
 // remember updates the running averages with the statistics of n rows.
-func (l *BatchNorm) remember(mean, variance []float32, n int) {
+func (l *BatchNorm) remember(mean, variance []float64, n int) {
 	const m = batchNormMomentum
 	for j := range l.width {
 		r, v := &l.RunningMean.Data[j], &l.RunningVar.Data[j]
-		*r = float32((1-m)**r) + float32(m*mean[j])
+		*r = float32((1-m)**r) + float32(m*float32(mean[j]))
 		if n > 1 {
-			unbiased := variance[j] * (float32(n) / float32(n-1))
+			unbiased := float32(variance[j] * (float64(n) / float64(n-1)))
 			*v = float32((1-m)**v) + float32(m*unbiased)
 		}
 	}
@@ -131,31 +133,33 @@ func (l *BatchNorm) remember(mean, variance []float32, n int) {
 //	dx = weight * rstd * (dy - mean(dy) - xhat * mean(dy*xhat))
 func (l *BatchNorm) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	checkWhole("BatchNorm, backward", len(l.xhat)/max(l.width, 1), l.width, x, dy)
-	e.ColumnSums(l.Bias.Grad, dy, false)
-	dw := l.Weight.Grad
-	clear(dw)
+	db, dw := make([]float64, l.width), make([]float64, l.width)
+	e.AddColumns(db, dy)
 	l.eachColumns(e, x.Rows, func(lo, hi int) {
 		w := dw[lo:hi]
 		for i := range x.Rows {
 			h := l.xhat[i*l.width+lo : i*l.width+hi]
 			for j, v := range dy.Row(i)[lo:hi] {
-				w[j] += float32(v * h[j])
+				w[j] += float64(v) * float64(h[j]) // exact, so fusing changes nothing
 			}
 		}
 	})
+	for j := range l.width {
+		l.Bias.Grad[j], l.Weight.Grad[j] = float32(db[j]), float32(dw[j])
+	}
 	if dx.Data == nil {
 		return
 	}
 	checkWhole("BatchNorm, backward", x.Rows, l.width, dx)
-	n := float32(x.Rows)
-	scale, c1, c2 := make([]float32, l.width), make([]float32, l.width), make([]float32, l.width)
+	n := float64(x.Rows)
+	scale, c1, c2 := make([]float64, l.width), db, dw
 	for j, r := range l.rstd {
-		scale[j], c1[j], c2[j] = l.Weight.Data[j]*r, l.Bias.Grad[j]/n, dw[j]/n
+		scale[j], c1[j], c2[j] = float64(l.Weight.Data[j])*r, db[j]/n, dw[j]/n
 	}
 	l.eachRow(e, x.Rows, 2, func(i int) {
 		h, to := l.xhat[i*l.width:(i+1)*l.width], dx.Row(i)
 		for j, v := range dy.Row(i) {
-			to[j] = scale[j] * (v - c1[j] - float32(h[j]*c2[j]))
+			to[j] = float32(scale[j] * (float64(v) - c1[j] - float64(float64(h[j])*c2[j])))
 		}
 	})
 }
@@ -173,6 +177,3 @@ func (l *BatchNorm) eachRow(e *engine.Engine, rows int, cost float64, f func(i i
 func (l *BatchNorm) eachColumns(e *engine.Engine, rows int, f func(lo, hi int)) {
 	e.Parallel(l.width, 0, float64(rows)*float64(l.width), func(_ *engine.Worker, lo, hi int) { f(lo, hi) })
 }
-
-// reciprocalRoot returns 1/sqrt(v), both correctly rounded.
-func reciprocalRoot(v float32) float32 { return 1 / float32(math.Sqrt(float64(v))) }

@@ -74,10 +74,14 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	}
 	e.ReLUBackward(dz.Data, relu.Data, dz.Data)
 
-	sums := make([]float32, dz.Cols)
-	e.ColumnSums(sums, dz, false)
-	for o := range out {
-		db = append(db, e.Sum(sums[o*r*c:(o+1)*r*c]))
+	for o := range out { // n is at most sumImages
+		sums := engine.NewMatrix(r, (c+15)/16*16)
+		for at := range r * c {
+			for i := range n {
+				sums.Set(at/c, at%c, sums.At(at/c, at%c)+dz.At(i, o*r*c+at))
+			}
+		}
+		db = append(db, e.Sum(sums.Data))
 	}
 	gradient := engine.NewMatrix(out, w.Cols)
 	e.MatMul(gradient, byChannel(dz, out), under, false)

@@ -46,11 +46,14 @@ func (a *Adam) Next() {
 // SGD is stochastic gradient descent with momentum, by PyTorch's definition:
 //
 //	m <- momentum m + clip g,   p <- p - lr m
+//
+// momentum m counts as 0 below engine.MomentFloor (2^-100), so that m never becomes subnormal without a
+// gradient; that moves a parameter by less than 2^-100 lr / (1 - momentum) in all.
 type SGD struct{ Momentum float64 }
 
 // Step updates p.
 func (s SGD) Step(e *engine.Engine, p *Param, lr, clip float64) {
-	e.Scale(p.M, float32(s.Momentum), p.M)
+	e.Decay(float32(s.Momentum), p.M)
 	e.Axpy(float32(clip), p.Grad, p.M)
 	e.Axpy(float32(-lr), p.M, p.Data)
 }
@@ -65,13 +68,13 @@ func Norm(e *engine.Engine, params []*Param) float64 {
 }
 
 // NotFinite returns "loss" or "gradient of NAME" if the loss or an element of a gradient is not
-// finite, "norm of the gradient" if all are finite but their norm, which is given, is not, and ""
-// otherwise.
+// finite, "norm of the gradient" if all are finite but the square of their norm, which is given, is no
+// float32 (the squares of Adam are), and "" otherwise.
 func NotFinite(loss, norm float64, params []*Param) string {
 	if !linalg.IsFinite(loss) {
 		return "loss"
 	}
-	if linalg.IsFinite(norm) {
+	if norm*norm <= math.MaxFloat32 {
 		return ""
 	}
 	for _, p := range params {

@@ -131,7 +131,7 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 		before[i] = -1
 	}
 	last := math.Inf(1)
-	sums := engine.NewMatrix(k, d)
+	sums := make([]float64, k*d)
 	counts := make([]int, k)
 	for r.Iterations < kMeansIterations && !r.Converged {
 		if err := ctx.Err(); err != nil {
@@ -159,7 +159,9 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 		copy(before, r.Assignment)
 		for c := range k {
 			if counts[c] > 0 {
-				e.Scale(r.Centres.Row(c), 1/float32(counts[c]), sums.Row(c))
+				for j, v := range sums[c*d : (c+1)*d] {
+					r.Centres.Row(c)[j] = float32(v / float64(counts[c]))
+				}
 				continue
 			}
 			far := farthest(dist, r.Assignment)
@@ -174,11 +176,11 @@ func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, rando
 	return r, nil
 }
 
-// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, in increasing order, of which
-// there are counts. The threads share the centres, and of few centres the columns: pieces of rows
-// that are short, and far apart, are slow to read.
-func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32, counts []int) {
-	k := len(counts)
+// sumByCentre sets sums (k x d) to the sum of each centre's rows of x, of which there are counts, added in
+// float64 in increasing order. The threads share the centres, and of few centres the columns: pieces of
+// rows that are short, and far apart, are slow to read.
+func sumByCentre(e *engine.Engine, sums []float64, x engine.Matrix, own []int32, counts []int) {
+	k, d := len(counts), x.Cols
 	ends := make([]int, k) // of the rows of a centre in members
 	at := 0
 	for c, n := range counts {
@@ -190,7 +192,7 @@ func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32, counts []
 		members[ends[c]] = int32(i)
 		ends[c]++
 	}
-	clear(sums.Data)
+	clear(sums)
 	const line = 16
 	lines := (x.Cols + line - 1) / line
 	parts := min((k+15)/k, lines)
@@ -199,9 +201,7 @@ func sumByCentre(e *engine.Engine, sums, x engine.Matrix, own []int32, counts []
 		for unit := lo; unit < hi; unit++ {
 			c, part := unit/parts, unit%parts
 			j0, j1 := begin(part), begin(part+1)
-			for _, i := range members[ends[c]-counts[c] : ends[c]] {
-				w.Axpy(1, x.Row(int(i))[j0:j1], sums.Row(c)[j0:j1])
-			}
+			w.AddRowsOf(sums[c*d+j0:c*d+j1], x.Slice(0, x.Rows, j0, j1), members[ends[c]-counts[c]:ends[c]])
 		}
 	})
 }

@@ -59,21 +59,54 @@ func TestSumByCentre(t *testing.T) {
 	x, r := engine.NewMatrix(n, d), num.NewRand(8, 0)
 	r.Normal(x.Data)
 	for _, k := range []int{1, 3, 16, 40} {
-		own, counts, want := make([]int32, n), make([]int, k), engine.NewMatrix(k, d)
+		own, counts, want := make([]int32, n), make([]int, k), make([]float64, k*d)
 		for i := range own {
 			own[i] = int32(r.Intn(k) * r.Intn(k) / k)
 			counts[own[i]]++
 			for j, v := range x.Row(i) {
-				want.Row(int(own[i]))[j] += v
+				want[int(own[i])*d+j] += float64(v)
 			}
 		}
 		for _, threads := range []int{1, 3} {
-			e, sums := newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), engine.NewMatrix(k, d)
+			e, sums := newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), make([]float64, k*d)
 			sumByCentre(e, sums, x, own, counts)
-			for i, v := range sums.Data {
-				if math.Float32bits(v) != math.Float32bits(want.Data[i]) {
-					t.Fatalf("k %d, %d threads: number %d is %v, want %v", k, threads, i, v, want.Data[i])
+			for i, v := range sums {
+				if v != want[i] {
+					t.Fatalf("k %d, %d threads: number %d is %v, want %v", k, threads, i, v, want[i])
 				}
+			}
+		}
+	}
+}
+
+// TestMeansOfManyRows checks centres of many rows, which are means: of equal numbers exactly, and of others
+// within a rounding.
+func TestMeansOfManyRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds, and minutes under emulation: without -short")
+	}
+	e := newEngine(t)
+	for _, c := range []struct {
+		rows, d int
+		value   float32
+		noise   bool
+	}{{20_000_000, 1, 1, false}, {1_369_568, 1, -0.42421296, false}, {3_000_000, 3, 1e30, false},
+		{300_000, 16, 1000, true}} {
+		x, mean := engine.NewMatrix(c.rows, c.d), make([]float64, c.d)
+		if c.noise {
+			num.NewRand(2, 0).Normal(x.Data)
+		}
+		for i := range x.Data {
+			x.Data[i] += c.value
+			mean[i%c.d] += float64(x.Data[i]) / float64(c.rows)
+		}
+		r, err := KMeans(context.Background(), e, x, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, got := range r.Centres.Row(0) {
+			if !c.noise && got != c.value || !(math.Abs(float64(got)/mean[j]-1) <= 1e-7) {
+				t.Errorf("centre of %d times %v is %v, their mean %v", c.rows, c.value, got, mean[j])
 			}
 		}
 	}

@@ -49,6 +49,7 @@ var kernels = []kernel{
 	{"relu-pool", reluPoolKernel},
 	{"pool-backward", poolBackwardKernel},
 	// vector.go
+	{"decay", decayKernel},
 	{"adam", adamKernel},
 	{"dot", dotKernel},
 	{"sum", sumKernel},

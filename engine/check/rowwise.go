@@ -23,7 +23,7 @@ var rowDotsKernel = definition{
 		gx, gy := general(x), general(y)
 		var tr trial
 		for i := range rows {
-			tr.expectOne(reference.Dot(rowOf(gx, i), rowOf(gy, i)))
+			tr.expectOne(reference.RowDot(rowOf(gx, i), rowOf(gy, i)))
 		}
 		exact(c.get("data"), tr.bound)
 		tr.run = func(e *engine.Engine) { e.RowDots(vector(out), x, y) }
@@ -33,6 +33,7 @@ var rowDotsKernel = definition{
 
 var columnSumsKernel = definition{
 	args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg},
+	more: tallMatrices,
 	make: func(c Case, mem *memory) trial {
 		rows, n, off := c.get("rows"), c.get("n"), c.get("offset")
 		fill := filler(c.rand(), c.get("data"))
@@ -41,21 +42,27 @@ var columnSumsKernel = definition{
 		acc := c.get("acc") == 1
 		var tr trial
 		for j := range n {
-			var sum, size float64
+			var column []float64
 			if acc {
-				sum = float64(out.Data[j])
-				size = math.Abs(sum)
+				column = append(column, float64(out.Data[j]))
 			}
 			for i := range rows {
-				sum += float64(x.At(i, j))
-				size += math.Abs(float64(x.At(i, j)))
+				column = append(column, float64(x.At(i, j)))
 			}
-			tr.expectOne(sum, reference.Gamma(rows+1)*size)
+			tr.expectOne(reference.Sum(column))
 		}
 		exact(c.get("data"), tr.bound)
 		tr.run = func(e *engine.Engine) { e.ColumnSums(vector(out), x, acc) }
 		return tr
 	},
+}
+
+// tallMatrices have more rows than one call of a kernel adds.
+func tallMatrices(quick bool) [][]int {
+	if quick {
+		return nil
+	}
+	return [][]int{{70000, 1, 0, 0, -1, 0, 1}, {5000, 17, 0, 1, -1, 0, 1}, {1500, 200, 0, 0, -1, 0, 1}}
 }
 
 var squaredDistancesKernel = definition{

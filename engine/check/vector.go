@@ -129,14 +129,41 @@ func elementwise(f elementFunction) definition {
 	}}
 }
 
-// adamKernel checks one step of Adam: the new parameters and both moments.
+// scaled multiplies every fifth number of fill, from number at on, with factor.
+func scaled(fill func() float32, at int, factor float32) func() float32 {
+	i := -1
+	return func() float32 {
+		i++
+		if i%5 == at {
+			return factor * fill()
+		}
+		return fill()
+	}
+}
+
+// decayKernel checks Decay, also where the result is below the floor.
+var decayKernel = definition{args: vectorArgs, make: func(c Case, mem *memory) trial {
+	n, off := c.get("n"), c.get("offset")
+	fill := filler(c.rand(), c.get("data"))
+	x := mem.output(1, n, rowMajor, off, scaled(fill, 1, 0x1p-100))
+	const a = 0.9
+	var tr trial
+	for i := range n {
+		tr.expectOne(reference.Decay(float64(float32(a)), float64(x.Data[i])))
+	}
+	tr.run = func(e *engine.Engine) { e.Decay(a, vector(x)) }
+	return tr
+}}
+
+// adamKernel checks one step of Adam: the new parameters and both moments. Some gradients and moments are
+// near the floors.
 var adamKernel = definition{args: vectorArgs, make: func(c Case, mem *memory) trial {
 	n, off := c.get("n"), c.get("offset")
 	fill := filler(c.rand(), c.get("data"))
 	p := mem.output(1, n, rowMajor, off, fill)
-	g := mem.input(1, n, rowMajor, off, fill)
-	m := mem.output(1, n, rowMajor, off, fill)
-	v := mem.output(1, n, rowMajor, off, func() float32 { x := fill(); return x * x })
+	g := mem.input(1, n, rowMajor, off, scaled(scaled(fill, 1, 0x1p-97), 2, 0x1p-56))
+	m := mem.output(1, n, rowMajor, off, scaled(fill, 1, 0x1p-100))
+	v := mem.output(1, n, rowMajor, off, scaled(func() float32 { x := fill(); return x * x }, 2, 0x1p-113))
 	co := &engine.AdamCoefficients{Clip: 0.7, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001,
 		Step: 2e-3, RBC2: 3.2, Eps: 1e-8}
 	tr := trial{want: make([]float64, 3*n), bound: make([]float64, 3*n)}
@@ -186,7 +213,7 @@ var sumSquaresKernel = definition{args: vectorArgs, more: longVectors, make: fun
 	xs := reference.Vector(vector(x))
 	v, _ := reference.Dot(xs, xs)
 	rest := func(v float64) float64 { return v - float64(float32(v)) }
-	bound := reference.Gamma(1<<10+5) * v
+	bound := float64(2*n+8) * 0x1p-53 * v
 	var tr trial
 	tr.expectOne(v, bound)
 	tr.expectOne(rest(v), bound+math.Abs(rest(v)))

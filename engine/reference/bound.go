@@ -8,6 +8,10 @@ const U = 0x1p-24
 // tiny is the smallest positive float32: no rounding in the subnormal range errs by more.
 const tiny = 0x1p-149
 
+// sumError bounds the error of adding n float64 numbers, in any order, whose magnitudes add up to size: that of
+// the engine and that of the reference itself. The result still has to be rounded to float32.
+func sumError(n int, size float64) float64 { return float64(2*n+8) * 0x1p-53 * size }
+
 // Gamma bounds the relative error of a chain of n roundings: n u / (1 - n u).
 func Gamma(n int) float64 { return float64(n) * U / (1 - float64(n)*U) }
 

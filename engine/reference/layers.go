@@ -3,49 +3,50 @@ package reference
 import "math"
 
 // LayerNorm returns (x - mean)/sqrt(variance + eps) and the factor 1/sqrt(...), with
-// bounds, for a row taken as exact.
+// bounds, for a row taken as exact. Only the ends are rounded to float32.
 func LayerNorm(x []float64, eps float64) (y Value, rstd Value) {
 	n := len(x)
 	d := float64(n)
-	sum, esum := Sum(x)
+	var sum, size, square float64
+	for _, v := range x {
+		sum += v
+		size += math.Abs(v)
+	}
 	mean := sum / d
-	emean := esum/d + 2*U*(math.Abs(mean)+esum/d)
+	emean := sumError(n+1, size) / d
 	y, rstd = newValue(n), newValue(1)
-	var square, esquare float64
 	for j, v := range x {
 		y.V[j] = v - mean
-		y.E[j] = emean + U*(math.Abs(y.V[j])+emean)
 		square += y.V[j] * y.V[j]
-		esquare += 2*math.Abs(y.V[j])*y.E[j] + y.E[j]*y.E[j]
 	}
-	esquare += Gamma(laneRoundings(n)) * (square + esquare)
+	// The mean is where the sum of squares is smallest, so its error counts in second order.
 	v := square/d + eps
-	ev := esquare/d + Gamma(2)*(v+esquare/d)
+	rest := (emean*emean + sumError(n+4, square/d+emean*emean)) / v
 	rstd.V[0] = 1 / math.Sqrt(v)
-	// The largest change that the error of the variance can make, and two roundings.
-	rstd.E[0] = 1/math.Sqrt(max(v-ev, eps/2)) - rstd.V[0] + Gamma(2)*rstd.V[0]
+	rstd.E[0] = (U+rest)*rstd.V[0] + tiny
 	for j := range y.V {
-		c, e := y.V[j], y.E[j]
-		y.V[j] = c * rstd.V[0]
-		y.E[j] = e*(rstd.V[0]+rstd.E[0]) + math.Abs(c)*rstd.E[0] + U*(math.Abs(y.V[j])+e*rstd.V[0]) + tiny
+		y.V[j] *= rstd.V[0]
+		y.E[j] = (U+rest+4*0x1p-53)*math.Abs(y.V[j]) + 2*emean*rstd.V[0] + tiny
 	}
 	return y, rstd
 }
 
 // LayerNormBackward returns rstd (dy - mean(dy) - y mean(dy*y)) with its bound; all
-// arguments are taken as exact.
+// arguments are taken as exact, and only the end is rounded to float32.
 func LayerNormBackward(y []float64, rstd float64, dy []float64) Value {
-	d := float64(len(y))
-	s1, e1 := Sum(dy)
-	s2, e2 := Dot(dy, y)
-	c1, c2 := s1/d, s2/d
-	e1, e2 = e1/d+2*U*math.Abs(c1), e2/d+2*U*math.Abs(c2)
-	dx := newValue(len(y))
+	n, d := len(y), float64(len(y))
+	var c1, c2, size1, size2 float64
+	for j, v := range dy {
+		c1 += v / d
+		c2 += v * y[j] / d
+		size1 += math.Abs(v) / d
+		size2 += math.Abs(v*y[j]) / d
+	}
+	dx := newValue(n)
 	for j := range y {
 		dx.V[j] = rstd * (dy[j] - c1 - y[j]*c2)
-		size := math.Abs(dy[j]) + math.Abs(c1) + math.Abs(y[j]*c2)
-		dx.E[j] = rstd * (e1 + e2*math.Abs(y[j]) + Gamma(3)*size)
-		dx.E[j] += U*dx.E[j] + tiny
+		e := sumError(n+4, size1+math.Abs(y[j])*size2+math.Abs(dy[j]))
+		dx.E[j] = U*math.Abs(dx.V[j]) + 2*rstd*e + tiny
 	}
 	return dx
 }

@@ -2,8 +2,8 @@ package reference
 
 import "math"
 
-// Dot returns the dot product and its bound in sixteen lanes.
-func Dot(x, y []float64) (dot, bound float64) {
+// RowDot returns the dot product and its bound in sixteen float32 lanes.
+func RowDot(x, y []float64) (dot, bound float64) {
 	for i := range x {
 		dot += x[i] * y[i]
 		bound += math.Abs(x[i] * y[i])
@@ -12,13 +12,24 @@ func Dot(x, y []float64) (dot, bound float64) {
 	return dot, Gamma(n)*bound + float64(len(x))*tiny
 }
 
-// Sum returns the sum and its bound in sixteen lanes.
+// Dot returns the dot product, with the bound of one that is added in float64 and then rounded to float32.
+func Dot(x, y []float64) (dot, bound float64) {
+	var size float64
+	for i := range x {
+		dot += x[i] * y[i]
+		size += math.Abs(x[i] * y[i])
+	}
+	return dot, U*math.Abs(dot) + sumError(len(x), size) + tiny
+}
+
+// Sum returns the sum, with the bound of one that is added in float64 and then rounded to float32.
 func Sum(x []float64) (sum, bound float64) {
+	var size float64
 	for _, v := range x {
 		sum += v
-		bound += math.Abs(v)
+		size += math.Abs(v)
 	}
-	return sum, Gamma(laneRoundings(len(x))) * bound
+	return sum, U*math.Abs(sum) + sumError(len(x), size)
 }
 
 // SquaredDistance returns the sum of (x-y)^2 and its bound in sixteen lanes.
@@ -59,6 +70,22 @@ type AdamCoefficients struct {
 	Eps           float32
 }
 
+// The floors of engine.Adam: smaller moments and gradients count as 0, and smaller gradients in v.
+const (
+	momentFloor       = 0x1p-100
+	secondMomentFloor = 0x1p-114
+	squareFloor       = 0x1p-57
+)
+
+// Decay returns a x, or 0 below the floor of moments, and its bound.
+func Decay(a, x float64) (v, bound float64) {
+	v = a * x
+	if math.Abs(v) < momentFloor {
+		v = 0
+	}
+	return v, U * math.Abs(v)
+}
+
 // AdamState is a parameter and its two moments.
 type AdamState struct{ P, M, V float64 }
 
@@ -69,11 +96,29 @@ func Adam(old AdamState, g float64, co AdamCoefficients) (p, m, v Value) {
 	beta2, rest2 := float64(co.Beta2), float64(co.OneMinusBeta2)
 	step, rbc2, eps := float64(co.Step), float64(co.RBC2), float64(co.Eps)
 	p, m, v = newValue(1), newValue(1), newValue(1)
+	if math.Abs(g) < momentFloor {
+		g = 0
+	}
+	if math.Abs(old.M) < momentFloor {
+		old.M = 0
+	}
+	if old.V < secondMomentFloor {
+		old.V = 0
+	}
 	g *= float64(co.Clip)
 	m.V[0] = beta1*old.M + rest1*g
 	m.E[0] = Gamma(3)*(math.Abs(beta1*old.M)+math.Abs(rest1*g)) + 3*tiny
+	if math.Abs(m.V[0])-m.E[0] < momentFloor {
+		m.E[0] += math.Abs(m.V[0])
+	}
 	v.V[0] = beta2*old.V + rest2*g*g
 	v.E[0] = Gamma(5)*(beta2*old.V+rest2*g*g) + 5*tiny
+	if math.Abs(g) < squareFloor*(1+2*U) {
+		v.E[0] += rest2 * g * g
+	}
+	if v.V[0]-v.E[0] < secondMomentFloor {
+		v.E[0] += v.V[0]
+	}
 	denominator := math.Sqrt(v.V[0])*rbc2 + eps
 	least := math.Sqrt(max(v.V[0]-v.E[0], 0))*rbc2 + eps
 	least -= Gamma(3) * least
