@@ -1,13 +1,32 @@
 package dpn
 
 import (
+	"context"
 	"fmt"
 	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
+	"dpnbench/engine"
 )
 
-// fewSamples is the number of images of a class below which it is hardly learned, and its accuracy
-// hardly measured.
-const fewSamples = 10
+// ScoreClasses is Score with the accuracy of every class.
+func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
+	var t layer.Tally
+	c := layer.NewConfusion(m.Classes)
+	idx := make([]int32, evalRows)
+	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
+		n := logits.Rows
+		t.Add(e, logits, s.Labels[lo:lo+n], engine.Matrix{}, 0)
+		e.ArgMax(idx[:n], logits)
+		c.Add(s.Labels[lo:lo+n], idx[:n])
+		return m.blame(t.CheckLosses("image", lo))
+	})
+	if err != nil {
+		return Score{}, layer.ByClass{}, err
+	}
+	return t.Score(), c.ByClass(), nil
+}
 
 // classWarning says in one line which of the classes lack images to train or to validate on, or returns
 // "". Without validation images those do not count.
@@ -20,31 +39,13 @@ func classWarning(train, val []byte, classes int) string {
 		return n
 	}
 	trained, validated := count(train), count(val)
-	var none, few, unseen []string
+	var unseen []string
 	for y, n := range trained {
-		switch {
-		case n == 0:
-			none = append(none, fmt.Sprint(y))
-		case n < fewSamples:
-			few = append(few, fmt.Sprintf("%d (%d)", y, n))
-		}
 		if n > 0 && validated[y] == 0 && len(val) > 0 {
 			unseen = append(unseen, fmt.Sprint(y))
 		}
 	}
-	var parts []string
-	add := func(what string, list []string) {
-		const most = 10
-		if more := len(list) - most; more > 0 {
-			list = append(list[:most], fmt.Sprintf("and %d more", more))
-		}
-		if len(list) > 0 {
-			parts = append(parts, what+" of class "+strings.Join(list, ", "))
-		}
-	}
-	add("no training image", none)
-	add(fmt.Sprintf("fewer than %d training images", fewSamples), few)
-	add("no validation image", unseen)
+	parts := append(layer.Gaps(trained, "training image"), layer.OfClasses("no validation image", unseen)...)
 	return strings.Join(parts, "; ")
 }
 

@@ -349,6 +349,25 @@ func TestFigures(t *testing.T) {
 			want: []string{"0.1", "10"},
 		},
 		{
+			name: "confusion",
+			draw: func(path string) error {
+				return Save(path, Confusion{"Confusion", [][]int{{95, 5, 0}, {1, 2, 42}, {0, 0, 0}}})
+			},
+			want: []string{"Confusion", "right", "wrong", "prediction", "class", "95", "42"},
+		},
+		{
+			name: "confusion of many",
+			draw: func(path string) error {
+				many := make([][]int, 200)
+				for y := range many {
+					many[y] = make([]int, 200)
+					many[y][y] = 777
+				}
+				return Save(path, Confusion{Title: "many", Counts: many})
+			},
+			want: []string{"many", "prediction"},
+		},
+		{
 			name:    "weights",
 			draw:    func(path string) error { return Save(path, Weights{"Weights", []float64{0, 1000, 1000}}) },
 			want:    []string{"Weights", "1\n2\n0", "weight w", "equal weights, 1/3", "2.00 of 3"},

@@ -43,6 +43,7 @@ type AnalysisFigure struct {
 
 // Parts of the page that have figures, by the names of their titles.
 const (
+	partClasses    = "part classes"
 	partSeparation = "part separation"
 	partPaths      = "part paths"
 	partPotential  = "part potential"
@@ -62,6 +63,7 @@ const (
 // Figures returns all figures of the analysis in the order of the page.
 func (a Analysis) Figures() []AnalysisFigure {
 	return []AnalysisFigure{
+		a.figure("confusion", partClasses, a.confusion),
 		a.figure("layers", partSeparation, a.layers),
 		a.figure("steps", partSeparation, a.steps),
 		a.figure("curve", partSeparation, a.curve),

@@ -29,6 +29,8 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 	add := func(part string, blocks ...Block) {
 		p.Sections = append(p.Sections, Section{Title: text.Say(part), Blocks: blocks})
 	}
+	classes := []Block{a.classesText(), a.classTable()}
+	add(partClasses, append(classes, figureBlocks(figures, partClasses)...)...)
 	numbers := []Block{Text(text.Say("numbers")), layerTable("Layers", a.Study.Layers), a.lawTable()}
 	add(partSeparation, append(numbers, figureBlocks(figures, partSeparation)...)...)
 	add(partPaths, append(a.walkBlocks(), figureBlocks(figures, partPaths)...)...)
@@ -48,9 +50,18 @@ func (a Analysis) walkBlocks() []Block {
 	return append(blocks, w)
 }
 
-// Warnings say why D is not reliable: for the layers, then for the steps between the first
-// and the last one, which are layers themselves.
+// Warnings say which classes lack images, and why D is not reliable.
 func (a Analysis) Warnings() []string {
+	out := a.fuzzinessWarnings()
+	if gaps := a.Study.ByClass.Gaps("test image"); gaps != "" {
+		out = append([]string{gaps}, out...)
+	}
+	return out
+}
+
+// fuzzinessWarnings are for the layers, then for the steps between the first and the last one, which are
+// layers themselves.
+func (a Analysis) fuzzinessWarnings() []string {
 	out := separation.Warnings(a.Study.Layers)
 	if n := len(a.Study.Steps); n > 2 {
 		out = append(out, separation.Warnings(a.Study.Steps[1:n-1])...)
@@ -195,7 +206,8 @@ func (a Analysis) layer(name string) separation.Layer {
 func (a Analysis) summary() []string {
 	s := a.Study
 	out := []string{
-		text.Say("accuracy", "accuracy", s.Accuracy, "samples", s.Samples, "wrong", s.Wrong),
+		text.Say("accuracy", "accuracy", s.Accuracy, "samples", s.Samples, "wrong", s.Wrong,
+			"uneven", s.ByClass.Uneven(), "balanced", s.ByClass.Balanced),
 		a.fuzzinessSentence(),
 	}
 	if len(s.Steps) > 1 {
@@ -272,7 +284,7 @@ const smallShift = 0.1
 // reliability says whether D depends on the number of images.
 func (a Analysis) reliability() string {
 	n := a.Study.Samples
-	if len(a.Warnings()) > 0 {
+	if len(a.fuzzinessWarnings()) > 0 {
 		return text.Say("D unreliable", "samples", n)
 	}
 	if a.Draws == 0 {

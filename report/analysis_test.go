@@ -9,6 +9,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
@@ -91,7 +92,8 @@ func TestAnalysisPage(t *testing.T) {
 		}
 	}
 	page := analysisHTML(t, a)
-	contains(t, page, "How raw on small separates classes", "Figure 11.", "centre moved by", "image 0",
+	contains(t, page, "How raw on small separates classes", "Figure 12.",
+		"Confusion matrix", "centre moved by", "image 0",
 		"of 150 test images correctly", "Read this page with caution", `"steps":4`)
 	if analysisHTML(t, a) != page {
 		t.Error("the same analysis gives other bytes")
@@ -167,6 +169,32 @@ func TestAnalysisSummary(t *testing.T) {
 	} {
 		law(c.d...)
 		contains(t, a.stepsSentence(), c.want)
+	}
+	for _, c := range []struct {
+		confusion  layer.Confusion
+		text, gaps string
+	}{
+		{layer.Confusion{{80, 20}, {5, 95}}, "Class 0 has the lowest accuracy, 80.0% of its 100 images (95% " +
+			"interval 71.1% to 86.7%), class 1 the highest, 95.0%. The most frequent error: class 0 taken for 1, in 20 of " +
+			"the 25 misclassified images.", ""},
+		{layer.Confusion{{20, 0}, {0, 200}}, "No image is misclassified. The classes have 20 to 200 images, so the " +
+			"accuracy of 100.0% says little about the smaller ones; the balanced accuracy is 100.0%.", ""},
+		{layer.Confusion{{4, 2}, {0, 8}}, "taken for 1, in 2 of the 2 misclassified", "Fewer than 10 test images of " +
+			"class 0 (6), 1 (8)."},
+	} {
+		by, wrong, all := c.confusion.ByClass(), 0, 0
+		for _, s := range by.Classes {
+			wrong, all = wrong+s.Samples-s.Right, all+s.Samples
+		}
+		a.Study.ByClass, a.Study.Wrong, a.Study.Accuracy = by, wrong, float64(all-wrong)/float64(all)
+		contains(t, string(a.classesText()), c.text)
+		page := AnalysisPage(a, nil)
+		if has := len(page.Warnings) > 0 && page.Warnings[0] == c.gaps; has != (c.gaps != "") {
+			t.Errorf("warnings %q, want %q", page.Warnings, c.gaps)
+		}
+		if says := strings.Contains(page.Summary[0], "balanced accuracy"); says != by.Uneven() {
+			t.Errorf("%q, uneven %v", page.Summary[0], by.Uneven())
+		}
 	}
 	l := a.Study.Landscape
 	for i := range l.Weights {

@@ -10,7 +10,8 @@ import (
 func TestProse(t *testing.T) {
 	parts := map[string][]string{}
 	for _, part := range []string{
-		partSeparation, partPaths, partPotential, partUnknown, partMisclassified, partCalibration, "part steps",
+		partClasses, partSeparation, partPaths, partPotential, partUnknown, partMisclassified, partCalibration,
+		"part steps",
 		"part " +
 			"numbers",
 	} {

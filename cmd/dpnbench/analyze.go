@@ -34,8 +34,8 @@ images. The folder of --out (default: "analysis" beside the model) gets
   report.html     a self-contained page: summary, tables, all figures, and a slider that shows
                   images step by step
   analysis.json   every number
-  layers, steps, curve, pca, strips, paths, weights, spectra, centres, variance, moves, work
-                  the figures, as PNG and SVG; figures of images only if the features are pixels,
+  confusion, layers, steps, curve, pca, strips, paths, weights, spectra, centres, variance,
+  moves, work     the figures, as PNG and SVG; figures of images only if the features are pixels,
                   moves only if the training images are available
 
 Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su, where SSw is the scatter within
@@ -215,14 +215,18 @@ const (
 
 // analysisFiles returns the names of all files that analyze may write.
 func analysisFiles() []string {
-	return append(figureFiles("layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra", "centres",
-		"variance", "moves", "work"), pageFile, numbersFile)
+	return append(figureFiles("confusion", "layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra",
+		"centres", "variance", "moves", "work"), pageFile, numbersFile)
 }
 
 // print prints the tables and the warnings.
 func (z *analysis) print(found report.Analysis) {
 	s := found.Study
-	z.printf("%s of %d classes, accuracy %.2f%%\n", format.Count(s.Samples, "image"), s.Classes, 100*s.Accuracy)
+	z.printf("%s of %d classes, accuracy %.2f%%%s\n", format.Count(s.Samples, "image"), s.Classes, 100*s.Accuracy,
+		balanced(s.ByClass))
+	if s.ByClass.Lowest() != nil {
+		z.printf("%s\n", lowestText(s.ByClass))
+	}
 	head := []string{"layer", "dim", "D", "N to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM",
 		"rank"}
 	rows := [][]string{head}

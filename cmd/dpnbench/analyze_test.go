@@ -32,8 +32,8 @@ var onPixels = []string{"train", "--preset", "raw", "--components", "10", "--ran
 // files returns the figures that are in a folder.
 func files(t *testing.T, folder string) (there, missing []string) {
 	t.Helper()
-	for _, name := range []string{"layers", "steps", "curve", "pca", "strips", "paths", "weights", "spectra",
-		"centres", "variance", "moves"} {
+	for _, name := range []string{"confusion", "layers", "steps", "curve", "pca", "strips", "paths", "weights",
+		"spectra", "centres", "variance", "moves"} {
 		n := 0
 		for _, f := range plot.Files(filepath.Join(folder, name)) {
 			if st, err := os.Stat(f); err == nil && st.Size() > 0 {
@@ -123,8 +123,8 @@ func TestAnalyzeAgain(t *testing.T) {
 	long(t)
 	model, folder, _ := analysed(t, append([]string{"train"}, small...),
 		[]string{"--draws", "20", "--subsets", "2", "--quiet"})
-	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "curve", "pca", "paths",
-		"weights", "spectra"}) {
+	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"confusion", "layers", "steps", "curve",
+		"pca", "paths", "weights", "spectra"}) {
 		t.Errorf("figures %q", there)
 	}
 	text := succeed(t, "analyze", "--model", model, "--first", "40", "--draws", "0", "--subsets", "0")
@@ -135,7 +135,7 @@ func TestAnalyzeAgain(t *testing.T) {
 		!strings.Contains(text, "Left out, because no subsets were asked for: curve.") {
 		t.Errorf("analyze printed %q", text)
 	}
-	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"layers", "steps", "pca", "paths",
+	if there, _ := files(t, folder); !reflect.DeepEqual(there, []string{"confusion", "layers", "steps", "pca", "paths",
 		"weights", "spectra"}) {
 		t.Errorf("figures %q", there)
 	}
@@ -213,7 +213,7 @@ func TestAnalyzeInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.CheckWidths(page, 12)
+	b.CheckWidths(page, 13)
 	b.Open(page, 1280, 900)
 	state := func(step int) string {
 		var s struct{ Pixels, Phi, At, Read string }

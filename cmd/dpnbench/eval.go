@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 
@@ -19,9 +20,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const evalHelp = `Evaluate a model on the test images: mean cross-entropy and accuracy. With --split validation it
-uses the training images that training kept for validation instead: choose settings by those, and
-keep the test images for reporting.
+const evalHelp = `Evaluate a model on the test images: mean cross-entropy, accuracy, and the accuracy of every class
+with its 95%% interval (Wilson) and the numbers of predictions of each class (confusion matrix). The
+balanced accuracy, the mean over classes, is given where the largest class has over 1.5 times the
+images of the smallest. With --split validation it uses the images that training kept for
+validation instead: choose settings by those, and keep the test images for reporting.
 
 A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys of the
 published reference, saved by safetensors.torch.save_file (the format of torch.save is not
@@ -95,6 +98,7 @@ type evalResult struct {
 	Samples     int               `json:"samples"`
 	Loss        *float64          `json:"loss"` // null with an error
 	Accuracy    *float64          `json:"accuracy"`
+	ByClass     *layer.ByClass    `json:"by_class"`
 	Assumed     assumptions       `json:"assumed,omitempty"`
 	CorruptSeed uint64            `json:"corrupt_seed"`
 	Corruptions []corruptionScore `json:"corruptions"`
@@ -233,7 +237,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	assumed := assumedSettings(m, flags)
 	r := evalResult{Model: v.model.path, Data: data.Name, Split: v.split, Samples: images.Len(), Assumed: assumed,
 		CorruptSeed: v.corruptSeed, Corruptions: []corruptionScore{}}
-	s, err := m.Score(ctx, e, images)
+	s, by, err := m.ScoreClasses(ctx, e, images)
 	var scores []corruptionScore
 	if err == nil {
 		scores, err = v.score(ctx, e, m, images, list)
@@ -249,12 +253,13 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if len(assumed) > 0 {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
-	v.printf("%s   loss %.4f   accuracy %.2f%%   (%s of %s)\n",
-		v.split, s.Loss, 100*s.Accuracy, format.Count(s.Samples, "image"), data.Name)
+	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s)\n",
+		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, "image"), data.Name)
+	v.printClasses(by, v.split+" image")
 	if len(scores) > 0 {
 		v.printScores(scores)
 	}
-	r.Loss, r.Accuracy, r.Corruptions = &s.Loss, &s.Accuracy, scores
+	r.Loss, r.Accuracy, r.ByClass, r.Corruptions = &s.Loss, &s.Accuracy, &by, scores
 	return v.writeJSON(r)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -58,6 +59,7 @@ type trainResult struct {
 	StoppedEarly   bool                `json:"stopped_early"` // because of --patience
 	TestLoss       separation.Float    `json:"test_loss"`
 	TestAccuracy   float64             `json:"test_accuracy"`
+	Validation     *classScores        `json:"validation"`      // of the best epoch; null without validation images
 	Steps          int                 `json:"steps"`           // updates
 	Seconds        float64             `json:"seconds"`         // of the whole training
 	PrepareSeconds float64             `json:"prepare_seconds"` // of that, before the first epoch
@@ -69,6 +71,12 @@ type trainResult struct {
 	EM             *potential.EMResult `json:"em,omitempty"` // with init em or em-classwise
 	Config         dpn.Config          `json:"config"`
 	Out            string              `json:"out"`
+}
+
+// classScores are the accuracies of classes in the JSON of train.
+type classScores struct {
+	dpn.Score
+	ByClass layer.ByClass `json:"by_class"`
 }
 
 // resolve combines the settings: preset or file (or the folder to resume), then flags.
@@ -340,6 +348,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n",
 		float64(r.TestLoss), 100*r.TestAccuracy, format.Count(r.TestSamples, "image"), r.BestEpoch)
+	if v := r.Validation; v != nil {
+		t.note("val    %s%s\n", lowestText(v.ByClass), balanced(v.ByClass))
+	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
 	if !complete {
@@ -440,8 +451,20 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if err != nil {
 		return nil, err
 	}
+	val, err := m.Validation(data.Train)
+	if err != nil {
+		return nil, err
+	}
+	var validation *classScores
+	if val.Len() > 0 {
+		validation = &classScores{}
+		if validation.Score, validation.ByClass, err = m.ScoreClasses(ctx, e, val); err != nil {
+			return nil, err
+		}
+	}
 	r := &trainResult{
-		Preset: c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
+		Validation: validation,
+		Preset:     c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
 		TrainSamples: data.Train.Len(), TestSamples: data.Test.Len(),
 		Epochs: res.Epochs, BestEpoch: res.Best, StoppedEarly: res.Stopped,
 		TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy, Steps: res.Updates,

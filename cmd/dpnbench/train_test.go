@@ -13,6 +13,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 )
 
 // settle returns the settings that result from flags of train. They need not be valid together:
@@ -125,6 +126,7 @@ func TestPath(t *testing.T) {
 		Samples        int
 		Loss, Accuracy float64
 		Split          string
+		ByClass        layer.ByClass `json:"by_class"`
 	}
 	text = succeed(t, "eval", "--model", model, "--split", "validation", "--json", js)
 	load(t, js, &kept)
@@ -138,6 +140,11 @@ func TestPath(t *testing.T) {
 		kept.Accuracy != *best.ValAccuracy || !strings.HasPrefix(text, "validation   loss") {
 		t.Errorf("eval --split validation found %+v and printed %q, training %v and %v", kept, text, *best.ValLoss,
 			*best.ValAccuracy)
+	}
+	if r.Validation == nil || !reflect.DeepEqual(kept.ByClass, r.Validation.ByClass) ||
+		len(kept.ByClass.Classes) != 10 || !strings.Contains(text, "predicted 0") ||
+		!strings.Contains(text, "! fewer than 10 validation images of class 0 (2)") {
+		t.Errorf("accuracy by class: eval %+v and %q, training %+v", kept.ByClass, text, r.Validation)
 	}
 
 	var corrupted struct {

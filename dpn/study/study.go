@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 )
@@ -17,6 +18,8 @@ type Study struct {
 
 	Accuracy float64 `json:"accuracy"` // share of the images classified correctly
 	Wrong    int     `json:"wrong"`    // images read as another class
+
+	ByClass layer.ByClass `json:"by_class"`
 
 	// Shapes say what the laws of the Analysis amount to, by their keys there.
 	Shapes map[string]LawShape `json:"law_shapes"`
@@ -93,10 +96,12 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	predicted := make([]int32, s.Len())
 	logits := a.Sets[len(a.Sets)-1]
 	e.ArgMax(predicted, engine.View(logits.X, s.Len(), logits.Dim))
-	for i, c := range predicted {
-		if c != int32(s.Labels[i]) {
-			t.Wrong++
-		}
+	confusion := layer.NewConfusion(m.Classes)
+	confusion.Add(s.Labels, predicted)
+	t.ByClass = confusion.ByClass()
+	t.Wrong = s.Len()
+	for _, c := range t.ByClass.Classes {
+		t.Wrong -= c.Right
 	}
 	t.Accuracy = float64(s.Len()-t.Wrong) / float64(s.Len())
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/stat"
 )
 
 // Bins is the number of bins of confidence.
@@ -223,7 +224,7 @@ func filled(all []tally) []Bin {
 			continue
 		}
 		b := Bin{Samples: t.n, Confidence: t.sum / float64(t.n), Accuracy: float64(t.right) / float64(t.n)}
-		b.AccuracyCI[0], b.AccuracyCI[1] = wilson(b.Accuracy, t.n)
+		b.AccuracyCI[0], b.AccuracyCI[1] = stat.Wilson(b.Accuracy, t.n)
 		out = append(out, b)
 	}
 	return out

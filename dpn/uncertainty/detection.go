@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"dpnbench/internal/stat"
+
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -132,7 +134,7 @@ func (d *Detection) fpr(x, y []float64) {
 	if last < m {
 		below = share(y, x[last])
 	}
-	low, high := wilson(d.FPR, len(y))
+	low, high := stat.Wilson(d.FPR, len(y))
 	d.FPRCI = [2]float64{
 		max(0, d.FPR-math.Hypot(d.FPR-low, d.FPR-below)),
 		min(1, d.FPR+math.Hypot(high-d.FPR, above-d.FPR)),
@@ -158,14 +160,6 @@ func quantileRanks(m int) (first, last int) {
 func share(sorted []float64, v float64) float64 {
 	below, _ := slices.BinarySearch(sorted, v)
 	return float64(len(sorted)-below) / float64(len(sorted))
-}
-
-// wilson returns Wilson's interval of a share observed in n samples.
-func wilson(p float64, n int) (low, high float64) {
-	f := z * z / float64(n)
-	centre := (p + f/2) / (1 + f)
-	half := math.Sqrt(f*(float64(p*(1-p))+f/4)) / (1 + f)
-	return max(0, min(p, centre-half)), min(1, max(p, centre+half))
 }
 
 // ROCPoint is a point of the ROC curve: the shares accepted at one threshold.

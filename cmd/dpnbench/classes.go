@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+
+	"dpnbench/dpn/layer"
+	"dpnbench/internal/format"
+)
+
+// mostPredicted is the largest number of classes whose confusion matrix is printed.
+const mostPredicted = 12
+
+// printClasses prints the accuracy of every class that has images, with the numbers of predictions of
+// each class, and which classes lack images. what names the images, in the singular.
+func (a *app) printClasses(by layer.ByClass, what string) {
+	matrix := len(by.Classes) <= mostPredicted
+	head := []string{"class", "images", "accuracy", "95% interval"}
+	if matrix {
+		for p := range by.Classes {
+			label := fmt.Sprint(p)
+			if p == 0 {
+				label = "predicted 0"
+			}
+			head = append(head, label)
+		}
+	}
+	rows := [][]string{head}
+	for y, s := range by.Classes {
+		if s.Samples == 0 {
+			continue
+		}
+		row := []string{fmt.Sprint(y), fmt.Sprint(s.Samples), format.Percent(*s.Accuracy, 1),
+			fmt.Sprintf("%.1f to %s", 100*s.CI[0], format.Percent(s.CI[1], 1))}
+		if matrix {
+			for _, n := range by.Confusion[y] {
+				row = append(row, fmt.Sprint(n))
+			}
+		}
+		rows = append(rows, row)
+	}
+	a.table(rows)
+	if gaps := by.Gaps(what); gaps != "" {
+		a.printf("! %s\n", gaps)
+	}
+}
+
+// balanced returns the balanced accuracy for a line of results, where the numbers of images differ much
+// between classes.
+func balanced(by layer.ByClass) string {
+	if !by.Uneven() {
+		return ""
+	}
+	return fmt.Sprintf("   balanced accuracy %.2f%%", 100*by.Balanced)
+}
+
+// lowestText says which class has the lowest accuracy.
+func lowestText(by layer.ByClass) string {
+	s := by.Lowest()
+	if s == nil {
+		return "none"
+	}
+	return fmt.Sprintf("lowest accuracy %.2f%% in class %d (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
+		s.Class, 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, "image"))
+}

@@ -1,0 +1,151 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+	"strconv"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Confusion is a figure of a confusion matrix: a row for each class, a column for each prediction, and
+// in each cell the number of samples. Cells of right predictions are the darker the larger their share
+// of the class, those of wrong ones the closer it is to the largest share of a wrong prediction.
+type Confusion struct {
+	Title  string
+	Counts [][]int // [class][prediction]
+}
+
+// Limits of a confusion matrix.
+const (
+	mostNumbered = 16 // classes whose cells hold numbers
+	mostClasses  = 256
+)
+
+func (a Confusion) heading() string { return a.Title }
+
+func (a Confusion) layout(width vg.Length) (drawing, error) {
+	f := drawing{width: width}
+	n := len(a.Counts)
+	switch {
+	case n == 0:
+		return f, ErrEmpty
+	case n > mostClasses:
+		return f, fmt.Errorf("%d classes: want at most %d", n, mostClasses)
+	}
+	sizes, mostWrong, all := make([]int, n), 0.0, 0
+	for y, row := range a.Counts {
+		if len(row) != n {
+			return f, fmt.Errorf("class %d: %d predictions, want one for each of %d classes", y, len(row), n)
+		}
+		for _, count := range row {
+			if count < 0 {
+				return f, fmt.Errorf("class %d: %d samples", y, count)
+			}
+			sizes[y] += count
+			all += count
+		}
+		for p, count := range row {
+			if p != y && count > 0 {
+				mostWrong = max(mostWrong, float64(count)/float64(sizes[y]))
+			}
+		}
+	}
+	if all == 0 {
+		return f, ErrEmpty
+	}
+	label := style(tickSize, xfont.WeightNormal)
+	line := label.FontExtents().Height
+	left := 2*line + label.Width(strconv.Itoa(n-1)) + gap
+	cell := (min(width, fileWidth) - 2*margin - left) / vg.Length(n)
+	tall := min(cell, 0.8*vg.Centimeter)
+	f.body = 2*line + 2*gap + vg.Length(n)*tall
+	f.keys = []key{{text: "right", glyph: boxOf(blue)}, {text: "wrong", glyph: boxOf(vermillion)}}
+	f.draw = func(c draw.Canvas) {
+		m := matrix{c: c, counts: a.Counts, sizes: sizes, mostWrong: mostWrong, cell: cell, tall: tall,
+			origin: vg.Point{X: c.Min.X + left, Y: c.Max.Y - 2*line - gap}}
+		m.axes(c.Min.X, line)
+		for y := range a.Counts {
+			for p := range a.Counts {
+				m.drawCell(y, p)
+			}
+		}
+	}
+	return f, nil
+}
+
+func boxOf(c color.Color) *draw.GlyphStyle {
+	return &draw.GlyphStyle{Color: c, Radius: 4, Shape: draw.BoxGlyph{}}
+}
+
+// matrix draws the cells of a confusion matrix.
+type matrix struct {
+	c          draw.Canvas
+	counts     [][]int
+	sizes      []int // of the classes
+	mostWrong  float64
+	cell, tall vg.Length
+	origin     vg.Point // upper left corner of the cells
+}
+
+// axes draws the names of both axes and the classes, as many as there is room for.
+func (m matrix) axes(edge, line vg.Length) {
+	label := style(tickSize, xfont.WeightNormal)
+	label.XAlign = text.XCenter
+	n := len(m.counts)
+	middle := m.origin.X + vg.Length(n)*m.cell/2
+	m.c.FillText(label, vg.Point{X: middle, Y: m.origin.Y + 2*line}, "prediction")
+	every := 1
+	for vg.Length(every)*min(m.cell, m.tall) < 1.2*label.Width(strconv.Itoa(n)) {
+		every++
+	}
+	row := label
+	row.XAlign, row.YAlign = text.XRight, text.YCenter
+	for y := 0; y < n; y += every {
+		name := strconv.Itoa(y)
+		m.c.FillText(label, vg.Point{X: m.origin.X + (vg.Length(y)+0.5)*m.cell, Y: m.origin.Y + line}, name)
+		m.c.FillText(row, vg.Point{X: m.origin.X - gap/2, Y: m.origin.Y - (vg.Length(y)+0.5)*m.tall}, name)
+	}
+	side := label
+	side.Rotation = 1.5707963267948966
+	m.c.FillText(side, vg.Point{X: edge + line, Y: m.origin.Y - vg.Length(n)*m.tall/2}, "class")
+}
+
+// drawCell draws the cell of a class and a prediction.
+func (m matrix) drawCell(y, p int) {
+	left, top := m.origin.X+vg.Length(p)*m.cell, m.origin.Y-vg.Length(y)*m.tall
+	count, share := m.counts[y][p], 0.0
+	if m.sizes[y] > 0 {
+		share = float64(count) / float64(m.sizes[y])
+	}
+	tone := blue
+	if p != y {
+		tone = vermillion
+		if m.mostWrong > 0 {
+			share /= m.mostWrong
+		}
+	}
+	const strongest = 0.85 // of the tone, on which ink can be read
+	fill := color.NRGBA{R: mix(tone.R, share*strongest), G: mix(tone.G, share*strongest),
+		B: mix(tone.B, share*strongest), A: 0xff}
+	m.c.FillPolygon(fill, []vg.Point{{X: left, Y: top}, {X: left + m.cell, Y: top},
+		{X: left + m.cell, Y: top - m.tall}, {X: left, Y: top - m.tall}})
+	if len(m.counts) > mostNumbered {
+		return
+	}
+	number := style(noteSize, xfont.WeightNormal)
+	number.XAlign, number.YAlign = text.XCenter, text.YCenter
+	if share > 0.7 { // on a tone this strong, white is easier to read
+		number.Color = color.White
+	}
+	if count == 0 {
+		number.Color = grey
+	}
+	m.c.FillText(number, vg.Point{X: left + m.cell/2, Y: top - m.tall/2}, strconv.Itoa(count))
+}
+
+// mix returns a tone on white at an opacity of 0 to 1.
+func mix(tone uint8, opacity float64) uint8 { return uint8(255 - opacity*float64(255-tone) + 0.5) }
