@@ -69,21 +69,8 @@ func holdsIDX(dir string) bool {
 // InputFiles returns the files that Open would read of a data set, as far as they exist. The
 // built-in digits have none.
 func InputFiles(spec string) []string {
-	folders := []string{spec}
-	switch spec {
-	case "digits", "":
-		return nil
-	case "mnist":
-		folders = nil
-		if dir := os.Getenv("DPN_DATA"); dir != "" {
-			folders = append(folders, dir)
-		}
-		if dir, err := MNISTDir(); err == nil {
-			folders = append(folders, dir)
-		}
-	}
 	var files []string
-	for _, dir := range folders {
+	for _, dir := range inputFolders(spec) {
 		for _, name := range []string{trainImages, trainLabels, testImages, testLabels} {
 			if path, err := findIDX(dir, name); err == nil {
 				files = append(files, path)
@@ -91,6 +78,25 @@ func InputFiles(spec string) []string {
 		}
 	}
 	return files
+}
+
+// inputFolders returns the folders in which Open looks for the files of a data set.
+func inputFolders(spec string) []string {
+	switch spec {
+	case "digits", "":
+		return nil
+	case "mnist":
+	default:
+		return []string{spec}
+	}
+	var folders []string
+	if dir := os.Getenv("DPN_DATA"); dir != "" {
+		folders = append(folders, dir)
+	}
+	if dir, err := MNISTDir(); err == nil {
+		folders = append(folders, dir)
+	}
+	return folders
 }
 
 // FetchedFiles returns the names under which the files of a data set may be stored in a folder.

@@ -92,6 +92,29 @@ func OpenContext(ctx context.Context, spec string, opt Options) (*Data, error) {
 	return d, err
 }
 
+// OpenTraining loads only the training images of a data set or, from a folder without any, the test
+// images. Sizes in opt do not count.
+func OpenTraining(ctx context.Context, spec string, opt Options) (*Set, error) {
+	if spec == "digits" {
+		opt.TrainSize, opt.TestSize = 0, 1
+		d, err := openDigits(ctx, opt)
+		if err != nil {
+			return nil, err
+		}
+		return d.Train, nil
+	}
+	for _, dir := range inputFolders(spec) {
+		for _, s := range []struct{ split, images, labels string }{
+			{"train", trainImages, trainLabels}, {"test", testImages, testLabels}} {
+			if _, err := findIDX(dir, s.images); err == nil {
+				return loadSplit(dir, s.split, s.images, s.labels, 0, opt)
+			}
+		}
+	}
+	return nil, fmt.Errorf(`neither "digits" nor "mnist" nor a folder with %s and %s, or the test images: %w`,
+		trainImages, trainLabels, fs.ErrNotExist)
+}
+
 func openDigits(ctx context.Context, opt Options) (*Data, error) {
 	if err := opt.check(maxDigits); err != nil {
 		return nil, err

@@ -73,10 +73,12 @@ type Config struct {
 	Score      float64 `toml:"score-matching" json:"score_matching"`
 	ScoreSigma float64 `toml:"score-sigma" json:"score_sigma"`
 
-	// ValSize of the training images are kept for validation (Split); -1: a tenth. Training stops after
-	// Patience epochs without a lower validation loss; 0: never.
+	// ValSize of the training images are kept for validation (Split); -1: a tenth. ValData, unless
+	// empty, names other images to validate on (dataset.OpenTraining), and all training images are
+	// trained on. Training stops after Patience epochs without a lower validation loss; 0: never.
 	Patience int    `toml:"patience" json:"patience"`
 	ValSize  int    `toml:"val-size" json:"val_size"`
+	ValData  string `toml:"val-data" json:"val_data"`
 	Seed     uint64 `toml:"seed" json:"seed"`
 
 	// The images it was trained on, for the record (package dataset opens them). Sizes of 0: all.
@@ -212,6 +214,10 @@ func (c Config) Validate() error {
 	if c.Patience > 0 && c.ValSize == 0 {
 		errs = append(errs, badSetting("patience", c.Patience, "expected images to validate on with it (val-size)"))
 	}
+	if c.ValData != "" && c.ValSize != -1 {
+		errs = append(errs,
+			badSetting("val-size", c.ValSize, "expected -1 with val-data, which gives all validation images"))
+	}
 	for _, err := range append(errs, c.checkValues()) {
 		if err != nil {
 			return err
@@ -272,7 +278,7 @@ func (c Config) checkRank(d int) error {
 // The images do not count: resuming compares them themselves.
 func (c Config) difference(d Config) string {
 	d.Data, d.TrainSize, d.TestSize, d.DataSeed = c.Data, c.TrainSize, c.TestSize, c.DataSeed
-	d.Preset = c.Preset
+	d.Preset, d.ValData = c.Preset, c.ValData
 	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
 	for i := range a.NumField() {
 		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {

@@ -23,6 +23,8 @@ type FitOptions struct {
 	CheckpointUpdates  int
 	CheckpointInterval time.Duration
 
+	Validation *dataset.Set // images of Config.ValData, if that is set
+
 	// Stale are files of an earlier run: they are removed when this one is saved first, and not before.
 	Stale []string
 
@@ -108,6 +110,15 @@ func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt F
 	train, val, err := m.split(s)
 	if err != nil {
 		return nil, err
+	}
+	if m.Config.ValData != "" {
+		if opt.Validation == nil {
+			return nil, badSetting("val-data", m.Config.ValData, "expected its images in FitOptions.Validation")
+		}
+		if err := m.CheckValidation(opt.Validation); err != nil {
+			return nil, fmt.Errorf("val-data %s: %w", m.Config.ValData, err)
+		}
+		val, m.origin.val = opt.Validation, prefixHashes(opt.Validation)
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)

@@ -16,7 +16,8 @@ import (
 const (
 	metaTrainImages = "train_images_sha256"
 	metaTestImages  = "test_images_sha256"
-	metaDataFolder  = "data_from_model" // slashes, whatever the system
+	metaValImages   = "validation_images_sha256" // with the setting val-data
+	metaDataFolder  = "data_from_model"          // slashes, whatever the system
 )
 
 // mostHashed bounds the images that count for a hash: more would delay every start.
@@ -25,6 +26,7 @@ const mostHashed = 1 << 17
 // origin is where the images of a model came from.
 type origin struct {
 	train, test string // hashes of prefixes, see prefixHashes
+	val         string // of the setting val-data
 	folder      string // absolute; "" unless the setting data is a relative folder
 }
 
@@ -107,6 +109,9 @@ func (o origin) metadata(f *safetensors.File, path string) {
 	if o.test != "" {
 		f.Metadata[metaTestImages] = o.test
 	}
+	if o.val != "" {
+		f.Metadata[metaValImages] = o.val
+	}
 	if o.folder == "" {
 		return
 	}
@@ -119,7 +124,7 @@ func (o origin) metadata(f *safetensors.File, path string) {
 
 // readOrigin is the inverse of metadata.
 func readOrigin(f *safetensors.File, path string) origin {
-	o := origin{train: f.Metadata[metaTrainImages], test: f.Metadata[metaTestImages]}
+	o := origin{train: f.Metadata[metaTrainImages], test: f.Metadata[metaTestImages], val: f.Metadata[metaValImages]}
 	if rel := filepath.FromSlash(f.Metadata[metaDataFolder]); rel != "" && !filepath.IsAbs(rel) {
 		if dir, err := filepath.Abs(filepath.Dir(path)); err == nil {
 			o.folder = filepath.Join(dir, rel)

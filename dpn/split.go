@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"errors"
 	"fmt"
 
 	"dpnbench/dataset"
@@ -10,8 +11,8 @@ import (
 )
 
 // Split divides training images into those that Fit trains on, in their order, and ValSize of them that
-// it validates on: the same share of every class, drawn by Seed, in random order. The pixels of
-// both share the memory of s.
+// it validates on: the same share of every class, drawn by Seed, in random order; none with ValData.
+// The pixels of both share the memory of s.
 func (c Config) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	n, err := c.valCount(s)
 	if err != nil {
@@ -42,6 +43,9 @@ func (c Config) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
 // valCount returns how many of the training images s are kept for validation.
 func (c Config) valCount(s *dataset.Set) (int, error) {
 	n := c.ValSize
+	if c.ValData != "" {
+		return 0, nil
+	}
 	if n < 0 {
 		n = s.Len() / 10
 	}
@@ -111,7 +115,7 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 		return nil, nil, badSetting("components", m.Config.Components,
 			fmt.Sprintf("expected at most %d, the number of different training images", n))
 	}
-	if val.Len() == 0 && m.Config.Patience > 0 {
+	if val.Len() == 0 && m.Config.Patience > 0 && m.Config.ValData == "" {
 		return nil, nil, badSetting("patience", m.Config.Patience, "expected images to validate on with it (val-size)")
 	}
 	if m.Config.classwise() {
@@ -147,6 +151,24 @@ func distinct(s *dataset.Set, most int) int {
 func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
 	_, val, err := m.divide(s)
 	return val, err
+}
+
+// CheckValidation returns an error if Fit cannot validate on s, the images of Config.ValData: other sizes or
+// labels, training images, or other images than those that the model was validated on.
+func (m *Model) CheckValidation(s *dataset.Set) error {
+	if err := m.CheckSet(s); err != nil {
+		return err
+	}
+	hashes := prefixHashes(s)
+	switch {
+	case s.Len() == 0:
+		return errors.New("no images")
+	case m.origin.train != "" && sameImages(m.origin.train, hashes):
+		return errors.New("these are training images, expected others")
+	case m.origin.val != "" && !sameImages(m.origin.val, hashes):
+		return errors.New("other images than those that training validated on")
+	}
+	return nil
 }
 
 // Check says whether Fit can train the model on s, as far as that can be known beforehand.

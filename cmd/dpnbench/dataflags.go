@@ -103,6 +103,48 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	return data, nil
 }
 
+// openValidation opens the images of the setting val-data; nil without it.
+func openValidation(ctx context.Context, m *dpn.Model) (*dataset.Set, error) {
+	c := m.Config
+	if c.ValData == "" {
+		return nil, nil
+	}
+	s, err := dataset.OpenTraining(ctx, c.ValData, dataset.Options{Seed: c.DataSeed,
+		Memory: sysinfo.AvailableMemory()})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err == nil {
+		err = m.CheckValidation(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--val-data %s: %w", c.ValData, err)
+	}
+	return s, nil
+}
+
+// validation returns the images that the model was validated on or, of other data than those of the
+// training, the default fraction of their training images.
+func validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dataset.Data) (*dataset.Set, error) {
+	held := *m
+	if c := m.Config; c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
+		held.Config.ValSize, held.Config.ValData = -1, ""
+	}
+	s, err := openValidation(ctx, &held)
+	if err != nil {
+		return nil, fmt.Errorf("validation images of the model: %w", err)
+	}
+	if s == nil {
+		if err = held.CheckSet(data.Train); err == nil {
+			s, err = held.Validation(data.Train)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+	}
+	return s, nil
+}
+
 // nearModel returns the name of the data, or the folder where they were trained on, if the name is a
 // relative one of a folder that is not here, and no flag gives it.
 func nearModel(name, folder string, flags *pflag.FlagSet) string {
@@ -141,6 +183,7 @@ func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.
 	f := a.files()
 	f.Input("--model", m.path)
 	f.Input("of --data "+c.Data, dataset.InputFiles(nearModel(c.Data, model.DataFolder(), flags))...)
+	f.Input("of the val-data "+c.ValData, dataset.InputFiles(c.ValData)...)
 	return f
 }
 

@@ -61,7 +61,7 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	f.StringVar(&v.split, "split", "test",
-		"`SPLIT` of the images: test, or validation (of the training images, see train --val-size)")
+		"`SPLIT` of the images: test, or validation (see train --val-size and --val-data)")
 	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities")
 	a.addExplain(c)
 	return c
@@ -181,11 +181,12 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 }
 
 // images returns the images of the split that the flags ask for.
-func (v *evaluation) images(m *dpn.Model, data *dataset.Data) (*dataset.Set, error) {
+func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Config,
+	data *dataset.Data) (*dataset.Set, error) {
 	if v.split == "test" {
 		return data.Test, nil
 	}
-	_, val, err := m.Split(data.Train)
+	val, err := validation(ctx, m, trained, data)
 	if err == nil && val.Len() == 0 {
 		err = fmt.Errorf("the model kept no images for validation (val-size 0)")
 	}
@@ -225,11 +226,12 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
+	trained := m.Config
 	data, err := v.openModelData(ctx, m, v.model.path, &v.data, flags, v.split != "test")
 	if err != nil {
 		return err
 	}
-	images, err := v.images(m, data)
+	images, err := v.images(ctx, m, trained, data)
 	if err != nil {
 		return err
 	}

@@ -41,8 +41,9 @@ type training struct {
 	minutes   float64        // between two checkpoints
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
-	dataNear  string // where the data of the run that is resumed were, if that is known
-	demo      bool   // run by the demo, whose folder it may replace
+	dataNear  string       // where the data of the run that is resumed were, if that is known
+	validate  *dataset.Set // images of the setting val-data, or nil
+	demo      bool         // run by the demo, whose folder it may replace
 }
 
 // trainResult is the JSON of train.
@@ -164,6 +165,11 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if v := c.ValData; v != "" && v != "digits" && v != "mnist" { // found again from any folder
+		if c.ValData, err = filepath.Abs(v); err != nil {
+			return fmt.Errorf("--val-data %s: %w", v, err)
+		}
+	}
 	if _, err := os.Stat(t.out); err == nil { // another run is the better reason to refuse
 		release, err := openFolder("--out", t.out)
 		if err != nil {
@@ -200,6 +206,9 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return settingError(err, flags, "--")
 	}
+	if t.validate, err = openValidation(ctx, m); err != nil {
+		return err
+	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
 		return fmt.Errorf("--batch %d: expected at most the %d training images", c.Batch, n)
 	}
@@ -227,6 +236,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 func (t *training) check(c dpn.Config) error {
 	files := t.files()
 	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
+	files.Input("of --val-data "+c.ValData, dataset.InputFiles(c.ValData)...)
 	if !t.resume {
 		files.Input("--config", t.config)
 	} else if t.dataNear != "" {
@@ -313,13 +323,17 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*trainResult,
 	error) {
 	c := m.Config
-	kept := 0
-	if val, err := m.Validation(data.Train); err == nil {
-		kept = val.Len()
+	val, err := t.validation(m, data)
+	if err != nil {
+		return nil, err
+	}
+	trained := data.Train.Len()
+	if t.validate == nil {
+		trained -= val.Len()
 	}
 	t.note("%s on %s: %d training, %d validation and %d test images, %d parameters, "+
 		"%.2f M multiply-adds per image; %s, %s\n",
-		c.Preset, data.Name, data.Train.Len()-kept, kept, data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
+		c.Preset, data.Name, trained, val.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
 		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": nothing was trained, start again with the same command"
@@ -400,7 +414,7 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 	for i, name := range stale {
 		stale[i] = filepath.Join(t.out, name)
 	}
-	opt = dpn.FitOptions{Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(clear),
+	opt = dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(clear),
 		CheckpointUpdates:  t.every,
 		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
 		OnEM:               func(done, all int) { progress("EM", done, all) },
@@ -451,7 +465,7 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	if err != nil {
 		return nil, err
 	}
-	val, err := m.Validation(data.Train)
+	val, err := t.validation(m, data)
 	if err != nil {
 		return nil, err
 	}
@@ -473,6 +487,14 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		EM: res.EM, Config: c, Out: t.out,
 	}
 	return r, nil
+}
+
+// validation returns the images that training validates on.
+func (t *training) validation(m *dpn.Model, data *dataset.Data) (*dataset.Set, error) {
+	if t.validate != nil {
+		return t.validate, nil
+	}
+	return m.Validation(data.Train)
 }
 
 // found returns the saved results of m in the folder, or nil.

@@ -132,13 +132,9 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer release()
-	held := *m // with other images than those of the training, validation gets the default fraction
-	if c := m.Config; c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
-		held.Config.ValSize = -1
-	}
 	opt := study.UncertaintyOptions{Seed: u.seed}
-	if opt.Validation, err = held.Validation(data.Train); err != nil {
-		return fmt.Errorf("--data %s: %w", m.Config.Data, err)
+	if opt.Validation, err = validation(ctx, m, trained, data); err != nil {
+		return err
 	}
 	if opt.Other, opt.OtherValidation, err = u.other(ctx, m, data.Test.Len()); err != nil {
 		return err
