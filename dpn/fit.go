@@ -190,19 +190,29 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if f.bestModel == nil { // no epoch has finished
 		return nil, err
 	}
-	for i, p := range m.Params() {
+	f.restoreBest()
+	r := f.result()
+	r.Already, r.Stopped = already, err == nil && f.Updates < all
+	return r, err
+}
+
+// restoreBest sets the parameters to those of the best epoch.
+func (f *fitting) restoreBest() {
+	for i, p := range f.m.Params() {
 		copy(p.Data, f.bestModel[i])
 	}
-	m.potential.SetAlpha(m.potential.Alpha())
-	m.potential.Changed()
+	f.m.potential.SetAlpha(f.m.potential.Alpha())
+	f.m.potential.Changed()
+}
+
+// result sums up the finished epochs.
+func (f *fitting) result() *FitResult {
 	r := &FitResult{
 		Epochs:         f.lines.history,
 		Init:           f.placed,
 		EM:             f.EM,
 		Best:           f.Best,
-		Stopped:        err == nil && f.Updates < all,
 		Updates:        f.Updates,
-		Already:        already,
 		PrepareSeconds: f.Prepared,
 		Seconds:        f.Prepared,
 		SecondsPerStep: median(f.Times),
@@ -210,7 +220,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	for _, h := range f.lines.history {
 		r.Seconds += h.Seconds
 	}
-	return r, err
+	return r
 }
 
 // more says whether there is more to train.
