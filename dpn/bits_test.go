@@ -20,8 +20,8 @@ var trainedHashes = map[string]string{
 	"paper":        "624dde363c570af9",
 	"published":    "e073ffbb7971c7ee",
 	"raw":          "b8a03abbd71b28d0",
-	"robust":       "147608fa77a6fdbb",
-	"robust-small": "fecda5e3ecebc315",
+	"robust":       "08eaa6fb4053aef6",
+	"robust-small": "d1e342d83505466d",
 	"noise":        "c1f44622c2e0ad62",
 }
 

@@ -281,7 +281,7 @@ var densityHashes = map[string]string{
 	potential.FormFull:    "136a3d1241cc9801",
 	potential.FormDiag:    "5199828764146129",
 	potential.FormLowRank: "9d3bd222b92aa98d",
-	potential.FormFlat:    "3f95565dc9b85e48",
+	potential.FormFlat:    "493ab8adf3dcef6c",
 	potential.FormTied:    "537357c4b71d9327",
 }
 

@@ -17,7 +17,7 @@ var placedHashes = map[string]string{
 	potential.FormTied:    "22bf01c65033ad0f",
 	potential.FormDiag:    "cb0fa3dd37f62e5b",
 	potential.FormLowRank: "dd58d137afbf76fb",
-	potential.FormFlat:    "59b68a331730e5c9",
+	potential.FormFlat:    "b063bb007ff63677",
 }
 
 // TestPlacedBits places centres by EM on every tier and with several numbers of threads: the

@@ -133,12 +133,6 @@ type Worker struct {
 // the same memory.
 func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(slotWorker, n) }
 
-// Dot is Engine.Dot on this thread alone.
-func (w *Worker) Dot(x, y []float32) float32 {
-	length("Worker.Dot", "y", len(y), len(x))
-	return float32(w.e.kern.longDot(x, y))
-}
-
 // Axpy is Engine.Axpy on this thread alone.
 func (w *Worker) Axpy(a float32, x, y []float32) {
 	length("Worker.Axpy", "x", len(x), len(y))

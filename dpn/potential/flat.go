@@ -59,22 +59,15 @@ func (f *flatForm) start(*num.Rand) {
 	}
 }
 
-// orthonormaliser is an engine, or one of its workers.
-type orthonormaliser interface {
-	Dot(x, y []float32) float32
-	Axpy(a float32, x, y []float32)
-	Scale(dst []float32, a float32, x []float32)
-}
-
 // orthonormalise makes the rows of u orthonormal, in order. A row in the span of those
 // above it becomes NaN or lacks direction, which definite then finds.
-func orthonormalise(e orthonormaliser, u engine.Matrix) {
+func orthonormalise(w *engine.Worker, u engine.Matrix) {
 	for a := range u.Rows {
 		row := u.Row(a)
 		for b := range a {
-			e.Axpy(-e.Dot(row, u.Row(b)), u.Row(b), row)
+			w.Axpy(-w.ShortDot(row, u.Row(b)), u.Row(b), row)
 		}
-		e.Scale(row, 1/float32(math.Sqrt(float64(e.Dot(row, row)))), row)
+		w.Scale(row, 1/float32(math.Sqrt(float64(w.ShortDot(row, row)))), row)
 	}
 }
 
@@ -191,8 +184,10 @@ func (f *flatForm) maximise(m *em) error {
 				delta = 1
 			}
 			m.e.Axpy(delta, u.Data, next.Data)
-			orthonormalise(m.e, next)
-			orthonormalise(m.e, next) // the first leaves what rounding made of long rows
+			m.e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) {
+				orthonormalise(w, next)
+				orthonormalise(w, next) // the first leaves what rounding made of long rows
+			})
 			copy(u.Data, next.Data)
 		}
 	}

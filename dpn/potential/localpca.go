@@ -76,12 +76,12 @@ func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, rows []float32,
 	return true, nil
 }
 
-func (f *flatForm) setRows(e orthonormaliser, i int, components []float64) {
+func (f *flatForm) setRows(w *engine.Worker, i int, components []float64) {
 	u := f.rows(i)
 	for j, v := range components {
 		u.Data[j] = float32(v)
 	}
-	orthonormalise(e, u)
+	orthonormalise(w, u)
 }
 
 // pool sets U_i of small clusters to the principal components of the pooled covariance: that of all
@@ -112,7 +112,7 @@ func (f *flatForm) pool(ctx context.Context, e *engine.Engine, x engine.Matrix, 
 		return fmt.Errorf("principal components of the pooled covariance: %w", err)
 	}
 	for _, c := range small {
-		f.setRows(e, c.Component, pca.Components)
+		e.Parallel(1, 0, 0, func(w *engine.Worker, _, _ int) { f.setRows(w, c.Component, pca.Components) })
 	}
 	return nil
 }

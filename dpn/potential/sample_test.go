@@ -278,7 +278,7 @@ func TestDrawIsTheSame(t *testing.T) {
 		FormTied:    0x8eb016cd,
 		FormDiag:    0x0ab68b8a,
 		FormLowRank: 0x952920de,
-		FormFlat:    0xf8ee485e,
+		FormFlat:    0x95573440,
 	}
 	for _, form := range Forms() {
 		p := mixturePotential(t, form, 3, 9, 6)
