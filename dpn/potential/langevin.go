@@ -119,7 +119,7 @@ func (p *Potential) Langevin(ctx context.Context, e *engine.Engine, start engine
 	// Of the states x and of the proposals x': phi, and where the drift leads, x + h grad phi.
 	x, xd, phi := c.X, engine.NewMatrix(n, d), make([]float32, n)
 	y, yd, phiY := engine.NewMatrix(n, d), engine.NewMatrix(n, d), make([]float32, n)
-	var tr ascent.Trajectory
+	tr := ascent.Trajectory{Stop: func() bool { return ctx.Err() != nil }} // then ForEach below returns its error
 	drift := func(to, from engine.Matrix, phi []float32) {
 		copy(to.Data, from.Data)
 		p.Record(e, h, 1, to, &tr)

@@ -237,13 +237,16 @@ func (p *Potential) Walk(ctx context.Context, e *engine.Engine, alpha float32, s
 	if steps < 0 {
 		panic(fmt.Sprintf("potential: Walk: %d steps", steps))
 	}
-	var tr ascent.Trajectory
+	tr := ascent.Trajectory{Stop: func() bool { return ctx.Err() != nil }}
 	for done := 0; done < steps; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		more := min(stepsAtOnce, steps-done)
 		p.Record(e, alpha, more, x, &tr)
+		if err := ctx.Err(); err != nil { // the ascent may have been given up
+			return err
+		}
 		for t := range more {
 			visit(done+t, tr.XAt(t), tr.PhiAt(t), tr.RAt(t))
 		}

@@ -26,7 +26,7 @@ func TestSilentMisuse(t *testing.T) {
 	set := func(s *state) { s.m.SetFactors(e, s.a) }
 	potential := func(s *state) { s.m.Potential(e, s.x, s.phi, engine.Matrix{}) }
 	explain := func(s *state) { s.m.ExplainRoute(e, rows, 2) }
-	count := func(s *state) { s.m.CountWork(e, 0.5, 2, s.x) }
+	count := func(s *state) { s.m.CountWork(e, nil, 0.5, 2, s.x) }
 	quad := func(s *state) { s.m.QuadGrad(e, s.v, s.phi, s.x, 0) }
 	computing := []func(*state){ascend, set, potential, explain, count, quad, back}
 	names := []string{"Ascend", "SetFactors", "Potential", "ExplainRoute", "CountWork", "QuadGrad", "Backward"}

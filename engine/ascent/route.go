@@ -106,8 +106,9 @@ func (w *Work) PerRow() []StepWork {
 }
 
 // CountWork returns what the sparse route would do in an ascent of the rows of x, which stay as they are, or
-// nil if there are no bounds. It takes as long as the ascent.
-func (m *Mixture) CountWork(e *engine.Engine, alpha float32, steps int, x engine.Matrix) []StepWork {
+// nil if there are no bounds. It takes as long as the ascent; stop, unless nil, is polled as in AscendUntil.
+func (m *Mixture) CountWork(e *engine.Engine, stop func() bool, alpha float32, steps int,
+	x engine.Matrix) []StepWork {
 	m.ready(e, "CountWork")
 	x.CheckShape("CountWork", "x", x.Rows, m.D)
 	m.lock(e)
@@ -118,7 +119,7 @@ func (m *Mixture) CountWork(e *engine.Engine, alpha float32, steps int, x engine
 	moved := engine.NewMatrix(x.Rows, x.Cols)
 	engine.CopyMatrix(moved, x)
 	m.work.reset(SparseRoute, x.Rows, m.K, steps)
-	m.ascendSparse(e, alpha, steps, moved, nil, nil)
+	m.ascendSparse(e, alpha, steps, moved, nil, stop)
 	return m.work.PerRow()
 }
 
