@@ -2,7 +2,7 @@
 # test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak check bench peers lint vet-all clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers lint vet-all clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ test-avx512: build ## the short tests of the engine, emulated with AVX-512 (Debi
 FOR = 5m
 soak: ## kill the program at random moments and resume it, 5 minutes or FOR=3h (Linux; as root also on full disks)
 	go test ./internal/soak -v -timeout 0 -soak $(FOR)
+
+fuzz: ## run every fuzz target for N executions (N=100000), with limits of memory and time
+	internal/fuzzlimit/campaign $(or $(N),100000)
 
 check: build ## check every kernel on every tier against the float64 reference
 	./dpnbench check

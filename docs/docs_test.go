@@ -17,6 +17,7 @@ import (
 	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/dpn/potential"
 )
 
 // maxReadme is the most lines that README.md may have: it is an entrance, not a manual.
@@ -393,6 +394,7 @@ func TestLists(t *testing.T) {
 	}{
 		{"README.md", dpn.Presets()},
 		{"docs/training.md", dpn.Presets()},
+		{"docs/training.md", potential.Forms()},
 		{"docs/robustness.md", kinds},
 		{"docs/benchmarks.md", bench.Suites()},
 	} {
@@ -401,6 +403,12 @@ func TestLists(t *testing.T) {
 			if !strings.Contains(text, "`"+name+"`") {
 				t.Errorf("%s does not mention `%s`", c.page, name)
 			}
+		}
+	}
+	// Forms of precisions have a row of a table each.
+	for _, name := range potential.Forms() {
+		if !strings.Contains("\n"+strings.Join(read(t, "docs/mathematics.md").lines, "\n"), "\n| `"+name+"` |") {
+			t.Errorf("docs/mathematics.md has no row for the form `%s`", name)
 		}
 	}
 }
