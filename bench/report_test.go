@@ -204,7 +204,7 @@ func TestFewest(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		c := compare(n)
 		found, warned := c.Slower == 1, len(c.Warnings) > 0
-		if p := leastP(n, n); found == warned || math.Abs(c.Rows[0].P-p) > 1e-9 {
+		if p := leastP(n, n); found == warned || !(math.Abs(c.Rows[0].P-p) <= 1e-9) {
 			t.Errorf("%d samples: p %v, expected %v, found %v, warnings %q", n, c.Rows[0].P, p, found, c.Warnings)
 		}
 	}

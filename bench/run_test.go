@@ -461,7 +461,7 @@ func TestPercentClock(t *testing.T) {
 			{tier: c.tier, threads: c.threads, peaks: []float64{c.flopACycle * 3e9, c.flopACycle * 3e9, 1},
 				clocks: []float64{3e9, 3e9, 0}},
 		}}
-		if got := r.report(sysinfo.Usage{}, nil, false).Peak[0].PercentClock; math.Abs(got-c.want) > 1e-9 {
+		if got := r.report(sysinfo.Usage{}, nil, false).Peak[0].PercentClock; !(math.Abs(got-c.want) <= 1e-9) {
 			t.Errorf("%+v: %v%%", c, got)
 		}
 	}

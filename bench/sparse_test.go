@@ -180,7 +180,7 @@ func TestGrowth(t *testing.T) {
 			continue
 		}
 		for i, p := range s.Points {
-			if x := []float64{20, 200, 2000}[i]; p.X != x || math.Abs(p.Y-want[s.Name][i]) > 1e-12 {
+			if x := []float64{20, 200, 2000}[i]; p.X != x || !(math.Abs(p.Y-want[s.Name][i]) <= 1e-12) {
 				t.Errorf("%s: %v at %v, want %v at %v", s.Name, p.Y, p.X, want[s.Name][i], x)
 			}
 		}

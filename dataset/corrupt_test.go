@@ -220,7 +220,7 @@ func TestInvertedTwice(t *testing.T) {
 	p.inverted(1)
 	p.inverted(1)
 	for j, v := range y {
-		if math.Abs(float64(v-x[j])) > 0x1p-24 { // 1 - g is rounded
+		if !(math.Abs(float64(v-x[j])) <= 0x1p-24) { // 1 - g is rounded
 			t.Fatalf("pixel %d is %v after two inversions, was %v", j, v, x[j])
 		}
 	}
@@ -281,7 +281,7 @@ func TestRotateBack(t *testing.T) {
 	}
 	p.rotation(-33)
 	for j, v := range p.x {
-		if d := math.Abs(float64(v - smooth(j))); d > 0.04 || moved < 0.3 {
+		if d := math.Abs(float64(v - smooth(j))); !(d <= 0.04) || !(moved >= 0.3) {
 			t.Fatalf("pixel %d differs by %v after the way back, up to %v before", j, d, moved)
 		}
 	}
@@ -291,7 +291,7 @@ func TestSinCos(t *testing.T) {
 	for a := -360.0; a <= 360; a += 0.37 {
 		sin, cos := sinCos(a)
 		s, c := math.Sincos(a / 180 * math.Pi)
-		if math.Abs(sin-s) > 2e-15 || math.Abs(cos-c) > 2e-15 { // the argument of math's is rounded
+		if !(math.Abs(sin-s) <= 2e-15) || !(math.Abs(cos-c) <= 2e-15) { // the argument of math's is rounded
 			t.Errorf("sinCos(%v) = %v, %v, want %v, %v", a, sin, cos, s, c)
 		}
 	}
@@ -301,7 +301,7 @@ func TestSinCos(t *testing.T) {
 // edges, and spreads a point with the given standard deviation.
 func TestBlur(t *testing.T) {
 	for _, v := range corrupted(t, flat(1, 51), "blur:1.7") {
-		if math.Abs(float64(v)-0.2) > 1e-6 {
+		if !(math.Abs(float64(v)-0.2) <= 1e-6) {
 			t.Fatalf("a flat image of 0.2 has %v", v)
 		}
 	}
@@ -315,7 +315,7 @@ func TestBlur(t *testing.T) {
 		down += float64(v) * r * r
 	}
 	// Three standard deviations hold all but 0.27% of the mass and 3% of the variance.
-	if math.Abs(sum-1) > 1e-5 || math.Abs(across-down) > 1e-5 || across < 0.96*4 || across > 4 {
+	if !(math.Abs(sum-1) <= 1e-5) || !(math.Abs(across-down) <= 1e-5) || !(across >= 0.96*4) || across > 4 {
 		t.Errorf("a point of mass %v has variances %v and %v, want 1 and about 4", sum, across, down)
 	}
 }
@@ -365,7 +365,7 @@ func TestShares(t *testing.T) {
 		return k
 	}
 	for _, v := range []float32{0, 1} {
-		if got, want := count("saltpepper:0.3", v), 0.15*n; math.Abs(got-want) > 4*math.Sqrt(want*0.85) {
+		if got, want := count("saltpepper:0.3", v), 0.15*n; !(math.Abs(got-want) <= 4*math.Sqrt(want*0.85)) {
 			t.Errorf("saltpepper:0.3 made %v pixels %v, want about %v", got, v, want)
 		}
 	}

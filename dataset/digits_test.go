@@ -132,10 +132,10 @@ func TestDigitsLabelsAreBalancedAndUnpredictable(t *testing.T) {
 			double += (pair[a][b] - n/100.0) * (pair[a][b] - n/100.0) / (n / 100.0)
 		}
 	}
-	if single > 9+5*math.Sqrt(18) {
+	if !(single <= 9+5*math.Sqrt(18)) {
 		t.Errorf("labels are not balanced: %v", count)
 	}
-	if double > 99+5*math.Sqrt(198) {
+	if !(double <= 99+5*math.Sqrt(198)) {
 		t.Errorf("successive labels are dependent: chi-squared %.0f with 99 degrees of freedom", double)
 	}
 }
@@ -161,7 +161,7 @@ func TestDigitsSitInTheirFrame(t *testing.T) {
 			t.Fatalf("digit %d holds %.0f full pixels of ink", i, mass/255)
 		}
 		const middle = (DigitSide - 1) / 2.0
-		if math.Abs(mx/mass-middle) > 3.5 || math.Abs(my/mass-middle) > 3.5 {
+		if !(math.Abs(mx/mass-middle) <= 3.5) || !(math.Abs(my/mass-middle) <= 3.5) {
 			t.Errorf("digit %d has its centre of mass at (%.1f, %.1f), want about %v", i, mx/mass, my/mass, middle)
 		}
 		if side := max(x1-x0, y1-y0) + 1; side < 16 || side > 24 {

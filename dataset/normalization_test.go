@@ -13,7 +13,7 @@ func TestTable(t *testing.T) {
 		table := n.Table()
 		for v, got := range table {
 			want := (float64(v)/255 - float64(n.Mean)) / float64(n.Std)
-			if math.Abs(float64(got)-want) > 4e-7 {
+			if !(math.Abs(float64(got)-want) <= 4e-7) {
 				t.Errorf("%+v: level %d maps to %g, want %g", n, v, got, want)
 			}
 			if v > 0 && got <= table[v-1] {
@@ -28,7 +28,7 @@ func TestGrey(t *testing.T) {
 	for _, n := range []Normalization{MNISTNorm, DigitsNorm, {Mean: 0, Std: 1}} {
 		table := n.Table()
 		for v, got := range n.Grey(table[:]) {
-			if want := float64(v) / 255; math.Abs(float64(got)-want) > 2e-7 {
+			if want := float64(v) / 255; !(math.Abs(float64(got)-want) <= 2e-7) {
 				t.Errorf("%+v: level %d comes back as %g, want %g", n, v, got, want)
 			}
 		}
@@ -61,7 +61,7 @@ func TestDigitsNormFitsAFreshDraw(t *testing.T) {
 	std := math.Sqrt(square/count - mean*mean)
 	// The mean of a digit varies by 0.05 from digit to digit: four standard
 	// errors of 1500 are 0.005.
-	if math.Abs(mean-float64(DigitsNorm.Mean)) > 0.005 || math.Abs(std-float64(DigitsNorm.Std)) > 0.005 {
+	if !(math.Abs(mean-float64(DigitsNorm.Mean)) <= 0.005) || !(math.Abs(std-float64(DigitsNorm.Std)) <= 0.005) {
 		t.Errorf("fresh digits have mean %.4f and standard deviation %.4f, DigitsNorm says %+v", mean, std, DigitsNorm)
 	}
 }

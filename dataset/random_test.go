@@ -34,11 +34,11 @@ func TestStreamMoments(t *testing.T) {
 	}
 	// Five standard errors of a mean of 20,000 are 0.035 standard deviations.
 	mean, std, low, high := moments(func() float64 { return s.uniform(-1, 3) })
-	if math.Abs(mean-1) > 0.041 || math.Abs(std-4/math.Sqrt(12)) > 0.03 || low < -1 || high >= 3 {
+	if !(math.Abs(mean-1) <= 0.041) || !(math.Abs(std-4/math.Sqrt(12)) <= 0.03) || low < -1 || high >= 3 {
 		t.Errorf("uniform(-1, 3): mean %g, standard deviation %g, from %g to %g", mean, std, low, high)
 	}
 	mean, std, low, high = moments(func() float64 { return s.normal(2) })
-	if math.Abs(mean) > 0.071 || math.Abs(std-2) > 0.06 || low < -7 || high > 7 || low > -5 || high < 5 {
+	if !(math.Abs(mean) <= 0.071) || !(math.Abs(std-2) <= 0.06) || low < -7 || high > 7 || low > -5 || high < 5 {
 		t.Errorf("normal(2): mean %g, standard deviation %g, from %g to %g", mean, std, low, high)
 	}
 	var count [7]int
@@ -46,7 +46,7 @@ func TestStreamMoments(t *testing.T) {
 		count[s.intn(7)]++
 	}
 	for v, c := range count {
-		if math.Abs(float64(c)-n/7.0) > 5*math.Sqrt(n/7.0) {
+		if !(math.Abs(float64(c)-n/7.0) <= 5*math.Sqrt(n/7.0)) {
 			t.Errorf("intn(7) gave %d %d times of %d", v, c, n)
 		}
 	}

@@ -32,7 +32,7 @@ func TestResize(t *testing.T) {
 							sum += share * overlap(c, q, wide) * float64(s.Image(i)[p*28+q])
 						}
 					}
-					if v := float64(got.Image(i)[r*cols+c]); math.Abs(v-sum/(high*wide)) > 0.5+1e-9 {
+					if v := float64(got.Image(i)[r*cols+c]); !(math.Abs(v-sum/(high*wide)) <= 0.5+1e-9) {
 						t.Fatalf("%v: pixel %d, %d of image %d is %v, the mean is %v", size, r, c, i, v,
 							sum/(high*wide))
 					}

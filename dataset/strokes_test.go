@@ -38,10 +38,10 @@ func TestCurveTurnsSharplyOnlyAtCorners(t *testing.T) {
 		b := point{line[at+1].x - line[at].x, line[at+1].y - line[at].y}
 		return (a.x*b.x + a.y*b.y) / (length(a) * length(b))
 	}
-	if c := cosine(curve(nil, knots, []bool{false, true, false})); math.Abs(c) > 1e-12 {
+	if c := cosine(curve(nil, knots, []bool{false, true, false})); !(math.Abs(c) <= 1e-12) {
 		t.Errorf("at a corner of 90 degrees the cosine is %g, want 0", c)
 	}
-	if c := cosine(curve(nil, knots, []bool{false, false, false})); c < 0.7 {
+	if c := cosine(curve(nil, knots, []bool{false, false, false})); !(c >= 0.7) {
 		t.Errorf("at a smooth knot the cosine is %g, want near 1", c)
 	}
 }
@@ -62,7 +62,7 @@ func TestAffine(t *testing.T) {
 	if got, want := m.apply(point{1, -1}), (point{2 + 0.5*3, -3}); !near(got, want, 1e-14) {
 		t.Errorf("stretched and slanted: %v, want %v", got, want)
 	}
-	if m := newAffine(1.3, 0.8, 0.4, 0.2); math.Abs(m.a*m.d-m.b*m.c-1.3*0.8) > 1e-14 {
+	if m := newAffine(1.3, 0.8, 0.4, 0.2); !(math.Abs(m.a*m.d-m.b*m.c-1.3*0.8) <= 1e-14) {
 		t.Errorf("determinant %g, want %g", m.a*m.d-m.b*m.c, 1.3*0.8)
 	}
 }

@@ -142,7 +142,7 @@ func TestRoutes(t *testing.T) {
 					computed += s.Computed
 				}
 				if left := 1 - computed/float64(c.Components*c.Steps); a.Route != "sparse" || len(a.Steps) != c.Steps ||
-					math.Abs(a.Saved-left) > 1e-9 {
+					!(math.Abs(a.Saved-left) <= 1e-9) {
 					t.Errorf("%s: the sparse route cost %+v", preset, a)
 				}
 				if preset == "paper" && !(a.Saved > 0.5) {

@@ -39,9 +39,9 @@ func TestSpread(t *testing.T) {
 		{columns([]float32{nan}, []float32{nan}), 0, 0, 0, 1},
 	} {
 		entropy, active, many := spread(c.r)
-		if serve := effectiveComponents(c.r); math.Abs(entropy-c.entropy) > 1e-5 || active != c.active ||
+		if serve := effectiveComponents(c.r); !(math.Abs(entropy-c.entropy) <= 1e-5) || active != c.active ||
 			many != c.many ||
-			math.Abs(serve-c.serve) > 1e-3 {
+			!(math.Abs(serve-c.serve) <= 1e-3) {
 			t.Errorf("%v: entropy %v, %v active, %v strong, %v effective, want %+v", c.r.Data, entropy, active, many,
 				serve, c)
 		}
@@ -86,7 +86,7 @@ func TestDiagnose(t *testing.T) {
 		path[step] = r
 		m.potential.Ascend(e, x, 1)
 	}
-	if share := float64(rising) / float64(16*c.Steps); s.Len() != 16 || math.Abs(got.AlphaLambda-2.3) > 1e-3 ||
+	if share := float64(rising) / float64(16*c.Steps); s.Len() != 16 || !(math.Abs(got.AlphaLambda-2.3) <= 1e-3) ||
 		got.Rising != share ||
 		got.Rising == 1 {
 		t.Errorf("%d images, %+v; step by step phi rises in %v", s.Len(), got, share)
@@ -106,7 +106,7 @@ func TestDiagnose(t *testing.T) {
 			}
 		}
 		for i := range want {
-			if math.Abs(found[i]-want[i]) > 1e-6 {
+			if !(math.Abs(found[i]-want[i]) <= 1e-6) {
 				t.Errorf("step %d: %v, want %v", step, found, want)
 			}
 		}

@@ -102,7 +102,7 @@ func TestFlatKeepsOrthonormal(t *testing.T) {
 	for i, v := range u.Data {
 		moved = max(moved, math.Abs(float64(v-before[i])))
 	}
-	if moved < 1e-3 {
+	if !(moved >= 1e-3) {
 		t.Errorf("U moved by %v", moved)
 	}
 }

@@ -54,7 +54,7 @@ func TestScoreCorrupted(t *testing.T) {
 		tally.Add(e, m.Logits(e, f), d.Test.Labels, engine.Matrix{}, 0)
 		got, want := score(e, text, 3), tally.Score()
 		if got.Samples != want.Samples || got.Accuracy != want.Accuracy ||
-			math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss ||
+			!(math.Abs(got.Loss-want.Loss) <= 1e-12*want.Loss) ||
 			got.Loss == plain.Loss {
 			t.Errorf("%s scores %+v, want %+v", text, got, want)
 		}

@@ -125,7 +125,7 @@ func TestSortedByClass(t *testing.T) {
 		}
 		accuracy = append(accuracy, *r.Epochs[0].ValAccuracy)
 	}
-	if math.Abs(accuracy[0]-accuracy[1]) > 0.05 || accuracy[1] < 0.5 {
+	if !(math.Abs(accuracy[0]-accuracy[1]) <= 0.05) || accuracy[1] < 0.5 {
 		t.Errorf("validation accuracy %.3f on shuffled images, %.3f sorted by class", accuracy[0], accuracy[1])
 	}
 }

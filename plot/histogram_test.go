@@ -14,7 +14,7 @@ func TestHistogram(t *testing.T) {
 	for i := 1; i+1 < len(xys); i += 2 {
 		sum += xys[i].Y
 	}
-	if lost != 2 || math.Abs(sum-75) > 1e-9 {
+	if lost != 2 || !(math.Abs(sum-75) <= 1e-9) {
 		t.Errorf("%d values lost, the bins hold %v%%", lost, sum)
 	}
 	many := make([]float64, 4000)

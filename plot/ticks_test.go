@@ -54,7 +54,7 @@ func TestLogTicksOfAnyRange(t *testing.T) {
 			t.Errorf("%v to %v: %d labels %q", lo, hi, n, labels(ticks))
 		}
 		for i, tick := range ticks {
-			if tick.Value < lo*(1-1e-9) || tick.Value > hi*(1+1e-9) || i > 0 && tick.Value <= ticks[i-1].Value {
+			if !(tick.Value >= lo*(1-1e-9)) || !(tick.Value <= hi*(1+1e-9)) || i > 0 && tick.Value <= ticks[i-1].Value {
 				t.Errorf("%v to %v: tick %d is %v", lo, hi, i, tick.Value)
 			}
 		}

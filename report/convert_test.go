@@ -52,7 +52,7 @@ func TestNewLawBand(t *testing.T) {
 	for l, b := range band {
 		half := quantile * law.ResidualStd * math.Sqrt(1/n+(float64(l)-middle)*(float64(l)-middle)/sxx)
 		at := law.At(float64(l))
-		if math.Abs(b.Low/(at*math.Exp(-half))-1) > 1e-6 || math.Abs(b.High/(at*math.Exp(half))-1) > 1e-6 {
+		if !(math.Abs(b.Low/(at*math.Exp(-half))-1) <= 1e-6) || !(math.Abs(b.High/(at*math.Exp(half))-1) <= 1e-6) {
 			t.Errorf("at %d the band is %v: want %v times or over exp(%v)", l, b, at, half)
 		}
 	}

@@ -334,7 +334,7 @@ func TestWalk(t *testing.T) {
 		for step, x := range a.Items[i].X {
 			for j, v := range x {
 				got, _, _, _ := img.At(28*step+j%28, j/28).RGBA()
-				if math.Abs(float64(got)/0xffff-float64(v)) > 0.51/255 {
+				if !(math.Abs(float64(got)/0xffff-float64(v)) <= 0.51/255) {
 					t.Fatalf("item %d, step %d, pixel %d is %v: want %v", i, step, j, float64(got)/0xffff, v)
 				}
 			}
@@ -358,7 +358,7 @@ func TestWalk(t *testing.T) {
 			for _, r := range d.R[step] {
 				sum += r
 			}
-			if math.Abs(sum-1) > 1e-3 || math.Abs(d.Phi[step]/it.Phi[step]-1) > 1e-5 {
+			if !(math.Abs(sum-1) <= 1e-3) || !(math.Abs(d.Phi[step]/it.Phi[step]-1) <= 1e-5) {
 				t.Errorf("item %d, step %d: responsibilities add up to %v, phi is %v: want %v", i, step, sum,
 					d.Phi[step], it.Phi[step])
 			}
@@ -373,7 +373,7 @@ func TestRounded(t *testing.T) {
 		want   float64
 	}{{0, 3, 0}, {1234.5678, 6, 1234.57}, {-0.00123456, 3, -0.00123}, {1e300, 6, 1e300}, {5e-324, 4,
 		5e-324}, {math.MaxFloat64, 6, math.MaxFloat64}, {0.99999, 2, 1}} {
-		if got := rounded(c.v, c.digits); math.Abs(got-c.want) > 1e-5*math.Abs(c.want) {
+		if got := rounded(c.v, c.digits); !(math.Abs(got-c.want) <= 1e-5*math.Abs(c.want)) {
 			t.Errorf("%v to %d digits is %v: want %v", c.v, c.digits, got, c.want)
 		}
 	}

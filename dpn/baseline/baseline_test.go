@@ -154,7 +154,7 @@ func TestLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	score, err := n.Score(context.Background(), e, s)
-	if err != nil || score.Accuracy < 0.98 || score.Samples != 300 {
+	if err != nil || !(score.Accuracy >= 0.98) || score.Samples != 300 {
 		t.Errorf("score %+v, %v", score, err)
 	}
 	classes, err := n.Predict(context.Background(), e, s)
@@ -221,7 +221,7 @@ func TestActivations(t *testing.T) {
 			l, _ := reference.SoftmaxCrossEntropy(reference.Vector(list[len(list)-1].X.Row(i)), int(y))
 			loss += l.V[0] / 300
 		}
-		if score, err := n.Score(ctx, e, s); err != nil || math.Abs(score.Loss-loss) > 1e-5 {
+		if score, err := n.Score(ctx, e, s); err != nil || !(math.Abs(score.Loss-loss) <= 1e-5) {
 			t.Errorf("loss %v from the logits, %v from Score, %v", loss, score.Loss, err)
 		}
 		before := n.WeightsSHA256()

@@ -95,7 +95,7 @@ func TestMeasure(t *testing.T) {
 		half := dataset.Normalization{Mean: 0.5, Std: 0.5}
 		s, test := Images(small, half), Images(held, half)
 		n, err := NewMLP(HeSu(100, 6, 10), 1)
-		if training, _ := fit(t, n, err, s, test, HeSuTraining(Adam, 1e-3)); training.Accuracy < 0.995 {
+		if training, _ := fit(t, n, err, s, test, HeSuTraining(Adam, 1e-3)); !(training.Accuracy >= 0.995) {
 			t.Errorf("%.2f%% of the training images right", 100*training.Accuracy)
 		}
 		for _, batch := range []int{0, 100} {

@@ -249,7 +249,7 @@ func TestDropout(t *testing.T) {
 		}
 	}
 	// The tolerance is five standard deviations of the mean of n*d numbers.
-	if mean := sum / (n * d); math.Abs(mean-1) > 5*math.Sqrt(1./3/(n*d)) {
+	if mean := sum / (n * d); !(math.Abs(mean-1) <= 5*math.Sqrt(1./3/(n*d))) {
 		t.Errorf("mean %v, %d zeros of %d", mean, zeros, n*d)
 	}
 	l.Forward(e, z, x, Training)
@@ -348,7 +348,7 @@ func TestStack(t *testing.T) {
 	for i, l := range s {
 		for j, p := range l.Params() {
 			for k, v := range slope(params[i][j]) {
-				if math.Abs(float64(p.Grad[k])-v) > 1e-4*largest {
+				if !(math.Abs(float64(p.Grad[k])-v) <= 1e-4*largest) {
 					t.Errorf("%s[%d]: gradient %v, central difference %v", p.Name, k, p.Grad[k], v)
 				}
 			}
@@ -431,17 +431,17 @@ func TestDraw(t *testing.T) {
 		return v, largest
 	}
 	l.Draw(num.NewRand(1, 0))
-	if v, largest := variance(); largest > 0.05 || math.Abs(v*3*400-1) > 0.02 {
+	if v, largest := variance(); !(largest <= 0.05) || !(math.Abs(v*3*400-1) <= 0.02) {
 		t.Errorf("variance %v, largest %v", v, largest)
 	}
 	l.DrawKaiming(num.NewRand(1, 0), math.Sqrt2)
-	if v, _ := variance(); math.Abs(v*200-1) > 0.02 {
+	if v, _ := variance(); !(math.Abs(v*200-1) <= 0.02) {
 		t.Errorf("variance %v, want 1/200", v)
 	}
 	c := NewConvPool("c", ImageShape{2, 9, 9}, 3, 5, 2)
 	c.Draw(num.NewRand(1, 0))
 	for _, w := range c.Weight.Data {
-		if limit := 1 / math.Sqrt(50); math.Abs(float64(w)) > limit {
+		if limit := 1 / math.Sqrt(50); !(math.Abs(float64(w)) <= limit) {
 			t.Errorf("weight %v, limit %v", w, limit)
 		}
 	}

@@ -31,7 +31,7 @@ func TestNoise(t *testing.T) {
 			square += float64(v-0.5) * float64(v-0.5) / 4000
 		}
 		sigma := math.Sqrt(square)
-		if i >= 5 && sigma != 0 || i < 5 && (sigma < 0.046 || sigma > 0.158 || math.Abs(sum) > 0.012) {
+		if i >= 5 && sigma != 0 || i < 5 && (!(sigma >= 0.046) || !(sigma <= 0.158) || !(math.Abs(sum) <= 0.012)) {
 			t.Errorf("row %d: mean %v, standard deviation %v", i, sum, sigma)
 		}
 		sigmas[sigma] = true

@@ -8,7 +8,7 @@ import (
 func TestCosPi(t *testing.T) {
 	for i := range 1001 {
 		x := float64(i) / 1000
-		if got, want := cosPi(x), math.Cos(math.Pi*x); math.Abs(got-want) > 1e-9 {
+		if got, want := cosPi(x), math.Cos(math.Pi*x); !(math.Abs(got-want) <= 1e-9) {
 			t.Errorf("cosPi(%v) = %v, want %v", x, got, want)
 		}
 	}
@@ -24,7 +24,7 @@ func TestRate(t *testing.T) {
 		}
 		last = r
 	}
-	if last > 1e-3 || rate(19) != 1 || math.Abs(rate(20)-1) > 1e-9 {
+	if !(last <= 1e-3) || rate(19) != 1 || !(math.Abs(rate(20)-1) <= 1e-9) {
 		t.Errorf("rates %v, %v, ..., %v", rate(19), rate(20), last)
 	}
 	if r := Rate(Constant, 0, 0, 1); r != 1 {

@@ -113,7 +113,7 @@ func TestFlatFollowsClusters(t *testing.T) {
 			for _, v := range f.rows(i).Row(row)[2*i : 2*i+2] {
 				along += float64(v) * float64(v)
 			}
-			if along < 0.98 {
+			if !(along >= 0.98) {
 				t.Errorf("row %d of U_%d lies along its cluster by %.3f only", row, i, along)
 			}
 		}
@@ -159,7 +159,7 @@ func TestLargest(t *testing.T) {
 				y[j] = value(j) * x[j]
 			}
 		})
-		if want := value(d - 1); err != nil || got > want*(1+1e-12) || got < 0.97*want {
+		if want := value(d - 1); err != nil || !(got <= want*(1+1e-12)) || !(got >= 0.97*want) {
 			t.Errorf("%s: largest eigenvalue %v, want at most %v and little less (%v)", name, got, want, err)
 		}
 	}

@@ -157,7 +157,7 @@ func TestClusters(t *testing.T) {
 				t.Errorf("seed %d: number %d of the centres is %v, the mean of their rows %v", seed, i, v, want)
 			}
 		}
-		if inertia > r.Inertia*(1+1e-5) {
+		if !(inertia <= r.Inertia*(1+1e-5)) {
 			t.Errorf("seed %d: inertia %v, of the centres %v", seed, r.Inertia, inertia)
 		}
 		if nearer > 0 {

@@ -125,7 +125,7 @@ func TestAcceptance(t *testing.T) {
 		}
 		before = c.Acceptance
 	}
-	if before < 0.9995 {
+	if !(before >= 0.9995) {
 		t.Errorf("acceptance %v of the smallest steps", before)
 	}
 }

@@ -253,7 +253,7 @@ func TestTemperature(t *testing.T) {
 			t.Fatal(err)
 		}
 		most := n * math.Pow(3, math.Abs(1-1/temperature)) * 1.05
-		if draws.Proposals <= n || float64(draws.Proposals) > most {
+		if draws.Proposals <= n || !(float64(draws.Proposals) <= most) {
 			t.Errorf("temperature %v: %d proposals for %d draws, expected up to %.0f", temperature, draws.Proposals,
 				n, most)
 		}

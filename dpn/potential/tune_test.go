@@ -26,8 +26,8 @@ func TestTuneStepSize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if acceptance < tunedLeast || acceptance > tunedMost || c.Acceptance < tunedLeast-0.15 ||
-			c.Acceptance > tunedMost+0.15 {
+		if acceptance < tunedLeast || acceptance > tunedMost || !(c.Acceptance >= tunedLeast-0.15) ||
+			!(c.Acceptance <= tunedMost+0.15) {
 			t.Errorf("%s: step size %v with an acceptance of %v in the warm-up, %v in chains", name, h, acceptance,
 				c.Acceptance)
 		}

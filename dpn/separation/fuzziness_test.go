@@ -453,7 +453,7 @@ func TestFuzzinessInvariances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(float64(changed.D-before.D)) < 1e-3 {
+		if !(math.Abs(float64(changed.D-before.D)) >= 1e-3) {
 			t.Errorf("D = %v is unchanged by a map that moves the span of the means", changed.D)
 		}
 	})

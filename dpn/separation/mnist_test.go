@@ -119,7 +119,7 @@ func TestMNISTLimit(t *testing.T) {
 	if all.Limit < few.CI[0] || all.Limit > few.CI[1] {
 		t.Errorf("the interval %v does not contain %v", few.CI, all.Limit)
 	}
-	if math.Abs(float64(few.Limit-all.Limit)) > math.Abs(float64(plain.D-all.Limit)) {
+	if !(math.Abs(float64(few.Limit-all.Limit)) <= math.Abs(float64(plain.D-all.Limit))) {
 		t.Errorf("1,000 images: D %v, limit %v; of all %v", plain.D, few.Limit, all.Limit)
 	}
 }

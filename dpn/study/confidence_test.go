@@ -70,7 +70,7 @@ func TestConfidence(t *testing.T) {
 			math.Log(sum),
 		}
 		for s, w := range want {
-			if got := c.Values[s][i]; math.Abs(got-w) > 1e-6*max(1, math.Abs(w)) {
+			if got := c.Values[s][i]; !(math.Abs(got-w) <= 1e-6*max(1, math.Abs(w))) {
 				t.Fatalf("image %d: %s %v, want %v", i, confidenceScores[s].Name, got, w)
 			}
 		}
@@ -126,10 +126,10 @@ func TestSoftmaxScores(t *testing.T) {
 	for _, gap := range []float32{0, 1, 10, 20, 30} {
 		p, energy := softmaxScores([]float32{2, 2 + gap})
 		want := math.Exp(-float64(gap))
-		if rest := 1/p - 1; math.Abs(rest-want) > 1e-6*want+1e-15 {
+		if rest := 1/p - 1; !(math.Abs(rest-want) <= 1e-6*want+1e-15) {
 			t.Errorf("gap %v: 1/p - 1 is %v, want %v", gap, rest, want)
 		}
-		if w := 2 + float64(gap) + math.Log1p(want); math.Abs(energy-w) > 1e-6*w {
+		if w := 2 + float64(gap) + math.Log1p(want); !(math.Abs(energy-w) <= 1e-6*w) {
 			t.Errorf("gap %v: energy %v, want %v", gap, energy, w)
 		}
 	}

@@ -36,13 +36,13 @@ func TestGain(t *testing.T) {
 	c := &Denoised{Before: []separation.Float{1, 3, inf, 2}, After: []separation.Float{5, 9, 7, 7}} // gains 4, 6 and 5
 	g := c.Gain()
 	half := 4.302653 * 1 / math.Sqrt(3) // Student's t with 2 degrees of freedom; their standard deviation is 1
-	if g.Images != 3 || g.Before != 2 || g.After != 7 || g.Gain != 5 || math.Abs(float64(g.CI[0])-(5-half)) > 1e-6 ||
-		math.Abs(float64(g.CI[1])-(5+half)) > 1e-6 {
+	if g.Images != 3 || g.Before != 2 || g.After != 7 || g.Gain != 5 || !(math.Abs(float64(g.CI[0])-(5-half)) <= 1e-6) ||
+		!(math.Abs(float64(g.CI[1])-(5+half)) <= 1e-6) {
 		t.Errorf("%+v", g)
 	}
 	// The width does not depend on where the gains lie, also where their squares are rounded.
 	far := (&Denoised{Before: []separation.Float{0, 0, 0}, After: []separation.Float{1e9 + 4, 1e9 + 6, 1e9 + 5}}).Gain()
-	if width := float64(far.CI[1] - far.CI[0]); math.Abs(width-2*half) > 1e-5 {
+	if width := float64(far.CI[1] - far.CI[0]); !(math.Abs(width-2*half) <= 1e-5) {
 		t.Errorf("an interval of %v for gains of about 1e9, %v expected", width, 2*half)
 	}
 	one := &Denoised{Before: c.Before[:1], After: c.After[:1]}

@@ -188,7 +188,7 @@ func TestRemaining(t *testing.T) {
 	for _, c := range []struct{ before, last, want float64 }{
 		{1, 0, 0}, {0, 0, 0}, {0, 3, 3}, {2, 1, 1}, {1, 0.9, 8.1}, {1, 1, math.Inf(1)}, {1, 2, math.Inf(1)},
 	} {
-		if got := remaining(c.before, c.last); got != c.want && math.Abs(got-c.want) > 1e-12 {
+		if got := remaining(c.before, c.last); got != c.want && !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("after %v and %v: %v, expected %v", c.before, c.last, got, c.want)
 		}
 	}

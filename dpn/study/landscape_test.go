@@ -40,10 +40,10 @@ func TestLandscape(t *testing.T) {
 		for i, s := range l.Spectra {
 			want, inverse := denseSpectrum(t, d, p.Precision(i))
 			for j, v := range want {
-				if math.Abs(s.Eigenvalues[j]-v) > 1e-12*want[0] {
+				if !(math.Abs(s.Eigenvalues[j]-v) <= 1e-12*want[0]) {
 					t.Errorf("eigenvalue %d of component %d is %v, expected %v", j, i, s.Eigenvalues[j], v)
 				}
-				if v := inverse.At(j, j); math.Abs(l.Variances[i][j]-v) > 1e-10*v {
+				if v := inverse.At(j, j); !(math.Abs(l.Variances[i][j]-v) <= 1e-10*v) {
 					t.Errorf("variance %d of component %d is %v, expected %v", j, i, l.Variances[i][j], v)
 				}
 				mean[j] += l.Weights[i] * l.Variances[i][j]
@@ -55,7 +55,7 @@ func TestLandscape(t *testing.T) {
 			}
 		}
 		for j, v := range mean {
-			if math.Abs(l.MeanVariance[j]-v) > 1e-12*v {
+			if !(math.Abs(l.MeanVariance[j]-v) <= 1e-12*v) {
 				t.Errorf("mean variance %d is %v, expected %v", j, l.MeanVariance[j], v)
 			}
 		}
@@ -142,13 +142,13 @@ func TestLandscapeClosedForms(t *testing.T) {
 	if !slices.Equal(l.Variances[0], []float64{0.25, 1, 0.0625}) {
 		t.Errorf("variances of diag(4, 1, 16): %v", l.Variances[0])
 	}
-	if s := l.Spectra[1]; math.Abs(s.Largest-14) > 1e-13 || !math.IsInf(float64(s.Condition), 1) ||
+	if s := l.Spectra[1]; !(math.Abs(s.Largest-14) <= 1e-13) || !math.IsInf(float64(s.Condition), 1) ||
 		l.Variances[1] != nil ||
 		!slices.Equal(l.Singular, []int{1}) {
 		t.Errorf("rank 1: %+v, variances %v, singular %v", s, l.Variances[1], l.Singular)
 	}
 	for i, w := range []float64{1. / 8, 2. / 8, 1. / 8, 4. / 8} {
-		if math.Abs(l.Weights[i]-w) > 1e-7 {
+		if !(math.Abs(l.Weights[i]-w) <= 1e-7) {
 			t.Errorf("weight %d is %v, expected %v", i, l.Weights[i], w)
 		}
 	}
@@ -159,7 +159,7 @@ func TestLandscapeClosedForms(t *testing.T) {
 		t.Errorf("largest eigenvalue %v, stable alpha %v, expected 16 and 1/8", l.LambdaMax, l.StableAlpha)
 	}
 	// Of components 0, 2 and 3, by weight: those of 2 and 3 are 4.
-	if want := (0.25*1 + 4*5) / 6; math.Abs(l.MeanVariance[0]-want) > 1e-6 {
+	if want := (0.25*1 + 4*5) / 6; !(math.Abs(l.MeanVariance[0]-want) <= 1e-6) {
 		t.Errorf("mean variance %v, expected %v", l.MeanVariance[0], want)
 	}
 
@@ -245,17 +245,17 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		for b := range at {
-			if math.Abs(float64(tr.Phi[step][b])-ev.Phi[b]) > 1e-4*(1+math.Abs(ev.Phi[b])) {
+			if !(math.Abs(float64(tr.Phi[step][b])-ev.Phi[b]) <= 1e-4*(1+math.Abs(ev.Phi[b]))) {
 				t.Errorf("phi of step %d is %v, in float64 %v", step, tr.Phi[step][b], ev.Phi[b])
 			}
 			for i, r := range tr.R[step][b] {
-				if math.Abs(float64(r)-ev.R[b*5+i]) > 1e-4 {
+				if !(math.Abs(float64(r)-ev.R[b*5+i]) <= 1e-4) {
 					t.Errorf("r_%d of step %d is %v, in float64 %v", i, step, r, ev.R[b*5+i])
 				}
 			}
 			if step > 0 &&
-				math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b),
-					tr.XAt(step-1).Row(b))) > 1e-12 {
+				!(math.Abs(float64(tr.Length[step-1][b])-linalg.Distance(tr.XAt(step).Row(b),
+					tr.XAt(step-1).Row(b))) <= 1e-12) {
 				t.Errorf("length of step %d is %v", step-1, tr.Length[step-1][b])
 			}
 		}
@@ -377,7 +377,7 @@ func TestRiseClosedForm(t *testing.T) {
 	far := sweep.Rises[8] // alpha lambda = 3: the distance doubles, and q = 4 |x - mu|^2 four times
 	q := 4 * ((10./255-0.5)*(10./255-0.5) + (200./255-0.25)*(200./255-0.25))
 	if want := 1.5 * q * math.Pow(4, 4); far.FallStep != 4 || far.FallSample != 2 ||
-		math.Abs(far.LargestFall-want) > 1e-5*want {
+		!(math.Abs(far.LargestFall-want) <= 1e-5*want) {
 		t.Errorf("alpha lambda 3: %+v, expected the fall %v at step 4 of image 2", far, want)
 	}
 	wild, err := SweepRises(ctx, e, m, s, RiseOptions{Steps: 40, Alphas: []float64{1e5}, LambdaMax: 4})
@@ -417,7 +417,7 @@ func TestPhiRises(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(sweep.LambdaMax-l.LambdaMax) > 1e-15 {
+		if !(math.Abs(sweep.LambdaMax-l.LambdaMax) <= 1e-15) {
 			t.Errorf("largest eigenvalue %v, of the landscape %v", sweep.LambdaMax, l.LambdaMax)
 		}
 		for _, r := range sweep.Rises[:3] {

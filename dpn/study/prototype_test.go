@@ -54,7 +54,7 @@ func TestPrototypes(t *testing.T) {
 			}
 		}
 		got, err := p.Accuracy(ctx, e, d.Test, c, 3)
-		if want := right / float64(s.Len()); err != nil || got != want || got < 0.5 {
+		if want := right / float64(s.Len()); err != nil || got != want || !(got >= 0.5) {
 			t.Errorf("%s: the rule has %v right, the nearest centre %v, %v", text, got, want, err)
 		}
 	}

@@ -22,7 +22,7 @@ func TestSymmetry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.AsymmetryLargest > 1e-8 || s.Asymmetry > s.AsymmetryLargest || s.Points != 6 ||
+		if !(s.AsymmetryLargest <= 1e-8) || s.Asymmetry > s.AsymmetryLargest || s.Points != 6 ||
 			s.Directions != min(d, 16) {
 			t.Errorf("d %d: %+v, expected an asymmetry of at most 1e-8", d, *s)
 		}

@@ -88,7 +88,7 @@ func TestStudyUncertainty(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := s.Calibration.Before
-	if s.Accuracy != score.Accuracy || math.Abs(b.NLL-score.Loss) > 1e-6 ||
+	if s.Accuracy != score.Accuracy || !(math.Abs(b.NLL-score.Loss) <= 1e-6) ||
 		s.Wrong != 300-int(math.Round(300*score.Accuracy)) ||
 		s.Samples != 300 {
 		t.Errorf("%d of %d wrong, accuracy %v, loss %v; Score says %+v", s.Wrong, s.Samples, s.Accuracy, b.NLL, score)
@@ -101,7 +101,7 @@ func TestStudyUncertainty(t *testing.T) {
 		t.Fatalf("tasks %q", names)
 	}
 	for _, task := range s.Tasks[:2] {
-		if d := task.Scores[scorePhi0]; d.AUROC < 0.99 {
+		if d := task.Scores[scorePhi0]; !(d.AUROC >= 0.99) {
 			t.Errorf("phi(x_0) on %s: AUROC %v", task.Name, d.AUROC)
 		}
 	}

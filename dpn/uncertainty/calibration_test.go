@@ -45,10 +45,10 @@ func TestCalibrateTrue(t *testing.T) {
 	for _, n := range []int{1000, 16_000, 64_000} {
 		c := calibrate(t, calibrated(1, n, 5, 1), 1)
 		if !(c.ECE > c.ECEChance/3 && c.ECE < 2*c.ECEChance) || c.ECEEqualMass > 3*c.ECEChance ||
-			c.ECEChance > 1.5/math.Sqrt(float64(n)) {
+			!(c.ECEChance <= 1.5/math.Sqrt(float64(n))) {
 			t.Errorf("%d samples: ECE %v, by equal mass %v, by chance %v", n, c.ECE, c.ECEEqualMass, c.ECEChance)
 		}
-		if math.Abs(c.Accuracy-c.Confidence) > 2/math.Sqrt(float64(n)) {
+		if !(math.Abs(c.Accuracy-c.Confidence) <= 2/math.Sqrt(float64(n))) {
 			t.Errorf("%d samples: accuracy %v, confidence %v", n, c.Accuracy, c.Confidence)
 		}
 	}
@@ -66,12 +66,12 @@ func TestTemperature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(f.T/want-1) > 0.05 || f.AtBound || f.Samples != 20_000 || f.Iterations > 60 {
+		if !(math.Abs(f.T/want-1) <= 0.05) || f.AtBound || f.Samples != 20_000 || f.Iterations > 60 {
 			t.Errorf("T %v: %+v", want, f)
 		}
 		before, after := calibrate(t, l, 1), calibrate(t, l, f.T)
-		if before.Accuracy != after.Accuracy || after.ECE > 0.015 ||
-			math.Abs(math.Log(want)) > 0.2 && before.ECE < 2*after.ECE {
+		if before.Accuracy != after.Accuracy || !(after.ECE <= 0.015) ||
+			!(math.Abs(math.Log(want)) <= 0.2) && before.ECE < 2*after.ECE {
 			t.Errorf("T %v: ECE %v before, %v after; accuracy %v and %v", want, before.ECE, after.ECE,
 				before.Accuracy, after.Accuracy)
 		}
@@ -85,7 +85,7 @@ func TestTemperature(t *testing.T) {
 		for _, v := range l.X {
 			small.X = append(small.X, v/4)
 		}
-		if g, err := FitTemperature(small); err != nil || math.Abs(4*g.T/f.T-1) > 1e-9 {
+		if g, err := FitTemperature(small); err != nil || !(math.Abs(4*g.T/f.T-1) <= 1e-9) {
 			t.Errorf("logits divided by 4 have T %v, the others %v, %v", g.T, f.T, err)
 		}
 	}
@@ -114,10 +114,10 @@ func TestSoftmaxDerivatives(t *testing.T) {
 	for label := range x {
 		for _, beta := range []float64{0.1, 1, 5} {
 			s, low, high := newSoftmax(x, label, beta), newSoftmax(x, label, beta-h), newSoftmax(x, label, beta+h)
-			if slope := (high.loss - low.loss) / (2 * h); math.Abs(slope-s.slope) > 1e-8 {
+			if slope := (high.loss - low.loss) / (2 * h); !(math.Abs(slope-s.slope) <= 1e-8) {
 				t.Errorf("label %d, beta %v: slope %v, want %v", label, beta, s.slope, slope)
 			}
-			if curve := (high.slope - low.slope) / (2 * h); math.Abs(curve-s.curve) > 1e-8 {
+			if curve := (high.slope - low.slope) / (2 * h); !(math.Abs(curve-s.curve) <= 1e-8) {
 				t.Errorf("label %d, beta %v: curvature %v, want %v", label, beta, s.curve, curve)
 			}
 		}
@@ -142,8 +142,8 @@ func TestBins(t *testing.T) {
 	if got, want := counts(wide), []int{2, 2, 3}; !reflect.DeepEqual(got, want) {
 		t.Errorf("equal width: %v, want %v", got, want)
 	}
-	if math.Abs(wide[2].Accuracy-2./3) > 1e-15 || math.Abs(wide[2].Confidence-2.9/3) > 1e-15 ||
-		math.Abs(Gap(wide)-(0.8+0.4+0.9)/7) > 1e-6 {
+	if !(math.Abs(wide[2].Accuracy-2./3) <= 1e-15) || !(math.Abs(wide[2].Confidence-2.9/3) <= 1e-15) ||
+		!(math.Abs(Gap(wide)-(0.8+0.4+0.9)/7) <= 1e-6) {
 		t.Errorf("%+v, gap %v", wide, Gap(wide))
 	}
 	mass, err := EqualMass([]float64{0.5, 0.7, 0.5, 0.5, 0.9, 0.5, 0.6, 0.8}, make([]bool, 8), 4)

@@ -62,7 +62,7 @@ func TestDetectPairs(t *testing.T) {
 		if want := pairs(x, y); d.AUROC != want {
 			t.Fatalf("%v against %v: AUROC %v, want %v", x, y, d.AUROC, want)
 		}
-		if swapped := detect(t, y, x); math.Abs(swapped.AUROC+d.AUROC-1) > 1e-15 {
+		if swapped := detect(t, y, x); !(math.Abs(swapped.AUROC+d.AUROC-1) <= 1e-15) {
 			t.Errorf("AUROC %v, and %v with the two swapped", d.AUROC, swapped.AUROC)
 		}
 		accepted, passed := 0, 0
@@ -98,7 +98,7 @@ func TestDetectPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if area := area(roc); math.Abs(area-d.AUROC) > 1e-12 {
+		if area := area(roc); !(math.Abs(area-d.AUROC) <= 1e-12) {
 			t.Errorf("the area below the curve is %v, AUROC %v", area, d.AUROC)
 		}
 	}
@@ -165,7 +165,7 @@ func TestDetectCoverage(t *testing.T) {
 			t.Errorf("%+v: the intervals of the FPR cover it in %d of %d rounds", c, inFPR, rounds)
 		}
 		d := detect(t, normals(r, 50_000, c.delta), normals(r, 50_000, 0))
-		if math.Abs(d.AUROC-auroc) > 0.008 || math.Abs(d.FPR-fpr) > 0.02 {
+		if !(math.Abs(d.AUROC-auroc) <= 0.008) || !(math.Abs(d.FPR-fpr) <= 0.02) {
 			t.Errorf("%+v: AUROC %v, want %v; FPR %v, want %v", c, d.AUROC, auroc, d.FPR, fpr)
 		}
 	}
@@ -190,7 +190,7 @@ func TestDetectSeparated(t *testing.T) {
 	if got := detect(t, x, y); !(got.AUROC < 1) || got.AUROCCI[0] > worst {
 		t.Errorf("%+v: an interval narrower than that of complete separation", got)
 	}
-	if d := detect(t, y, x); d.AUROC > 0.01 || d.AUROCCI[1] < 1-worst {
+	if d := detect(t, y, x); !(d.AUROC <= 0.01) || d.AUROCCI[1] < 1-worst {
 		t.Errorf("%+v", d)
 	}
 	if d := detect(t, []float64{1}, []float64{1}); d.AUROC != 0.5 || d.FPR != 1 {
@@ -204,7 +204,7 @@ func TestDeLong(t *testing.T) {
 	// V10 is 1/2 and 1, V01 is 1 and 1/2: variances 1/8, so se^2 = 1/16 + 1/16.
 	logit, half := math.Log(3), 1.959963984540054*math.Sqrt(0.125)/(0.75*0.25)
 	low, high := 1/(1+math.Exp(half-logit)), 1/(1+math.Exp(-half-logit))
-	if d.AUROC != 0.75 || math.Abs(d.AUROCCI[0]-low) > 1e-9 || math.Abs(d.AUROCCI[1]-high) > 1e-9 {
+	if d.AUROC != 0.75 || !(math.Abs(d.AUROCCI[0]-low) <= 1e-9) || !(math.Abs(d.AUROCCI[1]-high) <= 1e-9) {
 		t.Errorf("%+v: want the interval %v to %v", d, low, high)
 	}
 }
@@ -223,7 +223,7 @@ func TestROCThin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(thin) > 200 || len(thin) < 100 || thin[0] != (ROCPoint{}) || thin[len(thin)-1] != (ROCPoint{1, 1}) ||
-		math.Abs(area(thin)-area(all)) > 1e-3 {
+		!(math.Abs(area(thin)-area(all)) <= 1e-3) {
 		t.Errorf("%d points of %d, area %v of %v", len(thin), len(all), area(thin), area(all))
 	}
 	for _, p := range thin {

@@ -110,7 +110,7 @@ func TestPotentialRises(t *testing.T) {
 	l.m.Ascend(e, l.alpha, steps, x, &tr, false)
 	for s := 1; s < steps; s++ {
 		for b, phi := range tr.PhiAt(s) {
-			if before := tr.PhiAt(s - 1)[b]; phi < before-1e-5*(1+float32(math.Abs(float64(before)))) {
+			if before := tr.PhiAt(s - 1)[b]; !(phi >= before-1e-5*(1+float32(math.Abs(float64(before))))) {
 				t.Fatalf("row %d: the potential falls from %v to %v at step %d", b, before, phi, s)
 			}
 		}
@@ -124,7 +124,7 @@ func TestPotentialRises(t *testing.T) {
 		for i := range k {
 			sum += float64(r.At(i, b))
 		}
-		if math.Abs(sum-1) > 1e-6 {
+		if !(math.Abs(sum-1) <= 1e-6) {
 			t.Errorf("responsibilities of row %d add up to %v", b, sum)
 		}
 	}
@@ -152,7 +152,7 @@ func TestOneComponent(t *testing.T) {
 	for i := range n {
 		for j := range d {
 			want := float64(mu[j]) + shrink*float64(first.At(i, j)-mu[j])
-			if got := float64(x.At(i, j)); math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+			if got := float64(x.At(i, j)); !(math.Abs(got-want) <= 1e-6*(1+math.Abs(want))) {
 				t.Errorf("x_n[%d, %d] = %v, want %v", i, j, got, want)
 			}
 		}
@@ -202,7 +202,7 @@ func TestTinyGradient(t *testing.T) {
 					if gone == steps {
 						want = shrink * float64(first.At(b, j))
 					}
-					if got := float64(v.At(b, j)); math.Abs(got-want) > 1e-4*math.Abs(want) {
+					if got := float64(v.At(b, j)); !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 						t.Fatalf("%s, %d steps: dL/dx_0[%d, %d] = %v, want %v", name, steps, b, j, got, want)
 					}
 				}

@@ -78,7 +78,7 @@ func TestLowRankLikeFull(t *testing.T) {
 		l.m.Potential(e, y, phi, r)
 		full.Potential(e, y, want, engine.Matrix{})
 		for i := range phi {
-			if diff := math.Abs(float64(phi[i] - want[i])); diff > 2e-5*(1+math.Abs(float64(want[i]))) {
+			if diff := math.Abs(float64(phi[i] - want[i])); !(diff <= 2e-5*(1+math.Abs(float64(want[i])))) {
 				t.Errorf("rank %d: potential %v, with full precisions %v", s.r, phi[i], want[i])
 			}
 		}
@@ -260,7 +260,7 @@ func TestLowRankPrecision(t *testing.T) {
 			worst, size = max(worst, math.Abs(-2*float64(phi[i])-q)), max(size, q)
 		}
 		t.Logf("sign %v: q up to %.0f, off by at most %.2g", sign, size, worst)
-		if worst > 1e-3 || size < 500 {
+		if !(worst <= 1e-3) || size < 500 {
 			t.Errorf("sign %v: q up to %v, off by %v, expected at most 0.001", sign, size, worst)
 		}
 	}

@@ -38,7 +38,7 @@ func TestDistributions(t *testing.T) {
 	r := NewRand(3, 0)
 	near := func(name string, got, want, standardError float64) {
 		t.Helper()
-		if math.Abs(got-want) > 5*standardError {
+		if !(math.Abs(got-want) <= 5*standardError) {
 			t.Errorf("%s: %v, want %v within %v", name, got, want, 5*standardError)
 		}
 	}
@@ -115,7 +115,7 @@ func TestNormalQuantile(t *testing.T) {
 	for e := 1.0; e < 53; e += 0.37 {
 		p := math.Exp2(-e)
 		z := normalQuantile(p)
-		if back := 0.5 * math.Erfc(-z/math.Sqrt2); math.Abs(back/p-1) > 1e-5 {
+		if back := 0.5 * math.Erfc(-z/math.Sqrt2); !(math.Abs(back/p-1) <= 1e-5) {
 			t.Errorf("quantile of %g is %v, whose probability is %g", p, z, back)
 		}
 	}
@@ -142,7 +142,7 @@ func TestPermutation(t *testing.T) {
 		counts[p]++
 	}
 	for p, c := range counts {
-		if len(counts) != 6 || math.Abs(c-10000) > 5*math.Sqrt(60000*5.0/36) {
+		if len(counts) != 6 || !(math.Abs(c-10000) <= 5*math.Sqrt(60000*5.0/36)) {
 			t.Errorf("order %v came %v times of 60000", p, c)
 		}
 	}

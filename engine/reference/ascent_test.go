@@ -79,7 +79,7 @@ func TestGradients(t *testing.T) {
 				down := p.loss()
 				*param = old
 				want := (up - down) / (2 * h)
-				if math.Abs(got-want) > 1e-6*(math.Abs(want)+1e-2*scale) {
+				if !(math.Abs(got-want) <= 1e-6*(math.Abs(want)+1e-2*scale)) {
 					t.Errorf("%s: gradient %.12g, central difference %.12g", name, got, want)
 				}
 			}
@@ -123,7 +123,7 @@ func TestOneComponent(t *testing.T) {
 	for b := range p.rows {
 		for j := range p.d {
 			want := p.mu.Data[j] + shrink*(p.x.Data[b*p.d+j]-p.mu.Data[j])
-			if got := path[p.steps].Data[b*p.d+j]; math.Abs(got-want) > 1e-12 {
+			if got := path[p.steps].Data[b*p.d+j]; !(math.Abs(got-want) <= 1e-12) {
 				t.Errorf("row %d, column %d: %g, want %g", b, j, got, want)
 			}
 		}
@@ -157,7 +157,7 @@ func TestPermutations(t *testing.T) {
 	for j := range p.d {
 		p.mu.Data[j], p.mu.Data[2*p.d+j] = p.mu.Data[2*p.d+j], p.mu.Data[j]
 	}
-	if got := p.loss(); math.Abs(got-want) > 1e-12*want {
+	if got := p.loss(); !(math.Abs(got-want) <= 1e-12*want) {
 		t.Errorf("loss %g after a permutation of components, want %g", got, want)
 	}
 }

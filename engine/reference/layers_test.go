@@ -33,7 +33,7 @@ func differences(f func([]float64) float64, x []float64) []float64 {
 func compare(t *testing.T, name string, got, want []float64) {
 	t.Helper()
 	for i := range got {
-		if math.Abs(got[i]-want[i]) > 1e-6*(math.Abs(want[i])+1e-2) {
+		if !(math.Abs(got[i]-want[i]) <= 1e-6*(math.Abs(want[i])+1e-2)) {
 			t.Errorf("%s[%d]: gradient %.12g, central difference %.12g", name, i, got[i], want[i])
 		}
 	}

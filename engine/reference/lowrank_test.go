@@ -83,7 +83,7 @@ func TestLowRankGradients(t *testing.T) {
 					largest = max(largest, math.Abs(v))
 				}
 				for i := range c.got {
-					if math.Abs(c.got[i]-c.whole[i]) > 1e-11*largest {
+					if !(math.Abs(c.got[i]-c.whole[i]) <= 1e-11*largest) {
 						t.Errorf("%s[%d]: gradient %.15g, with the precisions in full %.15g", c.name, i, c.got[i],
 							c.whole[i])
 					}
@@ -99,7 +99,7 @@ func TestLowRankGradients(t *testing.T) {
 					}
 					want := (loss(old+h) - loss(old-h)) / (2 * h)
 					loss(old)
-					if math.Abs(c.got[i]-want) > 1e-6*(math.Abs(want)+1e-2*largest) {
+					if !(math.Abs(c.got[i]-want) <= 1e-6*(math.Abs(want)+1e-2*largest)) {
 						t.Errorf("%s[%d]: gradient %.12g, central difference %.12g", c.name, i, c.got[i], want)
 					}
 				}
@@ -121,7 +121,7 @@ func TestLowRankEvaluation(t *testing.T) {
 				{low.Q.V, full.Q.V}, {low.R.V, full.R.V}, {low.Phi.V, full.Phi.V}, {low.Grad.V, full.Grad.V},
 			} {
 				for i, v := range c[0] {
-					if math.Abs(v-c[1][i]) > 1e-12*(1+math.Abs(v)) {
+					if !(math.Abs(v-c[1][i]) <= 1e-12*(1+math.Abs(v))) {
 						t.Errorf("%+v: %v, in full %v", s, v, c[1][i])
 					}
 				}
