@@ -24,6 +24,8 @@ type plan struct {
 	signal  syscall.Signal // 0: none
 	after   time.Duration  // from the start, or from the last of changes
 	changes int            // in the folder, before the signal
+	call    string         // of the system, before which SIGKILL comes; needs strace
+	nth     int            // of these calls of a thread
 	lines   int            // of standard output that are read before it is closed; 0: all
 }
 
@@ -53,6 +55,8 @@ func (o *outcome) String() string {
 	switch {
 	case o.lines > 0:
 		line += fmt.Sprintf(" | head -n %d", o.lines)
+	case o.call != "":
+		line = strings.Join(o.killCall(), " ") + " " + line
 	case o.signal != 0:
 		name := strings.TrimPrefix(signalNames[o.signal], "SIG")
 		line = fmt.Sprintf("timeout -s %s %.4f %s", name, o.lasted.Seconds(), line)
@@ -70,10 +74,26 @@ func (o *outcome) String() string {
 var signalNames = map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGINT: "SIGINT",
 	syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
 
+// strace is the path of strace(1), or empty.
+var strace, _ = exec.LookPath("strace")
+
+// calls are the system calls that change which files there are, and those that complete one.
+var calls = []string{"renameat", "linkat", "unlinkat", "fsync", "ftruncate"}
+
+// killCall is the beginning of a command line that kills the program before a call.
+func (p plan) killCall() []string {
+	return []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + p.call,
+		"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", p.call, p.nth)}
+}
+
 // start runs the program until it ends, disturbed as planned.
 func (p *program) start(t *testing.T, how plan) *outcome {
 	t.Helper()
-	c := exec.Command(p.path, p.args...)
+	line := append([]string{p.path}, p.args...)
+	if how.call != "" {
+		line = append(how.killCall(), line...)
+	}
+	c := exec.Command(line[0], line[1:]...)
 	c.Dir, c.Env = p.dir, append(os.Environ(), p.env...)
 	var stderr strings.Builder
 	c.Stderr = &stderr
