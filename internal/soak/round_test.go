@@ -50,7 +50,7 @@ type round struct {
 func (r *round) run() error {
 	r.s.copyTo(r.t, r.dir)
 	base := strings.Fields(r.s.args)
-	r.left = 1 + min(r.rand.IntN(4), r.rand.IntN(4))
+	r.left = 1 + r.rand.IntN(6)
 	if r.s.fetch {
 		return r.fetchTwice()
 	}
