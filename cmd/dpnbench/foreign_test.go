@@ -108,9 +108,13 @@ func TestNotUTF8(t *testing.T) {
 // TestHint checks that the command that an interrupted training suggests can be pasted.
 func TestHint(t *testing.T) {
 	for json, want := range map[string]string{"": "", "-": " --json -", "a b": " --json 'a b'"} {
-		r := &training{app: &app{json: json}, out: "my run's"}
+		r := &training{app: &app{json: json}, out: "my run's", minutes: defaultMinutes}
 		if got, want := r.again(), `dpnbench train --out 'my run'\''s' --resume`+want; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+	r := &training{app: &app{}, out: "r", every: 20, minutes: 0.5}
+	if got, want := r.again(), "dpnbench train --out r --resume --checkpoint-every 20 --checkpoint-minutes 0.5"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

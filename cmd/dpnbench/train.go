@@ -443,6 +443,12 @@ func (t *training) again() string {
 	if t.json != "" {
 		args = append(args, "--json", t.json)
 	}
+	if t.every > 0 {
+		args = append(args, "--checkpoint-every", fmt.Sprint(t.every))
+	}
+	if t.minutes != defaultMinutes {
+		args = append(args, "--checkpoint-minutes", fmt.Sprint(t.minutes))
+	}
 	return quote.Command(args...)
 }
 
