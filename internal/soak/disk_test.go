@@ -203,8 +203,7 @@ func (s *scenario) diskRound(t *testing.T, d *disk, f fault, seed uint64) (refus
 
 // checkRefused checks a run whose writes were refused: one line, and nothing left behind.
 func (r *round) checkRefused(o *outcome, files map[string]string) error {
-	lines := strings.FieldsFunc(o.stderr, func(c rune) bool { return c == '\n' })
-	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "level=WARN") })
+	lines := messages(o)
 	switch left := temporaries(files); {
 	case len(lines) != 1 || o.status != 2:
 		return fmt.Errorf("status %d and %d lines, expected one and status 2", o.status, len(lines))

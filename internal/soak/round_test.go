@@ -161,10 +161,16 @@ func (r *round) check(o *outcome, files map[string]string) error {
 		}
 	}
 	r.remains = left
-	if !o.killed() && o.status != 0 && strings.Count(o.stderr, "\n") > 2 {
-		return errors.New("a message of several lines")
+	if lines := messages(o); !o.killed() && (o.status == 2 && len(lines) != 1 || len(lines) > 2) {
+		return fmt.Errorf("status %d with messages of %d lines", o.status, len(lines))
 	}
 	return r.checkEpochs(o)
+}
+
+// messages are the lines of standard error without warnings.
+func messages(o *outcome) []string {
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "level=WARN") })
 }
 
 // checkEpochs checks the epochs that a run has reported. After an interruption no epoch comes again; a kill may

@@ -74,6 +74,7 @@ func TestSoak(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s.prepare(t)
+			defer func() { t.Logf("%+v", results[i]) }()
 			for n, begun := uint64(0), time.Now(); n == 0 || time.Since(begun) < share; n++ {
 				results[i].add(s.round(t, seed+n))
 				if results[i].failures >= mostFailures {
