@@ -24,14 +24,14 @@ func TestByClass(t *testing.T) {
 		t.Errorf("a class without rows: %+v", r.Classes[2])
 	}
 	if *r.Classes[0].Accuracy != 0.9 || *r.Classes[1].Accuracy != 0.5 || *r.Classes[3].Accuracy != 1 ||
-		r.Classes[1].Right != 30 || math.Abs(r.Balanced-0.8) > 1e-15 {
+		r.Classes[1].Right != 30 || !(math.Abs(r.Balanced-0.8) <= 1e-15) {
 		t.Errorf("%+v", r)
 	}
 	// Wilson's interval of 90 in 100, and of 5 in 5: 5/(5+1.96^2) to 1.
-	if ci := r.Classes[0].CI; math.Abs(ci[0]-0.8256) > 1e-4 || math.Abs(ci[1]-0.9448) > 1e-4 {
+	if ci := r.Classes[0].CI; !(math.Abs(ci[0]-0.8256) <= 1e-4) || !(math.Abs(ci[1]-0.9448) <= 1e-4) {
 		t.Errorf("interval %v", ci)
 	}
-	if ci := r.Classes[3].CI; math.Abs(ci[0]-5/(5+3.8414588)) > 1e-6 || ci[1] != 1 {
+	if ci := r.Classes[3].CI; !(math.Abs(ci[0]-5/(5+3.8414588)) <= 1e-6) || ci[1] != 1 {
 		t.Errorf("interval %v", ci)
 	}
 	if r.Lowest().Class != 1 || r.Highest().Class != 3 || r.Confusion[1][0] != 30 {
