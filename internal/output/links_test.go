@@ -3,6 +3,7 @@
 package output
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -144,6 +145,31 @@ func TestCheck(t *testing.T) {
 	}
 	if after := holds(t, dir); !maps.Equal(after, before) {
 		t.Errorf("the check left %v, want %v", after, before)
+	}
+}
+
+// TestProbe probes a folder, which must not change, and what is none.
+func TestProbe(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"file": ""})
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := probe(dir); err != nil {
+		t.Error(err)
+	}
+	after, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known, _ := unnamed(dir); known && !after.ModTime().Equal(before.ModTime()) {
+		t.Error("the probe had a name, under which a killed process would leave it")
+	}
+	for name, want := range map[string]error{"file": syscall.ENOTDIR, "none": syscall.ENOENT} {
+		if err := probe(filepath.Join(dir, name)); !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", name, err, want)
+		}
 	}
 }
 

@@ -72,6 +72,9 @@ func createTemporary(target string, mode os.FileMode) (*os.File, error) {
 
 // probe fails if no file can be created in dir.
 func probe(dir string) error {
+	if known, err := unnamed(dir); known {
+		return err
+	}
 	f, err := createTemporary(filepath.Join(dir, probeName), 0o600)
 	if err != nil {
 		return err

@@ -102,14 +102,17 @@ func (r *round) plan() plan {
 	if r.s.early {
 		share = 0.5
 	}
+	if len(r.log) > 0 { // a part is done already
+		share /= 2
+	}
 	after := time.Duration(r.rand.Float64() * share * float64(r.s.lasts))
 	switch n := r.rand.IntN(20); {
-	case n < 2 && !r.s.early:
+	case n < 1 && !r.s.early:
 		return plan{lines: 1 + r.rand.IntN(4)}
-	case n < 5:
+	case n < 4:
 		signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 		return plan{signal: signals[r.rand.IntN(len(signals))], after: after}
-	case n < 9 && r.s.changes > 0 && strace != "":
+	case n < 8 && r.s.changes > 0 && strace != "":
 		return plan{call: calls[r.rand.IntN(len(calls))], nth: 1 + r.rand.IntN(2+r.s.changes/12)}
 	case n < 13 && r.s.changes > 0:
 		p := plan{signal: syscall.SIGKILL, changes: 1 + r.rand.IntN(max(1, int(share*float64(r.s.changes))))}
@@ -137,6 +140,8 @@ func (r *round) note(o *outcome) {
 
 var (
 	epochLine = regexp.MustCompile(`(?m)^epoch +(\d+) `)
+	// keptEpochs is the number of epochs that an interrupted training has saved.
+	keptEpochs = regexp.MustCompile(`interrupted: (\d+) epochs? and \d+ updates? are saved`)
 	// continuing is what a message says after an interruption.
 	continuing = regexp.MustCompile(`continue with: dpnbench (.*)`)
 )
@@ -190,7 +195,11 @@ func (r *round) checkEpochs(o *outcome) error {
 		}
 		r.epoch = n
 	}
-	r.saved = o.status == 130 && continuing.MatchString(o.stderr)
+	r.saved = false
+	if kept := keptEpochs.FindStringSubmatch(o.stderr); o.status == 130 && kept != nil {
+		r.saved = true
+		r.epoch, _ = strconv.Atoi(kept[1])
+	}
 	return nil
 }
 

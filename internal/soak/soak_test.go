@@ -5,6 +5,7 @@ package soak
 import (
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -93,7 +94,9 @@ func (s *scenario) round(t *testing.T, seed uint64) tally {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	r := &round{t: t, s: s, rand: rand.New(rand.NewPCG(seed, 0)), dir: dir}
+	name := fnv.New64()
+	name.Write([]byte(s.name))
+	r := &round{t: t, s: s, rand: rand.New(rand.NewPCG(seed, name.Sum64())), dir: dir}
 	r.rounds = 1
 	if err := r.run(); err != nil {
 		r.failures = 1
