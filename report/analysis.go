@@ -63,24 +63,24 @@ const (
 // Figures returns all figures of the analysis in the order of the page.
 func (a Analysis) Figures() []AnalysisFigure {
 	return []AnalysisFigure{
-		a.figure("confusion", partClasses, a.confusion),
-		a.figure("layers", partSeparation, a.layers),
-		a.figure("steps", partSeparation, a.steps),
-		a.figure("curve", partSeparation, a.curve),
-		a.figure("pca", partSeparation, a.scatter),
-		a.figure("strips", partPaths, a.strips),
-		a.figure("paths", partPaths, a.paths),
-		a.figure("weights", partPotential, a.weights),
-		a.figure("spectra", partPotential, a.spectra),
-		a.figure("centres", partPotential, a.centres),
-		a.figure("variance", partPotential, a.variance),
-		a.figure("moves", partPotential, a.moves),
-		a.figure("work", partPotential, a.work),
+		newFigure("confusion", partClasses, a.confusion),
+		newFigure("layers", partSeparation, a.layers),
+		newFigure("steps", partSeparation, a.steps),
+		newFigure("curve", partSeparation, a.curve),
+		newFigure("pca", partSeparation, a.scatter),
+		newFigure("strips", partPaths, a.strips),
+		newFigure("paths", partPaths, a.paths),
+		newFigure("weights", partPotential, a.weights),
+		newFigure("spectra", partPotential, a.spectra),
+		newFigure("centres", partPotential, a.centres),
+		newFigure("variance", partPotential, a.variance),
+		newFigure("moves", partPotential, a.moves),
+		newFigure("work", partPotential, a.work),
 	}
 }
 
-// figure builds a figure and checks that it can be drawn.
-func (a Analysis) figure(name, part string, build func() (Shown, error)) AnalysisFigure {
+// newFigure builds a figure and checks that it can be drawn.
+func newFigure(name, part string, build func() (Shown, error)) AnalysisFigure {
 	f := AnalysisFigure{Name: name, part: part}
 	f.Shown, f.Missing = build()
 	if f.Missing == nil {

@@ -31,7 +31,7 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 	}
 	classes := []Block{a.classesText(), a.classTable()}
 	add(partClasses, append(classes, figureBlocks(figures, partClasses)...)...)
-	numbers := []Block{Text(text.Say("numbers")), layerTable("Layers", a.Study.Layers), a.lawTable()}
+	numbers := []Block{Text(text.Say("numbers")), layerTable("Layers", a.Study.Layers), lawTable(a.Laws())}
 	add(partSeparation, append(numbers, figureBlocks(figures, partSeparation)...)...)
 	add(partPaths, append(a.walkBlocks(), figureBlocks(figures, partPaths)...)...)
 	potential := append([]Block{a.potentialText()}, figureBlocks(figures, partPotential)...)
@@ -348,10 +348,10 @@ func layerTable(caption string, layers []separation.Layer) Table {
 	return t
 }
 
-func (a Analysis) lawTable() Table {
+func lawTable(laws []NamedLaw) Table {
 	t := Table{Caption: text.Say("law table"), Columns: []Column{{Name: "fitted over"}, {"points", true}, {"ρ", true},
 		{"95% interval", true}, {"Pearson r", true}, {Name: "shape"}, {Name: "follows the law"}}}
-	for _, l := range a.Laws() {
+	for _, l := range laws {
 		t.Rows = append(t.Rows, Row{Cells: []string{
 			l.Over, fmt.Sprint(l.Law.Points), cell(l.Law.Rho), intervalCell(l.Law.RhoCI),
 			cell(float64(l.Law.Pearson)), l.Law.Shape(), l.Verdict(),
@@ -369,12 +369,12 @@ type NamedLaw struct {
 // Laws returns the laws fitted to at least three points. Those of too few points for a test
 // have no interval.
 func (a Analysis) Laws() []NamedLaw {
-	var out []NamedLaw
-	for _, l := range []NamedLaw{
-		{"layers without logits", a.Study.Law},
-		{"layers with logits", a.Study.LawWithLogits},
-		{"ascent steps", a.Study.StepsLaw},
-	} {
+	return testable(NamedLaw{"layers without logits", a.Study.Law},
+		NamedLaw{"layers with logits", a.Study.LawWithLogits}, NamedLaw{"ascent steps", a.Study.StepsLaw})
+}
+
+func testable(laws ...NamedLaw) (out []NamedLaw) {
+	for _, l := range laws {
 		if l.Law != nil && l.Law.Points > 2 { // any two points are on a line
 			if l.Law.Points < leastPoints {
 				law := *l.Law

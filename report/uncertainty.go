@@ -171,22 +171,22 @@ func shareInterval(ci [2]float64, decimals int) string {
 
 // Figures returns all figures in the order of the page.
 func (u Uncertainty) Figures() []AnalysisFigure {
-	a := Analysis{}
 	var out []AnalysisFigure
 	for _, t := range u.unknownTasks() {
-		out = append(out, a.figure("histogram-"+t.Name, partUnknown, func() (Shown, error) {
+		out = append(out, newFigure("histogram-"+t.Name, partUnknown, func() (Shown, error) {
 			return u.histogram(&t, u.Study.Advice.Unknown, t.Name)
 		}))
 	}
-	out = append(out, a.figure("roc-unknown", partUnknown, u.rocUnknown), a.figure("examples", partUnknown, u.examples))
+	out = append(out, newFigure("roc-unknown", partUnknown, u.rocUnknown),
+		newFigure("examples", partUnknown, u.examples))
 	if t := u.misclassified(); t != nil {
 		out = append(out,
-			a.figure("histogram-misread", partMisclassified, func() (Shown, error) {
+			newFigure("histogram-misread", partMisclassified, func() (Shown, error) {
 				return u.histogram(t, u.Study.Advice.Misread, "misclassified")
 			}),
-			a.figure("roc-misread", partMisclassified, func() (Shown, error) { return u.rocMisclassified(t) }))
+			newFigure("roc-misread", partMisclassified, func() (Shown, error) { return u.rocMisclassified(t) }))
 	}
-	return append(out, a.figure("reliability", partCalibration, u.reliability))
+	return append(out, newFigure("reliability", partCalibration, u.reliability))
 }
 
 // units of the scores that have one.

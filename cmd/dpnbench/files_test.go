@@ -32,6 +32,7 @@ func conflictCases(data, run, dir string) []conflictCase {
 	out := filepath.Join(dir, "results")
 	config := filepath.Join(dir, "some.toml")
 	report := filepath.Join(dir, "report.json")
+	features, labels := filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.npy")
 	use := func(name string, more ...string) []string {
 		return append([]string{name, "--model", model, "--out", out}, more...)
 	}
@@ -56,6 +57,8 @@ func conflictCases(data, run, dir string) []conflictCase {
 		{args: []string{"reproduce", "table1", "--data", data, "--out", out}, inputs: images, out: out,
 			own:  append(figureFiles("table1-steps"), resultsFile, pageFile, "parts/settings.json", "parts/table1-seed-1.json"),
 			same: resultsFile},
+		{args: []string{"separation", "--features", features, "--labels", labels, "--out", out},
+			inputs: []string{features, labels}, out: out, own: separationFiles(), same: separationFile},
 		{args: []string{"demo", "--out", out}, out: out, same: demoFile,
 			own: append([]string{demoFile, "analysis/" + pageFile, "analysis/" + numbersFile}, runFiles...)},
 		{args: []string{"data", "fetch", "mnist", "--out", out}, out: out,
@@ -79,6 +82,8 @@ func TestConflicts(t *testing.T) {
 		"--out", filepath.Join(dir, "pixels"), "--quiet")
 	write(t, filepath.Join(dir, "some.toml"), []byte("epochs = 2\n"))
 	write(t, filepath.Join(dir, "report.json"), []byte("{}"))
+	write(t, filepath.Join(dir, "x.npy"), []byte("features"))
+	write(t, filepath.Join(dir, "y.npy"), []byte("labels"))
 	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}

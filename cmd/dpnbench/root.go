@@ -84,7 +84,8 @@ func (a *app) command() *cobra.Command {
 			"(the ones that matter) or auto (the faster one); same bits (also DPN_ROUTE; default auto)")
 	}
 	root.AddCommand(ascending...)
-	root.AddCommand(checkCommand(a), benchCommand(a), dataCommand(a)) // check and bench choose routes themselves
+	root.AddCommand(separationCommand(a), dataCommand(a))
+	root.AddCommand(checkCommand(a), benchCommand(a)) // they choose routes themselves
 	helpCommand(root)
 	decimalFlags(root)
 	return root

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,8 @@ var wrongValues = map[string][]string{
 	"float64": {"x", "", "0x1p4", "1,5", "1e999"},
 	"bool":    {"x", "", "2"},
 	"string":  {""},
+
+	"stringSlice": {""},
 }
 
 // TestWrongUsage runs more than two hundred wrong command lines: every flag of every command with
@@ -94,7 +97,7 @@ func (u *usage) flag(path []string, f *pflag.Flag) {
 // arguments are words that no command takes.
 func (u *usage) arguments() {
 	for _, c := range []string{"demo", "info", "train", "eval", "analyze", "uncertainty", "sample", "denoise", "check",
-		"bench"} {
+		"bench", "separation"} {
 		u.wrong([]string{c, "extra"}, `"extra"`)
 	}
 	for _, args := range [][]string{{"nothing"}, {"trian"}, {"help", "nothing"}, {"reproduce"}, {"reproduce", "x"},
@@ -146,6 +149,59 @@ func (u *usage) inputs() {
 			train("--"+name, "--"+name, v, "--form", "flat", "--init", "em")
 		}
 	}
+	u.features(dir, text)
 	train("--batch 121", "--batch", "121")
 	train("--components 109", "--components", "109")
+}
+
+// features are files of separation that are not right, or do not fit together.
+func (u *usage) features(dir, text string) {
+	t := u.t
+	path := func(name string, rows, width int) string {
+		x := make([]float32, rows*width)
+		for i := range x {
+			x[i] = float32(i * i % 7)
+		}
+		name = filepath.Join(dir, name)
+		saveNPY(t, name, x, rows, width)
+		return name
+	}
+	x, y, short := path("x.npy", 30, 4), path("y.npy", 30, 1), path("short.npy", 29, 4)
+	wide, nan, one := path("wide.npy", 30, 5), path("nan.npy", 30, 4), filepath.Join(dir, "one.csv")
+	values := make([]float32, 120)
+	values[9] = float32(math.NaN())
+	saveNPY(t, nan, values, 30, 4)
+	write(t, one, []byte(strings.Repeat("1\n", 30)))
+	cut := filepath.Join(dir, "cut.npy")
+	b, err := os.ReadFile(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, cut, b[:len(b)-4])
+	measure := func(want []string, features, labels string, args ...string) {
+		t.Helper()
+		u.wrong(with([]string{"separation", "--features", features, "--labels", labels}, args...), want...)
+	}
+	u.wrong([]string{"separation"}, "--features")
+	u.wrong([]string{"separation", "--features", x}, "--labels")
+	for _, p := range []string{filepath.Join(dir, "none.npy"), dir, text, os.DevNull} {
+		measure([]string{"--features", p}, p, y)
+		measure([]string{"--labels", p}, x, p)
+		measure([]string{"--test-labels", p}, x, y, "--test-features", x, "--test-labels", p)
+		measure([]string{"--test-features", p}, x, y, "--test-features", p, "--test-labels", y)
+		measure([]string{"--classifier", p}, x, y, "--classifier", p)
+	}
+	measure([]string{"--features", cut, "476 bytes", "expected 480"}, cut, y)
+	measure([]string{"--features", short, "29 rows", "expected 30", y}, x+","+short, y)
+	measure([]string{"--features", "nan", "row 2, column 1"}, x+","+nan, y)
+	measure([]string{"--labels", x, "one label a row"}, x, x)
+	measure([]string{"all 30 rows belong to class 1"}, x, one)
+	measure([]string{"--test-features and --test-labels"}, x, y, "--test-features", x)
+	measure([]string{"--test-features", "2 layers", "expected 1"}, x, y, "--test-features", x+","+x, "--test-labels", y)
+	measure([]string{"width 5: expected 4"}, x, y, "--test-features", wide, "--test-labels", y)
+	measure([]string{"--classifier", wide, "5 features"}, x, y, "--classifier", wide)
+	measure([]string{"30 x 4 weights"}, x, y, "--classifier", x)
+	measure([]string{"--draws 3"}, x, y, "--draws", "3")
+	measure([]string{"--features", filepath.Join(dir, "none")}, "x.npy", y, "--epochs", filepath.Join(dir, "none"))
+	measure([]string{"--json", x, "--features"}, x, y, "--json", x)
 }

@@ -70,28 +70,32 @@ func (c *covariance) trace(ctx context.Context) (float64, error) {
 
 // matrix returns C, dim x dim.
 func (c *covariance) matrix(ctx context.Context) ([]float64, error) {
-	const band = 16 // rows of C per unit of parallel work
-	d := c.dim
-	out := make([]float64, d*d)
+	out := make([]float64, c.dim*c.dim)
 	err := blocks(ctx, c.src, c.threads, func(_ int, x []float64) {
 		c.centre(x)
-		parallel.Each(chunkCount(d, band), c.threads, func(b int) {
-			from, to := chunkBounds(d, band, b)
-			for at := 0; at < len(x); at += d {
-				if at/d%rowsPerChunk == 0 && ctx.Err() != nil {
-					return
-				}
-				t := x[at : at+d]
-				for j := from; j < to; j++ {
-					if t[j] != 0 {
-						linalg.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
-					}
+		addProducts(ctx, out, x, c.dim, c.threads)
+	})
+	mirror(out, c.dim, 1/float64(c.rows))
+	return out, cmp.Or(err, ctx.Err())
+}
+
+// addProducts adds x^T x to the lower triangle of out, d x d. If ctx ends, the result is incomplete.
+func addProducts(ctx context.Context, out, x []float64, d, threads int) {
+	const band = 16 // rows of out per unit of parallel work
+	parallel.Each(chunkCount(d, band), threads, func(b int) {
+		from, to := chunkBounds(d, band, b)
+		for at := 0; at < len(x); at += d {
+			if at/d%rowsPerChunk == 0 && ctx.Err() != nil {
+				return
+			}
+			t := x[at : at+d]
+			for j := from; j < to; j++ {
+				if t[j] != 0 {
+					linalg.Axpy(t[j], t[:j+1], out[j*d:j*d+j+1])
 				}
 			}
-		})
+		}
 	})
-	mirror(out, d, 1/float64(c.rows))
-	return out, cmp.Or(err, ctx.Err())
 }
 
 // gramMatrix returns Z Z^T / n, rows x rows, and Z.

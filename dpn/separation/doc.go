@@ -2,11 +2,13 @@
 // and how that changes from layer to layer. Its input is features and labels; it does not depend on
 // a model.
 //
-// A [Set] is the features of n samples at one layer, with their classes. [Measure] computes all
-// statistics of a Set, a [Layer]; [MeasureFuzziness], [FitPCA] and [Displace] compute some of them.
+// A [Set] is the features of n samples at one layer in memory, with their classes; [Samples] are those
+// of any [Source], such as a file, which is read in blocks of bounded size. [Measure] computes all
+// statistics of either, a [Layer]; [MeasureFuzziness], [FitPCA] and [Displace] compute some of them.
 // [Bootstrap] estimates the sampling error of the fuzziness, and [Curve] measures how it depends on
 // the number of samples. [FitLaw] fits the law of equi-separation to the fuzziness of successive
-// layers.
+// layers, and [MeasureDepth] measures all layers of a network, and what changes with depth: laws, the
+// load of each layer, effective depth, and [CKA].
 //
 // # Separation fuzziness
 //
@@ -45,11 +47,15 @@
 //
 //   - Mean distance: |m_a - m_b| averaged over all pairs of classes present.
 //   - Between/within ratio: Tr(SSb)/Tr(SSw), classes weighted by n_k/n. This definition reproduces the paper's Table 1.
-//   - NC1: D/K (Papyan, Han and Donoho, PNAS 2020).
+//   - NC1: D/K (Papyan, Han and Donoho, PNAS 2020). [Collapse] and [Duality] have its other forms,
+//     and NC2 to NC4.
 //   - Class-distance normalised variance: (v_a + v_b) / (2 |m_a - m_b|^2) averaged
 //     over all pairs, v_k being the mean squared distance of class k to its mean
 //     (Galanti, Gyorgy and Hutter, ICLR 2022).
 //   - Nearest-class-mean accuracy: the share of samples nearest to their own mean.
+//   - Compression and discrimination: Tr(SSw)/Tr(SSb), and 1 minus the largest cosine of two class
+//     means (Wang et al., 2023).
+//   - Variability collapse index and linear probe: [Spread].
 //   - Explained variance: eigenvalues of the covariance (divisor n) over its trace.
 //   - Displacement: the Frobenius norm of X' - X, and the mean length of its rows.
 //
@@ -61,7 +67,8 @@
 //
 // # Numbers
 //
-// All results are computed in float64 (except the products of a bootstrap) and have the same bits
-// for every number of threads. A [Layer] also has the same bits on all architectures; a [Law] may
-// differ in the last digits, because it uses the logarithm of package math.
+// All results are computed in float64 (except the products of a bootstrap, of CKA, and of a Spread of
+// very many features) and have the same bits for every number of threads. A [Layer] also has the same
+// bits on all architectures; a [Law] may differ in the last digits, because it uses the logarithm of
+// package math.
 package separation

@@ -11,10 +11,13 @@ import (
 	"dpnbench/internal/parallel"
 )
 
+// alongFloats is about the largest number of products of samples and class means in memory.
+const alongFloats = 1 << 27
+
 // draw sets plain and estimated, and returns the estimate E of each draw.
 func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, error) {
 	n, dim, classes := b.z.Rows, b.z.Cols, len(b.sc.labels)
-	slots := max(1, min(drawsAtOnce, o.Draws))
+	slots := max(1, min(drawsAtOnce, o.Draws, alongFloats/(n*classes)))
 	shifts := engine.NewMatrix(slots, classes*dim) // n_k delta_k of each draw
 	means := engine.NewMatrix(slots*classes, dim)
 	along := engine.NewMatrix(n, slots*classes)

@@ -124,56 +124,110 @@ func FitLaw(layers []string, d []float64) (Law, error) {
 		logs[l] = math.Log(v)
 	}
 
-	// Centred sums; the layer index is centred exactly.
-	var meanLog float64
-	for _, v := range logs {
-		meanLog += v
+	f := fitLine(logs)
+	law := Law{
+		Rho:         math.Exp(f.slope),
+		D0:          math.Exp(f.intercept),
+		Pearson:     f.pearson,
+		Layers:      append([]string(nil), layers...),
+		Points:      n,
+		Residuals:   f.residuals,
+		ResidualStd: f.std,
+		Confidence:  lawConfidence,
 	}
-	meanLog /= float64(n)
+	if n > 2 {
+		law.RhoCI = []Float{Float(math.Exp(f.slope - f.half)), Float(math.Exp(f.slope + f.half))}
+	}
+	if n >= 4 {
+		law.Curvature = curvature(f.residuals, f.slope)
+	}
+	return law, nil
+}
+
+// Line is a least-squares line through a statistic y_l of the layers l = 0, 1, 2, ...
+type Line struct {
+	// Slope is the change of y from one layer to the next, with its 95% interval under the assumptions
+	// of Law.RhoCI; nil (null) for two points. Intercept is the value of the line at l = 0.
+	Slope     float64 `json:"slope"`
+	SlopeCI   []Float `json:"slope_ci"`
+	Intercept float64 `json:"intercept"`
+	// Pearson, Layers, Points, Residuals and Curvature are as those of a Law.
+	Pearson   Float      `json:"pearson"`
+	Layers    []string   `json:"layers"`
+	Points    int        `json:"points"`
+	Residuals []float64  `json:"residuals"`
+	Curvature *Curvature `json:"curvature"`
+}
+
+// FitLine fits a line to the values y of successive layers, at least two and all finite.
+func FitLine(layers []string, y []float64) (Line, error) {
+	if n := len(y); n < 2 || len(layers) != n {
+		return Line{}, fmt.Errorf("separation: line: %d layer names for %d values: at least 2 are needed",
+			len(layers), n)
+	}
+	for l, v := range y {
+		if !Float(v).IsFinite() {
+			return Line{}, fmt.Errorf("separation: line: the value of layer %d (%s) is %v: it must be finite", l,
+				layers[l], v)
+		}
+	}
+	f := fitLine(y)
+	line := Line{Slope: f.slope, Intercept: f.intercept, Pearson: f.pearson, Layers: append([]string(nil), layers...),
+		Points: len(y), Residuals: f.residuals}
+	if len(y) > 2 {
+		line.SlopeCI = []Float{Float(f.slope - f.half), Float(f.slope + f.half)}
+	}
+	if len(y) >= 4 {
+		line.Curvature = curvature(f.residuals, f.slope)
+	}
+	return line, nil
+}
+
+// line is a least-squares line through y_0, y_1, ...
+type line struct {
+	slope, intercept float64
+	pearson          Float
+	residuals        []float64
+	std              float64 // of the residuals; 0 for two points
+	half             float64 // half of the confidence interval of the slope
+}
+
+func fitLine(y []float64) line {
+	// Centred sums; the layer index is centred exactly.
+	n := len(y)
+	var mean float64
+	for _, v := range y {
+		mean += v
+	}
+	mean /= float64(n)
 	middle := float64(n-1) / 2
 	var sxx, sxy, syy float64
-	for l, v := range logs {
-		x, y := float64(l)-middle, v-meanLog
+	for l, v := range y {
+		x, y := float64(l)-middle, v-mean
 		sxx += float64(x * x)
 		sxy += float64(x * y)
 		syy += float64(y * y)
 	}
-	slope := sxy / sxx
-	intercept := meanLog - float64(slope*middle)
-
-	law := Law{
-		Rho:        math.Exp(slope),
-		D0:         math.Exp(intercept),
-		Pearson:    Float(math.NaN()),
-		Layers:     append([]string(nil), layers...),
-		Points:     n,
-		Residuals:  make([]float64, n),
-		Confidence: lawConfidence,
-	}
+	f := line{slope: sxy / sxx, pearson: Float(math.NaN()), residuals: make([]float64, n)}
+	f.intercept = mean - float64(f.slope*middle)
 	if syy > 0 {
 		r := sxy / math.Sqrt(float64(sxx*syy))
-		law.Pearson = Float(min(max(r, -1), 1))
-	}
-	var sse float64
-	for l, v := range logs {
-		e := (v - meanLog) - float64(slope*(float64(l)-middle))
-		law.Residuals[l] = e
-		sse += float64(e * e)
+		f.pearson = Float(min(max(r, -1), 1))
 	}
 	if n == 2 {
-		// The line passes through two points exactly; their residuals are rounding errors.
-		law.Residuals = make([]float64, 2)
-		return law, nil
+		return f // passes through both points exactly
+	}
+	var sse float64
+	for l, v := range y {
+		e := (v - mean) - float64(f.slope*(float64(l)-middle))
+		f.residuals[l] = e
+		sse += float64(e * e)
 	}
 	freedom := float64(n - 2)
-	law.ResidualStd = math.Sqrt(sse / freedom)
+	f.std = math.Sqrt(sse / freedom)
 	t := distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.5 + lawConfidence/2)
-	half := t * law.ResidualStd / math.Sqrt(sxx)
-	law.RhoCI = []Float{Float(math.Exp(slope - half)), Float(math.Exp(slope + half))}
-	if n >= 4 {
-		law.Curvature = curvature(law.Residuals, slope)
-	}
-	return law, nil
+	f.half = t * f.std / math.Sqrt(sxx)
+	return f
 }
 
 // curvature fits a parabola to the residuals of the line with the given slope. Its quadratic

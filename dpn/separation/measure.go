@@ -3,6 +3,8 @@ package separation
 import (
 	"context"
 	"fmt"
+
+	"dpnbench/engine"
 )
 
 // Options holds the settings of Measure. The zero value is ready to use.
@@ -10,9 +12,31 @@ type Options struct {
 	// Components is the number of leading principal components (0: 2; AllComponents: all with a
 	// variance above 0).
 	Components int
-	// Threads is the number of goroutines (0: GOMAXPROCS). It does not change
+	// Threads is the number of goroutines (0: GOMAXPROCS, or those of Engine). It does not change
 	// the results.
 	Threads int
+
+	// Engine computes the products of features that Draws, Spread and CKA need; nil without them.
+	Engine *engine.Engine
+	// Draws is the number of bootstrap draws for the interval of D (0: none), Seed their seed. There is
+	// no interval where a class has only one sample, or with more than MostIntervalClasses classes.
+	Draws int
+	Seed  uint64
+	// Spread asks for Layer.Spread, unless features are wider than MostSpreadWidth.
+	Spread bool
+	// Test, unless nil, are other samples of the same features, for Layer.Test.
+	Test Input
+	// Classifier, unless nil, is the linear classifier that reads the layer, for Layer.Duality.
+	Classifier *Classifier
+
+	bootstrapRows int // see BootstrapOptions
+}
+
+// MostIntervalClasses is the largest number of classes with intervals: a draw takes time with its cube.
+const MostIntervalClasses = 200
+
+func (o Options) bootstraps(l Layer) bool {
+	return o.Draws > 0 && l.smallestClass() > 1 && l.Classes <= MostIntervalClasses
 }
 
 // AllComponents requests every principal component that can have a variance above 0: min(d, n-1) of
@@ -71,12 +95,36 @@ type Layer struct {
 	FuzzinessLimit *Float    `json:"fuzziness_limit,omitempty"`
 	FuzzinessCI    []Float   `json:"fuzziness_ci,omitempty"`
 
+	// Collapse has the statistics of neural collapse of the class means.
+	Collapse
+	// Compression is Tr(SSw)/Tr(SSb), classes weighted by n_k/n, and Discrimination 1 minus the largest
+	// cosine between the means of two classes, which are not centred: what a layer does within classes,
+	// and between them (Wang et al., "Understanding deep representation learning via layerwise feature
+	// compression and discrimination", 2023, definition 1).
+	Compression    Float `json:"compression"`
+	Discrimination Float `json:"discrimination"`
+	// StableRank is the total variance over the largest eigenvalue of the covariance, at least 1 and at
+	// most its rank (Rudelson and Vershynin, J. ACM 54, 2007).
+	StableRank Float `json:"stable_rank"`
+	// Spread, Test and Duality are nil unless Options asks for them.
+	*Spread
+	Test    *Test    `json:"test,omitempty"`
+	Duality *Duality `json:"classifier,omitempty"`
+
 	// ExplainedVariance is the share of the total variance along each of the
 	// leading principal components.
 	ExplainedVariance []float64 `json:"explained_variance"`
 
 	// PCA is the decomposition, for projections.
 	PCA *PCA `json:"-"`
+}
+
+// Test is what the means of the training samples say of other samples.
+type Test struct {
+	Samples int `json:"samples"`
+	// NearestMeanAccuracy is the share of test samples nearest to the mean of the training samples of
+	// their class.
+	NearestMeanAccuracy float64 `json:"nearest_mean_accuracy"`
 }
 
 // Measure computes all statistics of one layer. The error names the layer and says why its features
@@ -93,6 +141,73 @@ func Measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 	return layer, nil
 }
 
+// interval sets the interval of D.
+func (l *Layer) interval(ctx context.Context, s Samples, o Options) error {
+	b, err := Bootstrap(ctx, o.Engine, s, BootstrapOptions{Draws: o.Draws, Seed: o.Seed, rows: o.bootstrapRows})
+	if err != nil {
+		return err
+	}
+	l.Sampling, l.FuzzinessLimit, l.FuzzinessCI = b, &b.Limit, b.CI
+	return nil
+}
+
+// others sets the statistics that need a test, a classifier or the covariance within classes.
+func (sc *scatter) others(l *Layer, o Options) error {
+	var test *Samples
+	if o.Test != nil {
+		s, err := checkedTest(sc, o.Test)
+		if err != nil {
+			return err
+		}
+		test = &s
+	}
+	if o.Classifier != nil {
+		var err error
+		if l.Duality, err = sc.duality(o.Classifier); err != nil {
+			return err
+		}
+	}
+	if test != nil || o.Classifier != nil {
+		of := sc.set
+		if test != nil {
+			of = *test
+		}
+		s, err := sc.score(of, o.Classifier)
+		if err != nil {
+			return err
+		}
+		if test != nil {
+			l.Test = &Test{Samples: of.Len(), NearestMeanAccuracy: s.nearest}
+		}
+		if l.Duality != nil {
+			l.Duality.Accuracy, l.Duality.NC4 = s.classifier, s.differ
+		}
+	}
+	if o.Spread && sc.dim <= MostSpreadWidth {
+		var err error
+		l.Spread, err = sc.spread(o.Engine, l.Rank, test)
+		return err
+	}
+	return nil
+}
+
+// checkedTest returns the samples of a test.
+func checkedTest(sc *scatter, in Input) (Samples, error) {
+	s, err := in.samples()
+	switch {
+	case err != nil:
+		return s, err
+	case s.Width() != sc.dim:
+		return s, fmt.Errorf("separation: test features of width %d: expected %d", s.Width(), sc.dim)
+	case s.Len() != len(s.Labels) || s.Len() == 0:
+		return s, fmt.Errorf("separation: %d labels for %d rows of test features", len(s.Labels), s.Len())
+	}
+	if err := checkSource(sc.ctx, s, sc.threads); err != nil {
+		return s, fmt.Errorf("test: %w", err)
+	}
+	return s, nil
+}
+
 // noiseShare is Layer.NoiseShare. The means of n_k samples with covariance S_k add
 // sum_k p_k (1 - p_k) S_k / n_k to SSb.
 func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
@@ -104,6 +219,9 @@ func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
 }
 
 func measure(ctx context.Context, name string, in Input, o Options) (Layer, error) {
+	if o.Threads == 0 && o.Engine != nil {
+		o.Threads = o.Engine.Threads()
+	}
 	s, err := checked(in)
 	if err != nil {
 		return Layer{}, err
@@ -171,7 +289,18 @@ func measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 		NearestMeanAccuracy:   float64(right) / float64(s.Len()),
 		NoiseShare:            Float(sc.noiseShare(traces, f)),
 
+		Collapse:       sc.collapse(balanced),
+		Compression:    Float(f.WithinTrace / f.BetweenTrace),
+		Discrimination: Float(sc.discrimination()),
+		StableRank:     Float(pca.TotalVariance / pca.Eigenvalues[0]),
+
 		PCA: pca,
 	}
-	return layer, nil
+	if err := sc.others(&layer, o); err != nil {
+		return Layer{}, err
+	}
+	if o.bootstraps(layer) {
+		err = layer.interval(ctx, s, o)
+	}
+	return layer, err
 }

@@ -121,7 +121,10 @@ func TestLayerJSON(t *testing.T) {
 		"between_within_ratio": float64(l.BetweenWithinRatio),
 		"fuzziness_balanced":   float64(l.FuzzinessBalanced), "nc1": float64(l.NC1),
 		"class_distance_variance": 1. / 16, "nearest_mean_accuracy": 1.0, "noise_share": float64(l.NoiseShare),
-		"explained_variance": []any{1.0},
+		"explained_variance": []any{1.0}, "nc1_balanced": float64(l.NC1Balanced), "nc1_trace": float64(l.NC1Trace),
+		// The class means 1 and 5 are 2 from their mean, on either side, and have one sign.
+		"nc2_norms": 0.0, "nc2_angles": 0.0, "nc2_max_angle": 0.0, "nc2_frame": 0.0,
+		"compression": float64(l.Compression), "discrimination": 0.0, "stable_rank": 1.0,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("JSON is\n%v\nwant\n%v", got, want)

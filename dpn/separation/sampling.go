@@ -62,6 +62,12 @@ type Sampling struct {
 	Draws        int    `json:"draws"`
 	Seed         uint64 `json:"seed"`
 	Undetermined int    `json:"undetermined"`
+	// Samples is the number of samples drawn from: all, or some of every class if all of them take too
+	// much memory.
+	Samples int `json:"samples"`
+
+	draws            []float64 // the estimate E of each draw, +Inf if undetermined
+	estimated, plain float64   // E of the samples, and their D
 }
 
 // BootstrapOptions holds the settings of Bootstrap. The zero value is ready to use.
@@ -69,6 +75,8 @@ type BootstrapOptions struct {
 	Draws      int     // bootstrap samples (0: 1000)
 	Seed       uint64  // of the draws
 	Confidence float64 // level of the interval (0: 0.95)
+
+	rows int // the most samples to draw from (0: as many as bootstrapFloats allows)
 }
 
 func (o *BootstrapOptions) check() error {
@@ -95,7 +103,14 @@ func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptio
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	b, err := newBootstrap(ctx, e, in)
+	s, err := in.samples()
+	if err != nil {
+		return nil, err
+	}
+	if o.rows == 0 {
+		o.rows = bootstrapRows(s.Width())
+	}
+	b, err := newBootstrap(ctx, e, s.stratified(o.rows))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +118,9 @@ func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptio
 	if err != nil {
 		return nil, err
 	}
-	out := &Sampling{Limit: Float(b.limit(draws)), Confidence: o.Confidence, Draws: o.Draws, Seed: o.Seed}
+	out := &Sampling{Confidence: o.Confidence, Draws: o.Draws, Seed: o.Seed, Samples: b.z.Rows,
+		draws: slices.Clone(draws), estimated: b.estimated, plain: b.plain}
+	out.Limit = Float(b.limit(draws))
 	for _, d := range draws {
 		if math.IsInf(d, 1) {
 			out.Undetermined++
@@ -119,6 +136,36 @@ func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptio
 	}
 	out.CI = []Float{Float(low), Float(high)}
 	return out, nil
+}
+
+// bootstrapFloats is the largest number of features that a bootstrap holds in memory (twice).
+const bootstrapFloats = 1 << 27
+
+// bootstrapRows is the number of samples that this allows.
+func bootstrapRows(width int) int { return max(2, bootstrapFloats/width) }
+
+// stratified returns all samples or, if they are more than most, evenly spaced ones of every class, at
+// least two of each.
+func (s Samples) stratified(most int) Samples {
+	n := len(s.Labels)
+	if n <= most {
+		return s
+	}
+	all := map[int]int{}
+	for _, l := range s.Labels {
+		all[l]++
+	}
+	var at []int
+	seen := make(map[int]int, len(all))
+	for i, l := range s.Labels {
+		count := all[l]
+		want := min(count, max(2, int(int64(count)*int64(most)/int64(n))))
+		if j := int64(seen[l]); j*int64(want)/int64(count) < (j+1)*int64(want)/int64(count) {
+			at = append(at, i)
+		}
+		seen[l]++
+	}
+	return s.rows(at)
 }
 
 // limitDraws is the number of draws of EstimateLimit. Using so few adds 2.5% to the standard error.

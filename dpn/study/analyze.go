@@ -102,20 +102,13 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 			return err
 		}
 		set := separation.Set{X: x.Data, Dim: x.Cols, Labels: s.Labels}
-		o := separation.Options{Threads: e.Threads()}
+		o := separation.Options{Engine: e, Draws: opt.Draws, Seed: opt.Seed}
 		if list == &a.Layers {
 			o.Components = separation.AllComponents
 		}
 		l, err := separation.Measure(ctx, name, set, o)
 		if err != nil {
 			return err
-		}
-		if opt.Draws > 0 && slices.Min(l.ClassCounts) > 1 {
-			b, err := separation.Bootstrap(ctx, e, set, separation.BootstrapOptions{Draws: opt.Draws, Seed: opt.Seed})
-			if err != nil {
-				return err
-			}
-			l.Sampling, l.FuzzinessLimit, l.FuzzinessCI = b, &b.Limit, b.CI
 		}
 		*list = append(*list, l)
 		a.Classes = l.Classes
@@ -183,9 +176,9 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 	if identity {
 		layers = layers[1:]
 	}
-	a.Law = fitLaw(layers[:len(layers)-1])
-	a.LawWithLogits = fitLaw(layers)
-	a.StepsLaw = fitLaw(a.Steps)
+	a.Law = separation.FitLayers(layers[:len(layers)-1])
+	a.LawWithLogits = separation.FitLayers(layers)
+	a.StepsLaw = separation.FitLayers(a.Steps)
 	return a, nil
 }
 
@@ -193,18 +186,4 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 func renamed(l separation.Layer, name string) separation.Layer {
 	l.Name = name
 	return l
-}
-
-// fitLaw fits the law over layers, or returns nil where it has no meaning.
-func fitLaw(layers []separation.Layer) *separation.Law {
-	var names []string
-	var d []float64
-	for _, l := range layers {
-		names, d = append(names, l.Name), append(d, float64(l.Fuzziness))
-	}
-	law, err := separation.FitLaw(names, d)
-	if err != nil {
-		return nil
-	}
-	return &law
 }

@@ -87,7 +87,8 @@ func TestTypes(t *testing.T) {
 			if kind[1] == '1' {
 				prefix = "|"
 			}
-			path := save(t, "x.npy", npyFile(prefix+kind, false, fmt.Sprintf("(%d,)", len(c.want)), packed(order, c.numbers)))
+			shape := fmt.Sprintf("(%d,)", len(c.want))
+			path := save(t, "x.npy", npyFile(prefix+kind, false, shape, packed(order, c.numbers)))
 			a, x := all(t, path, Options{})
 			if !slices.Equal(x, c.want) || a.Width() != 1 || a.DType != prefix+kind {
 				t.Errorf("%s%s: %v of width %d, want %v", prefix, kind, x, a.Width(), c.want)
@@ -174,7 +175,8 @@ func tensorFile(header string, data []byte) []byte {
 }
 
 func TestSafetensors(t *testing.T) {
-	data := append(packed(binary.LittleEndian, []float32{1, 2}), packed(binary.LittleEndian, []uint16{0x3f80, 0xc000})...)
+	little := binary.LittleEndian
+	data := append(packed(little, []float32{1, 2}), packed(little, []uint16{0x3f80, 0xc000})...)
 	path := save(t, "x.safetensors", tensorFile(`{"__metadata__":{"a":"b"},"b":{"dtype":"BF16","shape":[2,1],`+
 		`"data_offsets":[8,12]},"z":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`, data))
 	f, err := Open(path, Options{})
@@ -288,15 +290,16 @@ func TestWrongFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	for spec, want := range map[string]string{
-		save(t, "y.npy", good): "expected one label a row",
-		save(t, "y.npy", npyFile("<f4", false, "(2,)", packed(binary.LittleEndian, []float32{1, 0.5}))): "row 1: label 0.5",
-		save(t, "y.csv", []byte("1\n2\n")) + ":kind":                                                    "no column",
-		filepath.Join(t.TempDir(), "none.npy"):                                                          "no such file",
-		t.TempDir():                                                                                     "not a regular file",
+	half := npyFile("<f4", false, "(2,)", packed(binary.LittleEndian, []float32{1, 0.5}))
+	for _, c := range []struct{ spec, want string }{
+		{save(t, "y.npy", good), "expected one label a row"},
+		{save(t, "y.npy", half), "row 1: label 0.5"},
+		{save(t, "y.csv", []byte("1\n2\n")) + ":kind", "no column"},
+		{filepath.Join(t.TempDir(), "none.npy"), "no such file"},
+		{t.TempDir(), "not a regular file"},
 	} {
-		if _, err := ReadLabels(spec, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", spec, err, want)
+		if _, err := ReadLabels(c.spec, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.spec, err, c.want)
 		}
 	}
 }

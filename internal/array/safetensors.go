@@ -67,7 +67,8 @@ func (a *Array) setEntry(raw json.RawMessage, start, end int64) error {
 		return fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers", a.name(), e.DType)
 	}
 	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > end-start {
-		return fmt.Errorf("%s: data_offsets %v: expected two within the %d bytes of data", a.name(), e.Offsets, end-start)
+		return fmt.Errorf("%s: data_offsets %v: expected two within the %d bytes of data", a.name(), e.Offsets,
+			end-start)
 	}
 	a.offset = start + e.Offsets[0]
 	shape := make([]int, len(e.Shape))

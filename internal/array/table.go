@@ -58,7 +58,8 @@ func readTable(file string, r io.Reader, column string, memory float64) (*table,
 			return nil, err
 		}
 		if memory -= 8 * float64(len(cells)); memory < 0 {
-			return nil, fmt.Errorf("%s: line %d: more numbers than there is memory for: expected an NPY file", file, line)
+			return nil, fmt.Errorf("%s: line %d: more numbers than there is memory for: expected an NPY file", file,
+				line)
 		}
 	}
 	if t.rows == 0 {
@@ -99,11 +100,12 @@ func (t *table) begin(cells []string, column string) (header bool, err error) {
 		numbers[i] = err == nil
 	}
 	if column != "" {
-		if t.wanted = slices.IndexFunc(cells, func(c string) bool { return strings.TrimSpace(c) == column }); t.wanted < 0 {
+		t.wanted = slices.IndexFunc(cells, func(c string) bool { return strings.TrimSpace(c) == column })
+		if t.wanted < 0 {
 			n, err := strconv.Atoi(column)
 			if err != nil || n < 1 || n > len(cells) {
-				return false, fmt.Errorf("%s: no column %.60q: expected one of the first line, or 1 to %d", t.file, column,
-					len(cells))
+				return false, fmt.Errorf("%s: no column %.60q: expected one of the first line, or 1 to %d", t.file,
+					column, len(cells))
 			}
 			t.wanted = n - 1
 		}

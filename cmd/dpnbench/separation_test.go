@@ -1,0 +1,232 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/plot"
+)
+
+// python returns a Python that has NumPy and PyTorch, or skips the test.
+func python(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import numpy, torch").Run() == nil {
+			return name
+		}
+	}
+	t.Skip("no python3 with numpy and torch (Debian: python3-numpy python3-torch)")
+	return ""
+}
+
+// runPython runs a program, and returns its standard output.
+func runPython(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // the matrices are small
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// heAndSu is a network of He and Su (PNAS 2023): 100 images of 10 x 10 of each class, 6 hidden layers of width
+// 100 with BatchNorm and ReLU, the learning rate divided by 10 after 1/3 and 2/3 of the epochs. The recipe of the
+// documentation comes before it.
+const heAndSu = `
+import collections, sys
+folder, epochs = sys.argv[1], int(sys.argv[2])
+torch.manual_seed(1)
+load = lambda name: torch.from_numpy(np.load(f"{folder}/{name}.npy"))
+x, y, test_x, test_y = load("x"), load("y").long(), load("test_x"), load("test_y").long()
+layers, width = collections.OrderedDict(), x.shape[1]
+for i in range(1, 7):
+    layers[f"linear{i}"] = torch.nn.Linear(width, 100)
+    layers[f"norm{i}"], layers[f"relu{i}"], width = torch.nn.BatchNorm1d(100), torch.nn.ReLU(), 100
+layers["logits"] = torch.nn.Linear(100, 10)
+model = torch.nn.Sequential(layers)
+names = [f"relu{i}" for i in range(1, 7)] + ["logits"]
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, [epochs // 3, 2 * epochs // 3], 0.1)
+def save(name):
+    dump(f"{folder}/{name}/acts.npz", model, names, x, y)
+    dump(f"{folder}/{name}/test.npz", model, names, test_x, test_y)
+    np.save(f"{folder}/{name}/w.npy", model.logits.weight.detach().numpy())
+    np.save(f"{folder}/{name}/b.npy", model.logits.bias.detach().numpy())
+for epoch in range(epochs):
+    if epoch == epochs // 10:
+        save("early")
+    model.train()
+    for at in torch.randperm(len(x)).split(100):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(model(x[at]), y[at]).backward()
+        optimiser.step()
+    schedule.step()
+save("late")
+`
+
+// TestSeparationOfPyTorch runs the recipe of docs/separation.md in PyTorch, and compares every figure of its
+// features with a program that computes them by NumPy from their definitions.
+func TestSeparationOfPyTorch(t *testing.T) {
+	python := python(t)
+	page, err := os.ReadFile("../../docs/separation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
+	if recipe == nil {
+		t.Fatal("docs/separation.md has no recipe")
+	}
+	if n := len(strings.Split(strings.TrimSpace(string(recipe[1])), "\n")); n > 15 {
+		t.Errorf("the recipe has %d lines, want at most 15", n)
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"early", "late"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digits(t, folder)
+	program := filepath.Join(folder, "train.py")
+	write(t, program, append(recipe[1], heAndSu...))
+	epochs := "600"
+	if testing.Short() {
+		epochs = "60"
+	}
+	runPython(t, python, program, folder, epochs)
+
+	in := func(name string) string { return filepath.Join(folder, name) }
+	numbers := in("out.json")
+	text := succeed(t, "separation", "--features", "acts.npz", "--epochs", in("early")+","+in("late"), "--labels",
+		in("late/acts.npz")+":y", "--test-features", "test.npz", "--test-labels", in("late/test.npz")+":y",
+		"--classifier", "w.npy,b.npy", "--draws", "40", "--json", numbers, "--out", in("out"))
+	t.Log("\n" + text)
+	var got, want map[string]any
+	decode(t, numbers, &got)
+	out := runPython(t, python, "testdata/separation_oracle.py", in("late/acts.npz"), in("late/test.npz"),
+		in("late/w.npy"), in("late/b.npy"))
+	if err := json.Unmarshal(out, &want); err != nil {
+		t.Fatal(err)
+	}
+	agree(t, got, want)
+	for _, name := range []string{"layers", "loads", "accuracy", "compression", "discrimination", "epochs", "pca"} {
+		for _, f := range plot.Files(in("out/" + name)) {
+			if st, err := os.Stat(f); err != nil || st.Size() == 0 {
+				t.Errorf("no figure %s", f)
+			}
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if len(line) > 110 && !strings.HasPrefix(line, "!") && !strings.HasPrefix(line, "page") {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
+	}
+}
+
+// digits writes images of 10 x 10, 100 of each class, as NPY files.
+func digits(t *testing.T, folder string) {
+	t.Helper()
+	data, err := dataset.Open("digits", dataset.Options{Seed: 1, TrainSize: 3000, TestSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := data.Train.PerClass(data.Classes, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, set := range map[string]*dataset.Set{"": few, "test_": data.Test} {
+		small, err := set.Resize(10, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]float32, len(small.Images)), make([]float32, small.Len())
+		for i, v := range small.Images {
+			x[i] = float32(v)/127.5 - 1
+		}
+		for i, v := range small.Labels {
+			y[i] = float32(v)
+		}
+		saveNPY(t, filepath.Join(folder, name+"x.npy"), x, small.Len(), 100)
+		saveNPY(t, filepath.Join(folder, name+"y.npy"), y, small.Len())
+	}
+}
+
+func saveNPY(t *testing.T, path string, x []float32, shape ...int) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := dataset.WriteNPY(f, x, shape...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decode(t *testing.T, path string, to any) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agree compares the JSON of separation with that of the oracle. Figures that are computed in float64 agree
+// to 1e-9; those whose products are in float32 to what that allows.
+func agree(t *testing.T, got, want map[string]any) {
+	t.Helper()
+	relative := func(name string, a, b any, tolerance float64) {
+		t.Helper()
+		x, y := a.(float64), b.(float64)
+		if !(math.Abs(x-y) <= tolerance*math.Max(math.Abs(y), 1e-12)) {
+			t.Errorf("%s is %v, the oracle has %v", name, x, y)
+		}
+	}
+	layers := got["layers"].([]any)
+	for i, l := range want["layers"].([]any) {
+		layer := layers[i].(map[string]any)
+		name := layer["name"].(string)
+		for key, v := range l.(map[string]any) {
+			switch key {
+			case "variability_collapse", "probe_shrinkage":
+				relative(name+" "+key, layer[key], v, 1e-3)
+			case "probe_accuracy":
+				if math.Abs(layer[key].(float64)-v.(float64)) > 0.002 {
+					t.Errorf("%s %s is %v, the oracle has %v", name, key, layer[key], v)
+				}
+			case "test":
+				relative(name+" "+key, layer[key].(map[string]any)["nearest_mean_accuracy"], v, 1e-9)
+			default:
+				relative(name+" "+key, layer[key], v, 1e-9)
+			}
+		}
+		if c, ok := layer["classifier"].(map[string]any); ok {
+			for key, v := range want["classifier"].(map[string]any) {
+				relative(key, c[key], v, 1e-9)
+			}
+		}
+	}
+	law := got["law"].(map[string]any)
+	relative("rho", law["rho"], want["rho"], 1e-9)
+	relative("r", law["pearson"], want["r"], 1e-9)
+	for i, v := range want["loads"].([]any) {
+		relative("load", got["loads"].([]any)[i].(map[string]any)["share"], v, 1e-9)
+	}
+	for i, row := range want["cka"].([]any) {
+		for j, v := range row.([]any) {
+			relative("CKA", got["cka"].([]any)[i].([]any)[j], v, 1e-5)
+		}
+	}
+}
