@@ -64,8 +64,8 @@ func table1Figures(t *Table1) (out []Figure) {
 
 // stepsFigure shows D over ascent steps.
 func stepsFigure(title string, series []plot.Series) plot.Lines {
-	return plot.Lines{Title: title, X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true,
-		Bars: report.FuzzinessBars, Series: series}
+	return plot.Lines{Title: title, X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true,
+		LogY: true, Bars: report.FuzzinessBars, Series: series}
 }
 
 // lawFigures show the first seed of all networks together, and each with its fit.
@@ -85,8 +85,8 @@ func lawFigures(l *LawResult) []Figure {
 	}
 	follow, all := lawCount(l, true)
 	followWithout, allWithout := lawCount(l, false)
-	out := []Figure{newFigure("law", sentences.Say("law caption"), sentences.Say("law alt", "follow", follow, "all", all,
-		"followWithout", followWithout, "allWithout", allWithout),
+	out := []Figure{newFigure("law", sentences.Say("law caption"), sentences.Say("law alt", "follow", follow,
+		"all", all, "followWithout", followWithout, "allWithout", allWithout),
 		plot.Lines{Title: "D over layers, training data", X: "layer (0: the input)",
 			Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})}
 	names := lawFigureNames(l)

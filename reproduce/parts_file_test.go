@@ -95,7 +95,8 @@ func TestBadParts(t *testing.T) {
 	} {
 		out := t.TempDir()
 		dir := filepath.Join(out, PartsFolder)
-		files := map[string][]byte{settingsFile: settings, name: good, "notes.txt": []byte("of the user"), c.file: c.content}
+		files := map[string][]byte{settingsFile: settings, name: good, "notes.txt": []byte("of the user"),
+			c.file: c.content}
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

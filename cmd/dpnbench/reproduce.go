@@ -240,7 +240,8 @@ func (r *reproduction) goOn() string {
 	if n == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf(": %s %s saved, continue with: %s", format.Count(n, "finished part"), verb, r.command("--resume"))
+	return fmt.Sprintf(": %s %s saved, continue with: %s", format.Count(n, "finished part"), verb,
+		r.command("--resume"))
 }
 
 // command is the command line of this run, with how in the place of --resume and --overwrite.
