@@ -92,7 +92,8 @@ func TestAdamFloors(t *testing.T) {
 			// Roundings of m and v add up over about 10 and 1,000 steps, those of p over all.
 			bound := 2e-5*moved[j] + steps*(1e-3*0x1p-69+0x1p-149)
 			if d := math.Abs(float64(p[j]) - p64[j]); !(d <= bound) {
-				t.Errorf("gradients of 2^%d: parameter %d is %v, without floors %v, bound %v", exponent, j, p[j], p64[j], bound)
+				t.Errorf("gradients of 2^%d: parameter %d is %v, without floors %v, bound %v", exponent, j,
+					p[j], p64[j], bound)
 				break
 			}
 		}

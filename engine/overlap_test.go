@@ -105,7 +105,8 @@ func TestRefusedOperands(t *testing.T) {
 		{"RowDots", func() { e.RowDots(left.Row(3), left, right) }, "dst shares memory with x"},
 		{"ColumnSums", func() { e.ColumnSums(other.Row(3), other, true) }, "dst shares memory with x"},
 		{"SquaredDistances", func() { e.SquaredDistances(left, left, other) }, "dst shares memory with x"},
-		{"SquaredDistances, centres", func() { e.SquaredDistances(left, other, left) }, "dst shares memory with centres"},
+		{"SquaredDistances, centres", func() { e.SquaredDistances(left, other, left) },
+			"dst shares memory with centres"},
 		{"WeightedSquares", func() { e.WeightedSquares(left.Row(0), left, a, b) }, "dst shares memory with x"},
 		{"LayerNorm in place", func() { e.LayerNorm(left, a, left, 1e-5) }, ""},
 		{"LayerNorm, one row off", func() { e.LayerNorm(tall.Slice(1, 9, 0, 8), a, tall.Slice(0, 8, 0, 8), 1e-5) },
@@ -114,7 +115,10 @@ func TestRefusedOperands(t *testing.T) {
 		{"cross-entropy in place", func() { e.SoftmaxCrossEntropy(left, a, left, labels, 1) }, ""},
 		{"cross-entropy, transposed", func() { e.SoftmaxCrossEntropy(left.T(), a, left, labels, 1) },
 			"grad shares memory with logits"},
-		{"cross-entropy, grad without data", func() { e.SoftmaxCrossEntropy(Matrix{Rows: 8, Cols: 8}, a, left, labels, 1) },
+		{"cross-entropy, grad without data", func() {
+			e.SoftmaxCrossEntropy(Matrix{Rows: 8, Cols: 8}, a,
+				left, labels, 1)
+		},
 			"too few"},
 		{"cross-entropy, losses", func() { e.SoftmaxCrossEntropy(Matrix{}, left.Row(0), left, labels, 1) },
 			"losses shares memory with logits"},

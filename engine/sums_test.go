@@ -23,16 +23,19 @@ func exactSum(x []float64) (sum, size float64) {
 
 // difficult are kinds of numbers whose sums float32 gets wrong: number i of a vector.
 var difficult = map[string]func(r *num.Rand, i int) float32{
-	"ones":         func(*num.Rand, int) float32 { return 1 },
-	"a pixel":      func(*num.Rand, int) float32 { return -0.42421296 },
-	"1000 + N":     func(r *num.Rand, _ int) float32 { return 1000 + normalOf(r) },
-	"normal":       func(r *num.Rand, _ int) float32 { return normalOf(r) },
-	"cancelling":   func(_ *num.Rand, i int) float32 { return []float32{1e8, 1, -1e8, 1e-8}[i%4] },
-	"large":        func(*num.Rand, int) float32 { return math.MaxFloat32 / 8 },
-	"alternating":  func(_ *num.Rand, i int) float32 { return math.MaxFloat32 * float32(1-i%2*2) },
-	"subnormal":    func(r *num.Rand, _ int) float32 { return 0x1p-149 * float32(1+r.Intn(1000)) },
-	"one large":    func(_ *num.Rand, i int) float32 { return []float32{1, 1e7}[b2i(i == 0)] },
-	"all scales":   func(r *num.Rand, _ int) float32 { return float32(math.Ldexp(float64(r.Float32()), r.Intn(60)-30)) },
+	"ones":        func(*num.Rand, int) float32 { return 1 },
+	"a pixel":     func(*num.Rand, int) float32 { return -0.42421296 },
+	"1000 + N":    func(r *num.Rand, _ int) float32 { return 1000 + normalOf(r) },
+	"normal":      func(r *num.Rand, _ int) float32 { return normalOf(r) },
+	"cancelling":  func(_ *num.Rand, i int) float32 { return []float32{1e8, 1, -1e8, 1e-8}[i%4] },
+	"large":       func(*num.Rand, int) float32 { return math.MaxFloat32 / 8 },
+	"alternating": func(_ *num.Rand, i int) float32 { return math.MaxFloat32 * float32(1-i%2*2) },
+	"subnormal":   func(r *num.Rand, _ int) float32 { return 0x1p-149 * float32(1+r.Intn(1000)) },
+	"one large":   func(_ *num.Rand, i int) float32 { return []float32{1, 1e7}[b2i(i == 0)] },
+	"all scales": func(r *num.Rand, _ int) float32 {
+		return float32(math.Ldexp(float64(r.Float32()),
+			r.Intn(60)-30))
+	},
 	"falling fast": func(_ *num.Rand, i int) float32 { return 1 / (1 + float32(i)*float32(i)) },
 }
 
@@ -102,7 +105,8 @@ func TestSums(t *testing.T) {
 			for label, sums := range got {
 				equalBits(t, fmt.Sprint(name, " ", shape, " ", label), sums, got["generic, 1 threads"])
 				for j, w := range want {
-					if v := float64(sums[j]); math.Abs(w[0]) <= math.MaxFloat32 && !(math.Abs(v-w[0]) <= 2e-7*w[1]+0x1p-149) {
+					if v := float64(sums[j]); math.Abs(w[0]) <= math.MaxFloat32 &&
+						!(math.Abs(v-w[0]) <= 2e-7*w[1]+0x1p-149) {
 						t.Fatalf("%s %v: sum %d is %v, exactly %v, magnitudes %v", name, shape, j, v, w[0], w[1])
 					}
 				}

@@ -27,7 +27,8 @@ func TestInterruptAnywhere(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pixels, features := filepath.Join(dir, "pixels"), filepath.Join(dir, "features")
-	base := []string{"train", "--data", "digits", "--train-size", "300", "--test-size", "2000", "--epochs", "1", "--quiet"}
+	base := []string{"train", "--data", "digits", "--train-size", "300", "--test-size", "2000", "--epochs",
+		"1", "--quiet"}
 	succeed(t, with(base, "--preset", "paper", "--components", "10", "--out", pixels)...)
 	succeed(t, with(base, "--preset", "compact", "--out", features)...)
 	pixels, features = filepath.Join(pixels, dpn.ModelFile), filepath.Join(features, dpn.ModelFile)

@@ -38,7 +38,8 @@ func TestNotFinite(t *testing.T) {
 		"mlp":    with(small, "--extractor", "mlp", "--hidden", "6"),
 	} {
 		out := filepath.Join(dir, name)
-		succeed(t, with(append([]string{"train"}, flags...), "--epochs", "1", "--batch", "16", "--data", data, "--out", out,
+		succeed(t, with(append([]string{"train"}, flags...), "--epochs", "1", "--batch", "16", "--data",
+			data, "--out", out,
 			"--quiet")...)
 		f, err := safetensors.ReadFile(filepath.Join(out, dpn.ModelFile))
 		if err != nil {

@@ -114,7 +114,8 @@ func TestHint(t *testing.T) {
 		}
 	}
 	r := &training{app: &app{}, out: "r", every: 20, minutes: 0.5}
-	if got, want := r.again(), "dpnbench train --out r --resume --checkpoint-every 20 --checkpoint-minutes 0.5"; got != want {
+	if got, want := r.again(),
+		"dpnbench train --out r --resume --checkpoint-every 20 --checkpoint-minutes 0.5"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -203,7 +203,7 @@ func agree(t *testing.T, got, want map[string]any) {
 			case "variability_collapse", "probe_shrinkage":
 				relative(name+" "+key, layer[key], v, 1e-3)
 			case "probe_accuracy":
-				if math.Abs(layer[key].(float64)-v.(float64)) > 0.002 {
+				if !(math.Abs(layer[key].(float64)-v.(float64)) <= 0.002) {
 					t.Errorf("%s %s is %v, the oracle has %v", name, key, layer[key], v)
 				}
 			case "test":

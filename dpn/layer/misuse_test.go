@@ -28,14 +28,17 @@ func TestMisuse(t *testing.T) {
 		}
 		l.Forward(e, y, x, Training)
 		for what, call := range map[string]func(){
-			"x with gaps":               func() { l.Forward(e, y, gaps, Training) },
-			"y with gaps":               func() { l.Forward(e, gaps, x, Training) },
-			"x wider":                   func() { l.Forward(e, y, wide, Training) },
-			"y of fewer rows":           func() { l.Forward(e, less, x, Training) },
-			"dy with gaps":              func() { l.Backward(e, y, x, y, gaps) },
-			"dx of fewer rows":          func() { l.Backward(e, less, x, y, x) },
-			"dy of fewer rows than dx":  func() { l.Backward(e, y, x, y, less) },
-			"no data":                   func() { l.Forward(e, y, engine.Matrix{Rows: 6, Cols: 4, RS: 4, CS: 1}, Training) },
+			"x with gaps":              func() { l.Forward(e, y, gaps, Training) },
+			"y with gaps":              func() { l.Forward(e, gaps, x, Training) },
+			"x wider":                  func() { l.Forward(e, y, wide, Training) },
+			"y of fewer rows":          func() { l.Forward(e, less, x, Training) },
+			"dy with gaps":             func() { l.Backward(e, y, x, y, gaps) },
+			"dx of fewer rows":         func() { l.Backward(e, less, x, y, x) },
+			"dy of fewer rows than dx": func() { l.Backward(e, y, x, y, less) },
+			"no data": func() {
+				l.Forward(e, y, engine.Matrix{Rows: 6, Cols: 4, RS: 4,
+					CS: 1}, Training)
+			},
 			"dy wider than the forward": func() { l.Backward(e, wide, wide, wide, wide) },
 		} {
 			l.Forward(e, y, x, Training)

@@ -30,7 +30,12 @@ func TestMisuse(t *testing.T) {
 			_, err := p.Evaluate64(ctx, make([]float64, d), 1)
 			return err
 		}, "made for 3 in 4"},
-		{"D lower", func(p *Potential) error { p.D--; p.Evaluate(e, x, make([]float32, 6), engine.Matrix{}); return nil },
+		{"D lower", func(p *Potential) error {
+			p.D--
+			p.Evaluate(e, x, make([]float32, 6),
+				engine.Matrix{})
+			return nil
+		},
 			"made for 3 in 4"},
 		{"other centres", func(p *Potential) error {
 			p.mu.Data = append([]float32(nil), p.mu.Data...)
@@ -39,8 +44,10 @@ func TestMisuse(t *testing.T) {
 		}, "Data of denoising_potential.mu was replaced"},
 		{"fewer weights", func(p *Potential) error { p.c.Data = p.c.Data[:k-1]; p.Ascend(e, x, 1); return nil },
 			"Data of denoising_potential.c was replaced"},
-		{"fewer centres", func(p *Potential) error { p.SetCentres(engine.NewMatrix(k-1, d)); return nil }, "x is 2 x 4"},
-		{"wider centres", func(p *Potential) error { p.SetCentres(engine.NewMatrix(k, d+1)); return nil }, "x is 3 x 5"},
+		{"fewer centres", func(p *Potential) error { p.SetCentres(engine.NewMatrix(k-1, d)); return nil },
+			"x is 2 x 4"},
+		{"wider centres", func(p *Potential) error { p.SetCentres(engine.NewMatrix(k, d+1)); return nil },
+			"x is 3 x 5"},
 		{"alpha below 0", func(p *Potential) error { p.SetAlpha(-1); return nil }, "SetAlpha: -1"},
 		{"alpha NaN", func(p *Potential) error { p.SetAlpha(float32(math.NaN())); return nil }, "SetAlpha: NaN"},
 		{"alpha infinite", func(p *Potential) error { p.SetAlpha(float32(math.Inf(1))); return nil }, "SetAlpha: +Inf"},
@@ -69,7 +76,11 @@ func TestMisuse(t *testing.T) {
 			NewLikelihood(p, 6, 1).Loss(e, engine.NewMatrix(6, 2*d).Slice(0, 6, 0, d))
 			return nil
 		}, "without gaps"},
-		{"score matching of more rows", func(p *Potential) error { NewScoreMatching(p, 5, 1, 1, 1).Loss(e, x, 1); return nil },
+		{"score matching of more rows", func(p *Potential) error {
+			NewScoreMatching(p, 5, 1, 1, 1).Loss(e,
+				x, 1)
+			return nil
+		},
 			"expected 1 to 5 rows"},
 		{"score matching without a gradient", func(p *Potential) error {
 			NewScoreMatching(p, 6, 1, 1, 1).Loss(e, x, 1)

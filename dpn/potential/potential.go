@@ -197,7 +197,8 @@ func (p *Potential) check(call string) {
 		made []float32
 	}{{p.mu.Name, p.mu.Data, p.mixture.Mu}, {p.c.Name, p.c.Data, p.mixture.C}} {
 		if len(q.now) != len(q.made) || &q.now[0] != &q.made[0] {
-			panic(fmt.Sprintf("potential: %s: Data of %s was replaced, expected new numbers in its memory", call, q.name))
+			panic(fmt.Sprintf("potential: %s: Data of %s was replaced, expected new numbers in its memory",
+				call, q.name))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestDepthCovers(t *testing.T) {
 				t.Errorf("trial %d: the interval %v of load %d does not contain its limit %v", trial, l.CI, i, l.Limit)
 			}
 		}
-		if math.Abs(sum-1) > 1e-12 {
+		if !(math.Abs(sum-1) <= 1e-12) {
 			t.Errorf("trial %d: the loads sum to %v", trial, sum)
 		}
 	}
@@ -104,7 +104,8 @@ func TestDepthCovers(t *testing.T) {
 			share := float64(n) / float64(trials)
 			t.Logf("%s %d: %.1f%% of %d intervals contain the truth", what, i, 100*share, trials)
 			if share < low || share > high {
-				t.Errorf("%s %d: %.1f%% of intervals contain the truth: want %.0f to %.0f%%", what, i, 100*share, 100*low,
+				t.Errorf("%s %d: %.1f%% of intervals contain the truth: want %.0f to %.0f%%", what, i,
+					100*share, 100*low,
 					100*high)
 			}
 		}
@@ -219,7 +220,7 @@ func TestCollapsed(t *testing.T) {
 		"VCI": l.VariabilityCollapse, "probe errors": Float(1 - l.ProbeAccuracy),
 		"classifier errors": Float(1 - l.Duality.Accuracy), "test errors": Float(1 - l.Test.NearestMeanAccuracy),
 		"1 - discrimination": 1 - l.Discrimination} {
-		if math.Abs(float64(v)) > 2e-3 {
+		if !(math.Abs(float64(v)) <= 2e-3) {
 			t.Errorf("%s is %v in a simplex, want about 0", name, v)
 		}
 	}

@@ -143,7 +143,8 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	a.Steps = append(a.Steps, renamed(a.Layers[1], "step 0"))
-	a.Work = m.Potential().Mixture(e).CountWork(e, func() bool { return ctx.Err() != nil }, m.Potential().Alpha(), steps,
+	a.Work = m.Potential().Mixture(e).CountWork(e, func() bool { return ctx.Err() != nil },
+		m.Potential().Alpha(), steps,
 		x0.Slice(0, min(n, potential.BlockRows), 0, x0.Cols))
 	x := engine.NewMatrix(n, m.Dim())
 	copy(x.Data, x0.Data)

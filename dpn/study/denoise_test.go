@@ -36,7 +36,8 @@ func TestGain(t *testing.T) {
 	c := &Denoised{Before: []separation.Float{1, 3, inf, 2}, After: []separation.Float{5, 9, 7, 7}} // gains 4, 6 and 5
 	g := c.Gain()
 	half := 4.302653 * 1 / math.Sqrt(3) // Student's t with 2 degrees of freedom; their standard deviation is 1
-	if g.Images != 3 || g.Before != 2 || g.After != 7 || g.Gain != 5 || !(math.Abs(float64(g.CI[0])-(5-half)) <= 1e-6) ||
+	if g.Images != 3 || g.Before != 2 || g.After != 7 || g.Gain != 5 ||
+		!(math.Abs(float64(g.CI[0])-(5-half)) <= 1e-6) ||
 		!(math.Abs(float64(g.CI[1])-(5+half)) <= 1e-6) {
 		t.Errorf("%+v", g)
 	}

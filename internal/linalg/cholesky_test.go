@@ -27,8 +27,9 @@ func TestCholeskyBlocks(t *testing.T) {
 		}
 		for i := range n {
 			for j := range i + 1 {
-				if at := i*n + j; math.Abs(got[at]-want[at]) > 1e-10*want[0] || got[at] != other[at] {
-					t.Fatalf("n %d: element (%d, %d) is %v, want %v; %v on 3 threads", n, i, j, got[at], want[at], other[at])
+				if at := i*n + j; !(math.Abs(got[at]-want[at]) <= 1e-10*want[0]) || got[at] != other[at] {
+					t.Fatalf("n %d: element (%d, %d) is %v, want %v; %v on 3 threads", n, i, j, got[at],
+						want[at], other[at])
 				}
 			}
 		}

@@ -49,8 +49,9 @@ var scenarios = []*scenario{
 		args: "train --preset clean --epochs 2 --checkpoint-every 1 " + small},
 	{name: "checkpoint-robust-small", short: resume + " --checkpoint-every 3",
 		args: "train --preset robust-small --epochs 2 --checkpoint-every 3 " + small},
-	{name: "checkpoint-mlp", short: resume + " --checkpoint-every 4", args: "train --extractor mlp --hidden 32 --dim 12 " +
-		"--nll 0.1 --score-matching 0.1 --epochs 5 --checkpoint-every 4 " + small},
+	{name: "checkpoint-mlp", short: resume + " --checkpoint-every 4",
+		args: "train --extractor mlp --hidden 32 --dim 12 " +
+			"--nll 0.1 --score-matching 0.1 --epochs 5 --checkpoint-every 4 " + small},
 	{name: "first-epoch", short: resume, early: true, args: "train --preset clean --epochs 2 --threads 2 " + small},
 	{name: "overwrite", short: resume, replaces: true, before: []string{model},
 		args: "train --preset clean --seed 2 --epochs 3 --overwrite " + small},
