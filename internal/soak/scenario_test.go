@@ -30,6 +30,7 @@ type scenario struct {
 
 const (
 	small  = "--train-size 200 --test-size 50 --batch 20 --out run"
+	brief  = "--train-size 400 --test-size 100 --seeds 1 --epochs 1 --out run"
 	resume = "train --out run --resume"
 	model  = "train --preset clean --train-size 150 --test-size 50 --epochs 2 --out run --quiet"
 )
@@ -67,6 +68,8 @@ var scenarios = []*scenario{
 		args: "uncertainty --model run/model.safetensors --out uncertainty --test-size 40"},
 	{name: "reproduce-robust",
 		args: "reproduce robust --train-size 1500 --test-size 60 --seeds 1 --epochs 1 --out run"},
+	{name: "reproduce-poster", args: "reproduce poster " + brief},
+	{name: "reproduce-trained", args: "reproduce trained --presets compact,clean " + brief},
 	{name: "fetch", fetch: true},
 }
 
