@@ -161,7 +161,8 @@ const subspaceSteps = 3
 func (f *flatForm) maximise(m *em) error {
 	d := f.d
 	y := make([]float32, BlockRows*d)
-	next, along := engine.NewMatrix(f.r, d), engine.NewMatrix(BlockRows, f.r)
+	next, along, product := engine.NewMatrix(f.r, d), engine.NewMatrix(BlockRows, f.r), engine.NewMatrix(f.r, d)
+	sum := make([]float64, f.r*d) // of the products of all blocks
 	for i := range f.k {
 		if m.mass[i] == 0 {
 			continue
@@ -171,14 +172,20 @@ func (f *flatForm) maximise(m *em) error {
 			if err := m.ctx.Err(); err != nil {
 				return err
 			}
-			clear(next.Data)
+			clear(sum)
 			var trace float64
 			m.blocks(i, y, func(y engine.Matrix) {
 				t := part(along, 0, y.Rows)
 				m.e.MatMul(t, y, u.T(), false)
-				m.e.MatMul(next, t.T(), y, true)
+				m.e.MatMul(product, t.T(), y, false)
+				for j, v := range product.Data {
+					sum[j] += float64(v)
+				}
 				trace += m.e.SumSquares(t.Data)
 			})
+			for j, v := range sum {
+				next.Data[j] = float32(v)
+			}
 			delta := float32(trace / float64(f.r) / 128)
 			if trace == 0 {
 				delta = 1

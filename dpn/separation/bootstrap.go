@@ -152,8 +152,7 @@ func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
 	} else {
 		within, own := engine.NewMatrix(d, d), engine.NewMatrix(d, d)
 		for k := range classes {
-			z := b.class(z, k)
-			b.e.MatMul(own, z.T(), z, false)
+			b.products(own, b.class(z, k))
 			f := b.freedom(k)
 			square[k] = squares(own) / (f * f)
 			weight := float32(b.sc.weights[k] / f)
@@ -188,6 +187,29 @@ func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
 		cross[k] += float64(b.sc.weights[k] * (unbiased - square[k]))
 	}
 	return cross, crude
+}
+
+// productRows are the rows whose products are added in float32.
+const productRows = 8192
+
+// products sets own to z^T z: the products of productRows rows are chains of float32, and those of more
+// rows are added in float64, so that the error does not grow with the number of rows.
+func (b *bootstrap) products(own, z engine.Matrix) {
+	if z.Rows <= productRows {
+		b.e.MatMul(own, z.T(), z, false)
+		return
+	}
+	sum := make([]float64, len(own.Data))
+	for r := 0; r < z.Rows; r += productRows {
+		some := z.Slice(r, min(r+productRows, z.Rows), 0, z.Cols)
+		b.e.MatMul(own, some.T(), some, false)
+		for j, v := range own.Data {
+			sum[j] += float64(v)
+		}
+	}
+	for j, v := range sum {
+		own.Data[j] = float32(v)
+	}
 }
 
 // freedom returns n_k - 1.

@@ -325,6 +325,30 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
+// TestProductsOfManyRows adds a million products, of which a float32 chain is percents off.
+func TestProductsOfManyRows(t *testing.T) {
+	const rows = 1_000_000
+	z, own := engine.NewMatrix(rows, 2), engine.NewMatrix(2, 2)
+	for i := range rows {
+		z.Set(i, 0, 0.1)
+		z.Set(i, 1, -0.3)
+	}
+	b := &bootstrap{e: newEngine(t)}
+	b.products(own, z)
+	for i, want := range []float64{0.01 * rows, -0.03 * rows, -0.03 * rows, 0.09 * rows} {
+		near(t, fmt.Sprint("product ", i), float64(own.Data[i]), want, productRows*0x1p-24*math.Abs(want))
+	}
+	few := z.Slice(0, productRows, 0, 2)
+	b.products(own, few)
+	chain := engine.NewMatrix(2, 2)
+	b.e.MatMul(chain, few.T(), few, false)
+	for i, v := range chain.Data {
+		if own.Data[i] != v {
+			t.Errorf("product %d of %d rows is %v, want the chain %v", i, productRows, own.Data[i], v)
+		}
+	}
+}
+
 func TestBootstrapIsTheSameEverywhere(t *testing.T) {
 	s := Set{Dim: 40, X: make([]float32, 700*40), Labels: make([]byte, 700)}
 	centres := make([]float32, 5*s.Dim)
