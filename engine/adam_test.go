@@ -61,6 +61,58 @@ func TestAdamKeepsNoSubnormals(t *testing.T) {
 	}
 }
 
+// TestAdamAtFloors checks on every tier, in whole vectors and in tails, that a floor itself stays, that what
+// is below it becomes +0, and that NaN stays.
+func TestAdamAtFloors(t *testing.T) {
+	const n = 37
+	nan, minusZero := float32(math.NaN()), float32(math.Copysign(0, -1))
+	const m, belowM = MomentFloor, 0x1.fffffep-101
+	const v, belowV = SecondMomentFloor, 0x1.fffffep-115
+	const square, belowSquare = 0x1p-57, 0x1.fffffep-58
+	co := &AdamCoefficients{Clip: 1, Beta1: 1, OneMinusBeta1: 1, Beta2: 1, OneMinusBeta2: 8, RBC2: 1, Eps: 1}
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		for _, c := range []struct{ g, m, v, wantM, wantV float32 }{
+			{0, m, v, m, v}, {0, -m, v, -m, v}, {0, belowM, belowV, 0, 0}, {0, -belowM, -1, 0, 0},
+			{m, 0, 0, m, 0}, {-m, 0, 0, -m, 0}, {belowM, 2 * m, 0, 2 * m, 0}, {-belowM, 2 * m, 0, 2 * m, 0},
+			{1.5 * m, -m, v, 0, v}, // new m below the floor
+			{square, 0, 0, square, 8 * v}, {-square, 0, 0, -square, 8 * v}, {belowSquare, 0, 0, belowSquare, 0},
+			{-belowSquare, 0, v, -belowSquare, v}, {minusZero, minusZero, minusZero, 0, 0},
+			{nan, 0, 0, nan, nan}, {0, nan, 0, nan, 0}, {0, 0, nan, 0, nan},
+		} {
+			p, gs, ms, vs := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+			for j := range p {
+				gs[j], ms[j], vs[j] = c.g, c.m, c.v
+			}
+			e.Adam(p, gs, ms, vs, co)
+			for j := range p {
+				if !sameNumber(ms[j], c.wantM) || !sameNumber(vs[j], c.wantV) {
+					t.Fatalf("%v, element %d: g %v, m %v and v %v become m %v and v %v, want %v and %v", tier, j,
+						c.g, c.m, c.v, ms[j], vs[j], c.wantM, c.wantV)
+				}
+			}
+		}
+		for _, c := range [][2]float32{{m, m}, {-m, -m}, {belowM, 0}, {-belowM, 0}, {-0x1p-149, 0}, {minusZero, 0},
+			{nan, nan}} {
+			xs := make([]float32, n)
+			for j := range xs {
+				xs[j] = c[0]
+			}
+			e.Decay(1, xs)
+			for j, got := range xs {
+				if !sameNumber(got, c[1]) {
+					t.Fatalf("%v, element %d: Decay makes %v of %v, want %v", tier, j, got, c[0], c[1])
+				}
+			}
+		}
+	}
+}
+
+// sameNumber reports whether both have the same bits or are NaN.
+func sameNumber(a, b float32) bool {
+	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
+}
+
 // TestAdamFloors compares the parameters with those of Adam without floors, in float64, for gradients of
 // all scales: each step differs by no more than its roundings, and 2^-69 of the learning rate.
 func TestAdamFloors(t *testing.T) {

@@ -32,7 +32,7 @@
 //   - Sums over classes and components are float32 chains in increasing index.
 //   - Exponential and logarithm (num.Exp32, num.Log32) are at most 1 ULP from correctly rounded.
 //     Divisions and square roots are correctly rounded. There are no estimates. Adam and Decay count
-//     numbers below a stated floor as 0; nothing else flushes to zero.
+//     numbers below a stated floor as 0; nothing else flushes subnormal numbers to zero.
 //   - Maxima ignore NaN. Among equal elements the lower index wins.
 //
 // A committed hash of the results of each kernel (check/testdata/sha256.txt) holds every tier and

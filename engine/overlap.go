@@ -36,10 +36,10 @@ func elementwise(call, nameX string, x []float32, nameDst string, dst []float32)
 	}
 }
 
-// meet reports whether two slices share an element. It is inlined.
+// meet reports whether two slices share an element. It is inlined. An empty slice shares none.
 func meet(x, y []float32) bool {
 	a, b := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
-	return a < b+uintptr(len(y))*floatSize && b < a+uintptr(len(x))*floatSize
+	return len(x) > 0 && len(y) > 0 && a < b+uintptr(len(y))*floatSize && b < a+uintptr(len(x))*floatSize
 }
 
 // overlap reports whether two matrices share an element. It is exact unless elements of one matrix

@@ -163,6 +163,7 @@ var specialFloats = []float32{
 	float32(math.NaN()), math.Float32frombits(0xffc00001), math.Float32frombits(0x7f800001),
 	0x1p-149, -0x1p-149, 0x1.fffffcp-127, -0x1.fffffcp-127, 0x1p-126, -0x1p-126,
 	math.MaxFloat32, -math.MaxFloat32, 0x1p100, -0x1p-100,
+	0x1.fffffep-101, 0x1p-57, -0x1.fffffep-58, 0x1p-114, 0x1.fffffep-115, // the floors of Adam and below
 	1, -1, 0x1.000002p0, 88.7, -103.9,
 }
 

@@ -187,6 +187,7 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 	}
 	disjoint("LogSumExp", "q", q, "c", View(c, len(c), 1))
 	disjoint("LogSumExp", "q", q, "phi", View(phi, len(phi), 1))
+	apart("LogSumExp", "phi", phi, "c", c)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	target := q

@@ -103,8 +103,8 @@ func (kern *kernels) addAllRows(sum []float64, x Matrix) {
 	}
 }
 
-// RowDots sets dst[i] to the dot product of rows i of x and y (both n x d), each in
-// lanes as in Dot.
+// RowDots sets dst[i] to the dot product of rows i of x and y (both n x d), each in float32: in sixteen
+// lanes, chains of fused multiply-adds.
 func (e *Engine) RowDots(dst []float32, x, y Matrix) {
 	y.shape("RowDots", "y", x.Rows, x.Cols)
 	x.check("RowDots", "x")
@@ -142,8 +142,8 @@ func (e *Engine) AddColumns(sum []float64, x Matrix) {
 }
 
 // SquaredDistances sets dst (n x k) to the squared Euclidean distances between the rows of x (n x d)
-// and of centres (k x d). Each is the sum of (x-c)^2 in lanes, as in Dot, so it is exactly 0 for
-// equal rows.
+// and of centres (k x d). Each is the sum of (x-c)^2 in float32 lanes, as in RowDots, so it is exactly 0
+// for equal rows.
 func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
 	dst.shape("SquaredDistances", "dst", x.Rows, centres.Rows)
 	x.check("SquaredDistances", "x")
@@ -168,14 +168,16 @@ func (j *rowwiseJob) distances(worker, r0, r1 int) {
 	}
 }
 
-// WeightedSquares sets dst[i] to the sum over j of w[j]*(x[i, j] - y[j])^2, in lanes as in Dot. x is
-// n x d.
+// WeightedSquares sets dst[i] to the sum over j of w[j]*(x[i, j] - y[j])^2, in float32 lanes as in RowDots.
+// x is n x d.
 func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	x.check("WeightedSquares", "x")
 	length("WeightedSquares", "dst", len(dst), x.Rows)
 	length("WeightedSquares", "y", len(y), x.Cols)
 	length("WeightedSquares", "w", len(w), x.Cols)
 	disjoint("WeightedSquares", "dst", View(dst, len(dst), 1), "x", x)
+	apart("WeightedSquares", "dst", dst, "y", y)
+	apart("WeightedSquares", "dst", dst, "w", w)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
@@ -267,6 +269,7 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 	length("LayerNormBackward", "rstd", len(rstd), y.Rows)
 	disjoint("LayerNormBackward", "dx", dx, "y", y)
 	sameOrDisjoint("LayerNormBackward", "dx", dx, "dy", dy)
+	disjoint("LayerNormBackward", "dx", dx, "rstd", View(rstd, len(rstd), 1))
 	for i, m := range [...]Matrix{dx, y, dy} {
 		if m.CS != 1 && m.Cols > 1 {
 			name := [...]string{"dx", "y", "dy"}[i]

@@ -16,8 +16,9 @@ import (
 // A single row has no unbiased variance, so it does not change the running variance.
 //
 // Statistics and differences are float64 and sums are in increasing row, so that a column of equal numbers
-// gives exactly 0 (up to 2^29 rows, whose sum is exact), nothing overflows, and a mean far from 0 costs no
-// accuracy. The normalised number, y and the gradients are each rounded to float32 once.
+// gives exactly 0 (up to 2^29 rows, whose sum is exact), none of them overflows, and a mean far from 0 costs no
+// accuracy. The normalised number, y and the gradients are each rounded to float32 once. The running variance
+// is a float32: above 3.4e38, the square of 1.8e19, it is infinite.
 type BatchNorm struct {
 	Weight, Bias *Param // width each; 1 and 0 at first
 

@@ -387,6 +387,26 @@ func TestOptimisers(t *testing.T) {
 	within(t, "p after Adam", p.Data, make([]float64, 3), 2)
 }
 
+// TestMomentumEnds checks that momentum without a gradient becomes 0 and is never subnormal.
+func TestMomentumEnds(t *testing.T) {
+	e, p := newEngine(t), NewParam("p", 3)
+	p.Prepare()
+	copy(p.M, []float32{1, -1e-30, 0x1p-149})
+	for range 700 {
+		SGD{Momentum: 0.9}.Step(e, p, 0.1, 1)
+		for j, m := range p.M {
+			if m != 0 && math.Abs(float64(m)) < engine.MomentFloor {
+				t.Fatalf("momentum %d is %v, want 0 or at least 2^-100", j, m)
+			}
+		}
+	}
+	for j, m := range p.M {
+		if m != 0 {
+			t.Errorf("momentum %d is %v after 700 steps without a gradient, want 0", j, m)
+		}
+	}
+}
+
 // TestNorm checks the norm of a gradient, and which result NotFinite names.
 func TestNorm(t *testing.T) {
 	e := newEngine(t)

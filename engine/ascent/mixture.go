@@ -124,6 +124,7 @@ func (m *Mixture) QuadGrad(e *engine.Engine, g engine.Matrix, q []float32, x eng
 	engine.CheckLength("QuadGrad", "q", len(q), x.Rows)
 	engine.CheckDisjoint("QuadGrad", "g", g, "x", x)
 	engine.CheckDisjoint("QuadGrad", "q", engine.View(q, len(q), 1), "x", x)
+	engine.CheckDisjoint("QuadGrad", "g", g, "q", engine.View(q, len(q), 1))
 	m.ready(e, "QuadGrad")
 	m.lock(e)
 	defer e.Unlock()
