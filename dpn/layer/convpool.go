@@ -2,9 +2,11 @@ package layer
 
 import (
 	"fmt"
+	"math"
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 )
 
 // ConvPool is a convolution, a ReLU and a maximum over 2 x 2 pixels in one layer (PyTorch's Conv2d,
@@ -16,7 +18,8 @@ import (
 //
 // A last odd row or column of z is left out. Every z is one chain of fused multiply-adds over c, u,
 // v that starts from the bias and includes the zeros of the padding. The gradient goes to the first
-// largest of the four, or to none if none is above 0.
+// largest of the four, or to none if none is above 0. Outside training, a channel of an image is NaN as
+// a whole if a z in it is infinite or NaN, as in ReLU.
 //
 // Each image is convolved and pooled before the next one, so z is never stored for a whole batch,
 // and the backward pass skips the pixels that were not the largest. For finite numbers the result
@@ -104,8 +107,13 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 			first := i*y.Cols + o*n
 			if which != nil {
 				t.ReLUPool(y.Data[first:first+n], which[first:first+n], image)
-			} else {
-				t.ReLUPool(y.Data[first:first+n], nil, image)
+				continue
+			}
+			t.ReLUPool(y.Data[first:first+n], nil, image)
+			if !linalg.IsFinite(t.Sum64(image.Data)) {
+				for j := range n {
+					y.Data[first+j] = float32(math.NaN())
+				}
 			}
 		}
 	})

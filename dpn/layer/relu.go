@@ -1,8 +1,14 @@
 package layer
 
-import "dpnbench/engine"
+import (
+	"math"
 
-// ReLU is max(x, 0), +0 also for NaN; its gradient at 0 is 0.
+	"dpnbench/engine"
+	"dpnbench/internal/linalg"
+)
+
+// ReLU is max(x, 0); its gradient at 0 is 0. Outside training, x that is infinite or NaN gives NaN: a
+// zero would hide from CheckOutput that a layer before it overflows.
 type ReLU struct{ width int }
 
 // NewReLU makes a ReLU for rows of width numbers.
@@ -12,9 +18,18 @@ func (l *ReLU) Sizes() (in, out int) { return l.width, l.width }
 func (l *ReLU) Params() []*Param     { return nil }
 func (l *ReLU) MACs() int            { return 0 }
 
-func (l *ReLU) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
+func (l *ReLU) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	checkWhole("ReLU", x.Rows, l.width, y, x)
-	e.ReLU(y.Data, x.Data)
+	if mode == Training || linalg.IsFinite(e.SumSquares(x.Data)) { // of float32, it does not overflow
+		e.ReLU(y.Data, x.Data)
+		return
+	}
+	for j, v := range x.Data {
+		y.Data[j] = max(v, 0)
+		if !linalg.IsFinite(v) {
+			y.Data[j] = float32(math.NaN())
+		}
+	}
 }
 
 func (l *ReLU) Backward(e *engine.Engine, dx, _, y, dy engine.Matrix) {
