@@ -111,6 +111,10 @@ func OpenTraining(ctx context.Context, spec string, opt Options) (*Set, error) {
 			}
 		}
 	}
+	if spec == "mnist" {
+		_, err := openMNIST(opt) // says where it was looked for
+		return nil, err
+	}
 	return nil, fmt.Errorf(`neither "digits" nor "mnist" nor a folder with %s and %s, or the test images: %w`,
 		trainImages, trainLabels, fs.ErrNotExist)
 }

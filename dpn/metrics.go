@@ -2,7 +2,6 @@ package dpn
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,8 +67,7 @@ func loadMetrics(path string, p prefix, epochs int) (*metrics, error) {
 		}
 		var h Epoch
 		if err == nil {
-			d := json.NewDecoder(bytes.NewReader(line))
-			err = d.Decode(&h)
+			err = json.Unmarshal(line, &h)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("metrics %s: line %d: %w", path, len(m.history)+1, err)

@@ -186,7 +186,7 @@ func fromFile(f *safetensors.File) (*Model, error) {
 	return m, nil
 }
 
-// readSplit says whether a model or state of ours was validated on the last training images.
+// readSplit says whether a model of ours was validated on the last training images.
 func readSplit(f *safetensors.File) (last bool, err error) {
 	split, ok := f.Metadata[metaSplit]
 	if ok && split != splitStratified {

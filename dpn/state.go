@@ -185,7 +185,6 @@ func (p *pass) restore(f *safetensors.File, s *Trainer) error {
 	for i, u := range used.Data {
 		p.used[i] = u != 0
 	}
-	copy(s.used, p.used)
 	groups := map[string]bool{"": true}
 	for _, q := range s.params {
 		groups[q.Group] = true

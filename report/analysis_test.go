@@ -177,8 +177,9 @@ func TestAnalysisSummary(t *testing.T) {
 		{layer.Confusion{{80, 20}, {5, 95}}, "Class 0 has the lowest accuracy, 80.0% of its 100 images (95% " +
 			"interval 71.1% to 86.7%), class 1 the highest, 95.0%. The most frequent error: class 0 taken for 1, " +
 			"in 20 of the 25 misclassified images.", ""},
-		{layer.Confusion{{20, 0}, {0, 200}}, "No image is misclassified. The classes have 20 to 200 images, so the " +
-			"accuracy of 100.0% says little about the smaller ones; the balanced accuracy is 100.0%.", ""},
+		{layer.Confusion{{20, 0}, {0, 200}}, "Every class has the same accuracy, 100.0%. No image is misclassified. " +
+			"The classes have 20 to 200 images, so the accuracy of 100.0% says little about the smaller ones; the " +
+			"balanced accuracy is 100.0%.", ""},
 		{layer.Confusion{{4, 2}, {0, 8}}, "taken for 1, in 2 of the 2 misclassified", "Fewer than 10 test images of " +
 			"class 0 (6), 1 (8)."},
 	} {

@@ -27,7 +27,7 @@ func (a Analysis) confusedSentence() string {
 	return text.Say("classes confused", "class", class, "taken", taken, "images", most, "wrong", a.Study.Wrong)
 }
 
-// classesText says which class is recognised worst, which two are confused most, and how the numbers of
+// classesText says which class is recognised worst, if they differ, which two are confused most, and how the numbers of
 // images differ.
 func (a Analysis) classesText() Text {
 	by := a.Study.ByClass

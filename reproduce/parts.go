@@ -221,11 +221,11 @@ func (p *Parts) write(name string, b []byte) error {
 			return err
 		}
 	}
+	if len(p.replaced) > 0 {
+		cleanTrainings(p.dir) // of the earlier run; if this one began beside them, it would go on from them
+	}
 	if err := files.Commit(); err != nil {
 		return err
-	}
-	if len(p.replaced) > 0 {
-		cleanTrainings(p.dir) // of the earlier run
 	}
 	p.replaced, p.begun = nil, true
 	return nil

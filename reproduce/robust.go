@@ -35,13 +35,11 @@ type RobustOptions struct {
 // images, and with the same noise (layer.Noise, standard deviation 0.3 to 0.5) on half of each
 // minibatch.
 type Robust struct {
-	Data     string `json:"data"`
-	Pictures int    `json:"pictures"`        // test images
-	SHA256   string `json:"pictures_sha256"` // of all images and labels
-	Epochs   int    `json:"epochs"`          // as requested; 0: as in the presets
-	// Split is how validation images are kept from all networks; empty in files of before, which kept
-	// the last ones.
-	Split    string          `json:"validation_split"`
+	Data     string          `json:"data"`
+	Pictures int             `json:"pictures"`         // test images
+	SHA256   string          `json:"pictures_sha256"`  // of all images and labels
+	Epochs   int             `json:"epochs"`           // as requested; 0: as in the presets
+	Split    string          `json:"validation_split"` // how validation images are kept from all networks
 	Networks []RobustNetwork `json:"networks"`
 }
 

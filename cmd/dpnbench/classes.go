@@ -53,11 +53,14 @@ func balanced(by layer.ByClass) string {
 	return fmt.Sprintf("   balanced accuracy %.2f%%", 100*by.Balanced)
 }
 
-// lowestText says which class has the lowest accuracy.
+// lowestText says which class has the lowest accuracy, unless all have the same.
 func lowestText(by layer.ByClass) string {
 	s := by.Lowest()
 	if s == nil {
 		return "none"
+	}
+	if s.Class == by.Highest().Class {
+		return fmt.Sprintf("accuracy %.2f%% in every class", 100**s.Accuracy)
 	}
 	return fmt.Sprintf("lowest accuracy %.2f%% in class %d (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
 		s.Class, 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, "image"))

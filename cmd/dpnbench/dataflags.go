@@ -117,10 +117,7 @@ func openValidation(ctx context.Context, m *dpn.Model) (*dataset.Set, error) {
 	if err == nil {
 		err = m.CheckValidation(s)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("--val-data %s: %w", c.ValData, err)
-	}
-	return s, nil
+	return s, err
 }
 
 // validation returns the images that the model was validated on or, of other data than those of the
@@ -132,7 +129,7 @@ func validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dat
 	}
 	s, err := openValidation(ctx, &held)
 	if err != nil {
-		return nil, fmt.Errorf("validation images of the model: %w", err)
+		return nil, fmt.Errorf("validation images of the model, %s: %w", m.Config.ValData, err)
 	}
 	if s == nil {
 		if err = held.CheckSet(data.Train); err == nil {

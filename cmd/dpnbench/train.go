@@ -96,14 +96,21 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		return c, fmt.Errorf("--resume and --overwrite: give one of the two")
 	case t.resume && t.out == "":
 		return c, fmt.Errorf("--resume: expected the folder to resume in --out")
+	case t.resume && t.config != "":
+		return c, fmt.Errorf("--resume and --config %s: the settings are those of the run in --out; give one of "+
+			"the two", t.config)
 	case t.resume:
 		if c, t.dataNear, err = dpn.ReadState(t.out); err != nil {
 			return c, t.unresumable(err)
 		}
+		if flags.Changed("preset") && t.preset != c.Preset {
+			return c, fmt.Errorf("--preset %s: the run in --out %s began with %s; expected no other preset with "+
+				"--resume", t.preset, t.out, c.Preset)
+		}
 		from = "--resume: state " + filepath.Join(t.out, dpn.StateFile) + ": "
 	}
 	if t.config != "" {
-		if flags.Changed("preset") && !t.resume {
+		if flags.Changed("preset") {
 			return c, fmt.Errorf("--preset %s: the settings come from --config %s; give one of the two", t.preset,
 				t.config)
 		}
@@ -207,7 +214,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return settingError(err, flags, "--")
 	}
 	if t.validate, err = openValidation(ctx, m); err != nil {
-		return err
+		return fmt.Errorf("--val-data %s: %w", c.ValData, err)
 	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
 		return fmt.Errorf("--batch %d: expected at most the %d training images", c.Batch, n)
@@ -237,9 +244,8 @@ func (t *training) check(c dpn.Config) error {
 	files := t.files()
 	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
 	files.Input("of --val-data "+c.ValData, dataset.InputFiles(c.ValData)...)
-	if !t.resume {
-		files.Input("--config", t.config)
-	} else if t.dataNear != "" {
+	files.Input("--config", t.config)
+	if t.dataNear != "" {
 		files.Input("of --data "+t.dataNear, dataset.InputFiles(t.dataNear)...)
 	}
 	if t.out != "" {
@@ -351,7 +357,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	var r *trainResult
 	if res.Already {
-		t.note("already finished, with %s: nothing is left to train\n", format.Count(len(res.Epochs), "epoch"))
+		t.note("already finished after %s: nothing is left to train\n", format.Count(res.Updates, "update"))
 		r = t.found(m)
 	}
 	complete := r != nil && exist(plot.Files(filepath.Join(t.out, curvesFile)))

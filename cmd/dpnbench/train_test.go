@@ -295,7 +295,7 @@ func TestResumeCommand(t *testing.T) {
 	// Nothing is left to train: the results stay unchanged, and --json writes them again.
 	js := filepath.Join(t.TempDir(), "r.json")
 	text := succeed(t, "train", "--out", out, "--resume", "--json", js)
-	if !strings.Contains(text, "already finished, with 2 epochs") || !strings.Contains(text, "test   loss") {
+	if !strings.Contains(text, "already finished after ") || !strings.Contains(text, "test   loss") {
 		t.Errorf("printed %q", text)
 	}
 	for _, name := range []string{result, js} {
@@ -322,6 +322,8 @@ func TestResumeCommand(t *testing.T) {
 		}
 	}
 	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
+	fails(t, []string{"train", "--out", out, "--resume", "--preset", "robust"}, "--preset robust", "began with compact")
+	fails(t, []string{"train", "--out", out, "--resume", "--config", js, "--json", js}, "--resume and --config "+js)
 	other := t.TempDir()
 	idx(t, other, 130)
 	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "images differ")

@@ -59,7 +59,7 @@ func TestValData(t *testing.T) {
 	if err := os.Rename("val", "moved"); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, eval, "validation images of the model: --val-data "+filepath.Join(dir, "val"), "neither")
+	fails(t, eval, "validation images of the model, "+filepath.Join(dir, "val"), "neither")
 	idx(t, dir, 120)
 	if err := os.Mkdir("val", 0o755); err != nil {
 		t.Fatal(err)
