@@ -65,7 +65,8 @@ func TestEndSignals(t *testing.T) {
 			t.Fatalf("%v: printed %q", s, errs.String())
 		}
 		command := wordsOf(t, hint)
-		if got := []string{"dpnbench", "train", "--out", out, "--resume"}; !slices.Equal(command, got) {
+		if got := []string{"dpnbench", "train", "--out", out, "--resume", "--checkpoint-every",
+			"1"}; !slices.Equal(command, got) {
 			t.Errorf("%v: the shell reads %q, want %q", s, command, got)
 		}
 		succeed(t, append(command[1:], "--quiet")...)
