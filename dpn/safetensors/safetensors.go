@@ -3,8 +3,9 @@
 //
 // Reading checks everything before it allocates: the header is at most 100 MB and lies
 // within the file; every tensor is F32, its range has the size of its shape, and the
-// ranges cover the data exactly, without overlap or hole. The format is that of
-// https://github.com/huggingface/safetensors; PyTorch reads what Write writes.
+// ranges cover the data exactly, without overlap or hole. ReadConverted takes tensors of other
+// types, too. The format is that of https://github.com/huggingface/safetensors; PyTorch reads what
+// Write writes.
 //
 // The format has no checksum, so Write puts one into the metadata (ChecksumKey), and Read refuses a
 // file that does not match its own. Files of other programs have none: Read accepts them and sets
@@ -26,6 +27,7 @@ import (
 	"sort"
 	"unicode/utf8"
 
+	"dpnbench/internal/array"
 	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
 )
@@ -53,6 +55,9 @@ type File struct {
 	Tensors  []Tensor
 	Metadata map[string]string // without the checksum
 	Checked  bool              // Read found a checksum, which matches
+
+	// Converted has the types of the tensors that ReadConverted has converted to float32, by name.
+	Converted map[string]string
 }
 
 // Tensor returns the tensor of that name, or nil.
@@ -226,13 +231,18 @@ func WriteFile(path string, f *File) error {
 }
 
 // ReadFile reads the file at path. Errors name the file.
-func ReadFile(path string) (*File, error) {
+func ReadFile(path string) (*File, error) { return readFile(path, Read) }
+
+// ReadFileConverted is ReadFile for tensors of all types.
+func ReadFileConverted(path string) (*File, error) { return readFile(path, ReadConverted) }
+
+func readFile(path string, read func(io.Reader, int64) (*File, error)) (*File, error) {
 	r, size, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := Read(r, size)
+	f, err := read(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -240,7 +250,13 @@ func ReadFile(path string) (*File, error) {
 }
 
 // Read reads a file of size bytes from r.
-func Read(r io.Reader, size int64) (*File, error) {
+func Read(r io.Reader, size int64) (*File, error) { return readAll(r, size, false) }
+
+// ReadConverted is Read for tensors of all types. Integers, F64, F16, BF16 and BOOL become float32, rounded to
+// the nearest, in at most four times the bytes of the file.
+func ReadConverted(r io.Reader, size int64) (*File, error) { return readAll(r, size, true) }
+
+func readAll(r io.Reader, size int64, convert bool) (*File, error) {
 	var b [8]byte
 	if size < 8 {
 		return nil, fmt.Errorf("not a safetensors file: %d bytes, expected at least 8", size)
@@ -252,8 +268,8 @@ func Read(r io.Reader, size int64) (*File, error) {
 	if left := uint64(size - 8); n > min(left, MaxHeader) {
 		if string(b[:4]) == zipMagic {
 			return nil, errors.New(
-				"not a safetensors file, but a zip archive, as torch.save writes: save the tensors by " +
-					"safetensors.torch.save_file")
+				"not a safetensors file, but a zip archive, as torch.save writes: \"dpnbench import\" reads its " +
+					"state dictionary")
 		}
 		if n > MaxHeader {
 			return nil, fmt.Errorf(
@@ -268,18 +284,20 @@ func Read(r io.Reader, size int64) (*File, error) {
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	f, entries, err := parseHeader(head, size-8-int64(n))
+	f, entries, err := parseHeader(head, size-8-int64(n), convert)
 	if err != nil {
 		return nil, err
 	}
 	// The ranges are in order and without gaps, so the data are read sequentially.
 	for i, at := range entries {
 		t := &f.Tensors[at]
-		data, err := readFloats(r, t.Data)
-		if err != nil {
+		kind := "F32"
+		if other, ok := f.Converted[t.Name]; ok {
+			kind = other
+		}
+		if err := readFloats(r, t.Data, kind); err != nil {
 			return nil, fmt.Errorf("tensor %q (%d of %d): %w", t.Name, i+1, len(entries), err)
 		}
-		t.Data = data
 	}
 	if want, ok := f.Metadata[ChecksumKey]; ok {
 		if got := f.checksum(); got != want {
@@ -294,20 +312,19 @@ func Read(r io.Reader, size int64) (*File, error) {
 	return f, nil
 }
 
-// readFloats fills x.
-func readFloats(r io.Reader, x []float32) ([]float32, error) {
-	buf := make([]byte, min(64<<10, 4*len(x)))
-	for at := 0; at < len(x); {
-		n := min(len(x)-at, len(buf)/4)
-		if _, err := io.ReadFull(r, buf[:4*n]); err != nil {
-			return nil, err
+// readFloats fills x with numbers of a type.
+func readFloats(r io.Reader, x []float32, kind string) error {
+	size := array.TypeSize(kind)
+	buf := make([]byte, min(64<<10, size*len(x)))
+	for len(x) > 0 {
+		n := min(len(x), len(buf)/size)
+		if _, err := io.ReadFull(r, buf[:size*n]); err != nil {
+			return err
 		}
-		for i := range n {
-			x[at+i] = math.Float32frombits(binary.LittleEndian.Uint32(buf[4*i:]))
-		}
-		at += n
+		array.Convert(x[:n], kind, buf)
+		x = x[n:]
 	}
-	return x, nil
+	return nil
 }
 
 // members returns the members of a JSON object. It refuses two of the same name, of which other
@@ -385,8 +402,9 @@ func parseEntry(object []byte) (e entry, err error) {
 }
 
 // parseHeader checks the header against the number of bytes of data that follow it. It
-// returns the tensors with room for their data, and their order in the data.
-func parseHeader(head []byte, data int64) (*File, []int, error) {
+// returns the tensors with room for their data, and their order in the data. With convert, tensors may
+// have other types than F32.
+func parseHeader(head []byte, data int64, convert bool) (*File, []int, error) {
 	raw, err := members(head)
 	if err != nil {
 		return nil, nil, fmt.Errorf("not a safetensors file, or damaged: header: %w", err)
@@ -398,7 +416,6 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 		}
 		delete(raw, metadataName)
 	}
-	type span struct{ begin, end int64 }
 	var spans []span
 	for name := range raw {
 		f.Tensors = append(f.Tensors, Tensor{Name: name})
@@ -410,32 +427,25 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("header: tensor %q: %w", t.Name, err)
 		}
-		if e.DType != "F32" {
+		size := int64(array.TypeSize(e.DType))
+		switch {
+		case e.DType == "F32":
+		case !convert:
 			return nil, nil, fmt.Errorf("header: tensor %q has type %q, expected F32", t.Name, e.DType)
-		}
-		if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
-			return nil, nil, fmt.Errorf("header: tensor %q: data_offsets %v, expected where it begins and ends",
-				t.Name, e.Offsets)
-		}
-		if e.Offsets[1] > data {
-			return nil, nil, fmt.Errorf(
-				"cut off, or damaged: tensor %q ends at byte %d of the data, of which there are %d", t.Name,
-				e.Offsets[1], data)
-		}
-		n := int64(1)
-		for _, d := range e.Shape {
-			if d < 0 || d > 0 && n > data/4/d {
-				return nil, nil, fmt.Errorf("header: tensor %q: shape %v does not fit the %d bytes of data", t.Name,
-					e.Shape, data)
+		case size == 0:
+			return nil, nil, fmt.Errorf("header: tensor %q has type %q, expected a type of float, integer or BOOL",
+				t.Name, e.DType)
+		default:
+			if f.Converted == nil {
+				f.Converted = map[string]string{}
 			}
-			n *= d
-			t.Shape = append(t.Shape, int(d))
+			f.Converted[t.Name] = e.DType
 		}
-		if 4*n != e.Offsets[1]-e.Offsets[0] {
-			return nil, nil, fmt.Errorf("header: tensor %q: shape %v takes %d bytes, data_offsets %v", t.Name,
-				e.Shape, 4*n, e.Offsets)
+		s, err := e.check(t, size, data)
+		if err != nil {
+			return nil, nil, err
 		}
-		spans = append(spans, span{e.Offsets[0], e.Offsets[1]})
+		spans = append(spans, s)
 	}
 	order := make([]int, len(spans))
 	for i := range order {
@@ -461,7 +471,38 @@ func parseHeader(head []byte, data int64) (*File, []int, error) {
 		return nil, nil, fmt.Errorf("%d bytes of data, the tensors take %d", data, at)
 	}
 	for i := range f.Tensors { // only now: together they take what the file has
-		f.Tensors[i].Data = make([]float32, (spans[i].end-spans[i].begin)/4)
+		f.Tensors[i].Data = make([]float32, spans[i].count)
 	}
 	return f, order, nil
+}
+
+// span is where the numbers of a tensor are in the data, in bytes, and how many there are.
+type span struct{ begin, end, count int64 }
+
+// check compares an entry with the number of bytes of data, for numbers of so many bytes, and sets the shape
+// of t.
+func (e entry) check(t *Tensor, size, data int64) (span, error) {
+	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
+		return span{}, fmt.Errorf("header: tensor %q: data_offsets %v, expected where it begins and ends",
+			t.Name, e.Offsets)
+	}
+	if e.Offsets[1] > data {
+		return span{}, fmt.Errorf(
+			"cut off, or damaged: tensor %q ends at byte %d of the data, of which there are %d", t.Name,
+			e.Offsets[1], data)
+	}
+	n := int64(1)
+	for _, d := range e.Shape {
+		if d < 0 || d > 0 && n > data/size/d {
+			return span{}, fmt.Errorf("header: tensor %q: shape %v does not fit the %d bytes of data", t.Name,
+				e.Shape, data)
+		}
+		n *= d
+		t.Shape = append(t.Shape, int(d))
+	}
+	if size*n != e.Offsets[1]-e.Offsets[0] {
+		return span{}, fmt.Errorf("header: tensor %q: shape %v takes %d bytes, data_offsets %v", t.Name,
+			e.Shape, size*n, e.Offsets)
+	}
+	return span{e.Offsets[0], e.Offsets[1], n}, nil
 }

@@ -183,6 +183,42 @@ func TestBadTensors(t *testing.T) {
 	}
 }
 
+// TestReadConverted reads tensors of other types.
+func TestReadConverted(t *testing.T) {
+	b := raw(`{"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"i":{"dtype":"I64","shape":[],"data_offsets":[4,12]},`+
+		`"f":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`, 0)
+	b = append(b, 0, 0x3c, 0, 0xc0, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x3f)
+	f, err := ReadConverted(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &File{
+		Tensors: []Tensor{
+			{"f", []int{1}, []float32{0.5}}, {"h", []int{2}, []float32{1, -2}}, {"i", nil, []float32{-3}},
+		},
+		Converted: map[string]string{"h": "F16", "i": "I64"},
+	}
+	if !reflect.DeepEqual(f, want) {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+	for header, problem := range map[string]string{
+		`{"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}`:                `has type "F8_E4M3"`,
+		`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,2]}}`:                    "shape [2]",
+		`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,8]}}`:                    "ends at byte 8",
+		`{"a":{"dtype":"U8","shape":[9223372036854775807,2],"data_offsets":[0,2]}}`: "does not fit",
+		`{"a":{"dtype":"F64","shape":[2305843009213693953],"data_offsets":[0,8]}}`:  "ends at byte 8",
+		`{"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"I8"}}`:  "data_offsets",
+		`{"a":{"dtype":"I8","shape":[0,9223372036854775807],"data_offsets":[0,0]}}`: "bytes of data",
+		`{"a":{"dtype":"I8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`: "does not fit",
+		`{"a":{"dtype":"bf16","shape":[1],"data_offsets":[0,2]}}`:                   `has type "bf16"`,
+	} {
+		b := raw(header, 2)
+		if _, err := ReadConverted(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: error %v, want one with %q", header, err, problem)
+		}
+	}
+}
+
 // FuzzRead: any input is refused or read into what it writes again.
 func FuzzRead(f *testing.F) {
 	f.Add(encode(f, sample()))
@@ -192,12 +228,18 @@ func FuzzRead(f *testing.F) {
 		`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`,
 		0,
 	))
+	f.Add(raw(`{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}`, 4))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var file *File
+		var file, converted *File
 		var err error
-		fuzzlimit.Check(t, 64*len(b)+4<<20, func() { file, err = Read(bytes.NewReader(b), int64(len(b))) })
+		limit := 64*len(b) + 4<<20
+		fuzzlimit.Check(t, limit, func() { converted, _ = ReadConverted(bytes.NewReader(b), int64(len(b))) })
+		fuzzlimit.Check(t, limit, func() { file, err = Read(bytes.NewReader(b), int64(len(b))) })
 		if err != nil {
 			return
+		}
+		if converted == nil || len(converted.Converted) > 0 || len(converted.Tensors) != len(file.Tensors) {
+			t.Fatalf("with conversion %+v", converted)
 		}
 		var again bytes.Buffer
 		if err := Write(&again, file); err != nil {
