@@ -175,7 +175,7 @@ func TestExtractorFiles(t *testing.T) {
 		}
 		f := m.file(formatModel)
 		f.Metadata = map[string]string{metaRows: "5", metaCols: "6"}
-		bare, err := fromFile(f)
+		bare, err := FromTensors(f, "", Published)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestExtractorFiles(t *testing.T) {
 				Shape: []int{len(old.Data) + 1},
 				Data:  make([]float32, len(old.Data)+1),
 			}
-			if _, err := fromFile(f); err == nil || strings.Contains(err.Error(), "\n") {
+			if _, err := FromTensors(f, "", Published); err == nil || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s of another shape: error %v, want one line", old.Name, err)
 			}
 			f.Tensors[i] = old
@@ -200,7 +200,7 @@ func TestExtractorFiles(t *testing.T) {
 	m, _ := imageModel(t, c)
 	f := m.file(formatModel)
 	f.Metadata[metaRows] = "8"
-	if _, err := fromFile(f); err == nil || !strings.Contains(err.Error(), "images of 8 x 6") {
+	if _, err := FromTensors(f, "", Published); err == nil || !strings.Contains(err.Error(), "images of 8 x 6") {
 		t.Errorf("error %v, want one about the size of images", err)
 	}
 }

@@ -3,6 +3,7 @@ package dpn
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -40,6 +41,9 @@ func (m *Model) Save(path string) error {
 	return safetensors.WriteFile(path, m.modelFile(path))
 }
 
+// Write writes to w what Save writes to path.
+func (m *Model) Write(w io.Writer, path string) error { return safetensors.Write(w, m.modelFile(path)) }
+
 // modelFile returns the file that is kept at path.
 func (m *Model) modelFile(path string) *safetensors.File {
 	f := m.file(formatModel)
@@ -76,12 +80,10 @@ func Load(path string) (*Model, error) {
 	if err != nil {
 		return nil, fileError("model", path, err)
 	}
-	m, err := fromFile(f)
+	m, err := FromTensors(f, path, Published)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
-	m.origin = readOrigin(f, path)
-	m.Unchecked = !f.Checked && f.Metadata[metaFormat] == formatModel
 	return m, nil
 }
 
@@ -97,8 +99,19 @@ func fileError(what, path string, err error) error {
 	return fmt.Errorf("%s %w", what, err)
 }
 
-// fromFile builds a model from the tensors and metadata of f.
-func fromFile(f *safetensors.File) (*Model, error) {
+// Reference is what a state dictionary of the published reference does not say of its network.
+type Reference struct {
+	Steps     int
+	LayerNorm bool
+	Norm      dataset.Normalization
+}
+
+// Published is the published network.
+var Published = Reference{Steps: 30, Norm: dataset.MNISTNorm}
+
+// FromTensors builds a model from the tensors and metadata of the file at path: one that Save wrote, or the
+// state dictionary of a reference.
+func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) {
 	text, ours := f.Metadata[metaConfig]
 	if format := f.Metadata[metaFormat]; format != formatModel && (ours || strings.HasPrefix(format, formatPrefix)) {
 		return nil, fmt.Errorf("format %q, expected %q", format, formatModel)
@@ -124,8 +137,9 @@ func fromFile(f *safetensors.File) (*Model, error) {
 		return nil, err
 	}
 	c, _ := Preset("published")
-	c.Preset = "imported"
-	m := &Model{Norm: dataset.MNISTNorm, Classes: head[0]}
+	c.Preset, c.Steps, c.LayerNorm = "imported", r.Steps, r.LayerNorm
+	m := &Model{Norm: r.Norm, Classes: head[0], origin: readOrigin(f, path),
+		Unchecked: !f.Checked && f.Metadata[metaFormat] == formatModel}
 	if ours {
 		if m.lastSplit, err = readSplit(f); err != nil {
 			return nil, err

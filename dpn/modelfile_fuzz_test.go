@@ -28,14 +28,14 @@ func FuzzModelMetadata(f *testing.F) {
 		var m *Model
 		var err error
 		size := len(format) + len(config) + len(rows) + len(cols) + len(mean) + len(std)
-		fuzzlimit.Check(t, 64*size+16<<20, func() { m, err = fromFile(g) })
+		fuzzlimit.Check(t, 64*size+16<<20, func() { m, err = FromTensors(g, "", Published) })
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)
 			}
 			return
 		}
-		back, err := fromFile(m.file(formatModel))
+		back, err := FromTensors(m.file(formatModel), "", Published)
 		if err != nil || back.Config != m.Config || back.Norm != m.Norm {
 			t.Errorf("saved %+v, read %+v, %v", m.Config, back, err)
 		}
