@@ -188,7 +188,8 @@ func TestEarlierSplit(t *testing.T) {
 	}
 	f := fresh.file(formatModel)
 	f.Metadata[metaSplit] = "x"
-	if _, err := FromTensors(f, "", Published); err == nil || !strings.Contains(err.Error(), `validation_split is "x"`) {
+	if _, err := FromTensors(f, "", Published); err == nil || !strings.Contains(err.Error(),
+		`validation_split is "x"`) {
 		t.Errorf("error %v about an unknown split", err)
 	}
 }

@@ -27,10 +27,10 @@ images of the smallest. With --split validation it uses the images that training
 validation instead: choose settings by those, and keep the test images for reporting.
 
 A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys of the
-published reference, saved by safetensors.torch.save_file (the format of torch.save is not
-supported). A state dictionary does not say how many ascent steps to make: give --steps (default
-30). Other assumptions are printed, and listed under "assumed" in the JSON. The images are those
-that the model was trained with, unless --data is given.
+published reference, saved by safetensors.torch.save_file ("dpnbench import" reads what torch.save
+writes). A state dictionary does not say how many ascent steps to make: give --steps (default 30).
+Other assumptions are printed, and listed under "assumed" in the JSON. The images are those that the
+model was trained with, unless --data is given.
 
 --corrupt NAME:SEVERITY,... also evaluates on corrupted images, --suite robustness on all kinds at
 three severities each. The kinds, with the range and unit of the severity and the severities in

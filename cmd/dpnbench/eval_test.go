@@ -50,7 +50,7 @@ func TestStateDictionary(t *testing.T) {
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"PK\x03\x04\x00\x00\x08\x08, as torch.save writes": "safetensors.torch.save_file",
+		"PK\x03\x04\x00\x00\x08\x08, as torch.save writes": `"dpnbench import"`,
 		`{"loss": 0.25, "accuracy": 0.9}`:                  "not a safetensors file",
 		"":                                                 "not a safetensors file",
 	} {

@@ -68,7 +68,7 @@ func TestForeignText(t *testing.T) {
 	for _, m := range []string{model, preset, rows, tensor} {
 		for _, args := range [][]string{{"eval"}, {"eval", "--explain"}, {"eval", "--json", "-"}, {"uncertainty"},
 			{"analyze", "--draws", "0", "--subsets", "0"}, {"sample", "--n", "4"},
-			{"eval", "--data", filepath.Join(dir, bad, "none")}} {
+			{"export"}, {"eval", "--data", filepath.Join(dir, bad, "none")}} {
 			if args[0] == "uncertainty" && m != preset { // slow
 				continue
 			}
@@ -78,6 +78,7 @@ func TestForeignText(t *testing.T) {
 			}
 			clean(args...)
 		}
+		clean("import", m, "--out", filepath.Join(dir, "imported"))
 	}
 	for _, page := range []string{"analyze", "uncertainty"} {
 		b, err := os.ReadFile(filepath.Join(dir, page, pageFile))
@@ -93,7 +94,7 @@ func TestForeignText(t *testing.T) {
 		{"train", "--preset", bad}, {"eval", "--model", bad}, {"eval", "--model", model, "--corrupt", bad + ":1"},
 		{"check", "--case", bad}, {"check", "--kernel", bad}, {"bench", "--suite", bad}, {"bench", "compare", bad, bad},
 		{"reproduce", bad}, {"reproduce", "robust", "--data", data, "--resume", "--out", dir},
-		{"data", "fetch", "mnist", "--mirror", bad}} {
+		{"data", "fetch", "mnist", "--mirror", bad}, {"import", bad, "--out", "x"}, {"export", "--format", bad}} {
 		if text := clean(args...); !strings.HasPrefix(text, "dpnbench: ") {
 			t.Errorf("%q: %q", args, text)
 		}

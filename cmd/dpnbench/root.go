@@ -84,7 +84,7 @@ func (a *app) command() *cobra.Command {
 			"(the ones that matter) or auto (the faster one); same bits (also DPN_ROUTE; default auto)")
 	}
 	root.AddCommand(ascending...)
-	root.AddCommand(separationCommand(a), dataCommand(a))
+	root.AddCommand(separationCommand(a), dataCommand(a), exportCommand(a), importCommand(a))
 	root.AddCommand(checkCommand(a), benchCommand(a)) // they choose routes themselves
 	helpCommand(root)
 	decimalFlags(root)

@@ -84,6 +84,8 @@ func (u *usage) flag(path []string, f *pflag.Flag) {
 			path = with(path, "mnist")
 		case "compare":
 			path = with(path, "a", "b")
+		case "import":
+			path = with(path, "a")
 		}
 	}
 	for _, v := range wrongValues[f.Value.Type()] {
@@ -97,13 +99,14 @@ func (u *usage) flag(path []string, f *pflag.Flag) {
 // arguments are words that no command takes.
 func (u *usage) arguments() {
 	for _, c := range []string{"demo", "info", "train", "eval", "analyze", "uncertainty", "sample", "denoise", "check",
-		"bench", "separation"} {
+		"bench", "separation", "export"} {
 		u.wrong([]string{c, "extra"}, `"extra"`)
 	}
 	for _, args := range [][]string{{"nothing"}, {"trian"}, {"help", "nothing"}, {"reproduce"}, {"reproduce", "x"},
 		{"reproduce", "law", "field"}, {"data", "fetch"}, {"data", "fetch", "cifar"}, {"data", "x"},
 		{"bench", "compare"},
-		{"bench", "compare", "a"}, {"bench", "compare", "a", "b", "c"}} {
+		{"bench", "compare", "a"}, {"bench", "compare", "a", "b", "c"}, {"import"}, {"import", "a", "b"},
+		{"import", "a"}, {"export"}, {"export", "--format", "keras"}} {
 		u.wrong(args)
 	}
 }
@@ -126,9 +129,10 @@ func (u *usage) inputs() {
 	}
 	for _, path := range []string{filepath.Join(dir, "none"), dir, text, os.DevNull} {
 		u.wrong([]string{"train", "--config", path}, "--config", path)
-		for _, c := range []string{"eval", "analyze", "uncertainty", "sample", "denoise"} {
+		for _, c := range []string{"eval", "analyze", "uncertainty", "sample", "denoise", "export"} {
 			u.wrong([]string{c, "--model", path}, "--model", path)
 		}
+		u.wrong([]string{"import", path, "--out", filepath.Join(dir, "new")}, "import "+path)
 		u.wrong([]string{"bench", "compare", path, path}, path)
 		u.wrong([]string{"train", "--data", path}, "--data", path)
 		u.wrong([]string{"eval", "--model", filepath.Join(out, dpn.ModelFile), "--data", path}, "--data", path)
@@ -150,6 +154,7 @@ func (u *usage) inputs() {
 		}
 	}
 	u.features(dir, text)
+	u.exchange(dir, filepath.Join(out, dpn.ModelFile), text)
 	train("--batch 121", "--batch", "121")
 	train("--components 109", "--components", "109")
 }
@@ -204,4 +209,23 @@ func (u *usage) features(dir, text string) {
 	measure([]string{"--draws 3"}, x, y, "--draws", "3")
 	measure([]string{"--features", filepath.Join(dir, "none")}, "x.npy", y, "--epochs", filepath.Join(dir, "none"))
 	measure([]string{"--json", x, "--features"}, x, y, "--json", x)
+}
+
+// exchange gives export and import settings and outputs that cannot work.
+func (u *usage) exchange(dir, model, text string) {
+	for flag, values := range map[string][]string{"steps": {"-1", "100001"}, "mean": {"NaN", "Inf", "1e300"},
+		"std": {"0", "-1", "NaN", "1e-300"}} {
+		for _, v := range values {
+			u.wrong([]string{"import", model, "--out", filepath.Join(dir, "new"), "--" + flag, v}, "--"+flag)
+		}
+	}
+	u.wrong([]string{"import", model, "--out", filepath.Join(dir, "new"), "--steps", "3"}, "--steps 3: only with")
+	u.wrong([]string{"import", model, "--out", model}, "--out "+model, "is the input")
+	for _, format := range []string{"onnx", "npz"} {
+		u.wrong([]string{"export", "--model", model, "--format", format, "--out", model}, "--out "+model,
+			"is the input")
+		u.wrong([]string{"export", "--model", model, "--format", format, "--out", dir}, "--out "+dir)
+	}
+	u.wrong([]string{"export", "--model", model, "--out", filepath.Dir(model)}, "--out", "would replace the input")
+	u.wrong([]string{"export", "--model", model, "--out", text}, "--out "+text)
 }

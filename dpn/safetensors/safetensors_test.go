@@ -185,7 +185,8 @@ func TestBadTensors(t *testing.T) {
 
 // TestReadConverted reads tensors of other types.
 func TestReadConverted(t *testing.T) {
-	b := raw(`{"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"i":{"dtype":"I64","shape":[],"data_offsets":[4,12]},`+
+	b := raw(`{"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},`+
+		`"i":{"dtype":"I64","shape":[],"data_offsets":[4,12]},`+
 		`"f":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`, 0)
 	b = append(b, 0, 0x3c, 0, 0xc0, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x3f)
 	f, err := ReadConverted(bytes.NewReader(b), int64(len(b)))
@@ -213,7 +214,8 @@ func TestReadConverted(t *testing.T) {
 		`{"a":{"dtype":"bf16","shape":[1],"data_offsets":[0,2]}}`:                   `has type "bf16"`,
 	} {
 		b := raw(header, 2)
-		if _, err := ReadConverted(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), problem) {
+		if _, err := ReadConverted(bytes.NewReader(b), int64(len(b))); err == nil ||
+			!strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: error %v, want one with %q", header, err, problem)
 		}
 	}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"dpnbench/dpn"
+	"dpnbench/dpn/exchange"
+	"dpnbench/internal/format"
+	"dpnbench/internal/output"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const exportHelp = `Write a model for other programs. Logits agree with ours to 1e-4 of their range. The input is grey
+levels in [0, 1]; their normalisation is part of what is written. Formats:
+
+  pytorch  a folder with dpn.py, a module that can be trained further and needs only PyTorch, and
+           model.safetensors, which it loads: from dpn import DPN; model = DPN.load()
+  onnx     a graph of opset 17 for any number of images: input images (N x 1 x rows x cols),
+           outputs logits (N x classes) and denoised (N x features, after the ascent)
+  npz      all tensors by their names, and the settings that predictions depend on, for numpy.load
+
+"dpnbench import" reads a model that was trained further in PyTorch.`
+
+func exportCommand(a *app) *cobra.Command {
+	x := &exporting{app: a}
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write a model for PyTorch, ONNX or NumPy",
+		Long:  exportHelp,
+		Example: `  dpnbench export --model runs/first/model.safetensors --format pytorch
+  dpnbench export --model runs/first/model.safetensors --format onnx --out digits.onnx
+  dpnbench export --model runs/first/model.safetensors --format npz --json -`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return x.run(c.Flags()) },
+	}
+	x.model.add(c, "steps")
+	f := c.Flags()
+	f.StringVar(&x.format, "format", "pytorch", "`FORMAT`: pytorch, onnx or npz")
+	f.StringVar(&x.out, "out", "", "`PATH` of the result (default: beside the model: folder pytorch, model.onnx or "+
+		"model.npz)")
+	return c
+}
+
+// exporting is one run of export.
+type exporting struct {
+	*app
+	model  modelFlags
+	format string
+	out    string
+}
+
+// exported is the JSON of export.
+type exported struct {
+	Model      string      `json:"model"`
+	Format     string      `json:"format"`
+	Files      []string    `json:"files"`
+	Parameters int         `json:"parameters"`
+	Assumed    assumptions `json:"assumed,omitempty"`
+}
+
+func (x *exporting) run(flags *pflag.FlagSet) error {
+	switch x.format {
+	case "pytorch", "onnx", "npz":
+	default:
+		return fmt.Errorf("--format %q: expected pytorch, onnx or npz", x.format)
+	}
+	m, err := x.model.load(x.app, flags)
+	if err != nil {
+		return err
+	}
+	r := exported{Model: x.model.path, Format: x.format, Parameters: m.Parameters(),
+		Assumed: assumedSettings(m, flags)}
+	files := x.files()
+	files.Input("--model", x.model.path)
+	if x.format == "pytorch" {
+		if x.out == "" {
+			x.out = filepath.Join(filepath.Dir(x.model.path), "pytorch")
+		}
+		names := []string{exchange.ModuleFile, exchange.TensorFile}
+		files.Folder("--out", x.out, output.Names(names...), "")
+		for _, name := range names {
+			r.Files = append(r.Files, filepath.Join(x.out, name))
+		}
+	} else {
+		if x.out == "" {
+			x.out = strings.TrimSuffix(x.model.path, ".safetensors") + "." + x.format
+		}
+		files.Output("--out", x.out)
+		r.Files = []string{x.out}
+	}
+	if err := files.Check(); err != nil {
+		return err
+	}
+	if err := x.write(m); err != nil {
+		return err
+	}
+	if len(r.Assumed) > 0 {
+		x.note("no settings in %s, assumed: %s\n", x.model.path, r.Assumed)
+	}
+	x.printf("%s written (%s)\n", strings.Join(r.Files, " and "), format.Count(r.Parameters, "parameter"))
+	return x.writeJSON(r)
+}
+
+// write writes the files.
+func (x *exporting) write(m *dpn.Model) error {
+	if x.format != "pytorch" {
+		err := output.Write(x.out, func(w io.Writer) error {
+			if x.format == "npz" {
+				return exchange.WriteNPZ(w, m)
+			}
+			e, err := x.engine()
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return exchange.WriteONNX(w, e, m)
+		})
+		if err != nil {
+			return fmt.Errorf("--out %s: %w", x.out, reason(err))
+		}
+		return nil
+	}
+	release, err := openFolder("--out", x.out)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var files output.Batch
+	defer files.Discard()
+	path := func(name string) string { return filepath.Join(x.out, name) }
+	if err = exchange.WritePyTorch(&files, path, m); err == nil {
+		err = files.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("--out %s: %w", x.out, reason(err))
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+"""Runs exported modules: module.py TASKS, a file of JSON with a list of tasks. Prints a list of results."""
+import importlib.util
+import json
+import os
+import sys
+
+try:
+    import torch
+except ImportError as e:
+    print(json.dumps({"missing": str(e)}))
+    sys.exit()
+if len(sys.argv) < 2:
+    print(json.dumps({"version": torch.__version__}))
+    sys.exit()
+
+torch.set_num_threads(1)
+
+
+def module(folder):
+    spec = importlib.util.spec_from_file_location("dpn", os.path.join(folder, "dpn.py"))
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def array_of(path, *shape):
+    with open(path, "rb") as f:
+        return torch.frombuffer(bytearray(f.read()), dtype=torch.uint8).reshape(shape)
+
+
+def losses(model, images, labels, updates):
+    """The loss before each of some updates."""
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    found = []
+    for _ in range(updates):
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        found.append(loss.item())
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        model.retract()
+    return found
+
+
+def logits(dpn, model, images, path):
+    """Writes float32. Half of the images come as bytes, half as grey levels with a channel."""
+    with open(path, "wb") as f, torch.no_grad():
+        for i, x in enumerate(images.split(100)):
+            y = model(x if i % 2 else x[:, None].float() / 255)
+            dpn.array.array("f", y.flatten().tolist()).tofile(f)
+
+
+def run(task):
+    folder = task["folder"]
+    path = lambda name: os.path.join(folder, name)
+    torch.manual_seed(1)
+    dpn = module(folder)
+    if task["do"] == "presets":
+        images, labels = array_of(path("images"), -1, 12, 12), array_of(path("labels"), -1).long()
+        found = {}
+        for name in dpn.PRESETS:
+            model = dpn.DPN.preset(name, rows=12, cols=12)
+            model.start(images)
+            found[name] = losses(model, images[:32], labels[:32], 4)
+            if name == "robust":
+                model.save(path("robust.safetensors"))
+        return {"presets": found}
+    model = dpn.DPN.load()
+    images = array_of(path("images"), -1, model.rows, model.cols)
+    found = {}
+    if task["do"] == "train":
+        found["losses"] = losses(model, images, array_of(path("labels"), -1).long(), 8)
+        model.save(path("trained.safetensors"))
+    logits(dpn, model, images, path("logits"))
+    found["potential"] = model.potential(images[:10]).tolist()
+    return found
+
+
+with open(sys.argv[1]) as f:
+    print(json.dumps([run(task) for task in json.load(f)]))
