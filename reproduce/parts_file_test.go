@@ -12,6 +12,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
+	"dpnbench/internal/fuzzlimit"
 	"dpnbench/plot"
 )
 
@@ -146,9 +147,11 @@ func FuzzPart(f *testing.F) {
 	f.Add(Settings{Experiment: "law"}.file())
 	f.Add([]byte(`{"format":1,"unit":"field:","result":null}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if u, err := parsePart(b); err == nil && !bytes.Equal(u.encode(), b) {
-			t.Errorf("%q is read as %+v", b, u)
-		}
+		fuzzlimit.Check(t, 64*len(b)+1<<20, func() {
+			if u, err := parsePart(b); err == nil && !bytes.Equal(u.encode(), b) {
+				t.Errorf("%q is read as %+v", b, u)
+			}
+		})
 		if s, err := parseSettings(b); err == nil {
 			if again, err := parseSettings(s.file()); err != nil || again.hash() != s.hash() {
 				t.Errorf("settings %+v: %v", s, err)
@@ -174,7 +177,12 @@ func FuzzUnit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, b []byte) {
 		experiment, _, _ := strings.Cut(name, ":")
 		check, ok := unitChecks[experiment]
-		if !ok || check(name, b) != nil {
+		if !ok {
+			return
+		}
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() { err = check(name, b) })
+		if err != nil {
 			return
 		}
 		use(resultsWith(t, experiment, name, b))

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"dpnbench/internal/fuzzlimit"
 	"dpnbench/internal/quote"
 	"dpnbench/reproduce"
 )
@@ -183,7 +184,9 @@ func FuzzResults(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		out, err := parseResults(b)
+		var out *reproduced
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() { out, err = parseResults(b) })
 		if err != nil {
 			return
 		}

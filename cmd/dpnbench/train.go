@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -215,6 +216,10 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	if t.validate, err = openValidation(ctx, m); err != nil {
 		return fmt.Errorf("--val-data %s: %w", c.ValData, err)
+	}
+	if v := t.validate; v != nil && bytes.Equal(v.Images, data.Test.Images) {
+		t.log(func() {}).Warn("the validation images are the test images: what chooses the best epoch cannot test it",
+			"val-data", c.ValData)
 	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
 		return fmt.Errorf("--batch %d: expected at most the %d training images", c.Batch, n)

@@ -33,7 +33,10 @@ func TestValData(t *testing.T) {
 	fails(t, with(train, "--val-data", "none"), "--val-data", "none: neither")
 	fails(t, with(train, "--val-data", "val", "--val-size", "12"), "--val-size 12: expected -1 with val-data")
 
-	text := succeed(t, with(train, "--val-data", "val", "--max-updates", "8")...)
+	text, errs, status := dpnbench(t, with(train, "--val-data", "val", "--max-updates", "8")...)
+	if status != exitDone || !strings.Contains(errs, "the validation images are the test images") {
+		t.Errorf("status %d, standard error %q", status, errs)
+	}
 	if !strings.Contains(text, "120 training, 120 validation and 120 test images") {
 		t.Errorf("train printed %q", text)
 	}
@@ -75,5 +78,8 @@ func TestValData(t *testing.T) {
 		write(t, filepath.Join("val", name), b)
 	}
 	fails(t, eval, "other images than those that training validated on")
-	fails(t, []string{"train", "--out", "run", "--resume"}, "images differ from the original run")
+	_, errs, status = dpnbench(t, "train", "--out", "run", "--resume")
+	if status != exitUsage || !strings.Contains(errs, "images differ from the original run") {
+		t.Errorf("status %d, standard error %q", status, errs)
+	}
 }

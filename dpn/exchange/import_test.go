@@ -14,6 +14,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/fuzzlimit"
 )
 
 // published is what the files of testdata/state.py do not say of their network.
@@ -291,7 +292,10 @@ func FuzzState(f *testing.F) {
 	}
 	f.Add(pickled("}(", text("a"), "K\x01u"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, err := readState(b); err == nil {
+		var s *safetensors.File
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+200<<20, func() { s, err = readState(b) })
+		if err == nil {
 			n := 0
 			for _, x := range s.Tensors {
 				n += len(x.Data)

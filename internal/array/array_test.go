@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/fuzzlimit"
 )
 
 // npyFile returns an NPY file with a header of NumPy's form.
@@ -324,9 +326,11 @@ func FuzzNPY(f *testing.F) {
 		f.Add(npyFile("|O", fortran, "()", nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if a, err := readNPY("x", "", bytes.NewReader(b), int64(len(b))); err == nil {
-			use(t, []*Array{a}, len(b))
-		}
+		fuzzlimit.Check(t, 64*len(b)+1<<20, func() {
+			if a, err := readNPY("x", "", bytes.NewReader(b), int64(len(b))); err == nil {
+				use(t, []*Array{a}, len(b))
+			}
+		})
 	})
 }
 
@@ -340,11 +344,13 @@ func FuzzNPZ(f *testing.F) {
 	z.Close()
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if list, err := readNPZ("x", bytes.NewReader(b), int64(len(b)), "", 1<<20); err == nil {
-			for _, a := range list {
-				use(t, []*Array{a}, maxDeflate*(len(b)+1))
+		fuzzlimit.Check(t, 64*len(b)+32<<20, func() {
+			if list, err := readNPZ("x", bytes.NewReader(b), int64(len(b)), "", 1<<20); err == nil {
+				for _, a := range list {
+					use(t, []*Array{a}, maxDeflate*(len(b)+1))
+				}
 			}
-		}
+		})
 	})
 }
 
@@ -352,9 +358,11 @@ func FuzzSafetensors(f *testing.F) {
 	f.Add(tensorFile(`{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`, make([]byte, 8)))
 	f.Add(tensorFile(`{"__metadata__":{},"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}`, make([]byte, 8)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if list, err := readSafetensors("x", bytes.NewReader(b), int64(len(b)), ""); err == nil {
-			use(t, list, len(b))
-		}
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() {
+			if list, err := readSafetensors("x", bytes.NewReader(b), int64(len(b)), ""); err == nil {
+				use(t, list, len(b))
+			}
+		})
 	})
 }
 
@@ -363,7 +371,11 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte("1,cat\n3,dog\n"), "2")
 	f.Add([]byte("1,2\n"), "")
 	f.Fuzz(func(t *testing.T, b []byte, column string) {
-		table, err := readTable("x.csv", bytes.NewReader(b), column, 1<<20)
+		var table *table
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() {
+			table, err = readTable("x.csv", bytes.NewReader(b), column, 1<<20)
+		})
 		if err != nil || table.columns == 1 && column != "" {
 			return
 		}
