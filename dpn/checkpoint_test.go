@@ -158,7 +158,7 @@ func same(t *testing.T, what string, got, want map[string]string) {
 func TestInterruptAnywhere(t *testing.T) {
 	e := newEngine(t)
 	for name, set := range checkpointCases() {
-		if testing.Short() && name != "mlp" && name != "densities" { // a minute under emulation
+		if testing.Short() && name != "mlp" { // minutes under emulation
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // TestForeignText has names and texts with control characters in every kind of input: none may
 // reach the terminal or a page as it is.
 func TestForeignText(t *testing.T) {
+	long(t)
 	const bad = "x\x1b[31mRED\x07\u009b31m\u202e"
 	dir := t.TempDir()
 	data, out := filepath.Join(dir, bad), filepath.Join(dir, "out "+bad)

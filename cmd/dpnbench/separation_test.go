@@ -77,6 +77,7 @@ save("late")
 // TestSeparationOfPyTorch runs the recipe of docs/separation.md in PyTorch, and compares every figure of its
 // features with a program that computes them by NumPy from their definitions.
 func TestSeparationOfPyTorch(t *testing.T) {
+	long(t)
 	python := python(t)
 	page, err := os.ReadFile("../../docs/separation.md")
 	if err != nil {
@@ -98,11 +99,7 @@ func TestSeparationOfPyTorch(t *testing.T) {
 	digits(t, folder)
 	program := filepath.Join(folder, "train.py")
 	write(t, program, append(recipe[1], heAndSu...))
-	epochs := "600"
-	if testing.Short() {
-		epochs = "60"
-	}
-	runPython(t, python, program, folder, epochs)
+	runPython(t, python, program, folder, "600")
 
 	in := func(name string) string { return filepath.Join(folder, name) }
 	numbers := in("out.json")

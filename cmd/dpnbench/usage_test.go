@@ -45,6 +45,7 @@ var wrongValues = map[string][]string{
 // TestWrongUsage runs more than two hundred wrong command lines: every flag of every command with
 // values that are none, flags and arguments that do not exist, and files that are not files.
 func TestWrongUsage(t *testing.T) {
+	long(t)
 	u := &usage{t: t}
 	var walk func(c *cobra.Command, path []string)
 	walk = func(c *cobra.Command, path []string) {
