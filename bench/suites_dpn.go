@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
@@ -29,7 +30,7 @@ import (
 
 // digits opens a few of the built-in digits.
 func digits(train, test int) (*dataset.Data, error) {
-	return dataset.Open("digits", dataset.Options{TrainSize: train, TestSize: test, Seed: 1})
+	return source.Open("digits", source.Options{TrainSize: train, TestSize: test, Seed: 1})
 }
 
 // --- kmeans
@@ -489,7 +490,7 @@ func openIDX(n int) (setupFunc, error) {
 		var got *dataset.Data
 		return &fixture{
 			op: func() (err error) {
-				got, err = dataset.LoadIDX(dir, dataset.Options{})
+				got, err = source.LoadIDX(dir, source.Options{})
 				return err
 			},
 			check: func() (string, error) {

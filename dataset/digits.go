@@ -16,10 +16,10 @@ const DigitSide = 28
 // training images begin at index 0, so the two splits share nothing.
 const TestFirst = 1 << 30
 
-// Sizes of the built-in splits when Options asks for none.
+// Sizes of the built-in splits unless others are asked for.
 const (
-	digitsTrain = 60_000
-	digitsTest  = 10_000
+	DigitsTrain = 60_000
+	DigitsTest  = 10_000
 )
 
 // The hand: how much writers differ. With these values the digits look like MNIST's and are
@@ -45,18 +45,17 @@ const (
 // Digits draws the n built-in digits first, first+1, ... of 28 x 28 pixels. The image and label
 // of a digit depend on its number and the seed only, so any range can be drawn by itself, with
 // the same bytes on any machine and with any number of threads. Labels are drawn uniformly from
-// the ten digits. It panics
-// if first or n is negative.
+// the ten digits. It panics if first or n is negative.
 func Digits(seed uint64, first, n int) *Set {
-	if first < 0 || n < 0 {
-		panic(fmt.Sprintf("dataset: Digits(seed, %d, %d): negative", first, n))
-	}
-	s, _ := digits(context.Background(), seed, first, n)
+	s, _ := DigitsContext(context.Background(), seed, first, n)
 	return s
 }
 
-// digits is Digits with a context: it stops, with ctx's error, when ctx ends.
-func digits(ctx context.Context, seed uint64, first, n int) (*Set, error) {
+// DigitsContext is Digits with a context: it stops, with ctx's error, when ctx ends.
+func DigitsContext(ctx context.Context, seed uint64, first, n int) (*Set, error) {
+	if first < 0 || n < 0 {
+		panic(fmt.Sprintf("dataset: Digits(seed, %d, %d): negative", first, n))
+	}
 	s := &Set{
 		Images: make([]byte, n*DigitSide*DigitSide),
 		Labels: make([]byte, n),

@@ -1,11 +1,9 @@
-// Package dataset loads greyscale images of digits: the built-in digits, which need no
-// download, and MNIST or any folder in its file format.
+// Package dataset holds greyscale images and draws the built-in digits, which need no download.
+// Package dataset/source opens data sets by name, and reads MNIST or any folder in its file format.
 //
-// Open returns a Data: a training and a test Set with one byte per pixel, and the Normalization
-// that turns bytes into a network's input.
+// A Data has a training and a test Set with one byte per pixel, and the Normalization that turns
+// bytes into a network's input.
 //
-//	data, err := dataset.Open("digits", dataset.Options{TrainSize: 1000, TestSize: 100})
-//	...
 //	table := data.Norm.Table()
 //	for i := range data.Train.Len() {
 //		for j, v := range data.Train.Image(i) {
@@ -13,8 +11,7 @@
 //		}
 //	}
 //
-// Behind Open are LoadIDX, which reads a folder, and Digits, which draws any range of the
-// built-in digits; package fetch downloads MNIST. Set.Resize scales images by area averaging,
+// Digits draws any range of the built-in digits. Set.Resize scales images by area averaging,
 // Set.PerClass selects equally many of each class, and WriteNPY writes arrays for NumPy.
 //
 // A Corruption adds noise, occlusion, blur and so on to images, with a severity:
@@ -24,9 +21,6 @@
 // To add a corruption: a method of corruptor in corrupt.go, its row in corruptionKinds, and the
 // SHA-256 of its output in corrupt_test.go, which prints it. Commands, help texts and the
 // robustness suite list the kinds by themselves.
-//
-// To add a data format: a loader that returns a *Data, like LoadIDX in mnist.go, a case in
-// OpenContext, and a fuzz target for the parser.
 //
 // # The built-in digits
 //

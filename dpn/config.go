@@ -74,7 +74,7 @@ type Config struct {
 	ScoreSigma float64 `toml:"score-sigma" json:"score_sigma"`
 
 	// ValSize of the training images are kept for validation (Split); -1: a tenth. ValData, unless
-	// empty, names other images to validate on (dataset.OpenTraining), and all training images are
+	// empty, names other images to validate on (source.OpenTraining), and all training images are
 	// trained on. Training stops after Patience epochs without a lower validation loss; 0: never.
 	Patience int    `toml:"patience" json:"patience"`
 	ValSize  int    `toml:"val-size" json:"val_size"`

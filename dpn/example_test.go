@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/engine"
 )
 
 // Train a small network on built-in digits and evaluate it.
 func Example() {
-	data, err := dataset.Open("digits", dataset.Options{TrainSize: 800, TestSize: 300, Seed: 1})
+	data, err := source.Open("digits", source.Options{TrainSize: 800, TestSize: 300, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/engine"
 )
 
 func digits(t testing.TB, train, test int) *dataset.Data {
 	t.Helper()
-	d, err := dataset.Open("digits", dataset.Options{TrainSize: train, TestSize: test, Seed: 1})
+	d, err := source.Open("digits", source.Options{TrainSize: train, TestSize: test, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

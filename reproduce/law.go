@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn/baseline"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -125,11 +126,11 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	return out, nil
 }
 
-// CheckImages returns a *dataset.SizeError if data have fewer images than an experiment needs: table1 the
+// CheckImages returns a *source.SizeError if data have fewer images than an experiment needs: table1 the
 // first 32 test images, law 100 training and 100 test images of each class.
 func CheckImages(experiment string, data *dataset.Data) error {
 	fewer := func(split string, images int, err error) error {
-		return &dataset.SizeError{Split: split, Size: images, Problem: experiment + ": " + err.Error()}
+		return &source.SizeError{Split: split, Size: images, Problem: experiment + ": " + err.Error()}
 	}
 	switch n := data.Test.Len(); experiment {
 	case "table1":

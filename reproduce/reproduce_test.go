@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
@@ -32,7 +33,7 @@ func newEngine(tb testing.TB, threads int) *engine.Engine {
 // digits are a few built-in digits: enough to run every experiment, too few for meaningful
 // figures.
 var digits = sync.OnceValue(func() *dataset.Data {
-	d, err := dataset.Open("digits", dataset.Options{Seed: 1, TrainSize: 1500, TestSize: 1400})
+	d, err := source.Open("digits", source.Options{Seed: 1, TrainSize: 1500, TestSize: 1400})
 	if err != nil {
 		panic(err)
 	}

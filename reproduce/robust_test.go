@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/engine"
 	"dpnbench/plot"
 )
@@ -19,7 +20,7 @@ func TestRobust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains networks for some seconds")
 	}
-	d, err := dataset.Open("digits", dataset.Options{Seed: 1, TrainSize: 300, TestSize: 40})
+	d, err := source.Open("digits", source.Options{Seed: 1, TrainSize: 300, TestSize: 40})
 	if err != nil {
 		t.Fatal(err)
 	}

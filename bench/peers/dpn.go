@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
@@ -78,7 +78,7 @@ const trainedNoise = 0.5
 // of images: nearly always a single component is active. Noise, whose rows have that length,
 // fills A_i as training does.
 func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, error) {
-	data, err := dataset.Open("digits", dataset.Options{TrainSize: 2000, TestSize: 10, Seed: 1})
+	data, err := source.Open("digits", source.Options{TrainSize: 2000, TestSize: 10, Seed: 1})
 	if err != nil {
 		return nil, err
 	}

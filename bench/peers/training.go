@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/engine"
 )
@@ -44,7 +45,7 @@ func training(ctx context.Context, s *settings) error {
 	defer stopAll(peers)
 	fmt.Printf("\nTraining steps of presets against PyTorch\n")
 	fmt.Println(peers[0].about)
-	data, err := dataset.Open("digits", dataset.Options{TrainSize: 4000, TestSize: 10, Seed: 1})
+	data, err := source.Open("digits", source.Options{TrainSize: 4000, TestSize: 10, Seed: 1})
 	if err != nil {
 		return err
 	}

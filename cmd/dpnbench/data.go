@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"os"
 
-	"dpnbench/dataset"
 	"dpnbench/dataset/fetch"
+	"dpnbench/dataset/source"
 	"dpnbench/internal/output"
 
 	"github.com/schollz/progressbar/v3"
@@ -62,14 +62,14 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 		}
 	}
 	if out == "" {
-		dir, err := dataset.MNISTDir()
+		dir, err := source.MNISTDir()
 		if err != nil {
 			return err
 		}
 		out = dir
 	}
 	var own []string
-	for _, name := range dataset.FetchedFiles() {
+	for _, name := range source.FetchedFiles() {
 		own = append(own, name, name+".part")
 	}
 	files := a.files()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/internal/output"
@@ -64,10 +65,10 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 
 // openData opens the images that the settings name, the training images only with train.
 func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, error) {
-	data, err := dataset.OpenContext(ctx, c.Data, dataset.Options{
+	data, err := source.OpenContext(ctx, c.Data, source.Options{
 		TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
 		Memory: sysinfo.AvailableMemory()})
-	var size *dataset.SizeError
+	var size *source.SizeError
 	if errors.As(err, &size) {
 		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
 	}
@@ -109,7 +110,7 @@ func openValidation(ctx context.Context, m *dpn.Model) (*dataset.Set, error) {
 	if c.ValData == "" {
 		return nil, nil
 	}
-	s, err := dataset.OpenTraining(ctx, c.ValData, dataset.Options{Seed: c.DataSeed,
+	s, err := source.OpenTraining(ctx, c.ValData, source.Options{Seed: c.DataSeed,
 		Memory: sysinfo.AvailableMemory()})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -179,8 +180,8 @@ func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.
 	d.settle(flags, &c)
 	f := a.files()
 	f.Input("--model", m.path)
-	f.Input("of --data "+c.Data, dataset.InputFiles(nearModel(c.Data, model.DataFolder(), flags))...)
-	f.Input("of the val-data "+c.ValData, dataset.InputFiles(c.ValData)...)
+	f.Input("of --data "+c.Data, source.InputFiles(nearModel(c.Data, model.DataFolder(), flags))...)
+	f.Input("of the val-data "+c.ValData, source.InputFiles(c.ValData)...)
 	return f
 }
 

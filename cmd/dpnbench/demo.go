@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/engine/check"
 	"dpnbench/internal/output"
@@ -35,7 +35,7 @@ earlier demo in the same folder is replaced.`,
 }
 
 // demoData selects the digits of demo.
-var demoData = dataset.Options{Seed: 1}
+var demoData = source.Options{Seed: 1}
 
 // demoFile marks a folder that demo wrote and may replace.
 const demoFile = "demo.json"
@@ -77,7 +77,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	a.note("   %d cases: within the error bounds, same bits on every tier\n\n", r.Cases)
 
 	a.note("2. Train: a network with 64 features and 10 components, exact gradient\n")
-	data, err := dataset.OpenContext(ctx, "digits", demoData)
+	data, err := source.OpenContext(ctx, "digits", demoData)
 	if err != nil {
 		return err
 	}

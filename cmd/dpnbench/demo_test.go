@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 )
 
 // TestDemo runs the demo in a folder that does not exist yet.
 func TestDemo(t *testing.T) {
 	long(t)
-	defer func(all dataset.Options) { demoData = all }(demoData)
+	defer func(all source.Options) { demoData = all }(demoData)
 	demoData.TrainSize, demoData.TestSize = 1500, 300
 	out := filepath.Join(t.TempDir(), "demo")
 	text := succeed(t, "demo", "--out", out)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
@@ -125,7 +126,7 @@ func evaluateDamaged(t *testing.T, model, dir string, pixels bool, refused strin
 func TestNotFiniteInMemory(t *testing.T) {
 	long(t)
 	ctx := context.Background()
-	data, err := dataset.Open("digits", dataset.Options{TrainSize: 40, TestSize: 20, Seed: 1})
+	data, err := source.Open("digits", source.Options{TrainSize: 40, TestSize: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

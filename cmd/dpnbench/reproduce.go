@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/format"
@@ -190,7 +191,7 @@ func (r *reproduction) check() (c dpn.Config, err error) {
 	}
 	r.data.settle(r.flags, &c)
 	files := r.files()
-	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
+	files.Input("of --data "+c.Data, source.InputFiles(c.Data)...)
 	files.Folder("--out", r.out, reproducedFile, resultsFile)
 	files.Folder("--out", filepath.Join(r.out, reproduce.PartsFolder), reproduce.IsPart, "")
 	if _, err := os.Stat(r.out); err == nil { // another run is the better reason to refuse
@@ -298,7 +299,7 @@ func (r *reproduction) includes(name string) bool {
 
 // checkImages refuses too few images for an experiment, before the first one runs.
 func checkImages(experiment string, data *dataset.Data, c dpn.Config) error {
-	var size *dataset.SizeError
+	var size *source.SizeError
 	if !errors.As(reproduce.CheckImages(experiment, data), &size) {
 		return nil
 	}

@@ -247,7 +247,7 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 	layers, files := make([]separation.LayerInput, len(arrays)), make([]layerFile, len(arrays))
 	for i, a := range arrays {
 		if a.Len() != len(labels.Of) {
-			return nil, nil, fmt.Errorf("--features %s: %s, expected %d as --labels %s has", source(a),
+			return nil, nil, fmt.Errorf("--features %s: %s, expected %d as --labels %s has", arrayName(a),
 				format.Count(a.Len(), "row"), len(labels.Of), z.labels)
 		}
 		name := a.Name
@@ -255,7 +255,7 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 			name = strings.SplitN(filepath.Base(a.File), ".", 2)[0]
 		}
 		if slices.ContainsFunc(files, func(f layerFile) bool { return f.Name == name }) {
-			name = source(a)
+			name = arrayName(a)
 		}
 		layers[i] = separation.LayerInput{Name: name, Input: separation.Samples{Source: a, Labels: labels.Of}}
 		files[i] = layerFile{name, a.File, a.Name, a.DType, a.Shape}
@@ -266,8 +266,8 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 	return layers, files, z.addClassifier(layers, arrays, folder)
 }
 
-// source names an array in messages.
-func source(a *array.Array) string {
+// arrayName names an array in messages.
+func arrayName(a *array.Array) string {
 	if a.Name == "" {
 		return a.File
 	}
@@ -328,7 +328,7 @@ func (z *features) addTests(layers []separation.LayerInput, folder string, train
 	}
 	for i, a := range tests {
 		if a.Len() != len(labels.Of) {
-			return fmt.Errorf("--test-features %s: %s, expected %d as --test-labels %s has", source(a),
+			return fmt.Errorf("--test-features %s: %s, expected %d as --test-labels %s has", arrayName(a),
 				format.Count(a.Len(), "row"), len(labels.Of), z.testLabels)
 		}
 		layers[i].Test = separation.Samples{Source: a, Labels: labels.Of}
@@ -376,5 +376,5 @@ func (z *features) addClassifier(layers []separation.LayerInput, arrays []*array
 			return nil
 		}
 	}
-	return fmt.Errorf("--classifier %s: weights of %d features, which no layer has", source(list[0]), c.Dim)
+	return fmt.Errorf("--classifier %s: weights of %d features, which no layer has", arrayName(list[0]), c.Dim)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/plot"
 )
 
@@ -132,7 +133,7 @@ func TestSeparationOfPyTorch(t *testing.T) {
 // digits writes images of 10 x 10, 100 of each class, as NPY files.
 func digits(t *testing.T, folder string) {
 	t.Helper()
-	data, err := dataset.Open("digits", dataset.Options{Seed: 1, TrainSize: 3000, TestSize: 1000})
+	data, err := source.Open("digits", source.Options{Seed: 1, TrainSize: 3000, TestSize: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
@@ -247,11 +248,11 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 // an earlier run.
 func (t *training) check(c dpn.Config) error {
 	files := t.files()
-	files.Input("of --data "+c.Data, dataset.InputFiles(c.Data)...)
-	files.Input("of --val-data "+c.ValData, dataset.InputFiles(c.ValData)...)
+	files.Input("of --data "+c.Data, source.InputFiles(c.Data)...)
+	files.Input("of --val-data "+c.ValData, source.InputFiles(c.ValData)...)
 	files.Input("--config", t.config)
 	if t.dataNear != "" {
-		files.Input("of --data "+t.dataNear, dataset.InputFiles(t.dataNear)...)
+		files.Input("of --data "+t.dataNear, source.InputFiles(t.dataNear)...)
 	}
 	if t.out != "" {
 		if err := t.refuseEarlier(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
@@ -113,7 +114,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 		u.out = filepath.Join(filepath.Dir(u.model.path), "uncertainty")
 	}
 	files := u.model.files(u.app, m, &u.data, flags)
-	files.Input("of --ood-data "+u.oodData, dataset.InputFiles(u.oodData)...)
+	files.Input("of --ood-data "+u.oodData, source.InputFiles(u.oodData)...)
 	files.Folder("--out", u.out, output.Names(uncertaintyFiles()...), uncertaintyFile)
 	if err := files.Check(); err != nil {
 		return err
@@ -158,7 +159,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	if u.oodData == m.Config.Data {
 		return nil, nil, fmt.Errorf("--ood-data %s: is the model's own data, expected another source", u.oodData)
 	}
-	opt := dataset.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
+	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
 	name := "other"
 	switch u.oodData {
 	case "digits":
@@ -167,7 +168,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	case "mnist":
 		name = "mnist"
 	}
-	d, err := dataset.OpenContext(ctx, u.oodData, opt)
+	d, err := source.OpenContext(ctx, u.oodData, opt)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}

@@ -3,7 +3,7 @@
 //
 //	err := fetch.Files(ctx, "data/mnist", fetch.Options{})
 //	...
-//	data, err := dataset.LoadIDX("data/mnist", dataset.Options{})
+//	data, err := source.LoadIDX("data/mnist", source.Options{})
 package fetch
 
 import (

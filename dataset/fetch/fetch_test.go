@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 )
 
 // mirrorServer serves one file and records the requests.
@@ -436,7 +436,7 @@ func TestMNISTIsPinned(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Labels of no bytes are complained about once a split's two files are found.
-		_, err := dataset.LoadIDX(dir, dataset.Options{TestOnly: i >= 2})
+		_, err := source.LoadIDX(dir, source.Options{TestOnly: i >= 2})
 		if missing, half := errors.Is(err, fs.ErrNotExist), i%2 == 0; missing != half {
 			t.Errorf("%d of MNIST's files, all empty: error %v", i+1, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"flag"
 	"testing"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 )
@@ -28,7 +28,7 @@ func TestHardness(t *testing.T) {
 	ctx := context.Background()
 	ten := Training{Optimiser: Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Epochs: 10, Batch: 128, Seed: 1}
 	for _, name := range []string{"digits", "mnist"} {
-		data, err := dataset.Open(name, dataset.Options{Seed: 1})
+		data, err := source.Open(name, source.Options{Seed: 1})
 		if err != nil && name == "digits" { // built in
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -20,7 +21,7 @@ func TestMeasure(t *testing.T) {
 	if *measure == "" {
 		t.Skip("takes minutes: run with -measure FOLDER")
 	}
-	data, err := dataset.Open(*measure, dataset.Options{})
+	data, err := source.Open(*measure, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

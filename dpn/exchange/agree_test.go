@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
@@ -184,7 +185,7 @@ func TestTrained(t *testing.T) {
 		t.Skip("without -models: by hand, on trained models")
 	}
 	e := newEngine(t)
-	d, err := dataset.Open(*images, dataset.Options{TestOnly: true, Seed: 1})
+	d, err := source.Open(*images, source.Options{TestOnly: true, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/output"
@@ -44,7 +45,7 @@ func trained(t testing.TB, e *engine.Engine, c dpn.Config, d *dataset.Data, upda
 
 func digits(t testing.TB, train, test int) *dataset.Data {
 	t.Helper()
-	d, err := dataset.Open("digits", dataset.Options{TrainSize: train, TestSize: test, Seed: 1})
+	d, err := source.Open("digits", source.Options{TrainSize: train, TestSize: test, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
@@ -14,7 +14,7 @@ import (
 // Draw from the mixture of Gaussians that a potential is the log of, move on from there by
 // Langevin dynamics, and read the classes of where the chains end.
 func ExamplePotential_Sampler() {
-	data, err := dataset.Open("digits", dataset.Options{TrainSize: 500, TestSize: 100, Seed: 1})
+	data, err := source.Open("digits", source.Options{TrainSize: 500, TestSize: 100, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
@@ -13,7 +14,7 @@ import (
 
 func digits(t testing.TB, train, test int) *dataset.Data {
 	t.Helper()
-	d, err := dataset.Open("digits", dataset.Options{TrainSize: train, TestSize: test, Seed: 1})
+	d, err := source.Open("digits", source.Options{TrainSize: train, TestSize: test, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

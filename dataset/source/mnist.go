@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"dpnbench/dataset"
 )
 
 // mnistClasses is the number of classes of an IDX folder.
@@ -114,7 +116,7 @@ func FetchedFiles() []string {
 // first images of each split; asking for more than there are gives a *SizeError. A file with
 // invalid content gives a *FormatError. With opt.TestOnly the training files are not read and
 // may be missing.
-func LoadIDX(dir string, opt Options) (*Data, error) {
+func LoadIDX(dir string, opt Options) (*dataset.Data, error) {
 	if err := opt.check(maxIDX); err != nil {
 		return nil, err
 	}
@@ -129,7 +131,7 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, first)
 	}
-	var train *Set
+	var train *dataset.Set
 	if !opt.TestOnly {
 		var err error
 		if train, err = loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize, opt); err != nil {
@@ -149,18 +151,18 @@ func LoadIDX(dir string, opt Options) (*Data, error) {
 			"images of %d x %d pixels, expected %d x %d as in the training images",
 			test.Rows, test.Cols, train.Rows, train.Cols)}
 	}
-	return &Data{
+	return &dataset.Data{
 		Name:    filepath.Clean(dir),
 		Train:   train,
 		Test:    test,
 		Classes: mnistClasses,
-		Norm:    MNISTNorm,
+		Norm:    dataset.MNISTNorm,
 	}, nil
 }
 
 // loadSplit reads the first n images of a split and their labels; n = 0: all. Labels are read
 // first: the file is small and says how many images to expect.
-func loadSplit(dir, split, imagesName, labelsName string, n int, opt Options) (*Set, error) {
+func loadSplit(dir, split, imagesName, labelsName string, n int, opt Options) (*dataset.Set, error) {
 	labelsPath, err := findIDX(dir, labelsName)
 	if err != nil {
 		return nil, err
@@ -194,7 +196,7 @@ func loadSplit(dir, split, imagesName, labelsName string, n int, opt Options) (*
 	if n == 0 {
 		n = count
 	}
-	return &Set{
+	return &dataset.Set{
 		Images: images.data,
 		Labels: labels.data[:n:n],
 		Rows:   images.dims[1],

@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/engine/num"
 	"dpnbench/internal/fuzzlimit"
 )
 
@@ -88,7 +89,7 @@ func TestReadIDXErrors(t *testing.T) {
 	flipped[len(flipped)-6] ^= 1 // in the checksum
 	noise := counting(20000)
 	for i := range noise {
-		noise[i] = byte(mix64(uint64(i)))
+		noise[i] = byte(num.NewRand(1, uint64(i)).Uint64())
 	}
 	bigZip := gzipped(t, idxBytes(noise, 200, 10, 10))
 
@@ -146,7 +147,7 @@ func TestReadIDXDoesNotTrustItsHeader(t *testing.T) {
 	const promised = 1 << 30
 	body := make([]byte, promised/maxDeflate+1) // random, hence not compressible
 	for i := range body {
-		body[i] = byte(mix64(uint64(i)) >> 8)
+		body[i] = byte(num.NewRand(1, uint64(i)).Uint64())
 	}
 	for name, file := range map[string][]byte{
 		"plain": idxBytes(body, promised),

@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpnbench/dataset"
 )
 
 // folder writes an IDX folder: 6 training and 4 test images of 2 x 3 pixels,
@@ -36,6 +38,10 @@ func folder(t *testing.T, change map[string][]byte) string {
 	return dir
 }
 
+func equal(a, b *dataset.Set) bool {
+	return a.Rows == b.Rows && a.Cols == b.Cols && bytes.Equal(a.Labels, b.Labels) && bytes.Equal(a.Images, b.Images)
+}
+
 func TestLoadIDXFolder(t *testing.T) {
 	dir := folder(t, nil)
 	d, err := LoadIDX(dir+"/", Options{})
@@ -43,7 +49,7 @@ func TestLoadIDXFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Train.Len() != 6 || d.Test.Len() != 4 || d.Train.Rows != 2 || d.Train.Cols != 3 || d.Classes != 10 ||
-		d.Norm != MNISTNorm || d.Name != dir {
+		d.Norm != dataset.MNISTNorm || d.Name != dir {
 		t.Errorf("%d and %d images of %d x %d, %d classes, %+v, name %q", d.Train.Len(), d.Test.Len(), d.Train.Rows,
 			d.Train.Cols, d.Classes, d.Norm, d.Name)
 	}

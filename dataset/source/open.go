@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"context"
@@ -8,15 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-// Data is a data set: both splits, the number of classes and the normalisation.
-type Data struct {
-	Name        string // "digits", "mnist" or the folder it was read from
-	Train, Test *Set   // of the same image size, not empty; Train is nil with Options.TestOnly
-	Classes     int    // labels are 0 to Classes-1
-	Norm        Normalization
-}
+	"dpnbench/dataset"
+)
 
 // Options says how much of a data set to load.
 type Options struct {
@@ -36,8 +30,8 @@ type Options struct {
 	Memory float64
 }
 
-// maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB. Digits
-// itself has no limit.
+// maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB.
+// dataset.Digits itself has no limit.
 const maxDigits = 10_000_000
 
 // SizeError reports that a data set has fewer images than Options asks for.
@@ -69,12 +63,12 @@ func (o Options) check(most int) error {
 // anything else is a folder for LoadIDX (write "./digits" for a folder of that name). An error
 // is one line; it satisfies errors.Is(err, fs.ErrNotExist) if a folder or file is missing, and
 // is a *SizeError if opt asks for more images than there are.
-func Open(spec string, opt Options) (*Data, error) {
+func Open(spec string, opt Options) (*dataset.Data, error) {
 	return OpenContext(context.Background(), spec, opt)
 }
 
 // OpenContext is Open with a context, because drawing many built-in digits takes a while.
-func OpenContext(ctx context.Context, spec string, opt Options) (*Data, error) {
+func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
 	switch spec {
 	case "":
 		return nil, errors.New(`no data set named: expected "digits", "mnist" or a folder`)
@@ -94,7 +88,7 @@ func OpenContext(ctx context.Context, spec string, opt Options) (*Data, error) {
 
 // OpenTraining loads only the training images of a data set or, from a folder without any, the test
 // images. Sizes in opt do not count.
-func OpenTraining(ctx context.Context, spec string, opt Options) (*Set, error) {
+func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, error) {
 	if spec == "digits" {
 		opt.TrainSize, opt.TestSize = 0, 1
 		d, err := openDigits(ctx, opt)
@@ -119,36 +113,36 @@ func OpenTraining(ctx context.Context, spec string, opt Options) (*Set, error) {
 		trainImages, trainLabels, fs.ErrNotExist)
 }
 
-func openDigits(ctx context.Context, opt Options) (*Data, error) {
+func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 	if err := opt.check(maxDigits); err != nil {
 		return nil, err
 	}
 	train, test := opt.TrainSize, opt.TestSize
 	if train == 0 {
-		train = digitsTrain
+		train = dataset.DigitsTrain
 	}
 	if test == 0 {
-		test = digitsTest
+		test = dataset.DigitsTest
 	}
 	var need float64
 	for _, s := range []*SizeError{{Split: "test", Size: test}, {Split: "train", Size: train}} {
 		if s.Split == "train" && opt.TestOnly {
 			continue
 		}
-		need += float64(s.Size * (DigitSide*DigitSide + 1))
+		need += float64(s.Size * (dataset.DigitSide*dataset.DigitSide + 1))
 		if problem := opt.tooLarge(need); problem != "" {
 			s.Problem = problem
 			return nil, s
 		}
 	}
-	d := &Data{Name: "digits", Classes: 10, Norm: DigitsNorm}
+	d := &dataset.Data{Name: "digits", Classes: 10, Norm: dataset.DigitsNorm}
 	var err error
 	if !opt.TestOnly {
-		if d.Train, err = digits(ctx, opt.Seed, 0, train); err != nil {
+		if d.Train, err = dataset.DigitsContext(ctx, opt.Seed, 0, train); err != nil {
 			return nil, err
 		}
 	}
-	if d.Test, err = digits(ctx, opt.Seed, TestFirst, test); err != nil {
+	if d.Test, err = dataset.DigitsContext(ctx, opt.Seed, dataset.TestFirst, test); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -164,9 +158,9 @@ func MNISTDir() (string, error) {
 	return filepath.Join(cache, "dpnbench", "mnist"), nil
 }
 
-func openMNIST(opt Options) (*Data, error) {
+func openMNIST(opt Options) (*dataset.Data, error) {
 	var looked []string
-	look := func(dir, shown string) (*Data, error) {
+	look := func(dir, shown string) (*dataset.Data, error) {
 		if !holdsIDX(dir) {
 			looked = append(looked, shown)
 			return nil, nil

@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"dpnbench/dataset"
 )
 
 func TestOpenDigits(t *testing.T) {
@@ -16,10 +18,10 @@ func TestOpenDigits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !equal(d.Train, Digits(5, 0, 30)) || !equal(d.Test, Digits(5, TestFirst, 20)) {
+	if !equal(d.Train, dataset.Digits(5, 0, 30)) || !equal(d.Test, dataset.Digits(5, dataset.TestFirst, 20)) {
 		t.Error("the splits are not the digits from 0 and from TestFirst on")
 	}
-	if d.Name != "digits" || d.Classes != 10 || d.Norm != DigitsNorm {
+	if d.Name != "digits" || d.Classes != 10 || d.Norm != dataset.DigitsNorm {
 		t.Errorf("name %q, %d classes, %+v", d.Name, d.Classes, d.Norm)
 	}
 	only, err := Open("digits", Options{TrainSize: 30, TestSize: 20, Seed: 5, TestOnly: true})
