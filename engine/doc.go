@@ -51,7 +51,8 @@
 // most 53.
 //
 // Matrix products keep their float32 chains also where the inner index is a row, as in the gradients of
-// weights: off by at most n 2^-24 of the sum of the magnitudes of the products.
+// weights: off by at most n 2^-24 of the sum of the magnitudes of the products. So do the sums over the rows of
+// a minibatch that the gradients of centres are made of (Worker.GradDeltas; package ascent has their bound).
 //
 // # Threads
 //

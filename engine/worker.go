@@ -123,7 +123,11 @@ func (j *parallelJob) run(worker, task int) {
 	j.f(&j.e.workers[worker], lo, hi)
 }
 
-// Worker is one thread of an engine, inside the function of Parallel.
+// Worker is one thread of an engine, inside the function of Parallel. Its methods handle a row or a block at a
+// time. They check lengths; of memory that is shared, only MatMul and Transpose check it, because on a row of 16
+// floats a check would take as long as the work. The caller must see to it that the results of a method share
+// no element with its operands, except that an elementwise method may write to an operand that begins where the
+// result does.
 type Worker struct {
 	e     *Engine
 	index int

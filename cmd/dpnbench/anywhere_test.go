@@ -7,10 +7,8 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,9 +20,7 @@ import (
 // file and no finished page may be left.
 func TestInterruptAnywhere(t *testing.T) {
 	long(t)
-	if signal.Ignored(syscall.SIGINT) {
-		t.Skip("SIGINT is ignored in background jobs of a shell: run in the foreground")
-	}
+	heed()
 	dir := t.TempDir()
 	pixels, features := filepath.Join(dir, "pixels"), filepath.Join(dir, "features")
 	base := []string{"train", "--data", "digits", "--train-size", "300", "--test-size", "2000", "--epochs",

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +27,7 @@ func process(args []string) *exec.Cmd {
 // that continues, as a shell reads it, and the weights are those of training in one go.
 func TestEndSignals(t *testing.T) {
 	long(t)
+	heed()
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
 	train := with(append([]string{"train"}, small...), "--data", data, "--epochs", "60", "--quiet")
@@ -36,10 +35,7 @@ func TestEndSignals(t *testing.T) {
 	succeed(t, with(train, "--out", whole)...)
 	var want trainResult
 	load(t, filepath.Join(whole, resultFile), &want)
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if signal.Ignored(s) {
-			continue // as these tests are run in the background, or by nohup
-		}
+	for _, s := range interrupting {
 		out := filepath.Join(dir, "a run's "+s.String())
 		c := process(with(train, "--checkpoint-every", "1", "--out", out))
 		var errs bytes.Buffer

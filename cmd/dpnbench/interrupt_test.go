@@ -7,16 +7,28 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 )
 
+var interrupting = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+
+// heed has this process and those that it starts heed the interrupting signals. Where these tests are run in the
+// background, or by nohup, they would be ignored, and a process hands that on. A signal that is caught here is
+// not: in a new process it has its default action. (Nobody reads the channel, so they still do nothing here.)
+var heed = sync.OnceFunc(func() {
+	for _, s := range interrupting {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+})
+
 // TestInterruptible sends each interrupting signal to this process.
 func TestInterruptible(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if signal.Ignored(s) {
-			continue // as these tests are run in the background, or by nohup
-		}
+	heed()
+	for _, s := range interrupting {
 		f, err := os.Create(filepath.Join(t.TempDir(), "err"))
 		if err != nil {
 			t.Fatal(err)

@@ -38,6 +38,7 @@ func outcome(t *testing.T, out string) map[string]string {
 // resumes it: in the end the files are those of a run that was not interrupted, and no others.
 func TestReproduceKilled(t *testing.T) {
 	long(t)
+	heed()
 	few, many := t.TempDir(), t.TempDir()
 	idx(t, few, 220)
 	idx(t, many, 1000)

@@ -343,6 +343,16 @@ func TestRefusals(t *testing.T) {
 	if _, err := fresh.Fit(ctx, e, huge, good, nil); !errors.As(err, &bad) || bad.What != "norm of the gradient" {
 		t.Errorf("error %v, want one about the norm of the gradient, whose elements are finite", err)
 	}
+	normed, err := NewMLP(MLP{Widths: []int{100, 20, 10}, BatchNorm: true}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := normed.tensors()[len(normed.tensors())-1]
+	running.Data[3] = float32(math.Inf(1))
+	var output *layer.OutputError
+	if _, err := normed.Score(ctx, e, s); !errors.As(err, &output) || output.Tensor != running.Name {
+		t.Errorf("error %v, want one about the running variance", err)
+	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := n.Fit(ended, e, s, good, nil); !errors.Is(err, context.Canceled) {

@@ -161,12 +161,15 @@ func (n *Network) MACs() int { return n.Cost().MACs }
 
 // WeightsSHA256 hashes all parameters and the running statistics of BatchNorm. The hash of equal
 // networks is the same on every machine.
-func (n *Network) WeightsSHA256() string {
+func (n *Network) WeightsSHA256() string { return layer.SHA256(n.tensors()) }
+
+// tensors lists all parameters and the running statistics of BatchNorm.
+func (n *Network) tensors() []*layer.Param {
 	list := n.Params()
 	for _, l := range n.layers {
 		if b, ok := l.(*layer.BatchNorm); ok {
 			list = append(list, b.Buffers()...)
 		}
 	}
-	return layer.SHA256(list)
+	return list
 }

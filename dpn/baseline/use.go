@@ -73,7 +73,7 @@ func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, 
 func (n *Network) blame(err error) error {
 	var bad *layer.OutputError
 	if errors.As(err, &bad) {
-		bad.Tensor = layer.NotFiniteTensor(n.Params())
+		bad.Tensor = layer.NotFiniteTensor(n.tensors())
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 // Statistics and differences are float64 and sums are in increasing row, so that a column of equal numbers
 // gives exactly 0 (up to 2^29 rows, whose sum is exact), none of them overflows, and a mean far from 0 costs no
 // accuracy. The normalised number, y and the gradients are each rounded to float32 once. The running variance
-// is a float32: above 3.4e38, the square of 1.8e19, it is infinite.
+// is a float32: above 3.4e38, the square of 1.8e19, it is infinite, and so is not known; evaluation then gives NaN.
 type BatchNorm struct {
 	Weight, Bias *Param // width each; 1 and 0 at first
 
@@ -61,6 +61,9 @@ func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 		rstd := make([]float64, l.width)
 		for j, v := range l.RunningVar.Data {
 			rstd[j] = 1 / math.Sqrt(float64(v)+Eps)
+			if v > math.MaxFloat32 { // otherwise a row of any numbers would give the bias
+				rstd[j] = math.NaN()
+			}
 		}
 		l.eachRow(e, x.Rows, 2, func(i int) {
 			to, b := y.Row(i), l.Bias.Data

@@ -142,3 +142,37 @@ func TestBiasOfManyImages(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchNormBeyondFloat32 checks columns whose variance, or its running average, is no float32: training
+// normalises them, and evaluation gives NaN, not the bias, whatever the row.
+func TestBatchNormBeyondFloat32(t *testing.T) {
+	const n = 40
+	e := newEngine(t)
+	for _, c := range []struct {
+		deviation float32
+		finite    bool
+	}{{1e19, true}, {1.8e19, true}, {1e20, false}, {1e37, false}} {
+		x := engine.NewMatrix(n, 1)
+		for i := range n {
+			x.Data[i] = c.deviation * float32(1-2*(i%2))
+		}
+		y, l := batchNormed(e, x)
+		for range 99 { // until the running average has the variance
+			l.Forward(e, y, x, Training)
+		}
+		for i, got := range y.Data {
+			if want := float32(1 - 2*(i%2)); got != want {
+				t.Fatalf("deviation %g: row %d is %v in training, want %v", c.deviation, i, got, want)
+			}
+		}
+		l.Forward(e, y, x, Evaluation)
+		switch err := CheckOutput(y, "feature", "row", 0); {
+		case (err == nil) != c.finite:
+			t.Errorf("deviation %g: evaluation has error %v, finite: %v", c.deviation, err, c.finite)
+		case c.finite && !(math.Abs(float64(y.Data[0])-1) <= 0.02): // unbiased
+			t.Errorf("deviation %g: evaluation gives %v, want about 1", c.deviation, y.Data[0])
+		case !c.finite && NotFiniteTensor(l.Buffers()) != "b.running_var":
+			t.Errorf("deviation %g: the tensor is %q", c.deviation, NotFiniteTensor(l.Buffers()))
+		}
+	}
+}

@@ -77,10 +77,11 @@ const (
 	squareFloor       = 0x1p-57
 )
 
-// Decay returns a x, or 0 below the floor of moments, and its bound.
+// Decay returns a x, or 0 where that is below the floor of moments when it is rounded to float32, and its bound.
+// Both must be float32 numbers, so that the product is exact.
 func Decay(a, x float64) (v, bound float64) {
 	v = a * x
-	if math.Abs(v) < momentFloor {
+	if math.Abs(float64(float32(v))) < momentFloor {
 		v = 0
 	}
 	return v, U * math.Abs(v)
