@@ -3,9 +3,9 @@ package plot
 import (
 	"fmt"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -62,7 +62,7 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 	p.Add(g, bars(b))
 	p.HideY()
 	p.X.Min, p.X.Max = 0, 1.15*longest // room for the numbers at the ends of the bars
-	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	p.X.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 	p.Y.Min, p.Y.Max = 0, 1
 	f.height = b.height() + 2.6*vg.Centimeter // title and axis
 	f.draw = p.Draw
@@ -83,9 +83,9 @@ func (b Bars) height() (h vg.Length) {
 
 type bars Bars
 
-// Plot implements plot.Plotter. Heights are the fixed lengths above, not on a scale, so that bars
+// Plot implements axes.Plotter. Heights are the fixed lengths above, not on a scale, so that bars
 // are equally high in every figure.
-func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
+func (b bars) Plot(c draw.Canvas, p *axes.Plot) {
 	tx, _ := p.Transforms(&c)
 	name := style(tickSize, xfont.WeightNormal)
 	value := style(noteSize, xfont.WeightNormal)

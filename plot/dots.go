@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -36,31 +35,26 @@ func (d Dots) layout(width vg.Length) (drawing, error) {
 			return f, fmt.Errorf("%d points of %s for %d rows", len(s.Points), s.Name, len(d.Groups))
 		}
 		_, glyph := s.look()
-		var dots plotter.XYs
-		var bars struct {
-			plotter.XYs
-			plotter.XErrors
-		}
+		var dots axes.XYs
+		bars := &axes.XErrorBars{LineStyle: draw.LineStyle{Color: glyph.Color, Width: 0.8}, CapWidth: 4}
 		aside := 0.5 * ((float64(at)+0.5)/float64(len(d.Series)) - 0.5) // so that dots do not hide each other
 		for i, pt := range s.Points {
 			if !finite(pt.Y) {
 				continue
 			}
-			v := plotter.XY{X: pt.Y, Y: float64(len(d.Groups)-1-i) - aside}
+			v := axes.XY{X: pt.Y, Y: float64(len(d.Groups)-1-i) - aside}
 			dots = append(dots, v)
 			lo, hi = min(lo, pt.Y), max(hi, pt.Y)
 			if pt.Low < pt.High && finite(pt.Low) && finite(pt.High) {
 				bars.XYs = append(bars.XYs, v)
-				bars.XErrors = append(bars.XErrors, struct{ Low, High float64 }{pt.Y - pt.Low, pt.High - pt.Y})
+				bars.Low, bars.High = append(bars.Low, pt.Y-pt.Low), append(bars.High, pt.High-pt.Y)
 				lo, hi = min(lo, pt.Low), max(hi, pt.High)
 			}
 		}
 		if len(dots) == 0 {
 			continue
 		}
-		p.Add(&plotter.XErrorBars{XYs: bars.XYs, XErrors: bars.XErrors, LineStyle: draw.LineStyle{Color: glyph.Color,
-			Width: 0.8}, CapWidth: 4},
-			&plotter.Scatter{XYs: dots, GlyphStyle: glyph})
+		p.Add(bars, &axes.Scatter{XYs: dots, GlyphStyle: glyph})
 		f.keys = append(f.keys, key{text: s.Name, glyph: &glyph})
 	}
 	if lo > hi {
@@ -68,13 +62,13 @@ func (d Dots) layout(width vg.Length) (drawing, error) {
 	}
 	pad := max(0.03*(hi-lo), 1e-6)
 	p.X.Min, p.X.Max = lo-pad, hi+pad
-	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 8, false) })
+	p.X.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 8, false) }
 	p.Y.Min, p.Y.Max = -0.6, float64(len(d.Groups))-0.4
-	var names []plot.Tick
+	var names []axes.Tick
 	for i, g := range d.Groups {
-		names = append(names, plot.Tick{Value: float64(len(d.Groups) - 1 - i), Label: format.Printable(g)})
+		names = append(names, axes.Tick{Value: float64(len(d.Groups) - 1 - i), Label: format.Printable(g)})
 	}
-	p.Y.Tick.Marker = plot.ConstantTicks(names)
+	p.Y.Tick.Marker = axes.Ticks(names...)
 	f.height = vg.Length(len(d.Groups))*dotsPitch + 3.2*vg.Centimeter // title, legend and axis
 	f.draw = p.Draw
 	return f, nil

@@ -4,7 +4,8 @@ import (
 	"image/color"
 	"math"
 
-	"gonum.org/v1/plot"
+	"dpnbench/internal/axes"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -44,8 +45,8 @@ func (b *errorBars) add(x float64, i Interval, scale func(float64) float64, lo, 
 	return lo, hi
 }
 
-// Plot implements plot.Plotter.
-func (b errorBars) Plot(c draw.Canvas, p *plot.Plot) {
+// Plot implements axes.Plotter.
+func (b errorBars) Plot(c draw.Canvas, p *axes.Plot) {
 	tx, ty := p.Transforms(&c)
 	for _, bar := range b.bars {
 		from, to := c.Min.Y, c.Max.Y

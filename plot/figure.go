@@ -11,12 +11,11 @@ import (
 	"regexp"
 	"strings"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 
 	xfont "golang.org/x/image/font"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -220,10 +219,10 @@ var (
 func style(size vg.Length, weight xfont.Weight) text.Style {
 	return text.Style{
 		Color:   ink,
-		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size, Weight: weight},
+		Font:    axes.Font(size, weight),
 		XAlign:  text.XLeft,
 		YAlign:  text.YTop,
-		Handler: plot.DefaultTextHandler,
+		Handler: axes.Text,
 	}
 }
 
@@ -346,28 +345,21 @@ func wrap(sty text.Style, s string, width vg.Length) []string {
 }
 
 // newPlot returns an empty plot in the style of all figures.
-func newPlot(title, x, y string) *plot.Plot {
-	p := plot.New()
+func newPlot(title, x, y string) *axes.Plot {
+	p := axes.New(style(tickSize, xfont.WeightNormal))
 	p.Title.Text = format.Printable(title)
 	p.Title.Padding = gap / 2
-	p.Title.TextStyle.Font = style(labelSize, xfont.WeightBold).Font
-	p.Title.TextStyle.Color = ink
+	p.Title.TextStyle.Font = axes.Font(labelSize, xfont.WeightBold)
 	for _, a := range []struct {
-		axis  *plot.Axis
+		axis  *axes.Axis
 		label string
 	}{{&p.X, x}, {&p.Y, y}} {
 		a.axis.Label.Text = format.Printable(a.label)
-		a.axis.Label.TextStyle.Font = style(labelSize, xfont.WeightNormal).Font
-		a.axis.Label.TextStyle.Color = ink
+		a.axis.Label.TextStyle.Font = axes.Font(labelSize, xfont.WeightNormal)
 		a.axis.Label.Padding = gap / 2
-		a.axis.Tick.Label.Font = style(tickSize, xfont.WeightNormal).Font
-		a.axis.Tick.Label.Color = ink
-		a.axis.Tick.LineStyle.Color = ink
-		a.axis.Tick.LineStyle.Width = 0.5
+		a.axis.LineStyle = draw.LineStyle{Color: ink, Width: 0.5}
+		a.axis.Tick.LineStyle = a.axis.LineStyle
 		a.axis.Tick.Length = 4
-		a.axis.LineStyle.Color = ink
-		a.axis.LineStyle.Width = 0.5
-		a.axis.Padding = 0
 	}
 	return p
 }

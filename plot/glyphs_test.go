@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"testing"
 
+	"dpnbench/internal/axes"
+
 	xfont "golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
-	"gonum.org/v1/plot"
 )
 
 // TestMissingLetters checks that names in a script that the font lacks leave a trace in a PNG, and
@@ -35,7 +36,7 @@ func TestMissingLetters(t *testing.T) {
 		}
 	}
 	for _, w := range []xfont.Weight{xfont.WeightNormal, xfont.WeightBold} {
-		face := plot.DefaultTextHandler.Cache().Lookup(style(titleSize, w).Font, titleSize)
+		face := axes.Text.Cache().Lookup(style(titleSize, w).Font, titleSize)
 		if i, err := face.Face.GlyphIndex(&sfnt.Buffer{}, missing); err != nil || i == 0 {
 			t.Errorf("weight %v: the font lacks the replacement itself, %v", w, err)
 		}

@@ -5,10 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -57,20 +56,20 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 		for _, at := range outline {
 			top = max(top, at.Y)
 		}
-		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: translucent(line.Color, 0x30)},
-			&plotter.Line{XYs: outline, LineStyle: line})
+		p.Add(&axes.Area{XYs: outline, Color: translucent(line.Color, 0x30)},
+			&axes.Line{XYs: outline, LineStyle: line})
 		f.keys = append(f.keys, key{text: s.Name, line: &line,
 			glyph: bandKey("", seriesColours[i%len(seriesColours)]).glyph})
 	}
 	if m := h.Mark; m != nil && m.Y >= lo && m.Y <= hi {
 		line := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{2, 2}}
-		p.Add(&plotter.Line{XYs: plotter.XYs{{X: m.Y}, {X: m.Y, Y: 1.05 * top}}, LineStyle: line})
+		p.Add(&axes.Line{XYs: axes.XYs{{X: m.Y}, {X: m.Y, Y: 1.05 * top}}, LineStyle: line})
 		f.keys = append(f.keys, key{text: m.Name, line: &line})
 	}
 	f.note = joinNotes(f.note, beyond, lost)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = lo, hi, 0, 1.05*top
-	p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 8, false) })
-	p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	p.X.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 8, false) }
+	p.Y.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 	f.draw = p.Draw
 	return f, nil
 }
@@ -111,7 +110,7 @@ func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
 }
 
 // outline returns the steps of the bins between lo and hi, and how many values have no bin.
-func (s Sample) outline(lo, hi float64) (xys plotter.XYs, lost int) {
+func (s Sample) outline(lo, hi float64) (xys axes.XYs, lost int) {
 	var count [histogramBins]int
 	for _, v := range s.Values {
 		if !finite(v) {
@@ -121,11 +120,11 @@ func (s Sample) outline(lo, hi float64) (xys plotter.XYs, lost int) {
 		at := math.Floor((v - lo) / (hi - lo) * histogramBins)
 		count[int(min(max(at, 0), histogramBins-1))]++
 	}
-	xys = append(xys, plotter.XY{X: lo})
+	xys = append(xys, axes.XY{X: lo})
 	for i, n := range count {
 		y := 100 * float64(n) / float64(len(s.Values))
 		edge := func(i int) float64 { return lo + (hi-lo)*float64(i)/histogramBins }
-		xys = append(xys, plotter.XY{X: edge(i), Y: y}, plotter.XY{X: edge(i + 1), Y: y})
+		xys = append(xys, axes.XY{X: edge(i), Y: y}, axes.XY{X: edge(i + 1), Y: y})
 	}
-	return append(xys, plotter.XY{X: hi}), lost
+	return append(xys, axes.XY{X: hi}), lost
 }

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -78,37 +77,27 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 	}
 	p.X.Label.Text = "layer"
 	p.X.Min, p.X.Max = -0.5, float64(len(a.D))-0.5
-	var ticks []plot.Tick
+	var ticks []axes.Tick
 	for i, name := range a.Names {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: format.Printable(name)})
+		ticks = append(ticks, axes.Tick{Value: float64(i), Label: format.Printable(name)})
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	p.X.Tick.Marker = axes.Ticks(ticks...)
 	f.height += slant(p, ticks, f.width-2*margin-yAxisWidth)
 
-	var labels plotter.XYLabels
+	labels := &axes.Labels{Style: style(tickSize, xfont.WeightNormal), Offset: vg.Point{Y: gap}}
+	labels.Style.XAlign, labels.Style.YAlign = text.XCenter, text.YBottom
 	for i, v := range a.D {
 		if drawable(v) {
-			labels.XYs = append(labels.XYs, plotter.XY{X: float64(i), Y: math.Log10(v)})
+			labels.XYs = append(labels.XYs, axes.XY{X: float64(i), Y: math.Log10(v)})
 			labels.Labels = append(labels.Labels, format.Significant(v))
 		}
 	}
 	if len(labels.Labels) <= 12 {
-		l, err := plotter.NewLabels(labels)
-		if err != nil {
-			return drawing{}, err
-		}
-		for i := range l.TextStyle {
-			l.TextStyle[i] = style(tickSize, xfont.WeightNormal)
-			l.TextStyle[i].XAlign, l.TextStyle[i].YAlign = text.XCenter, text.YBottom
-		}
-		l.Offset = vg.Point{Y: gap}
 		if len(a.Intervals) > 0 { // beside the error bars
-			l.Offset = vg.Point{X: gap, Y: 1}
-			for i := range l.TextStyle {
-				l.TextStyle[i].XAlign = text.XLeft
-			}
+			labels.Offset = vg.Point{X: gap, Y: 1}
+			labels.Style.XAlign = text.XLeft
 		}
-		p.Add(l)
+		p.Add(labels)
 	}
 	return f, nil
 }
@@ -131,13 +120,13 @@ func (a Steps) layout(width vg.Length) (drawing, error) {
 	last := float64(len(a.D) - 1)
 	pad := max(0.5, last/40)
 	p.X.Min, p.X.Max = -pad, last+pad
-	p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick { return linearTicks(0, last, 10, true) })
+	p.X.Tick.Marker = func(float64, float64) []axes.Tick { return linearTicks(0, last, 10, true) }
 	return f, nil
 }
 
 // fuzziness draws what Layers and Steps have in common: all but the x axis. The law starts at
 // point first.
-func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error) {
+func fuzziness(a Layers, first int, width vg.Length) (drawing, *axes.Plot, error) {
 	law := a.Law
 	if len(a.Intervals) > 0 && len(a.Intervals) != len(a.D) {
 		return drawing{}, nil, fmt.Errorf("%d intervals for %d values of D", len(a.Intervals), len(a.D))
@@ -145,7 +134,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 	if law != nil && len(law.Band) > 0 && len(law.Band) != len(law.Names) {
 		return drawing{}, nil, fmt.Errorf("the band of the law has %d points: want %d", len(law.Band), len(law.Names))
 	}
-	var line, fitted, apart, upper, lower plotter.XYs
+	var line, fitted, apart, upper, lower axes.XYs
 	bars := errorBars{colour: blue, width: 5}
 	var gaps []string
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -156,7 +145,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		}
 		y := math.Log10(v)
 		lo, hi = min(lo, y), max(hi, y)
-		xy := plotter.XY{X: float64(i), Y: y}
+		xy := axes.XY{X: float64(i), Y: y}
 		if law == nil || i >= first && i < first+len(law.Names) {
 			fitted = append(fitted, xy)
 		} else {
@@ -177,7 +166,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 				law.D0)
 		}
 		for l := range len(law.Names) {
-			xy := plotter.XY{X: float64(first + l), Y: math.Log10(law.D0) + float64(l)*math.Log10(law.Rho)}
+			xy := axes.XY{X: float64(first + l), Y: math.Log10(law.D0) + float64(l)*math.Log10(law.Rho)}
 			line = append(line, xy)
 			lo, hi = min(lo, xy.Y), max(hi, xy.Y)
 			if len(law.Band) > 0 {
@@ -186,15 +175,13 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 					low, high = xy.Y, xy.Y
 				}
 				lo, hi = min(lo, low), max(hi, high)
-				lower, upper = append(lower, plotter.XY{X: xy.X, Y: low}), append(upper, plotter.XY{X: xy.X, Y: high})
+				lower, upper = append(lower, axes.XY{X: xy.X, Y: low}), append(upper, axes.XY{X: xy.X, Y: high})
 			}
 		}
 	}
 	// A margin of 8% of the axis, but at least 10% of D, so that a flat curve looks flat.
 	margin := max(0.08*(hi-lo), math.Log10(1.1))
 	p.Y.Min, p.Y.Max = lo-margin, hi+margin
-	// The plot is linear in log10 D: plot.LogScale would misplace the axis label's
-	// box and leave a gap above the axes.
 	p.Y.Tick.Marker = log10Ticks
 	p.Add(grid())
 
@@ -215,7 +202,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		f.keys = append(f.keys, key{text: "measured, left out of it", glyph: &hollow})
 	}
 	if law != nil {
-		l := &plotter.Line{XYs: line, LineStyle: draw.LineStyle{Color: vermillion, Width: 1.5,
+		l := &axes.Line{XYs: line, LineStyle: draw.LineStyle{Color: vermillion, Width: 1.5,
 			Dashes: []vg.Length{5, 3}}}
 		f.keys = append(f.keys, key{text: lawText(law), line: &l.LineStyle})
 		if len(law.Band) > 0 {
@@ -225,7 +212,7 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *plot.Plot, error
 		p.Add(l)
 	}
 	f.keys = append(f.keys, bars.keys(a.Bars)...)
-	p.Add(bars, &plotter.Scatter{XYs: fitted, GlyphStyle: point}, &plotter.Scatter{XYs: apart, GlyphStyle: hollow})
+	p.Add(bars, &axes.Scatter{XYs: fitted, GlyphStyle: point}, &axes.Scatter{XYs: apart, GlyphStyle: hollow})
 	if len(gaps) > 0 {
 		f.note = "Not drawn, since D has no logarithm there: " + strings.Join(gaps, ", ") + "."
 	}
@@ -242,10 +229,10 @@ func logInterval(i Interval) (low, high float64, ok bool) {
 }
 
 // band fills the area between two lines, translucently.
-func band(lower, upper plotter.XYs, c color.NRGBA) *plotter.Polygon {
+func band(lower, upper axes.XYs, c color.NRGBA) *axes.Area {
 	edge := slices.Clone(upper)
 	slices.Reverse(edge)
-	return &plotter.Polygon{XYs: []plotter.XYs{append(slices.Clone(lower), edge...)}, Color: translucent(c, 0x30)}
+	return &axes.Area{XYs: append(slices.Clone(lower), edge...), Color: translucent(c, 0x30)}
 }
 
 // bandKey is the legend of a band.
@@ -284,7 +271,7 @@ func find(names, run []string) int {
 
 // slant turns the labels of the x axis (ticks at 0, 1, 2, ...) if they would overlap, and returns
 // the additional height that they need.
-func slant(p *plot.Plot, ticks []plot.Tick, width vg.Length) vg.Length {
+func slant(p *axes.Plot, ticks []axes.Tick, width vg.Length) vg.Length {
 	label := &p.X.Tick.Label
 	slot := width / vg.Length(len(ticks))
 	var widest, left vg.Length
@@ -312,11 +299,9 @@ func slant(p *plot.Plot, ticks []plot.Tick, width vg.Length) vg.Length {
 }
 
 // grid returns thin lines at the labelled ticks.
-func grid() *plotter.Grid {
-	g := plotter.NewGrid()
-	g.Vertical.Color, g.Horizontal.Color = faint, faint
-	g.Vertical.Width, g.Horizontal.Width = 0.5, 0.5
-	return g
+func grid() *axes.Grid {
+	line := draw.LineStyle{Color: faint, Width: 0.5}
+	return &axes.Grid{Vertical: line, Horizontal: line}
 }
 
 // ring is a hollow circle with a line that is thick enough to see.

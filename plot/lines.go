@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
+	"dpnbench/internal/axes"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -108,16 +108,16 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	}
 	var levels []Level
 	var colours []color.NRGBA // of the levels
-	var marks []plot.Plotter  // over all lines
+	var marks []axes.Plotter  // over all lines
 	doubt := false
 	all := errorBars{colour: grey, width: 4} // for the legend
 	for _, s := range l.Series {
 		line, glyph := s.look()
-		var xys, whole, hollow plotter.XYs
+		var xys, whole, hollow axes.XYs
 		bars := errorBars{colour: line.Color, width: 4}
-		var lower, upper plotter.XYs
+		var lower, upper axes.XYs
 		for _, pt := range s.Points {
-			v := plotter.XY{X: x(pt.X), Y: y(pt.Y)}
+			v := axes.XY{X: x(pt.X), Y: y(pt.Y)}
 			if !finite(v.X) || !finite(v.Y) {
 				continue
 			}
@@ -127,7 +127,7 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 			if !s.Band {
 				lo, hi = bars.add(v.X, Interval{pt.Low, pt.High}, y, lo, hi)
 			} else if low, high := y(pt.Low), y(pt.High); pt.Low < pt.High && finite(low) && finite(high) {
-				lower, upper = append(lower, plotter.XY{X: v.X, Y: low}), append(upper, plotter.XY{X: v.X, Y: high})
+				lower, upper = append(lower, axes.XY{X: v.X, Y: low}), append(upper, axes.XY{X: v.X, Y: high})
 				lo, hi = min(lo, low), max(hi, high)
 			}
 			if pt.Doubtful {
@@ -142,13 +142,13 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 		if len(upper) > 1 {
 			p.Add(band(lower, upper, seriesColour(s)))
 		}
-		p.Add(&plotter.Line{XYs: xys, LineStyle: line})
+		p.Add(&axes.Line{XYs: xys, LineStyle: line})
 		k := key{text: s.Name, line: &line}
 		if !s.Reference && !s.Curve {
 			k.glyph = &glyph
 			marks = append(marks, bars,
-				&plotter.Scatter{XYs: whole, GlyphStyle: glyph},
-				&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius,
+				&axes.Scatter{XYs: whole, GlyphStyle: glyph},
+				&axes.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius,
 					Shape: ring{}}})
 			doubt = doubt || len(hollow) > 0
 			all.bars, all.open = append(all.bars, bars.bars...), all.open || bars.open
@@ -182,29 +182,29 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	p.Y.Tick.Marker = log10Ticks
 	switch {
 	case l.LogY && hi-lo > math.Log10(3.5): // ticks like those of sizes
-		p.Y.Tick.Marker = plot.ConstantTicks(labelled(powers(lo-pad, hi+pad)))
+		p.Y.Tick.Marker = axes.Ticks(labelled(powers(lo-pad, hi+pad))...)
 	case !l.LogY:
 		if l.From < l.To && lo == l.From {
 			p.Y.Min = lo // an axis that starts at 0 has no margin there
 		}
-		p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+		p.Y.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 	}
 	lo, hi = x(slices.Min(sizes)), x(slices.Max(sizes))
 	pad = max(0.04*(hi-lo), 0.02)
 	if l.LinearX {
 		whole := !slices.ContainsFunc(sizes, func(v float64) bool { return v != math.Trunc(v) })
-		p.X.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 8, whole) })
+		p.X.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 8, whole) }
 	} else {
-		p.X.Tick.Marker = plot.ConstantTicks(sizeTicks(sizes))
+		p.X.Tick.Marker = axes.Ticks(sizeTicks(sizes)...)
 	}
 	p.X.Min, p.X.Max = lo-pad, hi+pad
 	for i, level := range levels {
-		ends := func(y float64) plotter.XYs { return plotter.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}} }
+		ends := func(y float64) axes.XYs { return axes.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}} }
 		if level.banded() {
 			p.Add(band(ends(level.Low), ends(level.High), colours[i]))
 		}
 		line := draw.LineStyle{Color: colours[i], Width: 1, Dashes: []vg.Length{6, 4}}
-		p.Add(&plotter.Line{XYs: ends(level.Y), LineStyle: line})
+		p.Add(&axes.Line{XYs: ends(level.Y), LineStyle: line})
 		f.keys = append(f.keys, key{text: level.Name, line: &line})
 	}
 	p.Add(marks...)
@@ -218,17 +218,17 @@ func (l Level) banded() bool { return l.Low < l.High && finite(l.Low) && finite(
 func seriesColour(s Series) color.NRGBA { return seriesColours[s.Colour%len(seriesColours)] }
 
 // log10Ticks marks an axis that is linear in the decimal logarithm.
-var log10Ticks = plot.TickerFunc(func(lo, hi float64) []plot.Tick {
+var log10Ticks = func(lo, hi float64) []axes.Tick {
 	ticks := logTicks(math.Pow(10, lo), math.Pow(10, hi))
 	for i := range ticks {
 		ticks[i].Value = math.Log10(ticks[i].Value)
 	}
 	return ticks
-})
+}
 
 // sizeTicks returns ticks, by decimal logarithm, at the sizes themselves, or at powers of two if
 // the sizes are too many or too close.
-func sizeTicks(sizes []float64) []plot.Tick {
+func sizeTicks(sizes []float64) []axes.Tick {
 	const closest = 0.08 // of the axis
 	sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
 	lo, hi := math.Log2(sizes[0]), math.Log2(sizes[len(sizes)-1])
@@ -255,9 +255,9 @@ func powers(lo, hi float64) (values []float64) {
 }
 
 // labelled returns ticks, by decimal logarithm, labelled with their value.
-func labelled(values []float64) (ticks []plot.Tick) {
+func labelled(values []float64) (ticks []axes.Tick) {
 	for _, v := range values {
-		ticks = append(ticks, plot.Tick{Value: math.Log10(v), Label: strconv.FormatFloat(v, 'f', -1, 64)})
+		ticks = append(ticks, axes.Tick{Value: math.Log10(v), Label: strconv.FormatFloat(v, 'f', -1, 64)})
 	}
 	return ticks
 }

@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -99,7 +98,7 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 	}
 
 	most := 0
-	var plots []*plot.Plot
+	var plots []*axes.Plot
 	for _, panel := range a.Panels {
 		plots = append(plots, panel.plot(glyphs))
 		most = max(most, len(panel.Labels))
@@ -127,7 +126,7 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 }
 
 // plot draws the samples in their order, so that no class covers the others.
-func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
+func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *axes.Plot {
 	axis := func(k int) string {
 		return fmt.Sprintf("PC %d (%s%% of variance)", k+1, format.Number(100*p.Explained[k], 1))
 	}
@@ -136,31 +135,31 @@ func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *plot.Plot {
 		out.Y.Label.Text = axis(1)
 	}
 	rows := sample(len(p.Labels), maxPoints)
-	xys := make(plotter.XYs, len(rows))
+	xys := make(axes.XYs, len(rows))
 	for i, row := range rows {
 		xys[i].X = p.Points[row*p.Components]
 		if p.Components > 1 {
 			xys[i].Y = p.Points[row*p.Components+1]
 		}
 	}
-	out.Add(grid(), &plotter.Scatter{
+	out.Add(grid(), &axes.Scatter{
 		XYs:            xys,
 		GlyphStyleFunc: func(i int) draw.GlyphStyle { return glyphs[p.Labels[rows[i]]] },
 	})
-	for _, a := range []*plot.Axis{&out.X, &out.Y} {
+	for _, a := range []*axes.Axis{&out.X, &out.Y} {
 		spread(a)
 	}
 	return out
 }
 
 // spread adds a margin and ticks to an axis.
-func spread(a *plot.Axis) {
+func spread(a *axes.Axis) {
 	pad := 0.04 * (a.Max - a.Min)
 	if pad == 0 {
 		pad = max(1, 0.05*math.Abs(a.Max))
 	}
 	a.Min, a.Max = a.Min-pad, a.Max+pad
-	a.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+	a.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 }
 
 // sample returns at most most of the numbers 0..n-1, in increasing order: chosen

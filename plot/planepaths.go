@@ -5,8 +5,8 @@ import (
 	"image/color"
 	"math"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
+	"dpnbench/internal/axes"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -78,18 +78,18 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	thin, small := vg.Length(min(max(1.1/crowd, 0.5), 1.1)), vg.Length(min(max(2.6/crowd, 1.6), 2.6))
 	start := draw.GlyphStyle{Color: grey, Radius: small * 0.8, Shape: ring{}}
 	centre := draw.GlyphStyle{Color: ink, Radius: 4, Shape: cross{}}
-	var starts plotter.XYs
-	var ends []plot.Plotter
+	var starts axes.XYs
+	var ends []axes.Plotter
 	for _, path := range a.Paths {
 		end := classGlyph(path.Class, small)
 		xys := toXYs(path.At)
-		p.Add(&plotter.Line{XYs: xys, LineStyle: draw.LineStyle{Color: translucent(end.Color, 0x90), Width: thin}})
+		p.Add(&axes.Line{XYs: xys, LineStyle: draw.LineStyle{Color: translucent(end.Color, 0x90), Width: thin}})
 		starts = append(starts, xys[0])
-		ends = append(ends, &plotter.Scatter{XYs: xys[len(xys)-1:], GlyphStyle: end})
+		ends = append(ends, &axes.Scatter{XYs: xys[len(xys)-1:], GlyphStyle: end})
 	}
-	p.Add(&plotter.Scatter{XYs: starts, GlyphStyle: start})
+	p.Add(&axes.Scatter{XYs: starts, GlyphStyle: start})
 	p.Add(ends...)
-	p.Add(&plotter.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
+	p.Add(&axes.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
 	for class := range mostClass + 1 {
 		if !present[class] {
 			continue
@@ -106,7 +106,7 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	if len(a.Centres) > 0 {
 		f.keys = append(f.keys, key{text: "centre", glyph: &centre})
 	}
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+	for _, axis := range []*axes.Axis{&p.X, &p.Y} {
 		spread(axis)
 	}
 	f.draw = p.Draw
@@ -122,10 +122,10 @@ func checkPlaces(at [][2]float64) error {
 	return nil
 }
 
-func toXYs(at [][2]float64) plotter.XYs {
-	xys := make(plotter.XYs, len(at))
+func toXYs(at [][2]float64) axes.XYs {
+	xys := make(axes.XYs, len(at))
 	for i, v := range at {
-		xys[i] = plotter.XY{X: v[0], Y: v[1]}
+		xys[i] = axes.XY{X: v[0], Y: v[1]}
 	}
 	return xys
 }

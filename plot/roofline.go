@@ -7,10 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -51,14 +50,14 @@ func (r Roofline) layout(width vg.Length) (drawing, error) {
 	drawn, doubt := 0, false
 	for _, s := range r.Points {
 		_, glyph := s.look()
-		var whole, hollow plotter.XYs
+		var whole, hollow axes.XYs
 		for _, pt := range s.Points {
 			if !drawable(pt.X) || !drawable(pt.Y) {
 				continue
 			}
 			xlo, xhi = min(xlo, pt.X), max(xhi, pt.X)
 			ylo, yhi = min(ylo, pt.Y), max(yhi, pt.Y)
-			v := plotter.XY{X: math.Log10(pt.X), Y: math.Log10(pt.Y)}
+			v := axes.XY{X: math.Log10(pt.X), Y: math.Log10(pt.Y)}
 			if pt.Doubtful {
 				hollow = append(hollow, v)
 			} else {
@@ -70,8 +69,8 @@ func (r Roofline) layout(width vg.Length) (drawing, error) {
 		}
 		drawn += len(whole) + len(hollow)
 		doubt = doubt || len(hollow) > 0
-		p.Add(&plotter.Scatter{XYs: whole, GlyphStyle: glyph},
-			&plotter.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius,
+		p.Add(&axes.Scatter{XYs: whole, GlyphStyle: glyph},
+			&axes.Scatter{XYs: hollow, GlyphStyle: draw.GlyphStyle{Color: glyph.Color, Radius: glyph.Radius,
 				Shape: ring{}}})
 		big := glyph
 		big.Radius *= 1.3
@@ -100,8 +99,8 @@ func highest(limits []Limit) []Limit {
 // roof draws the limits with their names on them, the highest first.
 type roof struct{ peaks, bandwidths []Limit }
 
-// Plot implements plot.Plotter.
-func (r roof) Plot(c draw.Canvas, p *plot.Plot) {
+// Plot implements axes.Plotter.
+func (r roof) Plot(c draw.Canvas, p *axes.Plot) {
 	tx, ty := p.Transforms(&c)
 	at := func(x, y float64) vg.Point { return vg.Point{X: tx(math.Log10(x)), Y: ty(math.Log10(y))} }
 	left, right, bottom := math.Pow(10, p.X.Min), math.Pow(10, p.X.Max), math.Pow(10, p.Y.Min)

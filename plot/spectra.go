@@ -6,10 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -59,26 +58,26 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 		values = slices.Clone(values)
 		slices.Sort(values) // NaN comes first
 		slices.Reverse(values)
-		var line plotter.XYs
+		var line axes.XYs
 		for j, v := range values {
 			if !drawable(v) {
 				left++
 				continue
 			}
 			lo, hi = min(lo, v), max(hi, v)
-			line = append(line, plotter.XY{X: float64(j + 1), Y: math.Log10(v)})
+			line = append(line, axes.XY{X: float64(j + 1), Y: math.Log10(v)})
 			columns[j] = append(columns[j], v)
 		}
-		p.Add(&plotter.Line{XYs: line, LineStyle: thin})
+		p.Add(&axes.Line{XYs: line, LineStyle: thin})
 		if len(line) == 1 {
-			p.Add(&plotter.Scatter{XYs: line, GlyphStyle: draw.GlyphStyle{Color: thin.Color, Radius: 2,
+			p.Add(&axes.Scatter{XYs: line, GlyphStyle: draw.GlyphStyle{Color: thin.Color, Radius: 2,
 				Shape: draw.CircleGlyph{}}})
 		}
 	}
 	if lo > hi {
 		return f, errors.New("no value is positive and finite")
 	}
-	var median plotter.XYs
+	var median axes.XYs
 	for j, values := range columns {
 		if len(values) > 0 {
 			slices.Sort(values)
@@ -87,14 +86,14 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 			if len(values)%2 == 0 {
 				v = (v + math.Log10(values[m-1])) / 2
 			}
-			median = append(median, plotter.XY{X: float64(j + 1), Y: v})
+			median = append(median, axes.XY{X: float64(j + 1), Y: v})
 		}
 	}
 	f.keys = []key{{text: fmt.Sprintf("each of %d components", len(a.Values)), line: &thin}}
 	if len(a.Values) == 1 {
 		f.keys[0].text = "the one component"
 	} else {
-		p.Add(&plotter.Line{XYs: median, LineStyle: thick})
+		p.Add(&axes.Line{XYs: median, LineStyle: thick})
 		f.keys = append(f.keys, key{text: "median over the components", line: &thick})
 	}
 	if left > 0 {
@@ -106,13 +105,13 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 	p.Y.Min, p.Y.Max = low-pad, high+pad
 	p.Y.Tick.Marker = log10Ticks
 	p.X.Min, p.X.Max = 1-max(0.3, float64(d)/50), float64(d)+max(0.3, float64(d)/50)
-	p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick {
+	p.X.Tick.Marker = func(float64, float64) []axes.Tick {
 		ticks := linearTicks(1, float64(d), 8, true)
 		if ticks[0].Value != 1 {
-			ticks = append([]plot.Tick{{Value: 1, Label: "1"}}, ticks...)
+			ticks = append([]axes.Tick{{Value: 1, Label: "1"}}, ticks...)
 		}
 		return ticks
-	})
+	}
 	f.draw = p.Draw
 	return f, nil
 }

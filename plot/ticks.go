@@ -3,24 +3,23 @@ package plot
 import (
 	"math"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
-
-	"gonum.org/v1/plot"
 )
 
 // linearTicks returns labelled ticks at the multiples of a round step (1, 2 or
 // 5 times a power of ten), about count of them.
-func linearTicks(lo, hi float64, count int, whole bool) []plot.Tick {
+func linearTicks(lo, hi float64, count int, whole bool) []axes.Tick {
 	step := roundStep((hi - lo) / float64(count))
 	if whole {
 		step = math.Ceil(step)
 	}
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
-	var ticks []plot.Tick
+	var ticks []axes.Tick
 	first := math.Ceil(lo/step - 1e-9)
 	for i := range int((hi-lo)/step) + 2 {
 		if v := (first + float64(i)) * step; v <= hi+1e-9*step {
-			ticks = append(ticks, plot.Tick{Value: v, Label: format.Number(v, decimals)})
+			ticks = append(ticks, axes.Tick{Value: v, Label: format.Number(v, decimals)})
 		}
 	}
 	return ticks
@@ -43,7 +42,7 @@ func roundStep(v float64) float64 {
 // logTicks returns ticks for a logarithmic axis from lo to hi, both positive:
 // round numbers if the range is short, otherwise 1, 2 and 5 of each decade, or
 // powers of ten if it is long.
-func logTicks(lo, hi float64) []plot.Tick {
+func logTicks(lo, hi float64) []axes.Tick {
 	if hi/lo < 4 {
 		return linearTicks(lo, hi, 9, false)
 	}
@@ -58,14 +57,14 @@ func logTicks(lo, hi float64) []plot.Tick {
 	default:
 		every = int(math.Ceil(decades / 8))
 	}
-	var ticks []plot.Tick
+	var ticks []axes.Tick
 	for e := int(math.Floor(math.Log10(lo))); e <= int(math.Ceil(math.Log10(hi))); e++ {
 		for m := 1; m <= 9; m++ {
 			v := float64(m) * math.Pow(10, float64(e))
 			if v < lo || v > hi || (m > 1 && every > 1) {
 				continue
 			}
-			t := plot.Tick{Value: v}
+			t := axes.Tick{Value: v}
 			if labelled[m] && e%every == 0 {
 				t.Label = format.Number(v, max(0, -e))
 			}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/plot"
+	"dpnbench/internal/axes"
 )
 
-func labels(ticks []plot.Tick) (out []string) {
+func labels(ticks []axes.Tick) (out []string) {
 	for _, t := range ticks {
 		if t.Label != "" {
 			out = append(out, t.Label)
@@ -21,7 +21,7 @@ func labels(ticks []plot.Tick) (out []string) {
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		ticks []plot.Tick
+		ticks []axes.Tick
 		want  []string
 	}{
 		{"through zero", linearTicks(-10.5, 21, 6, false), []string{"−10", "0", "10", "20"}},

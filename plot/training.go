@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
+	"dpnbench/internal/axes"
+
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -61,7 +61,7 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 			draw.GlyphStyle{Color: vermillion, Radius: 2.5, Shape: draw.BoxGlyph{}}},
 	}
 	used := make([]bool, len(kinds))
-	var panels []*plot.Plot
+	var panels []*axes.Plot
 	for _, panel := range []struct {
 		label string
 		of    func(e Epoch) [2]float64
@@ -74,9 +74,9 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 		drawn := false
 		for k, kind := range kinds {
 			for _, run := range finiteRuns(epochs, func(e Epoch) float64 { return panel.of(e)[k] }) {
-				p.Add(&plotter.Line{XYs: run, LineStyle: kind.line})
+				p.Add(&axes.Line{XYs: run, LineStyle: kind.line})
 				if len(epochs) <= 40 || len(run) == 1 {
-					p.Add(&plotter.Scatter{XYs: run, GlyphStyle: kind.glyph})
+					p.Add(&axes.Scatter{XYs: run, GlyphStyle: kind.glyph})
 				}
 				used[k], drawn = true, true
 			}
@@ -86,11 +86,11 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 		}
 		pad := max(0.06*(p.Y.Max-p.Y.Min), 1e-3*math.Abs(p.Y.Max), 1e-9)
 		p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
-		p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
+		p.Y.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 		from, to := float64(epochs[0].Epoch), float64(epochs[len(epochs)-1].Epoch)
 		pad = max(0.03*(to-from), 0.2)
 		p.X.Min, p.X.Max = from-pad, to+pad
-		p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick { return linearTicks(from, to, 8, true) })
+		p.X.Tick.Marker = func(float64, float64) []axes.Tick { return linearTicks(from, to, 8, true) }
 		panels = append(panels, p)
 	}
 	if len(panels) == 0 {
@@ -114,9 +114,9 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 }
 
 // finiteRuns splits a curve at the epochs where it has no finite value.
-func finiteRuns(epochs []Epoch, value func(Epoch) float64) []plotter.XYs {
-	var runs []plotter.XYs
-	var run plotter.XYs
+func finiteRuns(epochs []Epoch, value func(Epoch) float64) []axes.XYs {
+	var runs []axes.XYs
+	var run axes.XYs
 	for _, e := range epochs {
 		v := value(e)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -126,7 +126,7 @@ func finiteRuns(epochs []Epoch, value func(Epoch) float64) []plotter.XYs {
 			run = nil
 			continue
 		}
-		run = append(run, plotter.XY{X: float64(e.Epoch), Y: v})
+		run = append(run, axes.XY{X: float64(e.Epoch), Y: v})
 	}
 	if len(run) > 0 {
 		runs = append(runs, run)
@@ -135,7 +135,7 @@ func finiteRuns(epochs []Epoch, value func(Epoch) float64) []plotter.XYs {
 }
 
 // tiled draws plots in rows of the given number of columns, their axes aligned.
-func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
+func tiled(plots []*axes.Plot, columns int) func(draw.Canvas) {
 	// Titles are drawn here: a plot would centre its title over axis and labels, at a height that
 	// depends on the labels.
 	title := style(labelSize, xfont.WeightBold)
@@ -150,19 +150,19 @@ func tiled(plots []*plot.Plot, columns int) func(draw.Canvas) {
 	}
 	return func(c draw.Canvas) {
 		rows := (len(plots) + columns - 1) / columns
-		table := make([][]*plot.Plot, rows)
+		table := make([][]*axes.Plot, rows)
 		for r := range table {
-			table[r] = make([]*plot.Plot, columns)
+			table[r] = make([]*axes.Plot, columns)
 			copy(table[r], plots[r*columns:min((r+1)*columns, len(plots))])
 		}
 		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 3 * gap, PadY: 2*gap + room, PadTop: room}
-		canvases := plot.Align(table, tiles, c)
+		canvases := axes.Align(table, tiles, c)
 		for r := range table {
 			for i, p := range table[r] {
 				if p != nil {
 					p.Draw(canvases[r][i])
-					axes := p.DataCanvas(canvases[r][i])
-					c.FillText(title, vg.Point{X: (axes.Min.X + axes.Max.X) / 2, Y: axes.Max.Y + gap},
+					data := p.DataCanvas(canvases[r][i])
+					c.FillText(title, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + gap},
 						titles[r*columns+i])
 				}
 			}

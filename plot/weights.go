@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -62,29 +61,28 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 	p.Add(g)
 	p.X.Min, p.X.Max = -0.6, float64(k)-0.4
 	p.Y.Min, p.Y.Max = 0, 1.1*w[order[0]]
-	p.Y.Tick.Marker = plot.TickerFunc(func(lo, hi float64) []plot.Tick { return linearTicks(lo, hi, 6, false) })
-	var ticks []plot.Tick
+	p.Y.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
+	var ticks []axes.Tick
 	for at, i := range order {
 		if k <= mostBars {
-			ticks = append(ticks, plot.Tick{Value: float64(at), Label: strconv.Itoa(i)})
+			ticks = append(ticks, axes.Tick{Value: float64(at), Label: strconv.Itoa(i)})
 		}
 		left, right := float64(at)-0.38, float64(at)+0.38
-		p.Add(&plotter.Polygon{XYs: []plotter.XYs{{{X: left}, {X: right}, {X: right, Y: w[i]}, {X: left, Y: w[i]}}},
-			Color: blue})
+		p.Add(&axes.Area{XYs: axes.XYs{{X: left}, {X: right}, {X: right, Y: w[i]}, {X: left, Y: w[i]}}, Color: blue})
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	p.X.Tick.Marker = axes.Ticks(ticks...)
 	if k > mostBars {
 		p.X.Label.Text = "rank of the component, by weight"
-		p.X.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick {
+		p.X.Tick.Marker = func(float64, float64) []axes.Tick {
 			ticks := linearTicks(1, float64(k), 10, true)
 			for i := range ticks {
 				ticks[i].Value--
 			}
 			return ticks
-		})
+		}
 	}
 	equal := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{5, 3}}
-	p.Add(&plotter.Line{XYs: plotter.XYs{{X: p.X.Min, Y: 1 / float64(k)}, {X: p.X.Max, Y: 1 / float64(k)}},
+	p.Add(&axes.Line{XYs: axes.XYs{{X: p.X.Min, Y: 1 / float64(k)}, {X: p.X.Max, Y: 1 / float64(k)}},
 		LineStyle: equal})
 	f.keys = []key{{text: "weight", glyph: &draw.GlyphStyle{Color: blue, Radius: 4, Shape: draw.BoxGlyph{}}},
 		{text: fmt.Sprintf("equal weights, 1/%d", k), line: &equal}}
