@@ -3,11 +3,15 @@
 package soak
 
 import (
+	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"dpnbench/engine/num"
 )
 
 // scenario is a command that is disturbed.
@@ -31,7 +35,10 @@ type scenario struct {
 const (
 	small  = "--train-size 200 --test-size 50 --batch 20 --out run"
 	brief  = "--train-size 400 --test-size 100 --seeds 1 --epochs 1 --out run"
+	few    = "--data images --train-size 220 --test-size 220 --out run"
+	once   = " --seeds 1 --epochs 1 "
 	resume = "train --out run --resume"
+	pixels = "train --preset robust-small --train-size 300 --test-size 50 --epochs 1 --out run --quiet"
 	model  = "train --preset clean --train-size 150 --test-size 50 --epochs 2 --out run --quiet"
 )
 
@@ -58,6 +65,9 @@ var scenarios = []*scenario{
 		args: "train --preset clean --seed 2 --epochs 3 --overwrite " + small},
 	{name: "overwrite-other", short: resume, replaces: true, before: []string{model},
 		args: "train --preset compact --epochs 4 --checkpoint-every 5 --overwrite " + small},
+	{name: "denoise", before: []string{pixels, "denoise --model run/model.safetensors --corrupt blur:1 --count 20"},
+		args: "denoise --model run/model.safetensors --corrupt gaussian:0.3,shot:0.5 --count 50"},
+	{name: "export", before: []string{model}, args: "export --model run/model.safetensors --format pytorch"},
 	{name: "analyze", before: []string{model, "analyze --model run/model.safetensors --draws 20 --subsets 2 --seed 2"},
 		args: "analyze --model run/model.safetensors --draws 20 --subsets 2"},
 	{name: "eval", before: []string{model, "eval --model run/model.safetensors --json result.json --test-size 50"},
@@ -66,8 +76,13 @@ var scenarios = []*scenario{
 		args: "sample --model run/model.safetensors --out samples --json result.json"},
 	{name: "uncertainty", before: []string{model},
 		args: "uncertainty --model run/model.safetensors --out uncertainty --test-size 40"},
-	{name: "reproduce-robust",
-		args: "reproduce robust --train-size 1500 --test-size 60 --seeds 1 --epochs 1 --out run"},
+	{name: "reproduce-robust", args: "reproduce robust" + once + few},
+	{name: "reproduce-table1", args: "reproduce table1" + once + few},
+	{name: "reproduce-law", args: "reproduce law --data images --out run" + once},
+	{name: "reproduce-field", args: "reproduce field " + few},
+	{name: "reproduce-overwrite", replaces: true, before: []string{"reproduce poster" + once + few},
+		short: "reproduce law --data images --out run --resume" + once,
+		args:  "reproduce law --data images --out run --overwrite" + once},
 	{name: "reproduce-poster", args: "reproduce poster " + brief},
 	{name: "reproduce-trained", args: "reproduce trained --presets compact,clean " + brief},
 	{name: "fetch", fetch: true},
@@ -78,6 +93,9 @@ var scenarios = []*scenario{
 func (s *scenario) prepare(t *testing.T) {
 	t.Helper()
 	s.template = t.TempDir()
+	if line := strings.Join(append(s.before, s.args), " "); strings.Contains(line, "--data images") {
+		writeImages(t, filepath.Join(s.template, "images"))
+	}
 	for _, line := range s.before {
 		s.complete(t, s.template, strings.Fields(line))
 	}
@@ -104,6 +122,33 @@ func (s *scenario) prepare(t *testing.T) {
 			t.Fatalf("an undisturbed run leaves %q", left)
 		}
 		s.want, s.lasts, s.changes = files, max(s.lasts, o.lasted), o.seen
+	}
+}
+
+// writeImages writes a training and a test set of 1,000 images of 4 x 4 pixels each, with which the experiments
+// take seconds.
+func writeImages(t *testing.T, dir string) {
+	t.Helper()
+	const n, side = 1000, 4
+	r := num.NewRand(1, 0)
+	for _, split := range []string{"train", "t10k"} {
+		images, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
+		for _, d := range []uint32{n, side, side} {
+			images = binary.BigEndian.AppendUint32(images, d)
+		}
+		labels = binary.BigEndian.AppendUint32(labels, n)
+		for i := range n {
+			labels = append(labels, byte(i%10))
+			for p := range side * side {
+				images = append(images, byte(r.Intn(100)+15*((i+p)%10)))
+			}
+		}
+		for name, b := range map[string][]byte{"-images-idx3-ubyte": images, "-labels-idx1-ubyte": labels} {
+			err := os.MkdirAll(dir, 0o755)
+			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, split+name), b, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -22,8 +22,11 @@ var (
 	soakSeed = flag.Uint64("soak-seed", 0, "of the first round of each scenario; 0: from the clock")
 )
 
-// mostFailures ends a scenario.
-const mostFailures = 3
+// mostFailures ends a scenario, and fewestKills come in each, however long that takes.
+const (
+	mostFailures = 3
+	fewestKills  = 3
+)
 
 // build builds the program once.
 var build = sync.OnceValues(func() (string, error) {
@@ -76,7 +79,7 @@ func TestSoak(t *testing.T) {
 			t.Parallel()
 			s.prepare(t)
 			defer func() { t.Logf("%+v", results[i]) }()
-			for n, begun := uint64(0), time.Now(); n == 0 || time.Since(begun) < share; n++ {
+			for n, begun := uint64(0), time.Now(); results[i].kills < fewestKills || time.Since(begun) < share; n++ {
 				results[i].add(s.round(t, seed+n))
 				if results[i].failures >= mostFailures {
 					t.Errorf("%d failures: %s ends", mostFailures, s.name)
