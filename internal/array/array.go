@@ -10,9 +10,12 @@
 package array
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"sync"
 )
 
@@ -30,6 +33,7 @@ type Array struct {
 	offset      int64 // of the first number in data
 	element     element
 	fortran     bool // the first dimension runs fastest
+	chars       int  // of an array of texts: the characters of each
 }
 
 // Len returns the number of rows.
@@ -43,31 +47,70 @@ const readBytes = 1 << 18
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, readBytes); return &b }}
 
+// number is a type in which numbers are read.
+type number interface{ byte | float32 | float64 }
+
 // ReadRows sets dst to the rows from the given one on. len(dst) is a multiple of Width. It may be called by several
 // goroutines at once.
 func (a *Array) ReadRows(dst []float64, from int) error {
+	return readRows(a, dst, from, a.element.read)
+}
+
+// ReadFloats is ReadRows, rounded to float32.
+func (a *Array) ReadFloats(dst []float32, from int) error {
+	narrow := func(dst []float32, b []byte) { a.element.narrow(dst, b) }
+	if a.DType == "<f4" { // nearly always
+		narrow = readFloat32
+	}
+	return readRows(a, dst, from, narrow)
+}
+
+// ReadBytes is ReadRows for an array of bytes (|u1).
+func (a *Array) ReadBytes(dst []byte, from int) error {
+	if a.DType != "|u1" {
+		return fmt.Errorf("%s: numbers of type %s: expected bytes, |u1", a.name(), a.DType)
+	}
+	return readRows(a, dst, from, func(dst, b []byte) { copy(dst, b) })
+}
+
+func readRows[T number](a *Array, dst []T, from int, convert func(dst []T, b []byte)) error {
 	if a.width == 0 || len(dst)%a.width != 0 || from < 0 || len(dst)/a.width > a.rows-from {
 		return fmt.Errorf("%s: %d numbers from row %d on: expected whole rows of %d, up to row %d", a.name(), len(dst),
 			from, a.width, a.rows)
 	}
+	if a.chars > 0 {
+		return fmt.Errorf("%s: texts, expected numbers", a.name())
+	}
 	if !a.fortran || a.width == 1 {
-		return a.read(dst, from*a.width)
+		return read(a, dst, from*a.width, convert)
 	}
 	rows := len(dst) / a.width
-	column := make([]float64, rows)
+	column := make([]T, rows)
+	index := make([]int, len(a.Shape)) // of the column, but for the first dimension
 	for j := range a.width {
-		if err := a.read(column, j*a.rows+from); err != nil {
+		at, stride := 0, a.rows
+		for d := 1; d < len(index); d++ {
+			at += index[d] * stride
+			stride *= a.Shape[d]
+		}
+		if err := read(a, column, at+from, convert); err != nil {
 			return err
 		}
 		for i, v := range column {
 			dst[i*a.width+j] = v
+		}
+		for d := len(index) - 1; d > 0; d-- {
+			if index[d]++; index[d] < a.Shape[d] {
+				break
+			}
+			index[d] = 0
 		}
 	}
 	return nil
 }
 
 // read sets dst to the numbers of the file from the one of index at on.
-func (a *Array) read(dst []float64, at int) error {
+func read[T number](a *Array, dst []T, at int, convert func(dst []T, b []byte)) error {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	size := a.element.size
@@ -78,10 +121,39 @@ func (a *Array) read(dst []float64, at int) error {
 		if n, err := a.data.ReadAt(b, offset); n < len(b) {
 			return fmt.Errorf("%s: offset %d: %w", a.name(), offset+int64(n), err)
 		}
-		a.element.read(dst[:some], b)
+		convert(dst[:some], b)
 		dst, at = dst[some:], at+some
 	}
 	return nil
+}
+
+// Texts returns the texts of an array of them, one a row, as Options.Texts lets open.
+func (a *Array) Texts() ([]string, error) {
+	if a.chars == 0 || a.width != 1 {
+		return nil, fmt.Errorf("%s: shape %v of type %s: expected one text a row", a.name(), a.Shape, a.DType)
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if a.DType[0] == '>' {
+		order = binary.BigEndian
+	}
+	b := make([]byte, a.element.size)
+	texts := make([]string, a.rows)
+	for i := range texts {
+		offset := a.offset + int64(i)*int64(len(b))
+		if n, err := a.data.ReadAt(b, offset); n < len(b) {
+			return nil, fmt.Errorf("%s: offset %d: %w", a.name(), offset+int64(n), err)
+		}
+		if a.DType[1] == 'S' {
+			texts[i] = string(bytes.TrimRight(b, "\x00"))
+			continue
+		}
+		runes := make([]rune, a.chars)
+		for j := range runes {
+			runes[j] = rune(order.Uint32(b[4*j:]))
+		}
+		texts[i] = strings.TrimRight(string(runes), "\x00")
+	}
+	return texts, nil
 }
 
 // name names the array in errors.
@@ -109,9 +181,6 @@ func (a *Array) setShape(shape []int, bytes int64) error {
 	switch {
 	case len(shape) == 0 || n == 0:
 		return fmt.Errorf("%s: shape %v: expected rows of numbers", a.name(), shape)
-	case a.fortran && len(shape) > 2:
-		return fmt.Errorf("%s: shape %v in Fortran order: expected at most 2 dimensions, or C order "+
-			"(numpy.ascontiguousarray)", a.name(), shape)
 	case n*int64(a.element.size) != bytes:
 		return fmt.Errorf("%s: offset %d: %d bytes of numbers, expected %d for shape %v of %s", a.name(), a.offset,
 			bytes, n*int64(a.element.size), shape, a.DType)

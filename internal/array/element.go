@@ -11,6 +11,25 @@ type element struct {
 	read func(dst []float64, b []byte)
 }
 
+// narrow reads numbers rounded to float32.
+func (e element) narrow(dst []float32, b []byte) {
+	var some [512]float64
+	for at := 0; at < len(dst); at += len(some) {
+		x := some[:min(len(some), len(dst)-at)]
+		e.read(x, b[at*e.size:(at+len(x))*e.size])
+		for i, v := range x {
+			dst[at+i] = float32(v)
+		}
+	}
+}
+
+// readFloat32 reads little-endian numbers of float32.
+func readFloat32(dst []float32, b []byte) {
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i : 4*i+4]))
+	}
+}
+
 // elementOf returns the type that NumPy calls descr, such as <f4 or |u1. A type of more than one byte
 // begins with its byte order.
 func elementOf(descr string) (element, bool) {

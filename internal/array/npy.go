@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"codeberg.org/sbinet/npyio/npy"
@@ -16,7 +17,7 @@ import (
 const mostHeader = 1 << 16
 
 // readNPY returns the array in size bytes of r.
-func readNPY(file, name string, r io.ReaderAt, size int64) (*Array, error) {
+func readNPY(file, name string, r io.ReaderAt, size int64, texts bool) (*Array, error) {
 	a := &Array{File: file, Name: name, data: r}
 	h, start, err := readHeader(r, size)
 	if err != nil {
@@ -24,12 +25,36 @@ func readNPY(file, name string, r io.ReaderAt, size int64) (*Array, error) {
 	}
 	a.DType = strings.Trim(h.Descr.Type, "'\"")
 	var known bool
-	if a.element, known = elementOf(a.DType); !known {
+	if a.element, known = elementOf(a.DType); !known && texts {
+		a.element.size, a.chars = textOf(a.DType)
+		known = a.chars > 0
+	}
+	if !known {
 		return nil, fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers of up to 8 bytes",
 			a.name(), a.DType)
 	}
 	a.offset, a.fortran = start, h.Descr.Fortran
 	return a, a.setShape(h.Descr.Shape, size-start)
+}
+
+// mostChars bounds the characters of a text in an array.
+const mostChars = 1 << 16
+
+// textOf returns the size in bytes and in characters of a type of texts, such as <U12 or |S12; 0 for another type.
+func textOf(descr string) (size, chars int) {
+	if len(descr) < 3 {
+		return 0, 0
+	}
+	n, err := strconv.Atoi(descr[2:])
+	switch {
+	case err != nil || n < 1 || n > mostChars:
+		return 0, 0
+	case descr[1] == 'S' && descr[0] == '|':
+		return n, n
+	case descr[1] == 'U' && (descr[0] == '<' || descr[0] == '>'):
+		return 4 * n, n
+	}
+	return 0, 0
 }
 
 // readHeader returns the header, and the offset of the first number.

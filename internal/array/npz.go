@@ -12,8 +12,8 @@ import (
 const maxDeflate = 1040
 
 // readNPZ returns the arrays in a zip archive, in its order. Members that are not compressed stay in
-// the file; memory bounds, in bytes, what the others unpack to.
-func readNPZ(file string, r io.ReaderAt, size int64, only string, memory float64) ([]*Array, error) {
+// the file; o.Memory bounds, in bytes, what the others unpack to.
+func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]*Array, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: expected an NPZ file: %w", file, err)
@@ -26,10 +26,10 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, memory float64
 			return nil, fmt.Errorf("%s: two arrays are called %.60q", file, name)
 		}
 		seen[name] = true
-		if only != "" && name != only {
+		if only != "" && name != only || o.Want != nil && !o.Want(name) {
 			continue
 		}
-		a, err := readMember(file, name, r, f, &memory)
+		a, err := readMember(file, name, r, f, &o)
 		if err != nil {
 			return nil, err
 		}
@@ -38,20 +38,20 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, memory float64
 	return out, nil
 }
 
-func readMember(file, name string, r io.ReaderAt, f *zip.File, memory *float64) (*Array, error) {
+func readMember(file, name string, r io.ReaderAt, f *zip.File, o *Options) (*Array, error) {
 	size := int64(f.UncompressedSize64)
 	if f.Method == zip.Store {
 		start, err := f.DataOffset()
 		if err != nil || size < 0 || f.CompressedSize64 != f.UncompressedSize64 {
 			return nil, fmt.Errorf("%s:%s: expected a member of an NPZ file", file, name)
 		}
-		return readNPY(file, name, io.NewSectionReader(r, start, size), size)
+		return readNPY(file, name, io.NewSectionReader(r, start, size), size, o.Texts)
 	}
 	if size < 0 || float64(size) > maxDeflate*(float64(f.CompressedSize64)+1) {
 		return nil, fmt.Errorf("%s:%s: %d bytes unpack to %d, which cannot be", file, name, f.CompressedSize64,
 			f.UncompressedSize64)
 	}
-	if *memory -= float64(size); *memory < 0 {
+	if o.Memory -= float64(size); o.Memory < 0 {
 		return nil, fmt.Errorf("%s:%s: compressed, and unpacks to %.1f GB, more than there is memory for: "+
 			"expected an array that is not compressed (numpy.savez)", file, name, float64(size)/1e9)
 	}
@@ -64,5 +64,5 @@ func readMember(file, name string, r io.ReaderAt, f *zip.File, memory *float64) 
 	if err != nil {
 		return nil, fmt.Errorf("%s:%s: %w", file, name, err)
 	}
-	return readNPY(file, name, bytes.NewReader(b), int64(len(b)))
+	return readNPY(file, name, bytes.NewReader(b), int64(len(b)), o.Texts)
 }

@@ -21,6 +21,10 @@ type Options struct {
 	Memory float64
 	// Without is a column of a CSV or TSV file that is left out, by its name or number from 1.
 	Without string
+	// Want, if set, selects arrays of NPZ files by their names.
+	Want func(name string) bool
+	// Texts opens arrays of texts, too, in NPY and NPZ files.
+	Texts bool
 }
 
 // File is an open file of arrays.
@@ -65,16 +69,16 @@ func Open(spec string, o Options) (*File, error) {
 	switch extension(path) {
 	case ".npy":
 		var a *Array
-		a, err = readNPY(path, "", f, size)
+		a, err = readNPY(path, "", f, size, o.Texts)
 		out.Arrays = []*Array{a}
 	case ".npz":
-		out.Arrays, err = readNPZ(path, f, size, name, o.Memory)
+		out.Arrays, err = readNPZ(path, f, size, name, o)
 		out.Order = true
 	case ".safetensors":
 		out.Arrays, err = readSafetensors(path, f, size, name)
 	case ".csv", ".tsv":
-		var t *table
-		if t, err = readTable(path, f, o.Without, o.Memory); err == nil {
+		var t *Table
+		if t, err = ReadTable(path, f, o.table(o.Without)); err == nil {
 			var a *Array
 			a, err = t.array()
 			out.Arrays = []*Array{a}
@@ -95,6 +99,12 @@ func Open(spec string, o Options) (*File, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// table returns the settings of a table whose column of a name, or number from 1, is texts; none if it is empty.
+func (o Options) table(column string) TableOptions {
+	names := []string{strings.ToLower(column)}
+	return TableOptions{Column: ColumnNamed(column), Header: append(names, LabelNames...), Memory: o.Memory}
 }
 
 // open opens a regular file. Errors begin with the path.
@@ -163,19 +173,16 @@ func readTextLabels(path, column string, o Options) (*Labels, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if o.Memory == 0 {
-		o.Memory = math.Inf(1)
-	}
 	if column == "" {
 		column = "1"
 	}
-	t, err := readTable(path, f, column, o.Memory)
+	t, err := ReadTable(path, f, o.table(column))
 	if err != nil {
 		return nil, err
 	}
-	out := &Labels{Of: make([]int, t.rows)}
+	out := &Labels{Of: make([]int, t.Rows)}
 	numbers := true
-	for i, text := range t.texts {
+	for i, text := range t.Texts {
 		v, err := strconv.Atoi(text)
 		numbers = numbers && err == nil
 		out.Of[i] = v
@@ -183,8 +190,8 @@ func readTextLabels(path, column string, o Options) (*Labels, error) {
 	if numbers {
 		return out, nil
 	}
-	out.Names = slices.Compact(slices.Sorted(slices.Values(t.texts)))
-	for i, text := range t.texts {
+	out.Names = slices.Compact(slices.Sorted(slices.Values(t.Texts)))
+	for i, text := range t.Texts {
 		out.Of[i], _ = slices.BinarySearch(out.Names, text)
 	}
 	return out, nil

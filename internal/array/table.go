@@ -1,11 +1,7 @@
 package array
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,141 +10,135 @@ import (
 	"strings"
 )
 
-// table is the cells of a CSV or TSV file, column by column.
-type table struct {
-	file  string
-	names []string // of the columns, from the first line; empty if that is numbers
-	// wanted is the column to keep as text, or -1. All others are numbers.
-	wanted  int
-	columns int
-	texts   []string
-	numbers []float64 // row after row, without the wanted column
-	rows    int
+// Table is the cells of a CSV or TSV file: columns of numbers, and at most one of texts.
+type Table struct {
+	File    string
+	Names   []string // of the columns, from the first line; nil if that is no header
+	Column  int      // the one of texts; -1: none
+	Columns int
+	Rows    int
+	Texts   []string // of each row
+
+	options TableOptions
+	comma   byte
+	blocks  []*block
 }
 
-// readTable reads text of comma- or tab-separated cells, which may be compressed by gzip. The first
-// line is a header if a cell of another column is no number, or that of the wanted one is its name or a
-// usual one. The column of the
-// given name (or number, from 1) is kept as text; none if it is empty. memory bounds the bytes kept.
-func readTable(file string, r io.Reader, column string, memory float64) (*table, error) {
-	t := &table{file: file, wanted: -1}
-	lines, err := t.lines(r)
-	if err != nil {
-		return nil, err
+// TableOptions are the settings of ReadTable.
+type TableOptions struct {
+	// Column returns which column is texts, or -1 for none, by the cells of the first line.
+	Column func(first []string) (int, error)
+	// Header names cells of that column that make the first line a header, in lower case.
+	Header []string
+	Finite bool    // refuse numbers that are infinite or NaN
+	Narrow bool    // keep numbers as float32, for Floats
+	Memory float64 // bounds, in bytes, what is kept; 0: no limit
+}
+
+// LabelNames are usual names of a column of labels, by which a header is told from a label.
+var LabelNames = []string{"label", "labels", "class", "target", "y"}
+
+// ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
+// a header if a cell of another column than that of texts is no number, or that one is a name of o.Header.
+// The file's name says which cells are separated by tabs; in a file of another name they may be separated by tabs or
+// semicolons if there is no comma in the first line.
+func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
+	if o.Memory == 0 {
+		o.Memory = math.Inf(1)
 	}
-	for {
-		cells, err := lines.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		line, _ := lines.FieldPos(0)
-		if t.columns == 0 {
-			header, err := t.begin(cells, column)
-			if err != nil {
-				return nil, err
-			}
-			if header {
-				continue
-			}
-		}
-		if err := t.add(cells, line); err != nil {
-			return nil, err
-		}
-		if memory -= 8 * float64(len(cells)); memory < 0 {
-			return nil, fmt.Errorf("%s: line %d: more numbers than there is memory for: expected an NPY file", file,
-				line)
-		}
+	t := &Table{File: file, Column: -1, options: o}
+	if err := t.read(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if t.rows == 0 {
+	for _, b := range t.blocks {
+		t.Rows += b.rows
+		t.Texts = append(t.Texts, b.texts...)
+		b.texts = nil
+	}
+	if t.Rows == 0 {
 		return nil, fmt.Errorf("%s: expected lines of numbers", file)
 	}
 	return t, nil
 }
 
-// lines returns a reader of the lines of r, unpacked if necessary.
-func (t *table) lines(r io.Reader) (*csv.Reader, error) {
-	var head [2]byte
-	n, _ := io.ReadFull(r, head[:])
-	r = io.MultiReader(bytes.NewReader(head[:n]), r)
-	if n == 2 && head == [2]byte{0x1f, 0x8b} {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.file, err)
+// ColumnNamed returns the choice of the column of a name, or number from 1; of none if that is empty.
+func ColumnNamed(column string) func(first []string) (int, error) {
+	return func(first []string) (int, error) {
+		if column == "" {
+			return -1, nil
 		}
-		r = z
+		if at := slices.Index(first, column); at >= 0 {
+			return at, nil
+		}
+		n, err := strconv.Atoi(column)
+		if err != nil || n < 1 || n > len(first) {
+			return 0, fmt.Errorf("no column %.60q: expected one of the first line, or 1 to %d", column, len(first))
+		}
+		return n - 1, nil
 	}
-	lines := csv.NewReader(r)
-	lines.ReuseRecord = true
-	if name := strings.TrimSuffix(strings.ToLower(t.file), ".gz"); strings.HasSuffix(name, ".tsv") {
-		lines.Comma = '\t'
-	}
-	return lines, nil
 }
-
-// labelNames are usual names of a column of labels, by which a header without numbers is told from a label.
-var labelNames = []string{"label", "labels", "class", "target", "y"}
 
 // begin sets the columns from the first line, and reports whether it is a header.
-func (t *table) begin(cells []string, column string) (header bool, err error) {
-	t.columns = len(cells)
-	numbers := make([]bool, len(cells))
+func (t *Table) begin(cells []string) (header bool, err error) {
+	t.Columns = len(cells)
+	if t.options.Column != nil {
+		if t.Column, err = t.options.Column(cells); err != nil {
+			return false, err
+		}
+	}
+	fraction := false // a header does not have one
 	for i, c := range cells {
-		_, err := strconv.ParseFloat(strings.TrimSpace(c), 64)
-		numbers[i] = err == nil
-	}
-	if column != "" {
-		t.wanted = slices.IndexFunc(cells, func(c string) bool { return strings.TrimSpace(c) == column })
-		if t.wanted < 0 {
-			n, err := strconv.Atoi(column)
-			if err != nil || n < 1 || n > len(cells) {
-				return false, fmt.Errorf("%s: no column %.60q: expected one of the first line, or 1 to %d", t.file,
-					column, len(cells))
-			}
-			t.wanted = n - 1
+		v, err := strconv.ParseFloat(c, 64)
+		switch {
+		case i == t.Column:
+			header = header || err != nil && slices.Contains(t.options.Header, strings.ToLower(c))
+		case err != nil:
+			header = header || c != ""
+		case v != math.Trunc(v):
+			fraction = true
 		}
 	}
-	for i, number := range numbers {
-		name := strings.TrimSpace(cells[i])
-		if !number && (i != t.wanted || name == column || slices.Contains(labelNames, strings.ToLower(name))) {
-			header = true
-		}
+	if !header || fraction {
+		return false, nil
 	}
-	if header {
-		for _, c := range cells {
-			t.names = append(t.names, strings.TrimSpace(c))
+	seen := map[string]int{}
+	for i, c := range cells {
+		if first, ok := seen[c]; ok && c != "" {
+			return false, fmt.Errorf("line 1: columns %d and %d are both called %.60q", first+1, i+1, c)
 		}
+		seen[c] = i
 	}
-	return header, nil
+	t.Names = cells
+	return true, nil
 }
 
-// add adds a line.
-func (t *table) add(cells []string, line int) error {
-	for i, c := range cells {
-		if c = strings.TrimSpace(c); i == t.wanted {
-			t.texts = append(t.texts, c)
-			continue
-		}
-		v, err := strconv.ParseFloat(c, 64)
-		if err != nil {
-			return fmt.Errorf("%s: line %d, column %d: %.60q: expected a number", t.file, line, i+1, c)
-		}
-		t.numbers = append(t.numbers, v)
+// width returns the number of numbers in a row.
+func (t *Table) width() int {
+	if t.Column >= 0 {
+		return t.Columns - 1
 	}
-	t.rows++
-	return nil
+	return t.Columns
+}
+
+// Floats returns the numbers, row after row, without the column of texts. It may be called once.
+func (t *Table) Floats() []float32 {
+	all := make([]float32, 0, t.Rows*t.width())
+	for _, b := range t.blocks {
+		all = append(all, b.narrow...)
+		b.narrow = nil
+	}
+	return all
 }
 
 // array returns the numbers.
-func (t *table) array() (*Array, error) {
-	a := &Array{File: t.file, DType: "<f8", element: littleEndian["f8"], data: floats(t.numbers)}
-	width := t.columns
-	if t.wanted >= 0 {
-		width--
+func (t *Table) array() (*Array, error) {
+	all := make(floats, 0, t.Rows*t.width())
+	for _, b := range t.blocks {
+		all = append(all, b.numbers...)
+		b.numbers = nil
 	}
-	return a, a.setShape([]int{t.rows, width}, 8*int64(len(t.numbers)))
+	a := &Array{File: t.File, DType: "<f8", element: littleEndian["f8"], data: all}
+	return a, a.setShape([]int{t.Rows, t.width()}, 8*int64(len(all)))
 }
 
 // floats are numbers in memory, read as the bytes of a file.

@@ -1,0 +1,216 @@
+package array
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dpnbench/internal/fuzzlimit"
+)
+
+// last chooses the last column.
+func last(first []string) (int, error) { return len(first) - 1, nil }
+
+// A large table, in blocks that several goroutines parse, has the cells that encoding/csv reads.
+func TestTableBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, end := range []string{"\n", "\r\n"} {
+		var text strings.Builder
+		text.WriteString("a,b," + `"c ""quoted"""` + ",d,kind" + end)
+		for range 60000 {
+			fmt.Fprintf(&text, "%d,%v,%.3f,%q,", r.IntN(1000), r.NormFloat64(), r.NormFloat64(), strconv.Itoa(r.IntN(9)))
+			text.WriteString([]string{"cat", `"dog, small"`, "\"two\nlines\"", " bird "}[r.IntN(4)] + end)
+			if r.IntN(100) == 0 {
+				text.WriteString(end)
+			}
+		}
+		table, err := ReadTable("x.csv", strings.NewReader(text.String()), TableOptions{Column: last, Finite: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(text.String())).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := table.array()
+		if err != nil || len(table.blocks) < 3 || table.Rows != len(rows)-1 || !slices.Equal(table.Names, rows[0]) {
+			t.Fatalf("%v, %d blocks, %d rows, names %q", err, len(table.blocks), table.Rows, table.Names)
+		}
+		x := make([]float64, a.Len()*a.Width())
+		if err := a.ReadRows(x, 0); err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows[1:] {
+			for j, c := range row[:4] {
+				if v, err := strconv.ParseFloat(c, 64); err != nil || v != x[4*i+j] {
+					t.Fatalf("row %d, column %d: %v, want %s", i, j, x[4*i+j], c)
+				}
+			}
+			if want := strings.TrimSpace(row[4]); table.Texts[i] != want {
+				t.Fatalf("row %d: %q, want %q", i, table.Texts[i], want)
+			}
+		}
+	}
+}
+
+// Headers, separators, and what is neither.
+func TestTableForms(t *testing.T) {
+	for _, c := range []struct {
+		file, text string
+		names      []string
+		texts      []string
+		numbers    []float32
+	}{
+		{"x.csv", "5.1,3,setosa\n4,2,other", nil, []string{"setosa", "other"}, []float32{5.1, 3, 4, 2}},
+		{"x.csv", "a;b;k\n1;2;x\n", []string{"a", "b", "k"}, []string{"x"}, []float32{1, 2}},
+		{"x.csv", "a\tb\tk\n1\t2\tx\n", []string{"a", "b", "k"}, []string{"x"}, []float32{1, 2}},
+		{"x.tsv", "a\tb,c\tk\n1\t2\tx\n", []string{"a", "b,c", "k"}, []string{"x"}, []float32{1, 2}},
+		{"x.csv", "\ufeff0,1,label\n7,8,9\n", []string{"0", "1", "label"}, []string{"9"}, []float32{7, 8}},
+		{"x.csv", "\n\n,0,k\n7,8,9\n", nil, nil, nil},
+		{"x.csv", ",a,k\n0,8,9\n", []string{"", "a", "k"}, []string{"9"}, []float32{0, 8}},
+		{"x.csv", "\"1\",\"2\",\"3\"\n", nil, []string{"3"}, []float32{1, 2}},
+		{"x.csv", "1e-3,-0.25,a\n+4,123456789012345678,a\n", nil, []string{"a", "a"},
+			[]float32{1e-3, -0.25, 4, 123456789012345678}},
+	} {
+		o := TableOptions{Column: last, Header: LabelNames, Narrow: true}
+		table, err := ReadTable(c.file, strings.NewReader(c.text), o)
+		if c.texts == nil {
+			if err == nil {
+				t.Errorf("%q: names %q", c.text, table.Names)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		x := table.Floats()
+		if !slices.Equal(table.Names, c.names) || !slices.Equal(table.Texts, c.texts) || !slices.Equal(x, c.numbers) {
+			t.Errorf("%q: names %q, texts %q, numbers %v", c.text, table.Names, table.Texts, x)
+		}
+	}
+}
+
+// What is wrong is named by its line and column.
+func TestTableErrors(t *testing.T) {
+	long := strings.Repeat("1,2,3\n", 400000)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	io.WriteString(z, long)
+	z.Close()
+	for _, c := range []struct{ text, want string }{
+		{"", "x.csv: expected lines of numbers"},
+		{"a,b,k\n", "expected lines of numbers"},
+		{"a,a,k\n1,2,x\n", `line 1: columns 1 and 2 are both called "a"`},
+		{"a,b,k\n1,2,x\n\n1,2\n", "line 4: 2 cells, expected 3"},
+		{"a,b,k\n1,2,x,4\n", "line 2: more than 3 cells"},
+		{"a,b,k\n1,,x\n", `line 2, column 2 ("b"): "": expected a number`},
+		{"a,b,k\n1,2,\n", `line 2, column 3 ("k"): "": expected a label`},
+		{"5.1,?,k\n1,2,x\n", `line 1, column 2: "?": expected a number`},
+		{"a,b,k\n1,nan,x\n", `line 2, column 2 ("b"): "nan": expected a finite number`},
+		{"a,b,k\n1,1e39,x\n", `expected a finite number`},
+		{"a,b,k\n1,1e999,x\n", `expected a number`},
+		{"a,b,k\n1,\"2,x\n", "a quote without its end"},
+		{"a,b,k\n1,2\"3,x\n", "expected quotes only around a whole cell"},
+		{"a,b,k\n1,\"2\"3,x\n", "text after the closing quote"},
+		{"a,b,k\n1,2,\xff\n", "UTF-8"},
+		{long + "1,x,3\n" + long, "line 400001, column 2"},
+		{packed.String()[:packed.Len()/2], "unexpected EOF"},
+	} {
+		o := TableOptions{Column: last, Finite: true, Narrow: true}
+		_, err := ReadTable("x.csv", strings.NewReader(c.text), o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.30q: %v, want %q", c.text, err, c.want)
+		}
+	}
+	_, err := ReadTable("x.csv", strings.NewReader(long), TableOptions{Memory: 1e6})
+	if err == nil || !strings.Contains(err.Error(), "memory") {
+		t.Errorf("more than the memory: %v", err)
+	}
+	broken := io.MultiReader(strings.NewReader("1,2\n"), failing{})
+	if _, err := ReadTable("x.csv", broken, TableOptions{}); !errors.Is(err, errFailing) {
+		t.Errorf("an unreadable file: %v", err)
+	}
+}
+
+var errFailing = errors.New("input/output error")
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errFailing }
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte("a,b\n1,2\n3,4\n"), "b", false)
+	f.Add([]byte("1,cat\n3,dog\n"), "2", true)
+	f.Add([]byte("1,2\n"), "", true)
+	f.Add([]byte("a;\"b\n\"\n1;\"2\"\r\n"), "a", true)
+	f.Fuzz(func(t *testing.T, b []byte, column string, narrow bool) {
+		var table *Table
+		var err error
+		fuzzlimit.Check(t, 64*len(b)+4<<20, func() {
+			o := TableOptions{Column: ColumnNamed(column), Header: LabelNames, Memory: 1 << 20, Narrow: narrow}
+			table, err = ReadTable("x.csv", bytes.NewReader(b), o)
+		})
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%q: expected one line", err)
+			}
+			return
+		}
+		if column != "" && len(table.Texts) != table.Rows {
+			t.Fatalf("%d texts in %d rows", len(table.Texts), table.Rows)
+		}
+		width := table.width()
+		if narrow {
+			if x := table.Floats(); len(x) != table.Rows*width {
+				t.Fatalf("%d numbers in %d rows of %d", len(x), table.Rows, width)
+			}
+			return
+		}
+		if width > 0 {
+			a, err := table.array()
+			if err != nil {
+				t.Fatal(err)
+			}
+			use(t, []*Array{a}, len(b))
+		}
+	})
+}
+
+// BenchmarkTable reads rows of bytes as text, and of normal numbers.
+func BenchmarkTable(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name string
+		cell func() string
+	}{
+		{"bytes", func() string { return strconv.Itoa(max(0, r.IntN(500)-245)) }},
+		{"decimals", func() string { return strconv.FormatFloat(r.NormFloat64(), 'f', 6, 64) }},
+		{"floats", func() string { return fmt.Sprint(r.NormFloat64()) }},
+	} {
+		var text bytes.Buffer
+		for text.Len() < 32<<20 {
+			for range 784 {
+				text.WriteString(c.cell() + ",")
+			}
+			text.WriteString("cat\n")
+		}
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(text.Len()))
+			for b.Loop() {
+				o := TableOptions{Column: last, Finite: true, Narrow: true}
+				if _, err := ReadTable("x.csv", bytes.NewReader(text.Bytes()), o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
