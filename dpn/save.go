@@ -206,6 +206,7 @@ func (f *fitting) resume(perEpoch, all int) (bool, error) {
 	if f.data = f.m.fingerprint(f.train, f.val); !f.opt.Resume {
 		return false, nil
 	}
+	output.Finish(f.opt.Dir)
 	path := filepath.Join(f.opt.Dir, StateFile)
 	p, err := f.step.load(path, f.data)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/output"
 )
 
 // The state of training, from which it goes on as if it had never stopped: one safetensors file with the
@@ -77,6 +78,7 @@ func normsName(group string) string {
 // ReadState returns the settings of the training state in a folder, and where its data lay, as
 // Model.DataFolder does.
 func ReadState(dir string) (c Config, dataFolder string, err error) {
+	output.Finish(dir)
 	path := filepath.Join(dir, StateFile)
 	f, err := readState(path)
 	if err != nil {

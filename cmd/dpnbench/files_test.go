@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/output"
 )
 
 // conflictCase is a command of TestConflicts.
@@ -168,6 +170,15 @@ func TestStandardOutput(t *testing.T) {
 // are written all the same.
 func TestUnread(t *testing.T) {
 	if args := os.Getenv("DPNBENCH_TEST_ARGS"); args != "" { // the process of the command
+		if n, err := strconv.Atoi(os.Getenv("DPNBENCH_TEST_RENAMES")); err == nil { // after so many it is killed
+			output.BeforeRename(func() {
+				if n--; n < 0 {
+					self, _ := os.FindProcess(os.Getpid())
+					self.Kill()
+					select {}
+				}
+			})
+		}
 		os.Args = append([]string{"dpnbench"}, strings.Split(args, "\n")...)
 		main()
 	}

@@ -7,7 +7,8 @@
 //
 // [Write] and [Batch] replace whole files: the new content goes to a temporary file in the
 // same folder, which is synced and renamed. A crash leaves the old content or the new one. A Batch
-// writes all its files before it replaces the first one; if one of them fails, the old ones stay.
+// writes all its files before it replaces the first one; if one of them fails, the old ones stay. If
+// the process is killed while it replaces them, the next write to the folder, or Finish, does the rest.
 //
 // One rule holds for every file that is replaced:
 //   - a symbolic link is followed to its end, and stays; a target that does not exist is created;

@@ -31,3 +31,9 @@ func keepOwner(f *os.File, old os.FileInfo) {
 		}
 	}
 }
+
+// owned says that a file is ours.
+func owned(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(st.Uid) == os.Geteuid()
+}

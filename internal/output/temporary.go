@@ -98,10 +98,11 @@ func clean(target string) {
 	})
 }
 
-// CleanFolder removes the temporary files that killed processes have left in dir.
+// CleanFolder is Finish, and removes the temporary files that killed processes have left in dir.
 func CleanFolder(dir string) { removeAbandoned(dir, func(string) bool { return true }) }
 
 func removeAbandoned(dir string, of func(name string) bool) {
+	finish(dir, false)
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {
 		if !temporaryPattern.MatchString(e.Name()) || !of(e.Name()) || !e.Type().IsRegular() {
@@ -121,7 +122,7 @@ func removeAbandoned(dir string, of func(name string) bool) {
 			f.Close()
 		}
 		if free {
-			os.Remove(path)
+			remove(path)
 		}
 		f.Close()
 	}

@@ -49,7 +49,15 @@ type item struct {
 var (
 	rename = os.Rename
 	create = os.OpenFile
+	link   = os.Link
+	remove = os.Remove
 )
+
+// BeforeRename has f called before each renaming. Tests of commands end the process in it.
+func BeforeRename(f func()) {
+	next := rename
+	rename = func(from, to string) error { f(); return next(from, to) }
+}
 
 // refused says whether an error means that the file system does not offer an operation, so that
 // there may be another way. The others mean that no way will succeed.
@@ -164,30 +172,36 @@ func (b *Batch) Remove(path string) {
 // back.
 func (b *Batch) Commit() error {
 	defer b.Discard()
+	folders := map[string]bool{}
+	for _, t := range b.items {
+		folders[filepath.Dir(t.target)] = true
+	}
+	for dir := range folders {
+		finish(dir, true)
+	}
 	if len(b.items) > 1 {
 		for _, t := range b.items {
 			t.keepOld()
 		}
 	}
+	j, err := b.journal()
+	if err != nil {
+		return err
+	}
+	defer j.end()
 	for i, t := range b.items {
 		err := t.install()
 		if err == nil {
 			continue
 		}
+		j.end() // otherwise a kill would have the next command replace what is brought back
 		for _, done := range b.items[:i] {
 			done.undo()
 		}
 		return err
 	}
-	synced := map[string]bool{}
-	for _, t := range b.items {
-		if dir := filepath.Dir(t.target); !synced[dir] {
-			synced[dir] = true
-			if d, err := os.Open(dir); err == nil { // some systems cannot sync a folder
-				d.Sync()
-				d.Close()
-			}
-		}
+	for dir := range folders {
+		syncFolder(dir)
 	}
 	return nil
 }
@@ -199,7 +213,7 @@ func (t *item) keepOld() {
 	}
 	dir, prefix := temporaryPrefix(t.target)
 	backup := filepath.Join(dir, prefix+rand.Text())
-	if os.Link(t.target, backup) == nil {
+	if link(t.target, backup) == nil {
 		t.backup = backup
 	}
 }
@@ -240,11 +254,11 @@ func (t *item) removeOld() error {
 	}
 	dir, prefix := temporaryPrefix(t.target)
 	backup := filepath.Join(dir, prefix+rand.Text())
-	if os.Rename(t.target, backup) == nil {
+	if rename(t.target, backup) == nil {
 		t.backup, t.done = backup, true
 		return nil
 	}
-	if err := os.Remove(t.target); err != nil {
+	if err := remove(t.target); err != nil {
 		return about("remove", t.path, err)
 	}
 	return nil
@@ -288,12 +302,12 @@ func (t *item) undo() {
 	switch {
 	case !t.done:
 	case t.backup != "":
-		if os.Rename(t.backup, t.target) == nil {
-			os.Remove(t.backup) // it stays if both are links of one file
+		if rename(t.backup, t.target) == nil {
+			remove(t.backup) // it stays if both are links of one file
 			t.backup = ""
 		}
 	case t.old == nil && !t.remove:
-		os.Remove(t.target)
+		remove(t.target)
 	}
 }
 
@@ -309,11 +323,11 @@ func (b *Batch) Discard() {
 func (t *item) discard() {
 	if t.held != nil {
 		t.held.Close()
-		os.Remove(t.temporary)
+		remove(t.temporary)
 		t.held = nil
 	}
 	if t.backup != "" {
-		os.Remove(t.backup)
+		remove(t.backup)
 		t.backup = ""
 	}
 }
