@@ -1,11 +1,10 @@
 package bench
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"fmt"
-	"html/template"
+	htmltemplate "html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"dpnbench/internal/format"
 	"dpnbench/internal/prose"
+	"dpnbench/internal/template"
 	"dpnbench/report"
 )
 
@@ -20,10 +20,10 @@ import (
 var pageMarkup string
 
 //go:embed page.css
-var pageStyle template.CSS
+var pageStyle htmltemplate.CSS
 
 //go:embed page.js
-var pageScript template.JS // sorts and filters the rows; without it the table is complete as well
+var pageScript htmltemplate.JS // sorts and filters the rows; without it the table is complete as well
 
 //go:embed prose/*.tmpl
 var proseFiles embed.FS
@@ -31,20 +31,22 @@ var proseFiles embed.FS
 // sentences has the prose of the sections with figures.
 var sentences = prose.Parse(proseFiles, "prose/*.tmpl")
 
-// pageTemplates has the sections that are more than text and figures: limits, rows, reading.
-var pageTemplates = template.Must(template.New("page").Funcs(template.FuncMap{
-	"quantity": quantity,
-	"duration": FormatSeconds,
-	"number":   func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
-	"interval": func(r Result) string { return FormatWidth(r.SecondsMedian, r.SecondsCI) },
-	"percent":  percent,
-	"bytes":    FormatBytes,
-	"join":     strings.Join,
-	"threads":  func(n int) string { return format.Count(n, "thread") },
-	"ghz":      func(hz float64) string { return strconv.FormatFloat(hz/1e9, 'f', 2, 64) },
+var pageFuncs = template.Funcs{
+	"quantity":  quantity,
+	"duration":  FormatSeconds,
+	"number":    func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
+	"interval":  func(r Result) string { return FormatWidth(r.SecondsMedian, r.SecondsCI) },
+	"percent":   percent,
+	"perThread": func(b Bandwidth) string { return FormatBytes(b.PerThread()) },
+	"join":      strings.Join,
+	"threads":   func(n int) string { return format.Count(n, "thread") },
+	"ghz":       func(hz float64) string { return strconv.FormatFloat(hz/1e9, 'f', 2, 64) },
 	// The length of the bar behind a percentage.
 	"bar": func(v float64) string { return strconv.FormatFloat(min(max(v, 0), 100), 'f', 1, 64) },
-}).Parse(pageMarkup))
+}
+
+// pageTemplates has the sections that are more than text and figures: limits, rows, reading.
+var pageTemplates = template.HTML(pageFuncs).Parse("page", pageMarkup)
 
 // WritePage writes r as an HTML page that needs no other file and no network. What the
 // run did not measure is left out. The same report gives the same bytes.
@@ -89,11 +91,11 @@ type page struct {
 func (p *page) sections() ([]report.Section, error) {
 	var out []report.Section
 	add := func(id, title string) error {
-		var b bytes.Buffer
-		if err := pageTemplates.ExecuteTemplate(&b, id, p); err != nil {
+		markup, err := pageTemplates.Execute(id, p)
+		if err != nil {
 			return err
 		}
-		out = append(out, report.Section{ID: id, Title: title, Blocks: []report.Block{report.Markup(b.String())}})
+		out = append(out, report.Section{ID: id, Title: title, Blocks: []report.Block{report.Markup(markup)}})
 		return nil
 	}
 	if len(p.Limits) > 0 {

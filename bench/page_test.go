@@ -15,6 +15,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/sysinfo"
+	"dpnbench/internal/template/templatetest"
 	"dpnbench/internal/webtest"
 )
 
@@ -126,6 +127,15 @@ func pageOf(t *testing.T, r *Report) string {
 		}
 	}
 	webtest.Check(t, b.String())
+	p := page{Report: r, Command: r.Settings.command()}
+	p.order()
+	for _, id := range []string{"limits", "rows", "reading"} {
+		markup, err := pageTemplates.Execute(id, &p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		templatetest.Equal(t, pageMarkup, id, pageFuncs, &p, markup)
+	}
 	return b.String()
 }
 

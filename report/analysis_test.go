@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
-	"dpnbench/internal/webtest"
 )
 
 // studied returns the analysis of a network that has its centres but has not learned.
@@ -59,12 +57,7 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 // analysisHTML is the page of a, checked.
 func analysisHTML(t *testing.T, a Analysis) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := AnalysisPage(a, a.Figures()).Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	webtest.Check(t, b.String())
-	return b.String()
+	return written(t, AnalysisPage(a, a.Figures()))
 }
 
 func contains(t *testing.T, text string, want ...string) {

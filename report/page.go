@@ -1,19 +1,21 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
+	htmltemplate "html/template"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
+	"dpnbench/internal/template"
 	"dpnbench/plot"
 )
 
@@ -23,11 +25,13 @@ var pageCSS string
 //go:embed page.html.tmpl
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style":      func() template.CSS { return template.CSS(pageCSS) },
-	"walkStyle":  func() template.CSS { return template.CSS(walkCSS) },
-	"walkScript": func() template.JS { return template.JS(walkJS) },
-}).Parse(pageText))
+var pageFuncs = template.Funcs{
+	"style":      func() htmltemplate.CSS { return htmltemplate.CSS(pageCSS) },
+	"walkStyle":  func() htmltemplate.CSS { return htmltemplate.CSS(walkCSS) },
+	"walkScript": func() htmltemplate.JS { return htmltemplate.JS(walkJS) },
+}
+
+var pageTemplate = template.HTML(pageFuncs).Parse("page", pageText)
 
 // Page is an HTML page that needs no other file and no network, for screens of any width and
 // for print. All strings are plain text.
@@ -39,8 +43,8 @@ type Page struct {
 	Facts    []Fact   // data, model, settings, machine
 	Sections []Section
 
-	Style  template.CSS // beyond the style of all pages
-	Script template.JS  // run once, at the end of the page
+	Style  htmltemplate.CSS // beyond the style of all pages
+	Script htmltemplate.JS  // run once, at the end of the page
 }
 
 // Fact is a name and its value.
@@ -48,7 +52,7 @@ type Fact struct{ Name, Text string }
 
 // Section is a heading with blocks: [Text], [List], [Table], [Figures], [Walk] and [Markup].
 type Section struct {
-	ID     string // address within the page; empty: its number
+	ID     string // address within the page: letters, digits and hyphens; empty: its number
 	Title  string
 	Blocks []Block
 }
@@ -65,7 +69,7 @@ type Text string
 type List []string
 
 // Markup is HTML that the caller has escaped.
-type Markup template.HTML
+type Markup htmltemplate.HTML
 
 // Table is a table, which scrolls in its own box on a narrow screen.
 type Table struct {
@@ -138,28 +142,42 @@ func (p Page) Save(path string) error {
 }
 
 func (p Page) html() ([]byte, error) {
+	v, err := p.view()
+	if err != nil {
+		return nil, err
+	}
+	out, err := pageTemplate.Execute("page", v)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(quote.Lines(strings.ToValidUTF8(out, "\ufffd"))), nil
+}
+
+var sectionID = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+
+// view returns what the template shows.
+func (p Page) view() (pageView, error) {
 	v := pageView{Page: p}
 	var b builder
 	for i, s := range p.Sections {
+		if !sectionID.MatchString(s.ID) {
+			return v, fmt.Errorf("section %q: ID %q, want letters, digits and hyphens", s.Title, s.ID)
+		}
 		section := sectionView{ID: cmp.Or(s.ID, fmt.Sprintf("section-%d", i+1)), Title: s.Title}
 		for j, block := range s.Blocks {
 			if block == nil {
-				return nil, fmt.Errorf("section %q: block %d is nil", s.Title, j)
+				return v, fmt.Errorf("section %q: block %d is nil", s.Title, j)
 			}
 			view, err := block.view(&b)
 			if err != nil {
-				return nil, fmt.Errorf("section %q: %w", s.Title, err)
+				return v, fmt.Errorf("section %q: %w", s.Title, err)
 			}
 			section.Blocks = append(section.Blocks, view)
 		}
 		v.Sections = append(v.Sections, section)
 	}
 	v.Walks = b.walks
-	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, v); err != nil {
-		return nil, err
-	}
-	return []byte(quote.Lines(string(bytes.ToValidUTF8(out.Bytes(), []byte("\ufffd"))))), nil
+	return v, nil
 }
 
 // builder counts the blocks of a page, for numbers and ids.
@@ -181,7 +199,7 @@ type sectionView struct {
 type blockView struct {
 	Text    string
 	List    []string
-	Markup  template.HTML
+	Markup  htmltemplate.HTML
 	Table   *tableView
 	Figures []figureView
 	Walk    *walkView
@@ -206,12 +224,14 @@ type figureView struct {
 	Shown
 	ID     string
 	Number int
-	SVG    template.HTML
+	SVG    htmltemplate.HTML
 }
 
 func (t Text) view(*builder) (blockView, error) { return blockView{Text: string(t)}, nil }
 
-func (m Markup) view(*builder) (blockView, error) { return blockView{Markup: template.HTML(m)}, nil }
+func (m Markup) view(*builder) (blockView, error) {
+	return blockView{Markup: htmltemplate.HTML(m)}, nil
+}
 
 func (l List) view(*builder) (blockView, error) { return blockView{List: l}, nil }
 
@@ -284,7 +304,7 @@ func (f Figures) view(b *builder) (blockView, error) {
 		}
 		v.Figures = append(v.Figures, figureView{
 			Shown: s, ID: fmt.Sprintf("figure-%d", b.figures), Number: b.figures,
-			SVG: template.HTML(svg), // escaped where it was drawn
+			SVG: htmltemplate.HTML(svg), // escaped where it was drawn
 		})
 	}
 	return v, nil

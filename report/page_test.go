@@ -19,6 +19,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/internal/sampleascent"
+	"dpnbench/internal/template/templatetest"
 	"dpnbench/internal/webtest"
 	"dpnbench/plot"
 )
@@ -139,11 +140,27 @@ func samplePage(t *testing.T) Page {
 
 func written(t *testing.T, p Page) string {
 	t.Helper()
+	page := asByTemplate(t, p)
+	webtest.Check(t, page)
+	return page
+}
+
+// asByTemplate returns what p writes, which must be what html/template makes of it.
+func asByTemplate(t *testing.T, p Page) string {
+	t.Helper()
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	webtest.Check(t, b.String())
+	v, err := p.view()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := pageTemplate.Execute("page", v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	templatetest.Equal(t, pageText, "page", pageFuncs, v, raw)
 	return b.String()
 }
 
@@ -210,11 +227,7 @@ func TestPageEscapes(t *testing.T) {
 				Walk{Rows: 1, Cols: 1, Items: []WalkItem{{Name: s, X: r, Phi: []float64{1}, R: r}},
 					Components: []string{s}},
 			}}}}
-		var b bytes.Buffer
-		if err := p.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		page := b.String()
+		page := asByTemplate(t, p)
 		for what, want := range map[string]int{"<script>": 1, "<script ": 1, "<style>": 1, "<svg ": 3, "<img ": 1,
 			"<title>": 3, "<h2": 1, "<!--": 0} {
 			if n := strings.Count(page, what); n != want {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
-	"dpnbench/internal/webtest"
 )
 
 // doubted returns what the scores of a network that has not learned are worth.
@@ -34,12 +32,7 @@ func doubted(t *testing.T) Uncertainty {
 
 func uncertaintyHTML(t *testing.T, u Uncertainty) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := UncertaintyPage(u, u.Figures()).Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	webtest.Check(t, b.String())
-	return b.String()
+	return written(t, UncertaintyPage(u, u.Figures()))
 }
 
 // Every figure is there and on the page.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"image"
@@ -61,8 +62,8 @@ type walkView struct {
 	Walk
 	ID    string
 	Items []walkItemView
-	Bars  []struct{} // one for each row of the table
-	Data  walkData
+	Bars  []struct{}  // one for each row of the table
+	Data  template.JS // a walkData
 }
 
 type walkItemView struct {
@@ -94,7 +95,8 @@ func (w Walk) view(b *builder) (blockView, error) {
 		return blockView{}, fmt.Errorf("walk: %w", err)
 	}
 	b.walks++
-	v := walkView{Walk: w, ID: fmt.Sprintf("walk-%d", b.walks), Data: walkData{Steps: w.Steps}}
+	v := walkView{Walk: w, ID: fmt.Sprintf("walk-%d", b.walks)}
+	data := walkData{Steps: w.Steps}
 	for i, it := range w.Items {
 		images := make([]*image.Gray, len(it.X))
 		for t, x := range it.X {
@@ -131,8 +133,13 @@ func (w Walk) view(b *builder) (blockView, error) {
 		if n := len(d.Top); n > len(v.Bars) {
 			v.Bars = make([]struct{}, n)
 		}
-		v.Data.Items = append(v.Data.Items, d)
+		data.Items = append(data.Items, d)
 	}
+	text, err := json.Marshal(data) // with <, > and & escaped
+	if err != nil {
+		return blockView{}, fmt.Errorf("walk: %w", err)
+	}
+	v.Data = template.JS(text)
 	return blockView{Walk: &v}, nil
 }
 

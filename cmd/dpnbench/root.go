@@ -26,9 +26,6 @@ type app struct {
 	verbose bool
 }
 
-// helpWidth is the number of columns that flag descriptions and lists in help texts may take.
-const helpWidth = 100
-
 const rootHelp = `dpnbench trains, benchmarks and analyses Denoising Potential Networks on the CPU,
 with hand-written kernels that give the same bits on every machine.
 
@@ -40,6 +37,7 @@ unusable input; 3 internal error, a bug; 130 interrupted by Ctrl-C, kill or a lo
 The first interrupt stops after the current step; a second one stops immediately.`
 
 func (a *app) command() *cobra.Command {
+	showVersion := false
 	root := &cobra.Command{
 		Use:           "dpnbench",
 		Short:         "Train, benchmark and analyse Denoising Potential Networks on the CPU",
@@ -52,12 +50,15 @@ func (a *app) command() *cobra.Command {
 			}
 			return nil
 		},
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-		Version: version(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if showVersion {
+				return a.version()
+			}
+			return c.Help()
+		},
 	}
-	root.SetVersionTemplate("dpnbench {{.Version}}\n")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
-		".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version, like the command version")
+	root.SetUsageFunc(printUsage)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
@@ -86,6 +87,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(ascending...)
 	root.AddCommand(separationCommand(a), dataCommand(a), exportCommand(a), importCommand(a))
 	root.AddCommand(checkCommand(a), benchCommand(a)) // they choose routes themselves
+	root.AddCommand(versionCommand(a))
 	helpCommand(root)
 	decimalFlags(root)
 	return root

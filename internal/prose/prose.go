@@ -24,17 +24,18 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"text/template"
+	"text/template/parse"
 
 	"dpnbench/internal/format"
+	"dpnbench/internal/template"
 )
 
 // Set is a set of named sentences and paragraphs.
-type Set struct{ t *template.Template }
+type Set struct{ t *template.Set }
 
-// Parse reads templates from files that match the patterns. It panics if one is malformed.
-func Parse(files fs.FS, patterns ...string) Set {
-	t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+// Parse reads templates from files that match a pattern. It panics if one is malformed.
+func Parse(files fs.FS, pattern string) Set {
+	t := template.Text(template.Funcs{
 		"num":       func(v any) string { return Num(float(v)) },
 		"number":    func(v any, decimals int) string { return format.Number(float(v), decimals) },
 		"percent":   percent,
@@ -44,7 +45,7 @@ func Parse(files fs.FS, patterns ...string) Set {
 		"percents":  func(ci any) string { return ends(ci, func(v float64) string { return percent(v) }) },
 		"list":      func(words []string) string { return strings.Join(words, ", ") },
 	})
-	return Set{template.Must(t.ParseFS(files, patterns...))}
+	return Set{t.ParseFS(files, pattern)}
 }
 
 // Say returns the text of a name as a single line. The values are pairs of a key and what the
@@ -55,11 +56,11 @@ func (p Set) Say(name string, values ...any) string {
 	for i := 0; i < len(values); i += 2 {
 		m[values[i].(string)] = values[i+1]
 	}
-	var b strings.Builder
-	if err := p.t.ExecuteTemplate(&b, name, m); err != nil {
+	said, err := p.t.Execute(name, m)
+	if err != nil {
 		panic(fmt.Sprintf("prose: %q: %v", name, err))
 	}
-	return join(b.String())
+	return join(said)
 }
 
 // join makes one line of text. No-break spaces stay.
@@ -67,8 +68,8 @@ func join(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " ")
 }
 
-// Templates returns the templates, for tests.
-func (p Set) Templates() []*template.Template { return p.t.Templates() }
+// Templates returns the templates by name, for tests.
+func (p Set) Templates() map[string]*parse.Tree { return p.t.Trees() }
 
 // Num prints three significant digits, a dash for NaN and ∞ for +Inf.
 func Num(v float64) string {

@@ -21,8 +21,8 @@ import (
 func Check(t *testing.T, dir string, text prose.Set, extra map[string][]string) {
 	t.Helper()
 	want := map[string][]string{}
-	for _, tmpl := range text.Templates() {
-		if name := tmpl.Name(); name != "" && !strings.HasSuffix(name, ".tmpl") {
+	for name, tmpl := range text.Templates() {
+		if !strings.HasSuffix(name, ".tmpl") {
 			keys := map[string]bool{}
 			fields(tmpl.Root, keys)
 			want[name] = slices.Sorted(maps.Keys(keys))
