@@ -177,13 +177,17 @@ func intervals(layers []separation.Layer) []plot.Interval {
 }
 
 func (a Analysis) curve() (Shown, error) {
-	if len(a.Study.Curves) == 0 {
+	return curveFigure(a.title(text.Say("curve title", "what", "images")), "images", a.Study.Curves, a.Study.Layers)
+}
+
+// curveFigure shows D over the number of samples, which are called what.
+func curveFigure(title, what string, curves []separation.LayerCurve, layers []separation.Layer) (Shown, error) {
+	if len(curves) == 0 {
 		return Shown{}, errors.New("no subsets were asked for")
 	}
-	f := plot.Lines{Title: a.title(text.Say("curve title")), X: text.Say("curve x"), Y: "fuzziness D (log scale)",
-		LogY: true}
-	for i, c := range a.Study.Curves {
-		s := plot.Series{Name: c.Layer, Colour: i, Band: true, Limit: a.limit(c.Layer)}
+	f := plot.Lines{Title: title, X: text.Say("curve x", "what", what), Y: "fuzziness D (log scale)", LogY: true}
+	for i, c := range curves {
+		s := plot.Series{Name: c.Layer, Colour: i, Band: true, Limit: limitOf(layers, c.Layer)}
 		for _, p := range c.Points {
 			s.Points = append(s.Points, plot.Point{
 				X: float64(p.Samples), Y: float64(p.Mean), Low: float64(p.Least), High: float64(p.Greatest),
@@ -192,20 +196,21 @@ func (a Analysis) curve() (Shown, error) {
 		f.Series = append(f.Series, s)
 	}
 	left := 0
-	for _, p := range a.Study.Curves[0].Points { // the other layers use the same images
+	for _, p := range curves[0].Points { // the other layers use the same samples
 		left += p.LeftOut
 	}
 	if left > 0 {
-		f.Note = text.Say("curve note", "left", left)
+		f.Note = text.Say("curve note", "left", left, "what", what)
 	}
 	var ends []string
-	for _, c := range a.Study.Curves {
+	for _, c := range curves {
 		if first, last, ok := curveEnds(c.Points); ok {
 			ends = append(ends, text.Say("curve ends", "layer", c.Layer, "first", first.Mean, "few", first.Samples,
-				"last", last.Mean, "many", last.Samples))
+				"last", last.Mean, "many", last.Samples, "what", what))
 		}
 	}
-	return Shown{Figure: f, Caption: text.Say("curve caption"), Alt: text.Say("curve alt", "ends", ends)}, nil
+	return Shown{Figure: f, Caption: text.Say("curve caption", "what", what),
+		Alt: text.Say("curve alt", "ends", ends, "what", what)}, nil
 }
 
 // curveEnds returns the first and the last point of a curve that have a D.
@@ -222,10 +227,10 @@ func curveEnds(points []separation.CurvePoint) (first, last separation.CurvePoin
 	return first, last, ok
 }
 
-// limit is the estimate of D of a layer for N → ∞, or nil.
-func (a Analysis) limit(layer string) *plot.Level {
+// limitOf is the estimate of D of a layer for N → ∞, or nil.
+func limitOf(layers []separation.Layer, layer string) *plot.Level {
 	var out *plot.Level
-	for _, l := range a.Study.Layers {
+	for _, l := range layers {
 		if l.Name != layer || l.FuzzinessLimit == nil || !loggable(float64(*l.FuzzinessLimit)) {
 			continue
 		}

@@ -39,6 +39,7 @@ func (s Separation) Figures() []AnalysisFigure {
 	return []AnalysisFigure{
 		newFigure("layers", partSeparation, s.layers),
 		newFigure("loads", partSeparation, s.loads),
+		newFigure("curve", partSeparation, s.curve),
 		newFigure("accuracy", partSeparation, s.accuracy),
 		newFigure("compression", partSeparation, s.compression),
 		newFigure("discrimination", partSeparation, s.discrimination),
@@ -100,13 +101,17 @@ func (s Separation) loads() (Shown, error) {
 	return Shown{Figure: f, Caption: text.Say("loads caption"), Alt: text.Say("loads alt")}, nil
 }
 
+func (s Separation) curve() (Shown, error) {
+	return curveFigure(s.title(text.Say("curve title", "what", "samples")), "samples", s.Depth.Curves, s.Depth.Layers)
+}
+
 func (s Separation) accuracy() (Shown, error) {
 	f := s.overLayers(text.Say("accuracies title"), "accuracy",
 		s.series("nearest class mean", 0,
 			func(l separation.Layer) (float64, bool) { return l.NearestMeanAccuracy, true }))
-	if s.Depth.Layers[0].Spread != nil {
+	if s.Depth.Layers[0].Probe != nil {
 		f.Series = append(f.Series, s.series("linear probe", 1, func(l separation.Layer) (float64, bool) {
-			if l.Spread == nil {
+			if l.Probe == nil {
 				return 0, false
 			}
 			return l.ProbeAccuracy, true
@@ -183,10 +188,13 @@ func SeparationPage(s Separation, figures []AnalysisFigure) Page {
 	}
 	blocks := []Block{Text(text.Say("numbers")), layerTable("Layers", s.Depth.Layers), s.lawTable()}
 	blocks = append(blocks, figureBlocks(figures, partSeparation)...)
+	collapse := []Block{Text(text.Say("collapse numbers")), s.collapseTable()}
+	if t := s.classifierTable(); t != nil {
+		collapse = append(collapse, *t)
+	}
 	p.Sections = []Section{
 		{Title: text.Say(partSeparation), Blocks: blocks},
-		{Title: text.Say("part collapse"), Blocks: []Block{Text(text.Say("collapse numbers")), s.collapseTable(),
-			s.depthTable()}},
+		{Title: text.Say("part collapse"), Blocks: append(collapse, s.depthTable())},
 	}
 	if cka := s.ckaTable(); cka != nil {
 		p.Sections = append(p.Sections, Section{Title: text.Say("part cka"),
@@ -252,17 +260,12 @@ func (s Separation) lawTable() Table {
 func (s Separation) collapseTable() Table {
 	t := Table{Caption: "Neural collapse", Columns: []Column{{Name: "layer"}, {"NC1", true}, {"NC1, balanced", true},
 		{"NC1, traces", true}, {"NC2 norms", true}, {"NC2 angles", true}, {"NC2 max angle", true}, {"NC2 frame", true},
-		{"NC3", true}, {"NC3 frame", true}, {"NC4", true}, {"VCI", true}}}
+		{"VCI", true}}}
 	for _, l := range s.Depth.Layers {
 		cells := []string{l.Name}
 		for _, v := range []separation.Float{l.NC1, l.NC1Balanced, l.NC1Trace, l.NC2Norms, l.NC2Angles, l.NC2MaxAngle,
 			l.NC2Frame} {
 			cells = append(cells, cell(float64(v)))
-		}
-		if d := l.Duality; d != nil {
-			cells = append(cells, cell(float64(d.NC3)), cell(float64(d.NC3Frame)), percent(d.NC4))
-		} else {
-			cells = append(cells, "–", "–", "–")
 		}
 		if l.Spread != nil {
 			cells = append(cells, cell(float64(l.VariabilityCollapse)))
@@ -272,6 +275,24 @@ func (s Separation) collapseTable() Table {
 		t.Rows = append(t.Rows, Row{Cells: cells})
 	}
 	return t
+}
+
+// classifierTable is the table of the classifier, nil without one.
+func (s Separation) classifierTable() *Table {
+	for _, l := range s.Depth.Layers {
+		c := l.Duality
+		if c == nil {
+			continue
+		}
+		cells := []string{l.Name, percent(c.Accuracy)}
+		for _, v := range []separation.Float{c.NC2Norms, c.NC2Angles, c.NC2MaxAngle, c.NC2Frame, c.NC3, c.NC3Frame} {
+			cells = append(cells, cell(float64(v)))
+		}
+		return &Table{Caption: "Classifier", Columns: []Column{{Name: "layer"}, {"accuracy", true}, {"NC2 norms", true},
+			{"NC2 angles", true}, {"NC2 max angle", true}, {"NC2 frame", true}, {"NC3", true}, {"NC3 frame", true},
+			{"NC4", true}}, Rows: []Row{{Cells: append(cells, percent(c.NC4))}}}
+	}
+	return nil
 }
 
 func (s Separation) depthTable() Table {
@@ -295,7 +316,7 @@ func (s Separation) depthTable() Table {
 		if l.Test != nil {
 			cells[8] = percent(l.Test.NearestMeanAccuracy)
 		}
-		if l.Spread != nil {
+		if l.Probe != nil {
 			cells[9] = percent(l.ProbeAccuracy)
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells})

@@ -71,7 +71,8 @@ func results(rises bool) Results {
 		points := []separation.CurvePoint{{Samples: 32, Mean: layers[0].Fuzziness},
 			{Samples: 1000, Mean: layers[3].Fuzziness}}
 		return Placement{Seed: uint64(seed), Trained: true, Analysis: &study.Analysis{DisplacementL2: 60 * stretch,
-			Layers: layers, Steps: fuzz(4, 2/stretch, 31), Curves: []study.Curve{{Layer: "input", Points: points}}}}
+			Layers: layers, Steps: fuzz(4, 2/stretch, 31),
+			Curves: []separation.LayerCurve{{Layer: "input", Points: points}}}}
 	}
 	r := Results{MNIST: true}
 	few := []Placement{placement(1, 1), placement(2, 1.1), placement(3, 1.2)}

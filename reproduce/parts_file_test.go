@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"dpnbench/dpn/separation"
-	"dpnbench/dpn/study"
 	"dpnbench/internal/fuzzlimit"
 	"dpnbench/plot"
 )
@@ -250,7 +249,7 @@ func TestUse(t *testing.T) {
 			if u, ok := result.(table1Unit); ok && infinite {
 				a := *u.Few.Analysis
 				a.Layers = slices.Clone(a.Layers)
-				a.Layers[0].Fuzziness, a.Curves = nan, []study.Curve{{}}
+				a.Layers[0].Fuzziness, a.Curves = nan, []separation.LayerCurve{{}}
 				u.Few.Analysis = &a
 				result = u
 			}

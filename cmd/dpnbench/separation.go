@@ -29,15 +29,16 @@ sample, and a file of labels with the same rows:
                  FILE.csv or FILE.csv:COLUMN
 
 Features of test samples give accuracies by the means of the training samples. The weights of the
-last linear layer (K x d, as PyTorch has them) give the self-duality of neural collapse. A layer
+last linear layer (K x d, as PyTorch has them) give NC2 to NC4 of neural collapse for them. A layer
 called logits is left out of the laws. docs/separation.md has a recipe for PyTorch.
 
 Columns: D, N to inf and its 95% interval, betw/with, NCM and rank as in "analyze"; NCM test on test
-samples; probe: accuracy of a linear probe on samples that it was not trained on; load: share of the
-layer in the fall of log D, for N -> infinity with a 95% interval; compress: Tr(SSw)/Tr(SSb);
-discrim: 1 minus the largest cosine of two class means; NC1: D/K; NC2: distance of the class means
-from a simplex; VCI: variability collapse index; CDNV: class-distance normalised variance; rank (of
-the second table): stable rank. CKA is the similarity of two layers, 1 for equal ones.
+samples; probe: accuracy of a linear probe, logistic regression, on samples that it was not trained
+on; load: share of the layer in the fall of log D, for N -> infinity with a 95% interval; compress:
+Tr(SSw)/Tr(SSb); discrim: 1 minus the largest cosine of two class means; NC1: D/K; NC2: distance of
+the class means from a simplex; VCI: variability collapse index; CDNV: class-distance normalised
+variance; rank (of the second table): stable rank. CKA is the similarity of two layers, 1 for equal
+ones.
 
 --out gets report.html, separation.json (as --json) and the figures.`
 
@@ -66,7 +67,9 @@ func separationCommand(a *app) *cobra.Command {
 		"`FOLDERS`, one for each epoch, of the files of --features, --test-features and --classifier")
 	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
 	f.IntVar(&z.draws, "draws", 200, "`N` bootstrap draws for the intervals; 0: no intervals")
-	f.Uint64Var(&z.seed, "seed", 1, "`SEED` of the draws")
+	f.IntVar(&z.subsets, "subsets", 10, "`N` subsets of each size for the curves of D against the number of "+
+		"samples, of the first layer and the last; 0: no curves")
+	f.Uint64Var(&z.seed, "seed", 1, "`SEED` of draws and subsets")
 	return c
 }
 
@@ -75,7 +78,7 @@ type features struct {
 	*app
 	features, testFeatures, classifier, epochs []string
 	labels, testLabels, out                    string
-	draws                                      int
+	draws, subsets                             int
 	seed                                       uint64
 
 	open []*array.File
@@ -86,7 +89,7 @@ const separationFile = "separation.json"
 
 // separationFiles returns the names of all files that separation may write.
 func separationFiles() []string {
-	return append(figureFiles("layers", "loads", "accuracy", "compression", "discrimination", "epochs", "pca"),
+	return append(figureFiles("layers", "loads", "curve", "accuracy", "compression", "discrimination", "epochs", "pca"),
 		pageFile, separationFile)
 }
 
@@ -104,6 +107,8 @@ func (z *features) check() error {
 			strings.Join(z.classifier, ","))
 	case z.draws != 0 && (z.draws < leastDraws || z.draws > mostDraws):
 		return fmt.Errorf("--draws %d: expected %d to %d, or 0 for no intervals", z.draws, leastDraws, mostDraws)
+	case z.subsets < 0 || z.subsets > mostSubsets:
+		return fmt.Errorf("--subsets %d: expected 1 to %d, or 0 for no curves", z.subsets, mostSubsets)
 	}
 	files := z.files()
 	for flag, list := range map[string][]string{"--features": z.features, "--test-features": z.testFeatures,
@@ -145,6 +150,7 @@ type separationResult struct {
 	ClassNames []string      `json:"class_names,omitempty"`
 	Epochs     []epochResult `json:"epochs,omitempty"`
 	Draws      int           `json:"draws"`
+	Subsets    int           `json:"subsets"`
 	Seed       uint64        `json:"seed"`
 	Tier       string        `json:"tier"`
 	Threads    int           `json:"threads"`
@@ -201,18 +207,22 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 	if err != nil {
 		return nil, nil, fmt.Errorf("--labels %w", err)
 	}
-	r := &separationResult{Labels: z.labels, ClassNames: labels.Names, Draws: z.draws, Seed: z.seed,
+	r := &separationResult{Labels: z.labels, ClassNames: labels.Names, Draws: z.draws, Subsets: z.subsets, Seed: z.seed,
 		Tier: e.Tier().String(), Threads: e.Threads()}
 	var layers []separation.LayerInput
 	folders := z.epochs
 	if len(folders) == 0 {
 		folders = []string{""}
 	}
-	for _, folder := range folders {
+	for i, folder := range folders {
 		if layers, r.Features, err = z.layers(folder, labels); err != nil {
 			return nil, nil, err
 		}
-		if r.Depth, err = z.measureEpoch(ctx, e, layers, folder); err != nil {
+		o := separation.Options{Engine: e, Draws: z.draws, Seed: z.seed, Spread: true, Probe: true}
+		if i == len(folders)-1 {
+			o.Subsets = z.subsets
+		}
+		if r.Depth, err = z.measureEpoch(ctx, o, layers, folder); err != nil {
 			return nil, nil, err
 		}
 		if len(z.epochs) > 0 {
@@ -226,11 +236,10 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 	return r, layers, nil
 }
 
-func (z *features) measureEpoch(ctx context.Context, e *engine.Engine, layers []separation.LayerInput,
+func (z *features) measureEpoch(ctx context.Context, o separation.Options, layers []separation.LayerInput,
 	folder string) (*separation.Depth, error) {
 	b := z.bar(len(layers), strings.TrimSpace("separation "+folder))
-	depth, err := separation.MeasureDepth(ctx, layers,
-		separation.Options{Engine: e, Draws: z.draws, Seed: z.seed, Spread: true}, func(done int) { set(b, done) })
+	depth, err := separation.MeasureDepth(ctx, layers, o, func(done int) { set(b, done) })
 	finish(b)
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("--features: %w", err)

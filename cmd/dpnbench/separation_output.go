@@ -46,8 +46,9 @@ func (z *features) print(s report.Separation) {
 	}
 	for _, l := range d.Layers {
 		if c := l.Duality; c != nil {
-			z.printf("classifier of %s: accuracy %.2f%%, NC3 %s (frame %s), NC4 %.2f%%\n", l.Name, 100*c.Accuracy,
-				decimals(float64(c.NC3), 4), decimals(float64(c.NC3Frame), 4), 100*c.NC4)
+			z.printf("classifier of %s: accuracy %.2f%%, NC2 %s, NC3 %s (frame %s), NC4 %.2f%%\n", l.Name,
+				100*c.Accuracy, decimals(float64(c.NC2Frame), 4), decimals(float64(c.NC3), 4),
+				decimals(float64(c.NC3Frame), 4), 100*c.NC4)
 		}
 	}
 	if e := d.EffectiveDepth; e.Index >= 0 {
@@ -72,7 +73,7 @@ func (z *features) printLayers(d *separation.Depth) {
 		if l.Test != nil {
 			test = l.Test.NearestMeanAccuracy
 		}
-		if l.Spread != nil {
+		if l.Probe != nil {
 			probe = l.ProbeAccuracy
 		}
 		rows = append(rows, []string{l.Name, fmt.Sprint(l.Dim), decimals(float64(l.Fuzziness), 4), decimals(limit, 4),

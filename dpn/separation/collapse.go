@@ -15,14 +15,20 @@ type Collapse struct {
 	// pseudo-inverse (Tirer and Bruna, ICML 2022). Layer.NC1 weights classes by n_k/n.
 	NC1Balanced Float `json:"nc1_balanced"`
 	NC1Trace    Float `json:"nc1_trace"`
-	// NC2Norms is the standard deviation of the lengths |m_k - m| over their mean, NC2Angles that of the
-	// cosines between m_j - m and m_k - m, and NC2MaxAngle the mean distance of these cosines from
-	// -1/(K-1), that of a simplex (Papyan, Han and Donoho, figures 2 to 4).
+	// Simplex is that of the means minus their mean, m_k - m.
+	Simplex
+}
+
+// Simplex measures how far K vectors are from the corners of a simplex (an equiangular tight frame) around 0.
+type Simplex struct {
+	// NC2Norms is the standard deviation of the lengths of the vectors over their mean, NC2Angles that of
+	// the cosines between two, and NC2MaxAngle the mean distance of these cosines from -1/(K-1), that of a
+	// simplex (Papyan, Han and Donoho, figures 2 to 4, of class means and of classifiers).
 	NC2Norms    Float `json:"nc2_norms"`
 	NC2Angles   Float `json:"nc2_angles"`
 	NC2MaxAngle Float `json:"nc2_max_angle"`
-	// NC2Frame is the Frobenius distance of the Gram matrix of the means, over its norm, from that of
-	// a simplex (Zhu et al., NeurIPS 2021, equation 10).
+	// NC2Frame is the Frobenius distance of the Gram matrix of the vectors, over its norm, from that of
+	// a simplex (Zhu et al., NeurIPS 2021, equation 10, of classifiers).
 	NC2Frame Float `json:"nc2_frame"`
 }
 
@@ -36,11 +42,14 @@ type Classifier struct {
 	Bias []float64
 }
 
-// Duality compares a classifier with the class means. Both are 0 in the limit of neural collapse.
+// Duality compares a classifier with a simplex, and with the class means. All but Accuracy are 0 in the limit of
+// neural collapse.
 type Duality struct {
+	// Simplex is that of the rows of W.
+	Simplex
 	// NC3 is |W/|W| - M/|M|| in Frobenius norms, where M has the rows m_k - m (Papyan, Han and Donoho,
-	// figure 5), and NC3Frame the distance of W M^T/|W M^T| from the Gram matrix of a simplex (Zhu et
-	// al., equation 11).
+	// whose figure 5 shows its square), and NC3Frame the distance of W M^T/|W M^T| from the Gram matrix of
+	// a simplex (Zhu et al., equation 11).
 	NC3      Float `json:"nc3"`
 	NC3Frame Float `json:"nc3_frame"`
 	// NC4 is the share of samples that the classifier assigns to another class than the nearest mean
@@ -68,7 +77,15 @@ func (sc *scatter) centred() []float64 {
 func (sc *scatter) collapse(balanced Fuzziness) Collapse {
 	classes, dim := len(sc.labels), sc.dim
 	m := sc.centred()
-	gram := products(m, m, dim)
+	return Collapse{
+		NC1Balanced: balanced.D / Float(classes),
+		NC1Trace:    Float(balanced.WithinTrace / balanced.BetweenTrace),
+		Simplex:     simplex(products(m, m, dim), classes),
+	}
+}
+
+// simplex compares vectors, given their Gram matrix, with a simplex.
+func simplex(gram []float64, classes int) Simplex {
 	lengths := make([]float64, classes)
 	for k := range lengths {
 		lengths[k] = math.Sqrt(gram[k*classes+k])
@@ -80,18 +97,13 @@ func (sc *scatter) collapse(balanced Fuzziness) Collapse {
 		}
 	}
 	mean, std := moments(lengths)
-	c := Collapse{
-		NC1Balanced: balanced.D / Float(classes),
-		NC1Trace:    Float(balanced.WithinTrace / balanced.BetweenTrace),
-		NC2Norms:    Float(std / mean),
-		NC2Frame:    Float(frameDistance(gram, classes)),
-	}
+	s := Simplex{NC2Norms: Float(std / mean), NC2Frame: Float(frameDistance(gram, classes))}
 	_, std = moments(cosines)
-	c.NC2Angles = Float(std)
+	s.NC2Angles = Float(std)
 	for _, v := range cosines {
-		c.NC2MaxAngle += Float(math.Abs(v+1/float64(classes-1)) / float64(len(cosines)))
+		s.NC2MaxAngle += Float(math.Abs(v+1/float64(classes-1)) / float64(len(cosines)))
 	}
-	return c
+	return s
 }
 
 // discrimination is Layer.Discrimination.
@@ -191,7 +203,8 @@ func (sc *scatter) duality(c *Classifier) (*Duality, error) {
 		sum += float64(d * d)
 	}
 	frame := frameDistance(products(c.Weights, m, sc.dim), classes)
-	return &Duality{NC3: Float(math.Sqrt(sum)), NC3Frame: Float(frame)}, nil
+	return &Duality{Simplex: simplex(products(c.Weights, c.Weights, sc.dim), classes), NC3: Float(math.Sqrt(sum)),
+		NC3Frame: Float(frame)}, nil
 }
 
 // classes returns the index of the class of each label of other samples.

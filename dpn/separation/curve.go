@@ -33,15 +33,24 @@ type CurvePoint struct {
 	Limit Float `json:"limit"`
 }
 
+// LayerCurve is how D of one layer depends on the number of samples.
+type LayerCurve struct {
+	Layer  string       `json:"layer"`
+	Points []CurvePoint `json:"points"`
+}
+
 // CurveOptions holds the settings of Curve. The zero value is ready to use.
 type CurveOptions struct {
-	Sizes   []int  // of the subsets, increasing (nil: 32, 100, 320, 1000 and so on up to n)
+	Sizes   []int  // of the subsets, increasing (nil: 32, 100, 320, 1000 and so on, and n)
 	Subsets int    // of each size (0: 20)
 	Seed    uint64 // of the draws
+
+	rows int // of the whole set, the most samples for Limit (0: as many as bootstrapFloats allows)
 }
 
 // Curve measures how D depends on the number of samples: it draws subsets without replacement
-// and measures D of each. The result has the same bits on every machine.
+// and measures D of each. Subsets of more than 2^25 features (rows times Width) are not among the default sizes,
+// because their time would be that of hundreds of passes. The result has the same bits on every machine.
 func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]CurvePoint, error) {
 	s, err := checked(in)
 	if err != nil {
@@ -58,14 +67,7 @@ func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]C
 		return nil, fmt.Errorf("separation: %d subsets: expected 1 or more", o.Subsets)
 	}
 	if o.Sizes == nil {
-		for size := 10; size < n; size *= 10 {
-			for _, v := range []int{size, size * 32 / 10} {
-				if v >= 32 && v < n {
-					o.Sizes = append(o.Sizes, v)
-				}
-			}
-		}
-		o.Sizes = append(o.Sizes, n)
+		o.Sizes = curveSizes(n, s.Width())
 	}
 	out := make([]CurvePoint, 0, len(o.Sizes))
 	for at, size := range o.Sizes {
@@ -76,9 +78,10 @@ func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]C
 		if size == n {
 			p.Subsets = 1
 		}
-		// otherwise its samples have only one class
-		if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil {
-			p.First = f.D
+		if size < n { // an error says that its samples have only one class
+			if f, err := MeasureFuzziness(s.first(size), e.Threads()); err == nil {
+				p.First = f.D
+			}
 		}
 		order := make([]int, n)
 		for i := range order {
@@ -106,8 +109,11 @@ func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]C
 			if err != nil {
 				return nil, fmt.Errorf("%d samples: %w", size, err)
 			}
+			if size == n {
+				p.First = f.D
+			}
 			values = append(values, float64(f.D))
-			limit, err := EstimateLimit(ctx, e, part)
+			limit, err := estimateLimit(ctx, e, part, o.rows)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -120,6 +126,22 @@ func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]C
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// curveFloats is the largest number of features in a subset of Curve, unless it is the whole set.
+const curveFloats = 1 << 25
+
+// curveSizes are the default sizes of subsets.
+func curveSizes(n, width int) []int {
+	var out []int
+	for size := 10; size < n; size *= 10 {
+		for _, v := range []int{size, size * 32 / 10} {
+			if v >= 32 && v < n && v <= curveFloats/width {
+				out = append(out, v)
+			}
+		}
+	}
+	return append(out, n)
 }
 
 // summarise sets the statistics of the subsets that have a D.

@@ -37,6 +37,8 @@ type Depth struct {
 	// an Engine. CKASamples is the number of samples used.
 	CKA        [][]Float `json:"cka"`
 	CKASamples int       `json:"cka_samples"`
+	// Curves are those of the first and the last layer of the law, nil without Options.Subsets.
+	Curves []LayerCurve `json:"curves,omitempty"`
 }
 
 // Laws are fits over depth. Each is nil if some layer's value does not allow it.
@@ -95,7 +97,9 @@ func MeasureDepth(ctx context.Context, layers []LayerInput, o Options, progress 
 		}
 		widest = max(widest, samples[i].Width())
 	}
-	o.bootstrapRows = bootstrapRows(widest) // the same samples at all layers
+	if o.heldRows == 0 {
+		o.heldRows = bootstrapRows(widest) // the same samples at all layers
+	}
 	d := &Depth{EffectiveDepth: EffectiveDepth{Error: effectiveError, Index: -1}}
 	for i, l := range layers {
 		o.Test, o.Classifier = l.Test, l.Classifier
@@ -115,9 +119,33 @@ func MeasureDepth(ctx context.Context, layers []LayerInput, o Options, progress 
 	d.Laws = FitLaws(d.Layers)
 	d.Loads = loads(withoutLogits(d.Layers))
 	if o.Engine != nil && d.Samples >= 4 {
-		return d, d.align(ctx, samples, o)
+		if err := d.align(ctx, samples, o); err != nil {
+			return nil, err
+		}
 	}
-	return d, nil
+	return d, d.curves(ctx, samples, o)
+}
+
+// curves sets Curves.
+func (d *Depth) curves(ctx context.Context, samples []Samples, o Options) error {
+	var ends []int
+	for i, l := range d.Layers {
+		if l.Name != LogitsName {
+			ends = append(ends, i)
+		}
+	}
+	if o.Subsets == 0 || len(ends) == 0 {
+		return nil
+	}
+	for _, i := range slices.Compact([]int{ends[0], ends[len(ends)-1]}) {
+		points, err := Curve(ctx, o.Engine, samples[i], CurveOptions{Subsets: o.Subsets, Seed: o.Seed,
+			rows: o.heldRows})
+		if err != nil {
+			return fmt.Errorf("layer %q: %w", d.Layers[i].Name, err)
+		}
+		d.Curves = append(d.Curves, LayerCurve{d.Layers[i].Name, points})
+	}
+	return nil
 }
 
 // align sets CKA.

@@ -177,7 +177,7 @@ func TestSourceIsASet(t *testing.T) {
 		}
 		counted := &counting{Source: samples.Source}
 		samples.Source = counted
-		o := Options{Engine: e, Draws: 20, Spread: dim < 100}
+		o := Options{Engine: e, Draws: 20, Spread: dim < 100, Probe: dim < 100}
 		want, err := Measure(context.Background(), "x", set, o)
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func TestSourceIsASet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bits(got) != bits(want) || got.FuzzinessCI[0] != want.FuzzinessCI[0] ||
-			o.Spread && *got.Spread != *want.Spread {
+			o.Spread && (*got.Spread != *want.Spread || *got.Probe != *want.Probe) {
 			t.Errorf("%d features of a source have other statistics than the same numbers in a set", dim)
 		}
 		if most := counted.most.Load(); most > scanFloats {
@@ -209,8 +209,8 @@ func TestCollapsed(t *testing.T) {
 		}
 		classifier.Weights[k*8+k] = 0.8
 	}
-	l, err := Measure(context.Background(), "x", sets[0], Options{Engine: e, Spread: true, Classifier: classifier,
-		Test: sets[0]})
+	l, err := Measure(context.Background(), "x", sets[0], Options{Engine: e, Spread: true, Probe: true,
+		Classifier: classifier, Test: sets[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestDepthErrors(t *testing.T) {
 		{[]LayerInput{{Name: "a", Input: sets[0], Classifier: &Classifier{Dim: 4, Weights: make([]float64, 8)}}},
 			"classifier of 2 x 4 weights: expected 3 x 4"},
 	} {
-		_, err := MeasureDepth(context.Background(), c.layers, Options{Engine: e, Spread: true}, nil)
+		_, err := MeasureDepth(context.Background(), c.layers, Options{Engine: e, Spread: true, Probe: true}, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, c.want)
 		}

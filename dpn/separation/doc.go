@@ -55,7 +55,7 @@
 //   - Nearest-class-mean accuracy: the share of samples nearest to their own mean.
 //   - Compression and discrimination: Tr(SSw)/Tr(SSb), and 1 minus the largest cosine of two class
 //     means (Wang et al., 2023).
-//   - Variability collapse index and linear probe: [Spread].
+//   - Variability collapse index: [Spread]. Linear probe: [Probe].
 //   - Explained variance: eigenvalues of the covariance (divisor n) over its trace.
 //   - Displacement: the Frobenius norm of X' - X, and the mean length of its rows.
 //
@@ -67,8 +67,8 @@
 //
 // # Numbers
 //
-// All results are computed in float64 (except the products of a bootstrap, of CKA, and of a Spread of
-// very many features) and have the same bits for every number of threads. A [Layer] also has the same
+// All results are computed in float64 (except the products of a bootstrap, of CKA, of a Probe, and of a
+// Spread of very many features) and have the same bits for every number of threads. A [Layer] also has the same
 // bits on all architectures; a [Law] may differ in the last digits, because it uses the logarithm of
 // package math.
 package separation

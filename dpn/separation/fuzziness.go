@@ -42,7 +42,25 @@ func MeasureFuzziness(in Input, threads int) (Fuzziness, error) {
 	return sc.fuzziness()
 }
 
-// fuzziness works in the K x K Gram matrix G = M M^T, whose non-zero
+// fuzziness returns the fuzziness of the classes with the weights of sc.
+func (sc *scatter) fuzziness() (Fuzziness, error) {
+	s, err := sc.spectrum()
+	if err != nil {
+		return Fuzziness{}, err
+	}
+	_, _, err = sc.within([]*weighting{s}, false)
+	return s.Fuzziness, err
+}
+
+// weighting is D of classes of some weights: the eigenvalues of SSb that count, with their eigenvectors (rows of
+// width dim). Its Fuzziness lacks what depends on SSw until within sets it.
+type weighting struct {
+	Fuzziness
+	lambda, directions []float64
+	weights            []float64 // of a row of each class; 1 if classes have weights n_k/n
+}
+
+// spectrum works in the K x K Gram matrix G = M M^T, whose non-zero
 // eigenvalues lambda_j are those of SSb = M^T M. With u_j the eigenvectors of G,
 // v_j = M^T u_j / sqrt(lambda_j) are those of SSb, and
 //
@@ -51,22 +69,20 @@ func MeasureFuzziness(in Input, threads int) (Fuzziness, error) {
 //
 // so no d x d matrix is needed: SSw is only applied to at most K-1 directions, by projecting the
 // samples to them.
-func (sc *scatter) fuzziness() (Fuzziness, error) {
+func (sc *scatter) spectrum() (*weighting, error) {
 	dim, classes := sc.dim, len(sc.labels)
 	m := sc.deviations()
-	gram := make([]float64, classes*classes)
-	var f Fuzziness
-	for a := range classes {
-		for b := range a + 1 {
-			g := linalg.Dot(m[a*dim:(a+1)*dim], m[b*dim:(b+1)*dim])
-			gram[a*classes+b], gram[b*classes+a] = g, g
-		}
-		f.BetweenTrace += gram[a*classes+a]
+	gram := products(m, m, dim)
+	f := &weighting{weights: make([]float64, classes)}
+	for k, count := range sc.counts {
+		f.BetweenTrace += gram[k*classes+k]
+		f.weights[k] = sc.weights[k] / (float64(count) / float64(sc.set.Len()))
 	}
-	lambda, u, err := linalg.SymmetricEigen(context.Background(), gram, classes)
+	lambda, u, err := linalg.SymmetricEigen(sc.ctx, gram, classes)
 	if err != nil {
-		return Fuzziness{}, err
+		return nil, err
 	}
+	f.lambda = lambda
 
 	// Two kinds of rounding errors turn a zero eigenvalue into a positive one: those of the Gram
 	// matrix, relative to the largest eigenvalue, and those of the class means, relative to the
@@ -78,7 +94,6 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		float64(max(classes, dim))*eps*max(lambda[0], 0),
 		rounding*rounding*sc.meanSquare,
 	)
-	var directions []float64
 	for j := 0; j < classes-1 && lambda[j] > f.Tolerance; j++ {
 		v := make([]float64, dim)
 		for k := range classes {
@@ -88,19 +103,20 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		length := linalg.Norm(v)
 		lambda[j] = length * length
 		linalg.Scale(1/length, v)
-		directions = append(directions, v...)
+		f.directions = append(f.directions, v...)
 		f.Rank++
 		f.SmallestEigenvalue = lambda[j]
 	}
+	return f, nil
+}
 
-	var along []float64
-	if f.WithinTrace, along, err = sc.within(directions); err != nil {
-		return Fuzziness{}, err
-	}
+// set sets what depends on SSw: its trace, and v^T SSw v along the directions.
+func (f *weighting) set(trace float64, along []float64) {
+	f.WithinTrace = trace
 	var d float64
 	for j, s := range along {
-		d += s / lambda[j]
-		f.Product += float64(s * lambda[j])
+		d += s / f.lambda[j]
+		f.Product += float64(s * f.lambda[j])
 	}
 	if f.Rank == 0 {
 		// The pseudo-inverse of zero is zero, so D would be 0, as for perfectly separated classes.
@@ -110,5 +126,4 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 		}
 	}
 	f.D = Float(d)
-	return f, nil
 }

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -16,20 +17,22 @@ type Options struct {
 	// the results.
 	Threads int
 
-	// Engine computes the products of features that Draws, Spread and CKA need; nil without them.
+	// Engine computes the products of features that Draws, Subsets, Spread, Probe and CKA need; nil without them.
 	Engine *engine.Engine
 	// Draws is the number of bootstrap draws for the interval of D (0: none), Seed their seed. There is
 	// no interval where a class has only one sample, or with more than MostIntervalClasses classes.
 	Draws int
 	Seed  uint64
-	// Spread asks for Layer.Spread, unless features are wider than MostSpreadWidth.
-	Spread bool
+	// Subsets of each size, for the curves of D over the number of samples of MeasureDepth (0: none).
+	Subsets int
+	// Spread asks for Layer.Spread, unless features are wider than MostSpreadWidth, and Probe for Layer.Probe.
+	Spread, Probe bool
 	// Test, unless nil, are other samples of the same features, for Layer.Test.
 	Test Input
 	// Classifier, unless nil, is the linear classifier that reads the layer, for Layer.Duality.
 	Classifier *Classifier
 
-	bootstrapRows int // see BootstrapOptions
+	heldRows int // the most samples in memory, of Draws, Subsets and Probe (0: as many as bootstrapFloats allows)
 }
 
 // MostIntervalClasses is the largest number of classes with intervals: a draw takes time with its cube.
@@ -106,8 +109,9 @@ type Layer struct {
 	// StableRank is the total variance over the largest eigenvalue of the covariance, at least 1 and at
 	// most its rank (Rudelson and Vershynin, J. ACM 54, 2007).
 	StableRank Float `json:"stable_rank"`
-	// Spread, Test and Duality are nil unless Options asks for them.
+	// Spread, Probe, Test and Duality are nil unless Options asks for them.
 	*Spread
+	*Probe
 	Test    *Test    `json:"test,omitempty"`
 	Duality *Duality `json:"classifier,omitempty"`
 
@@ -143,7 +147,7 @@ func Measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 
 // interval sets the interval of D.
 func (l *Layer) interval(ctx context.Context, s Samples, o Options) error {
-	b, err := Bootstrap(ctx, o.Engine, s, BootstrapOptions{Draws: o.Draws, Seed: o.Seed, rows: o.bootstrapRows})
+	b, err := Bootstrap(ctx, o.Engine, s, BootstrapOptions{Draws: o.Draws, Seed: o.Seed, rows: o.heldRows})
 	if err != nil {
 		return err
 	}
@@ -151,7 +155,7 @@ func (l *Layer) interval(ctx context.Context, s Samples, o Options) error {
 	return nil
 }
 
-// others sets the statistics that need a test, a classifier or the covariance within classes.
+// others sets the statistics that need a test, a classifier or a probe.
 func (sc *scatter) others(l *Layer, o Options) error {
 	var test *Samples
 	if o.Test != nil {
@@ -183,9 +187,9 @@ func (sc *scatter) others(l *Layer, o Options) error {
 			l.Duality.Accuracy, l.Duality.NC4 = s.classifier, s.differ
 		}
 	}
-	if o.Spread && sc.dim <= MostSpreadWidth {
+	if o.Probe {
 		var err error
-		l.Spread, err = sc.spread(o.Engine, l.Rank, test)
+		l.Probe, err = sc.probe(o.Engine, test, cmp.Or(o.heldRows, bootstrapRows(sc.dim)))
 		return err
 	}
 	return nil
@@ -206,6 +210,30 @@ func checkedTest(sc *scatter, in Input) (Samples, error) {
 		return s, fmt.Errorf("test: %w", err)
 	}
 	return s, nil
+}
+
+// covariances returns the principal components and, if asked for, the Spread, whose covariance matrix saves the
+// former from reading the samples again.
+func (sc *scatter) covariances(o Options, f *weighting) (*PCA, *Spread, error) {
+	if !o.Spread || sc.dim > MostSpreadWidth {
+		pca, err := fitPCA(sc.ctx, sc.set, o.Components, o.Threads)
+		return pca, nil, err
+	}
+	w, err := sc.covarianceWithin(o.Engine)
+	if err != nil {
+		return nil, nil, err
+	}
+	var pca *PCA
+	if small := min(sc.set.Len(), sc.dim); sparse(small, o.Components) {
+		pca, err = sc.leading(w.w, f.BetweenTrace, o.Components)
+	} else {
+		pca, err = fitPCA(sc.ctx, sc.set, o.Components, o.Threads)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	index, err := sc.collapseIndex(w, f.Rank)
+	return pca, &Spread{Float(index)}, err
 }
 
 // noiseShare is Layer.NoiseShare. The means of n_k samples with covariance S_k add
@@ -242,23 +270,20 @@ func measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 	if err != nil {
 		return Layer{}, err
 	}
-	f, err := sc.fuzziness()
+	f, err := sc.spectrum()
 	if err != nil {
 		return Layer{}, err
 	}
-	balanced, err := sc.balanced().fuzziness()
+	balanced, err := sc.balanced().spectrum()
 	if err != nil {
 		return Layer{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return Layer{}, err
-	}
-	traces, right, err := sc.nearest()
+	traces, right, err := sc.within([]*weighting{f, balanced}, true)
 	if err != nil {
 		return Layer{}, err
 	}
 	distance, variance := sc.classDistances(traces)
-	pca, err := fitPCA(ctx, s, o.Components, o.Threads)
+	pca, spread, err := sc.covariances(o, f)
 	if err != nil {
 		return Layer{}, err
 	}
@@ -287,14 +312,15 @@ func measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 
 		ClassDistanceVariance: Float(variance),
 		NearestMeanAccuracy:   float64(right) / float64(s.Len()),
-		NoiseShare:            Float(sc.noiseShare(traces, f)),
+		NoiseShare:            Float(sc.noiseShare(traces, f.Fuzziness)),
 
-		Collapse:       sc.collapse(balanced),
+		Collapse:       sc.collapse(balanced.Fuzziness),
 		Compression:    Float(f.WithinTrace / f.BetweenTrace),
 		Discrimination: Float(sc.discrimination()),
 		StableRank:     Float(pca.TotalVariance / pca.Eigenvalues[0]),
 
-		PCA: pca,
+		PCA:    pca,
+		Spread: spread,
 	}
 	if err := sc.others(&layer, o); err != nil {
 		return Layer{}, err

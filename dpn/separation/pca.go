@@ -72,7 +72,7 @@ func fitPCA(ctx context.Context, src Source, q, threads int) (*PCA, error) {
 	}
 	q = min(q, dim)
 	switch small := min(rows, dim); {
-	case small > denseSize && 8*q <= small:
+	case sparse(small, q):
 		p.Method = "krylov"
 		err = p.lanczos(ctx, c, q)
 	case dim <= rows:
@@ -85,16 +85,24 @@ func fitPCA(ctx context.Context, src Source, q, threads int) (*PCA, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.ExplainedVariance = make([]float64, q)
+	p.finish()
+	return p, nil
+}
+
+// sparse reports whether q components are found by Krylov iteration, where the smaller of rows and features is small.
+func sparse(small, q int) bool { return small > denseSize && 8*q <= small }
+
+// finish sets ExplainedVariance and the signs of the components.
+func (p *PCA) finish() {
+	p.ExplainedVariance = make([]float64, len(p.Eigenvalues))
 	for i, v := range p.Eigenvalues {
 		// Rounding may make a zero eigenvalue slightly negative.
 		p.Eigenvalues[i] = max(v, 0)
 		if p.TotalVariance > 0 {
 			p.ExplainedVariance[i] = p.Eigenvalues[i] / p.TotalVariance
 		}
-		fixSign(p.Components[i*dim : (i+1)*dim])
+		fixSign(p.Components[i*p.Dim : (i+1)*p.Dim])
 	}
-	return p, nil
 }
 
 // dense decomposes the d x d covariance matrix.
@@ -142,10 +150,15 @@ func (p *PCA) gram(ctx context.Context, c *covariance, q int) error {
 // lanczos computes the components by products with the covariance matrix, which is never
 // formed. Each iteration is one pass over the features.
 func (p *PCA) lanczos(ctx context.Context, c *covariance, q int) error {
+	return p.krylov(ctx, q, func(out, in []float64) error { return c.apply(ctx, out, in) })
+}
+
+// krylov computes the components of the matrix that apply multiplies rows of in with.
+func (p *PCA) krylov(ctx context.Context, q int, apply func(out, in []float64) error) error {
 	var failed error
-	k, err := linalg.BlockLanczos(ctx, c.dim, q, func(out, in []float64) {
+	k, err := linalg.BlockLanczos(ctx, p.Dim, q, func(out, in []float64) {
 		if failed == nil {
-			failed = c.apply(ctx, out, in)
+			failed = apply(out, in)
 		}
 	})
 	if err = cmp.Or(ctx.Err(), failed, err); err != nil {

@@ -1,6 +1,7 @@
 package separation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -168,12 +169,13 @@ func (s Samples) stratified(most int) Samples {
 	return s.rows(at)
 }
 
-// limitDraws is the number of draws of EstimateLimit. Using so few adds 2.5% to the standard error.
+// limitDraws is the number of draws of estimateLimit. Using so few adds 2.5% to the standard error.
 const limitDraws = 2 * drawsAtOnce
 
-// EstimateLimit returns Sampling.Limit, computed from only 32 draws. It is NaN if that is undetermined.
-func EstimateLimit(ctx context.Context, e *engine.Engine, in Input) (float64, error) {
-	b, err := newBootstrap(ctx, e, in)
+// estimateLimit returns Sampling.Limit, computed from only 32 draws from at most rows samples (0: as many as
+// bootstrapFloats allows). It is NaN if that is undetermined.
+func estimateLimit(ctx context.Context, e *engine.Engine, s Samples, rows int) (float64, error) {
+	b, err := newBootstrap(ctx, e, s.stratified(cmp.Or(rows, bootstrapRows(s.Width()))))
 	if err != nil {
 		return 0, err
 	}

@@ -438,9 +438,18 @@ func TestBootstrapUndetermined(t *testing.T) {
 	for i := range 40 {
 		flat.X, flat.Labels = append(flat.X, float32(i%4*3+i%3), 7), append(flat.Labels, byte(i%4))
 	}
-	if d, err := EstimateLimit(context.Background(), e, flat); err != nil || !math.IsNaN(d) {
+	if d, err := estimateLimit(context.Background(), e, samplesOf(t, flat), 0); err != nil || !math.IsNaN(d) {
 		t.Errorf("means on a line: %v, %v: want NaN", d, err)
 	}
+}
+
+func samplesOf(t *testing.T, in Input) Samples {
+	t.Helper()
+	s, err := in.samples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func TestSamplingErrors(t *testing.T) {

@@ -138,29 +138,51 @@ func (sc *scatter) classMean(k int) []float64 {
 	return sc.means[k*sc.dim : (k+1)*sc.dim]
 }
 
-// within returns Tr(SSw), and v^T SSw v for each of the given directions (rows
-// of width dim), in one pass over the features.
-func (sc *scatter) within(directions []float64) (trace float64, along []float64, err error) {
-	dim, n := sc.dim, sc.set.Len()
-	r := len(directions) / dim
-	weights := make([]float64, len(sc.counts)) // weight of a row in each class; 1 if classes have weights n_k/n
-	for k, count := range sc.counts {
-		weights[k] = sc.weights[k] / (float64(count) / float64(n))
+// within reads the samples once and sets D of each weighting. If asked for, it also returns the trace of each
+// class's covariance (divisor n_k), and the number of rows nearest to the mean of their own class. Ties go to
+// the lower class.
+func (sc *scatter) within(weightings []*weighting, nearest bool) (traces []float64, right int, err error) {
+	dim, classes := sc.dim, len(sc.labels)
+	all := classes + 1
+	for _, s := range weightings {
+		all += s.Rank + 1
 	}
-	along = make([]float64, r+1)
-	err = sc.sum(along, func(sum, t []float64, i int) {
-		mean, weight := sc.classMean(int(sc.class[i])), weights[sc.class[i]]
-		for j, m := range mean {
+	sums := make([]float64, all)
+	err = sc.sum(sums, func(sum, t []float64, i int) {
+		own := int(sc.class[i])
+		if nearest {
+			best, distance := sc.nearestMean(t, own)
+			sum[own] += distance
+			if best == own {
+				sum[classes]++
+			}
+		}
+		for j, m := range sc.classMean(own) {
 			t[j] -= m
 		}
-		sum[r] += float64(weight * linalg.Dot(t, t))
-		for v := range r {
-			p := linalg.Dot(t, directions[v*dim:(v+1)*dim])
-			sum[v] += float64(weight * float64(p*p))
+		square := linalg.Dot(t, t)
+		at := classes + 1
+		for _, s := range weightings {
+			weight := s.weights[own]
+			for v := range s.Rank {
+				p := linalg.Dot(t, s.directions[v*dim:(v+1)*dim])
+				sum[at+v] += float64(weight * float64(p*p))
+			}
+			at += s.Rank + 1
+			sum[at-1] += float64(weight * square)
 		}
 	})
-	linalg.Scale(1/float64(n), along[:r])
-	return along[r] / float64(n), along[:r], err
+	at := classes + 1
+	for _, s := range weightings {
+		along := sums[at : at+s.Rank]
+		linalg.Scale(1/float64(sc.set.Len()), along)
+		at += s.Rank + 1
+		s.set(sums[at-1]/float64(sc.set.Len()), along)
+	}
+	for k, count := range sc.counts {
+		sums[k] /= float64(count)
+	}
+	return sums[:classes], int(sums[classes]), err
 }
 
 // sum adds to sums what f adds for each row t (minus ref, and its to change) at index i.
@@ -201,25 +223,6 @@ func (sc *scatter) deviations() []float64 {
 		}
 	}
 	return m
-}
-
-// nearest returns the trace of each class's covariance (divisor n_k), and the number of rows
-// nearest to the mean of their own class. Ties go to the lower class.
-func (sc *scatter) nearest() (traces []float64, right int, err error) {
-	classes := len(sc.labels)
-	sums := make([]float64, classes+1)
-	err = sc.sum(sums, func(sum, t []float64, i int) {
-		own := int(sc.class[i])
-		best, distance := sc.nearestMean(t, own)
-		sum[own] += distance
-		if best == own {
-			sum[classes]++
-		}
-	})
-	for k, count := range sc.counts {
-		sums[k] /= float64(count)
-	}
-	return sums[:classes], int(sums[classes]), err
 }
 
 // nearestMean returns the class whose mean is nearest to t (minus ref), and the squared distance

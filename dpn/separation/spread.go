@@ -3,7 +3,6 @@ package separation
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
@@ -19,67 +18,10 @@ type Spread struct {
 	// eigenvalue added to SSw, the size of its rounding errors; 2^-20 if n Width^2 is above 2^36, where
 	// its products are in float32.
 	VariabilityCollapse Float `json:"variability_collapse"`
-	// ProbeAccuracy is the accuracy of a linear probe: linear discriminant analysis with the class
-	// shares as priors, and the covariance within classes shrunk as by Ledoit and Wolf (J. Multivariate
-	// Anal. 88, 2004), so that it needs no setting. It is trained on all samples and scored on those of
-	// the test; without a test it is trained on 4/5 of each class and scored on ProbeSamples, every
-	// fifth of a class.
-	ProbeAccuracy float64 `json:"probe_accuracy"`
-	ProbeSamples  int     `json:"probe_samples"`
-	// Shrinkage is the weight of the multiple of the identity in that covariance.
-	Shrinkage float64 `json:"probe_shrinkage"`
 }
 
 // MostSpreadWidth is the largest width of features for a Spread, whose matrices have Width^2 numbers.
 const MostSpreadWidth = 8192
-
-// heldOut is the share of each class that the linear probe is scored on: one in so many.
-const heldOut = 5
-
-// spread measures the samples of sc. test is nil, or other samples that the probe is scored on.
-func (sc *scatter) spread(e *engine.Engine, rank int, test *Samples) (*Spread, error) {
-	train, score := sc, test
-	if test == nil {
-		var in, out []int
-		seen := make([]int, len(sc.labels))
-		for i, k := range sc.class {
-			if seen[k]++; seen[k]%heldOut == 0 {
-				out = append(out, i)
-			} else {
-				in = append(in, i)
-			}
-		}
-		if len(out) > 0 {
-			held := sc.set.rows(out)
-			score = &held
-			var err error
-			if train, err = newScatter(sc.ctx, sc.set.rows(in), sc.threads); err != nil {
-				return nil, err
-			}
-		}
-	}
-	w, err := train.covarianceWithin(e)
-	if err != nil {
-		return nil, err
-	}
-	out := &Spread{}
-	if score != nil {
-		probe, shrinkage := train.discriminants(w)
-		s, err := train.score(*score, probe)
-		if err != nil {
-			return nil, err
-		}
-		out.ProbeAccuracy, out.ProbeSamples, out.Shrinkage = s.classifier, score.Len(), shrinkage
-	}
-	if train != sc {
-		if w, err = sc.covarianceWithin(e); err != nil {
-			return nil, err
-		}
-	}
-	index, err := sc.collapseIndex(w, rank)
-	out.VariabilityCollapse = Float(index)
-	return out, err
-}
 
 // exactProducts is the largest n d^2 for which SSw is computed in float64, which takes some ten seconds.
 const exactProducts = 1 << 36
@@ -87,7 +29,6 @@ const exactProducts = 1 << 36
 // within is SSw of the classes weighted by n_k/n, with what a Spread needs to know of it.
 type within struct {
 	w        []float64
-	fourth   float64 // the mean of |x - m_k|^4
 	rounding float64 // of w, relative to its mean eigenvalue
 }
 
@@ -101,17 +42,15 @@ func (sc *scatter) covarianceWithin(e *engine.Engine) (*within, error) {
 		add, out.rounding = sc.engineProducts(e, out.w), 0x1p-20
 	}
 	err := blocks(sc.ctx, sc.set, sc.threads, func(from int, x []float64) {
-		squares := make([]float64, len(x)/dim)
-		parallel.Each(len(squares), sc.threads, func(i int) {
-			t := x[i*dim : (i+1)*dim]
-			linalg.Axpy(-1, sc.ref, t)
-			linalg.Axpy(-1, sc.classMean(int(sc.class[from+i])), t)
-			s := linalg.Dot(t, t)
-			squares[i] = s * s
+		rows := len(x) / dim
+		parallel.Each(chunkCount(rows, rowsPerChunk), sc.threads, func(c int) {
+			lo, hi := chunkBounds(rows, rowsPerChunk, c)
+			for i := lo; i < hi; i++ {
+				t := x[i*dim : (i+1)*dim]
+				linalg.Axpy(-1, sc.ref, t)
+				linalg.Axpy(-1, sc.classMean(int(sc.class[from+i])), t)
+			}
 		})
-		for _, s := range squares {
-			out.fourth += s / n
-		}
 		add(x)
 	})
 	mirror(out.w, dim, 1/n)
@@ -218,32 +157,32 @@ func (sc *scatter) collapseIndex(v *within, rank int) (float64, error) {
 	return index, nil
 }
 
-// discriminants returns the linear probe, and the shrinkage of SSw.
-func (sc *scatter) discriminants(v *within) (*Classifier, float64) {
-	dim, classes, w := sc.dim, len(sc.labels), slices.Clone(v.w)
-	scale := trace(w, dim) / float64(dim)
-	var squares float64 // |SSw|^2
-	for i := range dim {
-		squares += linalg.Dot(w[i*dim:(i+1)*dim], w[i*dim:(i+1)*dim])
-	}
-	shrinkage := 1.0
-	if distance := squares - float64(dim)*scale*scale; distance > 0 {
-		shrinkage = min(1, max(0, v.fourth-squares)/float64(sc.set.Len())/distance)
-	}
-	for i := range w {
-		w[i] *= 1 - shrinkage
-	}
-	if scale == 0 {
-		scale = 1 // the nearest mean
-	}
-	c := &Classifier{Dim: dim, Weights: slices.Clone(sc.means), Bias: make([]float64, classes)}
-	sc.factor(w, max(shrinkage, v.rounding), scale)
-	parallel.Each(classes, sc.threads, func(k int) {
-		row := c.Weights[k*dim : (k+1)*dim]
-		linalg.SolveLower(w, dim, row, 0)
-		linalg.SolveLowerT(w, dim, row)
-		// Means and rows are relative to ref, the classified features are not.
-		c.Bias[k] = math.Log(sc.weights[k]) - linalg.Dot(row, sc.classMean(k))/2 - linalg.Dot(row, sc.ref)
+// leading returns the q leading principal components from SSw and the class means.
+func (sc *scatter) leading(w []float64, between float64, q int) (*PCA, error) {
+	dim := sc.dim
+	p := &PCA{Dim: dim, Mean: append([]float64(nil), sc.ref...), TotalVariance: trace(w, dim) + between,
+		Method: "krylov"}
+	linalg.Axpy(1, sc.mean, p.Mean)
+	m := sc.deviations()
+	err := p.krylov(sc.ctx, q, func(out, in []float64) error {
+		parallel.Each(chunkCount(dim, columnsPerBlock), sc.threads, func(c int) {
+			from, to := chunkBounds(dim, columnsPerBlock, c)
+			for at := 0; at < len(in); at += dim {
+				for j := from; j < to; j++ {
+					out[at+j] = linalg.Dot(w[j*dim:(j+1)*dim], in[at:at+dim])
+				}
+			}
+		})
+		for at := 0; at < len(in); at += dim { // SSb = M^T M
+			for k := range sc.labels {
+				row := m[k*dim : (k+1)*dim]
+				linalg.Axpy(linalg.Dot(row, in[at:at+dim]), row, out[at:at+dim])
+			}
+		}
+		return nil
 	})
-	return c, shrinkage
+	if err == nil {
+		p.finish()
+	}
+	return p, err
 }

@@ -35,7 +35,7 @@ type Analysis struct {
 
 	// Curves are D over the number of samples, of input, features (unless they are the
 	// input) and denoised features.
-	Curves []Curve `json:"curves,omitempty"`
+	Curves []separation.LayerCurve `json:"curves,omitempty"`
 
 	// Work is what the ascent of the first images (at most 512) costs by the sparse route,
 	// step by step; nil where there are no steps.
@@ -43,12 +43,6 @@ type Analysis struct {
 
 	// Sets are the features that Layers were measured on.
 	Sets []separation.Set `json:"-"`
-}
-
-// Curve is how D of one layer depends on the number of samples.
-type Curve struct {
-	Layer  string                  `json:"layer"`
-	Points []separation.CurvePoint `json:"points"`
 }
 
 // AnalyzeOptions are the settings of Analyze. The zero value measures every layer and
@@ -121,7 +115,7 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 			if err != nil {
 				return err
 			}
-			a.Curves = append(a.Curves, Curve{name, points})
+			a.Curves = append(a.Curves, separation.LayerCurve{Layer: name, Points: points})
 			advance()
 		}
 		return nil

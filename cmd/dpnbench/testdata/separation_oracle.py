@@ -6,6 +6,7 @@ import json
 import sys
 
 import numpy as np
+import torch
 
 
 def scatter(x, y, weights):
@@ -26,18 +27,25 @@ def nearest(x, means):
 
 
 def probe(x, y, test_x, test_y, classes):
-    means = np.stack([x[y == k].mean(0) for k in range(classes)])
-    z = x - means[y]
-    n, d = z.shape
-    s = z.T @ z / n
-    mu = np.trace(s) / d
-    beta = sum(np.linalg.norm(np.outer(r, r) - s) ** 2 for r in z) / n ** 2
-    delta = np.linalg.norm(s - mu * np.eye(d)) ** 2
-    shrink = min(beta, delta) / delta
-    s = (1 - shrink) * s + shrink * mu * np.eye(d)
-    a = np.linalg.solve(s, means.T)
-    scores = test_x @ a - (means.T * a).sum(0) / 2 + np.log(np.bincount(y, minlength=classes) / n)
-    return shrink, (scores.argmax(1) == test_y).mean()
+    """The loss and the test accuracy of logistic regression on standardised features, in float64."""
+    n, d = x.shape
+    mean, std = x.mean(0), x.std(0)
+    scale = np.where(std > 0, 1 / np.where(std > 0, std, 1), 0)
+    z, target = torch.from_numpy((x - mean) * scale), torch.from_numpy(y)
+    w = torch.zeros(classes, d, dtype=torch.float64, requires_grad=True)
+    b = torch.zeros(classes, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([w, b], max_iter=2000, tolerance_grad=1e-8, tolerance_change=1e-14,
+                                  line_search_fn="strong_wolfe")
+
+    def loss():
+        optimiser.zero_grad()
+        value = torch.nn.functional.cross_entropy(z @ w.T + b, target) + (w ** 2).sum() / 2 / n
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    scores = torch.from_numpy((test_x - mean) * scale) @ w.T + b
+    return loss().item(), (scores.argmax(1).numpy() == test_y).mean()
 
 
 def hsic(k, l):
@@ -106,7 +114,7 @@ def main():
         else:
             tx, ty, px, py = test[name].reshape(len(test["y"]), -1).astype(float), test["y"].astype(int), x, y
             one["test"] = (nearest(tx, means) == ty).mean()
-        one["probe_shrinkage"], one["probe_accuracy"] = probe(px, py, tx, ty, classes)
+        one["probe_loss"], one["probe_accuracy"] = probe(px, py, tx, ty, classes)
         out["layers"].append(one)
     if test is not None:
         w, b = np.load(sys.argv[3]).astype(float), np.load(sys.argv[4]).astype(float)
@@ -115,7 +123,12 @@ def main():
         m = means - means.mean(0)
         tx = test[name].reshape(len(test["y"]), -1).astype(float)
         read = (tx @ w.T + b).argmax(1)
-        out["classifier"] = {"nc3": np.linalg.norm(w / np.linalg.norm(w) - m / np.linalg.norm(m)),
+        gram = w @ w.T
+        lengths = np.linalg.norm(w, axis=1)
+        cosines = (gram / np.outer(lengths, lengths))[np.tril_indices(classes, -1)]
+        out["classifier"] = {"nc2_norms": lengths.std() / lengths.mean(), "nc2_angles": cosines.std(),
+                             "nc2_max_angle": np.abs(cosines + 1 / (classes - 1)).mean(),
+                             "nc2_frame": frame_distance(gram), "nc3": np.linalg.norm(w / np.linalg.norm(w) - m / np.linalg.norm(m)),
                              "nc3_frame": frame_distance(w @ m.T), "nc4": (read != nearest(tx, means)).mean(),
                              "accuracy": (read == test["y"]).mean()}
     logs = np.log([one["fuzziness"] for one, name in zip(out["layers"], xs) if name != "logits"])
