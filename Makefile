@@ -2,7 +2,7 @@
 # test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers lint vet-all clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers lint vet-all man release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,5 +87,13 @@ vet-all: ## build and vet everything for eight systems (one or two minutes each 
 	done
 	go vet -tags noasm ./...
 
-clean: ## remove the results of build, demo and bench
-	rm -rf dpnbench demo bench.json bench.html
+man: ## manual pages and shell completions, in out/manual
+	rm -rf out/manual
+	go test ./cmd/dpnbench -run TestManual -count=1 -manual $(CURDIR)/out/manual
+
+release: man ## archives for Linux, macOS and Windows with their SHA-256, in out/release
+	rm -rf out/release
+	go run ./internal/release -manual out/manual -out out/release
+
+clean: ## remove the results of build, demo, bench, man and release
+	rm -rf dpnbench demo bench.json bench.html out/manual out/release

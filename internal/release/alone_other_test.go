@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+func alone(string, []string) ([]byte, error) { return nil, errors.ErrUnsupported }
