@@ -117,7 +117,7 @@ func (a Analysis) layers() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("layers caption", "bars", barsCaption(f.Intervals)),
+		Caption: text.Say("layers caption", "bars", barsCaption(f.Intervals, "images")),
 		Alt:     text.Say("layers alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
 	}, nil
 }
@@ -134,17 +134,17 @@ func (a Analysis) steps() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("steps caption", "bars", barsCaption(f.Intervals)),
+		Caption: text.Say("steps caption", "bars", barsCaption(f.Intervals, "images")),
 		Alt:     text.Say("steps alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
 	}, nil
 }
 
-// barsCaption explains error bars, if there are any.
-func barsCaption(bars []plot.Interval) string {
+// barsCaption explains error bars, if there are any, of samples that are called what.
+func barsCaption(bars []plot.Interval, what string) string {
 	if bars == nil {
 		return ""
 	}
-	return text.Say("bars")
+	return text.Say("bars", "what", what)
 }
 
 // FuzzinessBars explains error bars of D in the legends of figures.

@@ -31,7 +31,8 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 	}
 	classes := []Block{a.classesText(), a.classTable()}
 	add(partClasses, append(classes, figureBlocks(figures, partClasses)...)...)
-	numbers := []Block{Text(text.Say("numbers")), layerTable("Layers", a.Study.Layers), lawTable(a.Laws())}
+	numbers := []Block{Text(text.Say("numbers", "what", "images")), layerTable("Layers", a.Study.Layers),
+		lawTable(a.Laws())}
 	add(partSeparation, append(numbers, figureBlocks(figures, partSeparation)...)...)
 	add(partPaths, append(a.walkBlocks(), figureBlocks(figures, partPaths)...)...)
 	potential := append([]Block{a.potentialText()}, figureBlocks(figures, partPotential)...)

@@ -61,7 +61,7 @@ func (s Separation) layers() (Shown, error) {
 	if law := s.Depth.Law; law != nil && law.Points >= leastPoints {
 		f.Law = NewLaw(law)
 	}
-	return Shown{Figure: f, Caption: text.Say("depth caption", "bars", barsCaption(f.Intervals)),
+	return Shown{Figure: f, Caption: text.Say("depth caption", "bars", barsCaption(f.Intervals, "samples")),
 		Alt: text.Say("depth alt", "first", f.D[0], "last", f.D[len(f.D)-1])}, nil
 }
 
@@ -181,12 +181,12 @@ func (s Separation) Warnings() []string { return separation.Warnings(s.Depth.Lay
 
 // SeparationPage returns the page, with the figures of [Separation.Figures].
 func SeparationPage(s Separation, figures []AnalysisFigure) Page {
-	p := Page{Kind: "dpnbench separation", Title: text.Say("analysis title", "name", s.Name), Summary: s.summary(),
+	p := Page{Kind: "dpnbench separation", Title: text.Say("depth title", "name", s.Name), Summary: s.summary(),
 		Facts: s.facts()}
 	for _, w := range s.Warnings() {
-		p.Warnings = append(p.Warnings, strings.ToUpper(w[:1])+w[1:]+".")
+		p.Warnings = append(p.Warnings, w+".")
 	}
-	blocks := []Block{Text(text.Say("numbers")), layerTable("Layers", s.Depth.Layers), s.lawTable()}
+	blocks := []Block{Text(text.Say("numbers", "what", "samples")), layerTable("Layers", s.Depth.Layers), s.lawTable()}
 	blocks = append(blocks, figureBlocks(figures, partSeparation)...)
 	collapse := []Block{Text(text.Say("collapse numbers")), s.collapseTable()}
 	if t := s.classifierTable(); t != nil {

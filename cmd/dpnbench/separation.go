@@ -29,8 +29,9 @@ sample, and a file of labels with the same rows:
                  FILE.csv or FILE.csv:COLUMN
 
 Features of test samples give accuracies by the means of the training samples. The weights of the
-last linear layer (K x d, as PyTorch has them) give NC2 to NC4 of neural collapse for them. A layer
-called logits is left out of the laws. docs/separation.md has a recipe for PyTorch.
+last linear layer (K x d, as PyTorch has them; rows in increasing or alphabetical order of the
+labels) give NC2 to NC4 of neural collapse for them. A layer called logits is left out of the laws.
+docs/separation.md has a recipe for PyTorch.
 
 Columns: D, N to inf and its 95% interval, betw/with, NCM and rank as in "analyze"; NCM test on test
 samples; probe: accuracy of a linear probe, logistic regression, on samples that it was not trained
@@ -183,6 +184,7 @@ func (z *features) run(ctx context.Context) error {
 	}
 	s := z.found(r)
 	z.print(s)
+	z.printOrder(r.ClassNames)
 	if z.out != "" {
 		if s.Panels, s.Classes, err = panels(r, layers); err == nil {
 			err = z.write(s, r)

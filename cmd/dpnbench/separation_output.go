@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpnbench/dpn/separation"
@@ -62,6 +63,14 @@ func (z *features) print(s report.Separation) {
 	z.printEpochs(s)
 }
 
+// printOrder says which rows of the classifier belong to classes that have no numbers.
+func (z *features) printOrder(names []string) {
+	if last := len(names) - 1; last > 0 && len(z.classifier) > 0 {
+		z.printf("! row 0 of --classifier is taken as that of %.60q, row %d as that of %.60q: classes that are texts "+
+			"are in alphabetical order\n", names[0], last, names[last])
+	}
+}
+
 func (z *features) printLayers(d *separation.Depth) {
 	rows := [][]string{{"layer", "dim", "D", "N to inf", "95% interval", "betw/with", "NCM", "NCM test", "probe",
 		"rank"}}
@@ -117,7 +126,7 @@ func (z *features) printLaws(s report.Separation) {
 		z.table(rows)
 	}
 	if line := s.Depth.DiscriminationLine; line != nil && line.Points > 3 {
-		z.printf("discrimination rises by %s a layer (95%% interval %s), Pearson r %s\n", decimals(line.Slope, 4),
+		z.printf("discrimination changes by %s a layer (95%% interval %s), Pearson r %s\n", decimals(line.Slope, 4),
 			intervalText(line.SlopeCI, 4), decimals(float64(line.Pearson), 3))
 	}
 }
@@ -130,12 +139,12 @@ func (z *features) printCKA(d *separation.Depth) {
 		return
 	}
 	head := []string{"CKA"}
-	for _, l := range d.Layers {
-		head = append(head, l.Name)
+	for i := range d.Layers { // names are often long
+		head = append(head, fmt.Sprint(i))
 	}
 	rows := [][]string{head}
 	for i, l := range d.Layers {
-		row := []string{l.Name}
+		row := []string{fmt.Sprintf("%s %d", l.Name, i)}
 		for _, v := range d.CKA[i] {
 			row = append(row, decimals(float64(v), 3))
 		}
@@ -150,11 +159,13 @@ func (z *features) printEpochs(s report.Separation) {
 	}
 	rows := [][]string{{"epoch", "D first", "D last", "rho", "95% interval", "Pearson r", "law follows"}}
 	for _, e := range s.Epochs {
-		layers := e.Depth.Layers
+		layers := slices.DeleteFunc(slices.Clone(e.Depth.Layers), func(l separation.Layer) bool {
+			return l.Name == separation.LogitsName && len(e.Depth.Layers) > 1
+		})
 		row := []string{e.Name, decimals(float64(layers[0].Fuzziness), 4),
 			decimals(float64(layers[len(layers)-1].Fuzziness), 4), "-", "-", "-", "-"}
 		for _, l := range (report.Separation{Depth: e.Depth}).Laws() {
-			if l.Law.Points == len(layers) || l.Over == "D" {
+			if l.Over == "D" {
 				copy(row[3:], []string{decimals(l.Law.Rho, 4), intervalText(l.Law.RhoCI, 4),
 					decimals(float64(l.Law.Pearson), 3), l.Verdict()})
 				break

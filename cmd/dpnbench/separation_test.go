@@ -131,6 +131,27 @@ func TestSeparationOfPyTorch(t *testing.T) {
 	}
 }
 
+// Classes that are texts are in alphabetical order, and the command says which row of the classifier is whose.
+func TestSeparationOfTexts(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	write(t, in("y.csv"), []byte("label\n"+strings.Repeat("zebra\nant\n", 20)))
+	x := make([]float32, 80)
+	for i := range 40 {
+		x[2*i+i%2] = 5 + float32(i%7) // zebras on the first axis
+		x[2*i+1-i%2] = float32(i % 5)
+	}
+	saveNPY(t, in("x.npy"), x, 40, 2)
+	saveNPY(t, in("w.npy"), []float32{0, 1, 1, 0}, 2, 2)
+	text := succeed(t, "separation", "--features", in("x.npy"), "--labels", in("y.csv"), "--classifier", in("w.npy"))
+	for _, want := range []string{"classifier of x: accuracy 100.00%",
+		`row 0 of --classifier is taken as that of "ant", row 1 as that of "zebra"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // digits writes images of 10 x 10, 100 of each class, as NPY files.
 func digits(t *testing.T, folder string) {
 	t.Helper()
