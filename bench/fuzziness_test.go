@@ -10,9 +10,9 @@ import (
 // TestCheckFuzziness checks D of features, and a D that is slightly wrong.
 func TestCheckFuzziness(t *testing.T) {
 	const n, d, classes = 600, 24, 10
-	set := separation.Set{X: make([]float32, n*d), Dim: d, Labels: make([]byte, n)}
+	set := separation.Set{X: make([]float32, n*d), Dim: d, Labels: make([]uint16, n)}
 	for i := range n {
-		set.Labels[i] = byte(i % classes)
+		set.Labels[i] = uint16(i % classes)
 		for j := range d {
 			set.X[i*d+j] = float32(math.Sin(float64(i*j)) + 2*math.Cos(float64((i%classes+1)*(j+1))))
 		}

@@ -95,9 +95,9 @@ func separationSuite() []benchmark {
 			params: params("n", n, "d", d, "classes", classes),
 			bytes:  4 * float64(n) * float64(d), items: float64(n), host: true,
 			setup: func() (setupFunc, error) {
-				set := separation.Set{X: normal(42, n, d).Data, Dim: d, Labels: make([]byte, n)}
+				set := separation.Set{X: normal(42, n, d).Data, Dim: d, Labels: make([]uint16, n)}
 				for i := range n {
-					set.Labels[i] = byte(i % classes)
+					set.Labels[i] = uint16(i % classes)
 					set.X[i*d+i%classes] += 2
 				}
 				return func(e *engine.Engine) (*fixture, error) {
@@ -159,7 +159,7 @@ func trainFlop(c dpn.Config, d int) (climb, other float64) {
 	case "linear":
 		other += 4 * pixels * fd * batch
 	case "conv":
-		s := layer.Convolutions("", 28, 28)
+		s := layer.Convolutions("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28})
 		// On the way back only the pixels that were the largest of four have a gradient.
 		other += batch * (2.5*float64(s[0].MACs()) + 3*float64(s[1].MACs()) + 6*pixels*fd)
 	}
@@ -486,14 +486,14 @@ func writeIDX(prefix string, s *dataset.Set) error {
 		return f.Close()
 	}
 	n := s.Len()
-	var images []byte
+	var images, labels []byte
 	for i := range n {
-		images = append(images, s.Image(i)...)
+		images, labels = s.AppendSample(images, i), s.AppendLabel(labels, i)
 	}
 	if err := write(prefix+"-images-idx3-ubyte.gz", []uint32{0x803, uint32(n), 28, 28}, images); err != nil {
 		return err
 	}
-	return write(prefix+"-labels-idx1-ubyte.gz", []uint32{0x801, uint32(n)}, s.Labels)
+	return write(prefix+"-labels-idx1-ubyte.gz", []uint32{0x801, uint32(n)}, labels)
 }
 
 // openCheckpoint writes, or reads, the model file of a fresh network.

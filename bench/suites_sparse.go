@@ -84,13 +84,13 @@ var images = sync.OnceValues(func() (engine.Matrix, error) {
 	if err != nil {
 		return engine.Matrix{}, err
 	}
-	table := data.Norm.Table()
-	m := engine.NewMatrix(data.Train.Len()+data.Test.Len(), data.Train.Pixels())
-	for i, v := range data.Train.Images {
+	table := data.Norm.Table(0)
+	m := engine.NewMatrix(data.Train.Len()+data.Test.Len(), data.Train.Shape.Len())
+	for i, v := range data.Train.Pixels {
 		m.Data[i] = table[v]
 	}
-	at := len(data.Train.Images)
-	for i, v := range data.Test.Images {
+	at := len(data.Train.Pixels)
+	for i, v := range data.Test.Pixels {
 		m.Data[at+i] = table[v]
 	}
 	return m, nil

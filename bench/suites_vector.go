@@ -89,9 +89,9 @@ func rowsBenchmark(x Extent, name string, rows, d int) benchmark {
 	g.setup = func() (setupFunc, error) {
 		in, out := normal(22, rows, d), engine.NewMatrix(rows, d)
 		per, first := make([]float32, rows), in.Row(rows/2)
-		labels := make([]byte, rows)
+		labels := make([]uint16, rows)
 		for i := range labels {
-			labels[i] = byte(i % d)
+			labels[i] = uint16(i % d)
 		}
 		compare := func(what string, got []float32, want reference.Value) (string, error) {
 			for i := range got {

@@ -8,36 +8,29 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Grey sets dst (len(at) x Pixels()) to the grey levels v/255 of images at[0], at[1], ...:
-// 0 is background, 1 is ink. It panics if dst has another length.
-func (s *Set) Grey(dst []float32, at []int32) {
-	d := s.Pixels()
-	if len(dst) != len(at)*d {
-		panic(fmt.Sprintf("dataset: Grey of %d images into %d numbers, expected %d", len(at), len(dst), len(at)*d))
-	}
-	for b, i := range at {
-		row := dst[b*d : (b+1)*d]
-		for j, v := range s.Image(int(i)) {
-			row[j] = float32(v) / 255
-		}
-	}
-}
-
-// Grey sets dst (len(at) x Pixels()) to the grey levels of images at[0], at[1], ... of s
-// after corruption. They are not rounded to bytes, and lie in [0, 1] except for
-// gaussian-unclamped. The randomness of image i depends on the seed and i only, with the same
-// bits on every machine. All kinds and severities share one random stream per image, which
-// reduces the variance of their differences. Grey fails if Validate does, and panics if dst
-// has another length.
-func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
+// Check is Validate for samples of a shape: they have to be images.
+func (c Corruption) Check(s Shape) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	s.Grey(dst, at)
+	return s.NeedImages(fmt.Sprintf("corruption %v", c))
+}
+
+// Floats sets dst (len(at) x Shape.Len()) to the levels of images at[0], at[1], ... of s after
+// corruption. They are not rounded to bytes, and lie in [0, 1] except for
+// gaussian-unclamped. The randomness of image i depends on the seed and i only, with the same
+// bits on every machine. All kinds and severities share one random stream per image, which
+// reduces the variance of their differences. Noise is independent in every channel; patches, lines
+// and shifts are the same in all. Floats fails if Check does, and panics if dst has another length.
+func (c Corruption) Floats(dst []float32, s *Set, at []int32, seed uint64) error {
+	if err := c.Check(s.Shape); err != nil {
+		return err
+	}
+	s.Floats(dst, at)
 	if c.Severity == 0 {
 		return nil
 	}
-	d, kind := s.Pixels(), c.kind()
+	d, kind := s.Shape.Len(), c.kind()
 	p := &corruptor{rows: s.Rows, cols: s.Cols, old: make([]float32, d)}
 	for b, i := range at {
 		p.x = dst[b*d : (b+1)*d]
@@ -47,19 +40,19 @@ func (c Corruption) Grey(dst []float32, s *Set, at []int32, seed uint64) error {
 	return nil
 }
 
-// GreyOn is Grey on the threads of e.
-func (c Corruption) GreyOn(e *engine.Engine, dst []float32, s *Set, at []int32, seed uint64) error {
-	if err := c.Validate(); err != nil {
+// FloatsOn is Floats on the threads of e.
+func (c Corruption) FloatsOn(e *engine.Engine, dst []float32, s *Set, at []int32, seed uint64) error {
+	if err := c.Check(s.Shape); err != nil {
 		return err
 	}
-	d := s.Pixels()
+	d := s.Shape.Len()
 	if len(dst) != len(at)*d {
-		panic(fmt.Sprintf("dataset: GreyOn of %d images into %d numbers, expected %d", len(at), len(dst), len(at)*d))
+		panic(fmt.Sprintf("dataset: FloatsOn of %d images into %d numbers, expected %d", len(at), len(dst), len(at)*d))
 	}
 	const cost = 20 // of a pixel, about, in elements as Parallel counts them
 	e.Parallel(len(at), 0, float64(cost*len(dst)), func(_ *engine.Worker, lo, hi int) {
-		if err := c.Grey(dst[lo*d:hi*d], s, at[lo:hi], seed); err != nil {
-			panic(err) // Validate passed
+		if err := c.Floats(dst[lo*d:hi*d], s, at[lo:hi], seed); err != nil {
+			panic(err) // Check passed
 		}
 	})
 	return nil
@@ -77,7 +70,7 @@ func clamp(v float32) float32 { return min(max(v, 0), 1) }
 
 // corruptor is the image being corrupted, and scratch memory.
 type corruptor struct {
-	x          []float32 // rows x cols grey levels
+	x          []float32 // channels x rows x cols levels
 	rows, cols int
 	rand       *num.Rand
 	old        []float32 // as long as x: random numbers, or the image before
@@ -151,16 +144,26 @@ func poisson(r *num.Rand, mean float64) int {
 func (p *corruptor) occlusionBlack(area float64) { p.occlude(area, 0) }
 func (p *corruptor) occlusionWhite(area float64) { p.occlude(area, 1) }
 
+// planes calls f with each channel's levels, and those of old.
+func (p *corruptor) planes(f func(x, old []float32)) {
+	n := p.rows * p.cols
+	for lo := 0; lo < len(p.x); lo += n {
+		f(p.x[lo:lo+n], p.old[lo:lo+n])
+	}
+}
+
 // occlude paints a patch with the image's proportions at a random place inside the image.
 func (p *corruptor) occlude(area float64, colour float32) {
 	side := math.Sqrt(area)
 	h, w := int(math.Floor(float64(float64(p.rows)*side)+0.5)), int(math.Floor(float64(float64(p.cols)*side)+0.5))
 	var top, left int = p.rand.Intn(p.rows - h + 1), p.rand.Intn(p.cols - w + 1)
-	for r := top; r < top+h; r++ {
-		for c := left; c < left+w; c++ {
-			p.x[r*p.cols+c] = colour
+	p.planes(func(x, _ []float32) {
+		for r := top; r < top+h; r++ {
+			for c := left; c < left+w; c++ {
+				x[r*p.cols+c] = colour
+			}
 		}
-	}
+	})
 }
 
 // blur averages along rows, then along columns, with weights exp(-i^2 / (2 sigma^2)) up to
@@ -178,8 +181,10 @@ func (p *corruptor) blur(sigma float64) {
 	for i := range p.weights {
 		p.weights[i] /= sum
 	}
-	p.smooth(p.old, p.x, p.rows, p.cols, p.cols, 1)
-	p.smooth(p.x, p.old, p.cols, p.rows, 1, p.cols)
+	p.planes(func(x, old []float32) {
+		p.smooth(old, x, p.rows, p.cols, p.cols, 1)
+		p.smooth(x, old, p.cols, p.rows, 1, p.cols)
+	})
 }
 
 // smooth averages along lines of n numbers: line l starts at l*skip, its numbers are step apart.
@@ -198,14 +203,16 @@ func (p *corruptor) smooth(dst, src []float32, lines, n, skip, step int) {
 }
 
 func (p *corruptor) contrast(share float64) {
-	mean := 0.0
-	for _, v := range p.x {
-		mean += float64(v)
-	}
-	mean /= float64(len(p.x))
-	for j, v := range p.x {
-		p.x[j] = float32(mean + float64((1-share)*(float64(v)-mean)))
-	}
+	p.planes(func(x, _ []float32) {
+		mean := 0.0
+		for _, v := range x {
+			mean += float64(v)
+		}
+		mean /= float64(len(x))
+		for j, v := range x {
+			x[j] = float32(mean + float64((1-share)*(float64(v)-mean)))
+		}
+	})
 }
 
 func (p *corruptor) brightness(more float64) {
@@ -232,7 +239,7 @@ func (p *corruptor) dottedLines(lines float64) {
 		for i := 0; i < n; i += 2 {
 			steps := max(n-1, 1)
 			at := from + ((to-from)*i*2+steps*(1+2*width))/(2*steps) - width // rounded, halves up
-			p.x[i*along+at*aside] = 1
+			p.planes(func(x, _ []float32) { x[i*along+at*aside] = 1 })
 		}
 	}
 }
@@ -259,31 +266,33 @@ func (p *corruptor) translation(pixels float64) {
 func (p *corruptor) warp(m affine, shift point) {
 	copy(p.old, p.x)
 	middle := point{float64(p.cols-1) / 2, float64(p.rows-1) / 2}
-	for r := range p.rows {
-		for c := range p.cols {
-			q := m.apply(point{float64(c) - middle.x, float64(r) - middle.y})
-			q.x += middle.x + shift.x
-			q.y += middle.y + shift.y
-			p.x[r*p.cols+c] = p.between(q)
+	p.planes(func(x, old []float32) {
+		for r := range p.rows {
+			for c := range p.cols {
+				q := m.apply(point{float64(c) - middle.x, float64(r) - middle.y})
+				q.x += middle.x + shift.x
+				q.y += middle.y + shift.y
+				x[r*p.cols+c] = p.between(old, q)
+			}
 		}
-	}
+	})
 }
 
-// between interpolates the old image at q.
-func (p *corruptor) between(q point) float32 {
+// between interpolates a channel of the old image at q.
+func (p *corruptor) between(old []float32, q point) float32 {
 	left, top := math.Floor(q.x), math.Floor(q.y)
 	x, y := q.x-left, q.y-top
 	c, r := int(left), int(top)
-	upper := float64((1-x)*p.at(r, c)) + float64(x*p.at(r, c+1))
-	lower := float64((1-x)*p.at(r+1, c)) + float64(x*p.at(r+1, c+1))
+	upper := float64((1-x)*p.at(old, r, c)) + float64(x*p.at(old, r, c+1))
+	lower := float64((1-x)*p.at(old, r+1, c)) + float64(x*p.at(old, r+1, c+1))
 	return float32(float64((1-y)*upper) + float64(y*lower))
 }
 
-func (p *corruptor) at(r, c int) float64 {
+func (p *corruptor) at(old []float32, r, c int) float64 {
 	if r < 0 || r >= p.rows || c < 0 || c >= p.cols {
 		return 0
 	}
-	return float64(p.old[r*p.cols+c])
+	return float64(old[r*p.cols+c])
 }
 
 const radian = 0.017453292519943295769 // pi/180

@@ -28,24 +28,24 @@ func corrupted(t *testing.T, s *Set, text string) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := make([]float32, len(s.Images))
-	if err := c.Grey(x, s, indices(s.Len()), 1); err != nil {
+	x := make([]float32, len(s.Pixels))
+	if err := c.Floats(x, s, indices(s.Len()), 1); err != nil {
 		t.Fatal(err)
 	}
 	return x
 }
 
 func clean(s *Set) []float32 {
-	x := make([]float32, len(s.Images))
-	s.Grey(x, indices(s.Len()))
+	x := make([]float32, len(s.Pixels))
+	s.Floats(x, indices(s.Len()))
 	return x
 }
 
 // flat returns n images of 28 x 28 pixels with one grey level.
 func flat(n int, v byte) *Set {
-	s := &Set{Rows: 28, Cols: 28, Images: make([]byte, n*784), Labels: make([]byte, n)}
-	for i := range s.Images {
-		s.Images[i] = v
+	s := &Set{Shape: Grey(28, 28), Pixels: make([]byte, n*784), Labels: make([]uint16, n)}
+	for i := range s.Pixels {
+		s.Pixels[i] = v
 	}
 	return s
 }
@@ -106,12 +106,12 @@ func TestCorruptChosen(t *testing.T) {
 			at   []int32
 			seed uint64
 		}{{all, indices(5), 7}, {one, []int32{3, 1}, 7}, {other, []int32{3, 1}, 8}} {
-			if err := c.Grey(r.x, s, r.at, r.seed); err != nil {
+			if err := c.Floats(r.x, s, r.at, r.seed); err != nil {
 				t.Fatal(err)
 			}
 		}
 		shared := make([]float32, 5*784)
-		if err := c.GreyOn(e, shared, s, indices(5), 7); err != nil {
+		if err := c.FloatsOn(e, shared, s, indices(5), 7); err != nil {
 			t.Fatal(err)
 		}
 		before, changed, differ := clean(s), 0, false
@@ -306,7 +306,7 @@ func TestBlur(t *testing.T) {
 		}
 	}
 	point := flat(1, 0)
-	point.Images[14*28+12] = 255
+	point.Pixels[14*28+12] = 255
 	var sum, across, down float64
 	for j, v := range corrupted(t, point, "blur:2") {
 		r, c := float64(j/28-14), float64(j%28-12)
@@ -467,7 +467,7 @@ func FuzzParseCorruption(f *testing.F) {
 		if again, err := ParseCorruption(c.String()); err != nil || again != c {
 			t.Errorf("%q is %v, read back %v, %v", text, c, again, err)
 		}
-		if err := c.Grey(x, s, []int32{0}, 1); err != nil {
+		if err := c.Floats(x, s, []int32{0}, 1); err != nil {
 			t.Errorf("%v: %v", c, err)
 		}
 		for j, v := range x {

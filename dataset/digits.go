@@ -57,10 +57,9 @@ func DigitsContext(ctx context.Context, seed uint64, first, n int) (*Set, error)
 		panic(fmt.Sprintf("dataset: Digits(seed, %d, %d): negative", first, n))
 	}
 	s := &Set{
-		Images: make([]byte, n*DigitSide*DigitSide),
-		Labels: make([]byte, n),
-		Rows:   DigitSide,
-		Cols:   DigitSide,
+		Shape:  Grey(DigitSide, DigitSide),
+		Pixels: make([]byte, n*DigitSide*DigitSide),
+		Labels: make([]uint16, n),
 	}
 	const chunk = 64
 	var done atomic.Int64
@@ -95,8 +94,8 @@ type writer struct {
 }
 
 // draw fills the DigitSide x DigitSide image with a digit and returns its label.
-func (w *writer) draw(image []byte, r *stream) (label byte) {
-	label = byte(r.intn(10))
+func (w *writer) draw(image []byte, r *stream) (label uint16) {
+	label = uint16(r.intn(10))
 	st := chooseStyle(skeletons[label], r)
 	w.write(st, r)
 	pen := newPen(r)

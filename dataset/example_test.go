@@ -45,22 +45,22 @@ func ExampleDigits() {
 }
 
 func ExampleNormalization_Table() {
-	table := dataset.MNISTNorm.Table()
+	table := dataset.MNISTNorm.Table(0)
 	fmt.Printf("background %.4f, ink %.4f\n", table[0], table[255])
 	// Output:
 	// background -0.4242, ink 2.8215
 }
 
 // Corrupt the first and the third of three digits.
-func ExampleCorruption_Grey() {
+func ExampleCorruption_Floats() {
 	c, err := dataset.ParseCorruption("inverted:1")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	s := dataset.Digits(1, 0, 3)
-	x := make([]float32, 2*s.Pixels())
-	if err := c.Grey(x, s, []int32{0, 2}, 1); err != nil {
+	x := make([]float32, 2*s.Shape.Len())
+	if err := c.Floats(x, s, []int32{0, 2}, 1); err != nil {
 		fmt.Println(err)
 		return
 	}

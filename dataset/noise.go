@@ -6,15 +6,14 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Noise draws the n images first, first+1, ... of rows x cols pixels with independent,
-// uniformly distributed grey levels 0 to 255. An image depends on its number and the seed only,
-// with the same bytes on every machine. All labels are 0 and carry no meaning. It panics if an
-// argument is negative.
-func Noise(seed uint64, first, n, rows, cols int) *Set {
-	if first < 0 || n < 0 || rows < 0 || cols < 0 {
-		panic(fmt.Sprintf("dataset: Noise(seed, %d, %d, %d, %d): negative", first, n, rows, cols))
+// Noise draws the n images first, first+1, ... of a shape with independent, uniformly distributed
+// levels 0 to 255. An image depends on its number and the seed only, with the same bytes on every
+// machine. They have no labels. It panics if a number is negative, or if the shape is no image's.
+func Noise(seed uint64, first, n int, shape Shape) *Set {
+	if first < 0 || n < 0 || shape.check() != nil || !shape.IsImage() {
+		panic(fmt.Sprintf("dataset: Noise(seed, %d, %d, %v): expected no negative numbers and an image", first, n, shape))
 	}
-	s := &Set{Images: make([]byte, n*rows*cols), Labels: make([]byte, n), Rows: rows, Cols: cols}
+	s := &Set{Shape: shape, Pixels: make([]byte, n*shape.Len())}
 	for i := range n {
 		r := num.NewRand(seed, uint64(first+i))
 		var bits uint64

@@ -1,44 +1,177 @@
 package dataset
 
-// Normalization maps a grey level v, 0 to 255, to (v/255 - Mean) / Std.
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Normalization maps a number v of a sample to (v - Mean) / Std; of images v is the level / 255.
 type Normalization struct {
-	Mean, Std float32 // of the pixels of the training images scaled to [0, 1]
+	Mean, Std []float32 // one for all, one for each channel, or one for each feature
 }
 
 var (
-	// MNISTNorm is the usual normalisation of MNIST. It is used for every IDX folder, so that a
-	// model gets the same input from any folder with the same images.
-	MNISTNorm = Normalization{Mean: 0.1307, Std: 0.3081}
+	// MNISTNorm is the usual normalisation of MNIST, and what NormalizationOf finds in its 60,000
+	// training images.
+	MNISTNorm = Uniform(0.1307, 0.3081)
 
 	// DigitsNorm is the normalisation of the built-in digits, measured over the 60,000
 	// training images of seed 1.
-	DigitsNorm = Normalization{Mean: 0.1306, Std: 0.3088}
+	DigitsNorm = Uniform(0.1306, 0.3088)
 )
 
-// Table returns the normalised value of every grey level. Each entry takes two float32
+// Uniform is the normalisation with one mean and one deviation for all numbers.
+func Uniform(mean, std float32) Normalization {
+	return Normalization{Mean: []float32{mean}, Std: []float32{std}}
+}
+
+// NormalizationOf measures the mean and the standard deviation of the samples: of images for each
+// channel, rounded to four significant digits, as the field quotes them; of vectors for each
+// feature. What is constant has the deviation 1, and a constant feature becomes exactly 0. The bits
+// are the same on every machine.
+func NormalizationOf(s *Set) Normalization {
+	if s.IsImage() {
+		return imageNorm(s)
+	}
+	n, d := s.Len(), s.Features
+	out := Normalization{Mean: make([]float32, d), Std: make([]float32, d)}
+	sum, square, constant := make([]float64, d), make([]float64, d), make([]bool, d)
+	for j := range d {
+		constant[j] = true
+	}
+	for i := range n {
+		for j, v := range s.Vector(i) {
+			sum[j] += float64(v)
+			constant[j] = constant[j] && v == s.Vector(0)[j]
+		}
+	}
+	for j := range sum {
+		sum[j] /= float64(n)
+	}
+	for i := range n {
+		for j, v := range s.Vector(i) {
+			z := float64(v) - sum[j]
+			square[j] += float64(z * z)
+		}
+	}
+	for j := range d {
+		out.Mean[j], out.Std[j] = float32(sum[j]), float32(math.Sqrt(square[j]/float64(n)))
+		if constant[j] || !(out.Std[j] > 0) {
+			out.Std[j] = 1
+			if n > 0 {
+				out.Mean[j] = s.Vector(0)[j]
+			}
+		}
+	}
+	return out
+}
+
+// imageNorm counts the levels of each channel: the sums are over 256 numbers.
+func imageNorm(s *Set) Normalization {
+	n := Normalization{Mean: make([]float32, s.Channels), Std: make([]float32, s.Channels)}
+	counts := make([][256]uint64, s.Channels)
+	plane := s.Rows * s.Cols
+	for i := range s.Len() {
+		image := s.Image(i)
+		for c := range counts {
+			count := &counts[c]
+			for _, v := range image[c*plane : (c+1)*plane] {
+				count[v]++
+			}
+		}
+	}
+	total := float64(max(s.Len()*plane, 1))
+	for c := range counts {
+		mean, square := 0.0, 0.0
+		for v, k := range counts[c] {
+			mean += float64(float64(v) * float64(k))
+		}
+		mean /= total
+		for v, k := range counts[c] {
+			z := float64(v) - mean
+			square += float64(float64(z*z) * float64(k))
+		}
+		n.Mean[c], n.Std[c] = fourDigits(mean/255), fourDigits(math.Sqrt(square/total)/255)
+		if !(n.Std[c] > 0) {
+			n.Std[c] = 1
+		}
+	}
+	return n
+}
+
+// fourDigits rounds to four significant decimal digits.
+func fourDigits(v float64) float32 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 32) // it is a number
+	return float32(r)
+}
+
+// IsZero says whether n is that of a data set without training samples.
+func (n Normalization) IsZero() bool { return len(n.Mean) == 0 && len(n.Std) == 0 }
+
+// Equal says whether n and m are the same.
+func (n Normalization) Equal(m Normalization) bool {
+	return slices.Equal(n.Mean, m.Mean) && slices.Equal(n.Std, m.Std)
+}
+
+// Check returns an error, one line, if n does not fit samples of a shape or has a deviation that is
+// not above 0.
+func (n Normalization) Check(s Shape) error {
+	each := s.Channels
+	if !s.IsImage() {
+		each = s.Features
+	}
+	if k := len(n.Mean); k != len(n.Std) || k != 1 && k != each {
+		return fmt.Errorf("normalisation of %d means and %d deviations, expected 1 or %d of each (%v)", len(n.Mean),
+			len(n.Std), each, s)
+	}
+	for i := range n.Mean {
+		mean, std := float64(n.Mean[i]), float64(n.Std[i])
+		if math.IsNaN(mean) || math.IsInf(mean, 0) || !(std > 0) || math.IsInf(std, 0) {
+			return fmt.Errorf("normalisation: mean %v and deviation %v, expected a finite number and one above 0", mean,
+				std)
+		}
+	}
+	return nil
+}
+
+// Table returns the normalised value of every level of a channel. Each entry takes two float32
 // divisions and a subtraction, all correctly rounded, and no product that a compiler could fuse:
 // the bits are the same on every machine, and equal to those of PyTorch's ToTensor and
 // Normalize.
-func (n Normalization) Table() [256]float32 {
+func (n Normalization) Table(channel int) [256]float32 {
+	if len(n.Mean) == 1 {
+		channel = 0
+	}
 	var t [256]float32
 	for v := range t {
-		t[v] = (float32(v)/255 - n.Mean) / n.Std
+		t[v] = (float32(v)/255 - n.Mean[channel]) / n.Std[channel]
 	}
 	return t
 }
 
-// Apply normalises the grey levels x in [0, 1] in place, with the same bits as Table.
+// Apply normalises the numbers x of one sample in place, with the same bits as Table.
 func (n Normalization) Apply(x []float32) {
-	for i, v := range x {
-		x[i] = (v - n.Mean) / n.Std
+	size := len(x) / len(n.Mean) // numbers with the same mean
+	for k, mean := range n.Mean {
+		std := n.Std[k]
+		block := x[k*size : (k+1)*size]
+		for i, v := range block {
+			block[i] = (v - mean) / std
+		}
 	}
 }
 
-// Grey returns the grey levels that normalised x come from: in [0, 1] if x is an image.
-func (n Normalization) Grey(x []float32) []float32 {
+// Undo returns the numbers that the normalised x of one sample come from: in [0, 1] if x is an
+// image.
+func (n Normalization) Undo(x []float32) []float32 {
 	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v*n.Std) + n.Mean
+	size := len(x) / len(n.Mean)
+	for k, mean := range n.Mean {
+		for i := k * size; i < (k+1)*size; i++ {
+			y[i] = float32(x[i]*n.Std[k]) + mean
+		}
 	}
 	return y
 }

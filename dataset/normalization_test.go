@@ -9,10 +9,10 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	for _, n := range []Normalization{MNISTNorm, DigitsNorm, {Mean: 0, Std: 1}} {
-		table := n.Table()
+	for _, n := range []Normalization{MNISTNorm, DigitsNorm, Uniform(0, 1)} {
+		table := n.Table(0)
 		for v, got := range table {
-			want := (float64(v)/255 - float64(n.Mean)) / float64(n.Std)
+			want := (float64(v)/255 - float64(n.Mean[0])) / float64(n.Std[0])
 			if !(math.Abs(float64(got)-want) <= 4e-7) {
 				t.Errorf("%+v: level %d maps to %g, want %g", n, v, got, want)
 			}
@@ -23,11 +23,11 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestGrey inverts the normalisation.
-func TestGrey(t *testing.T) {
-	for _, n := range []Normalization{MNISTNorm, DigitsNorm, {Mean: 0, Std: 1}} {
-		table := n.Table()
-		for v, got := range n.Grey(table[:]) {
+// TestUndo inverts the normalisation.
+func TestUndo(t *testing.T) {
+	for _, n := range []Normalization{MNISTNorm, DigitsNorm, Uniform(0, 1)} {
+		table := n.Table(0)
+		for v, got := range n.Undo(table[:]) {
 			if want := float64(v) / 255; !(math.Abs(float64(got)-want) <= 2e-7) {
 				t.Errorf("%+v: level %d comes back as %g, want %g", n, v, got, want)
 			}
@@ -38,7 +38,7 @@ func TestGrey(t *testing.T) {
 // The bits decide what a network sees; every architecture must have these.
 func TestTableBits(t *testing.T) {
 	h := sha256.New()
-	for _, v := range MNISTNorm.Table() {
+	for _, v := range MNISTNorm.Table(0) {
 		h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
 	}
 	const want = "0103dbab6b16bfcaea0aa75d7377b4b22bb6792081600921bee4a17ff9c4d33e"
@@ -51,7 +51,7 @@ func TestDigitsNormFitsAFreshDraw(t *testing.T) {
 	statistics(t)
 	const n = 6000
 	var sum, square, count float64
-	for _, v := range Digits(20, 0, n).Images {
+	for _, v := range Digits(20, 0, n).Pixels {
 		x := float64(v) / 255
 		sum += x
 		square += x * x
@@ -61,7 +61,7 @@ func TestDigitsNormFitsAFreshDraw(t *testing.T) {
 	std := math.Sqrt(square/count - mean*mean)
 	// The mean of a digit varies by 0.05 from digit to digit: four standard
 	// errors of 1500 are 0.005.
-	if !(math.Abs(mean-float64(DigitsNorm.Mean)) <= 0.005) || !(math.Abs(std-float64(DigitsNorm.Std)) <= 0.005) {
+	if !(math.Abs(mean-float64(DigitsNorm.Mean[0])) <= 0.005) || !(math.Abs(std-float64(DigitsNorm.Std[0])) <= 0.005) {
 		t.Errorf("fresh digits have mean %.4f and standard deviation %.4f, DigitsNorm says %+v", mean, std, DigitsNorm)
 	}
 }

@@ -6,18 +6,23 @@ import "fmt"
 const maxSide = 1024
 
 // Resize returns the set with images of rows x cols pixels. Every new pixel is the mean over
-// the area that it covers, rounded to the nearest grey level (halves up), in exact integer
+// the area that it covers, rounded to the nearest level (halves up), in exact integer
 // arithmetic. Labels are shared with s. (He and Su, PNAS 2023, use 10 x 10 pixels.)
 func (s *Set) Resize(rows, cols int) (*Set, error) {
+	if err := s.NeedImages("resizing"); err != nil {
+		return nil, err
+	}
 	if rows < 1 || rows > maxSide || cols < 1 || cols > maxSide {
 		return nil, fmt.Errorf("images of %d x %d pixels, expected 1 to %d a side", rows, cols, maxSide)
 	}
-	out := &Set{Images: make([]byte, s.Len()*rows*cols), Labels: s.Labels, Rows: rows, Cols: cols}
+	out := &Set{Shape: Shape{Rows: rows, Cols: cols, Channels: s.Channels}, Labels: s.Labels}
+	out.Pixels = make([]byte, s.Len()*out.Shape.Len())
 	down, across := covers(s.Rows, rows), covers(s.Cols, cols)
 	area := s.Rows * s.Cols
 	narrow := make([]int, s.Rows*cols) // sums along rows, not yet along columns
-	for i := range s.Len() {
-		from, to := s.Image(i), out.Image(i)
+	for i := range s.Len() * s.Channels {
+		image, channel := i/s.Channels, i%s.Channels
+		from, to := s.Image(image)[channel*area:], out.Image(image)[channel*rows*cols:]
 		for r := range s.Rows {
 			line := from[r*s.Cols:]
 			for c, a := range across {
@@ -62,22 +67,21 @@ func covers(from, to int) []cover {
 	return list
 }
 
-// PerClass returns the first n images of each class 0 to classes-1, in the order of s. It fails
-// if a class has fewer.
+// PerClass returns the first n samples of each class 0 to classes-1, in the order of s, sharing its
+// memory. It fails if a class has fewer.
 func (s *Set) PerClass(classes, n int) (*Set, error) {
-	out := &Set{Rows: s.Rows, Cols: s.Cols}
+	var at []int32
 	taken := make([]int, classes)
 	for i, y := range s.Labels {
 		if int(y) < classes && taken[y] < n {
 			taken[y]++
-			out.Images = append(out.Images, s.Image(i)...)
-			out.Labels = append(out.Labels, y)
+			at = append(at, int32(i))
 		}
 	}
 	for y, have := range taken {
 		if have < n {
-			return nil, fmt.Errorf("%d images of class %d, expected at least %d", have, y, n)
+			return nil, fmt.Errorf("%d %s of class %d, expected at least %d", have, s.Samples(), y, n)
 		}
 	}
-	return out, nil
+	return s.Pick(at), nil
 }

@@ -15,7 +15,7 @@ func TestResize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Len() != 5 || got.Rows != rows || got.Cols != cols || len(got.Images) != 5*rows*cols {
+		if got.Len() != 5 || got.Rows != rows || got.Cols != cols || len(got.Pixels) != 5*rows*cols {
 			t.Fatalf("%v: %d images of %d x %d", size, got.Len(), got.Rows, got.Cols)
 		}
 		high, wide := 28/float64(rows), 28/float64(cols)
@@ -40,14 +40,14 @@ func TestResize(t *testing.T) {
 			}
 		}
 	}
-	for i := range s.Images {
-		s.Images[i] = 255
+	for i := range s.Pixels {
+		s.Pixels[i] = 255
 	}
 	white, err := s.Resize(10, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range white.Images {
+	for _, v := range white.Pixels {
 		if v != 255 {
 			t.Fatalf("a pixel of a white image is %d", v)
 		}
@@ -65,7 +65,7 @@ func TestPerClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[byte]int{}
+	seen := map[uint16]int{}
 	at := 0
 	for i, y := range got.Labels {
 		seen[y]++
@@ -75,7 +75,7 @@ func TestPerClass(t *testing.T) {
 			}
 		}
 	}
-	for y := range byte(10) {
+	for y := range uint16(10) {
 		if seen[y] != 5 {
 			t.Errorf("%d images of class %d", seen[y], y)
 		}

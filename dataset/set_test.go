@@ -2,17 +2,18 @@ package dataset
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
 func TestSetSliceIsAView(t *testing.T) {
-	s := &Set{Images: make([]byte, 5*6), Labels: []byte{0, 1, 2, 3, 4}, Rows: 2, Cols: 3}
-	for i := range s.Images {
-		s.Images[i] = byte(i)
+	s := &Set{Pixels: make([]byte, 5*6), Labels: []uint16{0, 1, 2, 3, 4}, Shape: Grey(2, 3)}
+	for i := range s.Pixels {
+		s.Pixels[i] = byte(i)
 	}
 	v := s.Slice(1, 4)
-	if v.Len() != 3 || v.Pixels() != 6 || !bytes.Equal(v.Labels, []byte{1, 2, 3}) {
-		t.Fatalf("Slice(1, 4) has %d images of %d pixels, labels %v", v.Len(), v.Pixels(), v.Labels)
+	if v.Len() != 3 || v.Shape.Len() != 6 || !slices.Equal(v.Labels, []uint16{1, 2, 3}) {
+		t.Fatalf("Slice(1, 4) has %d images of %d pixels, labels %v", v.Len(), v.Shape.Len(), v.Labels)
 	}
 	for i := range v.Len() {
 		if !bytes.Equal(v.Image(i), s.Image(i+1)) {
@@ -23,7 +24,7 @@ func TestSetSliceIsAView(t *testing.T) {
 	if s.Image(1)[0] != 200 {
 		t.Error("the slice does not share memory")
 	}
-	_ = append(v.Images, 99) // must not reach into image 4 of s
+	_ = append(v.Pixels, 99) // must not reach into image 4 of s
 	_ = append(v.Image(0), 98)
 	if s.Image(4)[0] != 24 || v.Image(1)[0] != 12 {
 		t.Error("appending to a view wrote into the set behind it")
@@ -57,7 +58,7 @@ func TestPick(t *testing.T) {
 		}
 	}
 	twice.Image(0)[0] = 77
-	if s.Image(3)[0] != 77 || twice.Len() != 2 || twice.Images != nil {
+	if s.Image(3)[0] != 77 || twice.Len() != 2 || twice.Pixels != nil {
 		t.Error("the images were copied")
 	}
 	if none := s.Pick(nil); none.Len() != 0 {

@@ -69,10 +69,10 @@ func newCheckpointRun(t *testing.T, e *engine.Engine, set func(c *Config)) check
 func smallDigits(t *testing.T, train, test int) *dataset.Data {
 	d := *digits(t, train, test)
 	for _, s := range []**dataset.Set{&d.Train, &d.Test} {
-		small := &dataset.Set{Rows: 7, Cols: 7, Labels: (*s).Labels}
+		small := &dataset.Set{Shape: dataset.Grey(7, 7), Labels: (*s).Labels}
 		for i := range (*s).Len() {
 			for at := range 49 {
-				small.Images = append(small.Images, (*s).Image(i)[(2+at/7*4)*28+2+at%7*4])
+				small.Pixels = append(small.Pixels, (*s).Image(i)[(2+at/7*4)*28+2+at%7*4])
 			}
 		}
 		*s = small

@@ -12,8 +12,11 @@ import (
 
 // ScoreClasses is Score with the accuracy of every class.
 func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
+	if err := m.CheckLabelled(s); err != nil {
+		return Score{}, layer.ByClass{}, err
+	}
 	var t layer.Tally
-	c := layer.NewConfusion(m.Classes)
+	c := layer.NewConfusion(len(m.Classes))
 	idx := make([]int32, evalRows)
 	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
 		n := logits.Rows
@@ -30,8 +33,8 @@ func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.S
 
 // classWarning says in one line which of the classes lack images to train or to validate on, or returns
 // "". Without validation images those do not count.
-func classWarning(train, val []byte, classes int) string {
-	count := func(labels []byte) []int {
+func classWarning(train, val []uint16, classes int) string {
+	count := func(labels []uint16) []int {
 		n := make([]int, classes)
 		for _, y := range labels {
 			n[y]++

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 )
 
@@ -123,17 +124,17 @@ func TestValidate(t *testing.T) {
 // was measured to take, 0.7 GB, and checks that absurd settings are seen as such.
 func TestTrainingBytes(t *testing.T) {
 	c, _ := Preset("paper")
-	if b := c.TrainingBytes(784, 10, 60000); !(b >= 0.5e9) || b > 1.3e9 {
+	if b := c.TrainingBytes(dataset.Grey(28, 28), 10, 60000); !(b >= 0.5e9) || b > 1.3e9 {
 		t.Errorf("%g bytes for the paper's network", b)
 	}
 	for preset, most := range map[string]float64{"raw": 0.6e9, "robust": 0.7e9} {
 		c, _ := Preset(preset)
-		if b := c.TrainingBytes(784, 10, 60000); !(b >= 0.2e9) || b > most {
+		if b := c.TrainingBytes(dataset.Grey(28, 28), 10, 60000); !(b >= 0.2e9) || b > most {
 			t.Errorf("%g bytes for %s", b, preset)
 		}
 	}
 	c.Components = 20000
-	if b := c.TrainingBytes(784, 10, 60000); b < 100e9 {
+	if b := c.TrainingBytes(dataset.Grey(28, 28), 10, 60000); b < 100e9 {
 		t.Errorf("%g bytes for 20000 full components", b)
 	}
 }

@@ -5,40 +5,42 @@ import (
 	"strconv"
 	"strings"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 )
 
 // extractorKey is where the keys of the extractor's tensors begin.
 const extractorKey = "feature_extractor"
 
-// extractor makes the layers that turn images of rows x cols pixels into features, and
+// extractor makes the layers that turn samples of a shape into features, and
 // counts the features. Keys are those of PyTorch: extractorKey is an nn.Linear for the
 // extractor linear, an nn.Sequential of Linear and ReLU for mlp, and for conv one of Conv2d,
 // ReLU, MaxPool2d, Conv2d, ReLU, MaxPool2d, Flatten and Linear. LayerNorm has no tensors.
-func (c Config) extractor(rows, cols int) (s layer.Stack, dim int, err error) {
+func (c Config) extractor(shape dataset.Shape) (s layer.Stack, dim int, err error) {
 	dim = c.Dim
+	in := shape.Len()
 	switch c.Extractor {
 	case "identity":
-		dim = rows * cols
+		dim = in
 	case "linear":
-		s = layer.Stack{layer.NewLinear(extractorKey, rows*cols, dim)}
+		s = layer.Stack{layer.NewLinear(extractorKey, in, dim)}
 	case "mlp":
 		widths, err := parseWidths(c.Hidden)
 		if err != nil {
 			return nil, 0, err
 		}
-		in := rows * cols
 		for _, w := range widths {
 			s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, w), layer.NewReLU(w))
 			in = w
 		}
 		s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, dim))
 	case "conv":
-		if rows < 4 || cols < 4 {
+		if !shape.IsImage() || shape.Rows < 4 || shape.Cols < 4 {
 			return nil, 0, badSetting("extractor", c.Extractor,
-				fmt.Sprintf("expected images of at least 4 x 4 pixels with it, not %d x %d", rows, cols))
+				fmt.Sprintf("expected images of at least 4 x 4 pixels with it, not %s of %v", shape.Samples(), shape))
 		}
-		s = layer.Convolutions(extractorKey+".", rows, cols)
+		image := layer.ImageShape{Channels: shape.Channels, Rows: shape.Rows, Cols: shape.Cols}
+		s = layer.Convolutions(extractorKey+".", image)
 		_, wide := s[len(s)-1].Sizes()
 		s = append(s, layer.NewLinear(extractorKey+".7", wide, dim))
 	}
@@ -78,10 +80,10 @@ func formatWidths(widths []int) string {
 	return strings.Join(parts, "-")
 }
 
-// extractorSize estimates the number of parameters of the extractor for images with the given
-// number of pixels, and the numbers that it stores per row in training.
-func (c Config) extractorSize(pixels int) (parameters, values float64) {
-	p, d := float64(pixels), float64(c.Dim)
+// extractorSize estimates the number of parameters of the extractor for samples of a shape, and the
+// numbers that it stores per row in training.
+func (c Config) extractorSize(shape dataset.Shape) (parameters, values float64) {
+	p, d := float64(shape.Len()), float64(c.Dim)
 	switch c.Extractor {
 	case "linear":
 		return p * d, d
@@ -100,7 +102,8 @@ func (c Config) extractorSize(pixels int) (parameters, values float64) {
 	case "conv":
 		// Two convolutions to 8 and 16 channels with what follows, and two buffers for
 		// gradients.
-		return p*d + 3424, 27*p + 16*p + d
+		plane := float64(shape.Rows) * float64(shape.Cols)
+		return plane*d + 3224 + 200*float64(shape.Channels), 26*plane + p + 16*plane + d
 	}
 	return 0, p
 }

@@ -29,12 +29,12 @@ func extractorConfigs() []Config {
 func imageModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	t.Helper()
 	r := num.NewRand(6, 0)
-	set := &dataset.Set{Rows: 5, Cols: 6, Images: make([]byte, 30*4), Labels: []byte{2, 0, 1, 2}}
-	for i := range set.Images {
-		set.Images[i] = byte(r.Intn(256))
+	set := &dataset.Set{Shape: dataset.Grey(5, 6), Pixels: make([]byte, 30*4), Labels: []uint16{2, 0, 1, 2}}
+	for i := range set.Pixels {
+		set.Pixels[i] = byte(r.Intn(256))
 	}
 	c.Batch = 4
-	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 3, Norm: dataset.Normalization{Mean: 0.4, Std: 0.3}})
+	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.Uniform(0.4, 0.3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +222,8 @@ func TestExtractorSettings(t *testing.T) {
 		}
 	}
 	c, _ := Preset("clean")
-	set := &dataset.Set{Rows: 3, Cols: 30, Images: make([]byte, 90), Labels: []byte{0}}
-	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 1, Norm: dataset.MNISTNorm}); err == nil ||
+	set := &dataset.Set{Shape: dataset.Grey(3, 30), Pixels: make([]byte, 90), Labels: []uint16{0}}
+	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(1), Norm: dataset.MNISTNorm}); err == nil ||
 		!strings.Contains(err.Error(), "3 x 30") {
 		t.Errorf("error %v, want one about images of 3 x 30", err)
 	}
@@ -237,7 +237,7 @@ func TestCleanMACs(t *testing.T) {
 	if got, want := m.MACs(), 784*25*8+196*200*16+784*64+5*10*64*64+640; got != want {
 		t.Errorf("%d multiply-adds, want %d", got, want)
 	}
-	if b := c.TrainingBytes(784, 10, 60000); b < 50e6 || b > 400e6 {
+	if b := c.TrainingBytes(dataset.Grey(28, 28), 10, 60000); b < 50e6 || b > 400e6 {
 		t.Errorf("%g bytes for the preset clean", b)
 	}
 }

@@ -101,7 +101,7 @@ func (f *fitting) onEM(done int, logLikelihood float64) {
 // best of them in the model; the files written are valid. Otherwise the result is nil, and the
 // model must not be used. When ctx ends, the folder is saved, so that only the running update is lost.
 func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt FitOptions) (*FitResult, error) {
-	if err := m.CheckSet(s); err != nil {
+	if err := m.CheckLabelled(s); err != nil {
 		return nil, err
 	}
 	if opt.Resume {

@@ -27,7 +27,7 @@ type oracle struct {
 	x                        blas64.General // pixels
 	clean                    blas64.General // clean features of the first rows, for the denoising loss
 	denoising                float64
-	labels                   []byte
+	labels                   []uint16
 }
 
 // affine returns x w^T + b.
@@ -219,15 +219,15 @@ func (o *oracle) backward() map[string][]float64 {
 func smallModel(t testing.TB, c Config) (*Model, *dataset.Set) {
 	t.Helper()
 	r := num.NewRand(5, 0)
-	set := &dataset.Set{Rows: 3, Cols: 4, Images: make([]byte, 12*6), Labels: make([]byte, 6)}
-	for i := range set.Images {
-		set.Images[i] = byte(r.Intn(256))
+	set := &dataset.Set{Shape: dataset.Grey(3, 4), Pixels: make([]byte, 12*6), Labels: make([]uint16, 6)}
+	for i := range set.Pixels {
+		set.Pixels[i] = byte(r.Intn(256))
 	}
 	for i := range set.Labels {
-		set.Labels[i] = byte(r.Intn(3))
+		set.Labels[i] = uint16(r.Intn(3))
 	}
 	c.Batch = 6
-	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: 3, Norm: dataset.Normalization{Mean: 0.5, Std: 0.3}})
+	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.Uniform(0.5, 0.3)})
 	if err != nil {
 		t.Fatal(err)
 	}

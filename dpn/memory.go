@@ -3,24 +3,29 @@ package dpn
 import (
 	"runtime"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine/ascent"
 )
 
-// TrainingBytes estimates the memory that training takes at its peak, for images of so
-// many pixels and classes, of which there are samples to train and validate on. It is
+// TrainingBytes estimates the memory that training takes at its peak, for samples of a
+// shape in so many classes, of which there are samples to train and validate on. It is
 // meant to refuse in time what cannot fit.
-func (c Config) TrainingBytes(pixels, classes, samples int) float64 {
-	d, k, n, b := float64(pixels), float64(c.Components), float64(c.Steps), float64(c.Batch)
+func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64 {
+	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.Batch)
 	rows := float64(samples)
-	layers, values := c.extractorSize(pixels)
+	layers, values := c.extractorSize(shape)
 	if c.Extractor != "identity" {
 		d = float64(c.Dim)
 	}
 	layers += d * float64(classes)
 	matrices := k * d * d
-	bytes := rows*float64(
-		pixels) + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values) // images; features and distances for k-means
+	stored := float64(shape.Len() + 2) // of a sample and its label, in bytes
+	if !shape.IsImage() {
+		stored = float64(4*shape.Len() + 2)
+	}
+	// samples; features and distances for k-means
+	bytes := rows*stored + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values)
 	if c.Denoising > 0 {
 		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
 	}

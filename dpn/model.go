@@ -23,15 +23,15 @@ const (
 	groupClassifier = "classifier"
 )
 
-// Model is a Denoising Potential Network: pixels, normalised, go through the feature
+// Model is a Denoising Potential Network: samples, normalised, go through the feature
 // extractor, then uphill on the potential for Config.Steps steps, then through a linear
 // classifier.
 type Model struct {
-	Config  Config
-	Rows    int // image size in pixels
-	Cols    int
-	Classes int
-	Norm    dataset.Normalization
+	Config       Config
+	Shape        dataset.Shape // of a sample
+	Classes      []string      // their names
+	FeatureNames []string      // names of the features of vectors; nil: they have none
+	Norm         dataset.Normalization
 
 	// Assumed names the settings that change results and of which the file of Load says
 	// nothing: "steps", "layer-norm", "mean", "std" and "data". They are those of the
@@ -50,13 +50,24 @@ type Model struct {
 	fresh     bool // nothing has been learned since New, which Fit asks for
 }
 
-// New makes a network for images like those of a data set. Its layers are
-// drawn from the seed; the centres of its potential are all zero until Init.
+// New makes a network for samples like those of a data set, which has labelled training samples. Its
+// layers are drawn from the seed; the centres of its potential are all zero until Init.
 func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Model{Config: c, Rows: data.Train.Rows, Cols: data.Train.Cols, Classes: data.Classes, Norm: data.Norm,
+	if data.Train == nil {
+		return nil, fmt.Errorf("data set %q has no training samples", data.Name)
+	}
+	if err := data.Train.CheckLabelled(); err != nil {
+		return nil, fmt.Errorf("training samples: %w", err)
+	}
+	train := *data
+	train.Test = nil
+	if err := train.Check(); err != nil {
+		return nil, err
+	}
+	m := &Model{Config: c, Shape: data.Train.Shape, Classes: data.Classes, FeatureNames: data.Features, Norm: data.Norm,
 		origin: originOf(c.Data, data)}
 	if err := m.build(); err != nil {
 		return nil, err
@@ -74,14 +85,14 @@ func (m *Model) SetRoute(r ascent.Route) { m.potential.SetRoute(r) }
 
 // build makes the parameters, all zero.
 func (m *Model) build() (err error) {
-	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Rows, m.Cols); err != nil {
+	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Shape); err != nil {
 		return err
 	}
 	if err := m.Config.checkRank(m.Config.Dim); err != nil {
 		return err
 	}
 	m.potential = potential.New(m.Config.potential(), m.Config.Dim)
-	m.head = layer.NewLinear("classifier", m.Config.Dim, m.Classes)
+	m.head = layer.NewLinear("classifier", m.Config.Dim, len(m.Classes))
 	for _, p := range m.extractor.Params() {
 		p.Group = groupExtractor
 	}
@@ -112,18 +123,29 @@ func (m *Model) Dim() int { return m.potential.D }
 // give equal hashes on every machine.
 func (m *Model) WeightsSHA256() string { return layer.SHA256(m.Params()) }
 
-// CheckSet returns an error if the images of s have another size than the network expects, or
-// labels that it does not know.
+// CheckSet returns an error if the samples of s have another shape than the network expects, or
+// labels that it does not know. They need no labels.
 func (m *Model) CheckSet(s *dataset.Set) error {
-	if s.Rows != m.Rows || s.Cols != m.Cols {
-		return fmt.Errorf("images of %d x %d pixels, the model expects %d x %d", s.Rows, s.Cols, m.Rows, m.Cols)
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if s.Shape != m.Shape {
+		return fmt.Errorf("%s of %v, the model expects %v", s.Samples(), s.Shape, m.Shape)
 	}
 	for i, y := range s.Labels {
-		if int(y) >= m.Classes {
-			return fmt.Errorf("label %d of image %d, the model knows classes 0 to %d", y, i, m.Classes-1)
+		if int(y) >= len(m.Classes) {
+			return fmt.Errorf("label %d of sample %d, the model knows classes 0 to %d", y, i, len(m.Classes)-1)
 		}
 	}
 	return nil
+}
+
+// CheckLabelled is CheckSet, and refuses samples without labels.
+func (m *Model) CheckLabelled(s *dataset.Set) error {
+	if err := m.CheckSet(s); err != nil {
+		return err
+	}
+	return s.CheckLabelled()
 }
 
 // part returns rows [lo, hi) of a dense matrix.

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dpnbench/dataset"
@@ -19,13 +17,17 @@ import (
 
 // Keys of the metadata of a model file, besides those of the config.
 const (
-	metaFormat = "format"
-	metaConfig = "config"
-	metaRows   = "rows"
-	metaCols   = "cols"
-	metaMean   = "mean"
-	metaStd    = "std"
-	metaSplit  = "validation_split" // absent in files of before: the last images
+	metaFormat   = "format"
+	metaConfig   = "config"
+	metaRows     = "rows"
+	metaCols     = "cols"
+	metaChannels = "channels"         // absent for 1
+	metaFeatures = "features"         // of vectors, which have no rows and columns
+	metaMean     = "mean"             // one number, or one for each channel or feature, separated by commas
+	metaStd      = "std"              // so, too
+	metaClasses  = "class_names"      // a JSON array; absent: "0", "1", ...
+	metaNames    = "feature_names"    // a JSON array; absent: none
+	metaSplit    = "validation_split" // absent in files of before: the last images
 
 	splitStratified = "stratified" // by class, drawn by the seed
 
@@ -55,11 +57,8 @@ func (m *Model) file(format string) *safetensors.File {
 	f := &safetensors.File{Metadata: map[string]string{
 		metaFormat: format,
 		metaConfig: m.Config.TOML(),
-		metaRows:   strconv.Itoa(m.Rows),
-		metaCols:   strconv.Itoa(m.Cols),
-		metaMean:   strconv.FormatFloat(float64(m.Norm.Mean), 'g', -1, 32),
-		metaStd:    strconv.FormatFloat(float64(m.Norm.Std), 'g', -1, 32),
 	}}
+	m.writeShape(f.Metadata)
 	if !m.lastSplit {
 		f.Metadata[metaSplit] = splitStratified
 	}
@@ -138,7 +137,7 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 	}
 	c, _ := Preset("published")
 	c.Preset, c.Steps, c.LayerNorm = "imported", r.Steps, r.LayerNorm
-	m := &Model{Norm: r.Norm, Classes: head[0], origin: readOrigin(f, path),
+	m := &Model{Norm: r.Norm, origin: readOrigin(f, path),
 		Unchecked: !f.Checked && f.Metadata[metaFormat] == formatModel}
 	if ours {
 		if m.lastSplit, err = readSplit(f); err != nil {
@@ -151,7 +150,7 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 		m.Assumed = []string{"steps", "layer-norm", "data"}
 	}
 	c.Components, c.Dim = mu[0], mu[1]
-	pixels, err := c.readExtractor(f, shape)
+	inputs, err := c.readExtractor(f, shape)
 	if err != nil {
 		return nil, err
 	}
@@ -161,14 +160,17 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 				"expected [k, d] and [classes, d]",
 			mu, head)
 	}
-	if err := m.readGeometry(c, f.Metadata, pixels); err != nil {
+	if head[0] < 1 || head[0] > dataset.MostClasses {
+		return nil, fmt.Errorf("classifier.weight has shape %v, expected 1 to %d classes", head, dataset.MostClasses)
+	}
+	if err := m.readShape(f, c, inputs); err != nil {
+		return nil, err
+	}
+	if err := m.readNames(f.Metadata, head[0]); err != nil {
 		return nil, err
 	}
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
-	}
-	if head[0] < 1 || head[0] > 256 {
-		return nil, fmt.Errorf("classifier.weight has shape %v, expected 1 to 256 classes", head)
 	}
 	if err := c.checkRank(mu[1]); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
@@ -210,10 +212,10 @@ func readSplit(f *safetensors.File) (last bool, err error) {
 }
 
 // readExtractor sets extractor and hidden layers by the tensors that there are, whose shapes
-// it checks, and returns the number of pixels of an image; for conv, of what the convolutions
-// make of it.
+// it checks, and returns how many numbers a sample has; for conv, what the convolutions make of
+// it.
 func (c *Config) readExtractor(f *safetensors.File,
-	shape func(name string, rank int) ([]int, error)) (pixels int, err error) {
+	shape func(name string, rank int) ([]int, error)) (inputs int, err error) {
 	// linear returns the inputs of a linear layer.
 	linear := func(name string, out int) (int, error) {
 		w, err := shape(name, 2)
@@ -254,45 +256,6 @@ func (c *Config) readExtractor(f *safetensors.File,
 		return in, nil
 	}
 	return c.Dim, nil
-}
-
-// readGeometry takes image size and normalisation from the metadata, or the size from
-// the number of pixels.
-func (m *Model) readGeometry(c Config, meta map[string]string, pixels int) error {
-	side := int(math.Sqrt(float64(pixels)))
-	m.Rows, m.Cols = side, side
-	for key, to := range map[string]*int{metaRows: &m.Rows, metaCols: &m.Cols} {
-		if s, ok := meta[key]; ok {
-			v, err := strconv.Atoi(s)
-			if err != nil || v < 1 || v > 1<<16 {
-				return fmt.Errorf("metadata %s is %q, expected 1 to 65536", key, s)
-			}
-			*to = v
-		}
-	}
-	have := m.Rows * m.Cols
-	if c.Extractor == "conv" { // what the convolutions make of them, 16 channels of a quarter of the size
-		have = 16 * (m.Rows / 4) * (m.Cols / 4)
-	}
-	if pixels < 1 || have != pixels {
-		return fmt.Errorf("%d pixels, images of %d x %d", pixels, m.Rows, m.Cols)
-	}
-	for _, n := range []struct {
-		key string
-		to  *float32
-	}{{metaMean, &m.Norm.Mean}, {metaStd, &m.Norm.Std}} {
-		s, ok := meta[n.key]
-		if !ok {
-			m.Assumed = append(m.Assumed, n.key)
-			continue
-		}
-		v, err := strconv.ParseFloat(s, 32)
-		if err != nil || !linalg.IsFinite(v) || n.key == metaStd && v <= 0 {
-			return fmt.Errorf("metadata %s is %q, expected a number", n.key, s)
-		}
-		*n.to = float32(v)
-	}
-	return nil
 }
 
 // copyTensor copies a tensor of that shape out of f. All numbers must be finite.

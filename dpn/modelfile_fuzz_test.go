@@ -36,7 +36,7 @@ func FuzzModelMetadata(f *testing.F) {
 			return
 		}
 		back, err := FromTensors(m.file(formatModel), "", Published)
-		if err != nil || back.Config != m.Config || back.Norm != m.Norm {
+		if err != nil || back.Config != m.Config || !back.Norm.Equal(m.Norm) {
 			t.Errorf("saved %+v, read %+v, %v", m.Config, back, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/safetensors"
 )
 
@@ -23,8 +24,8 @@ func TestSaveAndLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.WeightsSHA256() != m.WeightsSHA256() || got.Config != m.Config || got.Norm != m.Norm ||
-			got.Rows != 3 || got.Cols != 4 || got.Classes != 3 || len(got.Assumed) != 0 {
+		if got.WeightsSHA256() != m.WeightsSHA256() || got.Config != m.Config || !got.Norm.Equal(m.Norm) ||
+			got.Shape != dataset.Grey(3, 4) || len(got.Classes) != 3 || len(got.Assumed) != 0 {
 			t.Errorf("read %+v, wrote %+v", got, m)
 		}
 	}
@@ -51,7 +52,7 @@ func TestLoadStateDictionary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Rows != 4 || m.Cols != 4 || m.Classes != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 ||
+		if m.Shape != dataset.Grey(4, 4) || len(m.Classes) != 10 || m.Dim() != d || m.Potential().Alpha() != 0.1 ||
 			m.Config.Components != k ||
 			m.potential.LogWeights()[1] != -1 {
 			t.Errorf("read %+v", m)
@@ -70,7 +71,7 @@ func TestLoadStateDictionary(t *testing.T) {
 		if m, err = Load(path); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"steps", "layer-norm", "data"}; !slices.Equal(m.Assumed, want) || m.Norm.Mean != 0.25 {
+		if want := []string{"steps", "layer-norm", "data"}; !slices.Equal(m.Assumed, want) || m.Norm.Mean[0] != 0.25 {
 			t.Errorf("assumed %v, want %v; mean %v", m.Assumed, want, m.Norm.Mean)
 		}
 	}

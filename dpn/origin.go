@@ -57,10 +57,11 @@ func relativeData(name string) bool {
 func prefixHashes(s *dataset.Set) string {
 	h := sha256.New()
 	var list []string
+	var sample []byte
 	n := min(s.Len(), mostHashed)
 	for i := range n {
-		h.Write(s.Image(i))
-		h.Write(s.Labels[i : i+1])
+		sample = s.AppendLabel(s.AppendSample(sample[:0], i), i)
+		h.Write(sample)
 		if count := i + 1; count&(count-1) == 0 || count == n {
 			list = append(list, strconv.Itoa(count)+":"+hex.EncodeToString(h.Sum(nil)[:8]))
 		}

@@ -18,12 +18,11 @@ func TestPrefixHashes(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(s *dataset.Set){
-		"first pixel": func(s *dataset.Set) { s.Images[0] ^= 1 },
-		"last pixel":  func(s *dataset.Set) { s.Images[len(s.Images)-1] ^= 1 },
+		"first pixel": func(s *dataset.Set) { s.Pixels[0] ^= 1 },
+		"last pixel":  func(s *dataset.Set) { s.Pixels[len(s.Pixels)-1] ^= 1 },
 		"last label":  func(s *dataset.Set) { s.Labels[len(s.Labels)-1] ^= 1 },
 	} {
-		other := &dataset.Set{Images: slices.Clone(s.Images), Labels: slices.Clone(s.Labels), Rows: s.Rows,
-			Cols: s.Cols}
+		other := &dataset.Set{Pixels: slices.Clone(s.Pixels), Labels: slices.Clone(s.Labels), Shape: s.Shape}
 		if change(other); sameImages(all, prefixHashes(other)) {
 			t.Errorf("%s: not noticed", name)
 		}
@@ -56,7 +55,7 @@ func TestOrigin(t *testing.T) {
 	if want, _ := filepath.Abs("images"); got.DataFolder() != want || got.OtherImages(d) {
 		t.Errorf("folder %s, want %s; other images %v", got.DataFolder(), want, got.OtherImages(d))
 	}
-	d.Test.Images[3] ^= 1
+	d.Test.Pixels[3] ^= 1
 	if !got.OtherImages(d) {
 		t.Error("a pixel has changed, and nobody noticed")
 	}

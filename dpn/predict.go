@@ -41,13 +41,13 @@ func (m *Model) blame(err error) error {
 
 // Predict returns the class of every image of s; of equal logits the lower class. Like all that
 // evaluates logits, it returns a *OutputError if one is not finite.
-func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]byte, error) {
-	out := make([]byte, 0, s.Len())
+func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]uint16, error) {
+	out := make([]uint16, 0, s.Len())
 	idx := make([]int32, evalRows)
 	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
-			out = append(out, byte(c))
+			out = append(out, uint16(c))
 		}
 		return nil
 	})
@@ -71,6 +71,9 @@ func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset
 }
 
 func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input) (Score, error) {
+	if err := m.CheckLabelled(s); err != nil {
+		return Score{}, err
+	}
 	var t layer.Tally
 	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) error {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
@@ -133,7 +136,7 @@ func (m *Model) explain(e *engine.Engine, rows int, once string) string {
 // Logits returns the classifier's output for denoised features x (n x d), n x classes. It is not finite
 // where x is not, and where the weights are too large: see CheckOutput.
 func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
-	y := engine.NewMatrix(x.Rows, m.Classes)
+	y := engine.NewMatrix(x.Rows, len(m.Classes))
 	m.head.Forward(e, y, x, layer.Evaluation)
 	return y
 }
@@ -163,7 +166,7 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 	progress func(done int)) (engine.Matrix, error) {
 	n := images.last - images.first
 	out := engine.NewMatrix(n, m.Dim())
-	x := engine.NewMatrix(min(evalRows, n), m.Rows*m.Cols)
+	x := engine.NewMatrix(min(evalRows, n), m.Shape.Len())
 	at := make([]int32, x.Rows)
 	var tape layer.Tape
 	for lo := 0; lo < n; lo += evalRows {
@@ -258,5 +261,5 @@ func (m *Model) PredictFeatures(ctx context.Context, e *engine.Engine, x engine.
 // PixelFeatures says whether the features are the pixels, normalised by Norm only, so that
 // a point in feature space is an image.
 func (m *Model) PixelFeatures() bool {
-	return m.Config.Extractor == "identity" && !m.Config.LayerNorm
+	return m.Shape.IsImage() && m.Config.Extractor == "identity" && !m.Config.LayerNorm
 }

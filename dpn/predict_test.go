@@ -43,7 +43,7 @@ func TestScoreCorrupted(t *testing.T) {
 			at[i] = int32(i)
 		}
 		x := engine.NewMatrix(len(at), 784)
-		if err := c.Grey(x.Data, d.Test, at, 3); err != nil {
+		if err := c.Floats(x.Data, d.Test, at, 3); err != nil {
 			t.Fatal(err)
 		}
 		m.Norm.Apply(x.Data)

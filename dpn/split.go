@@ -14,6 +14,9 @@ import (
 // it validates on: the same share of every class, drawn by Seed, in random order; none with ValData.
 // The pixels of both share the memory of s.
 func (c Config) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
+	if err := s.CheckLabelled(); err != nil {
+		return nil, nil, err
+	}
 	n, err := c.valCount(s)
 	if err != nil {
 		return nil, nil, err
@@ -58,11 +61,15 @@ func (c Config) valCount(s *dataset.Set) (int, error) {
 // quotas divides n images among the classes in proportion to their sizes, by the method of the largest
 // remainder, the lower class first among equals. One image of each class stays for training as long
 // as others are left.
-func quotas(labels []byte, n int) (quota [256]int) {
-	var size [256]int
+func quotas(labels []uint16, n int) (quota []int) {
+	var size []int
 	for _, y := range labels {
+		for int(y) >= len(size) {
+			size = append(size, 0)
+		}
 		size[y]++
 	}
+	quota = make([]int, len(size))
 	all, left := len(labels), n
 	for y, of := range size {
 		if of > 0 {
@@ -91,7 +98,7 @@ func quotas(labels []byte, n int) (quota [256]int) {
 // Split is Config.Split of images that Fit can train the model on. A model of an earlier version
 // keeps its own validation images, the last ones.
 func (m *Model) Split(s *dataset.Set) (train, val *dataset.Set, err error) {
-	if err := m.CheckSet(s); err != nil {
+	if err := m.CheckLabelled(s); err != nil {
 		return nil, nil, err
 	}
 	return m.split(s)
@@ -140,9 +147,10 @@ func (m *Model) divide(s *dataset.Set) (train, val *dataset.Set, err error) {
 
 // distinct counts the different images of s, up to most.
 func distinct(s *dataset.Set, most int) int {
-	seen := map[string]bool{}
+	seen, sample := map[string]bool{}, []byte(nil)
 	for i := 0; i < s.Len() && len(seen) < most; i++ {
-		seen[string(s.Image(i))] = true
+		sample = s.AppendSample(sample[:0], i)
+		seen[string(sample)] = true
 	}
 	return len(seen)
 }
@@ -156,7 +164,7 @@ func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
 // CheckValidation returns an error if Fit cannot validate on s, the images of Config.ValData: other sizes or
 // labels, training images, or other images than those that the model was validated on.
 func (m *Model) CheckValidation(s *dataset.Set) error {
-	if err := m.CheckSet(s); err != nil {
+	if err := m.CheckLabelled(s); err != nil {
 		return err
 	}
 	hashes := prefixHashes(s)
@@ -173,7 +181,7 @@ func (m *Model) CheckValidation(s *dataset.Set) error {
 
 // Check says whether Fit can train the model on s, as far as that can be known beforehand.
 func (m *Model) Check(s *dataset.Set) error {
-	if err := m.CheckSet(s); err != nil {
+	if err := m.CheckLabelled(s); err != nil {
 		return err
 	}
 	_, _, err := m.split(s)

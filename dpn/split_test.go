@@ -16,10 +16,10 @@ import (
 
 // sized returns images of one pixel, their position, of classes of these sizes, sorted by class.
 func sized(sizes ...int) *dataset.Set {
-	s := &dataset.Set{Rows: 1, Cols: 1}
+	s := &dataset.Set{Shape: dataset.Grey(1, 1)}
 	for y, n := range sizes {
 		for range n {
-			s.Images, s.Labels = append(s.Images, byte(len(s.Images))), append(s.Labels, byte(y))
+			s.Pixels, s.Labels = append(s.Pixels, byte(len(s.Pixels))), append(s.Labels, uint16(y))
 		}
 	}
 	return s
@@ -85,7 +85,7 @@ func TestSplit(t *testing.T) {
 		t.Errorf("validation classes %v, images %v", counts(val, 3), pixels(val))
 	}
 	all := append(pixels(train), pixels(val)...)
-	if slices.Sort(all); !slices.Equal(all, s.Images) {
+	if slices.Sort(all); !slices.Equal(all, s.Pixels) {
 		t.Error("an image is in both parts, or in none")
 	}
 	for i := range val.Len() {

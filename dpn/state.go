@@ -209,12 +209,21 @@ func (p *pass) restore(f *safetensors.File, s *Trainer) error {
 // to validate on, with their labels, size and normalisation.
 func (m *Model) fingerprint(sets ...*dataset.Set) string {
 	h := sha256.New()
-	fmt.Fprintln(h, m.Rows, m.Cols, m.Norm.Mean, m.Norm.Std)
+	if m.Shape == dataset.Grey(m.Shape.Rows, m.Shape.Cols) && len(m.Norm.Mean) == 1 {
+		fmt.Fprintln(h, m.Shape.Rows, m.Shape.Cols, m.Norm.Mean[0], m.Norm.Std[0])
+	} else {
+		fmt.Fprintln(h, m.Shape, m.Norm.Mean, m.Norm.Std)
+	}
+	var sample []byte
 	for _, s := range sets {
 		fmt.Fprintln(h, s.Len())
-		h.Write(s.Labels)
 		for i := range s.Len() {
-			h.Write(s.Image(i))
+			sample = s.AppendLabel(sample[:0], i)
+			h.Write(sample)
+		}
+		for i := range s.Len() {
+			sample = s.AppendSample(sample[:0], i)
+			h.Write(sample)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

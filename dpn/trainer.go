@@ -20,10 +20,10 @@ type Trainer struct {
 	params []*Param // those that learn
 
 	// A minibatch of n rows.
-	input  *images       // images as they are
-	grey   *images       // images before noise, which comes before normalisation
+	input  *input        // samples as they are
+	grey   *input        // images before noise, which comes before normalisation
 	noise  layer.Noise   // of the first half of the rows
-	labels []byte        // n
+	labels []uint16      // n
 	x      engine.Matrix // n x pixels
 	f      engine.Matrix // n x d: features x_0, then x_n
 	y, dy  engine.Matrix // n x classes: logits, and dL/dlogits
@@ -53,7 +53,7 @@ type Trainer struct {
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
 	s := &Trainer{m: m, e: e, params: m.head.Params(), adam: layer.NewAdam(),
-		input: newImages(m.Norm), grey: newImages(dataset.Normalization{Std: 1}),
+		input: newInput(m.Shape, m.Norm), grey: newInput(m.Shape, dataset.Uniform(0, 1)),
 		noise: layer.Noise{
 			Min:  c.NoiseMin,
 			Max:  c.NoiseMax,
@@ -77,10 +77,10 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	for _, p := range s.params {
 		p.Prepare()
 	}
-	s.x = engine.NewMatrix(b, m.Rows*m.Cols)
+	s.x = engine.NewMatrix(b, m.Shape.Len())
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)
-	s.y, s.dy = engine.NewMatrix(b, m.Classes), engine.NewMatrix(b, m.Classes)
-	s.labels = make([]byte, b)
+	s.y, s.dy = engine.NewMatrix(b, len(m.Classes)), engine.NewMatrix(b, len(m.Classes))
+	s.labels = make([]uint16, b)
 	if c.Denoising > 0 {
 		s.clean = engine.NewMatrix(s.noise.Rows(b), d)
 	}

@@ -12,7 +12,7 @@ func TestNoAllocations(t *testing.T) {
 	x := points(24, 20)
 	a, b, c := points(30, 40), points(40, 50), NewMatrix(30, 50)
 	p := e.Pack(nil, b)
-	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]byte, 30)
+	rstd, losses, labels := make([]float32, 30), make([]float32, 30), make([]uint16, 30)
 	y, idx := NewMatrix(30, 40), make([]int32, 30)
 	m, w, v := make([]float32, 1200), make([]float32, 1200), make([]float32, 1200)
 	co := &AdamCoefficients{Clip: 1, Beta1: 0.9, OneMinusBeta1: 0.1, Beta2: 0.999, OneMinusBeta2: 0.001, Step: 1e-3,

@@ -9,7 +9,7 @@ import (
 // and grad (n x classes) to scale times the gradient of that loss, softmax - onehot. grad may be
 // logits; it may be empty if only the losses are needed. Sums over classes are chains in increasing
 // class. It panics if a label is not below the number of classes.
-func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matrix, labels []byte, scale float32) {
+func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matrix, labels []uint16, scale float32) {
 	n, classes := logits.Rows, logits.Cols
 	logits.check("SoftmaxCrossEntropy", "logits")
 	length("SoftmaxCrossEntropy", "losses", len(losses), n)

@@ -61,7 +61,7 @@ func TestRefusedOperands(t *testing.T) {
 	wide, other := NewMatrix(8, 16), NewMatrix(8, 8)
 	left, right := wide.Slice(0, 8, 0, 8), wide.Slice(0, 8, 8, 16)
 	packed := e.Pack(nil, other)
-	tall, labels := NewMatrix(9, 8), make([]byte, 8)
+	tall, labels := NewMatrix(9, 8), make([]uint16, 8)
 	v, a, b := make([]float32, 16), make([]float32, 8), make([]float32, 8)
 	onWorker := func(f func(w *Worker)) func() {
 		return func() { e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { f(w) }) }

@@ -66,7 +66,7 @@ func clouds(n, classes, components int) Panel {
 		for _, centre := range []float64{math.Cos(angle), math.Sin(angle), 0}[:components] {
 			p.Points = append(p.Points, 5*centre+random.NormFloat64())
 		}
-		p.Labels = append(p.Labels, byte(i%classes))
+		p.Labels = append(p.Labels, uint16(i%classes))
 	}
 	return p
 }
@@ -213,7 +213,7 @@ func TestFigures(t *testing.T) {
 			name: "panel without variance",
 			draw: func(path string) error {
 				return Save(path, PCA{Panels: []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0},
-					[]byte{0, 1, 2}}}})
+					[]uint16{0, 1, 2}}}})
 			},
 			want: []string{"PC 1 (0.0% of variance)"},
 		},

@@ -31,7 +31,7 @@ type Panel struct {
 	// Explained is the share of the variance along each component.
 	Explained []float64
 	// Labels is the class of each sample.
-	Labels []byte
+	Labels []uint16
 }
 
 // check returns why the panel cannot be drawn, or nil.
@@ -72,17 +72,20 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 	if len(a.Panels) == 0 {
 		return f, errors.New("no panels")
 	}
-	var present [256]bool
+	var present []bool
 	for _, p := range a.Panels {
 		if err := p.check(); err != nil {
 			return f, err
 		}
 		for _, l := range p.Labels {
+			for int(l) >= len(present) {
+				present = append(present, false)
+			}
 			present[l] = true
 		}
 	}
 	const radius = vg.Length(1.9)
-	glyphs := map[byte]draw.GlyphStyle{}
+	glyphs := map[uint16]draw.GlyphStyle{}
 	for l, there := range present {
 		if !there {
 			continue
@@ -91,8 +94,8 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 		if l < len(a.Classes) {
 			name = a.Classes[l]
 		}
-		glyphs[byte(l)] = classGlyph(l, radius) // by label, so that a class looks the same in every figure
-		big := glyphs[byte(l)]
+		glyphs[uint16(l)] = classGlyph(l, radius) // by label, so that a class looks the same in every figure
+		big := glyphs[uint16(l)]
 		big.Radius *= 1.7
 		f.keys = append(f.keys, key{text: name, glyph: &big})
 	}
@@ -126,7 +129,7 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 }
 
 // plot draws the samples in their order, so that no class covers the others.
-func (p Panel) plot(glyphs map[byte]draw.GlyphStyle) *axes.Plot {
+func (p Panel) plot(glyphs map[uint16]draw.GlyphStyle) *axes.Plot {
 	axis := func(k int) string {
 		return fmt.Sprintf("PC %d (%s%% of variance)", k+1, format.Number(100*p.Explained[k], 1))
 	}

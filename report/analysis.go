@@ -101,6 +101,15 @@ func (a Analysis) name() string {
 // pixels reports whether features are pixels, that is, can be shown as images.
 func (a Analysis) pixels() bool { return a.Model.PixelFeatures() }
 
+// grey returns the grey levels of a point of features that are pixels.
+func (a Analysis) grey(x []float32) []float32 { return a.Model.Shape.Luma(a.Model.Norm.Undo(x)) }
+
+// std returns the deviation by which pixel j is divided.
+func (a Analysis) std(j int) float32 {
+	std := a.Model.Norm.Std
+	return std[j*len(std)/a.Model.Shape.Len()]
+}
+
 var errNoPixels = errors.New("they need features that are pixels")
 
 // greyScale is the scale of images.
@@ -247,9 +256,9 @@ func loggable(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
 // classes names the labels.
 func (a Analysis) classes() []string {
-	names := make([]string, a.Model.Classes)
-	for c := range names {
-		names[c] = fmt.Sprint(c)
+	names := make([]string, len(a.Model.Classes))
+	for c, name := range a.Model.Classes {
+		names[c] = format.Printable(name)
 	}
 	return names
 }
@@ -274,12 +283,12 @@ func (a Analysis) strips() (Shown, error) {
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
-	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Rows, Cols: a.Model.Cols,
+	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols,
 		Scale: greyScale}
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first image of each class comes first
 		s := plot.Strip{Name: fmt.Sprint("image ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
 		for step := range t.Steps + 1 {
-			s.X = append(s.X, a.Model.Norm.Grey(t.XAt(step).Row(i)))
+			s.X = append(s.X, a.grey(t.XAt(step).Row(i)))
 		}
 		f.Strips = append(f.Strips, s)
 	}
@@ -435,9 +444,9 @@ func (a Analysis) centres() (Shown, error) {
 	order, left := a.heaviest(mostCentres)
 	captions, equal := a.shares()
 	f := plot.Gallery{Title: text.Say("centres title", "name", a.name()), Note: equal,
-		Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: greyScale}
 	for _, i := range order {
-		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.Model.Norm.Grey(mu.Row(i))}})
+		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: text.Say("centres caption", "left", left),
@@ -455,11 +464,11 @@ func (a Analysis) moves() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMoves)
 	f := plot.Gallery{Title: text.Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
-		Rows: a.Model.Rows, Cols: a.Model.Cols, Scale: greyScale}
+		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: greyScale}
 	for _, i := range order {
 		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
 		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{
-			a.Model.Norm.Grey(moves.Initial.Row(i)), a.Model.Norm.Grey(moves.Final.Row(i)),
+			a.grey(moves.Initial.Row(i)), a.grey(moves.Final.Row(i)),
 		}})
 	}
 	return Shown{Figure: f, Wide: true,
@@ -478,15 +487,19 @@ func (a Analysis) variance() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMaps)
 	captions, equal := a.shares()
-	f := plot.Maps{Title: text.Say("variance title", "name", a.name()), Rows: a.Model.Rows, Cols: a.Model.Cols,
+	f := plot.Maps{Title: text.Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols,
 		Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
 	lo, hi := math.Inf(1), 0.0
 	add := func(caption string, v []float64) {
 		x := make([]float32, len(v))
 		for j, s := range v {
-			s *= float64(a.Model.Norm.Std) * float64(a.Model.Norm.Std)
-			lo, hi = min(lo, s), max(hi, s)
+			std := float64(a.std(j))
+			s *= std * std
 			x[j] = float32(s)
+		}
+		x = a.Model.Shape.Luma(x)
+		for _, s := range x {
+			lo, hi = min(lo, float64(s)), max(hi, float64(s))
 		}
 		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{x}})
 	}

@@ -44,6 +44,9 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 // walkBlocks are the walk and its introduction, or the reason why there is none.
 func (a Analysis) walkBlocks() []Block {
 	blocks := []Block{Text(text.Say("walk", "pixels", a.pixels()))}
+	if err := a.Model.Shape.NeedImages("the walk"); err != nil {
+		return append(blocks, Text(text.Say("no walk", "reason", err)))
+	}
 	w := a.walk()
 	if err := w.check(); err != nil {
 		return append(blocks, Text(text.Say("no walk", "reason", err)))
@@ -162,8 +165,8 @@ func (a Analysis) facts() []Fact {
 }
 
 func dataFact(m *dpn.Model, name string, samples int) string {
-	return fmt.Sprintf("%s, %s test images of %d × %d in %d classes", name, format.Thousands(samples), m.Rows, m.Cols,
-		m.Classes)
+	return fmt.Sprintf("%s, %s test %s of %s in %d classes", name, format.Thousands(samples), m.Shape.Samples(),
+		strings.TrimSuffix(strings.Replace(m.Shape.String(), " x ", " × ", 1), " grey"), len(m.Classes))
 }
 
 func featuresFact(m *dpn.Model) string {
@@ -406,7 +409,7 @@ func (a Analysis) walk() Walk { return NewWalk(a.Model, a.Study.Walk, a.Images) 
 // that left the range of float32 is left out. If features are not pixels, every step shows the
 // input.
 func NewWalk(m *dpn.Model, t *study.Trace, images *dataset.Set) Walk {
-	w := Walk{Rows: m.Rows, Cols: m.Cols, Steps: t.Steps}
+	w := Walk{Rows: m.Shape.Rows, Cols: m.Shape.Cols, Steps: t.Steps}
 	seen := m.PixelFeatures()
 	for i, at := range t.Index {
 		it := WalkItem{Name: fmt.Sprint("image ", at), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
@@ -418,15 +421,13 @@ func NewWalk(m *dpn.Model, t *study.Trace, images *dataset.Set) Walk {
 			it.R = append(it.R, t.R[step][i])
 			it.Read = append(it.Read, t.Predicted[step][i])
 			if seen {
-				it.X = append(it.X, m.Norm.Grey(t.XAt(step).Row(i)))
+				it.X = append(it.X, m.Shape.Luma(m.Norm.Undo(t.XAt(step).Row(i))))
 			}
 		}
 		if !seen {
-			x := make([]float32, images.Pixels())
-			for j, v := range images.Image(at) {
-				x[j] = float32(v) / 255
-			}
-			it.X = [][]float32{x}
+			x := make([]float32, images.Shape.Len())
+			images.Floats(x, []int32{int32(at)})
+			it.X = [][]float32{m.Shape.Luma(x)}
 		}
 		if whole {
 			w.Items = append(w.Items, it)

@@ -30,7 +30,7 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 		}
 		return s
 	}
-	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150), Classes: 10,
+	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150), Classes: dataset.Numbered(10),
 		Norm: dataset.DigitsNorm}
 	m, err := dpn.New(c, data)
 	if err != nil {

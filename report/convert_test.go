@@ -10,7 +10,7 @@ import (
 )
 
 func TestNewPanel(t *testing.T) {
-	s := separation.Set{X: []float32{0, 0, 2, 0, 8, 1, 10, 1}, Dim: 2, Labels: []byte{0, 0, 1, 1}}
+	s := separation.Set{X: []float32{0, 0, 2, 0, 8, 1, 10, 1}, Dim: 2, Labels: []uint16{0, 0, 1, 1}}
 	layer, err := separation.Measure(context.Background(), "input", s, separation.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -293,8 +293,8 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 func (u Uncertainty) examples() (Shown, error) {
 	at, softmax := u.score(u.Study.Advice.Unknown), u.score("softmax")
 	kind := u.Study.Scores[at]
-	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Rows, Cols: u.Model.Cols,
-		Scale: greyScale, PerRow: min(exampleRow, len(u.Images.Labels))}
+	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows, Cols: u.Model.Shape.Cols,
+		Scale: greyScale, PerRow: min(exampleRow, u.Images.Len())}
 	rows := []string{"test images"}
 	err := addExamples(&g, study.Unknown{Images: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
 	for i, t := range u.unknownTasks() {
@@ -311,21 +311,21 @@ func (u Uncertainty) examples() (Shown, error) {
 
 // addExamples adds a row of images with their score and largest softmax.
 func addExamples(g *plot.Gallery, x study.Unknown, score, largest []float64) error {
-	pixels := x.Images.Pixels()
+	pixels := x.Images.Shape.Len()
 	n := min(g.PerRow, x.Images.Len())
 	grey, index := make([]float32, n*pixels), make([]int32, n)
 	for i := range index {
 		index[i] = int32(i)
 	}
 	if x.Corruption.Name == "" {
-		x.Images.Grey(grey, index)
-	} else if err := x.Corruption.Grey(grey, x.Images, index, 0); err != nil {
+		x.Images.Floats(grey, index)
+	} else if err := x.Corruption.Floats(grey, x.Images, index, 0); err != nil {
 		return err
 	}
 	for i := range g.PerRow {
-		p := plot.Image{X: [][]float32{make([]float32, pixels)}}
+		p := plot.Image{X: [][]float32{make([]float32, g.Rows*g.Cols)}}
 		if i < n {
-			copy(p.X[0], grey[i*pixels:])
+			p.X[0] = x.Images.Luma(grey[i*pixels : (i+1)*pixels])
 			p.Caption = fmt.Sprintf("%s, %s", format.Significant(score[i]), format.Percent(largest[i], 0))
 		}
 		g.Images = append(g.Images, p)

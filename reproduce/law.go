@@ -105,7 +105,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 		tr.Epochs = o.Epochs
 	}
 	out := &LawResult{Data: data.Name, Side: lawSide, Pictures: train.Len(), Epochs: tr.Epochs}
-	networks := lawNetworks(lawSide*lawSide, data.Classes)
+	networks := lawNetworks(lawSide*lawSide, len(data.Classes))
 	for i, n := range networks {
 		result := LawNetwork{Name: n.name, BatchNorm: n.mlp.BatchNorm}
 		for s := range o.Seeds {
@@ -138,10 +138,10 @@ func CheckImages(experiment string, data *dataset.Data) error {
 			return fewer("test", n, fmt.Errorf("%d test images: expected at least %d", n, table1Pictures))
 		}
 	case "law":
-		if _, err := data.Train.PerClass(data.Classes, lawPerClass); err != nil {
+		if _, err := data.Train.PerClass(len(data.Classes), lawPerClass); err != nil {
 			return fewer("train", data.Train.Len(), err)
 		}
-		if _, err := data.Test.PerClass(data.Classes, lawPerClass); err != nil {
+		if _, err := data.Test.PerClass(len(data.Classes), lawPerClass); err != nil {
 			return fewer("test", n, err)
 		}
 	}
@@ -150,14 +150,14 @@ func CheckImages(experiment string, data *dataset.Data) error {
 
 // lawSamples returns the first images of each class, scaled down.
 func lawSamples(s *dataset.Set, data *dataset.Data) (baseline.Samples, error) {
-	few, err := s.PerClass(data.Classes, lawPerClass)
+	few, err := s.PerClass(len(data.Classes), lawPerClass)
 	if err != nil {
 		return baseline.Samples{}, err
 	}
 	if few, err = few.Resize(lawSide, lawSide); err != nil {
 		return baseline.Samples{}, err
 	}
-	return baseline.Images(few, data.Norm), nil
+	return baseline.Rows(few, data.Norm), nil
 }
 
 // lawUnit is one training of one network.

@@ -137,7 +137,7 @@ func (o *PosterOptions) run(ctx context.Context, e *engine.Engine, data *dataset
 	}
 	d := m.Dim()
 	u.Run = PosterRun{Seed: seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
-		MACs: m.Config.Components*d*d*steps + d*m.Classes}
+		MACs: m.Config.Components*d*d*steps + d*len(m.Classes)}
 	for _, c := range noises {
 		score, err := m.ScoreCorrupted(ctx, e, data.Test, c, 1)
 		if err != nil {

@@ -38,8 +38,16 @@ func (p Progress) seed(what string, i, n, done, all int) {
 func digest(data *dataset.Data) string {
 	h := sha256.New()
 	for _, s := range []*dataset.Set{data.Train, data.Test} {
-		h.Write(s.Images)
-		h.Write(s.Labels)
+		var sample []byte
+		for i := range s.Len() {
+			sample = s.AppendSample(sample[:0], i)
+			h.Write(sample)
+		}
+		sample = sample[:0]
+		for i := range s.Len() {
+			sample = s.AppendLabel(sample, i)
+		}
+		h.Write(sample)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -118,12 +118,12 @@ type robustResult struct {
 func contenders() []contender {
 	mlp := func(dropout float64, hidden ...int) func(a *setup, seed uint64) (*baseline.Network, error) {
 		return func(a *setup, seed uint64) (*baseline.Network, error) {
-			widths := append([]int{a.data.Train.Pixels()}, hidden...)
-			return baseline.NewMLP(baseline.MLP{Widths: append(widths, a.data.Classes), Dropout: dropout}, seed)
+			widths := append([]int{a.data.Train.Shape.Len()}, hidden...)
+			return baseline.NewMLP(baseline.MLP{Widths: append(widths, len(a.data.Classes)), Dropout: dropout}, seed)
 		}
 	}
 	cnn := func(a *setup, seed uint64) (*baseline.Network, error) {
-		return baseline.NewCNN(a.data.Train.Rows, a.data.Train.Cols, a.data.Classes, seed)
+		return baseline.NewCNN(a.data.Train.Shape, len(a.data.Classes), seed)
 	}
 	var list []contender
 	for _, noisy := range []bool{false, true} {
@@ -319,7 +319,7 @@ func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.N
 		if err != nil {
 			return nil, err
 		}
-		if _, err := n.Fit(ctx, a.e, baseline.Images(train, a.data.Norm), t, nil); err != nil {
+		if _, err := n.Fit(ctx, a.e, baseline.Rows(train, a.data.Norm), t, nil); err != nil {
 			return nil, err
 		}
 		return []trained{{name, kindBaseline, n.Cost(), func(c dataset.Corruption) (float64, error) {
@@ -344,12 +344,12 @@ func trainNearest(name string, means int) func(ctx context.Context, a *setup, se
 		}
 		k, name := means, name
 		if k == 1 {
-			k = a.data.Classes
+			k = len(a.data.Classes)
 		} else {
 			k = min(k, train.Len()/4)
 			name = fmt.Sprintf("nearest of %d class-wise means", k)
 		}
-		s := baseline.Images(train, a.data.Norm)
+		s := baseline.Rows(train, a.data.Norm)
 		r, err := potential.ClassKMeans(ctx, a.e, s.Normalised(), s.Labels, k, seed)
 		if err != nil {
 			return nil, err

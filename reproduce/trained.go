@@ -93,7 +93,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 			}
 		}
 	}
-	train, test := baseline.Images(data.Train, data.Norm), baseline.Images(data.Test, data.Norm)
+	train, test := baseline.Rows(data.Train, data.Norm), baseline.Rows(data.Test, data.Norm)
 	for _, network := range forwardNetworks {
 		for s := range o.Seeds {
 			begin := func() { o.Progress.seed("trained: "+network.name, s, o.Seeds, done, all) }
@@ -122,10 +122,10 @@ var forwardNetworks = []struct {
 	make func(data *dataset.Data, seed uint64) (*baseline.Network, error)
 }{
 	{"BatchNorm, 7 x 100", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
-		return baseline.NewMLP(baseline.HeSu(data.Train.Pixels(), 6, data.Classes), seed)
+		return baseline.NewMLP(baseline.HeSu(data.Train.Shape.Len(), 6, len(data.Classes)), seed)
 	}},
 	{"CNN", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
-		return baseline.NewCNN(data.Train.Rows, data.Train.Cols, data.Classes, seed)
+		return baseline.NewCNN(data.Train.Shape, len(data.Classes), seed)
 	}},
 }
 

@@ -30,14 +30,14 @@ type inputs struct {
 	x      []float32 // rows x d
 	w      []float32 // classes x d
 	b      []float32 // classes
-	labels []byte
+	labels []uint16
 }
 
 func newInputs(soft bool, d, k, n, rows int) *inputs {
 	in := &inputs{
 		soft: soft, d: d, k: k, n: n, rows: rows,
 		mu: make([]float32, k*d), a: make([]float32, k*d*d), c: make([]float32, k), x: make([]float32, rows*d),
-		w: make([]float32, classes*d), b: make([]float32, classes), labels: make([]byte, rows),
+		w: make([]float32, classes*d), b: make([]float32, classes), labels: make([]uint16, rows),
 	}
 	r := num.NewRand(1, 0)
 	r.Normal(in.w)
@@ -64,7 +64,7 @@ func softInputs(d, k, n, rows int) *inputs {
 		}
 	}
 	for i := range in.labels {
-		in.labels[i] = byte(r.Intn(classes))
+		in.labels[i] = uint16(r.Intn(classes))
 	}
 	in.alpha = 0.1 / (s0 * s0)
 	return in
@@ -82,11 +82,11 @@ func digitInputs(ctx context.Context, k, n, rows int, noise float32) (*inputs, e
 	if err != nil {
 		return nil, err
 	}
-	set, table := data.Train, data.Norm.Table()
-	d := set.Pixels()
+	set, table := data.Train, data.Norm.Table(0)
+	d := set.Shape.Len()
 	in := newInputs(false, d, k, n, rows)
 	all := engine.NewMatrix(set.Len(), d)
-	for i, v := range set.Images {
+	for i, v := range set.Pixels {
 		all.Data[i] = table[v]
 	}
 	e, err := engine.New()

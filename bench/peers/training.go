@@ -81,7 +81,7 @@ func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, da
 			return err
 		}
 		r := peers[i]
-		loaded, err := r.ask("load", c.Steps, c.Batch, data.Classes)
+		loaded, err := r.ask("load", c.Steps, c.Batch, len(data.Classes))
 		if err != nil {
 			return err
 		}
@@ -138,9 +138,9 @@ func prepareModel(ctx context.Context, s *settings, data *dataset.Data, preset, 
 
 // writeImages writes the first minibatch: s0, eps, normalised pixels, labels.
 func writeImages(path string, c dpn.Config, data *dataset.Data) error {
-	table, set := data.Norm.Table(), data.Train.Slice(0, c.Batch)
+	table, set := data.Norm.Table(0), data.Train.Slice(0, c.Batch)
 	all := []float32{float32(c.Scale), float32(c.Eps)}
-	for _, v := range set.Images {
+	for _, v := range set.Pixels {
 		all = append(all, table[v])
 	}
 	for _, l := range set.Labels {

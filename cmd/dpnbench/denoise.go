@@ -221,6 +221,9 @@ func (d *denoising) write(out *denoiseResult, first bool, s *dataset.Set, galler
 	}
 	r := &out.Corruptions[len(out.Corruptions)-1]
 	err := files.Write(r.File, func(w io.Writer) error {
+		if s.Channels > 1 {
+			return dataset.WriteNPY(w, r.images, s.Len(), s.Channels, s.Rows, s.Cols)
+		}
 		return dataset.WriteNPY(w, r.images, s.Len(), s.Rows, s.Cols)
 	})
 	r.images = nil
@@ -302,19 +305,21 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	}
 	chosen := study.FirstOfEach(s.Labels, 1)
 	chosen = chosen[:min(galleryImages, len(chosen))]
-	x0 := engine.NewMatrix(len(chosen), s.Pixels())
+	x0 := engine.NewMatrix(len(chosen), s.Shape.Len())
 	for b, i := range chosen {
 		copy(x0.Row(b), x.Corrupted.Row(i))
 		p := plot.Image{Caption: fmt.Sprint(x.Classes[i])}
 		if c.Name != none {
-			clean := make([]float32, s.Pixels())
-			s.Grey(clean, []int32{int32(i)})
-			p.X = append(p.X, clean)
+			clean := make([]float32, s.Shape.Len())
+			s.Floats(clean, []int32{int32(i)})
+			p.X = append(p.X, s.Luma(clean))
 		}
-		p.X = append(p.X, x.Corrupted.Row(i))
+		p.X = append(p.X, s.Luma(x.Corrupted.Row(i)))
 		g.Images = append(g.Images, p)
 	}
-	m.Norm.Apply(x0.Data)
+	for b := range chosen {
+		m.Norm.Apply(x0.Row(b))
+	}
 	n := m.Config.Steps
 	stride := max(1, (n+galleryRows)/(galleryRows+1))
 	for done := 0; done < n; {
@@ -330,7 +335,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		g.Series = append(g.Series, name)
 		for b := range chosen {
-			g.Images[b].X = append(g.Images[b].X, m.Norm.Grey(x0.Row(b)))
+			g.Images[b].X = append(g.Images[b].X, s.Luma(m.Norm.Undo(x0.Row(b))))
 		}
 	}
 	return g, nil

@@ -272,7 +272,7 @@ type assumptions map[string]any
 // that flags override.
 func assumedSettings(m *dpn.Model, flags *pflag.FlagSet) assumptions {
 	values := assumptions{"steps": m.Config.Steps, "layer-norm": m.Config.LayerNorm,
-		"mean": m.Norm.Mean, "std": m.Norm.Std, "data": m.Config.Data}
+		"mean": m.Norm.Mean[0], "std": m.Norm.Std[0], "data": m.Config.Data}
 	assumed := assumptions{}
 	for _, name := range m.Assumed {
 		if f := flags.Lookup(name); f == nil || !f.Changed {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 )
 
@@ -71,7 +72,7 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := m.Config; c.Steps != 5 || !c.LayerNorm || c.Data != data || m.Norm.Mean != 0 || m.Norm.Std != 1 ||
+	if c := m.Config; c.Steps != 5 || !c.LayerNorm || c.Data != data || !m.Norm.Equal(dataset.Uniform(0, 1)) ||
 		len(m.Assumed) > 0 || m.Unchecked {
 		t.Errorf("%+v", m)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/exchange"
 	"dpnbench/internal/format"
@@ -53,8 +54,8 @@ func importCommand(a *app) *cobra.Command {
 	f.StringVar(&i.out, "out", "", "model `FILE` to write")
 	f.IntVar(&i.reference.Steps, "steps", p.Steps, "`N` ascent steps")
 	f.BoolVar(&i.reference.LayerNorm, "layer-norm", p.LayerNorm, "features are normalised (LayerNorm)")
-	f.Float64Var(&i.mean, "mean", float64(p.Norm.Mean), "`MEAN` that is subtracted from grey levels")
-	f.Float64Var(&i.std, "std", float64(p.Norm.Std), "standard `DEVIATION` by which they are divided")
+	f.Float64Var(&i.mean, "mean", float64(p.Norm.Mean[0]), "`MEAN` that is subtracted from grey levels")
+	f.Float64Var(&i.std, "std", float64(p.Norm.Std[0]), "standard `DEVIATION` by which they are divided")
 	f.StringVar(&i.data, "data", "mnist", "`NAME` of the images: digits, mnist or a folder with IDX files")
 	return c
 }
@@ -96,7 +97,7 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 	if err := files.Check(); err != nil {
 		return err
 	}
-	i.reference.Norm.Mean, i.reference.Norm.Std = float32(i.mean), float32(i.std)
+	i.reference.Norm = dataset.Uniform(float32(i.mean), float32(i.std))
 	in, err := exchange.Import(path, i.reference)
 	if err != nil {
 		return fmt.Errorf("import %w", err)

@@ -243,7 +243,7 @@ func (s *sampling) show(m *dpn.Model) {
 			figure(float64(c.ESSPhi), "%.0f"),
 			format.Count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
 	}
-	classes := make([]int, m.Classes)
+	classes := make([]int, len(m.Classes))
 	for _, c := range s.Classes {
 		classes[c]++
 	}
@@ -300,7 +300,7 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 	shown := min(x.Rows, mostShown)
 	g := plot.Gallery{Title: fmt.Sprintf("%s of %s, %s", format.Count(x.Rows, "sample"), m.Config.Preset, s.Method),
-		Rows: m.Rows, Cols: m.Cols,
+		Rows: m.Shape.Rows, Cols: m.Shape.Cols,
 		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"sample", "after ascent"},
 		Note: fmt.Sprintf("Below each: the class predicted after the ascent. Temperature %v, seed %d.", s.Temperature,
 			s.Seed)}
@@ -309,7 +309,7 @@ func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 	}
 	for b := range shown {
 		g.Images = append(g.Images, plot.Image{Caption: fmt.Sprint(s.Classes[b]),
-			X: [][]float32{m.Norm.Grey(x.Row(b)), m.Norm.Grey(s.X.Row(b))}})
+			X: [][]float32{m.Shape.Luma(m.Norm.Undo(x.Row(b))), m.Shape.Luma(m.Norm.Undo(s.X.Row(b)))}})
 	}
 	return g
 }

@@ -185,10 +185,10 @@ func panels(r *separationResult, layers []separation.LayerInput) ([]plot.Panel, 
 	if r.Classes > 256 {
 		return nil, nil, nil
 	}
-	index := map[int]byte{}
+	index := map[int]uint16{}
 	var names []string
 	for k, label := range r.Layers[0].ClassLabels {
-		index[label] = byte(k)
+		index[label] = uint16(k)
 		name := fmt.Sprint(label)
 		if r.ClassNames != nil {
 			name = r.ClassNames[label]
@@ -199,7 +199,7 @@ func panels(r *separationResult, layers []separation.LayerInput) ([]plot.Panel, 
 	for i, l := range layers {
 		s := l.Input.(separation.Samples)
 		some := min(s.Len(), mostPanelled)
-		set := separation.Set{Dim: s.Width(), X: make([]float32, some*s.Width()), Labels: make([]byte, some)}
+		set := separation.Set{Dim: s.Width(), X: make([]float32, some*s.Width()), Labels: make([]uint16, some)}
 		row := make([]float64, s.Width())
 		for j := range some {
 			at := int(int64(j) * int64(s.Len()) / int64(some))

@@ -159,7 +159,7 @@ func digits(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, err := data.Train.PerClass(data.Classes, 100)
+	few, err := data.Train.PerClass(len(data.Classes), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +168,8 @@ func digits(t *testing.T, folder string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, y := make([]float32, len(small.Images)), make([]float32, small.Len())
-		for i, v := range small.Images {
+		x, y := make([]float32, len(small.Pixels)), make([]float32, small.Len())
+		for i, v := range small.Pixels {
 			x[i] = float32(v)/127.5 - 1
 		}
 		for i, v := range small.Labels {

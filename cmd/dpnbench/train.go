@@ -218,7 +218,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if t.validate, err = openValidation(ctx, m); err != nil {
 		return fmt.Errorf("--val-data %s: %w", c.ValData, err)
 	}
-	if v := t.validate; v != nil && bytes.Equal(v.Images, data.Test.Images) {
+	if v := t.validate; v != nil && sameSamples(v, data.Test) {
 		t.log(func() {}).Warn("the validation images are the test images: what chooses the best epoch cannot test it",
 			"val-data", c.ValData)
 	}
@@ -242,6 +242,20 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		err = joined(err, t.writeJSON(r))
 	}
 	return err
+}
+
+// sameSamples says whether two sets hold the same samples in the same order.
+func sameSamples(a, b *dataset.Set) bool {
+	if b == nil || a.Shape != b.Shape || a.Len() != b.Len() {
+		return false
+	}
+	var x, y []byte
+	for i := range a.Len() {
+		if x, y = a.AppendSample(x[:0], i), b.AppendSample(y[:0], i); !bytes.Equal(x, y) {
+			return false
+		}
+	}
+	return true
 }
 
 // check refuses files that would replace each other, or that cannot be written, and a folder that holds
@@ -286,7 +300,7 @@ func (t *training) refuseEarlier() error {
 
 // enoughMemory refuses a network that needs more memory than is available.
 func enoughMemory(c dpn.Config, data *dataset.Data) error {
-	need, free := c.TrainingBytes(data.Train.Pixels(), data.Classes, data.Train.Len()), sysinfo.AvailableMemory()
+	need, free := c.TrainingBytes(data.Train.Shape, len(data.Classes), data.Train.Len()), sysinfo.AvailableMemory()
 	if need > free {
 		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %d "+
 			"images), "+

@@ -179,18 +179,17 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	if name == "digits" {
 		meaning = "the built-in digits, in another handwriting than the model's"
 	}
-	if d.Test.Rows != m.Rows || d.Test.Cols != m.Cols {
+	if d.Test.Shape != m.Shape {
 		meaning += fmt.Sprintf(", resized from %d x %d", d.Test.Rows, d.Test.Cols)
 	}
 	part := func(s *dataset.Set, most int) (*study.Unknown, error) {
 		s = s.Slice(0, min(most, s.Len()))
-		if s.Rows != m.Rows || s.Cols != m.Cols {
-			if s, err = s.Resize(m.Rows, m.Cols); err != nil {
+		if s.Shape != m.Shape {
+			if s, err = s.Resize(m.Shape.Rows, m.Shape.Cols); err != nil {
 				return nil, fmt.Errorf("--ood-data %s: %w", u.oodData, err)
 			}
 		}
-		// Their labels are not used and may be unknown to the model: 0 replaces them.
-		s = &dataset.Set{Images: s.Images, Labels: make([]byte, s.Len()), Rows: s.Rows, Cols: s.Cols}
+		s.Labels = nil // which are not used and may be unknown to the model
 		return &study.Unknown{Name: name, Meaning: meaning, Images: s}, nil
 	}
 	if test, err = part(d.Test, most); err != nil {

@@ -13,18 +13,18 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(data.Name, data.Train.Len(), data.Test.Len(), data.Train.Rows, data.Train.Cols, data.Classes)
+	fmt.Println(data.Name, data.Train.Len(), data.Test.Len(), data.Train.Shape, len(data.Classes))
 	fmt.Println("labels", data.Train.Labels[:10])
 
 	// The first image as a network sees it.
-	table := data.Norm.Table()
-	x := make([]float32, data.Train.Pixels())
+	table := data.Norm.Table(0)
+	x := make([]float32, data.Train.Shape.Len())
 	for j, v := range data.Train.Image(0) {
 		x[j] = table[v]
 	}
 	fmt.Printf("background %.4f\n", x[0])
 	// Output:
-	// digits 1000 100 28 28 10
+	// digits 1000 100 28 x 28 grey 10
 	// labels [3 5 6 0 9 6 2 1 4 0]
 	// background -0.4229
 }

@@ -11,9 +11,6 @@ import (
 	"dpnbench/dataset"
 )
 
-// mnistClasses is the number of classes of an IDX folder.
-const mnistClasses = 10
-
 // The four files of an IDX folder, by MNIST's names.
 const (
 	trainImages = "train-images-idx3-ubyte"
@@ -110,8 +107,8 @@ func FetchedFiles() []string {
 	return names
 }
 
-// LoadIDX reads a folder with MNIST's file names and format: ten classes, one byte per pixel,
-// any image size. Files may be gzip-compressed (detected by content), and the name
+// LoadIDX reads a folder with MNIST's file names and format: one byte per pixel, any image size, as
+// many classes as the largest label of its files says. Files may be gzip-compressed (detected by content), and the name
 // "train-images.idx3-ubyte" is accepted for "train-images-idx3-ubyte". Sizes in opt keep the
 // first images of each split; asking for more than there are gives a *SizeError. A file with
 // invalid content gives a *FormatError. With opt.TestOnly the training files are not read and
@@ -131,18 +128,21 @@ func LoadIDX(dir string, opt Options) (*dataset.Data, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, first)
 	}
-	var train *dataset.Set
+	d := &dataset.Data{Name: filepath.Clean(dir)}
+	classes := 0
 	if !opt.TestOnly {
-		var err error
-		if train, err = loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize, opt); err != nil {
+		train, n, err := loadSplit(dir, "train", trainImages, trainLabels, opt.TrainSize, opt)
+		if err != nil {
 			return nil, err
 		}
+		d.Train, d.Norm, classes = train, dataset.NormalizationOf(train), n
 	}
-	test, err := loadSplit(dir, "test", testImages, testLabels, opt.TestSize, opt)
+	test, n, err := loadSplit(dir, "test", testImages, testLabels, opt.TestSize, opt)
 	if err != nil {
 		return nil, err
 	}
-	if train != nil && (train.Rows != test.Rows || train.Cols != test.Cols) {
+	d.Test, d.Classes = test, dataset.Numbered(max(classes, n))
+	if train := d.Train; train != nil && train.Shape != test.Shape {
 		path, err := findIDX(dir, testImages)
 		if err != nil {
 			return nil, err
@@ -151,55 +151,50 @@ func LoadIDX(dir string, opt Options) (*dataset.Data, error) {
 			"images of %d x %d pixels, expected %d x %d as in the training images",
 			test.Rows, test.Cols, train.Rows, train.Cols)}
 	}
-	return &dataset.Data{
-		Name:    filepath.Clean(dir),
-		Train:   train,
-		Test:    test,
-		Classes: mnistClasses,
-		Norm:    dataset.MNISTNorm,
-	}, nil
+	return d, nil
 }
 
 // loadSplit reads the first n images of a split and their labels; n = 0: all. Labels are read
-// first: the file is small and says how many images to expect.
-func loadSplit(dir, split, imagesName, labelsName string, n int, opt Options) (*dataset.Set, error) {
+// first: the file is small and says how many images to expect. classes is the largest label of the
+// file + 1.
+func loadSplit(dir, split, imagesName, labelsName string, n int, opt Options) (s *dataset.Set, classes int, err error) {
 	labelsPath, err := findIDX(dir, labelsName)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	imagesPath, err := findIDX(dir, imagesName)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	labels, err := loadIDX(labelsPath, 1, 0, opt)
 	if err != nil {
-		return nil, err
-	}
-	for i, l := range labels.data {
-		if l >= mnistClasses {
-			return nil, &FormatError{File: labelsPath, Offset: labels.start() + int64(i),
-				Problem: fmt.Sprintf("label %d of image %d, expected 0 to %d", l, i, mnistClasses-1)}
-		}
+		return nil, 0, err
 	}
 	images, err := loadIDX(imagesPath, 3, n, opt)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	count := images.dims[0]
 	if count != labels.dims[0] {
-		return nil, &FormatError{File: imagesPath, Offset: 4, Problem: fmt.Sprintf(
+		return nil, 0, &FormatError{File: imagesPath, Offset: 4, Problem: fmt.Sprintf(
 			"%d images, expected %d as there are labels in %s", count, labels.dims[0], filepath.Base(labelsPath))}
 	}
 	if n > count {
-		return nil, &SizeError{Split: split, Size: n, Problem: fmt.Sprintf("%s holds %d images", imagesPath, count)}
+		return nil, 0, &SizeError{Split: split, Size: n, Problem: fmt.Sprintf("%s holds %d images", imagesPath, count)}
 	}
 	if n == 0 {
 		n = count
 	}
-	return &dataset.Set{
-		Images: images.data,
-		Labels: labels.data[:n:n],
-		Rows:   images.dims[1],
-		Cols:   images.dims[2],
-	}, nil
+	s = &dataset.Set{
+		Shape:  dataset.Grey(images.dims[1], images.dims[2]),
+		Pixels: images.data,
+		Labels: make([]uint16, n),
+	}
+	for i, y := range labels.data {
+		classes = max(classes, int(y)+1)
+		if i < n {
+			s.Labels[i] = uint16(y)
+		}
+	}
+	return s, classes, nil
 }

@@ -39,7 +39,7 @@ func folder(t *testing.T, change map[string][]byte) string {
 }
 
 func equal(a, b *dataset.Set) bool {
-	return a.Rows == b.Rows && a.Cols == b.Cols && bytes.Equal(a.Labels, b.Labels) && bytes.Equal(a.Images, b.Images)
+	return a.Shape == b.Shape && slices.Equal(a.Labels, b.Labels) && bytes.Equal(a.Pixels, b.Pixels)
 }
 
 func TestLoadIDXFolder(t *testing.T) {
@@ -48,13 +48,13 @@ func TestLoadIDXFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Train.Len() != 6 || d.Test.Len() != 4 || d.Train.Rows != 2 || d.Train.Cols != 3 || d.Classes != 10 ||
-		d.Norm != dataset.MNISTNorm || d.Name != dir {
-		t.Errorf("%d and %d images of %d x %d, %d classes, %+v, name %q", d.Train.Len(), d.Test.Len(), d.Train.Rows,
+	if d.Train.Len() != 6 || d.Test.Len() != 4 || d.Train.Rows != 2 || d.Train.Cols != 3 || len(d.Classes) != 10 ||
+		!d.Norm.Equal(dataset.NormalizationOf(d.Train)) || d.Name != dir {
+		t.Errorf("%d and %d images of %d x %d, classes %q, %+v, name %q", d.Train.Len(), d.Test.Len(), d.Train.Rows,
 			d.Train.Cols, d.Classes, d.Norm, d.Name)
 	}
-	if !bytes.Equal(d.Train.Images, counting(36)) || !bytes.Equal(d.Train.Labels, []byte{0, 1, 2, 3, 4, 9}) ||
-		!bytes.Equal(d.Test.Labels, []byte{5, 6, 7, 8}) {
+	if !bytes.Equal(d.Train.Pixels, counting(36)) || !slices.Equal(d.Train.Labels, []uint16{0, 1, 2, 3, 4, 9}) ||
+		!slices.Equal(d.Test.Labels, []uint16{5, 6, 7, 8}) {
 		t.Error("the content is not what was written")
 	}
 	part, err := LoadIDX(dir, Options{TrainSize: 4, TestSize: 1})
@@ -87,8 +87,22 @@ func TestLoadIDXNames(t *testing.T) {
 		d, err := LoadIDX(folder(t, change), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !bytes.Equal(d.Test.Images, counting(24)) || !bytes.Equal(d.Test.Labels, []byte{5, 6, 7, 8}) {
+		} else if !bytes.Equal(d.Test.Pixels, counting(24)) || !slices.Equal(d.Test.Labels, []uint16{5, 6, 7, 8}) {
 			t.Errorf("%s: the content is not what was written", name)
+		}
+	}
+}
+
+// TestLoadIDXClasses reads folders of one to 256 classes: the labels say how many.
+func TestLoadIDXClasses(t *testing.T) {
+	for _, n := range []int{1, 3, 11, 256} {
+		d, err := LoadIDX(folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 0, 0, 0, 0, byte(n - 1)}, 6),
+			testLabels: idxBytes(make([]byte, 4), 4)}), Options{TrainSize: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(d.Classes, dataset.Numbered(n)) {
+			t.Errorf("%d classes: %q", n, d.Classes)
 		}
 	}
 }
@@ -109,8 +123,6 @@ func TestLoadIDXErrors(t *testing.T) {
 			missing: true},
 		"more labels": {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(5)[:1], 1)}),
 			want: []string{testImages, "4 images, expected 1", testLabels}},
-		"label above 9": {dir: folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 1, 10, 3, 4, 5}, 6)}),
-			want: []string{trainLabels, "offset 10:", "label 10 of image 2", "0 to 9"}},
 		"wrong magic": {dir: folder(t, map[string][]byte{trainImages: []byte("PK\x03\x04 and so on, not IDX")}),
 			want: []string{trainImages, "offset 0:"}},
 		"images as labels": {dir: folder(t, map[string][]byte{testLabels: idxBytes(counting(24), 4, 2, 3)}),
@@ -161,17 +173,20 @@ func TestRealMNIST(t *testing.T) {
 		d.Name != "mnist" {
 		t.Fatalf("%q: %d and %d images of %d x %d", d.Name, d.Train.Len(), d.Test.Len(), d.Train.Rows, d.Train.Cols)
 	}
-	if got, want := d.Train.Labels[:10], []byte{5, 0, 4, 1, 9, 2, 1, 3, 1, 4}; !slices.Equal(got, want) {
+	if got, want := d.Train.Labels[:10], []uint16{5, 0, 4, 1, 9, 2, 1, 3, 1, 4}; !slices.Equal(got, want) {
 		t.Errorf("training labels begin %v, want %v", got, want)
 	}
-	if got, want := d.Test.Labels[:10], []byte{7, 2, 1, 0, 4, 1, 4, 9, 5, 9}; !slices.Equal(got, want) {
+	if got, want := d.Test.Labels[:10], []uint16{7, 2, 1, 0, 4, 1, 4, 9, 5, 9}; !slices.Equal(got, want) {
 		t.Errorf("test labels begin %v, want %v", got, want)
 	}
 	var sum float64
-	for _, v := range d.Train.Images {
+	for _, v := range d.Train.Pixels {
 		sum += float64(v)
 	}
-	if mean := fmt.Sprintf("%.4f", sum/255/float64(len(d.Train.Images))); mean != "0.1307" {
+	if mean := fmt.Sprintf("%.4f", sum/255/float64(len(d.Train.Pixels))); mean != "0.1307" {
 		t.Errorf("mean %s, want 0.1307", mean)
+	}
+	if len(d.Classes) != 10 || !d.Norm.Equal(dataset.MNISTNorm) {
+		t.Errorf("%d classes, %+v", len(d.Classes), d.Norm)
 	}
 }

@@ -101,7 +101,8 @@ func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, 
 		for _, s := range []struct{ split, images, labels string }{
 			{"train", trainImages, trainLabels}, {"test", testImages, testLabels}} {
 			if _, err := findIDX(dir, s.images); err == nil {
-				return loadSplit(dir, s.split, s.images, s.labels, 0, opt)
+				set, _, err := loadSplit(dir, s.split, s.images, s.labels, 0, opt)
+				return set, err
 			}
 		}
 	}
@@ -129,13 +130,13 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 		if s.Split == "train" && opt.TestOnly {
 			continue
 		}
-		need += float64(s.Size * (dataset.DigitSide*dataset.DigitSide + 1))
+		need += float64(s.Size * (dataset.DigitSide*dataset.DigitSide + 2))
 		if problem := opt.tooLarge(need); problem != "" {
 			s.Problem = problem
 			return nil, s
 		}
 	}
-	d := &dataset.Data{Name: "digits", Classes: 10, Norm: dataset.DigitsNorm}
+	d := &dataset.Data{Name: "digits", Classes: dataset.Numbered(10), Norm: dataset.DigitsNorm}
 	var err error
 	if !opt.TestOnly {
 		if d.Train, err = dataset.DigitsContext(ctx, opt.Seed, 0, train); err != nil {

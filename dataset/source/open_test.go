@@ -21,8 +21,8 @@ func TestOpenDigits(t *testing.T) {
 	if !equal(d.Train, dataset.Digits(5, 0, 30)) || !equal(d.Test, dataset.Digits(5, dataset.TestFirst, 20)) {
 		t.Error("the splits are not the digits from 0 and from TestFirst on")
 	}
-	if d.Name != "digits" || d.Classes != 10 || d.Norm != dataset.DigitsNorm {
-		t.Errorf("name %q, %d classes, %+v", d.Name, d.Classes, d.Norm)
+	if d.Name != "digits" || len(d.Classes) != 10 || !d.Norm.Equal(dataset.DigitsNorm) {
+		t.Errorf("name %q, %q, %+v", d.Name, d.Classes, d.Norm)
 	}
 	only, err := Open("digits", Options{TrainSize: 30, TestSize: 20, Seed: 5, TestOnly: true})
 	if err != nil {

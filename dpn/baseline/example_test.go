@@ -18,7 +18,7 @@ func Example() {
 		return
 	}
 	defer e.Close()
-	s := baseline.Images(dataset.Digits(1, 0, 500), dataset.DigitsNorm)
+	s := baseline.Rows(dataset.Digits(1, 0, 500), dataset.DigitsNorm)
 	n, err := baseline.NewMLP(baseline.MLP{Widths: []int{784, 32, 10}}, 1)
 	if err != nil {
 		fmt.Println(err)

@@ -156,7 +156,7 @@ type fitting struct {
 	updates, all int
 
 	x, dy  engine.Matrix // a minibatch, dL/dlogits
-	labels []byte
+	labels []uint16
 	noise  layer.Noise
 	tape   layer.Tape
 }
@@ -164,7 +164,7 @@ type fitting struct {
 func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 	b := min(t.Batch, s.Len())
 	f := &fitting{n: n, e: e, s: s, t: t, params: n.Params(), adam: layer.NewAdam(),
-		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]byte, b),
+		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]uint16, b),
 		noise: layer.Noise{Min: t.NoiseMin, Max: t.NoiseMax, Seed: num.NewRand(t.Seed, streamNoise).Uint64()}}
 	for _, p := range f.params {
 		p.Prepare()
@@ -214,7 +214,7 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 		labels[i] = f.s.Labels[a]
 	}
 	f.noise.Add(e, x, f.updates)
-	f.s.normalise(x.Data)
+	f.s.normalise(x)
 
 	y := f.n.layers.Forward(e, &f.tape, x, layer.Training)
 	loss := tally.Add(e, y, labels, dy, 1/float32(b))

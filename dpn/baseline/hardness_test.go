@@ -36,7 +36,7 @@ func TestHardness(t *testing.T) {
 			t.Logf("%s: %v", name, err)
 			continue
 		}
-		train, test := Images(data.Train, data.Norm), Images(data.Test, data.Norm)
+		train, test := Rows(data.Train, data.Norm), Rows(data.Test, data.Norm)
 		for _, c := range []struct {
 			name   string
 			widths []int

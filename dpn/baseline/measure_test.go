@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 	}
 	defer e.Close()
 	ctx := context.Background()
-	train, test := Images(data.Train, data.Norm), Images(data.Test, data.Norm)
+	train, test := Rows(data.Train, data.Norm), Rows(data.Test, data.Norm)
 	six := Training{
 		Optimiser: Adam,
 		LR:        1e-3,
@@ -72,7 +72,7 @@ func TestMeasure(t *testing.T) {
 	}{
 		{"linear classifier", func() (*Network, error) { return NewMLP(MLP{Widths: []int{784, 10}}, 1) }, 0.92},
 		{"MLP", func() (*Network, error) { return NewMLP(MLP{Widths: []int{784, 640, 512, 256, 10}}, 1) }, 0.984},
-		{"CNN", func() (*Network, error) { return NewCNN(28, 28, 10, 1) }, 0.989},
+		{"CNN", func() (*Network, error) { return NewCNN(dataset.Grey(28, 28), 10, 1) }, 0.989},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := c.make()
@@ -93,8 +93,8 @@ func TestMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		half := dataset.Normalization{Mean: 0.5, Std: 0.5}
-		s, test := Images(small, half), Images(held, half)
+		half := dataset.Uniform(0.5, 0.5)
+		s, test := Rows(small, half), Rows(held, half)
 		n, err := NewMLP(HeSu(100, 6, 10), 1)
 		if training, _ := fit(t, n, err, s, test, HeSuTraining(Adam, 1e-3)); !(training.Accuracy >= 0.995) {
 			t.Errorf("%.2f%% of the training images right", 100*training.Accuracy)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 )
@@ -13,11 +14,11 @@ import (
 // centre c of a row x has the largest x c - |c|^2 / 2, so a row costs one product with the centres.
 type Nearest struct {
 	distance *layer.Linear
-	labels   []byte
+	labels   []uint16
 }
 
 // NewNearest makes a Nearest from centres (k x d, dense) and the class of each.
-func NewNearest(centres engine.Matrix, labels []byte) (*Nearest, error) {
+func NewNearest(centres engine.Matrix, labels []uint16) (*Nearest, error) {
 	if centres.Rows < 1 || centres.Rows != len(labels) {
 		return nil, fmt.Errorf("%d centres with %d labels, expected one or more with a label each", centres.Rows,
 			len(labels))
@@ -38,12 +39,12 @@ func NewNearest(centres engine.Matrix, labels []byte) (*Nearest, error) {
 func (n *Nearest) Cost() layer.Cost { return layer.CostOf(n.distance) }
 
 // Predict returns the class of every row of s.
-func (n *Nearest) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]byte, error) {
+func (n *Nearest) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]uint16, error) {
 	in, k := n.distance.Sizes()
-	if err := s.check(in, 256); err != nil {
+	if err := s.check(in, dataset.MostClasses); err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, s.Len())
+	out := make([]uint16, 0, s.Len())
 	x, y, idx := engine.NewMatrix(evalRows, in), engine.NewMatrix(evalRows, k), make([]int32, evalRows)
 	for lo := 0; lo < s.Len(); lo += evalRows {
 		if err := ctx.Err(); err != nil {
@@ -52,7 +53,7 @@ func (n *Nearest) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]b
 		rows := s.Slice(lo, min(lo+evalRows, s.Len())).X
 		xb, yb := engine.View(x.Data[:len(rows.Data)], rows.Rows, in), engine.View(y.Data[:rows.Rows*k], rows.Rows, k)
 		copy(xb.Data, rows.Data)
-		s.normalise(xb.Data)
+		s.normalise(xb)
 		n.distance.Forward(e, yb, xb, layer.Evaluation)
 		e.ArgMax(idx[:rows.Rows], yb)
 		for _, i := range idx[:rows.Rows] {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine/num"
 )
@@ -104,27 +105,27 @@ func NewMLP(c MLP, seed uint64) (*Network, error) {
 	return n.finish(c.Widths[0])
 }
 
-// NewCNN makes a small convolutional network for images of rows x cols pixels: two 5x5 convolutions
+// NewCNN makes a small convolutional network for images of a shape: two 5x5 convolutions
 // with padding 2, to 8 and then 16 channels, each with ReLU and 2x2 max-pooling, a hidden layer of
 // width 128 with ReLU, and a linear classifier. The seed determines its initial weights. Its
 // tensors are named as in a PyTorch nn.Sequential whose module 6 is Flatten.
-func NewCNN(rows, cols, classes int, seed uint64) (*Network, error) {
-	if rows < 4 || cols < 4 || rows > maxWidth/cols {
-		return nil, fmt.Errorf("images of %d x %d pixels, expected at least 4 x 4 and at most %d pixels", rows,
-			cols, maxWidth)
+func NewCNN(shape dataset.Shape, classes int, seed uint64) (*Network, error) {
+	if !shape.IsImage() || shape.Rows < 4 || shape.Cols < 4 || shape.Len() > maxWidth {
+		return nil, fmt.Errorf("%s of %v, expected images of at least 4 x 4 and at most %d pixels", shape.Samples(),
+			shape, maxWidth)
 	}
-	if classes < 1 || classes > 256 {
-		return nil, fmt.Errorf("%d classes, expected 1 to 256", classes)
+	if classes < 1 || classes > dataset.MostClasses {
+		return nil, fmt.Errorf("%d classes, expected 1 to %d", classes, dataset.MostClasses)
 	}
 	const hidden = 128
-	n := &Network{layers: layer.Convolutions("", rows, cols)}
+	n := &Network{layers: layer.Convolutions("", layer.ImageShape{Channels: shape.Channels, Rows: shape.Rows, Cols: shape.Cols})}
 	n.marks = []mark{{"conv 1", 0}, {"conv 2", 1}}
 	_, wide := n.layers[1].Sizes()
 	n.layers = append(n.layers, layer.NewLinear("7", wide, hidden), layer.NewReLU(hidden))
 	n.mark("hidden 1")
 	n.layers = append(n.layers, layer.NewLinear("9", hidden, classes))
 	n.layers.Draw(num.NewRand(seed, streamWeights))
-	return n.finish(rows * cols)
+	return n.finish(shape.Len())
 }
 
 // next returns the name of the next layer: its index in the list.
@@ -139,9 +140,6 @@ func (n *Network) finish(in int) (*Network, error) {
 	classes, err := n.layers.Check(in)
 	if err != nil {
 		return nil, err
-	}
-	if classes > 256 {
-		return nil, fmt.Errorf("%d classes, expected 1 to 256", classes)
 	}
 	n.In, n.Classes = in, classes
 	return n, nil

@@ -10,33 +10,31 @@ import (
 // Samples holds labelled rows of features.
 type Samples struct {
 	X      engine.Matrix // n x d, dense
-	Labels []byte        // the class of each row
+	Labels []uint16      // the class of each row
 
-	// Norm is applied to each row before it enters a network, unless its Std is 0.
+	// Norm is applied to each row before it enters a network, unless it is zero.
 	Norm dataset.Normalization
 }
 
-// Images converts the images of s to rows of grey levels between 0 and 1.
-func Images(s *dataset.Set, norm dataset.Normalization) Samples {
-	x := engine.NewMatrix(s.Len(), s.Pixels())
+// Rows converts the samples of s to rows: the levels of images between 0 and 1, or the features of
+// vectors.
+func Rows(s *dataset.Set, norm dataset.Normalization) Samples {
+	x := engine.NewMatrix(s.Len(), s.Shape.Len())
 	for i := range s.Len() {
-		row := x.Row(i)
-		for j, v := range s.Image(i) {
-			row[j] = float32(v) / 255
-		}
+		s.Floats(x.Row(i), []int32{int32(i)})
 	}
 	return Samples{X: x, Labels: s.Labels, Norm: norm}
 }
 
-// Corrupted is Images for the images corrupted by c with a seed, on the threads of e.
+// Corrupted is Rows for the images corrupted by c with a seed, on the threads of e.
 func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c dataset.Corruption,
 	seed uint64) (Samples, error) {
 	at := make([]int32, s.Len())
 	for i := range at {
 		at[i] = int32(i)
 	}
-	x := engine.NewMatrix(s.Len(), s.Pixels())
-	if err := c.GreyOn(e, x.Data, s, at, seed); err != nil {
+	x := engine.NewMatrix(s.Len(), s.Shape.Len())
+	if err := c.FloatsOn(e, x.Data, s, at, seed); err != nil {
 		return Samples{}, err
 	}
 	return Samples{X: x, Labels: s.Labels, Norm: norm}, nil
@@ -46,7 +44,7 @@ func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c d
 func (s Samples) Normalised() engine.Matrix {
 	x := engine.NewMatrix(s.X.Rows, s.X.Cols)
 	copy(x.Data, s.X.Data)
-	s.normalise(x.Data)
+	s.normalise(x)
 	return x
 }
 
@@ -59,10 +57,10 @@ func (s Samples) Slice(lo, hi int) Samples {
 	return Samples{X: engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), Labels: s.Labels[lo:hi], Norm: s.Norm}
 }
 
-// normalise applies Norm to rows, in place.
-func (s Samples) normalise(x []float32) {
-	if s.Norm.Std != 0 {
-		s.Norm.Apply(x)
+// normalise applies Norm to the rows of x, in place.
+func (s Samples) normalise(x engine.Matrix) {
+	for i := 0; i < x.Rows && !s.Norm.IsZero(); i++ {
+		s.Norm.Apply(x.Row(i))
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 const evalRows = 128
 
 // Predict returns the class of every row of s, the lower one among equals.
-func (n *Network) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]byte, error) {
-	out := make([]byte, 0, s.Len())
+func (n *Network) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]uint16, error) {
+	out := make([]uint16, 0, s.Len())
 	idx := make([]int32, evalRows)
 	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, t *layer.Tape, logits engine.Matrix) error {
 		e.ArgMax(idx[:logits.Rows], logits)
 		for _, c := range idx[:logits.Rows] {
-			out = append(out, byte(c))
+			out = append(out, uint16(c))
 		}
 		return nil
 	})
@@ -94,7 +94,7 @@ func (n *Network) each(ctx context.Context, e *engine.Engine, s Samples, rows in
 		part := s.Slice(lo, min(lo+rows, s.Len()))
 		xb := engine.View(x.Data[:len(part.X.Data)], part.Len(), n.In)
 		copy(xb.Data, part.X.Data)
-		s.normalise(xb.Data)
+		s.normalise(xb)
 		y := n.layers.Forward(e, &t, xb, mode)
 		if err := layer.CheckOutput(y, "logit", "row", lo); err != nil {
 			return n.blame(err)

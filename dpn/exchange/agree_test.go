@@ -37,8 +37,12 @@ func exportAll(t testing.TB, e *engine.Engine, list []network) {
 	for i := range list {
 		n := &list[i]
 		n.dir = export(t, e, n.m)
-		write(t, filepath.Join(n.dir, "images"), n.s.Images)
-		write(t, filepath.Join(n.dir, "labels"), n.s.Labels)
+		write(t, filepath.Join(n.dir, "images"), n.s.Pixels)
+		var labels []byte
+		for i := range n.s.Len() {
+			labels = n.s.AppendLabel(labels, i)
+		}
+		write(t, filepath.Join(n.dir, "labels"), labels)
 	}
 }
 

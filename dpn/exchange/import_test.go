@@ -28,7 +28,7 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &dataset.Set{Images: images, Labels: make([]byte, 20), Rows: 4, Cols: 4}
+	s := &dataset.Set{Pixels: images, Labels: make([]uint16, 20), Shape: dataset.Grey(4, 4)}
 	want := floats(t, "testdata/logits.bin")
 	for _, c := range []struct {
 		name      string

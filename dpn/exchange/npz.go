@@ -9,8 +9,9 @@ import (
 )
 
 // WriteNPZ writes m as an archive of arrays that numpy.load reads: all tensors by their names, and what
-// else the network computes with as arrays of one number: steps, rows, cols, mean, std, layer_norm (1 or
-// 0), scale (s0) and eps. They are float32.
+// else the network computes with as arrays of one number: steps, rows and cols (and channels, unless
+// there is one) of images or the number of features of vectors, mean and std (or one for each channel or
+// feature), layer_norm (1 or 0), scale (s0) and eps. They are float32.
 func WriteNPZ(w io.Writer, m *dpn.Model) error {
 	z := zip.NewWriter(w)
 	add := func(name string, data []float32, shape ...int) error {
@@ -29,14 +30,26 @@ func WriteNPZ(w io.Writer, m *dpn.Model) error {
 	if c.LayerNorm {
 		norm = 1
 	}
+	one := func(v float32) []float32 { return []float32{v} }
 	for _, s := range []struct {
-		name  string
-		value float32
+		name   string
+		values []float32
 	}{
-		{"steps", float32(c.Steps)}, {"rows", float32(m.Rows)}, {"cols", float32(m.Cols)}, {"mean", m.Norm.Mean},
-		{"std", m.Norm.Std}, {"layer_norm", norm}, {"scale", float32(c.Scale)}, {"eps", float32(c.Eps)},
+		{"steps", one(float32(c.Steps))}, {"rows", one(float32(m.Shape.Rows))}, {"cols", one(float32(m.Shape.Cols))},
+		{"channels", one(float32(m.Shape.Channels))}, {"features", one(float32(m.Shape.Features))},
+		{"mean", m.Norm.Mean}, {"std", m.Norm.Std}, {"layer_norm", one(norm)}, {"scale", one(float32(c.Scale))},
+		{"eps", one(float32(c.Eps))},
 	} {
-		if err := add(s.name, []float32{s.value}); err != nil {
+		image, grey := m.Shape.IsImage(), m.Shape.Channels == 1
+		if s.name == "features" && image || (s.name == "rows" || s.name == "cols") && !image ||
+			s.name == "channels" && (!image || grey) {
+			continue
+		}
+		var shape []int
+		if len(s.values) > 1 {
+			shape = []int{len(s.values)}
+		}
+		if err := add(s.name, s.values, shape...); err != nil {
 			return err
 		}
 	}

@@ -20,13 +20,14 @@ const (
 
 // Names of the inputs and outputs of an ONNX graph.
 const (
-	ImagesName   = "images"   // N x 1 x rows x cols, grey levels in [0, 1]
+	ImagesName   = "images"   // N x channels x rows x cols, levels in [0, 1]
+	VectorsName  = "vectors"  // N x features, of a network of vectors
 	LogitsName   = "logits"   // N x classes
 	DenoisedName = "denoised" // N x d, where the ascent ends
 )
 
-// WriteONNX writes m as an ONNX graph of opset 17 from ImagesName to LogitsName and DenoisedName, for any
-// number N of images. The ascent is a Loop. Precisions are stored as they enter the products: P_i for the
+// WriteONNX writes m as an ONNX graph of opset 17 from ImagesName or VectorsName to LogitsName and DenoisedName, for any
+// number N of samples. The ascent is a Loop. Precisions are stored as they enter the products: P_i for the
 // forms full and tied, weights and factors for the others.
 func WriteONNX(w io.Writer, e *engine.Engine, m *dpn.Model) error {
 	o := &onnx{graph: &graph{}, m: m, tensors: map[string]*layer.Param{}}
@@ -35,8 +36,17 @@ func WriteONNX(w io.Writer, e *engine.Engine, m *dpn.Model) error {
 	}
 	g := o.graph
 	g.body.text(2, "denoising potential network")
-	g.value(graphInput, ImagesName, onnxFloat, "N", 1, m.Rows, m.Cols)
-	g.value(graphOutput, LogitsName, onnxFloat, "N", m.Classes)
+	content := "levels in [0, 1]"
+	if s := m.Shape; s.IsImage() {
+		g.value(graphInput, o.input(), onnxFloat, "N", s.Channels, s.Rows, s.Cols)
+	} else {
+		g.value(graphInput, o.input(), onnxFloat, "N", s.Features)
+		content = "features as measured"
+	}
+	if m.Shape.Channels == 1 {
+		content = "grey levels in [0, 1]"
+	}
+	g.value(graphOutput, LogitsName, onnxFloat, "N", len(m.Classes))
 	g.value(graphOutput, DenoisedName, onnxFloat, "N", m.Dim())
 	x, err := o.ascend(e, o.extract())
 	if err != nil {
@@ -51,7 +61,7 @@ func WriteONNX(w io.Writer, e *engine.Engine, m *dpn.Model) error {
 	head.text(3, sysinfo.Version())
 	opset.int(2, opsetVersion)
 	head.bytes(8, opset)
-	for _, p := range [][2]string{{"settings", m.Config.TOML()}, {"input", "grey levels in [0, 1]"}} {
+	for _, p := range [][2]string{{"settings", m.Config.TOML()}, {"input", content}} {
 		var entry message
 		entry.text(1, p[0])
 		entry.text(2, p[1])
@@ -93,6 +103,25 @@ func (o *onnx) tensor(name string) string {
 // scalar adds a constant of one number.
 func (o *onnx) scalar(name string, v float32) string { return o.constant(name, []float32{v}) }
 
+// input is the name of the samples.
+func (o *onnx) input() string {
+	if o.m.Shape.IsImage() {
+		return ImagesName
+	}
+	return VectorsName
+}
+
+// norm adds the means or the deviations of a normalisation.
+func (o *onnx) norm(name string, v []float32) string {
+	switch {
+	case len(v) == 1:
+		return o.scalar(name, v[0])
+	case o.m.Shape.IsImage():
+		return o.constant(name, v, len(v), 1, 1)
+	}
+	return o.constant(name, v, len(v))
+}
+
 // linear is a linear layer with tensors name.weight and name.bias.
 func (o *onnx) linear(x, name string) string {
 	return o.node("Gemm", []string{x, o.tensor(name + ".weight"), o.tensor(name + ".bias")}, intOf("transB", 1))
@@ -101,8 +130,8 @@ func (o *onnx) linear(x, name string) string {
 // extract returns the features.
 func (o *onnx) extract() string {
 	c, key := o.m.Config, extractorKey
-	x := o.node("Sub", []string{ImagesName, o.scalar("mean", o.m.Norm.Mean)})
-	x = o.node("Div", []string{x, o.scalar("std", o.m.Norm.Std)})
+	x := o.node("Sub", []string{o.input(), o.norm("mean", o.m.Norm.Mean)})
+	x = o.node("Div", []string{x, o.norm("std", o.m.Norm.Std)})
 	if c.Extractor != "conv" {
 		x = o.node("Flatten", []string{x})
 	}

@@ -20,7 +20,7 @@ func NewConfusion(classes int) Confusion {
 }
 
 // Add counts rows with these labels and predictions.
-func (c Confusion) Add(labels []byte, predicted []int32) {
+func (c Confusion) Add(labels []uint16, predicted []int32) {
 	for i, y := range labels {
 		c[y][predicted[i]]++
 	}

@@ -12,7 +12,7 @@ import (
 func of(classes int, pairs ...[3]int) Confusion {
 	c := NewConfusion(classes)
 	for _, p := range pairs {
-		c.Add(slices.Repeat([]byte{byte(p[0])}, p[2]), slices.Repeat([]int32{int32(p[1])}, p[2]))
+		c.Add(slices.Repeat([]uint16{uint16(p[0])}, p[2]), slices.Repeat([]int32{int32(p[1])}, p[2]))
 	}
 	return c
 }

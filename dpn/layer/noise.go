@@ -7,12 +7,12 @@ import (
 )
 
 // Noise adds Gaussian noise to the first half of every minibatch (whose order is random) before
-// normalisation. The standard deviation of each row is drawn uniformly from Min to Max, in grey
+// normalisation. The standard deviation of each row is drawn uniformly from Min to Max, in
 // levels of [0, 1], and the sums are clamped to [0, 1]. Max 0 means no noise.
 type Noise struct {
 	Min, Max float64
 	Seed     uint64
-	Norm     dataset.Normalization // applied to the noisy rows afterwards, unless Std is 0
+	Norm     dataset.Normalization // applied to the noisy rows afterwards, unless it is zero
 
 	// State of the running call.
 	x      engine.Matrix
@@ -56,7 +56,7 @@ func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
 		r.Normal(z)
 		row := n.x.Row(i)
 		dataset.AddNoise(row, z, sigma)
-		if n.Norm.Std != 0 {
+		if !n.Norm.IsZero() {
 			n.Norm.Apply(row)
 		}
 	}

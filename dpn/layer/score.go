@@ -44,7 +44,7 @@ func (t *Tally) Reset() { t.Sums = Sums{} }
 
 // Add adds the losses of logits (n x classes) with labels (n) and returns their sum. It sets grad,
 // unless empty, to scale times the gradient of that sum.
-func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []byte, grad engine.Matrix,
+func (t *Tally) Add(e *engine.Engine, logits engine.Matrix, labels []uint16, grad engine.Matrix,
 	scale float32) float64 {
 	n := logits.Rows
 	losses, idx := engine.Grow(&t.losses, n), engine.Grow(&t.idx, n)

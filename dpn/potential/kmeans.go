@@ -49,7 +49,7 @@ func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed 
 // k evenly among the classes that are present; the lower ones get those left over. The
 // centres come in the order of the classes. Inertia is the sum over classes and
 // Iterations the most that one took.
-func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []byte, k int,
+func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []uint16, k int,
 	seed uint64) (*Clusters, error) {
 	if len(labels) != x.Rows {
 		return nil, fmt.Errorf("k-means in each class: %d labels for %d rows", len(labels), x.Rows)
@@ -58,7 +58,7 @@ func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels 
 	if problem != "" {
 		return nil, fmt.Errorf("k-means in each class: %d centres: %s", k, problem)
 	}
-	var members [256][]int32
+	members := make([][]int32, len(centres))
 	for i, y := range labels {
 		members[y] = append(members[y], int32(i))
 	}
@@ -88,12 +88,17 @@ func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels 
 	return r, nil
 }
 
-// CentresByClass divides k centres among the classes of labels, or says why it cannot.
-func CentresByClass(labels []byte, k int) (centres [256]int, problem string) {
-	var members [256]int
+// CentresByClass divides k centres among the classes of labels, up to the largest, or says why it
+// cannot.
+func CentresByClass(labels []uint16, k int) (centres []int, problem string) {
+	var members []int
 	for _, y := range labels {
+		for int(y) >= len(members) {
+			members = append(members, 0)
+		}
 		members[y]++
 	}
+	centres = make([]int, len(members))
 	var present []int
 	for y, n := range members {
 		if n > 0 {

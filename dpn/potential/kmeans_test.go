@@ -207,15 +207,15 @@ func TestKMeansDegenerate(t *testing.T) {
 func TestClassKMeans(t *testing.T) {
 	e := newEngine(t)
 	x := blobs(30, 4, 6)
-	labels := make([]byte, x.Rows)
+	labels := make([]uint16, x.Rows)
 	for i := range labels {
-		labels[i] = byte(i % 3 * 2) // classes 0, 2 and 4
+		labels[i] = uint16(i % 3 * 2) // classes 0, 2 and 4
 	}
 	r, err := ClassKMeans(context.Background(), e, x, labels, 8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes := []byte{0, 0, 0, 2, 2, 2, 4, 4}
+	classes := []uint16{0, 0, 0, 2, 2, 2, 4, 4}
 	var inertia float64
 	for i, c := range r.Assignment {
 		if classes[c] != labels[i] {

@@ -61,7 +61,7 @@ func TestMisuse(t *testing.T) {
 			return err
 		}, "assignment has 5 elements"},
 		{"labels of other rows", func(*Potential) error {
-			_, err := ClassKMeans(ctx, e, x, make([]byte, 5), 2, 1)
+			_, err := ClassKMeans(ctx, e, x, make([]uint16, 5), 2, 1)
 			return err
 		}, "5 labels for 6 rows"},
 		{"no room for a gradient", func(p *Potential) error {

@@ -26,9 +26,9 @@ type chain struct {
 // draw returns n samples of each class at each layer. The class means at layer 0 are the corners of a simplex.
 func (c chain) draw(random *rand.Rand, n int) []Set {
 	x := make([]float64, n*c.classes*c.dim)
-	labels := make([]byte, n*c.classes)
+	labels := make([]uint16, n*c.classes)
 	for i := range labels {
-		labels[i] = byte(i % c.classes)
+		labels[i] = uint16(i % c.classes)
 		x[i*c.dim+int(labels[i])] = 1
 	}
 	var out []Set
@@ -287,9 +287,9 @@ func TestDepthErrors(t *testing.T) {
 	e := newEngine(t)
 	c := chain{classes: 3, dim: 4, gain: []float64{1, 1}, noise: []float64{0.3, 0.3}}
 	sets := c.draw(rand.New(rand.NewPCG(1, 1)), 10)
-	other := Set{X: sets[1].X, Dim: 4, Labels: append([]byte{2}, sets[1].Labels[1:]...)}
+	other := Set{X: sets[1].X, Dim: 4, Labels: append([]uint16{2}, sets[1].Labels[1:]...)}
 	bad := Set{X: append([]float32{float32(math.NaN())}, sets[1].X[1:]...), Dim: 4, Labels: sets[1].Labels}
-	unknown := Set{X: sets[1].X[:8], Dim: 4, Labels: []byte{0, 9}}
+	unknown := Set{X: sets[1].X[:8], Dim: 4, Labels: []uint16{0, 9}}
 	for _, c := range []struct {
 		layers []LayerInput
 		want   string
@@ -299,7 +299,7 @@ func TestDepthErrors(t *testing.T) {
 		{[]LayerInput{{Name: "a", Input: bad}}, `layer "a": separation: feature at row 0, column 0 is NaN`},
 		{[]LayerInput{{Name: "a", Input: sets[0], Test: bad}}, "test: separation: feature at row 0"},
 		{[]LayerInput{{Name: "a", Input: sets[0], Test: unknown}}, "class 9, which no training sample has"},
-		{[]LayerInput{{Name: "a", Input: sets[0], Test: Set{X: sets[0].X, Dim: 2, Labels: make([]byte, 60)}}},
+		{[]LayerInput{{Name: "a", Input: sets[0], Test: Set{X: sets[0].X, Dim: 2, Labels: make([]uint16, 60)}}},
 			"width 2: expected 4"},
 		{[]LayerInput{{Name: "a", Input: sets[0], Classifier: &Classifier{Dim: 4, Weights: make([]float64, 8)}}},
 			"classifier of 2 x 4 weights: expected 3 x 4"},

@@ -23,7 +23,7 @@ func Example() {
 	var d []float64
 	for _, l := range layers {
 		m, err := separation.Measure(context.Background(), l.name,
-			separation.Set{X: l.x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, separation.Options{})
+			separation.Set{X: l.x, Dim: 1, Labels: []uint16{0, 0, 1, 1}}, separation.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}

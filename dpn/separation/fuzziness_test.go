@@ -27,7 +27,7 @@ type explicit struct {
 func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 	t.Helper()
 	n, dim := s.Len(), s.Dim
-	byClass := map[byte][]int{}
+	byClass := map[uint16][]int{}
 	for i, l := range s.Labels {
 		byClass[l] = append(byClass[l], i)
 	}
@@ -59,7 +59,7 @@ func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 	var traces []float64
 	diff := make([]float64, dim)
 	for l := range 256 {
-		rows := byClass[byte(l)]
+		rows := byClass[uint16(l)]
 		if len(rows) == 0 {
 			continue
 		}
@@ -93,7 +93,7 @@ func measureExplicitly(t *testing.T, s Set, balanced bool) explicit {
 		}
 		k := 0
 		for c := range 256 {
-			if byClass[byte(c)] == nil {
+			if byClass[uint16(c)] == nil {
 				continue
 			}
 			if sum := squaredDistance(x, means[k]); sum < best*(1-1e-12) { // ties to the lower class
@@ -178,10 +178,10 @@ func gaussian(random *rand.Rand, n, dim, classes int) Set {
 	for i := range centres {
 		centres[i] = 2 * random.NormFloat64()
 	}
-	s := Set{Dim: dim, X: make([]float32, n*dim), Labels: make([]byte, n)}
+	s := Set{Dim: dim, X: make([]float32, n*dim), Labels: make([]uint16, n)}
 	for i := range n {
 		k := i % classes
-		s.Labels[i] = byte(3 * k)
+		s.Labels[i] = uint16(3 * k)
 		for j := range dim {
 			s.X[i*dim+j] = float32(centres[k*dim+j] + random.NormFloat64())
 		}
@@ -210,7 +210,7 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 				plus[j], minus[j] = float32(k*(j+1))+noise, float32(k*(j+1))-noise
 			}
 			onLine.X = append(append(onLine.X, plus...), minus...)
-			onLine.Labels = append(onLine.Labels, byte(k), byte(k))
+			onLine.Labels = append(onLine.Labels, uint16(k), uint16(k))
 		}
 	}
 	duplicated := gaussian(random, 50, 7, 5)
@@ -245,7 +245,7 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 		"constant feature":                  constant,
 		"offset":                            offset,
 		"one sample in a class":             single,
-		"one sample in all classes but one": {Dim: 2, X: []float32{0, 0, 1, 0, 0, 3, 2, 2}, Labels: []byte{0, 0, 1, 2}},
+		"one sample in all classes but one": {Dim: 2, X: []float32{0, 0, 1, 0, 0, 3, 2, 2}, Labels: []uint16{0, 0, 1, 2}},
 		"more rows than a chunk":            gaussian(random, 1200, 20, 10),
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, s) })
@@ -290,20 +290,20 @@ func TestFuzzinessByHand(t *testing.T) {
 		rank       int
 	}{
 		// Class means 1 and 5, overall 3: SSb = 4, SSw = 1.
-		{"two classes on a line", Set{[]float32{0, 2, 4, 6}, 1, []byte{0, 0, 1, 1}}, 0.25, 4, 4, 4, 1},
+		{"two classes on a line", Set{[]float32{0, 2, 4, 6}, 1, []uint16{0, 0, 1, 1}}, 0.25, 4, 4, 4, 1},
 		// n_k/n = 1/4 and 3/4, means 4 and 0: SSb = 3/4 * 1/4 * 16 = 3,
 		// SSw = (0 + 1 + 0 + 1)/4 = 1/2.
-		{"unequal classes", Set{[]float32{4, 1, 0, -1}, 1, []byte{7, 2, 2, 2}}, 0.5 / 3, 1.5, 6, 4, 1},
+		{"unequal classes", Set{[]float32{4, 1, 0, -1}, 1, []uint16{7, 2, 2, 2}}, 0.5 / 3, 1.5, 6, 4, 1},
 		// Means (+-2, 0), (0, +-1), two samples at +-(1, 1/2) about each:
 		// SSb = diag(2, 1/2), SSw = [[1, 1/2], [1/2, 1/4]]. Distances: 4, 2 and
 		// four times sqrt 5.
 		{"four classes in the plane", Set{
 			[]float32{3, .5, 1, -.5, -1, .5, -3, -.5, 1, 1.5, -1, .5, 1, -.5, -1, -1.5}, 2,
-			[]byte{0, 0, 1, 1, 2, 2, 3, 3}}, 1, 2.125, 2, 1 + 2*math.Sqrt(5)/3, 2},
+			[]uint16{0, 0, 1, 1, 2, 2, 3, 3}}, 1, 2.125, 2, 1 + 2*math.Sqrt(5)/3, 2},
 		// The classes vary only perpendicular to the line of the means: D = 0, although Tr(SSw) = 1.
-		{"spread across", Set{[]float32{0, 1, 0, -1, 4, 1, 4, -1}, 2, []byte{0, 0, 1, 1}}, 0, 0, 4, 4, 1},
+		{"spread across", Set{[]float32{0, 1, 0, -1, 4, 1, 4, -1}, 2, []uint16{0, 0, 1, 1}}, 0, 0, 4, 4, 1},
 		// No variance within classes: D = 0 and the ratio is infinite.
-		{"points", Set{[]float32{0, 1, 4, 1}, 2, []byte{0, 1}}, 0, 0, math.Inf(1), 4, 1},
+		{"points", Set{[]float32{0, 1, 4, 1}, 2, []uint16{0, 1}}, 0, 0, math.Inf(1), 4, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := Measure(context.Background(), c.name, c.s, Options{})
@@ -326,9 +326,9 @@ func TestFuzzinessByHand(t *testing.T) {
 // integers draws small integers as features, so that linear maps with integer coefficients are
 // exact in float32.
 func integers(random *rand.Rand, n, dim, classes int) Set {
-	s := Set{Dim: dim, X: make([]float32, n*dim), Labels: make([]byte, n)}
+	s := Set{Dim: dim, X: make([]float32, n*dim), Labels: make([]uint16, n)}
 	for i := range n {
-		s.Labels[i] = byte(i % classes)
+		s.Labels[i] = uint16(i % classes)
 		for j := range dim {
 			s.X[i*dim+j] = float32(random.IntN(41) - 20 + 9*(i%classes)*((j+i%classes)%3))
 		}
@@ -405,7 +405,7 @@ func TestFuzzinessInvariances(t *testing.T) {
 		p := Set{
 			Dim:    s.Dim,
 			X:      append(append([]float32(nil), s.X...), s.X...),
-			Labels: append(append([]byte(nil), s.Labels...), s.Labels...),
+			Labels: append(append([]uint16(nil), s.Labels...), s.Labels...),
 		}
 		same(t, p, d, product, distance)
 	})
@@ -434,7 +434,7 @@ func TestFuzzinessInvariances(t *testing.T) {
 			mean := [][2]float32{{0, 0}, {8, 2}, {-3, 5}}[k]
 			noise := []float32{1, float32(1 + k), 2, 5}
 			p.X = append(p.X, mean[0]+sign*noise[0], mean[1]+sign*noise[1], sign*noise[2], sign*noise[3])
-			p.Labels = append(p.Labels, byte(k))
+			p.Labels = append(p.Labels, uint16(k))
 		}
 		before, err := MeasureFuzziness(p, 0)
 		if err != nil {
@@ -505,7 +505,7 @@ func TestFuzzinessWithoutSeparation(t *testing.T) {
 	// Both classes have the same rows in a different order, so their means differ by rounding.
 	random := rand.New(rand.NewPCG(8, 9))
 	const half, dim = 500, 5
-	s := Set{Dim: dim, X: make([]float32, 2*half*dim), Labels: make([]byte, 2*half)}
+	s := Set{Dim: dim, X: make([]float32, 2*half*dim), Labels: make([]uint16, 2*half)}
 	for i := range half {
 		for j := range dim {
 			v := float32(random.NormFloat64())
@@ -513,7 +513,7 @@ func TestFuzzinessWithoutSeparation(t *testing.T) {
 		}
 		s.Labels[i] = 1
 	}
-	constant := Set{Dim: 2, X: []float32{1, 2, 1, 2, 1, 2}, Labels: []byte{0, 1, 1}}
+	constant := Set{Dim: 2, X: []float32{1, 2, 1, 2, 1, 2}, Labels: []uint16{0, 1, 1}}
 	for _, c := range []struct {
 		name string
 		s    Set
@@ -538,7 +538,7 @@ func TestFuzzinessWithoutSeparation(t *testing.T) {
 
 func TestSetErrors(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
-	many := Set{Dim: 3, X: make([]float32, 3*2000), Labels: make([]byte, 2000)}
+	many := Set{Dim: 3, X: make([]float32, 3*2000), Labels: make([]uint16, 2000)}
 	many.Labels[7] = 1
 	many.X[3*1999+1] = nan
 	many.X[3*700+2] = inf
@@ -549,14 +549,14 @@ func TestSetErrors(t *testing.T) {
 	}{
 		{"no features", Set{}, "width 0"},
 		{"negative width", Set{Dim: -2}, "width -2"},
-		{"ragged", Set{X: make([]float32, 7), Dim: 2, Labels: make([]byte, 3)},
+		{"ragged", Set{X: make([]float32, 7), Dim: 2, Labels: make([]uint16, 3)},
 			"7 features are not whole rows of width 2"},
-		{"too few labels", Set{X: make([]float32, 6), Dim: 2, Labels: make([]byte, 2)}, "2 labels for 3 rows"},
-		{"too many labels", Set{X: make([]float32, 6), Dim: 2, Labels: make([]byte, 4)}, "4 labels for 3 rows"},
+		{"too few labels", Set{X: make([]float32, 6), Dim: 2, Labels: make([]uint16, 2)}, "2 labels for 3 rows"},
+		{"too many labels", Set{X: make([]float32, 6), Dim: 2, Labels: make([]uint16, 4)}, "4 labels for 3 rows"},
 		{"no rows", Set{Dim: 2}, "0 rows: at least 2"},
-		{"one row", Set{X: make([]float32, 2), Dim: 2, Labels: []byte{3}}, "1 rows: at least 2"},
-		{"one class", Set{X: make([]float32, 4), Dim: 2, Labels: []byte{3, 3}}, "all 2 rows belong to class 3"},
-		{"NaN", Set{X: []float32{0, 1, 2, nan}, Dim: 2, Labels: []byte{0, 1}}, "row 1, column 1 is NaN"},
+		{"one row", Set{X: make([]float32, 2), Dim: 2, Labels: []uint16{3}}, "1 rows: at least 2"},
+		{"one class", Set{X: make([]float32, 4), Dim: 2, Labels: []uint16{3, 3}}, "all 2 rows belong to class 3"},
+		{"NaN", Set{X: []float32{0, 1, 2, nan}, Dim: 2, Labels: []uint16{0, 1}}, "row 1, column 1 is NaN"},
 		{"infinite", many, "row 700, column 2 is -Inf"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -581,7 +581,7 @@ func TestSetErrors(t *testing.T) {
 			}
 		})
 	}
-	ok := Set{X: []float32{0, 1}, Dim: 1, Labels: []byte{0, 1}}
+	ok := Set{X: []float32{0, 1}, Dim: 1, Labels: []uint16{0, 1}}
 	if _, err := Measure(context.Background(), "x", ok, Options{Components: -2}); err == nil {
 		t.Error("-2 components: no error")
 	}

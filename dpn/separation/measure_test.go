@@ -29,9 +29,9 @@ func (s *splitMix) next() float64 {
 // pseudoRandom draws features with an integer generator, so that they are the same on every machine.
 func pseudoRandom(rows, dim, classes int) Set {
 	var random splitMix
-	s := Set{Dim: dim, X: make([]float32, rows*dim), Labels: make([]byte, rows)}
+	s := Set{Dim: dim, X: make([]float32, rows*dim), Labels: make([]uint16, rows)}
 	for i := range rows {
-		s.Labels[i] = byte(i % classes)
+		s.Labels[i] = uint16(i % classes)
 		for j := range dim {
 			s.X[i*dim+j] = float32(random.next()) + float32((i%classes)*(j%7))/8
 		}
@@ -100,7 +100,7 @@ func TestMeasureBits(t *testing.T) {
 
 func TestLayerJSON(t *testing.T) {
 	l, err := Measure(context.Background(), "features",
-		Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []byte{200, 200, 1, 1}}, Options{})
+		Set{X: []float32{0, 2, 4, 6}, Dim: 1, Labels: []uint16{200, 200, 1, 1}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestLayerJSON(t *testing.T) {
 
 func TestUndefinedStatisticsAreNullInJSON(t *testing.T) {
 	for _, x := range [][]float32{{5, 5, 5, 5}, {1, 3, 3, 1}} { // D is NaN, then +Inf
-		l, err := Measure(context.Background(), "collapsed", Set{X: x, Dim: 1, Labels: []byte{0, 0, 1, 1}}, Options{})
+		l, err := Measure(context.Background(), "collapsed", Set{X: x, Dim: 1, Labels: []uint16{0, 0, 1, 1}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,10 @@ func mnist(tb testing.TB, n int) Set {
 		return b[header:]
 	}
 	const dim = 28 * 28
-	s := Set{Dim: dim, Labels: read("t10k-labels-idx1-ubyte.gz", 8, n)}
+	s := Set{Dim: dim}
+	for _, y := range read("t10k-labels-idx1-ubyte.gz", 8, n) {
+		s.Labels = append(s.Labels, uint16(y))
+	}
 	for _, v := range read("t10k-images-idx3-ubyte.gz", 16, n*dim) {
 		s.X = append(s.X, float32((float64(v)/255-0.1307)/0.3081))
 	}

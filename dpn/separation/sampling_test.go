@@ -49,7 +49,7 @@ func (c normalClasses) draw(random *rand.Rand, n int) Set {
 	s := Set{Dim: c.dim}
 	for k := range c.classes {
 		for range n {
-			s.Labels = append(s.Labels, byte(k))
+			s.Labels = append(s.Labels, uint16(k))
 			for j, std := range c.std {
 				s.X = append(s.X, float32(c.means[k*c.dim+j]+std*random.NormFloat64()))
 			}
@@ -265,7 +265,7 @@ func TestBootstrapDrawIsASubset(t *testing.T) {
 				at := k*c.n + r.Intn(c.n)
 				weights.Data[at]++
 				repeated.X = append(repeated.X, s.X[at*s.Dim:(at+1)*s.Dim]...)
-				repeated.Labels = append(repeated.Labels, byte(k))
+				repeated.Labels = append(repeated.Labels, uint16(k))
 			}
 		}
 		shifts, means := make([]float32, c.classes*c.dim), engine.NewMatrix(c.classes, c.dim)
@@ -350,12 +350,12 @@ func TestProductsOfManyRows(t *testing.T) {
 }
 
 func TestBootstrapIsTheSameEverywhere(t *testing.T) {
-	s := Set{Dim: 40, X: make([]float32, 700*40), Labels: make([]byte, 700)}
+	s := Set{Dim: 40, X: make([]float32, 700*40), Labels: make([]uint16, 700)}
 	centres := make([]float32, 5*s.Dim)
 	num.NewRand(1, 0).Normal(centres)
 	num.NewRand(1, 1).Normal(s.X)
 	for i := range s.Labels {
-		s.Labels[i] = byte(i % 5)
+		s.Labels[i] = uint16(i % 5)
 		for j := range s.Dim {
 			s.X[i*s.Dim+j] += centres[i%5*s.Dim+j]
 		}
@@ -436,7 +436,7 @@ func TestBootstrapUndetermined(t *testing.T) {
 	// The class means lie on a line.
 	flat := Set{Dim: 2}
 	for i := range 40 {
-		flat.X, flat.Labels = append(flat.X, float32(i%4*3+i%3), 7), append(flat.Labels, byte(i%4))
+		flat.X, flat.Labels = append(flat.X, float32(i%4*3+i%3), 7), append(flat.Labels, uint16(i%4))
 	}
 	if d, err := estimateLimit(context.Background(), e, samplesOf(t, flat), 0); err != nil || !math.IsNaN(d) {
 		t.Errorf("means on a line: %v, %v: want NaN", d, err)

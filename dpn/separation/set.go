@@ -6,15 +6,15 @@ import (
 )
 
 // Set holds the features of n samples at one layer of a network in memory, and the class of each
-// sample. Features that are elsewhere, or have more classes, are Samples.
+// sample. Features that are elsewhere are Samples.
 type Set struct {
 	// X holds n rows of Dim numbers, row after row.
 	X []float32
 	// Dim is the width of a row, at least 1.
 	Dim int
-	// Labels holds the class of each row: n = len(Labels). Any byte is a class
-	// name; classes need not be contiguous, and only those present count.
-	Labels []byte
+	// Labels holds the class of each row: n = len(Labels). Classes need not be contiguous, and only
+	// those present count.
+	Labels []uint16
 }
 
 // Len returns the number of samples n.

@@ -63,7 +63,7 @@ type AnalyzeOptions struct {
 // images of s.
 func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	opt AnalyzeOptions) (*Analysis, error) {
-	if err := m.CheckSet(s); err != nil {
+	if err := m.CheckLabelled(s); err != nil {
 		return nil, err
 	}
 	n, steps := s.Len(), m.Config.Steps
@@ -121,7 +121,7 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil
 	}
 
-	input := engine.NewMatrix(n, s.Pixels())
+	input := engine.NewMatrix(n, s.Shape.Len())
 	m.Input(s)(e, input, nil)
 	if err := measure(&a.Layers, "input", input); err != nil {
 		return nil, err

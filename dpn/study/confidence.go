@@ -91,7 +91,7 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		return nil, err
 	}
 	n, k := s.Len(), m.Potential().K
-	c := &Confidence{Values: make([][]float64, len(confidenceScores)), Logits: engine.NewMatrix(n, m.Classes)}
+	c := &Confidence{Values: make([][]float64, len(confidenceScores)), Logits: engine.NewMatrix(n, len(m.Classes))}
 	for i := range c.Values {
 		c.Values[i] = make([]float64, n)
 	}

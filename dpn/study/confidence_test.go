@@ -91,8 +91,8 @@ func TestConfidence(t *testing.T) {
 		1); err == nil {
 		t.Error("an unknown corruption is accepted")
 	}
-	if _, err := MeasureConfidence(ctx, e, m, &dataset.Set{Images: make([]byte, 4), Labels: make([]byte, 1),
-		Rows: 2, Cols: 2}); err == nil {
+	if _, err := MeasureConfidence(ctx, e, m, &dataset.Set{Pixels: make([]byte, 4), Labels: make([]uint16, 1),
+		Shape: dataset.Grey(2, 2)}); err == nil {
 		t.Error("images of another size are accepted")
 	}
 	ctx, cancel := context.WithCancel(ctx)

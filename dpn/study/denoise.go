@@ -59,18 +59,22 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 	if err != nil {
 		return nil, err
 	}
-	d := s.Pixels()
+	d := s.Shape.Len()
 	out := &Denoised{
-		Corrupted: engine.View(m.Norm.Grey(x.Data), s.Len(), d),
-		Restored:  engine.View(m.Norm.Grey(r.X.Data), s.Len(), d),
+		Corrupted: engine.NewMatrix(s.Len(), d),
+		Restored:  engine.NewMatrix(s.Len(), d),
 		Classes:   r.Classes,
+	}
+	for i := range s.Len() {
+		copy(out.Corrupted.Row(i), m.Norm.Undo(x.Row(i)))
+		copy(out.Restored.Row(i), m.Norm.Undo(r.X.Row(i)))
 	}
 	at := make([]int32, s.Len())
 	for i := range at {
 		at[i] = int32(i)
 	}
 	clean := engine.NewMatrix(s.Len(), d)
-	s.Grey(clean.Data, at)
+	s.Floats(clean.Data, at)
 	if c.Severity == 0 { // as they are: normalising and back rounds
 		copy(out.Corrupted.Data, clean.Data)
 	}

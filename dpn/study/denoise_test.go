@@ -87,9 +87,9 @@ func TestClean(t *testing.T) {
 	}
 
 	// A centre is where its component is highest. Its pixels are rounded to bytes here.
-	centre := &dataset.Set{Rows: 28, Cols: 28, Labels: []byte{0}}
-	for _, v := range m.Norm.Grey(m.Potential().Centres().Row(7)) {
-		centre.Images = append(centre.Images, byte(math.Round(float64(255*v))))
+	centre := &dataset.Set{Shape: dataset.Grey(28, 28), Labels: []uint16{0}}
+	for _, v := range m.Norm.Undo(m.Potential().Centres().Row(7)) {
+		centre.Pixels = append(centre.Pixels, byte(math.Round(float64(255*v))))
 	}
 	r, err = Denoise(ctx, e, m, centre, dataset.Corruption{Name: noise.Name}, 1)
 	if err != nil {

@@ -320,12 +320,12 @@ func distanceWithin(a, b []float32, limit float64) float64 {
 }
 
 // describe fills in what labels, classifier and potential say about the fixed points.
-func describe(e *engine.Engine, m *dpn.Model, f *FixedPoints, labels []byte) {
+func describe(e *engine.Engine, m *dpn.Model, f *FixedPoints, labels []uint16) {
 	d, k := m.Dim(), m.Potential().K
-	votes := make([]int, len(f.Points)*m.Classes)
+	votes := make([]int, len(f.Points)*len(m.Classes))
 	for i, a := range f.Assignment {
 		if a >= 0 {
-			votes[int(a)*m.Classes+int(labels[i])]++
+			votes[int(a)*len(m.Classes)+int(labels[i])]++
 		}
 	}
 	right, most := 0, 0
@@ -344,7 +344,7 @@ func describe(e *engine.Engine, m *dpn.Model, f *FixedPoints, labels []byte) {
 	x, phi, r, first := engine.NewMatrix(1, d), make([]float32, 1), engine.NewMatrix(k, 1), make([]int32, 1)
 	for j := range f.Points {
 		p := &f.Points[j]
-		mine := votes[j*m.Classes : (j+1)*m.Classes]
+		mine := votes[j*len(m.Classes) : (j+1)*len(m.Classes)]
 		for c, v := range mine {
 			if v > mine[p.Class] {
 				p.Class = c

@@ -16,15 +16,15 @@ import (
 // pixelPairs is a data set of images of two grey pixels whose features are v/255. The
 // label is 1 where the second pixel is the brighter one.
 func pixelPairs(pixels []byte) *dataset.Data {
-	s := &dataset.Set{Rows: 1, Cols: 2, Images: pixels}
+	s := &dataset.Set{Shape: dataset.Grey(1, 2), Pixels: pixels}
 	for i := 0; i < len(pixels); i += 2 {
-		var y byte
+		var y uint16
 		if pixels[i+1] > pixels[i] {
 			y = 1
 		}
 		s.Labels = append(s.Labels, y)
 	}
-	return &dataset.Data{Train: s, Test: s, Classes: 2, Norm: dataset.Normalization{Mean: 0, Std: 1}}
+	return &dataset.Data{Train: s, Test: s, Classes: dataset.Numbered(2), Norm: dataset.Uniform(0, 1)}
 }
 
 // TestFixedPointOfOneComponent checks the closed form of one component: x_t - mu = (1 -
@@ -59,7 +59,7 @@ func TestFixedPointOfOneComponent(t *testing.T) {
 				p.Predicted, f.Accuracy)
 		}
 		for i := range 4 {
-			x := []float64{float64(s.Images[2*i]) / 255, float64(s.Images[2*i+1]) / 255}
+			x := []float64{float64(s.Pixels[2*i]) / 255, float64(s.Pixels[2*i+1]) / 255}
 			steps := 0
 			for ; ; steps++ {
 				dx, dy := alpha*lambda*(float64(mu[0])-x[0]), alpha*lambda*(float64(mu[1])-x[1])

@@ -15,8 +15,8 @@ import (
 // is the label of the component that is most responsible for the image's features,
 // where they are at first or after some ascent steps.
 type Prototypes struct {
-	Steps  int    // before the responsibilities are looked at
-	Labels []byte // k, of the components
+	Steps  int      // before the responsibilities are looked at
+	Labels []uint16 // k, of the components
 
 	m *dpn.Model
 }
@@ -30,6 +30,9 @@ func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *datas
 		return nil, fmt.Errorf("prototypes after %d steps, expected 0 or more", steps)
 	}
 	p := &Prototypes{Steps: steps, m: m}
+	if err := m.CheckLabelled(s); err != nil {
+		return nil, err
+	}
 	winners, err := p.winners(ctx, e, s, m.Input(s))
 	if err != nil {
 		return nil, err
@@ -42,6 +45,9 @@ func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *datas
 // classified correctly.
 func (p *Prototypes) Accuracy(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption,
 	seed uint64) (float64, error) {
+	if err := p.m.CheckLabelled(s); err != nil {
+		return 0, err
+	}
 	in, err := p.m.CorruptedInput(s, c, seed)
 	if err != nil {
 		return 0, err
@@ -85,16 +91,20 @@ func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.S
 
 // MajorityLabels returns the most frequent label, the lower one among equals, of the rows
 // that are assigned to each of k centres; 0 for a centre without rows.
-func MajorityLabels(assignment []int32, labels []byte, k int) []byte {
-	votes := make([][256]int, k)
+func MajorityLabels(assignment []int32, labels []uint16, k int) []uint16 {
+	votes := make([]map[uint16]int, k)
+	for i := range votes {
+		votes[i] = map[uint16]int{}
+	}
 	for row, i := range assignment {
 		votes[i][labels[row]]++
 	}
-	out := make([]byte, k)
+	out := make([]uint16, k)
 	for i := range out {
+		most := 0
 		for y, n := range votes[i] {
-			if n > votes[i][out[i]] {
-				out[i] = byte(y)
+			if n > most || n == most && y < out[i] {
+				out[i], most = y, n
 			}
 		}
 	}

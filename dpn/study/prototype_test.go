@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"dpnbench/dataset"
@@ -61,7 +62,7 @@ func TestPrototypes(t *testing.T) {
 
 	// Few steps do not change which component is most responsible for a training image.
 	after, err := NewPrototypes(ctx, e, m, d.Train, 3)
-	if err != nil || string(after.Labels) != string(p.Labels) || after.Steps != 3 {
+	if err != nil || !slices.Equal(after.Labels, p.Labels) || after.Steps != 3 {
 		t.Errorf("labels %v after 3 steps, %v at first, %v", after.Labels, p.Labels, err)
 	}
 	if _, err := NewPrototypes(ctx, e, m, d.Train, -1); err == nil {
@@ -73,8 +74,8 @@ func TestPrototypes(t *testing.T) {
 }
 
 func TestMajorityLabels(t *testing.T) {
-	got := MajorityLabels([]int32{0, 0, 0, 2, 2}, []byte{7, 4, 7, 3, 1}, 3)
-	if want := string([]byte{7, 0, 1}); string(got) != want { // without rows 0, the lower one of equals
+	got := MajorityLabels([]int32{0, 0, 0, 2, 2}, []uint16{7, 4, 7, 3, 1}, 3)
+	if want := []uint16{7, 0, 1}; !slices.Equal(got, want) { // without rows 0, the lower one of equals
 		t.Errorf("%v, want [7 0 1]", got)
 	}
 }
@@ -108,7 +109,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("the rule after 2 steps: %+v, want %+v", p.Cost(), want)
 		}
 	}
-	n, err := baseline.NewNearest(engine.NewMatrix(30, 784), make([]byte, 30))
+	n, err := baseline.NewNearest(engine.NewMatrix(30, 784), make([]uint16, 30))
 	if want := (layer.Cost{MACs: 30 * 784, Parameters: 30*784 + 30}); err != nil || n.Cost() != want {
 		t.Errorf("nearest of 30 centres: %+v, want %+v, %v", n.Cost(), want, err)
 	}

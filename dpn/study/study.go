@@ -96,7 +96,7 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	predicted := make([]int32, s.Len())
 	logits := a.Sets[len(a.Sets)-1]
 	e.ArgMax(predicted, engine.View(logits.X, s.Len(), logits.Dim))
-	confusion := layer.NewConfusion(m.Classes)
+	confusion := layer.NewConfusion(len(m.Classes))
 	confusion.Add(s.Labels, predicted)
 	t.ByClass = confusion.ByClass()
 	t.Wrong = s.Len()
@@ -159,7 +159,7 @@ func traceExamples(ctx context.Context, e *engine.Engine, m *dpn.Model, s *datas
 
 // walked chooses the first image of each class (of the first classes, if they are too
 // many), then the first that are misclassified.
-func walked(labels []byte, predicted []int32) []int {
+func walked(labels []uint16, predicted []int32) []int {
 	at := FirstOfEach(labels, 1)
 	at = at[:min(len(at), walkMost)]
 	wrong := 0
@@ -176,12 +176,15 @@ func walked(labels []byte, predicted []int32) []int {
 }
 
 // FirstOfEach returns the first n images of each class, class by class.
-func FirstOfEach(labels []byte, n int) []int {
-	var classes [256][]int
+func FirstOfEach(labels []uint16, n int) []int {
+	var classes [][]int
 	for i, c := range labels {
+		for int(c) >= len(classes) {
+			classes = append(classes, nil)
+		}
 		if len(classes[c]) < n {
 			classes[c] = append(classes[c], i)
 		}
 	}
-	return slices.Concat(classes[:]...)
+	return slices.Concat(classes...)
 }

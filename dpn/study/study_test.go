@@ -14,14 +14,14 @@ import (
 
 // Those walked through are the first of each class and then the first mistakes, each once.
 func TestWalked(t *testing.T) {
-	labels := []byte{3, 1, 1, 3, 0, 1, 0}
+	labels := []uint16{3, 1, 1, 3, 0, 1, 0}
 	predicted := []int32{1, 1, 0, 3, 0, 2, 1}
 	if got, want := walked(labels, predicted), []int{4, 1, 0, 2, 5, 6}; !slices.Equal(got, want) {
 		t.Errorf("%v: want %v", got, want)
 	}
-	many, wrong := make([]byte, 60), make([]int32, 60)
+	many, wrong := make([]uint16, 60), make([]int32, 60)
 	for i := range many {
-		many[i] = byte(i % 15)
+		many[i] = uint16(i % 15)
 		wrong[i] = 99
 	}
 	if got := walked(many, wrong); len(got) != walkMost || got[14] != 14 || got[15] != 15 {
@@ -48,7 +48,7 @@ func TestStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := &dataset.Data{Train: train, Test: test, Classes: 10, Norm: dataset.DigitsNorm}
+	data := &dataset.Data{Train: train, Test: test, Classes: dataset.Numbered(10), Norm: dataset.DigitsNorm}
 	m, err := dpn.New(c, data)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ const maxTrace = 2 << 30
 // null in JSON).
 func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, at []int,
 	steps int) (*Trace, error) {
-	if err := m.CheckSet(s); err != nil {
+	if err := m.CheckLabelled(s); err != nil {
 		return nil, err
 	}
 	if steps < 0 || len(at) == 0 {
@@ -57,7 +57,7 @@ func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset
 			"trace of %d images over %d steps needs %.1f GB, at most %d GB are allowed: take fewer images or steps",
 			n, steps, size/(1<<30), maxTrace>>30)
 	}
-	chosen := &dataset.Set{Rows: s.Rows, Cols: s.Cols}
+	chosen := make([]int32, 0, n)
 	t := &Trace{
 		Steps:   steps,
 		Samples: n,
@@ -70,10 +70,10 @@ func TraceImages(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset
 		if i < 0 || i >= s.Len() {
 			return nil, fmt.Errorf("trace of image %d, expected 0 to %d", i, s.Len()-1)
 		}
-		chosen.Images, chosen.Labels = append(chosen.Images, s.Image(i)...), append(chosen.Labels, s.Labels[i])
+		chosen = append(chosen, int32(i))
 		t.Index, t.Labels = append(t.Index, i), append(t.Labels, int(s.Labels[i]))
 	}
-	x, err := m.Features(ctx, e, chosen)
+	x, err := m.Features(ctx, e, s.Pick(chosen))
 	if err != nil {
 		return nil, err
 	}

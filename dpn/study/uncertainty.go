@@ -107,7 +107,7 @@ func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
 		{
 			"uniform",
 			"noise, every grey level as likely as any other",
-			dataset.Noise(seed, first, s.Len(), s.Rows, s.Cols),
+			dataset.Noise(seed, first, s.Len(), s.Shape),
 			dataset.Corruption{},
 		},
 		{"inverted", "the same images, black and white exchanged", s,
@@ -324,5 +324,5 @@ func advise(tasks []UncertaintyTask) (a UncertaintyAdvice) {
 }
 
 func labelled(m *dpn.Model, c *Confidence, s *dataset.Set) uncertainty.Logits {
-	return uncertainty.Logits{X: c.Logits.Data, Classes: m.Classes, Labels: s.Labels}
+	return uncertainty.Logits{X: c.Logits.Data, Classes: len(m.Classes), Labels: s.Labels}
 }

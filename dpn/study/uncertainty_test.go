@@ -35,7 +35,7 @@ func TestStudyUncertainty(t *testing.T) {
 	data := &dataset.Data{
 		Train:   shrink(0, 800),
 		Test:    shrink(dataset.TestFirst, 300),
-		Classes: 10,
+		Classes: dataset.Numbered(10),
 		Norm:    dataset.DigitsNorm,
 	}
 	m, err := dpn.New(c, data)

@@ -17,7 +17,7 @@ const Bins = 15
 type Logits struct {
 	X       []float32 // n x Classes, row after row
 	Classes int       // at least 2
-	Labels  []byte    // n
+	Labels  []uint16  // n
 }
 
 // check returns an error of one line if the logits are unusable.

@@ -26,7 +26,7 @@ func calibrated(seed uint64, n, classes int, temperature float64) Logits {
 		for ; label < classes-1 && u >= p[label]; label++ {
 			u -= p[label]
 		}
-		l.Labels = append(l.Labels, byte(label))
+		l.Labels = append(l.Labels, uint16(label))
 	}
 	return l
 }
@@ -93,11 +93,11 @@ func TestTemperature(t *testing.T) {
 
 // There is no best temperature if all predictions are right or all are wrong.
 func TestTemperatureBounds(t *testing.T) {
-	l := Logits{X: []float32{1, 0, 0, 2}, Classes: 2, Labels: []byte{0, 1}}
+	l := Logits{X: []float32{1, 0, 0, 2}, Classes: 2, Labels: []uint16{0, 1}}
 	if f, err := FitTemperature(l); err != nil || f.T != leastTemperature || !f.AtBound {
 		t.Errorf("all right: %+v, %v", f, err)
 	}
-	l.Labels = []byte{1, 0}
+	l.Labels = []uint16{1, 0}
 	if f, err := FitTemperature(l); err != nil || f.T != mostTemperature || !f.AtBound {
 		t.Errorf("all wrong: %+v, %v", f, err)
 	}
@@ -126,7 +126,7 @@ func TestSoftmaxDerivatives(t *testing.T) {
 
 // Large logits do not overflow, and small losses keep their precision.
 func TestCalibrateLarge(t *testing.T) {
-	c := calibrate(t, Logits{X: []float32{1e30, -1e30, 0, 1000}, Classes: 2, Labels: []byte{0, 0}}, 1)
+	c := calibrate(t, Logits{X: []float32{1e30, -1e30, 0, 1000}, Classes: 2, Labels: []uint16{0, 0}}, 1)
 	if c.NLL != 500 || c.Accuracy != 0.5 || c.Confidence != 1 || c.ECE != 0.5 {
 		t.Errorf("%+v", c)
 	}
@@ -178,12 +178,12 @@ func TestCalibrationRefuses(t *testing.T) {
 		l    Logits
 		want string
 	}{
-		{Logits{X: []float32{1}, Classes: 1, Labels: []byte{0}}, "1 classes: expected 2 or more"},
+		{Logits{X: []float32{1}, Classes: 1, Labels: []uint16{0}}, "1 classes: expected 2 or more"},
 		{Logits{Classes: 2}, "no logits"},
-		{Logits{X: []float32{1, 2, 3}, Classes: 2, Labels: []byte{0}}, "3 logits for 1 labels"},
-		{Logits{X: []float32{1, 2}, Classes: 2, Labels: []byte{2}}, "label 2 of row 0"},
-		{Logits{X: []float32{1, 2, 3, inf}, Classes: 2, Labels: []byte{0, 1}}, "row 1, column 1 is +Inf"},
-		{Logits{X: []float32{1, float32(math.NaN())}, Classes: 2, Labels: []byte{0}}, "row 0, column 1 is NaN"},
+		{Logits{X: []float32{1, 2, 3}, Classes: 2, Labels: []uint16{0}}, "3 logits for 1 labels"},
+		{Logits{X: []float32{1, 2}, Classes: 2, Labels: []uint16{2}}, "label 2 of row 0"},
+		{Logits{X: []float32{1, 2, 3, inf}, Classes: 2, Labels: []uint16{0, 1}}, "row 1, column 1 is +Inf"},
+		{Logits{X: []float32{1, float32(math.NaN())}, Classes: 2, Labels: []uint16{0}}, "row 0, column 1 is NaN"},
 	} {
 		if _, err := Calibrate(c.l, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Calibrate: %v, want %q", err, c.want)
@@ -192,7 +192,7 @@ func TestCalibrationRefuses(t *testing.T) {
 			t.Errorf("FitTemperature: %v, want %q", err, c.want)
 		}
 	}
-	good := Logits{X: []float32{1, 2}, Classes: 2, Labels: []byte{0}}
+	good := Logits{X: []float32{1, 2}, Classes: 2, Labels: []uint16{0}}
 	for _, v := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if _, err := Calibrate(good, v); err == nil || !strings.Contains(err.Error(), "temperature") {
 			t.Errorf("temperature %v: %v", v, err)

@@ -16,7 +16,7 @@ func Example() {
 	}
 	fmt.Printf("AUROC %.3f, %.0f%% of the unknown accepted at a threshold of %v\n", d.AUROC, 100*d.FPR, d.Threshold)
 
-	sure := uncertainty.Logits{X: []float32{0, 4, 4, 0, 0, 4, 0, 4}, Classes: 2, Labels: []byte{1, 0, 1, 0}}
+	sure := uncertainty.Logits{X: []float32{0, 4, 4, 0, 0, 4, 0, 4}, Classes: 2, Labels: []uint16{1, 0, 1, 0}}
 	c, err := uncertainty.Calibrate(sure, 1)
 	if err != nil {
 		log.Fatal(err)

@@ -331,7 +331,7 @@ func TestMisuse(t *testing.T) {
 			l.m.Backward(e, 0.1, l.a, &plain, points(4, 3), NewGradient(2, 3))
 		},
 		"label out of range": func() {
-			e.SoftmaxCrossEntropy(engine.Matrix{}, make([]float32, 1), engine.NewMatrix(1, 3), []byte{3}, 1)
+			e.SoftmaxCrossEntropy(engine.Matrix{}, make([]float32, 1), engine.NewMatrix(1, 3), []uint16{3}, 1)
 		},
 		"no components":             func() { NewMixture(0, 3, nil, nil) },
 		"rank above the dimensions": func() { NewLowRankMixture(2, 3, 4, make([]float32, 6), make([]float32, 2)) },

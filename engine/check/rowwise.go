@@ -207,12 +207,12 @@ var crossEntropyKernel = definition{
 		logits := mem.input(rows, classes, layout(c.get("lx")), off, func() float32 { return spread * normal() })
 		grad := mem.output(rows, classes, layout(c.get("lg")), off, normal)
 		losses := mem.output(1, rows, rowMajor, off, normal)
-		labels := make([]byte, rows)
+		labels := make([]uint16, rows)
 		const scale = 0.125
 		g := general(logits)
 		var tr, lossPart trial
 		for i := range rows {
-			labels[i] = byte(r.Intn(min(classes, 256)))
+			labels[i] = uint16(r.Intn(min(classes, 256)))
 			l, d := reference.SoftmaxCrossEntropy(rowOf(g, i), int(labels[i]))
 			for j := range d.V {
 				tr.expectOne(scale*d.V[j], scale*d.E[j]+0x1p-149)

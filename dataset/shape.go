@@ -1,0 +1,105 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Shape is that of one sample: an image or a vector.
+type Shape struct {
+	Rows, Cols int // of an image, in pixels; 0 for a vector
+	Channels   int // of an image: 1 is grey, 3 are red, green and blue; 0 for a vector
+	Features   int // of a vector; 0 for an image
+}
+
+// Grey is the shape of grey images of rows x cols pixels.
+func Grey(rows, cols int) Shape { return Shape{Rows: rows, Cols: cols, Channels: 1} }
+
+// RGB is the shape of colour images of rows x cols pixels.
+func RGB(rows, cols int) Shape { return Shape{Rows: rows, Cols: cols, Channels: 3} }
+
+// Vector is the shape of vectors of n features.
+func Vector(n int) Shape { return Shape{Features: n} }
+
+// IsImage says whether samples of this shape are images.
+func (s Shape) IsImage() bool { return s.Features == 0 }
+
+// Len returns how many numbers a sample has.
+func (s Shape) Len() int {
+	if s.IsImage() {
+		return s.Rows * s.Cols * s.Channels
+	}
+	return s.Features
+}
+
+// String returns the shape as in "28 x 28 grey", "32 x 32 RGB" or "13 features".
+func (s Shape) String() string {
+	switch {
+	case s.Features == 1:
+		return "1 feature"
+	case !s.IsImage():
+		return fmt.Sprintf("%d features", s.Features)
+	case s.Channels == 1:
+		return fmt.Sprintf("%d x %d grey", s.Rows, s.Cols)
+	case s.Channels == 3:
+		return fmt.Sprintf("%d x %d RGB", s.Rows, s.Cols)
+	}
+	return fmt.Sprintf("%d x %d with %d channels", s.Rows, s.Cols, s.Channels)
+}
+
+// Samples is what to call samples of this shape in texts: images or vectors.
+func (s Shape) Samples() string {
+	if s.IsImage() {
+		return "images"
+	}
+	return "vectors"
+}
+
+// Luma returns the grey levels of an image of levels x: x itself if it is grey, else the usual weighted
+// mean of red, green and blue, or the mean of other channels.
+func (s Shape) Luma(x []float32) []float32 {
+	if s.Channels == 1 {
+		return x
+	}
+	weights := []float32{0.299, 0.587, 0.114}
+	if s.Channels != len(weights) {
+		weights = make([]float32, s.Channels)
+		for c := range weights {
+			weights[c] = 1 / float32(s.Channels)
+		}
+	}
+	plane := s.Rows * s.Cols
+	y := make([]float32, plane)
+	for c, w := range weights {
+		for j, v := range x[c*plane : (c+1)*plane] {
+			y[j] += float32(w * v)
+		}
+	}
+	return y
+}
+
+// ErrNeedsImages is the cause of NeedImages.
+var ErrNeedsImages = errors.New("expected images")
+
+// NeedImages returns an error, one line that begins with what needs them, if samples of this shape
+// are no images.
+func (s Shape) NeedImages(what string) error {
+	if s.IsImage() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w, the samples are vectors of %v", what, ErrNeedsImages, s)
+}
+
+// check refuses shapes that no sample has, and those whose length is beyond an int32.
+func (s Shape) check() error {
+	image := s.Rows > 0 && s.Cols > 0 && s.Channels > 0 && s.Features == 0
+	vector := s.Features > 0 && s.Rows == 0 && s.Cols == 0 && s.Channels == 0
+	if !image && !vector {
+		return fmt.Errorf("shape %+v: expected rows, columns and channels of an image, or the features of a vector", s)
+	}
+	const most = 1<<31 - 1
+	if s.Features > most || image && s.Rows > most/s.Cols/s.Channels {
+		return fmt.Errorf("%v: expected at most %d numbers a sample", s, most)
+	}
+	return nil
+}
