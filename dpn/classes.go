@@ -16,7 +16,7 @@ func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.S
 		return Score{}, layer.ByClass{}, err
 	}
 	var t layer.Tally
-	c := layer.NewConfusion(len(m.Classes))
+	c := layer.NewOutcomes(len(m.Classes))
 	idx := make([]int32, evalRows)
 	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
 		n := logits.Rows
@@ -28,14 +28,14 @@ func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.S
 	if err != nil {
 		return Score{}, layer.ByClass{}, err
 	}
-	return t.Score(), c.ByClass(), nil
+	return t.Score(), c.ByClass(m.Classes), nil
 }
 
 // classWarning says in one line which of the classes lack images to train or to validate on, or returns
 // "". Without validation images those do not count.
-func classWarning(train, val []uint16, classes int) string {
+func classWarning(train, val []uint16, classes []string) string {
 	count := func(labels []uint16) []int {
-		n := make([]int, classes)
+		n := make([]int, len(classes))
 		for _, y := range labels {
 			n[y]++
 		}
@@ -45,10 +45,10 @@ func classWarning(train, val []uint16, classes int) string {
 	var unseen []string
 	for y, n := range trained {
 		if n > 0 && validated[y] == 0 && len(val) > 0 {
-			unseen = append(unseen, fmt.Sprint(y))
+			unseen = append(unseen, classes[y])
 		}
 	}
-	parts := append(layer.Gaps(trained, "training image"), layer.OfClasses("no validation image", unseen)...)
+	parts := append(layer.Gaps(trained, classes, "training image"), layer.OfClasses("no validation image", unseen)...)
 	return strings.Join(parts, "; ")
 }
 

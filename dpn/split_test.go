@@ -207,7 +207,7 @@ func TestClassWarning(t *testing.T) {
 				"no validation image of class 2"},
 		{[]int{0, 0, 90}, nil, "no training image of class 0, 1"},
 	} {
-		if got := classWarning(sized(c.train...).Labels, sized(c.val...).Labels, 3); got != c.want {
+		if got := classWarning(sized(c.train...).Labels, sized(c.val...).Labels, dataset.Numbered(3)); got != c.want {
 			t.Errorf("%v, %v: %q, want %q", c.train, c.val, got, c.want)
 		}
 	}

@@ -15,14 +15,15 @@ import (
 // in each cell the number of samples. Cells of right predictions are the darker the larger their share
 // of the class, those of wrong ones the closer it is to the largest share of a wrong prediction.
 type Confusion struct {
-	Title  string
-	Counts [][]int // [class][prediction]
+	Title   string
+	Counts  [][]int  // [class][prediction]
+	Classes []string // names of the classes; nil: by number
 }
 
-// Limits of a confusion matrix.
+// Limits of classes.
 const (
-	mostNumbered = 16 // classes whose cells hold numbers
-	mostClasses  = 256
+	mostNumbered = 16  // of a confusion matrix whose cells hold numbers
+	mostClasses  = 256 // of all figures
 )
 
 func (a Confusion) heading() string { return a.Title }
@@ -59,13 +60,14 @@ func (a Confusion) layout(width vg.Length) (drawing, error) {
 	}
 	label := style(tickSize, xfont.WeightNormal)
 	line := label.FontExtents().Height
-	left := 2*line + label.Width(strconv.Itoa(n-1)) + gap
+	names, widest := a.names(label)
+	left := 2*line + widest + gap
 	cell := (min(width, fileWidth) - 2*margin - left) / vg.Length(n)
 	tall := min(cell, 0.8*vg.Centimeter)
 	f.body = 2*line + 2*gap + vg.Length(n)*tall
 	f.keys = []key{{text: "right", glyph: boxOf(blue)}, {text: "wrong", glyph: boxOf(vermillion)}}
 	f.draw = func(c draw.Canvas) {
-		m := matrix{c: c, counts: a.Counts, sizes: sizes, mostWrong: mostWrong, cell: cell, tall: tall,
+		m := matrix{c: c, counts: a.Counts, names: names, widest: widest, sizes: sizes, mostWrong: mostWrong, cell: cell, tall: tall,
 			origin: vg.Point{X: c.Min.X + left, Y: c.Max.Y - 2*line - gap}}
 		m.axes(c.Min.X, line)
 		for y := range a.Counts {
@@ -77,6 +79,27 @@ func (a Confusion) layout(width vg.Length) (drawing, error) {
 	return f, nil
 }
 
+// mostName is the width beyond which the name of a class is cut off.
+const mostName = 2.5 * vg.Centimeter
+
+// names returns what the classes are called, and the width of the longest name.
+func (a Confusion) names(label text.Style) (names []string, widest vg.Length) {
+	for y := range a.Counts {
+		name := strconv.Itoa(y)
+		if y < len(a.Classes) {
+			name = a.Classes[y]
+		}
+		if r := []rune(name); label.Width(name) > mostName {
+			for len(r) > 0 && label.Width(string(r)+"…") > mostName {
+				r = r[:len(r)-1]
+			}
+			name = string(r) + "…"
+		}
+		names, widest = append(names, name), max(widest, label.Width(name))
+	}
+	return names, widest
+}
+
 func boxOf(c color.Color) *draw.GlyphStyle {
 	return &draw.GlyphStyle{Color: c, Radius: 4, Shape: draw.BoxGlyph{}}
 }
@@ -85,7 +108,9 @@ func boxOf(c color.Color) *draw.GlyphStyle {
 type matrix struct {
 	c          draw.Canvas
 	counts     [][]int
-	sizes      []int // of the classes
+	names      []string
+	widest     vg.Length // of the names
+	sizes      []int     // of the classes
 	mostWrong  float64
 	cell, tall vg.Length
 	origin     vg.Point // upper left corner of the cells
@@ -98,16 +123,25 @@ func (m matrix) axes(edge, line vg.Length) {
 	n := len(m.counts)
 	middle := m.origin.X + vg.Length(n)*m.cell/2
 	m.c.FillText(label, vg.Point{X: middle, Y: m.origin.Y + 2*line}, "prediction")
-	every := 1
-	for vg.Length(every)*min(m.cell, m.tall) < 1.2*label.Width(strconv.Itoa(n)) {
-		every++
+	across, down := 1, 1 // of how many classes one has its name there
+	for vg.Length(across)*m.cell < 1.2*m.widest {
+		across++
+	}
+	for vg.Length(down)*m.tall < 1.2*line {
+		down++
+	}
+	if across = max(across, down); m.widest < 2*line { // the same ones on both axes
+		down = across
 	}
 	row := label
 	row.XAlign, row.YAlign = text.XRight, text.YCenter
-	for y := 0; y < n; y += every {
-		name := strconv.Itoa(y)
-		m.c.FillText(label, vg.Point{X: m.origin.X + (vg.Length(y)+0.5)*m.cell, Y: m.origin.Y + line}, name)
-		m.c.FillText(row, vg.Point{X: m.origin.X - gap/2, Y: m.origin.Y - (vg.Length(y)+0.5)*m.tall}, name)
+	for y, name := range m.names {
+		if y%across == 0 {
+			m.c.FillText(label, vg.Point{X: m.origin.X + (vg.Length(y)+0.5)*m.cell, Y: m.origin.Y + line}, name)
+		}
+		if y%down == 0 {
+			m.c.FillText(row, vg.Point{X: m.origin.X - gap/2, Y: m.origin.Y - (vg.Length(y)+0.5)*m.tall}, name)
+		}
 	}
 	side := label
 	side.Rotation = 1.5707963267948966

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"image/color"
 	"math"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func banded(t *testing.T, law *Law, d []float64) *Law {
 
 func stripsOf(a sampleascent.Ascent) (strips []Strip) {
 	for _, it := range a.Items[:8] {
-		strips = append(strips, Strip{it.Name, it.Label, it.Predicted, it.X})
+		strips = append(strips, Strip{it.Name, fmt.Sprint(it.Label), fmt.Sprint(it.Predicted), it.X})
 	}
 	return strips
 }
@@ -322,7 +323,7 @@ func TestFigures(t *testing.T) {
 			name: "a strip without steps",
 			draw: func(path string) error {
 				return Save(path, Strips{Rows: 1, Cols: 1, Scale: Scale{0, 1, "ink"},
-					Strips: []Strip{{Label: 4, Predicted: 4, X: [][]float32{{1}}}}})
+					Strips: []Strip{{Label: "4", Predicted: "4", X: [][]float32{{1}}}}})
 			},
 			want:   []string{"step 0", "4", "ink"},
 			reject: []string{"wrong"},
@@ -351,7 +352,7 @@ func TestFigures(t *testing.T) {
 		{
 			name: "confusion",
 			draw: func(path string) error {
-				return Save(path, Confusion{"Confusion", [][]int{{95, 5, 0}, {1, 2, 42}, {0, 0, 0}}})
+				return Save(path, Confusion{Title: "Confusion", Counts: [][]int{{95, 5, 0}, {1, 2, 42}, {0, 0, 0}}})
 			},
 			want: []string{"Confusion", "right", "wrong", "prediction", "class", "95", "42"},
 		},

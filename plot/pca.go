@@ -100,6 +100,9 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 		f.keys = append(f.keys, key{text: name, glyph: &big})
 	}
 
+	if len(f.keys) > mostClasses {
+		return f, fmt.Errorf("%d classes: want at most %d", len(f.keys), mostClasses)
+	}
 	most := 0
 	var plots []*axes.Plot
 	for _, panel := range a.Panels {

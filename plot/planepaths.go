@@ -3,7 +3,9 @@ package plot
 import (
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
+	"slices"
 
 	"dpnbench/internal/axes"
 
@@ -32,7 +34,6 @@ type PlanePath struct {
 const (
 	mostPaths  = 1000
 	mostPlaces = 1 << 17 // in all
-	mostClass  = 255
 )
 
 func (a PlanePaths) heading() string { return a.Title }
@@ -45,8 +46,8 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	places := len(a.Centres)
 	present := map[int]bool{}
 	for i, path := range a.Paths {
-		if path.Class < 0 || path.Class > mostClass {
-			return f, fmt.Errorf("path %d has class %d: want 0 to %d", i, path.Class, mostClass)
+		if path.Class < 0 {
+			return f, fmt.Errorf("path %d has class %d: want 0 or more", i, path.Class)
 		}
 		if len(path.At) == 0 {
 			return f, fmt.Errorf("path %d has no place", i)
@@ -63,6 +64,9 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	if len(a.Paths) > mostPaths || places > mostPlaces {
 		return f, fmt.Errorf("%d paths of %d places: want at most %d of %d", len(a.Paths), places, mostPaths,
 			mostPlaces)
+	}
+	if len(present) > mostClasses {
+		return f, fmt.Errorf("%d classes: want at most %d", len(present), mostClasses)
 	}
 	x, y := a.X, a.Y
 	if x == "" {
@@ -90,10 +94,7 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	p.Add(&axes.Scatter{XYs: starts, GlyphStyle: start})
 	p.Add(ends...)
 	p.Add(&axes.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
-	for class := range mostClass + 1 {
-		if !present[class] {
-			continue
-		}
+	for _, class := range slices.Sorted(maps.Keys(present)) {
 		name := fmt.Sprint(class)
 		if class < len(a.Classes) {
 			name = a.Classes[class]

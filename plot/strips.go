@@ -24,7 +24,7 @@ type Strips struct {
 // Strip is the trajectory of one image.
 type Strip struct {
 	Name             string // below the label; may be empty
-	Label, Predicted int
+	Label, Predicted string // what the classes are called
 	// X are the images of steps 0, 1, ..., n, Rows x Cols values each.
 	X [][]float32
 }
@@ -94,14 +94,14 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 					c.FillText(small, vg.Point{X: c.Min.X, Y: middle - below}, t)
 				}
 			}
-			c.FillText(class, vg.Point{X: c.Min.X, Y: middle + below}, strconv.Itoa(s.Label))
+			c.FillText(class, vg.Point{X: c.Min.X, Y: middle + below}, s.Label)
 			below = 0
 			if s.Predicted != s.Label {
 				below, class.Color = line/2, vermillion
 				small.Color = vermillion
 				c.FillText(small, vg.Point{X: right, Y: middle - below}, "wrong")
 			}
-			c.FillText(class, vg.Point{X: right, Y: middle + below}, strconv.Itoa(s.Predicted))
+			c.FillText(class, vg.Point{X: right, Y: middle + below}, s.Predicted)
 		}
 		if a.Scale.shared() {
 			drawBar(c, vg.Point{X: left, Y: c.Min.Y + 2.5*gap}, a.Scale, greys, false)

@@ -285,8 +285,10 @@ func (a Analysis) strips() (Shown, error) {
 	t := a.Study.Walk
 	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols,
 		Scale: greyScale}
+	names := a.classes()
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first image of each class comes first
-		s := plot.Strip{Name: fmt.Sprint("image ", t.Index[i]), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
+		s := plot.Strip{Name: fmt.Sprint("image ", t.Index[i]), Label: names[t.Labels[i]],
+			Predicted: names[t.Predicted[t.Steps][i]]}
 		for step := range t.Steps + 1 {
 			s.X = append(s.X, a.grey(t.XAt(step).Row(i)))
 		}

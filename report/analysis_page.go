@@ -412,14 +412,15 @@ func NewWalk(m *dpn.Model, t *study.Trace, images *dataset.Set) Walk {
 	w := Walk{Rows: m.Shape.Rows, Cols: m.Shape.Cols, Steps: t.Steps}
 	seen := m.PixelFeatures()
 	for i, at := range t.Index {
-		it := WalkItem{Name: fmt.Sprint("image ", at), Label: t.Labels[i], Predicted: t.Predicted[t.Steps][i]}
+		it := WalkItem{Name: fmt.Sprint("image ", at), Label: m.Classes[t.Labels[i]],
+			Predicted: m.Classes[t.Predicted[t.Steps][i]]}
 		whole := true
 		for step := range t.Steps + 1 {
 			phi := t.Phi[step][i]
 			whole = whole && phi.IsFinite()
 			it.Phi = append(it.Phi, float64(phi))
 			it.R = append(it.R, t.R[step][i])
-			it.Read = append(it.Read, t.Predicted[step][i])
+			it.Read = append(it.Read, format.Printable(m.Classes[t.Predicted[step][i]]))
 			if seen {
 				it.X = append(it.X, m.Shape.Luma(m.Norm.Undo(t.XAt(step).Row(i))))
 			}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,7 +177,7 @@ func TestAnalysisSummary(t *testing.T) {
 		{layer.Confusion{{4, 2}, {0, 8}}, "taken for 1, in 2 of the 2 misclassified", "Fewer than 10 test images of " +
 			"class 0 (6), 1 (8)."},
 	} {
-		by, wrong, all := c.confusion.ByClass(), 0, 0
+		by, wrong, all := outcomes(c.confusion), 0, 0
 		for _, s := range by.Classes {
 			wrong, all = wrong+s.Samples-s.Right, all+s.Samples
 		}
@@ -257,15 +258,26 @@ func TestCell(t *testing.T) {
 // A single image may serve all steps; the predicted class still changes.
 func TestWalkOfOneImage(t *testing.T) {
 	r := [][]float32{{1}, {1}, {1}}
-	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []int{4, 5, 6},
+	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []string{"4", "5", "6"},
 		Phi: []float64{1, 2, 3}, R: r}}}
 	page := written(t, Page{Sections: []Section{{Title: "walk", Blocks: []Block{w}}}})
-	contains(t, page, `"read":[4,5,6]`, `alt="one"`)
+	contains(t, page, `"read":["4","5","6"]`, `alt="one"`)
 	if strings.Contains(page, `alt="one at step 2"`) {
 		t.Error("the single image is shown as that of a step")
 	}
-	w.Items[0].Read = []int{4}
+	w.Items[0].Read = []string{"4"}
 	if err := w.check(); err == nil || !strings.Contains(err.Error(), "1 predicted classes: want 3") {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// outcomes returns the accuracies of a confusion matrix.
+func outcomes(c layer.Confusion) layer.ByClass {
+	o := layer.NewOutcomes(len(c))
+	for y, row := range c {
+		for p, n := range row {
+			o.Add(slices.Repeat([]uint16{uint16(y)}, n), slices.Repeat([]int32{int32(p)}, n))
+		}
+	}
+	return o.ByClass(dataset.Numbered(len(c)))
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"dpnbench/dpn/layer"
 	"dpnbench/internal/format"
 	"dpnbench/plot"
 )
@@ -10,30 +11,41 @@ import (
 // confusion is the figure of predictions by class.
 func (a Analysis) confusion() (Shown, error) {
 	by := a.Study.ByClass
-	return Shown{Figure: plot.Confusion{Title: a.title(text.Say("confusion title")), Counts: by.Confusion},
+	if by.Confusion == nil {
+		return Shown{}, fmt.Errorf("there are %d classes", len(by.Classes))
+	}
+	return Shown{Figure: plot.Confusion{Title: a.title(text.Say("confusion title")), Counts: by.Confusion,
+		Classes: a.classes()},
 		Caption: text.Say("confusion caption"), Alt: a.confusedSentence()}, nil
 }
 
 // confusedSentence says which class is most often taken for which other one.
 func (a Analysis) confusedSentence() string {
 	class, taken, most := 0, 0, 0
-	for y, row := range a.Study.ByClass.Confusion {
+	by := a.Study.ByClass
+	if by.Confusion == nil && a.Study.Wrong > 0 {
+		return ""
+	}
+	for y, row := range by.Confusion {
 		for p, n := range row {
 			if p != y && n > most {
 				class, taken, most = y, p, n
 			}
 		}
 	}
-	return text.Say("classes confused", "class", class, "taken", taken, "images", most, "wrong", a.Study.Wrong)
+	return text.Say("classes confused", "class", label(by, class), "taken", label(by, taken), "images", most, "wrong", a.Study.Wrong)
 }
+
+// label is what a class is called.
+func label(by layer.ByClass, class int) string { return format.Printable(by.Classes[class].Label()) }
 
 // classesText says which class is recognised worst, if they differ, which two are confused most, and how the numbers of
 // images differ.
 func (a Analysis) classesText() Text {
 	by := a.Study.ByClass
 	lowest, highest := by.Lowest(), by.Highest()
-	t := text.Say("classes range", "class", lowest.Class, "accuracy", *lowest.Accuracy, "ci", *lowest.CI,
-		"samples", lowest.Samples, "highest", *highest.Accuracy, "best", highest.Class)
+	t := text.Say("classes range", "class", format.Printable(lowest.Label()), "accuracy", *lowest.Accuracy, "ci", *lowest.CI,
+		"samples", lowest.Samples, "highest", *highest.Accuracy, "best", format.Printable(highest.Label()))
 	t += " " + a.confusedSentence()
 	if by.Uneven() {
 		least, most := by.Sizes()
@@ -43,19 +55,27 @@ func (a Analysis) classesText() Text {
 	return Text(t)
 }
 
+// mostListed is the largest number of classes in the table.
+const mostListed = 256
+
 // classTable lists the accuracy of every class.
 func (a Analysis) classTable() Table {
 	t := Table{Caption: text.Say("class table"), Columns: []Column{{Name: "class"}, {"images", true}, {"right", true},
 		{"accuracy", true}, {"95% interval", true}, {"most often taken for", true}}}
-	for y, s := range a.Study.ByClass.Classes {
-		row := []string{fmt.Sprint(y), format.Thousands(s.Samples), format.Thousands(s.Right), "–", "–", "–"}
+	by := a.Study.ByClass
+	for y, s := range by.Classes {
+		if y == mostListed {
+			t.Caption += fmt.Sprintf("; the first %d of %s classes", mostListed, format.Thousands(len(by.Classes)))
+			break
+		}
+		row := []string{label(by, y), format.Thousands(s.Samples), format.Thousands(s.Right), "–", "–", "–"}
 		if s.Accuracy != nil {
 			row[3], row[4] = percent(*s.Accuracy), percent(s.CI[0])+" to "+percent(s.CI[1])
 		}
 		most := 0
-		for p, n := range a.Study.ByClass.Confusion[y] {
-			if p != y && n > most {
-				most, row[5] = n, fmt.Sprintf("%d (%s)", p, format.CountThousands(n, "image"))
+		for p := range by.Confusion {
+			if n := by.Confusion[y][p]; p != y && n > most {
+				most, row[5] = n, fmt.Sprintf("%s (%s)", label(by, p), format.CountThousands(n, "image"))
 			}
 		}
 		t.Rows = append(t.Rows, Row{Cells: row})

@@ -29,7 +29,7 @@ func walkOf(a sampleascent.Ascent) Walk {
 	w := Walk{Rows: sampleascent.Side, Cols: sampleascent.Side, Steps: len(a.Items[0].Phi) - 1}
 	for _, it := range a.Items {
 		w.Items = append(w.Items, WalkItem{
-			Name: it.Name, Label: it.Label, Predicted: it.Predicted, X: it.X, Phi: it.Phi, R: it.R,
+			Name: it.Name, Label: fmt.Sprint(it.Label), Predicted: fmt.Sprint(it.Predicted), X: it.X, Phi: it.Phi, R: it.R,
 		})
 	}
 	return w
@@ -73,7 +73,7 @@ func samplePage(t *testing.T) Page {
 	var paths []plot.PlanePath
 	for i, it := range a.Items {
 		if i < 8 {
-			strips = append(strips, plot.Strip{Name: it.Name, Label: it.Label, Predicted: it.Predicted, X: it.X})
+			strips = append(strips, plot.Strip{Name: it.Name, Label: fmt.Sprint(it.Label), Predicted: fmt.Sprint(it.Predicted), X: it.X})
 		}
 		paths = append(paths, plot.PlanePath{Class: it.Label, At: it.At})
 	}

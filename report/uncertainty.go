@@ -291,6 +291,9 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 
 // examples shows the first images of each kind.
 func (u Uncertainty) examples() (Shown, error) {
+	if err := u.Model.Shape.NeedImages("examples"); err != nil {
+		return Shown{}, err
+	}
 	at, softmax := u.score(u.Study.Advice.Unknown), u.score("softmax")
 	kind := u.Study.Scores[at]
 	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows, Cols: u.Model.Shape.Cols,

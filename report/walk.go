@@ -33,11 +33,11 @@ type Walk struct {
 // WalkItem is the ascent of one image, at steps 0, 1, ..., n.
 type WalkItem struct {
 	Name             string // such as "test image 17"
-	Label, Predicted int
+	Label, Predicted string // what the classes are called
 	// X holds Rows x Cols grey levels, 0 (black) to 1 (white), others are clamped: an image
 	// per step, or a single one if steps cannot be shown as images.
 	X    [][]float32
-	Read []int       // the class predicted at each step; nil: unknown
+	Read []string    // the class predicted at each step; nil: unknown
 	Phi  []float64   // the potential
 	R    [][]float32 // the responsibilities of all k components, 0 to 1
 }
@@ -84,7 +84,7 @@ type walkData struct {
 type walkItemData struct {
 	Name string      `json:"name"`
 	Said string      `json:"said"`
-	Read []int       `json:"read,omitempty"`
+	Read []string    `json:"read,omitempty"`
 	Phi  []float64   `json:"phi"`
 	Top  []string    `json:"top"` // names of the rows of the table
 	R    [][]float64 `json:"r"`   // for each step that of each row
@@ -114,7 +114,7 @@ func (w Walk) view(b *builder) (blockView, error) {
 		if err != nil {
 			return blockView{}, fmt.Errorf("walk: item %d: %w", i, err)
 		}
-		said := fmt.Sprintf("label %d, prediction %d", it.Label, it.Predicted)
+		said := fmt.Sprintf("label %s, prediction %s", format.Printable(it.Label), format.Printable(it.Predicted))
 		if it.Predicted != it.Label {
 			said += " (wrong)"
 		}

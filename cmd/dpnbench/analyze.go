@@ -135,6 +135,9 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if err := needTest(data); err != nil {
+		return err
+	}
 	if err := z.check(data.Test.Len()); err != nil {
 		return err
 	}

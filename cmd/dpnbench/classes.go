@@ -7,8 +7,11 @@ import (
 	"dpnbench/internal/format"
 )
 
-// mostPredicted is the largest number of classes whose confusion matrix is printed.
-const mostPredicted = 12
+// The largest numbers of classes whose confusion matrix is printed, and that are listed.
+const (
+	mostPredicted = 12
+	mostListed    = 256
+)
 
 // printClasses prints the accuracy of every class that has images, with the numbers of predictions of
 // each class, and which classes lack images. what names the images, in the singular.
@@ -17,19 +20,24 @@ func (a *app) printClasses(by layer.ByClass, what string) {
 	head := []string{"class", "images", "accuracy", "95% interval"}
 	if matrix {
 		for p := range by.Classes {
-			label := fmt.Sprint(p)
+			label := by.Classes[p].Label()
 			if p == 0 {
-				label = "predicted 0"
+				label = "predicted " + label
 			}
 			head = append(head, label)
 		}
 	}
 	rows := [][]string{head}
+	left := 0
 	for y, s := range by.Classes {
 		if s.Samples == 0 {
 			continue
 		}
-		row := []string{fmt.Sprint(y), fmt.Sprint(s.Samples), format.Percent(*s.Accuracy, 1),
+		if len(rows) > mostListed {
+			left++
+			continue
+		}
+		row := []string{s.Label(), fmt.Sprint(s.Samples), format.Percent(*s.Accuracy, 1),
 			fmt.Sprintf("%.1f to %s", 100*s.CI[0], format.Percent(s.CI[1], 1))}
 		if matrix {
 			for _, n := range by.Confusion[y] {
@@ -39,6 +47,9 @@ func (a *app) printClasses(by layer.ByClass, what string) {
 		rows = append(rows, row)
 	}
 	a.table(rows)
+	if left > 0 {
+		a.printf("and %d more classes, in the numbers of --json\n", left)
+	}
 	if gaps := by.Gaps(what); gaps != "" {
 		a.printf("! %s\n", gaps)
 	}
@@ -62,6 +73,6 @@ func lowestText(by layer.ByClass) string {
 	if s.Class == by.Highest().Class {
 		return fmt.Sprintf("accuracy %.2f%% in every class", 100**s.Accuracy)
 	}
-	return fmt.Sprintf("lowest accuracy %.2f%% in class %d (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
-		s.Class, 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, "image"))
+	return fmt.Sprintf("lowest accuracy %.2f%% in class %s (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
+		s.Label(), 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, "image"))
 }

@@ -81,6 +81,22 @@ func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, err
 	return data, nil
 }
 
+// needTest refuses data without test samples.
+func needTest(data *dataset.Data) error {
+	if data.Test == nil {
+		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on", data.Name)
+	}
+	return nil
+}
+
+// needImages refuses, before any work, what a model of vectors cannot do: what names it, a command or a flag.
+func (m *modelFlags) needImages(model *dpn.Model, what string) error {
+	if err := model.Shape.NeedImages(what); err != nil {
+		return fmt.Errorf("--model %s: %w", m.path, err)
+	}
+	return nil
+}
+
 // openModelData opens the images that the model or else the flags name, the training images only
 // with train. A relative folder that is not here is looked for from the model file. Other images
 // under the name that the model was trained with give a warning.

@@ -119,6 +119,9 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if err := d.model.needImages(m, "denoise"); err != nil {
+		return err
+	}
 	if err := study.CheckPixels(m); err != nil {
 		return fmt.Errorf("--model %s: %w", d.model.path, err)
 	}
@@ -141,6 +144,9 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	data, err := d.openModelData(ctx, m, d.model.path, &d.data, flags, false)
 	if err != nil {
+		return err
+	}
+	if err := needTest(data); err != nil {
 		return err
 	}
 	release, err := openFolder("--out", d.out)
@@ -308,7 +314,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	x0 := engine.NewMatrix(len(chosen), s.Shape.Len())
 	for b, i := range chosen {
 		copy(x0.Row(b), x.Corrupted.Row(i))
-		p := plot.Image{Caption: fmt.Sprint(x.Classes[i])}
+		p := plot.Image{Caption: m.Classes[x.Classes[i]]}
 		if c.Name != none {
 			clean := make([]float32, s.Shape.Len())
 			s.Floats(clean, []int32{int32(i)})

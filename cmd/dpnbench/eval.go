@@ -184,7 +184,7 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Config,
 	data *dataset.Data) (*dataset.Set, error) {
 	if v.split == "test" {
-		return data.Test, nil
+		return data.Test, needTest(data)
 	}
 	val, err := validation(ctx, m, trained, data)
 	if err == nil && val.Len() == 0 {
@@ -217,6 +217,11 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	m, err := v.model.load(v.app, flags)
 	if err != nil {
 		return err
+	}
+	if len(list) > 0 {
+		if err := v.model.needImages(m, "corruptions"); err != nil {
+			return err
+		}
 	}
 	if err := v.model.files(v.app, m, &v.data, flags).Check(); err != nil {
 		return err

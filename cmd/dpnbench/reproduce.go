@@ -135,6 +135,12 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	if err != nil {
 		return err
 	}
+	if err := needTest(data); err != nil {
+		return err
+	}
+	if err := data.Shape().NeedImages("reproduce"); err != nil {
+		return fmt.Errorf("--data %s: %w", data.Name, err)
+	}
 	for _, name := range experiments {
 		if r.includes(name) {
 			if err := checkImages(name, data, c); err != nil {

@@ -201,6 +201,9 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		if err != nil {
 			return x, err
 		}
+		if err := needTest(data); err != nil {
+			return x, err
+		}
 		if s.n > data.Test.Len() {
 			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test images to start from", s.n,
 				data.Test.Len())
@@ -250,7 +253,7 @@ func (s *sampling) show(m *dpn.Model) {
 	var list []string
 	for c, n := range classes {
 		if n > 0 {
-			list = append(list, fmt.Sprintf("%d: %d", c, n))
+			list = append(list, fmt.Sprintf("%s: %d", m.Classes[c], n))
 		}
 	}
 	s.printf("classes after ascent    %s\n", strings.Join(list, ", "))
@@ -308,7 +311,7 @@ func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 		g.Note += fmt.Sprintf(" The first %d.", shown)
 	}
 	for b := range shown {
-		g.Images = append(g.Images, plot.Image{Caption: fmt.Sprint(s.Classes[b]),
+		g.Images = append(g.Images, plot.Image{Caption: m.Classes[s.Classes[b]],
 			X: [][]float32{m.Shape.Luma(m.Norm.Undo(x.Row(b))), m.Shape.Luma(m.Norm.Undo(s.X.Row(b)))}})
 	}
 	return g

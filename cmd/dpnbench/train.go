@@ -61,7 +61,7 @@ type trainResult struct {
 	BestEpoch      int                 `json:"best_epoch"`
 	StoppedEarly   bool                `json:"stopped_early"` // because of --patience
 	TestLoss       separation.Float    `json:"test_loss"`
-	TestAccuracy   float64             `json:"test_accuracy"`
+	TestAccuracy   separation.Float    `json:"test_accuracy"` // null without test samples, as the loss
 	Validation     *classScores        `json:"validation"`      // of the best epoch; null without validation images
 	Steps          int                 `json:"steps"`           // updates
 	Seconds        float64             `json:"seconds"`         // of the whole training
@@ -357,9 +357,14 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if t.validate == nil {
 		trained -= val.Len()
 	}
-	t.note("%s on %s: %d training, %d validation and %d test images, %d parameters, "+
-		"%.2f M multiply-adds per image; %s, %s\n",
-		c.Preset, data.Name, trained, val.Len(), data.Test.Len(), m.Parameters(), float64(m.MACs())/1e6,
+	tests := 0
+	if data.Test != nil {
+		tests = data.Test.Len()
+	}
+	what := m.Shape.Samples()
+	t.note("%s on %s: %d training, %d validation and %d test %s, %d parameters, "+
+		"%.2f M multiply-adds per %s; %s, %s\n",
+		c.Preset, data.Name, trained, val.Len(), tests, what, m.Parameters(), float64(m.MACs())/1e6, what[:len(what)-1],
 		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": nothing was trained, start again with the same command"
@@ -386,8 +391,12 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 			return nil, err
 		}
 	}
-	t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n",
-		float64(r.TestLoss), 100*r.TestAccuracy, format.Count(r.TestSamples, "image"), r.BestEpoch)
+	if r.TestSamples > 0 {
+		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
+			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what[:len(what)-1]), r.BestEpoch)
+	} else {
+		t.printf("test   no test samples in %s   (model of epoch %d)\n", data.Name, r.BestEpoch)
+	}
 	if v := r.Validation; v != nil {
 		t.note("val    %s%s\n", lowestText(v.ByClass), balanced(v.ByClass))
 	}
@@ -493,9 +502,12 @@ func (t *training) noteEpoch(h dpn.Epoch, all int) {
 func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
 	res *dpn.FitResult) (*trainResult, error) {
 	c := m.Config
-	score, err := m.Score(ctx, e, data.Test)
-	if err != nil {
-		return nil, err
+	score := dpn.Score{Loss: math.NaN(), Accuracy: math.NaN()}
+	if data.Test != nil && data.Test.Len() > 0 {
+		var err error
+		if score, err = m.Score(ctx, e, data.Test); err != nil {
+			return nil, err
+		}
 	}
 	val, err := t.validation(m, data)
 	if err != nil {
@@ -511,9 +523,9 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	r := &trainResult{
 		Validation: validation,
 		Preset:     c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
-		TrainSamples: data.Train.Len(), TestSamples: data.Test.Len(),
+		TrainSamples: data.Train.Len(), TestSamples: score.Samples,
 		Epochs: res.Epochs, BestEpoch: res.Best, StoppedEarly: res.Stopped,
-		TestLoss: separation.Float(score.Loss), TestAccuracy: score.Accuracy, Steps: res.Updates,
+		TestLoss: separation.Float(score.Loss), TestAccuracy: separation.Float(score.Accuracy), Steps: res.Updates,
 		Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		EM: res.EM, Config: c, Out: t.out,

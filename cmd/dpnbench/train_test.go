@@ -117,7 +117,7 @@ func TestPath(t *testing.T) {
 	}
 	succeed(t, "eval", "--model", model, "--json", js) // on the data that it was trained on
 	load(t, js, &score)
-	if score.Samples != 200 || score.Loss != float64(r.TestLoss) || score.Accuracy != r.TestAccuracy {
+	if score.Samples != 200 || score.Loss != float64(r.TestLoss) || score.Accuracy != float64(r.TestAccuracy) {
 		t.Errorf("eval found %+v, train loss %v accuracy %v", score, r.TestLoss, r.TestAccuracy)
 	}
 

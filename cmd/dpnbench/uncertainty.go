@@ -107,7 +107,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	trained, c := m.Config, m.Config
 	u.data.settle(flags, &c)
-	if u.oodData == "" && c.Data != "digits" {
+	if u.oodData == "" && c.Data != "digits" && m.Shape.Channels == 1 {
 		u.oodData = "digits"
 	}
 	if u.out == "" {
@@ -126,6 +126,9 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	data, err := u.openModelData(ctx, m, u.model.path, &u.data, flags, true)
 	if err != nil {
+		return err
+	}
+	if err := needTest(data); err != nil {
 		return err
 	}
 	release, err := openFolder("--out", u.out)
@@ -179,6 +182,12 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	if name == "digits" {
 		meaning = "the built-in digits, in another handwriting than the model's"
 	}
+	if err := needTest(d); err != nil {
+		return nil, nil, fmt.Errorf("--ood-%s", strings.TrimPrefix(err.Error(), "--"))
+	}
+	if d.Test.Shape != m.Shape && (!m.Shape.IsImage() || d.Test.Channels != m.Shape.Channels) {
+		return nil, nil, fmt.Errorf("--ood-data %s: samples of %v, the model expects %v", u.oodData, d.Test.Shape, m.Shape)
+	}
 	if d.Test.Shape != m.Shape {
 		meaning += fmt.Sprintf(", resized from %d x %d", d.Test.Rows, d.Test.Cols)
 	}
@@ -194,6 +203,9 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	}
 	if test, err = part(d.Test, most); err != nil {
 		return nil, nil, err
+	}
+	if d.Train == nil {
+		return test, nil, nil
 	}
 	choosing, err = part(d.Train, mostOther)
 	return test, choosing, err
@@ -277,13 +289,12 @@ func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, of func(
 const uncertaintyFile = "uncertainty.json"
 
 // optionalFigures are drawn only with some data.
-var optionalFigures = []string{"histogram-digits", "histogram-mnist", "histogram-other", "histogram-misread",
-	"roc-misread"}
+var optionalFigures = []string{"histogram-inverted", "histogram-rotated", "histogram-shuffled", "histogram-digits",
+	"histogram-mnist", "histogram-other", "histogram-misread", "roc-misread", "examples"}
 
 // uncertaintyFiles returns the names of all files that uncertainty may write.
 func uncertaintyFiles() []string {
-	figures := append([]string{"histogram-noise", "histogram-inverted", "histogram-rotated", "roc-unknown",
-		"reliability", "examples"}, optionalFigures...)
+	figures := append([]string{"histogram-uniform", "roc-unknown", "reliability"}, optionalFigures...)
 	return append(figureFiles(figures...), pageFile, uncertaintyFile)
 }
 

@@ -1,7 +1,9 @@
 package layer
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"dpnbench/internal/stat"
@@ -10,52 +12,74 @@ import (
 // Confusion counts rows: those of class y that were classified as p are Confusion[y][p].
 type Confusion [][]int
 
-// NewConfusion returns the counts of no rows.
-func NewConfusion(classes int) Confusion {
-	c := make(Confusion, classes)
-	for y := range c {
-		c[y] = make([]int, classes)
+// mostConfusion is the largest number of classes for which there is a Confusion: it has that many
+// numbers squared.
+const mostConfusion = 1024
+
+// Outcomes counts rows by class, and by whether they were classified correctly.
+type Outcomes struct {
+	samples, right []int
+	confusion      Confusion // nil for more than mostConfusion classes
+}
+
+// NewOutcomes returns the counts of no rows.
+func NewOutcomes(classes int) *Outcomes {
+	o := &Outcomes{samples: make([]int, classes), right: make([]int, classes)}
+	for classes <= mostConfusion && len(o.confusion) < classes {
+		o.confusion = append(o.confusion, make([]int, classes))
 	}
-	return c
+	return o
 }
 
 // Add counts rows with these labels and predictions.
-func (c Confusion) Add(labels []uint16, predicted []int32) {
+func (o *Outcomes) Add(labels []uint16, predicted []int32) {
 	for i, y := range labels {
-		c[y][predicted[i]]++
+		o.samples[y]++
+		if predicted[i] == int32(y) {
+			o.right[y]++
+		}
+		if o.confusion != nil {
+			o.confusion[y][predicted[i]]++
+		}
 	}
 }
 
 // ClassScore is the accuracy of the rows of one class.
 type ClassScore struct {
 	Class    int         `json:"class"`
+	Name     string      `json:"name,omitempty"` // empty: its number
 	Samples  int         `json:"samples"`
 	Right    int         `json:"right"`
 	Accuracy *float64    `json:"accuracy"`    // nil without rows
 	CI       *[2]float64 `json:"accuracy_ci"` // Wilson's 95% interval
 }
 
+// Label is what texts call the class: its name, or else its number.
+func (s ClassScore) Label() string { return cmp.Or(s.Name, strconv.Itoa(s.Class)) }
+
 // ByClass is the accuracy of every class.
 type ByClass struct {
-	Classes   []ClassScore `json:"classes"`
-	Confusion Confusion    `json:"confusion"` // a row for each class, a column for each prediction
+	Classes []ClassScore `json:"classes"`
+
+	// Confusion has a row for each class, a column for each prediction; nil for more than 1024 classes.
+	Confusion Confusion `json:"confusion"`
 
 	// Balanced is the mean accuracy of the classes that have rows.
 	Balanced float64 `json:"balanced_accuracy"`
 }
 
-// ByClass returns the accuracy of every class.
-func (c Confusion) ByClass() ByClass {
-	r := ByClass{Confusion: c}
+// ByClass returns the accuracy of every class; names are those of the classes.
+func (o *Outcomes) ByClass(names []string) ByClass {
+	r := ByClass{Confusion: o.confusion}
 	var sum, seen float64
-	for y, row := range c {
-		s := ClassScore{Class: y, Right: row[y]}
-		for _, n := range row {
-			s.Samples += n
+	for y, n := range o.samples {
+		s := ClassScore{Class: y, Samples: n, Right: o.right[y]}
+		if names[y] != strconv.Itoa(y) {
+			s.Name = names[y]
 		}
-		if s.Samples > 0 {
-			v := float64(s.Right) / float64(s.Samples)
-			low, high := stat.Wilson(v, s.Samples)
+		if n > 0 {
+			v := float64(s.Right) / float64(n)
+			low, high := stat.Wilson(v, n)
 			s.Accuracy, s.CI = &v, &[2]float64{low, high}
 			sum += v
 			seen++
@@ -113,10 +137,11 @@ func (r ByClass) extreme(beyond func(v, than float64) bool) *ClassScore {
 // none. what names the rows, in the singular.
 func (r ByClass) Gaps(what string) string {
 	var counts []int
+	var names []string
 	for _, s := range r.Classes {
-		counts = append(counts, s.Samples)
+		counts, names = append(counts, s.Samples), append(names, s.Label())
 	}
-	return strings.Join(Gaps(counts, what), "; ")
+	return strings.Join(Gaps(counts, names, what), "; ")
 }
 
 // fewSamples is the number of samples of a class below which it is hardly learned, and its accuracy hardly
@@ -124,15 +149,15 @@ func (r ByClass) Gaps(what string) string {
 const fewSamples = 10
 
 // Gaps says which classes have none of their samples, and which have too few. counts holds the number of
-// samples of each class.
-func Gaps(counts []int, what string) []string {
+// samples of each class, names what to call them.
+func Gaps(counts []int, names []string, what string) []string {
 	var none, few []string
 	for y, n := range counts {
 		switch {
 		case n == 0:
-			none = append(none, fmt.Sprint(y))
+			none = append(none, names[y])
 		case n < fewSamples:
-			few = append(few, fmt.Sprintf("%d (%d)", y, n))
+			few = append(few, fmt.Sprintf("%s (%d)", names[y], n))
 		}
 	}
 	return append(OfClasses("no "+what, none), OfClasses(fmt.Sprintf("fewer than %d %ss", fewSamples, what), few)...)

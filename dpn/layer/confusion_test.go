@@ -9,8 +9,8 @@ import (
 )
 
 // of returns the counts of rows of classes and predictions in pairs.
-func of(classes int, pairs ...[3]int) Confusion {
-	c := NewConfusion(classes)
+func of(classes int, pairs ...[3]int) *Outcomes {
+	c := NewOutcomes(classes)
 	for _, p := range pairs {
 		c.Add(slices.Repeat([]uint16{uint16(p[0])}, p[2]), slices.Repeat([]int32{int32(p[1])}, p[2]))
 	}
@@ -19,7 +19,8 @@ func of(classes int, pairs ...[3]int) Confusion {
 
 // TestByClass checks accuracies, their interval, the balanced accuracy and what classes lack.
 func TestByClass(t *testing.T) {
-	r := of(4, [3]int{0, 0, 90}, [3]int{0, 1, 10}, [3]int{1, 1, 30}, [3]int{1, 0, 30}, [3]int{3, 3, 5}).ByClass()
+	r := of(4, [3]int{0, 0, 90}, [3]int{0, 1, 10}, [3]int{1, 1, 30}, [3]int{1, 0, 30}, [3]int{3, 3, 5}).
+		ByClass([]string{"0", "1", "2", "3"})
 	if r.Classes[2].Accuracy != nil || r.Classes[2].CI != nil || r.Classes[2].Samples != 0 {
 		t.Errorf("a class without rows: %+v", r.Classes[2])
 	}
@@ -45,9 +46,24 @@ func TestByClass(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"samples":0,"right":0,"accuracy":null,"accuracy_ci":null`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	none := of(2).ByClass()
+	none := of(2).ByClass([]string{"0", "1"})
 	if none.Lowest() != nil || none.Balanced != 0 || none.Uneven() || none.Gaps("row") != "no row of class 0, 1" {
 		t.Errorf("no rows: %+v", none)
+	}
+}
+
+// TestClassNames checks that classes with names go by them, and that many classes have no matrix.
+func TestClassNames(t *testing.T) {
+	r := of(2, [3]int{0, 1, 3}, [3]int{1, 1, 2}).ByClass([]string{"cat", "1"})
+	if r.Classes[0].Label() != "cat" || r.Classes[1].Name != "" || r.Classes[1].Label() != "1" {
+		t.Errorf("%+v", r.Classes)
+	}
+	if got := r.Gaps("image"); got != "fewer than 10 images of class cat (3), 1 (2)" {
+		t.Error(got)
+	}
+	many := of(1<<16, [3]int{65535, 2, 4}).ByClass(make([]string, 1<<16))
+	if many.Confusion != nil || many.Classes[65535].Samples != 4 || *many.Lowest().Accuracy != 0 {
+		t.Errorf("%+v", many.Classes[65535])
 	}
 }
 
@@ -60,11 +76,11 @@ func TestUneven(t *testing.T) {
 		{[]int{10, 10}, false}, {[]int{10, 15}, false}, {[]int{10, 16}, true}, {[]int{16, 10}, true},
 		{[]int{10, 0, 12}, false}, {[]int{7}, false},
 	} {
-		counts := NewConfusion(len(c.sizes))
+		counts := NewOutcomes(len(c.sizes))
 		for y, n := range c.sizes {
-			counts[y][0] = n
+			counts.Add(slices.Repeat([]uint16{uint16(y)}, n), make([]int32, n))
 		}
-		if counts.ByClass().Uneven() != c.want {
+		if counts.ByClass(make([]string, len(c.sizes))).Uneven() != c.want {
 			t.Errorf("%v: uneven %v", c.sizes, !c.want)
 		}
 	}

@@ -96,9 +96,9 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	predicted := make([]int32, s.Len())
 	logits := a.Sets[len(a.Sets)-1]
 	e.ArgMax(predicted, engine.View(logits.X, s.Len(), logits.Dim))
-	confusion := layer.NewConfusion(len(m.Classes))
-	confusion.Add(s.Labels, predicted)
-	t.ByClass = confusion.ByClass()
+	outcomes := layer.NewOutcomes(len(m.Classes))
+	outcomes.Add(s.Labels, predicted)
+	t.ByClass = outcomes.ByClass(m.Classes)
 	t.Wrong = s.Len()
 	for _, c := range t.ByClass.Classes {
 		t.Wrong -= c.Right

@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/uncertainty"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // UncertaintyStudy is what the scores of a model are worth: for telling images of kinds
@@ -99,10 +100,14 @@ type Unknown struct {
 	Corruption dataset.Corruption
 }
 
-// Unknowns returns the unknown sets that can be made for images like those of s: as many
+// Unknowns returns the unknown sets that can be made for samples like those of s. For images: as many
 // of uniform noise (number first and those that follow under a seed, as dataset.Noise counts
-// them), inverted, and rotated by 90 degrees.
+// them), inverted, and rotated by 90 degrees. For vectors: as many with every feature uniform within
+// its range in s, and with every feature taken from another sample.
 func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
+	if !s.IsImage() {
+		return unknownVectors(s, seed, first)
+	}
 	return []Unknown{
 		{
 			"uniform",
@@ -113,6 +118,31 @@ func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
 		{"inverted", "the same images, black and white exchanged", s,
 			dataset.Corruption{Name: "inverted", Severity: 1}},
 		{"rotated", "the same images, rotated by 90 degrees", s, dataset.Corruption{Name: "rotation", Severity: 90}},
+	}
+}
+
+// unknownVectors is Unknowns for vectors.
+func unknownVectors(s *dataset.Set, seed uint64, first int) []Unknown {
+	n, d := s.Len(), s.Features
+	uniform, shuffled := make([]float32, n*d), make([]float32, n*d)
+	order := make([]int32, n)
+	for j := range d {
+		lo, hi := s.Vector(0)[j], s.Vector(0)[j]
+		for i := range n {
+			lo, hi = min(lo, s.Vector(i)[j]), max(hi, s.Vector(i)[j])
+		}
+		r := num.NewRand(seed, uint64(first)<<32+uint64(j))
+		r.Permutation(order)
+		for i := range n {
+			uniform[i*d+j] = float32(float64(lo) + float64((float64(hi)-float64(lo))*r.Float64()))
+			shuffled[i*d+j] = s.Vector(int(order[i]))[j]
+		}
+	}
+	return []Unknown{
+		{"uniform", "noise, every feature uniform within its range", &dataset.Set{Shape: s.Shape, Values: uniform},
+			dataset.Corruption{}},
+		{"shuffled", "every feature taken from another vector", &dataset.Set{Shape: s.Shape, Values: shuffled},
+			dataset.Corruption{}},
 	}
 }
 

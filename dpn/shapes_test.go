@@ -1,0 +1,206 @@
+package dpn
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/engine/num"
+)
+
+// blobs are samples of a shape around a centre for each class: levels of images, or features with
+// scales from 1 to 1000, the last one constant.
+func blobs(shape dataset.Shape, n, classes int) *dataset.Set {
+	d := shape.Len()
+	r := num.NewRand(3, 0)
+	centres, z := make([]float32, classes*d), make([]float32, d)
+	r.Normal(centres)
+	s := &dataset.Set{Shape: shape, Labels: make([]uint16, n)}
+	for i := range n {
+		y := i % classes
+		s.Labels[i] = uint16(y)
+		r.Normal(z)
+		for j, v := range z {
+			v = centres[y*d+j] + 0.3*v
+			switch {
+			case shape.IsImage():
+				s.Pixels = append(s.Pixels, byte(min(max(128+40*v, 0), 255)))
+			case j == d-1:
+				s.Values = append(s.Values, 0.1)
+			default:
+				s.Values = append(s.Values, []float32{1, 30, 1000}[j%3]*(v+2))
+			}
+		}
+	}
+	return s
+}
+
+// dataOf is a data set with names and the normalisation of its training samples.
+func dataOf(train, test *dataset.Set, classes int) *dataset.Data {
+	d := &dataset.Data{Name: "blobs", Train: train, Test: test, Norm: dataset.NormalizationOf(train)}
+	for _, name := range dataset.Numbered(classes) {
+		d.Classes = append(d.Classes, "class \""+name+"\"\n")
+	}
+	for _, name := range dataset.Numbered(train.Features) {
+		d.Features = append(d.Features, "feature, "+name)
+	}
+	return d
+}
+
+// TestShapes trains on vectors and on colour images with every extractor that can take them, and reads
+// the models back with shape, normalisation and names.
+func TestShapes(t *testing.T) {
+	e := newEngine(t)
+	for _, shape := range []dataset.Shape{dataset.Vector(9), dataset.RGB(6, 5), dataset.Grey(9, 4)} {
+		for _, extractor := range []string{"identity", "linear", "mlp", "conv"} {
+			if !shape.IsImage() && extractor == "conv" {
+				continue
+			}
+			c, _ := Preset("compact")
+			c.Extractor, c.Dim, c.Batch, c.Epochs, c.Components = extractor, 6, 16, 12, 4
+			c.LR, c.PotentialLR = 1e-2, 1e-3
+			d := dataOf(blobs(shape, 300, 4), nil, 4)
+			m, err := New(c, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			score, err := m.Score(t.Context(), e, d.Train)
+			if err != nil || !(score.Accuracy >= 0.95) {
+				t.Errorf("%v, %s: accuracy %v, %v", shape, extractor, score.Accuracy, err)
+			}
+			path := filepath.Join(t.TempDir(), "m.safetensors")
+			if err := m.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Shape != shape || !got.Norm.Equal(m.Norm) || !slices.Equal(got.Classes, d.Classes) ||
+				!slices.Equal(got.FeatureNames, d.Features) || got.WeightsSHA256() != m.WeightsSHA256() {
+				t.Errorf("%v, %s: read %v %+v %q %q", shape, extractor, got.Shape, got.Norm, got.Classes, got.FeatureNames)
+			}
+			plain := *d.Train
+			plain.Labels = nil
+			a, err := m.Predict(t.Context(), e, d.Train)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := got.Predict(t.Context(), e, &plain); err != nil || !slices.Equal(a, b) || len(a) != 300 {
+				t.Errorf("%v, %s: other predictions without labels, %v", shape, extractor, err)
+			}
+		}
+	}
+}
+
+// TestLabels holds that no set without labels, or with too few, passes in silence.
+func TestLabels(t *testing.T) {
+	e := newEngine(t)
+	c, _ := Preset("compact")
+	c.Batch, c.Epochs, c.Dim, c.Components = 16, 1, 4, 3
+	full := blobs(dataset.Vector(5), 60, 3)
+	fresh := func() *Model {
+		m, err := New(c, dataOf(full, nil, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for want, labels := range map[string][]uint16{
+		"have no labels":           nil,
+		"20 labels for 60 samples": full.Labels[:20],
+		"label 7 of sample 59":     append(slices.Clone(full.Labels[:59]), 7),
+	} {
+		s := &dataset.Set{Shape: full.Shape, Values: full.Values, Labels: labels}
+		check := func(what string, err error) {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: error %v, want one line with %q", what, err, want)
+			}
+		}
+		if labels == nil || len(labels) < 60 {
+			_, err := New(c, dataOf(s, nil, 3))
+			check("New", err)
+			_, _, err = c.Split(s)
+			check("Split", err)
+		}
+		m := fresh()
+		_, err := m.Fit(t.Context(), e, s, FitOptions{})
+		check("Fit", err)
+		_, err = m.Score(t.Context(), e, s)
+		check("Score", err)
+		_, _, err = m.ScoreClasses(t.Context(), e, s)
+		check("ScoreClasses", err)
+		if labels != nil {
+			_, err = m.Predict(t.Context(), e, s)
+			check("Predict", err)
+		}
+	}
+	if _, err := New(c, &dataset.Data{Name: "none"}); err == nil || !strings.Contains(err.Error(), "no training samples") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestVectorsAreNoImages checks what needs images.
+func TestVectorsAreNoImages(t *testing.T) {
+	d := dataOf(blobs(dataset.Vector(5), 60, 3), nil, 3)
+	c, _ := Preset("compact")
+	c.Batch, c.Components = 16, 3
+	for want, change := range map[string]func(*Config){
+		`extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 5 features`: func(c *Config) {
+			c.Extractor = "conv"
+		},
+		"noise-max 0.5: expected 0: training noise: expected images": func(c *Config) { c.NoiseMax = 0.5 },
+	} {
+		changed := c
+		change(&changed)
+		if _, err := New(changed, d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	m, err := New(c, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.CorruptedInput(d.Train, dataset.Corruption{Name: "blur", Severity: 1}, 1)
+	if err == nil || !strings.Contains(err.Error(), "corruption blur:1: expected images, the samples are vectors") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := m.Features(t.Context(), newEngine(t), blobs(dataset.Vector(6), 3, 3)); err == nil ||
+		!strings.Contains(err.Error(), "vectors of 6 features, the model expects 5 features") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestManyClasses trains on more classes than a byte counts.
+func TestManyClasses(t *testing.T) {
+	const classes = 300
+	c, _ := Preset("compact")
+	c.Batch, c.Epochs, c.Dim, c.Components, c.LR = 32, 30, 32, 8, 1e-2
+	d := dataOf(blobs(dataset.Vector(40), 4*classes, classes), nil, classes)
+	e := newEngine(t)
+	m, err := New(c, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	predicted, err := m.Predict(t.Context(), e, d.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := 0
+	for i, y := range predicted {
+		if y == d.Train.Labels[i] && y > 255 {
+			right++
+		}
+	}
+	if right < 4*(classes-256)*8/10 {
+		t.Errorf("%d of %d samples of classes above 255 right", right, 4*(classes-256))
+	}
+}
