@@ -1,0 +1,91 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/dpn/study"
+	"dpnbench/engine"
+	"dpnbench/engine/num"
+	"dpnbench/internal/webtest"
+)
+
+// random is a data set of a shape whose classes have names.
+func random(shape dataset.Shape) *dataset.Data {
+	set := func(n int) *dataset.Set {
+		s := &dataset.Set{Shape: shape, Labels: make([]uint16, n)}
+		r := num.NewRand(2, uint64(n))
+		for i := range n {
+			s.Labels[i] = uint16(i % 3)
+			for j := range shape.Len() {
+				v := r.Float64()/2 + float64((i+j)%3)/6
+				if shape.IsImage() {
+					s.Pixels = append(s.Pixels, byte(255*v))
+				} else {
+					s.Values = append(s.Values, float32(10*v))
+				}
+			}
+		}
+		return s
+	}
+	d := &dataset.Data{Name: "random", Train: set(200), Test: set(120), Classes: []string{"cat", "<dog>", "a\x1bb"}}
+	d.Norm = dataset.NormalizationOf(d.Train)
+	return d
+}
+
+// TestPagesOfShapes makes the pages of vectors and of colour images. Figures of images are left out for
+// vectors, and the page says why; classes have their names.
+func TestPagesOfShapes(t *testing.T) {
+	ctx := context.Background()
+	e, err := engine.New(engine.WithThreads(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, shape := range []dataset.Shape{dataset.Vector(7), dataset.RGB(5, 6)} {
+		c, err := dpn.Preset("raw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Components, c.Steps, c.Rank = 6, 3, 2
+		data := random(shape)
+		m, err := dpn.New(c, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Init(ctx, e, data.Train); err != nil {
+			t.Fatal(err)
+		}
+		s, err := study.Run(ctx, e, m, data.Test, study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{Draws: 20},
+			Train: data.Train})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := Analysis{Model: m, Study: s, Images: data.Test, Data: "random", Tier: "generic", Threads: 2, Draws: 20}
+		var b bytes.Buffer
+		if err := AnalysisPage(a, a.Figures()).Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		webtest.Check(t, b.String())
+		contains(t, b.String(), "cat", "&lt;dog&gt;", "a b")
+		if missing := strings.Contains(b.String(), "they need features that are pixels"); missing == shape.IsImage() {
+			t.Errorf("%v: figures of images are missing: %v", shape, missing)
+		}
+		if walk := strings.Contains(b.String(), "expected images, the samples are vectors"); walk == shape.IsImage() {
+			t.Errorf("%v: no walk: %v", shape, walk)
+		}
+
+		u := Uncertainty{Model: m, Images: data.Test, Data: "random", Tier: "generic", Threads: 2, Seed: 1}
+		if u.Study, err = study.MeasureUncertainty(ctx, e, m, data.Test, study.UncertaintyOptions{Seed: 1}); err != nil {
+			t.Fatal(err)
+		}
+		page := uncertaintyHTML(t, u)
+		if shuffled := strings.Contains(page, "shuffled"); shuffled == shape.IsImage() {
+			t.Errorf("%v: shuffled features: %v", shape, shuffled)
+		}
+	}
+}
