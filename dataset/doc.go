@@ -40,5 +40,5 @@
 //
 // Measured by
 //
-//	go test ./dpn/baseline -run TestHardness -hardness -v
+//	DPNBENCH_LONG_TESTS=1 go test ./dpn/baseline -run TestHardness -v
 package dataset

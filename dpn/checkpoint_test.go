@@ -19,6 +19,7 @@ import (
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
+	"dpnbench/internal/longtest"
 )
 
 // checkpointCases are networks whose training differs in what happens in an epoch.
@@ -157,8 +158,12 @@ func same(t *testing.T, what string, got, want map[string]string) {
 // the files that a kill after any save would leave. All files and results are those of training in one go.
 func TestInterruptAnywhere(t *testing.T) {
 	e := newEngine(t)
+	networks := []string{"mlp", "conv", "diag", "patience"} // of those that are not asked for
+	if testing.Short() {                                    // minutes under emulation
+		networks = networks[:1]
+	}
 	for name, set := range checkpointCases() {
-		if testing.Short() && name != "mlp" { // minutes under emulation
+		if !longtest.Asked() && !slices.Contains(networks, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -307,6 +312,8 @@ func TestInterruptWithinUpdate(t *testing.T) {
 	stride := int64(1)
 	if testing.Short() {
 		stride = 5
+	} else if !longtest.Asked() {
+		stride = 3
 	}
 	times := 0
 	for n := int64(1); ; n += stride {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 	"dpnbench/internal/webtest"
 	"dpnbench/plot"
 )
@@ -183,10 +184,7 @@ func TestAnalyzeOut(t *testing.T) {
 
 // TestAnalyzeThreads checks that no number depends on tier or threads.
 func TestAnalyzeThreads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains and analyses in pure Go, minutes under emulation: without -short; TestStudy of package " +
-			"dpn compares threads, too")
-	}
+	longtest.Need(t) // it trains and analyses in pure Go; TestStudy of package dpn compares threads, too
 	model, folder, _ := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2", "--threads", "1",
 		"--tier", "generic"})
 	numbers := func() map[string]any {
@@ -206,7 +204,7 @@ func TestAnalyzeThreads(t *testing.T) {
 // TestAnalyzeInBrowser opens the page at the width of a desktop and of a phone, and moves
 // the slider: the image changes.
 func TestAnalyzeInBrowser(t *testing.T) {
-	long(t)
+	longtest.Need(t)
 	b := webtest.Start(t)
 	_, folder, _ := analysed(t, onPixels, []string{"--draws", "20", "--subsets", "2"})
 	page, err := os.ReadFile(filepath.Join(folder, "report.html"))

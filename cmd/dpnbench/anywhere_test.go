@@ -8,11 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 )
 
 // TestInterruptAnywhere interrupts commands that would take minutes or hours, at random moments of their
@@ -30,6 +32,10 @@ func TestInterruptAnywhere(t *testing.T) {
 	pixels, features = filepath.Join(pixels, dpn.ModelFile), filepath.Join(features, dpn.ModelFile)
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	const ages = "100000" // steps
+	latest, few := 3*time.Second, []string{"training", "evaluation", "robust"}
+	if !longtest.Asked() {
+		latest = time.Second
+	}
 	for name, args := range map[string][]string{
 		"drawing digits": {"train", "--data", "digits", "--train-size", "300000", "--preset", "published"},
 		"k-means": {"train", "--data", "digits", "--train-size", "20000", "--preset", "raw", "--init", "kmeans",
@@ -55,6 +61,9 @@ func TestInterruptAnywhere(t *testing.T) {
 		"bench":                  {"bench"},
 		"demo":                   {"demo"},
 	} {
+		if !longtest.Asked() && !slices.Contains(few, name) {
+			continue
+		}
 		out := filepath.Join(dir, "out")
 		if args = with(args, "--quiet"); args[0] != "eval" && args[0] != "check" && args[0] != "bench" {
 			args = append(args, "--out", out)
@@ -65,7 +74,7 @@ func TestInterruptAnywhere(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100*time.Millisecond + time.Duration(random.Int64N(int64(3*time.Second))))
+		time.Sleep(100*time.Millisecond + time.Duration(random.Int64N(int64(latest))))
 		begun := time.Now()
 		if err := c.Process.Signal(os.Interrupt); err != nil {
 			t.Errorf("%s: had ended before the signal: %v", name, err)

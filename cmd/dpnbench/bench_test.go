@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"dpnbench/bench"
+	"dpnbench/internal/longtest"
 )
 
 // TestBench runs a row as a user would, and compares runs: a run with itself is unchanged; a run
 // whose times are 100 times as long is slower, with exit status 1.
 func TestBench(t *testing.T) {
-	long(t)
+	longtest.Need(t)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1",

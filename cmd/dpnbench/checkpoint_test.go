@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 )
 
 // process returns a process of its own that runs a command line, as TestUnread does.
@@ -30,7 +31,7 @@ func TestEndSignals(t *testing.T) {
 	heed()
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
-	train := with(append([]string{"train"}, small...), "--data", data, "--epochs", "60", "--quiet")
+	train := with(append([]string{"train"}, small...), "--data", data, "--epochs", "10", "--quiet")
 	whole := filepath.Join(dir, "whole")
 	succeed(t, with(train, "--out", whole)...)
 	var want trainResult
@@ -107,7 +108,12 @@ func TestKilledRuns(t *testing.T) {
 		return true
 	}
 	resumed := 0
-	for i := range 15 {
+	const kills = 15
+	step := 3
+	if longtest.Asked() {
+		step = 1
+	}
+	for i := 0; i < kills; i += step {
 		out := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.CopyFS(out, os.DirFS(old)); err != nil {
 			t.Fatal(err)
@@ -133,7 +139,7 @@ func TestKilledRuns(t *testing.T) {
 			t.Errorf("kill %d: %d files, want %d", i, names, want)
 		}
 	}
-	t.Logf("%d of 15 killed runs were resumed", resumed)
+	t.Logf("%d of %d killed runs were resumed", resumed, kills/step)
 }
 
 // TestReaderOfTraining checks that training whose output nobody reads trains to its end.

@@ -8,11 +8,12 @@ import (
 
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 )
 
 // TestDemo runs the demo in a folder that does not exist yet.
 func TestDemo(t *testing.T) {
-	long(t)
+	longtest.Need(t)
 	defer func(all source.Options) { demoData = all }(demoData)
 	demoData.TrainSize, demoData.TestSize = 1500, 300
 	out := filepath.Join(t.TempDir(), "demo")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dpnbench/internal/longtest"
 	"dpnbench/reproduce"
 )
 
@@ -54,6 +55,9 @@ func TestReproduceKilled(t *testing.T) {
 		"field":   {few, nil, 4},
 		"robust":  {few, []string{"--seeds", "1", "--epochs", "1"}, 13},
 	} {
+		if !longtest.Asked() && name != "trained" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			args := with([]string{"reproduce", name, "--data", c.data, "--quiet"}, c.args...)

@@ -12,6 +12,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
+	"dpnbench/internal/longtest"
 	"dpnbench/plot"
 )
 
@@ -78,7 +79,7 @@ save("late")
 // TestSeparationOfPyTorch runs the recipe of docs/separation.md in PyTorch, and compares every figure of its
 // features with a program that computes them by NumPy from their definitions.
 func TestSeparationOfPyTorch(t *testing.T) {
-	long(t)
+	longtest.Need(t)
 	python := python(t)
 	page, err := os.ReadFile("../../docs/separation.md")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 	"dpnbench/internal/webtest"
 	"dpnbench/plot"
 )
@@ -130,7 +131,7 @@ func TestUncertainty(t *testing.T) {
 // For other images the built-in digits are the other source. No number depends on tier or
 // threads.
 func TestUncertaintyThreads(t *testing.T) {
-	long(t)
+	longtest.Need(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 200)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)

@@ -2,24 +2,19 @@ package baseline
 
 import (
 	"context"
-	"flag"
 	"testing"
 
 	"dpnbench/dataset/source"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
-
-var hardness = flag.Bool("hardness", false,
-	"train a linear classifier and an MLP on all built-in digits (half a minute)")
 
 // TestHardness checks the accuracies that the documentation of package dataset states for two
 // classifiers on the built-in digits. It logs those on MNIST if DPN_DATA names a folder that
 // contains it.
 func TestHardness(t *testing.T) {
-	if !*hardness {
-		t.Skip("takes half a minute with assembly, hours without: run with -hardness")
-	}
+	longtest.Need(t) // half a minute with assembly, hours without
 	e, err := engine.New()
 	if err != nil {
 		t.Fatal(err)

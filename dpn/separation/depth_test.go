@@ -60,6 +60,9 @@ func TestDepthCovers(t *testing.T) {
 	trials, low, high := *coverTrials, 0.93, 0.97
 	if trials == 0 {
 		trials, low, high = 20, 0.75, 1
+		if testing.Short() { // a check of the numbers, not of the coverage
+			trials = 4
+		}
 	}
 	const draws = 200
 	e := newEngine(t)
@@ -169,6 +172,9 @@ func (c *counting) ReadRows(dst []float64, from int) error {
 func TestSourceIsASet(t *testing.T) {
 	e := newEngine(t)
 	for _, dim := range []int{40, 1100} { // 1100: chunks are read in parts
+		if testing.Short() && dim > 40 { // the products take a minute under emulation
+			continue
+		}
 		c := chain{classes: 3, dim: dim, gain: []float64{1}, noise: []float64{0.3}}
 		set := c.draw(rand.New(rand.NewPCG(1, 1)), 200)[0]
 		samples, err := set.samples()

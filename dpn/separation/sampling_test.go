@@ -219,6 +219,9 @@ func TestLimitOfFewDimensions(t *testing.T) {
 // If the class means span all features, D is too large by (D^2 + 2 Tr((SSw SSb^+)^2))/n, for SSw
 // with divisor n-K.
 func TestNoiseWithinTheSpan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("8,000 draws in float64, slow under emulation; TestBootstrapIsTheSameEverywhere: run without -short")
+	}
 	// Means 0, a and b on the axes of a plane, noise I: SSb = (diag(a^2, b^2) - m m^T)/3 with
 	// m = (a, b)/sqrt(3).
 	const a, b, n, trials = 1.5, 2.0, 100, 8000
@@ -295,6 +298,9 @@ func TestBootstrapDrawIsASubset(t *testing.T) {
 // Covariances and inner products give the same estimate of Tr(S_k SSw), and it is unbiased: the
 // mean over many draws is that of the distribution.
 func TestSpreads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("12,000 draws in float64, slow under emulation; TestBootstrapIsTheSameEverywhere: run without -short")
+	}
 	e := newEngine(t)
 	c := newNormalClasses(3, 3, 6, 1)
 	var want, trace float64

@@ -1,7 +1,6 @@
 package howto
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +10,8 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
-
-var howto = flag.Bool("howto", false, "add a kernel to a copy of the engine, file by file: a minute or two")
 
 // step changes some files. Afterwards the command must fail and say what is missing, or pass if
 // nothing is.
@@ -143,9 +141,7 @@ TEXT ·subtract` + tier + `(SB), NOSPLIT, $0-72
 
 // TestAddKernel follows the steps in a copy of the engine.
 func TestAddKernel(t *testing.T) {
-	if !*howto {
-		t.Skip("compiles the engine a dozen times: -howto")
-	}
+	longtest.Need(t) // it compiles the engine a dozen times
 	if runtime.GOARCH != "amd64" || !slices.Contains(engine.Available(), engine.AVX2) {
 		t.Skip("needs a machine with AVX2")
 	}

@@ -1,0 +1,24 @@
+// Package longtest marks the tests, and the parts of tests, that take long: without them those of a package take
+// less than a minute on two cores. They run where the environment variable DPNBENCH_LONG_TESTS is set, as .ci/run
+// does:
+//
+//	DPNBENCH_LONG_TESTS=1 go test ./...
+package longtest
+
+import (
+	"os"
+	"testing"
+)
+
+const variable = "DPNBENCH_LONG_TESTS"
+
+// Asked reports whether long tests run. They do not with -short.
+func Asked() bool { return os.Getenv(variable) != "" && !testing.Short() }
+
+// Need skips a test unless long tests run.
+func Need(t testing.TB) {
+	t.Helper()
+	if !Asked() {
+		t.Skip("takes long: " + variable + "=1")
+	}
+}
