@@ -18,6 +18,22 @@ type Data struct {
 	Norm        Normalization
 }
 
+// New makes a data set of samples of one's own: test may be nil, and classes too, which are then
+// numbered. The normalisation is that of the training samples.
+func New(name string, train, test *Set, classes []string) (*Data, error) {
+	if train == nil {
+		return nil, fmt.Errorf("data set %q: no training samples", name)
+	}
+	if err := train.Check(); err != nil {
+		return nil, fmt.Errorf("training samples: %w", err)
+	}
+	if classes == nil {
+		classes = Numbered(ClassesOf(train, test))
+	}
+	d := &Data{Name: name, Train: train, Test: test, Classes: classes, Norm: NormalizationOf(train)}
+	return d, d.Check()
+}
+
 // Numbered returns the names of n classes that have no others: "0", "1" and so on.
 func Numbered(n int) []string {
 	names := make([]string, n)

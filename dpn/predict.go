@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 const (
@@ -52,6 +54,31 @@ func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 		return nil
 	})
 	return out, err
+}
+
+// Probabilities returns the softmax of the logits of every sample of s, n x classes. What is below
+// 2^-126 is 0.
+func (m *Model) Probabilities(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
+	out := engine.NewMatrix(s.Len(), len(m.Classes))
+	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
+		for i := range logits.Rows {
+			softmax(out.Row(lo+i), logits.Row(i))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// softmax sets p to the softmax of finite logits, with the same bits on every machine.
+func softmax(p, logits []float32) {
+	most, sum := slices.Max(logits), 0.0
+	for i, v := range logits {
+		p[i] = num.Exp32(v - most)
+		sum += float64(p[i])
+	}
+	for i, v := range p {
+		p[i] = float32(float64(v) / sum)
+	}
 }
 
 // Score evaluates the model on s.
