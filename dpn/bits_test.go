@@ -23,6 +23,9 @@ var trainedHashes = map[string]string{
 	"robust":       "08eaa6fb4053aef6",
 	"robust-small": "d1e342d83505466d",
 	"noise":        "c1f44622c2e0ad62",
+	"cnn":          "eda6d7b2931465cd",
+	"mlp":          "7e2332fac8247c8c",
+	"linear":       "ed89487f35ba8a8f",
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of
@@ -57,7 +60,10 @@ func TestTrainedBits(t *testing.T) {
 		switch c.Extractor {
 		case "identity":
 			images, updates = 120, 2
-			c.Components, c.Steps, c.Batch = 2, 2, 16
+			c.Batch = 16
+			if c.Steps > 0 {
+				c.Components, c.Steps = 2, 2
+			}
 			if c.Init == "classwise" {
 				c.Components = 10
 			}

@@ -57,6 +57,18 @@ var presets = []PresetInfo{
 		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 15, 2e-3, 1e-3
 		c.NoiseMin, c.NoiseMax, c.Denoising = 0.3, 0.5, 0.1
 	}},
+	{"cnn", "clean without its ascent: a convolutional network to compare with", func(c *Config) {
+		c.features64("conv")
+		c.plain()
+	}},
+	{"mlp", "a multilayer perceptron without an ascent, to compare with", func(c *Config) {
+		c.features64("mlp")
+		c.Hidden, c.Dim = "256", 128
+		c.plain()
+	}},
+	{"linear", "a linear classifier of the input, to compare with", func(c *Config) {
+		c.plain()
+	}},
 }
 
 // defaults are the settings that presets start from.
@@ -78,6 +90,12 @@ var unset = Config{
 func (c *Config) features64(extractor string) {
 	c.Extractor, c.Dim, c.LayerNorm = extractor, 64, true
 	c.Components, c.Steps, c.Scale, c.Alpha = 10, 5, 0.3, 0.1/(0.3*0.3)
+}
+
+// plain leaves out the ascent. The potential is a Gaussian around the mean of the features, which nothing trains.
+func (c *Config) plain() {
+	c.Components, c.Steps, c.Form, c.Rank, c.Scale, c.Alpha = 1, 0, potential.FormLowRank, 1, 1, 1
+	c.PotentialLR = 1e-3
 }
 
 // Presets lists the names of the presets.

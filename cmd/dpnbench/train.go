@@ -61,7 +61,7 @@ type trainResult struct {
 	BestEpoch      int                 `json:"best_epoch"`
 	StoppedEarly   bool                `json:"stopped_early"` // because of --patience
 	TestLoss       separation.Float    `json:"test_loss"`
-	TestAccuracy   separation.Float    `json:"test_accuracy"` // null without test samples, as the loss
+	TestAccuracy   separation.Float    `json:"test_accuracy"`   // null without test samples, as the loss
 	Validation     *classScores        `json:"validation"`      // of the best epoch; null without validation images
 	Steps          int                 `json:"steps"`           // updates
 	Seconds        float64             `json:"seconds"`         // of the whole training
@@ -461,7 +461,7 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 		},
 		OnEpoch: func(h dpn.Epoch) {
 			clear()
-			t.noteEpoch(h, c.Epochs)
+			t.noteEpoch(h, c.Epochs, c.Steps)
 		},
 		OnSave: func(epochs, updates int) {
 			t.afterInterrupt = fmt.Sprintf(": %s and %s are saved, continue with: %s", format.Count(epochs, "epoch"),
@@ -487,15 +487,18 @@ func (t *training) again() string {
 	return quote.Command(args...)
 }
 
-// noteEpoch prints the line of one of all epochs.
-func (t *training) noteEpoch(h dpn.Epoch, all int) {
+// noteEpoch prints the line of one of all epochs of a network with so many ascent steps.
+func (t *training) noteEpoch(h dpn.Epoch, all, steps int) {
 	val := ""
 	if h.ValLoss != nil {
 		val = fmt.Sprintf("   val loss %.4f acc %.2f%%", *h.ValLoss, 100**h.ValAccuracy)
 	}
-	t.note("epoch %*d   train loss %.4f acc %.2f%%%s   alpha*lambda %.2f   active %.1f   %.1f s\n",
-		len(fmt.Sprint(all)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val,
-		h.Diagnostics.AlphaLambda, h.Diagnostics.StrongLast, h.Seconds)
+	ascent := ""
+	if steps > 0 {
+		ascent = fmt.Sprintf("   alpha*lambda %.2f   active %.1f", h.Diagnostics.AlphaLambda, h.Diagnostics.StrongLast)
+	}
+	t.note("epoch %*d   train loss %.4f acc %.2f%%%s%s   %.1f s\n",
+		len(fmt.Sprint(all)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val, ascent, h.Seconds)
 }
 
 // evaluate evaluates the trained network and collects the results.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -178,24 +179,30 @@ func presetTable() string {
 			values[key] = append(values[key], strings.Trim(value, `"`))
 		}
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
-	fmt.Fprintf(w, "  setting\t%s\n", strings.Join(names, "\t"))
-	var shared []string
+	var shared, different []string
 	for _, key := range keys {
-		v := values[key]
-		switch {
+		switch v := values[key]; {
 		case key == "preset":
 		case allEqual(v):
-			if v[0] == "" {
-				v[0] = `""`
-			}
-			shared = append(shared, key+" "+v[0])
+			shared = append(shared, key+" "+cmp.Or(v[0], `""`))
 		default:
-			fmt.Fprintf(w, "  %s\t%s\n", key, strings.Join(v, "\t"))
+			different = append(different, key)
 		}
 	}
-	w.Flush()
+	const most = 8 // presets beside each other
+	var b strings.Builder
+	for at := 0; at < len(names); at += most {
+		to := min(at+most, len(names))
+		if at > 0 {
+			b.WriteString("\n")
+		}
+		w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+		fmt.Fprintf(w, "  setting\t%s\n", strings.Join(names[at:to], "\t"))
+		for _, key := range different {
+			fmt.Fprintf(w, "  %s\t%s\n", key, strings.Join(values[key][at:to], "\t"))
+		}
+		w.Flush()
+	}
 	return b.String() + "\n" + wrapped("All presets: "+strings.Join(shared, ", ")+".") + "\n"
 }
 
