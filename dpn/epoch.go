@@ -81,14 +81,12 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		f.Best, f.BestLoss = f.Epochs, h.ValLoss
 		f.bestModel = copyParams(f.bestModel, f.m.Params())
 	}
-	if err := f.saveEpoch(before, !f.more(all)); err != nil {
-		return err
-	}
+	err = f.saveEpoch(before, !f.more(all))
 	if f.opt.OnEpoch != nil {
 		f.opt.OnEpoch(h)
 	}
 	f.warn(warnings)
-	return nil
+	return err
 }
 
 // paused returns the progress as another call of Fit can go on with it.
@@ -103,8 +101,8 @@ func (f *fitting) paused() progress {
 // end keeps what there is to keep when an epoch does not finish because of err, and returns err.
 func (f *fitting) end(ctx context.Context, p *pass, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		if problem := f.checkpoint(); problem != nil {
-			return fmt.Errorf("interrupted, and not saved: %w", problem)
+		if unsaved := f.saveLast(f.checkpoint, false); unsaved != nil {
+			return unsaved
 		}
 		return err
 	}
@@ -113,8 +111,9 @@ func (f *fitting) end(ctx context.Context, p *pass, err error) error {
 		f.explain(ctx, p)
 	}
 	if f.Epochs > f.saved.epochs { // of the last moment
-		if problem := f.save(f.progress, false); problem != nil {
-			return fmt.Errorf("%w; not saved: %w", err, problem)
+		save := func() error { return f.save(f.progress, false) }
+		if unsaved := f.saveLast(save, false); unsaved != nil {
+			return fmt.Errorf("%w; %w", err, unsaved)
 		}
 	}
 	return err
@@ -178,9 +177,7 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	order := num.NewRand(m.Config.Seed, stream.Shuffle+uint64(number))
 	return loop.Pass(ctx, f.train.Len(), p.Updates, order, func(at []int32) error {
 		if f.checkpointDue() {
-			if err := f.checkpoint(); err != nil {
-				return err
-			}
+			f.tolerate(f.checkpoint())
 		}
 		return f.update(ctx, number, all, p, at)
 	})

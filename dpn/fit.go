@@ -19,7 +19,8 @@ type FitOptions struct {
 
 	// The folder is saved after each epoch, but a moment after it was saved last at the earliest, and when
 	// training ends, also by its context. In the middle of an epoch it is saved after so many updates and after
-	// so much time since the last save; 0: not for this reason.
+	// so much time since the last save; 0: not for this reason. A save that fails is a Warning in Log, and training
+	// goes on; the last one is tried twice.
 	CheckpointUpdates  int
 	CheckpointInterval time.Duration
 
@@ -32,7 +33,7 @@ type FitOptions struct {
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
 	OnStep    func(done, all int, loss float64) // after each update
-	OnSave    func(epochs, updates int)         // after each save; both are finished
+	OnSave    func(epochs, updates int)         // after each save that succeeds; both are finished
 	Log       *slog.Logger                      // what else happens, each Warning among it; nil: nothing is logged
 }
 
@@ -139,6 +140,7 @@ type fitting struct {
 
 	lines     *metrics
 	saved     saved
+	tried     attempt // the last one
 	bestModel [][]float32
 	data      string      // fingerprint of the training images
 	placed    *InitResult // nil when resumed
@@ -153,7 +155,7 @@ type fitting struct {
 
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
-	f.saved.at = f.begun
+	f.tried.at = f.begun
 	f.step = NewTrainer(m, f.e)
 	f.step.path.Stop = func() bool { return ctx.Err() != nil }
 	if f.step.matching != nil {
@@ -192,7 +194,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	f.restoreBest()
 	r := f.result()
-	r.Already, r.Stopped = already, err == nil && f.Updates < all
+	var unsaved *UnsavedError
+	ended := err == nil || errors.As(err, &unsaved) && unsaved.Finished
+	r.Already, r.Stopped = already, ended && f.Updates < all
 	return r, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 )
 
@@ -18,10 +19,16 @@ type saved struct {
 	epochs  int  // finished
 	best    int
 	updates int
-	at      time.Time
-	took    time.Duration
 
 	last [][]float32 // parameters after the last finished epoch, if the folder does not have them
+}
+
+// attempt is a save, also one that failed.
+type attempt struct {
+	updates int
+	at      time.Time
+	took    time.Duration
+	refused string // the reason of the file system; empty: it succeeded
 }
 
 // A finished epoch is saved unless the folder was saved a moment ago: short epochs would cost more to save
@@ -37,21 +44,76 @@ func (f *fitting) checkpointDue() bool {
 		return false
 	}
 	n, interval := f.opt.CheckpointUpdates, f.opt.CheckpointInterval
-	return n > 0 && f.Updates-f.saved.updates >= n || interval > 0 && time.Since(f.saved.at) >= interval
+	return n > 0 && f.Updates-f.tried.updates >= n || interval > 0 && time.Since(f.tried.at) >= interval
 }
 
-// saveEpoch saves the epoch that has just finished, or remembers its model if the folder was saved a moment ago.
-// before is the progress before it finished.
+// UnsavedError says that the folder could not be brought up to date when training ended. What it held before is
+// whole.
+type UnsavedError struct {
+	Err             error // names the file
+	Epochs, Updates int   // not in the folder
+	Finished        bool  // training had come to its end; false: it was interrupted
+}
+
+func (e *UnsavedError) Error() string {
+	how := "the last save failed"
+	if !e.Finished {
+		how = "interrupted, and the last save failed"
+	}
+	return fmt.Sprintf("%v: %s: %s and %s are not saved", e.Err, how, format.Count(e.Epochs, "epoch"),
+		format.Count(e.Updates, "update"))
+}
+
+func (e *UnsavedError) Unwrap() error { return e.Err }
+
+// tolerate warns of a save that failed, if not of another one for the same reason before. Training goes on, and
+// saves when that is due again.
+func (f *fitting) tolerate(err error) {
+	if err == nil {
+		return
+	}
+	why := err
+	for e := err; e != nil; e = errors.Unwrap(e) { // of the file system, the same for all files
+		why = e
+	}
+	if f.tried.refused != why.Error() {
+		f.tried.refused = why.Error()
+		f.opt.Log.Warn(err.Error()+": not saved; training goes on, and tries again when the next save is due",
+			"epochs", f.Epochs, "updates", f.Updates)
+	}
+}
+
+// saveLast brings the folder up to date when training ends. It tries twice.
+func (f *fitting) saveLast(save func() error, finished bool) error {
+	if save() == nil {
+		return nil
+	}
+	err := save()
+	if err == nil {
+		return nil
+	}
+	return &UnsavedError{Err: err, Epochs: f.Epochs - f.saved.epochs, Updates: f.Updates - f.saved.updates,
+		Finished: finished}
+}
+
+// saveEpoch saves the epoch that has just finished, or remembers its model if that failed, or if the folder was
+// saved a moment ago. before is the progress before it finished.
 func (f *fitting) saveEpoch(before progress, end bool) error {
 	if f.opt.Dir == "" {
 		return nil
 	}
-	if end || f.saved.epochs == 0 || time.Since(f.saved.at) >= max(moment, costShare*f.saved.took) ||
-		f.checkpointDue() {
-		f.saved.last = nil // the parameters are still those
-		return f.save(before, true)
+	f.saved.last = nil // the parameters are still those
+	save := func() error { return f.save(before, true) }
+	switch {
+	case end:
+		return f.saveLast(save, true)
+	case f.saved.epochs == 0 && f.tried.refused == "", f.checkpointDue(),
+		time.Since(f.tried.at) >= max(moment, costShare*f.tried.took):
+		f.tolerate(save())
 	}
-	f.saved.last = copyParams(f.saved.last, f.m.Params())
+	if f.saved.epochs < f.Epochs {
+		f.saved.last = copyParams(f.saved.last, f.m.Params())
+	}
 	return nil
 }
 
@@ -72,19 +134,42 @@ func copyParams(to [][]float32, params []*Param) [][]float32 {
 //
 // The first save of a run puts its state in the place of that of an earlier run before it touches any other
 // file: from that moment the folder is of the new run. This state needs no other file; running is its
-// progress, in the middle of the first epoch.
+// progress, in the middle of the first epoch. If no save has succeeded until a later epoch, the state comes last,
+// after that of the earlier run is gone: it needs the model.
 //
 // Without state the state stays as it is, for weights that training should not go on from.
 func (f *fitting) save(running progress, state bool) error {
-	dir := f.opt.Dir
-	if dir == "" {
+	if f.opt.Dir == "" {
 		return nil
 	}
 	begun := time.Now()
+	err := f.replace(running, state)
+	took := time.Since(begun)
+	f.tried.updates, f.tried.at, f.tried.took = f.Updates, time.Now(), took
+	if err != nil {
+		return err
+	}
+	if f.tried.refused != "" {
+		f.tried.refused = ""
+		f.opt.Log.Warn("saved again", "epochs", f.Epochs, "updates", f.Updates)
+	}
+	f.opt.Log.Info("saved", "epochs", f.Epochs, "updates", f.Updates, "best", f.Best, "seconds", took.Seconds(),
+		"folder", f.opt.Dir)
+	if f.opt.OnSave != nil && state {
+		f.opt.OnSave(f.Epochs, f.Updates)
+	}
+	return nil
+}
+
+// replace replaces the files of the folder for save.
+func (f *fitting) replace(running progress, state bool) error {
 	b := &saving{f: f}
 	defer b.files.Discard()
-	if !f.saved.state {
+	switch first := !f.saved.state; {
+	case first && running.Epochs == 0:
 		b.state(running)
+	case first:
+		b.files.Remove(b.path(StateFile))
 	}
 	if f.saved.epochs == 0 {
 		b.first()
@@ -96,7 +181,7 @@ func (f *fitting) save(running progress, state bool) error {
 		b.model(LastFile, f.saved.last)
 	}
 	b.metrics()
-	if state && (f.saved.state || f.Running == nil) {
+	if state && (f.saved.state || f.Running == nil || running.Epochs > 0) {
 		b.state(f.progress)
 	}
 	if b.err == nil {
@@ -106,13 +191,7 @@ func (f *fitting) save(running progress, state bool) error {
 		return b.err
 	}
 	f.lines.pending = nil
-	f.saved = saved{state: true, epochs: f.Epochs, best: f.Best, updates: f.Updates, at: time.Now(),
-		took: time.Since(begun)}
-	f.opt.Log.Info("saved", "epochs", f.Epochs, "updates", f.Updates, "best", f.Best, "seconds",
-		f.saved.took.Seconds(), "folder", dir)
-	if f.opt.OnSave != nil && state {
-		f.opt.OnSave(f.Epochs, f.Updates)
-	}
+	f.saved = saved{state: true, epochs: f.Epochs, best: f.Best, updates: f.Updates}
 	return nil
 }
 
@@ -218,12 +297,17 @@ func (f *fitting) resume(perEpoch, all int) (bool, error) {
 		return false, err
 	}
 	f.progress = p
-	f.saved = saved{state: true, epochs: p.Epochs, best: p.Best, updates: p.Updates, at: f.begun}
+	f.saved = saved{state: true, epochs: p.Epochs, best: p.Best, updates: p.Updates}
+	f.tried.updates = p.Updates
 	if p.Epochs == 0 {
 		return true, nil
 	}
 	if f.lines, err = loadMetrics(filepath.Join(f.opt.Dir, MetricsFile), p.Metrics, p.Epochs); err != nil {
-		f.opt.Log.Warn(err.Error()+": training goes on without the figures of the epochs before", "epochs", p.Epochs)
+		what := ": training goes on without the figures of the epochs before"
+		if !f.more(all) {
+			what = ": training is finished, without the figures of the epochs"
+		}
+		f.opt.Log.Warn(err.Error()+what, "epochs", p.Epochs)
 		f.lines = newMetrics()
 		f.Metrics = f.lines.prefix()
 	}

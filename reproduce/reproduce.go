@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/internal/output"
 	"dpnbench/internal/stat"
 	"dpnbench/report"
 )
@@ -68,6 +70,18 @@ func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, images *datase
 	return &w, nil
 }
 
+// StateError says that a training cannot go on from the state that an earlier run has kept of it.
+type StateError struct {
+	Dir string // folder of the training
+	Err error
+}
+
+func (e *StateError) Error() string {
+	return fmt.Sprintf("%v; if the folder %s is removed, this training starts again", e.Err, e.Dir)
+}
+
+func (e *StateError) Unwrap() error { return e.Err }
+
 // trainModel trains m. If there is a folder, it keeps the state of the training there, and goes on from one.
 func trainModel(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data, dir string) error {
 	opt := dpn.FitOptions{Dir: dir, CheckpointInterval: 5 * time.Minute}
@@ -75,10 +89,20 @@ func trainModel(ctx context.Context, e *engine.Engine, m *dpn.Model, data *datas
 		if err := makeFolder(dir); err != nil {
 			return err
 		}
+		output.Finish(dir)
 		_, err := os.Stat(filepath.Join(dir, dpn.StateFile))
 		opt.Resume = err == nil
 	}
+	trained := false
+	opt.OnStep = func(int, int, float64) { trained = true }
 	_, err := m.Fit(ctx, e, data.Train, opt)
+	var unsaved *dpn.UnsavedError
+	switch {
+	case errors.As(err, &unsaved) && unsaved.Finished: // it is needed no more
+		return nil
+	case err != nil && opt.Resume && !trained && ctx.Err() == nil:
+		return &StateError{dir, err}
+	}
 	return err
 }
 

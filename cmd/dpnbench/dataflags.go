@@ -22,6 +22,7 @@ import (
 // dataFlags select the images.
 type dataFlags struct {
 	data                string
+	valData             string // where the validation images of the model are now
 	trainSize, testSize int
 	seed                uint64
 }
@@ -39,6 +40,12 @@ func (d *dataFlags) add(c *cobra.Command, train bool) {
 	}
 	f.IntVar(&d.testSize, "test-size", 0, "the first `N` test images (digits: draw N); 0: all")
 	f.Uint64Var(&d.seed, "data-seed", 1, "`SEED` of the built-in digits")
+}
+
+// addValidation adds the flag for validation images that are not where they were.
+func (d *dataFlags) addValidation(c *cobra.Command) {
+	c.Flags().StringVar(&d.valData, "val-data", "",
+		"`WHAT` has the images that train --val-data validated on (default: as the model says)")
 }
 
 // settle replaces the data settings of c by the flags that were given.
@@ -59,6 +66,10 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 			c.TestSize = d.testSize
 		case "data-seed":
 			c.DataSeed = d.seed
+		case "val-data":
+			if d.valData != "" { // in train it is a setting
+				c.ValData = d.valData
+			}
 		}
 	})
 }
@@ -103,6 +114,10 @@ func (m *modelFlags) needImages(model *dpn.Model, what string) error {
 func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *dataFlags, flags *pflag.FlagSet,
 	train bool) (data *dataset.Data, err error) {
 	trained := m.Config
+	if d.valData != "" && trained.ValData == "" {
+		return nil, fmt.Errorf("--val-data %s: the model %s was validated on some of its training images; expected one "+
+			"that was trained with --val-data", d.valData, path)
+	}
 	d.settle(flags, &m.Config)
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
@@ -146,7 +161,11 @@ func validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dat
 	}
 	s, err := openValidation(ctx, &held)
 	if err != nil {
-		return nil, fmt.Errorf("validation images of the model, %s: %w", m.Config.ValData, err)
+		if m.Config.ValData != trained.ValData {
+			return nil, fmt.Errorf("--val-data %s: %w", m.Config.ValData, err)
+		}
+		return nil, fmt.Errorf("validation images of the model, %s: %w; expected their place by --val-data",
+			m.Config.ValData, err)
 	}
 	if s == nil {
 		if err = held.CheckSet(data.Train); err == nil {

@@ -56,6 +56,7 @@ func evalCommand(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return v.run(c.Context(), c.Flags()) },
 	}
 	v.data.add(c, false)
+	v.data.addValidation(c)
 	v.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
@@ -199,6 +200,11 @@ func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Confi
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if v.split != "test" && v.split != "validation" {
 		return fmt.Errorf("--split %q: expected test or validation", v.split)
+	}
+	if v.split == "test" {
+		if err := onlyWith(flags, "--split validation", "val-data"); err != nil {
+			return err
+		}
 	}
 	if v.split == "validation" {
 		if err := onlyWith(flags, "--split test", "test-size"); err != nil {

@@ -263,6 +263,8 @@ func (r *reproduction) command(how ...string) string {
 			case f.Name == "resume" || f.Name == "overwrite":
 			case f.NoOptDefVal == v.String(): // takes no argument of its own
 				args = append(args, "--"+f.Name)
+			case f.NoOptDefVal != "":
+				args = append(args, "--"+f.Name+"="+v.String())
 			default:
 				args = append(args, "--"+f.Name, v.String())
 			}
@@ -280,12 +282,15 @@ func (r *reproduction) measureAll(ctx context.Context, e *engine.Engine, data *d
 		}
 		err := r.measure(ctx, e, data, name, &out.Results)
 		var file *os.PathError
+		var state *reproduce.StateError
 		switch {
 		case err == nil:
 			done++
 			continue
 		case ctx.Err() != nil:
 			return err
+		case errors.As(err, &state):
+			return fmt.Errorf("--resume: %w", err)
 		case errors.As(err, &file):
 			return fmt.Errorf("--out %s: %w%s", r.out, err, r.goOn())
 		}

@@ -92,8 +92,9 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	switch {
 	case t.every < 0:
 		return c, fmt.Errorf("--checkpoint-every %d: expected a number of updates, or 0 for never", t.every)
-	case !(t.minutes >= 0 && t.minutes <= maxMinutes):
-		return c, fmt.Errorf("--checkpoint-minutes %v: expected 0 (never) to %d", t.minutes, int(maxMinutes))
+	case t.minutes != 0 && !(t.minutes >= minMinutes && t.minutes <= maxMinutes):
+		return c, fmt.Errorf("--checkpoint-minutes %v: expected 0 (never), or %v to %d", t.minutes, minMinutes,
+			int(maxMinutes))
 	case t.resume && t.overwrite:
 		return c, fmt.Errorf("--resume and --overwrite: give one of the two")
 	case t.resume && t.out == "":
@@ -310,8 +311,11 @@ func enoughMemory(c dpn.Config, data *dataset.Data) error {
 	return nil
 }
 
-// maxMinutes bounds the time between checkpoints: a year.
-const maxMinutes = 365 * 24 * 60
+// Bounds of the time between checkpoints: 6 ms and a year.
+const (
+	minMinutes = 1e-4
+	maxMinutes = 365 * 24 * 60
+)
 
 // runFiles are the files that training writes to its folder.
 var runFiles = []string{
@@ -367,15 +371,19 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		c.Preset, data.Name, trained, val.Len(), tests, what, m.Parameters(), float64(m.MACs())/1e6, what[:len(what)-1],
 		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
-	t.afterInterrupt = ": nothing was trained, start again with the same command"
+	t.afterInterrupt = ": nothing is saved, start again with the same command"
 	if t.resume {
 		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
 	}
 	opt, finished := t.fitOptions(c)
-	res, err := m.Fit(ctx, e, data.Train, opt)
+	res, failed := m.Fit(ctx, e, data.Train, opt)
 	finished()
-	if err != nil {
-		return nil, err
+	var unsaved *dpn.UnsavedError
+	if errors.As(failed, &unsaved) {
+		failed = fmt.Errorf("%w%s", failed, t.afterInterrupt)
+	}
+	if failed != nil && (unsaved == nil || !unsaved.Finished) {
+		return nil, failed
 	}
 	if res.Stopped {
 		t.note("stopped early: %s without a lower validation loss (--patience)\n", format.Count(c.Patience, "epoch"))
@@ -402,6 +410,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
+	if failed != nil { // the folder does not have this model
+		return r, failed
+	}
 	if !complete {
 		if err := t.save(r, trainingCurves(c, data.Name, res.Epochs)); err != nil {
 			return r, fmt.Errorf("--out %s: %w", t.out, err)

@@ -58,6 +58,7 @@ func uncertaintyCommand(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return u.run(c.Context(), c.Flags()) },
 	}
 	u.data.add(c, false)
+	u.data.addValidation(c)
 	u.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&u.oodData, "ood-data", "",

@@ -62,7 +62,14 @@ func TestValData(t *testing.T) {
 	if err := os.Rename("val", "moved"); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, eval, "validation images of the model, "+filepath.Join(dir, "val"), "neither")
+	fails(t, eval, "validation images of the model, "+filepath.Join(dir, "val"), "neither", "--val-data")
+	fails(t, with(eval, "--val-data", "none"), "--val-data none", "neither")
+	succeed(t, with(eval, "--val-data", "moved", "--json", "eval.json")...)
+	if load(t, "eval.json", &kept); kept.Samples != 120 || kept.Loss != r.Validation.Loss {
+		t.Errorf("eval found %+v, training %+v", kept, r.Validation.Score)
+	}
+	succeed(t, "uncertainty", "--model", model, "--val-data", "moved", "--quiet")
+	fails(t, []string{"eval", "--model", model, "--val-data", "moved"}, "--val-data", "--split validation")
 	idx(t, dir, 120)
 	if err := os.Mkdir("val", 0o755); err != nil {
 		t.Fatal(err)
@@ -78,6 +85,10 @@ func TestValData(t *testing.T) {
 		write(t, filepath.Join("val", name), b)
 	}
 	fails(t, eval, "other images than those that training validated on")
+	fails(t, with(eval, "--val-data", "val"), "--val-data val", "other images than those that training validated on")
+	succeed(t, with(train, "--out", "part", "--quiet")...)
+	fails(t, []string{"eval", "--model", filepath.Join("part", dpn.ModelFile), "--split", "validation", "--val-data",
+		"moved"}, "--val-data moved", "some of its training images")
 	_, errs, status = dpnbench(t, "train", "--out", "run", "--resume")
 	if status != exitUsage || !strings.Contains(errs, "images differ from the original run") {
 		t.Errorf("status %d, standard error %q", status, errs)
