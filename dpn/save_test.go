@@ -145,7 +145,8 @@ func (s *failing) run(name string, interrupted bool) {
 	if failed && !interrupted && len(res.Epochs) != 3 {
 		s.t.Errorf("%d epochs, expected those of all 3", len(res.Epochs))
 	}
-	warned, again := strings.Count(log.String(), "not saved; training goes on"), strings.Count(log.String(), "saved again")
+	warned := strings.Count(log.String(), "not saved; training goes on")
+	again := strings.Count(log.String(), "saved again")
 	if warned > 1 || again > 1 || !failed && warned != again {
 		s.t.Errorf("%s: logged %q", name, log.String())
 	}

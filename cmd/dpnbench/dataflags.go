@@ -115,8 +115,8 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	train bool) (data *dataset.Data, err error) {
 	trained := m.Config
 	if d.valData != "" && trained.ValData == "" {
-		return nil, fmt.Errorf("--val-data %s: the model %s was validated on some of its training images; expected one "+
-			"that was trained with --val-data", d.valData, path)
+		return nil, fmt.Errorf("--val-data %s: the model %s was validated on some of its training images; expected "+
+			"one that was trained with --val-data", d.valData, path)
 	}
 	d.settle(flags, &m.Config)
 	c := m.Config

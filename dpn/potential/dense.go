@@ -251,26 +251,31 @@ func (f *denseForm) largest(i int) (float64, error) {
 	})
 }
 
-func (f *denseForm) spectrum(i int) (values, variances []float64, err error) {
-	m := f.precision(i)
-	return denseSpectrum(m, f.d)
+func (f *denseForm) spectrum(ctx context.Context, i int) (values, variances []float64, err error) {
+	return denseSpectrum(ctx, f.precision(ctx, i), f.d)
 }
 
-func (f *denseForm) precision(i int) []float64 {
+// precision takes d^3/2 multiply-adds.
+func (f *denseForm) precision(ctx context.Context, i int) []float64 {
 	d := f.d
 	if f.tied {
 		i = 0
 	}
 	a := f.a.Data[i*d*d : (i+1)*d*d]
 	p := make([]float64, d*d)
-	for row := 0; row < len(a); row += d {
+	for row := 0; row < len(a) && ctx.Err() == nil; row += d {
 		addOuter(p, 1, a[row:row+d])
 	}
+	mirror(p, d)
 	return p
 }
 
-func (f *denseForm) gaussian(i int) (gaussian, error) {
-	return newDenseGaussian(f.precision(i), f.d)
+func (f *denseForm) gaussian(ctx context.Context, i int) (gaussian, error) {
+	p := f.precision(ctx, i)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newDenseGaussian(p, f.d)
 }
 
 // denseGaussian has a precision without structure, P = L L^T: M = L^-T. A draw takes d^2/2

@@ -40,7 +40,7 @@ func (p *Potential) Evaluate64(ctx context.Context, x []float64, threads int) (*
 	for i0 := 0; i0 < k; i0 += threads {
 		some := precisions[:min(threads, k-i0)]
 		err := parallel.ForEach(ctx, len(some), threads, func(i int) error {
-			some[i] = p.Precision(i0 + i)
+			some[i] = p.form.precision(ctx, i0+i)
 			return nil
 		})
 		if err != nil {
@@ -131,7 +131,7 @@ func (p *Potential) Hessian(ctx context.Context, x []float64, threads int) ([]fl
 		if r == 0 {
 			continue
 		}
-		precision := p.Precision(i)
+		precision := p.form.precision(ctx, i)
 		p.pull(g, delta, x, precision, i)
 		for a := range d {
 			row := h[a*d+a : (a+1)*d]

@@ -1,6 +1,7 @@
 package potential
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -208,13 +209,14 @@ func (f *flatForm) largest(int) (float64, error) {
 	return f.scale * f.scale, nil
 }
 
-func (f *flatForm) precision(i int) []float64 {
+func (f *flatForm) precision(_ context.Context, i int) []float64 {
 	d, s := f.d, f.scale*f.scale
 	p := make([]float64, d*d)
 	u := f.rows(i)
 	for row := range f.r {
 		addOuter(p, -s*(1-f.eps), u.Row(row))
 	}
+	mirror(p, d)
 	for j := range d {
 		p[j*d+j] += s
 	}
@@ -227,7 +229,7 @@ func (f *flatForm) precision(i int) []float64 {
 //
 //	P_i    = s0^2 (I - (1-eps) sum_j q_j q_j^T)   eigenvalues s0^2 (1 - (1-eps) g_j), s0^2 (d-r times)
 //	P_i^-1 = s0^-2 (I + sum_j (1-eps) / (1 - (1-eps) g_j) q_j q_j^T)        (Sherman and Morrison)
-func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
+func (f *flatForm) spectrum(_ context.Context, i int) (values, variances []float64, err error) {
 	s, c := f.scale*f.scale, 1-f.eps
 	u := linalg.Widen(f.rows(i).Data)
 	row := func(a int) []float64 { return u[a*f.d : (a+1)*f.d] }
@@ -268,7 +270,7 @@ func (f *flatForm) spectrum(i int) (values, variances []float64, err error) {
 	return values, variances, nil
 }
 
-func (f *flatForm) gaussian(i int) (gaussian, error) {
+func (f *flatForm) gaussian(_ context.Context, i int) (gaussian, error) {
 	root := make([]float64, f.d)
 	for j := range root {
 		root[j] = f.scale

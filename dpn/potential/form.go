@@ -154,28 +154,36 @@ type form interface {
 	// component without rows keeps its precision.
 	maximise(m *em) error
 
-	// precision returns P_i, d x d.
-	precision(i int) []float64
+	// precision returns P_i, d x d. If ctx ends on the way, the result is not complete.
+	precision(ctx context.Context, i int) []float64
 	// largest returns the largest eigenvalue of P_i, i < count(): exactly if the form has a
 	// formula for it (diag, flat), otherwise by lanczos.
 	largest(i int) (float64, error)
 	// spectrum returns the eigenvalues of P_i, i < count(), largest first, and the diagonal
 	// of its inverse: nil if P_i has none to rounding.
-	spectrum(i int) (values, variances []float64, err error)
+	spectrum(ctx context.Context, i int) (values, variances []float64, err error)
 	// gaussian makes component i < count() a distribution to draw from.
-	gaussian(i int) (gaussian, error)
+	gaussian(ctx context.Context, i int) (gaussian, error)
 }
 
-// addOuter adds s v v^T to the d x d matrix p. Products of two float32 are exact in
-// float64, so the result is symmetric.
+// addOuter adds s v v^T to the upper triangle of the d x d matrix p.
 func addOuter(p []float64, s float64, v []float32) {
 	for i, x := range v {
 		if x == 0 { // most of a factor before it learns
 			continue
 		}
-		row := p[i*len(v) : (i+1)*len(v)]
-		for j, y := range v {
+		row := p[i*len(v)+i : (i+1)*len(v)]
+		for j, y := range v[i:] {
 			row[j] += float64(s * (float64(x) * float64(y)))
+		}
+	}
+}
+
+// mirror copies the upper triangle of the d x d matrix p to the lower one.
+func mirror(p []float64, d int) {
+	for i := range d {
+		for j := range i {
+			p[i*d+j] = p[j*d+i]
 		}
 	}
 }

@@ -27,7 +27,7 @@ type gaussian interface {
 func (p *Potential) gaussians(ctx context.Context, threads int) ([]gaussian, error) {
 	list, own := make([]gaussian, p.K), p.form.count()
 	err := parallel.ForEach(ctx, own, threads, func(i int) (err error) {
-		if list[i], err = p.form.gaussian(i); err != nil {
+		if list[i], err = p.form.gaussian(ctx, i); err != nil {
 			return fmt.Errorf("component %d: %w", i, err)
 		}
 		return nil

@@ -58,7 +58,7 @@ func TestSmallClusters(t *testing.T) {
 		t.Errorf("%s: %s", tensor, problem)
 	}
 	for i := range sizes {
-		values, _, err := p.form.spectrum(i)
+		values, _, err := p.form.spectrum(context.Background(), i)
 		if err != nil || !(slices.Min(values) > 0.0999 && slices.Max(values) < 1.0001) {
 			t.Errorf("component %d: eigenvalues %v, want 0.1 to 1 (%v)", i, values, err)
 		}

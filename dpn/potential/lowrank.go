@@ -109,7 +109,7 @@ func (f *lowRankForm) definite(*engine.Engine) (tensor, problem string) {
 func (f *lowRankForm) logDets(_ *engine.Engine, v []float32) {
 	f.kept = f.kept[:0]
 	for i := range f.k {
-		g, err := f.gaussian(i)
+		g, err := f.gaussian(context.Background(), i)
 		if err != nil { // out of the range of float32: so the loss is not finite
 			v[i] = float32(math.NaN())
 			f.kept = append(f.kept, nil)
@@ -227,23 +227,24 @@ func (f *lowRankForm) largest(i int) (float64, error) {
 	})
 }
 
-func (f *lowRankForm) spectrum(i int) (values, variances []float64, err error) {
-	return denseSpectrum(f.precision(i), f.d)
+func (f *lowRankForm) spectrum(ctx context.Context, i int) (values, variances []float64, err error) {
+	return denseSpectrum(ctx, f.precision(ctx, i), f.d)
 }
 
-func (f *lowRankForm) precision(i int) []float64 {
+func (f *lowRankForm) precision(_ context.Context, i int) []float64 {
 	d, s := f.d, float64(f.scale)*float64(f.scale)
 	p := make([]float64, d*d)
 	for row := i * f.r; row < (i+1)*f.r; row++ {
 		addOuter(p, s, f.factor.Data[row*d:(row+1)*d])
 	}
+	mirror(p, d)
 	for j, l := range f.l.Data[i*d : (i+1)*d] {
 		p[j*d+j] += float64(s * float64(num.Exp32(2*l)))
 	}
 	return p
 }
 
-func (f *lowRankForm) gaussian(i int) (gaussian, error) {
+func (f *lowRankForm) gaussian(_ context.Context, i int) (gaussian, error) {
 	d, s := f.d, float64(f.scale)
 	root := make([]float64, d)
 	for j, l := range f.l.Data[i*d : (i+1)*d] {

@@ -149,7 +149,7 @@ func (p *Potential) LogWeights() []float32 { return p.c.Data }
 
 // Precision returns P_i, a symmetric d x d matrix, whatever its form. It costs d^3
 // multiply-adds for a full one and r d^2 for one of rank r.
-func (p *Potential) Precision(i int) []float64 { return p.form.precision(i) }
+func (p *Potential) Precision(i int) []float64 { return p.form.precision(context.Background(), i) }
 
 // Distinct returns the number of distinct precisions: k, or 1 if all components share one.
 func (p *Potential) Distinct() int { return p.form.count() }

@@ -125,7 +125,7 @@ func TestGaussian(t *testing.T) {
 		for _, d := range []int{1, 2, 3, 7, 30} {
 			p := mixturePotential(t, form, 2, d, 4)
 			for i := range p.K {
-				g, err := p.form.gaussian(i)
+				g, err := p.form.gaussian(context.Background(), i)
 				if err != nil {
 					t.Fatalf("%s: %v", form, err)
 				}

@@ -68,7 +68,7 @@ func largestEigenvalue(g gaussian, d int) float64 {
 // Steepest estimates it in much less time.
 func (p *Potential) LambdaMax(ctx context.Context, threads int) (float64, error) {
 	return p.greatest(ctx, threads, func(i int) (float64, error) {
-		values, err := linalg.Eigenvalues(p.Precision(i), p.D)
+		values, err := linalg.EigenvaluesContext(ctx, p.form.precision(ctx, i), p.D)
 		if err != nil {
 			return 0, fmt.Errorf("component %d: %w", i, err)
 		}
@@ -79,8 +79,8 @@ func (p *Potential) LambdaMax(ctx context.Context, threads int) (float64, error)
 // Spectrum returns the eigenvalues of P_i, largest first, and the diagonal of its inverse: nil
 // if P_i has none in float64 (Singular). It takes about half a second for 784 dimensions, and
 // next to nothing for the form flat.
-func (p *Potential) Spectrum(i int) (values, variances []float64, err error) {
-	return p.form.spectrum(min(i, p.form.count()-1))
+func (p *Potential) Spectrum(ctx context.Context, i int) (values, variances []float64, err error) {
+	return p.form.spectrum(ctx, min(i, p.form.count()-1))
 }
 
 // Singular says whether a symmetric matrix with these eigenvalues, largest first, has no
@@ -92,8 +92,8 @@ func Singular(values []float64) bool {
 }
 
 // denseSpectrum is the spectrum of the d x d matrix m, which it overwrites.
-func denseSpectrum(m []float64, d int) (values, variances []float64, err error) {
-	if values, err = linalg.Eigenvalues(slices.Clone(m), d); err != nil {
+func denseSpectrum(ctx context.Context, m []float64, d int) (values, variances []float64, err error) {
+	if values, err = linalg.EigenvaluesContext(ctx, slices.Clone(m), d); err != nil {
 		return nil, nil, err
 	}
 	if !Singular(values) && linalg.Cholesky(m, d) {

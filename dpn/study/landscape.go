@@ -78,7 +78,7 @@ func MeasureLandscape(ctx context.Context, e *engine.Engine, p *potential.Potent
 	})
 	distinct := p.Distinct()
 	err := parallel.ForEach(ctx, distinct, e.Threads(), func(i int) error {
-		values, variances, err := p.Spectrum(i)
+		values, variances, err := p.Spectrum(ctx, i)
 		if err != nil {
 			return fmt.Errorf("component %d: %w", i, err)
 		}

@@ -16,11 +16,19 @@ var errNoConvergence = errors.New("linalg: eigenvalue iteration did not converge
 // triangles filled, overwritten), largest first, accurate to a few units in the last place
 // of the largest. It takes about a third of the time of Eigenvectors.
 func Eigenvalues(a []float64, n int) ([]float64, error) {
+	return EigenvaluesContext(context.Background(), a, n)
+}
+
+// EigenvaluesContext is Eigenvalues that stops with the error of ctx when ctx ends.
+func EigenvaluesContext(ctx context.Context, a []float64, n int) ([]float64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := checkMatrix(a, n); err != nil {
 		return nil, err
 	}
-	d, e, _ := tridiagonalise(context.Background(), a, n)
-	if err := diagonalise(context.Background(), d, e, nil, n); err != nil {
+	d, e, _ := tridiagonalise(ctx, a, n)
+	if err := diagonalise(ctx, d, e, nil, n); err != nil {
 		return nil, err
 	}
 	slices.Sort(d)
