@@ -60,8 +60,11 @@ func TestSavesFail(t *testing.T) {
 	old := newCheckpointRun(t, e, func(c *Config) { c.Seed = 9 })
 	const all = 12 // updates, 4 an epoch
 	for name, block := range obstacles {
-		for from := 0; from < all; from += 1 + from%3 {
-			for _, to := range []int{from + 1, from + 3, from + 5, all + 1} {
+		for _, from := range []int{3, 0, 4, 9} {
+			if testing.Short() && from != 3 { // minutes under emulation
+				continue
+			}
+			for _, to := range []int{from + 1, from + 5, all + 1} {
 				for _, interrupted := range []bool{false, true} {
 					dir := filepath.Join(t.TempDir(), "run")
 					if err := os.Mkdir(dir, 0o755); err != nil {

@@ -414,7 +414,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		return r, failed
 	}
 	if !complete {
-		if err := t.save(r, trainingCurves(c, data.Name, res.Epochs)); err != nil {
+		if err := t.save(r, data.Name); err != nil {
 			return r, fmt.Errorf("--out %s: %w", t.out, err)
 		}
 	}
@@ -422,15 +422,18 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	return r, nil
 }
 
-// save writes the results and the curves.
-func (t *training) save(r *trainResult, curves plot.Figure) error {
+// save writes the results and, if the figures of epochs are known, the curves.
+func (t *training) save(r *trainResult, data string) error {
 	var files output.Batch
 	defer files.Discard()
 	if err := addJSON(&files, filepath.Join(t.out, resultFile), r); err != nil {
 		return err
 	}
-	if err := plot.Add(&files, filepath.Join(t.out, curvesFile), curves); err != nil {
-		return err
+	if len(r.Epochs) > 0 { // metrics.jsonl is not lost
+		curves := trainingCurves(r.Config, data, r.Epochs)
+		if err := plot.Add(&files, filepath.Join(t.out, curvesFile), curves); err != nil {
+			return err
+		}
 	}
 	return files.Commit()
 }
@@ -538,7 +541,7 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		Validation: validation,
 		Preset:     c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
 		TrainSamples: data.Train.Len(), TestSamples: score.Samples,
-		Epochs: res.Epochs, BestEpoch: res.Best, StoppedEarly: res.Stopped,
+		Epochs: append([]dpn.Epoch{}, res.Epochs...), BestEpoch: res.Best, StoppedEarly: res.Stopped,
 		TestLoss: separation.Float(score.Loss), TestAccuracy: separation.Float(score.Accuracy), Steps: res.Updates,
 		Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),

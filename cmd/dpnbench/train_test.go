@@ -328,3 +328,25 @@ func TestResumeCommand(t *testing.T) {
 	idx(t, other, 130)
 	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "images differ")
 }
+
+// TestLostFigures resumes a finished run without metrics.jsonl and results: the results are written again.
+func TestLostFigures(t *testing.T) {
+	long(t)
+	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	idx(t, data, 120)
+	text := succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")...)
+	for _, name := range append([]string{dpn.MetricsFile, resultFile}, figureFiles(curvesFile)...) {
+		if err := os.Remove(filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, errs, status := dpnbench(t, "train", "--out", out, "--resume", "--quiet")
+	if status != exitDone || again != text || strings.Count(errs, "\n") != 1 ||
+		!strings.Contains(errs, "finished, without the figures") {
+		t.Errorf("status %d, printed %q and %q, want %q", status, again, errs, text)
+	}
+	var r trainResult
+	if load(t, filepath.Join(out, resultFile), &r); r.Epochs == nil || len(r.Epochs) != 0 || r.BestEpoch == 0 {
+		t.Errorf("%+v", r)
+	}
+}
