@@ -3,7 +3,7 @@
 // compares two reports; [WritePage] and [WriteGoBench] show one. [Peak] and [Clock] measure the
 // FMA units and the clock on their own.
 //
-//	r, err := bench.Run(ctx, bench.Settings{Extent: "quick"}, nil)
+//	r, err := bench.Run(ctx, settings, nil) // settings: bench.Settings{Extent: "quick"}, for example
 //	err = bench.WritePage(w, r)
 //
 // The words are those of google/benchmark: a benchmark is a piece of work of a suite; its setup

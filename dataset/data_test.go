@@ -27,11 +27,11 @@ func TestNew(t *testing.T) {
 		train, test *Set
 		classes     []string
 	}{
-		"no training samples":                     {nil, vectors(0), nil},
-		"training samples: 1 values":              {broken, nil, nil},
-		"test samples: 1 values":                  {vectors(0), broken, nil},
-		"label 1, expected 0 to 0":                {vectors(1), nil, []string{"a"}},
-		"test samples: 28 x 28 grey, expected":    {vectors(0), Digits(1, 0, 1), nil},
+		"no training samples":                         {nil, vectors(0), nil},
+		"training samples: 1 values":                  {broken, nil, nil},
+		"test samples: 1 values":                      {vectors(0), broken, nil},
+		"label 1, expected 0 to 0":                    {vectors(1), nil, []string{"a"}},
+		"test samples: 28 x 28 grey, expected":        {vectors(0), Digits(1, 0, 1), nil},
 		"name \"\\xff\", expected at most 1000 bytes": {vectors(0), nil, []string{"\xff"}},
 	} {
 		if _, err := New("mine", c.train, c.test, c.classes); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,15 +1,12 @@
-// Package dataset holds greyscale images and draws the built-in digits, which need no download.
-// Package dataset/source opens data sets by name, and reads MNIST or any folder in its file format.
+// Package dataset holds labelled samples, images or vectors, and draws the built-in digits.
+// Package dataset/source opens data sets by name, and reads files and folders.
 //
-// A Data has a training and a test Set with one byte per pixel, and the Normalization that turns
-// bytes into a network's input.
+//	train := &dataset.Set{Shape: dataset.Vector(2), Values: values, Labels: labels}
+//	data, err := dataset.New("mine", train, nil, []string{"low", "high"})
 //
-//	table := data.Norm.Table()
-//	for i := range data.Train.Len() {
-//		for j, v := range data.Train.Image(i) {
-//			x[j] = table[v]
-//		}
-//	}
+// A [Set] is samples of one [Shape], bytes of images or float32 features, with or without labels. A [Data] has a
+// training and a test Set, the names of the classes, and the [Normalization] that turns samples into the input of a
+// network.
 //
 // Digits draws any range of the built-in digits. Set.Resize scales images by area averaging,
 // Set.PerClass selects equally many of each class, and WriteNPY writes arrays for NumPy.

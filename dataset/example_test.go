@@ -2,10 +2,26 @@ package dataset_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dpnbench/dataset"
 )
+
+// Two classes of measurements.
+func Example() {
+	values, labels := []float32{1, 5, 1, 6, 3, 8, 3, 9}, []uint16{0, 0, 1, 1}
+	train := &dataset.Set{Shape: dataset.Vector(2), Values: values, Labels: labels}
+	data, err := dataset.New("mine", train, nil, []string{"low", "high"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := slices.Clone(data.Train.Vector(3)) // as a network sees it
+	data.Norm.Apply(x)
+	fmt.Println(data.Shape(), data.Classes[data.Train.Labels[3]], data.Norm.Mean, x[0])
+	// Output: 2 features high [2 7] 1
+}
 
 // Any range of the digits can be drawn by itself.
 func ExampleDigits() {

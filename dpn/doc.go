@@ -2,14 +2,15 @@
 // steps of gradient ascent move the features uphill on a learned potential, and a linear
 // classifier labels the points where they end.
 //
+//	data, err := dataset.New("mine", train, test, nil) // samples of one's own, or source.Open("mnist", ...)
+//	config, err := dpn.Preset("compact")               // every setting is a field
+//	model, err := dpn.New(config, data)
+//	_, err = model.Fit(ctx, e, data.Train, dpn.FitOptions{})
+//	score, err := model.Score(ctx, e, data.Test)
+//
 // A [Config] holds every setting; [Preset] returns settings that are known to work. [New] makes
 // a [Model], [Model.Fit] trains it, [Model.Predict] and [Model.Score] apply it, [Model.Save] and
 // [Load] store it as a safetensors file with the keys of the published state dictionary:
-//
-//	c, err := dpn.Preset("compact")
-//	m, err := dpn.New(c, data)
-//	r, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{})
-//	score, err := m.Score(ctx, e, data.Test)
 //
 // Functions that process images take a context, which cancels them, and the engine that
 // computes. example_test.go is a whole program.

@@ -3,10 +3,11 @@
 // chooses the instruction set at run time, shares the work among threads, and knows nothing of
 // networks or training.
 //
-//	e, err := engine.New()             // the fastest tier, one thread a CPU
-//	b := e.Pack(nil, weights)          // laid out once, for many products
-//	e.MatMulPacked(y, x, b, false)     // y = x * weights
-//	e.Exp(y.Data, y.Data)
+//	e, err := engine.New()                       // the fastest tier, a thread for each CPU
+//	x := engine.View(numbers, 2, 3)              // a matrix of one's own numbers, 2 rows of 3
+//	w := e.Pack(nil, engine.View(weights, 3, 2)) // laid out once, for many products
+//	y := engine.NewMatrix(2, 2)
+//	e.MatMulPacked(y, x, w, false) // y = x w
 //
 // An [Engine] holds a tier and a pool of threads; there is no global state. A [Matrix] is a view
 // with any strides, so a transpose or a part of a matrix costs nothing. A [Packed] matrix is a

@@ -8,23 +8,24 @@ import (
 
 // The right operand of a product is packed for repeated use.
 func Example() {
-	e, err := engine.New() // the fastest tier, all threads
+	e, err := engine.New()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer e.Close()
 
-	a := engine.View([]float32{1, 2, 3, 4}, 2, 2)
-	b := engine.View([]float32{5, 6, 7, 8}, 2, 2)
-	c := engine.NewMatrix(2, 2)
-	e.MatMulPacked(c, a, e.Pack(nil, b), false)
-	fmt.Println(c.Data)
-	e.MatMul(c, a.T(), b, true) // c += a^T b
-	fmt.Println(c.Data)
+	numbers, weights := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 0, 0, 1, 1, 1}
+	x := engine.View(numbers, 2, 3)
+	w := e.Pack(nil, engine.View(weights, 3, 2))
+	y := engine.NewMatrix(2, 2)
+	e.MatMulPacked(y, x, w, false)
+	fmt.Println(y.Data)
+	e.MatMul(y, x, x.T(), true) // y += x x^T, a view of the same numbers
+	fmt.Println(y.Data)
 	// Output:
-	// [19 22 43 50]
-	// [45 52 81 94]
+	// [4 5 10 11]
+	// [18 37 42 88]
 }
 
 func ExampleTiers() {

@@ -1,5 +1,8 @@
 // Package plot draws figures of plain numbers as PNG and SVG. It knows no model.
 //
+//	f := plot.Lines{Title: "Loss", X: "epoch", Y: "loss", LinearX: true, Series: series}
+//	err = plot.Save(path, f) // path.png and path.svg
+//
 // A [Figure] is one of
 //
 //   - [Layers], [Steps]: separation fuzziness D over layers or ascent steps, with a fitted [Law];
@@ -16,9 +19,6 @@
 // [Save] writes a figure as path.png and path.svg ([Files] returns the two names). [SVG] and
 // [Inline] return SVG to embed in HTML: narrow enough for a phone and without ids, so that
 // any number of figures can share a page. [Check] says why a figure cannot be drawn.
-//
-//	f := plot.Lines{Title: "Loss", X: "epoch", Y: "loss", LinearX: true, Series: series}
-//	err := plot.Save("out/loss", f) // out/loss.png and out/loss.svg
 //
 // The same data give the same bytes. Colours differ under the common forms of colour
 // blindness, and shapes or dashes change along with them. Text in SVG files stays text.

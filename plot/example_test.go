@@ -9,7 +9,23 @@ import (
 	"dpnbench/plot"
 )
 
+// A line through points of one's own.
 func Example() {
+	dir, err := os.MkdirTemp("", "figures")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "loss")
+	series := []plot.Series{{Name: "training", Points: []plot.Point{{X: 1, Y: 2.3}, {X: 2, Y: 0.9}, {X: 3, Y: 0.4}}}}
+
+	f := plot.Lines{Title: "Loss", X: "epoch", Y: "loss", LinearX: true, Series: series}
+	err = plot.Save(path, f)
+	fmt.Println(len(plot.Files(path)), "files,", err)
+	// Output: 2 files, <nil>
+}
+
+func ExampleLayers() {
 	dir, err := os.MkdirTemp("", "figures")
 	if err != nil {
 		log.Fatal(err)

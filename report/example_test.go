@@ -10,6 +10,25 @@ import (
 	"dpnbench/report"
 )
 
+// A page with a table of one's own.
+func Example() {
+	dir, err := os.MkdirTemp("", "page")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "page.html")
+	columns := []report.Column{{Name: "layer"}, {Name: "D", Number: true}}
+	rows := []report.Row{{Cells: []string{"input", "14.6"}}, {Cells: []string{"hidden", "9.8"}}}
+
+	table := report.Table{Columns: columns, Rows: rows}
+	section := report.Section{Title: "Layers", Blocks: []report.Block{report.Text("One's own."), table}}
+	page := report.Page{Title: "Separation", Sections: []report.Section{section}}
+	err = page.Save(path)
+	fmt.Println(err)
+	// Output: <nil>
+}
+
 func ExamplePage() {
 	page := report.Page{
 		Title:   "Separation of the built-in digits",

@@ -2,6 +2,11 @@
 // Networks, first with their own protocol, then with more data, trained potentials and
 // intervals, and judges every claim.
 //
+//	var r reproduce.Results // of RunTable1, RunLaw and so on
+//	for _, c := range reproduce.Claims(r) {
+//		verdicts[c.Verdict]++
+//	}
+//
 // The documents are the paper ("Energy-Based Models Do Not Follow the Law of
 // Equi-Separation"), the project's overview and the poster ("Application of Denoising
 // Potential on MNIST Dataset").
@@ -10,13 +15,6 @@
 // experiment. [Claims] turns their results into one row per claim: source, protocol, published
 // and measured value, interval, verdict and reason. A claim whose experiment did not run is
 // untested. [Page] and [Figures] present the results.
-//
-//	var r reproduce.Results
-//	r.Table1, err = reproduce.RunTable1(ctx, e, data, reproduce.Table1Options{})
-//	r.MNIST = reproduce.IsMNIST(data)
-//	for _, c := range reproduce.Claims(r) {
-//		fmt.Println(c.Statement, c.Published, c.Measured, c.Verdict)
-//	}
 //
 // All experiments are seeded and give the same figures on every machine. Test images are used
 // for reporting only, never for selection.

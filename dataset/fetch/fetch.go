@@ -1,9 +1,8 @@
 // Package fetch downloads data sets: MNIST, or any files of known size and SHA-256, from the
 // first mirror that delivers them. Interrupted downloads resume.
 //
-//	err := fetch.Files(ctx, "data/mnist", fetch.Options{})
-//	...
-//	data, err := source.LoadIDX("data/mnist", source.Options{})
+//	files := []fetch.File{{Name: "a.csv", Size: 8, SHA256: sum}} // nil: those of MNIST
+//	err = fetch.Files(ctx, dir, fetch.Options{Files: files, Mirrors: mirrors})
 package fetch
 
 import (

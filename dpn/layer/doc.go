@@ -2,16 +2,17 @@
 // passes on the engine, their parameters, the optimisers Adam and SGD, learning-rate schedules, and
 // the computation of loss and accuracy.
 //
+//	net := layer.Stack{layer.NewLinear("0", 2, 16), layer.NewReLU(16), layer.NewLinear("2", 16, 2)}
+//	net.Draw(num.NewRand(1, 0)) // the weights
+//	y := net.Forward(e, &tape, x, layer.Training)
+//	e.SoftmaxCrossEntropy(dy, losses, y, labels, 1.0/4) // dy = dL/dy
+//	net.Backward(e, &tape, engine.Matrix{}, dy)         // sets Param.Grad
+//	adam.Step(e, p, p.Data, 0.01, 1)                    // for each p of net.Params()
+//
 // A [Layer] maps a matrix n x in to a matrix n x out, one row per image. [Linear], [ConvPool],
 // [ReLU], [BatchNorm], [Dropout] and [LayerNorm] are layers; [Noise] adds noise to the rows of a
 // minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of a pass
 // through it:
-//
-//	net := layer.Stack{layer.NewLinear("0", 784, 128), layer.NewReLU(128), layer.NewLinear("2", 128, 10)}
-//	net.Draw(num.NewRand(seed, 0))
-//	y := net.Forward(e, &tape, x, layer.Training)
-//	...                                        // dy = dL/dy
-//	net.Backward(e, &tape, engine.Matrix{}, dy) // sets Param.Grad
 //
 // Definitions, names and layouts of tensors are those of PyTorch, so that weights can be exchanged.
 // An image with channels is one row: channel after channel, each row-major.

@@ -1,6 +1,9 @@
 // Package potential is the learned energy landscape of a Denoising Potential Network. It knows
 // features, but no network.
 //
+//	clusters, err := potential.KMeans(ctx, e, x, 2, 1) // x: features, a row each; 2 centres; seed 1
+//	fmt.Println(clusters.Centres.Row(0), clusters.Assignment)
+//
 // The potential of k components in d dimensions is
 //
 //	phi(x) = log sum_i exp(c_i - q_i(x)/2),   q_i(x) = (x - mu_i)^T P_i (x - mu_i)

@@ -11,6 +11,25 @@ import (
 	"dpnbench/engine/num"
 )
 
+// Cluster features of one's own.
+func Example() {
+	e, err := engine.New()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	x := engine.View([]float32{0, 0, 9, 9, 0, 2, 9, 7}, 4, 2)
+	clusters, err := potential.KMeans(ctx, e, x, 2, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(clusters.Centres.Row(0), clusters.Assignment)
+	// Output: [0 1] [0 1 0 1]
+}
+
 // Draw from the mixture of Gaussians that a potential is the log of, move on from there by
 // Langevin dynamics, and read the classes of where the chains end.
 func ExamplePotential_Sampler() {

@@ -1,6 +1,11 @@
 // Package safetensors reads and writes the safetensors format for float32 tensors: an
 // 8-byte little-endian length, a JSON header of that length, and the numbers.
 //
+//	f := &safetensors.File{Tensors: []safetensors.Tensor{{Name: "weight", Shape: []int{2, 3}, Data: w}}}
+//	err = safetensors.WriteFile(path, f)
+//	f, err = safetensors.ReadFile(path)
+//	fmt.Println(f.Tensor("weight").Data)
+//
 // Reading checks everything before it allocates: the header is at most 100 MB and lies
 // within the file; every tensor is F32, its range has the size of its shape, and the
 // ranges cover the data exactly, without overlap or hole. ReadConverted takes tensors of other

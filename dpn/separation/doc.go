@@ -2,6 +2,10 @@
 // and how that changes from layer to layer. Its input is features and labels; it does not depend on
 // a model.
 //
+//	hidden := separation.Set{X: features, Dim: 2, Labels: labels} // a row of 2 numbers for each label
+//	layer, err := separation.Measure(ctx, "hidden", hidden, separation.Options{})
+//	fmt.Printf("D %.4f, rank %d\n", layer.Fuzziness, layer.Rank)
+//
 // A [Set] is the features of n samples at one layer in memory, with their classes; [Samples] are those
 // of any [Source], such as a file, which is read in blocks of bounded size. [Measure] computes all
 // statistics of either, a [Layer]; [MeasureFuzziness], [FitPCA] and [Displace] compute some of them.

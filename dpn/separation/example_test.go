@@ -8,9 +8,21 @@ import (
 	"dpnbench/dpn/separation"
 )
 
+// Features of one's own, of two classes.
+func Example() {
+	ctx, features, labels := context.Background(), []float32{0, 1, 2, 1, 8, 1, 10, 1}, []uint16{0, 0, 1, 1}
+	hidden := separation.Set{X: features, Dim: 2, Labels: labels}
+	layer, err := separation.Measure(ctx, "hidden", hidden, separation.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("D %.4f, rank %d\n", layer.Fuzziness, layer.Rank)
+	// Output: D 0.0625, rank 1
+}
+
 // Two classes on a line: their standard deviation is halved from layer to layer, while their means
 // stay at 0 and 8.
-func Example() {
+func ExampleFitLaw() {
 	layers := []struct {
 		name string
 		x    []float32

@@ -1,5 +1,10 @@
 // Package study analyses a trained model of package dpn.
 //
+//	l, err := study.MeasureLandscape(ctx, e, model.Potential())
+//	fmt.Printf("%d components, steps are safe up to alpha %.3g\n", l.Components, l.StableAlpha)
+//
+// What it measures:
+//
 //   - [Analyze] measures class separation at every layer and ascent step; [Run] gathers all that
 //     is reported about one model.
 //   - [TraceImages] follows single images through the ascent, [FindFixedPoints] follows them until
@@ -12,7 +17,7 @@
 //   - [Denoise] measures what the ascent restores of corrupted images, [NewPrototypes] is the
 //     classification by the most responsible component.
 //
-// For example:
+// All of it:
 //
 //	s, err := study.Run(ctx, e, model, data.Test, study.StudyOptions{Train: data.Train})
 //	fmt.Println(s.Accuracy, s.Landscape.LambdaMax, len(s.FixedPoints.Points))

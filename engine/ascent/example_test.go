@@ -17,18 +17,19 @@ func Example() {
 	}
 	defer e.Close()
 
-	centres := []float32{-4, 0, 4, 0}
-	m := ascent.NewMixture(2, 2, centres, []float32{0, 0})
-	factors := []float32{1, 0, 0, 1, 1, 0, 0, 1} // A_i = I
-	m.SetFactors(e, factors)
+	const k, d, alpha, steps = 2, 2, 0.5, 1
+	mu, c := []float32{-4, 0, 4, 0}, []float32{0, 0}
+	a := []float32{1, 0, 0, 1, 1, 0, 0, 1} // A_i = I
 	x := engine.View([]float32{-3, 1, 5, -2}, 2, 2)
-	var path ascent.Trajectory
-	m.Ascend(e, 0.5, 1, x, &path, true)
+	var tr ascent.Trajectory
+	m := ascent.NewMixture(k, d, mu, c)
+	m.SetFactors(e, a)
+	m.Ascend(e, alpha, steps, x, &tr, true)
 	fmt.Println(x.Row(0), x.Row(1))
 
 	v := engine.View([]float32{1, 0, 1, 0}, 2, 2)
 	grad := ascent.NewGradient(2, 2)
-	m.Backward(e, 0.5, factors, &path, v, grad)
+	m.Backward(e, alpha, a, &tr, v, grad)
 	fmt.Println(v.Row(0), v.Row(1))
 	fmt.Println(grad.Mu)
 	// Output:

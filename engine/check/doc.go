@@ -1,5 +1,9 @@
-// Package check runs every kernel of the engine on every available tier, with sizes, strides and
-// alignments around all boundaries, and compares
+// Package check runs every kernel of the engine on every available tier.
+//
+//	report, err := check.Run(ctx, check.Options{Kernel: "exp", Quick: true})
+//	fmt.Println(report.Failed, "of", report.Cases, "cases fail")
+//
+// Sizes, strides and alignments are around all boundaries. It compares
 //
 //   - the result with the float64 oracle of package reference, within its error bound,
 //   - the bits of the result with those of the pure-Go tier, which must be equal,

@@ -1,6 +1,9 @@
 // Package reference is the oracle of the engine: the same functions in float64, as plain loops and
 // blas64 calls, each with a bound on the error of the engine's float32 result.
 //
+//	want, bound := reference.Dot(reference.Vector(x), reference.Vector(y))
+//	right := math.Abs(float64(e.Dot(x, y))-want) <= bound
+//
 // # What a bound is
 //
 // A function returns a value v and a bound e, as a [Value] or a pair of results. v is what exact

@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -16,9 +15,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-var whole = flag.Bool("release", false, "build from two folders without a cache, for all targets")
+	"dpnbench/internal/longtest"
+)
 
 const root = "../.."
 
@@ -58,19 +57,16 @@ func manualOf(t *testing.T) string {
 	return dir
 }
 
-// TestArchives checks what the archives hold, and with -release that a build from another folder,
-// without a cache, makes the same bytes.
+// TestArchives checks what the archives hold, and if long tests are asked for that a build from
+// another folder, without a cache, makes the same bytes.
 func TestArchives(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program: without -short")
 	}
 	manual := manualOf(t)
-	tested := []string{"linux/amd64"}
-	if *whole {
-		tested = targets
-	}
-	other := ""
-	if *whole {
+	tested, other, cache := []string{"linux/amd64"}, "", t.TempDir()
+	if longtest.Asked() {
+		tested = append(tested, "windows/amd64")
 		other = filepath.Join(t.TempDir(), "elsewhere")
 		if out, err := exec.Command("cp", "-r", root, other).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -96,11 +92,13 @@ func TestArchives(t *testing.T) {
 		if other == "" {
 			continue
 		}
-		t.Setenv("GOCACHE", t.TempDir())
+		usual := os.Getenv("GOCACHE")
+		t.Setenv("GOCACHE", cache)
 		again, same, err := pack(other, manual, target)
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Setenv("GOCACHE", usual)
 		if again != name || !bytes.Equal(same, archive) {
 			t.Errorf("%s: another build from another folder makes %s, with other bytes", name, again)
 		}
