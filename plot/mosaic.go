@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Image is one entry of a [Gallery] or of [Maps].
@@ -364,7 +363,7 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 // drawImage draws img with sharp pixels and a thin frame.
 func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
 	shown := img
-	if raster, ok := c.Canvas.(*vgimg.Canvas); ok {
+	if raster, ok := c.Canvas.(letters); ok {
 		// The renderer would blur enlarged pixels.
 		shown = enlarged(img, int(math.Ceil(at.Size().X.Dots(raster.DPI())/float64(img.Bounds().Dx()))))
 	}

@@ -4,6 +4,10 @@ import (
 	"image"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // The darkest tone is the least value, the brightest the largest, and tones rise with
@@ -65,6 +69,23 @@ func TestEnlarged(t *testing.T) {
 				t.Errorf("pixel %d, %d is %d: want %d", x, y, r>>8, want)
 			}
 		}
+	}
+}
+
+// TestSharpPixels draws two pixels on a PNG: black and white meet within two dots.
+func TestSharpPixels(t *testing.T) {
+	c := vgimg.NewWith(vgimg.UseWH(40, 20), vgimg.UseDPI(144)) // 80 x 40 dots
+	img := image.NewGray(image.Rect(0, 0, 2, 1))
+	img.Pix = []uint8{0, 255}
+	drawImage(draw.New(letters{c}), vg.Rectangle{Max: vg.Point{X: 40, Y: 20}}, img)
+	between := 0
+	for x := 2; x < 78; x++ { // inside the frame
+		if r, _, _, _ := c.Image().At(x, 20).RGBA(); r>>8 > 5 && r>>8 < 250 {
+			between++
+		}
+	}
+	if between > 2 {
+		t.Errorf("%d dots of a row are neither black nor white", between)
 	}
 }
 
