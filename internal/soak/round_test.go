@@ -82,7 +82,10 @@ func (r *round) run() error {
 				args = strings.Fields(r.s.short)
 			}
 		default:
-			if refused++; refused > 3 {
+			if refused++; o.status == 130 { // a signal that it heeded is no refusal
+				refused = 0
+			}
+			if refused > 3 {
 				return errors.New("a dead end: refused again and again")
 			}
 			if args, err = r.next(base, o); err != nil {
