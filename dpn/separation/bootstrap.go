@@ -30,6 +30,8 @@ type bootstrap struct {
 	spread []float64     // estimate of Tr(S_k SSw) of each class, without the part along span
 	crude  []float64     // Tr(S_k SSw) with the samples as the population, for the draws
 
+	few bool // few draws, see Sampling
+
 	plain     float64 // D of the samples
 	estimated float64 // E of the samples, +Inf if undetermined
 }
@@ -50,7 +52,7 @@ func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, 
 		}
 	}
 	dim, classes := sc.dim, len(sc.labels)
-	b := &bootstrap{e: e, sc: sc, z: engine.NewMatrix(sc.set.Len(), dim), first: make([]int, classes+1)}
+	b := &bootstrap{e: e, sc: sc, few: classes > MostQuantileClasses, z: engine.NewMatrix(sc.set.Len(), dim), first: make([]int, classes+1)}
 	for k, n := range sc.counts {
 		b.first[k+1] = b.first[k] + n
 	}
@@ -97,6 +99,23 @@ func (b *bootstrap) outside() engine.Matrix {
 	dim := b.z.Cols
 	out := engine.NewMatrix(b.z.Rows, dim)
 	b.square = make([]float64, b.z.Rows)
+	if b.few && len(b.span) > 0 { // many directions: the products are those of the engine
+		span := engine.NewMatrix(len(b.span)/dim, dim)
+		for i, v := range b.span {
+			span.Data[i] = float32(v)
+		}
+		along := engine.NewMatrix(b.z.Rows, span.Rows)
+		b.e.MatMul(along, b.z, span.T(), false)
+		b.e.MatMul(out, along, span, false)
+		for i := range b.z.Rows {
+			row := out.Row(i)
+			for j, v := range b.z.Row(i) {
+				row[j] = v - row[j]
+			}
+			b.square[i] = dot32(row, row)
+		}
+		return out
+	}
 	parallel.Each(chunkCount(b.z.Rows, rowsPerChunk), b.e.Threads(), func(c int) {
 		t := make([]float64, dim)
 		from, to := chunkBounds(b.z.Rows, rowsPerChunk, c)

@@ -29,7 +29,7 @@ type CurvePoint struct {
 	// number of test images.
 	First Float `json:"first"`
 	// Limit is the median over the subsets of the estimate of D for n → ∞ (see Sampling); NaN
-	// (null) if half of them or more give none.
+	// (null) if half of them or more give none, and with more than MostQuantileClasses classes.
 	Limit Float `json:"limit"`
 }
 

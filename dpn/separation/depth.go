@@ -264,7 +264,16 @@ func setLoadIntervals(out []Load, layers []Layer) {
 			values[i] = append(values[i], s-truth[i])
 		}
 	}
-	tail := (1 - layers[0].Sampling.Confidence) / 2
+	confidence := layers[0].Sampling.Confidence
+	if layers[0].Sampling.few && missing == 0 {
+		for i := range out {
+			bias, half := student(values[i], confidence)
+			limit := estimate[i] - bias
+			out[i].Limit, out[i].CI = Float(limit), []Float{Float(limit - half), Float(limit + half)}
+		}
+		return
+	}
+	tail := (1 - confidence) / 2
 	if float64(missing) > tail*float64(draws) {
 		return
 	}

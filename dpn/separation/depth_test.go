@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"dpnbench/engine"
 	"dpnbench/internal/linalg"
 )
 
@@ -57,6 +58,11 @@ func (c chain) fuzziness() []float64 {
 // The intervals of D and of the loads contain the truth in 93 to 97% of the trials, at every layer. Noise that
 // layers add makes D rise, so the chain is measured from its end to its start.
 func TestDepthCovers(t *testing.T) {
+	t.Run("quantiles", func(t *testing.T) { depthCovers(t, 200, false) })
+	t.Run("few draws", func(t *testing.T) { depthCovers(t, fewDraws, true) })
+}
+
+func depthCovers(t *testing.T, draws int, few bool) {
 	trials, low, high := *coverTrials, 0.93, 0.97
 	if trials == 0 {
 		trials, low, high = 20, 0.75, 1
@@ -64,7 +70,6 @@ func TestDepthCovers(t *testing.T) {
 			trials = 4
 		}
 	}
-	const draws = 200
 	e := newEngine(t)
 	c := chain{classes: 4, dim: 8, gain: []float64{1, 1.2, 0.9, 1}, noise: []float64{0.25, 0.3, 0.25, 0.35}}
 	truth := c.fuzziness()
@@ -77,7 +82,8 @@ func TestDepthCovers(t *testing.T) {
 		for l := last; l >= 0; l-- {
 			layers = append(layers, LayerInput{Name: fmt.Sprint("layer ", l), Input: sets[l]})
 		}
-		d, err := MeasureDepth(context.Background(), layers, Options{Engine: e, Draws: draws, Seed: uint64(trial)}, nil)
+		d, err := MeasureDepth(context.Background(), layers, Options{Engine: e, Draws: draws, Seed: uint64(trial),
+			few: few}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +119,48 @@ func TestDepthCovers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// With many classes the engine computes what is added up number by number with few: both give the same.
+func TestManyClasses(t *testing.T) {
+	e := newEngine(t)
+	classes := newNormalClasses(3, 20, 30, 1.5)
+	s := classes.draw(rand.New(rand.NewPCG(1, 2)), 30)
+	for _, b := range []*bootstrap{bootstrapOf(t, e, s, false), bootstrapOf(t, e, s, true)} {
+		draws, err := b.draw(context.Background(), BootstrapOptions{Draws: 20, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := bootstrapOf(t, e, s, false).draw(context.Background(), BootstrapOptions{Draws: 20, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range want {
+			near(t, "E of a draw", draws[i], v, 1e-4*v)
+		}
+	}
+	many := newNormalClasses(3, MostQuantileClasses+4, 220, 4)
+	got, err := Bootstrap(context.Background(), e, many.draw(rand.New(rand.NewPCG(1, 2)), 30), BootstrapOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := many.fuzziness()
+	t.Logf("D %.1f, limit %.1f, interval %.1f, truth %.1f", got.plain, got.Limit, got.CI, truth)
+	if got.Draws != fewDraws || len(got.CI) != 2 || !(float64(got.CI[0]) <= truth && truth <= float64(got.CI[1])) {
+		t.Errorf("%d draws, interval %v of %v, want %d and %v within", got.Draws, got.CI, got.Limit, fewDraws, truth)
+	}
+}
+
+func bootstrapOf(t *testing.T, e *engine.Engine, in Input, few bool) *bootstrap {
+	t.Helper()
+	b, err := newBootstrap(context.Background(), e, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.few = few; few {
+		b.spread, b.crude = b.spreads(b.outside())
+	}
+	return b
 }
 
 // The interval of rho, and that of the slope of a line, contain the truth in 93 to 97% of 2,000 trials if

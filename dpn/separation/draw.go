@@ -36,7 +36,11 @@ func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, er
 		some := means.Slice(0, draws*classes, 0, dim)
 		b.e.MatMul(along.Slice(0, n, 0, draws*classes), b.z, some.T(), false)
 		parallel.Each(draws, b.e.Threads(), func(s int) {
-			list[s].scatter(b, along.Slice(0, n, s*classes, (s+1)*classes))
+			if along := along.Slice(0, n, s*classes, (s+1)*classes); b.few {
+				list[s].scatterWide(b, along, means.Slice(s*classes, (s+1)*classes, 0, dim))
+			} else {
+				list[s].scatter(b, along)
+			}
 			f(s, list[s])
 		})
 	}
@@ -166,6 +170,45 @@ func (d *draw) scatter(b *bootstrap, along engine.Matrix) {
 				m[y*classes+x] = m[x*classes+y]
 			}
 		}
+	}
+}
+
+// scatterWide is scatter for many classes: the products are those of the engine, and means holds M in float32.
+func (d *draw) scatterWide(b *bootstrap, along, means engine.Matrix) {
+	dim, classes := b.z.Cols, len(b.sc.labels)
+	d.h, d.sharp = make([]float64, classes*classes), make([]float64, classes*classes)
+	rows := engine.NewMatrix(along.Rows, classes)
+	shift, t := engine.NewMatrix(classes, dim), engine.NewMatrix(classes, classes)
+	own := engine.NewMatrix(classes, classes)
+	for i, v := range d.shift {
+		shift.Data[i] = float32(v)
+	}
+	b.e.MatMul(t, shift, means.T(), false)
+	for _, of := range []struct {
+		to   []float64
+		less float64 // what the divisor is below n_k
+	}{{d.h, 0}, {d.sharp, 1}} {
+		for k, p := range b.sc.weights {
+			n := float64(b.sc.counts[k])
+			for i := b.first[k]; i < b.first[k+1]; i++ {
+				w := float32(math.Sqrt(p * float64(1+d.weights[i]) / (n - of.less)))
+				for x, v := range along.Row(i) {
+					rows.Row(i)[x] = w * v
+				}
+			}
+		}
+		b.products(own, rows)
+		linalg.Axpy(1, linalg.Widen(own.Data), of.to)
+		scaled := engine.NewMatrix(classes, classes)
+		for k, p := range b.sc.weights {
+			n := float64(b.sc.counts[k])
+			w := float32(math.Sqrt(p * n / (n - of.less)))
+			for x, v := range t.Row(k) {
+				scaled.Row(k)[x] = w * v
+			}
+		}
+		b.products(own, scaled)
+		linalg.Axpy(-1, linalg.Widen(own.Data), of.to)
 	}
 }
 

@@ -19,8 +19,8 @@ type Options struct {
 
 	// Engine computes the products of features that Draws, Subsets, Spread, Probe and CKA need; nil without them.
 	Engine *engine.Engine
-	// Draws is the number of bootstrap draws for the interval of D (0: none), Seed their seed. There is
-	// no interval where a class has only one sample, or with more than MostIntervalClasses classes.
+	// Draws is the number of bootstrap draws for the interval of D (0: none; at most 32 with more than
+	// MostQuantileClasses classes), Seed their seed. There is no interval where a class has only one sample.
 	Draws int
 	Seed  uint64
 	// Subsets of each size, for the curves of D over the number of samples of MeasureDepth (0: none).
@@ -32,15 +32,11 @@ type Options struct {
 	// Classifier, unless nil, is the linear classifier that reads the layer, for Layer.Duality.
 	Classifier *Classifier
 
-	heldRows int // the most samples in memory, of Draws, Subsets and Probe (0: as many as bootstrapFloats allows)
+	few      bool // see BootstrapOptions
+	heldRows int  // the most samples in memory, of Draws, Subsets and Probe (0: as many as bootstrapFloats allows)
 }
 
-// MostIntervalClasses is the largest number of classes with intervals: a draw takes time with its cube.
-const MostIntervalClasses = 200
-
-func (o Options) bootstraps(l Layer) bool {
-	return o.Draws > 0 && l.smallestClass() > 1 && l.Classes <= MostIntervalClasses
-}
+func (o Options) bootstraps(l Layer) bool { return o.Draws > 0 && l.smallestClass() > 1 }
 
 // AllComponents requests every principal component that can have a variance above 0: min(d, n-1) of
 // them. It costs about n d^2 operations.
@@ -147,7 +143,8 @@ func Measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 
 // interval sets the interval of D.
 func (l *Layer) interval(ctx context.Context, s Samples, o Options) error {
-	b, err := Bootstrap(ctx, o.Engine, s, BootstrapOptions{Draws: o.Draws, Seed: o.Seed, rows: o.heldRows})
+	b, err := Bootstrap(ctx, o.Engine, s, BootstrapOptions{Draws: o.Draws, Seed: o.Seed, rows: o.heldRows,
+		few: o.few})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/stat"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Sampling is the sampling error of the separation fuzziness: an estimate of D for n → ∞ samples of
@@ -45,6 +47,10 @@ import (
 // The interval is the basic bootstrap interval of log D: the same formula with quantiles of the
 // draws instead of their median, so it contains Limit.
 //
+// A draw takes time with the cube of the number of classes. With more than MostQuantileClasses there are
+// at most 32 draws, too few for quantiles: log E is taken as normal, the bias is that of the mean of
+// the draws, and the interval is Student's with their standard deviation.
+//
 // A direction whose eigenvalue lies within two standard errors of zero is undetermined. The
 // standard error of sqrt(lambda_j) is sqrt(s_j/n), where s_j is the variance within classes along
 // the direction. So a direction is undetermined if its contribution to D, s_j/lambda_j, exceeds
@@ -69,6 +75,7 @@ type Sampling struct {
 
 	draws            []float64 // the estimate E of each draw, +Inf if undetermined
 	estimated, plain float64   // E of the samples, and their D
+	few              bool      // few draws
 }
 
 // BootstrapOptions holds the settings of Bootstrap. The zero value is ready to use.
@@ -77,7 +84,8 @@ type BootstrapOptions struct {
 	Seed       uint64  // of the draws
 	Confidence float64 // level of the interval (0: 0.95)
 
-	rows int // the most samples to draw from (0: as many as bootstrapFloats allows)
+	rows int  // the most samples to draw from (0: as many as bootstrapFloats allows)
+	few  bool // as with more than MostQuantileClasses
 }
 
 func (o *BootstrapOptions) check() error {
@@ -115,18 +123,25 @@ func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptio
 	if err != nil {
 		return nil, err
 	}
+	if b.few = b.few || o.few; b.few {
+		o.Draws = min(o.Draws, fewDraws)
+	}
 	draws, err := b.draw(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	out := &Sampling{Confidence: o.Confidence, Draws: o.Draws, Seed: o.Seed, Samples: b.z.Rows,
 		draws: slices.Clone(draws), estimated: b.estimated, plain: b.plain}
-	out.Limit = Float(b.limit(draws))
 	for _, d := range draws {
 		if math.IsInf(d, 1) {
 			out.Undetermined++
 		}
 	}
+	if out.few = b.few; b.few {
+		b.setFew(out)
+		return out, nil
+	}
+	out.Limit = Float(b.limit(draws))
 	if !out.Limit.IsFinite() {
 		return out, nil
 	}
@@ -139,11 +154,56 @@ func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptio
 	return out, nil
 }
 
+// MostQuantileClasses is the largest number of classes with quantiles of draws (see Sampling), and fewDraws the
+// largest number of draws with more.
+const (
+	MostQuantileClasses = 200
+	fewDraws            = 32
+)
+
+// setFew sets Limit and CI from few draws.
+func (b *bootstrap) setFew(s *Sampling) {
+	s.Limit = Float(math.NaN())
+	var logs []float64
+	for _, d := range s.draws {
+		if v := math.Log(d); Float(v).IsFinite() {
+			logs = append(logs, v)
+		}
+	}
+	if len(logs) <= s.Draws/2 || !Float(math.Log(b.estimated)).IsFinite() {
+		return
+	}
+	middle := math.Log(b.estimated) + math.Log(b.plain)
+	limit, half := student(logs, s.Confidence)
+	s.Limit = Float(math.Exp(middle - limit))
+	s.CI = []Float{Float(math.Exp(middle - limit - half)), Float(math.Exp(middle - limit + half))}
+	if s.Undetermined > 0 {
+		s.CI[1] = Float(math.Inf(1))
+	}
+}
+
+// student returns the mean of draws, and half of Student's interval of a normal value with their standard deviation.
+func student(draws []float64, confidence float64) (mean, half float64) {
+	mean, std := moments(draws)
+	n := float64(len(draws))
+	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
+	return mean, t * std * math.Sqrt(n/(n-1))
+}
+
 // bootstrapFloats is the largest number of features that a bootstrap holds in memory (twice).
 const bootstrapFloats = 1 << 27
 
 // bootstrapRows is the number of samples that this allows.
 func bootstrapRows(width int) int { return max(2, bootstrapFloats/width) }
+
+// classCount returns the number of classes present.
+func classCount(labels []int) int {
+	seen := map[int]bool{}
+	for _, l := range labels {
+		seen[l] = true
+	}
+	return len(seen)
+}
 
 // stratified returns all samples or, if they are more than most, evenly spaced ones of every class, at
 // least two of each.
@@ -173,8 +233,11 @@ func (s Samples) stratified(most int) Samples {
 const limitDraws = 2 * drawsAtOnce
 
 // estimateLimit returns Sampling.Limit, computed from only 32 draws from at most rows samples (0: as many as
-// bootstrapFloats allows). It is NaN if that is undetermined.
+// bootstrapFloats allows). It is NaN if that is undetermined, or there are more than MostQuantileClasses.
 func estimateLimit(ctx context.Context, e *engine.Engine, s Samples, rows int) (float64, error) {
+	if classCount(s.Labels) > MostQuantileClasses {
+		return math.NaN(), nil
+	}
 	b, err := newBootstrap(ctx, e, s.stratified(cmp.Or(rows, bootstrapRows(s.Width()))))
 	if err != nil {
 		return 0, err
