@@ -187,7 +187,8 @@ func TestTrainingResumes(t *testing.T) {
 		}
 		got, err := run(context.Background(), p)
 		if c.fails {
-			if err == nil || !strings.Contains(err.Error(), state) {
+			var of *StateError
+			if !errors.As(err, &of) || of.Dir != dir || !strings.Contains(err.Error(), state) {
 				t.Errorf("a damaged state: error %v, want one about %s", err, state)
 			}
 			continue

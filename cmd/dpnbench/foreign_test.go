@@ -10,6 +10,8 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
+
+	"github.com/spf13/pflag"
 )
 
 // TestForeignText has names and texts with control characters in every kind of input: none may
@@ -118,6 +120,18 @@ func TestHint(t *testing.T) {
 	r := &training{app: &app{}, out: "r", every: 20, minutes: 0.5}
 	if got, want := r.again(),
 		"dpnbench train --out r --resume --checkpoint-every 20 --checkpoint-minutes 0.5"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	flags := pflag.NewFlagSet("reproduce", pflag.ContinueOnError)
+	flags.Bool("quiet", false, "")
+	flags.Bool("verbose", false, "")
+	flags.Int("seeds", 3, "")
+	if err := flags.Parse([]string{"--quiet=false", "--verbose", "--seeds=2"}); err != nil {
+		t.Fatal(err)
+	}
+	p := &reproduction{what: "poster", flags: flags}
+	if got, want := p.command("--resume"),
+		"dpnbench reproduce poster --quiet=false --seeds 2 --verbose --resume"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
