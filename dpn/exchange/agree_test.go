@@ -21,6 +21,7 @@ const tolerance = 1e-4
 var (
 	modelFiles = flag.String("models", "", "model `FILES`, comma-separated, for TestTrained")
 	images     = flag.String("data", "mnist", "images for TestTrained: mnist, digits or a folder")
+	firstTest  = flag.Int("first", 0, "the first `N` test images only, for networks that are slow in PyTorch; 0: all")
 )
 
 // network is an exported model, and images to compare it on.
@@ -189,7 +190,7 @@ func TestTrained(t *testing.T) {
 		t.Skip("without -models: by hand, on trained models")
 	}
 	e := newEngine(t)
-	d, err := source.Open(*images, source.Options{TestOnly: true, Seed: 1})
+	d, err := source.Open(*images, source.Options{TestOnly: true, Seed: 1, TestSize: *firstTest})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, 
 		}
 	}
 	dim, classes := sc.dim, len(sc.labels)
-	b := &bootstrap{e: e, sc: sc, few: classes > MostQuantileClasses, z: engine.NewMatrix(sc.set.Len(), dim), first: make([]int, classes+1)}
+	b := &bootstrap{e: e, sc: sc, few: classes > MostQuantileClasses,
+		z: engine.NewMatrix(sc.set.Len(), dim), first: make([]int, classes+1)}
 	for k, n := range sc.counts {
 		b.first[k+1] = b.first[k] + n
 	}

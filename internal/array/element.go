@@ -95,18 +95,12 @@ func each(size int, number func(b []byte) float64) func(dst []float64, b []byte)
 
 // half returns the value of a float16 of IEEE 754.
 func half(h uint16) float64 {
-	sign, exponent, fraction := 1.0, int(h>>10)&31, float64(h&1023)
-	if h>>15 == 1 {
-		sign = -1
-	}
+	sign, exponent, fraction := uint32(h&0x8000)<<16, uint32(h>>10)&31, uint32(h&1023)
 	switch exponent {
 	case 0:
-		return sign * math.Ldexp(fraction, -24)
+		return math.Copysign(float64(fraction)*0x1p-24, float64(math.Float32frombits(sign|0x3f800000)))
 	case 31:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
+		exponent += 112 // infinite or NaN in float32, too
 	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
+	return float64(math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13))
 }
