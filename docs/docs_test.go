@@ -251,7 +251,7 @@ func TestCommands(t *testing.T) {
 			if sub == "bench" && len(args) > 1 && args[1] == "compare" {
 				sub = "bench compare"
 			} else if sub == "data" && len(args) > 1 {
-				sub = "data fetch"
+				sub = "data " + args[1]
 			}
 			for i, a := range args {
 				m := flagName.FindStringSubmatch(a)

@@ -87,6 +87,13 @@ type Config struct {
 	TrainSize int    `toml:"train-size" json:"train_size"`
 	TestSize  int    `toml:"test-size" json:"test_size"`
 	DataSeed  uint64 `toml:"data-seed" json:"data_seed"`
+
+	// How its files are read (package dataset/source), for the record.
+	Format    string  `toml:"format" json:"format"`         // empty: by names and content
+	Label     string  `toml:"label" json:"label"`           // column of the labels
+	TestShare float64 `toml:"test-share" json:"test_share"` // of the samples become test samples
+	Size      string  `toml:"size" json:"size"`             // of images, such as 28x28; empty: their own
+	Channels  string  `toml:"channels" json:"channels"`     // of images: grey, rgb, or empty for their own
 }
 
 // SettingError says what is wrong with a setting.
@@ -162,6 +169,7 @@ func (c Config) Validate() error {
 		between("test-size", c.TestSize, 0, math.MaxInt32),
 		seed("seed", c.Seed),
 		seed("data-seed", c.DataSeed),
+		c.CheckReading(),
 	}
 	if c.Extractor != "identity" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))

@@ -49,7 +49,7 @@ func originOf(name string, data *dataset.Data) origin {
 
 // relativeData says whether a data set is a folder of a relative name.
 func relativeData(name string) bool {
-	return name != "" && name != "digits" && name != "mnist" && !filepath.IsAbs(name)
+	return name != "" && name != "digits" && name != "mnist" && name != "fashion-mnist" && !filepath.IsAbs(name)
 }
 
 // prefixHashes hashes images and labels of the first 1, 2, 4, ... and of all images, as a list of

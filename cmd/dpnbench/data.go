@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	"dpnbench/dataset/fetch"
 	"dpnbench/dataset/source"
@@ -14,47 +16,71 @@ import (
 	"github.com/spf13/cobra"
 )
 
+const dataHelp = `Look at, convert and download data sets. WHAT names one everywhere, as in --data:
+
+  digits                 the built-in digits, which need no download
+  mnist, fashion-mnist   what "data fetch" downloads
+  FOLDER                 IDX files; NPY files such as x_train.npy; train.csv and test.csv; Parquet
+                         files; CIFAR-10 or CIFAR-100 batches; or images: train/CLASS/*.png and
+                         test/CLASS/*.png, or CLASS/*.png with --test-share
+  FOLDER/BEGINNING       only the IDX files in the folder whose names begin so
+  FILE                   .npz, .safetensors, .csv, .tsv, .parquet (also .csv.gz); images or features
+                         without labels: an IDX file, .npy, or an image
+  FILE,FILE              .csv or .parquet: training and test samples; .npy: samples and labels
+
+docs/data.md says what each format may hold.`
+
 func dataCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
-		Short: "Download data sets",
-		Long: `Download data sets; the only one so far is MNIST. The built-in digits need no download, and
---data accepts a folder with your own IDX files.`,
-		Example: `  dpnbench data fetch mnist
-  dpnbench train --data mnist`,
+		Short: "Look at, convert and download data sets",
+		Long:  dataHelp,
+		Example: `  dpnbench data info iris.csv
+  dpnbench data fetch fashion-mnist
+  dpnbench train --data fashion-mnist`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("data: no subcommand %q, expected fetch", args[0])
+				return fmt.Errorf("data: no subcommand %q, expected info, convert or fetch", args[0])
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	var out string
-	var mirrors []string
-	command := &cobra.Command{
-		Use:   "fetch mnist",
-		Short: "Download MNIST",
-		Long: `Download the four files of MNIST, verify their SHA-256 and put them where "--data mnist" searches
-for them: the user's cache directory, or the folder of --out. An interrupted download is resumed.`,
-		Example: `  dpnbench data fetch mnist
-  dpnbench data fetch mnist --out mnist    # then: --data mnist/ or DPN_DATA=mnist`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] != "mnist" {
-				return fmt.Errorf("data fetch: expected one name, mnist")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return a.fetch(c.Context(), out, mirrors) },
-	}
-	command.Flags().StringVar(&out, "out", "", "`FOLDER` for the files (default: the user's cache directory)")
-	command.Flags().StringArrayVar(&mirrors, "mirror", nil,
-		"`URL` of a folder with the files, instead of the usual mirrors (repeatable)")
-	c.AddCommand(command)
+	c.AddCommand(infoDataCommand(a), convertCommand(a), fetchCommand(a))
 	return c
 }
 
-func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
+func fetchCommand(a *app) *cobra.Command {
+	var out string
+	var mirrors []string
+	names := strings.Join(source.Named(), "|")
+	c := &cobra.Command{
+		Use:   "fetch " + names,
+		Short: "Download MNIST or Fashion-MNIST",
+		Long: `Download the four files of MNIST or Fashion-MNIST, verify the SHA-256 of what they hold, and put
+them where --data searches for them: a folder of their name in the user's cache directory, or the
+folder of --out. An interrupted download is resumed.`,
+		Example: `  dpnbench data fetch mnist
+  dpnbench data fetch fashion-mnist
+  dpnbench data fetch mnist --out mnist    # then: --data mnist/ or DPN_DATA=mnist`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(source.Named(), args[0]) {
+				return fmt.Errorf("data fetch: expected one name, %s", strings.Join(source.Named(), " or "))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.fetch(c.Context(), args[0], out, mirrors)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "`FOLDER` for the files (default: the user's cache directory)")
+	c.Flags().StringArrayVar(&mirrors, "mirror", nil,
+		"`URL` of a folder with the files, instead of the usual mirrors (repeatable)")
+	return c
+}
+
+func (a *app) fetch(ctx context.Context, name, out string, mirrors []string) error {
+	wanted, usual := fetch.Named(name)
 	for _, m := range mirrors {
 		if u, err := url.Parse(m); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("--mirror %s: expected an address that starts with http:// or https://",
@@ -62,7 +88,7 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 		}
 	}
 	if out == "" {
-		dir, err := source.MNISTDir()
+		dir, err := source.CacheDir(name)
 		if err != nil {
 			return err
 		}
@@ -81,20 +107,24 @@ func (a *app) fetch(ctx context.Context, out string, mirrors []string) error {
 		return fmt.Errorf("--out %s: %w", out, reason(err))
 	}
 	bars := map[string]*progressbar.ProgressBar{}
-	err := fetch.Files(ctx, out, fetch.Options{Mirrors: mirrors, Progress: func(name string, done, total int64) {
+	if mirrors == nil {
+		mirrors = usual
+	}
+	progress := func(name string, done, total int64) {
 		b, ok := bars[name]
 		if !ok {
 			b = a.bar(int(total), name)
 			bars[name] = b
 		}
 		set(b, int(done))
-	}})
+	}
+	err := fetch.Files(ctx, out, fetch.Options{Files: wanted, Mirrors: mirrors, Progress: progress})
 	for _, b := range bars {
 		finish(b)
 	}
 	if err != nil {
 		return err
 	}
-	a.printf("MNIST is in %s\n", out)
+	a.printf("%s is in %s\n", source.Title(name), out)
 	return a.writeJSON(map[string]string{"folder": out})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"dpnbench/dataset"
@@ -25,6 +26,7 @@ type dataFlags struct {
 	valData             string // where the validation images of the model are now
 	trainSize, testSize int
 	seed                uint64
+	reading             dpn.Config // only how files are read
 }
 
 // add adds the flags; with train also those that only training uses.
@@ -32,14 +34,49 @@ func (d *dataFlags) add(c *cobra.Command, train bool) {
 	f := c.Flags()
 	if train {
 		f.StringVar(&d.data, "data", "",
-			"`WHAT` to use: digits (built in, the default), mnist, or a folder with IDX files")
+			"`WHAT` to use: digits (built in, the default), mnist, fashion-mnist, or a file or folder (see data)")
 		f.IntVar(&d.trainSize, "train-size", 0, "the first `N` training images (digits: draw N); 0: all")
 	} else {
 		f.StringVar(&d.data, "data", "",
-			"`WHAT` to use: digits, mnist, or a folder with IDX files (default: the model's training data)")
+			"`WHAT` to use: digits, mnist, fashion-mnist, or a file or folder (default: the model's training data)")
 	}
 	f.IntVar(&d.testSize, "test-size", 0, "the first `N` test images (digits: draw N); 0: all")
-	f.Uint64Var(&d.seed, "data-seed", 1, "`SEED` of the built-in digits")
+	f.Uint64Var(&d.seed, "data-seed", 1, "`SEED` of the built-in digits, and of --test-share")
+	d.addReading(f)
+}
+
+// addReading adds the flags that say how files are read.
+func (d *dataFlags) addReading(f *pflag.FlagSet) {
+	r := &d.reading
+	f.StringVar(&r.Format, "format", "", "`FORMAT` of the data: "+strings.Join(source.Formats(), ", ")+
+		" (default: by names and content)")
+	f.StringVar(&r.Label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1, or none "+
+		"(default: the one called label, class, target or y, or else the last)")
+	f.Float64Var(&r.TestShare, "test-share", 0,
+		"take this `FRACTION` of each class as test samples, drawn by --data-seed")
+	f.StringVar(&r.Size, "size", "", "scale images to `ROWSxCOLUMNS` pixels, such as 28x28; rows of a table that "+
+		"have as many levels become images")
+	f.StringVar(&r.Channels, "channels", "", "`KIND` of images: grey or rgb (default: grey if all are)")
+}
+
+// options returns how files are read.
+func (d *dataFlags) options() (source.Options, error) {
+	opt := source.Options{TrainSize: d.trainSize, TestSize: d.testSize, Seed: d.seed}
+	return opt, addReading(&opt, d.reading)
+}
+
+// addReading sets how files are read.
+func addReading(opt *source.Options, c dpn.Config) error {
+	if err := c.CheckReading(); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	if c.Format != "" && !slices.Contains(source.Formats(), c.Format) {
+		return fmt.Errorf("--format %q: expected one of %s", c.Format, strings.Join(source.Formats(), ", "))
+	}
+	opt.Format, opt.Label, opt.TestShare = c.Format, c.Label, c.TestShare
+	opt.Rows, opt.Cols = c.Sides()
+	opt.Channels = map[string]int{"grey": 1, "rgb": 3}[c.Channels]
+	return nil
 }
 
 // addValidation adds the flag for validation images that are not where they were.
@@ -60,6 +97,8 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 			if !flags.Changed("test-size") {
 				c.TestSize = 0
 			}
+			r := d.reading // and so was how they are read
+			c.Format, c.Label, c.TestShare, c.Size, c.Channels = r.Format, r.Label, r.TestShare, r.Size, r.Channels
 		case "train-size":
 			c.TrainSize = d.trainSize
 		case "test-size":
@@ -70,15 +109,29 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 			if d.valData != "" { // in train it is a setting
 				c.ValData = d.valData
 			}
+		case "format":
+			c.Format = d.reading.Format
+		case "label":
+			c.Label = d.reading.Label
+		case "test-share":
+			c.TestShare = d.reading.TestShare
+		case "size":
+			c.Size = d.reading.Size
+		case "channels":
+			c.Channels = d.reading.Channels
 		}
 	})
 }
 
-// openData opens the images that the settings name, the training images only with train.
-func openData(ctx context.Context, c dpn.Config, train bool) (*dataset.Data, error) {
-	data, err := source.OpenContext(ctx, c.Data, source.Options{
-		TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
-		Memory: sysinfo.AvailableMemory()})
+// openData opens the samples that the settings name, the training samples only with train. Labels are numbered by the
+// classes, if there are any.
+func openData(ctx context.Context, c dpn.Config, train bool, classes []string) (*dataset.Data, error) {
+	opt := source.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
+		Memory: sysinfo.AvailableMemory(), Classes: classes}
+	if err := addReading(&opt, c); err != nil {
+		return nil, err
+	}
+	data, err := source.OpenContext(ctx, c.Data, opt)
 	var size *source.SizeError
 	if errors.As(err, &size) {
 		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
@@ -121,7 +174,7 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	d.settle(flags, &m.Config)
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
-	if data, err = openData(ctx, c, train); err != nil {
+	if data, err = openData(ctx, c, train, m.Classes); err != nil {
 		if !flags.Changed("data") && ctx.Err() == nil && len(m.Assumed) == 0 {
 			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other images by --data", err,
 				m.Config.Data, path)
@@ -141,8 +194,12 @@ func openValidation(ctx context.Context, m *dpn.Model) (*dataset.Set, error) {
 	if c.ValData == "" {
 		return nil, nil
 	}
-	s, err := source.OpenTraining(ctx, c.ValData, source.Options{Seed: c.DataSeed,
-		Memory: sysinfo.AvailableMemory()})
+	opt := source.Options{Seed: c.DataSeed, Memory: sysinfo.AvailableMemory(), Classes: m.Classes}
+	c.Format = "" // of --data
+	if err := addReading(&opt, c); err != nil {
+		return nil, err
+	}
+	s, err := source.OpenTraining(ctx, c.ValData, opt)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -184,10 +241,16 @@ func nearModel(name, folder string, flags *pflag.FlagSet) string {
 	if folder == "" || flags.Changed("data") {
 		return name
 	}
-	if _, err := os.Stat(name); err == nil {
-		return name
+	there := func(name string) bool {
+		first, _, _ := strings.Cut(name, ",") // of a pair of files
+		for _, path := range []string{name, first} {
+			if _, err := os.Stat(path); err == nil {
+				return true
+			}
+		}
+		return false
 	}
-	if _, err := os.Stat(folder); err != nil {
+	if there(name) || !there(folder) {
 		return name
 	}
 	return folder

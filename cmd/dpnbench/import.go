@@ -56,7 +56,7 @@ func importCommand(a *app) *cobra.Command {
 	f.BoolVar(&i.reference.LayerNorm, "layer-norm", p.LayerNorm, "features are normalised (LayerNorm)")
 	f.Float64Var(&i.mean, "mean", float64(p.Norm.Mean[0]), "`MEAN` that is subtracted from grey levels")
 	f.Float64Var(&i.std, "std", float64(p.Norm.Std[0]), "standard `DEVIATION` by which they are divided")
-	f.StringVar(&i.data, "data", "mnist", "`NAME` of the images: digits, mnist or a folder with IDX files")
+	f.StringVar(&i.data, "data", "mnist", "`NAME` of the images: digits, mnist, or a file or folder")
 	return c
 }
 

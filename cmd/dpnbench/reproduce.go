@@ -131,7 +131,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	defer e.Close()
-	data, err := openData(ctx, c, true)
+	data, err := openData(ctx, c, true, nil)
 	if err != nil {
 		return err
 	}

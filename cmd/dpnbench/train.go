@@ -175,7 +175,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if v := c.ValData; v != "" && v != "digits" && v != "mnist" { // found again from any folder
+	if v := c.ValData; v != "" && v != "digits" && !slices.Contains(source.Named(), v) { // found again from any folder
 		if c.ValData, err = filepath.Abs(v); err != nil {
 			return fmt.Errorf("--val-data %s: %w", v, err)
 		}
@@ -199,7 +199,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if t.resume {
 		named.Data = nearModel(c.Data, t.dataNear, flags)
 	}
-	data, err := openData(ctx, named, true)
+	data, err := openData(ctx, named, true, nil)
 	if err != nil {
 		return err
 	}

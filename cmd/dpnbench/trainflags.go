@@ -125,8 +125,8 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Patience, "patience", "stop after `N` epochs without a lower validation loss; 0: never"},
 		{&c.ValSize, "val-size", "keep `N` training images for validation, the same share of every class, drawn by " +
 			"--seed; -1: 10%"},
-		{&c.ValData, "val-data", "validate on the training images of `WHAT` (digits, mnist, or a folder with IDX " +
-			"files; without training images there, its test images), and train on all of --data"},
+		{&c.ValData, "val-data", "validate on the training images of `WHAT` (as --data; " +
+			"without training samples there, its test samples), and train on all of --data"},
 		{&c.Seed, "seed", "`SEED` of all random numbers of training"},
 	} {
 		switch v := s.value.(type) {

@@ -62,7 +62,7 @@ func uncertaintyCommand(a *app) *cobra.Command {
 	u.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&u.oodData, "ood-data", "",
-		"`WHAT` to use as the other source: digits, mnist, or a folder with IDX files")
+		"`WHAT` to use as the other source: digits, mnist, fashion-mnist, or a file or folder")
 	f.Uint64Var(&u.seed, "seed", 1, "random `SEED` of the noise")
 	f.StringVar(&u.out, "out", "", "`FOLDER` for page, numbers and figures")
 	return c
@@ -169,8 +169,8 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	case "digits":
 		name = "digits"
 		opt.TrainSize, opt.TestSize = mostOther, most
-	case "mnist":
-		name = "mnist"
+	case "mnist", "fashion-mnist":
+		name = u.oodData
 	}
 	d, err := source.OpenContext(ctx, u.oodData, opt)
 	if ctx.Err() != nil {

@@ -83,10 +83,16 @@ func (u *usage) flag(path []string, f *pflag.Flag) {
 			path = with(path, "table1")
 		case "fetch":
 			path = with(path, "mnist")
+		case "convert":
+			path = with(path, "digits")
 		case "compare":
 			path = with(path, "a", "b")
 		case "import":
 			path = with(path, "a")
+		case "info":
+			if n > 1 { // data info
+				path = with(path, "digits")
+			}
 		}
 	}
 	for _, v := range wrongValues[f.Value.Type()] {

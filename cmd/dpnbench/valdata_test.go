@@ -30,7 +30,7 @@ func TestValData(t *testing.T) {
 	train := with(append([]string{"train"}, small...), "--data", "data", "--out", "run")
 	fails(t, with(train, "--val-data", "elsewhere"), "--val-data", "elsewhere: these are training images")
 	fails(t, with(train, "--val-data", "digits"), "--val-data digits: images of 28 x 28 grey, the model expects 4 x 4 grey")
-	fails(t, with(train, "--val-data", "none"), "--val-data", "none: neither")
+	fails(t, with(train, "--val-data", "none"), "--val-data", "no file or folder")
 	fails(t, with(train, "--val-data", "val", "--val-size", "12"), "--val-size 12: expected -1 with val-data")
 
 	text, errs, status := dpnbench(t, with(train, "--val-data", "val", "--max-updates", "8")...)
@@ -62,7 +62,7 @@ func TestValData(t *testing.T) {
 	if err := os.Rename("val", "moved"); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, eval, "validation images of the model, "+filepath.Join(dir, "val"), "neither", "--val-data")
+	fails(t, eval, "validation images of the model, "+filepath.Join(dir, "val"), "no file or folder", "--val-data")
 	fails(t, with(eval, "--val-data", "none"), "--val-data none", "neither")
 	succeed(t, with(eval, "--val-data", "moved", "--json", "eval.json")...)
 	if load(t, "eval.json", &kept); kept.Samples != 120 || kept.Loss != r.Validation.Loss {

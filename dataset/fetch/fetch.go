@@ -1,11 +1,13 @@
-// Package fetch downloads data sets: MNIST, or any files of known size and SHA-256, from the
-// first mirror that delivers them. Interrupted downloads resume.
+// Package fetch downloads data sets: MNIST, Fashion-MNIST, or any files of known size and SHA-256, from
+// the first mirror that delivers them. Interrupted downloads resume.
 //
 //	files := []fetch.File{{Name: "a.csv", Size: 8, SHA256: sum}} // nil: those of MNIST
 //	err = fetch.Files(ctx, dir, fetch.Options{Files: files, Mirrors: mirrors})
 package fetch
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,7 +31,11 @@ import (
 type File struct {
 	Name   string // appended to each mirror's address, and in the folder
 	Size   int64  // bytes
-	SHA256 string // in hexadecimal
+	SHA256 string // in hexadecimal; may be empty with Content
+
+	// Content, if set, is the SHA-256 of what the file holds once gzip has unpacked it, or of a file that is not
+	// packed: any such file counts, whatever its size.
+	Content string
 }
 
 // Options says what Files downloads, and from where. The zero value is
@@ -47,16 +53,45 @@ type Options struct {
 
 // mnistFiles are MNIST's files as LeCun, Cortes and Burges published them.
 var mnistFiles = []File{
-	{"train-images-idx3-ubyte.gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
-	{"train-labels-idx1-ubyte.gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
-	{"t10k-images-idx3-ubyte.gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
-	{"t10k-labels-idx1-ubyte.gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
+	{"train-images-idx3-ubyte.gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+		"ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
+	{"train-labels-idx1-ubyte.gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+		"65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
+	{"t10k-images-idx3-ubyte.gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+		"0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
+	{"t10k-labels-idx1-ubyte.gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+		"ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"},
 }
 
 var mnistMirrors = []string{
 	"https://storage.googleapis.com/cvdf-datasets/mnist/",
 	"https://ossci-datasets.s3.amazonaws.com/mnist/",
 	"http://yann.lecun.com/exdb/mnist/",
+}
+
+// fashionFiles are those of Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017), which mirrors have compressed anew.
+var fashionFiles = []File{
+	{"train-images-idx3-ubyte.gz", 26421880, "", "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},
+	{"train-labels-idx1-ubyte.gz", 29515, "", "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"},
+	{"t10k-images-idx3-ubyte.gz", 4422102, "", "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"},
+	{"t10k-labels-idx1-ubyte.gz", 5148, "", "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"},
+}
+
+var fashionMirrors = []string{
+	"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+	"https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+	"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+}
+
+// Named returns the files and usual mirrors of "mnist" or "fashion-mnist"; none of another name.
+func Named(name string) (files []File, mirrors []string) {
+	switch name {
+	case "mnist":
+		return mnistFiles, mnistMirrors
+	case "fashion-mnist":
+		return fashionFiles, fashionMirrors
+	}
+	return nil, nil
 }
 
 // Error reports that no mirror delivered a file, with the reason for each.
@@ -365,7 +400,7 @@ func (d *download) accept(resp *http.Response, have int64) (start int64, again b
 		var total string
 		r := resp.Header.Get("Content-Range")
 		n, _ := fmt.Sscanf(r, "bytes %d-%d/%s", &from, &to, &total)
-		if n != 3 || from != have || total != "*" && total != fmt.Sprint(d.file.Size) {
+		if n != 3 || from != have || total != "*" && total != fmt.Sprint(d.file.Size) && d.file.Content == "" {
 			return 0, true, d.discardFor(fmt.Errorf("sent range %q, expected bytes %d on of %d", r, have, d.file.Size))
 		}
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
@@ -374,7 +409,9 @@ func (d *download) accept(resp *http.Response, have int64) (start int64, again b
 		return 0, false, errors.New(strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ",
 			http.StatusText(resp.StatusCode))))
 	}
-	if n := resp.ContentLength; n >= 0 && have+n != d.file.Size {
+	if n := resp.ContentLength; n > 0 && d.file.Content != "" && have+n <= mostPacked {
+		d.file.Size = have + n // compressed in another way
+	} else if n >= 0 && have+n != d.file.Size {
 		return 0, false, fmt.Errorf("offers %d bytes, expected %d", have+n, d.file.Size)
 	}
 	return have, false, nil
@@ -480,8 +517,8 @@ func (d *download) verify(path string) error {
 	if !info.Mode().IsRegular() {
 		return inTheWay(path)
 	}
-	if info.Size() != d.file.Size {
-		return fmt.Errorf("%d bytes, expected %d", info.Size(), d.file.Size)
+	if size := info.Size(); size != d.file.Size && (d.file.Content == "" || size > mostContent) {
+		return fmt.Errorf("%d bytes, expected %d", size, d.file.Size)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -492,8 +529,35 @@ func (d *download) verify(path string) error {
 	if _, err := io.Copy(h, f); err != nil {
 		return localError{err}
 	}
-	if sum := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(sum, d.file.SHA256) {
-		return fmt.Errorf("wrong content: SHA-256 %s, expected %s", sum, d.file.SHA256)
+	sum := hex.EncodeToString(h.Sum(nil))
+	switch want := d.file; {
+	case want.SHA256 != "" && strings.EqualFold(sum, want.SHA256),
+		want.Content != "" && strings.EqualFold(sum, want.Content):
+		return nil
+	case want.Content != "":
+		return d.verifyContent(f)
+	}
+	return fmt.Errorf("wrong content: SHA-256 %s, expected %s", sum, d.file.SHA256)
+}
+
+// The most bytes of a file with known content, packed and not.
+const mostPacked, mostContent = 1 << 30, 1 << 30
+
+// verifyContent returns nil if the file is compressed and has the right content.
+func (d *download) verifyContent(f *os.File) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return localError{err}
+	}
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return fmt.Errorf("wrong content: %w", err)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(z, mostContent)); err != nil {
+		return fmt.Errorf("wrong content: %w", err)
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(sum, d.file.Content) {
+		return fmt.Errorf("wrong content: SHA-256 %s once unpacked, expected %s", sum, d.file.Content)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -423,8 +424,17 @@ func TestSaysWhenTheDiskIsToBlame(t *testing.T) {
 // TestMNISTIsPinned checks that sizes and hashes of MNIST's files are fixed, and that LoadIDX looks
 // for them by these names.
 func TestMNISTIsPinned(t *testing.T) {
-	if len(mnistFiles) != 4 || len(mnistMirrors) < 2 {
-		t.Fatalf("%d files, %d mirrors", len(mnistFiles), len(mnistMirrors))
+	for _, name := range source.Named() {
+		files, mirrors := Named(name)
+		if len(files) != 4 || len(mirrors) < 2 {
+			t.Errorf("%s: %d files, %d mirrors", name, len(files), len(mirrors))
+		}
+		for _, f := range files {
+			if sum, err := hex.DecodeString(f.Content); err != nil || len(sum) != sha256.Size || f.Size <= 0 ||
+				f.Size > 1<<25 {
+				t.Errorf("%s: %+v is not pinned", name, f)
+			}
+		}
 	}
 	dir := t.TempDir()
 	for i, f := range mnistFiles {
@@ -440,5 +450,56 @@ func TestMNISTIsPinned(t *testing.T) {
 		if missing, half := errors.Is(err, fs.ErrNotExist), i%2 == 0; missing != half {
 			t.Errorf("%d of MNIST's files, all empty: error %v", i+1, err)
 		}
+	}
+}
+
+// A file that is compressed in another way, or not at all, counts by what it holds.
+func TestContentCounts(t *testing.T) {
+	content := bytes.Repeat([]byte("some content "), 1000)
+	sum := sha256.Sum256(content)
+	pack := func(level int, b []byte) []byte {
+		var out bytes.Buffer
+		z, err := gzip.NewWriterLevel(&out, level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z.Write(b)
+		z.Close()
+		return out.Bytes()
+	}
+	usual := pack(gzip.BestCompression, content)
+	packed := sha256.Sum256(usual)
+	file := File{Name: "file.gz", Size: int64(len(usual)), SHA256: hex.EncodeToString(packed[:]),
+		Content: hex.EncodeToString(sum[:])}
+	for name, c := range map[string]struct {
+		body []byte
+		ok   bool
+	}{
+		"the usual":      {usual, true},
+		"compressed":     {pack(gzip.NoCompression, content), true},
+		"not compressed": {content, true},
+		"other content":  {pack(gzip.BestSpeed, content[1:]), false},
+		"damaged":        {usual[:len(usual)-5], false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(c.body))
+		}))
+		for _, there := range []bool{true, false} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, file.Name)
+			mirrors := []string{server.URL}
+			if there && c.ok {
+				mirrors = []string{"http://127.0.0.1:1/"} // not asked
+				if err := os.WriteFile(path, c.body, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := Files(context.Background(), dir, Options{Files: []File{file}, Mirrors: mirrors})
+			got, _ := os.ReadFile(path)
+			if (err == nil) != c.ok || c.ok && !bytes.Equal(got, c.body) {
+				t.Errorf("%s, there %t: %v, %d bytes", name, there, err, len(got))
+			}
+		}
+		server.Close()
 	}
 }

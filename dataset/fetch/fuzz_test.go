@@ -35,7 +35,7 @@ func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
 func FuzzAnswer(f *testing.F) {
 	content := []byte("twelve bytes")
 	sum := sha256.Sum256(content)
-	file := File{"file", int64(len(content)), hex.EncodeToString(sum[:])}
+	file := File{Name: "file", Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
 	f.Add(200, int64(12), "", content, []byte{})
 	f.Add(206, int64(6), "bytes 6-11/12", content[6:], content[:6])
 	f.Add(206, int64(-1), "bytes 6-11/*", content[6:], content[:6])

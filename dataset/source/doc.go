@@ -1,9 +1,15 @@
-// Package source opens data sets: the built-in digits, MNIST, or a folder in its file format.
+// Package source opens data sets: the built-in digits, MNIST and Fashion-MNIST, or files of many
+// formats: IDX, NPY, NPZ, CSV, images, CIFAR batches and others (Formats).
 //
 //	data, err := source.Open("digits", source.Options{TrainSize: 1000, TestSize: 100, Seed: 1})
+//	data, err := source.Open("iris.csv", source.Options{TestShare: 0.2})
 //
-// Behind Open is LoadIDX, which reads a folder; package dataset/fetch downloads MNIST.
+// Options say how files are read. WriteNPZ writes a data set as a file that Open reads. Package
+// dataset/fetch downloads MNIST and Fashion-MNIST.
 //
-// To add a data format: a loader that returns a *dataset.Data, like LoadIDX in mnist.go, a case in
-// OpenContext, and a fuzz target for the parser.
+// A reader returns a content: samples, with labels as numbers or texts. What readers share is in
+// content.go (classes, sizes), split.go (test samples) and convert.go (size and channels of images).
+//
+// To add a data format: a reader, its row in formats (format.go), an entry of writers in
+// formats_test.go, and a fuzz target for the parser.
 package source

@@ -44,20 +44,29 @@ const (
 	firstRead = 1 << 16
 )
 
-// idxFile is a file of unsigned bytes in IDX format: two zero bytes, the type 8,
-// the number of dimensions, each dimension as a big-endian 32-bit integer, then
-// the bytes, the last dimension running fastest.
+// idxTypes are the types of numbers, as NumPy calls them.
+var idxTypes = map[byte]string{0x08: "|u1", 0x09: "|i1", 0x0b: ">i2", 0x0c: ">i4", 0x0d: ">f4", 0x0e: ">f8"}
+
+// mostRank bounds the number of dimensions.
+const mostRank = 4
+
+// idxFile is a file in IDX format: two zero bytes, the type of the numbers, the number of dimensions, each
+// dimension as a big-endian 32-bit integer, then the numbers, big-endian, the last dimension running fastest.
 type idxFile struct {
+	kind string // one of idxTypes
 	dims []int
 	data []byte // of the items along dims[0] that were asked for
 }
 
+// width returns the bytes of a number.
+func (f *idxFile) width() int { return int(f.kind[2] - '0') }
+
 // start returns the offset of the first byte of the data.
 func (f *idxFile) start() int64 { return int64(4 + 4*len(f.dims)) }
 
-// loadIDX reads a file of the given number of dimensions and keeps the first n
+// loadIDX reads a file of the given number of dimensions (0: any) and keeps the first n
 // items along the first dimension: all when n is 0 or more than there are. Of opt only the memory
-// counts.
+// and the context count.
 func loadIDX(path string, rank, n int, opt Options) (*idxFile, error) {
 	f, size, err := regular.Open(path)
 	if errors.Is(err, regular.ErrNot) {
@@ -67,7 +76,7 @@ func loadIDX(path string, rank, n int, opt Options) (*idxFile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readWithin(path, f, size, rank, n, opt)
+	return readWithin(path, opt.reader(f), size, rank, n, opt)
 }
 
 // readIDX reads size bytes from r; name is for errors. All of r is checked, including what is
@@ -87,7 +96,7 @@ func readWithin(name string, r io.Reader, size int64, rank, n int, opt Options) 
 	if err != nil {
 		return nil, err
 	}
-	total := int64(1)
+	total := int64(f.width())
 	for _, d := range f.dims {
 		total *= int64(d)
 	}
@@ -134,25 +143,37 @@ func openIDX(name string, r io.Reader, size int64) (*idxReader, error) {
 	return x, nil
 }
 
-// header reads the header of a file with the given number of dimensions.
+// header reads the header of a file with the given number of dimensions; 0: any.
 func (r *idxReader) header(rank int) (*idxFile, error) {
-	head := make([]byte, 4+4*rank)
+	head := make([]byte, 4+4*rank, 4+4*mostRank)
 	got, err := io.ReadFull(r, head)
+	if rank == 0 && got == len(head) && head[3] >= 1 && head[3] <= mostRank {
+		head = head[:4+4*int(head[3])]
+		var more int
+		more, err = io.ReadFull(r, head[got:])
+		got += more
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, r.fail(int64(got), err, "unreadable")
+	}
+	f := &idxFile{}
+	if got >= 3 {
+		f.kind = idxTypes[head[2]]
 	}
 	switch {
 	case got >= 2 && (head[0] != 0 || head[1] != 0):
 		return nil, r.fail(0, nil, "starts with %02x %02x, expected the 00 00 of an IDX file", head[0], head[1])
-	case got >= 3 && head[2] != 8:
-		return nil, r.fail(2, nil, "element type %#02x, expected 0x08 (unsigned bytes)", head[2])
-	case got >= 4 && int(head[3]) != rank:
+	case got >= 3 && f.kind == "":
+		return nil, r.fail(2, nil, "element type %#02x, expected 0x08, 0x09 or 0x0b to 0x0e", head[2])
+	case got >= 4 && (head[3] < 1 || head[3] > mostRank):
+		return nil, r.fail(3, nil, "number of dimensions %d, expected 1 to %d", head[3], mostRank)
+	case got >= 4 && rank > 0 && int(head[3]) != rank:
 		return nil, r.fail(3, nil, "number of dimensions %d, expected %d", head[3], rank)
 	case got < len(head):
 		return nil, r.fail(int64(got), nil, "ends within the header of %d bytes", len(head))
 	}
-	f := &idxFile{dims: make([]int, rank)}
-	total := int64(1) // at most maxIDX * 2^32 before the check, which fits
+	f.dims = make([]int, head[3])
+	total := int64(f.width()) // at most maxIDX * 2^32 before the check, which fits
 	for i := range f.dims {
 		d := int64(binary.BigEndian.Uint32(head[4+4*i:]))
 		if d == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,22 +13,42 @@ import (
 	"dpnbench/dataset"
 )
 
-// Options says how much of a data set to load.
+// Options says how much of a data set to load, and how its files are read.
 type Options struct {
-	// TrainSize and TestSize are numbers of images: the first N of a folder, or N built-in
-	// digits. 0 takes all of a folder, or 60,000 and 10,000 digits.
+	// TrainSize and TestSize are numbers of samples: the first N of files, or N built-in
+	// digits. 0 takes all of the files, or 60,000 and 10,000 digits.
 	TrainSize, TestSize int
 
-	// Seed selects the draw of the built-in digits; folders ignore it.
+	// Seed selects the draw of the built-in digits, and the samples of TestShare.
 	Seed uint64
 
-	// TestOnly skips the training images, which take seconds to draw or read: Data.Train is
+	// TestOnly skips the training samples, which may take seconds to draw or read: Data.Train is
 	// nil.
 	TestOnly bool
 
-	// Memory is how many bytes the images may take; 0: no limit. More gives an error before they
-	// are drawn or read.
+	// Memory is how many bytes the samples may take; 0: no limit. More gives an error before they
+	// are drawn, or as soon as it is known.
 	Memory float64
+
+	// Classes, if set, are those of a model: the labels are numbered by them, and others refused.
+	Classes []string
+
+	// Format is one of Formats; empty: by names and content of the files.
+	Format string
+
+	// Label is the name or number, from 1, of the column of labels in a table, or "none"; empty: the
+	// column called label, class, target or y, or else the last.
+	Label string
+
+	// TestShare is the share of each class of the training samples that becomes the test samples.
+	TestShare float64
+
+	// Rows and Cols, if set, are the size to which images are scaled, and Channels, 1 or 3, what they
+	// become. Rows of a table with as many levels become images.
+	Rows, Cols, Channels int
+
+	either bool            // one split will do
+	ctx    context.Context // nil: never ends
 }
 
 // maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB.
@@ -58,32 +79,30 @@ func (o Options) check(most int) error {
 	return nil
 }
 
-// Open loads the data set that spec names. "digits" are the built-in digits; "mnist" is
-// searched for in the folder named by the environment variable DPN_DATA, then in MNISTDir;
-// anything else is a folder for LoadIDX (write "./digits" for a folder of that name). An error
-// is one line; it satisfies errors.Is(err, fs.ErrNotExist) if a folder or file is missing, and
-// is a *SizeError if opt asks for more images than there are.
+// Open loads the data set that spec names. "digits" are the built-in digits; "mnist" and
+// "fashion-mnist" are searched for in the folder named by the environment variable DPN_DATA (and
+// folders of those names in it), then in CacheDir; anything else is a file or folder in one of
+// Formats (write "./digits" for a folder of that name), or two files with a comma between them. An
+// error is one line; it satisfies errors.Is(err, fs.ErrNotExist) if a folder or file is missing, and
+// is a *SizeError if opt asks for more samples than there are.
 func Open(spec string, opt Options) (*dataset.Data, error) {
 	return OpenContext(context.Background(), spec, opt)
 }
 
-// OpenContext is Open with a context, because drawing many built-in digits takes a while.
+// OpenContext is Open with a context, because drawing many built-in digits, and reading large files, takes a while.
 func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
-	switch spec {
-	case "":
-		return nil, errors.New(`no data set named: expected "digits", "mnist" or a folder`)
-	case "digits":
+	opt.ctx = ctx
+	if spec == "digits" {
 		return openDigits(ctx, opt)
-	case "mnist":
-		return openMNIST(opt)
 	}
-	d, err := LoadIDX(spec, opt)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(filepath.ToSlash(spec), '/') {
-		if _, statErr := os.Stat(spec); statErr != nil {
-			return nil, fmt.Errorf(`data set %q is neither "digits" nor "mnist" nor a folder: %w`, spec, fs.ErrNotExist)
-		}
+	if err := opt.check(math.MaxInt32); err != nil {
+		return nil, err
 	}
-	return d, err
+	c, err := read(spec, opt)
+	if err != nil {
+		return nil, err
+	}
+	return c.data(opt)
 }
 
 // OpenTraining loads only the training images of a data set or, from a folder without any, the test
@@ -97,21 +116,44 @@ func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, 
 		}
 		return d.Train, nil
 	}
-	for _, dir := range inputFolders(spec) {
-		for _, s := range []struct{ split, images, labels string }{
-			{"train", trainImages, trainLabels}, {"test", testImages, testLabels}} {
-			if _, err := findIDX(dir, s.images); err == nil {
-				set, _, err := loadSplit(dir, s.split, s.images, s.labels, 0, opt)
-				return set, err
-			}
-		}
-	}
-	if spec == "mnist" {
-		_, err := openMNIST(opt) // says where it was looked for
+	opt.TrainSize, opt.TestSize, opt.TestShare, opt.TestOnly, opt.either, opt.ctx = 0, 0, 0, false, true, ctx
+	c, err := read(spec, opt)
+	if err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf(`neither "digits" nor "mnist" nor a folder with %s and %s, or the test images: %w`,
-		trainImages, trainLabels, fs.ErrNotExist)
+	if c.train == nil {
+		c.train = c.test
+	}
+	c.test = nil
+	d, err := c.data(opt)
+	if err != nil {
+		return nil, err
+	}
+	return d.Train, nil
+}
+
+// read reads the files that spec names.
+func read(spec string, opt Options) (*content, error) {
+	if spec == "" {
+		return nil, fmt.Errorf("no data set named: expected %s, or a file or folder", quotedNames())
+	}
+	if isNamed(spec) {
+		return readNamed(spec, opt)
+	}
+	f, err := detect(spec, opt)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(filepath.ToSlash(spec), '/') {
+		if _, statErr := os.Stat(spec); statErr != nil {
+			return nil, fmt.Errorf("data set %q is neither %s nor a file or folder: %w", spec, quotedNames(),
+				fs.ErrNotExist)
+		}
+	}
+	if _, statErr := os.Stat(spec); errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no file or folder %s: %w", spec, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.read(spec, opt)
 }
 
 func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
@@ -147,42 +189,4 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-// MNISTDir returns the folder in the user's cache directory where Open searches for MNIST and
-// where package fetch should put it.
-func MNISTDir() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("no cache directory for MNIST (set DPN_DATA to a folder instead): %w", err)
-	}
-	return filepath.Join(cache, "dpnbench", "mnist"), nil
-}
-
-func openMNIST(opt Options) (*dataset.Data, error) {
-	var looked []string
-	look := func(dir, shown string) (*dataset.Data, error) {
-		if !holdsIDX(dir) {
-			looked = append(looked, shown)
-			return nil, nil
-		}
-		d, err := LoadIDX(dir, opt)
-		if err != nil {
-			return nil, err
-		}
-		d.Name = "mnist"
-		return d, nil
-	}
-	if dir := os.Getenv("DPN_DATA"); dir != "" {
-		if d, err := look(dir, dir+" (DPN_DATA)"); d != nil || err != nil {
-			return d, err
-		}
-	}
-	if dir, err := MNISTDir(); err != nil {
-		looked = append(looked, err.Error())
-	} else if d, err := look(dir, dir); d != nil || err != nil {
-		return d, err
-	}
-	return nil, fmt.Errorf("no MNIST in %s (run \"dpnbench data fetch mnist\", or set DPN_DATA to its folder): %w",
-		strings.Join(looked, " or "), fs.ErrNotExist)
 }

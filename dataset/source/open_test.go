@@ -88,8 +88,8 @@ func TestOpenMNISTLooksInTwoPlaces(t *testing.T) {
 		}
 	}
 
-	if dir, err := MNISTDir(); err != nil || dir != inCache {
-		t.Errorf("MNISTDir is %q, %v, want %q", dir, err, inCache)
+	if dir, err := CacheDir("mnist"); err != nil || dir != inCache {
+		t.Errorf("CacheDir is %q, %v, want %q", dir, err, inCache)
 	}
 	if err := os.MkdirAll(filepath.Dir(inCache), 0o755); err != nil {
 		t.Fatal(err)
@@ -120,9 +120,9 @@ func TestOpenErrors(t *testing.T) {
 		spec, want string
 		opt        Options
 	}{
-		{spec: "", want: `"digits", "mnist" or a folder`},
-		{spec: "mnits", want: `"mnits" is neither "digits" nor "mnist" nor a folder`},
-		{spec: "./mnits", want: "folder ./mnits"},
+		{spec: "", want: `"digits", "mnist", "fashion-mnist", or a file or folder`},
+		{spec: "mnits", want: `"mnits" is neither "digits", "mnist", "fashion-mnist" nor a file or folder`},
+		{spec: "./mnits", want: "no file or folder ./mnits"},
 		{spec: "digits", opt: Options{TestSize: -3}, want: "test size -3"},
 		{spec: "digits", opt: Options{TrainSize: maxDigits + 1},
 			want: "train size 10000001: expected at most 10000000"},

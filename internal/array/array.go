@@ -68,18 +68,18 @@ func (a *Array) ReadFloats(dst []float32, from int) error {
 // ReadBytes is ReadRows for an array of bytes (|u1).
 func (a *Array) ReadBytes(dst []byte, from int) error {
 	if a.DType != "|u1" {
-		return fmt.Errorf("%s: numbers of type %s: expected bytes, |u1", a.name(), a.DType)
+		return fmt.Errorf("%s: numbers of type %s: expected bytes, |u1", a.Title(), a.DType)
 	}
 	return readRows(a, dst, from, func(dst, b []byte) { copy(dst, b) })
 }
 
 func readRows[T number](a *Array, dst []T, from int, convert func(dst []T, b []byte)) error {
 	if a.width == 0 || len(dst)%a.width != 0 || from < 0 || len(dst)/a.width > a.rows-from {
-		return fmt.Errorf("%s: %d numbers from row %d on: expected whole rows of %d, up to row %d", a.name(), len(dst),
+		return fmt.Errorf("%s: %d numbers from row %d on: expected whole rows of %d, up to row %d", a.Title(), len(dst),
 			from, a.width, a.rows)
 	}
 	if a.chars > 0 {
-		return fmt.Errorf("%s: texts, expected numbers", a.name())
+		return fmt.Errorf("%s: texts, expected numbers", a.Title())
 	}
 	if !a.fortran || a.width == 1 {
 		return read(a, dst, from*a.width, convert)
@@ -119,7 +119,7 @@ func read[T number](a *Array, dst []T, at int, convert func(dst []T, b []byte)) 
 		b := (*buffer)[:some*size]
 		offset := a.offset + int64(at)*int64(size)
 		if n, err := a.data.ReadAt(b, offset); n < len(b) {
-			return fmt.Errorf("%s: offset %d: %w", a.name(), offset+int64(n), err)
+			return fmt.Errorf("%s: offset %d: %w", a.Title(), offset+int64(n), err)
 		}
 		convert(dst[:some], b)
 		dst, at = dst[some:], at+some
@@ -130,7 +130,7 @@ func read[T number](a *Array, dst []T, at int, convert func(dst []T, b []byte)) 
 // Texts returns the texts of an array of them, one a row, as Options.Texts lets open.
 func (a *Array) Texts() ([]string, error) {
 	if a.chars == 0 || a.width != 1 {
-		return nil, fmt.Errorf("%s: shape %v of type %s: expected one text a row", a.name(), a.Shape, a.DType)
+		return nil, fmt.Errorf("%s: shape %v of type %s: expected one text a row", a.Title(), a.Shape, a.DType)
 	}
 	order := binary.ByteOrder(binary.LittleEndian)
 	if a.DType[0] == '>' {
@@ -141,7 +141,7 @@ func (a *Array) Texts() ([]string, error) {
 	for i := range texts {
 		offset := a.offset + int64(i)*int64(len(b))
 		if n, err := a.data.ReadAt(b, offset); n < len(b) {
-			return nil, fmt.Errorf("%s: offset %d: %w", a.name(), offset+int64(n), err)
+			return nil, fmt.Errorf("%s: offset %d: %w", a.Title(), offset+int64(n), err)
 		}
 		if a.DType[1] == 'S' {
 			texts[i] = string(bytes.TrimRight(b, "\x00"))
@@ -156,8 +156,8 @@ func (a *Array) Texts() ([]string, error) {
 	return texts, nil
 }
 
-// name names the array in errors.
-func (a *Array) name() string {
+// Title names the array, with its file, for errors.
+func (a *Array) Title() string {
 	if a.Name == "" {
 		return a.File
 	}
@@ -171,7 +171,7 @@ func (a *Array) setShape(shape []int, bytes int64) error {
 	n := int64(1)
 	for i, s := range shape {
 		if s < 0 || s > 0 && n > math.MaxInt64/16/int64(s) {
-			return fmt.Errorf("%s: shape %v is out of range", a.name(), shape)
+			return fmt.Errorf("%s: shape %v is out of range", a.Title(), shape)
 		}
 		n *= int64(s)
 		if i > 0 && s > 0 {
@@ -180,9 +180,9 @@ func (a *Array) setShape(shape []int, bytes int64) error {
 	}
 	switch {
 	case len(shape) == 0 || n == 0:
-		return fmt.Errorf("%s: shape %v: expected rows of numbers", a.name(), shape)
+		return fmt.Errorf("%s: shape %v: expected rows of numbers", a.Title(), shape)
 	case n*int64(a.element.size) != bytes:
-		return fmt.Errorf("%s: offset %d: %d bytes of numbers, expected %d for shape %v of %s", a.name(), a.offset,
+		return fmt.Errorf("%s: offset %d: %d bytes of numbers, expected %d for shape %v of %s", a.Title(), a.offset,
 			bytes, n*int64(a.element.size), shape, a.DType)
 	}
 	a.rows = shape[0]

@@ -21,7 +21,7 @@ func readNPY(file, name string, r io.ReaderAt, size int64, texts bool) (*Array, 
 	a := &Array{File: file, Name: name, data: r}
 	h, start, err := readHeader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.name(), err)
+		return nil, fmt.Errorf("%s: %w", a.Title(), err)
 	}
 	a.DType = strings.Trim(h.Descr.Type, "'\"")
 	var known bool
@@ -31,7 +31,7 @@ func readNPY(file, name string, r io.ReaderAt, size int64, texts bool) (*Array, 
 	}
 	if !known {
 		return nil, fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers of up to 8 bytes",
-			a.name(), a.DType)
+			a.Title(), a.DType)
 	}
 	a.offset, a.fortran = start, h.Descr.Fortran
 	return a, a.setShape(h.Descr.Shape, size-start)

@@ -151,7 +151,7 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 	}
 	a := f.Arrays[0]
 	if a.Width() != 1 {
-		return nil, fmt.Errorf("%s: shape %v: expected one label a row", a.name(), a.Shape)
+		return nil, fmt.Errorf("%s: shape %v: expected one label a row", a.Title(), a.Shape)
 	}
 	values := make([]float64, a.Len())
 	if err := a.ReadRows(values, 0); err != nil {
@@ -160,7 +160,7 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 	out := &Labels{Of: make([]int, a.Len())}
 	for i, v := range values {
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return nil, fmt.Errorf("%s: row %d: label %v: expected a whole number", a.name(), i, v)
+			return nil, fmt.Errorf("%s: row %d: label %v: expected a whole number", a.Title(), i, v)
 		}
 		out.Of[i] = int(v)
 	}

@@ -59,15 +59,15 @@ func (a *Array) setEntry(raw json.RawMessage, start, end int64) error {
 		Offsets []int64 `json:"data_offsets"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return fmt.Errorf("%s: the header is not that of a tensor: %w", a.name(), err)
+		return fmt.Errorf("%s: the header is not that of a tensor: %w", a.Title(), err)
 	}
 	a.DType = tensorTypes[e.DType]
 	var known bool
 	if a.element, known = elementOf(a.DType); !known {
-		return fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers", a.name(), e.DType)
+		return fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers", a.Title(), e.DType)
 	}
 	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > end-start {
-		return fmt.Errorf("%s: data_offsets %v: expected two within the %d bytes of data", a.name(), e.Offsets,
+		return fmt.Errorf("%s: data_offsets %v: expected two within the %d bytes of data", a.Title(), e.Offsets,
 			end-start)
 	}
 	a.offset = start + e.Offsets[0]

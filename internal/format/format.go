@@ -57,6 +57,9 @@ func plural(n int, noun string) string {
 	if n == 1 {
 		return noun
 	}
+	if strings.HasSuffix(noun, "s") { // classes
+		return noun + "es"
+	}
 	return noun + "s"
 }
 

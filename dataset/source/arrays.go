@@ -1,0 +1,287 @@
+package source
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"dpnbench/dataset"
+	"dpnbench/internal/array"
+)
+
+// readArrays reads the arrays of an NPZ or safetensors file.
+func readArrays(path string, opt Options) (*content, error) {
+	f, err := array.Open(path, array.Options{Memory: opt.Memory, Texts: true, Want: func(name string) bool {
+		_, ok := roleOf(name)
+		return ok || name == "arr_0"
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, arrays := make([]string, len(f.Arrays)), map[string]*array.Array{}
+	for i, a := range f.Arrays {
+		names[i], arrays[a.Name] = a.Name, a
+	}
+	of, err := assign(path, names)
+	if err != nil {
+		return nil, err
+	}
+	return readRoles(path, of, func(name, _ string, _ int) (opened, error) {
+		return opened{arrays[name], arrays[name].Len(), func() error { return nil }}, nil
+	}, opt)
+}
+
+// readArrayFiles reads NPY files, or NPZ files of one array each, by their roles.
+func readArrayFiles(name string, of map[role]string, opt Options) (*content, error) {
+	return readRoles(name, of, func(path, _ string, _ int) (opened, error) {
+		f, err := array.Open(path, array.Options{Memory: opt.Memory, Texts: true})
+		if err != nil {
+			return opened{}, err
+		}
+		if len(f.Arrays) != 1 {
+			f.Close()
+			return opened{}, fmt.Errorf("%s: %d arrays, expected one", path, len(f.Arrays))
+		}
+		return opened{f.Arrays[0], f.Arrays[0].Len(), f.Close}, nil
+	}, opt)
+}
+
+// opened is an array of which only the first rows may be there; total is the number of all.
+type opened struct {
+	*array.Array
+	total int
+	done  func() error
+}
+
+// opener opens an array, or only its first n rows, by its name and what it is. 0: all rows.
+type opener func(name, what string, n int) (opened, error)
+
+// readRoles reads the arrays of all roles.
+func readRoles(name string, of map[role]string, open opener, opt Options) (*content, error) {
+	c := &content{name: name}
+	for _, split := range []struct {
+		name string
+		size int
+		to   **part
+	}{{trainSplit, opt.TrainSize, &c.train}, {testSplit, opt.TestSize, &c.test}} {
+		x := of[role{split.name, samplesOf}]
+		if x == "" || split.name == trainSplit && opt.TestOnly && of[role{testSplit, samplesOf}] != "" {
+			continue
+		}
+		if opt.TestShare > 0 {
+			split.size = 0 // the sizes are those after the split
+		}
+		p, err := readPart(x, open, split.size, opt)
+		if err != nil {
+			return nil, err
+		}
+		if y := of[role{split.name, labelsOf}]; y != "" {
+			if err := p.readLabels(y, open); err != nil {
+				return nil, err
+			}
+		}
+		*split.to = p
+	}
+	for _, t := range []struct {
+		what string
+		to   *[]string
+	}{{classesOf, &c.classes}, {featureOf, &c.features}} {
+		if n := of[role{what: t.what}]; n != "" {
+			a, err := open(n, t.what, 0)
+			if err != nil {
+				return nil, err
+			}
+			*t.to, err = a.Texts()
+			a.done()
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.train != nil && c.features != nil && len(c.features) != c.train.Features && !c.train.IsImage() {
+		return nil, fmt.Errorf("%s: %d names of features, expected %d", name, len(c.features), c.train.Features)
+	}
+	return c, nil
+}
+
+// readPart reads the first n samples; all with n = 0.
+func readPart(name string, open opener, n int, opt Options) (*part, error) {
+	a, err := open(name, samplesOf, n)
+	if err != nil {
+		return nil, err
+	}
+	defer a.done()
+	p := &part{file: a.Title(), total: a.total}
+	rows := a.Len()
+	if n > 0 {
+		rows = min(rows, n)
+	}
+	whole := len(a.DType) == 3 && strings.ContainsAny(a.DType[1:2], "ui")
+	last := false // the channels are the last dimension
+	switch s := a.Shape; {
+	case len(s) == 3 && whole:
+		p.Shape = dataset.Grey(s[1], s[2])
+	case len(s) == 4 && whole && (s[3] == 1 || s[3] == 3):
+		p.Shape, last = dataset.Shape{Rows: s[1], Cols: s[2], Channels: s[3]}, true
+	case len(s) == 4 && whole && (s[1] == 1 || s[1] == 3):
+		p.Shape = dataset.Shape{Rows: s[2], Cols: s[3], Channels: s[1]}
+	case len(s) == 4 && whole:
+		return nil, fmt.Errorf("%s: shape %v: expected images of 1 or 3 channels", p.file, s)
+	default:
+		p.Shape = dataset.Vector(a.Width())
+	}
+	bytes := 4.0
+	if p.IsImage() {
+		bytes = 1
+	}
+	if problem := opt.tooLarge(bytes * float64(rows) * float64(a.Width())); problem != "" {
+		return nil, fmt.Errorf("%s: shape %v: %s", p.file, a.Shape, problem)
+	}
+	if !p.IsImage() {
+		p.values = make([]float32, rows*a.Width())
+		return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readValues(a.Array, lo, hi) })
+	}
+	p.pixels = make([]byte, rows*a.Width())
+	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readPixels(a.Array, lo, hi, last) })
+}
+
+// inParallel calls f for ranges of n rows of the given width, on all cores, and returns the error of the first range.
+func inParallel(opt Options, n, width int, f func(lo, hi int) error) error {
+	const numbers = 1 << 20 // of a range
+	rows := max(1, numbers/max(width, 1))
+	errs := make([]error, (n+rows-1)/rows)
+	var work sync.WaitGroup
+	next := make(chan int)
+	for range cores() {
+		work.Go(func() {
+			for k := range next {
+				if errs[k] = opt.stopped(); errs[k] == nil {
+					errs[k] = f(k*rows, min(n, (k+1)*rows))
+				}
+			}
+		})
+	}
+	for k := range errs {
+		next <- k
+	}
+	close(next)
+	work.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *part) readValues(a *array.Array, lo, hi int) error {
+	d := a.Width()
+	x := p.values[lo*d : hi*d]
+	if err := a.ReadFloats(x, lo); err != nil {
+		return err
+	}
+	for i, v := range x {
+		if v-v != 0 {
+			return fmt.Errorf("%s: row %d, feature %d: %v: expected a finite number of float32", p.file, lo+i/d, i%d, v)
+		}
+	}
+	return nil
+}
+
+// readPixels reads rows of levels, whose channels are the last dimension or the first one.
+func (p *part) readPixels(a *array.Array, lo, hi int, last bool) error {
+	d := a.Width()
+	x := p.pixels[lo*d : hi*d]
+	if a.DType == "|u1" {
+		if err := a.ReadBytes(x, lo); err != nil {
+			return err
+		}
+	} else {
+		wide := make([]float32, len(x))
+		if err := a.ReadFloats(wide, lo); err != nil {
+			return err
+		}
+		for i, v := range wide {
+			if v < 0 || v > 255 {
+				return fmt.Errorf("%s: row %d: %v: expected levels of an image, 0 to 255", p.file, lo+i/d, v)
+			}
+			x[i] = byte(v)
+		}
+	}
+	if last && p.Channels > 1 {
+		planar(x, d, p.Channels)
+	}
+	return nil
+}
+
+// planar moves the channels of images of d numbers, which are interleaved, behind each other.
+func planar(x []byte, d, channels int) {
+	one, plane := make([]byte, d), d/channels
+	for ; len(x) > 0; x = x[d:] {
+		copy(one, x)
+		for c := range channels {
+			for j := range plane {
+				x[c*plane+j] = one[j*channels+c]
+			}
+		}
+	}
+}
+
+// readLabels reads labels: whole numbers, texts, or rows that are 1 at their class and else 0.
+func (p *part) readLabels(name string, open opener) error {
+	a, err := open(name, labelsOf, 0)
+	if err != nil {
+		return err
+	}
+	defer a.done()
+	if a.total != p.total {
+		return &FormatError{File: p.file, Offset: -1, Problem: fmt.Sprintf("%d %s, expected %d as there "+
+			"are labels in %s", p.total, p.Samples(), a.total, a.Title())}
+	}
+	if p.texts, err = a.Texts(); err == nil {
+		return nil
+	}
+	values := make([]float64, a.Len()*a.Width())
+	if err := a.ReadRows(values, 0); err != nil {
+		return err
+	}
+	p.labels = make([]int, a.Len())
+	for i := range p.labels {
+		row := values[i*a.Width() : (i+1)*a.Width()]
+		v := row[0]
+		if len(row) > 1 {
+			hot := slices.Index(row, 1)
+			for j, w := range row {
+				if hot < 0 || w != 0 && j != hot {
+					return fmt.Errorf("%s: row %d: expected one label a row, or a 1 among zeros", a.Title(), i)
+				}
+			}
+			v = float64(hot)
+		}
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			return fmt.Errorf("%s: row %d: label %v: expected a whole number", a.Title(), i, v)
+		}
+		p.labels[i] = int(v)
+	}
+	return nil
+}
+
+// readArrayPair reads an NPY file of samples and, if path names two with a comma between them, one of labels.
+func readArrayPair(path string, opt Options) (*content, error) {
+	x, y, _ := strings.Cut(path, ",")
+	of := map[role]string{{trainSplit, samplesOf}: x}
+	if y != "" {
+		of[role{trainSplit, labelsOf}] = beside(x, y)
+	}
+	return readArrayFiles(path, of, opt)
+}
+
+// isArrayFile says whether a file of a folder holds an array.
+func isArrayFile(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".npy" || ext == ".npz"
+}

@@ -1,0 +1,262 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"dpnbench/dataset"
+)
+
+// content is what a reader found.
+type content struct {
+	name        string
+	train, test *part    // nil: there is none
+	classes     []string // label y of a part is classes[y]; nil: they follow from the labels
+	features    []string // of vectors
+}
+
+// part is one split.
+type part struct {
+	dataset.Shape
+	file   string    // for errors
+	pixels []byte    // of images, as in a Set
+	values []float32 // of vectors
+	labels []int     // nil: not labelled, or texts
+	texts  []string  // labels that are names
+	total  int       // samples of the file, if only the first of them are here
+}
+
+// size returns the number of samples.
+func (p *part) size() int {
+	if p.IsImage() {
+		return len(p.pixels) / p.Shape.Len()
+	}
+	return len(p.values) / p.Shape.Len()
+}
+
+// data returns what opt asks for of the content. The seed of opt says which samples become test samples.
+func (c *content) data(opt Options) (*dataset.Data, error) {
+	if c.train == nil && c.test == nil {
+		return nil, fmt.Errorf("%s: expected samples", c.name)
+	}
+	for _, p := range []*part{c.train, c.test} {
+		if p == nil {
+			continue
+		}
+		if err := p.convert(opt); err != nil {
+			return nil, err
+		}
+		if p.size() == 0 {
+			return nil, fmt.Errorf("%s: expected samples", p.file)
+		}
+	}
+	if c.train != nil && c.test != nil && c.train.Shape != c.test.Shape {
+		return nil, fmt.Errorf("%s: %v, expected %v as in %s", c.test.file, c.test.Shape, c.train.Shape,
+			c.train.file)
+	}
+	if err := c.classify(opt.Classes); err != nil {
+		return nil, err
+	}
+	if err := c.split(opt); err != nil {
+		return nil, err
+	}
+	d := &dataset.Data{Name: c.name, Classes: c.classes}
+	if p := cmp.Or(c.train, c.test); !p.IsImage() {
+		d.Features = c.features
+	}
+	err := errors.Join(dataset.CheckNames("class", d.Classes), dataset.CheckNames("feature", d.Features))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, problemOf(err))
+	}
+	if !opt.TestOnly && c.train != nil {
+		if d.Train, err = c.train.set("train", opt.TrainSize); err != nil {
+			return nil, err
+		}
+		d.Norm = dataset.NormalizationOf(d.Train)
+	}
+	if opt.TestOnly && c.test == nil {
+		return nil, fmt.Errorf("%s: no test samples: expected files of them, or --test-share", c.name)
+	}
+	if c.test != nil {
+		if d.Test, err = c.test.set("test", opt.TestSize); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// set returns the first n samples; all with n = 0.
+func (p *part) set(split string, n int) (*dataset.Set, error) {
+	if n > p.size() {
+		return nil, &SizeError{Split: split, Size: n, Problem: fmt.Sprintf("%s holds %d %s", p.file, p.size(),
+			p.Samples())}
+	}
+	s := &dataset.Set{Shape: p.Shape, Pixels: p.pixels, Values: p.values}
+	if p.labels != nil {
+		s.Labels = make([]uint16, len(p.labels))
+		for i, y := range p.labels {
+			s.Labels[i] = uint16(y)
+		}
+		s.Labels = s.Labels[:p.size():p.size()]
+	}
+	if n > 0 {
+		s = s.Slice(0, n)
+	}
+	return s, nil
+}
+
+// classify sets the classes and numbers the labels by them; known are classes that the labels must have.
+func (c *content) classify(known []string) error {
+	var parts []*part
+	for _, p := range []*part{c.train, c.test} {
+		if p != nil && (p.labels != nil || p.texts != nil) {
+			parts = append(parts, p)
+		}
+	}
+	if len(parts) == 0 {
+		c.classes = known
+		return nil
+	}
+	numbers, named := true, false
+	for _, p := range parts {
+		named = named || p.texts != nil
+		numbers = numbers && p.numbers()
+	}
+	switch {
+	case c.classes != nil && numbers: // label y is classes[y]
+		for _, p := range parts {
+			for i, y := range p.labels {
+				if y < 0 || y >= len(c.classes) {
+					return fmt.Errorf("%s: label %d of sample %d, expected 0 to %d", p.file, y, i, len(c.classes)-1)
+				}
+			}
+		}
+	case numbers:
+		c.classes = numberClasses(parts, named)
+	default:
+		all := map[string]bool{}
+		for _, p := range parts {
+			p.spell()
+			for _, s := range p.texts {
+				all[s] = true
+			}
+		}
+		if c.classes == nil {
+			for s := range all {
+				c.classes = append(c.classes, s)
+			}
+			slices.Sort(c.classes)
+		}
+		for _, p := range parts {
+			if err := p.numberTexts(c.classes); err != nil {
+				return err
+			}
+		}
+	}
+	if len(c.classes) > dataset.MostClasses {
+		return fmt.Errorf("%s: %d different labels, expected at most %d classes", c.name, len(c.classes),
+			dataset.MostClasses)
+	}
+	if known == nil {
+		return nil
+	}
+	for _, p := range parts {
+		p.texts = make([]string, len(p.labels))
+		for i, y := range p.labels {
+			p.texts[i] = c.classes[y]
+		}
+		if err := p.numberTexts(known); err != nil {
+			return fmt.Errorf("%w of the model", err)
+		}
+	}
+	c.classes = known
+	return nil
+}
+
+// numbers turns labels that are texts of whole numbers into numbers, and reports whether all labels are.
+func (p *part) numbers() bool {
+	if p.texts == nil {
+		return true
+	}
+	labels, seen := make([]int, len(p.texts)), map[string]int{}
+	for i, s := range p.texts {
+		y, ok := seen[s]
+		if !ok {
+			v, err := strconv.ParseFloat(s, 64)
+			if err != nil || v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+				return false
+			}
+			y = int(v)
+			seen[s] = y
+		}
+		labels[i] = y
+	}
+	p.labels, p.texts = labels, nil
+	return true
+}
+
+// spell turns labels that are numbers into texts.
+func (p *part) spell() {
+	if p.texts == nil {
+		p.texts = make([]string, len(p.labels))
+		for i, y := range p.labels {
+			p.texts[i] = strconv.Itoa(y)
+		}
+	}
+}
+
+// numberTexts sets the labels to the indices of the texts in classes.
+func (p *part) numberTexts(classes []string) error {
+	index := map[string]int{}
+	for y, s := range classes {
+		index[s] = y
+	}
+	p.labels = make([]int, len(p.texts))
+	for i, s := range p.texts {
+		y, ok := index[s]
+		if !ok {
+			return fmt.Errorf("%s: label %.60q of sample %d is none of the %d classes", p.file, s, i, len(classes))
+		}
+		p.labels[i] = y
+	}
+	p.texts = nil
+	return nil
+}
+
+// numberClasses returns the classes of labels that are whole numbers, and numbers the labels by them. If none is
+// negative they are 0, 1 and so on to the largest, unless that is above 255 and most of the numbers do not occur; else
+// those that occur. Numbers that were texts begin with 0 only if that occurs.
+func numberClasses(parts []*part, named bool) []string {
+	seen := map[int]bool{}
+	for _, p := range parts {
+		for _, y := range p.labels {
+			seen[y] = true
+		}
+	}
+	var values []int
+	for y := range seen {
+		values = append(values, y)
+	}
+	slices.Sort(values)
+	lo, hi := values[0], values[len(values)-1]
+	if (lo == 0 || lo > 0 && !named) && (hi < 256 || hi < 2*len(values)) {
+		values = values[:0]
+		for y := range hi + 1 {
+			values = append(values, y)
+		}
+	}
+	index, names := map[int]int{}, make([]string, len(values))
+	for i, y := range values {
+		index[y], names[i] = i, strconv.Itoa(y)
+	}
+	for _, p := range parts {
+		for i, y := range p.labels {
+			p.labels[i] = index[y]
+		}
+	}
+	return names
+}

@@ -1,0 +1,77 @@
+package source
+
+import (
+	"fmt"
+	"math"
+
+	"dpnbench/dataset"
+)
+
+// convert changes the samples to the size and channels of opt, as far as it sets them. Vectors of whole numbers from 0
+// to 255 become images of a size that fits.
+func (p *part) convert(opt Options) error {
+	if !p.IsImage() {
+		if opt.Rows == 0 && opt.Channels == 0 {
+			return nil
+		}
+		if err := p.image(opt); err != nil {
+			return err
+		}
+	}
+	if opt.Channels > 0 && opt.Channels != p.Channels {
+		p.recolour(opt.Channels)
+	}
+	if opt.Rows > 0 && (opt.Rows != p.Rows || opt.Cols != p.Cols) {
+		planes := &dataset.Set{Shape: dataset.Grey(p.Rows, p.Cols), Pixels: p.pixels}
+		small, err := planes.Resize(opt.Rows, opt.Cols)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.file, err)
+		}
+		p.pixels, p.Rows, p.Cols = small.Pixels, opt.Rows, opt.Cols
+	}
+	return nil
+}
+
+// image turns vectors into images of the size and channels of opt.
+func (p *part) image(opt Options) error {
+	shape := dataset.Shape{Rows: opt.Rows, Cols: opt.Cols, Channels: max(opt.Channels, 1)}
+	if opt.Rows == 0 || shape.Len() != p.Features {
+		return fmt.Errorf("%s: vectors of %d features are no images: expected a size of that many pixels", p.file,
+			p.Features)
+	}
+	pixels := make([]byte, len(p.values))
+	for i, v := range p.values {
+		if !(v >= 0 && v <= 255) || v != float32(math.Trunc(float64(v))) {
+			return fmt.Errorf("%s: sample %d, feature %d: %v: expected a level of an image, 0 to 255", p.file,
+				i/p.Features, i%p.Features, v)
+		}
+		pixels[i] = byte(v)
+	}
+	p.Shape, p.pixels, p.values = shape, pixels, nil
+	return nil
+}
+
+// recolour gives grey images three equal channels, and turns colours into grey levels.
+func (p *part) recolour(channels int) {
+	n, plane := p.size(), p.Rows*p.Cols
+	out := make([]byte, 0, n*plane*channels)
+	for i := range n {
+		x := p.pixels[i*p.Shape.Len() : (i+1)*p.Shape.Len()]
+		switch {
+		case channels == 1 && p.Channels == 3:
+			for j := range plane {
+				out = append(out, luma(x[j], x[plane+j], x[2*plane+j]))
+			}
+		default:
+			for range channels {
+				out = append(out, x[:plane]...)
+			}
+		}
+	}
+	p.pixels, p.Channels = out, channels
+}
+
+// luma returns the grey level of a colour, the weighted mean of ITU-R BT.601 that most programs take, rounded.
+func luma(r, g, b byte) byte {
+	return byte((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
+}

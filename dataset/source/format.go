@@ -1,0 +1,214 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpnbench/internal/regular"
+)
+
+// A format is a way in which files hold samples.
+type format struct {
+	name string
+	// file says whether a file has the format, by its name; folder whether the files of a folder (or with the beginning
+	// of names in it) have; head whether a file that begins so has.
+	file   func(name string) bool
+	folder func(path string) bool
+	head   func(b []byte) bool
+	read   func(path string, opt Options) (*content, error)
+}
+
+// formats are all, in the order in which a folder is looked at.
+var formats = []format{
+	{"idx", isIDX, func(path string) bool { return holdsIDX(path) || holds(path, isIDX) },
+		func(b []byte) bool { return len(b) > 3 && b[0] == 0 && b[1] == 0 && idxTypes[b[2]] != "" }, readIDXPath},
+	{"npy", hasExtension(".npy"), func(path string) bool { return holds(path, isArrayFile) },
+		prefixed("\x93NUMPY"), readNPYPath},
+	{"npz", hasExtension(".npz"), nil, prefixed("PK\x03\x04"), readArrays},
+	{"safetensors", hasExtension(".safetensors"), nil, nil, readArrays},
+	{"cifar", nil, func(path string) bool { _, ok := findCIFAR(path); return ok }, nil, readCIFAR},
+	{"parquet", hasExtension(".parquet"), func(path string) bool { return holds(path, hasExtension(".parquet")) },
+		prefixed("PAR1"), readParquet},
+	{"images", isImage, holdsImages, nil, readImages},
+	{"csv", isTable, func(path string) bool { return holds(path, isTable) }, isText, readTablePath},
+}
+
+// Formats returns the names of the formats for Options.Format.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// detect returns the format of what path names: by opt, or else by names and content.
+func detect(path string, opt Options) (format, error) {
+	if opt.Format != "" {
+		if i := slices.IndexFunc(formats, func(f format) bool { return f.name == opt.Format }); i >= 0 {
+			return formats[i], nil
+		}
+		return format{}, fmt.Errorf("format %q: expected one of %s", opt.Format, strings.Join(Formats(), ", "))
+	}
+	name := path
+	info, err := os.Stat(path)
+	if err != nil {
+		if first, _, ok := strings.Cut(path, ","); ok { // a pair
+			info, err = os.Stat(first)
+			name = first
+		}
+	}
+	if err != nil || info.IsDir() {
+		for _, f := range formats {
+			if f.folder != nil && f.folder(path) {
+				return f, nil
+			}
+		}
+		if err != nil {
+			return format{}, err
+		}
+		return format{}, fmt.Errorf("folder %s: found %s, expected IDX, NPY, CSV or Parquet files, CIFAR batches, or "+
+			"images: %w", path, list(entries(path)), fs.ErrNotExist)
+	}
+	for _, f := range formats {
+		if f.file != nil && f.file(name) {
+			return f, nil
+		}
+	}
+	file, _, err := regular.Open(name)
+	if err != nil {
+		return format{}, err
+	}
+	defer file.Close()
+	b := make([]byte, 1024)
+	n, _ := file.Read(b)
+	for _, f := range formats {
+		if f.head != nil && f.head(b[:n]) {
+			return f, nil
+		}
+	}
+	return format{}, fmt.Errorf("%s: an unknown format, expected one of %s", name, strings.Join(Formats(), ", "))
+}
+
+// hasExtension returns a test of the end of a file's name, perhaps before that of gzip.
+func hasExtension(ext ...string) func(name string) bool {
+	return func(name string) bool {
+		return slices.Contains(ext, strings.ToLower(filepath.Ext(name)))
+	}
+}
+
+// isTable says whether a file is a CSV or TSV file, by its name.
+func isTable(name string) bool {
+	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
+	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".tsv")
+}
+
+func prefixed(prefix string) func(b []byte) bool {
+	return func(b []byte) bool { return bytes.HasPrefix(b, []byte(prefix)) }
+}
+
+// isText says whether a file that begins with b is likely to be a table.
+func isText(b []byte) bool {
+	return len(b) > 0 && bytes.IndexByte(b, 0) < 0 && bytes.ContainsAny(b, ",;\t")
+}
+
+// holds says whether a folder, or one with the beginning of names in it, has files of a kind.
+func holds(path string, kind func(name string) bool) bool {
+	_, names, err := filesIn(path, kind)
+	return err == nil && len(names) > 0
+}
+
+// holdsImages says whether a folder has images, or folders of them.
+func holdsImages(path string) bool {
+	found := errors.New("found")
+	return filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case file == path:
+			return nil
+		case ignored(e.Name()) && e.IsDir():
+			return fs.SkipDir
+		case !e.IsDir() && isImage(file) && !ignored(e.Name()):
+			return found
+		}
+		return nil
+	}) == found
+}
+
+// entries returns the names in a folder.
+func entries(dir string) []string {
+	list, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range list {
+		if !ignored(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func readIDXPath(path string, opt Options) (*content, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() { // without labels
+		return readIDXFiles(path, map[role]string{{trainSplit, samplesOf}: path}, opt)
+	}
+	of, err := idxRoles(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	return readIDXFiles(filepath.Clean(path), of, opt)
+}
+
+func readNPYPath(path string, opt Options) (*content, error) {
+	if !holds(path, isArrayFile) {
+		return readArrayPair(path, opt)
+	}
+	of, err := filesOf(path, isArrayFile)
+	if err != nil {
+		return nil, err
+	}
+	return readArrayFiles(filepath.Clean(path), of, opt)
+}
+
+func readTablePath(path string, opt Options) (*content, error) {
+	if !holds(path, isTable) {
+		return readTables(path, opt)
+	}
+	files, err := splitFiles(path, isTable)
+	if err != nil {
+		return nil, err
+	}
+	for _, names := range files {
+		if len(names) > 1 {
+			return nil, fmt.Errorf("folder %s: found %s: expected train.csv and test.csv, or one file for --data", path,
+				list(names))
+		}
+	}
+	pair := append(files[trainSplit], files[testSplit]...)
+	return readTables(strings.Join(pair, ","), opt)
+}
+
+// splitFiles returns the files of a kind in a folder by the splits that their names say; those that say none are
+// training samples if there are no others.
+func splitFiles(path string, kind func(name string) bool) (map[string][]string, error) {
+	dir, names, err := filesIn(path, kind)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]string{}
+	for _, name := range names {
+		r, _ := roleOf(name + ".x")
+		files[r.split] = append(files[r.split], filepath.Join(dir, name))
+	}
+	if len(files[trainSplit]) == 0 {
+		files[trainSplit] = files[""]
+	}
+	delete(files, "")
+	return files, nil
+}

@@ -1,0 +1,315 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"dpnbench/dataset"
+	"dpnbench/internal/regular"
+)
+
+// mostImageFile bounds the size of an image file, in bytes.
+const mostImageFile = 1 << 28
+
+// imageFile is an image of a folder, or of another file.
+type imageFile struct {
+	path, name, class string // path is for errors if there is content
+	content           []byte
+}
+
+// isImage says whether a file is an image by its name.
+func isImage(name string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"},
+		strings.ToLower(filepath.Ext(name)))
+}
+
+// ignored says whether a file is one that file managers leave.
+func ignored(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.EqualFold(name, "Thumbs.db") ||
+		strings.EqualFold(name, "desktop.ini")
+}
+
+// subfolder returns the folder of the first of the names that dir has; empty if none.
+func subfolder(dir string, names ...string) string {
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			return filepath.Join(dir, name)
+		}
+	}
+	return ""
+}
+
+// readImages reads a folder of images, or one image. In a folder are the folders train and test (or val) with one
+// folder for each class, or only the folders of the classes, or images without labels.
+func readImages(path string, opt Options) (*content, error) {
+	c := &content{name: filepath.Clean(path)}
+	train := subfolder(path, "train", "training")
+	test := subfolder(path, "test", "testing", "val", "valid", "validation")
+	if train == "" && test == "" {
+		train = path
+	}
+	for _, s := range []struct {
+		dir string
+		to  **part
+	}{{train, &c.train}, {test, &c.test}} {
+		if s.dir == "" || s.dir == train && opt.TestOnly && test != "" {
+			continue
+		}
+		files, err := imagesIn(s.dir)
+		if err != nil {
+			return nil, err
+		}
+		if *s.to, err = decodeAll(s.dir, files, opt); err != nil {
+			return nil, err
+		}
+	}
+	if a, b := c.train, c.test; a != nil && b != nil && opt.Channels == 0 && a.Channels != b.Channels {
+		a.colour()
+		b.colour()
+	}
+	return c, nil
+}
+
+// colour makes images RGB.
+func (p *part) colour() {
+	if p.Channels == 1 {
+		p.recolour(3)
+	}
+}
+
+// imagesIn returns the images of a folder, in the order of their names, whatever the folders of their classes: so the
+// first of them are of all classes, if files are numbered. path may be a file.
+func imagesIn(path string) ([]imageFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []imageFile{{path: path}}, nil
+	}
+	var files []imageFile
+	var others []string
+	in := map[string]int{}
+	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case file == path:
+			return nil
+		case ignored(e.Name()) && e.IsDir():
+			return fs.SkipDir
+		case ignored(e.Name()):
+			return nil
+		}
+		relative, err := filepath.Rel(path, file)
+		if err != nil {
+			return err
+		}
+		class, _, nested := strings.Cut(filepath.ToSlash(relative), "/")
+		if e.IsDir() {
+			if !nested {
+				in[class] += 0
+			}
+			return nil
+		}
+		if !nested {
+			class = ""
+		}
+		if !isImage(file) {
+			others = append(others, file)
+			return nil
+		}
+		in[class]++
+		files = append(files, imageFile{path: file, name: e.Name(), class: class})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("folder %s: expected images (.png, .jpg, .gif, .bmp, .webp), or a folder of them "+
+			"for each class: %w", path, fs.ErrNotExist)
+	}
+	for class, n := range in {
+		if n == 0 {
+			return nil, fmt.Errorf("folder %s: expected images of the class %q", filepath.Join(path, class), class)
+		}
+		if class != "" && in[""] > 0 {
+			return nil, fmt.Errorf("folder %s: %d images beside folders of classes, expected them in "+
+				"one of the folders", path, in[""])
+		}
+	}
+	if len(others) > 0 {
+		return nil, brokenFiles(path, len(files)+len(others), errorsOf(others, "expected an image (.png, .jpg, .gif, "+
+			".bmp, .webp)"))
+	}
+	slices.SortFunc(files, func(a, b imageFile) int {
+		return cmp.Or(naturally(a.name, b.name), naturally(a.class, b.class), cmp.Compare(a.path, b.path))
+	})
+	return files, nil
+}
+
+// naturally compares texts with the numbers in them by their values.
+func naturally(a, b string) int {
+	for len(a) > 0 && len(b) > 0 {
+		m, n := digits(a), digits(b)
+		if m > 0 && n > 0 {
+			x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
+			if c := cmp.Or(len(x)-len(y), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[m:], b[n:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// errorsOf returns an error for each file.
+func errorsOf(files []string, problem string) []error {
+	errs := make([]error, len(files))
+	for i, f := range files {
+		errs[i] = fmt.Errorf("%s: %s", f, problem)
+	}
+	return errs
+}
+
+// brokenFiles returns the error that lists the files of a folder that are no images, at most 20 of them.
+func brokenFiles(dir string, all int, errs []error) error {
+	const most = 20
+	texts := make([]string, 0, most)
+	for _, err := range errs[:min(most, len(errs))] {
+		texts = append(texts, err.Error())
+	}
+	more := ""
+	if len(errs) > most {
+		more = fmt.Sprintf("; and %d more", len(errs)-most)
+	}
+	return fmt.Errorf("folder %s: %d of %d files cannot be read as images: %s%s", dir, len(errs), all,
+		strings.Join(texts, "; "), more)
+}
+
+// decodeAll decodes images on all cores.
+func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
+	images, errs := make([]*decoded, len(files)), make([]error, len(files))
+	next := make(chan int)
+	var work sync.WaitGroup
+	var mutex sync.Mutex
+	var kept float64
+	for range cores() {
+		work.Go(func() {
+			for i := range next {
+				x, err := files[i].read(opt)
+				images[i], errs[i] = x, err
+				if err == nil {
+					mutex.Lock()
+					kept += 2 * float64(len(x.pixels)) // once more when they are put together
+					mutex.Unlock()
+				}
+			}
+		})
+	}
+	var problem error
+	check := func(done int) {
+		mutex.Lock()
+		text := opt.tooLarge(kept)
+		mutex.Unlock()
+		if problem = opt.stopped(); problem == nil && text != "" {
+			problem = fmt.Errorf("folder %s: %d of %d files: %s", dir, done, len(files), text)
+		}
+	}
+	for i := range files {
+		if check(i); problem != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	work.Wait()
+	if problem == nil {
+		check(len(files))
+	}
+	if problem != nil {
+		return nil, problem
+	}
+	var broken []error
+	for i, err := range errs {
+		if err != nil {
+			broken = append(broken, fmt.Errorf("%s: %w", files[i].path, err))
+		}
+	}
+	if len(broken) > 0 {
+		return nil, brokenFiles(dir, len(files), broken)
+	}
+	return together(dir, files, images)
+}
+
+// together makes a part of images: grey if all are.
+func together(dir string, files []imageFile, images []*decoded) (*part, error) {
+	first, channels := images[0], 1
+	for i, x := range images {
+		channels = max(channels, x.channels)
+		if x.rows != first.rows || x.cols != first.cols {
+			return nil, fmt.Errorf("%s: %d x %d pixels, expected %d x %d as in %s, or a --size for all", files[i].path,
+				x.rows, x.cols, first.rows, first.cols, files[0].path)
+		}
+	}
+	p := &part{file: dir, Shape: dataset.Shape{Rows: first.rows, Cols: first.cols, Channels: channels}}
+	p.pixels = make([]byte, 0, len(images)*p.Shape.Len())
+	for i, x := range images {
+		for range channels / x.channels {
+			p.pixels = append(p.pixels, x.pixels...)
+		}
+		images[i] = nil
+		if files[i].class != "" {
+			p.texts = append(p.texts, files[i].class)
+		}
+	}
+	return p, nil
+}
+
+// read reads one image in the size and channels of opt.
+func (f *imageFile) read(opt Options) (*decoded, error) {
+	if f.content == nil {
+		b, err := regular.ReadFile(f.path, mostImageFile)
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			return nil, at.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.content = b
+	}
+	x, err := decode(f.content, mostPixels)
+	f.content = nil
+	if err != nil {
+		return nil, err
+	}
+	p := &part{Shape: dataset.Shape{Rows: x.rows, Cols: x.cols, Channels: x.channels}, pixels: x.pixels}
+	if err := p.convert(opt); err != nil {
+		return nil, err
+	}
+	return &decoded{p.Rows, p.Cols, p.Channels, p.pixels}, nil
+}

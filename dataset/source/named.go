@@ -1,0 +1,159 @@
+package source
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A named data set has IDX files with MNIST's names, which are searched for.
+type namedSet struct {
+	name, title string
+	debian      string // where Debian's package puts it; empty: there is none
+}
+
+var namedSets = []namedSet{
+	{"mnist", "MNIST", ""},
+	{"fashion-mnist", "Fashion-MNIST", "/usr/share/datasets/fashion-mnist"},
+}
+
+// Named returns the names of the data sets that Open searches for.
+func Named() []string {
+	var names []string
+	for _, n := range namedSets {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+// Title returns how a named data set is written: MNIST for mnist.
+func Title(name string) string {
+	for _, n := range namedSets {
+		if n.name == name {
+			return n.title
+		}
+	}
+	return name
+}
+
+func isNamed(spec string) bool { return slices.Contains(Named(), spec) }
+
+// quotedNames lists all names of data sets.
+func quotedNames() string { return `"digits", "` + strings.Join(Named(), `", "`) + `"` }
+
+// CacheDir returns the folder in the user's cache directory where Open searches for a named data set and
+// where package fetch should put it.
+func CacheDir(name string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory for %s (set DPN_DATA to a folder instead): %w", Title(name), err)
+	}
+	return filepath.Join(cache, "dpnbench", name), nil
+}
+
+// place is a folder in which a named data set may be.
+type place struct{ dir, shown string }
+
+// placesOf returns the folders in which a named data set is searched for.
+func placesOf(name string) []place {
+	var places []place
+	if dir := os.Getenv("DPN_DATA"); dir != "" {
+		if name == "mnist" {
+			places = append(places, place{dir, dir + " (DPN_DATA)"})
+		}
+		inner := filepath.Join(dir, name)
+		places = append(places, place{inner, inner + " (DPN_DATA)"})
+	}
+	if dir, err := CacheDir(name); err != nil {
+		places = append(places, place{shown: err.Error()})
+	} else {
+		places = append(places, place{dir, dir})
+	}
+	for _, n := range namedSets {
+		if n.name == name && n.debian != "" {
+			places = append(places, place{n.debian, n.debian})
+		}
+	}
+	return places
+}
+
+// readNamed reads a named data set from the first folder that has files of it.
+func readNamed(name string, opt Options) (*content, error) {
+	var looked []string
+	for _, p := range placesOf(name) {
+		if p.dir != "" && holdsIDX(p.dir) {
+			c, err := readIDXPath(p.dir, opt)
+			if err == nil {
+				c.name = name
+			}
+			return c, err
+		}
+		looked = append(looked, p.shown)
+	}
+	return nil, fmt.Errorf("no %s in %s (run \"dpnbench data fetch %s\", or set DPN_DATA to its folder): %w",
+		Title(name), strings.Join(looked, " or "), name, fs.ErrNotExist)
+}
+
+// mostInputs bounds how many files InputFiles returns of a folder.
+const mostInputs = 100_000
+
+// InputFiles returns the files that Open would read of a data set, as far as they exist. The
+// built-in digits have none.
+func InputFiles(spec string) []string {
+	if spec == "" || spec == "digits" {
+		return nil
+	}
+	folders := []string{spec}
+	if isNamed(spec) {
+		folders = nil
+		for _, p := range placesOf(spec) {
+			folders = append(folders, p.dir)
+		}
+	}
+	var files []string
+	for _, dir := range folders {
+		named := false
+		for _, f := range idxFiles {
+			if path, err := findIDX(dir, f.name); err == nil {
+				files, named = append(files, path), true
+			}
+		}
+		if !named && !isNamed(spec) {
+			files = append(files, otherFiles(dir)...)
+		}
+	}
+	return files
+}
+
+// otherFiles returns the files that path names: one, a pair, those of a folder, or those with the beginning of names.
+func otherFiles(path string) []string {
+	var files []string
+	for _, file := range append([]string{path}, strings.Split(path, ",")...) {
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			files = append(files, file)
+		}
+	}
+	if len(files) > 0 {
+		return files
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		dir, names, _ := filesIn(path, isIDX)
+		for _, name := range names {
+			files = append(files, filepath.Join(dir, name))
+		}
+		return files
+	}
+	filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			files = append(files, file)
+		}
+		if len(files) >= mostInputs {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return files
+}

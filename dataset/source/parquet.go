@@ -1,0 +1,320 @@
+//go:build parquet
+
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/internal/array"
+	"dpnbench/internal/regular"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// readParquet reads Parquet files as data hubs store them: a file, a pair of them, or a folder (or its folder data)
+// with any number of files for each split.
+func readParquet(path string, opt Options) (*content, error) {
+	files := map[string][]string{}
+	isParquet := hasExtension(".parquet")
+	switch first, second, pair := strings.Cut(path, ","); {
+	case holds(path, isParquet):
+		var err error
+		if files, err = splitFiles(path, isParquet); err != nil {
+			return nil, err
+		}
+	case pair:
+		files[trainSplit], files[testSplit] = []string{first}, []string{beside(first, second)}
+	default:
+		files[trainSplit] = []string{path}
+	}
+	c := &content{name: filepath.Clean(path)}
+	for _, s := range []struct {
+		files []string
+		to    **part
+	}{{files[trainSplit], &c.train}, {files[testSplit], &c.test}} {
+		if len(s.files) == 0 || s.to == &c.train && opt.TestOnly && len(files[testSplit]) > 0 {
+			continue
+		}
+		p, err := c.readShards(s.files, opt)
+		if err != nil {
+			return nil, err
+		}
+		*s.to = p
+	}
+	if a, b := c.train, c.test; a != nil && b != nil && a.IsImage() && b.IsImage() && a.Channels != b.Channels {
+		a.colour()
+		b.colour()
+	}
+	return c, nil
+}
+
+// readShards reads the files of a split.
+func (c *content) readShards(files []string, opt Options) (*part, error) {
+	r := parquetReader{opt: opt, p: &part{file: files[0]}}
+	for _, path := range files {
+		if err := r.file(path); err != nil {
+			return nil, err
+		}
+	}
+	c.features = r.features
+	if r.classes != nil {
+		c.classes = r.classes
+	}
+	if r.images == nil {
+		if r.width == 0 || len(r.p.values) == 0 {
+			return nil, fmt.Errorf("%s: expected rows of numbers", files[0])
+		}
+		r.p.Shape = dataset.Vector(r.width)
+		return r.p, nil
+	}
+	p, err := decodeAll(files[0], r.images, opt)
+	if err != nil {
+		return nil, err
+	}
+	p.labels, p.texts = r.p.labels, r.p.texts
+	return p, nil
+}
+
+// parquetReader collects the rows of some files.
+type parquetReader struct {
+	opt      Options
+	p        *part
+	images   []imageFile
+	features []string
+	classes  []string
+	width    int
+	memory   float64
+}
+
+// The columns of a file: those that are not used are -1.
+type parquetColumns struct {
+	image, label int
+	features     []int
+}
+
+func (r *parquetReader) file(path string) error {
+	f, size, err := regular.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := r.read(path, f, size); err != nil {
+		if r.opt.stopped() != nil {
+			return err
+		}
+		return fmt.Errorf("%s: %w", path, problemOf(err))
+	}
+	return nil
+}
+
+// read reads the rows of a file.
+func (r *parquetReader) read(path string, f io.ReaderAt, size int64) (err error) {
+	defer func() { // the module takes a file's structure for granted
+		if x := recover(); x != nil {
+			err = fmt.Errorf("damaged: %.100q", fmt.Sprint(x))
+		}
+	}()
+	file, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	columns, err := r.columns(file)
+	if err != nil {
+		return err
+	}
+	row := 0
+	for _, group := range file.RowGroups() {
+		if err := r.group(path, group, columns, &row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columns chooses the columns of images or features, and of labels.
+func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
+	c := parquetColumns{-1, -1, nil}
+	schema := file.Schema()
+	paths := schema.Columns()
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = p[0]
+	}
+	label, err := -1, error(nil)
+	if choose := labelColumn(r.opt.Label); choose != nil {
+		if label, err = choose(names); err != nil {
+			return c, err
+		}
+	}
+	c.label = label
+	var features []string
+	repeated := false
+	for i, p := range paths {
+		leaf, _ := schema.Lookup(p...)
+		switch kind := leaf.Node.Type().Kind(); {
+		case i == c.label:
+		case kind == parquet.ByteArray && isImageColumn(p):
+			if c.image >= 0 {
+				return c, fmt.Errorf("columns %q and %q of images, expected one", names[c.image], p[0])
+			}
+			c.image = i
+		case len(p) == 2 && p[1] == "path": // the name of an image
+		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96:
+			if c.image < 0 {
+				return c, fmt.Errorf("column %q of %v: expected numbers, or a column image of images",
+					strings.Join(p, "."), kind)
+			}
+		default:
+			c.features = append(c.features, i)
+			features = append(features, p[0])
+			repeated = repeated || leaf.MaxRepetitionLevel > 0
+		}
+	}
+	if c.image >= 0 {
+		c.features = nil
+		r.images = slices.Grow(r.images, 1)
+		if c.label >= 0 && r.opt.Label == "" && !slices.Contains(array.LabelNames, strings.ToLower(names[c.label])) &&
+			len(paths[c.label]) > 1 {
+			c.label = -1 // the last column, part of an image
+		}
+	} else if !repeated {
+		r.features = features
+	}
+	if c.label >= 0 {
+		r.classes = hubClasses(file, names[c.label])
+	}
+	return c, nil
+}
+
+// isImageColumn says whether a column of bytes holds images, by its path.
+func isImageColumn(p []string) bool {
+	return len(p) == 2 && p[1] == "bytes" || len(p) == 1 && (p[0] == "image" || p[0] == "img")
+}
+
+// hubClasses returns the names of classes that data hubs store with a file.
+func hubClasses(file *parquet.File, column string) []string {
+	text, _ := file.Lookup("huggingface")
+	var meta struct {
+		Info struct {
+			Features map[string]struct {
+				Names []string `json:"names"`
+			} `json:"features"`
+		} `json:"info"`
+	}
+	if json.Unmarshal([]byte(text), &meta) != nil {
+		return nil
+	}
+	return meta.Info.Features[column].Names
+}
+
+// group reads the rows of a row group.
+func (r *parquetReader) group(path string, group parquet.RowGroup, c parquetColumns, row *int) error {
+	rows := group.Rows()
+	defer rows.Close()
+	some := make([]parquet.Row, 64)
+	for {
+		if err := r.opt.stopped(); err != nil {
+			return err
+		}
+		n, err := rows.ReadRows(some)
+		for _, values := range some[:n] {
+			if err := r.row(path, values, c, *row); err != nil {
+				return fmt.Errorf("row %d: %w", *row, err)
+			}
+			*row++
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.ErrNoProgress
+		}
+	}
+}
+
+// row adds a row.
+func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, row int) error {
+	before := len(r.p.values)
+	var problem error
+	labelled, found := false, false
+	for _, v := range values {
+		switch column := v.Column(); {
+		case column == c.label && !labelled:
+			labelled = true
+			problem = errors.Join(problem, r.label(v))
+		case column == c.image && !found:
+			found = true
+			if v.IsNull() {
+				return errors.New("no image")
+			}
+			content := slices.Clone(v.ByteArray())
+			r.images = append(r.images, imageFile{path: fmt.Sprintf("%s, row %d", path, row), content: content})
+			r.memory += float64(len(content))
+		case slices.Contains(c.features, column):
+			x, ok := parquetNumber(v)
+			if !ok || math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
+				return fmt.Errorf("column %d: %.40q: expected a finite number", column+1, v.String())
+			}
+			r.p.values = append(r.p.values, float32(x))
+			r.memory += 4
+		}
+	}
+	if text := r.opt.tooLarge(r.memory); text != "" {
+		return errors.New(text)
+	}
+	if width := len(r.p.values) - before; c.image < 0 && width != r.width {
+		if r.width > 0 || width == 0 {
+			return fmt.Errorf("%d features, expected %d as in the first row", width, r.width)
+		}
+		r.width = width
+	}
+	return problem
+}
+
+// label adds a label.
+func (r *parquetReader) label(v parquet.Value) error {
+	if v.Kind() == parquet.ByteArray && !v.IsNull() {
+		r.p.texts = append(r.p.texts, string(v.ByteArray()))
+		return nil
+	}
+	x, ok := parquetNumber(v)
+	if !ok || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return fmt.Errorf("label %.40q: expected a whole number or a text", v.String())
+	}
+	r.p.labels = append(r.p.labels, int(x))
+	return nil
+}
+
+// parquetNumber returns the number of a value.
+func parquetNumber(v parquet.Value) (float64, bool) {
+	if v.IsNull() {
+		return 0, false
+	}
+	switch v.Kind() {
+	case parquet.Boolean:
+		if v.Boolean() {
+			return 1, true
+		}
+		return 0, true
+	case parquet.Int32:
+		return float64(v.Int32()), true
+	case parquet.Int64:
+		return float64(v.Int64()), true
+	case parquet.Float:
+		return float64(v.Float()), true
+	case parquet.Double:
+		return v.Double(), true
+	}
+	return 0, false
+}

@@ -1,0 +1,129 @@
+//go:build parquet
+
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/internal/fuzzlimit"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+type hubImage struct {
+	Bytes []byte  `parquet:"bytes"`
+	Path  *string `parquet:"path,optional"`
+}
+
+type hubRow struct {
+	Image hubImage `parquet:"image"`
+	Label int64    `parquet:"label"`
+}
+
+type featureRow struct {
+	A     float64 `parquet:"a"`
+	B     int32   `parquet:"b"`
+	Class string  `parquet:"class"`
+}
+
+func parquetOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[T](&out, options...)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func hubRows(t testing.TB, s *dataset.Set) []hubRow {
+	rows := make([]hubRow, s.Len())
+	for i, y := range s.Labels {
+		rows[i] = hubRow{hubImage{Bytes: pngOf(t, s.Image(i), s.Rows, s.Cols)}, int64(y)}
+	}
+	return rows
+}
+
+func init() {
+	writers["parquet"] = func(t testing.TB, d *dataset.Data) (string, Options) {
+		dir := t.TempDir()
+		names := parquet.KeyValueMetadata("huggingface",
+			`{"info": {"features": {"label": {"names": ["0","1","2","3","4","5","6","7","8","9"]}}}}`)
+		codecs := []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.Compression(&parquet.Zstd)}
+		splits(d, func(name string, s *dataset.Set) {
+			rows := hubRows(t, s)
+			for shard, half := range [][]hubRow{rows[:20], rows[20:]} {
+				b := parquetOf(t, half, names, codecs[shard])
+				write(t, dir, fmt.Sprintf("%s-%05d-of-00002.parquet", name, shard), b)
+			}
+		})
+		return dir, Options{}
+	}
+}
+
+// Features and their names, and labels that are texts.
+func TestParquetFeatures(t *testing.T) {
+	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}}))
+	d, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(d.Train.Values, []float32{1, 2, -0.5, 4}) || !slices.Equal(d.Classes, []string{"bird", "cat"}) ||
+		!slices.Equal(d.Features, []string{"a", "b"}) || !slices.Equal(d.Train.Labels, []uint16{1, 0}) {
+		t.Errorf("%v, %q, %q, %v", d.Train.Values, d.Classes, d.Features, d.Train.Labels)
+	}
+}
+
+func TestParquetErrors(t *testing.T) {
+	good := parquetOf(t, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}})
+	damaged := slices.Clone(good)
+	for i := 4; i < 60; i++ {
+		damaged[i] ^= 0x55
+	}
+	nan := 0.0
+	for name, b := range map[string][]byte{
+		"empty":     nil,
+		"text":      []byte("a,b,c\n1,2,3\n"),
+		"truncated": good[:len(good)-9],
+		"cut":       append(slices.Clone(good[:30]), good[60:]...),
+		"damaged":   damaged,
+		"not there": parquetOf(t, []featureRow{}),
+		"nan":       parquetOf(t, []featureRow{{nan / nan, 1, "a"}}),
+		"broken":    parquetOf(t, []hubRow{{hubImage{Bytes: []byte("no image")}, 1}}),
+	} {
+		path := write(t, t.TempDir(), "x.parquet", b)
+		_, err := Open(path, Options{})
+		if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with the file", name, err)
+		}
+	}
+	path := write(t, t.TempDir(), "x.parquet", good)
+	if _, err := Open(path, Options{Memory: 10}); err == nil || !strings.Contains(err.Error(), "row 1: ") {
+		t.Errorf("more than the memory: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParquet(f *testing.F) {
+	f.Add(parquetOf(f, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}}))
+	f.Add(parquetOf(f, []hubRow{{hubImage{Bytes: pngOf(f, []byte{1, 2, 3, 4}, 2, 2)}, 1}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fuzzlimit.Check(t, 4160*len(b)+64<<20, func() {
+			r := parquetReader{opt: Options{Memory: 1 << 20}, p: &part{file: "x"}}
+			if err := r.read("x", bytes.NewReader(b), int64(len(b))); err == nil && len(r.p.values) > 1<<18 {
+				t.Fatalf("%d numbers", len(r.p.values))
+			}
+		})
+	})
+}

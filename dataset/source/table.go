@@ -1,0 +1,141 @@
+package source
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/internal/array"
+	"dpnbench/internal/regular"
+)
+
+func cores() int { return runtime.GOMAXPROCS(0) }
+
+// noLabel is the setting for a table without labels.
+const noLabel = "none"
+
+// readTables reads a CSV or TSV file, or two with a comma between them: training and test samples.
+func readTables(path string, opt Options) (*content, error) {
+	train, test, _ := strings.Cut(path, ",")
+	c := &content{name: path}
+	var err error
+	if c.train, c.features, err = readTable(train, opt); err != nil || test == "" {
+		return c, err
+	}
+	test = beside(train, test)
+	var features []string
+	if c.test, features, err = readTable(test, opt); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(features, c.features) && features != nil && c.features != nil {
+		return nil, fmt.Errorf("%s: other columns than in %s", test, train)
+	}
+	return c, nil
+}
+
+// beside returns the second of a pair, which may be in the folder of the first.
+func beside(first, second string) string {
+	if _, err := os.Stat(second); err != nil && !filepath.IsAbs(second) {
+		if path := filepath.Join(filepath.Dir(first), second); exists(path) {
+			return path
+		}
+	}
+	return second
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readTable reads one table.
+func readTable(path string, opt Options) (*part, []string, error) {
+	f, _, err := regular.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	t, err := array.ReadTable(path, opt.reader(f), array.TableOptions{Column: labelColumn(opt.Label),
+		Header: append([]string{strings.ToLower(opt.Label)}, array.LabelNames...), Finite: true, Narrow: true,
+		Memory: opt.Memory})
+	if err != nil {
+		return nil, nil, err
+	}
+	width := t.Columns
+	names := slices.Clone(t.Names)
+	p := &part{file: path}
+	if t.Column >= 0 {
+		width--
+		p.texts = t.Texts
+		if names != nil {
+			names = slices.Delete(names, t.Column, t.Column+1)
+		}
+	}
+	p.values = t.Floats()
+	if names != nil && width > 1 && (names[0] == "" || names[0] == "Unnamed: 0") && isIndex(p.values, width) {
+		p.values, names = dropFirst(p.values, width), names[1:]
+		width--
+	}
+	if width == 0 {
+		return nil, nil, fmt.Errorf("%s: expected columns of features beside the one of labels", path)
+	}
+	p.Shape = dataset.Vector(width)
+	for i, s := range p.texts {
+		if v, err := strconv.ParseFloat(s, 64); err == nil && v != float64(int64(v)) {
+			return nil, nil, fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a "+
+				"fraction", path, i+1, s, column(t))
+		}
+	}
+	return p, names, nil
+}
+
+func column(t *array.Table) string {
+	if t.Names == nil {
+		return strconv.Itoa(t.Column + 1)
+	}
+	return strconv.Quote(t.Names[t.Column])
+}
+
+// labelColumn returns the choice of the column of labels: that of the name or number, or else the one with a usual
+// name, or the last.
+func labelColumn(label string) func(first []string) (int, error) {
+	switch label {
+	case noLabel:
+		return nil
+	case "":
+		return func(first []string) (int, error) {
+			for i, name := range first {
+				if slices.Contains(array.LabelNames, strings.ToLower(name)) {
+					return i, nil
+				}
+			}
+			return len(first) - 1, nil
+		}
+	}
+	return array.ColumnNamed(label)
+}
+
+// isIndex says whether the first column counts the rows from 0 or 1, as pandas and R write it.
+func isIndex(values []float32, width int) bool {
+	first := int(values[0])
+	for i := 0; i*width < len(values); i++ {
+		if values[i*width] != float32(i+first) {
+			return false
+		}
+	}
+	return first == 0 || first == 1
+}
+
+// dropFirst removes the first column.
+func dropFirst(values []float32, width int) []float32 {
+	out := values[:0]
+	for i := 0; i < len(values); i += width {
+		out = append(out, values[i+1:i+width]...)
+	}
+	return out
+}
