@@ -382,6 +382,12 @@ func loadSuite() []benchmark {
 		{suite: "load", name: "idx", extent: Quick, params: params("images", n), bytes: bytes, items: n, host: true,
 			serial: true, setup: func() (setupFunc, error) { return openIDX(n) }},
 	}
+	for _, format := range []string{"npz", "csv", "png"} {
+		const n = 10000
+		all = append(all, benchmark{suite: "load", name: format, extent: Usual, params: params("images", n),
+			bytes: formatBytes(format, n), items: n, host: true, serial: true,
+			setup: func() (setupFunc, error) { return openFormat(format, n) }})
+	}
 	for _, name := range []string{"write", "read"} {
 		for _, preset := range []string{"compact", "paper"} {
 			c, err := dpn.Preset(preset)
