@@ -3,7 +3,6 @@ package examples
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"image"
 	"image/png"
@@ -42,9 +41,9 @@ func TestExamples(t *testing.T) {
 	}
 	// What each program prints at the end, in order. The figures are the same on every machine.
 	want := map[string]string{
-		"csv":        `(?s)300 rows of 4 features, 3 classes\ntest accuracy (9[5-9]|100)\.\d%\n`,
+		"csv":        `(?s)240 \+ 60 rows of 4 features, classes \["setosa" .*test accuracy (9[5-9]|100)\.\d%\n`,
 		"png":        `^\S+: eight \(\d+\.\d%\)\n$`,
-		"separation": `(?s)width 2, D .*CKA with the layer before.*each layer multiplies D by 0\.2[45]\d \(r = -1\.000\)`,
+		"separation": `(?s)width 2, D .*CKA with the layer before.*multiplies D by 0\.2[45]\d \(r = -1\.000\)`,
 		"kernel":     `(?s)y\[0\]\[0\] is -2\.96382\n.*is 849\.30585\n.*\(20\.0, 5\.0\) of 1000 points`,
 		"trainer":    `(?s)update 50: loss .*test accuracy (8[5-9]|9\d)\.\d%`,
 	}
@@ -140,7 +139,8 @@ func digit(t *testing.T, dir string) []string {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if err := png.Encode(f, &image.Gray{Pix: large.Pixels, Stride: 56, Rect: image.Rect(0, 0, 56, 56)}); err != nil {
+		grey := &image.Gray{Pix: large.Pixels, Stride: 56, Rect: image.Rect(0, 0, 56, 56)}
+		if err := png.Encode(f, grey); err != nil {
 			t.Fatal(err)
 		}
 		return []string{file, f.Name()}
@@ -151,22 +151,18 @@ func digit(t *testing.T, dir string) []string {
 
 // features writes three layers of two classes around 0 and 8, whose deviations are halved from layer
 // to layer.
-func features(t *testing.T, dir string) []string {
+func features(t *testing.T, dir string) (names []string) {
 	const n = 200
-	labels, noise := make([]byte, n), make([]float32, 2*n)
+	noise := make([]float32, 2*n)
 	num.NewRand(2, 0).Normal(noise)
-	args := []string{""}
 	for layer := range 3 {
-		var b []byte
+		var b strings.Builder
+		b.WriteString("first,second,label\n")
 		for i := range n {
-			labels[i] = byte(i % 2)
-			for j := range 2 {
-				v := float32(8*(i%2)) + noise[2*i+j]/float32(int(1)<<layer)
-				b, _ = binary.Append(b, binary.LittleEndian, v)
-			}
+			at := func(j int) float32 { return float32(8*(i%2)) + noise[2*i+j]/float32(int(1)<<layer) }
+			fmt.Fprintf(&b, "%v,%v,%s\n", at(0), at(1), []string{"even", "odd"}[i%2])
 		}
-		args = append(args, write(t, filepath.Join(dir, fmt.Sprintf("layer%d.f32", layer)), b))
+		names = append(names, write(t, filepath.Join(dir, fmt.Sprintf("layer%d.csv", layer)), []byte(b.String())))
 	}
-	args[0] = write(t, filepath.Join(dir, "labels.u8"), labels)
-	return args
+	return names
 }

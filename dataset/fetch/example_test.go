@@ -16,7 +16,8 @@ import (
 // Fetch a file of one's own.
 func Example() {
 	const table = "1,a\n2,b\n"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, table) }))
+	serve := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, table) }
+	server := httptest.NewServer(http.HandlerFunc(serve))
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "fetch")
 	if err != nil {

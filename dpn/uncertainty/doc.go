@@ -2,7 +2,7 @@
 // that it does not, and how well its probabilities are calibrated. Its input is scores, logits and
 // labels; it does not depend on a model.
 //
-//	d, err := uncertainty.Detect([]float64{5, 4, 3, 2}, []float64{3, 1, 0, -1}) // scores of known and of unknown samples
+//	d, err := uncertainty.Detect([]float64{5, 4, 3, 2}, []float64{3, 1, 0, -1}) // known, unknown samples
 //	fmt.Println(d.AUROC, d.FPR, d.Threshold)
 //
 // [Detect] compares the scores of known samples (in-distribution or correctly classified) with

@@ -1,43 +1,30 @@
-// Command separation measures how the layers of any network separate the classes: it reads the
-// features at each layer, in order, and the labels of the samples, as flat little-endian files:
-// float32 numbers, sample after sample, and a byte for each label. NumPy writes them by
-// x.astype("<f4").tofile("layer0.f32") and y.astype("u1").tofile("labels.u8").
+// Command separation measures how the layers of any network separate the classes: it reads a file for
+// each layer, in order, with the features of the same samples and their labels: CSV, NPZ, or any other
+// that package source reads, also X.npy,y.npy.
 //
-//	go run ./examples/separation labels.u8 layer0.f32 layer1.f32...
+//	go run ./examples/separation layer0.npy,labels.npy layer1.npy,labels.npy
 package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log"
 	"os"
 
+	"dpnbench/dataset/source"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 )
 
 func main() {
-	if len(os.Args) < 3 {
-		log.Fatal("usage: separation labels.u8 layer0.f32...")
-	}
-	bytes, err := os.ReadFile(os.Args[1])
-	check(err)
-	labels := make([]uint16, len(bytes))
-	for i, y := range bytes {
-		labels[i] = uint16(y)
+	if len(os.Args) < 2 {
+		log.Fatal("usage: separation layer0.csv layer1.csv...")
 	}
 	var layers []separation.LayerInput
-	for _, name := range os.Args[2:] {
-		bytes, err := os.ReadFile(name)
+	for _, name := range os.Args[1:] {
+		data, err := source.Open(name, source.Options{})
 		check(err)
-		x := make([]float32, len(bytes)/4)
-		_, err = binary.Decode(bytes, binary.LittleEndian, x)
-		check(err)
-		if len(labels) == 0 || len(x)%len(labels) != 0 {
-			log.Fatalf("%s: %d numbers for %d labels", name, len(x), len(labels))
-		}
-		set := separation.Set{X: x, Dim: len(x) / len(labels), Labels: labels}
+		set := separation.Set{X: data.Train.Values, Dim: data.Shape().Len(), Labels: data.Train.Labels}
 		layers = append(layers, separation.LayerInput{Name: name, Input: set})
 	}
 
