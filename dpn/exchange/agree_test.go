@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"math"
@@ -38,7 +39,11 @@ func exportAll(t testing.TB, e *engine.Engine, list []network) {
 	for i := range list {
 		n := &list[i]
 		n.dir = export(t, e, n.m)
-		write(t, filepath.Join(n.dir, "images"), n.s.Pixels)
+		samples := n.s.Pixels
+		for _, v := range n.s.Values {
+			samples = binary.NativeEndian.AppendUint32(samples, math.Float32bits(v))
+		}
+		write(t, filepath.Join(n.dir, "images"), samples)
 		var labels []byte
 		for i := range n.s.Len() {
 			labels = n.s.AppendLabel(labels, i)
@@ -79,16 +84,28 @@ func inONNX(t *testing.T, e *engine.Engine, list []network) {
 		t.Run(n.name, func(t *testing.T) {
 			path := func(name string) string { return filepath.Join(n.dir, name) }
 			var r reply
-			if err := ask(t, &r, node, "testdata/graph.cjs", path("model.onnx"), path("images"), fmt.Sprint(n.s.Rows),
-				fmt.Sprint(n.s.Cols), path("logits"), path("denoised")); err != nil {
+			if err := ask(t, &r, node, "testdata/graph.cjs", path("model.onnx"), path("images"), shapeText(n.s.Shape),
+				path("logits"), path("denoised")); err != nil {
 				t.Fatal(err)
 			}
-			if got := fmt.Sprint(r.Inputs, r.Outputs); got != "[images] [logits denoised]" {
-				t.Errorf("inputs and outputs %s", got)
+			want := "[images] [logits denoised]"
+			if !n.s.IsImage() {
+				want = "[vectors] [logits denoised]"
+			}
+			if got := fmt.Sprint(r.Inputs, r.Outputs); got != want {
+				t.Errorf("inputs and outputs %s, want %s", got, want)
 			}
 			agree(t, e, n, floats(t, path("logits")), floats(t, path("denoised")))
 		})
 	}
+}
+
+// shapeText is the shape of samples for graph.cjs.
+func shapeText(s dataset.Shape) string {
+	if s.IsImage() {
+		return fmt.Sprintf("%d,%d,%d", s.Channels, s.Rows, s.Cols)
+	}
+	return fmt.Sprint(s.Features)
 }
 
 // agree compares logits, and denoised features if there are any, with ours.
@@ -161,8 +178,51 @@ func networks(t testing.TB, e *engine.Engine) (list []network) {
 		c.Batch = 32
 		list = append(list, network{name: name, m: trained(t, e, c, d, 6), s: d.Test})
 	}
+	for name, vectors := range map[string]bool{"colours": false, "vectors": true} {
+		c := preset(t, "clean")
+		if vectors {
+			c.Extractor, c.Hidden = "mlp", "20"
+		}
+		c.Batch = 32
+		d := recast(t, digits(t, 300, 250), vectors)
+		list = append(list, network{name: name, m: trained(t, e, c, d, 6), s: d.Test})
+	}
 	exportAll(t, e, list)
 	return list
+}
+
+// recast makes colour images of 16 x 16, or vectors of 36 features, of grey images.
+func recast(t testing.TB, d *dataset.Data, vectors bool) *dataset.Data {
+	t.Helper()
+	side := 16
+	if vectors {
+		side = 6
+	}
+	resize(t, d, side, side)
+	var sets [2]*dataset.Set
+	for i, s := range []*dataset.Set{d.Train, d.Test} {
+		sets[i] = &dataset.Set{Shape: dataset.Shape{Rows: side, Cols: side, Channels: 3}, Labels: s.Labels}
+		if vectors {
+			sets[i].Shape = dataset.Vector(side * side)
+		}
+		for n := range s.Len() {
+			for j, v := range s.Image(n) {
+				if vectors {
+					sets[i].Values = append(sets[i].Values, float32(j)*float32(v)/50-3)
+				}
+			}
+			for channel := 1; channel <= 3 && !vectors; channel++ {
+				for _, v := range s.Image(n) {
+					sets[i].Pixels = append(sets[i].Pixels, byte(int(v)*channel/4+20*channel))
+				}
+			}
+		}
+	}
+	out, err := dataset.New("recast", sets[0], sets[1], d.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func resize(t testing.TB, d *dataset.Data, rows, cols int) {

@@ -4,13 +4,14 @@
     model = DPN.load()      # model.safetensors beside this file
     logits = model(images)  # N x classes
 
-Images are N x rows x cols or N x 1 x rows x cols: grey levels in [0, 1], as torchvision's ToTensor
-makes them, or bytes (torch.uint8). The model normalises them itself.
+Images are N x channels x rows x cols (N x rows x cols works for grey ones, too): levels in [0, 1], as
+torchvision's ToTensor makes them, or bytes (torch.uint8). Vectors are N x features. The model normalises
+them itself.
 
 To train, call model.retract() after every step of the optimiser: it keeps alpha positive and the rows of
 U orthonormal. To train a new network, make it with DPN.preset and place its centres with model.start:
 
-    model = DPN.preset("compact", rows=28, cols=28, classes=10, mean=0.1307, std=0.3081)
+    model = DPN.preset("compact", shape=(1, 28, 28), classes=10, mean=0.1307, std=0.3081)
     model.start(images)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
@@ -155,47 +156,55 @@ class DenoisingPotential(nn.Module):
 
 
 class DPN(nn.Module):
-    """Images, normalised, through an extractor to features, uphill on a potential, to a linear classifier."""
+    """Images or vectors, normalised, through an extractor to features, uphill on a potential, to a linear
+    classifier. shape is (channels, rows, cols) or (features,); mean and std are a number, or one for each channel
+    or feature."""
 
-    def __init__(self, settings, rows, cols, classes, mean, std):
+    def __init__(self, settings, shape, classes, mean, std):
         super().__init__()
         s = self.settings = dict(settings)
-        self.rows, self.cols, self.mean, self.std = rows, cols, mean, std
-        self.metadata = {}
-        pixels = rows * cols
-        d = pixels if s["extractor"] == "identity" else s["dim"]
-        self.feature_extractor = self._extractor(pixels, d)
+        self.shape, self.numbers, self.metadata = tuple(shape), {}, {}
+        for name, value in (("mean", mean), ("std", std)):
+            value = self.numbers[name] = [float(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
+            value = torch.tensor(value).reshape((-1,) + (1,) * (len(self.shape) - 1))
+            self.register_buffer(name, value, persistent=False)
+        size = 1
+        for n in self.shape:
+            size *= n
+        d = size if s["extractor"] == "identity" else s["dim"]
+        self.feature_extractor = self._extractor(size, d)
         self.norm = nn.LayerNorm(d, elementwise_affine=False) if s["layer-norm"] else nn.Identity()
         self.denoising_potential = DenoisingPotential(
             s["components"], d, s["form"], s["rank"], float(s["eps"]), float(s["scale"]), s["alpha"]
         )
         self.classifier = nn.Linear(d, classes)
 
-    def _extractor(self, pixels, d):
+    def _extractor(self, size, d):
         kind = self.settings["extractor"]
         if kind == "identity":
             return nn.Identity()
         if kind == "linear":
-            return nn.Linear(pixels, d)
+            return nn.Linear(size, d)
         if kind == "mlp":
-            widths = [pixels] + [int(w) for w in self.settings["hidden"].split("-") if w]
+            widths = [size] + [int(w) for w in self.settings["hidden"].split("-") if w]
             layers = []
             for a, b in zip(widths, widths[1:]):
                 layers += [nn.Linear(a, b), nn.ReLU()]
             return nn.Sequential(*layers, nn.Linear(widths[-1], d))
         if kind == "conv":
+            channels, rows, cols = self.shape
             return nn.Sequential(
-                nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Conv2d(channels, 8, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
                 nn.Conv2d(8, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Flatten(), nn.Linear(16 * (self.rows // 4) * (self.cols // 4), d),
+                nn.Flatten(), nn.Linear(16 * (rows // 4) * (cols // 4), d),
             )
         raise ValueError("extractor %r, expected identity, linear, mlp or conv" % kind)
 
     @classmethod
-    def preset(cls, name, rows=28, cols=28, classes=10, mean=0.1307, std=0.3081):
-        """A new network with the settings of a preset. mean and std are those of the training images'
-        grey levels in [0, 1]. Its centres are 0 until start."""
-        return cls({**DEFAULTS, **PRESETS[name], "preset": name}, rows, cols, classes, mean, std)
+    def preset(cls, name, shape=(1, 28, 28), classes=10, mean=0.1307, std=0.3081):
+        """A new network with the settings of a preset. mean and std are those of the training samples:
+        of images, of their levels in [0, 1]. Its centres are 0 until start."""
+        return cls({**DEFAULTS, **PRESETS[name], "preset": name}, shape, classes, mean, std)
 
     @classmethod
     def load(cls, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "model.safetensors")):
@@ -203,8 +212,12 @@ class DPN(nn.Module):
         tensors, metadata = read(path)
         lines = (line.partition(" = ") for line in metadata["config"].splitlines() if line)
         settings = {key: json.loads(value) for key, _, value in lines}
-        model = cls(settings, int(metadata["rows"]), int(metadata["cols"]), len(tensors["classifier.bias"]),
-                    float(metadata["mean"]), float(metadata["std"]))
+        if "features" in metadata:
+            shape = (int(metadata["features"]),)
+        else:
+            shape = (int(metadata.get("channels", 1)), int(metadata["rows"]), int(metadata["cols"]))
+        mean, std = ([float(v) for v in metadata[name].split(",")] for name in ("mean", "std"))
+        model = cls(settings, shape, len(tensors["classifier.bias"]), mean, std)
         model.load_state_dict(tensors)
         model.metadata = metadata
         return model
@@ -212,15 +225,22 @@ class DPN(nn.Module):
     def save(self, path):
         """Writes a file that load and dpnbench read."""
         config = "".join("%s = %s\n" % (k, json.dumps(v)) for k, v in self.settings.items())
-        own = {"format": "dpnbench model 1", "config": config, "rows": str(self.rows), "cols": str(self.cols),
-               "mean": repr(self.mean), "std": repr(self.std)}
+        own = {"format": "dpnbench model 1", "config": config}
+        for name, values in self.numbers.items():
+            own[name] = ",".join(map(repr, values))
+        if len(self.shape) == 1:
+            own["features"] = str(self.shape[0])
+        else:
+            own["rows"], own["cols"] = str(self.shape[1]), str(self.shape[2])
+            if self.shape[0] > 1:
+                own["channels"] = str(self.shape[0])
         write(path, self.state_dict(), {**self.metadata, **own})
 
     def features(self, images):
-        """Features (N x d) of images, before the ascent."""
+        """Features (N x d) of images or vectors, before the ascent."""
         if images.dtype == torch.uint8:
             images = images.float() / 255
-        x = (images.reshape(-1, 1, self.rows, self.cols) - self.mean) / self.std
+        x = (images.reshape(-1, *self.shape) - self.mean) / self.std
         if self.settings["extractor"] != "conv":
             x = x.flatten(1)
         return self.norm(self.feature_extractor(x))

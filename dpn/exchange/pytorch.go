@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/internal/output"
 )
@@ -25,9 +24,6 @@ var module string
 // WritePyTorch adds to files a module of PyTorch that needs nothing else, and m's tensors, which
 // it loads. path gives the place of a file in the folder.
 func WritePyTorch(files *output.Batch, path func(name string) string, m *dpn.Model) error {
-	if s := m.Shape; s != dataset.Grey(s.Rows, s.Cols) || len(m.Norm.Mean) != 1 {
-		return fmt.Errorf("format pytorch: samples of %v, expected grey images", s)
-	}
 	source, err := moduleSource()
 	if err != nil {
 		return err

@@ -23,9 +23,9 @@ def module(folder):
     return found
 
 
-def array_of(path, *shape):
+def array_of(path, *shape, dtype=torch.uint8):
     with open(path, "rb") as f:
-        return torch.frombuffer(bytearray(f.read()), dtype=torch.uint8).reshape(shape)
+        return torch.frombuffer(bytearray(f.read()), dtype=dtype).reshape(shape)
 
 
 def losses(model, images, labels, updates):
@@ -44,10 +44,12 @@ def losses(model, images, labels, updates):
 
 
 def logits(dpn, model, images, path):
-    """Writes float32. Half of the images come as bytes, half as grey levels with a channel."""
+    """Writes float32. Half of the images come as bytes, grey ones without a channel, half as levels."""
     with open(path, "wb") as f, torch.no_grad():
         for i, x in enumerate(images.split(100)):
-            y = model(x if i % 2 else x[:, None].float() / 255)
+            if x.dtype == torch.uint8:
+                x = (x[:, 0] if x.shape[1] == 1 else x) if i % 2 else x.float() / 255
+            y = model(x)
             dpn.array.array("f", y.flatten().tolist()).tofile(f)
 
 
@@ -57,17 +59,17 @@ def run(task):
     torch.manual_seed(1)
     dpn = module(folder)
     if task["do"] == "presets":
-        images, labels = array_of(path("images"), -1, 12, 12), array_of(path("labels"), -1).long()
+        images, labels = array_of(path("images"), -1, 1, 12, 12), array_of(path("labels"), -1).long()
         found = {}
         for name in dpn.PRESETS:
-            model = dpn.DPN.preset(name, rows=12, cols=12)
+            model = dpn.DPN.preset(name, shape=(1, 12, 12))
             model.start(images)
             found[name] = losses(model, images[:32], labels[:32], 4)
             if name == "robust":
                 model.save(path("robust.safetensors"))
         return {"presets": found}
     model = dpn.DPN.load()
-    images = array_of(path("images"), -1, model.rows, model.cols)
+    images = array_of(path("images"), -1, *model.shape, dtype=torch.uint8 if len(model.shape) > 1 else torch.float32)
     found = {}
     if task["do"] == "train":
         found["losses"] = losses(model, images, array_of(path("labels"), -1).long(), 8)
