@@ -193,6 +193,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		return nil, err
 	}
 	f.restoreBest()
+	if err == nil {
+		err = f.measureUnknown(ctx)
+	}
 	r := f.result()
 	var unsaved *UnsavedError
 	ended := err == nil || errors.As(err, &unsaved) && unsaved.Finished

@@ -42,6 +42,11 @@ type Model struct {
 	// changed by another program, or it is damaged.
 	Unchecked bool
 
+	// UnknownBelow is the potential at x_0 that 95% of the validation samples reach: a sample whose
+	// potential is lower looks unknown. Fit measures it with the weights that it leaves, and files keep it. nil: not
+	// measured (see MeasureUnknown).
+	UnknownBelow *float32
+
 	extractor layer.Stack // pixels to features; empty: the pixels are the features
 	potential *potential.Potential
 	head      *layer.Linear

@@ -50,6 +50,7 @@ func (m *Model) Write(w io.Writer, path string) error { return safetensors.Write
 func (m *Model) modelFile(path string) *safetensors.File {
 	f := m.file(formatModel)
 	m.origin.metadata(f, path)
+	m.writeUnknown(f.Metadata)
 	return f
 }
 
@@ -167,6 +168,9 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 		return nil, err
 	}
 	if err := m.readNames(f.Metadata, head[0]); err != nil {
+		return nil, err
+	}
+	if err := m.readUnknown(f); err != nil {
 		return nil, err
 	}
 	if err := c.Validate(); err != nil {

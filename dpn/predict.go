@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
@@ -54,31 +55,6 @@ func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 		return nil
 	})
 	return out, err
-}
-
-// Probabilities returns the softmax of the logits of every sample of s, n x classes. What is below
-// 2^-126 is 0.
-func (m *Model) Probabilities(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
-	out := engine.NewMatrix(s.Len(), len(m.Classes))
-	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
-		for i := range logits.Rows {
-			softmax(out.Row(lo+i), logits.Row(i))
-		}
-		return nil
-	})
-	return out, err
-}
-
-// softmax sets p to the softmax of finite logits, with the same bits on every machine.
-func softmax(p, logits []float32) {
-	most, sum := slices.Max(logits), 0.0
-	for i, v := range logits {
-		p[i] = num.Exp32(v - most)
-		sum += float64(p[i])
-	}
-	for i, v := range p {
-		p[i] = float32(float64(v) / sum)
-	}
 }
 
 // Score evaluates the model on s.
@@ -211,8 +187,10 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)
 			copy(part(yb, a, b).Data, f.Data)
 		}
-		if err := m.potential.AscendUntil(ctx, e, yb, steps); err != nil {
-			return out, err
+		if steps > 0 { // what is known of the last ascent stays
+			if err := m.potential.AscendUntil(ctx, e, yb, steps); err != nil {
+				return out, err
+			}
 		}
 		if progress != nil {
 			progress(hi)
@@ -244,11 +222,33 @@ func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in
 	return nil
 }
 
-// Predictions are what a model makes of features.
+// Predictions are what a model makes of samples, or of features.
 type Predictions struct {
 	Phi     []separation.Float `json:"phi"`     // n, potential at x_0
-	Classes []int              `json:"classes"` // n, class of x_n
-	X       engine.Matrix      `json:"-"`       // n x d, x_n
+	Classes []int              `json:"classes"` // n, class of x_n; of equal logits the lower one
+	X       engine.Matrix      `json:"-"`       // n x d, x_n; empty for samples, of which Denoised returns it
+
+	Probabilities engine.Matrix `json:"-"` // n x classes, softmax of the logits
+	Unknown       []bool        `json:"-"` // n, whether Phi is below Model.UnknownBelow; nil if that is
+}
+
+// Predictions returns what the model makes of every sample of s, which needs no labels. The bits depend on the sample
+// only: not on those beside it, nor on the threads of e.
+func (m *Model) Predictions(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Predictions, error) {
+	if err := m.CheckSet(s); err != nil {
+		return nil, err
+	}
+	r, in := m.newPredictions(s.Len()), m.Input(s)
+	for lo := 0; lo < s.Len(); lo += evalRows {
+		x, err := m.blocks(ctx, e, in, imageRange{lo, min(lo+evalRows, s.Len())}, 0, nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.predict(ctx, e, x, r, lo, strings.TrimSuffix(s.Samples(), "s")); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 // PredictFeatures moves the features x (n x d, left alone) uphill by Config.Steps steps and
@@ -257,32 +257,70 @@ func (m *Model) PredictFeatures(ctx context.Context, e *engine.Engine, x engine.
 	if x.Cols != m.Dim() {
 		return nil, fmt.Errorf("points of %d features, expected %d", x.Cols, m.Dim())
 	}
-	r := &Predictions{
-		Phi:     make([]separation.Float, x.Rows),
-		Classes: make([]int, x.Rows),
-		X:       engine.NewMatrix(x.Rows, x.Cols),
-	}
+	r := m.newPredictions(x.Rows)
+	r.X = engine.NewMatrix(x.Rows, x.Cols)
 	copy(r.X.Data, x.Data)
-	if err := m.CheckOutput(x, "feature", "row", 0); err != nil {
+	if err := m.predict(ctx, e, r.X, r, 0, "row"); err != nil {
 		return nil, err
 	}
-	phi, at := make([]float32, x.Rows), make([]int32, x.Rows)
-	m.potential.Evaluate(e, x, phi, engine.Matrix{})
-	if err := m.CheckOutput(engine.View(phi, len(phi), 1), "potential", "row", 0); err != nil {
-		return nil, err
+	return r, nil
+}
+
+func (m *Model) newPredictions(n int) *Predictions {
+	r := &Predictions{Phi: make([]separation.Float, n), Classes: make([]int, n),
+		Probabilities: engine.NewMatrix(n, len(m.Classes))}
+	if m.UnknownBelow != nil {
+		r.Unknown = make([]bool, n)
 	}
-	if err := m.potential.AscendUntil(ctx, e, r.X, m.Config.Steps); err != nil {
-		return nil, err
+	return r
+}
+
+// predict sets the predictions from number first on to those of the features x, which it moves uphill. of says what a
+// row of x is.
+func (m *Model) predict(ctx context.Context, e *engine.Engine, x engine.Matrix, r *Predictions, first int,
+	of string) error {
+	phi, err := m.potentials(e, x, first, of)
+	if err != nil {
+		return err
 	}
-	logits := m.Logits(e, r.X)
-	if err := m.CheckOutput(logits, "logit", "row", 0); err != nil {
-		return nil, err
+	if err := m.potential.AscendUntil(ctx, e, x, m.Config.Steps); err != nil {
+		return err
+	}
+	logits, at := m.Logits(e, x), make([]int32, x.Rows)
+	if err := m.CheckOutput(logits, "logit", of, first); err != nil {
+		return err
 	}
 	e.ArgMax(at, logits)
 	for b, c := range at {
-		r.Phi[b], r.Classes[b] = separation.Float(phi[b]), int(c)
+		r.Phi[first+b], r.Classes[first+b] = separation.Float(phi[b]), int(c)
+		softmax(r.Probabilities.Row(first+b), logits.Row(b))
+		if r.Unknown != nil {
+			r.Unknown[first+b] = phi[b] < *m.UnknownBelow
+		}
 	}
-	return r, nil
+	return nil
+}
+
+// potentials returns the potential at the rows of x, which stand for number first and so on of what of says.
+func (m *Model) potentials(e *engine.Engine, x engine.Matrix, first int, of string) ([]float32, error) {
+	if err := m.CheckOutput(x, "feature", of, first); err != nil {
+		return nil, err
+	}
+	phi := make([]float32, x.Rows)
+	m.potential.Evaluate(e, x, phi, engine.Matrix{})
+	return phi, m.CheckOutput(engine.View(phi, len(phi), 1), "potential", of, first)
+}
+
+// softmax sets p to the softmax of finite logits, with the same bits on every machine. What is below 2^-126 is 0.
+func softmax(p, logits []float32) {
+	most, sum := slices.Max(logits), 0.0
+	for i, v := range logits {
+		p[i] = num.Exp32(v - most)
+		sum += float64(p[i])
+	}
+	for i, v := range p {
+		p[i] = float32(float64(v) / sum)
+	}
 }
 
 // PixelFeatures says whether the features are the pixels, normalised by Norm only, so that

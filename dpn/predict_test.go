@@ -3,7 +3,6 @@ package dpn
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,38 +11,6 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 )
-
-// TestProbabilities checks that they add up to 1, that the largest is that of the prediction, and
-// that large logits have some.
-func TestProbabilities(t *testing.T) {
-	ctx := context.Background()
-	d, e := digits(t, 300, evalRows+5), newEngine(t)
-	m := newModel(t, tiny(), d)
-	if _, err := m.Init(ctx, e, d.Train); err != nil {
-		t.Fatal(err)
-	}
-	p, err := m.Probabilities(ctx, e, d.Test)
-	if err != nil {
-		t.Fatal(err)
-	}
-	classes, err := m.Predict(ctx, e, d.Test)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, class := range classes {
-		sum := 0.0
-		for _, v := range p.Row(i) {
-			sum += float64(v)
-		}
-		if !(math.Abs(sum-1) <= 1e-6) || slices.Max(p.Row(i)) != p.Row(i)[class] {
-			t.Fatalf("image %d: %v, predicted %d", i, p.Row(i), class)
-		}
-	}
-	q := make([]float32, 3)
-	if softmax(q, []float32{3e38, -3e38, 3e38}); !slices.Equal(q, []float32{0.5, 0, 0.5}) {
-		t.Errorf("softmax of huge logits: %v", q)
-	}
-}
 
 // TestScoreCorrupted holds scores on corrupted images, of several blocks, against a
 // pass over all of them at once; severity 0 is Score, and threads change no bit.

@@ -52,6 +52,7 @@ type Trainer struct {
 // been placed (Init).
 func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
+	m.UnknownBelow = nil // that of other weights
 	s := &Trainer{m: m, e: e, params: m.head.Params(), adam: layer.NewAdam(),
 		input: newInput(m.Shape, m.Norm), grey: newInput(m.Shape, dataset.Uniform(0, 1)),
 		noise: layer.Noise{

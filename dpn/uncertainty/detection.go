@@ -124,7 +124,7 @@ func logistic(v float64) float64 { return 1 / (1 + math.Exp(-v)) }
 // fpr sets Threshold, FPR and its interval.
 func (d *Detection) fpr(x, y []float64) {
 	m := len(x)
-	d.Threshold = x[m-accepted(m)]
+	d.Threshold = x[m-AcceptedOf(m)]
 	d.FPR = share(y, d.Threshold)
 	below, above := 0.0, 1.0 // FPR at the ends of the threshold's interval
 	first, last := quantileRanks(m)
@@ -141,8 +141,8 @@ func (d *Detection) fpr(x, y []float64) {
 	}
 }
 
-// accepted returns 95% of m, rounded up.
-func accepted(m int) int {
+// AcceptedOf returns 95% of m samples, rounded up: how many reach the threshold.
+func AcceptedOf(m int) int {
 	return max(1, int(math.Ceil(float64(Accepted*float64(m))-1e-9))) // the result for 20 is 19 in spite of rounding
 }
 

@@ -10,7 +10,6 @@ import (
 	"image/png"
 	"log"
 	"os"
-	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -32,10 +31,10 @@ func main() {
 		check(err)
 		image, err = image.Resize(model.Shape.Rows, model.Shape.Cols) // by area averaging
 		check(err)
-		p, err := model.Probabilities(context.Background(), e, image)
+		p, err := model.Predictions(context.Background(), e, image)
 		check(err)
-		most := slices.Max(p.Row(0))
-		fmt.Printf("%s: %s (%.1f%%)\n", name, model.Classes[slices.Index(p.Row(0), most)], 100*most)
+		class := p.Classes[0]
+		fmt.Printf("%s: %s (%.1f%%)\n", name, model.Classes[class], 100*p.Probabilities.Row(0)[class])
 	}
 }
 

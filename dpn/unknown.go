@@ -1,0 +1,94 @@
+package dpn
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/safetensors"
+	"dpnbench/dpn/uncertainty"
+	"dpnbench/engine"
+	"dpnbench/internal/linalg"
+)
+
+// metaUnknown is the key of Model.UnknownBelow in the metadata of a model file.
+const metaUnknown = "unknown_below"
+
+// MeasureUnknown sets UnknownBelow by samples that the model was not trained on, those of Validation or of
+// Config.ValData. They need no labels.
+func (m *Model) MeasureUnknown(ctx context.Context, e *engine.Engine, s *dataset.Set) error {
+	if s.Len() == 0 {
+		return errors.New("no validation samples")
+	}
+	if err := m.CheckSet(s); err != nil {
+		return err
+	}
+	phi, in := make([]float32, 0, s.Len()), m.Input(s)
+	for lo := 0; lo < s.Len(); lo += evalRows {
+		x, err := m.blocks(ctx, e, in, imageRange{lo, min(lo+evalRows, s.Len())}, 0, nil)
+		if err != nil {
+			return err
+		}
+		some, err := m.potentials(e, x, lo, strings.TrimSuffix(s.Samples(), "s"))
+		if err != nil {
+			return err
+		}
+		phi = append(phi, some...)
+	}
+	slices.Sort(phi)
+	limit := phi[len(phi)-uncertainty.AcceptedOf(len(phi))]
+	m.UnknownBelow = &limit
+	return nil
+}
+
+// writeUnknown adds the threshold to the metadata of a file.
+func (m *Model) writeUnknown(meta map[string]string) {
+	if m.UnknownBelow != nil {
+		meta[metaUnknown] = formatNumbers([]float32{*m.UnknownBelow})
+	}
+}
+
+// readUnknown is the inverse of writeUnknown. Of a file without a checksum the weights may be others than those that
+// the threshold was measured with.
+func (m *Model) readUnknown(f *safetensors.File) error {
+	text, ok := f.Metadata[metaUnknown]
+	if !ok || !f.Checked {
+		return nil
+	}
+	v, err := strconv.ParseFloat(text, 32)
+	limit := float32(v)
+	if err != nil || !linalg.IsFinite(limit) {
+		return errors.New("metadata " + metaUnknown + " is " + strconv.Quote(text) + ", expected a number")
+	}
+	m.UnknownBelow = &limit
+	return nil
+}
+
+// measureUnknown measures the threshold of the model that training leaves, the best one, and saves it with that.
+func (f *fitting) measureUnknown(ctx context.Context) error {
+	if f.val.Len() == 0 {
+		return nil
+	}
+	if err := f.m.MeasureUnknown(ctx, f.e, f.val); err != nil {
+		if errors.As(err, new(*OutputError)) {
+			f.opt.Log.Warn(err.Error() + ": no threshold for unknown samples")
+			return nil
+		}
+		return err
+	}
+	if f.opt.Dir == "" {
+		return nil
+	}
+	path := filepath.Join(f.opt.Dir, ModelFile)
+	if saved, err := Load(path); err == nil && saved.UnknownBelow != nil && *saved.UnknownBelow == *f.m.UnknownBelow {
+		return nil
+	}
+	if err := f.m.Save(path); err != nil { // the model is there: a threshold can be measured again
+		f.opt.Log.Warn(fileError("model", path, err).Error() + ": saved without a threshold for unknown samples")
+	}
+	return nil
+}
