@@ -45,6 +45,7 @@ func TestInterruptAnywhere(t *testing.T) {
 		"training":               {"train", "--data", "digits", "--preset", "paper", "--epochs", "1000"},
 		"training, convolutions": {"train", "--data", "digits", "--preset", "clean", "--epochs", "1000"},
 		"evaluation":             {"eval", "--model", pixels, "--steps", ages},
+		"prediction":             {"predict", "--model", pixels, "--steps", ages},
 		"the suite":              {"eval", "--model", pixels, "--steps", "1000", "--suite", "robustness"},
 		"denoising":              {"denoise", "--model", pixels, "--corrupt", "gaussian:0.5", "--steps", ages},
 		"analysis of pixels":     {"analyze", "--model", pixels, "--steps", "1000"},

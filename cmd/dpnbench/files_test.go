@@ -49,6 +49,7 @@ func conflictCases(data, run, dir string) []conflictCase {
 		{args: with(append([]string{"train"}, small...), "--data", data, "--overwrite", "--out", run), inputs: images,
 			out: run, own: runFiles, same: resultFile},
 		{args: []string{"eval", "--model", model}, inputs: read},
+		{args: []string{"predict", "--model", model, "--out", filepath.Join(dir, "p.csv")}, inputs: read},
 		{args: use("analyze"), inputs: read, out: out, own: analysisFiles(), same: numbersFile},
 		{args: use("uncertainty"), inputs: read, out: out, own: uncertaintyFiles(), same: uncertaintyFile},
 		{args: use("sample"), inputs: read, out: out, same: "samples.json",

@@ -97,7 +97,7 @@ func evaluateDamaged(t *testing.T, model, dir string, pixels bool, refused strin
 	out := filepath.Join(dir, "out")
 	figures := longtest.Asked() || refused != "" // drawing takes most of the time
 	commands := [][]string{{"eval"}, {"eval", "--corrupt", "gaussian:0.5"}, {"eval", "--json", "-"},
-		{"eval", "--split", "validation"}}
+		{"eval", "--split", "validation"}, {"predict", "--quiet"}}
 	if figures {
 		commands = append(commands, []string{"sample", "--n", "4", "--out", out})
 	}

@@ -77,7 +77,7 @@ func (a *app) command() *cobra.Command {
 		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
 	ascending := []*cobra.Command{
-		demoCommand(a), infoCommand(a), trainCommand(a), evalCommand(a), analyzeCommand(a),
+		demoCommand(a), infoCommand(a), trainCommand(a), evalCommand(a), predictCommand(a), analyzeCommand(a),
 		uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a),
 	}
 	for _, c := range ascending {

@@ -40,6 +40,7 @@ var wrongValues = map[string][]string{
 	"string":  {""},
 
 	"stringSlice": {""},
+	"stringArray": {""},
 }
 
 // TestWrongUsage runs more than two hundred wrong command lines: every flag of every command with
@@ -136,13 +137,15 @@ func (u *usage) inputs() {
 	}
 	for _, path := range []string{filepath.Join(dir, "none"), dir, text, os.DevNull} {
 		u.wrong([]string{"train", "--config", path}, "--config", path)
-		for _, c := range []string{"eval", "analyze", "uncertainty", "sample", "denoise", "export"} {
+		for _, c := range []string{"eval", "predict", "analyze", "uncertainty", "sample", "denoise", "export"} {
 			u.wrong([]string{c, "--model", path}, "--model", path)
 		}
 		u.wrong([]string{"import", path, "--out", filepath.Join(dir, "new")}, "import "+path)
 		u.wrong([]string{"bench", "compare", path, path}, path)
 		u.wrong([]string{"train", "--data", path}, "--data", path)
-		u.wrong([]string{"eval", "--model", filepath.Join(out, dpn.ModelFile), "--data", path}, "--data", path)
+		for _, c := range []string{"eval", "predict"} {
+			u.wrong([]string{c, "--model", filepath.Join(out, dpn.ModelFile), "--data", path}, "--data", path)
+		}
 	}
 	train := func(want string, args ...string) {
 		t.Helper()

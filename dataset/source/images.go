@@ -46,12 +46,17 @@ func subfolder(dir string, names ...string) string {
 	return ""
 }
 
+// The names of the folders of the splits.
+var (
+	trainFolders = []string{"train", "training"}
+	testFolders  = []string{"test", "testing", "val", "valid", "validation"}
+)
+
 // readImages reads a folder of images, or one image. In a folder are the folders train and test (or val) with one
 // folder for each class, or only the folders of the classes, or images without labels.
 func readImages(path string, opt Options) (*content, error) {
 	c := &content{name: filepath.Clean(path)}
-	train := subfolder(path, "train", "training")
-	test := subfolder(path, "test", "testing", "val", "valid", "validation")
+	train, test := subfolder(path, trainFolders...), subfolder(path, testFolders...)
 	if train == "" && test == "" {
 		train = path
 	}
@@ -195,8 +200,16 @@ func errorsOf(files []string, problem string) []error {
 	return errs
 }
 
-// brokenFiles returns the error that lists the files of a folder that are no images, at most 20 of them.
-func brokenFiles(dir string, all int, errs []error) error {
+// folderOr names a folder as one, and what is none by itself.
+func folderOr(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "folder " + path
+	}
+	return path
+}
+
+// brokenFiles returns the error that lists the files, of a folder or others, that are no images, at most 20 of them.
+func brokenFiles(path string, all int, errs []error) error {
 	const most = 20
 	texts := make([]string, 0, most)
 	for _, err := range errs[:min(most, len(errs))] {
@@ -206,7 +219,7 @@ func brokenFiles(dir string, all int, errs []error) error {
 	if len(errs) > most {
 		more = fmt.Sprintf("; and %d more", len(errs)-most)
 	}
-	return fmt.Errorf("folder %s: %d of %d files cannot be read as images: %s%s", dir, len(errs), all,
+	return fmt.Errorf("%s: %d of %d files cannot be read as images: %s%s", folderOr(path), len(errs), all,
 		strings.Join(texts, "; "), more)
 }
 
@@ -236,7 +249,7 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 		text := opt.tooLarge(kept)
 		mutex.Unlock()
 		if problem = opt.stopped(); problem == nil && text != "" {
-			problem = fmt.Errorf("folder %s: %d of %d files: %s", dir, done, len(files), text)
+			problem = fmt.Errorf("%s: %d of %d files: %s", folderOr(dir), done, len(files), text)
 		}
 	}
 	for i := range files {

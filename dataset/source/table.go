@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -55,12 +56,22 @@ func exists(path string) bool {
 
 // readTable reads one table.
 func readTable(path string, opt Options) (*part, []string, error) {
-	f, _, err := regular.Open(path)
+	f, err := openTable(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	t, err := array.ReadTable(path, opt.reader(f), array.TableOptions{Column: labelColumn(opt.Label),
+	return tableOf(path, f, labelColumn(opt.Label), opt)
+}
+
+func openTable(path string) (*os.File, error) {
+	f, _, err := regular.Open(path)
+	return f, err
+}
+
+// tableOf reads a table from r; path is for errors. label says which column is that of the labels.
+func tableOf(path string, r io.Reader, label func(first []string) (int, error), opt Options) (*part, []string, error) {
+	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Column: label,
 		Header: append([]string{strings.ToLower(opt.Label)}, array.LabelNames...), Finite: true, Narrow: true,
 		Memory: opt.Memory})
 	if err != nil {

@@ -1,0 +1,185 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"dpnbench/dataset"
+	"dpnbench/internal/array"
+)
+
+// Standard is the name of a table that OpenSamples reads from its input.
+const Standard = "-"
+
+// OpenSamples opens samples for a model of samples of a shape, labelled or not: they are Data.Test. specs are one that
+// Open takes, of which the test samples are used if there are any; Standard for a table that comes from in; or image
+// files and folders of them, whose names are returned, too. Images are scaled and coloured to the shape. The last
+// column of a table is labels only if there is one more than the features of the shape.
+func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape dataset.Shape, opt Options) (*dataset.Data,
+	[]string, error) {
+	opt.ctx, opt.TrainSize, opt.TestOnly, opt.TestShare = ctx, 0, false, 0
+	if shape.IsImage() && (shape.Channels == 1 || shape.Channels == 3) {
+		opt.Rows, opt.Cols, opt.Channels = shape.Rows, shape.Cols, shape.Channels
+	}
+	if len(specs) == 1 && specs[0] == "digits" {
+		opt.TestOnly = true
+		d, err := openDigits(ctx, opt)
+		return d, nil, err
+	}
+	if err := opt.check(1 << 31); err != nil {
+		return nil, nil, err
+	}
+	c, names, err := readSamples(specs, in, shape, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.test == nil {
+		c.test = c.train
+	}
+	c.train = nil
+	if opt.Label == noLabel {
+		c.test.labels, c.test.texts = nil, nil
+	}
+	d, err := c.data(opt)
+	if err != nil && opt.Label != noLabel && (c.test.labels != nil || c.test.texts != nil) {
+		err = fmt.Errorf("%w; expected labels of the model, or the label none", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if names != nil {
+		names = names[:d.Test.Len()]
+	}
+	return d, names, nil
+}
+
+// readSamples reads samples, and returns the names of images.
+func readSamples(specs []string, in io.Reader, shape dataset.Shape, opt Options) (*content, []string, error) {
+	if len(specs) == 1 && !isNamed(specs[0]) {
+		spec := specs[0]
+		if spec == Standard {
+			c, err := samplesOfTable("standard input", in, shape, opt)
+			return c, nil, err
+		}
+		f, err := detect(spec, opt)
+		switch {
+		case err == nil && f.name == "csv":
+			c, err := samplesOfTables(spec, shape, opt)
+			return c, nil, err
+		case err != nil || f.name != "images":
+			c, err := read(spec, opt) // or says what is wrong
+			return c, nil, err
+		}
+	} else if len(specs) == 1 {
+		c, err := read(specs[0], opt)
+		return c, nil, err
+	}
+	var files []imageFile
+	for _, spec := range specs {
+		if spec == Standard {
+			return nil, nil, errors.New("standard input: expected no other data beside it")
+		}
+		if f, err := detect(spec, opt); err != nil {
+			return nil, nil, err
+		} else if f.name != "images" {
+			return nil, nil, fmt.Errorf("%s: format %s: expected images or folders of them, or one file", spec, f.name)
+		}
+		dir := spec
+		if test := subfolder(spec, testFolders...); test != "" {
+			dir = test
+		} else if train := subfolder(spec, trainFolders...); train != "" {
+			dir = train
+		}
+		some, err := imagesIn(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, some...)
+	}
+	name := specs[0]
+	if n := len(specs) - 1; n > 0 {
+		name = fmt.Sprintf("%s and %d more", name, n)
+	}
+	return samplesOfImages(name, files, opt)
+}
+
+// samplesOfImages decodes images. They are labelled if all lie in folders of classes.
+func samplesOfImages(name string, files []imageFile, opt Options) (*content, []string, error) {
+	unlabelled := slices.ContainsFunc(files, func(f imageFile) bool { return f.class == "" })
+	names := make([]string, len(files))
+	for i := range files {
+		names[i] = files[i].path
+		if unlabelled {
+			files[i].class = ""
+		}
+	}
+	p, err := decodeAll(name, files, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &content{name: name, test: p}, names, nil
+}
+
+// samplesOfTables reads a table or, of a pair or a folder with both, that of the test samples.
+func samplesOfTables(spec string, shape dataset.Shape, opt Options) (*content, error) {
+	path := spec
+	if holds(spec, isTable) {
+		files, err := splitFiles(spec, isTable)
+		if err != nil {
+			return nil, err
+		}
+		names := append(files[testSplit], files[trainSplit]...)
+		if len(names) == 0 {
+			return nil, fmt.Errorf("%s: expected train.csv or test.csv, or a file", spec)
+		}
+		path = names[0]
+	} else if _, test, ok := strings.Cut(spec, ","); ok {
+		path = test
+	}
+	f, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return samplesOfTable(path, f, shape, opt)
+}
+
+// samplesOfTable reads a table from r.
+func samplesOfTable(path string, r io.Reader, shape dataset.Shape, opt Options) (*content, error) {
+	column := labelColumn(opt.Label)
+	if opt.Label == "" {
+		column = perhapsLabelled(shape)
+	}
+	p, features, err := tableOf(path, r, column, opt)
+	if err != nil {
+		return nil, err
+	}
+	return &content{name: path, test: p, features: features}, nil
+}
+
+// perhapsLabelled returns the choice of the column of labels, if there is one, in a table of samples of a shape.
+func perhapsLabelled(shape dataset.Shape) func(first []string) (int, error) {
+	return func(first []string) (int, error) {
+		n := len(first)
+		if n > 0 && (first[0] == "" || first[0] == "Unnamed: 0") {
+			n--
+		}
+		for i, name := range first {
+			if n != shape.Len() && slices.Contains(array.LabelNames, strings.ToLower(name)) {
+				return i, nil
+			}
+		}
+		switch n {
+		case shape.Len():
+			return -1, nil
+		case shape.Len() + 1:
+			return len(first) - 1, nil
+		}
+		return 0, fmt.Errorf("%d columns, expected the %d numbers of a sample of the model (%v), and perhaps a label",
+			n, shape.Len(), shape)
+	}
+}
