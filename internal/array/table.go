@@ -72,10 +72,23 @@ func ColumnNamed(column string) func(first []string) (int, error) {
 		}
 		n, err := strconv.Atoi(column)
 		if err != nil || n < 1 || n > len(first) {
-			return 0, fmt.Errorf("no column %.60q: expected one of the first line, or 1 to %d", column, len(first))
+			return 0, fmt.Errorf("no column %.60q: expected %s or 1 to %d", column, cellsOf(first), len(first))
 		}
 		return n - 1, nil
 	}
+}
+
+// cellsOf lists the cells of a line, at most 10 of them.
+func cellsOf(cells []string) string {
+	const most = 10
+	text := ""
+	for _, c := range cells[:min(len(cells), most)] {
+		text += fmt.Sprintf("%.30q, ", c)
+	}
+	if len(cells) > most {
+		text += "..., "
+	}
+	return text
 }
 
 // begin sets the columns from the first line, and reports whether it is a header.

@@ -305,7 +305,7 @@ func (t *Table) other(b *block, text []byte, column int, known map[string]string
 	}
 	v, err := strconv.ParseFloat(string(c), 64)
 	if err != nil {
-		return nil, false, fmt.Errorf("%.60q: expected a number", c)
+		return nil, false, t.noNumber(string(c))
 	}
 	infinite := math.IsInf(v, 0) || math.IsNaN(v) || t.options.Narrow && math.Abs(v) > math.MaxFloat32
 	if t.options.Finite && infinite {
@@ -415,4 +415,19 @@ func (t *Table) quoted(text []byte) (c, rest []byte, more bool, err error) {
 		return c, rest[1:], rest[0] == t.comma, nil
 	}
 	return nil, nil, false, errors.New("text after the closing quote")
+}
+
+// noNumber says what is wrong with a cell, and what may help.
+func (t *Table) noNumber(cell string) error {
+	switch _, err := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64); {
+	case cell == "":
+		return errors.New("an empty cell: expected a number")
+	case err == nil:
+		return fmt.Errorf("%.60q: expected a number with a decimal point", cell)
+	case t.Column < 0:
+		return fmt.Errorf("%.60q: expected a number, as in all columns", cell)
+	case t.Names == nil:
+		return fmt.Errorf("%.60q: expected a number, as in all columns but %d", cell, t.Column+1)
+	}
+	return fmt.Errorf("%.60q: expected a number, as in all columns but %.60q", cell, t.Names[t.Column])
 }
