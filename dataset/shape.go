@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Shape is that of one sample: an image or a vector.
@@ -77,6 +78,9 @@ func (s Shape) Luma(x []float32) []float32 {
 	}
 	return y
 }
+
+// Sample is Samples in the singular.
+func (s Shape) Sample() string { return strings.TrimSuffix(s.Samples(), "s") }
 
 // ErrNeedsImages is the cause of NeedImages.
 var ErrNeedsImages = errors.New("expected images")

@@ -49,6 +49,10 @@ type Config struct {
 	MaxUpdates int    `toml:"max-updates" json:"max_updates"`
 	Batch      int    `toml:"batch" json:"batch"`
 
+	// Balance weighs the losses of training and validation by class, in inverse proportion to its number
+	// of training samples.
+	Balance bool `toml:"balance" json:"balance"`
+
 	// Adam's learning rates: LR for extractor and classifier, PotentialLR for mu, c, alpha and
 	// the precisions; ExtractorLR and AlphaLR for these alone, unless 0. Schedule is constant, or
 	// cosine (decay to 0); the rates rise over the share Warmup of the updates. Clip is the
@@ -62,7 +66,8 @@ type Config struct {
 	Clip        float64 `toml:"clip" json:"clip"`
 
 	// Half of each minibatch gets noise (layer.Noise) with a standard deviation between NoiseMin
-	// and NoiseMax, in grey levels of [0, 1]; NoiseMax 0: none.
+	// and NoiseMax, in levels of [0, 1] of images, in deviations of the features of vectors; NoiseMax 0:
+	// none.
 	NoiseMin float64 `toml:"noise-min" json:"noise_min"`
 	NoiseMax float64 `toml:"noise-max" json:"noise_max"`
 

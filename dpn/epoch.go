@@ -244,10 +244,13 @@ func (f *fitting) sound(ctx context.Context, number int) error {
 }
 
 func (f *fitting) validate(ctx context.Context) (Score, error) {
-	if !f.m.Config.denoisesOnce() {
-		return f.m.Score(ctx, f.e, f.val)
-	}
 	var t layer.Tally
+	if f.m.Config.Balance {
+		t.Weights = f.step.classWeights(f.train)
+	}
+	if !f.m.Config.denoisesOnce() {
+		return f.m.tally(ctx, f.e, f.val, f.m.Input(f.val), &t)
+	}
 	t.Add(f.e, f.m.Logits(f.e, f.denoisedVal), f.val.Labels, engine.Matrix{}, 0)
 	return t.Score(), nil
 }

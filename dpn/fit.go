@@ -189,6 +189,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	for err == nil && f.more(all) {
 		err = f.epoch(ctx, all)
 	}
+	if err == nil && !already {
+		f.warn(m.unconverged(f.lines.history))
+	}
 	if f.bestModel == nil { // no epoch has finished
 		return nil, err
 	}

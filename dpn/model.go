@@ -72,9 +72,6 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := train.Check(); err != nil {
 		return nil, err
 	}
-	if c.NoiseMax > 0 && !data.Train.IsImage() {
-		return nil, badSetting("noise-max", c.NoiseMax, fmt.Sprintf("expected 0: %v", data.Train.NeedImages("training noise")))
-	}
 	m := &Model{Config: c, Shape: data.Train.Shape, Classes: data.Classes, FeatureNames: data.Features, Norm: data.Norm,
 		origin: originOf(c.Data, data)}
 	if err := m.build(); err != nil {

@@ -74,10 +74,14 @@ func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset
 }
 
 func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input) (Score, error) {
+	return m.tally(ctx, e, s, in, new(layer.Tally))
+}
+
+// tally is score with a tally that may have weights.
+func (m *Model) tally(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input, t *layer.Tally) (Score, error) {
 	if err := m.CheckLabelled(s); err != nil {
 		return Score{}, err
 	}
-	var t layer.Tally
 	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) error {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
 		return m.blame(t.CheckLosses("image", lo))

@@ -57,6 +57,13 @@ var presets = []PresetInfo{
 		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 15, 2e-3, 1e-3
 		c.NoiseMin, c.NoiseMax, c.Denoising = 0.3, 0.5, 0.1
 	}},
+	// Low-rank precisions cannot become singular, however long a small table trains. Noise is what keeps
+	// it from learning a small table by heart.
+	{"tabular", "for vectors: a perceptron to 32 features, 10 components, 3 steps", func(c *Config) {
+		c.Extractor, c.Hidden, c.Dim, c.Batch = "mlp", "128", 32, 32
+		c.Components, c.Steps, c.Form, c.Scale, c.Alpha = 10, 3, potential.FormLowRank, 0.3, 0.1/(0.3*0.3)
+		c.Epochs, c.PotentialLR, c.NoiseMax = 3, 7e-4, 1
+	}},
 	{"cnn", "clean without its ascent: a convolutional network to compare with", func(c *Config) {
 		c.features64("conv")
 		c.plain()

@@ -154,7 +154,6 @@ func TestVectorsAreNoImages(t *testing.T) {
 		`extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 5 features`: func(c *Config) {
 			c.Extractor = "conv"
 		},
-		"noise-max 0.5: expected 0: training noise: expected images": func(c *Config) { c.NoiseMax = 0.5 },
 	} {
 		changed := c
 		change(&changed)

@@ -41,6 +41,10 @@ type Trainer struct {
 	adam    *layer.Adam
 	updates int // made so far
 
+	// With Config.Balance: of the classes of the set that was last trained on.
+	weights  []float32
+	balanced *dataset.Set
+
 	// Measured on the last minibatch.
 	tally      layer.Tally
 	nll, score float64            // the density losses, without their weights
@@ -59,7 +63,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 			Min:  c.NoiseMin,
 			Max:  c.NoiseMax,
 			Seed: num.NewRand(c.Seed, stream.Noise).Uint64(),
-			Norm: m.Norm,
+			Norm: m.Norm, Unclamped: !m.Shape.IsImage(),
 		},
 		used: make([]bool, c.Components), squares: map[string]float64{}}
 	b, d := c.Batch, m.Dim()
@@ -149,7 +153,11 @@ func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
 	n := s.noise.Rows(len(at))
 	if n > 0 {
-		s.grey.into(s.e, part(x, 0, n), set, at[:n])
+		before := s.grey
+		if s.noise.Unclamped {
+			before = s.input
+		}
+		before.into(s.e, part(x, 0, n), set, at[:n])
 		s.noise.Add(s.e, x, s.updates)
 	}
 	s.input.into(s.e, part(x, n, len(at)), set, at[n:])
@@ -178,10 +186,21 @@ func (s *Trainer) classify(xn, v engine.Matrix, set *dataset.Set, at []int32, t 
 	for b, i := range at {
 		labels[b] = set.Labels[i]
 	}
+	if s.m.Config.Balance {
+		t.Weights = s.classWeights(set)
+	}
 	s.m.head.Forward(s.e, y, xn, layer.Training)
 	sum := t.Add(s.e, y, labels, dy, 1/float32(n))
 	s.m.head.Backward(s.e, v, xn, y, dy)
 	return sum / float64(n)
+}
+
+// classWeights returns the weights of the classes of set.
+func (s *Trainer) classWeights(set *dataset.Set) []float32 {
+	if s.balanced != set {
+		s.weights, s.balanced = layer.BalancedWeights(set.Labels, len(s.m.Classes)), set
+	}
+	return s.weights
 }
 
 // denoise returns the denoising loss, Config.Denoising times the mean of (x_n - clean)^2 over

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 
 	"dpnbench/dpn/potential"
@@ -13,7 +14,7 @@ import (
 // is given once a run.
 type Warning struct {
 	// Kind is edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding, vanishing, pooled or
-	// classes.
+	// classes or unconverged.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	Note bool   `json:"note,omitempty"` // worth knowing, no failure in sight: logged as information
@@ -95,6 +96,37 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 			"try fewer steps, a smaller alpha or scale",
 		landscape, classifier)
 	return list
+}
+
+// Signs that training ended far from converged. A run of fewer epochs is a try.
+const (
+	leastEpochs = 3    // that say something
+	guessing    = 0.8  // training loss over that of guessing
+	stillFalls  = 0.85 // validation loss over that after three quarters of the epochs
+)
+
+// unconverged warns of a training that has ended far from converged.
+func (m *Model) unconverged(history []Epoch) []Warning {
+	n := len(history)
+	if n < leastEpochs {
+		return nil
+	}
+	last, before := history[n-1], history[(3*n+3)/4-1]
+	guess := math.Log(float64(len(m.Classes)))
+	more := fmt.Sprintf("try more epochs (%d, %d updates so far)", m.Config.Epochs, last.Updates)
+	var text string
+	switch {
+	case last.TrainLoss > guessing*guess && guess > 0:
+		text = fmt.Sprintf("training ended with a loss of %.3g, near the %.3g of guessing: %s, or a higher lr or "+
+			"potential-lr", last.TrainLoss, guess, more)
+	case n > 3 && last.ValLoss != nil && *last.ValLoss < stillFalls**before.ValLoss &&
+		*last.ValLoss < *history[n-2].ValLoss:
+		text = fmt.Sprintf("the validation loss still fell when training ended, from %.3g after epoch %d to %.3g: %s",
+			*before.ValLoss, before.Epoch, *last.ValLoss, more)
+	default:
+		return nil
+	}
+	return []Warning{{Kind: "unconverged", Text: text}}
 }
 
 // begin diagnoses the model that training begins with, and begins the first epoch.

@@ -291,7 +291,7 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 
 // examples shows the first images of each kind.
 func (u Uncertainty) examples() (Shown, error) {
-	if err := u.Model.Shape.NeedImages("examples"); err != nil {
+	if err := u.Model.Shape.NeedImages("they"); err != nil {
 		return Shown{}, err
 	}
 	at, softmax := u.score(u.Study.Advice.Unknown), u.score("softmax")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/internal/format"
@@ -17,7 +18,7 @@ const (
 // each class, and which classes lack images. what names the images, in the singular.
 func (a *app) printClasses(by layer.ByClass, what string) {
 	matrix := len(by.Classes) <= mostPredicted
-	head := []string{"class", "images", "accuracy", "95% interval"}
+	head := []string{"class", what[strings.LastIndexByte(what, ' ')+1:] + "s", "accuracy", "95% interval"}
 	if matrix {
 		for p := range by.Classes {
 			label := by.Classes[p].Label()

@@ -267,8 +267,8 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
 	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s)\n",
-		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, "image"), data.Name)
-	v.printClasses(by, v.split+" image")
+		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), data.Name)
+	v.printClasses(by, v.split+" "+m.Shape.Sample())
 	if len(scores) > 0 {
 		v.printScores(scores)
 	}

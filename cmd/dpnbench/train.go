@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,7 @@ type classScores struct {
 
 // resolve combines the settings: preset or file (or the folder to resume), then flags.
 func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
-	c, err := dpn.Preset(t.preset)
+	c, err := dpn.Preset(cmp.Or(t.preset, dpn.DefaultPreset(dataset.Grey(1, 1))))
 	if err != nil {
 		return c, fmt.Errorf("--%w", err)
 	}
@@ -172,13 +173,11 @@ func settingError(err error, flags *pflag.FlagSet, from string) error {
 
 func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	c, err := t.resolve(flags)
+	if err == nil {
+		c.ValData, err = absolute(c.ValData)
+	}
 	if err != nil {
 		return err
-	}
-	if v := c.ValData; v != "" && v != "digits" && !slices.Contains(source.Named(), v) { // found again from any folder
-		if c.ValData, err = filepath.Abs(v); err != nil {
-			return fmt.Errorf("--val-data %s: %w", v, err)
-		}
 	}
 	if _, err := os.Stat(t.out); err == nil { // another run is the better reason to refuse
 		release, err := openFolder("--out", t.out)
@@ -202,6 +201,11 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	data, err := openData(ctx, named, true, nil)
 	if err != nil {
 		return err
+	}
+	if !t.resume && t.config == "" {
+		if c, err = t.fitted(data, flags); err != nil {
+			return err
+		}
 	}
 	if err := enoughMemory(c, data); err != nil {
 		return err
@@ -243,6 +247,60 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		err = joined(err, t.writeJSON(r))
 	}
 	return err
+}
+
+// absolute returns the value of val-data that is found again from any folder.
+func absolute(valData string) (string, error) {
+	if valData == "" || valData == "digits" || slices.Contains(source.Named(), valData) {
+		return valData, nil
+	}
+	path, err := filepath.Abs(valData)
+	if err != nil {
+		return "", fmt.Errorf("--val-data %s: %w", valData, err)
+	}
+	return path, nil
+}
+
+// fitted returns the settings of the preset, which the data choose unless it is given, for the data.
+// Flags override them.
+func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config, error) {
+	if data.Train == nil {
+		return dpn.Config{}, fmt.Errorf("--data %s: has no training samples", data.Name)
+	}
+	given := t.preset != ""
+	if t.preset = cmp.Or(t.preset, dpn.DefaultPreset(data.Train.Shape)); !given {
+		t.note("preset %s, the default for %s\n", t.preset, data.Train.Samples())
+	}
+	preset, err := t.resolve(flags)
+	if err != nil {
+		return preset, err
+	}
+	if preset.ValData, err = absolute(preset.ValData); err != nil {
+		return preset, err
+	}
+	c := preset.For(data)
+	for name, keep := range map[string]func(){
+		"epochs":     func() { c.Epochs = preset.Epochs },
+		"components": func() { c.Components = preset.Components },
+		"rank":       func() { c.Rank = preset.Rank },
+		"val-size":   func() { c.ValSize = preset.ValSize },
+	} {
+		if flags.Changed(name) {
+			keep()
+		}
+	}
+	if c.Epochs != preset.Epochs && c.MaxUpdates == 0 {
+		t.note("%d epochs instead of the preset's %d, for as many updates as on a large set (--epochs)\n", c.Epochs,
+			preset.Epochs)
+	}
+	if c.ValSize != preset.ValSize {
+		t.note("no validation, for so few vectors (--val-size)\n")
+	}
+	if c.Components != preset.Components || c.Rank != preset.Rank {
+		t.note("%d components of rank %d instead of %d of rank %d, for so few samples (--components, --rank)\n",
+			c.Components, c.Rank, preset.Components, preset.Rank)
+	}
+	return c, nil
 }
 
 // sameSamples says whether two sets hold the same samples in the same order.
@@ -310,6 +368,9 @@ func enoughMemory(c dpn.Config, data *dataset.Data) error {
 	}
 	return nil
 }
+
+// mostEpochLines is about the largest number of epochs that have a line each; of more, some have.
+const mostEpochLines = 50
 
 // Bounds of the time between checkpoints: 6 ms and a year.
 const (
@@ -475,7 +536,9 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 		},
 		OnEpoch: func(h dpn.Epoch) {
 			clear()
-			t.noteEpoch(h, c.Epochs, c.Steps)
+			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 || h.Epoch == c.Epochs || h.Epoch == 1 {
+				t.noteEpoch(h, c.Epochs, c.Steps)
+			}
 		},
 		OnSave: func(epochs, updates int) {
 			t.afterInterrupt = fmt.Sprintf(": %s and %s are saved, continue with: %s", format.Count(epochs, "epoch"),

@@ -350,3 +350,27 @@ func TestLostFigures(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestPresetFitsData trains on few images without a preset: the data choose it, and it is trained with
+// as many updates as on many images, unless a flag says otherwise.
+func TestPresetFitsData(t *testing.T) {
+	dir := t.TempDir()
+	idx(t, dir, 120)
+	args := []string{"train", "--data", dir, "--dim", "4", "--steps", "1", "--components", "2", "--batch", "64"}
+	text := succeed(t, with(args, "--out", filepath.Join(t.TempDir(), "run"))...)
+	for _, want := range []string{"preset compact, the default for images\n", "1000 epochs instead of the preset's 5",
+		"2000 updates at", "epoch 1000 "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in the results:\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "\nepoch "); n > 60 {
+		t.Errorf("%d lines of epochs", n)
+	}
+	text = succeed(t, with(args, "--preset", "compact", "--epochs", "2", "--balance", "--out",
+		filepath.Join(t.TempDir(), "run"))...)
+	if strings.Contains(text, "instead of") || strings.Contains(text, "default") || !strings.Contains(text, "4 updates") {
+		t.Errorf("with --epochs 2:\n%s", text)
+	}
+	fails(t, []string{"train", "--data", dir, "--preset", "clean", "--noise-min", "1"}, "--noise-min 1")
+}

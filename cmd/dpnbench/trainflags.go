@@ -18,7 +18,8 @@ images of every class, drawn by --seed, is kept for validation; the epoch with t
 validation loss gives the model that is saved and evaluated.
 
 Settings come from a preset or from the TOML file of --config, then from flags. With --resume they
-come from the resumed folder.
+come from the resumed folder. A preset fits itself to the data: a set of few samples gets more
+epochs, for as many updates as a large one, and at most as many components as it can place.
 
 %s
 %s
@@ -62,8 +63,8 @@ func (t *training) command() *cobra.Command {
 	}
 	t.data.add(c, true)
 	f := c.Flags()
-	f.StringVar(&t.preset, "preset", "compact", "`NAME` of the preset to start from: "+
-		strings.Join(dpn.Presets(), ", "))
+	f.StringVar(&t.preset, "preset", "", "`NAME` of the preset to start from: "+
+		strings.Join(dpn.Presets(), ", ")+" (default: compact for images, tabular for vectors)")
 	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, instead of --preset")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "continue where the run in the folder of --out was saved last")
@@ -107,6 +108,7 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Epochs, "epochs", "`N` passes over the training images"},
 		{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
 		{&c.Batch, "batch", "`N` images per minibatch"},
+		{&c.Balance, "balance", "weigh the losses by class, in inverse proportion to its number of training samples"},
 		{&c.LR, "lr", "Adam's learning `RATE` for extractor and classifier"},
 		{&c.PotentialLR, "potential-lr", "Adam's learning `RATE` for the potential: mu, c, alpha and precisions"},
 		{&c.ExtractorLR, "extractor-lr", "Adam's learning `RATE` for the extractor; 0: as --lr"},
@@ -114,8 +116,8 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Schedule, "schedule", "`NAME` of the schedule: constant, or cosine (decay to 0)"},
 		{&c.Warmup, "warmup", "`FRACTION` of the updates over which the rates rise linearly"},
 		{&c.Clip, "clip", "largest `NORM` of the gradient; 0: no limit"},
-		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in grey levels of " +
-			"[0, 1]"},
+		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in levels of " +
+			"[0, 1] (vectors: in deviations of a feature)"},
 		{&c.NoiseMax, "noise-max", "largest `STD` of that noise; 0: no noise"},
 		{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and clean " +
 			"features"},

@@ -244,7 +244,7 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 // print prints the tables and the summary.
 func (u *uncertainty) print(found report.Uncertainty) {
 	s := found.Study
-	u.printf("%s of %s, accuracy %.2f%%\n", format.Count(s.Samples, "image"), found.Data, 100*s.Accuracy)
+	u.printf("%s of %s, accuracy %.2f%%\n", format.Count(s.Samples, found.Model.Shape.Sample()), found.Data, 100*s.Accuracy)
 	u.scores(s, "AUROC", func(d study.ScoreDetection) (float64, [2]float64) { return d.AUROC, d.AUROCCI })
 	u.scores(s, "FPR", func(d study.ScoreDetection) (float64, [2]float64) { return d.FPR, d.FPRCI })
 	rows := [][]string{{"calibration", "ECE", "by chance", "confidence", "accuracy", "NLL"}}

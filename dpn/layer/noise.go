@@ -14,6 +14,10 @@ type Noise struct {
 	Seed     uint64
 	Norm     dataset.Normalization // applied to the noisy rows afterwards, unless it is zero
 
+	// Unclamped leaves the sums as they are: those of features of vectors, which are normalised already,
+	// so that Min and Max are in their standard deviations.
+	Unclamped bool
+
 	// State of the running call.
 	x      engine.Matrix
 	update int
@@ -55,6 +59,12 @@ func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
 		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
 		r.Normal(z)
 		row := n.x.Row(i)
+		if n.Unclamped {
+			for j, v := range z {
+				row[j] += float32(sigma * v)
+			}
+			continue
+		}
 		dataset.AddNoise(row, z, sigma)
 		if !n.Norm.IsZero() {
 			n.Norm.Apply(row)

@@ -59,3 +59,26 @@ func TestNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestUnclamped checks the noise of vectors: that of images from 0 on, without a bound.
+func TestUnclamped(t *testing.T) {
+	e := newEngine(t)
+	x, y := engine.NewMatrix(4, 900), engine.NewMatrix(4, 900)
+	(&Noise{Min: 0.5, Max: 0.5, Seed: 1, Unclamped: true}).Add(e, x, 2)
+	(&Noise{Min: 0.5, Max: 0.5, Seed: 1}).Add(e, y, 2)
+	var square float64
+	for i, v := range x.Data[:1800] {
+		square += float64(v) * float64(v) / 1800
+		if y.Data[i] != min(max(v, 0), 1) {
+			t.Fatalf("number %d: %v, clamped %v", i, v, y.Data[i])
+		}
+	}
+	if !(math.Abs(math.Sqrt(square)-0.5) <= 0.05) {
+		t.Errorf("standard deviation %v", math.Sqrt(square))
+	}
+	for _, v := range x.Data[1800:] {
+		if v != 0 {
+			t.Fatal("noise in the second half")
+		}
+	}
+}

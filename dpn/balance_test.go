@@ -1,0 +1,177 @@
+package dpn
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
+)
+
+// unevenSet has overlapping classes, of which the second has few samples.
+func unevenSet(n int) *dataset.Set {
+	all := blobs(dataset.Vector(6), 2*n, 2)
+	for i, v := range all.Values { // further apart in one feature only, and barely
+		if i%6 != 0 {
+			all.Values[i] = float32(math.Mod(float64(v), 1))
+		}
+	}
+	var at []int32
+	for i, y := range all.Labels {
+		if y == 0 || i%20 == 1 {
+			at = append(at, int32(i))
+		}
+	}
+	return all.Pick(at)
+}
+
+func balancedConfig() Config {
+	c, _ := Preset("compact")
+	c.Dim, c.Batch, c.Epochs, c.Components, c.Steps, c.LR = 4, 16, 8, 2, 2, 3e-3
+	return c
+}
+
+// TestBalance checks that balanced training finds more of a rare class, does not depend on the threads,
+// and that its weights make the sums of all classes equal.
+func TestBalance(t *testing.T) {
+	w := layer.BalancedWeights([]uint16{0, 0, 0, 3}, 5)
+	if want := []float32{4. / 6, 1, 1, 2, 1}; !slices.Equal(w, want) {
+		t.Errorf("weights %v, want %v", w, want)
+	}
+	e := newEngine(t)
+	var rare [2]float64
+	for k, balance := range []bool{false, true} {
+		c := balancedConfig()
+		c.Balance = balance
+		d := dataOf(unevenSet(400), nil, 2)
+		m := newModel(t, c, d)
+		if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, by, err := m.ScoreClasses(t.Context(), e, d.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rare[k] = *by.Classes[1].Accuracy
+	}
+	if !(rare[1] > rare[0]) {
+		t.Errorf("accuracy of the rare class %v, balanced %v", rare[0], rare[1])
+	}
+}
+
+// TestBalanceResumed interrupts a balanced training and resumes it: the same bits.
+func TestBalanceResumed(t *testing.T) {
+	e := newEngine(t)
+	c := balancedConfig()
+	c.Balance = true
+	d := dataOf(unevenSet(200), nil, 2)
+	m := newModel(t, c, d)
+	if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	again := newModel(t, c, d)
+	_, err := again.Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnStep: func(done, _ int, _ float64) {
+		if done == 23 {
+			stop()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	resumed := newModel(t, c, d)
+	if _, err := resumed.Fit(t.Context(), e, d.Train, FitOptions{Dir: dir, Resume: true}); err != nil {
+		t.Fatal(err)
+	}
+	if m.WeightsSHA256() != resumed.WeightsSHA256() {
+		t.Error("other weights after resuming")
+	}
+	got, err := Load(filepath.Join(dir, ModelFile))
+	if err != nil || !got.Config.Balance {
+		t.Errorf("balance is not in the model file: %v", err)
+	}
+}
+
+// TestFor checks what a preset becomes for a data set.
+func TestFor(t *testing.T) {
+	sized := func(shape dataset.Shape, n, classes int) *dataset.Data {
+		s := &dataset.Set{Shape: shape, Labels: make([]uint16, n)}
+		if shape.IsImage() {
+			s.Pixels = make([]byte, n*shape.Len())
+		} else {
+			s.Values = make([]float32, n*shape.Len())
+		}
+		for i := range n {
+			s.Labels[i] = uint16(i % classes)
+		}
+		return dataOf(s, nil, classes)
+	}
+	large := sized(dataset.Grey(28, 28), 60_000, 10)
+	for _, name := range Presets() {
+		c, _ := Preset(name)
+		if got := c.For(large); got != c {
+			t.Errorf("%s on a large set: %+v, was %+v", name, got, c)
+		}
+		small := sized(dataset.Grey(8, 8), 1437, 10)
+		got := c.For(small)
+		if updates := got.Epochs * ((1294 + c.Batch - 1) / c.Batch); updates < epochUpdates*c.Epochs {
+			t.Errorf("%s on a small set: %d epochs, %d updates", name, got.Epochs, updates)
+		}
+		if _, err := New(got, small); err != nil {
+			t.Errorf("%s on a small set: %v", name, err)
+		}
+	}
+	c, _ := Preset("robust")
+	if got := c.For(sized(dataset.Vector(4), 150, 3)); got.Components != 18 || got.Rank != 4 {
+		t.Errorf("%d components of rank %d", got.Components, got.Rank)
+	}
+	c, _ = Preset("tabular")
+	if got := c.For(sized(dataset.Vector(4), 150, 3)); got.ValSize != 0 || got.Epochs != 240 {
+		t.Errorf("150 vectors: val-size %d, %d epochs", got.ValSize, got.Epochs)
+	}
+	if got := c.For(sized(dataset.Vector(4), 1500, 3)); got.ValSize != -1 {
+		t.Errorf("1500 vectors: val-size %d", got.ValSize)
+	}
+	c, _ = Preset("clean")
+	if got := c.For(sized(dataset.Grey(8, 8), 4000, 40)); got.Components != 40 {
+		t.Errorf("%d components for 40 classes", got.Components)
+	}
+	if DefaultPreset(dataset.Vector(3)) != "tabular" || DefaultPreset(dataset.RGB(3, 3)) != "compact" {
+		t.Error("default presets")
+	}
+}
+
+// TestUnconverged checks when a training counts as far from converged.
+func TestUnconverged(t *testing.T) {
+	m := newModel(t, tiny(), digits(t, 100, 10))
+	epochs := func(train float64, val ...float64) (h []Epoch) {
+		for i := range val {
+			h = append(h, Epoch{Epoch: i + 1, TrainLoss: train, ValLoss: &val[i]})
+		}
+		return h
+	}
+	for _, c := range []struct {
+		history []Epoch
+		want    string
+	}{
+		{epochs(2.2, 2.2, 2.2), ""},
+		{epochs(2.2, 2.2, 2.2, 2.2), "near the 2.3 of guessing: try more epochs"},
+		{epochs(0.5, 2, 1, 0.8, 0.6), "still fell when training ended, from 0.8 after epoch 3 to 0.6: try more epochs"},
+		{epochs(0.5, 2, 1, 0.8, 0.75), ""},
+		{nil, ""},
+	} {
+		text := ""
+		for _, w := range m.unconverged(c.history) {
+			text += w.Text
+		}
+		if !strings.Contains(text, c.want) || (c.want == "") != (text == "") {
+			t.Errorf("%d epochs: %q, want %q", len(c.history), text, c.want)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package dpn
+
+import (
+	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
+)
+
+// epochUpdates is the number of updates that make up for an epoch of a preset, whose epochs are those
+// for MNIST: 54,000 training images in batches of 128 give 422.
+const epochUpdates = 400
+
+// fewVectors is the number of training vectors below which none are kept for validation.
+const fewVectors = 1000
+
+// mostEpochs bounds what a small set is trained for.
+const mostEpochs = 10_000
+
+// DefaultPreset is the preset for samples of a shape.
+func DefaultPreset(shape dataset.Shape) string {
+	if shape.IsImage() {
+		return "compact"
+	}
+	return "tabular"
+}
+
+// For returns the settings of a preset c for a data set: as many epochs as give the updates that the
+// preset makes on a large set, at most as many components as a set of few samples can place, at least
+// one for each class where each class has its own, and no larger rank than there are features. Of
+// fewer than 1000 vectors none are kept for validation: a tenth of them is worth more in training than
+// as a judge of epochs. Settings that fit stay as they are.
+func (c Config) For(data *dataset.Data) Config {
+	if c.ValSize < 0 && c.Patience == 0 && c.ValData == "" && !data.Train.IsImage() && data.Train.Len() < fewVectors {
+		c.ValSize = 0
+	}
+	n := data.Train.Len()
+	if left, err := c.valCount(data.Train); err == nil {
+		n -= left
+	}
+	perEpoch := max((n+c.Batch-1)/c.Batch, 1)
+	c.Epochs = max(c.Epochs, min((epochUpdates*c.Epochs+perEpoch-1)/perEpoch, mostEpochs))
+
+	const each = 8 // samples of a component, at least
+	c.Components = max(min(c.Components, n/each), 1)
+	if classes := len(data.Classes); c.classwise() {
+		c.Components = max(c.Components, classes)
+	}
+	d := data.Train.Shape.Len()
+	if c.Extractor != "identity" {
+		d = c.Dim
+	}
+	if potential.FormOf(c.Form).Ranked {
+		c.Rank = max(min(c.Rank, d), 1)
+	}
+	return c
+}
