@@ -37,8 +37,9 @@ samples that belong to the model are classified.
 
 Training measures the threshold of "unknown" and keeps it in the model file. For a model without one
 it is measured on the validation samples, if these can be read, or else the column stays empty and a
-line on standard error says why. A name that a spreadsheet would take for a formula gets an
-apostrophe before it.`
+line on standard error says why. "dpnbench uncertainty" measures what a model detects so: noise on
+pixels nearly always, on learned features perhaps not. A name that a spreadsheet would take for a
+formula gets an apostrophe before it.`
 
 func predictCommand(a *app) *cobra.Command {
 	p := &predicting{app: a}

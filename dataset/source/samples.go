@@ -44,6 +44,9 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	if opt.Label == noLabel {
 		c.test.labels, c.test.texts = nil, nil
 	}
+	if err := c.test.convert(opt); err != nil {
+		return nil, nil, err
+	}
 	d, err := c.data(opt)
 	if err != nil && opt.Label != noLabel && (c.test.labels != nil || c.test.texts != nil) {
 		err = fmt.Errorf("%w; expected labels of the model, or the label none", err)
@@ -157,6 +160,10 @@ func samplesOfTable(path string, r io.Reader, shape dataset.Shape, opt Options) 
 	p, features, err := tableOf(path, r, column, opt)
 	if err != nil {
 		return nil, err
+	}
+	if p.Features != shape.Len() {
+		return nil, fmt.Errorf("%s: %d columns of numbers, expected the %d of a sample of the model (%v)", path,
+			p.Features, shape.Len(), shape)
 	}
 	return &content{name: path, test: p, features: features}, nil
 }

@@ -44,7 +44,8 @@ func TestOpenSamples(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain.csv": "1,2\n3,4\n", "named.csv": "a,b\n1,2\n3,4\n", "labels.csv": "a,class,b\n1,x,2\n3,z,4\n",
 		"last.csv": "1,2,z\n3,4,x\n", "index.csv": ",a,b\n0,1,2\n1,3,4\n", "classes.csv": "class,b\n1,2\n3,4\n",
-		"wide.csv": "1,2,3,4\n", "bad.csv": "1,2\n3,x\n", "other.csv": "1,2,o\n", "pair/train.csv": "9,9,x\n",
+		"wide.csv": "1,2,3,4\n", "class.csv": "a,b,c,class\n1,2,3,x\n",
+		"bad.csv": "1,2\n3,x\n", "other.csv": "1,2,o\n", "pair/train.csv": "9,9,x\n",
 		"pair/test.csv": "1,2,x\n3,4,z\n", "levels.csv": "1,1,1,1\n2,2,2,2\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(in(name)), 0o755); err != nil {
@@ -88,6 +89,8 @@ func TestOpenSamples(t *testing.T) {
 		{specs: "splits", shape: square, labels: "[1 0]", names: "splits/test/z/1.png splits/test/x/2.png"},
 
 		{specs: "wide.csv", shape: vector, err: "wide.csv: 4 columns, expected the 2 numbers of a sample of the model"},
+		{specs: "class.csv", shape: vector, err: "class.csv: 3 columns of numbers, expected the 2 of a sample"},
+		{specs: "class.csv", shape: square, err: `class.csv: line 2, column 4 ("class")`},
 		{specs: "bad.csv", shape: vector, err: "bad.csv: line 2, column 2"},
 		{specs: "other.csv", shape: vector, err: `label "o" of sample 0`},
 		{specs: "none.csv", shape: vector, err: "none.csv"},
