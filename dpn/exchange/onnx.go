@@ -26,8 +26,8 @@ const (
 	DenoisedName = "denoised" // N x d, where the ascent ends
 )
 
-// WriteONNX writes m as an ONNX graph of opset 17 from ImagesName or VectorsName to LogitsName and DenoisedName, for any
-// number N of samples. The ascent is a Loop. Precisions are stored as they enter the products: P_i for the
+// WriteONNX writes m as an ONNX graph of opset 17 from ImagesName or VectorsName to LogitsName and DenoisedName, for
+// any number N of samples. The ascent is a Loop. Precisions are stored as they enter the products: P_i for the
 // forms full and tied, weights and factors for the others.
 func WriteONNX(w io.Writer, e *engine.Engine, m *dpn.Model) error {
 	o := &onnx{graph: &graph{}, m: m, tensors: map[string]*layer.Param{}}

@@ -245,7 +245,8 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 		"constant feature":                  constant,
 		"offset":                            offset,
 		"one sample in a class":             single,
-		"one sample in all classes but one": {Dim: 2, X: []float32{0, 0, 1, 0, 0, 3, 2, 2}, Labels: []uint16{0, 0, 1, 2}},
+		"one sample in all classes but one": {Dim: 2, X: []float32{0, 0, 1, 0, 0, 3, 2, 2},
+			Labels: []uint16{0, 0, 1, 2}},
 		"more rows than a chunk":            gaussian(random, 1200, 20, 10),
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, s) })
