@@ -72,8 +72,9 @@ func TestOrientation(t *testing.T) {
 	webp := []byte("RIFF\x00\x00\x00\x00WEBPVP8X\x03\x00\x00\x00abc\x00EXIF")
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		exif := tiff(order, 6)
+		length := binary.LittleEndian.AppendUint32(nil, uint32(len(exif)))
 		for name, file := range map[string][]byte{"jpeg": withEXIF(jpg.Bytes(), exif),
-			"png": withChunk(lossless.Bytes(), exif), "webp": slices.Concat(webp, binary.LittleEndian.AppendUint32(nil, uint32(len(exif))), exif)} {
+			"png": withChunk(lossless.Bytes(), exif), "webp": slices.Concat(webp, length, exif)} {
 			if o := orientation(name, file); o != 6 {
 				t.Errorf("%s, %v: orientation %d", name, order, o)
 			}

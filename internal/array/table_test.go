@@ -26,7 +26,8 @@ func TestTableBlocks(t *testing.T) {
 		var text strings.Builder
 		text.WriteString("a,b," + `"c ""quoted"""` + ",d,kind" + end)
 		for range 60000 {
-			fmt.Fprintf(&text, "%d,%v,%.3f,%q,", r.IntN(1000), r.NormFloat64(), r.NormFloat64(), strconv.Itoa(r.IntN(9)))
+			fmt.Fprintf(&text, "%d,%v,%.3f,", r.IntN(1000), r.NormFloat64(), r.NormFloat64())
+			fmt.Fprintf(&text, "%q,", strconv.Itoa(r.IntN(9)))
 			text.WriteString([]string{"cat", `"dog, small"`, "\"two\nlines\"", " bird "}[r.IntN(4)] + end)
 			if r.IntN(100) == 0 {
 				text.WriteString(end)
