@@ -17,8 +17,8 @@ func (c Config) CheckReading() error {
 	switch {
 	case c.Size != "" && (rows < 1 || cols < 1 || rows > most || cols > most):
 		return badSetting("size", c.Size, fmt.Sprintf("expected ROWSxCOLUMNS of 1 to %d pixels, such as 28x28", most))
-	case !(c.TestShare >= 0 && c.TestShare < 1):
-		return badSetting("test-share", c.TestShare, "expected a fraction from 0 to below 1")
+	case !(c.TestShare >= 0 && c.TestShare <= 1):
+		return badSetting("test-share", c.TestShare, "expected a fraction from 0 to 1")
 	case c.Channels != "" && c.Channels != "grey" && c.Channels != "rgb":
 		return badSetting("channels", c.Channels, "expected grey or rgb")
 	}

@@ -92,10 +92,19 @@ func TestReadingIsKept(t *testing.T) {
 		if !strings.Contains(out, "20") {
 			t.Errorf("eval printed %q", out)
 		}
+		out = succeed(t, with([]string{"eval", "--model", filepath.Join(model, "model.safetensors")},
+			"--data", filepath.Join(dir, "x.csv"), "--label", "kind", "--size", "4x4",
+			"--test-share", "1")...) // all samples
+		if !strings.Contains(out, "80") {
+			t.Errorf("eval printed %q", out)
+		}
 		t.Chdir(t.TempDir())
 	}
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--size", "4"}, `--size "4": expected ROWS`)
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--format", "zip"}, `--format "zip"`)
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--channels", "blue"}, `--channels "blue"`)
-	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--test-share", "1"}, "--test-share 1")
+	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--label", "kind", "--test-share",
+		"1"}, "no training samples")
+	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--test-share", "2"}, "--test-share 2")
+	fails(t, []string{"train", "--test-share", "0.5"}, "the built-in digits have test images")
 }

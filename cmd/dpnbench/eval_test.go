@@ -78,5 +78,5 @@ func TestNoTrainingImages(t *testing.T) {
 	succeed(t, "analyze", "--model", model, "--draws", "20", "--subsets", "2")
 	fails(t, []string{"eval", "--model", model, "--split", "validation"}, "--data", labels)
 	fails(t, []string{"uncertainty", "--model", model}, "--data", labels)
-	fails(t, []string{"eval", "--model", model, "--data", out + "-none"}, "--data", "t10k-images-idx3-ubyte")
+	fails(t, []string{"eval", "--model", model, "--data", out + "-none"}, "--data", "no file or folder", out+"-none")
 }

@@ -78,6 +78,9 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 		}
 		d.Norm = dataset.NormalizationOf(d.Train)
 	}
+	if !opt.TestOnly && c.train == nil {
+		return nil, fmt.Errorf("%s: no training samples", c.name)
+	}
 	if opt.TestOnly && c.test == nil {
 		return nil, fmt.Errorf("%s: no test samples: expected files of them, or --test-share", c.name)
 	}

@@ -308,3 +308,22 @@ func weights(t *testing.T, d *dataset.Data) string {
 	}
 	return m.WeightsSHA256()
 }
+
+// Digits, too, are scaled; a share of all is all.
+func TestDigitsConverted(t *testing.T) {
+	d, err := Open("digits", Options{TrainSize: 20, TestSize: 10, Rows: 14, Cols: 7, Channels: 3})
+	if err != nil || d.Train.Shape != (dataset.Shape{Rows: 14, Cols: 7, Channels: 3}) || d.Check() != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	path := write(t, t.TempDir(), "x.csv", []byte("a,k\n1,x\n2,z\n"))
+	d, err = Open(path, Options{TestShare: 1, TestOnly: true, Classes: []string{"x", "y", "z"}})
+	if err != nil || d.Test.Len() != 2 || !slices.Equal(d.Test.Labels, []uint16{0, 2}) {
+		t.Errorf("%v, %v", d, err)
+	}
+	only := Options{TestShare: 1, TestOnly: true, Classes: []string{"x"}}
+	for _, opt := range []Options{{TestShare: 1}, {TestOnly: true}, only} {
+		if _, err := Open(path, opt); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%+v: %v", opt, err)
+		}
+	}
+}

@@ -134,7 +134,8 @@ func idxRoles(dir string, opt Options) (map[role]string, error) {
 		}
 	}
 	of := map[role]string{}
-	for _, f := range idxFiles {
+	for _, i := range []int{1, 0, 3, 2} { // labels first, whose lack is noticed less easily
+		f := idxFiles[i]
 		if skip == f.split || f.split == trainSplit && first == testImages ||
 			f.split == testSplit && opt.TestShare > 0 {
 			continue

@@ -40,7 +40,7 @@ type Options struct {
 	// column called label, class, target or y, or else the last.
 	Label string
 
-	// TestShare is the share of each class of the training samples that becomes the test samples.
+	// TestShare is the share of each class of the training samples that becomes the test samples; 1: all samples do.
 	TestShare float64
 
 	// Rows and Cols, if set, are the size to which images are scaled, and Channels, 1 or 3, what they
@@ -93,7 +93,11 @@ func Open(spec string, opt Options) (*dataset.Data, error) {
 func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
 	opt.ctx = ctx
 	if spec == "digits" {
-		return openDigits(ctx, opt)
+		d, err := openDigits(ctx, opt)
+		if err != nil {
+			return nil, err
+		}
+		return convertDigits(d, opt)
 	}
 	if err := opt.check(math.MaxInt32); err != nil {
 		return nil, err
@@ -187,6 +191,30 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 	}
 	if d.Test, err = dataset.DigitsContext(ctx, opt.Seed, dataset.TestFirst, test); err != nil {
 		return nil, err
+	}
+	return d, nil
+}
+
+// convertDigits gives the digits the size and channels of opt.
+func convertDigits(d *dataset.Data, opt Options) (*dataset.Data, error) {
+	if opt.TestShare > 0 {
+		return nil, fmt.Errorf("test share %v: the built-in digits have test images", opt.TestShare)
+	}
+	if opt.Rows == 0 && opt.Channels == 0 {
+		return d, nil
+	}
+	for _, s := range []*dataset.Set{d.Train, d.Test} {
+		if s == nil {
+			continue
+		}
+		p := &part{Shape: s.Shape, file: "digits", pixels: s.Pixels}
+		if err := p.convert(opt); err != nil {
+			return nil, err
+		}
+		s.Shape, s.Pixels = p.Shape, p.pixels
+	}
+	if d.Norm = (dataset.Normalization{}); d.Train != nil {
+		d.Norm = dataset.NormalizationOf(d.Train)
 	}
 	return d, nil
 }

@@ -19,6 +19,10 @@ func (c *content) split(opt Options) error {
 		return fmt.Errorf("test share %v: %s has test samples (%s)", opt.TestShare, c.name, c.test.file)
 	}
 	p := cmp.Or(c.train, c.test)
+	if opt.TestShare == 1 {
+		c.train, c.test = nil, p
+		return nil
+	}
 	taken := p.draw(opt.TestShare, opt.Seed)
 	n := 0
 	for _, t := range taken {
