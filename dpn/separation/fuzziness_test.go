@@ -234,20 +234,20 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 	}
 
 	for name, s := range map[string]Set{
-		"wide":                              wide,
-		"more classes than features":        gaussian(random, 60, 3, 8),
-		"one feature":                       gaussian(random, 20, 1, 3),
-		"two classes":                       gaussian(random, 20, 5, 2),
-		"as many features as the rank":      gaussian(random, 60, 4, 5),
-		"class means on a line":             onLine,
-		"two classes with the same mean":    sameMeans,
-		"duplicated feature":                duplicated,
-		"constant feature":                  constant,
-		"offset":                            offset,
-		"one sample in a class":             single,
+		"wide":                           wide,
+		"more classes than features":     gaussian(random, 60, 3, 8),
+		"one feature":                    gaussian(random, 20, 1, 3),
+		"two classes":                    gaussian(random, 20, 5, 2),
+		"as many features as the rank":   gaussian(random, 60, 4, 5),
+		"class means on a line":          onLine,
+		"two classes with the same mean": sameMeans,
+		"duplicated feature":             duplicated,
+		"constant feature":               constant,
+		"offset":                         offset,
+		"one sample in a class":          single,
 		"one sample in all classes but one": {Dim: 2, X: []float32{0, 0, 1, 0, 0, 3, 2, 2},
 			Labels: []uint16{0, 0, 1, 2}},
-		"more rows than a chunk":            gaussian(random, 1200, 20, 10),
+		"more rows than a chunk": gaussian(random, 1200, 20, 10),
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, s) })
 	}
