@@ -11,7 +11,8 @@ import (
 // machine. They have no labels. It panics if a number is negative, or if the shape is no image's.
 func Noise(seed uint64, first, n int, shape Shape) *Set {
 	if first < 0 || n < 0 || shape.check() != nil || !shape.IsImage() {
-		panic(fmt.Sprintf("dataset: Noise(seed, %d, %d, %v): expected no negative numbers and an image", first, n, shape))
+		panic(fmt.Sprintf("dataset: Noise(seed, %d, %d, %v): expected no negative numbers and an image", first, n,
+			shape))
 	}
 	s := &Set{Shape: shape, Pixels: make([]byte, n*shape.Len())}
 	for i := range n {

@@ -34,7 +34,8 @@ func imageModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 		set.Pixels[i] = byte(r.Intn(256))
 	}
 	c.Batch = 4
-	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.Uniform(0.4, 0.3)})
+	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.Uniform(0.4,
+		0.3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,8 @@ func TestExtractorSettings(t *testing.T) {
 	}
 	c, _ := Preset("clean")
 	set := &dataset.Set{Shape: dataset.Grey(3, 30), Pixels: make([]byte, 90), Labels: []uint16{0}}
-	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(1), Norm: dataset.MNISTNorm}); err == nil ||
+	if _, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(1),
+		Norm: dataset.MNISTNorm}); err == nil ||
 		!strings.Contains(err.Error(), "3 x 30") {
 		t.Errorf("error %v, want one about images of 3 x 30", err)
 	}

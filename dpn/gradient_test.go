@@ -227,7 +227,8 @@ func smallModel(t testing.TB, c Config) (*Model, *dataset.Set) {
 		set.Labels[i] = uint16(r.Intn(3))
 	}
 	c.Batch = 6
-	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.Uniform(0.5, 0.3)})
+	m, err := New(c, &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.Uniform(0.5,
+		0.3)})
 	if err != nil {
 		t.Fatal(err)
 	}

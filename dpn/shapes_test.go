@@ -83,7 +83,8 @@ func TestShapes(t *testing.T) {
 			}
 			if got.Shape != shape || !got.Norm.Equal(m.Norm) || !slices.Equal(got.Classes, d.Classes) ||
 				!slices.Equal(got.FeatureNames, d.Features) || got.WeightsSHA256() != m.WeightsSHA256() {
-				t.Errorf("%v, %s: read %v %+v %q %q", shape, extractor, got.Shape, got.Norm, got.Classes, got.FeatureNames)
+				t.Errorf("%v, %s: read %v %+v %q %q", shape, extractor, got.Shape, got.Norm, got.Classes,
+					got.FeatureNames)
 			}
 			plain := *d.Train
 			plain.Labels = nil
@@ -140,7 +141,8 @@ func TestLabels(t *testing.T) {
 			check("Predict", err)
 		}
 	}
-	if _, err := New(c, &dataset.Data{Name: "none"}); err == nil || !strings.Contains(err.Error(), "no training samples") {
+	if _, err := New(c, &dataset.Data{Name: "none"}); err == nil || !strings.Contains(err.Error(),
+		"no training samples") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -67,7 +67,8 @@ func (a Confusion) layout(width vg.Length) (drawing, error) {
 	f.body = 2*line + 2*gap + vg.Length(n)*tall
 	f.keys = []key{{text: "right", glyph: boxOf(blue)}, {text: "wrong", glyph: boxOf(vermillion)}}
 	f.draw = func(c draw.Canvas) {
-		m := matrix{c: c, counts: a.Counts, names: names, widest: widest, sizes: sizes, mostWrong: mostWrong, cell: cell, tall: tall,
+		m := matrix{c: c, counts: a.Counts, names: names, widest: widest, sizes: sizes, mostWrong: mostWrong,
+			cell: cell, tall: tall,
 			origin: vg.Point{X: c.Min.X + left, Y: c.Max.Y - 2*line - gap}}
 		m.axes(c.Min.X, line)
 		for y := range a.Counts {

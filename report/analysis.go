@@ -283,7 +283,8 @@ func (a Analysis) strips() (Shown, error) {
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
-	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols,
+	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows,
+		Cols:  a.Model.Shape.Cols,
 		Scale: greyScale}
 	names := a.classes()
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first image of each class comes first
@@ -489,7 +490,8 @@ func (a Analysis) variance() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMaps)
 	captions, equal := a.shares()
-	f := plot.Maps{Title: text.Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols,
+	f := plot.Maps{Title: text.Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows,
+		Cols:  a.Model.Shape.Cols,
 		Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
 	lo, hi := math.Inf(1), 0.0
 	add := func(caption string, v []float64) {

@@ -31,8 +31,9 @@ func studied(t *testing.T, edit func(c *dpn.Config)) Analysis {
 		}
 		return s
 	}
-	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150), Classes: dataset.Numbered(10),
-		Norm: dataset.DigitsNorm}
+	data := &dataset.Data{Name: "small", Train: set(0, 300), Test: set(dataset.TestFirst, 150),
+		Classes: dataset.Numbered(10),
+		Norm:    dataset.DigitsNorm}
 	m, err := dpn.New(c, data)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +259,8 @@ func TestCell(t *testing.T) {
 // A single image may serve all steps; the predicted class still changes.
 func TestWalkOfOneImage(t *testing.T) {
 	r := [][]float32{{1}, {1}, {1}}
-	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []string{"4", "5", "6"},
+	w := Walk{Rows: 1, Cols: 2, Steps: 2, Items: []WalkItem{{Name: "one", X: [][]float32{{0, 1}}, Read: []string{"4",
+		"5", "6"},
 		Phi: []float64{1, 2, 3}, R: r}}}
 	page := written(t, Page{Sections: []Section{{Title: "walk", Blocks: []Block{w}}}})
 	contains(t, page, `"read":["4","5","6"]`, `alt="one"`)

@@ -33,7 +33,8 @@ func (a Analysis) confusedSentence() string {
 			}
 		}
 	}
-	return text.Say("classes confused", "class", label(by, class), "taken", label(by, taken), "images", most, "wrong", a.Study.Wrong)
+	return text.Say("classes confused", "class", label(by, class), "taken", label(by, taken), "images", most, "wrong",
+		a.Study.Wrong)
 }
 
 // label is what a class is called.
@@ -44,7 +45,8 @@ func label(by layer.ByClass, class int) string { return format.Printable(by.Clas
 func (a Analysis) classesText() Text {
 	by := a.Study.ByClass
 	lowest, highest := by.Lowest(), by.Highest()
-	t := text.Say("classes range", "class", format.Printable(lowest.Label()), "accuracy", *lowest.Accuracy, "ci", *lowest.CI,
+	t := text.Say("classes range", "class", format.Printable(lowest.Label()), "accuracy", *lowest.Accuracy, "ci",
+		*lowest.CI,
 		"samples", lowest.Samples, "highest", *highest.Accuracy, "best", format.Printable(highest.Label()))
 	t += " " + a.confusedSentence()
 	if by.Uneven() {

@@ -73,7 +73,8 @@ func samplePage(t *testing.T) Page {
 	var paths []plot.PlanePath
 	for i, it := range a.Items {
 		if i < 8 {
-			strips = append(strips, plot.Strip{Name: it.Name, Label: fmt.Sprint(it.Label), Predicted: fmt.Sprint(it.Predicted), X: it.X})
+			strips = append(strips, plot.Strip{Name: it.Name, Label: fmt.Sprint(it.Label),
+				Predicted: fmt.Sprint(it.Predicted), X: it.X})
 		}
 		paths = append(paths, plot.PlanePath{Class: it.Label, At: it.At})
 	}

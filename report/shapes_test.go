@@ -80,7 +80,8 @@ func TestPagesOfShapes(t *testing.T) {
 		}
 
 		u := Uncertainty{Model: m, Images: data.Test, Data: "random", Tier: "generic", Threads: 2, Seed: 1}
-		if u.Study, err = study.MeasureUncertainty(ctx, e, m, data.Test, study.UncertaintyOptions{Seed: 1}); err != nil {
+		if u.Study, err = study.MeasureUncertainty(ctx, e, m, data.Test,
+			study.UncertaintyOptions{Seed: 1}); err != nil {
 			t.Fatal(err)
 		}
 		page := uncertaintyHTML(t, u)

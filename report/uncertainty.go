@@ -296,7 +296,8 @@ func (u Uncertainty) examples() (Shown, error) {
 	}
 	at, softmax := u.score(u.Study.Advice.Unknown), u.score("softmax")
 	kind := u.Study.Scores[at]
-	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows, Cols: u.Model.Shape.Cols,
+	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows,
+		Cols:  u.Model.Shape.Cols,
 		Scale: greyScale, PerRow: min(exampleRow, u.Images.Len())}
 	rows := []string{"test images"}
 	err := addExamples(&g, study.Unknown{Images: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])

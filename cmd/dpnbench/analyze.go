@@ -225,7 +225,8 @@ func analysisFiles() []string {
 // print prints the tables and the warnings.
 func (z *analysis) print(found report.Analysis) {
 	s := found.Study
-	z.printf("%s of %d classes, accuracy %.2f%%%s\n", format.Count(s.Samples, found.Model.Shape.Sample()), s.Classes, 100*s.Accuracy,
+	z.printf("%s of %d classes, accuracy %.2f%%%s\n", format.Count(s.Samples, found.Model.Shape.Sample()), s.Classes,
+		100*s.Accuracy,
 		balanced(s.ByClass))
 	if s.ByClass.Lowest() != nil {
 		z.printf("%s\n", lowestText(s.ByClass))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -24,7 +23,6 @@ import (
 	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
-	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 
 	"github.com/schollz/progressbar/v3"
@@ -249,74 +247,6 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	return err
 }
 
-// absolute returns the value of val-data that is found again from any folder.
-func absolute(valData string) (string, error) {
-	if valData == "" || valData == "digits" || slices.Contains(source.Named(), valData) {
-		return valData, nil
-	}
-	path, err := filepath.Abs(valData)
-	if err != nil {
-		return "", fmt.Errorf("--val-data %s: %w", valData, err)
-	}
-	return path, nil
-}
-
-// fitted returns the settings of the preset, which the data choose unless it is given, for the data.
-// Flags override them.
-func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config, error) {
-	if data.Train == nil {
-		return dpn.Config{}, fmt.Errorf("--data %s: has no training samples", data.Name)
-	}
-	given := t.preset != ""
-	if t.preset = cmp.Or(t.preset, dpn.DefaultPreset(data.Train.Shape)); !given {
-		t.note("preset %s, the default for %s\n", t.preset, data.Train.Samples())
-	}
-	preset, err := t.resolve(flags)
-	if err != nil {
-		return preset, err
-	}
-	if preset.ValData, err = absolute(preset.ValData); err != nil {
-		return preset, err
-	}
-	c := preset.For(data)
-	for name, keep := range map[string]func(){
-		"epochs":     func() { c.Epochs = preset.Epochs },
-		"components": func() { c.Components = preset.Components },
-		"rank":       func() { c.Rank = preset.Rank },
-		"val-size":   func() { c.ValSize = preset.ValSize },
-	} {
-		if flags.Changed(name) {
-			keep()
-		}
-	}
-	if c.Epochs != preset.Epochs && c.MaxUpdates == 0 {
-		t.note("%d epochs instead of the preset's %d, for as many updates as on a large set (--epochs)\n", c.Epochs,
-			preset.Epochs)
-	}
-	if c.ValSize != preset.ValSize {
-		t.note("no validation, for so few vectors (--val-size)\n")
-	}
-	if c.Components != preset.Components || c.Rank != preset.Rank {
-		t.note("%d components of rank %d instead of %d of rank %d, for so few samples (--components, --rank)\n",
-			c.Components, c.Rank, preset.Components, preset.Rank)
-	}
-	return c, nil
-}
-
-// sameSamples says whether two sets hold the same samples in the same order.
-func sameSamples(a, b *dataset.Set) bool {
-	if b == nil || a.Shape != b.Shape || a.Len() != b.Len() {
-		return false
-	}
-	var x, y []byte
-	for i := range a.Len() {
-		if x, y = a.AppendSample(x[:0], i), b.AppendSample(y[:0], i); !bytes.Equal(x, y) {
-			return false
-		}
-	}
-	return true
-}
-
 // check refuses files that would replace each other, or that cannot be written, and a folder that holds
 // an earlier run.
 func (t *training) check(c dpn.Config) error {
@@ -353,18 +283,6 @@ func (t *training) refuseEarlier() error {
 		}
 		return fmt.Errorf("--out %s: holds the %s of an earlier run; expected another folder, --resume "+
 			"or --overwrite", t.out, name)
-	}
-	return nil
-}
-
-// enoughMemory refuses a network that needs more memory than is available.
-func enoughMemory(c dpn.Config, data *dataset.Data) error {
-	need, free := c.TrainingBytes(data.Train.Shape, len(data.Classes), data.Train.Len()), sysinfo.AvailableMemory()
-	if need > free {
-		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %d "+
-			"images), "+
-			"%.1f GB are available",
-			need/1e9, c.Components, c.Dim, c.Batch, data.Train.Len(), free/1e9)
 	}
 	return nil
 }
@@ -536,7 +454,8 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 		},
 		OnEpoch: func(h dpn.Epoch) {
 			clear()
-			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 || h.Epoch == c.Epochs || h.Epoch == 1 {
+			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 ||
+				h.Epoch == c.Epochs || h.Epoch == 1 {
 				t.noteEpoch(h, c.Epochs, c.Steps)
 			}
 		},

@@ -369,7 +369,8 @@ func TestPresetFitsData(t *testing.T) {
 	}
 	text = succeed(t, with(args, "--preset", "compact", "--epochs", "2", "--balance", "--out",
 		filepath.Join(t.TempDir(), "run"))...)
-	if strings.Contains(text, "instead of") || strings.Contains(text, "default") || !strings.Contains(text, "4 updates") {
+	if strings.Contains(text, "instead of") || strings.Contains(text, "default") || !strings.Contains(text,
+		"4 updates") {
 		t.Errorf("with --epochs 2:\n%s", text)
 	}
 	fails(t, []string{"train", "--data", dir, "--preset", "clean", "--noise-min", "1"}, "--noise-min 1")

@@ -187,7 +187,8 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 		return nil, nil, fmt.Errorf("--ood-%s", strings.TrimPrefix(err.Error(), "--"))
 	}
 	if d.Test.Shape != m.Shape && (!m.Shape.IsImage() || d.Test.Channels != m.Shape.Channels) {
-		return nil, nil, fmt.Errorf("--ood-data %s: samples of %v, the model expects %v", u.oodData, d.Test.Shape, m.Shape)
+		return nil, nil, fmt.Errorf("--ood-data %s: samples of %v, the model expects %v", u.oodData, d.Test.Shape,
+			m.Shape)
 	}
 	if d.Test.Shape != m.Shape {
 		meaning += fmt.Sprintf(", resized from %d x %d", d.Test.Rows, d.Test.Cols)
@@ -244,7 +245,8 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 // print prints the tables and the summary.
 func (u *uncertainty) print(found report.Uncertainty) {
 	s := found.Study
-	u.printf("%s of %s, accuracy %.2f%%\n", format.Count(s.Samples, found.Model.Shape.Sample()), found.Data, 100*s.Accuracy)
+	u.printf("%s of %s, accuracy %.2f%%\n", format.Count(s.Samples, found.Model.Shape.Sample()), found.Data,
+		100*s.Accuracy)
 	u.scores(s, "AUROC", func(d study.ScoreDetection) (float64, [2]float64) { return d.AUROC, d.AUROCCI })
 	u.scores(s, "FPR", func(d study.ScoreDetection) (float64, [2]float64) { return d.FPR, d.FPRCI })
 	rows := [][]string{{"calibration", "ECE", "by chance", "confidence", "accuracy", "NLL"}}

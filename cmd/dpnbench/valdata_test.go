@@ -29,7 +29,8 @@ func TestValData(t *testing.T) {
 	}
 	train := with(append([]string{"train"}, small...), "--data", "data", "--out", "run")
 	fails(t, with(train, "--val-data", "elsewhere"), "--val-data", "elsewhere: these are training images")
-	fails(t, with(train, "--val-data", "digits"), "--val-data digits: images of 28 x 28 grey, the model expects 4 x 4 grey")
+	fails(t, with(train, "--val-data", "digits"),
+		"--val-data digits: images of 28 x 28 grey, the model expects 4 x 4 grey")
 	fails(t, with(train, "--val-data", "none"), "--val-data", "no file or folder")
 	fails(t, with(train, "--val-data", "val", "--val-size", "12"), "--val-size 12: expected -1 with val-data")
 
