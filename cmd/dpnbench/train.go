@@ -382,7 +382,8 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
 			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what[:len(what)-1]), r.BestEpoch)
 	} else {
-		t.printf("test   no test samples in %s   (model of epoch %d)\n", data.Name, r.BestEpoch)
+		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", data.Name,
+			r.BestEpoch)
 	}
 	if v := r.Validation; v != nil {
 		t.note("val    %s%s\n", lowestText(v.ByClass), balanced(v.ByClass))

@@ -40,7 +40,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	if c.test == nil {
 		c.test = c.train
 	}
-	c.train = nil
+	c.train, opt.TestOnly = nil, true
 	if opt.Label == noLabel {
 		c.test.labels, c.test.texts = nil, nil
 	}
