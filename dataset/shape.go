@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -82,16 +81,13 @@ func (s Shape) Luma(x []float32) []float32 {
 // Sample is Samples in the singular.
 func (s Shape) Sample() string { return strings.TrimSuffix(s.Samples(), "s") }
 
-// ErrNeedsImages is the cause of NeedImages.
-var ErrNeedsImages = errors.New("expected images")
-
 // NeedImages returns an error, one line that begins with what needs them, if samples of this shape
 // are no images.
 func (s Shape) NeedImages(what string) error {
 	if s.IsImage() {
 		return nil
 	}
-	return fmt.Errorf("%s: %w, the samples are vectors of %v", what, ErrNeedsImages, s)
+	return fmt.Errorf("%s: expected images, the samples are vectors of %v", what, s)
 }
 
 // check refuses shapes that no sample has, and those whose length is beyond an int32.
