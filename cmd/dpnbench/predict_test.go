@@ -85,7 +85,7 @@ func TestPredictTable(t *testing.T) {
 	flowers(t, in("plain.csv"), 90, false)
 	model := filepath.Join(in("run"), dpn.ModelFile)
 	succeed(t, "train", "--preset", "compact", "--extractor", "identity", "--components", "3", "--epochs", "20",
-		"--batch", "16", "--lr", "0.01", "--data", in("train.csv"), "--out", in("run"), "--quiet")
+		"--batch", "16", "--lr", "0.01", "--val-size", "60", "--data", in("train.csv"), "--out", in("run"), "--quiet")
 	predict := func(args ...string) string {
 		t.Helper()
 		return succeed(t, with([]string{"predict", "--model", model, "--quiet"}, args...)...)
