@@ -153,6 +153,14 @@ func needTest(data *dataset.Data) error {
 	return nil
 }
 
+// needClasses refuses to train on data with labels of one class: there is nothing to tell apart.
+func needClasses(data *dataset.Data) error {
+	if data.Train != nil && data.Train.Labelled() && len(data.Classes) == 1 {
+		return fmt.Errorf("--data %s: all labels are %.60q, expected at least two classes", data.Name, data.Classes[0])
+	}
+	return nil
+}
+
 // needImages refuses, before any work, what a model of vectors cannot do: what names it, a command or a flag.
 func (m *modelFlags) needImages(model *dpn.Model, what string) error {
 	if err := model.Shape.NeedImages(what); err != nil {

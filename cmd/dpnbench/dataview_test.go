@@ -84,6 +84,7 @@ func TestReadingIsKept(t *testing.T) {
 		}
 	}
 	write(t, "x.csv", []byte(text))
+	write(t, "one.csv", []byte("a,b,kind\n1,2,x\n3,4,x\n"))
 	reading := []string{"--data", "x.csv", "--label", "kind", "--test-share", "0.25", "--size", "4x4",
 		"--format", "csv"}
 	succeed(t, with(append([]string{"train"}, small...), with(reading, "--out", "run", "--max-updates", "6")...)...)
@@ -100,6 +101,8 @@ func TestReadingIsKept(t *testing.T) {
 		}
 		t.Chdir(t.TempDir())
 	}
+	fails(t, []string{"train", "--data", filepath.Join(dir, "one.csv")}, "--data", "one.csv",
+		`all labels are "x", expected at least two classes`)
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--size", "4"}, `--size "4": expected ROWS`)
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--format", "zip"}, `--format "zip"`)
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--channels", "blue"}, `--channels "blue"`)

@@ -197,6 +197,9 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		named.Data = nearModel(c.Data, t.dataNear, flags)
 	}
 	data, err := openData(ctx, named, true, nil)
+	if err == nil {
+		err = needClasses(data)
+	}
 	if err != nil {
 		return err
 	}

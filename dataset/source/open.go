@@ -92,6 +92,9 @@ func Open(spec string, opt Options) (*dataset.Data, error) {
 // OpenContext is Open with a context, because drawing many built-in digits, and reading large files, takes a while.
 func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
 	opt.ctx = ctx
+	if opt.Label != "" && !isTables(spec, opt) {
+		return nil, fmt.Errorf("label %q: %s is no table, which has columns", opt.Label, spec)
+	}
 	if spec == "digits" {
 		d, err := openDigits(ctx, opt)
 		if err != nil {
@@ -158,6 +161,15 @@ func read(spec string, opt Options) (*content, error) {
 		return nil, err
 	}
 	return f.read(spec, opt)
+}
+
+// isTables says whether spec is read as tables. What cannot be read may be one.
+func isTables(spec string, opt Options) bool {
+	if spec == "digits" || isNamed(spec) {
+		return false
+	}
+	f, err := detect(spec, opt)
+	return err != nil || f.name == "csv" || f.name == "parquet"
 }
 
 func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {

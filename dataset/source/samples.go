@@ -172,7 +172,7 @@ func samplesOfTable(path string, r io.Reader, shape dataset.Shape, opt Options) 
 func perhapsLabelled(shape dataset.Shape) func(first []string) (int, error) {
 	return func(first []string) (int, error) {
 		n := len(first)
-		if n > 0 && (first[0] == "" || first[0] == "Unnamed: 0") {
+		if n > 0 && namesIndex(first[0]) {
 			n--
 		}
 		for i, name := range first {

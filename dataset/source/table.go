@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,7 +89,7 @@ func tableOf(path string, r io.Reader, label func(first []string) (int, error), 
 		}
 	}
 	p.values = t.Floats()
-	if names != nil && width > 1 && (names[0] == "" || names[0] == "Unnamed: 0") && isIndex(p.values, width) {
+	if names != nil && width > 1 && namesIndex(names[0]) && isIndex(p.values, width) {
 		p.values, names = dropFirst(p.values, width), names[1:]
 		width--
 	}
@@ -99,7 +100,7 @@ func tableOf(path string, r io.Reader, label func(first []string) (int, error), 
 	for i, s := range p.texts {
 		if v, err := strconv.ParseFloat(s, 64); err == nil && v != float64(int64(v)) {
 			return nil, nil, fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a "+
-				"fraction", path, i+1, s, column(t))
+				"fraction (--label)", path, i+1, s, column(t))
 		}
 	}
 	return p, names, nil
@@ -131,15 +132,19 @@ func labelColumn(label string) func(first []string) (int, error) {
 	return array.ColumnNamed(label)
 }
 
-// isIndex says whether the first column counts the rows from 0 or 1, as pandas and R write it.
+// namesIndex says whether a first column of a name holds the numbers of the rows: pandas and R give it none.
+func namesIndex(name string) bool {
+	return name == "" || name == "Unnamed: 0" || strings.EqualFold(name, "id")
+}
+
+// isIndex says whether the first column holds whole numbers.
 func isIndex(values []float32, width int) bool {
-	first := int(values[0])
-	for i := 0; i*width < len(values); i++ {
-		if values[i*width] != float32(i+first) {
+	for i := 0; i < len(values); i += width {
+		if v := float64(values[i]); v != math.Trunc(v) {
 			return false
 		}
 	}
-	return first == 0 || first == 1
+	return true
 }
 
 // dropFirst removes the first column.

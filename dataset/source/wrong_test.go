@@ -66,6 +66,7 @@ func TestWrongData(t *testing.T) {
 		{"x.csv", []byte("a,b,k\n1,nan,x\n"), `line 2, column 2 ("b"): "nan"`, Options{}},
 		{"x.csv", []byte("a,b,k\n1,2,x\n"), `no column "c"`, Options{Label: "c"}},
 		{"x.csv", []byte("a,b,k\n1,2,0.5\n"), `row 1: label "0.5" in column "k"`, Options{}},
+		{"x.npy", x, `label "k": `, Options{Label: "k"}},
 		{"x.csv", []byte("k\nx\n"), "expected columns of features", Options{}},
 		{"x.csv", []byte("a,k\n1,x\n"), "expected a size", Options{Channels: 3}},
 		{"x.csv", []byte("a,k\n1.5,x\n"), "sample 0, feature 0: 1.5", Options{Rows: 1, Cols: 1}},
@@ -116,7 +117,9 @@ func TestTableData(t *testing.T) {
 		{"1,2,-1\n3,4,1\n", "", "[-1 1]", "[]", "[1 2 3 4]"},
 		{"1,2\n3,4\n", "none", "[]", "[]", "[1 2 3 4]"},
 		{",a,kind\n0,1,x\n1,3,x\n", "", "[x]", "[a]", "[1 3]"},
-		{",a,kind\n0,1,x\n5,3,x\n", "", "[x]", "[ a]", "[0 1 5 3]"},
+		{",a,kind\n7,1,x\n5,3,x\n", "", "[x]", "[a]", "[1 3]"}, // rows that pandas has shuffled
+		{"Id,a,kind\n71,1,x\n72,3,x\n", "", "[x]", "[a]", "[1 3]"},
+		{",a,kind\n0.5,1,x\n1,3,x\n", "", "[x]", "[ a]", "[0.5 1 1 3]"},
 		{"k;a\nx;1\n", "k", "[x]", "[a]", "[1]"},
 	} {
 		d, err := Open(write(t, t.TempDir(), "x.csv", []byte(c.text)), Options{Label: c.label})
