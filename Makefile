@@ -2,7 +2,7 @@
 # test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers lint vet-all man release clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ bench: build ## run all benchmarks (some minutes), write bench.json and bench.ht
 
 peers: ## compare with OpenBLAS, gonum, PyTorch and scikit-learn (bench/peers); ARGS=-quick for a short run
 	go run $$(pkg-config --exists openblas 2>/dev/null && echo -tags openblas) ./bench/peers $(ARGS)
+
+data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small tables in all formats, write docs/data.md
+	go run ./internal/datatable $(if $(DATA),-data $(DATA)) $(ARGS)
 
 # lint vets the packages with files for single systems on the systems that differ most: other
 # assembly, no Unix, no processes, 32-bit int. vet-all covers all packages on eight systems.
