@@ -261,7 +261,8 @@ func TestDiagnosis(t *testing.T) {
 					t.Errorf("norms of the gradient: %v", h.Diagnostics.GradientNorms)
 				}
 			}
-			if c.kinds == nil && log.Len() > 0 || t.Failed() {
+			others := strings.Count(log.String(), "\n") - strings.Count(log.String(), "kind=unconverged\n") // short trainings
+			if c.kinds == nil && others > 0 || t.Failed() {
 				t.Errorf("warnings: %s", log.String())
 			}
 		})

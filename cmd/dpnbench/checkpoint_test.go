@@ -31,7 +31,7 @@ func TestEndSignals(t *testing.T) {
 	heed()
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
-	train := with(append([]string{"train"}, small...), "--data", data, "--epochs", "10", "--quiet")
+	train := with(append([]string{"train"}, small...), "--data", data, "--epochs", "30", "--quiet")
 	whole := filepath.Join(dir, "whole")
 	succeed(t, with(train, "--out", whole)...)
 	var want trainResult

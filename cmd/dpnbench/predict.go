@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"dpnbench/dataset"
@@ -111,10 +112,8 @@ type likelyClass struct {
 func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) error {
 	flags := c.Flags()
 	p.data = append(p.data, args...)
-	for _, spec := range p.data {
-		if spec == "" {
-			return errors.New("--data: expected a value, got none")
-		}
+	if slices.Contains(args, "") {
+		return errors.New("--data: expected a value, got none")
 	}
 	if len(p.data) == 0 {
 		if err := onlyWith(flags, "--data", "format", "label"); err != nil {

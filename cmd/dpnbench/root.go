@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -172,7 +173,7 @@ func refuseEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		empty := f.Value.Type() == "string" && f.Value.String() == ""
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			empty = len(list.GetSlice()) == 0
+			empty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
 		}
 		if _, allowed := f.Annotations[emptyAllowed]; empty && !allowed {
 			err = fmt.Errorf("--%s: expected a value, got none", f.Name)
