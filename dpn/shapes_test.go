@@ -152,10 +152,9 @@ func TestVectorsAreNoImages(t *testing.T) {
 	d := dataOf(blobs(dataset.Vector(5), 60, 3), nil, 3)
 	c, _ := Preset("compact")
 	c.Batch, c.Components = 16, 3
+	convolves := func(c *Config) { c.Extractor = "conv" }
 	for want, change := range map[string]func(*Config){
-		`extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 5 features`: func(c *Config) {
-			c.Extractor = "conv"
-		},
+		`extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 5 features`: convolves,
 	} {
 		changed := c
 		change(&changed)

@@ -29,7 +29,8 @@ func walkOf(a sampleascent.Ascent) Walk {
 	w := Walk{Rows: sampleascent.Side, Cols: sampleascent.Side, Steps: len(a.Items[0].Phi) - 1}
 	for _, it := range a.Items {
 		w.Items = append(w.Items, WalkItem{
-			Name: it.Name, Label: fmt.Sprint(it.Label), Predicted: fmt.Sprint(it.Predicted), X: it.X, Phi: it.Phi, R: it.R,
+			Name: it.Name, Label: fmt.Sprint(it.Label), Predicted: fmt.Sprint(it.Predicted), X: it.X, Phi: it.Phi,
+			R: it.R,
 		})
 	}
 	return w

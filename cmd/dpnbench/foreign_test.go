@@ -69,7 +69,8 @@ func TestForeignText(t *testing.T) {
 		`"networks":[{"name":"\u001b[31m\u009b","kind":"\u001b"}]}}`))
 
 	for _, m := range []string{model, preset, rows, tensor} {
-		for _, args := range [][]string{{"eval"}, {"eval", "--explain"}, {"eval", "--json", "-"}, {"predict"}, {"uncertainty"},
+		for _, args := range [][]string{{"eval"}, {"eval", "--explain"}, {"eval", "--json", "-"}, {"predict"},
+			{"uncertainty"},
 			{"analyze", "--draws", "0", "--subsets", "0"}, {"sample", "--n", "4"},
 			{"export"}, {"eval", "--data", filepath.Join(dir, bad, "none")}} {
 			if args[0] == "uncertainty" && m != preset { // slow

@@ -88,7 +88,8 @@ func kinds() []kind {
 			adam,
 			"6fa7369ad1231e2c",
 		},
-		{"CNN, noisy", func() (*Network, error) { return NewCNN(dataset.Grey(8, 8), 10, 1) }, 8, noisy, "3684207134d24025"},
+		{"CNN, noisy", func() (*Network, error) { return NewCNN(dataset.Grey(8, 8), 10, 1) }, 8, noisy,
+			"3684207134d24025"},
 	}
 }
 
@@ -185,7 +186,8 @@ func TestActivations(t *testing.T) {
 		{func() (*Network, error) {
 			return NewMLP(MLP{Widths: []int{144, 30, 20, 10}, BatchNorm: true, Dropout: 0.5}, 1)
 		}, "[input hidden 1 hidden 2 logits]", []int{144, 30, 20, 10}},
-		{func() (*Network, error) { return NewCNN(dataset.Grey(12, 12), 10, 1) }, "[input conv 1 conv 2 hidden 1 logits]",
+		{func() (*Network, error) { return NewCNN(dataset.Grey(12, 12), 10, 1) },
+			"[input conv 1 conv 2 hidden 1 logits]",
 			[]int{144, 8 * 36, 16 * 9, 128, 10}},
 		{func() (*Network, error) { return NewMLP(MLP{Widths: []int{144, 10}}, 1) }, "[input logits]", []int{144, 10}},
 	} {

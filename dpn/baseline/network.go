@@ -118,7 +118,8 @@ func NewCNN(shape dataset.Shape, classes int, seed uint64) (*Network, error) {
 		return nil, fmt.Errorf("%d classes, expected 1 to %d", classes, dataset.MostClasses)
 	}
 	const hidden = 128
-	n := &Network{layers: layer.Convolutions("", layer.ImageShape{Channels: shape.Channels, Rows: shape.Rows, Cols: shape.Cols})}
+	in := layer.ImageShape{Channels: shape.Channels, Rows: shape.Rows, Cols: shape.Cols}
+	n := &Network{layers: layer.Convolutions("", in)}
 	n.marks = []mark{{"conv 1", 0}, {"conv 2", 1}}
 	_, wide := n.layers[1].Sizes()
 	n.layers = append(n.layers, layer.NewLinear("7", wide, hidden), layer.NewReLU(hidden))

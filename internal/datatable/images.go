@@ -187,7 +187,8 @@ func (e encoding) writeFolder(dir, split string, s *dataset.Set) error {
 		if err := e.encode(&b, imageOf(s, i)); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(class, fmt.Sprintf("%05d.%s", i, e.ending)), b.Bytes(), 0o666); err != nil {
+		path := filepath.Join(class, fmt.Sprintf("%05d.%s", i, e.ending))
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
 			return err
 		}
 	}
