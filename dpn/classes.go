@@ -33,7 +33,7 @@ func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.S
 
 // classWarning says in one line which of the classes lack images to train or to validate on, or returns
 // "". Without validation images those do not count.
-func classWarning(train, val []uint16, classes []string) string {
+func classWarning(train, val *dataset.Set, classes []string) string {
 	count := func(labels []uint16) []int {
 		n := make([]int, len(classes))
 		for _, y := range labels {
@@ -41,14 +41,16 @@ func classWarning(train, val []uint16, classes []string) string {
 		}
 		return n
 	}
-	trained, validated := count(train), count(val)
+	trained, validated := count(train.Labels), count(val.Labels)
 	var unseen []string
 	for y, n := range trained {
-		if n > 0 && validated[y] == 0 && len(val) > 0 {
+		if n > 0 && validated[y] == 0 && val.Len() > 0 {
 			unseen = append(unseen, classes[y])
 		}
 	}
-	parts := append(layer.Gaps(trained, classes, "training image"), layer.OfClasses("no validation image", unseen)...)
+	sample := train.Sample()
+	parts := append(layer.Gaps(trained, classes, "training "+sample),
+		layer.OfClasses("no validation "+sample, unseen)...)
 	return strings.Join(parts, "; ")
 }
 

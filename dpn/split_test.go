@@ -207,7 +207,13 @@ func TestClassWarning(t *testing.T) {
 				"no validation image of class 2"},
 		{[]int{0, 0, 90}, nil, "no training image of class 0, 1"},
 	} {
-		if got := classWarning(sized(c.train...).Labels, sized(c.val...).Labels, dataset.Numbered(3)); got != c.want {
+		train, val := sized(c.train...), sized(c.val...)
+		if got := classWarning(train, val, dataset.Numbered(3)); got != c.want {
+			t.Errorf("%v, %v: %q, want %q", c.train, c.val, got, c.want)
+		}
+		train.Shape = dataset.Vector(1)
+		c.want = strings.ReplaceAll(c.want, "image", "vector")
+		if got := classWarning(train, val, dataset.Numbered(3)); got != c.want {
 			t.Errorf("%v, %v: %q, want %q", c.train, c.val, got, c.want)
 		}
 	}

@@ -137,7 +137,7 @@ func (f *fitting) begin(ctx context.Context) error {
 	}
 	f.Start = p.diagnostics.EntropyFirst
 	p.Warnings = append(f.placed.warnings(f.m.Config), f.news(p)...)
-	if text := classWarning(f.train.Labels, f.val.Labels, f.m.Classes); text != "" {
+	if text := classWarning(f.train, f.val, f.m.Classes); text != "" {
 		p.Warnings = append(p.Warnings, Warning{Kind: "classes", Text: text})
 	}
 	f.warn(p.Warnings)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -291,8 +292,8 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 
 // examples shows the first images of each kind.
 func (u Uncertainty) examples() (Shown, error) {
-	if err := u.Model.Shape.NeedImages("they"); err != nil {
-		return Shown{}, err
+	if !u.Model.Shape.IsImage() {
+		return Shown{}, errors.New("they need images")
 	}
 	at, softmax := u.score(u.Study.Advice.Unknown), u.score("softmax")
 	kind := u.Study.Scores[at]

@@ -229,7 +229,7 @@ func (z *analysis) print(found report.Analysis) {
 		100*s.Accuracy,
 		balanced(s.ByClass))
 	if s.ByClass.Lowest() != nil {
-		z.printf("%s\n", lowestText(s.ByClass))
+		z.printf("%s\n", lowestText(s.ByClass, found.Model.Shape.Sample()))
 	}
 	head := []string{"layer", "dim", "D", "N to inf", "95% interval", "distance", "betw/with", "PC1", "PC2", "NCM",
 		"rank"}

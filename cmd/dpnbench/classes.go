@@ -65,8 +65,8 @@ func balanced(by layer.ByClass) string {
 	return fmt.Sprintf("   balanced accuracy %.2f%%", 100*by.Balanced)
 }
 
-// lowestText says which class has the lowest accuracy, unless all have the same.
-func lowestText(by layer.ByClass) string {
+// lowestText says which class has the lowest accuracy, unless all have the same. sample names a sample.
+func lowestText(by layer.ByClass, sample string) string {
 	s := by.Lowest()
 	if s == nil {
 		return "none"
@@ -75,5 +75,5 @@ func lowestText(by layer.ByClass) string {
 		return fmt.Sprintf("accuracy %.2f%% in every class", 100**s.Accuracy)
 	}
 	return fmt.Sprintf("lowest accuracy %.2f%% in class %s (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
-		s.Label(), 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, "image"))
+		s.Label(), 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, sample))
 }

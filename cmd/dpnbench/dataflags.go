@@ -148,7 +148,7 @@ func openData(ctx context.Context, c dpn.Config, train bool, classes []string) (
 // needTest refuses data without test samples.
 func needTest(data *dataset.Data) error {
 	if data.Test == nil {
-		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on", data.Name)
+		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on (--test-share)", data.Name)
 	}
 	return nil
 }
@@ -184,13 +184,13 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
 	if data, err = openData(ctx, c, train, m.Classes); err != nil {
 		if !flags.Changed("data") && ctx.Err() == nil && len(m.Assumed) == 0 {
-			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other images by --data", err,
+			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other samples by --data", err,
 				m.Config.Data, path)
 		}
 		return nil, err
 	}
 	if m.Config.Data == trained.Data && m.Config.DataSeed == trained.DataSeed && m.OtherImages(data) {
-		a.log(func() {}).Warn("the images differ from those that the model was trained with, under the same name",
+		a.log(func() {}).Warn("the samples differ from those that the model was trained with, under the same name",
 			"data", m.Config.Data, "model", path)
 	}
 	return data, nil

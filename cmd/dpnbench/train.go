@@ -389,7 +389,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 			r.BestEpoch)
 	}
 	if v := r.Validation; v != nil {
-		t.note("val    %s%s\n", lowestText(v.ByClass), balanced(v.ByClass))
+		t.note("val    %s%s\n", lowestText(v.ByClass, what[:len(what)-1]), balanced(v.ByClass))
 	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
+	"dpnbench/internal/format"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/pflag"
@@ -32,6 +33,10 @@ func absolute(valData string) (string, error) {
 func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config, error) {
 	if data.Train == nil {
 		return dpn.Config{}, fmt.Errorf("--data %s: has no training samples", data.Name)
+	}
+	if !data.Train.Labelled() {
+		return dpn.Config{}, fmt.Errorf("--data %s: %s without labels: training needs one for each (a column of a table, an array y, "+
+			"or a folder for each class)", data.Name, data.Train.Samples())
 	}
 	given := t.preset != ""
 	if t.preset = cmp.Or(t.preset, dpn.DefaultPreset(data.Train.Shape)); !given {
@@ -63,8 +68,8 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 		t.note("no validation, for so few vectors (--val-size)\n")
 	}
 	if c.Components != preset.Components || c.Rank != preset.Rank {
-		t.note("%d components of rank %d instead of %d of rank %d, for so few samples (--components, --rank)\n",
-			c.Components, c.Rank, preset.Components, preset.Rank)
+		t.note("%s of rank %d instead of %d of rank %d, for so few samples (--components, --rank)\n",
+			format.Count(c.Components, "component"), c.Rank, preset.Components, preset.Rank)
 	}
 	return c, nil
 }
@@ -87,10 +92,9 @@ func sameSamples(a, b *dataset.Set) bool {
 func enoughMemory(c dpn.Config, data *dataset.Data) error {
 	need, free := c.TrainingBytes(data.Train.Shape, len(data.Classes), data.Train.Len()), sysinfo.AvailableMemory()
 	if need > free {
-		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %d "+
-			"images), "+
+		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %s), "+
 			"%.1f GB are available",
-			need/1e9, c.Components, c.Dim, c.Batch, data.Train.Len(), free/1e9)
+			need/1e9, c.Components, c.Dim, c.Batch, format.Count(data.Train.Len(), data.Train.Sample()), free/1e9)
 	}
 	return nil
 }

@@ -212,6 +212,22 @@ func (p *part) spell() {
 	}
 }
 
+// someOf names the first classes.
+func someOf(classes []string) string {
+	const most = 5
+	text := ""
+	for i, s := range classes[:min(len(classes), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%.30q", s)
+	}
+	if len(classes) > most {
+		text += ", ..."
+	}
+	return text
+}
+
 // numberTexts sets the labels to the indices of the texts in classes.
 func (p *part) numberTexts(classes []string) error {
 	index := map[string]int{}
@@ -222,7 +238,8 @@ func (p *part) numberTexts(classes []string) error {
 	for i, s := range p.texts {
 		y, ok := index[s]
 		if !ok {
-			return fmt.Errorf("%s: label %.60q of sample %d is none of the %d classes", p.file, s, i, len(classes))
+			return fmt.Errorf("%s: label %.60q of sample %d is none of the %d classes (%s)", p.file, s, i,
+				len(classes), someOf(classes))
 		}
 		p.labels[i] = y
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -60,12 +61,24 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	return d, names, nil
 }
 
+// samplesOfStandard reads a table from standard input.
+func samplesOfStandard(in io.Reader, shape dataset.Shape, opt Options) (*content, error) {
+	const name = "standard input"
+	b := bufio.NewReader(in)
+	for _, magic := range []string{"\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF", "PK\x03\x04", "\x93NUMPY"} {
+		if head, _ := b.Peek(len(magic)); string(head) == magic {
+			return nil, errors.New(name + ": expected a table, not an image or arrays: name the file instead")
+		}
+	}
+	return samplesOfTable(name, b, shape, opt)
+}
+
 // readSamples reads samples, and returns the names of images.
 func readSamples(specs []string, in io.Reader, shape dataset.Shape, opt Options) (*content, []string, error) {
 	if len(specs) == 1 && !isNamed(specs[0]) {
 		spec := specs[0]
 		if spec == Standard {
-			c, err := samplesOfTable("standard input", in, shape, opt)
+			c, err := samplesOfStandard(in, shape, opt)
 			return c, nil, err
 		}
 		f, err := detect(spec, opt)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -65,6 +66,7 @@ func TestOpenSamples(t *testing.T) {
 	vector, square := dataset.Vector(2), dataset.Grey(2, 2)
 	for _, c := range []struct {
 		specs  string
+		in     string // standard input, if not two rows
 		label  string
 		shape  dataset.Shape
 		labels string // "" without
@@ -92,11 +94,13 @@ func TestOpenSamples(t *testing.T) {
 		{specs: "class.csv", shape: vector, err: "class.csv: 3 columns of numbers, expected the 2 of a sample"},
 		{specs: "class.csv", shape: square, err: `class.csv: line 2, column 4 ("class")`},
 		{specs: "bad.csv", shape: vector, err: "bad.csv: line 2, column 2"},
-		{specs: "other.csv", shape: vector, err: `label "o" of sample 0`},
+		{specs: "other.csv", shape: vector, err: `label "o" of sample 0 is none of the 2 classes ("x", "z")`},
 		{specs: "none.csv", shape: vector, err: "none.csv"},
 		{specs: "one.png plain.csv", shape: square, err: "plain.csv: format csv: expected images"},
 		{specs: "one.png none.png", shape: square, err: "none.png"},
 		{specs: "one.png -", shape: square, err: "standard input: expected no other data"},
+		{specs: "-", in: "\x89PNG\r\n", shape: square, err: "standard input: expected a table, not an image"},
+		{specs: "-", in: "PK\x03\x04", shape: vector, err: "standard input: expected a table, not an image or arrays"},
 		{specs: "wide.csv", shape: dataset.Grey(3, 3), err: "4 columns, expected the 9 numbers"},
 	} {
 		var specs []string
@@ -106,7 +110,8 @@ func TestOpenSamples(t *testing.T) {
 			}
 			specs = append(specs, s)
 		}
-		d, names, err := OpenSamples(context.Background(), specs, strings.NewReader("1,2,z\n3,4,x\n"), c.shape,
+		in := strings.NewReader(cmp.Or(c.in, "1,2,z\n3,4,x\n"))
+		d, names, err := OpenSamples(context.Background(), specs, in, c.shape,
 			Options{Classes: []string{"x", "z"}, Label: c.label})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {

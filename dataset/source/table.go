@@ -94,7 +94,8 @@ func tableOf(path string, r io.Reader, label func(first []string) (int, error), 
 		width--
 	}
 	if width == 0 {
-		return nil, nil, fmt.Errorf("%s: expected columns of features beside the one of labels", path)
+		return nil, nil, fmt.Errorf("%s: expected columns of features beside the one of labels, with "+
+			"commas, semicolons or tabs between them", path)
 	}
 	p.Shape = dataset.Vector(width)
 	for i, s := range p.texts {

@@ -72,7 +72,7 @@ func ColumnNamed(column string) func(first []string) (int, error) {
 		}
 		n, err := strconv.Atoi(column)
 		if err != nil || n < 1 || n > len(first) {
-			return 0, fmt.Errorf("no column %.60q: expected %s or 1 to %d", column, cellsOf(first), len(first))
+			return 0, fmt.Errorf("no column %.60q: expected %sor 1 to %d", column, cellsOf(first), len(first))
 		}
 		return n - 1, nil
 	}

@@ -297,7 +297,10 @@ func (t *Table) other(b *block, text []byte, column int, known map[string]string
 			s = string(c)
 			known[s] = s
 		}
-		if s == "" || !utf8.ValidString(s) {
+		if s == "" {
+			return nil, false, errors.New("an empty cell: expected a label")
+		}
+		if !utf8.ValidString(s) {
 			return nil, false, fmt.Errorf("%.60q: expected a label in UTF-8", s)
 		}
 		b.texts = append(b.texts, s)
