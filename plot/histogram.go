@@ -39,7 +39,7 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 	if err != nil {
 		return f, err
 	}
-	p := newPlot("", h.X, "images in a bin (%)")
+	p := newPlot("", h.X, "samples in a bin (%)")
 	p.Add(grid())
 	top := 0.0
 	var lost []string

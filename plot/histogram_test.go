@@ -28,7 +28,7 @@ func TestHistogram(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, string(svg), "score", "known", "unknown", "threshold", "The outermost bins also hold what lies beyond.",
-		"Not finite, and not drawn: 1 of unknown.", "images in a bin (%)")
+		"Not finite, and not drawn: 1 of unknown.", "samples in a bin (%)")
 	if strings.Contains(string(svg), ">none<") || strings.Contains(string(svg), "NaN") {
 		t.Error("an empty sample is drawn")
 	}

@@ -91,7 +91,7 @@ func newFigure(name, part string, build func() (Shown, error)) AnalysisFigure {
 
 // title adds the model, the images and their number.
 func (a Analysis) title(what string) string {
-	return fmt.Sprintf("%s: %s, %s images", what, a.name(), format.Thousands(a.Study.Samples))
+	return fmt.Sprintf("%s: %s, %s", what, a.name(), format.CountThousands(a.Study.Samples, a.sample()))
 }
 
 func (a Analysis) name() string {
@@ -116,7 +116,7 @@ var errNoPixels = errors.New("they need features that are pixels")
 var greyScale = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
 
 func (a Analysis) layers() (Shown, error) {
-	f := plot.Layers{Title: a.title(text.Say("layers title"))}
+	f := plot.Layers{Title: a.title(a.text().Say("layers title"))}
 	for _, l := range a.Study.Layers {
 		f.Names = append(f.Names, l.Name)
 		f.D = append(f.D, float64(l.Fuzziness))
@@ -126,8 +126,8 @@ func (a Analysis) layers() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("layers caption", "bars", barsCaption(f.Intervals, "images")),
-		Alt:     text.Say("layers alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
+		Caption: a.text().Say("layers caption", "bars", barsCaption(f.Intervals, a.samples())),
+		Alt:     a.text().Say("layers alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
 	}, nil
 }
 
@@ -135,7 +135,8 @@ func (a Analysis) steps() (Shown, error) {
 	if len(a.Study.Steps) < 2 {
 		return Shown{}, errors.New("there are no ascent steps")
 	}
-	f := plot.Steps{Title: a.title(text.Say("steps title")), Intervals: intervals(a.Study.Steps), Bars: FuzzinessBars}
+	f := plot.Steps{Title: a.title(a.text().Say("steps title")), Intervals: intervals(a.Study.Steps),
+		Bars: FuzzinessBars}
 	for _, l := range a.Study.Steps {
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
@@ -143,8 +144,8 @@ func (a Analysis) steps() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("steps caption", "bars", barsCaption(f.Intervals, "images")),
-		Alt:     text.Say("steps alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
+		Caption: a.text().Say("steps caption", "bars", barsCaption(f.Intervals, a.samples())),
+		Alt:     a.text().Say("steps alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
 	}, nil
 }
 
@@ -186,7 +187,8 @@ func intervals(layers []separation.Layer) []plot.Interval {
 }
 
 func (a Analysis) curve() (Shown, error) {
-	return curveFigure(a.title(text.Say("curve title", "what", "images")), "images", a.Study.Curves, a.Study.Layers)
+	title := a.title(a.text().Say("curve title", "what", a.samples()))
+	return curveFigure(title, a.samples(), a.Study.Curves, a.Study.Layers)
 }
 
 // curveFigure shows D over the number of samples, which are called what.
@@ -264,7 +266,7 @@ func (a Analysis) classes() []string {
 }
 
 func (a Analysis) scatter() (Shown, error) {
-	f := plot.PCA{Title: a.title(text.Say("pca title")), Classes: a.classes()}
+	f := plot.PCA{Title: a.title(a.text().Say("pca title")), Classes: a.classes()}
 	for i, l := range a.Study.Layers {
 		if i == 1 && a.pixels() {
 			continue // the features are the input
@@ -275,7 +277,7 @@ func (a Analysis) scatter() (Shown, error) {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	return Shown{Figure: f, Caption: text.Say("pca caption"), Alt: text.Say("pca alt")}, nil
+	return Shown{Figure: f, Caption: a.text().Say("pca caption"), Alt: a.text().Say("pca alt")}, nil
 }
 
 func (a Analysis) strips() (Shown, error) {
@@ -283,7 +285,7 @@ func (a Analysis) strips() (Shown, error) {
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
-	f := plot.Strips{Title: text.Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows,
+	f := plot.Strips{Title: a.text().Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows,
 		Cols:  a.Model.Shape.Cols,
 		Scale: greyScale}
 	names := a.classes()
@@ -295,7 +297,7 @@ func (a Analysis) strips() (Shown, error) {
 		}
 		f.Strips = append(f.Strips, s)
 	}
-	return Shown{Figure: f, Wide: true, Caption: text.Say("strips caption"), Alt: text.Say("strips alt")}, nil
+	return Shown{Figure: f, Wide: true, Caption: a.text().Say("strips caption"), Alt: a.text().Say("strips alt")}, nil
 }
 
 func (a Analysis) paths() (Shown, error) {
@@ -304,9 +306,10 @@ func (a Analysis) paths() (Shown, error) {
 		return Shown{}, errors.New("there is only one feature")
 	}
 	axis := func(k int) string {
-		return text.Say("paths axis", "k", k+1, "share", plane.ExplainedVariance[k])
+		return a.text().Say("paths axis", "k", k+1, "share", plane.ExplainedVariance[k])
 	}
-	f := plot.PlanePaths{Title: text.Say("paths title", "name", a.name()), X: axis(0), Y: axis(1), Classes: a.classes()}
+	f := plot.PlanePaths{Title: a.text().Say("paths title", "name", a.name()), X: axis(0), Y: axis(1),
+		Classes: a.classes()}
 	f.Paths = make([]plot.PlanePath, t.Samples)
 	for i, c := range t.Labels {
 		f.Paths[i].Class = c
@@ -324,7 +327,8 @@ func (a Analysis) paths() (Shown, error) {
 	if f.Centres, err = places(plane, a.Model.Potential().Centres().Data); err != nil {
 		return Shown{}, err
 	}
-	return Shown{Figure: f, Caption: text.Say("paths caption", "samples", t.Samples), Alt: text.Say("paths alt")}, nil
+	return Shown{Figure: f, Caption: a.text().Say("paths caption", "samples", t.Samples),
+		Alt: a.text().Say("paths alt")}, nil
 }
 
 // places projects rows onto a plane.
@@ -341,13 +345,13 @@ func places(plane *separation.PCA, x []float32) ([][2]float64, error) {
 }
 
 func (a Analysis) weights() (Shown, error) {
-	f := plot.Weights{Title: text.Say("weights title", "name", a.name())}
+	f := plot.Weights{Title: a.text().Say("weights title", "name", a.name())}
 	for _, w := range a.Study.Landscape.Weights {
 		f.C = append(f.C, math.Log(max(w, math.SmallestNonzeroFloat64)))
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("weights caption"),
-		Alt:     text.Say("weights alt", "effective", a.carriers(), "components", len(f.C)),
+		Caption: a.text().Say("weights caption"),
+		Alt:     a.text().Say("weights alt", "effective", a.carriers(), "components", len(f.C)),
 	}, nil
 }
 
@@ -361,7 +365,7 @@ func (a Analysis) work() (Shown, error) {
 	if k < 2 {
 		return Shown{}, errors.New("there is only one component")
 	}
-	f := plot.Lines{Title: text.Say("work title", "name", a.name()), X: "ascent step", Y: text.Say("work y"),
+	f := plot.Lines{Title: a.text().Say("work title", "name", a.name()), X: "ascent step", Y: a.text().Say("work y"),
 		LinearX: true, LogY: true, From: 1, To: float64(k)}
 	lines := []struct {
 		name string
@@ -379,8 +383,9 @@ func (a Analysis) work() (Shown, error) {
 		f.Series = append(f.Series, s)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("work caption"),
-		Alt:     text.Say("work alt", "first", steps[0].Active, "components", k, "last", steps[len(steps)-1].Active),
+		Caption: a.text().Say("work caption"),
+		Alt: a.text().Say("work alt", "first", steps[0].Active, "components", k, "last",
+			steps[len(steps)-1].Active),
 	}, nil
 }
 
@@ -400,7 +405,7 @@ func (a Analysis) carriers() float64 {
 func (a Analysis) heaviest(most int) (order []int, left string) {
 	order = a.Study.Landscape.Order
 	if len(order) > most {
-		left = text.Say("heaviest of", "shown", most, "components", len(order))
+		left = a.text().Say("heaviest of", "shown", most, "components", len(order))
 		order = order[:most]
 	}
 	return order, left
@@ -409,13 +414,13 @@ func (a Analysis) heaviest(most int) (order []int, left string) {
 func (a Analysis) spectra() (Shown, error) {
 	l := a.Study.Landscape
 	order, left := a.heaviest(mostSpectra)
-	f := plot.Spectra{Title: text.Say("spectra title", "name", a.name())}
+	f := plot.Spectra{Title: a.text().Say("spectra title", "name", a.name())}
 	for _, i := range order {
 		f.Values = append(f.Values, l.Spectra[i].Eigenvalues)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("spectra caption", "largest", l.LambdaMax, "size", l.Alpha*l.LambdaMax, "left", left),
-		Alt:     text.Say("spectra alt"),
+		Caption: a.text().Say("spectra caption", "largest", l.LambdaMax, "size", l.Alpha*l.LambdaMax, "left", left),
+		Alt:     a.text().Say("spectra alt"),
 	}, nil
 }
 
@@ -427,7 +432,7 @@ func (a Analysis) shares() (captions []string, equal string) {
 	decimals := max(0, 2-int(math.Floor(math.Log10(heaviest)+1e-3))) // rounding may turn 1 into 0.99999
 	share := func(i int) string { return fmt.Sprintf("%.*f%%", decimals, 100*w[i]) }
 	if heaviest := share(order[0]); heaviest == share(order[len(order)-1]) {
-		equal = text.Say("equal weights", "weight", heaviest)
+		equal = a.text().Say("equal weights", "weight", heaviest)
 	}
 	for i := range w {
 		caption := fmt.Sprint(i)
@@ -446,14 +451,14 @@ func (a Analysis) centres() (Shown, error) {
 	mu := a.Model.Potential().Centres()
 	order, left := a.heaviest(mostCentres)
 	captions, equal := a.shares()
-	f := plot.Gallery{Title: text.Say("centres title", "name", a.name()), Note: equal,
+	f := plot.Gallery{Title: a.text().Say("centres title", "name", a.name()), Note: equal,
 		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: greyScale}
 	for _, i := range order {
 		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.grey(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: text.Say("centres caption", "left", left),
-		Alt:     text.Say("centres alt"),
+		Caption: a.text().Say("centres caption", "left", left),
+		Alt:     a.text().Say("centres alt"),
 	}, nil
 }
 
@@ -466,7 +471,7 @@ func (a Analysis) moves() (Shown, error) {
 		return Shown{}, errors.New(a.Unmoved)
 	}
 	order, left := a.heaviest(mostMoves)
-	f := plot.Gallery{Title: text.Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
+	f := plot.Gallery{Title: a.text().Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
 		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: greyScale}
 	for _, i := range order {
 		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
@@ -475,8 +480,8 @@ func (a Analysis) moves() (Shown, error) {
 		}})
 	}
 	return Shown{Figure: f, Wide: true,
-		Caption: text.Say("moves caption", "nearest", moves.Nearest, "left", left),
-		Alt:     text.Say("moves alt"),
+		Caption: a.text().Say("moves caption", "nearest", moves.Nearest, "left", left),
+		Alt:     a.text().Say("moves alt"),
 	}, nil
 }
 
@@ -490,7 +495,7 @@ func (a Analysis) variance() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMaps)
 	captions, equal := a.shares()
-	f := plot.Maps{Title: text.Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows,
+	f := plot.Maps{Title: a.text().Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows,
 		Cols:  a.Model.Shape.Cols,
 		Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
 	lo, hi := math.Inf(1), 0.0
@@ -514,9 +519,9 @@ func (a Analysis) variance() (Shown, error) {
 		}
 	}
 	f.Log = hi > 10*lo
-	f.Note = text.Say("variance note", "equal", equal, "singular", len(l.Singular))
+	f.Note = a.text().Say("variance note", "equal", equal, "singular", len(l.Singular))
 	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: text.Say("variance caption", "left", left),
-		Alt:     text.Say("variance alt"),
+		Caption: a.text().Say("variance caption", "left", left),
+		Alt:     a.text().Say("variance alt"),
 	}, nil
 }

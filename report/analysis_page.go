@@ -19,7 +19,7 @@ import (
 func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 	p := Page{
 		Kind:    "dpnbench analysis",
-		Title:   text.Say("analysis title", "name", a.name()),
+		Title:   a.text().Say("analysis title", "name", a.name()),
 		Summary: a.summary(),
 		Facts:   a.facts(),
 	}
@@ -27,29 +27,29 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 		p.Warnings = append(p.Warnings, strings.ToUpper(w[:1])+w[1:]+".")
 	}
 	add := func(part string, blocks ...Block) {
-		p.Sections = append(p.Sections, Section{Title: text.Say(part), Blocks: blocks})
+		p.Sections = append(p.Sections, Section{Title: a.text().Say(part), Blocks: blocks})
 	}
 	classes := []Block{a.classesText(), a.classTable()}
 	add(partClasses, append(classes, figureBlocks(figures, partClasses)...)...)
-	numbers := []Block{Text(text.Say("numbers", "what", "images")), layerTable("Layers", a.Study.Layers),
+	numbers := []Block{Text(a.text().Say("numbers", "what", a.samples())), layerTable("Layers", a.Study.Layers),
 		lawTable(a.Laws())}
 	add(partSeparation, append(numbers, figureBlocks(figures, partSeparation)...)...)
 	add(partPaths, append(a.walkBlocks(), figureBlocks(figures, partPaths)...)...)
 	potential := append([]Block{a.potentialText()}, figureBlocks(figures, partPotential)...)
 	add(partPotential, append(potential, a.componentTable())...)
-	add("part steps", Text(text.Say("numbers of steps")), layerTable("Steps", a.Study.Steps))
+	add("part steps", Text(a.text().Say("numbers of steps")), layerTable("Steps", a.Study.Steps))
 	return p
 }
 
 // walkBlocks are the walk and its introduction, or the reason why there is none.
 func (a Analysis) walkBlocks() []Block {
-	blocks := []Block{Text(text.Say("walk", "pixels", a.pixels()))}
+	blocks := []Block{Text(a.text().Say("walk", "pixels", a.pixels()))}
 	if err := a.Model.Shape.NeedImages("the walk"); err != nil {
-		return append(blocks, Text(text.Say("no walk", "reason", err)))
+		return append(blocks, Text(a.text().Say("no walk", "reason", err)))
 	}
 	w := a.walk()
 	if err := w.check(); err != nil {
-		return append(blocks, Text(text.Say("no walk", "reason", err)))
+		return append(blocks, Text(a.text().Say("no walk", "reason", err)))
 	}
 	return append(blocks, w)
 }
@@ -57,7 +57,7 @@ func (a Analysis) walkBlocks() []Block {
 // Warnings say which classes lack images, and why D is not reliable.
 func (a Analysis) Warnings() []string {
 	out := a.fuzzinessWarnings()
-	if gaps := a.Study.ByClass.Gaps("test image"); gaps != "" {
+	if gaps := a.Study.ByClass.Gaps("test " + a.sample()); gaps != "" {
 		out = append([]string{gaps}, out...)
 	}
 	return out
@@ -210,19 +210,19 @@ func (a Analysis) layer(name string) separation.Layer {
 func (a Analysis) summary() []string {
 	s := a.Study
 	out := []string{
-		text.Say("accuracy", "accuracy", s.Accuracy, "samples", s.Samples, "wrong", s.Wrong,
+		a.text().Say("accuracy", "accuracy", s.Accuracy, "samples", s.Samples, "wrong", s.Wrong,
 			"uneven", s.ByClass.Uneven(), "balanced", s.ByClass.Balanced),
 		a.fuzzinessSentence(),
 	}
 	if len(s.Steps) > 1 {
 		out = append(out, a.stepsSentence())
 	}
-	out = append(out, a.reliability(), text.Say("carriers", "effective", a.carriers(),
+	out = append(out, a.reliability(), a.text().Say("carriers", "effective", a.carriers(),
 		"components", s.Landscape.Components, "heaviest", s.Landscape.Weights[s.Landscape.Order[0]]))
 	if size := s.Landscape.Alpha * s.Landscape.LambdaMax; size <= 2 {
-		out = append(out, text.Say("step size safe", "size", size))
+		out = append(out, a.text().Say("step size safe", "size", size))
 	} else {
-		out = append(out, text.Say("step size unsafe", "size", size))
+		out = append(out, a.text().Say("step size unsafe", "size", size))
 	}
 	if len(s.Steps) > 1 {
 		out = append(out, a.riseSentence())
@@ -240,7 +240,7 @@ func (a Analysis) fuzzinessSentence() string {
 	if l.FuzzinessLimit != nil && l.FuzzinessLimit.IsFinite() {
 		limit = *l.FuzzinessLimit
 	}
-	return text.Say("fuzziness", "input", a.layer("input").Fuzziness, "features", features,
+	return a.text().Say("fuzziness", "input", a.layer("input").Fuzziness, "features", features,
 		"denoised", l.Fuzziness, "limit", limit, "ci", l.FuzzinessCI)
 }
 
@@ -253,17 +253,17 @@ func (a Analysis) stepsSentence() string {
 			falls++
 		}
 	}
-	fall := text.Say("steps fall", "falls", falls, "steps", n)
+	fall := a.text().Say("steps fall", "falls", falls, "steps", n)
 	law := s.StepsLaw
 	switch {
 	case law == nil:
-		return text.Say("steps without logarithm", "fall", fall)
+		return a.text().Say("steps without logarithm", "fall", fall)
 	case law.Points < leastPoints:
-		return text.Say("steps too few", "fall", fall)
+		return a.text().Say("steps too few", "fall", fall)
 	case law.Follows():
-		return text.Say("steps follow", "fall", fall, "rho", law.Rho, "ci", law.RhoCI)
+		return a.text().Say("steps follow", "fall", fall, "rho", law.Rho, "ci", law.RhoCI)
 	}
-	return text.Say("steps do not follow", "fall", fall, "fault", lawFault(law, falls == n))
+	return a.text().Say("steps do not follow", "fall", fall, "fault", lawFault(law, falls == n))
 }
 
 // lawFault says why a law is not followed. falling is set if D falls at every step.
@@ -289,24 +289,24 @@ const smallShift = 0.1
 func (a Analysis) reliability() string {
 	n := a.Study.Samples
 	if len(a.fuzzinessWarnings()) > 0 {
-		return text.Say("D unreliable", "samples", n)
+		return a.text().Say("D unreliable", "samples", n)
 	}
 	if a.Draws == 0 {
-		return text.Say("D without error")
+		return a.text().Say("D without error")
 	}
 	most, name := 0.0, ""
 	for _, l := range a.Study.Layers {
 		if l.FuzzinessLimit == nil || !l.FuzzinessLimit.IsFinite() {
-			return text.Say("D without limit", "samples", n, "layer", l.Name)
+			return a.text().Say("D without limit", "samples", n, "layer", l.Name)
 		}
 		if shift := math.Abs(float64(*l.FuzzinessLimit/l.Fuzziness) - 1); name == "" || shift > most {
 			most, name = shift, l.Name
 		}
 	}
 	if most <= smallShift {
-		return text.Say("D reliable", "samples", n, "shift", most, "layer", name)
+		return a.text().Say("D reliable", "samples", n, "shift", most, "layer", name)
 	}
-	return text.Say("D depends", "samples", n, "shift", most, "layer", name)
+	return a.text().Say("D depends", "samples", n, "shift", most, "layer", name)
 }
 
 // riseSentence says whether φ rises along the ascents of the walk.
@@ -328,9 +328,9 @@ func (a Analysis) riseSentence() string {
 		}
 	}
 	if falls == 0 {
-		return text.Say("rises", "samples", t.Samples)
+		return a.text().Say("rises", "samples", t.Samples)
 	}
-	return text.Say("falls", "falls", falls, "steps", t.Samples*t.Steps, "images", images, "samples", t.Samples,
+	return a.text().Say("falls", "falls", falls, "steps", t.Samples*t.Steps, "images", images, "samples", t.Samples,
 		"largest", largest)
 }
 
@@ -440,7 +440,7 @@ func NewWalk(m *dpn.Model, t *study.Trace, images *dataset.Set) Walk {
 // potentialText says where the ascents would converge.
 func (a Analysis) potentialText() Text {
 	f := a.Study.FixedPoints
-	return Text(text.Say("stands still", "samples", f.Samples, "converged", f.Converged, "share", f.ShareConverged,
+	return Text(a.text().Say("stands still", "samples", f.Samples, "converged", f.Converged, "share", f.ShareConverged,
 		"steps", f.MaxSteps, "median", f.StepsMedian, "points", len(f.Points), "purity", f.Purity, "accuracy",
 		f.Accuracy))
 }
@@ -450,7 +450,7 @@ func (a Analysis) componentTable() Table {
 	order, left := a.heaviest(mostRows)
 	t := Table{Columns: []Column{{Name: "component"}, {"weight", true}, {"largest λ", true}, {"smallest λ", true},
 		{"condition", true}, {"α λ", true}}}
-	t.Caption = text.Say("component table")
+	t.Caption = a.text().Say("component table")
 	if left != "" {
 		t.Caption += ". " + strings.TrimSuffix(left, ".")
 	}

@@ -14,9 +14,9 @@ func (a Analysis) confusion() (Shown, error) {
 	if by.Confusion == nil {
 		return Shown{}, fmt.Errorf("there are %d classes", len(by.Classes))
 	}
-	return Shown{Figure: plot.Confusion{Title: a.title(text.Say("confusion title")), Counts: by.Confusion,
+	return Shown{Figure: plot.Confusion{Title: a.title(a.text().Say("confusion title")), Counts: by.Confusion,
 		Classes: a.classes()},
-		Caption: text.Say("confusion caption"), Alt: a.confusedSentence()}, nil
+		Caption: a.text().Say("confusion caption"), Alt: a.confusedSentence()}, nil
 }
 
 // confusedSentence says which class is most often taken for which other one.
@@ -33,8 +33,8 @@ func (a Analysis) confusedSentence() string {
 			}
 		}
 	}
-	return text.Say("classes confused", "class", label(by, class), "taken", label(by, taken), "images", most, "wrong",
-		a.Study.Wrong)
+	return a.text().Say("classes confused", "class", label(by, class), "taken", label(by, taken), "images", most,
+		"wrong", a.Study.Wrong)
 }
 
 // label is what a class is called.
@@ -45,13 +45,13 @@ func label(by layer.ByClass, class int) string { return format.Printable(by.Clas
 func (a Analysis) classesText() Text {
 	by := a.Study.ByClass
 	lowest, highest := by.Lowest(), by.Highest()
-	t := text.Say("classes range", "class", format.Printable(lowest.Label()), "accuracy", *lowest.Accuracy, "ci",
+	t := a.text().Say("classes range", "class", format.Printable(lowest.Label()), "accuracy", *lowest.Accuracy, "ci",
 		*lowest.CI,
 		"samples", lowest.Samples, "highest", *highest.Accuracy, "best", format.Printable(highest.Label()))
 	t += " " + a.confusedSentence()
 	if by.Uneven() {
 		least, most := by.Sizes()
-		t += " " + text.Say("classes uneven", "least", least, "most", most, "accuracy", a.Study.Accuracy,
+		t += " " + a.text().Say("classes uneven", "least", least, "most", most, "accuracy", a.Study.Accuracy,
 			"balanced", by.Balanced)
 	}
 	return Text(t)
@@ -62,8 +62,8 @@ const mostListed = 256
 
 // classTable lists the accuracy of every class.
 func (a Analysis) classTable() Table {
-	t := Table{Caption: text.Say("class table"), Columns: []Column{{Name: "class"}, {"images", true}, {"right", true},
-		{"accuracy", true}, {"95% interval", true}, {"most often taken for", true}}}
+	t := Table{Caption: a.text().Say("class table"), Columns: []Column{{Name: "class"}, {a.samples(), true},
+		{"right", true}, {"accuracy", true}, {"95% interval", true}, {"most often taken for", true}}}
 	by := a.Study.ByClass
 	for y, s := range by.Classes {
 		if y == mostListed {
@@ -77,7 +77,7 @@ func (a Analysis) classTable() Table {
 		most := 0
 		for p := range by.Confusion {
 			if n := by.Confusion[y][p]; p != y && n > most {
-				most, row[5] = n, fmt.Sprintf("%s (%s)", label(by, p), format.CountThousands(n, "image"))
+				most, row[5] = n, fmt.Sprintf("%s (%s)", label(by, p), format.CountThousands(n, a.sample()))
 			}
 		}
 		t.Rows = append(t.Rows, Row{Cells: row})

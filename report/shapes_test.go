@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,6 +36,22 @@ func random(shape dataset.Shape) *dataset.Data {
 	d := &dataset.Data{Name: "random", Train: set(200), Test: set(120), Classes: []string{"cat", "<dog>", "a\x1bb"}}
 	d.Norm = dataset.NormalizationOf(d.Train)
 	return d
+}
+
+// rightWords checks that a page calls vectors no images, and images no vectors, but where it says what needs images.
+func rightWords(t *testing.T, page string, shape dataset.Shape) {
+	t.Helper()
+	for _, reason := range []string{"expected images, the samples are vectors", "they need images"} {
+		page = strings.ReplaceAll(page, reason, "")
+	}
+	wrong := regexp.MustCompile(`(?i)[^<>]*\b(images?|an vectors?)\b[^<>]*`)
+	if shape.IsImage() {
+		wrong = regexp.MustCompile(`(?i)[^<>]*\bvectors?\b[^<>]*`)
+	}
+	page = regexp.MustCompile(`(?s)<(style|script)\b.*?</(style|script)>|<[^>]*>`).ReplaceAllString(page, "<>")
+	for _, text := range wrong.FindAllString(page, -1) {
+		t.Errorf("%v: the page says %q", shape, text)
+	}
 }
 
 // TestPagesOfShapes makes the pages of vectors and of colour images. Figures of images are left out for
@@ -71,6 +88,7 @@ func TestPagesOfShapes(t *testing.T) {
 			t.Fatal(err)
 		}
 		webtest.Check(t, b.String())
+		rightWords(t, b.String(), shape)
 		contains(t, b.String(), "cat", "&lt;dog&gt;", "a b")
 		if missing := strings.Contains(b.String(), "they need features that are pixels"); missing == shape.IsImage() {
 			t.Errorf("%v: figures of images are missing: %v", shape, missing)
@@ -85,6 +103,7 @@ func TestPagesOfShapes(t *testing.T) {
 			t.Fatal(err)
 		}
 		page := uncertaintyHTML(t, u)
+		rightWords(t, page, shape)
 		if shuffled := strings.Contains(page, "shuffled"); shuffled == shape.IsImage() {
 			t.Errorf("%v: shuffled features: %v", shape, shuffled)
 		}

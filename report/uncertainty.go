@@ -81,10 +81,10 @@ func (u Uncertainty) Summary() []string {
 	if u.misclassified() != nil {
 		out = append(out, u.misclassifiedSentence())
 	} else {
-		out = append(out, text.Say("none misclassified", "wrong", s.Wrong, "samples", s.Samples))
+		out = append(out, u.text().Say("none misclassified", "wrong", s.Wrong, "samples", s.Samples))
 	}
 	if s.ChosenOn == "test" {
-		out = append(out, text.Say("chosen on test"))
+		out = append(out, u.text().Say("chosen on test"))
 	}
 	return append(out, u.calibrationSentence())
 }
@@ -102,7 +102,7 @@ func (u Uncertainty) unknownSentence() string {
 	if limit := u.unknownTasks()[0].Scores[at].Limit; limit.IsFinite() {
 		threshold = format.Significant(float64(limit))
 	}
-	return text.Say("unknown advice", "score", kind.Name, "meaning", kind.Meaning, "auroc", auroc,
+	return u.text().Say("unknown advice", "score", kind.Name, "meaning", kind.Meaning, "auroc", auroc,
 		"threshold", threshold, "side", side(kind), "accepted", accepted)
 }
 
@@ -130,7 +130,7 @@ func (u Uncertainty) hardSentence() string {
 	if len(hard) == 0 {
 		return ""
 	}
-	return text.Say("hard", "sets", hard)
+	return u.text().Say("hard", "sets", hard)
 }
 
 // misclassifiedSentence says which score to use for misclassified images, and whether another
@@ -143,7 +143,7 @@ func (u Uncertainty) misclassifiedSentence() string {
 		better = u.Study.Scores[best].Name
 	}
 	b := t.Scores[best]
-	return text.Say("misclassified advice", "wrong", u.Study.Wrong, "samples", u.Study.Samples,
+	return u.text().Say("misclassified advice", "wrong", u.Study.Wrong, "samples", u.Study.Samples,
 		"score", kind.Name, "meaning", kind.Meaning, "auroc", d.AUROC, "ci", shareInterval(d.AUROCCI, 3),
 		"chosen", u.Study.ChosenOn, "better", better, "betterAUROC", b.AUROC, "betterCI", shareInterval(b.AUROCCI, 3))
 }
@@ -157,7 +157,7 @@ func (u Uncertainty) calibrationSentence() string {
 		after, temperature, validation = c.After.ECE, c.Temperature.T, c.Temperature.Samples
 	}
 	b := c.Before
-	return text.Say("calibration", "under", b.Confidence < b.Accuracy, "confidence", b.Confidence, "accuracy",
+	return u.text().Say("calibration", "under", b.Confidence < b.Accuracy, "confidence", b.Confidence, "accuracy",
 		b.Accuracy,
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
 }
@@ -200,14 +200,16 @@ var scoreUnits = map[string]string{
 func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) (Shown, error) {
 	at := u.score(score)
 	kind, d := u.Study.Scores[at], t.Scores[at]
-	known, threshold := "test images", "accepts 95% of the test images"
+	known := "test " + u.samples()
+	threshold := "accepts 95% of the " + known
 	what := fmt.Sprintf("%s (%s)", unknown, t.Meaning)
 	if t.Name == misreadTask {
 		known, threshold, what = "correctly classified", "accepts 95% of the correctly classified", unknown
 	}
 	f := plot.Histogram{
-		Title: text.Say("histogram title", "score", kind.Name, "known", known, "unknown", unknown, "name", u.name()),
-		X:     formula(kind) + scoreUnits[kind.Name],
+		Title: u.text().Say("histogram title", "score", kind.Name, "known", known, "unknown", unknown, "name",
+			u.name()),
+		X: formula(kind) + scoreUnits[kind.Name],
 		Samples: []plot.Sample{
 			{Name: known, Values: raw(kind, t.Accepted[at])}, {Name: unknown, Values: raw(kind, t.Refused[at])},
 		},
@@ -216,9 +218,9 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 		f.Mark = &plot.Level{Name: threshold, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc", d.AUROC,
-			"fpr", d.FPR),
-		Alt: text.Say("histogram alt", "auroc", d.AUROC),
+		Caption: u.text().Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc",
+			d.AUROC, "fpr", d.FPR),
+		Alt: u.text().Say("histogram alt", "auroc", d.AUROC),
 	}, nil
 }
 
@@ -256,7 +258,8 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 	at := u.score(u.Study.Advice.Unknown)
 	kind := u.Study.Scores[at]
 	f := plot.Lines{
-		Title: text.Say("roc title", "score", kind.Name, "name", u.name()), X: text.Say("roc x"), Y: text.Say("roc y"),
+		Title: u.text().Say("roc title", "score", kind.Name, "name", u.name()), X: u.text().Say("roc x"),
+		Y:       u.text().Say("roc y"),
 		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("chance")},
 	}
 	for i, t := range u.unknownTasks() {
@@ -267,13 +270,13 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 		}
 		f.Series = append(f.Series, s)
 	}
-	return Shown{Figure: f, Caption: text.Say("roc caption", "score", kind.Name), Alt: text.Say("roc alt")}, nil
+	return Shown{Figure: f, Caption: u.text().Say("roc caption", "score", kind.Name), Alt: u.text().Say("roc alt")}, nil
 }
 
 func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 	f := plot.Lines{
-		Title: text.Say("misclassified roc title", "name", u.name()),
-		X:     text.Say("misclassified roc x"), Y: text.Say("misclassified roc y"),
+		Title: u.text().Say("misclassified roc title", "name", u.name()),
+		X:     u.text().Say("misclassified roc x"), Y: u.text().Say("misclassified roc y"),
 		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("chance")},
 	}
 	for i, kind := range u.Study.Scores {
@@ -285,8 +288,8 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 		f.Series = append(f.Series, s)
 	}
 	return Shown{Figure: f,
-		Caption: text.Say("misclassified roc caption", "images", t.Unknown),
-		Alt:     text.Say("misclassified roc alt"),
+		Caption: u.text().Say("misclassified roc caption", "images", t.Unknown),
+		Alt:     u.text().Say("misclassified roc alt"),
 	}, nil
 }
 
@@ -297,7 +300,7 @@ func (u Uncertainty) examples() (Shown, error) {
 	}
 	at, softmax := u.score(u.Study.Advice.Unknown), u.score("softmax")
 	kind := u.Study.Scores[at]
-	g := plot.Gallery{Title: text.Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows,
+	g := plot.Gallery{Title: u.text().Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows,
 		Cols:  u.Model.Shape.Cols,
 		Scale: greyScale, PerRow: min(exampleRow, u.Images.Len())}
 	rows := []string{"test images"}
@@ -308,9 +311,9 @@ func (u Uncertainty) examples() (Shown, error) {
 			rows = append(rows, t.Name)
 		}
 	}
-	g.Note = text.Say("examples note", "rows", rows)
+	g.Note = u.text().Say("examples note", "rows", rows)
 	return Shown{Figure: g, Wide: true,
-		Caption: text.Say("examples caption", "score", kind.Name), Alt: text.Say("examples alt", "rows", rows),
+		Caption: u.text().Say("examples caption", "score", kind.Name), Alt: u.text().Say("examples alt", "rows", rows),
 	}, err
 }
 
@@ -341,15 +344,15 @@ func addExamples(g *plot.Gallery, x study.Unknown, score, largest []float64) err
 func (u Uncertainty) reliability() (Shown, error) {
 	c := u.Study.Calibration
 	f := plot.Lines{
-		Title: text.Say("reliability title", "name", u.name()),
-		Note:  text.Say("reliability note", "bins", uncertainty.Bins),
+		Title: u.text().Say("reliability title", "name", u.name()),
+		Note:  u.text().Say("reliability note", "bins", uncertainty.Bins),
 		X:     "mean largest softmax of a bin (%)", Y: "correct (%)", LinearX: true, From: 0, To: 100,
 		Series: []plot.Series{diagonal("perfect calibration"), bins("unscaled", 0, c.Before)},
 	}
 	if c.After != nil {
 		f.Series = append(f.Series, bins("temperature "+format.Significant(c.Temperature.T), 1, c.After))
 	}
-	return Shown{Figure: f, Caption: text.Say("reliability caption"), Alt: text.Say("reliability alt", "ece",
+	return Shown{Figure: f, Caption: u.text().Say("reliability caption"), Alt: u.text().Say("reliability alt", "ece",
 		c.Before.ECE)}, nil
 }
 
@@ -369,24 +372,24 @@ func bins(name string, colour int, c *uncertainty.Calibration) plot.Series {
 func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	p := Page{
 		Kind:    "dpnbench uncertainty",
-		Title:   text.Say("uncertainty title", "name", u.name()),
+		Title:   u.text().Say("uncertainty title", "name", u.name()),
 		Summary: u.Summary(),
 		Facts:   u.facts(),
 	}
 	add := func(part string, blocks ...Block) {
 		blocks = append(blocks, figureBlocks(figures, part)...)
-		p.Sections = append(p.Sections, Section{Title: text.Say(part), Blocks: blocks})
+		p.Sections = append(p.Sections, Section{Title: u.text().Say(part), Blocks: blocks})
 	}
-	misclassified := text.Say("misclassified")
+	misclassified := u.text().Say("misclassified")
 	if u.misclassified() == nil {
-		misclassified = text.Say("nothing misclassified", "wrong", u.Study.Wrong, "samples", u.Study.Samples)
+		misclassified = u.text().Say("nothing misclassified", "wrong", u.Study.Wrong, "samples", u.Study.Samples)
 	}
-	add(partUnknown, Text(text.Say("scores")),
+	add(partUnknown, Text(u.text().Say("scores")),
 		u.scoreTable("AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) }),
-		u.scoreTable(text.Say("fpr table"), func(d study.ScoreDetection) string { return percent(d.FPR) }))
+		u.scoreTable(u.text().Say("fpr table"), func(d study.ScoreDetection) string { return percent(d.FPR) }))
 	add(partMisclassified, Text(misclassified))
-	add(partCalibration, Text(text.Say("calibration method")), u.calibrationTable(), u.binTable())
-	add("part numbers", Text(text.Say("every number")), u.fullTable())
+	add(partCalibration, Text(u.text().Say("calibration method")), u.calibrationTable(), u.binTable())
+	add("part numbers", Text(u.text().Say("every number")), u.fullTable())
 	return p
 }
 
@@ -407,8 +410,9 @@ func (u Uncertainty) scoreTable(caption string, cell func(study.ScoreDetection) 
 }
 
 func (u Uncertainty) fullTable() Table {
-	t := Table{Caption: text.Say("full table"), Columns: []Column{{Name: "images"}, {Name: "score"}, {"known", true},
-		{"unknown", true}, {"AUROC", true}, {"95% interval", true}, {"FPR", true}, {"95% interval", true}, {"threshold",
+	t := Table{Caption: u.text().Say("full table"), Columns: []Column{{Name: u.samples()}, {Name: "score"},
+		{"known", true}, {"unknown", true}, {"AUROC", true}, {"95% interval", true}, {"FPR", true},
+		{"95% interval", true}, {"threshold",
 			true}}}
 	for _, task := range u.Study.Tasks {
 		for i, d := range task.Scores {
@@ -426,7 +430,7 @@ func (u Uncertainty) fullTable() Table {
 }
 
 func (u Uncertainty) calibrationTable() Table {
-	t := Table{Caption: text.Say("calibration table", "samples", u.Study.Samples), Columns: []Column{
+	t := Table{Caption: u.text().Say("calibration table", "samples", u.Study.Samples), Columns: []Column{
 		{Name: "logits"}, {"T", true}, {"ECE", true}, {"by chance", true}, {"ECE, bins of equal size", true},
 		{"mean confidence", true}, {"accuracy", true}, {"NLL (nats)", true},
 	}}
@@ -444,8 +448,8 @@ func (u Uncertainty) calibrationTable() Table {
 }
 
 func (u Uncertainty) binTable() Table {
-	t := Table{Caption: text.Say("bin table"), Columns: []Column{
-		{Name: "mean largest softmax"}, {"images", true}, {"classified correctly", true}, {"95% interval", true},
+	t := Table{Caption: u.text().Say("bin table"), Columns: []Column{
+		{Name: "mean largest softmax"}, {u.samples(), true}, {"classified correctly", true}, {"95% interval", true},
 	}}
 	for _, b := range u.Study.Calibration.Before.Reliability {
 		t.Rows = append(t.Rows, Row{Cells: []string{
@@ -463,18 +467,19 @@ func (u Uncertainty) facts() []Fact {
 	facts := []Fact{{"Data", dataFact(m, u.Data, u.Study.Samples)}}
 	for _, t := range u.unknownTasks() {
 		name := strings.ToUpper(t.Name[:1]) + t.Name[1:]
-		facts = append(facts, Fact{name, fmt.Sprintf("%s images: %s", format.Thousands(t.Unknown), t.Meaning)})
+		facts = append(facts, Fact{name, fmt.Sprintf("%s: %s", format.CountThousands(t.Unknown, u.Model.Shape.Sample()),
+			t.Meaning)})
 	}
-	temperature := text.Say("no temperature")
+	temperature := u.text().Say("no temperature")
 	switch k := u.Study.Calibration; {
 	case k.Temperature != nil:
-		temperature = text.Say("temperature", "t", k.Temperature.T, "samples", k.Temperature.Samples)
+		temperature = u.text().Say("temperature", "t", k.Temperature.T, "samples", k.Temperature.Samples)
 	case u.Study.ChosenOn == "validation":
-		temperature = text.Say("no best temperature")
+		temperature = u.text().Say("no best temperature")
 	}
 	return append(facts,
 		Fact{"Preset", fmt.Sprintf("%s, %s parameters", m.Config.Preset, format.Thousands(m.Parameters()))},
-		Fact{"Scores chosen on", u.Study.ChosenOn + " images"},
+		Fact{"Scores chosen on", u.Study.ChosenOn + " " + u.samples()},
 		Fact{"Temperature", temperature},
 		Fact{"Noise", fmt.Sprintf("seed %d", u.Seed)},
 		Fact{"Machine", machineFact(u.Tier, u.Threads)},

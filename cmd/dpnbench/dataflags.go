@@ -190,8 +190,8 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 		return nil, err
 	}
 	if m.Config.Data == trained.Data && m.Config.DataSeed == trained.DataSeed && m.OtherImages(data) {
-		a.log(func() {}).Warn("the samples differ from those that the model was trained with, under the same name",
-			"data", m.Config.Data, "model", path)
+		a.log(func() {}).Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+
+			"under the same name", "data", m.Config.Data, "model", path)
 	}
 	return data, nil
 }

@@ -35,8 +35,8 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 		return dpn.Config{}, fmt.Errorf("--data %s: has no training samples", data.Name)
 	}
 	if !data.Train.Labelled() {
-		return dpn.Config{}, fmt.Errorf("--data %s: %s without labels: training needs one for each (a column of a table, an array y, "+
-			"or a folder for each class)", data.Name, data.Train.Samples())
+		return dpn.Config{}, fmt.Errorf("--data %s: %s without labels: training needs one for each "+
+			"(a column of a table, an array y, or a folder for each class)", data.Name, data.Train.Samples())
 	}
 	given := t.preset != ""
 	if t.preset = cmp.Or(t.preset, dpn.DefaultPreset(data.Train.Shape)); !given {

@@ -179,7 +179,7 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("--ood-data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}
-	meaning := "images of another source, " + d.Name
+	meaning := d.Shape().Samples() + " of another source, " + d.Name
 	if name == "digits" {
 		meaning = "the built-in digits, in another handwriting than the model's"
 	}

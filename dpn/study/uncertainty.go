@@ -262,7 +262,7 @@ func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confide
 	if wrong := misread(u.e, known, s); len(wrong) > 0 && len(wrong) < s.Len() {
 		t := UncertaintyTask{
 			Name:    "misread",
-			Meaning: "those of the same images that are misclassified, against those classified correctly",
+			Meaning: "those of the same " + s.Samples() + " that are misclassified, against those classified correctly",
 		}
 		for i := range all {
 			right, others := apart(accepted[i], wrong)

@@ -35,6 +35,11 @@ type Set struct{ t *template.Set }
 
 // Parse reads templates from files that match a pattern. It panics if one is malformed.
 func Parse(files fs.FS, pattern string) Set {
+	return ParseAs(files, pattern, func(text string) string { return text })
+}
+
+// ParseAs is Parse of files whose texts are first changed: other words for other readers.
+func ParseAs(files fs.FS, pattern string, change func(text string) string) Set {
 	t := template.Text(template.Funcs{
 		"num":       func(v any) string { return Num(float(v)) },
 		"number":    func(v any, decimals int) string { return format.Number(float(v), decimals) },
@@ -45,7 +50,7 @@ func Parse(files fs.FS, pattern string) Set {
 		"percents":  func(ci any) string { return ends(ci, func(v float64) string { return percent(v) }) },
 		"list":      func(words []string) string { return strings.Join(words, ", ") },
 	})
-	return Set{t.ParseFS(files, pattern)}
+	return Set{t.ParseFS(files, pattern, change)}
 }
 
 // Say returns the text of a name as a single line. The values are pairs of a key and what the

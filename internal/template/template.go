@@ -57,8 +57,9 @@ func (s *Set) Parse(name, text string) *Set {
 	return s
 }
 
-// ParseFS adds the templates of the files that match a pattern. It panics if there is none.
-func (s *Set) ParseFS(files fs.FS, pattern string) *Set {
+// ParseFS adds the templates of the files that match a pattern, whose texts are first changed. It panics if there is
+// none.
+func (s *Set) ParseFS(files fs.FS, pattern string, change func(text string) string) *Set {
 	names, err := fs.Glob(files, pattern)
 	if err != nil || len(names) == 0 {
 		panic(fmt.Sprintf("template: no files %s: %v", pattern, err))
@@ -68,7 +69,7 @@ func (s *Set) ParseFS(files fs.FS, pattern string) *Set {
 		if err != nil {
 			panic(fmt.Sprintf("template: %v", err))
 		}
-		s.Parse(path.Base(name), string(text))
+		s.Parse(path.Base(name), change(string(text)))
 	}
 	return s
 }
