@@ -247,7 +247,7 @@ func TestBatchesAndSplits(t *testing.T) {
 	}
 	c.ValSize, c.Components = 62, 5
 	if _, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "components 5: expected at most one for each of the 3 images") {
+		!strings.Contains(err.Error(), "components 5: expected at most one for each of the 3 samples") {
 		t.Errorf("error %v, want one about too few rows", err)
 	}
 }

@@ -53,7 +53,7 @@ func (c Config) valCount(s *dataset.Set) (int, error) {
 		n = s.Len() / 10
 	}
 	if n >= s.Len() {
-		return 0, badSetting("val-size", c.ValSize, fmt.Sprintf("expected fewer than the %d training images", s.Len()))
+		return 0, badSetting("val-size", c.ValSize, fmt.Sprintf("expected fewer than the %d training samples", s.Len()))
 	}
 	return n, nil
 }
@@ -113,17 +113,17 @@ func (m *Model) split(s *dataset.Set) (train, val *dataset.Set, err error) {
 	rest := s.Len() - n
 	if m.Config.Components > rest {
 		return nil, nil, badSetting("components", m.Config.Components,
-			fmt.Sprintf("expected at most one for each of the %d images that are left for training", rest))
+			fmt.Sprintf("expected at most one for each of the %d samples that are left for training", rest))
 	}
 	if train, val, err = m.divide(s); err != nil {
 		return nil, nil, err
 	}
 	if n := distinct(train, m.Config.Components); n < m.Config.Components {
 		return nil, nil, badSetting("components", m.Config.Components,
-			fmt.Sprintf("expected at most %d, the number of different training images", n))
+			fmt.Sprintf("expected at most %d, the number of different training samples", n))
 	}
 	if val.Len() == 0 && m.Config.Patience > 0 && m.Config.ValData == "" {
-		return nil, nil, badSetting("patience", m.Config.Patience, "expected images to validate on with it (val-size)")
+		return nil, nil, badSetting("patience", m.Config.Patience, "expected samples to validate on with it (val-size)")
 	}
 	if m.Config.classwise() {
 		if _, problem := potential.CentresByClass(train.Labels, m.Config.Components); problem != "" {
@@ -170,11 +170,11 @@ func (m *Model) CheckValidation(s *dataset.Set) error {
 	hashes := prefixHashes(s)
 	switch {
 	case s.Len() == 0:
-		return errors.New("no images")
+		return errors.New("no samples")
 	case m.origin.train != "" && sameImages(m.origin.train, hashes):
-		return errors.New("these are training images, expected others")
+		return errors.New("these are training samples, expected others")
 	case m.origin.val != "" && !sameImages(m.origin.val, hashes):
-		return errors.New("other images than those that training validated on")
+		return errors.New("other samples than those that training validated on")
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (b *badInput) settings(t *testing.T) {
 	fails(t, b.train("--tier", ""), "--tier: expected a value")
 	fails(t, b.train("--data", ""), "--data: expected a value")
 	fails(t, b.train("--components", "30000", "--extractor", "identity", "--dim", "9"), "--dim 9", "identity")
-	fails(t, b.train("--data", b.good, "--components", "110"), "--components 110", "108 images")
+	fails(t, b.train("--data", b.good, "--components", "110"), "--components 110", "108 samples")
 	fails(t, b.train("--em-ridge", "0.1"), "--em-ridge", "expected --init em")
 	fails(t, b.train("--init", "em", "--em-ridge", "0"), "--em-ridge 0", "expected 0.000001 to 1")
 	fails(t, b.train("--init", "lloyd"), `--init "lloyd"`, "samples, em, em-classwise")

@@ -225,11 +225,11 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--val-data %s: %w", c.ValData, err)
 	}
 	if v := t.validate; v != nil && sameSamples(v, data.Test) {
-		t.log(func() {}).Warn("the validation images are the test images: what chooses the best epoch cannot test it",
+		t.log(func() {}).Warn("the validation samples are the test samples: what chooses the best epoch cannot test it",
 			"val-data", c.ValData)
 	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
-		return fmt.Errorf("--batch %d: expected at most the %d training images", c.Batch, n)
+		return fmt.Errorf("--batch %d: expected at most the %d training samples", c.Batch, n)
 	}
 	chosen := t.out == ""
 	release, err := t.prepareOut(c)

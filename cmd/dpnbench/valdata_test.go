@@ -28,14 +28,14 @@ func TestValData(t *testing.T) {
 		}
 	}
 	train := with(append([]string{"train"}, small...), "--data", "data", "--out", "run")
-	fails(t, with(train, "--val-data", "elsewhere"), "--val-data", "elsewhere: these are training images")
+	fails(t, with(train, "--val-data", "elsewhere"), "--val-data", "elsewhere: these are training samples")
 	fails(t, with(train, "--val-data", "digits"),
 		"--val-data digits: images of 28 x 28 grey, the model expects 4 x 4 grey")
 	fails(t, with(train, "--val-data", "none"), "--val-data", "no file or folder")
 	fails(t, with(train, "--val-data", "val", "--val-size", "12"), "--val-size 12: expected -1 with val-data")
 
 	text, errs, status := dpnbench(t, with(train, "--val-data", "val", "--max-updates", "8")...)
-	if status != exitDone || !strings.Contains(errs, "the validation images are the test images") {
+	if status != exitDone || !strings.Contains(errs, "the validation samples are the test samples") {
 		t.Errorf("status %d, standard error %q", status, errs)
 	}
 	if !strings.Contains(text, "120 training, 120 validation and 120 test images") {
@@ -85,8 +85,8 @@ func TestValData(t *testing.T) {
 		}
 		write(t, filepath.Join("val", name), b)
 	}
-	fails(t, eval, "other images than those that training validated on")
-	fails(t, with(eval, "--val-data", "val"), "--val-data val", "other images than those that training validated on")
+	fails(t, eval, "other samples than those that training validated on")
+	fails(t, with(eval, "--val-data", "val"), "--val-data val", "other samples than those that training validated on")
 	succeed(t, with(train, "--out", "part", "--quiet")...)
 	fails(t, []string{"eval", "--model", filepath.Join("part", dpn.ModelFile), "--split", "validation", "--val-data",
 		"moved"}, "--val-data moved", "some of its training images")

@@ -93,7 +93,7 @@ func Open(spec string, opt Options) (*dataset.Data, error) {
 func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
 	opt.ctx = ctx
 	if opt.Label != "" && !isTables(spec, opt) {
-		return nil, fmt.Errorf("label %q: %s is no table, which has columns", opt.Label, spec)
+		return nil, fmt.Errorf("label %q: %s has no columns, expected a table", opt.Label, spec)
 	}
 	if spec == "digits" {
 		d, err := openDigits(ctx, opt)

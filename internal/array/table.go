@@ -86,9 +86,9 @@ func cellsOf(cells []string) string {
 		text += fmt.Sprintf("%.30q, ", c)
 	}
 	if len(cells) > most {
-		text += "..., "
+		return text + "..."
 	}
-	return text
+	return strings.TrimSuffix(text, ", ")
 }
 
 // begin sets the columns from the first line, and reports whether it is a header.
