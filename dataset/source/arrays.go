@@ -108,6 +108,25 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 	return c, nil
 }
 
+// grid is the shape of images that the dimensions of an array may mean: none, without rows. last says that the channels
+// are the last dimension.
+type grid struct {
+	dataset.Shape
+	last bool
+}
+
+func gridOf(s []int) grid {
+	switch {
+	case len(s) == 3:
+		return grid{dataset.Grey(s[1], s[2]), false}
+	case len(s) == 4 && (s[3] == 1 || s[3] == 3):
+		return grid{dataset.Shape{Rows: s[1], Cols: s[2], Channels: s[3]}, true}
+	case len(s) == 4 && (s[1] == 1 || s[1] == 3):
+		return grid{dataset.Shape{Rows: s[2], Cols: s[3], Channels: s[1]}, false}
+	}
+	return grid{}
+}
+
 // readPart reads the first n samples; all with n = 0.
 func readPart(name string, open opener, n int, opt Options) (*part, error) {
 	a, err := open(name, samplesOf, n)
@@ -115,22 +134,17 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 		return nil, err
 	}
 	defer a.done()
-	p := &part{file: a.Title(), total: a.total}
+	p := &part{file: a.Title(), total: a.total, grid: gridOf(a.Shape)}
 	rows := a.Len()
 	if n > 0 {
 		rows = min(rows, n)
 	}
 	whole := len(a.DType) == 3 && strings.ContainsAny(a.DType[1:2], "ui")
-	last := false // the channels are the last dimension
-	switch s := a.Shape; {
-	case len(s) == 3 && whole:
-		p.Shape = dataset.Grey(s[1], s[2])
-	case len(s) == 4 && whole && (s[3] == 1 || s[3] == 3):
-		p.Shape, last = dataset.Shape{Rows: s[1], Cols: s[2], Channels: s[3]}, true
-	case len(s) == 4 && whole && (s[1] == 1 || s[1] == 3):
-		p.Shape = dataset.Shape{Rows: s[2], Cols: s[3], Channels: s[1]}
-	case len(s) == 4 && whole:
-		return nil, fmt.Errorf("%s: shape %v: expected images of 1 or 3 channels", p.file, s)
+	switch {
+	case whole && p.grid.Rows > 0:
+		p.Shape = p.grid.Shape
+	case whole && len(a.Shape) == 4:
+		return nil, fmt.Errorf("%s: shape %v: expected images of 1 or 3 channels", p.file, a.Shape)
 	default:
 		p.Shape = dataset.Vector(a.Width())
 	}
@@ -146,7 +160,9 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 		return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readValues(a.Array, lo, hi) })
 	}
 	p.pixels = make([]byte, rows*a.Width())
-	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readPixels(a.Array, lo, hi, last) })
+	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error {
+		return p.readPixels(a.Array, lo, hi, p.grid.last)
+	})
 }
 
 // inParallel calls f for ranges of n rows of the given width, on all cores, and returns the error of the first range.

@@ -25,6 +25,7 @@ type part struct {
 	file   string    // for errors
 	pixels []byte    // of images, as in a Set
 	values []float32 // of vectors
+	grid   grid      // of an array that may hold images
 	labels []int     // nil: not labelled, or texts
 	texts  []string  // labels that are names
 	total  int       // samples of the file, if only the first of them are here

@@ -7,8 +7,8 @@ import (
 	"dpnbench/dataset"
 )
 
-// convert changes the samples to the size and channels of opt, as far as it sets them. Vectors of whole numbers from 0
-// to 255 become images of a size that fits.
+// convert changes the samples to the size and channels of opt, as far as it sets them. Vectors of levels, whole numbers
+// from 0 to 255 or fractions from 0 to 1, become images: of the dimensions of their array, or of a size that fits.
 func (p *part) convert(opt Options) error {
 	if !p.IsImage() {
 		if opt.Rows == 0 && opt.Channels == 0 {
@@ -35,20 +35,43 @@ func (p *part) convert(opt Options) error {
 // image turns vectors into images of the size and channels of opt.
 func (p *part) image(opt Options) error {
 	shape := dataset.Shape{Rows: opt.Rows, Cols: opt.Cols, Channels: max(opt.Channels, 1)}
-	if opt.Rows == 0 || shape.Len() != p.Features {
+	dimensions := p.grid.Rows > 0
+	if dimensions {
+		shape = p.grid.Shape
+	} else if opt.Rows == 0 || shape.Len() != p.Features {
 		return fmt.Errorf("%s: vectors of %d features are no images: expected a size of that many pixels", p.file,
 			p.Features)
 	}
 	pixels := make([]byte, len(p.values))
+	fractions := p.fractions(dimensions)
 	for i, v := range p.values {
+		if fractions {
+			pixels[i] = byte(math.Round(255 * float64(v)))
+			continue
+		}
 		if !(v >= 0 && v <= 255) || v != float32(math.Trunc(float64(v))) {
-			return fmt.Errorf("%s: sample %d, feature %d: %v: expected a level of an image, 0 to 255", p.file,
-				i/p.Features, i%p.Features, v)
+			return fmt.Errorf("%s: sample %d, feature %d: %v: expected a level of an image, 0 to 255 or, of all, a "+
+				"fraction from 0 to 1", p.file, i/p.Features, i%p.Features, v)
 		}
 		pixels[i] = byte(v)
 	}
+	if p.grid.last && shape.Channels > 1 {
+		planar(pixels, p.Features, shape.Channels)
+	}
 	p.Shape, p.pixels, p.values = shape, pixels, nil
 	return nil
+}
+
+// fractions says whether the values are levels from 0 to 1. Zeros and ones alone are so in an array of fractions.
+func (p *part) fractions(array bool) bool {
+	some := array
+	for _, v := range p.values {
+		if !(v >= 0 && v <= 1) {
+			return false
+		}
+		some = some || v != 0 && v != 1
+	}
+	return some
 }
 
 // recolour gives grey images three equal channels, and turns colours into grey levels.

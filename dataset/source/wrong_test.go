@@ -60,6 +60,8 @@ func TestWrongData(t *testing.T) {
 		{"levels.npz", npz(t, map[string][]byte{"X": npy("<i2", "(1, 1, 2)", []int16{0, 300})}),
 			"row 0: 300: expected levels", Options{}},
 		{"channels.npy", npy("|u1", "(1, 2, 2, 2)", make([]byte, 8)), "1 or 3 channels", Options{}},
+		{"below.npy", npy("<f4", "(1, 1, 2)", []float32{-1, 0.5}), "0 to 255 or, of all, a fraction",
+			Options{Channels: 1}},
 		{"memory.npy", x, "are available", Options{Memory: 10}},
 		{"x.csv", []byte("a,b,k\n1,2,x\n3,4\n"), "line 3: 2 cells", Options{}},
 		{"x.csv", []byte("a,a,k\n1,2,x\n"), `both called "a"`, Options{}},

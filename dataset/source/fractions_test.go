@@ -1,0 +1,40 @@
+package source
+
+import (
+	"fmt"
+	"testing"
+
+	"dpnbench/dataset"
+)
+
+// Arrays of fractions are vectors, and images where size or channels are asked for.
+func TestFractions(t *testing.T) {
+	x := []float32{0, 0.2, 0.4, 0.6, 0.8, 1, 0, 0.2, 0.4, 0.6, 0.8, 1}
+	for _, c := range []struct {
+		shape string
+		x     []float32
+		opt   Options
+		want  dataset.Shape
+		first string // pixels of the first image, channel by channel
+	}{
+		{"(2, 2, 3)", x, Options{}, dataset.Vector(6), ""},
+		{"(2, 2, 3)", x, Options{Channels: 1}, dataset.Grey(2, 3), "[0 51 102 153 204 255]"},
+		{"(2, 1, 2, 3)", x, Options{Channels: 3}, dataset.RGB(1, 2), "[0 153 51 204 102 255]"},
+		{"(2, 3, 1, 2)", x, Options{Channels: 3}, dataset.RGB(1, 2), "[0 51 102 153 204 255]"},
+		{"(2, 2, 3, 1)", x, Options{Rows: 2, Cols: 3}, dataset.Grey(2, 3), "[0 51 102 153 204 255]"},
+		{"(2, 6)", x, Options{Rows: 3, Cols: 2}, dataset.Grey(3, 2), "[0 51 102 153 204 255]"},
+		{"(1, 1, 2)", []float32{0, 1}, Options{Channels: 1}, dataset.Grey(1, 2), "[0 255]"},
+		{"(1, 2)", []float32{0, 1}, Options{Rows: 1, Cols: 2}, dataset.Grey(1, 2), "[0 1]"},
+		{"(1, 1, 2)", []float32{0, 200}, Options{Channels: 1}, dataset.Grey(1, 2), "[0 200]"},
+	} {
+		file := write(t, t.TempDir(), "x.npy", npy("<f4", c.shape, c.x))
+		d, err := Open(file, c.opt)
+		if err != nil {
+			t.Errorf("%s: %v", c.shape, err)
+			continue
+		}
+		if d.Shape() != c.want || c.first != "" && fmt.Sprint(d.Train.Image(0)) != c.first {
+			t.Errorf("%s, %v: %v, want %v %s", c.shape, c.opt, d.Shape(), c.want, c.first)
+		}
+	}
+}
