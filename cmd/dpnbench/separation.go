@@ -25,8 +25,8 @@ sample, and a file of labels with the same rows:
                  than memory. Arrays of more than two dimensions are rows of all but the first one
   .npz           all its arrays in their order but that of the labels, or one: FILE.npz:NAME
   .safetensors   FILE.safetensors:NAME
-  .csv, .tsv     numbers, with or without a line of names, also .gz; labels may be texts:
-                 FILE.csv or FILE.csv:COLUMN
+  .csv, .tsv     numbers, with or without a line of names, also .gz; labels (also of .npy and .npz)
+                 may be texts: FILE.csv or FILE.csv:COLUMN
 
 Features of test samples give accuracies by the means of the training samples. The weights of the
 last linear layer (K x d, as PyTorch has them; rows in increasing or alphabetical order of the
@@ -295,6 +295,7 @@ func (z *features) arrays(flag, folder string, specs []string, labels string) ([
 		labelled := filepath.Base(path) == filepath.Base(labelsPath) // in every epoch
 		if labelled {
 			o.Without = labelsName
+			o.Want = func(array string) bool { return name != "" || array != labelsName } // which may be texts
 		}
 		f, err := array.Open(filepath.Join(folder, spec), o)
 		if err != nil {

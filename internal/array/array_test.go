@@ -285,6 +285,8 @@ func TestLabels(t *testing.T) {
 			[]int{7, 0, 7}, nil},
 		{path("y.npy", string(npyFile("<f4", false, "(2, 1)", packed(binary.LittleEndian, []float32{7, 3})))),
 			[]int{7, 3}, nil},
+		{path("y.npy", string(npyFile("|S3", false, "(3,)", []byte("dogcatdog")))),
+			[]int{1, 0, 1}, []string{"cat", "dog"}},
 		{path("y.csv", "3\n1\n"), []int{3, 1}, nil},
 		{path("y.csv", "label\n3\n1\n"), []int{3, 1}, nil},
 		{path("y.csv", "dog\ncat\ndog\n"), []int{1, 0, 1}, []string{"cat", "dog"}},

@@ -132,14 +132,15 @@ type Labels struct {
 	Names []string // of classes that are texts: class 0, 1, ...
 }
 
-// ReadLabels reads labels: whole numbers (one for each row) or, from CSV and TSV files, texts, whose
-// classes are numbered in alphabetical order. A column of a table is named by FILE:COLUMN.
+// ReadLabels reads labels: whole numbers (one for each row) or, but of safetensors, texts, whose classes are numbered
+// in alphabetical order. A column of a table is named by FILE:COLUMN.
 func ReadLabels(spec string, o Options) (*Labels, error) {
 	path, name := Split(spec)
 	switch extension(path) {
 	case ".csv", ".tsv":
 		return readTextLabels(path, name, o)
 	}
+	o.Texts = true
 	f, err := Open(spec, o)
 	if err != nil {
 		return nil, err
@@ -152,6 +153,9 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 	a := f.Arrays[0]
 	if a.Width() != 1 {
 		return nil, fmt.Errorf("%s: shape %v: expected one label a row", a.Title(), a.Shape)
+	}
+	if texts, err := a.Texts(); err == nil {
+		return named(texts), nil
 	}
 	values := make([]float64, a.Len())
 	if err := a.ReadRows(values, 0); err != nil {
@@ -180,19 +184,24 @@ func readTextLabels(path, column string, o Options) (*Labels, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Labels{Of: make([]int, t.Rows)}
+	return named(t.Texts), nil
+}
+
+// named numbers labels that are texts: by value if all are whole numbers, else by their alphabetical order.
+func named(texts []string) *Labels {
+	out := &Labels{Of: make([]int, len(texts))}
 	numbers := true
-	for i, text := range t.Texts {
+	for i, text := range texts {
 		v, err := strconv.Atoi(text)
 		numbers = numbers && err == nil
 		out.Of[i] = v
 	}
 	if numbers {
-		return out, nil
+		return out
 	}
-	out.Names = slices.Compact(slices.Sorted(slices.Values(t.Texts)))
-	for i, text := range t.Texts {
+	out.Names = slices.Compact(slices.Sorted(slices.Values(texts)))
+	for i, text := range texts {
 		out.Of[i], _ = slices.BinarySearch(out.Names, text)
 	}
-	return out, nil
+	return out
 }
