@@ -35,7 +35,14 @@ func TestUnsaved(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		awaits(t, func() bool { _, err := os.Stat(filepath.Join(out, dpn.StateFile)); return err == nil })
+		var first os.FileInfo
+		awaits(t, func() bool { // a second state: the save of the first has ended
+			info, err := os.Stat(filepath.Join(out, dpn.StateFile))
+			if err == nil && first == nil {
+				first = info
+			}
+			return err == nil && !os.SameFile(first, info)
+		})
 		if err := os.Rename(out, out+".aside"); err != nil {
 			t.Fatal(err)
 		}
