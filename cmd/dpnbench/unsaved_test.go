@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,16 +44,20 @@ func TestUnsaved(t *testing.T) {
 			}
 			return err == nil && !os.SameFile(first, info)
 		})
+		send := func(s os.Signal) {
+			if err := c.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(syscall.SIGSTOP) // it must not end before it is interrupted
 		if err := os.Rename(out, out+".aside"); err != nil {
 			t.Fatal(err)
 		}
 		write(t, out, nil)
 		if interrupted {
-			time.Sleep(50 * time.Millisecond)
-			if err := c.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			send(os.Interrupt)
 		}
+		send(syscall.SIGCONT)
 		c.Wait()
 		var warnings, lines []string
 		for line := range strings.Lines(errs.String()) {
