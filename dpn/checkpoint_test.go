@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -157,6 +158,9 @@ func same(t *testing.T, what string, got, want map[string]string) {
 // TestInterruptAnywhere ends training after every update, and resumes it: once; after every update; and from
 // the files that a kill after any save would leave. All files and results are those of training in one go.
 func TestInterruptAnywhere(t *testing.T) {
+	if testing.Short() && runtime.GOARCH != "amd64" {
+		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+	}
 	e := newEngine(t)
 	networks := []string{"mlp", "conv", "diag", "patience"} // of those that are not asked for
 	if testing.Short() {                                    // minutes under emulation
@@ -305,6 +309,9 @@ func (c *ending) Err() error {
 // TestInterruptWithinUpdate ends training wherever it asks whether to: while centres are placed, between the
 // steps of an ascent, in the validation and in the diagnostics.
 func TestInterruptWithinUpdate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+	}
 	e := newEngine(t, engine.WithThreads(1))
 	r := newCheckpointRun(t, e, func(c *Config) { c.Patience = 2 })
 	r.c.Epochs = 2

@@ -12,6 +12,9 @@ import (
 // before: metrics.jsonl stays the same file, which gets a line, and the state says no more of epoch 60 than of
 // epoch 2. The times of updates, whose number is bounded, are left out.
 func TestHistoryIsAdded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+	}
 	r := newCheckpointRun(t, newEngine(t), func(*Config) {})
 	r.c.Epochs, r.c.Batch, r.c.ValSize = 60, 100, 0
 	dir := t.TempDir()

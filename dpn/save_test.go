@@ -54,6 +54,9 @@ func move(t *testing.T, from, to string) {
 // TestSavesFail has the saves of training fail from one update to another, or to the end. Training goes on with
 // one warning; what the folder holds is whole, and in the end the files are those of undisturbed training.
 func TestSavesFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+	}
 	e := newEngine(t)
 	r := newCheckpointRun(t, e, func(*Config) {})
 	want := r.outcome(t.TempDir(), false)

@@ -178,6 +178,9 @@ func TestVectorsAreNoImages(t *testing.T) {
 
 // TestManyClasses trains on more classes than a byte counts.
 func TestManyClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+	}
 	const classes = 300
 	c, _ := Preset("compact")
 	c.Batch, c.Epochs, c.Dim, c.Components, c.LR = 32, 30, 32, 8, 1e-2

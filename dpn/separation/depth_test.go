@@ -123,6 +123,9 @@ func depthCovers(t *testing.T, draws int, few bool) {
 
 // With many classes the engine computes what is added up number by number with few: both give the same.
 func TestManyClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+	}
 	e := newEngine(t)
 	classes := newNormalClasses(3, 20, 30, 1.5)
 	s := classes.draw(rand.New(rand.NewPCG(1, 2)), 30)
