@@ -288,10 +288,10 @@ func (p *part) readLabels(name string, open opener) error {
 
 // readArrayPair reads an NPY file of samples and, if path names two with a comma between them, one of labels.
 func readArrayPair(path string, opt Options) (*content, error) {
-	x, y, _ := strings.Cut(path, ",")
+	x, y := pair(path)
 	of := map[role]string{{trainSplit, samplesOf}: x}
 	if y != "" {
-		of[role{trainSplit, labelsOf}] = beside(x, y)
+		of[role{trainSplit, labelsOf}] = y
 	}
 	return readArrayFiles(path, of, opt)
 }

@@ -36,7 +36,7 @@ var formats = []format{
 	{"parquet", hasExtension(".parquet"), func(path string) bool { return holds(path, hasExtension(".parquet")) },
 		prefixed("PAR1"), readParquet},
 	{"images", isImage, holdsImages, nil, readImages},
-	{"csv", isTable, func(path string) bool { return holds(path, isTable) }, isText, readTablePath},
+	{"csv", isTable, func(path string) bool { return holds(path, isTable) }, isText, readTables},
 }
 
 // Formats returns the names of the formats for Options.Format.
@@ -59,10 +59,8 @@ func detect(path string, opt Options) (format, error) {
 	name := path
 	info, err := os.Stat(path)
 	if err != nil {
-		if first, _, ok := strings.Cut(path, ","); ok { // a pair
-			info, err = os.Stat(first)
-			name = first
-		}
+		name, _ = pair(path)
+		info, err = os.Stat(name)
 	}
 	if err != nil || info.IsDir() {
 		for _, f := range formats {
@@ -174,24 +172,6 @@ func readNPYPath(path string, opt Options) (*content, error) {
 		return nil, err
 	}
 	return readArrayFiles(filepath.Clean(path), of, opt)
-}
-
-func readTablePath(path string, opt Options) (*content, error) {
-	if !holds(path, isTable) {
-		return readTables(path, opt)
-	}
-	files, err := splitFiles(path, isTable)
-	if err != nil {
-		return nil, err
-	}
-	for _, names := range files {
-		if len(names) > 1 {
-			return nil, fmt.Errorf("folder %s: found %s: expected train.csv and test.csv, or one file for --data", path,
-				list(names))
-		}
-	}
-	pair := append(files[trainSplit], files[testSplit]...)
-	return readTables(strings.Join(pair, ","), opt)
 }
 
 // splitFiles returns the files of a kind in a folder by the splits that their names say; those that say none are

@@ -131,7 +131,8 @@ func InputFiles(spec string) []string {
 // otherFiles returns the files that path names: one, a pair, those of a folder, or those with the beginning of names.
 func otherFiles(path string) []string {
 	var files []string
-	for _, file := range append([]string{path}, strings.Split(path, ",")...) {
+	first, second := pair(path)
+	for _, file := range []string{first, second} {
 		if info, err := os.Stat(file); err == nil && !info.IsDir() {
 			files = append(files, file)
 		}

@@ -24,16 +24,17 @@ import (
 func readParquet(path string, opt Options) (*content, error) {
 	files := map[string][]string{}
 	isParquet := hasExtension(".parquet")
-	switch first, second, pair := strings.Cut(path, ","); {
-	case holds(path, isParquet):
+	if holds(path, isParquet) {
 		var err error
 		if files, err = splitFiles(path, isParquet); err != nil {
 			return nil, err
 		}
-	case pair:
-		files[trainSplit], files[testSplit] = []string{first}, []string{beside(first, second)}
-	default:
-		files[trainSplit] = []string{path}
+	} else {
+		train, test := pair(path)
+		files[trainSplit] = []string{train}
+		if test != "" {
+			files[testSplit] = []string{test}
+		}
 	}
 	c := &content{name: filepath.Clean(path)}
 	for _, s := range []struct {

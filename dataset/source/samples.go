@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,20 +143,11 @@ func samplesOfImages(name string, files []imageFile, opt Options) (*content, []s
 
 // samplesOfTables reads a table or, of a pair or a folder with both, that of the test samples.
 func samplesOfTables(spec string, shape dataset.Shape, opt Options) (*content, error) {
-	path := spec
-	if holds(spec, isTable) {
-		files, err := splitFiles(spec, isTable)
-		if err != nil {
-			return nil, err
-		}
-		names := append(files[testSplit], files[trainSplit]...)
-		if len(names) == 0 {
-			return nil, fmt.Errorf("%s: expected train.csv or test.csv, or a file", spec)
-		}
-		path = names[0]
-	} else if _, test, ok := strings.Cut(spec, ","); ok {
-		path = test
+	train, test, err := tablesOf(spec)
+	if err != nil {
+		return nil, err
 	}
+	path := cmp.Or(test, train)
 	f, err := openTable(path)
 	if err != nil {
 		return nil, err

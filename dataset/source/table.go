@@ -21,23 +21,68 @@ func cores() int { return runtime.GOMAXPROCS(0) }
 // noLabel is the setting for a table without labels.
 const noLabel = "none"
 
-// readTables reads a CSV or TSV file, or two with a comma between them: training and test samples.
-func readTables(path string, opt Options) (*content, error) {
-	train, test, _ := strings.Cut(path, ",")
-	c := &content{name: path}
-	var err error
-	if c.train, c.features, err = readTable(train, opt); err != nil || test == "" {
-		return c, err
+// tablesOf returns the tables of training and of test samples that path names, empty for none: those of a folder, two
+// with a comma between them, or one.
+func tablesOf(path string) (train, test string, err error) {
+	if !holds(path, isTable) {
+		train, test = pair(path)
+		return train, test, nil
 	}
-	test = beside(train, test)
+	files, err := splitFiles(path, isTable)
+	if err != nil {
+		return "", "", err
+	}
+	names := append(files[trainSplit], files[testSplit]...)
+	if len(names) == 0 || len(files[trainSplit]) > 1 || len(files[testSplit]) > 1 {
+		return "", "", fmt.Errorf("folder %s: found %s: expected train.csv and test.csv, or one file for --data", path,
+			list(names))
+	}
+	for _, name := range files[trainSplit] {
+		train = name
+	}
+	for _, name := range files[testSplit] {
+		test = name
+	}
+	return train, test, nil
+}
+
+// readTables reads the CSV or TSV files that path names.
+func readTables(path string, opt Options) (*content, error) {
+	train, test, err := tablesOf(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &content{name: path}
+	if train != "" {
+		if c.train, c.features, err = readTable(train, opt); err != nil {
+			return nil, err
+		}
+	}
+	if test == "" {
+		return c, nil
+	}
 	var features []string
 	if c.test, features, err = readTable(test, opt); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(features, c.features) && features != nil && c.features != nil {
+	if c.train == nil {
+		c.features = features
+	} else if !slices.Equal(features, c.features) && features != nil && c.features != nil {
 		return nil, fmt.Errorf("%s: other columns than in %s", test, train)
 	}
 	return c, nil
+}
+
+// pair returns the files that path names: one that is there, or two with a comma between them.
+func pair(path string) (first, second string) {
+	first, second, ok := strings.Cut(path, ",")
+	switch {
+	case !ok || exists(path):
+		return path, ""
+	case second == "":
+		return first, ""
+	}
+	return first, beside(first, second)
 }
 
 // beside returns the second of a pair, which may be in the folder of the first.
