@@ -315,6 +315,10 @@ func TestDigitsConverted(t *testing.T) {
 	if err != nil || d.Train.Shape != (dataset.Shape{Rows: 14, Cols: 7, Channels: 3}) || d.Check() != nil {
 		t.Errorf("%v, %v", d, err)
 	}
+	d, _, err = OpenSamples(t.Context(), []string{"digits"}, nil, dataset.Grey(14, 14), Options{TestSize: 10})
+	if err != nil || d.Test.Shape != dataset.Grey(14, 14) || d.Test.Len() != 10 || d.Check() != nil {
+		t.Errorf("for a model of 14 x 14 pixels: %v, %v", d, err)
+	}
 	path := write(t, t.TempDir(), "x.csv", []byte("a,k\n1,x\n2,z\n"))
 	d, err = Open(path, Options{TestShare: 1, TestOnly: true, Classes: []string{"x", "y", "z"}})
 	if err != nil || d.Test.Len() != 2 || !slices.Equal(d.Test.Labels, []uint16{0, 2}) {

@@ -96,11 +96,7 @@ func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, 
 		return nil, fmt.Errorf("label %q: %s has no columns, expected a table", opt.Label, spec)
 	}
 	if spec == "digits" {
-		d, err := openDigits(ctx, opt)
-		if err != nil {
-			return nil, err
-		}
-		return convertDigits(d, opt)
+		return openDigits(ctx, opt)
 	}
 	if err := opt.check(math.MaxInt32); err != nil {
 		return nil, err
@@ -116,7 +112,7 @@ func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, 
 // images. Sizes in opt do not count.
 func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, error) {
 	if spec == "digits" {
-		opt.TrainSize, opt.TestSize = 0, 1
+		opt.TrainSize, opt.TestSize, opt.TestShare = 0, 1, 0
 		d, err := openDigits(ctx, opt)
 		if err != nil {
 			return nil, err
@@ -172,7 +168,11 @@ func isTables(spec string, opt Options) bool {
 	return err != nil || f.name == "csv" || f.name == "parquet"
 }
 
+// openDigits draws the built-in digits, in the size and channels of opt.
 func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
+	if opt.TestShare > 0 {
+		return nil, fmt.Errorf("test share %v: the built-in digits have test images", opt.TestShare)
+	}
 	if err := opt.check(maxDigits); err != nil {
 		return nil, err
 	}
@@ -204,14 +204,11 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 	if d.Test, err = dataset.DigitsContext(ctx, opt.Seed, dataset.TestFirst, test); err != nil {
 		return nil, err
 	}
-	return d, nil
+	return convertDigits(d, opt)
 }
 
 // convertDigits gives the digits the size and channels of opt.
 func convertDigits(d *dataset.Data, opt Options) (*dataset.Data, error) {
-	if opt.TestShare > 0 {
-		return nil, fmt.Errorf("test share %v: the built-in digits have test images", opt.TestShare)
-	}
 	if opt.Rows == 0 && opt.Channels == 0 {
 		return d, nil
 	}
