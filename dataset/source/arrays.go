@@ -14,10 +14,11 @@ import (
 
 // readArrays reads the arrays of an NPZ or safetensors file.
 func readArrays(path string, opt Options) (*content, error) {
-	f, err := array.Open(path, array.Options{Memory: opt.Memory, Texts: true, Want: func(name string) bool {
+	want := func(name string) bool {
 		_, ok := roleOf(name)
 		return ok || name == "arr_0"
-	}})
+	}
+	f, err := array.Open(path, array.Options{Memory: opt.Memory, Texts: true, Want: want, Format: opt.Format})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,28 @@ import (
 	"dpnbench/dataset"
 )
 
+// Files of arrays are known by what they hold, or by the format that is asked for, whatever their names.
+func TestArraysByContent(t *testing.T) {
+	x := npy("<f4", "(1, 2)", []float32{1, 2})
+	header := `{"x":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`
+	tensors := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
+	tensors = append(tensors, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40)
+	zipped := npz(t, map[string][]byte{"X": x})
+	for _, c := range []struct {
+		name   string
+		file   []byte
+		format string
+	}{
+		{"x", x, ""}, {"x.dat", x, "npy"}, {"x.dat", zipped, ""}, {"x.dat", zipped, "npz"}, {"x.npy", zipped, "npz"},
+		{"x.dat", tensors, "safetensors"}, {"x.npz", tensors, "safetensors"},
+	} {
+		d, err := Open(write(t, t.TempDir(), c.name, c.file), Options{Format: c.format})
+		if err != nil || fmt.Sprint(d.Train.Values) != "[1 2]" {
+			t.Errorf("%s, format %q: %v, %v", c.name, c.format, d, err)
+		}
+	}
+}
+
 // Arrays of fractions are vectors, and images where size or channels are asked for.
 func TestFractions(t *testing.T) {
 	x := []float32{0, 0.2, 0.4, 0.6, 0.8, 1, 0, 0.2, 0.4, 0.6, 0.8, 1}

@@ -1,8 +1,10 @@
 package array
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +14,8 @@ import (
 	"strings"
 
 	"dpnbench/internal/regular"
+
+	"codeberg.org/sbinet/npyio/npy"
 )
 
 // Options are the settings of Open and ReadLabels.
@@ -25,6 +29,9 @@ type Options struct {
 	Want func(name string) bool
 	// Texts opens arrays of texts, too, in NPY and NPZ files.
 	Texts bool
+	// Format is npy, npz, safetensors, csv or tsv, whatever the file's name says; empty: by the end of the name, or else
+	// by the first bytes.
+	Format string
 }
 
 // File is an open file of arrays.
@@ -54,8 +61,8 @@ func Split(spec string) (path, name string) {
 	return spec, ""
 }
 
-// Open opens the arrays of a file: .npy, .npz, .safetensors, .csv or .tsv, by the end of its name. With
-// FILE:NAME only the array of that name is opened.
+// Open opens the arrays of a file: .npy, .npz, .safetensors, .csv or .tsv. With FILE:NAME only the array of that name is
+// opened.
 func Open(spec string, o Options) (*File, error) {
 	path, name := Split(spec)
 	f, size, err := open(path)
@@ -66,7 +73,7 @@ func Open(spec string, o Options) (*File, error) {
 		o.Memory = math.Inf(1)
 	}
 	out := &File{Path: path, f: f}
-	switch extension(path) {
+	switch kindOf(path, f, o.Format) {
 	case ".npy":
 		var a *Array
 		a, err = readNPY(path, "", f, size, o.Texts)
@@ -124,6 +131,26 @@ func extension(path string) string {
 		path = name
 	}
 	return filepath.Ext(path)
+}
+
+// kindOf returns the end of the name that a file should have.
+func kindOf(path string, f io.ReaderAt, format string) string {
+	if format != "" {
+		return "." + format
+	}
+	kind := extension(path)
+	if slices.Contains([]string{".npy", ".npz", ".safetensors", ".csv", ".tsv"}, kind) {
+		return kind
+	}
+	var head [6]byte
+	n, _ := f.ReadAt(head[:], 0) // a shorter file is of no kind
+	switch {
+	case bytes.HasPrefix(head[:n], npy.Magic[:]):
+		return ".npy"
+	case bytes.HasPrefix(head[:n], []byte("PK\x03\x04")):
+		return ".npz"
+	}
+	return kind
 }
 
 // Labels are the classes of samples.
