@@ -163,7 +163,8 @@ func finish(dir string, wait bool) {
 		return
 	}
 	defer f.Close()
-	if free, known := lock(f, false); known && !free {
+	free, known := lock(f, false)
+	if known && !free {
 		if !wait {
 			return
 		}
@@ -180,6 +181,9 @@ func finish(dir string, wait bool) {
 				c.make(dir)
 			}
 		}
+	}
+	if !known { // systems without such locks do not remove an open file
+		f.Close()
 	}
 	remove(path)
 }
