@@ -27,7 +27,7 @@ const predictHelp = `Classify samples by a model. The result is a table (CSV) wi
   class      the class with the largest logit
   label      the true class, if the data have labels; the last line then gives the accuracy
   unknown    true if the sample looks unlike those that the model was trained on: its potential is
-             below that of 95%% of the validation samples
+             below that of 95% of the validation samples
   potential  the potential at x_0, before the ascent
   p_CLASS    the probability of each class (softmax); with --top N: class_1, p_1 and so on
 
@@ -47,7 +47,7 @@ func predictCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "predict [FILE...]",
 		Short: "Classify images or the rows of a table by a model",
-		Long:  strings.ReplaceAll(predictHelp, "%%", "%"),
+		Long:  predictHelp,
 		Example: `  dpnbench predict --model runs/first/model.safetensors --out predictions.csv
   dpnbench predict --model runs/first/model.safetensors --top 3 scan1.png scan2.jpg
   dpnbench predict --model runs/first/model.safetensors --data photos --label none --json -
@@ -259,6 +259,8 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 		err = output.Write(p.out, write)
 	case p.json == "-":
 		err = write(io.Discard)
+	case p.json != "":
+		err = write(unfailing{&p.app.out}) // the JSON comes after it
 	default:
 		err = write(&p.app.out)
 	}
@@ -268,6 +270,8 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 		return ctx.Err()
 	case errors.As(err, new(*dpn.OutputError)):
 		return fmt.Errorf("--model %s: %w", p.model.path, err)
+	case p.app.out.err != nil: // run reports it
+		return nil
 	default:
 		return fmt.Errorf("--out %s: %w", p.out, reason(err))
 	}
@@ -285,4 +289,12 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 		fmt.Fprint(p.stderr, summary)
 	}
 	return p.writeJSON(r.result)
+}
+
+// unfailing is standard output for a command that goes on when it fails; run reports the error.
+type unfailing struct{ *printer }
+
+func (u unfailing) Write(b []byte) (int, error) {
+	u.printer.Write(b)
+	return len(b), nil
 }
