@@ -31,7 +31,8 @@ images, and whether its probabilities are calibrated. The scores:
 The out-of-distribution images are uniform noise; the inverted test images; the test images
 rotated by 90 degrees (some of which, such as zeros, still look right); and images of another
 source: the built-in digits, unless the model was trained on them, or those of --ood-data. Images
-of another size are resized.
+of another size are resized. For vectors they are uniform noise, and vectors of which every feature
+is taken from another sample.
 
 The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
 images accepted at the threshold that accepts 95%% of the known ones (both with half the width of
@@ -165,11 +166,11 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 	}
 	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
 	name := "other"
-	switch u.oodData {
-	case "digits":
+	switch {
+	case u.oodData == "digits":
 		name = "digits"
 		opt.TrainSize, opt.TestSize = mostOther, most
-	case "mnist", "fashion-mnist":
+	case slices.Contains(source.Named(), u.oodData):
 		name = u.oodData
 	}
 	d, err := source.OpenContext(ctx, u.oodData, opt)
@@ -291,13 +292,18 @@ func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, of func(
 // uncertaintyFile holds an uncertaintyResult.
 const uncertaintyFile = "uncertainty.json"
 
-// optionalFigures are drawn only with some data.
-var optionalFigures = []string{"histogram-inverted", "histogram-rotated", "histogram-shuffled", "histogram-digits",
-	"histogram-mnist", "histogram-other", "histogram-misread", "roc-misread", "examples"}
+// optionalFigures returns the names of the figures that are drawn only with some data.
+func optionalFigures() []string {
+	figures := []string{"roc-misread", "examples"}
+	for _, set := range append(source.Named(), "digits", "other", "inverted", "rotated", "shuffled", "misread") {
+		figures = append(figures, "histogram-"+set)
+	}
+	return figures
+}
 
 // uncertaintyFiles returns the names of all files that uncertainty may write.
 func uncertaintyFiles() []string {
-	figures := append([]string{"histogram-uniform", "roc-unknown", "reliability"}, optionalFigures...)
+	figures := append([]string{"histogram-uniform", "roc-unknown", "reliability"}, optionalFigures()...)
 	return append(figureFiles(figures...), pageFile, uncertaintyFile)
 }
 
@@ -327,7 +333,7 @@ func (u *uncertainty) write(found report.Uncertainty, r *uncertaintyResult) erro
 
 // removeOld removes the figures of an earlier run that this run does not draw.
 func (u *uncertainty) removeOld(files *output.Batch, figures []report.AnalysisFigure) {
-	for _, name := range optionalFigures {
+	for _, name := range optionalFigures() {
 		if slices.ContainsFunc(figures, func(f report.AnalysisFigure) bool { return f.Name == name }) {
 			continue
 		}

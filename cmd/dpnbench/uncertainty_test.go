@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/internal/longtest"
 	"dpnbench/internal/webtest"
@@ -194,4 +196,16 @@ func TestUncertaintyInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.CheckWidths(page, 8)
+}
+
+// TestUncertaintyFiles checks that the figure of every other source by name is a file of the command: it is removed
+// when a later run does not draw it.
+func TestUncertaintyFiles(t *testing.T) {
+	for _, name := range append(source.Named(), "digits", "other") {
+		for _, file := range figureFiles("histogram-" + name) {
+			if !slices.Contains(uncertaintyFiles(), file) {
+				t.Errorf("%s is no file of uncertainty", file)
+			}
+		}
+	}
 }
