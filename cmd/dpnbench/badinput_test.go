@@ -90,6 +90,12 @@ func (b *badInput) data(t *testing.T) {
 		"offset 0")
 	fails(t, b.train("--data", b.broken(labels, func(b []byte) []byte { b[7]--; return b[:len(b)-1] })), "--data",
 		"120", "119")
+	plain, settings := filepath.Join(b.dir, "plain.csv"), filepath.Join(b.dir, "settings.toml")
+	write(t, plain, []byte("1,2\n3,4\n5,6\n"))
+	write(t, settings, []byte("preset = \"tabular\"\n"))
+	unlabelled := []string{"train", "--out", b.out, "--overwrite", "--data", plain, "--label", "none"}
+	fails(t, unlabelled, "--data "+plain, "vectors without labels")
+	fails(t, with(unlabelled, "--config", settings), "--data "+plain, "vectors without labels")
 	fails(t, b.train("--data", b.good, "--train-size", "121"), "--train-size 121", b.good, "120 images")
 	fails(t, b.train("--data", "digits", "--train-size", "100000000"),
 		"--train-size 100000000: expected at most 10000000 images")

@@ -198,7 +198,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	data, err := openData(ctx, named, true, nil)
 	if err == nil {
-		err = needClasses(data)
+		err = cmp.Or(needLabels(data), needClasses(data))
 	}
 	if err != nil {
 		return err
@@ -347,10 +347,10 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if data.Test != nil {
 		tests = data.Test.Len()
 	}
-	what := m.Shape.Samples()
+	what := m.Shape.Sample()
 	t.note("%s on %s: %d training, %d validation and %d test %s, %d parameters, "+
 		"%.2f M multiply-adds per %s; %s, %s\n",
-		c.Preset, data.Name, trained, val.Len(), tests, what, m.Parameters(), float64(m.MACs())/1e6, what[:len(what)-1],
+		c.Preset, data.Name, trained, val.Len(), tests, m.Shape.Samples(), m.Parameters(), float64(m.MACs())/1e6, what,
 		e.Tier(), format.Count(e.Threads(), "thread"))
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": nothing is saved, start again with the same command"
@@ -383,13 +383,13 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	if r.TestSamples > 0 {
 		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
-			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what[:len(what)-1]), r.BestEpoch)
+			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what), r.BestEpoch)
 	} else {
 		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", data.Name,
 			r.BestEpoch)
 	}
 	if v := r.Validation; v != nil {
-		t.note("val    %s%s\n", lowestText(v.ByClass, what[:len(what)-1]), balanced(v.ByClass))
+		t.note("val    %s%s\n", lowestText(v.ByClass, what), balanced(v.ByClass))
 	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])

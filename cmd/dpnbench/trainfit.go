@@ -28,16 +28,21 @@ func absolute(valData string) (string, error) {
 	return path, nil
 }
 
+// needLabels refuses to train on data without training samples or their labels.
+func needLabels(data *dataset.Data) error {
+	if data.Train == nil {
+		return fmt.Errorf("--data %s: has no training samples", data.Name)
+	}
+	if !data.Train.Labelled() {
+		return fmt.Errorf("--data %s: %s without labels: training needs one for each (a column of a table, an array "+
+			"y, or a folder for each class)", data.Name, data.Train.Samples())
+	}
+	return nil
+}
+
 // fitted returns the settings of the preset, which the data choose unless it is given, for the data.
 // Flags override them.
 func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config, error) {
-	if data.Train == nil {
-		return dpn.Config{}, fmt.Errorf("--data %s: has no training samples", data.Name)
-	}
-	if !data.Train.Labelled() {
-		return dpn.Config{}, fmt.Errorf("--data %s: %s without labels: training needs one for each "+
-			"(a column of a table, an array y, or a folder for each class)", data.Name, data.Train.Samples())
-	}
 	given := t.preset != ""
 	if t.preset = cmp.Or(t.preset, dpn.DefaultPreset(data.Train.Shape)); !given {
 		t.note("preset %s, the default for %s\n", t.preset, data.Train.Samples())
