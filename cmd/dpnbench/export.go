@@ -15,13 +15,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const exportHelp = `Write a model for other programs. Logits agree with ours to 1e-4 of their range. The input is grey
-levels in [0, 1]; their normalisation is part of what is written. Formats:
+const exportHelp = `Write a model for other programs. Logits agree with ours to 1e-4 of their range. The input is levels
+in [0, 1] of images, or features as measured; their normalisation is part of what is written.
+Formats:
 
   pytorch  a folder with dpn.py, a module that can be trained further and needs only PyTorch, and
            model.safetensors, which it loads: from dpn import DPN; model = DPN.load()
-  onnx     a graph of opset 17 for any number of images: input images (N x 1 x rows x cols),
-           outputs logits (N x classes) and denoised (N x features, after the ascent)
+  onnx     a graph of opset 17 for any number N of samples: input images (N x channels x rows x
+           cols) or vectors (N x features), outputs logits (N x classes) and denoised (N x d, after
+           the ascent)
   npz      all tensors by their names, and the settings that predictions depend on, for numpy.load
 
 "dpnbench import" reads a model that was trained further in PyTorch.`
