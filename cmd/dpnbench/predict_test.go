@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,8 +282,11 @@ func TestPredictImages(t *testing.T) {
 		}
 		name := filepath.Join(dir, "x", fmt.Sprintf("%d\x1b[31m.png", i))
 		f, err := os.Create(name)
+		if err != nil && runtime.GOOS == "windows" {
+			t.Skip("Windows has no names with control characters")
+		}
 		if err != nil {
-			t.Skip("no such names here: ", err)
+			t.Fatal(err)
 		}
 		if err := png.Encode(f, x); err != nil {
 			t.Fatal(err)

@@ -128,7 +128,8 @@ def main():
         cosines = (gram / np.outer(lengths, lengths))[np.tril_indices(classes, -1)]
         out["classifier"] = {"nc2_norms": lengths.std() / lengths.mean(), "nc2_angles": cosines.std(),
                              "nc2_max_angle": np.abs(cosines + 1 / (classes - 1)).mean(),
-                             "nc2_frame": frame_distance(gram), "nc3": np.linalg.norm(w / np.linalg.norm(w) - m / np.linalg.norm(m)),
+                             "nc2_frame": frame_distance(gram),
+                             "nc3": np.linalg.norm(w / np.linalg.norm(w) - m / np.linalg.norm(m)),
                              "nc3_frame": frame_distance(w @ m.T), "nc4": (read != nearest(tx, means)).mean(),
                              "accuracy": (read == test["y"]).mean()}
     logs = np.log([one["fuzziness"] for one, name in zip(out["layers"], xs) if name != "logits"])
