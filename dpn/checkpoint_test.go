@@ -162,8 +162,8 @@ func TestInterruptAnywhere(t *testing.T) {
 		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
 	}
 	e := newEngine(t)
-	networks := []string{"mlp", "conv", "diag", "patience"} // of those that are not asked for
-	if testing.Short() {                                    // minutes under emulation
+	networks := []string{"mlp", "conv", "diag", "patience"} // of all cases, unless long tests are asked for
+	if testing.Short() {
 		networks = networks[:1]
 	}
 	for name, set := range checkpointCases() {
@@ -317,9 +317,7 @@ func TestInterruptWithinUpdate(t *testing.T) {
 	r.c.Epochs = 2
 	want := r.outcome(t.TempDir(), false)
 	stride := int64(1)
-	if testing.Short() {
-		stride = 5
-	} else if !longtest.Asked() {
+	if !longtest.Asked() {
 		stride = 3
 	}
 	times := 0

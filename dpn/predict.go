@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
@@ -248,7 +247,7 @@ func (m *Model) Predictions(ctx context.Context, e *engine.Engine, s *dataset.Se
 		if err != nil {
 			return nil, err
 		}
-		if err := m.predict(ctx, e, x, r, lo, strings.TrimSuffix(s.Samples(), "s")); err != nil {
+		if err := m.predict(ctx, e, x, r, lo, s.Sample()); err != nil {
 			return nil, err
 		}
 	}

@@ -64,9 +64,6 @@ func TestSavesFail(t *testing.T) {
 	const all = 12 // updates, 4 an epoch
 	for name, block := range obstacles {
 		for _, from := range []int{3, 0, 4, 9} {
-			if testing.Short() && from != 3 { // minutes under emulation
-				continue
-			}
 			for _, to := range []int{from + 1, from + 5, all + 1} {
 				for _, interrupted := range []bool{false, true} {
 					dir := filepath.Join(t.TempDir(), "run")

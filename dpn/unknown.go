@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/safetensors"
@@ -33,7 +32,7 @@ func (m *Model) MeasureUnknown(ctx context.Context, e *engine.Engine, s *dataset
 		if err != nil {
 			return err
 		}
-		some, err := m.potentials(e, x, lo, strings.TrimSuffix(s.Samples(), "s"))
+		some, err := m.potentials(e, x, lo, s.Sample())
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 // Warning says that training has left the healthy range, and which settings to change. Each kind
 // is given once a run.
 type Warning struct {
-	// Kind is edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding, vanishing, pooled or
+	// Kind is edge, overshoot, falls, unused, collapse, one-hot, clipped, exploding, vanishing, pooled,
 	// classes or unconverged.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
@@ -113,7 +113,7 @@ func (m *Model) unconverged(history []Epoch) []Warning {
 	}
 	last, before := history[n-1], history[(3*n+3)/4-1]
 	guess := math.Log(float64(len(m.Classes)))
-	more := fmt.Sprintf("try more epochs (%d, %d updates so far)", m.Config.Epochs, last.Updates)
+	more := fmt.Sprintf("try more epochs (%d, %d updates so far)", last.Epoch, last.Updates)
 	var text string
 	switch {
 	case last.TrainLoss > guessing*guess && guess > 0:
