@@ -1,13 +1,12 @@
 package bench
 
 import (
-	"cmp"
+	"errors"
 	"math"
-	"slices"
 
 	"dpnbench/dpn/separation"
 
-	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // checkFuzziness computes D = Tr(SSw SSb^+) in another way than package separation. The
@@ -15,36 +14,36 @@ import (
 // and SSb^+ = sum_j u_j u_j^T / s_j^2, so D = sum_j mean((x - m_class) u_j)^2 / s_j^2.
 func checkFuzziness(f separation.Fuzziness, set separation.Set, classes int) (string, error) {
 	n, d := len(set.Labels), set.Dim
-	means, deviations := make([][]float64, classes), make([][]float64, classes)
-	all, count := make([]float64, d), make([]float64, classes)
-	for y := range means {
-		means[y], deviations[y] = make([]float64, d), make([]float64, d)
-	}
+	means, all, count := mat.NewDense(d, classes, nil), make([]float64, d), make([]float64, classes)
 	for i, y := range set.Labels {
 		count[y]++
 		for j, v := range set.X[i*d : (i+1)*d] {
-			means[y][j] += float64(v)
+			means.Set(j, int(y), means.At(j, int(y))+float64(v))
 			all[j] += float64(v) / float64(n)
 		}
 	}
+	deviations := mat.NewDense(d, classes, nil)
 	for y := range classes {
 		for j := range d {
-			means[y][j] /= count[y]
-			deviations[y][j] = math.Sqrt(count[y]/float64(n)) * (means[y][j] - all[j])
+			means.Set(j, y, means.At(j, y)/count[y])
+			deviations.Set(j, y, math.Sqrt(count[y]/float64(n))*(means.At(j, y)-all[j]))
 		}
 	}
-	orthogonalise(deviations)
-	slices.SortFunc(deviations, func(a, b []float64) int { return cmp.Compare(floats.Norm(b, 2), floats.Norm(a, 2)) })
+	var svd mat.SVD
+	if !svd.Factorize(deviations, mat.SVDThin) {
+		return "", errors.New("the singular values of the class means were not found")
+	}
+	var u mat.Dense
+	svd.UTo(&u)
 	var want float64
-	for _, u := range deviations[:classes-1] { // the deviations add up to zero
-		s := floats.Norm(u, 2) // u is s times the direction
+	for j, s := range svd.Values(nil)[:classes-1] { // the deviations add up to zero
 		var sum float64
 		for i, y := range set.Labels {
 			along := 0.0
 			for c, v := range set.X[i*d : (i+1)*d] {
-				along += (float64(v) - means[y][c]) * u[c]
+				along += (float64(v) - means.At(c, int(y))) * u.At(c, j)
 			}
-			sum += along * along / (s * s)
+			sum += along * along
 		}
 		want += sum / float64(n) / (s * s)
 	}
@@ -52,20 +51,4 @@ func checkFuzziness(f separation.Fuzziness, set separation.Set, classes int) (st
 		return "", differs("D is %v, by singular values %v", got, want)
 	}
 	return "D within 1e-9 of that by singular values", nil
-}
-
-// orthogonalise rotates pairs of vectors until all are orthogonal (Hestenes 1958): they become the
-// left singular vectors of the matrix of their columns, times the singular values.
-func orthogonalise(vectors [][]float64) {
-	for range 20 { // converges quadratically
-		for i, u := range vectors {
-			for _, v := range vectors[:i] {
-				angle := 0.5 * math.Atan2(2*floats.Dot(u, v), floats.Dot(u, u)-floats.Dot(v, v))
-				sin, cos := math.Sincos(angle)
-				for j := range u {
-					u[j], v[j] = cos*u[j]+sin*v[j], cos*v[j]-sin*u[j]
-				}
-			}
-		}
-	}
 }
