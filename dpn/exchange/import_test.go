@@ -255,6 +255,7 @@ func TestViews(t *testing.T) {
 		{tensor{s, 5, nil, nil}, "[5]"},
 		{tensor{s, 2, []int{3}, []int{0}}, "[2 2 2]"},
 		{tensor{s, 6, []int{0}, []int{1}}, "[]"},
+		{tensor{s, 1 << 40, []int{0}, []int{1}}, "[]"},
 		{tensor{s, 2, []int{5}, []int{1}}, "end at number 6"},
 		{tensor{s, 6, nil, nil}, "end at number 6"},
 		{tensor{s, 0, []int{7}, []int{0}}, "shape [7]"},

@@ -148,7 +148,7 @@ func (t *tensor) floats(n int) []float32 {
 	x := make([]float32, n)
 	kind := string(t.storage.kind)
 	size := array.TypeSize(kind)
-	if t.contiguous() {
+	if n > 0 && t.contiguous() { // an empty tensor may begin beyond its storage
 		array.Convert(x, kind, t.storage.data[t.offset*size:])
 		return x
 	}
