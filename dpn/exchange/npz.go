@@ -26,25 +26,27 @@ func WriteNPZ(w io.Writer, m *dpn.Model) error {
 			return err
 		}
 	}
-	c, norm := m.Config, float32(0)
+	type array struct {
+		name   string
+		values []float32
+	}
+	one := func(name string, v float64) array { return array{name, []float32{float32(v)}} }
+	c, norm := m.Config, 0.0
 	if c.LayerNorm {
 		norm = 1
 	}
-	one := func(v float32) []float32 { return []float32{v} }
-	for _, s := range []struct {
-		name   string
-		values []float32
-	}{
-		{"steps", one(float32(c.Steps))}, {"rows", one(float32(m.Shape.Rows))}, {"cols", one(float32(m.Shape.Cols))},
-		{"channels", one(float32(m.Shape.Channels))}, {"features", one(float32(m.Shape.Features))},
-		{"mean", m.Norm.Mean}, {"std", m.Norm.Std}, {"layer_norm", one(norm)}, {"scale", one(float32(c.Scale))},
-		{"eps", one(float32(c.Eps))},
-	} {
-		image, grey := m.Shape.IsImage(), m.Shape.Channels == 1
-		if s.name == "features" && image || (s.name == "rows" || s.name == "cols") && !image ||
-			s.name == "channels" && (!image || grey) {
-			continue
+	all := []array{one("steps", float64(c.Steps))}
+	if shape := m.Shape; shape.IsImage() {
+		all = append(all, one("rows", float64(shape.Rows)), one("cols", float64(shape.Cols)))
+		if shape.Channels > 1 {
+			all = append(all, one("channels", float64(shape.Channels)))
 		}
+	} else {
+		all = append(all, one("features", float64(shape.Features)))
+	}
+	all = append(all, array{"mean", m.Norm.Mean}, array{"std", m.Norm.Std}, one("layer_norm", norm),
+		one("scale", c.Scale), one("eps", c.Eps))
+	for _, s := range all {
 		var shape []int
 		if len(s.values) > 1 {
 			shape = []int{len(s.values)}

@@ -97,26 +97,19 @@ type constant struct {
 
 // node adds an operator with one output, which it returns.
 func (g *graph) node(operator string, inputs []string, attributes ...attribute) (output string) {
-	return g.nodes(operator, inputs, 1, attributes...)[0]
-}
-
-// nodes adds an operator with several outputs.
-func (g *graph) nodes(operator string, inputs []string, n int, attributes ...attribute) (outputs []string) {
 	var m message
 	for _, name := range inputs {
 		m.text(1, name)
 	}
-	for range n {
-		outputs = append(outputs, g.name(operator))
-		m.text(2, outputs[len(outputs)-1])
-	}
-	m.text(3, outputs[0])
+	output = g.name(operator)
+	m.text(2, output)
+	m.text(3, output)
 	m.text(4, operator)
 	for _, a := range attributes {
 		m.bytes(5, a)
 	}
 	g.body.bytes(1, m)
-	return outputs
+	return output
 }
 
 // name returns a new name; those of all graphs in one another differ.
