@@ -1,13 +1,9 @@
 package bench
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"dpnbench/dataset"
@@ -19,7 +15,6 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/reference"
-	"dpnbench/internal/output"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -372,176 +367,3 @@ func ascendInFull(m *dpn.Model, x blas64.General) {
 
 // row64 returns row b of m.
 func row64(m blas64.General, b int) []float64 { return m.Data[b*m.Stride : b*m.Stride+m.Cols] }
-
-// --- load
-
-func loadSuite() []benchmark {
-	const n = 2000
-	bytes := float64(n * 28 * 28)
-	all := []benchmark{
-		{suite: "load", name: "idx", extent: Quick, params: params("images", n), bytes: bytes, items: n, host: true,
-			serial: true, setup: func() (setupFunc, error) { return openIDX(n) }},
-	}
-	for _, format := range []string{"npz", "csv", "png"} {
-		const n = 10000
-		all = append(all, benchmark{suite: "load", name: format, extent: Usual, params: params("images", n),
-			bytes: formatBytes(format, n), items: n, host: true, serial: true,
-			setup: func() (setupFunc, error) { return openFormat(format, n) }})
-	}
-	for _, name := range []string{"write", "read"} {
-		for _, preset := range []string{"compact", "paper"} {
-			c, err := dpn.Preset(preset)
-			if err != nil {
-				panic(err) // a name from the list
-			}
-			x := Usual
-			if preset == "compact" {
-				x = Quick
-			}
-			n := presetParameters(preset)
-			all = append(all, benchmark{
-				suite: "load", name: "checkpoint " + name, extent: x, params: params("parameters", n),
-				bytes: 4 * float64(n), // the float32 numbers
-				host:  true, serial: true, setup: func() (setupFunc, error) { return openCheckpoint(c, name) },
-			})
-		}
-	}
-	return all
-}
-
-// presetParameters counts the parameters of a preset with full precisions whose features are
-// the pixels, or linear in them. To list rows no network is made: that of preset paper takes
-// a tenth of a gigabyte.
-func presetParameters(name string) int {
-	c, err := dpn.Preset(name)
-	if err != nil {
-		panic(err) // a name from the list
-	}
-	const pixels, classes = 28 * 28, 10
-	d, extractor := pixels, 0
-	if c.Extractor == "linear" {
-		d = c.Dim
-		extractor = (pixels + 1) * d
-	}
-	return extractor + c.Components*(d*d+d+1) + 1 + classes*(d+1) // A_i, mu_i and c_i; alpha; classifier
-}
-
-// openIDX writes compressed IDX files of built-in digits and reads them.
-func openIDX(n int) (setupFunc, error) {
-	data, err := digits(n, 10)
-	if err != nil {
-		return nil, err
-	}
-	return func(*engine.Engine) (*fixture, error) {
-		dir, remove, err := output.TempDir("dpnbench-bench-")
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range []struct {
-			name string
-			set  *dataset.Set
-		}{{"train", data.Train}, {"t10k", data.Test}} {
-			err = writeIDX(filepath.Join(dir, f.name), f.set)
-			if err != nil {
-				remove()
-				return nil, err
-			}
-		}
-		var got *dataset.Data
-		return &fixture{
-			op: func() (err error) {
-				got, err = source.LoadIDX(dir, source.Options{})
-				return err
-			},
-			check: func() (string, error) {
-				if got.Train.Len() != n {
-					return "", differs("%d images, wrote %d", got.Train.Len(), n)
-				}
-				for i := range n {
-					if string(got.Train.Image(i)) != string(data.Train.Image(i)) ||
-						got.Train.Labels[i] != data.Train.Labels[i] {
-						return "", differs("image %d differs from what was written", i)
-					}
-				}
-				return "the same images and labels", nil
-			},
-			close: remove,
-		}, nil
-	}, nil
-}
-
-func writeIDX(prefix string, s *dataset.Set) error {
-	write := func(path string, header []uint32, body []byte) error {
-		f, err := os.Create(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		z := gzip.NewWriter(f)
-		for _, h := range header {
-			if err := binary.Write(z, binary.BigEndian, h); err != nil {
-				return err
-			}
-		}
-		if _, err := z.Write(body); err != nil {
-			return err
-		}
-		if err := z.Close(); err != nil {
-			return err
-		}
-		return f.Close()
-	}
-	n := s.Len()
-	var images, labels []byte
-	for i := range n {
-		images, labels = s.AppendSample(images, i), s.AppendLabel(labels, i)
-	}
-	if err := write(prefix+"-images-idx3-ubyte.gz", []uint32{0x803, uint32(n), 28, 28}, images); err != nil {
-		return err
-	}
-	return write(prefix+"-labels-idx1-ubyte.gz", []uint32{0x801, uint32(n)}, labels)
-}
-
-// openCheckpoint writes, or reads, the model file of a fresh network.
-func openCheckpoint(c dpn.Config, name string) (setupFunc, error) {
-	data, err := digits(200, 10)
-	if err != nil {
-		return nil, err
-	}
-	return func(e *engine.Engine) (*fixture, error) {
-		m, err := dpn.New(c, data)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := m.Init(context.Background(), e, data.Train); err != nil {
-			return nil, err
-		}
-		dir, remove, err := output.TempDir("dpnbench-bench-")
-		if err != nil {
-			return nil, err
-		}
-		path := filepath.Join(dir, dpn.ModelFile)
-		var back *dpn.Model
-		load := func() (err error) { back, err = dpn.Load(path); return err }
-		w := &fixture{close: remove, op: func() error { return m.Save(path) }}
-		if name == "read" {
-			if err := m.Save(path); err != nil {
-				w.close()
-				return nil, err
-			}
-			w.op = load
-		}
-		w.check = func() (string, error) {
-			if name == "write" {
-				if err := load(); err != nil {
-					return "", err
-				}
-			}
-			if back.WeightsSHA256() != m.WeightsSHA256() {
-				return "", differs("the weights that were read are not those that were written")
-			}
-			return "the same weights back", nil
-		}
-		return w, nil
-	}, nil
-}

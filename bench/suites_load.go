@@ -2,6 +2,9 @@ package bench
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/png"
@@ -12,12 +15,69 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
+	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/output"
 )
 
+// loadSuite has the reading of data sets and of model files.
+func loadSuite() []benchmark {
+	var all []benchmark
+	for _, row := range []struct {
+		format string
+		extent Extent
+		images int
+	}{{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"csv", Usual, 10000}, {"png", Usual, 10000}} {
+		all = append(all, benchmark{suite: "load", name: row.format, extent: row.extent,
+			params: params("images", row.images), bytes: formatBytes(row.format, row.images), items: float64(row.images),
+			host: true, serial: true, setup: func() (setupFunc, error) { return openFormat(row.format, row.images) }})
+	}
+	for _, name := range []string{"write", "read"} {
+		for _, preset := range []string{"compact", "paper"} {
+			c, err := dpn.Preset(preset)
+			if err != nil {
+				panic(err) // a name from the list
+			}
+			x := Usual
+			if preset == "compact" {
+				x = Quick
+			}
+			n := presetParameters(preset)
+			all = append(all, benchmark{
+				suite: "load", name: "checkpoint " + name, extent: x, params: params("parameters", n),
+				bytes: 4 * float64(n), // the float32 numbers
+				host:  true, serial: true, setup: func() (setupFunc, error) { return openCheckpoint(c, name) },
+			})
+		}
+	}
+	return all
+}
+
+// presetParameters counts the parameters of a preset with full precisions whose features are
+// the pixels, or linear in them. To list rows no network is made: that of preset paper takes
+// a tenth of a gigabyte.
+func presetParameters(name string) int {
+	c, err := dpn.Preset(name)
+	if err != nil {
+		panic(err) // a name from the list
+	}
+	const pixels, classes = 28 * 28, 10
+	d, extractor := pixels, 0
+	if c.Extractor == "linear" {
+		d = c.Dim
+		extractor = (pixels + 1) * d
+	}
+	return extractor + c.Components*(d*d+d+1) + 1 + classes*(d+1) // A_i, mu_i and c_i; alpha; classifier
+}
+
 // fileFormats are the ways in which openFormat writes images: the data set and how it is opened.
 var fileFormats = map[string]func(dir string, d *dataset.Data) (spec string, err error){
+	"idx": func(dir string, d *dataset.Data) (string, error) {
+		if err := writeIDX(filepath.Join(dir, "train"), d.Train); err != nil {
+			return "", err
+		}
+		return dir, writeIDX(filepath.Join(dir, "t10k"), d.Test)
+	},
 	"npz": func(dir string, d *dataset.Data) (string, error) {
 		path := filepath.Join(dir, "x.npz")
 		return path, output.Write(path, func(w io.Writer) error { return source.WriteNPZ(w, d) })
@@ -115,4 +175,81 @@ func levelsOf(s *dataset.Set, b []byte, i int) []byte {
 		b = append(b, byte(v))
 	}
 	return b
+}
+
+// writeIDX writes compressed files of MNIST's names.
+func writeIDX(prefix string, s *dataset.Set) error {
+	write := func(path string, header []uint32, body []byte) error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		z := gzip.NewWriter(f)
+		for _, h := range header {
+			if err := binary.Write(z, binary.BigEndian, h); err != nil {
+				return err
+			}
+		}
+		if _, err := z.Write(body); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	n := s.Len()
+	var images, labels []byte
+	for i := range n {
+		images, labels = s.AppendSample(images, i), s.AppendLabel(labels, i)
+	}
+	if err := write(prefix+"-images-idx3-ubyte.gz", []uint32{0x803, uint32(n), 28, 28}, images); err != nil {
+		return err
+	}
+	return write(prefix+"-labels-idx1-ubyte.gz", []uint32{0x801, uint32(n)}, labels)
+}
+
+// openCheckpoint writes, or reads, the model file of a fresh network.
+func openCheckpoint(c dpn.Config, name string) (setupFunc, error) {
+	data, err := digits(200, 10)
+	if err != nil {
+		return nil, err
+	}
+	return func(e *engine.Engine) (*fixture, error) {
+		m, err := dpn.New(c, data)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := m.Init(context.Background(), e, data.Train); err != nil {
+			return nil, err
+		}
+		dir, remove, err := output.TempDir("dpnbench-bench-")
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, dpn.ModelFile)
+		var back *dpn.Model
+		load := func() (err error) { back, err = dpn.Load(path); return err }
+		w := &fixture{close: remove, op: func() error { return m.Save(path) }}
+		if name == "read" {
+			if err := m.Save(path); err != nil {
+				w.close()
+				return nil, err
+			}
+			w.op = load
+		}
+		w.check = func() (string, error) {
+			if name == "write" {
+				if err := load(); err != nil {
+					return "", err
+				}
+			}
+			if back.WeightsSHA256() != m.WeightsSHA256() {
+				return "", differs("the weights that were read are not those that were written")
+			}
+			return "the same weights back", nil
+		}
+		return w, nil
+	}, nil
 }
