@@ -27,14 +27,13 @@ func main() {
 	e, err := engine.New()
 	check(err)
 	defer e.Close()
-	config, err := dpn.Preset("compact") // every setting is a field
+	config, err := dpn.Preset(dpn.DefaultPreset(data.Shape())) // every setting is a field
 	check(err)
-	config.Dim, config.Batch, config.Epochs = 16, 16, 40
-	model, err := dpn.New(config, data)
+	model, err := dpn.New(config.For(data), data) // a small table has more epochs than a large one
 	check(err)
 	ctx := context.Background()
 	_, err = model.Fit(ctx, e, data.Train, dpn.FitOptions{OnEpoch: func(r dpn.Epoch) {
-		if r.Epoch%10 == 0 {
+		if r.Epoch%20 == 0 {
 			fmt.Printf("epoch %d: loss %.3f\n", r.Epoch, r.TrainLoss)
 		}
 	}})

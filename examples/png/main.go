@@ -6,12 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"image/color"
-	"image/png"
 	"log"
 	"os"
 
-	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/engine"
 )
@@ -26,38 +24,16 @@ func main() {
 	check(err)
 	defer e.Close()
 
-	for _, name := range os.Args[2:] {
-		image, err := read(name)
-		check(err)
-		image, err = image.Resize(model.Shape.Rows, model.Shape.Cols) // by area averaging
-		check(err)
-		p, err := model.Predictions(context.Background(), e, image)
-		check(err)
-		class := p.Classes[0]
-		fmt.Printf("%s: %s (%.1f%%)\n", name, model.Classes[class], 100*p.Probabilities.Row(0)[class])
+	// Images are scaled and coloured as the model needs them, bright on dark as those that it was trained on.
+	ctx := context.Background()
+	data, names, err := source.OpenSamples(ctx, os.Args[2:], nil, model.Shape, source.Options{})
+	check(err)
+	p, err := model.Predictions(ctx, e, data.Test)
+	check(err)
+	for i, name := range names {
+		class := p.Classes[i]
+		fmt.Printf("%s: %s (%.1f%%)\n", name, model.Classes[class], 100*p.Probabilities.Row(i)[class])
 	}
-}
-
-// read returns the grey levels of a PNG file, bright on dark as the training images of MNIST are, as
-// a set of one image without a label.
-func read(name string) (*dataset.Set, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	m, err := png.Decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	b := m.Bounds()
-	set := &dataset.Set{Shape: dataset.Grey(b.Dy(), b.Dx())}
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			set.Pixels = append(set.Pixels, color.GrayModel.Convert(m.At(x, y)).(color.Gray).Y)
-		}
-	}
-	return set, nil
 }
 
 func check(err error) {
