@@ -28,9 +28,11 @@ func loadSuite() []benchmark {
 		extent Extent
 		images int
 	}{{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"csv", Usual, 10000}, {"png", Usual, 10000}} {
-		all = append(all, benchmark{suite: "load", name: row.format, extent: row.extent,
-			params: params("images", row.images), bytes: formatBytes(row.format, row.images), items: float64(row.images),
-			host: true, serial: true, setup: func() (setupFunc, error) { return openFormat(row.format, row.images) }})
+		all = append(all, benchmark{
+			suite: "load", name: row.format, extent: row.extent, params: params("images", row.images),
+			bytes: formatBytes(row.format, row.images), items: float64(row.images), host: true, serial: true,
+			setup: func() (setupFunc, error) { return openFormat(row.format, row.images) },
+		})
 	}
 	for _, name := range []string{"write", "read"} {
 		for _, preset := range []string{"compact", "paper"} {

@@ -69,7 +69,7 @@ func TestInterruptAnywhere(t *testing.T) {
 		if args = with(args, "--quiet"); args[0] != "eval" && args[0] != "check" && args[0] != "bench" {
 			args = append(args, "--out", out)
 		}
-		c := process(args)
+		c := process(t, args)
 		var errs bytes.Buffer
 		c.Stderr = &errs
 		if err := c.Start(); err != nil {

@@ -17,13 +17,6 @@ import (
 	"dpnbench/internal/longtest"
 )
 
-// process returns a process of its own that runs a command line, as TestUnread does.
-func process(args []string) *exec.Cmd {
-	c := exec.Command(os.Args[0], "-test.run", "^TestUnread$")
-	c.Env = append(os.Environ(), "DPNBENCH_TEST_ARGS="+strings.Join(args, "\n"))
-	return c
-}
-
 // TestEndSignals ends training by each interrupting signal, in the middle of a run. The message holds the command
 // that continues, as a shell reads it, and the weights are those of training in one go.
 func TestEndSignals(t *testing.T) {
@@ -38,7 +31,7 @@ func TestEndSignals(t *testing.T) {
 	load(t, filepath.Join(whole, resultFile), &want)
 	for _, s := range interrupting {
 		out := filepath.Join(dir, "a run's "+s.String())
-		c := process(with(train, "--checkpoint-every", "1", "--out", out))
+		c := process(t, with(train, "--checkpoint-every", "1", "--out", out))
 		var errs bytes.Buffer
 		c.Stderr = &errs
 		if err := c.Start(); err != nil {
@@ -119,7 +112,7 @@ func TestKilledRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := with(train, "--checkpoint-every", "5", "--overwrite", "--out", out)
-		c := process(again)
+		c := process(t, again)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +140,7 @@ func TestReaderOfTraining(t *testing.T) {
 	long(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 120)
-	c := process(with(append([]string{"train"}, small...), "--data", data, "--out", out, "--epochs", "30"))
+	c := process(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--epochs", "30"))
 	r, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/internal/output"
+	"dpnbench/internal/testprocess"
 )
 
 // conflictCase is a command of TestConflicts.
@@ -167,6 +168,12 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
+// process returns a process of its own that runs a command line, as TestUnread does.
+func process(t *testing.T, args []string) *exec.Cmd {
+	t.Helper()
+	return testprocess.New(t, "TestUnread", "DPNBENCH_TEST_ARGS="+strings.Join(args, "\n"))
+}
+
 // TestUnread runs commands whose standard output nobody reads, in a process of their own: the files
 // are written all the same.
 func TestUnread(t *testing.T) {
@@ -202,8 +209,7 @@ func TestUnread(t *testing.T) {
 			filepath.Join(out, resultsFile)},
 		{[]string{"info", "--json", "-"}, ""},
 	} {
-		command := exec.Command(os.Args[0], "-test.run", "^TestUnread$")
-		command.Env = append(os.Environ(), "DPNBENCH_TEST_ARGS="+strings.Join(c.args, "\n"))
+		command := process(t, c.args)
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)

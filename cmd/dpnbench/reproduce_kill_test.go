@@ -86,7 +86,7 @@ func TestReproduceKilled(t *testing.T) {
 func killed(t *testing.T, args []string, out string) (kills int) {
 	t.Helper()
 	for {
-		c, stderr := process(args), &bytes.Buffer{}
+		c, stderr := process(t, args), &bytes.Buffer{}
 		c.Stderr = stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)

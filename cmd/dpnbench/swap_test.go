@@ -61,7 +61,7 @@ func testSwap(t *testing.T, old, fresh []string) {
 		if err := os.CopyFS(out, os.DirFS(was)); err != nil {
 			t.Fatal(err)
 		}
-		c := process(with(fresh, "--out", out))
+		c := process(t, with(fresh, "--out", out))
 		c.Env = append(c.Env, fmt.Sprint("DPNBENCH_TEST_RENAMES=", n))
 		text, err := c.CombinedOutput()
 		if err != nil && c.ProcessState.Exited() {

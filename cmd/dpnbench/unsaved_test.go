@@ -30,7 +30,7 @@ func TestUnsaved(t *testing.T) {
 	for i, interrupted := range []bool{false, true} {
 		out, js := filepath.Join(dir, fmt.Sprint("a run ", i)), filepath.Join(dir, "results.json")
 		args := with(train, "--checkpoint-every", "1", "--out", out, "--json", js)
-		c := process(args)
+		c := process(t, args)
 		var text, errs bytes.Buffer
 		c.Stdout, c.Stderr = &text, &errs
 		if err := c.Start(); err != nil {

@@ -29,8 +29,8 @@ type Options struct {
 	Want func(name string) bool
 	// Texts opens arrays of texts, too, in NPY and NPZ files.
 	Texts bool
-	// Format is npy, npz, safetensors, csv or tsv, whatever the file's name says; empty: by the end of the name, or else
-	// by the first bytes.
+	// Format is npy, npz, safetensors, csv or tsv, whatever the file's name says; empty: by the end of the name, or
+	// else by the first bytes.
 	Format string
 }
 
@@ -61,8 +61,8 @@ func Split(spec string) (path, name string) {
 	return spec, ""
 }
 
-// Open opens the arrays of a file: .npy, .npz, .safetensors, .csv or .tsv. With FILE:NAME only the array of that name is
-// opened.
+// Open opens the arrays of a file: .npy, .npz, .safetensors, .csv or .tsv. With FILE:NAME only the array of that name
+// is opened.
 func Open(spec string, o Options) (*File, error) {
 	path, name := Split(spec)
 	f, size, err := open(path)

@@ -6,8 +6,9 @@ import (
 	"bufio"
 	"errors"
 	"os"
-	"os/exec"
 	"testing"
+
+	"dpnbench/internal/testprocess"
 )
 
 // TestAcquire takes the lock of a folder twice, and again after its release. The folder stays
@@ -43,12 +44,8 @@ func TestCrash(t *testing.T) {
 		os.Stdin.Read(make([]byte, 1)) // until it is killed
 		return
 	}
-	if testing.Short() {
-		t.Skip("starts a process, after which an emulator may hang: without -short")
-	}
 	dir := t.TempDir()
-	c := exec.Command(os.Args[0], "-test.run", "^TestCrash$")
-	c.Env = append(os.Environ(), variable+"="+dir)
+	c := testprocess.New(t, "TestCrash", variable+"="+dir)
 	if _, err := c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
+
+// ownProgram are the files that name their own program: an emulated test may be unable to start it, so all others use
+// package testprocess. The second does so only if soak tests are asked for.
+var ownProgram = []string{"../../internal/testprocess/testprocess.go", "../../internal/soak/fetch_test.go"}
 
 // TestLengths finds Go files of more than 600 lines, and lines of more than 120 columns, a tab counting
 // as four.
@@ -20,6 +25,9 @@ func TestLengths(t *testing.T) {
 		}
 		files++
 		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("os"+".Args[0]")) && !slices.Contains(ownProgram, filepath.ToSlash(path)) {
+			t.Errorf("%s: starts its own program, which package testprocess does", path)
+		}
 		if n := bytes.Count(text, []byte("\n")); n > 600 {
 			t.Errorf("%s: %d lines, expected at most 600", path, n)
 		}

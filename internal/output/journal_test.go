@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"dpnbench/internal/fuzzlimit"
+	"dpnbench/internal/testprocess"
 )
 
 // dieAt has the process kill itself before its n-th change of names in a file system.
@@ -73,11 +73,10 @@ func TestKilled(t *testing.T) {
 		}
 		put(t, dir, old)
 		put(t, parts, oldParts)
-		c := exec.Command(os.Args[0], "-test.run", "^TestKilled$")
-		c.Env = append(os.Environ(), "OUTPUT_TEST_DIR="+dir, fmt.Sprint("OUTPUT_TEST_DIES=", n))
+		c := testprocess.New(t, "TestKilled", "OUTPUT_TEST_DIR="+dir, fmt.Sprint("OUTPUT_TEST_DIES=", n))
 		text, err := c.CombinedOutput()
-		if err != nil && c.ProcessState.ExitCode() == 1 {
-			t.Fatalf("%s", text)
+		if err != nil && (c.ProcessState == nil || c.ProcessState.ExitCode() == 1) { // not started, or not killed
+			t.Fatalf("%v: %s", err, text)
 		}
 		switch n % 3 {
 		case 0:
