@@ -202,7 +202,8 @@ func TestChecks(t *testing.T) {
 	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name
 		// One of each kind; those that take long are of the same kind as shorter ones.
-		if names[name] || !g.wants(engine.Generic) || testing.Short() && max(g.flop, g.cost, g.bytes) > 1e7 {
+		long := max(g.flop, g.cost, g.bytes) > 1e7 || g.suite == "load" && g.items > 2000 // files of images
+		if names[name] || !g.wants(engine.Generic) || testing.Short() && long {
 			continue
 		}
 		names[name] = true
