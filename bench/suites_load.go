@@ -27,7 +27,7 @@ func loadSuite() []benchmark {
 		format string
 		extent Extent
 		images int
-	}{{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"csv", Usual, 10000}, {"png", Usual, 10000}} {
+	}{{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"npy", Usual, 10000}, {"csv", Usual, 10000}, {"png", Usual, 10000}} {
 		all = append(all, benchmark{
 			suite: "load", name: row.format, extent: row.extent, params: params("images", row.images),
 			bytes: formatBytes(row.format, row.images), items: float64(row.images), host: true, serial: true,
@@ -84,6 +84,23 @@ var fileFormats = map[string]func(dir string, d *dataset.Data) (spec string, err
 		path := filepath.Join(dir, "x.npz")
 		return path, output.Write(path, func(w io.Writer) error { return source.WriteNPZ(w, d) })
 	},
+	"npy": func(dir string, d *dataset.Data) (string, error) {
+		var x, y []float32
+		for i := range d.Train.Len() {
+			for _, v := range d.Train.Image(i) {
+				x = append(x, float32(v))
+			}
+			y = append(y, float32(d.Train.Labels[i]))
+		}
+		n, labels := d.Train.Len(), filepath.Join(dir, "y.npy")
+		err := output.Write(labels, func(w io.Writer) error { return dataset.WriteNPY(w, y, n) })
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, "x.npy")
+		err = output.Write(path, func(w io.Writer) error { return dataset.WriteNPY(w, x, n, d.Train.Shape.Len()) })
+		return path + "," + labels, err
+	},
 	"csv": func(dir string, d *dataset.Data) (string, error) {
 		text := []byte("label")
 		for j := range d.Train.Shape.Len() {
@@ -122,10 +139,14 @@ var fileFormats = map[string]func(dir string, d *dataset.Data) (spec string, err
 // those of the text.
 func formatBytes(format string, n int) float64 {
 	const pixels = 28 * 28
-	if format == "csv" {
-		return 2.29 * pixels * float64(n) // bytes of text for a pixel of the built-in digits
+	perPixel := 1.0
+	switch format {
+	case "npy":
+		perPixel = 4
+	case "csv":
+		perPixel = 2.29 // bytes of text for a pixel of the built-in digits
 	}
-	return pixels * float64(n)
+	return perPixel * pixels * float64(n)
 }
 
 // openFormat writes built-in digits in a format and opens them.

@@ -202,7 +202,7 @@ func (p *part) readValues(a *array.Array, lo, hi int) error {
 		return err
 	}
 	for i, v := range x {
-		if v-v != 0 {
+		if v-v != 0 { // infinite or NaN
 			return fmt.Errorf("%s: row %d, feature %d: %v: expected a finite number of float32", p.file, lo+i/d, i%d, v)
 		}
 	}
