@@ -27,7 +27,10 @@ func loadSuite() []benchmark {
 		format string
 		extent Extent
 		images int
-	}{{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"npy", Usual, 10000}, {"csv", Usual, 10000}, {"png", Usual, 10000}} {
+	}{
+		{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"npy", Usual, 10000}, {"csv", Usual, 10000},
+		{"png", Usual, 10000},
+	} {
 		all = append(all, benchmark{
 			suite: "load", name: row.format, extent: row.extent, params: params("images", row.images),
 			bytes: formatBytes(row.format, row.images), items: float64(row.images), host: true, serial: true,
