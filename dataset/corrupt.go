@@ -17,8 +17,8 @@ func (c Corruption) Check(s Shape) error {
 }
 
 // Floats sets dst (len(at) x Shape.Len()) to the levels of images at[0], at[1], ... of s after
-// corruption. They are not rounded to bytes, and lie in [0, 1] except for
-// gaussian-unclamped. The randomness of image i depends on the seed and i only, with the same
+// corruption. They are not rounded to bytes except by kinds of MNIST-C, and lie in [0, 1] except
+// for gaussian-unclamped. The randomness of image i depends on the seed and i only, with the same
 // bits on every machine. All kinds and severities share one random stream per image, which
 // reduces the variance of their differences. Noise is independent in every channel; patches, lines
 // and shifts are the same in all. Floats fails if Check does, and panics if dst has another length.
@@ -75,6 +75,7 @@ type corruptor struct {
 	rand       *num.Rand
 	old        []float32 // as long as x: random numbers, or the image before
 	weights    []float32 // of the blur
+	mnistc     mnistcMemory
 }
 
 func (p *corruptor) gaussian(sigma float64) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,22 +53,37 @@ func flat(n int, v byte) *Set {
 
 // corruptedHashes are the SHA-256 of three digits with each kind at its medium severity.
 var corruptedHashes = map[string]string{
-	"gaussian":           "972f4c02e0f1fc5a",
-	"gaussian-unclamped": "7f49d2a32a72d2d7",
-	"uniform":            "e4ea42c2411582d1",
-	"saltpepper":         "a00856c62e9af6d1",
-	"speckle":            "b7d9ff922c78a7e6",
-	"shot":               "a3d6a4a5815df04a",
-	"occlusion-black":    "a24e673020e3ee28",
-	"occlusion-white":    "0f712b97bbe697da",
-	"blur":               "47c05fa67a05904f",
-	"contrast":           "987d259dbacf56d0",
-	"brightness":         "4ee88abcf44bb83b",
-	"rotation":           "033c333e17fce0fd",
-	"translation":        "8f7e92df960bceff",
-	"shear":              "9bc3cb71a302acfb",
-	"inverted":           "8019eb800bba31a0",
-	"dotted-line":        "2370328655d36fba",
+	"gaussian":             "972f4c02e0f1fc5a",
+	"gaussian-unclamped":   "7f49d2a32a72d2d7",
+	"uniform":              "e4ea42c2411582d1",
+	"saltpepper":           "a00856c62e9af6d1",
+	"speckle":              "b7d9ff922c78a7e6",
+	"shot":                 "a3d6a4a5815df04a",
+	"occlusion-black":      "a24e673020e3ee28",
+	"occlusion-white":      "0f712b97bbe697da",
+	"blur":                 "47c05fa67a05904f",
+	"contrast":             "987d259dbacf56d0",
+	"brightness":           "4ee88abcf44bb83b",
+	"rotation":             "033c333e17fce0fd",
+	"translation":          "8f7e92df960bceff",
+	"shear":                "9bc3cb71a302acfb",
+	"inverted":             "8019eb800bba31a0",
+	"dotted-line":          "2370328655d36fba",
+	"mnistc-shot-noise":    "2cddc5fe5455ad72",
+	"mnistc-impulse-noise": "c1fc18bbb1f64c56",
+	"mnistc-glass-blur":    "14d5b79310efd54c",
+	"mnistc-motion-blur":   "7660a97f62fc3e1b",
+	"mnistc-shear":         "d686561905dbfe66",
+	"mnistc-scale":         "8bf3bc884c7ffd37",
+	"mnistc-rotate":        "b467413c921865e2",
+	"mnistc-brightness":    "9f258fdc0e9b1c91",
+	"mnistc-translate":     "65c7da8adcd71075",
+	"mnistc-stripe":        "7d2049ec7f9d1a98",
+	"mnistc-fog":           "aa963e59831949d0",
+	"mnistc-spatter":       "8c69a95a1c4106b8",
+	"mnistc-dotted-line":   "c9b6ddb7dde2d2f3",
+	"mnistc-zigzag":        "bb4fd9253c7fdb7a",
+	"mnistc-canny-edges":   "52d779101e3a21cd",
 }
 
 // Every architecture and every later version must produce these images, because results are
@@ -93,13 +109,16 @@ func TestCorruptChosen(t *testing.T) {
 	random := map[string]bool{"gaussian": true, "gaussian-unclamped": true, "uniform": true, "saltpepper": true,
 		"speckle": true, "shot": true,
 		"occlusion-black": true, "occlusion-white": true, "dotted-line": true}
+	for _, c := range MNISTCSuite() {
+		random[c.Name] = !slices.Contains([]string{"scale", "brightness", "stripe", "canny_edges"}, c.kind().MNISTC())
+	}
 	s := Digits(1, 0, 5)
 	e, err := engine.New(engine.WithThreads(3), engine.WithEagerThreads())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	for _, c := range RobustnessSuite() {
+	for _, c := range append(RobustnessSuite(), MNISTCSuite()...) {
 		all, one, other := make([]float32, 5*784), make([]float32, 2*784), make([]float32, 2*784)
 		for _, r := range []struct {
 			x    []float32
@@ -405,6 +424,11 @@ func TestParseCorruption(t *testing.T) {
 		"rotation:-90":       "",
 		"dotted-line:3":      "",
 		"shot:0":             "",
+		"mnistc-fog":         "",
+		"mnistc-fog:0":       "",
+		"mnistc-fog:1":       "",
+		"mnistc-fog:2":       `corruption mnistc-fog:2: expected a severity of 0 or 1 (1: as published)`,
+		"mnistc-fog:0.5":     `expected a severity of 0 or 1`,
 		"saltpepper:1e-2":    "",
 		"fog:1":              `corruption "fog": expected one of gaussian, gaussian-unclamped, uniform`,
 		"":                   `corruption "": expected one of gaussian`,
@@ -426,7 +450,7 @@ func TestParseCorruption(t *testing.T) {
 		var err error
 		fuzzlimit.Check(t, 64*len(text)+1<<20, func() { c, err = ParseCorruption(text) })
 		switch {
-		case want == "" && (err != nil || !strings.HasPrefix(text, c.Name+":")):
+		case want == "" && (err != nil || !strings.HasPrefix(text+":", c.Name+":")):
 			t.Errorf("%q: %+v, %v", text, c, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%q: error %v, want one line with %q", text, err, want)
@@ -444,14 +468,14 @@ func TestParseCorruption(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got, want := len(RobustnessSuite()), 3*len(CorruptionKinds()); got != want {
-		t.Errorf("a suite of %d, want %d", got, want)
+	if got, want := len(RobustnessSuite())+3*len(MNISTCSuite()), 3*len(CorruptionKinds()); got != want {
+		t.Errorf("suites of %d, want %d", got, want)
 	}
 }
 
 func FuzzParseCorruption(f *testing.F) {
 	for _, s := range []string{"gaussian:0.3", "inverted:1", "shot:0x1p-3", "x", ":", "dotted-line:1e1",
-		"rotation:-1_0"} {
+		"rotation:-1_0", "mnistc-glass-blur", "mnistc-fog:1", "mnistc-zigzag:2"} {
 		f.Add(s)
 	}
 	s := flat(1, 100)

@@ -25,7 +25,7 @@ type CorruptionKind struct {
 	Min, Max float64
 	Whole    bool
 
-	Suite [3]float64 // severities in RobustnessSuite, mild to hard
+	Suite [3]float64 // severities in RobustnessSuite, mild to hard; of a kind of MNIST-C 1, its only one
 
 	corrupt func(p *corruptor, severity float64)
 }
@@ -39,9 +39,9 @@ const (
 )
 
 // corruptionKinds are in the order in which tables list them: noise, missing parts, blur, grey
-// levels, geometry, strokes. Many follow MNIST-C (Mu and Gilmer, 2019), with our own severities.
-// The columns are those of CorruptionKind: name, effect, unit; smallest and largest severity,
-// whole numbers only; severities of the suite, method.
+// levels, geometry, strokes, then those of MNIST-C in its order. Many of the first follow MNIST-C
+// (Mu and Gilmer, 2019), with our own severities. The columns are those of CorruptionKind: name,
+// effect, unit; smallest and largest severity, whole numbers only; severities of the suite, method.
 var corruptionKinds = []CorruptionKind{
 	{"gaussian", "normal noise, clamped to [0, 1]", unitStd,
 		0, 10, false, [3]float64{0.1, 0.3, 0.5}, (*corruptor).gaussian},
@@ -75,17 +75,35 @@ var corruptionKinds = []CorruptionKind{
 		0, 1, false, [3]float64{0.25, 0.75, 1}, (*corruptor).inverted},
 	{"dotted-line", "dotted white lines across the image (every other pixel)", "lines",
 		1, 20, true, [3]float64{1, 2, 4}, (*corruptor).dottedLines},
+
+	published("shot_noise", "Poisson noise, 3 photons at grey level 1", (*corruptor).mnistcShotNoise),
+	published("impulse_noise", "17% of the pixels black or white", (*corruptor).mnistcImpulseNoise),
+	published("glass_blur", "neighbouring pixels swapped at random, between two blurs", (*corruptor).mnistcGlassBlur),
+	published("motion_blur", "smeared along a line, -45 to 45 degrees", (*corruptor).mnistcMotionBlur),
+	published("shear", "sheared by 0.4 or -0.4 radians", (*corruptor).mnistcShear),
+	published("scale", "shrunk to 0.7 of the size", (*corruptor).mnistcScale),
+	published("rotate", "rotated by 0.4 or -0.4 radians", (*corruptor).mnistcRotate),
+	published("brightness", "0.5 added, clamped", (*corruptor).mnistcBrightness),
+	published("translate", "shifted by 3 pixels in both directions", (*corruptor).mnistcTranslate),
+	published("stripe", "the left and the right quarter inverted", (*corruptor).mnistcStripe),
+	published("fog", "a fractal fog, three times as bright as ink", (*corruptor).mnistcFog),
+	published("spatter", "spots of mud, of grey level 0.25", (*corruptor).mnistcSpatter),
+	published("dotted_line", "a dotted line from the left to the right edge", (*corruptor).mnistcDottedLine),
+	published("zigzag", "a zigzag line from the left to the right", (*corruptor).mnistcZigzag),
+	published("canny_edges", "the edges only (Canny)", (*corruptor).mnistcCannyEdges),
 }
 
 // CorruptionKinds lists all kinds, in the order in which tables list them.
 func CorruptionKinds() []CorruptionKind { return slices.Clone(corruptionKinds) }
 
-// RobustnessSuite lists every kind at its three severities.
+// RobustnessSuite lists every kind at its three severities, except those of MNIST-C.
 func RobustnessSuite() []Corruption {
 	var list []Corruption
 	for _, k := range corruptionKinds {
 		for _, s := range k.Suite {
-			list = append(list, Corruption{k.Name, s})
+			if k.MNISTC() == "" {
+				list = append(list, Corruption{k.Name, s})
+			}
 		}
 	}
 	return list
@@ -93,6 +111,9 @@ func RobustnessSuite() []Corruption {
 
 // String returns the corruption in the form that ParseCorruption reads.
 func (c Corruption) String() string {
+	if k := c.kind(); k != nil && k.MNISTC() != "" && c.Severity == 1 {
+		return c.Name
+	}
 	return c.Name + ":" + strconv.FormatFloat(c.Severity, 'g', -1, 64)
 }
 
@@ -125,6 +146,9 @@ func (c Corruption) Validate() error {
 
 // Range describes the severities that a kind accepts, such as "0.02 to 1".
 func (k CorruptionKind) Range() string {
+	if k.Min == k.Max {
+		return fmt.Sprintf("0 or %v", k.Min)
+	}
 	zero, whole := "", ""
 	if k.Min > 0 {
 		zero = "0 or "
@@ -135,7 +159,8 @@ func (k CorruptionKind) Range() string {
 	return fmt.Sprintf("%s%v to %v%s", zero, k.Min, k.Max, whole)
 }
 
-// ParseCorruption reads a corruption written as NAME:SEVERITY, such as gaussian:0.3.
+// ParseCorruption reads a corruption written as NAME:SEVERITY, such as gaussian:0.3, or as NAME of
+// MNIST-C.
 func ParseCorruption(text string) (Corruption, error) {
 	name, number, ok := strings.Cut(text, ":")
 	c := Corruption{Name: name}
@@ -144,6 +169,10 @@ func ParseCorruption(text string) (Corruption, error) {
 			return c, err
 		}
 		k := c.kind()
+		if k.MNISTC() != "" {
+			c.Severity = 1
+			return c, nil
+		}
 		return c, fmt.Errorf("corruption %q has no severity: expected %s (%s), such as %v",
 			text, k.Range(), k.Unit, Corruption{name, k.Suite[1]})
 	}

@@ -36,7 +36,8 @@ func channel(s *Set, c int) *Set {
 // the bits of the grey image.
 func TestCorruptedColours(t *testing.T) {
 	s := colours(3)
-	independent := []string{"gaussian", "gaussian-unclamped", "uniform", "saltpepper", "speckle", "shot"}
+	independent := []string{"gaussian", "gaussian-unclamped", "uniform", "saltpepper", "speckle", "shot",
+		"mnistc-shot-noise", "mnistc-impulse-noise"}
 	for _, k := range CorruptionKinds() {
 		text := Corruption{k.Name, k.Suite[1]}.String()
 		x := corrupted(t, s, text)

@@ -69,7 +69,7 @@ func verdictsTable(r *Robust) report.Table {
 
 // robustBlocks is the section of the page.
 func robustBlocks(r *Robust, figures report.Figures) []report.Block {
-	intro := report.Text(sentences.Say("robust intro", "images", r.Pictures, "kinds", len(dataset.CorruptionKinds())))
+	intro := report.Text(sentences.Say("robust intro", "images", r.Pictures, "kinds", len(dataset.RobustnessSuite())/3))
 	blocks := []report.Block{intro, verdictsTable(r)}
 	if text := ruleText(r); text != "" {
 		blocks = append(blocks, report.Text(text))
