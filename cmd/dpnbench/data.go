@@ -20,6 +20,7 @@ const dataHelp = `Look at, convert and download data sets. WHAT names one everyw
 
   digits                 the built-in digits, which need no download
   mnist, fashion-mnist   what "data fetch" downloads
+  mnist-c:FOLDER         the published arrays of MNIST-C: their clean images; in eval all
   FOLDER                 IDX files; NPY files such as x_train.npy; train.csv and test.csv; Parquet
                          files; CIFAR-10 or CIFAR-100 batches; or images: train/CLASS/*.png and
                          test/CLASS/*.png, or CLASS/*.png with --test-share

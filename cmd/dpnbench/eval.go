@@ -32,11 +32,15 @@ writes). A state dictionary does not say how many ascent steps to make: give --s
 Other assumptions are printed, and listed under "assumed" in the JSON. The images are those that the
 model was trained with, unless --data is given.
 
---corrupt NAME:SEVERITY,... also evaluates on corrupted images, --suite robustness on all kinds at
-three severities each. The kinds, with the range and unit of the severity and the severities in
-the suite:
+--corrupt NAME:SEVERITY,... also evaluates on corrupted images, --suite robustness on all kinds but
+those of MNIST-C at three severities each. The kinds, with the range and unit of the severity and
+the severities in the suite:
 
 %s
+--suite mnist-c evaluates on the fifteen corruptions of MNIST-C, which are kinds, too; --data
+mnist-c:FOLDER on its published arrays. Beside the accuracies come published ones and the mean
+corruption error (mCE) against the published CNN or the model of --baseline.
+
 The noise of an image depends on --corrupt-seed and the image's position in the data only, and is
 the same on every machine. Grey levels are between 0 (background) and 1 (ink).`
 
@@ -50,6 +54,8 @@ func evalCommand(a *app) *cobra.Command {
   dpnbench eval --model runs/first/model.safetensors --test-size 1000
   dpnbench eval --model runs/first/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3
   dpnbench eval --model runs/first/model.safetensors --suite robustness --json -
+  dpnbench eval --model runs/first/model.safetensors --suite mnist-c
+  dpnbench eval --model runs/first/model.safetensors --data mnist-c:mnist_c
   dpnbench eval --model runs/first/model.safetensors --split validation --corrupt gaussian:0.5
   dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
 		Args: noArgs,
@@ -63,7 +69,10 @@ func evalCommand(a *app) *cobra.Command {
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	f.StringVar(&v.split, "split", "test",
 		"`SPLIT` of the images: test, or validation (see train --val-size and --val-data)")
-	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities")
+	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities, or "+
+		"mnist-c, those of MNIST-C")
+	f.StringVar(&v.baseline, "baseline", "", "model `FILE` of the errors that mCE on MNIST-C divides by (default: "+
+		"the published CNN)")
 	a.addExplain(c)
 	return c
 }
@@ -74,6 +83,9 @@ func corruptionTable() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, k := range dataset.CorruptionKinds() {
 		fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Effect)
+		if k.MNISTC() != "" {
+			continue
+		}
 		fmt.Fprintf(w, "  \t%s, %s; suite: %s\n", k.Range(), k.Unit, strings.Trim(fmt.Sprint(k.Suite), "[]"))
 	}
 	w.Flush()
@@ -88,6 +100,7 @@ type evaluation struct {
 	corrupt     string
 	corruptSeed uint64
 	suite       string
+	baseline    string // model
 	split       string
 }
 
@@ -103,7 +116,8 @@ type evalResult struct {
 	Assumed     assumptions       `json:"assumed,omitempty"`
 	CorruptSeed uint64            `json:"corrupt_seed"`
 	Corruptions []corruptionScore `json:"corruptions"`
-	Error       string            `json:"error,omitempty"` // which output of the network is not finite
+	MNISTC      *mnistcScores     `json:"mnist_c,omitempty"` // with suite or data mnist-c
+	Error       string            `json:"error,omitempty"`   // which output of the network is not finite
 }
 
 // corruptionScore is a row of corruptions in the JSON of eval.
@@ -117,14 +131,20 @@ type corruptionScore struct {
 
 // corruptions returns the corruptions that the flags ask for.
 func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
+	_, arrays := v.arrays()
 	switch {
+	case arrays && (v.suite != "" || v.corrupt != "" || v.split != "test"):
+		return nil, fmt.Errorf("--data %s: its images are corrupted already; expected no --suite, --corrupt or "+
+			"--split with it", v.data.data)
+	case arrays, v.suite == "mnist-c" && v.corrupt == "":
+		return dataset.MNISTCSuite(), nil
 	case v.suite != "" && v.corrupt != "":
 		return nil, fmt.Errorf("--suite %s: has its own corruptions; expected only one of --suite and --corrupt",
 			v.suite)
 	case v.suite == "robustness":
 		return dataset.RobustnessSuite(), nil
 	case v.suite != "":
-		return nil, fmt.Errorf("--suite %q: expected robustness", v.suite)
+		return nil, fmt.Errorf("--suite %q: expected robustness or mnist-c", v.suite)
 	case v.corrupt == "":
 		return nil, nil
 	}
@@ -138,19 +158,15 @@ func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 // score evaluates m on every corruption.
 func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	list []dataset.Corruption) ([]corruptionScore, error) {
-	units := map[string]string{}
-	for _, k := range dataset.CorruptionKinds() {
-		units[k.Name] = k.Unit
-	}
 	scores := []corruptionScore{}
 	b := v.bar(len(list), "corrupt")
 	defer finish(b)
 	for i, c := range list {
-		r, err := m.ScoreCorrupted(ctx, e, s, c, v.corruptSeed)
+		r, err := v.scoreOn(ctx, e, m, s, c)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", c, err)
 		}
-		scores = append(scores, corruptionScore{c.Name, c.Severity, units[c.Name], separation.Float(r.Loss),
+		scores = append(scores, corruptionScore{c.Name, c.Severity, kindOf(c).Unit, separation.Float(r.Loss),
 			r.Accuracy})
 		set(b, i+1)
 	}
@@ -215,7 +231,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	if _, arrays := v.arrays(); arrays || len(list) == 0 {
 		if err := onlyWith(flags, "--corrupt or --suite", "corrupt-seed"); err != nil {
 			return err
 		}
@@ -224,12 +240,18 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	base, err := v.loadBaseline()
+	if err != nil {
+		return err
+	}
 	if len(list) > 0 {
 		if err := v.model.needImages(m, "corruptions"); err != nil {
 			return err
 		}
 	}
-	if err := v.model.files(v.app, m, &v.data, flags).Check(); err != nil {
+	files := v.model.files(v.app, m, &v.data, flags)
+	files.Input("--baseline", v.baseline)
+	if err := files.Check(); err != nil {
 		return err
 	}
 	e, err := v.engine()
@@ -269,7 +291,13 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s)\n",
 		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), data.Name)
 	v.printClasses(by, v.split+" "+m.Shape.Sample())
-	if len(scores) > 0 {
+	if v.mnistc() {
+		r.MNISTC, err = v.compare(ctx, e, onMNISTC("this model", s.Accuracy, scores), base, images)
+		if err != nil {
+			return err
+		}
+		v.printMNISTC(r.MNISTC)
+	} else if len(scores) > 0 {
 		v.printScores(scores)
 	}
 	r.Loss, r.Accuracy, r.ByClass, r.Corruptions = &s.Loss, &s.Accuracy, &by, scores

@@ -106,6 +106,9 @@ func InputFiles(spec string) []string {
 	if spec == "" || spec == "digits" {
 		return nil
 	}
+	if folder, ok := MNISTCFolder(spec); ok {
+		spec = folder
+	}
 	folders := []string{spec}
 	if isNamed(spec) {
 		folders = nil

@@ -81,7 +81,8 @@ func (o Options) check(most int) error {
 
 // Open loads the data set that spec names. "digits" are the built-in digits; "mnist" and
 // "fashion-mnist" are searched for in the folder named by the environment variable DPN_DATA (and
-// folders of those names in it), then in CacheDir; anything else is a file or folder in one of
+// folders of those names in it), then in CacheDir; "mnist-c:FOLDER" are the clean images of MNIST-C's
+// arrays (see OpenMNISTC); anything else is a file or folder in one of
 // Formats (write "./digits" for a folder of that name), or two files with a comma between them. An
 // error is one line; it satisfies errors.Is(err, fs.ErrNotExist) if a folder or file is missing, and
 // is a *SizeError if opt asks for more samples than there are.
@@ -143,6 +144,13 @@ func read(spec string, opt Options) (*content, error) {
 	if isNamed(spec) {
 		return readNamed(spec, opt)
 	}
+	if folder, ok := MNISTCFolder(spec); ok {
+		c, err := readMNISTC(folder, mnistcClean, opt)
+		if err == nil {
+			c.name = spec
+		}
+		return c, err
+	}
 	f, err := detect(spec, opt)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(filepath.ToSlash(spec), '/') {
 		if _, statErr := os.Stat(spec); statErr != nil {
@@ -161,7 +169,7 @@ func read(spec string, opt Options) (*content, error) {
 
 // isTables says whether spec is read as tables. What cannot be read may be one.
 func isTables(spec string, opt Options) bool {
-	if spec == "digits" || isNamed(spec) {
+	if _, ok := MNISTCFolder(spec); ok || spec == "digits" || isNamed(spec) {
 		return false
 	}
 	f, err := detect(spec, opt)
