@@ -54,6 +54,8 @@ func kinds() []kind {
 		Batch:     32,
 		Seed:      1,
 	}
+	residual := HeSu(100, 4, 10)
+	residual.Residual = true
 	sgd := Training{
 		Optimiser:   SGD,
 		LR:          0.02,
@@ -88,6 +90,7 @@ func kinds() []kind {
 			adam,
 			"6fa7369ad1231e2c",
 		},
+		{"residual", mlp(residual), 10, sgd, "80ee2312f6d34348"},
 		{"CNN, noisy", func() (*Network, error) { return NewCNN(dataset.Grey(8, 8), 10, 1) }, 8, noisy,
 			"3684207134d24025"},
 	}
@@ -287,6 +290,8 @@ func TestRefusals(t *testing.T) {
 		"width 0":     {Widths: []int{3, 0, 2}},
 		"width 99999": {Widths: []int{3, 99999, 2}},
 		"dropout 1":   {Widths: []int{3, 2}, Dropout: 1},
+		"2 hidden layers, expected one and pairs": {Widths: []int{3, 4, 4, 2}, Residual: true},
+		"hidden layers of widths [4 4 5]":         {Widths: []int{3, 4, 4, 5, 2}, Residual: true},
 	} {
 		if _, err := NewMLP(c, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

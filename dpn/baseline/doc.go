@@ -1,6 +1,6 @@
 // Package baseline implements the networks that a Denoising Potential Network is compared with:
-// multilayer perceptrons, with and without BatchNorm (He and Su's feed-forward network), deep
-// linear networks, a linear classifier, a small CNN, and the nearest class mean.
+// multilayer perceptrons, with and without BatchNorm (He and Su's feed-forward network) and residual
+// blocks, deep linear networks, a linear classifier, a small CNN, and the nearest class mean.
 //
 //	rows := baseline.Rows(set, dataset.NormalizationOf(set)) // samples of one's own
 //	network, err := baseline.NewMLP(baseline.MLP{Widths: []int{2, 16, 2}}, 1)

@@ -39,13 +39,12 @@ const (
 )
 
 // HeSuTraining returns the protocol of He and Su: 600 epochs of minibatches of 128, weight decay
-// 5e-4, momentum 0.9 (SGD), the learning rate divided by 10 after a third and after two thirds.
-// They tuned the rate and chose the optimiser for each network.
+// 5e-4, the learning rate divided by 10 after a third and after two thirds. They used Adam, SGD and
+// SGD with a momentum of 0.9, each with a rate of its own for each network.
 func HeSuTraining(optimiser string, lr float64) Training {
 	return Training{
 		Optimiser:   optimiser,
 		LR:          lr,
-		Momentum:    0.9,
 		WeightDecay: 5e-4,
 		Schedule:    layer.Thirds,
 		Epochs:      600,
@@ -169,11 +168,11 @@ func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 	for _, p := range f.params {
 		p.Prepare()
 	}
-	for _, l := range n.layers {
+	n.layers.Each(func(l layer.Layer) {
 		if d, ok := l.(*layer.Dropout); ok {
 			d.SetPass(0)
 		}
-	}
+	})
 	return f
 }
 

@@ -10,8 +10,8 @@
 //	adam.Step(e, p, p.Data, 0.01, 1)                    // for each p of net.Params()
 //
 // A [Layer] maps a matrix n x in to a matrix n x out, one row per image. [Linear], [ConvPool],
-// [ReLU], [BatchNorm], [Dropout] and [LayerNorm] are layers; [Noise] adds noise to the rows of a
-// minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of a pass
+// [ReLU], [BatchNorm], [Dropout], [LayerNorm] and [Residual] are layers; [Noise] adds noise to the rows
+// of a minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of a pass
 // through it:
 //
 // Definitions, names and layouts of tensors are those of PyTorch, so that weights can be exchanged.

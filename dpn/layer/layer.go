@@ -89,6 +89,17 @@ func (s Stack) Draw(r *num.Rand) {
 	}
 }
 
+// Each calls f for every layer, in order; for those within a Residual instead of it.
+func (s Stack) Each(f func(Layer)) {
+	for _, l := range s {
+		if r, ok := l.(*Residual); ok {
+			r.within.Each(f)
+		} else {
+			f(l)
+		}
+	}
+}
+
 // checkWhole panics unless the matrices are rows x width without gaps. In a backward pass rows is the number
 // of the last pass in training.
 func checkWhole(call string, rows, width int, list ...engine.Matrix) {

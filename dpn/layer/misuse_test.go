@@ -22,7 +22,7 @@ func TestMisuse(t *testing.T) {
 	x, y, gaps := engine.NewMatrix(6, 4), engine.NewMatrix(6, 4), wide.Slice(0, 6, 0, 4)
 	less := x.Slice(0, 5, 0, 4)
 	for name, l := range map[string]Layer{"ReLU": NewReLU(4), "Dropout": NewDropout(4, 0.5, 1),
-		"BatchNorm": NewBatchNorm("b", 4)} {
+		"BatchNorm": NewBatchNorm("b", 4), "Residual": NewResidual(NewReLU(4))} {
 		for _, p := range l.Params() {
 			p.Prepare()
 		}
@@ -53,7 +53,9 @@ func TestMisuse(t *testing.T) {
 			loop := Loop{Updates: &updates, All: 1}
 			loop.Pass(context.Background(), 3, 0, num.NewRand(1, 1), func([]int32) error { return nil })
 		},
-		`schedule "linear"`: func() { Rate("linear", 0, 1, 10) },
+		`schedule "linear"`:                  func() { Rate("linear", 0, 1, 10) },
+		"rows of 4 numbers become rows of 5": func() { NewResidual(NewLinear("l", 4, 5)) },
+		"no layers":                          func() { NewResidual() },
 	} {
 		if got := panicOf(call); !strings.Contains(got, want) {
 			t.Errorf("panic %q, want one with %q", got, want)

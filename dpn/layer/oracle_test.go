@@ -27,6 +27,9 @@ func specimens() []specimen {
 		{"layernorm 9", func() Layer { return NewLayerNorm(9) }, norm64(9)},
 		{"batchnorm 6", func() Layer { return NewBatchNorm("b", 6) }, batch64(6)},
 		{"dropout 8", func() Layer { return NewDropout(8, 0.3, 11) }, dropout64(8, 0.3, 11)},
+		{"residual 6", func() Layer {
+			return NewResidual(NewLinear("a", 6, 9), NewLayerNorm(9), NewLinear("b", 9, 6))
+		}, residual64(6, 9)},
 	}
 	for _, s := range pooledSizes {
 		list = append(list,
@@ -58,6 +61,18 @@ func relu64(x []float64, _ int, _ [][]float64) []float64 {
 		y[i] = max(v, 0)
 	}
 	return y
+}
+
+// residual64 is a block of two products around a LayerNorm of the given width, added to its input.
+func residual64(d, hidden int) oracle {
+	return func(x []float64, n int, p [][]float64) []float64 {
+		h := norm64(hidden)(linear64(d, hidden)(x, n, p[:2]), n, nil)
+		y := linear64(hidden, d)(h, n, p[2:])
+		for i, v := range x {
+			y[i] += v
+		}
+		return y
+	}
 }
 
 func norm64(d int) oracle {

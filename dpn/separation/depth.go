@@ -216,11 +216,11 @@ func loads(layers []Layer) []Load {
 	if last < 1 {
 		return nil
 	}
-	plain := make([]float64, len(layers))
+	d := make([]float64, len(layers))
 	for i, l := range layers {
-		plain[i] = math.Log(float64(l.Fuzziness))
+		d[i] = float64(l.Fuzziness)
 	}
-	shares := sharesOf(plain)
+	shares := LoadShares(d)
 	if shares == nil {
 		return nil
 	}
@@ -230,6 +230,19 @@ func loads(layers []Layer) []Load {
 	}
 	setLoadIntervals(out, layers)
 	return out
+}
+
+// LoadShares returns the load of each layer but the first, given D of all of them: its share in the fall of log D
+// from the first to the last. It is nil if D does not fall, or is not positive and finite everywhere.
+func LoadShares(d []float64) []float64 {
+	if len(d) < 2 {
+		return nil
+	}
+	logs := make([]float64, len(d))
+	for i, v := range d {
+		logs[i] = math.Log(v)
+	}
+	return sharesOf(logs)
 }
 
 // setLoadIntervals sets the intervals, if all layers have one of D.

@@ -367,3 +367,28 @@ func TestDepthErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadShares compares shares of the fall of log D with those by hand.
+func TestLoadShares(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct{ d, want []float64 }{
+		{[]float64{8, 4, 1}, []float64{1. / 3, 2. / 3}},
+		{[]float64{8, 16, 2}, []float64{-0.5, 1.5}},
+		{[]float64{8, 4, 8}, nil},
+		{[]float64{1, 2}, nil},
+		{[]float64{8, nan, 1}, nil},
+		{[]float64{8, 0}, nil},
+		{[]float64{8}, nil},
+	} {
+		got := LoadShares(c.d)
+		if (got == nil) != (c.want == nil) || len(got) != len(c.want) {
+			t.Errorf("%v: %v, want %v", c.d, got, c.want)
+			continue
+		}
+		for i, v := range c.want {
+			if !(math.Abs(got[i]-v) <= 1e-12) {
+				t.Errorf("%v: %v, want %v", c.d, got, c.want)
+			}
+		}
+	}
+}
