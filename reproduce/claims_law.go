@@ -11,11 +11,19 @@ var lawStatements = []statement{
 		onTrained(judgeRise)},
 	{"law-feed-forward", paper + ", section 1.1 (He and Su, PNAS 2023)",
 		"feed-forward networks reduce log D by equal steps",
-		"10 x 10 pixels, 100 training images per class, 600 epochs, D on the training data without the logits",
+		"10 x 10 pixels, 100 training images per class, 600 epochs, networks of 4, 8 and 20 layers with BatchNorm, " +
+			"each with SGD, momentum and Adam at the published rate, D on the training data without the logits",
 		"a straight line, rho below 1", onLaw(judgeLaw)},
 	{"law-universal", paper + ", section 1.1", "the law is a universal principle of conventional networks",
-		"as above, without BatchNorm and without ReLU", "universal", onLaw(judgeUniversal)},
+		"as above, other networks: without BatchNorm, without ReLU, residual, convolutional", "universal",
+		onLaw(judgeUniversal)},
 }
+
+// lawStraight is Pearson's coefficient from which on the points of He and Su's figures are taken to lie on a line.
+const lawStraight = -0.99
+
+// lawOthers are the kinds of networks on which the law would have to hold to be universal.
+var lawOthers = []string{lawPlain, lawLinear, lawResidual, lawCNN, lawSkewed, lawWidths}
 
 // judgeTrained compares the paper's title with trained potentials.
 func judgeTrained(t *Trained) judged {
@@ -79,43 +87,62 @@ func judgeRise(t *Trained) judged {
 	return j
 }
 
-// judgeLaw judges the law on the networks with BatchNorm.
+// judgeLaw judges the law on the published settings.
 func judgeLaw(l *LawResult) judged {
-	follow, all := lawCount(l, true)
+	follow, all := lawCount(l, lawSettings)
+	if all == 0 {
+		return judged{}
+	}
 	var r []float64
+	straight := 0
+	best, bestAll := 0, 0 // at the rates of the lowest training loss
 	for _, n := range l.Networks {
+		if n.LowestLoss {
+			f, a := n.count()
+			best, bestAll = best+f, bestAll+a
+		}
+		if n.Kind != lawSettings {
+			continue
+		}
 		for _, run := range n.Runs {
-			if n.BatchNorm && run.Law != nil {
-				r = append(r, float64(run.Law.Pearson))
+			if run.Law == nil {
+				continue
+			}
+			r = append(r, float64(run.Law.Pearson))
+			if run.Law.Pearson <= lawStraight {
+				straight++
 			}
 		}
 	}
 	s := spread(r)
-	j := judged{ci: rangeOf(s), numbers: append(numbers(follow, all), float64(s.Median)),
-		verdict: NotReproduced, why: "None follows it: " + lawText(l, true) + ".",
-		measured: fmt.Sprintf("%d of %d networks with BatchNorm follow it; Pearson %s", follow, all, s.text("%.3f"))}
+	text := lawText(l, LawNetwork.layers, lawSettings)
+	j := judged{ci: rangeOf(s), numbers: append(numbers(follow, all, straight), float64(s.Median)), own: l.Known,
+		verdict: NotReproduced, why: "None follows it: " + text + ".",
+		measured: fmt.Sprintf("%d of %d trainings follow it; Pearson %s, at most %v in %d", follow, all,
+			s.text("%.3f"), lawStraight, straight)}
+	if bestAll > 0 {
+		j.measured += fmt.Sprintf("; at the rates of the lowest training loss %d of %d follow it", best, bestAll)
+	}
 	switch {
-	case all == 0:
-		return judged{}
 	case follow == all:
-		j.verdict, j.why = Reproduced, "With BatchNorm, each layer lowers D by about the same factor."
+		j.verdict, j.why = Reproduced, "With BatchNorm and ReLU, each layer lowers D by about the same factor."
 	case follow > 0:
-		j.verdict, j.why = OnlyByTheirs, "It depends on the network: "+lawText(l, true)+"."
+		j.verdict, j.why = OnlyByTheirs, "It depends on depth and optimiser: "+text+"."
 	}
 	return j
 }
 
-// judgeUniversal judges the law on the networks without BatchNorm.
+// judgeUniversal judges the law on other networks.
 func judgeUniversal(l *LawResult) judged {
-	follow, all := lawCount(l, false)
+	follow, all := lawCount(l, lawOthers...)
 	if all == 0 {
 		return judged{}
 	}
-	j := judged{measured: fmt.Sprintf("%d of %d networks without BatchNorm follow it", follow, all),
-		numbers: numbers(follow, all), verdict: NotReproduced,
-		why: "Not all follow it: " + lawText(l, false) + "."}
+	text := lawText(l, func(n LawNetwork) string { return n.Kind }, lawOthers...)
+	j := judged{measured: fmt.Sprintf("%d of %d trainings of other networks follow it", follow, all), own: l.Known,
+		numbers: numbers(follow, all), verdict: NotReproduced, why: "Not all follow it: " + text + "."}
 	if follow == all {
-		j.verdict, j.why = Reproduced, "The networks without BatchNorm also follow it."
+		j.verdict, j.why = Reproduced, "The other networks also follow it: "+text+"."
 	}
 	return j
 }

@@ -82,10 +82,9 @@ var quantities = map[string]numbersOf{
 	"maintain-or-raise": {[]Quantity{{"D, input", 2.14, none}, {"D, denoised", 2.81, none}},
 		[]label{{"factor of D from x_0 to x_n", none}}},
 	"law-feed-forward": {[]Quantity{{"rho, upper bound", 1, none}},
-		[]label{{"networks with BatchNorm that follow the law", runs}, {"networks with BatchNorm", runs},
-			{"Pearson's coefficient", none}}},
-	"law-universal": withoutNumber(label{"networks without BatchNorm that follow the law", runs},
-		label{"networks without BatchNorm", runs}),
+		[]label{{"published settings that follow the law", runs}, {"published settings", runs},
+			{"published settings with Pearson's coefficient at most -0.99", runs}, {"Pearson's coefficient", none}}},
+	"law-universal": withoutNumber(label{"other networks that follow the law", runs}, label{"other networks", runs}),
 
 	"potential-learns": withoutNumber(label{"parameters of the potential that changed", "parameters"}),
 	"no-collapse": withoutNumber(label{"images that converge", images}, label{"images", images},

@@ -148,36 +148,51 @@ func displacementText(t *Table1) string {
 	return text + "."
 }
 
-// lawText lists what D does in each network with BatchNorm, or without.
-func lawText(l *LawResult, batchNorm bool) string {
-	var list []string
+// layers names the published networks.
+func (n LawNetwork) layers() string { return fmt.Sprintf("%d layers", n.Depth) }
+
+// lawText lists what D does in the networks of some kinds, by the groups that name gives.
+func lawText(l *LawResult, name func(LawNetwork) string, kinds ...string) string {
+	var groups []string
+	words := map[string][]string{}
 	for _, n := range l.Networks {
-		if n.BatchNorm != batchNorm {
+		if !slices.Contains(kinds, n.Kind) {
 			continue
 		}
-		var words []string
+		group := name(n)
+		if words[group] == nil {
+			groups = append(groups, group)
+		}
 		for _, run := range n.Runs {
 			_, said := follows(run.Law)
-			words = append(words, said)
+			words[group] = append(words[group], said)
 		}
-		list = append(list, n.Name+": "+tally(words))
 	}
-	return strings.Join(list, "; ")
+	for i, g := range groups {
+		groups[i] = g + ": " + tally(words[g])
+	}
+	return strings.Join(groups, "; ")
 }
 
-// lawCount counts the runs of the networks with BatchNorm, or without, and those that follow the law.
-func lawCount(l *LawResult, batchNorm bool) (follow, all int) {
+// lawCount counts the runs of the networks of some kinds, and those that follow the law.
+func lawCount(l *LawResult, kinds ...string) (follow, all int) {
 	for _, n := range l.Networks {
-		if n.BatchNorm != batchNorm {
-			continue
-		}
-		for _, run := range n.Runs {
-			if all++; run.Law != nil && run.Law.Follows() {
-				follow++
-			}
+		if slices.Contains(kinds, n.Kind) {
+			f, a := n.count()
+			follow, all = follow+f, all+a
 		}
 	}
 	return follow, all
+}
+
+// count counts the runs, and those that follow the law.
+func (n LawNetwork) count() (follow, all int) {
+	for _, run := range n.Runs {
+		if run.Law != nil && run.Law.Follows() {
+			follow++
+		}
+	}
+	return follow, len(n.Runs)
 }
 
 // samplesText says how D depends on the number of images.

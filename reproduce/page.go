@@ -59,10 +59,7 @@ func Page(r Results, facts []report.Fact) report.Page {
 			shown("table1-samples", "table1-steps")}, walkBlocks(r.Table1.Walk, sentences.Say("table1 walk"))...)
 	})
 	add("The law of equi-separation in feed-forward networks", r.Law != nil, func() []report.Block {
-		return []report.Block{
-			report.Text(commas(sentences.Say("law intro", "side", r.Law.Side, "data", r.Law.Data,
-				"images", r.Law.Pictures, "epochs", r.Law.Epochs, "batch", lawBatch))),
-			lawTable(r.Law), shown(append([]string{"law"}, lawFigureNames(r.Law)...)...)}
+		return lawBlocks(r.Law, shown(lawFigure, lawEpochsFigure, lawLoadFigure))
 	})
 	add("Along the steps of trained potentials", r.Trained != nil, func() []report.Block {
 		return append([]report.Block{
@@ -100,7 +97,7 @@ func summary(r Results, claims []Claim) []string {
 	out := []string{sentences.Say("verdicts", "claims", len(claims), "reproduced", count[Reproduced],
 		"protocol", count[OnlyByTheirs], "failed", count[NotReproduced], "untested", count[Untested])}
 	if !r.MNIST {
-		out = append(out, sentences.Say("not MNIST"))
+		out = append(out, sentences.Say("not MNIST", "law", r.Law != nil && r.Law.Known))
 	}
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
@@ -115,7 +112,8 @@ func summary(r Results, claims []Claim) []string {
 		out = append(out, sentences.Say("trained law", "measured", j.measured, "why", j.why))
 	}
 	if l := r.Law; l != nil {
-		out = append(out, sentences.Say("law itself", "measured", judgeLaw(l).measured))
+		out = append(out, sentences.Say("law itself", "measured", judgeLaw(l).measured, "why", judgeLaw(l).why,
+			"others", judgeUniversal(l).why))
 	}
 	if b := r.Robust; b != nil {
 		for _, noisy := range []bool{false, true} {

@@ -68,41 +68,6 @@ func stepsFigure(title string, series []plot.Series) plot.Lines {
 		LogY: true, Bars: report.FuzzinessBars, Series: series}
 }
 
-// lawFigures show the first seed of all networks together, and each with its fit.
-func lawFigures(l *LawResult) []Figure {
-	var series []plot.Series
-	for i, n := range l.Networks {
-		run := n.Runs[0]
-		var points []plot.Point
-		for at, d := range run.D[:len(run.D)-1] {
-			points = append(points, plot.Point{X: float64(at), Y: float64(d)})
-		}
-		name := n.Name
-		if len(n.Runs) > 1 {
-			name = fmt.Sprintf("%s, seed %d", n.Name, run.Seed)
-		}
-		series = append(series, plot.Series{Name: name, Colour: i, Points: points})
-	}
-	follow, all := lawCount(l, true)
-	followWithout, allWithout := lawCount(l, false)
-	out := []Figure{newFigure("law", sentences.Say("law caption"), sentences.Say("law alt", "follow", follow,
-		"all", all, "followWithout", followWithout, "allWithout", allWithout),
-		plot.Lines{Title: "D over layers, training data", X: "layer (0: the input)",
-			Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true, Series: series})}
-	names := lawFigureNames(l)
-	for i, n := range l.Networks {
-		run := n.Runs[0]
-		f := plot.Layers{Title: "Law: " + n.Name, Names: n.Layers}
-		for _, d := range run.D {
-			f.D = append(f.D, float64(d))
-		}
-		f.Law = report.NewLaw(run.Law)
-		out = append(out, newFigure(names[i], sentences.Say("fit caption", "network", n.Name, "seed", run.Seed),
-			sentences.Say("fit alt"), f))
-	}
-	return out
-}
-
 // trainedFigure shows D over the steps of each training.
 func trainedFigure(t *Trained) Figure {
 	var series []plot.Series
@@ -148,15 +113,6 @@ func risesFigure(f *Field) Figure {
 		plot.Lines{Title: "Steps on which φ rises", X: "α times the largest eigenvalue of P (log scale)",
 			Y: "share of steps, %", From: 0, To: 100,
 			Series: []plot.Series{{Name: "untrained potential", Points: points}}})
-}
-
-// lawFigureNames are the names of the figures of each network alone.
-func lawFigureNames(l *LawResult) []string {
-	var names []string
-	for i := range l.Networks {
-		names = append(names, fmt.Sprintf("law-%d", i+1))
-	}
-	return names
 }
 
 // samplesFigure is D of a layer over the number of samples.

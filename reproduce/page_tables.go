@@ -109,24 +109,6 @@ func follows(l *separation.Law) (report.Verdict, string) {
 	return report.Fails, "does not fall"
 }
 
-func lawTable(l *LawResult) report.Table {
-	t := report.Table{Caption: sentences.Say("law table"),
-		Columns: append(append([]report.Column{{Name: "network"}, {Name: "seed", Number: true},
-			{Name: "training", Number: true}, {Name: "test", Number: true}}, lawColumns...),
-			report.Column{Name: "Pearson with logits", Number: true}, report.Column{Name: "rho, test",
-				Number: true}, report.Column{Name: "Pearson, test", Number: true})}
-	for _, n := range l.Networks {
-		for _, run := range n.Runs {
-			cells := append([]string{n.Name, fmt.Sprint(run.Seed), fmt.Sprintf("%.1f%%", 100*run.TrainAccuracy),
-				fmt.Sprintf("%.1f%%", 100*run.TestAccuracy)}, lawCells(run.Law)...)
-			with, test := lawCells(run.WithLogits), lawCells(run.TestLaw)
-			v, said := follows(run.Law)
-			t.Rows = append(t.Rows, report.Row{Verdict: v, Said: said, Cells: append(cells, with[2], test[0], test[2])})
-		}
-	}
-	return t
-}
-
 func trainedTable(t *Trained) report.Table {
 	out := report.Table{Caption: sentences.Say("trained table"),
 		Columns: append([]report.Column{{Name: "network"}, {Name: "seed", Number: true},

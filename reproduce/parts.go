@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"dpnbench/internal/output"
@@ -33,9 +34,11 @@ const settingsFile = "settings.json"
 type Parts struct {
 	dir      string
 	settings Settings
-	run      string          // hash of the settings
-	saved    map[string]part // by unit
-	seconds  float64
+	run      string // hash of the settings
+
+	mu      sync.Mutex      // of what follows: units of an experiment may run side by side
+	saved   map[string]part // by unit
+	seconds float64
 
 	begun bool // the settings are saved
 
@@ -43,7 +46,7 @@ type Parts struct {
 	// nothing of this run in the folder.
 	replaced []string
 
-	// OnSave, if set, is called after each part is saved.
+	// OnSave, if set, is called after each part is saved, by one unit at a time.
 	OnSave func()
 }
 
@@ -330,15 +333,18 @@ func unit[T checked](p *Parts, name string, begin func(), work func(dir string) 
 		begin()
 		return work("")
 	}
-	if u, ok := p.saved[name]; ok {
-		return decode[T](name, u.Result)
-	}
-	begin()
-	start := time.Now()
+	p.mu.Lock()
+	u, ok := p.saved[name]
 	dir := ""
 	if p.begun {
 		dir = p.folder(name)
 	}
+	p.mu.Unlock()
+	if ok {
+		return decode[T](name, u.Result)
+	}
+	begin()
+	start := time.Now()
 	result, err := work(dir)
 	if err != nil {
 		return result, err
@@ -347,15 +353,25 @@ func unit[T checked](p *Parts, name string, begin func(), work func(dir string) 
 	if err != nil {
 		return result, err
 	}
-	u := part{Format: partFormat, Run: p.run, Unit: name, Seconds: time.Since(start).Seconds(), Result: b}
-	if err := p.write(fileOf(name), u.encode()); err != nil {
+	if err := p.save(name, b, time.Since(start).Seconds()); err != nil {
 		return result, fmt.Errorf("saving %s: %w", name, err)
+	}
+	return decode[T](name, b) // as a run that goes on later will read it
+}
+
+// save saves the result of a unit.
+func (p *Parts) save(name string, result []byte, seconds float64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := part{Format: partFormat, Run: p.run, Unit: name, Seconds: seconds, Result: result}
+	if err := p.write(fileOf(name), u.encode()); err != nil {
+		return err
 	}
 	os.RemoveAll(p.folder(name))
 	p.saved[name] = u
-	p.seconds += u.Seconds
+	p.seconds += seconds
 	if p.OnSave != nil {
 		p.OnSave()
 	}
-	return decode[T](name, b) // as a run that goes on later will read it
+	return nil
 }

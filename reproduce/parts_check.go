@@ -52,11 +52,16 @@ func (u table1Unit) check(string) error {
 }
 
 func (u lawUnit) check(string) error {
-	n := len(u.Layers)
-	if n < 2 || len(u.Run.D) != n || len(u.Run.TestD) != n {
-		return fmt.Errorf("%d layers with %d and %d values, expected as many", n, len(u.Run.D), len(u.Run.TestD))
+	n, run := len(u.Layers), u.Run
+	if n < 2 || len(run.D) != n || len(run.TestD) != n {
+		return fmt.Errorf("%d layers with %d and %d values, expected as many", n, len(run.D), len(run.TestD))
 	}
-	return checkLaws(u.Run.Law, u.Run.WithLogits, u.Run.TestLaw)
+	for _, at := range run.Emergence {
+		if len(at.D) != n {
+			return fmt.Errorf("epoch %d: %d values for %d layers, expected as many", at.Epoch, len(at.D), n)
+		}
+	}
+	return checkLaws(run.Law, run.WithLogits, run.TestLaw, run.LayersLaw)
 }
 
 func (u trainedUnit) check(string) error { return checkAnalysis(u.Run.Analysis, -1) }

@@ -28,7 +28,7 @@ func madeUp() map[string]checked {
 	x := r.Field
 	list := map[string]checked{
 		"table1: seed 1":                 table1Unit{Few: few, Whole: &r.Table1.Whole[0]},
-		"law: linear, 7 x 100, seed 1":   law,
+		"law: linear, 8 layers, seed 1":  law,
 		"trained: raw, seed 1":           trainedUnit{Run: run},
 		"forward: CNN, seed 1":           ForwardRun{Network: "CNN", Seed: 1, Layers: law.Layers, D: law.Run.D},
 		"poster: DPN, seed 1":            posterResult(0.5),
@@ -88,6 +88,7 @@ func TestBadParts(t *testing.T) {
 		{"settings, a digit", settingsFile, replace(settings, `"epochs":0`, `"epochs":1`), "checksum"},
 		{"other seeds", settingsFile, Settings{Seeds: 2}.file(), "--seeds 2, this command 0"},
 		{"other epochs", settingsFile, Settings{Epochs: 2}.file(), "--epochs 2, this command 0"},
+		{"the matrix", settingsFile, Settings{Matrix: true}.file(), "--matrix true, this command false"},
 		{"other presets", settingsFile, Settings{Presets: []string{"a", "b"}}.file(), "--presets a,b, this command"},
 		{"other experiment", settingsFile, Settings{Experiment: "law"}.file(), "experiment law"},
 		{"other images", settingsFile, Settings{SHA256: "00"}.file(), "these are others"},
@@ -201,7 +202,8 @@ func resultsWith(t *testing.T, experiment, name string, b []byte) Results {
 		}
 	case "law":
 		u := decoded[lawUnit](t, name, b)
-		r.Law.Networks = []LawNetwork{{Name: "deep", BatchNorm: true, Layers: u.Layers, Runs: []LawRun{u.Run}}}
+		r.Law.Networks = []LawNetwork{{Name: "deep", Kind: lawSettings, Depth: 8, BatchNorm: true, Layers: u.Layers,
+			Runs: []LawRun{u.Run}}}
 	case "trained":
 		u := decoded[trainedUnit](t, name, b)
 		r.Trained.Runs, r.Trained.Walk = []TrainedRun{u.Run}, u.Walk

@@ -49,7 +49,7 @@ func experiments(e *engine.Engine, d *dataset.Data) map[string]runner {
 			return r, err
 		},
 		"law": func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2, Parts: p})
+			r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2, few: true, Parts: p})
 			return r, err
 		},
 		"trained": func(ctx context.Context, p *Parts) (r Results, err error) {
@@ -145,14 +145,7 @@ func TestExperiments(t *testing.T) {
 				p.PotentialMoved)
 		}
 	}
-	for _, n := range r.Law.Networks {
-		if len(n.Layers) != len(n.Runs[0].D) || n.Layers[0] != "input" || n.Layers[len(n.Layers)-1] != "logits" {
-			t.Errorf("law: %s: layers %v, D %v", n.Name, n.Layers, n.Runs[0].D)
-		}
-		if law := n.Runs[0].Law; law == nil || law.Points != len(n.Layers)-1 {
-			t.Errorf("law: %s: the fit is not of all layers but the logits: %+v", n.Name, law)
-		}
-	}
+	checkLaw(t, r.Law)
 	cnn := r.Trained.Forward[1]
 	if cnn.Network != "CNN" || len(cnn.Layers) != len(cnn.D) || cnn.Layers[1] != "conv 1" {
 		t.Errorf("trained: %s has layers %v and D %v", cnn.Network, cnn.Layers, cnn.D)

@@ -16,6 +16,7 @@ type Settings struct {
 	Seeds       int      `json:"seeds"`      // 0: as in the protocols
 	Epochs      int      `json:"epochs"`     // 0: as in the protocols
 	Presets     []string `json:"presets"`    // of trained
+	Matrix      bool     `json:"matrix"`     // of law
 	TrainImages int      `json:"train_images"`
 	TestImages  int      `json:"test_images"`
 	SHA256      string   `json:"images_sha256"` // of all images and labels
@@ -43,6 +44,8 @@ func (s Settings) Matches(old Settings) error {
 		return differs("--epochs", old.Epochs, s.Epochs)
 	case !slices.Equal(old.Presets, s.Presets):
 		return differs("--presets", list(old.Presets), list(s.Presets))
+	case old.Matrix != s.Matrix:
+		return differs("--matrix", old.Matrix, s.Matrix)
 	case old.TrainImages != s.TrainImages || old.TestImages != s.TestImages || old.SHA256 != s.SHA256:
 		return fmt.Errorf("the run has %d training and %d test images, and these are others (%d and %d); "+
 			"expected the --data, --train-size, --test-size and --data-seed of the run", old.TrainImages,

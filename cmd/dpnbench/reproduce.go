@@ -33,6 +33,9 @@ var experiments = []string{"table1", "law", "trained", "poster", "field", apart}
 
 const apart = "robust"
 
+// lawData are what He and Su's figures are about, the default of law.
+const lawData = "fashion-mnist"
+
 const reproduceHelp = `Repeat the experiments of the documents that introduced Denoising Potential Networks, first with
 their own protocol and then with more data, and judge each claim. The documents use MNIST: on
 other images, or with --train-size or --test-size, everything is measured, but claims about MNIST
@@ -40,7 +43,10 @@ get no verdict. law needs 100 training and 100 test images of each class, table1
 
   table1   Table 1 of the paper: the first 32 test images, 10 steps, untrained potential, several
            seeds of k-means; then all test images, 30 steps, with intervals
-  law      He and Su's law of equi-separation in feed-forward networks
+  law      He and Su's law of equi-separation by their protocol, on Fashion-MNIST if it is found
+           and there is no --data: networks of 4, 8 and 20 layers with SGD, momentum and Adam,
+           other networks, and DPNs on the same images; with --matrix also the other learning
+           rates and widths, and imbalanced classes (500 training images of a class)
   trained  D along the ascent of trained potentials, by preset and seed
   poster   the poster's training, compared with a linear classifier
   field    is the ascent field free of rotation, does phi rise, where does the ascent end
@@ -63,6 +69,7 @@ func reproduceCommand(a *app) *cobra.Command {
 		Short: "Repeat the published experiments and judge each claim",
 		Long:  reproduceHelp,
 		Example: `  dpnbench reproduce table1 --data mnist
+  dpnbench reproduce law --matrix --out law
   dpnbench reproduce trained --data mnist --presets raw,compact --seeds 2
   dpnbench reproduce all --data mnist --out reproduction
   dpnbench reproduce all --data mnist --out reproduction --resume   # after an interruption
@@ -85,6 +92,7 @@ func reproduceCommand(a *app) *cobra.Command {
 	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of each training (field has none); 0: as in the protocols")
 	f.BoolVar(&r.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
 	f.BoolVar(&r.resume, "resume", false, "continue the run in the folder of --out, which has the same settings")
+	f.BoolVar(&r.matrix, "matrix", false, "law: all learning rates, widths and imbalanced classes")
 	f.StringSliceVar(&r.presets, "presets", []string{"raw", "clean", "compact"}, "trained: `NAMES` of the presets")
 	return c
 }
@@ -97,6 +105,7 @@ type reproduction struct {
 	seeds, epochs int
 	resume        bool
 	overwrite     bool
+	matrix        bool
 	presets       []string
 
 	what  string
@@ -195,6 +204,9 @@ func (r *reproduction) check() (c dpn.Config, err error) {
 	if c, err = dpn.Preset("published"); err != nil {
 		return c, err
 	}
+	if r.what == "law" && source.Found(lawData) {
+		c.Data = lawData
+	}
 	r.data.settle(r.flags, &c)
 	files := r.files()
 	files.Input("of --data "+c.Data, source.InputFiles(c.Data)...)
@@ -215,7 +227,8 @@ func (r *reproduction) check() (c dpn.Config, err error) {
 
 // settings are those of the run on data.
 func (r *reproduction) settings(data *dataset.Data) reproduce.Settings {
-	s := reproduce.Settings{Experiment: r.what, Seeds: r.seeds, Epochs: r.epochs, Version: version()}
+	s := reproduce.Settings{Experiment: r.what, Seeds: r.seeds, Epochs: r.epochs, Matrix: r.matrix,
+		Version: version()}
 	if r.includes("trained") {
 		s.Presets = r.presets
 	}
@@ -327,6 +340,9 @@ func (r *reproduction) checkFlags() error {
 		return errors.New("--resume and --overwrite: give one of the two")
 	case r.flags.Changed("presets") && !r.includes("trained"):
 		return fmt.Errorf("--presets: reproduce %s does not use them; only with reproduce trained or all", r.what)
+	}
+	if r.matrix && r.what != "law" {
+		return fmt.Errorf("--matrix: reproduce %s does not use it; only with reproduce law", r.what)
 	}
 	for _, name := range []string{"seeds", "epochs"} {
 		if r.flags.Changed(name) && r.what == "field" {
@@ -446,7 +462,7 @@ func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *data
 			Progress: progress, Parts: r.parts})
 	case "law":
 		out.Law, err = reproduce.RunLaw(ctx, e, data, reproduce.LawOptions{Seeds: r.seeds, Epochs: r.epochs,
-			Progress: progress, Parts: r.parts})
+			Matrix: r.matrix, Progress: progress, Parts: r.parts})
 	case "trained":
 		out.Trained, err = reproduce.RunTrained(ctx, e, data, reproduce.TrainedOptions{Presets: r.presets,
 			Seeds: r.seeds, Epochs: r.epochs, Progress: progress, Parts: r.parts})
@@ -515,6 +531,9 @@ func (r *reproduction) show(out *reproduced, written bool) {
 			}
 			r.printf("%s training, %s: %s is %s: %s\n", training, v.Setting, v.DPN, v.Word, v)
 		}
+	}
+	if out.Law != nil {
+		r.table(reproduce.LawTable(out.Law))
 	}
 	untested := 0
 	for _, c := range out.Claims {

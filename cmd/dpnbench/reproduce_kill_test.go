@@ -49,7 +49,7 @@ func TestReproduceKilled(t *testing.T) {
 		parts int
 	}{
 		"table1":  {few, []string{"--seeds", "2", "--epochs", "1"}, 2},
-		"law":     {many, []string{"--seeds", "1", "--epochs", "1"}, 5},
+		"law":     {many, []string{"--seeds", "1", "--epochs", "1"}, 21},
 		"trained": {few, []string{"--seeds", "1", "--epochs", "2", "--presets", "compact"}, 3},
 		"poster":  {few, []string{"--seeds", "1", "--epochs", "1"}, 2},
 		"field":   {few, nil, 4},

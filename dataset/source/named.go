@@ -80,6 +80,11 @@ func placesOf(name string) []place {
 	return places
 }
 
+// Found reports whether there are files of a named data set where Open searches for them.
+func Found(name string) bool {
+	return slices.ContainsFunc(placesOf(name), func(p place) bool { return p.dir != "" && holdsIDX(p.dir) })
+}
+
 // readNamed reads a named data set from the first folder that has files of it.
 func readNamed(name string, opt Options) (*content, error) {
 	var looked []string
