@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"dpnbench/dataset"
@@ -54,9 +55,12 @@ func (a Analysis) walkBlocks() []Block {
 	return append(blocks, w)
 }
 
-// Warnings say which classes lack images, and why D is not reliable.
+// Warnings say which classes lack images, why D is not reliable, and what its intervals are for.
 func (a Analysis) Warnings() []string {
 	out := a.fuzzinessWarnings()
+	if note := separation.OrderNote(slices.Concat(a.Study.Layers, a.Study.Steps)); note != "" {
+		out = append(out, note)
+	}
 	if gaps := a.Study.ByClass.Gaps("test " + a.sample()); gaps != "" {
 		out = append([]string{gaps}, out...)
 	}

@@ -177,7 +177,13 @@ func (s Separation) Laws() []NamedLaw {
 }
 
 // Warnings say why D is not reliable.
-func (s Separation) Warnings() []string { return separation.Warnings(s.Depth.Layers) }
+func (s Separation) Warnings() []string {
+	out := separation.Warnings(s.Depth.Layers)
+	if note := separation.OrderNote(s.Depth.Layers); note != "" {
+		out = append(out, note)
+	}
+	return out
+}
 
 // SeparationPage returns the page, with the figures of [Separation.Figures].
 func SeparationPage(s Separation, figures []AnalysisFigure) Page {

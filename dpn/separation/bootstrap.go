@@ -30,7 +30,9 @@ type bootstrap struct {
 	spread []float64     // estimate of Tr(S_k SSw) of each class, without the part along span
 	crude  []float64     // Tr(S_k SSw) with the samples as the population, for the draws
 
-	few bool // few draws, see Sampling
+	few    bool    // few draws, see Sampling
+	order  float64 // see Sampling.Order
+	blocks bool    // draws of whole blocks
 
 	plain     float64 // D of the samples
 	estimated float64 // E of the samples, +Inf if undetermined
@@ -80,7 +82,11 @@ func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, 
 	linalg.Scale(b.unit, sc.means)
 	b.basis = complement(sc.weights)
 	b.findSpan()
-	b.spread, b.crude = b.spreads(b.outside())
+	var squares float64
+	b.spread, b.crude, squares = b.spreads(b.outside())
+	var std float64
+	b.order, std = b.orderRatio(squares)
+	b.blocks = b.order > leastOrder && b.order > 1+orderErrors*std
 	return b, nil
 }
 
@@ -151,8 +157,8 @@ func (b *bootstrap) class(z engine.Matrix, k int) engine.Matrix {
 // where SSw = sum_j p_j S_j is the covariance within classes. crude is the same trace with the
 // samples as the population. The matrices are d x d, or n x n if there are fewer samples than
 // features: then Tr(C_j C_k) is the sum of the squared inner products of the rows of both classes,
-// divided by (n_j-1)(n_k-1).
-func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
+// divided by (n_j-1)(n_k-1). squareTraces is the sum of Tr(C_k^2).
+func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64, squareTraces float64) {
 	classes, d := len(b.sc.labels), z.Cols
 	cross := make([]float64, classes)  // Tr(C_k sum_j p_j C_j)
 	square := make([]float64, classes) // Tr(C_k^2)
@@ -205,8 +211,9 @@ func (b *bootstrap) spreads(z engine.Matrix) (spread, crude []float64) {
 			unbiased = f * f / ((f - 1) * (f + 2)) * max(0, square[k]-trace*trace/f)
 		}
 		cross[k] += float64(b.sc.weights[k] * (unbiased - square[k]))
+		squareTraces += square[k]
 	}
-	return cross, crude
+	return cross, crude, squareTraces
 }
 
 // productRows are the rows whose products are added in float32.

@@ -115,6 +115,9 @@ func MeasureDepth(ctx context.Context, layers []LayerInput, o Options, progress 
 			progress(i + 1)
 		}
 	}
+	if err := d.drawAlike(ctx, samples, o); err != nil {
+		return nil, err
+	}
 	d.Samples, d.Classes = d.Layers[0].Samples, d.Layers[0].Classes
 	d.Laws = FitLaws(d.Layers)
 	d.Loads = loads(withoutLogits(d.Layers))

@@ -161,7 +161,7 @@ func bootstrapOf(t *testing.T, e *engine.Engine, in Input, few bool) *bootstrap 
 		t.Fatal(err)
 	}
 	if b.few = few; few {
-		b.spread, b.crude = b.spreads(b.outside())
+		b.spread, b.crude, _ = b.spreads(b.outside())
 	}
 	return b
 }

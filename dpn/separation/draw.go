@@ -66,6 +66,10 @@ func (b *bootstrap) draw(ctx context.Context, o BootstrapOptions) ([]float64, er
 			for i := range w {
 				w[i] = -1
 			}
+			if b.blocks {
+				b.drawBlocks(w, r)
+				return
+			}
 			for k, count := range b.sc.counts {
 				for range count {
 					w[b.first[k]+r.Intn(count)]++

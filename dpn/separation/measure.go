@@ -33,7 +33,8 @@ type Options struct {
 	Classifier *Classifier
 
 	few      bool // see BootstrapOptions
-	heldRows int  // the most samples in memory, of Draws, Subsets and Probe (0: as many as bootstrapFloats allows)
+	blocks   bool
+	heldRows int // the most samples in memory, of Draws, Subsets and Probe (0: as many as bootstrapFloats allows)
 }
 
 func (o Options) bootstraps(l Layer) bool { return o.Draws > 0 && l.smallestClass() > 1 }
@@ -144,7 +145,7 @@ func Measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 // interval sets the interval of D.
 func (l *Layer) interval(ctx context.Context, s Samples, o Options) error {
 	b, err := Bootstrap(ctx, o.Engine, s, BootstrapOptions{Draws: o.Draws, Seed: o.Seed, rows: o.heldRows,
-		few: o.few})
+		few: o.few, blocks: o.blocks})
 	if err != nil {
 		return err
 	}

@@ -317,7 +317,7 @@ func TestSpreads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, _ := b.spreads(b.z)
+			all, _, _ := b.spreads(b.z)
 			spread := all[0] / math.Pow(b.unit, 4)
 			if n == 2 { // Tr(S^2) of a class of two cannot be estimated
 				spread *= 3. / 2

@@ -1,7 +1,8 @@
-// Package stat computes medians, quantiles and the intervals of shares.
+// Package stat computes medians, quantiles, the intervals of shares and rank correlations.
 package stat
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -42,4 +43,37 @@ func Wilson(p float64, n int) (low, high float64) {
 	centre := (p + f/2) / (1 + f)
 	half := math.Sqrt(f*(float64(p*(1-p))+f/4)) / (1 + f)
 	return max(0, min(p, centre-half)), min(1, max(p, centre+half))
+}
+
+// Ranks returns the ranks of x from 1, the mean rank for equal numbers.
+func Ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	ranks := make([]float64, len(x))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && x[order[to]] == x[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			ranks[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return ranks
+}
+
+// Spearman returns the rank correlation of x and y, which have equal lengths: NaN if either is constant.
+func Spearman(x, y []float64) float64 {
+	a, b := Ranks(x), Ranks(y)
+	mean := float64(len(x)+1) / 2
+	var xx, yy, xy float64
+	for i := range a {
+		u, v := a[i]-mean, b[i]-mean
+		xx, yy, xy = xx+float64(u*u), yy+float64(v*v), xy+float64(u*v)
+	}
+	return xy / math.Sqrt(xx*yy)
 }

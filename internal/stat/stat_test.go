@@ -41,3 +41,25 @@ func TestQuantile(t *testing.T) {
 		t.Error("nothing has a quantile")
 	}
 }
+
+func TestSpearman(t *testing.T) {
+	x := []float64{3, 1, 2, 2}
+	if got := Ranks(x); !slices.Equal(got, []float64{4, 1, 2.5, 2.5}) {
+		t.Errorf("ranks %v, want 4, 1, 2.5, 2.5", got)
+	}
+	for _, c := range []struct {
+		x, y []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3, 4}, []float64{-1, 0, 70, 71}, 1},
+		{[]float64{1, 2, 3, 4}, []float64{5, 4, -3, -8}, -1},
+		{[]float64{1, 2, 3, 4, 5}, []float64{5, 6, 7, 8, 7}, 0.82078268}, // SciPy
+		{[]float64{1, 1, 1}, []float64{1, 2, 3}, math.NaN()},
+		{nil, nil, math.NaN()},
+	} {
+		if got := Spearman(c.x, c.y); math.IsNaN(got) != math.IsNaN(c.want) ||
+			!math.IsNaN(got) && !(math.Abs(got-c.want) <= 1e-8) {
+			t.Errorf("%v, %v: %v, want %v", c.x, c.y, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package separation
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"dpnbench/engine/num"
+)
+
+// written returns classes of samples by writers in turn, whose samples of all classes are shifted alike, and the
+// same samples in random order.
+func written(seed uint64, writers, perWriter int) (ordered, shuffled Set) {
+	const dim, classes = 6, 3
+	r := num.NewRand(seed, 0)
+	ordered.Dim, shuffled.Dim = dim, dim
+	shift, x := make([]float32, dim), make([]float32, dim)
+	for range writers {
+		r.Normal(shift)
+		for i := range perWriter {
+			r.Normal(x)
+			k := i % classes
+			for j := range x {
+				x[j] += shift[j]
+			}
+			x[k] += 3
+			ordered.X, ordered.Labels = append(ordered.X, x...), append(ordered.Labels, uint16(k))
+		}
+	}
+	order := make([]int32, len(ordered.Labels))
+	r.Permutation(order)
+	for _, i := range order {
+		shuffled.X = append(shuffled.X, ordered.X[int(i)*dim:(int(i)+1)*dim]...)
+		shuffled.Labels = append(shuffled.Labels, ordered.Labels[i])
+	}
+	return ordered, shuffled
+}
+
+// TestOrder checks that the order of samples is noticed where it carries structure, and only there, and that whole
+// blocks are drawn then.
+func TestOrder(t *testing.T) {
+	ctx, e := context.Background(), newEngine(t)
+	o := BootstrapOptions{Draws: 200, Seed: 1}
+	ordered, shuffled := written(1, 20, 60)
+	a, err := Bootstrap(ctx, e, ordered, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Bootstrap(ctx, e, shuffled, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Blocks != orderBlocks || !(a.Order > 3) {
+		t.Errorf("by writers: %d blocks, order ratio %v", a.Blocks, a.Order)
+	}
+	if b.Blocks != 0 || !(math.Abs(float64(b.Order)-1) < 0.25) {
+		t.Errorf("in random order: %d blocks, order ratio %v", b.Blocks, b.Order)
+	}
+	width := func(s *Sampling) float64 { return math.Log(float64(s.CI[1] / s.CI[0])) }
+	if !(width(a) > 1.2*width(b)) {
+		t.Errorf("the interval by writers is %v, in random order %v: no wider", a.CI, b.CI)
+	}
+	if note := OrderNote([]Layer{{Sampling: a}, {Sampling: b}, {}}); !strings.Contains(note, "in the same shares") {
+		t.Errorf("note %q", note)
+	}
+	if note := OrderNote([]Layer{{Sampling: b}, {}}); note != "" {
+		t.Errorf("without order: note %q", note)
+	}
+	few, _ := written(1, 3, 60)
+	if s, err := Bootstrap(ctx, e, few, o); err != nil || s.Blocks != 0 || s.Order.IsFinite() {
+		t.Errorf("few samples: %+v (%v)", s, err)
+	}
+}
+
+// TestDrawBlocks checks that every class keeps its number of samples, and that whole blocks are drawn.
+func TestDrawBlocks(t *testing.T) {
+	b := &bootstrap{sc: &scatter{counts: []int{200, 333}}, first: []int{0, 200, 533}}
+	for seed := range uint64(20) {
+		w := make([]float32, 533)
+		for i := range w {
+			w[i] = -1
+		}
+		b.drawBlocks(w, num.NewRand(seed, 0))
+		for k, n := range b.sc.counts {
+			var sum float32
+			changes := 0
+			for i := range n {
+				v := w[b.first[k]+i]
+				sum += v
+				if v != w[b.first[k]+(i+1)%n] {
+					changes++
+				}
+			}
+			if sum != 0 || changes > 2*orderBlocks {
+				t.Fatalf("seed %d, class %d: %v more samples than there are, %d changes", seed, k, sum, changes)
+			}
+		}
+	}
+}
+
+// TestOrderOfLayers checks that loads have draws in common where one layer has structure and another has not.
+func TestOrderOfLayers(t *testing.T) {
+	ordered, _ := written(1, 20, 60)
+	plain := Set{X: make([]float32, len(ordered.X)), Dim: ordered.Dim, Labels: ordered.Labels}
+	num.NewRand(2, 0).Normal(plain.X)
+	for i, y := range plain.Labels {
+		plain.X[i*plain.Dim+int(y)] += 9
+	}
+	d, err := MeasureDepth(context.Background(), []LayerInput{{Name: "input", Input: ordered},
+		{Name: "last", Input: plain}}, Options{Engine: newEngine(t), Draws: 40, Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range d.Layers {
+		if l.Sampling.Blocks != orderBlocks {
+			t.Errorf("%s: %d blocks", l.Name, l.Sampling.Blocks)
+		}
+	}
+	if order := float64(d.Layers[1].Sampling.Order); !(order < leastOrder) {
+		t.Errorf("the order of independent samples counts: %v", order)
+	}
+	if len(d.Loads) != 1 || d.Loads[0].CI == nil {
+		t.Errorf("loads %+v", d.Loads)
+	}
+}
