@@ -192,8 +192,8 @@ func (u Uncertainty) Figures() []AnalysisFigure {
 
 // units of the scores that have one.
 var scoreUnits = map[string]string{
-	"entropy_0": " (nats)", "entropy_n": " (nats)", "displacement": " (units of the features)", "softmax": " " +
-		"(probability)",
+	"entropy_0": " (H in nats)", "entropy_n": " (H in nats)", "displacement": " (units of the features)",
+	"softmax": " (probability)",
 }
 
 // histogram shows one score of known and unknown images.

@@ -35,8 +35,8 @@ var confidenceScores = []ConfidenceScore{
 	{"phi_0", "φ(x_0)", "the potential at the features, before the ascent", false},
 	{"phi_n", "φ(x_n)", "the potential where the ascent ends", false},
 	{"displacement", "|x_n − x_0|", "how far the ascent moves the features", true},
-	{"entropy_0", "H(r) at x_0", "entropy of the responsibilities before the ascent, nats", true},
-	{"entropy_n", "H(r) at x_n", "entropy of the responsibilities where the ascent ends, nats", true},
+	{"entropy_0", "ln H(r) at x_0", "log of the entropy of the responsibilities before the ascent", true},
+	{"entropy_n", "ln H(r) at x_n", "log of the entropy of the responsibilities where the ascent ends", true},
 	{"softmax", "max p", "the largest probability of the classifier", false},
 	{"energy", "log Σ exp(logit)", "log of the sum of exp(logit): minus the energy of Liu et al., 2020", false},
 }
@@ -95,7 +95,7 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 	for i := range c.Values {
 		c.Values[i] = make([]float64, n)
 	}
-	phi, r := make([]float32, potential.BlockRows), engine.NewMatrix(k, min(potential.BlockRows, n))
+	phi, l := make([]float32, potential.BlockRows), engine.NewMatrix(k, min(potential.BlockRows, n))
 	for lo := 0; lo < n; lo += potential.BlockRows {
 		hi := min(lo+potential.BlockRows, n)
 		first, err := m.Ascended(ctx, e, in, lo, hi, 0)
@@ -112,25 +112,23 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		if err := m.CheckOutput(logits, "logit", "image", lo); err != nil {
 			return nil, err
 		}
-		at := engine.View(r.Data[:k*(hi-lo)], k, hi-lo)
-		m.Potential().Evaluate(e, first, phi[:hi-lo], at)
-		c.place(lo, scorePhi0, scoreEntropy0, phi[:hi-lo], at)
-		m.Potential().Evaluate(e, last, phi[:hi-lo], at)
-		c.place(lo, scorePhiN, scoreEntropyN, phi[:hi-lo], at)
+		at := engine.View(l.Data[:k*(hi-lo)], k, hi-lo)
+		for _, p := range []struct {
+			x            engine.Matrix
+			phi, entropy int
+		}{{first, scorePhi0, scoreEntropy0}, {last, scorePhiN, scoreEntropyN}} {
+			m.Potential().Evaluate(e, p.x, phi[:hi-lo], engine.Matrix{})
+			m.Potential().Terms(e, p.x, at)
+			for b, v := range phi[:hi-lo] {
+				c.Values[p.phi][lo+b], c.Values[p.entropy][lo+b] = float64(v), potential.LogEntropy(at, b)
+			}
+		}
 		for b := range hi - lo {
 			c.Values[scoreDisplacement][lo+b] = linalg.Distance(first.Row(b), last.Row(b))
 			c.Values[scoreSoftmax][lo+b], c.Values[scoreEnergy][lo+b] = softmaxScores(logits.Row(b))
 		}
 	}
 	return c, nil
-}
-
-// place sets two scores of the images from lo on: the potential, and the entropy of the
-// responsibilities r (k x images).
-func (c *Confidence) place(lo, phiScore, entropyScore int, phi []float32, r engine.Matrix) {
-	for b, v := range phi {
-		c.Values[phiScore][lo+b], c.Values[entropyScore][lo+b] = float64(v), potential.Entropy(r, b)
-	}
 }
 
 // softmaxScores returns the largest softmax of a row of logits and the log of the sum of

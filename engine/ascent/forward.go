@@ -78,8 +78,21 @@ func (m *Mixture) Potential(e *engine.Engine, x engine.Matrix, phi []float32, r 
 	m.run(e, ascentJob{steps: 1, x: x, phi: phi, r: r, plan: m.precision.plan(e, x.Rows, 1, false)})
 }
 
-// ascentJob takes rows through all steps. With phi set it evaluates the potential once instead, and does not
-// change x.
+// Terms sets l (K x B) to l_i = c_i - q_i/2 at the rows of x (B x d): the potential is their log-sum-exp. Unlike
+// responsibilities, they tell how far the smaller ones lie below the largest.
+func (m *Mixture) Terms(e *engine.Engine, x, l engine.Matrix) {
+	m.ready(e, "Terms")
+	x.CheckShape("Terms", "x", x.Rows, m.D)
+	l.CheckShape("Terms", "l", m.K, x.Rows)
+	engine.CheckDisjoint("Terms", "l", l, "x", x)
+	m.lock(e)
+	defer e.Unlock()
+	x = e.Caller().Contiguous(slotDense, x)
+	m.run(e, ascentJob{steps: 1, x: x, terms: l, plan: m.precision.plan(e, x.Rows, 1, false)})
+}
+
+// ascentJob takes rows through all steps. With phi or terms set it evaluates the potential once instead, and does
+// not change x.
 type ascentJob struct {
 	e     *engine.Engine
 	m     *Mixture
@@ -90,6 +103,7 @@ type ascentJob struct {
 	stop  func() bool // or nil
 	phi   []float32
 	r     engine.Matrix
+	terms engine.Matrix // c_i - q_i/2
 	plan  Plan
 
 	singleRows bool // rows one by one, with packed triangles of P_i (single_row.go)
@@ -185,12 +199,20 @@ func (j *ascentJob) at(worker *engine.Worker, t, r0, r1 int) stepBlock {
 }
 
 // mixture overwrites q of the rows [b0, b1) of a block with r, and sets phi. It keeps a copy of q if the
-// trajectory asks for it (keepQ). It returns false if only r and phi were asked for.
+// trajectory asks for it (keepQ). It returns false if only r and phi, or the terms, were asked for.
 func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) bool {
 	if tr := j.tr; tr != nil && tr.keepQ {
 		for i := range j.m.K {
 			copy(tr.q[i*tr.Rows+b.r0+b0:i*tr.Rows+b.r0+b1], b.q[i*b.qs+b0:i*b.qs+b1])
 		}
+	}
+	if j.terms.Data != nil {
+		for i, c := range j.m.C {
+			for at := b0; at < b1; at++ {
+				j.terms.Set(i, b.r0+at, c-b.q[i*b.qs+at]/2)
+			}
+		}
+		return false
 	}
 	worker.Mixture(b.q[b0:], b.qs, j.m.C, b.phi[b0:b1])
 	if j.phi == nil {

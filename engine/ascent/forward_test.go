@@ -119,6 +119,7 @@ func TestPotentialRises(t *testing.T) {
 	l.m.Potential(e, tr.XAt(3), phi, r)
 	equalBits(t, "potential", phi, tr.PhiAt(3))
 	equalBits(t, "responsibilities", r.Data, tr.RAt(3).Data)
+	checkTerms(t, e, l.m, tr.XAt(3), phi, r)
 	for b := range n {
 		var sum float64
 		for i := range k {
@@ -404,6 +405,26 @@ func TestCallsOfComponents(t *testing.T) {
 				equalBits(t, fmt.Sprintf("%v, %d rows of %d, %d components, tied %t", tier, rows, d, k, tied), got,
 					want)
 			}
+		}
+	}
+}
+
+// checkTerms checks that phi is the log-sum-exp of the terms, and that each r above the floor is exp(l - phi).
+func checkTerms(t *testing.T, e *engine.Engine, m *Mixture, x engine.Matrix, phi []float32, r engine.Matrix) {
+	t.Helper()
+	l := engine.NewMatrix(m.K, x.Rows)
+	m.Terms(e, x, l)
+	for b, p := range phi {
+		var sum float64
+		for i := range m.K {
+			v := math.Exp(float64(l.At(i, b)) - float64(p))
+			sum += v
+			if got := float64(r.At(i, b)); got != 0 && !(math.Abs(got-v) <= 1e-4*v) {
+				t.Errorf("row %d: r_%d is %v, exp(l - phi) %v", b, i, got, v)
+			}
+		}
+		if !(math.Abs(sum-1) <= 1e-4) {
+			t.Errorf("row %d: the terms add up to %v times exp(phi)", b, sum)
 		}
 	}
 }

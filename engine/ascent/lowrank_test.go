@@ -77,6 +77,7 @@ func TestLowRankLikeFull(t *testing.T) {
 		phi, want, r := make([]float32, n), make([]float32, n), engine.NewMatrix(k, n)
 		l.m.Potential(e, y, phi, r)
 		full.Potential(e, y, want, engine.Matrix{})
+		checkTerms(t, e, l.m, y, phi, r)
 		for i := range phi {
 			if diff := math.Abs(float64(phi[i] - want[i])); !(diff <= 2e-5*(1+math.Abs(float64(want[i])))) {
 				t.Errorf("rank %d: potential %v, with full precisions %v", s.r, phi[i], want[i])

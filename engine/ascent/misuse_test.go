@@ -25,11 +25,12 @@ func TestSilentMisuse(t *testing.T) {
 	back := func(s *state) { s.m.Backward(e, 0.5, s.a, &s.tr, s.v, s.grad) }
 	set := func(s *state) { s.m.SetFactors(e, s.a) }
 	potential := func(s *state) { s.m.Potential(e, s.x, s.phi, engine.Matrix{}) }
+	terms := func(s *state) { s.m.Terms(e, s.x, engine.NewMatrix(k, rows)) }
 	explain := func(s *state) { s.m.ExplainRoute(e, rows, 2) }
 	count := func(s *state) { s.m.CountWork(e, nil, 0.5, 2, s.x) }
 	quad := func(s *state) { s.m.QuadGrad(e, s.v, s.phi, s.x, 0) }
-	computing := []func(*state){ascend, set, potential, explain, count, quad, back}
-	names := []string{"Ascend", "SetFactors", "Potential", "ExplainRoute", "CountWork", "QuadGrad", "Backward"}
+	computing := []func(*state){ascend, set, potential, terms, explain, count, quad, back}
+	names := []string{"Ascend", "SetFactors", "Potential", "Terms", "ExplainRoute", "CountWork", "QuadGrad", "Backward"}
 	for _, c := range []struct {
 		name   string
 		damage func(s *state) // after an ascent for the backward pass
