@@ -1,7 +1,6 @@
 package reproduce
 
 import (
-	"fmt"
 	"slices"
 
 	"dpnbench/dpn/separation"
@@ -10,8 +9,11 @@ import (
 // Verdicts on a claim.
 const (
 	Reproduced    = "reproduced"
+	InPart        = "reproduced in part"
 	OnlyByTheirs  = "reproduced only under their protocol"
+	BeyondTheirs  = "reproduced only beyond their protocol"
 	NotReproduced = "not reproduced"
+	NotTestable   = "not testable" // a forecast, or an assertion without anything to measure
 	Untested      = "untested"
 )
 
@@ -63,14 +65,19 @@ type statement struct {
 }
 
 // statements lists all claims, in the order of the report.
-var statements = slices.Concat(table1Statements, lawStatements, ascentStatements, posterStatements,
-	costStatements, otherStatements)
+var statements = slices.Concat(table1Statements, separationStatements, lawStatements, ascentStatements,
+	fieldStatements, learningStatements, posterStatements, costStatements, otherStatements)
 
 // Claims returns every claim of the documents with its verdict. The verdict is "untested", with
-// the reason, if the experiment has not run, ran on data other than MNIST, or does not exist.
+// the reason, if the experiment has not run or ran on data other than MNIST. Results of robust add
+// its comparisons.
 func Claims(r Results) []Claim {
 	var out []Claim
-	for _, s := range statements {
+	list := statements
+	if r.Robust != nil {
+		list = slices.Concat(statements, robustStatements)
+	}
+	for _, s := range list {
 		j := s.judge(r)
 		argued := s.judge(Results{}).verdict != "" // without an experiment
 		if j.verdict != "" && !argued && !j.own && !r.MNIST {
@@ -94,6 +101,12 @@ const (
 	paper    = "paper"
 	overview = "overview"
 	poster   = "poster"
+
+	section21 = paper + ", section 2.1"
+	section33 = paper + ", section 3.3"
+	section41 = paper + ", section 4.1"
+	section42 = paper + ", section 4.2"
+	section43 = paper + ", section 4.3"
 
 	first32  = "first 32 test images, 10 steps, untrained potential"
 	allTests = "all test images, 30 steps, untrained potential, several seeds of k-means"
@@ -128,47 +141,4 @@ func onPoster(judge func(*Poster) judged) func(Results) judged {
 
 func onField(judge func(*Field) judged) func(Results) judged {
 	return on(func(r Results) *Field { return r.Field }, judge)
-}
-
-// untested is the judgement of a claim that no experiment measures.
-func untested(why string) func(Results) judged {
-	return func(Results) judged { return judged{why: why} }
-}
-
-// rangeOf returns the range of a spread as an interval.
-func rangeOf(s Spread) []separation.Float { return []separation.Float{s.Least, s.Greatest} }
-
-// leastSeeds is the smallest number of seeds whose range is compared with a published figure.
-const leastSeeds = 3
-
-// tooFew reports a figure from fewer seeds than leastSeeds.
-func tooFew(s Spread, format string) judged {
-	return judged{measured: fmt.Sprintf("%s from %d of at least %d seeds", s.text(format), s.Seeds, leastSeeds),
-		numbers: numbers(s.Median),
-		why:     "The range over so few seeds is not meaningful."}
-}
-
-// enclosed judges whether the range over seeds contains the published figure, to the printed
-// digits.
-func enclosed(s Spread, published, digit float64, why string) judged {
-	if s.Seeds < leastSeeds {
-		return tooFew(s, "%.4g")
-	}
-	j := judged{measured: fmt.Sprintf("%.4g (%s over %d seeds)", float64(s.Median), s.text("%.4g"), s.Seeds),
-		numbers: numbers(s.Median), ci: rangeOf(s), verdict: NotReproduced, why: why}
-	s.Least -= separation.Float(digit / 2)
-	s.Greatest += separation.Float(digit / 2)
-	if s.Encloses(published) {
-		j.verdict = OnlyByTheirs
-	}
-	return j
-}
-
-// printed judges whether a figure agrees with the published one, to the printed digits.
-func printed(v, published, digit float64, why string) judged {
-	j := judged{measured: fmt.Sprintf("%.4g", v), numbers: numbers(v), verdict: NotReproduced, why: why}
-	if v-published <= digit/2 && published-v <= digit/2 {
-		j.verdict = OnlyByTheirs
-	}
-	return j
 }

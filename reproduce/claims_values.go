@@ -1,6 +1,10 @@
 package reproduce
 
-import "dpnbench/dpn/separation"
+import (
+	"fmt"
+
+	"dpnbench/dpn/separation"
+)
 
 // Quantity is a number of a claim with its name and unit ("1": none).
 type Quantity struct {
@@ -20,6 +24,10 @@ const (
 	runs      = "trainings"
 	perImage  = "multiply-adds per image"
 	epochUnit = "epoch"
+
+	parameters = "parameters"
+	nats       = "nats"
+	decibel    = "dB"
 )
 
 // label is the name and unit of a number.
@@ -46,6 +54,65 @@ func accuracies(rival string, settings ...string) (out []label) {
 		out = append(out, label{"DPN, " + s, percent}, label{rival + ", " + s, percent})
 	}
 	return out
+}
+
+// Numbers of several claims.
+var (
+	denoisedQuantities = []Quantity{{"D", 2.81, none}, {"mean distance between class means", 18.24, grey},
+		{"between/within variance ratio", 2.10, none}, {"Frobenius norm of the displacement", 69.6, grey},
+		{"share of variance, first component", 0.28, none}, {"share of variance, second component", 0.18, none}}
+	jointLabels      = []label{{"probability", none}, {"seeds", "seeds"}}
+	posterQuantities = []Quantity{{"accuracy, lower bound", 86, percent}, {"lowest validation loss", 0.4, nats},
+		{"best epoch", 17, epochUnit}}
+	posterLabels = []label{{"test accuracy", percent}, {"lowest validation loss", nats}, {"best epoch", epochUnit}}
+)
+
+// afterSteps labels a figure at x_0, after 10 and after 30 steps.
+func afterSteps(name, unit string) []label {
+	return []label{{name + " at x_0", unit}, {name + " after 10 steps", unit}, {name + " after 30 steps", unit}}
+}
+
+// againstDrawn labels losses and epochs of both kinds of centres.
+func againstDrawn(training string) []label {
+	return []label{{"loss by k-means, " + training, nats}, {"loss with drawn centres, " + training, nats},
+		{"epochs by k-means, " + training, epochs}, {"epochs with drawn centres, " + training, epochs}}
+}
+
+// eachNoise labels one figure, or two, under each noise.
+func eachNoise(first, second, unit string) (out []label) {
+	for _, s := range robustSettings()[1:] {
+		out = append(out, label{first + ", " + s, unit})
+		if second != "" {
+			out = append(out, label{second + ", " + s, unit})
+		}
+	}
+	return out
+}
+
+func inkLabels() (out []label) {
+	for _, s := range robustSettings()[1:] {
+		for _, what := range []string{"ink at x_0", "ink at x_30", "background at x_0", "background at x_30"} {
+			out = append(out, label{what + ", " + s, "grey level"})
+		}
+	}
+	return out
+}
+
+// threeNetworks labels a figure of the published network and of its baselines under each noise.
+func threeNetworks(name, unit string) (out []label) {
+	for _, s := range robustSettings()[1:] {
+		for _, network := range []string{"DPN", "linear classifier", "MLP"} {
+			out = append(out, label{fmt.Sprintf("%s of the %s, %s", name, network, s), unit})
+		}
+	}
+	return out
+}
+
+// tasks labels the counts of tasks of a score.
+func tasks(score string) []label {
+	return []label{{"tasks in which " + score + " is better than chance", "tasks"}, {"tasks", "tasks"},
+		{"tasks in which it is better than the largest softmax", "tasks"},
+		{"tasks in which it is worse than chance", "tasks"}}
 }
 
 const bestBaseline = "best baseline"
@@ -86,25 +153,84 @@ var quantities = map[string]numbersOf{
 			{"published settings with Pearson's coefficient at most -0.99", runs}, {"Pearson's coefficient", none}}},
 	"law-universal": withoutNumber(label{"other networks that follow the law", runs}, label{"other networks", runs}),
 
-	"potential-learns": withoutNumber(label{"parameters of the potential that changed", "parameters"}),
-	"no-collapse": withoutNumber(label{"images that converge", images}, label{"images", images},
-		label{"end points", "points"}),
+	"d-as-printed":    one("D", 2.14, none),
+	"table1-denoised": {denoisedQuantities, jointLabels},
+	"table1-logits": {[]Quantity{{"D", 9.53, none}, {"mean distance between class means", 17.17, "logits"},
+		{"between/within variance ratio", 8.21, none}, {"share of variance, first component", 0.55, none},
+		{"share of variance, second component", 0.18, none}}, jointLabels},
+	"table1-setup": {[]Quantity{{"steps", 30, steps}}, []label{{"probability of the figures after 30 steps", none},
+		{"probability of the figures after 10 steps", none}, {"D after 30 steps", none}}},
+	"last-layers-lowest": withoutNumber(label{"trainings with the lowest D in the last two layers", runs},
+		label{"trainings with the lowest D at the logits", runs}, label{"trainings", runs}),
+	"improves-discrimination": withoutNumber(append(afterSteps("accuracy of a linear classifier", percent),
+		label{"accuracy of the nearest class mean at x_0", percent},
+		label{"accuracy of the nearest class mean after 30 steps", percent})...),
+	"efficient-embedding": withoutNumber(afterSteps("accuracy of a linear classifier of two components", percent)...),
+	"global-statistics":   withoutNumber(afterSteps("total variance", "squared "+grey)...),
+	"new-metrics":         withoutNumber(label{"rank correlation", none}, label{"features", "features"}),
+
+	"potential-learns": withoutNumber(label{"parameters of the potential that changed", parameters}),
+	"end-to-end": withoutNumber(label{"parameters of extractor and potential that changed, listing", parameters},
+		label{"parameters of the potential that changed, exact gradient", parameters},
+		label{"parameters of the extractor that changed, exact gradient", parameters}),
+	"learnable-step": withoutNumber(label{"step size at first, listing", none}, label{"step size, listing", none},
+		label{"step size at first, exact gradient", none}, label{"step size, exact gradient", none}),
+	"local-geometry": withoutNumber(label{"parameters of the potential that changed", parameters}),
+	"k-means":        withoutNumber(append(againstDrawn("listing"), againstDrawn("exact gradient")...)...),
+	"detach-memory": withoutNumber(label{"memory with the exact gradient", "GB"},
+		label{"memory without", "GB"}),
+
+	"no-collapse": withoutNumber(label{"neighbours kept after 30 steps", percent},
+		label{"images that converge", images}, label{"images", images}, label{"end points", "points"},
+		label{"least points of a class", "points"}, label{"most points of a class", "points"}),
 	"stable-points": {[]Quantity{{"steps", 30, steps}}, []label{{"converged after 30 steps", percent},
 		{"converged", percent}, {"steps, median", steps}}},
-	"nearest-centre": withoutNumber(label{"images that end at the nearest centre", percent}),
-	"phi-rises":      withoutNumber(label{"steps on which phi rises", steps}, label{"steps", steps}),
-	"curl":           withoutNumber(label{"asymmetry of the Hessian", none}),
+	"nearest-centre": withoutNumber(label{"images that end at the nearest centre", percent},
+		label{"converged after 30 steps", percent},
+		label{"images with the same nearest centre after 30 steps", percent}),
+	"same-class": withoutNumber(label{"images with the most frequent class of their end point", percent},
+		label{"images with the most frequent class of their first centre", percent}),
+	"phi-nearness": withoutNumber(label{"rank correlation", none}, label{"rank correlation, weakest step", none}),
+	"free-energy":  withoutNumber(label{"steps on which phi rises", steps}, label{"steps", steps}),
 
-	"poster-accuracy": {[]Quantity{{"accuracy, lower bound", 86, percent}},
-		[]label{{"test accuracy", percent}, {"best validation accuracy", percent}}},
+	"denoises": withoutNumber(append(eachNoise("signal-to-noise ratio before", "signal-to-noise ratio after", decibel),
+		label{"signal-to-noise ratio of clean images after", decibel})...),
+	"one-pass":      withoutNumber(eachNoise("gain over one step", "", decibel)...),
+	"autoamplifier": withoutNumber(inkLabels()...),
+	"log-sum-exp": withoutNumber(label{"images where the plain sum overflows", images},
+		label{"images where it underflows", images}, label{"images without a finite potential", images},
+		label{"images", images}),
+	"positive-weights": withoutNumber(label{"least derivative", none}, label{"greatest derivative", none}),
+	"variational":      withoutNumber(label{"largest relative difference", none}),
+	"optimal-step": withoutNumber(label{"published step size", none}, label{"steps to a standstill", steps},
+		label{"other step size", none}, label{"steps to a standstill with it", steps}),
+
+	"poster-accuracy": {[]Quantity{{"accuracy, lower bound", 86, percent}, {"lowest validation loss", 0.4, nats}},
+		[]label{{"test accuracy", percent}, {"best validation accuracy", percent}, {"lowest validation loss", nats}}},
 	"poster-epoch": {[]Quantity{{"best epoch", 17, epochUnit}},
 		[]label{{"best epoch by accuracy", epochUnit}, {"best epoch by loss", epochUnit}}},
-	"poster-loss": one("lowest validation loss", 0.4, "nats"),
+	"poster-loss": one("lowest validation loss", 0.4, nats),
 	"poster-gap": withoutNumber(label{"epochs with a validation loss below the training loss", epochs},
 		label{"epochs", epochs}),
+	"poster-steady": withoutNumber(label{"epochs in which the validation loss rises", epochs},
+		label{"best epoch", epochUnit}),
+	"poster-overfitting": withoutNumber(label{"greatest rise of the validation loss after its lowest value", percent},
+		label{"validation loss less training loss", nats}),
+	"poster-network": {posterQuantities, posterLabels},
+	"poster-cosine":  {posterQuantities, posterLabels},
 
 	"sota": withoutNumber(label{"DPN, test accuracy", percent}, label{"DPN, cost", perImage},
-		label{"linear classifier, test accuracy", percent}, label{"linear classifier, cost", perImage}),
+		label{"linear classifier, test accuracy", percent}, label{"linear classifier, cost", perImage},
+		label{"MLP, test accuracy", percent}, label{"MLP, cost", perImage}),
+	"low-dimension": withoutNumber(label{"784 pixels", perImage}, label{"784 pixels, parameters", "bytes"},
+		label{"64 features", perImage}, label{"64 features, parameters", "bytes"}),
+	"robustness":      withoutNumber(threeNetworks("accuracy", percent)...),
+	"adapts-to-noise": withoutNumber(threeNetworks("accuracy less that on clean images", "percentage points")...),
+	"structure-preservation": withoutNumber(label{"neighbours kept, published network", percent},
+		label{"neighbours kept, MLP", percent}),
+	"uncertainty": withoutNumber(tasks("phi")...),
+	"near-maxima": withoutNumber(tasks("the entropy")...),
+
 	"sota-clean":          withoutNumber(accuracies(bestBaseline, robustSettings()[0])...),
 	"sota-gaussian-0.3":   withoutNumber(accuracies(bestBaseline, robustSettings()[1])...),
 	"sota-gaussian-0.5":   withoutNumber(accuracies(bestBaseline, robustSettings()[2])...),
@@ -113,10 +239,6 @@ var quantities = map[string]numbersOf{
 	"langevin": withoutNumber(label{"difference from the ascent at temperature 0", grey},
 		label{"difference from the ascent at temperature 1", grey}),
 	"generation": withoutNumber(label{"acceptance", percent}, label{"least effective sample size", "samples"}),
-	"uncertainty": withoutNumber(label{"tasks in which phi is better than chance", "tasks"}, label{"tasks", "tasks"},
-		label{"tasks in which phi is better than the largest softmax", "tasks"}),
-	"low-dimension": withoutNumber(label{"784 pixels", perImage}, label{"64 features", perImage}),
-	"robustness":    withoutNumber(accuracies("linear classifier", robustSettings()[1:]...)...),
 }
 
 // values returns the published and the measured numbers of a claim.

@@ -24,13 +24,28 @@ type Field struct {
 	Hessian     *study.Symmetry    `json:"hessian"`
 	Rises       *study.RiseSweep   `json:"rises"`
 	FixedPoints *study.FixedPoints `json:"fixed_points"`
-	Langevin    *Langevin          `json:"langevin,omitempty"` // nil in results of earlier versions
+	Langevin    *Langevin          `json:"langevin,omitempty"`
+	Nearness    *Nearness          `json:"nearness,omitempty"`
+	Noise       []NoiseGain        `json:"noise,omitempty"` // clean, then each noise
+	LogSumExp   *LogSumExp         `json:"log_sum_exp,omitempty"`
+	StepSize    *StepSize          `json:"step_size,omitempty"`
 
-	// Nearest is the fraction of the images that end at the centre that was nearest at the start,
-	// and After30 the fraction that has converged after the paper's 30 steps.
-	Nearest float64 `json:"nearest"`
-	After30 float64 `json:"after_30"`
+	// Shares of the images: those that end at the centre that was nearest at the start; those that have
+	// converged after the paper's 30 steps; and those whose nearest centre then is the first one.
+	Nearest   float64 `json:"nearest"`
+	After30   float64 `json:"after_30"`
+	Nearest30 float64 `json:"nearest_30"`
+	// Kept30 is the share of the 10 nearest neighbours at x_0 that are among those at x_30, and StartPurity the
+	// share of the images with the most frequent class of their nearest centre at x_0.
+	Kept30      float64 `json:"kept_30"`
+	StartPurity float64 `json:"start_purity"`
+	// PointsOfClass is the least and the greatest number of end points, over the classes, that hold 90% of
+	// the images of a class.
+	PointsOfClass []int `json:"points_of_class,omitempty"`
 }
+
+// paperSteps are the ascent steps of the paper's section 2.2.
+const paperSteps = 30
 
 // symmetryPoints is the number of images at which the Hessian of phi is measured.
 const symmetryPoints = 16
@@ -43,6 +58,10 @@ var fieldUnits = []struct {
 	{"symmetry of the Hessian", (*fieldWork).symmetry},
 	{"rise of phi", (*fieldWork).rises},
 	{"Langevin dynamics", (*fieldWork).langevin},
+	{"nearness of centres", (*fieldWork).nearness},
+	{"noise", (*fieldWork).noise},
+	{"log-sum-exp", (*fieldWork).logSumExp},
+	{"step size", (*fieldWork).stepSize},
 	{"fixed points", (*fieldWork).fixedPoints},
 }
 
@@ -81,8 +100,17 @@ func (f *Field) add(part Field) {
 		f.Rises = part.Rises
 	case part.Langevin != nil:
 		f.Langevin = part.Langevin
+	case part.Nearness != nil:
+		f.Nearness = part.Nearness
+	case part.Noise != nil:
+		f.Noise = part.Noise
+	case part.LogSumExp != nil:
+		f.LogSumExp = part.LogSumExp
+	case part.StepSize != nil:
+		f.StepSize = part.StepSize
 	default:
-		f.FixedPoints, f.Nearest, f.After30 = part.FixedPoints, part.Nearest, part.After30
+		f.FixedPoints, f.Nearest, f.After30, f.Nearest30 = part.FixedPoints, part.Nearest, part.After30, part.Nearest30
+		f.Kept30, f.StartPurity, f.PointsOfClass = part.Kept30, part.StartPurity, part.PointsOfClass
 	}
 }
 
@@ -99,7 +127,7 @@ func (w *fieldWork) prepare(ctx context.Context) error {
 	if w.m != nil {
 		return nil
 	}
-	m, err := published(w.data, 1, 30)
+	m, err := published(w.data, 1, paperSteps)
 	if err != nil {
 		return err
 	}
@@ -135,23 +163,14 @@ func (w *fieldWork) fixedPoints(ctx context.Context) (out Field, err error) {
 		return out, err
 	}
 	out.FixedPoints = f
-	centres := w.m.Potential().Centres()
-	start, end := make([]int32, w.s.Len()), make([]int32, w.s.Len())
-	distances := engine.NewMatrix(w.s.Len(), centres.Rows)
-	w.e.SquaredDistances(distances, w.x, centres)
-	w.e.ArgMin(start, distances)
-	w.e.SquaredDistances(distances, f.Ends, centres)
-	w.e.ArgMin(end, distances)
-	same, still := 0, 0
-	for i := range start {
-		if start[i] == end[i] {
-			same++
-		}
-		if t := f.Steps[i]; t >= 0 && t <= 30 {
+	start := w.nearestCentres(w.x)
+	out.Nearest = share(start, w.nearestCentres(f.Ends))
+	still := 0
+	for _, t := range f.Steps {
+		if t >= 0 && t <= paperSteps {
 			still++
 		}
 	}
-	all := float64(w.s.Len())
-	out.Nearest, out.After30 = float64(same)/all, float64(still)/all
-	return out, nil
+	out.After30 = float64(still) / float64(w.s.Len())
+	return out, out.within(ctx, w, start)
 }

@@ -233,6 +233,12 @@ func risesText(f *Field) string {
 		"share", rises[first].Share)
 }
 
+// Words of compared, beside level.
+const (
+	better = "better"
+	worse  = "worse"
+)
+
 // compared says how the accuracies of two lists of runs compare: every run of one is better than
 // every run of the other, or the ranges overlap.
 func compared(a, b Spread) string {
@@ -240,9 +246,9 @@ func compared(a, b Spread) string {
 	case a.Seeds == 0 || b.Seeds == 0:
 		return "not measured"
 	case a.Least > b.Greatest:
-		return "better"
+		return better
 	case a.Greatest < b.Least:
-		return "worse"
+		return worse
 	}
-	return "level"
+	return level
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -97,7 +96,7 @@ func judgeLangevin(x *Field) judged {
 	case l.Cold <= mostCold && l.Warm <= mostCold:
 		j.verdict, j.why = Reproduced, "The noise of temperature 1 makes no difference."
 	case l.Cold <= mostCold:
-		j.verdict, j.why = OnlyByTheirs, "It is the limit of zero temperature, which has no noise."
+		j.verdict, j.why = InPart, "It is the limit of zero temperature, which has no noise."
 	}
 	return j
 }
@@ -137,6 +136,9 @@ type Detected struct {
 	Phi     float64    `json:"phi_auroc"` // of the potential where the ascent ends
 	PhiCI   [2]float64 `json:"phi_auroc_ci"`
 	Softmax float64    `json:"softmax_auroc"`
+	// Entropy is that of the responsibilities at x_0: high where several maxima are near.
+	Entropy   float64    `json:"entropy_auroc"`
+	EntropyCI [2]float64 `json:"entropy_auroc_ci"`
 }
 
 // detect measures the scores of m on test images.
@@ -154,43 +156,11 @@ func detect(ctx context.Context, e *engine.Engine, m *dpn.Model, test *dataset.S
 				d.Phi, d.PhiCI = s.AUROC, s.AUROCCI
 			case "softmax":
 				d.Softmax = s.AUROC
+			case "entropy_0":
+				d.Entropy, d.EntropyCI = s.AUROC, s.AUROCCI
 			}
 		}
 		out = append(out, d)
 	}
 	return out, nil
-}
-
-// judgeUncertainty judges whether the potential tells what the network does not know.
-func judgeUncertainty(p *Poster) judged {
-	if len(p.Detected) == 0 {
-		return judged{}
-	}
-	var text []string
-	detected, better := 0, 0
-	least := p.Detected[0]
-	for _, d := range p.Detected {
-		text = append(text, fmt.Sprintf("%s: AUROC of phi %.3f, of the largest softmax %.3f", d.Task, d.Phi, d.Softmax))
-		if d.PhiCI[0] > 0.5 {
-			detected++
-		}
-		if d.Phi > d.Softmax {
-			better++
-		}
-		if d.Phi < least.Phi {
-			least = d
-		}
-	}
-	all := len(p.Detected)
-	j := judged{numbers: numbers(detected, all, better), measured: strings.Join(text, "; "), verdict: NotReproduced,
-		why: fmt.Sprintf("phi is better than chance in %d of %d tasks (worst: %s), and better than the largest "+
-			"softmax in %d.",
-			detected, all, least.Task, better)}
-	switch {
-	case detected == all:
-		j.verdict = Reproduced
-	case detected > 0:
-		j.verdict = OnlyByTheirs
-	}
-	return j
 }

@@ -27,7 +27,8 @@ type Figure struct {
 
 // verdictColours are the verdicts of report, for the colour; the words are ours.
 var verdictColours = map[string]report.Verdict{
-	Reproduced: report.Holds, OnlyByTheirs: report.Partly, NotReproduced: report.Fails, Untested: report.Unjudged,
+	Reproduced: report.Holds, InPart: report.Partly, OnlyByTheirs: report.Partly, BeyondTheirs: report.Partly,
+	NotReproduced: report.Fails, NotTestable: report.Unjudged, Untested: report.Unjudged,
 }
 
 // Page returns the report of the experiments that have run; facts name the data and the machine.
@@ -95,7 +96,8 @@ func summary(r Results, claims []Claim) []string {
 		count[c.Verdict]++
 	}
 	out := []string{sentences.Say("verdicts", "claims", len(claims), "reproduced", count[Reproduced],
-		"protocol", count[OnlyByTheirs], "failed", count[NotReproduced], "untested", count[Untested])}
+		"part", count[InPart], "protocol", count[OnlyByTheirs], "beyond", count[BeyondTheirs],
+		"failed", count[NotReproduced], "untestable", count[NotTestable], "untested", count[Untested])}
 	if !r.MNIST {
 		out = append(out, sentences.Say("not MNIST", "law", r.Law != nil && r.Law.Known))
 	}

@@ -158,21 +158,31 @@ func posterTable(p *Poster) report.Table {
 	for _, part := range []struct {
 		name string
 		runs []PosterRun
-	}{{"published, 10 steps", p.DPN}, {"linear", p.Linear}} {
+	}{{"published, 10 steps", p.DPN}, {"the same, rate falling to 0", p.Cosine}, {"the same, drawn centres", p.Samples},
+		{"random map to 64 features, noise", p.Extractor}, {"compact, exact gradient", p.Exact},
+		{"the same, drawn centres", p.ExactSamples}, {"linear", p.Linear}, {"MLP", p.MLP}} {
 		for _, r := range part.runs {
-			a, at := r.BestAccuracy()
-			var noisy []string
-			for _, n := range r.Noisy {
-				noisy = append(noisy, fmt.Sprintf("%.1f%%", 100*n.Accuracy))
-			}
-			t.Rows = append(t.Rows, report.Row{Cells: []string{part.name, fmt.Sprint(r.Seed),
-				fmt.Sprintf("%.3f", *r.Epochs[r.Best-1].ValLoss), fmt.Sprint(r.Best),
-				fmt.Sprintf("%.2f%%", 100*a), fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(),
-					len(r.Epochs)), fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), strings.Join(noisy, " / "+
-					""), commas(fmt.Sprint(r.MACs))}})
+			cells := append([]string{part.name, fmt.Sprint(r.Seed)}, posterCells(r)...)
+			t.Rows = append(t.Rows, report.Row{Cells: cells})
 		}
 	}
 	return t
+}
+
+// posterCells are the figures of a training of the poster; the MLP has no validation.
+func posterCells(r PosterRun) []string {
+	validation := []string{"–", "–", "–", "–", "–"}
+	if len(r.Epochs) > 0 {
+		a, at := r.BestAccuracy()
+		validation = []string{fmt.Sprintf("%.3f", lowestLoss(r)), fmt.Sprint(r.Best), fmt.Sprintf("%.2f%%", 100*a),
+			fmt.Sprint(at), fmt.Sprintf("%d of %d epochs", r.ValBelowTrain(), len(r.Epochs))}
+	}
+	var noisy []string
+	for _, n := range r.Noisy {
+		noisy = append(noisy, fmt.Sprintf("%.1f%%", 100*n.Accuracy))
+	}
+	return append(validation, fmt.Sprintf("%.2f%%", 100*r.TestAccuracy), strings.Join(noisy, " / "),
+		commas(fmt.Sprint(r.MACs)))
 }
 
 func symmetryTable(f *Field) report.Table {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
@@ -45,10 +46,27 @@ func checkLaws(laws ...*separation.Law) error {
 
 func (u table1Unit) check(string) error {
 	err := u.Few.check(table1Steps)
+	if err == nil {
+		err = u.Long.check(table1AllSteps)
+	}
 	if err == nil && u.Whole != nil {
-		err = u.Whole.check(table1AllSteps)
+		if err = u.Whole.check(table1AllSteps); err == nil {
+			err = checkClassified(u.Whole.Classified)
+		}
 	}
 	return err
+}
+
+// checkClassified refuses other steps than classifiedSteps.
+func checkClassified(list []Classified) error {
+	var steps []int
+	for _, c := range list {
+		steps = append(steps, c.Step)
+	}
+	if !slices.Equal(steps, classifiedSteps) {
+		return fmt.Errorf("classes told after the steps %v, expected %v", steps, classifiedSteps)
+	}
+	return nil
 }
 
 func (u lawUnit) check(string) error {
@@ -73,8 +91,11 @@ func (r ForwardRun) check(string) error {
 	return checkLaws(r.Law)
 }
 
-func (u posterUnit) check(string) error {
+func (u posterUnit) check(unit string) error {
 	r := u.Run
+	if strings.HasPrefix(unit, "poster: "+posterMLP+",") { // has no validation
+		return checkNoises(r.Noisy)
+	}
 	if r.Best < 1 || r.Best > len(r.Epochs) {
 		return fmt.Errorf("best epoch %d of %d", r.Best, len(r.Epochs))
 	}
@@ -87,11 +108,26 @@ func (u posterUnit) check(string) error {
 }
 
 func (f Field) check(unit string) error {
-	measured := []bool{f.Hessian != nil, f.Rises != nil, f.Langevin != nil, f.FixedPoints != nil}
+	measured := []bool{f.Hessian != nil, f.Rises != nil, f.Langevin != nil, f.Nearness != nil, f.Noise != nil,
+		f.LogSumExp != nil, f.StepSize != nil, f.FixedPoints != nil}
 	for i, u := range fieldUnits {
 		if measured[i] != (unit == "field: "+u.name) {
 			return fmt.Errorf("the measurement of another unit, or none")
 		}
+	}
+	if f.Noise != nil && len(f.Noise) != len(noises)+1 {
+		return fmt.Errorf("%d corruptions, expected %d", len(f.Noise), len(noises)+1)
+	}
+	for _, n := range f.Noise {
+		if len(n.CI) != 2 {
+			return fmt.Errorf("an interval of %d ends, expected 2", len(n.CI))
+		}
+	}
+	if f.StepSize != nil && len(f.StepSize.Alphas) != 2 {
+		return fmt.Errorf("%d step sizes, expected 2", len(f.StepSize.Alphas))
+	}
+	if n := len(f.PointsOfClass); n != 0 && n != 2 {
+		return fmt.Errorf("a range of %d ends, expected 2", n)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func madeUp() map[string]checked {
 	run.Analysis.Layers = a.Layers
 	x := r.Field
 	list := map[string]checked{
-		"table1: seed 1":                 table1Unit{Few: few, Whole: &r.Table1.Whole[0]},
+		"table1: seed 1":                 table1Unit{Few: few, Long: r.Table1.Long[1], Whole: &r.Table1.Whole[0]},
 		"law: linear, 8 layers, seed 1":  law,
 		"trained: raw, seed 1":           trainedUnit{Run: run},
 		"forward: CNN, seed 1":           ForwardRun{Network: "CNN", Seed: 1, Layers: law.Layers, D: law.Run.D},
@@ -35,7 +35,11 @@ func madeUp() map[string]checked {
 		"field: symmetry of the Hessian": Field{Hessian: x.Hessian},
 		"field: rise of phi":             Field{Rises: x.Rises},
 		"field: Langevin dynamics":       Field{Langevin: x.Langevin},
-		"field: fixed points":            Field{FixedPoints: x.FixedPoints, Nearest: 0.9},
+		"field: nearness of centres":     Field{Nearness: x.Nearness},
+		"field: noise":                   Field{Noise: x.Noise},
+		"field: log-sum-exp":             Field{LogSumExp: x.LogSumExp},
+		"field: step size":               Field{StepSize: x.StepSize},
+		"field: fixed points":            Field{FixedPoints: x.FixedPoints, Nearest: 0.9, PointsOfClass: []int{2, 5}},
 	}
 	for _, n := range robustResults(1).Networks {
 		list["robust: seed 1, "+n.Name] = robustUnit{[]robustResult{{n.Name, n.Kind, n.Cost, n.Runs[0]}}}
@@ -196,7 +200,7 @@ func resultsWith(t *testing.T, experiment, name string, b []byte) Results {
 	switch experiment {
 	case "table1":
 		u := decoded[table1Unit](t, name, b)
-		r.Table1.Few[0], r.Table1.Walk = u.Few, u.Walk
+		r.Table1.Few[0], r.Table1.Long[1], r.Table1.Walk = u.Few, u.Long, u.Walk
 		if u.Whole != nil {
 			r.Table1.Whole = []Placement{*u.Whole}
 		}
@@ -211,7 +215,11 @@ func resultsWith(t *testing.T, experiment, name string, b []byte) Results {
 		r.Trained.Forward = []ForwardRun{decoded[ForwardRun](t, name, b)}
 	case "poster":
 		u := decoded[posterUnit](t, name, b)
-		r.Poster.DPN, r.Poster.Detected = []PosterRun{u.Run}, u.Detected
+		if strings.HasPrefix(name, "poster: "+posterMLP+",") {
+			r.Poster.MLP = []PosterRun{u.Run}
+		} else {
+			r.Poster.DPN, r.Poster.Detected = []PosterRun{u.Run}, u.Detected
+		}
 	case "field":
 		r.Field.add(decoded[Field](t, name, b))
 	case "robust":

@@ -112,12 +112,13 @@ func trainModel(ctx context.Context, e *engine.Engine, m *dpn.Model, data *datas
 	return err
 }
 
-// Spread is a figure over seeds: minimum, median, maximum and mean.
+// Spread is a figure over seeds: minimum, median, maximum, mean and standard deviation (NaN for one seed).
 type Spread struct {
 	Least    separation.Float `json:"least"`
 	Median   separation.Float `json:"median"`
 	Greatest separation.Float `json:"greatest"`
 	Mean     separation.Float `json:"mean"`
+	Std      separation.Float `json:"std"`
 	Seeds    int              `json:"seeds"`
 }
 
@@ -128,14 +129,18 @@ func spread(values []float64) Spread {
 	n := len(s)
 	if n == 0 {
 		nan := separation.Float(math.NaN())
-		return Spread{nan, nan, nan, nan, 0}
+		return Spread{nan, nan, nan, nan, nan, 0}
 	}
-	var sum float64
+	var sum, squares float64
 	for _, v := range s {
 		sum += v
 	}
+	mean := sum / float64(n)
+	for _, v := range s {
+		squares += float64((v - mean) * (v - mean))
+	}
 	return Spread{separation.Float(s[0]), separation.Float(stat.Quantile(s, 0.5)), separation.Float(s[n-1]),
-		separation.Float(sum / float64(n)), n}
+		separation.Float(mean), separation.Float(math.Sqrt(squares / float64(n-1))), n}
 }
 
 // Encloses reports whether v lies within the range.

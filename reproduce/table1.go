@@ -24,7 +24,7 @@ const (
 // Table1Options are the settings of RunTable1. The zero value is ready to use.
 type Table1Options struct {
 	Seeds   int // number of seeds 1, 2, ... of k-means (0: 20)
-	Trained int // how many of them also train the classifier, for the row of the logits (0: 3)
+	Trained int // how many of them also train the classifier, for the row of the logits (0: all)
 	Whole   int // how many of them are also measured on all test images (0: 5)
 	Draws   int // bootstrap draws for intervals (0: 400)
 	Subsets int // subsets of each size, for D against the number of images (0: 20)
@@ -42,8 +42,9 @@ type Table1 struct {
 
 	// Few is measured on the first 32 test images after 10 steps; Whole on all test images after
 	// each of 30 steps, with sampling errors. The first of Whole also has D against the number
-	// of images.
+	// of images. Long is Few after the 30 steps of section 2.2.
 	Few   []Placement `json:"few"`
+	Long  []Placement `json:"long"`
 	Whole []Placement `json:"whole"`
 
 	// Walk shows the first placement, if its classifier was trained.
@@ -60,14 +61,20 @@ type Placement struct {
 	TestLoss     float64 `json:"test_loss"`
 
 	Analysis *study.Analysis `json:"analysis"`
+
+	// Classified says how well classes can be told after some of the steps; nil but for Whole.
+	Classified []Classified `json:"classified,omitempty"`
 }
 
 // RunTable1 repeats Table 1 on data, which must be MNIST to compare with the paper.
 func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Table1Options) (*Table1, error) {
-	for v, d := range map[*int]int{&o.Seeds: 20, &o.Trained: 3, &o.Whole: 5, &o.Draws: 400, &o.Subsets: 20} {
+	for v, d := range map[*int]int{&o.Seeds: rangeSeeds, &o.Whole: 5, &o.Draws: 400, &o.Subsets: 20} {
 		if *v == 0 {
 			*v = d
 		}
+	}
+	if o.Trained == 0 {
+		o.Trained = o.Seeds
 	}
 	if n := data.Test.Len(); n < table1Pictures {
 		return nil, fmt.Errorf("table1: %d test images: expected at least %d", n, table1Pictures)
@@ -81,7 +88,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 		if err != nil {
 			return nil, err
 		}
-		out.Few = append(out.Few, u.Few)
+		out.Few, out.Long = append(out.Few, u.Few), append(out.Long, u.Long)
 		if u.Whole != nil {
 			out.Whole = append(out.Whole, *u.Whole)
 		}
@@ -95,6 +102,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 // table1Unit is what one seed gives.
 type table1Unit struct {
 	Few   Placement    `json:"few"`
+	Long  Placement    `json:"long"`
 	Whole *Placement   `json:"whole,omitempty"`
 	Walk  *report.Walk `json:"walk,omitempty"`
 }
@@ -131,17 +139,21 @@ func (o *Table1Options) seed(ctx context.Context, e *engine.Engine, data *datase
 	if u.Few.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil {
 		return u, err
 	}
-	if at >= o.Whole {
-		return u, nil
+	m.Config.Steps = table1AllSteps
+	u.Long = Placement{Seed: u.Few.Seed}
+	if u.Long.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil || at >= o.Whole {
+		return u, err
 	}
 	o.Progress.seed("table1: all test images", at, o.Whole, at, o.Whole)
-	m.Config.Steps = table1AllSteps
 	opt := study.AnalyzeOptions{Draws: o.Draws, Seed: 1}
 	if at == 0 {
 		opt.Subsets = o.Subsets
 	}
 	u.Whole = &Placement{Seed: u.Few.Seed}
-	u.Whole.Analysis, err = study.Analyze(ctx, e, m, data.Test, opt)
+	if u.Whole.Analysis, err = study.Analyze(ctx, e, m, data.Test, opt); err != nil {
+		return u, err
+	}
+	u.Whole.Classified, err = classify(ctx, e, m, data)
 	return u, err
 }
 
@@ -149,12 +161,17 @@ func (o *Table1Options) seed(ctx context.Context, e *engine.Engine, data *datase
 // ascent steps: A_i = I, alpha 0.1, c = 0, centres not yet initialised. Its precisions never
 // change and are stored in diagonal form.
 func published(data *dataset.Data, seed uint64, steps int) (*dpn.Model, error) {
-	c, err := dpn.Preset("published")
+	c, err := publishedConfig(seed, steps)
 	if err != nil {
 		return nil, err
 	}
+	return dpn.New(c, data)
+}
+
+func publishedConfig(seed uint64, steps int) (dpn.Config, error) {
+	c, err := dpn.Preset("published")
 	c.Seed, c.Steps = seed, steps
 	c.ValSize = 0 // centres from all training images
 	c.Form = potential.FormDiag
-	return dpn.New(c, data)
+	return c, err
 }

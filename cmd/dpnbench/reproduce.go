@@ -48,12 +48,13 @@ get no verdict. law needs 100 training and 100 test images of each class, table1
            other networks, and DPNs on the same images; with --matrix also the other learning
            rates and widths, and imbalanced classes (500 training images of a class)
   trained  D along the ascent of trained potentials, by preset and seed
-  poster   the poster's training, compared with a linear classifier
-  field    is the ascent field free of rotation, does phi rise, where does the ascent end
+  poster   the poster's training, variants of it, a linear classifier and an MLP
+  field    is the ascent field free of rotation, does phi rise, what does the ascent do to noise,
+           where does it end
   robust   DPNs and baselines of equal cost, trained on clean and on noisy images: accuracy on
            clean and on noisy test images over seeds, with a verdict for each setting
-  all      all except robust, which takes longer than the rest: about ten minutes on two cores;
-           it needs what law needs: 100 training and 100 test images of each class
+  all      all except robust, which takes longer than the rest: about a quarter of an hour on two
+           cores; it needs what law needs: 100 training and 100 test images of each class
 
 The folder of --out (default: reproduce-NAME) gets report.html, a self-contained page,
 reproduce.json, and the figures as PNG and SVG. Until then its folder parts holds what is finished:

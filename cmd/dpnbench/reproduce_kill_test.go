@@ -51,8 +51,8 @@ func TestReproduceKilled(t *testing.T) {
 		"table1":  {few, []string{"--seeds", "2", "--epochs", "1"}, 2},
 		"law":     {many, []string{"--seeds", "1", "--epochs", "1"}, 21},
 		"trained": {few, []string{"--seeds", "1", "--epochs", "2", "--presets", "compact"}, 3},
-		"poster":  {few, []string{"--seeds", "1", "--epochs", "1"}, 2},
-		"field":   {few, nil, 4},
+		"poster":  {few, []string{"--seeds", "1", "--epochs", "1"}, 8},
+		"field":   {few, nil, 8},
 		"robust":  {few, []string{"--seeds", "1", "--epochs", "1"}, 13},
 	} {
 		if !longtest.Asked() && name != "trained" {

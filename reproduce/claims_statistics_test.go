@@ -1,0 +1,99 @@
+package reproduce
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"dpnbench/engine/num"
+)
+
+// TestJointly checks that published figures that are those of one more seed are refused in 5% of the cases, also
+// where the figures of a seed go together, and that others are refused nearly always.
+func TestJointly(t *testing.T) {
+	const seeds, trials = 20, 1000
+	r := num.NewRand(1, 0)
+	draw := func() []float64 { // four figures, the first two of which go together
+		z := make([]float32, 4)
+		r.Normal(z)
+		both := float64(z[0])
+		return []float64{3 * math.Exp(0.2*both), 18 * math.Exp(0.1*both+0.02*float64(z[1])),
+			2 * math.Exp(0.1*float64(z[2])), 0.3 * math.Exp(0.05*float64(z[3]))}
+	}
+	rounded := func(v []float64) []figure {
+		var out []figure
+		for _, x := range v {
+			out = append(out, figure{math.Round(100*x) / 100, 0.01})
+		}
+		return out
+	}
+	refused, other := 0, 0
+	for range trials {
+		var runs [][]float64
+		for range seeds {
+			runs = append(runs, draw())
+		}
+		if jointly(runs, rounded(draw())) < significance {
+			refused++
+		}
+		// Each within its range, but the first two do not go together.
+		if jointly(runs, rounded([]float64{3 * math.Exp(0.2), 18 * math.Exp(-0.1), 2, 0.3})) < significance {
+			other++
+		}
+	}
+	if share := float64(refused) / trials; !(share > 0.02 && share < 0.08) {
+		t.Errorf("%.1f%% of right figures are refused, want 5%%", 100*share)
+	}
+	if share := float64(other) / trials; !(share > 0.95) {
+		t.Errorf("only %.1f%% of wrong figures are refused", 100*share)
+	}
+	if p := jointly([][]float64{{1}, {2}}, []figure{{1, 0.1}}); !math.IsNaN(p) {
+		t.Errorf("two seeds give the probability %v", p)
+	}
+	if p := jointly([][]float64{{math.NaN()}, {2}, {3}}, []figure{{1, 0.1}}); !math.IsNaN(p) {
+		t.Errorf("a figure that is not finite gives the probability %v", p)
+	}
+}
+
+// TestOneMore checks that the interval of one more seed contains it: in 95% of the cases for few seeds, in 19 of 21
+// for the range of 20.
+func TestOneMore(t *testing.T) {
+	r := num.NewRand(1, 0)
+	for seeds, want := range map[int]float64{3: 0.95, 5: 0.95, 20: 19. / 21} {
+		inside := 0
+		const trials = 2000
+		for range trials {
+			z := make([]float32, seeds+1)
+			r.Normal(z)
+			var v []float64
+			for _, x := range z[1:] {
+				v = append(v, float64(x))
+			}
+			ci := oneMore(spread(v))
+			if float64(ci[0]) <= float64(z[0]) && float64(z[0]) <= float64(ci[1]) {
+				inside++
+			}
+		}
+		if got := float64(inside) / trials; !(math.Abs(got-want) < 0.02) {
+			t.Errorf("%d seeds: one more lies within the interval in %.3f, want %.3f", seeds, got, want)
+		}
+	}
+}
+
+func TestPointsOfClasses(t *testing.T) {
+	// Class 0: 8 at point 0, 1 each at points 1 and 2; class 1: all at point 1; class 2: nowhere.
+	assignment := []int32{0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 1, 1, -1, -1}
+	labels := []uint16{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2}
+	if got := pointsOfClasses(assignment, labels, 3); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("%v, want 1 to 2 points", got)
+	}
+	if got := pointsOfClasses([]int32{-1}, []uint16{0}, 1); got != nil {
+		t.Errorf("%v without converged images", got)
+	}
+	if got := purity([]int32{0, 0, 0, 1}, []uint16{3, 3, 1, 2}, 2); got != 0.75 {
+		t.Errorf("purity %v, want 0.75", got)
+	}
+	if got := share([]int32{1, 2}, []int32{1, 3}); got != 0.5 {
+		t.Errorf("share %v, want 0.5", got)
+	}
+}
