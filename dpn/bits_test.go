@@ -23,6 +23,7 @@ var trainedHashes = map[string]string{
 	"robust":       "08eaa6fb4053aef6",
 	"robust-small": "d1e342d83505466d",
 	"noise":        "c1f44622c2e0ad62",
+	"invariant":    "196bb71a5b95d287",
 	"tabular":      "c7bd88defc02e7c9",
 	"cnn":          "eda6d7b2931465cd",
 	"mlp":          "7e2332fac8247c8c",

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 )
@@ -15,6 +16,10 @@ import (
 // those of the command's flags.
 type Config struct {
 	Preset string `toml:"preset" json:"preset"` // where the settings started from
+
+	// Each image by itself, before normalisation (dataset.Preprocessing). Vectors have neither.
+	Contrast bool   `toml:"contrast" json:"contrast"`
+	Centre   string `toml:"centre" json:"centre"` // mass, moments, or empty
 
 	// The network. Extractor is identity (the pixels are the features) or maps them to Dim
 	// features: linear, mlp (Hidden: widths such as 512-256) or conv (convolutions to 8 and 16
@@ -149,6 +154,7 @@ func (c Config) Validate() error {
 		return nil
 	}
 	errs := []error{
+		choice("centre", c.Centre, append([]string{""}, dataset.Centrings()...)...),
 		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv"),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
@@ -273,6 +279,25 @@ func (c Config) learningRate(group string) float64 {
 
 // denoisesOnce says whether the denoised features never change, so that they are computed once.
 func (c Config) denoisesOnce() bool { return c.Gradient == "detached" && c.NoiseMax == 0 }
+
+// preprocessing returns what becomes of each image by itself.
+func (c Config) preprocessing() dataset.Preprocessing {
+	return dataset.Preprocessing{Contrast: c.Contrast, Centre: c.Centre}
+}
+
+// checkImages refuses settings for images with samples of another shape.
+func (c Config) checkImages(s dataset.Shape) error {
+	expected := fmt.Sprintf("expected images with it, not vectors of %v", s)
+	switch {
+	case s.IsImage():
+		return nil
+	case c.Contrast:
+		return badSetting("contrast", c.Contrast, expected)
+	case c.Centre != "":
+		return badSetting("centre", c.Centre, expected)
+	}
+	return nil
+}
 
 // potential returns the settings of the potential.
 func (c Config) potential() potential.Settings {

@@ -5,37 +5,65 @@ import (
 	"dpnbench/engine"
 )
 
-// input puts normalised samples into the rows of a matrix. The threads of an engine share them.
+// input puts samples into the rows of a matrix: images preprocessed, then all normalised. The threads of an engine
+// share them.
 type input struct {
 	tables [][256]float32 // what becomes of each level of an image, by channel
 	norm   dataset.Normalization
+	pre    *dataset.Preprocessor // nil: none; otherwise tables are the levels in [0, 1]
 
 	// Of the running call.
 	x   engine.Matrix
 	set *dataset.Set
 	at  []int32
 
-	share func(w *engine.Worker, lo, hi int) // rows, made once: each call of Parallel would allocate it
+	// Rows, made once: each call of Parallel would allocate them.
+	share, shareLevels func(w *engine.Worker, lo, hi int)
 }
 
-// newInput puts samples of a shape in as norm says.
-func newInput(shape dataset.Shape, norm dataset.Normalization) *input {
-	p := &input{norm: norm, tables: make([][256]float32, shape.Channels)}
-	for c := range p.tables {
-		p.tables[c] = norm.Table(c)
+// newInput puts in samples as the model expects them.
+func (m *Model) newInput() *input {
+	p := &input{norm: m.Norm, tables: make([][256]float32, m.Shape.Channels)}
+	before := m.Norm
+	if pre := m.Config.preprocessing(); !pre.IsZero() {
+		p.pre, before = pre.For(m.Shape), dataset.Uniform(0, 1)
 	}
-	p.share = p.rows
+	for c := range p.tables {
+		p.tables[c] = before.Table(c)
+	}
+	p.share, p.shareLevels = p.rows, p.levels
 	return p
+}
+
+// newLevels puts in the levels of images in [0, 1], as they are.
+func newLevels(shape dataset.Shape) *input {
+	return (&Model{Shape: shape, Norm: dataset.Uniform(0, 1)}).newInput()
 }
 
 // into sets the rows of x to samples at[0], at[1], ... of set, or to the first ones, without at.
 func (p *input) into(e *engine.Engine, x engine.Matrix, set *dataset.Set, at []int32) {
 	p.x, p.set, p.at = x, set, at
-	e.Parallel(x.Rows, 0, float64(x.Rows*x.Cols), p.share)
+	e.Parallel(x.Rows, 0, p.cost(1), p.share)
 	p.x, p.set, p.at = engine.Matrix{}, nil, nil
 }
 
-func (p *input) rows(_ *engine.Worker, lo, hi int) {
+// finish preprocesses and normalises the rows of x, which are levels of images.
+func (p *input) finish(e *engine.Engine, x engine.Matrix) {
+	p.x = x
+	e.Parallel(x.Rows, 0, p.cost(2), p.shareLevels)
+	p.x = engine.Matrix{}
+}
+
+// cost is that of the rows of x, about, in elements as Parallel counts them, each of which costs so much without
+// preprocessing.
+func (p *input) cost(each float64) float64 {
+	if p.pre != nil {
+		each += 40
+	}
+	return each * float64(p.x.Rows*p.x.Cols)
+}
+
+func (p *input) rows(w *engine.Worker, lo, hi int) {
 	for b := lo; b < hi; b++ {
 		i := b
 		if p.at != nil {
@@ -56,14 +84,33 @@ func (p *input) rows(_ *engine.Worker, lo, hi int) {
 			}
 		}
 	}
+	if p.pre != nil {
+		p.levels(w, lo, hi)
+	}
 }
 
-// Input sets the rows of x to the normalised samples at[0], at[1], ... of some set.
+// levels preprocesses and normalises rows that are levels.
+func (p *input) levels(w *engine.Worker, lo, hi int) {
+	var scratch []float32
+	if p.pre != nil {
+		scratch = w.Floats(p.pre.Scratch())
+	}
+	for b := lo; b < hi; b++ {
+		row := p.x.Row(b)
+		if p.pre != nil {
+			p.pre.Apply(row, scratch)
+		}
+		p.norm.Apply(row)
+	}
+}
+
+// Input sets the rows of x to the samples at[0], at[1], ... of some set as the network takes them in: images
+// preprocessed, then all normalised.
 type Input func(e *engine.Engine, x engine.Matrix, at []int32)
 
 // Input is the input of the samples of s as they are.
 func (m *Model) Input(s *dataset.Set) Input {
-	p := newInput(m.Shape, m.Norm)
+	p := m.newInput()
 	return func(e *engine.Engine, x engine.Matrix, at []int32) { p.into(e, x, s, at) }
 }
 
@@ -72,14 +119,23 @@ func (m *Model) CorruptedInput(s *dataset.Set, c dataset.Corruption, seed uint64
 	if err := c.Check(s.Shape); err != nil {
 		return nil, err
 	}
+	p := m.newInput()
 	return func(e *engine.Engine, x engine.Matrix, at []int32) {
 		if err := c.FloatsOn(e, x.Data, s, at, seed); err != nil {
 			panic(err) // it is valid
 		}
-		e.Parallel(x.Rows, 0, 2*float64(x.Rows*x.Cols), func(_ *engine.Worker, lo, hi int) {
-			for b := lo; b < hi; b++ {
-				m.Norm.Apply(x.Row(b))
-			}
-		})
+		p.finish(e, x)
 	}, nil
+}
+
+// Preprocessed returns the levels of image i of s as the network normalises them: in [0, 1], after the
+// preprocessing of the settings.
+func (m *Model) Preprocessed(s *dataset.Set, i int) []float32 {
+	x := make([]float32, s.Shape.Len())
+	s.Floats(x, []int32{int32(i)})
+	if pre := m.Config.preprocessing(); !pre.IsZero() {
+		p := pre.For(m.Shape)
+		p.Apply(x, make([]float32, p.Scratch()))
+	}
+	return x
 }

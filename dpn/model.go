@@ -23,7 +23,7 @@ const (
 	groupClassifier = "classifier"
 )
 
-// Model is a Denoising Potential Network: samples, normalised, go through the feature
+// Model is a Denoising Potential Network: samples, preprocessed and normalised, go through the feature
 // extractor, then uphill on the potential for Config.Steps steps, then through a linear
 // classifier.
 type Model struct {
@@ -90,6 +90,9 @@ func (m *Model) SetRoute(r ascent.Route) { m.potential.SetRoute(r) }
 
 // build makes the parameters, all zero.
 func (m *Model) build() (err error) {
+	if err := m.Config.checkImages(m.Shape); err != nil {
+		return err
+	}
 	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Shape); err != nil {
 		return err
 	}

@@ -326,7 +326,7 @@ func softmax(p, logits []float32) {
 	}
 }
 
-// PixelFeatures says whether the features are the pixels, normalised by Norm only, so that
+// PixelFeatures says whether the features are the pixels, preprocessed and normalised by Norm only, so that
 // a point in feature space is an image.
 func (m *Model) PixelFeatures() bool {
 	return m.Shape.IsImage() && m.Config.Extractor == "identity" && !m.Config.LayerNorm

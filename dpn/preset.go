@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 )
 
@@ -53,9 +54,11 @@ var presets = []PresetInfo{
 	// The denoising loss pulls the ends of noisy ascents to those of the clean images. A small
 	// weight and many epochs keep the clean accuracy.
 	{"noise", "clean trained with noise and a denoising loss: the most robust to noise", func(c *Config) {
-		c.features64("conv")
-		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 15, 2e-3, 1e-3
-		c.NoiseMin, c.NoiseMax, c.Denoising = 0.3, 0.5, 0.1
+		c.noisy(15)
+	}},
+	{"invariant", "noise on images of normalised contrast, place, slant and size", func(c *Config) {
+		c.noisy(5)
+		c.Contrast, c.Centre = true, dataset.CentreMoments
 	}},
 	// Low-rank precisions cannot become singular, however long a small table trains. Noise is what keeps
 	// it from learning a small table by heart.
@@ -97,6 +100,13 @@ var unset = Config{
 func (c *Config) features64(extractor string) {
 	c.Extractor, c.Dim, c.LayerNorm = extractor, 64, true
 	c.Components, c.Steps, c.Scale, c.Alpha = 10, 5, 0.3, 0.1/(0.3*0.3)
+}
+
+// noisy are the settings of a convolutional network that is trained with noise.
+func (c *Config) noisy(epochs int) {
+	c.features64("conv")
+	c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, epochs, 2e-3, 1e-3
+	c.NoiseMin, c.NoiseMax, c.Denoising = 0.3, 0.5, 0.1
 }
 
 // plain leaves out the ascent. The potential is a Gaussian around the mean of the features, which nothing trains.

@@ -21,7 +21,7 @@ type Trainer struct {
 
 	// A minibatch of n rows.
 	input  *input        // samples as they are
-	grey   *input        // images before noise, which comes before normalisation
+	levels *input        // images before noise, which comes before preprocessing and normalisation
 	noise  layer.Noise   // of the first half of the rows
 	labels []uint16      // n
 	x      engine.Matrix // n x pixels
@@ -58,12 +58,12 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	c := m.Config
 	m.UnknownBelow = nil // that of other weights
 	s := &Trainer{m: m, e: e, params: m.head.Params(), adam: layer.NewAdam(),
-		input: newInput(m.Shape, m.Norm), grey: newInput(m.Shape, dataset.Uniform(0, 1)),
+		input: m.newInput(), levels: newLevels(m.Shape),
 		noise: layer.Noise{
-			Min:  c.NoiseMin,
-			Max:  c.NoiseMax,
-			Seed: num.NewRand(c.Seed, stream.Noise).Uint64(),
-			Norm: m.Norm, Unclamped: !m.Shape.IsImage(),
+			Min:       c.NoiseMin,
+			Max:       c.NoiseMax,
+			Seed:      num.NewRand(c.Seed, stream.Noise).Uint64(),
+			Unclamped: !m.Shape.IsImage(),
 		},
 		used: make([]bool, c.Components), squares: map[string]float64{}}
 	b, d := c.Batch, m.Dim()
@@ -153,12 +153,15 @@ func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
 	n := s.noise.Rows(len(at))
 	if n > 0 {
-		before := s.grey
+		noisy := part(x, 0, n)
 		if s.noise.Unclamped {
-			before = s.input
+			s.input.into(s.e, noisy, set, at[:n])
+			s.noise.Add(s.e, x, s.updates)
+		} else {
+			s.levels.into(s.e, noisy, set, at[:n])
+			s.noise.Add(s.e, x, s.updates)
+			s.input.finish(s.e, noisy)
 		}
-		before.into(s.e, part(x, 0, n), set, at[:n])
-		s.noise.Add(s.e, x, s.updates)
 	}
 	s.input.into(s.e, part(x, n, len(at)), set, at[n:])
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)

@@ -316,9 +316,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		copy(x0.Row(b), x.Corrupted.Row(i))
 		p := plot.Image{Caption: m.Classes[x.Classes[i]]}
 		if c.Name != none {
-			clean := make([]float32, s.Shape.Len())
-			s.Floats(clean, []int32{int32(i)})
-			p.X = append(p.X, s.Luma(clean))
+			p.X = append(p.X, s.Luma(m.Preprocessed(s, i)))
 		}
 		p.X = append(p.X, s.Luma(x.Corrupted.Row(i)))
 		g.Images = append(g.Images, p)

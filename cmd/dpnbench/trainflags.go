@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/potential"
 
@@ -86,6 +87,9 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		value      any // pointer to a field of c
 		name, help string
 	}{
+		{&c.Contrast, "contrast", "normalise each image: distance from the background at its border, scaled to [0, 1]"},
+		{&c.Centre, "centre", "centre each image by `KIND`: " + strings.Join(dataset.Centrings(), ", ") +
+			" (also slant and size); empty: as it is"},
 		{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
 			"conv to --dim features"},
 		{&c.Hidden, "hidden", "hidden layers of the mlp extractor: `WIDTHS` such as 512-256"},
@@ -147,6 +151,7 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		}
 	}
 	allowEmpty(f, "hidden") // no hidden layers
+	allowEmpty(f, "centre")
 	return f
 }
 

@@ -155,6 +155,8 @@ func variants(t testing.TB) map[string]dpn.Config {
 	c = preset(t, "clean")
 	c.Dim, c.Steps = 8, 0
 	all["no steps"] = c
+	c.Contrast, c.Centre = true, dataset.CentreMass
+	all["centred by mass"] = c
 	c = preset(t, "robust-small")
 	c.Rank, c.Form = 2, potential.FormLowRank
 	all["wide low-rank"] = c

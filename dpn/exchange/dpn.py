@@ -240,7 +240,12 @@ class DPN(nn.Module):
         """Features (N x d) of images or vectors, before the ascent."""
         if images.dtype == torch.uint8:
             images = images.float() / 255
-        x = (images.reshape(-1, *self.shape) - self.mean) / self.std
+        x = images.reshape(-1, *self.shape)
+        if self.settings.get("contrast"):
+            x = contrast(x)
+        if self.settings.get("centre"):
+            x = centred(x, self.settings["centre"])
+        x = (x - self.mean) / self.std
         if self.settings["extractor"] != "conv":
             x = x.flatten(1)
         return self.norm(self.feature_extractor(x))
@@ -269,6 +274,76 @@ class DPN(nn.Module):
     def start(self, images, rounds=20):
         """Places the centres of a new network among the features of images, some thousands of them."""
         self.denoising_potential.start(self.features(images), rounds)
+
+
+def contrast(x):
+    """Images (N x channels x rows x cols) as the distance from their background, blurred and scaled to [0, 1]. The
+    background is the Coons patch between medians along the border."""
+    rows, cols = x.shape[2:]
+    top, bottom = border(x), border(x.flip(2))
+    turned = x.transpose(2, 3)
+    left, right = border(turned), border(turned.flip(2))
+    v = torch.arange(rows, device=x.device)[:, None] / max(rows - 1, 1)
+    u = torch.arange(cols, device=x.device) / max(cols - 1, 1)
+
+    def between(a, b, t):
+        return a + t * (b - a)
+
+    def edge(i, side):
+        """N x channels x rows x 1: from corner to corner, at the left or the right."""
+        upper, lower = (top[..., i] + side[..., 0]) / 2, (bottom[..., i] + side[..., -1]) / 2
+        return between(upper[..., None, None], lower[..., None, None], v)
+
+    ground = between(top[:, :, None], bottom[:, :, None], v)
+    ground = ground + (between(left[..., None], right[..., None], u) - between(edge(0, left), edge(-1, right), u))
+    d = blurred((x - ground).abs())
+    k = rows * cols // 32
+    full = d.flatten(2).topk(k + 1, 2)[0][..., k].clamp(min=1 / 32)
+    return ((d / full[..., None, None] - 0.25).clamp(min=0) / 0.75).clamp(max=1)
+
+
+def border(x):
+    """Medians along the upper side of images, N x channels x cols: at each place of 11 neighbours."""
+    cols = x.shape[3]
+    n, apart = min(11, cols), max(1, cols // 28)
+    first = torch.arange(cols).sub(5 * apart).clamp(0, max(cols - 1 - (n - 1) * apart, 0))
+    at = (first[:, None] + apart * torch.arange(n)).flatten().to(x.device)
+    window = x[:, :, 0, at].reshape(x.shape[0], x.shape[1], cols, n).sort(3)[0]
+    return (window[..., (n - 1) // 2] + window[..., n // 2]) / 2
+
+
+def blurred(x):
+    """Images blurred by two boxes, zero outside."""
+    wide = [n // 9 | 1 for n in x.shape[2:]]
+    for _ in range(2):
+        x = F.avg_pool2d(x, wide, 1, [n // 2 for n in wide])
+    return x
+
+
+def centred(x, kind):
+    """Images (N x channels x rows x cols) with their centre of mass in the middle, for the kind "moments" without
+    slant and of one size."""
+    n, _, rows, cols = x.shape
+    mass = blurred(x.sum(1, keepdim=True))
+    w = (mass / mass.amax((2, 3), keepdim=True).clamp(min=1e-30) - 0.2).clamp(min=0)[:, 0]
+    total = w.sum((1, 2)).clamp(min=1e-30)
+
+    def mean(v):
+        return ((w * v).sum((1, 2)) / total)[:, None, None]
+
+    r = torch.arange(rows, dtype=x.dtype, device=x.device)[:, None]
+    c = torch.arange(cols, dtype=x.dtype, device=x.device)
+    row, col = mean(r), mean(c)
+    size, slant = 1, 0
+    if kind == "moments":
+        rr, cc, rc = mean((r - row) ** 2), mean((c - col) ** 2), mean((r - row) * (c - col))
+        slant = (rc / (rr + 1)).clamp(-1, 1)
+        cc = cc + slant * (slant * rr - 2 * rc)
+        size = ((rr + cc).sqrt() / (0.2 * (rows + cols) / 2)).clamp(1 / 1.6, 1.6)
+    down = size * (r - (rows - 1) / 2)
+    col = col + size * (c - (cols - 1) / 2) + slant * down
+    row = (row + down).expand(n, rows, cols)
+    return F.grid_sample(x, torch.stack(((2 * col + 1) / cols - 1, (2 * row + 1) / rows - 1), 3), align_corners=False)
 
 
 def read(path):

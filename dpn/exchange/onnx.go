@@ -130,7 +130,7 @@ func (o *onnx) linear(x, name string) string {
 // extract returns the features.
 func (o *onnx) extract() string {
 	c, key := o.m.Config, extractorKey
-	x := o.node("Sub", []string{o.input(), o.norm("mean", o.m.Norm.Mean)})
+	x := o.node("Sub", []string{o.preprocess(o.input()), o.norm("mean", o.m.Norm.Mean)})
 	x = o.node("Div", []string{x, o.norm("std", o.m.Norm.Std)})
 	if c.Extractor != "conv" {
 		x = o.node("Flatten", []string{x})

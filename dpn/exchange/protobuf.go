@@ -97,12 +97,20 @@ type constant struct {
 
 // node adds an operator with one output, which it returns.
 func (g *graph) node(operator string, inputs []string, attributes ...attribute) (output string) {
+	return g.operator(operator, inputs, 1, attributes...)
+}
+
+// operator is node for an operator with more outputs, of which it returns the first.
+func (g *graph) operator(operator string, inputs []string, outputs int, attributes ...attribute) (output string) {
 	var m message
 	for _, name := range inputs {
 		m.text(1, name)
 	}
 	output = g.name(operator)
 	m.text(2, output)
+	for range outputs - 1 {
+		m.text(2, g.name(operator))
+	}
 	m.text(3, output)
 	m.text(4, operator)
 	for _, a := range attributes {

@@ -34,7 +34,8 @@ func CheckPixels(m *dpn.Model) error {
 }
 
 // Denoise corrupts the images of s by c under a seed, takes them through the ascent and holds
-// both ends against the images as they were. It needs a model whose features are pixels.
+// both ends against the images as they were, all of them preprocessed as the model does. It needs a model whose
+// features are pixels.
 func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, c dataset.Corruption,
 	seed uint64) (*Denoised, error) {
 	if err := CheckPixels(m); err != nil {
@@ -69,16 +70,14 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		copy(out.Corrupted.Row(i), m.Norm.Undo(x.Row(i)))
 		copy(out.Restored.Row(i), m.Norm.Undo(r.X.Row(i)))
 	}
-	at := make([]int32, s.Len())
-	for i := range at {
-		at[i] = int32(i)
-	}
 	clean := engine.NewMatrix(s.Len(), d)
-	s.Floats(clean.Data, at)
+	for i := range s.Len() {
+		copy(clean.Row(i), m.Preprocessed(s, i))
+	}
 	if c.Severity == 0 { // as they are: normalising and back rounds
 		copy(out.Corrupted.Data, clean.Data)
 	}
-	for i := range at {
+	for i := range s.Len() {
 		out.Before = append(out.Before, separation.Float(SNR(clean.Row(i), out.Corrupted.Row(i))))
 		out.After = append(out.After, separation.Float(SNR(clean.Row(i), out.Restored.Row(i))))
 	}
