@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dpnbench/dataset/source"
 	"dpnbench/dpn/separation"
 	"dpnbench/plot"
 	"dpnbench/report"
@@ -224,8 +225,11 @@ func emergenceText(n *LawNetwork) string {
 		"bound", lawStraight)
 }
 
+// leastFall is the factor of D from the first layer to the last one above which shares in its fall mean little.
+const leastFall = 0.9
+
 // loadLines is the cumulative load over the relative depth: of the first training of the settings of eight layers,
-// of other kinds and of DPNs. told lists the networks whose D does not fall.
+// of other kinds and of DPNs. told lists the networks whose D hardly falls, if at all.
 func loadLines(l *LawResult) (f plot.Lines, told string) {
 	f = plot.Lines{Title: "Load of the layers", X: "relative depth", Y: "share of the fall of log D, %", LinearX: true,
 		Series: []plot.Series{{Name: "equal loads", Reference: true,
@@ -237,7 +241,7 @@ func loadLines(l *LawResult) (f plot.Lines, told string) {
 			continue
 		}
 		loads := n.Runs[0].Loads
-		if loads == nil {
+		if w := n.Runs[0].Law; loads == nil || w == nil || w.At(float64(w.Points-1)) > leastFall*w.D0 {
 			without = append(without, n.Name)
 			continue
 		}
@@ -277,8 +281,8 @@ func heaviest(l *LawResult) []string {
 // lawBlocks is the section of the page.
 func lawBlocks(l *LawResult, figures report.Figures) []report.Block {
 	return []report.Block{
-		report.Text(commas(sentences.Say("law intro", "side", l.Side, "data", l.Data, "images", l.Pictures,
-			"epochs", l.Epochs, "batch", lawBatch))),
+		report.Text(commas(sentences.Say("law intro", "side", l.Side, "data", source.Title(l.Data),
+			"images", l.Pictures, "epochs", l.Epochs, "batch", lawBatch))),
 		report.Text(sentences.Say("law differs", "perClass", lawPerClass)),
 		lawTable(l), figures}
 }
