@@ -16,7 +16,7 @@ import (
 // convolutions few updates, for the sake of pure Go and of emulated machines.
 var trainedHashes = map[string]string{
 	"compact":      "a4e7df6da85c28d3",
-	"clean":        "7af2b2e03c84c09d",
+	"clean":        "f0d0c2f6ef82f91f",
 	"paper":        "624dde363c570af9",
 	"published":    "e073ffbb7971c7ee",
 	"raw":          "b8a03abbd71b28d0",

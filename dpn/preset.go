@@ -32,9 +32,10 @@ var presets = []PresetInfo{
 		c.features64("linear")
 		c.PotentialLR = 7e-4
 	}},
+	// Features that learn fast and a potential that learns slowly generalise better, and stand more noise.
 	{"clean", "compact with a convolutional feature extractor (2 layers)", func(c *Config) {
 		c.features64("conv")
-		c.Init, c.Epochs, c.PotentialLR = InitClasswise, 6, 1e-3
+		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 6, 4e-3, 3e-4
 	}},
 	{"raw", "raw pixels, low-rank precisions, 20 components, 10 steps", func(c *Config) {
 		c.Components, c.Steps, c.Form, c.Scale, c.Alpha = 20, 10, potential.FormLowRank, 0.1, 0.1/(0.1*0.1)

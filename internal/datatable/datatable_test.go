@@ -64,7 +64,7 @@ func TestPage(t *testing.T) {
 	}
 	images := []imageSet{
 		{name: "a", data: "A", format: "PNG", same: "x"},
-		{name: "b", data: "B", same: "x", more: []string{"--lr", "1"}, least: 0.9},
+		{name: "b", data: "B", same: "x", least: 0.9},
 	}
 	for i := range images {
 		images[i].result = result{Rows: 4, Cols: 6, Channels: 1 + 2*i, Train: 1000, Test: 20, Classes: 3,
@@ -85,7 +85,7 @@ func TestPage(t *testing.T) {
 	got := string(text)
 	for _, want := range []string{
 		"| A | PNG | 4 x 6 grey | 1,000 + 20 | 3 | `compact` | 50.00% | 2 | `01234567` |\n",
-		"| B |  | 4 x 6 RGB | 1,000 + 20 | 3 | `compact --lr 1` | 50.00% |",
+		"| B |  | 4 x 6 RGB | 1,000 + 20 | 3 | `compact` | 50.00% |",
 		"Logistic regression is better on breast cancer (40 samples more right).",
 		"| breast cancer | 160 | 3 features | 2 | `tabular` | 50.00% | 75.00% | 0 |\n",
 	} {

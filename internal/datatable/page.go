@@ -47,8 +47,7 @@ On %s of %s. Seconds are processor time of the whole command, summed over thread
 	fmt.Fprintf(&b, `
 Part: the first %s training and %s test images. Coloured: scaled to 32 x 32, each level v as red v, green
 v*v/255, blue 255 - v. JPEG files (quality %d) have other levels. The last column is the beginning of the SHA-256 of
-the weights: equal data give equal weights, whatever the format. The rate and the epochs of the last row were chosen
-by validation loss.
+the weights: equal data give equal weights, whatever the format.
 
 `, format.Thousands(fewTrain), format.Thousands(fewTest), jpegQuality)
 	smallTable(&b, all)
@@ -69,9 +68,8 @@ func imageTable(b *bytes.Buffer, images []imageSet) {
 	row(b, "data", "format", "images", "training + test", "classes", "preset", "accuracy", "seconds", "weights")
 	fmt.Fprintln(b, strings.Repeat("|---", 9)+"|")
 	for _, s := range images {
-		preset := strings.Join(append([]string{s.Preset}, s.more...), " ")
 		row(b, s.data, s.format, s.shape(), format.Thousands(s.Train)+" + "+format.Thousands(s.Test),
-			fmt.Sprint(s.Classes), code(preset), format.Percent(s.Accuracy, 2), fmt.Sprintf("%.0f", s.Seconds),
+			fmt.Sprint(s.Classes), code(s.Preset), format.Percent(s.Accuracy, 2), fmt.Sprintf("%.0f", s.Seconds),
 			code(s.Weights[:8]))
 	}
 }
