@@ -127,7 +127,7 @@ func judgeLaw(l *LawResult) judged {
 	case follow == all:
 		j.verdict, j.why = Reproduced, "With BatchNorm and ReLU, each layer lowers D by about the same factor."
 	case follow > 0:
-		j.verdict, j.why = OnlyByTheirs, "It depends on depth and optimiser: "+text+"."
+		j.verdict, j.why = InPart, "It depends on depth and optimiser: "+text+"."
 	}
 	return j
 }

@@ -146,6 +146,18 @@ func TestLawOnItsOwnData(t *testing.T) {
 	}
 }
 
+// TestLawInPart judges trainings of which some follow the law.
+func TestLawInPart(t *testing.T) {
+	r := results(false)
+	r.Law.Networks[0].Runs[1] = results(true).Law.Networks[0].Runs[1]
+	j := judgeLaw(r.Law)
+	why := "8 layers: follows in 1 of 2, does not fall in 1 of 2."
+	measured := "1 of 2 trainings follow it; Pearson -1.000 to 1"
+	if j.verdict != InPart || !strings.HasSuffix(j.why, why) || !strings.HasPrefix(j.measured, measured) {
+		t.Errorf("%s: %s %s", j.verdict, j.measured, j.why)
+	}
+}
+
 // TestEachOn runs work side by side on engines of one thread, and stops at an error and at the end of the context.
 func TestEachOn(t *testing.T) {
 	e := newEngine(t, 2)
