@@ -55,27 +55,30 @@ func (s Shape) Samples() string {
 	return "vectors"
 }
 
-// Luma returns the grey levels of an image of levels x: x itself if it is grey, else the usual weighted
-// mean of red, green and blue, or the mean of other channels.
-func (s Shape) Luma(x []float32) []float32 {
+// ChannelMean returns the mean over the channels of the numbers x of an image: x itself if there is one.
+func (s Shape) ChannelMean(x []float32) []float32 {
 	if s.Channels == 1 {
 		return x
 	}
-	weights := []float32{0.299, 0.587, 0.114}
-	if s.Channels != len(weights) {
-		weights = make([]float32, s.Channels)
-		for c := range weights {
-			weights[c] = 1 / float32(s.Channels)
-		}
-	}
 	plane := s.Rows * s.Cols
 	y := make([]float32, plane)
-	for c, w := range weights {
-		for j, v := range x[c*plane : (c+1)*plane] {
-			y[j] += float32(w * v)
+	for j := range y {
+		sum := float32(0)
+		for c := range s.Channels {
+			sum += x[c*plane+j]
 		}
+		y[j] = sum / float32(s.Channels)
 	}
 	return y
+}
+
+// Visible returns what a figure can show of the levels x of an image: x itself if it is grey or RGB, else the mean of
+// its channels.
+func (s Shape) Visible(x []float32) []float32 {
+	if s.Channels == 3 {
+		return x
+	}
+	return s.ChannelMean(x)
 }
 
 // Sample is Samples in the singular.

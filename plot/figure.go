@@ -147,11 +147,22 @@ func (f drawing) add(files *output.Batch, path string) error {
 }
 
 func (f drawing) png() ([]byte, error) {
+	b, lacked, err := f.raster()
+	if lacked && err == nil { // once more, with a note
+		f.note = strings.TrimSpace(f.note + " " + missingNote)
+		f.settle()
+		b, _, err = f.raster()
+	}
+	return b, err
+}
+
+// raster returns the PNG, and whether its font lacks a letter.
+func (f drawing) raster() (b []byte, lacked bool, err error) {
 	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngDPI))
-	f.render(draw.New(letters{c}))
-	var b bytes.Buffer
-	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
-	return b.Bytes(), err
+	f.render(draw.New(letters{c, &lacked}))
+	var out bytes.Buffer
+	_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(&out)
+	return out.Bytes(), lacked, err
 }
 
 var svgStart = regexp.MustCompile(`<svg [^>]*>\n`)

@@ -309,7 +309,7 @@ func TestFigures(t *testing.T) {
 				return Save(path, Gallery{Rows: 1, Cols: 2, Note: "A note.",
 					Images: []Image{{strings.Repeat("caption ", 99) + "\x00", [][]float32{{3, 3}}}}})
 			},
-			want: []string{"caption", "…", "A note. Each image has a grey scale of its own."},
+			want: []string{"caption", "…", "A note. Each image has a scale of its own."},
 		},
 		{
 			name: "strips",

@@ -31,6 +31,11 @@ func TestMissingLetters(t *testing.T) {
 			}
 		}
 		images[title] = b
+		d.note = missingNote
+		noted, lacked, err := d.raster()
+		if err != nil || lacked == (title == "on ") || bytes.Equal(b, noted) == (title == "on ") {
+			t.Errorf("%q: letters are missing: %v, a note says so: %v, %v", title, lacked, bytes.Equal(b, noted), err)
+		}
 		if svg, err := d.svg(); err != nil || !bytes.Contains(svg, []byte(title)) {
 			t.Errorf("no %q in the SVG, %v", title, err)
 		}

@@ -18,7 +18,8 @@ import (
 // Image is one entry of a [Gallery] or of [Maps].
 type Image struct {
 	Caption string
-	// X holds an image for each series, Rows x Cols values each, row by row.
+	// X holds an image for each series, row by row: Rows x Cols values of a grey one or a map; three times as many of a
+	// coloured one, those of red, then green, then blue.
 	X [][]float32
 }
 
@@ -30,8 +31,8 @@ type Scale struct {
 	Unit      string // name of the values, beside the bar
 }
 
-// Gallery is a figure of greyscale images in rows, with a caption below each: learned centres, or
-// images before and after training.
+// Gallery is a figure of images in rows, with a caption below each: learned centres, or images before
+// and after training.
 type Gallery struct {
 	Title, Note string
 	Rows, Cols  int // pixels of each image
@@ -71,7 +72,7 @@ func (g Gallery) layout(width vg.Length) (drawing, error) {
 	}
 	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, images: g.Images, perRow: g.PerRow, tones: greys,
 		scale: g.Scale}
-	return m.layout(width, g.Note, "Each image has a grey scale of its own.")
+	return m.layout(width, g.Note, "Each image has a scale of its own.")
 }
 
 func (a Maps) heading() string { return a.Title }
@@ -169,7 +170,8 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 	line := caption.FontExtents().Height
 	block := vg.Length(len(m.series))*(tall+2) + vg.Length(most)*line + 1.5*gap
 	f.body = vg.Length(blocks) * block
-	if m.scale.shared() {
+	barred := m.scale.shared() && len(m.images[0].X[0]) == m.rows*m.cols // colours have no bar
+	if barred {
 		f.body += barThickness + 3.5*gap
 	}
 	f.draw = func(c draw.Canvas) {
@@ -190,7 +192,7 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 				c.FillText(caption, vg.Point{X: left + cell/2, Y: top - vg.Length(l)*line - 1}, t)
 			}
 		}
-		if m.scale.shared() {
+		if barred {
 			drawBar(c, vg.Point{X: c.Min.X + names, Y: c.Min.Y + 2.5*gap}, m.scale, m.tones, m.log)
 		}
 	}
@@ -215,6 +217,9 @@ func (m mosaic) check() error {
 			if err := CheckPixels(x, m.rows, m.cols); err != nil {
 				return fmt.Errorf("entry %d: %w", i, err)
 			}
+			if &m.tones[0] != &greys[0] && len(x) != m.rows*m.cols {
+				return fmt.Errorf("entry %d: a map of three colours", i)
+			}
 		}
 	}
 	return nil
@@ -228,9 +233,9 @@ func CheckSides(rows, cols int) error {
 	return nil
 }
 
-// CheckPixels returns an error unless x holds rows x cols finite values.
+// CheckPixels returns an error unless x holds rows x cols finite values, or three times as many.
 func CheckPixels(x []float32, rows, cols int) error {
-	if len(x) != rows*cols {
+	if n := rows * cols; len(x) != n && len(x) != 3*n {
 		return fmt.Errorf("%d values for an image of %d x %d", len(x), rows, cols)
 	}
 	for j, v := range x {
@@ -245,6 +250,9 @@ func (m mosaic) image(x []float32) image.Image {
 	s := m.scale
 	if !s.shared() {
 		s.Low, s.High = extent(x)
+	}
+	if len(x) != m.rows*m.cols {
+		return coloured(x, m.rows, m.cols, s)
 	}
 	return toned(x, m.rows, m.cols, s, m.log, m.tones)
 }
@@ -285,13 +293,22 @@ func tone(v, lo, hi float64, log bool) uint8 {
 	return uint8(min(float64(255*share)+0.5, 255))
 }
 
-// Grey returns an image of rows x cols values from 0 (black) to 1 (white); others are clamped.
-func Grey(x []float32, rows, cols int) *image.Gray {
-	img := image.NewGray(image.Rect(0, 0, cols, rows))
-	for j, v := range x {
-		img.Pix[j] = tone(float64(v), 0, 1, false)
+// coloured returns an image of the values of red, green and blue, s.Low dark and s.High bright.
+func coloured(x []float32, rows, cols int, s Scale) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, cols, rows))
+	plane := rows * cols
+	for j := range plane {
+		for c := range 3 {
+			img.Pix[4*j+c] = tone(float64(x[c*plane+j]), s.Low, s.High, false)
+		}
+		img.Pix[4*j+3] = 0xff
 	}
 	return img
+}
+
+// Pixels returns an image of values from 0 (dark) to 1 (bright); others are clamped. x is as [Image] has it.
+func Pixels(x []float32, rows, cols int) image.Image {
+	return mosaic{rows: rows, cols: cols, tones: greys, scale: Scale{High: 1}}.image(x)
 }
 
 // greys run from black to white.
@@ -363,8 +380,11 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 // drawImage draws img with sharp pixels and a thin frame.
 func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
 	shown := img
-	if raster, ok := c.Canvas.(letters); ok {
-		// The renderer would blur enlarged pixels.
+	canvas := vg.Canvas(c)
+	for cropped, ok := canvas.(draw.Canvas); ok; cropped, ok = canvas.(draw.Canvas) {
+		canvas = cropped.Canvas
+	}
+	if raster, ok := canvas.(letters); ok { // which would blur enlarged pixels
 		shown = enlarged(img, int(math.Ceil(at.Size().X.Dots(raster.DPI())/float64(img.Bounds().Dx()))))
 	}
 	c.DrawImage(at, shown)

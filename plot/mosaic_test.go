@@ -1,7 +1,10 @@
 package plot
 
 import (
+	"bytes"
 	"image"
+	"image/color"
+	"image/png"
 	"slices"
 	"testing"
 
@@ -72,20 +75,26 @@ func TestEnlarged(t *testing.T) {
 	}
 }
 
-// TestSharpPixels draws two pixels on a PNG: black and white meet within two dots.
+// TestSharpPixels draws two pixels on a PNG, and on a part of it: black and white meet within two dots.
 func TestSharpPixels(t *testing.T) {
-	c := vgimg.NewWith(vgimg.UseWH(40, 20), vgimg.UseDPI(144)) // 80 x 40 dots
 	img := image.NewGray(image.Rect(0, 0, 2, 1))
 	img.Pix = []uint8{0, 255}
-	drawImage(draw.New(letters{c}), vg.Rectangle{Max: vg.Point{X: 40, Y: 20}}, img)
-	between := 0
-	for x := 2; x < 78; x++ { // inside the frame
-		if r, _, _, _ := c.Image().At(x, 20).RGBA(); r>>8 > 5 && r>>8 < 250 {
-			between++
+	for cropped := range 3 {
+		c := vgimg.NewWith(vgimg.UseWH(40, 20), vgimg.UseDPI(144)) // 80 x 40 dots
+		on := draw.New(letters{c, new(bool)})
+		for range cropped {
+			on = draw.Crop(on, 0, 0, 0, 0)
 		}
-	}
-	if between > 2 {
-		t.Errorf("%d dots of a row are neither black nor white", between)
+		drawImage(on, vg.Rectangle{Max: vg.Point{X: 40, Y: 20}}, img)
+		between := 0
+		for x := 2; x < 78; x++ { // inside the frame
+			if r, _, _, _ := c.Image().At(x, 20).RGBA(); r>>8 > 5 && r>>8 < 250 {
+				between++
+			}
+		}
+		if between > 2 {
+			t.Errorf("%d dots of a row are neither black nor white, cropped %d times", between, cropped)
+		}
 	}
 }
 
@@ -105,5 +114,58 @@ func TestChosenSteps(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestColours draws galleries, strips and single images in colour: red, green and blue are the planes of an image.
+func TestColours(t *testing.T) {
+	x := []float32{1, 0, 0, 2, 0, 1, 0, 0.5, 0, 0, 1, -1} // red, green, blue, and orange beyond the ends
+	want := []color.RGBA{{255, 0, 0, 255}, {0, 255, 0, 255}, {0, 0, 255, 255}, {255, 128, 0, 255}}
+	one := Pixels(x, 2, 2)
+	for j, c := range want {
+		if got := color.RGBAModel.Convert(one.At(j%2, j/2)); got != c {
+			t.Errorf("pixel %d is %v, want %v", j, got, c)
+		}
+	}
+	if _, ok := Pixels(x[:4], 2, 2).(*image.Gray); !ok {
+		t.Error("a grey image is not grey")
+	}
+	scale := Scale{High: 1, Unit: "level"}
+	for name, f := range map[string]Figure{
+		"gallery":           Gallery{Rows: 2, Cols: 2, Scale: scale, Images: []Image{{X: [][]float32{x}}}},
+		"gallery, no scale": Gallery{Rows: 2, Cols: 2, Images: []Image{{X: [][]float32{x}}}},
+		"strips":            Strips{Rows: 2, Cols: 2, Scale: scale, Strips: []Strip{{X: [][]float32{x, x}}}},
+	} {
+		d, err := f.layout(fileWidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.settle()
+		b, err := d.png()
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[color.Color]int{}
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				found[color.RGBAModel.Convert(img.At(x, y))]++
+			}
+		}
+		for _, c := range want[:3] {
+			if name != "gallery, no scale" && found[c] < 20 {
+				t.Errorf("%s: %d dots of %v", name, found[c], c)
+			}
+		}
+		svg, err := d.svg()
+		if err != nil || bytes.Contains(svg, []byte("level")) {
+			t.Errorf("%s: a scale of grey levels, or %v", name, err)
+		}
+	}
+	if err := Check(Maps{Rows: 2, Cols: 2, Images: []Image{{X: [][]float32{x}}}}); err == nil {
+		t.Error("a map of three colours")
 	}
 }

@@ -25,7 +25,7 @@ type Strips struct {
 type Strip struct {
 	Name             string // below the label; may be empty
 	Label, Predicted string // what the classes are called
-	// X are the images of steps 0, 1, ..., n, Rows x Cols values each.
+	// X are the images of steps 0, 1, ..., n, as [Image] has them.
 	X [][]float32
 }
 
@@ -42,8 +42,12 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 	head := style(noteSize, xfont.WeightNormal)
 	right := head.Width("prediction") + gap // of the images, as left
 	left := head.Width("label") + gap
+	class := style(titleSize, xfont.WeightBold)
+	most := width / 6 // of a name, which is then cut off
 	for _, s := range a.Strips {
-		left = max(left, min(head.Width(format.Printable(s.Name))+gap, width/6))
+		label := max(head.Width(format.Printable(s.Name)), class.Width(format.Printable(s.Label)))
+		left = max(left, min(label+gap, most))
+		right = max(right, min(class.Width(format.Printable(s.Predicted))+gap, most))
 	}
 	room := width - 2*margin - left - right
 	steps := chosenSteps(len(a.Strips[0].X)-1, min(mostColumns, int(room/(0.9*vg.Centimeter))))
@@ -54,11 +58,13 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 	head.XAlign = text.XCenter
 	line := head.FontExtents().Height
 	f.body = line + gap + vg.Length(len(a.Strips))*row
-	if a.Scale.shared() {
+	barred := a.Scale.shared() && len(a.Strips[0].X[0]) == a.Rows*a.Cols // colours have no bar
+	if barred {
 		f.body += barThickness + 3.5*gap
 	}
 	f.draw = func(c draw.Canvas) {
-		edge, left := left, c.Min.X+left
+		edge, reach := left-gap/2, right-gap/2 // of the texts before and after the images
+		left := c.Min.X + left
 		right := left + vg.Length(len(steps))*cell + gap/2
 		head := head
 		for i, s := range steps {
@@ -80,9 +86,9 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 			for j, step := range steps {
 				x := left + vg.Length(j)*cell
 				at := vg.Rectangle{Min: vg.Point{X: x, Y: top - tall}, Max: vg.Point{X: x + side, Y: top}}
-				drawImage(c, at, toned(s.X[step], a.Rows, a.Cols, scale, false, greys))
+				drawImage(c, at, mosaic{rows: a.Rows, cols: a.Cols, tones: greys, scale: scale}.image(s.X[step]))
 			}
-			class := style(titleSize, xfont.WeightBold)
+			class := class
 			class.YAlign = text.YCenter
 			small := style(noteSize, xfont.WeightNormal)
 			small.Color, small.YAlign = grey, text.YCenter
@@ -90,20 +96,24 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 			below := vg.Length(0)
 			if s.Name != "" {
 				below = line / 2
-				for _, t := range fit(small, s.Name, edge-gap/2, 1) {
+				for _, t := range fit(small, s.Name, edge, 1) {
 					c.FillText(small, vg.Point{X: c.Min.X, Y: middle - below}, t)
 				}
 			}
-			c.FillText(class, vg.Point{X: c.Min.X, Y: middle + below}, s.Label)
+			for _, t := range fit(class, s.Label, edge, 1) {
+				c.FillText(class, vg.Point{X: c.Min.X, Y: middle + below}, t)
+			}
 			below = 0
 			if s.Predicted != s.Label {
 				below, class.Color = line/2, vermillion
 				small.Color = vermillion
 				c.FillText(small, vg.Point{X: right, Y: middle - below}, "wrong")
 			}
-			c.FillText(class, vg.Point{X: right, Y: middle + below}, s.Predicted)
+			for _, t := range fit(class, s.Predicted, reach, 1) {
+				c.FillText(class, vg.Point{X: right, Y: middle + below}, t)
+			}
 		}
-		if a.Scale.shared() {
+		if barred {
 			drawBar(c, vg.Point{X: left, Y: c.Min.Y + 2.5*gap}, a.Scale, greys, false)
 		}
 	}

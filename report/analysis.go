@@ -101,8 +101,8 @@ func (a Analysis) name() string {
 // pixels reports whether features are pixels, that is, can be shown as images.
 func (a Analysis) pixels() bool { return a.Model.PixelFeatures() }
 
-// grey returns the grey levels of a point of features that are pixels.
-func (a Analysis) grey(x []float32) []float32 { return a.Model.Shape.Luma(a.Model.Norm.Undo(x)) }
+// visible returns the levels of a point of features that are pixels.
+func (a Analysis) visible(x []float32) []float32 { return a.Model.Shape.Visible(a.Model.Norm.Undo(x)) }
 
 // std returns the deviation by which pixel j is divided.
 func (a Analysis) std(j int) float32 {
@@ -110,10 +110,16 @@ func (a Analysis) std(j int) float32 {
 	return std[j*len(std)/a.Model.Shape.Len()]
 }
 
-var errNoPixels = errors.New("they need features that are pixels")
+// ascends says whether there are steps of an ascent.
+func (a Analysis) ascends() bool { return len(a.Study.Steps) > 1 }
 
-// greyScale is the scale of images.
-var greyScale = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
+var (
+	errNoPixels = errors.New("they need features that are pixels")
+	errNoAscent = errors.New("there are no ascent steps")
+)
+
+// levels is the scale of images; colours have no bar.
+var levels = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
 
 func (a Analysis) layers() (Shown, error) {
 	f := plot.Layers{Title: a.title(a.text().Say("layers title"))}
@@ -132,8 +138,8 @@ func (a Analysis) layers() (Shown, error) {
 }
 
 func (a Analysis) steps() (Shown, error) {
-	if len(a.Study.Steps) < 2 {
-		return Shown{}, errors.New("there are no ascent steps")
+	if !a.ascends() {
+		return Shown{}, errNoAscent
 	}
 	f := plot.Steps{Title: a.title(a.text().Say("steps title")), Intervals: intervals(a.Study.Steps),
 		Bars: FuzzinessBars}
@@ -281,19 +287,22 @@ func (a Analysis) scatter() (Shown, error) {
 }
 
 func (a Analysis) strips() (Shown, error) {
-	if !a.pixels() {
+	switch {
+	case !a.ascends():
+		return Shown{}, errNoAscent
+	case !a.pixels():
 		return Shown{}, errNoPixels
 	}
 	t := a.Study.Walk
 	f := plot.Strips{Title: a.text().Say("strips title", "name", a.name()), Rows: a.Model.Shape.Rows,
 		Cols:  a.Model.Shape.Cols,
-		Scale: greyScale}
+		Scale: levels}
 	names := a.classes()
 	for i := range min(a.Study.Classes, t.Samples, mostStrips) { // the first image of each class comes first
 		s := plot.Strip{Name: fmt.Sprint("image ", t.Index[i]), Label: names[t.Labels[i]],
 			Predicted: names[t.Predicted[t.Steps][i]]}
 		for step := range t.Steps + 1 {
-			s.X = append(s.X, a.grey(t.XAt(step).Row(i)))
+			s.X = append(s.X, a.visible(t.XAt(step).Row(i)))
 		}
 		f.Strips = append(f.Strips, s)
 	}
@@ -302,7 +311,10 @@ func (a Analysis) strips() (Shown, error) {
 
 func (a Analysis) paths() (Shown, error) {
 	plane, t := a.Study.Plane, a.Study.Paths
-	if plane.Dim < 2 {
+	switch {
+	case !a.ascends():
+		return Shown{}, errNoAscent
+	case plane.Dim < 2:
 		return Shown{}, errors.New("there is only one feature")
 	}
 	axis := func(k int) string {
@@ -452,9 +464,9 @@ func (a Analysis) centres() (Shown, error) {
 	order, left := a.heaviest(mostCentres)
 	captions, equal := a.shares()
 	f := plot.Gallery{Title: a.text().Say("centres title", "name", a.name()), Note: equal,
-		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: greyScale}
+		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: levels}
 	for _, i := range order {
-		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.grey(mu.Row(i))}})
+		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.visible(mu.Row(i))}})
 	}
 	return Shown{Figure: f, Wide: len(order) > 30,
 		Caption: a.text().Say("centres caption", "left", left),
@@ -472,11 +484,11 @@ func (a Analysis) moves() (Shown, error) {
 	}
 	order, left := a.heaviest(mostMoves)
 	f := plot.Gallery{Title: a.text().Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
-		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: greyScale}
+		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: levels}
 	for _, i := range order {
 		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
 		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{
-			a.grey(moves.Initial.Row(i)), a.grey(moves.Final.Row(i)),
+			a.visible(moves.Initial.Row(i)), a.visible(moves.Final.Row(i)),
 		}})
 	}
 	return Shown{Figure: f, Wide: true,
@@ -497,7 +509,7 @@ func (a Analysis) variance() (Shown, error) {
 	captions, equal := a.shares()
 	f := plot.Maps{Title: a.text().Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows,
 		Cols:  a.Model.Shape.Cols,
-		Scale: plot.Scale{Unit: "variance (grey levels squared)"}}
+		Scale: plot.Scale{Unit: a.text().Say("variance unit", "mean", a.Model.Shape.Channels > 1)}}
 	lo, hi := math.Inf(1), 0.0
 	add := func(caption string, v []float64) {
 		x := make([]float32, len(v))
@@ -506,7 +518,7 @@ func (a Analysis) variance() (Shown, error) {
 			s *= std * std
 			x[j] = float32(s)
 		}
-		x = a.Model.Shape.Luma(x)
+		x = a.Model.Shape.ChannelMean(x)
 		for _, s := range x {
 			lo, hi = min(lo, float64(s)), max(hi, float64(s))
 		}

@@ -36,23 +36,31 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 		lawTable(a.Laws())}
 	add(partSeparation, append(numbers, figureBlocks(figures, partSeparation)...)...)
 	add(partPaths, append(a.walkBlocks(), figureBlocks(figures, partPaths)...)...)
-	potential := append([]Block{a.potentialText()}, figureBlocks(figures, partPotential)...)
+	var potential []Block
+	if a.ascends() {
+		potential = append(potential, a.potentialText())
+	}
+	potential = append(potential, figureBlocks(figures, partPotential)...)
 	add(partPotential, append(potential, a.componentTable())...)
-	add("part steps", Text(a.text().Say("numbers of steps")), layerTable("Steps", a.Study.Steps))
+	if a.ascends() {
+		add("part steps", Text(a.text().Say("numbers of steps")), layerTable("Steps", a.Study.Steps))
+	}
 	return p
 }
 
-// walkBlocks are the walk and its introduction, or the reason why there is none.
+// walkBlocks are the walk with its introduction, or the reason why there is none.
 func (a Analysis) walkBlocks() []Block {
-	blocks := []Block{Text(a.text().Say("walk", "pixels", a.pixels()))}
-	if err := a.Model.Shape.NeedImages("the walk"); err != nil {
-		return append(blocks, Text(a.text().Say("no walk", "reason", err)))
+	if !a.ascends() {
+		return []Block{Text(a.text().Say("no ascent"))}
+	}
+	if !a.Model.Shape.IsImage() {
+		return []Block{Text(text.Say("no walk of vectors", "shape", a.Model.Shape))}
 	}
 	w := a.walk()
 	if err := w.check(); err != nil {
-		return append(blocks, Text(a.text().Say("no walk", "reason", err)))
+		return []Block{Text(a.text().Say("no walk", "reason", err))}
 	}
-	return append(blocks, w)
+	return []Block{Text(a.text().Say("walk", "pixels", a.pixels())), w}
 }
 
 // Warnings say which classes lack images, why D is not reliable, and what its intervals are for.
@@ -218,20 +226,20 @@ func (a Analysis) summary() []string {
 			"uneven", s.ByClass.Uneven(), "balanced", s.ByClass.Balanced),
 		a.fuzzinessSentence(),
 	}
-	if len(s.Steps) > 1 {
+	if a.ascends() {
 		out = append(out, a.stepsSentence())
 	}
 	out = append(out, a.reliability(), a.text().Say("carriers", "effective", a.carriers(),
 		"components", s.Landscape.Components, "heaviest", s.Landscape.Weights[s.Landscape.Order[0]]))
+	if !a.ascends() {
+		return out
+	}
 	if size := s.Landscape.Alpha * s.Landscape.LambdaMax; size <= 2 {
 		out = append(out, a.text().Say("step size safe", "size", size))
 	} else {
 		out = append(out, a.text().Say("step size unsafe", "size", size))
 	}
-	if len(s.Steps) > 1 {
-		out = append(out, a.riseSentence())
-	}
-	return out
+	return append(out, a.riseSentence())
 }
 
 // fuzzinessSentence gives D at the input, in the features and after denoising.
@@ -426,13 +434,13 @@ func NewWalk(m *dpn.Model, t *study.Trace, images *dataset.Set) Walk {
 			it.R = append(it.R, t.R[step][i])
 			it.Read = append(it.Read, format.Printable(m.Classes[t.Predicted[step][i]]))
 			if seen {
-				it.X = append(it.X, m.Shape.Luma(m.Norm.Undo(t.XAt(step).Row(i))))
+				it.X = append(it.X, m.Shape.Visible(m.Norm.Undo(t.XAt(step).Row(i))))
 			}
 		}
 		if !seen {
 			x := make([]float32, images.Shape.Len())
 			images.Floats(x, []int32{int32(at)})
-			it.X = [][]float32{m.Shape.Luma(x)}
+			it.X = [][]float32{m.Shape.Visible(x)}
 		}
 		if whole {
 			w.Items = append(w.Items, it)

@@ -110,9 +110,16 @@ func TestAnalysisWithoutImages(t *testing.T) {
 		"Left out, because they need features that are pixels: centres, variance, moves.",
 		"the image is the input at every step", "6 from linear "+
 			"layers", "too few points to test")
-	a = studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
-	contains(t, analysisHTML(t, a), "Left out, because there are no ascent steps: steps.",
-		"Left out, because nobody knows: moves.")
+	none := studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
+	page = analysisHTML(t, none)
+	contains(t, page, "Left out, because there are no ascent steps: steps.",
+		"Left out, because nobody knows: moves.", "This network makes no ascent steps",
+		"Left out, because there are no ascent steps: strips, paths.")
+	for _, of := range []string{"Choose an image", "step size", "ascents continued"} {
+		if strings.Contains(page, of) {
+			t.Errorf("without an ascent the page says %q", of)
+		}
+	}
 	a.Study.Walk.Phi[0][0] = separation.Float(math.Inf(1))
 	if n := len(a.walk().Items); n != a.Study.Walk.Samples-1 {
 		t.Errorf("%d images in the walk, one of which left the range of float32", n)
@@ -120,7 +127,7 @@ func TestAnalysisWithoutImages(t *testing.T) {
 	for i := range a.Study.Walk.Phi[0] {
 		a.Study.Walk.Phi[0][i] = separation.Float(math.NaN())
 	}
-	contains(t, analysisHTML(t, a), "There is no walk: nothing to draw")
+	contains(t, analysisHTML(t, a), "Single ascents are not shown: nothing to draw")
 }
 
 // The sentences of the summary say what the numbers are.
@@ -169,9 +176,9 @@ func TestAnalysisSummary(t *testing.T) {
 		confusion  layer.Confusion
 		text, gaps string
 	}{
-		{layer.Confusion{{80, 20}, {5, 95}}, "Class 0 has the lowest accuracy, 80.0% of its 100 images (95% " +
-			"interval 71.1% to 86.7%), class 1 the highest, 95.0%. The most frequent error: class 0 taken for 1, " +
-			"in 20 of the 25 misclassified images.", ""},
+		{layer.Confusion{{80, 20}, {5, 95}}, "The lowest accuracy is that of class 0, 80.0% of its 100 images " +
+			"(95% interval 71.1% to 86.7%), the highest that of class 1, 95.0%. The most frequent error: class 0 " +
+			"taken for 1, in 20 of the 25 misclassified images.", ""},
 		{layer.Confusion{{20, 0}, {0, 200}}, "Every class has the same accuracy, 100.0%. No image is misclassified. " +
 			"The classes have 20 to 200 images, so the accuracy of 100.0% says little about the smaller ones; the " +
 			"balanced accuracy is 100.0%.", ""},
@@ -218,9 +225,10 @@ func TestAnalysisSummary(t *testing.T) {
 		}
 	}
 	rising()
-	contains(t, a.riseSentence(), "rises along every step of all 20 ascents")
+	contains(t, a.riseSentence(), "rises along every step of the ascents of 20 images")
 	w.Phi[2][7] = 0.5
-	contains(t, a.riseSentence(), "falls in 1 of the 80 steps", "in 1 of 20 images, by at most 0.500")
+	contains(t, a.riseSentence(), "falls in 1 of the 80 steps of the ascents of 20 images, in 1 of them, by at "+
+		"most 0.500")
 
 	limit := func(shift float64) {
 		for i := range a.Study.Layers {

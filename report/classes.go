@@ -33,8 +33,8 @@ func (a Analysis) confusedSentence() string {
 			}
 		}
 	}
-	return a.text().Say("classes confused", "class", label(by, class), "taken", label(by, taken), "images", most,
-		"wrong", a.Study.Wrong)
+	return a.text().Say("classes confused", "class", layer.Named(label(by, class)), "taken", label(by, taken),
+		"images", most, "wrong", a.Study.Wrong)
 }
 
 // label is what a class is called.
@@ -45,9 +45,9 @@ func label(by layer.ByClass, class int) string { return format.Printable(by.Clas
 func (a Analysis) classesText() Text {
 	by := a.Study.ByClass
 	lowest, highest := by.Lowest(), by.Highest()
-	t := a.text().Say("classes range", "class", format.Printable(lowest.Label()), "accuracy", *lowest.Accuracy, "ci",
-		*lowest.CI,
-		"samples", lowest.Samples, "highest", *highest.Accuracy, "best", format.Printable(highest.Label()))
+	t := a.text().Say("classes range", "class", layer.Named(label(by, lowest.Class)), "accuracy", *lowest.Accuracy,
+		"ci", *lowest.CI, "samples", lowest.Samples, "highest", *highest.Accuracy,
+		"best", layer.Named(label(by, highest.Class)))
 	t += " " + a.confusedSentence()
 	if by.Uneven() {
 		least, most := by.Sizes()

@@ -3,6 +3,9 @@ package report
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"html"
+	"image/png"
 	"regexp"
 	"strings"
 	"testing"
@@ -41,7 +44,7 @@ func random(shape dataset.Shape) *dataset.Data {
 // rightWords checks that a page calls vectors no images, and images no vectors, but where it says what needs images.
 func rightWords(t *testing.T, page string, shape dataset.Shape) {
 	t.Helper()
-	for _, reason := range []string{"expected images, the samples are vectors", "they need images"} {
+	for _, reason := range []string{"Only ascents of images are shown", "they need images"} {
 		page = strings.ReplaceAll(page, reason, "")
 	}
 	wrong := regexp.MustCompile(`(?i)[^<>]*\b(images?|an vectors?)\b[^<>]*`)
@@ -52,6 +55,26 @@ func rightWords(t *testing.T, page string, shape dataset.Shape) {
 	for _, text := range wrong.FindAllString(page, -1) {
 		t.Errorf("%v: the page says %q", shape, text)
 	}
+}
+
+// colours says whether a page has images, and each is in colour.
+func colours(t *testing.T, page string) bool {
+	t.Helper()
+	uris := regexp.MustCompile(`data:image/png;base64,([^"]+)`).FindAllStringSubmatch(page, -1)
+	for _, uri := range uris {
+		b, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(html.UnescapeString(uri[1]), "\n", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := png.Decode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, g, b, _ := x.At(0, 0).RGBA(); r == g && g == b {
+			return false
+		}
+	}
+	return len(uris) > 0
 }
 
 // TestPagesOfShapes makes the pages of vectors and of colour images. Figures of images are left out for
@@ -93,8 +116,14 @@ func TestPagesOfShapes(t *testing.T) {
 		if missing := strings.Contains(b.String(), "they need features that are pixels"); missing == shape.IsImage() {
 			t.Errorf("%v: figures of images are missing: %v", shape, missing)
 		}
-		if walk := strings.Contains(b.String(), "expected images, the samples are vectors"); walk == shape.IsImage() {
-			t.Errorf("%v: no walk: %v", shape, walk)
+		if coloured := colours(t, b.String()); coloured != shape.IsImage() {
+			t.Errorf("%v: images of the page are in colour: %v", shape, coloured)
+		}
+		for what, said := range map[string]bool{"Only ascents of images are shown one by one": !shape.IsImage(),
+			"step of its ascent": shape.IsImage(), "data:image/png": shape.IsImage()} {
+			if strings.Contains(b.String(), what) != said {
+				t.Errorf("%v: the page says %q: %v", shape, what, !said)
+			}
 		}
 
 		u := Uncertainty{Model: m, Images: data.Test, Data: "random", Tier: "generic", Threads: 2, Seed: 1}

@@ -302,7 +302,7 @@ func (u Uncertainty) examples() (Shown, error) {
 	kind := u.Study.Scores[at]
 	g := plot.Gallery{Title: u.text().Say("examples title", "name", u.name()), Rows: u.Model.Shape.Rows,
 		Cols:  u.Model.Shape.Cols,
-		Scale: greyScale, PerRow: min(exampleRow, u.Images.Len())}
+		Scale: levels, PerRow: min(exampleRow, u.Images.Len())}
 	rows := []string{"test images"}
 	err := addExamples(&g, study.Unknown{Images: u.Images}, u.Study.Known.Values[at], u.Study.Known.Values[softmax])
 	for i, t := range u.unknownTasks() {
@@ -321,19 +321,19 @@ func (u Uncertainty) examples() (Shown, error) {
 func addExamples(g *plot.Gallery, x study.Unknown, score, largest []float64) error {
 	pixels := x.Images.Shape.Len()
 	n := min(g.PerRow, x.Images.Len())
-	grey, index := make([]float32, n*pixels), make([]int32, n)
+	x0, index := make([]float32, n*pixels), make([]int32, n)
 	for i := range index {
 		index[i] = int32(i)
 	}
 	if x.Corruption.Name == "" {
-		x.Images.Floats(grey, index)
-	} else if err := x.Corruption.Floats(grey, x.Images, index, 0); err != nil {
+		x.Images.Floats(x0, index)
+	} else if err := x.Corruption.Floats(x0, x.Images, index, 0); err != nil {
 		return err
 	}
 	for i := range g.PerRow {
-		p := plot.Image{X: [][]float32{make([]float32, g.Rows*g.Cols)}}
+		p := plot.Image{X: [][]float32{x.Images.Visible(make([]float32, pixels))}}
 		if i < n {
-			p.X[0] = x.Images.Luma(grey[i*pixels : (i+1)*pixels])
+			p.X[0] = x.Images.Visible(x0[i*pixels : (i+1)*pixels])
 			p.Caption = fmt.Sprintf("%s, %s", format.Significant(score[i]), format.Percent(largest[i], 0))
 		}
 		g.Images = append(g.Images, p)

@@ -55,7 +55,7 @@ func TestUncertaintyPage(t *testing.T) {
 	}
 	page := uncertaintyHTML(t, u)
 	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.", "φ(x_0)", "by chance",
-		"Scores chosen on", "validation images", "every grey level as likely")
+		"Scores chosen on", "validation images", "every level as likely")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"image"
+	"image/draw"
 	"image/png"
 	"math"
 	"slices"
@@ -34,8 +35,8 @@ type Walk struct {
 type WalkItem struct {
 	Name             string // such as "test image 17"
 	Label, Predicted string // what the classes are called
-	// X holds Rows x Cols grey levels, 0 (black) to 1 (white), others are clamped: an image
-	// per step, or a single one if steps cannot be shown as images.
+	// X holds an image per step, or a single one if steps cannot be shown as images: levels from 0
+	// (dark) to 1 (bright), others are clamped, grey or in colour as plot.Image has them.
 	X    [][]float32
 	Read []string    // the class predicted at each step; nil: unknown
 	Phi  []float64   // the potential
@@ -98,9 +99,9 @@ func (w Walk) view(b *builder) (blockView, error) {
 	v := walkView{Walk: w, ID: fmt.Sprintf("walk-%d", b.walks)}
 	data := walkData{Steps: w.Steps}
 	for i, it := range w.Items {
-		images := make([]*image.Gray, len(it.X))
+		images := make([]image.Image, len(it.X))
 		for t, x := range it.X {
-			images[t] = plot.Grey(x, w.Rows, w.Cols)
+			images[t] = plot.Pixels(x, w.Rows, w.Cols)
 		}
 		first, err := dataURI(images[0])
 		if err != nil {
@@ -236,14 +237,16 @@ func (w Walk) check() error {
 	return nil
 }
 
-// sideBySide joins images of one size in a row.
-func sideBySide(images []*image.Gray) *image.Gray {
-	size := images[0].Rect.Size()
-	out := image.NewGray(image.Rect(0, 0, size.X*len(images), size.Y))
+// sideBySide joins images of one size and kind in a row.
+func sideBySide(images []image.Image) image.Image {
+	size := images[0].Bounds().Size()
+	frame := image.Rect(0, 0, size.X*len(images), size.Y)
+	var out draw.Image = image.NewRGBA(frame)
+	if _, ok := images[0].(*image.Gray); ok { // gives a smaller file
+		out = image.NewGray(frame)
+	}
 	for t, p := range images {
-		for y := range size.Y {
-			copy(out.Pix[y*out.Stride+t*size.X:], p.Pix[y*p.Stride:][:size.X])
-		}
+		draw.Draw(out, image.Rect(t*size.X, 0, (t+1)*size.X, size.Y), p, image.Point{}, draw.Src)
 	}
 	return out
 }

@@ -74,6 +74,6 @@ func lowestText(by layer.ByClass, sample string) string {
 	if s.Class == by.Highest().Class {
 		return fmt.Sprintf("accuracy %.2f%% in every class", 100**s.Accuracy)
 	}
-	return fmt.Sprintf("lowest accuracy %.2f%% in class %s (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
-		s.Label(), 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, sample))
+	return fmt.Sprintf("lowest accuracy %.2f%% in %s (95%% interval %.1f to %.1f%%, %s)", 100**s.Accuracy,
+		layer.Named(s.Label()), 100*s.CI[0], 100*s.CI[1], format.Count(s.Samples, sample))
 }

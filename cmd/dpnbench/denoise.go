@@ -28,13 +28,13 @@ pixel space, and report the gain in signal-to-noise ratio: 10 log10 of the sum o
 clean image over that of the error, in dB, averaged over images, with a 95% interval of the gain.
 The model must work on pixels, as with the presets robust and robust-small.
 
-Without --corrupt the images are denoised as they are: use --data with a folder of your own noisy
-IDX files. The gain is then unknown.
+Without --corrupt the images are denoised as they are: use --data with your own noisy images, which
+need no labels (--test-share 1 takes all of a folder). The gain is then unknown.
 
 For each corruption the folder of --out (default: "denoised" beside the model) gets the denoised
-images NAME.npy (float32, images x rows x columns, grey levels 0 for background to 1 for ink) and
-a figure of some images after several steps, NAME.png and NAME.svg; and denoise.json. The files
-that an earlier denoise.json in the folder names are removed.
+images NAME.npy (float32 levels from 0, black, to 1: images x rows x columns, of RGB images x
+channels x rows x columns) and a figure of some images after several steps, NAME.png and NAME.svg;
+and denoise.json. The files that an earlier denoise.json in the folder names are removed.
 
 The corruptions, with the range and unit of the severity and the severities in eval's suite:
 
@@ -78,8 +78,8 @@ type denoised struct {
 	Name     string  `json:"name"` // none: images as they are
 	Severity float64 `json:"severity"`
 	*study.Gain
-	Accuracy float64 `json:"accuracy"` // of the predictions after the ascent
-	File     string  `json:"file"`     // of the denoised images
+	Accuracy *float64 `json:"accuracy"` // of the predictions after the ascent; null: no labels
+	File     string   `json:"file"`     // of the denoised images
 
 	images []float32
 }
@@ -204,13 +204,16 @@ func (d *denoising) denoise(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		g := x.Gain()
 		r.Gain = &g
 	}
-	right := 0
-	for i, y := range s.Labels {
-		if x.Classes[i] == int(y) {
-			right++
+	if s.Labelled() {
+		right := 0
+		for i, y := range s.Labels {
+			if x.Classes[i] == int(y) {
+				right++
+			}
 		}
+		accuracy := float64(right) / float64(s.Len())
+		r.Accuracy = &accuracy
 	}
-	r.Accuracy = float64(right) / float64(s.Len())
 	gallery, err := d.gallery(ctx, e, m, s, x, c)
 	return r, gallery, err
 }
@@ -298,8 +301,8 @@ const (
 	galleryRows   = 4 // at most, between the noisy image and the end
 )
 
-// gallery shows the first image of each class: clean if known, noisy, after some steps, and at
-// the end.
+// gallery shows the first image of each class (the first ones, if there are no labels): clean if known,
+// noisy, after some steps, and at the end.
 func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	x *study.Denoised, c dataset.Corruption) (plot.Gallery, error) {
 	title := "Ascent on the potential of " + m.Config.Preset
@@ -310,15 +313,21 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		g.Title, g.Series = title, []string{"image"}
 	}
 	chosen := study.FirstOfEach(s.Labels, 1)
+	for i := range s.Len() {
+		if s.Labelled() || i == galleryImages {
+			break
+		}
+		chosen = append(chosen, i)
+	}
 	chosen = chosen[:min(galleryImages, len(chosen))]
 	x0 := engine.NewMatrix(len(chosen), s.Shape.Len())
 	for b, i := range chosen {
 		copy(x0.Row(b), x.Corrupted.Row(i))
 		p := plot.Image{Caption: m.Classes[x.Classes[i]]}
 		if c.Name != none {
-			p.X = append(p.X, s.Luma(m.Preprocessed(s, i)))
+			p.X = append(p.X, s.Visible(m.Preprocessed(s, i)))
 		}
-		p.X = append(p.X, s.Luma(x.Corrupted.Row(i)))
+		p.X = append(p.X, s.Visible(x.Corrupted.Row(i)))
 		g.Images = append(g.Images, p)
 	}
 	for b := range chosen {
@@ -339,7 +348,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		g.Series = append(g.Series, name)
 		for b := range chosen {
-			g.Images[b].X = append(g.Images[b].X, s.Luma(m.Norm.Undo(x0.Row(b))))
+			g.Images[b].X = append(g.Images[b].X, s.Visible(m.Norm.Undo(x0.Row(b))))
 		}
 	}
 	return g, nil
@@ -361,7 +370,11 @@ func (d *denoising) show(list []denoised, images int) {
 				cells[4] = fmt.Sprintf("%+.2f to %+.2f dB", float64(g.CI[0]), float64(g.CI[1]))
 			}
 		}
-		rows = append(rows, append(cells, fmt.Sprintf("%.2f%%", 100*r.Accuracy)))
+		accuracy := "–"
+		if r.Accuracy != nil {
+			accuracy = fmt.Sprintf("%.2f%%", 100**r.Accuracy)
+		}
+		rows = append(rows, append(cells, accuracy))
 	}
 	d.table(rows)
 	d.printf("%s (seed %d)\n", format.Count(images, "image"), d.corruptSeed)

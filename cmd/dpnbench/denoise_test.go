@@ -36,7 +36,7 @@ func TestDenoise(t *testing.T) {
 		!(noisy.Gain.Gain > 0 && noisy.CI[0] < noisy.Gain.Gain && noisy.CI[1] > noisy.Gain.Gain) {
 		t.Errorf("%+v %+v", noisy, noisy.Gain)
 	}
-	if same.Images != 0 || same.Gain.Gain.IsFinite() || same.Accuracy < noisy.Accuracy {
+	if same.Images != 0 || same.Gain.Gain.IsFinite() || *same.Accuracy < *noisy.Accuracy {
 		t.Errorf("without noise: %+v %+v", same, same.Gain)
 	}
 	if !strings.Contains(text, " dB") || !strings.Contains(text, "gaussian:0.4") ||

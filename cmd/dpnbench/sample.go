@@ -32,7 +32,7 @@ it is a mixture of Gaussians. Methods:
   ula    the same without the test: the density is exact only in the limit of small h
 
 The step size h is in units of the ascent's alpha. Chains start at exact draws, which already have
-the right density, or at the features of the first test images (--start data). The effective
+the right density, or at the features of the first test samples (--start data). The effective
 sample size estimates how many independent draws the visited states are worth. If it is not much
 larger than the number of chains, the chains do not move between components.
 
@@ -65,7 +65,7 @@ func sampleCommand(a *app) *cobra.Command {
 	f.Float64Var(&s.stepSize, "step-size", 0, "step size `H` of a Langevin step; 0: from the steepest component")
 	f.IntVar(&s.burn, "burn", -1, "exclude the first `N` steps from acceptance and effective sample size; "+
 		"-1: none, with --start data half of them")
-	f.StringVar(&s.start, "start", "exact", "`KIND` of the first states: exact (draws) or data (test images)")
+	f.StringVar(&s.start, "start", "exact", "`KIND` of the first states: exact (draws) or data (test samples)")
 	f.StringVar(&s.out, "out", "", "`FOLDER` for the samples")
 	return c
 }
@@ -205,7 +205,7 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 			return x, err
 		}
 		if s.n > data.Test.Len() {
-			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test images to start from", s.n,
+			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test samples to start from", s.n,
 				data.Test.Len())
 		}
 		if x, err = m.Features(ctx, e, data.Test.Slice(0, s.n)); err != nil {
@@ -238,7 +238,7 @@ func (s *sampling) show(m *dpn.Model) {
 		s.printf("proposals               %d\n", x.Proposals)
 	}
 	if c := s.Chains; c != nil {
-		start := map[string]string{"exact": "exact draws", "data": "test images"}[c.Start]
+		start := map[string]string{"exact": "exact draws", "data": "test samples"}[c.Start]
 		s.printf("chains                  %d steps of size %.4g from %s, statistics over the last %d\n",
 			c.Steps, c.StepSize, start, c.Steps-c.Burn)
 		s.printf("acceptance              %.4f\n", c.Acceptance)
@@ -312,7 +312,7 @@ func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 	}
 	for b := range shown {
 		g.Images = append(g.Images, plot.Image{Caption: m.Classes[s.Classes[b]],
-			X: [][]float32{m.Shape.Luma(m.Norm.Undo(x.Row(b))), m.Shape.Luma(m.Norm.Undo(s.X.Row(b)))}})
+			X: [][]float32{m.Shape.Visible(m.Norm.Undo(x.Row(b))), m.Shape.Visible(m.Norm.Undo(s.X.Row(b)))}})
 	}
 	return g
 }

@@ -172,5 +172,17 @@ func OfClasses(what string, classes []string) []string {
 	if more := len(classes) - most; more > 0 {
 		classes = append(classes[:most:most], fmt.Sprintf("and %d more", more))
 	}
-	return []string{what + " of class " + strings.Join(classes, ", ")}
+	of := " of class "
+	if Named(classes[0]) == classes[0] {
+		of = " of "
+	}
+	return []string{what + of + strings.Join(classes, ", ")}
+}
+
+// Named returns what to call a class in a sentence: "class cat", but a name that says so itself as it is.
+func Named(class string) string {
+	if len(class) >= 5 && strings.EqualFold(class[:5], "class") {
+		return class
+	}
+	return "class " + class
 }

@@ -61,6 +61,16 @@ func TestClassNames(t *testing.T) {
 	if got := r.Gaps("image"); got != "fewer than 10 images of class cat (3), 1 (2)" {
 		t.Error(got)
 	}
+	r = of(2, [3]int{0, 1, 3}, [3]int{1, 1, 2}).ByClass([]string{"class 0", "Class one"})
+	if got := r.Gaps("image"); got != "fewer than 10 images of class 0 (3), Class one (2)" {
+		t.Error(got)
+	}
+	for name, want := range map[string]string{"7": "class 7", "class 7": "class 7", "Class_a": "Class_a",
+		"cat": "class cat"} {
+		if got := Named(name); got != want {
+			t.Errorf("%q is called %q, want %q", name, got, want)
+		}
+	}
 	many := of(1<<16, [3]int{65535, 2, 4}).ByClass(make([]string, 1<<16))
 	if many.Confusion != nil || many.Classes[65535].Samples != 4 || *many.Lowest().Accuracy != 0 {
 		t.Errorf("%+v", many.Classes[65535])

@@ -111,11 +111,11 @@ func Unknowns(s *dataset.Set, seed uint64, first int) []Unknown {
 	return []Unknown{
 		{
 			"uniform",
-			"noise, every grey level as likely as any other",
+			"noise, every level as likely as any other",
 			dataset.Noise(seed, first, s.Len(), s.Shape),
 			dataset.Corruption{},
 		},
-		{"inverted", "the same images, black and white exchanged", s,
+		{"inverted", "the same images, every level inverted", s,
 			dataset.Corruption{Name: "inverted", Severity: 1}},
 		{"rotated", "the same images, rotated by 90 degrees", s, dataset.Corruption{Name: "rotation", Severity: 90}},
 	}
