@@ -49,9 +49,9 @@ func formatNumbers(x []float32) string {
 	return strings.Join(parts, ",")
 }
 
-// readShape takes the shape of the samples and their normalisation from the metadata, or else the
-// side of a square grey image from the number of inputs. For conv these are what the convolutions
-// make of an image, and the channels are those of their weights.
+// readShape takes the shape of the samples and their normalisation from the metadata, or else the side
+// of a square grey image from the number of inputs; if that is no square they are vectors. For conv these
+// are what the convolutions make of an image, and the channels are those of their weights.
 func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	const mostSide, mostFeatures = 1 << 16, 1 << 26
 	size := func(key string, or, most int) (int, error) {
@@ -74,6 +74,12 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 		if c.Extractor == "conv" || n != inputs {
 			return fmt.Errorf("%d inputs of the extractor %s, samples of %v", inputs, c.Extractor, m.Shape)
 		}
+		return m.readNorm(f.Metadata)
+	}
+	_, ours := f.Metadata[metaConfig]
+	if side := int(math.Sqrt(float64(inputs))); !ours && c.Extractor != "conv" && side*side != inputs &&
+		inputs <= mostFeatures {
+		m.Shape = dataset.Vector(inputs)
 		return m.readNorm(f.Metadata)
 	}
 	first := 1

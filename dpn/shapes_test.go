@@ -103,6 +103,30 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestPlainTensors reads tensors without settings: of so many inputs as no square image has they are of vectors.
+func TestPlainTensors(t *testing.T) {
+	for _, inputs := range []int{2, 13, 16} {
+		for _, extractor := range []string{"identity", "linear", "mlp"} {
+			c, _ := Preset("compact")
+			c.Extractor, c.Dim, c.Components = extractor, 6, 2
+			m, err := New(c, dataOf(blobs(dataset.Vector(inputs), 40, 2), nil, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := m.file(formatModel)
+			f.Metadata = map[string]string{"format": "pt"} // as PyTorch writes it
+			got, err := FromTensors(f, "", Published)
+			want := dataset.Vector(inputs)
+			if inputs == 16 {
+				want = dataset.Grey(4, 4)
+			}
+			if err != nil || got.Shape != want || got.WeightsSHA256() != m.WeightsSHA256() {
+				t.Errorf("%d inputs, %s: %v", inputs, extractor, err)
+			}
+		}
+	}
+}
+
 // TestLabels holds that no set without labels, or with too few, passes in silence.
 func TestLabels(t *testing.T) {
 	e := newEngine(t)

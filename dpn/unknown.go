@@ -44,6 +44,10 @@ func (m *Model) MeasureUnknown(ctx context.Context, e *engine.Engine, s *dataset
 	return nil
 }
 
+// UnknownShare returns the 95% interval of the share of samples like those of the training that a threshold of n
+// validation samples takes for unknown.
+func UnknownShare(n int) (lo, hi float64) { return uncertainty.BelowThreshold(n) }
+
 // writeUnknown adds the threshold to the metadata of a file.
 func (m *Model) writeUnknown(meta map[string]string) {
 	if m.UnknownBelow != nil {

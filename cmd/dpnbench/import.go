@@ -28,9 +28,10 @@ A file of torch.save holds a program in Python's pickle format. It is not execut
 state dictionary needs is understood, and everything else is refused. Numbers of other types than
 float32 are converted.
 
-A state dictionary does not say all: give --steps and the normalisation of the images, --mean and
---std of grey levels in [0, 1], if they differ from those of the published reference (30 steps, mean
-0.1307, std 0.3081). --data names the images for eval and analyze.`
+A state dictionary does not say all. Its samples are taken for square grey images or, if the number
+of inputs is no square, for vectors. Give --steps and the normalisation, --mean and --std of grey
+levels in [0, 1] or of all features, if they differ from those of the published reference (30 steps,
+mean 0.1307, std 0.3081). --data names the samples for eval and analyze.`
 
 func importCommand(a *app) *cobra.Command {
 	i := &importing{app: a}
@@ -54,9 +55,9 @@ func importCommand(a *app) *cobra.Command {
 	f.StringVar(&i.out, "out", "", "model `FILE` to write")
 	f.IntVar(&i.reference.Steps, "steps", p.Steps, "`N` ascent steps")
 	f.BoolVar(&i.reference.LayerNorm, "layer-norm", p.LayerNorm, "features are normalised (LayerNorm)")
-	f.Float64Var(&i.mean, "mean", float64(p.Norm.Mean[0]), "`MEAN` that is subtracted from grey levels")
+	f.Float64Var(&i.mean, "mean", float64(p.Norm.Mean[0]), "`MEAN` that is subtracted from grey levels or features")
 	f.Float64Var(&i.std, "std", float64(p.Norm.Std[0]), "standard `DEVIATION` by which they are divided")
-	f.StringVar(&i.data, "data", "mnist", "`NAME` of the images: digits, mnist, or a file or folder")
+	f.StringVar(&i.data, "data", "mnist", "`NAME` of the samples: digits, mnist, or a file or folder")
 	return c
 }
 

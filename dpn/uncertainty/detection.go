@@ -146,6 +146,14 @@ func AcceptedOf(m int) int {
 	return max(1, int(math.Ceil(float64(Accepted*float64(m))-1e-9))) // the result for 20 is 19 in spite of rounding
 }
 
+// BelowThreshold returns the 95% interval of the share of further samples of the same kind that are below the threshold
+// of m samples. Their share has a beta distribution, whatever that of the samples.
+func BelowThreshold(m int) (lo, hi float64) {
+	above := AcceptedOf(m)
+	share := distuv.Beta{Alpha: float64(m - above + 1), Beta: float64(above)}
+	return share.Quantile(tail), share.Quantile(1 - tail)
+}
+
 // quantileRanks returns the ranks (from 0) of the two of m known samples that enclose the 5%
 // quantile of the distribution with 95% probability; -1 or m if no sample is extreme enough. The
 // number of samples below the quantile has a binomial distribution.

@@ -252,3 +252,24 @@ func TestDetectRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestBelowThreshold counts how often the share of a distribution below the threshold of m of its samples lies in
+// the interval.
+func TestBelowThreshold(t *testing.T) {
+	const draws = 4000
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, m := range []int{1, 10, 19, 60, 333} {
+		lo, hi := BelowThreshold(m)
+		in := 0
+		for range draws {
+			x := normals(r, m, 0)
+			slices.Sort(x)
+			if share := normal(x[m-AcceptedOf(m)]); share >= lo && share <= hi {
+				in++
+			}
+		}
+		if covered := float64(in) / draws; !(math.Abs(covered-0.95) <= 0.015) { // four standard deviations
+			t.Errorf("%d samples: %.4f to %.4f covers %.3f", m, lo, hi, covered)
+		}
+	}
+}
