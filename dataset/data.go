@@ -16,6 +16,9 @@ type Data struct {
 	Classes     []string // names of the classes: label y is Classes[y]
 	Features    []string // names of the features of vectors; nil: they have none
 	Norm        Normalization
+
+	// Notes say, in a line each, what was left out of the files, or read otherwise than one may think.
+	Notes []string
 }
 
 // New makes a data set of samples of one's own: test may be nil, and classes too, which are then

@@ -101,6 +101,7 @@ type Config struct {
 	// How its files are read (package dataset/source), for the record.
 	Format    string  `toml:"format" json:"format"`         // empty: by names and content
 	Label     string  `toml:"label" json:"label"`           // column of the labels
+	Drop      string  `toml:"drop" json:"drop"`             // columns that are left out, see source.Columns
 	TestShare float64 `toml:"test-share" json:"test_share"` // of the samples become test samples
 	Size      string  `toml:"size" json:"size"`             // of images, such as 28x28; empty: their own
 	Channels  string  `toml:"channels" json:"channels"`     // of images: grey, rgb, or empty for their own

@@ -27,24 +27,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const analyzeHelp = `Measure class separation on the test images at the input, the features, the denoised features,
+const analyzeHelp = `Measure class separation on the test samples at the input, the features, the denoised features,
 the logits and after every ascent step, the shape of the potential, and the ascent of single
-images. The folder of --out (default: "analysis" beside the model) gets
+samples. The folder of --out (default: "analysis" beside the model) gets
 
   report.html     a self-contained page: summary, tables, all figures, and a slider that shows
                   images step by step
   analysis.json   every number
   confusion, layers, steps, curve, pca, strips, paths, weights, spectra, centres, variance,
   moves, work     the figures, as PNG and SVG; figures of images only if the features are pixels,
-                  moves only if the training images are available
+                  moves only if the training samples are available
 
 Columns: D is the separation fuzziness Tr(SSw SSb^+) of He and Su, where SSw is the scatter within
 classes, SSb that of the class means, and SSb^+ its pseudo-inverse; N to inf is the estimate of D
-for N -> infinity images, with a 95% bootstrap interval; distance the mean distance between class
+for N -> infinity samples, with a 95% bootstrap interval; distance the mean distance between class
 means; betw/with Tr(SSb)/Tr(SSw); PC1 and PC2 fractions of the variance; NCM the accuracy of the
-nearest class mean; rank that of SSb. D depends on the number of images: it is 2.1 on the first 32
-test images of MNIST and 14.6 on all. Compare values of D only if they were measured on equally
-many images.
+nearest class mean; rank that of SSb. D depends on the number of samples: it is 2.1 on the first
+32 test images of MNIST and 14.6 on all. Compare values of D only if they were measured on equally
+many samples.
 
 The law of equi-separation says that D falls by the same factor rho from layer to layer, so that
 log D lies on a falling line. Its columns: points is the number of layers or steps in the fit; rho
@@ -70,10 +70,10 @@ func analyzeCommand(a *app) *cobra.Command {
 	z.model.add(c, "steps")
 	f := c.Flags()
 	f.StringVar(&z.out, "out", "", "`FOLDER` for page, numbers and figures")
-	f.IntVar(&z.first, "first", 0, "analyse the first `N` test images only; 0: all")
+	f.IntVar(&z.first, "first", 0, "analyse the first `N` test samples only; 0: all")
 	f.IntVar(&z.draws, "draws", 200, "`N` bootstrap draws for the intervals of D; 0: no intervals")
 	f.IntVar(&z.subsets, "subsets", 10, "`N` subsets of each size for the curve of D against the number of "+
-		"images; 0: no curve")
+		"samples; 0: no curve")
 	f.Uint64Var(&z.seed, "seed", 1, "`SEED` of draws and subsets")
 	return c
 }
@@ -130,7 +130,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	otherData := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize ||
 		c.DataSeed != trained.DataSeed
 	// How far the centres moved is shown if the training images are available.
-	moved := !otherData && c.Gradient != "detached" && m.PixelFeatures()
+	moved := !otherData && c.TestShare < 1 && c.Gradient != "detached" && m.PixelFeatures()
 	data, err := z.openModelData(ctx, m, z.model.path, &z.data, flags, moved)
 	if err != nil {
 		return err

@@ -35,12 +35,12 @@ func (d *dataFlags) add(c *cobra.Command, train bool) {
 	if train {
 		f.StringVar(&d.data, "data", "",
 			"`WHAT` to use: digits (built in, the default), mnist, fashion-mnist, or a file or folder (see data)")
-		f.IntVar(&d.trainSize, "train-size", 0, "the first `N` training images (digits: draw N); 0: all")
+		f.IntVar(&d.trainSize, "train-size", 0, "the first `N` training samples (digits: draw N); 0: all")
 	} else {
 		f.StringVar(&d.data, "data", "",
 			"`WHAT` to use: digits, mnist, fashion-mnist, or a file or folder (default: the model's training data)")
 	}
-	f.IntVar(&d.testSize, "test-size", 0, "the first `N` test images (digits: draw N); 0: all")
+	f.IntVar(&d.testSize, "test-size", 0, "the first `N` test samples (digits: draw N); 0: all")
 	f.Uint64Var(&d.seed, "data-seed", 1, "`SEED` of the built-in digits, and of --test-share")
 	d.addReading(f)
 }
@@ -52,6 +52,7 @@ func (d *dataFlags) addReading(f *pflag.FlagSet) {
 		" (default: by names and content)")
 	f.StringVar(&r.Label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1, or none "+
 		"(default: the one called label, class, target or y, or else the last)")
+	f.StringVar(&r.Drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1, such as id,date")
 	f.Float64Var(&r.TestShare, "test-share", 0,
 		"take this `FRACTION` of each class as test samples, drawn by --data-seed")
 	f.StringVar(&r.Size, "size", "", "scale images to `ROWSxCOLUMNS` pixels, such as 28x28; rows of a table that "+
@@ -73,6 +74,10 @@ func addReading(opt *source.Options, c dpn.Config) error {
 	if c.Format != "" && !slices.Contains(source.Formats(), c.Format) {
 		return fmt.Errorf("--format %q: expected one of %s", c.Format, strings.Join(source.Formats(), ", "))
 	}
+	var err error
+	if opt.Drop, err = source.Columns(c.Drop); err != nil {
+		return fmt.Errorf("--drop %w", err)
+	}
 	opt.Format, opt.Label, opt.TestShare = c.Format, c.Label, c.TestShare
 	opt.Rows, opt.Cols = c.Sides()
 	opt.Channels = map[string]int{"grey": 1, "rgb": 3}[c.Channels]
@@ -82,7 +87,7 @@ func addReading(opt *source.Options, c dpn.Config) error {
 // addValidation adds the flag for validation images that are not where they were.
 func (d *dataFlags) addValidation(c *cobra.Command) {
 	c.Flags().StringVar(&d.valData, "val-data", "",
-		"`WHAT` has the images that train --val-data validated on (default: as the model says)")
+		"`WHAT` has the samples that train --val-data validated on (default: as the model says)")
 }
 
 // settle replaces the data settings of c by the flags that were given.
@@ -99,6 +104,7 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 			}
 			r := d.reading // and so was how they are read
 			c.Format, c.Label, c.TestShare, c.Size, c.Channels = r.Format, r.Label, r.TestShare, r.Size, r.Channels
+			// The columns to drop stay: those that belong to the model are known.
 		case "train-size":
 			c.TrainSize = d.trainSize
 		case "test-size":
@@ -113,6 +119,8 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 			c.Format = d.reading.Format
 		case "label":
 			c.Label = d.reading.Label
+		case "drop":
+			c.Drop = d.reading.Drop
 		case "test-share":
 			c.TestShare = d.reading.TestShare
 		case "size":
@@ -123,11 +131,12 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 	})
 }
 
-// openData opens the samples that the settings name, the training samples only with train. Labels are numbered by the
-// classes, if there are any.
-func openData(ctx context.Context, c dpn.Config, train bool, classes []string) (*dataset.Data, error) {
+// openData opens the samples that the settings name, the training samples only with train. For a model, unless it is
+// nil, labels are numbered by its classes, and the samples are like its own.
+func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dataset.Data, error) {
 	opt := source.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
-		Memory: sysinfo.AvailableMemory(), Classes: classes}
+		Memory: sysinfo.AvailableMemory()}
+	likeModel(&opt, m)
 	if err := addReading(&opt, c); err != nil {
 		return nil, err
 	}
@@ -145,10 +154,25 @@ func openData(ctx context.Context, c dpn.Config, train bool, classes []string) (
 	return data, nil
 }
 
+// likeModel asks for samples like those of a model; of any kind for nil.
+func likeModel(opt *source.Options, m *dpn.Model) {
+	if m != nil {
+		opt.Classes, opt.Features, opt.Shape = m.Classes, m.FeatureNames, m.Shape
+	}
+}
+
+// noteData prints what was left out of data, or read otherwise than one may think.
+func (a *app) noteData(data *dataset.Data) {
+	for _, note := range data.Notes {
+		a.note("%s: %s\n", data.Name, note)
+	}
+}
+
 // needTest refuses data without test samples.
 func needTest(data *dataset.Data) error {
 	if data.Test == nil {
-		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on (--test-share)", data.Name)
+		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on (--test-share; 1 takes all)",
+			data.Name)
 	}
 	return nil
 }
@@ -182,12 +206,15 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	d.settle(flags, &m.Config)
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
-	if data, err = openData(ctx, c, train, m.Classes); err != nil {
+	if data, err = openData(ctx, c, train, m); err != nil {
 		if !flags.Changed("data") && ctx.Err() == nil && len(m.Assumed) == 0 {
 			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other samples by --data", err,
 				m.Config.Data, path)
 		}
 		return nil, err
+	}
+	if flags.Changed("data") {
+		a.noteData(data)
 	}
 	if m.Config.Data == trained.Data && m.Config.DataSeed == trained.DataSeed && m.OtherImages(data) {
 		a.log(func() {}).Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+
@@ -202,7 +229,8 @@ func openValidation(ctx context.Context, m *dpn.Model) (*dataset.Set, error) {
 	if c.ValData == "" {
 		return nil, nil
 	}
-	opt := source.Options{Seed: c.DataSeed, Memory: sysinfo.AvailableMemory(), Classes: m.Classes}
+	opt := source.Options{Seed: c.DataSeed, Memory: sysinfo.AvailableMemory()}
+	likeModel(&opt, m)
 	c.Format = "" // of --data
 	if err := addReading(&opt, c); err != nil {
 		return nil, err

@@ -118,6 +118,7 @@ func (v *dataView) convert(ctx context.Context, spec string) error {
 		return fmt.Errorf("--out %s: %w", v.out, reason(err))
 	}
 	v.printf("%s: %s, %s\n", v.out, d.Shape(), sizes(d))
+	v.printNotes(d)
 	return v.writeJSON(infoOf(spec, d))
 }
 
@@ -150,6 +151,7 @@ type dataInfo struct {
 	Test       int          `json:"test"`
 	Classes    []classInfo  `json:"classes"`
 	Statistics []columnInfo `json:"statistics"` // of the training samples
+	Notes      []string     `json:"notes,omitempty"`
 }
 
 type classInfo struct {
@@ -170,7 +172,7 @@ type columnInfo struct {
 func infoOf(spec string, d *dataset.Data) dataInfo {
 	s := d.Shape()
 	r := dataInfo{Data: spec, Rows: s.Rows, Cols: s.Cols, Channels: s.Channels, Features: s.Features,
-		Classes: make([]classInfo, len(d.Classes))}
+		Classes: make([]classInfo, len(d.Classes)), Notes: d.Notes}
 	for i, name := range d.Classes {
 		r.Classes[i].Name = name
 	}
@@ -259,7 +261,9 @@ func (v *dataView) info(ctx context.Context, spec string) error {
 		}
 	}
 	r := infoOf(spec, d)
-	v.printf("%s: %s, %s, %s\n\n", spec, d.Shape(), sizes(d), format.Count(len(d.Classes), "class"))
+	v.printf("%s: %s, %s, %s\n", spec, d.Shape(), sizes(d), format.Count(len(d.Classes), "class"))
+	v.printNotes(d)
+	v.printf("\n")
 	v.tables(r)
 	if v.mosaic != "" {
 		b, err := mosaicPNG(d)
@@ -271,6 +275,13 @@ func (v *dataView) info(ctx context.Context, spec string) error {
 		}
 	}
 	return v.writeJSON(r)
+}
+
+// printNotes prints what was left out, or read otherwise than one may think.
+func (v *dataView) printNotes(d *dataset.Data) {
+	for _, note := range d.Notes {
+		v.printf("%s\n", note)
+	}
 }
 
 // tables prints the classes and the columns.

@@ -111,3 +111,65 @@ func TestReadingIsKept(t *testing.T) {
 	fails(t, []string{"train", "--data", filepath.Join(dir, "x.csv"), "--test-share", "2"}, "--test-share 2")
 	fails(t, []string{"train", "--test-share", "0.5"}, "the built-in digits have test images")
 }
+
+// TestColumns trains on a table with a column of dates, which the model's other commands leave out without being told,
+// in any order of the columns.
+func TestColumns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text, other := "day,length,code,width,kind\n", "width,kind,day,length\n"
+	for i := range 120 {
+		length, width := i%7+10*(i%3), i%5
+		kind := []string{"setosa", "class 1", "手写"}[i%3]
+		text += fmt.Sprintf("2024-01-%02d,%d,A%d,%d,%s\n", i%28+1, length, i, width, kind)
+		other += fmt.Sprintf("%d,%s,2025-01-01,%d\n", width, kind, length)
+	}
+	write(t, "flowers.csv", []byte(text))
+	write(t, "same.csv", []byte(text))
+	write(t, "other.csv", []byte(other))
+	write(t, "few.csv", []byte("width,label\n1,setosa\n"))
+	fails(t, []string{"train", "--data", "flowers.csv", "--out", "x"}, "--data: flowers.csv", "line 2, column 1",
+		"--drop")
+	fails(t, []string{"train", "--data", "flowers.csv", "--drop", "date,code"}, "--data: flowers.csv", `"date"`,
+		`"day"`)
+	fails(t, []string{"train", "--drop", "date"}, "--drop: digits has no columns")
+	fails(t, []string{"train", "--data", "flowers.csv", "--drop", "a,,b"}, `--drop "a,,b"`)
+	succeed(t, "train", "--data", "flowers.csv", "--drop", "day,code", "--test-share", "0.25", "--max-updates", "60",
+		"--lr", "0.01", "--val-size", "12", "--out", "run")
+	model := filepath.Join("run", "model.safetensors")
+	same := ""
+	for _, data := range []string{"same.csv", "other.csv"} {
+		out := succeed(t, "eval", "--model", model, "--data", data, "--test-share", "1")
+		out = strings.ReplaceAll(out, data, "DATA")
+		if same == "" {
+			same = out
+		}
+		if out != same || !strings.Contains(out, "120 vectors") || strings.Contains(out, "class class") {
+			t.Errorf("eval of %s printed %q, of the other table %q", data, out, same)
+		}
+	}
+	succeed(t, "eval", "--model", model) // the test samples of the model
+	succeed(t, "predict", "--model", model, "other.csv", "--out", "p.csv")
+	write(t, "more.csv", []byte("width,who,length\n1,Ann,2\n3,Bob,4\n"))
+	_, errs, status := dpnbench(t, "predict", "--model", model, "more.csv", "--out", "p.csv")
+	if want := "more.csv: left out: column \"who\": the model has no feature of that name\n"; status != exitDone ||
+		errs != want {
+		t.Errorf("predict: status %d, %q, want %q", status, errs, want)
+	}
+	fails(t, []string{"eval", "--model", model, "--data", "few.csv", "--test-share", "1"},
+		`no column "length", a feature`)
+	fails(t, []string{"predict", "--model", model, "few.csv"}, `no column "length", a feature of the model`)
+	for _, command := range []string{"eval", "analyze"} { // names what differs, not the labels
+		fails(t, []string{command, "--model", model, "--data", "digits", "--test-size", "9"}, "--data digits",
+			"the model expects 2 features")
+	}
+	out := succeed(t, "uncertainty", "--model", model, "--data", "other.csv", "--test-share", "1")
+	if !strings.Contains(out, "There were no validation vectors") {
+		t.Errorf("uncertainty without training samples printed %q", out)
+	}
+	succeed(t, "analyze", "--model", model, "--draws", "0", "--subsets", "0")
+	page, err := os.ReadFile(filepath.Join("run", "analysis", "report.html"))
+	if text := string(page); err != nil || !strings.Contains(text, "手写") || strings.Contains(text, "class class") ||
+		strings.Contains(text, "Choose a") {
+		t.Errorf("the page of vectors: no name in Chinese letters, a class called class twice, or a walk (%v)", err)
+	}
+}

@@ -20,17 +20,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const evalHelp = `Evaluate a model on the test images: mean cross-entropy, accuracy, and the accuracy of every class
+const evalHelp = `Evaluate a model on the test samples: mean cross-entropy, accuracy, and the accuracy of every class
 with its 95%% interval (Wilson) and the numbers of predictions of each class (confusion matrix). The
 balanced accuracy, the mean over classes, is given where the largest class has over 1.5 times the
-images of the smallest. With --split validation it uses the images that training kept for
-validation instead: choose settings by those, and keep the test images for reporting.
+samples of the smallest. With --split validation it uses the samples that training kept for
+validation instead: choose settings by those, and keep the test samples for reporting.
 
 A model file is what "dpnbench train" writes, or a PyTorch state dictionary with the keys of the
 published reference, saved by safetensors.torch.save_file ("dpnbench import" reads what torch.save
 writes). A state dictionary does not say how many ascent steps to make: give --steps (default 30).
-Other assumptions are printed, and listed under "assumed" in the JSON. The images are those that the
-model was trained with, unless --data is given.
+Other assumptions are printed, and listed under "assumed" in the JSON. The samples are those that
+the model was trained with, unless --data is given.
 
 --corrupt NAME:SEVERITY,... also evaluates on corrupted images, --suite robustness on all kinds but
 those of MNIST-C at three severities each. The kinds, with the range and unit of the severity and
@@ -48,7 +48,7 @@ func evalCommand(a *app) *cobra.Command {
 	v := &evaluation{app: a}
 	c := &cobra.Command{
 		Use:   "eval",
-		Short: "Evaluate a model on the test images",
+		Short: "Evaluate a model on the test samples",
 		Long:  fmt.Sprintf(evalHelp, corruptionTable()),
 		Example: `  dpnbench eval --model runs/first/model.safetensors
   dpnbench eval --model runs/first/model.safetensors --test-size 1000
@@ -68,7 +68,7 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	f.StringVar(&v.split, "split", "test",
-		"`SPLIT` of the images: test, or validation (see train --val-size and --val-data)")
+		"`SPLIT` of the samples: test, or validation (see train --val-size and --val-data)")
 	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities, or "+
 		"mnist-c, those of MNIST-C")
 	f.StringVar(&v.baseline, "baseline", "", "model `FILE` of the errors that mCE on MNIST-C divides by (default: "+

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,9 @@ const predictHelp = `Classify samples by a model. The result is a table (CSV) wi
 
 --data is what training reads (its test samples, if it has any), a table with or without labels, one
 or more images or folders of images, or - for a table from standard input. More files may follow the
-flags. Images of another size or colour are converted to those of the model. Without --data the test
-samples that belong to the model are classified.
+flags. Images of another size or colour are converted to those of the model. Columns of a table are
+chosen by the names of the features, if it has a header, and others are left out. Without --data the
+test samples that belong to the model are classified.
 
 Training measures the threshold of "unknown" and keeps it in the model file. For a model without one
 it is measured on the validation samples, if these can be read, or else the column stays empty and a
@@ -63,6 +65,8 @@ func predictCommand(a *app) *cobra.Command {
 		" (default: by names and content)")
 	f.StringVar(&p.label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1; none: there are "+
 		"no labels, and folders of images are no classes")
+	f.StringVar(&p.drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1 (default: as in "+
+		"training)")
 	f.IntVar(&p.top, "top", 0, "only the `N` most likely classes of each sample; 0: the probabilities of all")
 	f.StringVar(&p.out, "out", "", "`FILE` for the table (default: standard output)")
 	return c
@@ -74,6 +78,7 @@ type predicting struct {
 	model         modelFlags
 	data          []string
 	format, label string
+	drop          string
 	top           int
 	out           string
 }
@@ -116,7 +121,7 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 		return errors.New("--data: expected a value, got none")
 	}
 	if len(p.data) == 0 {
-		if err := onlyWith(flags, "--data", "format", "label"); err != nil {
+		if err := onlyWith(flags, "--data", "format", "label", "drop"); err != nil {
 			return err
 		}
 	}
@@ -180,18 +185,22 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 		p.data = []string{data.Name}
 		return data.Test, nil, needTest(data)
 	}
-	data, names, err := source.OpenSamples(ctx, p.data, in, m.Shape, source.Options{Seed: m.Config.DataSeed,
-		Memory: sysinfo.AvailableMemory(), Classes: m.Classes, Format: p.format, Label: p.label})
+	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(), Format: p.format, Label: p.label}
+	likeModel(&opt, m)
+	var err error
+	if opt.Drop, err = source.Columns(cmp.Or(p.drop, m.Config.Drop)); err != nil {
+		return nil, nil, fmt.Errorf("--drop %w", err)
+	}
+	data, names, err := source.OpenSamples(ctx, p.data, in, m.Shape, opt)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}
-	for i, name := range data.Features {
-		if i < len(m.FeatureNames) && m.FeatureNames[i] != name {
-			return nil, nil, fmt.Errorf("--data %s: feature %d is called %.60q, expected %.60q as in the data that "+
-				"the model was trained on", data.Name, i+1, name, m.FeatureNames[i])
+	for _, note := range data.Notes {
+		if !p.quiet {
+			fmt.Fprint(p.stderr, safe("%s: %s\n", data.Name, note))
 		}
 	}
 	if err := m.CheckSet(data.Test); err != nil {
@@ -212,7 +221,7 @@ func (p *predicting) threshold(ctx context.Context, e *engine.Engine, m *dpn.Mod
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), &pflag.FlagSet{})
 	var val *dataset.Set
-	data, err := openData(ctx, c, true, m.Classes)
+	data, err := openData(ctx, c, true, m)
 	if err == nil {
 		if m.OtherImages(data) {
 			return why + fmt.Sprintf("%s has other samples than those that the model was trained on", c.Data), nil
@@ -220,7 +229,7 @@ func (p *predicting) threshold(ctx context.Context, e *engine.Engine, m *dpn.Mod
 		val, err = validation(ctx, m, m.Config, data)
 	}
 	if err == nil && val.Len() == 0 {
-		return why + "training kept no validation samples", nil
+		return why + "training kept no validation samples to measure one on (train --val-size N keeps N)", nil
 	}
 	if err == nil {
 		err = m.MeasureUnknown(ctx, e, val)

@@ -173,7 +173,7 @@ func predictWrong(t *testing.T, dir, model string) {
 	write(t, in("bad.csv"), []byte("width,height\n1,2\n1,x\n"))
 	write(t, in("nan.csv"), []byte("width,height\n1,nan\n"))
 	write(t, in("wide.csv"), []byte("1,2,3,4\n"))
-	write(t, in("other.csv"), []byte("height,width\n1,2\n"))
+	write(t, in("other.csv"), []byte("height,length\n1,2\n"))
 	write(t, in("class.csv"), []byte("1,2,iris\n"))
 	write(t, in("empty.csv"), nil)
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func predictWrong(t *testing.T, dir, model string) {
 		{[]string{"--data", in("bad.csv")}, []string{"--data", in("bad.csv"), "line 3, column 2"}},
 		{[]string{"--data", in("nan.csv")}, []string{"--data", in("nan.csv"), "line 2, column 2"}},
 		{[]string{"--data", in("wide.csv")}, []string{"--data", in("wide.csv"), "4 columns, expected the 2 numbers"}},
-		{[]string{"--data", in("other.csv")}, []string{"--data", `feature 1 is called "height", expected "width"`}},
+		{[]string{"--data", in("other.csv")}, []string{"--data", `no column "width", a feature of the model`}},
 		{[]string{"--data", in("class.csv")}, []string{"--data", in("class.csv"), `label "iris" of sample 0`,
 			"label none"}},
 		{[]string{"--data", in("empty.csv")}, []string{"--data", in("empty.csv")}},

@@ -198,6 +198,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	data, err := openData(ctx, named, true, nil)
 	if err == nil {
+		t.noteData(data)
 		err = cmp.Or(needLabels(data), needClasses(data))
 	}
 	if err != nil {
@@ -289,6 +290,10 @@ func (t *training) refuseEarlier() error {
 	}
 	return nil
 }
+
+// fewKnown is the number of validation samples below which training says how uncertain the threshold of unknown samples
+// is.
+const fewKnown = 200
 
 // mostEpochLines is about the largest number of epochs that have a line each; of more, some have.
 const mostEpochLines = 50
@@ -390,6 +395,11 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	if v := r.Validation; v != nil {
 		t.note("val    %s%s\n", lowestText(v.ByClass, what), balanced(v.ByClass))
+	}
+	if n := val.Len(); m.UnknownBelow != nil && n < fewKnown {
+		lo, hi := dpn.UnknownShare(n)
+		t.note("unknown: the threshold is that of %s; %.1f%% to %.1f%% of samples like them are below it (95%% "+
+			"interval)\n", format.Count(n, "validation "+what), 100*lo, 100*hi)
 	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])

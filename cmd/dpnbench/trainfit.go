@@ -70,7 +70,7 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 			preset.Epochs)
 	}
 	if c.ValSize != preset.ValSize {
-		t.note("no validation, for so few vectors (--val-size)\n")
+		t.note("no validation samples, of so few vectors, and so no threshold of unknown ones (--val-size 60)\n")
 	}
 	if c.Components != preset.Components || c.Rank != preset.Rank {
 		t.note("%s of rank %d instead of %d of rank %d, for so few samples (--components, --rank)\n",

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const trainHelp = `Train a Denoising Potential Network and evaluate it on the test images. A tenth of the training
-images of every class, drawn by --seed, is kept for validation; the epoch with the lowest
+const trainHelp = `Train a Denoising Potential Network and evaluate it on the test samples. A tenth of the training
+samples of every class, drawn by --seed, is kept for validation; the epoch with the lowest
 validation loss gives the model that is saved and evaluated.
 
 Settings come from a preset or from the TOML file of --config, then from flags. With --resume they
@@ -109,9 +109,9 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Alpha, "alpha", "initial `STEP` size of the ascent; with em at most 1 over the largest eigenvalue " +
 			"of the precisions"},
 		{&c.Gradient, "gradient", "`KIND` of gradient: exact, or detached (only the classifier learns)"},
-		{&c.Epochs, "epochs", "`N` passes over the training images"},
+		{&c.Epochs, "epochs", "`N` passes over the training samples"},
 		{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
-		{&c.Batch, "batch", "`N` images per minibatch"},
+		{&c.Batch, "batch", "`N` samples per minibatch"},
 		{&c.Balance, "balance", "weigh the losses by class, in inverse proportion to its number of training samples"},
 		{&c.LR, "lr", "Adam's learning `RATE` for extractor and classifier"},
 		{&c.PotentialLR, "potential-lr", "Adam's learning `RATE` for the potential: mu, c, alpha and precisions"},
@@ -129,9 +129,9 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Score, "score-matching", "`WEIGHT` of denoising score matching on the features"},
 		{&c.ScoreSigma, "score-sigma", "`STD` of the noise on features in score matching"},
 		{&c.Patience, "patience", "stop after `N` epochs without a lower validation loss; 0: never"},
-		{&c.ValSize, "val-size", "keep `N` training images for validation, the same share of every class, drawn by " +
+		{&c.ValSize, "val-size", "keep `N` training samples for validation, the same share of every class, drawn by " +
 			"--seed; -1: 10%"},
-		{&c.ValData, "val-data", "validate on the training images of `WHAT` (as --data; " +
+		{&c.ValData, "val-data", "validate on the training samples of `WHAT` (as --data; " +
 			"without training samples there, its test samples), and train on all of --data"},
 		{&c.Seed, "seed", "`SEED` of all random numbers of training"},
 	} {

@@ -126,7 +126,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	data, err := u.openModelData(ctx, m, u.model.path, &u.data, flags, true)
+	data, err := u.openModelData(ctx, m, u.model.path, &u.data, flags, c.TestShare < 1)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,10 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	defer release()
 	opt := study.UncertaintyOptions{Seed: u.seed}
-	if opt.Validation, err = validation(ctx, m, trained, data); err != nil {
-		return err
+	if data.Train != nil || c.ValData != "" { // else scores are chosen on the test samples, as the page says
+		if opt.Validation, err = validation(ctx, m, trained, data); err != nil {
+			return err
+		}
 	}
 	if opt.Other, opt.OtherValidation, err = u.other(ctx, m, data.Test.Len()); err != nil {
 		return err

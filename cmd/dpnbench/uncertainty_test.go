@@ -168,7 +168,7 @@ func TestUncertaintyRefuses(t *testing.T) {
 	fails(t, with(base, "--ood-data", ""), "--ood-data: expected a value")
 	fails(t, with(base, "--data", "none"), "--data", "none")
 	idx(t, run, 20)
-	fails(t, with(base, "--data", run), "--data "+run, "4 x 4", "28 x 28")
+	fails(t, with(base, "--data", run), "--data: "+run, "4 x 4", "28 x 28")
 	fails(t, with(base, "--out", file), "--out "+file)
 	fails(t, with(base, "--json", model), "--json", "is the input")
 	fails(t, with(base, "--seed", "x"), `--seed "x": expected a whole number`)

@@ -14,26 +14,38 @@ import (
 
 // readArrays reads the arrays of an NPZ or safetensors file.
 func readArrays(path string, opt Options) (*content, error) {
+	var names []string // of an NPZ file, also of arrays that are not wanted
 	want := func(name string) bool {
+		names = append(names, name)
 		_, ok := roleOf(name)
-		return ok || name == "arr_0"
+		return ok
 	}
 	f, err := array.Open(path, array.Options{Memory: opt.Memory, Texts: true, Want: want, Format: opt.Format})
+	if err != nil && len(names) > 0 && len(withoutRole(names)) == len(names) { // none was wanted
+		_, err = assign(path, names)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	names, arrays := make([]string, len(f.Arrays)), map[string]*array.Array{}
-	for i, a := range f.Arrays {
-		names[i], arrays[a.Name] = a.Name, a
+	arrays := map[string]*array.Array{}
+	for _, a := range f.Arrays {
+		if arrays[a.Name] = a; !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
 	}
 	of, err := assign(path, names)
 	if err != nil {
 		return nil, err
 	}
-	return readRoles(path, of, func(name, _ string, _ int) (opened, error) {
+	c, err := readRoles(path, of, func(name, _ string, _ int) (opened, error) {
 		return opened{arrays[name], arrays[name].Len(), func() error { return nil }}, nil
 	}, opt)
+	if err != nil {
+		return nil, err
+	}
+	c.notes = leftOut("array", withoutRole(names), noRole)
+	return c, nil
 }
 
 // readArrayFiles reads NPY files, or NPZ files of one array each, by their roles.

@@ -17,6 +17,7 @@ type content struct {
 	train, test *part    // nil: there is none
 	classes     []string // label y of a part is classes[y]; nil: they follow from the labels
 	features    []string // of vectors
+	notes       []string // what a user should know, see dataset.Data
 }
 
 // part is one split.
@@ -29,6 +30,23 @@ type part struct {
 	labels []int     // nil: not labelled, or texts
 	texts  []string  // labels that are names
 	total  int       // samples of the file, if only the first of them are here
+	notes  []string  // what a user should know of it
+}
+
+// leftOut says that files, arrays or columns are not used; none without names.
+func leftOut(what string, names []string, why string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	if len(names) > 1 {
+		what += "s"
+	}
+	return []string{fmt.Sprintf("left out: %s %s: %s", what, list(names), why)}
+}
+
+// note is leftOut for a part.
+func (p *part) note(what string, names []string, why string) {
+	p.notes = append(p.notes, leftOut(what, names, why)...)
 }
 
 // size returns the number of samples.
@@ -44,20 +62,31 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	if c.train == nil && c.test == nil {
 		return nil, fmt.Errorf("%s: expected samples", c.name)
 	}
-	for _, p := range []*part{c.train, c.test} {
-		if p == nil {
-			continue
-		}
+	if err := c.pixels(opt); err != nil {
+		return nil, err
+	}
+	for _, p := range c.parts() {
 		if err := p.convert(opt); err != nil {
 			return nil, err
 		}
 		if p.size() == 0 {
 			return nil, fmt.Errorf("%s: expected samples", p.file)
 		}
+		if err := p.expect(opt.Shape); err != nil {
+			return nil, err
+		}
+		for _, note := range p.notes {
+			if !slices.Contains(c.notes, note) { // that of both splits
+				c.notes = append(c.notes, note)
+			}
+		}
 	}
 	if c.train != nil && c.test != nil && c.train.Shape != c.test.Shape {
 		return nil, fmt.Errorf("%s: %v, expected %v as in %s", c.test.file, c.test.Shape, c.train.Shape,
 			c.train.file)
+	}
+	if err := c.sameFeatures(opt.Features); err != nil {
+		return nil, err
 	}
 	if err := c.classify(opt.Classes); err != nil {
 		return nil, err
@@ -65,7 +94,7 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	if err := c.split(opt); err != nil {
 		return nil, err
 	}
-	d := &dataset.Data{Name: c.name, Classes: c.classes}
+	d := &dataset.Data{Name: c.name, Classes: c.classes, Notes: c.notes}
 	if p := cmp.Or(c.train, c.test); !p.IsImage() {
 		d.Features = c.features
 	}
@@ -80,10 +109,13 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 		d.Norm = dataset.NormalizationOf(d.Train)
 	}
 	if !opt.TestOnly && c.train == nil {
+		if opt.TestShare == 1 {
+			return nil, fmt.Errorf("%s: no training samples are left: expected a --test-share below 1", c.name)
+		}
 		return nil, fmt.Errorf("%s: no training samples", c.name)
 	}
 	if opt.TestOnly && c.test == nil {
-		return nil, fmt.Errorf("%s: no test samples: expected files of them, or --test-share", c.name)
+		return nil, fmt.Errorf("%s: no test samples: expected files of them, or --test-share (1 takes all)", c.name)
 	}
 	if c.test != nil {
 		if d.Test, err = c.test.set("test", opt.TestSize); err != nil {
@@ -92,6 +124,43 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	}
 	return d, nil
 }
+
+// parts returns the splits that there are.
+func (c *content) parts() []*part {
+	return slices.DeleteFunc([]*part{c.train, c.test}, func(p *part) bool { return p == nil })
+}
+
+// expect refuses samples of another shape than those of a model; of any shape if that is zero.
+func (p *part) expect(shape dataset.Shape) error {
+	if shape.Len() == 0 || p.Shape == shape {
+		return nil
+	}
+	hint := ""
+	if shape.IsImage() && (p.IsImage() || p.Features == shape.Len()) {
+		hint = fmt.Sprintf(" (--size %dx%d", shape.Rows, shape.Cols)
+		if kind := map[int]string{1: "grey", 3: "rgb"}[shape.Channels]; kind != "" && p.Channels != shape.Channels {
+			hint += " --channels " + kind
+		}
+		hint += " converts them)"
+	}
+	return fmt.Errorf("%s: %s of %v, the model expects %v%s", p.file, p.Samples(), p.Shape, shape, hint)
+}
+
+// sameFeatures refuses features of other names than those of a model, as far as both have names.
+func (c *content) sameFeatures(model []string) error {
+	for i, name := range c.features {
+		if i < len(model) && model[i] != name {
+			return fmt.Errorf("%s: feature %d is called %.60q, expected %.60q as in the data that the model was "+
+				"trained on", c.name, i+1, name, model[i])
+		}
+	}
+	return nil
+}
+
+// labelError reports labels that a model does not know.
+type labelError struct{ error }
+
+func (e *labelError) Unwrap() error { return e.error }
 
 // set returns the first n samples; all with n = 0.
 func (p *part) set(split string, n int) (*dataset.Set, error) {
@@ -115,12 +184,7 @@ func (p *part) set(split string, n int) (*dataset.Set, error) {
 
 // classify sets the classes and numbers the labels by them; known are classes that the labels must have.
 func (c *content) classify(known []string) error {
-	var parts []*part
-	for _, p := range []*part{c.train, c.test} {
-		if p != nil && (p.labels != nil || p.texts != nil) {
-			parts = append(parts, p)
-		}
-	}
+	parts := slices.DeleteFunc(c.parts(), func(p *part) bool { return p.labels == nil && p.texts == nil })
 	if len(parts) == 0 {
 		c.classes = known
 		return nil
@@ -174,7 +238,7 @@ func (c *content) classify(known []string) error {
 			p.texts[i] = c.classes[y]
 		}
 		if err := p.numberTexts(known); err != nil {
-			return fmt.Errorf("%w of the model", err)
+			return &labelError{fmt.Errorf("%w of the model", err)}
 		}
 	}
 	c.classes = known

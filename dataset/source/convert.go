@@ -3,9 +3,57 @@ package source
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dpnbench/dataset"
 )
+
+// pixels turns arrays of numbers that have the dimensions of images into images, unless opt asks for a size or channels
+// (see convert): for a model of images, or without a model if all are levels, so that nothing is lost.
+func (c *content) pixels(opt Options) error {
+	if opt.Rows > 0 || opt.Channels > 0 || opt.Shape.Features > 0 {
+		return nil
+	}
+	all := slices.DeleteFunc(c.parts(), func(p *part) bool { return p.IsImage() || p.grid.Rows == 0 })
+	for _, p := range all {
+		if opt.Shape.Len() == 0 && !p.levels() {
+			p.notes = append(p.notes, fmt.Sprintf("%s: read as vectors of %d features: the numbers are no levels of "+
+				"images, whole numbers from 0 to 255 or 255ths%s", p.file, p.Features, p.rounding()))
+			return nil
+		}
+	}
+	for _, p := range all {
+		if err := p.image(opt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// levels says whether all numbers are levels of images: whole ones from 0 to 255, or 255ths from 0 to 1, as dividing
+// such levels by 255 gives them.
+func (p *part) levels() bool {
+	times, off := 1.0, 0.0
+	if p.fractions(true) {
+		times, off = 255, 1e-3 // the quotients are rounded
+	}
+	for _, v := range p.values {
+		x := times * float64(v)
+		if !(x >= 0 && x <= 255 && math.Abs(x-math.Round(x)) <= off) {
+			return false
+		}
+	}
+	return true
+}
+
+// rounding says how to get images nevertheless, if that is possible.
+func (p *part) rounding() string {
+	if !p.fractions(true) {
+		return ""
+	}
+	kind := map[int]string{1: "grey", 3: "rgb"}[p.grid.Channels]
+	return fmt.Sprintf(" (--channels %s rounds them)", kind)
+}
 
 // convert changes the samples to the size and channels of opt, as far as it sets them. Vectors of levels, whole numbers
 // from 0 to 255 or fractions from 0 to 1, become images: of the dimensions of their array, or of a size that fits.

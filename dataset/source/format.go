@@ -160,7 +160,12 @@ func readIDXPath(path string, opt Options) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readIDXFiles(filepath.Clean(path), of, opt)
+	c, err := readIDXFiles(filepath.Clean(path), of, opt)
+	if err != nil {
+		return nil, err
+	}
+	c.noteFiles(path, isIDX)
+	return c, nil
 }
 
 func readNPYPath(path string, opt Options) (*content, error) {
@@ -171,24 +176,55 @@ func readNPYPath(path string, opt Options) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readArrayFiles(filepath.Clean(path), of, opt)
-}
-
-// splitFiles returns the files of a kind in a folder by the splits that their names say; those that say none are
-// training samples if there are no others.
-func splitFiles(path string, kind func(name string) bool) (map[string][]string, error) {
-	dir, names, err := filesIn(path, kind)
+	c, err := readArrayFiles(filepath.Clean(path), of, opt)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]string{}
+	c.noteFiles(path, isArrayFile)
+	return c, nil
+}
+
+// noteFiles says which files of a kind in a folder have no role.
+func (c *content) noteFiles(path string, kind func(name string) bool) {
+	if _, names, err := filesIn(path, kind); err == nil {
+		c.notes = append(c.notes, leftOut("file", withoutRole(names), noRole)...)
+	}
+}
+
+// fits refuses images, before they are read, for a model of vectors.
+func (f format) fits(path string, opt Options) error {
+	if opt.Shape.Features > 0 && (f.name == "images" || f.name == "cifar") {
+		return fmt.Errorf("%s: images, the model expects vectors of %v", path, opt.Shape)
+	}
+	return nil
+}
+
+// splitFiles returns the files of a kind in a folder by the splits that their names say; those that say none are
+// training samples if there are no others. Others are left out, which the notes say.
+func splitFiles(path string, kind func(name string) bool) (files map[string][]string, notes []string, err error) {
+	dir, names, err := filesIn(path, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	files = map[string][]string{}
+	var out []string
 	for _, name := range names {
 		r, _ := roleOf(name + ".x")
 		files[r.split] = append(files[r.split], filepath.Join(dir, name))
 	}
 	if len(files[trainSplit]) == 0 {
 		files[trainSplit] = files[""]
+		delete(files, "")
 	}
-	delete(files, "")
-	return files, nil
+	for split, paths := range files {
+		if split == trainSplit || split == testSplit {
+			continue
+		}
+		for _, p := range paths {
+			out = append(out, filepath.Base(p))
+		}
+		delete(files, split)
+	}
+	slices.Sort(out)
+	return files, leftOut("file", out, noRole), nil
 }

@@ -114,6 +114,18 @@ var writers = map[string]func(t testing.TB, d *dataset.Data) (spec string, opt O
 		}
 		return write(t, t.TempDir(), "d.npz", out.Bytes()), Options{}
 	},
+	"npz of fractions": func(t testing.TB, d *dataset.Data) (string, Options) { // as of Keras, divided by 255
+		members := map[string][]byte{}
+		splits(d, func(name string, s *dataset.Set) {
+			x := make([]float32, len(s.Pixels))
+			for i, v := range s.Pixels {
+				x[i] = float32(v) / 255
+			}
+			members["x_"+name] = npy("<f4", fmt.Sprintf("(%d, 28, 28, 1)", s.Len()), x)
+			members["y_"+name] = npy("|u1", fmt.Sprintf("(%d,)", s.Len()), bytesOf(s))
+		})
+		return write(t, t.TempDir(), "d.npz", npz(t, members)), Options{}
+	},
 	"npy": func(t testing.TB, d *dataset.Data) (string, Options) {
 		dir := t.TempDir()
 		splits(d, func(name string, s *dataset.Set) {

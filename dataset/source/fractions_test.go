@@ -29,9 +29,13 @@ func TestArraysByContent(t *testing.T) {
 	}
 }
 
-// Arrays of fractions are vectors, and images where size or channels are asked for.
+// Arrays of the dimensions of images are images if all numbers are levels, or where size or channels are asked for; for
+// a model they are what its samples are.
 func TestFractions(t *testing.T) {
-	x := []float32{0, 0.2, 0.4, 0.6, 0.8, 1, 0, 0.2, 0.4, 0.6, 0.8, 1}
+	x := []float32{0, 0.2, 0.4, 0.6, 0.8, 1, 0, 0.2, 0.4, 0.6, 0.8, 1} // 255ths
+	odd := []float32{0, 0.1, 0.4, 0.6, 0.8, 1}
+	whole := []float32{0, 1, 2, 3, 254, 255}
+	vectors, images := Options{Shape: dataset.Vector(6)}, Options{Shape: dataset.Grey(2, 3)}
 	for _, c := range []struct {
 		shape string
 		x     []float32
@@ -39,7 +43,18 @@ func TestFractions(t *testing.T) {
 		want  dataset.Shape
 		first string // pixels of the first image, channel by channel
 	}{
-		{"(2, 2, 3)", x, Options{}, dataset.Vector(6), ""},
+		{"(2, 2, 3)", x, Options{}, dataset.Grey(2, 3), "[0 51 102 153 204 255]"},
+		{"(1, 2, 3)", odd, Options{}, dataset.Vector(6), ""},
+		{"(2, 6)", x, Options{}, dataset.Vector(6), ""},
+		{"(1, 2, 3)", whole, Options{}, dataset.Grey(2, 3), "[0 1 2 3 254 255]"},
+		{"(1, 2, 3)", []float32{0, 1, 2, 3, 4, 5.5}, Options{}, dataset.Vector(6), ""},
+		{"(1, 2, 3)", []float32{0, 1, 2, 3, 4, 256}, Options{}, dataset.Vector(6), ""},
+		{"(1, 2, 3)", []float32{-1, 1, 2, 3, 4, 5}, Options{}, dataset.Vector(6), ""},
+		{"(1, 2, 3)", []float32{0, 1, 0, 1, 0, 1}, Options{}, dataset.Grey(2, 3), "[0 255 0 255 0 255]"},
+		{"(2, 1, 2, 3)", x, Options{}, dataset.RGB(1, 2), "[0 153 51 204 102 255]"},
+		{"(2, 2, 3)", x, vectors, dataset.Vector(6), ""},
+		{"(1, 2, 3)", odd, images, dataset.Grey(2, 3), "[0 26 102 153 204 255]"},
+		{"(1, 2, 3)", odd, Options{Channels: 1}, dataset.Grey(2, 3), "[0 26 102 153 204 255]"},
 		{"(2, 2, 3)", x, Options{Channels: 1}, dataset.Grey(2, 3), "[0 51 102 153 204 255]"},
 		{"(2, 1, 2, 3)", x, Options{Channels: 3}, dataset.RGB(1, 2), "[0 153 51 204 102 255]"},
 		{"(2, 3, 1, 2)", x, Options{Channels: 3}, dataset.RGB(1, 2), "[0 51 102 153 204 255]"},

@@ -59,6 +59,8 @@ func readImages(path string, opt Options) (*content, error) {
 	train, test := subfolder(path, trainFolders...), subfolder(path, testFolders...)
 	if train == "" && test == "" {
 		train = path
+	} else {
+		c.notes = leftOut("folder", otherFolders(path, train, test), "only training and test images are read")
 	}
 	for _, s := range []struct {
 		dir string
@@ -80,6 +82,18 @@ func readImages(path string, opt Options) (*content, error) {
 		b.colour()
 	}
 	return c, nil
+}
+
+// otherFolders returns the names of the folders in dir but for those of the splits.
+func otherFolders(dir, train, test string) []string {
+	list, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range list {
+		if path := filepath.Join(dir, e.Name()); e.IsDir() && !ignored(e.Name()) && path != train && path != test {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // colour makes images RGB.

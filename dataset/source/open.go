@@ -30,8 +30,11 @@ type Options struct {
 	// are drawn, or as soon as it is known.
 	Memory float64
 
-	// Classes, if set, are those of a model: the labels are numbered by them, and others refused.
-	Classes []string
+	// Classes, Features and Shape, if set, are those of a model. The labels are numbered by Classes, and others
+	// refused; columns of a table are chosen by the names of Features, as far as both have names; samples of another
+	// Shape are refused.
+	Classes, Features []string
+	Shape             dataset.Shape
 
 	// Format is one of Formats; empty: by names and content of the files.
 	Format string
@@ -39,6 +42,10 @@ type Options struct {
 	// Label is the name or number, from 1, of the column of labels in a table, or "none"; empty: the
 	// column called label, class, target or y, or else the last.
 	Label string
+
+	// Drop are names or numbers, from 1, of columns of a table that are left out. For a model those that a table lacks
+	// do not count.
+	Drop []string
 
 	// TestShare is the share of each class of the training samples that becomes the test samples; 1: all samples do.
 	TestShare float64
@@ -93,8 +100,8 @@ func Open(spec string, opt Options) (*dataset.Data, error) {
 // OpenContext is Open with a context, because drawing many built-in digits, and reading large files, takes a while.
 func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
 	opt.ctx = ctx
-	if opt.Label != "" && !isTables(spec, opt) {
-		return nil, fmt.Errorf("label %q: %s has no columns, expected a table", opt.Label, spec)
+	if err := needColumns(spec, opt); err != nil {
+		return nil, err
 	}
 	if spec == "digits" {
 		return openDigits(ctx, opt)
@@ -161,10 +168,26 @@ func read(spec string, opt Options) (*content, error) {
 	if _, statErr := os.Stat(spec); errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no file or folder %s: %w", spec, fs.ErrNotExist)
 	}
+	if err == nil {
+		err = f.fits(spec, opt)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return f.read(spec, opt)
+}
+
+// needColumns refuses options about columns of what has none.
+func needColumns(spec string, opt Options) error {
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{{"label", opt.Label != ""}, {"drop", len(opt.Drop) > 0 && opt.Shape.Len() == 0}} {
+		if o.set && !isTables(spec, opt) {
+			return fmt.Errorf("--%s: %s has no columns, expected a table", o.name, spec)
+		}
+	}
+	return nil
 }
 
 // isTables says whether spec is read as tables. What cannot be read may be one.

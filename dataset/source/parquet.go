@@ -24,9 +24,10 @@ import (
 func readParquet(path string, opt Options) (*content, error) {
 	files := map[string][]string{}
 	isParquet := hasExtension(".parquet")
+	c := &content{name: filepath.Clean(path)}
 	if holds(path, isParquet) {
 		var err error
-		if files, err = splitFiles(path, isParquet); err != nil {
+		if files, c.notes, err = splitFiles(path, isParquet); err != nil {
 			return nil, err
 		}
 	} else {
@@ -36,7 +37,6 @@ func readParquet(path string, opt Options) (*content, error) {
 			files[testSplit] = []string{test}
 		}
 	}
-	c := &content{name: filepath.Clean(path)}
 	for _, s := range []struct {
 		files []string
 		to    **part
@@ -74,13 +74,17 @@ func (c *content) readShards(files []string, opt Options) (*part, error) {
 			return nil, fmt.Errorf("%s: expected rows of numbers", files[0])
 		}
 		r.p.Shape = dataset.Vector(r.width)
+		if r.named {
+			arrange(r.p.values, r.features, opt.Features)
+			c.features = opt.Features
+		}
 		return r.p, nil
 	}
 	p, err := decodeAll(files[0], r.images, opt)
 	if err != nil {
 		return nil, err
 	}
-	p.labels, p.texts = r.p.labels, r.p.texts
+	p.labels, p.texts, p.notes = r.p.labels, r.p.texts, r.p.notes
 	return p, nil
 }
 
@@ -90,6 +94,7 @@ type parquetReader struct {
 	p        *part
 	images   []imageFile
 	features []string
+	named    bool // the features are those of a model, by their names
 	classes  []string
 	width    int
 	memory   float64
@@ -149,19 +154,25 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 	for i, p := range paths {
 		names[i] = p[0]
 	}
-	label, err := -1, error(nil)
-	if choose := labelColumn(r.opt.Label); choose != nil {
-		if label, err = choose(names); err != nil {
-			return c, err
-		}
+	choice := columns{opt: r.opt}
+	if slices.ContainsFunc(paths, func(p []string) bool {
+		leaf, _ := schema.Lookup(p...)
+		return isImageColumn(p) || leaf.MaxRepetitionLevel > 0
+	}) { // columns are no features
+		choice.opt.Features, choice.opt.Shape = nil, dataset.Shape{}
 	}
-	c.label = label
-	var features []string
+	skip, err := choice.skip(names)
+	if err != nil {
+		return c, err
+	}
+	c.label, r.named = choice.at, choice.named
+	r.p.notes = nil // every file has its own
+	var features, texts []string
 	repeated := false
 	for i, p := range paths {
 		leaf, _ := schema.Lookup(p...)
 		switch kind := leaf.Node.Type().Kind(); {
-		case i == c.label:
+		case i == c.label || slices.Contains(skip, i):
 		case kind == parquet.ByteArray && isImageColumn(p):
 			if c.image >= 0 {
 				return c, fmt.Errorf("columns %q and %q of images, expected one", names[c.image], p[0])
@@ -170,17 +181,22 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 		case len(p) == 2 && p[1] == "path": // the name of an image
 		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96:
 			if c.image < 0 {
-				return c, fmt.Errorf("column %q of %v: expected numbers, or a column image of images",
-					strings.Join(p, "."), kind)
+				return c, fmt.Errorf("column %q of %v: expected numbers, or a column image of images (%s)",
+					strings.Join(p, "."), kind, dropHint)
 			}
+			texts = append(texts, p[0])
+		case i == 0 && namesIndex(p[0]) && (kind == parquet.Int32 || kind == parquet.Int64):
+			choice.numbers = append(choice.numbers, p[0])
 		default:
 			c.features = append(c.features, i)
 			features = append(features, p[0])
 			repeated = repeated || leaf.MaxRepetitionLevel > 0
 		}
 	}
+	choice.note(r.p)
 	if c.image >= 0 {
 		c.features = nil
+		r.p.note("column", append(features, texts...), "beside a column of images")
 		r.images = slices.Grow(r.images, 1)
 		if c.label >= 0 && r.opt.Label == "" && !slices.Contains(array.LabelNames, strings.ToLower(names[c.label])) &&
 			len(paths[c.label]) > 1 {

@@ -82,6 +82,59 @@ func TestParquetFeatures(t *testing.T) {
 	}
 }
 
+type indexedRow struct {
+	ID    int64   `parquet:"id"`
+	A     float64 `parquet:"a"`
+	Kind  string  `parquet:"kind"`
+	Index int64   `parquet:"__index_level_0__"`
+}
+
+type wideRow struct {
+	When  string  `parquet:"when"`
+	A     float64 `parquet:"a"`
+	B     int32   `parquet:"b"`
+	Class string  `parquet:"class"`
+}
+
+// Columns that are left out, and those of a model in another order.
+func TestParquetColumns(t *testing.T) {
+	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, []wideRow{{"x", 1, 2, "cat"}, {"y", -0.5, 4, "bird"}}))
+	model := Options{Classes: []string{"bird", "cat"}, Features: []string{"b", "a"}, Shape: dataset.Vector(2)}
+	for _, c := range []struct {
+		opt       Options
+		want, err string
+	}{
+		{Options{}, "", `column "when" of BYTE_ARRAY: expected numbers, or a column image of images (--drop`},
+		{Options{Drop: []string{"when"}}, "[a b] [1 2 -0.5 4] [1 0] []", ""},
+		{Options{Drop: []string{"then"}}, "", `--drop: no column "then"`},
+		{model, `[b a] [2 1 4 -0.5] [1 0] [left out: column "when": the model has no feature of that name]`, ""},
+	} {
+		d, err := Open(path, c.opt)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v: %v, want %s", c.opt, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%v: %v", c.opt, err)
+			continue
+		}
+		if got := fmt.Sprint(d.Features, d.Train.Values, d.Train.Labels, d.Notes); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+	path = write(t, t.TempDir(), "x.parquet", parquetOf(t, []indexedRow{{7, 1, "cat", 3}, {8, 2, "bird", 4}}))
+	d, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[a] [1 2] [1 0] [left out: columns "__index_level_0__", "id": it numbers the rows]`
+	if got := fmt.Sprint(d.Features, d.Train.Values, d.Train.Labels, d.Notes); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestParquetErrors(t *testing.T) {
 	good := parquetOf(t, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}})
 	damaged := slices.Clone(good)

@@ -63,7 +63,7 @@ func roleOf(name string) (r role, ok bool) {
 	return r, false
 }
 
-// assign returns which of the names has which role. where is for errors.
+// assign returns which of the names has which role; those of no role are left out. where is for errors.
 func assign(where string, names []string) (map[role]string, error) {
 	of := map[role]string{}
 	for _, name := range names {
@@ -91,6 +91,14 @@ func assign(where string, names []string) (map[role]string, error) {
 			"target, or images and labels", where, list(names))
 	}
 	return of, nil
+}
+
+// noRole is why files or arrays are left out.
+const noRole = "no name of training or test samples or labels"
+
+// withoutRole returns the names that say no role.
+func withoutRole(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := roleOf(name); return ok })
 }
 
 // list lists names, not all of many.

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"dpnbench/dataset"
-	"dpnbench/internal/array"
 )
 
 // Standard is the name of a table that OpenSamples reads from its input.
@@ -19,11 +17,12 @@ const Standard = "-"
 
 // OpenSamples opens samples for a model of samples of a shape, labelled or not: they are Data.Test. specs are one that
 // Open takes, of which the test samples are used if there are any; Standard for a table that comes from in; or image
-// files and folders of them, whose names are returned, too. Images are scaled and coloured to the shape. The last
-// column of a table is labels only if there is one more than the features of the shape.
+// files and folders of them, whose names are returned, too. Images are scaled and coloured to the shape. Columns of a
+// table with a header are chosen by opt.Features; the last column of others is labels only if there is one more than
+// the features of the shape.
 func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape dataset.Shape, opt Options) (*dataset.Data,
 	[]string, error) {
-	opt.ctx, opt.TrainSize, opt.TestOnly, opt.TestShare = ctx, 0, false, 0
+	opt.ctx, opt.TrainSize, opt.TestOnly, opt.TestShare, opt.Shape = ctx, 0, false, 0, shape
 	if shape.IsImage() && (shape.Channels == 1 || shape.Channels == 3) {
 		opt.Rows, opt.Cols, opt.Channels = shape.Rows, shape.Cols, shape.Channels
 	}
@@ -35,7 +34,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	if err := opt.check(1 << 31); err != nil {
 		return nil, nil, err
 	}
-	c, names, err := readSamples(specs, in, shape, opt)
+	c, names, err := readSamples(specs, in, opt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,8 +49,8 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		return nil, nil, err
 	}
 	d, err := c.data(opt)
-	if err != nil && opt.Label != noLabel && (c.test.labels != nil || c.test.texts != nil) {
-		err = fmt.Errorf("%w; expected labels of the model, or the label none", err)
+	if errors.As(err, new(*labelError)) {
+		err = fmt.Errorf("%w; expected one of these, or the label none", err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +62,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 }
 
 // samplesOfStandard reads a table from standard input.
-func samplesOfStandard(in io.Reader, shape dataset.Shape, opt Options) (*content, error) {
+func samplesOfStandard(in io.Reader, opt Options) (*content, error) {
 	const name = "standard input"
 	b := bufio.NewReader(in)
 	for _, magic := range []string{"\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF", "PK\x03\x04", "\x93NUMPY"} {
@@ -71,21 +70,21 @@ func samplesOfStandard(in io.Reader, shape dataset.Shape, opt Options) (*content
 			return nil, errors.New(name + ": expected a table, not an image or arrays: name the file instead")
 		}
 	}
-	return samplesOfTable(name, b, shape, opt)
+	return samplesOfTable(name, b, opt)
 }
 
 // readSamples reads samples, and returns the names of images.
-func readSamples(specs []string, in io.Reader, shape dataset.Shape, opt Options) (*content, []string, error) {
+func readSamples(specs []string, in io.Reader, opt Options) (*content, []string, error) {
 	if len(specs) == 1 && !isNamed(specs[0]) {
 		spec := specs[0]
 		if spec == Standard {
-			c, err := samplesOfStandard(in, shape, opt)
+			c, err := samplesOfStandard(in, opt)
 			return c, nil, err
 		}
 		f, err := detect(spec, opt)
 		switch {
 		case err == nil && f.name == "csv":
-			c, err := samplesOfTables(spec, shape, opt)
+			c, err := samplesOfTables(spec, opt)
 			return c, nil, err
 		case err != nil || f.name != "images":
 			c, err := read(spec, opt) // or says what is wrong
@@ -104,6 +103,8 @@ func readSamples(specs []string, in io.Reader, shape dataset.Shape, opt Options)
 			return nil, nil, err
 		} else if f.name != "images" {
 			return nil, nil, fmt.Errorf("%s: format %s: expected images or folders of them, or one file", spec, f.name)
+		} else if err := f.fits(spec, opt); err != nil {
+			return nil, nil, err
 		}
 		dir := spec
 		if test := subfolder(spec, testFolders...); test != "" {
@@ -142,8 +143,8 @@ func samplesOfImages(name string, files []imageFile, opt Options) (*content, []s
 }
 
 // samplesOfTables reads a table or, of a pair or a folder with both, that of the test samples.
-func samplesOfTables(spec string, shape dataset.Shape, opt Options) (*content, error) {
-	train, test, err := tablesOf(spec)
+func samplesOfTables(spec string, opt Options) (*content, error) {
+	train, test, _, err := tablesOf(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -153,45 +154,14 @@ func samplesOfTables(spec string, shape dataset.Shape, opt Options) (*content, e
 		return nil, err
 	}
 	defer f.Close()
-	return samplesOfTable(path, f, shape, opt)
+	return samplesOfTable(path, f, opt)
 }
 
 // samplesOfTable reads a table from r.
-func samplesOfTable(path string, r io.Reader, shape dataset.Shape, opt Options) (*content, error) {
-	column := labelColumn(opt.Label)
-	if opt.Label == "" {
-		column = perhapsLabelled(shape)
-	}
-	p, features, err := tableOf(path, r, column, opt)
+func samplesOfTable(path string, r io.Reader, opt Options) (*content, error) {
+	p, features, err := tableOf(path, r, opt)
 	if err != nil {
 		return nil, err
 	}
-	if p.Features != shape.Len() {
-		return nil, fmt.Errorf("%s: %d columns of numbers, expected the %d of a sample of the model (%v)", path,
-			p.Features, shape.Len(), shape)
-	}
 	return &content{name: path, test: p, features: features}, nil
-}
-
-// perhapsLabelled returns the choice of the column of labels, if there is one, in a table of samples of a shape.
-func perhapsLabelled(shape dataset.Shape) func(first []string) (int, error) {
-	return func(first []string) (int, error) {
-		n := len(first)
-		if n > 0 && namesIndex(first[0]) {
-			n--
-		}
-		for i, name := range first {
-			if n != shape.Len() && slices.Contains(array.LabelNames, strings.ToLower(name)) {
-				return i, nil
-			}
-		}
-		switch n {
-		case shape.Len():
-			return -1, nil
-		case shape.Len() + 1:
-			return len(first) - 1, nil
-		}
-		return 0, fmt.Errorf("%d columns, expected the %d numbers of a sample of the model (%v), and perhaps a label",
-			n, shape.Len(), shape)
-	}
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -22,20 +23,20 @@ func cores() int { return runtime.GOMAXPROCS(0) }
 const noLabel = "none"
 
 // tablesOf returns the tables of training and of test samples that path names, empty for none: those of a folder, two
-// with a comma between them, or one.
-func tablesOf(path string) (train, test string, err error) {
+// with a comma between them, or one. Notes say which files of a folder are left out.
+func tablesOf(path string) (train, test string, notes []string, err error) {
 	if !holds(path, isTable) {
 		train, test = pair(path)
-		return train, test, nil
+		return train, test, nil, nil
 	}
-	files, err := splitFiles(path, isTable)
+	files, notes, err := splitFiles(path, isTable)
 	if err != nil {
-		return "", "", err
+		return "", "", nil, err
 	}
 	names := append(files[trainSplit], files[testSplit]...)
 	if len(names) == 0 || len(files[trainSplit]) > 1 || len(files[testSplit]) > 1 {
-		return "", "", fmt.Errorf("folder %s: found %s: expected train.csv and test.csv, or one file for --data", path,
-			list(names))
+		return "", "", nil, fmt.Errorf("folder %s: found %s: expected train.csv and test.csv, or one file for --data",
+			path, list(names))
 	}
 	for _, name := range files[trainSplit] {
 		train = name
@@ -43,16 +44,16 @@ func tablesOf(path string) (train, test string, err error) {
 	for _, name := range files[testSplit] {
 		test = name
 	}
-	return train, test, nil
+	return train, test, notes, nil
 }
 
 // readTables reads the CSV or TSV files that path names.
 func readTables(path string, opt Options) (*content, error) {
-	train, test, err := tablesOf(path)
+	train, test, notes, err := tablesOf(path)
 	if err != nil {
 		return nil, err
 	}
-	c := &content{name: path}
+	c := &content{name: path, notes: notes}
 	if train != "" {
 		if c.train, c.features, err = readTable(train, opt); err != nil {
 			return nil, err
@@ -107,7 +108,7 @@ func readTable(path string, opt Options) (*part, []string, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	return tableOf(path, f, labelColumn(opt.Label), opt)
+	return tableOf(path, f, opt)
 }
 
 func openTable(path string) (*os.File, error) {
@@ -115,32 +116,41 @@ func openTable(path string) (*os.File, error) {
 	return f, err
 }
 
-// tableOf reads a table from r; path is for errors. label says which column is that of the labels.
-func tableOf(path string, r io.Reader, label func(first []string) (int, error), opt Options) (*part, []string, error) {
-	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Column: label,
-		Header: append([]string{strings.ToLower(opt.Label)}, array.LabelNames...), Finite: true, Narrow: true,
-		Memory: opt.Memory})
+// tableOf reads a table from r; path is for errors. It returns the names of the features, too.
+func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
+	c := &columns{opt: opt}
+	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Skip: c.skip, Column: c.label,
+		Header: c.header(), Hint: dropHint, Finite: true, Narrow: true, Memory: opt.Memory})
 	if err != nil {
 		return nil, nil, err
 	}
-	width := t.Columns
-	names := slices.Clone(t.Names)
-	p := &part{file: path}
+	names := t.NumberNames()
+	p := &part{file: path, values: t.Floats()}
+	width := len(p.values) / t.Rows
 	if t.Column >= 0 {
-		width--
 		p.texts = t.Texts
-		if names != nil {
-			names = slices.Delete(names, t.Column, t.Column+1)
-		}
 	}
-	p.values = t.Floats()
-	if names != nil && width > 1 && namesIndex(names[0]) && isIndex(p.values, width) {
+	switch {
+	case c.named:
+		arrange(p.values, names, opt.Features)
+		names = opt.Features
+		if c.guessed && !p.knows(opt.Classes) {
+			c.unused = append(c.unused, t.Names[t.Column])
+			p.texts = nil
+		}
+	case names != nil && width > 1 && namesIndex(names[0]) && isIndex(p.values, width):
+		c.numbers = append(c.numbers, cmp.Or(names[0], "1"))
 		p.values, names = dropFirst(p.values, width), names[1:]
 		width--
 	}
+	c.note(p)
 	if width == 0 {
 		return nil, nil, fmt.Errorf("%s: expected columns of features beside the one of labels, with "+
 			"commas, semicolons or tabs between them", path)
+	}
+	if n := opt.Shape.Len(); n > 0 && width != n {
+		return nil, nil, fmt.Errorf("%s: %d columns of numbers, expected the %d of a sample of the model (%v)", path,
+			width, n, opt.Shape)
 	}
 	p.Shape = dataset.Vector(width)
 	for i, s := range p.texts {
@@ -152,30 +162,25 @@ func tableOf(path string, r io.Reader, label func(first []string) (int, error), 
 	return p, names, nil
 }
 
+// knows says whether any label is the name of a class.
+func (p *part) knows(classes []string) bool {
+	all := map[string]bool{}
+	for _, s := range classes {
+		all[s] = true
+	}
+	return slices.ContainsFunc(p.texts, func(s string) bool {
+		if v, err := strconv.ParseFloat(s, 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			s = strconv.Itoa(int(v))
+		}
+		return all[s]
+	})
+}
+
 func column(t *array.Table) string {
 	if t.Names == nil {
 		return strconv.Itoa(t.Column + 1)
 	}
 	return strconv.Quote(t.Names[t.Column])
-}
-
-// labelColumn returns the choice of the column of labels: that of the name or number, or else the one with a usual
-// name, or the last.
-func labelColumn(label string) func(first []string) (int, error) {
-	switch label {
-	case noLabel:
-		return nil
-	case "":
-		return func(first []string) (int, error) {
-			for i, name := range first {
-				if slices.Contains(array.LabelNames, strings.ToLower(name)) {
-					return i, nil
-				}
-			}
-			return len(first) - 1, nil
-		}
-	}
-	return array.ColumnNamed(label)
 }
 
 // namesIndex says whether a first column of a name holds the numbers of the rows: pandas and R give it none.

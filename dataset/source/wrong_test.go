@@ -43,7 +43,7 @@ func TestWrongData(t *testing.T) {
 	}{
 		{"empty.npz", nil, "expected an NPZ file", Options{}},
 		{"cut.npz", npz(t, map[string][]byte{"X": x, "y": y})[:200], "expected an NPZ file", Options{}},
-		{"names.npz", npz(t, map[string][]byte{"a": x, "b": y}), "no arrays", Options{}},
+		{"names.npz", npz(t, map[string][]byte{"a": x, "b": y}), "expected x_train and y_train", Options{}},
 		{"only.npz", npz(t, map[string][]byte{"y": y}), "expected x_train and y_train", Options{}},
 		{"two.npz", npz(t, map[string][]byte{"X": x, "data": x, "y": y}), "may both be the samples", Options{}},
 		{"labels.npz", npz(t, map[string][]byte{"X": x, "y": y[:len(y)-8]}), "16 bytes of numbers", Options{}},
@@ -68,7 +68,7 @@ func TestWrongData(t *testing.T) {
 		{"x.csv", []byte("a,b,k\n1,nan,x\n"), `line 2, column 2 ("b"): "nan"`, Options{}},
 		{"x.csv", []byte("a,b,k\n1,2,x\n"), `no column "c"`, Options{Label: "c"}},
 		{"x.csv", []byte("a,b,k\n1,2,0.5\n"), `row 1: label "0.5" in column "k"`, Options{}},
-		{"x.npy", x, `label "k": `, Options{Label: "k"}},
+		{"x.npy", x, "--label: ", Options{Label: "k"}},
 		{"x.csv", []byte("k\nx\n"), "expected columns of features", Options{}},
 		{"x.csv", []byte("a,k\n1,x\n"), "expected a size", Options{Channels: 3}},
 		{"x.csv", []byte("a,k\n1.5,x\n"), "sample 0, feature 0: 1.5", Options{Rows: 1, Cols: 1}},
@@ -115,6 +115,8 @@ func TestTableData(t *testing.T) {
 		{"a,b,kind\n1,2,x\n3,4,w\n", "", "[w x]", "[a b]", "[1 2 3 4]"},
 		{"a,Label,b\n1,2,x\n3,4,w\n", "b", "[w x]", "[a Label]", "[1 2 3 4]"},
 		{"a,Label,b\n1,7,2\n3,9,4\n", "", "[7 9]", "[a b]", "[1 2 3 4]"},
+		{"2,7,1\n3,9,4\n", "2", "[7 9]", "[]", "[2 1 3 4]"}, // no name, though a cell is 2
+		{"2020,2021,b\nx,3,4\nw,5,6\n", "2020", "[w x]", "[2021 b]", "[3 4 5 6]"},
 		{"a,y,b\n1,3,2\n3,0,4\n", "", "[0 1 2 3]", "[a b]", "[1 2 3 4]"},
 		{"1,2,-1\n3,4,1\n", "", "[-1 1]", "[]", "[1 2 3 4]"},
 		{"1,2\n3,4\n", "none", "[]", "[]", "[1 2 3 4]"},

@@ -291,6 +291,8 @@ func TestLabels(t *testing.T) {
 		{path("y.csv", "label\n3\n1\n"), []int{3, 1}, nil},
 		{path("y.csv", "dog\ncat\ndog\n"), []int{1, 0, 1}, []string{"cat", "dog"}},
 		{path("y.csv", "a,kind\n1,dog\n2,cat\n") + ":kind", []int{1, 0}, []string{"cat", "dog"}},
+		{path("y.csv", "day,Kind,note\n2024-01-05,dog,x\n2024-01-06,cat,\n") + ":Kind", []int{1, 0},
+			[]string{"cat", "dog"}},
 	} {
 		l, err := ReadLabels(c.spec, Options{})
 		if err != nil || !slices.Equal(l.Of, c.of) || !slices.Equal(l.Names, c.names) {

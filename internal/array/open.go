@@ -207,7 +207,19 @@ func readTextLabels(path, column string, o Options) (*Labels, error) {
 	if column == "" {
 		column = "1"
 	}
-	t, err := ReadTable(path, f, o.table(column))
+	table := o.table(column)
+	if _, err := strconv.Atoi(column); err != nil { // of a header, so that others may be texts
+		table.Skip = func(first []string) (others []int, err error) {
+			at, err := table.Column(first)
+			for i := range first {
+				if i != at {
+					others = append(others, i)
+				}
+			}
+			return others, err
+		}
+	}
+	t, err := ReadTable(path, f, table)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Table is the cells of a CSV or TSV file: columns of numbers, and at most one of texts.
+// Table is the cells of a CSV or TSV file: columns of numbers, and at most one of texts. Others may be left out.
 type Table struct {
 	File    string
 	Names   []string // of the columns, from the first line; nil if that is no header
@@ -20,16 +20,20 @@ type Table struct {
 	Texts   []string // of each row
 
 	options TableOptions
+	skip    []bool // columns that are left out; nil: none
 	comma   byte
 	blocks  []*block
 }
 
 // TableOptions are the settings of ReadTable.
 type TableOptions struct {
-	// Column returns which column is texts, or -1 for none, by the cells of the first line.
+	// Skip returns which columns are left out, whatever they hold, by the cells of the first line; nil: none.
+	Skip func(first []string) ([]int, error)
+	// Column returns, after Skip, which column is texts, or -1 for none.
 	Column func(first []string) (int, error)
-	// Header names cells of that column that make the first line a header, in lower case.
+	// Header names cells of all these columns that make the first line a header, in lower case.
 	Header []string
+	Hint   string  // what to do about a column that is not numbers, for errors; empty: nothing
 	Finite bool    // refuse numbers that are infinite or NaN
 	Narrow bool    // keep numbers as float32, for Floats
 	Memory float64 // bounds, in bytes, what is kept; 0: no limit
@@ -61,20 +65,20 @@ func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
 	return t, nil
 }
 
-// ColumnNamed returns the choice of the column of a name, or number from 1; of none if that is empty.
+// ColumnNamed returns the choice of the column of a number from 1, or of a name; of none if that is empty. A number
+// comes first, because cells of a first line that is no header may hold it, too.
 func ColumnNamed(column string) func(first []string) (int, error) {
 	return func(first []string) (int, error) {
 		if column == "" {
 			return -1, nil
 		}
+		if n, err := strconv.Atoi(column); err == nil && n >= 1 && n <= len(first) {
+			return n - 1, nil
+		}
 		if at := slices.Index(first, column); at >= 0 {
 			return at, nil
 		}
-		n, err := strconv.Atoi(column)
-		if err != nil || n < 1 || n > len(first) {
-			return 0, fmt.Errorf("no column %.60q: expected %sor 1 to %d", column, cellsOf(first), len(first))
-		}
-		return n - 1, nil
+		return 0, fmt.Errorf("no column %.60q: expected %s or 1 to %d", column, cellsOf(first), len(first))
 	}
 }
 
@@ -94,6 +98,18 @@ func cellsOf(cells []string) string {
 // begin sets the columns from the first line, and reports whether it is a header.
 func (t *Table) begin(cells []string) (header bool, err error) {
 	t.Columns = len(cells)
+	if t.options.Skip != nil {
+		list, err := t.options.Skip(cells)
+		if err != nil {
+			return false, err
+		}
+		for _, i := range list {
+			if t.skip == nil {
+				t.skip = make([]bool, len(cells))
+			}
+			t.skip[i] = true
+		}
+	}
 	if t.options.Column != nil {
 		if t.Column, err = t.options.Column(cells); err != nil {
 			return false, err
@@ -103,7 +119,7 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	for i, c := range cells {
 		v, err := strconv.ParseFloat(c, 64)
 		switch {
-		case i == t.Column:
+		case i == t.Column || t.skips(i):
 			header = header || err != nil && slices.Contains(t.options.Header, strings.ToLower(c))
 		case err != nil:
 			header = header || c != ""
@@ -125,15 +141,32 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	return true, nil
 }
 
+// skips says whether a column is left out.
+func (t *Table) skips(column int) bool { return t.skip != nil && t.skip[column] }
+
 // width returns the number of numbers in a row.
 func (t *Table) width() int {
-	if t.Column >= 0 {
-		return t.Columns - 1
+	n := 0
+	for i := range t.Columns {
+		if i != t.Column && !t.skips(i) {
+			n++
+		}
 	}
-	return t.Columns
+	return n
 }
 
-// Floats returns the numbers, row after row, without the column of texts. It may be called once.
+// NumberNames returns the names of the columns of numbers; nil without a header.
+func (t *Table) NumberNames() []string {
+	var names []string
+	for i, name := range t.Names {
+		if i != t.Column && !t.skips(i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Floats returns the numbers, row after row, without other columns. It may be called once.
 func (t *Table) Floats() []float32 {
 	all := make([]float32, 0, t.Rows*t.width())
 	for _, b := range t.blocks {

@@ -271,7 +271,11 @@ func (t *Table) row(b *block, text []byte, known map[string]string) (rest []byte
 		if column == t.Columns {
 			return nil, fmt.Errorf(": more than %d cells, expected as many as in the first line", t.Columns)
 		}
-		if v, n := simple(text, t.comma); n > 0 && column != t.Column {
+		if t.skips(column) {
+			if _, text, more, err = t.cell(text); err != nil {
+				return nil, fmt.Errorf(", column %s: %w", t.column(column), err)
+			}
+		} else if v, n := simple(text, t.comma); n > 0 && column != t.Column {
 			more = text[n-1] != '\n'
 			text = text[n:]
 			b.add(v, t.options.Narrow)
@@ -422,15 +426,19 @@ func (t *Table) quoted(text []byte) (c, rest []byte, more bool, err error) {
 
 // noNumber says what is wrong with a cell, and what may help.
 func (t *Table) noNumber(cell string) error {
+	hint := ""
+	if t.options.Hint != "" {
+		hint = " (" + t.options.Hint + ")"
+	}
 	switch _, err := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64); {
 	case cell == "":
-		return errors.New("an empty cell: expected a number")
+		return errors.New("an empty cell: expected a number" + hint)
 	case err == nil:
 		return fmt.Errorf("%.60q: expected a number with a decimal point", cell)
 	case t.Column < 0:
-		return fmt.Errorf("%.60q: expected a number, as in all columns", cell)
+		return fmt.Errorf("%.60q: expected a number, as in all columns%s", cell, hint)
 	case t.Names == nil:
-		return fmt.Errorf("%.60q: expected a number, as in all columns but %d", cell, t.Column+1)
+		return fmt.Errorf("%.60q: expected a number, as in all columns but %d%s", cell, t.Column+1, hint)
 	}
-	return fmt.Errorf("%.60q: expected a number, as in all columns but %.60q", cell, t.Names[t.Column])
+	return fmt.Errorf("%.60q: expected a number, as in all columns but %.60q%s", cell, t.Names[t.Column], hint)
 }

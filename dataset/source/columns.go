@@ -1,0 +1,233 @@
+package source
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpnbench/internal/array"
+)
+
+// columns chooses the columns of a table by its first line: that of the labels, those of the features, and those that
+// are left out.
+type columns struct {
+	opt Options
+
+	at      int      // the column of the labels; -1: none
+	dropped []int    // which opt.Drop names
+	named   bool     // the features are those of the model, by their names
+	guessed bool     // the labels are the only column that is no feature of the model
+	unused  []string // names of the columns that nobody asked to drop, and that are no features of the model
+	numbers []string // names of columns that number the rows
+}
+
+// Columns splits a list of columns, such as id,"last, first",3.
+func Columns(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	r := csv.NewReader(strings.NewReader(list))
+	r.TrimLeadingSpace = true
+	names, err := r.Read()
+	if err != nil || slices.Contains(names, "") {
+		return nil, fmt.Errorf("%.60q: expected names or numbers of columns, with commas between them", list)
+	}
+	return names, nil
+}
+
+// model says whether the table is for a model, which knows its features.
+func (c *columns) model() bool { return c.opt.Shape.Len() > 0 }
+
+// skip returns which columns are left out, and finds that of the labels.
+func (c *columns) skip(first []string) ([]int, error) {
+	for _, name := range c.opt.Drop {
+		at, err := array.ColumnNamed(name)(first)
+		switch {
+		case err == nil:
+			c.dropped = append(c.dropped, at)
+		case !c.model(): // which was perhaps made of a table with other columns
+			return nil, fmt.Errorf("--drop: %w", err)
+		}
+	}
+	for i, name := range first {
+		if name == pandasIndex {
+			c.dropped, c.numbers = append(c.dropped, i), append(c.numbers, name)
+		}
+	}
+	named, err := c.byName(first)
+	if err != nil {
+		return nil, err
+	}
+	if named {
+		return c.skipOthers(first)
+	}
+	d := c.opt.Shape.Len()
+	if n, _, _ := c.rest(first); c.model() && n != d && n != d+1 {
+		c.dropped = nil
+	}
+	c.at, err = c.labels(first)
+	return c.dropped, err
+}
+
+// header returns the names, in lower case, of the columns that are no features, by which a header is told.
+func (c *columns) header() []string {
+	names := slices.Clone(array.LabelNames)
+	for _, name := range append([]string{c.opt.Label}, c.opt.Drop...) {
+		if name != "" {
+			names = append(names, strings.ToLower(name))
+		}
+	}
+	return names
+}
+
+// label returns the column of the labels.
+func (c *columns) label([]string) (int, error) { return c.at, nil }
+
+// byName says whether the first line names all features of the model. That of some of them, not all, is an error.
+func (c *columns) byName(first []string) (bool, error) {
+	found, missing, header := 0, "", false
+	for _, name := range c.opt.Features {
+		if !slices.Contains(first, name) {
+			missing = name
+			continue
+		}
+		if _, err := strconv.ParseFloat(name, 64); err != nil {
+			header = true
+		}
+		found++
+	}
+	header = header || slices.ContainsFunc(first, isLabel)
+	switch {
+	case !header || found == 0:
+		return false, nil
+	case missing != "":
+		return false, fmt.Errorf("no column %.60q, a feature of the model: found %s", missing, list(first))
+	}
+	return true, nil
+}
+
+// skipOthers returns which columns are neither features of the model nor labels.
+func (c *columns) skipOthers(first []string) ([]int, error) {
+	c.named, c.at = true, -1
+	var others, open []int // open: which may be labels
+	for i, name := range first {
+		if slices.Contains(c.opt.Features, name) {
+			continue
+		}
+		others = append(others, i)
+		if !slices.Contains(c.dropped, i) && !(i == 0 && namesIndex(name)) {
+			open = append(open, i)
+		}
+	}
+	switch usual := slices.IndexFunc(open, func(i int) bool { return isLabel(first[i]) }); {
+	case c.opt.Label == noLabel:
+	case c.opt.Label != "":
+		at, err := array.ColumnNamed(c.opt.Label)(first)
+		if err != nil {
+			return nil, fmt.Errorf("--label: %w", err)
+		}
+		if !slices.Contains(others, at) {
+			return nil, fmt.Errorf("--label: column %.60q is a feature of the model", first[at])
+		}
+		c.at = at
+	case usual >= 0:
+		c.at = open[usual]
+	case len(open) == 1:
+		c.at, c.guessed = open[0], true
+	}
+	others = slices.DeleteFunc(others, func(i int) bool { return i == c.at })
+	for _, i := range others {
+		if !slices.Contains(c.dropped, i) {
+			c.unused = append(c.unused, cmp.Or(first[i], strconv.Itoa(i+1)))
+		}
+	}
+	return others, nil
+}
+
+// isLabel says whether a name is a usual one of a column of labels.
+func isLabel(name string) bool { return slices.Contains(array.LabelNames, strings.ToLower(name)) }
+
+// labels returns the column of the labels, which is none of the dropped ones: that of the name or number, or else the
+// one with a usual name, or the last. For a model it is none if there are only as many columns as features.
+func (c *columns) labels(first []string) (int, error) {
+	switch c.opt.Label {
+	case noLabel:
+		return -1, nil
+	case "":
+	default:
+		at, err := array.ColumnNamed(c.opt.Label)(first)
+		if err == nil && slices.Contains(c.dropped, at) {
+			err = fmt.Errorf("column %.60q is dropped (--drop)", c.opt.Label)
+		}
+		if err != nil {
+			return -1, fmt.Errorf("--label: %w", err)
+		}
+		return at, nil
+	}
+	n, last, usual := c.rest(first)
+	d := c.opt.Shape.Len()
+	switch {
+	case c.model() && n == d:
+		return -1, nil
+	case usual >= 0:
+		return usual, nil
+	case c.model() && n != d+1:
+		return -1, fmt.Errorf("%d columns, expected the %d numbers of a sample of the model (%v), and perhaps a label "+
+			"(%s)", n, d, c.opt.Shape, dropHint)
+	}
+	return last, nil
+}
+
+// rest returns the number of columns that are not dropped, the last of them, and the first one with a usual name of
+// labels. For a model one that holds the numbers of the rows does not count.
+func (c *columns) rest(first []string) (n, last, usual int) {
+	last, usual = -1, -1
+	index := !c.model()
+	for i, name := range first {
+		if slices.Contains(c.dropped, i) {
+			continue
+		}
+		if n == 0 && !index && namesIndex(name) {
+			index = true
+			continue
+		}
+		n, last = n+1, i
+		if usual < 0 && isLabel(name) {
+			usual = i
+		}
+	}
+	return n, last, usual
+}
+
+// pandasIndex is what pandas calls the numbers of the rows in files that name every column.
+const pandasIndex = "__index_level_0__"
+
+// dropHint says what to do with columns that are no numbers.
+const dropHint = "--drop COLUMN leaves one out"
+
+// note adds to the notes of a part which columns are left out that nobody asked to drop.
+func (c *columns) note(p *part) {
+	p.note("column", c.unused, "the model has no feature of that name")
+	p.note("column", c.numbers, "it numbers the rows")
+}
+
+// arrange puts the columns of rows of numbers, which have the names from, into the order of the names to.
+func arrange(values []float32, from, to []string) {
+	if slices.Equal(from, to) {
+		return
+	}
+	at := make([]int, len(to))
+	for j, name := range to {
+		at[j] = slices.Index(from, name)
+	}
+	row := make([]float32, len(to))
+	for ; len(values) > 0; values = values[len(to):] {
+		copy(row, values)
+		for j, i := range at {
+			values[j] = row[i]
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package source
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"dpnbench/dataset"
+)
+
+// Columns of a table that are left out, and those of a model, which are chosen by their names or else by their place.
+func TestColumns(t *testing.T) {
+	model := Options{Classes: []string{"u", "v"}, Features: []string{"a", "b"}, Shape: dataset.Vector(2)}
+	plain := Options{Classes: model.Classes, Shape: model.Shape} // trained on a table without a header
+	drop := func(opt Options, columns ...string) Options { opt.Drop = columns; return opt }
+	label := func(opt Options, column string) Options { opt.Label = column; return opt }
+	for _, c := range []struct {
+		name, text string
+		opt        Options
+		want       string // features, values and labels
+		notes, err string
+	}{
+		// Without a model.
+		{"by name", "when,a,id2,b,k\n2024-01-05,1,A7,2,u\n2024-02-06,3,B8,4,v\n", drop(Options{}, "when", "id2"),
+			"[a b] [1 2 3 4] [0 1]", "", ""},
+		{"by number", "2024-01-05,1,A7,2,u\n2024-02-06,3,B8,4,v\n", drop(Options{}, "1", "3"),
+			"[] [1 2 3 4] [0 1]", "", ""},
+		{"quoted cells", "a,b,note,k\n1,2,\"x, \"\"y\"\"\nz\",u\n3,4,,v\n", drop(Options{}, "note"),
+			"[a b] [1 2 3 4] [0 1]", "", ""},
+		{"the last one", "a,b,k,note\n1,2,u,x\n3,4,v,y\n", drop(Options{}, "note"), "[a b] [1 2 3 4] [0 1]", "", ""},
+		{"a usual label", "class,a,b,k\n7,1,2,u\n8,3,4,v\n", drop(Options{}, "class"), "[a b] [1 2 3 4] [0 1]", "", ""},
+		{"numbers of rows", "id,a,b,k\n7,1,2,u\n8,3,4,v\n", Options{}, "[a b] [1 2 3 4] [0 1]",
+			`left out: column "id": it numbers the rows`, ""},
+		{"numbers of rows behind a date", "when,id,a,b,k\nx,7,1,2,u\ny,8,3,4,v\n", drop(Options{}, "when"),
+			"[a b] [1 2 3 4] [0 1]", `left out: column "id": it numbers the rows`, ""},
+		{"unknown", "a,b,k\n1,2,u\n", drop(Options{}, "c"), "", "",
+			`--drop: no column "c": expected "a", "b", "k" or 1 to 3`},
+		{"beyond", "a,b,k\n1,2,u\n", drop(Options{}, "4"), "", "", `--drop: no column "4"`},
+		{"the label", "a,b,k\n1,2,u\n", drop(label(Options{}, "k"), "k"), "", "", `--label: column "k" is dropped`},
+		{"a hint for dates", "when,a,k\n2024-01-05,1,u\n", Options{}, "", "",
+			`line 2, column 1 ("when"): "2024-01-05": expected a number, as in all columns but "k" (--drop COLUMN`},
+		{"a hint for empty cells", "a,b,k\n1,,u\n", Options{}, "", "",
+			"an empty cell: expected a number (--drop COLUMN"},
+
+		// For a model.
+		{"another order", "b,k,a\n2,u,1\n4,v,3\n", model, "[a b] [1 2 3 4] [0 1]", "", ""},
+		{"no labels", "b,a\n2,1\n4,3\n", model, "[a b] [1 2 3 4] []", "", ""},
+		{"more columns", "when,b,id2,label,a\nx,2,7,u,1\ny,4,8,v,3\n", model, "[a b] [1 2 3 4] [0 1]",
+			`left out: columns "when", "id2": the model has no feature of that name`, ""},
+		{"none of them labels", "when,b,a,note\nx,2,1,u\ny,4,3,v\n", model, "[a b] [1 2 3 4] []",
+			`left out: columns "when", "note"`, ""},
+		{"one that holds no labels", "when,b,a\nx,2,1\ny,4,3\n", model, "[a b] [1 2 3 4] []",
+			`left out: column "when": the model`, ""},
+		{"a dropped one", "when,b,a,k\nx,2,1,u\ny,4,3,v\n", drop(model, "when"), "[a b] [1 2 3 4] [0 1]", "", ""},
+		{"without the dropped one", "b,a,k\n2,1,u\n4,3,v\n", drop(model, "when"), "[a b] [1 2 3 4] [0 1]", "", ""},
+		{"labels by name", "when,b,a,k\nx,2,1,u\ny,4,3,v\n", label(model, "k"), "[a b] [1 2 3 4] [0 1]",
+			`left out: column "when"`, ""},
+		{"labels none", "b,a,k\n2,1,u\n4,3,v\n", label(model, noLabel), "[a b] [1 2 3 4] []",
+			`left out: column "k"`, ""},
+		{"no header", "1,2,u\n3,4,v\n", model, "[] [1 2 3 4] [0 1]", "", ""},
+		{"no header, dropped", "x,1,2,u\ny,3,4,v\n", drop(plain, "1"), "[] [1 2 3 4] [0 1]", "", ""},
+		{"no header, no labels, dropped", "x,1,2\ny,3,4\n", drop(plain, "1"), "[] [1 2 3 4] []", "", ""},
+		{"a feature is missing", "a,c,k\n1,2,u\n", model, "", "",
+			`no column "b", a feature of the model: found "a", "c", "k"`},
+		{"other names", "c,d,k\n1,2,u\n", model, "", "", `feature 1 is called "c", expected "a"`},
+		{"a feature as labels", "a,b\n1,2\n", label(model, "b"), "", "",
+			`--label: column "b" is a feature of the model`},
+		{"too many", "1,2,3,4,u\n", model, "", "", "5 columns, expected the 2 numbers of a sample of the model"},
+		{"other labels", "a,b,k\n1,2,u\n3,4,w\n", model, "", "", `label "w" of sample 1 is none of the 2 classes`},
+	} {
+		path := write(t, t.TempDir(), "x.csv", []byte(c.text))
+		open := map[string]func() (*dataset.Data, error){
+			"Open": func() (*dataset.Data, error) { return Open(path, c.opt) },
+			"OpenSamples": func() (*dataset.Data, error) {
+				d, _, err := OpenSamples(context.Background(), []string{path}, nil, c.opt.Shape, c.opt)
+				return d, err
+			},
+		}
+		if c.opt.Shape.Len() == 0 {
+			delete(open, "OpenSamples")
+		}
+		for name, f := range open {
+			d, err := f()
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s, %s: %v, want %s", c.name, name, err, c.err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.name, name, err)
+				continue
+			}
+			s := d.Train
+			if s == nil {
+				s = d.Test
+			}
+			if got := text(d.Features) + " " + text(s.Values) + " " + text(s.Labels); got != c.want {
+				t.Errorf("%s, %s: %s, want %s", c.name, name, got, c.want)
+			}
+			notes := strings.Join(d.Notes, "; ")
+			if !strings.HasPrefix(notes, c.notes) || c.notes == "" && notes != "" {
+				t.Errorf("%s, %s: notes %q, want %s", c.name, name, notes, c.notes)
+			}
+		}
+	}
+	if _, err := Open("digits", Options{Drop: []string{"1"}}); err == nil ||
+		!strings.Contains(err.Error(), "no columns") {
+		t.Errorf("columns of digits: %v", err)
+	}
+	if names, err := Columns(`id, "a,b",3`); err != nil || text(names) != "[id a,b 3]" {
+		t.Errorf("%q, %v", names, err)
+	}
+	for _, list := range []string{",", "a,", `"a`} {
+		if names, err := Columns(list); err == nil {
+			t.Errorf("%q: %q", list, names)
+		}
+	}
+}
+
+// What is left out of files is said.
+func TestNotes(t *testing.T) {
+	x, y := npy("<f4", "(2, 2)", []float32{1, 2, 3, 4}), npy("<i8", "(2,)", []int64{0, 1})
+	odd := npy("<f4", "(2, 1, 2)", []float32{0.1, 0.2, 0.3, 0.4})
+	for name, c := range map[string]struct {
+		files map[string][]byte
+		want  string
+	}{
+		"x.npz": {map[string][]byte{"x.npz": npz(t, map[string][]byte{"X": x, "y": y, "groups": y, "x_val": x})},
+			`left out: arrays `},
+		"arrays": {map[string][]byte{"arrays/x_train.npy": x, "arrays/y_train.npy": y, "arrays/weights.npy": x},
+			`left out: file "weights.npy": no name of training or test samples or labels`},
+		"tables": {map[string][]byte{"tables/train.csv": []byte("1,u\n2,v\n"), "tables/test.csv": []byte("1,u\n"),
+			"tables/valid.csv": []byte("1,u\n")}, `left out: file "valid.csv": no name`},
+		"photos": {map[string][]byte{"photos/train/a/1.png": pngOf(t, []byte{1, 2}, 1, 2),
+			"photos/test/a/1.png": pngOf(t, []byte{1, 2}, 1, 2), "photos/val/a/1.png": nil},
+			`left out: folder "val": `},
+		"all.npz": {map[string][]byte{"all.npz": npz(t, map[string][]byte{"X": x, "y": y})}, ""},
+		"x.npy":   {map[string][]byte{"x.npy": odd}, "x.npy: read as vectors of 2 features: "},
+	} {
+		dir := t.TempDir()
+		for file, b := range c.files {
+			write(t, dir, file, b)
+		}
+		d, err := Open(dir+"/"+name, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if notes := strings.Join(d.Notes, "; "); !strings.Contains(notes, c.want) || (notes == "") != (c.want == "") {
+			t.Errorf("%s: notes %q, want %s", name, notes, c.want)
+		}
+	}
+	path := write(t, t.TempDir(), "x.npz", npz(t, map[string][]byte{"a": x, "b": y}))
+	if _, err := Open(path, Options{}); err == nil || !strings.Contains(err.Error(), `expected x_train and y_train`) ||
+		!strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("no known array: %v", err)
+	}
+}
+
+// Samples of another shape than those of a model are refused before their labels are looked at.
+func TestOtherShape(t *testing.T) {
+	y := npy("<i8", "(1,)", []int64{77})
+	grey, rgb := npy("|u1", "(1, 2, 2)", make([]byte, 4)), npy("|u1", "(1, 2, 2, 3)", make([]byte, 12))
+	for _, c := range []struct {
+		x     []byte
+		shape dataset.Shape
+		want  string
+	}{
+		{npy("<f4", "(1, 3)", make([]float32, 3)), dataset.Vector(2),
+			"vectors of 3 features, the model expects 2 features"},
+		{npy("<f4", "(1, 4)", make([]float32, 4)), dataset.Grey(2, 2),
+			"expects 2 x 2 grey (--size 2x2 --channels grey con"},
+		{grey, dataset.Grey(3, 3), "images of 2 x 2 grey, the model expects 3 x 3 grey (--size 3x3 converts them)"},
+		{rgb, dataset.Grey(2, 2), "images of 2 x 2 RGB, the model expects 2 x 2 grey (--size 2x2 --channels grey"},
+		{grey, dataset.Vector(4), "images of 2 x 2 grey, the model expects 4 features"},
+	} {
+		path := write(t, t.TempDir(), "x.npz", npz(t, map[string][]byte{"x_test": c.x, "y_test": y}))
+		_, err := Open(path, Options{TestOnly: true, Shape: c.shape, Classes: []string{"0", "1"}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %s", c.shape, err, c.want)
+		}
+	}
+	photo := write(t, t.TempDir(), "1.png", pngOf(t, []byte{1}, 1, 1))
+	opt := Options{Shape: dataset.Vector(4)}
+	_, first := Open(photo, opt)
+	_, _, second := OpenSamples(context.Background(), []string{photo}, nil, opt.Shape, opt)
+	for _, err := range []error{first, second} {
+		if err == nil || !strings.Contains(err.Error(), "1.png: images, the model expects vectors of 4 features") {
+			t.Errorf("an image for a model of vectors: %v", err)
+		}
+	}
+}
