@@ -161,12 +161,21 @@ func judgeAccuracies(t *Table1, what string, accuracy func(Classified) float64) 
 		return judged{}
 	}
 	zero, ten, thirty := classifiedOver(t, 0, accuracy), classifiedOver(t, 1, accuracy), classifiedOver(t, 3, accuracy)
+	// Twice the standard error of the difference of two shares of the test images counts as none.
+	p := float64(zero.Median) / 100
+	error95 := separation.Float(100 * normal95 * math.Sqrt(2*p*(1-p)/float64(max(t.Pictures, 1))))
+	against := func(s Spread) string {
+		if d := s.Median - zero.Median; d <= error95 && -d <= error95 {
+			return level
+		}
+		return compared(s, zero)
+	}
 	j := judged{numbers: numbers(zero.Median, ten.Median, thirty.Median), ci: rangeOf(ten), verdict: NotReproduced,
 		measured: fmt.Sprintf("%s has %s at x_0, %s after 10 steps, %s after 30", what, zero.text("%.1f%%"),
 			ten.text("%.1f%%"), thirty.text("%.1f%%")),
-		why: fmt.Sprintf("Compared with x_0, for every seed, it is %s after 10 steps and %s after 30.",
-			compared(ten, zero), compared(thirty, zero))}
-	switch a, b := compared(ten, zero) == better, compared(thirty, zero) == better; {
+		why: fmt.Sprintf("Compared with x_0, for every seed, it is %s after 10 steps and %s after 30 (level: within "+
+			"%.1f points, the error of the test images).", against(ten), against(thirty), float64(error95))}
+	switch a, b := against(ten) == better, against(thirty) == better; {
 	case a && b:
 		j.verdict = Reproduced
 	case a || b:
@@ -230,6 +239,9 @@ func judgeMetric(t *Table1) judged {
 				accuracy = append(accuracy, p.Classified[i].Linear)
 			}
 		}
+	}
+	if len(t.Whole) < leastSeeds {
+		return judged{why: fmt.Sprintf("It takes at least %d seeds.", leastSeeds)}
 	}
 	rank := stat.Spearman(d, accuracy)
 	j := judged{numbers: []float64{rank, float64(len(d))}, verdict: NotReproduced,
