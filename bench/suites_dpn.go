@@ -157,6 +157,9 @@ func trainFlop(c dpn.Config, d int) (climb, other float64) {
 		s := layer.Convolutions("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28})
 		// On the way back only the pixels that were the largest of four have a gradient.
 		other += batch * (2.5*float64(s[0].MACs()) + 3*float64(s[1].MACs()) + 6*pixels*fd)
+	case "conv3":
+		s := layer.Convolutions3("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28}, c.Dim, 1)
+		other += batch * (4*float64(s[0].MACs()) + 3*float64(s[2].MACs()) + 6*float64(s[4].MACs()))
 	}
 	return climb, other
 }

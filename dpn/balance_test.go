@@ -120,7 +120,11 @@ func TestFor(t *testing.T) {
 		}
 		small := sized(dataset.Grey(8, 8), 1437, 10)
 		got := c.For(small)
-		if updates := got.Epochs * ((1294 + c.Batch - 1) / c.Batch); updates < epochUpdates*c.Epochs {
+		if name == "mnistc-cnn" { // its rate falls with the epochs
+			if got.Epochs != c.Epochs {
+				t.Errorf("%s on a small set: %d epochs", name, got.Epochs)
+			}
+		} else if updates := got.Epochs * ((1294 + c.Batch - 1) / c.Batch); updates < epochUpdates*c.Epochs {
 			t.Errorf("%s on a small set: %d epochs, %d updates", name, got.Epochs, updates)
 		}
 		if _, err := New(got, small); err != nil {

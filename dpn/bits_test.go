@@ -26,6 +26,7 @@ var trainedHashes = map[string]string{
 	"invariant":    "196bb71a5b95d287",
 	"tabular":      "c7bd88defc02e7c9",
 	"cnn":          "eda6d7b2931465cd",
+	"mnistc-cnn":   "236f2232ef3f6ba6",
 	"mlp":          "7e2332fac8247c8c",
 	"linear":       "ed89487f35ba8a8f",
 }
@@ -71,11 +72,20 @@ func TestTrainedBits(t *testing.T) {
 			}
 		case "conv":
 			images, updates, c.Batch = 120, 4, 16
+		case "conv3":
+			images, updates, c.Batch = 40, 4, 8
 		}
 		c.MaxUpdates = updates
 		d := digits(t, images, 10)
 		if preset == "paper" || preset == "published" { // P_i of 784 features take a minute to emulate
 			small, err := d.Train.Resize(20, 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Train = small
+		}
+		if c.Extractor == "conv3" {
+			small, err := d.Train.Resize(13, 14)
 			if err != nil {
 				t.Fatal(err)
 			}

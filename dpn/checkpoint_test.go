@@ -32,6 +32,7 @@ func checkpointCases() map[string]func(c *Config) {
 		"linear":       func(*Config) {},
 		"mlp":          func(c *Config) { c.Extractor, c.Hidden = "mlp", "12-9" },
 		"conv":         preset("clean"),
+		"conv3":        preset("mnistc-cnn"), // dropout, and another optimiser
 		"noise":        preset("noise"),
 		"raw":          preset("raw"),
 		"robust":       preset("robust"),

@@ -22,8 +22,9 @@ type Config struct {
 	Centre   string `toml:"centre" json:"centre"` // mass, moments, or empty
 
 	// The network. Extractor is identity (the pixels are the features) or maps them to Dim
-	// features: linear, mlp (Hidden: widths such as 512-256) or conv (convolutions to 8 and 16
-	// channels). LayerNorm normalises the features, without scale and shift.
+	// features: linear, mlp (Hidden: widths such as 512-256), conv (convolutions to 8 and 16
+	// channels) or conv3 (3 x 3 convolutions to 32 and 64 channels and a layer with ReLU, with
+	// dropout: PyTorch's MNIST example). LayerNorm normalises the features, without scale and shift.
 	Extractor string `toml:"extractor" json:"extractor"`
 	Hidden    string `toml:"hidden" json:"hidden"`
 	Dim       int    `toml:"dim" json:"dim"`
@@ -58,10 +59,12 @@ type Config struct {
 	// of training samples.
 	Balance bool `toml:"balance" json:"balance"`
 
-	// Adam's learning rates: LR for extractor and classifier, PotentialLR for mu, c, alpha and
-	// the precisions; ExtractorLR and AlphaLR for these alone, unless 0. Schedule is constant, or
-	// cosine (decay to 0); the rates rise over the share Warmup of the updates. Clip is the
-	// largest norm of the gradient; 0: no limit.
+	// Optimiser is adam or adadelta. Its learning rates: LR for extractor and classifier,
+	// PotentialLR for mu, c, alpha and the precisions; ExtractorLR and AlphaLR for these alone,
+	// unless 0. Schedule is constant, cosine (decay to 0) or decay (times 0.7 after each epoch);
+	// the rates rise over the share Warmup of the updates. Clip is the largest norm of the
+	// gradient; 0: no limit.
+	Optimiser   string  `toml:"optimiser" json:"optimiser"`
 	LR          float64 `toml:"lr" json:"lr"`
 	PotentialLR float64 `toml:"potential-lr" json:"potential_lr"`
 	ExtractorLR float64 `toml:"extractor-lr" json:"extractor_lr"`
@@ -106,6 +109,12 @@ type Config struct {
 	Size      string  `toml:"size" json:"size"`             // of images, such as 28x28; empty: their own
 	Channels  string  `toml:"channels" json:"channels"`     // of images: grey, rgb, or empty for their own
 }
+
+// Optimisers, of Config.Optimiser.
+const (
+	Adam     = "adam"
+	Adadelta = "adadelta"
+)
 
 // SettingError says what is wrong with a setting.
 type SettingError = potential.SettingError
@@ -156,7 +165,7 @@ func (c Config) Validate() error {
 	}
 	errs := []error{
 		choice("centre", c.Centre, append([]string{""}, dataset.Centrings()...)...),
-		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv"),
+		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv", "conv3"),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
 		choice("form", c.Form, potential.Forms()...),
@@ -170,7 +179,8 @@ func (c Config) Validate() error {
 		weight("clip", c.Clip, "a number above 0, or 0 for none"),
 		positive("lr", c.LR),
 		positive("potential-lr", c.PotentialLR),
-		choice("schedule", c.Schedule, "constant", "cosine"),
+		choice("optimiser", c.Optimiser, Adam, Adadelta),
+		choice("schedule", c.Schedule, layer.Constant, layer.Cosine, layer.Decay),
 		weight("extractor-lr", c.ExtractorLR, "a number above 0, or 0 for that of lr"),
 		weight("alpha-lr", c.AlphaLR, "a number above 0, or 0 for that of potential-lr"),
 		weight("nll", c.NLL, "a weight above 0, or 0 for none"),
@@ -265,7 +275,7 @@ func (c Config) checkValues() error {
 	return nil
 }
 
-// learningRate returns Adam's rate for a group of parameters.
+// learningRate returns the rate for a group of parameters.
 func (c Config) learningRate(group string) float64 {
 	switch {
 	case group == potential.GroupAlpha && c.AlphaLR > 0:

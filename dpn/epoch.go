@@ -202,7 +202,7 @@ func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int
 		return &NotFiniteError{Epoch: number, Update: f.Updates + 1, What: what}
 	}
 	p.add(s, norm)
-	s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, f.Updates, all), norm)
+	s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, number-1, f.Updates, all), norm)
 	f.took(time.Since(begun).Seconds())
 	if f.opt.OnStep != nil {
 		f.opt.OnStep(f.Updates+1, all, loss)

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
+	"dpnbench/engine/num"
 )
 
 // extractorKey is where the keys of the extractor's tensors begin.
@@ -15,7 +17,8 @@ const extractorKey = "feature_extractor"
 // extractor makes the layers that turn samples of a shape into features, and
 // counts the features. Keys are those of PyTorch: extractorKey is an nn.Linear for the
 // extractor linear, an nn.Sequential of Linear and ReLU for mlp, and for conv one of Conv2d,
-// ReLU, MaxPool2d, Conv2d, ReLU, MaxPool2d, Flatten and Linear. LayerNorm has no tensors.
+// ReLU, MaxPool2d, Conv2d, ReLU, MaxPool2d, Flatten and Linear; for conv3 see layer.Convolutions3. LayerNorm
+// has no tensors.
 func (c Config) extractor(shape dataset.Shape) (s layer.Stack, dim int, err error) {
 	dim = c.Dim
 	in := shape.Len()
@@ -34,12 +37,17 @@ func (c Config) extractor(shape dataset.Shape) (s layer.Stack, dim int, err erro
 			in = w
 		}
 		s = append(s, layer.NewLinear(extractorKey+"."+strconv.Itoa(len(s)), in, dim))
-	case "conv":
-		if !shape.IsImage() || shape.Rows < 4 || shape.Cols < 4 {
-			return nil, 0, badSetting("extractor", c.Extractor,
-				fmt.Sprintf("expected images of at least 4 x 4 pixels with it, not %s of %v", shape.Samples(), shape))
+	case "conv", "conv3":
+		least := c.leastSide()
+		if !shape.IsImage() || shape.Rows < least || shape.Cols < least {
+			return nil, 0, badSetting("extractor", c.Extractor, fmt.Sprintf("expected images of at least %d x %d "+
+				"pixels with it, not %s of %v", least, least, shape.Samples(), shape))
 		}
 		image := layer.ImageShape{Channels: shape.Channels, Rows: shape.Rows, Cols: shape.Cols}
+		if c.Extractor == "conv3" {
+			s = layer.Convolutions3(extractorKey+".", image, dim, num.NewRand(c.Seed, stream.Dropout).Uint64())
+			break
+		}
 		s = layer.Convolutions(extractorKey+".", image)
 		_, wide := s[len(s)-1].Sizes()
 		s = append(s, layer.NewLinear(extractorKey+".7", wide, dim))
@@ -48,6 +56,25 @@ func (c Config) extractor(shape dataset.Shape) (s layer.Stack, dim int, err erro
 		s = append(s, layer.NewLayerNorm(dim))
 	}
 	return s, dim, nil
+}
+
+// convolves says whether the extractor is convolutional.
+func (c Config) convolves() bool { return c.Extractor == "conv" || c.Extractor == "conv3" }
+
+// leastSide is the smallest side of images that a convolutional extractor takes.
+func (c Config) leastSide() int {
+	if c.Extractor == "conv3" {
+		return 6
+	}
+	return 4
+}
+
+// convolved returns how many numbers the convolutions of an extractor make of an image.
+func (c Config) convolved(rows, cols int) int {
+	if c.Extractor == "conv3" {
+		return 64 * ((rows - 4) / 2) * ((cols - 4) / 2)
+	}
+	return 16 * (rows / 4) * (cols / 4)
 }
 
 // maxHidden bounds the number of hidden layers of the extractor mlp.
@@ -104,6 +131,11 @@ func (c Config) extractorSize(shape dataset.Shape) (parameters, values float64) 
 		// gradients.
 		plane := float64(shape.Rows) * float64(shape.Cols)
 		return plane*d + 3224 + 200*float64(shape.Channels), 26*plane + p + 16*plane + d
+	case "conv3":
+		// 32 channels twice (before and after ReLU) and 64 of a quarter of the size twice (before and after
+		// dropout), and two buffers for gradients.
+		plane := float64(shape.Rows) * float64(shape.Cols)
+		return 16*plane*d + 18_500 + 300*float64(shape.Channels), 2*32*plane + 3*16*plane + p + 2*32*plane + 4*d
 	}
 	return 0, p
 }

@@ -5,31 +5,40 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
 )
 
-// extractorConfigs are networks with hidden layers before the potential, for images of
-// 5 x 6 pixels: convolutions leave a row and a column out.
+// extractorConfigs are networks with hidden layers before the potential, for the images of
+// imageModel: convolutions leave a row and a column out.
 func extractorConfigs() []Config {
 	small := Config{Extractor: "mlp", Dim: 5, Components: 3, Steps: 3, Scale: 0.5, Alpha: 0.4}
 	deep, conv := small, small
 	deep.Hidden, deep.LayerNorm = "7-6", true
 	conv.Extractor, conv.LayerNorm = "conv", true
-	return []Config{completed(small), completed(deep), completed(conv)}
+	conv3 := small
+	conv3.Extractor = "conv3"
+	return []Config{completed(small), completed(deep), completed(conv), completed(conv3)}
 }
 
-// imageModel is a network for random images of 5 x 6 pixels.
+// imageModel is a network for random images of 5 x 6 pixels, of 7 x 8 for conv3.
 func imageModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	t.Helper()
 	r := num.NewRand(6, 0)
-	set := &dataset.Set{Shape: dataset.Grey(5, 6), Pixels: make([]byte, 30*4), Labels: []uint16{2, 0, 1, 2}}
+	shape := dataset.Grey(5, 6)
+	if c.Extractor == "conv3" {
+		shape = dataset.Grey(7, 8)
+	}
+	set := &dataset.Set{Shape: shape, Pixels: make([]byte, 4*shape.Len()), Labels: []uint16{2, 0, 1, 2}}
 	for i := range set.Pixels {
 		set.Pixels[i] = byte(r.Intn(256))
 	}
@@ -43,7 +52,7 @@ func imageModel(t *testing.T, c Config) (*Model, *dataset.Set) {
 	return m, set
 }
 
-// features64 computes the features of n rows of pixels in float64.
+// features64 computes the features of n rows of pixels in float64, in the first pass of training.
 func features64(c Config, params map[string][]float64, x []float64, n int) []float64 {
 	linear := func(name string, x []float64) []float64 {
 		w, b := params[name+".weight"], params[name+".bias"]
@@ -62,6 +71,26 @@ func features64(c Config, params map[string][]float64, x []float64, n int) []flo
 			x = relu(linear(fmt.Sprintf("feature_extractor.%d", 2*i), x))
 		}
 		return linear(fmt.Sprintf("feature_extractor.%d", 2*len(widths)), x)
+	}
+	if c.Extractor == "conv3" {
+		image := reference.Image{Channels: 1, Rows: 7, Cols: 8}
+		for _, name := range []string{"feature_extractor.0", "feature_extractor.2"} {
+			conv := reference.Conv2D{In: image, Weight: params[name+".weight"], Bias: params[name+".bias"], Kernel: 3}
+			image = conv.Out()
+			x = relu(conv.Apply(x, n))
+		}
+		seeds := num.NewRand(num.NewRand(c.Seed, stream.Dropout).Uint64(), 0)
+		drop := func(x []float64, p float64) []float64 {
+			r := num.NewRand(seeds.Uint64(), 0)
+			for i := range x {
+				if x[i] /= 1 - p; float64(r.Float32()) < p {
+					x[i] = 0
+				}
+			}
+			return x
+		}
+		x = drop(reference.MaxPool(image, x, n), 0.25)
+		return drop(relu(linear("feature_extractor.7", x)), 0.5)
 	}
 	image := reference.Image{Channels: 1, Rows: 5, Cols: 6}
 	for _, name := range []string{"feature_extractor.0", "feature_extractor.3"} {
@@ -146,6 +175,8 @@ func TestExtractorFiles(t *testing.T) {
 			"7.weight [5 16]",
 			"7.bias [5]",
 		},
+		"conv3": {"0.weight [32 1 3 3]", "0.bias [32]", "2.weight [64 32 3 3]", "2.bias [64]", "7.weight [5 128]",
+			"7.bias [5]"},
 	}
 	for _, c := range extractorConfigs() {
 		m, set := imageModel(t, c)
@@ -175,7 +206,7 @@ func TestExtractorFiles(t *testing.T) {
 			t.Errorf("other features after reading, %v", err)
 		}
 		f := m.file(formatModel)
-		f.Metadata = map[string]string{metaRows: "5", metaCols: "6"}
+		f.Metadata = map[string]string{metaRows: strconv.Itoa(m.Shape.Rows), metaCols: strconv.Itoa(m.Shape.Cols)}
 		bare, err := FromTensors(f, "", Published)
 		if err != nil {
 			t.Fatal(err)
@@ -215,6 +246,7 @@ func TestExtractorSettings(t *testing.T) {
 		`hidden "30"`:     func(c *Config) { c.Extractor, c.Hidden = "linear", "30" },
 		"dim 0":           func(c *Config) { c.Extractor, c.Dim = "conv", 0 },
 		`extractor "cnn"`: func(c *Config) { c.Extractor = "cnn" },
+		`optimiser "sgd"`: func(c *Config) { c.Optimiser = "sgd" },
 	} {
 		c, _ := Preset("compact")
 		change(&c)
@@ -228,6 +260,29 @@ func TestExtractorSettings(t *testing.T) {
 		Norm: dataset.MNISTNorm}); err == nil ||
 		!strings.Contains(err.Error(), "3 x 30") {
 		t.Errorf("error %v, want one about images of 3 x 30", err)
+	}
+}
+
+// TestMNISTCNN holds the size of the preset mnistc-cnn against that of PyTorch's example, also for a state
+// dictionary that does not say the size of the images.
+func TestMNISTCNN(t *testing.T) {
+	c, _ := Preset("mnistc-cnn")
+	m := newModel(t, c, digits(t, 20, 1))
+	if got, want := m.MACs(), 26*26*32*9+24*24*64*288+9216*128+1280; got != want {
+		t.Errorf("%d multiply-adds, want %d", got, want)
+	}
+	if b := c.TrainingBytes(dataset.Grey(28, 28), 10, 60000); b < 100e6 || b > 400e6 {
+		t.Errorf("%g bytes", b)
+	}
+	c.Form = potential.FormFull // as a state dictionary has it
+	f := newModel(t, c, digits(t, 20, 1)).file(formatModel)
+	f.Metadata = nil
+	bare, err := FromTensors(f, "", Published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bare.Shape != dataset.Grey(28, 28) || bare.Config.Extractor != "conv3" {
+		t.Errorf("images of %v by %s, want 28 x 28 by conv3", bare.Shape, bare.Config.Extractor)
 	}
 }
 

@@ -238,7 +238,9 @@ func (c *Config) readExtractor(f *safetensors.File,
 		c.Extractor = "linear"
 		return linear(extractorKey+".weight", c.Dim)
 	case first != nil && len(first.Shape) == 4:
-		c.Extractor = "conv"
+		if c.Extractor = "conv"; f.Tensor(extractorKey+".2.weight") != nil {
+			c.Extractor = "conv3"
+		}
 		return linear(extractorKey+".7.weight", c.Dim)
 	case first != nil:
 		c.Extractor = "mlp"

@@ -50,8 +50,8 @@ func formatNumbers(x []float32) string {
 }
 
 // readShape takes the shape of the samples and their normalisation from the metadata, or else the side
-// of a square grey image from the number of inputs; if that is no square they are vectors. For conv these
-// are what the convolutions make of an image, and the channels are those of their weights.
+// of a square grey image from the number of inputs; if that is no square they are vectors. For convolutions
+// these are what they make of an image, and the channels are those of their weights.
 func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	const mostSide, mostFeatures = 1 << 16, 1 << 26
 	size := func(key string, or, most int) (int, error) {
@@ -71,19 +71,19 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 			return err
 		}
 		m.Shape = dataset.Vector(n)
-		if c.Extractor == "conv" || n != inputs {
+		if c.convolves() || n != inputs {
 			return fmt.Errorf("%d inputs of the extractor %s, samples of %v", inputs, c.Extractor, m.Shape)
 		}
 		return m.readNorm(f.Metadata)
 	}
 	_, ours := f.Metadata[metaConfig]
-	if side := int(math.Sqrt(float64(inputs))); !ours && c.Extractor != "conv" && side*side != inputs &&
+	if side := int(math.Sqrt(float64(inputs))); !ours && !c.convolves() && side*side != inputs &&
 		inputs <= mostFeatures {
 		m.Shape = dataset.Vector(inputs)
 		return m.readNorm(f.Metadata)
 	}
 	first := 1
-	if t := f.Tensor(extractorKey + ".0.weight"); c.Extractor == "conv" && t != nil {
+	if t := f.Tensor(extractorKey + ".0.weight"); c.convolves() && t != nil {
 		first = t.Shape[1]
 	}
 	channels, err := size(metaChannels, first, mostSide)
@@ -91,8 +91,11 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 		return err
 	}
 	side := int(math.Sqrt(float64(inputs / channels)))
-	if c.Extractor == "conv" {
+	switch c.Extractor {
+	case "conv":
 		side = int(math.Sqrt(float64(inputs)))
+	case "conv3":
+		side = 2*int(math.Sqrt(float64(inputs)/64)) + 4
 	}
 	rows, err := size(metaRows, side, mostSide)
 	if err != nil {
@@ -104,8 +107,8 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	}
 	m.Shape = dataset.Shape{Rows: rows, Cols: cols, Channels: channels}
 	have := m.Shape.Len()
-	if c.Extractor == "conv" { // what the convolutions make of them, 16 channels of a quarter of the size
-		have = 16 * (rows / 4) * (cols / 4)
+	if c.convolves() {
+		have = c.convolved(rows, cols)
 	}
 	if inputs < 1 || have != inputs {
 		return fmt.Errorf("%d pixels, images of %v", inputs, m.Shape)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 )
 
@@ -72,6 +73,13 @@ var presets = []PresetInfo{
 		c.features64("conv")
 		c.plain()
 	}},
+	// PyTorch's MNIST example, the classifier of the published scores on MNIST-C.
+	{"mnistc-cnn", "the CNN of PyTorch's MNIST example, the baseline on MNIST-C", func(c *Config) {
+		c.Extractor, c.Dim = "conv3", 128
+		c.plain()
+		c.Optimiser, c.LR, c.Schedule, c.Warmup, c.Clip = Adadelta, 1, layer.Decay, 0, 0
+		c.Epochs, c.Batch, c.ValSize = 14, 64, 0
+	}},
 	{"mlp", "a multilayer perceptron without an ascent, to compare with", func(c *Config) {
 		c.features64("mlp")
 		c.Hidden, c.Dim = "256", 128
@@ -86,7 +94,7 @@ var presets = []PresetInfo{
 var defaults = Config{
 	Extractor: "identity", Form: potential.FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans,
 	EMIterations: 50, EMTolerance: 1e-3, EMRidge: 0.1,
-	Gradient: "exact", Epochs: 5, Batch: 128, LR: 1e-3, Schedule: "cosine", Warmup: 0.05, Clip: 1,
+	Gradient: "exact", Epochs: 5, Batch: 128, Optimiser: Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
 	ScoreSigma: 0.5, // half the standard deviation of normalised features
 	ValSize:    -1, Seed: 1, Data: "digits", DataSeed: 1,
 }
@@ -94,7 +102,8 @@ var defaults = Config{
 // unset is what model files mean if they do not mention a setting that was added later.
 var unset = Config{
 	Form: defaults.Form, Rank: defaults.Rank, Eps: defaults.Eps, Init: defaults.Init, ScoreSigma: defaults.ScoreSigma,
-	EMIterations: defaults.EMIterations, EMTolerance: defaults.EMTolerance, EMRidge: defaults.EMRidge,
+	Optimiser: defaults.Optimiser, EMIterations: defaults.EMIterations, EMTolerance: defaults.EMTolerance,
+	EMRidge: defaults.EMRidge,
 }
 
 // features64 are the settings of a network of 64 normalised features.

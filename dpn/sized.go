@@ -2,6 +2,7 @@ package dpn
 
 import (
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 )
 
@@ -24,10 +25,10 @@ func DefaultPreset(shape dataset.Shape) string {
 }
 
 // For returns the settings of a preset c for a data set: as many epochs as give the updates that the
-// preset makes on a large set, at most as many components as a set of few samples can place, at least
-// one for each class where each class has its own, and no larger rank than there are features. Of
-// fewer than 1000 vectors none are kept for validation: a tenth of them is worth more in training than
-// as a judge of epochs. Settings that fit stay as they are.
+// preset makes on a large set (but not with a schedule that counts epochs), at most as many components
+// as a set of few samples can place, at least one for each class where each class has its own, and no
+// larger rank than there are features. Of fewer than 1000 vectors none are kept for validation: a tenth
+// of them is worth more in training than as a judge of epochs. Settings that fit stay as they are.
 func (c Config) For(data *dataset.Data) Config {
 	if c.ValSize < 0 && c.Patience == 0 && c.ValData == "" && !data.Train.IsImage() && data.Train.Len() < fewVectors {
 		c.ValSize = 0
@@ -37,7 +38,9 @@ func (c Config) For(data *dataset.Data) Config {
 		n -= left
 	}
 	perEpoch := max((n+c.Batch-1)/c.Batch, 1)
-	c.Epochs = max(c.Epochs, min((epochUpdates*c.Epochs+perEpoch-1)/perEpoch, mostEpochs))
+	if c.Schedule != layer.Decay { // whose rate would be 0 long before the end
+		c.Epochs = max(c.Epochs, min((epochUpdates*c.Epochs+perEpoch-1)/perEpoch, mostEpochs))
+	}
 
 	const each = 8 // samples of a component, at least
 	c.Components = max(min(c.Components, n/each), 1)

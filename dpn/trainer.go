@@ -38,8 +38,10 @@ type Trainer struct {
 	likelihood *potential.Likelihood    // nil without Config.NLL
 	matching   *potential.ScoreMatching // nil without Config.Score
 
-	adam    *layer.Adam
-	updates int // made so far
+	adam     *layer.Adam     // also without it in use, for the state
+	adadelta *layer.Adadelta // nil: Adam is used
+	dropouts []*layer.Dropout
+	updates  int // made so far
 
 	// With Config.Balance: of the classes of the set that was last trained on.
 	weights  []float32
@@ -66,6 +68,14 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 			Unclamped: !m.Shape.IsImage(),
 		},
 		used: make([]bool, c.Components), squares: map[string]float64{}}
+	if c.Optimiser == Adadelta {
+		s.adadelta = &layer.Adadelta{}
+	}
+	for _, l := range m.extractor {
+		if d, ok := l.(*layer.Dropout); ok {
+			s.dropouts = append(s.dropouts, d)
+		}
+	}
 	b, d := c.Batch, m.Dim()
 	if c.Gradient == "exact" {
 		s.params = m.Params()
@@ -164,6 +174,9 @@ func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 		}
 	}
 	s.input.into(s.e, part(x, n, len(at)), set, at[n:])
+	for _, d := range s.dropouts {
+		d.SetPass(uint64(s.updates))
+	}
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)
 	return f
 }
@@ -246,13 +259,18 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 	return norm, layer.NotFinite(loss, norm, s.params)
 }
 
-// update makes one step of Adam, with the gradient scaled down to Config.Clip if its norm is
+// update makes one step of the optimiser, with the gradient scaled down to Config.Clip if its norm is
 // larger; rate multiplies the learning rates.
 func (s *Trainer) update(rate, norm float64) {
 	c, p := s.m.Config, s.m.potential
 	clip := layer.Clip(norm, c.Clip)
 	for _, q := range s.params {
-		s.adam.Step(s.e, q, p.Unconstrained(q), c.learningRate(q.Group)*rate, clip)
+		lr := c.learningRate(q.Group) * rate
+		if s.adadelta != nil {
+			s.adadelta.Step(s.e, q, p.Unconstrained(q), lr, clip)
+			continue
+		}
+		s.adam.Step(s.e, q, p.Unconstrained(q), lr, clip)
 	}
 	s.adam.Next()
 	s.updates++

@@ -186,7 +186,7 @@ func featuresFact(m *dpn.Model) string {
 	features := "pixels"
 	switch c.Extractor {
 	case "identity":
-	case "conv":
+	case "conv", "conv3":
 		features = fmt.Sprintf("%d from convolutions", m.Dim())
 	default:
 		features = fmt.Sprintf("%d from %s layers", m.Dim(), c.Extractor)

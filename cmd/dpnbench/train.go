@@ -137,7 +137,7 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	c = t.settings
 	if flags.Changed("dim") && c.Extractor == "identity" {
 		return c, fmt.Errorf("--dim %d: extractor identity has one feature per pixel; "+
-			"expected --extractor linear, mlp or conv", c.Dim)
+			"expected --extractor linear, mlp, conv or conv3", c.Dim)
 	}
 	for _, name := range []string{"em-iterations", "em-tolerance", "em-ridge"} {
 		if flags.Changed(name) && c.Init != dpn.InitEM && c.Init != dpn.InitEMClasswise {

@@ -91,7 +91,7 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.Centre, "centre", "centre each image by `KIND`: " + strings.Join(dataset.Centrings(), ", ") +
 			" (also slant and size); empty: as it is"},
 		{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
-			"conv to --dim features"},
+			"conv, conv3 to --dim features"},
 		{&c.Hidden, "hidden", "hidden layers of the mlp extractor: `WIDTHS` such as 512-256"},
 		{&c.Dim, "dim", "`N` features of the extractor"},
 		{&c.LayerNorm, "layer-norm", "normalise the features"},
@@ -113,11 +113,13 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 		{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
 		{&c.Batch, "batch", "`N` samples per minibatch"},
 		{&c.Balance, "balance", "weigh the losses by class, in inverse proportion to its number of training samples"},
-		{&c.LR, "lr", "Adam's learning `RATE` for extractor and classifier"},
-		{&c.PotentialLR, "potential-lr", "Adam's learning `RATE` for the potential: mu, c, alpha and precisions"},
-		{&c.ExtractorLR, "extractor-lr", "Adam's learning `RATE` for the extractor; 0: as --lr"},
-		{&c.AlphaLR, "alpha-lr", "Adam's learning `RATE` for the step size alpha; 0: as --potential-lr"},
-		{&c.Schedule, "schedule", "`NAME` of the schedule: constant, or cosine (decay to 0)"},
+		{&c.Optimiser, "optimiser", "`NAME` of the optimiser: adam or adadelta"},
+		{&c.LR, "lr", "learning `RATE` for extractor and classifier"},
+		{&c.PotentialLR, "potential-lr", "learning `RATE` for the potential: mu, c, alpha and precisions"},
+		{&c.ExtractorLR, "extractor-lr", "learning `RATE` for the extractor; 0: as --lr"},
+		{&c.AlphaLR, "alpha-lr", "learning `RATE` for the step size alpha; 0: as --potential-lr"},
+		{&c.Schedule, "schedule", "`NAME` of the schedule: constant, cosine (decay to 0) or decay (times 0.7 after " +
+			"each epoch)"},
 		{&c.Warmup, "warmup", "`FRACTION` of the updates over which the rates rise linearly"},
 		{&c.Clip, "clip", "largest `NORM` of the gradient; 0: no limit"},
 		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in levels of " +

@@ -227,7 +227,7 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 
 // step updates all parameters with clip times the gradient, plus weight decay.
 func (f *fitting) step(clip float64) {
-	lr := f.t.LR * layer.Rate(f.t.Schedule, f.t.Warmup, f.updates, f.all)
+	lr := f.t.LR * layer.Rate(f.t.Schedule, f.t.Warmup, 0, f.updates, f.all)
 	for _, p := range f.params {
 		if f.t.WeightDecay > 0 {
 			f.e.Axpy(float32(f.t.WeightDecay/clip), p.Data, p.Grad)

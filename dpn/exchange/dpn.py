@@ -198,7 +198,14 @@ class DPN(nn.Module):
                 nn.Conv2d(8, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
                 nn.Flatten(), nn.Linear(16 * (rows // 4) * (cols // 4), d),
             )
-        raise ValueError("extractor %r, expected identity, linear, mlp or conv" % kind)
+        if kind == "conv3":
+            channels, rows, cols = self.shape
+            return nn.Sequential(
+                nn.Conv2d(channels, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Dropout(0.25), nn.Flatten(), nn.Linear(64 * ((rows - 4) // 2) * ((cols - 4) // 2), d), nn.ReLU(),
+                nn.Dropout(0.5),
+            )
+        raise ValueError("extractor %r, expected identity, linear, mlp, conv or conv3" % kind)
 
     @classmethod
     def preset(cls, name, shape=(1, 28, 28), classes=10, mean=0.1307, std=0.3081):
@@ -208,7 +215,7 @@ class DPN(nn.Module):
 
     @classmethod
     def load(cls, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "model.safetensors")):
-        """The network in a file that dpnbench or save wrote."""
+        """The network in a file that dpnbench or save wrote, for evaluation: call train() before training it."""
         tensors, metadata = read(path)
         lines = (line.partition(" = ") for line in metadata["config"].splitlines() if line)
         settings = {key: json.loads(value) for key, _, value in lines}
@@ -220,7 +227,7 @@ class DPN(nn.Module):
         model = cls(settings, shape, len(tensors["classifier.bias"]), mean, std)
         model.load_state_dict(tensors)
         model.metadata = metadata
-        return model
+        return model.eval()
 
     def save(self, path):
         """Writes a file that load and dpnbench read."""
@@ -246,7 +253,7 @@ class DPN(nn.Module):
         if self.settings.get("centre"):
             x = centred(x, self.settings["centre"])
         x = (x - self.mean) / self.std
-        if self.settings["extractor"] != "conv":
+        if not self.settings["extractor"].startswith("conv"):
             x = x.flatten(1)
         return self.norm(self.feature_extractor(x))
 

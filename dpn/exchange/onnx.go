@@ -132,7 +132,7 @@ func (o *onnx) extract() string {
 	c, key := o.m.Config, extractorKey
 	x := o.node("Sub", []string{o.preprocess(o.input()), o.norm("mean", o.m.Norm.Mean)})
 	x = o.node("Div", []string{x, o.norm("std", o.m.Norm.Std)})
-	if c.Extractor != "conv" {
+	if c.Extractor != "conv" && c.Extractor != "conv3" {
 		x = o.node("Flatten", []string{x})
 	}
 	switch c.Extractor {
@@ -157,6 +157,13 @@ func (o *onnx) extract() string {
 			x = o.node("MaxPool", []string{x}, intsOf("kernel_shape", 2, 2), intsOf("strides", 2, 2))
 		}
 		x = o.linear(o.node("Flatten", []string{x}), key+".7")
+	case "conv3": // dropout is the identity
+		for _, layer := range []string{key + ".0", key + ".2"} {
+			x = o.node("Conv", []string{x, o.tensor(layer + ".weight"), o.tensor(layer + ".bias")})
+			x = o.node("Relu", []string{x})
+		}
+		x = o.node("MaxPool", []string{x}, intsOf("kernel_shape", 2, 2), intsOf("strides", 2, 2))
+		x = o.node("Relu", []string{o.linear(o.node("Flatten", []string{x}), key+".7")})
 	}
 	if c.LayerNorm {
 		ones := make([]float32, o.m.Dim())

@@ -12,6 +12,7 @@ import (
 func BenchmarkLayers(b *testing.B) {
 	for _, l := range []Layer{
 		NewConvPool("conv1", ImageShape{1, 28, 28}, 8, 5, 2), NewConvPool("conv2", ImageShape{8, 14, 14}, 16, 5, 2),
+		NewConv("conv3x3", ImageShape{1, 28, 28}, 32, 3, 0), NewConvPool("conv3x3", ImageShape{32, 26, 26}, 64, 3, 0),
 		NewBatchNorm("b", 100), NewDropout(640, 0.5, 1),
 	} {
 		for threads := 1; threads <= 2; threads++ {

@@ -31,7 +31,7 @@ type ConvPool struct {
 	w   window
 	out int // channels
 
-	biased  []float32 // bias and weights, tap by tap: the layout that AVX-512 tiles read fastest
+	biased  []float32 // bias and weights (see window)
 	which   []byte    // index of the largest of four pixels in the last pass in training
 	images  []float32 // the images, interleaved (see window)
 	weights []float32 // for interleaved images
@@ -92,14 +92,7 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	if mode == Training {
 		which = engine.Grow(&l.which, len(y.Data))
 	}
-	taps := l.w.taps()
-	biased := engine.Matrix{Data: engine.Grow(&l.biased, l.out*(1+taps)), Rows: l.out, Cols: 1 + taps, RS: 1, CS: l.out}
-	for o, bias := range l.Bias.Data {
-		biased.Set(o, 0, bias)
-		for k, v := range l.Weight.Data[o*taps : (o+1)*taps] {
-			biased.Set(o, 1+k, v)
-		}
-	}
+	biased := l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data)
 	n := y.Cols / l.out
 	l.w.convolve(e, biased, x, func(t *engine.Worker, i int, c engine.Matrix) {
 		for o := range l.out {

@@ -1,6 +1,6 @@
 // Package layer provides the building blocks of networks: layers with forward and exact backward
-// passes on the engine, their parameters, the optimisers Adam and SGD, learning-rate schedules, and
-// the computation of loss and accuracy.
+// passes on the engine, their parameters, the optimisers Adam, Adadelta and SGD, learning-rate schedules,
+// and the computation of loss and accuracy.
 //
 //	net := layer.Stack{layer.NewLinear("0", 2, 16), layer.NewReLU(16), layer.NewLinear("2", 16, 2)}
 //	net.Draw(num.NewRand(1, 0)) // the weights
@@ -9,9 +9,9 @@
 //	net.Backward(e, &tape, engine.Matrix{}, dy)         // sets Param.Grad
 //	adam.Step(e, p, p.Data, 0.01, 1)                    // for each p of net.Params()
 //
-// A [Layer] maps a matrix n x in to a matrix n x out, one row per image. [Linear], [ConvPool],
-// [ReLU], [BatchNorm], [Dropout], [LayerNorm] and [Residual] are layers; [Noise] adds noise to the rows
-// of a minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of a pass
+// A [Layer] maps a matrix n x in to a matrix n x out, one row per image. [Linear], [Conv],
+// [ConvPool], [ReLU], [BatchNorm], [Dropout], [LayerNorm] and [Residual] are layers; [Noise] adds noise
+// to the rows of a minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of a pass
 // through it:
 //
 // Definitions, names and layouts of tensors are those of PyTorch, so that weights can be exchanged.

@@ -356,8 +356,8 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestOptimisers compares SGD with its definition, and checks that both optimisers find the minimum
-// of a quadratic function.
+// TestOptimisers compares SGD and Adadelta with their definitions, and checks that all optimisers find the
+// minimum of a quadratic function.
 func TestOptimisers(t *testing.T) {
 	e := newEngine(t)
 	p := NewParam("p", 3)
@@ -381,10 +381,47 @@ func TestOptimisers(t *testing.T) {
 		for j := range p.Grad {
 			p.Grad[j] = 2 * p.Data[j]
 		}
-		a.Step(e, p, p.Data, 0.05*Rate(Cosine, 0, i, 1000), 1)
+		a.Step(e, p, p.Data, 0.05*Rate(Cosine, 0, 0, i, 1000), 1)
 		a.Next()
 	}
 	within(t, "p after Adam", p.Data, make([]float64, 3), 2)
+	copy(p.Data, []float32{1, -2, 3})
+	p.Prepare()
+	want, m = doubles(p.Data), make([]float64, 3)
+	v, d := make([]float64, 3), &Adadelta{}
+	for range 2000 {
+		for j := range want {
+			p.Grad[j] = 2 * p.Data[j]
+			g := 0.5 * 2 * want[j]
+			v[j] = 0.9*v[j] + 0.1*g*g
+			step := math.Sqrt((m[j]+1e-6)/(v[j]+1e-6)) * g
+			m[j] = 0.9*m[j] + 0.1*step*step
+			want[j] -= 0.8 * step
+		}
+		d.Step(e, p, p.Data, 0.8, 0.5)
+		within(t, "p by Adadelta", p.Data, want, 1e-3)
+	}
+	within(t, "p after Adadelta", p.Data, make([]float64, 3), 2)
+}
+
+// TestAdadeltaEnds checks that the moments of Adadelta become 0 without a gradient and are never subnormal.
+func TestAdadeltaEnds(t *testing.T) {
+	e, p, d := newEngine(t), NewParam("p", 4), &Adadelta{}
+	p.Prepare()
+	copy(p.Grad, []float32{1, 1e-18, 1e-30, 0})
+	for i := range 2000 {
+		if i == 3 {
+			clear(p.Grad)
+		}
+		d.Step(e, p, p.Data, 1, 1)
+		for j := range p.M {
+			for _, v := range []float32{p.M[j], p.V[j]} {
+				if v != 0 && !(v >= engine.SecondMomentFloor) || i == 1999 && v != 0 {
+					t.Fatalf("step %d: a moment of parameter %d is %v", i, j, v)
+				}
+			}
+		}
+	}
 }
 
 // TestMomentumEnds checks that momentum without a gradient becomes 0 and is never subnormal.

@@ -53,7 +53,7 @@ func TestMisuse(t *testing.T) {
 			loop := Loop{Updates: &updates, All: 1}
 			loop.Pass(context.Background(), 3, 0, num.NewRand(1, 1), func([]int32) error { return nil })
 		},
-		`schedule "linear"`:                  func() { Rate("linear", 0, 1, 10) },
+		`schedule "linear"`:                  func() { Rate("linear", 0, 0, 1, 10) },
 		"rows of 4 numbers become rows of 5": func() { NewResidual(NewLinear("l", 4, 5)) },
 		"no layers":                          func() { NewResidual() },
 	} {

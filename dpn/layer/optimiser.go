@@ -43,6 +43,59 @@ func (a *Adam) Next() {
 	a.Beta2T = float64(a.Beta2T * beta2)
 }
 
+// Adadelta is the optimiser of Zeiler (2012) by PyTorch's definition, with rho 0.9 and eps 1e-6:
+//
+//	g' = clip g,   v <- rho v + (1-rho) g'^2,   d = sqrt((m + eps)/(v + eps)) g'
+//	m <- rho m + (1-rho) d^2,   p <- p - lr d
+//
+// m and v, the moments of a Param, count as 0 below engine.SecondMomentFloor, so that they never become
+// subnormal: that is far below eps.
+type Adadelta struct {
+	// Of the running call.
+	p        *Param
+	data     []float32
+	lr, clip float32
+
+	share func(w *engine.Worker, lo, hi int) // step, stored because each call would allocate it
+}
+
+const (
+	rho         = 0.9
+	adadeltaEps = 1e-6
+)
+
+// Step updates data as that of Adam does.
+func (a *Adadelta) Step(e *engine.Engine, p *Param, data []float32, lr, clip float64) {
+	if a.share == nil {
+		a.share = a.step
+	}
+	const cost = 3 // of a parameter, about, in elements as Parallel counts them
+	a.p, a.data, a.lr, a.clip = p, data, float32(lr), float32(clip)
+	e.Parallel(len(data), 0, float64(cost*len(data)), a.share)
+	a.p, a.data = nil, nil
+}
+
+func (a *Adadelta) step(_ *engine.Worker, lo, hi int) {
+	const least = engine.SecondMomentFloor
+	data := a.data[lo:hi]
+	g, m, v := a.p.Grad[lo:hi][:len(data)], a.p.M[lo:hi][:len(data)], a.p.V[lo:hi][:len(data)]
+	for i, x := range data {
+		d := float32(a.clip * g[i])
+		w := float32(rho*v[i]) + float32(float32((1-rho)*d)*d)
+		if w < least {
+			w = 0
+		}
+		v[i] = w
+		d *= float32(math.Sqrt(float64((m[i] + adadeltaEps) / (w + adadeltaEps))))
+		w = float32(rho*m[i]) + float32(float32((1-rho)*d)*d)
+		if w < least {
+			w = 0
+		}
+		m[i] = w
+		data[i] = x - float32(a.lr*d)
+	}
+}
+
 // SGD is stochastic gradient descent with momentum, by PyTorch's definition:
 //
 //	m <- momentum m + clip g,   p <- p - lr m

@@ -37,6 +37,11 @@ func specimens() []specimen {
 				func() Layer { return NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5]) },
 				convPool64(s)})
 	}
+	for _, s := range convSizes {
+		list = append(list,
+			specimen{fmt.Sprintf("conv %dx%dx%d to %d, kernel %d, padding %d", s[0], s[1], s[2], s[3], s[4], s[5]),
+				func() Layer { return NewConv("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5]) }, conv64(s)})
+	}
 	return list
 }
 
@@ -138,6 +143,18 @@ var pooledSizes = [][6]int{
 		2,
 	}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 3, 3, 33, 1, 0}, {2, 3, 2, 2, 5, 3}, {2, 1, 4, 3, 2, 1},
 	{2, 2, 1, 2, 5, 4},
+}
+
+// convSizes lists the same of convolutions without pooling.
+var convSizes = [][6]int{{1, 8, 8, 8, 3, 0}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 1, 3, 33, 1, 0},
+	{2, 3, 2, 2, 5, 4}}
+
+func conv64(s [6]int) oracle {
+	return func(x []float64, n int, p [][]float64) []float64 {
+		conv := reference.Conv2D{In: reference.Image{Channels: s[0], Rows: s[1], Cols: s[2]},
+			Weight: p[0], Bias: p[1], Kernel: s[4], Padding: s[5]}
+		return conv.Apply(x, n)
+	}
 }
 
 func convPool64(s [6]int) oracle {

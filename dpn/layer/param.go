@@ -18,7 +18,7 @@ type Param struct {
 
 	// Allocated by Prepare, when training begins.
 	Grad []float32
-	M, V []float32 // the optimiser's moments: Adam uses both, SGD's momentum is M
+	M, V []float32 // the optimiser's moments: SGD's momentum is M, the others use both
 }
 
 // NewParam makes a tensor of zeros. Without a shape it is one number.

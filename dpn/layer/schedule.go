@@ -10,11 +10,12 @@ const (
 	Constant = "constant"
 	Cosine   = "cosine" // half a period of a cosine, down to 0
 	Thirds   = "thirds" // 0.1 from one third of the updates on, 0.01 from two thirds on (He and Su, 2023)
+	Decay    = "decay"  // times 0.7 after each epoch (PyTorch's MNIST example)
 )
 
-// Rate returns the factor on the learning rate at update s (from 0) of all updates: a linear rise
-// over the share warmup of them, then the schedule.
-func Rate(schedule string, warmup float64, s, all int) float64 {
+// Rate returns the factor on the learning rate at update s (from 0) of all updates, in an epoch (from 0): a
+// linear rise over the share warmup of the updates, then the schedule.
+func Rate(schedule string, warmup float64, epoch, s, all int) float64 {
 	warm := int(math.Ceil(warmup * float64(all)))
 	if s < warm {
 		return float64(s+1) / float64(warm)
@@ -30,9 +31,16 @@ func Rate(schedule string, warmup float64, s, all int) float64 {
 			return 0.1
 		}
 		return 1
+	case Decay:
+		rate := 1.0
+		for range epoch {
+			rate = float64(0.7 * rate)
+		}
+		return rate
 	case Cosine:
 	default:
-		panic(fmt.Sprintf("layer: Rate: schedule %q, expected %s, %s or %s", schedule, Constant, Cosine, Thirds))
+		panic(fmt.Sprintf("layer: Rate: schedule %q, expected %s, %s, %s or %s", schedule, Constant, Cosine, Thirds,
+			Decay))
 	}
 	return float64(0.5*cosPi(float64(s-warm)/float64(max(all-warm, 1)))) + 0.5
 }

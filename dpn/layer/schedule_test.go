@@ -16,7 +16,7 @@ func TestCosPi(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	last := 0.0
-	rate := func(s int) float64 { return Rate(Cosine, 0.1, s, 200) }
+	rate := func(s int) float64 { return Rate(Cosine, 0.1, 0, s, 200) }
 	for s := range 200 {
 		r := rate(s)
 		if s < 20 && (r <= last || r > 1) || s > 20 && r >= last {
@@ -27,12 +27,17 @@ func TestRate(t *testing.T) {
 	if !(last <= 1e-3) || rate(19) != 1 || !(math.Abs(rate(20)-1) <= 1e-9) {
 		t.Errorf("rates %v, %v, ..., %v", rate(19), rate(20), last)
 	}
-	if r := Rate(Constant, 0, 0, 1); r != 1 {
+	if r := Rate(Constant, 0, 3, 0, 1); r != 1 {
 		t.Errorf("constant rate %v", r)
 	}
 	for s, want := range []float64{1, 1, 0.1, 0.1, 0.01, 0.01} {
-		if r := Rate(Thirds, 0, s, 6); r != want {
+		if r := Rate(Thirds, 0, 0, s, 6); r != want {
 			t.Errorf("thirds: update %d of 6: rate %v, want %v", s, r, want)
+		}
+	}
+	for epoch := range 14 {
+		if r, want := Rate(Decay, 0, epoch, 90, 100), math.Pow(0.7, float64(epoch)); !(math.Abs(r-want) <= 1e-15) {
+			t.Errorf("decay: epoch %d: rate %v, want %v", epoch, r, want)
 		}
 	}
 }

@@ -99,6 +99,37 @@ func (w *window) row(image []float32, r int) engine.Matrix {
 	return engine.Matrix{Data: image[r*w.cols:], Rows: w.channels, Cols: w.cols, RS: w.rows * w.cols, CS: 1}
 }
 
+// patches sets the rows of to to the patches under the kernel at all positions, tap by tap.
+func (w *window) patches(to engine.Matrix, image []float32) {
+	for k := range w.taps() {
+		c, u, v := k/(w.kernel*w.kernel), k/w.kernel%w.kernel-w.padding, k%w.kernel-w.padding
+		for i := range w.outRows() {
+			r := i + u
+			for j := range w.outCols() {
+				value := float32(0)
+				if x := j + v; r >= 0 && r < w.rows && x >= 0 && x < w.cols {
+					value = image[(c*w.rows+r)*w.cols+x]
+				}
+				to.Set(i*w.outCols()+j, k, value)
+			}
+		}
+	}
+}
+
+// biasedWeights returns bias and weights as convolve takes them, tap by tap: the layout that AVX-512 tiles
+// read fastest.
+func (w *window) biasedWeights(memory *[]float32, weights, bias []float32) engine.Matrix {
+	out, taps := len(bias), w.taps()
+	biased := engine.Matrix{Data: engine.Grow(memory, out*(1+taps)), Rows: out, Cols: 1 + taps, RS: 1, CS: out}
+	for o, b := range bias {
+		biased.Set(o, 0, b)
+		for k, v := range weights[o*taps : (o+1)*taps] {
+			biased.Set(o, 1+k, v)
+		}
+	}
+	return biased
+}
+
 // interleaveWeights copies the weights of some output channels to to in the order of interleaved
 // images or, with back, in the opposite direction.
 func (w *window) interleaveWeights(to, weights []float32, back bool) {

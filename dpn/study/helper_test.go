@@ -52,7 +52,7 @@ func completed(c dpn.Config) dpn.Config {
 	if c.Form == "" {
 		c.Form = potential.FormFull
 	}
-	c.Init = "kmeans"
+	c.Init, c.Optimiser = "kmeans", dpn.Adam
 	c.Gradient, c.Epochs, c.LR, c.PotentialLR, c.Schedule, c.Seed = "exact", 1, 1e-3, 1e-3, "constant", 1
 	return c
 }

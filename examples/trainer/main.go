@@ -47,8 +47,8 @@ func main() {
 			of := byClass[b%len(byClass)]
 			batch[b] = of[random.Intn(len(of))]
 		}
-		// The factor on the learning rates of config: a short rise, then half a cosine.
-		rate := layer.Rate(layer.Cosine, 0.05, update, updates)
+		// The factor on the learning rates of config: a short rise, then half a cosine (of any epoch).
+		rate := layer.Rate(layer.Cosine, 0.05, 0, update, updates)
 		loss, err := trainer.Update(train, batch, rate)
 		check(err)
 		if (update+1)%50 > 0 {

@@ -14,6 +14,7 @@ const (
 	Sample  = 1 << 35 // images for the diagnostics
 	Centres = 1 << 36 // centres drawn from the features
 	Split   = 1 << 37 // images for validation
+	Dropout = 1 << 38 // the seed of dropout
 	Draws   = 1 << 40 // + the number of the sample
 	Chains  = 1 << 41 // + the number of the chain
 )
