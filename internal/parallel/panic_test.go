@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"math"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -12,7 +13,7 @@ func TestPanic(t *testing.T) {
 		end  func()
 		want any
 	}{{func() { panic("broken") }, "broken"}, {runtime.Goexit, ErrGoexit}} {
-		const n = 10000
+		const n = math.MaxInt32 // more than other goroutines could make until the end is known
 		var calls atomic.Int32
 		func() {
 			defer func() {

@@ -37,8 +37,8 @@ func Each(n, threads int, f func(i int)) {
 					v = ErrGoexit
 				}
 				if v != nil {
+					next.Store(int64(n)) // first, because the stack takes its time
 					failure.CompareAndSwap(nil, &Panic{v, debug.Stack()})
-					next.Store(int64(n))
 				}
 			}()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
