@@ -26,9 +26,10 @@ test-machines: test-arm64 test-noavx test-avx2 test-s390x ## the short tests emu
 
 emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-get install qemu-user)"; exit 1; }
 
+# Package bench measures time, which an emulator does not have.
 test-arm64: ## the short tests on arm64 (qemu-aarch64)
 	$(call emulator,qemu-aarch64)
-	CGO_ENABLED=0 GOARCH=arm64 go test -short -vet=off -timeout 30m -exec qemu-aarch64 $$(go list ./... | grep -v -e /docs$$ -e /howto$$)
+	CGO_ENABLED=0 GOARCH=arm64 go test -short -vet=off -timeout 30m -exec qemu-aarch64 $$(go list ./... | grep -v -e /docs$$ -e /howto$$ -e /bench$$)
 
 # The ascents need not be emulated on amd64: make test runs them in pure Go and with AVX2.
 test-noavx: build # Nehalem: the generic tier

@@ -53,11 +53,12 @@ func dataOf(train, test *dataset.Set, classes int) *dataset.Data {
 // the models back with shape, normalisation and names.
 func TestShapes(t *testing.T) {
 	e := newEngine(t)
+	shapes := []dataset.Shape{dataset.Vector(9), dataset.RGB(6, 5), dataset.Grey(9, 4)}
 	extractors := []string{"conv", "identity", "linear", "mlp"}
-	if testing.Short() { // a minute under emulation, which TestTrainedBits runs with the others
-		extractors = extractors[:2]
+	if testing.Short() { // minutes under emulation, which TestTrainedBits runs with the others
+		shapes, extractors = shapes[:2], extractors[:2]
 	}
-	for _, shape := range []dataset.Shape{dataset.Vector(9), dataset.RGB(6, 5), dataset.Grey(9, 4)} {
+	for _, shape := range shapes {
 		for _, extractor := range extractors {
 			if !shape.IsImage() && extractor == "conv" {
 				continue
