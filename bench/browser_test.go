@@ -11,9 +11,6 @@ import (
 // TestPageInBrowser loads the page in headless Chromium at the width of a desktop and of a
 // phone.
 func TestPageInBrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short")
-	}
 	b := webtest.Start(t)
 	var page bytes.Buffer
 	if err := WritePage(&page, modelled(Full, []string{engine.AVX512.String(), engine.AVX2.String()},

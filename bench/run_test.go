@@ -39,7 +39,7 @@ func run(t *testing.T, s Settings) *Report {
 // peaks and streams that rows are compared with are there.
 func TestRun(t *testing.T) {
 	s := small()
-	if testing.Short() { // such as under emulation
+	if testing.Short() { // such as with the race detector
 		s = small("gemm", "quad", "reduce")
 		s.Filter = "m=128,k=64,n=64$|d=64|rows="
 	}

@@ -13,7 +13,7 @@ import (
 // have; and every engine begins with the same network.
 func TestBegun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short")
+		t.Skip("places centres for many engines, 15 seconds with the race detector: without -short")
 	}
 	data, err := digits(1000, 10)
 	if err != nil {
