@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"runtime"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 func TestTable(t *testing.T) {
@@ -63,5 +66,21 @@ func TestDigitsNormFitsAFreshDraw(t *testing.T) {
 	// errors of 1500 are 0.005.
 	if !(math.Abs(mean-float64(DigitsNorm.Mean[0])) <= 0.005) || !(math.Abs(std-float64(DigitsNorm.Std[0])) <= 0.005) {
 		t.Errorf("fresh digits have mean %.4f and standard deviation %.4f, DigitsNorm says %+v", mean, std, DigitsNorm)
+	}
+}
+
+// The features are measured by several threads, which change no bit.
+func TestNormalizationThreads(t *testing.T) {
+	const n, d = 4096, 77
+	s := &Set{Shape: Vector(d), Values: make([]float32, n*d)}
+	r := num.NewRand(1, 0)
+	r.Normal(s.Values)
+	for i := range n {
+		s.Values[i*d+5] = 3 // constant
+	}
+	got := NormalizationOf(s)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if want := NormalizationOf(s); !got.Equal(want) || got.Mean[5] != 3 || got.Std[5] != 1 {
+		t.Errorf("%v with all threads, %v with one", got, want)
 	}
 }
