@@ -170,7 +170,7 @@ func settingError(err error, flags *pflag.FlagSet, from string) error {
 }
 
 func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
-	c, err := t.resolve(flags)
+	c, err := t.presumed(flags)
 	if err == nil {
 		c.ValData, err = absolute(c.ValData)
 	}

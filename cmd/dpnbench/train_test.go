@@ -374,4 +374,12 @@ func TestPresetFitsData(t *testing.T) {
 		t.Errorf("with --epochs 2:\n%s", text)
 	}
 	fails(t, []string{"train", "--data", dir, "--preset", "clean", "--noise-min", "1"}, "--noise-min 1")
+
+	// Settings of the preset for vectors, which the data choose.
+	table := filepath.Join(dir, "table.csv")
+	write(t, table, []byte("1,2,x\n3,4,z\n5,6,x\n7,8,z\n"))
+	vectors := []string{"train", "--data", table, "--epochs", "1", "--out", filepath.Join(t.TempDir(), "run")}
+	succeed(t, with(vectors, "--hidden", "8", "--dim", "4", "--overwrite")...)
+	fails(t, with(vectors, "--hidden", "0", "--overwrite"), "--hidden")
+	fails(t, []string{"train", "--data", dir, "--hidden", "8"}, "--hidden", "extractor mlp")
 }

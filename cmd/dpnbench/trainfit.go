@@ -40,6 +40,22 @@ func needLabels(data *dataset.Data) error {
 	return nil
 }
 
+// presumed returns the settings before the data are known, which may choose the preset. Settings that suit one of the
+// presets that they choose among are left to fitted.
+func (t *training) presumed(flags *pflag.FlagSet) (dpn.Config, error) {
+	c, err := t.resolve(flags)
+	if err == nil || t.preset != "" || t.resume || t.config != "" {
+		return c, err
+	}
+	t.preset = dpn.DefaultPreset(dataset.Vector(1))
+	other, otherErr := t.resolve(flags)
+	t.preset = ""
+	if otherErr == nil {
+		return other, nil
+	}
+	return c, err
+}
+
 // fitted returns the settings of the preset, which the data choose unless it is given, for the data.
 // Flags override them.
 func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config, error) {
