@@ -89,32 +89,46 @@ func (c *columns) label([]string) (int, error) { return c.at, nil }
 // byName says whether the first line names all features of the model. That of some of them, not all, is an error.
 func (c *columns) byName(first []string) (bool, error) {
 	found, missing, header := 0, "", false
+	left := counts(first)
 	for _, name := range c.opt.Features {
-		if !slices.Contains(first, name) {
+		if left[name] == 0 {
 			missing = name
 			continue
 		}
 		if _, err := strconv.ParseFloat(name, 64); err != nil {
 			header = true
 		}
+		left[name]--
 		found++
 	}
 	header = header || slices.ContainsFunc(first, isLabel)
 	switch {
 	case !header || found == 0:
 		return false, nil
-	case missing != "":
+	case found < len(c.opt.Features):
 		return false, fmt.Errorf("no column %.60q, a feature of the model: found %s", missing, list(first))
 	}
 	return true, nil
+}
+
+// counts returns how often each name occurs: more than once only the empty one, of columns without a name, and those
+// of the parts of a Parquet column.
+func counts(names []string) map[string]int {
+	n := map[string]int{}
+	for _, name := range names {
+		n[name]++
+	}
+	return n
 }
 
 // skipOthers returns which columns are neither features of the model nor labels.
 func (c *columns) skipOthers(first []string) ([]int, error) {
 	c.named, c.at = true, -1
 	var others, open []int // open: which may be labels
+	left := counts(c.opt.Features)
 	for i, name := range first {
-		if slices.Contains(c.opt.Features, name) {
+		if left[name] > 0 {
+			left[name]--
 			continue
 		}
 		others = append(others, i)
@@ -214,14 +228,19 @@ func (c *columns) note(p *part) {
 	p.note("column", c.numbers, "it numbers the rows")
 }
 
-// arrange puts the columns of rows of numbers, which have the names from, into the order of the names to.
+// arrange puts the columns of rows of numbers, which have the names from, into the order of the names to. Both have the
+// same names; equal ones keep their order.
 func arrange(values []float32, from, to []string) {
 	if slices.Equal(from, to) {
 		return
 	}
+	places := map[string][]int{}
+	for i, name := range from {
+		places[name] = append(places[name], i)
+	}
 	at := make([]int, len(to))
 	for j, name := range to {
-		at[j] = slices.Index(from, name)
+		at[j], places[name] = places[name][0], places[name][1:]
 	}
 	row := make([]float32, len(to))
 	for ; len(values) > 0; values = values[len(to):] {

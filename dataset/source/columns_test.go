@@ -12,6 +12,7 @@ import (
 func TestColumns(t *testing.T) {
 	model := Options{Classes: []string{"u", "v"}, Features: []string{"a", "b"}, Shape: dataset.Vector(2)}
 	plain := Options{Classes: model.Classes, Shape: model.Shape} // trained on a table without a header
+	nameless := Options{Classes: model.Classes, Features: []string{"", "b", ""}, Shape: dataset.Vector(3)}
 	drop := func(opt Options, columns ...string) Options { opt.Drop = columns; return opt }
 	label := func(opt Options, column string) Options { opt.Label = column; return opt }
 	for _, c := range []struct {
@@ -62,6 +63,12 @@ func TestColumns(t *testing.T) {
 		{"no header, no labels, dropped", "x,1,2\ny,3,4\n", drop(plain, "1"), "[] [1 2 3 4] []", "", ""},
 		{"a feature is missing", "a,c,k\n1,2,u\n", model, "", "",
 			`no column "b", a feature of the model: found "a", "c", "k"`},
+		{"columns without names", "k,,b,,\nu,0.5,2,1.5,7\nv,2.5,4,3.5,8\n", label(nameless, "k"),
+			"[ b ] [0.5 2 1.5 2.5 4 3.5] [0 1]", `left out: column "5"`, ""},
+		{"columns without names, in another order", "b,,k,\n2,0.5,u,1.5\n4,2.5,v,3.5\n", nameless,
+			"[ b ] [0.5 2 1.5 2.5 4 3.5] [0 1]", "", ""},
+		{"a column without a name is missing", "b,,k\n2,0.5,u\n", nameless, "", "",
+			`no column "", a feature of the model: found "b", "", "k"`},
 		{"other names", "c,d,k\n1,2,u\n", model, "", "", `feature 1 is called "c", expected "a"`},
 		{"a feature as labels", "a,b\n1,2\n", label(model, "b"), "", "",
 			`--label: column "b" is a feature of the model`},

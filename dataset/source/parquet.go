@@ -59,7 +59,7 @@ func readParquet(path string, opt Options) (*content, error) {
 
 // readShards reads the files of a split.
 func (c *content) readShards(files []string, opt Options) (*part, error) {
-	r := parquetReader{opt: opt, p: &part{file: files[0]}}
+	r := parquetReader{opt: opt, p: &part{file: files[0]}, features: c.features}
 	for _, path := range files {
 		if err := r.file(path); err != nil {
 			return nil, err
@@ -74,10 +74,6 @@ func (c *content) readShards(files []string, opt Options) (*part, error) {
 			return nil, fmt.Errorf("%s: expected rows of numbers", files[0])
 		}
 		r.p.Shape = dataset.Vector(r.width)
-		if r.named {
-			arrange(r.p.values, r.features, opt.Features)
-			c.features = opt.Features
-		}
 		return r.p, nil
 	}
 	p, err := decodeAll(files[0], r.images, opt)
@@ -93,8 +89,7 @@ type parquetReader struct {
 	opt      Options
 	p        *part
 	images   []imageFile
-	features []string
-	named    bool // the features are those of a model, by their names
+	features []string // names, of all files
 	classes  []string
 	width    int
 	memory   float64
@@ -103,7 +98,13 @@ type parquetReader struct {
 // The columns of a file: those that are not used are -1.
 type parquetColumns struct {
 	image, label int
-	features     []int
+	features     []int    // in ascending order
+	names        []string // of the features, as far as they have any
+}
+
+func (c parquetColumns) isFeature(column int) bool {
+	_, ok := slices.BinarySearch(c.features, column)
+	return ok
 }
 
 func (r *parquetReader) file(path string) error {
@@ -136,18 +137,21 @@ func (r *parquetReader) read(path string, f io.ReaderAt, size int64) (err error)
 	if err != nil {
 		return err
 	}
-	row := 0
+	row, before := 0, len(r.p.values)
 	for _, group := range file.RowGroups() {
 		if err := r.group(path, group, columns, &row); err != nil {
 			return err
 		}
+	}
+	if columns.names != nil {
+		arrange(r.p.values[before:], columns.names, r.features)
 	}
 	return nil
 }
 
 // columns chooses the columns of images or features, and of labels.
 func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
-	c := parquetColumns{-1, -1, nil}
+	c := parquetColumns{image: -1, label: -1}
 	schema := file.Schema()
 	paths := schema.Columns()
 	names := make([]string, len(paths))
@@ -165,7 +169,7 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 	if err != nil {
 		return c, err
 	}
-	c.label, r.named = choice.at, choice.named
+	c.label = choice.at
 	r.p.notes = nil // every file has its own
 	var features, texts []string
 	repeated := false
@@ -178,14 +182,14 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 				return c, fmt.Errorf("columns %q and %q of images, expected one", names[c.image], p[0])
 			}
 			c.image = i
-		case len(p) == 2 && p[1] == "path": // the name of an image
+		case len(p) == 2 && p[1] == "path" && !choice.named: // the name of an image
 		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96:
 			if c.image < 0 {
 				return c, fmt.Errorf("column %q of %v: expected numbers, or a column image of images (%s)",
 					strings.Join(p, "."), kind, dropHint)
 			}
 			texts = append(texts, p[0])
-		case i == 0 && namesIndex(p[0]) && (kind == parquet.Int32 || kind == parquet.Int64):
+		case i == 0 && namesIndex(p[0]) && !choice.named && (kind == parquet.Int32 || kind == parquet.Int64):
 			choice.numbers = append(choice.numbers, p[0])
 		default:
 			c.features = append(c.features, i)
@@ -203,6 +207,13 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 			c.label = -1 // the last column, part of an image
 		}
 	} else if !repeated {
+		c.names = features
+		if choice.named {
+			features = r.opt.Features
+		}
+		if r.features != nil && !slices.Equal(features, r.features) {
+			return c, fmt.Errorf("columns %s, expected %s as in the file before", list(features), list(r.features))
+		}
 		r.features = features
 	}
 	if c.label >= 0 {
@@ -278,7 +289,7 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 			content := slices.Clone(v.ByteArray())
 			r.images = append(r.images, imageFile{path: fmt.Sprintf("%s, row %d", path, row), content: content})
 			r.memory += float64(len(content))
-		case slices.Contains(c.features, column):
+		case c.isFeature(column):
 			x, ok := parquetNumber(v)
 			if !ok || math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
 				return fmt.Errorf("column %d: %.40q: expected a finite number", column+1, v.String())

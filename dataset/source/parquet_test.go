@@ -96,6 +96,12 @@ type wideRow struct {
 	Class string  `parquet:"class"`
 }
 
+type swappedRow struct {
+	B     int32   `parquet:"b"`
+	A     float64 `parquet:"a"`
+	Class string  `parquet:"class"`
+}
+
 // Columns that are left out, and those of a model in another order.
 func TestParquetColumns(t *testing.T) {
 	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, []wideRow{{"x", 1, 2, "cat"}, {"y", -0.5, 4, "bird"}}))
@@ -132,6 +138,40 @@ func TestParquetColumns(t *testing.T) {
 	const want = `[a] [1 2] [1 0] [left out: columns "__index_level_0__", "id": it numbers the rows]`
 	if got := fmt.Sprint(d.Features, d.Train.Values, d.Train.Labels, d.Notes); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	model.Features = []string{"a", "id"} // also one that is called like the numbers of rows
+	if d, err = Open(path, model); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(d.Features, d.Train.Values); got != "[a id] [1 7 2 8]" {
+		t.Errorf("a feature called id: %s", got)
+	}
+}
+
+// Files of one data set have their columns in one order, unless they are put into that of a model.
+func TestParquetOrder(t *testing.T) {
+	one := parquetOf(t, []featureRow{{1, 2, "cat"}})
+	other := parquetOf(t, []swappedRow{{4, -0.5, "bird"}})
+	for _, second := range []string{"train-1.parquet", "test-0.parquet"} {
+		dir := t.TempDir()
+		write(t, dir, "train-0.parquet", one)
+		path := write(t, dir, second, other)
+		want := path + `: columns "b", "a", expected "a", "b" as in the file before`
+		if _, err := Open(dir, Options{}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		model := Options{Classes: []string{"bird", "cat"}, Features: []string{"b", "a"}, Shape: dataset.Vector(2)}
+		d, err := Open(dir, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := d.Train.Values
+		if d.Test != nil {
+			values = append(values, d.Test.Values...)
+		}
+		if got := fmt.Sprint(d.Features, values); got != "[b a] [2 1 4 -0.5]" {
+			t.Errorf("%s: %s for a model", second, got)
+		}
 	}
 }
 
