@@ -115,6 +115,11 @@ func TestColumns(t *testing.T) {
 		!strings.Contains(err.Error(), "no columns") {
 		t.Errorf("columns of digits: %v", err)
 	}
+	x := write(t, t.TempDir(), "x.npy", npy("<f4", "(1, 2)", []float32{1, 2}))
+	if _, _, err := OpenSamples(context.Background(), []string{x}, nil, dataset.Vector(2), Options{Label: "k"}); err ==
+		nil || !strings.Contains(err.Error(), "--label: "+x+" has no columns") {
+		t.Errorf("a column of an array: %v", err)
+	}
 	if names, err := Columns(`id, "a,b",3`); err != nil || text(names) != "[id a,b 3]" {
 		t.Errorf("%q, %v", names, err)
 	}
@@ -154,8 +159,19 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if notes := strings.Join(d.Notes, "; "); !strings.Contains(notes, c.want) || (notes == "") != (c.want == "") {
-			t.Errorf("%s: notes %q, want %s", name, notes, c.want)
+		all := []*dataset.Data{d}
+		if name == "tables" {
+			d, _, err := OpenSamples(context.Background(), []string{dir + "/tables"}, nil, dataset.Vector(1), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, d)
+		}
+		for _, d := range all {
+			notes := strings.Join(d.Notes, "; ")
+			if !strings.Contains(notes, c.want) || (notes == "") != (c.want == "") {
+				t.Errorf("%s: notes %q, want %s", name, notes, c.want)
+			}
 		}
 	}
 	path := write(t, t.TempDir(), "x.npz", npz(t, map[string][]byte{"a": x, "b": y}))

@@ -26,6 +26,14 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	if shape.IsImage() && (shape.Channels == 1 || shape.Channels == 3) {
 		opt.Rows, opt.Cols, opt.Channels = shape.Rows, shape.Cols, shape.Channels
 	}
+	for _, spec := range specs {
+		if opt.Label == noLabel || spec == Standard {
+			continue
+		}
+		if err := needColumns(spec, opt); err != nil {
+			return nil, nil, err
+		}
+	}
 	if len(specs) == 1 && specs[0] == "digits" {
 		opt.TestOnly = true
 		d, err := openDigits(ctx, opt)
@@ -44,9 +52,6 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	c.train, opt.TestOnly = nil, true
 	if opt.Label == noLabel {
 		c.test.labels, c.test.texts = nil, nil
-	}
-	if err := c.test.convert(opt); err != nil {
-		return nil, nil, err
 	}
 	d, err := c.data(opt)
 	if errors.As(err, new(*labelError)) {
@@ -144,7 +149,7 @@ func samplesOfImages(name string, files []imageFile, opt Options) (*content, []s
 
 // samplesOfTables reads a table or, of a pair or a folder with both, that of the test samples.
 func samplesOfTables(spec string, opt Options) (*content, error) {
-	train, test, _, err := tablesOf(spec)
+	train, test, notes, err := tablesOf(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +159,12 @@ func samplesOfTables(spec string, opt Options) (*content, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return samplesOfTable(path, f, opt)
+	c, err := samplesOfTable(path, f, opt)
+	if err != nil {
+		return nil, err
+	}
+	c.notes = notes
+	return c, nil
 }
 
 // samplesOfTable reads a table from r.
