@@ -15,7 +15,6 @@ import (
 type LawPanels struct {
 	Title, Note string
 	Panels      []LawPanel
-	PerRow      int // 0: 3
 }
 
 // LawPanel is one network.
@@ -32,6 +31,7 @@ const (
 	mostLawPanels  = 200
 	lawPanelWidth  = 8 * vg.Centimeter // at least, for its title
 	lawPanelHeight = 4.6 * vg.Centimeter
+	lawPanelsARow  = 3
 )
 
 func (a LawPanels) heading() string { return a.Title }
@@ -52,11 +52,7 @@ func (a LawPanels) layout(width vg.Length) (drawing, error) {
 		}
 		plots = append(plots, p)
 	}
-	columns := a.PerRow
-	if columns <= 0 {
-		columns = 3
-	}
-	columns = min(columns, len(plots))
+	columns := min(lawPanelsARow, len(plots))
 	rows := (len(plots) + columns - 1) / columns
 	f.width = max(width, vg.Length(columns)*lawPanelWidth)
 	f.body = vg.Length(rows) * lawPanelHeight
@@ -154,7 +150,7 @@ func (a LawPanel) plot(looks *lawLooks) (*axes.Plot, error) {
 	return p, nil
 }
 
-// fewTicks leaves out labels at equal distances, so that at most most are left.
+// fewTicks keeps the labels of every second tick, every third and so on, so that at most most have one.
 func fewTicks(ticks []axes.Tick, most int) []axes.Tick {
 	every := (len(ticks) + most - 1) / most
 	for i := range ticks {

@@ -78,8 +78,8 @@ func (g Gallery) layout(width vg.Length) (drawing, error) {
 func (a Maps) heading() string { return a.Title }
 
 func (a Maps) layout(width vg.Length) (drawing, error) {
-	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, images: a.Images, perRow: a.PerRow, tones: viridis,
-		scale: a.Scale, log: a.Log}
+	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, images: a.Images, perRow: a.PerRow, maps: true,
+		tones: viridis, scale: a.Scale, log: a.Log}
 	if !m.scale.shared() {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, p := range a.Images {
@@ -113,6 +113,7 @@ type mosaic struct {
 	series     []string
 	images     []Image
 	perRow     int
+	maps       bool // of one value a pixel, not colours
 	tones      color.Palette
 	scale      Scale
 	log        bool
@@ -217,7 +218,7 @@ func (m mosaic) check() error {
 			if err := CheckPixels(x, m.rows, m.cols); err != nil {
 				return fmt.Errorf("entry %d: %w", i, err)
 			}
-			if &m.tones[0] != &greys[0] && len(x) != m.rows*m.cols {
+			if m.maps && len(x) != m.rows*m.cols {
 				return fmt.Errorf("entry %d: a map of three colours", i)
 			}
 		}
