@@ -14,17 +14,19 @@ const (
 	// SizeLimit bounds the scaling, and SlantLimit the slant in columns a row.
 	SizeLimit, SlantLimit = 1.6, 1
 
-	massUnit = 1 << 15 // of a mass: whole numbers, so that sums are exact
+	massUnit    = 1 << 15 // of a mass: whole numbers, so that sums are exact
+	mostCentred = 4096    // pixels a side, up to which the second moments fit into an int64
 )
 
 // BlurWidth is the width of the boxes that images are blurred by, twice, for an axis of n pixels: 3 of 28.
 func BlurWidth(n int) int { return n/9 | 1 }
 
-// placement says where the normalised image comes from: row ro + f and column co + g of the pixel in the middle.
+// placement says where the pixels of the normalised image come from.
 type placement struct {
-	row, col     int     // of the centre of mass
+	row, col     int     // of the centre of mass, rounded down
 	fracR, fracC float64 // what it lies beyond them
-	size, slant  float64
+	size         float64 // pixels of the image for a pixel of the normalised one
+	slant        float64 // columns a row
 }
 
 // centre moves the centre of mass of x to the middle, and normalises size and slant if p says so.
@@ -71,7 +73,7 @@ func blurLines(dst, src []float32, n, step, lines, skip, wide int) {
 }
 
 // place finds out from blurred levels where the image is; false if there is nothing. Sums are of whole numbers, so that
-// an image that is shifted by whole pixels has the same moments, to the bit. They fit for sides of up to 4096.
+// an image that is shifted by whole pixels has the same moments, to the bit.
 func (p *Preprocessor) place(blurred []float32) (at placement, ok bool) {
 	rows, cols := p.shape.Rows, p.shape.Cols
 	var most float32

@@ -25,7 +25,7 @@ func Border(rows, cols int) [][]int32 {
 	side := func(along int, index func(i int) int) {
 		n, apart := min(borderWindow, along), max(1, along/28)
 		for at := range along {
-			first := min(max(at-borderWindow/2*apart, 0), max(along-1-(n-1)*apart, 0))
+			first := min(max(at-borderWindow/2*apart, 0), along-1-(n-1)*apart)
 			window := make([]int32, n)
 			for i := range window {
 				window[i] = int32(index(first + i*apart))
@@ -101,7 +101,7 @@ func median(x []float32) float32 {
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// largest returns the number of x that k others are at least as large as, and reorders x (Hoare's selection).
+// largest returns the k-th largest number of x, counted from 0, and reorders x (Hoare's selection).
 func largest(x []float32, k int) float32 {
 	lo, hi := 0, len(x)-1
 	for lo < hi {

@@ -30,7 +30,9 @@ func (p Preprocessing) Check(s Shape) error {
 	case p.Centre != "" && p.Centre != CentreMass && p.Centre != CentreMoments:
 		return fmt.Errorf("centring %q, expected one of %s", p.Centre, strings.Join(Centrings(), ", "))
 	case !p.IsZero() && !s.IsImage():
-		return fmt.Errorf("preprocessing of %v, expected images", s)
+		return fmt.Errorf("expected images with it, not vectors of %v", s)
+	case p.Centre != "" && max(s.Rows, s.Cols) > mostCentred:
+		return fmt.Errorf("images of %v, expected at most %d pixels a side with it", s, mostCentred)
 	}
 	return nil
 }
@@ -45,7 +47,7 @@ type Preprocessor struct {
 // For returns what applies p to images of a shape. It panics unless Check passes.
 func (p Preprocessing) For(s Shape) *Preprocessor {
 	if err := p.Check(s); err != nil {
-		panic("dataset: " + err.Error())
+		panic("dataset: preprocessing: " + err.Error())
 	}
 	q := &Preprocessor{Preprocessing: p, shape: s}
 	if p.Contrast {

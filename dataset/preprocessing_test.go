@@ -120,6 +120,22 @@ func moments(p Preprocessing, s Shape, x []float32) placement {
 	return at
 }
 
+// TestCentreLargest checks that the moments of the largest images do not overflow: of a white one the middle is the
+// centre of mass.
+func TestCentreLargest(t *testing.T) {
+	const n = mostCentred
+	x := make([]float32, n*n)
+	for j := range x {
+		x[j] = 1
+	}
+	p := Preprocessing{Centre: CentreMoments}.For(Grey(n, n))
+	at, ok := p.place(x)
+	want := placement{n/2 - 1, n/2 - 1, 0.5, 0.5, SizeLimit, 0}
+	if !ok || at != want {
+		t.Errorf("%+v, %v, want %+v", at, ok, want)
+	}
+}
+
 // TestPreprocessingShapes preprocesses noise, blank and constant images of all sorts of shapes: what comes out is in
 // [0, 1], and nothing where there is no contrast.
 func TestPreprocessingShapes(t *testing.T) {
@@ -146,6 +162,7 @@ func TestPreprocessingShapes(t *testing.T) {
 	}
 	for _, err := range []error{
 		Preprocessing{Contrast: true}.Check(Vector(3)), Preprocessing{Centre: "x"}.Check(Grey(2, 2)),
+		Preprocessing{Centre: CentreMass}.Check(Grey(1, mostCentred+1)),
 	} {
 		if err == nil {
 			t.Error("no error")

@@ -296,18 +296,16 @@ func (c Config) preprocessing() dataset.Preprocessing {
 	return dataset.Preprocessing{Contrast: c.Contrast, Centre: c.Centre}
 }
 
-// checkImages refuses settings for images with samples of another shape.
-func (c Config) checkImages(s dataset.Shape) error {
-	expected := fmt.Sprintf("expected images with it, not vectors of %v", s)
+// checkPreprocessing refuses preprocessing that is not for samples of a shape.
+func (c Config) checkPreprocessing(s dataset.Shape) error {
+	err := c.preprocessing().Check(s)
 	switch {
-	case s.IsImage():
+	case err == nil:
 		return nil
-	case c.Contrast:
-		return badSetting("contrast", c.Contrast, expected)
-	case c.Centre != "":
-		return badSetting("centre", c.Centre, expected)
+	case c.Contrast && !s.IsImage():
+		return badSetting("contrast", c.Contrast, err.Error())
 	}
-	return nil
+	return badSetting("centre", c.Centre, err.Error())
 }
 
 // potential returns the settings of the potential.

@@ -90,7 +90,7 @@ func (m *Model) SetRoute(r ascent.Route) { m.potential.SetRoute(r) }
 
 // build makes the parameters, all zero.
 func (m *Model) build() (err error) {
-	if err := m.Config.checkImages(m.Shape); err != nil {
+	if err := m.Config.checkPreprocessing(m.Shape); err != nil {
 		return err
 	}
 	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Shape); err != nil {

@@ -194,6 +194,12 @@ func TestVectorsAreNoImages(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	wide, centred := dataOf(blobs(dataset.Grey(1, 5000), 60, 3), nil, 3), c
+	centres(&centred)
+	const want = `centre "mass": images of 1 x 5000 grey, expected at most 4096 pixels a side with it`
+	if _, err := New(centred, wide); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
 	m, err := New(c, d)
 	if err != nil {
 		t.Fatal(err)
