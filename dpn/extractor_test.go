@@ -211,9 +211,9 @@ func TestExtractorFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bare.Config.Extractor != c.Extractor || bare.Config.Hidden != c.Hidden ||
+		if bare.Config.Extractor != c.Extractor || bare.Config.Hidden != c.Hidden || bare.Shape != m.Shape ||
 			bare.WeightsSHA256() != m.WeightsSHA256() {
-			t.Errorf("without settings: %+v", bare.Config)
+			t.Errorf("without settings: samples of %v, %+v", bare.Shape, bare.Config)
 		}
 		for i := range f.Tensors { // corrupt the shape of one tensor after the other
 			old := f.Tensors[i]

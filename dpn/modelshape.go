@@ -49,9 +49,10 @@ func formatNumbers(x []float32) string {
 	return strings.Join(parts, ",")
 }
 
-// readShape takes the shape of the samples and their normalisation from the metadata, or else the side
-// of a square grey image from the number of inputs; if that is no square they are vectors. For convolutions
-// these are what they make of an image, and the channels are those of their weights.
+// readShape takes the shape of the samples and their normalisation from the metadata. What is not there follows
+// from the number of inputs: images are square and grey, or if nothing there says that they are images and the
+// number is no square, samples are vectors. The inputs behind convolutions are what these make of an image,
+// whose channels are those of their weights.
 func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	const mostSide, mostFeatures = 1 << 16, 1 << 26
 	size := func(key string, or, most int) (int, error) {
@@ -76,9 +77,12 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 		}
 		return m.readNorm(f.Metadata)
 	}
-	_, ours := f.Metadata[metaConfig]
-	if side := int(math.Sqrt(float64(inputs))); !ours && !c.convolves() && side*side != inputs &&
-		inputs <= mostFeatures {
+	images := c.convolves()
+	for _, key := range []string{metaConfig, metaRows, metaCols, metaChannels} {
+		_, ok := f.Metadata[key]
+		images = images || ok
+	}
+	if side := int(math.Sqrt(float64(inputs))); !images && side*side != inputs && inputs <= mostFeatures {
 		m.Shape = dataset.Vector(inputs)
 		return m.readNorm(f.Metadata)
 	}
