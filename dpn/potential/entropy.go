@@ -53,7 +53,9 @@ func LogEntropy(l engine.Matrix, b int) float64 {
 			gap := float64(l.At(i, b)) - top
 			w := float64(num.Exp32(float32(gap - g)))
 			s += w
-			t -= float64(gap * w)
+			if w > 0 { // the gap may be infinite
+				t -= float64(gap * w)
+			}
 		}
 	}
 	if g < -16 {
