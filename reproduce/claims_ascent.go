@@ -1,9 +1,6 @@
 package reproduce
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 const ends = "all test images followed until they converge, untrained potential"
 
@@ -101,23 +98,15 @@ func judgeNearest(x *Field) judged {
 // judgeRegions judges whether images of a class end together.
 func judgeRegions(x *Field) judged {
 	f := x.FixedPoints
-	largest := 0.0 // share of the most frequent class: what one region for all would have
-	counts := map[int]int{}
-	for _, p := range f.Points {
-		counts[p.Class] += int(math.Round(p.Purity * float64(p.Images)))
-	}
-	for _, n := range counts {
-		largest = max(largest, float64(n)/float64(max(f.Converged, 1)))
-	}
 	j := judged{numbers: numbers(100*f.Purity, 100*x.StartPurity), verdict: NotReproduced,
 		measured: fmt.Sprintf("%.0f%% of the images have the most frequent class of their end point; %.0f%% that of "+
 			"their nearest centre at the start", 100*f.Purity, 100*x.StartPurity),
 		why: "Images of a class do not end together more than others."}
 	switch {
-	case f.Purity > 0.5 && f.Purity > 2*largest:
+	case f.Purity > 0.5 && f.Purity > 2*x.LargestClass:
 		j.verdict, j.why = Reproduced, fmt.Sprintf("The ascent itself adds %.1f percentage points: k-means has "+
 			"placed the regions.", 100*(f.Purity-x.StartPurity))
-	case f.Purity > 2*largest:
+	case f.Purity > 2*x.LargestClass:
 		j.verdict, j.why = InPart, "More often than by chance, but for less than half of the images."
 	}
 	return j

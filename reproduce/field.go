@@ -39,6 +39,8 @@ type Field struct {
 	// share of the images with the most frequent class of their nearest centre at x_0.
 	Kept30      float64 `json:"kept_30"`
 	StartPurity float64 `json:"start_purity"`
+	// LargestClass is the share of the most frequent class: the purity of one region for all images.
+	LargestClass float64 `json:"largest_class"`
 	// PointsOfClass is the least and the greatest number of end points, over the classes, that hold 90% of
 	// the images of a class.
 	PointsOfClass []int `json:"points_of_class,omitempty"`
@@ -110,7 +112,8 @@ func (f *Field) add(part Field) {
 		f.StepSize = part.StepSize
 	default:
 		f.FixedPoints, f.Nearest, f.After30, f.Nearest30 = part.FixedPoints, part.Nearest, part.After30, part.Nearest30
-		f.Kept30, f.StartPurity, f.PointsOfClass = part.Kept30, part.StartPurity, part.PointsOfClass
+		f.Kept30, f.StartPurity, f.LargestClass = part.Kept30, part.StartPurity, part.LargestClass
+		f.PointsOfClass = part.PointsOfClass
 	}
 }
 

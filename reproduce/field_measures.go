@@ -255,6 +255,7 @@ func (f *Field) within(ctx context.Context, w *fieldWork, start []int32) error {
 	f.Nearest30 = share(start, w.nearestCentres(x))
 	f.PointsOfClass = pointsOfClasses(p.Assignment, w.s.Labels, len(w.m.Classes))
 	f.StartPurity = purity(start, w.s.Labels, w.m.Potential().K)
+	f.LargestClass = purity(make([]int32, w.s.Len()), w.s.Labels, 1)
 	return nil
 }
 

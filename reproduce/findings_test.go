@@ -179,7 +179,7 @@ func results(rises bool) Results {
 	r.Field.Langevin = &Langevin{Chains: 16, Steps: 30, Cold: 1e-9, Warm: 0.9, SampleSteps: 1000, Acceptance: 0.6,
 		LeastESS: 300, States: 12800}
 	r.Field.Nearest30, r.Field.Kept30, r.Field.StartPurity, r.Field.PointsOfClass = 0.98, 0.7, 0.72, []int{2, 5}
-	f.Purity = 0.73
+	f.Purity, r.Field.LargestClass = 0.73, 0.1
 	for i := range f.Points {
 		f.Points[i] = study.FixedPoint{Class: i % 10, Images: 5, Purity: 0.6}
 	}
@@ -201,7 +201,7 @@ func results(rises bool) Results {
 		Softmax: 0.8, Entropy: 0.01, EntropyCI: [2]float64{0.005, 0.02}}}
 	if rises {
 		r.Field.Nearest30, r.Field.Kept30, r.Field.StartPurity = 0.4, 0.1, 0.2
-		f.Purity = 0.11
+		f.Purity, r.Field.LargestClass = 0.11, 0.11
 		for i := range f.Points {
 			f.Points[i] = study.FixedPoint{Class: 1, Images: 5, Purity: 0.11}
 		}

@@ -369,6 +369,20 @@ func TestJudgeTrained(t *testing.T) {
 	}
 }
 
+// TestJudgeRegions compares the share of images with the most frequent class of their end point with what one point
+// for all would have.
+func TestJudgeRegions(t *testing.T) {
+	for _, c := range []struct {
+		purity, largest float64
+		want            string
+	}{{0.73, 0.11, Reproduced}, {0.4, 0.11, InPart}, {0.2, 0.11, NotReproduced}, {0.73, 0.6, NotReproduced}} {
+		x := &Field{FixedPoints: &study.FixedPoints{Purity: c.purity}, LargestClass: c.largest}
+		if j := judgeRegions(x); j.verdict != c.want {
+			t.Errorf("purity %v, largest class %v: %s, want %s", c.purity, c.largest, j.verdict, c.want)
+		}
+	}
+}
+
 // TestDiagonal compares the diagonal precisions of the experiments with the full ones of the
 // published network: with A = I the ascents are equal up to rounding.
 func TestDiagonal(t *testing.T) {
