@@ -78,6 +78,8 @@ func log1p(u float64) float64 {
 	return sum
 }
 
-// Terms sets l (k x n) to the terms of the potential at the rows of x (n x d), l_i = c_i - q_i/2: phi is their
-// log-sum-exp, and l_i - phi the logarithm of the responsibility, without the floor of the kernels.
-func (p *Potential) Terms(e *engine.Engine, x, l engine.Matrix) { p.Mixture(e).Terms(e, x, l) }
+// Terms sets phi (n) and the terms l (k x n) of the potential at the rows of x (n x d), l_i = c_i - q_i/2: phi is
+// their log-sum-exp, and l_i - phi the logarithm of the responsibility, without the floor of the kernels.
+func (p *Potential) Terms(e *engine.Engine, x engine.Matrix, phi []float32, l engine.Matrix) {
+	p.Mixture(e).Terms(e, x, phi, l)
+}

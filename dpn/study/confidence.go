@@ -117,8 +117,7 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 			x            engine.Matrix
 			phi, entropy int
 		}{{first, scorePhi0, scoreEntropy0}, {last, scorePhiN, scoreEntropyN}} {
-			m.Potential().Evaluate(e, p.x, phi[:hi-lo], engine.Matrix{})
-			m.Potential().Terms(e, p.x, at)
+			m.Potential().Terms(e, p.x, phi[:hi-lo], at)
 			for b, v := range phi[:hi-lo] {
 				c.Values[p.phi][lo+b], c.Values[p.entropy][lo+b] = float64(v), potential.LogEntropy(at, b)
 			}

@@ -65,34 +65,37 @@ func (m *Mixture) ascend(e *engine.Engine, in *ascentJob, backward bool) {
 // responsibilities.
 func (m *Mixture) Potential(e *engine.Engine, x engine.Matrix, phi []float32, r engine.Matrix) {
 	m.ready(e, "Potential")
-	x.CheckShape("Potential", "x", x.Rows, m.D)
-	engine.CheckLength("Potential", "phi", len(phi), x.Rows)
-	engine.CheckDisjoint("Potential", "phi", engine.View(phi, len(phi), 1), "x", x)
 	if r.Data != nil || r.Rows != 0 || r.Cols != 0 {
 		r.CheckShape("Potential", "r", m.K, x.Rows)
 		engine.CheckDisjoint("Potential", "r", r, "x", x)
 	}
-	m.lock(e)
-	defer e.Unlock()
-	x = e.Caller().Contiguous(slotDense, x)
-	m.run(e, ascentJob{steps: 1, x: x, phi: phi, r: r, plan: m.precision.plan(e, x.Rows, 1, false)})
+	m.evaluate(e, "Potential", ascentJob{x: x, phi: phi, r: r})
 }
 
-// Terms sets l (K x B) to l_i = c_i - q_i/2 at the rows of x (B x d): the potential is their log-sum-exp. Unlike
-// responsibilities, they tell how far the smaller ones lie below the largest.
-func (m *Mixture) Terms(e *engine.Engine, x, l engine.Matrix) {
+// Terms sets phi to the potential of the rows of x (B x d), as Potential does, and l (K x B) to the terms l_i =
+// c_i - q_i/2 whose log-sum-exp it is. Unlike responsibilities, they tell how far the smaller ones lie below the
+// largest.
+func (m *Mixture) Terms(e *engine.Engine, x engine.Matrix, phi []float32, l engine.Matrix) {
 	m.ready(e, "Terms")
-	x.CheckShape("Terms", "x", x.Rows, m.D)
 	l.CheckShape("Terms", "l", m.K, x.Rows)
 	engine.CheckDisjoint("Terms", "l", l, "x", x)
-	m.lock(e)
-	defer e.Unlock()
-	x = e.Caller().Contiguous(slotDense, x)
-	m.run(e, ascentJob{steps: 1, x: x, terms: l, plan: m.precision.plan(e, x.Rows, 1, false)})
+	m.evaluate(e, "Terms", ascentJob{x: x, phi: phi, terms: l})
 }
 
-// ascentJob takes rows through all steps. With phi or terms set it evaluates the potential once instead, and does
-// not change x.
+// evaluate runs a job that has phi.
+func (m *Mixture) evaluate(e *engine.Engine, call string, job ascentJob) {
+	job.x.CheckShape(call, "x", job.x.Rows, m.D)
+	engine.CheckLength(call, "phi", len(job.phi), job.x.Rows)
+	engine.CheckDisjoint(call, "phi", engine.View(job.phi, len(job.phi), 1), "x", job.x)
+	m.lock(e)
+	defer e.Unlock()
+	job.steps, job.x = 1, e.Caller().Contiguous(slotDense, job.x)
+	job.plan = m.precision.plan(e, job.x.Rows, 1, false)
+	m.run(e, job)
+}
+
+// ascentJob takes rows through all steps. With phi set it evaluates the potential once instead, and does not
+// change x.
 type ascentJob struct {
 	e     *engine.Engine
 	m     *Mixture
@@ -103,7 +106,7 @@ type ascentJob struct {
 	stop  func() bool // or nil
 	phi   []float32
 	r     engine.Matrix
-	terms engine.Matrix // c_i - q_i/2
+	terms engine.Matrix // with phi: c_i - q_i/2, or empty
 	plan  Plan
 
 	singleRows bool // rows one by one, with packed triangles of P_i (single_row.go)
@@ -199,7 +202,7 @@ func (j *ascentJob) at(worker *engine.Worker, t, r0, r1 int) stepBlock {
 }
 
 // mixture overwrites q of the rows [b0, b1) of a block with r, and sets phi. It keeps a copy of q if the
-// trajectory asks for it (keepQ). It returns false if only r and phi, or the terms, were asked for.
+// trajectory asks for it (keepQ). It returns false if the potential is evaluated only.
 func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) bool {
 	if tr := j.tr; tr != nil && tr.keepQ {
 		for i := range j.m.K {
@@ -212,7 +215,6 @@ func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) boo
 				j.terms.Set(i, b.r0+at, c-b.q[i*b.qs+at]/2)
 			}
 		}
-		return false
 	}
 	worker.Mixture(b.q[b0:], b.qs, j.m.C, b.phi[b0:b1])
 	if j.phi == nil {

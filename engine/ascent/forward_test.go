@@ -409,11 +409,14 @@ func TestCallsOfComponents(t *testing.T) {
 	}
 }
 
-// checkTerms checks that phi is the log-sum-exp of the terms, and that each r above the floor is exp(l - phi).
+// checkTerms checks that Terms has the bits of phi, that it is the log-sum-exp of the terms, and that each r above
+// the floor is exp(l - phi).
 func checkTerms(t *testing.T, e *engine.Engine, m *Mixture, x engine.Matrix, phi []float32, r engine.Matrix) {
 	t.Helper()
 	l := engine.NewMatrix(m.K, x.Rows)
-	m.Terms(e, x, l)
+	same := make([]float32, x.Rows)
+	m.Terms(e, x, same, l)
+	equalBits(t, "potential beside the terms", same, phi)
 	for b, p := range phi {
 		var sum float64
 		for i := range m.K {

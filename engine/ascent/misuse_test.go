@@ -25,7 +25,7 @@ func TestSilentMisuse(t *testing.T) {
 	back := func(s *state) { s.m.Backward(e, 0.5, s.a, &s.tr, s.v, s.grad) }
 	set := func(s *state) { s.m.SetFactors(e, s.a) }
 	potential := func(s *state) { s.m.Potential(e, s.x, s.phi, engine.Matrix{}) }
-	terms := func(s *state) { s.m.Terms(e, s.x, engine.NewMatrix(k, rows)) }
+	terms := func(s *state) { s.m.Terms(e, s.x, s.phi, engine.NewMatrix(k, rows)) }
 	explain := func(s *state) { s.m.ExplainRoute(e, rows, 2) }
 	count := func(s *state) { s.m.CountWork(e, nil, 0.5, 2, s.x) }
 	quad := func(s *state) { s.m.QuadGrad(e, s.v, s.phi, s.x, 0) }
