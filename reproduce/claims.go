@@ -96,6 +96,17 @@ func Claims(r Results) []Claim {
 	return out
 }
 
+// inAll is the verdict on a claim that holds in n of all cases.
+func inAll(n, all int) string {
+	switch n {
+	case all:
+		return Reproduced
+	case 0:
+		return NotReproduced
+	}
+	return InPart
+}
+
 // Documents and protocols.
 const (
 	paper    = "paper"

@@ -149,6 +149,3 @@ func judgePhi(x *Field) judged {
 	}
 	return judged{}
 }
-
-// mostAsymmetry is the asymmetry of a Hessian, measured by differences, that rounding explains.
-const mostAsymmetry = 1e-6

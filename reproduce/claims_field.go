@@ -57,10 +57,6 @@ func judgeDenoises(x *Field) judged {
 		measured: "signal-to-noise ratio: " + strings.Join(text, "; ") + fmt.Sprintf("; clean images end at %.2f dB",
 			clean),
 		why: fmt.Sprintf("The ratio rises under %d of %d kinds of noise.", gains, all)}
-	worst := math.Inf(1)
-	for _, n := range x.Noise[1:] {
-		worst = min(worst, float64(n.Gain.Before))
-	}
 	switch {
 	case gains == all && clean >= 20:
 		j.verdict = Reproduced
@@ -88,15 +84,12 @@ func judgeOnePass(x *Field) judged {
 		}
 	}
 	all := len(x.Noise) - 1
-	j := judged{numbers: values, verdict: NotReproduced,
+	j := judged{numbers: values, verdict: inAll(ahead, all),
 		measured: "30 steps over one step of the same length: " + strings.Join(text, "; "),
 		why: fmt.Sprintf("They are ahead under %d of %d kinds of noise: with P = I an ascent towards a single centre "+
 			"is a straight line.", ahead, all)}
-	switch {
-	case ahead == all:
-		j.verdict, j.why = Reproduced, "They are ahead under every noise."
-	case ahead > 0:
-		j.verdict = InPart
+	if ahead == all {
+		j.why = "They are ahead under every noise."
 	}
 	return j
 }
@@ -121,16 +114,9 @@ func judgeAmplifier(x *Field) judged {
 		}
 	}
 	all := len(x.Noise) - 1
-	j := judged{numbers: values, verdict: InPart, measured: strings.Join(text, "; "),
+	return judged{numbers: values, verdict: inAll(boosted+reduced, 2*all), measured: strings.Join(text, "; "),
 		why: fmt.Sprintf("The background becomes fainter under %d of %d kinds of noise, the ink stronger under %d.",
 			reduced, all, boosted)}
-	switch boosted + reduced {
-	case 2 * all:
-		j.verdict = Reproduced
-	case 0:
-		j.verdict = NotReproduced
-	}
-	return j
 }
 
 // judgeLogSumExp judges what the log-sum-exp prevents.

@@ -198,12 +198,7 @@ func judgeAdaptability(p *Poster) judged {
 	}
 	j.why = fmt.Sprintf("Noise costs every seed less than every seed of a baseline in %d of %d comparisons.",
 		ahead, all)
-	switch {
-	case ahead == all:
-		j.verdict = Reproduced
-	case ahead > 0:
-		j.verdict = InPart
-	}
+	j.verdict = inAll(ahead, all)
 	return j
 }
 
@@ -261,15 +256,8 @@ func judgeDetected(p *Poster, name string, score func(Detected) (auroc float64, 
 		}
 	}
 	all := len(p.Detected)
-	j := judged{numbers: numbers(detected, all, ahead, reverse), measured: strings.Join(text, "; "),
-		verdict: NotReproduced,
+	return judged{numbers: numbers(detected, all, ahead, reverse), measured: strings.Join(text, "; "),
+		verdict: inAll(detected, all),
 		why: fmt.Sprintf("%s is better than chance in %d of %d tasks and worse in %d (worst: %s), and better than the "+
 			"largest softmax in %d.", strings.ToUpper(name[:1])+name[1:], detected, all, reverse, worst, ahead)}
-	switch {
-	case detected == all:
-		j.verdict = Reproduced
-	case detected > 0:
-		j.verdict = InPart
-	}
-	return j
 }

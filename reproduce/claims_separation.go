@@ -132,15 +132,12 @@ func judgeLastLayers(t *Trained) judged {
 		}
 	}
 	all := len(t.Forward)
-	j := judged{numbers: numbers(late, logits, all), verdict: NotReproduced,
+	j := judged{numbers: numbers(late, logits, all), verdict: inAll(late, all),
 		measured: fmt.Sprintf("D is lowest at the last hidden layer or the logits in %d of %d trainings, at the "+
 			"logits in %d", late, all, logits),
 		why: fmt.Sprintf("D is lowest in an earlier layer in %d of %d trainings.", all-late, all)}
-	switch {
-	case late == all:
-		j.verdict, j.why = Reproduced, "It holds in every training."
-	case late > 0:
-		j.verdict = InPart
+	if late == all {
+		j.why = "It holds in every training."
 	}
 	return j
 }
@@ -170,18 +167,18 @@ func judgeAccuracies(t *Table1, what string, accuracy func(Classified) float64) 
 		}
 		return compared(s, zero)
 	}
-	j := judged{numbers: numbers(zero.Median, ten.Median, thirty.Median), ci: rangeOf(ten), verdict: NotReproduced,
+	improved := 0
+	for _, s := range []Spread{ten, thirty} {
+		if against(s) == better {
+			improved++
+		}
+	}
+	return judged{numbers: numbers(zero.Median, ten.Median, thirty.Median), ci: rangeOf(ten),
+		verdict: inAll(improved, 2),
 		measured: fmt.Sprintf("%s has %s at x_0, %s after 10 steps, %s after 30", what, zero.text("%.1f%%"),
 			ten.text("%.1f%%"), thirty.text("%.1f%%")),
 		why: fmt.Sprintf("Compared with x_0, for every seed, it is %s after 10 steps and %s after 30 (level: within "+
 			"%.1f points, the error of the test images).", against(ten), against(thirty), float64(error95))}
-	switch a, b := against(ten) == better, against(thirty) == better; {
-	case a && b:
-		j.verdict = Reproduced
-	case a || b:
-		j.verdict = InPart
-	}
-	return j
 }
 
 func judgeDiscrimination(t *Table1) judged {
@@ -213,7 +210,7 @@ func judgeStatistics(t *Table1) judged {
 			return l.BetweenTrace + l.WithinTrace
 		})
 	}
-	zero, ten, thirty := variance(0), variance(table1Steps), variance(table1AllSteps)
+	zero, ten, thirty := variance(0), variance(table1Steps), variance(paperSteps)
 	share := func(s Spread) float64 { return float64(s.Median / zero.Median) }
 	j := judged{numbers: numbers(zero.Median, ten.Median, thirty.Median), ci: rangeOf(thirty), verdict: NotReproduced,
 		measured: fmt.Sprintf("total variance %s at x_0, %s after 10 steps, %s after 30", zero.text("%.1f"),
@@ -231,17 +228,17 @@ func judgeMetric(t *Table1) judged {
 	if !hasClassified(t) {
 		return judged{}
 	}
-	var d, accuracy []float64
-	for s, p := range t.Whole {
-		for i, c := range p.Classified {
-			if c.Step > 0 || s == 0 { // x_0 is the same for every seed
-				d = append(d, fuzziness(p.Analysis.Steps[c.Step]))
-				accuracy = append(accuracy, p.Classified[i].Linear)
-			}
-		}
-	}
 	if len(t.Whole) < leastSeeds {
 		return judged{why: fmt.Sprintf("It takes at least %d seeds.", leastSeeds)}
+	}
+	var d, accuracy []float64
+	for s, p := range t.Whole {
+		for _, c := range p.Classified {
+			if c.Step > 0 || s == 0 { // x_0 is the same for every seed
+				d = append(d, fuzziness(p.Analysis.Steps[c.Step]))
+				accuracy = append(accuracy, c.Linear)
+			}
+		}
 	}
 	rank := stat.Spearman(d, accuracy)
 	j := judged{numbers: []float64{rank, float64(len(d))}, verdict: NotReproduced,

@@ -197,7 +197,7 @@ func judgeDenoising(t *Table1) judged {
 	if len(t.Whole) == 0 {
 		return judged{}
 	}
-	ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
+	ten, thirty := stepOf(t.Whole, table1Steps), stepOf(t.Whole, paperSteps)
 	input := float64(t.Whole[0].Analysis.Layers[layerInput].Fuzziness)
 	j := judged{ci: rangeOf(thirty), numbers: numbers(separation.Float(input), ten.Median, thirty.Median),
 		verdict: NotReproduced,

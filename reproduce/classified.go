@@ -22,7 +22,7 @@ type Classified struct {
 const classifiedImages = 10000
 
 // classifiedSteps are the steps after which classes are told.
-var classifiedSteps = []int{0, table1Steps, 20, table1AllSteps}
+var classifiedSteps = []int{0, table1Steps, 20, paperSteps}
 
 // classify measures the features of m after each of classifiedSteps.
 func classify(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) ([]Classified, error) {

@@ -11,14 +11,15 @@ import (
 
 // FieldOptions are the settings of RunField. The zero value is ready to use.
 type FieldOptions struct {
-	Pictures int // number of test images followed until they converge (0: all)
+	Pictures int // number of test images (0: all)
 
 	Progress Progress
 	Parts    *Parts // where finished measurements are kept; nil: nowhere
 }
 
-// Field describes the ascent field of the published, untrained network: whether it is conservative,
-// whether phi rises, where the ascent ends, and what Langevin dynamics adds.
+// Field describes the ascent field of the published, untrained network: whether it is conservative, whether phi
+// rises and tells the distance to the centres, where the ascent ends, what it does to noise, what the log-sum-exp and
+// the step size are good for, and what Langevin dynamics adds.
 type Field struct {
 	Data        string             `json:"data"`
 	Hessian     *study.Symmetry    `json:"hessian"`
@@ -45,9 +46,6 @@ type Field struct {
 	// the images of a class.
 	PointsOfClass []int `json:"points_of_class,omitempty"`
 }
-
-// paperSteps are the ascent steps of the paper's section 2.2.
-const paperSteps = 30
 
 // symmetryPoints is the number of images at which the Hessian of phi is measured.
 const symmetryPoints = 16

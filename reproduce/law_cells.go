@@ -20,38 +20,27 @@ type lawCell struct {
 // lawDepths are the networks of He and Su by the number of their linear layers.
 var lawDepths = [3]int{4, 8, 20}
 
-// lawWidth is the width of their hidden layers.
-const lawWidth = 100
-
-// lawMomentum is that of SGD with momentum.
-const lawMomentum = 0.9
-
 // lawOptimiser is an optimiser with the rates of He and Su: rates[i] is the published one for lawDepths[i].
 type lawOptimiser struct {
-	name  string
-	rates [3]float64
+	name     string
+	method   string // of baseline.Training
+	momentum float64
+	rates    [3]float64
 }
 
-var lawAdam = lawOptimiser{"Adam", [3]float64{3e-3, 1e-3, 3e-4}}
+var lawAdam = lawOptimiser{"Adam", baseline.Adam, 0, [3]float64{3e-3, 1e-3, 3e-4}}
 
 var lawOptimisers = []lawOptimiser{
-	{"SGD", [3]float64{0.3, 0.03, 0.01}},
-	{"momentum", [3]float64{0.3, 0.01, 0.001}},
+	{"SGD", baseline.SGD, 0, [3]float64{0.3, 0.03, 0.01}},
+	{"momentum", baseline.SGD, 0.9, [3]float64{0.3, 0.01, 0.001}},
 	lawAdam,
 }
 
 // with sets the training of a cell by an optimiser at a rate.
-func (c lawCell) with(optimiser string, rate float64, epochs int) lawCell {
-	c.Optimiser, c.Rate = optimiser, rate
-	if optimiser == lawAdam.name {
-		c.training = baseline.HeSuTraining(baseline.Adam, rate)
-	} else {
-		c.training = baseline.HeSuTraining(baseline.SGD, rate)
-	}
-	if optimiser == "momentum" {
-		c.training.Momentum = lawMomentum
-	}
-	c.training.Epochs = epochs
+func (c lawCell) with(o lawOptimiser, rate float64, epochs int) lawCell {
+	c.Optimiser, c.Rate = o.name, rate
+	c.training = baseline.HeSuTraining(o.method, rate)
+	c.training.Momentum, c.training.Epochs = o.momentum, epochs
 	return c
 }
 
@@ -76,20 +65,20 @@ func lawNetworks(classes int, o LawOptions) []lawCell {
 	}
 	for i, depth := range lawDepths {
 		c := lawMLP(lawPlain, foundNoLaw, depth, classes, func(c *baseline.MLP) { c.BatchNorm = false })
-		named(fmt.Sprintf("no BatchNorm, %d layers", depth), c.with("Adam", lawAdam.rates[i], o.Epochs))
+		named(fmt.Sprintf("no BatchNorm, %d layers", depth), c.with(lawAdam, lawAdam.rates[i], o.Epochs))
 	}
 	for i, depth := range lawDepths {
 		c := lawMLP(lawLinear, foundNoLaw, depth, classes, func(c *baseline.MLP) { c.Identity = true })
-		named(fmt.Sprintf("linear, %d layers", depth), c.with("Adam", lawAdam.rates[i], o.Epochs))
+		named(fmt.Sprintf("linear, %d layers", depth), c.with(lawAdam, lawAdam.rates[i], o.Epochs))
 	}
 	// Four blocks of two layers, as in their residual networks, which are convolutional.
 	residual := lawMLP(lawResidual, foundLaw, 10, classes, func(c *baseline.MLP) { c.Residual = true })
-	named("residual, 4 blocks of 2 layers", residual.with("Adam", 1e-3, o.Epochs))
+	named("residual, 4 blocks of 2 layers", residual.with(lawAdam, 1e-3, o.Epochs))
 	cnn := lawCell{LawNetwork: LawNetwork{Kind: lawCNN, Depth: 4, Published: foundLaw},
 		network: func(seed uint64) (*baseline.Network, error) {
 			return baseline.NewCNN(dataset.Grey(lawSide, lawSide), classes, seed)
 		}}
-	named("CNN, 2 convolutions", cnn.with("Adam", 1e-3, o.Epochs))
+	named("CNN, 2 convolutions", cnn.with(lawAdam, 1e-3, o.Epochs))
 	if o.Matrix {
 		list = append(list, lawMatrixCells(classes, o)...)
 	}
@@ -104,7 +93,7 @@ func lawNetworks(classes int, o LawOptions) []lawCell {
 func lawSettingCells(classes int, o LawOptions) (list []lawCell) {
 	for _, opt := range lawOptimisers {
 		for i, depth := range lawDepths {
-			c := lawMLP(lawSettings, foundLaw, depth, classes, nil).with(opt.name, opt.rates[i], o.Epochs)
+			c := lawMLP(lawSettings, foundLaw, depth, classes, nil).with(opt, opt.rates[i], o.Epochs)
 			c.Name = fmt.Sprintf("%s %v, %d layers", opt.name, c.Rate, depth)
 			list = append(list, c)
 		}
@@ -116,7 +105,7 @@ func lawSettingCells(classes int, o LawOptions) (list []lawCell) {
 		for i, depth := range lawDepths {
 			for j, rate := range opt.rates {
 				if j != i {
-					c := lawMLP(lawRates, "", depth, classes, nil).with(opt.name, rate, o.Epochs)
+					c := lawMLP(lawRates, "", depth, classes, nil).with(opt, rate, o.Epochs)
 					c.Name = fmt.Sprintf("%s %v, %d layers", opt.name, rate, depth)
 					list = append(list, c)
 				}
@@ -129,7 +118,7 @@ func lawSettingCells(classes int, o LawOptions) (list []lawCell) {
 // lawMatrixCells are the networks that only the matrix has, but for the learning rates.
 func lawMatrixCells(classes int, o LawOptions) (list []lawCell) {
 	add := func(c lawCell, rate float64, format string, args ...any) {
-		c = c.with("Adam", rate, o.Epochs)
+		c = c.with(lawAdam, rate, o.Epochs)
 		c.Name = fmt.Sprintf(format, args...)
 		list = append(list, c)
 	}

@@ -190,7 +190,7 @@ func emergenceLines(n *LawNetwork) plot.Lines {
 	for _, at := range run.Emergence {
 		if at.Epoch == 0 {
 			add("untrained", at.D)
-		} else if at.Epoch != 3 && at.Epoch != 300 && at.Epoch != 500 { // the figure shows every second one
+		} else if at.Epoch != 3 && at.Epoch != 300 && at.Epoch != 500 { // eight lines are enough
 			add(fmt.Sprintf("epoch %d", at.Epoch), at.D)
 		}
 	}
@@ -207,29 +207,35 @@ func emergenceText(n *LawNetwork) string {
 		}
 		return math.NaN()
 	}
-	var r []float64
 	line := -1 // the first epoch from which on D lies on a line
 	for _, at := range run.Emergence {
-		v := pearson(at.D)
-		r = append(r, v)
-		switch {
+		switch v := pearson(at.D); {
 		case !(v <= lawStraight):
 			line = -1
 		case line < 0:
 			line = at.Epoch
 		}
 	}
-	end := pearson(run.D)
-	return sentences.Say("law emergence", "first", number("%.3f", separation.Float(r[0])),
+	first, end := pearson(run.Emergence[0].D), pearson(run.D)
+	return sentences.Say("law emergence", "first", number("%.3f", separation.Float(first)),
 		"end", number("%.3f", separation.Float(end)), "straight", end <= lawStraight && line >= 0, "line", line,
 		"bound", lawStraight)
 }
 
-// leastFall is the factor of D from the first layer to the last one above which shares in its fall mean little.
-const leastFall = 0.9
+// mostLeft is the factor of D from the first layer to the last one above which shares in its fall mean little.
+const mostLeft = 0.9
 
-// loadLines is the cumulative load over the relative depth: of the first training of the settings of eight layers,
-// of other kinds and of DPNs. told lists the networks whose D hardly falls, if at all.
+// loads are the shares of the layers in the fall of log D in the first training; nil if D hardly falls, if at all.
+func (n LawNetwork) loads() []float64 {
+	run := n.Runs[0]
+	if w := run.Law; w == nil || w.At(float64(w.Points-1)) > mostLeft*w.D0 {
+		return nil
+	}
+	return run.Loads
+}
+
+// loadLines is the cumulative load over the relative depth: of the first training of the networks of eight layers with
+// Adam, of the residual network, of the CNN and of DPNs. told lists the networks whose D hardly falls, if at all.
 func loadLines(l *LawResult) (f plot.Lines, told string) {
 	f = plot.Lines{Title: "Load of the layers", X: "relative depth", Y: "share of the fall of log D, %", LinearX: true,
 		Series: []plot.Series{{Name: "equal loads", Reference: true,
@@ -240,8 +246,8 @@ func loadLines(l *LawResult) (f plot.Lines, told string) {
 			len(n.Runs) == 0 || n.Kind == lawSettings && n.Optimiser != lawAdam.name {
 			continue
 		}
-		loads := n.Runs[0].Loads
-		if w := n.Runs[0].Law; loads == nil || w == nil || w.At(float64(w.Points-1)) > leastFall*w.D0 {
+		loads := n.loads()
+		if loads == nil {
 			without = append(without, n.Name)
 			continue
 		}
@@ -257,21 +263,18 @@ func loadLines(l *LawResult) (f plot.Lines, told string) {
 	return f, sentences.Say("law loads", "without", without, "most", heaviest(l))
 }
 
-// heaviest says which share the layer or step with the largest load has, in the first training of each network
-// whose D falls.
+// heaviest says which share the step with the largest load has, for each DPN whose D falls.
 func heaviest(l *LawResult) []string {
 	var list []string
 	for _, n := range l.Networks {
-		if n.Kind != lawDPN || len(n.Runs) == 0 || len(n.Runs[0].Loads) == 0 {
+		if n.Kind != lawDPN || len(n.Runs) == 0 {
 			continue
 		}
-		loads := n.Runs[0].Loads
-		at := 0
-		for i, v := range loads {
-			if v > loads[at] {
-				at = i
-			}
+		loads := n.loads()
+		if len(loads) == 0 {
+			continue
 		}
+		at := slices.Index(loads, slices.Max(loads))
 		list = append(list, fmt.Sprintf("%s: step %d has %.0f%% (equal shares: %.0f%%)", n.Name, at+1, 100*loads[at],
 			100/float64(len(loads))))
 	}

@@ -89,6 +89,9 @@ func walkBlocks(w *report.Walk, text string) []report.Block {
 	return []report.Block{report.Text(text), *w}
 }
 
+// mostAsymmetry is the asymmetry of a Hessian, measured by differences, that rounding explains.
+const mostAsymmetry = 1e-6
+
 // summary is what was found.
 func summary(r Results, claims []Claim) []string {
 	count := map[string]int{}
@@ -105,7 +108,7 @@ func summary(r Results, claims []Claim) []string {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
 		out = append(out, sentences.Say("input", "few", table1Pictures, "d", float64(few.Fuzziness),
 			"all", t.Pictures, "dAll", float64(all.Fuzziness), "limit", limitText(all.Sampling)))
-		zero, ten, thirty := stepOf(t.Whole, 0), stepOf(t.Whole, table1Steps), stepOf(t.Whole, 30)
+		zero, ten, thirty := stepOf(t.Whole, 0), stepOf(t.Whole, table1Steps), stepOf(t.Whole, paperSteps)
 		out = append(out, sentences.Say("untrained steps", "course", courseOf(t.Whole, placementSteps), "zero",
 			zero.text("%.1f"), "ten", ten.text("%.1f"), "thirty", thirty.text("%.1f"), "seeds", len(t.Whole)))
 	}
@@ -114,7 +117,8 @@ func summary(r Results, claims []Claim) []string {
 		out = append(out, sentences.Say("trained law", "measured", j.measured, "why", j.why))
 	}
 	if l := r.Law; l != nil {
-		out = append(out, sentences.Say("law itself", "measured", judgeLaw(l).measured, "why", judgeLaw(l).why,
+		j := judgeLaw(l)
+		out = append(out, sentences.Say("law itself", "measured", j.measured, "why", j.why,
 			"others", judgeUniversal(l).why))
 	}
 	if b := r.Robust; b != nil {

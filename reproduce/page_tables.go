@@ -56,7 +56,7 @@ func table1Table(t *Table1) report.Table {
 // wholeTable has D of all test images after some steps, with its interval, for each
 // initialisation.
 func wholeTable(t *Table1) report.Table {
-	steps := []int{0, 4, table1Steps, 20, 30}
+	steps := []int{0, 4, table1Steps, 20, paperSteps}
 	out := report.Table{Caption: commas(sentences.Say("whole table", "images", t.Pictures)),
 		Columns: []report.Column{{Name: "seed"}}}
 	for _, n := range steps {

@@ -47,10 +47,10 @@ func checkLaws(laws ...*separation.Law) error {
 func (u table1Unit) check(string) error {
 	err := u.Few.check(table1Steps)
 	if err == nil {
-		err = u.Long.check(table1AllSteps)
+		err = u.Long.check(paperSteps)
 	}
 	if err == nil && u.Whole != nil {
-		if err = u.Whole.check(table1AllSteps); err == nil {
+		if err = u.Whole.check(paperSteps); err == nil {
 			err = checkClassified(u.Whole.Classified)
 		}
 	}
@@ -112,7 +112,7 @@ func (f Field) check(unit string) error {
 		f.LogSumExp != nil, f.StepSize != nil, f.FixedPoints != nil}
 	for i, u := range fieldUnits {
 		if measured[i] != (unit == "field: "+u.name) {
-			return fmt.Errorf("the measurement of another unit, or none")
+			return errors.New("the measurement of another unit, or none")
 		}
 	}
 	if f.Noise != nil && len(f.Noise) != len(noises)+1 {

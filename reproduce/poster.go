@@ -26,8 +26,8 @@ type PosterOptions struct {
 	Parts    *Parts // where finished trainings are kept; nil: nowhere
 }
 
-// Poster is the training that the poster reports, and those that its claims are compared with. All but MLP and
-// Exact train the classifier only, as the listing of the paper does.
+// Poster is the training that the poster reports, and those that its claims are compared with. All but MLP,
+// Exact and ExactSamples train the classifier only, as the listing of the paper does.
 type Poster struct {
 	Data   string      `json:"data"`
 	DPN    []PosterRun `json:"dpn"`    // the published network, 10 steps
@@ -48,11 +48,6 @@ type Poster struct {
 
 	// Detected is what the potential of the first training detects.
 	Detected []Detected `json:"detected,omitempty"`
-}
-
-// runs lists all trainings.
-func (p *Poster) runs() []*[]PosterRun {
-	return []*[]PosterRun{&p.DPN, &p.Linear, &p.MLP, &p.Cosine, &p.Samples, &p.Extractor, &p.Exact, &p.ExactSamples}
 }
 
 // PosterRun is one training.
@@ -313,13 +308,13 @@ func (o *PosterOptions) runMLP(ctx context.Context, e *engine.Engine, data *data
 
 // moved counts the parameters with a prefix in which two models of one shape differ.
 func moved(a, b *dpn.Model, prefix string) int {
-	n := 0
+	n, other := 0, b.Params()
 	for i, p := range a.Params() {
 		if !strings.HasPrefix(p.Name, prefix) {
 			continue
 		}
 		for j, v := range p.Data {
-			if b.Params()[i].Data[j] != v {
+			if other[i].Data[j] != v {
 				n++
 			}
 		}

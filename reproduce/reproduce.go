@@ -63,9 +63,6 @@ func IsMNIST(data *dataset.Data) bool { return digest(data) == mnist }
 // fashion is the digest of the complete Fashion-MNIST.
 const fashion = "ca3ab2a37f845e1b8ae23cab1b51749a3011ba3bf1d9016176d75cbaabac376f"
 
-// isFashion reports whether data are Fashion-MNIST's 60,000 training and 10,000 test images, in order.
-func isFashion(data *dataset.Data) bool { return digest(data) == fashion }
-
 // newWalk traces one image of each class and some misclassified ones.
 func newWalk(ctx context.Context, e *engine.Engine, m *dpn.Model, images *dataset.Set) (*report.Walk, error) {
 	t, err := study.TraceExamples(ctx, e, m, images)

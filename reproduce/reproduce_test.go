@@ -90,8 +90,8 @@ func clocks(r Results) {
 	if r.Poster == nil {
 		return
 	}
-	for _, runs := range r.Poster.runs() {
-		for _, p := range *runs {
+	for _, network := range posterNetworks {
+		for _, p := range *network.runs(r.Poster) {
 			for i := range p.Epochs {
 				p.Epochs[i].Seconds = 0
 			}

@@ -18,7 +18,7 @@ const (
 	table1Pictures = 32 // the first test images
 	table1Steps    = 10 // ascent steps
 
-	table1AllSteps = 30 // of section 2.2
+	paperSteps = 30 // ascent steps of section 2.2
 )
 
 // Table1Options are the settings of RunTable1. The zero value is ready to use.
@@ -139,7 +139,7 @@ func (o *Table1Options) seed(ctx context.Context, e *engine.Engine, data *datase
 	if u.Few.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil {
 		return u, err
 	}
-	m.Config.Steps = table1AllSteps
+	m.Config.Steps = paperSteps
 	u.Long = Placement{Seed: u.Few.Seed}
 	if u.Long.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil || at >= o.Whole {
 		return u, err
